@@ -1,0 +1,90 @@
+package job
+
+import "time"
+
+// Kind is the way a module is called.
+type Kind string
+
+const (
+	Simple   Kind = "simple"
+	Dataflow Kind = "dataflow"
+	Script   Kind = "script"
+)
+
+// Overlap says what a scheduled instant (misfire off) or a trigger does to an
+// item whose run has not ended.
+type Overlap string
+
+const (
+	Skip     Overlap = "skip"
+	QueueOne Overlap = "queue-one"
+	Replace  Overlap = "replace"
+)
+
+// OnRegistryLoss says what happens to running items when the registry session
+// can no longer be trusted.
+type OnRegistryLoss string
+
+const (
+	CancelOnLoss OnRegistryLoss = "cancel"
+	FinishOnLoss OnRegistryLoss = "finish"
+)
+
+// Config describes one job. The zero value is not valid; see Validate.
+type Config struct {
+	Name        string
+	Kind        Kind
+	Cron        string // Quartz 2.2.1 dialect; empty for a manual job
+	TimeZone    string // IANA name; empty is UTC
+	Dialect     string // "quartz" (also when empty) or "unix"
+	Shards      int    // sharding total count
+	ItemParams  string // ElasticJob's text: 0=a,1=b
+	Param       string
+	Description string
+
+	Module   string // name of the module in the configuration of the server
+	Strategy string // any name that strategy.Named knows; empty is average
+	Class    string // what Java members know as jobClass
+
+	Failover         bool
+	Misfire          bool
+	MonitorExecution bool
+	Disabled         bool // applied when the server's node is created
+	Overwrite        bool // the local configuration replaces the registry's
+
+	Overlap        Overlap
+	OnRegistryLoss OnRegistryLoss
+	MaxClockSkew   time.Duration // negative: no check
+	ReconcileEvery time.Duration // 0: off; the registry stores whole minutes
+	Timeout        time.Duration // of one run; 0: none
+	Parallel       int           // items of this job at once on one server; 0: as many as there are
+
+	Settings map[string]string // what the guest reads with config_get
+	Limits   Limits
+	Allow    Allow
+	Layout   string // registry layout; "2.1"
+}
+
+// Limits bound one run. A zero field means the default of the sandbox.
+type Limits struct {
+	Memory  int64 // bytes
+	Result  int64 // bytes
+	LogLine int64 // bytes
+	LogRate int   // lines per second
+	Grace   time.Duration
+}
+
+// Allow is what a module is granted; the zero value grants nothing.
+type Allow struct {
+	Dirs   []Dir
+	Env    map[string]string
+	Clock  string // "" (fixed) or "real"
+	Random bool
+}
+
+// Dir is a directory that a guest may read.
+type Dir struct {
+	Host  string // directory on the server
+	Guest string // absolute path that the guest sees
+	Write bool   // not granted by this release
+}

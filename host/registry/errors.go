@@ -1,0 +1,67 @@
+package registry
+
+import (
+	"errors"
+	"fmt"
+)
+
+var (
+	// ErrConflict: the transaction was refused and nothing was applied.
+	ErrConflict = errors.New("registry: refused")
+	// ErrUnknown: the transaction may or may not have been applied, now or
+	// later. Settle it with Sync and a new read.
+	ErrUnknown = errors.New("registry: outcome unknown")
+	// ErrEnded: the session is over; nothing was applied.
+	ErrEnded = errors.New("registry: session ended")
+	// ErrTooLarge: the transaction exceeds the service's limit; nothing was applied.
+	ErrTooLarge = errors.New("registry: transaction too large")
+)
+
+// Reason says why an op was refused.
+type Reason uint8
+
+const (
+	NoNode Reason = iota + 1
+	NodeExists
+	BadVersion
+	NotEmpty
+	NoParent
+	// EphemeralParent: ephemeral nodes have no children.
+	EphemeralParent
+	// BadPath: not an absolute, clean path.
+	BadPath
+)
+
+func (r Reason) String() string {
+	switch r {
+	case NoNode:
+		return "no such node"
+	case NodeExists:
+		return "node exists"
+	case BadVersion:
+		return "version differs"
+	case NotEmpty:
+		return "node has children"
+	case NoParent:
+		return "no parent node"
+	case EphemeralParent:
+		return "parent is ephemeral"
+	case BadPath:
+		return "bad path"
+	}
+	return "refused"
+}
+
+// ConflictError names the first op that was refused.
+type ConflictError struct {
+	Index  int // into the ops of the transaction
+	Op     Op
+	Reason Reason
+}
+
+func (e *ConflictError) Error() string {
+	return fmt.Sprintf("op %d on %s: %s", e.Index, e.Op.Path, e.Reason)
+}
+
+// Is makes errors.Is(err, ErrConflict) true.
+func (e *ConflictError) Is(target error) bool { return target == ErrConflict }

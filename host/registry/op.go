@@ -1,0 +1,35 @@
+package registry
+
+// OpKind is the kind of one operation in a transaction.
+type OpKind uint8
+
+const (
+	// Create makes a persistent node; refused with NodeExists or NoParent.
+	Create OpKind = iota + 1
+	// CreateEphemeral makes a node that ends with the session.
+	CreateEphemeral
+	// CreateSequential makes a persistent node whose name ends in ten digits.
+	CreateSequential
+	// CreateEphemeralSequential is both.
+	CreateEphemeralSequential
+	// Set replaces the data; Version AnyVersion or the expected one.
+	Set
+	// Delete removes a node without children; Version as for Set.
+	Delete
+	// Check is refused unless the node exists with Version (or any).
+	Check
+	// Absent is refused if the node exists. ZooKeeper has no such operation:
+	// its adapter spells it as a create and a delete.
+	Absent
+)
+
+// AnyVersion matches every version.
+const AnyVersion int32 = -1
+
+// Op is one operation. Parents are never made on the way: say so with a Create.
+type Op struct {
+	Kind    OpKind
+	Path    string
+	Data    []byte
+	Version int32
+}

@@ -1,0 +1,113 @@
+// Package registry is the port through which wasmjobd talks to a coordination
+// service: a tree of small versioned nodes with sessions, ephemeral and
+// sequential nodes, one-shot watches and atomic transactions, as ZooKeeper
+// defines them. It holds no knowledge of any path or value; that is the
+// business of package layout. Adapters live in sub-packages and are proved by
+// registrytest.
+//
+// Flow: Open gives a Session; Read arms watches; their Events arrive on the
+// callback in the order of the service; Commit writes.
+package registry
+
+import (
+	"context"
+	"time"
+)
+
+// Registry opens sessions on one coordination service.
+type Registry interface {
+	// Open starts a session. on receives every event of the session in wire
+	// order, never two at once, and must not block. The last event of a
+	// session is Ended.
+	Open(ctx context.Context, on func(Event)) (Session, error)
+	// Close ends every session and releases the service.
+	Close() error
+}
+
+// SessionID identifies a session; it is the owner recorded in ephemeral nodes.
+// Zero is nobody.
+type SessionID int64
+
+// Session is one continuous membership in the service. It ends once; a new
+// session is a new value. All methods are safe for concurrent use.
+type Session interface {
+	ID() SessionID
+	// Timeout is the granted session time-out: the service keeps ephemeral
+	// nodes at least this long after the last request that it received.
+	Timeout() time.Duration
+	// Commit applies ops as one transaction, all or none. It returns a
+	// *ConflictError (errors.Is ErrConflict) if an op was refused, ErrUnknown
+	// if the outcome could not be learnt, ErrEnded if the session is over and
+	// nothing was applied.
+	Commit(ctx context.Context, ops ...Op) (Receipt, error)
+	// Read returns the node at path and, with arm, sets a one-shot watch
+	// that fires once on the next change of the node's data, of its list of
+	// children, or of its existence. An absent node is no error: Node.Exists
+	// is false, and the watch waits for its creation.
+	Read(ctx context.Context, path string, arm bool) (Node, error)
+	// Sync returns when the session's later reads see everything that was
+	// committed before the call.
+	Sync(ctx context.Context) error
+	// Time is the service's clock.
+	Time(ctx context.Context) (time.Time, error)
+	// Close ends the session at once: its ephemeral nodes go.
+	Close() error
+}
+
+// Node is a node as one read saw it.
+type Node struct {
+	Exists   bool
+	Data     []byte
+	Children []string // names, ascending
+	Stat     Stat
+}
+
+// Stat carries what edges and fences compare. Revisions are those of the
+// service's one global order (ZooKeeper: zxid).
+type Stat struct {
+	Created         int64 // revision of the creation (czxid)
+	Modified        int64 // revision of the last set, or of the creation (mzxid)
+	ChildrenChanged int64 // revision of the last change of the list of children (pzxid)
+	Version         int32 // number of sets since the creation
+	ChildVersion    int32 // number of changes of the list of children
+	Owner           SessionID
+	ModifiedAt      time.Time
+}
+
+// EventKind says what an Event reports.
+type EventKind uint8
+
+const (
+	// Changed fires a watch: the node at Path was created, set or deleted, or
+	// its list of children changed. The watch is spent.
+	Changed EventKind = iota + 1
+	// Suspended: the connection is lost; the session may or may not be alive.
+	Suspended
+	// Resumed: the connection is back in the same session. Every watch is
+	// spent and every path must be read again.
+	Resumed
+	// Ended: the session is over. Nothing follows.
+	Ended
+)
+
+// Event is a notification of the service.
+type Event struct {
+	Kind EventKind
+	Path string
+}
+
+// Receipt tells what an applied transaction gave.
+type Receipt struct {
+	// Revision of the transaction: the Modified of every node it set. It is
+	// known only if the transaction contains a Set (ZooKeeper's client hides
+	// it otherwise); else it is 0.
+	Revision int64
+	// Results has one entry for each op.
+	Results []Result
+}
+
+// Result of one op.
+type Result struct {
+	Path    string // of a sequential create: the name given by the service
+	Version int32  // of a set: the version after it
+}

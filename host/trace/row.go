@@ -1,0 +1,77 @@
+// Package trace says what happened: one Row for every fire of every item, and
+// the port of those who keep them. It is not for logs (log/slog) nor for
+// deciding anything; the protocol core decides that a row exists.
+//
+// Flow: the runner turns facts of the core into Rows and hands them in batches
+// to a Sink; once the Sink has returned, the rows are safe and leave the
+// registry.
+package trace
+
+import "context"
+
+// State is how a run ended, or why there was none.
+type State string
+
+const (
+	Running     State = "running"     // only in live events, never stored
+	Succeeded   State = "succeeded"   // the guest returned 0
+	Failed      State = "failed"      // guest error, trap, limit
+	TimedOut    State = "timed_out"   // ended at its deadline
+	Cancelled   State = "cancelled"   // ended by the operator, a shutdown or self-fencing
+	Skipped     State = "skipped"     // the guest had nothing to do, or overlap, or disabled
+	Missed      State = "missed"      // instants at which no run began
+	TakenOver   State = "taken_over"  // the server died; a later attempt has its own row
+	Interrupted State = "interrupted" // the server died and nobody ran it again
+	Lost        State = "lost"        // the server died; whether it ran cannot be told
+	Retried     State = "retried"     // this attempt ended; a later attempt has its own row
+)
+
+// Final reports whether no later attempt of the same run follows.
+func (s State) Final() bool { return s != TakenOver && s != Retried && s != Running }
+
+// Cause is why a run began.
+type Cause string
+
+const (
+	Schedule Cause = "schedule"
+	Misfire  Cause = "misfire"
+	Failover Cause = "failover"
+	Trigger  Cause = "trigger"
+)
+
+// Row is one attempt of one run of one item, or one gap of instants at which
+// the item was not run. Times are Unix milliseconds; 0 is unknown.
+//
+// (Job, Item, Run, Attempt) identifies a row. For a scheduled run, Run is the
+// decimal Instant; for a trigger it is the request's id and Instant is when
+// the request was accepted. A gap row (Count > 0) covers the Count scheduled
+// instants from Instant through Last; its Run is "gap-<Instant>", Attempt 0.
+type Row struct {
+	Job     string
+	Item    int
+	Run     string
+	Attempt int
+	Instant int64
+	Last    int64
+	Count   int64
+
+	Cause    Cause
+	State    State
+	Reason   string // short, for people: why skipped, missed, cancelled …
+	Instance string
+	TaskID   string
+	Start    int64
+	End      int64
+	Result   string
+	Error    string
+	Digest   string // sha256 of the module, hex
+	Fence    int64  // fencing token of the run
+}
+
+// Sink keeps rows.
+type Sink interface {
+	// Write stores the batch durably before it returns nil. A row that is
+	// already there stays as it is: the first terminal state of a run wins,
+	// and writing the same batch twice changes nothing.
+	Write(ctx context.Context, batch []Row) error
+}
