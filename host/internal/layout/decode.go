@@ -1,0 +1,229 @@
+package layout
+
+import (
+	"cmp"
+	"slices"
+	"strings"
+
+	"github.com/wasmjob/wasmjob/host/internal/protocol"
+	"github.com/wasmjob/wasmjob/host/job"
+	"github.com/wasmjob/wasmjob/host/registry"
+)
+
+// Decoder turns changed nodes into the protocol's facts. It keeps the facts of
+// the last view and changes a copy of what changed.
+type Decoder struct {
+	j      Job
+	v      protocol.View
+	items  bool // v.Items is our own copy, not a published one
+	faults []fault
+}
+
+type fault struct{ path, text string }
+
+// NewDecoder is a decoder that has seen no node.
+func (j Job) NewDecoder() *Decoder { return &Decoder{j: j} }
+
+// View publishes the facts as a new view.
+func (d *Decoder) View() *protocol.View {
+	d.v.Rev++
+	v := d.v
+	v.ConfigFault = ""
+	if len(d.faults) > 0 {
+		v.ConfigFault = d.faults[0].path + ": " + d.faults[0].text
+	}
+	d.items = false
+	return &v
+}
+
+func (d *Decoder) fault(path string, err error) {
+	d.faults = slices.DeleteFunc(d.faults, func(f fault) bool { return f.path == path })
+	if err != nil {
+		d.faults = append(d.faults, fault{path, err.Error()})
+	}
+}
+
+// Apply takes one changed node.
+func (d *Decoder) Apply(path string, n registry.Node) {
+	if path == d.j.root {
+		d.v.Dirs.Root = n.Exists
+		return
+	}
+	rel, ok := strings.CutPrefix(path, d.j.root+"/")
+	if !ok {
+		return
+	}
+	v := &d.v
+	switch rel {
+	case nodeConfig:
+		d.config(n)
+	case nodeServers:
+		v.Dirs.Servers = n.Exists
+	case nodeInstances:
+		v.Dirs.Instances = n.Exists
+	case nodeLeader:
+		v.Dirs.Leader = n.Exists
+	case nodeElection:
+		v.Dirs.Election = n.Exists
+	case nodeLatch:
+		v.Dirs.Latch = n.Exists
+	case nodeLeaderSharding:
+		v.Dirs.LeaderSharding = n.Exists
+	case nodeSharding:
+		v.Dirs.Sharding = n.Exists
+		d.shards(n)
+	case nodeFailover:
+		v.Dirs.Failover = n.Exists
+	case nodeFailoverItems:
+		v.Dirs.FailoverItems = n.Exists
+	case nodeModule:
+		v.Dirs.Module = n.Exists
+	case nodeMembers, nodeRuns:
+	case nodeLeaderInstance:
+		v.Leader, v.LeaderOwner = job.InstanceID(n.Data), int64(n.Stat.Owner)
+	case nodeNecessary:
+		v.Necessary = n.Exists
+	case nodeProcessing:
+		v.Processing = n.Exists
+	case nodePaused:
+		v.Paused = n.Exists
+	case nodeAssignment:
+		d.assignment(n)
+	default:
+		d.child(rel, n)
+	}
+}
+
+func (d *Decoder) config(n registry.Node) {
+	v := &d.v
+	v.Config, v.ConfigVersion, v.ConfigData = nil, n.Stat.Version, n.Data
+	c, err := decodeConfig(n)
+	d.fault(nodeConfig, err)
+	v.Config = c
+}
+
+func (d *Decoder) assignment(n registry.Node) {
+	v := &d.v
+	v.Dirs.Wasm = n.Exists
+	v.Assignment = protocol.Assignment{}
+	if !n.Exists {
+		d.fault(nodeAssignment, nil)
+		return
+	}
+	a, err := decodeAssignment(n.Data)
+	d.fault(nodeAssignment, err)
+	a.Version = n.Stat.Version
+	v.Assignment = a
+}
+
+// child takes a node below one of the listed parents.
+func (d *Decoder) child(rel string, n registry.Node) {
+	k := strings.LastIndexByte(rel, '/')
+	if k < 0 {
+		return
+	}
+	parent, name := rel[:k], rel[k+1:]
+	v := &d.v
+	switch parent {
+	case nodeServers:
+		v.Servers = put(v.Servers, n.Exists, protocol.Server{IP: name, Disabled: string(n.Data) == valueDisabled, Version: n.Stat.Version},
+			func(a, b protocol.Server) int { return cmp.Compare(a.IP, b.IP) })
+	case nodeInstances:
+		in := protocol.Instance{ID: job.InstanceID(name), Owner: int64(n.Stat.Owner), Version: n.Stat.Version, Modified: n.Stat.Modified, Triggered: string(n.Data) == valueTrigger}
+		v.Instances = put(v.Instances, n.Exists, in, func(a, b protocol.Instance) int { return cmp.Compare(b.ID, a.ID) })
+	case nodeMembers:
+		v.Members = put(v.Members, n.Exists, protocol.Member{ID: job.InstanceID(name), Owner: int64(n.Stat.Owner)},
+			func(a, b protocol.Member) int { return cmp.Compare(a.ID, b.ID) })
+	case nodeRuns:
+		r := protocol.Runs{ID: job.InstanceID(name), Version: n.Stat.Version, Modified: n.Stat.Modified}
+		var err error
+		if n.Exists {
+			r.RunsData, err = decodeRuns(n.Data)
+		}
+		d.fault(rel, err)
+		v.Runs = put(v.Runs, n.Exists, r, func(a, b protocol.Runs) int { return cmp.Compare(a.ID, b.ID) })
+	case nodeFailoverItems:
+		if i, ok := itemNumber(name); ok {
+			p := decodePending(i, n.Data)
+			p.Modified = n.Stat.Modified
+			v.Pending = put(v.Pending, n.Exists, p, func(a, b protocol.Pending) int { return a.Item - b.Item })
+		}
+	default:
+		d.mark(parent, name, n)
+	}
+}
+
+// shards takes the list of items.
+func (d *Decoder) shards(n registry.Node) {
+	present := make([]bool, 0, len(n.Children))
+	for _, c := range n.Children {
+		if i, ok := itemNumber(c); ok {
+			for len(present) <= i {
+				present = append(present, false)
+			}
+			present[i] = true
+		}
+	}
+	d.grow(len(present))
+	d.v.Items = d.v.Items[:len(present)]
+	for i, p := range present {
+		if p {
+			d.v.Items[i].Exists = true
+		} else {
+			d.v.Items[i] = protocol.Item{}
+		}
+	}
+}
+
+// grow makes v.Items our own and at least n long.
+func (d *Decoder) grow(n int) {
+	if !d.items {
+		d.v.Items = slices.Clone(d.v.Items)
+		d.items = true
+	}
+	for len(d.v.Items) < n {
+		d.v.Items = append(d.v.Items, protocol.Item{})
+	}
+}
+
+// mark takes a node of an item. The mirror drops those of a vanished item
+// after the list said so; they are of no account then.
+func (d *Decoder) mark(parent, name string, n registry.Node) {
+	num, ok := strings.CutPrefix(parent, nodeSharding+"/")
+	if !ok {
+		return
+	}
+	i, ok := itemNumber(num)
+	if !ok || i >= len(d.v.Items) || !d.v.Items[i].Exists {
+		return
+	}
+	d.grow(0)
+	it := &d.v.Items[i]
+	switch name {
+	case markInstance:
+		it.Owner, it.OwnerVer = job.InstanceID(n.Data), n.Stat.Version
+	case markRunning:
+		it.Running, it.RunningP = int64(n.Stat.Owner), n.Exists && n.Stat.Owner == 0
+	case markMisfire:
+		it.Misfire = n.Exists
+	case markDisabled:
+		it.Disabled = n.Exists
+	case markFailover:
+		it.Failover, it.FOOwner = job.InstanceID(n.Data), int64(n.Stat.Owner)
+	}
+}
+
+// put replaces, inserts or removes one element of a sorted list, in a copy.
+func put[T any](s []T, exists bool, x T, compare func(a, b T) int) []T {
+	k, found := slices.BinarySearchFunc(s, x, compare)
+	switch {
+	case found && exists:
+		s = slices.Clone(s)
+		s[k] = x
+	case found:
+		s = slices.Concat(s[:k], s[k+1:])
+	case exists:
+		s = slices.Concat(s[:k], []T{x}, s[k:])
+	}
+	return s
+}

@@ -1,0 +1,350 @@
+package layout
+
+import (
+	"fmt"
+	"slices"
+
+	"github.com/wasmjob/wasmjob/host/internal/protocol"
+	"github.com/wasmjob/wasmjob/host/job"
+	"github.com/wasmjob/wasmjob/host/registry"
+)
+
+// Encode spells a mutation, decided on view v, as one transaction. It deletes
+// nothing that the view does not show and creates nothing that it shows. The
+// last operation sets "wasm", so that the receipt tells the revision.
+func (j Job) Encode(m protocol.Mutation, v *protocol.View) []registry.Op {
+	t := &transaction{Job: j, v: v}
+	switch m := m.(type) {
+	case protocol.Setup:
+		t.setup(m)
+	case protocol.Join:
+		t.join(m)
+	case protocol.SetServer:
+		t.create(j.server(m.IP), "")
+	case protocol.PruneServers:
+		for _, s := range v.Servers {
+			if slices.Contains(m.IPs, s.IP) {
+				t.delete(j.server(s.IP), s.Version)
+			}
+		}
+	case protocol.Elect:
+		t.ephemeral(j.at(nodeLeaderInstance), string(m.ID))
+	case protocol.Abdicate:
+		t.delete(j.at(nodeLeaderInstance), registry.AnyVersion)
+	case protocol.MarkReshard:
+		t.create(j.at(nodeNecessary), "")
+	case protocol.Reshard:
+		t.reshard(m)
+	case protocol.Begin:
+		t.begin(m)
+	case protocol.Complete:
+		t.own(m.Self, m.Own)
+		t.unmark(m.Self, m.Items)
+	case protocol.Again:
+		t.own(m.Self, m.Own)
+	case protocol.Forget:
+		t.own(m.Self, m.Own)
+	case protocol.Account:
+		t.own(m.Self, m.Own)
+	case protocol.MarkMisfire:
+		for _, i := range m.Items {
+			t.create(j.item(i, markMisfire), "")
+		}
+	case protocol.ClearMarks:
+		for _, i := range m.Running {
+			t.delete(j.item(i, markRunning), registry.AnyVersion)
+		}
+		for _, i := range m.Failover {
+			t.delete(j.item(i, markFailover), registry.AnyVersion)
+		}
+	case protocol.Enqueue:
+		t.enqueue(m)
+	case protocol.Take:
+		t.takeOver(m)
+	case protocol.Drop:
+		t.own(m.Self, m.Own)
+		t.unpend(m.Items)
+	case protocol.Leave:
+		t.leave(m)
+	default:
+		t.operate(m)
+	}
+	t.op(registry.Set, j.at(nodeWasm), nil, registry.AnyVersion)
+	return t.ops
+}
+
+type transaction struct {
+	Job
+	v   *protocol.View
+	ops []registry.Op
+}
+
+func (t *transaction) op(k registry.OpKind, path string, data []byte, version int32) {
+	t.ops = append(t.ops, registry.Op{Kind: k, Path: path, Data: data, Version: version})
+}
+
+func (t *transaction) create(path, data string) {
+	t.op(registry.Create, path, []byte(data), 0)
+}
+
+func (t *transaction) ephemeral(path, data string) {
+	t.op(registry.CreateEphemeral, path, []byte(data), 0)
+}
+
+func (t *transaction) delete(path string, version int32) {
+	t.op(registry.Delete, path, nil, version)
+}
+
+func (t *transaction) checkAssignment() {
+	t.op(registry.Check, t.at(nodeAssignment), nil, t.v.Assignment.Version)
+}
+
+func (t *transaction) setAssignment(a *protocol.Assignment) {
+	t.op(registry.Set, t.at(nodeAssignment), encodeAssignment(a), t.v.Assignment.Version)
+}
+
+func (t *transaction) checkRuns(ids []job.InstanceID) {
+	for _, id := range ids {
+		t.op(registry.Check, t.runsOf(id), nil, t.version(id))
+	}
+}
+
+// version of a member's record as the view shows it. A member without record
+// yields one that no node has.
+func (t *transaction) version(id job.InstanceID) int32 {
+	for k := range t.v.Runs {
+		if t.v.Runs[k].ID == id {
+			return t.v.Runs[k].Version
+		}
+	}
+	return impossibleVersion
+}
+
+const impossibleVersion = 1<<31 - 1
+
+// own sets the member's record, always against the version it was read with.
+func (t *transaction) own(self job.InstanceID, d protocol.RunsData) {
+	t.op(registry.Set, t.runsOf(self), encodeRuns(&d), t.version(self))
+}
+
+func (t *transaction) setup(m protocol.Setup) {
+	d := t.v.Dirs
+	if !d.Root {
+		t.create(t.root, "")
+	}
+	if t.v.Config == nil {
+		t.op(registry.Create, t.at(nodeConfig), m.Config, 0)
+	}
+	for _, n := range []struct {
+		there bool
+		node  string
+	}{
+		{d.Leader, nodeLeader}, {d.Election, nodeElection}, {d.Latch, nodeLatch}, {d.LeaderSharding, nodeLeaderSharding},
+		{d.Servers, nodeServers}, {d.Instances, nodeInstances},
+		{d.Wasm, nodeWasm}, {d.Wasm, nodeMembers}, {d.Wasm, nodeRuns},
+	} {
+		if !n.there {
+			t.create(t.at(n.node), "")
+		}
+	}
+	if !d.Wasm {
+		t.op(registry.Create, t.at(nodeAssignment), encodeAssignment(&protocol.Assignment{}), 0)
+	}
+}
+
+func (t *transaction) join(m protocol.Join) {
+	ip := m.ID.IP()
+	if !slices.ContainsFunc(t.v.Servers, func(s protocol.Server) bool { return s.IP == ip }) {
+		value := ""
+		if m.Disabled {
+			value = valueDisabled
+		}
+		t.create(t.server(ip), value)
+	}
+	t.ephemeral(t.instance(m.ID), "")
+	t.ephemeral(t.member(m.ID), `{"v":1}`)
+	t.op(registry.Create, t.runsOf(m.ID), encodeRuns(&protocol.RunsData{}), 0)
+	if !t.v.Necessary {
+		t.create(t.at(nodeNecessary), "")
+	}
+}
+
+func (t *transaction) reshard(m protocol.Reshard) {
+	t.checkRuns(m.Check)
+	t.setAssignment(&m.Next)
+	if !t.v.Dirs.Sharding {
+		t.create(t.at(nodeSharding), "")
+	}
+	for i, owner := range m.Next.Owners {
+		var it protocol.Item
+		if i < len(t.v.Items) {
+			it = t.v.Items[i]
+		}
+		if !it.Exists {
+			t.create(t.item(i, ""), "")
+		}
+		switch {
+		case it.Owner == "":
+			t.create(t.item(i, markInstance), string(owner))
+		case it.Owner != owner:
+			t.op(registry.Set, t.item(i, markInstance), []byte(owner), it.OwnerVer)
+		}
+	}
+	for _, i := range m.Remove {
+		t.removeItem(i)
+	}
+	t.delete(t.at(nodeNecessary), registry.AnyVersion)
+	if t.v.Processing {
+		t.delete(t.at(nodeProcessing), registry.AnyVersion)
+	}
+}
+
+func (t *transaction) removeItem(i int) {
+	it := t.v.Items[i]
+	for _, n := range []struct {
+		there bool
+		mark  string
+	}{
+		{it.Owner != "", markInstance}, {it.Running != 0 || it.RunningP, markRunning}, {it.Misfire, markMisfire},
+		{it.Disabled, markDisabled}, {it.Failover != "", markFailover},
+	} {
+		if n.there {
+			t.delete(t.item(i, n.mark), registry.AnyVersion)
+		}
+	}
+	t.delete(t.item(i, ""), registry.AnyVersion)
+}
+
+func (t *transaction) begin(m protocol.Begin) {
+	t.checkAssignment()
+	t.own(m.Self, m.Own)
+	if m.Monitor {
+		for _, i := range m.Begun {
+			t.ephemeral(t.item(i, markRunning), "")
+		}
+	}
+	for _, i := range m.Unmark {
+		t.delete(t.item(i, markMisfire), registry.AnyVersion)
+	}
+	t.unpend(m.Unpend)
+	if m.Ack {
+		t.setInstance(m.Self, "")
+	}
+}
+
+func (t *transaction) setInstance(id job.InstanceID, value string) {
+	for _, in := range t.v.Instances {
+		if in.ID == id {
+			t.op(registry.Set, t.instance(id), []byte(value), in.Version)
+		}
+	}
+}
+
+func (t *transaction) unpend(items []int) {
+	for _, i := range items {
+		t.delete(t.pendingItem(i), registry.AnyVersion)
+	}
+}
+
+// unmark deletes the marks of ended runs that are the member's own.
+func (t *transaction) unmark(self job.InstanceID, items []int) {
+	var session int64
+	for _, m := range t.v.Members {
+		if m.ID == self {
+			session = m.Owner
+		}
+	}
+	for _, i := range items {
+		if i >= len(t.v.Items) {
+			continue
+		}
+		it := t.v.Items[i]
+		if it.Running == session && session != 0 {
+			t.delete(t.item(i, markRunning), registry.AnyVersion)
+		}
+		if it.Failover == self && it.FOOwner == session {
+			t.delete(t.item(i, markFailover), registry.AnyVersion)
+		}
+	}
+}
+
+func (t *transaction) enqueue(m protocol.Enqueue) {
+	t.delete(t.runsOf(m.Dead), t.version(m.Dead))
+	t.setAssignment(&m.Next)
+	t.own(m.Self, m.Own)
+	t.checkRuns(m.Check)
+	if len(m.Pend) == 0 {
+		return
+	}
+	if !t.v.Dirs.Failover {
+		t.create(t.at(nodeFailover), "")
+	}
+	if !t.v.Dirs.FailoverItems {
+		t.create(t.at(nodeFailoverItems), "")
+	}
+	for k := range m.Pend {
+		t.op(registry.Create, t.pendingItem(m.Pend[k].Item), encodePending(&m.Pend[k]), 0)
+	}
+}
+
+func (t *transaction) takeOver(m protocol.Take) {
+	t.checkAssignment()
+	t.own(m.Self, m.Own)
+	t.unpend(m.Items)
+	for _, i := range m.Items {
+		t.ephemeral(t.item(i, markFailover), string(m.Self))
+		if m.Monitor {
+			t.ephemeral(t.item(i, markRunning), "")
+		}
+	}
+}
+
+func (t *transaction) leave(m protocol.Leave) {
+	t.delete(t.runsOf(m.Self), t.version(m.Self))
+	t.setAssignment(&m.Next)
+	if t.v.Leader == m.Self {
+		t.delete(t.at(nodeLeaderInstance), registry.AnyVersion)
+	}
+	for _, in := range t.v.Instances {
+		if in.ID == m.Self {
+			t.delete(t.instance(m.Self), registry.AnyVersion)
+		}
+	}
+	t.delete(t.member(m.Self), registry.AnyVersion)
+}
+
+// operate spells the operators' writes.
+func (t *transaction) operate(m protocol.Mutation) {
+	switch m := m.(type) {
+	case protocol.RequestTrigger:
+		for _, id := range m.To {
+			t.setInstance(id, valueTrigger)
+		}
+	case protocol.SetPaused:
+		if m.Paused {
+			t.create(t.at(nodePaused), "")
+		} else {
+			t.delete(t.at(nodePaused), registry.AnyVersion)
+		}
+	case protocol.DisableItem:
+		if m.Disabled {
+			t.create(t.item(m.Item, markDisabled), "")
+		} else {
+			t.delete(t.item(m.Item, markDisabled), registry.AnyVersion)
+		}
+	case protocol.DisableServer:
+		value := ""
+		if m.Disabled {
+			value = valueDisabled
+		}
+		for _, s := range t.v.Servers {
+			if s.IP == m.IP {
+				t.op(registry.Set, t.server(m.IP), []byte(value), s.Version)
+			}
+		}
+	case protocol.PutConfig:
+		t.op(registry.Set, t.at(nodeConfig), m.Data, t.v.ConfigVersion)
+	default:
+		panic(fmt.Sprintf("layout: mutation %s has no spelling", m.Name()))
+	}
+}

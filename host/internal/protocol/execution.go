@@ -1,0 +1,370 @@
+package protocol
+
+import (
+	"fmt"
+	"slices"
+)
+
+// begin opens runs of own items: those of the instant that is due, those whose
+// instant came while they ran, and those that an operator triggered. All of
+// them are one transaction.
+func begin(s *State, p *Plan) Mutation {
+	if !s.works() {
+		if s.own() != nil && s.config() != nil && s.tick.At != 0 && (s.leaving || s.disabledHere()) {
+			s.excuseAll()
+			s.tick = Tick{}
+		}
+		return nil
+	}
+	// The instant stays due while the reshard is awaited or the history is full.
+	if s.waits() || s.o.MaxUnstored > 0 && len(s.own().Rows) >= s.o.MaxUnstored {
+		return nil
+	}
+	s.due = slices.DeleteFunc(s.due, func(d due) bool { return !s.mine(d.item) || d.at <= s.accounted(d.item) })
+	b := newBeginning(s)
+	b.request(p)
+	b.scheduled(p)
+	b.compensations()
+	b.triggers()
+	if m := b.mutation(); m != nil {
+		return *m
+	}
+	s.tick = Tick{}
+	return nil
+}
+
+// beginning collects what one Begin does.
+type beginning struct {
+	s       *State
+	own     *Runs
+	m       Begin
+	changed bool
+}
+
+func newBeginning(s *State) *beginning {
+	own := s.own()
+	return &beginning{s: s, own: own, m: Begin{Self: s.self, Own: s.next(own), Monitor: s.config().MonitorExecution}}
+}
+
+func (b *beginning) mutation() *Begin {
+	if !b.changed {
+		return nil
+	}
+	slices.Sort(b.m.Begun)
+	slices.SortFunc(b.m.Own.Open, func(x, y Entry) int { return x.Item - y.Item })
+	return &b.m
+}
+
+// mine: the item is ours by the assignment and by its mirror.
+func (s *State) mine(i int) bool {
+	return i < s.view.total() && s.view.Assignment.owner(i) == s.self && s.view.item(i).Owner == s.self
+}
+
+// busy: a run of the item is open here.
+func (s *State) busy(i int) bool { return s.own().entry(i) != nil || s.guest(i) != nil }
+
+// scheduled answers the instant that is due.
+func (b *beginning) scheduled(p *Plan) {
+	s := b.s
+	t := s.tick.At
+	if t == 0 {
+		return
+	}
+	for i := range s.view.total() {
+		if !s.mine(i) || s.accounted(i) >= t {
+			continue
+		}
+		switch {
+		case s.view.Paused:
+			s.excuse(i, "the job was paused")
+		case s.view.item(i).Disabled:
+			s.excuse(i, "the item was disabled")
+		case s.busy(i):
+			s.overlap(i, t, p)
+		default:
+			b.open(i, t, Scheduled)
+		}
+	}
+}
+
+// overlap decides what becomes of an instant that came while its item runs.
+func (s *State) overlap(i int, t int64, p *Plan) {
+	switch {
+	case s.config().Misfire:
+		s.setDue(due{i, t, Misfired})
+	case s.o.Queue:
+		s.setDue(due{i, t, Scheduled})
+	case s.o.Replace:
+		s.setDue(due{i, t, Scheduled})
+		s.cancel(i, false, "replaced by its next run", p)
+	default:
+		s.excuse(i, "the run before was still going on")
+	}
+}
+
+// compensations begins, once, the newest instant that came during a run. A
+// mark on an item that moved here is made good by us, its new owner.
+func (b *beginning) compensations() {
+	s := b.s
+	if s.markSince != 0 || s.view.Paused {
+		return
+	}
+	for _, d := range s.due {
+		if s.mine(d.item) && !s.busy(d.item) && d.at > s.accounted(d.item) && !s.view.item(d.item).Disabled {
+			b.open(d.item, d.at, d.cause)
+		}
+	}
+	if !s.config().Misfire {
+		return
+	}
+	for i := range s.view.total() {
+		it := s.view.item(i)
+		if it.Misfire && !it.Disabled && s.mine(i) && !s.busy(i) && s.latest.At > s.accounted(i) {
+			b.open(i, s.latest.At, Misfired)
+		}
+	}
+}
+
+// accounted is the newest instant of an item that its owner need not begin.
+func (s *State) accounted(i int) int64 {
+	return max(at(s.view.Assignment.Last, i), at(s.own().Last, i))
+}
+
+// open adds a run to the transaction, with the rows of what it passes over.
+func (b *beginning) open(i int, t int64, cause Cause) {
+	if !b.free(i) {
+		return
+	}
+	s := b.s
+	if p := s.view.pending(i); p != nil {
+		if p.Foreign || t <= p.Entry.Instant {
+			s.excuse(i, "an interrupted run of the item was waiting for a server")
+			return
+		}
+		b.m.Unpend = append(b.m.Unpend, i)
+		if !p.Foreign {
+			b.m.Own.row(Row{Entry: p.Entry, State: Interrupted, Why: "the next instant came before it was taken over", Ended: s.now, By: p.Dead})
+		}
+	}
+	if last := s.accounted(i); last > 0 && !(s.latest.At == t && s.latest.Prev != 0 && last >= s.latest.Prev) {
+		b.m.Own.row(Row{Entry: Entry{Item: i, Instant: t}, Gap: true, After: last, Until: t, State: Missed, Why: s.whyOf(i), By: s.self})
+	}
+	s.unexcuse(i)
+	b.m.Own.Last = set(b.m.Own.Last, i, t)
+	b.add(Entry{Item: i, Instant: t, Cause: cause, Attempt: 1, Begun: s.now})
+}
+
+// free: nothing else runs the item and nothing forbids it.
+func (b *beginning) free(i int) bool {
+	s := b.s
+	it := s.view.item(i)
+	switch {
+	case s.busy(i) || slices.Contains(b.m.Begun, i):
+		return false
+	case it.Failover != "":
+		s.excuse(i, "another server was running it after a failure")
+		return false
+	case b.m.Monitor && (it.Running != 0 || it.RunningP):
+		s.excuse(i, "it was marked as running elsewhere")
+		return false
+	}
+	return true
+}
+
+func (b *beginning) add(e Entry) {
+	b.changed = true
+	b.m.Own.Open = append(b.m.Own.Open, e)
+	b.m.Begun = append(b.m.Begun, e.Item)
+	if b.s.view.item(e.Item).Misfire {
+		b.m.Unmark = append(b.m.Unmark, e.Item)
+	}
+}
+
+// again opens the next attempt of what self-fencing ended while the session
+// survived after all, unless the next instant of the item has come.
+func again(s *State, _ *Plan) Mutation {
+	own := s.own()
+	if own == nil || s.doubt != Trusted || s.leaving {
+		return nil
+	}
+	next := s.next(own)
+	changed := false
+	for k := range next.Open {
+		e := &next.Open[k]
+		g := s.guest(e.Item)
+		if g == nil || !g.ended || !g.fenced || g.state != Cancelled || s.latest.At > e.Instant {
+			continue
+		}
+		next.row(Row{Entry: *e, State: Retried, Why: "the registry session was in doubt", Ended: s.now, By: s.self})
+		e.Attempt++
+		e.Begun = s.now
+		changed = true
+	}
+	if !changed {
+		return nil
+	}
+	return Again{Self: s.self, Own: next}
+}
+
+// complete closes the runs whose guests ended: as many as there are by now.
+func complete(s *State, _ *Plan) Mutation {
+	own := s.own()
+	if own == nil {
+		return nil
+	}
+	var items []int
+	next := s.next(own)
+	for k := range s.guests {
+		g := &s.guests[k]
+		e := own.entry(g.Item)
+		if !g.ended || e == nil || !e.Same(g.Entry) {
+			continue
+		}
+		if g.fenced && g.state == Cancelled && !s.leaving && s.latest.At <= e.Instant {
+			continue // again
+		}
+		items = append(items, g.Item)
+		next.row(Row{Entry: *e, State: g.state, Why: g.why, Ended: s.now, By: s.self})
+	}
+	if len(items) == 0 {
+		return nil
+	}
+	next.Open = slices.DeleteFunc(next.Open, func(e Entry) bool { return slices.Contains(items, e.Item) })
+	return Complete{Self: s.self, Own: next, Items: items}
+}
+
+// markMisfire makes visible, to the next owner as well, that an instant came
+// while the item ran.
+func markMisfire(s *State, _ *Plan) Mutation {
+	if s.own() == nil || s.config() == nil || !s.config().Misfire || s.leaving || s.view.foreign() {
+		return nil
+	}
+	s.overtaken()
+	var items []int
+	for _, d := range s.due {
+		it := s.view.item(d.item)
+		if d.cause == Misfired && s.mine(d.item) && s.own().entry(d.item) != nil && it.Exists && !it.Misfire {
+			items = append(items, d.item)
+		}
+	}
+	if len(items) == 0 {
+		return nil
+	}
+	return MarkMisfire{Items: items}
+}
+
+// overtaken notes the due instant for items that run, before anything begins.
+func (s *State) overtaken() {
+	if s.tick.At == 0 || s.view.Paused {
+		return
+	}
+	for i := range s.view.total() {
+		if s.mine(i) && s.own().entry(i) != nil && s.accounted(i) < s.tick.At && !s.view.item(i).Disabled {
+			s.setDue(due{i, s.tick.At, Misfired})
+		}
+	}
+}
+
+func (s *State) setDue(d due) {
+	k, ok := slices.BinarySearchFunc(s.due, d.item, func(d due, i int) int { return d.item - i })
+	if ok {
+		if d.at > s.due[k].at {
+			s.due[k] = d
+		}
+		return
+	}
+	s.due = slices.Insert(s.due, k, d)
+}
+
+// excuse remembers why an instant of the item was not begun; the gap row that
+// the next Begin writes says so.
+func (s *State) excuse(i int, text string) {
+	k, ok := slices.BinarySearchFunc(s.why, i, func(r reason, i int) int { return r.item - i })
+	if !ok {
+		s.why = slices.Insert(s.why, k, reason{i, text})
+	}
+}
+
+func (s *State) excuseAll() {
+	text := "the server was disabled"
+	if s.leaving {
+		text = "the server was shutting down"
+	}
+	for i := range s.view.total() {
+		if s.mine(i) {
+			s.excuse(i, text)
+		}
+	}
+}
+
+func (s *State) unexcuse(i int) {
+	s.why = slices.DeleteFunc(s.why, func(r reason) bool { return r.item == i })
+}
+
+func (s *State) whyOf(i int) string {
+	if k, ok := slices.BinarySearchFunc(s.why, i, func(r reason, i int) int { return r.item - i }); ok {
+		return s.why[k].text
+	}
+	return "no server began it"
+}
+
+// triggered: an operator's request waits at our instance.
+func (s *State) triggered() bool {
+	if s.self == "" || s.view == nil {
+		return false
+	}
+	in := s.view.instance(s.self)
+	return in != nil && in.Triggered
+}
+
+// request accepts the trigger that was written to our instance: from here on
+// it is in our record, whatever becomes of it.
+func (b *beginning) request(p *Plan) {
+	s := b.s
+	if !s.triggered() {
+		return
+	}
+	in := s.view.instance(s.self)
+	t := Trigger{ID: fmt.Sprintf("t%d", in.Modified), At: s.now}
+	for i := range s.view.total() {
+		if !s.mine(i) {
+			continue
+		}
+		e := Entry{Item: i, Instant: t.At, Trigger: t.ID, Cause: Triggered, Attempt: 1}
+		switch {
+		case s.view.item(i).Disabled:
+			b.m.Own.row(Row{Entry: e, State: Skipped, Why: "the item is disabled", Ended: s.now, By: s.self})
+		case s.busy(i) && !s.o.Queue && !s.o.Replace:
+			b.m.Own.row(Row{Entry: e, State: Skipped, Why: "the run before was still going on", Ended: s.now, By: s.self})
+		default:
+			if s.busy(i) && s.o.Replace {
+				s.cancel(i, false, "replaced by a trigger", p)
+			}
+			t.Items = append(t.Items, i)
+		}
+	}
+	b.m.Ack, b.changed = true, true
+	if len(t.Items) > 0 {
+		b.m.Own.Triggers = append(b.m.Own.Triggers, t)
+	}
+}
+
+// triggers begins accepted requests whose items are idle.
+func (b *beginning) triggers() {
+	s := b.s
+	var kept []Trigger
+	for _, t := range b.m.Own.Triggers {
+		var rest []int
+		for _, i := range t.Items {
+			if s.view.pending(i) != nil || !s.mine(i) || s.view.item(i).Disabled || !b.free(i) {
+				rest = append(rest, i)
+				continue
+			}
+			b.add(Entry{Item: i, Instant: t.At, Trigger: t.ID, Cause: Triggered, Attempt: 1, Begun: s.now})
+		}
+		if t.Items = rest; len(rest) > 0 {
+			kept = append(kept, t)
+		}
+	}
+	b.m.Own.Triggers = kept
+}

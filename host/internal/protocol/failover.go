@@ -1,0 +1,140 @@
+package protocol
+
+import "slices"
+
+// enqueue ends the record of a dead member: its rows move to us, its open runs
+// become pending or get a row. One member does it, the reclaimer.
+func enqueue(s *State, _ *Plan) Mutation {
+	v := s.view
+	if !s.reclaims() || s.config() == nil || !v.Assignment.Exists || s.doubt != Trusted {
+		return nil
+	}
+	for k := range v.Runs {
+		d := &v.Runs[k]
+		if d.ID != s.self && v.dead(d.ID) {
+			return s.enqueueDead(d)
+		}
+	}
+	return nil
+}
+
+func (s *State) enqueueDead(d *Runs) Mutation {
+	v := s.view
+	m := Enqueue{Self: s.self, Dead: d.ID, Own: s.next(s.own()), Next: v.Assignment.clone()}
+	m.Next.fold(d.Last)
+	for _, r := range d.Rows {
+		m.Own.row(r)
+	}
+	for _, e := range d.Open {
+		if why := s.notAgain(e, d.ID); why != "" {
+			m.Own.row(Row{Entry: e, State: Interrupted, Why: why, Ended: s.now, By: d.ID})
+			continue
+		}
+		m.Pend = append(m.Pend, Pending{Item: e.Item, Entry: e, Dead: d.ID})
+		if o := v.Assignment.owner(e.Item); o != s.self && !v.dead(o) && v.runs(o) != nil && !slices.Contains(m.Check, o) {
+			m.Check = append(m.Check, o)
+		}
+	}
+	for _, t := range d.Triggers {
+		for _, i := range t.Items {
+			e := Entry{Item: i, Instant: t.At, Trigger: t.ID, Cause: Triggered, Attempt: 1}
+			m.Own.row(Row{Entry: e, State: Interrupted, Why: "the server died before the run began", Ended: s.now, By: d.ID})
+		}
+	}
+	return m
+}
+
+// notAgain says why an orphan is not run again; "" if it is.
+func (s *State) notAgain(e Entry, dead ID) string {
+	v := s.view
+	it := v.item(e.Item)
+	for k := range v.Runs {
+		if v.Runs[k].ID != dead && !v.dead(v.Runs[k].ID) && v.Runs[k].entry(e.Item) != nil {
+			return "a later run of the item had begun"
+		}
+	}
+	switch {
+	case !v.Config.Failover:
+		return "the server died; failover is off"
+	case e.Item >= v.total():
+		return "the server died; the item no longer exists"
+	case it.Disabled:
+		return "the server died; the item is disabled"
+	case s.later(e):
+		return "the server died; the next instant had come"
+	case v.pending(e.Item) != nil || it.Failover != "":
+		return "the server died; another run of the item waits or runs"
+	}
+	return ""
+}
+
+// later: an instant after the run's own has come or was accounted for.
+func (s *State) later(e Entry) bool {
+	return s.view.last(e.Item) > e.Instant || s.latest.At > e.Instant
+}
+
+// take begins orphaned runs, as many as there are free slots.
+func take(s *State, _ *Plan) Mutation {
+	v := s.view
+	if !s.works() || !v.Config.Failover || v.Paused || len(v.Pending) == 0 || !v.Assignment.Exists {
+		return nil
+	}
+	m := Take{Self: s.self, Own: s.next(s.own()), Monitor: v.Config.MonitorExecution}
+	for _, p := range v.Pending {
+		it := v.item(p.Item)
+		if s.o.Slots > 0 && len(m.Own.Open) >= s.o.Slots {
+			break
+		}
+		if p.Foreign || it.Failover != "" || it.Disabled || p.Item >= v.total() || s.busy(p.Item) || s.later(p.Entry) || !it.Exists {
+			continue
+		}
+		if m.Monitor && (it.Running != 0 || it.RunningP) {
+			continue
+		}
+		m.Own.row(Row{Entry: p.Entry, State: TakenOver, Why: "the server died", Ended: s.now, By: p.Dead})
+		e := p.Entry
+		e.Cause, e.Begun = Failover, s.now
+		e.Attempt++
+		m.Own.Open = append(m.Own.Open, e)
+		if e.Trigger == "" && e.Instant > at(m.Own.Last, e.Item) {
+			m.Own.Last = set(m.Own.Last, e.Item, e.Instant)
+		}
+		m.Items = append(m.Items, p.Item)
+	}
+	if len(m.Items) == 0 {
+		return nil
+	}
+	slices.SortFunc(m.Own.Open, func(x, y Entry) int { return x.Item - y.Item })
+	return m
+}
+
+// drop gives a row to pending runs that nobody may take any more.
+func drop(s *State, _ *Plan) Mutation {
+	v := s.view
+	if !s.reclaims() || s.config() == nil || s.doubt != Trusted {
+		return nil
+	}
+	m := Drop{Self: s.self, Own: s.next(s.own())}
+	for _, p := range v.Pending {
+		why := ""
+		switch {
+		case p.Foreign:
+		case !v.Config.Failover:
+			why = "failover was switched off"
+		case p.Item >= v.total():
+			why = "the item no longer exists"
+		case v.item(p.Item).Disabled:
+			why = "the item was disabled"
+		case s.later(p.Entry):
+			why = "the next instant came before it was taken over"
+		}
+		if why != "" {
+			m.Items = append(m.Items, p.Item)
+			m.Own.row(Row{Entry: p.Entry, State: Interrupted, Why: why, Ended: s.now, By: p.Dead})
+		}
+	}
+	if len(m.Items) == 0 {
+		return nil
+	}
+	return m
+}

@@ -1,0 +1,112 @@
+package protocol
+
+import "slices"
+
+func (s *State) guest(i int) *guest {
+	k, ok := slices.BinarySearchFunc(s.guests, i, func(g guest, i int) int { return g.Item - i })
+	if !ok {
+		return nil
+	}
+	return &s.guests[k]
+}
+
+// start runs the guests of entries that a commit has just opened. While the
+// session is in doubt nothing starts: the entries are begun by level later.
+func (s *State) start(open []Entry, items []int, fence int64, p *Plan) {
+	if s.doubt != Trusted || s.over {
+		return
+	}
+	for _, e := range open {
+		if slices.Contains(items, e.Item) {
+			s.run(e, fence, items, p)
+		}
+	}
+}
+
+func (s *State) run(e Entry, fence int64, items []int, p *Plan) {
+	k, ok := slices.BinarySearchFunc(s.guests, e.Item, func(g guest, i int) int { return g.Item - i })
+	if ok {
+		return
+	}
+	s.guests = slices.Insert(s.guests, k, guest{Entry: e, items: items})
+	p.add(Run{Entry: e, Fence: fence, Items: items})
+}
+
+// act brings the guests in line with the own record: an open entry without a
+// guest is begun (an unknown commit that happened after all), a guest whose
+// entry is gone is ended and forgotten.
+func (s *State) act(p *Plan) {
+	own := s.own()
+	if own == nil {
+		return
+	}
+	s.guests = slices.DeleteFunc(s.guests, func(g guest) bool {
+		e := own.entry(g.Item)
+		return g.ended && (e == nil || !e.Same(g.Entry))
+	})
+	for k := range s.guests {
+		g := &s.guests[k]
+		if e := own.entry(g.Item); !g.ended && (e == nil || !e.Same(g.Entry)) {
+			s.cancel(g.Item, true, "the record of the run is gone", p)
+		}
+	}
+	if s.doubt != Trusted {
+		return
+	}
+	for _, e := range own.Open {
+		if s.guest(e.Item) != nil {
+			continue
+		}
+		if s.leaving {
+			k, _ := slices.BinarySearchFunc(s.guests, e.Item, func(g guest, i int) int { return g.Item - i })
+			s.guests = slices.Insert(s.guests, k, guest{Entry: e, ended: true, state: Cancelled, why: "the server was shutting down"})
+			continue
+		}
+		s.run(e, own.Modified, []int{e.Item}, p)
+	}
+}
+
+func (s *State) finished(in Finished) {
+	g := s.guest(in.Entry.Item)
+	if g == nil || !g.Same(in.Entry) || g.ended {
+		return
+	}
+	g.ended, g.state = true, in.State
+	if g.why == "" || in.State != Cancelled {
+		g.why = in.Why
+	}
+}
+
+// cancel asks a guest to stop, or ends it.
+func (s *State) cancel(i int, hard bool, why string, p *Plan) {
+	g := s.guest(i)
+	if g == nil || g.ended || g.killed || g.why == why && !hard {
+		return
+	}
+	g.why = why
+	g.killed = g.killed || hard
+	p.add(Cancel{Item: i, Hard: hard, Why: why})
+}
+
+func (s *State) cancelAll(p *Plan, why string) {
+	for k := range s.guests {
+		s.cancel(s.guests[k].Item, false, why, p)
+	}
+}
+
+// doubted fences the member itself: long before the registry gives its items
+// away, nothing starts here any more and what runs is ended.
+func (s *State) doubted(level Doubt, p *Plan) {
+	s.doubt = level
+	if level == Trusted || s.o.Finish {
+		return
+	}
+	for k := range s.guests {
+		g := &s.guests[k]
+		if g.ended {
+			continue
+		}
+		g.fenced = true
+		s.cancel(g.Item, level == Expired, "the registry session is in doubt", p)
+	}
+}

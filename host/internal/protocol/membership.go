@@ -1,0 +1,211 @@
+package protocol
+
+import (
+	"fmt"
+	"slices"
+)
+
+// observe derives from the view what the rules look at.
+func (s *State) observe(p *Plan) {
+	v := s.view
+	if s.self == "" {
+		for _, m := range v.Members {
+			if m.Owner == s.o.Session {
+				s.self = m.ID
+				s.reread = s.now
+				p.add(Note{"joined as " + string(m.ID)})
+			}
+		}
+	}
+	if s.self != "" && (!v.member(s.self) || s.own() == nil) {
+		// Somebody removed the job or our nodes while the session goes on.
+		s.gone = true
+		for k := range s.guests {
+			s.cancel(s.guests[k].Item, true, "the member's nodes were removed", p)
+		}
+		p.add(Note{"the member's nodes were removed from the registry"})
+		p.add(Stop{Rejoin: !s.leaving})
+		return
+	}
+	if s.self != "" && !s.leaving && v.instance(s.self) == nil {
+		// ElasticJob's shutdown of one instance: its node is deleted.
+		s.leaving = true
+		p.add(Note{"the instance's node was removed: shutting this job down here"})
+		s.cancelAll(p, "shut down by an operator")
+	}
+	if v.Necessary || v.Processing {
+		if s.markSince == 0 {
+			s.markSince = s.now
+		}
+	} else {
+		s.markSince = 0
+	}
+	if c := v.Config; c != nil && s.self != "" && (s.cron == nil || *s.cron != c.Cron) {
+		s.cron = &c.Cron
+		s.tick = Tick{}
+		p.add(Reschedule{Cron: c.Cron})
+	}
+	if c := v.Config; c != nil && c.ReconcileEvery > 0 && s.self != "" && s.now >= s.reread+c.ReconcileEvery {
+		s.reread = s.now
+		p.add(Reread{})
+	}
+	switch {
+	case v.ConfigFault != "":
+		s.note(p, "the configuration in the registry cannot be read: "+v.ConfigFault)
+	case s.self != "" && v.foreign():
+		s.note(p, "a member that is not wasmjobd shares this job; this release does not run beside it")
+	default:
+		s.noted = ""
+	}
+	s.seeServers()
+	if own := s.own(); own != nil {
+		s.hand(own, p)
+	}
+}
+
+func (s *State) config() *Config {
+	if s.view == nil || s.view.ConfigFault != "" {
+		return nil
+	}
+	return s.view.Config
+}
+
+// own is the member's own record in the view.
+func (s *State) own() *Runs {
+	if s.self == "" {
+		return nil
+	}
+	return s.view.runs(s.self)
+}
+
+func (s *State) leads() bool { return s.self != "" && s.view != nil && s.view.Leader == s.self }
+
+// reclaims: this member cleans up after the dead. It is our leader.
+func (s *State) reclaims() bool { return s.leads() && s.own() != nil }
+
+func (s *State) disabledHere() bool { return s.view.serverDisabled(s.self.IP()) }
+
+// works: the member may begin runs.
+func (s *State) works() bool {
+	return s.own() != nil && s.config() != nil && !s.leaving && s.doubt == Trusted &&
+		s.view.instance(s.self) != nil && !s.disabledHere() && !s.view.foreign()
+}
+
+// join registers the member: first the job's nodes, then its own.
+func join(s *State, p *Plan) Mutation {
+	v := s.view
+	if s.self != "" {
+		return nil
+	}
+	if s.leaving {
+		s.gone = true
+		p.add(Stop{})
+		return nil
+	}
+	if v.ConfigFault != "" {
+		return nil
+	}
+	if v.Config == nil || !v.Dirs.Wasm || !v.Dirs.Instances || !v.Dirs.Servers || !v.Dirs.LeaderSharding || !v.Dirs.Latch {
+		return Setup{Config: s.o.Config}
+	}
+	return Join{ID: s.freeID(), Disabled: v.Config.Disabled}
+}
+
+// freeID is the first of base, base-1, … that occurs nowhere in the job: a
+// reused id would inherit what its predecessor left.
+func (s *State) freeID() ID {
+	id := s.o.Base
+	for n := 1; s.view.occurs(id); n++ {
+		id = ID(fmt.Sprintf("%s-%d", s.o.Base, n))
+	}
+	return id
+}
+
+func (v *View) occurs(id ID) bool {
+	if v.instance(id) != nil || v.member(id) || v.runs(id) != nil || v.Leader == id ||
+		slices.Contains(v.Assignment.Owners, id) || slices.Contains(v.Assignment.Members, id) {
+		return true
+	}
+	for _, it := range v.Items {
+		if it.Owner == id || it.Failover == id {
+			return true
+		}
+	}
+	for _, p := range v.Pending {
+		if p.Dead == id {
+			return true
+		}
+	}
+	return false
+}
+
+// setServer heals what a clean-up race may take: the node of a live server.
+func setServer(s *State, _ *Plan) Mutation {
+	if s.self == "" || s.leaving || s.view.instance(s.self) == nil || s.view.hasServer(s.self.IP()) {
+		return nil
+	}
+	return SetServer{IP: s.self.IP()}
+}
+
+// leave ends the membership once nothing is open and every row is stored.
+func leave(s *State, _ *Plan) Mutation {
+	own := s.own()
+	if !s.leaving || s.self == "" {
+		return nil
+	}
+	if own == nil {
+		return nil
+	}
+	if len(own.Open) > 0 || len(s.guests) > 0 || len(own.Triggers) > 0 || len(s.unstored(own)) > 0 || !s.view.Assignment.Exists {
+		return nil
+	}
+	next := s.view.Assignment.clone()
+	next.fold(own.Last)
+	return Leave{Self: s.self, Next: next}
+}
+
+type absence struct {
+	ip    string
+	since int64
+}
+
+// seeServers keeps since when each server has no instance.
+func (s *State) seeServers() {
+	if s.o.PruneAfter == 0 || !s.leads() {
+		s.absent = nil
+		return
+	}
+	var next []absence
+	for _, sv := range s.view.Servers {
+		if sv.Disabled || slices.ContainsFunc(s.view.Instances, func(in Instance) bool { return in.ID.IP() == sv.IP }) {
+			continue
+		}
+		since := s.now
+		if k := slices.IndexFunc(s.absent, func(a absence) bool { return a.ip == sv.IP }); k >= 0 {
+			since = s.absent[k].since
+		}
+		next = append(next, absence{sv.IP, since})
+	}
+	slices.SortFunc(next, func(a, b absence) int {
+		if a.since != b.since {
+			return int(min(max(a.since-b.since, -1), 1))
+		}
+		return compare(a.ip, b.ip)
+	})
+	s.absent = next
+}
+
+// pruneServers removes servers that have long been gone and that no operator
+// disabled; a disabled one is an operator's word and stays.
+func pruneServers(s *State, _ *Plan) Mutation {
+	var ips []string
+	for _, a := range s.absent {
+		if s.now >= a.since+s.o.PruneAfter {
+			ips = append(ips, a.ip)
+		}
+	}
+	if len(ips) == 0 || !s.leads() {
+		return nil
+	}
+	return PruneServers{IPs: ips}
+}

@@ -1,0 +1,82 @@
+package protocol
+
+import (
+	"bytes"
+	"slices"
+)
+
+// operate turns the oldest wish into a write, unless the view shows it
+// fulfilled. A trigger is the one that cannot be judged by the view: it ends
+// with its own commit.
+func operate(s *State, p *Plan) Mutation {
+	for len(s.asks) > 0 && s.self != "" && s.doubt == Trusted {
+		a := s.asks[0]
+		m, fault := s.wish(a.Ask)
+		if m != nil {
+			return m
+		}
+		s.answered(a.ID, fault, p)
+	}
+	return nil
+}
+
+func (s *State) wish(a Ask) (m Mutation, fault string) {
+	v := s.view
+	switch a := a.(type) {
+	case AskTrigger:
+		var to []ID
+		for _, in := range v.Instances {
+			if !in.Triggered {
+				to = append(to, in.ID)
+			}
+		}
+		if len(to) > 0 {
+			return RequestTrigger{To: to}, ""
+		}
+	case AskPause:
+		if v.Paused != a.Paused {
+			return SetPaused{Paused: a.Paused}, ""
+		}
+	case AskItem:
+		if !v.item(a.Item).Exists {
+			return nil, "there is no such item"
+		}
+		if v.item(a.Item).Disabled != a.Disabled {
+			return DisableItem(a), ""
+		}
+	case AskServer:
+		if !v.hasServer(a.IP) {
+			return nil, "there is no such server"
+		}
+		if v.serverDisabled(a.IP) != a.Disabled {
+			return DisableServer(a), ""
+		}
+	case AskConfig:
+		if bytes.Equal(v.ConfigData, a.Data) {
+			return nil, ""
+		}
+		if v.ConfigVersion != a.Have {
+			return nil, "the configuration was changed by somebody else meanwhile"
+		}
+		return PutConfig{Data: a.Data}, ""
+	case AskReshard:
+		if !v.Necessary {
+			return MarkReshard{}, ""
+		}
+	}
+	return nil, ""
+}
+
+// askOf is the wish that a mutation of operate fulfils.
+func (s *State) askOf(m Mutation) int64 {
+	switch m.(type) {
+	case RequestTrigger, SetPaused, DisableItem, DisableServer, PutConfig:
+		return s.asks[0].ID
+	}
+	return 0
+}
+
+func (s *State) answered(id int64, fault string, p *Plan) {
+	s.asks = slices.DeleteFunc(s.asks, func(a Asked) bool { return a.ID == id })
+	p.add(Answer{ID: id, Fault: fault})
+}

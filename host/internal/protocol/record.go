@@ -1,0 +1,115 @@
+package protocol
+
+import "slices"
+
+// next copies the own record for the next set of it, without what is no longer
+// needed: stored rows, and instants that the assignment holds as well.
+func (s *State) next(own *Runs) RunsData {
+	n := RunsData{Open: slices.Clone(own.Open), Triggers: slices.Clone(own.Triggers), Seq: own.Seq}
+	n.Rows = slices.Clone(s.unstored(own))
+	for i, t := range own.Last {
+		if t > at(s.view.Assignment.Last, i) {
+			n.Last = set(n.Last, i, t)
+		}
+	}
+	return n
+}
+
+func (s *State) unstored(own *Runs) []Row {
+	k := slices.IndexFunc(own.Rows, func(r Row) bool { return r.Seq > s.stored })
+	if k < 0 {
+		return nil
+	}
+	return own.Rows[k:]
+}
+
+// row appends a row under the next number.
+func (d *RunsData) row(r Row) {
+	d.Seq++
+	r.Seq = d.Seq
+	d.Rows = append(d.Rows, r)
+}
+
+// hand gives rows to the history, each once.
+func (s *State) hand(own *Runs, p *Plan) {
+	k := slices.IndexFunc(own.Rows, func(r Row) bool { return r.Seq > s.handed })
+	if k < 0 {
+		return
+	}
+	s.handed = own.Rows[len(own.Rows)-1].Seq
+	p.add(Store{Rows: slices.Clone(own.Rows[k:])})
+}
+
+// forget removes rows that the history holds. Other sets of the record do the
+// same on the way, so this is for a member that has nothing else to say.
+func forget(s *State, _ *Plan) Mutation {
+	own := s.own()
+	if own == nil || len(own.Rows) == 0 || own.Rows[0].Seq > s.stored {
+		return nil
+	}
+	return Forget{Self: s.self, Own: s.next(own)}
+}
+
+// account gives a row to accepted triggers whose items can no longer begin
+// here: they moved, were disabled or removed, or the member is leaving.
+func account(s *State, _ *Plan) Mutation {
+	own := s.own()
+	if own == nil || len(own.Triggers) == 0 || s.config() == nil {
+		return nil
+	}
+	m := Account{Self: s.self, Own: s.next(own)}
+	m.Own.Triggers = nil
+	changed := false
+	for _, t := range own.Triggers {
+		var rest []int
+		for _, i := range t.Items {
+			why := ""
+			switch {
+			case s.leaving:
+				why = "the server was shutting down"
+			case s.view.item(i).Disabled:
+				why = "the item was disabled"
+			case !s.mine(i) && s.markSince == 0:
+				why = "the item moved to another server"
+			}
+			if why == "" {
+				rest = append(rest, i)
+				continue
+			}
+			changed = true
+			e := Entry{Item: i, Instant: t.At, Trigger: t.ID, Cause: Triggered, Attempt: 1}
+			m.Own.row(Row{Entry: e, State: Skipped, Why: why, Ended: s.now, By: s.self})
+		}
+		if t.Items = rest; len(rest) > 0 {
+			m.Own.Triggers = append(m.Own.Triggers, t)
+		}
+	}
+	if !changed {
+		return nil
+	}
+	return m
+}
+
+// clearMarks removes own marks that no open run justifies: monitoring was
+// switched off, or a set of the record was lost with its marks kept.
+func clearMarks(s *State, _ *Plan) Mutation {
+	own := s.own()
+	if own == nil || s.config() == nil {
+		return nil
+	}
+	var m ClearMarks
+	for i := range s.view.Items {
+		it := &s.view.Items[i]
+		open := own.entry(i) != nil
+		if it.Running == s.o.Session && (!open || !s.config().MonitorExecution) {
+			m.Running = append(m.Running, i)
+		}
+		if it.Failover != "" && it.FOOwner == s.o.Session && !open {
+			m.Failover = append(m.Failover, i)
+		}
+	}
+	if len(m.Running)+len(m.Failover) == 0 {
+		return nil
+	}
+	return m
+}

@@ -1,0 +1,155 @@
+package protocol
+
+import "slices"
+
+// waits: a due run waits for the reshard that somebody asked for, but not
+// longer than the bound: then the member begins what it still owns, and the
+// epoch refuses it if that has changed.
+func (s *State) waits() bool {
+	return s.markSince != 0 && s.now < s.markSince+s.o.ReshardWait
+}
+
+// stale tells whether the assignment no longer fits the members, the total, or
+// its mirror in the classical nodes.
+func (s *State) stale(eligible []ID) bool {
+	v := s.view
+	a := &v.Assignment
+	total := v.total()
+	if a.Total != total || !slices.Equal(a.Members, eligible) {
+		return true
+	}
+	for i := range total {
+		it := v.item(i)
+		if !it.Exists || it.Owner != a.owner(i) || !slices.Contains(eligible, it.Owner) {
+			return true
+		}
+	}
+	return len(v.Items) > total
+}
+
+// markReshard asks for a reshard by level, not by edge: whatever event was
+// missed, the leader sees that the assignment does not fit.
+func markReshard(s *State, _ *Plan) Mutation {
+	if !s.leads() || s.leaving || s.view.Necessary || s.config() == nil || !s.view.Assignment.Exists || s.view.foreign() {
+		return nil
+	}
+	el := s.view.eligible()
+	if len(el) == 0 || !s.stale(el) {
+		return nil
+	}
+	return MarkReshard{}
+}
+
+// reshard assigns the items anew. It waits until the dead are enqueued and no
+// item that would move or vanish is running.
+func reshard(s *State, p *Plan) Mutation {
+	v := s.view
+	if !s.leads() || s.leaving || s.doubt != Trusted || !v.Necessary || s.config() == nil || !v.Assignment.Exists || v.foreign() {
+		return nil
+	}
+	for k := range v.Runs {
+		if v.dead(v.Runs[k].ID) {
+			return nil
+		}
+	}
+	el := v.eligible()
+	if len(el) == 0 {
+		return nil
+	}
+	req := s.request(el)
+	if s.answer == nil || !s.answer.Request.equal(req) {
+		if s.asked == nil || !s.asked.equal(req) {
+			s.asked = &req
+			p.add(Assign{req})
+		}
+		return nil
+	}
+	if s.answer.Fault != "" {
+		s.note(p, "the sharding strategy failed: "+s.answer.Fault)
+		return nil
+	}
+	next := v.Assignment.clone()
+	next.Total, next.Members = req.Total, el
+	next.Owners = make([]ID, req.Total)
+	for k, items := range s.answer.Items {
+		for _, i := range items {
+			if k < len(el) && i >= 0 && i < req.Total {
+				next.Owners[i] = el[k]
+			}
+		}
+	}
+	if slices.Contains(next.Owners, "") || s.movesRunning(&next) {
+		return nil
+	}
+	var check []ID
+	for k := range v.Runs {
+		check = append(check, v.Runs[k].ID)
+		next.fold(v.Runs[k].Last)
+	}
+	// An item that nobody ever accounted for is accounted for from the moment
+	// on at which the mark was seen: what comes due while the reshard is
+	// awaited belongs to it.
+	for i := range req.Total {
+		if at(next.Last, i) == 0 {
+			next.Last = set(next.Last, i, max(s.markSince, 1))
+		}
+	}
+	var remove []int
+	for i := req.Total; i < len(v.Items); i++ {
+		if v.Items[i].Exists {
+			remove = append(remove, i)
+		}
+	}
+	return Reshard{Check: check, Next: next, Remove: remove}
+}
+
+// movesRunning: an item that is open anywhere would change hands.
+func (s *State) movesRunning(next *Assignment) bool {
+	for k := range s.view.Runs {
+		for _, e := range s.view.Runs[k].Open {
+			if next.owner(e.Item) != s.view.Assignment.owner(e.Item) {
+				return true
+			}
+		}
+	}
+	return false
+}
+
+func (s *State) request(el []ID) AssignRequest {
+	v := s.view
+	r := AssignRequest{Strategy: v.Config.Strategy, Instances: el, Total: v.total(), Epoch: v.Assignment.Version}
+	r.Previous = make([][]int, len(el))
+	for i, o := range v.Assignment.Owners {
+		if k := slices.Index(el, o); k >= 0 {
+			r.Previous[k] = append(r.Previous[k], i)
+		}
+	}
+	return r
+}
+
+func (r AssignRequest) equal(o AssignRequest) bool {
+	return r.Strategy == o.Strategy && r.Total == o.Total && r.Epoch == o.Epoch && slices.Equal(r.Instances, o.Instances)
+}
+
+func (a *Assignment) clone() Assignment {
+	n := *a
+	n.Members, n.Owners, n.Last = slices.Clone(a.Members), slices.Clone(a.Owners), slices.Clone(a.Last)
+	return n
+}
+
+// fold keeps the newest instant of each item.
+func (a *Assignment) fold(last []int64) {
+	for i, t := range last {
+		if t > at(a.Last, i) {
+			a.Last = set(a.Last, i, t)
+		}
+	}
+}
+
+func set(s []int64, i int, t int64) []int64 {
+	for len(s) <= i {
+		s = append(s, 0)
+	}
+	s[i] = t
+	return s
+}

@@ -1,0 +1,270 @@
+package protocol
+
+// State is what one member knows and does for one job during one session. Make
+// it with NewState; only Step changes it.
+type State struct {
+	o    Options
+	now  int64
+	self ID // "" until the registry shows that we joined
+
+	view   *View
+	flight *flight // the commit whose answer is awaited
+	blind  bool    // a commit was answered: nothing is decided until the next view
+	plans  int64
+	refused
+
+	over    bool // the session is lost, or we left
+	leaving bool
+	gone    bool // Stop was said
+	doubt   Doubt
+
+	guests []guest // ascending by item
+	tick   Tick    // the instant that is being answered; At 0: none
+	latest Tick    // the newest instant that came due
+	due    []due   // instants that came while their item ran
+	why    []reason
+
+	markSince int64 // since when the reshard mark is seen
+	asked     *AssignRequest
+	answer    *Assigned
+	cron      *string
+	handed    int64 // rows up to here were given to the history
+	stored    int64 // rows up to here are safe
+	asks      []Asked
+	absent    []absence
+	wake      int64
+	reread    int64
+	noted     string
+}
+
+// Options are what a member brings along; they never change.
+type Options struct {
+	Base    ID    // wanted id; the first of Base, Base-1, … that occurs nowhere is taken
+	Session int64 // owner of its ephemeral nodes
+	Config  []byte
+	// ReshardWait bounds, in ms, how long a due run waits for the leader.
+	ReshardWait int64
+	// PruneAfter is how long, in ms, a server may be without instance before
+	// the leader removes its node; 0 never.
+	PruneAfter  int64
+	MaxUnstored int  // rows that may wait for the history before nothing begins; 0: no bound
+	Slots       int  // runs at once; 0: no bound
+	Queue       bool // overlap policy queue-one
+	Replace     bool // overlap policy replace
+	Finish      bool // self-fencing lets guests finish
+}
+
+type flight struct {
+	plan int64
+	m    Mutation
+	view *View
+	tick int64 // the instant that was being answered
+	ask  int64 // the Asked it answers; 0 none
+}
+
+type guest struct {
+	Entry
+	ended  bool
+	state  RowState
+	why    string
+	fenced bool // asked to stop because the session is in doubt
+	killed bool // a hard Cancel was said
+	items  []int
+}
+
+type due struct {
+	item  int
+	at    int64
+	cause Cause
+}
+
+type reason struct {
+	item int
+	text string
+}
+
+type refused struct {
+	refusals int   // in a row,
+	refRev   int64 // on the view of this number
+}
+
+// NewState is a member that has not joined yet.
+func NewState(o Options) *State { return &State{o: o} }
+
+// Self is the id under which the registry knows the member; "" before it joined.
+func (s *State) Self() ID { return s.self }
+
+// View is the newest view; nil before the first.
+func (s *State) View() *View { return s.view }
+
+// rules in the order in which they are asked; the first that wants a mutation
+// gets it. Each looks at the whole view, whatever input came: what a lost
+// event would have said, the level still says.
+func rules() []func(*State, *Plan) Mutation {
+	return []func(*State, *Plan) Mutation{
+		join, leave, setServer, abdicate, elect,
+		again, complete,
+		enqueue, operate, markReshard, reshard,
+		markMisfire, begin, take, drop,
+		account, clearMarks, forget, pruneServers,
+	}
+}
+
+// Step takes one input and says what to do. now is the member's clock in Unix
+// milliseconds; it may jump, nothing but waiting depends on it.
+func Step(s *State, now int64, in Input) Plan {
+	s.now = now
+	var p Plan
+	s.receive(in, &p)
+	if s.over || s.gone {
+		return p
+	}
+	if s.settled() {
+		s.observe(&p)
+		if s.gone {
+			return p
+		}
+		s.act(&p)
+		for _, rule := range rules() {
+			if m := rule(s, &p); m != nil {
+				s.plans++
+				p.ID, p.Commit = s.plans, m
+				s.flight = &flight{plan: p.ID, m: m, view: s.view, tick: s.tick.At, ask: s.askOf(m)}
+				break
+			}
+		}
+	}
+	s.sleep(&p)
+	return p
+}
+
+// settled: no commit is under way and the view is younger than the answer to
+// the last one.
+func (s *State) settled() bool { return s.view != nil && s.flight == nil && !s.blind }
+
+func (s *State) receive(in Input, p *Plan) {
+	switch in := in.(type) {
+	case Observed:
+		s.view, s.blind = in.View, false
+	case Tick:
+		if in.At > s.latest.At {
+			s.tick, s.latest = in, in
+		}
+	case Committed:
+		s.committed(in, p)
+	case Finished:
+		s.finished(in)
+	case Assigned:
+		s.answer = &in
+	case Stored:
+		s.stored = max(s.stored, in.Upto)
+	case Doubted:
+		s.doubted(in.Level, p)
+	case Asked:
+		if _, ok := in.Ask.(AskLeave); ok {
+			s.leaving = true
+			return
+		}
+		s.asks = append(s.asks, in)
+	case Elapsed:
+		s.wake = 0
+	case SessionLost:
+		s.over = true
+		for _, g := range s.guests {
+			if !g.ended {
+				p.add(Cancel{Item: g.Item, Hard: true, Why: "the registry session is over"})
+			}
+		}
+	}
+}
+
+// committed digests the answer to the commit in flight. Whatever it is, the
+// next decision waits for the next view, which the runner publishes once the
+// mirror has settled after the answer: the events of a commit come before its
+// answer, so that view shows it.
+func (s *State) committed(in Committed, p *Plan) {
+	f := s.flight
+	if f == nil || f.plan != in.Plan {
+		return
+	}
+	s.flight = nil
+	s.blind = true
+	switch in.Outcome {
+	case Applied:
+		s.refusals = 0
+		s.applied(f, in.Revision, p)
+	case Unknown:
+		// Nothing of it is carried out until a view read after a sync shows
+		// whether it happened; entries then act by level.
+		p.add(Sync{})
+		if _, ok := f.m.(RequestTrigger); ok && f.ask != 0 {
+			s.answered(f.ask, "the registry did not answer; whether the trigger was written is unknown", p)
+		}
+	case Refused:
+		if s.refRev != f.view.Rev {
+			s.refRev, s.refusals = f.view.Rev, 0
+		}
+		s.refusals++
+		if s.refusals > 1 {
+			// The view cannot explain the refusal: it must have missed something.
+			p.add(Note{"refused twice on the same view: " + f.m.Name()})
+			p.add(Reread{})
+		}
+		p.add(Sync{})
+	}
+}
+
+// applied carries out what a commit made true.
+func (s *State) applied(f *flight, rev int64, p *Plan) {
+	if f.ask != 0 {
+		s.answered(f.ask, "", p)
+	}
+	switch m := f.m.(type) {
+	case Begin:
+		if s.tick.At == f.tick {
+			s.tick = Tick{}
+		}
+		s.start(m.Own.Open, m.Begun, rev, p)
+	case Take:
+		s.start(m.Own.Open, m.Items, rev, p)
+	case Leave:
+		s.gone = true
+		p.add(Stop{})
+	}
+}
+
+// wakeAtLeast keeps a wait that cannot end yet from waking in a circle.
+const wakeAtLeast = 100
+
+func (p *Plan) add(e Effect) { p.Effects = append(p.Effects, e) }
+
+func (s *State) note(p *Plan, text string) {
+	if s.noted != text {
+		s.noted = text
+		if text != "" {
+			p.add(Note{text})
+		}
+	}
+}
+
+// sleep asks to be woken when a wait ends, once for each instant.
+func (s *State) sleep(p *Plan) {
+	var next int64
+	if s.waits() && (s.tick.At != 0 || s.triggered()) {
+		next = s.markSince + s.o.ReshardWait
+	}
+	if len(s.absent) > 0 && s.o.PruneAfter > 0 && s.leads() {
+		if t := s.absent[0].since + s.o.PruneAfter; next == 0 || t < next {
+			next = t
+		}
+	}
+	if c := s.config(); c != nil && c.ReconcileEvery > 0 && s.self != "" {
+		if t := s.reread + c.ReconcileEvery; next == 0 || t < next {
+			next = t
+		}
+	}
+	if next != 0 && next != s.wake {
+		s.wake = next
+		p.add(Wake{At: max(next, s.now+wakeAtLeast)})
+	}
+}

@@ -1,0 +1,315 @@
+package protocol
+
+import (
+	"slices"
+
+	"github.com/wasmjob/wasmjob/host/job"
+)
+
+// ID names a member of the job.
+type ID = job.InstanceID
+
+// View is one moment of the job's nodes as layout decoded them. It is never
+// changed once published; the next one is a new value. Times are Unix
+// milliseconds, revisions those of the registry.
+type View struct {
+	Rev int64 // counts the views that differ
+
+	Dirs   Dirs
+	Config *Config // nil: there is none
+	// ConfigFault is why config, or a record of ours, cannot be read; nothing
+	// is decided then.
+	ConfigFault   string
+	ConfigVersion int32
+	ConfigData    []byte
+	Paused        bool
+
+	Leader      ID // "" when nobody leads
+	LeaderOwner int64
+	Instances   []Instance // descending by id, as ElasticJob lists them
+	Members     []Member   // ascending by id
+	Servers     []Server   // ascending by address
+
+	Items      []Item // by number; as many as the largest node says
+	Necessary  bool
+	Processing bool
+	Pending    []Pending // ascending by item
+
+	Assignment Assignment
+	Runs       []Runs // ascending by id
+}
+
+// Dirs tells which parent nodes exist, so that nobody creates what is there.
+type Dirs struct {
+	Root, Servers, Instances, Leader, Election, Latch bool
+	LeaderSharding, Sharding, Failover, FailoverItems bool
+	Wasm, Module                                      bool
+}
+
+// Config is what the protocol reads of the job's configuration.
+type Config struct {
+	Total            int
+	Cron             string
+	Strategy         string
+	Failover         bool
+	Misfire          bool
+	MonitorExecution bool
+	Disabled         bool
+	ReconcileEvery   int64 // ms, 0 is off
+}
+
+// Instance is a node of "instances": a member of ours or of ElasticJob.
+type Instance struct {
+	ID        ID
+	Owner     int64 // session
+	Version   int32
+	Modified  int64
+	Triggered bool
+}
+
+// Member is a live member of ours.
+type Member struct {
+	ID    ID
+	Owner int64
+}
+
+// Server is an operator's word about one address.
+type Server struct {
+	IP       string
+	Disabled bool
+	Version  int32
+}
+
+// Item is one sharding item as the classical nodes show it.
+type Item struct {
+	Exists   bool
+	Owner    ID // "" when unassigned
+	OwnerVer int32
+	Running  int64 // session that holds the mark; 0: no mark
+	RunningP bool  // a mark that no session owns
+	Misfire  bool
+	Disabled bool
+	Failover ID    // who took the item over; "" nobody
+	FOOwner  int64 // session of that mark
+}
+
+// Pending is an orphaned run that waits for a taker.
+type Pending struct {
+	Item     int
+	Entry    Entry // the run as the dead member had it; Item repeated
+	Dead     ID
+	Foreign  bool // written by a Java member: no run is recorded in it
+	Modified int64
+}
+
+// Assignment is the job's own record of ownership; its version is the epoch.
+type Assignment struct {
+	Exists  bool
+	Version int32
+	Total   int
+	Members []ID    // descending
+	Owners  []ID    // by item, Total of them
+	Last    []int64 // by item, surplus ones kept: the last instant accounted for
+}
+
+// Runs is the record of one member: what it has open and what has not been
+// stored yet. Only the member itself writes it, until it is dead.
+type Runs struct {
+	ID       ID
+	Version  int32
+	Modified int64 // revision of the last set: the fencing token of what it began
+	RunsData
+}
+
+// RunsData is the value of a Runs node.
+type RunsData struct {
+	Open     []Entry // ascending by item, one at most each
+	Last     []int64 // by item, 0 none
+	Triggers []Trigger
+	Rows     []Row // ascending by Seq
+	Seq      int64 // of the newest row ever
+}
+
+// Entry is an open run.
+type Entry struct {
+	Item    int
+	Instant int64  // the scheduled instant; of a trigger: when it was accepted
+	Trigger string // id of the request; "" for a scheduled run
+	Cause   Cause
+	Attempt int
+	Begun   int64
+}
+
+// Same tells whether two entries are the same attempt of the same run.
+func (e Entry) Same(o Entry) bool {
+	return e.Item == o.Item && e.Instant == o.Instant && e.Trigger == o.Trigger && e.Attempt == o.Attempt
+}
+
+// Trigger is an accepted request whose listed items have not begun.
+type Trigger struct {
+	ID    string
+	At    int64
+	Items []int
+}
+
+// Row is a fact about one item for the history, not stored yet.
+type Row struct {
+	Seq   int64
+	Entry       // Item, Instant, Trigger, Cause, Attempt, Begun
+	Gap   bool  // no run: the instants strictly between After and Before
+	After int64 // of a gap
+	Until int64 // of a gap: the first instant that is not part of it
+	State RowState
+	Why   string
+	Ended int64
+	By    ID // who ran it
+}
+
+// Cause is why a run began.
+type Cause string
+
+const (
+	Scheduled Cause = "schedule"
+	Misfired  Cause = "misfire"
+	Failover  Cause = "failover"
+	Triggered Cause = "trigger"
+)
+
+// RowState is how a run ended; the words are those of package trace.
+type RowState string
+
+const (
+	Succeeded   RowState = "succeeded"
+	Failed      RowState = "failed"
+	TimedOut    RowState = "timed_out"
+	Cancelled   RowState = "cancelled"
+	Skipped     RowState = "skipped"
+	Missed      RowState = "missed"
+	TakenOver   RowState = "taken_over"
+	Interrupted RowState = "interrupted"
+	Lost        RowState = "lost"
+	Retried     RowState = "retried"
+)
+
+func (v *View) total() int {
+	if v.Config == nil {
+		return 0
+	}
+	return v.Config.Total
+}
+
+func (v *View) item(i int) Item {
+	if i < len(v.Items) {
+		return v.Items[i]
+	}
+	return Item{}
+}
+
+func (v *View) instance(id ID) *Instance {
+	for k := range v.Instances {
+		if v.Instances[k].ID == id {
+			return &v.Instances[k]
+		}
+	}
+	return nil
+}
+
+func (v *View) member(id ID) bool {
+	_, ok := slices.BinarySearchFunc(v.Members, id, func(m Member, id ID) int { return compare(m.ID, id) })
+	return ok
+}
+
+// dead: neither registered for sharding nor alive. An operator may delete the
+// node in instances while the member still runs; its own node in members,
+// owned by the same session, tells that it is not over.
+func (v *View) dead(id ID) bool { return v.instance(id) == nil && !v.member(id) }
+
+func (v *View) runs(id ID) *Runs {
+	k, ok := slices.BinarySearchFunc(v.Runs, id, func(r Runs, id ID) int { return compare(r.ID, id) })
+	if !ok {
+		return nil
+	}
+	return &v.Runs[k]
+}
+
+func (v *View) serverDisabled(ip string) bool {
+	k, ok := slices.BinarySearchFunc(v.Servers, ip, func(s Server, ip string) int { return compare(s.IP, ip) })
+	return ok && v.Servers[k].Disabled
+}
+
+func (v *View) hasServer(ip string) bool {
+	_, ok := slices.BinarySearchFunc(v.Servers, ip, func(s Server, ip string) int { return compare(s.IP, ip) })
+	return ok
+}
+
+func (v *View) pending(i int) *Pending {
+	k, ok := slices.BinarySearchFunc(v.Pending, i, func(p Pending, i int) int { return p.Item - i })
+	if !ok {
+		return nil
+	}
+	return &v.Pending[k]
+}
+
+// eligible lists the instances that may own items, descending: live and on a
+// server that no operator disabled.
+func (v *View) eligible() []ID {
+	ids := make([]ID, 0, len(v.Instances))
+	for _, in := range v.Instances {
+		if !v.serverDisabled(in.ID.IP()) {
+			ids = append(ids, in.ID)
+		}
+	}
+	return ids
+}
+
+// foreign tells whether a member that is not ours shares the job.
+func (v *View) foreign() bool {
+	for _, in := range v.Instances {
+		if !v.member(in.ID) {
+			return true
+		}
+	}
+	return false
+}
+
+// last is the newest instant of the item that anybody accounted for.
+func (v *View) last(i int) int64 {
+	t := at(v.Assignment.Last, i)
+	for k := range v.Runs {
+		t = max(t, at(v.Runs[k].Last, i))
+	}
+	return t
+}
+
+// entry is the open run of the item, or nil.
+func (r *RunsData) entry(i int) *Entry {
+	k, ok := slices.BinarySearchFunc(r.Open, i, func(e Entry, i int) int { return e.Item - i })
+	if !ok {
+		return nil
+	}
+	return &r.Open[k]
+}
+
+func (a *Assignment) owner(i int) ID {
+	if i < len(a.Owners) {
+		return a.Owners[i]
+	}
+	return ""
+}
+
+func at(s []int64, i int) int64 {
+	if i < len(s) {
+		return s[i]
+	}
+	return 0
+}
+
+func compare[S ~string](a, b S) int {
+	switch {
+	case a < b:
+		return -1
+	case a > b:
+		return 1
+	}
+	return 0
+}

@@ -1,0 +1,314 @@
+package protocol
+
+// Input is something that happened to one member's share of one job.
+type Input interface{ input() }
+
+type (
+	// Observed: the mirror settled. The runner says so whenever a view differs
+	// from the one before, and after every Committed.
+	Observed struct{ View *View }
+	// Tick: the scheduled instant At is due. Prev is the instant before it
+	// when the scheduler delivered that one too, else 0.
+	Tick struct{ At, Prev int64 }
+	// Committed answers Plan.ID. Of an applied mutation, Revision is known.
+	Committed struct {
+		Plan     int64
+		Outcome  Outcome
+		Revision int64
+	}
+	// Finished: the guest of an entry ended.
+	Finished struct {
+		Entry Entry
+		State RowState
+		Why   string
+	}
+	// Assigned answers the effect Assign.
+	Assigned struct {
+		Request AssignRequest
+		Items   [][]int // by index of the instance
+		Fault   string
+	}
+	// Stored: rows up to this sequence number are safe.
+	Stored struct{ Upto int64 }
+	// Doubted tells how much of the session time-out passed since the last
+	// acknowledged request was sent.
+	Doubted struct{ Level Doubt }
+	// Asked is an operator's or the host's wish.
+	Asked struct {
+		ID  int64
+		Ask Ask
+	}
+	// Elapsed: time passed; an earlier Wake asked for it.
+	Elapsed struct{}
+	// SessionLost: this member is over. Its guests are to be ended.
+	SessionLost struct{}
+)
+
+func (Observed) input()    {}
+func (Tick) input()        {}
+func (Committed) input()   {}
+func (Finished) input()    {}
+func (Assigned) input()    {}
+func (Stored) input()      {}
+func (Doubted) input()     {}
+func (Asked) input()       {}
+func (Elapsed) input()     {}
+func (SessionLost) input() {}
+
+// Outcome of a commit.
+type Outcome uint8
+
+const (
+	Applied Outcome = iota + 1
+	Refused
+	// Unknown: it may be applied now, later or never. The view that settles
+	// it must be read after a sync.
+	Unknown
+)
+
+// Doubt grows while the registry does not answer.
+type Doubt uint8
+
+const (
+	// Trusted: the session is ours.
+	Trusted Doubt = iota
+	// Doubtful: half of the time-out is gone; nothing starts, guests are
+	// asked to stop.
+	Doubtful
+	// Expired: three quarters are gone; the last guest is ended.
+	Expired
+)
+
+// Ask is what an operator may want of a job.
+type Ask interface{ ask() }
+
+type (
+	AskTrigger struct{}              // run every instance's items now
+	AskPause   struct{ Paused bool } // stop or resume scheduled runs
+	AskItem    struct {              // disable or enable one item
+		Item     int
+		Disabled bool
+	}
+	AskServer struct { // disable or enable one server
+		IP       string
+		Disabled bool
+	}
+	AskConfig struct { // write the configuration: the whole new value
+		Data []byte
+		Have int32 // version it was derived from
+	}
+	AskReshard struct{}
+	AskLeave   struct{} // end this member: nothing new begins
+)
+
+func (AskTrigger) ask() {}
+func (AskPause) ask()   {}
+func (AskItem) ask()    {}
+func (AskServer) ask()  {}
+func (AskConfig) ask()  {}
+func (AskReshard) ask() {}
+func (AskLeave) ask()   {}
+
+// Plan is what one Step decided.
+type Plan struct {
+	// ID numbers plans with a Commit; the answer Committed carries it.
+	ID      int64
+	Commit  Mutation // nil: nothing to commit
+	Effects []Effect
+}
+
+// Mutation is one transaction, all or nothing, named by what it means. The
+// versions it checks are those of the view that it was decided on, which is
+// passed to layout beside it.
+type Mutation interface{ Name() string }
+
+type (
+	// Setup creates the job's parent nodes and its config.
+	Setup struct{ Config []byte }
+	// Join registers a member.
+	Join struct {
+		ID       ID
+		Disabled bool // value of the server's node if it is absent
+	}
+	// SetServer re-creates the own server's node, which a clean-up took.
+	SetServer struct{ IP string }
+	// PruneServers deletes nodes of servers that have long been without instance.
+	PruneServers struct{ IPs []string }
+	// Elect makes the member leader.
+	Elect struct{ ID ID }
+	// Abdicate gives leadership up.
+	Abdicate struct{}
+	// MarkReshard asks the leader to reshard.
+	MarkReshard struct{}
+	// Reshard assigns every item.
+	Reshard struct {
+		Check  []ID // live members of ours whose runs must not have changed
+		Next   Assignment
+		Remove []int // surplus items whose nodes go
+	}
+	// Begin opens runs of own items; Ack acknowledges the trigger request.
+	Begin struct {
+		Self    ID
+		Own     RunsData
+		Begun   []int // items that begin
+		Monitor bool  // they get a running mark
+		Unmark  []int // misfire marks to clear
+		Unpend  []int // overtaken pending marks
+		Ack     bool
+	}
+	// Complete closes runs whose guests ended.
+	Complete struct {
+		Self  ID
+		Own   RunsData
+		Items []int
+	}
+	// Again opens the next attempt of runs that self-fencing ended.
+	Again struct {
+		Self ID
+		Own  RunsData
+	}
+	// Forget drops stored rows.
+	Forget struct {
+		Self ID
+		Own  RunsData
+	}
+	// Account writes rows that no other mutation carries: triggers that can
+	// no longer run.
+	Account struct {
+		Self ID
+		Own  RunsData
+	}
+	// MarkMisfire marks running items whose next instant came.
+	MarkMisfire struct{ Items []int }
+	// ClearMarks removes own marks that no open run justifies.
+	ClearMarks struct{ Running, Failover []int }
+	// Enqueue ends a dead member's record.
+	Enqueue struct {
+		Self ID
+		Dead ID
+		Own  RunsData
+		Next Assignment
+		Pend []Pending
+		// Check: owners of the pending items, whose runs must not have changed.
+		Check []ID
+	}
+	// Take begins orphaned runs.
+	Take struct {
+		Self    ID
+		Own     RunsData
+		Items   []int
+		Monitor bool
+	}
+	// Drop removes pending marks that will not run.
+	Drop struct {
+		Self  ID
+		Own   RunsData
+		Items []int
+	}
+	// Leave ends the membership.
+	Leave struct {
+		Self ID
+		Next Assignment
+	}
+	// RequestTrigger writes the request to every instance.
+	RequestTrigger struct{ To []ID }
+	// SetPaused, DisableItem, DisableServer and PutConfig are operators' writes.
+	SetPaused   struct{ Paused bool }
+	DisableItem struct {
+		Item     int
+		Disabled bool
+	}
+	DisableServer struct {
+		IP       string
+		Disabled bool
+	}
+	PutConfig struct{ Data []byte }
+)
+
+func (Setup) Name() string          { return "setup" }
+func (Join) Name() string           { return "join" }
+func (SetServer) Name() string      { return "set-server" }
+func (PruneServers) Name() string   { return "prune-servers" }
+func (Elect) Name() string          { return "elect" }
+func (Abdicate) Name() string       { return "abdicate" }
+func (MarkReshard) Name() string    { return "mark-reshard" }
+func (Reshard) Name() string        { return "reshard" }
+func (Begin) Name() string          { return "begin" }
+func (Complete) Name() string       { return "complete" }
+func (Again) Name() string          { return "again" }
+func (Forget) Name() string         { return "forget" }
+func (Account) Name() string        { return "account" }
+func (MarkMisfire) Name() string    { return "mark-misfire" }
+func (ClearMarks) Name() string     { return "clear-marks" }
+func (Enqueue) Name() string        { return "enqueue" }
+func (Take) Name() string           { return "take" }
+func (Drop) Name() string           { return "drop" }
+func (Leave) Name() string          { return "leave" }
+func (RequestTrigger) Name() string { return "request-trigger" }
+func (SetPaused) Name() string      { return "set-paused" }
+func (DisableItem) Name() string    { return "disable-item" }
+func (DisableServer) Name() string  { return "disable-server" }
+func (PutConfig) Name() string      { return "put-config" }
+
+// Effect is something the runner does without a commit.
+type Effect interface{ effect() }
+
+type (
+	// Run starts the guest of an open entry.
+	Run struct {
+		Entry Entry
+		Fence int64
+		Items []int // all items that began with it
+	}
+	// Cancel asks a guest to stop; Hard ends it at once.
+	Cancel struct {
+		Item int
+		Hard bool
+		Why  string
+	}
+	// Assign asks the job's strategy; answered by Assigned.
+	Assign struct{ Request AssignRequest }
+	// Reschedule: the cron text changed (also the first one).
+	Reschedule struct{ Cron string }
+	// Store hands rows to the history; answered by Stored.
+	Store struct{ Rows []Row }
+	// Wake asks for an Elapsed at At at the latest.
+	Wake struct{ At int64 }
+	// Sync asks the runner to sync and read everything again before it
+	// publishes the next view: an outcome is unknown.
+	Sync struct{}
+	// Reread asks the mirror to read everything again (reconcile).
+	Reread struct{}
+	// Answer ends an Asked.
+	Answer struct {
+		ID    int64
+		Fault string
+	}
+	// Note is for the log: a change that an operator would notice.
+	Note struct{ Text string }
+	// Stop: the member has left; the runner ends the session's share and, with
+	// Rejoin, begins anew in another session.
+	Stop struct{ Rejoin bool }
+)
+
+func (Run) effect()        {}
+func (Cancel) effect()     {}
+func (Assign) effect()     {}
+func (Reschedule) effect() {}
+func (Store) effect()      {}
+func (Wake) effect()       {}
+func (Sync) effect()       {}
+func (Reread) effect()     {}
+func (Answer) effect()     {}
+func (Note) effect()       {}
+func (Stop) effect()       {}
+
+// AssignRequest is what a strategy gets. A result counts only while the view
+// still asks the same.
+type AssignRequest struct {
+	Strategy  string
+	Instances []ID // descending
+	Total     int
+	Previous  [][]int // by instance
+	Epoch     int32   // version of the assignment it would replace
+}
