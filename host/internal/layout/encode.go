@@ -161,7 +161,7 @@ func (t *transaction) join(m protocol.Join) {
 		}
 		t.create(t.server(ip), value)
 	}
-	t.ephemeral(t.instance(m.ID), "")
+	t.ephemeral(t.Instance(m.ID), "")
 	t.ephemeral(t.member(m.ID), `{"v":1}`)
 	t.op(registry.Create, t.runsOf(m.ID), encodeRuns(&protocol.RunsData{}), 0)
 	if !t.v.Necessary {
@@ -235,7 +235,7 @@ func (t *transaction) begin(m protocol.Begin) {
 func (t *transaction) setInstance(id job.InstanceID, value string) {
 	for _, in := range t.v.Instances {
 		if in.ID == id {
-			t.op(registry.Set, t.instance(id), []byte(value), in.Version)
+			t.op(registry.Set, t.Instance(id), []byte(value), in.Version)
 		}
 	}
 }
@@ -307,7 +307,7 @@ func (t *transaction) leave(m protocol.Leave) {
 	}
 	for _, in := range t.v.Instances {
 		if in.ID == m.Self {
-			t.delete(t.instance(m.Self), registry.AnyVersion)
+			t.delete(t.Instance(m.Self), registry.AnyVersion)
 		}
 	}
 	t.delete(t.member(m.Self), registry.AnyVersion)

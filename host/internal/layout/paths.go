@@ -75,8 +75,10 @@ func (j Job) item(i int, mark string) string {
 	return p
 }
 
-func (j Job) server(ip string) string           { return j.at(nodeServers) + "/" + ip }
-func (j Job) instance(id job.InstanceID) string { return j.at(nodeInstances) + "/" + string(id) }
+func (j Job) server(ip string) string { return j.at(nodeServers) + "/" + ip }
+
+// Instance is the node that registers a member for sharding.
+func (j Job) Instance(id job.InstanceID) string { return j.at(nodeInstances) + "/" + string(id) }
 func (j Job) member(id job.InstanceID) string   { return j.at(nodeMembers) + "/" + string(id) }
 func (j Job) runsOf(id job.InstanceID) string   { return j.at(nodeRuns) + "/" + string(id) }
 func (j Job) pendingItem(i int) string          { return j.at(nodeFailoverItems) + "/" + strconv.Itoa(i) }

@@ -1,0 +1,89 @@
+package layout
+
+import (
+	"cmp"
+	"math"
+	"time"
+
+	"github.com/wasmjob/wasmjob/host/job"
+)
+
+const (
+	// WasmClass21 stands for the class of a job that has none in Java.
+	WasmClass21 = "wasmjobd.WasmJob"
+	// ManualCron21 is the schedule of a job that is only triggered: Java
+	// wants one, and this one has been over since 1970.
+	ManualCron21 = "0 0 0 1 1 ? 1970"
+
+	strategies21 = "com.dangdang.ddframe.job.lite.api.strategy.impl."
+)
+
+// classes21 has the classes that Java knows for the other names of the
+// strategies: ours and those of version 3.
+func classes21(name string) string {
+	switch name {
+	case "average", "AVG_ALLOCATION":
+		return strategies21 + "AverageAllocationJobShardingStrategy"
+	case "odevity", "ODEVITY":
+		return strategies21 + "OdevitySortByNameJobShardingStrategy"
+	case "rotate", "round-robin", "round_robin", "ROUND_ROBIN":
+		return strategies21 + "RotateServerByNameJobShardingStrategy"
+	}
+	return name
+}
+
+// FromJob returns what Java members are told of a job of ours: a simple job of
+// its class, or of a class that stands for all jobs in Wasm.
+func FromJob(j job.Config) Config21 {
+	c := Default21()
+	c.JobType = Simple21
+	c.JobName = j.Name
+	c.JobClass = cmp.Or(j.Class, WasmClass21)
+	c.Cron = cmp.Or(j.Cron, ManualCron21)
+	c.ShardingTotalCount = clamp32(int64(j.Shards))
+	c.ShardingItemParameters = j.ItemParams
+	c.JobParameter = j.Param
+	c.Failover = j.Failover
+	c.Misfire = j.Misfire
+	c.Description = j.Description
+	c.MonitorExecution = j.MonitorExecution
+	c.MaxTimeDiffSeconds = -1
+	if j.MaxClockSkew >= 0 {
+		c.MaxTimeDiffSeconds = clamp32(int64(j.MaxClockSkew / time.Second))
+	}
+	c.JobShardingStrategyClass = classes21(j.Strategy)
+	c.ReconcileIntervalMinutes = clamp32(int64(j.ReconcileEvery / time.Minute))
+	c.Disabled = j.Disabled
+	c.Overwrite = j.Overwrite
+	return c
+}
+
+func clamp32(n int64) int32 { return int32(max(math.MinInt32, min(n, math.MaxInt32))) }
+
+// Apply returns the job with what the registry says of it, which has
+// precedence over the server's own file. What the registry doesn't know of
+// stays: kind, class, module, grants and the like.
+func (c Config21) Apply(j job.Config) job.Config {
+	j.Cron = c.Cron
+	if c.Cron == ManualCron21 {
+		j.Cron = ""
+	}
+	j.Shards = int(c.ShardingTotalCount)
+	j.ItemParams = c.ShardingItemParameters
+	j.Param = c.JobParameter
+	j.Failover = c.Failover
+	j.Misfire = c.Misfire
+	j.Description = c.Description
+	j.MonitorExecution = c.MonitorExecution
+	j.MaxClockSkew = -1
+	if c.MaxTimeDiffSeconds >= 0 {
+		j.MaxClockSkew = time.Duration(c.MaxTimeDiffSeconds) * time.Second
+	}
+	if classes21(j.Strategy) != c.JobShardingStrategyClass {
+		j.Strategy = c.JobShardingStrategyClass
+	}
+	j.ReconcileEvery = time.Duration(max(c.ReconcileIntervalMinutes, 0)) * time.Minute
+	j.Disabled = c.Disabled
+	j.Overwrite = c.Overwrite
+	return j
+}

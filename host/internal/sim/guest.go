@@ -1,0 +1,67 @@
+package sim
+
+import (
+	"slices"
+
+	"github.com/wasmjob/wasmjob/host/internal/protocol"
+)
+
+// run starts a guest. It works, may fail, and shows its token to the sink when
+// it begins and when it ends.
+func (m *member) run(e protocol.Run) {
+	w := m.w
+	g := &running{Entry: e.Entry, m: m, fence: e.Fence, thaws: m.thaws, since: w.now, result: protocol.Succeeded}
+	w.tracef("%s: guest of item %d starts, run %s attempt %d fence %d", m.name(), e.Entry.Item, runName(e.Entry), e.Entry.Attempt, e.Fence)
+	m.guests = append(m.guests, g)
+	w.guestsRun++
+	w.ledger.starts(g)
+	d := w.between(5*millisecond, 300*millisecond)
+	switch {
+	case w.chance(w.slowJobs):
+		d = w.between(second, 12*second)
+	case w.chance(0.2):
+		d = w.between(1, 5*millisecond)
+	}
+	if w.chance(0.1) {
+		g.result = protocol.Failed
+	}
+	life := m.life
+	w.after(d, func() { m.guard(life, func() { g.end(g.result, "") }) })
+}
+
+// end of a guest, once.
+func (g *running) end(state protocol.RowState, why string) {
+	if g.over {
+		return
+	}
+	m := g.m
+	g.over = true
+	m.guests = slices.DeleteFunc(m.guests, func(o *running) bool { return o == g })
+	m.w.ledger.writes(g)
+	m.w.tracef("%s: guest of item %d ends, run %s attempt %d: %s", m.name(), g.Item, runName(g.Entry), g.Attempt, state)
+	m.step(protocol.Finished{Entry: g.Entry, State: state, Why: why})
+}
+
+func (m *member) cancel(e protocol.Cancel) {
+	w := m.w
+	for _, g := range m.guests {
+		if g.Item != e.Item {
+			continue
+		}
+		w.tracef("%s: cancel item %d, hard %v: %s", m.name(), e.Item, e.Hard, e.Why)
+		if e.Hard {
+			// Ended at once; the loop hears of it on its next turn.
+			g.over = true
+			m.guests = slices.DeleteFunc(m.guests, func(o *running) bool { return o == g })
+			m.later(1, func() {
+				m.step(protocol.Finished{Entry: g.Entry, State: protocol.Cancelled, Why: e.Why})
+			})
+			return
+		}
+		g.soft = true
+		if w.chance(0.7) {
+			m.later(w.between(1, 200*millisecond), func() { g.end(protocol.Cancelled, e.Why) })
+		}
+		return
+	}
+}

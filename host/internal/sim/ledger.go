@@ -1,0 +1,304 @@
+package sim
+
+import (
+	"slices"
+
+	"github.com/wasmjob/wasmjob/host/internal/layout"
+	"github.com/wasmjob/wasmjob/host/internal/protocol"
+	"github.com/wasmjob/wasmjob/host/registry/tree"
+)
+
+// ledger sees every transaction, every guest and every stored row, and judges
+// them. It decodes the true tree, which no member ever sees as a whole.
+type ledger struct {
+	w   *World
+	dec *layout.Decoder
+	v   *protocol.View // the true tree
+
+	begun   map[int]begun           // the newest begin of each item
+	final   map[runKey]protocol.Row // the final row of each run
+	retries map[runKey]int          // attempts of a run that ended without being its last
+	seen    map[rowKey]bool         // rows that were ever in a record
+	history map[rowKey]bool         // rows that are stored
+	gaps    map[int][]span
+	ran     map[int][]int64 // instants with a final row of a run, by item
+	first   map[int]int64   // from where on an item is accounted for
+	dues    []int64         // instants that came due anywhere, ascending
+	token   map[int]int64   // newest token that the sink saw, by item
+	guests  map[int][]*running
+	unknown []string
+
+	refusedWrites int64
+}
+
+type begun struct {
+	id    protocol.ID
+	entry protocol.Entry
+	rev   int64
+}
+
+type runKey struct {
+	item    int
+	instant int64
+	trigger string
+}
+
+type rowKey struct {
+	runKey
+	attempt      int
+	after, until int64
+	state        protocol.RowState
+}
+
+type span struct{ after, until int64 }
+
+func keyOf(e protocol.Entry) runKey { return runKey{e.Item, e.Instant, e.Trigger} }
+
+func rowKeyOf(r protocol.Row) rowKey {
+	return rowKey{keyOf(r.Entry), r.Attempt, r.After, r.Until, r.State}
+}
+
+func newLedger(w *World) *ledger {
+	return &ledger{
+		w: w, dec: w.job.NewDecoder(), begun: map[int]begun{}, final: map[runKey]protocol.Row{}, retries: map[runKey]int{},
+		seen: map[rowKey]bool{}, history: map[rowKey]bool{}, gaps: map[int][]span{}, ran: map[int][]int64{}, first: map[int]int64{},
+		token: map[int]int64{}, guests: map[int][]*running{},
+	}
+}
+
+// judge looks at one transaction.
+func (l *ledger) judge(changes []tree.Change, by author) {
+	for _, c := range changes {
+		l.dec.Apply(c.Path, c.Node)
+	}
+	old := l.v
+	l.v = l.dec.View()
+	if old == nil {
+		return
+	}
+	if l.v.ConfigFault != "" {
+		l.w.breach("values", "%s wrote what cannot be read: %s", by, l.v.ConfigFault)
+		return
+	}
+	for i, t := range old.Assignment.Last {
+		if last(l.v.Assignment.Last, i) < t {
+			l.w.breach("last instants", "%s moved the last instant of item %d back", by, i)
+		}
+	}
+	for i, t := range l.v.Assignment.Last {
+		if t != 0 && l.first[i] == 0 {
+			l.first[i] = t
+		}
+	}
+	l.records(old, by)
+	l.nothingLost(old, by)
+}
+
+// records follows what came into the members' records.
+func (l *ledger) records(old *protocol.View, by author) {
+	for k := range l.v.Runs {
+		r := &l.v.Runs[k]
+		was := recordOf(old, r.ID)
+		if was != nil && was.Version == r.Version && was.Modified == r.Modified {
+			continue
+		}
+		var seq int64
+		if was != nil {
+			seq = was.Seq
+		}
+		for _, row := range r.Rows {
+			if row.Seq > seq {
+				l.newRow(row, by)
+			}
+		}
+		for _, e := range r.Open {
+			if was == nil || !slices.ContainsFunc(was.Open, e.Same) {
+				l.newEntry(r.ID, e, old, by)
+			}
+		}
+	}
+}
+
+func (l *ledger) newRow(r protocol.Row, by author) {
+	key := rowKeyOf(r)
+	if l.seen[key] {
+		return // moved from a dead member's record
+	}
+	l.seen[key] = true
+	switch {
+	case r.Gap:
+		l.gaps[r.Item] = append(l.gaps[r.Item], span{r.After, r.Until})
+	case r.State == protocol.TakenOver || r.State == protocol.Retried:
+		l.retries[keyOf(r.Entry)]++
+	default:
+		if f, ok := l.final[keyOf(r.Entry)]; ok {
+			l.w.breach("one final row", "%s: item %d run %s has %s#%d and now %s#%d", by, r.Item, runName(r.Entry), f.State, f.Attempt, r.State, r.Attempt)
+		}
+		l.final[keyOf(r.Entry)] = r
+		if r.Trigger == "" {
+			l.ran[r.Item] = append(l.ran[r.Item], r.Instant)
+		}
+	}
+}
+
+func (l *ledger) newEntry(id protocol.ID, e protocol.Entry, old *protocol.View, by author) {
+	if f, ok := l.final[keyOf(e)]; ok {
+		l.w.breach("no run after its row", "%s: item %d run %s begins again after its row %s#%d", by, e.Item, runName(e), f.State, f.Attempt)
+	}
+	if n := l.retries[keyOf(e)]; e.Attempt != n+1 {
+		l.w.breach("attempts", "%s: item %d run %s attempt %d after %d ended attempts", by, e.Item, runName(e), e.Attempt, n)
+	}
+	if e.Trigger == "" && e.Attempt == 1 && e.Instant <= lastOf(old, e.Item) {
+		l.w.breach("last instants", "%s: item %d begins instant %s, but %d was accounted for", by, e.Item, runName(e), lastOf(old, e.Item))
+	}
+	for k := range l.v.Runs {
+		r := &l.v.Runs[k]
+		if r.ID != id && alive(l.v, r.ID) && slices.ContainsFunc(r.Open, func(o protocol.Entry) bool { return o.Item == e.Item }) {
+			l.w.breach("one open run", "%s: item %d is open at %s and at %s", by, e.Item, id, r.ID)
+		}
+	}
+	l.begun[e.Item] = begun{id, e, l.w.tree.Revision()}
+}
+
+// nothingLost: an open run, a pending run or a row leaves the tree only for
+// the place where it belongs next.
+func (l *ledger) nothingLost(old *protocol.View, by author) {
+	for k := range old.Runs {
+		was := &old.Runs[k]
+		r := recordOf(l.v, was.ID)
+		if r != nil && r.Version == was.Version && r.Modified == was.Modified {
+			continue
+		}
+		for _, e := range was.Open {
+			l.accounted(e, by)
+		}
+		for _, row := range was.Rows {
+			if !l.inRecords(rowKeyOf(row)) && !l.history[rowKeyOf(row)] {
+				l.w.breach("rows are stored", "%s: the row of item %d run %s#%d %s is gone and not stored", by, row.Item, runName(row.Entry), row.Attempt, row.State)
+			}
+		}
+		for _, t := range was.Triggers {
+			for _, i := range t.Items {
+				l.triggerKept(was.ID, t, i, by)
+			}
+		}
+		if r == nil && alive(old, was.ID) && alive(l.v, was.ID) {
+			l.w.breach("own record", "%s deleted the record of %s, which is alive", by, was.ID)
+		}
+	}
+	for _, p := range old.Pending {
+		if !p.Foreign && !slices.ContainsFunc(l.v.Pending, func(q protocol.Pending) bool { return q.Entry.Same(p.Entry) }) {
+			l.accounted(p.Entry, by)
+		}
+	}
+}
+
+// accounted: the run is open, pending, or has a final row.
+func (l *ledger) accounted(e protocol.Entry, by author) {
+	if _, ok := l.final[keyOf(e)]; ok {
+		return
+	}
+	same := func(o protocol.Entry) bool { return keyOf(o) == keyOf(e) }
+	for k := range l.v.Runs {
+		if slices.ContainsFunc(l.v.Runs[k].Open, same) {
+			return
+		}
+	}
+	if slices.ContainsFunc(l.v.Pending, func(p protocol.Pending) bool { return same(p.Entry) }) {
+		return
+	}
+	l.w.breach("no run is lost", "%s: item %d run %s is nowhere any more", by, e.Item, runName(e))
+}
+
+func (l *ledger) triggerKept(id protocol.ID, t protocol.Trigger, i int, by author) {
+	e := protocol.Entry{Item: i, Instant: t.At, Trigger: t.ID}
+	if r := recordOf(l.v, id); r != nil {
+		for _, o := range r.Triggers {
+			if o.ID == t.ID && slices.Contains(o.Items, i) {
+				return
+			}
+		}
+	}
+	l.accounted(e, by)
+}
+
+func (l *ledger) inRecords(key rowKey) bool {
+	for k := range l.v.Runs {
+		for _, r := range l.v.Runs[k].Rows {
+			if rowKeyOf(r) == key {
+				return true
+			}
+		}
+	}
+	return false
+}
+
+// stored: the history holds the row.
+func (l *ledger) stored(r protocol.Row) { l.history[rowKeyOf(r)] = true }
+
+// due notes an instant that came due on a member's clock.
+func (l *ledger) due(_ *member, at int64) {
+	if k, ok := slices.BinarySearch(l.dues, at); !ok {
+		l.dues = slices.Insert(l.dues, k, at)
+	}
+}
+
+// starts judges the start of a guest.
+func (l *ledger) starts(g *running) {
+	if b := l.begun[g.Item]; b.id != g.m.st.Self() || !b.entry.Same(g.Entry) {
+		l.w.breach("newest begin", "%s starts item %d run %s#%d, but the newest begin is %s#%d of %s", g.m.name(), g.Item, runName(g.Entry), g.Attempt, runName(b.entry), b.entry.Attempt, b.id)
+	}
+	if f, ok := l.final[keyOf(g.Entry)]; ok {
+		l.w.breach("no run after its row", "%s starts item %d run %s after its row %s#%d", g.m.name(), g.Item, runName(g.Entry), f.State, f.Attempt)
+	}
+	others := slices.DeleteFunc(l.guests[g.Item], func(o *running) bool { return o.over })
+	for _, o := range others {
+		// A process that was frozen since its guest began may not know yet.
+		if o.m.thaws == o.thaws {
+			l.w.breach("no double run", "item %d run %s starts at %s while run %s runs at %s", g.Item, runName(g.Entry), g.m.name(), runName(o.Entry), o.m.name())
+		}
+	}
+	l.guests[g.Item] = append(others, g)
+	l.writes(g)
+}
+
+// writes is a guest's effect on a sink that keeps the newest token.
+func (l *ledger) writes(g *running) {
+	switch b := l.begun[g.Item]; {
+	case g.fence < l.token[g.Item]:
+		l.refusedWrites++
+		if b.entry.Same(g.Entry) && b.id == g.m.st.Self() {
+			l.w.breach("tokens", "the newest run of item %d has an old token", g.Item)
+		}
+	default:
+		l.token[g.Item] = g.fence
+	}
+}
+
+func recordOf(v *protocol.View, id protocol.ID) *protocol.Runs {
+	for k := range v.Runs {
+		if v.Runs[k].ID == id {
+			return &v.Runs[k]
+		}
+	}
+	return nil
+}
+
+func alive(v *protocol.View, id protocol.ID) bool {
+	return slices.ContainsFunc(v.Members, func(m protocol.Member) bool { return m.ID == id })
+}
+
+func last(s []int64, i int) int64 {
+	if i < len(s) {
+		return s[i]
+	}
+	return 0
+}
+
+func lastOf(v *protocol.View, i int) int64 {
+	t := last(v.Assignment.Last, i)
+	for k := range v.Runs {
+		t = max(t, last(v.Runs[k].Last, i))
+	}
+	return t
+}

@@ -1,0 +1,133 @@
+package sim
+
+import (
+	"slices"
+
+	"github.com/wasmjob/wasmjob/host/internal/protocol"
+)
+
+// settled judges the end: nothing disturbed the cluster for a long time, no
+// instant came due for a while.
+func (l *ledger) settled() {
+	v := l.v
+	if v == nil || v.Config == nil {
+		l.w.breach("calm", "there is no job")
+		return
+	}
+	l.membership()
+	l.ownership()
+	l.leftovers()
+	for i := range v.Items {
+		l.coverage(i)
+	}
+	for _, p := range l.unknown {
+		if n := l.w.tree.Get(p); !n.Exists || n.Stat.Version != 0 || string(n.Data) != "theirs" {
+			l.w.breach("unknown nodes", "%s was touched", p)
+		}
+	}
+}
+
+func (l *ledger) membership() {
+	v := l.v
+	if len(v.Instances) == 0 {
+		l.w.breach("calm", "no member is registered")
+	}
+	for _, in := range v.Instances {
+		if !alive(v, in.ID) {
+			l.w.breach("calm", "%s is registered but not alive", in.ID)
+		}
+		if in.Triggered {
+			l.w.breach("calm", "the trigger of %s was not accepted", in.ID)
+		}
+	}
+	if v.Leader == "" || !alive(v, v.Leader) {
+		l.w.breach("calm", "the leader is %q", v.Leader)
+	}
+	if v.Necessary || v.Processing {
+		l.w.breach("calm", "a reshard mark is left, necessary %v processing %v", v.Necessary, v.Processing)
+	}
+	for _, s := range v.Servers {
+		if !slices.ContainsFunc(v.Instances, func(in protocol.Instance) bool { return in.ID.IP() == s.IP }) && l.w.options.PruneAfter < 40_000 {
+			l.w.breach("calm", "the server %s, long gone, was not removed", s.IP)
+		}
+	}
+}
+
+func (l *ledger) ownership() {
+	v := l.v
+	if v.Assignment.Total != v.Config.Total || len(v.Items) != v.Config.Total {
+		l.w.breach("calm", "total %d, assigned %d, items %d", v.Config.Total, v.Assignment.Total, len(v.Items))
+		return
+	}
+	for i, it := range v.Items {
+		if it.Owner != v.Assignment.Owners[i] {
+			l.w.breach("calm", "item %d is owned by %s but its mirror says %s", i, v.Assignment.Owners[i], it.Owner)
+		}
+		if !slices.ContainsFunc(v.Instances, func(in protocol.Instance) bool { return in.ID == it.Owner }) {
+			l.w.breach("calm", "item %d belongs to %s, which is not there", i, it.Owner)
+		}
+	}
+}
+
+func (l *ledger) leftovers() {
+	v := l.v
+	for _, p := range v.Pending {
+		l.w.breach("calm", "item %d still waits for a taker", p.Item)
+	}
+	for i, it := range v.Items {
+		if it.Running != 0 || it.RunningP || it.Failover != "" || it.Misfire {
+			l.w.breach("calm", "item %d has marks left: %+v", i, it)
+		}
+	}
+	for k := range v.Runs {
+		r := &v.Runs[k]
+		if !alive(v, r.ID) {
+			l.w.breach("calm", "the record of %s, which is dead, is left", r.ID)
+		}
+		if len(r.Open)+len(r.Rows)+len(r.Triggers) > 0 {
+			l.w.breach("calm", "%s still has open %s rows %s triggers %v", r.ID, entries(r.Open), rows(r.Rows), r.Triggers)
+		}
+	}
+	for key, row := range l.final {
+		if !l.history[rowKeyOf(row)] {
+			l.w.breach("rows are stored", "the final row of item %d was not stored: %v", key.item, row)
+		}
+	}
+}
+
+// coverage: every instant of the item, from when it was first accounted for,
+// has a run or lies in a gap; never both, never in two gaps.
+func (l *ledger) coverage(i int) {
+	end := lastOf(l.v, i)
+	gaps := slices.Clone(l.gaps[i])
+	slices.SortFunc(gaps, func(a, b span) int { return int(min(max(a.after-b.after, -1), 1)) })
+	for k := 1; k < len(gaps); k++ {
+		if gaps[k].after < gaps[k-1].until {
+			l.w.breach("coverage", "gaps of item %d overlap: (%d,%d) and (%d,%d)", i, gaps[k-1].after, gaps[k-1].until, gaps[k].after, gaps[k].until)
+		}
+	}
+	inGap := func(t int64) bool {
+		return slices.ContainsFunc(gaps, func(g span) bool { return g.after < t && t < g.until })
+	}
+	ran := slices.Clone(l.ran[i])
+	slices.Sort(ran)
+	for _, t := range ran {
+		if inGap(t) {
+			l.w.breach("coverage", "instant %d of item %d ran and lies in a gap", t, i)
+		}
+	}
+	for _, t := range l.dues {
+		if t <= l.first[i] || t > end {
+			continue
+		}
+		if _, ok := slices.BinarySearch(ran, t); !ok && !inGap(t) {
+			l.w.breach("coverage", "instant %d of item %d was neither run nor accounted for", t-1_700_000_000_000, i)
+			return
+		}
+	}
+	if n := len(l.dues); n > 0 {
+		if newest := l.dues[n-1]; newest > end && newest-end > 20_000 {
+			l.w.breach("calm", "item %d was last accounted for at %d, %d ms before the newest instant", i, end, newest-end)
+		}
+	}
+}

@@ -1,0 +1,72 @@
+package sim
+
+import (
+	"fmt"
+	"strconv"
+
+	"github.com/wasmjob/wasmjob/host/internal/protocol"
+)
+
+// tracef writes a line of the story, if somebody reads it.
+func (w *World) tracef(format string, args ...any) {
+	if w.trace == nil {
+		return
+	}
+	fmt.Fprintf(w.trace, "%12.6f  %s\n", float64(w.now-1_700_000_000*second)/1e6, fmt.Sprintf(format, args...))
+}
+
+func runName(e protocol.Entry) string {
+	if e.Trigger != "" {
+		return e.Trigger
+	}
+	return strconv.FormatInt(e.Instant-1_700_000_000_000, 10)
+}
+
+// describe tells a mutation in a few words.
+func describe(m protocol.Mutation) string {
+	switch m := m.(type) {
+	case protocol.Join:
+		return "join " + string(m.ID)
+	case protocol.Begin:
+		return fmt.Sprintf("begin %v ack %v rows %s open %s", m.Begun, m.Ack, rows(m.Own.Rows), entries(m.Own.Open))
+	case protocol.Take:
+		return fmt.Sprintf("take %v open %s", m.Items, entries(m.Own.Open))
+	case protocol.Complete:
+		return fmt.Sprintf("complete %v rows %s", m.Items, rows(m.Own.Rows))
+	case protocol.Drop:
+		return fmt.Sprintf("drop %v", m.Items)
+	case protocol.Enqueue:
+		return fmt.Sprintf("enqueue %s pend %v rows %s", m.Dead, m.Pend, rows(m.Own.Rows))
+	case protocol.Reshard:
+		return fmt.Sprintf("reshard total %d owners %v last %v", m.Next.Total, m.Next.Owners, m.Next.Last)
+	case protocol.MarkMisfire:
+		return fmt.Sprintf("mark-misfire %v", m.Items)
+	case protocol.ClearMarks:
+		return fmt.Sprintf("clear-marks %+v", m)
+	case protocol.PutConfig:
+		return "put-config " + string(m.Data)
+	case protocol.DisableItem, protocol.DisableServer, protocol.SetPaused, protocol.RequestTrigger:
+		return fmt.Sprintf("%s %+v", m.Name(), m)
+	}
+	return m.Name()
+}
+
+func rows(rs []protocol.Row) string {
+	s := "["
+	for _, r := range rs {
+		if r.Gap {
+			s += fmt.Sprintf(" %d:gap(%d,%d)", r.Item, r.After-1_700_000_000_000, r.Until-1_700_000_000_000)
+			continue
+		}
+		s += fmt.Sprintf(" %d:%s#%d=%s", r.Item, runName(r.Entry), r.Attempt, r.State)
+	}
+	return s + "]"
+}
+
+func entries(es []protocol.Entry) string {
+	s := "["
+	for _, e := range es {
+		s += fmt.Sprintf(" %d:%s#%d", e.Item, runName(e), e.Attempt)
+	}
+	return s + "]"
+}

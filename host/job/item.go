@@ -1,0 +1,87 @@
+package job
+
+import (
+	"fmt"
+	"maps"
+	"slices"
+	"strconv"
+	"strings"
+)
+
+// ParseItemParams reads ElasticJob's text of item parameters, "0=a,1=b". The
+// empty text has none. An item named twice has its last parameter; items
+// beyond the total, even negative ones, are kept. Every error concerns the
+// whole text.
+func ParseItemParams(text string) (map[int]string, error) {
+	params := make(map[int]string)
+	if text == "" {
+		return params, nil
+	}
+	for _, piece := range split(text, ",") {
+		pair := split(trim(piece), "=")
+		if len(pair) != 2 {
+			return nil, fmt.Errorf("item parameters: %s is not item=parameter", quote(piece))
+		}
+		item, err := ParseInt(trim(pair[0]))
+		if err != nil {
+			return nil, fmt.Errorf("item parameters: item %w", err)
+		}
+		params[item] = trim(pair[1])
+	}
+	return params, nil
+}
+
+// FormatItemParams writes the text that ParseItemParams reads as params, by
+// ascending item. It refuses what the text can't carry: commas and equals
+// signs, blanks and control characters at either end, items beyond 32 bits.
+func FormatItemParams(params map[int]string) (string, error) {
+	pieces := make([]string, 0, len(params))
+	for _, item := range slices.Sorted(maps.Keys(params)) {
+		param := params[item]
+		switch {
+		case int(int32(item)) != item:
+			return "", fmt.Errorf("item parameters: item %d is not a 32-bit integer", item)
+		case strings.ContainsAny(param, ",="):
+			return "", fmt.Errorf("item parameters: the parameter %s of item %d contains a comma or an equals sign", quote(param), item)
+		case trim(param) != param:
+			return "", fmt.Errorf("item parameters: the parameter %s of item %d begins or ends with a blank or control character", quote(param), item)
+		case param == "":
+			param = " =" // "0=" isn't a pair in Java; the extra sign keeps the blank from being trimmed with it
+		}
+		pieces = append(pieces, strconv.Itoa(item)+"="+param)
+	}
+	return strings.Join(pieces, ","), nil
+}
+
+// ParseItems reads a list of items such as "2,0,1", in its order, each once.
+// The empty text is the empty list.
+func ParseItems(text string) ([]int, error) {
+	items := []int{}
+	if text == "" {
+		return items, nil
+	}
+	seen := make(map[int]bool)
+	for _, piece := range split(text, ",") {
+		item, err := ParseInt(piece)
+		if err != nil {
+			return nil, fmt.Errorf("list of items: %w", err)
+		}
+		if !seen[item] {
+			seen[item] = true
+			items = append(items, item)
+		}
+	}
+	return items, nil
+}
+
+// FormatItems writes the items as ParseItems reads them.
+func FormatItems(items []int) string {
+	var b []byte
+	for i, item := range items {
+		if i > 0 {
+			b = append(b, ',')
+		}
+		b = strconv.AppendInt(b, int64(item), 10)
+	}
+	return string(b)
+}

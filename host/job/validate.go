@@ -1,0 +1,197 @@
+package job
+
+import (
+	"errors"
+	"fmt"
+	"maps"
+	"math"
+	"path"
+	"slices"
+	"strings"
+	"time"
+	"unicode"
+	"unicode/utf8"
+)
+
+const (
+	// MaxShards is the largest sharding total count of a job.
+	MaxShards = 100_000
+	// MaxName is the longest name of a job, in bytes.
+	MaxName = 200
+	// MaxText is the longest text that a Config carries to the registry, in
+	// bytes. All of them together share a node of one MiB.
+	MaxText = 256 << 10
+)
+
+// Layout21 is the registry layout of ElasticJob-Lite 2.1, the only one that
+// this release speaks.
+const Layout21 = "2.1"
+
+// FieldError is one fault of a Config.
+type FieldError struct {
+	Field string // as jobs.toml spells it
+	Msg   string // what is wrong
+	Hint  string // what to write instead; may be empty
+}
+
+// Error is one line: field, fault and hint.
+func (e *FieldError) Error() string {
+	if e.Hint == "" {
+		return e.Field + ": " + e.Msg
+	}
+	return e.Field + ": " + e.Msg + " (" + e.Hint + ")"
+}
+
+// Validate returns every fault of the configuration that can be told without
+// looking elsewhere, as *FieldErrors in one errors.Join. Whether the cron, the
+// time zone, the strategy and the module exist is checked by their packages.
+func (c Config) Validate() error {
+	var f faults
+	f.name(c.Name)
+	f.oneOf("kind", string(c.Kind), string(Simple), string(Dataflow), string(Script))
+	f.oneOf("dialect", c.Dialect, "", "quartz", "unix")
+	if c.Shards < 1 || c.Shards > MaxShards {
+		f.add("shards", fmt.Sprintf("%d is not in 1..%d", c.Shards, MaxShards), "")
+	}
+	if _, err := ParseItemParams(c.ItemParams); err != nil {
+		f.add("item_params", err.Error(), "write 0=a,1=b")
+	}
+	f.text("cron", c.Cron)
+	f.text("item_params", c.ItemParams)
+	f.text("param", c.Param)
+	f.text("description", c.Description)
+	f.text("strategy", c.Strategy)
+	f.text("class", c.Class)
+
+	f.oneOf("overlap", string(c.Overlap), string(Skip), string(QueueOne), string(Replace))
+	f.oneOf("on_registry_loss", string(c.OnRegistryLoss), string(CancelOnLoss), string(FinishOnLoss))
+	f.oneOf("layout", c.Layout, Layout21)
+	if c.MaxClockSkew >= 0 { // negative is off
+		f.whole("max_clock_skew", c.MaxClockSkew, time.Second)
+	}
+	f.whole("reconcile_every", c.ReconcileEvery, time.Minute)
+	f.notNegative("timeout", int64(c.Timeout))
+	f.notNegative("parallel", int64(c.Parallel))
+	f.limits(c.Limits)
+	f.allow(c.Allow)
+	return errors.Join(f...)
+}
+
+type faults []error
+
+func (f *faults) add(field, msg, hint string) {
+	*f = append(*f, &FieldError{field, msg, hint})
+}
+
+func (f *faults) name(name string) {
+	switch {
+	case name == "":
+		f.add("name", "is empty", "give the job a name")
+	case len(name) > MaxName:
+		f.add("name", fmt.Sprintf("has %d bytes", len(name)), fmt.Sprintf("use at most %d", MaxName))
+	case strings.Contains(name, Delimiter):
+		f.add("name", fmt.Sprintf("%q contains %q, which separates the parts of a task id", name, Delimiter), "")
+	default:
+		if fault := nodeNameFault(name); fault != "" {
+			f.add("name", quote(name)+" "+fault, "")
+		}
+	}
+}
+
+// nodeNameFault says why name can't be the name of a node, or "".
+func nodeNameFault(name string) string {
+	switch {
+	case name == "." || name == "..":
+		return "is a relative path"
+	case strings.Contains(name, "/"):
+		return "contains a slash"
+	case !utf8.ValidString(name):
+		return "is not UTF-8"
+	}
+	for _, r := range name {
+		// Besides control characters, ZooKeeper refuses the private use area
+		// and all from the end of the basic plane on.
+		if unicode.IsControl(r) || r >= 0xe000 && r <= 0xf8ff || r >= 0xfff0 {
+			return fmt.Sprintf("contains the character %U, which a registry can't name", r)
+		}
+	}
+	return ""
+}
+
+func (f *faults) oneOf(field, got string, known ...string) {
+	if slices.Contains(known, got) {
+		return
+	}
+	if known[0] == "" {
+		known = known[1:]
+	}
+	f.add(field, quote(got)+" is unknown", "write "+strings.Join(known, " or "))
+}
+
+func (f *faults) text(field, s string) {
+	if len(s) > MaxText {
+		f.add(field, fmt.Sprintf("has %d bytes", len(s)), fmt.Sprintf("use at most %d", MaxText))
+	}
+	if !utf8.ValidString(s) {
+		f.add(field, "is not UTF-8", "")
+	}
+}
+
+func (f *faults) notNegative(field string, n int64) {
+	if n < 0 {
+		f.add(field, "is negative", "write 0 or leave it out")
+	}
+}
+
+// whole checks a duration that the registry stores as a 32-bit number of
+// units.
+func (f *faults) whole(field string, d, unit time.Duration) {
+	switch {
+	case d < 0:
+		f.notNegative(field, int64(d))
+	case d/unit >= math.MaxInt32:
+		f.add(field, fmt.Sprintf("%v is too long", d), "")
+	case d%unit != 0:
+		f.add(field, fmt.Sprintf("%v is not a multiple of %v, the unit of the registry", d, unit),
+			fmt.Sprintf("write %v", d.Truncate(unit)+unit))
+	}
+}
+
+func (f *faults) limits(l Limits) {
+	f.notNegative("limits.memory", l.Memory)
+	if l.Memory > 4<<30 {
+		f.add("limits.memory", "is more than a module can address", "use at most 4GiB")
+	}
+	f.notNegative("limits.result", l.Result)
+	f.notNegative("limits.log_line", l.LogLine)
+	f.notNegative("limits.log_rate", int64(l.LogRate))
+	f.notNegative("limits.grace", int64(l.Grace))
+}
+
+func (f *faults) allow(a Allow) {
+	seen := make(map[string]bool)
+	for i, d := range a.Dirs {
+		field := fmt.Sprintf("allow.dirs[%d]", i)
+		switch {
+		case !path.IsAbs(d.Guest):
+			f.add(field, "the guest's path "+quote(d.Guest)+" is not absolute", "write /"+d.Guest)
+		case path.Clean(d.Guest) != d.Guest:
+			f.add(field, "the guest's path "+quote(d.Guest)+" is not in its shortest form", "write "+path.Clean(d.Guest))
+		case seen[d.Guest]:
+			f.add(field, "the guest's path "+quote(d.Guest)+" is there twice", "")
+		}
+		seen[d.Guest] = true
+		if d.Host == "" {
+			f.add(field, "the server's directory is empty", "")
+		}
+		if d.Write {
+			f.add(field, "directories are read-only in this release", "write ro: instead of rw:")
+		}
+	}
+	for _, name := range slices.Sorted(maps.Keys(a.Env)) {
+		if name == "" || strings.ContainsAny(name, "=\x00") || strings.Contains(a.Env[name], "\x00") {
+			f.add("allow.env", quote(name)+" is no variable: names are not empty and without =, and neither has a NUL", "")
+		}
+	}
+	f.oneOf("allow.clock", a.Clock, "", "fixed", "real")
+}

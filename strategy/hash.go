@@ -1,0 +1,16 @@
+package strategy
+
+// JavaHash is what String.hashCode gives in Java: a polynomial in 31 over the
+// UTF-16 code units, in wrapping 32-bit arithmetic. All members of a job, in
+// whatever language, have to agree on it.
+func JavaHash(s string) int32 {
+	var h int32
+	for _, r := range s {
+		if r >= 0x10000 {
+			h = 31*h + 0xd800 + (r-0x10000)>>10
+			r = 0xdc00 + (r-0x10000)&0x3ff
+		}
+		h = 31*h + r
+	}
+	return h
+}

@@ -1,0 +1,107 @@
+package strategy
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+)
+
+// builtin is a strategy that comes with the program, and how it is spelled.
+type builtin struct {
+	assign Func
+	class2 string   // class of ElasticJob 2.1
+	type3  string   // type of ElasticJob 3
+	short  []string // ours; the first is the one to recommend
+}
+
+func builtins() []builtin {
+	const classes = "com.dangdang.ddframe.job.lite.api.strategy.impl."
+	return []builtin{
+		{Average, classes + "AverageAllocationJobShardingStrategy", "AVG_ALLOCATION", []string{"average"}},
+		{Odevity, classes + "OdevitySortByNameJobShardingStrategy", "ODEVITY", []string{"odevity"}},
+		{Rotate, classes + "RotateServerByNameJobShardingStrategy", "ROUND_ROBIN", []string{"rotate", "round-robin", "round_robin"}},
+	}
+}
+
+func (b builtin) spellings() []string {
+	return append(slices.Clone(b.short), b.type3, b.class2)
+}
+
+// Named returns the built-in strategy with that name: a class name of
+// ElasticJob 2.1, a type of ElasticJob 3, or a short name, in exactly that
+// case. The empty name is average. The error for any other name tells which
+// ones there are.
+func Named(name string) (Strategy, error) {
+	if name == "" {
+		return Func(Average), nil
+	}
+	for _, b := range builtins() {
+		if slices.Contains(b.spellings(), name) {
+			return b.assign, nil
+		}
+	}
+	return nil, unknown(name)
+}
+
+// Names returns the recommended names of the built-in strategies.
+func Names() []string {
+	var names []string
+	for _, b := range builtins() {
+		names = append(names, b.short[0])
+	}
+	return names
+}
+
+func unknown(name string) error {
+	const longest = 200 // of a name in a message; names come from the registry too
+	shown := name
+	if len(shown) > longest {
+		shown = shown[:longest] + "…"
+	}
+	known := strings.Join(Names(), ", ")
+	if near := nearest(name); near != "" {
+		return fmt.Errorf("unknown strategy %q: did you mean %q? (there are %s)", shown, near, known)
+	}
+	return fmt.Errorf("unknown strategy %q: there are %s, and their class and type names of ElasticJob", shown, known)
+}
+
+// nearest returns the spelling that name was probably meant to be, or "". A
+// class name is recognised by its last part, because packages were moved
+// between versions.
+func nearest(name string) string {
+	last := name[strings.LastIndexByte(name, '.')+1:]
+	if len(last) > 100 {
+		return ""
+	}
+	best, least := "", 1+len(last)/3
+	for _, b := range builtins() {
+		for _, s := range b.spellings() {
+			target := s[strings.LastIndexByte(s, '.')+1:]
+			if d := distance(strings.ToLower(last), strings.ToLower(target)); d < least {
+				best, least = s, d
+			}
+		}
+	}
+	return best
+}
+
+// distance is the number of single-byte edits between a and b.
+func distance(a, b string) int {
+	row := make([]int, len(b)+1)
+	for j := range row {
+		row[j] = j
+	}
+	for i := range len(a) {
+		diagonal := row[0]
+		row[0] = i + 1
+		for j := range len(b) {
+			cost := diagonal
+			if a[i] != b[j] {
+				cost++
+			}
+			diagonal = row[j+1]
+			row[j+1] = min(cost, row[j]+1, diagonal+1)
+		}
+	}
+	return row[len(b)]
+}
