@@ -243,7 +243,7 @@ func markMisfire(s *State, _ *Plan) Mutation {
 	var items []int
 	for _, d := range s.due {
 		it := s.view.item(d.item)
-		if d.cause == Misfired && s.mine(d.item) && s.own().entry(d.item) != nil && it.Exists && !it.Misfire {
+		if d.cause == Misfired && d.at > s.accounted(d.item) && s.mine(d.item) && s.own().entry(d.item) != nil && it.Exists && !it.Misfire {
 			items = append(items, d.item)
 		}
 	}

@@ -7,8 +7,8 @@ type (
 	// Observed: the mirror settled. The runner says so whenever a view differs
 	// from the one before, and after every Committed.
 	Observed struct{ View *View }
-	// Tick: the scheduled instant At is due. Prev is the instant before it
-	// when the scheduler delivered that one too, else 0.
+	// Tick: the scheduled instant At is due. Prev is the instant right before
+	// it in the schedule, 0 if that is not known.
 	Tick struct{ At, Prev int64 }
 	// Committed answers Plan.ID. Of an applied mutation, Revision is known.
 	Committed struct {

@@ -80,12 +80,16 @@ func (w *World) cut(m *member) {
 	s.epoch++
 	s.connected = false
 	clear(s.armed)
-	life := m.life
+	life, epoch := m.life, s.epoch
 	detect := w.between(millisecond, w.timeout)
 	if w.chance(0.5) {
 		detect = w.between(millisecond, 100*millisecond)
 	}
-	w.after(detect, func() { m.guard(life, m.suspended) })
+	w.after(detect, func() {
+		if s.epoch == epoch {
+			m.guard(life, m.suspended)
+		}
+	})
 	heal := detect + w.between(millisecond, w.timeout)
 	if w.chance(0.5) {
 		heal = detect + w.between(millisecond, 200*millisecond)

@@ -24,6 +24,7 @@ type ledger struct {
 	ran     map[int][]int64 // instants with a final row of a run, by item
 	first   map[int]int64   // from where on an item is accounted for
 	dues    []int64         // instants that came due anywhere, ascending
+	crons   []int64         // when the cron changed
 	token   map[int]int64   // newest token that the sink saw, by item
 	guests  map[int][]*running
 	unknown []string
@@ -79,6 +80,9 @@ func (l *ledger) judge(changes []tree.Change, by author) {
 	if l.v.ConfigFault != "" {
 		l.w.breach("values", "%s wrote what cannot be read: %s", by, l.v.ConfigFault)
 		return
+	}
+	if old.Config != nil && l.v.Config != nil && old.Config.Cron != l.v.Config.Cron {
+		l.crons = append(l.crons, l.w.now/millisecond)
 	}
 	for i, t := range old.Assignment.Last {
 		if last(l.v.Assignment.Last, i) < t {

@@ -19,6 +19,7 @@ import (
 // daemon, without goroutines.
 type member struct {
 	w      *World
+	label  string // for people
 	ip     string
 	pid    int
 	offset int64 // of its clock, ms
@@ -68,7 +69,7 @@ type running struct {
 	result protocol.RowState
 }
 
-func (m *member) name() string { return m.ip + "/" + strconv.Itoa(m.life) }
+func (m *member) name() string { return m.label + "/" + strconv.Itoa(m.life) }
 
 // now is the member's own clock.
 func (m *member) now() int64 { return m.w.now/millisecond + m.offset }
@@ -294,7 +295,7 @@ func (m *member) nextTick(after int64) {
 		}
 		// A frozen process catches up with the newest instant at once.
 		if late := m.now() / m.period * m.period; late > at {
-			at = late
+			at, m.prev = late, 0
 		}
 		if m.w.ticking() {
 			m.w.ledger.due(m, at)

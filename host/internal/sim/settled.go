@@ -95,6 +95,12 @@ func (l *ledger) leftovers() {
 	}
 }
 
+// ambiguous: around a change of the cron, members whose clocks differ hold
+// different instants to be due.
+func (l *ledger) ambiguous(t int64) bool {
+	return slices.ContainsFunc(l.crons, func(c int64) bool { return c-4000 <= t && t <= c+4000 })
+}
+
 // coverage: every instant of the item, from when it was first accounted for,
 // has a run or lies in a gap; never both, never in two gaps.
 func (l *ledger) coverage(i int) {
@@ -117,7 +123,7 @@ func (l *ledger) coverage(i int) {
 		}
 	}
 	for _, t := range l.dues {
-		if t <= l.first[i] || t > end {
+		if t <= l.first[i] || t > end || l.ambiguous(t) {
 			continue
 		}
 		if _, ok := slices.BinarySearch(ran, t); !ok && !inGap(t) {

@@ -133,7 +133,7 @@ func (w *World) setup() {
 		w.apply(nil, []registry.Op{{Kind: registry.Create, Path: p, Data: []byte("theirs")}}, author{what: "somebody else"})
 	}
 	for k := range int(w.between(2, 6)) {
-		m := &member{w: w, ip: fmt.Sprintf("10.0.0.%d", 1+k/int(w.between(1, 3))), pid: int(w.between(1, 4)), offset: 0}
+		m := &member{w: w, label: string(rune('A' + k)), ip: fmt.Sprintf("10.0.0.%d", 1+k/int(w.between(1, 3))), pid: int(w.between(1, 4)), offset: 0}
 		if w.chance(0.5) {
 			m.offset = w.between(-3000, 3000)
 		}
