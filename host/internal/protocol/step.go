@@ -155,7 +155,10 @@ func (s *State) receive(in Input, p *Plan) {
 	case Finished:
 		s.finished(in)
 	case Assigned:
-		s.answer = &in
+		// An answer to an older question must not displace the newer one's.
+		if s.asked != nil && s.asked.equal(in.Request) {
+			s.answer = &in
+		}
 	case Stored:
 		s.stored = max(s.stored, in.Upto)
 	case Doubted:

@@ -125,7 +125,11 @@ func (w *World) operate() {
 	if v == nil || v.Config == nil || !v.Dirs.Wasm {
 		return
 	}
-	switch w.rng.IntN(7) {
+	switch w.rng.IntN(8) {
+	case 7:
+		if len(v.Servers) > 0 {
+			w.tool(protocol.PruneServers{IPs: []string{v.Servers[w.rng.IntN(len(v.Servers))].IP}})
+		}
 	case 0:
 		w.tool(protocol.SetPaused{Paused: !v.Paused})
 	case 1:

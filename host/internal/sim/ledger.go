@@ -240,8 +240,12 @@ func (l *ledger) inRecords(key rowKey) bool {
 // stored: the history holds the row.
 func (l *ledger) stored(r protocol.Row) { l.history[rowKeyOf(r)] = true }
 
-// due notes an instant that came due on a member's clock.
-func (l *ledger) due(_ *member, at int64) {
+// due notes an instant that came due on a member's clock, unless the member
+// still goes by a cron that was replaced.
+func (l *ledger) due(m *member, at int64) {
+	if l.v.Config == nil || m.period != period(l.v.Config.Cron) {
+		return
+	}
 	if k, ok := slices.BinarySearch(l.dues, at); !ok {
 		l.dues = slices.Insert(l.dues, k, at)
 	}

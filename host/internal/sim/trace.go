@@ -70,3 +70,31 @@ func entries(es []protocol.Entry) string {
 	}
 	return s + "]"
 }
+
+// summary of the true tree.
+func (l *ledger) summary() string {
+	v := l.v
+	if v == nil {
+		return "empty"
+	}
+	s := fmt.Sprintf("leader %s necessary %v paused %v total %d", v.Leader, v.Necessary, v.Paused, v.Assignment.Total)
+	for _, in := range v.Instances {
+		s += fmt.Sprintf("\n  instance %s alive %v", in.ID, alive(v, in.ID))
+	}
+	for _, m := range v.Members {
+		s += fmt.Sprintf("\n  member %s session %d", m.ID, m.Owner)
+	}
+	for _, sv := range v.Servers {
+		s += fmt.Sprintf("\n  server %s disabled %v", sv.IP, sv.Disabled)
+	}
+	for i, it := range v.Items {
+		s += fmt.Sprintf("\n  item %d %+v", i, it)
+	}
+	for _, p := range v.Pending {
+		s += fmt.Sprintf("\n  pending %+v", p)
+	}
+	for _, r := range v.Runs {
+		s += fmt.Sprintf("\n  record %s open %s rows %s triggers %v", r.ID, entries(r.Open), rows(r.Rows), r.Triggers)
+	}
+	return s
+}

@@ -84,6 +84,7 @@ func Run(seed uint64, trace io.Writer) Result {
 	if w.broken() {
 		r.Breach = &w.breaches[0]
 		w.tracef("BREACH %s", r.Breach)
+		w.tracef("the tree: %s", w.ledger.summary())
 	}
 	return r
 }
@@ -180,6 +181,10 @@ func (w *World) heal() {
 		}
 	}
 	w.enableAll()
+	// Wishes of operators that were on their way are carried out even now.
+	for k := int64(1); k <= 4; k++ {
+		w.after(k*w.timeout/2, w.enableAll)
+	}
 }
 
 // enableAll undoes what operators forbade.
