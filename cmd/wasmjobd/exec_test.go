@@ -1,0 +1,127 @@
+package main
+
+import (
+	"bytes"
+	"encoding/hex"
+	"encoding/json"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+)
+
+// Three small modules, in the binary format. Each exports its memory, the
+// marker and wasmjob_execute.
+const (
+	// Logs "hi" at info, sets it as the result, and returns what that answered.
+	guestSays = "0061736d0100000001140460027f7f017f60037f7f7f006000006000017f022a020a7761736d6a6f625f76310a726573756c745f73657400000a7761736d6a6f625f7631036c6f67000103030202030503010001072d030e7761736d6a6f625f6162695f763100020f7761736d6a6f625f657865637574650003066d656d6f727902000a19020401007f0b1201047f41024100410210014100410210000b0b08010041000b026869"
+	// Returns 200.
+	guestFails = "0061736d010000000108026000006000017f03030200010503010001072d030e7761736d6a6f625f6162695f763100000f7761736d6a6f625f657865637574650001066d656d6f727902000a0e020401007f0b0701047f41c8010b"
+	// Loops for ever.
+	guestSpins = "0061736d010000000108026000006000017f03030200010503010001072d030e7761736d6a6f625f6162695f763100000f7761736d6a6f625f657865637574650001066d656d6f727902000a11020401007f0b0a01047f03400c000b000b"
+)
+
+// guests writes the modules into a directory.
+func guests(t *testing.T) string {
+	t.Helper()
+	dir := t.TempDir()
+	for name, text := range map[string]string{"says": guestSays, "fails": guestFails, "spins": guestSpins, "text": hex.EncodeToString([]byte("(module)"))} {
+		wasm, err := hex.DecodeString(text)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if err := os.WriteFile(filepath.Join(dir, name+".wasm"), wasm, 0o600); err != nil {
+			t.Fatal(err)
+		}
+	}
+	return dir
+}
+
+func TestExecAndInspect(t *testing.T) {
+	t.Parallel()
+	dir := guests(t)
+	for _, tt := range []struct {
+		args string
+		code int
+		out  string // on standard output
+		err  string // on standard error
+	}{
+		{"exec says.wasm", exitOK, "result      hi\n", "info  hi\n"},
+		{"exec says.wasm", exitOK, "verdict     ok (code 0)\n", ""},
+		{"exec says.wasm -q --item 2 --total 3 --param p --job j --config-value a=b --memory 1MiB --allow random", exitOK, "peak memory 64 KiB\n", ""},
+		{"exec says.wasm -o json", exitOK, `"result": "hi"`, ""},
+		{"exec fails.wasm", exitRunFailed, "verdict     failed (code 200)\n", "the run failed: the job failed with code 200"},
+		{"exec spins.wasm --timeout 1ms --grace 1ms", exitRunCancelled, "verdict     deadline", "deadline of 1ms passed"},
+		{"exec says.wasm --allow dir=ro:none-there:/data", exitRunFailed, "", "open granted directory"},
+		{"exec text.wasm", exitInvalid, "", "not a Wasm binary"},
+		{"exec none.wasm", exitNotFound, "", "there is no file"},
+		{"exec", exitUsage, "", "write one module"},
+		{"exec says.wasm --item 1", exitUsage, "", "0 to total-1"},
+		{"exec says.wasm --config-value a", exitUsage, "", "write key=value"},
+		{"exec says.wasm --allow net", exitUsage, "", "there are dir=ro:"},
+		{"exec says.wasm --allow dir=rw:a:/b", exitUsage, "", "write dir=ro:HOST:GUEST"},
+		{"exec says.wasm --allow env=A", exitUsage, "", "write env=NAME=VALUE"},
+		{"exec says.wasm --allow clock=fast", exitUsage, "", "write clock=real"},
+		{"exec says.wasm --memory 5GiB", exitUsage, "", "write a size"},
+		{"inspect says.wasm", exitOK, "kinds      simple\n", ""},
+		{"inspect says.wasm", exitOK, "  wasmjob_v1.log (i32 i32 i32) -> ()\n", ""},
+		{"inspect says.wasm -o json", exitOK, `"runs": true`, ""},
+		{"inspect text.wasm", exitInvalid, "", "give the .wasm file"},
+		{"inspect text.wasm -o json", exitInvalid, `"refused": "not-wasm"`, ""},
+		{"inspect none.wasm", exitNotFound, "", "there is no file"},
+	} {
+		t.Run(tt.args, func(t *testing.T) {
+			t.Parallel()
+			args := strings.Fields(tt.args)
+			if len(args) > 1 {
+				args[1] = filepath.Join(dir, args[1])
+			}
+			var out, say bytes.Buffer
+			code := run(t.Context(), args, nil, strings.NewReader(""), &out, &say)
+			if code != tt.code || !strings.Contains(out.String(), tt.out) || !strings.Contains(say.String(), tt.err) {
+				t.Errorf("code %d, want %d\nout: %s\nerr: %s", code, tt.code, out.String(), say.String())
+			}
+		})
+	}
+}
+
+func TestExecReadsStandardInput(t *testing.T) {
+	t.Parallel()
+	wasm, err := hex.DecodeString(guestSays)
+	if err != nil {
+		t.Fatal(err)
+	}
+	var out, say bytes.Buffer
+	code := run(t.Context(), []string{"exec", "-", "--job", "j", "-o", "json"}, nil, bytes.NewReader(wasm), &out, &say)
+	var got execution
+	if err := json.Unmarshal(out.Bytes(), &got); err != nil || code != exitOK {
+		t.Fatalf("code %d, %v: %s%s", code, err, out.String(), say.String())
+	}
+	if got.Verdict != "ok" || got.HostCalls != 2 || len(got.Log) != 1 || got.Log[0] != (logLine{"info", "hi"}) || got.Took == "" {
+		t.Errorf("%+v", got)
+	}
+}
+
+func TestInspectReadsStandardInput(t *testing.T) {
+	t.Parallel()
+	var out, say bytes.Buffer
+	code := run(t.Context(), []string{"inspect", "-"}, nil, strings.NewReader("\x00asm\x0d\x00\x01\x00"), &out, &say)
+	if code != exitInvalid || out.Len() > 0 || !strings.Contains(say.String(), "component") {
+		t.Errorf("code %d\nout: %s\nerr: %s", code, out.String(), say.String())
+	}
+}
+
+func TestByteSize(t *testing.T) {
+	t.Parallel()
+	for text, want := range map[string]int64{"1": 1, "64MiB": 64 << 20, "4GiB": 4 << 30, "3 KiB": 3 << 10, "0": 0, "-1": 0, "1MB": 0, "x": 0, "": 0, "5GiB": 0} {
+		var s byteSize
+		if err := s.Set(text); (err == nil) != (want > 0) || int64(s) != want {
+			t.Errorf("%q: %d, %v", text, s, err)
+		}
+	}
+	for n, want := range map[int64]string{0: "0 B", 1023: "1023 B", 1536: "1.5 KiB", 64 << 20: "64 MiB"} {
+		if got := sizeText(n); got != want {
+			t.Errorf("%d: %s", n, got)
+		}
+	}
+}

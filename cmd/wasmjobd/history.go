@@ -1,0 +1,348 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"io/fs"
+	"math"
+	"os"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/spf13/cobra"
+	_ "modernc.org/sqlite" // the driver of a history in SQLite
+
+	"github.com/wasmjob/wasmjob/host/config"
+	"github.com/wasmjob/wasmjob/host/job"
+	"github.com/wasmjob/wasmjob/host/trace"
+	"github.com/wasmjob/wasmjob/host/trace/sqltrace"
+)
+
+// historyCommand holds the verbs that look at the store directly; they work
+// with and without a server running on it.
+func historyCommand(term *terminal) *cobra.Command {
+	c := &cobra.Command{Use: "history", Short: "Show, check and purge the record of what ran"}
+	for _, verb := range []func(*historyVerb) *cobra.Command{historyList, historyCheck, historyPurge} {
+		h := &historyVerb{term: term}
+		child := verb(h)
+		child.Args = cobra.NoArgs
+		h.files = configFlag(child)
+		c.AddCommand(child)
+	}
+	return c
+}
+
+// historyVerb is what the verbs below history have in common.
+type historyVerb struct {
+	term  *terminal
+	files *[]string
+}
+
+// load reads the configuration and sees that its history is there.
+func (h *historyVerb) load() (*config.File, error) {
+	f, err := loadConfig(h.term, *h.files)
+	if err != nil {
+		return nil, err
+	}
+	if _, err := os.Stat(f.History.Path); errors.Is(err, fs.ErrNotExist) {
+		return nil, exitf(exitNotFound, "there is no history at %s; serve makes it (or is this another server's configuration?)", f.History.Path)
+	}
+	return f, nil
+}
+
+// read gives do the history to look at.
+func (h *historyVerb) read(ctx context.Context, f *config.File, do func(*sqltrace.Reader) error) error {
+	r, err := sqltrace.OpenReader(ctx, sqltrace.File(f.History.Path))
+	if err != nil {
+		return err
+	}
+	return errors.Join(do(r), r.Close())
+}
+
+func historyList(h *historyVerb) *cobra.Command {
+	var f sqltrace.Filter
+	var item int
+	var state, cause, since, until string
+	c := &cobra.Command{
+		Use:   "list",
+		Short: "Show runs, newest first",
+		Long: "Show runs, newest first. Times are RFC 3339 (2026-01-31T12:00:00Z) or how long ago\n" +
+			"(90m, 30d), and are those at which a run was due.",
+		RunE: func(c *cobra.Command, _ []string) error {
+			var err error
+			if f.Since, err = parseMoment("since", since, time.Now()); err != nil {
+				return err
+			}
+			if f.Until, err = parseMoment("until", until, time.Now()); err != nil {
+				return err
+			}
+			if c.Flags().Changed("item") {
+				f.Item = &item
+			}
+			if f.Limit < 1 || f.Limit > sqltrace.MaxLimit {
+				return usage("--limit is 1 to %d", sqltrace.MaxLimit)
+			}
+			f.State, f.Cause = trace.State(state), trace.Cause(cause)
+			return h.printList(c.Context(), f)
+		},
+	}
+	c.Flags().StringVar(&f.Job, "job", "", "only this job")
+	c.Flags().IntVar(&item, "item", 0, "only this item")
+	c.Flags().StringVar(&state, "state", "", "only this state: succeeded, failed, timed_out, cancelled, skipped, missed, …")
+	c.Flags().StringVar(&cause, "cause", "", "only this cause: schedule, misfire, failover, trigger")
+	c.Flags().StringVar(&since, "since", "", "only runs due then or later")
+	c.Flags().StringVar(&until, "until", "", "only runs due before")
+	c.Flags().IntVar(&f.Limit, "limit", sqltrace.DefaultLimit, "how many rows")
+	c.Flags().StringVar(&f.Cursor, "cursor", "", "go on where a page ended")
+	return c
+}
+
+func (h *historyVerb) printList(ctx context.Context, filter sqltrace.Filter) error {
+	f, err := h.load()
+	if err != nil {
+		return err
+	}
+	return h.read(ctx, f, func(r *sqltrace.Reader) error {
+		page, err := r.Query(ctx, filter)
+		switch {
+		case errors.Is(err, sqltrace.ErrCursor):
+			return usage("--cursor: %w", err)
+		case err != nil:
+			return err
+		}
+		if h.term.json() {
+			return h.term.printJSON(listedPage(page))
+		}
+		printRows(h.term, page.Rows, zonesOf(f.Jobs))
+		if page.Next != "" {
+			h.term.note("there are more: --cursor %s", page.Next)
+		}
+		return nil
+	})
+}
+
+func historyCheck(h *historyVerb) *cobra.Command {
+	var name, from, to string
+	c := &cobra.Command{
+		Use:   "check",
+		Short: "Check that every scheduled instant is accounted for",
+		Long: "Compare the schedules of the configuration with the rows of the history: every\n" +
+			"instant of every item has exactly one run or lies in exactly one gap.\n\n" +
+			"Without --from and --to an item is checked between its first and its last row; with\n" +
+			"them up to these times, whether or not there are rows. A run has no row before it\n" +
+			"ends, so let --to be a time when everything before had ended. Rows from before a\n" +
+			"change of cron, time zone or number of items disagree with the new schedule: let\n" +
+			"--from be later. The exit code is 5 if there are findings.",
+		RunE: func(c *cobra.Command, _ []string) error {
+			now := time.Now()
+			w := checkWindow{from: math.MinInt64, to: now.UnixMilli(), begin: from != "", end: to != ""}
+			if w.begin {
+				var err error
+				if w.from, err = parseMoment("from", from, now); err != nil {
+					return err
+				}
+			}
+			if w.end {
+				var err error
+				if w.to, err = parseMoment("to", to, now); err != nil {
+					return err
+				}
+			}
+			if w.from >= w.to {
+				return usage("--from must be before --to")
+			}
+			return h.printCheck(c.Context(), name, w)
+		},
+	}
+	c.Flags().StringVar(&name, "job", "", "only this job")
+	c.Flags().StringVar(&from, "from", "", "check every instant after this time (RFC 3339 or how long ago)")
+	c.Flags().StringVar(&to, "to", "", "check every instant up to this time")
+	return c
+}
+
+// checkWindow is (from, to]; begin and end tell that the operator said so.
+type checkWindow struct {
+	from, to   int64
+	begin, end bool
+}
+
+func (h *historyVerb) printCheck(ctx context.Context, name string, w checkWindow) error {
+	f, err := h.load()
+	if err != nil {
+		return err
+	}
+	var jobs []job.Config
+	for _, j := range f.Jobs {
+		if name == "" || j.Name == name {
+			jobs = append(jobs, j)
+		}
+	}
+	if name != "" && len(jobs) == 0 {
+		return noSuchJob(f, name)
+	}
+	var reports []checkedJob
+	err = h.read(ctx, f, func(r *sqltrace.Reader) error {
+		for _, j := range jobs {
+			report, err := checkJob(ctx, r, j, w)
+			if err != nil {
+				return err
+			}
+			reports = append(reports, checkedJob{j, report})
+		}
+		return nil
+	})
+	if err != nil {
+		return err
+	}
+	found, err := printReports(h.term, reports)
+	if err == nil && found > 0 {
+		err = &exitError{code: exitConflict}
+	}
+	return err
+}
+
+func checkJob(ctx context.Context, r *sqltrace.Reader, j job.Config, w checkWindow) (trace.Report, error) {
+	instants, err := instantsOf(ctx, j)
+	if err != nil {
+		return trace.Report{}, exitf(exitInvalid, "jobs.%s: %w", j.Name, err)
+	}
+	in := trace.CheckInput{Job: j.Name, From: w.from, To: w.to, Instants: instants, Rows: r.Rows(ctx, j.Name, w.from, w.to)}
+	for item := range j.Shards {
+		in.Items = append(in.Items, item)
+	}
+	if w.begin {
+		in.Start = func(int) int64 { return w.from }
+	}
+	if w.end {
+		in.Open = func(int) int64 { return w.to }
+	}
+	report, err := trace.Check(in)
+	if err == nil {
+		err = ctx.Err() // instantsOf ends early then
+	}
+	return report, err
+}
+
+// instantsOf is a job's schedule in the form that trace.Check wants.
+func instantsOf(ctx context.Context, j job.Config) (func(after, upTo int64, yield func(int64) bool), error) {
+	if j.Cron == "" {
+		return func(int64, int64, func(int64) bool) {}, nil
+	}
+	s, err := config.Compile(j.Cron, j.Dialect, j.TimeZone)
+	if err != nil {
+		return nil, err
+	}
+	return func(after, upTo int64, yield func(int64) bool) {
+		t := s.Next(time.UnixMilli(after))
+		for !t.IsZero() && t.UnixMilli() <= upTo && ctx.Err() == nil && yield(t.UnixMilli()) {
+			t = s.Next(t)
+		}
+	}, nil
+}
+
+func historyPurge(h *historyVerb) *cobra.Command {
+	var keep sqltrace.Retention
+	var age string
+	var dry, yes bool
+	c := &cobra.Command{
+		Use:   "purge",
+		Short: "Delete old rows",
+		Long: "Delete rows that are older than --older-than, and of each job all but the newest\n" +
+			"--per-job. Without either, what [history] retention says. A server may go on running.",
+		RunE: func(c *cobra.Command, _ []string) error {
+			if dry == yes {
+				return usage("write --dry-run to count the rows, or --yes to delete them")
+			}
+			keep.Now = time.Now()
+			if age != "" {
+				var err error
+				if keep.Age, err = parseAge(age); err != nil || keep.Age == 0 {
+					return usage("--older-than %s: write how old, like 30d or 12h", age)
+				}
+			}
+			if keep.PerJob < 0 || keep.PerJob == 0 && c.Flags().Changed("per-job") {
+				return usage("--per-job is 1 or more")
+			}
+			return h.doPurge(c.Context(), keep, dry)
+		},
+	}
+	c.Flags().StringVar(&keep.Job, "job", "", "only this job")
+	c.Flags().StringVar(&age, "older-than", "", "delete rows older than this: 30d, 12h")
+	c.Flags().IntVar(&keep.PerJob, "per-job", 0, "keep so many rows of each job")
+	c.Flags().BoolVar(&dry, "dry-run", false, "count only")
+	c.Flags().BoolVar(&yes, "yes", false, "do delete")
+	return c
+}
+
+func (h *historyVerb) doPurge(ctx context.Context, keep sqltrace.Retention, dry bool) error {
+	f, err := h.load()
+	if err != nil {
+		return err
+	}
+	if keep.Age == 0 && keep.PerJob == 0 {
+		keep.Age, keep.PerJob = f.History.Age, f.History.PerJob
+	}
+	if keep.Age == 0 && keep.PerJob == 0 {
+		return usage("nothing says what is old; write --older-than 30d or --per-job 1000")
+	}
+	var rows int64
+	if dry {
+		err = h.read(ctx, f, func(r *sqltrace.Reader) error {
+			rows, err = r.Expired(ctx, keep)
+			return err
+		})
+	} else {
+		var s *sqltrace.Store
+		if s, err = sqltrace.Open(ctx, sqltrace.File(f.History.Path)); err == nil {
+			rows, err = s.Purge(ctx, keep)
+			err = errors.Join(err, s.Close())
+		}
+	}
+	if err != nil {
+		if rows > 0 {
+			h.term.note("%d rows were deleted before:", rows)
+		}
+		return err
+	}
+	if h.term.json() {
+		return h.term.printJSON(purged{Version: 1, Rows: rows, DryRun: dry})
+	}
+	if dry {
+		h.term.printf("%d rows would be deleted\n", rows)
+	} else {
+		h.term.printf("%d rows deleted\n", rows)
+	}
+	return nil
+}
+
+// parseMoment reads a time, or how long before now it was. Empty is 0.
+func parseMoment(flag, s string, now time.Time) (int64, error) {
+	if s == "" {
+		return 0, nil
+	}
+	if s == "now" {
+		return now.UnixMilli(), nil
+	}
+	if age, err := parseAge(s); err == nil {
+		return now.Add(-age).UnixMilli(), nil
+	}
+	t, err := time.Parse(time.RFC3339, s)
+	if err != nil {
+		return 0, usage("--%s %s: write a time with its offset, like 2026-01-31T12:00:00Z, or how long ago, like 90m or 30d", flag, s)
+	}
+	return t.UnixMilli(), nil
+}
+
+// parseAge reads a duration that is not negative; it knows days, too.
+func parseAge(s string) (time.Duration, error) {
+	if days, ok := strings.CutSuffix(s, "d"); ok {
+		n, err := strconv.ParseUint(days, 10, 16)
+		return time.Duration(n) * 24 * time.Hour, err
+	}
+	d, err := time.ParseDuration(s)
+	if err == nil && d < 0 {
+		err = errors.New("negative")
+	}
+	return d, err
+}

@@ -1,0 +1,225 @@
+package main
+
+import (
+	"fmt"
+	"strconv"
+	"strings"
+	"text/tabwriter"
+	"time"
+	"unicode"
+
+	"github.com/wasmjob/wasmjob/host/config"
+	"github.com/wasmjob/wasmjob/host/job"
+	"github.com/wasmjob/wasmjob/host/trace"
+	"github.com/wasmjob/wasmjob/host/trace/sqltrace"
+)
+
+// The JSON of the verbs below history. Scripts read it: add fields, change none.
+
+type listed struct {
+	Version int         `json:"version"`
+	Rows    []listedRow `json:"rows"`
+	Next    string      `json:"next,omitempty"`
+}
+
+type listedRow struct {
+	Job       string      `json:"job"`
+	Item      int         `json:"item"`
+	Run       string      `json:"run"`
+	Attempt   int         `json:"attempt"`
+	Instant   string      `json:"instant"`
+	InstantMs int64       `json:"instant_unix_ms"`
+	Last      string      `json:"last,omitempty"` // of a gap
+	LastMs    int64       `json:"last_unix_ms,omitempty"`
+	Count     int64       `json:"count,omitempty"`
+	Cause     trace.Cause `json:"cause"`
+	State     trace.State `json:"state"`
+	Reason    string      `json:"reason,omitempty"`
+	Instance  string      `json:"instance,omitempty"`
+	TaskID    string      `json:"task_id,omitempty"`
+	Start     string      `json:"start,omitempty"`
+	StartMs   int64       `json:"start_unix_ms,omitempty"`
+	End       string      `json:"end,omitempty"`
+	EndMs     int64       `json:"end_unix_ms,omitempty"`
+	Took      string      `json:"duration,omitempty"`
+	TookMs    int64       `json:"duration_ms,omitempty"`
+	Result    string      `json:"result,omitempty"`
+	Error     string      `json:"error,omitempty"`
+	Digest    string      `json:"digest,omitempty"`
+	Fence     int64       `json:"fence,omitempty"`
+}
+
+type checked struct {
+	Version  int             `json:"version"`
+	Findings []trace.Finding `json:"findings"`
+	More     int64           `json:"more,omitempty"` // findings that were not kept
+	Jobs     []checkedCount  `json:"jobs"`
+}
+
+type checkedCount struct {
+	Job      string `json:"job"`
+	Rows     int64  `json:"rows"`
+	Instants int64  `json:"instants"`
+	Findings int64  `json:"findings"`
+}
+
+type purged struct {
+	Version int   `json:"version"`
+	Rows    int64 `json:"rows"`
+	DryRun  bool  `json:"dry_run"`
+}
+
+func listedPage(page sqltrace.Page) listed {
+	out := listed{Version: 1, Rows: make([]listedRow, 0, len(page.Rows)), Next: page.Next}
+	for _, r := range page.Rows {
+		x := listedRow{Job: r.Job, Item: r.Item, Run: r.Run, Attempt: r.Attempt,
+			Instant: stamp(r.Instant, time.UTC), InstantMs: r.Instant, Count: r.Count,
+			Cause: r.Cause, State: r.State, Reason: r.Reason, Instance: r.Instance, TaskID: r.TaskID,
+			Start: stamp(r.Start, time.UTC), StartMs: r.Start, End: stamp(r.End, time.UTC), EndMs: r.End,
+			Result: r.Result, Error: r.Error, Digest: r.Digest, Fence: r.Fence}
+		if r.Count > 0 {
+			x.Last, x.LastMs = stamp(r.Last, time.UTC), r.Last
+		}
+		if took, ok := tookOf(r); ok {
+			x.Took, x.TookMs = took.String(), took.Milliseconds()
+		}
+		out.Rows = append(out.Rows, x)
+	}
+	return out
+}
+
+// stamp is "" for the unknown time 0.
+func stamp(ms int64, zone *time.Location) string {
+	if ms == 0 {
+		return ""
+	}
+	return time.UnixMilli(ms).In(zone).Format("2006-01-02T15:04:05.999Z07:00")
+}
+
+func tookOf(r trace.Row) (time.Duration, bool) {
+	if r.Start == 0 || r.End < r.Start {
+		return 0, false
+	}
+	return time.Duration(r.End-r.Start) * time.Millisecond, true
+}
+
+// zonesOf maps jobs to the time zones in which their times are shown.
+func zonesOf(jobs []job.Config) map[string]*time.Location {
+	zones := map[string]*time.Location{}
+	for _, j := range jobs {
+		if zone, err := config.Location(j.TimeZone); err == nil && j.TimeZone != "" {
+			zones[j.Name] = zone
+		}
+	}
+	return zones
+}
+
+func printRows(term *terminal, rows []trace.Row, zones map[string]*time.Location) {
+	w := tabwriter.NewWriter(term.out, 0, 0, 2, ' ', 0)
+	fmt.Fprintln(w, "TIME\tJOB\tITEM\tATTEMPT\tCAUSE\tSTATE\tSERVER\tDURATION\tRESULT")
+	for _, r := range rows {
+		zone := zones[r.Job]
+		if zone == nil {
+			zone = time.UTC
+		}
+		attempt, took := strconv.Itoa(r.Attempt), "-"
+		if r.Attempt == 0 {
+			attempt = "-"
+		}
+		if d, ok := tookOf(r); ok {
+			took = d.String()
+		}
+		fmt.Fprintf(w, "%s\t%s\t%d\t%s\t%s\t%s\t%s\t%s\t%s\n", stamp(r.Instant, zone), plain(r.Job), r.Item, attempt,
+			orDash(plain(string(r.Cause))), plain(string(r.State)), orDash(plain(serverOf(r.Instance))), took, orDash(saying(r, zone)))
+	}
+	_ = w.Flush() // of a closed pipe nobody wants to know
+}
+
+// serverOf is the address in an instance id.
+func serverOf(instance string) string {
+	address, _, _ := strings.Cut(instance, "@-@")
+	return address
+}
+
+// saying is what a row has to say, in one short line.
+func saying(r trace.Row, zone *time.Location) string {
+	var parts []string
+	if r.Count > 0 {
+		parts = append(parts, fmt.Sprintf("%d instants to %s", r.Count, stamp(r.Last, zone)))
+	}
+	for _, s := range []string{r.Reason, r.Error, r.Result} {
+		if s = plain(s); s != "" {
+			parts = append(parts, s)
+		}
+	}
+	return plain(strings.Join(parts, "; "))
+}
+
+// plainLimit is how many characters of a text a table shows.
+const plainLimit = 80
+
+// plain bounds what guests and other members wrote, and takes out what could
+// steer a terminal.
+func plain(s string) string {
+	var b strings.Builder
+	n := 0
+	for _, r := range s {
+		if n == plainLimit {
+			return b.String() + "…"
+		}
+		if !unicode.IsPrint(r) {
+			r = ' '
+		}
+		b.WriteRune(r)
+		n++
+	}
+	return strings.TrimSpace(b.String())
+}
+
+func orDash(s string) string {
+	if s == "" {
+		return "-"
+	}
+	return s
+}
+
+// checkedJob is what a check said of one job.
+type checkedJob struct {
+	job    job.Config
+	report trace.Report
+}
+
+// printReports returns how many findings there are.
+func printReports(term *terminal, reports []checkedJob) (int64, error) {
+	out := checked{Version: 1, Findings: []trace.Finding{}, Jobs: []checkedCount{}}
+	found := int64(0)
+	for _, c := range reports {
+		n := int64(len(c.report.Findings)) + c.report.More
+		found += n
+		out.More += c.report.More
+		out.Findings = append(out.Findings, c.report.Findings...)
+		out.Jobs = append(out.Jobs, checkedCount{c.job.Name, c.report.Rows, c.report.Instants, n})
+	}
+	if term.json() {
+		return found, term.printJSON(out)
+	}
+	var jobs []job.Config
+	for _, c := range reports {
+		jobs = append(jobs, c.job)
+	}
+	zones := zonesOf(jobs)
+	for _, f := range out.Findings {
+		zone := zones[f.Job]
+		if zone == nil {
+			zone = time.UTC
+		}
+		term.printf("%s\n", f.Text(zone))
+	}
+	for _, j := range out.Jobs {
+		term.printf("%s: %d rows, %d instants, %d findings\n", j.Job, j.Rows, j.Instants, j.Findings)
+	}
+	if out.More > 0 {
+		term.note("%d findings are not shown; narrow the window with --from and --to", out.More)
+	}
+	return found, nil
+}

@@ -1,0 +1,84 @@
+package main
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"testing"
+	"time"
+
+	"github.com/rogpeppe/go-internal/testscript"
+
+	"github.com/wasmjob/wasmjob/host/trace"
+	"github.com/wasmjob/wasmjob/host/trace/sqltrace"
+)
+
+func TestHistoryScripts(t *testing.T) {
+	t.Parallel()
+	testscript.Run(t, testscript.Params{
+		Dir: "testdata/history",
+		Cmds: map[string]func(*testscript.TestScript, bool, []string){
+			"rows": func(ts *testscript.TestScript, neg bool, args []string) { addRows(t.Context(), ts, neg, args) },
+		},
+		RequireExplicitExec: true,
+	})
+}
+
+// addRows is the script command "rows DATABASE FILE": it writes the rows of the
+// file, each a JSON object with the fields of trace.Row, into a history.
+func addRows(ctx context.Context, ts *testscript.TestScript, neg bool, args []string) {
+	if neg || len(args) != 2 {
+		ts.Fatalf("usage: rows database file")
+	}
+	var rows []trace.Row
+	d := json.NewDecoder(bytes.NewBufferString(ts.ReadFile(args[1])))
+	d.DisallowUnknownFields()
+	for d.More() {
+		r := trace.Row{Attempt: 1, Cause: trace.Schedule, State: trace.Succeeded}
+		ts.Check(d.Decode(&r))
+		rows = append(rows, r)
+	}
+	s, err := sqltrace.Open(ctx, sqltrace.File(ts.MkAbs(args[0])))
+	ts.Check(err)
+	// Left open, as by a server that goes on running.
+	ts.Defer(func() { ts.Check(s.Close()) })
+	ts.Check(s.Write(ctx, rows))
+}
+
+func TestParseMoment(t *testing.T) {
+	t.Parallel()
+	now := time.Date(2026, 3, 1, 12, 0, 0, 0, time.UTC)
+	for text, want := range map[string]string{
+		"now":                       "2026-03-01T12:00:00Z",
+		"90m":                       "2026-03-01T10:30:00Z",
+		"2d":                        "2026-02-27T12:00:00Z",
+		"2026-01-31T12:00:00+02:00": "2026-01-31T10:00:00Z",
+	} {
+		got, err := parseMoment("since", text, now)
+		if at := time.UnixMilli(got).UTC().Format(time.RFC3339); err != nil || at != want {
+			t.Errorf("%s: %s %v, want %s", text, at, err, want)
+		}
+	}
+	for _, text := range []string{"-90m", "yesterday", "2026-01-31", "2026-01-31T12:00:00", "d", "-1d", "99999999999d"} {
+		if got, err := parseMoment("since", text, now); err == nil {
+			t.Errorf("%s: %d, want an error", text, got)
+		}
+	}
+}
+
+func TestPlainTextCannotSteerATerminal(t *testing.T) {
+	t.Parallel()
+	for text, want := range map[string]string{
+		"a\x1b[2Jb\r\nc\x00\u202ed\xff": "a [2Jb  c  d\uFFFD",
+		"ä":                             "ä",
+		"\n":                            "",
+	} {
+		if got := plain(text); got != want {
+			t.Errorf("%q: %q, want %q", text, got, want)
+		}
+	}
+	long := bytes.Repeat([]byte("ä"), 1000)
+	if got := []rune(plain(string(long))); len(got) != plainLimit+1 {
+		t.Errorf("%d characters", len(got))
+	}
+}

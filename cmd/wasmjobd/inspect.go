@@ -1,0 +1,134 @@
+package main
+
+import (
+	"errors"
+	"io"
+	"io/fs"
+	"os"
+	"strings"
+
+	"github.com/spf13/cobra"
+
+	"github.com/wasmjob/wasmjob/host"
+)
+
+// maxModuleFile bounds what is read of a file before anybody looks at it; the
+// sandbox has a bound of its own below this.
+const maxModuleFile = 256 << 20
+
+// inspection is what "inspect" prints as JSON.
+type inspection struct {
+	host.ModuleReport
+	Runs    bool   `json:"runs"`
+	Refused string `json:"refused,omitempty"` // a word for scripts
+	Problem string `json:"problem,omitempty"`
+	Hint    string `json:"hint,omitempty"`
+}
+
+func inspectCommand(term *terminal) *cobra.Command {
+	return &cobra.Command{
+		Use:   "inspect MODULE.wasm",
+		Short: "Show what a module is, wants and weighs, without running it",
+		Long: "Inspect takes a module apart: the kinds of job that it can be, its exports, what it imports and\n" +
+			"which grants those imports can make use of, its memory and its digest. Exit code 3 means that this\n" +
+			"host would not run it.",
+		Example: "  wasmjobd inspect job.wasm\n  wasmjobd inspect job.wasm -o json",
+		Args:    oneModule,
+		RunE: func(_ *cobra.Command, args []string) error {
+			wasm, err := readModule(term, args[0])
+			if err != nil {
+				return err
+			}
+			return inspect(term, args[0], wasm)
+		},
+	}
+}
+
+func oneModule(c *cobra.Command, args []string) error {
+	if len(args) != 1 {
+		return usage("write one module: %s", c.UseLine())
+	}
+	return nil
+}
+
+// readModule reads a module from a file, or from standard input if it is "-".
+func readModule(term *terminal, path string) ([]byte, error) {
+	in := term.in
+	if path != "-" {
+		f, err := os.Open(path)
+		if errors.Is(err, fs.ErrNotExist) {
+			return nil, exitf(exitNotFound, "there is no file %s", path)
+		}
+		if err != nil {
+			return nil, err
+		}
+		defer f.Close() //nolint:errcheck // only read
+		in = f
+	}
+	wasm, err := io.ReadAll(io.LimitReader(in, maxModuleFile))
+	if err != nil {
+		return nil, exitf(exitFailure, "read %s: %w", path, err)
+	}
+	return wasm, nil
+}
+
+func inspect(term *terminal, path string, wasm []byte) error {
+	report, err := host.InspectModule(wasm)
+	refusal, refused := errors.AsType[*host.ModuleRefusal](err)
+	if err != nil && !refused {
+		return err
+	}
+	out := inspection{ModuleReport: report, Runs: err == nil}
+	if refused {
+		out.Refused, out.Problem, out.Hint = string(refusal.Reason), refusal.Problem, refusal.Hint
+	}
+	if term.json() {
+		if err := term.printJSON(out); err != nil {
+			return err
+		}
+	} else if report.Digest != "" {
+		printReport(term, report)
+	}
+	if refused {
+		return exitf(exitInvalid, "%s: %w", path, refusal)
+	}
+	return nil
+}
+
+func printReport(term *terminal, r host.ModuleReport) {
+	kinds := strings.Join(r.Kinds, ", ")
+	if kinds == "" {
+		kinds = "none"
+	}
+	term.printf("digest     sha256:%s\nsize       %s\nkinds      %s\n", r.Digest, sizeText(int64(r.Bytes)), kinds)
+	if r.ABI == 0 {
+		term.printf("abi        none\n")
+	} else {
+		term.printf("abi        %d\n", r.ABI)
+	}
+	most := "no maximum of its own"
+	if r.MemoryMax > 0 {
+		most = "at most " + sizeText(r.MemoryMax)
+	}
+	term.printf("memory     begins with %s, %s\nfunctions  %d\n", sizeText(r.MemoryMin), most, r.Functions)
+	grants := strings.Join(r.Grants, ", ")
+	if grants == "" {
+		grants = "none"
+	}
+	term.printf("may use    %s\n", grants)
+	term.printf("exports\n")
+	for _, e := range r.Exports {
+		term.printf("  %s\n", e)
+	}
+	term.printf("imports\n")
+	for _, im := range r.Imports {
+		line := "  " + im.Module + "." + im.Name
+		if im.Signature != "" {
+			line += " " + im.Signature
+		}
+		if im.Grant != "" {
+			line += "  [" + im.Grant + "]"
+		}
+		term.printf("%s\n", line)
+	}
+}

@@ -1,0 +1,98 @@
+// Command wasmjobd runs scheduled, sharded jobs whose code is a WebAssembly
+// module, and holds the verbs that work on their files.
+//
+// It is not a place for decisions: this package parses flags, wires packages
+// together and prints. Each verb lives in its own file and is listed in
+// root.go.
+//
+// Flow: main → run → the verb's RunE → a library package → output.go.
+package main
+
+import (
+	"context"
+	"errors"
+	"io"
+	"os"
+	"os/signal"
+	"syscall"
+	_ "time/tzdata" // time zones must not depend on what the server has installed
+)
+
+func main() {
+	ctx, stop := withSignals(context.Background())
+	code := run(ctx, os.Args[1:], os.Environ(), os.Stdin, os.Stdout, os.Stderr)
+	stop()
+	os.Exit(code)
+}
+
+// run is the whole program without its process: args are without the name of
+// the program, env is in the form of os.Environ. It returns the exit code.
+func run(ctx context.Context, args, env []string, stdin io.Reader, stdout, stderr io.Writer) int {
+	term := &terminal{env: env, in: stdin, out: stdout, err: stderr}
+	root := rootCommand(term)
+	root.SetArgs(args)
+	err := root.ExecuteContext(ctx)
+	if err == nil {
+		return exitOK
+	}
+	return report(ctx, term, err)
+}
+
+// report prints err for a person and returns the exit code that it stands for.
+func report(ctx context.Context, term *terminal, err error) int {
+	var ended signalError
+	if errors.Is(err, context.Canceled) && errors.As(context.Cause(ctx), &ended) {
+		return ended.code()
+	}
+	var coded *exitError
+	switch {
+	case errors.As(err, &coded):
+	case !term.started:
+		// Cobra refused the command line before any verb ran.
+		coded = usage("%w", err)
+	default:
+		coded = &exitError{code: exitFailure, err: err}
+	}
+	if coded.err != nil {
+		term.note("wasmjobd: %v", coded.err)
+	}
+	return coded.code
+}
+
+// signalError is the cause of a context that a signal ended.
+type signalError struct{ sig os.Signal }
+
+func (e signalError) Error() string { return "ended by " + e.sig.String() }
+
+func (e signalError) code() int {
+	if e.sig == syscall.SIGTERM {
+		return exitTerminated
+	}
+	return exitInterrupted
+}
+
+// withSignals returns a context that the first SIGINT or SIGTERM cancels. The
+// second one finds the default behaviour of the system and ends the process at
+// once, so a verb that hangs while it cleans up can still be stopped. The
+// returned function ends the watch and waits for it.
+func withSignals(parent context.Context) (context.Context, func()) {
+	ctx, cancel := context.WithCancelCause(parent)
+	signals := make(chan os.Signal, 1) // package signal drops what finds no room
+	signal.Notify(signals, os.Interrupt, syscall.SIGTERM)
+	quit, done := make(chan struct{}), make(chan struct{})
+	go func() {
+		defer close(done)
+		select {
+		case sig := <-signals:
+			signal.Stop(signals)
+			cancel(signalError{sig})
+		case <-quit:
+		}
+	}()
+	return ctx, func() {
+		signal.Stop(signals)
+		close(quit)
+		<-done
+		cancel(nil)
+	}
+}

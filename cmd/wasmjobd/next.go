@@ -1,0 +1,231 @@
+package main
+
+import (
+	"errors"
+	"fmt"
+	"strings"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"github.com/wasmjob/wasmjob/host/config"
+	"github.com/wasmjob/wasmjob/host/job"
+)
+
+// maxFires bounds --count.
+const maxFires = 10_000
+
+// nextFlags are the flags of "next".
+type nextFlags struct {
+	config  *[]string
+	count   int
+	zone    string
+	from    string
+	dialect string
+}
+
+// plan is a schedule to look ahead in.
+type plan struct {
+	expr, dialect, zone string
+}
+
+// fire is one line of "next".
+type fire struct {
+	Time   string `json:"time"`
+	UnixMS int64  `json:"unix_ms"`
+	// ClockChange says that the offset differs from that of the fire before.
+	ClockChange string `json:"clock_change,omitempty"`
+
+	at time.Time
+}
+
+func nextCommand(term *terminal) *cobra.Command {
+	var flags nextFlags
+	c := &cobra.Command{
+		Use:   "next CRON|JOB",
+		Short: "Show when a cron expression or a job fires",
+		Long: "Next shows the coming instants of a cron expression, or of a job of the configuration.\n" +
+			"An argument without blanks is the name of a job.",
+		Example: "  wasmjobd next '0 0 12 LW * ?' -n 5 --tz America/New_York\n" +
+			"  wasmjobd next '30 2 * * 0' --dialect unix --from 2026-03-01T00:00:00Z\n" +
+			"  wasmjobd next daily-report --config jobs.toml -o json",
+		Args: oneArgument,
+	}
+	flags.config = configFlag(c)
+	c.Flags().IntVarP(&flags.count, "count", "n", 10, "how many instants")
+	c.Flags().StringVar(&flags.zone, "tz", "", "time `zone` in which the schedule is read (default: the job's, or UTC)")
+	c.Flags().StringVar(&flags.from, "from", "", "show what comes after this `instant` (RFC 3339; default: now)")
+	c.Flags().StringVar(&flags.dialect, "dialect", "", "quartz or unix (default: the job's, or quartz)")
+	c.RunE = func(c *cobra.Command, args []string) error {
+		return next(term, args[0], flags, c.Flags().Changed("config"))
+	}
+	return c
+}
+
+func oneArgument(c *cobra.Command, args []string) error {
+	switch {
+	case len(args) == 0:
+		return usage("write a cron expression or the name of a job: %s", c.UseLine())
+	case len(args) > 1:
+		return usage("%d arguments where one is wanted; put the cron expression into quotes: '%s'", len(args), strings.Join(args, " "))
+	}
+	return nil
+}
+
+func next(term *terminal, what string, flags nextFlags, configGiven bool) error {
+	if flags.count < 1 || flags.count > maxFires {
+		return usage("--count %d: write 1 to %d", flags.count, maxFires)
+	}
+	from := time.Now()
+	if flags.from != "" {
+		var err error
+		if from, err = time.Parse(time.RFC3339, flags.from); err != nil {
+			return usage("--from %q: write an instant such as 2026-01-01T00:00:00Z", flags.from)
+		}
+	}
+	p, err := planOf(term, what, flags, configGiven)
+	if err != nil {
+		return err
+	}
+	fires, err := ahead(p, from, flags.count)
+	if err != nil {
+		return err
+	}
+	if term.json() {
+		return term.printJSON(fires)
+	}
+	for _, f := range fires {
+		term.printf("%s", clock(f.at))
+		if f.ClockChange != "" {
+			term.printf("  clock changed: %s", f.ClockChange)
+		}
+		term.printf("\n")
+	}
+	if len(fires) < flags.count {
+		term.note("it does not fire after that")
+	}
+	return nil
+}
+
+// planOf finds out what the argument of "next" is. A blank makes it a cron
+// expression, unless the configuration that was asked for has such a job.
+func planOf(term *terminal, what string, flags nextFlags, configGiven bool) (plan, error) {
+	p := plan{expr: what, zone: "UTC"}
+	isCron := strings.ContainsAny(what, " \t")
+	if !isCron || configGiven {
+		f, err := loadConfig(term, *flags.config)
+		if err != nil {
+			return p, jobOrCron(what, configGiven, err)
+		}
+		c, found := jobNamed(f, what)
+		switch {
+		case found && c.Cron == "":
+			return p, exitf(exitInvalid, "job %s is manual: only a trigger runs it", what)
+		case found:
+			p = plan{expr: c.Cron, dialect: c.Dialect, zone: c.TimeZone}
+		case !isCron:
+			return p, noSuchJob(f, what)
+		}
+	}
+	if flags.zone != "" {
+		p.zone = flags.zone
+	}
+	if flags.dialect != "" {
+		p.dialect = flags.dialect
+	}
+	switch p.dialect {
+	case "", "quartz", "unix":
+	default:
+		return p, usage("--dialect %q: write quartz or unix", p.dialect)
+	}
+	if _, err := config.Location(p.zone); err != nil {
+		return p, usage("--tz: %w", err)
+	}
+	return p, nil
+}
+
+// jobOrCron explains a configuration that could not be read to someone who may
+// not have meant to read one.
+func jobOrCron(what string, configGiven bool, err error) error {
+	var problems config.Problems
+	if !configGiven && errors.As(err, &problems) && len(problems) == 1 && problems[0].Code == config.CodeFile {
+		return exitf(exitNotFound, "%q has no blanks, so it is the name of a job, but there is no %s here; say where with --config", what, defaultConfig)
+	}
+	return err
+}
+
+func jobNamed(f *config.File, name string) (job.Config, bool) {
+	for _, c := range f.Jobs {
+		if c.Name == name {
+			return c, true
+		}
+	}
+	return job.Config{}, false
+}
+
+// noSuchJob is the error for a name that the configuration does not have.
+func noSuchJob(f *config.File, name string) error {
+	names := make([]string, 0, len(f.Jobs))
+	for _, c := range f.Jobs {
+		names = append(names, c.Name)
+	}
+	if near := config.Nearest(name, names); near != "" {
+		return exitf(exitNotFound, "there is no job %q; did you mean %q?", name, near)
+	}
+	const most = 10 // names in a message
+	if len(names) > most {
+		names = append(names[:most], "…")
+	}
+	return exitf(exitNotFound, "there is no job %q; there are: %s", name, strings.Join(names, ", "))
+}
+
+// ahead lists up to n instants after from.
+func ahead(p plan, from time.Time, n int) ([]fire, error) {
+	s, err := config.Compile(p.expr, p.dialect, p.zone)
+	if err != nil {
+		return nil, exitf(exitInvalid, "cron %q: %w", p.expr, err)
+	}
+	zone, err := config.Location(p.zone)
+	if err != nil {
+		return nil, exitf(exitInvalid, "%w", err)
+	}
+	var fires []fire
+	before := from.In(zone)
+	for range n {
+		at := s.Next(before)
+		if at.IsZero() {
+			break
+		}
+		at = at.In(zone)
+		fires = append(fires, fire{
+			Time:        at.Format(time.RFC3339),
+			UnixMS:      at.UnixMilli(),
+			ClockChange: clockChange(before, at),
+			at:          at,
+		})
+		before = at
+	}
+	if len(fires) == 0 {
+		return nil, exitf(exitInvalid, "cron %q: %w", p.expr, config.ErrNever)
+	}
+	return fires, nil
+}
+
+// clockChange compares the offsets of two instants in one zone.
+func clockChange(before, after time.Time) string {
+	a, b := before.Format("-07:00"), after.Format("-07:00")
+	if a == b {
+		return ""
+	}
+	return fmt.Sprintf("%s to %s", a, b)
+}
+
+// clock writes an instant for people: weekday, date, time, offset, zone.
+func clock(at time.Time) string {
+	s := at.Format("Mon 2006-01-02 15:04:05 -07:00")
+	// Zones without letters of their own have the offset as abbreviation.
+	if name, _ := at.Zone(); !strings.HasPrefix(name, "+") && !strings.HasPrefix(name, "-") {
+		s += " " + name
+	}
+	return s
+}

@@ -1,0 +1,81 @@
+package main
+
+import (
+	"encoding/json"
+	"fmt"
+	"io"
+	"strings"
+)
+
+// terminal is what a verb sees of the world outside: nothing in this package
+// uses os.Stdin, os.Stdout, os.Stderr or os.Getenv, so tests can run verbs in
+// one process.
+//
+// Data goes to out, everything said to a person goes to err.
+type terminal struct {
+	env      []string // as os.Environ
+	in       io.Reader
+	out, err io.Writer
+
+	format  outputFormat // flag --output
+	started bool         // a verb's own code has begun; before that errors are usage errors
+}
+
+// getenv returns a variable's value, "" if it is not set. The last of several
+// settings counts, as for exec.Cmd.
+func (t *terminal) getenv(name string) string {
+	for i := len(t.env) - 1; i >= 0; i-- {
+		if key, value, ok := strings.Cut(t.env[i], "="); ok && key == name {
+			return value
+		}
+	}
+	return ""
+}
+
+// json reports whether the operator asked for JSON.
+func (t *terminal) json() bool { return t.format == formatJSON }
+
+// printf writes data.
+func (t *terminal) printf(format string, args ...any) {
+	fmt.Fprintf(t.out, format, args...)
+}
+
+// note writes a message for a person, on a line of its own.
+func (t *terminal) note(format string, args ...any) {
+	fmt.Fprintln(t.err, strings.TrimRight(fmt.Sprintf(format, args...), "\n"))
+}
+
+// printJSON writes v as indented JSON, without escaping of <, > and &.
+func (t *terminal) printJSON(v any) error {
+	e := json.NewEncoder(t.out)
+	e.SetEscapeHTML(false)
+	e.SetIndent("", "  ")
+	if err := e.Encode(v); err != nil {
+		return fmt.Errorf("print JSON: %w", err)
+	}
+	return nil
+}
+
+// outputFormat is the value of --output.
+type outputFormat string
+
+const (
+	formatText outputFormat = "text"
+	formatJSON outputFormat = "json"
+)
+
+// String, Set and Type make an outputFormat a flag.
+func (f *outputFormat) String() string { return string(*f) }
+
+// Set refuses formats that no verb knows.
+func (f *outputFormat) Set(s string) error {
+	switch v := outputFormat(s); v {
+	case formatText, formatJSON:
+		*f = v
+		return nil
+	}
+	return fmt.Errorf("write text or json")
+}
+
+// Type is what the help shows as the flag's argument.
+func (f *outputFormat) Type() string { return "text|json" }

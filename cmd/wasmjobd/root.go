@@ -1,0 +1,75 @@
+package main
+
+import (
+	"strings"
+
+	"github.com/spf13/cobra"
+)
+
+// rootCommand builds the whole tree of verbs. A new verb is a function in a
+// file of its own and one line here.
+func rootCommand(term *terminal) *cobra.Command {
+	term.format = formatText
+	root := &cobra.Command{
+		Use:   "wasmjobd",
+		Short: "Run scheduled, sharded WebAssembly jobs",
+		Long: "wasmjobd runs scheduled, sharded jobs whose code is a WebAssembly module.\n" +
+			"A server coordinates with others by the protocol of ElasticJob-Lite, or stands alone.",
+		SilenceErrors:     true, // run prints them
+		SilenceUsage:      true, // an error says what to do; the help is one flag away
+		DisableAutoGenTag: true,
+		// Cobra takes 0 as "no suggestions" where it does not search itself.
+		SuggestionsMinimumDistance: 2,
+	}
+	root.SetIn(term.in)
+	root.SetOut(term.out)
+	root.SetErr(term.err)
+	root.PersistentFlags().VarP(&term.format, "output", "o", "how data is printed")
+	root.AddCommand(
+		validateCommand(term),
+		nextCommand(term),
+		execCommand(term),
+		inspectCommand(term),
+		historyCommand(term),
+		versionCommand(term),
+	)
+	guard(term, root)
+	return root
+}
+
+// guard makes every command of the tree strict about its arguments, and notes
+// when a verb's own code begins: what fails earlier is wrong usage.
+func guard(term *terminal, c *cobra.Command) {
+	c.SetFlagErrorFunc(func(c *cobra.Command, err error) error {
+		return usage("%w\nsee %s --help", err, c.CommandPath())
+	})
+	for _, child := range c.Commands() {
+		guard(term, child)
+	}
+	if c.HasSubCommands() && c.RunE == nil {
+		// Without this cobra answers an unknown verb below a noun with the
+		// help and exit code 0.
+		c.Args = cobra.ArbitraryArgs
+		c.RunE = func(c *cobra.Command, args []string) error {
+			if len(args) == 0 {
+				return c.Help()
+			}
+			return unknownVerb(c, args[0])
+		}
+		return
+	}
+	if verb := c.RunE; verb != nil {
+		c.RunE = func(c *cobra.Command, args []string) error {
+			term.started = true
+			return verb(c, args)
+		}
+	}
+}
+
+func unknownVerb(c *cobra.Command, name string) error {
+	hint := "see " + c.CommandPath() + " --help for the verbs"
+	if near := c.SuggestionsFor(name); len(near) > 0 {
+		hint = "did you mean " + strings.Join(near, " or ") + "?"
+	}
+	return usage("%s has no verb %q; %s", c.CommandPath(), name, hint)
+}

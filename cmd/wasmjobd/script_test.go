@@ -1,0 +1,18 @@
+package main
+
+import (
+	"testing"
+
+	"github.com/rogpeppe/go-internal/testscript"
+)
+
+// TestMain lets scripts run the program as "wasmjobd": the test binary calls
+// itself, so a script sees the real exit codes.
+func TestMain(m *testing.M) {
+	testscript.Main(m, map[string]func(){"wasmjobd": main})
+}
+
+func TestScripts(t *testing.T) {
+	t.Parallel()
+	testscript.Run(t, testscript.Params{Dir: "testdata/script"})
+}

@@ -1,0 +1,98 @@
+package main
+
+import (
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+	"text/tabwriter"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"github.com/wasmjob/wasmjob/host/config"
+	"github.com/wasmjob/wasmjob/host/job"
+)
+
+func validateCommand(term *terminal) *cobra.Command {
+	c := &cobra.Command{
+		Use:   "validate [FILE...]",
+		Short: "Check configuration files and show when each job fires next",
+		Long: "Validate reads configuration files without starting anything and lists everything\n" +
+			"that is wrong with them. Several files make one configuration; - is standard input.\n" +
+			"With -o json it prints an array of problems, which is empty if there are none.",
+		Example: "  wasmjobd validate\n  wasmjobd validate --config jobs.toml --config site.toml\n  generate | wasmjobd validate - -o json",
+	}
+	paths := configFlag(c)
+	c.RunE = func(c *cobra.Command, args []string) error {
+		files := args
+		if c.Flags().Changed("config") || len(args) == 0 {
+			files = slices.Concat(*paths, args)
+		}
+		return validate(term, files)
+	}
+	return c
+}
+
+func validate(term *terminal, paths []string) error {
+	f, err := readConfig(term, paths)
+	var problems config.Problems
+	if err != nil && !errors.As(err, &problems) {
+		return err
+	}
+	if term.json() {
+		if problems == nil {
+			problems = config.Problems{} // an empty array, not null
+		}
+		if err := term.printJSON(problems); err != nil {
+			return err
+		}
+	}
+	if len(problems) > 0 {
+		if !term.json() {
+			term.printf("%v\n", problems)
+			term.note("%s", count(len(problems), "problem"))
+		}
+		return &exitError{code: exitInvalid}
+	}
+	if !term.json() {
+		summarise(term, paths, f)
+	}
+	return nil
+}
+
+// summarise tells what a valid configuration has, and when each job fires.
+func summarise(term *terminal, paths []string, f *config.File) {
+	term.printf("%s: valid, %s, %s\n", strings.Join(paths, ", "), count(len(f.Jobs), "job"), count(len(f.Modules), "module"))
+	w := tabwriter.NewWriter(term.out, 0, 0, 2, ' ', 0)
+	now := time.Now()
+	for _, c := range f.Jobs {
+		fmt.Fprintf(w, "  %s\t%s\n", c.Name, nextFire(c, now))
+	}
+	w.Flush()
+}
+
+func nextFire(c job.Config, now time.Time) string {
+	var next string
+	s, err := config.Compile(c.Cron, c.Dialect, c.TimeZone)
+	switch {
+	case c.Cron == "":
+		next = "manual"
+	case err != nil: // loading has compiled it before
+		next = err.Error()
+	default:
+		next = "next " + clock(s.Next(now))
+	}
+	if c.Disabled {
+		next += " (disabled)"
+	}
+	return next
+}
+
+// count is "1 job" or "2 jobs".
+func count(n int, noun string) string {
+	if n == 1 {
+		return "1 " + noun
+	}
+	return fmt.Sprintf("%d %ss", n, noun)
+}

@@ -1,0 +1,213 @@
+package config
+
+import (
+	"encoding/hex"
+	"log/slog"
+	"net/netip"
+	"net/url"
+	"path/filepath"
+	"strconv"
+	"strings"
+	"time"
+)
+
+// Defaults of what the file does not say.
+const (
+	defaultData    = "data"
+	defaultDrain   = 30 * time.Second
+	defaultSession = 30 * time.Second
+	historyFile    = "history.db"
+)
+
+// builder makes a File of the values that were read.
+type builder struct {
+	*reader
+	file File
+}
+
+// get returns the value of the first path that is set to something valid, or
+// what to take instead.
+func get[T any](b *builder, instead T, paths ...string) T {
+	for _, path := range paths {
+		if v, ok := b.values[path].is.(T); ok && !b.values[path].refused {
+			return v
+		}
+	}
+	return instead
+}
+
+// fault reports a problem of a value, at its place or at that of the table.
+func (b *builder) fault(table, key, sub string, code Code, message, hint string) {
+	path := joinPath(table, key)
+	at := b.named[table]
+	if v := b.values[path]; v.at.file != "" {
+		at = v.at
+		if inside, ok := v.inside[sub]; ok {
+			at = inside
+		}
+	}
+	b.report(at.problem(path+sub, code, message, hint))
+}
+
+func joinPath(table, key string) string {
+	if table == "" || key == "" {
+		return table + key
+	}
+	return table + "." + key
+}
+
+// build fills the File in.
+func (b *builder) build() *File {
+	b.server()
+	b.registry()
+	b.file.Host = Host{Allow: b.ceiling()}
+	b.history()
+	for _, path := range sortedNames(b.named) {
+		if name, ok := strings.CutPrefix(path, "modules."); ok {
+			b.module(path, unquoteKey(name))
+		}
+	}
+	for _, path := range sortedNames(b.named) {
+		if name, ok := strings.CutPrefix(path, "jobs."); ok {
+			b.job(path, unquoteKey(name))
+		}
+	}
+	b.file.named = b.named
+	return &b.file
+}
+
+func unquoteKey(name string) string {
+	if plain, err := strconv.Unquote(name); err == nil {
+		return plain
+	}
+	return name
+}
+
+func (b *builder) server() {
+	s := Server{
+		IP:           get(b, "", "server.ip"),
+		DataDir:      b.path("server.data_dir", defaultData),
+		DrainTimeout: get(b, defaultDrain, "server.drain_timeout"),
+		LogFormat:    get(b, "auto", "server.log.format"),
+	}
+	// The schema has let known names through only.
+	_ = s.LogLevel.UnmarshalText([]byte(get(b, slog.LevelInfo.String(), "server.log.level")))
+	if b.isSet("server.ip") && s.IP != "" {
+		if _, err := netip.ParseAddr(s.IP); err != nil {
+			b.fault("server", "ip", "", CodeValue, strconv.Quote(s.IP)+" is not an IP address", `write an address such as "10.0.0.7"`)
+		}
+	}
+	b.file.Server = s
+}
+
+func (b *builder) registry() {
+	r := Registry{
+		Kind:           get(b, "embedded", "registry.kind"),
+		Servers:        get(b, []string(nil), "registry.servers"),
+		Namespace:      get(b, "wasmjobd", "registry.namespace"),
+		SessionTimeout: get(b, defaultSession, "registry.session_timeout"),
+		Layout:         get(b, "2.1", "registry.layout"),
+	}
+	if r.Kind == "embedded" && b.isSet("registry.servers") && !b.values["registry.kind"].refused {
+		b.fault("registry", "servers", "", CodeConflict, "the embedded registry has no servers", "remove it")
+	}
+	if r.Namespace == "" || strings.Trim(r.Namespace, "/") != r.Namespace || strings.Contains(r.Namespace, "//") {
+		b.fault("registry", "namespace", "", CodeValue, strconv.Quote(r.Namespace)+" cannot be a namespace", `write a name such as "wasmjobd"`)
+	}
+	if b.isSet("registry.session_timeout") && r.SessionTimeout < time.Second {
+		b.fault("registry", "session_timeout", "", CodeValue, "too short: every pause of the system would end the session", `write at least "1s"`)
+	}
+	b.file.Registry = r
+}
+
+func (b *builder) history() {
+	h := History{
+		Path:   filepath.Join(b.file.Server.DataDir, historyFile),
+		Age:    get(b, time.Duration(0), "history.retention.age"),
+		PerJob: int(get(b, int64(0), "history.retention.per_job")),
+	}
+	if dsn := get(b, "", "history.dsn"); b.isSet("history.dsn") && !b.values["history.dsn"].refused {
+		h.Path = b.dsn(dsn)
+	}
+	b.file.History = h
+}
+
+// dsn reads sqlite://relative/path and sqlite:///absolute/path.
+func (b *builder) dsn(dsn string) string {
+	const want = `write "sqlite://history.db"`
+	refuse := func(code Code, message string) { b.fault("history", "dsn", "", code, message, want) }
+	scheme, path, ok := strings.Cut(dsn, "://")
+	switch {
+	case !ok:
+		refuse(CodeValue, "the address of a database has a scheme")
+	case scheme == "postgres", scheme == "postgresql", scheme == "mysql":
+		refuse(CodeRelease, scheme+" is not in this release")
+	case scheme != "sqlite":
+		refuse(CodeValue, strconv.Quote(scheme)+" is not a kind of database")
+	case path == "" || strings.ContainsAny(path, "?#"):
+		refuse(CodeValue, "a path and nothing else follows sqlite://")
+	default:
+		return b.resolve(b.values["history.dsn"].at, path)
+	}
+	return ""
+}
+
+func (b *builder) module(path, name string) {
+	m := Module{Name: name, SHA256: strings.ToLower(get(b, "", path+".sha256"))}
+	source := get(b, "", path+".source")
+	switch {
+	case !b.isSet(path + ".source"):
+		b.fault(path, "", "", CodeMissing, "source is missing", `write source = "file:path/to/module.wasm"`)
+	case !b.values[path+".source"].refused:
+		m.Path = b.source(path, source)
+	}
+	if digest, err := hex.DecodeString(m.SHA256); b.isSet(path+".sha256") && !b.values[path+".sha256"].refused && (err != nil || len(digest) != 32) {
+		b.fault(path, "sha256", "", CodeValue, "not a SHA-256 digest", "write the 64 digits that sha256sum prints")
+	}
+	b.file.Modules = append(b.file.Modules, m)
+}
+
+// source reads where a module comes from: "file:path" or a path.
+func (b *builder) source(module, source string) string {
+	const want = `write "file:path/to/module.wasm"`
+	rest, isFile := strings.CutPrefix(source, "file:")
+	if u, err := url.Parse(source); !isFile && err == nil && u.Scheme != "" {
+		if u.Scheme == "https" || u.Scheme == "oci" {
+			b.fault(module, "source", "", CodeRelease, u.Scheme+" is not in this release", want)
+		} else {
+			b.fault(module, "source", "", CodeValue, strconv.Quote(u.Scheme)+" is not a source of modules", want)
+		}
+		return ""
+	}
+	rest = strings.TrimPrefix(rest, "//")
+	if rest == "" {
+		b.fault(module, "source", "", CodeValue, "the path is empty", want)
+		return ""
+	}
+	return b.resolve(b.values[module+".source"].at, rest)
+}
+
+// path is the value of a key that holds a path.
+func (b *builder) path(key, instead string) string {
+	path := get(b, "", key)
+	if path != "" {
+		return b.resolve(b.values[key].at, path)
+	}
+	if b.isSet(key) && !b.values[key].refused {
+		b.fault("", key, "", CodeValue, "the path is empty", "remove it")
+	}
+	return b.resolve(place{file: b.main}, instead)
+}
+
+// resolve makes a path absolute: it starts where the file stands that has it,
+// so that a configuration means the same from wherever it is started.
+func (b *builder) resolve(at place, path string) string {
+	if !filepath.IsAbs(path) {
+		path = filepath.Join(b.dirs[at.file], path)
+	}
+	full, err := filepath.Abs(path)
+	if err != nil {
+		return path // no working directory; opening it will say so
+	}
+	return full
+}

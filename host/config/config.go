@@ -1,0 +1,201 @@
+// Package config reads jobs.toml: the settings of one server and the jobs that
+// it runs. It is not for anything that changes while the server runs, and it
+// opens nothing but the files it is given: no registry, no module.
+//
+// Flow: Load reads the files (read.go), checks every key against one list
+// (schema.go, convert.go), lays the environment over them (environ.go) and
+// builds a File (build.go, job.go, grant.go). Nothing stops at the first
+// fault: all are returned together, each with its place (problem.go, scan.go).
+package config
+
+import (
+	"io"
+	"log/slog"
+	"path/filepath"
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/wasmjob/wasmjob/host/job"
+)
+
+// File is what the configuration says, complete with defaults, all paths
+// absolute and every value checked.
+type File struct {
+	Server   Server
+	Registry Registry
+	Host     Host
+	History  History
+	Modules  []Module     // ascending by name
+	Jobs     []job.Config // ascending by name
+
+	named map[string]place
+}
+
+// Server is the table [server].
+type Server struct {
+	IP           string // address that names this server to others; "" lets the program choose
+	DataDir      string
+	DrainTimeout time.Duration // how long running items may take to end at a stop
+	LogLevel     slog.Level
+	LogFormat    string // auto, text, json
+}
+
+// Registry is the table [registry].
+type Registry struct {
+	Kind           string // embedded
+	Servers        []string
+	Namespace      string
+	SessionTimeout time.Duration
+	Layout         string // for jobs that do not say
+}
+
+// Host is the table [host].
+type Host struct {
+	Allow Ceiling
+}
+
+// History is the table [history]: where rows are kept, and how long.
+type History struct {
+	Path   string        // of the SQLite file
+	Age    time.Duration // rows older than this go; 0 keeps them
+	PerJob int           // of each job only so many are kept; 0 keeps all
+}
+
+// Module is one table [modules.<name>].
+type Module struct {
+	Name   string
+	Path   string // of the file
+	SHA256 string // the digest it must have, lower-case hex; "" for any
+}
+
+// Options say where values come from besides the files.
+type Options struct {
+	// Env is the environment in the form of os.Environ. It serves ${VAR} and
+	// the overlay (WASMJOBD_SERVER__DATA_DIR=…).
+	Env []string
+	// Stdin is what the path "-" reads; nil reads as an empty file.
+	Stdin io.Reader
+}
+
+// Load reads the files at paths as one configuration: later files add to and
+// override the earlier ones, as included files do, but a job or a module is
+// defined in one place only. "-" reads Options.Stdin. If anything is wrong, the
+// error is a Problems with all of it, and the File is nil.
+func Load(paths []string, o Options) (*File, error) {
+	if o.Stdin == nil {
+		o.Stdin = strings.NewReader("")
+	}
+	r := newReader(o)
+	read := map[string]bool{}
+	for _, path := range paths {
+		if path != "-" {
+			r.load(path, read)
+			continue
+		}
+		text, err := readText(o.Stdin)
+		if err != nil {
+			r.report(place{file: stdin}.problem("", CodeFile, plainError(err), ""))
+			continue
+		}
+		r.follow(source{name: stdin, text: text}, read)
+	}
+	return r.finish()
+}
+
+const stdin = "<stdin>"
+
+// Parse reads one text; name stands in messages, and relative paths start at
+// its folder. It reads no files: "include" is refused.
+func Parse(name string, text []byte, o Options) (*File, error) {
+	r := newReader(o)
+	s := source{name: name, dir: filepath.Dir(name), text: string(text)}
+	if include := r.add(s); include.is != nil {
+		r.report(include.at.problem("include", CodeConflict, "cannot be used here", "load the file from disk"))
+	}
+	return r.finish()
+}
+
+// At returns a problem at the place where the job or module with this dotted
+// path ("modules.hello") is defined; for what is found after Load, such as a
+// file that is no module.
+func (f *File) At(path string, code Code, message, hint string) Problem {
+	return f.named[path].problem(path, code, message, hint)
+}
+
+// load reads the file at path, unless it was read before, and what it includes.
+func (r *reader) load(path string, read map[string]bool) {
+	if !first(path, read) {
+		return
+	}
+	if s, ok := r.open(path); ok {
+		r.follow(s, read)
+	}
+}
+
+// follow adds s and the files that it includes. Those include nothing
+// themselves: with one level nobody has to search for where a key comes from.
+func (r *reader) follow(s source, read map[string]bool) {
+	include := r.add(s)
+	patterns, _ := include.is.([]string)
+	for i, pattern := range patterns {
+		at := include.inside["["+strconv.Itoa(i)+"]"]
+		for _, path := range r.match(s.dir, pattern, at) {
+			if !first(path, read) {
+				continue
+			}
+			if len(read) > maxFiles {
+				r.report(at.problem("include", CodeFile, "more than "+strconv.Itoa(maxFiles)+" files", "put several jobs into one file"))
+				return
+			}
+			inner, ok := r.open(path)
+			if !ok {
+				continue
+			}
+			if nested := r.add(inner); nested.at.file != "" {
+				r.report(nested.at.problem("include", CodeConflict, "an included file cannot include others", "name them in "+s.name))
+			}
+		}
+	}
+}
+
+// match lists the files of one pattern, ascending.
+func (r *reader) match(dir, pattern string, at place) []string {
+	if !filepath.IsAbs(pattern) {
+		pattern = filepath.Join(dir, pattern)
+	}
+	paths, err := filepath.Glob(pattern)
+	switch {
+	case err != nil:
+		r.report(at.problem("include", CodeValue, "not a pattern", `write a path like "jobs.d/*.toml"`))
+	case len(paths) == 0 && !strings.ContainsAny(pattern, `*?[`):
+		r.broken = true
+		r.report(at.problem("include", CodeFile, pattern+" does not exist", "check the path"))
+	}
+	slices.Sort(paths)
+	return paths
+}
+
+// first reports whether path was not read before, and notes it.
+func first(path string, read map[string]bool) bool {
+	if full, err := filepath.Abs(path); err == nil {
+		path = full
+	}
+	if read[path] {
+		return false
+	}
+	read[path] = true
+	return true
+}
+
+// finish lays the environment over what was read and builds the File.
+func (r *reader) finish() (*File, error) {
+	r.overlay()
+	b := &builder{reader: r}
+	f := b.build()
+	if len(r.problems) > 0 {
+		return nil, r.problems.sorted(r.order)
+	}
+	return f, nil
+}

@@ -1,0 +1,309 @@
+package config
+
+import (
+	"errors"
+	"log/slog"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+	"github.com/google/go-cmp/cmp/cmpopts"
+
+	"github.com/wasmjob/wasmjob/host/job"
+)
+
+// small is the least that a configuration with a job needs.
+const small = `[modules.m]
+source = "m.wasm"
+[jobs.j]
+module = "m"
+cron = "0 0 2 * * ?"
+`
+
+func abs(t *testing.T, path string) string {
+	t.Helper()
+	full, err := filepath.Abs(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return full
+}
+
+func parse(t *testing.T, text string, env ...string) *File {
+	t.Helper()
+	f, err := Parse("t.toml", []byte(text), Options{Env: env})
+	if err != nil {
+		t.Fatalf("Parse: %v", err)
+	}
+	return f
+}
+
+// faults returns the lines of the problems that text has.
+func faults(t *testing.T, text string, env ...string) []string {
+	t.Helper()
+	f, err := Parse("t.toml", []byte(text), Options{Env: env})
+	return linesOf(t, f, err)
+}
+
+func linesOf(t *testing.T, f *File, err error) []string {
+	t.Helper()
+	if err == nil {
+		return nil
+	}
+	var ps Problems
+	if !errors.As(err, &ps) {
+		t.Fatalf("error is a %T, not Problems: %v", err, err)
+	}
+	if f != nil {
+		t.Error("there are problems and a File")
+	}
+	return strings.Split(ps.Error(), "\n")
+}
+
+func TestEmptyFileHasEveryDefault(t *testing.T) {
+	t.Parallel()
+	got := parse(t, "")
+	want := &File{
+		Server: Server{
+			DataDir: abs(t, "data"), DrainTimeout: 30 * time.Second, LogLevel: slog.LevelInfo, LogFormat: "auto",
+		},
+		Registry: Registry{Kind: "embedded", Namespace: "wasmjobd", SessionTimeout: 30 * time.Second, Layout: "2.1"},
+		History:  History{Path: abs(t, "data/history.db")},
+	}
+	if d := cmp.Diff(want, got, cmpopts.IgnoreUnexported(File{})); d != "" {
+		t.Error(d)
+	}
+}
+
+func TestSmallestJobHasEveryDefault(t *testing.T) {
+	t.Parallel()
+	got := parse(t, small).Jobs
+	want := []job.Config{{
+		Name: "j", Kind: job.Simple, Cron: "0 0 2 * * ?", TimeZone: "UTC", Dialect: "quartz", Shards: 1,
+		Module: "m", Strategy: "average", Misfire: true, MonitorExecution: true, Overwrite: true,
+		Overlap: job.Skip, OnRegistryLoss: job.CancelOnLoss, MaxClockSkew: -1,
+		ReconcileEvery: 10 * time.Minute, Layout: "2.1",
+	}}
+	if d := cmp.Diff(want, got); d != "" {
+		t.Error(d)
+	}
+}
+
+func TestEveryKeyReachesItsField(t *testing.T) {
+	t.Parallel()
+	got := parse(t, `
+schema = 1
+[server]
+ip = "10.0.0.7"
+data_dir = "/var/lib/w"
+drain_timeout = "1m30s"
+log = { level = "debug", format = "json" }
+[registry]
+kind = "embedded"
+namespace = "team/prod"
+session_timeout = "10s"
+layout = "2.1"
+[host.allow]
+dirs = ["ro:in"]
+env = ["TZ"]
+clock = "real"
+random = true
+[history]
+dsn = "sqlite:///var/h.db"
+retention = { age = "30d", per_job = 1000 }
+[modules.m]
+source = "file:build/m.wasm"
+sha256 = "ABCDEF0123456789abcdef0123456789abcdef0123456789abcdef0123456789"
+[jobs.j]
+module = "m"
+kind = "simple"
+cron = "0 2 * * *"
+dialect = "unix"
+timezone = "Europe/Berlin"
+shards = 3
+item_params = { 2 = "us", 0 = "eu" }
+strategy = "rotate"
+param = "full"
+description = "it"
+class = "com.example.Job"
+failover = true
+misfire = false
+monitor_execution = false
+disabled = true
+overwrite = false
+overlap = "replace"
+on_registry_loss = "finish"
+timeout = "30m"
+parallel = 2
+reconcile_every = "1h"
+max_clock_skew = "5s"
+layout = "2.1"
+config = { url = "x" }
+[jobs.j.allow]
+dirs = ["ro:in/sub:/data"]
+env = { TZ = "UTC" }
+clock = "real"
+random = true
+[jobs.j.limits]
+memory = "32MiB"
+result = "64KiB"
+log_line = "1KiB"
+log_rate = 10
+grace = "500ms"
+`)
+	want := &File{
+		Server:   Server{IP: "10.0.0.7", DataDir: "/var/lib/w", DrainTimeout: 90 * time.Second, LogLevel: slog.LevelDebug, LogFormat: "json"},
+		Registry: Registry{Kind: "embedded", Namespace: "team/prod", SessionTimeout: 10 * time.Second, Layout: "2.1"},
+		Host:     Host{Allow: Ceiling{Dirs: []string{abs(t, "in")}, Env: []string{"TZ"}, Clock: "real", Random: true}},
+		History:  History{Path: "/var/h.db", Age: 30 * 24 * time.Hour, PerJob: 1000},
+		Modules:  []Module{{Name: "m", Path: abs(t, "build/m.wasm"), SHA256: "abcdef0123456789abcdef0123456789abcdef0123456789abcdef0123456789"}},
+		Jobs: []job.Config{{
+			Name: "j", Kind: job.Simple, Cron: "0 2 * * *", Dialect: "unix", TimeZone: "Europe/Berlin",
+			Shards: 3, ItemParams: "0=eu,2=us", Param: "full", Description: "it",
+			Module: "m", Strategy: "rotate", Class: "com.example.Job",
+			Failover: true, Disabled: true,
+			Overlap: job.Replace, OnRegistryLoss: job.FinishOnLoss,
+			MaxClockSkew: 5 * time.Second, ReconcileEvery: time.Hour, Timeout: 30 * time.Minute, Parallel: 2,
+			Settings: map[string]string{"url": "x"},
+			Limits:   job.Limits{Memory: 32 << 20, Result: 64 << 10, LogLine: 1 << 10, LogRate: 10, Grace: 500 * time.Millisecond},
+			Allow: job.Allow{
+				Dirs: []job.Dir{{Host: abs(t, "in/sub"), Guest: "/data"}},
+				Env:  map[string]string{"TZ": "UTC"}, Clock: "real", Random: true,
+			},
+			Layout: "2.1",
+		}},
+	}
+	if d := cmp.Diff(want, got, cmpopts.IgnoreUnexported(File{})); d != "" {
+		t.Error(d)
+	}
+}
+
+// A key that is accepted and then forgotten would be the worst fault of all.
+func TestEveryServedKeyIsTested(t *testing.T) {
+	t.Parallel()
+	var self []byte
+	for _, name := range []string{"config_test.go", "faults_test.go", "load_test.go"} {
+		text, err := os.ReadFile(name)
+		if err != nil {
+			t.Fatal(err)
+		}
+		self = append(self, text...)
+	}
+	for _, k := range schema() {
+		name := k.path[strings.LastIndexByte(k.path, '.')+1:]
+		if k.release == "" && !strings.Contains(string(self), name+" = ") {
+			t.Errorf("no test sets %s", k.path)
+		}
+	}
+}
+
+func TestDefaultsAreInherited(t *testing.T) {
+	t.Parallel()
+	f := parse(t, small+`
+[jobs.k]
+module = "m"
+schedule = "manual"
+timezone = "Asia/Tokyo"
+timeout = "off"
+[defaults]
+timezone = "Europe/Berlin"
+timeout = "10m"
+limits = { memory = "1MiB" }
+`)
+	type row struct {
+		Zone    string
+		Timeout time.Duration
+		Memory  int64
+		Cron    string
+	}
+	var got []row
+	for _, j := range f.Jobs {
+		got = append(got, row{j.TimeZone, j.Timeout, j.Limits.Memory, j.Cron})
+	}
+	want := []row{
+		{"Europe/Berlin", 10 * time.Minute, 1 << 20, "0 0 2 * * ?"},
+		{"Asia/Tokyo", 0, 1 << 20, ""},
+	}
+	if d := cmp.Diff(want, got); d != "" {
+		t.Error(d)
+	}
+}
+
+func TestVariables(t *testing.T) {
+	t.Parallel()
+	tests := []struct{ name, text, want string }{
+		{"set", "a${X}b", "a1b"},
+		{"set_and_default", "${X:-2}", "1"},
+		{"unset_and_default", "${NO:-2}", "2"},
+		{"empty_and_default", "${EMPTY:-2}", "2"},
+		{"empty", "<${EMPTY}>", "<>"},
+		{"dollar", "$$X $${X}", "$X ${X}"},
+		{"no_recursion", "${REC}", "${X}"},
+		{"twice", "${X}${X}", "11"},
+		{"default_with_colon", "${NO:-a:b}", "a:b"},
+	}
+	for _, tt := range tests {
+		t.Run(tt.name, func(t *testing.T) {
+			t.Parallel()
+			f := parse(t, small+"param = '"+tt.text+"'\n", "X=0", "X=1", "EMPTY=", "REC=${X}")
+			if got := f.Jobs[0].Param; got != tt.want {
+				t.Errorf("got %q, want %q", got, tt.want)
+			}
+		})
+	}
+}
+
+func TestEnvironmentOverlay(t *testing.T) {
+	t.Parallel()
+	f := parse(t, strings.ReplaceAll(small, "jobs.j", "jobs.nightly-x")+`
+[host.allow]
+dirs = ["ro:a"]
+`,
+		"WASMJOBD_SERVER__LOG__LEVEL=warn",
+		"WASMJOBD_JOBS__NIGHTLY_X__SHARDS=4",
+		"WASMJOBD_JOBS__NIGHTLY_X__FAILOVER=true",
+		"WASMJOBD_JOBS__NIGHTLY_X__PARAM=${not looked at}",
+		"WASMJOBD_DEFAULTS__TIMEOUT=5s",
+		"WASMJOBD_HOST__ALLOW__ENV=A, B",
+		"WASMJOBD_VECTORS=left alone",
+		"OTHER__X=left alone",
+	)
+	j := f.Jobs[0]
+	got := []any{f.Server.LogLevel, j.Shards, j.Failover, j.Param, j.Timeout, f.Host.Allow.Env}
+	want := []any{slog.LevelWarn, 4, true, "${not looked at}", 5 * time.Second, []string{"A", "B"}}
+	if d := cmp.Diff(want, got); d != "" {
+		t.Error(d)
+	}
+}
+
+func TestDurationsAndSizes(t *testing.T) {
+	t.Parallel()
+	for s, want := range map[string]time.Duration{
+		"250ms": 250 * time.Millisecond, "90s": 90 * time.Second, "1h30m": 90 * time.Minute, "1.5h": 90 * time.Minute,
+		"30d": 720 * time.Hour, "2w": 336 * time.Hour, "0s": 0,
+	} {
+		if got, f := parseDuration(s); f != nil || got != want {
+			t.Errorf("parseDuration(%q) = %v, %v", s, got, f)
+		}
+	}
+	for _, s := range []string{"", "s", "1", "1.5", "1x", "-1s", "1 s", "1s ", "1..5s", "9999999d", "1µs", "1s2"} {
+		if got, f := parseDuration(s); f == nil {
+			t.Errorf("parseDuration(%q) = %v, want a fault", s, got)
+		}
+	}
+	for s, want := range map[string]int64{
+		"512B": 512, "4KiB": 4096, "64MiB": 64 << 20, "64 MiB": 64 << 20, "1GiB": 1 << 30, "2kB": 2000, "3MB": 3e6, "1GB": 1e9,
+	} {
+		if got, f := parseSize(s); f != nil || got != want {
+			t.Errorf("parseSize(%q) = %v, %v", s, got, f)
+		}
+	}
+	for _, s := range []string{"", "B", "1", "1.5MiB", "-1B", "1mib", "99999999999999999999B", "9223372036854775807GiB"} {
+		if got, f := parseSize(s); f == nil {
+			t.Errorf("parseSize(%q) = %v, want a fault", s, got)
+		}
+	}
+}

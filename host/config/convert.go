@@ -1,0 +1,274 @@
+package config
+
+import (
+	"fmt"
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/wasmjob/wasmjob/host/job"
+)
+
+// convert turns what the TOML parser gave for key k into the Go value that the
+// key stands for: string, bool, int64 (numbers and sizes), time.Duration,
+// []string, map[string]string. at is called with the sub-path ("" for the value
+// itself, "[0]" or ".name" for what is inside) of every fault.
+func convert(k key, raw any, lookup func(string) (string, bool), at func(sub string, f *fault)) (any, bool) {
+	c := converter{key: k, lookup: lookup, at: at}
+	v := c.value(raw)
+	return v, !c.refused
+}
+
+type converter struct {
+	key     key
+	lookup  func(string) (string, bool)
+	at      func(sub string, f *fault)
+	refused bool
+}
+
+func (c *converter) refuse(sub string, f *fault) {
+	c.refused = true
+	c.at(sub, f)
+}
+
+func (c *converter) value(raw any) any {
+	k := c.key
+	switch k.takes {
+	case flag:
+		return c.flag(raw)
+	case number:
+		return c.number(raw)
+	case list:
+		return c.list(raw)
+	case texts:
+		return c.texts(raw)
+	case items:
+		if m, ok := raw.(map[string]any); ok {
+			return c.itemTable(m)
+		}
+	}
+	s, ok := raw.(string)
+	if !ok {
+		c.refuse("", c.notText(raw))
+		return nil
+	}
+	s, f := c.expand(s)
+	if f == nil {
+		var v any
+		if v, f = c.parse(s); f == nil {
+			return v
+		}
+	}
+	c.refuse("", f)
+	return nil
+}
+
+// expand replaces the variables of a string.
+func (c *converter) expand(s string) (string, *fault) {
+	// A guest that got the reference for the secret would go on with it.
+	if strings.HasPrefix(s, "secret://") {
+		return "", refuse(CodeRelease, "write ${NAME} to take it from the environment", "secret:// is not in this release")
+	}
+	return expand(s, c.lookup)
+}
+
+// parse reads a string value after its variables have been replaced.
+func (c *converter) parse(s string) (any, *fault) {
+	k := c.key
+	switch k.takes {
+	case word:
+		return s, c.word(s)
+	case duration:
+		if slices.Contains(k.words, s) {
+			return time.Duration(0), nil
+		}
+		d, f := parseDuration(s)
+		if f == nil && d == 0 {
+			hint := "remove it"
+			if slices.Contains(k.words, off) {
+				hint = `write "off"`
+			}
+			f = refuse(CodeValue, hint, "a duration of nothing")
+		}
+		return d, f
+	case size:
+		n, f := parseSize(s)
+		if f == nil && (n < k.min || n > k.max) {
+			f = refuse(CodeValue, fmt.Sprintf("write %q to %q", formatSize(k.min), formatSize(k.max)), "%s is out of range", s)
+		}
+		return n, f
+	}
+	return s, nil
+}
+
+func (c *converter) word(s string) *fault {
+	k := c.key
+	if slices.Contains(k.words, s) {
+		return nil
+	}
+	want := "write " + quoted(k.words)
+	if slices.Contains(k.later, s) {
+		return refuse(CodeRelease, want, "%q is not in this release", s)
+	}
+	if near := Nearest(s, k.words); near != "" {
+		want = fmt.Sprintf("did you mean %q?", near)
+	}
+	return refuse(CodeValue, want, "%q is not known here", s)
+}
+
+// notText explains what to write instead of a bare number and the like.
+func (c *converter) notText(raw any) *fault {
+	n, whole := raw.(int64)
+	switch {
+	case c.key.takes == duration && whole:
+		return refuse(CodeType, fmt.Sprintf("write \"%ds\" for seconds", n), "a duration is a string with a unit")
+	case c.key.takes == duration:
+		return refuse(CodeType, `write "90s"`, "a duration is a string with a unit, not %s", kindOf(raw))
+	case c.key.takes == size && whole:
+		return refuse(CodeType, fmt.Sprintf("write \"%dB\" for bytes or \"%dMiB\"", n, n), "a size is a string with a unit")
+	case c.key.takes == size:
+		return refuse(CodeType, `write "64MiB"`, "a size is a string with a unit, not %s", kindOf(raw))
+	case c.key.takes == items:
+		return refuse(CodeType, `write { 0 = "a", 1 = "b" }`, "item parameters are a table or a string, not %s", kindOf(raw))
+	case c.key.takes == word:
+		return refuse(CodeType, "write "+quoted(c.key.words), "a string is wanted, not %s", kindOf(raw))
+	}
+	hint := "put it in quotes"
+	if whole {
+		hint = fmt.Sprintf("write \"%d\"", n)
+	}
+	return refuse(CodeType, hint, "a string is wanted, not %s", kindOf(raw))
+}
+
+func (c *converter) flag(raw any) any {
+	b, ok := raw.(bool)
+	if ok {
+		return b
+	}
+	hint := "write true or false"
+	if s, _ := raw.(string); s == "true" || s == "false" {
+		hint = "write " + s + " without quotes"
+	}
+	c.refuse("", refuse(CodeType, hint, "true or false is wanted, not %s", kindOf(raw)))
+	return nil
+}
+
+func (c *converter) number(raw any) any {
+	k := c.key
+	n, ok := raw.(int64)
+	if !ok {
+		hint := fmt.Sprintf("write a number from %d to %d", k.min, k.max)
+		if s, _ := raw.(string); isNumber(s) {
+			hint = "write " + s + " without quotes"
+		}
+		c.refuse("", refuse(CodeType, hint, "a whole number is wanted, not %s", kindOf(raw)))
+		return nil
+	}
+	if n < k.min || n > k.max {
+		hint := fmt.Sprintf("write %d to %d", k.min, k.max)
+		if k.min == k.max {
+			hint = fmt.Sprintf("write %d", k.min)
+		}
+		c.refuse("", refuse(CodeValue, hint, "%d is out of range", n))
+		return nil
+	}
+	return n
+}
+
+func (c *converter) list(raw any) any {
+	elements, ok := raw.([]any)
+	if !ok {
+		c.refuse("", refuse(CodeType, `write ["a", "b"]`, "a list of strings is wanted, not %s", kindOf(raw)))
+		return nil
+	}
+	out := make([]string, 0, len(elements))
+	for i, element := range elements {
+		sub := "[" + strconv.Itoa(i) + "]"
+		if s, ok := c.text(sub, element); ok {
+			out = append(out, s)
+		}
+	}
+	return out
+}
+
+func (c *converter) texts(raw any) any {
+	table, ok := raw.(map[string]any)
+	if !ok {
+		c.refuse("", refuse(CodeType, `write { name = "text" }`, "a table of strings is wanted, not %s", kindOf(raw)))
+		return nil
+	}
+	out := make(map[string]string, len(table))
+	for _, name := range sortedNames(table) {
+		if s, ok := c.text("."+quoteKey(name), table[name]); ok {
+			out[name] = s
+		}
+	}
+	return out
+}
+
+// text reads one string inside a list or a table.
+func (c *converter) text(sub string, raw any) (string, bool) {
+	s, ok := raw.(string)
+	if !ok {
+		c.refuse(sub, refuse(CodeType, fmt.Sprintf("write %q", fmt.Sprint(raw)), "a string is wanted, not %s", kindOf(raw)))
+		return "", false
+	}
+	s, f := c.expand(s)
+	if f != nil {
+		c.refuse(sub, f)
+		return "", false
+	}
+	return s, true
+}
+
+// itemTable writes { 0 = "a", 1 = "b" } as the text that ElasticJob knows. That
+// text has no way to escape a comma or an equals sign.
+func (c *converter) itemTable(table map[string]any) any {
+	byItem := make(map[int]string, len(table))
+	for _, name := range sortedNames(table) {
+		sub := "." + quoteKey(name)
+		item, err := strconv.Atoi(name)
+		if err != nil || strconv.Itoa(item) != name {
+			c.refuse(sub, refuse(CodeValue, `write { 0 = "a", 1 = "b" }`, "%q is not the number of an item", name))
+			continue
+		}
+		s, ok := c.text(sub, table[name])
+		if !ok {
+			continue
+		}
+		if _, err := job.FormatItemParams(map[int]string{item: s}); err != nil {
+			c.refuse(sub, refuse(CodeValue, "put such values into [jobs.<name>.config]", "%v", err))
+			continue
+		}
+		byItem[item] = s
+	}
+	line, err := job.FormatItemParams(byItem)
+	if err != nil {
+		c.refuse("", refuse(CodeValue, "", "%v", err))
+	}
+	return line
+}
+
+// kindOf names the type of a TOML value for a message.
+func kindOf(raw any) string {
+	switch raw.(type) {
+	case string:
+		return "a string"
+	case bool:
+		return "true or false"
+	case int64:
+		return "a number"
+	case float64:
+		return "a number with a fraction"
+	case time.Time:
+		return "a date"
+	case []any:
+		return "a list"
+	case map[string]any:
+		return "a table"
+	case []map[string]any:
+		return "a list of tables"
+	}
+	return "something else"
+}

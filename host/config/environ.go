@@ -1,0 +1,127 @@
+package config
+
+import (
+	"strconv"
+	"strings"
+)
+
+const envPrefix = "WASMJOBD_"
+
+// environment is the process's variables.
+type environment map[string]string
+
+// newEnvironment reads the form of os.Environ; of two settings the last counts.
+func newEnvironment(list []string) environment {
+	e := make(environment, len(list))
+	for _, entry := range list {
+		if name, value, ok := strings.Cut(entry, "="); ok {
+			e[name] = value
+		}
+	}
+	return e
+}
+
+func (e environment) lookup(name string) (string, bool) {
+	value, ok := e[name]
+	return value, ok
+}
+
+// overlay applies variables such as WASMJOBD_SERVER__DATA_DIR, which stands for
+// server.data_dir: two underscores are the dot. Variables with the prefix but
+// without two underscores are not settings and are left alone. Jobs and modules
+// must exist in a file already: a variable changes one key, it defines nothing.
+func (r *reader) overlay() {
+	for _, name := range sortedNames(r.env) {
+		rest, ours := strings.CutPrefix(name, envPrefix)
+		if !ours || !strings.Contains(rest, "__") {
+			continue
+		}
+		r.overlayOne(name, strings.Split(strings.ToLower(rest), "__"))
+	}
+}
+
+func (r *reader) overlayOne(variable string, parts []string) {
+	at := place{file: variable}
+	r.order[variable] = len(r.order)
+	n, path := r.schema, ""
+	for _, part := range parts {
+		if n.free() {
+			part = r.defined(path, part)
+		}
+		child := n.child(part)
+		full := joinKey(path, part)
+		switch {
+		case child == nil:
+			r.report(at.problem(full, CodeUnknownKey, "unknown key", suggest(n, path, part)))
+			return
+		case n.free() && r.named[full] == place{}:
+			if !r.broken {
+				r.report(at.problem(full, CodeReference, "a variable cannot define it", "define it in a file"))
+			}
+			return
+		}
+		n, path = child, full
+	}
+	k := n.key
+	switch {
+	case n.children != nil:
+		r.report(at.problem(path, CodeType, "this is a table, a variable sets one key", "append __ and a key"))
+		return
+	case k.release != "":
+		r.report(at.problem(path, CodeRelease, "not in this release", k.release))
+		return
+	case k.takes == texts:
+		r.report(at.problem(path, CodeType, "a table cannot be set by a variable", "set it in a file, perhaps to ${"+variable+"}"))
+		return
+	case path == "include", path == "schema":
+		r.report(at.problem(path, CodeConflict, "cannot be set by a variable", "set it in the file"))
+		return
+	}
+	// What a variable holds is taken as it is, dollars and all.
+	is, ok := convert(k, fromText(k, r.env[variable]), nil, func(sub string, f *fault) {
+		r.report(at.problem(path+sub, f.code, f.message, f.hint))
+	})
+	r.values[path] = value{is: is, at: at, refused: !ok}
+}
+
+// defined finds the job or module whose name is spelled part in a variable,
+// where there are no lower-case letters, hyphens or dots.
+func (r *reader) defined(path, part string) string {
+	plain := strings.NewReplacer("-", "_", ".", "_")
+	for _, full := range sortedNames(r.named) {
+		name, below := strings.CutPrefix(full, path+".")
+		if unquoted, err := strconv.Unquote(name); err == nil {
+			name = unquoted
+		}
+		if below && plain.Replace(strings.ToLower(name)) == part {
+			return name
+		}
+	}
+	return part
+}
+
+// fromText makes of a variable's text what the TOML parser would have given.
+func fromText(k key, s string) any {
+	switch k.takes {
+	case flag:
+		if b, err := strconv.ParseBool(s); err == nil {
+			return b
+		}
+	case number:
+		if n, err := strconv.ParseInt(s, 10, 64); err == nil {
+			return n
+		}
+	case list:
+		parts := []any{}
+		for part := range strings.SplitSeq(s, ",") {
+			if part = strings.TrimSpace(part); part != "" {
+				parts = append(parts, escapeDollar(part))
+			}
+		}
+		return parts
+	}
+	return escapeDollar(s)
+}
+
+// escapeDollar keeps expand from looking into a value.
+func escapeDollar(s string) string { return strings.ReplaceAll(s, "$", "$$") }

@@ -1,0 +1,337 @@
+package config
+
+import (
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+)
+
+// TestFaults has one row for every kind of fault, with its exact place.
+func TestFaults(t *testing.T) {
+	t.Parallel()
+	tests := []struct {
+		name, text string
+		want       []string
+	}{
+		{"syntax", "a = \n", []string{
+			"t.toml:1:5: a: expected value but found '\\n' instead",
+		}},
+		{"syntax_hides_what_follows_it", "[jobs.j]\nshards = 1 2\n[jobs.k]\n", []string{
+			"t.toml:2:12: jobs.j: expected a top-level item to end with a newline, comment, or EOF, but got '2' instead",
+		}},
+		{"key_twice", "[server]\nip = '1.1.1.1'\nip = '1.1.1.1'\n", []string{
+			"t.toml:3:1: server.ip: Key 'server.ip' has already been defined.",
+		}},
+		{"unknown_key", small + "timout = '1s'\n", []string{
+			`t.toml:6:1: jobs.j.timout: unknown key (did you mean "timeout"?)`,
+		}},
+		{"unknown_key_of_a_guest", small + "endpoint = '1s'\n", []string{
+			"t.toml:6:1: jobs.j.endpoint: unknown key (what the guest reads goes into [jobs.j.config])",
+		}},
+		{"unknown_key_in_inline_table", "[server]\nlog = { level = 'info', fromat = 'json' }\n", []string{
+			`t.toml:2:25: server.log.fromat: unknown key (did you mean "format"?)`,
+		}},
+		{"unknown_table", "[sever]\n", []string{
+			`t.toml:1:2: sever: unknown key (did you mean "server"?)`,
+		}},
+		{"unlike_any_key", "[history]\nzzz = 1\n", []string{
+			"t.toml:2:1: history.zzz: unknown key (known here: dsn, retention)",
+		}},
+		{"other_case", small + "Shards = 2\nSHARDS = 3\n", []string{
+			`t.toml:6:1: jobs.j.Shards: unknown key (did you mean "shards"?)`,
+			`t.toml:7:1: jobs.j.SHARDS: unknown key (did you mean "shards"?)`,
+		}},
+		{"elasticjob_spelling", small + "shardingTotalCount = 2\nsharding_item_parameters = '0=a'\n", []string{
+			`t.toml:6:1: jobs.j.shardingTotalCount: unknown key (did you mean "shards"?)`,
+			`t.toml:7:1: jobs.j.sharding_item_parameters: unknown key (did you mean "item_params"?)`,
+		}},
+		{"quoted_and_dotted_keys", "[jobs.\"a b\"]\nmodule.x = 1\n", []string{
+			`t.toml:1:7: jobs."a b": cron is missing (write cron = "0 0 2 * * ?", or schedule = "manual" for a job that only a trigger runs)`,
+			`t.toml:2:1: jobs."a b".module: a string is wanted, not a table (put it in quotes)`,
+		}},
+		{"column_counts_characters", "[server]\nip = 'ü' # ü\n'日本' = 1\n", []string{
+			`t.toml:2:6: server.ip: "ü" is not an IP address (write an address such as "10.0.0.7")`,
+			`t.toml:3:1: server."日本": unknown key (known here: auth, data_dir, drain_timeout, ip, listen, log, tls)`,
+		}},
+		{"misspelt_required_key", "[modules.m]\nsuorce = 'm'\n[jobs.j]\ncorn = '0 0 2 * * ?'\nmodul = 'm'\n", []string{
+			`t.toml:2:1: modules.m.suorce: unknown key (did you mean "source"?)`,
+			`t.toml:4:1: jobs.j.corn: unknown key (did you mean "cron"?)`,
+			`t.toml:5:1: jobs.j.modul: unknown key (did you mean "module"?)`,
+		}},
+
+		{"bare_number_as_duration", small + "timeout = 90\n", []string{
+			`t.toml:6:11: jobs.j.timeout: a duration is a string with a unit (write "90s" for seconds)`,
+		}},
+		{"duration_without_unit", small + "timeout = '90'\n", []string{
+			`t.toml:6:11: jobs.j.timeout: a duration needs a unit (write "90s" for seconds)`,
+		}},
+		{"fraction_as_duration", small + "timeout = 1.5\n", []string{
+			`t.toml:6:11: jobs.j.timeout: a duration is a string with a unit, not a number with a fraction (write "90s")`,
+		}},
+		{"unknown_unit", small + "timeout = '5 min'\n", []string{
+			`t.toml:6:11: jobs.j.timeout: " min" is not a unit of time (units are ms, s, m, h, d, w)`,
+		}},
+		{"no_duration", small + "timeout = '0s'\n", []string{
+			`t.toml:6:11: jobs.j.timeout: a duration of nothing (write "off")`,
+		}},
+		{"bare_number_as_size", small + "limits.memory = 64\n", []string{
+			`t.toml:6:17: jobs.j.limits.memory: a size is a string with a unit (write "64B" for bytes or "64MiB")`,
+		}},
+		{"size_out_of_range", small + "limits.memory = '5GiB'\n", []string{
+			`t.toml:6:17: jobs.j.limits.memory: 5GiB is out of range (write "64KiB" to "4GiB")`,
+		}},
+		{"number_in_quotes", small + "shards = '3'\n", []string{
+			"t.toml:6:10: jobs.j.shards: a whole number is wanted, not a string (write 3 without quotes)",
+		}},
+		{"number_out_of_range", small + "shards = 0\n", []string{
+			"t.toml:6:10: jobs.j.shards: 0 is out of range (write 1 to 100000)",
+		}},
+		{"flag_in_quotes", small + "failover = 'true'\n", []string{
+			"t.toml:6:12: jobs.j.failover: true or false is wanted, not a string (write true without quotes)",
+		}},
+		{"number_as_text", small + "param = 5\n", []string{
+			`t.toml:6:9: jobs.j.param: a string is wanted, not a number (write "5")`,
+		}},
+		{"number_as_setting", small + "config = { a = 'x', b = 5 }\n", []string{
+			`t.toml:6:25: jobs.j.config.b: a string is wanted, not a number (write "5")`,
+		}},
+		{"string_as_list", "include = 'x'\n", []string{
+			`t.toml:1:11: include: a list of strings is wanted, not a string (write ["a", "b"])`,
+		}},
+		{"number_in_list", "[host.allow]\nenv = ['A',\n  7]\n", []string{
+			`t.toml:3:3: host.allow.env[1]: a string is wanted, not a number (write "7")`,
+		}},
+		{"value_as_table", "server = 3\n", []string{
+			"t.toml:1:1: server: a table is wanted, not a number (write [server])",
+		}},
+		{"array_of_tables", "[[jobs]]\nname = 'x'\n", []string{
+			"t.toml:1:3: jobs: a table is wanted, not a list of tables (write [jobs.<name>])",
+		}},
+		{"unknown_word", small + "overlap = 'queue'\n", []string{
+			`t.toml:6:11: jobs.j.overlap: "queue" is not known here (write "skip", "queue-one" or "replace")`,
+		}},
+		{"newer_schema", "schema = 2\n", []string{
+			"t.toml:1:10: schema: 2 is out of range (write 1)",
+		}},
+
+		{"unset_variable", small + "param = 'x${NO}'\n", []string{
+			"t.toml:6:9: jobs.j.param: variable NO is not set (set it, or write ${NO:-default})",
+		}},
+		{"needed_variable", small + "config.token = '${NO:?ask the team}'\n", []string{
+			"t.toml:6:16: jobs.j.config.token: variable NO is not set: ask the team (set NO)",
+		}},
+		{"lone_dollar", small + "param = '5$'\n", []string{
+			"t.toml:6:9: jobs.j.param: a dollar stands alone (write ${NAME} for a variable, $$ for a dollar)",
+		}},
+		{"open_brace", small + "param = '${A'\n", []string{
+			"t.toml:6:9: jobs.j.param: ${ has no closing brace (write ${NAME}, or $$ for a dollar)",
+		}},
+		{"unknown_operator", small + "param = '${A:+x}'\n", []string{
+			`t.toml:6:9: jobs.j.param: ":+" means nothing in ${A:+x} (write ${A:-default} or ${A:?message})`,
+		}},
+		{"bad_name_of_variable", small + "param = '${1}'\n", []string{
+			`t.toml:6:9: jobs.j.param: "1" is not the name of a variable (names have letters, digits and underscores)`,
+		}},
+
+		{"missing_cron_and_module", "[jobs.j]\n", []string{
+			`t.toml:1:7: jobs.j: cron is missing (write cron = "0 0 2 * * ?", or schedule = "manual" for a job that only a trigger runs)`,
+			`t.toml:1:7: jobs.j: module is missing (write module = "<name>" and a table [modules.<name>])`,
+		}},
+		{"missing_source", "[modules.m]\n", []string{
+			`t.toml:1:10: modules.m: source is missing (write source = "file:path/to/module.wasm")`,
+		}},
+		{"cron_of_a_manual_job", small + "schedule = 'manual'\n", []string{
+			"t.toml:6:12: jobs.j.schedule: a job with a cron is not manual (remove one of them)",
+		}},
+		{"empty_cron", strings.Replace(small, "0 0 2 * * ?", " ", 1), []string{
+			`t.toml:5:8: jobs.j.cron: the cron is empty (write schedule = "manual" for a job that only a trigger runs)`,
+		}},
+		{"unknown_module", "[modules.hello]\nsource = 'x'\n[jobs.j]\nschedule = 'manual'\nmodule = 'helo'\n", []string{
+			`t.toml:5:10: jobs.j.module: there is no module "helo" (did you mean "hello"?)`,
+		}},
+		{"module_without_table", strings.Replace(small, "modules.m", "modules.other", 1), []string{
+			`t.toml:4:10: jobs.j.module: there is no module "m" (add [modules.m])`,
+		}},
+		{"bad_digest", "[modules.m]\nsource = 'x'\nsha256 = 'abc'\n", []string{
+			"t.toml:3:10: modules.m.sha256: not a SHA-256 digest (write the 64 digits that sha256sum prints)",
+		}},
+		{"item_beyond_shards", small + "shards = 2\nitem_params = { 0 = 'a', 2 = 'c' }\n", []string{
+			"t.toml:7:30: jobs.j.item_params.2: there is no item 2 (with shards = 2 the items are 0 to 1)",
+		}},
+		{"item_beyond_shards_in_text", small + "item_params = '0=a,1=b'\n", []string{
+			"t.toml:6:15: jobs.j.item_params: there is no item 1 (set shards; without it there is item 0 only)",
+		}},
+		{"item_is_no_number", small + "item_params = { a = 'x' }\n", []string{
+			"t.toml:6:21: jobs.j.item_params.a: \"a\" is not the number of an item (write { 0 = \"a\", 1 = \"b\" })",
+		}},
+
+		{"dir_above_ceiling", small + "allow.dirs = ['ro:/etc:/etc']\n", []string{
+			`t.toml:6:15: jobs.j.allow.dirs[0]: the directory /etc is more than [host.allow] gives (add "ro:/etc" to dirs in [host.allow])`,
+		}},
+		{"dir_beside_ceiling", small + "allow.dirs = ['ro:/srv/a/../b:/x', 'ro:/srv/ab:/y']\n[host.allow]\ndirs = ['ro:/srv/a']\n", []string{
+			`t.toml:6:15: jobs.j.allow.dirs[0]: the directory /srv/b is more than [host.allow] gives (add "ro:/srv/b" to dirs in [host.allow])`,
+			`t.toml:6:36: jobs.j.allow.dirs[1]: the directory /srv/ab is more than [host.allow] gives (add "ro:/srv/ab" to dirs in [host.allow])`,
+		}},
+		{"dir_for_writing", small + "allow.dirs = ['x', 'rw:/srv:/srv']\n[host.allow]\ndirs = ['rw:/srv']\n", []string{
+			`t.toml:6:15: jobs.j.allow.dirs[0]: "x" is not a grant (write "ro:/directory/of/the/server:/path/for/the/guest")`,
+			"t.toml:6:20: jobs.j.allow.dirs[1]: directories are read-only in this release (write ro: instead of rw:)",
+			"t.toml:8:9: host.allow.dirs[0]: directories are read-only in this release (write ro: instead of rw:)",
+		}},
+		{"other_grants_above_ceiling", small + "allow = { env = { TZ = 'UTC' }, clock = 'real', random = true }\n", []string{
+			`t.toml:6:24: jobs.j.allow.env.TZ: the variable TZ is more than [host.allow] gives (add "TZ" to env in [host.allow])`,
+			`t.toml:6:41: jobs.j.allow.clock: the real clock is more than [host.allow] gives (write clock = "real" in [host.allow])`,
+			"t.toml:6:58: jobs.j.allow.random: randomness is more than [host.allow] gives (write random = true in [host.allow])",
+		}},
+
+		{"zookeeper", "[registry]\nkind = 'zookeeper'\nservers = ['zk:2181']\n", []string{
+			`t.toml:2:8: registry.kind: "zookeeper" is not in this release (write "embedded")`,
+		}},
+		{"servers_of_embedded", "[registry]\nservers = ['zk:2181']\n", []string{
+			"t.toml:2:11: registry.servers: the embedded registry has no servers (remove it)",
+		}},
+		{"later_kinds_and_layouts", small + "kind = 'dataflow'\nlayout = '3'\n", []string{
+			`t.toml:6:8: jobs.j.kind: "dataflow" is not in this release (write "simple")`,
+			`t.toml:7:10: jobs.j.layout: "3" is not in this release (write "2.1")`,
+		}},
+		{"later_grants", small + "[jobs.j.allow]\nhttp = []\nsecrets = []\nstate = true\n", []string{
+			"t.toml:7:1: jobs.j.allow.http: not in this release (remove it)",
+			"t.toml:8:1: jobs.j.allow.secrets: not in this release (remove it)",
+			"t.toml:9:1: jobs.j.allow.state: not in this release (remove it)",
+		}},
+		{"later_tables", "[notify.ops]\nwebhook = 1\n[server]\ntls = { cert = 'x' }\n", []string{
+			"t.toml:1:2: notify: not in this release (remove it)",
+			"t.toml:4:1: server.tls: not in this release (remove it)",
+		}},
+		{"later_sources", "[modules.a]\nsource = 'https://x/y'\n[modules.b]\nsource = 'oci://x/y'\n[modules.c]\nsource = 'ftp://x'\n[modules.d]\nsource = 'file:'\n", []string{
+			`t.toml:2:10: modules.a.source: https is not in this release (write "file:path/to/module.wasm")`,
+			`t.toml:4:10: modules.b.source: oci is not in this release (write "file:path/to/module.wasm")`,
+			`t.toml:6:10: modules.c.source: "ftp" is not a source of modules (write "file:path/to/module.wasm")`,
+			`t.toml:8:10: modules.d.source: the path is empty (write "file:path/to/module.wasm")`,
+		}},
+		{"later_databases", "[history]\ndsn = 'postgres://x/y'\n", []string{
+			`t.toml:2:7: history.dsn: postgres is not in this release (write "sqlite://history.db")`,
+		}},
+		{"dsn_without_scheme", "[history]\ndsn = 'history.db'\n", []string{
+			`t.toml:2:7: history.dsn: the address of a database has a scheme (write "sqlite://history.db")`,
+		}},
+		{"secret", small + "config.token = 'secret://env:T'\n", []string{
+			"t.toml:6:16: jobs.j.config.token: secret:// is not in this release (write ${NAME} to take it from the environment)",
+		}},
+		{"namespace_and_session", "[registry]\nnamespace = '/a'\nsession_timeout = '5ms'\n", []string{
+			`t.toml:2:13: registry.namespace: "/a" cannot be a namespace (write a name such as "wasmjobd")`,
+			`t.toml:3:19: registry.session_timeout: too short: every pause of the system would end the session (write at least "1s")`,
+		}},
+		{"other_databases", "[history]\ndsn = 'redis://x'\n", []string{
+			`t.toml:2:7: history.dsn: "redis" is not a kind of database (write "sqlite://history.db")`,
+		}},
+		{"dsn_with_options", "[history]\ndsn = 'sqlite://h.db?mode=ro'\n", []string{
+			`t.toml:2:7: history.dsn: a path and nothing else follows sqlite:// (write "sqlite://history.db")`,
+		}},
+		{"empty_path", "[server]\ndata_dir = ''\n", []string{
+			"t.toml:2:12: server.data_dir: the path is empty (remove it)",
+		}},
+		{"near_word", small + "overlap = 'skpi'\n", []string{
+			`t.toml:6:11: jobs.j.overlap: "skpi" is not known here (did you mean "skip"?)`,
+		}},
+		{"types", small + "param = [[1]]\nclass = 1.5\ndescription = true\nstrategy = 1979-05-27\nitem_params = true\nkind = 1\nconfig = 'x'\nlimits.memory = 1.5\nshards = 1.5\n", []string{
+			"t.toml:6:9: jobs.j.param: a string is wanted, not a list (put it in quotes)",
+			"t.toml:7:9: jobs.j.class: a string is wanted, not a number with a fraction (put it in quotes)",
+			"t.toml:8:15: jobs.j.description: a string is wanted, not true or false (put it in quotes)",
+			"t.toml:9:12: jobs.j.strategy: a string is wanted, not a date (put it in quotes)",
+			`t.toml:10:15: jobs.j.item_params: item parameters are a table or a string, not true or false (write { 0 = "a", 1 = "b" })`,
+			`t.toml:11:8: jobs.j.kind: a string is wanted, not a number (write "simple")`,
+			`t.toml:12:10: jobs.j.config: a table of strings is wanted, not a string (write { name = "text" })`,
+			`t.toml:13:17: jobs.j.limits.memory: a size is a string with a unit, not a number with a fraction (write "64MiB")`,
+			"t.toml:14:10: jobs.j.shards: a whole number is wanted, not a number with a fraction (write a number from 1 to 100000)",
+		}},
+		{"elasticjob_spellings", small + "jobParameter = ''\njobShardingStrategyClass = ''\nreconcileIntervalMinutes = 1\nmaxTimeDiffSeconds = 1\njobClass = ''\njobType = ''\n", []string{
+			`t.toml:6:1: jobs.j.jobParameter: unknown key (did you mean "param"?)`,
+			`t.toml:7:1: jobs.j.jobShardingStrategyClass: unknown key (did you mean "strategy"?)`,
+			`t.toml:8:1: jobs.j.reconcileIntervalMinutes: unknown key (did you mean "reconcile_every"?)`,
+			`t.toml:9:1: jobs.j.maxTimeDiffSeconds: unknown key (did you mean "max_clock_skew"?)`,
+			`t.toml:10:1: jobs.j.jobClass: unknown key (did you mean "class"?)`,
+			`t.toml:11:1: jobs.j.jobType: unknown key (did you mean "kind"?)`,
+		}},
+		{"line_break_in_a_value", small + "allow.dirs = [\"ro:/a\\n\\u001b[1m:/x\"]\n", []string{
+			`t.toml:6:15: jobs.j.allow.dirs[0]: the directory /a\n\x1b[1m is more than [host.allow] gives (add "ro:/a\n\x1b[1m" to dirs in [host.allow])`,
+		}},
+		{"item_parameter_that_cannot_be_written", small + "shards = 2\nitem_params = { 0 = 'a,b', 1 = 1 }\n", []string{
+			"t.toml:7:21: jobs.j.item_params.0: item parameters: the parameter \"a,b\" of item 0 contains a comma or an equals sign (put such values into [jobs.<name>.config])",
+			`t.toml:7:32: jobs.j.item_params.1: a string is wanted, not a number (write "1")`,
+		}},
+		{"not_inheritable", "[defaults]\nshards = 3\ncron = 'x'\n", []string{
+			"t.toml:2:1: defaults.shards: cannot be a default (set it in each job)",
+			"t.toml:3:1: defaults.cron: cannot be a default (set it in each job)",
+		}},
+		{"too_deep", "a = " + strings.Repeat("[", 40) + strings.Repeat("]", 40), []string{
+			"t.toml:1:37: nested too deeply",
+		}},
+		{"include_of_a_text", "include = ['x.toml']\n", []string{
+			"t.toml:1:11: include: cannot be used here (load the file from disk)",
+		}},
+	}
+	for _, tt := range tests {
+		t.Run(tt.name, func(t *testing.T) {
+			t.Parallel()
+			if d := cmp.Diff(tt.want, faults(t, tt.text)); d != "" {
+				t.Error(d)
+			}
+		})
+	}
+}
+
+// What other packages refuse is put at its place; the words are theirs.
+func TestFaultsFoundByOthers(t *testing.T) {
+	t.Parallel()
+	tests := []struct{ name, text, want string }{
+		{"cron", strings.Replace(small, "0 0 2 * * ?", "0 0 24 * * ?", 1), "t.toml:5:8: jobs.j.cron: "},
+		{"cron_of_other_dialect", small + "dialect = 'unix'\n", "t.toml:5:8: jobs.j.cron: "},
+		{"cron_that_never_fires", strings.Replace(small, "0 0 2 * * ?", "0 0 0 31 2 ?", 1), "t.toml:5:8: jobs.j.cron: never fires"},
+		{"timezone", small + "timezone = 'Berlin'\n", "t.toml:6:12: jobs.j.timezone: "},
+		{"local_timezone", small + "timezone = 'Local'\n", "t.toml:6:12: jobs.j.timezone: "},
+		{"timezone_in_defaults", small + "[defaults]\ntimezone = 'Berlin'\n", "t.toml:7:12: defaults.timezone: "},
+		{"strategy", small + "strategy = 'avrage'\n", "t.toml:6:12: jobs.j.strategy: "},
+		{"job_name", strings.Replace(small, "jobs.j", "jobs.'a/b'", 1), `t.toml:3:7: jobs."a/b": the name `},
+		{"reconcile", small + "reconcile_every = '90s'\n", "t.toml:6:19: jobs.j.reconcile_every: "},
+		{"item_params", small + "item_params = '0=a=b'\n", "t.toml:6:15: jobs.j.item_params: "},
+		{"guest_path", small + "allow.dirs = ['ro:/srv:srv']\n[host.allow]\ndirs = ['ro:/']\n", "t.toml:6:15: jobs.j.allow.dirs[0]: "},
+	}
+	for _, tt := range tests {
+		t.Run(tt.name, func(t *testing.T) {
+			t.Parallel()
+			if got := faults(t, tt.text); len(got) != 1 || !strings.HasPrefix(got[0], tt.want) {
+				t.Errorf("got %q, want one that begins with %q", got, tt.want)
+			}
+		})
+	}
+}
+
+func TestFaultsOfTheEnvironment(t *testing.T) {
+	t.Parallel()
+	got := faults(t, small,
+		"WASMJOBD_SERVER__DRAIN_TIMOUT=1s",
+		"WASMJOBD_SERVER__DRAIN_TIMEOUT=1",
+		"WASMJOBD_SERVER__LISTEN=:80",
+		"WASMJOBD_SERVER__LOG=info",
+		"WASMJOBD_JOBS__K__SHARDS=1",
+		"WASMJOBD_JOBS__J__SHARDS=many",
+		"WASMJOBD_JOBS__J__CONFIG=x",
+		"WASMJOBD_JOBS__J__CONFIG__URL=x",
+		"WASMJOBD_INCLUDE__X=x",
+	)
+	want := []string{
+		`WASMJOBD_INCLUDE__X: include.x: unknown key (known here: )`,
+		`WASMJOBD_JOBS__J__CONFIG: jobs.j.config: a table cannot be set by a variable (set it in a file, perhaps to ${WASMJOBD_JOBS__J__CONFIG})`,
+		`WASMJOBD_JOBS__J__CONFIG__URL: jobs.j.config.url: unknown key (known here: )`,
+		"WASMJOBD_JOBS__J__SHARDS: jobs.j.shards: a whole number is wanted, not a string (write a number from 1 to 100000)",
+		"WASMJOBD_JOBS__K__SHARDS: jobs.k: a variable cannot define it (define it in a file)",
+		`WASMJOBD_SERVER__DRAIN_TIMEOUT: server.drain_timeout: a duration needs a unit (write "1s" for seconds)`,
+		`WASMJOBD_SERVER__DRAIN_TIMOUT: server.drain_timout: unknown key (did you mean "drain_timeout"?)`,
+		"WASMJOBD_SERVER__LISTEN: server.listen: not in this release (remove it)",
+		"WASMJOBD_SERVER__LOG: server.log: this is a table, a variable sets one key (append __ and a key)",
+	}
+	if d := cmp.Diff(want, got); d != "" {
+		t.Error(d)
+	}
+}

@@ -1,0 +1,39 @@
+package config
+
+import (
+	"errors"
+	"time"
+
+	"github.com/wasmjob/wasmjob/host/internal/schedule"
+)
+
+// Schedule gives the instants at which something fires: Next is the first one
+// strictly after t, or the zero time for never.
+type Schedule interface {
+	Next(t time.Time) time.Time
+}
+
+// ErrNever refuses an expression that can be read but names no instant.
+var ErrNever = errors.New("never fires: there is no such day (check day, month and year)")
+
+// Compile reads a cron expression as the keys cron, dialect and timezone of a
+// job are read. An empty dialect is quartz, an empty time zone UTC.
+func Compile(expr, dialect, timezone string) (Schedule, error) {
+	return schedule.Compile(expr, dialect, timezone)
+}
+
+// Location loads a time zone as the key timezone is read.
+func Location(name string) (*time.Location, error) { return schedule.LoadLocation(name) }
+
+// checkCron also refuses what never fires: whoever wants no fires writes
+// schedule = "manual".
+func checkCron(expr, dialect, timezone string) error {
+	s, err := Compile(expr, dialect, timezone)
+	if err != nil {
+		return err
+	}
+	if s.Next(time.Now()).IsZero() {
+		return ErrNever
+	}
+	return nil
+}

@@ -1,0 +1,156 @@
+package config
+
+import (
+	"cmp"
+	"fmt"
+	"slices"
+	"strings"
+)
+
+// Code classifies a Problem for programs; the text is for people.
+type Code string
+
+// The codes are part of the JSON that "validate" prints.
+const (
+	CodeFile       Code = "file"           // a file cannot be read
+	CodeSyntax     Code = "syntax"         // not TOML
+	CodeUnknownKey Code = "unknown-key"    // no such key in this table
+	CodeType       Code = "wrong-type"     // a value of another kind is wanted
+	CodeValue      Code = "bad-value"      // the right kind, but it means nothing
+	CodeMissing    Code = "missing"        // a key that must be there is not
+	CodeDuplicate  Code = "duplicate"      // defined in two places
+	CodeConflict   Code = "conflict"       // two keys that exclude each other
+	CodeVariable   Code = "variable"       // ${VAR} cannot be replaced
+	CodeReference  Code = "reference"      // names something that is not there
+	CodeGrant      Code = "above-ceiling"  // more than [host.allow] gives
+	CodeRelease    Code = "not-in-release" // a known name that this release does not serve
+)
+
+// Problem is one thing that is wrong, at one place. Line and Col count from 1,
+// Col in characters; both are 0 where there is no text to point at.
+type Problem struct {
+	File    string `json:"file"`
+	Line    int    `json:"line"`
+	Col     int    `json:"column"`
+	Path    string `json:"path"` // dotted key, as TOML spells it
+	Code    Code   `json:"code"`
+	Message string `json:"message"`
+	Hint    string `json:"hint,omitempty"` // what to write instead
+}
+
+// String is one line in the style of a compiler.
+func (p Problem) String() string {
+	var b strings.Builder
+	b.WriteString(p.File)
+	if p.Line > 0 {
+		fmt.Fprintf(&b, ":%d:%d", p.Line, p.Col)
+	}
+	b.WriteString(": ")
+	if p.Path != "" {
+		b.WriteString(p.Path + ": ")
+	}
+	b.WriteString(p.Message)
+	if p.Hint != "" {
+		b.WriteString(" (" + p.Hint + ")")
+	}
+	return b.String()
+}
+
+// Problems is the error of Load and Parse: everything that was found, files in
+// the order of reading, then by position.
+type Problems []Problem
+
+// Error is one line for each problem.
+func (ps Problems) Error() string {
+	lines := make([]string, len(ps))
+	for i, p := range ps {
+		lines[i] = p.String()
+	}
+	return strings.Join(lines, "\n")
+}
+
+// sorted orders the problems for people who fix them from top to bottom; order
+// gives the place of a file among those read.
+func (ps Problems) sorted(order map[string]int) Problems {
+	slices.SortStableFunc(ps, func(a, b Problem) int {
+		return cmp.Or(
+			cmp.Compare(order[a.File], order[b.File]),
+			cmp.Compare(a.File, b.File),
+			cmp.Compare(a.Line, b.Line),
+			cmp.Compare(a.Col, b.Col),
+			cmp.Compare(a.Path, b.Path),
+		)
+	})
+	return slices.Compact(ps)
+}
+
+// place is a position in a file; line 0 means the file as a whole.
+type place struct {
+	file      string
+	line, col int
+}
+
+func (p place) String() string {
+	if p.line == 0 {
+		return p.file
+	}
+	return fmt.Sprintf("%s:%d:%d", p.file, p.line, p.col)
+}
+
+func (p place) problem(path string, code Code, message, hint string) Problem {
+	return Problem{File: p.file, Line: p.line, Col: p.col, Path: path, Code: code, Message: message, Hint: hint}
+}
+
+// Nearest returns the candidate that name was probably meant to be, or "".
+func Nearest(name string, candidates []string) string {
+	// ElasticJob writes camel case; people also write hyphens.
+	plain := strings.ToLower(strings.ReplaceAll(name, "-", "_"))
+	best, distance := "", 1+max(1, len(plain)/3)
+	for _, c := range candidates {
+		if d := edits(plain, c); d < distance {
+			best, distance = c, d
+		}
+	}
+	return best
+}
+
+// edits counts insertions, deletions, replacements and swaps of neighbours
+// that turn a into b. Names longer than any key are not compared.
+func edits(a, b string) int {
+	const longest = 64
+	if len(a) > longest || len(b) > longest {
+		return longest
+	}
+	before, row := make([]int, len(b)+1), make([]int, len(b)+1)
+	for j := range row {
+		row[j] = j
+	}
+	older := slices.Clone(row)
+	for i := 1; i <= len(a); i++ {
+		older, before, row = before, row, older
+		row[0] = i
+		for j := 1; j <= len(b); j++ {
+			cost := 1
+			if a[i-1] == b[j-1] {
+				cost = 0
+			}
+			row[j] = min(before[j]+1, row[j-1]+1, before[j-1]+cost)
+			if i > 1 && j > 1 && a[i-1] == b[j-2] && a[i-2] == b[j-1] {
+				row[j] = min(row[j], older[j-2]+1)
+			}
+		}
+	}
+	return row[len(b)]
+}
+
+// quoted lists words for a message: "a", "b" or "c".
+func quoted(words []string) string {
+	q := make([]string, len(words))
+	for i, w := range words {
+		q[i] = fmt.Sprintf("%q", w)
+	}
+	if len(q) < 2 {
+		return strings.Join(q, "")
+	}
+	return strings.Join(q[:len(q)-1], ", ") + " or " + q[len(q)-1]
+}

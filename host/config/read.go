@@ -1,0 +1,286 @@
+package config
+
+import (
+	"cmp"
+	"errors"
+	"fmt"
+	"io"
+	"maps"
+	"os"
+	"path/filepath"
+	"slices"
+	"strconv"
+	"strings"
+	"unicode"
+	"unicode/utf8"
+
+	"github.com/BurntSushi/toml"
+)
+
+// Bounds on what is read.
+const (
+	maxFileBytes = 1 << 20
+	maxFiles     = 1000
+	// maxProblems bounds the work for a file that is not a configuration at all.
+	maxProblems = 1000
+)
+
+// value is one key as it was set.
+type value struct {
+	is      any // what convert gave
+	at      place
+	inside  map[string]place // positions of elements, by sub-path
+	refused bool             // it was set, but to something that was refused
+}
+
+// reader gathers the keys of all files.
+type reader struct {
+	schema   *node
+	env      environment
+	values   map[string]value  // by dotted path
+	named    map[string]place  // where each job and each module is defined
+	order    map[string]int    // files in the order of reading
+	dirs     map[string]string // the folder of each file; none for the environment
+	main     string            // the first file
+	problems Problems
+	faulty   map[string]bool // paths of the problems
+	broken   bool            // a file could not be parsed: what it defines is not known
+}
+
+func newReader(o Options) *reader {
+	return &reader{
+		schema: schemaTree(),
+		env:    newEnvironment(o.Env),
+		values: map[string]value{},
+		named:  map[string]place{},
+		order:  map[string]int{},
+		dirs:   map[string]string{},
+		faulty: map[string]bool{},
+	}
+}
+
+// isSet reports whether the key was written, be it with a wrong value.
+func (r *reader) isSet(path string) bool { return r.values[path].at.file != "" }
+
+func (r *reader) report(p Problem) {
+	if len(r.problems) == maxProblems {
+		p = place{file: p.File}.problem("", CodeFile, "there are more problems", "mend these first")
+	}
+	if len(r.problems) > maxProblems {
+		return
+	}
+	// Names and values from the file must not break the line.
+	p.Path, p.Message, p.Hint = printable(p.Path), printable(p.Message), printable(p.Hint)
+	r.problems = append(r.problems, p)
+	r.faulty[p.Path] = true
+}
+
+// printable escapes what would disturb a terminal or a line-based reader.
+func printable(s string) string {
+	if !strings.ContainsFunc(s, func(r rune) bool { return !unicode.IsPrint(r) || r == utf8.RuneError }) {
+		return s
+	}
+	return strings.Trim(strconv.QuoteToGraphic(s), `"`)
+}
+
+// source is one text to read.
+type source struct {
+	name string // for messages
+	dir  string // relative paths start here; "" for the working directory
+	text string
+}
+
+// open reads a file; false if that was reported as a problem.
+func (r *reader) open(path string) (source, bool) {
+	text, err := readBounded(path)
+	if err != nil {
+		r.order[path] = len(r.order)
+		r.broken = true
+		r.report(place{file: path}.problem("", CodeFile, plainError(err), "check the path and its permissions"))
+		return source{}, false
+	}
+	return source{name: path, dir: filepath.Dir(path), text: text}, true
+}
+
+func readBounded(path string) (string, error) {
+	f, err := os.Open(path)
+	if err != nil {
+		return "", err
+	}
+	defer f.Close()
+	return readText(f)
+}
+
+func readText(in io.Reader) (string, error) {
+	text, err := io.ReadAll(io.LimitReader(in, maxFileBytes+1))
+	if err != nil {
+		return "", err
+	}
+	return string(text), nil
+}
+
+// plainError drops the verb and the path, which the message has already.
+func plainError(err error) string {
+	var p *os.PathError
+	if errors.As(err, &p) {
+		err = p.Err
+	}
+	return "cannot be read: " + err.Error()
+}
+
+// add reads one text into the values and returns its key "include".
+func (r *reader) add(s source) value {
+	if len(r.order) == 0 {
+		r.main = s.name
+	}
+	r.order[s.name] = len(r.order)
+	r.dirs[s.name] = s.dir
+	d := document{reader: r, source: s}
+	s.text = strings.TrimPrefix(s.text, "\ufeff")
+	d.lines = indexLines(s.text)
+	if len(s.text) > maxFileBytes {
+		r.broken = true
+		r.report(place{file: s.name}.problem("", CodeFile, "the file is larger than 1 MiB", "split it with include"))
+		return value{}
+	}
+	var deep int
+	if d.marks, deep = scan(s.text); deep >= 0 {
+		r.broken = true
+		r.report(d.place(deep).problem("", CodeSyntax, "nested too deeply", ""))
+		return value{}
+	}
+	raw := map[string]any{}
+	if _, err := toml.Decode(s.text, &raw); err != nil {
+		r.broken = true
+		r.report(d.syntax(err))
+		return value{}
+	}
+	d.table(r.schema, "", raw)
+	include := r.values["include"]
+	delete(r.values, "include") // each file has its own
+	return include
+}
+
+// document is a text on its way into the values.
+type document struct {
+	*reader
+	source
+	marks map[string]mark
+	lines lineIndex
+}
+
+func (d *document) place(offset int) place {
+	line, col := d.lines.position(offset)
+	return place{file: d.name, line: line, col: col}
+}
+
+func (d *document) keyAt(path string) place   { return d.place(d.marks[path].key) }
+func (d *document) valueAt(path string) place { return d.place(d.marks[path].value) }
+
+// syntax turns an error of the parser into a problem.
+func (d *document) syntax(err error) Problem {
+	var p toml.ParseError
+	if !errors.As(err, &p) {
+		return place{file: d.name}.problem("", CodeSyntax, err.Error(), "")
+	}
+	// Line and column of the parser disagree with each other at the end of a
+	// line; its offset is right, save for blanks that it counts in.
+	start := min(max(0, p.Position.Start), len(d.lines.text))
+	blanks := len(d.lines.text[start:]) - len(strings.TrimLeft(d.lines.text[start:], " \t"))
+	return d.place(start+min(blanks, max(0, p.Position.Len-1))).problem(p.LastKey, CodeSyntax, p.Message, "")
+}
+
+// table checks the keys of one table against the schema, and goes into it.
+func (d *document) table(n *node, path string, raw map[string]any) {
+	for _, name := range sortedNames(raw) {
+		full := joinKey(path, name)
+		child := n.child(name)
+		switch {
+		case child == nil:
+			d.unknown(n, path, name)
+		case child.key.release != "":
+			d.report(d.keyAt(full).problem(full, CodeRelease, "not in this release", child.key.release))
+		case child.children == nil:
+			d.leaf(child.key, full, raw[name])
+		default:
+			d.subtable(n, child, full, raw[name])
+		}
+	}
+}
+
+// subtable goes into a table. A job or a module can be defined only once.
+func (d *document) subtable(parent, n *node, path string, raw any) {
+	below, ok := raw.(map[string]any)
+	if !ok {
+		hint := "write [" + path + "]"
+		if n.free() {
+			hint = "write [" + path + ".<name>]"
+		}
+		d.report(d.keyAt(path).problem(path, CodeType, "a table is wanted, not "+kindOf(raw), hint))
+		return
+	}
+	if parent.free() {
+		at := d.keyAt(path)
+		if first, twice := d.named[path]; twice {
+			d.report(at.problem(path, CodeDuplicate, "already defined at "+first.String(), "give one of them another name"))
+			return
+		}
+		d.named[path] = at
+	}
+	d.table(n, path, below)
+}
+
+func (d *document) leaf(k key, path string, raw any) {
+	v := value{at: d.valueAt(path), inside: map[string]place{}}
+	is, ok := convert(k, raw, d.env.lookup, func(sub string, f *fault) {
+		d.report(d.valueAt(path+sub).problem(path+sub, f.code, f.message, f.hint))
+	})
+	v.is, v.refused = is, !ok
+	switch raw := raw.(type) {
+	case []any:
+		for i := range raw {
+			sub := fmt.Sprintf("[%d]", i)
+			v.inside[sub] = d.valueAt(path + sub)
+		}
+	case map[string]any:
+		for name := range raw {
+			sub := "." + quoteKey(name)
+			v.inside[sub] = d.valueAt(path + sub)
+		}
+	}
+	d.values[path] = v
+}
+
+// unknown reports a key that the schema does not have. Where it is clear what
+// was meant, that key counts as set: it is not missing on top of it.
+func (d *document) unknown(n *node, path, name string) {
+	full := joinKey(path, name)
+	at := d.keyAt(full)
+	if ofJob := d.schema.children["jobs"].child("").children[name]; path == "defaults" && ofJob != nil {
+		d.report(at.problem(full, CodeUnknownKey, "cannot be a default", "set it in each job"))
+		return
+	}
+	if len(d.problems) > maxProblems {
+		return
+	}
+	meant := n.meant(name)
+	d.report(at.problem(full, CodeUnknownKey, "unknown key", suggest(n, path, name)))
+	if instead := joinKey(path, meant); meant != "" && !d.isSet(instead) {
+		d.values[instead] = value{at: at, refused: true}
+	}
+}
+
+// suggest says what to write instead of an unknown key.
+func suggest(n *node, path, name string) string {
+	if meant := n.meant(name); meant != "" {
+		return fmt.Sprintf("did you mean %q?", meant)
+	}
+	if strings.HasPrefix(path, "jobs.") && n.children["cron"] != nil {
+		return "what the guest reads goes into [" + path + ".config]"
+	}
+	return "known here: " + strings.Join(n.names(), ", ")
+}
+
+func sortedNames[K cmp.Ordered, V any](m map[K]V) []K {
+	return slices.Sorted(maps.Keys(m))
+}

@@ -1,0 +1,241 @@
+package config
+
+import (
+	"slices"
+	"strings"
+
+	"github.com/wasmjob/wasmjob/host/job"
+)
+
+// takes says what kind of value a key wants.
+type takes int
+
+const (
+	text     takes = iota + 1
+	word           // one of a few
+	flag           // true or false
+	number         // a whole number
+	duration       // "90s"
+	size           // "64MiB"
+	list           // of strings
+	texts          // a table of strings with free names
+	items          // item parameters: "0=a,1=b" or { 0 = "a" }
+)
+
+// key describes one key of the file: the schema is a list of them. A "*" in the
+// path stands for a name that the operator chooses.
+type key struct {
+	path  string
+	takes takes
+	words []string // of a word; also what may stand instead of a duration
+	later []string // words that a later release will know
+	min   int64    // of a number or size
+	max   int64
+	// release is set for a key that is known but not served, and says what
+	// to do instead. Ignoring such a key would be worse than refusing it: the
+	// operator would believe in a limit or a retry that is not there.
+	release string
+}
+
+const (
+	notYet = "remove it"
+	off    = "off"
+)
+
+// schema returns every key of the file. [defaults] has the keys of a job that
+// inheritable names.
+func schema() []key {
+	return []key{
+		{path: "schema", takes: number, min: 1, max: 1},
+		{path: "include", takes: list},
+
+		{path: "server.ip", takes: text},
+		{path: "server.data_dir", takes: text},
+		{path: "server.drain_timeout", takes: duration},
+		{path: "server.log.level", takes: word, words: []string{"debug", "info", "warn", "error"}},
+		{path: "server.log.format", takes: word, words: []string{"auto", "text", "json"}},
+		{path: "server.listen", release: notYet},
+		{path: "server.tls", release: notYet},
+		{path: "server.auth", release: notYet},
+
+		{path: "registry.kind", takes: word, words: []string{"embedded"}, later: []string{"zookeeper"}},
+		{path: "registry.servers", takes: list},
+		{path: "registry.namespace", takes: text},
+		{path: "registry.session_timeout", takes: duration},
+		{path: "registry.layout", takes: word, words: []string{"2.1"}, later: []string{"3", "2.0", "1"}},
+		{path: "registry.digest", release: notYet},
+
+		{path: "host.allow.dirs", takes: list},
+		{path: "host.allow.env", takes: list},
+		{path: "host.allow.clock", takes: word, words: []string{"fixed", "real"}},
+		{path: "host.allow.random", takes: flag},
+		{path: "host.allow.http", release: notYet},
+		{path: "host.allow.secrets", release: notYet},
+		{path: "host.allow.state", release: notYet},
+
+		{path: "history.dsn", takes: text},
+		{path: "history.retention.age", takes: duration, words: []string{off}},
+		{path: "history.retention.per_job", takes: number, min: 1, max: 1_000_000_000},
+		{path: "history.retention.size", release: "use age or per_job"},
+
+		{path: "modules.*.source", takes: text},
+		{path: "modules.*.sha256", takes: text},
+		{path: "modules.*.key", release: "pin the module with sha256"},
+		{path: "modules.*.signature", release: "pin the module with sha256"},
+
+		{path: "jobs.*.module", takes: text},
+		{path: "jobs.*.kind", takes: word, words: []string{"simple"}, later: []string{"dataflow", "script"}},
+		{path: "jobs.*.cron", takes: text},
+		{path: "jobs.*.schedule", takes: word, words: []string{"manual"}},
+		{path: "jobs.*.dialect", takes: word, words: []string{"quartz", "unix"}},
+		{path: "jobs.*.timezone", takes: text},
+		{path: "jobs.*.shards", takes: number, min: 1, max: job.MaxShards},
+		{path: "jobs.*.item_params", takes: items},
+		{path: "jobs.*.strategy", takes: text},
+		{path: "jobs.*.param", takes: text},
+		{path: "jobs.*.description", takes: text},
+		{path: "jobs.*.class", takes: text},
+		{path: "jobs.*.failover", takes: flag},
+		{path: "jobs.*.misfire", takes: flag},
+		{path: "jobs.*.monitor_execution", takes: flag},
+		{path: "jobs.*.disabled", takes: flag},
+		{path: "jobs.*.overwrite", takes: flag},
+		{path: "jobs.*.overlap", takes: word, words: []string{"skip", "queue-one", "replace"}},
+		{path: "jobs.*.on_registry_loss", takes: word, words: []string{"cancel", "finish"}},
+		{path: "jobs.*.timeout", takes: duration, words: []string{off}},
+		{path: "jobs.*.parallel", takes: number, min: 1, max: job.MaxShards},
+		{path: "jobs.*.reconcile_every", takes: duration, words: []string{off}},
+		{path: "jobs.*.max_clock_skew", takes: duration, words: []string{off}},
+		{path: "jobs.*.layout", takes: word, words: []string{"2.1"}, later: []string{"3", "2.0", "1"}},
+		{path: "jobs.*.config", takes: texts},
+		{path: "jobs.*.retry", release: "let the guest retry, or give the job failover"},
+		{path: "jobs.*.jitter", release: "spread the jobs by their cron"},
+		{path: "jobs.*.labels", release: notYet},
+		{path: "jobs.*.notify", release: notYet},
+		{path: "jobs.*.expect", release: notYet},
+		{path: "jobs.*.error_handler", release: notYet},
+		{path: "jobs.*.streaming", release: notYet},
+		{path: "jobs.*.command", release: "script jobs come later; write a simple job"},
+
+		{path: "jobs.*.allow.dirs", takes: list},
+		{path: "jobs.*.allow.env", takes: texts},
+		{path: "jobs.*.allow.clock", takes: word, words: []string{"fixed", "real"}},
+		{path: "jobs.*.allow.random", takes: flag},
+		{path: "jobs.*.allow.http", release: notYet},
+		{path: "jobs.*.allow.secrets", release: notYet},
+		{path: "jobs.*.allow.state", release: notYet},
+
+		// A page of WebAssembly memory is 64 KiB and there are at most 65,536.
+		{path: "jobs.*.limits.memory", takes: size, min: 64 << 10, max: 4 << 30},
+		{path: "jobs.*.limits.result", takes: size, min: 1, max: 64 << 20},
+		{path: "jobs.*.limits.log_line", takes: size, min: 64, max: 1 << 20},
+		{path: "jobs.*.limits.log_rate", takes: number, min: 1, max: 1_000_000},
+		{path: "jobs.*.limits.grace", takes: duration},
+		{path: "jobs.*.limits.timeout", release: "write timeout in the job itself"},
+		{path: "jobs.*.limits.fuel", release: "use timeout"},
+		{path: "jobs.*.limits.batch", release: notYet},
+		{path: "jobs.*.limits.http_calls", release: notYet},
+		{path: "jobs.*.limits.http_body", release: notYet},
+		{path: "jobs.*.limits.state_value", release: notYet},
+		{path: "jobs.*.limits.instance", release: "every item gets a fresh instance"},
+		{path: "jobs.*.limits.isolation", release: notYet},
+
+		{path: "notify", release: notYet},
+	}
+}
+
+// inheritable are the keys of a job that [defaults] may set for all of them:
+// those that say how to run, not what.
+func inheritable() []string {
+	return []string{
+		"dialect", "timezone", "strategy", "failover", "misfire", "monitor_execution", "overwrite",
+		"overlap", "on_registry_loss", "timeout", "parallel", "reconcile_every", "max_clock_skew", "layout",
+		"limits.memory", "limits.result", "limits.log_line", "limits.log_rate", "limits.grace",
+	}
+}
+
+// node is the schema as a tree: a table has children, a key has none.
+type node struct {
+	key      key
+	children map[string]*node
+}
+
+// schemaTree builds the tree, [defaults] included.
+func schemaTree() *node {
+	root := &node{}
+	inherited := inheritable()
+	for _, k := range schema() {
+		root.add(k.path, k)
+		name, ofJob := strings.CutPrefix(k.path, "jobs.*.")
+		if ofJob && slices.Contains(inherited, name) {
+			root.add("defaults."+name, k)
+		}
+	}
+	return root
+}
+
+func (n *node) add(path string, k key) {
+	for name := range strings.SplitSeq(path, ".") {
+		child := n.children[name]
+		if child == nil {
+			child = &node{}
+			if n.children == nil {
+				n.children = map[string]*node{}
+			}
+			n.children[name] = child
+		}
+		n = child
+	}
+	n.key = k
+}
+
+// free reports whether the names in this table are the operator's.
+func (n *node) free() bool { return n.children["*"] != nil }
+
+func (n *node) child(name string) *node {
+	if n.free() {
+		return n.children["*"]
+	}
+	return n.children[name]
+}
+
+// names are the keys that can stand in this table, ascending.
+func (n *node) names() []string {
+	var names []string
+	for name := range n.children {
+		names = append(names, name)
+	}
+	slices.Sort(names)
+	return names
+}
+
+// meant is the key of this table that name was probably meant to be, or "".
+func (n *node) meant(name string) string {
+	if known := elastic(name); n.children[known] != nil {
+		return known
+	}
+	return Nearest(name, n.names())
+}
+
+// elastic gives our name of a key that ElasticJob calls otherwise.
+func elastic(name string) string {
+	switch strings.ToLower(strings.ReplaceAll(name, "_", "")) {
+	case "shardingtotalcount":
+		return "shards"
+	case "shardingitemparameters":
+		return "item_params"
+	case "jobparameter":
+		return "param"
+	case "jobshardingstrategyclass", "jobshardingstrategytype":
+		return "strategy"
+	case "reconcileintervalminutes":
+		return "reconcile_every"
+	case "maxtimediffseconds":
+		return "max_clock_skew"
+	case "jobclass":
+		return "class"
+	case "jobtype":
+		return "kind"
+	}
+	return ""
+}

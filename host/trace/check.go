@@ -1,0 +1,326 @@
+package trace
+
+import (
+	"cmp"
+	"fmt"
+	"iter"
+	"slices"
+	"strconv"
+)
+
+// DefaultFindings bounds a Report when CheckInput.Limit is 0.
+const DefaultFindings = 1000
+
+// CheckInput says which instants have to be accounted for and where the rows
+// are.
+type CheckInput struct {
+	Job string
+	// Items are those the job has now. Rows of other items are checked too,
+	// but only between their first and their last row.
+	Items []int
+	// Instants yields the scheduled instants t with after < t <= upTo in
+	// ascending order until yield returns false.
+	Instants func(after, upTo int64, yield func(int64) bool)
+	// From and To are the window (From, To] in Unix milliseconds.
+	From, To int64
+	// Rows yields the job's rows that touch the window, ordered by instant,
+	// then item, then run, then attempt. Gaps that begin before the window
+	// and reach into it belong to them.
+	Rows iter.Seq2[Row, error]
+
+	// Start is the instant after which each of Items is accounted for, if
+	// that is later than From. Nil: from the item's first row on, because an
+	// item may be younger than the window.
+	Start func(item int) int64
+	// Open is the instant after which each of Items is not accounted for
+	// yet. Nil: its last row.
+	//
+	// Without it, one run of each item may still be going on behind rows that
+	// say only that nothing ran; that run is not reported.
+	Open func(item int) int64
+	// Limit bounds the findings that are kept; 0 is DefaultFindings.
+	Limit int
+}
+
+// Report is what Check gives.
+type Report struct {
+	Findings []Finding // by item, then by instant
+	More     int64     // findings beyond the limit
+	Rows     int64     // rows read
+	Instants int64     // scheduled instants gone through
+}
+
+// Check joins schedule and rows: every instant of every item is in exactly one
+// final row or in exactly one gap, the attempts of every run are complete, and
+// gaps count right. Runs by trigger are no scheduled instants; only their
+// attempts are checked. The error is that of Rows, or says that they are not
+// in order; what the rows say wrongly is a Finding.
+//
+// It goes once through rows and instants together and keeps a few words for
+// each item, however many rows there are.
+func Check(in CheckInput) (Report, error) {
+	if in.Limit <= 0 {
+		in.Limit = DefaultFindings
+	}
+	c := &checker{in: in, items: map[int]*account{}}
+	if in.Start != nil {
+		for _, item := range in.Items {
+			start := max(in.From, in.Start(item))
+			c.items[item] = &account{item: item, begun: true, base: start}
+			c.bounds.push(bound{at: start, item: item})
+		}
+	}
+	if in.Rows != nil {
+		for row, err := range in.Rows {
+			if err != nil {
+				return c.report, err
+			}
+			if row.Instant > in.To {
+				break
+			}
+			if err := c.add(row); err != nil {
+				return c.report, err
+			}
+		}
+	}
+	c.finish()
+	slices.SortStableFunc(c.report.Findings, func(a, b Finding) int {
+		return cmp.Or(cmp.Compare(a.Item, b.Item), cmp.Compare(a.First, b.First))
+	})
+	c.report.Instants = c.ticks.n
+	return c.report, nil
+}
+
+// account is what is known of one item at the point the pass has reached.
+type account struct {
+	item  int
+	begun bool
+	// Every instant up to base is accounted for or out of the window; there
+	// are baseN of them since the pass began. baseN is known once the pass
+	// has reached base.
+	base, baseN int64
+	// covered is the last instant that a row accounts for, by that run.
+	covered    int64
+	by         string
+	hasCovered bool
+	// held is a finding that would be wrong if this run were going on.
+	held *Finding
+}
+
+// group is the attempts of one run seen so far.
+type group struct {
+	first, last Row
+	rows        int
+	finals      int
+	repeated    bool
+	holes       bool
+}
+
+type checker struct {
+	in      CheckInput
+	items   map[int]*account
+	ticks   ticks
+	bounds  bounds
+	group   group
+	prev    Row
+	hasPrev bool
+	report  Report
+}
+
+func (c *checker) add(row Row) error {
+	if row.Job != c.in.Job {
+		return fmt.Errorf("check %s: row of job %s among the rows", c.in.Job, row.Job)
+	}
+	if c.hasPrev && cmp.Or(cmp.Compare(c.prev.Instant, row.Instant), cmp.Compare(c.prev.Item, row.Item)) > 0 {
+		return fmt.Errorf("check %s: rows are not in order: run %s of item %d after run %s of item %d",
+			row.Job, row.Run, row.Item, c.prev.Run, c.prev.Item)
+	}
+	c.prev, c.hasPrev = row, true
+	c.report.Rows++
+	if max(row.Instant, lastOf(row)) <= c.in.From {
+		return nil
+	}
+	if c.group.rows > 0 && row.Count == 0 && row.Item == c.group.first.Item &&
+		row.Instant == c.group.first.Instant && row.Run == c.group.first.Run {
+		c.group.join(row)
+		return nil
+	}
+	c.closeRun()
+	if row.Count != 0 {
+		c.gap(row)
+		return nil
+	}
+	c.group = group{first: row, holes: row.Attempt != 1 && !unrun(row)}
+	c.group.count(row)
+	return nil
+}
+
+// unrun tells a row that stands for no attempt at all: the instant was skipped
+// before anything began.
+func unrun(row Row) bool {
+	return row.Attempt == 0 && (row.State == Skipped || row.State == Missed)
+}
+
+func (g *group) join(row Row) {
+	switch row.Attempt {
+	case g.last.Attempt:
+		g.repeated = true
+	case g.last.Attempt + 1:
+	default:
+		g.holes = true
+	}
+	g.count(row)
+}
+
+func (g *group) count(row Row) {
+	g.rows++
+	g.last = row
+	if row.State.Final() {
+		g.finals++
+	}
+}
+
+// closeRun judges the run whose last attempt has been read.
+func (c *checker) closeRun() {
+	g := c.group
+	if g.rows == 0 {
+		return
+	}
+	c.group = group{}
+	row := g.first
+	at := Finding{Job: row.Job, Item: row.Item, Run: row.Run, First: row.Instant, Last: row.Instant}
+	st := c.account(row.Item)
+
+	scheduled := row.Cause != Trigger && row.Run == strconv.FormatInt(row.Instant, 10)
+	if row.Cause != Trigger && row.Cause != Failover && !scheduled {
+		c.found(at, Malformed, "run id %q is not that of its instant", row.Run)
+	}
+	if scheduled {
+		c.cover(st, row.Instant, row.Instant, row.Run)
+	}
+	if g.repeated || g.finals > 1 {
+		c.found(at, Doubled, "run %s ended %d times in %d rows", row.Run, g.finals, g.rows)
+	}
+	if g.holes {
+		c.found(at, Hole, "the %d attempts of run %s begin at %d and end at %d", g.rows, row.Run, row.Attempt, g.last.Attempt)
+	}
+	if began(g.last.State) {
+		// One item runs once at a time: whatever was unsettled before is over.
+		c.release(st)
+	}
+	if !g.last.State.Final() {
+		at.Kind, at.Attempt = Dangling, g.last.Attempt
+		at.Detail = fmt.Sprintf("attempt %d of run %s is %s, and no later attempt follows", g.last.Attempt, row.Run, g.last.State)
+		c.hold(st, at)
+	}
+}
+
+// began reports whether a guest ran for a row of this state.
+func began(s State) bool { return s != Skipped && s != Missed }
+
+func (c *checker) gap(row Row) {
+	last := lastOf(row)
+	at := Finding{Job: row.Job, Item: row.Item, Run: row.Run, First: row.Instant, Last: last}
+	if row.Run != "gap-"+strconv.FormatInt(row.Instant, 10) || row.Attempt != 0 ||
+		row.Count < 0 || row.Last < row.Instant || !row.State.Final() {
+		c.found(at, Malformed, "gap row %q (attempt %d, state %s, count %d) contradicts itself", row.Run, row.Attempt, row.State, row.Count)
+	}
+	before := c.cover(c.account(row.Item), row.Instant, last, row.Run)
+	c.bounds.push(bound{at: last, item: row.Item, gap: true, since: before, count: row.Count, finding: at})
+}
+
+// lastOf is the last instant that a row speaks of.
+func lastOf(row Row) int64 {
+	if row.Count == 0 {
+		return row.Instant
+	}
+	return max(row.Instant, row.Last)
+}
+
+// cover accounts for the instants from first through last and returns how many
+// instants of the pass lie before first.
+func (c *checker) cover(st *account, first, last int64, run string) int64 {
+	c.advance(first)
+	before, latest := c.ticks.n, c.ticks.last
+	if c.ticks.n > 0 && c.ticks.last == first {
+		before, latest = c.ticks.n-1, c.ticks.prev
+	} else {
+		c.found(Finding{Job: c.in.Job, Item: st.item, Run: run, First: first, Last: first}, Unscheduled,
+			"%s begins at no instant of the schedule (was the schedule changed?)", run)
+	}
+	if st.begun && first > st.base {
+		c.missing(st, latest, before-st.baseN, false)
+	}
+	if st.hasCovered && first <= st.covered && min(last, st.covered) > c.in.From {
+		c.found(Finding{Job: c.in.Job, Item: st.item, Run: run, First: max(first, c.in.From+1), Last: min(last, st.covered)},
+			Overlap, "%s and %s account for the same instants", st.by, run)
+	}
+	if !st.hasCovered || last > st.covered {
+		st.covered, st.by, st.hasCovered = last, run, true
+	}
+	if !st.begun || last > st.base {
+		st.begun, st.base, st.baseN = true, last, c.ticks.n
+		// The number of instants up to the end of a gap is not known before
+		// the pass is there; its bound fills it in.
+	}
+	return before
+}
+
+// missing reports the count instants after st.base, the last of which is last.
+func (c *checker) missing(st *account, last, count int64, atEnd bool) {
+	if count <= 0 {
+		return
+	}
+	first := last
+	c.in.Instants(st.base, last, func(t int64) bool {
+		first = t
+		return false
+	})
+	f := Finding{Kind: Missing, Job: c.in.Job, Item: st.item, First: first, Last: last, Count: count,
+		Detail: "1 scheduled instant has no row"}
+	if count > 1 {
+		f.Detail = fmt.Sprintf("%d scheduled instants have no row", count)
+	}
+	if count == 1 && !atEnd {
+		f.Run = strconv.FormatInt(first, 10)
+		c.hold(st, f)
+		return
+	}
+	c.keep(f)
+}
+
+// hold keeps a finding back until it is sure that its run is not going on. An
+// item runs once at a time, so at most one finding of it can be excused.
+func (c *checker) hold(st *account, f Finding) {
+	c.release(st)
+	st.held = &f
+}
+
+func (c *checker) release(st *account) {
+	if st.held != nil {
+		c.keep(*st.held)
+		st.held = nil
+	}
+}
+
+func (c *checker) account(item int) *account {
+	st := c.items[item]
+	if st == nil {
+		st = &account{item: item}
+		c.items[item] = st
+	}
+	return st
+}
+
+func (c *checker) found(at Finding, kind Kind, format string, args ...any) {
+	at.Kind, at.Detail = kind, fmt.Sprintf(format, args...)
+	c.keep(at)
+}
+
+func (c *checker) keep(f Finding) {
+	if len(c.report.Findings) >= c.in.Limit {
+		c.report.More++
+		return
+	}
+	c.report.Findings = append(c.report.Findings, f)
+}

@@ -1,0 +1,79 @@
+package trace
+
+import (
+	"encoding/json"
+	"fmt"
+	"time"
+)
+
+// Kind is what a Finding is about.
+type Kind string
+
+const (
+	// Missing: instants with neither a run nor a gap.
+	Missing Kind = "missing"
+	// Doubled: a run with more than one end, or an attempt with two rows.
+	Doubled Kind = "doubled"
+	// Overlap: instants that are in a gap and also in a run or another gap.
+	Overlap Kind = "overlap"
+	// WrongCount: a gap whose count is not that of the schedule.
+	WrongCount Kind = "count"
+	// Dangling: the last attempt promised another one that never came.
+	Dangling Kind = "dangling"
+	// Hole: the attempts of a run are not 1, 2, 3, …
+	Hole Kind = "hole"
+	// Unscheduled: a run or the bound of a gap at no instant of the schedule.
+	Unscheduled Kind = "unscheduled"
+	// Malformed: the row contradicts itself.
+	Malformed Kind = "malformed"
+)
+
+// Finding is one place where rows and schedule disagree.
+type Finding struct {
+	Kind Kind
+	Job  string
+	Item int
+	// Run is the run id of the row at fault; empty when there is none.
+	Run     string
+	Attempt int
+	// First and Last bound the instants concerned, in Unix milliseconds.
+	First, Last int64
+	// Count is how many scheduled instants lie from First through Last; 0
+	// where that says nothing.
+	Count  int64
+	Detail string
+}
+
+// String is one line for people, with times in UTC.
+func (f Finding) String() string { return f.Text(time.UTC) }
+
+// Text is one line for people, with times in zone.
+func (f Finding) Text(zone *time.Location) string {
+	at := moment(f.First, zone)
+	if f.Last != f.First {
+		at += " to " + moment(f.Last, zone)
+	}
+	return fmt.Sprintf("%s: %s item %d, %s: %s", f.Kind, f.Job, f.Item, at, f.Detail)
+}
+
+// MarshalJSON writes times both as RFC 3339 in UTC and as Unix milliseconds.
+func (f Finding) MarshalJSON() ([]byte, error) {
+	return json.Marshal(struct {
+		Kind    Kind   `json:"kind"`
+		Job     string `json:"job"`
+		Item    int    `json:"item"`
+		Run     string `json:"run,omitempty"`
+		Attempt int    `json:"attempt,omitempty"`
+		First   string `json:"first"`
+		FirstMs int64  `json:"first_unix_ms"`
+		Last    string `json:"last"`
+		LastMs  int64  `json:"last_unix_ms"`
+		Count   int64  `json:"count,omitempty"`
+		Detail  string `json:"detail"`
+	}{f.Kind, f.Job, f.Item, f.Run, f.Attempt, moment(f.First, time.UTC), f.First,
+		moment(f.Last, time.UTC), f.Last, f.Count, f.Detail})
+}
+
+func moment(ms int64, zone *time.Location) string {
+	return time.UnixMilli(ms).In(zone).Format("2006-01-02T15:04:05.999Z07:00")
+}

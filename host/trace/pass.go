@@ -1,0 +1,122 @@
+package trace
+
+import (
+	"cmp"
+	"container/heap"
+	"slices"
+)
+
+func (c *checker) finish() {
+	c.closeRun()
+	if c.in.Open != nil {
+		type end struct {
+			at int64
+			st *account
+		}
+		var ends []end
+		for _, item := range c.in.Items {
+			if st := c.items[item]; st != nil {
+				ends = append(ends, end{min(c.in.To, c.in.Open(item)), st})
+			}
+		}
+		slices.SortStableFunc(ends, func(a, b end) int { return cmp.Compare(a.at, b.at) })
+		for _, e := range ends {
+			if e.st.held != nil && e.st.held.First <= e.at {
+				c.release(e.st)
+			}
+			if e.st.base < e.at {
+				c.advance(e.at)
+				c.missing(e.st, c.ticks.last, c.ticks.n-e.st.baseN, true)
+			}
+		}
+	}
+	for len(c.bounds) > 0 {
+		c.advance(c.bounds[0].at)
+	}
+}
+
+// advance goes through the instants up to and including to, and settles every
+// bound on the way.
+func (c *checker) advance(to int64) {
+	if !c.ticks.begun {
+		from := to - 1 // the first row's own instant counts
+		if len(c.bounds) > 0 {
+			from = min(from, c.bounds[0].at)
+		}
+		c.ticks = ticks{begun: true, at: from}
+	}
+	for len(c.bounds) > 0 && c.bounds[0].at <= to {
+		c.ticks.advance(c.in.Instants, c.bounds[0].at)
+		c.settle(c.bounds.pop())
+	}
+	c.ticks.advance(c.in.Instants, to)
+}
+
+// settle judges what can be judged once the pass stands at the bound.
+func (c *checker) settle(b bound) {
+	if st := c.items[b.item]; st.base == b.at {
+		st.baseN = c.ticks.n
+	}
+	if !b.gap {
+		return
+	}
+	if c.ticks.n == 0 || c.ticks.last != b.at {
+		c.found(b.finding, Unscheduled, "%s ends at no instant of the schedule (was the schedule changed?)", b.finding.Run)
+	}
+	if n := c.ticks.n - b.since; n != b.count {
+		b.finding.Count = n
+		c.found(b.finding, WrongCount, "%s counts %d instants, the schedule has %d", b.finding.Run, b.count, n)
+	}
+}
+
+// ticks goes through the scheduled instants once.
+type ticks struct {
+	begun      bool
+	at         int64 // gone through up to and including this time
+	n          int64 // instants so far
+	last, prev int64 // the last two of them
+}
+
+func (t *ticks) advance(instants func(after, upTo int64, yield func(int64) bool), to int64) {
+	if to <= t.at {
+		return
+	}
+	instants(t.at, to, func(x int64) bool {
+		if x > t.at && x <= to {
+			t.prev, t.last, t.at = t.last, x, x
+			t.n++
+		}
+		return true
+	})
+	t.at = to
+}
+
+// bound is a time at which the pass has something to settle: the start of an
+// item's account, or the end of a gap.
+type bound struct {
+	at      int64
+	item    int
+	gap     bool
+	since   int64 // instants before the gap
+	count   int64 // what the gap claims
+	finding Finding
+}
+
+// bounds is a heap of what lies ahead of the pass, nearest first.
+type bounds []bound
+
+func (b *bounds) push(x bound) { heap.Push((*boundHeap)(b), x) }
+func (b *bounds) pop() bound   { return heap.Pop((*boundHeap)(b)).(bound) }
+
+type boundHeap []bound
+
+func (h boundHeap) Len() int           { return len(h) }
+func (h boundHeap) Less(i, j int) bool { return h[i].at < h[j].at }
+func (h boundHeap) Swap(i, j int)      { h[i], h[j] = h[j], h[i] }
+func (h *boundHeap) Push(x any)        { *h = append(*h, x.(bound)) }
+func (h *boundHeap) Pop() any {
+	old := *h
+	x := old[len(old)-1]
+	*h = old[:len(old)-1]
+	return x
+}

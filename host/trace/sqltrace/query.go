@@ -1,0 +1,209 @@
+package sqltrace
+
+import (
+	"context"
+	"database/sql"
+	"encoding/base64"
+	"encoding/json"
+	"fmt"
+	"iter"
+	"strings"
+
+	"github.com/wasmjob/wasmjob/host/trace"
+)
+
+// Filter chooses rows. Zero fields choose all.
+type Filter struct {
+	Job   string
+	Item  *int
+	State trace.State
+	Cause trace.Cause
+	// Since and Until bound the instant, Since <= instant < Until, in Unix
+	// milliseconds.
+	Since, Until int64
+	// Limit is how many rows a page has; DefaultLimit if 0, MaxLimit at most.
+	Limit int
+	// Cursor is Page.Next of the page before.
+	Cursor string
+}
+
+// Sizes of a page.
+const (
+	DefaultLimit = 100
+	MaxLimit     = 10_000
+)
+
+// Page is a part of an answer.
+type Page struct {
+	Rows []trace.Row
+	Next string // cursor of the next page; empty on the last one
+}
+
+// Query returns rows newest first, by instant. A cursor names the row it stands
+// behind: rows written meanwhile shift nothing, and none comes twice.
+func (r *Reader) Query(ctx context.Context, f Filter) (Page, error) {
+	w, err := f.where()
+	if err != nil {
+		return Page{}, err
+	}
+	limit := f.Limit
+	if limit <= 0 {
+		limit = DefaultLimit
+	}
+	limit = min(limit, MaxLimit)
+	query := "SELECT " + columns + " FROM wasmjobd_run" + w.String() +
+		" ORDER BY instant_ms DESC, job DESC, item DESC, run DESC, attempt DESC LIMIT ?"
+	var page Page
+	for row, err := range r.scan(ctx, query, append(w.args, limit+1)) {
+		if err != nil {
+			return Page{}, err
+		}
+		if len(page.Rows) == limit {
+			page.Next = cursorAt(page.Rows[limit-1]).String()
+			break
+		}
+		page.Rows = append(page.Rows, row)
+	}
+	return page, nil
+}
+
+// conditions are joined by AND.
+type conditions struct {
+	parts []string
+	args  []any
+}
+
+func (c *conditions) add(part string, args ...any) {
+	c.parts = append(c.parts, part)
+	c.args = append(c.args, args...)
+}
+
+func (c *conditions) String() string {
+	if len(c.parts) == 0 {
+		return ""
+	}
+	return " WHERE " + strings.Join(c.parts, " AND ")
+}
+
+func (f Filter) where() (*conditions, error) {
+	w := &conditions{}
+	if f.Job != "" {
+		w.add("job = ?", f.Job)
+	}
+	if f.Item != nil {
+		w.add("item = ?", *f.Item)
+	}
+	if f.State != "" {
+		w.add("state = ?", string(f.State))
+	}
+	if f.Cause != "" {
+		w.add("cause = ?", string(f.Cause))
+	}
+	if f.Since != 0 {
+		w.add("instant_ms >= ?", f.Since)
+	}
+	if f.Until != 0 {
+		w.add("instant_ms < ?", f.Until)
+	}
+	if f.Cursor != "" {
+		c, err := parseCursor(f.Cursor)
+		if err != nil {
+			return nil, err
+		}
+		w.add("(instant_ms, job, item, run, attempt) < (?, ?, ?, ?, ?)", c.Instant, c.Job, c.Item, c.Run, c.Attempt)
+	}
+	return w, nil
+}
+
+// cursor is the place of a row in the order of Query.
+type cursor struct {
+	Instant int64  `json:"t"`
+	Job     string `json:"j"`
+	Item    int    `json:"i"`
+	Run     string `json:"r"`
+	Attempt int    `json:"a"`
+}
+
+func cursorAt(r trace.Row) cursor {
+	return cursor{r.Instant, r.Job, r.Item, r.Run, r.Attempt}
+}
+
+func (c cursor) String() string {
+	b, err := json.Marshal(c)
+	if err != nil {
+		return "" // strings and numbers always marshal
+	}
+	return base64.RawURLEncoding.EncodeToString(b)
+}
+
+func parseCursor(s string) (cursor, error) {
+	var c cursor
+	// A name may grow sixfold in JSON, the whole by a third in base64.
+	if len(s) > 2*MaxName*8+200 {
+		return c, fmt.Errorf("%w: too long", ErrCursor)
+	}
+	b, err := base64.RawURLEncoding.DecodeString(s)
+	if err != nil {
+		return c, fmt.Errorf("%w: %.40q", ErrCursor, s)
+	}
+	if err := json.Unmarshal(b, &c); err != nil || c.Job == "" {
+		return c, fmt.Errorf("%w: %.40q", ErrCursor, s)
+	}
+	return c, nil
+}
+
+// Jobs are the names of the jobs that have rows, ascending.
+func (r *Reader) Jobs(ctx context.Context) ([]string, error) {
+	var jobs []string
+	for last := ""; ; {
+		// One step through the index for each job; DISTINCT reads it all.
+		var next sql.NullString
+		err := r.db.QueryRowContext(ctx, "SELECT MIN(job) FROM wasmjobd_run WHERE job > ?", last).Scan(&next)
+		if err != nil {
+			return nil, r.fail("list jobs", err)
+		}
+		if !next.Valid {
+			return jobs, nil
+		}
+		last = next.String
+		jobs = append(jobs, last)
+	}
+}
+
+// Rows yields the rows of a job that touch (from, to], in the order that
+// trace.Check wants and as they are at one moment. Texts of guests (result,
+// error) are left out. It holds a connection until the loop over it ends.
+func (r *Reader) Rows(ctx context.Context, job string, from, to int64) iter.Seq2[trace.Row, error] {
+	short := strings.Replace(columns, "result, error", "'', ''", 1)
+	return r.scan(ctx, "SELECT "+short+" FROM wasmjobd_run"+
+		" WHERE job = ? AND instant_ms <= ? AND (instant_ms > ? OR last_ms > ?)"+
+		" ORDER BY instant_ms, item, run, attempt", []any{job, to, from, from})
+}
+
+func (r *Reader) scan(ctx context.Context, query string, args []any) iter.Seq2[trace.Row, error] {
+	return func(yield func(trace.Row, error) bool) {
+		rows, err := r.db.QueryContext(ctx, query, args...)
+		if err != nil {
+			yield(trace.Row{}, r.fail("read rows", err))
+			return
+		}
+		defer rows.Close()
+		for rows.Next() {
+			var x trace.Row
+			var result []byte
+			err := rows.Scan(&x.Job, &x.Item, &x.Run, &x.Attempt, &x.Instant, &x.Last, &x.Count, &x.Cause, &x.State,
+				&x.Reason, &x.Instance, &x.TaskID, &x.Start, &x.End, &result, &x.Error, &x.Digest, &x.Fence)
+			if err != nil {
+				yield(trace.Row{}, r.fail("read a row", err))
+				return
+			}
+			x.Result = string(result)
+			if !yield(x, nil) {
+				return
+			}
+		}
+		if err := rows.Err(); err != nil {
+			yield(trace.Row{}, r.fail("read rows", err))
+		}
+	}
+}

@@ -1,0 +1,146 @@
+package sqltrace_test
+
+import (
+	"cmp"
+	"errors"
+	"slices"
+	"testing"
+
+	gocmp "github.com/google/go-cmp/cmp"
+
+	"github.com/wasmjob/wasmjob/host/trace"
+	"github.com/wasmjob/wasmjob/host/trace/sqltrace"
+)
+
+// newest is the order of Query.
+func newest(a, b trace.Row) int {
+	return -cmp.Or(cmp.Compare(a.Instant, b.Instant), cmp.Compare(a.Job, b.Job), cmp.Compare(a.Item, b.Item),
+		cmp.Compare(a.Run, b.Run), cmp.Compare(a.Attempt, b.Attempt))
+}
+
+// mixed is rows of two jobs with several of everything.
+func mixed() []trace.Row {
+	var rows []trace.Row
+	for instant := int64(10); instant <= 200; instant += 10 {
+		for item := range 3 {
+			r := run("a", item, instant)
+			if instant%30 == 0 {
+				r.State = trace.TakenOver
+				rows = append(rows, r)
+				r.Attempt, r.State, r.Cause = 2, trace.Failed, trace.Failover
+			}
+			rows = append(rows, r)
+		}
+		if instant%50 == 0 {
+			rows = append(rows, gap("b", 0, instant-40, instant, 5))
+		}
+	}
+	return rows
+}
+
+func TestQuery(t *testing.T) {
+	t.Parallel()
+	s := open(t, locate(t))
+	rows := mixed()
+	write(t, s, rows...)
+	slices.SortFunc(rows, newest)
+	one := 1
+	tests := []struct {
+		name   string
+		filter sqltrace.Filter
+		keep   func(trace.Row) bool
+	}{
+		{"all", sqltrace.Filter{}, func(trace.Row) bool { return true }},
+		{"job", sqltrace.Filter{Job: "b"}, func(r trace.Row) bool { return r.Job == "b" }},
+		{"no such job", sqltrace.Filter{Job: "c"}, func(trace.Row) bool { return false }},
+		{"item", sqltrace.Filter{Job: "a", Item: &one}, func(r trace.Row) bool { return r.Job == "a" && r.Item == 1 }},
+		{"state", sqltrace.Filter{State: trace.Failed}, func(r trace.Row) bool { return r.State == trace.Failed }},
+		{"cause", sqltrace.Filter{Cause: trace.Failover}, func(r trace.Row) bool { return r.Cause == trace.Failover }},
+		{"times", sqltrace.Filter{Since: 30, Until: 60}, func(r trace.Row) bool { return r.Instant >= 30 && r.Instant < 60 }},
+		{"together", sqltrace.Filter{Job: "a", State: trace.TakenOver, Since: 90}, func(r trace.Row) bool {
+			return r.Job == "a" && r.State == trace.TakenOver && r.Instant >= 90
+		}},
+	}
+	for _, tt := range tests {
+		t.Run(tt.name, func(t *testing.T) {
+			t.Parallel()
+			want := slices.DeleteFunc(slices.Clone(rows), func(r trace.Row) bool { return !tt.keep(r) })
+			for _, limit := range []int{1, 7, len(want), 1000} {
+				tt.filter.Limit = limit
+				if diff := gocmp.Diff(want, append(want[:0:0], all(t, s.Reader, tt.filter)...)); diff != "" {
+					t.Errorf("in pages of %d: %s", limit, diff)
+				}
+			}
+		})
+	}
+}
+
+func TestCursorIsStable(t *testing.T) {
+	t.Parallel()
+	s := open(t, locate(t))
+	write(t, s, run("j", 0, 10), run("j", 0, 20), run("j", 0, 30), run("j", 0, 40))
+	first, err := s.Query(t.Context(), sqltrace.Filter{Limit: 2})
+	if err != nil {
+		t.Fatal(err)
+	}
+	write(t, s, run("j", 0, 50), run("j", 0, 35)) // neither is behind the cursor
+	second, err := s.Query(t.Context(), sqltrace.Filter{Limit: 2, Cursor: first.Next})
+	if err != nil {
+		t.Fatal(err)
+	}
+	want := []trace.Row{run("j", 0, 40), run("j", 0, 30), run("j", 0, 20), run("j", 0, 10)}
+	if diff := gocmp.Diff(want, append(first.Rows, second.Rows...)); diff != "" {
+		t.Error(diff)
+	}
+	if second.Next != "" {
+		t.Error("the last page has a next one")
+	}
+}
+
+func TestRowsFeedTheChecker(t *testing.T) {
+	t.Parallel()
+	s := open(t, locate(t))
+	long := run("j", 1, 40)
+	long.Result, long.Error = "result", "error"
+	write(t, s, run("other", 0, 40), run("j", 0, 60), long, run("j", 0, 40), gap("j", 1, 10, 30, 3), gap("j", 0, 10, 20, 2), run("j", 0, 70))
+	var got []trace.Row
+	for r, err := range s.Rows(t.Context(), "j", 20, 60) {
+		if err != nil {
+			t.Fatal(err)
+		}
+		got = append(got, r)
+	}
+	long.Result, long.Error = "", ""
+	want := []trace.Row{gap("j", 1, 10, 30, 3), run("j", 0, 40), long, run("j", 0, 60)}
+	if diff := gocmp.Diff(want, got); diff != "" {
+		t.Error(diff)
+	}
+	for range s.Rows(t.Context(), "j", 0, 100) {
+		break // must give its connection back, or the next one hangs
+	}
+	write(t, s, run("j", 0, 80))
+}
+
+func TestJobs(t *testing.T) {
+	t.Parallel()
+	s := open(t, locate(t))
+	if jobs, err := s.Jobs(t.Context()); err != nil || len(jobs) > 0 {
+		t.Errorf("%v %v in an empty history", jobs, err)
+	}
+	write(t, s, run("b", 0, 1), run("a", 0, 1), run("b", 1, 1), run("ä", 0, 1))
+	if jobs, err := s.Jobs(t.Context()); err != nil || !slices.Equal(jobs, []string{"a", "b", "ä"}) {
+		t.Errorf("%v %v", jobs, err)
+	}
+}
+
+func FuzzCursor(f *testing.F) {
+	for _, c := range []string{"", "e30", "eyJqIjoiYSJ9", "eyJ0IjoxLCJqIjoiYSIsImkiOjEsInIiOiJ4IiwiYSI6MX0", "%%%", "bnVsbA"} {
+		f.Add(c)
+	}
+	s := openForFuzz(f)
+	f.Fuzz(func(t *testing.T, c string) {
+		if _, err := s.Query(t.Context(), sqltrace.Filter{Cursor: c, Limit: 1}); err != nil && !errors.Is(err, sqltrace.ErrCursor) {
+			t.Errorf("%q: %v", c, err)
+		}
+	})
+}

@@ -1,0 +1,129 @@
+// Package sqltrace keeps rows of package trace in an SQL database: it is the
+// durable Sink, and answers what history asks. It is the only importer of
+// database/sql, and imports no driver: the program links the one it wants. It
+// decides nothing about runs.
+//
+// Flow: File says where the history is; Open brings its tables up to date
+// and gives the Store that serve writes to; OpenReader gives a Reader for those
+// who look at the same database meanwhile.
+package sqltrace
+
+import (
+	"context"
+	"database/sql"
+	"errors"
+	"fmt"
+)
+
+var (
+	// ErrDamaged: the database file is no database or its content is broken.
+	ErrDamaged = errors.New("history is damaged")
+	// ErrVersion: the tables are of another version than this program's.
+	ErrVersion = errors.New("history has tables of another version")
+	// ErrRow: a row can never be stored. Trying again does not help.
+	ErrRow = errors.New("row cannot be stored")
+	// ErrCursor: the cursor was not made by Query.
+	ErrCursor = errors.New("not a cursor of history")
+)
+
+// Reader reads a history. It is safe for concurrent use, also while other
+// processes write.
+type Reader struct {
+	db    *sql.DB
+	place string // what errors call the database
+}
+
+// OpenReader opens the history for reading. It must be there, in the version of
+// this program.
+func OpenReader(ctx context.Context, at Location) (*Reader, error) {
+	return at.connect(ctx, at.reader(), func(ctx context.Context, r *Reader) error {
+		version, err := r.version(ctx)
+		switch {
+		case err != nil:
+			return r.fail("read its version", err)
+		case version != latest:
+			return fmt.Errorf("%w: %s has version %d, this program reads %d; use the program that serve runs",
+				ErrVersion, r.place, version, latest)
+		}
+		return nil
+	})
+}
+
+// Close releases the database. Whatever Rows yields must have ended.
+func (r *Reader) Close() error {
+	return r.fail("close it", r.db.Close())
+}
+
+// Store writes a history and reads it. It is safe for concurrent use.
+type Store struct {
+	*Reader
+	// writing holds one token: SQLite knows one writer, and a queue here is
+	// fair and heeds contexts where that of the database does neither.
+	writing chan struct{}
+}
+
+// Open opens the history for writing, and makes it or brings its tables up to
+// date. It refuses tables that a newer program has made.
+func Open(ctx context.Context, at Location) (*Store, error) {
+	r, err := at.connect(ctx, at.writer(), func(ctx context.Context, r *Reader) error {
+		var mode string
+		if err := r.db.QueryRowContext(ctx, "PRAGMA journal_mode=WAL").Scan(&mode); err != nil {
+			return r.fail("switch to a write-ahead log", err)
+		}
+		if mode != "wal" {
+			return fmt.Errorf("history %s: no write-ahead log here (journal mode %s); put it on a local disk", r.place, mode)
+		}
+		return r.migrate(ctx)
+	})
+	if err != nil {
+		return nil, err
+	}
+	return &Store{Reader: r, writing: make(chan struct{}, 1)}, nil
+}
+
+// exclusively runs do in one transaction, one at a time in this process.
+func (s *Store) exclusively(ctx context.Context, what string, do func(*sql.Tx) error) error {
+	select {
+	case s.writing <- struct{}{}:
+	case <-ctx.Done():
+		return fmt.Errorf("history %s: %s: %w", s.place, what, ctx.Err())
+	}
+	defer func() { <-s.writing }()
+	return s.transact(ctx, what, do)
+}
+
+func (r *Reader) transact(ctx context.Context, what string, do func(*sql.Tx) error) error {
+	tx, err := r.db.BeginTx(ctx, nil)
+	if err != nil {
+		return r.fail(what, err)
+	}
+	if err := do(tx); err != nil {
+		_ = tx.Rollback() // the first error says more
+		return r.fail(what, err)
+	}
+	if err := tx.Commit(); err != nil {
+		return r.fail(what, err)
+	}
+	return nil
+}
+
+// SQLite's primary result codes of a file that cannot be trusted.
+const (
+	codeCorrupt = 11
+	codeNotADB  = 26
+)
+
+// fail says where and at what an error happened, and names damage as such.
+func (r *Reader) fail(what string, err error) error {
+	if err == nil {
+		return nil
+	}
+	var coded interface{ Code() int } // what the driver's errors have
+	if errors.As(err, &coded) {
+		if code := coded.Code() & 0xff; code == codeCorrupt || code == codeNotADB {
+			return fmt.Errorf("%w: %s: %s: %w; move the file away (with its -wal and -shm) and start again, or restore a copy",
+				ErrDamaged, r.place, what, err)
+		}
+	}
+	return fmt.Errorf("history %s: %s: %w", r.place, what, err)
+}

@@ -1,0 +1,336 @@
+package sqltrace_test
+
+import (
+	"bytes"
+	"context"
+	"database/sql"
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"strings"
+	"sync"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+	_ "modernc.org/sqlite"
+
+	"github.com/wasmjob/wasmjob/host/trace"
+	"github.com/wasmjob/wasmjob/host/trace/sqltrace"
+)
+
+func locate(t *testing.T) sqltrace.Location {
+	t.Helper()
+	return sqltrace.File(filepath.Join(t.TempDir(), "history.db"))
+}
+
+func open(t *testing.T, loc sqltrace.Location) *sqltrace.Store {
+	t.Helper()
+	s, err := sqltrace.Open(t.Context(), loc)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() {
+		if err := s.Close(); err != nil {
+			t.Error(err)
+		}
+	})
+	return s
+}
+
+func openReader(t *testing.T, loc sqltrace.Location) *sqltrace.Reader {
+	t.Helper()
+	r, err := sqltrace.OpenReader(t.Context(), loc)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() {
+		if err := r.Close(); err != nil {
+			t.Error(err)
+		}
+	})
+	return r
+}
+
+func run(job string, item int, instant int64) trace.Row {
+	return trace.Row{Job: job, Item: item, Run: fmt.Sprint(instant), Attempt: 1, Instant: instant,
+		Cause: trace.Schedule, State: trace.Succeeded, Instance: "10.0.0.1@-@7", Start: instant + 1, End: instant + 2}
+}
+
+func gap(job string, item int, first, last, count int64) trace.Row {
+	return trace.Row{Job: job, Item: item, Run: fmt.Sprintf("gap-%d", first), Instant: first, Last: last, Count: count,
+		Cause: trace.Schedule, State: trace.Missed, Reason: "nobody owned the item"}
+}
+
+func write(t *testing.T, s *sqltrace.Store, rows ...trace.Row) {
+	t.Helper()
+	if err := s.Write(t.Context(), rows); err != nil {
+		t.Fatal(err)
+	}
+}
+
+// all is every row, through pages of a few.
+func all(t *testing.T, r *sqltrace.Reader, f sqltrace.Filter) []trace.Row {
+	t.Helper()
+	var rows []trace.Row
+	for {
+		page, err := r.Query(t.Context(), f)
+		if err != nil {
+			t.Fatal(err)
+		}
+		rows = append(rows, page.Rows...)
+		if page.Next == "" {
+			return rows
+		}
+		f.Cursor = page.Next
+	}
+}
+
+func TestWriteKeepsEveryField(t *testing.T) {
+	t.Parallel()
+	s := open(t, locate(t))
+	want := trace.Row{Job: "täglich", Item: 3, Run: "run-1", Attempt: 2, Instant: 5, Last: 6, Count: 0,
+		Cause: trace.Trigger, State: trace.Failed, Reason: "r", Instance: "i", TaskID: "task", Start: 7, End: 8,
+		Result: "any \x00\xff bytes", Error: "e", Digest: "d", Fence: 1 << 60}
+	write(t, s, want)
+	if diff := cmp.Diff([]trace.Row{want}, all(t, s.Reader, sqltrace.Filter{})); diff != "" {
+		t.Error(diff)
+	}
+}
+
+func TestWriteKeepsTheFirst(t *testing.T) {
+	t.Parallel()
+	s := open(t, locate(t))
+	first := run("j", 0, 10)
+	other := first
+	other.State, other.Error = trace.Failed, "came later"
+	third := run("j", 0, 20)
+	write(t, s, first)
+	write(t, s, other, third, third)
+	write(t, s, first, other, third)
+	if diff := cmp.Diff([]trace.Row{third, first}, all(t, s.Reader, sqltrace.Filter{})); diff != "" {
+		t.Error(diff)
+	}
+}
+
+func TestWriteBoundsTexts(t *testing.T) {
+	t.Parallel()
+	s := open(t, locate(t))
+	r := run("j", 0, 10)
+	r.Result = strings.Repeat("ä", 100_000)
+	r.Error = strings.Repeat("x\xff\x00", 10_000)
+	r.Reason = strings.Repeat("z", sqltrace.MaxText)
+	write(t, s, r)
+	got := all(t, s.Reader, sqltrace.Filter{})[0]
+	if n := len(got.Result); n > sqltrace.MaxResult || n < sqltrace.MaxResult-4 || !strings.HasSuffix(got.Result, "ä… [cut from 200000 bytes]") {
+		t.Errorf("result has %d bytes and ends in %q", n, got.Result[n-40:])
+	}
+	if n := len(got.Error); n > sqltrace.MaxError || !strings.HasPrefix(got.Error, "x\uFFFD x\uFFFD x") || !strings.HasSuffix(got.Error, " bytes]") {
+		t.Errorf("error has %d bytes: %.20q", n, got.Error)
+	}
+	if got.Reason != r.Reason {
+		t.Error("a reason of the full length was cut")
+	}
+}
+
+func TestWriteRefusesWhatIsNoRow(t *testing.T) {
+	t.Parallel()
+	s := open(t, locate(t))
+	for name, spoil := range map[string]func(*trace.Row){
+		"running":        func(r *trace.Row) { r.State = trace.Running },
+		"no state":       func(r *trace.Row) { r.State = "" },
+		"no job":         func(r *trace.Row) { r.Job = "" },
+		"no run":         func(r *trace.Row) { r.Run = "" },
+		"long run":       func(r *trace.Row) { r.Run = strings.Repeat("r", sqltrace.MaxName+1) },
+		"run is no text": func(r *trace.Row) { r.Run = "\xff" },
+		"negative item":  func(r *trace.Row) { r.Item = -1 },
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			bad := run("j", 1, 10)
+			spoil(&bad)
+			if err := s.Write(t.Context(), []trace.Row{run("j", 0, 10), bad}); !errors.Is(err, sqltrace.ErrRow) {
+				t.Errorf("got %v, want ErrRow", err)
+			}
+			if rows := all(t, s.Reader, sqltrace.Filter{}); len(rows) > 0 {
+				t.Errorf("%d rows of the batch are there", len(rows))
+			}
+		})
+	}
+}
+
+func TestWriteHeedsItsContext(t *testing.T) {
+	t.Parallel()
+	s := open(t, locate(t))
+	ctx, cancel := context.WithCancel(t.Context())
+	cancel()
+	if err := s.Write(ctx, []trace.Row{run("j", 0, 10)}); !errors.Is(err, context.Canceled) {
+		t.Errorf("got %v", err)
+	}
+	write(t, s, run("j", 0, 20)) // the token came back
+}
+
+// Several processes stand behind several databases of one file.
+func TestConcurrentWriters(t *testing.T) {
+	t.Parallel()
+	const writers, batches, size = 4, 10, 50
+	loc := locate(t)
+	var wg sync.WaitGroup
+	errs := make(chan error, writers) // one from each goroutine
+	for w := range writers {
+		wg.Go(func() {
+			s, err := sqltrace.Open(t.Context(), loc) // and all make the tables at once
+			for b := 0; b < batches && err == nil; b++ {
+				var rows []trace.Row
+				for i := range size {
+					// The first half belongs to this writer, the rest to all.
+					job := fmt.Sprintf("own-%d", w)
+					if i >= size/2 {
+						job = "all"
+					}
+					rows = append(rows, run(job, i, int64(b)))
+				}
+				err = s.Write(t.Context(), rows)
+			}
+			if err == nil {
+				_, err = s.Query(t.Context(), sqltrace.Filter{Job: "all"})
+				err = errors.Join(err, s.Close())
+			}
+			errs <- err
+		})
+	}
+	wg.Wait()
+	close(errs)
+	for err := range errs {
+		if err != nil {
+			t.Fatal(err)
+		}
+	}
+	s := open(t, loc)
+	if n := len(all(t, s.Reader, sqltrace.Filter{})); n != (writers+1)*batches*size/2 {
+		t.Errorf("%d rows, want %d", n, (writers+1)*batches*size/2)
+	}
+}
+
+func TestReaderSeesWhatIsWrittenMeanwhile(t *testing.T) {
+	t.Parallel()
+	loc := locate(t)
+	s := open(t, loc)
+	r := openReader(t, loc)
+	for i := range int64(3) {
+		write(t, s, run("j", 0, i))
+		if n := len(all(t, r, sqltrace.Filter{})); n != int(i)+1 {
+			t.Errorf("%d rows after %d writes", n, i+1)
+		}
+	}
+}
+
+func TestOpenRefusesNewerTables(t *testing.T) {
+	t.Parallel()
+	loc := locate(t)
+	open(t, loc)
+	db, err := sql.Open("sqlite", loc.File)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer db.Close()
+	if _, err := db.ExecContext(t.Context(), "INSERT INTO wasmjobd_schema VALUES (99, 0)"); err != nil {
+		t.Fatal(err)
+	}
+	_, err = sqltrace.Open(t.Context(), loc)
+	if !errors.Is(err, sqltrace.ErrVersion) || !strings.Contains(err.Error(), loc.File) {
+		t.Errorf("Open: %v", err)
+	}
+	if _, err := sqltrace.OpenReader(t.Context(), loc); !errors.Is(err, sqltrace.ErrVersion) {
+		t.Errorf("OpenReader: %v", err)
+	}
+}
+
+func TestOpenRefusesWhereItCannotWrite(t *testing.T) {
+	t.Parallel()
+	loc := sqltrace.File(filepath.Join(t.TempDir(), "no", "such", "folder", "history.db"))
+	if _, err := sqltrace.Open(t.Context(), loc); err == nil || !strings.Contains(err.Error(), loc.File) {
+		t.Errorf("no such folder: %v", err)
+	}
+	if _, err := sqltrace.Open(t.Context(), sqltrace.Location{Dialect: "oracle"}); err == nil {
+		t.Error("unknown dialect: no error")
+	}
+	absent := locate(t)
+	if _, err := sqltrace.OpenReader(t.Context(), absent); err == nil {
+		t.Error("reader of nothing: no error")
+	}
+	if _, err := os.Stat(absent.File); err == nil {
+		t.Error("a reader has made the file")
+	}
+}
+
+func TestDamageIsNamed(t *testing.T) {
+	t.Parallel()
+	t.Run("no database at all", func(t *testing.T) {
+		t.Parallel()
+		loc := locate(t)
+		if err := os.WriteFile(loc.File, bytes.Repeat([]byte("not a database "), 1000), 0o600); err != nil {
+			t.Fatal(err)
+		}
+		_, err := sqltrace.Open(t.Context(), loc)
+		if !errors.Is(err, sqltrace.ErrDamaged) || !strings.Contains(err.Error(), loc.File) {
+			t.Errorf("Open: %v", err)
+		}
+		_, err = sqltrace.OpenReader(t.Context(), loc)
+		if !errors.Is(err, sqltrace.ErrDamaged) || !strings.Contains(err.Error(), loc.File) {
+			t.Errorf("OpenReader: %v", err)
+		}
+	})
+	t.Run("broken in the middle", func(t *testing.T) {
+		t.Parallel()
+		loc := locate(t)
+		fill(t, loc, 3000)
+		data, err := os.ReadFile(loc.File)
+		if err != nil {
+			t.Fatal(err)
+		}
+		for i := 8 * 4096; i < len(data); i++ {
+			data[i] = 0xa5
+		}
+		if err := os.WriteFile(loc.File, data, 0o600); err != nil {
+			t.Fatal(err)
+		}
+		r := openReader(t, loc)
+		for _, rowErr := range r.Rows(t.Context(), "j", 0, 1<<40) {
+			err = errors.Join(err, rowErr)
+		}
+		if !errors.Is(err, sqltrace.ErrDamaged) || !strings.Contains(err.Error(), loc.File) {
+			t.Errorf("got %v", err)
+		}
+	})
+}
+
+// fill writes rows and closes the database, so that all is in its one file.
+func fill(t *testing.T, loc sqltrace.Location, n int64) {
+	t.Helper()
+	s, err := sqltrace.Open(t.Context(), loc)
+	if err != nil {
+		t.Fatal(err)
+	}
+	var rows []trace.Row
+	for i := range n {
+		rows = append(rows, run("j", 0, i*10))
+	}
+	write(t, s, rows...)
+	if err := s.Close(); err != nil {
+		t.Fatal(err)
+	}
+}
+
+func TestOddFileNames(t *testing.T) {
+	t.Parallel()
+	dir := filepath.Join(t.TempDir(), "a b%20c&d=e+ü")
+	if err := os.Mkdir(dir, 0o700); err != nil {
+		t.Fatal(err)
+	}
+	loc := sqltrace.File(filepath.Join(dir, "x%y z?w#.db"))
+	write(t, open(t, loc), run("j", 0, 1))
+	if _, err := os.Stat(loc.File); err != nil {
+		t.Error(err)
+	}
+}

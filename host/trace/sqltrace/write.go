@@ -1,0 +1,104 @@
+package sqltrace
+
+import (
+	"context"
+	"database/sql"
+	"fmt"
+	"strings"
+	"unicode/utf8"
+
+	"github.com/wasmjob/wasmjob/host/trace"
+)
+
+// What a row may carry, in bytes. Longer texts are cut and say so; a name is
+// part of the row's identity, so a longer one is refused with ErrRow.
+const (
+	MaxName   = 255
+	MaxResult = 64 << 10
+	MaxError  = 16 << 10
+	MaxText   = 4 << 10 // reason, instance, task id, digest
+)
+
+const columns = "job, item, run, attempt, instant_ms, last_ms, instants, cause, state, " +
+	"reason, instance, task_id, start_ms, end_ms, result, error, digest, fence"
+
+const insert = "INSERT INTO wasmjobd_run (" + columns + ") VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?) " +
+	"ON CONFLICT DO NOTHING"
+
+// Write implements trace.Sink: the batch is one transaction, on disk before it
+// returns nil. A row that is there stays. A batch with a row that can never be
+// stored (running, without name, or with names that are too long) is refused as
+// a whole with ErrRow.
+func (s *Store) Write(ctx context.Context, batch []trace.Row) error {
+	for i := range batch {
+		if err := storable(&batch[i]); err != nil {
+			return err
+		}
+	}
+	if len(batch) == 0 {
+		return nil
+	}
+	return s.exclusively(ctx, fmt.Sprintf("write %d rows", len(batch)), func(tx *sql.Tx) error {
+		put, err := tx.PrepareContext(ctx, insert)
+		if err != nil {
+			return err
+		}
+		defer put.Close()
+		for i := range batch {
+			r := &batch[i]
+			_, err := put.ExecContext(ctx, r.Job, r.Item, r.Run, r.Attempt, r.Instant, r.Last, r.Count,
+				string(r.Cause), string(r.State), text(r.Reason, MaxText), text(r.Instance, MaxText),
+				text(r.TaskID, MaxText), r.Start, r.End, []byte(cut(r.Result, MaxResult)),
+				text(r.Error, MaxError), text(r.Digest, MaxText), r.Fence)
+			if err != nil {
+				return err
+			}
+		}
+		return nil
+	})
+}
+
+func storable(r *trace.Row) error {
+	problem := ""
+	switch {
+	case r.Job == "" || len(r.Job) > MaxName || r.Run == "" || len(r.Run) > MaxName:
+		problem = fmt.Sprintf("job and run need 1 to %d bytes", MaxName)
+	case !utf8.ValidString(r.Job) || !utf8.ValidString(r.Run) || strings.ContainsRune(r.Job+r.Run, 0):
+		problem = "job and run must be text"
+	case r.Item < 0 || r.Attempt < 0 || r.Count < 0:
+		problem = "item, attempt and count must not be negative"
+	case r.State == "" || r.State == trace.Running || len(r.State) > 16 || len(r.Cause) > 16:
+		problem = fmt.Sprintf("state %.20q, cause %.20q", r.State, r.Cause)
+	default:
+		return nil
+	}
+	return fmt.Errorf("%w: job %.80q item %d run %.80q: %s", ErrRow, r.Job, r.Item, r.Run, problem)
+}
+
+// text makes s what every database takes as text, and bounds it.
+func text(s string, limit int) string {
+	if !utf8.ValidString(s) {
+		s = strings.ToValidUTF8(s, "\uFFFD")
+	}
+	if strings.ContainsRune(s, 0) {
+		s = strings.ReplaceAll(s, "\x00", " ")
+	}
+	return cut(s, limit)
+}
+
+// cut bounds s to limit bytes; what is cut ends in a mark with the full length.
+func cut(s string, limit int) string {
+	if len(s) <= limit {
+		return s
+	}
+	mark := fmt.Sprintf("… [cut from %d bytes]", len(s))
+	keep := limit - len(mark)
+	// Not through a rune; four steps, since arbitrary bytes may be no runes.
+	for back := keep; back > keep-utf8.UTFMax; back-- {
+		if utf8.RuneStart(s[back]) {
+			keep = back
+			break
+		}
+	}
+	return s[:keep] + mark
+}
