@@ -119,7 +119,7 @@ func (b *beginning) compensations() {
 	}
 	for i := range s.view.total() {
 		it := s.view.item(i)
-		if it.Misfire && !it.Disabled && s.mine(i) && !s.busy(i) && s.latest.At > s.accounted(i) {
+		if it.Misfire && !it.Disabled && s.mine(i) && !s.busy(i) && s.latest.At > max(s.accounted(i), s.paused) {
 			b.open(i, s.latest.At, Misfired)
 		}
 	}

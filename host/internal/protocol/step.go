@@ -21,6 +21,7 @@ type State struct {
 	guests []guest // ascending by item
 	tick   Tick    // the instant that is being answered; At 0: none
 	latest Tick    // the newest instant that came due
+	paused int64   // the newest instant that came during a pause
 	due    []due   // instants that came while their item ran
 	why    []reason
 
@@ -149,6 +150,9 @@ func (s *State) receive(in Input, p *Plan) {
 	case Tick:
 		if in.At > s.latest.At {
 			s.tick, s.latest = in, in
+			if s.view != nil && s.view.Paused {
+				s.paused = in.At
+			}
 		}
 	case Committed:
 		s.committed(in, p)

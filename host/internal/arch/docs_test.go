@@ -1,0 +1,321 @@
+package arch
+
+import (
+	"bytes"
+	"io/fs"
+	"os"
+	"os/exec"
+	"path"
+	"path/filepath"
+	"regexp"
+	"slices"
+	"strconv"
+	"strings"
+	"testing"
+)
+
+var documents = []string{"README.md", "CONTRIBUTING.md", "docs/ARCHITECTURE.md", "docs/PROTOCOL.md", "docs/RATIONALE.md", "docs/STATUS.md"}
+
+// readmeCommands is every command that the README tells people to type, and
+// where it is run with its result checked: a file, and a text in that file.
+var readmeCommands = map[string]struct{ file, text string }{
+	"make run":  {".ci/run", "make run"},
+	"make test": {".ci/run", "make test"},
+}
+
+var (
+	link       = regexp.MustCompile(`\]\(([^)\s]+)\)`)
+	heading    = regexp.MustCompile(`(?m)^#+ +(.+?)\s*$`)
+	fence      = regexp.MustCompile("(?ms)^(?:<!-- from (\\S+) -->\n)?```([a-z]*)\n(.*?)^```$")
+	makeCall   = regexp.MustCompile("`make ([a-z-]+)|^make ([a-z-]+)")
+	makeTarget = regexp.MustCompile(`(?m)^([a-z-]+):(?:[^=\n#]*)(##.*)?$`)
+	// Mutations are the types of the vocabulary that have a name; the first
+	// column of the document's table lists them.
+	mutationMethod = regexp.MustCompile(`(?m)^func \((\w+)\) Name\(\) string`)
+	mutationRow    = regexp.MustCompile("(?m)^\\| `[A-Z][^|]*")
+	codeSpan       = regexp.MustCompile("`(\\w+)`")
+	verbSpan       = regexp.MustCompile("`(?:build/)?wasmjobd ([a-z]+)")
+	flagSpan       = regexp.MustCompile(`--([a-z][a-z-]+)`)
+	pathSpan       = regexp.MustCompile("`((?:host|cmd|plugins|abi|strategy|docs|\\.ci)/[A-Za-z0-9_./-]+)`")
+	notInSlug      = regexp.MustCompile(`[^\p{L}\p{N}\- _]`)
+)
+
+func TestLinks(t *testing.T) {
+	t.Parallel()
+	p := tree(t)
+	for _, doc := range documents {
+		for _, m := range link.FindAllStringSubmatch(p.read(t, doc), -1) {
+			if why := linkFault(t, p, doc, m[1]); why != "" {
+				t.Errorf("%s: link to %s: %s", doc, m[1], why)
+			}
+		}
+	}
+	for _, bad := range []string{"docs/NOWHERE.md", "#no-such-heading", "docs/STATUS.md#no-such-heading"} {
+		if linkFault(t, p, "README.md", bad) == "" {
+			t.Errorf("link to %s was not refused", bad)
+		}
+	}
+}
+
+func linkFault(t *testing.T, p *project, doc, to string) string {
+	t.Helper()
+	if strings.Contains(to, "://") {
+		return ""
+	}
+	file, anchor, _ := strings.Cut(to, "#")
+	target := doc
+	if file != "" {
+		target = path.Join(path.Dir(doc), file)
+	}
+	if _, err := os.Stat(filepath.Join(p.root, target)); err != nil {
+		return "no such file"
+	}
+	if anchor == "" {
+		return ""
+	}
+	for _, h := range heading.FindAllStringSubmatch(p.read(t, target), -1) {
+		if slug(h[1]) == anchor {
+			return ""
+		}
+	}
+	return "no such heading"
+}
+
+// slug is the anchor that viewers of Markdown derive from a heading.
+func slug(h string) string {
+	h = notInSlug.ReplaceAllString(strings.ToLower(strings.ReplaceAll(h, "`", "")), "")
+	return strings.ReplaceAll(h, " ", "-")
+}
+
+func TestMakeTargets(t *testing.T) {
+	t.Parallel()
+	p := tree(t)
+	targets := make(map[string]bool)
+	for _, m := range makeTarget.FindAllStringSubmatch(p.read(t, "Makefile"), -1) {
+		targets[m[1]] = true
+		if m[2] == "" {
+			t.Errorf("Makefile: target %s has no description (##), so make does not list it", m[1])
+		}
+	}
+	for name := range strings.FieldsSeq("help run build test race sim sim-long sim-mutants bench lint fmt generate check clean") {
+		if !targets[name] {
+			t.Errorf("Makefile: no target %s", name)
+		}
+	}
+	for _, doc := range documents {
+		for line := range strings.SplitSeq(p.read(t, doc), "\n") {
+			for _, m := range makeCall.FindAllStringSubmatch(line, -1) {
+				if name := m[1] + m[2]; !targets[name] {
+					t.Errorf("%s names make %s, which does not exist", doc, name)
+				}
+			}
+		}
+	}
+}
+
+// TestReadmeCommands: nobody is told to type what no test has typed.
+func TestReadmeCommands(t *testing.T) {
+	t.Parallel()
+	p := tree(t)
+	var typed []string
+	for _, m := range fence.FindAllStringSubmatch(p.read(t, "README.md"), -1) {
+		if m[2] == "sh" {
+			typed = append(typed, commands(m[3])...)
+		}
+	}
+	for _, c := range typed {
+		if _, ok := readmeCommands[c]; !ok {
+			t.Errorf("README.md: %q is in no test: add it to one, and the pair to readmeCommands", c)
+		}
+	}
+	for c, by := range readmeCommands {
+		if !slices.Contains(typed, c) {
+			t.Errorf("readmeCommands: %q is not in README.md any more", c)
+		}
+		if !strings.Contains(p.read(t, by.file), by.text) {
+			t.Errorf("%s does not run %q", by.file, by.text)
+		}
+	}
+}
+
+// TestReadmeVerbs: a verb or flag that the README mentions in passing exists,
+// and the verb is run by a test of cmd.
+func TestReadmeVerbs(t *testing.T) {
+	t.Parallel()
+	p := tree(t)
+	var code, tests strings.Builder
+	scripts, err := filepath.Glob(filepath.Join(p.root, "cmd/wasmjobd/testdata/script/*.txtar"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, name := range scripts {
+		b, err := os.ReadFile(name)
+		if err != nil {
+			t.Fatal(err)
+		}
+		tests.Write(b)
+	}
+	for _, f := range p.folders {
+		if f.rel != "cmd/wasmjobd" {
+			continue
+		}
+		for _, s := range f.files {
+			if s.test {
+				tests.WriteString(p.read(t, s.rel))
+			} else {
+				code.WriteString(p.read(t, s.rel))
+			}
+		}
+	}
+	for _, m := range verbSpan.FindAllStringSubmatch(p.read(t, "README.md"), -1) {
+		if verb := m[1]; !strings.Contains(tests.String(), "wasmjobd "+verb) && !strings.Contains(tests.String(), strconv.Quote(verb)) {
+			t.Errorf("README.md mentions wasmjobd %s, which no test of cmd runs", verb)
+		}
+	}
+	for _, m := range flagSpan.FindAllStringSubmatch(p.read(t, "README.md"), -1) {
+		if !strings.Contains(code.String(), strconv.Quote(m[1])) {
+			t.Errorf("README.md mentions the flag --%s, which cmd does not have", m[1])
+		}
+	}
+}
+
+// TestDocsNamePaths: a path in a document is there. Packages that have a row
+// in the table of layers may still be to come.
+func TestDocsNamePaths(t *testing.T) {
+	t.Parallel()
+	p := tree(t)
+	for _, doc := range documents {
+		for _, m := range pathSpan.FindAllStringSubmatch(p.read(t, doc), -1) {
+			rel := m[1]
+			if _, err := os.Stat(filepath.Join(p.root, rel)); err == nil {
+				continue
+			}
+			if slices.ContainsFunc(layers, func(l layer) bool { return within(rel, l.pkg) && !p.has(l.pkg) }) {
+				t.Logf("%s names %s, which is not there", doc, rel)
+				continue
+			}
+			t.Errorf("%s names %s, which does not exist", doc, rel)
+		}
+	}
+}
+
+// commands returns the commands of a shell block: lines that are continued are
+// joined, comments and blank lines dropped.
+func commands(block string) []string {
+	var out []string
+	for line := range strings.SplitSeq(strings.ReplaceAll(block, "\\\n", " "), "\n") {
+		line, _, _ = strings.Cut(line, " #")
+		line = strings.Join(strings.Fields(line), " ")
+		if line != "" && !strings.HasPrefix(line, "#") {
+			out = append(out, line)
+		}
+	}
+	return out
+}
+
+// TestReadmeCode: code in the documents is taken from files that compile and
+// run in a test; the comment above the block names the file.
+func TestReadmeCode(t *testing.T) {
+	t.Parallel()
+	p := tree(t)
+	for _, doc := range documents {
+		for _, m := range fence.FindAllStringSubmatch(p.read(t, doc), -1) {
+			switch from, lang, code := m[1], m[2], m[3]; {
+			case from == "" && (lang == "go" || lang == "toml"):
+				t.Errorf("%s: a block of %s does not say from which file it is", doc, lang)
+			case from != "" && !strings.Contains(flat(p.read(t, from)), flat(code)):
+				t.Errorf("%s: the block from %s differs from it", doc, from)
+			}
+		}
+	}
+}
+
+// flat removes what may differ when code is quoted: indentation.
+func flat(code string) string {
+	var b strings.Builder
+	for line := range strings.SplitSeq(code, "\n") {
+		if line = strings.TrimSpace(line); line != "" {
+			b.WriteString(line + "\n")
+		}
+	}
+	return b.String()
+}
+
+// TestProtocolNamesMutations: docs/PROTOCOL.md is the list of what may be
+// written, so it names every mutation of the core, and no other.
+func TestProtocolNamesMutations(t *testing.T) {
+	t.Parallel()
+	p := tree(t)
+	const vocabulary = "host/internal/protocol/vocabulary.go"
+	text := p.read(t, "docs/PROTOCOL.md")
+	known := make(map[string]bool)
+	for _, m := range mutationMethod.FindAllStringSubmatch(p.read(t, vocabulary), -1) {
+		known[m[1]] = true
+		if !strings.Contains(text, "`"+m[1]+"`") {
+			t.Errorf("docs/PROTOCOL.md does not name the mutation %s", m[1])
+		}
+	}
+	if len(known) == 0 {
+		t.Fatalf("%s has no mutations", vocabulary)
+	}
+	_, text, _ = strings.Cut(text, "\n## Mutations\n")
+	for _, row := range mutationRow.FindAllString(text, -1) {
+		for _, m := range codeSpan.FindAllStringSubmatch(row, -1) {
+			if !known[m[1]] {
+				t.Errorf("docs/PROTOCOL.md names the mutation %s, which the core does not have", m[1])
+			}
+		}
+	}
+}
+
+func TestReadmeIsShort(t *testing.T) {
+	t.Parallel()
+	if n := strings.Count(tree(t).read(t, "README.md"), "\n"); n > 200 {
+		t.Errorf("README.md has %d lines, more than 200: move something to docs", n)
+	}
+}
+
+// TestDeps: what the daemon links is reviewed in the change that adds it.
+func TestDeps(t *testing.T) {
+	t.Parallel()
+	p := tree(t)
+	if !p.has("cmd/wasmjobd") {
+		t.Skip("cmd/wasmjobd is not there")
+	}
+	want, err := os.ReadFile(filepath.Join(p.root, "docs", "deps.txt"))
+	if err != nil {
+		t.Fatalf("%v: run make generate", err)
+	}
+	cmd := exec.CommandContext(t.Context(), "make", "--silent", "deps")
+	cmd.Dir = p.root
+	var stderr bytes.Buffer
+	cmd.Stderr = &stderr
+	got, err := cmd.Output()
+	if err != nil {
+		t.Fatalf("make deps: %v\n%s", err, stderr.String())
+	}
+	if !bytes.Equal(got, want) {
+		t.Errorf("docs/deps.txt is not what the daemon links: run make generate and look at the difference")
+	}
+}
+
+// TestNoBinaries: guests are built, not kept.
+func TestNoBinaries(t *testing.T) {
+	t.Parallel()
+	p := tree(t)
+	err := filepath.WalkDir(p.root, func(name string, d fs.DirEntry, err error) error {
+		if err != nil {
+			return err
+		}
+		if d.IsDir() && name != p.root && skipped(d.Name()) {
+			return filepath.SkipDir
+		}
+		if strings.HasSuffix(name, ".wasm") {
+			t.Errorf("%s: modules are built into build/, not kept in the tree", name)
+		}
+		return nil
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+}

@@ -1,0 +1,272 @@
+package arch
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+	"testing"
+)
+
+// layer is one row of the table: what a package may import. Whatever a row
+// does not name is forbidden, to tests as well unless tests names it.
+type layer struct {
+	pkg   string
+	may   []string // packages of ours
+	libs  []string // modules of others; a prefix of the import path
+	tests []string // what only its tests may import, of ours or of others
+	why   string
+}
+
+// testLibs are open to the tests of every package.
+var testLibs = []string{"github.com/google/go-cmp", "go.uber.org/goleak"}
+
+var pureStd = []string{"bytes", "cmp", "errors", "fmt", "iter", "maps", "math", "slices", "strconv", "strings", "time"}
+
+// layers is read from the bottom up.
+var layers = []layer{
+	{pkg: "abi", why: "guests in every language and TinyGo build against it"},
+	{pkg: "strategy", why: "an algorithm over names and numbers; embedders call it on its own"},
+	{pkg: "host/job", why: "the nouns that everything else shares import nothing, or cycles follow"},
+
+	{pkg: "host/registry", why: "a port knows neither its adapters nor what is stored"},
+	{pkg: "host/registry/registrytest", may: []string{"host/registry"}, tests: []string{"host/registry/tree", "host/registry/embedded"},
+		why: "the conformance suite proves any adapter, so it knows none"},
+	{pkg: "host/registry/tree", may: []string{"host/registry"}, tests: []string{"host/registry/registrytest"},
+		why: "the simulator runs it: no disk, no goroutine, no clock"},
+	{pkg: "host/registry/embedded", may: []string{"host/registry", "host/registry/tree"}, libs: []string{"golang.org/x/sys"},
+		tests: []string{"host/registry/registrytest", "go.etcd.io/bbolt"},
+		why:   "an adapter knows the port and the tree that it makes durable"},
+
+	{pkg: "host/trace", may: []string{"host/job"}, why: "rows are nouns; who keeps them comes later"},
+	{pkg: "host/trace/sqltrace", may: []string{"host/trace", "host/job"}, tests: []string{"modernc.org/sqlite"},
+		why: "SQL stays behind the sink; the driver is chosen in cmd"},
+
+	{pkg: "host/internal/protocol", may: []string{"host/job"},
+		why: "decisions are a function of a view: no I/O, no spelling, no third party"},
+	{pkg: "host/internal/layout", may: []string{"host/internal/protocol", "host/registry", "host/job"},
+		why: "spelling knows the facts and the ops, not who carries them"},
+	{pkg: "host/internal/mirror", may: []string{"host/registry"}, tests: []string{"host/registry/tree"},
+		why: "events and replies in, a view out; the simulator runs the same code"},
+
+	{pkg: "host/internal/schedule", may: []string{"host/job", "abi"}, libs: []string{"github.com/robfig/cron/v3"},
+		tests: []string{"github.com/hashicorp/cronexpr"},
+		why:   "cron and the ticker know nothing of shards or registries"},
+	{pkg: "host/internal/sandbox", may: []string{"host/job", "abi"}, libs: []string{"github.com/tetratelabs/wazero", "golang.org/x/sync", "golang.org/x/sys"},
+		why: "a guest is a call with limits; why it is called is not its business"},
+	{pkg: "host/internal/module", may: []string{"host/job", "abi"}, why: "files by digest, nothing of runs"},
+
+	{pkg: "host/internal/runner", may: []string{"host/internal/protocol", "host/internal/layout", "host/internal/mirror", "host/registry", "host/trace", "host/job"},
+		libs:  []string{"golang.org/x/sync"},
+		tests: []string{"host/registry/tree", "host/registry/embedded", "strategy"},
+		why:   "it declares the ports of schedule and sandbox and meets them only through those"},
+	{pkg: "host/internal/sim", may: []string{"host/internal/protocol", "host/internal/layout", "host/internal/mirror", "host/registry", "host/registry/tree", "host/job", "host/trace", "strategy"},
+		tests: []string{"host/registry/registrytest"},
+		why:   "it runs the shipped core and replaces sockets, clocks and guests"},
+	{pkg: "host/internal/arch", why: "tests only"},
+
+	{pkg: "host", may: []string{"abi", "strategy", "host/job", "host/registry", "host/registry/embedded", "host/trace", "host/trace/sqltrace",
+		"host/internal/protocol", "host/internal/layout", "host/internal/mirror", "host/internal/schedule", "host/internal/sandbox", "host/internal/module", "host/internal/runner"},
+		libs: []string{"golang.org/x/sync"}, tests: []string{"host/registry/tree", "modernc.org/sqlite"},
+		why: "the place where parts are joined; it imports everything below it"},
+	{pkg: "host/config", may: []string{"host", "host/job", "host/internal/schedule", "strategy"}, libs: []string{"github.com/BurntSushi/toml"},
+		why: "text to options; it starts nothing"},
+
+	{pkg: "cmd/wasmjobd", may: []string{"abi", "strategy", "host", "host/job", "host/config", "host/registry", "host/registry/embedded", "host/trace", "host/trace/sqltrace"},
+		libs:  []string{"github.com/spf13/cobra", "github.com/spf13/pflag", "modernc.org/sqlite", "golang.org/x/sys"},
+		tests: []string{"github.com/rogpeppe/go-internal"},
+		why:   "flags, wiring and printing; decisions are below"},
+}
+
+// owners: each library has one importer, so that it can be replaced there.
+var owners = map[string]string{
+	"github.com/tetratelabs/wazero":   "host/internal/sandbox",
+	"github.com/robfig/cron/v3":       "host/internal/schedule",
+	"github.com/BurntSushi/toml":      "host/config",
+	"database/sql":                    "host/trace/sqltrace",
+	"net/http":                        "host/admin",
+	"github.com/go-zookeeper/zk":      "host/registry/zk",
+	"modernc.org/sqlite":              "cmd/wasmjobd",
+	"github.com/spf13/cobra":          "cmd/wasmjobd",
+	"github.com/rogpeppe/go-internal": "cmd/wasmjobd",
+}
+
+// adapters turn a technology into a port; they never meet.
+var adapters = []string{"host/registry/zk", "host/registry/embedded", "host/trace/sqltrace", "host/internal/sandbox", "host/admin"}
+
+func TestLayers(t *testing.T) {
+	t.Parallel()
+	p := tree(t)
+	rows := make(map[string]layer, len(layers))
+	for _, l := range layers {
+		rows[l.pkg] = l
+		if !p.has(l.pkg) {
+			t.Logf("listed and not there: %s", l.pkg)
+		}
+	}
+	for _, f := range p.main() {
+		row, ok := rows[f.rel]
+		if !ok {
+			t.Errorf("%s has no row in the table of layers: say what it may import and why", f.rel)
+			continue
+		}
+		for _, s := range f.files {
+			for _, spec := range s.imports() {
+				if why := refuse(row, importPath(spec), s.test); why != "" {
+					t.Errorf("%s: %s", p.at(spec), why)
+				}
+			}
+		}
+	}
+}
+
+// refuse says why a package may not import imp; empty means that it may.
+func refuse(l layer, imp string, test bool) string {
+	name, own := ours(imp)
+	if own {
+		if name == l.pkg && test || slices.Contains(l.may, name) || test && slices.Contains(l.tests, name) {
+			return ""
+		}
+		return fmt.Sprintf("%s may not import %s: %s", l.pkg, name, l.why)
+	}
+	if std(imp) {
+		if slices.Contains(pureFolders, l.pkg) && !test && !slices.Contains(pureStd, imp) && !slices.Contains(pureExtra[l.pkg], imp) {
+			return fmt.Sprintf("%s may not import %s: it is pure", l.pkg, imp)
+		}
+		return ""
+	}
+	allowed := l.libs
+	if test {
+		allowed = slices.Concat(l.libs, l.tests, testLibs)
+	}
+	if slices.ContainsFunc(allowed, func(lib string) bool { return within(imp, lib) }) {
+		return ""
+	}
+	return fmt.Sprintf("%s may not import %s: a library has one importer, or none", l.pkg, imp)
+}
+
+func TestLayersRefuse(t *testing.T) {
+	t.Parallel()
+	row := layer{pkg: "host/internal/protocol", may: []string{"host/job"}, libs: []string{"example.org/lib"}, tests: []string{"strategy", "example.org/probe"}, why: "reason"}
+	for _, c := range []struct {
+		imp  string
+		test bool
+		ok   bool
+	}{
+		{imp: modulePath + "/host/job", ok: true},
+		{imp: modulePath + "/host/registry"},
+		{imp: modulePath + "/host/jobs"},
+		{imp: modulePath + "/strategy"},
+		{imp: modulePath + "/strategy", test: true, ok: true},
+		{imp: modulePath + "/host/internal/protocol", test: true, ok: true},
+		{imp: modulePath + "/host", test: true},
+		{imp: "example.org/lib/sub", ok: true},
+		{imp: "example.org/library"},
+		{imp: "example.org/probe"},
+		{imp: "example.org/probe", test: true, ok: true},
+		{imp: "github.com/google/go-cmp/cmp", test: true, ok: true},
+		{imp: "github.com/google/go-cmp/cmp"},
+		{imp: "slices", ok: true},
+		{imp: "os"},
+		{imp: "os", test: true, ok: true},
+	} {
+		if got := refuse(row, c.imp, c.test) == ""; got != c.ok {
+			t.Errorf("import of %s (test: %v) allowed: %v, want %v", c.imp, c.test, got, c.ok)
+		}
+	}
+}
+
+// TestTable keeps the table itself honest: a row cannot grant what the shape
+// of the whole forbids.
+func TestTable(t *testing.T) {
+	t.Parallel()
+	for _, why := range tableFaults(layers) {
+		t.Error(why)
+	}
+	bad := []layer{
+		{pkg: "host/registry/embedded", may: []string{"host/trace/sqltrace"}},
+		{pkg: "host/internal/runner", may: []string{"host"}},
+		{pkg: "host", may: []string{"cmd/wasmjobd"}},
+		{pkg: "host/internal/schedule", may: []string{"host/internal/sandbox"}},
+	}
+	for _, l := range bad {
+		if len(tableFaults([]layer{l})) == 0 {
+			t.Errorf("a row that lets %s import %s was not noticed", l.pkg, l.may)
+		}
+	}
+}
+
+func tableFaults(rows []layer) []string {
+	var faults []string
+	tiles := []string{"host/internal/schedule", "host/internal/sandbox", "host/internal/module"}
+	for _, l := range rows {
+		for _, m := range l.may {
+			switch {
+			case m == "cmd/wasmjobd":
+				faults = append(faults, l.pkg+" may import cmd/wasmjobd, which nobody imports")
+			case m == "host" && strings.HasPrefix(l.pkg, "host/") && l.pkg != "host/admin" && l.pkg != "host/config":
+				faults = append(faults, l.pkg+" may import host: the arrow points upward")
+			case slices.Contains(adapters, l.pkg) && slices.Contains(adapters, m):
+				faults = append(faults, l.pkg+" may import "+m+": adapters never meet")
+			case slices.Contains(tiles, l.pkg) && (slices.Contains(tiles, m) || m == "host/internal/protocol"):
+				faults = append(faults, l.pkg+" may import "+m+": these three know only job and abi")
+			}
+		}
+	}
+	return faults
+}
+
+func TestOneImporterPerLibrary(t *testing.T) {
+	t.Parallel()
+	p := tree(t)
+	for _, f := range p.main() {
+		for _, s := range f.files {
+			for _, spec := range s.imports() {
+				if owner := owned(f.rel, importPath(spec), s.test); owner != "" {
+					t.Errorf("%s: %s is imported by %s alone", p.at(spec), importPath(spec), owner)
+				}
+			}
+		}
+	}
+	if owned("host/config", "github.com/tetratelabs/wazero/api", false) == "" {
+		t.Error("wazero in host/config was not noticed")
+	}
+}
+
+// owned returns the owner of imp if it is somebody else.
+func owned(rel, imp string, test bool) string {
+	for lib, owner := range owners {
+		if !within(imp, lib) || owner == rel {
+			continue
+		}
+		// A test may bring the driver or the server that its subject needs.
+		if test && (lib == "modernc.org/sqlite" || strings.HasPrefix(lib, "net/") || lib == "database/sql") {
+			continue
+		}
+		return owner
+	}
+	return ""
+}
+
+// TestGuests: SDKs and examples are modules of their own and must not lean on
+// the host.
+func TestGuests(t *testing.T) {
+	t.Parallel()
+	p := tree(t)
+	sdk := modulePath + "/abi/go"
+	for _, f := range p.folders {
+		if f.guest == "" {
+			continue
+		}
+		for _, s := range f.files {
+			for _, spec := range s.imports() {
+				imp := importPath(spec)
+				switch {
+				case std(imp), within(imp, modulePath+"/"+f.guest):
+				case f.guest != "abi/go" && within(imp, sdk):
+				default:
+					t.Errorf("%s: %s may not import %s: a guest needs the standard library and the SDK, nothing else", p.at(spec), f.rel, imp)
+				}
+			}
+		}
+	}
+}
