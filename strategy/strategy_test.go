@@ -10,6 +10,8 @@ import (
 	"strings"
 	"testing"
 	"unicode/utf16"
+
+	"github.com/wasmjob/wasmjob/host/job/recorded"
 )
 
 // dealt is a recorded result: pairs of an instance's index and its items, in
@@ -63,7 +65,7 @@ type shardingVector struct {
 
 func TestShardingVectors(t *testing.T) {
 	t.Parallel()
-	for _, v := range vectors[shardingVector](t, "strategy/sharding.jsonl", 405) {
+	for _, v := range recorded.Vectors[shardingVector](t, "strategy/sharding.jsonl", 405) {
 		if v.Op != "sharding" {
 			t.Errorf("%s: unknown op %q", v.ID, v.Op)
 		}
@@ -176,7 +178,7 @@ type hashVector struct {
 
 func TestHashVectors(t *testing.T) {
 	t.Parallel()
-	for _, v := range vectors[hashVector](t, "strategy/hash.jsonl", 117) {
+	for _, v := range recorded.Vectors[hashVector](t, "strategy/hash.jsonl", 117) {
 		if got := JavaHash(v.S); v.Op != "hash" || v.Want.Hash == nil || got != *v.Want.Hash {
 			t.Errorf("%s: %q: got %d, want %+v", v.ID, v.S, got, v)
 		}

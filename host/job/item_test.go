@@ -7,6 +7,8 @@ import (
 	"strings"
 	"testing"
 	"unicode"
+
+	"github.com/wasmjob/wasmjob/host/job/recorded"
 )
 
 // answer is what ElasticJob said: a value, or an error whose words are its own.
@@ -67,7 +69,7 @@ func refusal(t *testing.T, v vector, err error) bool {
 
 func TestItemParamsVectors(t *testing.T) {
 	t.Parallel()
-	for _, v := range vectors[vector](t, "itemparams/itemparams.jsonl", 118) {
+	for _, v := range recorded.Vectors[vector](t, "itemparams/itemparams.jsonl", 118) {
 		if v.Op != "itemparams" {
 			t.Errorf("%s: unknown op %q", v.ID, v.Op)
 		}
@@ -106,7 +108,7 @@ func checkFault(t *testing.T, v vector, err error) {
 
 func TestItemsVectors(t *testing.T) {
 	t.Parallel()
-	for _, v := range vectors[vector](t, "itemparams/items.jsonl", 18) {
+	for _, v := range recorded.Vectors[vector](t, "itemparams/items.jsonl", 18) {
 		switch v.Op {
 		case "items":
 			got, err := ParseItems(v.S)

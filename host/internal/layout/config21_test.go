@@ -1,17 +1,16 @@
 package layout
 
 import (
-	"bufio"
 	"bytes"
 	"encoding/json"
-	"os"
-	"path/filepath"
 	"reflect"
 	"strings"
 	"testing"
 	"time"
 
 	"github.com/wasmjob/wasmjob/host/job"
+
+	"github.com/wasmjob/wasmjob/host/job/recorded"
 )
 
 // settings21 are the fields of a recorded configuration; null and missing are
@@ -75,42 +74,6 @@ type vector21 struct {
 	} `json:"want"`
 }
 
-// vectors21 reads the recorded lines. It skips the test if there are none,
-// unless they were asked for.
-func vectors21(t *testing.T) []vector21 {
-	t.Helper()
-	const lines = 85
-	dir, asked := os.LookupEnv("WASMJOBD_VECTORS")
-	if !asked {
-		dir = filepath.Join("..", "..", "..", "..", "shared", "vectors")
-		if _, err := os.Stat(dir); err != nil {
-			if os.Getenv("WASMJOBD_STRICT") == "1" {
-				t.Fatalf("vectors are missing: %v", err)
-			}
-			t.Skipf("vectors are missing: %v", err)
-		}
-	}
-	data, err := os.ReadFile(filepath.Join(dir, "config", "lite2.jsonl"))
-	if err != nil {
-		t.Fatal(err)
-	}
-	var all []vector21
-	scan := bufio.NewScanner(bytes.NewReader(data))
-	scan.Buffer(nil, 1<<20)
-	for scan.Scan() {
-		var v vector21
-		strict21(t, scan.Bytes(), &v)
-		all = append(all, v)
-	}
-	if err := scan.Err(); err != nil {
-		t.Fatal(err)
-	}
-	if len(all) < lines {
-		t.Fatalf("%d lines, want at least %d", len(all), lines)
-	}
-	return all
-}
-
 func strict21(t *testing.T, data []byte, into any) {
 	t.Helper()
 	d := json.NewDecoder(bytes.NewReader(data))
@@ -122,7 +85,7 @@ func strict21(t *testing.T, data []byte, into any) {
 
 func TestVectorsConfig21(t *testing.T) {
 	t.Parallel()
-	for _, v := range vectors21(t) {
+	for _, v := range recorded.Vectors[vector21](t, "config/lite2.jsonl", 85) {
 		switch v.Op {
 		case "tojson":
 			encodeVector21(t, v)

@@ -1,0 +1,136 @@
+// Package abi names what a guest module and its host agree on: the import
+// module, the exports, the field ids and the codes of version 1 of the ABI.
+//
+// It holds constants alone, so that host, SDK and tools spell them in one
+// place; ABI.md beside it says what they mean. It is not for logic: how a call
+// is served belongs to the host's sandbox, how it is made to the SDK in
+// abi/go. It imports nothing and also builds under TinyGo.
+package abi
+
+// Version is the major version of the ABI; it is part of Module and
+// ExportMarker, so that a later version can be served beside this one.
+const Version = 1
+
+// HostMinor counts the additions to version 1; a guest reads it as FieldHostMinor.
+const HostMinor = 0
+
+// Module is the import module of all functions that the host offers.
+const Module = "wasmjob_v1"
+
+// Exports of a guest.
+const (
+	// ExportMarker says which ABI the guest speaks; the host never calls it.
+	ExportMarker = "wasmjob_abi_v1"
+	// ExportInitialize is called once before anything else, if it is there.
+	ExportInitialize = "_initialize"
+	// ExportExecute is the entry of a simple job.
+	ExportExecute = "wasmjob_execute"
+	// ExportFetch and ExportProcess are the entries of a dataflow job.
+	ExportFetch   = "wasmjob_fetch"
+	ExportProcess = "wasmjob_process"
+	// ExportShard is the entry of a sharding strategy.
+	ExportShard = "wasmjob_shard"
+	// ExportBefore and ExportAfter surround each run.
+	ExportBefore = "wasmjob_before"
+	ExportAfter  = "wasmjob_after"
+	// ExportStarted and ExportCompleted are called once per fire of a job.
+	ExportStarted   = "wasmjob_started"
+	ExportCompleted = "wasmjob_completed"
+	// ExportStart is the entry of a WASI command, which only a script job is.
+	ExportStart = "_start"
+	// ExportMemory is the one memory of the guest.
+	ExportMemory = "memory"
+)
+
+// Functions that the host offers under Module.
+const (
+	FuncCtxStr    = "ctx_str"    // (field, buf, cap i32) -> i32
+	FuncCtxInt    = "ctx_int"    // (field i32) -> i64
+	FuncCtxJSON   = "ctx_json"   // (buf, cap i32) -> i32
+	FuncConfigGet = "config_get" // (key, klen, buf, cap i32) -> i32
+	FuncLog       = "log"        // (level, msg, len i32)
+	FuncLogLevel  = "log_level"  // () -> i32
+	FuncResultSet = "result_set" // (ptr, len i32) -> i32
+	FuncErrorSet  = "error_set"  // (ptr, len i32) -> i32
+	FuncCancelled = "cancelled"  // () -> i32
+	FuncProgress  = "progress"   // (done, total i64)
+)
+
+// Text fields, read with FuncCtxStr.
+const (
+	FieldJobName       = 1
+	FieldTaskID        = 2
+	FieldJobParam      = 3
+	FieldShardingParam = 4
+	FieldInstanceID    = 5
+	FieldNamespace     = 6
+	FieldModuleDigest  = 7
+	FieldSeed          = 8
+	FieldRunID         = 9
+)
+
+// Number fields, read with FuncCtxInt.
+const (
+	FieldShardingTotal = 100
+	FieldShardingItem  = 101
+	FieldFireTime      = 102 // milliseconds since 1970
+	FieldDeadline      = 103 // milliseconds since 1970; 0: none
+	FieldAttempt       = 104
+	FieldFailover      = 105 // 0 or 1
+	FieldMisfire       = 106 // 0 or 1
+	FieldHostMinor     = 107
+	FieldStreaming     = 108 // 0 or 1
+	FieldFence         = 109
+	FieldScheduledTime = 110 // milliseconds since 1970
+)
+
+// NoInt is what FuncCtxInt answers for a field it does not know.
+const NoInt = -1 << 63
+
+// Error codes: what a host function answers instead of a length or a zero.
+// The list only ever grows at its end.
+const (
+	ErrUnknownField = -1  // the host knows no such field
+	ErrDenied       = -2  // the job is not granted this
+	ErrNotFound     = -3  // there is no such value
+	ErrInvalid      = -4  // an argument makes no sense
+	ErrLimit        = -5  // a size, count or rate was exceeded
+	ErrCancelled    = -6  // the run is being stopped
+	ErrTimeout      = -7  // the operation took too long
+	ErrIO           = -8  // the outside world failed
+	ErrConflict     = -9  // somebody else was first
+	ErrWrongPhase   = -10 // not to be called now
+	ErrInternal     = -11 // the host's fault
+)
+
+// Result codes: what an entry of the guest returns.
+const (
+	ResultOK        = 0
+	ResultFailed    = 1
+	ResultRetryable = 2 // failed, and may be tried again
+	ResultSkipped   = 3 // there was nothing to do
+	// ResultAuthor is the first of the failure codes that an author may give
+	// a meaning of their own; those between are reserved.
+	ResultAuthor = 128
+)
+
+// Stop reasons: what FuncCancelled answers.
+const (
+	StopNone        = 0
+	StopDeadline    = 1
+	StopShutdown    = 2
+	StopDisabled    = 3
+	StopResharding  = 4
+	StopSessionLost = 5
+)
+
+// Levels of FuncLog; FuncLogLevel answers the lowest that is kept, or
+// LevelNone.
+const (
+	LevelTrace = 0
+	LevelDebug = 1
+	LevelInfo  = 2
+	LevelWarn  = 3
+	LevelError = 4
+	LevelNone  = 5
+)

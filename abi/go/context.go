@@ -1,0 +1,189 @@
+package wasmjob
+
+import (
+	"encoding/json"
+	"fmt"
+	"time"
+)
+
+// host is what a Context asks. A read answers the full length of the value and
+// fills the buffer only if that holds it; a negative answer is an error code.
+type host interface {
+	ctxStr(field int32, buf []byte) int32
+	ctxInt(field int32) int64
+	ctxJSON(buf []byte) int32
+	configGet(key string, buf []byte) int32
+	log(level int32, msg string)
+	logLevel() int32
+	resultSet(b []byte) int32
+	errorSet(msg string) int32
+	cancelled() int32
+	progress(done, total int64)
+}
+
+// Context is a job's view of its run. It is valid until the job returns.
+type Context struct{ h host }
+
+// read asks again with a larger buffer if the first was too small.
+func read(ask func(buf []byte) int32) ([]byte, bool) {
+	buf := make([]byte, 256)
+	for {
+		n := ask(buf)
+		if n < 0 {
+			return nil, false
+		}
+		if int(n) <= len(buf) {
+			return buf[:n], true
+		}
+		buf = make([]byte, n)
+	}
+}
+
+func (c Context) text(field int32) (string, bool) {
+	b, ok := read(func(buf []byte) int32 { return c.h.ctxStr(field, buf) })
+	return string(b), ok
+}
+
+func (c Context) textOr(field int32) string {
+	s, _ := c.text(field)
+	return s
+}
+
+func (c Context) number(field int32) int64 {
+	if n := c.h.ctxInt(field); n != noInt {
+		return n
+	}
+	return 0
+}
+
+func (c Context) moment(field int32) (time.Time, bool) {
+	ms := c.number(field)
+	if ms == 0 {
+		return time.Time{}, false
+	}
+	return time.UnixMilli(ms), true
+}
+
+// JobName is the name of the job.
+func (c Context) JobName() string { return c.textOr(fieldJobName) }
+
+// TaskID is ElasticJob's id of this fire on this server.
+func (c Context) TaskID() string { return c.textOr(fieldTaskID) }
+
+// RunID is the same in every attempt of this run, so it makes a good key for
+// effects that must happen once.
+func (c Context) RunID() string { return c.textOr(fieldRunID) }
+
+// Item is the sharding item that this run is for, from 0 to Total()-1.
+func (c Context) Item() int { return int(c.number(fieldShardingItem)) }
+
+// Total is the number of items that the job is split into.
+func (c Context) Total() int { return int(c.number(fieldShardingTotal)) }
+
+// Param is the parameter of the item; false if it has none.
+func (c Context) Param() (string, bool) { return c.text(fieldShardingParam) }
+
+// JobParam is the parameter of the job.
+func (c Context) JobParam() string { return c.textOr(fieldJobParam) }
+
+// Instance is the id of the server's instance that runs the job.
+func (c Context) Instance() string { return c.textOr(fieldInstanceID) }
+
+// ModuleDigest is the sha256 of this module in hex.
+func (c Context) ModuleDigest() string { return c.textOr(fieldModuleDigest) }
+
+// Seed is text that is the same in every attempt of this run and differs
+// between runs and items.
+func (c Context) Seed() string { return c.textOr(fieldSeed) }
+
+// Attempt counts the attempts of this run from 1.
+func (c Context) Attempt() int { return int(c.number(fieldAttempt)) }
+
+// Fence is the fencing token of the run: a later owner of the item has a
+// larger one, so a store that remembers the largest can refuse late writes.
+func (c Context) Fence() int64 { return c.number(fieldFence) }
+
+// Scheduled is the instant that the run is for, which may be long past.
+func (c Context) Scheduled() time.Time {
+	t, _ := c.moment(fieldScheduledTime)
+	return t
+}
+
+// Fired is when this attempt began; without a granted clock, the same as
+// Scheduled.
+func (c Context) Fired() time.Time {
+	t, _ := c.moment(fieldFireTime)
+	return t
+}
+
+// Deadline is when the run should be over; false if it may take any time.
+func (c Context) Deadline() (time.Time, bool) { return c.moment(fieldDeadline) }
+
+// Failover tells whether the item was taken over from another server.
+func (c Context) Failover() bool { return c.number(fieldFailover) != 0 }
+
+// Misfire tells whether the run makes up for instants that were missed.
+func (c Context) Misfire() bool { return c.number(fieldMisfire) != 0 }
+
+// JSON is the whole context as one document, as ElasticJob gives it to script
+// jobs, with a part of this host's own.
+func (c Context) JSON() []byte {
+	b, _ := read(c.h.ctxJSON)
+	return b
+}
+
+// Config is a setting from the job's config table; false if it is not set.
+func (c Context) Config(key string) (string, bool) {
+	b, ok := read(func(buf []byte) int32 { return c.h.configGet(key, buf) })
+	return string(b), ok
+}
+
+// Enabled tells whether anybody keeps log lines of the level.
+func (c Context) Enabled(l Level) bool { return l >= Level(c.h.logLevel()) }
+
+// Log writes a line to the host's log.
+func (c Context) Log(l Level, msg string) { c.h.log(int32(min(max(l, LevelTrace), LevelError)), msg) }
+
+// Logf formats and writes a line if anybody keeps it. With TinyGo, Log makes a
+// smaller module.
+func (c Context) Logf(l Level, format string, args ...any) {
+	if c.Enabled(l) {
+		c.Log(l, fmt.Sprintf(format, args...))
+	}
+}
+
+// Debug writes a line for whoever looks for a fault.
+func (c Context) Debug(msg string) { c.Log(LevelDebug, msg) }
+
+// Info writes a line of general interest.
+func (c Context) Info(msg string) { c.Log(LevelInfo, msg) }
+
+// Warn writes a line about something odd.
+func (c Context) Warn(msg string) { c.Log(LevelWarn, msg) }
+
+// Error writes a line about something that went wrong; it does not fail the
+// run, which returning an error does.
+func (c Context) Error(msg string) { c.Log(LevelError, msg) }
+
+// Result sets what the run gives back; a later call replaces it. It fails with
+// ErrLimit, and changes nothing, if the host does not keep that much.
+func (c Context) Result(b []byte) error { return check(c.h.resultSet(b)) }
+
+// ResultString is Result for text.
+func (c Context) ResultString(s string) error { return c.Result([]byte(s)) }
+
+// ResultJSON is Result for a value that is encoded as JSON.
+func (c Context) ResultJSON(v any) error {
+	b, err := json.Marshal(v)
+	if err != nil {
+		return fmt.Errorf("encode result: %w", err)
+	}
+	return c.Result(b)
+}
+
+// Cancelled is why the run should stop, or Continue. A job that takes long
+// asks now and then and returns; otherwise it is ended after a grace.
+func (c Context) Cancelled() Reason { return Reason(c.h.cancelled()) }
+
+// Progress tells the host how far the job is.
+func (c Context) Progress(done, total int64) { c.h.progress(done, total) }

@@ -1,0 +1,3 @@
+module github.com/wasmjob/wasmjob/abi/go
+
+go 1.24

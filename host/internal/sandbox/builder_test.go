@@ -1,0 +1,144 @@
+package sandbox
+
+import (
+	"encoding/binary"
+	"slices"
+
+	"github.com/wasmjob/wasmjob/abi"
+)
+
+// builder assembles small modules for tests: there is no assembler at hand,
+// and bytes written out by hand say too little.
+type builder struct {
+	types, imports, funcs, exports, bodies, data [][]byte
+	imported                                     uint32
+	table, memory, element                       []byte
+	tailSections                                 []byte
+}
+
+func uleb(n uint32) []byte { return binary.AppendUvarint(nil, uint64(n)) }
+
+func sleb(n int64) []byte {
+	var b []byte
+	for {
+		c := byte(n & 0x7f)
+		n >>= 7
+		if n == 0 && c&0x40 == 0 || n == -1 && c&0x40 != 0 {
+			return append(b, c)
+		}
+		b = append(b, c|0x80)
+	}
+}
+
+func text(s string) []byte { return append(uleb(uint32(len(s))), s...) }
+
+func section(id byte, body []byte) []byte {
+	return slices.Concat([]byte{id}, uleb(uint32(len(body))), body)
+}
+
+func vector(entries [][]byte) []byte {
+	return append(uleb(uint32(len(entries))), slices.Concat(entries...)...)
+}
+
+func (b *builder) typ(params, results string) uint32 {
+	t := slices.Concat([]byte{0x60}, text(params), text(results))
+	for i, old := range b.types {
+		if string(old) == string(t) {
+			return uint32(i)
+		}
+	}
+	b.types = append(b.types, t)
+	return uint32(len(b.types) - 1)
+}
+
+// fromHost imports a function; all imports come before the first function.
+func (b *builder) fromHost(module, name, params, results string) uint32 {
+	b.imports = append(b.imports, slices.Concat(text(module), text(name), []byte{kindFunc}, uleb(b.typ(params, results))))
+	b.imported++
+	return b.imported - 1
+}
+
+// abi imports a function of the ABI with its right signature.
+func (b *builder) abi(name string) uint32 {
+	for _, f := range hostFunctions() {
+		if f.name == name {
+			return b.fromHost(abi.Module, name, f.typ.params, f.typ.results)
+		}
+	}
+	panic(name)
+}
+
+// fn adds a function with some i32 locals; the code is without its last end.
+func (b *builder) fn(params, results string, locals uint32, code ...[]byte) uint32 {
+	b.funcs = append(b.funcs, uleb(b.typ(params, results)))
+	body := slices.Concat([]byte{1}, uleb(locals), []byte{0x7f}, slices.Concat(code...), []byte{0x0b})
+	b.bodies = append(b.bodies, append(uleb(uint32(len(body))), body...))
+	return b.imported + uint32(len(b.funcs)) - 1
+}
+
+func (b *builder) export(name string, kind byte, index uint32) *builder {
+	b.exports = append(b.exports, slices.Concat(text(name), []byte{kind}, uleb(index)))
+	return b
+}
+
+func (b *builder) pages(n uint32) *builder {
+	b.memory = append([]byte{1, 0}, uleb(n)...)
+	return b
+}
+
+// at places data in the memory.
+func (b *builder) at(offset int64, data string) *builder {
+	b.data = append(b.data, slices.Concat([]byte{0, 0x41}, sleb(offset), []byte{0x0b}, text(data)))
+	return b
+}
+
+func (b *builder) bytes() []byte {
+	out := []byte("\x00asm\x01\x00\x00\x00")
+	add := func(id byte, body []byte, there bool) {
+		if there {
+			out = append(out, section(id, body)...)
+		}
+	}
+	add(1, vector(b.types), len(b.types) > 0)
+	add(2, vector(b.imports), len(b.imports) > 0)
+	add(3, vector(b.funcs), len(b.funcs) > 0)
+	add(4, b.table, b.table != nil)
+	add(5, b.memory, b.memory != nil)
+	add(7, vector(b.exports), len(b.exports) > 0)
+	add(9, b.element, b.element != nil)
+	add(10, vector(b.bodies), len(b.bodies) > 0)
+	add(11, vector(b.data), len(b.data) > 0)
+	return append(out, b.tailSections...)
+}
+
+// job completes a module: marker, memory of one page unless there is one, and
+// an entry with the given code, which must leave an i32.
+func (b *builder) job(code ...[]byte) []byte {
+	marker := b.fn("", "", 0)
+	entry := b.fn("", valI32, 4, code...)
+	if b.memory == nil {
+		b.pages(1)
+	}
+	return b.export(abi.ExportMarker, kindFunc, marker).
+		export(abi.ExportExecute, kindFunc, entry).
+		export(abi.ExportMemory, kindMemory, 0).bytes()
+}
+
+// Instructions.
+func i32(n int64) []byte       { return append([]byte{0x41}, sleb(n)...) }
+func i64(n int64) []byte       { return append([]byte{0x42}, sleb(n)...) }
+func call(f uint32) []byte     { return append([]byte{0x10}, uleb(f)...) }
+func getLocal(n uint32) []byte { return append([]byte{0x20}, uleb(n)...) }
+func setLocal(n uint32) []byte { return append([]byte{0x21}, uleb(n)...) }
+func op(codes ...byte) []byte  { return codes }
+
+const (
+	opUnreachable = 0x00
+	opDrop        = 0x1a
+	opEnd         = 0x0b
+	opI32Add      = 0x6a
+	opWrapI64     = 0xa7
+)
+
+// forever is a loop without an end.
+func forever() []byte { return op(0x03, 0x40, 0x0c, 0x00, opEnd, opUnreachable) }

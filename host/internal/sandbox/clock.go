@@ -1,0 +1,65 @@
+package sandbox
+
+import (
+	"context"
+	crand "crypto/rand"
+	"io"
+	"math/rand/v2"
+	"time"
+
+	"github.com/tetratelabs/wazero"
+
+	"github.com/wasmjob/wasmjob/host/job"
+)
+
+// withClock gives the guest the time that it is granted: the real one, or one
+// that begins at the scheduled instant and moves only when it is looked at or
+// slept upon, so that a run without a clock always sees the same time.
+func withClock(ctx context.Context, config wazero.ModuleConfig, c job.Call) wazero.ModuleConfig {
+	if realClock(c) {
+		return config.WithSysWalltime().WithSysNanotime().WithNanosleep(func(ns int64) { sleep(ctx, ns) })
+	}
+	f := &fixedClock{start: c.Scheduled}
+	return config.WithWalltime(f.walltime, 1).WithNanotime(f.nanotime, 1).WithNanosleep(f.sleep)
+}
+
+// sleep ends early with the run; the engine's own would not.
+func sleep(ctx context.Context, ns int64) {
+	if ns <= 0 {
+		return
+	}
+	t := time.NewTimer(time.Duration(ns))
+	defer t.Stop()
+	select {
+	case <-t.C:
+	case <-ctx.Done():
+	}
+}
+
+// fixedClock moves by a millisecond with each look at it.
+type fixedClock struct {
+	start time.Time
+	moved time.Duration
+}
+
+func (f *fixedClock) walltime() (int64, int32) {
+	f.moved += time.Millisecond
+	t := f.start.Add(f.moved)
+	return t.Unix(), int32(t.Nanosecond())
+}
+
+func (f *fixedClock) nanotime() int64 {
+	f.moved += time.Millisecond
+	return int64(f.moved)
+}
+
+func (f *fixedClock) sleep(ns int64) { f.moved += time.Duration(max(ns, 0)) }
+
+// randomness is the guest's source of random numbers: the system's if it is
+// granted, else one that the seed of the run determines.
+func randomness(f *facts) io.Reader {
+	if f.call.Config.Allow.Random {
+		return crand.Reader
+	}
+	return rand.NewChaCha8(f.seed)
+}

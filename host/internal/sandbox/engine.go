@@ -1,0 +1,142 @@
+package sandbox
+
+import (
+	"context"
+	"crypto/sha256"
+	"encoding/hex"
+	"errors"
+	"fmt"
+	"log/slog"
+	"os"
+	"sync"
+
+	"github.com/tetratelabs/wazero"
+	"github.com/tetratelabs/wazero/api"
+	"github.com/tetratelabs/wazero/imports/wasi_snapshot_preview1"
+
+	"github.com/wasmjob/wasmjob/abi"
+)
+
+// ErrClosed is the error of an Engine that was closed.
+var ErrClosed = errors.New("sandbox is closed")
+
+// Options are the settings of an Engine; the zero value is useful.
+type Options struct {
+	// CacheDir keeps compiled code between starts of the program. It holds
+	// machine code that will be executed, so nobody else may write there; it
+	// is made with mode 0700. Empty: compiled code lives in memory only.
+	CacheDir string
+	// MaxModule bounds the bytes of one module. 0: 64 MiB.
+	MaxModule int64
+	// Log receives what the operator of the host should know; nil discards.
+	Log *slog.Logger
+}
+
+// Engine compiles and runs modules. Its methods may be called from any
+// goroutine.
+type Engine struct {
+	rt      wazero.Runtime
+	cache   wazero.CompilationCache
+	dir     string
+	most    int64
+	offered map[string]map[string]funcType
+	life    context.Context //nolint:containedctx // ends every run when the engine is closed
+	end     context.CancelFunc
+	runs    sync.WaitGroup
+
+	mu      sync.Mutex // guards what follows
+	closed  bool
+	modules map[string]*compilation
+}
+
+// New makes an Engine, and the cache directory if there is to be one.
+func New(o Options) (*Engine, error) {
+	e := &Engine{dir: o.CacheDir, most: o.MaxModule, modules: map[string]*compilation{}}
+	if e.most <= 0 {
+		e.most = defaultModule
+	}
+	config := wazero.NewRuntimeConfig().
+		WithCoreFeatures(api.CoreFeaturesV2).
+		WithCloseOnContextDone(true).
+		// Debug information is foreign input to a parser that has no bounds.
+		WithDebugInfoEnabled(false)
+	if e.dir != "" {
+		if err := os.MkdirAll(e.dir, 0o700); err != nil {
+			return nil, fmt.Errorf("make the cache of compiled modules: %w", err)
+		}
+		cache, err := wazero.NewCompilationCacheWithDir(e.dir)
+		if err != nil {
+			return nil, fmt.Errorf("open the cache of compiled modules: %w", err)
+		}
+		e.cache = cache
+		config = config.WithCompilationCache(cache)
+	}
+	e.life, e.end = context.WithCancel(context.Background()) //nolint:forbidigo // ended by Close alone
+	e.rt = wazero.NewRuntimeWithConfig(e.life, config)
+	if err := e.offer(); err != nil {
+		return nil, errors.Join(err, e.Close())
+	}
+	return e, nil
+}
+
+// offer puts what guests may import into the runtime and notes its types.
+func (e *Engine) offer() error {
+	if err := offerABI(e.life, e.rt); err != nil {
+		return err
+	}
+	wasi, err := wasi_snapshot_preview1.NewBuilder(e.rt).Compile(e.life)
+	if err != nil {
+		return fmt.Errorf("compile %s: %w", wasiModule, err)
+	}
+	if _, err := e.rt.InstantiateModule(e.life, wasi, wazero.NewModuleConfig()); err != nil {
+		return fmt.Errorf("offer %s: %w", wasiModule, err)
+	}
+	e.offered = map[string]map[string]funcType{abi.Module: {}, wasiModule: {}}
+	for _, f := range hostFunctions() {
+		e.offered[abi.Module][f.name] = f.typ
+	}
+	for name, f := range wasi.ExportedFunctions() {
+		e.offered[wasiModule][name] = funcType{string(f.ParamTypes()), string(f.ResultTypes())}
+	}
+	return nil
+}
+
+// Close ends all runs, waits for them, and frees everything. Modules that were
+// loaded are of no use afterwards. It is safe to call twice.
+func (e *Engine) Close() error {
+	e.mu.Lock()
+	already := e.closed
+	e.closed = true
+	e.mu.Unlock()
+	if already {
+		return nil
+	}
+	e.end()
+	e.runs.Wait()
+	after := context.WithoutCancel(e.life)
+	err := e.rt.Close(after)
+	if e.cache != nil {
+		err = errors.Join(err, e.cache.Close(after))
+	}
+	if err != nil {
+		return fmt.Errorf("close sandbox: %w", err)
+	}
+	return nil
+}
+
+// enter counts a run or a compilation that Close must wait for.
+func (e *Engine) enter() bool {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	if e.closed {
+		return false
+	}
+	e.runs.Add(1)
+	return true
+}
+
+// digestOf is how modules are addressed.
+func digestOf(wasm []byte) string {
+	sum := sha256.Sum256(wasm)
+	return hex.EncodeToString(sum[:])
+}

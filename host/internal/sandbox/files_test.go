@@ -1,0 +1,92 @@
+package sandbox
+
+import (
+	"errors"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"strconv"
+	"strings"
+	"testing"
+
+	"github.com/wasmjob/wasmjob/host/job"
+)
+
+// playground is a directory to grant, and one beside it to break out to.
+func playground(t *testing.T) (inside, outside string) {
+	t.Helper()
+	top := t.TempDir()
+	inside, outside = filepath.Join(top, "in"), filepath.Join(top, "out")
+	for _, err := range []error{
+		os.MkdirAll(filepath.Join(inside, "sub"), 0o755),
+		os.MkdirAll(outside, 0o755),
+		os.WriteFile(filepath.Join(inside, "a.txt"), []byte("aaa"), 0o644),
+		os.WriteFile(filepath.Join(inside, "sub", "b.txt"), []byte("bbb"), 0o644),
+		os.WriteFile(filepath.Join(outside, "secret"), []byte("secret"), 0o644),
+		os.Symlink(filepath.Join(outside, "secret"), filepath.Join(inside, "absolute")),
+		os.Symlink("../out/secret", filepath.Join(inside, "relative")),
+		os.Symlink("../out", filepath.Join(inside, "dirlink")),
+		os.Symlink("sub/b.txt", filepath.Join(inside, "within")),
+		os.Symlink("loop", filepath.Join(inside, "loop")),
+	} {
+		if err != nil {
+			t.Fatal(err)
+		}
+	}
+	return inside, outside
+}
+
+func testFiles(t *testing.T, run runner) {
+	inside, outside := playground(t)
+	c := job.Call{Config: job.Config{Allow: job.Allow{Dirs: []job.Dir{{Host: inside, Guest: "/data"}}}}}
+	wantResult(t, run(c, "read", "/data/a.txt"), "aaa")
+	wantResult(t, run(c, "read", "/data/sub/b.txt"), "bbb")
+	wantResult(t, run(c, "read", "/data/within"), "bbb")
+	wantResult(t, run(c, "walk", "/data"), ".:d a.txt:- absolute:L dirlink:L loop:L relative:L sub:d sub/b.txt:- within:L")
+	for _, name := range []string{
+		"/data/absolute", "/data/relative", "/data/dirlink/secret", "/data/../out/secret", "/data/loop",
+		"/data/sub/../../out/secret", filepath.Join(outside, "secret"), "/etc/passwd", "/data/none", "out/secret",
+	} {
+		out := run(c, "read", name)
+		if out.Verdict != job.Failure || strings.Contains(string(out.Result), "secret") || strings.Contains(out.Error, "root:") {
+			t.Errorf("read %s: %s %q", name, out.Verdict, out.Result)
+		}
+	}
+	for _, do := range []string{"create", "append", "remove", "symlink"} {
+		for _, name := range []string{"/data/a.txt", "/data/new"} {
+			if out := run(c, do, name); out.Verdict != job.Failure {
+				t.Errorf("%s %s: %s", do, name, out.Verdict)
+			}
+		}
+	}
+	if b, err := os.ReadFile(filepath.Join(inside, "a.txt")); err != nil || string(b) != "aaa" {
+		t.Errorf("a.txt is now %q, %v", b, err)
+	}
+	if _, err := os.Lstat(filepath.Join(inside, "new")); !errors.Is(err, fs.ErrNotExist) {
+		t.Errorf("new: %v", err)
+	}
+	// Nothing is granted: nothing is there.
+	expect(t, run(job.Call{}, "read", "/data/a.txt"), job.Failure, "")
+
+	out := run(c, "open many", "/data/a.txt")
+	if n, _ := strconv.Atoi(string(out.Result)); n < maxOpen/2 || n > maxOpen {
+		t.Errorf("%q files open at once (%s)", out.Result, out.Error)
+	}
+}
+
+func TestGrantsThatCannotBe(t *testing.T) {
+	t.Parallel()
+	dir := t.TempDir()
+	for _, tt := range []struct {
+		dir  job.Dir
+		text string
+	}{
+		{job.Dir{Host: dir, Guest: "/data", Write: true}, "for writing"},
+		{job.Dir{Host: filepath.Join(dir, "none"), Guest: "/data"}, "open granted directory"},
+		{job.Dir{Host: dir, Guest: "data"}, "absolute path"},
+		{job.Dir{Host: dir, Guest: "/data/../x"}, "absolute path"},
+	} {
+		out := runOnce(t, (&builder{}).job(i32(0)), job.Call{Config: job.Config{Allow: job.Allow{Dirs: []job.Dir{tt.dir}}}})
+		expect(t, out, job.Failure, tt.text)
+	}
+}

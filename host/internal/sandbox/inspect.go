@@ -1,0 +1,136 @@
+package sandbox
+
+import (
+	"fmt"
+
+	"github.com/wasmjob/wasmjob/abi"
+)
+
+// Report says what a module consists of, without running it.
+type Report struct {
+	Digest      string   `json:"digest"`
+	Bytes       int      `json:"bytes"`
+	Kinds       []string `json:"kinds"`              // what it can be: simple, dataflow, strategy, script
+	ABI         int      `json:"abi"`                // 0: says none
+	Exports     []Export `json:"exports"`            // functions only
+	Imports     []Import `json:"imports"`            // everything
+	Grants      []string `json:"grants"`             // what it may want of the job's allow table
+	MemoryMin   int64    `json:"memory_min"`         // bytes it begins with
+	MemoryMax   int64    `json:"memory_max"`         // bytes it declares as its most; 0: none declared
+	Initialize  bool     `json:"initialize"`         // has _initialize
+	Functions   int      `json:"functions"`          // with code
+	Sections    []string `json:"sections,omitempty"` // names of custom sections
+	StartOnLoad bool     `json:"start_on_load"`      // has a start section
+}
+
+// Export is a function that a module offers.
+type Export struct {
+	Name      string `json:"name"`
+	Signature string `json:"signature"`
+}
+
+// Import is what a module asks of its host.
+type Import struct {
+	Module    string `json:"module"`
+	Name      string `json:"name"`
+	Signature string `json:"signature,omitempty"`
+	Grant     string `json:"grant,omitempty"` // key of the allow table without which it does little
+}
+
+// Inspect takes a module apart and reports on it. The report is there also
+// when the module would be refused, which the error, a *Refusal, then says; if
+// not even the report could be made, its Digest is empty.
+func (e *Engine) Inspect(wasm []byte) (Report, error) {
+	a, err := decode(wasm, e.most)
+	if err != nil {
+		if a == nil {
+			return Report{}, err
+		}
+		return a.report(wasm), err
+	}
+	return a.report(wasm), a.admit(e.offered)
+}
+
+func (a *anatomy) report(wasm []byte) Report {
+	r := Report{
+		Digest: digestOf(wasm), Bytes: len(wasm),
+		Kinds: a.kinds(), Exports: []Export{}, Imports: []Import{}, Grants: []string{},
+		MemoryMin:  int64(a.memory.min) * pageSize,
+		Initialize: a.has(abi.ExportInitialize), Functions: a.own, StartOnLoad: a.start,
+	}
+	if a.memory.bounded {
+		r.MemoryMax = int64(a.memory.max) * pageSize
+	}
+	if a.has(abi.ExportMarker) {
+		r.ABI = abi.Version
+	}
+	for _, name := range a.exportOrd {
+		if e := a.exports[name]; e.kind == kindFunc {
+			typ, _ := a.signature(e.index)
+			r.Exports = append(r.Exports, Export{Name: printable(name), Signature: typ.String()})
+		}
+	}
+	wanted := map[string]bool{}
+	for _, im := range a.imports {
+		grant := grantFor(im.module, im.name)
+		out := Import{Module: printable(im.module), Name: printable(im.name), Grant: grant}
+		if im.kind == kindFunc {
+			out.Signature = im.typ.String()
+		}
+		r.Imports = append(r.Imports, out)
+		if grant != "" && !wanted[grant] {
+			wanted[grant] = true
+			r.Grants = append(r.Grants, grant)
+		}
+	}
+	for _, s := range a.custom {
+		r.Sections = append(r.Sections, printable(s))
+	}
+	return r
+}
+
+func (a *anatomy) kinds() []string {
+	kinds := []string{}
+	for _, k := range []struct {
+		kind string
+		is   bool
+	}{
+		{"simple", a.has(abi.ExportExecute)},
+		{"dataflow", a.has(abi.ExportFetch) && a.has(abi.ExportProcess)},
+		{"strategy", a.has(abi.ExportShard)},
+		{"script", a.has(abi.ExportStart)},
+	} {
+		if k.is {
+			kinds = append(kinds, k.kind)
+		}
+	}
+	return kinds
+}
+
+// grantFor is the key of the allow table that an import depends on. Go and
+// others import most of these always, so it means "may want", not "needs".
+func grantFor(module, name string) string {
+	if module != wasiModule && module != abi.Module {
+		return ""
+	}
+	switch name {
+	case "environ_get":
+		return "env"
+	case "clock_time_get", "now_unix_ms":
+		return "clock"
+	case "random_get", "random":
+		return "random"
+	case "path_open":
+		return "dirs"
+	case "state_get", "state_set", "state_delete":
+		return "state"
+	case "secret_get":
+		return "secrets"
+	case "http_request", "http_status", "http_header", "http_read", "http_close":
+		return "http"
+	}
+	return ""
+}
+
+// String is the signature as one text, for messages.
+func (e Export) String() string { return fmt.Sprintf("%s %s", e.Name, e.Signature) }

@@ -1,0 +1,170 @@
+package sandbox
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"strings"
+	"sync"
+
+	"github.com/tetratelabs/wazero"
+
+	"github.com/wasmjob/wasmjob/abi"
+)
+
+// Module is a checked and compiled module. It may be run from any number of
+// goroutines at once. Whoever loaded it closes it once.
+type Module struct {
+	c    *compilation
+	once sync.Once
+}
+
+// Digest is the sha256 of the bytes that were loaded, in hex.
+func (m *Module) Digest() string { return m.c.digest }
+
+// Report says what the module consists of.
+func (m *Module) Report() Report { return m.c.report }
+
+// Close gives the module up; its code is freed with the last user, a run in
+// progress included.
+func (m *Module) Close() { m.once.Do(m.c.release) }
+
+// compilation is shared by all Modules of one digest.
+type compilation struct {
+	engine *Engine
+	digest string
+	ready  chan struct{} // closed when what follows is final
+	code   wazero.CompiledModule
+	memory uint64 // bytes that the memory begins with
+	init   bool   // exports _initialize
+	report Report
+	err    error
+
+	users int // guarded by engine.mu
+}
+
+// Load checks and compiles a module, or finds it compiled. The same bytes are
+// compiled once however many ask, also at the same time. What a module does
+// wrong is told as a *Refusal. ctx ends the waiting, not the compilation: the
+// engine underneath cannot be interrupted, which is why the check bounds it.
+func (e *Engine) Load(ctx context.Context, wasm []byte) (*Module, error) {
+	digest := digestOf(wasm)
+	e.mu.Lock()
+	if e.closed {
+		e.mu.Unlock()
+		return nil, ErrClosed
+	}
+	c, known := e.modules[digest]
+	if !known {
+		c = &compilation{engine: e, digest: digest, ready: make(chan struct{})}
+		e.modules[digest] = c
+	}
+	c.users++
+	if !known {
+		e.runs.Add(1) // under mu, so that Close cannot have passed its Wait
+	}
+	e.mu.Unlock()
+
+	if !known {
+		c.compile(wasm)
+		e.runs.Done()
+	}
+	select {
+	case <-c.ready:
+	case <-ctx.Done():
+		c.release()
+		return nil, fmt.Errorf("wait for the compilation of module %s: %w", digest, ctx.Err())
+	}
+	if c.err != nil {
+		c.release()
+		return nil, c.err
+	}
+	return &Module{c: c}, nil
+}
+
+func (c *compilation) compile(wasm []byte) {
+	defer close(c.ready)
+	a, err := decode(wasm, c.engine.most)
+	if err == nil {
+		err = a.admit(c.engine.offered)
+	}
+	if err != nil {
+		c.err = err
+		return
+	}
+	c.memory = uint64(a.memory.min) * pageSize
+	c.init = a.has(abi.ExportInitialize)
+	c.report = a.report(wasm)
+	c.code, c.err = c.engine.compile(a.clean(wasm))
+}
+
+// compile hands a checked binary to the runtime. A damaged file in the cache
+// fails the compilation of a sound module for ever, so the cache is emptied
+// and asked once more.
+func (e *Engine) compile(wasm []byte) (wazero.CompiledModule, error) {
+	code, err := e.rt.CompileModule(e.life, wasm)
+	if err != nil && strings.Contains(err.Error(), "compilationcache") {
+		if rmErr := emptyCache(e.dir); rmErr != nil {
+			return nil, errors.Join(fmt.Errorf("compile module: %w", err), rmErr)
+		}
+		code, err = e.rt.CompileModule(e.life, wasm)
+	}
+	var disk *fs.PathError
+	switch {
+	case err == nil:
+		return code, nil
+	case errors.As(err, &disk): // the cache cannot be read or written
+		return nil, fmt.Errorf("compile module: %w", err)
+	}
+	return nil, &Refusal{
+		Reason:  Damaged,
+		Problem: "the module is not valid: " + clip(printable(err.Error()), 512),
+		Hint:    "build it anew; if that gives the same bytes, the fault is its compiler's",
+	}
+}
+
+// emptyCache removes the compiled code and leaves the directories, which the
+// runtime expects to be there.
+func emptyCache(dir string) error {
+	files, err := filepath.Glob(filepath.Join(dir, "wazero-*", "*"))
+	if err != nil {
+		return fmt.Errorf("look for compiled modules: %w", err)
+	}
+	for _, f := range files {
+		if err := os.Remove(f); err != nil && !errors.Is(err, fs.ErrNotExist) {
+			return fmt.Errorf("remove a damaged compiled module: %w", err)
+		}
+	}
+	return nil
+}
+
+// hold keeps the code for one more user; release must follow unless it
+// answers false, as the module was closed before.
+func (c *compilation) hold() bool {
+	c.engine.mu.Lock()
+	defer c.engine.mu.Unlock()
+	if c.users == 0 {
+		return false
+	}
+	c.users++
+	return true
+}
+
+// release frees the code with the last user.
+func (c *compilation) release() {
+	e := c.engine
+	e.mu.Lock()
+	c.users--
+	last := c.users == 0
+	if last && e.modules[c.digest] == c {
+		delete(e.modules, c.digest)
+	}
+	e.mu.Unlock()
+	if last && c.code != nil {
+		// It only takes the code out of the runtime's table.
+		_ = c.code.Close(context.WithoutCancel(e.life))
+	}
+}

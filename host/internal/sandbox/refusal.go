@@ -1,0 +1,62 @@
+package sandbox
+
+import (
+	"errors"
+	"strings"
+)
+
+// Reason says why a module was refused, for callers that branch on it.
+type Reason string
+
+// The reasons of a Refusal.
+const (
+	NotWasm      Reason = "not-wasm"        // something else than a Wasm binary
+	IsComponent  Reason = "component"       // a component, not a core module
+	Damaged      Reason = "damaged"         // breaks off or contradicts itself
+	TooBig       Reason = "too-big"         // beyond a bound of this host
+	Unsupported  Reason = "unsupported"     // needs a Wasm feature that is not offered
+	NoMarker     Reason = "no-marker"       // does not say which ABI it speaks
+	NoEntry      Reason = "no-entry"        // nothing that a job could call
+	BadSignature Reason = "bad-signature"   // a known export or import of another type
+	BadImport    Reason = "unknown-import"  // asks for what the host does not have
+	Later        Reason = "later-release"   // asks for what a later release has
+	IsCommand    Reason = "command-and-job" // exports _start beside wasmjob_*
+	BadMemory    Reason = "bad-memory"      // none, imported, shared or not exported
+)
+
+// Refusal is the error for a module that will not be run. Problem says what is
+// wrong and Hint how to build it right.
+type Refusal struct {
+	Reason  Reason
+	Problem string
+	Hint    string
+}
+
+// Error gives problem and hint in one line.
+func (r *Refusal) Error() string {
+	if r.Hint == "" {
+		return r.Problem
+	}
+	return r.Problem + "; " + r.Hint
+}
+
+// refused tells whether err is a Refusal for the given reason.
+func refused(err error, why Reason) bool {
+	var r *Refusal
+	return errors.As(err, &r) && r.Reason == why
+}
+
+const reactorHint = "build a reactor: Go and TinyGo with -buildmode=c-shared, Rust as cdylib, AssemblyScript with --exportStart _initialize"
+
+// shorten keeps hostile names out of messages: not longer than a name may be,
+// and nothing that a terminal would act upon.
+func shorten(s string) string { return printable(clip(s, 64)) }
+
+// listed joins names for a message and stops after a dozen.
+func listed(names []string) string {
+	const most = 12
+	if len(names) <= most {
+		return strings.Join(names, ", ")
+	}
+	return strings.Join(names[:most], ", ") + ", ..."
+}

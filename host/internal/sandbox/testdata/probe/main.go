@@ -1,0 +1,135 @@
+// Command probe is a guest for the sandbox's tests: the setting "do" names what
+// it tries, and the result says how that went.
+package main
+
+import (
+	"crypto/rand"
+	"encoding/hex"
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"strings"
+	"time"
+
+	wasmjob "github.com/wasmjob/wasmjob/abi/go"
+)
+
+func init() { wasmjob.Simple(probe) }
+
+func main() {}
+
+func probe(c wasmjob.Context) error {
+	what, _ := c.Config("do")
+	arg, _ := c.Config("arg")
+	switch what {
+	case "facts":
+		param, has := c.Param()
+		deadline, limited := c.Deadline()
+		return c.ResultString(fmt.Sprint(c.JobName(), "|", c.TaskID(), "|", c.RunID(), "|", c.Item(), "|", c.Total(), "|", param, has, "|",
+			c.JobParam(), "|", c.Instance(), "|", c.Attempt(), "|", c.Fence(), "|", c.Failover(), c.Misfire(), "|",
+			c.Scheduled().UnixMilli(), "|", c.Fired().UnixMilli(), "|", deadline.UnixMilli(), limited, "|", len(c.ModuleDigest())))
+	case "json":
+		return c.Result(c.JSON())
+	case "config":
+		return c.ResultString(arg)
+	case "print":
+		fmt.Println("to stdout")
+		fmt.Fprintln(os.Stderr, "to stderr")
+		return errors.New("it \x1b[31mfailed")
+	case "panic":
+		var m map[string]int
+		m["a"] = 1
+	case "throw":
+		fatal := make([]int, 0)
+		go func() { _ = fatal[len(fatal)] }() // a panic that nobody can recover
+		time.Sleep(time.Second)
+	case "exit":
+		os.Exit(4)
+	case "skip":
+		return fmt.Errorf("no rows: %w", wasmjob.Skip)
+	case "retry":
+		return fmt.Errorf("busy: %w", wasmjob.Retry)
+	case "code":
+		return wasmjob.WithCode(140, errors.New("special"))
+	case "clock":
+		t := time.Now()
+		time.Sleep(time.Minute)
+		return c.ResultString(fmt.Sprint(t.UnixMilli(), " ", time.Since(t) >= time.Minute))
+	case "now":
+		return c.ResultString(fmt.Sprint(time.Now().UnixMilli()))
+	case "random":
+		b := make([]byte, 16)
+		_, err := rand.Read(b)
+		return errors.Join(err, c.ResultString(hex.EncodeToString(b)))
+	case "env":
+		return c.ResultString(strings.Join(os.Environ(), " "))
+	case "spin":
+		for c.Cancelled() == wasmjob.Continue {
+			c.Progress(3, 10)
+		}
+		return errors.New("stopped: " + c.Cancelled().String())
+	case "deaf":
+		for i := 0; ; i++ {
+			_ = i
+		}
+	case "sleep":
+		time.Sleep(time.Hour)
+	case "hog":
+		var all [][]byte
+		for {
+			all = append(all, make([]byte, 1<<20))
+			all[len(all)-1][0] = byte(len(all))
+		}
+	case "flood":
+		for range 1000 {
+			c.Info("again")
+		}
+	case "large":
+		return c.Result(make([]byte, 2<<20))
+	default:
+		return files(c, what, arg)
+	}
+	return nil
+}
+
+func files(c wasmjob.Context, what, arg string) error {
+	switch what {
+	case "read":
+		b, err := os.ReadFile(arg)
+		return errors.Join(err, c.Result(b))
+	case "create":
+		return os.WriteFile(arg, []byte("x"), 0o644)
+	case "append":
+		f, err := os.OpenFile(arg, os.O_WRONLY|os.O_APPEND, 0)
+		if err != nil {
+			return err
+		}
+		_, err = f.WriteString("x")
+		return err
+	case "remove":
+		return os.Remove(arg)
+	case "symlink":
+		return os.Symlink("/etc/passwd", arg)
+	case "walk":
+		var seen []string
+		err := fs.WalkDir(os.DirFS(arg), ".", func(p string, d fs.DirEntry, err error) error {
+			if err != nil {
+				return err
+			}
+			seen = append(seen, p+":"+d.Type().String()[:1])
+			return nil
+		})
+		return errors.Join(err, c.ResultString(strings.Join(seen, " ")))
+	case "open many":
+		var open []*os.File
+		for {
+			f, err := os.Open(arg)
+			if err != nil {
+				return errors.Join(err, c.ResultString(fmt.Sprint(len(open))))
+			}
+			open = append(open, f)
+		}
+	}
+	return errors.New("nothing like that: " + what)
+}

@@ -1,0 +1,33 @@
+package job
+
+import "time"
+
+// Status is what one server knows of a job at one moment.
+type Status struct {
+	// Config is the job's configuration; what the registry says of it has
+	// precedence over the server's own file.
+	Config Config
+	// Fault is why the job does not run on this server; empty if it does.
+	Fault string
+	// Troubles are what goes wrong at present although the job runs.
+	Troubles []string
+
+	Instance  InstanceID // this server as a member of the job; empty while it has not joined
+	Leader    InstanceID // empty if nobody leads
+	Instances []InstanceID
+	Paused    bool
+	Items     []ItemStatus // by number
+	// Next is the next scheduled instant; zero if there is none, or none known.
+	Next time.Time
+}
+
+// ItemStatus is what the registry says of one item.
+type ItemStatus struct {
+	Item     int
+	Owner    InstanceID // empty while nobody has it
+	Running  bool       // a run is open, on whatever server
+	Disabled bool
+	Misfired bool       // an instant came while it ran; it will be made good
+	Pending  bool       // an interrupted run waits for a server
+	TakenBy  InstanceID // who runs it after a failure; empty is nobody
+}

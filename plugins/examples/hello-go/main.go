@@ -1,0 +1,25 @@
+// Command hello-go is the smallest job in Go: it logs a line and gives back a
+// greeting that names its item.
+//
+//	GOOS=wasip1 GOARCH=wasm go build -buildmode=c-shared -o hello-go.wasm .
+package main
+
+import (
+	"fmt"
+
+	wasmjob "github.com/wasmjob/wasmjob/abi/go"
+)
+
+func init() { wasmjob.Simple(hello) }
+
+func main() {}
+
+func hello(c wasmjob.Context) error {
+	whom, ok := c.Param()
+	if !ok {
+		whom = "world"
+	}
+	text := fmt.Sprintf("hello, %s, from item %d of %d", whom, c.Item(), c.Total())
+	c.Info(text)
+	return c.ResultString(text)
+}
