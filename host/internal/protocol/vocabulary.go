@@ -1,6 +1,8 @@
 package protocol
 
 // Input is something that happened to one member's share of one job.
+//
+//sumtype:decl
 type Input interface{ input() }
 
 type (
@@ -80,25 +82,35 @@ const (
 )
 
 // Ask is what an operator may want of a job.
+//
+//sumtype:decl
 type Ask interface{ ask() }
 
 type (
-	AskTrigger struct{}              // run every instance's items now
-	AskPause   struct{ Paused bool } // stop or resume scheduled runs
-	AskItem    struct {              // disable or enable one item
+	// AskTrigger wants every instance to run its items now.
+	AskTrigger struct{}
+	// AskPause stops or resumes scheduled runs.
+	AskPause struct{ Paused bool }
+	// AskItem disables or enables one item.
+	AskItem struct {
 		Item     int
 		Disabled bool
 	}
-	AskServer struct { // disable or enable one server
+	// AskServer disables or enables one server.
+	AskServer struct {
 		IP       string
 		Disabled bool
 	}
-	AskConfig struct { // write the configuration: the whole new value
+	// AskConfig writes the whole text of the configuration, derived from the
+	// one of version Have.
+	AskConfig struct {
 		Data []byte
-		Have int32 // version it was derived from
+		Have int32
 	}
+	// AskReshard wants the items assigned anew.
 	AskReshard struct{}
-	AskLeave   struct{} // end this member: nothing new begins
+	// AskLeave ends this member: nothing new begins.
+	AskLeave struct{}
 )
 
 func (AskTrigger) ask() {}
@@ -120,6 +132,8 @@ type Plan struct {
 // Mutation is one transaction, all or nothing, named by what it means. The
 // versions it checks are those of the view that it was decided on, which is
 // passed to layout beside it.
+//
+//sumtype:decl
 type Mutation interface{ Name() string }
 
 type (
@@ -212,16 +226,19 @@ type (
 	}
 	// RequestTrigger writes the request to every instance.
 	RequestTrigger struct{ To []ID }
-	// SetPaused, DisableItem, DisableServer and PutConfig are operators' writes.
-	SetPaused   struct{ Paused bool }
+	// SetPaused stops or resumes scheduled runs.
+	SetPaused struct{ Paused bool }
+	// DisableItem disables or enables one item.
 	DisableItem struct {
 		Item     int
 		Disabled bool
 	}
+	// DisableServer disables or enables one server.
 	DisableServer struct {
 		IP       string
 		Disabled bool
 	}
+	// PutConfig replaces the configuration's text.
 	PutConfig struct{ Data []byte }
 )
 
@@ -251,6 +268,8 @@ func (DisableServer) Name() string  { return "disable-server" }
 func (PutConfig) Name() string      { return "put-config" }
 
 // Effect is something the runner does without a commit.
+//
+//sumtype:decl
 type Effect interface{ effect() }
 
 type (

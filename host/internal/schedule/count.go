@@ -1,0 +1,94 @@
+package schedule
+
+import (
+	"fmt"
+	"time"
+)
+
+// FiresAfter reports whether s has any instant strictly after t.
+func FiresAfter(s Schedule, t time.Time) bool { return !s.Next(t).IsZero() }
+
+// WhyNever says in a few words why s has no instant after t, and "" if it has
+// one.
+func WhyNever(s Schedule, t time.Time) string {
+	if FiresAfter(s, t) {
+		return ""
+	}
+	q, ok := s.(*Quartz)
+	if !ok {
+		return "it has no further instant"
+	}
+	if q.f.never != "" {
+		return q.f.never
+	}
+	anyYear := q.f
+	for y := firstYear; y <= int(anyYear.lastYear); y++ {
+		anyYear.addYear(y)
+	}
+	// A start long ago tells an impossible day from years that have passed.
+	if _, ok := anyYear.next(time.UTC, 0); !ok {
+		return "none of its months has such a day"
+	}
+	if _, ok := q.f.next(q.loc, 0); !ok {
+		return "none of its years has such a day"
+	}
+	return fmt.Sprintf("its last instant has passed (no schedule goes beyond %d)", q.f.lastYear)
+}
+
+// Count counts the instants of s in (after, upTo], up to limit, and returns the
+// first and the last of them. The last is right even when there are more than
+// limit, so that a gap of any length can be told by its ends.
+func Count(s Schedule, after, upTo time.Time, limit int) (n int, first, last time.Time) {
+	if limit <= 0 {
+		return 0, time.Time{}, time.Time{}
+	}
+	first = within(s, after, upTo)
+	if first.IsZero() {
+		return 0, time.Time{}, time.Time{}
+	}
+	last = first
+	for n = 1; n < limit; n++ {
+		next := within(s, last, upTo)
+		if next.IsZero() {
+			return n, first, last
+		}
+		last = next
+	}
+	return n, first, latest(s, last, upTo)
+}
+
+// within is Next for (after, upTo]. It also ends a schedule that does not move
+// on, which nothing here would survive.
+func within(s Schedule, after, upTo time.Time) time.Time {
+	next := s.Next(after)
+	if next.IsZero() || next.After(upTo) || !next.After(after) {
+		return time.Time{}
+	}
+	return next
+}
+
+// latest returns the last instant of s that is not after upTo, at being one of
+// them. It asks for some thirty instants, however many lie between.
+func latest(s Schedule, at, upTo time.Time) time.Time {
+	next := within(s, at, upTo)
+	if next.IsZero() {
+		return at
+	}
+	// Something fires in (low, upTo], nothing in (high, upTo].
+	low, high := at, upTo
+	for high.Sub(low) > time.Second {
+		middle := low.Add(high.Sub(low) / 2)
+		if later := within(s, middle, upTo); later.IsZero() {
+			high = middle
+		} else {
+			low, next = middle, later
+		}
+	}
+	for {
+		later := within(s, next, upTo)
+		if later.IsZero() {
+			return next
+		}
+		next = later
+	}
+}

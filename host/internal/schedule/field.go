@@ -1,0 +1,274 @@
+package schedule
+
+import (
+	"math"
+	"math/bits"
+	"strings"
+	"unicode"
+	"unicode/utf16"
+	"unicode/utf8"
+)
+
+// kind names a field by its place in the text.
+type kind int
+
+const (
+	second kind = iota
+	minute
+	hour
+	dayOfMonth
+	month
+	dayOfWeek
+	year
+)
+
+// String returns the field's name as the errors spell it.
+func (k kind) String() string { return kinds[k].name }
+
+// kinds describes the fields: bounds, the number of values over which a range
+// wraps (0: it does not), the largest step after a star, and the names.
+var kinds = [7]struct {
+	name           string
+	min, max, wrap int
+	maxStep        int
+	names          string
+}{
+	{"second", 0, 59, 60, 59, ""},
+	{"minute", 0, 59, 60, 59, ""},
+	{"hour", 0, 23, 24, 23, ""},
+	{"day-of-month", 1, 31, 31, 31, ""},
+	{"month", 1, 12, 12, 12, "JANFEBMARAPRMAYJUNJULAUGSEPOCTNOVDEC"},
+	{"day-of-week", 1, 7, 7, 7, "SUNMONTUEWEDTHUFRISAT"},
+	{"year", firstYear, 0, 0, math.MaxInt32, ""},
+}
+
+// Quartz keeps * and ? as the numbers 99 and 98 among the values, so those
+// numbers mean the same when they are written out.
+const (
+	anyMark  = 99
+	openMark = 98
+)
+
+// members are the values of one field.
+type members struct {
+	bits uint64
+	open bool // holds ?
+	year bool // a year of the bit set is listed
+}
+
+func (m *members) smallest() uint8 { return uint8(bits.TrailingZeros64(m.bits) & 63) }
+
+func (m *members) empty() bool { return m.bits == 0 && !m.year }
+
+// put adds one value. Values that no date can have are left out.
+func (p *parser) put(v int) {
+	set := &p.sets[p.kind]
+	switch {
+	case p.kind == year:
+		p.f.addYear(v)
+		set.year = set.year || v >= firstYear && v <= int(p.f.lastYear)
+	case v == openMark && (p.kind == dayOfMonth || p.kind == dayOfWeek):
+		set.open = true
+	case v <= kinds[p.kind].max:
+		set.bits |= 1 << v
+	}
+}
+
+// add adds from, from-to or from-to in steps. A negative to is the end of the
+// field; step 0 means from alone, -1 that nothing but from was written.
+func (p *parser) add(from, to, step int) error {
+	k := kinds[p.kind]
+	every := from == anyMark
+	open := from == openMark && (p.kind == dayOfMonth || p.kind == dayOfWeek)
+	if p.kind != year && !every && !open && (from < k.min || from > k.max || to > k.max) {
+		return p.outOfRange(from, to)
+	}
+	if !every && step <= 0 {
+		p.put(from)
+		return nil
+	}
+	last := k.max
+	if p.kind == year {
+		last = int(p.f.lastYear)
+	}
+	if every {
+		from, step = k.min, max(step, 1)
+	}
+	if to < 0 {
+		to = last
+	}
+	wrap := 0
+	if to < from {
+		if p.kind == year {
+			return p.fail(p.word.raw, "runs backwards; write the earlier year first (the last possible one is %d)", last)
+		}
+		wrap = k.wrap
+		to += wrap
+	}
+	// Nothing above matters, and the list of a hostile text must stay short.
+	to = min(to, max(last, 2*anyMark))
+	for v := from; v <= to; v += step {
+		if wrap == 0 {
+			p.put(v)
+		} else if v%wrap == 0 && k.min == 1 {
+			p.put(wrap)
+		} else {
+			p.put(v % wrap)
+		}
+	}
+	return nil
+}
+
+// piece reads one element of a list.
+func (p *parser) piece(s string) error {
+	switch c := s[0]; {
+	case c >= 'A' && c <= 'Z' && s != "L" && s != "LW" && !isLastShift(s):
+		return p.name(s)
+	case c == '?':
+		return p.question(s)
+	case c == '*' || c == '/':
+		return p.star(s)
+	case c == 'L':
+		return p.last(s)
+	case c >= '0' && c <= '9':
+		n, rest, ok := number(s)
+		if !ok {
+			return p.outOfRange(math.MaxInt32, -1)
+		}
+		return p.after(n, rest, s)
+	}
+	return p.fail(s, "starts with a character that Quartz does not know; write %s", p.kind.sample())
+}
+
+// isLastShift matches L-, L-n, L-W and L-nW.
+func isLastShift(s string) bool {
+	rest, ok := strings.CutPrefix(s, "L-")
+	rest = strings.TrimLeft(rest, "0123456789")
+	return ok && (rest == "" || rest == "W")
+}
+
+func (p *parser) question(s string) error {
+	if p.kind != dayOfMonth && p.kind != dayOfWeek {
+		return p.fail(s, "may stand in day-of-month or day-of-week only; write * or a value")
+	}
+	// One character after the question mark goes unnoticed in Quartz.
+	if units(s) > 2 {
+		return p.fail(s, "has something behind the question mark; write ? alone")
+	}
+	if p.kind == dayOfWeek && !p.lastDay && !p.sets[dayOfMonth].open && p.sets[dayOfMonth].empty() {
+		return p.fail(s, "leaves no day at all, for day-of-month is empty; write * there")
+	}
+	p.ignored(s[1:], s)
+	return p.add(openMark, -1, 0)
+}
+
+// units counts the characters of a text as Java does.
+func units(s string) int { return len(utf16.Encode([]rune(s))) }
+
+// star reads *, */n and /n. What follows a star without a slash is ignored.
+func (p *parser) star(s string) error {
+	rest := strings.TrimPrefix(s, "*")
+	if !strings.HasPrefix(rest, "/") {
+		p.ignored(rest, s)
+		return p.add(anyMark, -1, 1)
+	}
+	step, ok := javaInt(rest[1:])
+	if !ok {
+		return p.fail(s, "needs a whole number behind the slash, and nothing else")
+	}
+	if limit := kinds[p.kind].maxStep; step > limit {
+		return p.fail(s, "has a step above %d", limit)
+	}
+	return p.add(anyMark, -1, step)
+}
+
+// last reads a piece that begins with L and is no name: L, LW, L-n, L-nW. In
+// fields other than the day fields Quartz swallows it and keeps nothing.
+func (p *parser) last(s string) error {
+	switch p.kind {
+	case dayOfWeek:
+		p.note(s, "is every Saturday; write 7L for the last one of the month")
+		return p.add(7, 7, 0)
+	case dayOfMonth:
+	default:
+		p.note(s, "is ignored, for only the day fields know L")
+		return nil
+	}
+	p.lastDay = true
+	rest := s[1:]
+	if shift, ok := strings.CutPrefix(rest, "-"); ok {
+		if shift == "" {
+			return p.fail(s, "needs a number of days behind the minus, such as L-3")
+		}
+		n, tail, ok := number("0" + shift)
+		if !ok || n > 30 {
+			return p.fail(s, "goes back more than 30 days from the last day")
+		}
+		p.lastShift, rest = n, tail
+	}
+	p.near = p.near || strings.HasPrefix(rest, "W")
+	return nil
+}
+
+// javaInt reads a whole text as Java's Integer.parseInt does: a sign, digits
+// of any script, 32 bits.
+func javaInt(s string) (int, bool) {
+	sign := 1
+	if s != "" && (s[0] == '+' || s[0] == '-') {
+		if s[0] == '-' {
+			sign = -1
+		}
+		s = s[1:]
+	}
+	if s == "" {
+		return 0, false
+	}
+	n := 0
+	for _, r := range s {
+		d, ok := digit(r)
+		if n = n*10 + d; !ok || n > math.MaxInt32+1 {
+			return 0, false
+		}
+	}
+	n *= sign
+	return n, n <= math.MaxInt32
+}
+
+// digit returns the value of a decimal digit of any script in the basic plane.
+func digit(r rune) (int, bool) {
+	if r >= '0' && r <= '9' {
+		return int(r - '0'), true
+	}
+	if r > 0xffff || !unicode.IsDigit(r) {
+		return 0, false
+	}
+	// Digits come in runs of ten, zero first.
+	zero := r
+	for unicode.IsDigit(zero-1) && r-zero < 9 {
+		zero--
+	}
+	return int(r - zero), true
+}
+
+// number reads the ASCII digits at the start of s, which has at least one.
+func number(s string) (n int, rest string, ok bool) {
+	rest = strings.TrimLeft(s, "0123456789")
+	n, ok = javaInt(s[:len(s)-len(rest)])
+	return n, rest, ok
+}
+
+// stepOrEnd reads the number behind a minus or a slash: one digit of any
+// script, then ASCII digits. long tells whether there was more than one digit.
+func stepOrEnd(s string) (n int, rest string, long, ok bool) {
+	r, size := utf8.DecodeRuneInString(s)
+	d, ok := digit(r)
+	if !ok {
+		return 0, s, false, false
+	}
+	rest = s[size:]
+	if rest == "" || rest[0] < '0' || rest[0] > '9' {
+		return d, rest, false, true
+	}
+	n, rest, ok = number(string(rune('0'+d)) + rest)
+	return n, rest, true, ok
+}

@@ -1,0 +1,33 @@
+package schedule
+
+import "time"
+
+// beyondAll is an instant, some time in the year 5138, after every year that
+// fields can list. Package time need not be asked about later ones.
+const beyondAll = 100_000_000_000
+
+// next returns the first instant, in Unix seconds, that is not before from.
+func (f *fields) next(loc *time.Location, from int64) (int64, bool) {
+	if f.never != "" || from > beyondAll {
+		return 0, false
+	}
+	// No year before 1970 is ever listed.
+	from = max(from, -2*daySeconds)
+	here := spanAt(loc, from)
+	if f.odd || !here.calm(from) {
+		return f.rounds(loc, here, from)
+	}
+	wall, ok := f.civilNext(max(from+here.offset, 0))
+	if !ok {
+		return 0, false
+	}
+	at := wall - here.offset
+	if here.calm(at) {
+		return at, true
+	}
+	there := spanAt(loc, at)
+	if at = wall - there.offset; there.calm(at) {
+		return at, true
+	}
+	return f.rounds(loc, here, from)
+}

@@ -1,0 +1,218 @@
+package schedule
+
+import (
+	"math/bits"
+	"time"
+)
+
+// maxRounds bounds one search. Searches that find an instant take up to some
+// 400 rounds, those that run into the last year some 1,600.
+const maxRounds = 20_000
+
+// A step is what one round came to.
+type step uint8
+
+const (
+	again step = iota // a field moved: begin anew
+	found             // the search stands on a fire
+	none              // there is no fire to be found
+)
+
+// local is a date and a time of day on the wall. Values outside their range
+// carry over, as in a lenient calendar.
+type local struct {
+	year, month, day     int
+	hour, minute, second int
+}
+
+func (c local) seconds() int64 {
+	days := dayNumber(c.year, c.month, c.day)
+	return int64(days)*daySeconds + int64(c.hour*3600+c.minute*60+c.second)
+}
+
+func localOf(wall int64) (c local) {
+	days := floorDiv(int(wall), daySeconds)
+	sod := int(wall) - days*daySeconds
+	c.year, c.month, c.day = date(days)
+	c.hour, c.minute, c.second = sod/3600, sod/60%60, sod%60
+	return c
+}
+
+// search replays Quartz's way through the fields: second, minute, hour, day,
+// month, year; when one of them moves, the smaller ones restart and the round
+// begins anew. Each local time on the way is turned into an instant and read
+// back: that alone decides what a clock change does to the schedule.
+type search struct {
+	f      *fields
+	loc    *time.Location
+	near   span
+	from   int64 // the first instant that may be returned
+	at     int64 // the instant the search stands at
+	now    local // what the wall shows then
+	turned int   // day number to which nearest last turned back
+}
+
+// rounds returns the first instant that is not before from. A search that
+// would go on for ever finds nothing.
+func (f *fields) rounds(loc *time.Location, near span, from int64) (int64, bool) {
+	s := search{f: f, loc: loc, near: near, from: from, turned: distantPast}
+	// Reading the start back as well is why nothing fires in the first pass of
+	// an hour that the clock shows twice.
+	s.set(localOf(from + near.offset))
+	for range maxRounds {
+		switch s.round() {
+		case found:
+			return s.at, true
+		case none:
+			return 0, false
+		case again:
+		}
+	}
+	return 0, false
+}
+
+// set moves the search to a local time.
+func (s *search) set(c local) {
+	var shown int64
+	s.at, shown = instantOf(s.loc, &s.near, c.seconds())
+	s.now = localOf(shown)
+}
+
+// setHour is set for steps that aim at an hour: when a gap swallows that hour,
+// the following one is aimed at, with whatever minute the wall shows.
+func (s *search) setHour(c local) {
+	s.set(c)
+	if c.hour != 24 && s.now.hour != c.hour {
+		next := s.now
+		next.hour = c.hour + 1
+		s.set(next)
+	}
+}
+
+func (s *search) round() step {
+	f := s.f
+	if s.now.year > int(f.lastYear) {
+		return none
+	}
+	if rest := f.second >> s.now.second; rest == 0 {
+		c := s.now
+		c.minute++
+		c.second = bits.TrailingZeros64(f.second)
+		s.set(c)
+	} else if rest&1 == 0 {
+		c := s.now
+		c.second += bits.TrailingZeros64(rest)
+		s.set(c)
+	}
+	c := s.now
+	if rest := f.minute >> c.minute; rest&1 == 0 {
+		c.second = 0
+		if rest == 0 {
+			c.hour++
+			c.minute = bits.TrailingZeros64(f.minute)
+		} else {
+			c.minute += bits.TrailingZeros64(rest)
+		}
+		s.setHour(c)
+		return again
+	}
+	if rest := f.hour >> c.hour; rest&1 == 0 {
+		c.minute, c.second = 0, 0
+		if rest == 0 {
+			c.day++
+			c.hour = bits.TrailingZeros32(f.hour)
+		} else {
+			c.hour += bits.TrailingZeros32(rest)
+		}
+		s.setHour(c)
+		return again
+	}
+	return s.roundDay()
+}
+
+// roundDay is the second half of a round, entered when the time of day fits.
+func (s *search) roundDay() step {
+	f, c := s.f, s.now
+	if f.rule == byNear || f.rule == byLastNear {
+		if step := s.nearest(); step != found {
+			return step
+		}
+	} else if rest := f.monthDays(c.year, c.month) >> c.day; rest == 0 {
+		s.set(local{year: c.year, month: c.month + 1, day: 1})
+		return again
+	} else if rest&1 == 0 {
+		s.set(local{year: c.year, month: c.month, day: c.day + bits.TrailingZeros32(rest)})
+		return again
+	}
+	if rest := f.month >> c.month; rest == 0 {
+		s.set(local{year: c.year + 1, month: bits.TrailingZeros16(f.month), day: 1})
+		return again
+	} else if rest&1 == 0 {
+		s.set(local{year: c.year, month: c.month + bits.TrailingZeros16(rest), day: 1})
+		return again
+	}
+	year, ok := f.yearFrom(c.year)
+	if !ok {
+		return none
+	}
+	if year != c.year {
+		s.set(local{year: year, month: 1, day: 1})
+		return again
+	}
+	return found
+}
+
+// nearest is the day step of the W rules. It looks at one day of the current
+// month, leniently, and at the time of day found so far; if that is before the
+// start, the next month is tried. It may turn back within the month.
+func (s *search) nearest() step {
+	f, c := s.f, s.now
+	last := monthLength(c.year, c.month)
+	day := int(f.pick)
+	if f.rule == byLastNear {
+		day = last - int(f.shift)
+	}
+	_, shown := instantOf(s.loc, &s.near, local{year: c.year, month: c.month, day: day}.seconds())
+	midnight := localOf(shown)
+	day = nearWeekday(weekdayOf(floorDiv(int(shown), daySeconds)), day, last)
+
+	goal := c
+	goal.year, goal.day = midnight.year, day
+	at, _ := instantOf(s.loc, &s.near, goal.seconds())
+	if at < s.from {
+		day = 1
+		if f.rule == byNear {
+			day = int(f.pick)
+		}
+		s.set(local{year: c.year, month: c.month + 1, day: day})
+		return again
+	}
+	if day == c.day {
+		return found
+	}
+	if day < c.day {
+		return s.turnBack(local{year: c.year, month: c.month, day: day})
+	}
+	s.set(local{year: c.year, month: c.month, day: day})
+	return again
+}
+
+// turnBack moves to an earlier day of the same month. Turning back to one day
+// twice means that a clock change hides the wanted time of that day; Quartz
+// would turn for ever. Here the month is passed over, as Quartz passes over a
+// hidden day elsewhere, and a job does not end with it. Only where no such way
+// on is defined (the day is missing altogether, the rule reaches out of its
+// month) the answer is never.
+func (s *search) turnBack(c local) step {
+	day := dayNumber(c.year, c.month, c.day)
+	if day != s.turned {
+		s.turned = day
+		s.set(c)
+		return again
+	}
+	if _, shown := instantOf(s.loc, &s.near, c.seconds()); s.f.odd || floorDiv(int(shown), daySeconds) != day {
+		return none
+	}
+	s.set(local{year: c.year, month: c.month + 1, day: 1})
+	return again
+}

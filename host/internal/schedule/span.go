@@ -1,0 +1,89 @@
+package schedule
+
+import "time"
+
+// A span is a stretch of time in which a zone keeps one offset from UTC.
+type span struct {
+	start, end int64 // instants in Unix seconds, end not included
+	offset     int64 // seconds east of UTC
+}
+
+const (
+	distantPast   = -1 << 60
+	distantFuture = 1 << 60
+	// margin is more than any zone ever moved its clocks at once (a whole day,
+	// across the date line) plus an hour for the step that Quartz adds.
+	margin = 26 * 3600
+)
+
+// spanAt returns the span around an instant. It looks past bounds near the
+// instant that change only the zone's name, or nothing: package time ends its
+// spans with the year where a zone's rules, not its table, apply.
+func spanAt(loc *time.Location, at int64) span {
+	s := zoneBounds(loc, at)
+	if at+margin >= s.end {
+		if next := zoneBounds(loc, s.end); next.offset == s.offset {
+			s.end = next.end
+		}
+	}
+	if at-margin < s.start && s.start > distantPast {
+		if before := zoneBounds(loc, s.start-1); before.offset == s.offset {
+			s.start = before.start
+		}
+	}
+	return s
+}
+
+func zoneBounds(loc *time.Location, at int64) span {
+	t := time.Unix(at, 0).In(loc)
+	_, offset := t.Zone()
+	s := span{distantPast, distantFuture, int64(offset)}
+	from, to := t.ZoneBounds()
+	if !from.IsZero() {
+		s.start = from.Unix()
+	}
+	if !to.IsZero() {
+		s.end = to.Unix()
+	}
+	if s.end <= at {
+		// On 31 December of a leap year package time gives the end of the
+		// 365th day; the span lasts until the year's end in UTC at least.
+		s.end = (at/daySeconds + 1) * daySeconds
+	}
+	return s
+}
+
+// calm reports whether no clock change is so near to the instant that it could
+// touch the local times around it.
+func (s span) calm(at int64) bool {
+	return at-margin >= s.start && at+margin < s.end
+}
+
+// instantOf returns the instant at which the wall shows the given local time,
+// and the local time that is really shown then. A local time that exists twice
+// means the later instant; one that does not exist is read with the offset
+// before the change, and so slides forward.
+func instantOf(loc *time.Location, near *span, wall int64) (at, shown int64) {
+	if at := wall - near.offset; near.calm(at) {
+		return at, wall
+	}
+	s := spanAt(loc, wall-near.offset-2*margin)
+	found := int64(distantPast)
+	for {
+		at := wall - s.offset
+		if at >= s.start && at < s.end {
+			found = at
+			*near = s
+		}
+		if s.end > wall+margin {
+			break
+		}
+		next := spanAt(loc, s.end)
+		if found == distantPast && at >= s.end && wall-next.offset < s.end {
+			*near = next
+			return at, at + next.offset // in the gap between the two
+		}
+		s = next
+	}
+	return found, wall
+}

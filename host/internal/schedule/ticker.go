@@ -1,0 +1,262 @@
+package schedule
+
+import (
+	"context"
+	"errors"
+	"slices"
+	"sync"
+	"time"
+)
+
+// Tick tells the receiver that a scheduled instant has come.
+type Tick struct {
+	At   time.Time // the scheduled instant, however late the tick is
+	Prev time.Time // the instant this entry delivered before; zero for its first tick
+}
+
+// maxCatchUp is how many missed instants are delivered one by one. An entry
+// that is further behind gets only the latest one, whose Prev shows the gap.
+const maxCatchUp = 1000
+
+// Ticker delivers the ticks of any number of schedules. Entries wait in
+// buckets of one second; a due bucket is handed out in batches to a few
+// workers, and following instants are computed after all of it is delivered.
+//
+// It goes by the wall clock, which it reads at least once a second: after a
+// jump forward (or a suspend) the missed instants are delivered in order, up to
+// maxCatchUp; after a jump backward nothing is delivered a second time.
+type Ticker struct {
+	workers int
+	nudge   chan struct{} // tells the loop of overdue entries; capacity 1: more would say no more
+
+	mu      sync.Mutex // guards the fields below and where each entry waits
+	running bool
+	entries map[string]*entry
+	buckets map[int64]*bucket
+	overdue *bucket // entries whose second had been taken when they came
+	cursor  int64   // the last second whose bucket was taken
+	spare   *bucket // an emptied one, for its memory
+}
+
+// entry is one schedule. While it waits it belongs to its bucket; while it is
+// being delivered, to the worker that does so.
+type entry struct {
+	schedule Schedule
+	deliver  func(Tick)
+	at       time.Time // the instant it waits for
+	prev     time.Time // the last one delivered
+
+	home  *bucket // guarded by Ticker.mu
+	index int     // in home; guarded by Ticker.mu
+	gone  bool    // removed or replaced; guarded by Ticker.mu
+
+	// delivering is held during deliver, so that Remove can wait for it.
+	delivering sync.Mutex
+	dead       bool // nothing may be delivered any more; guarded by delivering
+}
+
+// bucket holds the entries of one second.
+type bucket struct {
+	second int64
+	list   []*entry
+	taken  bool // handed out: its entries cannot be taken out of it
+}
+
+// NewTicker returns a ticker whose batches are delivered by the given number
+// of goroutines, at least one.
+func NewTicker(workers int) *Ticker {
+	return &Ticker{
+		workers: max(workers, 1),
+		nudge:   make(chan struct{}, 1),
+		entries: make(map[string]*entry),
+		buckets: make(map[int64]*bucket),
+		overdue: &bucket{},
+		cursor:  distantPast,
+	}
+}
+
+// Run delivers ticks until ctx ends, and then returns nil. When it returns no
+// deliver is under way and nothing it started is left. It refuses to run
+// twice at once; after an end it may run again and catches up.
+func (t *Ticker) Run(ctx context.Context) error {
+	t.mu.Lock()
+	if t.running {
+		t.mu.Unlock()
+		return errors.New("run ticker: it runs already")
+	}
+	t.running = true
+	t.mu.Unlock()
+
+	crew := startCrew(t.workers)
+	defer func() {
+		crew.stop()
+		t.mu.Lock()
+		t.running = false
+		t.mu.Unlock()
+	}()
+	timer := time.NewTimer(0)
+	defer timer.Stop()
+	for {
+		select {
+		case <-ctx.Done():
+			return nil
+		case <-timer.C:
+		case <-t.nudge:
+		}
+		for t.fire(ctx, crew, time.Now()) && ctx.Err() == nil {
+		}
+		// The timer counts on while the wall clock jumps, so it never waits
+		// for more than the rest of this second.
+		now := time.Now()
+		timer.Reset(now.Truncate(time.Second).Add(time.Second).Sub(now))
+	}
+}
+
+// Set adds the entry key or replaces it. Its first tick is the first instant
+// of s strictly after from; instants that have passed by then are delivered at
+// once, within the bounds of catching up. deliver is called by the ticker's
+// workers, one call at a time; it must not block and must not call the ticker.
+// Once Set returns no deliver of a replaced entry begins.
+func (t *Ticker) Set(key string, s Schedule, from time.Time, deliver func(Tick)) {
+	e := &entry{schedule: s, deliver: deliver, at: s.Next(from)}
+	t.mu.Lock()
+	old := t.detach(key)
+	t.entries[key] = e
+	t.mu.Unlock()
+	old.bury() // before the new entry can fire, so that the two never overlap
+	t.mu.Lock()
+	t.queue(e)
+	t.mu.Unlock()
+}
+
+// Remove takes the entry key out. Once it returns no deliver of it begins.
+func (t *Ticker) Remove(key string) {
+	t.mu.Lock()
+	old := t.detach(key)
+	t.mu.Unlock()
+	old.bury()
+}
+
+// Next returns the instant the entry key waits for, the zero time if there is
+// no such entry or it never fires again. While the entry is being delivered it
+// is the instant delivered.
+func (t *Ticker) Next(key string) time.Time {
+	t.mu.Lock()
+	e := t.entries[key]
+	t.mu.Unlock()
+	if e == nil {
+		return time.Time{}
+	}
+	e.delivering.Lock()
+	defer e.delivering.Unlock()
+	return e.at
+}
+
+// detach forgets an entry and returns it, nil if there is none. t.mu is held.
+func (t *Ticker) detach(key string) *entry {
+	e := t.entries[key]
+	if e == nil {
+		return nil
+	}
+	delete(t.entries, key)
+	e.gone = true
+	b := e.home
+	if b == nil || b.taken {
+		return e // the worker that holds it will see gone
+	}
+	last := len(b.list) - 1
+	b.list[e.index] = b.list[last]
+	b.list[e.index].index = e.index
+	b.list[last] = nil
+	b.list = b.list[:last]
+	if last == 0 && b != t.overdue {
+		delete(t.buckets, b.second)
+	}
+	return e
+}
+
+// bury waits for a deliver under way and lets none follow.
+func (e *entry) bury() {
+	if e == nil {
+		return
+	}
+	e.delivering.Lock()
+	e.dead = true
+	e.delivering.Unlock()
+}
+
+// queue puts an entry where its instant says. t.mu is held.
+func (t *Ticker) queue(e *entry) {
+	if e.home = nil; e.gone || e.at.IsZero() {
+		return
+	}
+	second := e.at.Unix()
+	if e.at.Nanosecond() > 0 {
+		second++ // never early
+	}
+	b := t.overdue
+	if second > t.cursor {
+		if b = t.buckets[second]; b == nil {
+			b = t.newBucket(second)
+		}
+	} else {
+		select {
+		case t.nudge <- struct{}{}:
+		default: // the loop has been told
+		}
+	}
+	e.home, e.index = b, len(b.list)
+	b.list = append(b.list, e)
+}
+
+func (t *Ticker) newBucket(second int64) *bucket {
+	b := t.spare
+	if t.spare = nil; b == nil {
+		b = &bucket{}
+	}
+	b.second = second
+	t.buckets[second] = b
+	return b
+}
+
+// take hands out all entries due at now, in a bucket of their own.
+func (t *Ticker) take(now time.Time) *bucket {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	second := now.Unix()
+	var due []*bucket
+	if len(t.overdue.list) > 0 {
+		due = append(due, t.overdue)
+		t.overdue = &bucket{}
+	}
+	// Some seconds are looked up, many are searched for.
+	if ahead := second - t.cursor; ahead > int64(len(t.buckets)) {
+		for s, b := range t.buckets {
+			if s <= second {
+				due = append(due, b)
+			}
+		}
+		slices.SortFunc(due, func(a, b *bucket) int { return int(a.second - b.second) })
+	} else {
+		for s := t.cursor + 1; s <= second; s++ {
+			if b := t.buckets[s]; b != nil {
+				due = append(due, b)
+			}
+		}
+	}
+	// It also follows the clock back: the seconds between are empty, and new
+	// entries shall find them.
+	t.cursor = second
+	if len(due) == 0 {
+		return nil
+	}
+	for _, b := range due {
+		b.taken = true
+		delete(t.buckets, b.second)
+	}
+	first := due[0]
+	for _, b := range due[1:] {
+		first.list = append(first.list, b.list...)
+	}
+	return first
+}

@@ -1,0 +1,77 @@
+package schedule
+
+import (
+	"fmt"
+	"strings"
+	"time"
+
+	"github.com/robfig/cron/v3"
+)
+
+// ParseUnix reads the five fields of Unix cron (minute, hour, day of month,
+// month, day of week with 0 for Sunday) or one of the words @hourly, @daily,
+// @weekly, @monthly, @yearly, @every <duration>. Clock changes are treated as
+// in Parse. Instants of @every are counted from 1 January 1970, so that every
+// server has the same ones.
+func ParseUnix(text string, loc *time.Location) (Schedule, error) {
+	if loc == nil {
+		return nil, &Error{Text: text, Reason: "has no time zone"}
+	}
+	if len(text) > maxText {
+		return nil, &Error{Text: text[:64] + "...", Reason: fmt.Sprintf("has %d bytes, more than %d", len(text), maxText)}
+	}
+	trimmed := strings.TrimSpace(text)
+	// robfig's parser would read a zone here, and panics when nothing follows.
+	if strings.HasPrefix(trimmed, "TZ=") || strings.HasPrefix(trimmed, "CRON_TZ=") {
+		return nil, &Error{Text: text, Reason: "names a time zone; set timezone in the job instead"}
+	}
+	parsed, err := cron.ParseStandard(trimmed)
+	if err != nil {
+		return nil, &Error{Text: text, Reason: "is not Unix cron: " + err.Error()}
+	}
+	switch s := parsed.(type) {
+	case *cron.SpecSchedule:
+		return &Quartz{text: text, loc: loc, f: unixFields(s)}, nil
+	case cron.ConstantDelaySchedule:
+		return every{int64(s.Delay / time.Second)}, nil
+	}
+	return nil, &Error{Text: text, Reason: "is a kind of schedule that is not supported"}
+}
+
+const unixStar = 1 << 63 // robfig's mark for a field written as *
+
+// unixFields takes over the bit sets of a parsed Unix schedule, in which days
+// of the week count from 0.
+func unixFields(s *cron.SpecSchedule) fields {
+	f := fields{
+		second:   s.Second &^ unixStar,
+		minute:   s.Minute &^ unixStar,
+		hour:     uint32(s.Hour &^ unixStar),
+		days:     uint32(s.Dom &^ unixStar),
+		month:    uint16(s.Month &^ unixStar),
+		weekdays: uint8(s.Dow << 1),
+		lastYear: int32(clampYear(LastYear)),
+		rule:     byEither,
+	}
+	if (s.Dom|s.Dow)&unixStar != 0 {
+		f.rule = byBoth
+	}
+	for y := firstYear; y <= int(f.lastYear); y++ {
+		f.addYear(y)
+	}
+	if f.minute == 0 || f.hour == 0 || f.month == 0 || f.days == 0 && f.weekdays == 0 {
+		f.never = "a field lists nothing"
+		return f
+	}
+	f.seal()
+	return f
+}
+
+// every fires at the multiples of a number of seconds since 1970.
+type every struct{ seconds int64 }
+
+// Next implements Schedule.
+func (e every) Next(t time.Time) time.Time {
+	now := t.Unix()
+	return time.Unix(now-now%e.seconds+e.seconds, 0).In(t.Location())
+}

@@ -1,0 +1,132 @@
+package schedule
+
+import (
+	"fmt"
+	"strings"
+	"time"
+	_ "time/tzdata" // a server without zone files knows the same zones
+)
+
+const maxZone = 64 // bytes in the name of a zone; the longest real one has 32
+
+// LoadLocation loads a time zone by its IANA name; the empty name is UTC. It
+// refuses names that are not made like zone names, so that no text reaches the
+// file system as a path, and the server's own zone ("Local"), which would
+// differ from server to server.
+func LoadLocation(name string) (*time.Location, error) {
+	if name == "" || name == "UTC" {
+		return time.UTC, nil
+	}
+	if err := zoneName(name); err != nil {
+		return nil, err
+	}
+	loc, err := time.LoadLocation(name)
+	if err != nil {
+		return nil, fmt.Errorf("time zone %q is unknown; write an IANA name such as Europe/Berlin or UTC", name)
+	}
+	return loc, nil
+}
+
+func zoneName(name string) error {
+	if len(name) > maxZone {
+		return fmt.Errorf("time zone has a name of %d bytes; write an IANA name such as Europe/Berlin", len(name))
+	}
+	if name == "Local" {
+		return fmt.Errorf("time zone Local differs from server to server; write an IANA name such as Europe/Berlin")
+	}
+	for part := range strings.SplitSeq(name, "/") {
+		// "right" and "posix" are trees beside the zones proper; the first
+		// counts leap seconds.
+		odd := strings.IndexFunc(part, func(r rune) bool {
+			return (r < 'a' || r > 'z') && (r < 'A' || r > 'Z') && (r < '0' || r > '9') && r != '_' && r != '-' && r != '+'
+		})
+		if part == "" || part == "right" || part == "posix" || odd >= 0 {
+			return fmt.Errorf("time zone %q is not a zone name; write an IANA name such as Europe/Berlin", name)
+		}
+	}
+	return nil
+}
+
+// GMTZone reads the time zone text of an ElasticJob 3 configuration, where an
+// empty text stands for the default zone of the process (ok is then false).
+// Other texts must begin with GMT; after that everything that Java cannot read
+// as an offset silently is GMT itself.
+func GMTZone(s string) (loc *time.Location, ok bool, err error) {
+	if s == "" {
+		return nil, false, nil
+	}
+	if !strings.HasPrefix(s, "GMT") {
+		return nil, false, fmt.Errorf("time zone %q is not one that ElasticJob knows; write GMT or an offset such as GMT+08:00", s)
+	}
+	if s == "GMT0" || s == "GMT+0" || s == "GMT-0" {
+		return time.FixedZone(s, 0), true, nil // zones of these names exist
+	}
+	seconds, ok := gmtOffset(s[len("GMT"):])
+	if !ok {
+		return time.FixedZone("GMT", 0), true, nil
+	}
+	minutes := max(seconds, -seconds) / 60
+	sign := '+'
+	if s[len("GMT")] == '-' {
+		sign = '-'
+	}
+	return time.FixedZone(fmt.Sprintf("GMT%c%02d:%02d", sign, minutes/60, minutes%60), seconds), true, nil
+}
+
+// gmtOffset reads +h, +hh, +hmm, +hhmm, +h:mm and +hh:mm, or the same with a
+// minus, into seconds.
+func gmtOffset(s string) (seconds int, ok bool) {
+	if len(s) < 2 || len(s) > 10 || s[0] != '+' && s[0] != '-' {
+		return 0, false
+	}
+	hours, minutes, colon := strings.Cut(s[1:], ":")
+	if !colon {
+		// One or two digits are hours; of more, the last two are minutes.
+		if n := len(hours); n > 2 {
+			hours, minutes = hours[:n-2], hours[n-2:]
+		}
+	} else if len(hours) > 2 || len(minutes) != 2 {
+		return 0, false
+	}
+	h, okH := digits(hours)
+	m, okM := digits(minutes)
+	if !okH || !okM || h > 23 || m > 59 {
+		return 0, false
+	}
+	seconds = h*3600 + m*60
+	if s[0] == '-' {
+		seconds = -seconds
+	}
+	return seconds, true
+}
+
+// digits reads ASCII digits; none at all are zero.
+func digits(s string) (n int, ok bool) {
+	for i := range len(s) {
+		if s[i] < '0' || s[i] > '9' {
+			return 0, false
+		}
+		n = n*10 + int(s[i]-'0')
+	}
+	return n, true
+}
+
+// ClockShift returns by how much the clocks of t's zone are moved during the
+// local day of t: positive when that much of the day is missing, negative when
+// it comes twice, zero on ordinary days.
+func ClockShift(t time.Time) time.Duration {
+	_, offset := t.Zone()
+	day := floorDiv(int(t.Unix())+offset, daySeconds)
+	s := spanAt(t.Location(), t.Unix())
+	for _, change := range [2]int64{s.start, s.end} {
+		if change <= distantPast || change >= distantFuture {
+			continue
+		}
+		before, after := spanAt(t.Location(), change-1), spanAt(t.Location(), change)
+		// A change at midnight belongs to the day that the clocks show then.
+		if floorDiv(int(change+after.offset), daySeconds) == day {
+			return time.Duration(after.offset-before.offset) * time.Second
+		}
+	}
+	return 0
+}

@@ -1,0 +1,320 @@
+package embedded
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"log/slog"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/wasmjob/wasmjob/host/registry"
+	"github.com/wasmjob/wasmjob/host/registry/tree"
+)
+
+// sampleDisk is a directory with a snapshot that has nodes and a log that has
+// records of every kind, the last one being of kind last.
+func sampleDisk(t testing.TB, last byte) *memDisk {
+	t.Helper()
+	d := newMemDisk()
+	for range 2 { // the second opening begins with a snapshot of the first
+		r, err := open(d, Options{})
+		if err != nil {
+			t.Fatal(err)
+		}
+		a, b := openSession(t, r), openSession(t, r)
+		name := fmt.Sprintf("/n%d", a.ID())
+		mustCommit(t, a, registry.Op{Kind: registry.Create, Path: name, Data: []byte("data")})
+		mustCommit(t, b, registry.Op{Kind: registry.CreateEphemeral, Path: name + "/e"})
+		mustCommit(t, a, registry.Op{Kind: registry.CreateSequential, Path: name + "/s-"},
+			registry.Op{Kind: registry.Check, Path: name, Version: 0})
+		if err := b.Close(); err != nil {
+			t.Fatal(err)
+		}
+		if last == recordCommit {
+			mustCommit(t, a, registry.Op{Kind: registry.Set, Path: name, Data: []byte("last"), Version: 0})
+		}
+		if err := r.Close(); err != nil {
+			t.Fatal(err)
+		}
+	}
+	return d
+}
+
+// frames lists where the frames of a log begin, and its end.
+func frames(log []byte, seq uint64) []int64 {
+	offsets := []int64{logHeader}
+	for offset := int64(logHeader); offset < int64(len(log)); {
+		payload, problem := frameAt(log, seq, offset)
+		if problem != "" {
+			panic(problem)
+		}
+		offset += frameHeader + int64(len(payload))
+		offsets = append(offsets, offset)
+	}
+	return offsets
+}
+
+func TestBitFlip_is_never_believed(t *testing.T) {
+	t.Parallel()
+	for _, last := range []byte{recordCommit, recordEnd} {
+		d := sampleDisk(t, last)
+		if names := strings.Join(d.names(), " "); names != "log-0000000002 snapshot-0000000002" {
+			t.Fatal(names)
+		}
+		log := d.contents(logName(2))
+		offsets := frames(log, 2)
+		lastFrame := offsets[len(offsets)-2]
+		short := d.copy()
+		short.replace(logName(2), log[:lastFrame])
+		whole, cut := recoveredText(t, d), recoveredText(t, short)
+		if last == recordCommit && whole == cut {
+			t.Fatal("the last record changes nothing")
+		}
+		for _, name := range d.names() {
+			b := d.contents(name)
+			for i := range len(b) * 8 {
+				flipped := slices.Clone(b)
+				flipped[i/8] ^= 1 << (i % 8)
+				broken := d.copy()
+				broken.replace(name, flipped)
+				found, err := recoverTree(broken, quiet)
+				var damage *DamageError
+				switch {
+				case errors.As(err, &damage):
+					if damage.File != d.path(name) || !strings.Contains(err.Error(), restoreAdvice) || damage.Offset > int64(i/8) && name == logName(2) {
+						t.Errorf("bit %d of %s: %v", i, name, err)
+					}
+				case err != nil:
+					t.Errorf("bit %d of %s: %v", i, name, err)
+				case name != logName(2) || int64(i/8) < lastFrame:
+					t.Errorf("bit %d of %s was accepted", i, name)
+				case text(found) != cut:
+					t.Errorf("bit %d of the last record: neither cut nor refused", i)
+				}
+			}
+		}
+	}
+}
+
+func recoveredText(t *testing.T, d *memDisk) string {
+	t.Helper()
+	found, err := recoverTree(d, quiet)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return text(found)
+}
+
+func text(found recovered) string {
+	return fmt.Sprintf("%d\n%s", found.tree.Revision(), dump(found.tree))
+}
+
+func TestTornTail_is_cut_with_a_warning(t *testing.T) {
+	t.Parallel()
+	d := sampleDisk(t, recordCommit)
+	log := d.contents(logName(2))
+	offsets := frames(log, 2)
+	lastFrame, whole := offsets[len(offsets)-2], recoveredText(t, d)
+	for size := lastFrame + 1; size < int64(len(log)); size++ {
+		torn := d.copy()
+		torn.replace(logName(2), log[:size])
+		var said bytes.Buffer
+		found, err := recoverTree(torn, slog.New(slog.NewTextHandler(&said, nil)))
+		if err != nil || text(found) == whole {
+			t.Fatalf("%d of %d bytes: %v", size, len(log), err)
+		}
+		if !strings.Contains(said.String(), fmt.Sprintf("offset=%d bytes=%d", lastFrame, size-lastFrame)) {
+			t.Errorf("%d bytes: warned %q", size, said.String())
+		}
+	}
+	zeros := d.copy()
+	zeros.replace(logName(2), append(log, make([]byte, 100)...))
+	if recoveredText(t, zeros) != whole {
+		t.Error("zeros behind the log change it")
+	}
+}
+
+func TestDamagedDirectory_is_refused(t *testing.T) {
+	t.Parallel()
+	tests := []struct {
+		name string
+		harm func(d *memDisk)
+		file string
+	}{
+		{"log missing", func(d *memDisk) { delete(d.now.files, logName(2)) }, logName(2)},
+		{"snapshot missing", func(d *memDisk) { delete(d.now.files, snapshotName(2)) }, snapshotName(2)},
+		{"log between missing", func(d *memDisk) { d.replace(logName(4), nil) }, logName(3)},
+		{"log of another number", func(d *memDisk) { d.replace(logName(3), d.contents(logName(2))) }, logName(3)},
+		{"torn before a log in use", func(d *memDisk) {
+			log := d.contents(logName(2))
+			d.replace(logName(2), log[:len(log)-1])
+			f, err := createLog(d, 3)
+			if err == nil {
+				_, err = f.Write([]byte("x"))
+			}
+			if err != nil {
+				panic(err)
+			}
+		}, logName(2)},
+		{"byte too many in the snapshot", func(d *memDisk) {
+			d.replace(snapshotName(2), append(d.contents(snapshotName(2)), 0))
+		}, snapshotName(2)},
+		{"record that does not follow", func(d *memDisk) {
+			log := d.contents(logName(2))
+			d.replace(logName(2), appendFrame(log, record{kind: recordEnd, revision: 7}, 2, int64(len(log))))
+		}, logName(2)},
+		{"record of unknown kind", func(d *memDisk) {
+			log := d.contents(logName(2))
+			d.replace(logName(2), appendFrame(log, record{kind: 9}, 2, int64(len(log))))
+		}, logName(2)},
+	}
+	for _, test := range tests {
+		t.Run(test.name, func(t *testing.T) {
+			t.Parallel()
+			d := sampleDisk(t, recordCommit)
+			test.harm(d)
+			before := d.copy()
+			_, err := open(d, Options{})
+			var damage *DamageError
+			if !errors.As(err, &damage) || damage.File != d.path(test.file) {
+				t.Errorf("error %v", err)
+			}
+			for _, name := range d.names() {
+				if !bytes.Equal(d.contents(name), before.contents(name)) {
+					t.Errorf("%s was changed", name)
+				}
+			}
+		})
+	}
+}
+
+// The advice of the error must be true: a log cut where it says opens again.
+func TestDamage_can_be_cut_as_advised(t *testing.T) {
+	t.Parallel()
+	d := sampleDisk(t, recordCommit)
+	log := d.contents(logName(2))
+	log[logHeader+frameHeader+3] ^= 1
+	d.replace(logName(2), log)
+	_, err := open(d, Options{})
+	var damage *DamageError
+	if !errors.As(err, &damage) || !strings.Contains(err.Error(), fmt.Sprintf("truncate -s %d %s", logHeader, d.path(logName(2)))) {
+		t.Fatalf("error %v", err)
+	}
+	d.replace(logName(2), log[:damage.Offset])
+	r, err := open(d, Options{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := r.Close(); err != nil {
+		t.Fatal(err)
+	}
+}
+
+func TestLeftovers_of_an_unfinished_snapshot_are_ignored(t *testing.T) {
+	t.Parallel()
+	d := sampleDisk(t, recordCommit)
+	want := recoveredText(t, d)
+	if _, err := createLog(d, 3); err != nil {
+		t.Fatal(err)
+	}
+	d.replace(snapshotName(3)+temporary, []byte("half"))
+	d.replace(logName(1), []byte("old"))
+	d.replace("other", []byte("not ours"))
+	if got := recoveredText(t, d); got != want {
+		t.Errorf("recovered %s", got)
+	}
+	r, err := open(d, Options{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := r.Close(); err != nil {
+		t.Fatal(err)
+	}
+	if names := strings.Join(d.names(), " "); names != "log-0000000004 other snapshot-0000000004" {
+		t.Errorf("files: %s", names)
+	}
+}
+
+func FuzzParseRecord(f *testing.F) {
+	f.Add(appendRecord(nil, record{kind: recordEnd, revision: 5, owner: 3}))
+	f.Add(appendRecord(nil, record{kind: recordCommit, ops: []registry.Op{{Kind: registry.Set, Path: "/a", Data: []byte("x"), Version: -1}}}))
+	f.Add([]byte{recordCommit, 0, 0, 0, 0xff, 0xff, 0xff, 0xff, 0x0f})
+	f.Fuzz(func(t *testing.T, b []byte) {
+		r, err := parseRecord(b)
+		if err != nil {
+			return
+		}
+		again, err := parseRecord(appendRecord(nil, r))
+		if err != nil || fmt.Sprint(again) != fmt.Sprint(r) {
+			t.Fatalf("%v became %v: %v", r, again, err)
+		}
+	})
+}
+
+// FuzzReplay gives any bytes as a log behind its header.
+func FuzzReplay(f *testing.F) {
+	f.Add(sampleDisk(f, recordEnd).contents(logName(2))[logHeader:])
+	f.Add([]byte{})
+	f.Fuzz(func(t *testing.T, b []byte) {
+		log := append(make([]byte, logHeader), b...)
+		if torn, err := replayLog("log", tree.New(), log, 2); torn != nil && err != nil {
+			t.Fatalf("both torn %v and refused %v", torn, err)
+		}
+	})
+}
+
+func FuzzDecodeSnapshot(f *testing.F) {
+	f.Add(sampleDisk(f, recordEnd).contents(snapshotName(2)))
+	f.Fuzz(func(t *testing.T, b []byte) {
+		if tr, _, _, problem := decodeSnapshot(b, 2); (tr == nil) == (problem == "") {
+			t.Fatalf("tree %v with problem %q", tr, problem)
+		}
+	})
+}
+
+// Names and numbers never come again, also when the log lost its end.
+func TestRestart_repeats_no_number(t *testing.T) {
+	t.Parallel()
+	d := newMemDisk()
+	var revision int64
+	sessions := map[registry.SessionID]bool{}
+	names := map[string]bool{}
+	for start := range 5 {
+		r, err := open(d, Options{})
+		if err != nil {
+			t.Fatal(err)
+		}
+		s := openSession(t, r)
+		if sessions[s.ID()] {
+			t.Errorf("session %d again", s.ID())
+		}
+		sessions[s.ID()] = true
+		if start == 0 {
+			mustCommit(t, s, registry.Op{Kind: registry.Create, Path: "/q"}, registry.Op{Kind: registry.Create, Path: "/v"})
+		}
+		if n, err := s.Read(context.Background(), "/q", false); err != nil || len(n.Children) > 0 {
+			t.Errorf("ephemeral nodes outlived the process: %v %v", n.Children, err)
+		}
+		receipt := mustCommit(t, s, registry.Op{Kind: registry.CreateEphemeralSequential, Path: "/q/n-"})
+		if name := receipt.Results[0].Path; names[name] {
+			t.Errorf("name %s again", name)
+		} else {
+			names[name] = true
+		}
+		synced := len(d.contents(logName(uint64(start + 1))))
+		receipt = mustCommit(t, s, registry.Op{Kind: registry.Set, Path: "/v", Version: registry.AnyVersion})
+		if receipt.Revision <= revision {
+			t.Errorf("revision %d after %d", receipt.Revision, revision)
+		}
+		revision = receipt.Revision
+		old := d.copy()
+		if err := r.Close(); err != nil {
+			t.Fatal(err)
+		}
+		d = old // as if killed
+		d.replace(logName(uint64(start+1)), d.contents(logName(uint64(start + 1)))[:synced])
+	}
+}

@@ -1,0 +1,204 @@
+package embedded
+
+import (
+	"encoding/binary"
+	"errors"
+	"fmt"
+	"hash/crc32"
+	"slices"
+
+	"github.com/wasmjob/wasmjob/host/registry/tree"
+)
+
+const (
+	logMagic      = "WASMJLOG"
+	snapshotMagic = "WASMJSNP"
+	formatVersion = 1
+
+	logHeader      = 8 + 4 + 8 + 4             // magic, version, number, checksum
+	snapshotHeader = 8 + 4 + 8 + 8 + 8 + 4 + 4 // magic, version, number, epoch, length and checksum of the body, checksum
+	snapshotSum    = snapshotHeader - 4        // where the header's own checksum is
+	temporary      = ".new"
+)
+
+func logName(seq uint64) string      { return fmt.Sprintf("log-%010d", seq) }
+func snapshotName(seq uint64) string { return fmt.Sprintf("snapshot-%010d", seq) }
+
+// DamageError says that a file of the registry cannot be believed and cannot
+// be repaired without losing what was acknowledged.
+type DamageError struct {
+	File    string
+	Offset  int64 // of the first byte that cannot be used
+	Problem string
+	Advice  string // what the operator can do
+}
+
+func (e *DamageError) Error() string {
+	return fmt.Sprintf("%s is damaged at byte %d: %s; %s", e.File, e.Offset, e.Problem, e.Advice)
+}
+
+const restoreAdvice = "restore the directory from a backup"
+
+// createLog makes the log number seq, empty and durable.
+func createLog(d disk, seq uint64) (file, error) {
+	name := logName(seq)
+	f, err := d.create(name)
+	if err != nil {
+		return nil, fmt.Errorf("create log: %w", err)
+	}
+	b := append(make([]byte, 0, logHeader), logMagic...)
+	b = binary.LittleEndian.AppendUint32(b, formatVersion)
+	b = binary.LittleEndian.AppendUint64(b, seq)
+	b = binary.LittleEndian.AppendUint32(b, crc32.Checksum(b, castagnoli))
+	_, err = f.Write(b)
+	if err == nil {
+		err = f.Sync()
+	}
+	if err == nil {
+		err = d.sync()
+	}
+	if err != nil {
+		return nil, errors.Join(fmt.Errorf("create log %s: %w", d.path(name), err), f.Close())
+	}
+	return f, nil
+}
+
+// checkLogHeader returns what is wrong with the first bytes of a log.
+func checkLogHeader(b []byte, seq uint64) string {
+	switch {
+	case len(b) < logHeader:
+		return "it ends within its header"
+	case string(b[:8]) != logMagic:
+		return "it is no registry log"
+	case crc32.Checksum(b[:logHeader-4], castagnoli) != binary.LittleEndian.Uint32(b[logHeader-4:]):
+		return "the checksum of its header differs"
+	case binary.LittleEndian.Uint32(b[8:]) != formatVersion:
+		return "it is of another version of the format"
+	case binary.LittleEndian.Uint64(b[12:]) != seq:
+		return "it has the number of another log"
+	}
+	return ""
+}
+
+// encodeSnapshot is the whole snapshot file.
+func encodeSnapshot(t *tree.Tree, seq, epoch uint64) []byte {
+	b := t.Encode(make([]byte, snapshotHeader, 4096), tree.Everything)
+	body := b[snapshotHeader:]
+	copy(b, snapshotMagic)
+	binary.LittleEndian.PutUint32(b[8:], formatVersion)
+	binary.LittleEndian.PutUint64(b[12:], seq)
+	binary.LittleEndian.PutUint64(b[20:], epoch)
+	binary.LittleEndian.PutUint64(b[28:], uint64(len(body)))
+	binary.LittleEndian.PutUint32(b[36:], crc32.Checksum(body, castagnoli))
+	binary.LittleEndian.PutUint32(b[snapshotSum:], crc32.Checksum(b[:snapshotSum], castagnoli))
+	return b
+}
+
+// decodeSnapshot reads a snapshot file, or says where and why it cannot be
+// one.
+func decodeSnapshot(b []byte, seq uint64) (t *tree.Tree, epoch uint64, offset int64, problem string) {
+	if len(b) < snapshotHeader {
+		return nil, 0, int64(len(b)), "it ends within its header"
+	}
+	body := b[snapshotHeader:]
+	switch {
+	case string(b[:8]) != snapshotMagic:
+		return nil, 0, 0, "it is no registry snapshot"
+	case crc32.Checksum(b[:snapshotSum], castagnoli) != binary.LittleEndian.Uint32(b[snapshotSum:]):
+		return nil, 0, 0, "the checksum of its header differs"
+	case binary.LittleEndian.Uint32(b[8:]) != formatVersion:
+		return nil, 0, 8, "it is of another version of the format"
+	case binary.LittleEndian.Uint64(b[12:]) != seq:
+		return nil, 0, 12, "it has the number of another snapshot"
+	case binary.LittleEndian.Uint64(b[28:]) != uint64(len(body)):
+		return nil, 0, int64(len(b)), "its length differs from what its header says"
+	case crc32.Checksum(body, castagnoli) != binary.LittleEndian.Uint32(b[36:]):
+		return nil, 0, snapshotHeader, "the checksum of its nodes differs"
+	}
+	t, err := tree.Decode(body)
+	if err != nil {
+		return nil, 0, snapshotHeader, err.Error()
+	}
+	return t, binary.LittleEndian.Uint64(b[20:]), 0, ""
+}
+
+// writeSnapshot puts a snapshot in place so that it is either whole or absent.
+func writeSnapshot(d disk, seq uint64, b []byte) error {
+	name := snapshotName(seq)
+	f, err := d.create(name + temporary)
+	if err != nil {
+		return fmt.Errorf("create snapshot: %w", err)
+	}
+	_, err = f.Write(b)
+	if err == nil {
+		err = f.Sync()
+	}
+	err = errors.Join(err, f.Close())
+	if err == nil {
+		err = d.rename(name+temporary, name)
+	}
+	if err != nil {
+		// It may be large, and the disk full because of it.
+		return errors.Join(fmt.Errorf("write snapshot %s: %w", d.path(name), err), d.remove(name+temporary))
+	}
+	if err := d.sync(); err != nil {
+		return fmt.Errorf("write snapshot %s: %w", d.path(name), err)
+	}
+	return nil
+}
+
+// listing is what a directory holds of a registry.
+type listing struct {
+	logs, snapshots []uint64 // ascending
+	unfinished      []string
+}
+
+func list(d disk) (listing, error) {
+	var l listing
+	names, err := d.list()
+	if err != nil {
+		return l, fmt.Errorf("list data directory: %w", err)
+	}
+	for _, name := range names {
+		var seq uint64
+		if _, err := fmt.Sscanf(name, "log-%d", &seq); err == nil && name == logName(seq) {
+			l.logs = append(l.logs, seq)
+		}
+		if _, err := fmt.Sscanf(name, "snapshot-%d", &seq); err != nil {
+			continue
+		}
+		switch name {
+		case snapshotName(seq):
+			l.snapshots = append(l.snapshots, seq)
+		case snapshotName(seq) + temporary:
+			l.unfinished = append(l.unfinished, name)
+		}
+	}
+	slices.Sort(l.logs)
+	slices.Sort(l.snapshots)
+	return l, nil
+}
+
+// removeBefore removes the files that the pair number seq replaces, oldest
+// first, so that what is left always has a snapshot before its logs.
+func removeBefore(d disk, seq uint64) error {
+	l, err := list(d)
+	if err != nil {
+		return err
+	}
+	var errs []error
+	for _, n := range l.logs {
+		if n < seq {
+			errs = append(errs, d.remove(logName(n)))
+		}
+	}
+	for _, n := range l.snapshots {
+		if n < seq {
+			errs = append(errs, d.remove(snapshotName(n)))
+		}
+	}
+	if err := errors.Join(errs...); err != nil {
+		return fmt.Errorf("remove old registry files: %w", err)
+	}
+	return nil
+}

@@ -1,0 +1,333 @@
+package embedded
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"runtime"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"github.com/wasmjob/wasmjob/host/registry"
+)
+
+// syncWithin bounds how long a record that nobody waits for stays unsynced.
+const syncWithin = 50 * time.Millisecond
+
+// maxGather bounds how often a sync lets others go first. Each time costs less
+// than a microsecond where nobody is ready.
+const maxGather = 32
+
+// urgency says whether the reply to a record waits for the disk.
+type urgency bool
+
+const (
+	lazily   urgency = false
+	urgently urgency = true
+)
+
+// journal is the log of a registry with its snapshots.
+type journal struct {
+	registry *Registry
+	disk     disk
+	epoch    uint64
+	syncs    atomic.Int64 // of the log, for the benchmark
+	appended atomic.Int64 // records
+
+	// Signals to the loops. Each holds one: a second says nothing new.
+	urgent, lazy, full chan struct{}
+	stop               chan struct{} // closed when no append can follow
+
+	// switching is held during a sync of the log and while a new log takes
+	// its place, so that no sync meets a closed file. It is taken before the
+	// registry's mu.
+	switching sync.Mutex
+
+	// Guarded by the registry's mu.
+	file    file
+	seq     uint64 // number of the log
+	size    int64
+	limit   int64 // size that asks for a snapshot
+	buffer  []byte
+	batch   *batch // of the records since the last sync began
+	dirty   bool   // batch has records
+	running *batch // whose sync is under way
+	failed  error  // of the first sync that went wrong
+}
+
+// batch is the records that one sync serves.
+type batch struct {
+	done chan struct{}
+	err  error // valid once done is closed
+}
+
+func newBatch() *batch { return &batch{done: make(chan struct{})} }
+
+// wait returns when the batch is durable, or why it may not be. Nil waits for
+// nothing.
+func (b *batch) wait(ctx context.Context) error {
+	if b == nil {
+		return nil
+	}
+	select {
+	case <-b.done:
+		return b.err
+	case <-ctx.Done():
+		return ctx.Err()
+	}
+}
+
+func (b *batch) finish(err error) {
+	b.err = err
+	close(b.done)
+}
+
+// startJournal writes the pair of files number seq for the registry's tree,
+// and removes what they replace.
+func startJournal(r *Registry, d disk, epoch, seq uint64) (*journal, error) {
+	log, err := createLog(d, seq)
+	if err != nil {
+		return nil, err
+	}
+	snapshot := encodeSnapshot(r.tree, seq, epoch)
+	if err := writeSnapshot(d, seq, snapshot); err != nil {
+		return nil, errors.Join(err, log.Close())
+	}
+	if err := removeBefore(d, seq); err != nil {
+		r.options.Logger.Warn("old registry files stay", "error", err)
+	}
+	return &journal{
+		registry: r,
+		disk:     d,
+		epoch:    epoch,
+		urgent:   make(chan struct{}, 1),
+		lazy:     make(chan struct{}, 1),
+		full:     make(chan struct{}, 1),
+		stop:     make(chan struct{}),
+		file:     log,
+		seq:      seq,
+		size:     logHeader,
+		limit:    max(r.options.SnapshotBytes, int64(len(snapshot))),
+		batch:    newBatch(),
+	}, nil
+}
+
+// append writes r to the file, with mu held, and returns the batch to wait
+// for if the matter is urgent. After an error r is not in the log, unless the
+// error is registry.ErrUnknown.
+func (j *journal) append(r record, when urgency) (*batch, error) {
+	j.buffer = appendFrame(j.buffer[:0], r, j.seq, j.size)
+	if n, err := j.file.Write(j.buffer); err != nil {
+		err = fmt.Errorf("write %s: %w", j.disk.path(logName(j.seq)), err)
+		// A part of a record would be cut at the next start, but a whole one
+		// would be believed.
+		if cut := j.file.Truncate(j.size); cut != nil && n >= len(j.buffer) {
+			err = fmt.Errorf("%w: %w", registry.ErrUnknown, errors.Join(err, cut))
+		}
+		return nil, err
+	}
+	j.size += int64(len(j.buffer))
+	j.dirty = true
+	j.appended.Add(1)
+	if j.size > j.limit {
+		signal(j.full)
+	}
+	if when == lazily {
+		signal(j.lazy)
+		return nil, nil
+	}
+	signal(j.urgent)
+	return j.batch, nil
+}
+
+// flush returns the batch after which everything appended is durable, with mu
+// held.
+func (j *journal) flush() *batch {
+	if j.dirty {
+		signal(j.urgent)
+		return j.batch
+	}
+	return j.running
+}
+
+func signal(c chan<- struct{}) {
+	select {
+	case c <- struct{}{}:
+	default:
+	}
+}
+
+// syncLoop syncs when somebody waits, or a while after something was written,
+// and a last time at the end.
+func (j *journal) syncLoop() {
+	var late <-chan time.Time
+	for {
+		select {
+		case <-j.stop:
+			j.sync()
+			return
+		case <-j.lazy:
+			if late == nil {
+				late = time.After(syncWithin)
+			}
+			continue
+		case <-j.urgent:
+			j.gather()
+		case <-late:
+		}
+		late = nil
+		j.sync()
+	}
+}
+
+// gather lets other goroutines run while they bring more to sync. Those whom
+// the last sync has just released are often about to commit again; without
+// this they would all miss the sync that begins now, and every sync would
+// serve but half of the writers.
+func (j *journal) gather() {
+	before := j.appended.Load()
+	for range maxGather {
+		runtime.Gosched()
+		now := j.appended.Load()
+		if now == before {
+			return
+		}
+		before = now
+	}
+}
+
+func (j *journal) sync() {
+	j.switching.Lock()
+	defer j.switching.Unlock()
+	j.syncFile()
+}
+
+// syncFile makes durable what was appended before the call, with switching
+// held.
+func (j *journal) syncFile() {
+	mu := &j.registry.mu
+	mu.Lock()
+	b, err := j.take()
+	log := j.file
+	mu.Unlock()
+	if b == nil {
+		return
+	}
+	if err == nil {
+		j.syncs.Add(1)
+		err = log.Sync()
+	}
+	mu.Lock()
+	err = j.settle(err)
+	mu.Unlock()
+	b.finish(err)
+}
+
+// take begins the sync of what is there, with mu held. It returns nil if that
+// is nothing, and the error of an earlier sync: the kernel reports a page that
+// it could not write only once, so a later sync proves nothing.
+func (j *journal) take() (*batch, error) {
+	if !j.dirty {
+		return nil, j.failed
+	}
+	j.running = j.batch
+	j.batch = newBatch()
+	j.dirty = false
+	return j.running, j.failed
+}
+
+// settle ends the sync begun by take, with mu held, and returns what to tell
+// those who wait.
+func (j *journal) settle(err error) error {
+	j.running = nil
+	if err != nil && j.failed == nil {
+		j.failed = fmt.Errorf("sync %s: %w", j.disk.path(logName(j.seq)), err)
+		j.registry.refuseWrites(j.failed)
+	}
+	return j.failed
+}
+
+// snapshotLoop writes a snapshot whenever the log has grown enough.
+func (j *journal) snapshotLoop() {
+	for {
+		select {
+		case <-j.stop:
+			return
+		case <-j.full:
+		}
+		if !j.due() {
+			continue // the signal was from before the last snapshot
+		}
+		if err := j.snapshot(); err != nil {
+			// The log goes on and so does the registry: try again later.
+			j.registry.options.Logger.Error("no snapshot of the registry", "error", err)
+			j.registry.mu.Lock()
+			j.limit = j.size + j.registry.options.SnapshotBytes
+			j.registry.mu.Unlock()
+		}
+	}
+}
+
+func (j *journal) due() bool {
+	j.registry.mu.Lock()
+	defer j.registry.mu.Unlock()
+	return j.size > j.limit
+}
+
+// snapshot begins a new log, writes the tree as it is at its beginning, and
+// removes the files that these replace. Only one goroutine may call it.
+func (j *journal) snapshot() error {
+	j.registry.mu.Lock()
+	seq := j.seq + 1
+	j.registry.mu.Unlock()
+	next, err := createLog(j.disk, seq)
+	if err != nil {
+		return err
+	}
+	body, err := j.switchTo(next, seq)
+	if err != nil {
+		return errors.Join(err, next.Close())
+	}
+	if err := writeSnapshot(j.disk, seq, body); err != nil {
+		return err
+	}
+	return removeBefore(j.disk, seq)
+}
+
+// switchTo lets the next log take the place of the current one, which is
+// complete and durable then, and returns the snapshot of this moment.
+func (j *journal) switchTo(next file, seq uint64) ([]byte, error) {
+	j.switching.Lock()
+	defer j.switching.Unlock()
+	j.syncFile() // so that little is left to sync with mu held
+	r := j.registry
+	r.mu.Lock()
+	b, err := j.take()
+	if b != nil {
+		if err == nil {
+			j.syncs.Add(1)
+			err = j.file.Sync()
+		}
+		err = j.settle(err)
+		defer func() { b.finish(err) }()
+	}
+	if err != nil {
+		r.mu.Unlock()
+		return nil, err
+	}
+	old := j.file
+	snapshot := encodeSnapshot(r.tree, seq, j.epoch)
+	j.file, j.seq, j.size = next, seq, logHeader
+	j.limit = max(r.options.SnapshotBytes, int64(len(snapshot)))
+	r.mu.Unlock()
+	if err := old.Close(); err != nil {
+		r.options.Logger.Warn("close of a synced log", "error", err)
+	}
+	return snapshot, nil
+}
+
+// close releases the files; the loops have ended.
+func (j *journal) close() error {
+	return errors.Join(j.failed, j.file.Close(), j.disk.close())
+}

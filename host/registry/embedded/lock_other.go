@@ -1,0 +1,13 @@
+//go:build !unix
+
+package embedded
+
+import (
+	"errors"
+	"os"
+)
+
+// lockFile refuses: without a lock two processes could write one log.
+func lockFile(string) (*os.File, error) {
+	return nil, errors.New("this system has no file locks that we know; use a registry in memory")
+}

@@ -1,0 +1,44 @@
+//go:build unix
+
+package embedded
+
+import (
+	"bytes"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"syscall"
+)
+
+// lockFile takes the lock that lives as long as the returned file is open,
+// and notes in the file who has it.
+func lockFile(name string) (*os.File, error) {
+	f, err := os.OpenFile(name, os.O_CREATE|os.O_RDWR, 0o600)
+	if err != nil {
+		return nil, err
+	}
+	if err := syscall.Flock(int(f.Fd()), syscall.LOCK_EX|syscall.LOCK_NB); err != nil {
+		if errors.Is(err, syscall.EWOULDBLOCK) {
+			err = fmt.Errorf("in use by %s", holder(f))
+		}
+		return nil, errors.Join(err, f.Close())
+	}
+	err = f.Truncate(0)
+	if err == nil {
+		_, err = fmt.Fprintf(f, "process %d\n", os.Getpid())
+	}
+	if err != nil {
+		return nil, errors.Join(err, f.Close())
+	}
+	return f, nil
+}
+
+// holder reads who has the lock; the words are only for people.
+func holder(f *os.File) string {
+	b, err := io.ReadAll(io.LimitReader(f, 64))
+	if b = bytes.TrimSpace(b); err != nil || len(b) == 0 {
+		return "another process"
+	}
+	return string(b)
+}

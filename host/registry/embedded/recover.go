@@ -1,0 +1,154 @@
+package embedded
+
+import (
+	"errors"
+	"fmt"
+	"io/fs"
+	"log/slog"
+
+	"github.com/wasmjob/wasmjob/host/registry/tree"
+)
+
+// recovered is what a directory held.
+type recovered struct {
+	tree  *tree.Tree
+	epoch uint64 // of the last opening
+	next  uint64 // a number that no file has
+}
+
+// recoverTree rebuilds the tree from the newest snapshot and the logs from
+// there on, and ends all sessions that were in it. It removes unfinished
+// snapshots and changes nothing else. A last record that a crash left
+// unfinished is left out with a warning; every other damage is a DamageError.
+func recoverTree(d disk, logger *slog.Logger) (recovered, error) {
+	files, err := list(d)
+	if err != nil {
+		return recovered{}, err
+	}
+	for _, name := range files.unfinished {
+		if err := d.remove(name); err != nil {
+			return recovered{}, fmt.Errorf("remove unfinished snapshot: %w", err)
+		}
+	}
+	if len(files.snapshots) == 0 {
+		return recoverNothing(d, files)
+	}
+	seq := files.snapshots[len(files.snapshots)-1]
+	b, err := d.read(snapshotName(seq))
+	if err != nil {
+		return recovered{}, fmt.Errorf("read snapshot: %w", err)
+	}
+	t, epoch, offset, problem := decodeSnapshot(b, seq)
+	if problem != "" {
+		return recovered{}, &DamageError{d.path(snapshotName(seq)), offset, problem, restoreAdvice}
+	}
+	next, err := replayLogs(d, t, seq, files.logs, logger)
+	if err != nil {
+		return recovered{}, err
+	}
+	for _, owner := range t.Owners() {
+		t.EndSession(owner, 0)
+	}
+	return recovered{tree: t, epoch: epoch, next: next}, nil
+}
+
+// recoverNothing is for a directory without a snapshot. It is new, or its
+// first opening ended before it was through; anything else lost its snapshot.
+func recoverNothing(d disk, files listing) (recovered, error) {
+	for _, seq := range files.logs {
+		b, err := d.read(logName(seq))
+		if err != nil {
+			return recovered{}, fmt.Errorf("read log: %w", err)
+		}
+		if seq != 1 || len(b) > logHeader {
+			return recovered{}, &DamageError{
+				d.path(snapshotName(seq)), 0, "it is missing, while its log has records", restoreAdvice,
+			}
+		}
+	}
+	return recovered{tree: tree.New(), next: 1}, nil
+}
+
+// replayLogs repeats the logs from number seq on, and returns the number after
+// the last. Only the last log that was in use may end in an unfinished record:
+// before a log is used, the one before it is whole on the disk.
+func replayLogs(d disk, t *tree.Tree, seq uint64, logs []uint64, logger *slog.Logger) (uint64, error) {
+	last := seq
+	if len(logs) > 0 {
+		last = max(last, logs[len(logs)-1])
+	}
+	var torn *DamageError
+	for n := seq; n <= last; n++ {
+		name := logName(n)
+		b, err := d.read(name)
+		if errors.Is(err, fs.ErrNotExist) {
+			return 0, &DamageError{d.path(name), 0, "it is missing", restoreAdvice}
+		}
+		if err != nil {
+			return 0, fmt.Errorf("read log: %w", err)
+		}
+		if torn != nil && len(b) > logHeader {
+			torn.Advice = "later logs have records: " + restoreAdvice
+			return 0, torn
+		}
+		if problem := checkLogHeader(b, n); problem != "" {
+			if n == last && n > seq && len(b) <= logHeader {
+				// It was being made when the process ended.
+				break
+			}
+			return 0, &DamageError{d.path(name), 0, problem, restoreAdvice}
+		}
+		cut, err := replayLog(d.path(name), t, b, n)
+		if err != nil {
+			return 0, err
+		}
+		if cut != nil {
+			torn = cut
+			logger.Warn("the last record of the registry log is unfinished and left out",
+				"file", cut.File, "offset", cut.Offset, "bytes", int64(len(b))-cut.Offset, "problem", cut.Problem)
+		}
+	}
+	return last + 1, nil
+}
+
+// replayLog repeats one log. It returns where the log is torn, nil if it is
+// whole.
+func replayLog(path string, t *tree.Tree, log []byte, seq uint64) (torn *DamageError, err error) {
+	for offset := int64(logHeader); offset < int64(len(log)); {
+		payload, problem := frameAt(log, seq, offset)
+		if problem != "" {
+			torn := &DamageError{File: path, Offset: offset, Problem: problem}
+			if n := intactAfter(log, seq, offset+1); n > 0 {
+				torn.Problem = fmt.Sprintf("%s, and %d intact records follow", problem, n)
+				torn.Advice = fmt.Sprintf("%s, or give up all that follows: truncate -s %d %s, and remove later logs", restoreAdvice, offset, path)
+				return nil, torn
+			}
+			return torn, nil
+		}
+		r, err := parseRecord(payload)
+		if err == nil {
+			err = r.apply(t)
+		}
+		if err != nil {
+			return nil, &DamageError{path, offset, err.Error(), restoreAdvice}
+		}
+		offset += frameHeader + int64(len(payload))
+	}
+	return nil, nil
+}
+
+// intactAfter counts the frames at or behind offset. One is enough to know
+// that the damage before it is no crash's doing.
+func intactAfter(log []byte, seq uint64, offset int64) int {
+	n := 0
+	for offset < int64(len(log)) {
+		payload, problem := frameAt(log, seq, offset)
+		if problem != "" {
+			offset++
+			continue
+		}
+		n++
+		offset += frameHeader + int64(len(payload))
+	}
+	return n
+}

@@ -1,0 +1,300 @@
+// Package embedded is the registry inside the process: a tree of nodes with
+// sessions, ephemeral and sequential nodes and watches, made durable by a log
+// and snapshots in one directory, or kept in memory alone.
+//
+// It is for one machine: it has no network and serves one process, and a
+// session lives as long as its process does not close it. After a restart
+// every old session is over and every ephemeral node gone. More machines mean
+// another adapter.
+//
+// Flow: Commit applies its ops to the tree and writes the record to the log
+// under one lock, fires watches, and then waits, outside the lock, for the
+// fdatasync that covers the record; one fdatasync serves all who wait.
+// A commit whose effects end with its session anyway, or that
+// Options.Relaxed names, is not waited for: it survives the death of the
+// process, not that of the machine. Events go through a queue per session;
+// no reply of a session overtakes an event of what it shows. Readers may see a
+// commit a moment before it is durable.
+//
+// Files: log-N has every transaction since snapshot-N was taken. When a log
+// has grown enough, log-N+1 is begun and snapshot-N+1 written behind it;
+// only then are the older files removed. Open reads the newest snapshot
+// and the logs from there on, and begins a new pair.
+package embedded
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"log/slog"
+	"slices"
+	"sync"
+	"time"
+
+	"github.com/wasmjob/wasmjob/host/registry"
+	"github.com/wasmjob/wasmjob/host/registry/tree"
+)
+
+// ErrClosed is returned by Open on a registry that was closed.
+var ErrClosed = errors.New("registry: closed")
+
+// ErrReadOnly is matched by the error of every commit, and of Healthy, after
+// a write or a sync of the log went wrong. Such a commit was not applied.
+var ErrReadOnly = errors.New("registry: read-only")
+
+const (
+	defaultSnapshotBytes  = 16 << 20
+	defaultMaxCommit      = 1 << 20
+	defaultSessionTimeout = 30 * time.Second
+
+	// opOverhead is what an op costs beside its path and data. It is about
+	// what ZooKeeper counts, so that what fits here fits there.
+	opOverhead = 48
+
+	// epochShift places the epoch, which counts the openings of the
+	// directory, above the counters of revisions and sessions. Thus neither
+	// ever repeats, also when a loss of power took the last of them.
+	epochShift = 40
+	maxEpoch   = 1<<(63-epochShift) - 1
+)
+
+// Options of a registry. The zero value is good.
+type Options struct {
+	// Relaxed names the commits whose reply does not wait for the disk, only
+	// for the write to the file; nil names none. A commit with a sequential
+	// node waits in any case: its name must never be given out twice.
+	Relaxed func(ops []registry.Op) bool
+	// SnapshotBytes is the size of the log that asks for a new snapshot, 16
+	// MiB if 0. A tree that is itself larger waits for its own size.
+	SnapshotBytes int64
+	// MaxCommit bounds the ops of one commit, counted as path, data and 48
+	// bytes each; above it Commit returns registry.ErrTooLarge. 1 MiB if 0.
+	MaxCommit int
+	// SessionTimeout is what sessions report as granted, 30 s if 0. No
+	// session ever times out.
+	SessionTimeout time.Duration
+	// Logger hears of damage that was repaired and of snapshots that could
+	// not be written. Nil discards.
+	Logger *slog.Logger
+}
+
+func (o Options) withDefaults() Options {
+	if o.SnapshotBytes <= 0 {
+		o.SnapshotBytes = defaultSnapshotBytes
+	}
+	if o.MaxCommit <= 0 {
+		o.MaxCommit = defaultMaxCommit
+	}
+	if o.SessionTimeout <= 0 {
+		o.SessionTimeout = defaultSessionTimeout
+	}
+	if o.Logger == nil {
+		o.Logger = slog.New(slog.DiscardHandler)
+	}
+	return o
+}
+
+// Registry implements registry.Registry. Make one with Open or Memory.
+type Registry struct {
+	options Options
+	journal *journal // nil: in memory only
+
+	// mu guards everything below, the contents of the sessions where they say
+	// so, and the journal's position. It is held across a write to the log
+	// but never across a sync or a callback, save for the one short sync with
+	// which a new log begins.
+	mu          sync.Mutex
+	tree        *tree.Tree
+	sessions    map[registry.SessionID]*session
+	watches     map[string]map[*session]struct{}
+	lastSession registry.SessionID
+	closed      bool
+	readOnly    error // why commits are refused
+
+	work sync.WaitGroup // one for each goroutine of sessions and journal
+}
+
+var _ registry.Registry = (*Registry)(nil)
+
+// Memory returns a registry that forgets everything when it is closed.
+func Memory() *Registry { return newRegistry(Options{}.withDefaults(), tree.New(), 0) }
+
+// Open returns the registry kept in dir, which it makes if need be and locks
+// until Close. It refuses a directory in use, and one whose files are damaged
+// anywhere but in the last, unfinished record: see DamageError.
+func Open(dir string, o Options) (*Registry, error) {
+	d, err := openDir(dir)
+	if err != nil {
+		return nil, fmt.Errorf("open registry: %w", err)
+	}
+	r, err := open(d, o)
+	if err != nil {
+		return nil, errors.Join(fmt.Errorf("open registry: %w", err), d.close())
+	}
+	return r, nil
+}
+
+func open(d disk, o Options) (*Registry, error) {
+	o = o.withDefaults()
+	found, err := recoverTree(d, o.Logger)
+	if err != nil {
+		return nil, err
+	}
+	epoch := found.epoch + 1
+	if epoch > maxEpoch {
+		return nil, fmt.Errorf("%s was opened %d times, more than revisions can count", d.path(""), found.epoch)
+	}
+	found.tree.Advance(int64(epoch) << epochShift)
+	r := newRegistry(o, found.tree, epoch)
+	j, err := startJournal(r, d, epoch, found.next)
+	if err != nil {
+		return nil, err
+	}
+	r.journal = j
+	r.work.Go(j.syncLoop)
+	r.work.Go(j.snapshotLoop)
+	return r, nil
+}
+
+func newRegistry(o Options, t *tree.Tree, epoch uint64) *Registry {
+	return &Registry{
+		options:     o,
+		tree:        t,
+		sessions:    make(map[registry.SessionID]*session),
+		watches:     make(map[string]map[*session]struct{}),
+		lastSession: registry.SessionID(epoch) << epochShift,
+	}
+}
+
+// Open starts a session. on must not block and must not call the session: a
+// call waits until on has had the events before it. A nil on hears nothing.
+func (r *Registry) Open(ctx context.Context, on func(registry.Event)) (registry.Session, error) {
+	if err := ctx.Err(); err != nil {
+		return nil, fmt.Errorf("open session: %w", err)
+	}
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if r.closed {
+		return nil, ErrClosed
+	}
+	r.lastSession++
+	s := &session{
+		registry: r,
+		id:       r.lastSession,
+		armed:    make(map[string]struct{}),
+		events:   newQueue(on),
+	}
+	r.sessions[s.id] = s
+	r.work.Go(s.events.run)
+	return s, nil
+}
+
+// Close ends every session, syncs the log and releases the directory. It
+// waits until the last callback has returned, so it must not be called from
+// one. Its error says what may not have reached the disk.
+func (r *Registry) Close() error {
+	r.mu.Lock()
+	if r.closed {
+		r.mu.Unlock()
+		return nil
+	}
+	r.closed = true
+	ids := make([]registry.SessionID, 0, len(r.sessions))
+	for id := range r.sessions {
+		ids = append(ids, id)
+	}
+	slices.Sort(ids)
+	for _, id := range ids {
+		r.end(r.sessions[id])
+	}
+	r.mu.Unlock()
+
+	if r.journal != nil {
+		close(r.journal.stop)
+	}
+	r.work.Wait()
+	if r.journal == nil {
+		return nil
+	}
+	if err := r.journal.close(); err != nil {
+		return fmt.Errorf("close registry: %w", err)
+	}
+	return nil
+}
+
+// Healthy returns nil, or why the registry takes no more writes: then a write
+// or sync of its log went wrong, reads go on from memory, and only a restart
+// ends it.
+func (r *Registry) Healthy() error {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	return r.readOnly
+}
+
+// refuseWrites is called with mu held. The first cause stays.
+func (r *Registry) refuseWrites(cause error) {
+	if r.readOnly == nil {
+		r.readOnly = fmt.Errorf("%w until a restart: %w", ErrReadOnly, cause)
+		r.options.Logger.Error("registry takes no more writes", "error", cause)
+	}
+}
+
+// end ends s, with mu held. Its watches go first: of its own end a session
+// hears only that.
+func (r *Registry) end(s *session) {
+	if s.ended {
+		return
+	}
+	s.ended = true
+	delete(r.sessions, s.id)
+	for path := range s.armed {
+		r.disarm(s, path)
+	}
+	if len(r.tree.Ephemerals(s.id)) > 0 {
+		now := time.Now().UnixMilli()
+		changes := r.tree.EndSession(s.id, now)
+		if r.journal != nil && r.readOnly == nil {
+			// If this write fails the ephemeral nodes are gone all the same:
+			// the restart that must follow drops them.
+			record := record{kind: recordEnd, revision: r.tree.Revision(), nowMS: now, owner: s.id}
+			if _, err := r.journal.append(record, lazily); err != nil {
+				r.refuseWrites(err)
+			}
+		}
+		r.fire(changes)
+	}
+	s.events.put(registry.Event{Kind: registry.Ended})
+	s.events.close()
+}
+
+// fire spends the watches that changes touch, with mu held.
+func (r *Registry) fire(changes []tree.Change) {
+	for i := range changes {
+		path := changes[i].Path
+		for s := range r.watches[path] {
+			// Whose queue comes first does not matter: no order is promised
+			// between sessions.
+			s.events.put(registry.Event{Kind: registry.Changed, Path: path})
+			r.disarm(s, path)
+		}
+	}
+}
+
+func (r *Registry) arm(s *session, path string) {
+	s.armed[path] = struct{}{}
+	set := r.watches[path]
+	if set == nil {
+		set = make(map[*session]struct{})
+		r.watches[path] = set
+	}
+	set[s] = struct{}{}
+}
+
+func (r *Registry) disarm(s *session, path string) {
+	delete(s.armed, path)
+	set := r.watches[path]
+	delete(set, s)
+	if len(set) == 0 {
+		delete(r.watches, path)
+	}
+}

@@ -1,0 +1,212 @@
+package embedded
+
+import (
+	"bytes"
+	"context"
+	"fmt"
+	"slices"
+	"time"
+
+	"github.com/wasmjob/wasmjob/host/registry"
+)
+
+// session implements registry.Session.
+type session struct {
+	registry *Registry
+	id       registry.SessionID
+	events   *queue
+
+	// Guarded by registry.mu.
+	ended bool
+	armed map[string]struct{} // paths with a watch
+}
+
+func (s *session) ID() registry.SessionID { return s.id }
+
+func (s *session) Timeout() time.Duration { return s.registry.options.SessionTimeout }
+
+func (s *session) Commit(ctx context.Context, ops ...registry.Op) (registry.Receipt, error) {
+	r := s.registry
+	if err := ctx.Err(); err != nil {
+		return registry.Receipt{}, fmt.Errorf("commit: %w", err)
+	}
+	if size := sizeOf(ops); size > r.options.MaxCommit {
+		return registry.Receipt{}, fmt.Errorf("%w: %d bytes, at most %d", registry.ErrTooLarge, size, r.options.MaxCommit)
+	}
+	ops = owned(ops)
+	when := urgently
+	if r.options.Relaxed != nil && r.options.Relaxed(ops) {
+		when = lazily
+	}
+
+	r.mu.Lock()
+	receipt, batch, err := s.apply(ops, when)
+	mark := s.events.mark()
+	r.mu.Unlock()
+	if err != nil {
+		return registry.Receipt{}, err
+	}
+	if err := batch.wait(ctx); err != nil {
+		return registry.Receipt{}, fmt.Errorf("%w: %w", registry.ErrUnknown, err)
+	}
+	s.events.settle(mark)
+	return receipt, nil
+}
+
+// apply commits ops to the tree and the log, with the registry's mu held, and
+// returns the batch to wait for, nil for none.
+func (s *session) apply(ops []registry.Op, when urgency) (registry.Receipt, *batch, error) {
+	r := s.registry
+	if s.ended {
+		return registry.Receipt{}, nil, registry.ErrEnded
+	}
+	if r.readOnly != nil {
+		return registry.Receipt{}, nil, r.readOnly
+	}
+	if r.volatile(ops) {
+		when = lazily
+	}
+	if sequential(ops) {
+		when = urgently
+	}
+	now := time.Now().UnixMilli()
+	receipt, changes, err := r.tree.Apply(s.id, now, ops)
+	if err != nil {
+		return registry.Receipt{}, nil, err
+	}
+	var b *batch
+	if r.journal != nil {
+		record := record{kind: recordCommit, revision: receipt.Revision, nowMS: now, owner: s.id, ops: ops}
+		if b, err = r.journal.append(record, when); err != nil {
+			// Nobody has seen the change: mu was not let go.
+			r.tree.Undo()
+			r.refuseWrites(err)
+			return registry.Receipt{}, nil, err
+		}
+	}
+	r.fire(changes)
+	return receipt, b, nil
+}
+
+// volatile reports whether ops touch nothing that outlives its session. No
+// restart can show whether they were durable.
+func (r *Registry) volatile(ops []registry.Op) bool {
+	for i := range ops {
+		switch ops[i].Kind {
+		case registry.CreateEphemeral, registry.CreateEphemeralSequential, registry.Check, registry.Absent:
+		case registry.Set, registry.Delete:
+			if r.tree.Get(ops[i].Path).Stat.Owner == 0 {
+				return false
+			}
+		default:
+			return false
+		}
+	}
+	return true
+}
+
+func sequential(ops []registry.Op) bool {
+	return slices.ContainsFunc(ops, func(op registry.Op) bool {
+		return op.Kind == registry.CreateSequential || op.Kind == registry.CreateEphemeralSequential
+	})
+}
+
+func sizeOf(ops []registry.Op) int {
+	size := 0
+	for i := range ops {
+		size += len(ops[i].Path) + len(ops[i].Data) + opOverhead
+	}
+	return size
+}
+
+// owned copies ops, since the tree keeps their data and the caller may write
+// to it again.
+func owned(ops []registry.Op) []registry.Op {
+	size := 0
+	for i := range ops {
+		size += len(ops[i].Data)
+	}
+	ops = slices.Clone(ops)
+	buffer := make([]byte, 0, size)
+	for i := range ops {
+		start := len(buffer)
+		buffer = append(buffer, ops[i].Data...)
+		ops[i].Data = slices.Clip(buffer[start:])
+	}
+	return ops
+}
+
+func (s *session) Read(ctx context.Context, path string, arm bool) (registry.Node, error) {
+	if err := ctx.Err(); err != nil {
+		return registry.Node{}, fmt.Errorf("read %s: %w", path, err)
+	}
+	r := s.registry
+	r.mu.Lock()
+	if s.ended {
+		r.mu.Unlock()
+		return registry.Node{}, registry.ErrEnded
+	}
+	n := r.tree.Get(path)
+	if arm {
+		r.arm(s, path)
+	}
+	mark := s.events.mark()
+	r.mu.Unlock()
+
+	n.Data = bytes.Clone(n.Data)
+	n.Children = slices.Clone(n.Children)
+	s.events.settle(mark)
+	return n, nil
+}
+
+// Sync waits, beyond what the port asks, until all that was committed before
+// the call is on the disk, and fails if it cannot be brought there: so it
+// settles an unknown outcome for good.
+func (s *session) Sync(ctx context.Context) error {
+	if err := ctx.Err(); err != nil {
+		return fmt.Errorf("sync: %w", err)
+	}
+	r := s.registry
+	r.mu.Lock()
+	if s.ended {
+		r.mu.Unlock()
+		return registry.ErrEnded
+	}
+	if err := r.readOnly; err != nil {
+		r.mu.Unlock()
+		return fmt.Errorf("sync: %w", err)
+	}
+	var b *batch
+	if r.journal != nil {
+		b = r.journal.flush()
+	}
+	mark := s.events.mark()
+	r.mu.Unlock()
+
+	if err := b.wait(ctx); err != nil {
+		return fmt.Errorf("sync: %w", err)
+	}
+	s.events.settle(mark)
+	return nil
+}
+
+func (s *session) Time(ctx context.Context) (time.Time, error) {
+	if err := ctx.Err(); err != nil {
+		return time.Time{}, fmt.Errorf("time: %w", err)
+	}
+	s.registry.mu.Lock()
+	defer s.registry.mu.Unlock()
+	if s.ended {
+		return time.Time{}, registry.ErrEnded
+	}
+	return time.Now(), nil
+}
+
+// Close ends the session. It does not wait until its Ended is delivered, so
+// that a callback may close its own session.
+func (s *session) Close() error {
+	s.registry.mu.Lock()
+	defer s.registry.mu.Unlock()
+	s.registry.end(s)
+	return nil
+}

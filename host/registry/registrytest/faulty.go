@@ -1,0 +1,244 @@
+package registrytest
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"sync"
+	"time"
+
+	"github.com/wasmjob/wasmjob/host/registry"
+)
+
+// Outcome is what Faulty makes of one commit.
+type Outcome uint8
+
+const (
+	// Pass leaves the commit alone.
+	Pass Outcome = iota
+	// LoseRequest returns ErrUnknown; the commit is never applied.
+	LoseRequest
+	// LoseReply applies the commit and returns ErrUnknown, also if it was
+	// refused.
+	LoseReply
+	// Delay returns ErrUnknown; the commit is applied, or refused, when the
+	// session next calls Sync, before that returns. It is lost if the session
+	// ends first.
+	Delay
+	// EndBefore ends the session and returns ErrEnded; the commit is never
+	// applied.
+	EndBefore
+	// EndAfter applies the commit, ends the session and returns ErrUnknown.
+	EndAfter
+)
+
+// Plan decides about the n-th commit of a Faulty, counted from 0 over all
+// sessions. It is never called twice at once.
+type Plan func(n int, ops []registry.Op) Outcome
+
+// errDisconnected is what every request meets between Suspend and Resume. Of
+// a commit it leaves the outcome unknown.
+var errDisconnected = fmt.Errorf("%w: disconnected", registry.ErrUnknown)
+
+// Faulty is a registry that fails by plan. Beside that it is as good as the
+// one it wraps. A delayed commit keeps the memory of its ops.
+type Faulty struct {
+	inner registry.Registry
+	plan  Plan
+
+	mu       sync.Mutex // guards the rest; held while plan runs
+	commits  int
+	sessions []*faultySession // living, oldest first
+}
+
+var _ registry.Registry = (*Faulty)(nil)
+
+// NewFaulty wraps inner, whose Close it takes over. A nil plan lets every
+// commit pass.
+func NewFaulty(inner registry.Registry, plan Plan) *Faulty {
+	if plan == nil {
+		plan = func(int, []registry.Op) Outcome { return Pass }
+	}
+	return &Faulty{inner: inner, plan: plan}
+}
+
+// Open starts a session. It is connected, also while others are suspended.
+func (f *Faulty) Open(ctx context.Context, on func(registry.Event)) (registry.Session, error) {
+	if on == nil {
+		on = func(registry.Event) {}
+	}
+	s := &faultySession{faulty: f, on: on}
+	inner, err := f.inner.Open(ctx, s.hear)
+	if err != nil {
+		return nil, err
+	}
+	s.Session = inner
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	f.sessions = append(f.sessions, s)
+	return s, nil
+}
+
+// Close closes the registry within.
+func (f *Faulty) Close() error { return f.inner.Close() }
+
+// EndSessions ends every session as the service would: its ephemeral nodes go
+// and it hears Ended.
+func (f *Faulty) EndSessions() error {
+	var errs []error
+	for _, s := range f.living() {
+		errs = append(errs, s.Close())
+	}
+	return errors.Join(errs...)
+}
+
+// Suspend cuts every session off: it hears Suspended, its requests fail, and
+// of what changes it hears nothing, until Resume. It does not end. Commits
+// that fail so are never applied; for others there is Plan.
+func (f *Faulty) Suspend() { f.connect(true, registry.Suspended) }
+
+// Resume ends Suspend. Every session hears Resumed and must read everything
+// again. A watch from before may still fire, which does no harm.
+func (f *Faulty) Resume() { f.connect(false, registry.Resumed) }
+
+func (f *Faulty) connect(suspended bool, kind registry.EventKind) {
+	for _, s := range f.living() {
+		s.connect(suspended, kind)
+	}
+}
+
+func (f *Faulty) living() []*faultySession {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	return slices.Clone(f.sessions)
+}
+
+func (f *Faulty) decide(ops []registry.Op) Outcome {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	n := f.commits
+	f.commits++
+	return f.plan(n, ops)
+}
+
+func (f *Faulty) forget(s *faultySession) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	f.sessions = slices.DeleteFunc(f.sessions, func(other *faultySession) bool { return other == s })
+}
+
+// faultySession passes through ID, Timeout and Close.
+type faultySession struct {
+	registry.Session
+	faulty *Faulty
+
+	// speaking keeps the callback to one event at a time.
+	speaking sync.Mutex
+	on       func(registry.Event)
+	ended    bool
+
+	mu        sync.Mutex // guards the rest
+	suspended bool
+	delayed   [][]registry.Op
+}
+
+// hear passes an event on, unless the session is cut off.
+func (s *faultySession) hear(e registry.Event) {
+	if e.Kind == registry.Ended {
+		s.faulty.forget(s)
+	} else if s.cutOff() != nil {
+		return
+	}
+	s.speak(e)
+}
+
+func (s *faultySession) speak(e registry.Event) {
+	s.speaking.Lock()
+	defer s.speaking.Unlock()
+	if s.ended {
+		return
+	}
+	s.ended = e.Kind == registry.Ended
+	s.on(e)
+}
+
+func (s *faultySession) connect(suspended bool, kind registry.EventKind) {
+	s.mu.Lock()
+	changed := s.suspended != suspended
+	s.suspended = suspended
+	s.mu.Unlock()
+	if changed {
+		s.speak(registry.Event{Kind: kind})
+	}
+}
+
+func (s *faultySession) cutOff() error {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.suspended {
+		return errDisconnected
+	}
+	return nil
+}
+
+func (s *faultySession) Commit(ctx context.Context, ops ...registry.Op) (registry.Receipt, error) {
+	if err := s.cutOff(); err != nil {
+		return registry.Receipt{}, err
+	}
+	lost := fmt.Errorf("%w: by plan", registry.ErrUnknown)
+	switch s.faulty.decide(ops) {
+	case Pass:
+		return s.Session.Commit(ctx, ops...)
+	case LoseRequest:
+	case LoseReply:
+		_, err := s.Session.Commit(ctx, ops...)
+		if errors.Is(err, registry.ErrEnded) {
+			lost = err
+		}
+	case Delay:
+		s.mu.Lock()
+		s.delayed = append(s.delayed, slices.Clone(ops))
+		s.mu.Unlock()
+	case EndBefore:
+		return registry.Receipt{}, errors.Join(registry.ErrEnded, s.Close())
+	case EndAfter:
+		_, err := s.Session.Commit(ctx, ops...)
+		if errors.Is(err, registry.ErrEnded) {
+			lost = err
+		}
+		lost = errors.Join(lost, s.Close())
+	}
+	return registry.Receipt{}, lost
+}
+
+func (s *faultySession) Read(ctx context.Context, path string, arm bool) (registry.Node, error) {
+	if err := s.cutOff(); err != nil {
+		return registry.Node{}, err
+	}
+	return s.Session.Read(ctx, path, arm)
+}
+
+// Sync applies what was delayed and then syncs.
+func (s *faultySession) Sync(ctx context.Context) error {
+	if err := s.cutOff(); err != nil {
+		return err
+	}
+	s.mu.Lock()
+	delayed := s.delayed
+	s.delayed = nil
+	s.mu.Unlock()
+	for _, ops := range delayed {
+		if _, err := s.Session.Commit(ctx, ops...); err != nil && !errors.Is(err, registry.ErrConflict) {
+			return fmt.Errorf("apply a delayed commit: %w", err)
+		}
+	}
+	return s.Session.Sync(ctx)
+}
+
+func (s *faultySession) Time(ctx context.Context) (time.Time, error) {
+	if err := s.cutOff(); err != nil {
+		return time.Time{}, err
+	}
+	return s.Session.Time(ctx)
+}

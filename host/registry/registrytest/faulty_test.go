@@ -1,0 +1,179 @@
+package registrytest_test
+
+import (
+	"errors"
+	"slices"
+	"sync"
+	"testing"
+
+	"github.com/wasmjob/wasmjob/host/registry"
+	"github.com/wasmjob/wasmjob/host/registry/embedded"
+	"github.com/wasmjob/wasmjob/host/registry/registrytest"
+)
+
+// Without faults it must be as good as what it wraps.
+func TestConformance_faulty(t *testing.T) {
+	t.Parallel()
+	registrytest.Run(t, func(*testing.T) registry.Registry {
+		return registrytest.NewFaulty(embedded.Memory(), nil)
+	})
+}
+
+// events collects what a session hears.
+type events struct {
+	mu    sync.Mutex // guards all
+	all   []registry.Event
+	ended chan struct{}
+}
+
+func (e *events) hear(event registry.Event) {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	e.all = append(e.all, event)
+	if event.Kind == registry.Ended {
+		close(e.ended)
+	}
+}
+
+func (e *events) heard() []registry.Event {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	return slices.Clone(e.all)
+}
+
+// pair is a session of a faulty registry and one of the registry within.
+func pair(t *testing.T, plan registrytest.Plan) (*registrytest.Faulty, registry.Session, registry.Session, *events) {
+	t.Helper()
+	inner := embedded.Memory()
+	f := registrytest.NewFaulty(inner, plan)
+	t.Cleanup(func() {
+		if err := f.Close(); err != nil {
+			t.Error(err)
+		}
+	})
+	heard := &events{ended: make(chan struct{})}
+	faulty, err := f.Open(t.Context(), heard.hear)
+	if err != nil {
+		t.Fatal(err)
+	}
+	sound, err := inner.Open(t.Context(), nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return f, faulty, sound, heard
+}
+
+func exists(t *testing.T, s registry.Session, path string) bool {
+	t.Helper()
+	n, err := s.Read(t.Context(), path, false)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return n.Exists
+}
+
+func TestPlan(t *testing.T) {
+	t.Parallel()
+	tests := []struct {
+		name          string
+		outcome       registrytest.Outcome
+		err           error
+		applied       bool
+		afterSync     bool
+		ended         bool
+		conflictShows bool
+	}{
+		{"pass", registrytest.Pass, nil, true, true, false, true},
+		{"lose the request", registrytest.LoseRequest, registry.ErrUnknown, false, false, false, false},
+		{"lose the reply", registrytest.LoseReply, registry.ErrUnknown, true, true, false, false},
+		{"delay", registrytest.Delay, registry.ErrUnknown, false, true, false, false},
+		{"end before", registrytest.EndBefore, registry.ErrEnded, false, false, true, false},
+		{"end after", registrytest.EndAfter, registry.ErrUnknown, true, true, true, false},
+	}
+	for _, test := range tests {
+		t.Run(test.name, func(t *testing.T) {
+			t.Parallel()
+			_, faulty, sound, heard := pair(t, func(n int, ops []registry.Op) registrytest.Outcome {
+				if n == 0 || ops[0].Path == "/conflict/none" {
+					return test.outcome
+				}
+				return registrytest.Pass
+			})
+			_, err := faulty.Commit(t.Context(), registry.Op{Kind: registry.Create, Path: "/a"})
+			if !errors.Is(err, test.err) {
+				t.Errorf("commit: %v", err)
+			}
+			if exists(t, sound, "/a") != test.applied {
+				t.Errorf("applied: %v", !test.applied)
+			}
+			if test.ended {
+				<-heard.ended
+				if _, err := faulty.Read(t.Context(), "/a", false); !errors.Is(err, registry.ErrEnded) {
+					t.Errorf("read: %v", err)
+				}
+				return
+			}
+			if err := faulty.Sync(t.Context()); err != nil {
+				t.Errorf("sync: %v", err)
+			}
+			if exists(t, faulty, "/a") != test.afterSync {
+				t.Errorf("applied after sync: %v", !test.afterSync)
+			}
+			_, err = faulty.Commit(t.Context(), registry.Op{Kind: registry.Create, Path: "/conflict/none"})
+			if errors.Is(err, registry.ErrConflict) != test.conflictShows {
+				t.Errorf("conflict: %v", err)
+			}
+			if err := faulty.Sync(t.Context()); err != nil {
+				t.Errorf("sync: %v", err)
+			}
+		})
+	}
+}
+
+func TestSuspend_hides_everything_until_resume(t *testing.T) {
+	t.Parallel()
+	f, faulty, sound, heard := pair(t, nil)
+	if _, err := faulty.Commit(t.Context(), registry.Op{Kind: registry.CreateEphemeral, Path: "/e"}); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := faulty.Read(t.Context(), "/a", true); err != nil {
+		t.Fatal(err)
+	}
+	f.Suspend()
+	f.Suspend()
+	_, readErr := faulty.Read(t.Context(), "/a", false)
+	_, commitErr := faulty.Commit(t.Context(), registry.Op{Kind: registry.Create, Path: "/lost"})
+	_, timeErr := faulty.Time(t.Context())
+	for _, err := range []error{readErr, commitErr, timeErr, faulty.Sync(t.Context())} {
+		if !errors.Is(err, registry.ErrUnknown) {
+			t.Errorf("cut off: %v", err)
+		}
+	}
+	if _, err := sound.Commit(t.Context(), registry.Op{Kind: registry.Create, Path: "/a"}); err != nil {
+		t.Fatal(err)
+	}
+	if !exists(t, sound, "/e") || exists(t, sound, "/lost") {
+		t.Error("the session ended or its commit went through")
+	}
+	f.Resume()
+	n, err := faulty.Read(t.Context(), "/a", true)
+	if err != nil || !n.Exists {
+		t.Errorf("read: %v %v", n, err)
+	}
+	if err := f.EndSessions(); err != nil {
+		t.Error(err)
+	}
+	<-heard.ended
+	var kinds []registry.EventKind
+	for _, e := range heard.heard() {
+		if e.Kind != registry.Changed { // one may come late
+			kinds = append(kinds, e.Kind)
+		}
+	}
+	if want := []registry.EventKind{registry.Suspended, registry.Resumed, registry.Ended}; !slices.Equal(kinds, want) {
+		t.Errorf("events %v", heard.heard())
+	}
+	if exists(t, sound, "/e") {
+		t.Error("the ephemeral node outlived its session")
+	}
+}

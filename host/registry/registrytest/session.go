@@ -1,0 +1,168 @@
+package registrytest
+
+import (
+	"errors"
+	"slices"
+	"time"
+
+	"github.com/wasmjob/wasmjob/host/registry"
+)
+
+var sessionTests = []subtest{
+	{"sessions have identities and time-outs", testIdentity},
+	{"ephemeral nodes belong to their session and go with it", testEphemerals},
+	{"the end of a session is one transaction", testEndAtOnce},
+	{"an ended session refuses everything", testUseAfterClose},
+	{"ended is the last event", testEndedLast},
+	{"closing the registry ends every session", testRegistryClose},
+	{"the clock goes forward and dates the nodes", testTime},
+}
+
+// slack is how far clocks of members of one service may stand apart here.
+const slack = time.Second
+
+func testIdentity(f *fixture) {
+	other := f.join()
+	if f.main.ID() == 0 || other.ID() == 0 || f.main.ID() == other.ID() {
+		f.Errorf("ids %d and %d", f.main.ID(), other.ID())
+	}
+	if f.main.Timeout() <= 0 {
+		f.Errorf("time-out %v", f.main.Timeout())
+	}
+}
+
+func testEphemerals(f *fixture) {
+	owner := f.join()
+	e, gone, kept := f.path("e"), f.path("gone"), f.path("kept")
+	owner.commit(ephemeral(e), ephemeral(gone), created(kept))
+	f.main.sync()
+	if n := f.main.read(e, true); n.Stat.Owner != owner.ID() {
+		f.Errorf("owner %d, want %d", n.Stat.Owner, owner.ID())
+	}
+	f.main.commit(remove(gone)) // anybody may
+	f.main.read(f.root, true)
+	if err := owner.Close(); err != nil {
+		f.Fatalf("close: %v", err)
+	}
+	f.main.awaitEvent(changedAt(e))
+	f.main.awaitEvent(changedAt(f.root))
+	if f.main.read(e, false).Exists || !f.main.read(kept, false).Exists {
+		f.Error("not what should be left")
+	}
+	// A new node of the old name is another's.
+	f.main.commit(ephemeral(e))
+	if n := f.main.read(e, false); n.Stat.Owner != f.main.ID() {
+		f.Errorf("owner %d, want %d", n.Stat.Owner, f.main.ID())
+	}
+}
+
+func testEndAtOnce(f *fixture) {
+	owner := f.join()
+	p := f.path("p")
+	f.main.commit(created(p))
+	owner.commit(ephemeral(p+"/a"), ephemeral(p+"/b"), ephemeral(p+"/c"))
+	f.main.sync()
+	n := f.main.read(p, true)
+	if len(n.Children) != 3 {
+		f.Fatalf("children %v", n.Children)
+	}
+	if err := owner.Close(); err != nil {
+		f.Fatalf("close: %v", err)
+	}
+	f.main.awaitEvent(changedAt(p))
+	if n := f.main.read(p, true); len(n.Children) > 0 {
+		f.Errorf("the first event showed %v left", n.Children)
+	}
+}
+
+func testUseAfterClose(f *fixture) {
+	m := f.join()
+	if err := m.Close(); err != nil {
+		f.Fatalf("close: %v", err)
+	}
+	a := f.path("a")
+	_, commitErr := m.Commit(f.ctx, created(a))
+	_, readErr := m.Read(f.ctx, a, true)
+	_, timeErr := m.Time(f.ctx)
+	for name, err := range map[string]error{
+		"commit": commitErr, "read": readErr, "time": timeErr, "sync": m.Sync(f.ctx),
+	} {
+		if !errors.Is(err, registry.ErrEnded) {
+			f.Errorf("%s: %v", name, err)
+		}
+	}
+	if err := m.Close(); err != nil {
+		f.Errorf("second close: %v", err)
+	}
+	f.main.sync()
+	if f.main.read(a, false).Exists {
+		f.Error("the commit went through")
+	}
+}
+
+func testEndedLast(f *fixture) {
+	m := f.join()
+	a, e := f.path("a"), f.path("e")
+	m.commit(ephemeral(e))
+	m.read(a, true)
+	m.read(e, true)
+	m.read(f.root, true)
+	if err := m.Close(); err != nil {
+		f.Fatalf("close: %v", err)
+	}
+	ended := registry.Event{Kind: registry.Ended}
+	m.awaitEvent(ended)
+	f.main.commit(created(a))
+	// The session of the fixture hears of this after the other one would.
+	f.main.read(a, true)
+	f.main.commit(set(a, "", 0))
+	f.main.awaitEvent(changedAt(a))
+	events := m.heard()
+	if events[len(events)-1] != ended || slices.Index(events, ended) != len(events)-1 {
+		f.Errorf("events %v", events)
+	}
+}
+
+func testRegistryClose(f *fixture) {
+	others := []*member{f.join(), f.join()}
+	others[0].commit(ephemeral(f.path("e")))
+	if err := removeBelow(f.ctx, others[1], f.root); err != nil {
+		f.Fatalf("clean up: %v", err)
+	}
+	if err := f.registry.Close(); err != nil {
+		f.Fatalf("close: %v", err)
+	}
+	for _, m := range append(others, f.main) {
+		events := m.awaitEvent(registry.Event{Kind: registry.Ended})
+		if events[len(events)-1].Kind != registry.Ended {
+			f.Errorf("events %v", events)
+		}
+		if _, err := m.Read(f.ctx, f.root, false); !errors.Is(err, registry.ErrEnded) {
+			f.Errorf("read: %v", err)
+		}
+	}
+	if _, err := f.registry.Open(f.ctx, func(registry.Event) {}); err == nil {
+		f.Error("opened a session on a closed registry")
+	}
+}
+
+func testTime(f *fixture) {
+	now := func() time.Time {
+		f.Helper()
+		at, err := f.main.Time(f.ctx)
+		if err != nil {
+			f.Fatalf("time: %v", err)
+		}
+		return at
+	}
+	before := now()
+	f.main.commit(created(f.path("a")))
+	at := f.main.read(f.path("a"), false).Stat.ModifiedAt
+	after := now()
+	if after.Before(before.Add(-slack)) {
+		f.Errorf("the clock went from %v back to %v", before, after)
+	}
+	if at.Before(before.Add(-slack)) || at.After(after.Add(slack)) {
+		f.Errorf("made at %v, between %v and %v", at, before, after)
+	}
+}

@@ -1,0 +1,195 @@
+package tree
+
+import (
+	"fmt"
+	"strconv"
+
+	"github.com/wasmjob/wasmjob/host/registry"
+)
+
+// notAnOp refuses an op of no known kind. It is no reason of the port, because
+// no correct program meets it.
+const notAnOp registry.Reason = 0xff
+
+// apply does one op, or returns why not and leaves the tree alone.
+func (t *Tree) apply(op *registry.Op, owner registry.SessionID, nowMS int64, r *registry.Result) registry.Reason {
+	r.Path = op.Path
+	switch op.Kind {
+	case registry.Create:
+		return t.create(op, 0, nowMS, r)
+	case registry.CreateEphemeral:
+		return t.create(op, owner, nowMS, r)
+	case registry.CreateSequential:
+		return t.createSequential(op, 0, nowMS, r)
+	case registry.CreateEphemeralSequential:
+		return t.createSequential(op, owner, nowMS, r)
+	case registry.Set:
+		return t.set(op, nowMS, r)
+	case registry.Delete:
+		return t.delete(op)
+	case registry.Check:
+		_, reason := t.expect(op)
+		return reason
+	case registry.Absent:
+		return t.absent(op)
+	}
+	return notAnOp
+}
+
+func (t *Tree) create(op *registry.Op, owner registry.SessionID, nowMS int64, r *registry.Result) registry.Reason {
+	if t.nodes[op.Path] != nil {
+		return registry.NodeExists
+	}
+	if !validPath(op.Path) {
+		return registry.BadPath
+	}
+	parentPath, name := split(op.Path)
+	parent := t.nodes[parentPath]
+	if parent == nil {
+		return registry.NoParent
+	}
+	return t.link(parent, op.Path, name, op.Data, owner, nowMS, r)
+}
+
+func (t *Tree) createSequential(op *registry.Op, owner registry.SessionID, nowMS int64, r *registry.Result) registry.Reason {
+	// The digits complete the name, so the path given may end in a slash.
+	if !validPath(op.Path + "-2147483648") {
+		return registry.BadPath
+	}
+	parentPath, prefix := split(op.Path)
+	parent := t.nodes[parentPath]
+	if parent == nil {
+		return registry.NoParent
+	}
+	name := prefix + digits(parent.creates)
+	path := join(parentPath, name)
+	if t.nodes[path] != nil {
+		return registry.NodeExists
+	}
+	return t.link(parent, path, name, op.Data, owner, nowMS, r)
+}
+
+// link makes the node below parent. Its name is free.
+func (t *Tree) link(parent *node, path, name string, data []byte, owner registry.SessionID, nowMS int64, r *registry.Result) registry.Reason {
+	if parent.owner != 0 {
+		return registry.EphemeralParent
+	}
+	n := &node{
+		path:            path,
+		parent:          parent,
+		data:            data,
+		owner:           owner,
+		created:         t.revision,
+		modified:        t.revision,
+		childrenChanged: t.revision,
+		modifiedMS:      nowMS,
+		saved:           t.revision,
+	}
+	t.undo = append(t.undo, undo{path: path})
+	t.place(n)
+	t.changes = append(t.changes, Change{Path: path, Kind: Created})
+	t.childrenOf(parent, name)
+	parent.creates++
+	parent.count++
+	r.Path = path
+	return 0
+}
+
+func (t *Tree) set(op *registry.Op, nowMS int64, r *registry.Result) registry.Reason {
+	n, reason := t.expect(op)
+	if reason != 0 {
+		return reason
+	}
+	t.save(n)
+	n.data = op.Data
+	n.modified = t.revision
+	n.modifiedMS = nowMS
+	if n.version++; n.version == registry.AnyVersion {
+		// A node set four billion times must not reach the version that
+		// matches everything.
+		n.version = 0
+	}
+	t.changes = append(t.changes, Change{Path: n.path, Kind: DataSet})
+	r.Version = n.version
+	return 0
+}
+
+func (t *Tree) delete(op *registry.Op) registry.Reason {
+	if op.Path == "/" {
+		return registry.BadPath
+	}
+	n, reason := t.expect(op)
+	if reason != 0 {
+		return reason
+	}
+	if n.count > 0 {
+		return registry.NotEmpty
+	}
+	t.unlink(n)
+	return 0
+}
+
+// unlink deletes n, which has no children.
+func (t *Tree) unlink(n *node) {
+	t.save(n)
+	t.remove(n)
+	t.changes = append(t.changes, Change{Path: n.path, Kind: Deleted})
+	_, name := split(n.path)
+	t.childrenOf(n.parent, name)
+	n.parent.count--
+}
+
+// expect finds the node of op and compares its version.
+func (t *Tree) expect(op *registry.Op) (*node, registry.Reason) {
+	n := t.nodes[op.Path]
+	switch {
+	case n == nil && !validPath(op.Path):
+		return nil, registry.BadPath
+	case n == nil:
+		return nil, registry.NoNode
+	case op.Version != registry.AnyVersion && op.Version != n.version:
+		return nil, registry.BadVersion
+	}
+	return n, 0
+}
+
+func (t *Tree) absent(op *registry.Op) registry.Reason {
+	if t.nodes[op.Path] != nil {
+		return registry.NodeExists
+	}
+	if !validPath(op.Path) {
+		return registry.BadPath
+	}
+	return 0
+}
+
+// childrenOf notes that the child name of parent comes or goes.
+func (t *Tree) childrenOf(parent *node, name string) {
+	t.save(parent)
+	parent.pending = append(parent.pending, name)
+	parent.childrenChanged = t.revision
+	if parent.listed != t.revision {
+		parent.listed = t.revision
+		t.changes = append(t.changes, Change{Path: parent.path, Kind: ChildrenChanged})
+	}
+}
+
+// save copies n into the undo log before its first change in a transaction.
+func (t *Tree) save(n *node) {
+	if n.saved == t.revision {
+		return
+	}
+	t.undo = append(t.undo, undo{path: n.path, n: n, old: *n})
+	n.saved = t.revision
+}
+
+// digits spells a sequence number in ten places. Past 2^31 creates the counter
+// is negative and eleven wide, as it is in ZooKeeper.
+func digits(n int32) string {
+	if n < 0 {
+		return fmt.Sprintf("%010d", n)
+	}
+	var b [10]byte
+	s := strconv.AppendInt(b[:0], int64(n), 10)
+	return "0000000000"[:10-len(s)] + string(s)
+}

@@ -1,0 +1,341 @@
+// Package tree is an in-memory tree of versioned nodes with ZooKeeper's rules
+// for transactions, ephemeral and sequential nodes, versions and revisions.
+//
+// It is the state machine under the embedded registry and under protocol
+// simulations: single-threaded, without a clock, a lock or a goroutine, and
+// its results never depend on the order of a map. It is not a registry: it
+// knows no sessions beyond their number, arms no watches and writes no disk.
+//
+// Flow: Commit applies the ops of one transaction, later ones seeing earlier
+// ones, and reports the changes from which the caller fires its watches; a
+// refused op undoes all before it. Get and Walk hand out snapshots that later
+// transactions leave alone.
+package tree
+
+import (
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/wasmjob/wasmjob/host/registry"
+)
+
+// Tree is the tree. Make one with New or Decode. It is not safe for
+// concurrent use.
+type Tree struct {
+	nodes map[string]*node
+	// ephemerals finds the nodes of a session without a walk. It is only ever
+	// listed through a sort.
+	ephemerals map[registry.SessionID]map[string]struct{}
+	revision   int64
+	undo       []undo // how to take back the current or last transaction
+	changes    []Change
+}
+
+// node is one node. data and kids are replaced, never written to, so that the
+// snapshots which share them stay as they were.
+type node struct {
+	path            string
+	parent          *node // nil for the root
+	data            []byte
+	owner           registry.SessionID
+	created         int64
+	modified        int64
+	childrenChanged int64
+	modifiedMS      int64
+	version         int32
+	// creates counts the children ever made. ZooKeeper numbers sequential
+	// nodes by it, and derives the visible child version from it.
+	creates int32
+	count   int32    // children now
+	kids    []string // names, ascending, without what pending says
+	// pending holds the names that came or went since kids was built: a
+	// thousand creates under one parent then cost one merge instead of a
+	// thousand insertions. Its elements are never overwritten, since a copy
+	// in the undo log shares them.
+	pending []string
+	saved   int64 // revision whose undo log has a copy of this node
+	listed  int64 // revision that has reported ChildrenChanged already
+}
+
+// undo takes back one step: it restores n to old, or removes path if n is nil.
+type undo struct {
+	path string
+	n    *node
+	old  node
+}
+
+// ChangeKind says what happened to a node.
+type ChangeKind uint8
+
+const (
+	// Created: the node came into being.
+	Created ChangeKind = iota + 1
+	// Deleted: the node went.
+	Deleted
+	// DataSet: its data was replaced, be it by the same bytes.
+	DataSet
+	// ChildrenChanged: children came or went; reported once a transaction.
+	ChildrenChanged
+)
+
+// Change is one effect of a transaction, in the order of the ops.
+type Change struct {
+	Path string
+	Kind ChangeKind
+	// Node is the node after the whole transaction: for a node that was made
+	// and deleted in it, one that does not exist.
+	Node registry.Node
+}
+
+// New returns a tree that has only the root, at revision 0.
+func New() *Tree {
+	t := &Tree{
+		nodes:      make(map[string]*node),
+		ephemerals: make(map[registry.SessionID]map[string]struct{}),
+	}
+	t.place(&node{path: "/"})
+	return t
+}
+
+// Revision is that of the last transaction.
+func (t *Tree) Revision() int64 { return t.revision }
+
+// Advance raises the revision to at least r, so that the next transaction
+// takes r+1 or more. It never lowers it.
+func (t *Tree) Advance(r int64) { t.revision = max(t.revision, r) }
+
+// Commit applies ops as one transaction of the session owner at nowMS
+// (milliseconds of the Unix epoch). It takes the next revision, also if ops
+// only check. The error is a *registry.ConflictError naming the first refused
+// op; then nothing changed and no revision is used. The tree keeps the Data of
+// the ops: the caller must not write to it again.
+func (t *Tree) Commit(owner registry.SessionID, nowMS int64, ops []registry.Op) (registry.Receipt, []Change, error) {
+	receipt, changes, err := t.Apply(owner, nowMS, ops)
+	return receipt, t.complete(changes), err
+}
+
+// Apply is Commit for callers that only want to know what changed: the Node of
+// its changes is left empty. That saves the lists of children, which of a
+// parent of ten thousand cost more than all else.
+func (t *Tree) Apply(owner registry.SessionID, nowMS int64, ops []registry.Op) (registry.Receipt, []Change, error) {
+	t.begin(len(ops))
+	results := make([]registry.Result, len(ops))
+	for i := range ops {
+		if reason := t.apply(&ops[i], owner, nowMS, &results[i]); reason != 0 {
+			t.Undo()
+			return registry.Receipt{}, nil, &registry.ConflictError{Index: i, Op: ops[i], Reason: reason}
+		}
+	}
+	return registry.Receipt{Revision: t.revision, Results: results}, t.finish(), nil
+}
+
+// EndSession deletes the ephemeral nodes of owner in one transaction, in the
+// order of their paths. It takes a revision even if there are none.
+func (t *Tree) EndSession(owner registry.SessionID, _ int64) []Change {
+	paths := t.Ephemerals(owner)
+	t.begin(len(paths))
+	for _, path := range paths {
+		t.unlink(t.nodes[path])
+	}
+	return t.complete(t.finish())
+}
+
+// Ephemerals lists the ephemeral nodes of owner, ascending.
+func (t *Tree) Ephemerals(owner registry.SessionID) []string {
+	set := t.ephemerals[owner]
+	paths := make([]string, 0, len(set))
+	for path := range set {
+		paths = append(paths, path)
+	}
+	slices.Sort(paths)
+	return paths
+}
+
+// Owners lists the sessions that have ephemeral nodes, ascending.
+func (t *Tree) Owners() []registry.SessionID {
+	owners := make([]registry.SessionID, 0, len(t.ephemerals))
+	for owner := range t.ephemerals {
+		owners = append(owners, owner)
+	}
+	slices.Sort(owners)
+	return owners
+}
+
+// Get returns a snapshot of the node at path; its Exists is false if there is
+// none. The snapshot shares memory with the tree: the caller must not write
+// to it, and the tree never will.
+func (t *Tree) Get(path string) registry.Node {
+	return t.snapshot(t.nodes[path])
+}
+
+// Walk calls f for the node at path and all below it, depth first, children
+// ascending, until f returns false. f must not change the tree.
+func (t *Tree) Walk(path string, f func(path string, n registry.Node) bool) {
+	if n := t.nodes[path]; n != nil {
+		t.walk(n, f)
+	}
+}
+
+func (t *Tree) walk(n *node, f func(path string, n registry.Node) bool) bool {
+	if !f(n.path, t.snapshot(n)) {
+		return false
+	}
+	for _, name := range t.children(n) {
+		if !t.walk(t.nodes[join(n.path, name)], f) {
+			return false
+		}
+	}
+	return true
+}
+
+// Undo takes the last Commit or EndSession back, revision included, as if it
+// had never been. Only the last one can be taken back, once, and not after
+// Advance.
+func (t *Tree) Undo() {
+	for i := len(t.undo) - 1; i >= 0; i-- {
+		u := &t.undo[i]
+		if u.n != nil {
+			*u.n = u.old
+			t.place(u.n)
+		} else if made := t.nodes[u.path]; made != nil {
+			t.remove(made)
+		}
+	}
+	t.undo = t.undo[:0]
+	t.changes = nil
+	t.revision--
+}
+
+func (t *Tree) begin(ops int) {
+	t.revision++
+	clear(t.undo) // lets go of nodes deleted by the last transaction
+	t.undo = t.undo[:0]
+	t.changes = make([]Change, 0, 2*ops)
+}
+
+// finish hands out the changes. Where nobody reads a list of children, it
+// keeps the names to merge from becoming many more than the children.
+func (t *Tree) finish() []Change {
+	changes := t.changes
+	t.changes = nil
+	for i := range changes {
+		if changes[i].Kind != ChildrenChanged {
+			continue
+		}
+		if n := t.nodes[changes[i].Path]; n != nil && len(n.pending) > 64+len(n.kids) {
+			t.children(n)
+		}
+	}
+	return changes
+}
+
+// complete gives each change its node as it is now.
+func (t *Tree) complete(changes []Change) []Change {
+	for i := range changes {
+		changes[i].Node = t.Get(changes[i].Path)
+	}
+	return changes
+}
+
+// children returns the names of n's children, ascending, and keeps them: in a
+// new slice, since the old one may be in somebody's snapshot.
+func (t *Tree) children(n *node) []string {
+	if len(n.pending) == 0 {
+		return n.kids
+	}
+	touched := n.pending
+	n.pending = nil
+	if len(touched) > 1 {
+		touched = slices.Clone(touched)
+		slices.Sort(touched)
+		touched = slices.Compact(touched)
+	}
+	if n.count == 0 {
+		n.kids = nil
+		return nil
+	}
+	kids := make([]string, 0, n.count)
+	path := append(make([]byte, 0, 128), n.path...)
+	if n.path != "/" {
+		path = append(path, '/')
+	}
+	prefix, rest := len(path), n.kids
+	for _, name := range touched {
+		i, _ := slices.BinarySearch(rest, name)
+		kids = append(kids, rest[:i]...)
+		rest = rest[i:]
+		if len(rest) > 0 && rest[0] == name {
+			rest = rest[1:]
+		}
+		path = append(path[:prefix], name...)
+		if _, exists := t.nodes[string(path)]; exists {
+			kids = append(kids, name)
+		}
+	}
+	n.kids = append(kids, rest...)
+	return n.kids
+}
+
+func (t *Tree) snapshot(n *node) registry.Node {
+	if n == nil {
+		return registry.Node{}
+	}
+	return registry.Node{
+		Exists:   true,
+		Data:     n.data,
+		Children: slices.Clip(t.children(n)),
+		Stat: registry.Stat{
+			Created:         n.created,
+			Modified:        n.modified,
+			ChildrenChanged: n.childrenChanged,
+			Version:         n.version,
+			ChildVersion:    2*n.creates - n.count, // creates plus deletes
+			Owner:           n.owner,
+			ModifiedAt:      time.UnixMilli(n.modifiedMS).UTC(),
+		},
+	}
+}
+
+// place puts n into the tables; doing so twice does no harm.
+func (t *Tree) place(n *node) {
+	t.nodes[n.path] = n
+	if n.owner == 0 {
+		return
+	}
+	set := t.ephemerals[n.owner]
+	if set == nil {
+		set = make(map[string]struct{})
+		t.ephemerals[n.owner] = set
+	}
+	set[n.path] = struct{}{}
+}
+
+// remove takes n out of the tables.
+func (t *Tree) remove(n *node) {
+	delete(t.nodes, n.path)
+	if n.owner == 0 {
+		return
+	}
+	set := t.ephemerals[n.owner]
+	delete(set, n.path)
+	if len(set) == 0 {
+		delete(t.ephemerals, n.owner)
+	}
+}
+
+func join(parent, name string) string {
+	if parent == "/" {
+		return "/" + name
+	}
+	return parent + "/" + name
+}
+
+// split returns the parent's path and the name. path is valid and not "/".
+func split(path string) (parent, name string) {
+	i := strings.LastIndexByte(path, '/')
+	if i == 0 {
+		return "/", path[1:]
+	}
+	return path[:i], path[i+1:]
+}
