@@ -27,7 +27,7 @@ type factoryVector struct {
 func TestFactoryVectors(t *testing.T) {
 	t.Parallel()
 	seen := 0
-	for _, v := range recorded.Vectors[factoryVector](t, "strategy/factory.jsonl", 15) {
+	for _, v := range recorded.Vectors[factoryVector](t, "strategy/factory.jsonl") {
 		var own func(builtin) string
 		switch v.Op {
 		case "factory":

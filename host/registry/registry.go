@@ -17,8 +17,10 @@ import (
 // Registry opens sessions on one coordination service.
 type Registry interface {
 	// Open starts a session. on receives every event of the session in wire
-	// order, never two at once, and must not block. The last event of a
-	// session is Ended.
+	// order, never two at once; it must not block nor call the session. The
+	// event of a change has been handed to on, and on has returned, before any
+	// reply returns that could show the change, the reply of the session's own
+	// commit included. The last event of a session is Ended.
 	Open(ctx context.Context, on func(Event)) (Session, error)
 	// Close ends every session and releases the service.
 	Close() error
@@ -38,11 +40,11 @@ type Session interface {
 	// Commit applies ops as one transaction, all or none. It returns a
 	// *ConflictError (errors.Is ErrConflict) if an op was refused, ErrUnknown
 	// if the outcome could not be learnt, ErrEnded if the session is over and
-	// nothing was applied.
+	// nothing was applied. Any error but ErrUnknown means not applied.
 	Commit(ctx context.Context, ops ...Op) (Receipt, error)
 	// Read returns the node at path and, with arm, sets a one-shot watch
 	// that fires once on the next change of the node's data, of its list of
-	// children, or of its existence. An absent node is no error: Node.Exists
+	// children, or of its existence; there is one watch a path and session. An absent node is no error: Node.Exists
 	// is false, and the watch waits for its creation.
 	Read(ctx context.Context, path string, arm bool) (Node, error)
 	// Sync returns when the session's later reads see everything that was

@@ -85,7 +85,7 @@ func strict21(t *testing.T, data []byte, into any) {
 
 func TestVectorsConfig21(t *testing.T) {
 	t.Parallel()
-	for _, v := range recorded.Vectors[vector21](t, "config/lite2.jsonl", 85) {
+	for _, v := range recorded.Vectors[vector21](t, "config/lite2.jsonl") {
 		switch v.Op {
 		case "tojson":
 			encodeVector21(t, v)

@@ -103,9 +103,9 @@ func entryOf(e protocol.Entry) entryJSON {
 	return entryJSON{Items: [2]int{e.Item, e.Item}, Instant: e.Instant, Trigger: e.Trigger, Cause: e.Cause, Attempt: e.Attempt, Begun: e.Begun}
 }
 
-// joins tells whether e continues the range of prev with the next item.
-func (prev entryJSON) joins(e protocol.Entry) bool {
-	return prev.Items[1]+1 == e.Item && prev.entry(e.Item) == e
+// joins tells whether next continues the range with the next item.
+func (e entryJSON) joins(next protocol.Entry) bool {
+	return e.Items[1]+1 == next.Item && e.entry(next.Item) == next
 }
 
 func encodeRuns(d *protocol.RunsData) []byte {
@@ -142,10 +142,10 @@ func encodeRuns(d *protocol.RunsData) []byte {
 	return mustJSON(v)
 }
 
-func (prev rowJSON) joinsRow(r protocol.Row) bool {
-	n := int64(prev.Items[1] - prev.Items[0] + 1)
-	return prev.joins(r.Entry) && prev.Seq+n == r.Seq && prev.State == r.State && prev.Why == r.Why && prev.Ended == r.Ended && prev.By == r.By &&
-		(prev.Gap == nil && !r.Gap || prev.Gap != nil && r.Gap && *prev.Gap == [2]int64{r.After, r.Until})
+func (r rowJSON) joinsRow(next protocol.Row) bool {
+	n := int64(r.Items[1] - r.Items[0] + 1)
+	return r.joins(next.Entry) && r.Seq+n == next.Seq && r.State == next.State && r.Why == next.Why && r.Ended == next.Ended && r.By == next.By &&
+		(r.Gap == nil && !next.Gap || r.Gap != nil && next.Gap && *r.Gap == [2]int64{next.After, next.Until})
 }
 
 func decodeRuns(data []byte) (protocol.RunsData, error) {
@@ -163,44 +163,68 @@ func decodeRuns(data []byte) (protocol.RunsData, error) {
 		return d, err
 	}
 	for _, e := range v.Open {
-		if err := checkRange(e.Items); err != nil {
+		if err := e.spread(&d); err != nil {
 			return d, err
-		}
-		for i := e.Items[0]; i <= e.Items[1]; i++ {
-			if n := len(d.Open); n > 0 && d.Open[n-1].Item >= i {
-				return d, fmt.Errorf("item %d is open twice or out of order", i)
-			}
-			d.Open = append(d.Open, e.entry(i))
 		}
 	}
 	for _, t := range v.Triggers {
-		tr := protocol.Trigger{ID: t.ID, At: t.At}
-		for _, r := range t.Items {
-			if err := checkRange(r); err != nil {
-				return d, err
-			}
-			for i := r[0]; i <= r[1]; i++ {
-				tr.Items = append(tr.Items, i)
-			}
-		}
-		d.Triggers = append(d.Triggers, tr)
-	}
-	for _, r := range v.Rows {
-		if err := checkRange(r.Items); err != nil {
+		if err := t.spread(&d); err != nil {
 			return d, err
 		}
-		if len(d.Rows)+r.Items[1]-r.Items[0] > 10*maxItems {
-			return d, errors.New("too many rows")
-		}
-		for i := r.Items[0]; i <= r.Items[1]; i++ {
-			row := protocol.Row{Seq: r.Seq + int64(i-r.Items[0]), Entry: r.entry(i), State: r.State, Why: r.Why, Ended: r.Ended, By: r.By}
-			if r.Gap != nil {
-				row.Gap, row.After, row.Until = true, r.Gap[0], r.Gap[1]
-			}
-			d.Rows = append(d.Rows, row)
+	}
+	for _, r := range v.Rows {
+		if err := r.spread(&d); err != nil {
+			return d, err
 		}
 	}
 	return d, nil
+}
+
+func (e entryJSON) spread(d *protocol.RunsData) error {
+	if err := checkRange(e.Items); err != nil {
+		return err
+	}
+	for i := e.Items[0]; i <= e.Items[1]; i++ {
+		if n := len(d.Open); n > 0 && d.Open[n-1].Item >= i {
+			return fmt.Errorf("item %d is open twice or out of order", i)
+		}
+		d.Open = append(d.Open, e.entry(i))
+	}
+	return nil
+}
+
+func (t triggerJSON) spread(d *protocol.RunsData) error {
+	tr := protocol.Trigger{ID: t.ID, At: t.At}
+	for _, r := range t.Items {
+		if err := checkRange(r); err != nil {
+			return err
+		}
+		if len(tr.Items)+r[1]-r[0] > maxItems {
+			return errors.New("a trigger names too many items")
+		}
+		for i := r[0]; i <= r[1]; i++ {
+			tr.Items = append(tr.Items, i)
+		}
+	}
+	d.Triggers = append(d.Triggers, tr)
+	return nil
+}
+
+func (r rowJSON) spread(d *protocol.RunsData) error {
+	if err := checkRange(r.Items); err != nil {
+		return err
+	}
+	if len(d.Rows)+r.Items[1]-r.Items[0] > 10*maxItems {
+		return errors.New("too many rows")
+	}
+	for i := r.Items[0]; i <= r.Items[1]; i++ {
+		row := protocol.Row{Seq: r.Seq + int64(i-r.Items[0]), Entry: r.entry(i), State: r.State, Why: r.Why, Ended: r.Ended, By: r.By}
+		if r.Gap != nil {
+			row.Gap, row.After, row.Until = true, r.Gap[0], r.Gap[1]
+		}
+		d.Rows = append(d.Rows, row)
+	}
+	return nil
 }
 
 type pendingJSON struct {
@@ -266,7 +290,10 @@ func decodeJSON(data []byte, v any) error {
 	if len(data) == 0 {
 		return errors.New("it is empty")
 	}
-	return json.Unmarshal(data, v)
+	if err := json.Unmarshal(data, v); err != nil {
+		return fmt.Errorf("it is not what this release writes: %w", err)
+	}
+	return nil
 }
 
 func mustJSON(v any) []byte {

@@ -63,6 +63,7 @@ func (s *State) wish(a Ask) (m Mutation, fault string) {
 		if !v.Necessary {
 			return MarkReshard{}, ""
 		}
+	case AskLeave: // taken when it came
 	}
 	return nil, ""
 }

@@ -134,7 +134,10 @@ type Plan struct {
 // passed to layout beside it.
 //
 //sumtype:decl
-type Mutation interface{ Name() string }
+type Mutation interface {
+	Name() string
+	mutation()
+}
 
 type (
 	// Setup creates the job's parent nodes and its config.
@@ -266,6 +269,31 @@ func (SetPaused) Name() string      { return "set-paused" }
 func (DisableItem) Name() string    { return "disable-item" }
 func (DisableServer) Name() string  { return "disable-server" }
 func (PutConfig) Name() string      { return "put-config" }
+
+func (Setup) mutation()          {}
+func (Join) mutation()           {}
+func (SetServer) mutation()      {}
+func (PruneServers) mutation()   {}
+func (Elect) mutation()          {}
+func (Abdicate) mutation()       {}
+func (MarkReshard) mutation()    {}
+func (Reshard) mutation()        {}
+func (Begin) mutation()          {}
+func (Complete) mutation()       {}
+func (Again) mutation()          {}
+func (Forget) mutation()         {}
+func (Account) mutation()        {}
+func (MarkMisfire) mutation()    {}
+func (ClearMarks) mutation()     {}
+func (Enqueue) mutation()        {}
+func (Take) mutation()           {}
+func (Drop) mutation()           {}
+func (Leave) mutation()          {}
+func (RequestTrigger) mutation() {}
+func (SetPaused) mutation()      {}
+func (DisableItem) mutation()    {}
+func (DisableServer) mutation()  {}
+func (PutConfig) mutation()      {}
 
 // Effect is something the runner does without a commit.
 //

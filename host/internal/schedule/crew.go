@@ -131,7 +131,7 @@ func (e *entry) advance(ctx context.Context, now time.Time) {
 	if !at.Equal(e.prev) {
 		// Not delivered yet, so it may be far behind.
 		if n, _, last := Count(e.schedule, at, now, maxCatchUp); n == maxCatchUp {
-			at = last
+			at, e.prev = last, time.Time{}
 		}
 		if !e.tick(at) {
 			return

@@ -10,12 +10,14 @@ import (
 
 // Tick tells the receiver that a scheduled instant has come.
 type Tick struct {
-	At   time.Time // the scheduled instant, however late the tick is
-	Prev time.Time // the instant this entry delivered before; zero for its first tick
+	At time.Time // the scheduled instant, however late the tick is
+	// Prev is the instant right before At in the schedule; zero if that is
+	// not known: for the first tick, and where instants were left out.
+	Prev time.Time
 }
 
 // maxCatchUp is how many missed instants are delivered one by one. An entry
-// that is further behind gets only the latest one, whose Prev shows the gap.
+// that is further behind gets only the latest one, without Prev.
 const maxCatchUp = 1000
 
 // Ticker delivers the ticks of any number of schedules. Entries wait in

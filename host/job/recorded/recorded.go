@@ -17,9 +17,9 @@ import (
 )
 
 // Vectors reads a file of vectors (WASMJOBD_VECTORS, default ../shared/vectors),
-// one T a line. It fails the test if the file has fewer lines than lines, or a
-// line has a field that T lacks.
-func Vectors[T any](t testing.TB, file string, lines int) []T {
+// one T a line. It fails the test if the file has no line, or a line has a
+// field that T lacks: an answer nobody compares.
+func Vectors[T any](t testing.TB, file string) []T {
 	t.Helper()
 	var all []T
 	scan := bufio.NewScanner(bytes.NewReader(read(t, "WASMJOBD_VECTORS", "vectors", file)))
@@ -36,8 +36,8 @@ func Vectors[T any](t testing.TB, file string, lines int) []T {
 	if err := scan.Err(); err != nil {
 		t.Fatal(err)
 	}
-	if len(all) < lines {
-		t.Fatalf("%s has %d lines, want at least %d", file, len(all), lines)
+	if len(all) == 0 {
+		t.Fatalf("%s is empty", file)
 	}
 	return all
 }
