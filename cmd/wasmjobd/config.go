@@ -25,8 +25,7 @@ func readConfig(term *terminal, paths []string) (*config.File, error) {
 // the program with exitInvalid and shows every problem.
 func loadConfig(term *terminal, paths []string) (*config.File, error) {
 	f, err := readConfig(term, paths)
-	var problems config.Problems
-	if errors.As(err, &problems) {
+	if problems, ok := errors.AsType[config.Problems](err); ok {
 		return nil, exitf(exitInvalid, "the configuration is not valid:\n%w\n%s", problems, count(len(problems), "problem"))
 	}
 	return f, err

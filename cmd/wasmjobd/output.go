@@ -21,17 +21,6 @@ type terminal struct {
 	started bool         // a verb's own code has begun; before that errors are usage errors
 }
 
-// getenv returns a variable's value, "" if it is not set. The last of several
-// settings counts, as for exec.Cmd.
-func (t *terminal) getenv(name string) string {
-	for i := len(t.env) - 1; i >= 0; i-- {
-		if key, value, ok := strings.Cut(t.env[i], "="); ok && key == name {
-			return value
-		}
-	}
-	return ""
-}
-
 // json reports whether the operator asked for JSON.
 func (t *terminal) json() bool { return t.format == formatJSON }
 

@@ -26,6 +26,7 @@ func rootCommand(term *terminal) *cobra.Command {
 	root.SetErr(term.err)
 	root.PersistentFlags().VarP(&term.format, "output", "o", "how data is printed")
 	root.AddCommand(
+		serveCommand(term),
 		validateCommand(term),
 		nextCommand(term),
 		execCommand(term),

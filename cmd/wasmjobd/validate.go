@@ -69,7 +69,7 @@ func summarise(term *terminal, paths []string, f *config.File) {
 	for _, c := range f.Jobs {
 		fmt.Fprintf(w, "  %s\t%s\n", c.Name, nextFire(c, now))
 	}
-	w.Flush()
+	_ = w.Flush() // to where printf writes, which reports nothing either
 }
 
 func nextFire(c job.Config, now time.Time) string {

@@ -121,7 +121,7 @@ func inArray(t *testing.T, text string, marks map[string]mark, path string, i in
 // begins checks that a value of this type can begin at the mark.
 func begins(t *testing.T, text string, m mark, path string, raw any) {
 	t.Helper()
-	set := ""
+	var set string
 	switch raw.(type) {
 	case string:
 		set = `"'`

@@ -107,7 +107,7 @@ func readBounded(path string) (string, error) {
 	if err != nil {
 		return "", err
 	}
-	defer f.Close()
+	defer func() { _ = f.Close() }() // only read from
 	return readText(f)
 }
 
@@ -121,8 +121,7 @@ func readText(in io.Reader) (string, error) {
 
 // plainError drops the verb and the path, which the message has already.
 func plainError(err error) string {
-	var p *os.PathError
-	if errors.As(err, &p) {
+	if p, ok := errors.AsType[*os.PathError](err); ok {
 		err = p.Err
 	}
 	return "cannot be read: " + err.Error()

@@ -20,7 +20,7 @@ const (
 	WrongCount Kind = "count"
 	// Dangling: the last attempt promised another one that never came.
 	Dangling Kind = "dangling"
-	// Hole: the attempts of a run are not 1, 2, 3, …
+	// Hole: the attempts of a run are not 1, 2, 3 and so on.
 	Hole Kind = "hole"
 	// Unscheduled: a run or the bound of a gap at no instant of the schedule.
 	Unscheduled Kind = "unscheduled"
@@ -58,7 +58,7 @@ func (f Finding) Text(zone *time.Location) string {
 
 // MarshalJSON writes times both as RFC 3339 in UTC and as Unix milliseconds.
 func (f Finding) MarshalJSON() ([]byte, error) {
-	return json.Marshal(struct {
+	b, err := json.Marshal(struct {
 		Kind    Kind   `json:"kind"`
 		Job     string `json:"job"`
 		Item    int    `json:"item"`
@@ -72,6 +72,10 @@ func (f Finding) MarshalJSON() ([]byte, error) {
 		Detail  string `json:"detail"`
 	}{f.Kind, f.Job, f.Item, f.Run, f.Attempt, moment(f.First, time.UTC), f.First,
 		moment(f.Last, time.UTC), f.Last, f.Count, f.Detail})
+	if err != nil {
+		return nil, fmt.Errorf("encode a finding: %w", err)
+	}
+	return b, nil
 }
 
 func moment(ms int64, zone *time.Location) string {

@@ -1,6 +1,7 @@
 package layout
 
 import (
+	"slices"
 	"strings"
 
 	"github.com/wasmjob/wasmjob/host/registry"
@@ -34,10 +35,8 @@ func runtimeNode(path string) bool {
 	case nodeConfig, markDisabled, lastOf(nodeModule), lastOf(nodePaused):
 		return false
 	}
-	for _, p := range parts {
-		if p == nodeServers {
-			return false
-		}
+	if slices.Contains(parts, nodeServers) {
+		return false
 	}
 	for _, node := range []string{nodeInstances, nodeLeader, nodeSharding, nodeMembers, nodeRuns} {
 		if strings.Contains(path, "/"+node+"/") {

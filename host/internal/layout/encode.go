@@ -1,7 +1,6 @@
 package layout
 
 import (
-	"fmt"
 	"slices"
 
 	"github.com/wasmjob/wasmjob/host/internal/protocol"
@@ -66,8 +65,18 @@ func (j Job) Encode(m protocol.Mutation, v *protocol.View) []registry.Op {
 		t.unpend(m.Items)
 	case protocol.Leave:
 		t.leave(m)
-	default:
-		t.operate(m)
+	case protocol.RequestTrigger:
+		for _, id := range m.To {
+			t.setInstance(id, valueTrigger)
+		}
+	case protocol.SetPaused:
+		t.present(j.at(nodePaused), m.Paused)
+	case protocol.DisableItem:
+		t.present(j.item(m.Item, markDisabled), m.Disabled)
+	case protocol.DisableServer:
+		t.disableServer(m)
+	case protocol.PutConfig:
+		t.op(registry.Set, j.at(nodeConfig), m.Data, v.ConfigVersion)
 	}
 	t.op(registry.Set, j.at(nodeWasm), nil, registry.AnyVersion)
 	return t.ops
@@ -313,38 +322,23 @@ func (t *transaction) leave(m protocol.Leave) {
 	t.delete(t.member(m.Self), registry.AnyVersion)
 }
 
-// operate spells the operators' writes.
-func (t *transaction) operate(m protocol.Mutation) {
-	switch m := m.(type) {
-	case protocol.RequestTrigger:
-		for _, id := range m.To {
-			t.setInstance(id, valueTrigger)
+// present creates or deletes a mark.
+func (t *transaction) present(path string, want bool) {
+	if want {
+		t.create(path, "")
+	} else {
+		t.delete(path, registry.AnyVersion)
+	}
+}
+
+func (t *transaction) disableServer(m protocol.DisableServer) {
+	value := ""
+	if m.Disabled {
+		value = valueDisabled
+	}
+	for _, s := range t.v.Servers {
+		if s.IP == m.IP {
+			t.op(registry.Set, t.server(m.IP), []byte(value), s.Version)
 		}
-	case protocol.SetPaused:
-		if m.Paused {
-			t.create(t.at(nodePaused), "")
-		} else {
-			t.delete(t.at(nodePaused), registry.AnyVersion)
-		}
-	case protocol.DisableItem:
-		if m.Disabled {
-			t.create(t.item(m.Item, markDisabled), "")
-		} else {
-			t.delete(t.item(m.Item, markDisabled), registry.AnyVersion)
-		}
-	case protocol.DisableServer:
-		value := ""
-		if m.Disabled {
-			value = valueDisabled
-		}
-		for _, s := range t.v.Servers {
-			if s.IP == m.IP {
-				t.op(registry.Set, t.server(m.IP), []byte(value), s.Version)
-			}
-		}
-	case protocol.PutConfig:
-		t.op(registry.Set, t.at(nodeConfig), m.Data, t.v.ConfigVersion)
-	default:
-		panic(fmt.Sprintf("layout: mutation %s has no spelling", m.Name()))
 	}
 }

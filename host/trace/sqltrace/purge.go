@@ -5,6 +5,7 @@ import (
 	"database/sql"
 	"errors"
 	"fmt"
+	"slices"
 	"time"
 
 	"github.com/wasmjob/wasmjob/host/trace"
@@ -150,8 +151,8 @@ func (s *Store) purgeSome(ctx context.Context, w *conditions) (int64, error) {
 }
 
 func (s *Store) oldest(ctx context.Context, w *conditions) ([]trace.Row, error) {
-	rows, err := s.db.QueryContext(ctx, "SELECT job, item, run, attempt FROM wasmjobd_run"+w.String()+
-		" ORDER BY instant_ms, item, run, attempt LIMIT ?", append(w.args[:len(w.args):len(w.args)], purgeChunk)...)
+	rows, err := s.db.QueryContext(ctx, "SELECT job, item, run, attempt FROM wasmjobd_run"+w.String()+ //nolint:gosec // the text is made of constants; values are arguments
+		" ORDER BY instant_ms, item, run, attempt LIMIT ?", append(slices.Clip(w.args), purgeChunk)...)
 	if err != nil {
 		return nil, s.fail("look for old rows", err)
 	}

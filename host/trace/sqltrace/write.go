@@ -59,7 +59,7 @@ func (s *Store) Write(ctx context.Context, batch []trace.Row) error {
 }
 
 func storable(r *trace.Row) error {
-	problem := ""
+	var problem string
 	switch {
 	case r.Job == "" || len(r.Job) > MaxName || r.Run == "" || len(r.Run) > MaxName:
 		problem = fmt.Sprintf("job and run need 1 to %d bytes", MaxName)

@@ -1,0 +1,195 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"log/slog"
+	"os"
+	"path/filepath"
+	"strconv"
+	"sync"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"github.com/wasmjob/wasmjob/host"
+	"github.com/wasmjob/wasmjob/host/config"
+	"github.com/wasmjob/wasmjob/host/job"
+	"github.com/wasmjob/wasmjob/host/trace"
+	"github.com/wasmjob/wasmjob/host/trace/sqltrace"
+)
+
+// serveFlags are the flags of "serve".
+type serveFlags struct {
+	files   []string
+	dataDir string
+	events  string
+}
+
+func serveCommand(term *terminal) *cobra.Command {
+	var flags serveFlags
+	c := &cobra.Command{
+		Use:   "serve",
+		Short: "Run the jobs of a configuration",
+		Long: "Serve runs jobs until SIGINT or SIGTERM, which let running items finish within\n" +
+			"drain_timeout; a second signal ends the program at once. On a terminal it shows what\n" +
+			"happens, line by line; otherwise it logs JSON. Both go to standard error.\n\n" +
+			"With --events - it also prints a JSON object on standard output as each item starts\n" +
+			"and ends.",
+		Example: "  wasmjobd serve --config jobs.toml\n  wasmjobd serve --events - 2>serve.log | jq .",
+		Args:    cobra.NoArgs,
+	}
+	paths := configFlag(c)
+	c.Flags().StringVar(&flags.dataDir, "data-dir", "", "`directory` of registry, history and modules, instead of data_dir in the file")
+	c.Flags().StringVar(&flags.events, "events", "", "where starts and ends of items are written; only - (standard output)")
+	c.RunE = func(c *cobra.Command, _ []string) error {
+		flags.files = *paths
+		return serve(c.Context(), term, flags)
+	}
+	return c
+}
+
+func serve(ctx context.Context, term *terminal, flags serveFlags) error {
+	if flags.events != "" && flags.events != "-" {
+		return usage("--events %s: only - is possible", flags.events)
+	}
+	f, err := serveConfig(term, flags)
+	if err != nil {
+		return err
+	}
+	log, readable := newLogger(term.err, f.Server)
+	tellers := []func(host.Event){logEvents(log)}
+	if readable {
+		tellers = []func(host.Event){printEvents(term.err)}
+	}
+	if flags.events == "-" {
+		tellers = append(tellers, writeEvents(term.out))
+	}
+	return withHistory(ctx, f, func(rows *sqltrace.Store) error {
+		h, err := host.New(options(f, log, rows, func(e host.Event) {
+			for _, tell := range tellers {
+				tell(e)
+			}
+		}))
+		if err == nil {
+			err = runHost(ctx, h, f, log, rows)
+		}
+		var coded *host.Error
+		if errors.As(err, &coded) && coded.Code == host.Invalid {
+			return &exitError{code: exitInvalid, err: err}
+		}
+		return err
+	})
+}
+
+// serveConfig loads the configuration. A flag goes over the environment, and
+// the environment over the file.
+func serveConfig(term *terminal, flags serveFlags) (*config.File, error) {
+	t := *term
+	if flags.dataDir != "" {
+		dir, err := filepath.Abs(flags.dataDir)
+		if err != nil {
+			return nil, fmt.Errorf("--data-dir: %w", err)
+		}
+		t.env = append(t.env[:len(t.env):len(t.env)], "WASMJOBD_SERVER__DATA_DIR="+dir)
+	}
+	return loadConfig(&t, flags.files)
+}
+
+func options(f *config.File, log *slog.Logger, rows trace.Sink, observe func(host.Event)) host.Options {
+	o := host.Options{
+		Namespace: f.Registry.Namespace, Jobs: f.Jobs, Sinks: []trace.Sink{rows}, Modules: map[string]host.Module{},
+		DataDir: f.Server.DataDir, DrainTimeout: f.Server.DrainTimeout, SessionTimeout: f.Registry.SessionTimeout,
+		Log: log, Observe: observe,
+	}
+	if f.Server.DrainTimeout == 0 {
+		o.DrainTimeout = -1 // 0 in the file means none, in Options the default
+	}
+	if f.Server.IP != "" {
+		o.Instance = job.NewInstanceID(f.Server.IP, strconv.Itoa(os.Getpid()))
+	}
+	for _, m := range f.Modules {
+		o.Modules[m.Name] = host.Module{Path: m.Path, SHA256: m.SHA256}
+	}
+	return o
+}
+
+// runHost runs the host and, beside it, the purge of old rows.
+func runHost(ctx context.Context, h *host.Host, f *config.File, log *slog.Logger, rows *sqltrace.Store) error {
+	serving, stop := context.WithCancel(ctx)
+	var beside sync.WaitGroup
+	beside.Go(func() { purgeEvery(serving, f.History, log, rows) })
+	beside.Go(func() {
+		select {
+		case <-h.Ready():
+			log.Info("ready", "jobs", len(f.Jobs), "data_dir", f.Server.DataDir)
+		case <-serving.Done():
+		}
+	})
+	err := h.Run(ctx)
+	stop()
+	beside.Wait()
+	return err
+}
+
+// withHistory opens the history for writing.
+func withHistory(ctx context.Context, f *config.File, do func(*sqltrace.Store) error) error {
+	if err := os.MkdirAll(filepath.Dir(f.History.Path), 0o700); err != nil {
+		return fmt.Errorf("make the folder of the history: %w", err)
+	}
+	// Opening is short, and a signal during it is no fault of the history.
+	rows, err := sqltrace.Open(context.WithoutCancel(ctx), sqltrace.File(f.History.Path))
+	if err != nil {
+		return err
+	}
+	return errors.Join(do(rows), rows.Close())
+}
+
+// purgePause is the time between two looks for rows that may go.
+const purgePause = time.Hour
+
+// purgeEvery deletes what the retention lets go, until ctx ends.
+func purgeEvery(ctx context.Context, h config.History, log *slog.Logger, rows *sqltrace.Store) {
+	if h.Age == 0 && h.PerJob == 0 {
+		return
+	}
+	again := time.NewTicker(purgePause)
+	defer again.Stop()
+	for {
+		n, err := rows.Purge(ctx, sqltrace.Retention{Age: h.Age, PerJob: h.PerJob, Now: time.Now()})
+		switch {
+		case ctx.Err() != nil:
+			return
+		case err != nil:
+			log.Error("old rows of the history could not be purged", "error", err)
+		case n > 0:
+			log.Info("old rows of the history purged", "rows", n)
+		}
+		select {
+		case <-again.C:
+		case <-ctx.Done():
+			return
+		}
+	}
+}
+
+// newLogger makes the server's log. It is readable on a terminal, or where
+// the configuration wants text, and JSON elsewhere.
+func newLogger(to io.Writer, s config.Server) (log *slog.Logger, readable bool) {
+	readable = s.LogFormat == "text" || s.LogFormat != "json" && isTerminal(to)
+	if readable {
+		return slog.New(newLineHandler(to, s.LogLevel)), true
+	}
+	return slog.New(slog.NewJSONHandler(to, &slog.HandlerOptions{Level: s.LogLevel})), false
+}
+
+func isTerminal(w io.Writer) bool {
+	f, ok := w.(*os.File)
+	if !ok {
+		return false
+	}
+	info, err := f.Stat()
+	return err == nil && info.Mode()&os.ModeCharDevice != 0
+}

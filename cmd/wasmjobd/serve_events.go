@@ -1,0 +1,204 @@
+package main
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"io"
+	"log/slog"
+	"strings"
+	"sync"
+	"time"
+	"unicode/utf8"
+
+	"github.com/wasmjob/wasmjob/host"
+)
+
+// eventLine is what --events prints. The keys are a promise.
+type eventLine struct {
+	Event     string `json:"event"`
+	UnixMS    int64  `json:"unix_ms"`
+	Job       string `json:"job"`
+	Item      int    `json:"item"`
+	TaskID    string `json:"task_id"`
+	Parameter string `json:"parameter"`
+	Scheduled int64  `json:"scheduled_unix_ms"`
+	Instance  string `json:"instance"`
+	Cause     string `json:"cause"`
+	State     string `json:"state"`
+}
+
+// writeEvents writes one JSON object a line. A reader that does not read holds
+// the jobs up, which is what a pipe is for; one that has gone does not.
+func writeEvents(to io.Writer) func(host.Event) {
+	var mu sync.Mutex // guards to: lines must not mix
+	enc := json.NewEncoder(to)
+	enc.SetEscapeHTML(false)
+	return func(e host.Event) {
+		mu.Lock()
+		defer mu.Unlock()
+		_ = enc.Encode(eventLine{
+			Event: e.Kind, UnixMS: e.At.UnixMilli(), Job: e.Config.Name, Item: e.Item, TaskID: e.TaskID, Parameter: e.Parameter,
+			Scheduled: e.Scheduled.UnixMilli(), Instance: string(e.Instance), Cause: string(e.Cause), State: string(e.State),
+		})
+	}
+}
+
+// logEvents logs the end of each item, for those who read logs by program.
+func logEvents(log *slog.Logger) func(host.Event) {
+	return func(e host.Event) {
+		if e.Kind == host.EventStart {
+			log.Debug("item started", "job", e.Config.Name, "item", e.Item, "task", e.TaskID, "attempt", e.Attempt)
+			return
+		}
+		attrs := []slog.Attr{
+			slog.String("job", e.Config.Name), slog.Int("item", e.Item), slog.String("state", string(e.State)),
+			slog.String("result", shorten(string(e.Outcome.Result))), slog.Float64("took_ms", float64(e.Outcome.Took.Microseconds())/1000),
+			slog.Time("scheduled", e.Scheduled), slog.String("cause", string(e.Cause)), slog.Int("attempt", e.Attempt),
+			slog.String("instance", string(e.Instance)), slog.String("task", e.TaskID),
+		}
+		if e.Outcome.Error != "" {
+			attrs = append(attrs, slog.String("error", shorten(e.Outcome.Error)))
+		}
+		if e.Reason != "" {
+			attrs = append(attrs, slog.String("reason", e.Reason))
+		}
+		log.LogAttrs(context.Background(), slog.LevelInfo, "item ended", attrs...)
+	}
+}
+
+// printEvents prints a line for a person as each item starts and ends.
+func printEvents(to io.Writer) func(host.Event) {
+	return func(e host.Event) {
+		var b strings.Builder
+		fmt.Fprintf(&b, "%s %s[%d]", e.At.Format(time.TimeOnly), e.Config.Name, e.Item)
+		if e.Parameter != "" {
+			fmt.Fprintf(&b, " (%s)", shorten(e.Parameter))
+		}
+		if e.Kind == host.EventStart {
+			fmt.Fprintf(&b, " started for %s", e.Scheduled.Format(time.TimeOnly))
+			if e.Attempt > 1 {
+				fmt.Fprintf(&b, ", attempt %d", e.Attempt)
+			}
+		} else {
+			fmt.Fprintf(&b, " %s in %s on %s", e.State, round(e.Outcome.Took), e.Instance)
+			for _, text := range []string{string(e.Outcome.Result), e.Outcome.Error, e.Reason} {
+				if text != "" {
+					fmt.Fprintf(&b, ": %s", shorten(text))
+				}
+			}
+		}
+		b.WriteByte('\n')
+		_, _ = io.WriteString(to, b.String()) // one write, so that lines do not mix
+	}
+}
+
+// round keeps what a person reads of a duration.
+func round(d time.Duration) time.Duration {
+	switch {
+	case d >= time.Minute:
+		return d.Round(time.Second)
+	case d >= time.Second:
+		return d.Round(10 * time.Millisecond)
+	}
+	return d.Round(10 * time.Microsecond)
+}
+
+// maxShown is how much of a text a line shows, in bytes.
+const maxShown = 400
+
+// shorten makes a text of a guest fit for one line of a terminal: short, and
+// without characters that would steer it.
+func shorten(s string) string {
+	cut := len(s) > maxShown
+	if cut {
+		s = s[:maxShown]
+		for len(s) > 0 && !utf8.RuneStart(s[len(s)-1]) {
+			s = s[:len(s)-1]
+		}
+		if r, size := utf8.DecodeLastRuneInString(s); r == utf8.RuneError && size <= 1 && len(s) > 0 {
+			s = s[:len(s)-1]
+		}
+	}
+	s = strings.Map(func(r rune) rune {
+		if r < ' ' || r >= 0x7f && r < 0xa0 {
+			return ' '
+		}
+		return r
+	}, strings.TrimSpace(s))
+	if cut {
+		s += " …"
+	}
+	return s
+}
+
+// lineHandler writes log records as lines for a person: time, level unless it
+// is info, message, attributes.
+type lineHandler struct {
+	to    io.Writer
+	level slog.Level
+	attrs string // of With, written already
+	group string
+}
+
+func newLineHandler(to io.Writer, level slog.Level) *lineHandler {
+	return &lineHandler{to: to, level: level}
+}
+
+// Enabled is part of slog.Handler.
+func (h *lineHandler) Enabled(_ context.Context, l slog.Level) bool { return l >= h.level }
+
+// Handle is part of slog.Handler.
+func (h *lineHandler) Handle(_ context.Context, r slog.Record) error {
+	var b strings.Builder
+	b.WriteString(r.Time.Format(time.TimeOnly))
+	b.WriteByte(' ')
+	if r.Level != slog.LevelInfo {
+		b.WriteString(r.Level.String() + " ")
+	}
+	b.WriteString(shorten(r.Message))
+	b.WriteString(h.attrs)
+	r.Attrs(func(a slog.Attr) bool {
+		h.attr(&b, h.group, a)
+		return true
+	})
+	b.WriteByte('\n')
+	_, err := io.WriteString(h.to, b.String())
+	return err
+}
+
+func (h *lineHandler) attr(b *strings.Builder, group string, a slog.Attr) {
+	v := a.Value.Resolve()
+	if v.Kind() == slog.KindGroup {
+		if a.Key != "" {
+			group += a.Key + "."
+		}
+		for _, inner := range v.Group() {
+			h.attr(b, group, inner)
+		}
+		return
+	}
+	text := shorten(v.String())
+	if text == "" || strings.ContainsAny(text, " \"=") {
+		text = fmt.Sprintf("%q", text)
+	}
+	fmt.Fprintf(b, "  %s%s=%s", group, a.Key, text)
+}
+
+// WithAttrs is part of slog.Handler.
+func (h *lineHandler) WithAttrs(attrs []slog.Attr) slog.Handler {
+	n := *h
+	var b strings.Builder
+	for _, a := range attrs {
+		h.attr(&b, h.group, a)
+	}
+	n.attrs += b.String()
+	return &n
+}
+
+// WithGroup is part of slog.Handler.
+func (h *lineHandler) WithGroup(name string) slog.Handler {
+	n := *h
+	n.group += name + "."
+	return &n
+}
