@@ -36,14 +36,14 @@ func begin(s *State, p *Plan) Mutation {
 // beginning collects what one Begin does.
 type beginning struct {
 	s       *State
-	own     *Runs
 	m       Begin
+	taken   []bool // by item: it begins
 	changed bool
 }
 
 func newBeginning(s *State) *beginning {
 	own := s.own()
-	return &beginning{s: s, own: own, m: Begin{Self: s.self, Own: s.next(own), Monitor: s.config().MonitorExecution}}
+	return &beginning{s: s, taken: make([]bool, s.view.total()), m: Begin{Self: s.self, Own: s.next(own), Monitor: s.config().MonitorExecution}}
 }
 
 func (b *beginning) mutation() *Begin {
@@ -159,7 +159,7 @@ func (b *beginning) free(i int) bool {
 	s := b.s
 	it := s.view.item(i)
 	switch {
-	case s.busy(i) || slices.Contains(b.m.Begun, i):
+	case s.busy(i) || b.taken[i]:
 		return false
 	case it.Failover != "":
 		s.excuse(i, "another server was running it after a failure")
@@ -172,7 +172,7 @@ func (b *beginning) free(i int) bool {
 }
 
 func (b *beginning) add(e Entry) {
-	b.changed = true
+	b.changed, b.taken[e.Item] = true, true
 	b.m.Own.Open = append(b.m.Own.Open, e)
 	b.m.Begun = append(b.m.Begun, e.Item)
 	if b.s.view.item(e.Item).Misfire {
@@ -229,7 +229,10 @@ func complete(s *State, _ *Plan) Mutation {
 	if len(items) == 0 {
 		return nil
 	}
-	next.Open = slices.DeleteFunc(next.Open, func(e Entry) bool { return slices.Contains(items, e.Item) })
+	next.Open = slices.DeleteFunc(next.Open, func(e Entry) bool {
+		_, ended := slices.BinarySearch(items, e.Item) // ascending, as the guests are
+		return ended
+	})
 	return Complete{Self: s.self, Own: next, Items: items}
 }
 

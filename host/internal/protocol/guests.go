@@ -10,14 +10,15 @@ func (s *State) guest(i int) *guest {
 	return &s.guests[k]
 }
 
-// start runs the guests of entries that a commit has just opened. While the
+// start runs the guests of entries, ascending items, that a commit has just
+// opened. While the
 // session is in doubt nothing starts: the entries are begun by level later.
 func (s *State) start(open []Entry, items []int, fence int64, p *Plan) {
 	if s.doubt != Trusted || s.over {
 		return
 	}
 	for _, e := range open {
-		if slices.Contains(items, e.Item) {
+		if _, ok := slices.BinarySearch(items, e.Item); ok {
 			s.run(e, fence, items, p)
 		}
 	}
