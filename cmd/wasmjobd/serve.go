@@ -8,6 +8,7 @@ import (
 	"log/slog"
 	"os"
 	"path/filepath"
+	"slices"
 	"strconv"
 	"sync"
 	"time"
@@ -93,7 +94,7 @@ func serveConfig(term *terminal, flags serveFlags) (*config.File, error) {
 		if err != nil {
 			return nil, fmt.Errorf("--data-dir: %w", err)
 		}
-		t.env = append(t.env[:len(t.env):len(t.env)], "WASMJOBD_SERVER__DATA_DIR="+dir)
+		t.env = append(slices.Clip(t.env), "WASMJOBD_SERVER__DATA_DIR="+dir)
 	}
 	return loadConfig(&t, flags.files)
 }
@@ -131,6 +132,9 @@ func runHost(ctx context.Context, h *host.Host, f *config.File, log *slog.Logger
 	err := h.Run(ctx)
 	stop()
 	beside.Wait()
+	if err == nil {
+		log.Info("stopped")
+	}
 	return err
 }
 

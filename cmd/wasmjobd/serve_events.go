@@ -168,6 +168,9 @@ func (h *lineHandler) Handle(_ context.Context, r slog.Record) error {
 }
 
 func (h *lineHandler) attr(b *strings.Builder, group string, a slog.Attr) {
+	if a.Key == "task" || a.Key == "module" {
+		return // long, and for programs: the JSON log has them
+	}
 	v := a.Value.Resolve()
 	if v.Kind() == slog.KindGroup {
 		if a.Key != "" {

@@ -1,0 +1,77 @@
+package main
+
+import (
+	"bytes"
+	"log/slog"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/wasmjob/wasmjob/host"
+	"github.com/wasmjob/wasmjob/host/job"
+	"github.com/wasmjob/wasmjob/host/trace"
+)
+
+func sampleEvents() []host.Event {
+	start := host.Event{
+		Kind: host.EventStart, At: time.Date(2026, 5, 1, 12, 0, 0, 3e6, time.UTC), Config: job.Config{Name: "greet"}, Item: 2,
+		TaskID: "greet@-@2@-@READY@-@10.0.0.1@-@7", Parameter: "<Berlin>", Scheduled: time.Date(2026, 5, 1, 12, 0, 0, 0, time.UTC),
+		Instance: "10.0.0.1@-@7", Cause: trace.Failover, Attempt: 2, State: trace.Running,
+	}
+	end := start
+	end.Kind, end.State, end.Reason = host.EventEnd, trace.Cancelled, "the server was shutting down"
+	end.Outcome = job.Outcome{Result: []byte("half\x1b[31m\ndone"), Took: 1234 * time.Millisecond}
+	return []host.Event{start, end}
+}
+
+func TestEventsAsJSON(t *testing.T) {
+	t.Parallel()
+	var out bytes.Buffer
+	tell := writeEvents(&out)
+	for _, e := range sampleEvents() {
+		tell(e)
+	}
+	const want = `{"event":"start","unix_ms":1777636800003,"job":"greet","item":2,"task_id":"greet@-@2@-@READY@-@10.0.0.1@-@7","parameter":"<Berlin>","scheduled_unix_ms":1777636800000,"instance":"10.0.0.1@-@7","cause":"failover","state":"running"}
+{"event":"end","unix_ms":1777636800003,"job":"greet","item":2,"task_id":"greet@-@2@-@READY@-@10.0.0.1@-@7","parameter":"<Berlin>","scheduled_unix_ms":1777636800000,"instance":"10.0.0.1@-@7","cause":"failover","state":"cancelled"}
+`
+	if out.String() != want {
+		t.Errorf("got\n%swant\n%s", &out, want)
+	}
+}
+
+func TestEventsForPeople(t *testing.T) {
+	t.Parallel()
+	var out bytes.Buffer
+	tell := printEvents(&out)
+	for _, e := range sampleEvents() {
+		tell(e)
+	}
+	const want = "12:00:00 greet[2] (<Berlin>) started for 12:00:00, attempt 2\n" +
+		"12:00:00 greet[2] (<Berlin>) cancelled in 1.23s on 10.0.0.1@-@7: half [31m done: the server was shutting down\n"
+	if out.String() != want {
+		t.Errorf("got\n%swant\n%s", &out, want)
+	}
+}
+
+func TestLinesForPeople(t *testing.T) {
+	t.Parallel()
+	var out bytes.Buffer
+	log := slog.New(newLineHandler(&out, slog.LevelInfo))
+	log.Debug("not shown")
+	log.With("job", "j").WithGroup("g").Warn("it\x1b[0m happened", "a", 1, "text", "two words", slog.Group("in", "b", ""), "module", "long")
+	_, line, _ := strings.Cut(out.String(), " ")
+	if want := "WARN it [0m happened  job=j  g.a=1  g.text=\"two words\"  g.in.b=\"\"\n"; line != want {
+		t.Errorf("got %q, want %q", line, want)
+	}
+}
+
+func TestShorten(t *testing.T) {
+	t.Parallel()
+	long := shorten(strings.Repeat("é", maxShown))
+	if !strings.HasSuffix(long, "é …") || len(long) > maxShown+len(" …") {
+		t.Errorf("a long text became %q", long)
+	}
+	if got := shorten(strings.Repeat("\xff", 2*maxShown)); len(got) > 4*maxShown {
+		t.Errorf("bytes that are no text became %d bytes", len(got))
+	}
+}

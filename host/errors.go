@@ -1,0 +1,66 @@
+package host
+
+import (
+	"context"
+	"errors"
+	"fmt"
+
+	"github.com/wasmjob/wasmjob/host/internal/runner"
+)
+
+// Code says what kind of error an Error is, for callers that branch on it.
+type Code string
+
+const (
+	// Invalid: options, or a job's configuration, cannot be used.
+	Invalid Code = "invalid"
+	// NotFound: there is no such job, item or server.
+	NotFound Code = "not_found"
+	// Refused: what was asked for cannot be done as things are.
+	Refused Code = "refused"
+	// Unavailable: the job does not run here at present, or too much waits.
+	Unavailable Code = "unavailable"
+	// Unknown: whether it was done could not be learnt.
+	Unknown Code = "unknown"
+	// Internal: something failed that should not.
+	Internal Code = "internal"
+)
+
+// Error is an error of this package.
+type Error struct {
+	Code Code
+	Msg  string
+	Err  error // the cause; may be nil
+}
+
+// Error is the message with its cause.
+func (e *Error) Error() string {
+	if e.Err == nil {
+		return e.Msg
+	}
+	return e.Msg + ": " + e.Err.Error()
+}
+
+// Unwrap gives the cause.
+func (e *Error) Unwrap() error { return e.Err }
+
+func failf(code Code, err error, format string, args ...any) *Error {
+	return &Error{Code: code, Msg: fmt.Sprintf(format, args...), Err: err}
+}
+
+// askError says what became of a request to a job.
+func askError(what, name string, err error) error {
+	code := Internal
+	var refusal *runner.Refusal
+	switch {
+	case err == nil:
+		return nil
+	case errors.As(err, &refusal):
+		code = Refused
+	case errors.Is(err, runner.ErrStopped), errors.Is(err, runner.ErrBusy):
+		code = Unavailable
+	case errors.Is(err, runner.ErrSession), errors.Is(err, context.Canceled), errors.Is(err, context.DeadlineExceeded):
+		code = Unknown
+	}
+	return failf(code, err, "%s job %s", what, name)
+}

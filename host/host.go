@@ -1,0 +1,191 @@
+package host
+
+import (
+	"context"
+	"errors"
+	"path/filepath"
+	"runtime"
+	"sync"
+	"sync/atomic"
+
+	"github.com/wasmjob/wasmjob/host/internal/layout"
+	"github.com/wasmjob/wasmjob/host/internal/runner"
+	"github.com/wasmjob/wasmjob/host/internal/schedule"
+	"github.com/wasmjob/wasmjob/host/job"
+	"github.com/wasmjob/wasmjob/host/registry"
+	"github.com/wasmjob/wasmjob/host/registry/embedded"
+)
+
+// Host runs jobs. Make it with New.
+type Host struct {
+	o     Options
+	begun atomic.Bool
+	ready chan struct{}
+	tick  *schedule.Ticker
+	deals sync.WaitGroup // questions to strategies
+
+	mu   sync.Mutex // guards jobs: Run fills it in, anybody reads
+	jobs []hosted   // in the order of Options.Jobs
+}
+
+// hosted is one job of the host.
+type hosted struct {
+	config job.Config
+	runner *runner.Runner // nil: not running, or refused
+	fault  string         // why it was refused
+}
+
+// New validates the options; it opens and starts nothing. Its error is an
+// *Error with everything that is wrong.
+func New(o Options) (*Host, error) {
+	o = o.withDefaults()
+	if err := o.validate(); err != nil {
+		return nil, failf(Invalid, err, "options of the host")
+	}
+	h := &Host{o: o, ready: make(chan struct{}), tick: schedule.NewTicker(runtime.GOMAXPROCS(0))}
+	for _, c := range o.Jobs {
+		h.jobs = append(h.jobs, hosted{config: c})
+	}
+	return h, nil
+}
+
+// Ready is closed when every job that was not refused has joined the registry.
+func (h *Host) Ready() <-chan struct{} { return h.ready }
+
+// Run runs the jobs until ctx ends, and then drains. A job whose module cannot
+// be used is refused, and says why in Jobs, while the others run; Run returns
+// at once only if all of them are refused. Nothing that it started is left
+// when it returns. It can be called once.
+func (h *Host) Run(ctx context.Context) (err error) {
+	if h.begun.Swap(true) {
+		return failf(Refused, nil, "a host runs only once")
+	}
+	reg, closeRegistry, err := h.openRegistry()
+	if err != nil {
+		return err
+	}
+	defer func() { err = errors.Join(err, closeRegistry()) }()
+	code, err := openCode(ctx, h.o)
+	if err != nil {
+		return err
+	}
+	defer func() { err = errors.Join(err, code.close()) }()
+	if err := h.hire(reg, code); err != nil {
+		return err
+	}
+	return h.work(ctx)
+}
+
+// maxCommit is the largest transaction of the registry inside, in bytes. Unlike
+// others it sends nothing over a network: a reshard of as many items as a job
+// can have fits.
+const maxCommit = 64 << 20
+
+func (h *Host) openRegistry() (registry.Registry, func() error, error) {
+	if h.o.Registry != nil {
+		return h.o.Registry, func() error { return nil }, nil
+	}
+	if h.o.DataDir == "" {
+		r := embedded.Memory()
+		return r, r.Close, nil
+	}
+	r, err := embedded.Open(filepath.Join(h.o.DataDir, "registry"), embedded.Options{
+		Relaxed: layout.Relaxed, MaxCommit: maxCommit, SessionTimeout: h.o.SessionTimeout, Logger: h.o.Log,
+	})
+	if err != nil {
+		return nil, nil, failf(Refused, err, "data directory %s", h.o.DataDir)
+	}
+	return r, r.Close, nil
+}
+
+// hire makes the runner of each job, or notes why there is none.
+func (h *Host) hire(reg registry.Registry, code *code) error {
+	slots := runner.NewSlots(h.o.Workers)
+	var faults []error
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	for i := range h.jobs {
+		j := &h.jobs[i]
+		c := j.config
+		guests, err := code.of(c)
+		if err != nil {
+			j.fault = err.Error()
+			faults = append(faults, failf(Invalid, err, "job %s is refused", c.Name))
+			h.o.Log.Error("job refused", "job", c.Name, "error", err)
+			continue
+		}
+		log := h.o.Log.With("job", c.Name)
+		j.runner = runner.New(runner.Options{
+			Registry: reg, Layout: layout.NewJob(h.o.Namespace, c.Name), Config: c, Instance: h.o.Instance,
+			Clock: &clock{ticker: h.tick, job: c}, Guests: guests, Dealer: &dealer{o: &h.o, job: c.Name, log: log, work: &h.deals},
+			Sink: sinks(h.o.Sinks), Slots: slots, DrainTimeout: h.o.DrainTimeout, Observe: h.observe, Log: h.o.Log,
+		})
+	}
+	if n := len(h.jobs); n > 0 && len(faults) == n {
+		return failf(Invalid, errors.Join(faults...), "no job can run")
+	}
+	return nil
+}
+
+func (h *Host) observe(e runner.Event) {
+	if h.o.Observe != nil {
+		h.o.Observe(Event(e))
+	}
+}
+
+// work runs ticker and runners. The ticker ends last: runners take themselves
+// out of it.
+func (h *Host) work(ctx context.Context) error {
+	ticking, stopTicks := context.WithCancel(context.WithoutCancel(ctx))
+	var ticker, runners sync.WaitGroup
+	ticker.Go(func() {
+		if err := h.tick.Run(ticking); err != nil {
+			h.o.Log.Error("the ticker ended", "error", err) // it was made for this run alone
+		}
+	})
+	var mu sync.Mutex // guards faults
+	var faults []error
+	h.mu.Lock()
+	jobs := h.jobs
+	h.mu.Unlock()
+	for _, j := range jobs {
+		if j.runner == nil {
+			continue
+		}
+		runners.Go(func() {
+			err := j.runner.Run(ctx)
+			switch {
+			case err != nil:
+				h.o.Log.Error("the job ended", "job", j.config.Name, "error", err)
+				mu.Lock()
+				defer mu.Unlock()
+				faults = append(faults, failf(Internal, err, "job %s", j.config.Name))
+			case ctx.Err() == nil:
+				h.o.Log.Warn("the job was shut down on this server", "job", j.config.Name)
+			}
+		})
+	}
+	runners.Go(func() { h.await(ctx, jobs) })
+	<-ctx.Done()
+	h.o.Log.Info("stopping", "drain_timeout", h.o.DrainTimeout.String())
+	runners.Wait()
+	h.deals.Wait() // a strategy is not interrupted, only no longer waited for by its job
+	stopTicks()
+	ticker.Wait()
+	return errors.Join(faults...)
+}
+
+// await closes ready when all have joined.
+func (h *Host) await(ctx context.Context, jobs []hosted) {
+	for _, j := range jobs {
+		if j.runner == nil {
+			continue
+		}
+		select {
+		case <-j.runner.Joined():
+		case <-ctx.Done():
+			return
+		}
+	}
+	close(h.ready)
+}

@@ -1,0 +1,300 @@
+package protocol_test
+
+import (
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+
+	"github.com/wasmjob/wasmjob/host/internal/layout"
+	"github.com/wasmjob/wasmjob/host/internal/mirror"
+	"github.com/wasmjob/wasmjob/host/internal/protocol"
+	"github.com/wasmjob/wasmjob/host/job"
+	"github.com/wasmjob/wasmjob/host/registry"
+	"github.com/wasmjob/wasmjob/host/registry/tree"
+)
+
+// cluster is one job, its real tree in the shipped layout, and members that
+// take a step only when the script says so: whoever does not observe acts on
+// what it saw before.
+type cluster struct {
+	tree     *tree.Tree
+	job      layout.Job
+	config   job.Config
+	now      int64
+	members  map[string]*member
+	order    []*member
+	me       *member
+	watcher  eye
+	sessions registry.SessionID
+	prefer   []string // who gets item 0, 1, … when a strategy is asked
+
+	printed []string
+	stepped bool // somebody took a step, so silence means that nothing is to be done
+	quiet   bool // while calming: only the names of commits are told
+	told    []string
+	frozen  []frozen
+	asks    int64
+}
+
+// eye sees the tree as a member does: through a mirror and the decoder.
+type eye struct {
+	mirror  *mirror.Mirror
+	decoder *layout.Decoder
+	view    *protocol.View
+}
+
+// member is a state of the core with what the runner would keep beside it.
+type member struct {
+	eye
+	name    string
+	session registry.SessionID
+	state   *protocol.State
+	shown   *protocol.View // what was published to it last
+	flight  *flight
+	late    []registry.Op // sent; it has not arrived yet
+	asked   *protocol.AssignRequest
+	guests  map[int]protocol.Entry
+	handed  int64 // rows given to the history
+	stored  int64
+	plans   int64
+	over    bool
+}
+
+type flight struct {
+	plan int64
+	m    protocol.Mutation
+	ops  []registry.Op
+}
+
+func newCluster() *cluster {
+	c := &cluster{tree: tree.New(), job: layout.NewJob("ns", "job"), members: map[string]*member{}, now: 100_000}
+	c.config = job.Config{Name: "job", Kind: job.Simple, Cron: "every-10s", Shards: 1, MonitorExecution: true, MaxClockSkew: -1}
+	for _, p := range c.job.Namespace() {
+		c.write(registry.Op{Kind: registry.Create, Path: p})
+	}
+	c.watcher = c.newEye()
+	return c
+}
+
+func (c *cluster) newEye() eye {
+	return eye{mirror: mirror.New(c.job.Watched(), c.job.Follow), decoder: c.job.NewDecoder()}
+}
+
+// look brings an eye up to date.
+func (c *cluster) look(e *eye) *protocol.View {
+	e.mirror.Reread()
+	for reads := e.mirror.Wanted(); len(reads) > 0; reads = e.mirror.Wanted() {
+		for _, r := range reads {
+			e.mirror.Reply(r, c.tree.Get(r.Path))
+		}
+	}
+	changes := e.mirror.Changes()
+	for _, ch := range changes {
+		e.decoder.Apply(ch.Path, ch.Node)
+	}
+	if len(changes) > 0 || e.view == nil {
+		e.view = e.decoder.View()
+	}
+	return e.view
+}
+
+// write is a transaction of somebody who is no member.
+func (c *cluster) write(ops ...registry.Op) error {
+	_, _, err := c.tree.Commit(0, c.now, ops)
+	return err
+}
+
+// tool writes what an operator's tool would, seeing the tree as it is.
+func (c *cluster) tool(m protocol.Mutation) error {
+	return c.write(c.job.Encode(m, c.look(&c.watcher))...)
+}
+
+// encoded is the text of the cluster's configuration.
+func (c *cluster) encoded() []byte {
+	data, err := layout.EncodeConfig21(layout.FromJob(c.config))
+	if err != nil {
+		panic(err) // the script's own settings
+	}
+	return data
+}
+
+func (c *cluster) join(name string, o protocol.Options) {
+	c.sessions++
+	o.Base, o.Session, o.Config = idOf(name), int64(c.sessions), c.encoded()
+	m := &member{eye: c.newEye(), name: name, session: c.sessions, state: protocol.NewState(o), guests: map[int]protocol.Entry{}}
+	c.members[name] = m
+	c.order = append(c.order, m)
+	if c.me == nil {
+		c.me = m
+	}
+}
+
+// die ends a member and its session.
+func (c *cluster) die(m *member) {
+	m.over = true
+	c.tree.EndSession(m.session, c.now)
+	delete(c.members, m.name)
+	c.order = slices.DeleteFunc(c.order, func(o *member) bool { return o == m })
+	if c.me == m {
+		c.me = nil
+		if len(c.order) > 0 {
+			c.me = c.order[0]
+		}
+	}
+}
+
+// observe publishes what the member sees by now.
+func (c *cluster) observe(m *member) error {
+	before := m.eye.view
+	if v := c.look(&m.eye); v != before {
+		m.shown = c.publish(v)
+	}
+	return c.step(m, protocol.Observed{View: m.shown})
+}
+
+// step gives the member one input and keeps what the runner would.
+func (c *cluster) step(m *member, in protocol.Input) error {
+	p := protocol.Step(m.state, c.now, in)
+	c.keepPlan(p)
+	for _, e := range p.Effects {
+		c.keep(m, e)
+	}
+	if p.Commit != nil {
+		if m.flight != nil {
+			return errors.New("a second commit while one is in flight")
+		}
+		if m.plans++; p.ID != m.plans {
+			return fmt.Errorf("plan %d has the number %d", m.plans, p.ID)
+		}
+		m.flight = &flight{plan: p.ID, m: p.Commit, ops: c.job.Encode(p.Commit, m.state.View())}
+	}
+	if c.quiet {
+		if p.Commit != nil {
+			c.told = append(c.told, m.name+": "+p.Commit.Name())
+		}
+		return nil
+	}
+	c.stepped = true
+	c.print(m, &p)
+	return c.unchanged(4)
+}
+
+func (c *cluster) keep(m *member, e protocol.Effect) {
+	switch e := e.(type) {
+	case protocol.Run:
+		m.guests[e.Entry.Item] = e.Entry
+	case protocol.Assign:
+		m.asked = &e.Request
+	case protocol.Store:
+		m.handed = e.Rows[len(e.Rows)-1].Seq
+	case protocol.Stop:
+		c.die(m)
+	}
+}
+
+// answer has the commit in flight arrive, tells its author, and shows it what
+// came of it.
+func (c *cluster) answer(m *member) error {
+	f := m.flight
+	if f == nil {
+		return errors.New("there is no commit in flight")
+	}
+	m.flight = nil
+	receipt, _, err := c.tree.Commit(m.session, c.now, f.ops)
+	in := protocol.Committed{Plan: f.plan, Outcome: protocol.Applied, Revision: receipt.Revision}
+	var conflict *registry.ConflictError
+	if errors.As(err, &conflict) {
+		in.Outcome = protocol.Refused
+		if c.quiet {
+			return fmt.Errorf("%s was refused: %w", f.m.Name(), err)
+		}
+		c.say("refused: %s %s", c.nodeOf(conflict.Op.Path), conflict.Reason)
+	} else if err != nil {
+		return err
+	}
+	if err := c.step(m, in); err != nil || m.over {
+		return err
+	}
+	return c.observe(m)
+}
+
+// strategy answers as the script prefers, else with the members in turn.
+func (c *cluster) strategy(r protocol.AssignRequest) [][]int {
+	items := make([][]int, len(r.Instances))
+	for i := range r.Total {
+		k := len(r.Instances) - 1 - i%len(r.Instances)
+		if i < len(c.prefer) {
+			for n, id := range r.Instances {
+				if nameOf(id) == c.prefer[i] {
+					k = n
+				}
+			}
+		}
+		items[k] = append(items[k], i)
+	}
+	return items
+}
+
+// calm lets everybody go on until nobody has anything to do.
+func (c *cluster) calm() error {
+	c.quiet, c.told = true, nil
+	defer func() { c.quiet = false }()
+	for range 1000 {
+		busy := false
+		for _, m := range slices.Clone(c.order) {
+			did, err := c.turn(m)
+			if err != nil {
+				return err
+			}
+			busy = busy || did
+		}
+		if !busy {
+			c.tell()
+			return nil
+		}
+	}
+	return errors.New("it never becomes calm")
+}
+
+// turn does the next thing of one member.
+func (c *cluster) turn(m *member) (bool, error) {
+	switch {
+	case m.over: // since the others took their turns
+		return false, nil
+	case m.flight != nil:
+		return true, c.answer(m)
+	case m.asked != nil:
+		r := *m.asked
+		m.asked = nil
+		return true, c.step(m, protocol.Assigned{Request: r, Items: c.strategy(r)})
+	case m.stored < m.handed:
+		m.stored = m.handed
+		return true, c.step(m, protocol.Stored{Upto: m.stored})
+	}
+	before := m.view
+	err := c.observe(m)
+	return m.view != before || m.flight != nil, err
+}
+
+// tell prints who committed what, in order.
+func (c *cluster) tell() {
+	who, line := "", ""
+	for _, s := range c.told {
+		name, what, _ := strings.Cut(s, ": ")
+		if name != who {
+			if line != "" {
+				c.say("%s", line)
+			}
+			who, line = name, name+":"
+		}
+		line += " " + what
+	}
+	if line != "" {
+		c.say("%s", line)
+	}
+}
+
+func (c *cluster) say(format string, args ...any) {
+	c.printed = append(c.printed, fmt.Sprintf(format, args...))
+}

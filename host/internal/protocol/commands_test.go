@@ -1,0 +1,223 @@
+package protocol_test
+
+import (
+	"errors"
+	"fmt"
+	"strconv"
+	"strings"
+
+	"github.com/wasmjob/wasmjob/host/internal/protocol"
+)
+
+// The words of the scripts.
+//
+// Names: a, b, … are members, each on a server of its own, which has the same
+// name; a-1 is a second member of a's server. Items are listed as 0-2,5. Times
+// are seconds; a script begins at 100. A command is meant for the member that
+// was started first, or was chosen by "me"; "b: tick 110" is meant for b.
+//
+// The scene, and the registry as somebody else changes it: see scene_test.go.
+//
+// What happens to a member:
+//
+//	observe                         it sees the tree as it is now
+//	tick 110 prev=100               an instant is due; the clock follows. prev is 10 before, if not given
+//	apply                           its commit reaches the registry and is answered, and it observes
+//	refuse, unknown                 its commit gets that answer and is not applied
+//	unknown applied, unknown late   … but it was; … but it is when "arrive" comes
+//	ops                             prints the operations of the commit in flight
+//	finish 0-1 failed: why          guests end, one after the other
+//	assign a:0,2 b:1                the strategy answers, without words as preferred; "assign fault: why"
+//	stored 3                        the history has the rows up to 3; without number all it was given
+//	doubt 1                         0 to 2
+//	ask pause                       trigger pause resume reshard leave config total=4 have=0
+//	                                disable-item 1 enable-item 1 disable-server b enable-server b
+//	elapsed, lost                   a timer; the session is over
+var inputs = map[string]func(*cluster, *member, *arguments) error{
+	"observe": func(c *cluster, m *member, _ *arguments) error { return c.observe(m) },
+	"apply":   func(c *cluster, m *member, _ *arguments) error { return c.answer(m) },
+	"elapsed": func(c *cluster, m *member, _ *arguments) error { return c.step(m, protocol.Elapsed{}) },
+	"lost":    func(c *cluster, m *member, _ *arguments) error { return c.step(m, protocol.SessionLost{}) },
+	"tick":    tick, "refuse": refuse, "unknown": unknown, "arrive": arrive, "ops": showOps,
+	"finish": finish, "assign": assign, "stored": stored, "doubt": doubt, "ask": ask,
+}
+
+func tick(c *cluster, m *member, a *arguments) error {
+	at, err := msOf(a.word())
+	if err != nil {
+		return err
+	}
+	prev, err := msOf(a.key("prev", secondsOf(at-10_000)))
+	if err != nil {
+		return err
+	}
+	c.now = max(c.now, at)
+	return c.step(m, protocol.Tick{At: at, Prev: prev})
+}
+
+// sent takes the commit in flight away.
+func (m *member) sent() (*flight, error) {
+	f := m.flight
+	if f == nil {
+		return nil, errors.New("there is no commit in flight")
+	}
+	m.flight = nil
+	return f, nil
+}
+
+func refuse(c *cluster, m *member, _ *arguments) error {
+	f, err := m.sent()
+	if err != nil {
+		return err
+	}
+	return c.step(m, protocol.Committed{Plan: f.plan, Outcome: protocol.Refused})
+}
+
+func unknown(c *cluster, m *member, a *arguments) error {
+	f, err := m.sent()
+	if err != nil {
+		return err
+	}
+	switch what := a.word(); what {
+	case "":
+	case "applied":
+		if _, _, err := c.tree.Commit(m.session, c.now, f.ops); err != nil {
+			return err
+		}
+	case "late":
+		m.late = f.ops
+	default:
+		return fmt.Errorf("unknown %s", what)
+	}
+	return c.step(m, protocol.Committed{Plan: f.plan, Outcome: protocol.Unknown})
+}
+
+func arrive(c *cluster, m *member, _ *arguments) error {
+	if m.late == nil {
+		return errors.New("nothing is on its way")
+	}
+	_, _, err := c.tree.Commit(m.session, c.now, m.late)
+	m.late = nil
+	if err != nil {
+		c.say("refused")
+	}
+	return nil
+}
+
+func showOps(c *cluster, m *member, _ *arguments) error {
+	if m.flight == nil {
+		return errors.New("there is no commit in flight")
+	}
+	c.printOps(m.flight.ops)
+	return nil
+}
+
+func finish(c *cluster, m *member, a *arguments) error {
+	items, err := itemsOf(a.word())
+	if err != nil {
+		return err
+	}
+	state := protocol.RowState(a.word())
+	for _, i := range items {
+		e, ok := m.guests[i]
+		if !ok {
+			return fmt.Errorf("%s has no guest of item %d", m.name, i)
+		}
+		if err := c.step(m, protocol.Finished{Entry: e, State: state, Why: a.text}); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func assign(c *cluster, m *member, a *arguments) error {
+	if m.asked == nil {
+		return errors.New("no strategy was asked")
+	}
+	in := protocol.Assigned{Request: *m.asked}
+	words := a.all()
+	switch {
+	case len(words) == 0:
+		in.Items = c.strategy(in.Request)
+	case words[0] == "fault":
+		in.Fault = a.text
+	default:
+		in.Items = make([][]int, len(in.Request.Instances)+1) // one too many shows no harm
+		for _, w := range words {
+			name, list, _ := strings.Cut(w, ":")
+			items, err := itemsOf(list)
+			if err != nil {
+				return err
+			}
+			k := len(in.Request.Instances)
+			for n, id := range in.Request.Instances {
+				if nameOf(id) == name {
+					k = n
+				}
+			}
+			in.Items[k] = items
+		}
+	}
+	m.asked = nil
+	return c.step(m, in)
+}
+
+func stored(c *cluster, m *member, a *arguments) error {
+	upto := m.handed
+	if w := a.word(); w != "" {
+		n, err := strconv.ParseInt(w, 10, 64)
+		if err != nil {
+			return err
+		}
+		upto = n
+	}
+	m.stored = upto
+	return c.step(m, protocol.Stored{Upto: upto})
+}
+
+func doubt(c *cluster, m *member, a *arguments) error {
+	level, err := strconv.ParseUint(a.word(), 10, 8)
+	if err != nil {
+		return err
+	}
+	return c.step(m, protocol.Doubted{Level: protocol.Doubt(level)})
+}
+
+func ask(c *cluster, m *member, a *arguments) error {
+	w, err := c.wish(m, a)
+	if err != nil {
+		return err
+	}
+	c.asks++
+	return c.step(m, protocol.Asked{ID: c.asks, Ask: w})
+}
+
+func (c *cluster) wish(m *member, a *arguments) (protocol.Ask, error) {
+	switch what := a.word(); what {
+	case "trigger":
+		return protocol.AskTrigger{}, nil
+	case "pause", "resume":
+		return protocol.AskPause{Paused: what == "pause"}, nil
+	case "reshard":
+		return protocol.AskReshard{}, nil
+	case "leave":
+		return protocol.AskLeave{}, nil
+	case "disable-item", "enable-item":
+		i, err := strconv.Atoi(a.word())
+		return protocol.AskItem{Item: i, Disabled: what == "disable-item"}, err
+	case "disable-server", "enable-server":
+		return protocol.AskServer{IP: idOf(a.word()).IP(), Disabled: what == "disable-server"}, nil
+	case "config":
+		have, err := strconv.ParseInt(a.key("have", strconv.Itoa(int(m.shown.ConfigVersion))), 10, 32)
+		if err != nil {
+			return nil, err
+		}
+		before := c.config
+		err = configure(c, a)
+		w := protocol.AskConfig{Data: c.encoded(), Have: int32(have)}
+		c.config = before
+		return w, err
+	default:
+		return nil, fmt.Errorf("nobody asks for %q", what)
+	}
+}

@@ -1,0 +1,282 @@
+package protocol_test
+
+import (
+	"fmt"
+	"strings"
+
+	"github.com/wasmjob/wasmjob/host/internal/protocol"
+	"github.com/wasmjob/wasmjob/host/registry"
+)
+
+// print tells a plan: the commit with its facts, then the effects. Lines of
+// one commit are indented below its first.
+func (c *cluster) print(m *member, p *protocol.Plan) {
+	if p.Commit != nil {
+		c.printCommit(m.state.View(), p.Commit)
+	}
+	for k := 0; k < len(p.Effects); {
+		n := 1
+		if r, ok := p.Effects[k].(protocol.Run); ok {
+			n = c.printRuns(r, p.Effects[k+1:])
+		} else {
+			c.printEffect(p.Effects[k])
+		}
+		k += n
+	}
+}
+
+// printRuns tells guests that start alike in one line.
+func (c *cluster) printRuns(r protocol.Run, more []protocol.Effect) int {
+	items := []int{r.Entry.Item}
+	for _, e := range more {
+		next, ok := e.(protocol.Run)
+		if !ok || next.Fence != r.Fence || entry(next.Entry, "x") != entry(r.Entry, "x") || list(next.Items) != list(r.Items) {
+			break
+		}
+		items = append(items, next.Entry.Item)
+	}
+	c.say("run %s fence %d of %s", entry(r.Entry, list(items)), r.Fence, list(r.Items))
+	return len(items)
+}
+
+func (c *cluster) printEffect(e protocol.Effect) {
+	switch e := e.(type) {
+	case protocol.Cancel:
+		how := "ask"
+		if e.Hard {
+			how = "end"
+		}
+		c.say("%s guest %d: %s", how, e.Item, e.Why)
+	case protocol.Assign:
+		r := e.Request
+		var before []string
+		for k, items := range r.Previous {
+			before = append(before, nameOf(r.Instances[k])+":"+list(items))
+		}
+		c.say("strategy %q: %d items, so far %s, epoch %d", r.Strategy, r.Total, strings.Join(before, " "), r.Epoch)
+	case protocol.Reschedule:
+		c.say("schedule %q", e.Cron)
+	case protocol.Store:
+		c.say("store row %s", span(e.Rows[0].Seq, len(e.Rows)))
+	case protocol.Wake:
+		c.say("wake at %s", secondsOf(e.At))
+	case protocol.Sync:
+		c.say("sync")
+	case protocol.Reread:
+		c.say("read everything again")
+	case protocol.Answer:
+		c.say("answer %d%s", e.ID, because(e.Fault))
+	case protocol.Note:
+		c.say("note: %s", spelled.ReplaceAllStringFunc(e.Text, c.nodeOf))
+	case protocol.Stop:
+		c.say("stop%s", given(e.Rejoin, ", and join anew"))
+	default:
+		c.say("%#v", e)
+	}
+}
+
+func because(why string) string {
+	if why == "" {
+		return ""
+	}
+	return ": " + why
+}
+
+func given(ok bool, text string) string {
+	if ok {
+		return text
+	}
+	return ""
+}
+
+// some writes a list with a word before it, unless it is empty.
+func some(word string, items []int) string {
+	return given(len(items) > 0, word+list(items))
+}
+
+func (c *cluster) printCommit(v *protocol.View, m protocol.Mutation) {
+	epoch := fmt.Sprintf(" in epoch %d", v.Assignment.Version)
+	name := m.Name()
+	switch m := m.(type) {
+	case protocol.Join:
+		c.say("%s as %s%s", name, nameOf(m.ID), given(m.Disabled, ", its server disabled"))
+	case protocol.SetServer:
+		c.say("%s %s", name, serversOf([]string{m.IP}))
+	case protocol.PruneServers:
+		c.say("%s %s", name, serversOf(m.IPs))
+	case protocol.Elect:
+		c.say("%s %s", name, nameOf(m.ID))
+	case protocol.Reshard:
+		c.say("%s%s, if nobody of %s set its record%s", name, epoch, namesOf(m.Check), some(", removing ", m.Remove))
+		c.printAssignment(&m.Next)
+	case protocol.Begin:
+		c.say("%s %s%s%s%s%s%s", name, list(m.Begun), epoch, given(m.Monitor, ", marked"), given(m.Ack, ", acknowledging"),
+			some(", clearing misfire of ", m.Unmark), some(", dropping pending ", m.Unpend))
+		c.printRecord(&m.Own)
+	case protocol.Complete:
+		c.say("%s %s", name, list(m.Items))
+		c.printRecord(&m.Own)
+	case protocol.Again:
+		c.say("%s", name)
+		c.printRecord(&m.Own)
+	case protocol.Forget:
+		c.say("%s", name)
+		c.printRecord(&m.Own)
+	case protocol.Account:
+		c.say("%s", name)
+		c.printRecord(&m.Own)
+	case protocol.MarkMisfire:
+		c.say("%s %s", name, list(m.Items))
+	case protocol.ClearMarks:
+		c.say("%s%s%s", name, some(" running ", m.Running), some(" failover ", m.Failover))
+	case protocol.Enqueue:
+		c.printEnqueue(&m, epoch)
+	case protocol.Take:
+		c.say("%s %s%s%s", name, list(m.Items), epoch, given(m.Monitor, ", marked"))
+		c.printRecord(&m.Own)
+	case protocol.Drop:
+		c.say("%s %s", name, list(m.Items))
+		c.printRecord(&m.Own)
+	case protocol.Leave:
+		c.say("%s%s", name, epoch)
+		c.printAssignment(&m.Next)
+	case protocol.RequestTrigger:
+		c.say("%s of %s", name, namesOf(m.To))
+	case protocol.SetPaused:
+		c.say("%s %v", name, m.Paused)
+	case protocol.DisableItem:
+		c.say("%s %d %v", name, m.Item, m.Disabled)
+	case protocol.DisableServer:
+		c.say("%s %s %v", name, serversOf([]string{m.IP}), m.Disabled)
+	default:
+		c.say("%s", name)
+	}
+}
+
+func (c *cluster) printEnqueue(m *protocol.Enqueue, epoch string) {
+	c.say("%s %s%s%s", m.Name(), nameOf(m.Dead), epoch, given(len(m.Check) > 0, ", if nobody of "+namesOf(m.Check)+" set its record"))
+	for _, p := range m.Pend {
+		c.say("  pending %s of %s", entry(p.Entry, list([]int{p.Item})), nameOf(p.Dead))
+	}
+	c.printAssignment(&m.Next)
+	c.printRecord(&m.Own)
+}
+
+func (c *cluster) printAssignment(a *protocol.Assignment) {
+	c.say("  owners %s; members %s; total %d", folded(a.Owners, nameOf), namesOf(a.Members), a.Total)
+	c.say("  accounted %s", folded(a.Last, secondsOf))
+}
+
+// entry writes item@instant cause/attempt from.., with the items in place of
+// its own.
+func entry(e protocol.Entry, items string) string {
+	cause := string(e.Cause)
+	if e.Trigger != "" {
+		cause += " " + e.Trigger
+	}
+	begun := ""
+	if e.Begun != 0 {
+		begun = secondsOf(e.Begun)
+	}
+	return fmt.Sprintf("%s@%s %s/%d %s..", items, secondsOf(e.Instant), cause, e.Attempt, begun)
+}
+
+func row(r protocol.Row, items string) string {
+	by := given(r.By != "", " by "+nameOf(r.By)) + because(r.Why)
+	if r.Gap {
+		return fmt.Sprintf("%s between %s and %s %s%s", items, secondsOf(r.After), secondsOf(r.Until), r.State, by)
+	}
+	return fmt.Sprintf("%s%s %s%s", entry(r.Entry, items), secondsOf(r.Ended), r.State, by)
+}
+
+// printRecord tells the whole record of a member.
+func (c *cluster) printRecord(d *protocol.RunsData) {
+	for k := 0; k < len(d.Open); {
+		items := []int{}
+		for n := k; n < len(d.Open) && entry(d.Open[n], "x") == entry(d.Open[k], "x"); n++ {
+			items = append(items, d.Open[n].Item)
+		}
+		c.say("  open %s", entry(d.Open[k], list(items)))
+		k += len(items)
+	}
+	if len(d.Last) > 0 {
+		c.say("  accounted %s", folded(d.Last, secondsOf))
+	}
+	for _, t := range d.Triggers {
+		c.say("  trigger %s@%s of %s", t.ID, secondsOf(t.At), list(t.Items))
+	}
+	for k := 0; k < len(d.Rows); {
+		items := []int{}
+		for n := k; n < len(d.Rows) && row(d.Rows[n], "x") == row(d.Rows[k], "x") && d.Rows[n].Seq == d.Rows[k].Seq+int64(n-k); n++ {
+			items = append(items, d.Rows[n].Item)
+		}
+		c.say("  row %s: %s", span(d.Rows[k].Seq, len(items)), row(d.Rows[k], list(items)))
+		k += len(items)
+	}
+	if len(d.Open)+len(d.Last)+len(d.Triggers)+len(d.Rows) == 0 {
+		c.say("  record empty")
+	}
+}
+
+// span writes n numbers from the first on.
+func span(first int64, n int) string {
+	if n == 1 {
+		return fmt.Sprint(first)
+	}
+	return fmt.Sprintf("%d-%d", first, first+int64(n-1))
+}
+
+var kinds = map[registry.OpKind]string{
+	registry.Create: "create", registry.CreateEphemeral: "create ephemeral", registry.Set: "set",
+	registry.Delete: "delete", registry.Check: "check",
+}
+
+func (c *cluster) printOps(ops []registry.Op) {
+	for _, op := range ops {
+		version := ""
+		if op.Version != registry.AnyVersion && op.Kind != registry.Create && op.Kind != registry.CreateEphemeral {
+			version = fmt.Sprintf(" of version %d", op.Version)
+		}
+		c.say("%s %s%s", kinds[op.Kind], c.nodeOf(op.Path), version)
+	}
+}
+
+// printView tells what the tree says, leaving out what is as usual.
+func (c *cluster) printView(v *protocol.View) {
+	c.say("leader %s; instances %s%s%s%s", or(nameOf(v.Leader), "nobody"), instances(v), given(v.Necessary, "; reshard asked for"),
+		given(v.Processing, "; processing"), given(v.Paused, "; paused"))
+	for _, s := range v.Servers {
+		if s.Disabled {
+			c.say("server %s disabled", serversOf([]string{s.IP}))
+		}
+	}
+	for i, it := range v.Items {
+		c.say("item %d of %s%s%s%s%s%s", i, or(nameOf(it.Owner), "nobody"), given(it.Running != 0 || it.RunningP, ", running"),
+			given(it.Misfire, ", misfire"), given(it.Disabled, ", disabled"), given(it.Failover != "", ", failover by "+nameOf(it.Failover)),
+			given(!it.Exists, ", absent"))
+	}
+	for _, p := range v.Pending {
+		c.say("pending %s of %s", entry(p.Entry, list([]int{p.Item})), nameOf(p.Dead))
+	}
+	c.say("epoch %d", v.Assignment.Version)
+	c.printAssignment(&v.Assignment)
+	for k := range v.Runs {
+		c.say("record of %s", nameOf(v.Runs[k].ID))
+		c.printRecord(&v.Runs[k].RunsData)
+	}
+}
+
+func instances(v *protocol.View) string {
+	var names []string
+	for _, in := range v.Instances {
+		names = append(names, nameOf(in.ID)+given(in.Triggered, " (triggered)"))
+	}
+	return or(strings.Join(names, " "), "none")
+}
+
+func or(text, instead string) string {
+	if text == "" {
+		return instead
+	}
+	return text
+}

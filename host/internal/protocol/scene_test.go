@@ -1,0 +1,194 @@
+package protocol_test
+
+import (
+	"errors"
+	"fmt"
+	"regexp"
+	"strconv"
+	"time"
+
+	"github.com/wasmjob/wasmjob/host/internal/protocol"
+	"github.com/wasmjob/wasmjob/host/registry"
+)
+
+// The scene:
+//
+//	job total=3 failover misfire    the configuration: total cron strategy reconcile (minutes);
+//	                                failover misfire disabled monitor=off
+//	prefer a a b                    whom a strategy gives item 0, 1, …; else the members in turn
+//	start a b slots=1 queue         members join, one after the other, until all is calm; options:
+//	                                wait prune (seconds) unstored slots queue replace finish
+//	new a                           a member that has not observed anything yet; options as of start
+//	me b                            whom commands are meant for
+//	now 112                         the clock
+//	calm                            everybody goes on until nobody has anything to do
+//	die b                           its process and its session end
+//	show                            what the tree says
+//
+// The registry as somebody else changes it:
+//
+//	config total=4                  an operator rewrites the configuration; words as of job
+//	operator pause                  pause resume reshard trigger [members] disable-item 1 enable-item 1
+//	                                disable-server b enable-server b remove b (its instance)
+//	node create x/y = text          create set delete, or "session 9" for an ephemeral of that
+//	                                session; {b} is b's id, {b.ip} its address; paths begin at the job
+var scene = map[string]func(*cluster, *arguments) error{
+	"job":   configure,
+	"calm":  func(c *cluster, _ *arguments) error { return c.calm() },
+	"show":  func(c *cluster, _ *arguments) error { c.printView(c.look(&c.watcher)); return nil },
+	"start": start, "new": newMembers, "prefer": prefer, "me": chooseMe, "now": setClock, "die": die,
+	"config": rewrite, "operator": operator, "node": node,
+}
+
+func configure(c *cluster, a *arguments) error {
+	j := &c.config
+	var err error
+	if j.Shards, err = strconv.Atoi(a.key("total", strconv.Itoa(j.Shards))); err != nil {
+		return err
+	}
+	minutes, err := strconv.Atoi(a.key("reconcile", strconv.Itoa(int(j.ReconcileEvery/time.Minute))))
+	if err != nil {
+		return err
+	}
+	j.ReconcileEvery = time.Duration(minutes) * time.Minute
+	j.Strategy = a.key("strategy", j.Strategy)
+	if j.Cron = a.key("cron", j.Cron); j.Cron == "manual" {
+		j.Cron = ""
+	}
+	for name, b := range map[string]*bool{"failover": &j.Failover, "misfire": &j.Misfire, "monitor": &j.MonitorExecution, "disabled": &j.Disabled} {
+		if a.flag(name) {
+			*b = true
+		}
+		if a.key(name, "") == "off" {
+			*b = false
+		}
+	}
+	return nil
+}
+
+func options(a *arguments) (protocol.Options, error) {
+	var o protocol.Options
+	o.Queue, o.Replace, o.Finish = a.flag("queue"), a.flag("replace"), a.flag("finish")
+	var err [4]error
+	o.ReshardWait, err[0] = msOf(a.key("wait", "5"))
+	o.PruneAfter, err[1] = msOf(a.key("prune", "0"))
+	o.Slots, err[2] = strconv.Atoi(a.key("slots", "0"))
+	o.MaxUnstored, err[3] = strconv.Atoi(a.key("unstored", "0"))
+	return o, errors.Join(err[:]...)
+}
+
+func start(c *cluster, a *arguments) error {
+	o, err := options(a)
+	if err != nil {
+		return err
+	}
+	for _, name := range a.all() {
+		c.join(name, o)
+		if err := c.calm(); err != nil {
+			return err
+		}
+	}
+	// Revisions in what follows do not depend on how much happened so far.
+	c.tree.Advance((c.tree.Revision()/100 + 1) * 100)
+	return nil
+}
+
+func newMembers(c *cluster, a *arguments) error {
+	o, err := options(a)
+	for _, name := range a.all() {
+		c.join(name, o)
+	}
+	return err
+}
+
+func prefer(c *cluster, a *arguments) error {
+	c.prefer = a.all()
+	return nil
+}
+
+func chooseMe(c *cluster, a *arguments) error {
+	if c.me = c.members[a.word()]; c.me == nil {
+		return errors.New("there is no such member")
+	}
+	return nil
+}
+
+func setClock(c *cluster, a *arguments) (err error) {
+	c.now, err = msOf(a.word())
+	return err
+}
+
+func die(c *cluster, a *arguments) error {
+	for _, name := range a.all() {
+		m := c.members[name]
+		if m == nil {
+			return fmt.Errorf("there is no member %s", name)
+		}
+		c.die(m)
+	}
+	return nil
+}
+
+func rewrite(c *cluster, a *arguments) error {
+	if err := configure(c, a); err != nil {
+		return err
+	}
+	return c.tool(protocol.PutConfig{Data: c.encoded()})
+}
+
+func operator(c *cluster, a *arguments) error {
+	switch what := a.word(); what {
+	case "pause", "resume":
+		return c.tool(protocol.SetPaused{Paused: what == "pause"})
+	case "reshard":
+		return c.tool(protocol.MarkReshard{})
+	case "trigger":
+		m := protocol.RequestTrigger{}
+		for _, name := range a.all() {
+			m.To = append(m.To, idOf(name))
+		}
+		if m.To == nil {
+			for _, in := range c.look(&c.watcher).Instances {
+				m.To = append(m.To, in.ID)
+			}
+		}
+		return c.tool(m)
+	case "disable-item", "enable-item":
+		i, err := strconv.Atoi(a.word())
+		if err != nil {
+			return err
+		}
+		return c.tool(protocol.DisableItem{Item: i, Disabled: what == "disable-item"})
+	case "disable-server", "enable-server":
+		return c.tool(protocol.DisableServer{IP: idOf(a.word()).IP(), Disabled: what == "disable-server"})
+	case "remove":
+		return c.write(registry.Op{Kind: registry.Delete, Path: c.job.Instance(idOf(a.word())), Version: registry.AnyVersion})
+	default:
+		return fmt.Errorf("an operator has no %q", what)
+	}
+}
+
+// nodeLine is the grammar of the command node.
+var nodeLine = regexp.MustCompile(`^(create|set|delete|session (\d+)) (\S+)(?: = (.*))?$`)
+
+func node(c *cluster, a *arguments) error {
+	m := nodeLine.FindStringSubmatch(c.expand(a.raw()))
+	if m == nil {
+		return errors.New("node create|set|delete|session N path [= value]")
+	}
+	op := registry.Op{Path: c.root() + "/" + m[3], Data: []byte(m[4]), Version: registry.AnyVersion}
+	var session int64
+	switch m[1] {
+	case "create":
+		op.Kind = registry.Create
+	case "set":
+		op.Kind = registry.Set
+	case "delete":
+		op.Kind = registry.Delete
+	default:
+		op.Kind = registry.CreateEphemeral
+		session, _ = strconv.ParseInt(m[2], 10, 64)
+	}
+	_, _, err := c.tree.Commit(registry.SessionID(session), c.now, []registry.Op{op})
+	return err
+}

@@ -1,0 +1,47 @@
+package runner
+
+import (
+	"context"
+	"time"
+
+	"github.com/wasmjob/wasmjob/host/internal/protocol"
+	"github.com/wasmjob/wasmjob/host/job"
+)
+
+// drainPhase is how far a member is on its way out.
+type drainPhase uint8
+
+const (
+	notDraining drainPhase = iota
+	finishing              // guests may end by themselves
+	stopping               // they were asked to stop; what they did is stored
+)
+
+// leaveTimeout is how long, after the last guest was ended, the ends of runs
+// may take to be committed and stored.
+const leaveTimeout = 5 * time.Second
+
+// leave begins the way out: no more ticks, and the core leaves as soon as
+// nothing is open.
+func (m *member) leave(ctx context.Context) {
+	m.Clock.Remove()
+	m.draining = finishing
+	m.drain.Reset(m.DrainTimeout)
+	m.step(ctx, protocol.Asked{Ask: protocol.AskLeave{}})
+}
+
+// drained goes on when a phase has had its time.
+func (m *member) drained() {
+	if m.draining == finishing {
+		m.draining = stopping
+		grace := time.Duration(0)
+		for _, g := range m.guests {
+			g.ask(job.StopShutdown, "the server was shutting down")
+			grace = max(grace, g.grace)
+		}
+		m.drain.Reset(grace + leaveTimeout)
+		return
+	}
+	m.Log.Error("left without having stored everything; the next start does it", "guests", len(m.guests))
+	m.over, m.err = true, ErrUnsafe
+}

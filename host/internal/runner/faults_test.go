@@ -1,0 +1,232 @@
+package runner
+
+import (
+	"context"
+	"errors"
+	"sync"
+	"sync/atomic"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/wasmjob/wasmjob/host/internal/protocol"
+	"github.com/wasmjob/wasmjob/host/job"
+	"github.com/wasmjob/wasmjob/host/registry"
+	"github.com/wasmjob/wasmjob/host/registry/embedded"
+	"github.com/wasmjob/wasmjob/host/trace"
+)
+
+// silent is a session whose service can stop answering.
+type silent struct {
+	registry.Session
+	away atomic.Pointer[chan struct{}] // closed when it answers again
+}
+
+func (s *silent) leave() (back func()) {
+	c := make(chan struct{})
+	s.away.Store(&c)
+	return func() {
+		s.away.Store(nil)
+		close(c)
+	}
+}
+
+func (s *silent) wait(ctx context.Context) error {
+	if c := s.away.Load(); c != nil {
+		select {
+		case <-*c:
+		case <-ctx.Done():
+			return ctx.Err()
+		}
+	}
+	return nil
+}
+
+func (s *silent) Sync(ctx context.Context) error {
+	if err := s.wait(ctx); err != nil {
+		return err
+	}
+	return s.Session.Sync(ctx)
+}
+
+func (s *silent) Commit(ctx context.Context, ops ...registry.Op) (registry.Receipt, error) {
+	if err := s.wait(ctx); err != nil {
+		return registry.Receipt{}, err
+	}
+	return s.Session.Commit(ctx, ops...)
+}
+
+func TestDoubtStopsGuestsAndStartsThemAgain(t *testing.T) {
+	t.Parallel()
+	for _, c := range []struct {
+		name string
+		deaf bool // the guest does not stop when it is asked to
+	}{{"guests stop when asked", false}, {"guests are ended", true}} {
+		t.Run(c.name, func(t *testing.T) {
+			t.Parallel()
+			synctest.Test(t, func(t *testing.T) {
+				reg, rows := embedded.Memory(), &book{}
+				var session *silent
+				var mu sync.Mutex
+				var stopped []time.Duration
+				var calls atomic.Int32
+				began := time.Now()
+				s := serve(t, reg, rows, "10.0.0.1", func(o *Options) {
+					o.Config.Cron, o.Config.Shards = "1h", 1
+					o.Registry.(*door).wrap = func(s registry.Session) registry.Session {
+						session = &silent{Session: s}
+						return session
+					}
+					o.Guests = guestFunc(func(ctx context.Context, c2 job.Call) job.Outcome {
+						if calls.Add(1) > 1 {
+							return takes(time.Minute)(ctx, c2)
+						}
+						for c.deaf || c2.Why() == job.Continue {
+							if !sleep(ctx, 100*time.Millisecond) {
+								break
+							}
+						}
+						mu.Lock()
+						defer mu.Unlock()
+						stopped = append(stopped, time.Since(began))
+						if c2.Why() != job.StopSessionLost {
+							t.Errorf("asked to stop for %v, want that the session is lost", c2.Why())
+						}
+						return job.Outcome{Verdict: job.Failure}
+					})
+				})
+				time.Sleep(time.Hour + 2*time.Second)
+				away := time.Since(began)
+				back := session.leave()
+				time.Sleep(time.Minute)
+				if got := s.Status().Troubles; len(got) == 0 {
+					t.Error("no trouble is shown")
+				}
+				back()
+				time.Sleep(5 * time.Minute)
+				s.stop(t)
+				// The time-out is 30 s, and the last heartbeat was at most 5 s old.
+				if len(stopped) != 1 || stopped[0]-away < 10*time.Second || stopped[0]-away > 22500*time.Millisecond {
+					t.Errorf("the guest stopped after %v", stopped)
+				}
+				want := map[trace.State]int{trace.Retried: 1, trace.Succeeded: 1}
+				if diff := cmp.Diff(want, rows.states()); diff != "" {
+					t.Errorf("states (-want +got):\n%s", diff)
+				}
+				must(t, reg.Close())
+			})
+		})
+	}
+}
+
+// forgetful is a session whose commits lose their answers now and then, some
+// before they are applied and some after.
+type forgetful struct {
+	registry.Session
+	n *atomic.Int32
+}
+
+func (s forgetful) Commit(ctx context.Context, ops ...registry.Op) (registry.Receipt, error) {
+	n := s.n.Add(1)
+	if n%7 == 3 {
+		return registry.Receipt{}, registry.ErrUnknown
+	}
+	receipt, err := s.Session.Commit(ctx, ops...)
+	if n%5 == 2 && err == nil {
+		return registry.Receipt{}, registry.ErrUnknown
+	}
+	return receipt, err
+}
+
+func TestUnknownOutcomes(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		reg, rows := embedded.Memory(), &book{}
+		var n atomic.Int32
+		flaky := func(o *Options) {
+			o.Registry.(*door).wrap = func(s registry.Session) registry.Session { return forgetful{s, &n} }
+		}
+		n.Store(4) // the namespace is made without a loop behind it
+		a := serve(t, reg, rows, "10.0.0.1", flaky)
+		b := serve(t, reg, rows, "10.0.0.2", flaky)
+		time.Sleep(10 * time.Minute)
+		a.stop(t)
+		b.stop(t)
+		rows.check(t, testJob, 4, 10*time.Second)
+		if got := rows.states(); got[trace.Succeeded] < 200 || got[trace.Missed] > 8 {
+			t.Errorf("states %v", got)
+		}
+		must(t, reg.Close())
+	})
+}
+
+// stubborn is a session that refuses whatever a job writes.
+type stubborn struct {
+	registry.Session
+	commits *atomic.Int32
+}
+
+func (s stubborn) Commit(ctx context.Context, ops ...registry.Op) (registry.Receipt, error) {
+	if len(ops) == 1 {
+		return s.Session.Commit(ctx, ops...)
+	}
+	s.commits.Add(1)
+	return registry.Receipt{}, &registry.ConflictError{Op: ops[0], Reason: registry.NodeExists}
+}
+
+func TestRefusalsDoNotBecomeABusyCircle(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		reg := embedded.Memory()
+		var commits atomic.Int32
+		s := serve(t, reg, &book{}, "10.0.0.1", func(o *Options) {
+			o.Registry.(*door).wrap = func(s registry.Session) registry.Session { return stubborn{s, &commits} }
+		})
+		time.Sleep(10 * time.Minute)
+		if n := commits.Load(); n > 100 {
+			t.Errorf("%d commits in ten minutes", n)
+		}
+		s.stop(t)
+		must(t, reg.Close())
+	})
+}
+
+// absent is a registry that cannot be reached at first.
+type absent struct {
+	registry.Registry
+	until time.Time
+}
+
+func (a absent) Open(ctx context.Context, on func(registry.Event)) (registry.Session, error) {
+	if time.Now().Before(a.until) {
+		return nil, errors.New("nobody there")
+	}
+	return a.Registry.Open(ctx, on)
+}
+
+func TestRegistryThatComesLate(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		reg := embedded.Memory()
+		s := serve(t, absent{reg, time.Now().Add(time.Minute)}, &book{}, "10.0.0.1", nil)
+		time.Sleep(30 * time.Second)
+		if got := s.Status().Troubles; len(got) != 1 {
+			t.Errorf("troubles %q, want one", got)
+		}
+		asked := make(chan error)
+		go func() { asked <- s.Ask(t.Context(), protocol.AskPause{Paused: true}) }()
+		time.Sleep(time.Minute)
+		must(t, <-asked) // it waited for the session
+		if got := s.Status(); got.Instance == "" || len(got.Troubles) != 0 || !got.Paused {
+			t.Errorf("status %+v", got)
+		}
+		s.stop(t)
+
+		s = serve(t, absent{reg, time.Now().Add(time.Hour)}, &book{}, "10.0.0.1", nil)
+		time.Sleep(time.Minute)
+		s.stop(t) // also while it waits
+		must(t, reg.Close())
+	})
+}

@@ -1,0 +1,269 @@
+package runner
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"iter"
+	"log/slog"
+	"slices"
+	"sync"
+	"testing"
+	"time"
+
+	"go.uber.org/goleak"
+
+	"github.com/wasmjob/wasmjob/host/internal/layout"
+	"github.com/wasmjob/wasmjob/host/internal/protocol"
+	"github.com/wasmjob/wasmjob/host/job"
+	"github.com/wasmjob/wasmjob/host/registry"
+	"github.com/wasmjob/wasmjob/host/trace"
+	"github.com/wasmjob/wasmjob/strategy"
+)
+
+func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
+
+// metronome is a Clock whose "cron" is a duration, counted from the epoch.
+type metronome struct {
+	mu   sync.Mutex
+	stop func()
+}
+
+func (c *metronome) Set(cron string, tick func(at, prev int64)) error {
+	every, err := time.ParseDuration(cron)
+	if err != nil {
+		return err
+	}
+	c.Remove()
+	ctx, cancel := context.WithCancel(context.Background())
+	var work sync.WaitGroup
+	work.Go(func() {
+		for prev := int64(0); ; {
+			at := time.Now().Truncate(every).Add(every)
+			if !sleep(ctx, time.Until(at)) {
+				return
+			}
+			tick(at.UnixMilli(), prev)
+			prev = at.UnixMilli()
+		}
+	})
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.stop = func() { cancel(); work.Wait() }
+	return nil
+}
+
+func (c *metronome) Remove() {
+	c.mu.Lock()
+	stop := c.stop
+	c.stop = nil
+	c.mu.Unlock()
+	if stop != nil {
+		stop()
+	}
+}
+
+func (c *metronome) Between(cron string, after, until int64) (first, last, count int64, err error) {
+	every, err := time.ParseDuration(cron)
+	if err != nil {
+		return 0, 0, 0, err
+	}
+	ms := every.Milliseconds()
+	first = (after/ms + 1) * ms
+	last = (until - 1) / ms * ms
+	if last < first {
+		return 0, 0, 0, nil
+	}
+	return first, last, (last-first)/ms + 1, nil
+}
+
+type guestFunc func(ctx context.Context, c job.Call) job.Outcome
+
+func (f guestFunc) Run(ctx context.Context, c job.Call) job.Outcome { return f(ctx, c) }
+
+// takes is a guest that runs for a while and heeds what it is told.
+func takes(d time.Duration) guestFunc {
+	return func(ctx context.Context, c job.Call) job.Outcome {
+		if !sleep(ctx, d) {
+			return job.Outcome{Verdict: job.Stopped}
+		}
+		return job.Outcome{Verdict: job.OK, Result: fmt.Appendf(nil, "item %d of %d", c.Item, c.Total)}
+	}
+}
+
+type dealAverage struct{}
+
+func (dealAverage) Deal(ctx context.Context, r protocol.AssignRequest) ([][]int, error) {
+	ids := make([]string, len(r.Instances))
+	for i, id := range r.Instances {
+		ids[i] = string(id)
+	}
+	return strategy.Average(ctx, strategy.Request{Instances: ids, Total: r.Total})
+}
+
+// book is a Sink in memory. The first row of an identity stays.
+type book struct {
+	mu   sync.Mutex
+	rows []trace.Row
+	fail error
+}
+
+func (b *book) Write(_ context.Context, batch []trace.Row) error {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	if b.fail != nil {
+		return b.fail
+	}
+	for _, r := range batch {
+		if !slices.ContainsFunc(b.rows, func(o trace.Row) bool {
+			return o.Job == r.Job && o.Item == r.Item && o.Run == r.Run && o.Attempt == r.Attempt
+		}) {
+			b.rows = append(b.rows, r)
+		}
+	}
+	return nil
+}
+
+func (b *book) broken(err error) {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	b.fail = err
+}
+
+func (b *book) sorted() []trace.Row {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	rows := slices.Clone(b.rows)
+	slices.SortFunc(rows, func(x, y trace.Row) int {
+		return cmp.Or(cmp.Compare(x.Instant, y.Instant), cmp.Compare(x.Item, y.Item), cmp.Compare(x.Run, y.Run), cmp.Compare(x.Attempt, y.Attempt))
+	})
+	return rows
+}
+
+// states counts rows by state.
+func (b *book) states() map[trace.State]int {
+	n := map[trace.State]int{}
+	for _, r := range b.sorted() {
+		n[r.State]++
+	}
+	return n
+}
+
+// check holds the rows against the schedule.
+func (b *book) check(t *testing.T, name string, items int, every time.Duration) {
+	t.Helper()
+	rows := b.sorted()
+	all := make([]int, items)
+	for i := range all {
+		all[i] = i
+	}
+	report, err := trace.Check(trace.CheckInput{
+		Job: name, Items: all, From: 0, To: time.Now().UnixMilli(),
+		Instants: func(after, upTo int64, yield func(int64) bool) {
+			ms := every.Milliseconds()
+			for at := (after/ms + 1) * ms; at <= upTo && yield(at); at += ms {
+			}
+		},
+		Rows: iter.Seq2[trace.Row, error](func(yield func(trace.Row, error) bool) {
+			for _, r := range rows {
+				if !yield(r, nil) {
+					return
+				}
+			}
+		}),
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, f := range report.Findings {
+		t.Error(f)
+	}
+	if t.Failed() {
+		for _, r := range rows {
+			t.Logf("%+v", r)
+		}
+	}
+}
+
+// door lets a test end or watch the sessions of one server.
+type door struct {
+	registry.Registry
+	mu       sync.Mutex
+	sessions []registry.Session
+	wrap     func(registry.Session) registry.Session
+}
+
+func (d *door) Open(ctx context.Context, on func(registry.Event)) (registry.Session, error) {
+	s, err := d.Registry.Open(ctx, on)
+	if err != nil {
+		return nil, err
+	}
+	if d.wrap != nil {
+		s = d.wrap(s)
+	}
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	d.sessions = append(d.sessions, s)
+	return s, nil
+}
+
+func (d *door) kill() error {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	return d.sessions[len(d.sessions)-1].Close()
+}
+
+const testJob = "nightly"
+
+func testConfig() job.Config {
+	return job.Config{
+		Name: testJob, Kind: job.Simple, Cron: "10s", Shards: 4, ItemParams: "0=a,2=c", Param: "p",
+		Failover: true, Misfire: false, MonitorExecution: true, MaxClockSkew: -1, Layout: job.Layout21,
+	}
+}
+
+// server is one Runner with its ports.
+type server struct {
+	*Runner
+	*door
+	cancel context.CancelFunc
+	done   chan struct{}
+	err    error
+	events chan Event
+}
+
+// serve starts a runner on the registry; its book is shared.
+func serve(t *testing.T, reg registry.Registry, rows *book, ip string, change func(*Options)) *server {
+	t.Helper()
+	s := &server{door: &door{Registry: reg}, done: make(chan struct{}), events: make(chan Event, 10_000)}
+	o := Options{
+		Registry: s.door, Layout: layout.NewJob("test", testJob), Config: testConfig(),
+		Instance: job.NewInstanceID(ip, "1"), Clock: &metronome{}, Guests: takes(time.Second), Dealer: dealAverage{},
+		Sink: rows, DrainTimeout: 30 * time.Second, Observe: func(e Event) { s.events <- e },
+		Log: slog.New(slog.NewTextHandler(t.Output(), nil)),
+	}
+	if change != nil {
+		change(&o)
+	}
+	s.Runner = New(o)
+	ctx, cancel := context.WithCancel(t.Context())
+	s.cancel = cancel
+	go func() {
+		defer close(s.done)
+		s.err = s.Run(ctx)
+	}()
+	return s
+}
+
+// stop ends the runner and waits for it.
+func (s *server) stop(t *testing.T) {
+	t.Helper()
+	s.cancel()
+	<-s.done
+	if s.err != nil {
+		t.Errorf("run: %v", s.err)
+	}
+}
+
+var errDisk = errors.New("disk full")

@@ -1,0 +1,238 @@
+package runner
+
+import (
+	"context"
+	"fmt"
+	"slices"
+	"strconv"
+	"strings"
+	"sync"
+
+	"github.com/wasmjob/wasmjob/host/internal/protocol"
+	"github.com/wasmjob/wasmjob/host/trace"
+)
+
+// batch is what one effect Store hands over. cron is the schedule by which its
+// gaps are counted.
+type batch struct {
+	rows []protocol.Row
+	cron string
+}
+
+// history writes a member's rows, in order and one batch at a time. What it
+// has not written when the member ends is still in the registry.
+type history struct {
+	m     *member
+	ready chan struct{} // holds one
+
+	mu      sync.Mutex // guards waiting
+	waiting []batch    // bounded by what the member's record holds
+}
+
+// maxBatch is how many rows the sink gets at once.
+const maxBatch = 1_000
+
+func newHistory(m *member) history { return history{m: m, ready: make(chan struct{}, 1)} }
+
+func (h *history) add(b batch) {
+	h.mu.Lock()
+	h.waiting = append(h.waiting, b)
+	h.mu.Unlock()
+	select {
+	case h.ready <- struct{}{}:
+	default:
+	}
+}
+
+func (h *history) take() []batch {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	b := h.waiting
+	h.waiting = nil
+	return b
+}
+
+func (h *history) run(ctx context.Context) {
+	for {
+		select {
+		case <-h.ready:
+		case <-ctx.Done():
+			return
+		}
+		for _, b := range h.take() {
+			for len(b.rows) > 0 {
+				n := min(len(b.rows), maxBatch)
+				if !h.store(ctx, b.rows[:n], b.cron) {
+					return
+				}
+				b.rows = b.rows[n:]
+			}
+		}
+	}
+}
+
+// store writes rows until they are safe, and says so. It returns false if ctx
+// ended before.
+func (h *history) store(ctx context.Context, rows []protocol.Row, cron string) bool {
+	m := h.m
+	told := false
+	for p := newPauses(); ; {
+		err := h.write(ctx, rows, cron)
+		if err == nil {
+			break
+		}
+		if ctx.Err() != nil {
+			return false
+		}
+		m.troubles.set(troubleHistory, err.Error())
+		if !told {
+			told = true
+			m.Log.Error("the history cannot be written; rows wait", "rows", len(rows), "error", err)
+		}
+		if !sleep(ctx, p.next()) {
+			return false
+		}
+	}
+	m.troubles.clear(troubleHistory)
+	if told {
+		m.Log.Info("the history can be written again")
+	}
+	for i := range rows {
+		m.kept.drop(rows[i].Entry)
+	}
+	m.box.put(inputLetter{protocol.Stored{Upto: rows[len(rows)-1].Seq}})
+	return true
+}
+
+func (h *history) write(ctx context.Context, rows []protocol.Row, cron string) error {
+	out := make([]trace.Row, 0, len(rows))
+	for i := range rows {
+		r, ok, err := h.m.row(&rows[i], cron)
+		if err != nil {
+			return err
+		}
+		if ok {
+			out = append(out, r)
+		}
+	}
+	if len(out) == 0 {
+		return nil
+	}
+	// A row must not be known before the registry is sure to remember that its
+	// instant is accounted for: else, after a loss of power, the instant would
+	// be accounted for a second time.
+	if err := h.m.session.Sync(ctx); err != nil {
+		return fmt.Errorf("sync the registry before rows are stored: %w", err)
+	}
+	return h.m.Sink.Write(ctx, out)
+}
+
+// row turns a fact of the core into a row; false if it says nothing: a gap in
+// which the schedule names no instant.
+func (m *member) row(r *protocol.Row, cron string) (trace.Row, bool, error) {
+	row := trace.Row{
+		Job: m.Config.Name, Item: r.Item, State: trace.State(r.State), Reason: r.Why, Instance: string(r.By),
+		Cause: trace.Cause(r.Cause), End: r.Ended,
+	}
+	if r.Gap {
+		if cron == "" {
+			return row, false, nil
+		}
+		first, last, n, err := m.Clock.Between(cron, r.After, r.Until)
+		if err != nil {
+			return row, false, fmt.Errorf("count the instants between %d and %d: %w", r.After, r.Until, err)
+		}
+		row.Run, row.Instant, row.Last, row.Count = "gap-"+strconv.FormatInt(first, 10), first, last, n
+		row.Cause = trace.Schedule
+		return row, n > 0, nil
+	}
+	row.Run, row.Instant, row.Attempt, row.Start = runOf(r.Entry), r.Instant, r.Attempt, r.Begun
+	if t, ok := m.kept.get(r.Entry); ok {
+		row.TaskID, row.Result, row.Error, row.Digest, row.Fence = t.taskID, t.result, t.fault, t.digest, t.fence
+		row.Start, row.End = t.start, t.end
+	}
+	return row, true, nil
+}
+
+// runOf is the id of an entry's run within job and item.
+func runOf(e protocol.Entry) string {
+	if e.Trigger != "" {
+		return e.Trigger
+	}
+	return strconv.FormatInt(e.Instant, 10)
+}
+
+// text is what a row carries beyond what the registry keeps.
+type text struct {
+	result, fault, digest, taskID string
+	start, end, fence             int64
+}
+
+// keptTexts has the texts of ended guests until their rows are stored. It
+// outlives sessions: the row may be written by the next member of this very
+// process. Beyond maxTexts it forgets the oldest.
+type keptTexts struct {
+	mu    sync.Mutex // guards what follows: guests put, the history takes
+	texts map[textKey]text
+	order []textKey // in which they were put; some are gone meanwhile
+	size  int
+}
+
+type textKey struct {
+	item    int
+	run     string
+	attempt int
+}
+
+// maxTexts bounds the kept texts, in bytes.
+const maxTexts = 64 << 20
+
+func keyOf(e protocol.Entry) textKey { return textKey{e.Item, runOf(e), e.Attempt} }
+
+// bytes is about what a text occupies.
+func (t text) bytes() int { return 256 + len(t.result) + len(t.fault) }
+
+func (k *keptTexts) put(e protocol.Entry, t text) {
+	k.mu.Lock()
+	defer k.mu.Unlock()
+	if k.texts == nil {
+		k.texts = map[textKey]text{}
+	}
+	key := keyOf(e)
+	k.remove(key)
+	k.texts[key] = t
+	k.size += t.bytes()
+	k.order = append(k.order, key)
+	for k.size > maxTexts {
+		k.remove(k.order[0])
+		k.order = k.order[1:]
+	}
+	if len(k.order) > 2*len(k.texts)+64 {
+		k.order = slices.DeleteFunc(k.order, func(key textKey) bool {
+			_, there := k.texts[key]
+			return !there
+		})
+	}
+}
+
+func (k *keptTexts) remove(key textKey) {
+	if t, ok := k.texts[key]; ok {
+		k.size -= t.bytes()
+		delete(k.texts, key)
+	}
+}
+
+func (k *keptTexts) get(e protocol.Entry) (text, bool) {
+	k.mu.Lock()
+	defer k.mu.Unlock()
+	t, ok := k.texts[keyOf(e)]
+	return t, ok
+}
+
+func (k *keptTexts) drop(e protocol.Entry) {
+	k.mu.Lock()
+	defer k.mu.Unlock()
+	k.remove(keyOf(e))
+}
+
+func printable(result []byte) string { return strings.ToValidUTF8(string(result), "\uFFFD") }

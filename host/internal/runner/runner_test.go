@@ -1,0 +1,392 @@
+package runner
+
+import (
+	"context"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/wasmjob/wasmjob/host/internal/protocol"
+	"github.com/wasmjob/wasmjob/host/job"
+	"github.com/wasmjob/wasmjob/host/registry/embedded"
+	"github.com/wasmjob/wasmjob/host/trace"
+)
+
+func TestTickRunsEveryItemOnce(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		reg, rows := embedded.Memory(), &book{}
+		s := serve(t, reg, rows, "10.0.0.1", nil)
+		<-s.Joined()
+		time.Sleep(35 * time.Second)
+		s.stop(t)
+		if diff := cmp.Diff(map[trace.State]int{trace.Succeeded: 12}, rows.states()); diff != "" {
+			t.Errorf("states (-want +got):\n%s", diff)
+		}
+		rows.check(t, testJob, 4, 10*time.Second)
+		r := rows.sorted()[0]
+		if r.Run == "" || r.Attempt != 1 || r.Cause != trace.Schedule || r.Result != "item 0 of 4" || r.Fence == 0 ||
+			r.TaskID != "nightly@-@0,1,2,3@-@READY@-@10.0.0.1@-@1" || r.Instance != "10.0.0.1@-@1" || r.End-r.Start != 1000 {
+			t.Errorf("row %+v", r)
+		}
+		if n := len(s.events); n != 24 {
+			t.Errorf("%d events, want 24", n)
+		}
+		first := <-s.events
+		if first.Kind != Start || first.State != trace.Running || first.Scheduled.UnixMilli() != r.Instant {
+			t.Errorf("event %+v", first)
+		}
+		must(t, reg.Close())
+	})
+}
+
+func TestServersShareAndTakeOver(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		reg, rows := embedded.Memory(), &book{}
+		slow := func(o *Options) { o.Guests = takes(5 * time.Second) }
+		a := serve(t, reg, rows, "10.0.0.1", slow)
+		b := serve(t, reg, rows, "10.0.0.2", slow)
+		time.Sleep(12 * time.Second) // in the middle of the first fire
+		owners := map[job.InstanceID]int{}
+		for _, it := range a.Status().Items {
+			owners[it.Owner]++
+		}
+		if diff := cmp.Diff(map[job.InstanceID]int{"10.0.0.1@-@1": 2, "10.0.0.2@-@1": 2}, owners); diff != "" {
+			t.Errorf("owners (-want +got):\n%s", diff)
+		}
+		must(t, b.kill())
+		time.Sleep(20 * time.Second)
+		b.stop(t) // its second member leaves
+		time.Sleep(20 * time.Second)
+		a.stop(t)
+		got := rows.states()
+		if got[trace.TakenOver] != 2 {
+			t.Errorf("states %v, want 2 taken over", got)
+		}
+		for _, r := range rows.sorted() {
+			if r.State == trace.TakenOver && r.Instance != "10.0.0.2@-@1" || r.Attempt == 2 && r.Cause != trace.Failover {
+				t.Errorf("row %+v", r)
+			}
+		}
+		rows.check(t, testJob, 4, 10*time.Second)
+		must(t, reg.Close())
+	})
+}
+
+func TestDrain(t *testing.T) {
+	t.Parallel()
+	for _, c := range []struct {
+		name string
+		runs time.Duration
+		want map[trace.State]int
+	}{
+		{"guests finish", 10 * time.Second, map[trace.State]int{trace.Succeeded: 4}},
+		{"guests are ended", time.Hour, map[trace.State]int{trace.Cancelled: 4}},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			t.Parallel()
+			synctest.Test(t, func(t *testing.T) {
+				reg, rows := embedded.Memory(), &book{}
+				s := serve(t, reg, rows, "10.0.0.1", func(o *Options) { o.Guests = takes(c.runs) })
+				time.Sleep(15 * time.Second)
+				began := time.Now()
+				s.stop(t)
+				if took := time.Since(began); took > s.DrainTimeout+defaultGrace+leaveTimeout {
+					t.Errorf("drained in %v", took)
+				}
+				if diff := cmp.Diff(c.want, rows.states()); diff != "" {
+					t.Errorf("states (-want +got):\n%s", diff)
+				}
+				for _, r := range rows.sorted() {
+					if r.State == trace.Cancelled && r.Reason == "" {
+						t.Errorf("row %+v has no reason", r)
+					}
+				}
+				must(t, reg.Close())
+			})
+		})
+	}
+}
+
+func TestSinkThatFailsForAWhile(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		reg, rows := embedded.Memory(), &book{}
+		rows.broken(errDisk)
+		s := serve(t, reg, rows, "10.0.0.1", nil)
+		time.Sleep(35 * time.Second)
+		if got := s.Status().Troubles; len(got) != 1 {
+			t.Errorf("troubles %q, want one", got)
+		}
+		rows.broken(nil)
+		time.Sleep(20 * time.Second)
+		if got := s.Status().Troubles; len(got) != 0 {
+			t.Errorf("troubles %q, want none", got)
+		}
+		s.stop(t)
+		rows.check(t, testJob, 4, 10*time.Second)
+		if got := rows.states()[trace.Succeeded]; got != 20 {
+			t.Errorf("%d rows, want 20", got)
+		}
+		must(t, reg.Close())
+	})
+}
+
+func TestSinkThatFailsToTheEnd(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		reg, rows := embedded.Memory(), &book{}
+		rows.broken(errDisk)
+		s := serve(t, reg, rows, "10.0.0.1", nil)
+		time.Sleep(15 * time.Second)
+		s.cancel()
+		<-s.done
+		if s.err == nil {
+			t.Error("no error although rows are not stored")
+		}
+		rows.broken(nil)
+		s = serve(t, reg, rows, "10.0.0.1", nil) // the next start finds them
+		time.Sleep(5 * time.Second)
+		s.stop(t)
+		if got := rows.states()[trace.Succeeded]; got != 4 {
+			t.Errorf("%d rows, want 4", got)
+		}
+		rows.check(t, testJob, 4, 10*time.Second)
+		must(t, reg.Close())
+	})
+}
+
+func TestSessionEndsAndServerComesBack(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		reg, rows := embedded.Memory(), &book{}
+		s := serve(t, reg, rows, "10.0.0.1", func(o *Options) { o.Guests = takes(4 * time.Second) })
+		time.Sleep(12 * time.Second)
+		must(t, s.kill())
+		time.Sleep(30 * time.Second)
+		if got := s.Status().Instance; got != "10.0.0.1@-@1-1" && got != "10.0.0.1@-@1" {
+			t.Errorf("instance %s", got)
+		}
+		s.stop(t)
+		rows.check(t, testJob, 4, 10*time.Second)
+		if got := rows.states(); got[trace.TakenOver] != 4 {
+			t.Errorf("states %v, want 4 taken over", got)
+		}
+		must(t, reg.Close())
+	})
+}
+
+func TestAsks(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		reg, rows := embedded.Memory(), &book{}
+		s := serve(t, reg, rows, "10.0.0.1", func(o *Options) { o.Config.Cron = "" })
+		<-s.Joined()
+		time.Sleep(time.Second)
+		must(t, s.Ask(t.Context(), protocol.AskTrigger{}))
+		time.Sleep(5 * time.Second)
+		if diff := cmp.Diff(map[trace.State]int{trace.Succeeded: 4}, rows.states()); diff != "" {
+			t.Errorf("states (-want +got):\n%s", diff)
+		}
+		must(t, s.Ask(t.Context(), protocol.AskPause{Paused: true}))
+		synctest.Wait() // the answer tells that it is written, the next view shows it
+		if !s.Status().Paused {
+			t.Error("not paused")
+		}
+		must(t, s.Ask(t.Context(), protocol.AskItem{Item: 2, Disabled: true}))
+		if err := s.Ask(t.Context(), protocol.AskItem{Item: 7, Disabled: true}); err == nil {
+			t.Error("an item that is not there was disabled")
+		}
+		gone, cancel := context.WithCancel(t.Context())
+		cancel()
+		if err := s.Ask(gone, protocol.AskPause{}); err == nil {
+			t.Error("an answer after the caller had gone")
+		}
+		s.stop(t)
+		if err := s.Ask(t.Context(), protocol.AskTrigger{}); err == nil {
+			t.Error("a trigger after the end")
+		}
+		must(t, reg.Close())
+	})
+}
+
+func TestConfigOfRegistryAndOverwrite(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		reg, rows := embedded.Memory(), &book{}
+		s := serve(t, reg, rows, "10.0.0.1", nil)
+		time.Sleep(2 * time.Second)
+		s.stop(t)
+		other := func(o *Options) { o.Config.Cron, o.Config.Shards = "5s", 2 }
+		s = serve(t, reg, rows, "10.0.0.1", other)
+		time.Sleep(2 * time.Second)
+		if got := s.Status().Config; got.Shards != 4 || got.Cron != "10s" {
+			t.Errorf("config %+v, want that of the registry", got)
+		}
+		s.stop(t)
+		s = serve(t, reg, rows, "10.0.0.1", func(o *Options) { other(o); o.Config.Overwrite = true })
+		time.Sleep(12 * time.Second)
+		if got := s.Status(); got.Config.Shards != 2 || got.Config.Cron != "5s" || len(got.Items) != 2 {
+			t.Errorf("status %+v, want the new config", got)
+		}
+		s.stop(t)
+		must(t, reg.Close())
+	})
+}
+
+func TestSlots(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		reg, rows := embedded.Memory(), &book{}
+		s := serve(t, reg, rows, "10.0.0.1", func(o *Options) { o.Slots = NewSlots(2) })
+		time.Sleep(15 * time.Second)
+		s.stop(t)
+		running, most := 0, 0
+		for len(s.events) > 0 {
+			if e := <-s.events; e.Kind == Start {
+				running++
+			} else {
+				running--
+			}
+			most = max(most, running)
+		}
+		if most != 2 {
+			t.Errorf("%d guests at once, want 2", most)
+		}
+		if got := rows.states()[trace.Succeeded]; got != 4 {
+			t.Errorf("%d rows, want 4", got)
+		}
+		must(t, reg.Close())
+	})
+}
+
+func TestEndsOfGuests(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		reg, rows := embedded.Memory(), &book{}
+		s := serve(t, reg, rows, "10.0.0.1", func(o *Options) {
+			o.Config.Timeout = 3 * time.Second
+			o.Guests = guestFunc(func(ctx context.Context, c job.Call) job.Outcome {
+				switch c.Item {
+				case 0:
+					return job.Outcome{Verdict: job.Failure, Error: "no luck"}
+				case 1:
+					panic("a bug")
+				case 2:
+					return job.Outcome{Verdict: job.Nothing}
+				}
+				<-ctx.Done()
+				if c.Why() != job.StopDeadline {
+					t.Errorf("reason %v, want the deadline", c.Why())
+				}
+				return job.Outcome{Verdict: job.Stopped}
+			})
+		})
+		time.Sleep(19 * time.Second)
+		s.stop(t)
+		want := map[trace.State]int{trace.Failed: 2, trace.Skipped: 1, trace.TimedOut: 1}
+		if diff := cmp.Diff(want, rows.states()); diff != "" {
+			t.Errorf("states (-want +got):\n%s", diff)
+		}
+		for _, r := range rows.sorted() {
+			if r.State == trace.Failed && r.Error == "" {
+				t.Errorf("row %+v has no error", r)
+			}
+		}
+		must(t, reg.Close())
+	})
+}
+
+func TestLateLoopLosesNoFire(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		reg, rows := embedded.Memory(), &book{}
+		hold := make(chan struct{})
+		s := serve(t, reg, rows, "10.0.0.1", func(o *Options) {
+			o.Clock = &stutter{metronome: &metronome{}, hold: hold}
+		})
+		time.Sleep(70 * time.Second)
+		close(hold)
+		time.Sleep(15 * time.Second)
+		s.stop(t)
+		got := rows.states()
+		if got[trace.Missed] == 0 {
+			t.Errorf("states %v, want a gap", got)
+		}
+		rows.check(t, testJob, 4, 10*time.Second)
+		must(t, reg.Close())
+	})
+}
+
+// stutter holds ticks back and then delivers them all at once.
+type stutter struct {
+	*metronome
+	hold chan struct{}
+}
+
+func (c *stutter) Set(cron string, tick func(at, prev int64)) error {
+	type pair struct{ at, prev int64 }
+	var held []pair
+	return c.metronome.Set(cron, func(at, prev int64) {
+		held = append(held, pair{at, prev})
+		select {
+		case <-c.hold:
+		default:
+			return
+		}
+		for _, p := range held {
+			tick(p.at, p.prev)
+		}
+		held = nil
+	})
+}
+
+func TestMailboxKeepsTheNewestTick(t *testing.T) {
+	t.Parallel()
+	b := newMailbox()
+	b.due(10, 0)
+	b.due(30, 20)
+	b.due(20, 10) // late, and older
+	_, tick := b.take(nil)
+	if tick.At != 30 || tick.Prev != 20 {
+		t.Errorf("tick %+v, want that of 30", tick)
+	}
+	if _, tick = b.take(nil); tick.At != 0 {
+		t.Errorf("tick %+v is there twice", tick)
+	}
+}
+
+func must(t *testing.T, err error) {
+	t.Helper()
+	if err != nil {
+		t.Fatal(err)
+	}
+}
+
+func TestRowStates(t *testing.T) {
+	t.Parallel()
+	for _, c := range []struct {
+		verdict job.Verdict
+		asked   job.StopReason
+		want    protocol.RowState
+	}{
+		{job.OK, job.Continue, protocol.Succeeded},
+		{job.OK, job.StopShutdown, protocol.Succeeded},
+		{job.OK, job.StopDeadline, protocol.TimedOut},
+		{job.Nothing, job.Continue, protocol.Skipped},
+		{job.Failure, job.Continue, protocol.Failed},
+		{job.Retryable, job.Continue, protocol.Failed},
+		{job.Failure, job.StopSessionLost, protocol.Cancelled},
+		{job.Deadline, job.Continue, protocol.TimedOut},
+		{job.Stopped, job.StopDeadline, protocol.TimedOut},
+		{job.Stopped, job.Continue, protocol.Cancelled},
+		{"nonsense", job.Continue, protocol.Failed},
+	} {
+		if got := stateOf(c.verdict, c.asked); got != c.want {
+			t.Errorf("%s, asked %d: %s, want %s", c.verdict, c.asked, got, c.want)
+		}
+	}
+}

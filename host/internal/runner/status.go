@@ -1,0 +1,101 @@
+package runner
+
+import (
+	"slices"
+	"sync"
+
+	"github.com/wasmjob/wasmjob/host/internal/protocol"
+	"github.com/wasmjob/wasmjob/host/job"
+)
+
+// snapshot is where a member stands; nothing in it changes.
+type snapshot struct {
+	view   *protocol.View
+	self   job.InstanceID
+	config job.Config
+}
+
+// Status is what the runner knows at this moment. It blocks nobody.
+func (r *Runner) Status() job.Status {
+	s := job.Status{Config: r.Config, Troubles: r.troubles.list()}
+	now := r.snapshot.Load()
+	if now == nil {
+		return s
+	}
+	v := now.view
+	s.Config, s.Instance, s.Leader, s.Paused = now.config, now.self, v.Leader, v.Paused
+	for _, in := range v.Instances {
+		s.Instances = append(s.Instances, in.ID)
+	}
+	for i, it := range v.Items {
+		if it.Exists {
+			s.Items = append(s.Items, job.ItemStatus{
+				Item: i, Owner: it.Owner, Running: it.Running != 0 || it.RunningP, Disabled: it.Disabled,
+				Misfired: it.Misfire, TakenBy: it.Failover,
+			})
+		}
+	}
+	for _, p := range v.Pending {
+		if i := find(s.Items, p.Item); i >= 0 {
+			s.Items[i].Pending = true
+		}
+	}
+	for k := range v.Runs {
+		for _, e := range v.Runs[k].Open {
+			if i := find(s.Items, e.Item); i >= 0 {
+				s.Items[i].Running = true
+			}
+		}
+	}
+	return s
+}
+
+func find(items []job.ItemStatus, n int) int {
+	i, ok := slices.BinarySearchFunc(items, n, func(s job.ItemStatus, n int) int { return s.Item - n })
+	if !ok {
+		return -1
+	}
+	return i
+}
+
+// trouble names what can go wrong while the job runs.
+type trouble uint8
+
+const (
+	troubleRegistry trouble = iota
+	troubleCommit
+	troubleDoubt
+	troubleHistory
+	troubleSchedule
+	numTroubles
+)
+
+func (t trouble) String() string {
+	return [...]string{"registry session", "registry write", "registry silence", "history", "schedule"}[t]
+}
+
+// troubles are what goes wrong at present.
+type troubles struct {
+	mu   sync.Mutex // guards text: all goroutines of a member write it, anybody reads
+	text [numTroubles]string
+}
+
+func (t *troubles) set(what trouble, text string) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	t.text[what] = text
+}
+
+func (t *troubles) clear(what trouble) { t.set(what, "") }
+
+func (t *troubles) list() []string {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	var all []string
+	for what, text := range t.text {
+		if text != "" {
+			all = append(all, trouble(what).String()+": "+text)
+		}
+	}
+	return all
+}

@@ -1,0 +1,256 @@
+package runner
+
+import (
+	"context"
+	"fmt"
+	"runtime/debug"
+	"strconv"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"github.com/wasmjob/wasmjob/host/internal/protocol"
+	"github.com/wasmjob/wasmjob/host/job"
+	"github.com/wasmjob/wasmjob/host/trace"
+)
+
+const (
+	// defaultGrace is how long a guest that was asked to stop may take.
+	defaultGrace = 2 * time.Second
+	// deadlineSlack comes on top of it at a deadline: what runs the guest
+	// watches that, too, and can say better what was cut short.
+	deadlineSlack = time.Second
+)
+
+// guest is one attempt that runs or waits for a slot.
+type guest struct {
+	call   job.Call
+	entry  protocol.Entry
+	kill   context.CancelFunc
+	grace  time.Duration
+	reason atomic.Int32  // a job.StopReason
+	told   chan struct{} // closed when it was asked to stop
+
+	// mu guards what follows: loop, deadline and guest meet here.
+	mu    sync.Mutex
+	why   string
+	timer *time.Timer // kills when the grace is over
+	done  bool
+}
+
+// ask asks the guest to stop, and ends it when it does not. The first reason
+// is the one that is recorded.
+func (g *guest) ask(reason job.StopReason, why string) {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	if g.done || g.timer != nil {
+		return
+	}
+	g.why = why
+	g.reason.Store(int32(reason))
+	close(g.told)
+	wait := g.grace
+	if reason == job.StopDeadline {
+		wait += deadlineSlack
+	}
+	g.timer = time.AfterFunc(wait, g.kill)
+}
+
+// finish ends the timers and says why it was asked to stop.
+func (g *guest) finish() (job.StopReason, string) {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	g.done = true
+	if g.timer != nil {
+		g.timer.Stop()
+	}
+	return g.stopReason(), g.why
+}
+
+func (g *guest) stopReason() job.StopReason { return job.StopReason(g.reason.Load()) }
+
+// fire is what the guests that began together share.
+type fire struct {
+	items  []int
+	taskID string
+	params map[int]string
+}
+
+// start begins the guest of an entry, in a goroutine of its own.
+func (m *member) start(ctx context.Context, e protocol.Run) {
+	call := m.call(e)
+	ctx, kill := context.WithCancel(ctx)
+	g := &guest{call: call, entry: e.Entry, kill: kill, grace: call.Config.Limits.Grace, told: make(chan struct{})}
+	if g.grace <= 0 {
+		g.grace = defaultGrace
+	}
+	g.call.Why = g.stopReason
+	m.guests[e.Entry.Item] = g
+	m.work.Go(func() {
+		defer kill()
+		in := m.attempt(ctx, g)
+		m.box.put(inputLetter{in})
+	})
+}
+
+// ended forgets a guest.
+func (m *member) ended(e protocol.Entry) {
+	if g := m.guests[e.Item]; g != nil && g.entry.Same(e) {
+		delete(m.guests, e.Item)
+	}
+}
+
+// cancel stops a guest as the core says.
+func (m *member) cancel(e protocol.Cancel, reason job.StopReason) {
+	g := m.guests[e.Item]
+	if g == nil {
+		return
+	}
+	g.ask(reason, e.Why)
+	if e.Hard {
+		g.kill()
+	}
+}
+
+// reasonOf is what a guest is told when the core cancels it because of in.
+func reasonOf(in protocol.Input) job.StopReason {
+	_, doubted := in.(protocol.Doubted)
+	_, lost := in.(protocol.SessionLost)
+	if doubted || lost {
+		return job.StopSessionLost
+	}
+	return job.StopShutdown
+}
+
+func (m *member) call(e protocol.Run) job.Call {
+	c := m.effective.config
+	f := m.fireOf(e.Items)
+	call := job.Call{
+		Config: c, Instance: m.state.Self(), TaskID: f.taskID, Total: c.Shards, Item: e.Entry.Item,
+		Items: f.items, Params: f.params,
+		RunID:   c.Name + "/" + strconv.Itoa(e.Entry.Item) + "/" + runOf(e.Entry),
+		Attempt: e.Entry.Attempt, Scheduled: time.UnixMilli(e.Entry.Instant), Fence: e.Fence,
+		Failover: e.Entry.Cause == protocol.Failover, Misfire: e.Entry.Cause == protocol.Misfired,
+		Log: m.guestLog,
+	}
+	call.ItemParam, call.HasItemParam = m.effective.params[e.Entry.Item]
+	return call
+}
+
+// fireOf gives what belongs to all items of a fire; the core names the same
+// list for each of them.
+func (m *member) fireOf(items []int) fire {
+	if n := len(items); n > 0 && len(m.fire.items) == n && &m.fire.items[0] == &items[0] {
+		return m.fire
+	}
+	f := fire{items: items, params: map[int]string{}}
+	if id, err := job.NewTaskID(m.Config.Name, items, m.state.Self()); err == nil {
+		f.taskID = id.String()
+	}
+	for _, i := range items {
+		if p, ok := m.effective.params[i]; ok {
+			f.params[i] = p
+		}
+	}
+	m.fire = f
+	return f
+}
+
+// attempt waits for a slot, runs the guest, tells the observer, and keeps the
+// texts for the row.
+func (m *member) attempt(ctx context.Context, g *guest) protocol.Finished {
+	in := protocol.Finished{Entry: g.entry}
+	free, ok := m.slots(ctx, g)
+	if !ok {
+		_, in.Why = g.finish()
+		in.State = protocol.Cancelled
+		return in
+	}
+	began := time.Now()
+	event := m.eventOf(g, began)
+	m.Observe(event)
+	if limit := g.call.Config.Timeout; limit > 0 {
+		deadline := time.AfterFunc(limit, func() { g.ask(job.StopDeadline, "") })
+		defer deadline.Stop()
+	}
+	out := m.guarded(ctx, g.call)
+	free()
+	reason, why := g.finish()
+	in.State = stateOf(out.Verdict, reason)
+	if in.State == protocol.Cancelled {
+		in.Why = why
+	}
+	ended := time.Now()
+	m.kept.put(g.entry, text{
+		result: printable(out.Result), fault: out.Error, digest: out.Digest, taskID: g.call.TaskID,
+		start: began.UnixMilli(), end: ended.UnixMilli(), fence: g.call.Fence,
+	})
+	event.Kind, event.At, event.State, event.Outcome, event.Reason = End, ended, trace.State(in.State), out, in.Why
+	m.Observe(event)
+	return in
+}
+
+// slots takes a slot of the job and one of the server, and gives the function
+// that returns them.
+func (m *member) slots(ctx context.Context, g *guest) (free func(), ok bool) {
+	var taken []Slots
+	free = func() {
+		for _, s := range taken {
+			<-s
+		}
+	}
+	for _, s := range []Slots{m.parallel, m.Slots} {
+		if s == nil {
+			continue
+		}
+		select {
+		case s <- struct{}{}:
+			taken = append(taken, s)
+		case <-g.told:
+			free()
+			return nil, false
+		case <-ctx.Done():
+			free()
+			return nil, false
+		}
+	}
+	if ctx.Err() != nil || g.stopReason() != job.Continue {
+		free()
+		return nil, false
+	}
+	return free, true
+}
+
+// guarded keeps a job written in Go from ending the server with a panic.
+func (m *member) guarded(ctx context.Context, c job.Call) (out job.Outcome) {
+	defer func() {
+		if p := recover(); p != nil {
+			out = job.Outcome{Verdict: job.Failure, Error: fmt.Sprintf("panic: %v\n%s", p, debug.Stack())}
+		}
+	}()
+	return m.Guests.Run(ctx, c)
+}
+
+// stateOf judges an end. A guest that was asked to stop and did not succeed
+// all the same was stopped, whatever it says.
+func stateOf(v job.Verdict, asked job.StopReason) protocol.RowState {
+	switch {
+	case v == job.Deadline, asked == job.StopDeadline:
+		return protocol.TimedOut
+	case v == job.OK:
+		return protocol.Succeeded
+	case v == job.Nothing:
+		return protocol.Skipped
+	case v == job.Stopped, asked != job.Continue:
+		return protocol.Cancelled
+	}
+	return protocol.Failed
+}
+
+func (m *member) eventOf(g *guest, at time.Time) Event {
+	return Event{
+		Kind: Start, At: at, Config: g.call.Config, Item: g.entry.Item, TaskID: g.call.TaskID, Parameter: g.call.ItemParam,
+		Scheduled: g.call.Scheduled, Instance: g.call.Instance, Cause: trace.Cause(g.entry.Cause), Attempt: g.entry.Attempt,
+		State: trace.Running,
+	}
+}

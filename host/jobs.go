@@ -1,0 +1,95 @@
+package host
+
+import (
+	"context"
+
+	"github.com/wasmjob/wasmjob/host/internal/protocol"
+	"github.com/wasmjob/wasmjob/host/internal/runner"
+	"github.com/wasmjob/wasmjob/host/job"
+)
+
+// Jobs tells where each job stands, in the order of Options.Jobs.
+func (h *Host) Jobs() []job.Status {
+	h.mu.Lock()
+	jobs := append([]hosted(nil), h.jobs...)
+	h.mu.Unlock()
+	all := make([]job.Status, 0, len(jobs))
+	for _, j := range jobs {
+		s := job.Status{Config: j.config}
+		if j.runner != nil {
+			s = j.runner.Status()
+			s.Next = h.tick.Next(j.config.Name)
+		}
+		s.Fault = j.fault
+		all = append(all, s)
+	}
+	return all
+}
+
+// Trigger asks every member of the job to run its items now. It returns when
+// the request is written.
+func (h *Host) Trigger(ctx context.Context, name string) error {
+	return h.ask(ctx, "trigger", name, protocol.AskTrigger{})
+}
+
+// Pause lets the job miss its instants until Resume.
+func (h *Host) Pause(ctx context.Context, name string) error {
+	return h.ask(ctx, "pause", name, protocol.AskPause{Paused: true})
+}
+
+// Resume ends a pause.
+func (h *Host) Resume(ctx context.Context, name string) error {
+	return h.ask(ctx, "resume", name, protocol.AskPause{})
+}
+
+// DisableItem lets one item of the job miss its instants until EnableItem.
+func (h *Host) DisableItem(ctx context.Context, name string, item int) error {
+	return h.ask(ctx, "disable an item of", name, protocol.AskItem{Item: item, Disabled: true})
+}
+
+// EnableItem takes DisableItem back.
+func (h *Host) EnableItem(ctx context.Context, name string, item int) error {
+	return h.ask(ctx, "enable an item of", name, protocol.AskItem{Item: item})
+}
+
+// DisableServer takes the job's items away from the servers at an address,
+// until EnableServer.
+func (h *Host) DisableServer(ctx context.Context, name, ip string) error {
+	return h.ask(ctx, "disable a server of", name, protocol.AskServer{IP: ip, Disabled: true})
+}
+
+// EnableServer takes DisableServer back.
+func (h *Host) EnableServer(ctx context.Context, name, ip string) error {
+	return h.ask(ctx, "enable a server of", name, protocol.AskServer{IP: ip})
+}
+
+// Reshard asks the leader to hand out the items anew.
+func (h *Host) Reshard(ctx context.Context, name string) error {
+	return h.ask(ctx, "reshard", name, protocol.AskReshard{})
+}
+
+func (h *Host) ask(ctx context.Context, what, name string, a protocol.Ask) error {
+	r, err := h.runner(name)
+	if err != nil {
+		return err
+	}
+	return askError(what, name, r.Ask(ctx, a))
+}
+
+// runner finds the runner of a job, or says why there is none.
+func (h *Host) runner(name string) (*runner.Runner, error) {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	for _, j := range h.jobs {
+		switch {
+		case j.config.Name != name:
+		case j.fault != "":
+			return nil, failf(Refused, nil, "job %s was refused: %s", name, j.fault)
+		case j.runner == nil:
+			return nil, failf(Unavailable, nil, "job %s: the host does not run", name)
+		default:
+			return j.runner, nil
+		}
+	}
+	return nil, failf(NotFound, nil, "there is no job %q on this server", name)
+}

@@ -1,0 +1,195 @@
+package host
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"log/slog"
+	"os"
+	"runtime"
+	"slices"
+	"strconv"
+	"time"
+
+	"github.com/wasmjob/wasmjob/host/internal/layout"
+	"github.com/wasmjob/wasmjob/host/internal/runner"
+	"github.com/wasmjob/wasmjob/host/internal/schedule"
+	"github.com/wasmjob/wasmjob/host/job"
+	"github.com/wasmjob/wasmjob/host/registry"
+	"github.com/wasmjob/wasmjob/host/trace"
+	"github.com/wasmjob/wasmjob/strategy"
+)
+
+// Runner runs the code of all jobs of a Host.
+type Runner interface {
+	// Run executes one attempt of one item. It returns promptly when ctx ends,
+	// and asks c.Why now and then whether it should stop before that. It is
+	// called by many goroutines at once.
+	Run(ctx context.Context, c job.Call) job.Outcome
+}
+
+// Func is a Runner made of one function.
+type Func func(ctx context.Context, c job.Call) job.Outcome
+
+// Run calls f.
+func (f Func) Run(ctx context.Context, c job.Call) job.Outcome { return f(ctx, c) }
+
+// Module says where a module of the sandbox is.
+type Module struct {
+	Path   string // of the file
+	SHA256 string // the digest that it must have, hex; empty: any
+}
+
+// Event is the start or the end of one guest.
+type Event struct {
+	Kind      string // EventStart or EventEnd
+	At        time.Time
+	Config    job.Config
+	Item      int
+	TaskID    string
+	Parameter string    // of the item
+	Scheduled time.Time // the instant it runs for; of a trigger: when it was accepted
+	Instance  job.InstanceID
+	Cause     trace.Cause
+	Attempt   int
+	State     trace.State // trace.Running at the start
+	Outcome   job.Outcome // of an end
+	Reason    string      // of an end: why it was stopped
+}
+
+// The kinds of Event.
+const (
+	EventStart = runner.Start
+	EventEnd   = runner.End
+)
+
+// Options say what a Host does. Jobs are all that must be there; with Runner
+// nil, DataDir and Modules, too.
+type Options struct {
+	// Registry is where servers meet; the caller closes it. Nil: one inside
+	// this process, kept in DataDir/registry, or in memory if DataDir is empty.
+	Registry registry.Registry
+	// Namespace is the node above the jobs; empty is "wasmjobd".
+	Namespace string
+	// Jobs are run as they are; an empty Kind, Overlap, OnRegistryLoss or Layout
+	// is simple, skip, cancel and 2.1.
+	Jobs []job.Config
+	// Instance is the id of this server; empty is 127.0.0.1 and the process id.
+	// A variant of it is used if it occurs in a job.
+	Instance job.InstanceID
+	// Strategies are known to jobs by these names, beside the built-in ones.
+	Strategies map[string]strategy.Strategy
+	// Sinks keep the rows; a row is safe when all of them have it. Without any,
+	// rows are forgotten.
+	Sinks []trace.Sink
+	// Runner runs the jobs' code; nil is the sandbox, for the modules below.
+	Runner  Runner
+	Modules map[string]Module // by the name that jobs use
+
+	DataDir string
+	// Workers is how many guests run at once, of all jobs; 0 is four for each
+	// processor. Those beyond it wait.
+	Workers int
+	// DrainTimeout is how long guests may go on at the end; 0 is 30 s, less
+	// than 0 none.
+	DrainTimeout time.Duration
+	// SessionTimeout is that of the registry inside; 0 is 30 s.
+	SessionTimeout time.Duration
+	Log            *slog.Logger // nil discards
+	// Observe hears of each guest's start and end, from many goroutines at
+	// once. While it blocks, that guest does not begin, or is not recorded.
+	Observe func(Event)
+}
+
+const (
+	defaultNamespace = "wasmjobd"
+	defaultDrain     = 30 * time.Second
+	workersPerCPU    = 4
+)
+
+func (o Options) withDefaults() Options {
+	if o.Namespace == "" {
+		o.Namespace = defaultNamespace
+	}
+	if o.Instance == "" {
+		o.Instance = job.NewInstanceID("127.0.0.1", strconv.Itoa(os.Getpid()))
+	}
+	if o.Workers == 0 {
+		o.Workers = workersPerCPU * runtime.GOMAXPROCS(0)
+	}
+	if o.DrainTimeout == 0 {
+		o.DrainTimeout = defaultDrain
+	}
+	o.DrainTimeout = max(o.DrainTimeout, 0)
+	if o.Log == nil {
+		o.Log = slog.New(slog.DiscardHandler)
+	}
+	o.Jobs = slices.Clone(o.Jobs)
+	for i := range o.Jobs {
+		c := &o.Jobs[i]
+		c.Kind = cmp.Or(c.Kind, job.Simple)
+		c.Overlap = cmp.Or(c.Overlap, job.Skip)
+		c.OnRegistryLoss = cmp.Or(c.OnRegistryLoss, job.CancelOnLoss)
+		c.Layout = cmp.Or(c.Layout, job.Layout21)
+	}
+	return o
+}
+
+// validate returns everything that is wrong, without looking at any file.
+func (o *Options) validate() error {
+	var faults []error
+	add := func(format string, args ...any) { faults = append(faults, fmt.Errorf(format, args...)) }
+	if err := o.Instance.Validate(); err != nil {
+		add("instance: %w", err)
+	}
+	if o.Workers < 0 {
+		add("workers: %d is less than 0", o.Workers)
+	}
+	if o.Runner == nil && o.DataDir == "" && len(o.Jobs) > 0 {
+		add("data directory: the sandbox needs one; set DataDir, or Runner for jobs in Go")
+	}
+	seen := map[string]bool{}
+	for _, c := range o.Jobs {
+		if seen[c.Name] {
+			add("job %s: it is there twice", c.Name)
+		}
+		seen[c.Name] = true
+		if err := o.validateJob(c); err != nil {
+			add("job %s: %w", c.Name, err)
+		}
+	}
+	return errors.Join(faults...)
+}
+
+func (o *Options) validateJob(c job.Config) error {
+	faults := []error{c.Validate()}
+	if c.Cron != "" {
+		s, err := schedule.Compile(c.Cron, c.Dialect, c.TimeZone)
+		if err != nil {
+			faults = append(faults, fmt.Errorf("cron: %w", err))
+		} else if why := schedule.WhyNever(s, time.Now()); why != "" {
+			faults = append(faults, fmt.Errorf("cron: %q never fires: %s", c.Cron, why))
+		}
+	}
+	if _, err := o.strategy(c.Strategy); err != nil {
+		faults = append(faults, fmt.Errorf("strategy: %w", err))
+	}
+	if o.Runner == nil {
+		if _, ok := o.Modules[c.Module]; !ok {
+			faults = append(faults, fmt.Errorf("module: there is no module %q", c.Module))
+		}
+	}
+	if _, err := layout.EncodeConfig21(layout.FromJob(c)); err != nil {
+		faults = append(faults, err)
+	}
+	return errors.Join(faults...)
+}
+
+// strategy finds a strategy by name; the caller's own go first.
+func (o *Options) strategy(name string) (strategy.Strategy, error) {
+	if s := o.Strategies[name]; s != nil {
+		return s, nil
+	}
+	return strategy.Named(name)
+}
