@@ -34,7 +34,8 @@ guests: ## build the example jobs written in Go into build/*.wasm
 	@mkdir -p build
 	@for g in $(GUESTS); do \
 	  echo "build/$$g.wasm"; \
-	  (cd plugins/examples/$$g && GOOS=wasip1 GOARCH=wasm CGO_ENABLED=0 $(GO) build -buildmode=c-shared -o ../../../build/$$g.wasm .); \
+	  (cd plugins/examples/$$g && GOOS=wasip1 GOARCH=wasm CGO_ENABLED=0 $(GO) build -buildmode=c-shared \
+	    -trimpath -buildvcs=false -ldflags='-s -w -buildid=' -o ../../../build/$$g.wasm .); \
 	done
 
 test: guests ## run every test, then say what was left out (WASMJOBD_STRICT=1: leaving out is failing)
