@@ -193,14 +193,20 @@ func (c *cluster) keep(m *member, e protocol.Effect) {
 	}
 }
 
-// answer has the commit in flight arrive, tells its author, and shows it what
-// came of it.
-func (c *cluster) answer(m *member) error {
-	f := m.flight
-	if f == nil {
-		return errors.New("there is no commit in flight")
+// apply answers the commit in flight, and shows its author what came of it.
+func (c *cluster) apply(m *member) error {
+	if err := c.answer(m); err != nil || m.over {
+		return err
 	}
-	m.flight = nil
+	return c.observe(m)
+}
+
+// answer has the commit in flight arrive, and tells its author.
+func (c *cluster) answer(m *member) error {
+	f, err := m.sent()
+	if err != nil {
+		return err
+	}
 	receipt, _, err := c.tree.Commit(m.session, c.now, f.ops)
 	in := protocol.Committed{Plan: f.plan, Outcome: protocol.Applied, Revision: receipt.Revision}
 	var conflict *registry.ConflictError
@@ -213,10 +219,7 @@ func (c *cluster) answer(m *member) error {
 	} else if err != nil {
 		return err
 	}
-	if err := c.step(m, in); err != nil || m.over {
-		return err
-	}
-	return c.observe(m)
+	return c.step(m, in)
 }
 
 // strategy answers as the script prefers, else with the members in turn.
@@ -263,7 +266,7 @@ func (c *cluster) turn(m *member) (bool, error) {
 	case m.over: // since the others took their turns
 		return false, nil
 	case m.flight != nil:
-		return true, c.answer(m)
+		return true, c.apply(m)
 	case m.asked != nil:
 		r := *m.asked
 		m.asked = nil

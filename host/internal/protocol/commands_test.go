@@ -23,6 +23,7 @@ import (
 //	observe                         it sees the tree as it is now
 //	tick 110 prev=100               an instant is due; the clock follows. prev is 10 before, if not given
 //	apply                           its commit reaches the registry and is answered, and it observes
+//	applied                         the same, but it does not observe yet
 //	refuse, unknown                 its commit gets that answer and is not applied
 //	unknown applied, unknown late   … but it was; … but it is when "arrive" comes
 //	ops                             prints the operations of the commit in flight
@@ -35,7 +36,8 @@ import (
 //	elapsed, lost                   a timer; the session is over
 var inputs = map[string]func(*cluster, *member, *arguments) error{
 	"observe": func(c *cluster, m *member, _ *arguments) error { return c.observe(m) },
-	"apply":   func(c *cluster, m *member, _ *arguments) error { return c.answer(m) },
+	"apply":   func(c *cluster, m *member, _ *arguments) error { return c.apply(m) },
+	"applied": func(c *cluster, m *member, _ *arguments) error { return c.answer(m) },
 	"elapsed": func(c *cluster, m *member, _ *arguments) error { return c.step(m, protocol.Elapsed{}) },
 	"lost":    func(c *cluster, m *member, _ *arguments) error { return c.step(m, protocol.SessionLost{}) },
 	"tick":    tick, "refuse": refuse, "unknown": unknown, "arrive": arrive, "ops": showOps,

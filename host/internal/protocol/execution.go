@@ -1,20 +1,13 @@
 package protocol
 
-import (
-	"fmt"
-	"slices"
-)
+import "slices"
 
 // begin opens runs of own items: those of the instant that is due, those whose
 // instant came while they ran, and those that an operator triggered. All of
 // them are one transaction.
 func begin(s *State, p *Plan) Mutation {
 	if !s.works() {
-		if s.own() != nil && s.config() != nil && s.tick.At != 0 && (s.leaving || s.disabledHere()) {
-			s.excuseAll()
-			s.tick = Tick{}
-		}
-		return nil
+		return s.unable()
 	}
 	// The instant stays due while the reshard is awaited or the history is full.
 	if s.waits() || s.o.MaxUnstored > 0 && len(s.own().Rows) >= s.o.MaxUnstored {
@@ -31,6 +24,25 @@ func begin(s *State, p *Plan) Mutation {
 	}
 	s.tick = Tick{}
 	return nil
+}
+
+// unable answers what comes while the member may begin nothing.
+func (s *State) unable() Mutation {
+	if s.own() == nil || s.config() == nil || !s.leaving && !s.disabledHere() {
+		return nil
+	}
+	if s.tick.At != 0 {
+		s.excuseAll()
+		s.tick = Tick{}
+	}
+	if s.leaving || s.doubt != Trusted || !s.triggered() || s.view.foreign() {
+		return nil
+	}
+	// Left there, the request would run when the server is enabled again,
+	// whenever that is.
+	b := newBeginning(s)
+	b.decline("the server is disabled")
+	return b.m
 }
 
 // beginning collects what one Begin does.
@@ -309,65 +321,4 @@ func (s *State) whyOf(i int) string {
 		return s.why[k].text
 	}
 	return "no server began it"
-}
-
-// triggered: an operator's request waits at our instance.
-func (s *State) triggered() bool {
-	if s.self == "" || s.view == nil {
-		return false
-	}
-	in := s.view.instance(s.self)
-	return in != nil && in.Triggered
-}
-
-// request accepts the trigger that was written to our instance: from here on
-// it is in our record, whatever becomes of it.
-func (b *beginning) request(p *Plan) {
-	s := b.s
-	if !s.triggered() {
-		return
-	}
-	in := s.view.instance(s.self)
-	t := Trigger{ID: fmt.Sprintf("t%d", in.Modified), At: s.now}
-	for i := range s.view.total() {
-		if !s.mine(i) {
-			continue
-		}
-		e := Entry{Item: i, Instant: t.At, Trigger: t.ID, Cause: Triggered, Attempt: 1}
-		switch {
-		case s.view.item(i).Disabled:
-			b.m.Own.row(Row{Entry: e, State: Skipped, Why: "the item is disabled", Ended: s.now, By: s.self})
-		case s.busy(i) && !s.o.Queue && !s.o.Replace:
-			b.m.Own.row(Row{Entry: e, State: Skipped, Why: "the run before was still going on", Ended: s.now, By: s.self})
-		default:
-			if s.busy(i) && s.o.Replace {
-				s.cancel(i, false, "replaced by a trigger", p)
-			}
-			t.Items = append(t.Items, i)
-		}
-	}
-	b.m.Ack, b.changed = true, true
-	if len(t.Items) > 0 {
-		b.m.Own.Triggers = append(b.m.Own.Triggers, t)
-	}
-}
-
-// triggers begins accepted requests whose items are idle.
-func (b *beginning) triggers() {
-	s := b.s
-	var kept []Trigger
-	for _, t := range b.m.Own.Triggers {
-		var rest []int
-		for _, i := range t.Items {
-			if s.view.pending(i) != nil || !s.mine(i) || s.view.item(i).Disabled || !b.free(i) {
-				rest = append(rest, i)
-				continue
-			}
-			b.add(Entry{Item: i, Instant: t.At, Trigger: t.ID, Cause: Triggered, Attempt: 1, Begun: s.now})
-		}
-		if t.Items = rest; len(rest) > 0 {
-			kept = append(kept, t)
-		}
-	}
-	b.m.Own.Triggers = kept
 }

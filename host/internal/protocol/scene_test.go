@@ -3,6 +3,7 @@ package protocol_test
 import (
 	"errors"
 	"fmt"
+	"path"
 	"regexp"
 	"strconv"
 	"time"
@@ -31,7 +32,7 @@ import (
 //	operator pause                  pause resume reshard trigger [members] disable-item 1 enable-item 1
 //	                                disable-server b enable-server b remove b (its instance)
 //	node create x/y = text          create set delete, or "session 9" for an ephemeral of that
-//	                                session; {b} is b's id, {b.ip} its address; paths begin at the job
+//	                                session; {b} is b's id, {b.ip} its address; paths begin at the job, which is "."
 var scene = map[string]func(*cluster, *arguments) error{
 	"job":   configure,
 	"calm":  func(c *cluster, _ *arguments) error { return c.calm() },
@@ -176,7 +177,7 @@ func node(c *cluster, a *arguments) error {
 	if m == nil {
 		return errors.New("node create|set|delete|session N path [= value]")
 	}
-	op := registry.Op{Path: c.root() + "/" + m[3], Data: []byte(m[4]), Version: registry.AnyVersion}
+	op := registry.Op{Path: path.Join(c.root(), m[3]), Data: []byte(m[4]), Version: registry.AnyVersion}
 	var session int64
 	switch m[1] {
 	case "create":

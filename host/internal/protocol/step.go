@@ -148,12 +148,11 @@ func (s *State) receive(in Input, p *Plan) {
 	case Observed:
 		s.view, s.blind = in.View, false
 	case Tick:
-		if in.At > s.latest.At {
-			s.tick, s.latest = in, in
-			if s.view != nil && s.view.Paused {
-				s.paused = in.At
-			}
+		if s.came(in) {
+			s.tick = in
 		}
+	case Passed:
+		s.came(Tick{At: in.At})
 	case Committed:
 		s.committed(in, p)
 	case Finished:
@@ -183,6 +182,18 @@ func (s *State) receive(in Input, p *Plan) {
 			}
 		}
 	}
+}
+
+// came notes that an instant is due, if it is newer than any before.
+func (s *State) came(t Tick) bool {
+	if t.At <= s.latest.At {
+		return false
+	}
+	s.latest = t
+	if s.view != nil && s.view.Paused {
+		s.paused = t.At
+	}
+	return true
 }
 
 // committed digests the answer to the commit in flight. Whatever it is, the

@@ -12,6 +12,9 @@ type (
 	// Tick: the scheduled instant At is due. Prev is the instant right before
 	// it in the schedule, 0 if that is not known.
 	Tick struct{ At, Prev int64 }
+	// Passed: At is the newest instant that had come when the schedule was
+	// set. Nothing begins for it; it tells that older ones are overtaken.
+	Passed struct{ At int64 }
 	// Committed answers Plan.ID. Of an applied mutation, Revision is known.
 	Committed struct {
 		Plan     int64
@@ -48,6 +51,7 @@ type (
 
 func (Observed) input()    {}
 func (Tick) input()        {}
+func (Passed) input()      {}
 func (Committed) input()   {}
 func (Finished) input()    {}
 func (Assigned) input()    {}
@@ -315,7 +319,8 @@ type (
 	}
 	// Assign asks the job's strategy; answered by Assigned.
 	Assign struct{ Request AssignRequest }
-	// Reschedule: the cron text changed (also the first one).
+	// Reschedule: the cron text changed (also the first one). Answered by
+	// Passed and, from then on, by Ticks.
 	Reschedule struct{ Cron string }
 	// Store hands rows to the history; answered by Stored.
 	Store struct{ Rows []Row }

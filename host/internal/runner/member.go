@@ -298,6 +298,21 @@ func (m *member) reschedule(cron string) {
 		return
 	}
 	m.troubles.clear(troubleSchedule)
+	m.box.put(inputLetter{protocol.Passed{At: m.newest(cron)}})
+}
+
+// newest is the last instant of the schedule that has come; 0 if there was
+// none for years. Schedules only search forward, so ever longer stretches of
+// the past are tried.
+func (m *member) newest(cron string) int64 {
+	now := time.Now()
+	for _, back := range []time.Duration{time.Minute, time.Hour, 24 * time.Hour, 31 * 24 * time.Hour, 5 * 366 * 24 * time.Hour} {
+		_, last, n, err := m.Clock.Between(cron, now.Add(-back).UnixMilli(), now.UnixMilli()+1)
+		if err != nil || n > 0 {
+			return last
+		}
+	}
+	return 0
 }
 
 // assign asks the strategy. A newer question ends an older one.

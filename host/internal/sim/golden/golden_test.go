@@ -1,0 +1,240 @@
+package golden
+
+import (
+	"os"
+	"path/filepath"
+	"regexp"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/wasmjob/wasmjob/host/job/recorded"
+)
+
+// leftOut is what was recorded and is not acted. docs/PROTOCOL.md lists the
+// same words; docs/STATUS.md refers to them.
+var leftOut = []struct{ key, prefix string }{
+	{"once", "once: "},
+	{"a moment within a sequence", "basic: while sharding (processing exists)"},
+	{"a moment within a sequence", "misfire: first misfire mark"},
+	{"a moment within a sequence", "failover_one_ip: session expired"},
+	{"a moment within a sequence", "failover_one_ip: first failover mark in "},
+	{"a moment within a sequence", "failover_one_ip: second failover mark in "},
+	{"a moment within a sequence", "failover_one_ip: first item taken "},
+}
+
+// TestFlows: what a flow or a moment has of differences is what is declared.
+func TestFlows(t *testing.T) {
+	t.Parallel()
+	for _, s := range scenarios {
+		t.Run(s.file, func(t *testing.T) {
+			t.Parallel()
+			p := perform(t, s)
+			found := map[string][]row{}
+			for _, d := range p.differences() {
+				found[d.flow] = append(found[d.flow], row{node: d.node, theirs: d.theirs, ours: d.ours})
+			}
+			for flow, rows := range found {
+				for _, r := range rows {
+					if !slices.ContainsFunc(declared[flow], r.same) {
+						t.Errorf("%s: not declared: {LINE, %q, %q, %q}", flow, r.node, r.theirs, r.ours)
+					}
+				}
+			}
+			for flow, rows := range declared {
+				for _, r := range rows {
+					if strings.HasPrefix(flow, s.file+": ") && !slices.ContainsFunc(found[flow], r.same) {
+						t.Errorf("%s: declared and not there: {%q, %q, %q, %q}", flow, r.line, r.node, r.theirs, r.ours)
+					}
+				}
+			}
+			t.Logf("%d flows, %d moments, %d writes of operators", len(p.scenes), len(p.glances), p.wishes)
+		})
+	}
+}
+
+func (r row) same(o row) bool { return r.node == o.node && r.theirs == o.theirs && r.ours == o.ours }
+
+// TestAll: every flow and moment of every recording is acted or left out, and
+// every declaration is of one that is acted.
+func TestAll(t *testing.T) {
+	t.Parallel()
+	acted := map[string]bool{}
+	there := map[string]bool{}
+	for file := range files(t) {
+		r := record(t, file)
+		for _, f := range r.Flows {
+			there[file+": "+f.Name] = true
+		}
+		for _, m := range r.Moments {
+			there[file+": "+m.Name] = true
+		}
+	}
+	for _, s := range scenarios {
+		p := perform(t, s)
+		for _, s := range p.scenes {
+			acted[p.rec.file+": "+s.name] = true
+		}
+		for _, g := range p.glances {
+			acted[p.rec.file+": "+g.name] = true
+		}
+	}
+	used := map[string]bool{}
+	for name := range there {
+		left := ""
+		for _, l := range leftOut {
+			if strings.HasPrefix(name, l.prefix) {
+				left = l.prefix
+				used[left] = true
+			}
+		}
+		if acted[name] == (left != "") {
+			t.Errorf("%s: acted %v, left out %v", name, acted[name], left != "")
+		}
+	}
+	for _, l := range leftOut {
+		if !used[l.prefix] {
+			t.Errorf("left out and not recorded: %s", l.prefix)
+		}
+	}
+	for name := range declared {
+		if !acted[name] {
+			t.Errorf("differences are declared of what is not acted: %s", name)
+		}
+	}
+}
+
+// files are the recordings of version 2.1.5.
+func files(t *testing.T) map[string]bool {
+	t.Helper()
+	recorded.Golden(t, "ej2/basic.json") // fails or skips where there are none
+	dir := os.Getenv("WASMJOBD_GOLDEN")
+	switch {
+	case dir == "":
+		dir = filepath.Join(recorded.Root(t), "..", "shared", "golden")
+	case !filepath.IsAbs(dir):
+		dir = filepath.Join(recorded.Root(t), dir)
+	}
+	names, err := filepath.Glob(filepath.Join(dir, "ej2", "*.json"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	all := map[string]bool{}
+	for _, n := range names {
+		all[strings.TrimSuffix(filepath.Base(n), ".json")] = true
+	}
+	return all
+}
+
+// TestLines: each line of the document is one of the table, with its reason,
+// and is used; each of the table is in the document.
+func TestLines(t *testing.T) {
+	t.Parallel()
+	used := map[string]bool{}
+	for flow, rows := range declared {
+		for _, r := range rows {
+			used[r.line] = true
+			if !slices.ContainsFunc(lines, func(l line) bool { return l.key == r.line }) {
+				t.Errorf("%s: %q is no line", flow, r.line)
+			}
+		}
+	}
+	doc := differences(t)
+	want := map[string]string{}
+	for _, l := range lines {
+		want[l.key] = l.why
+		if used[l.key] == (l.seen != nil) {
+			t.Errorf("line %q: rows use it: %v, a function looks for it: %v; it must be one of the two", l.key, used[l.key], l.seen != nil)
+		}
+	}
+	for _, c := range tableRow.FindAllStringSubmatch(doc, -1) {
+		why, ok := want[c[1]]
+		switch {
+		case c[1] == "line" || strings.HasPrefix(c[1], "--"):
+			continue
+		case !ok:
+			t.Errorf("docs/PROTOCOL.md: nothing uses the line %q", c[1])
+		case why != c[2]:
+			t.Errorf("docs/PROTOCOL.md: line %q says why: %q, the table %q", c[1], c[2], why)
+		}
+		delete(want, c[1])
+	}
+	for key := range want {
+		t.Errorf("docs/PROTOCOL.md has no line %q", key)
+	}
+	same(t, "order", listed(t, doc, "Order that both keep"), keys(rules, func(r rule) string { return r.key }))
+	same(t, "left out", listed(t, doc, "Left out"), keys(leftOut, func(l struct{ key, prefix string }) string { return l.key }))
+}
+
+// TestSeen: what no node's states show is there all the same.
+func TestSeen(t *testing.T) {
+	t.Parallel()
+	plays := map[string]*play{}
+	for _, s := range scenarios {
+		plays[s.file] = perform(t, s)
+	}
+	for _, l := range lines {
+		if l.seen != nil && !l.seen(t, plays) {
+			t.Errorf("the difference %q is not there", l.key)
+		}
+	}
+}
+
+var (
+	tableRow = regexp.MustCompile(`(?m)^\| ([^|]+?) \|.*\| ([^|]*?) \|$`)
+	bullet   = regexp.MustCompile(`(?m)^- \*\*(.+?)\*\*`)
+)
+
+// differences is the part of the document that speaks of them.
+func differences(t *testing.T) string {
+	t.Helper()
+	data, err := os.ReadFile(filepath.Join(recorded.Root(t), "docs", "PROTOCOL.md"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	_, text, ok := strings.Cut(string(data), "\n## Differences from ElasticJob's own writes\n")
+	if !ok {
+		t.Fatal("docs/PROTOCOL.md has no section on differences")
+	}
+	text, _, _ = strings.Cut(text, "\n## ")
+	return text
+}
+
+// listed are the words in bold of a list under a heading.
+func listed(t *testing.T, text, heading string) []string {
+	t.Helper()
+	_, text, ok := strings.Cut(text, "\n### "+heading+"\n")
+	if !ok {
+		t.Fatalf("docs/PROTOCOL.md has no part %q", heading)
+	}
+	text, _, _ = strings.Cut(text, "\n### ")
+	var all []string
+	for _, m := range bullet.FindAllStringSubmatch(text, -1) {
+		all = append(all, m[1])
+	}
+	return all
+}
+
+func keys[T any](all []T, key func(T) string) []string {
+	var ks []string
+	for _, x := range all {
+		if !slices.Contains(ks, key(x)) {
+			ks = append(ks, key(x))
+		}
+	}
+	return ks
+}
+
+func same(t *testing.T, what string, doc, table []string) {
+	t.Helper()
+	for _, k := range doc {
+		if !slices.Contains(table, k) {
+			t.Errorf("docs/PROTOCOL.md, %s: %q is not in the table", what, k)
+		}
+	}
+	for _, k := range table {
+		if !slices.Contains(doc, k) {
+			t.Errorf("docs/PROTOCOL.md, %s: %q is missing", what, k)
+		}
+	}
+}

@@ -1,0 +1,181 @@
+package golden
+
+import (
+	"slices"
+	"testing"
+
+	"github.com/wasmjob/wasmjob/host/registry"
+)
+
+// The lines of docs/PROTOCOL.md, "Differences from ElasticJob's own writes".
+const (
+	atOnce        = "reshard at once"
+	inPlace       = "owners in place"
+	pendingRun    = "pending run"
+	takeAtOnce    = "take at once"
+	onlyRunning   = "only what ran"
+	failoverQueue = "failover queue"
+	electionQueue = "election queue"
+	misfireMark   = "misfire mark"
+	misfireRun    = "misfire run"
+	misfireOff    = "misfire off"
+	fewerWrites   = "fewer transactions"
+	serverWord    = "server's node"
+	leaderMarks   = "reshard mark"
+	ackWithBegin  = "trigger and begin"
+	reconnect     = "reconnect"
+)
+
+// line is a line of the document: its first cell, and its last one, the
+// reason. Differences that no node's states show have a function that finds
+// them.
+type line struct {
+	key, why string
+	seen     func(t *testing.T, plays map[string]*play) bool
+}
+
+var lines = []line{
+	{key: atOnce, why: "items of a dead member wait for a reshard, not for a fire"},
+	{key: inPlace, why: "nobody sees an item without owner, and what has no length needs no mark"},
+	{key: pendingRun, why: "ElasticJob reads the name only; who takes it continues the same run"},
+	{key: takeAtOnce, why: "an orphan waits for a free slot, not for other items"},
+	{key: onlyRunning, why: "what had ended must not run again"},
+	{key: failoverQueue, why: "the deletion of the pending run decides who takes it"},
+	{key: electionQueue, why: "the creation of the leader's node decides", seen: seenElectionQueue},
+	{key: misfireMark, why: "the next owner sees it even if this member dies during the run"},
+	{key: misfireRun, why: "the wait for another ordinary run served nothing"},
+	{key: misfireOff, why: "nobody would ever remove it"},
+	{key: fewerWrites, why: "no other order can be seen in between", seen: seenFewerWrites},
+	{key: serverWord, why: "an operator's DISABLED survives a restart", seen: seenServerWord},
+	{key: leaderMarks, why: "the leader goes by what the assignment is, so a missed event changes nothing", seen: seenLeaderMarks},
+	{key: ackWithBegin, why: "no request is lost in between", seen: seenAckWithBegin},
+	{key: reconnect, why: "others would see a death", seen: seenReconnect},
+}
+
+func seenElectionQueue(_ *testing.T, plays map[string]*play) bool {
+	queued := func(log []entry) (n int) {
+		for _, e := range log {
+			n += e.queued
+		}
+		return n
+	}
+	theirs, here := 0, 0
+	for _, p := range plays {
+		for _, s := range p.scenes {
+			if !slices.ContainsFunc(s.log, func(e entry) bool { return e.touches(pendingOf("3")) }) {
+				theirs += queued(p.rec.entries(p.rec.flow(p.t, s.name)))
+			}
+			here += queued(s.log)
+		}
+	}
+	return theirs > 0 && here == 0
+}
+
+// seenFewerWrites: less in all, and more in no flow, except where what we do
+// is more.
+func seenFewerWrites(t *testing.T, plays map[string]*play) bool {
+	t.Helper()
+	count := func(log []entry) (n int) {
+		for _, e := range log {
+			if !e.end && len(e.touched) > 0 {
+				n++
+			}
+		}
+		return n
+	}
+	theirs, here := 0, 0
+	for _, p := range plays {
+		for _, s := range p.scenes {
+			a, b := count(p.rec.entries(p.rec.flow(p.t, s.name))), count(s.log)
+			if b > a && !slices.ContainsFunc(declared[p.rec.file+": "+s.name], func(r row) bool { return r.line == atOnce }) {
+				t.Errorf("%s: %s: %d transactions here, %d there", p.rec.file, s.name, b, a)
+			}
+			theirs, here = theirs+a, here+b
+		}
+	}
+	t.Logf("%d transactions that others see, ElasticJob's %d", here, theirs)
+	return here < theirs
+}
+
+// seenServerWord: three members that share an address wrote its node three
+// times there.
+func seenServerWord(_ *testing.T, plays map[string]*play) bool {
+	p := plays["failover_one_ip"]
+	g := p.glances[0]
+	for _, n := range p.rec.moment(p.t, g.name).Tree {
+		if k, ok := nodeOf(p.top, n.Path); ok && k.kind == serverOf("").kind {
+			return n.Version == 2 && g.versions[k] == 0
+		}
+	}
+	return false
+}
+
+// seenLeaderMarks: there members mark that are not the leader. Here a member
+// marks when it joins; else the leader does.
+func seenLeaderMarks(_ *testing.T, plays map[string]*play) bool {
+	mark, leader := kind("leader.sharding.necessary"), kind("leader.election.instance")
+	followers := func(w world, log []entry) (n int) {
+		for _, e := range log {
+			joins := slices.ContainsFunc(e.touched, func(t touch) bool { return t.kind == instanceOf("").kind && t.exists })
+			if e.by != "" && !joins && e.touches(mark) && !w[mark].exists && w[leader].data != e.by {
+				n++
+			}
+			w = w.apply(e)
+		}
+		return n
+	}
+	theirs, here := 0, 0
+	for _, p := range plays {
+		for _, s := range p.scenes {
+			f := p.rec.flow(p.t, s.name)
+			theirs += followers(p.rec.before(f), p.rec.entries(f))
+			here += followers(s.before, s.log)
+		}
+	}
+	return theirs > 0 && here == 0
+}
+
+func seenAckWithBegin(_ *testing.T, plays map[string]*play) bool {
+	together := func(log []entry) (yes, no int) {
+		for _, e := range log {
+			acks := slices.ContainsFunc(e.touched, func(t touch) bool { return t.kind == instanceOf("").kind && t.data == "" && e.by != "" })
+			switch {
+			case !acks:
+			case slices.ContainsFunc(e.touched, func(t touch) bool { return t.kind == ofItem("running", "").kind && t.exists }):
+				yes++
+			default:
+				no++
+			}
+		}
+		return yes, no
+	}
+	p := plays["trigger"]
+	for _, s := range p.scenes[:2] { // in the third one of the requests runs nothing
+		yes, no := together(p.rec.entries(p.rec.flow(p.t, s.name)))
+		if yes > 0 || no == 0 {
+			return false
+		}
+		if yes, no = together(s.log); yes == 0 || no > 0 {
+			return false
+		}
+	}
+	return true
+}
+
+// seenReconnect: no recording has one, so only our side is looked at.
+func seenReconnect(t *testing.T, _ map[string]*play) bool {
+	r := record(t, "basic")
+	c := newCluster(t, r, []byte(r.config(t, r.Moments[0])), 100)
+	c.at(1, func() { c.start("m1", r.Outputs["m1"].Instance) })
+	c.at(2, func() { c.start("m2", r.Outputs["m2"].Instance) })
+	c.until(100)
+	wrote := len(c.log)
+	m := c.member("m2")
+	c.at(200, func() { m.mirror.Event(registry.Event{Kind: registry.Suspended}) })
+	c.at(300, func() {
+		clear(m.armed)
+		m.mirror.Event(registry.Event{Kind: registry.Resumed})
+	})
+	c.until(400)
+	return wrote > 0 && len(c.log) == wrote && len(c.world()) > 0
+}

@@ -1,0 +1,273 @@
+package golden
+
+import (
+	"fmt"
+	"strings"
+	"testing"
+)
+
+// rule is an order that a Java member relies on, or a promise of the document.
+// It is judged at each transaction, on the logs of ElasticJob as well as on
+// ours; broken is a log that it must refuse.
+type rule struct {
+	key    string
+	judge  func(o *occasion)
+	broken func() (world, []entry)
+	// ours: it says more than ElasticJob keeps.
+	ours bool
+}
+
+// occasion is one transaction under judgement.
+type occasion struct {
+	entry
+	before, after world
+	whole         bool // before is all there was; else an absent key is not known
+	judged        int
+	faults        []string
+}
+
+// ask counts what the rule found to judge; a node that nobody knows is none.
+func (o *occasion) ask(n node, w world, want func(state) bool, format string, args ...any) {
+	s, known := w[n]
+	if !known && !o.whole {
+		return
+	}
+	o.judged++
+	if !want(s) {
+		o.faults = append(o.faults, fmt.Sprintf("at %d, %s: ", o.at, o.by)+fmt.Sprintf(format, args...))
+	}
+}
+
+func there(s state) bool   { return s.exists }
+func missing(s state) bool { return !s.exists }
+
+// made are the nodes of a kind that the transaction creates.
+func (o *occasion) made(kind string) []touch {
+	return o.those(kind, func(t touch) bool { return t.exists && !t.set && !o.before[t.node].exists })
+}
+
+// gone are those that it deletes. Nobody decides the end of a session.
+func (o *occasion) gone(kind string) []touch {
+	if o.end {
+		return nil
+	}
+	return o.those(kind, func(t touch) bool { return !t.exists })
+}
+
+func (o *occasion) those(kind string, which func(touch) bool) []touch {
+	var all []touch
+	for _, t := range o.touched {
+		if t.kind == kind && which(t) {
+			all = append(all, t)
+		}
+	}
+	return all
+}
+
+var (
+	config     = kind("config")
+	leader     = kind("leader.election.instance")
+	necessary  = kind("leader.sharding.necessary")
+	processing = kind("leader.sharding.processing")
+
+	instances = instanceOf("").kind
+	items     = "sharding.N"
+	owners    = ofItem("instance", "").kind
+	running   = ofItem("running", "").kind
+	misfires  = ofItem("misfire", "").kind
+	failovers = ofItem("failover", "").kind
+	pendings  = pendingOf("").kind
+)
+
+var rules = []rule{
+	{key: "config first", judge: func(o *occasion) {
+		for _, t := range o.made(instances) {
+			o.ask(config, o.before, there, "%s before config", t.node)
+		}
+	}, broken: by("a", put(instanceOf("a"), ""))},
+	{key: "server with or before its instance", judge: func(o *occasion) {
+		for _, t := range o.made(instances) {
+			o.ask(serverOf(t.arg), o.after, there, "%s without its server", t.node)
+		}
+	}, broken: by("a", put(config, "{}"), put(instanceOf("a"), ""))},
+	{key: "an instance and the reshard mark together", ours: true, judge: func(o *occasion) {
+		for _, t := range o.made(instances) {
+			o.ask(necessary, o.after, there, "%s without the mark", t.node)
+		}
+	}, broken: by("a", put(config, "{}"), put(serverOf("a"), ""), put(instanceOf("a"), ""))},
+	{key: "the leader removes the reshard mark", judge: func(o *occasion) {
+		for range o.gone(necessary.kind) {
+			o.ask(leader, o.before, func(s state) bool { return s.data == o.by }, "%s leads", o.before[leader].data)
+		}
+	}, broken: by("a", put(leader, "b"), put(necessary, ""), cut(necessary))},
+	{key: "owners and the mark's removal together", judge: func(o *occasion) {
+		removed := len(o.gone(necessary.kind)) > 0
+		for _, t := range o.those(owners, func(t touch) bool { return t.exists }) {
+			o.ask(necessary, o.before, func(state) bool { return removed }, "%s without the removal of the mark", t.node)
+		}
+		if !removed {
+			return
+		}
+		o.ask(processing, o.after, missing, "processing is left")
+		for n, s := range o.after {
+			if n.kind == items && s.exists {
+				o.ask(ofItem("instance", n.arg), o.after, there, "item %s has no owner", n.arg)
+			}
+		}
+	}, broken: by("a", put(necessary, ""), put(ofItem("instance", "0"), "a"))},
+	{key: "nothing moves while it runs", judge: func(o *occasion) {
+		for _, t := range o.those(owners, func(t touch) bool { return t.over(o.before[t.node]) != o.before[t.node] }) {
+			o.ask(ofItem("running", t.arg), o.before, missing, "the owner of item %s changes while it runs", t.arg)
+		}
+	}, broken: by("a", put(ofItem("running", "0"), ""), put(ofItem("instance", "0"), "b"))},
+	{key: "running by the owner or the taker", judge: func(o *occasion) {
+		for _, t := range o.made(running) {
+			if o.by == "" {
+				continue // an operator's
+			}
+			own := func(s state) bool { return s.data == o.by || o.after[ofItem("failover", t.arg)].data == o.by }
+			o.ask(ofItem("instance", t.arg), o.after, own, "runs item %s of %s", t.arg, o.after[ofItem("instance", t.arg)].data)
+		}
+	}, broken: by("a", put(ofItem("instance", "0"), "b"), put(ofItem("running", "0"), ""))},
+	{key: "no run begins while items are dealt out", judge: func(o *occasion) {
+		for _, t := range o.made(running) {
+			o.ask(processing, o.after, missing, "item %s begins", t.arg)
+		}
+	}, broken: by("a", put(processing, ""), put(ofItem("running", "0"), ""))},
+	{key: "no run of a disabled item begins", judge: func(o *occasion) {
+		for _, t := range o.made(running) {
+			o.ask(ofItem("disabled", t.arg), o.before, missing, "item %s begins", t.arg)
+		}
+	}, broken: by("a", put(ofItem("disabled", "0"), ""), put(ofItem("running", "0"), ""))},
+	{key: "pending after the death", judge: func(o *occasion) {
+		for _, t := range o.made(pendings) {
+			owner := o.before[ofItem("instance", t.arg)].data
+			o.ask(instanceOf(owner), o.after, missing, "item %s is pending, %s is alive", t.arg, owner)
+		}
+	}, broken: by("a", put(ofItem("instance", "0"), "b"), put(instanceOf("b"), ""), put(pendingOf("0"), ""))},
+	{key: "pending until taken", judge: func(o *occasion) {
+		for _, t := range o.gone(pendings) {
+			o.ask(ofItem("failover", t.arg), o.after, there, "item %s is neither pending nor taken", t.arg)
+		}
+	}, broken: by("a", put(pendingOf("0"), ""), cut(pendingOf("0")))},
+	{key: "taking is one step", ours: true, judge: func(o *occasion) {
+		for _, t := range o.made(failovers) {
+			o.ask(pendingOf(t.arg), o.before, there, "item %s was not pending", t.arg)
+			o.ask(pendingOf(t.arg), o.after, missing, "item %s is still pending", t.arg)
+			o.ask(ofItem("running", t.arg), o.after, there, "item %s does not run", t.arg)
+		}
+	}, broken: by("a", put(pendingOf("0"), ""), put(ofItem("failover", "0"), "a"))},
+	{key: "a taken run ends in one step", ours: true, judge: func(o *occasion) {
+		for _, t := range o.gone(running) {
+			o.ask(ofItem("failover", t.arg), o.after, missing, "failover of item %s is left", t.arg)
+		}
+	}, broken: by("a", put(ofItem("running", "0"), ""), put(ofItem("failover", "0"), "a"), cut(ofItem("running", "0")))},
+	{key: "failover outlives running", judge: func(o *occasion) {
+		for _, t := range o.gone(failovers) {
+			o.ask(ofItem("running", t.arg), o.after, missing, "item %s still runs", t.arg)
+		}
+	}, broken: by("a", put(ofItem("running", "0"), ""), put(ofItem("failover", "0"), "a"), cut(ofItem("failover", "0")))},
+	{key: "misfire goes before the run that makes it good", judge: func(o *occasion) {
+		for _, t := range o.gone(misfires) {
+			o.ask(ofItem("running", t.arg), o.before, missing, "item %s runs", t.arg)
+		}
+	}, broken: by("a", put(ofItem("misfire", "0"), ""), put(ofItem("running", "0"), ""), cut(ofItem("misfire", "0")))},
+	{key: "a trigger goes before its run", judge: func(o *occasion) {
+		for _, t := range o.made(running) {
+			if o.by != "" {
+				o.ask(instanceOf(o.by), o.after, func(s state) bool { return s.data == "" }, "item %s begins and the request is left", t.arg)
+			}
+		}
+	}, broken: by("a", put(instanceOf("a"), "TRIGGER"), put(ofItem("running", "0"), ""))},
+	{key: "runs end before their member leaves", judge: func(o *occasion) {
+		for _, t := range o.gone(instances) {
+			for n, s := range o.after {
+				if (n.kind == owners || n.kind == failovers) && s.data == t.arg {
+					o.ask(ofItem("running", n.arg), o.after, missing, "item %s still runs", n.arg)
+				}
+			}
+		}
+	}, broken: by("a", put(instanceOf("a"), ""), put(ofItem("instance", "0"), "a"), put(ofItem("running", "0"), ""), cut(instanceOf("a")))},
+	{key: "the lead goes before its instance", judge: func(o *occasion) {
+		for _, t := range o.gone(instances) {
+			o.ask(leader, o.after, func(s state) bool { return s.data != t.arg }, "%s is left and leads", t.arg)
+		}
+	}, broken: by("a", put(instanceOf("a"), ""), put(leader, "a"), cut(instanceOf("a")))},
+}
+
+func put(n node, data string) touch {
+	return touch{node: n, state: state{exists: true, data: data}}
+}
+
+func cut(n node) touch { return touch{node: n} }
+
+// by is a log in which id writes one node at a time.
+func by(id string, touches ...touch) func() (world, []entry) {
+	return func() (world, []entry) {
+		var log []entry
+		for k, t := range touches {
+			log = append(log, entry{at: int64(k), by: id, touched: []touch{t}})
+		}
+		return world{}, log
+	}
+}
+
+// apply judges a log by a rule to a log.
+func (r rule) apply(w world, log []entry, whole bool) (judged int, faults []string) {
+	for _, e := range log {
+		o := &occasion{entry: e, before: w, after: w.apply(e), whole: whole}
+		r.judge(o)
+		judged += o.judged
+		faults = append(faults, o.faults...)
+		w = o.after
+	}
+	return judged, faults
+}
+
+func TestOrder(t *testing.T) {
+	t.Parallel()
+	var plays []*play
+	for _, s := range scenarios {
+		plays = append(plays, perform(t, s))
+	}
+	for _, r := range rules {
+		t.Run(strings.ReplaceAll(r.key, " ", "_"), func(t *testing.T) {
+			t.Parallel()
+			theirs, here := 0, 0
+			for _, p := range plays {
+				for _, log := range p.logs {
+					n, faults := r.apply(world{}, log, true)
+					here += n
+					for _, f := range faults {
+						t.Errorf("%s: %s", p.rec.file, f)
+					}
+				}
+				for k := range p.rec.Flows {
+					f := &p.rec.Flows[k]
+					n, faults := r.apply(p.rec.before(f), p.rec.entries(f), false)
+					theirs += n
+					for _, fault := range faults {
+						if !r.ours {
+							t.Errorf("recorded, %s: %s: %s", p.rec.file, f.Name, fault)
+						}
+					}
+				}
+			}
+			t.Logf("judged %d times here, %d times in the recordings", here, theirs)
+			if here == 0 || theirs == 0 && !r.ours {
+				t.Error("there was nothing to judge")
+			}
+		})
+	}
+}
+
+// TestOrderRefuses: each rule refuses what it is there to refuse.
+func TestOrderRefuses(t *testing.T) {
+	t.Parallel()
+	for _, r := range rules {
+		w, log := r.broken()
+		if _, faults := r.apply(w, log, true); len(faults) == 0 {
+			t.Errorf("%q was broken and nobody noticed", r.key)
+		}
+	}
+}
