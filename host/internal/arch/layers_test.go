@@ -45,9 +45,9 @@ var layers = []layer{
 	{pkg: "host/trace/sqltrace", may: []string{"host/trace", "host/job"}, tests: []string{"modernc.org/sqlite"},
 		why: "SQL stays behind the sink; the driver is chosen in cmd"},
 
-	{pkg: "host/internal/protocol", may: []string{"host/job"}, tests: []string{"host/internal/layout", "host/registry", "host/registry/tree"},
+	{pkg: "host/internal/protocol", may: []string{"host/job"}, tests: []string{"host/internal/layout", "host/internal/mirror", "host/registry", "host/registry/tree"},
 		why: "decisions are a function of a view: no I/O, no spelling, no third party"},
-	{pkg: "host/internal/layout", may: []string{"host/internal/protocol", "host/registry", "host/job"},
+	{pkg: "host/internal/layout", may: []string{"host/internal/protocol", "host/registry", "host/job"}, tests: []string{"host/registry/tree"},
 		why: "spelling knows the facts and the ops, not who carries them"},
 	{pkg: "host/internal/mirror", may: []string{"host/registry"}, tests: []string{"host/registry/tree"},
 		why: "events and replies in, a view out; the simulator runs the same code"},

@@ -72,7 +72,7 @@ var load = sync.OnceValues(func() (*project, error) {
 })
 
 func skipped(dir string) bool {
-	return strings.HasPrefix(dir, ".") || slices.Contains([]string{"testdata", "build", "target", "node_modules"}, dir)
+	return strings.HasPrefix(dir, ".") || slices.Contains([]string{"testdata", "build", "data", "target", "node_modules"}, dir)
 }
 
 func (p *project) add(dir, rel string, guests []string) error {

@@ -50,6 +50,8 @@ func (j Job) Encode(m protocol.Mutation, v *protocol.View) []registry.Op {
 			t.create(j.item(i, markMisfire), "")
 		}
 	case protocol.ClearMarks:
+		// Carried out late, it must not take the mark of a run begun since.
+		t.checkRuns([]job.InstanceID{m.Self})
 		for _, i := range m.Running {
 			t.delete(j.item(i, markRunning), registry.AnyVersion)
 		}

@@ -97,7 +97,7 @@ func clearMarks(s *State, _ *Plan) Mutation {
 	if own == nil || s.config() == nil {
 		return nil
 	}
-	var m ClearMarks
+	m := ClearMarks{Self: s.self}
 	for i := range s.view.Items {
 		it := &s.view.Items[i]
 		open := own.entry(i) != nil

@@ -202,7 +202,10 @@ type (
 	// MarkMisfire marks running items whose next instant came.
 	MarkMisfire struct{ Items []int }
 	// ClearMarks removes own marks that no open run justifies.
-	ClearMarks struct{ Running, Failover []int }
+	ClearMarks struct {
+		Self              ID
+		Running, Failover []int
+	}
 	// Enqueue ends a dead member's record.
 	Enqueue struct {
 		Self ID
