@@ -52,8 +52,8 @@ type member struct {
 	state   *protocol.State
 	shown   *protocol.View // what was published to it last
 	flight  *flight
-	late    []registry.Op // sent; it has not arrived yet
-	asked   *protocol.AssignRequest
+	late    []registry.Op            // sent; it has not arrived yet
+	asked   []protocol.AssignRequest // not answered yet
 	guests  map[int]protocol.Entry
 	handed  int64 // rows given to the history
 	stored  int64
@@ -146,7 +146,7 @@ func (c *cluster) die(m *member) {
 
 // observe publishes what the member sees by now.
 func (c *cluster) observe(m *member) error {
-	before := m.eye.view
+	before := m.view
 	if v := c.look(&m.eye); v != before {
 		m.shown = c.publish(v)
 	}
@@ -185,11 +185,12 @@ func (c *cluster) keep(m *member, e protocol.Effect) {
 	case protocol.Run:
 		m.guests[e.Entry.Item] = e.Entry
 	case protocol.Assign:
-		m.asked = &e.Request
+		m.asked = append(m.asked, e.Request)
 	case protocol.Store:
 		m.handed = e.Rows[len(e.Rows)-1].Seq
 	case protocol.Stop:
 		c.die(m)
+	default: // nothing that a script would need later
 	}
 }
 
@@ -209,8 +210,7 @@ func (c *cluster) answer(m *member) error {
 	}
 	receipt, _, err := c.tree.Commit(m.session, c.now, f.ops)
 	in := protocol.Committed{Plan: f.plan, Outcome: protocol.Applied, Revision: receipt.Revision}
-	var conflict *registry.ConflictError
-	if errors.As(err, &conflict) {
+	if conflict, ok := errors.AsType[*registry.ConflictError](err); ok {
 		in.Outcome = protocol.Refused
 		if c.quiet {
 			return fmt.Errorf("%s was refused: %w", f.m.Name(), err)
@@ -267,9 +267,9 @@ func (c *cluster) turn(m *member) (bool, error) {
 		return false, nil
 	case m.flight != nil:
 		return true, c.apply(m)
-	case m.asked != nil:
-		r := *m.asked
-		m.asked = nil
+	case len(m.asked) > 0:
+		r := m.asked[0]
+		m.asked = m.asked[1:]
 		return true, c.step(m, protocol.Assigned{Request: r, Items: c.strategy(r)})
 	case m.stored < m.handed:
 		m.stored = m.handed

@@ -3,6 +3,7 @@ package protocol_test
 import (
 	"errors"
 	"fmt"
+	"slices"
 	"strconv"
 	"strings"
 
@@ -22,13 +23,15 @@ import (
 //
 //	observe                         it sees the tree as it is now
 //	tick 110 prev=100               an instant is due; the clock follows. prev is 10 before, if not given
+//	passed 110                      the newest instant that had come when the schedule was set
 //	apply                           its commit reaches the registry and is answered, and it observes
 //	applied                         the same, but it does not observe yet
 //	refuse, unknown                 its commit gets that answer and is not applied
 //	unknown applied, unknown late   … but it was; … but it is when "arrive" comes
 //	ops                             prints the operations of the commit in flight
 //	finish 0-1 failed: why          guests end, one after the other
-//	assign a:0,2 b:1                the strategy answers, without words as preferred; "assign fault: why"
+//	assign a:0,2 b:1                the strategy answers, without words as preferred; "assign fault: why";
+//	                                "assign oldest …" answers the oldest question, not the newest
 //	stored 3                        the history has the rows up to 3; without number all it was given
 //	doubt 1                         0 to 2
 //	ask pause                       trigger pause resume reshard leave config total=4 have=0
@@ -40,7 +43,7 @@ var inputs = map[string]func(*cluster, *member, *arguments) error{
 	"applied": func(c *cluster, m *member, _ *arguments) error { return c.answer(m) },
 	"elapsed": func(c *cluster, m *member, _ *arguments) error { return c.step(m, protocol.Elapsed{}) },
 	"lost":    func(c *cluster, m *member, _ *arguments) error { return c.step(m, protocol.SessionLost{}) },
-	"tick":    tick, "refuse": refuse, "unknown": unknown, "arrive": arrive, "ops": showOps,
+	"tick":    tick, "passed": passed, "refuse": refuse, "unknown": unknown, "arrive": arrive, "ops": showOps,
 	"finish": finish, "assign": assign, "stored": stored, "doubt": doubt, "ask": ask,
 }
 
@@ -55,6 +58,15 @@ func tick(c *cluster, m *member, a *arguments) error {
 	}
 	c.now = max(c.now, at)
 	return c.step(m, protocol.Tick{At: at, Prev: prev})
+}
+
+func passed(c *cluster, m *member, a *arguments) error {
+	at, err := msOf(a.word())
+	if err != nil {
+		return err
+	}
+	c.now = max(c.now, at)
+	return c.step(m, protocol.Passed{At: at})
 }
 
 // sent takes the commit in flight away.
@@ -133,10 +145,15 @@ func finish(c *cluster, m *member, a *arguments) error {
 }
 
 func assign(c *cluster, m *member, a *arguments) error {
-	if m.asked == nil {
+	if len(m.asked) == 0 {
 		return errors.New("no strategy was asked")
 	}
-	in := protocol.Assigned{Request: *m.asked}
+	k := len(m.asked) - 1
+	if a.flag("oldest") {
+		k = 0
+	}
+	in := protocol.Assigned{Request: m.asked[k]}
+	m.asked = slices.Delete(m.asked, k, k+1)
 	words := a.all()
 	switch {
 	case len(words) == 0:
@@ -160,7 +177,6 @@ func assign(c *cluster, m *member, a *arguments) error {
 			in.Items[k] = items
 		}
 	}
-	m.asked = nil
 	return c.step(m, in)
 }
 

@@ -83,8 +83,8 @@ func roomEmpty(v reflect.Value) bool {
 	case reflect.Pointer, reflect.Interface:
 		return v.IsNil() || roomEmpty(v.Elem())
 	case reflect.Struct:
-		for i := range v.NumField() {
-			if !roomEmpty(v.Field(i)) {
+		for _, f := range v.Fields() {
+			if !roomEmpty(f) {
 				return false
 			}
 		}

@@ -16,9 +16,11 @@ import (
 )
 
 // A script in testdata tells a story of one job: a line is a comment (#), a
-// command, or, indented, what the command printed. Commands are explained in
-// commands_test.go; what they print is made in print_test.go. To accept what
-// is printed now, run with -update and read the diff.
+// command, or, indented, what the command printed. The commands are explained
+// in commands_test.go and scene_test.go; what they print is made in
+// print_test.go. To accept what is printed now, run with -update and read the
+// diff. Scripts in testdata/pending say what should be and is not yet; they
+// run only with -script.
 
 var (
 	update = flag.Bool("update", false, "rewrite the expectations of the scripts")
@@ -139,7 +141,7 @@ type arguments struct {
 func parse(rest string) *arguments {
 	a := &arguments{rest: rest, keys: map[string]string{}}
 	rest, a.text, _ = strings.Cut(rest, ": ")
-	for _, w := range strings.Fields(rest) {
+	for w := range strings.FieldsSeq(rest) {
 		if k, v, ok := strings.Cut(w, "="); ok && k != "" {
 			a.keys[k] = v
 			continue

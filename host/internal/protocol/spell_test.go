@@ -82,8 +82,10 @@ var spelled = regexp.MustCompile(`10\.0\.0\.\d+(@-@1(-\d+)?)?`)
 
 // nodeOf is the reverse of expand, for a path.
 func (c *cluster) nodeOf(path string) string {
-	path = strings.TrimPrefix(strings.TrimPrefix(path, c.root()), "/")
-	return spelled.ReplaceAllStringFunc(path, func(s string) string {
+	if path == c.root() {
+		return "."
+	}
+	return spelled.ReplaceAllStringFunc(strings.TrimPrefix(path, c.root()+"/"), func(s string) string {
 		if ip, _, ok := strings.Cut(s, job.Delimiter); !ok {
 			name, _ := serverOf(ip)
 			return "{" + name + ".ip}"
@@ -105,7 +107,7 @@ func secondsOf(ms int64) string { return strconv.FormatFloat(float64(ms)/1000, '
 // itemsOf reads 0-2,5.
 func itemsOf(text string) ([]int, error) {
 	var items []int
-	for _, part := range strings.Split(text, ",") {
+	for part := range strings.SplitSeq(text, ",") {
 		from, to, ok := strings.Cut(part, "-")
 		if !ok {
 			to = from
