@@ -28,9 +28,13 @@ func (j Job) NewDecoder() *Decoder { return &Decoder{j: j} }
 func (d *Decoder) View() *protocol.View {
 	d.v.Rev++
 	v := d.v
-	v.ConfigFault = ""
-	if len(d.faults) > 0 {
-		v.ConfigFault = d.faults[0].path + ": " + d.faults[0].text
+	v.ConfigFault, v.RecordFault = "", ""
+	for _, f := range d.faults {
+		if f.path == nodeConfig {
+			v.ConfigFault = f.path + ": " + f.text
+		} else if v.RecordFault == "" {
+			v.RecordFault = f.path + ": " + f.text
+		}
 	}
 	d.items = false
 	return &v
@@ -78,7 +82,10 @@ func (d *Decoder) Apply(path string, n registry.Node) {
 		v.Dirs.FailoverItems = n.Exists
 	case nodeModule:
 		v.Dirs.Module = n.Exists
-	case nodeMembers, nodeRuns:
+	case nodeMembers:
+		v.Dirs.Members = n.Exists
+	case nodeRuns:
+		v.Dirs.Runs = n.Exists
 	case nodeLeaderInstance:
 		v.Leader, v.LeaderOwner = job.InstanceID(n.Data), int64(n.Stat.Owner)
 	case nodeNecessary:
@@ -130,7 +137,8 @@ func (d *Decoder) child(rel string, n registry.Node) {
 			func(a, b protocol.Server) int { return cmp.Compare(a.IP, b.IP) })
 	case nodeInstances:
 		in := protocol.Instance{ID: job.InstanceID(name), Owner: int64(n.Stat.Owner), Version: n.Stat.Version, Modified: n.Stat.Modified, Triggered: string(n.Data) == valueTrigger}
-		v.Instances = put(v.Instances, n.Exists, in, func(a, b protocol.Instance) int { return cmp.Compare(b.ID, a.ID) })
+		v.Instances = put(v.Instances, n.Exists && in.Owner != 0, in, func(a, b protocol.Instance) int { return cmp.Compare(b.ID, a.ID) })
+		v.Ghosts = put(v.Ghosts, n.Exists && in.Owner == 0, in.ID, cmp.Compare[job.InstanceID])
 	case nodeMembers:
 		v.Members = put(v.Members, n.Exists, protocol.Member{ID: job.InstanceID(name), Owner: int64(n.Stat.Owner)},
 			func(a, b protocol.Member) int { return cmp.Compare(a.ID, b.ID) })

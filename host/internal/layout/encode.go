@@ -29,6 +29,7 @@ func (j Job) Encode(m protocol.Mutation, v *protocol.View) []registry.Op {
 	case protocol.Elect:
 		t.ephemeral(j.at(nodeLeaderInstance), string(m.ID))
 	case protocol.Abdicate:
+		t.own(m.Self, m.Own)
 		t.delete(j.at(nodeLeaderInstance), registry.AnyVersion)
 	case protocol.MarkReshard:
 		t.create(j.at(nodeNecessary), "")
@@ -152,7 +153,7 @@ func (t *transaction) setup(m protocol.Setup) {
 	}{
 		{d.Leader, nodeLeader}, {d.Election, nodeElection}, {d.Latch, nodeLatch}, {d.LeaderSharding, nodeLeaderSharding},
 		{d.Servers, nodeServers}, {d.Instances, nodeInstances},
-		{d.Wasm, nodeWasm}, {d.Wasm, nodeMembers}, {d.Wasm, nodeRuns},
+		{d.Wasm || d.Members || d.Runs || d.Module, nodeWasm}, {d.Members, nodeMembers}, {d.Runs, nodeRuns},
 	} {
 		if !n.there {
 			t.create(t.at(n.node), "")

@@ -12,8 +12,8 @@ func elect(s *State, _ *Plan) Mutation {
 // abdicate gives the lead up when an operator disabled the leader's server, and
 // when the leader is about to leave: its last runs may take long.
 func abdicate(s *State, _ *Plan) Mutation {
-	if !s.leads() || s.view.LeaderOwner != s.o.Session || !s.disabledHere() && !s.leaving {
+	if !s.leads() || s.view.LeaderOwner != s.o.Session || !s.disabledHere() && !s.leaving || s.own() == nil {
 		return nil
 	}
-	return Abdicate{}
+	return Abdicate{Self: s.self, Own: s.next(s.own())}
 }

@@ -14,6 +14,7 @@ func begin(s *State, p *Plan) Mutation {
 		return nil
 	}
 	s.due = slices.DeleteFunc(s.due, func(d due) bool { return !s.mine(d.item) || d.at <= s.accounted(d.item) })
+	s.why = slices.DeleteFunc(s.why, func(r reason) bool { return !s.mine(r.item) })
 	b := newBeginning(s)
 	b.request(p)
 	b.scheduled(p)
@@ -35,13 +36,13 @@ func (s *State) unable() Mutation {
 		s.excuseAll()
 		s.tick = Tick{}
 	}
-	if s.leaving || s.doubt != Trusted || !s.triggered() || s.view.foreign() {
+	if s.doubt != Trusted || !s.triggered() || s.view.foreign() {
 		return nil
 	}
-	// Left there, the request would run when the server is enabled again,
-	// whenever that is.
+	// Left there, the request would vanish, or run when the server is enabled
+	// again, whenever that is.
 	b := newBeginning(s)
-	b.decline("the server is disabled")
+	b.decline(s.inability())
 	return b.m
 }
 
@@ -101,6 +102,7 @@ func (b *beginning) scheduled(p *Plan) {
 
 // overlap decides what becomes of an instant that came while its item runs.
 func (s *State) overlap(i int, t int64, p *Plan) {
+	s.excuse(i, "the run before was still going on")
 	switch {
 	case s.config().Misfire:
 		s.setDue(due{i, t, Misfired})
@@ -109,8 +111,6 @@ func (s *State) overlap(i int, t int64, p *Plan) {
 	case s.o.Replace:
 		s.setDue(due{i, t, Scheduled})
 		s.cancel(i, false, "replaced by its next run", p)
-	default:
-		s.excuse(i, "the run before was still going on")
 	}
 }
 
@@ -144,10 +144,14 @@ func (s *State) accounted(i int) int64 {
 
 // open adds a run to the transaction, with the rows of what it passes over.
 func (b *beginning) open(i int, t int64, cause Cause) {
-	if !b.free(i) {
+	s := b.s
+	if s.busy(i) || b.taken[i] {
 		return
 	}
-	s := b.s
+	if why := b.blocked(i); why != "" {
+		s.excuse(i, why)
+		return
+	}
 	if p := s.view.pending(i); p != nil {
 		if p.Foreign || t <= p.Entry.Instant {
 			s.excuse(i, "an interrupted run of the item was waiting for a server")
@@ -166,21 +170,16 @@ func (b *beginning) open(i int, t int64, cause Cause) {
 	b.add(Entry{Item: i, Instant: t, Cause: cause, Attempt: 1, Begun: s.now})
 }
 
-// free: nothing else runs the item and nothing forbids it.
-func (b *beginning) free(i int) bool {
-	s := b.s
-	it := s.view.item(i)
+// blocked says who else has the item; "" if nobody.
+func (b *beginning) blocked(i int) string {
+	it := b.s.view.item(i)
 	switch {
-	case s.busy(i) || b.taken[i]:
-		return false
 	case it.Failover != "":
-		s.excuse(i, "another server was running it after a failure")
-		return false
+		return "another server was running it after a failure"
 	case b.m.Monitor && (it.Running != 0 || it.RunningP):
-		s.excuse(i, "it was marked as running elsewhere")
-		return false
+		return "it was marked as running elsewhere"
 	}
-	return true
+	return ""
 }
 
 func (b *beginning) add(e Entry) {
@@ -275,6 +274,7 @@ func (s *State) overtaken() {
 	}
 	for i := range s.view.total() {
 		if s.mine(i) && s.own().entry(i) != nil && s.accounted(i) < s.tick.At && !s.view.item(i).Disabled {
+			s.excuse(i, "the run before was still going on")
 			s.setDue(due{i, s.tick.At, Misfired})
 		}
 	}
@@ -301,15 +301,18 @@ func (s *State) excuse(i int, text string) {
 }
 
 func (s *State) excuseAll() {
-	text := "the server was disabled"
-	if s.leaving {
-		text = "the server was shutting down"
-	}
 	for i := range s.view.total() {
 		if s.mine(i) {
-			s.excuse(i, text)
+			s.excuse(i, s.inability())
 		}
 	}
+}
+
+func (s *State) inability() string {
+	if s.leaving {
+		return "the server was shutting down"
+	}
+	return "the server was disabled"
 }
 
 func (s *State) unexcuse(i int) {

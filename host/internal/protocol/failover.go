@@ -1,6 +1,9 @@
 package protocol
 
-import "slices"
+import (
+	"fmt"
+	"slices"
+)
 
 // enqueue ends the record of a dead member: its rows move to us, its open runs
 // become pending or get a row. One member does it, the reclaimer.
@@ -118,7 +121,12 @@ func drop(s *State, _ *Plan) Mutation {
 	for _, p := range v.Pending {
 		why := ""
 		switch {
+		case p.Foreign && v.foreign():
 		case p.Foreign:
+			// Nobody who could say what it was is left.
+			e := Entry{Item: p.Item, Instant: s.now, Trigger: fmt.Sprintf("j%d", p.Modified), Cause: Failover, Attempt: 1}
+			m.Items = append(m.Items, p.Item)
+			m.Own.row(Row{Entry: e, State: Lost, Why: "a member of ElasticJob left it; whether it ran could not be told", Ended: s.now})
 		case !v.Config.Failover:
 			why = "failover was switched off"
 		case p.Item >= v.total():

@@ -85,7 +85,7 @@ func (s *State) cancel(i int, hard bool, why string, p *Plan) {
 		return
 	}
 	g.why = why
-	g.killed = g.killed || hard
+	g.killed, g.fenced = g.killed || hard, false
 	p.add(Cancel{Item: i, Hard: hard, Why: why})
 }
 
@@ -107,7 +107,8 @@ func (s *State) doubted(level Doubt, p *Plan) {
 		if g.ended {
 			continue
 		}
-		g.fenced = true
+		fenced := g.fenced || g.why == "" // not if it was asked to stop for another reason
 		s.cancel(g.Item, level == Expired, "the registry session is in doubt", p)
+		g.fenced = fenced
 	}
 }

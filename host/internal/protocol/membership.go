@@ -17,7 +17,7 @@ func (s *State) observe(p *Plan) {
 			}
 		}
 	}
-	if s.self != "" && (!v.member(s.self) || s.own() == nil) {
+	if s.self != "" && v.RecordFault == "" && (!v.member(s.self) || s.own() == nil) {
 		// Somebody removed the job or our nodes while the session goes on.
 		s.gone = true
 		for k := range s.guests {
@@ -50,15 +50,17 @@ func (s *State) observe(p *Plan) {
 		p.add(Reread{})
 	}
 	switch {
+	case v.RecordFault != "":
+		s.note(p, "a record in the registry cannot be read, nothing is done until it is removed or mended: "+v.RecordFault)
 	case v.ConfigFault != "":
-		s.note(p, "the configuration in the registry cannot be read: "+v.ConfigFault)
+		s.note(p, "the configuration in the registry cannot be read, nothing begins: "+v.ConfigFault)
 	case s.self != "" && v.foreign():
 		s.note(p, "a member that is not wasmjobd shares this job; this release does not run beside it")
 	default:
 		s.noted = ""
 	}
 	s.seeServers()
-	if own := s.own(); own != nil {
+	if own := s.own(); own != nil && v.RecordFault == "" {
 		s.hand(own, p)
 	}
 }
@@ -122,7 +124,7 @@ func (s *State) freeID() ID {
 }
 
 func (v *View) occurs(id ID) bool {
-	if v.instance(id) != nil || v.member(id) || v.runs(id) != nil || v.Leader == id ||
+	if v.instance(id) != nil || slices.Contains(v.Ghosts, id) || v.member(id) || v.runs(id) != nil || v.Leader == id ||
 		slices.Contains(v.Assignment.Owners, id) || slices.Contains(v.Assignment.Members, id) {
 		return true
 	}

@@ -15,7 +15,7 @@ func operate(s *State, p *Plan) Mutation {
 		if m != nil {
 			return m
 		}
-		s.answered(a.ID, fault, p)
+		s.reply(a.ID, fault, p)
 	}
 	return nil
 }
@@ -60,6 +60,7 @@ func (s *State) wish(a Ask) (m Mutation, fault string) {
 		}
 		return PutConfig{Data: a.Data}, ""
 	case AskReshard:
+		s.retry = 0
 		if !v.Necessary {
 			return MarkReshard{}, ""
 		}
@@ -70,14 +71,21 @@ func (s *State) wish(a Ask) (m Mutation, fault string) {
 
 // askOf is the wish that a mutation of operate fulfils.
 func (s *State) askOf(m Mutation) int64 {
+	if len(s.asks) == 0 {
+		return 0
+	}
 	switch m.(type) {
+	case MarkReshard: // also the leader's own mark is what was asked for
+		if _, ok := s.asks[0].Ask.(AskReshard); ok {
+			return s.asks[0].ID
+		}
 	case RequestTrigger, SetPaused, DisableItem, DisableServer, PutConfig:
 		return s.asks[0].ID
 	}
 	return 0
 }
 
-func (s *State) answered(id int64, fault string, p *Plan) {
+func (s *State) reply(id int64, fault string, p *Plan) {
 	s.asks = slices.DeleteFunc(s.asks, func(a Asked) bool { return a.ID == id })
 	p.add(Answer{ID: id, Fault: fault})
 }

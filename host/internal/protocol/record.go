@@ -67,6 +67,8 @@ func account(s *State, _ *Plan) Mutation {
 			switch {
 			case s.leaving:
 				why = "the server was shutting down"
+			case i >= s.view.total() && s.markSince == 0:
+				why = "the item no longer exists"
 			case s.view.item(i).Disabled:
 				why = "the item was disabled"
 			case !s.mine(i) && s.markSince == 0:

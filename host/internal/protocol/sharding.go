@@ -1,6 +1,9 @@
 package protocol
 
-import "slices"
+import (
+	"fmt"
+	"slices"
+)
 
 // waits: a due run waits for the reshard that somebody asked for, but not
 // longer than the bound: then the member begins what it still owns, and the
@@ -57,15 +60,17 @@ func reshard(s *State, p *Plan) Mutation {
 		return nil
 	}
 	req := s.request(el)
+	if s.answer != nil && s.answer.Fault != "" && s.now >= s.retry {
+		s.asked, s.answer = nil, nil
+	}
 	if s.answer == nil || !s.answer.Request.equal(req) {
 		if s.asked == nil || !s.asked.equal(req) {
-			s.asked = &req
+			s.asked, s.answer = &req, nil
 			p.add(Assign{req})
 		}
 		return nil
 	}
 	if s.answer.Fault != "" {
-		s.note(p, "the sharding strategy failed: "+s.answer.Fault)
 		return nil
 	}
 	next := v.Assignment.clone()
@@ -73,12 +78,10 @@ func reshard(s *State, p *Plan) Mutation {
 	next.Owners = make([]ID, req.Total)
 	for k, items := range s.answer.Items {
 		for _, i := range items {
-			if k < len(el) && i >= 0 && i < req.Total {
-				next.Owners[i] = el[k]
-			}
+			next.Owners[i] = el[k]
 		}
 	}
-	if slices.Contains(next.Owners, "") || s.movesRunning(&next) {
+	if s.movesRunning(&next) {
 		return nil
 	}
 	var check []ID
@@ -101,6 +104,44 @@ func reshard(s *State, p *Plan) Mutation {
 		}
 	}
 	return Reshard{Check: check, Next: next, Remove: remove}
+}
+
+// retryAfter is how long, in ms, a strategy that failed is left alone.
+const retryAfter = 30_000
+
+// answered takes the strategy's answer. One that failed, or does not give each
+// item to one of the instances, is asked again later: items without a server
+// must not stay so because of one bad moment.
+func (s *State) answered(in Assigned, p *Plan) {
+	if in.Fault == "" {
+		in.Fault = in.unusable()
+	}
+	s.answer = &in
+	if in.Fault != "" {
+		s.retry = s.now + retryAfter
+		p.add(Note{"the sharding strategy failed: " + in.Fault})
+	}
+}
+
+func (in Assigned) unusable() string {
+	owned := make([]bool, in.Request.Total)
+	for k, items := range in.Items {
+		for _, i := range items {
+			switch {
+			case k >= len(in.Request.Instances):
+				return fmt.Sprintf("item %d is given to nobody who is there", i)
+			case i < 0 || i >= in.Request.Total:
+				return fmt.Sprintf("there is no item %d", i)
+			case owned[i]:
+				return fmt.Sprintf("item %d has two owners", i)
+			}
+			owned[i] = true
+		}
+	}
+	if i := slices.Index(owned, false); i >= 0 {
+		return fmt.Sprintf("item %d has no owner", i)
+	}
+	return ""
 }
 
 // movesRunning: an item that is open anywhere would change hands.

@@ -28,6 +28,7 @@ type State struct {
 	markSince int64 // since when the reshard mark is seen
 	asked     *AssignRequest
 	answer    *Assigned
+	retry     int64 // when a strategy that failed is asked again
 	cron      *string
 	handed    int64 // rows up to here were given to the history
 	stored    int64 // rows up to here are safe
@@ -122,7 +123,7 @@ func Step(s *State, now int64, in Input) Plan {
 	}
 	if s.settled() {
 		s.observe(&p)
-		if s.gone {
+		if s.gone || s.view.RecordFault != "" {
 			return p
 		}
 		s.act(&p)
@@ -160,7 +161,7 @@ func (s *State) receive(in Input, p *Plan) {
 	case Assigned:
 		// An answer to an older question must not displace the newer one's.
 		if s.asked != nil && s.asked.equal(in.Request) {
-			s.answer = &in
+			s.answered(in, p)
 		}
 	case Stored:
 		s.stored = max(s.stored, in.Upto)
@@ -216,7 +217,7 @@ func (s *State) committed(in Committed, p *Plan) {
 		// whether it happened; entries then act by level.
 		p.add(Sync{})
 		if _, ok := f.m.(RequestTrigger); ok && f.ask != 0 {
-			s.answered(f.ask, "the registry did not answer; whether the trigger was written is unknown", p)
+			s.reply(f.ask, "the registry did not answer; whether the trigger was written is unknown", p)
 		}
 	case Refused:
 		if s.refRev != f.view.Rev {
@@ -235,7 +236,7 @@ func (s *State) committed(in Committed, p *Plan) {
 // applied carries out what a commit made true.
 func (s *State) applied(f *flight, rev int64, p *Plan) {
 	if f.ask != 0 {
-		s.answered(f.ask, "", p)
+		s.reply(f.ask, "", p)
 	}
 	switch m := f.m.(type) {
 	case Begin:
@@ -270,6 +271,11 @@ func (s *State) sleep(p *Plan) {
 	var next int64
 	if s.waits() && (s.tick.At != 0 || s.triggered()) {
 		next = s.markSince + s.o.ReshardWait
+	}
+	if s.answer != nil && s.answer.Fault != "" && s.leads() && s.markSince != 0 {
+		if next == 0 || s.retry < next {
+			next = s.retry
+		}
 	}
 	if len(s.absent) > 0 && s.o.PruneAfter > 0 && s.leads() {
 		if t := s.absent[0].since + s.o.PruneAfter; next == 0 || t < next {

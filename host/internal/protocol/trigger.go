@@ -1,6 +1,9 @@
 package protocol
 
-import "fmt"
+import (
+	"fmt"
+	"slices"
+)
 
 // triggered: an operator's request waits at our instance.
 func (s *State) triggered() bool {
@@ -26,6 +29,8 @@ func (b *beginning) request(p *Plan) {
 		switch {
 		case s.view.item(i).Disabled:
 			b.m.Own.row(b.declined(t, i, "the item is disabled"))
+		case b.waiting(i):
+			b.m.Own.row(b.declined(t, i, "another request was waiting"))
 		case s.busy(i) && !s.o.Queue && !s.o.Replace:
 			b.m.Own.row(b.declined(t, i, "the run before was still going on"))
 		default:
@@ -39,6 +44,11 @@ func (b *beginning) request(p *Plan) {
 	if len(t.Items) > 0 {
 		b.m.Own.Triggers = append(b.m.Own.Triggers, t)
 	}
+}
+
+// waiting: an accepted request waits for the item.
+func (b *beginning) waiting(i int) bool {
+	return slices.ContainsFunc(b.m.Own.Triggers, func(t Trigger) bool { return slices.Contains(t.Items, i) })
 }
 
 // decline accepts the trigger and runs none of its items.
@@ -67,7 +77,7 @@ func (b *beginning) triggers() {
 	for _, t := range b.m.Own.Triggers {
 		var rest []int
 		for _, i := range t.Items {
-			if s.view.pending(i) != nil || !s.mine(i) || s.view.item(i).Disabled || !b.free(i) {
+			if s.view.pending(i) != nil || !s.mine(i) || s.view.item(i).Disabled || s.busy(i) || b.taken[i] || b.blocked(i) != "" {
 				rest = append(rest, i)
 				continue
 			}

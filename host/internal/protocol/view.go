@@ -17,16 +17,19 @@ type View struct {
 
 	Dirs   Dirs
 	Config *Config // nil: there is none
-	// ConfigFault is why config, or a record of ours, cannot be read; nothing
-	// is decided then.
+	// ConfigFault is why config cannot be read; nothing begins then.
 	ConfigFault   string
 	ConfigVersion int32
 	ConfigData    []byte
-	Paused        bool
+	// RecordFault is why a record of ours cannot be read; nothing at all is
+	// decided then.
+	RecordFault string
+	Paused      bool
 
 	Leader      ID // "" when nobody leads
 	LeaderOwner int64
 	Instances   []Instance // descending by id, as ElasticJob lists them
+	Ghosts      []ID       // nodes of instances that no session holds: nobody is there
 	Members     []Member   // ascending by id
 	Servers     []Server   // ascending by address
 
@@ -43,7 +46,7 @@ type View struct {
 type Dirs struct {
 	Root, Servers, Instances, Leader, Election, Latch bool
 	LeaderSharding, Sharding, Failover, FailoverItems bool
-	Wasm, Module                                      bool
+	Wasm, Module, Members, Runs                       bool // Wasm: with the assignment
 }
 
 // Config is what the protocol reads of the job's configuration.

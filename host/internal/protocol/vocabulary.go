@@ -157,8 +157,12 @@ type (
 	PruneServers struct{ IPs []string }
 	// Elect makes the member leader.
 	Elect struct{ ID ID }
-	// Abdicate gives leadership up.
-	Abdicate struct{}
+	// Abdicate gives leadership up. It sets the own record, so that a write
+	// that is carried out late does not end the lead of a successor.
+	Abdicate struct {
+		Self ID
+		Own  RunsData
+	}
 	// MarkReshard asks the leader to reshard.
 	MarkReshard struct{}
 	// Reshard assigns every item.
