@@ -81,6 +81,7 @@ func (s *State) askOf(m Mutation) int64 {
 		}
 	case RequestTrigger, SetPaused, DisableItem, DisableServer, PutConfig:
 		return s.asks[0].ID
+	default: // the member's own
 	}
 	return 0
 }

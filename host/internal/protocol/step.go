@@ -249,6 +249,7 @@ func (s *State) applied(f *flight, rev int64, p *Plan) {
 	case Leave:
 		s.gone = true
 		p.add(Stop{})
+	default: // the next view shows it
 	}
 }
 
