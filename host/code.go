@@ -4,7 +4,9 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io/fs"
 	"maps"
+	"os"
 	"path/filepath"
 	"runtime"
 	"slices"
@@ -76,6 +78,18 @@ func load(ctx context.Context, store *module.Store, engine *sandbox.Engine, m Mo
 		return nil, err
 	}
 	return engine.Load(ctx, wasm)
+}
+
+// ofTheSystem tells a full disk and its like from a module that is wrong, or not
+// where the configuration says.
+func ofTheSystem(err error) bool {
+	if errors.Is(err, fs.ErrNotExist) || errors.Is(err, fs.ErrPermission) {
+		return false
+	}
+	_, path := errors.AsType[*fs.PathError](err)
+	_, link := errors.AsType[*os.LinkError](err)
+	_, call := errors.AsType[*os.SyscallError](err)
+	return path || link || call
 }
 
 // of gives what runs the job's items, or why nothing can.

@@ -70,6 +70,9 @@ func (h *Host) Run(ctx context.Context) (err error) {
 		return err
 	}
 	defer func() { err = errors.Join(err, code.close()) }()
+	if ctx.Err() != nil {
+		return nil // nothing has begun; that modules were not loaded is nobody's fault
+	}
 	if err := h.hire(reg, code); err != nil {
 		return err
 	}
@@ -90,7 +93,7 @@ func (h *Host) openRegistry() (registry.Registry, func() error, error) {
 		return r, r.Close, nil
 	}
 	r, err := embedded.Open(filepath.Join(h.o.DataDir, "registry"), embedded.Options{
-		Relaxed: layout.Relaxed, MaxCommit: maxCommit, SessionTimeout: h.o.SessionTimeout, Logger: h.o.Log,
+		Relaxed: layout.Relaxed, MaxCommit: maxCommit, Logger: h.o.Log,
 	})
 	if err != nil {
 		return nil, nil, failf(Refused, err, "data directory %s", h.o.DataDir)
@@ -121,10 +124,15 @@ func (h *Host) hire(reg registry.Registry, code *code) error {
 			Sink: sinks(h.o.Sinks), Slots: slots, DrainTimeout: h.o.DrainTimeout, Observe: h.observe, Log: h.o.Log,
 		})
 	}
-	if n := len(h.jobs); n > 0 && len(faults) == n {
-		return failf(Invalid, errors.Join(faults...), "no job can run")
+	if n := len(h.jobs); n == 0 || len(faults) < n {
+		return nil
 	}
-	return nil
+	all := errors.Join(faults...)
+	kind := Invalid
+	if ofTheSystem(all) {
+		kind = Internal // another time it may work
+	}
+	return failf(kind, all, "no job can run")
 }
 
 func (h *Host) observe(e runner.Event) {
@@ -143,6 +151,7 @@ func (h *Host) work(ctx context.Context) error {
 			h.o.Log.Error("the ticker ended", "error", err) // it was made for this run alone
 		}
 	})
+	ticker.Go(func() { watchClock(ticking, h.o.Log) })
 	var mu sync.Mutex // guards faults
 	var faults []error
 	h.mu.Lock()

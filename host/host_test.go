@@ -5,12 +5,14 @@ import (
 	"encoding/hex"
 	"errors"
 	"fmt"
+	"io/fs"
 	"log/slog"
 	"os"
 	"path/filepath"
 	"slices"
 	"strings"
 	"sync"
+	"syscall"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -226,6 +228,61 @@ func TestModulesThatAreRefused(t *testing.T) {
 	}
 	if err := h.Run(t.Context()); !errors.As(err, &e) || e.Code != Invalid {
 		t.Errorf("only bad modules: %v", err)
+	}
+}
+
+func TestAStopBeforeTheModulesAreThereIsNoFault(t *testing.T) {
+	t.Parallel()
+	dir := t.TempDir()
+	var said strings.Builder
+	h, err := New(Options{
+		DataDir: filepath.Join(dir, "data"), Modules: map[string]Module{"m": {Path: filepath.Join(dir, "gone.wasm")}},
+		Jobs: []job.Config{{Name: "j", Module: "m", Shards: 1}}, Log: slog.New(slog.NewTextHandler(&said, nil)),
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	ctx, cancel := context.WithCancel(t.Context())
+	cancel()
+	if err := h.Run(ctx); err != nil || strings.Contains(said.String(), "refused") {
+		t.Errorf("%v\n%s", err, &said)
+	}
+}
+
+func TestAFullDiskIsNoWrongModule(t *testing.T) {
+	t.Parallel()
+	wrap := func(err error) error {
+		return fmt.Errorf("module m: %w", &fs.PathError{Op: "write", Path: "/data/x", Err: err})
+	}
+	for _, c := range []struct {
+		err  error
+		want bool
+	}{
+		{wrap(syscall.ENOSPC), true},
+		{errors.Join(wrap(syscall.EIO), errors.New("not a Wasm binary")), true},
+		{&os.LinkError{Op: "rename", Err: syscall.ENOSPC}, true},
+		{wrap(syscall.ENOENT), false},
+		{wrap(syscall.EACCES), false},
+		{errors.New("not a Wasm binary"), false},
+	} {
+		if got := ofTheSystem(c.err); got != c.want {
+			t.Errorf("%v: %v", c.err, got)
+		}
+	}
+}
+
+func TestJumpsOfTheClock(t *testing.T) {
+	t.Parallel()
+	for _, c := range []struct{ shown, passed, want time.Duration }{
+		{time.Second, time.Second, 0},
+		{time.Second + maxSlew - time.Millisecond, time.Second, 0},
+		{time.Hour + time.Second, time.Second, time.Hour},
+		{time.Second - time.Hour, time.Second, -time.Hour},
+		{90 * time.Second, 90 * time.Second, 0}, // a busy process
+	} {
+		if got := jump(c.shown, c.passed); got != c.want {
+			t.Errorf("%s shown, %s passed: %s, want %s", c.shown, c.passed, got, c.want)
+		}
 	}
 }
 

@@ -94,9 +94,7 @@ type Options struct {
 	// DrainTimeout is how long guests may go on at the end; 0 is 30 s, less
 	// than 0 none.
 	DrainTimeout time.Duration
-	// SessionTimeout is that of the registry inside; 0 is 30 s.
-	SessionTimeout time.Duration
-	Log            *slog.Logger // nil discards
+	Log          *slog.Logger // nil discards
 	// Observe hears of each guest's start and end, from many goroutines at
 	// once. While it blocks, that guest does not begin, or is not recorded.
 	Observe func(Event)

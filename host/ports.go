@@ -39,17 +39,16 @@ func (c *clock) compile(cron string) (schedule.Schedule, error) {
 	return s, nil
 }
 
-// Set lets ticks come from now on.
-func (c *clock) Set(cron string, tick func(at, prev int64)) error {
+// Set lets ticks come, from the first instant after from.
+func (c *clock) Set(cron string, from time.Time, tick func(at, prev int64)) error {
 	s, err := c.compile(cron)
 	if err != nil {
 		return err
 	}
-	now := time.Now()
-	if why := schedule.WhyNever(s, now); why != "" {
+	if why := schedule.WhyNever(s, from); why != "" {
 		return fmt.Errorf("it never fires: %s", why)
 	}
-	c.ticker.Set(c.job.Name, s, now, func(t schedule.Tick) {
+	c.ticker.Set(c.job.Name, s, from, func(t schedule.Tick) {
 		prev := int64(0)
 		if !t.Prev.IsZero() {
 			prev = t.Prev.UnixMilli()

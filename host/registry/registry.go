@@ -34,7 +34,7 @@ type SessionID int64
 // session is a new value. All methods are safe for concurrent use.
 type Session interface {
 	ID() SessionID
-	// Timeout is the granted session time-out: the service keeps ephemeral
+	// Timeout is the granted session time-out, 0 if sessions have none: the service keeps ephemeral
 	// nodes at least this long after the last request that it received.
 	Timeout() time.Duration
 	// Commit applies ops as one transaction, all or none. It returns a

@@ -152,7 +152,11 @@ func (d *Decoder) child(rel string, n registry.Node) {
 		v.Runs = put(v.Runs, n.Exists, r, func(a, b protocol.Runs) int { return cmp.Compare(a.ID, b.ID) })
 	case nodeFailoverItems:
 		if i, ok := itemNumber(name); ok {
-			p := decodePending(i, n.Data)
+			p, err := decodePending(i, n.Data)
+			if !n.Exists {
+				err = nil
+			}
+			d.fault(rel, err)
 			p.Modified = n.Stat.Modified
 			v.Pending = put(v.Pending, n.Exists, p, func(a, b protocol.Pending) int { return a.Item - b.Item })
 		}

@@ -239,12 +239,18 @@ func encodePending(p *protocol.Pending) []byte {
 
 // decodePending reads a pending mark; ElasticJob's own is empty and says
 // nothing of the run.
-func decodePending(i int, data []byte) protocol.Pending {
-	var v pendingJSON
-	if decodeJSON(data, &v) != nil || v.V != valueVersion {
-		return protocol.Pending{Item: i, Foreign: true}
+func decodePending(i int, data []byte) (protocol.Pending, error) {
+	if len(data) == 0 {
+		return protocol.Pending{Item: i, Foreign: true}, nil
 	}
-	return protocol.Pending{Item: i, Dead: v.Dead, Entry: v.entry(i)}
+	var v pendingJSON
+	if err := decodeJSON(data, &v); err != nil {
+		return protocol.Pending{Item: i, Foreign: true}, err
+	}
+	if v.V != valueVersion {
+		return protocol.Pending{Item: i, Foreign: true}, fmt.Errorf("version %d is not known to this release", v.V)
+	}
+	return protocol.Pending{Item: i, Dead: v.Dead, Entry: v.entry(i)}, nil
 }
 
 // ranges folds equal neighbours; zeros are left out.

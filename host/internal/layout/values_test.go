@@ -36,8 +36,9 @@ func TestValuesComeBack(t *testing.T) {
 			t.Fatalf("assignment (-want +got):\n%s", diff)
 		}
 		p := protocol.Pending{Item: 7, Entry: anyEntry(rng, 7), Dead: "10.0.0.1@-@1"}
-		if diff := cmp.Diff(p, decodePending(7, encodePending(&p))); diff != "" {
-			t.Fatalf("pending (-want +got):\n%s", diff)
+		again, err := decodePending(7, encodePending(&p))
+		if diff := cmp.Diff(p, again); diff != "" || err != nil {
+			t.Fatalf("pending, error %v (-want +got):\n%s", err, diff)
 		}
 	}
 }
@@ -92,8 +93,11 @@ func TestDamagedValuesAreRefused(t *testing.T) {
 			t.Errorf("assignment %q: %v, want something about %q", text, err, want)
 		}
 	}
-	if p := decodePending(3, nil); !p.Foreign {
+	if p, err := decodePending(3, nil); !p.Foreign || err != nil {
 		t.Error("ElasticJob's empty pending mark is not taken as foreign")
+	}
+	if _, err := decodePending(3, []byte(`{"v":7}`)); err == nil {
+		t.Error("a pending mark of another version is not refused")
 	}
 }
 
@@ -117,7 +121,7 @@ func FuzzValues(f *testing.F) {
 				t.Errorf("assignment %q does not come back: %v", data, err)
 			}
 		}
-		decodePending(0, data)
+		_, _ = decodePending(0, data)
 	})
 }
 

@@ -11,6 +11,25 @@ import (
 // adapter's own do not tell when they were sent.
 const beatsPerTimeout = 6
 
+// moment is a point in time from which even a suspended machine counts on.
+type moment struct {
+	at    time.Time
+	slept time.Duration // up to then
+}
+
+func thisMoment() moment { return moment{time.Now(), suspended()} }
+
+// sleepNoise is what reading two clocks one after the other may pretend.
+const sleepNoise = time.Second
+
+func (m moment) ago() time.Duration {
+	d := time.Since(m.at)
+	if slept := suspended() - m.slept; slept > sleepNoise {
+		d += slept
+	}
+	return d
+}
+
 // beat asks the registry, again and again, whether the session is alive. What
 // counts is when an acknowledged question was sent: the service may have
 // counted from that moment on.
@@ -20,7 +39,7 @@ func (m *member) beat(ctx context.Context) {
 		return
 	}
 	for sleep(ctx, every) {
-		sent := time.Now()
+		sent := thisMoment()
 		if m.session.Sync(ctx) == nil {
 			m.box.acknowledge(sent)
 		}
@@ -34,11 +53,11 @@ func (m *member) judge(ctx context.Context) {
 	if granted <= 0 {
 		return
 	}
-	if t := m.box.lastAck(); t.After(m.acked) {
+	if t := m.box.lastAck(); t.at.After(m.acked.at) {
 		m.acked = t
 	}
 	half, most := granted/2, granted*3/4
-	passed := time.Since(m.acked)
+	passed := m.acked.ago()
 	level, again := protocol.Trusted, half-passed
 	switch {
 	case passed >= most:

@@ -24,6 +24,9 @@ type silent struct {
 	away atomic.Pointer[chan struct{}] // closed when it answers again
 }
 
+// Timeout is what a service with a network would grant.
+func (s *silent) Timeout() time.Duration { return 30 * time.Second }
+
 func (s *silent) leave() (back func()) {
 	c := make(chan struct{})
 	s.away.Store(&c)
@@ -68,7 +71,7 @@ func TestDoubtStopsGuestsAndStartsThemAgain(t *testing.T) {
 			t.Parallel()
 			synctest.Test(t, func(t *testing.T) {
 				reg, rows := embedded.Memory(), &book{}
-				var session *silent
+				var session atomic.Pointer[silent]
 				var mu sync.Mutex
 				var stopped []time.Duration
 				var calls atomic.Int32
@@ -76,8 +79,8 @@ func TestDoubtStopsGuestsAndStartsThemAgain(t *testing.T) {
 				s := serve(t, reg, rows, "10.0.0.1", func(o *Options) {
 					o.Config.Cron, o.Config.Shards = "1h", 1
 					o.Registry.(*door).wrap = func(s registry.Session) registry.Session {
-						session = &silent{Session: s}
-						return session
+						session.Store(&silent{Session: s})
+						return session.Load()
 					}
 					o.Guests = guestFunc(func(ctx context.Context, c2 job.Call) job.Outcome {
 						if calls.Add(1) > 1 {
@@ -99,7 +102,7 @@ func TestDoubtStopsGuestsAndStartsThemAgain(t *testing.T) {
 				})
 				time.Sleep(time.Hour + 2*time.Second)
 				away := time.Since(began)
-				back := session.leave()
+				back := session.Load().leave()
 				time.Sleep(time.Minute)
 				if got := s.Status().Troubles; len(got) == 0 {
 					t.Error("no trouble is shown")

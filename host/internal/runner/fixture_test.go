@@ -30,7 +30,7 @@ type metronome struct {
 	stop func()
 }
 
-func (c *metronome) Set(cron string, tick func(at, prev int64)) error {
+func (c *metronome) Set(cron string, from time.Time, tick func(at, prev int64)) error {
 	every, err := time.ParseDuration(cron)
 	if err != nil {
 		return err
@@ -40,7 +40,8 @@ func (c *metronome) Set(cron string, tick func(at, prev int64)) error {
 	var work sync.WaitGroup
 	work.Go(func() {
 		for prev := int64(0); ; {
-			at := time.Now().Truncate(every).Add(every)
+			at := from.Truncate(every).Add(every)
+			from = at
 			if !sleep(ctx, time.Until(at)) {
 				return
 			}

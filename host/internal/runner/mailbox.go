@@ -2,7 +2,6 @@ package runner
 
 import (
 	"sync"
-	"time"
 
 	"github.com/wasmjob/wasmjob/host/internal/mirror"
 	"github.com/wasmjob/wasmjob/host/internal/protocol"
@@ -31,7 +30,7 @@ type mailbox struct {
 	mu      sync.Mutex // guards what follows
 	letters []letter
 	tick    protocol.Tick // At 0: none
-	acked   time.Time     // when the newest acknowledged heartbeat was sent
+	acked   moment        // when the newest acknowledged heartbeat was sent
 }
 
 // letter is what the loop reads.
@@ -81,7 +80,7 @@ func (b *mailbox) due(at, prev int64) {
 	b.signal()
 }
 
-func (b *mailbox) acknowledge(sent time.Time) {
+func (b *mailbox) acknowledge(sent moment) {
 	b.mu.Lock()
 	b.acked = sent
 	b.mu.Unlock()
@@ -104,7 +103,7 @@ func (b *mailbox) take(into []letter) (letters []letter, tick protocol.Tick) {
 	return letters, tick
 }
 
-func (b *mailbox) lastAck() time.Time {
+func (b *mailbox) lastAck() moment {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	return b.acked

@@ -41,7 +41,7 @@ type member struct {
 	fire      fire
 	deal      context.CancelFunc // ends the question to the strategy
 
-	acked time.Time // when the newest acknowledged heartbeat was sent
+	acked moment // when the newest acknowledged heartbeat was sent
 	doubt protocol.Doubt
 
 	wake, suspect, drain *time.Timer
@@ -51,7 +51,7 @@ type member struct {
 	err                  error
 }
 
-func newMember(r *Runner, box *mailbox, s registry.Session, asked time.Time) (*member, error) {
+func newMember(r *Runner, box *mailbox, s registry.Session, asked moment) (*member, error) {
 	config, err := layout.EncodeConfig21(layout.FromJob(r.Config))
 	if err != nil {
 		return nil, err
@@ -291,21 +291,22 @@ func (m *member) reschedule(cron string) {
 		m.troubles.clear(troubleSchedule)
 		return
 	}
-	if err := m.Clock.Set(cron, m.box.due); err != nil {
+	// One moment for both: what is not after it is told here, all else ticks.
+	now := time.Now()
+	if err := m.Clock.Set(cron, now, m.box.due); err != nil {
 		m.Clock.Remove()
 		m.Log.Error("the schedule in the registry cannot be used, nothing fires", "cron", cron, "error", err)
 		m.troubles.set(troubleSchedule, fmt.Sprintf("the schedule %q cannot be used: %v", cron, err))
 		return
 	}
 	m.troubles.clear(troubleSchedule)
-	m.box.put(inputLetter{protocol.Passed{At: m.newest(cron)}})
+	m.box.put(inputLetter{protocol.Passed{At: m.newest(cron, now)}})
 }
 
-// newest is the last instant of the schedule that has come; 0 if there was
-// none for years. Schedules only search forward, so ever longer stretches of
+// newest is the last instant of the schedule that is not after now; 0 if there
+// was none for years. Schedules only search forward, so ever longer stretches of
 // the past are tried.
-func (m *member) newest(cron string) int64 {
-	now := time.Now()
+func (m *member) newest(cron string, now time.Time) int64 {
 	for _, back := range []time.Duration{time.Minute, time.Hour, 24 * time.Hour, 31 * 24 * time.Hour, 5 * 366 * 24 * time.Hour} {
 		_, last, n, err := m.Clock.Between(cron, now.Add(-back).UnixMilli(), now.UnixMilli()+1)
 		if err != nil || n > 0 {

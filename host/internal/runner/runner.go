@@ -47,10 +47,10 @@ func (r *Refusal) Error() string { return r.Text }
 
 // Clock wakes one job.
 type Clock interface {
-	// Set calls tick at every instant of the schedule from now on, in place of
+	// Set calls tick at every instant of the schedule after from, in place of
 	// what was set before. prev is the instant right before at in the schedule,
 	// or 0 if that is not known. tick does not block.
-	Set(cron string, tick func(at, prev int64)) error
+	Set(cron string, from time.Time, tick func(at, prev int64)) error
 	// Remove ends what Set began.
 	Remove()
 	// Between tells the first, the last and the number of the schedule's
@@ -200,7 +200,7 @@ func (r *Runner) Run(ctx context.Context) error {
 // of its last guest.
 func (r *Runner) live(ctx context.Context) (again, joined bool, err error) {
 	box := newMailbox()
-	asked := time.Now() // from here on the service may count the session's time-out
+	asked := thisMoment() // from here on the service may count the session's time-out
 	session, err := r.Registry.Open(ctx, box.event)
 	if err == nil {
 		if err = r.namespace(ctx, session); err != nil {
@@ -211,7 +211,9 @@ func (r *Runner) live(ctx context.Context) (again, joined bool, err error) {
 		r.troubles.set(troubleRegistry, err.Error())
 		return true, false, fmt.Errorf("open a registry session: %w", err)
 	}
-	r.troubles.clear(troubleRegistry)
+	for _, old := range []trouble{troubleRegistry, troubleCommit, troubleDoubt} {
+		r.troubles.clear(old) // they were the last session's
+	}
 	m, err := newMember(r, box, session, asked)
 	if err == nil {
 		again, err = m.run(ctx)

@@ -327,10 +327,10 @@ type stutter struct {
 	hold chan struct{}
 }
 
-func (c *stutter) Set(cron string, tick func(at, prev int64)) error {
+func (c *stutter) Set(cron string, from time.Time, tick func(at, prev int64)) error {
 	type pair struct{ at, prev int64 }
 	var held []pair
-	return c.metronome.Set(cron, func(at, prev int64) {
+	return c.metronome.Set(cron, from, func(at, prev int64) {
 		held = append(held, pair{at, prev})
 		select {
 		case <-c.hold:

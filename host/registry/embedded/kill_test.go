@@ -80,7 +80,7 @@ func write(ctx context.Context, s registry.Session, w int) error {
 			return err
 		}
 		// One write, so that lines do not mix and none is half acknowledged.
-		if _, err := os.Stdout.WriteString(fmt.Sprintln(path, i, receipt.Revision)); err != nil {
+		if _, err := fmt.Fprintln(os.Stdout, path, i, receipt.Revision); err != nil {
 			return err
 		}
 	}

@@ -43,9 +43,8 @@ var ErrClosed = errors.New("registry: closed")
 var ErrReadOnly = errors.New("registry: read-only")
 
 const (
-	defaultSnapshotBytes  = 16 << 20
-	defaultMaxCommit      = 1 << 20
-	defaultSessionTimeout = 30 * time.Second
+	defaultSnapshotBytes = 16 << 20
+	defaultMaxCommit     = 1 << 20
 
 	// opOverhead is what an op costs beside its path and data. It is about
 	// what ZooKeeper counts, so that what fits here fits there.
@@ -70,9 +69,6 @@ type Options struct {
 	// MaxCommit bounds the ops of one commit, counted as path, data and 48
 	// bytes each; above it Commit returns registry.ErrTooLarge. 1 MiB if 0.
 	MaxCommit int
-	// SessionTimeout is what sessions report as granted, 30 s if 0. No
-	// session ever times out.
-	SessionTimeout time.Duration
 	// Logger hears of damage that was repaired and of snapshots that could
 	// not be written. Nil discards.
 	Logger *slog.Logger
@@ -84,9 +80,6 @@ func (o Options) withDefaults() Options {
 	}
 	if o.MaxCommit <= 0 {
 		o.MaxCommit = defaultMaxCommit
-	}
-	if o.SessionTimeout <= 0 {
-		o.SessionTimeout = defaultSessionTimeout
 	}
 	if o.Logger == nil {
 		o.Logger = slog.New(slog.DiscardHandler)

@@ -11,7 +11,6 @@ import (
 	"strings"
 	"sync"
 	"testing"
-	"time"
 
 	"github.com/wasmjob/wasmjob/host/registry"
 	"github.com/wasmjob/wasmjob/host/registry/embedded"
@@ -127,12 +126,9 @@ func TestOpen_after_a_refusal_is_free_again(t *testing.T) {
 
 func TestOptions_bound_commits_and_name_the_timeout(t *testing.T) {
 	t.Parallel()
-	r := openAt(t, t.TempDir(), embedded.Options{MaxCommit: 200, SessionTimeout: time.Second})
+	r := openAt(t, t.TempDir(), embedded.Options{MaxCommit: 200})
 	defer closed(t, r)
 	s := join(t, r, nil)
-	if s.Timeout() != time.Second {
-		t.Errorf("time-out %v", s.Timeout())
-	}
 	commit(t, s, create("/a"))
 	if _, err := s.Commit(t.Context(), set("/a", strings.Repeat("x", 200-48-2+1))); !errors.Is(err, registry.ErrTooLarge) {
 		t.Errorf("one byte too many: %v", err)

@@ -23,7 +23,9 @@ type session struct {
 
 func (s *session) ID() registry.SessionID { return s.id }
 
-func (s *session) Timeout() time.Duration { return s.registry.options.SessionTimeout }
+// Timeout is 0: a session lives as long as the process that holds it, so there
+// is nobody from whom it would have to be protected.
+func (s *session) Timeout() time.Duration { return 0 }
 
 func (s *session) Commit(ctx context.Context, ops ...registry.Op) (registry.Receipt, error) {
 	r := s.registry

@@ -26,7 +26,7 @@ func testIdentity(f *fixture) {
 	if f.main.ID() == 0 || other.ID() == 0 || f.main.ID() == other.ID() {
 		f.Errorf("ids %d and %d", f.main.ID(), other.ID())
 	}
-	if f.main.Timeout() <= 0 {
+	if f.main.Timeout() < 0 {
 		f.Errorf("time-out %v", f.main.Timeout())
 	}
 }

@@ -48,7 +48,8 @@ func (t *Tree) create(op *registry.Op, owner registry.SessionID, nowMS int64, r 
 	if parent == nil {
 		return registry.NoParent
 	}
-	return t.link(parent, op.Path, name, op.Data, owner, nowMS, r)
+	r.Path = op.Path
+	return t.link(parent, op.Path, name, op.Data, owner, nowMS)
 }
 
 func (t *Tree) createSequential(op *registry.Op, owner registry.SessionID, nowMS int64, r *registry.Result) registry.Reason {
@@ -66,11 +67,12 @@ func (t *Tree) createSequential(op *registry.Op, owner registry.SessionID, nowMS
 	if t.nodes[path] != nil {
 		return registry.NodeExists
 	}
-	return t.link(parent, path, name, op.Data, owner, nowMS, r)
+	r.Path = path
+	return t.link(parent, path, name, op.Data, owner, nowMS)
 }
 
 // link makes the node below parent. Its name is free.
-func (t *Tree) link(parent *node, path, name string, data []byte, owner registry.SessionID, nowMS int64, r *registry.Result) registry.Reason {
+func (t *Tree) link(parent *node, path, name string, data []byte, owner registry.SessionID, nowMS int64) registry.Reason {
 	if parent.owner != 0 {
 		return registry.EphemeralParent
 	}
@@ -91,7 +93,6 @@ func (t *Tree) link(parent *node, path, name string, data []byte, owner registry
 	t.childrenOf(parent, name)
 	parent.creates++
 	parent.count++
-	r.Path = path
 	return 0
 }
 

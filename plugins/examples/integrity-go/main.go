@@ -8,6 +8,9 @@
 //	[jobs.integrity.allow]
 //	dirs = ["ro:/srv/archive:/data"]
 //
+// Directories of the names that the setting "without" lists, .git if it is not
+// set, are left out.
+//
 // A file belongs to the item that the hash of its path falls on, so files may
 // come and go without moving others, and every item finds its part alone.
 //
@@ -18,6 +21,7 @@ import (
 	"errors"
 	"fmt"
 	"os"
+	"strings"
 
 	wasmjob "github.com/wasmjob/wasmjob/abi/go"
 )
@@ -34,8 +38,12 @@ func integrity(c wasmjob.Context) error {
 	if info, err := os.Stat(root); err != nil || !info.IsDir() {
 		return fmt.Errorf("there is no directory %s; grant one in the job's allow table", root)
 	}
+	without, ok := c.Config("without")
+	if !ok {
+		without = ".git"
+	}
 	s := scan{
-		tree: os.DirFS(root), item: c.Item(), total: c.Total(),
+		tree: os.DirFS(root), item: c.Item(), total: c.Total(), without: strings.Fields(without),
 		stop:     func() bool { return c.Cancelled() != wasmjob.Continue },
 		progress: c.Progress,
 	}

@@ -26,7 +26,7 @@ func tree() fstest.MapFS {
 }
 
 func scanOf(t fs.FS, item, total int) *scan {
-	return &scan{tree: t, item: item, total: total, stop: func() bool { return false }, progress: func(int64, int64) {}}
+	return &scan{tree: t, item: item, total: total, without: []string{".git"}, stop: func() bool { return false }, progress: func(int64, int64) {}}
 }
 
 func TestScanDigestsEverythingOnce(t *testing.T) {

@@ -41,6 +41,7 @@ type unreadable struct {
 type scan struct {
 	tree        fs.FS
 	item, total int
+	without     []string // names of directories that are left out
 	stop        func() bool
 	progress    func(done, total int64)
 	report      report
@@ -100,7 +101,7 @@ func (s *scan) find() ([]string, error) {
 			if d != nil && d.IsDir() {
 				return fs.SkipDir
 			}
-		case d.IsDir() && d.Name() == ".git":
+		case d.IsDir() && slices.Contains(s.without, d.Name()):
 			return fs.SkipDir
 		case d.Type().IsRegular() && mine(p, s.item, s.total):
 			paths = append(paths, p)
