@@ -60,7 +60,7 @@ var layers = []layer{
 	{pkg: "host/internal/module", may: []string{"host/job", "abi"}, why: "files by digest, nothing of runs"},
 
 	{pkg: "host/internal/runner", may: []string{"host/internal/protocol", "host/internal/layout", "host/internal/mirror", "host/registry", "host/trace", "host/job"},
-		libs:  []string{"golang.org/x/sync"},
+		libs:  []string{"golang.org/x/sys"},
 		tests: []string{"host/registry/tree", "host/registry/embedded", "strategy"},
 		why:   "it declares the ports of schedule and sandbox and meets them only through those"},
 	{pkg: "host/internal/sim", may: []string{"host/internal/protocol", "host/internal/layout", "host/internal/mirror", "host/registry", "host/registry/tree", "host/job", "host/trace", "strategy"},

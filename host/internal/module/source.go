@@ -32,6 +32,9 @@ func (s *Store) LoadSource(ref, pin, baseDir string, limit int64) (digest string
 		wasm, err = s.fromFile(filePath(rest, baseDir), pin, limit)
 	case "sha256":
 		wasm, err = s.Get(rest)
+		if err == nil && int64(len(wasm)) > limit {
+			err = fmt.Errorf("%w: it has %d bytes, the limit is %d", ErrTooBig, len(wasm), limit)
+		}
 	case "https", "oci", "upload", "peer":
 		return "", nil, fmt.Errorf("module source %s: fetching by %s comes with a later release; fetch the file and write file:PATH", ref, scheme)
 	default:

@@ -18,6 +18,7 @@ import (
 	"os"
 	"path/filepath"
 	"strings"
+	"time"
 )
 
 var (
@@ -33,16 +34,33 @@ var (
 	ErrPin = errors.New("module is not the pinned one")
 )
 
-const suffix = ".wasm"
+const (
+	suffix     = ".wasm"
+	unfinished = ".put-*"
+)
 
 // Store is a directory of modules. Its methods may be called from any
 // goroutine, and several processes may share the directory.
 type Store struct{ dir string }
 
 // Open makes the directory, if need be with mode 0700, and answers the store.
+// It removes what a Put left behind that was cut short long ago.
 func Open(dir string) (*Store, error) {
 	if err := os.MkdirAll(dir, 0o700); err != nil {
 		return nil, fmt.Errorf("open module store: %w", err)
+	}
+	left, err := filepath.Glob(filepath.Join(dir, unfinished))
+	if err != nil {
+		return nil, fmt.Errorf("open module store: %w", err)
+	}
+	for _, f := range left {
+		// A young one may be the work of another process.
+		if info, err := os.Lstat(f); err != nil || time.Since(info.ModTime()) < time.Hour {
+			continue
+		}
+		if err := os.Remove(f); err != nil && !errors.Is(err, fs.ErrNotExist) {
+			return nil, fmt.Errorf("open module store: %w", err)
+		}
 	}
 	return &Store{dir: dir}, nil
 }
@@ -52,7 +70,7 @@ func Open(dir string) (*Store, error) {
 // is there already is not written again.
 func (s *Store) Put(r io.Reader, limit int64) (digest string, err error) {
 	// Beside its final place, as only within one file system renaming is atomic.
-	f, err := os.CreateTemp(s.dir, ".put-*")
+	f, err := os.CreateTemp(s.dir, unfinished)
 	if err != nil {
 		return "", fmt.Errorf("store module: %w", err)
 	}

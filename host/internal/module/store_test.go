@@ -3,6 +3,7 @@ package module
 import (
 	"bytes"
 	"errors"
+	"io/fs"
 	"os"
 	"path/filepath"
 	"slices"
@@ -10,6 +11,7 @@ import (
 	"sync"
 	"testing"
 	"testing/iotest"
+	"time"
 )
 
 func open(t *testing.T) *Store {
@@ -35,6 +37,40 @@ func want(t *testing.T, err, sentinel error, text string) {
 	if err == nil || sentinel != nil && !errors.Is(err, sentinel) || !strings.Contains(err.Error(), text) {
 		t.Errorf("got error %v; want %v with %q", err, sentinel, text)
 	}
+}
+
+func TestOpenRemovesWhatWasCutShort(t *testing.T) {
+	t.Parallel()
+	dir := t.TempDir()
+	old, young := filepath.Join(dir, ".put-1"), filepath.Join(dir, ".put-2")
+	for _, f := range []string{old, young} {
+		if err := os.WriteFile(f, []byte("half"), 0o600); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if err := os.Chtimes(old, time.Unix(0, 0), time.Unix(0, 0)); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := Open(dir); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := os.Lstat(old); !errors.Is(err, fs.ErrNotExist) {
+		t.Errorf("old: %v", err)
+	}
+	if _, err := os.Lstat(young); err != nil {
+		t.Errorf("young: %v", err)
+	}
+}
+
+func TestStoredModuleMayBeTooBig(t *testing.T) {
+	t.Parallel()
+	s := open(t)
+	ref := "sha256:" + put(t, s, "hello")
+	if _, _, err := s.LoadSource(ref, "", "", 5); err != nil {
+		t.Error(err)
+	}
+	_, _, err := s.LoadSource(ref, "", "", 4)
+	want(t, err, ErrTooBig, "5 bytes")
 }
 
 func TestStoreKeepsByDigest(t *testing.T) {

@@ -3,52 +3,118 @@ package sandbox
 import (
 	"os"
 	"path/filepath"
+	"slices"
+	"strings"
 	"testing"
 
 	"github.com/wasmjob/wasmjob/host/job"
 )
 
-func TestCacheOnDisk(t *testing.T) {
-	t.Parallel()
-	dir := filepath.Join(t.TempDir(), "cache")
-	wasm := (&builder{}).job(i32(3))
-	use := func() {
-		t.Helper()
-		e, err := New(Options{CacheDir: dir})
-		if err != nil {
-			t.Fatal(err)
-		}
-		m, err := e.Load(t.Context(), wasm)
-		if err != nil {
-			t.Fatal(err)
-		}
-		expect(t, e.Run(t.Context(), m, job.Call{}), job.Nothing, "")
-		if err := e.Close(); err != nil {
-			t.Error(err)
-		}
-	}
-	use()
-	files, err := filepath.Glob(filepath.Join(dir, "*", "*"))
-	if err != nil || len(files) != 1 {
-		t.Fatalf("cached: %v, %v", files, err)
-	}
-	if info, err := os.Stat(dir); err != nil || info.Mode().Perm() != 0o700 {
-		t.Errorf("mode of the cache: %v, %v", info.Mode(), err)
-	}
-	use()
-	whole, err := os.ReadFile(files[0])
+// cacheUser opens an engine on a cache, breaks what it is told to, and runs a
+// module, which must work.
+func cacheUser(t *testing.T, dir string, damage func()) {
+	t.Helper()
+	e, err := New(Options{CacheDir: dir})
 	if err != nil {
 		t.Fatal(err)
 	}
-	flipped := append([]byte{}, whole...)
-	flipped[len(flipped)/2] ^= 0xff
-	for name, damaged := range map[string][]byte{"empty": {}, "cut": whole[:len(whole)/2], "other": []byte("hello, this is no code"), "flipped": flipped} {
-		if err := os.WriteFile(files[0], damaged, 0o600); err != nil {
-			t.Fatal(err)
+	damage()
+	m, err := e.Load(t.Context(), (&builder{}).job(i32(3)))
+	if err != nil {
+		t.Fatal(err)
+	}
+	expect(t, e.Run(t.Context(), m, job.Call{}), job.Nothing, "")
+	if err := e.Close(); err != nil {
+		t.Error(err)
+	}
+}
+
+func undamaged() {}
+
+// cacheWithOne makes a cache with one module in it.
+func cacheWithOne(t *testing.T) (dir, file string, content []byte) {
+	t.Helper()
+	dir = filepath.Join(t.TempDir(), "cache")
+	cacheUser(t, dir, undamaged)
+	files, err := cached(dir)
+	if err != nil || len(files) != 2 {
+		t.Fatalf("cached: %v, %v", files, err)
+	}
+	file = strings.TrimSuffix(files[0], sealSuffix)
+	content, err = os.ReadFile(file)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return dir, file, content
+}
+
+func TestCacheOnDisk(t *testing.T) {
+	t.Parallel()
+	dir, file, whole := cacheWithOne(t)
+	if info, err := os.Stat(dir); err != nil || info.Mode().Perm() != 0o700 {
+		t.Errorf("mode of the cache: %v, %v", info.Mode(), err)
+	}
+	cacheUser(t, dir, undamaged)
+	spoil := func(b []byte) func() {
+		return func() {
+			if err := os.WriteFile(file, b, 0o600); err != nil {
+				t.Fatal(err)
+			}
 		}
-		use()
-		if b, err := os.ReadFile(files[0]); err != nil || len(b) != len(whole) {
+	}
+	mended := func(name string) {
+		t.Helper()
+		if b, err := os.ReadFile(file); err != nil || len(b) != len(whole) || !sealed(file) {
 			t.Errorf("%s: the cache was not mended: %d bytes, %v", name, len(b), err)
 		}
+	}
+	for name, damaged := range map[string][]byte{"empty": {}, "cut": whole[:len(whole)/2], "other": []byte("hello, this is no code")} {
+		spoil(damaged)()
+		cacheUser(t, dir, undamaged)
+		mended(name)
+		cacheUser(t, dir, spoil(damaged)) // with the engine already open
+		mended(name)
+	}
+	// The engine itself does not notice most of these, and dies of some.
+	for at := 0; at < len(whole); at += 3 {
+		flipped := slices.Clone(whole)
+		flipped[at] ^= 0x80
+		spoil(flipped)()
+		cacheUser(t, dir, undamaged)
+		mended("flipped")
+	}
+}
+
+func TestCacheThatOthersMayWrite(t *testing.T) {
+	t.Parallel()
+	dir, file, _ := cacheWithOne(t)
+	for _, open := range []string{dir, filepath.Dir(file)} {
+		if err := os.Chmod(open, 0o770); err != nil {
+			t.Fatal(err)
+		}
+		if _, err := New(Options{CacheDir: dir}); err == nil || !strings.Contains(err.Error(), "others may write") {
+			t.Errorf("%s: %v", open, err)
+		}
+		if err := os.Chmod(open, 0o700); err != nil {
+			t.Fatal(err)
+		}
+	}
+}
+
+// Without a place to keep it, code is compiled all the same.
+func TestCacheThatCannotBeWritten(t *testing.T) {
+	t.Parallel()
+	dir := filepath.Join(t.TempDir(), "cache")
+	cacheUser(t, dir, func() {
+		if err := os.RemoveAll(dir); err != nil {
+			t.Fatal(err)
+		}
+	})
+}
+
+func TestCompilerFailureIsAnError(t *testing.T) {
+	t.Parallel()
+	if _, err := (&Engine{}).tryCompile(nil); err == nil || !strings.Contains(err.Error(), "the compiler failed") {
+		t.Errorf("got %v", err)
 	}
 }

@@ -19,17 +19,18 @@ const (
 	maxExports     = 100_000
 	maxSegments    = 100_000
 	maxEntries     = 1_000_000 // function references in all element segments
-	maxTable       = 100_000   // entries of a table
+	maxTable       = 500_000   // entries of all tables, which each instance has for itself
 	maxParams      = 1_000
 	maxResults     = 100
+	maxTypeValues  = 1_000_000 // parameters and results of all types
 	maxBlockParams = 100
 	maxPassed      = 2_000_000  // values that the calls of one function pass and return
 	maxLocals      = 50_000     // of one function, parameters included
 	maxLocalsAll   = 10_000_000 // of all functions
 	maxFunction    = 7_654_321  // bytes of one function
-	maxBranches    = 20_000     // blocks, conditional branches and targets of one function
-	maxEffort      = 2e9        // sum of the squares of the branches of all functions
+	maxBranches    = 50_000     // blocks, conditional branches and targets of one function
 	maxNames       = 32 << 20   // bytes of the name section
+	maxName        = 100_000    // bytes of one name
 	pageSize       = 64 << 10
 	maxPages       = 65_536
 )
@@ -116,17 +117,21 @@ type anatomy struct {
 	exportOrd []string
 	start     bool
 	code      bool            // the code section was there
+	codeSize  int             // bytes of the code section
 	locals    int             // of all functions so far
 	entries   int             // of all element segments so far
 	effort    int             // of compiling, as far as it is not linear
 	grows     [maxTables]bool // tables that an instruction grows
+	named     bool            // a list of names was seen and kept
 	custom    []string
 	cuts      [][2]int // name sections to cut out, as they are damaged
+	guard     guard
 }
 
 // decode takes a binary apart and holds it against the bounds. It does not
 // validate code: that is left to the engine, which may then trust every count.
-func decode(wasm []byte, most int64) (*anatomy, error) {
+func decode(wasm []byte, most int64) (_ *anatomy, err error) {
+	defer func() { err = hinted(err) }()
 	if int64(len(wasm)) > most {
 		return nil, &Refusal{
 			Reason: TooBig, Problem: fmt.Sprintf("the module has %d bytes; the limit is %d", len(wasm), most),
@@ -157,7 +162,9 @@ func decode(wasm []byte, most int64) (*anatomy, error) {
 			break
 		}
 		if id == 0 {
-			a.customSection(body, start, r.pos)
+			if err := a.customSection(body, start, r.pos); err != nil {
+				return nil, within(err, "custom section")
+			}
 			continue
 		}
 		// Sections come once and in this order; data count (12) stands before code.
@@ -174,6 +181,9 @@ func decode(wasm []byte, most int64) (*anatomy, error) {
 		}
 		last = order
 		a.section(id, body)
+		if id == 10 {
+			a.guard.place(start+1, r.pos-len(body.b), len(body.b))
+		}
 		body.end("section " + sectionName(id))
 		if body.err != nil {
 			return nil, within(body.err, "section "+sectionName(id))
@@ -248,7 +258,15 @@ func (a *anatomy) consistent() error {
 	if !a.code && a.own > 0 {
 		return &Refusal{Reason: Damaged, Problem: fmt.Sprintf("%d functions are declared, but there is no code", a.own)}
 	}
+	entries := 0
 	for t := range a.tables {
+		entries += int(a.tables[t].min)
+		if a.grows[t] && a.tables[t].bounded {
+			entries += int(a.tables[t].max - a.tables[t].min)
+		}
+		if entries > maxTable {
+			return &Refusal{Reason: TooBig, Problem: fmt.Sprintf("tables of more than %d entries in all", maxTable)}
+		}
 		if a.grows[t] && !a.tables[t].bounded {
 			return &Refusal{
 				Reason: TooBig, Problem: fmt.Sprintf("table %d may grow without a bound", t),
@@ -265,19 +283,4 @@ func (a *anatomy) signature(index uint32) (funcType, bool) {
 		return funcType{}, false
 	}
 	return a.types[a.funcs[index]], true
-}
-
-// clean gives the bytes that the engine may see: without name sections that
-// would mislead it.
-func (a *anatomy) clean(wasm []byte) []byte {
-	if len(a.cuts) == 0 {
-		return wasm
-	}
-	var kept []byte
-	from := 0
-	for _, c := range a.cuts {
-		kept = append(kept, wasm[from:c[0]]...)
-		from = c[1]
-	}
-	return append(kept, wasm[from:]...)
 }

@@ -142,7 +142,11 @@ func TestCountsAreHeldAgainstTheBytes(t *testing.T) {
 		{"locals", body(manyLocals), TooBig, "50001 locals"},
 		{"locals beyond 32 bits", body([]byte{2}, huge, []byte{0x7f}, huge, []byte{0x7f, opEnd}), TooBig, "locals"},
 		{"groups of locals", body(huge), Damaged, "groups of locals"},
-		{"table", withSection(section(4, slices.Concat([]byte{1, 0x70, 0}, uleb(maxTable+1)))), TooBig, "100001 entries"},
+		{"table", withSection(section(4, slices.Concat([]byte{1, 0x70, 0}, uleb(maxTable+1)))), TooBig, "500001 entries"},
+		{"tables together", withSection(section(4, slices.Concat([]byte{3}, bytes.Repeat(slices.Concat([]byte{0x70, 0}, uleb(200_000)), 3)))), TooBig, "500000 entries"},
+		{"table upside down", withSection(section(4, []byte{1, 0x70, 1, 5, 4})), Damaged, "at least 5"},
+		{"name of a custom section", withSection(section(0, huge)), Damaged, "custom section"},
+		{"long name", withSection(section(7, slices.Concat([]byte{1}, uleb(maxName+1), make([]byte, maxName+10)))), TooBig, "100001 bytes"},
 		{"memory", withSection(section(5, slices.Concat([]byte{1, 0}, uleb(maxPages+1)))), Damaged, "4 GiB"},
 		{"shared memory", withSection(section(5, []byte{1, 3, 1, 1})), Unsupported, "threads"},
 		{"elements", withSection(section(9, slices.Concat([]byte{1, 0, 0x41, 0, opEnd}, huge))), Damaged, "elements"},
@@ -179,7 +183,7 @@ func TestEffortIsBounded(t *testing.T) {
 	for range 6 {
 		b.fn("", "", 0, bytes.Repeat([]byte{0x02, 0x40}, blocks), bytes.Repeat([]byte{opEnd}, blocks))
 	}
-	wantRefusal(t, inspect(b.job(i32(0))), TooBig, "too long to compile")
+	wantRefusal(t, inspect(b.job(i32(0))), TooBig, "too much time or memory")
 
 	// Two bytes of code that move 1100 values.
 	b = &builder{}
@@ -226,6 +230,30 @@ func TestNamesThatLieAreCutOut(t *testing.T) {
 		m := load(t, e, b.job(i32(3)))
 		if out := e.Run(t.Context(), m, job.Call{}); out.Code != 3 {
 			t.Errorf("%s: %+v", name, out)
+		}
+	}
+}
+
+// Names end up in the stack of a trap, up to thirty of them.
+func TestNamesAreNotTooLong(t *testing.T) {
+	t.Parallel()
+	names := func(length int) []byte {
+		list := slices.Concat([]byte{1, 1}, text(strings.Repeat("\x07", length))) // of the function 1, the entry
+		return section(0, slices.Concat(text("name"), []byte{1}, text(string(list))))
+	}
+	for _, tt := range []struct {
+		tail []byte
+		text string
+	}{
+		{names(5), `.\x07\x07\x07\x07\x07() i32`},
+		{names(maxName), `.\x07\x07`},
+		{names(maxName + 1), ".$1() i32"},
+		{append(names(1), names(2)...), `.\x07() i32`}, // the second list is cut out
+	} {
+		out := runOnce(t, (&builder{tailSections: tt.tail}).job(op(opUnreachable)), job.Call{})
+		expect(t, out, job.Failure, tt.text)
+		if len(out.Error) > maxFailure+10 {
+			t.Errorf("an error of %d bytes", len(out.Error))
 		}
 	}
 }

@@ -18,5 +18,10 @@
 // of each loop and when a host function is called, which leaves two gaps in
 // this release: calls that recurse without a loop run until they end or the
 // stack is full, and one bulk operation (memory.fill, memory.copy) is not
-// interrupted, so the memory limit bounds it.
+// interrupted, so the memory limit bounds it. During either, a collection of
+// garbage waits, and once one is due, so does every goroutine of the process.
+//
+// The memory limit is that of the linear memory. Beside it an instance has its
+// tables (4 MB at most) and the stack of the engine, which is doubled as calls
+// nest, until at some 100 MB the engine gives up.
 package sandbox

@@ -7,7 +7,6 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
-	"os"
 	"sync"
 
 	"github.com/tetratelabs/wazero"
@@ -23,8 +22,9 @@ var ErrClosed = errors.New("sandbox is closed")
 // Options are the settings of an Engine; the zero value is useful.
 type Options struct {
 	// CacheDir keeps compiled code between starts of the program. It holds
-	// machine code that will be executed, so nobody else may write there; it
-	// is made with mode 0700. Empty: compiled code lives in memory only.
+	// machine code that will be executed, so it is made with mode 0700, and
+	// refused if others may write there. One Engine uses it at a time. Empty:
+	// compiled code lives in memory only.
 	CacheDir string
 	// MaxModule bounds the bytes of one module. 0: 64 MiB.
 	MaxModule int64
@@ -39,6 +39,7 @@ type Engine struct {
 	cache   wazero.CompilationCache
 	dir     string
 	most    int64
+	log     *slog.Logger
 	offered map[string]map[string]funcType
 	life    context.Context //nolint:containedctx // ends every run when the engine is closed
 	end     context.CancelFunc
@@ -51,7 +52,10 @@ type Engine struct {
 
 // New makes an Engine, and the cache directory if there is to be one.
 func New(o Options) (*Engine, error) {
-	e := &Engine{dir: o.CacheDir, most: o.MaxModule, modules: map[string]*compilation{}}
+	e := &Engine{dir: o.CacheDir, most: o.MaxModule, log: o.Log, modules: map[string]*compilation{}}
+	if e.log == nil {
+		e.log = slog.New(slog.DiscardHandler)
+	}
 	if e.most <= 0 {
 		e.most = defaultModule
 	}
@@ -61,12 +65,9 @@ func New(o Options) (*Engine, error) {
 		// Debug information is foreign input to a parser that has no bounds.
 		WithDebugInfoEnabled(false)
 	if e.dir != "" {
-		if err := os.MkdirAll(e.dir, 0o700); err != nil {
-			return nil, fmt.Errorf("make the cache of compiled modules: %w", err)
-		}
-		cache, err := wazero.NewCompilationCacheWithDir(e.dir)
+		cache, err := openCache(e.dir)
 		if err != nil {
-			return nil, fmt.Errorf("open the cache of compiled modules: %w", err)
+			return nil, err
 		}
 		e.cache = cache
 		config = config.WithCompilationCache(cache)

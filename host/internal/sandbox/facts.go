@@ -7,6 +7,7 @@ import (
 	"encoding/json"
 	"slices"
 	"strconv"
+	"strings"
 	"time"
 
 	"github.com/wasmjob/wasmjob/abi"
@@ -153,9 +154,10 @@ func (f *facts) document() []byte {
 	return f.json
 }
 
-// gson quotes a string as Gson does: like Go, and = and ' are escaped too.
+// gson quotes a string as Gson does: like Go, and = and ' are escaped too, and
+// the character for broken text, which is all that Java would see of it, is not.
 func gson(s string) string {
-	b, err := json.Marshal(s)
+	b, err := json.Marshal(strings.ToValidUTF8(s, "\ufffd"))
 	if err != nil { // never for a string
 		return `""`
 	}

@@ -1,6 +1,7 @@
 package sandbox
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"io/fs"
@@ -17,9 +18,13 @@ import (
 // cannot use up the descriptors of the host.
 const maxOpen = 128
 
-// grantedDirs opens the directories of a grant. The returned function closes
-// them, with every file that the guest left open.
-func grantedDirs(dirs []job.Dir) (wazero.FSConfig, func(), error) {
+// maxRead bounds one piece of reading, after which the run's context is looked
+// at; a guest gets what was read and asks again.
+const maxRead = 16 << 20
+
+// grantedDirs opens the directories of a grant for as long as ctx lasts. The
+// returned function closes them, with every file that the guest left open.
+func grantedDirs(ctx context.Context, dirs []job.Dir) (wazero.FSConfig, func(), error) {
 	config := wazero.NewFSConfig()
 	var roots []*jail
 	closeAll := func() {
@@ -41,7 +46,7 @@ func grantedDirs(dirs []job.Dir) (wazero.FSConfig, func(), error) {
 			closeAll()
 			return nil, nil, fmt.Errorf("open granted directory: %w", err)
 		}
-		j := &jail{root: root, open: map[*jailFile]struct{}{}}
+		j := &jail{ctx: ctx, root: root, open: map[*jailFile]struct{}{}}
 		roots = append(roots, j)
 		config = config.WithFSMount(j, d.Guest)
 	}
@@ -53,6 +58,7 @@ func grantedDirs(dirs []job.Dir) (wazero.FSConfig, func(), error) {
 // as a pipe or a device could block for ever or do something when opened.
 // One run uses it from one goroutine.
 type jail struct {
+	ctx  context.Context //nolint:containedctx // of the run; fs.FS has no place for it
 	root *os.Root
 	open map[*jailFile]struct{}
 }
@@ -60,6 +66,9 @@ type jail struct {
 // Open implements fs.FS.
 func (j *jail) Open(name string) (fs.File, error) {
 	refuse := func(err error) (fs.File, error) { return nil, &fs.PathError{Op: "open", Path: name, Err: err} }
+	if j.ctx.Err() != nil {
+		return refuse(syscall.EINTR)
+	}
 	if !fs.ValidPath(name) {
 		return refuse(fs.ErrInvalid)
 	}
@@ -115,12 +124,45 @@ type jailFile struct {
 }
 
 func (f *jailFile) Stat() (fs.FileInfo, error)             { return f.file.Stat() }
-func (f *jailFile) Read(p []byte) (int, error)             { return f.file.Read(p) }
-func (f *jailFile) ReadAt(p []byte, at int64) (int, error) { return f.file.ReadAt(p, at) }
 func (f *jailFile) Seek(at int64, from int) (int64, error) { return f.file.Seek(at, from) }
-func (f *jailFile) ReadDir(n int) ([]fs.DirEntry, error)   { return f.file.ReadDir(n) }
+
+// Read implements io.Reader. Like ReadAt it fails when the run is over: one
+// call of a guest may ask for more than could be read in a day.
+func (f *jailFile) Read(p []byte) (int, error) {
+	if f.jail.ctx.Err() != nil {
+		return 0, syscall.EINTR
+	}
+	return f.file.Read(p[:min(len(p), maxRead)])
+}
+
+// ReadAt implements io.ReaderAt.
+func (f *jailFile) ReadAt(p []byte, at int64) (int, error) {
+	if f.jail.ctx.Err() != nil {
+		return 0, syscall.EINTR
+	}
+	return f.file.ReadAt(p[:min(len(p), maxRead)], at)
+}
 
 func (f *jailFile) Close() error {
 	delete(f.jail.open, f)
 	return f.file.Close()
 }
+
+// ReadDir implements fs.ReadDirFile.
+func (f *jailFile) ReadDir(n int) ([]fs.DirEntry, error) {
+	entries, err := f.file.ReadDir(n)
+	for i, e := range entries {
+		if e.Type()&(fs.ModeNamedPipe|fs.ModeSocket|fs.ModeIrregular) != 0 {
+			entries[i] = special{e}
+		}
+	}
+	return entries, err
+}
+
+// special is an entry for which WASI has no word. Told that it is unknown,
+// guests in Go ask what it is, are refused, and give the whole directory up;
+// so it is shown as a device, which is as little to be opened.
+type special struct{ fs.DirEntry }
+
+// Type is part of fs.DirEntry.
+func (special) Type() fs.FileMode { return fs.ModeDevice | fs.ModeCharDevice }

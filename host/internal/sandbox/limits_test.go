@@ -2,6 +2,8 @@ package sandbox
 
 import (
 	"bytes"
+	"context"
+	"errors"
 	"log/slog"
 	"strings"
 	"testing"
@@ -57,6 +59,20 @@ func TestRunResultLimit(t *testing.T) {
 	out := runOnce(t, wasm, job.Call{Config: job.Config{Limits: job.Limits{Result: 4}}})
 	if out.Code != abi.ErrLimit || string(out.Result) != "abcd" {
 		t.Errorf("code %d, result %q", out.Code, out.Result)
+	}
+}
+
+// A guest can have the same bytes written a million times by one call.
+func TestOutputEndsWithTheRun(t *testing.T) {
+	t.Parallel()
+	ctx, cancel := context.WithCancel(t.Context())
+	w := &lineWriter{ctx: ctx, j: &journal{line: 10}}
+	if n, err := w.Write([]byte("a\nb")); n != 3 || err != nil {
+		t.Errorf("%d, %v", n, err)
+	}
+	cancel()
+	if _, err := w.Write([]byte("c")); !errors.Is(err, context.Canceled) {
+		t.Errorf("after the end: %v", err)
 	}
 }
 

@@ -8,35 +8,35 @@ const defaultMemory = 64 << 20
 // limit and is given back when the run ends. It lies outside the Go heap where
 // the system allows, so that guests do not drive the garbage collector.
 //
-// The engine asks for one per instance and may or may not free it on its error
-// paths; release is therefore called by the run as well and is idempotent.
+// It is reserved before the engine asks, as the engine cannot be told that
+// there is none. The engine may or may not free it on its error paths; release
+// is therefore called by the run as well and is idempotent.
 type linearMemory struct {
 	limit uint64
-	arena []byte // reserved; its length is the limit, rounded up to pages
+	arena []byte // reserved
 	held  bool   // arena came from reserve
 	peak  uint64
 	full  bool // a growth was refused
 }
 
-// Allocate implements experimental.MemoryAllocator.
-func (m *linearMemory) Allocate(_, most uint64) experimental.LinearMemory {
-	m.limit = min(m.limit, most)
-	return m
+// open reserves the memory: what the limit allows and the module may ask for.
+func (m *linearMemory) open(most uint64) error {
+	arena, err := reserve(max(min(m.limit, most), pageSize))
+	if err != nil {
+		return err
+	}
+	m.arena, m.held = arena, true
+	return nil
 }
+
+// Allocate implements experimental.MemoryAllocator.
+func (m *linearMemory) Allocate(_, _ uint64) experimental.LinearMemory { return m }
 
 // Reallocate implements experimental.LinearMemory; nil refuses.
 func (m *linearMemory) Reallocate(size uint64) []byte {
-	if size > m.limit {
+	if size > m.limit || size > uint64(len(m.arena)) {
 		m.full = true
 		return nil
-	}
-	if m.arena == nil {
-		arena, err := reserve(max(m.limit, pageSize))
-		if err != nil {
-			m.full = true
-			return nil
-		}
-		m.arena, m.held = arena, true
 	}
 	m.peak = max(m.peak, size)
 	return m.arena[:size:size]

@@ -5,8 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
-	"os"
-	"path/filepath"
+	"log/slog"
 	"strings"
 	"sync"
 
@@ -39,6 +38,7 @@ type compilation struct {
 	ready  chan struct{} // closed when what follows is final
 	code   wazero.CompiledModule
 	memory uint64 // bytes that the memory begins with
+	most   uint64 // bytes that it may grow to
 	init   bool   // exports _initialize
 	report Report
 	err    error
@@ -96,27 +96,41 @@ func (c *compilation) compile(wasm []byte) {
 		return
 	}
 	c.memory = uint64(a.memory.min) * pageSize
+	c.most = maxPages * pageSize
+	if a.memory.bounded {
+		c.most = uint64(a.memory.max) * pageSize
+	}
 	c.init = a.has(abi.ExportInitialize)
 	c.report = a.report(wasm)
-	c.code, c.err = c.engine.compile(a.clean(wasm))
+	c.code, c.err = c.engine.compile(a.prepared(wasm))
 }
 
 // compile hands a checked binary to the runtime. A damaged file in the cache
 // fails the compilation of a sound module for ever, so the cache is emptied
-// and asked once more.
+// and asked once more. A cache that cannot be written fails it too, but leaves
+// the code in memory, where the second time finds it.
 func (e *Engine) compile(wasm []byte) (wazero.CompiledModule, error) {
-	code, err := e.rt.CompileModule(e.life, wasm)
+	code, err := e.tryCompile(wasm)
 	if err != nil && strings.Contains(err.Error(), "compilationcache") {
 		if rmErr := emptyCache(e.dir); rmErr != nil {
 			return nil, errors.Join(fmt.Errorf("compile module: %w", err), rmErr)
 		}
-		code, err = e.rt.CompileModule(e.life, wasm)
+		code, err = e.tryCompile(wasm)
 	}
 	var disk *fs.PathError
+	if errors.As(err, &disk) {
+		e.log.Warn("compiled module is not kept for the next start", slog.Any("err", err))
+		code, err = e.tryCompile(wasm)
+	}
+	if err == nil && e.dir != "" {
+		if err := sealNew(e.dir); err != nil {
+			e.log.Warn("compiled module is not kept for the next start", slog.Any("err", err))
+		}
+	}
 	switch {
 	case err == nil:
 		return code, nil
-	case errors.As(err, &disk): // the cache cannot be read or written
+	case errors.As(err, &disk): // the cache cannot be read
 		return nil, fmt.Errorf("compile module: %w", err)
 	}
 	return nil, &Refusal{
@@ -126,19 +140,15 @@ func (e *Engine) compile(wasm []byte) (wazero.CompiledModule, error) {
 	}
 }
 
-// emptyCache removes the compiled code and leaves the directories, which the
-// runtime expects to be there.
-func emptyCache(dir string) error {
-	files, err := filepath.Glob(filepath.Join(dir, "wazero-*", "*"))
-	if err != nil {
-		return fmt.Errorf("look for compiled modules: %w", err)
-	}
-	for _, f := range files {
-		if err := os.Remove(f); err != nil && !errors.Is(err, fs.ErrNotExist) {
-			return fmt.Errorf("remove a damaged compiled module: %w", err)
+// tryCompile also catches what the compiler does when it meets a case that
+// its authors thought impossible: a module must not end the host.
+func (e *Engine) tryCompile(wasm []byte) (code wazero.CompiledModule, err error) {
+	defer func() {
+		if r := recover(); r != nil {
+			code, err = nil, fmt.Errorf("the compiler failed: %v", r)
 		}
-	}
-	return nil
+	}()
+	return e.rt.CompileModule(e.life, wasm) //nolint:wrapcheck // compile says what it was for
 }
 
 // hold keeps the code for one more user; release must follow unless it

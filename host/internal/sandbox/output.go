@@ -103,12 +103,16 @@ type lineWriter struct {
 	tail  *tail // nil unless the last bytes are wanted
 }
 
-// Write implements io.Writer and never fails.
+// Write implements io.Writer. It fails when the run is over: the guest may have
+// asked for terabytes of the same bytes in one call, which only this ends.
 func (w *lineWriter) Write(p []byte) (int, error) {
 	if w.tail != nil {
 		w.tail.add(p)
 	}
 	for rest := p; len(rest) > 0; {
+		if err := w.ctx.Err(); err != nil {
+			return 0, err
+		}
 		line, after, whole := bytes.Cut(rest, []byte{'\n'})
 		w.keep(line)
 		if whole {

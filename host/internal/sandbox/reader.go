@@ -115,6 +115,9 @@ func (r *reader) count(what string, size, most int) int {
 
 func (r *reader) name() string {
 	n := r.u32()
+	if n > maxName && uint64(n) <= uint64(r.left()) {
+		r.fail(TooBig, "a name of %d bytes; this host takes %d", n, maxName)
+	}
 	p := r.take(n)
 	if p.err != nil {
 		return ""

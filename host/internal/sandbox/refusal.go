@@ -40,6 +40,24 @@ func (r *Refusal) Error() string {
 	return r.Problem + "; " + r.Hint
 }
 
+// hinted adds, where nothing better is known, what helps with most refusals of
+// the kind.
+func hinted(err error) error {
+	r, ok := err.(*Refusal) //nolint:errorlint // made here, never wrapped
+	if !ok || r.Hint != "" {
+		return err
+	}
+	switch r.Reason {
+	case Damaged:
+		r.Hint = "the file was cut off or changed on its way; copy it again, or build it anew"
+	case TooBig:
+		r.Hint = "build it optimised for size, or as several smaller parts"
+	case Unsupported, NotWasm:
+		r.Hint = "build a core module of WebAssembly 2.0, without later features"
+	}
+	return r
+}
+
 // refused tells whether err is a Refusal for the given reason.
 func refused(err error, why Reason) bool {
 	var r *Refusal

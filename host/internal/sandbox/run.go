@@ -71,13 +71,6 @@ func (e *Engine) Run(ctx context.Context, m *Module, c job.Call) job.Outcome {
 	if m.c.memory > r.mem.limit {
 		return refuse("the module needs %d bytes of memory to begin with, the limit is %d; raise limits.memory", m.c.memory, r.mem.limit)
 	}
-	dirs, closeDirs, err := grantedDirs(c.Config.Allow.Dirs)
-	if err != nil {
-		return refuse("%v", err)
-	}
-	defer closeDirs()
-	defer r.mem.release()
-
 	// The two may end together: the caller's context and the engine's life.
 	hard, cancel := context.WithCancel(ctx)
 	defer cancel()
@@ -88,6 +81,16 @@ func (e *Engine) Run(ctx context.Context, m *Module, c job.Call) job.Outcome {
 	}
 	hard = context.WithValue(hard, runKey{}, r)
 	hard = experimental.WithMemoryAllocator(hard, &r.mem)
+
+	dirs, closeDirs, err := grantedDirs(hard, c.Config.Allow.Dirs)
+	if err != nil {
+		return refuse("%v", err)
+	}
+	defer closeDirs()
+	if err := r.mem.open(m.c.most); err != nil {
+		return refuse("there is no memory for the module: %v", err)
+	}
+	defer r.mem.release()
 
 	code, err := e.execute(hard, m.c, r, dirs)
 	r.journal.tellDropped(ctx)
@@ -225,11 +228,10 @@ func (r *run) returned(code int32) (job.Verdict, string) {
 // late explains the end of a run that took too long.
 func (r *run) late(err error) string {
 	text := fmt.Sprintf("deadline of %s passed", r.facts.call.Config.Timeout)
-	if err != nil {
+	if _, exit := errors.AsType[*sys.ExitError](err); exit {
 		text += fmt.Sprintf("; ended %s later", r.grace())
-		if _, exit := errors.AsType[*sys.ExitError](err); !exit {
-			text += ": " + r.trap(err)
-		}
+	} else if err != nil {
+		text += "; then: " + r.trap(err)
 	}
 	if r.total > 0 {
 		text += fmt.Sprintf("; progress %d of %d", r.done, r.total)
@@ -243,7 +245,9 @@ func (r *run) late(err error) string {
 // trap explains an error of the engine: a trap with its stack, an exit, or a
 // host function that refused to go on.
 func (r *run) trap(err error) string {
-	text := escape(err.Error(), true)
+	// What failed inside of the engine comes with a stack of the host.
+	text, _, _ := strings.Cut(err.Error(), "\n\nGo runtime stack trace:")
+	text = escape(clip(text, maxFailure), true)
 	if exit, ok := errors.AsType[*sys.ExitError](err); ok {
 		text = fmt.Sprintf("the module ended itself with exit code %d instead of returning", exit.ExitCode())
 	}

@@ -80,6 +80,19 @@ func TestRunResultCodes(t *testing.T) {
 	}
 }
 
+// What fails inside of the engine shows nothing of the host.
+func TestRunHidesTheHostsStack(t *testing.T) {
+	t.Parallel()
+	b := &builder{}
+	poll := b.fromHost(wasiModule, "poll_oneoff", valI32+valI32+valI32+valI32, valI32)
+	// So many subscriptions that the engine's arithmetic goes round.
+	out := runOnce(t, b.job(i32(0), i32(0), i32(0x20000000), i32(0), call(poll)), job.Call{})
+	expect(t, out, job.Failure, "out of range")
+	if strings.Contains(out.Error, "goroutine") || strings.Contains(out.Error, ".go:") {
+		t.Error(out.Error)
+	}
+}
+
 // readField is a module that gives back one text field as its result, read
 // into a buffer of the given size at 64.
 func readField(field, room int64) []byte {

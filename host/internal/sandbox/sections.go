@@ -3,6 +3,7 @@ package sandbox
 func (a *anatomy) typeSection(r *reader) {
 	n := r.count("types", 3, maxTypes)
 	a.types = make([]funcType, 0, n)
+	values := 0
 	for range n {
 		switch form := r.byte(); form {
 		case 0x60:
@@ -12,6 +13,9 @@ func (a *anatomy) typeSection(r *reader) {
 			r.fail(Damaged, "a type of an unknown form %#x", form)
 		}
 		t := funcType{params: valueTypes(r, "parameters", maxParams), results: valueTypes(r, "results", maxResults)}
+		if values += len(t.params) + len(t.results); values > maxTypeValues {
+			r.fail(TooBig, "types of more than %d parameters and results", maxTypeValues)
+		}
 		if r.err != nil {
 			return
 		}
@@ -86,6 +90,9 @@ func (a *anatomy) addTable(r *reader) {
 	}
 	if t.min > maxTable {
 		r.fail(TooBig, "a table of %d entries; this host takes %d", t.min, maxTable)
+	}
+	if t.bounded && t.max < t.min {
+		r.fail(Damaged, "a table of at least %d and at most %d entries", t.min, t.max)
 	}
 	// A maximum beyond the bound does no harm unless the table can grow.
 	t.bounded = t.bounded && t.max <= maxTable
@@ -230,21 +237,24 @@ func constant(r *reader) {
 // customSection notes the names of sections that mean nothing to Wasm. One of
 // them the engine does read: a list of names that lies about its counts is cut
 // out, as names are only a comfort.
-func (a *anatomy) customSection(r *reader, start, end int) {
+func (a *anatomy) customSection(r *reader, start, end int) error {
 	name := r.name()
-	if r.err != nil {
-		// The engine is free to refuse this; nothing here depends on it.
-		name = "?"
+	if r.err != nil { // the engine would make room for whatever length it claims
+		return r.err
 	}
 	if len(a.custom) < 64 {
 		a.custom = append(a.custom, name)
 	}
 	if name != "name" {
-		return
+		return nil
 	}
-	if r.left() > maxNames || !namesSound(r) {
+	// Two lists are one too many for the engine.
+	if a.named || r.left() > maxNames || !namesSound(r) {
 		a.cuts = append(a.cuts, [2]int{start, end})
+		return nil
 	}
+	a.named = true
+	return nil
 }
 
 // namesSound walks a name section as the engine would.

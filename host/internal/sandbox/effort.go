@@ -1,0 +1,221 @@
+package sandbox
+
+import "math"
+
+// What compiling costs beyond the size of the code. The engine follows every
+// variable and every value on the stack through all parts of a function that
+// it lives in, and looks for the way from each part back to the entry: a few
+// kilobytes of code can keep it busy for hours. So the check follows them
+// too, roughly, and adds up what the engine will have to do.
+//
+// The figures are nanoseconds and bytes as measured, so the bounds mean about
+// what they say.
+const (
+	nsWay   = 40    // one step on the way from a part to the entry
+	nsLocal = 4_000 // a variable passing from one part to the next
+	nsStack = 250   // a value on the stack doing so
+	nsFunc  = 4_000 // a function, however small
+	nsByte  = 1     // a byte that the compiler needs
+
+	bytesPlain        = 400 // an instruction that is nothing special
+	bytesPart         = 6 << 10
+	bytesLocal        = 400
+	bytesStack        = 25
+	bytesTrap         = 7 << 10 // what looks at its operands before it does anything
+	bytesAccess       = 4500    // of memory, at a place that was not looked at before
+	bytesCall         = 1 << 10
+	bytesCallIndirect = 13 << 10
+	bytesCopy         = 20 << 10
+	bytesFill         = 24 << 10
+
+	maxEffort    = 2_000_000_000 // nanoseconds, of one function; sound ones need a tenth
+	maxLoad      = 512 << 20     // bytes that the compiler needs for one function; sound ones need a third
+	effortAll    = 4_000_000_000 // nanoseconds, of all functions,
+	effortOfByte = 1_500         // and more by the byte of the code
+)
+
+// block is a block, loop or if that is open, or the function itself.
+type block struct {
+	loop, undecided bool // undecided: an if whose else has not come
+	dead            bool // begins where nothing can come to
+	base            int  // values on the stack below it
+	params, results int
+	way             int // length of the way to where it begins
+	shortest        int // least way from which its end is reached
+	part            int // at its begin
+	inLoop          int // part at which the innermost loop around it begins, itself included; -1: none
+	exposed         int // length of walk.exposed at its begin
+}
+
+const nowhere = math.MaxInt
+
+// exposure is a variable whose value comes into a loop from before it.
+type exposure struct{ local, since int }
+
+// walk passes over the instructions of a function. It knows where each ends,
+// and what makes compiling expensive.
+type walk struct {
+	r       *reader
+	a       *anatomy
+	blocks  []block
+	dead    bool // nothing comes to this instruction
+	height  int  // values on the stack
+	part    int  // straight pieces of code so far
+	way     int  // parts from the entry to here that all flow passes through
+	last    []int
+	exposed []exposure
+
+	branches, passed int
+	calls            bool // it calls another function
+	effort, load     int
+}
+
+func (w *walk) begin(results, locals int) {
+	w.last = make([]int, locals)
+	w.blocks = append(w.blocks, block{results: results, shortest: nowhere, inLoop: -1})
+}
+
+// cost adds what one thing takes to what the whole function takes.
+func (w *walk) cost(ns, bytes int) {
+	if w.dead {
+		return
+	}
+	w.effort += ns
+	w.load += bytes
+	if w.load > maxLoad || w.effort > maxEffort {
+		w.r.fail(TooBig, "the function would take too much time or memory to compile")
+	}
+}
+
+// branch counts what splits the flow of a function.
+func (w *walk) branch(n int) {
+	w.branches += n
+	if w.branches > maxBranches {
+		w.r.fail(TooBig, "more than %d branches in one function", maxBranches)
+	}
+}
+
+// split begins another part, into which all values on the stack pass.
+func (w *walk) split() {
+	if w.dead {
+		return
+	}
+	w.part++
+	w.way++
+	w.cost(nsWay*w.way+nsStack*w.height, bytesPart+bytesStack*w.height)
+}
+
+// move takes values from the stack and puts others there.
+func (w *walk) move(pops, pushes int) {
+	top := &w.blocks[len(w.blocks)-1]
+	w.height = max(w.height-pops, top.base) + pushes
+}
+
+// stop says that what follows is not reached from here.
+func (w *walk) stop() {
+	w.dead = true
+	w.height = w.blocks[len(w.blocks)-1].base
+}
+
+func (w *walk) enter(op byte, params, results int) {
+	if op == 0x04 {
+		w.move(1, 0)
+	}
+	w.branch(1)
+	b := block{
+		loop: op == 0x03, undecided: op == 0x04, dead: w.dead, params: params, results: results,
+		base: max(w.height-params, w.blocks[len(w.blocks)-1].base), way: w.way, shortest: nowhere,
+		inLoop: w.blocks[len(w.blocks)-1].inLoop, exposed: len(w.exposed),
+	}
+	if op != 0x02 {
+		w.split()
+	}
+	b.part = w.part
+	if b.loop {
+		b.inLoop = w.part
+	}
+	w.blocks = append(w.blocks, b)
+}
+
+// jump goes to the end of a block around this instruction, or to the begin of
+// a loop.
+func (w *walk) jump(depth uint32) {
+	if w.dead || int64(depth) >= int64(len(w.blocks)) {
+		return
+	}
+	if b := &w.blocks[len(w.blocks)-1-int(depth)]; !b.loop {
+		b.shortest = min(b.shortest, w.way)
+	}
+	w.cost(nsWay*w.way, 0)
+}
+
+func (w *walk) otherwise() {
+	b := &w.blocks[len(w.blocks)-1]
+	w.jump(0)
+	b.undecided = false
+	w.dead, w.height, w.way = b.dead, b.base+b.params, b.way
+	w.split()
+}
+
+func (w *walk) leave() {
+	b := &w.blocks[len(w.blocks)-1]
+	switch {
+	case b.loop && !w.dead:
+		b.shortest = w.way
+	case b.undecided && !b.dead:
+		b.shortest = min(b.shortest, b.way)
+	}
+	w.jump(0)
+	if b.loop {
+		w.goRound(b)
+	}
+	// Code after a block that nothing leaves is compiled all the same.
+	w.dead, w.height = b.dead, b.base+b.results
+	w.way = b.way
+	if b.shortest != nowhere {
+		w.way = b.shortest
+	}
+	w.blocks = w.blocks[:len(w.blocks)-1]
+	if len(w.blocks) > 0 {
+		w.split()
+	}
+}
+
+// use is the reading of a variable, whose value comes from where it was last
+// met, through every part since.
+func (w *walk) use(local uint32) {
+	if w.dead || int64(local) >= int64(len(w.last)) {
+		return
+	}
+	since := w.last[local]
+	w.cost(nsLocal*(w.part-since), bytesLocal*(w.part-since))
+	w.last[local] = w.part
+	if since < w.blocks[len(w.blocks)-1].inLoop {
+		w.exposed = append(w.exposed, exposure{int(local), since})
+	}
+}
+
+func (w *walk) set(local uint32) {
+	if !w.dead && int64(local) < int64(len(w.last)) {
+		w.last[local] = w.part
+	}
+}
+
+// goRound carries the variables that a loop has from before it to its end,
+// from where they come to its begin again.
+func (w *walk) goRound(b *block) {
+	around := w.blocks[max(len(w.blocks)-2, 0)].inLoop
+	kept := w.exposed[:b.exposed]
+	for _, e := range w.exposed[b.exposed:] {
+		if w.r.err != nil {
+			return
+		}
+		passed := w.part - w.last[e.local]
+		w.cost(nsLocal*(1+passed), bytesLocal*(1+passed))
+		w.last[e.local] = w.part
+		if e.since < around {
+			kept = append(kept, e)
+		}
+	}
+	w.exposed = kept
+}

@@ -1,0 +1,134 @@
+package sandbox
+
+import (
+	"bytes"
+	"slices"
+	"strings"
+	"testing"
+)
+
+// Shapes of code that are small and keep a compiler busy for minutes, or make
+// it take gigabytes. Half of each size must pass, or the bound would be in the
+// way of real modules.
+func TestShapesThatAreHardToCompile(t *testing.T) {
+	t.Parallel()
+	rep := bytes.Repeat
+	leaveIf := slices.Concat(getLocal(0), op(0x0d, 0))
+	increment := func(n int) []byte { // of n variables
+		var code [][]byte
+		for i := range n {
+			code = append(code, getLocal(uint32(i)), i32(1), op(opI32Add), setLocal(uint32(i)))
+		}
+		return slices.Concat(code...)
+	}
+	for name, shape := range map[string]struct {
+		n    int // of which not even a hundredth is too much
+		code func(b *builder, n int) (locals int, code []byte)
+	}{
+		"loops in each other and variables": {1000, func(_ *builder, n int) (int, []byte) {
+			return n, slices.Concat(rep(op(0x03, 0x40), n), increment(n), rep(slices.Concat(leaveIf, op(opEnd)), n))
+		}},
+		"branches and variables": {3000, func(_ *builder, n int) (int, []byte) {
+			return n, slices.Concat(increment(n), rep(slices.Concat(op(0x02, 0x40), leaveIf, op(opEnd)), n), increment(n))
+		}},
+		"branches and values on the stack": {6000, func(_ *builder, n int) (int, []byte) {
+			return 1, slices.Concat(rep(getLocal(0), n), rep(slices.Concat(op(0x02, 0x40), leaveIf, op(opEnd)), n), rep(op(opDrop), n))
+		}},
+		"branches in a row": {30_000, func(_ *builder, n int) (int, []byte) {
+			return 1, rep(slices.Concat(op(0x02, 0x40), leaveIf, op(opEnd)), n)
+		}},
+		"loops in each other": {20_000, func(_ *builder, n int) (int, []byte) {
+			return 1, slices.Concat(rep(op(0x03, 0x40), n), rep(slices.Concat(leaveIf, op(opEnd)), n))
+		}},
+		"filling": {30_000, func(_ *builder, n int) (int, []byte) {
+			return 1, rep(slices.Concat(getLocal(0), getLocal(0), getLocal(0), op(0xfc, 11, 0)), n)
+		}},
+		"filling tables": {30_000, func(b *builder, n int) (int, []byte) {
+			b.table = []byte{1, 0x70, 0, 1}
+			return 1, rep(slices.Concat(getLocal(0), op(0xd0, 0x70), getLocal(0), op(0xfc, 17, 0)), n)
+		}},
+		"copying": {100_000, func(_ *builder, n int) (int, []byte) {
+			return 1, rep(slices.Concat(getLocal(0), getLocal(0), getLocal(0), op(0xfc, 10, 0, 0)), n)
+		}},
+		"indirect calls": {200_000, func(b *builder, n int) (int, []byte) {
+			b.table = []byte{1, 0x70, 0, 1}
+			return 1, rep(slices.Concat(getLocal(0), op(0x11), uleb(b.typ("", "")), op(0)), n)
+		}},
+		"dividing": {500_000, func(_ *builder, n int) (int, []byte) {
+			return 1, slices.Concat(getLocal(0), rep(slices.Concat(getLocal(0), op(0x6d)), n), op(opDrop))
+		}},
+		"a straight road": {2_000_000, func(_ *builder, n int) (int, []byte) {
+			return 1, slices.Concat(getLocal(0), rep(slices.Concat(getLocal(0), op(opI32Add)), n), op(opDrop))
+		}},
+		// What nothing leads to is compiled too.
+		"after the end": {1000, func(_ *builder, n int) (int, []byte) {
+			return n, slices.Concat(op(0x02, 0x40, opUnreachable, opEnd),
+				rep(op(0x03, 0x40), n), increment(n), rep(slices.Concat(leaveIf, op(opEnd)), n))
+		}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			build := func(n int) []byte {
+				b := &builder{}
+				locals, code := shape.code(b, n)
+				b.fn("", "", uint32(locals), code)
+				return b.job(i32(0))
+			}
+			wantRefusal(t, inspect(build(shape.n)), TooBig, "")
+			if err := inspect(build(shape.n / 20)); err != nil {
+				t.Errorf("a twentieth is refused: %v", err)
+			}
+		})
+	}
+}
+
+// The sum counts as well.
+func TestManyFunctionsThatAreHardToCompile(t *testing.T) {
+	t.Parallel()
+	b := &builder{}
+	loops := slices.Concat(bytes.Repeat(op(0x03, 0x40), 1500), bytes.Repeat(slices.Concat(getLocal(0), op(0x0d, 0), op(opEnd)), 1500))
+	for range 20 {
+		b.fn("", "", 1, loops)
+	}
+	wantRefusal(t, inspect(b.job(i32(0))), TooBig, "up to this one")
+
+	b = &builder{}
+	for i := range 1100 {
+		b.typ(strings.Repeat(valI32, 890+i%90)+strings.Repeat(valI64, 1+i/90), "")
+	}
+	wantRefusal(t, inspect(b.job(i32(0))), TooBig, "types of more than")
+}
+
+// The check knows how many values lie on the stack: were it wrong by one, the
+// error would grow with the code.
+func TestStackIsFollowed(t *testing.T) {
+	t.Parallel()
+	v128 := slices.Concat(op(0xfd, 12), make([]byte, 16))
+	for name, code := range map[string][]byte{
+		"calculating": slices.Concat(i32(1), i32(2), op(0x6a), op(0x45), op(0xac), i64(3), op(0x7c), op(0xb9), op(0x9f), op(opDrop)),
+		"memory":      slices.Concat(i32(0), i32(0), op(0x28, 2, 0), op(0x36, 2, 0), op(0x3f, 0), op(0x40, 0), op(opDrop)),
+		"ranges":      slices.Concat(i32(0), i32(0), i32(0), op(0xfc, 11, 0), i32(0), i32(0), i32(0), op(0xfc, 10, 0, 0)),
+		"choosing":    slices.Concat(i32(0), i32(0), i32(0), op(0x1b, opDrop)),
+		"vectors": slices.Concat(v128, v128, op(0xfd, 14), v128, op(0xfd, 13), make([]byte, 16), v128, op(0xfd, 0xd5, 0x01),
+			v128, v128, op(0xfd, 82), op(0xfd, 77), op(0xfd, 27, 0), op(0xfd, 17), i32(1), op(0xfd, 28, 0), op(0xfd, 83), op(opDrop)),
+		"lanes": slices.Concat(i32(0), v128, op(0xfd, 84, 0, 0, 0, opDrop), i32(0), v128, op(0xfd, 88, 0, 0, 0),
+			i32(0), op(0xfd, 92, 2, 0), i32(0), v128, op(0xfd, 11, 4, 0), op(opDrop)),
+		"blocks": slices.Concat(i32(1), op(0x04, 0x7f), i32(1), op(0x05), i32(2), op(opEnd, opDrop),
+			op(0x02, 0x7f), i32(7), op(0x0c, 0, opDrop, opDrop, opEnd), op(opDrop)),
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			w := walk{r: &reader{b: code}, a: &anatomy{}}
+			w.begin(0, 0)
+			for !w.r.done() {
+				w.step()
+			}
+			if w.height != 0 || w.r.err != nil || len(w.blocks) != 1 {
+				t.Errorf("%d values are left, %d blocks, %v", w.height, len(w.blocks), w.r.err)
+			}
+			b := &builder{} // and the engine finds the code sound
+			b.fn("", "", 0, code)
+			load(t, newEngine(t), b.job(i32(0)))
+		})
+	}
+}
