@@ -81,15 +81,25 @@ func execCommand(term *terminal) *cobra.Command {
 		if err != nil {
 			return err
 		}
-		return execute(c.Context(), term, wasm, call, log)
+		return untilSignal(c.Context(), func(ctx context.Context) error {
+			return execute(ctx, term, wasm, call, log)
+		})
 	}
 	return c
 }
 
 // call makes up what a server would know.
 func (f *execFlags) call(path string, hasParam bool) (job.Call, error) {
-	if f.total < 1 || f.item < 0 || f.item >= f.total {
-		return job.Call{}, usage("--item %d --total %d: the item is 0 to total-1", f.item, f.total)
+	if f.total < 1 || f.total > job.MaxShards || f.item < 0 || f.item >= f.total {
+		return job.Call{}, usage("--item %d --total %d: the item is 0 to total-1, and there are at most %d", f.item, f.total, job.MaxShards)
+	}
+	if f.attempt < 1 {
+		return job.Call{}, usage("--attempt %d: the first is 1", f.attempt)
+	}
+	for flag, d := range map[string]time.Duration{"timeout": f.timeout, "grace": f.grace} {
+		if d < 0 {
+			return job.Call{}, usage("--%s %s: write a duration, or leave it out", flag, d)
+		}
 	}
 	name := f.job
 	if name == "" {
@@ -121,8 +131,20 @@ func (f *execFlags) call(path string, hasParam bool) (job.Call, error) {
 		}
 		c.Config.Settings[key] = value
 	}
-	c.Config.Allow, err = parseGrants(f.allow)
-	return c, err
+	if c.Config.Allow, err = parseGrants(f.allow); err != nil {
+		return job.Call{}, err
+	}
+	return c, impossible(c.Config)
+}
+
+// impossible says what no configuration could say either. The name is left
+// out: here it is that of a file as a rule.
+func impossible(c job.Config) error {
+	c.Name, c.Overlap, c.OnRegistryLoss, c.Layout = "exec", job.Skip, job.CancelOnLoss, job.Layout21
+	if fault, ok := errors.AsType[*job.FieldError](c.Validate()); ok {
+		return usage("%s: %s", fault.Field, fault.Msg)
+	}
+	return nil
 }
 
 // parseGrants reads the values of --allow.

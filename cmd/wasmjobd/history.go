@@ -52,13 +52,15 @@ func (h *historyVerb) load() (*config.File, error) {
 	return f, nil
 }
 
-// read gives do the history to look at.
-func (h *historyVerb) read(ctx context.Context, f *config.File, do func(*sqltrace.Reader) error) error {
-	r, err := sqltrace.OpenReader(ctx, sqltrace.File(f.History.Path))
-	if err != nil {
-		return err
-	}
-	return errors.Join(do(r), r.Close())
+// read gives do the history to look at, until a signal comes.
+func (h *historyVerb) read(ctx context.Context, f *config.File, do func(context.Context, *sqltrace.Reader) error) error {
+	return untilSignal(ctx, func(ctx context.Context) error {
+		r, err := sqltrace.OpenReader(ctx, sqltrace.File(f.History.Path))
+		if err != nil {
+			return err
+		}
+		return errors.Join(do(ctx, r), r.Close())
+	})
 }
 
 func historyList(h *historyVerb) *cobra.Command {
@@ -104,7 +106,7 @@ func (h *historyVerb) printList(ctx context.Context, filter sqltrace.Filter) err
 	if err != nil {
 		return err
 	}
-	return h.read(ctx, f, func(r *sqltrace.Reader) error {
+	return h.read(ctx, f, func(ctx context.Context, r *sqltrace.Reader) error {
 		page, err := r.Query(ctx, filter)
 		switch {
 		case errors.Is(err, sqltrace.ErrCursor):
@@ -183,7 +185,7 @@ func (h *historyVerb) printCheck(ctx context.Context, name string, w checkWindow
 		return noSuchJob(f, name)
 	}
 	var reports []checkedJob
-	err = h.read(ctx, f, func(r *sqltrace.Reader) error {
+	err = h.read(ctx, f, func(ctx context.Context, r *sqltrace.Reader) error {
 		for _, j := range jobs {
 			report, err := checkJob(ctx, r, j, w)
 			if err != nil {
@@ -289,16 +291,19 @@ func (h *historyVerb) doPurge(ctx context.Context, keep sqltrace.Retention, dry 
 	}
 	var rows int64
 	if dry {
-		err = h.read(ctx, f, func(r *sqltrace.Reader) error {
+		err = h.read(ctx, f, func(ctx context.Context, r *sqltrace.Reader) error {
 			rows, err = r.Expired(ctx, keep)
 			return err
 		})
 	} else {
-		var s *sqltrace.Store
-		if s, err = sqltrace.Open(ctx, sqltrace.File(f.History.Path)); err == nil {
+		err = untilSignal(ctx, func(ctx context.Context) error {
+			s, err := sqltrace.Open(ctx, sqltrace.File(f.History.Path))
+			if err != nil {
+				return err
+			}
 			rows, err = s.Purge(ctx, keep)
-			err = errors.Join(err, s.Close())
-		}
+			return errors.Join(err, s.Close())
+		})
 	}
 	if err != nil {
 		if rows > 0 {

@@ -63,6 +63,9 @@ func readModule(term *terminal, path string) ([]byte, error) {
 			return nil, err
 		}
 		defer f.Close() //nolint:errcheck // only read
+		if info, err := f.Stat(); err == nil && info.IsDir() {
+			return nil, exitf(exitInvalid, "%s is a directory; give the .wasm file that the compiler wrote", path)
+		}
 		in = f
 	}
 	wasm, err := io.ReadAll(io.LimitReader(in, maxModuleFile))

@@ -19,31 +19,28 @@ import (
 )
 
 func main() {
-	ctx, stop := withSignals(context.Background())
-	code := run(ctx, os.Args[1:], os.Environ(), os.Stdin, os.Stdout, os.Stderr)
-	stop()
-	os.Exit(code)
+	os.Exit(run(context.Background(), os.Args[1:], os.Environ(), os.Stdin, os.Stdout, os.Stderr))
 }
 
 // run is the whole program without its process: args are without the name of
 // the program, env is in the form of os.Environ. It returns the exit code.
 func run(ctx context.Context, args, env []string, stdin io.Reader, stdout, stderr io.Writer) int {
-	term := &terminal{env: env, in: stdin, out: stdout, err: stderr}
+	data := &dataWriter{to: stdout}
+	term := &terminal{env: env, in: stdin, out: data, err: stderr}
 	root := rootCommand(term)
 	root.SetArgs(args)
 	err := root.ExecuteContext(ctx)
 	if err == nil {
+		err = data.lost()
+	}
+	if err == nil {
 		return exitOK
 	}
-	return report(ctx, term, err)
+	return report(term, err)
 }
 
 // report prints err for a person and returns the exit code that it stands for.
-func report(ctx context.Context, term *terminal, err error) int {
-	var ended signalError
-	if errors.Is(err, context.Canceled) && errors.As(context.Cause(ctx), &ended) {
-		return ended.code()
-	}
+func report(term *terminal, err error) int {
 	var coded *exitError
 	switch {
 	case errors.As(err, &coded):
@@ -69,6 +66,21 @@ func (e signalError) code() int {
 		return exitTerminated
 	}
 	return exitInterrupted
+}
+
+// untilSignal runs the part of a verb that a signal should end in order: the
+// first SIGINT or SIGTERM cancels do's context. What do then says of the
+// cancellation becomes the signal's exit code. The other verbs, and what is
+// read before, just end.
+func untilSignal(ctx context.Context, do func(context.Context) error) error {
+	ctx, stop := withSignals(ctx)
+	defer stop()
+	err := do(ctx)
+	var ended signalError
+	if errors.Is(err, context.Canceled) && errors.As(context.Cause(ctx), &ended) {
+		return &exitError{code: ended.code()}
+	}
+	return err
 }
 
 // withSignals returns a context that the first SIGINT or SIGTERM cancels. The

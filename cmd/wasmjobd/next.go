@@ -64,7 +64,7 @@ func nextCommand(term *terminal) *cobra.Command {
 
 func oneArgument(c *cobra.Command, args []string) error {
 	switch {
-	case len(args) == 0:
+	case len(args) == 0 || strings.TrimSpace(args[0]) == "":
 		return usage("write a cron expression or the name of a job: %s", c.UseLine())
 	case len(args) > 1:
 		return usage("%d arguments where one is wanted; put the cron expression into quotes: '%s'", len(args), strings.Join(args, " "))
@@ -206,7 +206,7 @@ func ahead(p plan, from time.Time, n int) ([]fire, error) {
 		before = at
 	}
 	if len(fires) == 0 {
-		return nil, exitf(exitInvalid, "cron %q: %w", p.expr, config.ErrNever)
+		return nil, exitf(exitInvalid, "cron %q: %w", p.expr, config.Never(s, from))
 	}
 	return fires, nil
 }

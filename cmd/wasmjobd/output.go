@@ -2,9 +2,11 @@ package main
 
 import (
 	"encoding/json"
+	"errors"
 	"fmt"
 	"io"
 	"strings"
+	"syscall"
 )
 
 // terminal is what a verb sees of the world outside: nothing in this package
@@ -19,6 +21,31 @@ type terminal struct {
 
 	format  outputFormat // flag --output
 	started bool         // a verb's own code has begun; before that errors are usage errors
+}
+
+// dataWriter notes that data could not be written: a verb whose output is lost
+// must not end as if all was well.
+type dataWriter struct {
+	to  io.Writer
+	err error // the first
+}
+
+// Write implements io.Writer.
+func (w *dataWriter) Write(p []byte) (int, error) {
+	n, err := w.to.Write(p)
+	if err != nil && w.err == nil {
+		w.err = err
+	}
+	return n, err
+}
+
+// lost is the error of a program that has done everything but tell. A reader
+// who had enough is no error.
+func (w *dataWriter) lost() error {
+	if w.err == nil || errors.Is(w.err, syscall.EPIPE) {
+		return nil
+	}
+	return exitf(exitFailure, "%w", w.err)
 }
 
 // json reports whether the operator asked for JSON.

@@ -7,10 +7,12 @@ import (
 	"io"
 	"log/slog"
 	"os"
+	"os/signal"
 	"path/filepath"
 	"slices"
 	"strconv"
 	"sync"
+	"syscall"
 	"time"
 
 	"github.com/spf13/cobra"
@@ -60,20 +62,30 @@ func serve(ctx context.Context, term *terminal, flags serveFlags) error {
 	if err != nil {
 		return err
 	}
+	// Whoever reads the log or the events may go without ending the jobs.
+	signal.Ignore(syscall.SIGPIPE)
 	log, readable := newLogger(term.err, f.Server)
-	tellers := []func(host.Event){logEvents(log)}
+	show := logEvents(log)
 	if readable {
-		tellers = []func(host.Event){printEvents(term.err)}
+		show = printEvents(term.err)
 	}
-	if flags.events == "-" {
-		tellers = append(tellers, writeEvents(term.out))
-	}
-	return withHistory(ctx, f, func(rows *sqltrace.Store) error {
-		h, err := host.New(options(f, log, rows, func(e host.Event) {
-			for _, tell := range tellers {
+	return untilSignal(ctx, func(ctx context.Context) error {
+		if flags.events != "-" {
+			return serveJobs(ctx, f, log, show)
+		}
+		return withEvents(term.out, log, streamPatience, func(tell func(host.Event)) error {
+			return serveJobs(ctx, f, log, func(e host.Event) {
+				show(e)
 				tell(e)
-			}
-		}))
+			})
+		})
+	})
+}
+
+// serveJobs runs a configuration that was read until ctx ends.
+func serveJobs(ctx context.Context, f *config.File, log *slog.Logger, observe func(host.Event)) error {
+	return withHistory(ctx, f, func(rows *sqltrace.Store) error {
+		h, err := host.New(options(f, log, rows, observe))
 		if err == nil {
 			err = runHost(ctx, h, f, log, rows)
 		}
@@ -102,7 +114,7 @@ func serveConfig(term *terminal, flags serveFlags) (*config.File, error) {
 func options(f *config.File, log *slog.Logger, rows trace.Sink, observe func(host.Event)) host.Options {
 	o := host.Options{
 		Namespace: f.Registry.Namespace, Jobs: f.Jobs, Sinks: []trace.Sink{rows}, Modules: map[string]host.Module{},
-		DataDir: f.Server.DataDir, DrainTimeout: f.Server.DrainTimeout, SessionTimeout: f.Registry.SessionTimeout,
+		DataDir: f.Server.DataDir, DrainTimeout: f.Server.DrainTimeout,
 		Log: log, Observe: observe,
 	}
 	if f.Server.DrainTimeout == 0 {

@@ -2,13 +2,12 @@ package main
 
 import (
 	"context"
-	"encoding/json"
 	"fmt"
 	"io"
 	"log/slog"
 	"strings"
-	"sync"
 	"time"
+	"unicode"
 	"unicode/utf8"
 
 	"github.com/wasmjob/wasmjob/host"
@@ -26,22 +25,6 @@ type eventLine struct {
 	Instance  string `json:"instance"`
 	Cause     string `json:"cause"`
 	State     string `json:"state"`
-}
-
-// writeEvents writes one JSON object a line. A reader that does not read holds
-// the jobs up, which is what a pipe is for; one that has gone does not.
-func writeEvents(to io.Writer) func(host.Event) {
-	var mu sync.Mutex // guards to: lines must not mix
-	enc := json.NewEncoder(to)
-	enc.SetEscapeHTML(false)
-	return func(e host.Event) {
-		mu.Lock()
-		defer mu.Unlock()
-		_ = enc.Encode(eventLine{
-			Event: e.Kind, UnixMS: e.At.UnixMilli(), Job: e.Config.Name, Item: e.Item, TaskID: e.TaskID, Parameter: e.Parameter,
-			Scheduled: e.Scheduled.UnixMilli(), Instance: string(e.Instance), Cause: string(e.Cause), State: string(e.State),
-		})
-	}
 }
 
 // logEvents logs the end of each item, for those who read logs by program.
@@ -121,7 +104,7 @@ func shorten(s string) string {
 		}
 	}
 	s = strings.Map(func(r rune) rune {
-		if r < ' ' || r >= 0x7f && r < 0xa0 {
+		if !unicode.IsPrint(r) {
 			return ' '
 		}
 		return r

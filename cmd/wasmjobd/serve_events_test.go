@@ -27,15 +27,17 @@ func sampleEvents() []host.Event {
 func TestEventsAsJSON(t *testing.T) {
 	t.Parallel()
 	var out bytes.Buffer
-	tell := writeEvents(&out)
-	for _, e := range sampleEvents() {
-		tell(e)
-	}
+	err := withEvents(&out, slog.New(slog.DiscardHandler), streamPatience, func(tell func(host.Event)) error {
+		for _, e := range sampleEvents() {
+			tell(e)
+		}
+		return nil
+	})
 	const want = `{"event":"start","unix_ms":1777636800003,"job":"greet","item":2,"task_id":"greet@-@2@-@READY@-@10.0.0.1@-@7","parameter":"<Berlin>","scheduled_unix_ms":1777636800000,"instance":"10.0.0.1@-@7","cause":"failover","state":"running"}
 {"event":"end","unix_ms":1777636800003,"job":"greet","item":2,"task_id":"greet@-@2@-@READY@-@10.0.0.1@-@7","parameter":"<Berlin>","scheduled_unix_ms":1777636800000,"instance":"10.0.0.1@-@7","cause":"failover","state":"cancelled"}
 `
-	if out.String() != want {
-		t.Errorf("got\n%swant\n%s", &out, want)
+	if err != nil || out.String() != want {
+		t.Errorf("got %v\n%swant\n%s", err, &out, want)
 	}
 }
 
@@ -70,6 +72,9 @@ func TestShorten(t *testing.T) {
 	long := shorten(strings.Repeat("é", maxShown))
 	if !strings.HasSuffix(long, "é …") || len(long) > maxShown+len(" …") {
 		t.Errorf("a long text became %q", long)
+	}
+	if got := shorten("a\u202eb\u2028c\u009bd\x7fe\u200bf"); got != "a b c d e f" {
+		t.Errorf("what steers a terminal became %q", got)
 	}
 	if got := shorten(strings.Repeat("\xff", 2*maxShown)); len(got) > 4*maxShown {
 		t.Errorf("bytes that are no text became %d bytes", len(got))

@@ -50,6 +50,7 @@ cron = "* * * * * ?"
 // the name by which it is the program.
 type daemon struct {
 	*exec.Cmd
+	out    io.Closer
 	events *bufio.Scanner
 	errors *lockedBuffer
 }
@@ -110,7 +111,7 @@ func startServe(t *testing.T, dir string, args ...string) *daemon {
 	if err != nil {
 		t.Fatal(err)
 	}
-	d.events = bufio.NewScanner(out)
+	d.out, d.events = out, bufio.NewScanner(out)
 	if err := d.Start(); err != nil {
 		t.Fatal(err)
 	}
@@ -276,6 +277,23 @@ func TestServeSecondSignal(t *testing.T) {
 	}
 	if s := d.end(t); s.Signal() != syscall.SIGINT && s.ExitStatus() != exitInterrupted {
 		t.Errorf("ended by %v; standard error:\n%s", s, d.errors)
+	}
+}
+
+func TestServeGoesOnWithoutItsReader(t *testing.T) {
+	t.Parallel()
+	dir := serveFolder(t, "schema = 1\n[modules.says]\nsource = \"file:says.wasm\"\n[jobs.j]\nmodule = \"says\"\ncron = \"* * * * * ?\"\n")
+	d := startServe(t, dir)
+	d.until(t, func(e eventLine) bool { return e.Event == "start" })
+	if err := d.out.Close(); err != nil {
+		t.Fatal(err)
+	}
+	<-d.errors.await("events cannot be written any more")
+	if err := d.Process.Signal(syscall.SIGTERM); err != nil {
+		t.Fatal(err)
+	}
+	if err := d.Wait(); err != nil || !strings.Contains(d.errors.String(), `"stopped"`) {
+		t.Errorf("ended by %v:\n%s", err, d.errors)
 	}
 }
 

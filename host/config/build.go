@@ -22,7 +22,8 @@ const (
 // builder makes a File of the values that were read.
 type builder struct {
 	*reader
-	file File
+	file         File
+	ceilingFault bool // something is wrong with the directories in [host.allow]
 }
 
 // get returns the value of the first path that is set to something valid, or

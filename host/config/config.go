@@ -141,6 +141,13 @@ func (r *reader) follow(s source, read map[string]bool) {
 	patterns, _ := include.is.([]string)
 	for i, pattern := range patterns {
 		at := include.inside["["+strconv.Itoa(i)+"]"]
+		if pattern == "" {
+			if name := "include[" + strconv.Itoa(i) + "]"; !r.faulty[name] {
+				r.report(at.problem(name, CodeValue, "the path is empty", "remove it"))
+			}
+			r.broken = true
+			continue
+		}
 		for _, path := range r.match(s.dir, pattern, at) {
 			if !first(path, read) {
 				continue
@@ -149,7 +156,7 @@ func (r *reader) follow(s source, read map[string]bool) {
 				r.report(at.problem("include", CodeFile, "more than "+strconv.Itoa(maxFiles)+" files", "put several jobs into one file"))
 				return
 			}
-			inner, ok := r.open(path)
+			inner, ok := r.openIncluded(path)
 			if !ok {
 				continue
 			}

@@ -27,8 +27,10 @@ type converter struct {
 	refused bool
 }
 
+// refuse reports a fault. One inside of a list or a table leaves the rest of it
+// in force, so that what is wrong there is found in the same pass.
 func (c *converter) refuse(sub string, f *fault) {
-	c.refused = true
+	c.refused = c.refused || sub == ""
 	c.at(sub, f)
 }
 
@@ -121,11 +123,11 @@ func (c *converter) word(s string) *fault {
 func (c *converter) notText(raw any) *fault {
 	n, whole := raw.(int64)
 	switch {
-	case c.key.takes == duration && whole:
+	case c.key.takes == duration && whole && n > 0:
 		return refuse(CodeType, fmt.Sprintf("write \"%ds\" for seconds", n), "a duration is a string with a unit")
 	case c.key.takes == duration:
 		return refuse(CodeType, `write "90s"`, "a duration is a string with a unit, not %s", kindOf(raw))
-	case c.key.takes == size && whole:
+	case c.key.takes == size && whole && n > 0:
 		return refuse(CodeType, fmt.Sprintf("write \"%dB\" for bytes or \"%dMiB\"", n, n), "a size is a string with a unit")
 	case c.key.takes == size:
 		return refuse(CodeType, `write "64MiB"`, "a size is a string with a unit, not %s", kindOf(raw))
@@ -185,9 +187,8 @@ func (c *converter) list(raw any) any {
 	out := make([]string, 0, len(elements))
 	for i, element := range elements {
 		sub := "[" + strconv.Itoa(i) + "]"
-		if s, ok := c.text(sub, element); ok {
-			out = append(out, s)
-		}
+		s, _ := c.text(sub, element)
+		out = append(out, s) // "" in place of a fault: the others keep their index
 	}
 	return out
 }

@@ -267,6 +267,29 @@ func TestFaults(t *testing.T) {
 		{"too_deep", "a = " + strings.Repeat("[", 40) + strings.Repeat("]", 40), []string{
 			"t.toml:1:37: nested too deeply",
 		}},
+		{"several_in_one_list", small + "allow.dirs = ['/etc', 5, 'rw:/a:/a', 'ro:/b:/b']\n[host.allow]\ndirs = ['/c', 1, 'ro:/d']\n", []string{
+			`t.toml:6:15: jobs.j.allow.dirs[0]: "/etc" is not a grant (write "ro:/directory/of/the/server:/path/for/the/guest")`,
+			`t.toml:6:23: jobs.j.allow.dirs[1]: a string is wanted, not a number (write "5")`,
+			"t.toml:6:26: jobs.j.allow.dirs[2]: directories are read-only in this release (write ro: instead of rw:)",
+			// What the ceiling was meant to be is not known, so nothing is above it.
+			`t.toml:8:9: host.allow.dirs[0]: "/c" is not a grant (write "ro:/directory")`,
+			`t.toml:8:15: host.allow.dirs[1]: a string is wanted, not a number (write "1")`,
+		}},
+		{"several_in_one_table", small + "shards = 2\nitem_params = { 1 = 1, 5 = 'a' }\n", []string{
+			`t.toml:7:21: jobs.j.item_params.1: a string is wanted, not a number (write "1")`,
+			"t.toml:7:28: jobs.j.item_params.5: there is no item 5 (with shards = 2 the items are 0 to 1)",
+		}},
+		{"less_than_nothing", small + "timeout = -5\nlimits.memory = -1\n", []string{
+			`t.toml:6:11: jobs.j.timeout: a duration is a string with a unit, not a number (write "90s")`,
+			`t.toml:7:17: jobs.j.limits.memory: a size is a string with a unit, not a number (write "64MiB")`,
+		}},
+		{"variable_in_a_default", small + "param = '${A:-${B}}'\n", []string{
+			"t.toml:6:9: jobs.j.param: the default of ${A cannot hold a variable (give A a value, or write the default itself)",
+		}},
+		{"include_of_nothing", "include = ['', 1]\n", []string{
+			"t.toml:1:11: include: cannot be used here (load the file from disk)",
+			"t.toml:1:16: include[1]: a string is wanted, not a number (write \"1\")",
+		}},
 		{"include_of_a_text", "include = ['x.toml']\n", []string{
 			"t.toml:1:11: include: cannot be used here (load the file from disk)",
 		}},
@@ -291,6 +314,7 @@ func TestFaultsFoundByOthers(t *testing.T) {
 		{"timezone", small + "timezone = 'Berlin'\n", "t.toml:6:12: jobs.j.timezone: "},
 		{"local_timezone", small + "timezone = 'Local'\n", "t.toml:6:12: jobs.j.timezone: "},
 		{"timezone_in_defaults", small + "[defaults]\ntimezone = 'Berlin'\n", "t.toml:7:12: defaults.timezone: "},
+		{"cron_that_is_over", strings.Replace(small, "0 0 2 * * ?", "0 0 2 * * ? 1999", 1), "t.toml:5:8: jobs.j.cron: never fires: its last instant has passed"},
 		{"strategy", small + "strategy = 'avrage'\n", "t.toml:6:12: jobs.j.strategy: "},
 		{"job_name", strings.Replace(small, "jobs.j", "jobs.'a/b'", 1), `t.toml:3:7: jobs."a/b": the name `},
 		{"reconcile", small + "reconcile_every = '90s'\n", "t.toml:6:19: jobs.j.reconcile_every: "},
@@ -304,6 +328,14 @@ func TestFaultsFoundByOthers(t *testing.T) {
 				t.Errorf("got %q, want one that begins with %q", got, tt.want)
 			}
 		})
+	}
+}
+
+func TestAWrongZoneDoesNotHideAWrongCron(t *testing.T) {
+	t.Parallel()
+	got := faults(t, strings.Replace(small, "0 0 2 * * ?", "61 0 2 * * ?", 1)+"timezone = 'Berlin'\n")
+	if len(got) != 2 || !strings.HasPrefix(got[0], "t.toml:5:8: jobs.j.cron: ") || !strings.HasPrefix(got[1], "t.toml:6:12: jobs.j.timezone: ") {
+		t.Errorf("got %q", got)
 	}
 }
 

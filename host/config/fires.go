@@ -1,7 +1,7 @@
 package config
 
 import (
-	"errors"
+	"fmt"
 	"time"
 
 	"github.com/wasmjob/wasmjob/host/internal/schedule"
@@ -13,9 +13,6 @@ type Schedule interface {
 	Next(t time.Time) time.Time
 }
 
-// ErrNever refuses an expression that can be read but names no instant.
-var ErrNever = errors.New("never fires: there is no such day (check day, month and year)")
-
 // Compile reads a cron expression as the keys cron, dialect and timezone of a
 // job are read. An empty dialect is quartz, an empty time zone UTC.
 func Compile(expr, dialect, timezone string) (Schedule, error) {
@@ -25,6 +22,15 @@ func Compile(expr, dialect, timezone string) (Schedule, error) {
 // Location loads a time zone as the key timezone is read.
 func Location(name string) (*time.Location, error) { return schedule.LoadLocation(name) }
 
+// Never is the error of a schedule that has no instant after from, and says
+// why; nil if there is one.
+func Never(s Schedule, from time.Time) error {
+	if why := schedule.WhyNever(s, from); why != "" {
+		return fmt.Errorf("never fires: %s", why)
+	}
+	return nil
+}
+
 // checkCron also refuses what never fires: whoever wants no fires writes
 // schedule = "manual".
 func checkCron(expr, dialect, timezone string) error {
@@ -32,8 +38,5 @@ func checkCron(expr, dialect, timezone string) error {
 	if err != nil {
 		return err
 	}
-	if s.Next(time.Now()).IsZero() {
-		return ErrNever
-	}
-	return nil
+	return Never(s, time.Now())
 }

@@ -31,6 +31,9 @@ func (b *builder) ceiling() Ceiling {
 	v := b.values[path]
 	for i, entry := range get(b, []string(nil), path) {
 		sub := "[" + strconv.Itoa(i) + "]"
+		if b.faulty[path+sub] {
+			continue
+		}
 		mode, dir, _ := strings.Cut(entry, ":")
 		if mode != "ro" && mode != "rw" || dir == "" {
 			b.fault("host.allow", "dirs", sub, CodeValue, strconv.Quote(entry)+" is not a grant", `write "ro:/directory"`)
@@ -41,6 +44,9 @@ func (b *builder) ceiling() Ceiling {
 			continue
 		}
 		c.Dirs = append(c.Dirs, b.resolve(v.at, dir))
+	}
+	for at := range b.faulty {
+		b.ceilingFault = b.ceilingFault || strings.HasPrefix(at, path)
 	}
 	return c
 }
@@ -78,11 +84,15 @@ func (b *builder) dirsOf(table string) []job.Dir {
 	path := table + ".dirs"
 	for i, entry := range get(b, []string(nil), path) {
 		sub := "[" + strconv.Itoa(i) + "]"
+		if b.faulty[path+sub] {
+			dirs = append(dirs, job.Dir{}) // keeps the indexes of the others
+			continue
+		}
 		mode, rest, _ := strings.Cut(entry, ":")
 		colon := strings.LastIndexByte(rest, ':')
 		if mode != "ro" && mode != "rw" || colon <= 0 {
 			b.fault(table, "dirs", sub, CodeValue, strconv.Quote(entry)+" is not a grant", `write "ro:/directory/of/the/server:/path/for/the/guest"`)
-			dirs = append(dirs, job.Dir{}) // keeps the indexes of the others
+			dirs = append(dirs, job.Dir{})
 			continue
 		}
 		d := job.Dir{Host: b.resolve(b.values[path].at, rest[:colon]), Guest: rest[colon+1:], Write: mode == "rw"}
@@ -97,8 +107,9 @@ func (b *builder) dirsOf(table string) []job.Dir {
 
 // covered reports whether dir is one of the ceiling's directories or below
 // one. Links are not followed here; the sandbox lets nobody leave a directory.
+// A ceiling that has faults covers everything: it may be meant to.
 func (b *builder) covered(dir string) bool {
-	return slices.ContainsFunc(b.file.Host.Allow.Dirs, func(top string) bool {
+	return b.ceilingFault || slices.ContainsFunc(b.file.Host.Allow.Dirs, func(top string) bool {
 		rel, err := filepath.Rel(top, dir)
 		return err == nil && filepath.IsLocal(rel)
 	})

@@ -102,10 +102,11 @@ func (b *builder) schedule(path string, c job.Config) {
 		b.fault(path, "cron", "", CodeValue, "the cron is empty", `write schedule = "manual" for a job that only a trigger runs`)
 		return
 	}
+	timezone := c.TimeZone
 	if zone != nil {
-		return
+		timezone = "" // its fault is no reason to be silent about the cron
 	}
-	if err := checkCron(c.Cron, c.Dialect, c.TimeZone); err != nil {
+	if err := checkCron(c.Cron, c.Dialect, timezone); err != nil {
 		b.fault(path, "cron", "", CodeValue, err.Error(), "")
 	}
 }

@@ -102,6 +102,18 @@ func (r *reader) open(path string) (source, bool) {
 	return source{name: path, dir: filepath.Dir(path), text: text}, true
 }
 
+// openIncluded opens a file that a pattern found. What somebody wrote out may be
+// a pipe, as <(…) is; here one is an accident, and would block for ever.
+func (r *reader) openIncluded(path string) (source, bool) {
+	if info, err := os.Stat(path); err == nil && !info.Mode().IsRegular() && !info.IsDir() {
+		r.order[path] = len(r.order)
+		r.broken = true
+		r.report(place{file: path}.problem("", CodeFile, "cannot be read: it is not a regular file", "move it away"))
+		return source{}, false
+	}
+	return r.open(path)
+}
+
 func readBounded(path string) (string, error) {
 	f, err := os.Open(path)
 	if err != nil {

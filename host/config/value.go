@@ -180,6 +180,9 @@ func variable(inside string, lookup func(string) (string, bool)) (string, *fault
 	if !isVariable(name) {
 		return "", refuse(CodeVariable, "names have letters, digits and underscores", "%q is not the name of a variable", name)
 	}
+	if strings.Contains(instead, "${") {
+		return "", refuse(CodeVariable, "give "+name+" a value, or write the default itself", "the default of ${%s cannot hold a variable", name)
+	}
 	value, set := lookup(name)
 	switch op {
 	case "":

@@ -13,6 +13,8 @@ import (
 	"database/sql"
 	"errors"
 	"fmt"
+	"io/fs"
+	"os"
 )
 
 var (
@@ -39,6 +41,8 @@ func OpenReader(ctx context.Context, at Location) (*Reader, error) {
 	return at.connect(ctx, at.reader(), func(ctx context.Context, r *Reader) error {
 		version, err := r.version(ctx)
 		switch {
+		case codeOf(err) == codeSQL: // there is no such table
+			return fmt.Errorf("%w: %s has none; serve makes them", ErrVersion, r.place)
 		case err != nil:
 			return r.fail("read its version", err)
 		case version != latest:
@@ -107,23 +111,49 @@ func (r *Reader) transact(ctx context.Context, what string, do func(*sql.Tx) err
 	return nil
 }
 
-// SQLite's primary result codes of a file that cannot be trusted.
+// SQLite's primary result codes that this package tells apart: the last two are
+// of a file that cannot be trusted.
 const (
-	codeCorrupt = 11
-	codeNotADB  = 26
+	codeSQL      = 1
+	codeCantOpen = 14
+	codeCorrupt  = 11
+	codeNotADB   = 26
 )
+
+// codeOf is 0 for an error that is not the driver's.
+func codeOf(err error) int {
+	var coded interface{ Code() int } // what the driver's errors have
+	if errors.As(err, &coded) {
+		return coded.Code() & 0xff
+	}
+	return 0
+}
 
 // fail says where and at what an error happened, and names damage as such.
 func (r *Reader) fail(what string, err error) error {
 	if err == nil {
 		return nil
 	}
-	var coded interface{ Code() int } // what the driver's errors have
-	if errors.As(err, &coded) {
-		if code := coded.Code() & 0xff; code == codeCorrupt || code == codeNotADB {
-			return fmt.Errorf("%w: %s: %s: %w; move the file away (with its -wal and -shm) and start again, or restore a copy",
-				ErrDamaged, r.place, what, err)
+	switch codeOf(err) {
+	case codeCorrupt, codeNotADB:
+		return fmt.Errorf("%w: %s: %s: %w; move the file away (with its -wal and -shm) and start again, or restore a copy",
+			ErrDamaged, r.place, what, err)
+	case codeCantOpen:
+		if why := whyClosed(r.place); why != nil {
+			err = fmt.Errorf("%w: %w", err, why)
 		}
 	}
 	return fmt.Errorf("history %s: %s: %w", r.place, what, err)
+}
+
+// whyClosed asks the system why a file cannot be opened: SQLite does not say.
+func whyClosed(path string) error {
+	f, err := os.OpenFile(path, os.O_RDWR, 0)
+	switch {
+	case err == nil:
+		return f.Close()
+	case errors.Is(err, fs.ErrNotExist):
+		return errors.New("it is not there, and cannot be made: is its folder writable?")
+	}
+	return err
 }

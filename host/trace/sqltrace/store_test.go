@@ -249,11 +249,22 @@ func TestOpenRefusesNewerTables(t *testing.T) {
 func TestOpenRefusesWhereItCannotWrite(t *testing.T) {
 	t.Parallel()
 	loc := sqltrace.File(filepath.Join(t.TempDir(), "no", "such", "folder", "history.db"))
-	if _, err := sqltrace.Open(t.Context(), loc); err == nil || !strings.Contains(err.Error(), loc.File) {
+	if _, err := sqltrace.Open(t.Context(), loc); err == nil || !strings.Contains(err.Error(), loc.File) || !strings.Contains(err.Error(), "writable") {
 		t.Errorf("no such folder: %v", err)
 	}
 	if _, err := sqltrace.Open(t.Context(), sqltrace.Location{Dialect: "oracle"}); err == nil {
 		t.Error("unknown dialect: no error")
+	}
+	folder := sqltrace.File(t.TempDir())
+	if _, err := sqltrace.Open(t.Context(), folder); err == nil || !strings.Contains(err.Error(), "is a directory") {
+		t.Errorf("a folder: %v", err)
+	}
+	empty := locate(t)
+	if err := os.WriteFile(empty.File, nil, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := sqltrace.OpenReader(t.Context(), empty); !errors.Is(err, sqltrace.ErrVersion) || !strings.Contains(err.Error(), "serve makes them") {
+		t.Errorf("reader of an empty file: %v", err)
 	}
 	absent := locate(t)
 	if _, err := sqltrace.OpenReader(t.Context(), absent); err == nil {

@@ -1,0 +1,89 @@
+package main
+
+import (
+	"errors"
+	"io"
+	"log/slog"
+	"strings"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/wasmjob/wasmjob/host"
+)
+
+// valve is a reader that stands still until it is opened.
+type valve struct {
+	open  chan struct{}
+	lines int
+}
+
+func (v *valve) Write(p []byte) (int, error) {
+	<-v.open
+	v.lines++
+	return len(p), nil
+}
+
+func TestEventsForAReaderWhoStandsStill(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		v := &valve{open: make(chan struct{})}
+		said := &lockedBuffer{}
+		log := slog.New(slog.NewTextHandler(said, nil))
+		began := time.Now()
+		err := withEvents(v, log, streamPatience, func(tell func(host.Event)) error {
+			for range streamRoom + 11 { // one is being written
+				tell(host.Event{})
+			}
+			if took := time.Since(began); took != streamPatience {
+				t.Errorf("the jobs waited %s", took)
+			}
+			close(v.open)
+			synctest.Wait()
+			tell(host.Event{})
+			return nil
+		})
+		if err != nil || v.lines != streamRoom+2 {
+			t.Errorf("%d lines, %v", v.lines, err)
+		}
+		for _, want := range []string{"events are lost", "read again", "events_lost=10"} {
+			if !strings.Contains(said.String(), want) {
+				t.Errorf("%q is missing in\n%s", want, said)
+			}
+		}
+	})
+}
+
+func TestEventsDoNotHoldUpTheEnd(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		v := &valve{open: make(chan struct{})}
+		failed := errors.New("failed")
+		err := withEvents(v, slog.New(slog.DiscardHandler), streamPatience, func(tell func(host.Event)) error {
+			tell(host.Event{})
+			return failed
+		})
+		if !errors.Is(err, failed) {
+			t.Errorf("got %v", err)
+		}
+		close(v.open)
+	})
+}
+
+func TestEventsForAReaderWhoHasGone(t *testing.T) {
+	t.Parallel()
+	r, w := io.Pipe()
+	if err := r.Close(); err != nil {
+		t.Fatal(err)
+	}
+	said := &lockedBuffer{}
+	err := withEvents(w, slog.New(slog.NewTextHandler(said, nil)), time.Hour, func(tell func(host.Event)) error {
+		for range 3 * streamRoom {
+			tell(host.Event{})
+		}
+		return nil
+	})
+	if err != nil || strings.Count(said.String(), "cannot be written any more") != 1 {
+		t.Errorf("%v\n%s", err, said)
+	}
+}
