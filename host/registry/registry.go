@@ -30,8 +30,9 @@ type Registry interface {
 // Zero is nobody.
 type SessionID int64
 
-// Session is one continuous membership in the service. It ends once; a new
-// session is a new value. All methods are safe for concurrent use.
+// Session is one continuous membership in the service. What has ended does not
+// come back: who wants to go on calls Open, and gets another Session. All
+// methods are safe for concurrent use.
 type Session interface {
 	ID() SessionID
 	// Timeout is the granted session time-out, 0 if sessions have none: the service keeps ephemeral
@@ -42,10 +43,11 @@ type Session interface {
 	// if the outcome could not be learnt, ErrEnded if the session is over and
 	// nothing was applied. Any error but ErrUnknown means not applied.
 	Commit(ctx context.Context, ops ...Op) (Receipt, error)
-	// Read returns the node at path and, with arm, sets a one-shot watch
-	// that fires once on the next change of the node's data, of its list of
-	// children, or of its existence; there is one watch a path and session. An absent node is no error: Node.Exists
-	// is false, and the watch waits for its creation.
+	// Read returns the node at path and, with arm, sets a one-shot watch that
+	// fires once on the next change of the node's data, of its list of
+	// children, or of its existence; there is one watch a path and session. An
+	// absent node is no error: Node.Exists is false, and the watch waits for
+	// its creation.
 	Read(ctx context.Context, path string, arm bool) (Node, error)
 	// Sync returns when the session's later reads see everything that was
 	// committed before the call.

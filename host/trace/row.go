@@ -70,8 +70,8 @@ type Row struct {
 
 // Sink keeps rows.
 type Sink interface {
-	// Write stores the batch durably before it returns nil. A row that is
-	// already there stays as it is: the first terminal state of a run wins,
-	// and writing the same batch twice changes nothing.
+	// Write returns nil when the whole batch is durable. Rows may come again,
+	// after a crash or an error: one that is there already is left alone, even
+	// if the new one says that the attempt ended in another way.
 	Write(ctx context.Context, batch []Row) error
 }

@@ -1,14 +1,14 @@
 // Package mirror keeps a coherent copy of a job's nodes out of one-shot
-// watches and single reads. It is pure: events and replies in, wanted reads
-// and settled changes out; package runner (or the simulator) does the reading.
-// It knows nothing of what the nodes mean.
+// watches and single reads. It is pure: it is told of events and replies, and
+// tells which paths to read and what has changed; the reading itself is the
+// business of package runner, or of the simulator. It knows nothing of what
+// the nodes mean.
 //
-// Why a settled mirror is one moment of the tree: the service delivers the
-// event of a change before any later reply that could show it, and events and
-// replies reach the mirror through one queue in that order. So when every path
-// has been read, no event is outstanding for any of them and none is being
-// read again, all copies were valid together at the moment of the last reply.
-// Nothing may be decided on a mirror that has not settled.
+// A mirror that has settled shows what was true all at once. For the service
+// delivers the event of a change before any reply that could show the change,
+// and whoever feeds the mirror keeps that order. So if every path was read and
+// no event has come for it since, none had changed when the last reply was
+// given. Before it has settled, nothing may be decided on it.
 //
 // Flow: New → Wanted → (read each, arming its watch) → Reply → Settled →
 // Changes; later Event → Wanted → …

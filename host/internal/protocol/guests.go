@@ -11,8 +11,8 @@ func (s *State) guest(i int) *guest {
 }
 
 // start runs the guests of entries, ascending items, that a commit has just
-// opened. While the
-// session is in doubt nothing starts: the entries are begun by level later.
+// opened. While the session is in doubt nothing starts: the entries are begun
+// by level later.
 func (s *State) start(open []Entry, items []int, fence int64, p *Plan) {
 	if s.doubt != Trusted || s.over {
 		return

@@ -31,7 +31,7 @@ type State struct {
 	retry     int64 // when a strategy that failed is asked again
 	cron      *string
 	handed    int64 // rows up to here were given to the history
-	stored    int64 // rows up to here are safe
+	stored    int64 // rows up to here are durable in the history
 	asks      []Asked
 	absent    []absence
 	wake      int64
@@ -113,7 +113,9 @@ func rules() []func(*State, *Plan) Mutation {
 }
 
 // Step takes one input and says what to do. now is the member's clock in Unix
-// milliseconds; it may jump, nothing but waiting depends on it.
+// milliseconds. It may jump: besides the ends of waits and the times that rows
+// show, only two things are taken from it, which are the instant up to which a
+// new item is accounted for and the instant of a trigger.
 func Step(s *State, now int64, in Input) Plan {
 	s.now = now
 	var p Plan

@@ -33,7 +33,8 @@ type (
 		Items   [][]int // by index of the instance
 		Fault   string
 	}
-	// Stored: rows up to this sequence number are safe.
+	// Stored: the history has made the rows up to number Upto durable; the
+	// record need not hold them any longer.
 	Stored struct{ Upto int64 }
 	// Doubted tells how much of the session time-out passed since the last
 	// acknowledged request was sent.
@@ -227,7 +228,7 @@ type (
 		Items   []int
 		Monitor bool
 	}
-	// Drop removes pending marks that will not run.
+	// Drop gives up pending runs: nobody may take them any more.
 	Drop struct {
 		Self  ID
 		Own   RunsData
@@ -333,8 +334,10 @@ type (
 	Store struct{ Rows []Row }
 	// Wake asks for an Elapsed at At at the latest.
 	Wake struct{ At int64 }
-	// Sync asks the runner to sync and read everything again before it
-	// publishes the next view: an outcome is unknown.
+	// Sync follows a commit that was refused or whose outcome is unknown: the
+	// runner syncs, and publishes the next view only when the mirror has
+	// settled after that. If the outcome is unknown it also reads everything
+	// again.
 	Sync struct{}
 	// Reread asks the mirror to read everything again (reconcile).
 	Reread struct{}
@@ -343,7 +346,7 @@ type (
 		ID    int64
 		Fault string
 	}
-	// Note is for the log: a change that an operator would notice.
+	// Note is a line for the log, written for whoever runs the server.
 	Note struct{ Text string }
 	// Stop: the member has left; the runner ends the session's share and, with
 	// Rejoin, begins anew in another session.

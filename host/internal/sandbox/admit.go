@@ -52,7 +52,7 @@ func comingFunctions() []string {
 // name → signature.
 func (a *anatomy) admit(offered map[string]map[string]funcType) error {
 	if err := a.admitExports(); err != nil {
-		return err
+		return hinted(err)
 	}
 	if err := a.admitMemory(); err != nil {
 		return err

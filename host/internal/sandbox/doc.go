@@ -15,11 +15,12 @@
 // A run is stopped in two steps. At its deadline the host function "cancelled"
 // begins to say so; when the grace is over, or as soon as the caller's context
 // ends, the engine closes the instance. The engine looks for that at the head
-// of each loop and when a host function is called, which leaves two gaps in
-// this release: calls that recurse without a loop run until they end or the
-// stack is full, and one bulk operation (memory.fill, memory.copy) is not
-// interrupted, so the memory limit bounds it. During either, a collection of
-// garbage waits, and once one is due, so does every goroutine of the process.
+// of each loop and when a host function is called; guard.go has it look at the
+// begin of each function that calls others, too. What lies between is not
+// interrupted in this release: straight code, and bulk operations (memory.fill,
+// memory.copy), one after the other, each bounded by the memory limit. During
+// those a collection of garbage waits, and once one is due, so does every
+// goroutine of the process.
 //
 // The memory limit is that of the linear memory. Beside it an instance has its
 // tables (4 MB at most) and the stack of the engine, which is doubled as calls

@@ -54,6 +54,8 @@ func hinted(err error) error {
 		r.Hint = "build it optimised for size, or as several smaller parts"
 	case Unsupported, NotWasm:
 		r.Hint = "build a core module of WebAssembly 2.0, without later features"
+	case IsComponent, NoMarker, NoEntry, BadSignature, BadImport, Later, IsCommand, BadMemory:
+		// Whoever found these knew better.
 	}
 	return r
 }

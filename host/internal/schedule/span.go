@@ -60,9 +60,10 @@ func (s span) calm(at int64) bool {
 }
 
 // instantOf returns the instant at which the wall shows the given local time,
-// and the local time that is really shown then. A local time that exists twice
-// means the later instant; one that does not exist is read with the offset
-// before the change, and so slides forward.
+// and the local time that is really shown then. If clocks show it twice, it is
+// the second of the two instants. If they leave it out, it is the instant that
+// a clock nobody has set forward would give, and what is shown is that much
+// later.
 func instantOf(loc *time.Location, near *span, wall int64) (at, shown int64) {
 	if at := wall - near.offset; near.calm(at) {
 		return at, wall
