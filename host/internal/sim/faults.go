@@ -1,28 +1,32 @@
 package sim
 
 import (
-	"github.com/wasmjob/wasmjob/host/internal/layout"
+	"slices"
+
 	"github.com/wasmjob/wasmjob/host/internal/protocol"
-	"github.com/wasmjob/wasmjob/host/registry"
 )
 
 // faults says how often each disturbance comes, in parts of the whole.
 type faults struct {
-	every                             int64 // mean time between two
-	crash, freeze, cut, operator, ask float64
+	every                                           int64 // mean time between two
+	crash, freeze, cut, stall, clock, operator, ask float64
 }
 
 // disturb schedules faults until the calm.
 func (w *World) disturb() {
 	on := func(p float64) float64 {
-		if w.chance(0.75) {
+		if w.chance(0.8) {
 			return p
 		}
 		return 0
 	}
-	w.faults = faults{every: w.between(700, 9000) * millisecond, crash: on(1), freeze: on(1), cut: on(2), operator: on(1.2), ask: on(1.2)}
-	if w.chance(0.05) {
-		w.faults = faults{every: second}
+	p := w.profile.faults
+	w.faults = faults{
+		every: w.between(w.profile.every[0], w.profile.every[1]) * millisecond,
+		crash: on(p.crash), freeze: on(p.freeze), cut: on(p.cut), stall: on(p.stall), clock: on(p.clock), operator: on(p.operator), ask: on(p.ask),
+	}
+	if w.chance(0.03) {
+		w.faults = faults{every: second} // fair weather
 	}
 	w.nextFault()
 }
@@ -38,35 +42,92 @@ func (w *World) nextFault() {
 }
 
 func (w *World) fault() {
-	f := w.faults
-	x := w.rng.Float64() * (f.crash + f.freeze + f.cut + f.operator + f.ask)
 	up := w.up()
 	if len(up) == 0 {
 		return
 	}
 	m := up[w.rng.IntN(len(up))]
-	switch {
-	case x < f.crash:
-		m.crash()
-		life := m.life
-		w.after(w.between(100*millisecond, 25*second), func() {
-			if !m.up && m.life == life {
-				if w.chance(0.5) {
-					m.pid++ // another process id; else the same one again
-				}
-				m.start()
-			}
-		})
-	case x < f.crash+f.freeze:
-		m.freeze()
-		w.after(w.between(50*millisecond, 2*w.timeout), m.thaw)
-	case x < f.crash+f.freeze+f.cut:
-		w.cut(m)
-	case x < f.crash+f.freeze+f.cut+f.operator:
-		w.operate()
-	default:
-		w.ask(m)
+	f := w.faults
+	kinds := []struct {
+		weight float64
+		do     func()
+	}{
+		{f.crash, func() { w.crash(m) }},
+		{f.freeze, func() { w.freeze(m) }},
+		{f.cut, func() { w.cut(m) }},
+		{f.stall, func() { w.stall(m) }},
+		{f.clock, func() {
+			m.outage = w.now + w.between(0, 8*second)
+			w.tracef("%s: its history stores nothing for %d ms", m.name(), (m.outage-w.now)/millisecond)
+		}},
+		{f.clock, func() {
+			m.offset = w.between(-w.profile.skew, w.profile.skew+1)
+			w.tracef("%s: its clock is set to %+d ms", m.name(), m.offset)
+		}},
+		{f.operator, w.operate},
+		{f.ask, func() { w.ask(m) }},
 	}
+	var sum float64
+	for _, k := range kinds {
+		sum += k.weight
+	}
+	x := w.rng.Float64() * sum
+	for _, k := range kinds {
+		if x -= k.weight; x < 0 {
+			k.do()
+			return
+		}
+	}
+}
+
+func (w *World) freeze(m *member) {
+	m.freeze()
+	life := m.life
+	w.after(w.between(50*millisecond, 2*m.s.timeout), func() {
+		if m.life == life {
+			m.thaw()
+		}
+	})
+}
+
+func (w *World) stall(m *member) {
+	if d := w.between(20*millisecond, 2*m.s.timeout); m.s.connected {
+		w.tracef("%s: its replica stands still for %d ms", m.name(), d/millisecond)
+		m.s.stall(d)
+	}
+}
+
+// crash ends a process; most come back, with the same process id or another.
+func (w *World) crash(m *member) {
+	m.crash()
+	if w.retire(m) {
+		return
+	}
+	life := m.life
+	w.after(w.between(100*millisecond, w.profile.restart*millisecond), func() {
+		if !m.up && m.life == life {
+			if w.chance(0.5) {
+				m.pid++
+			}
+			m.start()
+		}
+	})
+}
+
+// retire now and then takes a server away for good; two stay.
+func (w *World) retire(m *member) bool {
+	stay := 0
+	for _, o := range w.members {
+		if !o.retired {
+			stay++
+		}
+	}
+	if stay <= 2 || !w.chance(0.1) {
+		return false
+	}
+	w.tracef("%s: is not to come back", m.name())
+	m.retired = true
+	return true
 }
 
 // cut breaks the member's connection for a while. The member notices later,
@@ -77,11 +138,9 @@ func (w *World) cut(m *member) {
 		return
 	}
 	w.tracef("%s: connection breaks", m.name())
-	s.epoch++
-	s.connected = false
-	clear(s.armed)
+	s.drop()
 	life, epoch := m.life, s.epoch
-	detect := w.between(millisecond, w.timeout)
+	detect := w.between(millisecond, s.timeout)
 	if w.chance(0.5) {
 		detect = w.between(millisecond, 100*millisecond)
 	}
@@ -90,7 +149,7 @@ func (w *World) cut(m *member) {
 			m.guard(life, m.suspended)
 		}
 	})
-	heal := detect + w.between(millisecond, w.timeout)
+	heal := detect + w.between(millisecond, s.timeout)
 	if w.chance(0.5) {
 		heal = detect + w.between(millisecond, 200*millisecond)
 	}
@@ -109,9 +168,7 @@ func (w *World) reconnect(m *member, s *session) {
 		return
 	}
 	w.tracef("%s: reconnects", m.name())
-	s.connected, s.heard = true, w.now
-	s.toServer, s.toClient = w.now, w.now
-	s.advance(s.replica + w.between(0, w.tree.Revision()-s.replica+1))
+	s.reconnected()
 	w.after(w.delay(), func() {
 		if s.connected {
 			m.guard(life, m.resumed)
@@ -119,105 +176,24 @@ func (w *World) reconnect(m *member, s *session) {
 	})
 }
 
-// operate is an operator with a tool of ElasticJob, writing on his own.
-func (w *World) operate() {
-	v := w.ledger.v
-	if v == nil || v.Config == nil || !v.Dirs.Wasm {
-		return
-	}
-	switch w.rng.IntN(8) {
-	case 7:
-		if len(v.Servers) > 0 {
-			w.tool(protocol.PruneServers{IPs: []string{v.Servers[w.rng.IntN(len(v.Servers))].IP}})
-		}
-	case 0:
-		w.tool(protocol.SetPaused{Paused: !v.Paused})
-	case 1:
-		if i := w.rng.IntN(v.Config.Total); i < len(v.Items) && v.Items[i].Exists {
-			w.tool(protocol.DisableItem{Item: i, Disabled: !v.Items[i].Disabled})
-		}
-	case 2:
-		if len(v.Servers) > 0 {
-			s := v.Servers[w.rng.IntN(len(v.Servers))]
-			w.tool(protocol.DisableServer{IP: s.IP, Disabled: !s.Disabled})
-		}
-	case 3:
-		if !v.Necessary {
-			w.tool(protocol.MarkReshard{})
-		}
-	case 4:
-		for _, in := range v.Instances {
-			if w.chance(0.7) {
-				w.tool(protocol.RequestTrigger{To: []protocol.ID{in.ID}})
-			}
-		}
-	case 5:
-		if len(v.Instances) > 1 {
-			in := v.Instances[w.rng.IntN(len(v.Instances))]
-			w.apply(nil, []registry.Op{{Kind: registry.Delete, Path: w.job.Instance(in.ID), Version: registry.AnyVersion}}, author{what: "tool removes instance " + string(in.ID)})
-		}
-	case 6:
-		if data := w.newConfig(); data != nil {
-			w.tool(protocol.PutConfig{Data: data})
-		}
-	}
+func (w *World) up() []*member {
+	return slices.DeleteFunc(slices.Clone(w.members), func(m *member) bool { return !m.up || m.st == nil })
 }
 
-// ask has a member carry out an operator's wish.
-func (w *World) ask(m *member) {
-	v := w.ledger.v
-	if v == nil || v.Config == nil || m.st == nil {
+// foreignSession owns the nodes of a member that is not ours.
+const foreignSession = 1 << 40
+
+// visit lets a member that is not ours register, for a few seconds.
+func (w *World) visit() {
+	if w.visiting || w.ledger.v == nil || !w.ledger.v.Dirs.Instances {
 		return
 	}
-	var a protocol.Ask
-	switch w.rng.IntN(8) {
-	case 0:
-		a = protocol.AskTrigger{}
-	case 1:
-		a = protocol.AskPause{Paused: !v.Paused}
-	case 2:
-		a = protocol.AskItem{Item: w.rng.IntN(v.Config.Total), Disabled: w.chance(0.5)}
-	case 3:
-		a = protocol.AskServer{IP: m.ip, Disabled: w.chance(0.5)}
-	case 4:
-		if data := w.newConfig(); data != nil {
-			a = protocol.AskConfig{Data: data, Have: v.ConfigVersion}
-		}
-	case 5:
-		a = protocol.AskReshard{}
-	case 6:
-		a = protocol.AskPause{}
-	case 7:
-		a = protocol.AskLeave{}
-	}
-	if a == nil {
-		return
-	}
-	w.asks++
-	id := w.asks
-	w.tracef("%s: asked %d %T%+v", m.name(), id, a, a)
-	m.guard(m.life, func() { m.step(protocol.Asked{ID: id, Ask: a}) })
+	w.visiting = true
+	w.foreign(true)
+	w.after(w.between(100*millisecond, 6*second), func() {
+		w.visiting = false
+		w.foreign(false)
+	})
 }
 
-// newConfig changes one thing of the configuration.
-func (w *World) newConfig() []byte {
-	c := w.config
-	switch w.rng.IntN(5) {
-	case 0:
-		c.ShardingTotalCount = int32(w.between(1, 9))
-	case 1:
-		c.Cron = cronOf(w.between(2, 9))
-	case 2:
-		c.Failover = !c.Failover
-	case 3:
-		c.Misfire = !c.Misfire
-	case 4:
-		c.MonitorExecution = !c.MonitorExecution
-	}
-	w.config = c
-	data, err := layout.EncodeConfig21(c)
-	if err != nil {
-		panic(err) // the simulation's own settings
-	}
-	return data
-}
+const visitor = protocol.ID("10.0.9.9@-@77")

@@ -10,7 +10,7 @@ import (
 // it begins and when it ends.
 func (m *member) run(e protocol.Run) {
 	w := m.w
-	g := &running{Entry: e.Entry, m: m, fence: e.Fence, thaws: m.thaws, since: w.now, result: protocol.Succeeded}
+	g := &running{Entry: e.Entry, m: m, fence: e.Fence, session: m.s, since: w.now, result: protocol.Succeeded}
 	w.tracef("%s: guest of item %d starts, run %s attempt %d fence %d", m.name(), e.Entry.Item, runName(e.Entry), e.Entry.Attempt, e.Fence)
 	m.guests = append(m.guests, g)
 	w.guestsRun++
@@ -18,15 +18,23 @@ func (m *member) run(e protocol.Run) {
 	d := w.between(5*millisecond, 300*millisecond)
 	switch {
 	case w.chance(w.slowJobs):
-		d = w.between(second, 12*second)
+		d = w.between(w.profile.long[0], w.profile.long[1]) * millisecond
 	case w.chance(0.2):
 		d = w.between(1, 5*millisecond)
 	}
-	if w.chance(0.1) {
+	switch {
+	case w.chance(0.1):
 		g.result = protocol.Failed
+	case w.chance(0.03):
+		g.result = protocol.TimedOut
 	}
-	life := m.life
-	w.after(d, func() { m.guard(life, func() { g.end(g.result, "") }) })
+	m.later(d, func() { g.end(g.result, "") })
+	switch {
+	case w.dooms(m, e.Entry):
+		w.laterIn(m, w.between(0, 3*millisecond), func() { w.crash(m) })
+	case !w.calm && w.chance(w.profile.deaths):
+		w.laterIn(m, w.between(0, 3*second), func() { w.crash(m) })
+	}
 }
 
 // end of a guest, once.
@@ -38,6 +46,7 @@ func (g *running) end(state protocol.RowState, why string) {
 	g.over = true
 	m.guests = slices.DeleteFunc(m.guests, func(o *running) bool { return o == g })
 	m.w.ledger.writes(g)
+	m.w.ledger.ended[attempt{keyOf(g.Entry), g.Attempt}] = state
 	m.w.tracef("%s: guest of item %d ends, run %s attempt %d: %s", m.name(), g.Item, runName(g.Entry), g.Attempt, state)
 	m.step(protocol.Finished{Entry: g.Entry, State: state, Why: why})
 }
@@ -48,17 +57,18 @@ func (m *member) cancel(e protocol.Cancel) {
 		if g.Item != e.Item {
 			continue
 		}
+		w.ledger.cancels(g, e.Hard)
 		w.tracef("%s: cancel item %d, hard %v: %s", m.name(), e.Item, e.Hard, e.Why)
 		if e.Hard {
 			// Ended at once; the loop hears of it on its next turn.
 			g.over = true
+			w.ledger.ended[attempt{keyOf(g.Entry), g.Attempt}] = protocol.Cancelled
 			m.guests = slices.DeleteFunc(m.guests, func(o *running) bool { return o == g })
 			m.later(1, func() {
 				m.step(protocol.Finished{Entry: g.Entry, State: protocol.Cancelled, Why: e.Why})
 			})
 			return
 		}
-		g.soft = true
 		if w.chance(0.7) {
 			m.later(w.between(1, 200*millisecond), func() { g.end(protocol.Cancelled, e.Why) })
 		}

@@ -29,6 +29,14 @@ type ledger struct {
 	guests  map[int][]*running
 	unknown []string
 
+	derived map[string]int32              // which version a wished configuration was made from
+	opened  map[attempt]bool              // attempts that began
+	ended   map[attempt]protocol.RowState // how guests ended
+
+	wordAt int64 // when an operator's word or the configuration changed
+	killed int64 // when, in the time of order, a member was killed
+	unrest int64 // when something stood in the way of a prompt begin
+
 	refusedWrites int64
 }
 
@@ -51,6 +59,11 @@ type rowKey struct {
 	state        protocol.RowState
 }
 
+type attempt struct {
+	runKey
+	n int
+}
+
 type span struct{ after, until int64 }
 
 func keyOf(e protocol.Entry) runKey { return runKey{e.Item, e.Instant, e.Trigger} }
@@ -63,7 +76,7 @@ func newLedger(w *World) *ledger {
 	return &ledger{
 		w: w, dec: w.job.NewDecoder(), begun: map[int]begun{}, final: map[runKey]protocol.Row{}, retries: map[runKey]int{},
 		seen: map[rowKey]bool{}, history: map[rowKey]bool{}, gaps: map[int][]span{}, ran: map[int][]int64{}, first: map[int]int64{},
-		token: map[int]int64{}, guests: map[int][]*running{},
+		token: map[int]int64{}, guests: map[int][]*running{}, derived: map[string]int32{}, ended: map[attempt]protocol.RowState{}, opened: map[attempt]bool{},
 	}
 }
 
@@ -84,6 +97,7 @@ func (l *ledger) judge(changes []tree.Change, by author) {
 	if old.Config != nil && l.v.Config != nil && old.Config.Cron != l.v.Config.Cron {
 		l.crons = append(l.crons, l.w.now/millisecond)
 	}
+	l.changes(old)
 	for i, t := range old.Assignment.Last {
 		if last(l.v.Assignment.Last, i) < t {
 			l.w.breach("last instants", "%s moved the last instant of item %d back", by, i)
@@ -96,6 +110,10 @@ func (l *ledger) judge(changes []tree.Change, by author) {
 	}
 	l.records(old, by)
 	l.nothingLost(old, by)
+	l.untouched(old, by)
+	l.decided(old, by)
+	l.marks(by)
+	l.waiting(old, by)
 }
 
 // records follows what came into the members' records.
@@ -109,6 +127,9 @@ func (l *ledger) records(old *protocol.View, by author) {
 		var seq int64
 		if was != nil {
 			seq = was.Seq
+		}
+		if r.Seq < seq || !slices.IsSortedFunc(r.Rows, func(a, b protocol.Row) int { return int(a.Seq - b.Seq) }) {
+			l.w.breach("rows in order", "%s: the rows of %s are %s", by, r.ID, rows(r.Rows))
 		}
 		for _, row := range r.Rows {
 			if row.Seq > seq {
@@ -139,8 +160,31 @@ func (l *ledger) newRow(r protocol.Row, by author) {
 			l.w.breach("one final row", "%s: item %d run %s has %s#%d and now %s#%d", by, r.Item, runName(r.Entry), f.State, f.Attempt, r.State, r.Attempt)
 		}
 		l.final[keyOf(r.Entry)] = r
+		if m, ok := by.m.(protocol.Complete); ok && slices.Contains(m.Items, r.Item) {
+			l.closes(r, by)
+		}
 		if r.Trigger == "" {
 			l.ran[r.Item] = append(l.ran[r.Item], r.Instant)
+		}
+	}
+}
+
+// closes: the row of a run that was completed says what its guest said; one
+// that never had a guest was cancelled by the end of its server.
+func (l *ledger) closes(r protocol.Row, by author) {
+	state, ran := l.ended[attempt{keyOf(r.Entry), r.Attempt}]
+	if ran && state != r.State || !ran && !by.ending {
+		l.w.breach("the guest's word", "%s: item %d run %s#%d is %s, its guest ended %q", by, r.Item, runName(r.Entry), r.Attempt, r.State, state)
+	}
+}
+
+// passed: what came due between the last instant of an item and the one that
+// begins lies in a gap.
+func (l *ledger) passed(i int, from, to int64, by author) {
+	for k := len(l.dues) - 1; k >= 0 && l.dues[k] > from; k-- {
+		t := l.dues[k]
+		if t < to && t > l.first[i] && !l.ambiguous(t) && !slices.ContainsFunc(l.gaps[i], func(g span) bool { return g.after < t && t < g.until }) {
+			l.w.breach("coverage", "%s passes over instant %d of item %d without a row", by, t-1_700_000_000_000, i)
 		}
 	}
 }
@@ -161,6 +205,15 @@ func (l *ledger) newEntry(id protocol.ID, e protocol.Entry, old *protocol.View, 
 			l.w.breach("one open run", "%s: item %d is open at %s and at %s", by, e.Item, id, r.ID)
 		}
 	}
+	n := attempt{keyOf(e), e.Attempt}
+	if l.opened[n] {
+		l.w.breach("attempts", "%s: item %d run %s begins attempt %d a second time", by, e.Item, runName(e), e.Attempt)
+	}
+	l.opened[n] = true
+	if e.Trigger == "" && e.Attempt == 1 {
+		l.passed(e.Item, lastOf(old, e.Item), e.Instant, by)
+	}
+	l.allowed(id, e, by)
 	l.begun[e.Item] = begun{id, e, l.w.tree.Revision()}
 }
 
@@ -240,46 +293,22 @@ func (l *ledger) inRecords(key rowKey) bool {
 // stored: the history holds the row.
 func (l *ledger) stored(r protocol.Row) { l.history[rowKeyOf(r)] = true }
 
-// due notes an instant that came due on a member's clock, unless the member
+// due notes an instant that came due on a member's clock, unless a member
 // still goes by a cron that was replaced.
 func (l *ledger) due(m *member, at int64) {
-	if l.v.Config == nil || m.period != period(l.v.Config.Cron) {
+	if l.v.Config == nil {
 		return
+	}
+	for _, o := range l.w.members {
+		if o.up && o.st != nil && o.period != 0 && o.period != period(l.v.Config.Cron) {
+			return
+		}
 	}
 	if k, ok := slices.BinarySearch(l.dues, at); !ok {
 		l.dues = slices.Insert(l.dues, k, at)
 	}
-}
-
-// starts judges the start of a guest.
-func (l *ledger) starts(g *running) {
-	if b := l.begun[g.Item]; b.id != g.m.st.Self() || !b.entry.Same(g.Entry) {
-		l.w.breach("newest begin", "%s starts item %d run %s#%d, but the newest begin is %s#%d of %s", g.m.name(), g.Item, runName(g.Entry), g.Attempt, runName(b.entry), b.entry.Attempt, b.id)
-	}
-	if f, ok := l.final[keyOf(g.Entry)]; ok {
-		l.w.breach("no run after its row", "%s starts item %d run %s after its row %s#%d", g.m.name(), g.Item, runName(g.Entry), f.State, f.Attempt)
-	}
-	others := slices.DeleteFunc(l.guests[g.Item], func(o *running) bool { return o.over })
-	for _, o := range others {
-		// A process that was frozen since its guest began may not know yet.
-		if o.m.thaws == o.thaws {
-			l.w.breach("no double run", "item %d run %s starts at %s while run %s runs at %s", g.Item, runName(g.Entry), g.m.name(), runName(o.Entry), o.m.name())
-		}
-	}
-	l.guests[g.Item] = append(others, g)
-	l.writes(g)
-}
-
-// writes is a guest's effect on a sink that keeps the newest token.
-func (l *ledger) writes(g *running) {
-	switch b := l.begun[g.Item]; {
-	case g.fence < l.token[g.Item]:
-		l.refusedWrites++
-		if b.entry.Same(g.Entry) && b.id == g.m.st.Self() {
-			l.w.breach("tokens", "the newest run of item %d has an old token", g.Item)
-		}
-	default:
-		l.token[g.Item] = g.fence
+	if l.w.orderly {
+		l.expect(m, at)
 	}
 }
 

@@ -5,7 +5,6 @@ import (
 	"fmt"
 	"slices"
 	"strconv"
-	"strings"
 
 	"github.com/wasmjob/wasmjob/host/internal/layout"
 	"github.com/wasmjob/wasmjob/host/internal/mirror"
@@ -18,16 +17,16 @@ import (
 // member is one server's share of the job: what package runner is in the real
 // daemon, without goroutines.
 type member struct {
-	w      *World
-	label  string // for people
-	ip     string
-	pid    int
-	offset int64 // of its clock, ms
-	up     bool
-	life   int // counts sessions: what belongs to an older one is ignored
+	w       *World
+	label   string // for people
+	ip      string
+	pid     int
+	offset  int64 // of its clock, ms
+	timeout int64 // of its sessions
+	up      bool
+	life    int // counts sessions: what belongs to an older one is ignored
 
 	frozen  bool
-	thaws   int64 // how often it was frozen
 	backlog []func()
 
 	s       *session
@@ -44,10 +43,15 @@ type member struct {
 	period  int64
 	prev    int64
 	ticker  int
+	ticked  int64 // the newest instant that came due here
 	storing int64 // when the newest batch is stored
+	outage  int64 // until then the history stores nothing
 	wake    int
 
-	refusals map[string]int // by mutation, on the view refusedOn
+	leaving  bool           // it was told to end
+	asked    map[int64]bool // wishes without an answer
+	retired  bool           // an operator took the server away for good
+	refusals map[string]int // by mutation, on the view refOn
 	viewRev  int64
 	refOn    int64
 }
@@ -60,13 +64,12 @@ type sent struct {
 // running is a guest.
 type running struct {
 	protocol.Entry
-	m      *member
-	fence  int64
-	thaws  int64
-	over   bool
-	since  int64
-	soft   bool
-	result protocol.RowState
+	m       *member
+	fence   int64
+	session *session
+	over    bool
+	since   int64
+	result  protocol.RowState
 }
 
 func (m *member) name() string { return m.label + "/" + strconv.Itoa(m.life) }
@@ -81,10 +84,11 @@ func (m *member) start() {
 	m.life++
 	life := m.life
 	m.frozen, m.backlog = false, nil
-	m.owed, m.syncing, m.commit, m.reads, m.period, m.prev = false, false, nil, nil, 0, 0
+	m.owed, m.syncing, m.commit, m.reads, m.period, m.prev, m.ticked = false, false, nil, nil, 0, 0, 0
 	m.doubt, m.acked = protocol.Trusted, w.now
-	m.refusals = map[string]int{}
-	m.s = w.newSession(func(msg message) { m.guard(life, func() { m.receive(msg) }) })
+	m.refusals, m.viewRev = map[string]int{}, 0
+	m.leaving, m.asked = false, map[int64]bool{}
+	m.s = w.newSession(m.timeout, func(msg message) { m.guard(life, func() { m.receive(msg) }) })
 	o := w.options
 	o.Base = job.InstanceID(fmt.Sprintf("%s@-@%d", m.ip, m.pid))
 	o.Session = int64(m.s.id)
@@ -109,6 +113,9 @@ func (m *member) guard(life int, do func()) {
 	m.doubts()
 	do()
 	m.pump()
+	if m.doubt == protocol.Expired && m.st != nil && len(m.guests) > 0 && !m.w.options.Finish {
+		m.w.breach("self-fencing", "%s: a guest of item %d goes on though the session may be over", m.name(), m.guests[0].Item)
+	}
 }
 
 func (m *member) later(d int64, do func()) {
@@ -130,7 +137,7 @@ func (m *member) receive(msg message) {
 
 // pump is the rest of a turn: reads that are wanted, a view that has settled.
 func (m *member) pump() {
-	for m.up && !m.frozen && m.st != nil {
+	for m.up && !m.frozen && m.st != nil && !m.w.broken() {
 		for _, r := range m.mir.Wanted() {
 			m.reads = append(m.reads, r)
 			sent := m.w.now
@@ -164,6 +171,7 @@ func (m *member) pump() {
 			v = m.st.View()
 		}
 		m.viewRev = v.Rev
+		m.leaving = m.leaving || m.st.Self() != "" && registered(v, m.st.Self()) == nil
 		m.step(protocol.Observed{View: v})
 	}
 }
@@ -172,7 +180,10 @@ func (m *member) step(in protocol.Input) {
 	if m.st == nil {
 		return
 	}
-	m.w.steps++
+	if m.w.steps++; m.w.steps > enough {
+		m.w.breach("no busy wait", "%d steps, the newest by %s on %T", m.w.steps, m.name(), in)
+		return
+	}
 	p := protocol.Step(m.st, m.now(), in)
 	for _, e := range p.Effects {
 		m.effect(e)
@@ -183,10 +194,16 @@ func (m *member) step(in protocol.Input) {
 }
 
 func (m *member) write(p protocol.Plan) {
+	if m.commit != nil {
+		m.w.breach("one commit in flight", "%s sends %s while %s is under way", m.name(), describe(p.Commit), describe(m.commit.m))
+		return
+	}
 	m.commit = &sent{p.ID, p.Commit}
+	m.w.spite(m, p.Commit)
+	m.w.plot(m, p.Commit)
 	life, at := m.life, m.w.now
-	ops := m.w.job.Encode(p.Commit, m.st.View())
-	m.s.commit(ops, author{member: m, m: p.Commit}, func(rev int64, ok bool) {
+	by := author{member: m, self: m.st.Self(), m: p.Commit, view: m.st.View(), ticked: m.ticked, ending: m.leaving}
+	m.s.commit(m.w.job.Encode(p.Commit, by.view), by, func(rev int64, ok bool) {
 		if m.life != life || m.commit == nil || m.commit.plan != p.ID {
 			return
 		}
@@ -201,6 +218,9 @@ func (m *member) write(p protocol.Plan) {
 		m.step(c)
 	})
 }
+
+// enough steps for any seed: a cluster that takes more is running in circles.
+const enough = 100_000
 
 // refused counts refusals of one mutation on one view.
 func (m *member) refused(mu protocol.Mutation) {
@@ -222,7 +242,15 @@ func (m *member) effect(e protocol.Effect) {
 	case protocol.Cancel:
 		m.cancel(e)
 	case protocol.Assign:
-		m.later(w.between(100, 30*millisecond), func() { m.step(assign(e.Request)) })
+		a := assign(e.Request)
+		switch {
+		case w.calm || w.chance(0.9):
+		case w.chance(0.5):
+			a.Items, a.Fault = nil, "it timed out"
+		default:
+			a.Items = [][]int{{0, 0, 7}, {-1}, {1, 2, 1000}}
+		}
+		m.later(w.between(100, 30*millisecond), func() { m.step(a) })
 	case protocol.Reschedule:
 		m.reschedule(e.Cron)
 	case protocol.Store:
@@ -241,6 +269,7 @@ func (m *member) effect(e protocol.Effect) {
 		m.mir.Reread()
 	case protocol.Answer:
 		w.tracef("%s: answer %d %q", m.name(), e.ID, e.Fault)
+		delete(m.asked, e.ID)
 	case protocol.Note:
 		w.tracef("%s: note: %s", m.name(), e.Text)
 	case protocol.Stop:
@@ -269,209 +298,10 @@ func assign(r protocol.AssignRequest) protocol.Assigned {
 	for i, id := range r.Instances {
 		ids[i] = string(id)
 	}
+	//nolint:forbidigo // nothing waits in virtual time, so there is nothing to cancel
 	items, err := st.Assign(context.Background(), strategy.Request{Job: jobName, Instances: ids, Total: r.Total, Previous: r.Previous})
 	if err != nil {
 		return protocol.Assigned{Request: r, Fault: err.Error()}
 	}
 	return protocol.Assigned{Request: r, Items: items}
-}
-
-// reschedule ticks at every multiple of the period, by the member's clock.
-func (m *member) reschedule(cron string) {
-	m.ticker++
-	m.prev = 0
-	m.period = period(cron)
-	if m.period > 0 {
-		m.nextTick(m.now())
-	}
-}
-
-func (m *member) nextTick(after int64) {
-	n := m.ticker
-	at := (after/m.period + 1) * m.period
-	m.later((at-m.now())*millisecond, func() {
-		if n != m.ticker {
-			return
-		}
-		// A frozen process catches up with the newest instant at once.
-		if late := m.now() / m.period * m.period; late > at {
-			at, m.prev = late, 0
-		}
-		if m.w.ticking() {
-			m.w.ledger.due(m, at)
-			prev := m.prev
-			m.prev = at
-			m.step(protocol.Tick{At: at, Prev: prev})
-		}
-		if m.up && m.st != nil && n == m.ticker {
-			m.nextTick(at)
-		}
-	})
-}
-
-// period of the only kind of cron that the simulation uses: "0/n * * * * ?".
-func period(cron string) int64 {
-	n, _ := strconv.ParseInt(strings.TrimPrefix(strings.TrimSuffix(cron, " * * * * ?"), "0/"), 10, 64)
-	return n * 1000
-}
-
-// store hands rows to the history, which is sometimes slow.
-func (m *member) store(rows []protocol.Row) {
-	d := m.w.between(200, 20*millisecond)
-	if m.w.chance(0.05) {
-		d = m.w.between(100*millisecond, 5*second)
-	}
-	self := m.st.Self()
-	m.storing = max(m.storing+1, m.w.now+d) // in order
-	m.later(m.storing-m.w.now, func() {
-		for _, r := range rows {
-			m.w.ledger.stored(r)
-		}
-		if m.st != nil && m.st.Self() == self {
-			m.step(protocol.Stored{Upto: rows[len(rows)-1].Seq})
-		}
-	})
-}
-
-// heartbeat asks for a sign of life each sixth of the time-out, and looks at
-// the doubt more often than that.
-func (m *member) heartbeat(life int) {
-	w := m.w
-	beat := 0
-	var again func()
-	again = func() {
-		if m.life != life || !m.up {
-			return
-		}
-		m.guard(life, func() {
-			if beat%2 == 0 {
-				at := w.now
-				m.s.request(func() {
-					m.s.client(message{reply: func() { m.acked = max(m.acked, at) }})
-				}, nil)
-			}
-			beat++
-		})
-		w.after(w.timeout/12, again)
-	}
-	again()
-}
-
-// doubts judges by the member's own clock how far the session can be trusted.
-func (m *member) doubts() {
-	if m.st == nil {
-		return
-	}
-	level := protocol.Trusted
-	switch quiet := m.w.now - m.acked; {
-	case quiet >= m.w.timeout*3/4:
-		level = protocol.Expired
-	case quiet >= m.w.timeout/2:
-		level = protocol.Doubtful
-	}
-	if level != m.doubt {
-		m.doubt = level
-		m.w.tracef("%s: doubt %d", m.name(), level)
-		m.step(protocol.Doubted{Level: level})
-	}
-}
-
-// suspended: the client library noticed that the connection is gone.
-func (m *member) suspended() {
-	m.mir.Event(registry.Event{Kind: registry.Suspended})
-	for _, r := range m.reads {
-		m.mir.Failed(r)
-	}
-	m.reads = nil
-	if c := m.commit; c != nil {
-		m.commit, m.owed = nil, true
-		m.step(protocol.Committed{Plan: c.plan, Outcome: protocol.Unknown})
-	}
-}
-
-func (m *member) resumed() {
-	m.mir.Event(registry.Event{Kind: registry.Resumed})
-	if m.syncing && m.st != nil {
-		m.sync()
-	}
-}
-
-// ended: the session is over. Its guests are ended before anything else.
-func (m *member) ended() {
-	if m.st == nil {
-		return
-	}
-	m.w.tracef("%s: session over", m.name())
-	m.step(protocol.SessionLost{})
-	m.endGuests()
-	m.st = nil
-	life := m.life
-	m.w.after(m.w.between(10*millisecond, second), func() {
-		if m.up && m.life == life {
-			m.start()
-		}
-	})
-}
-
-func (m *member) endGuests() {
-	for _, g := range m.guests {
-		g.over = true
-	}
-	m.guests = nil
-}
-
-// stop: the member left.
-func (m *member) stop(rejoin bool) {
-	w := m.w
-	w.tracef("%s: stops, rejoin %v", m.name(), rejoin)
-	m.endGuests()
-	m.st = nil
-	s := m.s
-	w.after(w.delay(), func() { w.endSession(s) })
-	life := m.life
-	if !rejoin {
-		m.up = false
-	}
-	w.after(w.between(50*millisecond, 3*second), func() {
-		if m.life == life {
-			m.start()
-		}
-	})
-}
-
-// crash: the process is gone; the server learns it by silence.
-func (m *member) crash() {
-	m.w.tracef("%s: crashes", m.name())
-	m.endGuests()
-	m.up, m.st, m.frozen, m.backlog = false, nil, false, nil
-	m.s.epoch++
-	m.s.connected = false
-}
-
-func (m *member) freeze() {
-	m.w.tracef("%s: freezes", m.name())
-	m.frozen = true
-	m.thaws++
-}
-
-func (m *member) thaw() {
-	if !m.frozen {
-		return
-	}
-	m.w.tracef("%s: thaws", m.name())
-	m.frozen = false
-	todo := m.backlog
-	m.backlog = nil
-	life := m.life
-	// What a guest does between waking and its next yield: nobody can stop it,
-	// its token must not be accepted.
-	for _, g := range m.guests {
-		if m.w.chance(0.5) {
-			m.w.ledger.writes(g)
-		}
-	}
-	m.guard(life, func() {}) // the loop looks at the clock before anything else
-	for _, do := range todo {
-		do()
-	}
 }

@@ -2,6 +2,7 @@ package sim
 
 import (
 	"errors"
+	"slices"
 
 	"github.com/wasmjob/wasmjob/host/internal/protocol"
 	"github.com/wasmjob/wasmjob/host/registry"
@@ -37,7 +38,12 @@ type session struct {
 	epoch     int  // of the connection
 	connected bool
 	replica   int64
+	stalled   int64    // until then the replica stands still
+	held      []func() // what waits for the replica, in order
+	overdue   []func() // requests of the old connection that may still be carried out
 	armed     map[string]bool
+	timeout   int64 // as it was negotiated
+	overdrawn bool  // it is to end just before the next instant
 	heard     int64 // when the server last heard of the client
 	toServer  int64 // arrival of the newest message, each way
 	toClient  int64
@@ -50,25 +56,36 @@ type message struct {
 	reply func()
 }
 
-func (w *World) newSession(deliver func(message)) *session {
+func (w *World) newSession(timeout int64, deliver func(message)) *session {
 	w.sessions++
-	s := &session{w: w, id: registry.SessionID(w.sessions), alive: true, connected: true, replica: w.tree.Revision(), armed: map[string]bool{}, heard: w.now, deliver: deliver}
+	s := &session{
+		w: w, id: registry.SessionID(w.sessions), timeout: timeout, alive: true, connected: true,
+		replica: w.tree.Revision(), armed: map[string]bool{}, heard: w.now, deliver: deliver,
+	}
 	w.live = append(w.live, s)
-	w.watchExpiry(s)
+	w.at(s.heard+s.timeout, func() { w.expire(s, w.chance(w.profile.untimely)) })
 	return s
 }
 
-func (w *World) watchExpiry(s *session) {
-	w.at(s.heard+w.timeout, func() {
-		switch {
-		case !s.alive:
-		case w.now-s.heard >= w.timeout:
-			w.tracef("server: session %d expires", s.id)
-			w.endSession(s)
-		default:
-			w.watchExpiry(s)
+// expire ends a session that has been silent for its time-out. A server may
+// take its time over it; the worst moment is just before the next instant.
+func (w *World) expire(s *session, late bool) {
+	switch {
+	case !s.alive:
+	case w.now-s.heard < s.timeout:
+		w.at(s.heard+s.timeout, func() { w.expire(s, w.chance(w.profile.untimely)) })
+	case !w.calm && !s.overdrawn && w.ledger.v != nil && w.ledger.v.Config != nil && (late || w.chance(w.profile.plots)):
+		o := w.bereaved(s)
+		s.overdrawn = true
+		if !late && o == nil {
+			w.expire(s, false)
+			return
 		}
-	})
+		w.after(w.untilTick(o)-w.between(0, 60*millisecond), func() { w.expire(s, false) })
+	default:
+		w.tracef("server: session %d expires", s.id)
+		w.endSession(s)
+	}
 }
 
 func (w *World) endSession(s *session) {
@@ -136,12 +153,57 @@ func (w *World) trimLog() {
 	w.log = append([]txn(nil), w.log[k:]...)
 }
 
-// advance applies transactions to the session's replica up to rev.
-func (s *session) advance(rev int64) {
-	if !s.alive || rev <= s.replica {
+// stall keeps the replica where it is for a while, though its server goes on
+// answering: reads are old, commits and syncs are answered late.
+func (s *session) stall(d int64) {
+	s.stalled = s.w.now + d
+	epoch := s.epoch
+	s.w.at(s.stalled, func() {
+		if s.epoch != epoch || s.w.now < s.stalled {
+			return
+		}
+		s.advance(s.w.tree.Revision())
+		todo := s.held
+		s.held = nil
+		for _, do := range todo {
+			do()
+		}
+	})
+}
+
+// drop breaks the connection: what is under way is lost.
+func (s *session) drop() {
+	s.epoch++
+	s.connected = false
+	s.held, s.stalled = nil, 0
+	clear(s.armed)
+}
+
+// inOrder does it now, or after what the session waits for already.
+func (s *session) inOrder(do func()) {
+	if len(s.held) > 0 {
+		s.held = append(s.held, do)
 		return
 	}
+	do()
+}
+
+// caughtUp does it once the replica shows all that there is now.
+func (s *session) caughtUp(do func()) {
+	if s.w.now < s.stalled {
+		s.held = append(s.held, do)
+		return
+	}
+	s.advance(s.w.tree.Revision())
+	do()
+}
+
+// advance applies transactions to the session's replica up to rev.
+func (s *session) advance(rev int64) {
 	w := s.w
+	if !s.alive || rev <= s.replica || w.now < s.stalled {
+		return
+	}
 	from := s.replica
 	s.replica = rev
 	if len(s.armed) == 0 {
@@ -164,9 +226,9 @@ func (s *session) advance(rev int64) {
 // node is what the replica holds.
 func (s *session) node(path string) registry.Node {
 	h := s.w.hist[path]
-	for k := len(h) - 1; k >= 0; k-- {
-		if h[k].rev <= s.replica {
-			return h[k].node
+	for _, v := range slices.Backward(h) {
+		if v.rev <= s.replica {
+			return v.node
 		}
 	}
 	return registry.Node{}
@@ -217,10 +279,42 @@ func (s *session) request(do func(), late func()) {
 			do()
 		case sent && s.epoch == epoch:
 			s.client(message{event: registry.Event{Kind: registry.Ended}})
-		case sent && s.alive && late != nil && w.chance(0.3):
-			w.after(w.between(0, w.timeout/2), late)
+		case sent && s.alive && late != nil && !s.connected && w.chance(w.profile.late):
+			s.afterwards(late)
 		}
 	})
+}
+
+// afterwards carries out a request of a connection that is gone, or does not.
+// Once the session has a new connection, a server takes nothing from the old
+// one: what is to happen has happened by then.
+func (s *session) afterwards(late func()) {
+	done := false
+	once := func() {
+		if !done && s.alive {
+			done = true
+			late()
+		}
+	}
+	s.overdue = append(s.overdue, func() {
+		if s.w.chance(0.5) {
+			once()
+		}
+		done = true
+	})
+	s.w.after(s.w.between(0, s.timeout), once)
+}
+
+// reconnected settles what was under way on the old connection.
+func (s *session) reconnected() {
+	todo := s.overdue
+	s.overdue = nil
+	for _, do := range todo {
+		do()
+	}
+	s.connected, s.heard = true, s.w.now
+	s.toServer, s.toClient = s.w.now, s.w.now
+	s.advance(s.replica + s.w.between(0, s.w.tree.Revision()-s.replica+1))
 }
 
 // read answers with the replica's node and arms the watch there.
@@ -229,16 +323,17 @@ func (s *session) read(path string, reply func(registry.Node)) {
 		if s.w.chance(0.3) {
 			s.advance(s.replica + s.w.between(0, s.w.tree.Revision()-s.replica+1))
 		}
-		n := s.node(path)
-		s.armed[path] = true
-		s.client(message{reply: func() { reply(n) }})
+		s.inOrder(func() {
+			n := s.node(path)
+			s.armed[path] = true
+			s.client(message{reply: func() { reply(n) }})
+		})
 	}, nil)
 }
 
 func (s *session) sync(reply func()) {
 	s.request(func() {
-		s.advance(s.w.tree.Revision())
-		s.client(message{reply: reply})
+		s.caughtUp(func() { s.client(message{reply: reply}) })
 	}, nil)
 }
 
@@ -247,13 +342,10 @@ func (s *session) commit(ops []registry.Op, by author, reply func(rev int64, ok 
 	w := s.w
 	s.request(func() {
 		rev, ok := w.apply(s, ops, by)
-		s.advance(w.tree.Revision())
-		s.client(message{reply: func() { reply(rev, ok) }})
+		s.caughtUp(func() { s.client(message{reply: func() { reply(rev, ok) }}) })
 	}, func() {
-		if s.alive {
-			w.tracef("server: late write of %s", by)
-			w.apply(s, ops, by)
-		}
+		w.tracef("server: late write of %s", by)
+		w.apply(s, ops, by)
 	})
 }
 
@@ -278,10 +370,14 @@ func (w *World) apply(s *session, ops []registry.Op, by author) (int64, bool) {
 	return receipt.Revision, true
 }
 
-// author of a transaction.
+// author of a transaction, and what it was decided on.
 type author struct {
 	member *member
+	self   protocol.ID
 	m      protocol.Mutation
+	view   *protocol.View
+	ticked int64 // the newest instant that had come due at the member
+	ending bool  // the member had been told to end
 	what   string
 }
 

@@ -14,6 +14,11 @@ func (l *ledger) settled() {
 		l.w.breach("calm", "there is no job")
 		return
 	}
+	for _, m := range l.w.up() {
+		if len(m.asked) > 0 {
+			l.w.breach("answers", "%s has %d wishes without an answer", m.name(), len(m.asked))
+		}
+	}
 	l.membership()
 	l.ownership()
 	l.leftovers()
@@ -36,18 +41,21 @@ func (l *ledger) membership() {
 		if !alive(v, in.ID) {
 			l.w.breach("calm", "%s is registered but not alive", in.ID)
 		}
+		if !slices.ContainsFunc(v.Servers, func(s protocol.Server) bool { return s.IP == in.ID.IP() }) {
+			l.w.breach("calm", "the server of %s is not there", in.ID)
+		}
 		if in.Triggered {
 			l.w.breach("calm", "the trigger of %s was not accepted", in.ID)
 		}
 	}
-	if v.Leader == "" || !alive(v, v.Leader) {
+	if v.Leader == "" || !alive(v, v.Leader) || banned(v, v.Leader) {
 		l.w.breach("calm", "the leader is %q", v.Leader)
 	}
 	if v.Necessary || v.Processing {
 		l.w.breach("calm", "a reshard mark is left, necessary %v processing %v", v.Necessary, v.Processing)
 	}
 	for _, s := range v.Servers {
-		if !slices.ContainsFunc(v.Instances, func(in protocol.Instance) bool { return in.ID.IP() == s.IP }) && l.w.options.PruneAfter < 40_000 {
+		if !slices.ContainsFunc(v.Instances, func(in protocol.Instance) bool { return in.ID.IP() == s.IP }) && !s.Disabled {
 			l.w.breach("calm", "the server %s, long gone, was not removed", s.IP)
 		}
 	}
@@ -63,8 +71,8 @@ func (l *ledger) ownership() {
 		if it.Owner != v.Assignment.Owners[i] {
 			l.w.breach("calm", "item %d is owned by %s but its mirror says %s", i, v.Assignment.Owners[i], it.Owner)
 		}
-		if !slices.ContainsFunc(v.Instances, func(in protocol.Instance) bool { return in.ID == it.Owner }) {
-			l.w.breach("calm", "item %d belongs to %s, which is not there", i, it.Owner)
+		if registered(v, it.Owner) == nil || banned(v, it.Owner) {
+			l.w.breach("calm", "item %d belongs to %s, which is not there or disabled", i, it.Owner)
 		}
 	}
 }
@@ -98,7 +106,7 @@ func (l *ledger) leftovers() {
 // ambiguous: around a change of the cron, members whose clocks differ hold
 // different instants to be due.
 func (l *ledger) ambiguous(t int64) bool {
-	return slices.ContainsFunc(l.crons, func(c int64) bool { return c-4000 <= t && t <= c+4000 })
+	return slices.ContainsFunc(l.crons, func(c int64) bool { return c-7000 <= t && t <= c+7000 })
 }
 
 // coverage: every instant of the item, from when it was first accounted for,
@@ -132,7 +140,7 @@ func (l *ledger) coverage(i int) {
 		}
 	}
 	if n := len(l.dues); n > 0 {
-		if newest := l.dues[n-1]; newest > end && newest-end > 20_000 {
+		if newest := l.dues[n-1]; newest > end && newest-end > 20_000+2*period(l.v.Config.Cron) {
 			l.w.breach("calm", "item %d was last accounted for at %d, %d ms before the newest instant", i, end, newest-end)
 		}
 	}

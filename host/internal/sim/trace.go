@@ -3,7 +3,9 @@ package sim
 import (
 	"fmt"
 	"strconv"
+	"strings"
 
+	"github.com/wasmjob/wasmjob/host/internal/layout"
 	"github.com/wasmjob/wasmjob/host/internal/protocol"
 )
 
@@ -44,31 +46,48 @@ func describe(m protocol.Mutation) string {
 	case protocol.ClearMarks:
 		return fmt.Sprintf("clear-marks %+v", m)
 	case protocol.PutConfig:
-		return "put-config " + string(m.Data)
+		return "put-config " + describeConfig(m.Data)
 	case protocol.DisableItem, protocol.DisableServer, protocol.SetPaused, protocol.RequestTrigger:
 		return fmt.Sprintf("%s %+v", m.Name(), m)
+	default:
+		return m.Name()
 	}
-	return m.Name()
+}
+
+func describeConfig(data []byte) string {
+	c, err := layout.DecodeConfig21(data)
+	if err != nil || c == nil {
+		return fmt.Sprintf("%q", data)
+	}
+	return fmt.Sprintf("total %d cron %q failover %v misfire %v monitor %v strategy %q", c.ShardingTotalCount, c.Cron, c.Failover, c.Misfire, c.MonitorExecution, c.JobShardingStrategyClass)
+}
+
+// describeAsk tells a wish in a few words.
+func describeAsk(a protocol.Ask) string {
+	if c, ok := a.(protocol.AskConfig); ok {
+		return fmt.Sprintf("%T over version %d: %s", a, c.Have, describeConfig(c.Data))
+	}
+	return fmt.Sprintf("%T%+v", a, a)
 }
 
 func rows(rs []protocol.Row) string {
-	s := "["
+	var s strings.Builder
 	for _, r := range rs {
 		if r.Gap {
-			s += fmt.Sprintf(" %d:gap(%d,%d)", r.Item, r.After-1_700_000_000_000, r.Until-1_700_000_000_000)
+			fmt.Fprintf(&s, " %d:gap(%d,%d)", r.Item, r.After-1_700_000_000_000, r.Until-1_700_000_000_000)
 			continue
 		}
-		s += fmt.Sprintf(" %d:%s#%d=%s", r.Item, runName(r.Entry), r.Attempt, r.State)
+		fmt.Fprintf(&s, " %d:%s#%d=%s", r.Item, runName(r.Entry), r.Attempt, r.State)
 	}
-	return s + "]"
+	return "[" + s.String() + "]"
 }
 
 func entries(es []protocol.Entry) string {
-	s := "["
+	var s strings.Builder
 	for _, e := range es {
-		s += fmt.Sprintf(" %d:%s#%d", e.Item, runName(e), e.Attempt)
+		fmt.Fprintf(&s, " %d:%s#%d", e.Item, runName(e), e.Attempt)
 	}
-	return s + "]"
+	return "[" + s.String() + "]"
 }
 
 // summary of the true tree.
@@ -77,24 +96,25 @@ func (l *ledger) summary() string {
 	if v == nil {
 		return "empty"
 	}
-	s := fmt.Sprintf("leader %s necessary %v paused %v total %d", v.Leader, v.Necessary, v.Paused, v.Assignment.Total)
+	var s strings.Builder
+	fmt.Fprintf(&s, "leader %s necessary %v paused %v total %d", v.Leader, v.Necessary, v.Paused, v.Assignment.Total)
 	for _, in := range v.Instances {
-		s += fmt.Sprintf("\n  instance %s alive %v", in.ID, alive(v, in.ID))
+		fmt.Fprintf(&s, "\n  instance %s alive %v", in.ID, alive(v, in.ID))
 	}
 	for _, m := range v.Members {
-		s += fmt.Sprintf("\n  member %s session %d", m.ID, m.Owner)
+		fmt.Fprintf(&s, "\n  member %s session %d", m.ID, m.Owner)
 	}
 	for _, sv := range v.Servers {
-		s += fmt.Sprintf("\n  server %s disabled %v", sv.IP, sv.Disabled)
+		fmt.Fprintf(&s, "\n  server %s disabled %v", sv.IP, sv.Disabled)
 	}
 	for i, it := range v.Items {
-		s += fmt.Sprintf("\n  item %d %+v", i, it)
+		fmt.Fprintf(&s, "\n  item %d %+v", i, it)
 	}
 	for _, p := range v.Pending {
-		s += fmt.Sprintf("\n  pending %+v", p)
+		fmt.Fprintf(&s, "\n  pending %+v", p)
 	}
 	for _, r := range v.Runs {
-		s += fmt.Sprintf("\n  record %s open %s rows %s triggers %v", r.ID, entries(r.Open), rows(r.Rows), r.Triggers)
+		fmt.Fprintf(&s, "\n  record %s open %s rows %s triggers %v", r.ID, entries(r.Open), rows(r.Rows), r.Triggers)
 	}
-	return s
+	return s.String()
 }

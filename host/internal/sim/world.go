@@ -4,7 +4,6 @@ import (
 	"fmt"
 	"io"
 	"math/rand/v2"
-	"slices"
 
 	"github.com/wasmjob/wasmjob/host/internal/layout"
 	"github.com/wasmjob/wasmjob/host/internal/protocol"
@@ -31,14 +30,20 @@ type World struct {
 	options  protocol.Options
 	ledger   *ledger
 
+	profile  profile
 	timeout  int64 // of sessions
 	slow     float64
 	slowJobs float64
 	config   layout.Config21
 	faults   faults
 	calm     bool
+	orderly  bool   // nothing fails any more: what is asked for must happen soon
+	banned   string // server that stays disabled in the end
 	noTicks  bool
+	visiting bool
 	asks     int64
+	configs  int
+	doomed   map[int]*member
 
 	steps, guestsRun, conflicts int64
 	committed                   map[string]int64
@@ -94,33 +99,14 @@ func newWorld(seed uint64, trace io.Writer) *World {
 		seed: seed, rng: rand.New(rand.NewPCG(seed, 0x9e3779b97f4a7c15)), trace: trace,
 		job:       layout.NewJob("ns", jobName),
 		server:    server{tree: tree.New(), hist: map[string][]version{}},
-		committed: map[string]int64{},
-		now:       1_700_000_000 * second,
+		committed: map[string]int64{}, doomed: map[int]*member{},
+		now: 1_700_000_000 * second,
 	}
 	w.ledger = newLedger(w)
-	w.timeout = w.between(4, 11) * second
-	w.slow = []float64{0, 0.01, 0.05, 0.2}[w.rng.IntN(4)]
-	w.slowJobs = []float64{0, 0.05, 0.3}[w.rng.IntN(3)]
-	w.config = layout.Default21()
-	c := &w.config
-	c.JobName, c.JobClass, c.JobType = jobName, layout.WasmClass21, layout.Simple21
-	c.ShardingTotalCount = int32(w.between(1, 9))
-	c.Cron = cronOf(w.between(2, 9))
-	c.Failover, c.Misfire, c.MonitorExecution = w.chance(0.8), w.chance(0.6), w.chance(0.7)
-	c.JobShardingStrategyClass = []string{"", "odevity", "rotate"}[w.rng.IntN(3)]
-	c.ReconcileIntervalMinutes = int32(w.rng.IntN(2))
-	config, err := layout.EncodeConfig21(*c)
-	if err != nil {
-		panic(err) // the simulation's own settings
-	}
-	w.options = protocol.Options{
-		Config: config, ReshardWait: w.between(500, 8000), PruneAfter: w.between(15_000, 60_000), MaxUnstored: 500,
-		Slots: int(w.between(0, 4)), Queue: w.chance(0.3), Replace: w.chance(0.2),
-	}
+	p := profiles()
+	w.settle(p[seed%uint64(len(p))])
 	return w
 }
-
-func cronOf(seconds int64) string { return fmt.Sprintf("0/%d * * * * ?", seconds) }
 
 // setup makes what is there before the first member, and the members.
 func (w *World) setup() {
@@ -133,10 +119,11 @@ func (w *World) setup() {
 	for _, p := range w.ledger.unknown {
 		w.apply(nil, []registry.Op{{Kind: registry.Create, Path: p, Data: []byte("theirs")}}, author{what: "somebody else"})
 	}
-	for k := range int(w.between(2, 6)) {
-		m := &member{w: w, label: string(rune('A' + k)), ip: fmt.Sprintf("10.0.0.%d", 1+k/int(w.between(1, 3))), pid: int(w.between(1, 4)), offset: 0}
+	per := int(w.between(1, 3)) // members a server
+	for k := range int(w.between(w.profile.members[0], w.profile.members[1])) {
+		m := &member{w: w, label: string(rune('A' + k)), ip: fmt.Sprintf("10.0.0.%d", 1+k/per), pid: int(w.between(1, 4)), timeout: max(w.timeout/[]int64{1, 1, 2, 4}[w.rng.IntN(4)], 250*millisecond)}
 		if w.chance(0.5) {
-			m.offset = w.between(-3000, 3000)
+			m.offset = w.between(-w.profile.skew, w.profile.skew+1)
 		}
 		w.members = append(w.members, m)
 		w.after(w.between(0, 3*second), m.start)
@@ -152,67 +139,3 @@ func (w *World) breach(invariant, format string, args ...any) {
 }
 
 func (w *World) ticking() bool { return !w.noTicks }
-
-// plan lays out the calm after the faults, and says when the world ends.
-func (w *World) plan() int64 {
-	start := w.now
-	calm := start + w.between(40, 120)*second
-	w.at(calm, w.heal)
-	quiet := calm + 4*w.timeout + 70*second
-	w.at(quiet, func() { w.noTicks = true; w.tracef("no more ticks") })
-	return quiet + 45*second
-}
-
-// heal ends every disturbance.
-func (w *World) heal() {
-	w.tracef("calm")
-	w.calm = true
-	w.slow, w.slowJobs = 0, min(w.slowJobs, 0.05)
-	for _, m := range w.members {
-		m.thaw()
-		switch {
-		case !m.up:
-			if m.life == 0 {
-				continue // its first start is still to come
-			}
-			m.start()
-		case m.s != nil && !m.s.connected:
-			w.reconnect(m, m.s)
-		}
-	}
-	w.enableAll()
-	// Wishes of operators that were on their way are carried out even now.
-	for k := int64(1); k <= 4; k++ {
-		w.after(k*w.timeout/2, w.enableAll)
-	}
-}
-
-// enableAll undoes what operators forbade.
-func (w *World) enableAll() {
-	v := w.ledger.v
-	if v == nil {
-		return
-	}
-	if v.Paused {
-		w.tool(protocol.SetPaused{})
-	}
-	for i := range v.Items {
-		if w.ledger.v.Items[i].Disabled {
-			w.tool(protocol.DisableItem{Item: i})
-		}
-	}
-	for _, s := range v.Servers {
-		if s.Disabled {
-			w.tool(protocol.DisableServer{IP: s.IP})
-		}
-	}
-}
-
-// tool writes as an operator's tool does, not being a member.
-func (w *World) tool(m protocol.Mutation) {
-	w.apply(nil, w.job.Encode(m, w.ledger.v), author{what: "tool " + describe(m)})
-}
-
-func (w *World) up() []*member {
-	return slices.DeleteFunc(slices.Clone(w.members), func(m *member) bool { return !m.up || m.st == nil })
-}

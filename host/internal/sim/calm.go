@@ -1,0 +1,141 @@
+package sim
+
+import (
+	"slices"
+
+	"github.com/wasmjob/wasmjob/host/internal/protocol"
+)
+
+// plan lays out what follows the faults, and says when the world ends: a calm
+// in which everything heals, a time of order in which operators go on and what
+// they want must happen soon, and a quiet end without ticks.
+func (w *World) plan() int64 {
+	calm := w.now + w.between(w.profile.trouble[0], w.profile.trouble[1])*second
+	w.at(calm, w.heal)
+	orderly := calm + 3*w.timeout + 22*second
+	w.at(orderly, func() {
+		w.tracef("order")
+		w.orderly = true
+		w.nextCommand(orderly + 25*second)
+	})
+	quiet := orderly + 40*second
+	w.at(quiet, func() { w.noTicks = true; w.tracef("no more ticks") })
+	return quiet + 40*second
+}
+
+// heal ends every disturbance.
+func (w *World) heal() {
+	w.tracef("calm")
+	w.calm = true
+	w.slow, w.slowJobs = 0, min(w.slowJobs, 0.08)
+	for _, m := range w.members {
+		m.thaw()
+		if m.s != nil && m.s.stalled > 0 {
+			m.s.stall(0)
+		}
+		switch {
+		case !m.up:
+			if m.life != 0 && !m.retired { // else its first start is still to come, or none
+				m.start()
+			}
+		case m.s != nil && !m.s.connected:
+			w.reconnect(m, m.s)
+		}
+	}
+	w.ban()
+	w.undo()
+	// Wishes of operators that were on their way are carried out even now.
+	for k := int64(1); k <= 4; k++ {
+		w.after(k*w.timeout/2, w.undo)
+	}
+}
+
+// ban chooses a server that stays disabled, if others can do its work.
+func (w *World) ban() {
+	var ips []string
+	for _, m := range w.members {
+		if !m.retired && !slices.Contains(ips, m.ip) {
+			ips = append(ips, m.ip)
+		}
+	}
+	if len(ips) > 1 && w.chance(0.3) {
+		w.banned = ips[w.rng.IntN(len(ips))]
+	}
+}
+
+// undo takes back what operators forbade.
+func (w *World) undo() {
+	v := w.ledger.v
+	if v == nil {
+		return
+	}
+	if v.Paused {
+		w.tool(protocol.SetPaused{})
+	}
+	for i := range v.Items {
+		if w.ledger.v.Items[i].Disabled {
+			w.tool(protocol.DisableItem{Item: i})
+		}
+	}
+	for _, s := range v.Servers {
+		if s.Disabled != (s.IP == w.banned) {
+			w.tool(protocol.DisableServer{IP: s.IP, Disabled: !s.Disabled})
+		}
+	}
+}
+
+// nextCommand has operators at work, one command after the other, until end.
+func (w *World) nextCommand(end int64) {
+	w.after(w.between(2*second, 6*second), func() {
+		if w.now >= end {
+			return
+		}
+		if v := w.ledger.v; v != nil && v.Config != nil && v.Dirs.Wasm {
+			w.command(v, end-w.now)
+		}
+		w.nextCommand(end)
+	})
+}
+
+// command does something and takes it back a few seconds later. What takes
+// long to get over is not done when little time is left.
+func (w *World) command(v *protocol.View, left int64) {
+	up := w.up()
+	if len(up) == 0 {
+		return
+	}
+	m := up[w.rng.IntN(len(up))]
+	back := w.between(2500*millisecond, 6*second)
+	switch w.rng.IntN(9) {
+	case 8:
+		if left < 13*second {
+			return
+		}
+		w.ledger.killed = w.now
+		m.crash()
+		life := m.life
+		w.after(back, func() {
+			if m.life == life && !m.up {
+				m.start()
+			}
+		})
+	case 0:
+		w.tool(protocol.SetPaused{Paused: !v.Paused})
+		w.after(back, w.undo)
+	case 1:
+		w.wish(m, protocol.AskItem{Item: w.rng.IntN(v.Config.Total), Disabled: true})
+		w.after(back, w.undo)
+	case 2:
+		if s := v.Servers[w.rng.IntN(len(v.Servers))]; len(v.Servers) > 1 && w.banned == "" {
+			w.tool(protocol.DisableServer{IP: s.IP, Disabled: true})
+			w.after(back, w.undo)
+		}
+	case 3, 4:
+		w.wish(m, protocol.AskConfig{Data: w.newConfig(), Have: v.ConfigVersion})
+	case 5:
+		w.wish(m, protocol.AskTrigger{})
+	case 6:
+		w.wish(m, protocol.AskReshard{})
+	case 7: // nothing: an uneventful while
+	}
+}

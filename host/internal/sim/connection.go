@@ -1,0 +1,150 @@
+package sim
+
+import (
+	"github.com/wasmjob/wasmjob/host/internal/protocol"
+	"github.com/wasmjob/wasmjob/host/registry"
+)
+
+// heartbeat asks for a sign of life each sixth of the time-out, and looks at
+// the doubt more often than that.
+func (m *member) heartbeat(life int) {
+	w := m.w
+	beat := 0
+	var again func()
+	again = func() {
+		if m.life != life || !m.up {
+			return
+		}
+		m.guard(life, func() {
+			if beat%2 == 0 {
+				at := w.now
+				m.s.request(func() {
+					m.s.client(message{reply: func() { m.acked = max(m.acked, at) }})
+				}, nil)
+			}
+			beat++
+		})
+		w.after(m.s.timeout/12, again)
+	}
+	again()
+}
+
+// doubts judges by the member's own clock how far the session can be trusted.
+func (m *member) doubts() {
+	if m.st == nil {
+		return
+	}
+	level := protocol.Trusted
+	switch quiet := m.w.now - m.acked; {
+	case quiet >= m.s.timeout*3/4:
+		level = protocol.Expired
+	case quiet >= m.s.timeout/2:
+		level = protocol.Doubtful
+	}
+	if level != m.doubt {
+		m.doubt = level
+		m.w.tracef("%s: doubt %d", m.name(), level)
+		m.step(protocol.Doubted{Level: level})
+		if level == protocol.Trusted {
+			m.w.ledger.recovers(m)
+		}
+	}
+}
+
+// suspended: the client library noticed that the connection is gone.
+func (m *member) suspended() {
+	m.mir.Event(registry.Event{Kind: registry.Suspended})
+	for _, r := range m.reads {
+		m.mir.Failed(r)
+	}
+	m.reads = nil
+	if c := m.commit; c != nil {
+		m.commit, m.owed = nil, true
+		m.step(protocol.Committed{Plan: c.plan, Outcome: protocol.Unknown})
+	}
+}
+
+func (m *member) resumed() {
+	m.mir.Event(registry.Event{Kind: registry.Resumed})
+	if m.syncing && m.st != nil {
+		m.sync()
+	}
+}
+
+// ended: the session is over. Its guests are ended before anything else.
+func (m *member) ended() {
+	if m.st == nil {
+		return
+	}
+	m.w.tracef("%s: session over", m.name())
+	m.step(protocol.SessionLost{})
+	m.endGuests()
+	m.st = nil
+	life := m.life
+	m.w.after(m.w.between(10*millisecond, second), func() {
+		if m.up && m.life == life {
+			m.start()
+		}
+	})
+}
+
+func (m *member) endGuests() {
+	for _, g := range m.guests {
+		g.over = true
+	}
+	m.guests = nil
+}
+
+// stop: the member left.
+func (m *member) stop(rejoin bool) {
+	w := m.w
+	w.tracef("%s: stops, rejoin %v", m.name(), rejoin)
+	m.endGuests()
+	m.st = nil
+	s := m.s
+	w.after(w.delay(), func() { w.endSession(s) })
+	life := m.life
+	if !rejoin {
+		m.up = false
+	}
+	w.after(w.between(50*millisecond, 3*second), func() {
+		if m.life == life && !m.retired {
+			m.start()
+		}
+	})
+}
+
+// crash: the process is gone; the server learns it by silence.
+func (m *member) crash() {
+	m.w.tracef("%s: crashes", m.name())
+	m.endGuests()
+	m.up, m.st, m.frozen, m.backlog = false, nil, false, nil
+	m.s.drop()
+}
+
+func (m *member) freeze() {
+	m.w.tracef("%s: freezes", m.name())
+	m.frozen = true
+}
+
+func (m *member) thaw() {
+	if !m.frozen {
+		return
+	}
+	m.w.tracef("%s: thaws", m.name())
+	m.frozen = false
+	todo := m.backlog
+	m.backlog = nil
+	life := m.life
+	// What a guest does between waking and its next yield: nobody can stop it,
+	// its token must not be accepted.
+	for _, g := range m.guests {
+		if m.w.chance(0.5) {
+			m.w.ledger.writes(g)
+		}
+	}
+	m.guard(life, func() {}) // the loop looks at the clock before anything else
+	for _, do := range todo {
+		do()
+	}
+}

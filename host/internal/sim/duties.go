@@ -1,0 +1,229 @@
+package sim
+
+import (
+	"bytes"
+	"slices"
+
+	"github.com/wasmjob/wasmjob/host/internal/protocol"
+)
+
+// What a single transaction must not do, judged by what it changed in the true
+// tree and, where the rule speaks of what a member knows, by the view on which
+// it was decided.
+
+// untouched: an operator's words and the configuration change by his own
+// writes alone.
+func (l *ledger) untouched(old *protocol.View, by author) {
+	if by.member == nil {
+		return
+	}
+	put, ok := by.m.(protocol.PutConfig)
+	switch {
+	case ok && old.ConfigVersion != by.view.ConfigVersion:
+		l.w.breach("no lost config", "%s replaces version %d of the configuration, having read %d", by, old.ConfigVersion, by.view.ConfigVersion)
+	case ok && old.ConfigVersion != l.derived[string(put.Data)]:
+		l.w.breach("no lost config", "%s replaces version %d of the configuration by one made from %d", by, old.ConfigVersion, l.derived[string(put.Data)])
+	case ok && !bytes.Equal(put.Data, l.v.ConfigData):
+		l.w.breach("no lost config", "%s wrote another configuration than it was given", by)
+	case !ok && old.Config != nil && !bytes.Equal(old.ConfigData, l.v.ConfigData):
+		l.w.breach("no lost config", "%s changed the configuration", by)
+	}
+	if _, ok := by.m.(protocol.DisableServer); !ok {
+		for _, s := range old.Servers {
+			k := slices.IndexFunc(l.v.Servers, func(n protocol.Server) bool { return n.IP == s.IP })
+			if s.Disabled && k < 0 || k >= 0 && l.v.Servers[k].Disabled != s.Disabled {
+				l.w.breach("the operator's word", "%s changed what an operator said about the server %s", by, s.IP)
+			}
+		}
+	}
+	if _, ok := by.m.(protocol.SetPaused); !ok && old.Paused != l.v.Paused {
+		l.w.breach("the operator's word", "%s paused or resumed", by)
+	}
+}
+
+func (l *ledger) decided(old *protocol.View, by author) {
+	if by.member == nil {
+		return
+	}
+	switch m := by.m.(type) {
+	case protocol.Begin:
+		l.begin(m, old, by)
+	case protocol.Take:
+		l.take(m, old, by)
+	case protocol.Again:
+		for _, e := range m.Own.Open {
+			if was := entryOf(by.view, m.Self, e.Item); was.Attempt != e.Attempt && e.Instant < by.ticked {
+				l.w.breach("no overtaken run", "%s: item %d run %s, but a later instant had come", by, e.Item, runName(e))
+			}
+		}
+	case protocol.Reshard:
+		l.reshard(m, old, by)
+	case protocol.Enqueue:
+		if len(m.Pend) > 0 && !by.view.Config.Failover {
+			l.w.breach("failover off", "%s", by)
+		}
+		for _, p := range m.Pend {
+			l.pend(p, old, by)
+		}
+		l.wanted(m)
+		l.w.hold(m)
+	case protocol.Leave:
+		if registered(l.v, m.Self) != nil || alive(l.v, m.Self) || recordOf(l.v, m.Self) != nil {
+			l.w.breach("leave", "%s left something of %s", by, m.Self)
+		}
+	default:
+		if old.Leader != "" && old.Leader != by.self && l.v.Leader == "" {
+			l.w.breach("another's lead", "%s ended the lead of %s", by, old.Leader)
+		}
+	}
+}
+
+func (l *ledger) begin(m protocol.Begin, old *protocol.View, by author) {
+	v := by.view
+	l.beside(by)
+	if by.ending && len(m.Begun) > 0 {
+		l.w.breach("leave", "%s begins, though it was told to end", by)
+	}
+	if r := recordOf(v, m.Self); l.w.options.MaxUnstored > 0 && len(m.Begun) > 0 && len(r.Rows) >= l.w.options.MaxUnstored {
+		l.w.breach("full history", "%s begins, having %d rows to store", by, len(r.Rows))
+	}
+	for _, i := range m.Begun {
+		k := slices.IndexFunc(m.Own.Open, func(e protocol.Entry) bool { return e.Item == i })
+		switch e := m.Own.Open[k]; {
+		case e.Trigger == "" && v.Paused:
+			l.w.breach("pause", "%s begins item %d, seeing the job paused", by, i)
+		case e.Cause == protocol.Misfired && (v.Necessary || v.Processing):
+			l.w.breach("compensation waits", "%s compensates item %d, seeing a reshard awaited", by, i)
+		case e.Trigger == "" && e.Instant > by.ticked:
+			l.w.breach("nothing early", "%s begins item %d run %s, but only %d has come", by, i, runName(e), by.ticked-1_700_000_000_000)
+		case i < len(v.Items) && v.Items[i].Disabled:
+			l.w.breach("disabled items", "%s begins item %d, seeing it disabled", by, i)
+		}
+	}
+	if m.Ack {
+		l.accepted(m.Self, old, by)
+	}
+}
+
+// beside: this release runs nothing beside a member that is not ours.
+func (l *ledger) beside(by author) {
+	for _, in := range by.view.Instances {
+		if !alive(by.view, in.ID) {
+			l.w.breach("strangers", "%s, seeing %s, which is not ours", by, in.ID)
+		}
+	}
+}
+
+// accepted: an acknowledged request is in the record, for every item of the
+// member: open, waiting or as a row.
+func (l *ledger) accepted(self protocol.ID, old *protocol.View, by author) {
+	was, r := recordOf(old, self), recordOf(l.v, self)
+	fresh := func(id string) bool {
+		return id != "" && !slices.ContainsFunc(was.Triggers, func(t protocol.Trigger) bool { return t.ID == id }) &&
+			!slices.ContainsFunc(was.Open, func(e protocol.Entry) bool { return e.Trigger == id })
+	}
+	for i, o := range by.view.Assignment.Owners {
+		if o != self || i >= by.view.Config.Total || by.view.Items[i].Owner != self {
+			continue
+		}
+		if !slices.ContainsFunc(r.Open, func(e protocol.Entry) bool { return e.Item == i && fresh(e.Trigger) }) &&
+			!slices.ContainsFunc(r.Triggers, func(t protocol.Trigger) bool { return fresh(t.ID) && slices.Contains(t.Items, i) }) &&
+			!slices.ContainsFunc(r.Rows, func(r protocol.Row) bool { return r.Item == i && fresh(r.Trigger) }) {
+			l.w.breach("triggers", "%s: the request has left no trace for item %d", by, i)
+		}
+	}
+}
+
+func (l *ledger) take(m protocol.Take, old *protocol.View, by author) {
+	l.beside(by)
+	if by.view.Paused {
+		l.w.breach("pause", "%s, seeing the job paused", by)
+	}
+	if !by.view.Config.Failover {
+		l.w.breach("failover off", "%s", by)
+	}
+	if n := l.w.options.Slots; n > 0 && len(m.Own.Open) > n {
+		l.w.breach("slots", "%s has %d runs in %d slots", by, len(m.Own.Open), n)
+	}
+	for _, i := range m.Items {
+		k := slices.IndexFunc(m.Own.Open, func(e protocol.Entry) bool { return e.Item == i })
+		switch e := m.Own.Open[k]; {
+		case e.Instant < by.ticked || e.Instant < lastOf(old, i):
+			l.w.breach("no overtaken run", "%s: item %d run %s, but a later instant had come", by, i, runName(e))
+		case by.view.Items[i].Disabled:
+			l.w.breach("disabled items", "%s takes item %d, seeing it disabled", by, i)
+		}
+	}
+}
+
+// pend: a run waits for a taker only while nothing later of its item began.
+func (l *ledger) pend(p protocol.Pending, old *protocol.View, by author) {
+	if lastOf(old, p.Item) > p.Entry.Instant {
+		l.w.breach("no overtaken run", "%s: item %d run %s, but a later one has begun", by, p.Item, runName(p.Entry))
+	}
+	for k := range old.Runs {
+		r := &old.Runs[k]
+		if alive(old, r.ID) && slices.ContainsFunc(r.Open, func(e protocol.Entry) bool { return e.Item == p.Item }) {
+			l.w.breach("no overtaken run", "%s: item %d waits for a taker while %s runs it", by, p.Item, r.ID)
+		}
+	}
+}
+
+func (l *ledger) reshard(m protocol.Reshard, old *protocol.View, by author) {
+	a := &l.v.Assignment
+	for i, o := range a.Owners {
+		if i < len(old.Items) && i < len(by.view.Items) && old.Items[i].Owner != by.view.Items[i].Owner {
+			continue // somebody else wrote it meanwhile; the leader will see
+		}
+		if i >= len(l.v.Items) || l.v.Items[i].Owner != o {
+			l.w.breach("mirror of owners", "%s: item %d belongs to %s, its node says something else", by, i, o)
+		}
+	}
+	for k := range old.Runs {
+		r := &old.Runs[k]
+		for _, e := range r.Open {
+			// A member that joined meanwhile may have taken the item: its mark
+			// keeps the new owner away as it would have kept the old one.
+			taken := e.Item < len(old.Items) && old.Items[e.Item].Failover == r.ID && recordOf(by.view, r.ID) == nil
+			if ownerOf(old, e.Item) != ownerOf(l.v, e.Item) && !taken {
+				l.w.breach("nothing running moves", "%s moves item %d, which %s runs", by, e.Item, r.ID)
+			}
+		}
+	}
+	want := assign(protocol.AssignRequest{Strategy: by.view.Config.Strategy, Instances: a.Members, Total: a.Total})
+	for k, items := range want.Items {
+		for _, i := range items {
+			if m.Next.Owners[i] != a.Members[k] {
+				l.w.breach("the strategy's word", "%s: item %d goes to %s, the strategy said %s", by, i, m.Next.Owners[i], a.Members[k])
+				return
+			}
+		}
+	}
+}
+
+func ownerOf(v *protocol.View, i int) protocol.ID {
+	if i < len(v.Assignment.Owners) {
+		return v.Assignment.Owners[i]
+	}
+	return ""
+}
+
+// marks: a mark that a session holds stands for an open run of its member.
+func (l *ledger) marks(by author) {
+	for i, it := range l.v.Items {
+		for _, s := range []int64{it.Running, it.FOOwner} {
+			if s == 0 {
+				continue
+			}
+			k := slices.IndexFunc(l.v.Members, func(m protocol.Member) bool { return m.Owner == s })
+			if k < 0 {
+				l.w.breach("marks", "%s: item %d has marks of session %d, which has no member", by, i, s)
+				continue
+			}
+			r := recordOf(l.v, l.v.Members[k].ID)
+			if r == nil || !slices.ContainsFunc(r.Open, func(e protocol.Entry) bool { return e.Item == i }) {
+				l.w.breach("marks", "%s: item %d has marks of %s, which does not run it", by, i, l.v.Members[k].ID)
+			}
+		}
+	}
+}

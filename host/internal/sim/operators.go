@@ -1,0 +1,148 @@
+package sim
+
+import (
+	"slices"
+
+	"github.com/wasmjob/wasmjob/host/internal/protocol"
+	"github.com/wasmjob/wasmjob/host/registry"
+)
+
+// tool writes as an operator's tool does, not being a member.
+func (w *World) tool(m protocol.Mutation) {
+	w.apply(nil, w.job.Encode(m, w.ledger.v), author{what: "tool " + describe(m)})
+}
+
+// operate is an operator with a tool of ElasticJob, writing on his own.
+func (w *World) operate() {
+	v := w.ledger.v
+	if v == nil || v.Config == nil || !v.Dirs.Wasm {
+		return
+	}
+	switch w.rng.IntN(11) {
+	case 0:
+		w.tool(protocol.SetPaused{Paused: !v.Paused})
+	case 1:
+		if i := w.rng.IntN(v.Config.Total); i < len(v.Items) && v.Items[i].Exists {
+			w.tool(protocol.DisableItem{Item: i, Disabled: !v.Items[i].Disabled})
+		}
+	case 2:
+		if len(v.Servers) > 0 {
+			s := v.Servers[w.rng.IntN(len(v.Servers))]
+			w.tool(protocol.DisableServer{IP: s.IP, Disabled: !s.Disabled})
+		}
+	case 3, 4:
+		if !v.Necessary {
+			w.tool(protocol.MarkReshard{})
+		}
+	case 5, 6:
+		for _, in := range v.Instances {
+			if w.chance(0.7) {
+				w.tool(protocol.RequestTrigger{To: []protocol.ID{in.ID}})
+			}
+		}
+	case 7:
+		w.removeSomething(v)
+	case 8:
+		w.tool(protocol.PutConfig{Data: w.newConfig()})
+	case 9:
+		w.scribble()
+	case 10:
+		if w.chance(0.3) {
+			w.visit()
+		}
+	}
+}
+
+// removeSomething deletes a registration: that ends one instance, or heals.
+func (w *World) removeSomething(v *protocol.View) {
+	switch {
+	case w.chance(0.5):
+		if len(v.Servers) > 0 {
+			w.tool(protocol.PruneServers{IPs: []string{v.Servers[w.rng.IntN(len(v.Servers))].IP}})
+		}
+	case len(v.Instances) > 1:
+		in := v.Instances[w.rng.IntN(len(v.Instances))]
+		w.apply(nil, []registry.Op{{Kind: registry.Delete, Path: w.job.Instance(in.ID), Version: registry.AnyVersion}}, author{what: "tool removes instance " + string(in.ID)})
+	}
+}
+
+// scribble leaves owners in the classical nodes as a leader that is not ours
+// would have written them, without the record of ours that they mirror.
+func (w *World) scribble() {
+	v := w.ledger.v
+	if len(v.Instances) == 0 || len(v.Assignment.Owners) == 0 || v.Assignment.Total != len(v.Items) {
+		return
+	}
+	next := v.Assignment
+	next.Owners = slices.Clone(next.Owners)
+	for i := range next.Owners {
+		next.Owners[i] = v.Instances[w.rng.IntN(len(v.Instances))].ID
+	}
+	var ops []registry.Op
+	for _, op := range w.job.Encode(protocol.Reshard{Next: next}, v) {
+		if op.Kind == registry.Set && slices.Contains(next.Owners, protocol.ID(op.Data)) {
+			ops = append(ops, op)
+		}
+	}
+	w.apply(nil, ops, author{what: "somebody else writes owners"})
+}
+
+// foreign creates or deletes the registration of a member that is not ours.
+func (w *World) foreign(there bool) {
+	op := registry.Op{Kind: registry.CreateEphemeral, Path: w.job.Instance(visitor)}
+	if !there {
+		op = registry.Op{Kind: registry.Delete, Path: op.Path, Version: registry.AnyVersion}
+	}
+	_, changes, err := w.tree.Commit(foreignSession, w.now/millisecond, []registry.Op{op})
+	if err != nil {
+		return
+	}
+	w.tracef("server: %d a member that is not ours registers: %v", w.tree.Revision(), there)
+	w.record(changes, author{what: "foreign member"})
+}
+
+// ask has a member carry out an operator's wish.
+func (w *World) ask(m *member) {
+	v := w.ledger.v
+	if v == nil || v.Config == nil || m.st == nil {
+		return
+	}
+	var a protocol.Ask
+	switch w.rng.IntN(8) {
+	case 0:
+		a = protocol.AskTrigger{}
+	case 1:
+		a = protocol.AskPause{Paused: !v.Paused}
+	case 2:
+		a = protocol.AskItem{Item: w.rng.IntN(v.Config.Total), Disabled: w.chance(0.5)}
+	case 3:
+		a = protocol.AskServer{IP: m.ip, Disabled: w.chance(0.5)}
+	case 4:
+		a = protocol.AskConfig{Data: w.newConfig(), Have: max(v.ConfigVersion-int32(w.rng.IntN(2)), 0)}
+	case 5:
+		a = protocol.AskReshard{}
+	case 6:
+		a = protocol.AskTrigger{}
+	case 7:
+		w.retire(m)
+		a = protocol.AskLeave{}
+	}
+	w.wish(m, a)
+}
+
+func (w *World) wish(m *member, a protocol.Ask) {
+	w.asks++
+	id := w.asks
+	w.tracef("%s: asked %d %s", m.name(), id, describeAsk(a))
+	if c, ok := a.(protocol.AskConfig); ok {
+		w.ledger.derived[string(c.Data)] = c.Have
+	}
+	m.guard(m.life, func() {
+		if _, ok := a.(protocol.AskLeave); ok {
+			m.leaving = true
+		} else {
+			m.asked[id] = true
+		}
+		m.step(protocol.Asked{ID: id, Ask: a})
+	})
+}

@@ -1,0 +1,198 @@
+package sim
+
+import (
+	"slices"
+
+	"github.com/wasmjob/wasmjob/host/internal/protocol"
+)
+
+// In the time of order nothing fails any more, so that what must happen must
+// happen soon.
+
+const (
+	obedience = 500 * millisecond  // for nothing to begin that was forbidden
+	prompt    = 700 * millisecond  // for what is due to begin
+	upkeep    = 1500 * millisecond // for the leader to bring things in line
+)
+
+// changes keeps when the conditions of running last changed.
+func (l *ledger) changes(old *protocol.View) {
+	v := l.v
+	if !slices.Equal(disabled(old), disabled(v)) || !slices.Equal(old.Servers, v.Servers) || old.Paused != v.Paused || old.ConfigVersion != v.ConfigVersion {
+		l.wordAt, l.unrest = l.w.now, l.w.now
+		if l.w.orderly {
+			l.w.after(upkeep, l.obeyed(l.wordAt))
+		}
+	}
+	if old.Necessary || v.Necessary || old.Processing || v.Processing || v.Paused || !slices.Equal(old.Instances, v.Instances) {
+		l.unrest = l.w.now
+	}
+}
+
+func disabled(v *protocol.View) []bool {
+	d := make([]bool, len(v.Items))
+	for i := range v.Items {
+		d[i] = v.Items[i].Disabled
+	}
+	return d
+}
+
+func banned(v *protocol.View, id protocol.ID) bool {
+	return slices.ContainsFunc(v.Servers, func(s protocol.Server) bool { return s.IP == id.IP() && s.Disabled })
+}
+
+// allowed: nothing begins long after an operator forbade it.
+func (l *ledger) allowed(id protocol.ID, e protocol.Entry, by author) {
+	if !l.w.orderly || l.w.now-l.wordAt < obedience {
+		return
+	}
+	switch {
+	case l.v.Paused && e.Trigger == "":
+		l.w.breach("pause", "%s: item %d run %s begins in a paused job", by, e.Item, runName(e))
+	case e.Item < len(l.v.Items) && l.v.Items[e.Item].Disabled:
+		l.w.breach("disabled items", "%s: item %d run %s begins, though it is disabled", by, e.Item, runName(e))
+	case banned(l.v, id):
+		l.w.breach("disabled servers", "%s: item %d run %s begins on a disabled server", by, e.Item, runName(e))
+	}
+}
+
+// obeyed judges what a change of conditions led to, if none came after it.
+func (l *ledger) obeyed(since int64) func() {
+	return func() {
+		v := l.v
+		if l.wordAt != since || l.w.now < l.killed+l.w.timeout+2*upkeep {
+			return
+		}
+		able := slices.ContainsFunc(v.Instances, func(in protocol.Instance) bool { return !banned(v, in.ID) })
+		if able && (v.Leader == "" || banned(v, v.Leader)) {
+			l.w.breach("disabled servers", "the leader is %q long after a server was disabled or enabled", v.Leader)
+		}
+		for _, m := range l.w.up() {
+			if m.st.Self() != "" && m.period != period(v.Config.Cron) {
+				l.w.breach("config", "%s still goes by another cron than %s", m.name(), v.Config.Cron)
+			}
+		}
+		for i, it := range v.Items {
+			if it.Running != 0 && !v.Config.MonitorExecution {
+				l.w.breach("marks", "item %d is marked as running though nothing is monitored", i)
+			}
+		}
+	}
+}
+
+// idle tells whether the owner may begin the item, were it due.
+func (l *ledger) idle(id protocol.ID, i int) bool {
+	v := l.v
+	if v.Paused || v.Necessary || v.Processing || banned(v, id) || ownerOf(v, i) != id || i >= len(v.Items) || registered(v, id) == nil {
+		return false
+	}
+	it := v.Items[i]
+	r := recordOf(v, id)
+	n := l.w.options.MaxUnstored
+	return it.Owner == id && !it.Disabled && it.Failover == "" && r != nil && (n == 0 || len(r.Rows) < n) &&
+		!slices.ContainsFunc(v.Instances, func(in protocol.Instance) bool { return !alive(v, in.ID) })
+}
+
+// expect: the owner begins what is due at its clock, or marks what it cannot.
+func (l *ledger) expect(m *member, at int64) {
+	id, life := m.st.Self(), m.life
+	for i := range l.v.Assignment.Owners {
+		if !l.idle(id, i) || lastOf(l.v, i) >= at {
+			continue
+		}
+		open := entryOf(l.v, id, i)
+		if open != nil && !l.v.Config.Misfire {
+			continue
+		}
+		asked := l.w.now
+		l.w.after(prompt, func() {
+			if l.unrest+prompt >= asked || m.life != life || !m.up || !l.idle(id, i) || lastOf(l.v, i) >= at {
+				return
+			}
+			switch now := entryOf(l.v, id, i); {
+			case open == nil && now == nil:
+				l.w.breach("prompt", "instant %d of item %d came due at %s, which did not begin it", at-1_700_000_000_000, i, m.name())
+			case open != nil && now != nil && now.Same(*open) && !l.v.Items[i].Misfire:
+				l.w.breach("misfire marks", "instant %d of item %d came due at %s during a run, and no mark says so", at-1_700_000_000_000, i, m.name())
+			}
+		})
+	}
+}
+
+// waiting: after a run whose item was marked, the compensation follows.
+func (l *ledger) waiting(old *protocol.View, by author) {
+	m, ok := by.m.(protocol.Complete)
+	if !ok || !l.w.orderly {
+		return
+	}
+	for _, i := range m.Items {
+		if i >= len(old.Items) || !old.Items[i].Misfire || !l.v.Config.Misfire || !l.idle(m.Self, i) {
+			continue
+		}
+		asked, last, life := l.w.now, lastOf(l.v, i), by.member.life
+		l.w.after(prompt, func() {
+			if l.unrest+prompt < asked && by.member.up && by.member.life == life && l.idle(m.Self, i) && l.v.Items[i].Misfire && lastOf(l.v, i) == last && entryOf(l.v, m.Self, i) == nil {
+				l.w.breach("prompt", "item %d was not compensated by %s", i, m.Self)
+			}
+		})
+	}
+}
+
+// recovers: when a member trusts its session again, it runs again what
+// self-fencing ended.
+func (l *ledger) recovers(m *member) {
+	r := recordOf(l.v, m.st.Self())
+	if !l.w.calm || r == nil {
+		return
+	}
+	id, life := r.ID, m.life
+	for _, e := range r.Open {
+		l.w.after(2*upkeep, func() {
+			now := entryOf(l.v, id, e.Item)
+			if m.life != life || m.st == nil || m.doubt != protocol.Trusted || m.leaving || m.ticked > e.Instant || now == nil || !now.Same(e) ||
+				slices.ContainsFunc(m.guests, func(g *running) bool { return g.Item == e.Item }) {
+				return
+			}
+			l.w.breach("prompt", "%s does not run item %d run %s again", m.name(), e.Item, runName(e))
+		})
+	}
+}
+
+// wanted: a run that waits for a taker is taken while somebody has a free slot.
+func (l *ledger) wanted(m protocol.Enqueue) {
+	if !l.w.orderly {
+		return
+	}
+	asked := l.w.now
+	for _, p := range m.Pend {
+		l.w.after(prompt, func() {
+			v := l.v
+			k := slices.IndexFunc(v.Pending, func(q protocol.Pending) bool { return q.Entry.Same(p.Entry) })
+			if k < 0 || l.wordAt > asked-obedience || !v.Config.Failover || v.Paused || p.Item >= len(v.Items) || v.Items[p.Item].Disabled {
+				return
+			}
+			for _, o := range l.w.up() {
+				r := recordOf(v, o.st.Self())
+				if r == nil || o.leaving || banned(v, r.ID) || o.ticked > p.Entry.Instant {
+					continue
+				}
+				if n := l.w.options.Slots; n == 0 || len(r.Open) < n {
+					l.w.breach("prompt", "%s does not take item %d, whose run %s waits", o.name(), p.Item, runName(p.Entry))
+				}
+			}
+		})
+	}
+}
+
+func entryOf(v *protocol.View, id protocol.ID, i int) *protocol.Entry {
+	r := recordOf(v, id)
+	if r == nil {
+		return nil
+	}
+	k := slices.IndexFunc(r.Open, func(e protocol.Entry) bool { return e.Item == i })
+	if k < 0 {
+		return nil
+	}
+	e := r.Open[k]
+	return &e
+}

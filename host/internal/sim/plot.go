@@ -1,0 +1,123 @@
+package sim
+
+import (
+	"slices"
+
+	"github.com/wasmjob/wasmjob/host/internal/protocol"
+)
+
+// Some fences matter only when three things meet: an orphan, a line that is
+// slow at the wrong moment, and an instant or a second death. Chance alone
+// brings them together once in a million seeds; a plot does on purpose.
+
+// plot slows the line of a member whose transaction concerns an orphaned run
+// of an item that somebody else owns and may begin.
+func (w *World) plot(m *member, mu protocol.Mutation) {
+	if w.calm || !w.chance(w.profile.plots) || w.ledger.v == nil || w.ledger.v.Config == nil {
+		return
+	}
+	var owner *member
+	owned := func(i int) bool {
+		owner = w.known(ownerOf(w.ledger.v, i))
+		return owner != nil && owner != m
+	}
+	longest := m.s.timeout * 9 / 10
+	switch mu := mu.(type) {
+	case protocol.Take:
+		k := slices.IndexFunc(mu.Items, owned)
+		if k < 0 {
+			return
+		}
+		if m.s.timeout < 2*w.quickest() || w.chance(0.3) {
+			w.slowLine(m, min(w.untilTick(owner)+w.between(5*millisecond, 40*millisecond), longest))
+			return
+		}
+		w.slowLine(m, w.between(longest/3, longest))
+		w.doom(mu.Items[k], m)
+	case protocol.Enqueue:
+		if slices.ContainsFunc(mu.Pend, func(p protocol.Pending) bool { return owned(p.Item) }) {
+			w.slowLine(m, min(w.untilTick(owner)+w.between(5*millisecond, 60*millisecond), longest))
+		}
+	case protocol.Reshard:
+		// Who is still named as an owner comes back while the items move.
+		for _, o := range w.members {
+			if !o.up && o.life > 0 && !o.retired && slices.ContainsFunc(w.ledger.v.Assignment.Owners, func(id protocol.ID) bool { return id.IP() == o.ip }) {
+				o.start()
+				w.slowLine(m, min(w.untilTick(o)+w.between(5*millisecond, 60*millisecond), longest))
+				return
+			}
+		}
+	default:
+	}
+}
+
+// quickest is the shortest session time-out that a member has.
+func (w *World) quickest() int64 {
+	q := w.timeout
+	for _, m := range w.members {
+		q = min(q, m.timeout)
+	}
+	return q
+}
+
+// known finds a living member by its id.
+func (w *World) known(id protocol.ID) *member {
+	k := slices.IndexFunc(w.members, func(m *member) bool { return m.up && m.st != nil && m.st.Self() == id && id != "" })
+	if k < 0 || !alive(w.ledger.v, id) {
+		return nil
+	}
+	return w.members[k]
+}
+
+// bereaved is the living owner of an item that the session's member runs.
+func (w *World) bereaved(s *session) *member {
+	v := w.ledger.v
+	for _, m := range v.Members {
+		if m.Owner != int64(s.id) {
+			continue
+		}
+		if r := recordOf(v, m.ID); r != nil {
+			for _, e := range r.Open {
+				if o := w.known(ownerOf(v, e.Item)); o != nil && ownerOf(v, e.Item) != m.ID {
+					return o
+				}
+			}
+		}
+	}
+	return nil
+}
+
+// untilTick is the time until the next instant by a member's clock, or by one
+// that is right.
+func (w *World) untilTick(m *member) int64 {
+	p, now := period(w.ledger.v.Config.Cron)*millisecond, w.now
+	if m != nil {
+		now += m.offset * millisecond
+	}
+	return p - now%p
+}
+
+func (w *World) slowLine(m *member, d int64) {
+	w.tracef("%s: its line is slow for %d ms", m.name(), d/millisecond)
+	m.s.toServer = max(m.s.toServer, w.now+d)
+}
+
+// doom has whoever runs the item next, but for one member, crash at once.
+func (w *World) doom(i int, but *member) {
+	w.doomed[i] = but
+	w.after(but.s.timeout, func() { delete(w.doomed, i) })
+}
+
+// dooms is asked when a guest starts.
+func (w *World) dooms(m *member, e protocol.Entry) bool {
+	if w.calm {
+		return false
+	}
+	if but := w.doomed[e.Item]; but != nil && but != m {
+		delete(w.doomed, e.Item)
+		m.s.overdrawn = true // its session is to end soon
+		return true
+	}
+	o := w.known(ownerOf(w.ledger.v, e.Item))
+	return e.Attempt > 1 && o != nil && o != m && w.chance(w.profile.plots)
+}

@@ -1,0 +1,160 @@
+package sim
+
+import (
+	"fmt"
+
+	"github.com/wasmjob/wasmjob/host/internal/layout"
+	"github.com/wasmjob/wasmjob/host/internal/protocol"
+)
+
+// profile is a kind of weather. One kind alone leaves corners dark: what goes
+// wrong between a failover and the next instant needs short sessions and long
+// runs; what goes wrong on an old view needs replicas that stall.
+type profile struct {
+	name     string
+	members  [2]int64 // ranges, the upper end excluded
+	items    [2]int64
+	timeout  [2]int64 // of sessions, ms
+	period   [2]int64 // of the schedule, s
+	trouble  [2]int64 // how long the faults last, s
+	every    [2]int64 // mean time between two faults, ms
+	restart  int64    // ms that a crashed process stays away at most
+	slow     []float64
+	slowJobs []float64
+	long     [2]int64 // what a slow job takes, ms
+	late     float64  // share of lost requests that are carried out after all
+	untimely float64  // share of the sessions that end just before an instant
+	wait     [2]int64 // for a reshard, ms
+	holds    float64  // share of the orphans that a pause keeps from being taken
+	monitor  float64
+	skew     int64   // ms that a clock is wrong at most
+	deaths   float64 // share of the runs whose server crashes
+	spite    float64 // share of the rare transactions that are struck as they are sent
+	plots    float64 // share of the matters of orphans that somebody plots against
+	slots    []int
+	faults   faults
+}
+
+func profiles() []profile {
+	return []profile{
+		{
+			name: "mixed", members: [2]int64{2, 6}, items: [2]int64{1, 9}, timeout: [2]int64{4000, 11_000}, period: [2]int64{2, 9},
+			trouble: [2]int64{40, 100}, every: [2]int64{700, 9000}, restart: 25_000,
+			slow: []float64{0, 0.01, 0.05, 0.2}, slowJobs: []float64{0, 0.05, 0.3}, late: 0.3, monitor: 0.7,
+			long:     [2]int64{1000, 12_000},
+			untimely: 0.1,
+			holds:    0.05,
+			skew:     3000,
+			deaths:   0.01,
+			spite:    0.02, slots: []int{0, 1, 2, 3},
+			plots:  0.05,
+			wait:   [2]int64{300, 8000},
+			faults: faults{crash: 1, freeze: 1, cut: 2, stall: 1, clock: 0.3, operator: 1.2, ask: 1.2},
+		},
+		{
+			name: "orphans", members: [2]int64{2, 6}, items: [2]int64{1, 7}, timeout: [2]int64{400, 1200}, period: [2]int64{3, 9},
+			trouble: [2]int64{30, 60}, every: [2]int64{200, 1500}, restart: 2000,
+			slow: []float64{0.01, 0.1}, slowJobs: []float64{0.8}, late: 0.3, monitor: 0.4,
+			long:     [2]int64{300, 4000},
+			untimely: 0.3,
+			holds:    0.4,
+			skew:     200,
+			deaths:   0.3,
+			spite:    0.15, slots: []int{0, 1, 1, 1},
+			plots:  0.3,
+			wait:   [2]int64{300, 3000},
+			faults: faults{crash: 1, freeze: 0.5, cut: 1, stall: 2, clock: 0.3, operator: 1.5, ask: 0.5},
+		},
+		{
+			name: "stale", members: [2]int64{2, 5}, items: [2]int64{1, 5}, timeout: [2]int64{1000, 4000}, period: [2]int64{1, 5},
+			trouble: [2]int64{20, 50}, every: [2]int64{200, 1500}, restart: 6000,
+			slow: []float64{0.05, 0.2}, slowJobs: []float64{0.05, 0.4}, late: 0.8, monitor: 0.4,
+			long:     [2]int64{1000, 12_000},
+			untimely: 0.3,
+			holds:    0.1,
+			skew:     1500,
+			deaths:   0.05,
+			spite:    0.15, slots: []int{0, 1, 3},
+			plots:  0.2,
+			wait:   [2]int64{300, 8000},
+			faults: faults{crash: 0.8, freeze: 1, cut: 3, stall: 5, clock: 0.3, operator: 2, ask: 1},
+		},
+		{
+			name: "commands", members: [2]int64{2, 5}, items: [2]int64{1, 6}, timeout: [2]int64{2000, 6000}, period: [2]int64{1, 6},
+			trouble: [2]int64{20, 50}, every: [2]int64{200, 1500}, restart: 8000,
+			slow: []float64{0, 0.05}, slowJobs: []float64{0.1, 0.5}, late: 0.3, monitor: 0.6,
+			long:     [2]int64{1000, 8000},
+			untimely: 0.1,
+			holds:    0.1,
+			skew:     3000,
+			deaths:   0.03,
+			spite:    0.08, slots: []int{0, 1, 3},
+			plots:  0.05,
+			wait:   [2]int64{300, 8000},
+			faults: faults{crash: 1.5, freeze: 0.3, cut: 1, stall: 0.5, clock: 0.3, operator: 6, ask: 4},
+		},
+		{
+			name: "duel", members: [2]int64{4, 6}, items: [2]int64{5, 11}, timeout: [2]int64{500, 1800}, period: [2]int64{4, 9},
+			trouble: [2]int64{30, 50}, every: [2]int64{500, 3000}, restart: 1500,
+			slow: []float64{0.02, 0.15}, slowJobs: []float64{0.9}, long: [2]int64{500, 6000}, late: 0.5,
+			untimely: 0.1, monitor: 0.1, holds: 0.6, skew: 100, deaths: 0.15, spite: 0.15, slots: []int{1},
+			plots:  0.5,
+			wait:   [2]int64{100, 800},
+			faults: faults{crash: 0.1, freeze: 0.3, cut: 1, stall: 4, clock: 0.3, operator: 0.3, ask: 0.3},
+		},
+	}
+}
+
+// settle draws what this seed is like.
+func (w *World) settle(p profile) {
+	w.profile = p
+	w.timeout = w.between(p.timeout[0], p.timeout[1]) * millisecond
+	w.slow = p.slow[w.rng.IntN(len(p.slow))]
+	w.slowJobs = p.slowJobs[w.rng.IntN(len(p.slowJobs))]
+	w.config = layout.Default21()
+	c := &w.config
+	c.JobName, c.JobClass, c.JobType = jobName, layout.WasmClass21, layout.Simple21
+	c.ShardingTotalCount = int32(w.between(p.items[0], p.items[1]))
+	c.Cron = cronOf(w.between(p.period[0], p.period[1]))
+	c.Failover, c.Misfire, c.MonitorExecution = w.chance(0.9), w.chance(0.6), w.chance(p.monitor)
+	c.JobShardingStrategyClass = []string{"", "odevity", "rotate"}[w.rng.IntN(3)]
+	c.ReconcileIntervalMinutes = int32(w.rng.IntN(2))
+	w.options = protocol.Options{
+		Config: w.encoded(), ReshardWait: w.between(p.wait[0], p.wait[1]), PruneAfter: w.between(5000, 40_000),
+		MaxUnstored: []int{0, 500, 6}[w.rng.IntN(3)], Slots: p.slots[w.rng.IntN(len(p.slots))],
+		Queue: w.chance(0.4), Replace: w.chance(0.2), Finish: w.chance(0.07),
+	}
+}
+
+func cronOf(seconds int64) string { return fmt.Sprintf("0/%d * * * * ?", seconds) }
+
+// encoded is the configuration as it is written.
+func (w *World) encoded() []byte {
+	data, err := layout.EncodeConfig21(w.config)
+	if err != nil {
+		panic(err) // the simulation's own settings
+	}
+	return data
+}
+
+// newConfig changes one thing of the configuration.
+func (w *World) newConfig() []byte {
+	c := &w.config
+	switch w.rng.IntN(6) {
+	case 0:
+		c.ShardingTotalCount = int32(w.between(w.profile.items[0], w.profile.items[1]))
+	case 1:
+		c.Cron = cronOf(w.between(w.profile.period[0], w.profile.period[1]))
+	case 2:
+		c.Failover = !c.Failover
+	case 3:
+		c.Misfire = !c.Misfire
+	case 4:
+		c.MonitorExecution = !c.MonitorExecution
+	case 5:
+		c.JobShardingStrategyClass = []string{"", "odevity", "rotate"}[w.rng.IntN(3)]
+	}
+	w.configs++
+	c.JobParameter = fmt.Sprint(w.configs) // no two are the same
+	return w.encoded()
+}

@@ -1,0 +1,99 @@
+package sim
+
+import (
+	"slices"
+
+	"github.com/wasmjob/wasmjob/host/internal/protocol"
+)
+
+// spite strikes at the worst moment: just as a member sends a transaction.
+// What comes and goes with each run is struck more seldom than what is rare.
+func (w *World) spite(m *member, mu protocol.Mutation) {
+	p := w.profile.spite
+	switch mu.(type) {
+	case protocol.Begin, protocol.Complete, protocol.Forget:
+		p /= 10
+	default:
+	}
+	if w.calm || !w.chance(p) {
+		return
+	}
+	switch w.rng.IntN(7) {
+	case 0, 1:
+		w.slowLine(m, w.between(10*millisecond, m.s.timeout/2))
+	case 2:
+		w.laterIn(m, w.between(0, 4*millisecond), func() { w.cut(m) })
+	case 3:
+		w.laterIn(m, w.between(0, 4*millisecond), func() { w.crash(m) })
+	case 4:
+		w.laterIn(m, w.between(0, 4*millisecond), func() { w.freeze(m) })
+	case 5:
+		others := slices.DeleteFunc(w.up(), func(o *member) bool { return o == m || !o.s.connected })
+		for _, o := range others {
+			if w.chance(0.6) {
+				w.stall(o)
+			}
+		}
+	case 6:
+		w.interfere(m, mu)
+	}
+}
+
+// hold pauses the job while runs wait for a taker: the items move meanwhile, or
+// the next instant comes just as everybody wants to take.
+func (w *World) hold(m protocol.Enqueue) {
+	if w.calm || len(m.Pend) == 0 || !w.chance(w.profile.holds) {
+		return
+	}
+	d := w.between(100*millisecond, 2*second)
+	if w.chance(0.6) {
+		d = w.untilTick(nil) - w.between(-5*millisecond, 20*millisecond)
+	}
+	w.after(1, func() {
+		if !w.ledger.v.Paused {
+			w.tool(protocol.SetPaused{Paused: true})
+		}
+	})
+	w.after(max(d, millisecond), func() {
+		if w.ledger.v.Paused {
+			w.tool(protocol.SetPaused{})
+		}
+	})
+}
+
+// laterIn does it after d, if the member still lives the same life.
+func (w *World) laterIn(m *member, d int64, do func()) {
+	life := m.life
+	w.after(d, func() {
+		if m.life == life && m.up && m.st != nil && !w.calm {
+			do()
+		}
+	})
+}
+
+// interfere is an operator who writes the same nodes before the member does.
+func (w *World) interfere(m *member, mu protocol.Mutation) {
+	v := w.ledger.v
+	switch mu := mu.(type) {
+	case protocol.PruneServers:
+		for _, s := range v.Servers {
+			if slices.Contains(mu.IPs, s.IP) && !s.Disabled {
+				w.tool(protocol.DisableServer{IP: s.IP, Disabled: true})
+			}
+		}
+	case protocol.PutConfig:
+		w.tool(protocol.PutConfig{Data: w.newConfig()})
+	case protocol.Begin, protocol.Take:
+		w.tool(protocol.SetPaused{Paused: !v.Paused})
+	case protocol.Enqueue:
+		w.slowLine(m, w.between(5*millisecond, m.s.timeout/3))
+		if o := w.up()[w.rng.IntN(len(w.up()))]; o != m {
+			w.wish(o, protocol.AskLeave{})
+		}
+	case protocol.Reshard:
+		if s := v.Servers[w.rng.IntN(len(v.Servers))]; w.chance(0.5) {
+			w.tool(protocol.DisableServer{IP: s.IP, Disabled: !s.Disabled})
+		}
+	default:
+	}
+}

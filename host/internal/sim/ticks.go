@@ -1,0 +1,74 @@
+package sim
+
+import (
+	"strconv"
+	"strings"
+
+	"github.com/wasmjob/wasmjob/host/internal/protocol"
+)
+
+// reschedule ticks at every multiple of the period, by the member's clock.
+func (m *member) reschedule(cron string) {
+	m.ticker++
+	m.prev = 0
+	m.period = period(cron)
+	if m.period > 0 {
+		m.later(1, func() {
+			at := m.now() / m.period * m.period
+			m.ticked = max(m.ticked, at)
+			m.step(protocol.Passed{At: at})
+		})
+		m.nextTick(m.now())
+	}
+}
+
+func (m *member) nextTick(after int64) {
+	n := m.ticker
+	at := (after/m.period + 1) * m.period
+	m.later((at-m.now())*millisecond, func() {
+		if n != m.ticker || m.st == nil {
+			return
+		}
+		if m.now() < at { // the clock was set back
+			m.nextTick(m.now())
+			return
+		}
+		// A frozen process catches up with the newest instant at once.
+		if late := m.now() / m.period * m.period; late > at {
+			at, m.prev = late, 0
+		}
+		if m.w.ticking() {
+			m.w.ledger.due(m, at)
+			prev := m.prev
+			m.prev, m.ticked = at, max(m.ticked, at)
+			m.step(protocol.Tick{At: at, Prev: prev})
+		}
+		if m.st != nil && n == m.ticker {
+			m.nextTick(at)
+		}
+	})
+}
+
+// period of the only kind of cron that the simulation uses: "0/n * * * * ?".
+func period(cron string) int64 {
+	n, _ := strconv.ParseInt(strings.TrimPrefix(strings.TrimSuffix(cron, " * * * * ?"), "0/"), 10, 64)
+	return n * 1000
+}
+
+// store hands rows to the history, which is sometimes slow.
+func (m *member) store(rows []protocol.Row) {
+	d := m.w.between(200, 20*millisecond)
+	if m.w.chance(0.05) && !m.w.calm {
+		d = m.w.between(100*millisecond, 5*second)
+	}
+	self := m.st.Self()
+	m.storing = max(m.storing+1, m.w.now+d, m.outage) // in order
+	m.later(m.storing-m.w.now, func() {
+		for _, r := range rows {
+			m.w.ledger.stored(r)
+		}
+		if m.st != nil && m.st.Self() == self {
+			m.step(protocol.Stored{Upto: rows[len(rows)-1].Seq})
+		}
+	})
+}
