@@ -7,6 +7,7 @@ import (
 	"io/fs"
 	"math"
 	"os"
+	"slices"
 	"strconv"
 	"strings"
 	"time"
@@ -87,6 +88,9 @@ func historyList(h *historyVerb) *cobra.Command {
 				return usage("--limit is 1 to %d", sqltrace.MaxLimit)
 			}
 			f.State, f.Cause = trace.State(state), trace.Cause(cause)
+			if err := errors.Join(oneOf("state", f.State, trace.States()), oneOf("cause", f.Cause, trace.Causes())); err != nil {
+				return err
+			}
 			return h.printList(c.Context(), f)
 		},
 	}
@@ -99,6 +103,19 @@ func historyList(h *historyVerb) *cobra.Command {
 	c.Flags().IntVar(&f.Limit, "limit", sqltrace.DefaultLimit, "how many rows")
 	c.Flags().StringVar(&f.Cursor, "cursor", "", "go on where a page ended")
 	return c
+}
+
+// oneOf refuses a word that no row has: it would find nothing, and look as if
+// there was nothing.
+func oneOf[T ~string](flag string, word T, known []T) error {
+	if word == "" || slices.Contains(known, word) {
+		return nil
+	}
+	names := make([]string, len(known))
+	for i, k := range known {
+		names[i] = string(k)
+	}
+	return usage("--%s %q: write one of %s", flag, word, strings.Join(names, ", "))
 }
 
 func (h *historyVerb) printList(ctx context.Context, filter sqltrace.Filter) error {

@@ -26,6 +26,11 @@ const (
 	Retried     State = "retried"     // this attempt ended; a later attempt has its own row
 )
 
+// States are those of stored rows.
+func States() []State {
+	return []State{Succeeded, Failed, TimedOut, Cancelled, Skipped, Missed, TakenOver, Interrupted, Lost, Retried}
+}
+
 // Final reports whether no later attempt of the same run follows.
 func (s State) Final() bool { return s != TakenOver && s != Retried && s != Running }
 
@@ -38,6 +43,9 @@ const (
 	Failover Cause = "failover"
 	Trigger  Cause = "trigger"
 )
+
+// Causes are all there are.
+func Causes() []Cause { return []Cause{Schedule, Misfire, Failover, Trigger} }
 
 // Row is one attempt of one run of one item, or one gap of instants at which
 // the item was not run. Times are Unix milliseconds; 0 is unknown.
