@@ -1,10 +1,12 @@
 // Package abi names what a guest module and its host agree on: the import
-// module, the exports, the field ids and the codes of version 1 of the ABI.
+// module, the exports, the functions with their types, the field ids and the
+// codes of version 1 of the ABI.
 //
-// It holds constants alone, so that host, SDK and tools spell them in one
-// place; ABI.md beside it says what they mean. It is not for logic: how a call
-// is served belongs to the host's sandbox, how it is made to the SDK in
-// abi/go. It imports nothing and also builds under TinyGo.
+// It holds constants and one table, so that host, SDKs and tools spell them in
+// one place; ABI.md beside it says what they mean, and wasmjob.wit shows the
+// same interface in the language of the component model. It is not for logic:
+// how a call is served belongs to the host's sandbox, how it is made to the
+// SDKs. It imports nothing and also builds under TinyGo.
 package abi
 
 // Version is the major version of the ABI; it is part of Module and
@@ -12,7 +14,7 @@ package abi
 const Version = 1
 
 // HostMinor counts the additions to version 1; a guest reads it as FieldHostMinor.
-const HostMinor = 0
+const HostMinor = 1
 
 // Module is the import module of all functions that the host offers.
 const Module = "wasmjob_v1"
@@ -42,18 +44,46 @@ const (
 	ExportMemory = "memory"
 )
 
-// Functions that the host offers under Module.
+// Functions that the host offers under Module; Functions has their types.
 const (
-	FuncCtxStr    = "ctx_str"    // (field, buf, cap i32) -> i32
-	FuncCtxInt    = "ctx_int"    // (field i32) -> i64
-	FuncCtxJSON   = "ctx_json"   // (buf, cap i32) -> i32
-	FuncConfigGet = "config_get" // (key, klen, buf, cap i32) -> i32
-	FuncLog       = "log"        // (level, msg, len i32)
-	FuncLogLevel  = "log_level"  // () -> i32
-	FuncResultSet = "result_set" // (ptr, len i32) -> i32
-	FuncErrorSet  = "error_set"  // (ptr, len i32) -> i32
-	FuncCancelled = "cancelled"  // () -> i32
-	FuncProgress  = "progress"   // (done, total i64)
+	FuncCtxStr    = "ctx_str"
+	FuncCtxInt    = "ctx_int"
+	FuncCtxJSON   = "ctx_json"
+	FuncConfigGet = "config_get"
+	FuncLog       = "log"
+	FuncLogLevel  = "log_level"
+	FuncResultSet = "result_set"
+	FuncErrorSet  = "error_set"
+	FuncCancelled = "cancelled"
+	FuncProgress  = "progress"
+	FuncMetricAdd = "metric_add"
+	FuncSleep     = "sleep_ms"
+
+	FuncNow    = "now_unix_ms"
+	FuncRandom = "random"
+
+	FuncBatchAdd   = "batch_add"
+	FuncBatchCount = "batch_count"
+	FuncBatchRead  = "batch_read"
+	FuncBatchAck   = "batch_ack"
+
+	FuncStateGet    = "state_get"
+	FuncStateSet    = "state_set"
+	FuncStateDelete = "state_delete"
+
+	FuncSecretGet = "secret_get"
+
+	FuncHTTPRequest = "http_request"
+	FuncHTTPStatus  = "http_status"
+	FuncHTTPHeader  = "http_header"
+	FuncHTTPRead    = "http_read"
+	FuncHTTPClose   = "http_close"
+
+	FuncShardInstanceCount = "shard_instance_count"
+	FuncShardInstanceID    = "shard_instance_id"
+	FuncShardInstanceLabel = "shard_instance_label"
+	FuncShardPrev          = "shard_prev"
+	FuncShardAssign        = "shard_assign"
 )
 
 // Text fields, read with FuncCtxStr.
@@ -82,6 +112,7 @@ const (
 	FieldStreaming     = 108 // 0 or 1
 	FieldFence         = 109
 	FieldScheduledTime = 110 // milliseconds since 1970
+	FieldFetchCount    = 111 // 0: as many as the guest likes
 )
 
 // NoInt is what FuncCtxInt answers for a field it does not know.
@@ -112,6 +143,13 @@ const (
 	// ResultAuthor is the first of the failure codes that an author may give
 	// a meaning of their own; those between are reserved.
 	ResultAuthor = 128
+)
+
+// Outcomes of one element of a batch, given with FuncBatchAck.
+const (
+	AckDone   = 0
+	AckFailed = 1
+	AckRetry  = 2
 )
 
 // Stop reasons: what FuncCancelled answers.

@@ -1,7 +1,10 @@
 package job
 
 import (
+	"context"
+	"errors"
 	"log/slog"
+	"net/http"
 	"time"
 )
 
@@ -35,7 +38,49 @@ type Call struct {
 	Why func() StopReason
 	// Log receives what the guest logs; nil discards.
 	Log *slog.Logger
+
+	// Namespace is that of the registry; empty if there is none.
+	Namespace string
+	// Event says that a listener is called instead of the entry.
+	Event Event
+	// State keeps what the guest sets, if state is granted; nil: every run
+	// begins with nothing and nothing is kept.
+	State State
+	// HTTP sends the guest's requests, and refuses those that are not granted
+	// with ErrDenied; nil: none is.
+	HTTP HTTP
+	// Secrets are those that are granted, by name.
+	Secrets map[string]string
+	// Now is the granted clock; nil: the real one.
+	Now func() time.Time
 }
+
+// Event is what a listener is told of: the fire of a job as a whole.
+type Event string
+
+const (
+	FireStarted   Event = "started"
+	FireCompleted Event = "completed"
+)
+
+// State is where the values of one item are kept between runs.
+type State interface {
+	// Load gives all values; the caller may change the map.
+	Load(ctx context.Context) (map[string][]byte, error)
+	// Save replaces all values. It fails if the item has passed to another
+	// member meanwhile.
+	Save(ctx context.Context, values map[string][]byte) error
+}
+
+// HTTP sends requests for guests.
+type HTTP interface {
+	// Do follows redirects, each under the same grants. Bodies are bounded by
+	// the caller.
+	Do(r *http.Request) (*http.Response, error)
+}
+
+// ErrDenied is the cause of an error of HTTP.Do for what is not granted.
+var ErrDenied = errors.New("not granted")
 
 // StopReason is why a guest is asked to stop; the values are those that the
 // ABI's function "cancelled" returns.
@@ -73,4 +118,30 @@ type Outcome struct {
 	Took      time.Duration
 	PeakBytes int64
 	HostCalls int64
+	Fuel      int64
+	Metrics   map[string]float64 // metric_add
+	Flow      Flow               // of a dataflow job
+}
+
+// Flow counts what a dataflow job handled.
+type Flow struct {
+	Batches, Succeeded, Failed int64
+}
+
+// ShardCall asks a strategy's module to deal out the items of a job.
+type ShardCall struct {
+	Config    Config
+	Namespace string
+	Total     int
+	// Instances in descending order of their ids.
+	Instances []ShardInstance
+	// Previous is, per item, the index of the present owner, or -1.
+	Previous []int
+	Log      *slog.Logger
+}
+
+// ShardInstance is one that may be given items.
+type ShardInstance struct {
+	ID     InstanceID
+	Labels map[string]string // of its server
 }

@@ -44,7 +44,13 @@ type Config struct {
 
 	Module   string // name of the module in the configuration of the server
 	Strategy string // any name that strategy.Named knows; empty is average
-	Class    string // what Java members know as jobClass
+	// StrategyModule is the module that deals the items out instead; what
+	// Strategy names stays in the registry for those that know no modules.
+	StrategyModule string
+	// OnStrategyError says what happens when that module fails; empty is
+	// DealAverage.
+	OnStrategyError OnStrategyError
+	Class           string // what Java members know as jobClass
 
 	Failover         bool
 	Misfire          bool
@@ -59,32 +65,66 @@ type Config struct {
 	Timeout        time.Duration // of one run; 0: none
 	Parallel       int           // items of this job at once on one server; 0: as many as there are
 
+	Streaming   bool     // dataflow: batches until there is none
+	FetchCount  int      // dataflow: elements that a batch should have; 0: any
+	Concurrency int      // dataflow: parts of a batch processed at once; 0: 1
+	Args        []string // script: arguments before the context
+	Command     string   // script: command line of the operating system instead of a module
+
 	Settings map[string]string // what the guest reads with config_get
 	Limits   Limits
 	Allow    Allow
 	Layout   string // registry layout; "2.1"
 }
 
+// OnStrategyError says who deals the items out when a strategy's module fails.
+type OnStrategyError string
+
+const (
+	DealAverage OnStrategyError = "average" // the built-in strategy
+	KeepOld     OnStrategyError = "keep"    // nobody: what was dealt before stays
+)
+
 // Limits bound one run. A zero field means the default of the sandbox.
 type Limits struct {
-	Memory  int64 // bytes
-	Result  int64 // bytes
-	LogLine int64 // bytes
-	LogRate int   // lines per second
-	Grace   time.Duration
+	Memory     int64 // bytes
+	Fuel       int64 // units; 0: no limit but time
+	Result     int64 // bytes
+	LogLine    int64 // bytes
+	LogRate    int   // lines per second
+	Grace      time.Duration
+	Batch      int64 // bytes of all elements of a batch
+	StateValue int64 // bytes of one value
+	HTTPCalls  int   // requests, redirects included
+	HTTPBody   int64 // bytes of one body, either way
+	OpenFiles  int
+	Pool       Pool
+}
+
+// Pool lets runs of a job reuse instances. The zero value gives every run a
+// fresh one.
+type Pool struct {
+	Size    int // instances that are kept warm on one server
+	MaxUses int // runs of one instance; 0: the default of the sandbox
 }
 
 // Allow is what a module is granted; the zero value grants nothing.
 type Allow struct {
-	Dirs   []Dir
-	Env    map[string]string
-	Clock  string // "" (fixed) or "real"
-	Random bool
+	Dirs    []Dir
+	Env     map[string]string
+	Clock   string // "" (fixed) or "real"
+	Random  bool
+	State   bool
+	Secrets []string // names
+	// HTTP are the requests that may be sent, each as "[METHOD ]URL": scheme,
+	// host (a first label "*" stands for any one), port and path prefix. The URL
+	// "https://*" stands for every public host.
+	HTTP []string
 }
 
-// Dir is a directory that a guest may read.
+// Dir is a directory that a guest may use.
 type Dir struct {
 	Host  string // directory on the server
 	Guest string // absolute path that the guest sees
-	Write bool   // not granted by this release
+	Write bool   // and change
 }
