@@ -3,8 +3,8 @@ package job
 import (
 	"context"
 	"errors"
+	"io"
 	"log/slog"
-	"net/http"
 	"time"
 )
 
@@ -72,11 +72,31 @@ type State interface {
 	Save(ctx context.Context, values map[string][]byte) error
 }
 
-// HTTP sends requests for guests.
+// HTTP sends requests for guests. It is in plain types, as net/http belongs to
+// the package that does it.
 type HTTP interface {
-	// Do follows redirects, each under the same grants. Bodies are bounded by
-	// the caller.
-	Do(r *http.Request) (*http.Response, error)
+	// Do sends one request and answers with the head of the response, its body
+	// to be read. It follows redirects, each under the same grants; ctx ends
+	// the reading of the body, too.
+	Do(ctx context.Context, r HTTPRequest) (*HTTPResponse, error)
+}
+
+// HTTPRequest is one request of a guest.
+type HTTPRequest struct {
+	Method, URL string
+	Header      []HTTPField // in the guest's order
+	Body        []byte
+}
+
+// HTTPField is one line of a head.
+type HTTPField struct{ Name, Value string }
+
+// HTTPResponse is the answer to one. Whoever got it closes the body.
+type HTTPResponse struct {
+	Status int
+	Header []HTTPField
+	Body   io.ReadCloser
+	Calls  int // requests that it took, redirects included
 }
 
 // ErrDenied is the cause of an error of HTTP.Do for what is not granted.
@@ -105,6 +125,7 @@ const (
 	Retryable Verdict = "retryable"
 	Deadline  Verdict = "deadline"
 	Stopped   Verdict = "stopped" // ended because the call's context was cancelled
+	OutOfFuel Verdict = "fuel"    // ended because it used up Limits.Fuel
 )
 
 // Outcome is what a call gave. A guest's fault is an Outcome, not a Go error.

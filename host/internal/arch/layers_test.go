@@ -28,6 +28,7 @@ var pureStd = []string{"bytes", "cmp", "errors", "fmt", "iter", "maps", "math", 
 // layers is read from the bottom up.
 var layers = []layer{
 	{pkg: "abi", why: "guests in every language and TinyGo build against it"},
+	{pkg: "abi/conformance", may: []string{"abi"}, why: "it judges any host, so it knows none"},
 	{pkg: "strategy", why: "an algorithm over names and numbers; embedders call it on its own"},
 	{pkg: "host/job", why: "the nouns that everything else shares import nothing, or cycles follow"},
 	{pkg: "host/job/recorded", why: "it opens files for tests"},
@@ -55,7 +56,9 @@ var layers = []layer{
 	{pkg: "host/internal/schedule", may: []string{"host/job", "abi"}, libs: []string{"github.com/robfig/cron/v3"},
 		tests: []string{"github.com/hashicorp/cronexpr"},
 		why:   "cron and the ticker know nothing of shards or registries"},
-	{pkg: "host/internal/sandbox", may: []string{"host/job", "abi"}, libs: []string{"github.com/tetratelabs/wazero", "golang.org/x/sync", "golang.org/x/sys"},
+	{pkg: "host/internal/meter", tests: []string{"github.com/tetratelabs/wazero"},
+		why: "it turns bytes into bytes; what came out is run by its tests and by the sandbox"},
+	{pkg: "host/internal/sandbox", may: []string{"host/job", "abi", "host/internal/meter"}, libs: []string{"github.com/tetratelabs/wazero", "golang.org/x/sync", "golang.org/x/sys"},
 		why: "a guest is a call with limits; why it is called is not its business"},
 	{pkg: "host/internal/module", may: []string{"host/job", "abi"}, why: "files by digest, nothing of runs"},
 
@@ -70,14 +73,14 @@ var layers = []layer{
 		why: "it compares what the core writes with what ElasticJob wrote"},
 	{pkg: "host/internal/arch", why: "tests only"},
 
-	{pkg: "host", may: []string{"abi", "strategy", "host/job", "host/registry", "host/registry/embedded", "host/trace", "host/trace/sqltrace",
+	{pkg: "host", may: []string{"abi", "abi/conformance", "strategy", "host/job", "host/registry", "host/registry/embedded", "host/trace", "host/trace/sqltrace",
 		"host/internal/protocol", "host/internal/layout", "host/internal/mirror", "host/internal/schedule", "host/internal/sandbox", "host/internal/module", "host/internal/runner"},
 		libs: []string{"golang.org/x/sync"}, tests: []string{"host/registry/tree", "modernc.org/sqlite"},
 		why: "the place where parts are joined; it imports everything below it"},
 	{pkg: "host/config", may: []string{"host", "host/job", "host/internal/schedule", "strategy"}, libs: []string{"github.com/BurntSushi/toml"},
 		why: "text to options; it starts nothing"},
 
-	{pkg: "cmd/wasmjobd", may: []string{"abi", "strategy", "host", "host/job", "host/config", "host/registry", "host/registry/embedded", "host/trace", "host/trace/sqltrace"},
+	{pkg: "cmd/wasmjobd", may: []string{"abi", "abi/conformance", "strategy", "host", "host/job", "host/config", "host/registry", "host/registry/embedded", "host/trace", "host/trace/sqltrace"},
 		libs:  []string{"github.com/spf13/cobra", "github.com/spf13/pflag", "modernc.org/sqlite", "golang.org/x/sys"},
 		tests: []string{"github.com/rogpeppe/go-internal"},
 		why:   "flags, wiring and printing; decisions are below"},
@@ -89,7 +92,7 @@ var owners = map[string]string{
 	"github.com/robfig/cron/v3":       "host/internal/schedule",
 	"github.com/BurntSushi/toml":      "host/config",
 	"database/sql":                    "host/trace/sqltrace",
-	"net/http":                        "host/admin",
+	"net/http":                        "host/internal/outbound", // what guests ask for; what operators ask: host/admin, when it comes
 	"github.com/go-zookeeper/zk":      "host/registry/zk",
 	"modernc.org/sqlite":              "cmd/wasmjobd",
 	"github.com/spf13/cobra":          "cmd/wasmjobd",
@@ -245,7 +248,8 @@ func owned(rel, imp string, test bool) string {
 			continue
 		}
 		// A test may bring the driver or the server that its subject needs.
-		if test && (lib == "modernc.org/sqlite" || strings.HasPrefix(lib, "net/") || lib == "database/sql") {
+		if test && (lib == "modernc.org/sqlite" || lib == "github.com/tetratelabs/wazero" && rel == "host/internal/meter" ||
+			strings.HasPrefix(lib, "net/") || lib == "database/sql") {
 			continue
 		}
 		return owner

@@ -1,0 +1,160 @@
+package conformance
+
+import (
+	"context"
+	"errors"
+	"io"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+)
+
+// stub answers every request with the same.
+type stub struct{ answer Answer }
+
+func (s stub) Do(context.Context, Request) (Answer, error) { return s.answer, nil }
+
+// A host that always says the same fails nearly everything, whatever it says.
+func TestNoAnswerFitsAll(t *testing.T) {
+	t.Parallel()
+	cases, err := HostCases(t.TempDir())
+	if err != nil {
+		t.Fatal(err)
+	}
+	cases = append(cases, GuestCases(Guest{Module: module("ok"), Script: module("script")})...)
+	for _, a := range []Answer{
+		{}, {Verdict: "ok"}, {Verdict: "failed"}, {Verdict: "ok", Result: []byte("denied")}, {Refused: "no"}, {Verdict: "deadline"},
+	} {
+		passed := 0
+		for _, v := range Judge(t.Context(), stub{a}, cases) {
+			if v.Err == nil {
+				passed++
+			}
+		}
+		if passed > len(cases)/3 {
+			t.Errorf("%+v passes %d of %d cases", a, passed, len(cases))
+		}
+	}
+}
+
+func TestWant(t *testing.T) {
+	t.Parallel()
+	right := Answer{
+		Verdict: "ok", Code: 3, Result: []byte("r"), Reason: "because", Logs: []Line{{"info", "a"}, {"warn", "b"}},
+		Values: map[string]string{"k": "v"}, Metrics: map[string]float64{"m": 1}, Flow: Flow{1, 2, 3}, Owners: []int{0, 1},
+	}
+	want := Want{
+		Verdict: one("ok"), Code: number(3), Result: text("r"), Reason: one("cause"), Lines: []string{"info a", "warn b"},
+		Values: map[string]string{"k": "v"}, Metrics: map[string]float64{"m": 1}, Flow: flow(1, 2, 3), Owners: []int{0, 1},
+		Check: func(Answer) error { return nil },
+	}
+	if err := want.check(right); err != nil {
+		t.Fatal(err)
+	}
+	for name, spoil := range map[string]func(*Answer){
+		"refused": func(a *Answer) { a.Refused = "x" },
+		"verdict": func(a *Answer) { a.Verdict = "failed" },
+		"code":    func(a *Answer) { a.Code = 0 },
+		"result":  func(a *Answer) { a.Result = nil },
+		"reason":  func(a *Answer) { a.Reason = "" },
+		"order":   func(a *Answer) { slices.Reverse(a.Logs) },
+		"values":  func(a *Answer) { a.Values = nil },
+		"metrics": func(a *Answer) { a.Metrics = nil },
+		"flow":    func(a *Answer) { a.Flow = Flow{} },
+		"owners":  func(a *Answer) { a.Owners = nil },
+	} {
+		a := right
+		a.Logs = slices.Clone(right.Logs)
+		spoil(&a)
+		if want.check(a) == nil {
+			t.Errorf("a wrong %s passes", name)
+		}
+	}
+	want.Check = func(Answer) error { return errors.New("no") }
+	if want.check(right) == nil {
+		t.Error("Check is not asked")
+	}
+}
+
+// Every module in wat is used, and has its source.
+func TestModules(t *testing.T) {
+	t.Parallel()
+	cases, err := HostCases(t.TempDir())
+	if err != nil {
+		t.Fatal(err)
+	}
+	sources, err := filepath.Glob("wat/*.wat")
+	if err != nil {
+		t.Fatal(err)
+	}
+	files, err := built.ReadDir("wat")
+	if err != nil {
+		t.Fatal(err)
+	}
+	if len(files) != len(sources) {
+		t.Errorf("%d built files of %d sources", len(files), len(sources))
+	}
+	for _, source := range sources {
+		wasm, err := os.ReadFile(strings.TrimSuffix(source, "t") + "sm")
+		if err != nil {
+			t.Fatal(err)
+		}
+		if !slices.ContainsFunc(cases, func(c Case) bool { return string(c.Request.Module) == string(wasm) }) {
+			t.Errorf("no case uses %s", source)
+		}
+	}
+	names := map[string]bool{}
+	for _, c := range cases {
+		if names[c.Name] {
+			t.Errorf("two cases are called %s", c.Name)
+		}
+		names[c.Name] = true
+	}
+}
+
+// What goes through lines of JSON arrives whole.
+func TestLines(t *testing.T) {
+	t.Parallel()
+	fromUs, toHost := io.Pipe()
+	fromHost, toUs := io.Pipe()
+	served := make(chan error, 1)
+	want := Answer{Verdict: "ok", Result: []byte{0, 255}, Logs: []Line{{"info", "a\nb"}}}
+	go func() { served <- Serve(t.Context(), stub{want}, fromUs, toUs) }()
+	p := newProcess(nil, toHost, fromHost)
+	for range 2 {
+		got, err := p.Do(t.Context(), Guest{Module: module("ok")}.request("simple", "x"))
+		if err != nil || got.Verdict != "ok" || string(got.Result) != string(want.Result) || !slices.Equal(got.Logs, want.Logs) {
+			t.Fatalf("%+v, %v", got, err)
+		}
+	}
+	if _, err := toHost.Write([]byte("nonsense\n")); err != nil {
+		t.Fatal(err)
+	}
+	if !p.out.Scan() || !strings.Contains(p.out.Text(), `"error":"`) {
+		t.Errorf("nonsense is answered with %s", p.out.Text())
+	}
+	_ = toHost.Close()
+	if err := <-served; err != nil {
+		t.Error(err)
+	}
+	if _, err := p.Do(t.Context(), Request{}); err == nil {
+		t.Error("a host that is gone answers")
+	}
+}
+
+func TestPrint(t *testing.T) {
+	t.Parallel()
+	c := Case{Name: "one", Rule: "rule"}
+	var out strings.Builder
+	passed, failed, err := Print(&out, []Column{
+		{"a", []Verdict{{Case: c}}}, {"b", []Verdict{{Case: c, Err: errors.New("wrong")}}},
+	})
+	if passed != 1 || failed != 1 || err != nil {
+		t.Errorf("%d passed, %d failed, %v", passed, failed, err)
+	}
+	if want := "case  a     b\none   pass  FAIL\nb: one (rule): wrong\n"; out.String() != want {
+		t.Errorf("printed\n%s", out.String())
+	}
+}

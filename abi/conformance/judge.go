@@ -1,0 +1,123 @@
+package conformance
+
+import (
+	"bytes"
+	"context"
+	"fmt"
+	"maps"
+	"slices"
+	"strings"
+	"time"
+)
+
+// answerTime bounds one request; no case needs a tenth of it.
+const answerTime = time.Minute
+
+// Case is one request and what its answer must show.
+type Case struct {
+	Name string
+	// Rule is where the contract says so: a heading of ABI.md or GUEST.md.
+	Rule    string
+	Request Request
+	Want    Want
+}
+
+// Want is what an answer must show. What is left out may be anything.
+type Want struct {
+	Refused []string // the module is refused, and the reason has each of these
+	Verdict []string // one of these
+	Code    *int32
+	Result  *string
+	Reason  []string // parts of it
+	Lines   []string // of the log, "level text", in this order; others may be between
+	Values  map[string]string
+	Metrics map[string]float64
+	Flow    *Flow
+	Owners  []int
+	// Check looks at what the fields above cannot say.
+	Check func(Answer) error
+}
+
+// Verdict is how a case ended; Err is nil if it passed.
+type Verdict struct {
+	Case Case
+	Took time.Duration
+	Err  error
+}
+
+// Judge plays cases on a host.
+func Judge(ctx context.Context, h Host, cases []Case) []Verdict {
+	verdicts := make([]Verdict, 0, len(cases))
+	for _, c := range cases {
+		verdicts = append(verdicts, judge(ctx, h, c))
+	}
+	return verdicts
+}
+
+func judge(ctx context.Context, h Host, c Case) (v Verdict) {
+	began := time.Now()
+	ctx, cancel := context.WithTimeout(ctx, answerTime)
+	defer cancel()
+	a, err := h.Do(ctx, c.Request)
+	if err == nil {
+		err = c.Want.check(a)
+	}
+	return Verdict{c, time.Since(began), err}
+}
+
+func (w Want) check(a Answer) error {
+	if (w.Refused != nil) != (a.Refused != "") {
+		return fmt.Errorf("refused: %q", a.Refused)
+	}
+	for _, part := range w.Refused {
+		if !strings.Contains(a.Refused, part) {
+			return fmt.Errorf("refused for %q, which does not tell of %q", a.Refused, part)
+		}
+	}
+	if w.Verdict != nil && !slices.Contains(w.Verdict, a.Verdict) {
+		return fmt.Errorf("the run is %s (code %d, %q), wanted %s", a.Verdict, a.Code, a.Reason, strings.Join(w.Verdict, " or "))
+	}
+	if w.Code != nil && a.Code != *w.Code {
+		return fmt.Errorf("the code is %d, wanted %d", a.Code, *w.Code)
+	}
+	if w.Result != nil && !bytes.Equal(a.Result, []byte(*w.Result)) {
+		return fmt.Errorf("the result is %.200q, wanted %.200q", a.Result, *w.Result)
+	}
+	for _, part := range w.Reason {
+		if !strings.Contains(a.Reason, part) {
+			return fmt.Errorf("the reason %q does not tell of %q", a.Reason, part)
+		}
+	}
+	if err := inOrder(a.Logs, w.Lines); err != nil {
+		return err
+	}
+	if w.Values != nil && !maps.Equal(a.Values, w.Values) {
+		return fmt.Errorf("the state is %v, wanted %v", a.Values, w.Values)
+	}
+	if w.Metrics != nil && !maps.Equal(a.Metrics, w.Metrics) {
+		return fmt.Errorf("the metrics are %v, wanted %v", a.Metrics, w.Metrics)
+	}
+	if w.Flow != nil && a.Flow != *w.Flow {
+		return fmt.Errorf("counted %+v, wanted %+v", a.Flow, *w.Flow)
+	}
+	if w.Owners != nil && !slices.Equal(a.Owners, w.Owners) {
+		return fmt.Errorf("dealt %v, wanted %v", a.Owners, w.Owners)
+	}
+	if w.Check != nil {
+		return w.Check(a)
+	}
+	return nil
+}
+
+func inOrder(logs []Line, wanted []string) error {
+	rest := wanted
+	for _, l := range logs {
+		if len(rest) > 0 && l.Level+" "+l.Text == rest[0] {
+			rest = rest[1:]
+		}
+	}
+	if len(rest) > 0 {
+		return fmt.Errorf("the log has no line %q at its place: %.500v", rest[0], logs)
+	}
+	return nil
+}

@@ -1,0 +1,113 @@
+package conformance
+
+import (
+	"bufio"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"os/exec"
+)
+
+// maxLine bounds one request or answer as text: a module of 16 MiB fits.
+const maxLine = 32 << 20
+
+// Process is a host that is another program: it reads a request as one line of
+// JSON on its stdin and writes the answer as one line on its stdout, until its
+// stdin ends. An answer may be {"error": "…"} if the program cannot answer.
+type Process struct {
+	cmd *exec.Cmd
+	in  io.WriteCloser
+	out *bufio.Scanner
+}
+
+// reply is an answer as a line.
+type reply struct {
+	Answer
+	Error string `json:"error,omitempty"`
+}
+
+// Command starts a program as a host; what it writes to stderr goes to ours.
+func Command(ctx context.Context, name string, args ...string) (*Process, error) {
+	cmd := exec.CommandContext(ctx, name, args...)
+	cmd.Stderr = os.Stderr
+	in, err := cmd.StdinPipe()
+	if err != nil {
+		return nil, fmt.Errorf("start host %s: %w", name, err)
+	}
+	out, err := cmd.StdoutPipe()
+	if err != nil {
+		return nil, fmt.Errorf("start host %s: %w", name, err)
+	}
+	if err := cmd.Start(); err != nil {
+		return nil, fmt.Errorf("start host %s: %w", name, err)
+	}
+	return newProcess(cmd, in, out), nil
+}
+
+func newProcess(cmd *exec.Cmd, in io.WriteCloser, out io.Reader) *Process {
+	lines := bufio.NewScanner(out)
+	lines.Buffer(nil, maxLine)
+	return &Process{cmd, in, lines}
+}
+
+// Do implements Host.
+func (p *Process) Do(_ context.Context, r Request) (Answer, error) {
+	line, err := json.Marshal(r)
+	if err != nil {
+		return Answer{}, fmt.Errorf("encode request: %w", err)
+	}
+	if _, err := p.in.Write(append(line, '\n')); err != nil {
+		return Answer{}, fmt.Errorf("send request to host: %w", err)
+	}
+	if !p.out.Scan() {
+		if err := p.out.Err(); err != nil {
+			return Answer{}, fmt.Errorf("read answer of host: %w", err)
+		}
+		return Answer{}, errors.New("the host ended without an answer")
+	}
+	var a reply
+	if err := json.Unmarshal(p.out.Bytes(), &a); err != nil {
+		return Answer{}, fmt.Errorf("read answer of host: %w", err)
+	}
+	if a.Error != "" {
+		return Answer{}, fmt.Errorf("the host: %s", a.Error)
+	}
+	return a.Answer, nil
+}
+
+// Close ends the program.
+func (p *Process) Close() error {
+	if err := errors.Join(p.in.Close(), p.cmd.Wait()); err != nil {
+		return fmt.Errorf("end host: %w", err)
+	}
+	return nil
+}
+
+// Serve is the other side of Command: it answers requests with h until the
+// input ends.
+func Serve(ctx context.Context, h Host, in io.Reader, out io.Writer) error {
+	lines := bufio.NewScanner(in)
+	lines.Buffer(nil, maxLine)
+	w := json.NewEncoder(out)
+	for lines.Scan() {
+		var r Request
+		var a reply
+		err := json.Unmarshal(lines.Bytes(), &r)
+		if err == nil {
+			a.Answer, err = h.Do(ctx, r)
+		}
+		if err != nil {
+			a.Error = err.Error()
+		}
+		if err := w.Encode(a); err != nil {
+			return fmt.Errorf("write answer: %w", err)
+		}
+	}
+	if err := lines.Err(); err != nil {
+		return fmt.Errorf("read request: %w", err)
+	}
+	return nil
+}

@@ -1,0 +1,6 @@
+;; Refused: a command and a job at once.
+(module
+  (memory (export "memory") 1)
+  (func (export "wasmjob_abi_v1"))
+  (func (export "_start"))
+  (func (export "wasmjob_execute") (result i32) i32.const 0))

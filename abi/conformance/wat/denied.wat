@@ -1,0 +1,23 @@
+;; Is granted nothing, and must be told so (-2) by each function that needs a
+;; grant. It returns 128 plus the number of the one that answered otherwise.
+(module
+  (import "wasmjob_v1" "now_unix_ms" (func $now (result i64)))
+  (import "wasmjob_v1" "random" (func $random (param i32 i32) (result i32)))
+  (import "wasmjob_v1" "state_get" (func $state_get (param i32 i32 i32 i32) (result i32)))
+  (import "wasmjob_v1" "state_set" (func $state_set (param i32 i32 i32 i32) (result i32)))
+  (import "wasmjob_v1" "state_delete" (func $state_delete (param i32 i32) (result i32)))
+  (import "wasmjob_v1" "secret_get" (func $secret_get (param i32 i32 i32 i32) (result i32)))
+  (import "wasmjob_v1" "http_request" (func $http_request (param i32 i32) (result i32)))
+  (memory (export "memory") 1)
+  (data (i32.const 0) "GET https://example.org/\n\n")
+  (data (i32.const 32) "key")
+  (func (export "wasmjob_abi_v1"))
+  (func (export "wasmjob_execute") (result i32)
+    (if (i64.ne (call $now) (i64.const -2)) (then (return (i32.const 129))))
+    (if (i32.ne (call $random (i32.const 64) (i32.const 8)) (i32.const -2)) (then (return (i32.const 130))))
+    (if (i32.ne (call $state_get (i32.const 32) (i32.const 3) (i32.const 64) (i32.const 8)) (i32.const -2)) (then (return (i32.const 131))))
+    (if (i32.ne (call $state_set (i32.const 32) (i32.const 3) (i32.const 64) (i32.const 8)) (i32.const -2)) (then (return (i32.const 132))))
+    (if (i32.ne (call $state_delete (i32.const 32) (i32.const 3)) (i32.const -2)) (then (return (i32.const 133))))
+    (if (i32.ne (call $secret_get (i32.const 32) (i32.const 3) (i32.const 64) (i32.const 8)) (i32.const -2)) (then (return (i32.const 134))))
+    (if (i32.ne (call $http_request (i32.const 0) (i32.const 26)) (i32.const -2)) (then (return (i32.const 135))))
+    i32.const 0))

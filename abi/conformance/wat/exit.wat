@@ -1,0 +1,8 @@
+;; Ends itself in the way of a command, with the code 0, in the midst of a job.
+(module
+  (import "wasi_snapshot_preview1" "proc_exit" (func $exit (param i32)))
+  (memory (export "memory") 1)
+  (func (export "wasmjob_abi_v1"))
+  (func (export "wasmjob_execute") (result i32)
+    (call $exit (i32.const 0))
+    i32.const 0))

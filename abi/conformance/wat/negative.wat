@@ -1,0 +1,5 @@
+;; Returns -1, which only a misused SDK does.
+(module
+  (memory (export "memory") 1)
+  (func (export "wasmjob_abi_v1"))
+  (func (export "wasmjob_execute") (result i32) i32.const -1))
