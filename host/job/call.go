@@ -86,6 +86,12 @@ type HTTPRequest struct {
 	Method, URL string
 	Header      []HTTPField // in the guest's order
 	Body        []byte
+	// Private are names of the fields that must not reach another host by a
+	// redirect.
+	Private []string
+	// Redirect is asked before each redirect is followed, if it is not nil; its
+	// error ends the request.
+	Redirect func() error
 }
 
 // HTTPField is one line of a head.

@@ -21,6 +21,23 @@ const (
 	// MaxText is the longest text that a Config carries to the registry, in
 	// bytes. All of them together share a node of one MiB.
 	MaxText = 256 << 10
+	// MaxBatch is how many elements a batch of a dataflow job holds.
+	MaxBatch = 100_000
+	// MaxConcurrency is in how many parts a batch is processed at once.
+	MaxConcurrency = 256
+	// MaxState is the most that the values of one item occupy with their keys,
+	// in bytes.
+	MaxState = 256 << 10
+	// MaxPool is the largest number of instances that a job keeps warm.
+	MaxPool = 1_000
+	// MaxHTTPCalls is the largest limit of requests of one run.
+	MaxHTTPCalls = 1_000_000
+	// MaxHTTPBody is the largest limit of one body, in bytes.
+	MaxHTTPBody = 1 << 30
+	// MaxOpenFiles is the largest limit of files that a run has open.
+	MaxOpenFiles = 10_000
+	// maxArgs is how many arguments a script has.
+	maxArgs = 1_000
 )
 
 // Layout21 is the registry layout of ElasticJob-Lite 2.1, the only one that
@@ -72,8 +89,13 @@ func (c Config) Validate() error {
 	f.whole("reconcile_every", c.ReconcileEvery, time.Minute)
 	f.notNegative("timeout", int64(c.Timeout))
 	f.notNegative("parallel", int64(c.Parallel))
+	f.oneOf("strategy_error", string(c.OnStrategyError), "", string(DealAverage), string(KeepOld))
+	f.ofKind(&c)
 	f.limits(c.Limits)
 	f.allow(c.Allow)
+	if c.Command != "" {
+		f.unsandboxed(&c)
+	}
 	return errors.Join(f...)
 }
 
@@ -157,6 +179,82 @@ func (f *faults) whole(field string, d, unit time.Duration) {
 	}
 }
 
+// ofKind checks what only some kinds of jobs have.
+func (f *faults) ofKind(c *Config) {
+	only := func(field string, set bool, kind Kind) {
+		if set && c.Kind != kind {
+			f.add(field, fmt.Sprintf("belongs to jobs of kind %s", kind), fmt.Sprintf("write kind = %q, or remove it", kind))
+		}
+	}
+	only("streaming", c.Streaming, Dataflow)
+	only("fetch_count", c.FetchCount != 0, Dataflow)
+	only("concurrency", c.Concurrency != 0, Dataflow)
+	only("args", len(c.Args) > 0, Script)
+	only("command", c.Command != "", Script)
+	f.upTo("fetch_count", int64(c.FetchCount), MaxBatch)
+	f.upTo("concurrency", int64(c.Concurrency), MaxConcurrency)
+	if c.Command != "" {
+		f.text("command", c.Command)
+		if _, err := SplitCommand(c.Command); err != nil {
+			f.add("command", err.Error(), "write the program and its arguments, in quotes where they have blanks")
+		}
+		if c.Module != "" {
+			f.add("command", "a command takes the place of the module", "remove one of them")
+		}
+		if len(c.Args) > 0 {
+			f.add("args", "the arguments of a command stand in its line", "append them to command")
+		}
+	}
+	if len(c.Args) > maxArgs {
+		f.add("args", fmt.Sprintf("has %d elements", len(c.Args)), fmt.Sprintf("use at most %d", maxArgs))
+	}
+	size := 0
+	for i, arg := range c.Args {
+		if size += len(arg); strings.ContainsRune(arg, 0) || !utf8.ValidString(arg) {
+			f.add(fmt.Sprintf("args[%d]", i), "is not UTF-8, or has a NUL", "")
+		}
+	}
+	if size > MaxText {
+		f.add("args", fmt.Sprintf("has %d bytes", size), fmt.Sprintf("use at most %d", MaxText))
+	}
+}
+
+// unsandboxed refuses for a command of the operating system what only a sandbox
+// could hold it to.
+func (f *faults) unsandboxed(c *Config) {
+	a, l := c.Allow, c.Limits
+	for _, field := range []struct {
+		name string
+		set  bool
+	}{
+		{"allow.dirs", len(a.Dirs) > 0},
+		{"allow.clock", a.Clock != ""},
+		{"allow.random", a.Random},
+		{"allow.state", a.State},
+		{"allow.secrets", len(a.Secrets) > 0},
+		{"allow.http", len(a.HTTP) > 0},
+		{"limits.memory", l.Memory != 0},
+		{"limits.fuel", l.Fuel != 0},
+		{"limits.batch", l.Batch != 0},
+		{"limits.state_value", l.StateValue != 0},
+		{"limits.http_calls", l.HTTPCalls != 0},
+		{"limits.http_body", l.HTTPBody != 0},
+		{"limits.open_files", l.OpenFiles != 0},
+		{"limits.instance", l.Pool != Pool{}},
+	} {
+		if field.set {
+			f.add(field.name, "a command of the operating system runs outside of the sandbox, which this is for", "remove it")
+		}
+	}
+}
+
+func (f *faults) upTo(field string, n, most int64) {
+	f.notNegative(field, n)
+	if n > most {
+		f.add(field, fmt.Sprintf("%d is too much", n), fmt.Sprintf("use at most %d", most))
+	}
+}
+
 func (f *faults) limits(l Limits) {
 	f.notNegative("limits.memory", l.Memory)
 	if l.Memory > 4<<30 {
@@ -165,7 +263,18 @@ func (f *faults) limits(l Limits) {
 	f.notNegative("limits.result", l.Result)
 	f.notNegative("limits.log_line", l.LogLine)
 	f.notNegative("limits.log_rate", int64(l.LogRate))
+	f.notNegative("limits.fuel", l.Fuel)
 	f.notNegative("limits.grace", int64(l.Grace))
+	f.notNegative("limits.batch", l.Batch)
+	f.upTo("limits.state_value", l.StateValue, MaxState)
+	f.upTo("limits.http_calls", int64(l.HTTPCalls), MaxHTTPCalls)
+	f.upTo("limits.http_body", l.HTTPBody, MaxHTTPBody)
+	f.upTo("limits.open_files", int64(l.OpenFiles), MaxOpenFiles)
+	f.upTo("limits.instance", int64(l.Pool.Size), MaxPool)
+	f.notNegative("limits.instance", int64(l.Pool.MaxUses))
+	if l.Pool.MaxUses > 0 && l.Pool.Size == 0 {
+		f.add("limits.instance", "max_uses says nothing without a pool", "write { pool = 4, max_uses = 100 }")
+	}
 }
 
 func (f *faults) allow(a Allow) {
@@ -184,9 +293,6 @@ func (f *faults) allow(a Allow) {
 		if d.Host == "" {
 			f.add(field, "the server's directory is empty", "")
 		}
-		if d.Write {
-			f.add(field, "directories are read-only in this release", "write ro: instead of rw:")
-		}
 	}
 	for _, name := range slices.Sorted(maps.Keys(a.Env)) {
 		if name == "" || strings.ContainsAny(name, "=\x00") || strings.Contains(a.Env[name], "\x00") {
@@ -194,4 +300,15 @@ func (f *faults) allow(a Allow) {
 		}
 	}
 	f.oneOf("allow.clock", a.Clock, "", "fixed", "real")
+	seen = make(map[string]bool)
+	for i, name := range a.Secrets {
+		field := fmt.Sprintf("allow.secrets[%d]", i)
+		switch {
+		case name == "" || len(name) > MaxName || !utf8.ValidString(name):
+			f.add(field, quote(name)+" is no name of a secret", "")
+		case seen[name]:
+			f.add(field, "the secret "+quote(name)+" is there twice", "")
+		}
+		seen[name] = true
+	}
 }

@@ -52,7 +52,32 @@ func TestValidate(t *testing.T) {
 		"memory": {func(c *Config) { c.Limits.Memory = 5 << 30 }, []string{"limits.memory"}},
 		"dirs": {func(c *Config) {
 			c.Allow.Dirs = []Dir{{"/a", "in", false}, {"/a", "/in/../x", false}, {"", "/in", true}, {"/b", "/in", false}}
-		}, []string{"allow.dirs[0]", "allow.dirs[1]", "allow.dirs[2]", "allow.dirs[2]", "allow.dirs[3]"}},
+		}, []string{"allow.dirs[0]", "allow.dirs[1]", "allow.dirs[2]", "allow.dirs[3]"}},
+		"strategy error": {func(c *Config) { c.OnStrategyError = "retry" }, []string{"strategy_error"}},
+		"keys of other kinds": {func(c *Config) {
+			c.Streaming, c.FetchCount, c.Concurrency, c.Args, c.Command = true, 1, 1, []string{"a"}, "echo"
+			c.Allow.Dirs = nil
+		}, []string{"streaming", "fetch_count", "concurrency", "args", "command", "args"}},
+		"dataflow": {func(c *Config) {
+			c.Kind, c.Streaming, c.FetchCount, c.Concurrency = Dataflow, true, MaxBatch+1, -1
+		}, []string{"fetch_count", "concurrency"}},
+		"script": {func(c *Config) {
+			c.Kind, c.Args = Script, []string{"ok", "a\x00", "\xff"}
+		}, []string{"args[1]", "args[2]"}},
+		"long script": {func(c *Config) { c.Kind, c.Args = Script, append(make([]string, maxArgs), long) }, []string{"args", "args"}},
+		"command": {func(c *Config) {
+			c.Kind, c.Command, c.Module = Script, "'a", "m"
+			c.Allow = Allow{Env: c.Allow.Env, Random: true, Clock: "fixed", State: true, Secrets: []string{"s"}, HTTP: []string{"https://a/"}}
+			c.Limits = Limits{Memory: 1, Fuel: 1, Batch: 1, StateValue: 1, HTTPCalls: 1, HTTPBody: 1, OpenFiles: 1, Pool: Pool{Size: 1}, Result: 1, LogLine: 1, LogRate: 1, Grace: 1}
+		}, []string{
+			"command", "command", "allow.clock", "allow.random", "allow.state", "allow.secrets", "allow.http", "limits.memory", "limits.fuel",
+			"limits.batch", "limits.state_value", "limits.http_calls", "limits.http_body", "limits.open_files", "limits.instance",
+		}},
+		"more limits": {func(c *Config) {
+			c.Limits = Limits{Batch: -1, StateValue: MaxState + 1, HTTPCalls: MaxHTTPCalls + 1, HTTPBody: MaxHTTPBody + 1, OpenFiles: MaxOpenFiles + 1, Pool: Pool{Size: MaxPool + 1}}
+		}, []string{"limits.batch", "limits.state_value", "limits.http_calls", "limits.http_body", "limits.open_files", "limits.instance"}},
+		"pool":          {func(c *Config) { c.Limits.Pool = Pool{MaxUses: 1} }, []string{"limits.instance"}},
+		"secrets":       {func(c *Config) { c.Allow.Secrets = []string{"a", "", "a"} }, []string{"allow.secrets[1]", "allow.secrets[2]"}},
 		"env and clock": {func(c *Config) { c.Allow.Env = map[string]string{"A=": ""}; c.Allow.Clock = "now" }, []string{"allow.env", "allow.clock"}},
 	}
 	for name, tt := range tests {

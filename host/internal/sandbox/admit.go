@@ -2,16 +2,13 @@ package sandbox
 
 import (
 	"fmt"
-	"slices"
 	"strings"
 
 	"github.com/wasmjob/wasmjob/abi"
+	"github.com/wasmjob/wasmjob/host/internal/meter"
 )
 
 const wasiModule = "wasi_snapshot_preview1"
-
-// nextRelease is the release that brings what this one still refuses.
-const nextRelease = "0.2"
 
 var ( // signatures, read only
 	noneToNone = funcType{}
@@ -35,18 +32,6 @@ func entries() map[string]funcType {
 	}
 }
 
-// comingFunctions are functions of version 1 of the ABI that this release does
-// not serve yet.
-func comingFunctions() []string {
-	return []string{
-		"metric_add", "sleep_ms", "now_unix_ms", "random",
-		"batch_add", "batch_count", "batch_read", "batch_ack",
-		"state_get", "state_set", "state_delete", "secret_get",
-		"http_request", "http_status", "http_header", "http_read", "http_close",
-		"shard_instance_count", "shard_instance_id", "shard_instance_label", "shard_prev", "shard_assign",
-	}
-}
-
 // admit decides whether a module can be run at all: by its exports, its memory
 // and its imports. The functions offered are given as module name → function
 // name → signature.
@@ -62,6 +47,12 @@ func (a *anatomy) admit(offered map[string]map[string]funcType) error {
 
 func (a *anatomy) admitExports() error {
 	for _, name := range a.exportOrd {
+		if strings.HasPrefix(name, meter.Reserved) {
+			return &Refusal{
+				Reason: Unsupported, Problem: "export " + shorten(name) + " has a name that belongs to the host",
+				Hint: "let no name begin with " + meter.Reserved,
+			}
+		}
 		want, known := entries()[name]
 		if !known {
 			continue
@@ -85,37 +76,64 @@ func (a *anatomy) admitExports() error {
 	return a.admitEntry()
 }
 
+// known are the exports that the host may call.
+func (a *anatomy) known() map[string]bool {
+	there := map[string]bool{}
+	for name := range entries() {
+		there[name] = a.has(name)
+	}
+	return there
+}
+
+// tableBytes is what the tables take, as large as they may grow.
+func (a *anatomy) tableBytes() uint64 {
+	const entry = 8
+	var n uint64
+	for i, t := range a.tables {
+		most := t.min
+		if a.grows[i] {
+			most = max(most, min(t.max, maxGrown))
+		}
+		n += uint64(most) * entry
+	}
+	return n
+}
+
 func (a *anatomy) has(name string) bool {
 	_, ok := a.exports[name]
 	return ok
 }
 
-// admitEntry asks for the marker and for something to call.
+// admitEntry asks for something to call, and for the marker unless that is a
+// command.
 func (a *anatomy) admitEntry() error {
-	job := a.has(abi.ExportExecute) || a.has(abi.ExportFetch) || a.has(abi.ExportProcess) || a.has(abi.ExportShard)
+	if a.has(abi.ExportStart) {
+		for name := range entries() {
+			if name != abi.ExportStart && name != abi.ExportInitialize && a.has(name) {
+				return &Refusal{
+					Reason:  IsCommand,
+					Problem: "the module is a command (it exports _start) and a job at once; a command's other exports must not be called",
+					Hint:    reactorHint,
+				}
+			}
+		}
+		return nil
+	}
 	switch {
-	case a.has(abi.ExportStart) && (job || a.has(abi.ExportMarker)):
-		return &Refusal{
-			Reason:  IsCommand,
-			Problem: "the module is a command (it exports _start) and a job at once; a command's other exports must not be called",
-			Hint:    reactorHint,
-		}
-	case a.has(abi.ExportStart):
-		return &Refusal{
-			Reason:  Later,
-			Problem: "the module is a WASI command; script jobs come with release " + nextRelease,
-			Hint:    "or write it with an SDK and " + reactorHint,
-		}
 	case !a.has(abi.ExportMarker):
 		return &Refusal{
 			Reason:  NoMarker,
 			Problem: "the module does not export " + abi.ExportMarker + ", so it is not written for this host",
 			Hint:    "use an SDK, or export an empty function of that name",
 		}
-	case a.has(abi.ExportExecute):
+	case len(a.kinds()) > 0:
 		return nil
-	case job:
-		return &Refusal{Reason: Later, Problem: "dataflow jobs and strategies come with release " + nextRelease, Hint: "this release calls " + abi.ExportExecute}
+	case a.has(abi.ExportFetch) || a.has(abi.ExportProcess):
+		return &Refusal{
+			Reason:  NoEntry,
+			Problem: "the module has one half of a dataflow job",
+			Hint:    "export both " + abi.ExportFetch + " and " + abi.ExportProcess + ", " + noneToI32.String(),
+		}
 	}
 	return &Refusal{Reason: NoEntry, Problem: "the module exports nothing that a job could call", Hint: "export " + abi.ExportExecute + " " + noneToI32.String()}
 }
@@ -137,7 +155,7 @@ func (a *anatomy) admitMemory() error {
 
 // admitImports lists everything that is amiss, not just the first.
 func (a *anatomy) admitImports(offered map[string]map[string]funcType) error {
-	var unknown, coming, wrong []string
+	var unknown, wrong []string
 	for _, im := range a.imports {
 		full := shorten(im.module) + "." + shorten(im.name)
 		want, known := offered[im.module][im.name]
@@ -147,8 +165,6 @@ func (a *anatomy) admitImports(offered map[string]map[string]funcType) error {
 		case known && want != im.typ:
 			wrong = append(wrong, fmt.Sprintf("%s has the signature %s instead of %s", full, im.typ, want))
 		case known:
-		case im.module == abi.Module && slices.Contains(comingFunctions(), im.name):
-			coming = append(coming, full)
 		default:
 			unknown = append(unknown, full)
 		}
@@ -158,24 +174,21 @@ func (a *anatomy) admitImports(offered map[string]map[string]funcType) error {
 		return &Refusal{Reason: BadImport, Problem: "the module imports what this host does not have: " + listed(unknown), Hint: importHint(unknown)}
 	case len(wrong) > 0:
 		return &Refusal{Reason: BadSignature, Problem: "import " + listed(wrong), Hint: "update the SDK, or compare with ABI.md"}
-	case len(coming) > 0:
-		return &Refusal{Reason: Later, Problem: "the module imports what comes with release " + nextRelease + ": " + listed(coming), Hint: "leave those calls out until then"}
 	}
 	return nil
 }
 
+// importHint says what to do about imports that nobody offers.
 func importHint(names []string) string {
 	for _, n := range names {
 		switch {
-		case strings.HasPrefix(n, "env.abort"), strings.HasPrefix(n, "env.seed"), strings.HasPrefix(n, "env.trace"):
-			return "for AssemblyScript pass --use abort= (and no seed or trace)"
 		case strings.HasPrefix(n, "wasi:"), strings.HasPrefix(n, "wasi_unstable"):
 			return "build for " + wasiModule + " (wasip1)"
-		case strings.HasPrefix(n, "env."):
+		case strings.HasPrefix(n, envModule+"."):
 			return "a symbol was left unresolved at link time"
 		case strings.HasPrefix(n, abi.Module+"."):
-			return "a newer host may have it; see wasmjobd version"
+			return fmt.Sprintf("a newer host may have it; this one has version %d with %d additions", abi.Version, abi.HostMinor)
 		}
 	}
-	return "only " + abi.Module + " and " + wasiModule + " are offered"
+	return "only " + abi.Module + ", " + wasiModule + " and what AssemblyScript needs of " + envModule + " are offered"
 }

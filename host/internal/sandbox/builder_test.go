@@ -12,7 +12,7 @@ import (
 type builder struct {
 	types, imports, funcs, exports, bodies, data [][]byte
 	imported                                     uint32
-	table, memory, element                       []byte
+	table, memory, element, start                []byte
 	tailSections                                 []byte
 }
 
@@ -86,6 +86,12 @@ func (b *builder) pages(n uint32) *builder {
 	return b
 }
 
+// starting names the start function.
+func (b *builder) starting(f uint32) *builder {
+	b.start = uleb(f)
+	return b
+}
+
 // at places data in the memory.
 func (b *builder) at(offset int64, data string) *builder {
 	b.data = append(b.data, slices.Concat([]byte{0, 0x41}, sleb(offset), []byte{0x0b}, text(data)))
@@ -105,6 +111,7 @@ func (b *builder) bytes() []byte {
 	add(4, b.table, b.table != nil)
 	add(5, b.memory, b.memory != nil)
 	add(7, vector(b.exports), len(b.exports) > 0)
+	add(8, b.start, b.start != nil)
 	add(9, b.element, b.element != nil)
 	add(10, vector(b.bodies), len(b.bodies) > 0)
 	add(11, vector(b.data), len(b.data) > 0)
@@ -124,6 +131,19 @@ func (b *builder) job(code ...[]byte) []byte {
 		export(abi.ExportMemory, kindMemory, 0).bytes()
 }
 
+// entry adds an export with the given code, which must leave an i32.
+func (b *builder) entry(name string, code ...[]byte) *builder {
+	return b.export(name, kindFunc, b.fn("", valI32, 4, code...))
+}
+
+// guest completes a module like job, with the entries that it has.
+func (b *builder) guest() []byte {
+	if b.memory == nil {
+		b.pages(1)
+	}
+	return b.export(abi.ExportMarker, kindFunc, b.fn("", "", 0)).export(abi.ExportMemory, kindMemory, 0).bytes()
+}
+
 // Instructions.
 func i32(n int64) []byte       { return append([]byte{0x41}, sleb(n)...) }
 func i64(n int64) []byte       { return append([]byte{0x42}, sleb(n)...) }
@@ -131,6 +151,40 @@ func call(f uint32) []byte     { return append([]byte{0x10}, uleb(f)...) }
 func getLocal(n uint32) []byte { return append([]byte{0x20}, uleb(n)...) }
 func setLocal(n uint32) []byte { return append([]byte{0x21}, uleb(n)...) }
 func op(codes ...byte) []byte  { return codes }
+
+// load8 and store8 are for a byte, load32 for an i32.
+func load8(at int64) []byte  { return slices.Concat(i32(at), op(0x2d, 0, 0)) }
+func load32(at int64) []byte { return slices.Concat(i32(at), op(0x28, 2, 0)) }
+func store8(at int64, value ...[]byte) []byte {
+	return slices.Concat(i32(at), slices.Concat(value...), op(0x3a, 0, 0))
+}
+
+func store32(at int64, value ...[]byte) []byte {
+	return slices.Concat(i32(at), slices.Concat(value...), op(0x36, 2, 0))
+}
+
+// when runs code if the condition before it is not 0.
+func when(condition []byte, code ...[]byte) []byte {
+	return slices.Concat(condition, op(0x04, 0x40), slices.Concat(code...), op(opEnd))
+}
+
+// either chooses between two values.
+func either(condition, then, otherwise []byte) []byte {
+	return slices.Concat(condition, op(0x04, 0x7f), then, op(0x05), otherwise, op(opEnd))
+}
+
+// invokes calls f with constants.
+func invokes(f uint32, args ...int64) []byte {
+	var code []byte
+	for _, a := range args {
+		code = append(code, i32(a)...)
+	}
+	return append(code, call(f)...)
+}
+
+func plus(a, b []byte) []byte { return slices.Concat(a, b, op(opI32Add)) }
+
+func drop(code []byte) []byte { return append(slices.Clip(code), opDrop) }
 
 const (
 	opUnreachable = 0x00

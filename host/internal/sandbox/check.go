@@ -20,6 +20,7 @@ const (
 	maxSegments    = 100_000
 	maxEntries     = 1_000_000 // function references in all element segments
 	maxTable       = 500_000   // entries of all tables, which each instance has for itself
+	maxGrown       = 100_000   // entries that a table may grow to
 	maxParams      = 1_000
 	maxResults     = 100
 	maxTypeValues  = 1_000_000 // parameters and results of all types
@@ -29,7 +30,6 @@ const (
 	maxLocalsAll   = 10_000_000 // of all functions
 	maxFunction    = 7_654_321  // bytes of one function
 	maxBranches    = 50_000     // blocks, conditional branches and targets of one function
-	maxNames       = 32 << 20   // bytes of the name section
 	maxName        = 100_000    // bytes of one name
 	pageSize       = 64 << 10
 	maxPages       = 65_536
@@ -98,7 +98,9 @@ type exported struct {
 	index uint32
 }
 
-type tableType struct {
+// sizes are the limits of a table or memory; without a bound, max is the
+// largest number.
+type sizes struct {
 	min, max uint32
 	bounded  bool
 }
@@ -109,10 +111,10 @@ type anatomy struct {
 	imports   []imported
 	funcs     []uint32 // type of each function, imported ones first
 	own       int      // functions that are not imported
-	tables    []tableType
+	tables    []sizes
 	globals   int
 	memories  int // defined, not imported
-	memory    tableType
+	memory    sizes
 	exports   map[string]exported
 	exportOrd []string
 	start     bool
@@ -122,10 +124,7 @@ type anatomy struct {
 	entries   int             // of all element segments so far
 	effort    int             // of compiling, as far as it is not linear
 	grows     [maxTables]bool // tables that an instruction grows
-	named     bool            // a list of names was seen and kept
 	custom    []string
-	cuts      [][2]int // name sections to cut out, as they are damaged
-	guard     guard
 }
 
 // decode takes a binary apart and holds it against the bounds. It does not
@@ -155,14 +154,13 @@ func decode(wasm []byte, most int64) (_ *anatomy, err error) {
 	r := &reader{b: wasm, pos: 8}
 	last := 0
 	for !r.done() {
-		start := r.pos
 		id := r.byte()
 		body := r.take(r.u32())
 		if r.err != nil {
 			break
 		}
 		if id == 0 {
-			if err := a.customSection(body, start, r.pos); err != nil {
+			if err := a.customSection(body); err != nil {
 				return nil, within(err, "custom section")
 			}
 			continue
@@ -181,9 +179,6 @@ func decode(wasm []byte, most int64) (_ *anatomy, err error) {
 		}
 		last = order
 		a.section(id, body)
-		if id == 10 {
-			a.guard.place(start+1, r.pos-len(body.b), len(body.b))
-		}
 		body.end("section " + sectionName(id))
 		if body.err != nil {
 			return nil, within(body.err, "section "+sectionName(id))
@@ -259,18 +254,15 @@ func (a *anatomy) consistent() error {
 		return &Refusal{Reason: Damaged, Problem: fmt.Sprintf("%d functions are declared, but there is no code", a.own)}
 	}
 	entries := 0
-	for t := range a.tables {
-		entries += int(a.tables[t].min)
-		if a.grows[t] && a.tables[t].bounded {
-			entries += int(a.tables[t].max - a.tables[t].min)
+	for i, t := range a.tables {
+		most := t.min
+		if a.grows[i] {
+			most = max(most, min(t.max, maxGrown))
 		}
-		if entries > maxTable {
-			return &Refusal{Reason: TooBig, Problem: fmt.Sprintf("tables of more than %d entries in all", maxTable)}
-		}
-		if a.grows[t] && !a.tables[t].bounded {
+		if entries += int(most); entries > maxTable {
 			return &Refusal{
-				Reason: TooBig, Problem: fmt.Sprintf("table %d may grow without a bound", t),
-				Hint: fmt.Sprintf("declare a maximum of at most %d entries", maxTable),
+				Reason: TooBig, Problem: fmt.Sprintf("tables of more than %d entries in all", maxTable),
+				Hint: "declare smaller ones, and a maximum for those that grow",
 			}
 		}
 	}

@@ -17,6 +17,10 @@ func offeredHere() map[string]map[string]funcType {
 	for _, f := range hostFunctions() {
 		o[abi.Module][f.name] = f.typ
 	}
+	o[envModule] = map[string]funcType{}
+	for _, f := range assemblyFunctions() {
+		o[envModule][f.name] = f.typ
+	}
 	return o
 }
 
@@ -50,8 +54,9 @@ func TestAdmission(t *testing.T) {
 	dataflow := &builder{}
 	dataflow.export(abi.ExportMarker, kindFunc, dataflow.fn("", "", 0))
 	dataflow.export(abi.ExportFetch, kindFunc, dataflow.fn("", valI32, 0, zero))
-	command := &builder{}
-	command.export(abi.ExportStart, kindFunc, command.fn("", "", 0))
+	listens := (&builder{}).entry(abi.ExportBefore, zero)
+	listens.export(abi.ExportStart, kindFunc, listens.fn("", "", 0))
+	onlyListens := (&builder{}).entry(abi.ExportBefore, zero)
 	both := &builder{}
 	both.export(abi.ExportStart, kindFunc, both.fn("", "", 0))
 	params := &builder{}
@@ -59,11 +64,11 @@ func TestAdmission(t *testing.T) {
 	notFunc := (&builder{}).export(abi.ExportAfter, kindMemory, 0)
 	imports := &builder{}
 	imports.fromHost("env", "abort", valI32+valI32+valI32+valI32, "")
+	imports.fromHost("env", "_emit", "", "")
 	imports.fromHost("wasmjob_v1", "teleport", "", "")
 	fromElsewhere := imports.job(zero)
-	coming := &builder{}
-	coming.fromHost(abi.Module, "http_request", valI32+valI32, valI32)
-	coming.fromHost(abi.Module, "state_get", valI32+valI32+valI32+valI32, valI32)
+	newer := &builder{}
+	newer.fromHost(abi.Module, "teleport", "", "")
 	wrong := &builder{}
 	wrong.fromHost(abi.Module, abi.FuncCtxInt, valI32, valI32)
 	noMemory := &builder{}
@@ -87,14 +92,14 @@ func TestAdmission(t *testing.T) {
 		{"nothing in it", []byte("\x00asm\x01\x00\x00\x00"), NoMarker, abi.ExportMarker},
 		{"no marker", noMarker.bytes(), NoMarker, abi.ExportMarker},
 		{"no entry", noEntry.bytes(), NoEntry, abi.ExportExecute},
-		{"dataflow", dataflow.bytes(), Later, "0.2"},
-		{"command", command.bytes(), Later, "script jobs come with release 0.2"},
+		{"half a dataflow", dataflow.bytes(), NoEntry, abi.ExportProcess},
 		{"command and job", both.job(zero), IsCommand, "c-shared"},
+		{"command and listener", listens.bytes(), IsCommand, "c-shared"},
+		{"listener alone", onlyListens.guest(), NoEntry, abi.ExportExecute},
 		{"export with parameters", params.job(zero), BadSignature, "(i32) -> () instead of () -> ()"},
 		{"export not a function", notFunc.job(zero), BadSignature, "not a function"},
-		{"unknown imports", fromElsewhere, BadImport, "env.abort, wasmjob_v1.teleport"},
-		{"hint for assemblyscript", fromElsewhere, BadImport, "--use abort="},
-		{"coming imports", coming.job(zero), Later, "release 0.2: wasmjob_v1.http_request, wasmjob_v1.state_get"},
+		{"unknown imports", fromElsewhere, BadImport, ": env._emit, wasmjob_v1.teleport"},
+		{"from a newer contract", newer.job(zero), BadImport, "this one has version 1 with 1 additions"},
 		{"import of another type", wrong.job(zero), BadSignature, "ctx_int has the signature (i32) -> (i32) instead of (i32) -> (i64)"},
 		{"no memory", noMemory.job(zero), BadMemory, "no memory"},
 		{"imported memory", importedMemory.job(zero), BadMemory, "imports its memory"},
@@ -192,25 +197,27 @@ func TestEffortIsBounded(t *testing.T) {
 	wantRefusal(t, inspect(b.job(i32(0))), TooBig, "pass more than")
 }
 
-func TestTableGrowNeedsABound(t *testing.T) {
+func TestTablesThatGrow(t *testing.T) {
 	t.Parallel()
-	grow := [][]byte{{0xd0, 0x70}, i32(1), {0xfc, 15, 0}}
+	grow := func(b *builder) []byte { return b.job(op(0xd0, 0x70), i32(1), op(0xfc, 15, 0)) }
+	most := slices.Concat(op(0x70, 1), uleb(maxTable-maxGrown), uleb(maxTable-maxGrown))
 	for _, tt := range []struct {
 		name  string
 		table []byte
 		ok    bool
 	}{
-		{"no maximum", []byte{1, 0x70, 0, 1}, false},
-		{"large maximum", slices.Concat([]byte{1, 0x70, 1, 1}, uleb(maxTable+1)), false},
-		{"small maximum", []byte{1, 0x70, 1, 1, 10}, true},
+		{"no maximum", op(1, 0x70, 0, 1), true},
+		{"large maximum", slices.Concat(op(1, 0x70, 1, 1), uleb(1<<32-1)), true},
+		{"beside others", slices.Concat(op(2, 0x70, 0, 1), most), true},
+		{"beside too many", slices.Concat(op(3, 0x70, 0, 1), most, op(0x70, 0, 1)), false},
+		{"small, beside as many", slices.Concat(op(3, 0x70, 1, 1, 10), most, op(0x70, 0, 1)), true},
 	} {
-		b := &builder{table: tt.table}
-		err := inspect(b.job(grow...))
+		err := inspect(grow(&builder{table: tt.table}))
 		if tt.ok && err != nil {
 			t.Errorf("%s: %v", tt.name, err)
 		}
 		if !tt.ok {
-			wantRefusal(t, err, TooBig, "may grow")
+			wantRefusal(t, err, TooBig, "in all")
 		}
 	}
 }

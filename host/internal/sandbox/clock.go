@@ -3,6 +3,8 @@ package sandbox
 import (
 	"context"
 	crand "crypto/rand"
+	"crypto/sha256"
+	"encoding/binary"
 	"io"
 	"math/rand/v2"
 	"time"
@@ -14,12 +16,17 @@ import (
 
 // withClock gives the guest the time that it is granted: the real one, or one
 // that begins at the scheduled instant and moves only when it is looked at or
-// slept upon, so that a run without a clock always sees the same time.
-func withClock(ctx context.Context, config wazero.ModuleConfig, c job.Call) wazero.ModuleConfig {
+// slept upon, so that a run without a clock always sees the same time. The
+// instance may serve several runs, each with a clock of its own.
+func withClock(config wazero.ModuleConfig, in *instance, c job.Call) wazero.ModuleConfig {
 	if realClock(c) {
-		return config.WithSysWalltime().WithSysNanotime().WithNanosleep(func(ns int64) { sleep(ctx, ns) })
+		wall := func() (int64, int32) {
+			t := in.r.clock()
+			return t.Unix(), int32(t.Nanosecond())
+		}
+		return config.WithWalltime(wall, 1).WithSysNanotime().WithNanosleep(func(ns int64) { sleep(in.follow(), ns) })
 	}
-	f := &fixedClock{start: c.Scheduled}
+	f := &in.clock
 	return config.WithWalltime(f.walltime, 1).WithNanotime(f.nanotime, 1).WithNanosleep(f.sleep)
 }
 
@@ -56,10 +63,15 @@ func (f *fixedClock) nanotime() int64 {
 func (f *fixedClock) sleep(ns int64) { f.moved += time.Duration(max(ns, 0)) }
 
 // randomness is the guest's source of random numbers: the system's if it is
-// granted, else one that the seed of the run determines.
-func randomness(f *facts) io.Reader {
-	if f.call.Config.Allow.Random {
+// granted, else one that the seed of the run determines. Instances of one run
+// have streams of their own, so that what one has drawn does not come again.
+func (r *run) randomness() io.Reader {
+	if r.facts.call.Config.Allow.Random {
 		return crand.Reader
 	}
-	return rand.NewChaCha8(f.seed)
+	seed := r.facts.seeded()
+	if r.stream != 0 {
+		seed = sha256.Sum256(binary.BigEndian.AppendUint32(seed[:], r.stream))
+	}
+	return rand.NewChaCha8(seed)
 }

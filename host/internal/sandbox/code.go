@@ -10,9 +10,7 @@ func (a *anatomy) codeSection(r *reader) {
 	}
 	first := len(a.funcs) - a.own
 	for i := 0; i < n && r.err == nil; i++ {
-		at := r.pos
 		size := r.u32()
-		a.guard.function(at, r.pos, size)
 		if size > maxFunction {
 			r.fail(TooBig, "function %d has %d bytes; this host takes %d", first+i, size, maxFunction)
 			return
@@ -41,14 +39,10 @@ func (a *anatomy) body(r *reader, params, results int) {
 	if a.locals > maxLocalsAll {
 		r.fail(TooBig, "more than %d locals in all functions", maxLocalsAll)
 	}
-	instructions := r.pos
 	w := walk{r: r, a: a}
 	w.begin(results, int(min(locals, maxLocals)))
 	for len(w.blocks) > 0 && r.err == nil {
 		w.step()
-	}
-	if w.calls {
-		a.guard.calls(instructions)
 	}
 	a.effort += nsFunc + w.effort + nsByte*w.load
 	if a.effort > effortAll+effortOfByte*a.codeSize {
@@ -58,7 +52,6 @@ func (a *anatomy) body(r *reader, params, results int) {
 
 // call is a call with what it moves: two bytes of code can move a thousand values.
 func (w *walk) call(t funcType, pops, bytes int) {
-	w.calls = true
 	n := len(t.params) + len(t.results)
 	w.passed += n
 	if w.passed > maxPassed {
@@ -270,21 +263,19 @@ func (w *walk) bulk() {
 	case 8: // memory.init
 		r.u32()
 		r.byte()
-		w.many(bytesCopy)
+		w.many()
 	case 10: // memory.copy
 		r.skip(2)
-		w.many(bytesCopy)
+		w.many()
 	case 11: // memory.fill
 		r.byte()
-		w.many(bytesFill)
-		w.split() // it becomes a loop
-		w.split()
+		w.many()
 	case 9, 13: // data.drop elem.drop
 		r.u32()
 	case 12, 14: // table.init table.copy
 		r.u32()
 		r.u32()
-		w.many(bytesCopy)
+		w.many()
 	case 15: // table.grow
 		if t := r.u32(); t < maxTables {
 			w.a.grows[t] = true
@@ -295,18 +286,15 @@ func (w *walk) bulk() {
 		w.move(0, 1)
 	case 17: // table.fill
 		r.u32()
-		w.many(bytesFill)
-		w.split()
-		w.split()
+		w.many()
 	default:
 		r.fail(Unsupported, "instruction 0xfc %d is not offered", sub)
 	}
 }
 
-// many is an instruction on a range.
-func (w *walk) many(bytes int) {
-	w.move(3, 0)
-	w.cost(0, bytes)
+// many is an instruction on a range: in metered code, a call.
+func (w *walk) many() {
+	w.call(funcType{params: valI32 + valI32 + valI32}, 0, bytesCall)
 }
 
 // vector is the family of 128-bit vectors.

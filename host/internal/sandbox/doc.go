@@ -8,19 +8,32 @@
 //
 // The flow:
 //
-//	Load   bytes → check (bounds, imports, exports) → compile → *Module
-//	Run    *Module + job.Call → fresh instance → _initialize → wasmjob_execute
-//	       → instance destroyed → job.Outcome
+//	Load   bytes → check (bounds, imports, exports) → meter → compile → *Module
+//	Run    *Module + job.Call → the way of its kind (kinds.go, dataflow.go)
+//	       → instance → _initialize → listener, entry, listener → state kept
+//	       → instance destroyed, or at rest → judge → job.Outcome
+//	Shard  *Module + job.ShardCall → two runs that know their input alone
+//	       → owners, if they agree
+//
+// A run has one instance at a time; the parts of a batch that are processed at
+// once are runs of their own, forked from it and merged in order. An instance
+// is asked for by attach, which may find one at rest in the pool of the job
+// (pool.go), or waits until all instances together leave room for another
+// (budget.go). Guests reach the host by one table of functions (table.go),
+// which follows that of package abi.
+//
+// What a guest has of the world beyond its memory is what it was granted:
+// state, secrets and requests (outside.go, http.go), and directories, which
+// os.Root keeps it in (files.go). Secrets are hidden from the log and from the
+// reasons of failures (mask.go), and left alone in results.
 //
 // A run is stopped in two steps. At its deadline the host function "cancelled"
 // begins to say so; when the grace is over, or as soon as the caller's context
-// ends, the engine closes the instance. The engine looks for that at the head
-// of each loop and when a host function is called; guard.go has it look at the
-// begin of each function that calls others, too. What lies between is not
-// interrupted in this release: straight code, and bulk operations (memory.fill,
-// memory.copy), one after the other, each bounded by the memory limit. During
-// those a collection of garbage waits, and once one is due, so does every
-// goroutine of the process.
+// ends, the guest is ended. For that the engine never sees a module as it is:
+// package meter has its code report to the host (fuel.go) about ten thousand
+// times a second, wherever it is: in loops, in calls, in a bulk operation. The
+// report is also when other goroutines and the collector of garbage get their
+// turn, and where a run ends that has used up its fuel.
 //
 // The memory limit is that of the linear memory. Beside it an instance has its
 // tables (4 MB at most) and the stack of the engine, which is doubled as calls

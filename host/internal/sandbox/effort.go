@@ -25,8 +25,6 @@ const (
 	bytesAccess       = 4500    // of memory, at a place that was not looked at before
 	bytesCall         = 1 << 10
 	bytesCallIndirect = 13 << 10
-	bytesCopy         = 20 << 10
-	bytesFill         = 24 << 10
 
 	maxEffort    = 2_000_000_000 // nanoseconds, of one function; sound ones need a tenth
 	maxLoad      = 512 << 20     // bytes that the compiler needs for one function; sound ones need a third
@@ -66,7 +64,6 @@ type walk struct {
 	exposed []exposure
 
 	branches, passed int
-	calls            bool // it calls another function
 	effort, load     int
 }
 
@@ -135,6 +132,10 @@ func (w *walk) enter(op byte, params, results int) {
 		b.inLoop = w.part
 	}
 	w.blocks = append(w.blocks, b)
+	if b.loop { // the report of metered code to the host
+		w.split()
+		w.split()
+	}
 }
 
 // jump goes to the end of a block around this instruction, or to the begin of

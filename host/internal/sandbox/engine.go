@@ -11,7 +11,6 @@ import (
 
 	"github.com/tetratelabs/wazero"
 	"github.com/tetratelabs/wazero/api"
-	"github.com/tetratelabs/wazero/imports/wasi_snapshot_preview1"
 
 	"github.com/wasmjob/wasmjob/abi"
 )
@@ -28,6 +27,10 @@ type Options struct {
 	CacheDir string
 	// MaxModule bounds the bytes of one module. 0: 64 MiB.
 	MaxModule int64
+	// Budget bounds the memory, in bytes, that all guests have at a time. A run
+	// that would exceed it waits. 0: half of what the machine, or the control
+	// group of the process, has.
+	Budget int64
 	// Log receives what the operator of the host should know; nil discards.
 	Log *slog.Logger
 }
@@ -44,6 +47,7 @@ type Engine struct {
 	life    context.Context //nolint:containedctx // ends every run when the engine is closed
 	end     context.CancelFunc
 	runs    sync.WaitGroup
+	budget  budget
 
 	mu      sync.Mutex // guards what follows
 	closed  bool
@@ -59,9 +63,9 @@ func New(o Options) (*Engine, error) {
 	if e.most <= 0 {
 		e.most = defaultModule
 	}
+	e.budget.most, e.budget.evict = budgetOf(o.Budget), e.evict
 	config := wazero.NewRuntimeConfig().
 		WithCoreFeatures(api.CoreFeaturesV2).
-		WithCloseOnContextDone(true).
 		// Debug information is foreign input to a parser that has no bounds.
 		WithDebugInfoEnabled(false)
 	if e.dir != "" {
@@ -82,19 +86,28 @@ func New(o Options) (*Engine, error) {
 
 // offer puts what guests may import into the runtime and notes its types.
 func (e *Engine) offer() error {
+	if err := offerYield(e.life, e.rt); err != nil {
+		return err
+	}
 	if err := offerABI(e.life, e.rt); err != nil {
 		return err
 	}
-	wasi, err := wasi_snapshot_preview1.NewBuilder(e.rt).Compile(e.life)
+	if err := offerAssembly(e.life, e.rt); err != nil {
+		return err
+	}
+	wasi, err := compileWASI(e.life, e.rt)
 	if err != nil {
-		return fmt.Errorf("compile %s: %w", wasiModule, err)
+		return err
 	}
 	if _, err := e.rt.InstantiateModule(e.life, wasi, wazero.NewModuleConfig()); err != nil {
 		return fmt.Errorf("offer %s: %w", wasiModule, err)
 	}
-	e.offered = map[string]map[string]funcType{abi.Module: {}, wasiModule: {}}
+	e.offered = map[string]map[string]funcType{abi.Module: {}, wasiModule: {}, envModule: {}}
 	for _, f := range hostFunctions() {
 		e.offered[abi.Module][f.name] = f.typ
+	}
+	for _, f := range assemblyFunctions() {
+		e.offered[envModule][f.name] = f.typ
 	}
 	for name, f := range wasi.ExportedFunctions() {
 		e.offered[wasiModule][name] = funcType{string(f.ParamTypes()), string(f.ResultTypes())}
@@ -114,6 +127,7 @@ func (e *Engine) Close() error {
 	}
 	e.end()
 	e.runs.Wait()
+	e.evict()
 	after := context.WithoutCancel(e.life)
 	err := e.rt.Close(after)
 	if e.cache != nil {

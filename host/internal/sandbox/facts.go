@@ -1,13 +1,9 @@
 package sandbox
 
 import (
-	"bytes"
 	"crypto/sha256"
 	"encoding/hex"
-	"encoding/json"
-	"slices"
 	"strconv"
-	"strings"
 	"time"
 
 	"github.com/wasmjob/wasmjob/abi"
@@ -18,17 +14,24 @@ import (
 type facts struct {
 	call     job.Call
 	digest   string
-	seed     [32]byte
+	seed     [32]byte // made when first asked for
+	sown     bool
 	deadline time.Time // zero: none
 	fired    time.Time
 	json     []byte // made when first asked for
+	pure     bool   // of a strategy, which knows nothing of when and where it runs
+}
+
+// epoch is where a clock that was not granted stands at the start.
+func (f *facts) epoch() time.Time {
+	if f.pure {
+		return time.Date(2022, 1, 1, 0, 0, 0, 0, time.UTC) // on every server
+	}
+	return f.call.Scheduled
 }
 
 func newFacts(c job.Call, digest string, fired, deadline time.Time) *facts {
 	f := &facts{call: c, digest: digest, fired: fired, deadline: deadline}
-	// The same run and item get the same seed in every attempt, so that a
-	// guest without real random numbers can be run again exactly.
-	f.seed = sha256.Sum256([]byte(c.Config.Name + "\x00" + c.RunID + "\x00" + strconv.Itoa(c.Item)))
 	if !realClock(c) {
 		// A guest without a clock must not learn the time in another way.
 		f.fired = c.Scheduled
@@ -39,11 +42,25 @@ func newFacts(c job.Call, digest string, fired, deadline time.Time) *facts {
 	return f
 }
 
+// seeded is the same for the same run and item in every attempt, so that a
+// guest without real random numbers can be run again exactly.
+func (f *facts) seeded() [32]byte {
+	if !f.sown {
+		c := &f.call
+		f.seed = sha256.Sum256([]byte(c.Config.Name + "\x00" + c.RunID + "\x00" + strconv.Itoa(c.Item)))
+		f.sown = true
+	}
+	return f.seed
+}
+
 func realClock(c job.Call) bool { return c.Config.Allow.Clock == "real" }
 
 // text answers a field that is text: its value, or one of the ABI's errors.
 func (f *facts) text(field uint32) (string, int32) {
-	c := f.call
+	c := &f.call
+	if f.pure && (field == abi.FieldTaskID || field == abi.FieldInstanceID || field == abi.FieldRunID) {
+		return "", abi.ErrNotFound
+	}
 	switch field {
 	case abi.FieldJobName:
 		return c.Config.Name, 0
@@ -59,11 +76,12 @@ func (f *facts) text(field uint32) (string, int32) {
 	case abi.FieldInstanceID:
 		return string(c.Instance), 0
 	case abi.FieldNamespace:
-		return "", abi.ErrNotFound // a call does not carry it yet
+		return c.Namespace, 0
 	case abi.FieldModuleDigest:
 		return f.digest, 0
 	case abi.FieldSeed:
-		return hex.EncodeToString(f.seed[:]), 0
+		seed := f.seeded()
+		return hex.EncodeToString(seed[:]), 0
 	case abi.FieldRunID:
 		return c.RunID, 0
 	}
@@ -72,7 +90,7 @@ func (f *facts) text(field uint32) (string, int32) {
 
 // number answers a field that is a number.
 func (f *facts) number(field uint32) int64 {
-	c := f.call
+	c := &f.call
 	switch field {
 	case abi.FieldShardingTotal:
 		return int64(c.Total)
@@ -91,11 +109,13 @@ func (f *facts) number(field uint32) int64 {
 	case abi.FieldHostMinor:
 		return abi.HostMinor
 	case abi.FieldStreaming:
-		return 0
+		return bit(c.Config.Kind == job.Dataflow && c.Config.Streaming && !f.pure)
 	case abi.FieldFence:
 		return c.Fence
 	case abi.FieldScheduledTime:
 		return millis(c.Scheduled)
+	case abi.FieldFetchCount:
+		return int64(c.Config.FetchCount)
 	}
 	return abi.NoInt
 }
@@ -114,54 +134,10 @@ func bit(b bool) int64 {
 	return 0
 }
 
-// document is the whole context as one JSON text. Up to shardingParameter it
-// is, byte for byte, what a Java member writes with Gson; a guest ported from
-// there may depend on it.
+// document is the whole context as one JSON text.
 func (f *facts) document() []byte {
-	if f.json != nil {
-		return f.json
+	if f.json == nil {
+		f.json = f.call.JSON()
 	}
-	c := f.call
-	var b bytes.Buffer
-	b.WriteString(`{"jobName":` + gson(c.Config.Name))
-	b.WriteString(`,"taskId":` + gson(c.TaskID))
-	b.WriteString(`,"shardingTotalCount":` + strconv.Itoa(c.Total))
-	b.WriteString(`,"jobParameter":` + gson(c.Config.Param))
-	b.WriteString(`,"shardingItem":` + strconv.Itoa(c.Item))
-	if c.HasItemParam {
-		b.WriteString(`,"shardingParameter":` + gson(c.ItemParam))
-	}
-	b.WriteString(`,"wasmjob":{"runId":` + gson(c.RunID))
-	b.WriteString(`,"attempt":` + strconv.Itoa(c.Attempt))
-	b.WriteString(`,"scheduledTime":` + strconv.FormatInt(millis(c.Scheduled), 10))
-	b.WriteString(`,"fence":` + strconv.FormatInt(c.Fence, 10))
-	b.WriteString(`,"items":{`)
-	items := slices.Clone(c.Items)
-	slices.Sort(items)
-	for i, item := range slices.Compact(items) {
-		if i > 0 {
-			b.WriteByte(',')
-		}
-		b.WriteString(`"` + strconv.Itoa(item) + `":`)
-		if p, ok := c.Params[item]; ok {
-			b.WriteString(gson(p))
-		} else {
-			b.WriteString("null")
-		}
-	}
-	b.WriteString("}}}")
-	f.json = b.Bytes()
 	return f.json
-}
-
-// gson quotes a string as Gson does: like Go, and = and ' are escaped too, and
-// the character for broken text, which is all that Java would see of it, is not.
-func gson(s string) string {
-	b, err := json.Marshal(strings.ToValidUTF8(s, "\ufffd"))
-	if err != nil { // never for a string
-		return `""`
-	}
-	b = bytes.ReplaceAll(b, []byte("="), []byte(`\u003d`))
-	b = bytes.ReplaceAll(b, []byte("'"), []byte(`\u0027`))
-	return string(b)
 }

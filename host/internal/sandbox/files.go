@@ -7,162 +7,328 @@ import (
 	"io/fs"
 	"os"
 	"path"
+	"strings"
 	"syscall"
+	"time"
 
 	"github.com/tetratelabs/wazero"
+	wasi "github.com/tetratelabs/wazero/experimental/sys"
+	"github.com/tetratelabs/wazero/experimental/sysfs"
+	"github.com/tetratelabs/wazero/sys"
 
 	"github.com/wasmjob/wasmjob/host/job"
 )
 
-// maxOpen bounds the files that one run holds open at a time, so that a guest
-// cannot use up the descriptors of the host.
-const maxOpen = 128
+const (
+	// maxPiece bounds one piece of reading or writing, after which the run's
+	// context is looked at; a guest gets what was done and asks again.
+	maxPiece = 16 << 20
+	// maxPath is longer than any path that an operating system takes.
+	maxPath = 4096
+	// maxListed bounds the entries of directories that the engine holds for a
+	// guest at a time, as that memory is not the guest's.
+	maxListed = 1 << 18
+)
 
-// maxRead bounds one piece of reading, after which the run's context is looked
-// at; a guest gets what was read and asks again.
-const maxRead = 16 << 20
+// What a guest makes is made like by any other program of the server's user;
+// its umask says who else may read it.
+const (
+	newFile = 0o666
+	newDir  = 0o777
+)
+
+// desk is what the directories of one instance have in common. The instance
+// uses it from one goroutine.
+type desk struct {
+	ctx    context.Context //nolint:containedctx // of the run in progress; wasi.FS has no place for it
+	most   int             // files open at a time
+	open   map[*file]struct{}
+	listed int // entries of directories that the engine may hold
+}
 
 // grantedDirs opens the directories of a grant for as long as ctx lasts. The
 // returned function closes them, with every file that the guest left open.
-func grantedDirs(ctx context.Context, dirs []job.Dir) (wazero.FSConfig, func(), error) {
+func grantedDirs(ctx context.Context, dirs []job.Dir, most int) (wazero.FSConfig, func(), error) {
 	config := wazero.NewFSConfig()
-	var roots []*jail
+	d := &desk{ctx: ctx, most: most, open: map[*file]struct{}{}}
+	var roots []*os.Root
 	closeAll := func() {
-		for _, j := range roots {
-			j.close()
+		for f := range d.open {
+			_ = f.f.Close() // nothing is left to be told of it
+		}
+		clear(d.open)
+		for _, root := range roots {
+			_ = root.Close()
 		}
 	}
-	for _, d := range dirs {
-		if d.Write {
+	for _, dir := range dirs {
+		if !path.IsAbs(dir.Guest) || path.Clean(dir.Guest) != dir.Guest {
 			closeAll()
-			return nil, nil, fmt.Errorf("directory %s is granted for writing, which this release cannot do; grant it read-only", d.Guest)
+			return nil, nil, fmt.Errorf("directory %q of the guest is not a clean absolute path", dir.Guest)
 		}
-		if !path.IsAbs(d.Guest) || path.Clean(d.Guest) != d.Guest {
-			closeAll()
-			return nil, nil, fmt.Errorf("directory %q of the guest is not a clean absolute path", d.Guest)
-		}
-		root, err := os.OpenRoot(d.Host)
+		root, err := os.OpenRoot(dir.Host)
 		if err != nil {
 			closeAll()
 			return nil, nil, fmt.Errorf("open granted directory: %w", err)
 		}
-		j := &jail{ctx: ctx, root: root, open: map[*jailFile]struct{}{}}
-		roots = append(roots, j)
-		config = config.WithFSMount(j, d.Guest)
+		roots = append(roots, root)
+		more, ok := config.(sysfs.FSConfig)
+		if !ok { // never for what the engine made
+			closeAll()
+			return nil, nil, errors.New("the engine takes no directories")
+		}
+		config = more.WithSysFSMount(&jail{desk: d, root: root, write: dir.Write}, dir.Guest)
 	}
 	return config, closeAll, nil
 }
 
-// jail shows one directory read-only. os.Root resolves every name, so neither
-// ".." nor a link leads out of it; only regular files and directories open,
-// as a pipe or a device could block for ever or do something when opened.
-// One run uses it from one goroutine.
+// jail shows one directory to a guest. os.Root resolves every name, so neither
+// ".." nor a link leads out of it, also when a link is put there in between.
+// Only regular files and directories open, as a pipe or a device could block
+// for ever or do something when opened. Links can be neither made nor moved:
+// another program might follow them from where it can go further.
 type jail struct {
-	ctx  context.Context //nolint:containedctx // of the run; fs.FS has no place for it
-	root *os.Root
-	open map[*jailFile]struct{}
+	wasi.UnimplementedFS
+	*desk
+	root  *os.Root
+	write bool
 }
 
-// Open implements fs.FS.
-func (j *jail) Open(name string) (fs.File, error) {
-	refuse := func(err error) (fs.File, error) { return nil, &fs.PathError{Op: "open", Path: name, Err: err} }
+// local turns a name of the engine into one for os.Root. The second value says
+// that it must be a directory, as it ends in a slash.
+func (j *jail) local(name string) (string, bool, wasi.Errno) {
 	if j.ctx.Err() != nil {
-		return refuse(syscall.EINTR)
+		return "", false, wasi.EINTR
 	}
+	if len(name) > maxPath {
+		return "", false, wasi.ENAMETOOLONG
+	}
+	dir := strings.HasSuffix(name, "/")
+	name = path.Clean(strings.TrimLeft(name, "/"))
 	if !fs.ValidPath(name) {
-		return refuse(fs.ErrInvalid)
+		return "", false, wasi.EPERM
 	}
-	if len(j.open) >= maxOpen {
-		return refuse(syscall.EMFILE)
+	return name, dir, 0
+}
+
+// change is local for what changes something.
+func (j *jail) change(name string) (string, bool, wasi.Errno) {
+	if !j.write {
+		return "", false, wasi.EROFS
+	}
+	return j.local(name)
+}
+
+// OpenFile implements wasi.FS.
+func (j *jail) OpenFile(name string, flag wasi.Oflag, _ fs.FileMode) (wasi.File, wasi.Errno) {
+	name, dir, errno := j.local(name)
+	if errno != 0 {
+		return nil, errno
+	}
+	const writing = wasi.O_RDWR | wasi.O_WRONLY | wasi.O_CREAT | wasi.O_TRUNC | wasi.O_APPEND
+	dir = dir || flag&wasi.O_DIRECTORY != 0
+	switch {
+	case len(j.open) >= j.most:
+		return nil, wasi.EAGAIN // the list of the engine has nothing closer
+	case flag&writing != 0 && !j.write:
+		return nil, wasi.EROFS
+	case flag&writing != 0 && dir:
+		return nil, wasi.EISDIR
 	}
 	// First by name, as opening alone can have an effect on a device.
-	if info, err := j.root.Stat(name); err != nil {
-		return refuse(hidden(err))
-	} else if !plain(info) {
-		return refuse(fs.ErrPermission)
+	info, err := j.root.Lstat(name)
+	switch {
+	case err != nil && !(flag&wasi.O_CREAT != 0 && errors.Is(err, fs.ErrNotExist)):
+		return nil, errnoOf(err)
+	case err == nil && info.Mode()&fs.ModeSymlink != 0:
+		if flag&wasi.O_NOFOLLOW != 0 {
+			return nil, wasi.ELOOP
+		}
+		if info, err = j.root.Stat(name); err == nil && !plain(info) {
+			return nil, wasi.EPERM
+		}
+	case err == nil && !plain(info):
+		return nil, wasi.EPERM
 	}
-	f, err := j.root.OpenFile(name, os.O_RDONLY|openNonblock, 0)
+	f, err := j.root.OpenFile(name, hostFlag(flag), newFile)
 	if err != nil {
-		return refuse(hidden(err))
+		return nil, errnoOf(err)
 	}
 	// Then by descriptor, as the name may have been given to something else.
-	if info, err := f.Stat(); err != nil || !plain(info) {
+	opened := &file{f: f, jail: j, name: name, write: flag&writing != 0, append: flag&wasi.O_APPEND != 0}
+	if errno := opened.settle(dir, flag&wasi.O_TRUNC != 0); errno != 0 {
 		_ = f.Close()
-		return refuse(fs.ErrPermission)
+		return nil, errno
 	}
-	jf := &jailFile{file: f, jail: j}
-	j.open[jf] = struct{}{}
-	return jf, nil
+	j.open[opened] = struct{}{}
+	return opened, 0
 }
 
-// hidden turns an error of the host into one that tells the guest no path of
-// the host; links out of the directory look like missing permission.
-func hidden(err error) error {
-	for _, known := range []error{fs.ErrNotExist, syscall.ENOTDIR, syscall.ELOOP, syscall.EMFILE, syscall.ENAMETOOLONG} {
-		if errors.Is(err, known) {
-			return known
+// hostFlag translates what a guest may ask for. What is there is cut when it
+// is known to be a file.
+func hostFlag(flag wasi.Oflag) int {
+	out := os.O_RDONLY
+	switch {
+	case flag&wasi.O_RDWR != 0:
+		out = os.O_RDWR
+	case flag&wasi.O_WRONLY != 0:
+		out = os.O_WRONLY
+	case flag&(wasi.O_TRUNC|wasi.O_APPEND) != 0:
+		out = os.O_RDWR
+	}
+	for theirs, ours := range map[wasi.Oflag]int{
+		wasi.O_APPEND: os.O_APPEND, wasi.O_CREAT: os.O_CREATE, wasi.O_EXCL: os.O_EXCL, wasi.O_SYNC: os.O_SYNC, wasi.O_DSYNC: os.O_SYNC,
+	} {
+		if flag&theirs != 0 {
+			out |= ours
 		}
 	}
-	return fs.ErrPermission
+	return out | openNonblock
 }
 
 func plain(info fs.FileInfo) bool { return info.Mode().IsRegular() || info.IsDir() }
 
-func (j *jail) close() {
-	for f := range j.open {
-		_ = f.file.Close()
+// Stat implements wasi.FS.
+func (j *jail) Stat(name string) (sys.Stat_t, wasi.Errno) { return j.stat(name, j.root.Stat) }
+
+// Lstat implements wasi.FS.
+func (j *jail) Lstat(name string) (sys.Stat_t, wasi.Errno) { return j.stat(name, j.root.Lstat) }
+
+func (j *jail) stat(name string, of func(string) (fs.FileInfo, error)) (sys.Stat_t, wasi.Errno) {
+	name, dir, errno := j.local(name)
+	if errno != 0 {
+		return sys.Stat_t{}, errno
 	}
-	clear(j.open)
-	_ = j.root.Close()
-}
-
-// jailFile has the methods for reading alone; the engine would otherwise find
-// those of *os.File that write, change modes or give out the descriptor.
-type jailFile struct {
-	file *os.File
-	jail *jail
-}
-
-func (f *jailFile) Stat() (fs.FileInfo, error)             { return f.file.Stat() }
-func (f *jailFile) Seek(at int64, from int) (int64, error) { return f.file.Seek(at, from) }
-
-// Read implements io.Reader. Like ReadAt it fails when the run is over: one
-// call of a guest may ask for more than could be read in a day.
-func (f *jailFile) Read(p []byte) (int, error) {
-	if f.jail.ctx.Err() != nil {
-		return 0, syscall.EINTR
+	info, err := of(name)
+	if err != nil {
+		return sys.Stat_t{}, errnoOf(err)
 	}
-	return f.file.Read(p[:min(len(p), maxRead)])
-}
-
-// ReadAt implements io.ReaderAt.
-func (f *jailFile) ReadAt(p []byte, at int64) (int, error) {
-	if f.jail.ctx.Err() != nil {
-		return 0, syscall.EINTR
+	if dir && info.Mode().IsRegular() {
+		return sys.Stat_t{}, wasi.ENOTDIR
 	}
-	return f.file.ReadAt(p[:min(len(p), maxRead)], at)
+	return shown(info), 0
 }
 
-func (f *jailFile) Close() error {
-	delete(f.jail.open, f)
-	return f.file.Close()
+// shown is what a guest learns of a file. Pipes and sockets, for which WASI
+// has no word, are shown as devices, which are as little to be opened: guests
+// in Go give a whole directory up if something in it has no type.
+func shown(info fs.FileInfo) sys.Stat_t {
+	st := sys.NewStat_t(info)
+	st.Mode = shownMode(st.Mode)
+	return st
 }
 
-// ReadDir implements fs.ReadDirFile.
-func (f *jailFile) ReadDir(n int) ([]fs.DirEntry, error) {
-	entries, err := f.file.ReadDir(n)
-	for i, e := range entries {
-		if e.Type()&(fs.ModeNamedPipe|fs.ModeSocket|fs.ModeIrregular) != 0 {
-			entries[i] = special{e}
+func shownMode(mode fs.FileMode) fs.FileMode {
+	if mode&(fs.ModeNamedPipe|fs.ModeSocket|fs.ModeIrregular) != 0 {
+		return mode.Perm() | fs.ModeDevice | fs.ModeCharDevice
+	}
+	return mode
+}
+
+// Mkdir implements wasi.FS.
+func (j *jail) Mkdir(name string, _ fs.FileMode) wasi.Errno {
+	name, _, errno := j.change(name)
+	if errno != 0 {
+		return errno
+	}
+	return errnoOf(j.root.Mkdir(name, newDir))
+}
+
+// Rmdir implements wasi.FS.
+func (j *jail) Rmdir(name string) wasi.Errno {
+	return j.remove(name, true)
+}
+
+// Unlink implements wasi.FS.
+func (j *jail) Unlink(name string) wasi.Errno {
+	return j.remove(name, false)
+}
+
+func (j *jail) remove(name string, dir bool) wasi.Errno {
+	name, slash, errno := j.change(name)
+	if errno != 0 {
+		return errno
+	}
+	if name == "." {
+		return wasi.EINVAL
+	}
+	info, err := j.root.Lstat(name)
+	switch {
+	case err != nil:
+		return errnoOf(err)
+	case info.IsDir() && !dir:
+		return wasi.EISDIR
+	case !info.IsDir() && (dir || slash):
+		return wasi.ENOTDIR
+	}
+	return errnoOf(j.root.Remove(name))
+}
+
+// Rename implements wasi.FS. From one granted directory to another the engine
+// does not ask for it.
+func (j *jail) Rename(from, to string) wasi.Errno {
+	from, slashFrom, errno := j.change(from)
+	if errno != 0 {
+		return errno
+	}
+	to, slashTo, errno := j.change(to)
+	if errno != 0 {
+		return errno
+	}
+	info, err := j.root.Lstat(from)
+	switch {
+	case err != nil:
+		return errnoOf(err)
+	case from == "." || to == ".":
+		return wasi.EINVAL
+	case info.Mode()&fs.ModeSymlink != 0:
+		return wasi.EPERM
+	case (slashFrom || slashTo) && !info.IsDir():
+		return wasi.ENOTDIR
+	}
+	return errnoOf(j.root.Rename(from, to))
+}
+
+// Link implements wasi.FS.
+func (*jail) Link(_, _ string) wasi.Errno { return wasi.EPERM }
+
+// Symlink implements wasi.FS.
+func (*jail) Symlink(_, _ string) wasi.Errno { return wasi.EPERM }
+
+// Utimens implements wasi.FS.
+func (j *jail) Utimens(name string, atim, mtim int64) wasi.Errno {
+	name, _, errno := j.change(name)
+	if errno != 0 {
+		return errno
+	}
+	moment := func(ns int64) time.Time {
+		if ns == wasi.UTIME_OMIT {
+			return time.Time{} // leaves it as it is
+		}
+		return time.Unix(0, ns)
+	}
+	return errnoOf(j.root.Chtimes(name, moment(atim), moment(mtim)))
+}
+
+// errnoOf turns an error of the host into one of the few that tell a guest
+// what it may know; a link out of the directory looks like missing permission.
+func errnoOf(err error) wasi.Errno {
+	if err == nil {
+		return 0
+	}
+	// To Go a directory that is not empty also exists, so it comes first.
+	for _, known := range [...]struct {
+		err   error
+		errno wasi.Errno
+	}{
+		{syscall.ENOTEMPTY, wasi.ENOTEMPTY}, {fs.ErrExist, wasi.EEXIST}, {fs.ErrNotExist, wasi.ENOENT}, {fs.ErrClosed, wasi.EBADF},
+		{syscall.ENOTDIR, wasi.ENOTDIR}, {syscall.EISDIR, wasi.EISDIR}, {syscall.ELOOP, wasi.ELOOP},
+		{syscall.ENAMETOOLONG, wasi.ENAMETOOLONG}, {syscall.EINVAL, wasi.EINVAL}, {syscall.EROFS, wasi.EROFS},
+		{syscall.EIO, wasi.EIO}, {syscall.ENOSPC, wasi.EIO}, {syscall.EFBIG, wasi.EIO}, {syscall.EMFILE, wasi.EAGAIN},
+	} {
+		if errors.Is(err, known.err) {
+			return known.errno
 		}
 	}
-	return entries, err
+	return wasi.EPERM
 }
-
-// special is an entry for which WASI has no word. Told that it is unknown,
-// guests in Go ask what it is, are refused, and give the whole directory up;
-// so it is shown as a device, which is as little to be opened.
-type special struct{ fs.DirEntry }
-
-// Type is part of fs.DirEntry.
-func (special) Type() fs.FileMode { return fs.ModeDevice | fs.ModeCharDevice }

@@ -161,7 +161,7 @@ func testOutput(t *testing.T, run runner) {
 	}
 	buf.Reset()
 	expect(t, run(c, "flood", ""), job.OK, "")
-	if n := strings.Count(buf.String(), "again"); n < defaultLogRate || n > 500 {
+	if n := strings.Count(buf.String(), "again"); n < DefaultLogRate || n > 500 {
 		t.Errorf("%d lines of 1000", n)
 	}
 	if !strings.Contains(buf.String(), "lines dropped") {

@@ -6,7 +6,6 @@ import (
 	"log/slog"
 	"time"
 
-	"github.com/tetratelabs/wazero"
 	"github.com/tetratelabs/wazero/api"
 
 	"github.com/wasmjob/wasmjob/abi"
@@ -14,9 +13,8 @@ import (
 )
 
 const (
-	defaultResult = 1 << 20
-	maxErrorText  = 8 << 10
-	levelTrace    = slog.LevelDebug - 4
+	maxErrorText = 8 << 10
+	levelTrace   = slog.LevelDebug - 4
 )
 
 // guestBug is the panic of a host function that was called in a way that no
@@ -25,49 +23,16 @@ type guestBug string
 
 func (b guestBug) Error() string { return string(b) }
 
-// hostFunction is one function of the ABI. Its body finds the arguments on the
-// stack and leaves the result there.
-type hostFunction struct {
-	name string
-	typ  funcType
-	body func(ctx context.Context, r *run, mem api.Memory, stack []uint64)
-}
-
-// hostFunctions are the functions of abi.Module that this release serves.
-func hostFunctions() []hostFunction {
-	i32s := func(n int) string { return (valI32 + valI32 + valI32 + valI32)[:n] }
-	return []hostFunction{
-		{abi.FuncCtxStr, funcType{i32s(3), valI32}, ctxStr},
-		{abi.FuncCtxInt, funcType{i32s(1), valI64}, ctxInt},
-		{abi.FuncCtxJSON, funcType{i32s(2), valI32}, ctxJSON},
-		{abi.FuncConfigGet, funcType{i32s(4), valI32}, configGet},
-		{abi.FuncLog, funcType{i32s(3), ""}, logLine},
-		{abi.FuncLogLevel, funcType{"", valI32}, logLevel},
-		{abi.FuncResultSet, funcType{i32s(2), valI32}, resultSet},
-		{abi.FuncErrorSet, funcType{i32s(2), valI32}, errorSet},
-		{abi.FuncCancelled, funcType{"", valI32}, cancelled},
-		{abi.FuncProgress, funcType{valI64 + valI64, ""}, progress},
+// contextCalls are the functions that every guest has: they concern the run
+// itself.
+func contextCalls() map[string]body {
+	return map[string]body{
+		abi.FuncCtxStr: ctxStr, abi.FuncCtxInt: ctxInt, abi.FuncCtxJSON: ctxJSON, abi.FuncConfigGet: configGet,
+		abi.FuncLog: logLine, abi.FuncLogLevel: logLevel,
+		abi.FuncResultSet: resultSet, abi.FuncErrorSet: errorSet,
+		abi.FuncCancelled: cancelled, abi.FuncProgress: progress,
 	}
 }
-
-// offerABI puts the host functions into a runtime.
-func offerABI(ctx context.Context, rt wazero.Runtime) error {
-	b := rt.NewHostModuleBuilder(abi.Module)
-	for _, f := range hostFunctions() {
-		b.NewFunctionBuilder().WithGoModuleFunction(
-			api.GoModuleFunc(func(ctx context.Context, mod api.Module, stack []uint64) {
-				r := runOf(ctx)
-				r.calls++
-				f.body(ctx, r, mod.Memory(), stack)
-			}), valueTypesOf(f.typ.params), valueTypesOf(f.typ.results)).Export(f.name)
-	}
-	if _, err := b.Instantiate(ctx); err != nil {
-		return fmt.Errorf("offer %s: %w", abi.Module, err)
-	}
-	return nil
-}
-
-func valueTypesOf(s string) []api.ValueType { return []api.ValueType(s) }
 
 func u32(v uint64) uint32 { return api.DecodeU32(v) }
 
@@ -107,6 +72,11 @@ func ctxInt(_ context.Context, r *run, _ api.Memory, s []uint64) {
 }
 
 func ctxJSON(_ context.Context, r *run, mem api.Memory, s []uint64) {
+	if r.facts.pure {
+		bytesAt(mem, u32(s[0]), u32(s[1]))
+		answer(s, abi.ErrNotFound)
+		return
+	}
 	answer(s, give(mem, r.facts.document(), u32(s[0]), u32(s[1])))
 }
 
@@ -124,9 +94,8 @@ func logLine(ctx context.Context, r *run, mem api.Memory, s []uint64) {
 	if level > abi.LevelError {
 		panic(guestBug(fmt.Sprintf("there is no log level %d", level)))
 	}
-	// One byte more than is kept shows journal that the line was cut.
 	text := bytesAt(mem, u32(s[1]), u32(s[2]))
-	r.journal.write(ctx, slogLevel(level), string(text[:min(len(text), r.journal.line+1)]))
+	r.journal.write(ctx, slogLevel(level), string(text[:min(len(text), r.journal.room())]))
 }
 
 func slogLevel(level uint32) slog.Level {
@@ -134,6 +103,10 @@ func slogLevel(level uint32) slog.Level {
 }
 
 func logLevel(ctx context.Context, r *run, _ api.Memory, s []uint64) {
+	if r.facts.pure { // what a server keeps must not change what a strategy does
+		answer(s, abi.LevelTrace)
+		return
+	}
 	for level := uint32(abi.LevelTrace); level <= abi.LevelError; level++ {
 		if r.journal.log != nil && r.journal.log.Enabled(ctx, slogLevel(level)) {
 			answer(s, int32(level))
@@ -155,7 +128,9 @@ func resultSet(_ context.Context, r *run, mem api.Memory, s []uint64) {
 
 func errorSet(_ context.Context, r *run, mem api.Memory, s []uint64) {
 	b := bytesAt(mem, u32(s[0]), u32(s[1]))
-	r.message = clip(escape(string(b[:min(len(b), maxErrorText)]), true), maxErrorText)
+	secrets := r.journal.secrets
+	text := secrets.hide(string(b[:min(len(b), maxErrorText+secrets.slack())]), 0, maxErrorText)
+	r.message = clip(escape(text, true), maxErrorText)
 	answer(s, 0)
 }
 
@@ -179,6 +154,6 @@ func progress(ctx context.Context, r *run, _ api.Memory, s []uint64) {
 	// It is for whoever looks on, so one line a second is plenty.
 	if now := time.Now(); r.journal.log != nil && now.Sub(r.told) >= time.Second {
 		r.told = now
-		r.journal.log.DebugContext(ctx, "guest progress", slog.Int64("done", r.done), slog.Int64("total", r.total))
+		r.journal.say(ctx, slog.LevelDebug, "guest progress", slog.Int64("done", r.done), slog.Int64("total", r.total))
 	}
 }

@@ -2,6 +2,7 @@ package sandbox
 
 import (
 	"fmt"
+	"strings"
 
 	"github.com/wasmjob/wasmjob/abi"
 )
@@ -10,17 +11,18 @@ import (
 type Report struct {
 	Digest      string   `json:"digest"`
 	Bytes       int      `json:"bytes"`
-	Kinds       []string `json:"kinds"`              // what it can be: simple, dataflow, strategy, script
-	ABI         int      `json:"abi"`                // 0: says none
-	Exports     []Export `json:"exports"`            // functions only
-	Imports     []Import `json:"imports"`            // everything
-	Grants      []string `json:"grants"`             // what it may want of the job's allow table
-	MemoryMin   int64    `json:"memory_min"`         // bytes it begins with
-	MemoryMax   int64    `json:"memory_max"`         // bytes it declares as its most; 0: none declared
-	Initialize  bool     `json:"initialize"`         // has _initialize
-	Functions   int      `json:"functions"`          // with code
-	Sections    []string `json:"sections,omitempty"` // names of custom sections
-	StartOnLoad bool     `json:"start_on_load"`      // has a start section
+	Kinds       []string `json:"kinds"`               // what it can be: simple, dataflow, strategy, script
+	Listeners   []string `json:"listeners,omitempty"` // what it wants to be told of: before, after, started, completed
+	ABI         int      `json:"abi"`                 // 0: says none
+	Exports     []Export `json:"exports"`             // functions only
+	Imports     []Import `json:"imports"`             // everything
+	Grants      []string `json:"grants"`              // what it may want of the job's allow table
+	MemoryMin   int64    `json:"memory_min"`          // bytes it begins with
+	MemoryMax   int64    `json:"memory_max"`          // bytes it declares as its most; 0: none declared
+	Initialize  bool     `json:"initialize"`          // has _initialize
+	Functions   int      `json:"functions"`           // with code
+	Sections    []string `json:"sections,omitempty"`  // names of custom sections
+	StartOnLoad bool     `json:"start_on_load"`       // has a start section
 }
 
 // Export is a function that a module offers.
@@ -54,7 +56,7 @@ func (e *Engine) Inspect(wasm []byte) (Report, error) {
 func (a *anatomy) report(wasm []byte) Report {
 	r := Report{
 		Digest: digestOf(wasm), Bytes: len(wasm),
-		Kinds: a.kinds(), Exports: []Export{}, Imports: []Import{}, Grants: []string{},
+		Kinds: a.kinds(), Listeners: a.listeners(), Exports: []Export{}, Imports: []Import{}, Grants: []string{},
 		MemoryMin:  int64(a.memory.min) * pageSize,
 		Initialize: a.has(abi.ExportInitialize), Functions: a.own, StartOnLoad: a.start,
 	}
@@ -107,27 +109,39 @@ func (a *anatomy) kinds() []string {
 	return kinds
 }
 
-// grantFor is the key of the allow table that an import depends on. Go and
-// others import most of these always, so it means "may want", not "needs".
-func grantFor(module, name string) string {
-	if module != wasiModule && module != abi.Module {
-		return ""
+// listeners are the events that the module has an export for, named as that is
+// without what all begin with.
+func (a *anatomy) listeners() []string {
+	var names []string
+	for _, name := range []string{abi.ExportBefore, abi.ExportAfter, abi.ExportStarted, abi.ExportCompleted} {
+		if a.has(name) {
+			names = append(names, strings.TrimPrefix(name, "wasmjob_"))
+		}
 	}
-	switch name {
-	case "environ_get":
-		return "env"
-	case "clock_time_get", "now_unix_ms":
-		return "clock"
-	case "random_get", "random":
-		return "random"
-	case "path_open":
-		return "dirs"
-	case "state_get", "state_set", "state_delete":
-		return "state"
-	case "secret_get":
-		return "secrets"
-	case "http_request", "http_status", "http_header", "http_read", "http_close":
-		return "http"
+	return names
+}
+
+// grantFor is the key of the allow table that an import depends on. Go and
+// others import most of WASI always, so it means "may want", not "needs".
+func grantFor(module, name string) string {
+	switch module {
+	case wasiModule:
+		switch name {
+		case "environ_get":
+			return "env"
+		case "clock_time_get":
+			return "clock"
+		case "random_get":
+			return "random"
+		case "path_open":
+			return "dirs"
+		}
+	case abi.Module:
+		for _, f := range abi.Functions() {
+			if f.Name == name {
+				return string(f.Grant)
+			}
+		}
 	}
 	return ""
 }

@@ -27,7 +27,7 @@ func TestRunMemoryLimit(t *testing.T) {
 		}
 	}
 	out := e.Run(t.Context(), m, job.Call{})
-	if out.PeakBytes != defaultMemory {
+	if out.PeakBytes != DefaultMemory {
 		t.Errorf("default limit: peak %d", out.PeakBytes)
 	}
 	// Unmapped or fresh: what one instance wrote, the next must not see.

@@ -2,8 +2,6 @@ package sandbox
 
 import "github.com/tetratelabs/wazero/experimental"
 
-const defaultMemory = 64 << 20
-
 // linearMemory is the memory of one instance: it grows in place up to its
 // limit and is given back when the run ends. It lies outside the Go heap where
 // the system allows, so that guests do not drive the garbage collector.
@@ -16,7 +14,10 @@ type linearMemory struct {
 	arena []byte // reserved
 	held  bool   // arena came from reserve
 	peak  uint64
-	full  bool // a growth was refused
+	full  bool // a growth was refused by the limit
+
+	claimed uint64                 // bytes that the host has set aside
+	more    func(more uint64) bool // sets aside more; nil: nobody counts
 }
 
 // open reserves the memory: what the limit allows and the module may ask for.
@@ -37,6 +38,12 @@ func (m *linearMemory) Reallocate(size uint64) []byte {
 	if size > m.limit || size > uint64(len(m.arena)) {
 		m.full = true
 		return nil
+	}
+	if m.more != nil && size > m.claimed {
+		if !m.more(size - m.claimed) {
+			return nil
+		}
+		m.claimed = size
 	}
 	m.peak = max(m.peak, size)
 	return m.arena[:size:size]

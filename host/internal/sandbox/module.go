@@ -12,6 +12,7 @@ import (
 	"github.com/tetratelabs/wazero"
 
 	"github.com/wasmjob/wasmjob/abi"
+	"github.com/wasmjob/wasmjob/host/internal/meter"
 )
 
 // Module is a checked and compiled module. It may be run from any number of
@@ -33,17 +34,20 @@ func (m *Module) Close() { m.once.Do(m.c.release) }
 
 // compilation is shared by all Modules of one digest.
 type compilation struct {
-	engine *Engine
-	digest string
-	ready  chan struct{} // closed when what follows is final
-	code   wazero.CompiledModule
-	memory uint64 // bytes that the memory begins with
-	most   uint64 // bytes that it may grow to
-	init   bool   // exports _initialize
-	report Report
-	err    error
+	engine  *Engine
+	digest  string
+	ready   chan struct{} // closed when what follows is final
+	code    wazero.CompiledModule
+	memory  uint64          // bytes that the memory begins with
+	most    uint64          // bytes that it may grow to
+	begin   []string        // exports to call before the first
+	entries map[string]bool // functions of the ABI that it exports
+	fixed   uint64          // bytes that an instance takes beside its memory
+	report  Report
+	err     error
 
-	users int // guarded by engine.mu
+	users int                    // guarded by engine.mu
+	pools map[string][]*instance // per job, what rests; guarded by engine.mu
 }
 
 // Load checks and compiles a module, or finds it compiled. The same bytes are
@@ -100,12 +104,25 @@ func (c *compilation) compile(wasm []byte) {
 	if a.memory.bounded {
 		c.most = uint64(a.memory.max) * pageSize
 	}
-	c.init = a.has(abi.ExportInitialize)
+	c.entries = a.known()
+	c.fixed = instanceCost + a.tableBytes()
 	c.report = a.report(wasm)
-	c.code, c.err = c.engine.compile(a.prepared(wasm))
+	out, err := metered(wasm)
+	if err != nil {
+		c.err = err
+		return
+	}
+	if out.Start {
+		c.begin = append(c.begin, meter.ExportStart)
+	}
+	if a.has(abi.ExportInitialize) {
+		c.begin = append(c.begin, abi.ExportInitialize)
+	}
+	c.code, c.err = c.engine.compile(out.Wasm)
 }
 
-// compile hands a checked binary to the runtime. A damaged file in the cache
+// compile hands a checked and metered binary to the runtime, whose cache goes
+// by the bytes and so by the version of the meter, too. A damaged file in the cache
 // fails the compilation of a sound module for ever, so the cache is emptied
 // and asked once more. A cache that cannot be written fails it too, but leaves
 // the code in memory, where the second time finds it.
@@ -169,10 +186,17 @@ func (c *compilation) release() {
 	e.mu.Lock()
 	c.users--
 	last := c.users == 0
+	var idle []*instance
+	if last {
+		idle = c.drain()
+	}
 	if last && e.modules[c.digest] == c {
 		delete(e.modules, c.digest)
 	}
 	e.mu.Unlock()
+	for _, in := range idle {
+		in.end()
+	}
 	if last && c.code != nil {
 		// It only takes the code out of the runtime's table.
 		_ = c.code.Close(context.WithoutCancel(e.life))

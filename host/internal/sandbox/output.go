@@ -6,16 +6,16 @@ import (
 	"fmt"
 	"log/slog"
 	"strings"
+	"sync"
 	"time"
 	"unicode"
 	"unicode/utf8"
+
+	"github.com/wasmjob/wasmjob/host/job"
 )
 
-const (
-	defaultLogLine = 4 << 10
-	defaultLogRate = 50 // lines per second
-	stderrTail     = 4 << 10
-)
+// stderrTail is how much of what a guest wrote to stderr goes with a failure.
+const stderrTail = 4 << 10
 
 // printable makes text safe for a terminal and for one line of a log: control
 // and formatting characters become visible escapes, broken UTF-8 is replaced.
@@ -60,20 +60,48 @@ func clip(s string, n int) string {
 }
 
 // journal is where a guest's words go: cut, cleaned, and at a bounded rate.
-// One run uses it from one goroutine.
 type journal struct {
-	log     *slog.Logger // nil discards
-	line    int          // bytes of a line
-	rate    int          // lines per second, and the most at once
+	log  *slog.Logger // nil discards
+	line int          // bytes of a line
+	rate int          // lines per second, and the most at once
+	// secrets are hidden from whatever is kept of the guest's words, also
+	// beside the log; nil if there are none.
+	secrets *mask
+
+	mu      sync.Mutex // guards what follows, for the parts of one run
+	call    *job.Call
+	digest  string
+	named   *slog.Logger // log, with what tells the run; made when first used
 	tokens  float64
 	filled  time.Time
 	dropped int64
 }
 
+func newJournal(c *job.Call, digest string, began time.Time) *journal {
+	j := &journal{log: c.Log, call: c, digest: digest, line: DefaultLogLine, rate: DefaultLogRate, filled: began}
+	if n := c.Config.Limits.LogLine; n > 0 {
+		j.line = int(min(n, 1<<20))
+	}
+	if n := c.Config.Limits.LogRate; n > 0 {
+		j.rate = n
+	}
+	j.tokens = float64(j.rate)
+	if len(c.Secrets) > 0 {
+		j.secrets = newMask(c.Secrets)
+	}
+	return j
+}
+
+// room is how many bytes of a line write wants to see: one more than it keeps,
+// which shows that the line was cut, and what a secret across the cut needs.
+func (j *journal) room() int { return j.line + 1 + j.secrets.slack() }
+
 func (j *journal) write(ctx context.Context, level slog.Level, text string) {
 	if j.log == nil || !j.log.Enabled(ctx, level) {
 		return
 	}
+	j.mu.Lock()
+	defer j.mu.Unlock()
 	now := time.Now()
 	j.tokens = min(float64(j.rate), j.tokens+now.Sub(j.filled).Seconds()*float64(j.rate))
 	j.filled = now
@@ -82,14 +110,40 @@ func (j *journal) write(ctx context.Context, level slog.Level, text string) {
 		return
 	}
 	j.tokens--
-	j.tellDropped(ctx)
-	j.log.Log(ctx, level, printable(clip(text, j.line))) //nolint:sloglint // the guest's words, not ours
+	j.tell(ctx)
+	j.logger().Log(ctx, level, printable(clip(j.secrets.hide(text, 0, j.line+1), j.line))) //nolint:sloglint // the guest's words, not ours
 }
 
-// tellDropped says how many lines are missing before the next one appears.
+// logger is for j.log with what tells this run from others. j.mu is held.
+func (j *journal) logger() *slog.Logger {
+	if j.named == nil {
+		j.named = j.log.With(slog.String("job", j.call.Config.Name), slog.Int("item", j.call.Item),
+			slog.String("task", j.call.TaskID), slog.String("module", j.digest))
+	}
+	return j.named
+}
+
+// say writes a line of the host about the guest.
+func (j *journal) say(ctx context.Context, level slog.Level, msg string, attrs ...slog.Attr) {
+	if j.log == nil {
+		return
+	}
+	j.mu.Lock()
+	defer j.mu.Unlock()
+	j.logger().LogAttrs(ctx, level, msg, attrs...) //nolint:sloglint // constants of the callers
+}
+
+// tellDropped says how many lines are missing at the end of a run.
 func (j *journal) tellDropped(ctx context.Context) {
+	j.mu.Lock()
+	defer j.mu.Unlock()
+	j.tell(ctx)
+}
+
+// tell says how many lines are missing before the next one appears.
+func (j *journal) tell(ctx context.Context) {
 	if j.dropped > 0 {
-		j.log.WarnContext(ctx, "guest logs too fast, lines dropped", slog.Int64("lines", j.dropped))
+		j.logger().WarnContext(ctx, "guest logs too fast, lines dropped", slog.Int64("lines", j.dropped))
 		j.dropped = 0
 	}
 }
@@ -107,7 +161,7 @@ type lineWriter struct {
 // asked for terabytes of the same bytes in one call, which only this ends.
 func (w *lineWriter) Write(p []byte) (int, error) {
 	if w.tail != nil {
-		w.tail.add(p)
+		w.tail.add(p, w.j.secrets)
 	}
 	for rest := p; len(rest) > 0; {
 		if err := w.ctx.Err(); err != nil {
@@ -124,7 +178,7 @@ func (w *lineWriter) Write(p []byte) (int, error) {
 }
 
 func (w *lineWriter) keep(p []byte) {
-	room := w.j.line + 1 - len(w.buf) // one more, so that clip marks the cut
+	room := w.j.room() - len(w.buf)
 	w.buf = append(w.buf, p[:min(len(p), max(room, 0))]...)
 }
 
@@ -137,16 +191,37 @@ func (w *lineWriter) flush() {
 }
 
 // tail keeps the last bytes of a stream.
-type tail struct{ b []byte }
+type tail struct {
+	b   []byte
+	cut bool // there were more
+}
 
-func (t *tail) add(p []byte) {
-	if len(p) > stderrTail {
-		p = p[len(p)-stderrTail:]
+func (t *tail) add(p []byte, secrets *mask) {
+	most := stderrTail + secrets.slack()
+	if len(p) > most {
+		p, t.cut = p[len(p)-most:], true
 	}
 	t.b = append(t.b, p...)
-	if over := len(t.b) - stderrTail; over > 0 {
-		t.b = append(t.b[:0], t.b[over:]...)
+	if over := len(t.b) - most; over > 0 {
+		t.b, t.cut = append(t.b[:0], t.b[over:]...), true
 	}
 }
 
-func (t *tail) String() string { return strings.TrimRight(escape(string(t.b), true), "\n") }
+// append takes over what another stream ended with.
+func (t *tail) append(o *tail, secrets *mask) {
+	if o.cut { // it alone fills the room
+		*t = *o
+		return
+	}
+	t.add(o.b, secrets)
+}
+
+// text is what is left without the secrets. The part of one that was cut off
+// at the beginning is not seen any more, so as much as it may be goes, too.
+func (t *tail) text(secrets *mask) string {
+	lo := 0
+	if t.cut {
+		lo = secrets.slack()
+	}
+	return strings.TrimRight(escape(secrets.hide(string(t.b), lo, len(t.b)), true), "\n")
+}

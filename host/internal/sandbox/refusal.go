@@ -2,6 +2,7 @@ package sandbox
 
 import (
 	"errors"
+	"fmt"
 	"strings"
 )
 
@@ -19,7 +20,6 @@ const (
 	NoEntry      Reason = "no-entry"        // nothing that a job could call
 	BadSignature Reason = "bad-signature"   // a known export or import of another type
 	BadImport    Reason = "unknown-import"  // asks for what the host does not have
-	Later        Reason = "later-release"   // asks for what a later release has
 	IsCommand    Reason = "command-and-job" // exports _start beside wasmjob_*
 	BadMemory    Reason = "bad-memory"      // none, imported, shared or not exported
 )
@@ -54,7 +54,7 @@ func hinted(err error) error {
 		r.Hint = "build it optimised for size, or as several smaller parts"
 	case Unsupported, NotWasm:
 		r.Hint = "build a core module of WebAssembly 2.0, without later features"
-	case IsComponent, NoMarker, NoEntry, BadSignature, BadImport, Later, IsCommand, BadMemory:
+	case IsComponent, NoMarker, NoEntry, BadSignature, BadImport, IsCommand, BadMemory:
 		// Whoever found these knew better.
 	}
 	return r
@@ -72,11 +72,11 @@ const reactorHint = "build a reactor: Go and TinyGo with -buildmode=c-shared, Ru
 // and nothing that a terminal would act upon.
 func shorten(s string) string { return printable(clip(s, 64)) }
 
-// listed joins names for a message and stops after a dozen.
+// listed joins names for a message and stops after a hundred.
 func listed(names []string) string {
-	const most = 12
+	const most = 100
 	if len(names) <= most {
 		return strings.Join(names, ", ")
 	}
-	return strings.Join(names[:most], ", ") + ", ..."
+	return fmt.Sprintf("%s and %d more", strings.Join(names[:most], ", "), len(names)-most)
 }

@@ -200,8 +200,11 @@ func TestRunEndsAtTheDeadline(t *testing.T) {
 }
 
 // asker loops until the host says that it should stop, and returns why + 200.
-func asker() []byte {
+func asker(pages ...uint32) []byte {
 	b := &builder{}
+	for _, n := range pages {
+		b.pages(n)
+	}
 	f := b.abi(abi.FuncCancelled)
 	return b.job(
 		op(0x03, 0x40), call(f), op(0x22, 0), // loop: local.tee 0
@@ -305,7 +308,7 @@ func TestRunNumbers(t *testing.T) {
 		abi.FieldShardingTotal: 7, abi.FieldShardingItem: 3, abi.FieldAttempt: 2, abi.FieldFence: 1 << 40,
 		abi.FieldFailover: 1, abi.FieldMisfire: 0, abi.FieldHostMinor: abi.HostMinor, abi.FieldStreaming: 0,
 		abi.FieldScheduledTime: at.UnixMilli(), abi.FieldFireTime: at.UnixMilli(), abi.FieldDeadline: at.UnixMilli() + 5000,
-		111: abi.NoInt,
+		abi.FieldFetchCount: 0, 112: abi.NoInt,
 	} {
 		if got := f.number(field); got != want {
 			t.Errorf("field %d: %d, want %d", field, got, want)

@@ -1,5 +1,7 @@
 package sandbox
 
+import "math"
+
 func (a *anatomy) typeSection(r *reader) {
 	n := r.count("types", 3, maxTypes)
 	a.types = make([]funcType, 0, n)
@@ -84,25 +86,28 @@ func (a *anatomy) addTable(r *reader) {
 	if r.err == nil && flags > 1 {
 		r.fail(Unsupported, "a table with limits of a kind that is not offered (%#x)", flags)
 	}
-	t := tableType{min: r.u32(), bounded: flags&1 != 0}
-	if t.bounded {
-		t.max = r.u32()
-	}
+	t := sizesOf(r, flags)
 	if t.min > maxTable {
 		r.fail(TooBig, "a table of %d entries; this host takes %d", t.min, maxTable)
 	}
-	if t.bounded && t.max < t.min {
+	if t.max < t.min {
 		r.fail(Damaged, "a table of at least %d and at most %d entries", t.min, t.max)
 	}
-	// A maximum beyond the bound does no harm unless the table can grow.
-	t.bounded = t.bounded && t.max <= maxTable
 	a.tables = append(a.tables, t)
 	if len(a.tables) > maxTables {
 		r.fail(TooBig, "more than %d tables", maxTables)
 	}
 }
 
-func (a *anatomy) memoryType(r *reader) tableType {
+func sizesOf(r *reader, flags byte) sizes {
+	s := sizes{min: r.u32(), max: math.MaxUint32, bounded: flags&1 != 0}
+	if s.bounded {
+		s.max = r.u32()
+	}
+	return s
+}
+
+func (a *anatomy) memoryType(r *reader) sizes {
 	flags := r.byte()
 	switch {
 	case flags&2 != 0:
@@ -112,11 +117,8 @@ func (a *anatomy) memoryType(r *reader) tableType {
 	case flags > 1:
 		r.fail(Damaged, "a memory with unknown limits %#x", flags)
 	}
-	m := tableType{min: r.u32(), bounded: flags&1 != 0}
-	if m.bounded {
-		m.max = r.u32()
-	}
-	if m.min > maxPages || m.max > maxPages {
+	m := sizesOf(r, flags)
+	if m.min > maxPages || m.bounded && m.max > maxPages {
 		r.fail(Damaged, "a memory of more than 4 GiB")
 	}
 	return m
@@ -234,10 +236,9 @@ func constant(r *reader) {
 	}
 }
 
-// customSection notes the names of sections that mean nothing to Wasm. One of
-// them the engine does read: a list of names that lies about its counts is cut
-// out, as names are only a comfort.
-func (a *anatomy) customSection(r *reader, start, end int) error {
+// customSection notes the names of sections that mean nothing to Wasm. The
+// engine reads one of them, the list of names; meter drops it if it lies.
+func (a *anatomy) customSection(r *reader) error {
 	name := r.name()
 	if r.err != nil { // the engine would make room for whatever length it claims
 		return r.err
@@ -245,47 +246,5 @@ func (a *anatomy) customSection(r *reader, start, end int) error {
 	if len(a.custom) < 64 {
 		a.custom = append(a.custom, name)
 	}
-	if name != "name" {
-		return nil
-	}
-	// Two lists are one too many for the engine.
-	if a.named || r.left() > maxNames || !namesSound(r) {
-		a.cuts = append(a.cuts, [2]int{start, end})
-		return nil
-	}
-	a.named = true
 	return nil
-}
-
-// namesSound walks a name section as the engine would.
-func namesSound(r *reader) bool {
-	for !r.done() {
-		id := r.byte()
-		sub := r.take(r.u32())
-		switch id {
-		case 0:
-			sub.name()
-		case 1:
-			nameMap(sub)
-		case 2:
-			for n := sub.count("functions", 2, maxFunctions); n > 0 && sub.err == nil; n-- {
-				sub.u32()
-				nameMap(sub)
-			}
-		default:
-			continue
-		}
-		sub.end("names")
-		if sub.err != nil {
-			return false
-		}
-	}
-	return r.err == nil
-}
-
-func nameMap(r *reader) {
-	for n := r.count("names", 2, maxLocalsAll); n > 0 && r.err == nil; n-- {
-		r.u32()
-		r.name()
-	}
 }

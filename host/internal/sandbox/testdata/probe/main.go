@@ -7,15 +7,15 @@ import (
 	"encoding/hex"
 	"errors"
 	"fmt"
-	"io/fs"
 	"os"
 	"strings"
 	"time"
 
 	wasmjob "github.com/wasmjob/wasmjob/abi/go"
+	"github.com/wasmjob/wasmjob/abi/go/simple"
 )
 
-func init() { wasmjob.Simple(probe) }
+func init() { simple.Register(probe) }
 
 func main() {}
 
@@ -91,45 +91,4 @@ func probe(c wasmjob.Context) error {
 		return files(c, what, arg)
 	}
 	return nil
-}
-
-func files(c wasmjob.Context, what, arg string) error {
-	switch what {
-	case "read":
-		b, err := os.ReadFile(arg)
-		return errors.Join(err, c.Result(b))
-	case "create":
-		return os.WriteFile(arg, []byte("x"), 0o644)
-	case "append":
-		f, err := os.OpenFile(arg, os.O_WRONLY|os.O_APPEND, 0)
-		if err != nil {
-			return err
-		}
-		_, err = f.WriteString("x")
-		return err
-	case "remove":
-		return os.Remove(arg)
-	case "symlink":
-		return os.Symlink("/etc/passwd", arg)
-	case "walk":
-		var seen []string
-		err := fs.WalkDir(os.DirFS(arg), ".", func(p string, d fs.DirEntry, err error) error {
-			if err != nil {
-				return err
-			}
-			seen = append(seen, p+":"+d.Type().String()[:1])
-			return nil
-		})
-		return errors.Join(err, c.ResultString(strings.Join(seen, " ")))
-	case "open many":
-		var open []*os.File
-		for {
-			f, err := os.Open(arg)
-			if err != nil {
-				return errors.Join(err, c.ResultString(fmt.Sprint(len(open))))
-			}
-			open = append(open, f)
-		}
-	}
-	return errors.New("nothing like that: " + what)
 }

@@ -1,0 +1,186 @@
+package meter
+
+import (
+	"bytes"
+	"flag"
+	"maps"
+	"math"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/tetratelabs/wazero"
+	"github.com/tetratelabs/wazero/api"
+)
+
+// BenchmarkRewrite is the time for a guest of the Go toolchain.
+func BenchmarkRewrite(b *testing.B) {
+	wasm := built(b, goGuest)
+	b.SetBytes(int64(len(wasm)))
+	b.ReportAllocs()
+	var res Result
+	for b.Loop() {
+		var err error
+		if res, err = Rewrite(wasm, Options{}); err != nil {
+			b.Fatal(err)
+		}
+	}
+	b.ReportMetric(float64(len(res.Wasm))/float64(len(wasm)), "growth")
+}
+
+// BenchmarkCompile compares how long the engine compiles.
+func BenchmarkCompile(b *testing.B) {
+	wasm := built(b, goGuest)
+	res, err := Rewrite(wasm, Options{})
+	if err != nil {
+		b.Fatal(err)
+	}
+	rt := wazero.NewRuntime(b.Context())
+	defer rt.Close(b.Context())
+	var ratios []float64
+	for b.Loop() {
+		var took [2]time.Duration
+		for i, w := range [][]byte{wasm, res.Wasm} {
+			begin := time.Now()
+			c, err := rt.CompileModule(b.Context(), w)
+			took[i] = time.Since(begin)
+			if err != nil {
+				b.Fatal(err)
+			}
+			_ = c.Close(b.Context())
+		}
+		ratios = append(ratios, float64(took[1])/float64(took[0]))
+	}
+	b.ReportMetric(median(ratios), "x_unprotected")
+}
+
+func median(of []float64) float64 {
+	slices.Sort(of)
+	return of[len(of)/2]
+}
+
+// BenchmarkCost compares metered code with code that nothing stops and with
+// the engine's own way to stop it, in turns: what is reported are medians of
+// the turns, and at the end the mean of all languages.
+//
+// -guests is a folder of modules, one for each language, which goes before what
+// the tests build. What is called are the exports whose names stand in work,
+// each with a number: of rounds, or of what to calculate.
+func BenchmarkCost(b *testing.B) {
+	tight := (&build{funcs: []fn{{"loop", "i>i", "i", cat(0x03, 0x40, lget(1), lget(0), 0x6a, lset(1), lget(0), i32c(1), 0x6b, ltee(0), 0x0d, 0, 0x0b, lget(1))}}}).bytes()
+	all := map[string]func() ([]byte, error){"wat": func() ([]byte, error) { return tight, nil }, "rust": rustGuest, "go": goGuest}
+	files, _ := filepath.Glob(filepath.Join(*guests, "*.wasm"))
+	for _, f := range files {
+		all[strings.TrimSuffix(filepath.Base(f), ".wasm")] = func() ([]byte, error) { return os.ReadFile(f) }
+	}
+	r := report{gains: map[string]float64{}, gave: map[string]uint64{}}
+	for _, name := range slices.Sorted(maps.Keys(all)) {
+		b.Run(name, func(b *testing.B) { r.guest(b, name, built(b, all[name])) })
+	}
+	b.Run("all", r.mean)
+}
+
+var (
+	guests = flag.String("guests", filepath.Join("..", "..", "..", "build", "bench"), "folder of modules for BenchmarkCost")
+	work   = []string{"loop", "json", "encoding", "fib", "bytes"} // read only
+)
+
+// report gathers what languages have in common.
+type report struct {
+	gains map[string]float64 // over closing, by language and work
+	gave  map[string]uint64  // a result, by work
+}
+
+func (r *report) guest(b *testing.B, language string, wasm []byte) {
+	res, err := Rewrite(wasm, Options{})
+	if err != nil {
+		b.Fatal(err)
+	}
+	var out bytes.Buffer
+	all := rivals{
+		plain:   newHost(b, wazero.NewRuntimeConfig()).start(b, wasm, &out),
+		metered: newHost(b, wazero.NewRuntimeConfig()).start(b, res.Wasm, &out),
+		closing: newHost(b, wazero.NewRuntimeConfig().WithCloseOnContextDone(true)).start(b, wasm, &out),
+	}
+	for _, name := range work {
+		if all.plain.ExportedFunction(name) == nil {
+			continue
+		}
+		if language != "wat" { // which has a loop of its own
+			_, got := took(b, all.metered, name, 12)
+			if before, ok := r.gave[name]; ok && got != before {
+				b.Errorf("%s gives %d, in another language %d", name, got, before)
+			}
+			r.gave[name] = got
+		}
+		b.Run(name, func(b *testing.B) { r.gains[language+"/"+name] = all.compare(b, name) })
+	}
+}
+
+// mean reports the gain over closing of all languages together.
+func (r *report) mean(b *testing.B) {
+	for b.Loop() { // nothing is left to measure
+		continue
+	}
+	b.ReportMetric(0, "ns/op")
+	logs := 0.0
+	for _, language := range []string{"rust", "go", "tinygo", "assemblyscript", "c"} {
+		for _, name := range []string{"loop", "json"} {
+			gain := r.gains[language+"/"+name]
+			if gain == 0 {
+				b.Skipf("%s/%s was not measured", language, name)
+			}
+			logs += math.Log(gain) / 10
+		}
+	}
+	b.ReportMetric(math.Exp(logs), "x_faster_than_closing>=8")
+}
+
+// rivals are one guest three times: nothing stops it, the meter may, or the
+// engine by WithCloseOnContextDone.
+type rivals struct{ plain, metered, closing api.Module }
+
+func took(b *testing.B, m api.Module, name string, arg uint64) (time.Duration, uint64) {
+	begin := time.Now()
+	got, err := m.ExportedFunction(name).Call(b.Context(), arg)
+	if err != nil {
+		b.Fatal(err)
+	}
+	return time.Since(begin), got[0]
+}
+
+func (r rivals) compare(b *testing.B, name string) float64 {
+	arg := uint64(22) // calls of a recursion by it grow fast enough
+	for name != "fib" {
+		if spent, _ := took(b, r.plain, name, arg); spent >= 2*time.Millisecond {
+			break
+		}
+		arg *= 2
+	}
+	var spent, overPlain, overMetered []float64
+	for b.Loop() {
+		plain, want := took(b, r.plain, name, arg)
+		metered, got := took(b, r.metered, name, arg)
+		closing, _ := took(b, r.closing, name, arg)
+		if name != "bytes" && got != want { // which keeps what it copied
+			b.Errorf("metered it gives %d, not %d", got, want)
+		}
+		spent = append(spent, plain.Seconds()*1000)
+		overPlain = append(overPlain, float64(metered)/float64(plain))
+		overMetered = append(overMetered, float64(closing)/float64(metered))
+	}
+	b.ReportMetric(0, "ns/op") // of all three
+	b.ReportMetric(median(spent), "plain-ms")
+	b.ReportMetric(median(overPlain), "x_unprotected<=2")
+	// Closing costs nothing where it does not stop anything: in calls and in
+	// bulk operations.
+	unit := "x_faster_than_closing"
+	if name != "fib" && name != "bytes" {
+		unit += ">=3"
+	}
+	b.ReportMetric(median(overMetered), unit)
+	return median(overMetered)
+}

@@ -1,0 +1,368 @@
+package meter
+
+import "encoding/binary"
+
+// Work of any length goes in pieces, each paid for on its own.
+const (
+	pieceBytes   = 64 << 10
+	pieceEntries = 8 << 10 // of a table, eight bytes each
+	bytesShift   = 3       // eight bytes for one of fuel
+	pageShift    = 16 - bytesShift
+)
+
+// rangeOp is an instruction on a range, with what it works on.
+type rangeOp struct {
+	op   byte // 0x40, or of those behind 0xfc
+	a, b uint32
+}
+
+// helper is a function added to the module. Its name is for stack traces.
+type helper struct {
+	name                  string
+	params, results, body []byte
+}
+
+var rangeNames = map[byte]string{ // read only
+	miscMemoryInit: "memory.init", miscMemoryCopy: "memory.copy", miscMemoryFill: "memory.fill",
+	miscTableInit: "table.init", miscTableCopy: "table.copy", miscTableFill: "table.fill",
+}
+
+// ranged replaces an instruction on a range by a call.
+func (w *walk) ranged(at int, sub byte) {
+	r, m := w.r, w.m
+	op := rangeOp{op: sub}
+	switch sub {
+	case miscMemoryInit:
+		op.a = r.u32()
+		w.onlyMemory()
+	case miscMemoryCopy:
+		w.onlyMemory()
+		w.onlyMemory()
+	case 0x40, miscMemoryFill:
+		w.onlyMemory()
+	case miscTableInit:
+		op.a, op.b = r.u32(), r.index("table", len(m.tables))
+	case miscTableCopy:
+		op.a, op.b = r.index("table", len(m.tables)), r.index("table", len(m.tables))
+	case miscTableGrow, miscTableFill:
+		op.a = r.index("table", len(m.tables))
+	}
+	if r.err != nil {
+		return
+	}
+	i, known := m.helperOf[op]
+	if !known {
+		i = m.firstHelper() + uint32(len(m.helpers))
+		if len(m.helpers) == maxHelpers {
+			r.fail(ErrTooBig, "more than %d kinds of work of any length", maxHelpers)
+			return
+		}
+		m.helperOf[op] = i
+		m.helpers = append(m.helpers, m.helperFor(op))
+	}
+	w.instead(at, binary.AppendUvarint([]byte{0x10}, uint64(i))...)
+}
+
+// added are the functions added to the module: the refill, the helpers behind
+// it, and the call of the start function. To export that itself would allow it
+// another type, and references that the original did not declare.
+func (m *module) added() []helper {
+	all := append([]helper{{name: Reserved + ".refill", body: m.refillBody()}}, m.helpers...)
+	if m.start != nil {
+		c := &asm{b: []byte{0}}
+		c.index(0x10, int(*m.start))
+		c.op(0x0b)
+		all = append(all, helper{name: ExportStart, body: c.b})
+	}
+	return all
+}
+
+// Their indexes; yield is the last import.
+func (m *module) yield() uint32       { return uint32(m.imported) }
+func (m *module) refill() uint32      { return uint32(len(m.funcs)) + 1 }
+func (m *module) firstHelper() uint32 { return uint32(len(m.funcs)) + 2 }
+
+func (m *module) helperFor(op rangeOp) helper {
+	value := byte(i32)
+	switch op.op {
+	case 0x40:
+		return helper{"memory.grow", []byte{i32}, []byte{i32}, m.growMemory()}
+	case miscTableGrow:
+		return helper{"table.grow", []byte{m.tables[op.a], i32}, []byte{i32}, m.growTable(op.a)}
+	case miscTableFill:
+		value = m.tables[op.a]
+	}
+	return helper{rangeNames[op.op], []byte{i32, value, i32}, nil, m.inPieces(op)}
+}
+
+// asm writes instructions.
+type asm struct{ b []byte }
+
+func (c *asm) op(b ...byte) { c.b = append(c.b, b...) }
+
+func (c *asm) index(op byte, i int) { c.b = binary.AppendUvarint(append(c.b, op), uint64(i)) }
+
+func (c *asm) get(i int) { c.index(0x20, i) }
+func (c *asm) set(i int) { c.index(0x21, i) }
+
+func (c *asm) i32(v int32) { c.b = appendSigned(append(c.b, 0x41), int64(v)) }
+func (c *asm) i64(v int64) { c.b = appendSigned(append(c.b, 0x42), v) }
+
+// wide gets a local i32 as an unsigned i64.
+func (c *asm) wide(i int) {
+	c.get(i)
+	c.op(0xad)
+}
+
+// take leaves on the stack what the balance is after an amount was taken off.
+func (c *asm) take(m *module, amount func(*asm)) {
+	c.index(0x23, m.globals)
+	amount(c)
+	c.op(0x7d) // i64.sub
+}
+
+// settle makes that the balance, and has it filled up if it is to be looked
+// at and below zero.
+func (c *asm) settle(m *module, local int, look bool) {
+	if look {
+		c.index(0x22, local)
+	}
+	c.index(0x24, m.globals)
+	if look {
+		c.get(local)
+		c.i64(0)
+		c.op(0x53, 0x04, 0x40) // i64.lt_s if
+		c.index(0x10, int(m.refill()))
+		c.op(0x0b)
+	}
+}
+
+// charge takes an amount off the balance and looks at it.
+func (c *asm) charge(m *module, local int, amount func(*asm)) {
+	c.take(m, amount)
+	c.settle(m, local, true)
+}
+
+// refillBody asks the host for the next balance.
+func (m *module) refillBody() []byte {
+	c := &asm{b: []byte{0}} // no locals
+	c.index(0x23, m.globals)
+	c.index(0x10, int(m.yield()))
+	c.index(0x24, m.globals)
+	c.op(0x0b)
+	return c.b
+}
+
+// growMemory grows at once, as a part of it could not be taken back, and pays
+// for what it got before the guest can touch it.
+func (m *module) growMemory() []byte {
+	const pages, result, balance = 0, 1, 2
+	c := &asm{b: []byte{2, 1, i32, 1, i64}}
+	c.get(pages)
+	c.op(0x40, 0)
+	c.grown(m, result, balance, func(c *asm) {
+		c.wide(pages)
+		c.i64(pageShift)
+		c.op(0x86) // i64.shl
+	})
+	return c.b
+}
+
+// growTable does the same for a table, up to the bound.
+func (m *module) growTable(table uint32) []byte {
+	const entries, result, balance = 1, 2, 3
+	c := &asm{b: []byte{2, 1, i32, 1, i64}}
+	c.wide(entries)
+	c.size(table)
+	c.op(0xad, 0x7c) // i64.extend_i32_u i64.add
+	c.i64(int64(m.maxTable))
+	c.op(0x56, 0x04, 0x40) // i64.gt_u if
+	c.i32(-1)
+	c.op(0x0f, 0x0b) // return end
+	c.get(0)
+	c.get(entries)
+	c.misc(miscTableGrow, int(table))
+	c.grown(m, result, balance, func(c *asm) { c.wide(entries) })
+	return c.b
+}
+
+// grown ends a function that tried to grow something: it pays if that worked.
+func (c *asm) grown(m *module, result, balance int, amount func(*asm)) {
+	c.index(0x22, result)
+	c.i32(-1)
+	c.op(0x47, 0x04, 0x40) // i32.ne if
+	c.charge(m, balance, amount)
+	c.op(0x0b)
+	c.get(result)
+	c.op(0x0b)
+}
+
+func (c *asm) misc(sub byte, operands ...int) {
+	c.op(0xfc, sub)
+	for _, o := range operands {
+		c.b = binary.AppendUvarint(c.b, uint64(o))
+	}
+}
+
+func (c *asm) size(table uint32) { c.misc(16, int(table)) }
+
+// The parameters of an instruction on a range, and the local for the balance.
+const (
+	to, from, length = 0, 1, 2
+	balance          = 3
+)
+
+// inPieces is the body for filling, copying and initializing. An instruction
+// that would trap does so before it writes anything, so a long range is
+// checked as a whole before its first piece.
+func (m *module) inPieces(op rangeOp) []byte {
+	piece, shift := int32(pieceBytes), int64(bytesShift)
+	if op.op == miscTableInit || op.op == miscTableCopy || op.op == miscTableFill {
+		piece, shift = pieceEntries, 0
+	}
+	fixed := func(c *asm) { c.i64(int64(piece) >> shift) }
+	more := func(c *asm) {
+		c.get(length)
+		c.i32(piece)
+		c.op(0x4b) // i32.gt_u
+	}
+
+	c := &asm{b: []byte{1, 1, i64}}
+	more(c)
+	c.op(0x04, 0x40) // if
+	c.wholly(op)
+	copies := op.op == miscMemoryCopy || op.op == miscTableCopy
+	if copies { // ranges may overlap
+		c.get(to)
+		c.get(from)
+		c.op(0x4d, 0x04, 0x40) // i32.le_u if
+	}
+	c.op(0x03, 0x40) // loop
+	c.charge(m, balance, fixed)
+	c.get(to)
+	c.get(from)
+	c.i32(piece)
+	c.ranged(op)
+	c.advance(to, piece)
+	if op.op != miscMemoryFill && op.op != miscTableFill {
+		c.advance(from, piece)
+	}
+	c.advance(length, -piece)
+	more(c)
+	c.op(0x0d, 0, 0x0b) // br_if end
+	if copies {
+		c.op(0x05, 0x03, 0x40) // else loop
+		c.charge(m, balance, fixed)
+		c.advance(length, -piece)
+		for _, start := range []int{to, from} {
+			c.get(start)
+			c.get(length)
+			c.op(0x6a) // i32.add
+		}
+		c.i32(piece)
+		c.ranged(op)
+		more(c)
+		c.op(0x0d, 0, 0x0b, 0x0b) // br_if end end
+	}
+	c.op(0x0b)
+	c.charge(m, balance, func(c *asm) {
+		c.wide(length)
+		c.i64(shift)
+		c.op(0x88) // i64.shr_u
+	})
+	c.get(to)
+	c.get(from)
+	c.get(length)
+	c.ranged(op)
+	c.op(0x0b)
+	return c.b
+}
+
+func (c *asm) advance(local int, by int32) {
+	c.get(local)
+	c.i32(by)
+	c.op(0x6a)
+	c.set(local)
+}
+
+// ranged writes the instruction itself.
+func (c *asm) ranged(op rangeOp) {
+	switch op.op {
+	case miscMemoryInit:
+		c.misc(op.op, int(op.a), 0)
+	case miscMemoryCopy:
+		c.misc(op.op, 0, 0)
+	case miscMemoryFill:
+		c.misc(op.op, 0)
+	case miscTableInit, miscTableCopy:
+		c.misc(op.op, int(op.a), int(op.b))
+	case miscTableFill:
+		c.misc(op.op, int(op.a))
+	}
+}
+
+// wholly runs the instruction on the whole range if that goes beyond an end:
+// it traps.
+func (c *asm) wholly(op rangeOp) {
+	memory := func() {
+		c.op(0x3f, 0, 0xad) // memory.size
+		c.i64(16)
+		c.op(0x86)
+	}
+	table := func(t uint32) func() {
+		return func() {
+			c.size(t)
+			c.op(0xad)
+		}
+	}
+	switch op.op {
+	case miscMemoryFill:
+		c.beyond(op, to, memory)
+	case miscMemoryCopy:
+		c.beyond(op, to, memory)
+		c.beyond(op, from, memory)
+	case miscMemoryInit:
+		c.beyond(op, to, memory)
+		c.beyondSegment(op)
+	case miscTableFill:
+		c.beyond(op, to, table(op.a))
+	case miscTableCopy:
+		c.beyond(op, to, table(op.a))
+		c.beyond(op, from, table(op.b))
+	case miscTableInit:
+		c.beyond(op, to, table(op.b))
+		c.beyondSegment(op)
+	}
+}
+
+// beyond compares the end of a range with a size.
+func (c *asm) beyond(op rangeOp, start int, size func()) {
+	c.wide(start)
+	c.wide(length)
+	c.op(0x7c) // i64.add
+	size()
+	c.op(0x56, 0x04, 0x40) // i64.gt_u if
+	c.whole(op)
+	c.op(0x0b)
+}
+
+// beyondSegment finds out the same of a segment, whose size, none once it was
+// dropped, no instruction tells: an empty range at the end traps if that lies
+// beyond. No segment is as long as the numbers go.
+func (c *asm) beyondSegment(op rangeOp) {
+	c.beyond(op, from, func() { c.i64(1<<32 - 1) })
+	c.i32(0)
+	c.get(from)
+	c.get(length)
+	c.op(0x6a)
+	c.i32(0)
+	c.ranged(op)
+}
+
+func (c *asm) whole(op rangeOp) {
+	c.get(to)
+	c.get(from)
+	c.get(length)
+	c.ranged(op)
+	c.op(0x00) // unreachable: it has trapped
+}

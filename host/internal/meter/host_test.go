@@ -1,0 +1,68 @@
+package meter
+
+import (
+	"context"
+	"sync"
+	"testing"
+
+	"github.com/tetratelabs/wazero"
+	"github.com/tetratelabs/wazero/api"
+)
+
+// meters is the host's part: it keeps a tally for each instance of a runtime.
+type meters struct {
+	mu    sync.Mutex
+	slice int64
+	limit int64 // of fuel; 0: none
+	asked int   // calls of yield
+	tally map[api.Module]*Tally
+	last  *Tally
+}
+
+type outOfFuel struct{}
+
+func (outOfFuel) Error() string { return "out of fuel" }
+
+func newMeters(t testing.TB, rt wazero.Runtime, slice int64) *meters {
+	t.Helper()
+	m := &meters{slice: slice, tally: map[api.Module]*Tally{}}
+	_, err := rt.NewHostModuleBuilder(ImportModule).NewFunctionBuilder().
+		WithGoModuleFunction(api.GoModuleFunc(m.yield), []api.ValueType{api.ValueTypeI64}, []api.ValueType{api.ValueTypeI64}).
+		Export(ImportYield).Instantiate(t.Context())
+	if err != nil {
+		t.Fatal(err)
+	}
+	return m
+}
+
+func (m *meters) yield(_ context.Context, mod api.Module, stack []uint64) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	y := m.tally[mod]
+	if y == nil {
+		y = &Tally{}
+		m.tally[mod] = y
+	}
+	m.asked++
+	m.last = y
+	if used := y.Settle(int64(stack[0])); m.limit > 0 && used > m.limit {
+		panic(outOfFuel{})
+	}
+	stack[0] = uint64(y.Grant(m.slice))
+}
+
+// used is the fuel of an instance so far.
+func (m *meters) used(mod api.Module) int64 {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	y := m.tally[mod]
+	if y == nil {
+		return 0
+	}
+	return y.Settle(int64(mod.ExportedGlobal(ExportLeft).Get()))
+}
+
+// setGlobal sets the balance of an instance before a call.
+func setGlobal(mod api.Module, balance int64) {
+	mod.ExportedGlobal(ExportLeft).(api.MutableGlobal).Set(uint64(balance))
+}

@@ -1,0 +1,111 @@
+package meter
+
+import (
+	"errors"
+	"fmt"
+)
+
+// Version changes whenever the same module and input may give another output
+// or another number of fuel: it belongs into every key of a cache or a pool.
+const Version = 1
+
+// The names by which a rewritten module and its host meet. A module that
+// imports or exports anything beginning with Reserved is refused.
+const (
+	Reserved     = "wasmjob_fuel"
+	ImportModule = Reserved
+	ImportYield  = "yield"             // (i64 balance, below zero) -> (i64 next balance)
+	ExportLeft   = Reserved + "_left"  // variable i64: the balance
+	ExportStart  = Reserved + "_start" // () -> (): the start function, if there is one
+)
+
+// DefaultTable is what Options.MaxTable means by 0.
+const DefaultTable = 100_000
+
+// The output is at most Growth times as long as the input, and GrowthFloor
+// bytes more.
+const (
+	Growth      = 10
+	GrowthFloor = 256 << 10
+)
+
+// Errors of Rewrite, beside *Unsupported.
+var (
+	// ErrDamaged is a binary that breaks off or contradicts itself.
+	ErrDamaged = errors.New("damaged module")
+	// ErrTooBig is a module beyond a bound of this package.
+	ErrTooBig = errors.New("module too big")
+	// ErrReserved is a module that uses a name that begins with Reserved.
+	ErrReserved = errors.New("reserved name")
+)
+
+// Unsupported is the error for a module that needs what cannot be metered.
+type Unsupported struct {
+	What string // e.g. "instruction 0x12 (tail calls)"
+	Func int    // the function it stands in, imported ones counted; -1: none
+}
+
+// Error names the function and what it needs.
+func (u *Unsupported) Error() string {
+	if u.Func < 0 {
+		return u.What + " cannot be metered"
+	}
+	return fmt.Sprintf("function %d: %s cannot be metered", u.Func, u.What)
+}
+
+// Options say how to rewrite.
+type Options struct {
+	// MaxTable is how many entries a table may grow to: table.grow beyond
+	// gives -1. 0: DefaultTable.
+	MaxTable uint32
+}
+
+// Result is a rewritten module.
+type Result struct {
+	Wasm    []byte
+	Start   bool     // there is a start function, to be called as ExportStart
+	Dropped []string // custom sections left out
+}
+
+// Rewrite gives a module that does the same as the given one and pays as it
+// runs. The input must be valid but need not have been validated: of an
+// invalid one comes an error or an output that no engine takes. Equal input
+// gives equal output.
+func Rewrite(wasm []byte, o Options) (Result, error) {
+	return rewrite(wasm, o, false)
+}
+
+// rewrite has a mode for tests in which each instruction pays for itself.
+func rewrite(wasm []byte, o Options, each bool) (Result, error) {
+	if o.MaxTable == 0 {
+		o.MaxTable = DefaultTable
+	}
+	m := &module{maxTable: o.MaxTable, each: each, helperOf: map[rangeOp]uint32{}}
+	if err := m.decode(wasm); err != nil {
+		return Result{}, err
+	}
+	out := m.assemble(len(wasm))
+	if len(out) > Growth*len(wasm)+GrowthFloor {
+		return Result{}, fmt.Errorf("%w: %d bytes would become %d", ErrTooBig, len(wasm), len(out))
+	}
+	return Result{Wasm: out, Start: m.start != nil, Dropped: m.dropped}, nil
+}
+
+// Tally is the host's side of the account of one instance. The zero Tally
+// fits a fresh instance.
+type Tally struct{ used, given int64 }
+
+// Settle takes the balance of the guest and gives the fuel used since the
+// instance began.
+func (t *Tally) Settle(left int64) int64 {
+	t.used += t.given - left
+	t.given = left
+	return t.used
+}
+
+// Grant notes that slice becomes the balance of the guest, and gives it back.
+// Settle comes first, or what was used since is lost.
+func (t *Tally) Grant(slice int64) int64 {
+	t.given = slice
+	return slice
+}

@@ -1,0 +1,147 @@
+package meter
+
+import (
+	"bytes"
+	"errors"
+	"fmt"
+	"strings"
+	"testing"
+
+	"github.com/tetratelabs/wazero"
+)
+
+// TestStop has guests that would never end, or take for ever: each is stopped
+// by a yield that panics, soon after the fuel it may have.
+func TestStop(t *testing.T) {
+	t.Parallel()
+	mem := []byte{1, 1, 0x80, 0x08} // up to 1024 pages
+	f := func(code ...any) *build { return &build{memory: mem, funcs: []fn{{"f", "i>", "", cat(code...)}}} }
+	tree := f(lget(0), 0x10, 0, lget(0), 0x10, 0)
+	mutual := f(lget(0), 0x10, 1)
+	mutual.funcs = append(mutual.funcs, fn{"", "i>", "", cat(lget(0), i32c(1), 0x6a, 0x10, 0)})
+	deep := f(lget(0), i32c(60), 0x4a, 0x04, 0x40, 0x0f, 0x0b, lget(0), i32c(1), 0x6a, 0x10, 0, lget(0), i32c(1), 0x6a, 0x10, 0)
+	far := f(lget(0), i32c(40), 0x4a, 0x0d, 0, lget(0), i32c(1), 0x6a, i32c(0), 0x11, 0, 0, lget(0), i32c(1), 0x6a, i32c(0), 0x11, 0, 0)
+	far.types = []string{"i>"}
+	far.tables = [][]byte{{0x70, 0, 1}}
+	far.elems = [][]byte{cat(0, i32c(0), 0x0b, 1, 0)}
+	tables := f(0x03, 0x40, i32c(0), 0xd0, 0x70, i32c(90_000), 0xfc, 17, 0, 0x0c, 0, 0x0b)
+	tables.tables = [][]byte{cat(0x70, 0, u(90_000))}
+	started := f()
+	started.funcs = append(started.funcs, fn{"", ">", "", cat(0x03, 0x40, 0x0c, 0, 0x0b)})
+	started.start = 1
+	grown := cat(i32c(1023), 0x40, 0, 0x1a)
+	const limit = 3_000_000
+	for name, c := range map[string]struct {
+		b    *build
+		over int64 // fuel beyond the limit: one piece, or one growth
+	}{
+		"loop":         {f(0x03, 0x40, 0x0c, 0, 0x0b), 100},
+		"loop, br_if":  {f(0x03, 0x40, i32c(1), 0x0d, 0, 0x0b), 100},
+		"loop, table":  {f(0x03, 0x40, i32c(0), 0x0e, 0, 0, 0x0b), 100},
+		"later loop":   {f(lget(0), 0x1a, 0x03, 0x40, lget(0), 0x1a, 0x03, 0x40, 0x0c, 0, 0x0b, 0x0b), 100},
+		"outer loop":   {f(lget(0), 0x1a, 0x03, 0x40, lget(0), 0x1a, 0x03, 0x40, 0x0b, 0x0c, 0, 0x0b), 100},
+		"jump on jump": {f(0x03, 0x40, 0x03, 0x40, 0x02, 0x40, 0x0c, 2, 0x0b, 0x0b, 0x0b), 100},
+		"tree":         {deep, 100},
+		"far tree":     {far, 200},
+		"fill":         {f(grown, 0x03, 0x40, i32c(0), lget(0), i32c(1<<26), 0xfc, 11, 0, 0x0c, 0, 0x0b), 8300},
+		"one fill":     {f(grown, i32c(0), lget(0), i32c(1<<26), 0xfc, 11, 0), 8_500_000},
+		"copy":         {f(grown, 0x03, 0x40, i32c(0), i32c(1), i32c(1<<26-1), 0xfc, 10, 0, 0, 0x0c, 0, 0x0b), 8300},
+		"copy up":      {f(grown, 0x03, 0x40, i32c(1), i32c(0), i32c(1<<26-1), 0xfc, 10, 0, 0, 0x0c, 0, 0x0b), 8300},
+		"grow by none": {f(0x03, 0x40, i32c(0), 0x40, 0, 0x1a, 0x0c, 0, 0x0b), 100},
+		"grow too far": {f(0x03, 0x40, i32c(-1), 0x40, 0, 0x1a, 0x0c, 0, 0x0b), 100},
+		"table fill":   {tables, 8300},
+		"start":        {started, 100},
+		"no end":       {tree, 0},   // overflows the stack if it is let
+		"to and fro":   {mutual, 0}, // the same
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			l := newLab(t)
+			l.rt = wazero.NewRuntime(t.Context())
+			t.Cleanup(func() { _ = l.rt.Close(t.Context()) })
+			l.meters = newMeters(t, l.rt, 100)
+			l.meters.limit = limit
+			if strings.Contains(name, "copy") || name == "fill" {
+				l.meters.limit += 1023 << pageShift // growing has its price, too
+			}
+			if c.over == 0 {
+				l.meters.limit = 10_000
+				c.over = 100
+			}
+			m := l.rewritten(c.b.bytes(), Options{}, false)
+			mod, err := l.rt.InstantiateModule(t.Context(), m, wazero.NewModuleConfig().WithStartFunctions(ExportStart))
+			if name != "start" {
+				if err != nil {
+					t.Fatal(err)
+				}
+				_, err = mod.ExportedFunction("f").Call(t.Context(), 0)
+			}
+			if !errors.Is(err, outOfFuel{}) {
+				t.Fatalf("it ended with %v", err)
+			}
+			used := l.meters.last.Settle(l.meters.last.given)
+			if most := l.meters.limit + 200 + c.over; used > most {
+				t.Errorf("stopped after %d of fuel; want at most %d", used, most)
+			}
+			// Between any two yields lies one piece, or one growth.
+			if asked := int64(l.meters.asked); (used-1023<<pageShift)/asked > 8300+200 {
+				t.Errorf("%d yields for %d of fuel", asked, used)
+			}
+		})
+	}
+}
+
+// TestLooksBeforeCallsOfTheHost is straight code of many calls: each function
+// of the host may take long, so the balance is looked at before each.
+func TestLooksBeforeCallsOfTheHost(t *testing.T) {
+	t.Parallel()
+	const n = 1000
+	odd := cat(i32c(1), 0x10, 0, 0x1a)
+	far := cat(i32c(1), i32c(0), 0x11, 0, 0, 0x1a)
+	for name, code := range map[string][]byte{
+		"direct":          bytes.Repeat(odd, n),
+		"by a table":      bytes.Repeat(far, n),
+		"in one arm":      bytes.Repeat(cat(i32c(1), 0x04, 0x40, odd, 0x05, i32c(2), 0x1a, 0x0b), n),
+		"in the other":    bytes.Repeat(cat(i32c(0), 0x04, 0x40, i32c(2), 0x1a, 0x05, odd, 0x0b), n),
+		"behind a branch": bytes.Repeat(cat(0x02, 0x40, i32c(0), 0x0d, 0, odd, 0x0b), n),
+	} {
+		b := &build{tables: [][]byte{{0x70, 0, 1}}}
+		b.imports = [][]byte{cat(text("env"), text("odd"), 0, u(b.typ("i>i")))}
+		b.funcs = []fn{{"f", ">", "", code}}
+		if name == "by a table" {
+			b.elems = [][]byte{cat(0, i32c(0), 0x0b, 1, 0)}
+		}
+		l := newLab(t)
+		l.meters.slice = 1
+		m, err := l.rt.InstantiateModule(t.Context(), l.rewritten(b.bytes(), Options{}, false), wazero.NewModuleConfig())
+		if err != nil {
+			t.Fatal(err)
+		}
+		if _, err := m.ExportedFunction("f").Call(t.Context()); err != nil || l.meters.asked < n {
+			t.Errorf("%s: asked %d times, %v", name, l.meters.asked, err)
+		}
+	}
+}
+
+// TestNeverAsked is a host that sets a balance that is large enough.
+func TestNeverAsked(t *testing.T) {
+	t.Parallel()
+	l := newLab(t)
+	b := &build{funcs: []fn{{"f", "i>i", "i", cat(countDown(lget(1), lget(0), 0x6a, lset(1)), lget(1))}}}
+	mod, err := l.rt.InstantiateModule(t.Context(), l.rewritten(b.bytes(), Options{}, false), wazero.NewModuleConfig())
+	if err != nil {
+		t.Fatal(err)
+	}
+	var fuel []string
+	for range 2 {
+		var y Tally
+		setGlobal(mod, y.Grant(100_000))
+		if _, err := mod.ExportedFunction("f").Call(t.Context(), 100); err != nil {
+			t.Fatal(err)
+		}
+		fuel = append(fuel, fmt.Sprint(y.Settle(int64(mod.ExportedGlobal(ExportLeft).Get()))))
+	}
+	if l.meters.asked != 0 || fuel[0] != fuel[1] || fuel[0] == "0" {
+		t.Errorf("asked %d times; fuel %v", l.meters.asked, fuel)
+	}
+}

@@ -1,0 +1,226 @@
+package outbound
+
+import (
+	"fmt"
+	"net/url"
+	"slices"
+	"strconv"
+	"strings"
+)
+
+// MaxGrant bounds the text of one grant in bytes.
+const MaxGrant = 2048
+
+// methods are those that a request may have. CONNECT and TRACE are not among
+// them: a tunnel has no URL to check, and an echo shows headers to whoever
+// asks.
+func methods() []string {
+	return []string{"GET", "HEAD", "POST", "PUT", "PATCH", "DELETE", "OPTIONS"}
+}
+
+// Grant is a set of requests that may be sent: those of one method, or of any,
+// to one scheme, host, port and all paths below one.
+type Grant struct {
+	method string // empty: any of methods
+	scheme string
+	host   host
+	port   uint16
+	path   []string // decoded segments
+}
+
+// Fault is what is wrong with the text of a grant.
+type Fault struct {
+	Text    string
+	At      int    // the byte of Text where it is
+	Problem string // without the text
+	Hint    string // what to write instead
+}
+
+// Error is part of error.
+func (f *Fault) Error() string {
+	return fmt.Sprintf("grant %q: %s (%s)", f.Text, f.Problem, f.Hint)
+}
+
+// Parse reads a grant, "[METHOD ]scheme://host[:port][/path]". The host may be
+// a name, a pattern "*.name" for exactly one label more, or an address; the
+// URL "https://*" stands for every public host. A path stands for itself and
+// all below it. The error is a *Fault.
+func Parse(text string) (Grant, error) {
+	p := parser{text: text}
+	g := p.grant()
+	if p.fault != nil {
+		return Grant{}, p.fault
+	}
+	return g, nil
+}
+
+// parser walks once over the text, and keeps the first fault.
+type parser struct {
+	text  string
+	at    int
+	fault *Fault
+}
+
+func (p *parser) fail(at int, problem, hint string) {
+	if p.fault == nil {
+		p.fault = &Fault{Text: p.text, At: at, Problem: problem, Hint: hint}
+	}
+}
+
+func (p *parser) rest() string { return p.text[p.at:] }
+
+func (p *parser) grant() Grant {
+	const shape = `write "https://host/path" or "GET https://host/path"`
+	if len(p.text) > MaxGrant {
+		p.text = p.text[:64] + "..."
+		p.fail(0, fmt.Sprintf("it is longer than %d bytes", MaxGrant), "write a shorter path")
+		return Grant{}
+	}
+	if i := strings.IndexFunc(p.text, func(r rune) bool { return r < 0x20 || r == 0x7f || r == '\\' }); i >= 0 {
+		p.fail(i, "it has a control character or a backslash", "remove it")
+	}
+	var g Grant
+	if method, _, ok := strings.Cut(p.text, " "); ok {
+		if !slices.Contains(methods(), method) {
+			p.fail(0, strconv.Quote(method)+" is not a method that can be granted", "write one of "+strings.Join(methods(), ", ")+", or none for all")
+		}
+		g.method, p.at = method, len(method)+1
+	}
+	if i := strings.IndexByte(p.rest(), ' '); i >= 0 {
+		p.fail(p.at+i, "it has one space too many", shape)
+	}
+	scheme, _, ok := strings.Cut(p.rest(), "://")
+	switch {
+	case !ok:
+		p.fail(p.at, "it has no scheme", shape)
+	case scheme != "http" && scheme != "https":
+		p.fail(p.at, strconv.Quote(scheme)+" is not a scheme that can be granted", "write http or https")
+	}
+	if p.fault != nil {
+		return Grant{}
+	}
+	g.scheme, p.at = scheme, p.at+len(scheme)+len("://")
+	if i := strings.IndexAny(p.rest(), "?#"); i >= 0 {
+		p.fail(p.at+i, "a query or a fragment cannot be granted", "end the grant before it; a path is granted with every query")
+	}
+	end := len(p.text)
+	if i := strings.IndexByte(p.rest(), '/'); i >= 0 {
+		end = p.at + i
+	}
+	g.host, g.port = p.authority(g.scheme, p.text[p.at:end])
+	p.at = end
+	g.path = p.path()
+	if g.host.anyPublic() && (g.scheme != "https" || g.port != 443 || len(g.path) > 0) {
+		p.fail(p.at, "every public host is granted by https alone, at its own port, with every path", `write "https://*", or name hosts`)
+	}
+	return g
+}
+
+func (p *parser) authority(scheme, s string) (host, uint16) {
+	begin := p.at
+	if strings.Contains(s, "@") {
+		p.fail(begin, "a user cannot be granted", "remove what stands before @")
+		return host{}, 0
+	}
+	name, port, given := s, "", false
+	if strings.HasPrefix(s, "[") {
+		inside, after, ok := strings.Cut(s[1:], "]")
+		if !ok || after != "" && after[0] != ':' || !strings.Contains(inside, ":") {
+			p.fail(begin, "the address in brackets is not IPv6", "write it as [2001:db8::1]")
+			return host{}, 0
+		}
+		name, port, given = inside, strings.TrimPrefix(after, ":"), after != ""
+	} else if i := strings.LastIndexByte(s, ':'); i >= 0 {
+		if strings.IndexByte(s, ':') != i {
+			p.fail(begin, "an IPv6 address stands in brackets", "write it as [2001:db8::1]")
+			return host{}, 0
+		}
+		name, port, given = s[:i], s[i+1:], true
+	}
+	n := defaultPort(scheme)
+	if given {
+		var ok bool
+		if n, ok = parsePort(port); !ok {
+			p.fail(begin+len(s)-len(port), strconv.Quote(port)+" is not a port", "write a number from 1 to 65535")
+		}
+	}
+	return p.pattern(begin, name), n
+}
+
+func (p *parser) pattern(at int, s string) host {
+	if s == "*" {
+		return host{wild: true}
+	}
+	suffix, wild := strings.CutPrefix(s, "*.")
+	if i := strings.IndexByte(suffix, '*'); i >= 0 {
+		p.fail(at+len(s)-len(suffix)+i, `"*" stands for the whole first label only`, `write "*.example.org"`)
+		return host{}
+	}
+	h, why := parseHost(suffix)
+	switch {
+	case suffix == "":
+		p.fail(at, "it has no host", "name one")
+	case why != "":
+		p.fail(at, "the host "+strconv.Quote(s)+" "+why, "write the name as a name server knows it, or an address")
+	case wild && h.literal():
+		p.fail(at, "an address has no labels", "write the whole address")
+	}
+	h.wild = wild
+	return h
+}
+
+// path reads the rest as segments; a slash at the end changes nothing.
+func (p *parser) path() []string {
+	text := strings.TrimSuffix(p.rest(), "/")
+	if text == "" {
+		return nil
+	}
+	var out []string
+	at := p.at
+	for segment := range strings.SplitSeq(text[1:], "/") {
+		at++
+		plain, err := url.PathUnescape(segment)
+		switch {
+		case err != nil:
+			p.fail(at, strconv.Quote(segment)+" has a wrong escape", "write % and two hex digits, or %25 for a percent sign")
+		case segment == "":
+			p.fail(at, "the path has an empty segment", "write one slash")
+		case !sound(plain):
+			p.fail(at, strconv.Quote(segment)+" is not a segment that servers agree on", "write the path without dots, backslashes and slashes in escapes")
+		case strings.Contains(plain, "*"):
+			p.fail(at, `"*" has no meaning in a path`, "end the path before it; all below is granted")
+		}
+		out = append(out, plain)
+		at += len(segment)
+	}
+	return out
+}
+
+// parsePort reads a port in its only form.
+func parsePort(s string) (uint16, bool) {
+	n, err := strconv.ParseUint(s, 10, 16)
+	return uint16(n), err == nil && n > 0 && strconv.FormatUint(n, 10) == s
+}
+
+func defaultPort(scheme string) uint16 {
+	if scheme == "https" {
+		return 443
+	}
+	return 80
+}
+
+// String is the grant in its one form; Parse reads it.
+func (g Grant) String() string {
+	var b strings.Builder
+	if g.method != "" {
+		b.WriteString(g.method + " ")
+	}
+	b.WriteString(g.scheme + "://" + g.host.String())
+	if g.port != defaultPort(g.scheme) {
+		b.WriteString(":" + strconv.Itoa(int(g.port)))
+	}
+	for _, segment := range g.path {
+		b.WriteString("/" + url.PathEscape(segment))
+	}
+	return b.String()
+}

@@ -1,0 +1,148 @@
+package outbound
+
+import (
+	"fmt"
+	"net/http"
+	"net/url"
+	"slices"
+	"strings"
+
+	"github.com/wasmjob/wasmjob/host/job"
+)
+
+// target is a request as grants see it.
+type target struct {
+	method, scheme string
+	host           host
+	port           uint16
+	path           []string
+	plain          bool // every server understands the path alike
+}
+
+// targetOf reads where a request goes. What can be understood in two ways is
+// refused, as the server may understand the other one.
+func targetOf(method string, u *url.URL) (target, error) {
+	t := target{method: method, scheme: u.Scheme}
+	switch {
+	case !slices.Contains(methods(), method):
+		return t, fmt.Errorf("%w: method %q", job.ErrDenied, method)
+	case u.Scheme != "http" && u.Scheme != "https":
+		return t, fmt.Errorf("%w: scheme %q", job.ErrDenied, u.Scheme)
+	case u.Opaque != "" || u.User != nil:
+		return t, fmt.Errorf("%w: a URL with a user, or without //", job.ErrDenied)
+	case strings.ContainsFunc(u.RequestURI(), func(r rune) bool { return r <= 0x20 || r >= 0x7f }):
+		return t, fmt.Errorf("%w: a URL with characters that must be escaped", job.ErrDenied)
+	}
+	var why string
+	if t.host, why = parseHost(u.Hostname()); why != "" {
+		return t, fmt.Errorf("%w: the host %q %s", job.ErrDenied, u.Hostname(), why)
+	}
+	t.port = defaultPort(u.Scheme)
+	if port := u.Port(); port != "" {
+		var ok bool
+		if t.port, ok = parsePort(port); !ok {
+			return t, fmt.Errorf("%w: the port %q", job.ErrDenied, port)
+		}
+	}
+	t.path, t.plain = segments(u.EscapedPath())
+	return t, nil
+}
+
+// segments cuts a path and takes the escapes out of its parts. It answers
+// false if servers may see other segments.
+func segments(escaped string) ([]string, bool) {
+	var out []string
+	escaped = strings.TrimPrefix(escaped, "/")
+	if escaped == "" {
+		return nil, true
+	}
+	for part := range strings.SplitSeq(escaped, "/") {
+		plain, err := url.PathUnescape(part)
+		if err != nil || !sound(plain) {
+			return nil, false
+		}
+		out = append(out, plain)
+	}
+	return out, true
+}
+
+// sound says whether a decoded segment is the same for every server: some
+// decode once more, take a backslash for a slash, or cut at a semicolon before
+// they look for dots.
+func sound(segment string) bool {
+	for range 4 {
+		if strings.ContainsFunc(segment, func(r rune) bool { return r < 0x20 || r == 0x7f || r == '/' || r == '\\' }) {
+			return false
+		}
+		name, _, _ := strings.Cut(segment, ";")
+		if name == "." || name == ".." {
+			return false
+		}
+		next, err := url.PathUnescape(segment)
+		if err != nil || next == segment {
+			return true
+		}
+		segment = next
+	}
+	return false
+}
+
+// allows says whether the grant has the request in it.
+func (g Grant) allows(t target) bool {
+	return (g.method == "" || g.method == t.method) &&
+		g.scheme == t.scheme && g.port == t.port && g.host.covers(t.host) &&
+		(len(g.path) == 0 || t.plain && below(g.path, t.path))
+}
+
+// Allows says whether one of the grants has the request in it. Where its name
+// leads is for the dial to find out.
+func Allows(grants []Grant, method string, u *url.URL) bool {
+	t, err := targetOf(method, u)
+	return err == nil && slices.ContainsFunc(grants, func(g Grant) bool { return g.allows(t) })
+}
+
+// Within says whether a server whose own grants are ceiling may give g to a
+// job: one of them has all of g in it. "https://*" does not have localhost in
+// it, nor an address that is not public.
+func (g Grant) Within(ceiling []Grant) bool {
+	return slices.ContainsFunc(ceiling, func(c Grant) bool {
+		return (c.method == "" || c.method == g.method) &&
+			c.scheme == g.scheme && c.port == g.port && c.host.covers(g.host) && below(c.path, g.path)
+	})
+}
+
+func below(prefix, path []string) bool {
+	return len(path) >= len(prefix) && slices.Equal(path[:len(prefix)], prefix)
+}
+
+// refusedHeaders belong to the connection, or to the host.
+func refusedHeaders() []string {
+	return []string{
+		"Connection", "Content-Length", "Expect", "Host", "Http2-Settings", "Keep-Alive", "Proxy-Authenticate",
+		"Proxy-Authorization", "Proxy-Connection", "Te", "Trailer", "Transfer-Encoding", "Upgrade",
+	}
+}
+
+// checkField refuses what could end a header early, change how the request is
+// framed, or name another host than the URL.
+func checkField(f job.HTTPField) error {
+	if !token(f.Name) || slices.Contains(refusedHeaders(), http.CanonicalHeaderKey(f.Name)) {
+		return fmt.Errorf("%w: header %q", job.ErrDenied, f.Name)
+	}
+	if strings.ContainsFunc(f.Value, func(r rune) bool { return r < 0x20 && r != '\t' || r == 0x7f }) {
+		return fmt.Errorf("%w: a control character in header %q", job.ErrDenied, f.Name)
+	}
+	return nil
+}
+
+// token says whether s is a name as HTTP has them.
+func token(s string) bool {
+	for i := range len(s) {
+		c := s[i]
+		alnum := 'a' <= c && c <= 'z' || 'A' <= c && c <= 'Z' || '0' <= c && c <= '9'
+		if !alnum && !strings.ContainsRune("!#$%&'*+-.^_`|~", rune(c)) {
+			return false
+		}
+	}
+	return s != ""
+}

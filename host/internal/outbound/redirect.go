@@ -1,0 +1,71 @@
+package outbound
+
+import (
+	"bytes"
+	"fmt"
+	"net/http"
+	"net/url"
+	"slices"
+	"strings"
+
+	"github.com/wasmjob/wasmjob/host/job"
+)
+
+// redirected is the request that the answer asks for, or nil if it is to be
+// handed on as it is.
+func redirected(req *http.Request, resp *http.Response, r job.HTTPRequest) (*http.Request, error) {
+	location := resp.Header.Get("Location")
+	if location == "" {
+		return nil, nil //nolint:nilnil // an answer like any other
+	}
+	method, keep := req.Method, false
+	switch resp.StatusCode {
+	case http.StatusMovedPermanently, http.StatusFound, http.StatusSeeOther:
+		if method != http.MethodHead {
+			method = http.MethodGet
+		}
+	case http.StatusTemporaryRedirect, http.StatusPermanentRedirect:
+		keep = req.ContentLength > 0
+	default:
+		return nil, nil //nolint:nilnil // not a redirect that can be followed
+	}
+	u, err := req.URL.Parse(location)
+	if err != nil {
+		return nil, fmt.Errorf("%w: %w", job.ErrDenied, err)
+	}
+	var body []byte
+	if keep {
+		body = r.Body
+	}
+	// Whether it may be sent is for Do to see.
+	next, err := http.NewRequestWithContext(req.Context(), method, u.String(), bytes.NewReader(body)) //nolint:gosec // see above
+	if err != nil {
+		return nil, fmt.Errorf("%w: %w", job.ErrDenied, err)
+	}
+	next.Header = req.Header.Clone()
+	stripHeaders(next.Header, sameOrigin(req.URL, next.URL), keep, r.Private)
+	return next, nil
+}
+
+// stripHeaders leaves out what speaks of a body that is gone, and for another
+// origin all but what can be no credential.
+func stripHeaders(h http.Header, same, body bool, private []string) {
+	harmless := []string{"Accept", "Accept-Encoding", "Accept-Language", "Cache-Control", "User-Agent"}
+	for name := range h {
+		ofBody := strings.HasPrefix(name, "Content-")
+		if ofBody && !body || !same && !ofBody && !slices.Contains(harmless, name) {
+			delete(h, name)
+		}
+	}
+	if !same {
+		for _, name := range private {
+			h.Del(name)
+		}
+	}
+}
+
+func sameOrigin(a, b *url.URL) bool {
+	x, errX := targetOf(http.MethodGet, a)
+	y, errY := targetOf(http.MethodGet, b)
+	return errX == nil && errY == nil && x.scheme == y.scheme && x.host == y.host && x.port == y.port
+}

@@ -1,0 +1,121 @@
+package sandbox
+
+import (
+	"context"
+	"encoding/binary"
+	"fmt"
+	"log/slog"
+	"math"
+	"strconv"
+	"strings"
+	"unicode/utf16"
+
+	"github.com/tetratelabs/wazero"
+	"github.com/tetratelabs/wazero/api"
+)
+
+// envModule is where AssemblyScript looks for its host.
+const envModule = "env"
+
+// maxAssembly bounds the bytes that are read of one of its texts.
+const maxAssembly = 2 * maxErrorText
+
+// assemblyFunction is one function of envModule.
+type assemblyFunction struct {
+	name string
+	typ  funcType
+	body body
+}
+
+// assemblyFunctions are what the compiler of AssemblyScript imports for its
+// own library.
+func assemblyFunctions() []assemblyFunction {
+	all := []assemblyFunction{
+		{"abort", funcType{valI32 + valI32 + valI32 + valI32, ""}, assemblyAbort},
+		{"trace", funcType{valI32 + valI32 + valF64 + valF64 + valF64 + valF64 + valF64, ""}, assemblyTrace},
+		{"seed", funcType{"", valF64}, assemblySeed},
+	}
+	for name, level := range map[string]slog.Level{
+		"console.debug": slog.LevelDebug, "console.log": slog.LevelInfo, "console.info": slog.LevelInfo,
+		"console.warn": slog.LevelWarn, "console.error": slog.LevelError,
+	} {
+		all = append(all, assemblyFunction{name, funcType{valI32, ""}, assemblyLog(level)})
+	}
+	return all
+}
+
+// offerAssembly puts them into a runtime.
+func offerAssembly(ctx context.Context, rt wazero.Runtime) error {
+	b := rt.NewHostModuleBuilder(envModule)
+	for _, f := range assemblyFunctions() {
+		b.NewFunctionBuilder().WithGoModuleFunction(api.GoModuleFunc(func(ctx context.Context, mod api.Module, stack []uint64) {
+			r := runOf(ctx)
+			r.calls++
+			f.body(ctx, r, mod.Memory(), stack)
+		}), valueTypesOf(f.typ.params), valueTypesOf(f.typ.results)).Export(f.name)
+	}
+	if _, err := b.Instantiate(ctx); err != nil {
+		return fmt.Errorf("offer %s: %w", envModule, err)
+	}
+	return nil
+}
+
+// assemblyText reads a text of AssemblyScript: UTF-16, with its length in bytes
+// before it. Null is the empty text.
+func assemblyText(r *run, mem api.Memory, ptr uint64) string {
+	at := u32(ptr)
+	if at == 0 {
+		return ""
+	}
+	if at < 4 {
+		panic(guestBug(fmt.Sprintf("there is no text at %#x", at)))
+	}
+	n := binary.LittleEndian.Uint32(bytesAt(mem, at-4, 4))
+	b := bytesAt(mem, at, n)
+	secrets := r.journal.secrets
+	cut := len(b) > maxAssembly
+	b = b[:min(len(b), maxAssembly+2*secrets.slack())]
+	units := make([]uint16, len(b)/2)
+	for i := range units {
+		units[i] = binary.LittleEndian.Uint16(b[2*i:])
+	}
+	text := string(utf16.Decode(units))
+	hi := len(text)
+	if cut { // the last of it may be a part of a secret
+		hi -= secrets.slack()
+	}
+	return secrets.hide(text, 0, hi)
+}
+
+// assemblyAbort ends the run: an error was thrown, or an assertion failed.
+func assemblyAbort(_ context.Context, r *run, mem api.Memory, s []uint64) {
+	text, file := assemblyText(r, mem, s[0]), assemblyText(r, mem, s[1])
+	panic(guestBug(fmt.Sprintf("abort: %s at %s:%d:%d", text, file, u32(s[2]), u32(s[3]))))
+}
+
+func assemblyTrace(ctx context.Context, r *run, mem api.Memory, s []uint64) {
+	text := assemblyText(r, mem, s[0])
+	var numbers []string
+	for _, v := range s[2:][:min(u32(s[1]), 5)] {
+		numbers = append(numbers, strconv.FormatFloat(api.DecodeF64(v), 'g', -1, 64))
+	}
+	if len(numbers) > 0 {
+		text += " " + strings.Join(numbers, ", ")
+	}
+	r.journal.write(ctx, slog.LevelInfo, text)
+}
+
+func assemblyLog(level slog.Level) body {
+	return func(ctx context.Context, r *run, mem api.Memory, s []uint64) {
+		r.journal.write(ctx, level, assemblyText(r, mem, s[0]))
+	}
+}
+
+// assemblySeed starts the guest's own random numbers.
+func assemblySeed(_ context.Context, r *run, _ api.Memory, s []uint64) {
+	var b [8]byte
+	if _, err := (dice{r.in}).Read(b[:]); err != nil { // never, for either source
+		panic(guestBug("there are no random numbers"))
+	}
+	s[0] = math.Float64bits(float64(binary.LittleEndian.Uint64(b[:]) >> 11))
+}

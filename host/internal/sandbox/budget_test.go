@@ -1,0 +1,257 @@
+package sandbox
+
+import (
+	"context"
+	"errors"
+	"slices"
+	"strings"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/wasmjob/wasmjob/host/job"
+)
+
+func newBudget(most uint64) *budget { return &budget{most: most, evict: func() {}} }
+
+// taking asks for memory in the background and answers when it is decided.
+func taking(b *budget, r *run, need uint64) <-chan error {
+	got := make(chan error, 1)
+	go func() { got <- b.take(r, need) }()
+	synctest.Wait()
+	return got
+}
+
+func wantDecided(t *testing.T, got <-chan error, target error) {
+	t.Helper()
+	synctest.Wait()
+	select {
+	case err := <-got:
+		if !errors.Is(err, target) || (err == nil) != (target == nil) {
+			t.Errorf("got %v, want %v", err, target)
+		}
+	default:
+		t.Errorf("still waits; want %v", target)
+	}
+}
+
+func wantWaiting(t *testing.T, got <-chan error) {
+	t.Helper()
+	synctest.Wait()
+	select {
+	case err := <-got:
+		t.Errorf("decided: %v", err)
+	default:
+	}
+}
+
+func someRun(ctx context.Context) *run { return &run{ctx: ctx} }
+
+func TestBudgetWaits(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		b, ctx := newBudget(10), t.Context()
+		one, two, three := someRun(ctx), someRun(ctx), someRun(ctx)
+		wantDecided(t, taking(b, one, 6), nil)
+		second := taking(b, two, 6)
+		third := taking(b, three, 1) // would fit, but is not before its turn
+		wantWaiting(t, second)
+		wantWaiting(t, third)
+		grown := taking(b, one, 2) // has something already and goes first
+		wantDecided(t, grown, nil)
+		b.give(8)
+		b.leave(one)
+		wantDecided(t, second, nil)
+		wantDecided(t, third, nil)
+		b.give(7)
+		b.leave(two)
+		b.leave(three)
+		if b.used != 0 || b.busy != 0 {
+			t.Errorf("%d used, %d busy", b.used, b.busy)
+		}
+		if err := b.take(one, 11); err == nil || !strings.Contains(err.Error(), "needs 11 bytes") {
+			t.Errorf("more than there is: %v", err)
+		}
+	})
+}
+
+func TestBudgetWaitEnds(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		b := newBudget(10)
+		one := someRun(t.Context())
+		wantDecided(t, taking(b, one, 6), nil)
+
+		ctx, cancel := context.WithCancel(t.Context())
+		two, three := someRun(ctx), someRun(t.Context())
+		three.soft = time.Now().Add(time.Minute)
+		second := taking(b, two, 9)
+		third := taking(b, three, 5)
+		cancel()
+		wantDecided(t, second, context.Canceled)
+		wantWaiting(t, third)
+		time.Sleep(time.Minute)
+		wantDecided(t, third, context.DeadlineExceeded)
+		// Who stood behind one that gave up need not wait for it any more.
+		ctx, cancel = context.WithCancel(t.Context())
+		fourth, fifth := taking(b, someRun(ctx), 9), taking(b, someRun(t.Context()), 4)
+		cancel()
+		wantDecided(t, fourth, context.Canceled)
+		wantDecided(t, fifth, nil)
+	})
+}
+
+func TestBudgetBreaksCircles(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		b, ctx := newBudget(10), t.Context()
+		one, two := someRun(ctx), someRun(ctx)
+		wantDecided(t, taking(b, one, 5), nil)
+		wantDecided(t, taking(b, two, 5), nil)
+		coming := taking(b, someRun(ctx), 1)
+		first := taking(b, one, 3)
+		wantWaiting(t, first)
+		wantDecided(t, taking(b, two, 4), errStuck)
+		wantWaiting(t, first) // two goes on and may end
+		b.give(5)
+		b.leave(two)
+		wantDecided(t, first, nil)
+		wantDecided(t, coming, nil)
+	})
+}
+
+// While a run waits for its parts, they are who could give something back.
+func TestBudgetKnowsParts(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		b, ctx := newBudget(10), t.Context()
+		whole := someRun(ctx)
+		wantDecided(t, taking(b, whole, 4), nil)
+		var c crew
+		b.send(&c, 2)
+		one, two := &run{ctx: ctx, busy: true}, &run{ctx: ctx, busy: true}
+		wantDecided(t, taking(b, one, 4), nil)
+		second := taking(b, two, 4)
+		b.await(&c)
+		wantWaiting(t, second) // the first part works
+		b.give(4)
+		b.back(&c)
+		wantDecided(t, second, nil)
+		wantDecided(t, taking(b, two, 9), errStuck) // nobody else is busy
+		b.give(4)
+		b.back(&c)
+		if b.busy != 1 {
+			t.Errorf("%d busy, want the run itself", b.busy)
+		}
+		b.give(4)
+		b.leave(whole)
+		if b.used != 0 || b.busy != 0 {
+			t.Errorf("%d used, %d busy", b.used, b.busy)
+		}
+	})
+}
+
+// growing grows by pages and gives the size it came to, and 200.
+func growing(pages int64) []byte {
+	return (&builder{}).job(
+		drop(append(i32(pages), op(0x40, 0)...)),
+		plus(op(0x3f, 0), i32(200)))
+}
+
+func TestBudgetOfTheEngine(t *testing.T) {
+	t.Parallel()
+	const most = 8*pageSize + 2*instanceCost
+	e, err := New(Options{Budget: most})
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() {
+		if err := e.Close(); err != nil {
+			t.Error(err)
+		}
+		if e.budget.used != 0 || e.budget.busy != 0 {
+			t.Errorf("%d used, %d busy", e.budget.used, e.budget.busy)
+		}
+	})
+	// Within the budget; more than there ever is, which the guest survives.
+	if out := e.Run(t.Context(), load(t, e, growing(6)), job.Call{}); out.Code != 207 {
+		t.Errorf("code %d (%s)", out.Code, out.Error)
+	}
+	if out := e.Run(t.Context(), load(t, e, growing(20)), job.Call{}); out.Code != 201 || out.PeakBytes != pageSize {
+		t.Errorf("code %d, peak %d", out.Code, out.PeakBytes)
+	}
+	expect(t, e.Run(t.Context(), load(t, e, (&builder{}).pages(9).job(i32(0))), job.Call{}), job.Failure, "needs 622592 bytes of memory, all guests together may have 589824")
+	trap := (&builder{}).job(drop(append(i32(20), op(0x40, 0)...)), op(opUnreachable))
+	expect(t, e.Run(t.Context(), load(t, e, trap), job.Call{}), job.Failure, "more memory was refused: the guest needs 1310720 bytes")
+
+	// What rests in a pool gives way.
+	wantCodes(t, e, load(t, e, growing(5)), pooledCall(1), 206)
+	if e.resting() != 1 {
+		t.Error("nothing rests")
+	}
+	wantCodes(t, e, load(t, e, growing(6)), job.Call{}, 207)
+	if e.resting() != 0 {
+		t.Error("it rests still")
+	}
+}
+
+// A run that finds no memory waits for one that has some, until its deadline.
+func TestRunWaitsForMemory(t *testing.T) {
+	t.Parallel()
+	e, err := New(Options{Budget: 3 * pageSize})
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _ = e.Close() })
+	m := load(t, e, asker(2))
+	running, end := make(chan struct{}), make(chan struct{})
+	first := make(chan job.Outcome)
+	go func() {
+		first <- e.Run(t.Context(), m, job.Call{Why: func() job.StopReason { close(running); <-end; return job.StopShutdown }})
+	}()
+	<-running
+	out := e.Run(t.Context(), m, job.Call{Config: job.Config{Timeout: time.Millisecond}})
+	expect(t, out, job.Deadline, "wait for 163840 bytes of memory")
+	ctx, cancel := context.WithCancel(t.Context())
+	cancel()
+	expect(t, e.Run(ctx, m, job.Call{}), job.Stopped, "cancelled")
+	close(end)
+	expect(t, <-first, job.Failure, "code 202")
+	expect(t, e.Run(t.Context(), m, job.Call{Why: func() job.StopReason { return job.StopShutdown }}), job.Failure, "code 202")
+}
+
+// Parts of a batch wait for each other's memory; without room for a second one
+// that would be for ever.
+func TestPartsWaitForMemory(t *testing.T) {
+	t.Parallel()
+	wasm := pipe(func(_ *builder, add func(at, n int64) []byte) (fetch, process []byte) {
+		return slices.Concat(drop(add(0, 3)), drop(add(0, 3)), drop(add(0, 3)), i32(0)), i32(0)
+	})
+	c := flowing(func(c *job.Config) { c.Concurrency = 3 })
+	const one = pageSize + instanceCost
+	for _, tt := range []struct {
+		budget  int64
+		verdict job.Verdict
+		text    string
+		flow    job.Flow
+	}{
+		{2 * one, job.OK, "", job.Flow{Batches: 1, Succeeded: 3}},
+		{one, job.Failure, "every guest waits for memory", job.Flow{Batches: 1, Succeeded: 1, Failed: 2}},
+	} {
+		e, err := New(Options{Budget: tt.budget})
+		if err != nil {
+			t.Fatal(err)
+		}
+		out := e.Run(t.Context(), load(t, e, wasm), c)
+		expect(t, out, tt.verdict, tt.text)
+		if out.Flow != tt.flow {
+			t.Errorf("%+v", out.Flow)
+		}
+		if e.budget.used != 0 || e.budget.busy != 0 {
+			t.Errorf("%d used, %d busy", e.budget.used, e.budget.busy)
+		}
+		if err := e.Close(); err != nil {
+			t.Error(err)
+		}
+	}
+}

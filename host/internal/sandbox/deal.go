@@ -1,0 +1,115 @@
+package sandbox
+
+import (
+	"context"
+
+	"github.com/tetratelabs/wazero/api"
+
+	"github.com/wasmjob/wasmjob/abi"
+	"github.com/wasmjob/wasmjob/host/job"
+)
+
+// deal is the work of a strategy in progress: who gets which item.
+type deal struct {
+	call   *job.ShardCall
+	owners []int // per item the index of an instance, or nobody
+	twice  []int // items that were given again
+}
+
+const nobody = -1
+
+func newDeal(c *job.ShardCall) *deal {
+	d := &deal{call: c, owners: make([]int, c.Total)}
+	for i := range d.owners {
+		d.owners[i] = nobody
+	}
+	return d
+}
+
+// missing are the items that nobody got.
+func (d *deal) missing() []int {
+	var items []int
+	for i, owner := range d.owners {
+		if owner == nobody {
+			items = append(items, i)
+		}
+	}
+	return items
+}
+
+// instance finds one of those that may be given items.
+func (d *deal) instance(v uint64) (*job.ShardInstance, bool) {
+	if i := u32(v); uint64(i) < uint64(len(d.call.Instances)) {
+		return &d.call.Instances[i], true
+	}
+	return nil, false
+}
+
+// shardCalls are the functions of strategies.
+func shardCalls() map[string]body {
+	return map[string]body{
+		abi.FuncShardInstanceCount: shardInstanceCount, abi.FuncShardInstanceID: shardInstanceID,
+		abi.FuncShardInstanceLabel: shardInstanceLabel,
+		abi.FuncShardPrev:          shardPrev, abi.FuncShardAssign: shardAssign,
+	}
+}
+
+func shardInstanceCount(_ context.Context, r *run, _ api.Memory, s []uint64) {
+	answer(s, int32(len(r.deal.call.Instances)))
+}
+
+func shardInstanceID(_ context.Context, r *run, mem api.Memory, s []uint64) {
+	in, ok := r.deal.instance(s[0])
+	if !ok {
+		bytesAt(mem, u32(s[1]), u32(s[2]))
+		answer(s, abi.ErrInvalid)
+		return
+	}
+	answer(s, give(mem, string(in.ID), u32(s[1]), u32(s[2])))
+}
+
+func shardInstanceLabel(_ context.Context, r *run, mem api.Memory, s []uint64) {
+	key := bytesAt(mem, u32(s[1]), u32(s[2]))
+	in, ok := r.deal.instance(s[0])
+	if !ok {
+		bytesAt(mem, u32(s[3]), u32(s[4]))
+		answer(s, abi.ErrInvalid)
+		return
+	}
+	label, ok := in.Labels[string(key)]
+	n := give(mem, label, u32(s[3]), u32(s[4]))
+	if !ok {
+		n = abi.ErrNotFound
+	}
+	answer(s, n)
+}
+
+func shardPrev(_ context.Context, r *run, _ api.Memory, s []uint64) {
+	item := u32(s[0])
+	switch d := r.deal; {
+	case uint64(item) >= uint64(len(d.owners)):
+		answer(s, abi.ErrInvalid)
+	case uint64(item) >= uint64(len(d.call.Previous)) || d.call.Previous[item] < 0:
+		answer(s, abi.ErrNotFound)
+	default:
+		answer(s, int32(d.call.Previous[item]))
+	}
+}
+
+func shardAssign(_ context.Context, r *run, _ api.Memory, s []uint64) {
+	d, item := r.deal, u32(s[0])
+	_, ok := d.instance(s[1])
+	switch {
+	case !ok || uint64(item) >= uint64(len(d.owners)):
+		answer(s, abi.ErrInvalid)
+	case d.owners[item] != nobody:
+		// One is enough to say what is wrong; a loop could ask for ever.
+		if len(d.twice) < maxNamed {
+			d.twice = append(d.twice, int(item))
+		}
+		answer(s, abi.ErrConflict)
+	default:
+		d.owners[item] = int(u32(s[1]))
+		answer(s, 0)
+	}
+}

@@ -1,0 +1,108 @@
+package sandbox
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"runtime"
+	"time"
+
+	"github.com/tetratelabs/wazero"
+	"github.com/tetratelabs/wazero/api"
+
+	"github.com/wasmjob/wasmjob/host/internal/meter"
+)
+
+// How a guest is ended from outside; a panic with one of these unwinds it.
+var (
+	errFuel = errors.New("the fuel is used up")
+	errOver = errors.New("the run is over")
+)
+
+// A guest reports about once in this time. Until then neither another
+// goroutine nor a collection of garbage gets the guest's processor.
+const betweenYields = 100 * time.Microsecond
+
+// Fuel between two reports: what fits the time depends on the machine and on
+// what the guest does, so it is found out as the guest goes.
+const (
+	firstSlice = 50_000
+	leastSlice = 1_000
+	mostSlice  = 1_000_000
+)
+
+// gauge is the host's side of metering, for one run: it counts the fuel and
+// ends the guest when that, or its time, is up.
+type gauge struct {
+	tally   meter.Tally
+	limit   int64     // of fuel; 0: none
+	end     time.Time // when the guest is ended; zero: never
+	slice   int64
+	resumed time.Time // when the guest last got its balance
+}
+
+// yield gives the guest its next balance, or does not return.
+func (g *gauge) yield(ctx context.Context, left int64) int64 {
+	ran := time.Since(g.resumed)
+	used := g.tally.Settle(left)
+	if g.limit > 0 && used > g.limit {
+		panic(errFuel)
+	}
+	if g.slice > 0 { // it has run already
+		runtime.Gosched()
+	}
+	now := time.Now()
+	if ctx.Err() != nil || !g.end.IsZero() && !now.Before(g.end) {
+		panic(errOver)
+	}
+	g.slice = nextSlice(g.slice, ran)
+	g.resumed = now
+	if g.limit > 0 {
+		return g.tally.Grant(min(g.slice, g.limit-used))
+	}
+	return g.tally.Grant(g.slice)
+}
+
+func nextSlice(slice int64, ran time.Duration) int64 {
+	switch {
+	case slice == 0:
+		return firstSlice
+	case ran > 2*betweenYields:
+		return max(slice/2, leastSlice)
+	case ran < betweenYields/2:
+		return min(slice*2, mostSlice)
+	}
+	return slice
+}
+
+// offerYield puts what metered code reports to into the runtime. No guest can
+// import it by itself, as the meter refuses its name.
+func offerYield(ctx context.Context, rt wazero.Runtime) error {
+	yield := func(ctx context.Context, _ api.Module, stack []uint64) {
+		stack[0] = uint64(runOf(ctx).gauge.yield(ctx, int64(stack[0])))
+	}
+	i64 := []api.ValueType{api.ValueTypeI64}
+	_, err := rt.NewHostModuleBuilder(meter.ImportModule).
+		NewFunctionBuilder().WithGoModuleFunction(api.GoModuleFunc(yield), i64, i64).Export(meter.ImportYield).
+		Instantiate(ctx)
+	if err != nil {
+		return fmt.Errorf("offer %s: %w", meter.ImportModule, err)
+	}
+	return nil
+}
+
+// metered gives the code that the engine may see.
+func metered(wasm []byte) (meter.Result, error) {
+	out, err := meter.Rewrite(wasm, meter.Options{MaxTable: maxGrown})
+	if err == nil {
+		return out, nil
+	}
+	refusal := &Refusal{Reason: Damaged, Problem: "the module cannot be metered: " + clip(printable(err.Error()), 512)}
+	switch _, lacks := errors.AsType[*meter.Unsupported](err); {
+	case lacks:
+		refusal.Reason = Unsupported
+	case errors.Is(err, meter.ErrTooBig):
+		refusal.Reason = TooBig
+	}
+	return meter.Result{}, hinted(refusal)
+}

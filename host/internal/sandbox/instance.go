@@ -1,0 +1,262 @@
+package sandbox
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"log/slog"
+	"maps"
+	"slices"
+	"time"
+
+	"github.com/tetratelabs/wazero"
+	"github.com/tetratelabs/wazero/api"
+	"github.com/tetratelabs/wazero/experimental"
+
+	"github.com/wasmjob/wasmjob/abi"
+	"github.com/wasmjob/wasmjob/host/internal/meter"
+	"github.com/wasmjob/wasmjob/host/job"
+)
+
+// errClosed is what is left of an instance that ended itself.
+var errClosed = errors.New("the instance was closed")
+
+// instance is one live copy of a module. It serves one run at a time, on one
+// goroutine; between two runs it may rest in a pool. So what the engine was
+// given at its start, a clock for example, must not belong to a run: it asks
+// the instance for the run in progress.
+type instance struct {
+	c   *compilation
+	mod api.Module
+	mem linearMemory
+	r   *run // in progress; nil at rest
+
+	clock  fixedClock
+	random io.Reader // made when first asked for
+	stdout lineWriter
+	stderr lineWriter
+
+	left      api.MutableGlobal // balance of fuel
+	closeDirs func()
+	stack     [1]uint64 // for the result of an entry
+
+	allow job.Allow // what it was made with
+	files int       // that it may have open
+	uses  int       // runs that it served
+	sound bool      // may serve another: nothing went wrong in it
+}
+
+// follow is the context of whatever run is in progress.
+func (in *instance) follow() context.Context { return following{in} }
+
+// following has no state of its own, as it outlives each run.
+type following struct{ in *instance }
+
+func (f following) now() context.Context {
+	if f.in.r == nil { // nobody asks between two runs
+		return f.in.c.engine.life
+	}
+	return f.in.r.ctx
+}
+
+// Deadline is part of context.Context, as are the others.
+func (f following) Deadline() (time.Time, bool) { return f.now().Deadline() }
+func (f following) Done() <-chan struct{}       { return f.now().Done() }
+func (f following) Err() error                  { return f.now().Err() }
+func (f following) Value(key any) any           { return f.now().Value(key) }
+
+// dice is the guest's source of random numbers.
+type dice struct{ in *instance }
+
+// Read implements io.Reader.
+func (d dice) Read(p []byte) (int, error) {
+	if d.in.random == nil {
+		d.in.random = d.in.r.randomness()
+	}
+	// One call may ask for all of the memory to be filled.
+	if err := d.in.follow().Err(); err != nil {
+		return 0, err
+	}
+	return d.in.random.Read(p[:min(len(p), maxDice)])
+}
+
+// attach gives the run an instance: a warm one if there is one that will do,
+// else a fresh one, for which it may have to wait until there is memory.
+func (r *run) attach(fresh bool) error {
+	if !fresh {
+		if in := r.c.warm(r); in != nil {
+			in.serve(r)
+			return nil
+		}
+	}
+	limit := r.memoryLimit()
+	if r.c.memory > limit {
+		return fmt.Errorf("the module needs %d bytes of memory to begin with, the limit is %d; raise limits.memory", r.c.memory, limit)
+	}
+	in := &instance{c: r.c, allow: r.facts.call.Config.Allow, files: r.openFiles(), closeDirs: func() {}}
+	in.mem.limit, in.mem.claimed, in.mem.more = limit, r.c.memory, in.grow
+	if err := r.c.engine.budget.take(r, in.cost()); err != nil {
+		return err
+	}
+	if err := in.start(r); err != nil {
+		in.sound = false
+		r.detach()
+		return err
+	}
+	return nil
+}
+
+// start makes the copy and has it start itself.
+func (in *instance) start(r *run) error {
+	in.serve(r)
+	dirs, closeDirs, err := grantedDirs(in.follow(), in.allow.Dirs, in.files)
+	if err != nil {
+		return err
+	}
+	in.closeDirs = closeDirs
+	if err := in.mem.open(in.c.most); err != nil {
+		return fmt.Errorf("there is no memory for the module: %w", err)
+	}
+	ctx := experimental.WithMemoryAllocator(r.ctx, &in.mem)
+	in.mod, err = in.c.engine.rt.InstantiateModule(ctx, in.c.code, in.config(dirs))
+	if err != nil {
+		return fmt.Errorf("start the module: %w", err)
+	}
+	left, ok := in.mod.ExportedGlobal(meter.ExportLeft).(api.MutableGlobal)
+	if !ok { // never for what the meter made
+		return errors.New("start the module: it is not metered")
+	}
+	in.left = left
+	for _, name := range in.c.begin {
+		if r.script && name == abi.ExportInitialize {
+			continue // a command starts itself
+		}
+		if _, err := r.enter(name, abi.InInit); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// config says what of the world the instance gets; see the table in ABI.md.
+func (in *instance) config(dirs wazero.FSConfig) wazero.ModuleConfig {
+	in.stdout = lineWriter{ctx: in.follow(), level: slog.LevelInfo, j: in.r.journal}
+	in.stderr = lineWriter{ctx: in.follow(), level: slog.LevelWarn, j: in.r.journal, tail: &in.r.stderr}
+	config := wazero.NewModuleConfig().WithName("").WithStartFunctions().
+		WithStderr(&in.stderr).WithFSConfig(dirs).WithRandSource(dice{in})
+	config = withClock(config, in, in.r.facts.call)
+	for _, k := range slices.Sorted(maps.Keys(in.allow.Env)) {
+		config = config.WithEnv(k, in.allow.Env[k])
+	}
+	if in.r.script {
+		return withScript(config, in.r)
+	}
+	return config.WithStdout(&in.stdout)
+}
+
+// serve begins a run in the instance.
+func (in *instance) serve(r *run) {
+	in.uses++
+	in.sound = true
+	in.clock = fixedClock{start: r.facts.epoch()}
+	in.random = nil
+	in.mem.full = false
+	in.bind(r)
+}
+
+// lend has another part of the same run go on in the instance.
+func (in *instance) lend(from, to *run) {
+	from.settle()
+	from.in = nil
+	in.bind(to)
+}
+
+func (in *instance) bind(r *run) {
+	in.r, r.in = r, in
+	in.stdout.j, in.stderr.j, in.stderr.tail = r.journal, r.journal, &r.stderr
+	// The account of fuel is the run's, the balance the instance's.
+	r.gauge.tally.Grant(0)
+	if in.left != nil {
+		in.left.Set(0)
+	}
+}
+
+// enter calls one export in a phase and gives what it returned, if it returns
+// something. An error ends the instance: after a trap the engine would let it
+// go on in whatever state it is.
+func (r *run) enter(name string, phase abi.Phase) (int32, error) {
+	in := r.in
+	r.phase = phase
+	in.stack[0] = 0
+	err := in.mod.ExportedFunction(name).CallWithStack(r.ctx, in.stack[:])
+	r.outside.endCall()
+	// After an exit the engine may return as if nothing had happened.
+	if err == nil && in.mod.IsClosed() {
+		err = errClosed
+	}
+	if err != nil {
+		in.sound = false
+		return 0, fmt.Errorf("%s: %w", name, err)
+	}
+	return api.DecodeI32(in.stack[0]), nil
+}
+
+// settle takes what the instance did into the run's account.
+func (r *run) settle() {
+	in := r.in
+	if in.left != nil {
+		r.fuel = r.gauge.tally.Settle(int64(in.left.Get()))
+	}
+	r.peak = max(r.peak, in.mem.peak)
+	r.full = r.full || in.mem.full
+	in.stdout.flush()
+	in.stderr.flush()
+}
+
+// spend adds what parts of the run used in its place.
+func (r *run) spend(fuel int64) {
+	r.gauge.tally.Grant(0)
+	r.fuel = r.gauge.tally.Settle(-fuel)
+	r.gauge.tally.Grant(0)
+}
+
+// detach ends the run's use of its instance, which then rests in the pool of
+// the job or is no more.
+func (r *run) detach() {
+	in := r.in
+	if in == nil {
+		return
+	}
+	r.settle()
+	r.in = nil
+	in.sound = in.sound && !r.overdue() && r.ctx.Err() == nil
+	in.r = nil
+	if !in.c.rest(r, in) {
+		in.end()
+	}
+}
+
+// end destroys the instance. The run's context may be over, and closing must
+// not depend on that.
+func (in *instance) end() {
+	if in.mod != nil {
+		_ = in.mod.Close(context.WithoutCancel(in.c.engine.life)) // files of the guest, which closeDirs closes
+	}
+	in.closeDirs()
+	cost := in.cost()
+	in.mem.release()
+	in.c.engine.budget.give(cost)
+}
+
+// cost is what the instance has of the budget.
+func (in *instance) cost() uint64 { return in.c.fixed + in.mem.claimed }
+
+// grow asks for more memory on behalf of the guest.
+func (in *instance) grow(more uint64) bool {
+	if err := in.c.engine.budget.take(in.r, more); err != nil {
+		in.r.starved = err
+		return false
+	}
+	return true
+}

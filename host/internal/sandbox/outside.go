@@ -1,0 +1,74 @@
+package sandbox
+
+import (
+	"context"
+	"sync/atomic"
+
+	"github.com/wasmjob/wasmjob/host/job"
+)
+
+// outside is what an attempt has of the world beyond its instance: the state
+// of the item, answers of HTTP, sums. Parts of a batch that are processed at
+// the same time have one each, forked from that of the attempt and joined with
+// it in the order of the batch; so each is used by one goroutine, except for
+// what is said to be shared.
+type outside struct {
+	call    *job.Call
+	shared  *shared
+	state   *values // made when first asked for
+	under   *outside
+	sums    map[string]float64
+	answers map[int32]*exchange
+	handle  int32 // the last that was given
+}
+
+// shared is what all parts of an attempt have in common.
+type shared struct {
+	requests atomic.Int64 // that were sent
+	store    store
+}
+
+func newOutside(c job.Call) *outside {
+	return &outside{call: &c, shared: &shared{}}
+}
+
+// begin is called before the first entry. The state is loaded when a guest
+// asks for it: most runs of most jobs do not.
+func (*outside) begin(context.Context) error { return nil }
+
+// fork is for one call of process, or for one part of it: it sees what o has
+// set, and o is not used until it is joined or given up.
+func (o *outside) fork() *outside {
+	return &outside{call: o.call, shared: o.shared, under: o}
+}
+
+// join takes over what a fork has summed up and, if it is kept, has set.
+func (o *outside) join(fork *outside, kept bool) {
+	for name, v := range fork.sums {
+		// What is one name too many was refused, unless parts added different
+		// ones; then the later parts lose theirs.
+		o.add(name, v)
+	}
+	if kept && fork.state != nil && fork.state.dirty() {
+		o.over(fork.state)
+	}
+}
+
+// commit has what was set kept in the store.
+func (o *outside) commit(ctx context.Context) error {
+	if o.state == nil || !o.state.dirty() {
+		return nil
+	}
+	return o.state.save(ctx, o.call.State)
+}
+
+// endCall is called after each entry: answers do not outlive it.
+func (o *outside) endCall() {
+	for _, a := range o.answers {
+		a.end()
+	}
+	clear(o.answers)
+}
+
+// metrics are the sums of the attempt.
+func (o *outside) metrics() map[string]float64 { return o.sums }

@@ -1,0 +1,110 @@
+package sandbox
+
+import (
+	"maps"
+	"slices"
+
+	"github.com/wasmjob/wasmjob/host/job"
+)
+
+// The pool of a job keeps instances that ended a run in good order. Instances
+// of one pool have run nothing but one job with one set of grants; when the
+// grants or the limit of memory change, what rests is thrown away. A pool is
+// part of the compilation and so ends with its last user; it also has to give
+// way when memory is short.
+
+// warm takes an instance at rest.
+func (c *compilation) warm(r *run) *instance {
+	if !r.pooled() {
+		return nil
+	}
+	name, e := r.facts.call.Config.Name, c.engine
+	var old []*instance
+	e.mu.Lock()
+	var in *instance
+	for idle := c.pools[name]; len(idle) > 0 && in == nil; {
+		last := idle[len(idle)-1]
+		idle = idle[:len(idle)-1]
+		c.pools[name] = idle
+		if last.fits(r) {
+			in = last
+		} else {
+			old = append(old, last)
+		}
+	}
+	e.mu.Unlock()
+	for _, o := range old {
+		o.end()
+	}
+	if in != nil {
+		e.budget.begin(r)
+	}
+	return in
+}
+
+// rest puts an instance into the pool of its job, if it may and there is room.
+func (c *compilation) rest(r *run, in *instance) bool {
+	pool := r.facts.call.Config.Limits.Pool
+	uses := pool.MaxUses
+	if uses <= 0 {
+		uses = DefaultUses
+	}
+	e := c.engine
+	if !in.sound || !r.pooled() || in.uses >= uses || e.budget.wanted() {
+		return false
+	}
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	name := r.facts.call.Config.Name
+	if e.closed || len(c.pools[name]) >= pool.Size {
+		return false
+	}
+	if c.pools == nil {
+		c.pools = map[string][]*instance{}
+	}
+	c.pools[name] = append(c.pools[name], in)
+	return true
+}
+
+// pooled tells whether the run may use what others used, and leave it to
+// others. What is called once per fire gains nothing; a command ends itself; a
+// strategy must not remember.
+func (r *run) pooled() bool {
+	c := &r.facts.call
+	return c.Config.Limits.Pool.Size > 0 && c.Event == "" && !r.script && r.deal == nil
+}
+
+// fits tells whether an instance was made with what the run is granted.
+func (in *instance) fits(r *run) bool {
+	return in.mem.limit == r.memoryLimit() && in.files == r.openFiles() && sameGrants(&in.allow, &r.facts.call.Config.Allow)
+}
+
+func sameGrants(a, b *job.Allow) bool {
+	return a.Clock == b.Clock && a.Random == b.Random && a.State == b.State &&
+		slices.Equal(a.Dirs, b.Dirs) && maps.Equal(a.Env, b.Env) &&
+		slices.Equal(a.Secrets, b.Secrets) && slices.Equal(a.HTTP, b.HTTP)
+}
+
+// drain empties the pools of a compilation. e.mu is held; the instances are to
+// be ended without it.
+func (c *compilation) drain() []*instance {
+	var all []*instance
+	for _, idle := range c.pools {
+		all = append(all, idle...)
+	}
+	clear(c.pools)
+	return all
+}
+
+// evict ends every instance at rest.
+func (e *Engine) evict() {
+	var all []*instance
+	e.mu.Lock()
+	for _, c := range e.modules {
+		all = append(all, c.drain()...)
+	}
+	e.mu.Unlock()
+	for _, in := range all {
+		in.end()
+	}
+}

@@ -1,0 +1,147 @@
+package sandbox
+
+import (
+	"bytes"
+	"errors"
+	"fmt"
+	"net/url"
+	"slices"
+	"strings"
+
+	"github.com/wasmjob/wasmjob/host/job"
+)
+
+// errRequest is a request that is not what ABI.md describes.
+var errRequest = errors.New("the request cannot be read")
+
+// unreadable are the fields of a head that a guest may not set: they say how
+// the bytes on the wire belong together, which the host decides, or name
+// another host than the URL does.
+func unreadable() []string {
+	return []string{
+		"connection", "content-length", "expect", "host", "http2-settings", "keep-alive", "proxy-authenticate",
+		"proxy-authorization", "proxy-connection", "te", "trailer", "transfer-encoding", "upgrade",
+	}
+}
+
+// parseRequest reads what a guest passes to http_request. It is strict, as
+// whatever it lets through in two readings some server reads in the other one.
+// Nothing of the text is kept but the body.
+func parseRequest(text []byte) (job.HTTPRequest, error) {
+	var r job.HTTPRequest
+	line, rest, err := headLine(text)
+	if err != nil {
+		return r, err
+	}
+	method, address, _ := strings.Cut(line, " ")
+	if !soundMethod(method) || !soundURL(address) {
+		return r, fmt.Errorf("%w: its first line is not METHOD URL", errRequest)
+	}
+	r.Method, r.URL = method, address
+	for {
+		if line, rest, err = headLine(rest); err != nil {
+			return r, err
+		}
+		if len(text)-len(rest) > maxRequestHead {
+			return r, fmt.Errorf("%w: its head has more than %d bytes", errRequest, maxRequestHead)
+		}
+		if line == "" {
+			r.Body = rest
+			return r, nil
+		}
+		name, value, ok := strings.Cut(line, ":")
+		if !ok || !token(name) || slices.Contains(unreadable(), strings.ToLower(name)) {
+			return r, fmt.Errorf("%w: a header of it is not Name: value, or is the host's to set", errRequest)
+		}
+		if len(r.Header) == maxHeaders {
+			return r, fmt.Errorf("%w: it has more than %d headers", errRequest, maxHeaders)
+		}
+		value = strings.Trim(value, " \t")
+		if !soundValue(value) {
+			return r, fmt.Errorf("%w: a header of it has a control character", errRequest)
+		}
+		r.Header = append(r.Header, job.HTTPField{Name: name, Value: value})
+	}
+}
+
+// headLine cuts off a line. Without an end it is none: the text broke off.
+func headLine(text []byte) (line string, rest []byte, err error) {
+	at := bytes.IndexByte(text[:min(len(text), maxRequestHead)], '\n')
+	if at < 0 {
+		return "", nil, fmt.Errorf("%w: its head has no end", errRequest)
+	}
+	return strings.TrimSuffix(string(text[:at]), "\r"), text[at+1:], nil
+}
+
+func soundMethod(s string) bool {
+	return s != "" && len(s) <= 16 && strings.Trim(s, "ABCDEFGHIJKLMNOPQRSTUVWXYZ") == ""
+}
+
+// soundURL leaves what is granted to others: it is about what is a URL at all.
+func soundURL(s string) bool {
+	if strings.ContainsFunc(s, func(r rune) bool { return r <= ' ' || r >= 0x7f }) {
+		return false
+	}
+	u, err := url.Parse(s)
+	return err == nil && u.Scheme != "" && u.Host != "" && u.Opaque == "" && u.User == nil
+}
+
+func soundValue(s string) bool {
+	return !strings.ContainsFunc(s, func(r rune) bool { return r < ' ' && r != '\t' || r == 0x7f })
+}
+
+// token says whether s is a name as HTTP has them.
+func token(s string) bool {
+	return s != "" && !strings.ContainsFunc(s, func(r rune) bool {
+		alnum := 'a' <= r && r <= 'z' || 'A' <= r && r <= 'Z' || '0' <= r && r <= '9'
+		return !alnum && !strings.ContainsRune("!#$%&'*+-.^_`|~", r)
+	})
+}
+
+const secretMark, secretEnd = "{{secret:", "}}"
+
+// fillSecrets puts secrets where the headers name them and lists those fields,
+// and those in which the guest has written a secret itself: another host must
+// not get them by a redirect. What a secret contains is not looked at again.
+func (r *run) fillSecrets(req *job.HTTPRequest) error {
+	for i, f := range req.Header {
+		var b strings.Builder
+		rest := f.Value
+		for {
+			before, after, ok := strings.Cut(rest, secretMark)
+			b.WriteString(before)
+			if !ok {
+				break
+			}
+			name, behind, ok := strings.Cut(after, secretEnd)
+			if !ok {
+				return fmt.Errorf("%w: %s without %s", errRequest, secretMark, secretEnd)
+			}
+			secret, ok := r.secret([]byte(name))
+			if !ok {
+				return fmt.Errorf("secret for header %s: %w", f.Name, job.ErrDenied)
+			}
+			b.WriteString(secret)
+			rest = behind
+		}
+		value := b.String()
+		if value != f.Value && !soundValue(value) {
+			return fmt.Errorf("%w: the secret in header %s has a control character", errRequest, f.Name)
+		}
+		if value != f.Value || r.journal.secrets.shows(value) {
+			req.Private = append(req.Private, f.Name)
+		}
+		req.Header[i].Value = value
+	}
+	return nil
+}
+
+// secret finds a secret that is granted.
+func (r *run) secret(name []byte) (string, bool) {
+	c := &r.facts.call
+	if !slices.Contains(c.Config.Allow.Secrets, string(name)) {
+		return "", false
+	}
+	secret, ok := c.Secrets[string(name)]
+	return secret, ok
+}
