@@ -44,10 +44,12 @@ func TestWant(t *testing.T) {
 	right := Answer{
 		Verdict: "ok", Code: 3, Result: []byte("r"), Reason: "because", Logs: []Line{{"info", "a"}, {"warn", "b"}},
 		Values: map[string]string{"k": "v"}, Metrics: map[string]float64{"m": 1}, Flow: Flow{1, 2, 3}, Owners: []int{0, 1},
+		Requests: []string{"GET https://a.org/"},
 	}
 	want := Want{
 		Verdict: one("ok"), Code: number(3), Result: text("r"), Reason: one("cause"), Lines: []string{"info a", "warn b"},
 		Values: map[string]string{"k": "v"}, Metrics: map[string]float64{"m": 1}, Flow: flow(1, 2, 3), Owners: []int{0, 1},
+		Requests: []string{"GET https://a.org/"},
 		Check: func(Answer) error { return nil },
 	}
 	if err := want.check(right); err != nil {
@@ -64,6 +66,7 @@ func TestWant(t *testing.T) {
 		"metrics": func(a *Answer) { a.Metrics = nil },
 		"flow":    func(a *Answer) { a.Flow = Flow{} },
 		"owners":  func(a *Answer) { a.Owners = nil },
+		"request": func(a *Answer) { a.Requests = nil },
 	} {
 		a := right
 		a.Logs = slices.Clone(right.Logs)
@@ -71,6 +74,9 @@ func TestWant(t *testing.T) {
 		if want.check(a) == nil {
 			t.Errorf("a wrong %s passes", name)
 		}
+	}
+	if err := want.check(Answer{Verdict: "failed"}); err == nil || strings.Count(err.Error(), "\n") < 8 {
+		t.Errorf("not all that differs is told: %v", err)
 	}
 	want.Check = func(Answer) error { return errors.New("no") }
 	if want.check(right) == nil {
@@ -121,7 +127,11 @@ func TestLines(t *testing.T) {
 	fromHost, toUs := io.Pipe()
 	served := make(chan error, 1)
 	want := Answer{Verdict: "ok", Result: []byte{0, 255}, Logs: []Line{{"info", "a\nb"}}}
-	go func() { served <- Serve(t.Context(), stub{want}, fromUs, toUs) }()
+	go func() {
+		err := Serve(t.Context(), stub{want}, fromUs, toUs)
+		_ = toUs.Close() // as the end of a program does
+		served <- err
+	}()
 	p := newProcess(nil, toHost, fromHost)
 	for range 2 {
 		got, err := p.Do(t.Context(), Guest{Module: module("ok")}.request("simple", "x"))

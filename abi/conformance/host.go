@@ -70,6 +70,8 @@ type Allow struct {
 	// anything else is denied.
 	HTTP []Exchange `json:"http,omitempty"`
 	Dirs []Dir      `json:"dirs,omitempty"`
+	// Env are the variables of the environment.
+	Env map[string]string `json:"env,omitempty"`
 }
 
 // Exchange is one request and its answer.
@@ -77,7 +79,7 @@ type Exchange struct {
 	Method  string            `json:"method"`
 	URL     string            `json:"url"`
 	Headers map[string]string `json:"headers,omitempty"` // that the request must have
-	Body    string            `json:"body,omitempty"`    // that it must have
+	Body    string            `json:"body,omitempty"`    // that it must have; empty: any
 	Status  int               `json:"status"`
 	Answer  map[string]string `json:"answer,omitempty"` // headers
 	Content string            `json:"content,omitempty"`
@@ -130,6 +132,8 @@ type Answer struct {
 	// Owners is what a strategy dealt: per item, the index of an instance.
 	Owners []int `json:"owners,omitempty"`
 	Fuel   int64 `json:"fuel,omitempty"`
+	// Requests are what was sent, granted or not, as "METHOD URL".
+	Requests []string `json:"requests,omitempty"`
 }
 
 // Line is one line of the guest's log.

@@ -3,6 +3,7 @@ package conformance
 import (
 	"bytes"
 	"context"
+	"errors"
 	"fmt"
 	"maps"
 	"slices"
@@ -34,15 +35,19 @@ type Want struct {
 	Metrics map[string]float64
 	Flow    *Flow
 	Owners  []int
+	// Requests are those that were sent, "METHOD URL", in this order.
+	Requests []string
 	// Check looks at what the fields above cannot say.
 	Check func(Answer) error
 }
 
-// Verdict is how a case ended; Err is nil if it passed.
+// Verdict is how a case ended; Err is nil if it passed, and else has all that
+// differs, each on a line of its own.
 type Verdict struct {
-	Case Case
-	Took time.Duration
-	Err  error
+	Case   Case
+	Answer Answer
+	Took   time.Duration
+	Err    error
 }
 
 // Judge plays cases on a host.
@@ -62,51 +67,62 @@ func judge(ctx context.Context, h Host, c Case) (v Verdict) {
 	if err == nil {
 		err = c.Want.check(a)
 	}
-	return Verdict{c, time.Since(began), err}
+	return Verdict{c, a, time.Since(began), err}
 }
 
+// check says everything that an answer does not show.
 func (w Want) check(a Answer) error {
+	var wrong []error
+	differs := func(format string, args ...any) { wrong = append(wrong, fmt.Errorf(format, args...)) }
 	if (w.Refused != nil) != (a.Refused != "") {
 		return fmt.Errorf("refused: %q", a.Refused)
 	}
 	for _, part := range w.Refused {
 		if !strings.Contains(a.Refused, part) {
-			return fmt.Errorf("refused for %q, which does not tell of %q", a.Refused, part)
+			differs("refused for %q, which does not tell of %q", a.Refused, part)
 		}
 	}
 	if w.Verdict != nil && !slices.Contains(w.Verdict, a.Verdict) {
-		return fmt.Errorf("the run is %s (code %d, %q), wanted %s", a.Verdict, a.Code, a.Reason, strings.Join(w.Verdict, " or "))
+		differs("the run is %s (code %d, %q), wanted %s", a.Verdict, a.Code, a.Reason, strings.Join(w.Verdict, " or "))
 	}
 	if w.Code != nil && a.Code != *w.Code {
-		return fmt.Errorf("the code is %d, wanted %d", a.Code, *w.Code)
+		differs("the code is %d, wanted %d", a.Code, *w.Code)
 	}
 	if w.Result != nil && !bytes.Equal(a.Result, []byte(*w.Result)) {
-		return fmt.Errorf("the result is %.200q, wanted %.200q", a.Result, *w.Result)
+		differs("the result is %.200q, wanted %.200q", a.Result, *w.Result)
 	}
 	for _, part := range w.Reason {
 		if !strings.Contains(a.Reason, part) {
-			return fmt.Errorf("the reason %q does not tell of %q", a.Reason, part)
+			differs("the reason %q does not tell of %q", a.Reason, part)
 		}
 	}
+	w.effects(a, differs)
 	if err := inOrder(a.Logs, w.Lines); err != nil {
-		return err
-	}
-	if w.Values != nil && !maps.Equal(a.Values, w.Values) {
-		return fmt.Errorf("the state is %v, wanted %v", a.Values, w.Values)
-	}
-	if w.Metrics != nil && !maps.Equal(a.Metrics, w.Metrics) {
-		return fmt.Errorf("the metrics are %v, wanted %v", a.Metrics, w.Metrics)
-	}
-	if w.Flow != nil && a.Flow != *w.Flow {
-		return fmt.Errorf("counted %+v, wanted %+v", a.Flow, *w.Flow)
-	}
-	if w.Owners != nil && !slices.Equal(a.Owners, w.Owners) {
-		return fmt.Errorf("dealt %v, wanted %v", a.Owners, w.Owners)
+		wrong = append(wrong, err)
 	}
 	if w.Check != nil {
-		return w.Check(a)
+		wrong = append(wrong, w.Check(a))
 	}
-	return nil
+	return errors.Join(wrong...)
+}
+
+// effects compares what the run did beside its result.
+func (w Want) effects(a Answer, differs func(format string, args ...any)) {
+	if w.Values != nil && !maps.Equal(a.Values, w.Values) {
+		differs("the state is %q, wanted %q", a.Values, w.Values)
+	}
+	if w.Metrics != nil && !maps.Equal(a.Metrics, w.Metrics) {
+		differs("the metrics are %v, wanted %v", a.Metrics, w.Metrics)
+	}
+	if w.Flow != nil && a.Flow != *w.Flow {
+		differs("counted %+v, wanted %+v", a.Flow, *w.Flow)
+	}
+	if w.Owners != nil && !slices.Equal(a.Owners, w.Owners) {
+		differs("dealt %v, wanted %v", a.Owners, w.Owners)
+	}
+	if w.Requests != nil && !slices.Equal(a.Requests, w.Requests) {
+		differs("sent %q, wanted %q", a.Requests, w.Requests)
+	}
 }
 
 func inOrder(logs []Line, wanted []string) error {

@@ -53,19 +53,34 @@ func newProcess(cmd *exec.Cmd, in io.WriteCloser, out io.Reader) *Process {
 	return &Process{cmd, in, lines}
 }
 
-// Do implements Host.
-func (p *Process) Do(_ context.Context, r Request) (Answer, error) {
+// Do implements Host. When ctx ends the program is ended, too: there is no
+// other way to take a request back.
+func (p *Process) Do(ctx context.Context, r Request) (Answer, error) {
 	line, err := json.Marshal(r)
 	if err != nil {
 		return Answer{}, fmt.Errorf("encode request: %w", err)
 	}
-	if _, err := p.in.Write(append(line, '\n')); err != nil {
+	defer context.AfterFunc(ctx, p.kill)()
+	// A program may answer before it has read all, and neither side waits for the other.
+	sent := make(chan error, 1)
+	go func() {
+		_, err := p.in.Write(append(line, '\n'))
+		sent <- err
+	}()
+	answered := p.out.Scan()
+	if !answered {
+		p.kill() // it may not even read
+	}
+	if err := <-sent; err != nil && answered {
 		return Answer{}, fmt.Errorf("send request to host: %w", err)
 	}
-	if !p.out.Scan() {
-		if err := p.out.Err(); err != nil {
-			return Answer{}, fmt.Errorf("read answer of host: %w", err)
-		}
+	switch {
+	case answered:
+	case ctx.Err() != nil:
+		return Answer{}, fmt.Errorf("wait for the host: %w", ctx.Err())
+	case p.out.Err() != nil:
+		return Answer{}, fmt.Errorf("read answer of host: %w", p.out.Err())
+	default:
 		return Answer{}, errors.New("the host ended without an answer")
 	}
 	var a reply
@@ -76,6 +91,13 @@ func (p *Process) Do(_ context.Context, r Request) (Answer, error) {
 		return Answer{}, fmt.Errorf("the host: %s", a.Error)
 	}
 	return a.Answer, nil
+}
+
+func (p *Process) kill() {
+	_ = p.in.Close()
+	if p.cmd != nil {
+		_ = p.cmd.Process.Kill()
+	}
 }
 
 // Close ends the program.

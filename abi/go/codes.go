@@ -9,6 +9,7 @@ const (
 	fieldJobParam      = 3
 	fieldShardingParam = 4
 	fieldInstanceID    = 5
+	fieldNamespace     = 6
 	fieldModuleDigest  = 7
 	fieldSeed          = 8
 	fieldRunID         = 9
@@ -20,22 +21,13 @@ const (
 	fieldAttempt       = 104
 	fieldFailover      = 105
 	fieldMisfire       = 106
+	fieldHostMinor     = 107
+	fieldStreaming     = 108
 	fieldFence         = 109
 	fieldScheduledTime = 110
+	fieldFetchCount    = 111
 
 	noInt = -1 << 63
-
-	errUnknownField = -1
-	errDenied       = -2
-	errNotFound     = -3
-	errInvalid      = -4
-	errLimit        = -5
-	errCancelled    = -6
-	errTimeout      = -7
-	errIO           = -8
-	errConflict     = -9
-	errWrongPhase   = -10
-	errInternal     = -11
 
 	resultOK        = 0
 	resultFailed    = 1
@@ -55,6 +47,18 @@ const (
 	LevelWarn  Level = 3
 	LevelError Level = 4
 	levelNone  Level = 5
+)
+
+// Outcome is what became of one element of a batch.
+type Outcome int32
+
+// The outcomes that Batch.Ack takes.
+const (
+	AckDone   Outcome = 0
+	AckFailed Outcome = 1
+	// AckRetry asks for the element once more; if it is marked so again, it has
+	// failed.
+	AckRetry Outcome = 2
 )
 
 // Reason is why a run should stop.
@@ -89,50 +93,50 @@ func (r Reason) String() string {
 	return "unknown reason"
 }
 
-// HostError is a refusal of the host.
+// HostError is a refusal of the host. What the methods of this package return
+// says what was attempted, too; errors.Is finds the HostError in it.
 type HostError int32
 
 // The refusals that a job may meet.
 const (
-	ErrDenied    HostError = errDenied
-	ErrNotFound  HostError = errNotFound
-	ErrInvalid   HostError = errInvalid
-	ErrLimit     HostError = errLimit
-	ErrCancelled HostError = errCancelled
+	ErrUnknownField HostError = -1  // the host knows no such field
+	ErrDenied       HostError = -2  // the job is not granted this
+	ErrNotFound     HostError = -3  // there is no such value
+	ErrInvalid      HostError = -4  // an argument makes no sense
+	ErrLimit        HostError = -5  // a size, count or rate was exceeded
+	ErrCancelled    HostError = -6  // the run is being stopped
+	ErrTimeout      HostError = -7  // the operation took too long
+	ErrIO           HostError = -8  // the outside world failed
+	ErrConflict     HostError = -9  // somebody else was first
+	ErrWrongPhase   HostError = -10 // not to be called now
+	ErrInternal     HostError = -11 // the host's fault
 )
 
 // Error names the refusal.
 func (e HostError) Error() string {
 	switch e {
-	case errUnknownField:
-		return "host: unknown field"
-	case errDenied:
-		return "host: not granted"
-	case errNotFound:
-		return "host: not found"
-	case errInvalid:
-		return "host: invalid argument"
-	case errLimit:
-		return "host: limit exceeded"
-	case errCancelled:
-		return "host: run is being stopped"
-	case errTimeout:
-		return "host: timed out"
-	case errIO:
-		return "host: input or output failed"
-	case errConflict:
-		return "host: conflict"
-	case errWrongPhase:
-		return "host: not now"
-	case errInternal:
-		return "host: internal error"
+	case ErrUnknownField:
+		return "unknown field"
+	case ErrDenied:
+		return "not granted"
+	case ErrNotFound:
+		return "not found"
+	case ErrInvalid:
+		return "invalid argument"
+	case ErrLimit:
+		return "limit exceeded"
+	case ErrCancelled:
+		return "the run is being stopped"
+	case ErrTimeout:
+		return "timed out"
+	case ErrIO:
+		return "input or output failed"
+	case ErrConflict:
+		return "conflict"
+	case ErrWrongPhase:
+		return "not possible now"
+	case ErrInternal:
+		return "internal error of the host"
 	}
-	return "host: unknown error"
-}
-
-func check(code int32) error {
-	if code < 0 {
-		return HostError(code)
-	}
-	return nil
+	return "unknown error of the host"
 }

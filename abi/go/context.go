@@ -6,42 +6,12 @@ import (
 	"time"
 )
 
-// host is what a Context asks. A read answers the full length of the value and
-// fills the buffer only if that holds it; a negative answer is an error code.
-type host interface {
-	ctxStr(field int32, buf []byte) int32
-	ctxInt(field int32) int64
-	ctxJSON(buf []byte) int32
-	configGet(key string, buf []byte) int32
-	log(level int32, msg string)
-	logLevel() int32
-	resultSet(b []byte) int32
-	errorSet(msg string) int32
-	cancelled() int32
-	progress(done, total int64)
-}
-
 // Context is a job's view of its run. It is valid until the job returns.
 type Context struct{ h host }
 
-// read asks again with a larger buffer if the first was too small.
-func read(ask func(buf []byte) int32) ([]byte, bool) {
-	buf := make([]byte, 256)
-	for {
-		n := ask(buf)
-		if n < 0 {
-			return nil, false
-		}
-		if int(n) <= len(buf) {
-			return buf[:n], true
-		}
-		buf = make([]byte, n)
-	}
-}
-
 func (c Context) text(field int32) (string, bool) {
-	b, ok := read(func(buf []byte) int32 { return c.h.ctxStr(field, buf) })
-	return string(b), ok
+	b, n := read(func(buf []byte) int32 { return c.h.ctxStr(field, buf) })
+	return string(b), n >= 0
 }
 
 func (c Context) textOr(field int32) string {
@@ -89,6 +59,9 @@ func (c Context) JobParam() string { return c.textOr(fieldJobParam) }
 // Instance is the id of the server's instance that runs the job.
 func (c Context) Instance() string { return c.textOr(fieldInstanceID) }
 
+// Namespace is the registry's part that the job lives in.
+func (c Context) Namespace() string { return c.textOr(fieldNamespace) }
+
 // ModuleDigest is the sha256 of this module in hex.
 func (c Context) ModuleDigest() string { return c.textOr(fieldModuleDigest) }
 
@@ -125,6 +98,17 @@ func (c Context) Failover() bool { return c.number(fieldFailover) != 0 }
 // Misfire tells whether the run makes up for instants that were missed.
 func (c Context) Misfire() bool { return c.number(fieldMisfire) != 0 }
 
+// Streaming tells whether a dataflow job goes on until there is nothing more.
+func (c Context) Streaming() bool { return c.number(fieldStreaming) != 0 }
+
+// FetchCount is how many elements the job wants in a batch; 0: as many as
+// fetch likes.
+func (c Context) FetchCount() int { return int(c.number(fieldFetchCount)) }
+
+// HostMinor counts the additions to version 1 of the contract that the host
+// has.
+func (c Context) HostMinor() int { return int(c.number(fieldHostMinor)) }
+
 // JSON is the whole context as one document, as ElasticJob gives it to script
 // jobs, with a part of this host's own.
 func (c Context) JSON() []byte {
@@ -134,8 +118,8 @@ func (c Context) JSON() []byte {
 
 // Config is a setting from the job's config table; false if it is not set.
 func (c Context) Config(key string) (string, bool) {
-	b, ok := read(func(buf []byte) int32 { return c.h.configGet(key, buf) })
-	return string(b), ok
+	b, n := read(func(buf []byte) int32 { return c.h.configGet(key, buf) })
+	return string(b), n >= 0
 }
 
 // Enabled tells whether anybody keeps log lines of the level.
@@ -167,7 +151,7 @@ func (c Context) Error(msg string) { c.Log(LevelError, msg) }
 
 // Result sets what the run gives back; a later call replaces it. It fails with
 // ErrLimit, and changes nothing, if the host does not keep that much.
-func (c Context) Result(b []byte) error { return check(c.h.resultSet(b)) }
+func (c Context) Result(b []byte) error { return check(c.h.resultSet(b), "set result") }
 
 // ResultString is Result for text.
 func (c Context) ResultString(s string) error { return c.Result([]byte(s)) }
@@ -185,5 +169,12 @@ func (c Context) ResultJSON(v any) error {
 // asks now and then and returns; otherwise it is ended after a grace.
 func (c Context) Cancelled() Reason { return Reason(c.h.cancelled()) }
 
-// Progress tells the host how far the job is.
+// Progress tells onlookers how far the run is.
 func (c Context) Progress(done, total int64) { c.h.progress(done, total) }
+
+// Metric adds to a sum of the name, which is kept with the run. It fails with
+// ErrInvalid for a name that is not 1 to 64 letters, digits, "_", "." or "-",
+// or a value that is not finite, and with ErrLimit beyond 64 names.
+func (c Context) Metric(name string, value float64) error {
+	return check(c.h.metricAdd(name, value), "add to metric", name)
+}

@@ -1,142 +1,177 @@
 package wasmjob
 
-import "time"
+import (
+	"io"
+	"maps"
+	"time"
+)
 
 // Fake is a host for tests of a job's logic outside of a sandbox: fill in what
-// the job will ask, Run it, and look at what it told. It is for one goroutine.
+// the job will ask, let it Run, and look at what it told. It is for one
+// goroutine.
 type Fake struct {
-	JobName, TaskID, RunID, JobParam, Instance, ModuleDigest, Seed string
+	JobName, TaskID, RunID, JobParam, Instance, Namespace, ModuleDigest, Seed string
 
 	Item, Total int
 	Param       *string // nil: the item has none
 	Attempt     int
 	Fence       int64
+	HostMinor   int
+	FetchCount  int
 
-	Scheduled, Fired, Deadline time.Time // zero: none
-	Failover, Misfire          bool
-	JSON                       string
-	Config                     map[string]string
+	Scheduled, Fired, Deadline   time.Time // zero: none
+	Failover, Misfire, Streaming bool
+	JSON                         string
+	Config                       map[string]string
 
-	// Stop is asked by Context.Cancelled; nil means Continue.
+	// Stop is asked by Context.Cancelled and Sleep; nil means Continue.
 	Stop func() Reason
 	// MaxResult bounds the result as a host would; 0: no bound.
 	MaxResult int
+	// Least is the lowest level of which lines are kept.
+	Least Level
+
+	// What is nil, or zero, is not granted.
+
+	Clock   time.Time         // what Context.Now shows; Sleep moves it
+	Random  io.Reader         // where Context.Random reads
+	State   map[string]string // changed when an entry returns nil
+	Secrets map[string]string
+	HTTP    func(Request) (FakeAnswer, error) // a HostError is passed on, another error is ErrIO
+
+	Batch     []string       // what Fetch has found and Process gets
+	Instances []FakeInstance // that Shard deals to
+	Owners    []int          // the present owner of each item, -1: none; may be shorter than Total
 
 	Result      []byte   // the last one that was set
 	Err         string   // the text that the host would keep with the run
 	Logs        []string // lines of every level
 	Done, Goals int64    // the last progress
+	Metrics     map[string]float64
+	Slept       time.Duration
+	Acks        map[int]Outcome // by index in Batch, for the last Process
+	Handled     [3]int          // Dataflow counts elements by their last Outcome
+	Assigned    map[int]int     // item to instance
+
+	phase        phase
+	working      map[string]string // State while an entry runs
+	conversation []exchange
 }
+
+// FakeInstance is one that a strategy may deal to.
+type FakeInstance struct {
+	ID     string
+	Labels map[string]string
+}
+
+// FakeAnswer is what a Fake's network answers; status 0 is 200.
+type FakeAnswer struct {
+	Status int
+	Header map[string]string
+	Body   string
+}
+
+// phase is the entry that runs.
+type phase int
+
+const (
+	running phase = iota
+	fetching
+	processing
+	sharding
+)
 
 // Context is what the job is given.
 func (f *Fake) Context() Context { return Context{f} }
 
-// Run runs a job as the host would, with its panics caught, and answers the
-// result code: 0 for success, 1 failed, 2 try again, 3 nothing to do.
-func (f *Fake) Run(job func(Context) error) int32 { return runJob(f, job) }
-
-func fill(buf []byte, s string) int32 {
-	if len(s) <= len(buf) {
-		copy(buf, s)
-	}
-	return int32(len(s))
+// Run runs a simple job, or a listener, as the host would, with its panics
+// caught, and answers the result code: 0 for success, 1 failed, 2 try again,
+// 3 nothing to do, from 128 the author's own.
+func (f *Fake) Run(job func(Context) error) int32 {
+	return f.play(running, func() int32 { return runJob(f, job) })
 }
 
-func (f *Fake) ctxStr(field int32, buf []byte) int32 {
-	switch field {
-	case fieldJobName:
-		return fill(buf, f.JobName)
-	case fieldTaskID:
-		return fill(buf, f.TaskID)
-	case fieldJobParam:
-		return fill(buf, f.JobParam)
-	case fieldShardingParam:
-		if f.Param == nil {
-			return errNotFound
+// Fetch runs the first half of a dataflow job, which fills Batch.
+func (f *Fake) Fetch(fetch func(Context, Sink) error) int32 {
+	f.Batch = nil
+	return f.play(fetching, func() int32 { return runFetch(f, fetch) })
+}
+
+// Process runs the second half of a dataflow job on Batch.
+func (f *Fake) Process(process func(Context, Batch) error) int32 {
+	f.Acks = nil
+	return f.play(processing, func() int32 { return runProcess(f, process) })
+}
+
+// Dataflow runs both halves as often as the host would: once, or, if the job is
+// Streaming, until a batch is empty or the run should stop.
+func (f *Fake) Dataflow(fetch func(Context, Sink) error, process func(Context, Batch) error) int32 {
+	for first := true; ; first = false {
+		code := f.Fetch(fetch)
+		switch {
+		case code != resultOK && code != resultSkipped:
+			return code
+		case len(f.Batch) == 0 || code == resultSkipped:
+			if first {
+				return resultSkipped
+			}
+			return resultOK
 		}
-		return fill(buf, *f.Param)
-	case fieldInstanceID:
-		return fill(buf, f.Instance)
-	case fieldModuleDigest:
-		return fill(buf, f.ModuleDigest)
-	case fieldSeed:
-		return fill(buf, f.Seed)
-	case fieldRunID:
-		return fill(buf, f.RunID)
+		if code = f.batch(process); code != resultOK || !f.Streaming || f.cancelled() != int32(Continue) {
+			return code
+		}
 	}
-	return errUnknownField
 }
 
-func (f *Fake) ctxInt(field int32) int64 {
-	switch field {
-	case fieldShardingTotal:
-		return int64(f.Total)
-	case fieldShardingItem:
-		return int64(f.Item)
-	case fieldFireTime:
-		return millis(f.Fired)
-	case fieldDeadline:
-		return millis(f.Deadline)
-	case fieldAttempt:
-		return int64(f.Attempt)
-	case fieldFailover:
-		return bit(f.Failover)
-	case fieldMisfire:
-		return bit(f.Misfire)
-	case fieldFence:
-		return f.Fence
-	case fieldScheduledTime:
-		return millis(f.Scheduled)
+// batch gives elements that are to be tried again to process once more.
+func (f *Fake) batch(process func(Context, Batch) error) int32 {
+	code := f.Process(process)
+	var again []string
+	for i, e := range f.Batch {
+		switch o, marked := f.Acks[i]; {
+		case o == AckRetry && code == resultOK:
+			again = append(again, e)
+		case marked && o != AckRetry:
+			f.Handled[o]++
+		case marked || code != resultOK:
+			f.Handled[AckFailed]++
+		default:
+			f.Handled[AckDone]++
+		}
 	}
-	return noInt
-}
-
-func millis(t time.Time) int64 {
-	if t.IsZero() {
-		return 0
+	if len(again) == 0 {
+		return code
 	}
-	return t.UnixMilli()
-}
-
-func bit(b bool) int64 {
-	if b {
-		return 1
+	f.Batch = again
+	code = f.Process(process)
+	for i := range again {
+		if o, marked := f.Acks[i]; marked && o != AckDone || !marked && code != resultOK {
+			f.Handled[AckFailed]++
+		} else {
+			f.Handled[AckDone]++
+		}
 	}
-	return 0
+	return code
 }
 
-func (f *Fake) ctxJSON(buf []byte) int32 { return fill(buf, f.JSON) }
-
-func (f *Fake) configGet(key string, buf []byte) int32 {
-	v, ok := f.Config[key]
-	if !ok {
-		return errNotFound
-	}
-	return fill(buf, v)
+// Shard runs a strategy; what it dealt is in Assigned.
+func (f *Fake) Shard(shard func(Context, Deal) error) int32 {
+	f.Assigned = nil
+	return f.play(sharding, func() int32 { return runShard(f, shard) })
 }
 
-func (f *Fake) log(_ int32, msg string) { f.Logs = append(f.Logs, msg) }
-
-func (f *Fake) logLevel() int32 { return int32(LevelTrace) }
-
-func (f *Fake) resultSet(b []byte) int32 {
-	if f.MaxResult > 0 && len(b) > f.MaxResult {
-		return errLimit
-	}
-	f.Result = append([]byte{}, b...)
-	return 0
+// play surrounds an entry: the state is kept only if it succeeds, and a panic
+// is a failure.
+func (f *Fake) play(p phase, entry func() int32) (code int32) {
+	f.phase, f.working = p, maps.Clone(f.State)
+	defer func() {
+		if recover() != nil {
+			code = resultFailed
+		}
+		if code == resultOK && f.State != nil {
+			f.State = f.working
+		}
+		f.phase, f.working, f.conversation = running, nil, nil
+	}()
+	return entry()
 }
-
-func (f *Fake) errorSet(msg string) int32 {
-	f.Err = msg
-	return 0
-}
-
-func (f *Fake) cancelled() int32 {
-	if f.Stop == nil {
-		return int32(Continue)
-	}
-	return int32(f.Stop())
-}
-
-func (f *Fake) progress(done, total int64) { f.Done, f.Goals = done, total }

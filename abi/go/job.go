@@ -1,56 +1,67 @@
 package wasmjob
 
-import (
-	"errors"
-	"runtime/debug"
-)
+import "errors"
 
-var (
-	// Skip is returned by a job that found nothing to do.
-	Skip = errors.New("nothing to do")
-	// Retry is returned, or wrapped, by a job that failed and may be tried again.
-	Retry = errors.New("try again")
-)
+// Run is what the export of a simple job, or of a listener, does: it calls the
+// function on the host that runs this module and answers the result code. Like
+// RunFetch, RunProcess and RunShard it is for the packages simple, dataflow,
+// strategy and those in listener, which hold the exports.
+func Run(job func(Context) error) int32 { return runJob(current(), job) }
 
-// codeError is an error with a result code of the author's own.
-type codeError struct {
-	code int32
-	err  error
-}
+// RunFetch is what the export of a dataflow job's first half does.
+func RunFetch(fetch func(Context, Sink) error) int32 { return runFetch(current(), fetch) }
 
-func (e *codeError) Error() string { return e.err.Error() }
-func (e *codeError) Unwrap() error { return e.err }
+// RunProcess is what the export of a dataflow job's second half does.
+func RunProcess(process func(Context, Batch) error) int32 { return runProcess(current(), process) }
 
-// WithCode gives a failure a code of the author's own, which the host keeps
-// with the run. Codes start at 128; a lower one is ignored.
-func WithCode(code int32, err error) error {
-	if err == nil || code < resultAuthor {
-		return err
+// RunShard is what the export of a strategy does.
+func RunShard(shard func(Context, Deal) error) int32 { return runShard(current(), shard) }
+
+func runJob(h host, f func(Context) error) int32 {
+	if f == nil {
+		return unregistered(h)
 	}
-	return &codeError{code: code, err: err}
+	return enter(h, f)
 }
 
-// job is what Simple registered. The exports of a module are global, so what
-// they call has to be, too; it is set before anything runs.
-var job func(Context) error
+func runFetch(h host, f func(Context, Sink) error) int32 {
+	if f == nil {
+		return unregistered(h)
+	}
+	return enter(h, func(c Context) error { return f(c, Sink{h}) })
+}
 
-// Simple registers the job of this module; call it from init. The last call
-// counts.
-func Simple(f func(Context) error) { job = f }
+func runProcess(h host, f func(Context, Batch) error) int32 {
+	if f == nil {
+		return unregistered(h)
+	}
+	return enter(h, func(c Context) error { return f(c, Batch{h}) })
+}
 
-// runJob calls the job and turns its end into a result code; the host is told
-// the reason of everything but success.
-func runJob(h host, f func(Context) error) (code int32) {
+func runShard(h host, f func(Context, Deal) error) int32 {
+	if f == nil {
+		return unregistered(h)
+	}
+	return enter(h, func(c Context) error { return f(c, Deal{h}) })
+}
+
+func unregistered(h host) int32 {
+	h.errorSet("no function is registered: call Register in an init function")
+	return -1
+}
+
+// enter calls the function and turns its end into a result code; the host is
+// told the reason of everything but success.
+//
+// A panic goes on after that: the instance is not sound any more, and when the
+// runtime has ended it, the host gives a batch to a fresh one.
+func enter(h host, f func(Context) error) int32 {
 	defer func() {
 		if p := recover(); p != nil {
-			h.errorSet("panic: " + panicText(p) + "\n" + string(debug.Stack()))
-			code = resultFailed
+			h.errorSet("panic: " + panicText(p))
+			panic(p)
 		}
 	}()
-	if f == nil {
-		h.errorSet("no job is registered: call wasmjob.Simple in an init function")
-		return -1
-	}
 	err := f(Context{h})
 	if err == nil {
 		return resultOK

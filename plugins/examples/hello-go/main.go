@@ -8,9 +8,10 @@ import (
 	"fmt"
 
 	wasmjob "github.com/wasmjob/wasmjob/abi/go"
+	"github.com/wasmjob/wasmjob/abi/go/simple"
 )
 
-func init() { wasmjob.Simple(hello) }
+func init() { simple.Register(hello) }
 
 func main() {}
 

@@ -24,9 +24,10 @@ import (
 	"strings"
 
 	wasmjob "github.com/wasmjob/wasmjob/abi/go"
+	"github.com/wasmjob/wasmjob/abi/go/simple"
 )
 
-func init() { wasmjob.Simple(integrity) }
+func init() { simple.Register(integrity) }
 
 func main() {}
 

@@ -1,0 +1,166 @@
+// What a module may ask its host: Host has what every entry may use, Context
+// adds what belongs to jobs.
+
+import { Code, Field, Level, Outcome, Stop } from "./codes";
+import * as host from "./imports";
+import { Value, at, buf, bytesOf, cap, reserve, taken, takenText, tooSmall, utf8 } from "./memory";
+import { State } from "./state";
+
+function field(id: Field): i32 {
+  let n: i32;
+  do { n = host.ctx_str(id, buf(), cap()); } while (tooSmall(n));
+  return n;
+}
+
+function text(id: Field): string { return takenText(field(id)); }
+
+// No field that this SDK asks for is unknown to a host that loads the module.
+// @ts-ignore: decorator
+@inline
+function number(id: Field): i64 { return host.ctx_int(id); }
+
+/** What jobs and strategies have in common. */
+export class Host {
+  /** The name of the job. */
+  get jobName(): string { return text(Field.JobName); }
+  /** The parameter of the job. */
+  get jobParam(): string { return text(Field.JobParam); }
+  /** The namespace of the registry. */
+  get namespace(): string { return text(Field.Namespace); }
+  /** The sha256 of this module, in hex. */
+  get moduleDigest(): string { return text(Field.ModuleDigest); }
+  /** Hex digits that differ between runs and items, but not between attempts; in a strategy, between inputs. */
+  get seed(): string { return text(Field.Seed); }
+  /** How many items the job is split into. */
+  get total(): i32 { return <i32>number(Field.ShardingTotal); }
+  /** How many times the host's version 1 was added to. */
+  get hostMinor(): i32 { return <i32>number(Field.HostMinor); }
+
+  /** A setting from the job's table `config`. */
+  config(key: string): Value {
+    const k = utf8(key);
+    let n: i32;
+    do { n = host.config_get(at(k), k.byteLength, buf(), cap()); } while (tooSmall(n));
+    return taken(n);
+  }
+
+  /** Whether anybody keeps log lines of this level: saves making expensive ones. */
+  enabled(level: Level): bool { return <i32>level >= host.log_level(); }
+
+  /** Writes a line to the host's log. */
+  log(level: Level, message: string): void {
+    const m = utf8(message);
+    host.log(min(max(<i32>level, <i32>Level.Trace), <i32>Level.Error), at(m), m.byteLength);
+  }
+
+  trace(message: string): void { this.log(Level.Trace, message); }
+  debug(message: string): void { this.log(Level.Debug, message); }
+  info(message: string): void { this.log(Level.Info, message); }
+  warn(message: string): void { this.log(Level.Warn, message); }
+  /** A line about something that went wrong; it does not fail the run, which `return c.fail(…)` does. */
+  error(message: string): void { this.log(Level.Error, message); }
+
+  /** Sets the reason that is kept with the run, and answers what to return. Codes of your own begin at 128; others count as 1. */
+  fail(reason: string, code: i32 = 1): Outcome {
+    why(reason);
+    return code >= <i32>Outcome.Author ? <Outcome>code : Outcome.Failed;
+  }
+}
+
+function why(reason: string): void {
+  const r = utf8(reason);
+  host.error_set(at(r), r.byteLength);
+}
+
+/** A job's view of its run. */
+export class Context extends Host {
+  /** Values that belong to the item, wherever it runs; needs the grant `state`. */
+  readonly state: State = new State();
+
+  /** The sharding item that this run is for, from 0 to `total - 1`. */
+  get item(): i32 { return <i32>number(Field.ShardingItem); }
+  /** The parameter of the item. */
+  get param(): Value { return taken(field(Field.ShardingParam)); }
+  /** ElasticJob's id of this fire on this server. */
+  get taskId(): string { return text(Field.TaskID); }
+  /** The same in every attempt of this run: a key for effects that must happen once. */
+  get runId(): string { return text(Field.RunID); }
+  /** The id of the instance that runs the job. */
+  get instance(): string { return text(Field.InstanceID); }
+  /** Counts the attempts of this run from 1. */
+  get attempt(): i32 { return <i32>number(Field.Attempt); }
+  /** The fencing token: a later owner of the item has a larger one, so a store that remembers the largest can refuse late writes. */
+  get fence(): i64 { return number(Field.Fence); }
+  /** The instant that the run is for, in milliseconds since 1970; it may be long past. */
+  get scheduled(): i64 { return number(Field.ScheduledTime); }
+  /** When this attempt began; without the grant `clock` the same as `scheduled`. */
+  get fired(): i64 { return number(Field.FireTime); }
+  /** When the run should be over; 0: it may take any time. */
+  get deadline(): i64 { return number(Field.Deadline); }
+  /** Whether the item was taken over from another server. */
+  get failover(): bool { return number(Field.Failover) != 0; }
+  /** Whether the run makes up for instants that were missed. */
+  get misfire(): bool { return number(Field.Misfire) != 0; }
+  /** Whether this is a streaming dataflow job. */
+  get streaming(): bool { return number(Field.Streaming) != 0; }
+  /** How many elements the job wants in a batch; 0: as many as you like. */
+  get fetchCount(): i32 { return <i32>number(Field.FetchCount); }
+
+  /** The whole context as JSON. */
+  get json(): string {
+    let n: i32;
+    do { n = host.ctx_json(buf(), cap()); } while (tooSmall(n));
+    return takenText(n);
+  }
+
+  /** Sets what the run gives back; again: replaces it. `Code.Limit`, changing nothing, if the host does not keep that much. */
+  result<T>(value: T): Code {
+    const b = bytesOf<T>(value);
+    return <Code>host.result_set(at(b), b.byteLength);
+  }
+
+  /** Says that the run failed and another attempt may help: `return c.retry("…")`. */
+  retry(reason: string): Outcome {
+    why(reason);
+    return Outcome.Retryable;
+  }
+
+  /** Says that there was nothing to do: `return c.skip()`. */
+  skip(reason: string = ""): Outcome {
+    if (reason.length > 0) why(reason);
+    return Outcome.Skipped;
+  }
+
+  /** Why the run should stop. What takes long asks now and then, and returns; otherwise it is ended after a grace. */
+  get cancelled(): Stop { return <Stop>host.cancelled(); }
+
+  /** Tells onlookers how far the run is. */
+  progress(done: i64, total: i64): void { host.progress(done, total); }
+
+  /** Adds to a sum that is kept with the run. */
+  metric(name: string, value: f64): Code {
+    const n = utf8(name);
+    return <Code>host.metric_add(at(n), n.byteLength, value);
+  }
+
+  /** Waits; `Code.Cancelled` as soon as the run should stop. */
+  sleep(ms: i32): Code { return <Code>host.sleep_ms(ms); }
+
+  /** Milliseconds since 1970; needs the grant `clock`, and is negative, a `Code`, without it. */
+  get now(): i64 { return host.now_unix_ms(); }
+
+  /** That many random bytes, at most 65536; needs the grant `random`. */
+  random(count: i32): Value {
+    reserve(count);
+    const code = host.random(buf(), count);
+    return taken(code < 0 ? code : count);
+  }
+
+  /** A secret; needs the grant `secrets` for this name. */
+  secret(name: string): Value {
+    const k = utf8(name);
+    let n: i32;
+    do { n = host.secret_get(at(k), k.byteLength, buf(), cap()); } while (tooSmall(n));
+    return taken(n);
+  }
+}

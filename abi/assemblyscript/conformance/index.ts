@@ -1,0 +1,24 @@
+// The guest of ../../conformance/GUEST.md, which tells what each case does.
+
+import { Context, Outcome } from "wasmjob";
+export { wasmjob_abi_v1 } from "wasmjob";
+export { wasmjob_fetch, wasmjob_process } from "./flow";
+export { wasmjob_shard } from "./deal";
+import { execute } from "./execute";
+
+export function wasmjob_execute(): Outcome { return execute(new Context()); }
+
+export function wasmjob_before(): Outcome {
+  const c = new Context();
+  c.info("before");
+  return c.jobParam == "veto" ? c.skip() : Outcome.Done;
+}
+
+export function wasmjob_after(): Outcome { return told("after"); }
+export function wasmjob_started(): Outcome { return told("started"); }
+export function wasmjob_completed(): Outcome { return told("completed"); }
+
+function told(name: string): Outcome {
+  new Context().info(name);
+  return Outcome.Done;
+}

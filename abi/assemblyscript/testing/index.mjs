@@ -1,0 +1,183 @@
+/**
+ * A host for tests of a module's logic with node alone: say what the module
+ * will find, run an entry, and look at what it told.
+ *
+ *     import { FakeHost } from "wasmjob/testing";
+ *     const run = await new FakeHost({ item: 1, total: 3 }).execute("build/job.wasm");
+ *     assert.equal(run.result, "hello");
+ *
+ * It knows modules of any language. It has no bounds of time, memory or size, and
+ * is no judge of modules: that is what `wasmjobd exec` and `wasmjobd test` are for.
+ */
+import { readFile } from "node:fs/promises";
+import { imports } from "./imports.mjs";
+import { Exit, wasi } from "./wasi.mjs";
+
+/** What a module finds. Everything that is not granted here is denied to it. */
+const defaults = {
+  jobName: "job", jobParam: "", taskId: "job@-@0@-@READY@-@127.0.0.1@-@1", runId: "job/0/0", instance: "127.0.0.1@-@1",
+  namespace: "test", moduleDigest: "", seed: "0123456789abcdef",
+  item: 0, total: 1, param: null, attempt: 1, fence: 1, scheduled: 0, fired: 0, deadline: 0, failover: false, misfire: false,
+  streaming: false, fetchCount: 0, json: "{}",
+  config: {},
+  /** Granted values, which runs change; undefined: not granted. */
+  state: undefined,
+  /** name: value of the granted secrets. */
+  secrets: {},
+  /** The moment of a granted clock; undefined: not granted. */
+  clock: undefined,
+  /** (count) => bytes; undefined: not granted. */
+  random: undefined,
+  /** ({method, url, headers, body}) => {status, headers, body}, or an error code; undefined: not granted. */
+  http: undefined,
+  /** () => why the run should stop. */
+  stop: () => 0,
+  /** (ms) => 0, or -6 for a sleep that was cut short. */
+  sleep: () => 0,
+  /** The most bytes of a result. */
+  maxResult: 1 << 20,
+  /** [{id, labels}], and per item the instance that owns it or -1: for strategies. */
+  instances: [], previous: [],
+};
+
+/** What became of a run. `trap` is the text of the fault that ended it, or null. */
+class Run {
+  code = null;
+  trap = null;
+  bytes = null; // of the result
+  reason = "";
+  logs = []; // {level, text}
+  metrics = {};
+  progress = null; // [done, total]
+  batch = []; // of bytes
+  acks = new Map();
+  owners = []; // what a strategy dealt
+
+  get result() { return this.bytes === null ? null : new TextDecoder("utf-8", { ignoreBOM: true }).decode(this.bytes); }
+  get lines() { return this.logs.map((l) => l.text); }
+}
+
+export class FakeHost {
+  constructor(settings = {}) {
+    for (const name of Object.keys(settings)) {
+      if (!(name in defaults)) throw new TypeError(`a fake host has no ${name}`);
+    }
+    Object.assign(this, defaults, settings);
+  }
+
+  /** Runs a simple job, with its listeners before and after. */
+  async execute(module) {
+    const { run, call, has } = await this.#load(module);
+    if (has("wasmjob_before") && call("wasmjob_before", "run") !== 0) return run;
+    call("wasmjob_execute", "run");
+    const { code } = run;
+    if (run.trap === null && has("wasmjob_after")) call("wasmjob_after", "run");
+    run.code = code;
+    return run;
+  }
+
+  /** Calls one listener: before, after, started or completed. */
+  async listen(module, name) {
+    const { run, call } = await this.#load(module);
+    call(`wasmjob_${name}`, "run");
+    return run;
+  }
+
+  /** Runs a dataflow job: one batch, or batches until an empty one if it is streaming. */
+  async dataflow(module) {
+    const { run, call } = await this.#load(module);
+    for (let batches = 0; ; batches++) {
+      run.batch = [];
+      if (call("wasmjob_fetch", "fetch") !== 0) {
+        if (run.code === 3 && batches > 0) run.code = 0;
+        return run;
+      }
+      if (run.batch.length === 0) {
+        run.code = batches > 0 ? 0 : 3;
+        return run;
+      }
+      for (let again = false; ; again = true) {
+        run.acks = new Map();
+        if (call("wasmjob_process", "process") !== 0) return run;
+        const retried = run.batch.filter((_, i) => run.acks.get(i) === 2);
+        if (again || retried.length === 0) break;
+        run.batch = retried;
+      }
+      if (!this.streaming || this.stop() !== 0) return run;
+    }
+  }
+
+  /** Runs a strategy; `owners` has what it dealt. */
+  async shard(module) {
+    const { run, call } = await this.#load(module);
+    call("wasmjob_shard", "shard");
+    return run;
+  }
+
+  /** Runs a script: `code` is its exit code, `result` what it printed, `reason` what it reported. */
+  async script(module, args = [], env = {}) {
+    const run = new Run();
+    const world = wasi(run, ["script.wasm", ...args, this.json], env);
+    const instance = await WebAssembly.instantiate(await compile(module), world.imports);
+    world.memory = instance.exports.memory;
+    try {
+      instance.exports._start();
+      run.code = 0;
+    } catch (e) {
+      if (e instanceof Exit) run.code = e.code;
+      else run.trap = String(e.message);
+    }
+    world.finish();
+    return run;
+  }
+
+  async #load(module) {
+    const run = new Run();
+    const call = { phase: "init", memory: null, state: new Map() };
+    const world = wasi(run, [], {});
+    const instance = await WebAssembly.instantiate(await compile(module), {
+      ...world.imports, wasmjob_v1: imports(this, run, call), env: env(run, call),
+    });
+    const { exports } = instance;
+    if (!exports.wasmjob_abi_v1) throw new Error("the module does not export wasmjob_abi_v1");
+    call.memory = world.memory = exports.memory;
+    const enter = (name, phase) => {
+      if (run.trap !== null) throw new Error("the instance is gone: it trapped before");
+      call.phase = phase;
+      call.state = new Map(Object.entries(this.state ?? {}));
+      try {
+        run.code = exports[name]() ?? 0;
+      } catch (e) {
+        run.trap = String(e.message);
+        run.code = null;
+      }
+      if (run.code === 0 && this.state) this.state = Object.fromEntries(call.state);
+      return run.code;
+    };
+    if (exports._initialize) enter("_initialize", "init");
+    run.code = null;
+    return { run, call: enter, has: (name) => name in exports };
+  }
+}
+
+async function compile(module) {
+  if (module instanceof WebAssembly.Module) return module;
+  return WebAssembly.compile(module instanceof Uint8Array ? module : await readFile(module));
+}
+
+// What AssemblyScript imports when it is compiled without the options of this package.
+function env(run, call) {
+  const text = (at) => {
+    if (at === 0) return "";
+    const length = new DataView(call.memory.buffer).getUint32(at - 4, true);
+    return new TextDecoder("utf-16le").decode(new Uint8Array(call.memory.buffer, at, length));
+  };
+  return {
+    abort(message) {
+      run.reason = text(message);
+      throw new Error(run.reason);
+    },
+    trace(message) { run.logs.push({ level: 0, text: text(message) }); },
+    seed: () => 1,
+  };
+}

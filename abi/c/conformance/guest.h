@@ -1,0 +1,21 @@
+/* What the files of the conformance guest share. */
+#ifndef GUEST_H
+#define GUEST_H
+
+#include "wasmjob.h"
+
+/* The parameter of the job; guest_argument is what follows its first colon. */
+const char *guest_param(void);
+const char *guest_argument(void);
+/* Whether the parameter, up to its first colon, is that. */
+int guest_is(const char *name);
+/* Room for a value of that length and its closing zero byte. */
+char *guest_room(int32_t length);
+
+/* Sets the result. */
+int32_t guest_answer(const char *text);
+int32_t guest_answer_number(long long number);
+int32_t guest_answer_error(int32_t code);
+int32_t guest_no_case(void);
+
+#endif

@@ -1,0 +1,86 @@
+// Command conformance is the guest by which the conformance kit judges this
+// SDK, for Go and TinyGo from one source; abi/conformance/GUEST.md says what it
+// does. The parameter of the job selects the case.
+//
+// It is not an example: a module of one's own registers what it is for and
+// nothing else.
+package main
+
+import (
+	"errors"
+	"strconv"
+	"strings"
+
+	wasmjob "github.com/wasmjob/wasmjob/abi/go"
+	"github.com/wasmjob/wasmjob/abi/go/dataflow"
+	"github.com/wasmjob/wasmjob/abi/go/listener/after"
+	"github.com/wasmjob/wasmjob/abi/go/listener/before"
+	"github.com/wasmjob/wasmjob/abi/go/listener/completed"
+	"github.com/wasmjob/wasmjob/abi/go/listener/started"
+	"github.com/wasmjob/wasmjob/abi/go/simple"
+	"github.com/wasmjob/wasmjob/abi/go/strategy"
+)
+
+func init() { //nolint:gochecknoinits // a module has no other moment to say what it is
+	simple.Register(execute)
+	dataflow.Register(fetch, process)
+	strategy.Register(shard)
+	before.Register(func(c wasmjob.Context) error {
+		c.Info("before")
+		if c.JobParam() == "veto" {
+			return wasmjob.Skip
+		}
+		return nil
+	})
+	after.Register(says("after"))
+	started.Register(says("started"))
+	completed.Register(says("completed"))
+}
+
+func main() {}
+
+func says(name string) func(wasmjob.Context) error {
+	return func(c wasmjob.Context) error {
+		c.Info(name)
+		return nil
+	}
+}
+
+// selected is the case and its argument.
+func selected(c wasmjob.Context) (name, argument string) {
+	name, argument, _ = strings.Cut(c.JobParam(), ":")
+	return name, argument
+}
+
+// number reads the argument of a case, or an element.
+func number(argument string) (int, error) {
+	n, err := strconv.Atoi(argument)
+	if err != nil {
+		return 0, errors.New("read a number: " + err.Error())
+	}
+	return n, nil
+}
+
+func unknown(name string) error { return errors.New("there is no case " + name) }
+
+// word names an error as the kit does.
+func word(err error) string {
+	for _, e := range []struct {
+		is   wasmjob.HostError
+		name string
+	}{
+		{wasmjob.ErrDenied, "denied"},
+		{wasmjob.ErrInvalid, "invalid"},
+		{wasmjob.ErrLimit, "limit"},
+		{wasmjob.ErrTimeout, "timeout"},
+		{wasmjob.ErrIO, "io"},
+		{wasmjob.ErrCancelled, "stopped"},
+		{wasmjob.ErrConflict, "conflict"},
+		{wasmjob.ErrNotFound, "none"},
+	} {
+		if errors.Is(err, e.is) {
+			return e.name
+		}
+	}
+	return err.Error()
+}

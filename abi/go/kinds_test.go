@@ -1,0 +1,146 @@
+package wasmjob
+
+import (
+	"errors"
+	"maps"
+	"slices"
+	"strings"
+	"testing"
+)
+
+// numbers is a dataflow job over the numbers below 7, three at a time.
+func numbers(c Context, out Sink) error {
+	from, err := c.State().Int("offset")
+	if err != nil {
+		return err
+	}
+	for n := from; n < min(from+3, 7); n++ {
+		if err := out.AddString(string(rune('0' + n))); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func add(c Context, in Batch) error {
+	all, err := in.All()
+	if err != nil {
+		return err
+	}
+	return errors.Join(c.State().SetInt("offset", int64(all[len(all)-1][0]-'0')+1), c.Metric("seen", float64(in.Len())))
+}
+
+func TestDataflow(t *testing.T) {
+	t.Parallel()
+	f := &Fake{State: map[string]string{}, Streaming: true}
+	if code := f.Dataflow(numbers, add); code != resultOK || f.State["offset"] != "7" || f.Metrics["seen"] != 7 || f.Handled != [3]int{7, 0, 0} {
+		t.Errorf("code %d, %s, %+v", code, f.Err, f)
+	}
+	if code := f.Dataflow(numbers, add); code != resultSkipped {
+		t.Errorf("nothing left: code %d", code)
+	}
+	f = &Fake{State: map[string]string{}}
+	if code := f.Dataflow(numbers, add); code != resultOK || f.State["offset"] != "3" {
+		t.Errorf("not streaming: code %d, %v", code, f.State)
+	}
+	f = &Fake{State: map[string]string{}, Streaming: true, Stop: func() Reason { return StopResharding }}
+	if code := f.Dataflow(numbers, add); code != resultOK || f.State["offset"] != "3" {
+		t.Errorf("asked to stop: code %d, %v", code, f.State)
+	}
+	f = &Fake{}
+	if code := f.Dataflow(numbers, add); code != resultFailed || !strings.Contains(f.Err, "not granted") {
+		t.Errorf("without state: code %d, %s", code, f.Err)
+	}
+}
+
+func three(_ Context, out Sink) error {
+	return errors.Join(out.AddString("done"), out.AddString("failed"), out.Add([]byte("again")), out.AddString("unmarked"))
+}
+
+func TestElementsAreMarked(t *testing.T) {
+	t.Parallel()
+	for name, tt := range map[string]struct {
+		second  Outcome
+		err     error
+		code    int32
+		handled [3]int
+	}{
+		"tried again in vain": {AckRetry, nil, 0, [3]int{2, 2, 0}},
+		"then done":           {AckDone, nil, 0, [3]int{3, 1, 0}},
+		"the batch fails":     {AckDone, errors.New("oh"), 1, [3]int{1, 3, 0}},
+	} {
+		f := &Fake{}
+		code := f.Dataflow(three, func(_ Context, in Batch) error {
+			if in.Len() == 1 {
+				return in.Ack(0, tt.second)
+			}
+			return errors.Join(in.Ack(0, AckFailed), in.Ack(0, AckDone), in.Ack(1, AckFailed), in.Ack(2, AckRetry), tt.err)
+		})
+		if code != tt.code || f.Handled != tt.handled {
+			t.Errorf("%s: code %d, handled %v", name, code, f.Handled)
+		}
+	}
+	f := &Fake{Batch: []string{"a"}}
+	f.Process(func(_ Context, in Batch) error {
+		for _, err := range []error{in.Ack(1, AckDone), in.Ack(-1, AckDone), in.Ack(1<<40, AckDone), in.Ack(0, 3)} {
+			if !errors.Is(err, ErrInvalid) {
+				t.Errorf("marked: %v", err)
+			}
+		}
+		if _, err := in.At(1); !errors.Is(err, ErrInvalid) || err.Error() != "read element 1: invalid argument" {
+			t.Errorf("read beyond the end: %v", err)
+		}
+		return nil
+	})
+}
+
+func TestShard(t *testing.T) {
+	t.Parallel()
+	f := &Fake{Total: 4, Owners: []int{1, -1}, Instances: []FakeInstance{{ID: "b"}, {ID: "a", Labels: map[string]string{"zone": "x"}}}}
+	code := f.Shard(func(c Context, d Deal) error {
+		if d.Items() != 4 || d.Instances() != 2 || d.ID(0) != "b" || d.ID(2) != "" {
+			t.Errorf("%d items, %d instances", d.Items(), d.Instances())
+		}
+		zone, ok := d.Label(1, "zone")
+		if _, other := d.Label(0, "zone"); zone != "x" || !ok || other {
+			t.Errorf("labels %q, %v, %v", zone, ok, other)
+		}
+		for item := range d.Items() {
+			owner, _ := d.Owner(item)
+			if err := d.Assign(item, owner); err != nil {
+				return err
+			}
+		}
+		for _, err := range []error{d.Assign(4, 0), d.Assign(-1, 0), d.Assign(0, 2)} {
+			if !errors.Is(err, ErrInvalid) {
+				t.Errorf("assigned: %v", err)
+			}
+		}
+		if err := d.Assign(0, 0); !errors.Is(err, ErrConflict) {
+			t.Errorf("assigned twice: %v", err)
+		}
+		_, clock := c.Now()
+		for _, err := range []error{clock, c.Sleep(0), c.Random(make([]byte, 1)), c.ResultString(""), c.Metric("a", 1), c.State().Delete("a")} {
+			if !errors.Is(err, ErrWrongPhase) {
+				t.Errorf("in a strategy: %v", err)
+			}
+		}
+		return nil
+	})
+	if want := map[int]int{0: 1, 1: 0, 2: 0, 3: 0}; code != 0 || !maps.Equal(f.Assigned, want) {
+		t.Errorf("code %d, %s, dealt %v", code, f.Err, f.Assigned)
+	}
+}
+
+// What belongs to one entry is refused in another.
+func TestPhases(t *testing.T) {
+	t.Parallel()
+	f := &Fake{}
+	answers := []int32{
+		f.batchAdd(nil), f.batchCount(), f.batchRead(0, nil), f.batchAck(0, 0), f.shardInstanceCount(), f.shardInstanceID(0, nil),
+		f.shardInstanceLabel(0, "", nil), f.shardPrev(0), f.shardAssign(0, 0),
+	}
+	if slices.ContainsFunc(answers, func(n int32) bool { return HostError(n) != ErrWrongPhase }) {
+		t.Errorf("answers %v", answers)
+	}
+}

@@ -1,0 +1,35 @@
+//! The module that the conformance kit judges; see `abi/conformance/GUEST.md`.
+//! The parameter of the job selects the case: `name` or `name:argument`.
+
+mod deal;
+mod execute;
+mod flow;
+#[cfg(test)]
+mod tests;
+
+use wasmjob::{Context, Failure};
+
+wasmjob::simple!(execute::run);
+wasmjob::dataflow!(flow::fetch, flow::process);
+wasmjob::strategy!(deal::deal);
+wasmjob::before!(before);
+wasmjob::after!(|_: &Context| wasmjob::info!("after"));
+wasmjob::started!(|_: &Context| wasmjob::info!("started"));
+wasmjob::completed!(|_: &Context| wasmjob::info!("completed"));
+
+fn before(c: &Context) -> wasmjob::Result {
+    wasmjob::info!("before");
+    match c.job_param().as_str() {
+        "veto" => Err(Failure::skip("vetoed")),
+        _ => Ok(()),
+    }
+}
+
+/// Takes the parameter of the job apart.
+fn case(param: &str) -> (&str, &str) {
+    param.split_once(':').unwrap_or((param, ""))
+}
+
+fn unknown(case: &str) -> wasmjob::Result {
+    Err(Failure::new(format!("no case {case:?}")))
+}

@@ -1,0 +1,120 @@
+use crate::codes::*;
+use crate::{host, read, Context, Error};
+use std::ops::Deref;
+
+/// The batch that `fetch` of a dataflow job fills; also its [`Context`].
+///
+/// A batch that stays empty ends the run.
+pub struct Batch {
+    context: Context,
+}
+
+impl Batch {
+    pub(crate) fn new() -> Self {
+        Batch {
+            context: Context::new(),
+        }
+    }
+
+    /// Adds an element and answers its index. [`Error::Limit`] if the batch
+    /// holds no more; what was added before stays.
+    pub fn add(&mut self, element: impl AsRef<[u8]>) -> Result<usize, Error> {
+        Error::check(host::batch_add(element.as_ref()))
+    }
+}
+
+impl Deref for Batch {
+    type Target = Context;
+    fn deref(&self) -> &Context {
+        &self.context
+    }
+}
+
+/// The batch that `process` of a dataflow job handles; also its [`Context`].
+///
+/// An element without a mark is done if `process` succeeds, and failed if not.
+pub struct Elements {
+    context: Context,
+}
+
+impl Elements {
+    pub(crate) fn new() -> Self {
+        Elements {
+            context: Context::new(),
+        }
+    }
+
+    /// How many elements there are.
+    pub fn len(&self) -> usize {
+        Error::check(host::batch_count()).unwrap_or(0)
+    }
+
+    /// Tells whether there are none, which happens only if `process` is tested.
+    pub fn is_empty(&self) -> bool {
+        self.len() == 0
+    }
+
+    /// The elements in order.
+    pub fn iter(&self) -> impl ExactSizeIterator<Item = Element<'_>> {
+        (0..self.len()).map(|index| Element { of: self, index })
+    }
+}
+
+impl Deref for Elements {
+    type Target = Context;
+    fn deref(&self) -> &Context {
+        &self.context
+    }
+}
+
+/// What became of an element.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+#[repr(i32)]
+pub enum Ack {
+    /// It is done.
+    Done = ACK_DONE,
+    /// It has failed.
+    Failed = ACK_FAILED,
+    /// It is to be given to `process` once more.
+    Retry = ACK_RETRY,
+}
+
+/// One element of a batch. It is read when it is asked for.
+#[derive(Clone, Copy)]
+pub struct Element<'a> {
+    of: &'a Elements,
+    index: usize,
+}
+
+impl Element<'_> {
+    /// Where it is in the batch.
+    pub fn index(&self) -> usize {
+        self.index
+    }
+
+    /// The context of the run.
+    pub fn context(&self) -> &Context {
+        self.of
+    }
+
+    /// Its bytes.
+    pub fn bytes(&self) -> Result<Vec<u8>, Error> {
+        read::bytes(&mut |buf| host::batch_read(self.index as i32, buf))
+    }
+
+    /// Its bytes, in a buffer that serves for many.
+    pub fn read_into(&self, buf: &mut Vec<u8>) -> Result<(), Error> {
+        buf.resize(buf.capacity(), 0);
+        read::into(buf, &mut |buf| host::batch_read(self.index as i32, buf))
+    }
+
+    /// Its bytes as text; what is not UTF-8 in it is mended.
+    pub fn text(&self) -> Result<String, Error> {
+        self.bytes().map(read::mend)
+    }
+
+    /// Says what became of it; again: replaces it.
+    pub fn ack(&self, outcome: Ack) -> Result<(), Error> {
+        Error::check(host::batch_ack(self.index as i32, outcome as i32)).map(drop)
+    }
+}

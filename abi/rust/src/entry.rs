@@ -1,0 +1,138 @@
+use crate::codes::*;
+use crate::{host, Batch, Context, Deal, Elements, Failure};
+
+/// What an entry may return: nothing, or a `Result` with any error.
+pub trait End {
+    #[doc(hidden)]
+    fn end(self) -> Result<(), Failure>;
+}
+
+impl End for () {
+    fn end(self) -> Result<(), Failure> {
+        Ok(())
+    }
+}
+
+impl<E: Into<Failure>> End for Result<(), E> {
+    fn end(self) -> Result<(), Failure> {
+        self.map_err(Into::into)
+    }
+}
+
+/// Runs an entry and answers its result code, after the host has the reason.
+fn enter<R: End>(entry: impl FnOnce() -> R) -> i32 {
+    #[cfg(target_family = "wasm")]
+    host::catch_panics();
+    match entry().end() {
+        Ok(()) => RESULT_OK,
+        Err(failure) => {
+            if !failure.reason().is_empty() {
+                host::error_set(failure.reason());
+            }
+            failure.code()
+        }
+    }
+}
+
+/// Runs the entry of a simple job, or a listener.
+pub fn job<R: End>(f: impl FnOnce(&Context) -> R) -> i32 {
+    enter(|| f(&Context::new()))
+}
+
+/// Runs fetch of a dataflow job.
+pub fn fetch<R: End>(f: impl FnOnce(&mut Batch) -> R) -> i32 {
+    enter(|| f(&mut Batch::new()))
+}
+
+/// Runs process of a dataflow job.
+pub fn process<R: End>(f: impl FnOnce(&Elements) -> R) -> i32 {
+    enter(|| f(&Elements::new()))
+}
+
+/// Runs a strategy.
+pub fn deal<R: End>(f: impl FnOnce(&mut Deal) -> R) -> i32 {
+    enter(|| f(&mut Deal::new()))
+}
+
+/// Says that the module speaks this version of the contract; never called. It
+/// is here and not in a macro, so that a module has it once.
+#[cfg(all(target_family = "wasm", feature = "reactor"))]
+#[unsafe(no_mangle)]
+extern "C" fn wasmjob_abi_v1() {}
+
+#[doc(hidden)]
+#[macro_export]
+macro_rules! __export {
+    ($name:literal, $enter:ident, $f:expr) => {
+        const _: () = {
+            // Elsewhere than in a module it is only checked, for tests.
+            #[allow(dead_code)]
+            #[cfg_attr(target_family = "wasm", unsafe(export_name = $name))]
+            extern "C" fn entry() -> i32 {
+                $crate::__private::$enter($f)
+            }
+        };
+    };
+}
+
+/// Makes a function the entry of a simple job: `fn(&Context) -> Result`.
+#[macro_export]
+macro_rules! simple {
+    ($run:expr) => {
+        $crate::__export!("wasmjob_execute", job, $run);
+    };
+}
+
+/// Makes two functions the entries of a dataflow job:
+/// `fn(&mut Batch) -> Result` and `fn(&Elements) -> Result`.
+#[macro_export]
+macro_rules! dataflow {
+    ($fetch:expr, $process:expr) => {
+        $crate::__export!("wasmjob_fetch", fetch, $fetch);
+        $crate::__export!("wasmjob_process", process, $process);
+    };
+}
+
+/// Makes a function a sharding strategy: `fn(&mut Deal) -> Result`.
+#[macro_export]
+macro_rules! strategy {
+    ($deal:expr) => {
+        $crate::__export!("wasmjob_shard", deal, $deal);
+    };
+}
+
+/// Makes a function a listener that is called before the entry of each run:
+/// `fn(&Context) -> Result`. If it does not succeed, the run ends with that.
+#[macro_export]
+macro_rules! before {
+    ($f:expr) => {
+        $crate::__export!("wasmjob_before", job, $f);
+    };
+}
+
+/// Makes a function a listener that is called after the entry of each run,
+/// unless that trapped: `fn(&Context) -> Result`.
+#[macro_export]
+macro_rules! after {
+    ($f:expr) => {
+        $crate::__export!("wasmjob_after", job, $f);
+    };
+}
+
+/// Makes a function a listener that is called once per fire, on one server,
+/// when every item has begun: `fn(&Context) -> Result`.
+#[macro_export]
+macro_rules! started {
+    ($f:expr) => {
+        $crate::__export!("wasmjob_started", job, $f);
+    };
+}
+
+/// Makes a function a listener that is called once per fire, on one server,
+/// when every item has ended: `fn(&Context) -> Result`.
+#[macro_export]
+macro_rules! completed {
+    ($f:expr) => {
+        $crate::__export!("wasmjob_completed", job, $f);
+    };
+}

@@ -1,0 +1,16 @@
+/* The smallest job in C: it logs a line and gives back a greeting that names
+ * its item. */
+#include "wasmjob.h"
+
+#include <stdio.h>
+
+WASMJOB_MODULE
+
+int32_t wasmjob_execute(void) {
+  char whom[64], text[160];
+  if (wasmjob_param(whom, sizeof whom) < 0) snprintf(whom, sizeof whom, "world");
+  snprintf(text, sizeof text, "hello, %s, from item %d of %d", whom, (int)wasmjob_item(), (int)wasmjob_total());
+  wasmjob_info(text);
+  wasmjob_result_text(text);
+  return WASMJOB_RESULT_OK;
+}
