@@ -13,6 +13,9 @@ var (
 	ErrUnknown = errors.New("registry: outcome unknown")
 	// ErrEnded: the session is over; nothing was applied.
 	ErrEnded = errors.New("registry: session ended")
+	// ErrReadOnly: the service takes no writes until somebody mends it; nothing
+	// was applied.
+	ErrReadOnly = errors.New("registry: read-only")
 	// ErrTooLarge: the transaction exceeds the service's limit; nothing was applied.
 	ErrTooLarge = errors.New("registry: transaction too large")
 )

@@ -7,7 +7,10 @@
 // registry.
 package trace
 
-import "context"
+import (
+	"context"
+	"errors"
+)
 
 // State is how a run ended, or why there was none.
 type State string
@@ -76,10 +79,15 @@ type Row struct {
 	Fence    int64  // fencing token of the run
 }
 
+// ErrRow: a row can never be stored. Trying again does not help.
+var ErrRow = errors.New("row cannot be stored")
+
 // Sink keeps rows.
 type Sink interface {
 	// Write returns nil when the whole batch is durable. Rows may come again,
 	// after a crash or an error: one that is there already is left alone, even
-	// if the new one says that the attempt ended in another way.
+	// if the new one says that the attempt ended in another way. An error that
+	// is ErrRow says that a row of the batch can never be stored; who then writes
+	// the rows one by one learns which.
 	Write(ctx context.Context, batch []Row) error
 }

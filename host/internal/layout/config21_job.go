@@ -32,13 +32,21 @@ func classes21(name string) string {
 	return name
 }
 
-// FromJob returns what Java members are told of a job of ours: a simple job of
-// its class, or of a class that stands for all jobs in Wasm.
+// FromJob returns what Java members are told of a job of ours: one of its kind
+// and its class, or of a class that stands for all jobs in Wasm. The command
+// line of a script is that of a command of the operating system; for a module it is
+// empty, and a Java member that would run it refuses to.
 func FromJob(j job.Config) Config21 {
 	c := Default21()
-	c.JobType = Simple21
 	c.JobName = j.Name
-	c.JobClass = cmp.Or(j.Class, WasmClass21)
+	c.JobType, c.JobClass = Simple21, cmp.Or(j.Class, WasmClass21)
+	switch j.Kind {
+	case job.Simple:
+	case job.Dataflow:
+		c.JobType, c.StreamingProcess = Dataflow21, j.Streaming
+	case job.Script:
+		c.JobType, c.JobClass, c.ScriptCommandLine = Script21, scriptClass21, j.Command
+	}
 	c.Cron = cmp.Or(j.Cron, ManualCron21)
 	c.ShardingTotalCount = clamp32(int64(j.Shards))
 	c.ShardingItemParameters = j.ItemParams
@@ -62,8 +70,12 @@ func clamp32(n int64) int32 { return int32(max(math.MinInt32, min(n, math.MaxInt
 
 // Apply returns the job with what the registry says of it, which has
 // precedence over the server's own file. What the registry doesn't know of
-// stays: kind, class, module, grants and the like.
+// stays: kind, class, module, grants and the like. So does the command: who may
+// write to the registry may not thereby run programs on every server.
 func (c Config21) Apply(j job.Config) job.Config {
+	if c.JobType == Dataflow21 && j.Kind == job.Dataflow {
+		j.Streaming = c.StreamingProcess
+	}
 	j.Cron = c.Cron
 	if c.Cron == ManualCron21 {
 		j.Cron = ""

@@ -383,7 +383,7 @@ func TestConfig21OfJob(t *testing.T) {
 	if FromJob(back).JobClass != "x.C" || back.Module != "m" || back.Kind != job.Dataflow || back.Timeout != time.Hour {
 		t.Errorf("what the registry does not know is lost: %+v", back)
 	}
-	back.Class = ""
+	back.Class, back.Kind = "", job.Simple
 	if FromJob(back) != c {
 		t.Errorf("got %+v, want %+v", FromJob(back), c)
 	}

@@ -89,7 +89,7 @@ func (d *Decoder) Apply(path string, n registry.Node) {
 	case nodeLeaderInstance:
 		v.Leader, v.LeaderOwner = job.InstanceID(n.Data), int64(n.Stat.Owner)
 	case nodeNecessary:
-		v.Necessary = n.Exists
+		v.Necessary, v.NecessaryV = n.Exists, n.Stat.Version
 	case nodeProcessing:
 		v.Processing = n.Exists
 	case nodePaused:
@@ -140,7 +140,7 @@ func (d *Decoder) child(rel string, n registry.Node) {
 		v.Instances = put(v.Instances, n.Exists && in.Owner != 0, in, func(a, b protocol.Instance) int { return cmp.Compare(b.ID, a.ID) })
 		v.Ghosts = put(v.Ghosts, n.Exists && in.Owner == 0, in.ID, cmp.Compare[job.InstanceID])
 	case nodeMembers:
-		v.Members = put(v.Members, n.Exists, protocol.Member{ID: job.InstanceID(name), Owner: int64(n.Stat.Owner)},
+		v.Members = put(v.Members, n.Exists, protocol.Member{ID: job.InstanceID(name), Owner: int64(n.Stat.Owner), Labels: decodeMember(n.Data)},
 			func(a, b protocol.Member) int { return cmp.Compare(a.ID, b.ID) })
 	case nodeRuns:
 		r := protocol.Runs{ID: job.InstanceID(name), Version: n.Stat.Version, Modified: n.Stat.Modified}

@@ -38,12 +38,12 @@ func runtimeNode(path string) bool {
 	if slices.Contains(parts, nodeServers) {
 		return false
 	}
-	for _, node := range []string{nodeInstances, nodeLeader, nodeSharding, nodeMembers, nodeRuns} {
+	for _, node := range []string{nodeInstances, nodeLeader, nodeSharding, nodeMembers, nodeRuns, nodeItems} {
 		if strings.Contains(path, "/"+node+"/") {
 			return true
 		}
 	}
-	return strings.HasSuffix(path, "/"+nodeSharding) || strings.HasSuffix(path, "/"+nodeWasm) || strings.HasSuffix(path, "/"+nodeAssignment)
+	return strings.HasSuffix(path, "/"+nodeSharding) || strings.HasSuffix(path, "/"+nodeItems) || strings.HasSuffix(path, "/"+nodeWasm) || strings.HasSuffix(path, "/"+nodeAssignment)
 }
 
 func lastOf(node string) string { return node[strings.LastIndexByte(node, '/')+1:] }

@@ -174,9 +174,11 @@ func (t *transaction) join(m protocol.Join) {
 		t.create(t.server(ip), value)
 	}
 	t.ephemeral(t.Instance(m.ID), "")
-	t.ephemeral(t.member(m.ID), `{"v":1}`)
+	t.ephemeral(t.member(m.ID), encodeMember(m.Labels))
 	t.op(registry.Create, t.runsOf(m.ID), encodeRuns(&protocol.RunsData{}), 0)
-	if !t.v.Necessary {
+	if t.v.Necessary {
+		t.op(registry.Set, t.at(nodeNecessary), nil, registry.AnyVersion)
+	} else {
 		t.create(t.at(nodeNecessary), "")
 	}
 }
@@ -203,15 +205,20 @@ func (t *transaction) reshard(m protocol.Reshard) {
 		}
 	}
 	for _, i := range m.Remove {
-		t.removeItem(i)
+		t.clearItem(i)
+		t.delete(t.item(i, ""), registry.AnyVersion)
 	}
-	t.delete(t.at(nodeNecessary), registry.AnyVersion)
+	for _, i := range m.Clear {
+		t.clearItem(i)
+	}
+	t.delete(t.at(nodeNecessary), t.v.NecessaryV) // nobody has joined since
 	if t.v.Processing {
 		t.delete(t.at(nodeProcessing), registry.AnyVersion)
 	}
 }
 
-func (t *transaction) removeItem(i int) {
+// clearItem deletes what is ours below an item.
+func (t *transaction) clearItem(i int) {
 	it := t.v.Items[i]
 	for _, n := range []struct {
 		there bool
@@ -224,7 +231,6 @@ func (t *transaction) removeItem(i int) {
 			t.delete(t.item(i, n.mark), registry.AnyVersion)
 		}
 	}
-	t.delete(t.item(i, ""), registry.AnyVersion)
 }
 
 func (t *transaction) begin(m protocol.Begin) {

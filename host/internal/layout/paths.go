@@ -1,6 +1,7 @@
 package layout
 
 import (
+	"errors"
 	"strconv"
 	"strings"
 
@@ -54,12 +55,14 @@ const (
 	nodeAssignment     = "wasm/assignment"
 	nodeRuns           = "wasm/runs"
 	nodePaused         = "wasm/paused"
+	nodeItems          = "wasm/items"
 
 	markRunning  = "running"
 	markMisfire  = "misfire"
 	markDisabled = "disabled"
 	markFailover = "failover"
 	markInstance = "instance"
+	markState    = "state"
 
 	valueDisabled = "DISABLED"
 	valueTrigger  = "TRIGGER"
@@ -128,6 +131,25 @@ func (j Job) Follow(path string, n registry.Node) []string {
 		}
 	}
 	return kids
+}
+
+// Occupied tells which item's node could not be deleted because there is
+// something below it, if that is why a transaction was refused. It counts from
+// 1; 0 is none.
+func (j Job) Occupied(err error) int {
+	c, ok := errors.AsType[*registry.ConflictError](err)
+	if !ok || c.Reason != registry.NotEmpty || c.Op.Kind != registry.Delete {
+		return 0
+	}
+	name, ok := strings.CutPrefix(c.Op.Path, j.at(nodeSharding)+"/")
+	if !ok {
+		return 0
+	}
+	i, ok := itemNumber(name)
+	if !ok {
+		return 0
+	}
+	return i + 1
 }
 
 // maxItems bounds what a foreign node can make us allocate.

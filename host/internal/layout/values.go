@@ -61,6 +61,25 @@ func decodeAssignment(data []byte) (protocol.Assignment, error) {
 	return a, err
 }
 
+type memberJSON struct {
+	V      int               `json:"v"`
+	Labels map[string]string `json:"labels,omitempty"`
+}
+
+func encodeMember(labels map[string]string) string {
+	return string(mustJSON(memberJSON{V: valueVersion, Labels: labels}))
+}
+
+// decodeMember gives a member's labels. Whether it is there does not depend on
+// what it says, so what cannot be read has none.
+func decodeMember(data []byte) map[string]string {
+	var v memberJSON
+	if err := decodeJSON(data, &v); err != nil || v.V != valueVersion {
+		return nil
+	}
+	return v.Labels
+}
+
 type runsJSON struct {
 	V        int           `json:"v"`
 	Seq      int64         `json:"seq"`
@@ -89,6 +108,7 @@ type rowJSON struct {
 	Seq int64 `json:"s"` // of the first item; the others follow
 	entryJSON
 	Gap   *[2]int64         `json:"gap,omitempty"` // after, until
+	Cron  string            `json:"cron,omitempty"`
 	State protocol.RowState `json:"state"`
 	Why   string            `json:"why,omitempty"`
 	Ended int64             `json:"e,omitempty"`
@@ -133,7 +153,7 @@ func encodeRuns(d *protocol.RunsData) []byte {
 			v.Rows[n-1].Items[1]++
 			continue
 		}
-		rj := rowJSON{Seq: r.Seq, entryJSON: entryOf(r.Entry), State: r.State, Why: r.Why, Ended: r.Ended, By: r.By}
+		rj := rowJSON{Seq: r.Seq, entryJSON: entryOf(r.Entry), State: r.State, Why: r.Why, Cron: r.Cron, Ended: r.Ended, By: r.By}
 		if r.Gap {
 			rj.Gap = &[2]int64{r.After, r.Until}
 		}
@@ -144,7 +164,7 @@ func encodeRuns(d *protocol.RunsData) []byte {
 
 func (r rowJSON) joinsRow(next protocol.Row) bool {
 	n := int64(r.Items[1] - r.Items[0] + 1)
-	return r.joins(next.Entry) && r.Seq+n == next.Seq && r.State == next.State && r.Why == next.Why && r.Ended == next.Ended && r.By == next.By &&
+	return r.joins(next.Entry) && r.Seq+n == next.Seq && r.State == next.State && r.Why == next.Why && r.Cron == next.Cron && r.Ended == next.Ended && r.By == next.By &&
 		(r.Gap == nil && !next.Gap || r.Gap != nil && next.Gap && *r.Gap == [2]int64{next.After, next.Until})
 }
 
@@ -218,7 +238,7 @@ func (r rowJSON) spread(d *protocol.RunsData) error {
 		return errors.New("too many rows")
 	}
 	for i := r.Items[0]; i <= r.Items[1]; i++ {
-		row := protocol.Row{Seq: r.Seq + int64(i-r.Items[0]), Entry: r.entry(i), State: r.State, Why: r.Why, Ended: r.Ended, By: r.By}
+		row := protocol.Row{Seq: r.Seq + int64(i-r.Items[0]), Entry: r.entry(i), State: r.State, Why: r.Why, Cron: r.Cron, Ended: r.Ended, By: r.By}
 		if r.Gap != nil {
 			row.Gap, row.After, row.Until = true, r.Gap[0], r.Gap[1]
 		}

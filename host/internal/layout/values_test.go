@@ -149,6 +149,7 @@ func anyRuns(rng *rand.Rand) protocol.RunsData {
 		r := protocol.Row{Seq: d.Seq, Entry: anyEntry(rng, rng.IntN(4)), State: protocol.Failed, By: "10.0.0.1@-@1"}
 		if rng.IntN(3) == 0 {
 			r.Gap, r.After, r.Until, r.State, r.Why = true, 1, rng.Int64N(3), protocol.Missed, "paused"
+			r.Cron = []string{"", "0 0 * * * ?"}[rng.IntN(2)]
 		}
 		d.Rows = append(d.Rows, r)
 	}

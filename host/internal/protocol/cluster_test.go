@@ -211,7 +211,7 @@ func (c *cluster) answer(m *member) error {
 	receipt, _, err := c.tree.Commit(m.session, c.now, f.ops)
 	in := protocol.Committed{Plan: f.plan, Outcome: protocol.Applied, Revision: receipt.Revision}
 	if conflict, ok := errors.AsType[*registry.ConflictError](err); ok {
-		in.Outcome = protocol.Refused
+		in.Outcome, in.Occupied = protocol.Refused, c.job.Occupied(err)
 		if c.quiet {
 			return fmt.Errorf("%s was refused: %w", f.m.Name(), err)
 		}

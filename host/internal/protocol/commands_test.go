@@ -36,12 +36,14 @@ import (
 //	doubt 1                         0 to 2
 //	ask pause                       trigger pause resume reshard leave config total=4 have=0
 //	                                disable-item 1 enable-item 1 disable-server b enable-server b
+//	unask                           whoever asked last waits no longer
 //	elapsed, lost                   a timer; the session is over
 var inputs = map[string]func(*cluster, *member, *arguments) error{
 	"observe": func(c *cluster, m *member, _ *arguments) error { return c.observe(m) },
 	"apply":   func(c *cluster, m *member, _ *arguments) error { return c.apply(m) },
 	"applied": func(c *cluster, m *member, _ *arguments) error { return c.answer(m) },
 	"elapsed": func(c *cluster, m *member, _ *arguments) error { return c.step(m, protocol.Elapsed{}) },
+	"unask":   func(c *cluster, m *member, _ *arguments) error { return c.step(m, protocol.Unasked{ID: c.asks}) },
 	"lost":    func(c *cluster, m *member, _ *arguments) error { return c.step(m, protocol.SessionLost{}) },
 	"tick":    tick, "passed": passed, "refuse": refuse, "unknown": unknown, "arrive": arrive, "ops": showOps,
 	"finish": finish, "assign": assign, "stored": stored, "doubt": doubt, "ask": ask,

@@ -10,7 +10,12 @@ func begin(s *State, p *Plan) Mutation {
 		return s.unable()
 	}
 	// The instant stays due while the reshard is awaited or the history is full.
-	if s.waits() || s.o.MaxUnstored > 0 && len(s.own().Rows) >= s.o.MaxUnstored {
+	switch {
+	case s.waits():
+		s.excuseAll("a reshard was awaited")
+		return nil
+	case s.o.MaxUnstored > 0 && len(s.own().Rows) >= s.o.MaxUnstored:
+		s.excuseAll("the history could not be written")
 		return nil
 	}
 	s.due = slices.DeleteFunc(s.due, func(d due) bool { return !s.mine(d.item) || d.at <= s.accounted(d.item) })
@@ -29,13 +34,14 @@ func begin(s *State, p *Plan) Mutation {
 
 // unable answers what comes while the member may begin nothing.
 func (s *State) unable() Mutation {
-	if s.own() == nil || s.config() == nil || !s.leaving && !s.disabledHere() {
+	if s.own() == nil || s.config() == nil {
 		return nil
 	}
-	if s.tick.At != 0 {
-		s.excuseAll()
-		s.tick = Tick{}
+	s.excuseAll(s.inability())
+	if !s.leaving && !s.disabledHere() {
+		return nil
 	}
+	s.tick = Tick{}
 	if s.doubt != Trusted || !s.triggered() || s.view.foreign() {
 		return nil
 	}
@@ -163,7 +169,7 @@ func (b *beginning) open(i int, t int64, cause Cause) {
 		}
 	}
 	if last := s.accounted(i); last > 0 && !(s.latest.At == t && s.latest.Prev != 0 && last >= s.latest.Prev) {
-		b.m.Own.row(Row{Entry: Entry{Item: i, Instant: t}, Gap: true, After: last, Until: t, State: Missed, Why: s.whyOf(i), By: s.self})
+		b.m.Own.row(Row{Entry: Entry{Item: i, Instant: t}, Gap: true, After: last, Until: t, Cron: s.config().Cron, State: Missed, Why: s.whyOf(i), By: s.self})
 	}
 	s.unexcuse(i)
 	b.m.Own.Last = set(b.m.Own.Last, i, t)
@@ -300,20 +306,34 @@ func (s *State) excuse(i int, text string) {
 	}
 }
 
-func (s *State) excuseAll() {
+// excuseAll does so for each item to which the instant that is due belongs.
+func (s *State) excuseAll(text string) {
+	if s.tick.At == 0 || s.own() == nil {
+		return
+	}
 	for i := range s.view.total() {
-		if s.mine(i) {
-			s.excuse(i, s.inability())
+		if s.mine(i) && s.accounted(i) < s.tick.At {
+			s.excuse(i, text)
 		}
 	}
 }
 
+// inability is why the member may begin nothing.
 func (s *State) inability() string {
-	if s.leaving {
+	switch {
+	case s.leaving:
 		return "the server was shutting down"
+	case s.disabledHere():
+		return "the server was disabled"
+	case s.doubt != Trusted:
+		return silence
+	case s.view.foreign():
+		return "a member that is not wasmjobd shared the job"
 	}
-	return "the server was disabled"
+	return "the instance was removed"
 }
+
+const silence = "the registry did not answer"
 
 func (s *State) unexcuse(i int) {
 	s.why = slices.DeleteFunc(s.why, func(r reason) bool { return r.item == i })

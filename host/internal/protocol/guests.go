@@ -78,6 +78,14 @@ func (s *State) finished(in Finished) {
 	}
 }
 
+// silenced notes why an instant that is due in doubt may pass: while a commit is
+// under way no rule is asked.
+func (s *State) silenced() {
+	if s.doubt != Trusted && s.view != nil {
+		s.excuseAll(silence)
+	}
+}
+
 // cancel asks a guest to stop, or ends it.
 func (s *State) cancel(i int, hard bool, why string, p *Plan) {
 	g := s.guest(i)
@@ -99,6 +107,7 @@ func (s *State) cancelAll(p *Plan, why string) {
 // away, nothing starts here any more and what runs is ended.
 func (s *State) doubted(level Doubt, p *Plan) {
 	s.doubt = level
+	s.silenced()
 	if level == Trusted || s.o.Finish {
 		return
 	}

@@ -17,8 +17,8 @@ func (s *State) observe(p *Plan) {
 			}
 		}
 	}
-	if s.self != "" && v.RecordFault == "" && (!v.member(s.self) || s.own() == nil) {
-		// Somebody removed the job or our nodes while the session goes on.
+	if s.self != "" && v.RecordFault == "" && (!s.present() || s.own() == nil) {
+		// We left after all, or somebody removed the job or our nodes.
 		s.gone = true
 		for k := range s.guests {
 			s.cancel(s.guests[k].Item, true, "the member's nodes were removed", p)
@@ -72,6 +72,12 @@ func (s *State) config() *Config {
 	return s.view.Config
 }
 
+// present: the member's node is there, and ours. Who left without hearing of it
+// may find its id with another process.
+func (s *State) present() bool {
+	return s.view.memberOf(s.self, s.o.Session)
+}
+
 // own is the member's own record in the view.
 func (s *State) own() *Runs {
 	if s.self == "" {
@@ -110,7 +116,7 @@ func join(s *State, p *Plan) Mutation {
 	if v.Config == nil || !v.Dirs.Wasm || !v.Dirs.Instances || !v.Dirs.Servers || !v.Dirs.LeaderSharding || !v.Dirs.Latch {
 		return Setup{Config: s.o.Config}
 	}
-	return Join{ID: s.freeID(), Disabled: v.Config.Disabled}
+	return Join{ID: s.freeID(), Disabled: v.Config.Disabled, Labels: s.o.Labels}
 }
 
 // freeID is the first of base, base-1, … that occurs nowhere in the job: a

@@ -24,6 +24,9 @@ func (s *State) wish(a Ask) (m Mutation, fault string) {
 	v := s.view
 	switch a := a.(type) {
 	case AskTrigger:
+		if len(v.Instances) == 0 {
+			return nil, "no server is registered that could run it"
+		}
 		var to []ID
 		for _, in := range v.Instances {
 			if !in.Triggered {

@@ -53,7 +53,13 @@ func (c *cluster) printEffect(e protocol.Effect) {
 		for k, items := range r.Previous {
 			before = append(before, nameOf(r.Instances[k])+":"+list(items))
 		}
-		c.say("strategy %q: %d items, so far %s, epoch %d", r.Strategy, r.Total, strings.Join(before, " "), r.Epoch)
+		var labels []string
+		for k, l := range r.Labels {
+			if l != nil {
+				labels = append(labels, fmt.Sprintf("%s:%v", nameOf(r.Instances[k]), l))
+			}
+		}
+		c.say("strategy %q: %d items, so far %s, epoch %d%s", r.Strategy, r.Total, strings.Join(before, " "), r.Epoch, given(labels != nil, ", labels "+strings.Join(labels, " ")))
 	case protocol.Reschedule:
 		c.say("schedule %q", e.Cron)
 	case protocol.Store:
@@ -99,7 +105,7 @@ func (c *cluster) printCommit(v *protocol.View, m protocol.Mutation) {
 	name := m.Name()
 	switch m := m.(type) {
 	case protocol.Join:
-		c.say("%s as %s%s", name, nameOf(m.ID), given(m.Disabled, ", its server disabled"))
+		c.say("%s as %s%s%s", name, nameOf(m.ID), given(m.Disabled, ", its server disabled"), given(m.Labels != nil, fmt.Sprintf(", labels %v", m.Labels)))
 	case protocol.SetServer:
 		c.say("%s %s", name, serversOf([]string{m.IP}))
 	case protocol.PruneServers:
@@ -107,7 +113,7 @@ func (c *cluster) printCommit(v *protocol.View, m protocol.Mutation) {
 	case protocol.Elect:
 		c.say("%s %s", name, nameOf(m.ID))
 	case protocol.Reshard:
-		c.say("%s%s, if nobody of %s set its record%s", name, epoch, namesOf(m.Check), some(", removing ", m.Remove))
+		c.say("%s%s, if nobody of %s set its record%s", name, epoch, namesOf(m.Check), some(", removing ", m.Remove)+some(", clearing ", m.Clear))
 		c.printAssignment(&m.Next)
 	case protocol.Begin:
 		c.say("%s %s%s%s%s%s%s", name, list(m.Begun), epoch, given(m.Monitor, ", marked"), given(m.Ack, ", acknowledging"),
@@ -184,7 +190,8 @@ func entry(e protocol.Entry, items string) string {
 func row(r protocol.Row, items string) string {
 	by := given(r.By != "", " by "+nameOf(r.By)) + because(r.Why)
 	if r.Gap {
-		return fmt.Sprintf("%s between %s and %s %s%s", items, secondsOf(r.After), secondsOf(r.Until), r.State, by)
+		cron := given(r.Cron != "every-10s", " of "+r.Cron)
+		return fmt.Sprintf("%s between %s and %s%s %s%s", items, secondsOf(r.After), secondsOf(r.Until), cron, r.State, by)
 	}
 	return fmt.Sprintf("%s%s %s%s", entry(r.Entry, items), secondsOf(r.Ended), r.State, by)
 }

@@ -6,6 +6,7 @@ import (
 	"path"
 	"regexp"
 	"strconv"
+	"strings"
 	"time"
 
 	"github.com/wasmjob/wasmjob/host/internal/protocol"
@@ -18,7 +19,7 @@ import (
 //	                                failover misfire disabled monitor=off
 //	prefer a a b                    whom a strategy gives item 0, 1, …; else the members in turn
 //	start a b slots=1 queue         members join, one after the other, until all is calm; options:
-//	                                wait prune (seconds) unstored slots queue replace finish
+//	                                wait prune (seconds) unstored slots queue replace finish label=name:value
 //	new a                           a member that has not observed anything yet; options as of start
 //	me b                            whom commands are meant for
 //	now 112                         the clock
@@ -70,6 +71,9 @@ func configure(c *cluster, a *arguments) error {
 func options(a *arguments) (protocol.Options, error) {
 	var o protocol.Options
 	o.Queue, o.Replace, o.Finish = a.flag("queue"), a.flag("replace"), a.flag("finish")
+	if name, value, ok := strings.Cut(a.key("label", ""), ":"); ok {
+		o.Labels = map[string]string{name: value}
+	}
 	var err [4]error
 	o.ReshardWait, err[0] = msOf(a.key("wait", "5"))
 	o.PruneAfter, err[1] = msOf(a.key("prune", "0"))

@@ -27,7 +27,12 @@ func (s *State) stale(eligible []ID) bool {
 			return true
 		}
 	}
-	return len(v.Items) > total
+	for i := total; i < len(v.Items); i++ {
+		if v.Items[i].Exists && (!v.Items[i].bare() || !s.keeps(i)) {
+			return true
+		}
+	}
+	return false
 }
 
 // markReshard asks for a reshard by level, not by edge: whatever event was
@@ -97,13 +102,45 @@ func reshard(s *State, p *Plan) Mutation {
 			next.Last = set(next.Last, i, max(s.markSince, 1))
 		}
 	}
-	var remove []int
+	m := Reshard{Check: check, Next: next}
 	for i := req.Total; i < len(v.Items); i++ {
-		if v.Items[i].Exists {
-			remove = append(remove, i)
+		switch {
+		case !v.Items[i].Exists:
+		case s.keeps(i):
+			m.Clear = append(m.Clear, i)
+		default:
+			m.Remove = append(m.Remove, i)
 		}
 	}
-	return Reshard{Check: check, Next: next, Remove: remove}
+	return m
+}
+
+// occupied is a surplus item whose node cannot be deleted, as it looked then.
+type occupied struct {
+	number int
+	item   Item
+}
+
+// bare: nothing below the item is ours.
+func (it Item) bare() bool { return it == Item{Exists: true} }
+
+// occupy notes which surplus item kept a reshard from being applied. The mirror
+// does not look at the nodes of strangers, so this is how the core learns of
+// them.
+func (s *State) occupy(in Committed, f *flight) {
+	i := in.Occupied - 1
+	if m, ok := f.m.(Reshard); !ok || !slices.Contains(m.Remove, i) {
+		return
+	}
+	s.occupied = slices.DeleteFunc(s.occupied, func(o occupied) bool { return o.number == i })
+	s.occupied = append(s.occupied, occupied{i, f.view.item(i)})
+}
+
+// keeps: the node of a surplus item cannot go. If the item looks another way
+// than when that was found, a mark that came meanwhile may have been the cause.
+func (s *State) keeps(i int) bool {
+	it := s.view.item(i)
+	return slices.ContainsFunc(s.occupied, func(o occupied) bool { return o.number == i && (o.item == it || it.bare()) })
 }
 
 // retryAfter is how long, in ms, a strategy that failed is left alone.
@@ -159,6 +196,9 @@ func (s *State) movesRunning(next *Assignment) bool {
 func (s *State) request(el []ID) AssignRequest {
 	v := s.view
 	r := AssignRequest{Strategy: v.Config.Strategy, Instances: el, Total: v.total(), Epoch: v.Assignment.Version}
+	for _, id := range el {
+		r.Labels = append(r.Labels, v.labels(id))
+	}
 	r.Previous = make([][]int, len(el))
 	for i, o := range v.Assignment.Owners {
 		if k := slices.Index(el, o); k >= 0 {

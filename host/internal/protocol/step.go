@@ -1,5 +1,7 @@
 package protocol
 
+import "slices"
+
 // State is what one member knows and does for one job during one session. Make
 // it with NewState; only Step changes it.
 type State struct {
@@ -26,6 +28,7 @@ type State struct {
 	why    []reason
 
 	markSince int64 // since when the reshard mark is seen
+	occupied  []occupied
 	asked     *AssignRequest
 	answer    *Assigned
 	retry     int64 // when a strategy that failed is asked again
@@ -54,6 +57,8 @@ type Options struct {
 	Queue       bool // overlap policy queue-one
 	Replace     bool // overlap policy replace
 	Finish      bool // self-fencing lets guests finish
+	// Labels are those of this server, for the strategies of others.
+	Labels map[string]string
 }
 
 type flight struct {
@@ -153,6 +158,7 @@ func (s *State) receive(in Input, p *Plan) {
 	case Tick:
 		if s.came(in) {
 			s.tick = in
+			s.silenced()
 		}
 	case Passed:
 		s.came(Tick{At: in.At})
@@ -175,6 +181,8 @@ func (s *State) receive(in Input, p *Plan) {
 			return
 		}
 		s.asks = append(s.asks, in)
+	case Unasked:
+		s.asks = slices.DeleteFunc(s.asks, func(a Asked) bool { return a.ID == in.ID })
 	case Elapsed:
 		s.wake = 0
 	case SessionLost:
@@ -222,6 +230,7 @@ func (s *State) committed(in Committed, p *Plan) {
 			s.reply(f.ask, "the registry did not answer; whether the trigger was written is unknown", p)
 		}
 	case Refused:
+		s.occupy(in, f)
 		if s.refRev != f.view.Rev {
 			s.refRev, s.refusals = f.view.Rev, 0
 		}

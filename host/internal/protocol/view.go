@@ -35,6 +35,7 @@ type View struct {
 
 	Items      []Item // by number; as many as the largest node says
 	Necessary  bool
+	NecessaryV int32 // version of the mark: each Join raises it or creates it
 	Processing bool
 	Pending    []Pending // ascending by item
 
@@ -72,8 +73,9 @@ type Instance struct {
 
 // Member is a live member of ours.
 type Member struct {
-	ID    ID
-	Owner int64
+	ID     ID
+	Owner  int64
+	Labels map[string]string // of its server, for strategies
 }
 
 // Server is an operator's word about one address.
@@ -158,10 +160,11 @@ type Trigger struct {
 // Row is a fact about one item for the history, not stored yet.
 type Row struct {
 	Seq   int64
-	Entry       // Item, Instant, Trigger, Cause, Attempt, Begun
-	Gap   bool  // no run: the instants strictly between After and Before
-	After int64 // of a gap
-	Until int64 // of a gap: the first instant that is not part of it
+	Entry        // Item, Instant, Trigger, Cause, Attempt, Begun
+	Gap   bool   // no run: the instants strictly between After and Before
+	After int64  // of a gap
+	Until int64  // of a gap: the first instant that is not part of it
+	Cron  string // of a gap: what it is counted by; "" in records that do not say
 	State RowState
 	Why   string
 	Ended int64
@@ -221,6 +224,25 @@ func (v *View) member(id ID) bool {
 	_, ok := slices.BinarySearchFunc(v.Members, id, func(m Member, id ID) int { return compare(m.ID, id) })
 	return ok
 }
+
+// memberOf tells whether the session holds the node of the member.
+func (v *View) memberOf(id ID, session int64) bool {
+	k, ok := slices.BinarySearchFunc(v.Members, id, func(m Member, id ID) int { return compare(m.ID, id) })
+	return ok && v.Members[k].Owner == session
+}
+
+// labels are those of a member's server; nil if it is not one of ours.
+func (v *View) labels(id ID) map[string]string {
+	k, ok := slices.BinarySearchFunc(v.Members, id, func(m Member, id ID) int { return compare(m.ID, id) })
+	if !ok {
+		return nil
+	}
+	return v.Members[k].Labels
+}
+
+// ServerDisabled tells whether an operator disabled the servers at the address
+// of the member.
+func (v *View) ServerDisabled(id ID) bool { return v.serverDisabled(id.IP()) }
 
 // dead: neither registered for sharding nor alive. An operator may delete the
 // node in instances while the member still runs; its own node in members,

@@ -20,6 +20,10 @@ type (
 		Plan     int64
 		Outcome  Outcome
 		Revision int64
+		// Occupied is why a Reshard was refused, if it is why: the item, one of
+		// its Remove, whose node holds what is not ours. It counts from 1; 0 is
+		// none.
+		Occupied int
 	}
 	// Finished: the guest of an entry ended.
 	Finished struct {
@@ -44,6 +48,9 @@ type (
 		ID  int64
 		Ask Ask
 	}
+	// Unasked: whoever asked waits no longer. A wish that is not yet a commit is
+	// forgotten.
+	Unasked struct{ ID int64 }
 	// Elapsed: time passed; an earlier Wake asked for it.
 	Elapsed struct{}
 	// SessionLost: this member is over. Its guests are to be ended.
@@ -59,6 +66,7 @@ func (Assigned) input()    {}
 func (Stored) input()      {}
 func (Doubted) input()     {}
 func (Asked) input()       {}
+func (Unasked) input()     {}
 func (Elapsed) input()     {}
 func (SessionLost) input() {}
 
@@ -151,6 +159,7 @@ type (
 	Join struct {
 		ID       ID
 		Disabled bool // value of the server's node if it is absent
+		Labels   map[string]string
 	}
 	// SetServer re-creates the own server's node, which a clean-up took.
 	SetServer struct{ IP string }
@@ -171,6 +180,7 @@ type (
 		Check  []ID // live members of ours whose runs must not have changed
 		Next   Assignment
 		Remove []int // surplus items whose nodes go
+		Clear  []int // surplus items whose nodes cannot go: what is ours below them does
 	}
 	// Begin opens runs of own items; Ack acknowledges the trigger request.
 	Begin struct {
@@ -369,7 +379,8 @@ func (Stop) effect()       {}
 // still asks the same.
 type AssignRequest struct {
 	Strategy  string
-	Instances []ID // descending
+	Instances []ID                // descending
+	Labels    []map[string]string // by instance; nil where there are none
 	Total     int
 	Previous  [][]int // by instance
 	Epoch     int32   // version of the assignment it would replace

@@ -26,6 +26,9 @@ func (r *Runner) Ask(ctx context.Context, a protocol.Ask) error {
 	case <-ctx.Done():
 		r.mu.Lock()
 		delete(r.asks, id)
+		if r.box != nil {
+			r.box.put(inputLetter{protocol.Unasked{ID: id}})
+		}
 		r.mu.Unlock()
 		return ctx.Err()
 	}

@@ -28,7 +28,7 @@ func (m *member) committed(ctx context.Context, l commitLetter) {
 		m.troubles.clear(troubleCommit)
 	case errors.Is(l.err, registry.ErrConflict):
 		// An ordinary thing: somebody was quicker.
-		in.Outcome = protocol.Refused
+		in.Outcome, in.Occupied = protocol.Refused, m.Layout.Occupied(l.err)
 		m.refusals++
 		m.Log.Debug("commit refused", "mutation", l.name, "error", l.err)
 	case errors.Is(l.err, registry.ErrTooLarge):
@@ -39,6 +39,10 @@ func (m *member) committed(ctx context.Context, l commitLetter) {
 	case errors.Is(l.err, registry.ErrEnded):
 		in.Outcome = protocol.Refused
 		m.refusals++
+	case errors.Is(l.err, registry.ErrReadOnly) && !errors.Is(l.err, registry.ErrUnknown):
+		in.Outcome = protocol.Refused
+		m.refusals++
+		m.readOnly(l.err)
 	default:
 		// Also what the port does not name: to call it refused would be a guess.
 		in.Outcome = protocol.Unknown
@@ -47,6 +51,12 @@ func (m *member) committed(ctx context.Context, l commitLetter) {
 	}
 	m.answered = true
 	m.step(ctx, in)
+}
+
+// readOnly tells, once in a session, that nothing can be written any more.
+func (m *member) readOnly(cause error) {
+	m.troubles.set(troubleRegistry, cause.Error())
+	m.toldReadOnly.Do(func() { m.Log.Error("the registry takes no writes, nothing begins", "error", cause) })
 }
 
 // freeRefusals is how many refusals in a row are answered without a pause.
@@ -81,8 +91,12 @@ func (m *member) sync(ctx context.Context, in protocol.Input) {
 			if ctx.Err() != nil || errors.Is(err, registry.ErrEnded) {
 				return // the last event of the session follows, or has been read
 			}
-			m.troubles.set(troubleRegistry, err.Error())
-			m.Log.Error("the registry does not answer, nothing begins", "error", err)
+			if errors.Is(err, registry.ErrReadOnly) {
+				m.readOnly(err)
+			} else {
+				m.troubles.set(troubleRegistry, err.Error())
+				m.Log.Error("the registry does not answer, nothing begins", "error", err)
+			}
 			if !sleep(ctx, p.next()) {
 				return
 			}

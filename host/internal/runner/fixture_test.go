@@ -1,6 +1,7 @@
 package runner
 
 import (
+	"bytes"
 	"cmp"
 	"context"
 	"errors"
@@ -95,7 +96,7 @@ func takes(d time.Duration) guestFunc {
 
 type dealAverage struct{}
 
-func (dealAverage) Deal(ctx context.Context, r protocol.AssignRequest) ([][]int, error) {
+func (dealAverage) Deal(ctx context.Context, _ job.Config, r protocol.AssignRequest) ([][]int, error) {
 	ids := make([]string, len(r.Instances))
 	for i, id := range r.Instances {
 		ids[i] = string(id)
@@ -108,6 +109,7 @@ type book struct {
 	mu   sync.Mutex
 	rows []trace.Row
 	fail error
+	bad  func(trace.Row) bool // rows that it never takes
 }
 
 func (b *book) Write(_ context.Context, batch []trace.Row) error {
@@ -115,6 +117,9 @@ func (b *book) Write(_ context.Context, batch []trace.Row) error {
 	defer b.mu.Unlock()
 	if b.fail != nil {
 		return b.fail
+	}
+	if b.bad != nil && slices.ContainsFunc(batch, b.bad) {
+		return fmt.Errorf("%w: as the test wants it", trace.ErrRow)
 	}
 	for _, r := range batch {
 		if !slices.ContainsFunc(b.rows, func(o trace.Row) bool {
@@ -268,3 +273,21 @@ func (s *server) stop(t *testing.T) {
 }
 
 var errDisk = errors.New("disk full")
+
+// lockedBuffer is a log that may be read while it is written.
+type lockedBuffer struct {
+	mu sync.Mutex
+	b  bytes.Buffer
+}
+
+func (l *lockedBuffer) Write(p []byte) (int, error) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return l.b.Write(p)
+}
+
+func (l *lockedBuffer) String() string {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return l.b.String()
+}

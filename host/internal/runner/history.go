@@ -1,7 +1,9 @@
 package runner
 
 import (
+	"cmp"
 	"context"
+	"errors"
 	"fmt"
 	"slices"
 	"strconv"
@@ -12,8 +14,8 @@ import (
 	"github.com/wasmjob/wasmjob/host/trace"
 )
 
-// batch is what one effect Store hands over. cron is the schedule by which its
-// gaps are counted.
+// batch is what one effect Store hands over. cron is the schedule by which
+// gaps are counted that do not say by which.
 type batch struct {
 	rows []protocol.Row
 	cron string
@@ -81,6 +83,18 @@ func (h *history) store(ctx context.Context, rows []protocol.Row, cron string) b
 		if err == nil {
 			break
 		}
+		if errors.Is(err, trace.ErrRow) {
+			if len(rows) == 1 {
+				h.giveUp(&rows[0], cron, err)
+				break
+			}
+			for i := range rows {
+				if !h.store(ctx, rows[i:i+1], cron) {
+					return false
+				}
+			}
+			return true
+		}
 		if ctx.Err() != nil {
 			return false
 		}
@@ -102,6 +116,15 @@ func (h *history) store(ctx context.Context, rows []protocol.Row, cron string) b
 	}
 	m.box.put(inputLetter{protocol.Stored{Upto: rows[len(rows)-1].Seq}})
 	return true
+}
+
+// giveUp lets go of a row that the history will never take: the log has it.
+func (h *history) giveUp(r *protocol.Row, cron string, cause error) {
+	m := h.m
+	n := m.lostRows.Add(1)
+	row, _, _ := m.row(r, cron) // what could be told of it
+	m.Log.Error("the history refuses a row for good; this is the row", "row", fmt.Sprintf("%+v", row), "error", cause)
+	m.troubles.set(troubleRows, fmt.Sprintf("%d since the start, see the log; the newest: %v", n, cause))
 }
 
 func (h *history) write(ctx context.Context, rows []protocol.Row, cron string) error {
@@ -135,7 +158,7 @@ func (m *member) row(r *protocol.Row, cron string) (trace.Row, bool, error) {
 		Cause: trace.Cause(r.Cause), End: r.Ended,
 	}
 	if r.Gap {
-		if cron == "" {
+		if cron = cmp.Or(r.Cron, cron); cron == "" {
 			return row, false, nil
 		}
 		first, last, n, err := m.Clock.Between(cron, r.After, r.Until)

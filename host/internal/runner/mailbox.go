@@ -15,7 +15,7 @@ import (
 //     when the loop asks for it;
 //   - replies, Committed, synced, Assigned, Finished, Stored: one for each
 //     request, guest or batch that is under way;
-//   - Asked: by maxAsks;
+//   - Asked: by maxAsks; Unasked: one for each;
 //   - ticks: the newest one replaces the one that waits. Its own Prev stays
 //     with it: the core sees that instants lie between it and the last one
 //     accounted for, and writes them as a gap;

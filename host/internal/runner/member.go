@@ -34,6 +34,9 @@ type member struct {
 	reread   bool // … and before everything was read again
 	refusals int  // of commits, in a row
 
+	toldReadOnly sync.Once
+	toldEnabled  bool // or there was no need to
+
 	effective effective
 	overwrite overwriting
 	cron      string
@@ -64,6 +67,7 @@ func newMember(r *Runner, box *mailbox, s registry.Session, asked moment) (*memb
 			Slots:  slotsOf(r),
 			Queue:  r.Config.Overlap == job.QueueOne,
 			Finish: r.Config.OnRegistryLoss == job.FinishOnLoss, Replace: r.Config.Overlap == job.Replace,
+			Labels: r.Labels,
 		}),
 		mirror:  mirror.New(r.Layout.Watched(), r.Layout.Follow),
 		decoder: r.Layout.NewDecoder(),
@@ -136,6 +140,20 @@ func (m *member) run(stop context.Context) (again bool, err error) {
 	}
 	m.stopTimers()
 	return m.again, m.err
+}
+
+// open tells whether the member's record had something in it when it was seen
+// last, or was being written.
+func (m *member) open() bool {
+	if m.view == nil || m.self == "" {
+		return false
+	}
+	for k := range m.view.Runs {
+		if r := &m.view.Runs[k]; r.ID == m.self {
+			return len(m.guests) > 0 || len(r.Open)+len(r.Rows)+len(r.Triggers) > 0
+		}
+	}
+	return len(m.guests) > 0
 }
 
 func (m *member) stopTimers() {
@@ -323,13 +341,34 @@ func (m *member) assign(ctx context.Context, r protocol.AssignRequest) {
 	}
 	ctx, end := context.WithCancel(ctx)
 	m.deal = end
+	c, self := m.effective.config, m.state.Self()
 	m.work.Go(func() {
 		defer end()
 		in := protocol.Assigned{Request: r}
-		items, err := m.Dealer.Deal(ctx, r)
-		if in.Items = items; err != nil {
+		items, err := m.Dealer.Deal(ctx, c, r)
+		if in.Items = items; err != nil && items == nil {
 			in.Fault = err.Error()
+		}
+		if ctx.Err() == nil {
+			m.dealt(Event{Kind: StrategyFault, At: time.Now(), Config: c, Instance: self}, err, items == nil)
 		}
 		m.box.put(inputLetter{in})
 	})
+}
+
+// dealt tells everybody of a strategy that failed: its items run on servers
+// that nobody chose.
+func (m *member) dealt(e Event, err error, kept bool) {
+	if err == nil {
+		m.troubles.clear(troubleStrategy)
+		return
+	}
+	instead := "items are dealt out evenly"
+	if kept {
+		instead = "items stay where they are"
+	}
+	e.Reason = fmt.Sprintf("it failed, and %s: %v", instead, err)
+	m.Log.Error("the sharding strategy failed", "instead", instead, "error", err)
+	m.troubles.set(troubleStrategy, e.Reason)
+	m.Observe(e)
 }

@@ -67,8 +67,10 @@ type Guests interface {
 
 // Dealer is the job's strategy.
 type Dealer interface {
-	// Deal returns the items of each instance, by index. It heeds ctx.
-	Deal(ctx context.Context, r protocol.AssignRequest) ([][]int, error)
+	// Deal returns the items of each instance, by index. An error beside them
+	// says why they are not those that the job's strategy wants; without them,
+	// nothing is dealt out now. c is the job as it is in force. It heeds ctx.
+	Deal(ctx context.Context, c job.Config, r protocol.AssignRequest) ([][]int, error)
 }
 
 // Slots bound how many guests run at once. A nil Slots is no bound.
@@ -82,9 +84,10 @@ func NewSlots(n int) Slots {
 	return make(Slots, n)
 }
 
-// Event is the start or the end of one guest.
+// Event is the start or the end of one guest, or a strategy that failed: that
+// one has no item.
 type Event struct {
-	Kind      string // "start" or "end"
+	Kind      string // "start", "end" or "strategy"
 	At        time.Time
 	Config    job.Config
 	Item      int
@@ -96,13 +99,14 @@ type Event struct {
 	Attempt   int
 	State     trace.State // Running at the start
 	Outcome   job.Outcome // of an end
-	Reason    string      // of an end: why it was stopped
+	Reason    string      // of an end: why it was stopped; of a strategy: what is wrong
 }
 
 // The kinds of Event.
 const (
-	Start = "start"
-	End   = "end"
+	Start         = "start"
+	End           = "end"
+	StrategyFault = "strategy"
 )
 
 // Options say what a Runner works with. All but Slots, Observe and Log are
@@ -117,6 +121,8 @@ type Options struct {
 	Dealer   Dealer
 	Sink     trace.Sink
 	Slots    Slots // shared by the jobs of a server
+	// Labels are those of this server, for the strategies of all.
+	Labels map[string]string
 	// DrainTimeout is how long guests may go on after Run was asked to stop.
 	DrainTimeout time.Duration
 	// Observe is called in the goroutines of the guests, several at once; while
@@ -144,6 +150,8 @@ type Runner struct {
 	kept     keptTexts
 	parallel Slots // of this job
 	troubles troubles
+	stuck    stuck
+	lostRows atomic.Int64 // those that the history refused for good
 	joined   chan struct{}
 	joinOnce sync.Once
 	snapshot atomic.Pointer[snapshot]
@@ -177,17 +185,22 @@ func (r *Runner) Joined() <-chan struct{} { return r.joined }
 // job down on this server. What it started has ended when it returns.
 func (r *Runner) Run(ctx context.Context) error {
 	defer r.close()
+	open := false // something that an earlier session left is in the registry
 	for pause := newPauses(); ; {
-		again, joined, err := r.live(ctx)
-		switch {
-		case !again:
-			return err
-		case ctx.Err() != nil && !joined:
-			return nil // nothing began, so nothing was cut short
-		case ctx.Err() != nil:
-			return err
+		l := r.live(ctx)
+		err := l.err
+		if l.joined {
+			open = l.open
 		}
-		if joined {
+		switch {
+		case !l.again:
+			return err
+		case ctx.Err() != nil && open:
+			return fmt.Errorf("%w: %w", ErrUnsafe, err)
+		case ctx.Err() != nil:
+			return nil // nothing was cut short
+		}
+		if l.joined {
 			pause = newPauses()
 		}
 		wait := pause.next()
@@ -196,9 +209,17 @@ func (r *Runner) Run(ctx context.Context) error {
 	}
 }
 
+// life is how the life of a member went.
+type life struct {
+	again  bool // there is to be another
+	joined bool
+	open   bool // its record was left with something in it
+	err    error
+}
+
 // live is the life of one member, from the opening of its session to the end
 // of its last guest.
-func (r *Runner) live(ctx context.Context) (again, joined bool, err error) {
+func (r *Runner) live(ctx context.Context) life {
 	box := newMailbox()
 	asked := thisMoment() // from here on the service may count the session's time-out
 	session, err := r.Registry.Open(ctx, box.event)
@@ -209,21 +230,23 @@ func (r *Runner) live(ctx context.Context) (again, joined bool, err error) {
 	}
 	if err != nil {
 		r.troubles.set(troubleRegistry, err.Error())
-		return true, false, fmt.Errorf("open a registry session: %w", err)
+		return life{again: true, err: fmt.Errorf("open a registry session: %w", err)}
 	}
 	for _, old := range []trouble{troubleRegistry, troubleCommit, troubleDoubt} {
 		r.troubles.clear(old) // they were the last session's
 	}
+	var l life
 	m, err := newMember(r, box, session, asked)
 	if err == nil {
-		again, err = m.run(ctx)
-		joined = m.self != ""
+		l.again, err = m.run(ctx)
+		l.joined, l.open = m.self != "", m.open()
 	}
 	r.detach()
 	if e := session.Close(); e != nil && !errors.Is(e, registry.ErrEnded) {
 		err = errors.Join(err, fmt.Errorf("close the registry session: %w", e))
 	}
-	return again, joined, err
+	l.err = err
+	return l
 }
 
 // namespace makes the nodes above the job, which jobs share.

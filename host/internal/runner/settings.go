@@ -63,6 +63,7 @@ func (m *member) reconfigure(ctx context.Context) {
 	if o.done || o.asked || m.over || m.self == "" || v.Config == nil || v.ConfigFault != "" {
 		return
 	}
+	m.sayEnabled()
 	local := layout.FromJob(m.Config)
 	there, err := layout.DecodeConfig21(v.ConfigData)
 	if err != nil || there == nil {
@@ -89,6 +90,21 @@ func (m *member) reconfigure(ctx context.Context) {
 	}
 	o.asked = true
 	m.step(ctx, protocol.Asked{ID: overwriteAsk, Ask: protocol.AskConfig{Data: data, Have: v.ConfigVersion}})
+}
+
+// sayEnabled tells, once in a session, that a job is not disabled here although
+// the server's own file says so: that counts when the server is new to the job,
+// later an operator's word does.
+func (m *member) sayEnabled() {
+	if !m.Config.Disabled || m.toldEnabled {
+		return
+	}
+	m.toldEnabled = true
+	for _, s := range m.view.Servers {
+		if s.IP == m.self.IP() && !s.Disabled {
+			m.Log.Warn("disabled = true has no effect: the registry knows this server for the job, as enabled; disable it there", "server", s.IP)
+		}
+	}
 }
 
 // differing names the settings in which a and b differ. Without a class of its

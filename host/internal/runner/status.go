@@ -28,7 +28,8 @@ func (r *Runner) Status() job.Status {
 		s.Instances = append(s.Instances, in.ID)
 	}
 	for i, it := range v.Items {
-		if it.Exists {
+		surplus := v.Config != nil && i >= v.Config.Total && it.Owner == "" // only what is not ours keeps its node
+		if it.Exists && !surplus {
 			s.Items = append(s.Items, job.ItemStatus{
 				Item: i, Owner: it.Owner, Running: it.Running != 0 || it.RunningP, Disabled: it.Disabled,
 				Misfired: it.Misfire, TakenBy: it.Failover,
@@ -67,11 +68,14 @@ const (
 	troubleDoubt
 	troubleHistory
 	troubleSchedule
+	troubleStrategy
+	troubleRows
+	troubleGuest
 	numTroubles
 )
 
 func (t trouble) String() string {
-	return [...]string{"registry session", "registry write", "registry silence", "history", "schedule"}[t]
+	return [...]string{"registry session", "registry write", "registry silence", "history", "schedule", "strategy", "rows lost to the history", "guests that ignore their end"}[t]
 }
 
 // troubles are what goes wrong at present.

@@ -84,11 +84,12 @@ func (m *member) start(ctx context.Context, e protocol.Run) {
 	if g.grace <= 0 {
 		g.grace = defaultGrace
 	}
-	g.call.Why = g.stopReason
+	g.call.Why = m.why(g)
 	m.guests[e.Entry.Item] = g
 	m.work.Go(func() {
 		defer kill()
-		in := m.attempt(ctx, g)
+		var in protocol.Finished
+		m.watched(ctx, g, func() { in = m.attempt(ctx, g) })
 		m.box.put(inputLetter{in})
 	})
 }
@@ -122,6 +123,35 @@ func reasonOf(in protocol.Input) job.StopReason {
 	return job.StopShutdown
 }
 
+// why is what a guest hears when it asks whether to stop. A streaming job
+// is also told of what is no reason to end a batch, but one to begin no other; nobody
+// ends it if it does not heed that.
+func (m *member) why(g *guest) func() job.StopReason {
+	return func() job.StopReason {
+		reason := g.stopReason()
+		if reason == job.Continue && g.call.Config.Kind == job.Dataflow && g.call.Config.Streaming {
+			return m.pausing(g.entry.Item)
+		}
+		return reason
+	}
+}
+
+// pausing tells why a streaming job should take no further batch.
+func (r *Runner) pausing(item int) job.StopReason {
+	s := r.snapshot.Load()
+	if s == nil {
+		return job.Continue
+	}
+	v := s.view
+	switch {
+	case v.Necessary || v.Processing:
+		return job.StopResharding
+	case v.Paused, !s.config.Streaming, v.ServerDisabled(s.self), item < len(v.Items) && v.Items[item].Disabled:
+		return job.StopDisabled
+	}
+	return job.Continue
+}
+
 func (m *member) call(e protocol.Run) job.Call {
 	c := m.effective.config
 	f := m.fireOf(e.Items)
@@ -132,6 +162,9 @@ func (m *member) call(e protocol.Run) job.Call {
 		Attempt: e.Entry.Attempt, Scheduled: time.UnixMilli(e.Entry.Instant), Fence: e.Fence,
 		Failover: e.Entry.Cause == protocol.Failover, Misfire: e.Entry.Cause == protocol.Misfired,
 		Log: m.guestLog,
+	}
+	if c.Allow.State {
+		call.State = newItemState(m, e.Entry.Item)
 	}
 	call.ItemParam, call.HasItemParam = m.effective.params[e.Entry.Item]
 	return call

@@ -42,6 +42,9 @@ func (w *World) heal() {
 			w.reconnect(m, m.s)
 		}
 	}
+	for _, s := range w.live {
+		s.stray() // nothing stays astray
+	}
 	w.ban()
 	w.undo()
 	// Wishes of operators that were on their way are carried out even now.
@@ -73,12 +76,13 @@ func (w *World) undo() {
 		w.tool(protocol.SetPaused{})
 	}
 	for i := range v.Items {
-		if w.ledger.v.Items[i].Disabled {
+		if v := w.ledger.v; i < len(v.Items) && v.Items[i].Disabled {
 			w.tool(protocol.DisableItem{Item: i})
 		}
 	}
 	for _, s := range v.Servers {
-		if s.Disabled != (s.IP == w.banned) {
+		inUse := slices.ContainsFunc(w.members, func(m *member) bool { return m.ip == s.IP && !m.retired })
+		if inUse && s.Disabled != (s.IP == w.banned) {
 			w.tool(protocol.DisableServer{IP: s.IP, Disabled: !s.Disabled})
 		}
 	}
@@ -126,7 +130,8 @@ func (w *World) command(v *protocol.View, left int64) {
 		w.wish(m, protocol.AskItem{Item: w.rng.IntN(v.Config.Total), Disabled: true})
 		w.after(back, w.undo)
 	case 2:
-		if s := v.Servers[w.rng.IntN(len(v.Servers))]; len(v.Servers) > 1 && w.banned == "" {
+		if len(v.Servers) > 1 && w.banned == "" {
+			s := v.Servers[w.rng.IntN(len(v.Servers))]
 			w.tool(protocol.DisableServer{IP: s.IP, Disabled: true})
 			w.after(back, w.undo)
 		}

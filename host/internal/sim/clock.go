@@ -1,7 +1,5 @@
 package sim
 
-import "container/heap"
-
 // The queue of what is to happen, in virtual microseconds.
 
 const (
@@ -14,26 +12,60 @@ type event struct {
 	do      func()
 }
 
+func (e *event) before(o *event) bool { return e.at < o.at || e.at == o.at && e.seq < o.seq }
+
+// events is a heap, the next event first. It is written out because the one of
+// the standard library boxes every event.
 type events []event
 
-func (q events) Len() int { return len(q) }
-func (q events) Less(i, j int) bool {
-	return q[i].at < q[j].at || q[i].at == q[j].at && q[i].seq < q[j].seq
+func (q *events) push(e event) {
+	*q = append(*q, e)
+	h := *q
+	k := len(h) - 1
+	for k > 0 {
+		up := (k - 1) / 2
+		if h[up].before(&e) {
+			break
+		}
+		h[k] = h[up]
+		k = up
+	}
+	h[k] = e
 }
-func (q events) Swap(i, j int) { q[i], q[j] = q[j], q[i] }
-func (q *events) Push(x any)   { *q = append(*q, x.(event)) }
-func (q *events) Pop() any {
-	old := *q
-	e := old[len(old)-1]
-	old[len(old)-1] = event{}
-	*q = old[:len(old)-1]
-	return e
+
+func (q *events) pop() event {
+	h := *q
+	first := h[0]
+	last := h[len(h)-1]
+	h[len(h)-1] = event{}
+	h = h[:len(h)-1]
+	*q = h
+	if len(h) == 0 {
+		return first
+	}
+	k := 0
+	for {
+		kid := 2*k + 1
+		if kid >= len(h) {
+			break
+		}
+		if kid+1 < len(h) && h[kid+1].before(&h[kid]) {
+			kid++
+		}
+		if last.before(&h[kid]) {
+			break
+		}
+		h[k] = h[kid]
+		k = kid
+	}
+	h[k] = last
+	return first
 }
 
 // at schedules do; what is scheduled for the same instant happens in order.
 func (w *World) at(t int64, do func()) {
 	w.seq++
-	heap.Push(&w.queue, event{at: max(t, w.now), seq: w.seq, do: do})
+	w.queue.push(event{at: max(t, w.now), seq: w.seq, do: do})
 }
 
 func (w *World) after(d int64, do func()) { w.at(w.now+d, do) }
@@ -42,5 +74,3 @@ func (w *World) after(d int64, do func()) { w.at(w.now+d, do) }
 func (w *World) between(lo, hi int64) int64 { return lo + w.rng.Int64N(max(hi-lo, 1)) }
 
 func (w *World) chance(p float64) bool { return w.rng.Float64() < p }
-
-func heapPop(q *events) event { return heap.Pop(q).(event) }

@@ -20,7 +20,7 @@ func (m *member) heartbeat(life int) {
 				at := w.now
 				m.s.request(func() {
 					m.s.client(message{reply: func() { m.acked = max(m.acked, at) }})
-				}, nil)
+				}, nil, false)
 			}
 			beat++
 		})

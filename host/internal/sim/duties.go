@@ -2,6 +2,7 @@ package sim
 
 import (
 	"bytes"
+	"fmt"
 	"slices"
 
 	"github.com/wasmjob/wasmjob/host/internal/protocol"
@@ -81,6 +82,9 @@ func (l *ledger) decided(old *protocol.View, by author) {
 func (l *ledger) begin(m protocol.Begin, old *protocol.View, by author) {
 	v := by.view
 	l.beside(by)
+	if (v.Necessary || v.Processing) && by.marked < l.w.options.ReshardWait && len(m.Begun) > 0 {
+		l.w.breach("a reshard is awaited", "%s begins %d ms after it saw the mark", by, by.marked)
+	}
 	if by.ending && len(m.Begun) > 0 {
 		l.w.breach("leave", "%s begins, though it was told to end", by)
 	}
@@ -100,6 +104,7 @@ func (l *ledger) begin(m protocol.Begin, old *protocol.View, by author) {
 			l.w.breach("disabled items", "%s begins item %d, seeing it disabled", by, i)
 		}
 	}
+	l.marked(m.Begun, by)
 	if m.Ack {
 		l.accepted(m.Self, old, by)
 	}
@@ -117,18 +122,15 @@ func (l *ledger) beside(by author) {
 // accepted: an acknowledged request is in the record, for every item of the
 // member: open, waiting or as a row.
 func (l *ledger) accepted(self protocol.ID, old *protocol.View, by author) {
-	was, r := recordOf(old, self), recordOf(l.v, self)
-	fresh := func(id string) bool {
-		return id != "" && !slices.ContainsFunc(was.Triggers, func(t protocol.Trigger) bool { return t.ID == id }) &&
-			!slices.ContainsFunc(was.Open, func(e protocol.Entry) bool { return e.Trigger == id })
-	}
+	r, in := recordOf(l.v, self), registered(old, self)
+	id := fmt.Sprintf("t%d", in.Modified) // others may know it by the same name
 	for i, o := range by.view.Assignment.Owners {
 		if o != self || i >= by.view.Config.Total || by.view.Items[i].Owner != self {
 			continue
 		}
-		if !slices.ContainsFunc(r.Open, func(e protocol.Entry) bool { return e.Item == i && fresh(e.Trigger) }) &&
-			!slices.ContainsFunc(r.Triggers, func(t protocol.Trigger) bool { return fresh(t.ID) && slices.Contains(t.Items, i) }) &&
-			!slices.ContainsFunc(r.Rows, func(r protocol.Row) bool { return r.Item == i && fresh(r.Trigger) }) {
+		if !slices.ContainsFunc(r.Open, func(e protocol.Entry) bool { return e.Item == i && e.Trigger == id }) &&
+			!slices.ContainsFunc(r.Triggers, func(t protocol.Trigger) bool { return t.ID == id && slices.Contains(t.Items, i) }) &&
+			!slices.ContainsFunc(r.Rows, func(r protocol.Row) bool { return r.Item == i && r.Trigger == id }) {
 			l.w.breach("triggers", "%s: the request has left no trace for item %d", by, i)
 		}
 	}
@@ -136,6 +138,7 @@ func (l *ledger) accepted(self protocol.ID, old *protocol.View, by author) {
 
 func (l *ledger) take(m protocol.Take, old *protocol.View, by author) {
 	l.beside(by)
+	l.marked(m.Items, by)
 	if by.view.Paused {
 		l.w.breach("pause", "%s, seeing the job paused", by)
 	}
@@ -182,10 +185,7 @@ func (l *ledger) reshard(m protocol.Reshard, old *protocol.View, by author) {
 	for k := range old.Runs {
 		r := &old.Runs[k]
 		for _, e := range r.Open {
-			// A member that joined meanwhile may have taken the item: its mark
-			// keeps the new owner away as it would have kept the old one.
-			taken := e.Item < len(old.Items) && old.Items[e.Item].Failover == r.ID && recordOf(by.view, r.ID) == nil
-			if ownerOf(old, e.Item) != ownerOf(l.v, e.Item) && !taken {
+			if ownerOf(old, e.Item) != ownerOf(l.v, e.Item) {
 				l.w.breach("nothing running moves", "%s moves item %d, which %s runs", by, e.Item, r.ID)
 			}
 		}
@@ -206,6 +206,19 @@ func ownerOf(v *protocol.View, i int) protocol.ID {
 		return v.Assignment.Owners[i]
 	}
 	return ""
+}
+
+// marked: what begins in a monitored job is marked as running, for whoever
+// knows the nodes of ElasticJob alone.
+func (l *ledger) marked(items []int, by author) {
+	if !by.view.Config.MonitorExecution {
+		return
+	}
+	for _, i := range items {
+		if i >= len(l.v.Items) || !slices.ContainsFunc(by.view.Members, func(m protocol.Member) bool { return m.ID == by.self && m.Owner == l.v.Items[i].Running }) {
+			l.w.breach("marks", "%s: item %d runs and is not marked", by, i)
+		}
+	}
 }
 
 // marks: a mark that a session holds stands for an open run of its member.

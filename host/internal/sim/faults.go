@@ -127,6 +127,13 @@ func (w *World) retire(m *member) bool {
 	}
 	w.tracef("%s: is not to come back", m.name())
 	m.retired = true
+	if w.chance(0.5) {
+		w.after(w.between(0, 4*second), func() {
+			if v := w.ledger.v; slices.ContainsFunc(v.Servers, func(s protocol.Server) bool { return s.IP == m.ip && !s.Disabled }) {
+				w.tool(protocol.DisableServer{IP: m.ip, Disabled: true})
+			}
+		})
+	}
 	return true
 }
 

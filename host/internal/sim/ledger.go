@@ -108,6 +108,11 @@ func (l *ledger) judge(changes []tree.Change, by author) {
 			l.first[i] = t
 		}
 	}
+	for k, m := range l.v.Members {
+		if slices.ContainsFunc(l.v.Members[:k], func(o protocol.Member) bool { return o.Owner == m.Owner }) {
+			l.w.breach("one member a session", "%s: session %d has joined as %s, too", by, m.Owner, m.ID)
+		}
+	}
 	l.records(old, by)
 	l.nothingLost(old, by)
 	l.untouched(old, by)

@@ -48,6 +48,7 @@ type member struct {
 	outage  int64 // until then the history stores nothing
 	wake    int
 
+	marked   int64          // when it saw the mark for a reshard; 0: there is none
 	leaving  bool           // it was told to end
 	asked    map[int64]bool // wishes without an answer
 	retired  bool           // an operator took the server away for good
@@ -87,7 +88,7 @@ func (m *member) start() {
 	m.owed, m.syncing, m.commit, m.reads, m.period, m.prev, m.ticked = false, false, nil, nil, 0, 0, 0
 	m.doubt, m.acked = protocol.Trusted, w.now
 	m.refusals, m.viewRev = map[string]int{}, 0
-	m.leaving, m.asked = false, map[int64]bool{}
+	m.leaving, m.marked, m.asked = false, 0, map[int64]bool{}
 	m.s = w.newSession(m.timeout, func(msg message) { m.guard(life, func() { m.receive(msg) }) })
 	o := w.options
 	o.Base = job.InstanceID(fmt.Sprintf("%s@-@%d", m.ip, m.pid))
@@ -171,6 +172,13 @@ func (m *member) pump() {
 			v = m.st.View()
 		}
 		m.viewRev = v.Rev
+		switch {
+		case m.commit != nil: // it looks later
+		case !v.Necessary && !v.Processing:
+			m.marked = 0
+		case m.marked == 0:
+			m.marked = m.now()
+		}
 		m.leaving = m.leaving || m.st.Self() != "" && registered(v, m.st.Self()) == nil
 		m.step(protocol.Observed{View: v})
 	}
@@ -202,15 +210,15 @@ func (m *member) write(p protocol.Plan) {
 	m.w.spite(m, p.Commit)
 	m.w.plot(m, p.Commit)
 	life, at := m.life, m.w.now
-	by := author{member: m, self: m.st.Self(), m: p.Commit, view: m.st.View(), ticked: m.ticked, ending: m.leaving}
-	m.s.commit(m.w.job.Encode(p.Commit, by.view), by, func(rev int64, ok bool) {
+	by := author{member: m, self: m.st.Self(), m: p.Commit, view: m.st.View(), ticked: m.ticked, marked: m.now() - m.marked, ending: m.leaving}
+	m.s.commit(m.w.job.Encode(p.Commit, by.view), by, func(rev int64, err error) {
 		if m.life != life || m.commit == nil || m.commit.plan != p.ID {
 			return
 		}
 		m.acked = max(m.acked, at)
 		m.commit, m.owed = nil, true
-		c := protocol.Committed{Plan: p.ID, Outcome: protocol.Refused, Revision: rev}
-		if ok {
+		c := protocol.Committed{Plan: p.ID, Outcome: protocol.Refused, Revision: rev, Occupied: m.w.job.Occupied(err)}
+		if err == nil {
 			c.Outcome = protocol.Applied
 		} else {
 			m.refused(p.Commit)

@@ -90,13 +90,22 @@ func clusterMutants() []mutant {
 			{sharding, "\t\tnext.fold(v.Runs[k].Last)\n", ""},
 		}},
 		{"reshard: surplus forgotten", "the last instants of items beyond the total are kept", []edit{
-			{sharding, "\tvar remove []int\n", "\tnext.Last = next.Last[:min(len(next.Last), req.Total)]\n\tvar remove []int\n"},
+			{sharding, "\tm := Reshard{Check: check, Next: next}\n", "\tnext.Last = next.Last[:min(len(next.Last), req.Total)]\n\tm := Reshard{Check: check, Next: next}\n"},
 		}},
 		{"reshard: surplus kept", "items beyond the total are removed", []edit{
-			{sharding, "\t\tif v.Items[i].Exists {\n\t\t\tremove = append(remove, i)\n\t\t}\n", ""},
+			{sharding, "\t\t\tm.Remove = append(m.Remove, i)\n", ""},
+		}},
+		{"reshard: occupied unnoticed", "a node that cannot be deleted does not keep the job from going on", []edit{
+			{step, "\t\ts.occupy(in, f)\n", ""},
+		}},
+		{"reshard: occupied forever", "what is ours below an item that cannot go does go", []edit{
+			{encode, "\tfor _, i := range m.Clear {\n", "\tfor _, i := range m.Clear[:0] {\n"},
 		}},
 		{"reshard: mark kept", "a reshard takes its mark away", []edit{
-			{encode, "\tt.delete(t.at(nodeNecessary), registry.AnyVersion)\n", ""},
+			{encode, "\tt.delete(t.at(nodeNecessary), t.v.NecessaryV) // nobody has joined since\n", ""},
+		}},
+		{"reshard: joins unnoticed", "nobody has joined since the reshard was decided", []edit{
+			{encode, "t.delete(t.at(nodeNecessary), t.v.NecessaryV)", "t.delete(t.at(nodeNecessary), registry.AnyVersion)"},
 		}},
 		{"reshard: late answer", "the strategy's answer counts only for the question that still stands", []edit{
 			{step, "if s.asked != nil && s.asked.equal(in.Request) {", "if s.asked != nil {"},

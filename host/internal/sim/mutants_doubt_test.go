@@ -59,7 +59,7 @@ func wordMutants() []mutant {
 		}},
 		{"config: total unnoticed", "a new total is obeyed", []edit{
 			{"protocol/sharding.go", "if a.Total != total || !slices.Equal(a.Members, eligible) {", "if !slices.Equal(a.Members, eligible) {"},
-			{"protocol/sharding.go", "return len(v.Items) > total", "return false"},
+			{"protocol/sharding.go", "for i := total; i < len(v.Items); i++ {\n\t\tif v.Items", "for i := total; false; i++ {\n\t\tif v.Items"},
 		}},
 		{"config: cron unnoticed", "a new cron is obeyed", []edit{
 			{membership, "(s.cron == nil || *s.cron != c.Cron) {", "s.cron == nil {"},

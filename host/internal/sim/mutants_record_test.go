@@ -28,12 +28,12 @@ func recordMutants() []mutant {
 			{execution, "case it.Failover != \"\":", "case false && it.Failover != \"\":"},
 		}},
 		{"begin: no gap row", "the instants that a begin passes over get a row", []edit{
-			{execution, "b.m.Own.row(Row{Entry: Entry{Item: i, Instant: t}, Gap: true, After: last, Until: t, State: Missed, Why: s.whyOf(i), By: s.self})", "_ = last"},
+			{execution, "b.m.Own.row(Row{Entry: Entry{Item: i, Instant: t}, Gap: true, After: last, Until: t, Cron: s.config().Cron, State: Missed, Why: s.whyOf(i), By: s.self})", "_ = last"},
 		}},
 		{"begin: last not raised", "a begin accounts for its instant", []edit{
 			{execution, "b.m.Own.Last = set(b.m.Own.Last, i, t)\n", ""},
 		}},
-		{"begin: no running mark", "what a dead member ran is not begun before its end is known", []edit{
+		{"begin: no running mark", "what begins in a monitored job is marked as running", []edit{
 			{execution, "case b.m.Monitor && (it.Running != 0 || it.RunningP):", "case false:"},
 			{encode, "\tif m.Monitor {\n\t\tfor _, i := range m.Begun {", "\tif false {\n\t\tfor _, i := range m.Begun {"},
 		}},

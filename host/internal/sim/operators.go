@@ -1,6 +1,7 @@
 package sim
 
 import (
+	"path"
 	"slices"
 
 	"github.com/wasmjob/wasmjob/host/internal/protocol"
@@ -18,7 +19,7 @@ func (w *World) operate() {
 	if v == nil || v.Config == nil || !v.Dirs.Wasm {
 		return
 	}
-	switch w.rng.IntN(11) {
+	switch w.rng.IntN(12) {
 	case 0:
 		w.tool(protocol.SetPaused{Paused: !v.Paused})
 	case 1:
@@ -50,7 +51,23 @@ func (w *World) operate() {
 		if w.chance(0.3) {
 			w.visit()
 		}
+	case 11:
+		w.squat(v)
 	}
+}
+
+// squat puts a node that nobody knows below an item. If the total shrinks, the
+// item's own node cannot go any more.
+func (w *World) squat(v *protocol.View) {
+	i := len(v.Items) - 1
+	if i < 0 || len(w.squatted) == 2 || slices.Contains(w.squatted, i) || !v.Items[i].Exists {
+		return
+	}
+	mark := w.job.Encode(protocol.DisableItem{Item: i, Disabled: true}, v)[0].Path
+	theirs := path.Join(path.Dir(mark), "theirs")
+	w.squatted = append(w.squatted, i)
+	w.ledger.unknown = append(w.ledger.unknown, theirs)
+	w.apply(nil, []registry.Op{{Kind: registry.Create, Path: theirs, Data: []byte("theirs")}}, author{what: "somebody else below an item"})
 }
 
 // removeSomething deletes a registration: that ends one instance, or heals.

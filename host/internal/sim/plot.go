@@ -1,6 +1,7 @@
 package sim
 
 import (
+	"fmt"
 	"slices"
 
 	"github.com/wasmjob/wasmjob/host/internal/protocol"
@@ -11,7 +12,7 @@ import (
 // brings them together once in a million seeds; a plot does on purpose.
 
 // plot slows the line of a member whose transaction concerns an orphaned run
-// of an item that somebody else owns and may begin.
+// of an item that somebody else owns and may begin, or what may change under it.
 func (w *World) plot(m *member, mu protocol.Mutation) {
 	if w.calm || !w.chance(w.profile.plots) || w.ledger.v == nil || w.ledger.v.Config == nil {
 		return
@@ -38,6 +39,17 @@ func (w *World) plot(m *member, mu protocol.Mutation) {
 		if slices.ContainsFunc(mu.Pend, func(p protocol.Pending) bool { return owned(p.Item) }) {
 			w.slowLine(m, min(w.untilTick(owner)+w.between(5*millisecond, 60*millisecond), longest))
 		}
+	case protocol.Join:
+		// Its former life, whose id it could not have, is forgotten just before
+		// it joins, and it does not hear that it has joined.
+		if d := w.former(m) - w.now + w.between(20*millisecond, 500*millisecond); d > 0 && d < longest {
+			w.slowLine(m, d)
+			m.s.deafen = func() { w.laterIn(m, 0, func() { w.cut(m) }) }
+		}
+	case protocol.PruneServers:
+		// The operator says something about a server that is being removed.
+		w.slowLine(m, w.between(5*millisecond, 60*millisecond))
+		w.interfere(m, mu)
 	case protocol.Reshard:
 		// Who is still named as an owner comes back while the items move.
 		for _, o := range w.members {
@@ -67,6 +79,20 @@ func (w *World) known(id protocol.ID) *member {
 		return nil
 	}
 	return w.members[k]
+}
+
+// former is when the session of a member's former life will end; 0: it had none
+// whose id it wants.
+func (w *World) former(m *member) int64 {
+	id := protocol.ID(fmt.Sprintf("%s@-@%d", m.ip, m.pid))
+	for _, o := range w.ledger.v.Members {
+		for _, s := range w.live {
+			if o.ID == id && int64(s.id) == o.Owner && s != m.s {
+				return s.heard + s.timeout
+			}
+		}
+	}
+	return 0
 }
 
 // bereaved is the living owner of an item that the session's member runs.

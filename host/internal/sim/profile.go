@@ -23,6 +23,7 @@ type profile struct {
 	slowJobs []float64
 	long     [2]int64 // what a slow job takes, ms
 	late     float64  // share of lost requests that are carried out after all
+	beyond   float64  // share of those that are carried out later than ZooKeeper would
 	untimely float64  // share of the sessions that end just before an instant
 	wait     [2]int64 // for a reshard, ms
 	holds    float64  // share of the orphans that a pause keeps from being taken
@@ -63,6 +64,7 @@ func profiles() []profile {
 			spite:    0.15, slots: []int{0, 1, 1, 1},
 			plots:  0.3,
 			wait:   [2]int64{300, 3000},
+			beyond: 0.2,
 			faults: faults{crash: 1, freeze: 0.5, cut: 1, stall: 2, clock: 0.3, operator: 1.5, ask: 0.5},
 		},
 		{
@@ -77,6 +79,7 @@ func profiles() []profile {
 			spite:    0.15, slots: []int{0, 1, 3},
 			plots:  0.2,
 			wait:   [2]int64{300, 8000},
+			beyond: 0.3,
 			faults: faults{crash: 0.8, freeze: 1, cut: 3, stall: 5, clock: 0.3, operator: 2, ask: 1},
 		},
 		{

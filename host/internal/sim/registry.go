@@ -38,9 +38,12 @@ type session struct {
 	epoch     int  // of the connection
 	connected bool
 	replica   int64
+	wrote     int64    // revision of its newest transaction
+	deafen    func()   // breaks the connection when the next transaction was carried out
 	stalled   int64    // until then the replica stands still
 	held      []func() // what waits for the replica, in order
 	overdue   []func() // requests of the old connection that may still be carried out
+	strays    []func() // those that come after what the member did on the new one
 	armed     map[string]bool
 	timeout   int64 // as it was negotiated
 	overdrawn bool  // it is to end just before the next instant
@@ -201,7 +204,7 @@ func (s *session) caughtUp(do func()) {
 // advance applies transactions to the session's replica up to rev.
 func (s *session) advance(rev int64) {
 	w := s.w
-	if !s.alive || rev <= s.replica || w.now < s.stalled {
+	if !s.alive || !s.connected || rev <= s.replica || w.now < s.stalled {
 		return
 	}
 	from := s.replica
@@ -268,7 +271,7 @@ func (s *session) client(m message) {
 
 // request sends a request to the server. If the connection breaks before it
 // arrives it is lost, or, with late, perhaps carried out all the same.
-func (s *session) request(do func(), late func()) {
+func (s *session) request(do func(), late func(), beyond bool) {
 	w := s.w
 	s.toServer = max(s.toServer+1, w.now+w.delay())
 	epoch, sent := s.epoch, s.connected
@@ -280,41 +283,9 @@ func (s *session) request(do func(), late func()) {
 		case sent && s.epoch == epoch:
 			s.client(message{event: registry.Event{Kind: registry.Ended}})
 		case sent && s.alive && late != nil && !s.connected && w.chance(w.profile.late):
-			s.afterwards(late)
+			s.afterwards(late, beyond && w.chance(w.profile.beyond))
 		}
 	})
-}
-
-// afterwards carries out a request of a connection that is gone, or does not.
-// Once the session has a new connection, a server takes nothing from the old
-// one: what is to happen has happened by then.
-func (s *session) afterwards(late func()) {
-	done := false
-	once := func() {
-		if !done && s.alive {
-			done = true
-			late()
-		}
-	}
-	s.overdue = append(s.overdue, func() {
-		if s.w.chance(0.5) {
-			once()
-		}
-		done = true
-	})
-	s.w.after(s.w.between(0, s.timeout), once)
-}
-
-// reconnected settles what was under way on the old connection.
-func (s *session) reconnected() {
-	todo := s.overdue
-	s.overdue = nil
-	for _, do := range todo {
-		do()
-	}
-	s.connected, s.heard = true, s.w.now
-	s.toServer, s.toClient = s.w.now, s.w.now
-	s.advance(s.replica + s.w.between(0, s.w.tree.Revision()-s.replica+1))
 }
 
 // read answers with the replica's node and arms the watch there.
@@ -328,28 +299,42 @@ func (s *session) read(path string, reply func(registry.Node)) {
 			s.armed[path] = true
 			s.client(message{reply: func() { reply(n) }})
 		})
-	}, nil)
+	}, nil, false)
 }
 
 func (s *session) sync(reply func()) {
 	s.request(func() {
 		s.caughtUp(func() { s.client(message{reply: reply}) })
-	}, nil)
+	}, nil, false)
 }
 
-// commit applies ops on the true tree; the reply follows the events.
-func (s *session) commit(ops []registry.Op, by author, reply func(rev int64, ok bool)) {
+// commit applies ops on the true tree; the reply follows the events. A member
+// that joins twice is two members, so a join is settled by the new connection.
+func (s *session) commit(ops []registry.Op, by author, reply func(rev int64, err error)) {
 	w := s.w
+	_, joins := by.m.(protocol.Join)
 	s.request(func() {
-		rev, ok := w.apply(s, ops, by)
-		s.caughtUp(func() { s.client(message{reply: func() { reply(rev, ok) }}) })
+		rev, err := w.transact(s, ops, by)
+		if err == nil {
+			s.stray()
+		}
+		if then := s.deafen; then != nil {
+			s.deafen = nil
+			then()
+		}
+		s.caughtUp(func() { s.client(message{reply: func() { reply(rev, err) }}) })
 	}, func() {
 		w.tracef("server: late write of %s", by)
 		w.apply(s, ops, by)
-	})
+	}, !joins)
 }
 
-func (w *World) apply(s *session, ops []registry.Op, by author) (int64, bool) {
+// apply is for those who do not wait for the answer.
+func (w *World) apply(s *session, ops []registry.Op, by author) {
+	_, _ = w.transact(s, ops, by) // the trace tells of a refusal
+}
+
+func (w *World) transact(s *session, ops []registry.Op, by author) (int64, error) {
 	owner := registry.SessionID(0)
 	if s != nil {
 		owner = s.id
@@ -360,14 +345,17 @@ func (w *World) apply(s *session, ops []registry.Op, by author) (int64, bool) {
 			w.conflicts++
 			w.tracef("server: refused %s: %v", by, err)
 		}
-		return 0, false
+		return 0, err
 	}
 	w.tracef("server: %d %s", receipt.Revision, by)
 	if by.m != nil {
 		w.committed[by.m.Name()]++
 	}
+	if s != nil {
+		s.wrote = receipt.Revision
+	}
 	w.record(changes, by)
-	return receipt.Revision, true
+	return receipt.Revision, nil
 }
 
 // author of a transaction, and what it was decided on.
@@ -378,6 +366,7 @@ type author struct {
 	view   *protocol.View
 	ticked int64 // the newest instant that had come due at the member
 	ending bool  // the member had been told to end
+	marked int64 // for how long, in ms, it had seen the mark for a reshard
 	what   string
 }
 

@@ -15,6 +15,9 @@ func (l *ledger) settled() {
 		return
 	}
 	for _, m := range l.w.up() {
+		if registered(l.v, m.st.Self()) == nil {
+			l.w.breach("calm", "%s is up and not registered", m.name())
+		}
 		if len(m.asked) > 0 {
 			l.w.breach("answers", "%s has %d wishes without an answer", m.name(), len(m.asked))
 		}
@@ -22,7 +25,7 @@ func (l *ledger) settled() {
 	l.membership()
 	l.ownership()
 	l.leftovers()
-	for i := range v.Items {
+	for i := range min(v.Config.Total, len(v.Items)) {
 		l.coverage(i)
 	}
 	for _, p := range l.unknown {
@@ -63,11 +66,16 @@ func (l *ledger) membership() {
 
 func (l *ledger) ownership() {
 	v := l.v
-	if v.Assignment.Total != v.Config.Total || len(v.Items) != v.Config.Total {
+	if v.Assignment.Total != v.Config.Total || len(v.Items) < v.Config.Total {
 		l.w.breach("calm", "total %d, assigned %d, items %d", v.Config.Total, v.Assignment.Total, len(v.Items))
 		return
 	}
-	for i, it := range v.Items {
+	for i, it := range v.Items[v.Config.Total:] {
+		if i += v.Config.Total; it.Exists && (it != protocol.Item{Exists: true} || !slices.Contains(l.w.squatted, i)) {
+			l.w.breach("calm", "item %d, beyond the total, is left: %+v", i, it)
+		}
+	}
+	for i, it := range v.Items[:v.Config.Total] {
 		if it.Owner != v.Assignment.Owners[i] {
 			l.w.breach("calm", "item %d is owned by %s but its mirror says %s", i, v.Assignment.Owners[i], it.Owner)
 		}

@@ -5,7 +5,9 @@ import (
 	"flag"
 	"fmt"
 	"maps"
+	"math/rand/v2"
 	"os"
+	"runtime/debug"
 	"slices"
 	"strings"
 	"testing"
@@ -20,36 +22,29 @@ var (
 )
 
 // every mutation that the simulation must commit somewhere.
-var every = []string{
-	"setup", "join", "set-server", "prune-servers", "elect", "abdicate", "mark-reshard", "reshard", "begin", "complete", "again",
-	"forget", "account", "mark-misfire", "clear-marks", "enqueue", "take", "drop", "leave", "request-trigger", "set-paused",
-	"disable-item", "disable-server", "put-config",
+func every() []string {
+	return []string{
+		"setup", "join", "set-server", "prune-servers", "elect", "abdicate", "mark-reshard", "reshard", "begin", "complete", "again",
+		"forget", "account", "mark-misfire", "clear-marks", "enqueue", "take", "drop", "leave", "request-trigger", "set-paused",
+		"disable-item", "disable-server", "put-config",
+	}
 }
 
+// enoughSeeds for every mutation to have been committed.
+const enoughSeeds = 200
+
 func TestSeeds(t *testing.T) {
+	if *seeds >= enoughSeeds {
+		// Nearly all that lives dies young.
+		defer debug.SetGCPercent(debug.SetGCPercent(400))
+	}
 	start := time.Now()
 	total := Result{Committed: map[string]int64{}}
 	for seed := *from; seed < *from+uint64(*seeds); seed++ {
 		r := Run(seed, nil)
-		total.Steps += r.Steps
-		total.Guests += r.Guests
-		total.Conflicts += r.Conflicts
-		total.Refused += r.Refused
-		for m, n := range r.Committed {
-			total.Committed[m] += n
-		}
+		total.add(r)
 		if r.Breach != nil {
-			if *first {
-				fmt.Printf("broken seed %d invariant %q\n", seed, r.Breach.Invariant)
-				os.Exit(1)
-			}
-			var story bytes.Buffer
-			Run(seed, &story)
-			lines := strings.Split(strings.TrimSpace(story.String()), "\n")
-			if *tail > 0 && len(lines) > *tail {
-				lines = lines[len(lines)-*tail:]
-			}
-			t.Fatalf("seed %d broke %q; the end of its story:\n%s", seed, r.Breach.Invariant, strings.Join(lines, "\n"))
+			broke(t, seed, r.Breach)
 		}
 	}
 	took := time.Since(start)
@@ -58,21 +53,76 @@ func TestSeeds(t *testing.T) {
 	for _, m := range slices.Sorted(maps.Keys(total.Committed)) {
 		t.Logf("%16s %8d", m, total.Committed[m])
 	}
-	if *seeds >= 200 {
-		for _, m := range every {
-			if total.Committed[m] == 0 {
-				t.Errorf("no seed committed %s", m)
-			}
+	if *seeds < enoughSeeds {
+		return
+	}
+	for _, m := range every() {
+		if total.Committed[m] == 0 {
+			t.Errorf("no seed committed %s", m)
 		}
 	}
 }
 
+func (r *Result) add(o Result) {
+	r.Steps += o.Steps
+	r.Guests += o.Guests
+	r.Conflicts += o.Conflicts
+	r.Refused += o.Refused
+	for m, n := range o.Committed {
+		r.Committed[m] += n
+	}
+}
+
+// broke tells the end of the story of a seed, and ends the test.
+func broke(t *testing.T, seed uint64, b *Breach) {
+	t.Helper()
+	if *first {
+		fmt.Printf("broken seed %d invariant %q\n", seed, b.Invariant)
+		os.Exit(1)
+	}
+	var story bytes.Buffer
+	Run(seed, &story)
+	lines := strings.Split(strings.TrimSpace(story.String()), "\n")
+	if *tail > 0 && len(lines) > *tail {
+		lines = append([]string{fmt.Sprintf("… (-args -seeds=1 -from=%d -tail=0 tells all)", seed)}, lines[len(lines)-*tail:]...)
+	}
+	t.Fatalf("seed %d broke %q; the end of its story:\n%s", seed, b.Invariant, strings.Join(lines, "\n"))
+}
+
 func TestReplay(t *testing.T) {
 	t.Parallel()
-	var a, b bytes.Buffer
-	Run(7, &a)
-	Run(7, &b)
-	if !bytes.Equal(a.Bytes(), b.Bytes()) {
-		t.Error("the same seed told two stories")
+	for seed := range uint64(len(profiles())) {
+		var a, b bytes.Buffer
+		Run(seed, &a)
+		Run(seed, &b)
+		if !bytes.Equal(a.Bytes(), b.Bytes()) {
+			t.Errorf("seed %d told two stories", seed)
+		}
+		if r := Run(seed, nil); r.Breach != nil {
+			t.Errorf("seed %d: %s", seed, r.Breach)
+		}
+	}
+}
+
+func TestQueue(t *testing.T) {
+	t.Parallel()
+	rng := rand.New(rand.NewPCG(1, 2))
+	var q events
+	var want []event
+	for seq := range int64(1000) {
+		e := event{at: rng.Int64N(50), seq: seq}
+		q.push(e)
+		want = append(want, e)
+	}
+	slices.SortFunc(want, func(a, b event) int {
+		if a.before(&b) {
+			return -1
+		}
+		return 1
+	})
+	for k, w := range want {
+		if got := q.pop(); got.at != w.at || got.seq != w.seq {
+			t.Fatalf("event %d is %d/%d, not %d/%d", k, got.at, got.seq, w.at, w.seq)
+		}
 	}
 }

@@ -22,7 +22,16 @@ func (w *World) spite(m *member, mu protocol.Mutation) {
 	case 0, 1:
 		w.slowLine(m, w.between(10*millisecond, m.s.timeout/2))
 	case 2:
-		w.laterIn(m, w.between(0, 4*millisecond), func() { w.cut(m) })
+		d := w.between(0, 4*millisecond)
+		switch w.rng.IntN(3) {
+		case 0: // it breaks with the answer on its way
+			m.s.deafen = func() { w.laterIn(m, 0, func() { w.cut(m) }) }
+			return
+		case 1: // it breaks with the transaction on its way
+			w.slowLine(m, 10*d)
+			d = w.between(0, 10*d)
+		}
+		w.laterIn(m, d, func() { w.cut(m) })
 	case 3:
 		w.laterIn(m, w.between(0, 4*millisecond), func() { w.crash(m) })
 	case 4:
@@ -40,7 +49,8 @@ func (w *World) spite(m *member, mu protocol.Mutation) {
 }
 
 // hold pauses the job while runs wait for a taker: the items move meanwhile, or
-// the next instant comes just as everybody wants to take.
+// the next instant comes just as everybody wants to take, or the item is
+// disabled just then.
 func (w *World) hold(m protocol.Enqueue) {
 	if w.calm || len(m.Pend) == 0 || !w.chance(w.profile.holds) {
 		return
@@ -55,7 +65,11 @@ func (w *World) hold(m protocol.Enqueue) {
 		}
 	})
 	w.after(max(d, millisecond), func() {
-		if w.ledger.v.Paused {
+		v, i := w.ledger.v, m.Pend[0].Item
+		if !w.calm && i < len(v.Items) && v.Items[i].Exists && !v.Items[i].Disabled && w.chance(0.2) {
+			w.tool(protocol.DisableItem{Item: i, Disabled: true})
+		}
+		if v.Paused {
 			w.tool(protocol.SetPaused{})
 		}
 	})
@@ -91,7 +105,8 @@ func (w *World) interfere(m *member, mu protocol.Mutation) {
 			w.wish(o, protocol.AskLeave{})
 		}
 	case protocol.Reshard:
-		if s := v.Servers[w.rng.IntN(len(v.Servers))]; w.chance(0.5) {
+		if len(v.Servers) > 0 && w.chance(0.5) {
+			s := v.Servers[w.rng.IntN(len(v.Servers))]
 			w.tool(protocol.DisableServer{IP: s.IP, Disabled: !s.Disabled})
 		}
 	default:

@@ -43,6 +43,7 @@ type World struct {
 	visiting bool
 	asks     int64
 	configs  int
+	squatted []int // items below which there is something that is not ours
 	doomed   map[int]*member
 
 	steps, guestsRun, conflicts int64
@@ -78,7 +79,7 @@ func Run(seed uint64, trace io.Writer) Result {
 	w.disturb()
 	end := w.plan()
 	for len(w.queue) > 0 && !w.broken() && w.now < end {
-		e := w.pop()
+		e := w.queue.pop()
 		w.now = e.at
 		e.do()
 	}
@@ -129,8 +130,6 @@ func (w *World) setup() {
 		w.after(w.between(0, 3*second), m.start)
 	}
 }
-
-func (w *World) pop() event { return heapPop(&w.queue) }
 
 func (w *World) broken() bool { return len(w.breaches) > 0 }
 

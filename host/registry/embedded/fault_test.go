@@ -57,14 +57,14 @@ func TestWriteFault_refuses_the_commit_and_all_after_it(t *testing.T) {
 		}
 		d.inject(nil) // there is space again, but nobody tries
 		for range 2 {
-			if _, err = s.Commit(t.Context(), write("/later")); !errors.Is(err, ErrReadOnly) || !errors.Is(err, syscall.ENOSPC) {
+			if _, err = s.Commit(t.Context(), write("/later")); !errors.Is(err, registry.ErrReadOnly) || !errors.Is(err, syscall.ENOSPC) {
 				t.Errorf("next commit: %v", err)
 			}
 		}
-		if err := r.Healthy(); !errors.Is(err, ErrReadOnly) {
+		if err := r.Healthy(); !errors.Is(err, registry.ErrReadOnly) {
 			t.Errorf("healthy: %v", err)
 		}
-		if err := s.Sync(t.Context()); !errors.Is(err, ErrReadOnly) {
+		if err := s.Sync(t.Context()); !errors.Is(err, registry.ErrReadOnly) {
 			t.Errorf("sync: %v", err)
 		}
 		if !mustRead(t, s, "/kept").Exists || mustRead(t, s, "/lost").Exists || r.tree.Revision() != revision {
@@ -138,10 +138,10 @@ func TestSyncFault_acknowledges_nothing_more(t *testing.T) {
 	if _, err := s.Commit(t.Context(), write("/a")); !errors.Is(err, registry.ErrUnknown) || !errors.Is(err, syscall.EIO) {
 		t.Errorf("commit: %v", err)
 	}
-	if _, err := s.Commit(t.Context(), write("/b")); !errors.Is(err, ErrReadOnly) {
+	if _, err := s.Commit(t.Context(), write("/b")); !errors.Is(err, registry.ErrReadOnly) {
 		t.Errorf("next commit: %v", err)
 	}
-	if err := s.Sync(t.Context()); !errors.Is(err, ErrReadOnly) {
+	if err := s.Sync(t.Context()); !errors.Is(err, registry.ErrReadOnly) {
 		t.Errorf("an unknown outcome was settled: %v", err)
 	}
 	if !mustRead(t, s, "/kept").Exists {
@@ -282,7 +282,7 @@ func TestSwitchFault_while_a_new_log_begins(t *testing.T) {
 	if err := r.journal.snapshot(); !errors.Is(err, syscall.EIO) {
 		t.Errorf("snapshot: %v", err)
 	}
-	if err := r.Healthy(); !errors.Is(err, ErrReadOnly) {
+	if err := r.Healthy(); !errors.Is(err, registry.ErrReadOnly) {
 		t.Errorf("healthy: %v", err)
 	}
 	if err := r.Close(); err == nil {

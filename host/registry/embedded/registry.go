@@ -38,10 +38,6 @@ import (
 // ErrClosed is returned by Open on a registry that was closed.
 var ErrClosed = errors.New("registry: closed")
 
-// ErrReadOnly is matched by the error of every commit, and of Healthy, after
-// a write or a sync of the log went wrong. Such a commit was not applied.
-var ErrReadOnly = errors.New("registry: read-only")
-
 const (
 	defaultSnapshotBytes = 16 << 20
 	defaultMaxCommit     = 1 << 20
@@ -110,7 +106,10 @@ type Registry struct {
 var _ registry.Registry = (*Registry)(nil)
 
 // Memory returns a registry that forgets everything when it is closed.
-func Memory() *Registry { return newRegistry(Options{}.withDefaults(), tree.New(), 0) }
+func Memory() *Registry { return MemoryWith(Options{}) }
+
+// MemoryWith is Memory with options, as far as they do not speak of files.
+func MemoryWith(o Options) *Registry { return newRegistry(o.withDefaults(), tree.New(), 0) }
 
 // Open returns the registry kept in dir, which it makes if need be and locks
 // until Close. It refuses a directory in use, and one whose files are damaged
@@ -216,8 +215,8 @@ func (r *Registry) Close() error {
 }
 
 // Healthy returns nil, or why the registry takes no more writes: then a write
-// or sync of its log went wrong, reads go on from memory, and only a restart
-// ends it.
+// or sync of its log went wrong, reads go on from memory, every commit is
+// refused with registry.ErrReadOnly, and only a restart ends it.
 func (r *Registry) Healthy() error {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -227,7 +226,7 @@ func (r *Registry) Healthy() error {
 // refuseWrites is called with mu held. The first cause stays.
 func (r *Registry) refuseWrites(cause error) {
 	if r.readOnly == nil {
-		r.readOnly = fmt.Errorf("%w until a restart: %w", ErrReadOnly, cause)
+		r.readOnly = fmt.Errorf("%w until a restart: %w", registry.ErrReadOnly, cause)
 		r.options.Logger.Error("registry takes no more writes", "error", cause)
 	}
 }

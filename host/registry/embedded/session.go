@@ -83,7 +83,7 @@ func (s *session) apply(ops []registry.Op, when urgency) (registry.Receipt, *bat
 			// Nobody has seen the change: mu was not let go.
 			r.tree.Undo()
 			r.refuseWrites(err)
-			return registry.Receipt{}, nil, err
+			return registry.Receipt{}, nil, r.readOnly
 		}
 	}
 	r.fire(changes)

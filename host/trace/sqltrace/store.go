@@ -22,8 +22,6 @@ var (
 	ErrDamaged = errors.New("history is damaged")
 	// ErrVersion: the tables are of another version than this program's.
 	ErrVersion = errors.New("history has tables of another version")
-	// ErrRow: a row can never be stored. Trying again does not help.
-	ErrRow = errors.New("row cannot be stored")
 	// ErrCursor: the cursor was not made by Query.
 	ErrCursor = errors.New("not a cursor of history")
 )

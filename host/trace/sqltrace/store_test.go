@@ -149,7 +149,7 @@ func TestWriteRefusesWhatIsNoRow(t *testing.T) {
 			t.Parallel()
 			bad := run("j", 1, 10)
 			spoil(&bad)
-			if err := s.Write(t.Context(), []trace.Row{run("j", 0, 10), bad}); !errors.Is(err, sqltrace.ErrRow) {
+			if err := s.Write(t.Context(), []trace.Row{run("j", 0, 10), bad}); !errors.Is(err, trace.ErrRow) {
 				t.Errorf("got %v, want ErrRow", err)
 			}
 			if rows := all(t, s.Reader, sqltrace.Filter{}); len(rows) > 0 {

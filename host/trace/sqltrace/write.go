@@ -11,7 +11,7 @@ import (
 )
 
 // What a row may carry, in bytes. Longer texts are cut and say so; a name is
-// part of the row's identity, so a longer one is refused with ErrRow.
+// part of the row's identity, so a longer one is refused with trace.ErrRow.
 const (
 	MaxName   = 255
 	MaxResult = 64 << 10
@@ -28,7 +28,7 @@ const insert = "INSERT INTO wasmjobd_run (" + columns + ") VALUES (?, ?, ?, ?, ?
 // Write implements trace.Sink: the batch is one transaction, on disk before it
 // returns nil. A row that is there stays. A batch with a row that can never be
 // stored (running, without name, or with names that are too long) is refused as
-// a whole with ErrRow.
+// a whole with trace.ErrRow.
 func (s *Store) Write(ctx context.Context, batch []trace.Row) error {
 	for i := range batch {
 		if err := storable(&batch[i]); err != nil {
@@ -72,7 +72,7 @@ func storable(r *trace.Row) error {
 	default:
 		return nil
 	}
-	return fmt.Errorf("%w: job %.80q item %d run %.80q: %s", ErrRow, r.Job, r.Item, r.Run, problem)
+	return fmt.Errorf("%w: job %.80q item %d run %.80q: %s", trace.ErrRow, r.Job, r.Item, r.Run, problem)
 }
 
 // text makes s what every database takes as text, and bounds it.

@@ -2,7 +2,6 @@ package golden
 
 import (
 	"cmp"
-	"fmt"
 	"maps"
 	"slices"
 	"strings"
@@ -15,10 +14,6 @@ type difference struct {
 	flow         string // file: name of the flow or moment
 	node         string // kind, and the numbers, addresses or ids as ranges
 	theirs, ours string
-}
-
-func (d difference) String() string {
-	return fmt.Sprintf("%s: %s: theirs %s, ours %s", d.flow, d.node, d.theirs, d.ours)
 }
 
 // raw is a difference of one node.

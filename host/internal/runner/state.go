@@ -1,0 +1,137 @@
+package runner
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+
+	"github.com/wasmjob/wasmjob/host/internal/layout"
+	"github.com/wasmjob/wasmjob/host/job"
+	"github.com/wasmjob/wasmjob/host/registry"
+)
+
+// ErrMoved: the state was not saved, because it is not this run's any more.
+var ErrMoved = errors.New("the item has passed to another member, or its state was changed by somebody else; nothing was saved")
+
+// itemState keeps the values of one item in the registry, for one run. It goes
+// by the session in which the run began: what comes late from a life that is
+// over finds the session ended, or the member's record gone. A run uses it from
+// one goroutine.
+type itemState struct {
+	layout  layout.Job
+	session registry.Session
+	self    job.InstanceID
+	item    int
+
+	known bool          // node was read, or written
+	node  registry.Node // as it was then
+}
+
+func newItemState(m *member, item int) *itemState {
+	return &itemState{layout: m.Layout, session: m.session, self: m.state.Self(), item: item}
+}
+
+// Load implements job.State. It needs no sync: the begin of the run was written
+// through the same session, after all that others had saved.
+func (s *itemState) Load(ctx context.Context) (map[string][]byte, error) {
+	if err := s.read(ctx); err != nil {
+		return nil, fmt.Errorf("load the state of item %d: %w", s.item, err)
+	}
+	return layout.DecodeState(s.node)
+}
+
+// Save implements job.State.
+func (s *itemState) Save(ctx context.Context, values map[string][]byte) error {
+	err := s.save(ctx, values)
+	switch {
+	case err == nil:
+		return nil
+	case errors.Is(err, registry.ErrEnded):
+		err = fmt.Errorf("%w: %w", ErrMoved, err)
+	}
+	return fmt.Errorf("save the state of item %d: %w", s.item, err)
+}
+
+func (s *itemState) save(ctx context.Context, values map[string][]byte) error {
+	data, err := layout.EncodeState(values)
+	if err != nil {
+		return err
+	}
+	if !s.known {
+		if err := s.read(ctx); err != nil {
+			return err
+		}
+	}
+	if !s.node.Exists {
+		if err := s.prepare(ctx); err != nil {
+			return err
+		}
+	}
+	_, err = s.session.Commit(ctx, s.layout.SaveState(s.self, s.item, s.node, data)...)
+	switch {
+	case err == nil:
+		s.wrote(data)
+		return nil
+	case errors.Is(err, registry.ErrUnknown):
+		return s.settle(ctx, data)
+	case errors.Is(err, registry.ErrConflict):
+		return fmt.Errorf("%w: %w", ErrMoved, err)
+	}
+	return err
+}
+
+func (s *itemState) read(ctx context.Context) error {
+	_, path := s.layout.StateOf(s.item)
+	n, err := s.session.Read(ctx, path, false)
+	if err != nil {
+		return err
+	}
+	s.known, s.node = true, n
+	return nil
+}
+
+// prepare makes the nodes above the state, which other items share.
+func (s *itemState) prepare(ctx context.Context) error {
+	above, _ := s.layout.StateOf(s.item)
+	for _, path := range above {
+		n, err := s.session.Read(ctx, path, false)
+		if err != nil {
+			return err
+		}
+		if n.Exists {
+			continue
+		}
+		_, err = s.session.Commit(ctx, registry.Op{Kind: registry.Create, Path: path})
+		if err != nil && !errors.Is(err, registry.ErrConflict) {
+			return err
+		}
+	}
+	return nil
+}
+
+// wrote notes how the node is after a save.
+func (s *itemState) wrote(data []byte) {
+	if s.node.Exists {
+		s.node.Stat.Version++
+	}
+	s.node.Exists, s.node.Data = true, data
+}
+
+// settle finds out what became of a save whose answer was lost.
+func (s *itemState) settle(ctx context.Context, data []byte) error {
+	want := int32(0)
+	if s.node.Exists {
+		want = s.node.Stat.Version + 1
+	}
+	if err := s.session.Sync(ctx); err != nil {
+		return fmt.Errorf("whether it was written is not known: %w", err)
+	}
+	if err := s.read(ctx); err != nil {
+		return fmt.Errorf("whether it was written is not known: %w", err)
+	}
+	if s.node.Exists && s.node.Stat.Version == want && bytes.Equal(s.node.Data, data) {
+		return nil
+	}
+	return errors.New("the registry did not take it")
+}

@@ -1,0 +1,217 @@
+package runner
+
+import (
+	"context"
+	"errors"
+	"strconv"
+	"sync/atomic"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/wasmjob/wasmjob/host/internal/layout"
+	"github.com/wasmjob/wasmjob/host/internal/protocol"
+	"github.com/wasmjob/wasmjob/host/job"
+	"github.com/wasmjob/wasmjob/host/registry"
+	"github.com/wasmjob/wasmjob/host/registry/embedded"
+	"github.com/wasmjob/wasmjob/host/trace"
+)
+
+// counts is a guest that adds one to what its item has kept.
+func counts(ctx context.Context, c job.Call) job.Outcome {
+	values, err := c.State.Load(ctx)
+	if err == nil {
+		n, _ := strconv.Atoi(string(values["n"]))
+		values["n"] = []byte(strconv.Itoa(n + 1))
+		err = c.State.Save(ctx, values)
+	}
+	if err != nil {
+		return job.Outcome{Verdict: job.Failure, Error: err.Error()}
+	}
+	return job.Outcome{Verdict: job.OK, Result: values["n"]}
+}
+
+func withState(o *Options) { o.Config.Allow.State = true }
+
+func TestStateIsTheItems(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		reg, rows := embedded.Memory(), &book{}
+		guests := func(o *Options) { withState(o); o.Guests = guestFunc(counts) }
+		a := serve(t, reg, rows, "10.0.0.1", guests)
+		time.Sleep(25 * time.Second)
+		b := serve(t, reg, rows, "10.0.0.2", guests)
+		time.Sleep(20 * time.Second)
+		a.stop(t)
+		time.Sleep(20 * time.Second)
+		b.stop(t)
+		last := map[int]string{}
+		for _, r := range rows.sorted() {
+			if r.State != trace.Succeeded {
+				t.Errorf("row %+v", r)
+			}
+			last[r.Item] = r.Result
+		}
+		runs := len(rows.sorted()) / len(last)
+		for item, n := range last {
+			if n != strconv.Itoa(runs) {
+				t.Errorf("item %d counted %s of %d runs", item, n, runs)
+			}
+		}
+		must(t, reg.Close())
+	})
+}
+
+// An item is taken over while the guest of the dead life still runs: what that
+// one saves must not reach those who come after.
+func TestLateSaveAfterATakeover(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		reg, rows := embedded.Memory(), &book{}
+		taken, late := make(chan struct{}), make(chan error, 1)
+		var first, second atomic.Bool
+		config := func(o *Options) {
+			withState(o)
+			o.Config.Shards, o.Config.OnRegistryLoss = 1, job.FinishOnLoss
+		}
+		a := serve(t, reg, rows, "10.0.0.1", func(o *Options) {
+			config(o)
+			o.Guests = guestFunc(func(ctx context.Context, c job.Call) job.Outcome {
+				if first.CompareAndSwap(false, true) {
+					values, err := c.State.Load(ctx)
+					if err != nil {
+						t.Error(err)
+					}
+					<-taken
+					values["n"] = []byte("100")
+					late <- c.State.Save(context.WithoutCancel(ctx), values)
+					return job.Outcome{Verdict: job.Failure}
+				}
+				return counts(ctx, c)
+			})
+		})
+		time.Sleep(15 * time.Second) // it runs since 10
+		b := serve(t, reg, rows, "10.0.0.2", func(o *Options) {
+			config(o)
+			o.Guests = guestFunc(func(ctx context.Context, c job.Call) job.Outcome {
+				out := counts(ctx, c)
+				if second.CompareAndSwap(false, true) {
+					close(taken)
+				}
+				return out
+			})
+		})
+		time.Sleep(time.Second)
+		must(t, a.kill())
+		if err := <-late; !errors.Is(err, ErrMoved) {
+			t.Errorf("the late save: %v", err)
+		}
+		time.Sleep(30 * time.Second)
+		a.stop(t)
+		b.stop(t)
+		good := 0
+		for _, r := range rows.sorted() {
+			if r.State != trace.Succeeded {
+				continue
+			}
+			if good++; r.Result != strconv.Itoa(good) {
+				t.Errorf("run %d counted %s", good, r.Result)
+			}
+		}
+		if good < 3 {
+			t.Errorf("%d good runs: %+v", good, rows.sorted())
+		}
+		must(t, reg.Close())
+	})
+}
+
+// A save is refused, too, where the session lives but the member's record is
+// gone, and where somebody else has written.
+func TestSaveIsFenced(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		reg := embedded.Memory()
+		session, err := reg.Open(t.Context(), func(registry.Event) {})
+		must(t, err)
+		stale := make(chan *itemState, 1)
+		s := serve(t, reg, &book{}, "10.0.0.1", func(o *Options) {
+			withState(o)
+			l := o.Layout
+			o.Config.Shards = 1
+			o.Guests = guestFunc(func(ctx context.Context, c job.Call) job.Outcome {
+				late := &itemState{layout: l, session: session, self: c.Instance, item: 0}
+				if _, err := late.Load(ctx); err != nil {
+					t.Error(err)
+				}
+				stale <- late
+				return counts(ctx, c)
+			})
+		})
+		late := <-stale
+		synctest.Wait()
+		if err := late.Save(t.Context(), map[string][]byte{"n": []byte("100")}); !errors.Is(err, ErrMoved) {
+			t.Errorf("a save over a newer state: %v", err)
+		}
+		s.stop(t)
+		if values, err := late.Load(t.Context()); err != nil || string(values["n"]) != "1" {
+			t.Errorf("the state is %q, %v", values, err)
+		}
+		if err := late.Save(t.Context(), map[string][]byte{"n": []byte("100")}); !errors.Is(err, ErrMoved) {
+			t.Errorf("a save without a record: %v", err)
+		}
+		must(t, session.Close())
+		if err := late.Save(t.Context(), nil); !errors.Is(err, ErrMoved) {
+			t.Errorf("a save of an ended session: %v", err)
+		}
+		must(t, reg.Close())
+	})
+}
+
+// fickle is a session whose commits have an outcome that nobody hears of.
+type fickle struct {
+	registry.Session
+	applied bool
+}
+
+func (f fickle) Commit(ctx context.Context, ops ...registry.Op) (registry.Receipt, error) {
+	if f.applied {
+		if _, err := f.Session.Commit(ctx, ops...); err != nil {
+			return registry.Receipt{}, err
+		}
+	}
+	return registry.Receipt{}, registry.ErrUnknown
+}
+
+func TestSaveOfUnknownOutcome(t *testing.T) {
+	t.Parallel()
+	ctx, reg := t.Context(), embedded.Memory()
+	session, err := reg.Open(ctx, func(registry.Event) {})
+	must(t, err)
+	l := layout.NewJob("ns", "job")
+	const self = job.InstanceID("10.0.0.1@-@1")
+	for _, path := range l.Namespace() {
+		_, err := session.Commit(ctx, registry.Op{Kind: registry.Create, Path: path})
+		must(t, err)
+	}
+	for _, m := range []protocol.Mutation{protocol.Setup{}, protocol.Join{ID: self}} {
+		_, err := session.Commit(ctx, l.Encode(m, l.NewDecoder().View())...)
+		must(t, err)
+	}
+	sound := &itemState{layout: l, session: session, self: self, item: 3}
+	must(t, sound.Save(ctx, map[string][]byte{"a": []byte("1")}))
+	must(t, sound.Save(ctx, map[string][]byte{"a": []byte("2")}))
+	lucky := &itemState{layout: l, session: fickle{session, true}, self: self, item: 3}
+	must(t, lucky.Save(ctx, map[string][]byte{"a": []byte("3")}))
+	must(t, lucky.Save(ctx, map[string][]byte{"a": []byte("4")}))
+	lost := &itemState{layout: l, session: fickle{session, false}, self: self, item: 3}
+	if err := lost.Save(ctx, map[string][]byte{"a": []byte("5")}); err == nil || errors.Is(err, ErrMoved) {
+		t.Errorf("a save that was lost: %v", err)
+	}
+	if values, err := lost.Load(ctx); err != nil || string(values["a"]) != "4" {
+		t.Errorf("the state is %q, %v", values, err)
+	}
+	if err := sound.Save(ctx, map[string][]byte{"a": make([]byte, job.MaxState)}); err == nil {
+		t.Error("too large a state was saved")
+	}
+	must(t, errors.Join(session.Close(), reg.Close()))
+}

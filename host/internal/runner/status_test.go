@@ -1,0 +1,20 @@
+package runner
+
+import (
+	"testing"
+
+	"github.com/wasmjob/wasmjob/host/internal/protocol"
+)
+
+// An item that only the node of a stranger keeps in the tree is none.
+func TestStatusOfItemsBeyondTheTotal(t *testing.T) {
+	t.Parallel()
+	r := New(Options{Config: testConfig()})
+	r.snapshot.Store(&snapshot{config: testConfig(), view: &protocol.View{
+		Config: &protocol.Config{Total: 1},
+		Items:  []protocol.Item{{Exists: true, Owner: "a"}, {Exists: true, Owner: "a"}, {Exists: true}},
+	}})
+	if s := r.Status(); len(s.Items) != 2 || s.Items[1].Item != 1 {
+		t.Errorf("items %+v, want the one that is needed and the one that is about to go", s.Items)
+	}
+}
