@@ -1,5 +1,6 @@
 # Every command that a developer needs. `make` alone lists them.
-# Nothing here needs more than Go, git and make; all else is fetched by Go.
+# Go, git and make are enough; with the toolchains of other languages there are
+# more guests to build and to test.
 
 SHELL       := bash
 .SHELLFLAGS := -eu -o pipefail -c
@@ -13,30 +14,29 @@ BENCHTIME     ?= 500ms
 GOLANGCI_LINT := $(GO) run github.com/golangci/golangci-lint/v2/cmd/golangci-lint@v2.15.0
 
 BIN := build/wasmjobd
-# Guests that the Go toolchain builds alone: plugins/examples/hello-go gives build/hello-go.wasm.
-GUESTS := $(patsubst plugins/examples/%/main.go,%,$(wildcard plugins/examples/*-go/main.go))
+# The languages of `make guests`, a script in .ci/guests each.
+GUESTS ?= go wat assemblyscript rust c tinygo
 # Modules beside the main one: `./...` does not reach into them.
 NESTED := $(patsubst %/go.mod,%,$(wildcard abi/go/go.mod plugins/examples/*/go.mod))
 
-.PHONY: help run build guests test race sim sim-long sim-mutants bench lint fmt generate deps check clean
+.PHONY: help run build guests guests-go test conformance hostile race sim sim-long sim-mutants bench lint fmt generate deps check clean
 
 help: ## list the targets
 	@awk -F ':[^#]*## ' '/^[a-z-]+:.*## / { printf "  make %-12s %s\n", $$1, $$2 }' $(firstword $(MAKEFILE_LIST))
 
-run: build guests ## build the server and the Go examples, then run jobs.toml until Ctrl-C
+run: build guests-go ## build the server and the Go examples, then run jobs.toml until Ctrl-C
 	@exec $(BIN) serve --config jobs.toml
 
 build: ## build the server into build/
 	@mkdir -p build
 	CGO_ENABLED=0 $(GO) build -o $(BIN) ./cmd/wasmjobd
 
-guests: ## build the example jobs written in Go into build/*.wasm
+guests: ## build examples and SDK guests into build/: GUESTS="go wat assemblyscript rust c tinygo"
+	@.ci/guests/all.sh build $(GUESTS)
+
+guests-go: ## build only the guests written in Go
 	@mkdir -p build
-	@for g in $(GUESTS); do \
-	  echo "build/$$g.wasm"; \
-	  (cd plugins/examples/$$g && GOOS=wasip1 GOARCH=wasm CGO_ENABLED=0 $(GO) build -buildmode=c-shared \
-	    -trimpath -buildvcs=false -ldflags='-s -w -buildid=' -o ../../../build/$$g.wasm .); \
-	done
+	@.ci/guests/go.sh build
 
 test: guests ## run every test, then say what was left out (WASMJOBD_STRICT=1: leaving out is failing)
 	@mkdir -p build
@@ -44,6 +44,13 @@ test: guests ## run every test, then say what was left out (WASMJOBD_STRICT=1: l
 	   $(GO) test -v -shuffle=on ./... || ok=1; \
 	   for m in $(NESTED); do (cd $$m && $(GO) test -v -shuffle=on ./...) || ok=1; done; \
 	   exit $$ok; } 2>&1 | tee build/test.log | awk -f .ci/testlog.awk
+
+conformance: build guests ## judge this host, and each SDK by the guest that it builds
+	$(BIN) conformance
+	$(BIN) conformance $$(ls build/conformance/*.wasm | grep -v -- -script.wasm)
+
+hostile: ## run every hostile module beside a job whose lateness is measured
+	$(GO) test ./cmd/wasmjobd -run '^TestHostile$$' -count=1 -v -args -hostile
 
 race: ## run the tests of the packages with goroutines under the race detector
 	$(GO) test -race -shuffle=on $$($(GO) list ./host/... ./cmd/... | grep -Ev '/(arch|sim|protocol|layout)$$')

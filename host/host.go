@@ -24,8 +24,9 @@ type Host struct {
 	tick  *schedule.Ticker
 	deals sync.WaitGroup // questions to strategies
 
-	mu   sync.Mutex // guards jobs: Run fills it in, anybody reads
-	jobs []hosted   // in the order of Options.Jobs
+	mu       sync.Mutex // guards what follows: Run fills it in, anybody reads
+	jobs     []hosted   // in the order of Options.Jobs
+	registry registry.Registry
 }
 
 // hosted is one job of the host.
@@ -76,6 +77,7 @@ func (h *Host) Run(ctx context.Context) (err error) {
 	if err := h.hire(reg, code); err != nil {
 		return err
 	}
+	h.deals.Go(func() { code.tryStrategies(ctx) })
 	return h.work(ctx)
 }
 
@@ -89,7 +91,7 @@ func (h *Host) openRegistry() (registry.Registry, func() error, error) {
 		return h.o.Registry, func() error { return nil }, nil
 	}
 	if h.o.DataDir == "" {
-		r := embedded.Memory()
+		r := embedded.MemoryWith(embedded.Options{MaxCommit: maxCommit, Logger: h.o.Log})
 		return r, r.Close, nil
 	}
 	r, err := embedded.Open(filepath.Join(h.o.DataDir, "registry"), embedded.Options{
@@ -107,24 +109,33 @@ func (h *Host) hire(reg registry.Registry, code *code) error {
 	var faults []error
 	h.mu.Lock()
 	defer h.mu.Unlock()
+	h.registry = reg
 	for i := range h.jobs {
 		j := &h.jobs[i]
 		c := j.config
+		deal := &dealer{o: &h.o, log: h.o.Log.With("job", c.Name, "source", "strategy"), work: &h.deals}
 		guests, err := code.of(c)
+		if err == nil {
+			deal.module, err = code.strategist(c)
+		}
 		if err != nil {
 			j.fault = err.Error()
 			faults = append(faults, failf(Invalid, err, "job %s is refused", c.Name))
-			h.o.Log.Error("job refused", "job", c.Name, "error", err)
 			continue
 		}
-		log := h.o.Log.With("job", c.Name)
 		j.runner = runner.New(runner.Options{
 			Registry: reg, Layout: layout.NewJob(h.o.Namespace, c.Name), Config: c, Instance: h.o.Instance,
-			Clock: &clock{ticker: h.tick, job: c}, Guests: guests, Dealer: &dealer{o: &h.o, job: c.Name, log: log, work: &h.deals},
-			Sink: sinks(h.o.Sinks), Slots: slots, DrainTimeout: h.o.DrainTimeout, Observe: h.observe, Log: h.o.Log,
+			Clock: &clock{ticker: h.tick, job: c}, Guests: guests, Dealer: deal,
+			Labels: h.o.Labels,
+			Sink:   sinks(h.o.Sinks), Slots: slots, DrainTimeout: h.o.DrainTimeout, Observe: h.observe, Log: h.o.Log,
 		})
 	}
 	if n := len(h.jobs); n == 0 || len(faults) < n {
+		for _, j := range h.jobs { // Run goes on, so nobody is given the faults
+			if j.fault != "" {
+				h.o.Log.Error("job refused", "job", j.config.Name, "error", j.fault)
+			}
+		}
 		return nil
 	}
 	all := errors.Join(faults...)
@@ -165,7 +176,9 @@ func (h *Host) work(ctx context.Context) error {
 			err := j.runner.Run(ctx)
 			switch {
 			case err != nil:
-				h.o.Log.Error("the job ended", "job", j.config.Name, "error", err)
+				if ctx.Err() == nil { // Run returns the error, but much later
+					h.o.Log.Error("the job ended, the others go on", "job", j.config.Name, "error", err)
+				}
 				mu.Lock()
 				defer mu.Unlock()
 				faults = append(faults, failf(Internal, err, "job %s", j.config.Name))

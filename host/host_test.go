@@ -337,13 +337,13 @@ func TestStrategyThatFails(t *testing.T) {
 		}}
 		var work sync.WaitGroup
 		for name := range o.Strategies {
-			d := &dealer{o: &o, job: "j", log: slog.New(slog.DiscardHandler), work: &work}
-			items, err := d.Deal(t.Context(), protocol.AssignRequest{Strategy: name, Instances: []job.InstanceID{"b@-@1", "a@-@1"}, Total: 4})
+			d := &dealer{o: &o, log: slog.New(slog.DiscardHandler), work: &work}
+			items, err := d.Deal(t.Context(), job.Config{Name: "j"}, protocol.AssignRequest{Strategy: name, Instances: []job.InstanceID{"b@-@1", "a@-@1"}, Total: 4})
 			want := "[[0 1] [2 3]]"
 			if name == "last" {
 				want = "[[] [0 1 2 3]]"
 			}
-			if got := fmt.Sprint(items); err != nil || got != want {
+			if got := fmt.Sprint(items); (err == nil) != (name == "last") || got != want {
 				t.Errorf("%s: %s, %v; want %s", name, got, err, want)
 			}
 		}

@@ -26,6 +26,20 @@ func (h *Host) Jobs() []job.Status {
 	return all
 }
 
+// Healthy returns nil, or why no job can go on here: the registry cannot be
+// written any more. What ails a single job is in its Troubles.
+func (h *Host) Healthy() error {
+	h.mu.Lock()
+	reg := h.registry
+	h.mu.Unlock()
+	if r, ok := reg.(interface{ Healthy() error }); ok {
+		if err := r.Healthy(); err != nil {
+			return failf(Unavailable, err, "no job can go on")
+		}
+	}
+	return nil
+}
+
 // Trigger asks every member of the job to run its items now. It returns when
 // the request is written.
 func (h *Host) Trigger(ctx context.Context, name string) error {

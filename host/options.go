@@ -13,6 +13,7 @@ import (
 	"time"
 
 	"github.com/wasmjob/wasmjob/host/internal/layout"
+	"github.com/wasmjob/wasmjob/host/internal/outbound"
 	"github.com/wasmjob/wasmjob/host/internal/runner"
 	"github.com/wasmjob/wasmjob/host/internal/schedule"
 	"github.com/wasmjob/wasmjob/host/job"
@@ -41,9 +42,10 @@ type Module struct {
 	SHA256 string // the digest that it must have, hex; empty: any
 }
 
-// Event is the start or the end of one guest.
+// Event is the start or the end of one guest, or a strategy that failed: that
+// one has no item.
 type Event struct {
-	Kind      string // EventStart or EventEnd
+	Kind      string // EventStart, EventEnd or EventStrategy
 	At        time.Time
 	Config    job.Config
 	Item      int
@@ -55,13 +57,14 @@ type Event struct {
 	Attempt   int
 	State     trace.State // trace.Running at the start
 	Outcome   job.Outcome // of an end
-	Reason    string      // of an end: why it was stopped
+	Reason    string      // of an end: why it was stopped; of a strategy: what is wrong
 }
 
 // The kinds of Event.
 const (
-	EventStart = runner.Start
-	EventEnd   = runner.End
+	EventStart    = runner.Start
+	EventEnd      = runner.End
+	EventStrategy = runner.StrategyFault
 )
 
 // Options say what a Host does. Jobs are all that must be there; with Runner
@@ -86,6 +89,19 @@ type Options struct {
 	// Runner runs the jobs' code; nil is the sandbox, for the modules below.
 	Runner  Runner
 	Modules map[string]Module // by the name that jobs use
+	// Secrets are what jobs may be granted by name.
+	Secrets map[string]string
+	// PrivateHosts are names, or patterns "*.name", that granted requests may
+	// reach although they lead to this machine or into a private network.
+	PrivateHosts []string
+	// NativeScripts lets jobs run commands of the operating system, which no
+	// sandbox holds.
+	NativeScripts bool
+	// Memory is how many bytes all instances of modules have together; who needs
+	// more waits. 0 is half of what the machine has.
+	Memory int64
+	// Labels are what sharding strategies are told of this server.
+	Labels map[string]string
 
 	DataDir string
 	// Workers is how many guests run at once, of all jobs; 0 is four for each
@@ -95,8 +111,8 @@ type Options struct {
 	// than 0 none.
 	DrainTimeout time.Duration
 	Log          *slog.Logger // nil discards
-	// Observe hears of each guest's start and end, from many goroutines at
-	// once. While it blocks, that guest does not begin, or is not recorded.
+	// Observe hears of each guest's start and end, and of strategies that
+	// fail, from many goroutines at once. While it blocks, that guest does not begin, or is not recorded.
 	Observe func(Event)
 }
 
@@ -141,11 +157,19 @@ func (o *Options) validate() error {
 	if err := o.Instance.Validate(); err != nil {
 		add("instance: %w", err)
 	}
+	if o.Memory < 0 {
+		add("memory: %d is less than 0", o.Memory)
+	}
 	if o.Workers < 0 {
 		add("workers: %d is less than 0", o.Workers)
 	}
 	if o.Runner == nil && o.DataDir == "" && len(o.Jobs) > 0 {
 		add("data directory: the sandbox needs one; set DataDir, or Runner for jobs in Go")
+	}
+	if c, err := outbound.New(nil, outbound.Options{AllowPrivate: o.PrivateHosts}); err != nil {
+		add("private hosts: %w", err)
+	} else {
+		c.Close()
 	}
 	seen := map[string]bool{}
 	for _, c := range o.Jobs {
@@ -173,13 +197,43 @@ func (o *Options) validateJob(c job.Config) error {
 	if _, err := o.strategy(c.Strategy); err != nil {
 		faults = append(faults, fmt.Errorf("strategy: %w", err))
 	}
-	if o.Runner == nil {
-		if _, ok := o.Modules[c.Module]; !ok {
-			faults = append(faults, fmt.Errorf("module: there is no module %q", c.Module))
-		}
-	}
+	faults = append(faults, o.validateCode(c), o.validateGrants(c.Allow))
 	if _, err := layout.EncodeConfig21(layout.FromJob(c)); err != nil {
 		faults = append(faults, err)
+	}
+	return errors.Join(faults...)
+}
+
+// validateCode checks that what the job runs may be run here.
+func (o *Options) validateCode(c job.Config) error {
+	var faults []error
+	if _, ok := o.Modules[c.StrategyModule]; c.StrategyModule != "" && (!ok || o.Runner != nil) {
+		faults = append(faults, fmt.Errorf("strategy module: there is no module %q", c.StrategyModule))
+	}
+	switch _, ok := o.Modules[c.Module]; {
+	case o.Runner != nil:
+	case c.Command != "":
+		if !o.NativeScripts {
+			faults = append(faults, errors.New("command: commands of the operating system are not allowed; set NativeScripts"))
+		}
+	case !ok:
+		faults = append(faults, fmt.Errorf("module: there is no module %q", c.Module))
+	}
+	return errors.Join(faults...)
+}
+
+// validateGrants checks that what the job is granted is there.
+func (o *Options) validateGrants(a job.Allow) error {
+	var faults []error
+	for _, name := range a.Secrets {
+		if _, ok := o.Secrets[name]; !ok {
+			faults = append(faults, fmt.Errorf("secrets: there is no secret %q", name))
+		}
+	}
+	for _, text := range a.HTTP {
+		if _, err := outbound.Parse(text); err != nil {
+			faults = append(faults, fmt.Errorf("http: %w", err))
+		}
 	}
 	return errors.Join(faults...)
 }

@@ -1,7 +1,9 @@
 package host
 
 import (
+	"cmp"
 	"context"
+	"errors"
 	"fmt"
 	"log/slog"
 	"sync"
@@ -80,38 +82,95 @@ func (c *clock) Between(cron string, after, until int64) (first, last, count int
 
 // dealer asks a job's strategy, and the average one when that fails: items
 // that nobody has would be worse than items that somebody else should have.
+// Who thinks otherwise says so in the job.
 type dealer struct {
-	o    *Options
-	job  string
-	log  *slog.Logger
-	work *sync.WaitGroup // one for each question to a strategy
+	o      *Options
+	module strategist // nil: the strategy that the registry names
+	log    *slog.Logger
+	work   *sync.WaitGroup // one for each question to a strategy
 }
+
+// strategist asks the module of a strategy; it answers with the index of the instance for
+// each item.
+type strategist func(ctx context.Context, c job.ShardCall) ([]int, error)
 
 // dealTimeout is how long a strategy may take.
 const dealTimeout = 10 * time.Second
 
-// Deal returns the items of each instance.
-func (d *dealer) Deal(ctx context.Context, r protocol.AssignRequest) ([][]int, error) {
-	req := strategy.Request{Job: d.job, Total: r.Total, Previous: r.Previous}
+// Deal returns the items of each instance; with an error, too, if they are not
+// those that the strategy wants.
+func (d *dealer) Deal(ctx context.Context, c job.Config, r protocol.AssignRequest) ([][]int, error) {
+	req := strategy.Request{Job: c.Name, Total: r.Total, Previous: r.Previous}
 	for _, id := range r.Instances {
 		req.Instances = append(req.Instances, string(id))
 	}
-	items, err := d.named(ctx, r.Strategy, req)
+	name := r.Strategy
+	s, err := d.o.strategy(name)
+	if d.module != nil {
+		name = "module " + c.StrategyModule
+		s, err = moduleStrategy{d, c, r}, nil
+	}
+	var items [][]int
+	if err == nil {
+		items, err = d.ask(ctx, s, req)
+	}
 	if err == nil {
 		return items, nil
 	}
 	if ctx.Err() != nil {
 		return nil, ctx.Err()
 	}
-	d.log.Error("the sharding strategy failed, items are dealt out evenly", "strategy", r.Strategy, "error", err)
-	return strategy.Average(ctx, req)
+	err = fmt.Errorf("%s: %w", cmp.Or(name, "average"), err)
+	if d.module != nil && c.OnStrategyError == job.KeepOld {
+		return nil, err
+	}
+	even, evenErr := strategy.Average(ctx, req)
+	if evenErr != nil {
+		return nil, errors.Join(err, evenErr)
+	}
+	return even, err
 }
 
-func (d *dealer) named(ctx context.Context, name string, req strategy.Request) ([][]int, error) {
-	s, err := d.o.strategy(name)
+// moduleStrategy puts one question to a module.
+type moduleStrategy struct {
+	d *dealer
+	c job.Config
+	r protocol.AssignRequest
+}
+
+// Assign is part of strategy.Strategy.
+func (s moduleStrategy) Assign(ctx context.Context, req strategy.Request) ([][]int, error) {
+	c := job.ShardCall{Config: s.c, Namespace: s.d.o.Namespace, Total: req.Total, Previous: make([]int, req.Total), Log: s.d.log}
+	for i := range c.Previous {
+		c.Previous[i] = -1
+	}
+	for k, id := range s.r.Instances {
+		in := job.ShardInstance{ID: id}
+		if k < len(s.r.Labels) {
+			in.Labels = s.r.Labels[k]
+		}
+		c.Instances = append(c.Instances, in)
+		for _, i := range s.r.Previous[k] {
+			if i < len(c.Previous) {
+				c.Previous[i] = k
+			}
+		}
+	}
+	owners, err := s.d.module(ctx, c)
 	if err != nil {
 		return nil, err
 	}
+	items := make([][]int, len(req.Instances))
+	for i, k := range owners {
+		if k < 0 || k >= len(items) {
+			return nil, fmt.Errorf("item %d is given to instance %d of %d", i, k, len(items))
+		}
+		items[k] = append(items[k], i)
+	}
+	return items, nil
+}
+
+func (d *dealer) ask(ctx context.Context, s strategy.Strategy, req strategy.Request) ([][]int, error) {
 	ctx, cancel := context.WithTimeout(ctx, dealTimeout)
 	defer cancel()
 	type answer struct {
@@ -142,12 +201,18 @@ func (d *dealer) named(ctx context.Context, name string, req strategy.Request) (
 // sinks is all of them as one: a row is safe when the last one has it.
 type sinks []trace.Sink
 
-// Write stores the batch everywhere.
+// Write stores the batch everywhere. That one of them can never take a row does
+// not keep it from the others.
 func (s sinks) Write(ctx context.Context, batch []trace.Row) error {
+	var refused error
 	for _, sink := range s {
-		if err := sink.Write(ctx, batch); err != nil {
+		err := sink.Write(ctx, batch)
+		switch {
+		case errors.Is(err, trace.ErrRow):
+			refused = errors.Join(refused, err)
+		case err != nil:
 			return err
 		}
 	}
-	return nil
+	return refused
 }

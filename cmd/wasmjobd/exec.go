@@ -5,9 +5,9 @@ import (
 	"errors"
 	"fmt"
 	"path/filepath"
+	"slices"
 	"strings"
 	"time"
-	"unicode/utf8"
 
 	"github.com/spf13/cobra"
 
@@ -15,30 +15,24 @@ import (
 	"github.com/wasmjob/wasmjob/host/job"
 )
 
+// kindStrategy is what a module can be beside the kinds of jobs.
+const kindStrategy = "strategy"
+
 // execFlags are the flags of "exec".
 type execFlags struct {
-	item, total, attempt int
-	param                string
-	jobParam, job        string
-	settings, allow      []string
-	timeout, grace       time.Duration
-	memory               byteSize
-	quiet                bool
-}
+	kind, event             string
+	item, total, attempt    int
+	param, itemParam, job   string
+	settings, allow, args   []string
+	instances, previous     []string
+	streaming               bool
+	fetchCount, concurrency int
+	timeout, grace          time.Duration
+	memory                  byteSize
+	fuel                    int64
+	quiet                   bool
 
-// execution is what "exec" prints as JSON.
-type execution struct {
-	Verdict      job.Verdict `json:"verdict"`
-	Code         int32       `json:"code"`
-	Result       string      `json:"result,omitempty"`
-	ResultBase64 []byte      `json:"result_base64,omitempty"` // if it is not text
-	Error        string      `json:"error,omitempty"`
-	Took         string      `json:"took"`
-	TookMS       float64     `json:"took_ms"`
-	PeakBytes    int64       `json:"peak_bytes"`
-	HostCalls    int64       `json:"host_calls"`
-	Module       string      `json:"module"`
-	Log          []logLine   `json:"log"`
+	hasItemParam bool
 }
 
 func execCommand(term *terminal) *cobra.Command {
@@ -47,59 +41,102 @@ func execCommand(term *terminal) *cobra.Command {
 		Use:   "exec MODULE.wasm",
 		Short: "Run a module once, here and now",
 		Long: "Exec runs one item of a job with a context made up from the flags: no server, no registry, no\n" +
-			"history. Nothing is granted that --allow does not name. Exit code 8 means that the run failed, 9\n" +
-			"that it took too long, 3 that the module cannot be run.",
-		Example: "  wasmjobd exec job.wasm --item 1 --total 3 --param north\n" +
-			"  wasmjobd exec job.wasm --allow dir=ro:./reports:/data --config-value root=/data --timeout 30s\n" +
-			"  wasmjobd exec job.wasm --allow env=TZ=UTC --allow clock=real --allow random -o json",
+			"history. Of a strategy it shows who would get which item. Nothing is granted that --allow does\n" +
+			"not name:\n" +
+			"  dir=ro:HOST:GUEST     a directory to read, or with rw: to change\n" +
+			"  env=NAME=VALUE        a variable\n" +
+			"  http=URL              requests, as \"https://host/path\" or \"GET https://host/path\"\n" +
+			"  secret=NAME=VALUE     a secret; env:VAR takes it from a variable, file:PATH from a file\n" +
+			"  state, state=FILE     values of the item, forgotten at the end or kept in a file of JSON\n" +
+			"  clock, random         the real ones\n" +
+			"Exit code 8 means that the run failed, 9 that it took too long, 3 that the module cannot be run.",
+		Example: "  wasmjobd exec job.wasm --item 1 --total 3 --item-param north\n" +
+			"  wasmjobd exec job.wasm --allow dir=ro:./reports:/data --config root=/data --timeout 30s\n" +
+			"  wasmjobd exec job.wasm --allow http=https://example.org --allow secret=token=env:TOKEN -o json\n" +
+			"  wasmjobd exec flow.wasm --kind dataflow --streaming --allow state=state.json\n" +
+			"  wasmjobd exec strategy.wasm --total 7 --instance 10.0.0.1,weight=2 --instance 10.0.0.2",
 		Args: oneModule,
 	}
-	f := c.Flags()
-	f.IntVar(&flags.item, "item", 0, "sharding item")
-	f.IntVar(&flags.total, "total", 1, "sharding total count")
-	f.IntVar(&flags.attempt, "attempt", 1, "which attempt this is")
-	f.StringVar(&flags.param, "param", "", "parameter of the item (default: it has none)")
-	f.StringVar(&flags.jobParam, "job-param", "", "parameter of the job")
-	f.StringVar(&flags.job, "job", "", "name of the job (default: the name of the file)")
-	f.StringArrayVar(&flags.settings, "config-value", nil, "setting of the job, as `key=value`; may be repeated")
-	f.StringArrayVar(&flags.allow, "allow", nil, "`grant`: dir=ro:HOST:GUEST, env=NAME=VALUE, clock=real, random; may be repeated")
-	f.DurationVar(&flags.timeout, "timeout", 0, "deadline of the run (default: none)")
-	f.DurationVar(&flags.grace, "grace", 0, "how long the guest may go on after the deadline (default 2s)")
-	f.Var(&flags.memory, "memory", "memory limit, as 64MiB")
-	f.BoolVarP(&flags.quiet, "quiet", "q", false, "do not show what the guest logs")
+	flags.define(c)
 	c.RunE = func(c *cobra.Command, args []string) error {
-		log := &guestLog{}
-		if !term.json() && !flags.quiet {
-			log.to = term.err
-		}
-		call, err := flags.call(args[0], c.Flags().Changed("param"))
-		if err != nil {
-			return err
-		}
-		call.Log = log.logger()
-		wasm, err := readModule(term, args[0])
-		if err != nil {
-			return err
-		}
-		return untilSignal(c.Context(), func(ctx context.Context) error {
-			return execute(ctx, term, wasm, call, log)
-		})
+		flags.hasItemParam = c.Flags().Changed("item-param")
+		return untilSignal(c.Context(), func(ctx context.Context) error { return flags.run(ctx, term, args[0]) })
 	}
 	return c
 }
 
+func (f *execFlags) define(c *cobra.Command) {
+	s := c.Flags()
+	s.StringVar(&f.kind, "kind", "", "simple, dataflow, script or strategy (default: what the module can be)")
+	s.StringVar(&f.event, "event", "", "call the listener instead: started or completed")
+	s.StringVar(&f.job, "job", "", "name of the job (default: the name of the file)")
+	s.StringVar(&f.param, "param", "", "parameter of the job")
+	s.IntVar(&f.item, "item", 0, "sharding item")
+	s.IntVar(&f.total, "total", 1, "sharding total count")
+	s.StringVar(&f.itemParam, "item-param", "", "parameter of the item (default: it has none)")
+	s.IntVar(&f.attempt, "attempt", 1, "which attempt this is")
+	s.StringArrayVar(&f.settings, "config", nil, "setting of the job, as `key=value`; may be repeated")
+	s.StringArrayVar(&f.allow, "allow", nil, "`grant`, as above; may be repeated")
+	s.DurationVar(&f.timeout, "timeout", 0, "deadline of the run (default: none)")
+	s.DurationVar(&f.grace, "grace", 0, "how long the guest may go on after the deadline (default 2s)")
+	s.Var(&f.memory, "memory", "memory limit, as 64MiB")
+	s.Int64Var(&f.fuel, "fuel", 0, "fuel limit (default: none)")
+	s.BoolVar(&f.streaming, "streaming", false, "dataflow: go on until a batch is empty")
+	s.IntVar(&f.fetchCount, "fetch-count", 0, "dataflow: elements that a batch should have (default: any)")
+	s.IntVar(&f.concurrency, "concurrency", 0, "dataflow: parts of a batch processed at once (default 1)")
+	s.StringArrayVar(&f.args, "arg", nil, "script: `argument` before the context; may be repeated")
+	s.StringArrayVar(&f.instances, "instance", nil, "strategy: who may get items, as `id[,label=value]...`; may be repeated (default: three)")
+	s.StringSliceVar(&f.previous, "previous", nil, "strategy: who has the items now, as `id,id,...`, with - for nobody")
+	s.BoolVarP(&f.quiet, "quiet", "q", false, "do not show what the guest logs")
+}
+
+// run reads everything, and then does it.
+func (f *execFlags) run(ctx context.Context, term *terminal, path string) error {
+	call, err := f.call(path)
+	if err != nil {
+		return err
+	}
+	g := &grants{env: term.env}
+	if err := g.parse(f.allow); err != nil {
+		return err
+	}
+	call.Config.Allow, call.Secrets = g.allow, g.secrets
+	wasm, err := readModule(term, path)
+	if err != nil {
+		return err
+	}
+	if err := f.choose(wasm, &call.Config); err != nil {
+		return err
+	}
+	log := &guestLog{}
+	if !term.json() && !f.quiet {
+		log.to = term.err
+	}
+	call.Log = log.logger()
+	if call.Config.Kind == kindStrategy {
+		return f.deal(ctx, term, wasm, call, log)
+	}
+	if err := impossible(call.Config); err != nil {
+		return err
+	}
+	state := &itemState{file: g.stateFile}
+	if err := state.open(); err != nil {
+		return err
+	}
+	call.State = state
+	return execute(ctx, term, wasm, call, log, state)
+}
+
 // call makes up what a server would know.
-func (f *execFlags) call(path string, hasParam bool) (job.Call, error) {
+func (f *execFlags) call(path string) (job.Call, error) {
 	if f.total < 1 || f.total > job.MaxShards || f.item < 0 || f.item >= f.total {
 		return job.Call{}, usage("--item %d --total %d: the item is 0 to total-1, and there are at most %d", f.item, f.total, job.MaxShards)
 	}
 	if f.attempt < 1 {
 		return job.Call{}, usage("--attempt %d: the first is 1", f.attempt)
 	}
-	for flag, d := range map[string]time.Duration{"timeout": f.timeout, "grace": f.grace} {
-		if d < 0 {
-			return job.Call{}, usage("--%s %s: write a duration, or leave it out", flag, d)
-		}
+	if f.timeout < 0 || f.grace < 0 {
+		return job.Call{}, usage("--timeout %s --grace %s: write a duration, or leave it out", f.timeout, f.grace)
 	}
 	name := f.job
 	if name == "" {
@@ -107,16 +144,20 @@ func (f *execFlags) call(path string, hasParam bool) (job.Call, error) {
 	}
 	c := job.Call{
 		Config: job.Config{
-			Name: name, Kind: job.Simple, Shards: f.total, Param: f.jobParam, Timeout: f.timeout,
-			Settings: map[string]string{}, Limits: job.Limits{Memory: int64(f.memory), Grace: f.grace},
+			Name: name, Kind: f.meant(), Shards: f.total, Param: f.param, Timeout: f.timeout,
+			Streaming: f.streaming, FetchCount: f.fetchCount, Concurrency: f.concurrency, Args: f.args,
+			Settings: map[string]string{}, Limits: job.Limits{Memory: int64(f.memory), Grace: f.grace, Fuel: f.fuel},
 		},
 		Instance: job.NewInstanceID("127.0.0.1", "exec"),
-		Total:    f.total, Item: f.item, ItemParam: f.param, HasItemParam: hasParam,
+		Total:    f.total, Item: f.item, ItemParam: f.itemParam, HasItemParam: f.hasItemParam,
 		Items: []int{f.item}, Params: map[int]string{},
-		Attempt: f.attempt, Scheduled: time.Now().Truncate(time.Second),
+		Attempt: f.attempt, Scheduled: time.Now().Truncate(time.Second), Event: job.Event(f.event),
 	}
-	if hasParam {
-		c.Params[f.item] = f.param
+	if f.hasItemParam {
+		c.Params[f.item] = f.itemParam
+	}
+	if f.event != "" && c.Event != job.FireStarted && c.Event != job.FireCompleted {
+		return job.Call{}, usage("--event %q: there are %s and %s", f.event, job.FireStarted, job.FireCompleted)
 	}
 	task, err := job.NewTaskID(name, c.Items, c.Instance)
 	if err != nil {
@@ -127,14 +168,49 @@ func (f *execFlags) call(path string, hasParam bool) (job.Call, error) {
 	for _, s := range f.settings {
 		key, value, ok := strings.Cut(s, "=")
 		if !ok {
-			return job.Call{}, usage("--config-value %q: write key=value", s)
+			return job.Call{}, usage("--config %q: write key=value", s)
 		}
 		c.Config.Settings[key] = value
 	}
-	if c.Config.Allow, err = parseGrants(f.allow); err != nil {
-		return job.Call{}, err
+	return c, nil
+}
+
+// meant is the kind that is asked for, or that the other flags speak of.
+func (f *execFlags) meant() job.Kind {
+	switch {
+	case f.kind != "":
+		return job.Kind(f.kind)
+	case f.streaming || f.fetchCount != 0 || f.concurrency != 0:
+		return job.Dataflow
+	case len(f.args) > 0:
+		return job.Script
+	case len(f.instances) > 0 || len(f.previous) > 0:
+		return kindStrategy
 	}
-	return c, impossible(c.Config)
+	return ""
+}
+
+// choose settles the kind by what the module can be.
+func (f *execFlags) choose(wasm []byte, c *job.Config) error {
+	report, err := host.InspectModule(wasm)
+	if refusal, ok := errors.AsType[*host.ModuleRefusal](err); ok {
+		return exitf(exitInvalid, "the module cannot be run: %w", refusal)
+	}
+	if err != nil {
+		return err
+	}
+	switch known := []job.Kind{job.Simple, job.Dataflow, job.Script, kindStrategy}; {
+	case c.Kind == "":
+		c.Kind = job.Kind(report.Kinds[0]) // the sandbox refuses what has none
+	case !slices.Contains(known, c.Kind):
+		return usage("--kind %q: there are simple, dataflow, script and strategy", f.kind)
+	case !slices.Contains(report.Kinds, string(c.Kind)):
+		return exitf(exitInvalid, "the module is not of the kind %s; it can be: %s", c.Kind, strings.Join(report.Kinds, ", "))
+	}
+	if dealing := len(f.instances) > 0 || len(f.previous) > 0; dealing && c.Kind != kindStrategy {
+		return usage("--instance and --previous are for strategies, and this is of the kind %s", c.Kind)
+	}
+	return nil
 }
 
 // impossible says what no configuration could say either. The name is left
@@ -147,54 +223,22 @@ func impossible(c job.Config) error {
 	return nil
 }
 
-// parseGrants reads the values of --allow.
-func parseGrants(grants []string) (job.Allow, error) {
-	a := job.Allow{Env: map[string]string{}}
-	for _, g := range grants {
-		kind, value, _ := strings.Cut(g, "=")
-		switch kind {
-		case "dir":
-			mode, rest, _ := strings.Cut(value, ":")
-			colon := strings.LastIndexByte(rest, ':')
-			if mode != "ro" || colon <= 0 {
-				return a, usage("--allow %s: write dir=ro:HOST:GUEST, e.g. dir=ro:./reports:/data", g)
-			}
-			a.Dirs = append(a.Dirs, job.Dir{Host: rest[:colon], Guest: rest[colon+1:]})
-		case "env":
-			name, text, ok := strings.Cut(value, "=")
-			if !ok || name == "" {
-				return a, usage("--allow %s: write env=NAME=VALUE", g)
-			}
-			a.Env[name] = text
-		case "clock":
-			if value != "real" && value != "fixed" {
-				return a, usage("--allow %s: write clock=real or clock=fixed", g)
-			}
-			a.Clock = value
-		case "random":
-			if value != "" && value != "true" {
-				return a, usage("--allow %s: write random", g)
-			}
-			a.Random = true
-		default:
-			return a, usage("--allow %s: there are dir=ro:HOST:GUEST, env=NAME=VALUE, clock=real and random", g)
-		}
-	}
-	return a, nil
-}
-
-func execute(ctx context.Context, term *terminal, wasm []byte, call job.Call, log *guestLog) error {
+func execute(ctx context.Context, term *terminal, wasm []byte, call job.Call, log *guestLog, state *itemState) error {
 	out, err := host.RunModule(ctx, wasm, call)
 	if refusal, ok := errors.AsType[*host.ModuleRefusal](err); ok {
 		return exitf(exitInvalid, "the module cannot be run: %w", refusal)
 	}
+	if coded, ok := errors.AsType[*host.Error](err); ok && coded.Code == host.Invalid {
+		return usage("%v", coded)
+	}
 	if err != nil {
 		return err
 	}
+	e := executionOf(out, call.Config.Kind, log, state)
 	if term.json() {
-		err = term.printJSON(executionOf(out, log))
+		err = term.printJSON(e)
 	} else {
-		printOutcome(term, out)
+		printExecution(term, e, out.Result)
 	}
 	if err != nil {
 		return err
@@ -207,33 +251,7 @@ func execute(ctx context.Context, term *terminal, wasm []byte, call job.Call, lo
 			return fmt.Errorf("run: %w", ctx.Err()) // by a signal, which has a code of its own
 		}
 		return exitf(exitRunCancelled, "the run took too long: %s", out.Error)
-	case job.Failure, job.Retryable:
+	case job.Failure, job.Retryable, job.OutOfFuel:
 	}
 	return exitf(exitRunFailed, "the run failed: %s", out.Error)
-}
-
-func executionOf(out job.Outcome, log *guestLog) execution {
-	e := execution{
-		Verdict: out.Verdict, Code: out.Code, Error: out.Error,
-		Took: out.Took.Round(time.Microsecond).String(), TookMS: float64(out.Took.Microseconds()) / 1000,
-		PeakBytes: out.PeakBytes, HostCalls: out.HostCalls, Module: out.Digest, Log: log.lines,
-	}
-	if e.Log == nil {
-		e.Log = []logLine{}
-	}
-	if utf8.Valid(out.Result) {
-		e.Result = string(out.Result)
-	} else {
-		e.ResultBase64 = out.Result
-	}
-	return e
-}
-
-func printOutcome(term *terminal, out job.Outcome) {
-	term.printf("verdict     %s (code %d)\n", out.Verdict, out.Code)
-	if out.Result != nil {
-		term.printf("result      %s\n", resultText(out.Result))
-	}
-	term.printf("took        %s\npeak memory %s\nhost calls  %d\nmodule      sha256:%s\n",
-		out.Took.Round(time.Microsecond), sizeText(out.PeakBytes), out.HostCalls, out.Digest)
 }

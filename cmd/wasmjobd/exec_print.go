@@ -1,58 +1,86 @@
 package main
 
 import (
-	"context"
-	"fmt"
-	"io"
-	"log/slog"
+	"maps"
+	"slices"
 	"strconv"
 	"strings"
+	"time"
 	"unicode"
 	"unicode/utf8"
+
+	"github.com/wasmjob/wasmjob/host/job"
 )
 
-// byteSize is a flag for an amount of memory.
-type byteSize int64
-
-// String, Set and Type make a byteSize a flag.
-func (s *byteSize) String() string {
-	if *s == 0 {
-		return ""
-	}
-	return sizeText(int64(*s))
+// execution is what "exec" prints as JSON.
+type execution struct {
+	Verdict      job.Verdict        `json:"verdict"`
+	Code         int32              `json:"code"`
+	Result       string             `json:"result,omitempty"`
+	ResultBase64 []byte             `json:"result_base64,omitempty"` // if it is not text
+	Error        string             `json:"error,omitempty"`
+	Took         string             `json:"took"`
+	TookMS       float64            `json:"took_ms"`
+	PeakBytes    int64              `json:"peak_bytes"`
+	HostCalls    int64              `json:"host_calls"`
+	Fuel         int64              `json:"fuel"`
+	Kind         job.Kind           `json:"kind"`
+	Module       string             `json:"module"`
+	Log          []logLine          `json:"log"`
+	Metrics      map[string]float64 `json:"metrics,omitempty"`
+	State        []stateChange      `json:"state,omitempty"` // what changed
+	Flow         *flowCounts        `json:"flow,omitempty"`  // of a dataflow job
 }
 
-// Set reads a number of bytes, or of KiB, MiB or GiB.
-func (s *byteSize) Set(text string) error {
-	number, unit := text, int64(1)
-	for suffix, n := range map[string]int64{"KiB": 1 << 10, "MiB": 1 << 20, "GiB": 1 << 30} {
-		if before, ok := strings.CutSuffix(text, suffix); ok {
-			number, unit = before, n
-		}
-	}
-	n, err := strconv.ParseInt(strings.TrimSpace(number), 10, 64)
-	if err != nil || n < 1 || n > (4<<30)/unit {
-		return fmt.Errorf("write a size up to 4GiB, e.g. 64MiB")
-	}
-	*s = byteSize(n * unit)
-	return nil
+// flowCounts are job.Flow as JSON.
+type flowCounts struct {
+	Batches   int64 `json:"batches"`
+	Succeeded int64 `json:"succeeded"`
+	Failed    int64 `json:"failed"`
 }
 
-// Type is what the help shows as the flag's argument.
-func (s *byteSize) Type() string { return "size" }
+func executionOf(out job.Outcome, kind job.Kind, log *guestLog, state *itemState) execution {
+	e := execution{
+		Verdict: out.Verdict, Code: out.Code, Error: out.Error,
+		Took: out.Took.Round(time.Microsecond).String(), TookMS: float64(out.Took.Microseconds()) / 1000,
+		PeakBytes: out.PeakBytes, HostCalls: out.HostCalls, Fuel: out.Fuel, Kind: kind, Module: out.Digest,
+		Log: log.kept(), Metrics: out.Metrics, State: state.changes(),
+	}
+	if kind == job.Dataflow {
+		e.Flow = &flowCounts{out.Flow.Batches, out.Flow.Succeeded, out.Flow.Failed}
+	}
+	if utf8.Valid(out.Result) {
+		e.Result = string(out.Result)
+	} else {
+		e.ResultBase64 = out.Result
+	}
+	return e
+}
 
-// sizeText writes a size for a person.
-func sizeText(n int64) string {
-	for _, u := range []struct {
-		name string
-		size int64
-	}{{"GiB", 1 << 30}, {"MiB", 1 << 20}, {"KiB", 1 << 10}} {
-		if n >= u.size {
-			text := strconv.FormatFloat(float64(n)/float64(u.size), 'f', 1, 64)
-			return strings.TrimSuffix(text, ".0") + " " + u.name
+// printExecution prints for a person; a result that is nil was not set.
+func printExecution(term *terminal, e execution, result []byte) {
+	term.printf("verdict     %s (code %d)\n", e.Verdict, e.Code)
+	if result != nil {
+		term.printf("result      %s\n", strings.TrimSuffix(resultText(result), "\n"))
+	}
+	if f := e.Flow; f != nil {
+		term.printf("elements    %d done, %d failed; batches %d\n", f.Succeeded, f.Failed, f.Batches)
+	}
+	for _, name := range slices.Sorted(maps.Keys(e.Metrics)) {
+		term.printf("metric      %s = %v\n", name, e.Metrics[name])
+	}
+	for _, c := range e.State {
+		switch {
+		case c.Before == nil:
+			term.printf("state       %s = %s\n", resultText([]byte(c.Key)), resultText(*c.After))
+		case c.After == nil:
+			term.printf("state       %s is gone, it was %s\n", resultText([]byte(c.Key)), resultText(*c.Before))
+		default:
+			term.printf("state       %s = %s, it was %s\n", resultText([]byte(c.Key)), resultText(*c.After), resultText(*c.Before))
 		}
 	}
-	return strconv.FormatInt(n, 10) + " B"
+	term.printf("took        %s\npeak memory %s\nhost calls  %d\nfuel        %d\nmodule      sha256:%s\n",
+		e.Took, sizeText(e.PeakBytes), e.HostCalls, e.Fuel, e.Module)
 }
 
 // resultText shows a result as it is if it is text, and quoted if a terminal
@@ -64,49 +92,4 @@ func resultText(b []byte) string {
 		return s
 	}
 	return strconv.Quote(s)
-}
-
-// logLine is one line that the guest logged.
-type logLine struct {
-	Level string `json:"level"`
-	Text  string `json:"text"`
-}
-
-// guestLog keeps what the guest logs, and shows it as it comes if to is set.
-// A run logs from one goroutine.
-type guestLog struct {
-	to    io.Writer
-	lines []logLine
-}
-
-func (g *guestLog) logger() *slog.Logger { return slog.New(guestHandler{g}) }
-
-// guestHandler makes a guestLog a slog.Handler. The attributes name the job and
-// the item, which whoever runs one item knows.
-type guestHandler struct{ log *guestLog }
-
-func (h guestHandler) Enabled(context.Context, slog.Level) bool { return true }
-
-func (h guestHandler) WithAttrs([]slog.Attr) slog.Handler { return h }
-
-func (h guestHandler) WithGroup(string) slog.Handler { return h }
-
-func (h guestHandler) Handle(_ context.Context, r slog.Record) error {
-	text := r.Message
-	r.Attrs(func(a slog.Attr) bool {
-		text += " " + a.String()
-		return true
-	})
-	level := strings.ToLower(r.Level.String())
-	if r.Level < slog.LevelDebug {
-		level = "trace"
-	}
-	h.log.lines = append(h.log.lines, logLine{level, text})
-	if h.log.to == nil {
-		return nil
-	}
-	if _, err := fmt.Fprintf(h.log.to, "%-5s %s\n", level, text); err != nil {
-		return fmt.Errorf("show the log: %w", err)
-	}
-	return nil
 }

@@ -34,6 +34,15 @@ func guests(t *testing.T) string {
 			t.Fatal(err)
 		}
 	}
+	for _, name := range []string{"deal", "flow", "state", "script", "before"} {
+		wasm, err := os.ReadFile(filepath.Join("..", "..", "abi", "conformance", "wat", name+".wasm"))
+		if err == nil {
+			err = os.WriteFile(filepath.Join(dir, name+".wasm"), wasm, 0o600)
+		}
+		if err != nil {
+			t.Fatal(err)
+		}
+	}
 	return dir
 }
 
@@ -48,7 +57,7 @@ func TestExecAndInspect(t *testing.T) {
 	}{
 		{"exec says.wasm", exitOK, "result      hi\n", "info  hi\n"},
 		{"exec says.wasm", exitOK, "verdict     ok (code 0)\n", ""},
-		{"exec says.wasm -q --item 2 --total 3 --param p --job j --config-value a=b --memory 1MiB --allow random", exitOK, "peak memory 64 KiB\n", ""},
+		{"exec says.wasm -q --item 2 --total 3 --param p --item-param q --job j --config a=b --memory 1MiB --allow random", exitOK, "peak memory 64 KiB\n", ""},
 		{"exec says.wasm -o json", exitOK, `"result": "hi"`, ""},
 		{"exec fails.wasm", exitRunFailed, "verdict     failed (code 200)\n", "the run failed: the job failed with code 200"},
 		{"exec spins.wasm --timeout 1ms --grace 1ms", exitRunCancelled, "verdict     deadline", "deadline of 1ms passed"},
@@ -65,12 +74,47 @@ func TestExecAndInspect(t *testing.T) {
 		{"exec says.wasm --allow dir=ro:.:/a --allow dir=ro:.:/a", exitUsage, "", "there twice"},
 		{"exec .", exitInvalid, "", "is a directory"},
 		{"inspect .", exitInvalid, "", "is a directory"},
-		{"exec says.wasm --config-value a", exitUsage, "", "write key=value"},
-		{"exec says.wasm --allow net", exitUsage, "", "there are dir=ro:"},
-		{"exec says.wasm --allow dir=rw:a:/b", exitUsage, "", "write dir=ro:HOST:GUEST"},
+		{"exec says.wasm --config a", exitUsage, "", "write key=value"},
+		{"exec says.wasm --allow net", exitUsage, "", "there are dir, env,"},
+		{"exec says.wasm --allow dir=wo:a:/b", exitUsage, "", "write dir=ro:HOST:GUEST"},
+		{"exec says.wasm --allow state --allow http=https://a.org --allow secret=s=env:SECRET --allow secret=t=x --allow clock", exitOK, "fuel ", ""},
+		{"exec says.wasm --allow state=.", exitNotFound, "", "state of the item"},
+		{"exec says.wasm --allow state=" + filepath.Join(dir, "says.wasm"), exitInvalid, "", "state of the item"},
+		{"exec says.wasm --allow http", exitUsage, "", "write http=https"},
+		{"exec says.wasm --allow http=a.org", exitUsage, "", "it has no scheme"},
+		{"exec says.wasm --allow secret=s", exitUsage, "", "write secret=NAME=VALUE"},
+		{"exec says.wasm --allow secret=s=env:NOT_SET", exitUsage, "", "env:NOT_SET: the variable is not set"},
+		{"exec says.wasm --allow secret=s=file:none", exitNotFound, "", "secret=s=file:none: open none"},
+		{"exec says.wasm --kind strategy", exitInvalid, "", "not of the kind strategy; it can be: simple"},
+		{"exec says.wasm --kind other", exitUsage, "", "there are simple, dataflow"},
+		{"exec says.wasm --instance a", exitInvalid, "", "not of the kind strategy"},
+		{"exec says.wasm --kind simple --instance a", exitUsage, "", "are for strategies"},
+		{"exec says.wasm --kind simple --streaming", exitUsage, "", "streaming: belongs to jobs of kind dataflow"},
+		{"exec says.wasm --streaming", exitInvalid, "", "not of the kind dataflow"},
+		{"exec says.wasm --event begun", exitUsage, "", "there are started and completed"},
+		{"exec says.wasm --kind simple --fetch-count 1", exitUsage, "", "fetch_count: belongs to"},
+		{"exec spins.wasm --fuel 1000", exitRunFailed, "verdict     fuel", "raise limits.fuel"},
 		{"exec says.wasm --allow env=A", exitUsage, "", "write env=NAME=VALUE"},
-		{"exec says.wasm --allow clock=fast", exitUsage, "", "write clock=real"},
+		{"exec says.wasm --allow clock=fast", exitUsage, "", "write clock"},
 		{"exec says.wasm --memory 5GiB", exitUsage, "", "write a size"},
+		{"exec flow.wasm --item 3 --total 9 --streaming --fetch-count 3", exitOK, "elements    3 done, 0 failed; batches 1\n", ""},
+		{"exec flow.wasm --item 3 --total 9 -o json", exitOK, `"succeeded": 3`, ""},
+		{"exec state.wasm --allow state", exitOK, "state       a = 1\n", ""},
+		{"exec script.wasm --arg 0", exitOK, `result      {"jobName":"script"`, ""},
+		{"exec script.wasm --arg 3", exitRunFailed, "verdict     failed (code 3)\n", ""},
+		{"exec before.wasm --event started", exitOK, "", "info  s\n"},
+		{"exec deal.wasm --param a --total 5", exitOK, "10.0.0.3@-@1 0 3\n10.0.0.2@-@1 1 4\n10.0.0.1@-@1 2\n", ""},
+		{"exec deal.wasm --param a --total 3 --instance a --instance b,weight=2 --previous b,-,a", exitOK, "b@-@1       0 2*\na@-@1       1\n(*", ""},
+		{"exec deal.wasm --param a --total 2 --instance a@-@1 -o json", exitOK, `"instance": "a@-@1"`, ""},
+		{"exec deal.wasm --param m --total 5", exitRunFailed, "verdict     failed\n", "to nobody: 4"},
+		{"exec deal.wasm --param d --total 5 -o json", exitRunFailed, `"assignment": []`, "gave no reason"},
+		{"exec deal.wasm --instance a --instance a", exitUsage, "", "there twice"},
+		{"exec deal.wasm --instance a,b", exitUsage, "", "write id,label=value"},
+		{"exec deal.wasm --instance /", exitUsage, "", "--instance /"},
+		{"exec deal.wasm --previous a,b", exitUsage, "", "--total is 1"},
+		{"inspect before.wasm", exitOK, "listeners  ", ""},
+		{"inspect state.wasm", exitOK, "abi        1 since addition 1\n", ""},
+		{"inspect deal.wasm -o json", exitOK, `"since": 1`, ""},
 		{"inspect says.wasm", exitOK, "kinds      simple\n", ""},
 		{"inspect says.wasm", exitOK, "  wasmjob_v1.log (i32 i32 i32) -> ()\n", ""},
 		{"inspect says.wasm -o json", exitOK, `"runs": true`, ""},
@@ -85,11 +129,52 @@ func TestExecAndInspect(t *testing.T) {
 				args[1] = filepath.Join(dir, args[1])
 			}
 			var out, say bytes.Buffer
-			code := run(t.Context(), args, nil, strings.NewReader(""), &out, &say)
+			code := run(t.Context(), args, []string{"SECRET=x"}, strings.NewReader(""), &out, &say)
 			if code != tt.code || !strings.Contains(out.String(), tt.out) || !strings.Contains(say.String(), tt.err) {
 				t.Errorf("code %d, want %d\nout: %s\nerr: %s", code, tt.code, out.String(), say.String())
 			}
 		})
+	}
+}
+
+// State outlives a run in its file, whatever its bytes are.
+func TestStateOfAnItem(t *testing.T) {
+	t.Parallel()
+	file := filepath.Join(t.TempDir(), "state.json")
+	first := itemState{file: file}
+	if err := first.open(); err != nil {
+		t.Fatal(err)
+	}
+	if err := first.Save(t.Context(), map[string][]byte{"text": []byte("1"), "bytes": {0xff, 0}, "gone": {}}); err != nil {
+		t.Fatal(err)
+	}
+	next := itemState{file: file}
+	if err := next.open(); err != nil {
+		t.Fatal(err)
+	}
+	values, err := next.Load(t.Context())
+	if err != nil || string(values["text"]) != "1" || string(values["bytes"]) != "\xff\x00" || len(values) != 3 {
+		t.Fatalf("%q, %v", values, err)
+	}
+	delete(values, "gone")
+	values["text"] = []byte("2")
+	if err := next.Save(t.Context(), values); err != nil {
+		t.Fatal(err)
+	}
+	got, err := json.Marshal(next.changes())
+	if want := `[{"key":"gone","before":"","after":null},{"key":"text","before":"1","after":"2"}]`; err != nil || string(got) != want {
+		t.Errorf("%s, %v", got, err)
+	}
+	if files, err := os.ReadDir(filepath.Dir(file)); err != nil || len(files) != 1 {
+		t.Errorf("%v, %v", files, err)
+	}
+	for _, text := range []string{`[]`, `{"a":1}`, `{"a":{"base":""}}`, `{"a":{"base64":"?"}}`, ``} {
+		if err := os.WriteFile(file, []byte(text), 0o600); err != nil {
+			t.Fatal(err)
+		}
+		if (&itemState{file: file}).open() == nil {
+			t.Errorf("%q was read", text)
+		}
 	}
 }
 

@@ -104,9 +104,15 @@ func printReport(term *terminal, r host.ModuleReport) {
 		kinds = "none"
 	}
 	term.printf("digest     sha256:%s\nsize       %s\nkinds      %s\n", r.Digest, sizeText(int64(r.Bytes)), kinds)
-	if r.ABI == 0 {
+	if len(r.Listeners) > 0 {
+		term.printf("listeners  %s\n", strings.Join(r.Listeners, ", "))
+	}
+	switch {
+	case r.ABI == 0:
 		term.printf("abi        none\n")
-	} else {
+	case r.Since > 0:
+		term.printf("abi        %d since addition %d\n", r.ABI, r.Since)
+	default:
 		term.printf("abi        %d\n", r.ABI)
 	}
 	most := "no maximum of its own"

@@ -29,8 +29,10 @@ func rootCommand(term *terminal) *cobra.Command {
 		serveCommand(term),
 		validateCommand(term),
 		nextCommand(term),
+		newCommand(term),
 		execCommand(term),
 		inspectCommand(term),
+		conformanceCommand(term),
 		historyCommand(term),
 		versionCommand(term),
 	)

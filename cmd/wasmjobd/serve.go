@@ -62,6 +62,10 @@ func serve(ctx context.Context, term *terminal, flags serveFlags) error {
 	if err != nil {
 		return err
 	}
+	secrets, err := f.Secrets(term.env)
+	if err != nil {
+		return exitf(exitInvalid, "secrets are not there:\n%w", err)
+	}
 	// Whoever reads the log or the events may go without ending the jobs.
 	signal.Ignore(syscall.SIGPIPE)
 	log, readable := newLogger(term.err, f.Server)
@@ -71,10 +75,10 @@ func serve(ctx context.Context, term *terminal, flags serveFlags) error {
 	}
 	return untilSignal(ctx, func(ctx context.Context) error {
 		if flags.events != "-" {
-			return serveJobs(ctx, f, log, show)
+			return serveJobs(ctx, f, secrets, log, show)
 		}
 		return withEvents(term.out, log, streamPatience, func(tell func(host.Event)) error {
-			return serveJobs(ctx, f, log, func(e host.Event) {
+			return serveJobs(ctx, f, secrets, log, func(e host.Event) {
 				show(e)
 				tell(e)
 			})
@@ -83,9 +87,11 @@ func serve(ctx context.Context, term *terminal, flags serveFlags) error {
 }
 
 // serveJobs runs a configuration that was read until ctx ends.
-func serveJobs(ctx context.Context, f *config.File, log *slog.Logger, observe func(host.Event)) error {
+func serveJobs(ctx context.Context, f *config.File, secrets map[string]string, log *slog.Logger, observe func(host.Event)) error {
 	return withHistory(ctx, f, func(rows *sqltrace.Store) error {
-		h, err := host.New(options(f, log, rows, observe))
+		o := options(f, log, rows, observe)
+		o.Secrets = secrets
+		h, err := host.New(o)
 		if err == nil {
 			err = runHost(ctx, h, f, log, rows)
 		}
@@ -116,6 +122,7 @@ func options(f *config.File, log *slog.Logger, rows trace.Sink, observe func(hos
 		Namespace: f.Registry.Namespace, Jobs: f.Jobs, Sinks: []trace.Sink{rows}, Modules: map[string]host.Module{},
 		DataDir: f.Server.DataDir, DrainTimeout: f.Server.DrainTimeout,
 		Log: log, Observe: observe,
+		Memory: f.Host.Memory, PrivateHosts: f.Host.Allow.PrivateHosts, NativeScripts: f.Host.NativeScripts, Labels: f.Server.Labels,
 	}
 	if f.Server.DrainTimeout == 0 {
 		o.DrainTimeout = -1 // 0 in the file means none, in Options the default

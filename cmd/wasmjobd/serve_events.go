@@ -27,12 +27,24 @@ type eventLine struct {
 	State     string `json:"state"`
 }
 
+// strategyLine is what --events prints of a strategy that failed.
+type strategyLine struct {
+	Event    string `json:"event"`
+	UnixMS   int64  `json:"unix_ms"`
+	Job      string `json:"job"`
+	Instance string `json:"instance"`
+	Reason   string `json:"reason"`
+}
+
 // logEvents logs the end of each item, for those who read logs by program.
 func logEvents(log *slog.Logger) func(host.Event) {
 	return func(e host.Event) {
-		if e.Kind == host.EventStart {
+		switch e.Kind {
+		case host.EventStart:
 			log.Debug("item started", "job", e.Config.Name, "item", e.Item, "task", e.TaskID, "attempt", e.Attempt)
 			return
+		case host.EventStrategy:
+			return // is in the log already
 		}
 		attrs := []slog.Attr{
 			slog.String("job", e.Config.Name), slog.Int("item", e.Item), slog.String("state", string(e.State)),
@@ -53,6 +65,9 @@ func logEvents(log *slog.Logger) func(host.Event) {
 // printEvents prints a line for a person as each item starts and ends.
 func printEvents(to io.Writer) func(host.Event) {
 	return func(e host.Event) {
+		if e.Kind == host.EventStrategy {
+			return // is in the log, which the same person reads
+		}
 		var b strings.Builder
 		fmt.Fprintf(&b, "%s %s[%d]", e.At.Format(time.TimeOnly), e.Config.Name, e.Item)
 		if e.Parameter != "" {

@@ -92,6 +92,10 @@ func lineOf(e host.Event) []byte {
 	enc := json.NewEncoder(&b)
 	enc.SetEscapeHTML(false)
 	// Texts and numbers: there is nothing that could not be encoded.
+	if e.Kind == host.EventStrategy {
+		_ = enc.Encode(strategyLine{Event: e.Kind, UnixMS: e.At.UnixMilli(), Job: e.Config.Name, Instance: string(e.Instance), Reason: e.Reason})
+		return b.Bytes()
+	}
 	_ = enc.Encode(eventLine{
 		Event: e.Kind, UnixMS: e.At.UnixMilli(), Job: e.Config.Name, Item: e.Item, TaskID: e.TaskID, Parameter: e.Parameter,
 		Scheduled: e.Scheduled.UnixMilli(), Instance: string(e.Instance), Cause: string(e.Cause), State: string(e.State),

@@ -2,6 +2,7 @@ package config
 
 import (
 	"encoding/hex"
+	"fmt"
 	"log/slog"
 	"net/netip"
 	"net/url"
@@ -9,6 +10,9 @@ import (
 	"strconv"
 	"strings"
 	"time"
+	"unicode/utf8"
+
+	"github.com/wasmjob/wasmjob/host/internal/outbound"
 )
 
 // Defaults of what the file does not say.
@@ -23,7 +27,10 @@ const (
 type builder struct {
 	*reader
 	file         File
+	secretAt     map[string]place
 	ceilingFault bool // something is wrong with the directories in [host.allow]
+	httpCeiling  []outbound.Grant
+	httpFault    bool // something is wrong with http in [host.allow]
 }
 
 // get returns the value of the first path that is set to something valid, or
@@ -59,9 +66,10 @@ func joinPath(table, key string) string {
 
 // build fills the File in.
 func (b *builder) build() *File {
+	b.secretAt = map[string]place{}
 	b.server()
 	b.registry()
-	b.file.Host = Host{Allow: b.ceiling()}
+	b.host()
 	b.history()
 	for _, path := range sortedNames(b.named) {
 		if name, ok := strings.CutPrefix(path, "modules."); ok {
@@ -73,7 +81,7 @@ func (b *builder) build() *File {
 			b.job(path, unquoteKey(name))
 		}
 	}
-	b.file.named = b.named
+	b.file.named, b.file.secretAt = b.named, b.secretAt
 	return &b.file
 }
 
@@ -98,7 +106,55 @@ func (b *builder) server() {
 			b.fault("server", "ip", "", CodeValue, strconv.Quote(s.IP)+" is not an IP address", `write an address such as "10.0.0.7"`)
 		}
 	}
+	s.Labels = b.labels()
 	b.file.Server = s
+}
+
+// Bounds on labels: each server's travel through the registry.
+const (
+	maxLabels = 64
+	maxLabel  = 256
+)
+
+// labels are those of this server.
+func (b *builder) labels() map[string]string {
+	labels := get(b, map[string]string(nil), "server.labels")
+	if len(labels) > maxLabels {
+		b.fault("server", "labels", "", CodeValue, fmt.Sprintf("there are %d labels", len(labels)), fmt.Sprintf("write at most %d", maxLabels))
+	}
+	for _, name := range sortedNames(labels) {
+		sub := "." + quoteKey(name)
+		switch {
+		case !isName(name):
+			b.fault("server", "labels", sub, CodeValue, strconv.Quote(name)+" is no name of a label", nameHint)
+		case len(labels[name]) > maxLabel || !utf8.ValidString(labels[name]):
+			b.fault("server", "labels", sub, CodeValue, "the label is too long", fmt.Sprintf("use at most %d bytes", maxLabel))
+		}
+	}
+	return labels
+}
+
+// nameHint says what isName lets through.
+const nameHint = "use up to 64 letters, digits, _, . and -"
+
+// isName reports whether a label or a secret may be called so.
+func isName(name string) bool {
+	for _, r := range name {
+		letter := 'a' <= r && r <= 'z' || 'A' <= r && r <= 'Z' || '0' <= r && r <= '9'
+		if !letter && r != '_' && r != '.' && r != '-' {
+			return false
+		}
+	}
+	return name != "" && len(name) <= 64
+}
+
+func (b *builder) host() {
+	b.file.Host = Host{
+		NativeScripts: get(b, false, "host.allow_native_scripts"),
+		Memory:        get(b, int64(0), "host.memory"),
+		Secrets:       b.secrets(),
+	}
+	b.file.Host.Allow = b.ceiling()
 }
 
 func (b *builder) registry() {

@@ -1,10 +1,11 @@
 // Package config reads jobs.toml: the settings of one server and the jobs that
 // it runs. It is not for anything that changes while the server runs, and it
-// opens nothing but the files it is given: no registry, no module.
+// opens nothing but the files it is given, and those of secrets when it is asked for these:
+// no registry, no module.
 //
 // Flow: Load reads the files (read.go), checks every key against one list
 // (schema.go, convert.go), lays the environment over them (environ.go) and
-// builds a File (build.go, job.go, grant.go). Nothing stops at the first
+// builds a File (build.go, job.go, grant.go, secret.go). Nothing stops at the first
 // fault: all are returned together, each with its place (problem.go, scan.go).
 package config
 
@@ -30,7 +31,8 @@ type File struct {
 	Modules  []Module     // ascending by name
 	Jobs     []job.Config // ascending by name
 
-	named map[string]place
+	named    map[string]place
+	secretAt map[string]place
 }
 
 // Server is the table [server].
@@ -40,6 +42,8 @@ type Server struct {
 	DrainTimeout time.Duration // how long running items may take to end at a stop
 	LogLevel     slog.Level
 	LogFormat    string // auto, text, json
+	// Labels are what strategies are told of this server.
+	Labels map[string]string
 }
 
 // Registry is the table [registry].
@@ -53,7 +57,10 @@ type Registry struct {
 
 // Host is the table [host].
 type Host struct {
-	Allow Ceiling
+	Allow         Ceiling
+	NativeScripts bool     // jobs may run commands of the operating system
+	Memory        int64    // bytes, for all instances together; 0: the sandbox decides
+	Secrets       []Secret // ascending by name
 }
 
 // History is the table [history]: where rows are kept, and how long.

@@ -101,16 +101,27 @@ ip = "10.0.0.7"
 data_dir = "/var/lib/w"
 drain_timeout = "1m30s"
 log = { level = "debug", format = "json" }
+labels = { zone = "eu-1", weight = "3" }
 [registry]
 kind = "embedded"
 namespace = "team/prod"
 session_timeout = "10s"
 layout = "2.1"
+[host]
+allow_native_scripts = true
+memory = "2GiB"
+[host.secrets]
+token = "env:TOKEN"
+key = "file:keys/key"
 [host.allow]
-dirs = ["ro:in"]
+dirs = ["ro:in", "rw:out"]
 env = ["TZ"]
 clock = "real"
 random = true
+state = true
+secrets = ["token"]
+http = ["https://*.example.org", "https://metrics.internal:8443/v1"]
+private_hosts = ["metrics.internal"]
 [history]
 dsn = "sqlite:///var/h.db"
 retention = { age = "30d", per_job = 1000 }
@@ -143,23 +154,71 @@ max_clock_skew = "5s"
 layout = "2.1"
 config = { url = "x" }
 [jobs.j.allow]
-dirs = ["ro:in/sub:/data"]
+dirs = ["ro:in/sub:/data", "rw:out/j:/out"]
 env = { TZ = "UTC" }
 clock = "real"
 random = true
+state = true
+secrets = ["token"]
+http = ["GET https://api.example.org/x", "https://metrics.internal:8443/v1/push"]
 [jobs.j.limits]
 memory = "32MiB"
 result = "64KiB"
 log_line = "1KiB"
 log_rate = 10
 grace = "500ms"
+fuel = 5_000_000_000
+http_calls = 7
+http_body = "1MiB"
+state_value = "4KiB"
+open_files = 5
+instance = { pool = 4, max_uses = 100 }
+[jobs.k]
+module = "m"
+kind = "dataflow"
+schedule = "manual"
+streaming = true
+fetch_count = 100
+concurrency = 4
+limits.batch = "2MiB"
+limits.instance = "per-run"
+strategy_module = "m"
+strategy_error = "keep"
+[jobs.l]
+module = "m"
+kind = "script"
+schedule = "manual"
+args = ["-v", ""]
+[jobs.n]
+kind = "script"
+schedule = "manual"
+command = "/bin/echo 'a b'"
 `)
+	manual := job.Config{
+		TimeZone: "UTC", Dialect: "quartz", Shards: 1, Module: "m", Strategy: "average",
+		Misfire: true, MonitorExecution: true, Overwrite: true,
+		Overlap: job.Skip, OnRegistryLoss: job.CancelOnLoss, MaxClockSkew: -1, ReconcileEvery: 10 * time.Minute, Layout: "2.1",
+	}
+	flow, script, command := manual, manual, manual
+	flow.Name, flow.Kind, flow.Streaming, flow.FetchCount, flow.Concurrency = "k", job.Dataflow, true, 100, 4
+	flow.Limits.Batch, flow.StrategyModule, flow.OnStrategyError = 2<<20, "m", job.KeepOld
+	script.Name, script.Kind, script.Args = "l", job.Script, []string{"-v", ""}
+	command.Name, command.Kind, command.Command, command.Module = "n", job.Script, "/bin/echo 'a b'", ""
 	want := &File{
-		Server:   Server{IP: "10.0.0.7", DataDir: "/var/lib/w", DrainTimeout: 90 * time.Second, LogLevel: slog.LevelDebug, LogFormat: "json"},
+		Server:   Server{IP: "10.0.0.7", DataDir: "/var/lib/w", DrainTimeout: 90 * time.Second, LogLevel: slog.LevelDebug, LogFormat: "json", Labels: map[string]string{"zone": "eu-1", "weight": "3"}},
 		Registry: Registry{Kind: "embedded", Namespace: "team/prod", SessionTimeout: 10 * time.Second, Layout: "2.1"},
-		Host:     Host{Allow: Ceiling{Dirs: []string{abs(t, "in")}, Env: []string{"TZ"}, Clock: "real", Random: true}},
-		History:  History{Path: "/var/h.db", Age: 30 * 24 * time.Hour, PerJob: 1000},
-		Modules:  []Module{{Name: "m", Path: abs(t, "build/m.wasm"), SHA256: "abcdef0123456789abcdef0123456789abcdef0123456789abcdef0123456789"}},
+		Host: Host{
+			Allow: Ceiling{
+				Dirs: []Tree{{abs(t, "in"), false}, {abs(t, "out"), true}}, Env: []string{"TZ"}, Clock: "real", Random: true,
+				State: true, Secrets: []string{"token"},
+				HTTP:         []string{"https://*.example.org", "https://metrics.internal:8443/v1"},
+				PrivateHosts: []string{"metrics.internal"},
+			},
+			NativeScripts: true, Memory: 2 << 30,
+			Secrets: []Secret{{Name: "key", File: abs(t, "keys/key")}, {Name: "token", Env: "TOKEN"}},
+		},
+		History: History{Path: "/var/h.db", Age: 30 * 24 * time.Hour, PerJob: 1000},
+		Modules: []Module{{Name: "m", Path: abs(t, "build/m.wasm"), SHA256: "abcdef0123456789abcdef0123456789abcdef0123456789abcdef0123456789"}},
 		Jobs: []job.Config{{
 			Name: "j", Kind: job.Simple, Cron: "0 2 * * *", Dialect: "unix", TimeZone: "Europe/Berlin",
 			Shards: 3, ItemParams: "0=eu,2=us", Param: "full", Description: "it",
@@ -168,13 +227,15 @@ grace = "500ms"
 			Overlap: job.Replace, OnRegistryLoss: job.FinishOnLoss,
 			MaxClockSkew: 5 * time.Second, ReconcileEvery: time.Hour, Timeout: 30 * time.Minute, Parallel: 2,
 			Settings: map[string]string{"url": "x"},
-			Limits:   job.Limits{Memory: 32 << 20, Result: 64 << 10, LogLine: 1 << 10, LogRate: 10, Grace: 500 * time.Millisecond},
+			Limits: job.Limits{Memory: 32 << 20, Result: 64 << 10, LogLine: 1 << 10, LogRate: 10, Grace: 500 * time.Millisecond, Fuel: 5_000_000_000,
+				HTTPCalls: 7, HTTPBody: 1 << 20, StateValue: 4 << 10, OpenFiles: 5, Pool: job.Pool{Size: 4, MaxUses: 100}},
 			Allow: job.Allow{
-				Dirs: []job.Dir{{Host: abs(t, "in/sub"), Guest: "/data"}},
-				Env:  map[string]string{"TZ": "UTC"}, Clock: "real", Random: true,
+				Dirs: []job.Dir{{Host: abs(t, "in/sub"), Guest: "/data"}, {Host: abs(t, "out/j"), Guest: "/out", Write: true}},
+				Env:  map[string]string{"TZ": "UTC"}, Clock: "real", Random: true, State: true, Secrets: []string{"token"},
+				HTTP: []string{"GET https://api.example.org/x", "https://metrics.internal:8443/v1/push"},
 			},
 			Layout: "2.1",
-		}},
+		}, flow, script, command},
 	}
 	if d := cmp.Diff(want, got, cmpopts.IgnoreUnexported(File{})); d != "" {
 		t.Error(d)
@@ -185,7 +246,7 @@ grace = "500ms"
 func TestEveryServedKeyIsTested(t *testing.T) {
 	t.Parallel()
 	var self []byte
-	for _, name := range []string{"config_test.go", "faults_test.go", "load_test.go"} {
+	for _, name := range []string{"config_test.go", "faults_test.go", "faults_kinds_test.go", "load_test.go"} {
 		text, err := os.ReadFile(name)
 		if err != nil {
 			t.Fatal(err)

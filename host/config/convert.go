@@ -12,7 +12,7 @@ import (
 
 // convert turns what the TOML parser gave for key k into the Go value that the
 // key stands for: string, bool, int64 (numbers and sizes), time.Duration,
-// []string, map[string]string. at is called with the sub-path ("" for the value
+// []string, map[string]string, job.Pool. at is called with the sub-path ("" for the value
 // itself, "[0]" or ".name" for what is inside) of every fault.
 func convert(k key, raw any, lookup func(string) (string, bool), at func(sub string, f *fault)) (any, bool) {
 	c := converter{key: k, lookup: lookup, at: at}
@@ -49,6 +49,8 @@ func (c *converter) value(raw any) any {
 		if m, ok := raw.(map[string]any); ok {
 			return c.itemTable(m)
 		}
+	case instances:
+		return c.instances(raw)
 	}
 	s, ok := raw.(string)
 	if !ok {
@@ -212,7 +214,11 @@ func (c *converter) texts(raw any) any {
 func (c *converter) text(sub string, raw any) (string, bool) {
 	s, ok := raw.(string)
 	if !ok {
-		c.refuse(sub, refuse(CodeType, fmt.Sprintf("write %q", fmt.Sprint(raw)), "a string is wanted, not %s", kindOf(raw)))
+		hint := fmt.Sprintf("write %q", fmt.Sprint(raw))
+		if c.key.path == "host.secrets" {
+			hint = `write "env:NAME"` // what stands there is not to be repeated
+		}
+		c.refuse(sub, refuse(CodeType, hint, "a string is wanted, not %s", kindOf(raw)))
 		return "", false
 	}
 	s, f := c.expand(s)
@@ -249,6 +255,50 @@ func (c *converter) itemTable(table map[string]any) any {
 		c.refuse("", refuse(CodeValue, "", "%v", err))
 	}
 	return line
+}
+
+// instances reads "per-run" or { pool = 4, max_uses = 100 }.
+func (c *converter) instances(raw any) any {
+	const want = `write "per-run" or { pool = 4, max_uses = 100 }`
+	table, ok := raw.(map[string]any)
+	if s, text := raw.(string); text && s == perRun {
+		return job.Pool{}
+	} else if !ok {
+		f := refuse(CodeType, want, "a table is wanted, not %s", kindOf(raw))
+		if text {
+			f = refuse(CodeValue, want, "%q is not known here", s)
+		}
+		c.refuse("", f)
+		return nil
+	}
+	var pool job.Pool
+	for _, name := range sortedNames(table) {
+		n, sub := 0, "."+quoteKey(name)
+		inner := converter{key: key{takes: number, min: 1, max: job.MaxPool}, at: func(_ string, f *fault) { c.refuse(sub, f) }}
+		switch name {
+		case "pool":
+			n = inner.whole(table[name])
+			pool.Size = n
+		case "max_uses":
+			inner.key.max = 1_000_000_000
+			n = inner.whole(table[name])
+			pool.MaxUses = n
+		default:
+			c.refuse(sub, refuse(CodeUnknownKey, "known here: max_uses, pool", "unknown key"))
+			continue
+		}
+		c.refused = c.refused || n == 0
+	}
+	if _, ok := table["pool"]; !ok && !c.refused {
+		c.refuse("", refuse(CodeMissing, want, "pool is missing"))
+	}
+	return pool
+}
+
+// whole is a number within the bounds of the key, or 0 if it was refused.
+func (c *converter) whole(raw any) int {
+	n, _ := c.number(raw).(int64)
+	return int(n)
 }
 
 // kindOf names the type of a TOML value for a message.

@@ -52,7 +52,7 @@ func TestFaults(t *testing.T) {
 		}},
 		{"column_counts_characters", "[server]\nip = 'ü' # ü\n'日本' = 1\n", []string{
 			`t.toml:2:6: server.ip: "ü" is not an IP address (write an address such as "10.0.0.7")`,
-			`t.toml:3:1: server."日本": unknown key (known here: auth, data_dir, drain_timeout, ip, listen, log, tls)`,
+			`t.toml:3:1: server."日本": unknown key (known here: auth, data_dir, drain_timeout, ip, labels, listen, log, tls)`,
 		}},
 		{"misspelt_required_key", "[modules.m]\nsuorce = 'm'\n[jobs.j]\ncorn = '0 0 2 * * ?'\nmodul = 'm'\n", []string{
 			`t.toml:2:1: modules.m.suorce: unknown key (did you mean "source"?)`,
@@ -173,10 +173,16 @@ func TestFaults(t *testing.T) {
 			`t.toml:6:15: jobs.j.allow.dirs[0]: the directory /srv/b is more than [host.allow] gives (add "ro:/srv/b" to dirs in [host.allow])`,
 			`t.toml:6:36: jobs.j.allow.dirs[1]: the directory /srv/ab is more than [host.allow] gives (add "ro:/srv/ab" to dirs in [host.allow])`,
 		}},
-		{"dir_for_writing", small + "allow.dirs = ['x', 'rw:/srv:/srv']\n[host.allow]\ndirs = ['rw:/srv']\n", []string{
+		{"dir_for_writing", small + "allow.dirs = ['x', 'rw:/srv/a:/srv', 'rw:/srv/b:/b']\n[host.allow]\ndirs = ['ro:/srv', 'rw:/srv/b', 'wo:/c']\n", []string{
 			`t.toml:6:15: jobs.j.allow.dirs[0]: "x" is not a grant (write "ro:/directory/of/the/server:/path/for/the/guest")`,
-			"t.toml:6:20: jobs.j.allow.dirs[1]: directories are read-only in this release (write ro: instead of rw:)",
-			"t.toml:8:9: host.allow.dirs[0]: directories are read-only in this release (write ro: instead of rw:)",
+			`t.toml:8:33: host.allow.dirs[2]: "wo:/c" is not a grant (write "ro:/directory" or "rw:/directory")`,
+		}},
+		{"dir_for_writing_above_ceiling", small + "allow.dirs = ['rw:/srv/a:/srv', 'rw:/srv/b:/b']\n[host.allow]\ndirs = ['ro:/srv', 'rw:/srv/b']\n", []string{
+			`t.toml:6:15: jobs.j.allow.dirs[0]: writing to the directory /srv/a is more than [host.allow] gives (add "rw:/srv/a" to dirs in [host.allow])`,
+		}},
+		{"dir_of_the_server_for_writing", small + "allow.dirs = ['rw:/:/a', 'rw:/d/registry:/b', 'rw:/d2:/c', 'ro:/d:/d']\n[host.allow]\ndirs = ['rw:/']\n[server]\ndata_dir = '/d'\n", []string{
+			"t.toml:6:15: jobs.j.allow.dirs[0]: no job may write where this server keeps its own data, /d (give it a directory beside that)",
+			"t.toml:6:26: jobs.j.allow.dirs[1]: no job may write where this server keeps its own data, /d (give it a directory beside that)",
 		}},
 		{"other_grants_above_ceiling", small + "allow = { env = { TZ = 'UTC' }, clock = 'real', random = true }\n", []string{
 			`t.toml:6:24: jobs.j.allow.env.TZ: the variable TZ is more than [host.allow] gives (add "TZ" to env in [host.allow])`,
@@ -190,14 +196,8 @@ func TestFaults(t *testing.T) {
 		{"servers_of_embedded", "[registry]\nservers = ['zk:2181']\n", []string{
 			"t.toml:2:11: registry.servers: the embedded registry has no servers (remove it)",
 		}},
-		{"later_kinds_and_layouts", small + "kind = 'dataflow'\nlayout = '3'\n", []string{
-			`t.toml:6:8: jobs.j.kind: "dataflow" is not in this release (write "simple")`,
-			`t.toml:7:10: jobs.j.layout: "3" is not in this release (write "2.1")`,
-		}},
-		{"later_grants", small + "[jobs.j.allow]\nhttp = []\nsecrets = []\nstate = true\n", []string{
-			"t.toml:7:1: jobs.j.allow.http: not in this release (remove it)",
-			"t.toml:8:1: jobs.j.allow.secrets: not in this release (remove it)",
-			"t.toml:9:1: jobs.j.allow.state: not in this release (remove it)",
+		{"later_layouts", small + "layout = '3'\n", []string{
+			`t.toml:6:10: jobs.j.layout: "3" is not in this release (write "2.1")`,
 		}},
 		{"later_tables", "[notify.ops]\nwebhook = 1\n[server]\ntls = { cert = 'x' }\n", []string{
 			"t.toml:1:2: notify: not in this release (remove it)",
@@ -240,7 +240,7 @@ func TestFaults(t *testing.T) {
 			"t.toml:8:15: jobs.j.description: a string is wanted, not true or false (put it in quotes)",
 			"t.toml:9:12: jobs.j.strategy: a string is wanted, not a date (put it in quotes)",
 			`t.toml:10:15: jobs.j.item_params: item parameters are a table or a string, not true or false (write { 0 = "a", 1 = "b" })`,
-			`t.toml:11:8: jobs.j.kind: a string is wanted, not a number (write "simple")`,
+			`t.toml:11:8: jobs.j.kind: a string is wanted, not a number (write "simple", "dataflow" or "script")`,
 			`t.toml:12:10: jobs.j.config: a table of strings is wanted, not a string (write { name = "text" })`,
 			`t.toml:13:17: jobs.j.limits.memory: a size is a string with a unit, not a number with a fraction (write "64MiB")`,
 			"t.toml:14:10: jobs.j.shards: a whole number is wanted, not a number with a fraction (write a number from 1 to 100000)",
@@ -270,9 +270,8 @@ func TestFaults(t *testing.T) {
 		{"several_in_one_list", small + "allow.dirs = ['/etc', 5, 'rw:/a:/a', 'ro:/b:/b']\n[host.allow]\ndirs = ['/c', 1, 'ro:/d']\n", []string{
 			`t.toml:6:15: jobs.j.allow.dirs[0]: "/etc" is not a grant (write "ro:/directory/of/the/server:/path/for/the/guest")`,
 			`t.toml:6:23: jobs.j.allow.dirs[1]: a string is wanted, not a number (write "5")`,
-			"t.toml:6:26: jobs.j.allow.dirs[2]: directories are read-only in this release (write ro: instead of rw:)",
 			// What the ceiling was meant to be is not known, so nothing is above it.
-			`t.toml:8:9: host.allow.dirs[0]: "/c" is not a grant (write "ro:/directory")`,
+			`t.toml:8:9: host.allow.dirs[0]: "/c" is not a grant (write "ro:/directory" or "rw:/directory")`,
 			`t.toml:8:15: host.allow.dirs[1]: a string is wanted, not a number (write "1")`,
 		}},
 		{"several_in_one_table", small + "shards = 2\nitem_params = { 1 = 1, 5 = 'a' }\n", []string{

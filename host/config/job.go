@@ -16,13 +16,40 @@ import (
 // defaultReconcile is what ElasticJob does.
 const defaultReconcile = 10 * time.Minute
 
+// jobKeys finds the keys of one job: its own, or those of [defaults].
+type jobKeys struct {
+	*builder
+	path    string
+	kind    job.Kind
+	command bool // it has a command, or was meant to
+}
+
+func (b *builder) keysOf(path string) jobKeys {
+	return jobKeys{b, path, job.Kind(get(b, string(job.Simple), path+".kind")), b.isSet(path + ".command")}
+}
+
+func (k jobKeys) own(name string) string { return k.path + "." + name }
+
+// both are the places of a key that may be inherited. A job inherits nothing
+// that belongs to others.
+func (k jobKeys) both(name string) []string {
+	n := k.schema.child("defaults")
+	for part := range strings.SplitSeq(name, ".") {
+		n = n.child(part)
+	}
+	if !n.key.belongs(k.kind, k.command) {
+		return []string{k.own(name)}
+	}
+	return []string{k.own(name), "defaults." + name}
+}
+
 // job builds one job from the table at path, with [defaults] behind it.
 func (b *builder) job(path, name string) {
-	own := func(key string) string { return path + "." + key }
-	both := func(key string) []string { return []string{own(key), "defaults." + key} }
+	k := b.keysOf(path)
+	own, both := k.own, k.both
 	c := job.Config{
 		Name:        name,
-		Kind:        job.Kind(get(b, string(job.Simple), own("kind"))),
+		Kind:        k.kind,
 		Cron:        get(b, "", own("cron")),
 		TimeZone:    get(b, "UTC", both("timezone")...),
 		Dialect:     get(b, "quartz", both("dialect")...),
@@ -31,9 +58,11 @@ func (b *builder) job(path, name string) {
 		Param:       get(b, "", own("param")),
 		Description: get(b, "", own("description")),
 
-		Module:   get(b, "", own("module")),
-		Strategy: get(b, "average", both("strategy")...),
-		Class:    get(b, "", own("class")),
+		Module:          get(b, "", own("module")),
+		Strategy:        get(b, "average", both("strategy")...),
+		StrategyModule:  get(b, "", both("strategy_module")...),
+		OnStrategyError: job.OnStrategyError(get(b, "", both("strategy_error")...)),
+		Class:           get(b, "", own("class")),
 
 		Failover:         get(b, false, both("failover")...),
 		Misfire:          get(b, true, both("misfire")...),
@@ -50,22 +79,23 @@ func (b *builder) job(path, name string) {
 		Timeout:        get(b, time.Duration(0), both("timeout")...),
 		Parallel:       int(get(b, int64(0), both("parallel")...)),
 
+		Streaming:   get(b, false, own("streaming")),
+		FetchCount:  int(get(b, int64(0), own("fetch_count"))),
+		Concurrency: int(get(b, int64(0), own("concurrency"))),
+		Args:        get(b, []string(nil), own("args")),
+		Command:     get(b, "", own("command")),
+
 		Settings: get(b, map[string]string(nil), own("config")),
-		Limits: job.Limits{
-			Memory:  get(b, int64(0), both("limits.memory")...),
-			Result:  get(b, int64(0), both("limits.result")...),
-			LogLine: get(b, int64(0), both("limits.log_line")...),
-			LogRate: int(get(b, int64(0), both("limits.log_rate")...)),
-			Grace:   get(b, time.Duration(0), both("limits.grace")...),
-		},
-		Allow:  b.grants(path),
-		Layout: get(b, b.file.Registry.Layout, both("layout")...),
+		Limits:   k.limits(),
+		Allow:    b.grants(path),
+		Layout:   get(b, b.file.Registry.Layout, both("layout")...),
 	}
 	if c.MaxClockSkew == 0 {
 		c.MaxClockSkew = -1 // in the file "off" is no check, in a job 0 is the strictest
 	}
+	k.misplaced()
 	b.schedule(path, c)
-	b.moduleOf(path, c)
+	b.code(path, c)
 	b.itemParams(path, c)
 	if _, err := strategy.Named(c.Strategy); err != nil {
 		b.faultOf(path, "strategy", CodeValue, err.Error(), "")
@@ -111,23 +141,94 @@ func (b *builder) schedule(path string, c job.Config) {
 	}
 }
 
-// moduleOf checks that the job names a module of the file.
-func (b *builder) moduleOf(path string, c job.Config) {
+// limits are those of one run.
+func (k jobKeys) limits() job.Limits {
+	b, both := k.builder, func(name string) []string { return k.both("limits." + name) }
+	return job.Limits{
+		Memory:     get(b, int64(0), both("memory")...),
+		Fuel:       get(b, int64(0), both("fuel")...),
+		Result:     get(b, int64(0), both("result")...),
+		LogLine:    get(b, int64(0), both("log_line")...),
+		LogRate:    int(get(b, int64(0), both("log_rate")...)),
+		Grace:      get(b, time.Duration(0), both("grace")...),
+		Batch:      get(b, int64(0), both("batch")...),
+		StateValue: get(b, int64(0), both("state_value")...),
+		HTTPCalls:  int(get(b, int64(0), both("http_calls")...)),
+		HTTPBody:   get(b, int64(0), both("http_body")...),
+		OpenFiles:  int(get(b, int64(0), both("open_files")...)),
+		Pool:       get(b, job.Pool{}, both("instance")...),
+	}
+}
+
+// misplaced reports keys that belong to jobs of another kind.
+func (k jobKeys) misplaced() {
+	if k.values[k.own("kind")].refused {
+		return
+	}
+	for _, key := range k.keys {
+		name, ofJob := strings.CutPrefix(key.path, "jobs.*.")
+		if !ofJob || !k.isSet(k.own(name)) || k.values[k.own(name)].refused || key.belongs(k.kind, k.command) {
+			continue
+		}
+		if slices.Contains(key.kinds, k.kind) || len(key.kinds) == 0 {
+			k.fault(k.path, name, "", CodeConflict, "a command of the operating system runs outside of the sandbox, which this is for", "remove it")
+			continue
+		}
+		var kinds []string
+		for _, kind := range key.kinds {
+			kinds = append(kinds, string(kind))
+		}
+		k.fault(k.path, name, "", CodeConflict, "belongs to jobs of kind "+strings.Join(kinds, " or "), fmt.Sprintf("write kind = %q, or remove it", kinds[0]))
+	}
+}
+
+// code checks what the job runs: a module of the file, or a command.
+func (b *builder) code(path string, c job.Config) {
 	switch {
+	case b.isSet(path + ".command"):
+		b.command(path, c)
 	case b.values[path+".module"].refused:
 	case !b.isSet(path + ".module"):
 		b.fault(path, "", "", CodeMissing, "module is missing", `write module = "<name>" and a table [modules.<name>]`)
-	case b.named[joinKey("modules", c.Module)] == place{} && !b.broken:
-		hint := "add [" + joinKey("modules", c.Module) + "]"
-		var known []string
-		for _, m := range b.file.Modules {
-			known = append(known, m.Name)
-		}
-		if near := Nearest(c.Module, known); near != "" {
-			hint = fmt.Sprintf("did you mean %q?", near)
-		}
-		b.fault(path, "module", "", CodeReference, "there is no module "+strconv.Quote(c.Module), hint)
+	default:
+		b.moduleOf(path, "module", c.Module)
 	}
+	switch {
+	case c.StrategyModule != "":
+		b.moduleOf(path, "strategy_module", c.StrategyModule)
+	case b.isSet(path+".strategy_error") && !b.isSet(path+".strategy_module") && !b.isSet("defaults.strategy_module"):
+		b.fault(path, "strategy_error", "", CodeConflict, "there is no strategy_module that could fail", "remove it")
+	}
+}
+
+// command checks whether the job may have a command; what it says is checked by
+// the job itself.
+func (b *builder) command(path string, c job.Config) {
+	v := b.values[path+".command"]
+	switch {
+	case v.refused:
+	case strings.TrimSpace(c.Command) == "":
+		b.fault(path, "command", "", CodeValue, "the command is empty", `write command = "/path/to/program argument"`)
+	case !b.file.Host.NativeScripts && !b.values["host.allow_native_scripts"].refused:
+		b.fault(path, "command", "", CodeGrant, "commands of the operating system run without any sandbox, and this server does not allow them",
+			"write allow_native_scripts = true in [host], or give the job a module")
+	}
+}
+
+// moduleOf checks that a key names a module of the file.
+func (b *builder) moduleOf(path, key, name string) {
+	if b.named[joinKey("modules", name)] != (place{}) || b.broken {
+		return
+	}
+	hint := "add [" + joinKey("modules", name) + "]"
+	var known []string
+	for _, m := range b.file.Modules {
+		known = append(known, m.Name)
+	}
+	if near := Nearest(name, known); near != "" {
+		hint = fmt.Sprintf("did you mean %q?", near)
+	}
+	b.faultOf(path, key, CodeReference, "there is no module "+strconv.Quote(name), hint)
 }
 
 // itemParams checks that every parameter belongs to an item.
@@ -173,12 +274,19 @@ func (b *builder) validated(path string, c job.Config) {
 		switch {
 		case key == "name":
 			b.fault(path, "", "", CodeValue, "the name "+f.Msg, f.Hint)
-		case b.values[path+"."+key].refused, b.faulty[path+"."+f.Field]:
+		case b.values[path+"."+key].refused, b.faulty[path+"."+f.Field], b.faulty[path+"."+key]:
 			// The value in c is a stand-in, or the place has its problem.
+		case b.values[path+".kind"].refused && ofSomeKind(b.keys, key):
+			// Of what kind the job is meant to be is not known.
 		case sub != "":
 			b.fault(path, key, sub, CodeValue, f.Msg, f.Hint)
 		default:
 			b.faultOf(path, key, CodeValue, f.Msg, f.Hint)
 		}
 	}
+}
+
+// ofSomeKind reports whether only some kinds of jobs have the key.
+func ofSomeKind(keys []key, name string) bool {
+	return slices.ContainsFunc(keys, func(k key) bool { return k.path == "jobs.*."+name && len(k.kinds) > 0 })
 }

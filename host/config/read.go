@@ -35,6 +35,7 @@ type value struct {
 
 // reader gathers the keys of all files.
 type reader struct {
+	keys     []key
 	schema   *node
 	env      environment
 	values   map[string]value  // by dotted path
@@ -48,8 +49,10 @@ type reader struct {
 }
 
 func newReader(o Options) *reader {
+	keys := schema()
 	return &reader{
-		schema: schemaTree(),
+		keys:   keys,
+		schema: schemaTree(keys),
 		env:    newEnvironment(o.Env),
 		values: map[string]value{},
 		named:  map[string]place{},
@@ -259,7 +262,24 @@ func (d *document) leaf(k key, path string, raw any) {
 			v.inside[sub] = d.valueAt(path + sub)
 		}
 	}
-	d.values[path] = v
+	d.values[path] = v.over(d.values[path])
+}
+
+// over adds the names of an earlier file's table to those of this one, as all
+// tables of several files add up. Other values take the place of the earlier.
+func (v value) over(earlier value) value {
+	below, ok := earlier.is.(map[string]string)
+	names, table := v.is.(map[string]string)
+	if !ok || !table {
+		return v
+	}
+	for name, text := range below {
+		if _, there := names[name]; !there {
+			sub := "." + quoteKey(name)
+			names[name], v.inside[sub] = text, earlier.inside[sub]
+		}
+	}
+	return v
 }
 
 // unknown reports a key that the schema does not have. Where it is clear what

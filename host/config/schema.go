@@ -11,15 +11,16 @@ import (
 type takes int
 
 const (
-	text     takes = iota + 1
-	word           // one of a few
-	flag           // true or false
-	number         // a whole number
-	duration       // "90s"
-	size           // "64MiB"
-	list           // of strings
-	texts          // a table of strings with free names
-	items          // item parameters: "0=a,1=b" or { 0 = "a" }
+	text      takes = iota + 1
+	word            // one of a few
+	flag            // true or false
+	number          // a whole number
+	duration        // "90s"
+	size            // "64MiB"
+	list            // of strings
+	texts           // a table of strings with free names
+	items           // item parameters: "0=a,1=b" or { 0 = "a" }
+	instances       // "per-run" or { pool = 4, max_uses = 100 }
 )
 
 // key describes one key of the file: the schema is a list of them. A "*" in the
@@ -31,6 +32,11 @@ type key struct {
 	later []string // words that a later release will know
 	min   int64    // of a number or size
 	max   int64
+	// kinds are those of the jobs that the key belongs to; none: all. Set in a
+	// job of another kind it is an error, and none inherits it.
+	kinds []job.Kind
+	// sandbox is set for what a command of the operating system knows nothing of.
+	sandbox bool
 	// release is set for a key that is known but not served, and says what
 	// to do instead. Ignoring such a key would be worse than refusing it: the
 	// operator would believe in a limit or a retry that is not there.
@@ -40,11 +46,13 @@ type key struct {
 const (
 	notYet = "remove it"
 	off    = "off"
+	perRun = "per-run"
 )
 
 // schema returns every key of the file. [defaults] has the keys of a job that
 // inheritable names.
 func schema() []key {
+	flow, script := []job.Kind{job.Dataflow}, []job.Kind{job.Script}
 	return []key{
 		{path: "schema", takes: number, min: 1, max: 1},
 		{path: "include", takes: list},
@@ -54,6 +62,7 @@ func schema() []key {
 		{path: "server.drain_timeout", takes: duration},
 		{path: "server.log.level", takes: word, words: []string{"debug", "info", "warn", "error"}},
 		{path: "server.log.format", takes: word, words: []string{"auto", "text", "json"}},
+		{path: "server.labels", takes: texts},
 		{path: "server.listen", release: notYet},
 		{path: "server.tls", release: notYet},
 		{path: "server.auth", release: notYet},
@@ -69,9 +78,13 @@ func schema() []key {
 		{path: "host.allow.env", takes: list},
 		{path: "host.allow.clock", takes: word, words: []string{"fixed", "real"}},
 		{path: "host.allow.random", takes: flag},
-		{path: "host.allow.http", release: notYet},
-		{path: "host.allow.secrets", release: notYet},
-		{path: "host.allow.state", release: notYet},
+		{path: "host.allow.http", takes: list},
+		{path: "host.allow.private_hosts", takes: list},
+		{path: "host.allow.secrets", takes: list},
+		{path: "host.allow.state", takes: flag},
+		{path: "host.allow_native_scripts", takes: flag},
+		{path: "host.memory", takes: size, min: 1 << 20, max: 1 << 50},
+		{path: "host.secrets", takes: texts},
 
 		{path: "history.dsn", takes: text},
 		{path: "history.retention.age", takes: duration, words: []string{off}},
@@ -84,7 +97,7 @@ func schema() []key {
 		{path: "modules.*.signature", release: "pin the module with sha256"},
 
 		{path: "jobs.*.module", takes: text},
-		{path: "jobs.*.kind", takes: word, words: []string{"simple"}, later: []string{"dataflow", "script"}},
+		{path: "jobs.*.kind", takes: word, words: []string{"simple", "dataflow", "script"}},
 		{path: "jobs.*.cron", takes: text},
 		{path: "jobs.*.schedule", takes: word, words: []string{"manual"}},
 		{path: "jobs.*.dialect", takes: word, words: []string{"quartz", "unix"}},
@@ -92,6 +105,8 @@ func schema() []key {
 		{path: "jobs.*.shards", takes: number, min: 1, max: job.MaxShards},
 		{path: "jobs.*.item_params", takes: items},
 		{path: "jobs.*.strategy", takes: text},
+		{path: "jobs.*.strategy_module", takes: text},
+		{path: "jobs.*.strategy_error", takes: word, words: []string{"average", "keep"}},
 		{path: "jobs.*.param", takes: text},
 		{path: "jobs.*.description", takes: text},
 		{path: "jobs.*.class", takes: text},
@@ -114,30 +129,34 @@ func schema() []key {
 		{path: "jobs.*.notify", release: notYet},
 		{path: "jobs.*.expect", release: notYet},
 		{path: "jobs.*.error_handler", release: notYet},
-		{path: "jobs.*.streaming", release: notYet},
-		{path: "jobs.*.command", release: "script jobs come later; write a simple job"},
+		{path: "jobs.*.streaming", takes: flag, kinds: flow},
+		{path: "jobs.*.fetch_count", takes: number, min: 1, max: job.MaxBatch, kinds: flow},
+		{path: "jobs.*.concurrency", takes: number, min: 1, max: job.MaxConcurrency, kinds: flow},
+		{path: "jobs.*.args", takes: list, kinds: script},
+		{path: "jobs.*.command", takes: text, kinds: script},
 
-		{path: "jobs.*.allow.dirs", takes: list},
+		{path: "jobs.*.allow.dirs", takes: list, sandbox: true},
 		{path: "jobs.*.allow.env", takes: texts},
-		{path: "jobs.*.allow.clock", takes: word, words: []string{"fixed", "real"}},
-		{path: "jobs.*.allow.random", takes: flag},
-		{path: "jobs.*.allow.http", release: notYet},
-		{path: "jobs.*.allow.secrets", release: notYet},
-		{path: "jobs.*.allow.state", release: notYet},
+		{path: "jobs.*.allow.clock", takes: word, words: []string{"fixed", "real"}, sandbox: true},
+		{path: "jobs.*.allow.random", takes: flag, sandbox: true},
+		{path: "jobs.*.allow.http", takes: list, sandbox: true},
+		{path: "jobs.*.allow.secrets", takes: list, sandbox: true},
+		{path: "jobs.*.allow.state", takes: flag, sandbox: true},
 
 		// A page of WebAssembly memory is 64 KiB and there are at most 65,536.
-		{path: "jobs.*.limits.memory", takes: size, min: 64 << 10, max: 4 << 30},
+		{path: "jobs.*.limits.memory", takes: size, min: 64 << 10, max: 4 << 30, sandbox: true},
 		{path: "jobs.*.limits.result", takes: size, min: 1, max: 64 << 20},
 		{path: "jobs.*.limits.log_line", takes: size, min: 64, max: 1 << 20},
 		{path: "jobs.*.limits.log_rate", takes: number, min: 1, max: 1_000_000},
 		{path: "jobs.*.limits.grace", takes: duration},
+		{path: "jobs.*.limits.fuel", takes: number, min: 0, max: 1_000_000_000_000_000_000, sandbox: true},
 		{path: "jobs.*.limits.timeout", release: "write timeout in the job itself"},
-		{path: "jobs.*.limits.fuel", release: "use timeout"},
-		{path: "jobs.*.limits.batch", release: notYet},
-		{path: "jobs.*.limits.http_calls", release: notYet},
-		{path: "jobs.*.limits.http_body", release: notYet},
-		{path: "jobs.*.limits.state_value", release: notYet},
-		{path: "jobs.*.limits.instance", release: "every item gets a fresh instance"},
+		{path: "jobs.*.limits.batch", takes: size, min: 1, max: 1 << 30, kinds: flow},
+		{path: "jobs.*.limits.http_calls", takes: number, min: 1, max: job.MaxHTTPCalls, sandbox: true},
+		{path: "jobs.*.limits.http_body", takes: size, min: 1, max: job.MaxHTTPBody, sandbox: true},
+		{path: "jobs.*.limits.state_value", takes: size, min: 1, max: job.MaxState, sandbox: true},
+		{path: "jobs.*.limits.open_files", takes: number, min: 1, max: job.MaxOpenFiles, sandbox: true},
+		{path: "jobs.*.limits.instance", takes: instances, kinds: []job.Kind{job.Simple, job.Dataflow}},
 		{path: "jobs.*.limits.isolation", release: notYet},
 
 		{path: "notify", release: notYet},
@@ -148,10 +167,17 @@ func schema() []key {
 // those that say how to run, not what.
 func inheritable() []string {
 	return []string{
-		"dialect", "timezone", "strategy", "failover", "misfire", "monitor_execution", "overwrite",
+		"dialect", "timezone", "strategy", "strategy_module", "strategy_error", "failover", "misfire", "monitor_execution", "overwrite",
 		"overlap", "on_registry_loss", "timeout", "parallel", "reconcile_every", "max_clock_skew", "layout",
-		"limits.memory", "limits.result", "limits.log_line", "limits.log_rate", "limits.grace",
+		"limits.memory", "limits.result", "limits.log_line", "limits.log_rate", "limits.grace", "limits.fuel",
+		"limits.batch", "limits.http_calls", "limits.http_body", "limits.state_value", "limits.open_files", "limits.instance",
 	}
+}
+
+// belongs reports whether a job of this kind, with a command or a module, has
+// the key.
+func (k key) belongs(kind job.Kind, command bool) bool {
+	return (len(k.kinds) == 0 || slices.Contains(k.kinds, kind)) && !(k.sandbox && command)
 }
 
 // node is the schema as a tree: a table has children, a key has none.
@@ -161,10 +187,10 @@ type node struct {
 }
 
 // schemaTree builds the tree, [defaults] included.
-func schemaTree() *node {
+func schemaTree(keys []key) *node {
 	root := &node{}
 	inherited := inheritable()
-	for _, k := range schema() {
+	for _, k := range keys {
 		root.add(k.path, k)
 		name, ofJob := strings.CutPrefix(k.path, "jobs.*.")
 		if ofJob && slices.Contains(inherited, name) {
@@ -236,6 +262,14 @@ func elastic(name string) string {
 		return "class"
 	case "jobtype":
 		return "kind"
+	case "streamingprocess":
+		return "streaming"
+	case "scriptcommandline":
+		return "command"
+	case "fetchdatacount":
+		return "fetch_count"
+	case "concurrentdataprocessthreadcount":
+		return "concurrency"
 	}
 	return ""
 }

@@ -60,7 +60,10 @@ var layers = []layer{
 		why: "it turns bytes into bytes; what came out is run by its tests and by the sandbox"},
 	{pkg: "host/internal/sandbox", may: []string{"host/job", "abi", "host/internal/meter"}, libs: []string{"github.com/tetratelabs/wazero", "golang.org/x/sync", "golang.org/x/sys"},
 		why: "a guest is a call with limits; why it is called is not its business"},
+	{pkg: "host/internal/native", may: []string{"host/job"}, libs: []string{"golang.org/x/sys"},
+		why: "a command is a call without a sandbox; why it is called is not its business"},
 	{pkg: "host/internal/module", may: []string{"host/job", "abi"}, why: "files by digest, nothing of runs"},
+	{pkg: "host/internal/outbound", may: []string{"host/job"}, why: "it sends what a guest asks for, and knows neither guests nor engines"},
 
 	{pkg: "host/internal/runner", may: []string{"host/internal/protocol", "host/internal/layout", "host/internal/mirror", "host/registry", "host/trace", "host/job"},
 		libs:  []string{"golang.org/x/sys"},
@@ -74,10 +77,10 @@ var layers = []layer{
 	{pkg: "host/internal/arch", why: "tests only"},
 
 	{pkg: "host", may: []string{"abi", "abi/conformance", "strategy", "host/job", "host/registry", "host/registry/embedded", "host/trace", "host/trace/sqltrace",
-		"host/internal/protocol", "host/internal/layout", "host/internal/mirror", "host/internal/schedule", "host/internal/sandbox", "host/internal/module", "host/internal/runner"},
+		"host/internal/protocol", "host/internal/layout", "host/internal/mirror", "host/internal/schedule", "host/internal/sandbox", "host/internal/module", "host/internal/outbound", "host/internal/native", "host/internal/runner"},
 		libs: []string{"golang.org/x/sync"}, tests: []string{"host/registry/tree", "modernc.org/sqlite"},
 		why: "the place where parts are joined; it imports everything below it"},
-	{pkg: "host/config", may: []string{"host", "host/job", "host/internal/schedule", "strategy"}, libs: []string{"github.com/BurntSushi/toml"},
+	{pkg: "host/config", may: []string{"host", "host/job", "host/internal/outbound", "host/internal/schedule", "strategy"}, libs: []string{"github.com/BurntSushi/toml"},
 		why: "text to options; it starts nothing"},
 
 	{pkg: "cmd/wasmjobd", may: []string{"abi", "abi/conformance", "strategy", "host", "host/job", "host/config", "host/registry", "host/registry/embedded", "host/trace", "host/trace/sqltrace"},

@@ -1,0 +1,138 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"os"
+	"path/filepath"
+	"strings"
+
+	"github.com/spf13/cobra"
+
+	"github.com/wasmjob/wasmjob/abi/conformance"
+	"github.com/wasmjob/wasmjob/host"
+)
+
+// verdictLine is one cell of the table as JSON.
+type verdictLine struct {
+	Subject string  `json:"subject"`
+	Case    string  `json:"case"`
+	Rule    string  `json:"rule"`
+	Passed  bool    `json:"passed"`
+	Problem string  `json:"problem,omitempty"`
+	TookMS  float64 `json:"took_ms"`
+}
+
+func conformanceCommand(term *terminal) *cobra.Command {
+	var other []string
+	var serve bool
+	c := &cobra.Command{
+		Use:   "conformance [GUEST.wasm...]",
+		Short: "Judge SDKs by the guests they build, or a host, by the contract",
+		Long: "Conformance plays the cases of the kit in abi/conformance. With guests it judges the SDKs that\n" +
+			"built them: NAME.wasm with NAME-script.wasm beside it, as GUEST.md says. Without, it judges the host.\n" +
+			"That is this program, or with --host another one, which reads requests and writes answers as lines of\n" +
+			"JSON; with --serve this program is such a host. Exit code 10 means that something failed.",
+		Example: "  wasmjobd conformance\n  wasmjobd conformance build/conformance/rust.wasm\n" +
+			"  wasmjobd conformance --host ./my-host --host --some-flag -o json",
+		RunE: func(c *cobra.Command, args []string) error {
+			if serve && (len(other) > 0 || len(args) > 0) {
+				return usage("--serve reads what to do from standard input: leave the rest out")
+			}
+			return untilSignal(c.Context(), func(ctx context.Context) (err error) {
+				judged, end, err := judgedHost(ctx, other)
+				if err != nil {
+					return err
+				}
+				defer func() { err = errors.Join(err, end()) }()
+				if serve {
+					return conformance.Serve(ctx, judged, term.in, term.out)
+				}
+				return judgeAll(ctx, term, judged, args)
+			})
+		},
+	}
+	c.Flags().StringArrayVar(&other, "host", nil, "the `program` to judge; again for each of its arguments")
+	c.Flags().BoolVar(&serve, "serve", false, "be a host for another judge")
+	return c
+}
+
+// judgedHost is another program, or this one's sandbox.
+func judgedHost(ctx context.Context, other []string) (conformance.Host, func() error, error) {
+	if len(other) > 0 {
+		p, err := conformance.Command(ctx, other[0], other[1:]...)
+		if err != nil {
+			return nil, nil, exitf(exitNotFound, "%w", err)
+		}
+		return p, p.Close, nil
+	}
+	j, err := host.NewJudged()
+	if err != nil {
+		return nil, nil, err
+	}
+	return j, j.Close, nil
+}
+
+func judgeAll(ctx context.Context, term *terminal, judged conformance.Host, guests []string) error {
+	var columns []conformance.Column
+	if len(guests) == 0 {
+		dir, err := os.MkdirTemp("", "wasmjobd-conformance-")
+		if err != nil {
+			return err
+		}
+		defer os.RemoveAll(dir) //nolint:errcheck // the system's own folder for such
+		cases, err := conformance.HostCases(dir)
+		if err != nil {
+			return err
+		}
+		columns = append(columns, conformance.Column{Name: "host", Verdicts: conformance.Judge(ctx, judged, cases)})
+	}
+	for _, path := range guests {
+		g := conformance.Guest{Name: strings.TrimSuffix(filepath.Base(path), ".wasm")}
+		var err error
+		if g.Module, err = readModule(term, path); err != nil {
+			return err
+		}
+		if g.Script, err = readModule(term, strings.TrimSuffix(path, ".wasm")+"-script.wasm"); err != nil {
+			return err
+		}
+		columns = append(columns, conformance.Column{Name: g.Name, Verdicts: conformance.Judge(ctx, judged, conformance.GuestCases(g))})
+	}
+	if err := ctx.Err(); err != nil {
+		return err // by a signal: what was left fails for that alone
+	}
+	if term.json() {
+		return printVerdicts(term, columns)
+	}
+	passed, failed, err := conformance.Print(term.out, columns)
+	if err != nil {
+		return err
+	}
+	term.printf("%d passed, %d failed\n", passed, failed)
+	if failed > 0 {
+		return &exitError{code: exitDifferent}
+	}
+	return nil
+}
+
+func printVerdicts(term *terminal, columns []conformance.Column) error {
+	lines := []verdictLine{}
+	code := exitOK
+	for _, col := range columns {
+		for _, v := range col.Verdicts {
+			l := verdictLine{
+				Subject: col.Name, Case: v.Case.Name, Rule: v.Case.Rule, Passed: v.Err == nil,
+				TookMS: float64(v.Took.Microseconds()) / 1000,
+			}
+			if v.Err != nil {
+				l.Problem = v.Err.Error()
+				code = exitDifferent
+			}
+			lines = append(lines, l)
+		}
+	}
+	if err := term.printJSON(lines); err != nil || code == exitOK {
+		return err
+	}
+	return &exitError{code: code}
+}

@@ -1,0 +1,102 @@
+package main
+
+import (
+	"os"
+	"strings"
+
+	"github.com/wasmjob/wasmjob/host/job"
+)
+
+// grants are what --allow names.
+type grants struct {
+	env       []string // of this program
+	allow     job.Allow
+	secrets   map[string]string
+	stateFile string
+}
+
+// parse reads the values of --allow.
+func (g *grants) parse(values []string) error {
+	g.allow.Env, g.secrets = map[string]string{}, map[string]string{}
+	for _, v := range values {
+		if err := g.one(v); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func (g *grants) one(text string) error {
+	a := &g.allow
+	kind, value, _ := strings.Cut(text, "=")
+	bare := value == "" || value == "true"
+	switch {
+	case kind == "dir":
+		return g.dir(text, value)
+	case kind == "env":
+		name, is, ok := strings.Cut(value, "=")
+		if !ok || name == "" {
+			return usage("--allow %s: write env=NAME=VALUE", text)
+		}
+		a.Env[name] = is
+	case kind == "secret":
+		return g.secret(value)
+	case kind == "http" && value != "":
+		a.HTTP = append(a.HTTP, value)
+	case kind == "http":
+		return usage("--allow %s: write http=https://host/path", text)
+	case kind == "clock" && (bare || value == "real"):
+		a.Clock = "real"
+	case kind == "clock" && value == "fixed":
+		a.Clock = "fixed"
+	case kind == "random" && bare:
+		a.Random = true
+	case kind == "state":
+		a.State, g.stateFile = true, value
+	case kind == "clock", kind == "random":
+		return usage("--allow %s: write %s", text, kind)
+	default:
+		return usage("--allow %s: there are dir, env, secret, http, clock, random and state; see --help", text)
+	}
+	return nil
+}
+
+func (g *grants) dir(text, value string) error {
+	mode, rest, _ := strings.Cut(value, ":")
+	colon := strings.LastIndexByte(rest, ':')
+	if mode != "ro" && mode != "rw" || colon <= 0 {
+		return usage("--allow %s: write dir=ro:HOST:GUEST, e.g. dir=ro:./reports:/data", text)
+	}
+	g.allow.Dirs = append(g.allow.Dirs, job.Dir{Host: rest[:colon], Guest: rest[colon+1:], Write: mode == "rw"})
+	return nil
+}
+
+// secret takes one as it is, or from where other users of the machine do not
+// see it. No message repeats it.
+func (g *grants) secret(value string) error {
+	name, from, ok := strings.Cut(value, "=")
+	if !ok || name == "" || from == "" {
+		return usage("--allow secret=%s…: write secret=NAME=VALUE, secret=NAME=env:VAR or secret=NAME=file:PATH", name)
+	}
+	secret := from
+	if variable, is := strings.CutPrefix(from, "env:"); is {
+		found := false
+		for _, entry := range g.env {
+			if text, is := strings.CutPrefix(entry, variable+"="); is {
+				secret, found = text, true
+			}
+		}
+		if !found {
+			return usage("--allow secret=%s=%s: the variable is not set", name, from)
+		}
+	} else if path, is := strings.CutPrefix(from, "file:"); is {
+		b, err := os.ReadFile(path)
+		if err != nil {
+			return exitf(exitNotFound, "--allow secret=%s=%s: %w", name, from, err)
+		}
+		secret = strings.TrimRight(string(b), "\r\n")
+	}
+	g.secrets[name] = secret
+	g.allow.Secrets = append(g.allow.Secrets, name)
+	return nil
+}

@@ -1,0 +1,65 @@
+package main
+
+import (
+	"context"
+	"fmt"
+	"io"
+	"log/slog"
+	"strings"
+	"sync"
+)
+
+// logLine is one line that the guest logged.
+type logLine struct {
+	Level string `json:"level"`
+	Text  string `json:"text"`
+}
+
+// guestLog keeps what the guest logs, and shows it as it comes if to is set.
+type guestLog struct {
+	to io.Writer
+
+	mu    sync.Mutex // guards what follows: parts of a batch log side by side
+	lines []logLine
+}
+
+// kept are all lines; none is an empty list.
+func (g *guestLog) kept() []logLine {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	return append([]logLine{}, g.lines...)
+}
+
+func (g *guestLog) logger() *slog.Logger { return slog.New(guestHandler{g}) }
+
+// guestHandler makes a guestLog a slog.Handler. The attributes name the job and
+// the item, which whoever runs one item knows.
+type guestHandler struct{ log *guestLog }
+
+func (h guestHandler) Enabled(context.Context, slog.Level) bool { return true }
+
+func (h guestHandler) WithAttrs([]slog.Attr) slog.Handler { return h }
+
+func (h guestHandler) WithGroup(string) slog.Handler { return h }
+
+func (h guestHandler) Handle(_ context.Context, r slog.Record) error {
+	text := r.Message
+	r.Attrs(func(a slog.Attr) bool {
+		text += " " + a.String()
+		return true
+	})
+	level := strings.ToLower(r.Level.String())
+	if r.Level < slog.LevelDebug {
+		level = "trace"
+	}
+	h.log.mu.Lock()
+	defer h.log.mu.Unlock()
+	h.log.lines = append(h.log.lines, logLine{level, text})
+	if h.log.to == nil {
+		return nil
+	}
+	if _, err := fmt.Fprintf(h.log.to, "%-5s %s\n", level, text); err != nil {
+		return fmt.Errorf("show the log: %w", err)
+	}
+	return nil
+}

@@ -1,0 +1,149 @@
+package main
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io/fs"
+	"maps"
+	"os"
+	"path/filepath"
+	"slices"
+	"unicode/utf8"
+)
+
+// itemState is the state of an item outside of any server: in memory, and in a
+// file if there is one.
+type itemState struct {
+	file        string
+	before, now map[string][]byte
+}
+
+// stateValue is a value as JSON: a string if it is text, else an object that
+// says so.
+type stateValue []byte
+
+// MarshalJSON implements json.Marshaler.
+func (v stateValue) MarshalJSON() ([]byte, error) {
+	if utf8.Valid(v) {
+		return json.Marshal(string(v))
+	}
+	return json.Marshal(binaryValue{v})
+}
+
+// UnmarshalJSON implements json.Unmarshaler.
+func (v *stateValue) UnmarshalJSON(b []byte) error {
+	var text string
+	if json.Unmarshal(b, &text) == nil {
+		*v = stateValue(text)
+		return nil
+	}
+	var binary binaryValue
+	d := json.NewDecoder(bytes.NewReader(b))
+	d.DisallowUnknownFields()
+	if err := d.Decode(&binary); err != nil {
+		return fmt.Errorf(`a value is a string or {"base64": "..."}: %w`, err)
+	}
+	*v = binary.Base64
+	return nil
+}
+
+type binaryValue struct {
+	Base64 []byte `json:"base64"`
+}
+
+// open reads the file; one that is not there yet is an item without values.
+func (s *itemState) open() error {
+	values := map[string]stateValue{}
+	if s.file != "" {
+		b, err := os.ReadFile(s.file)
+		if err != nil && !errors.Is(err, fs.ErrNotExist) {
+			return exitf(exitNotFound, "state of the item: %w", err)
+		}
+		if err == nil {
+			err = json.Unmarshal(b, &values)
+		}
+		if err != nil && !errors.Is(err, fs.ErrNotExist) {
+			return exitf(exitInvalid, "state of the item: %s: %w", s.file, err)
+		}
+	}
+	s.before = map[string][]byte{}
+	for key, v := range values {
+		s.before[key] = v
+	}
+	s.now = maps.Clone(s.before)
+	return nil
+}
+
+// Load implements job.State.
+func (s *itemState) Load(context.Context) (map[string][]byte, error) { return maps.Clone(s.now), nil }
+
+// Save implements job.State. A file is replaced as a whole.
+func (s *itemState) Save(_ context.Context, values map[string][]byte) error {
+	if s.file != "" {
+		texts := map[string]stateValue{}
+		for key, v := range values {
+			texts[key] = v
+		}
+		b, err := json.MarshalIndent(texts, "", "  ")
+		if err != nil {
+			return fmt.Errorf("encode the state: %w", err)
+		}
+		if err := replaceFile(s.file, append(b, '\n')); err != nil {
+			return fmt.Errorf("keep the state: %w", err)
+		}
+	}
+	s.now = maps.Clone(values)
+	return nil
+}
+
+func replaceFile(path string, content []byte) error {
+	f, err := os.CreateTemp(filepath.Dir(path), "."+filepath.Base(path)+"-*")
+	if err != nil {
+		return err
+	}
+	_, err = f.Write(content)
+	err = errors.Join(err, f.Close())
+	if err == nil {
+		err = os.Rename(f.Name(), path)
+	}
+	if err != nil {
+		_ = os.Remove(f.Name()) // the first error is the one to tell
+	}
+	return err
+}
+
+// stateChange is one value that is another than before; nil: it was, or is, not
+// there.
+type stateChange struct {
+	Key    string      `json:"key"`
+	Before *stateValue `json:"before"`
+	After  *stateValue `json:"after"`
+}
+
+func (s *itemState) changes() []stateChange {
+	keys := map[string]bool{}
+	for key := range s.before {
+		keys[key] = true
+	}
+	for key := range s.now {
+		keys[key] = true
+	}
+	var changes []stateChange
+	value := func(all map[string][]byte, key string) *stateValue {
+		if v, ok := all[key]; ok {
+			return (*stateValue)(&v)
+		}
+		return nil
+	}
+	for _, key := range slices.Sorted(maps.Keys(keys)) {
+		before, there := s.before[key]
+		after, stays := s.now[key]
+		if there != stays || !bytes.Equal(before, after) {
+			changes = append(changes, stateChange{key, value(s.before, key), value(s.now, key)})
+		}
+	}
+	return changes
+}

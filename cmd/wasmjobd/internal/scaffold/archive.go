@@ -1,0 +1,58 @@
+package scaffold
+
+import (
+	"fmt"
+	"strings"
+)
+
+// file is a file of a project or of an archive; names have slashes.
+type file struct{ name, text string }
+
+// unpack reads an archive: text files one after the other, each below a line
+// "-- name --". What stands before the first is a comment.
+func unpack(archive string) ([]file, error) {
+	var files []file
+	for line := range strings.Lines(archive) {
+		if name, ok := marker(line); ok {
+			files = append(files, file{name: name})
+			continue
+		}
+		if len(files) > 0 {
+			files[len(files)-1].text += line
+		}
+	}
+	seen := map[string]bool{}
+	for _, f := range files {
+		if seen[f.name] {
+			return nil, fmt.Errorf("%s is there twice", f.name)
+		}
+		seen[f.name] = true
+	}
+	return files, nil
+}
+
+// pack writes an archive. It refuses what unpack would not give back.
+func pack(comment string, files []file) (string, error) {
+	var b strings.Builder
+	b.WriteString(comment)
+	for _, f := range files {
+		for line := range strings.Lines(f.text) {
+			if _, ok := marker(line); ok {
+				return "", fmt.Errorf("%s has a line that begins a file: %s", f.name, line)
+			}
+		}
+		if !strings.HasSuffix(f.text, "\n") {
+			return "", fmt.Errorf("%s does not end with a line end", f.name)
+		}
+		b.WriteString("-- " + f.name + " --\n" + f.text)
+	}
+	return b.String(), nil
+}
+
+func marker(line string) (name string, ok bool) {
+	name, ok = strings.CutPrefix(strings.TrimSuffix(line, "\n"), "-- ")
+	if !ok {
+		return "", false
+	}
+	return strings.CutSuffix(name, " --")
+}

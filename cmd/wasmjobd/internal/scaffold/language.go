@@ -1,0 +1,125 @@
+package scaffold
+
+import (
+	"fmt"
+	"regexp"
+	"slices"
+	"strings"
+)
+
+// language is what differs between languages.
+type language struct {
+	name, title   string
+	template, sdk string // archives
+	needs, docs   string // words of the README
+	test          string
+	build, module func(kind string) string // command, and the file that it leaves
+}
+
+func always(text string) func(string) string { return func(string) string { return text } }
+
+// either chooses between scripts, which are commands, and the rest.
+func either(script, rest string) func(string) string {
+	return func(kind string) string {
+		if kind == "script" {
+			return script
+		}
+		return rest
+	}
+}
+
+func languages() []language {
+	return []language{
+		{
+			name: "rust", title: "Rust", template: "rust", sdk: "rust",
+			needs: "Rust 1.82 or later with the target: `rustup target add @target@`",
+			docs:  "and `cargo doc --open -p wasmjob` shows its documentation",
+			test:  "cargo test",
+			build: either("cargo build --release --target wasm32-wasip1 --target-dir target",
+				"cargo build --release --target wasm32-unknown-unknown --target-dir target"),
+			module: either("target/wasm32-wasip1/release/job.wasm", "target/wasm32-unknown-unknown/release/job.wasm"),
+		},
+		{
+			name: "go", title: "Go", template: "go", sdk: "go",
+			needs: "Go 1.24 or later",
+			docs:  "and `go doc github.com/wasmjob/wasmjob/abi/go` shows its documentation",
+			test:  "go test .",
+			build: either("GOOS=wasip1 GOARCH=wasm go build -o job.wasm .",
+				"GOOS=wasip1 GOARCH=wasm go build -buildmode=c-shared -o job.wasm ."),
+			module: always("job.wasm"),
+		},
+		{
+			name: "tinygo", title: "Go for TinyGo", template: "go", sdk: "go",
+			needs: "TinyGo 0.37 or later",
+			docs:  "and `go doc github.com/wasmjob/wasmjob/abi/go` shows its documentation",
+			test:  "go test .",
+			build: either("tinygo build -target=wasip1 -no-debug -o job.wasm .",
+				"tinygo build -target=wasip1 -buildmode=c-shared -no-debug -o job.wasm ."),
+			module: always("job.wasm"),
+		},
+		{
+			name: "assemblyscript", title: "AssemblyScript", template: "assemblyscript", sdk: "assemblyscript",
+			needs: "Node 20 or later",
+			docs:  "with a `README.md` that explains it",
+			test:  "npm test",
+			build: always("npm install && npm run build"), module: always("job.wasm"),
+		},
+		{
+			name: "c", title: "C", template: "c", sdk: "c",
+			needs: "clang with lld and wasi-libc: the `Makefile` names the packages",
+			docs:  "with a `README.md` that explains it",
+			test:  "make test",
+			build: always("make"), module: always("job.wasm"),
+		},
+	}
+}
+
+func (p Project) language() (language, error) {
+	if !slices.Contains(Kinds(), p.Kind) {
+		return language{}, fmt.Errorf("there is no kind %q; write one of %s", p.Kind, strings.Join(Kinds(), ", "))
+	}
+	for _, l := range languages() {
+		if l.name == p.Lang {
+			return l, nil
+		}
+	}
+	return language{}, fmt.Errorf("there is no language %q; write one of %s", p.Lang, strings.Join(Languages(), ", "))
+}
+
+// compiler finds the version of AssemblyScript that the SDK is tested with.
+var compiler = regexp.MustCompile(`"assemblyscript": "([^"]+)"`)
+
+// replacer fills in what stands between at signs.
+func (l language) replacer(p Project) *strings.Replacer {
+	version := "*"
+	if m := compiler.FindStringSubmatch(sdks); m != nil {
+		version = m[1]
+	}
+	target := either("wasm32-wasip1", "wasm32-unknown-unknown")(p.Kind)
+	module := l.module(p.Kind)
+	return strings.NewReplacer(
+		"@name@", p.Name, "@language@", l.title, "@assemblyscript@", version,
+		"@what@", map[string]string{"simple": "A job", "dataflow": "A dataflow job", "script": "A script", "strategy": "A sharding strategy"}[p.Kind],
+		"@build@", l.build(p.Kind), "@run@", "wasmjobd exec "+module+" "+tries[p.Kind], "@test@", l.test,
+		"@module@", module, "@needs@", strings.ReplaceAll(l.needs, "@target@", target), "@docs@", l.docs,
+		"@config@", p.config(module),
+	)
+}
+
+// config is how a server is told of the module.
+func (p Project) config(module string) string {
+	text := fmt.Sprintf("[modules.%s]\nsource = %q\n\n", p.Name, "file:"+module)
+	if p.Kind == "strategy" {
+		return text + "[jobs.some-job]\nstrategy_module = \"" + p.Name + "\""
+	}
+	text += fmt.Sprintf("[jobs.%s]\nmodule = %q\nkind = %q\ncron = \"0 * * * * ?\"\nshards = 3", p.Name, p.Name, p.Kind)
+	switch p.Kind {
+	case "simple":
+		text += "\nitem_params = { 0 = \"earth\", 1 = \"moon\" }"
+	case "dataflow":
+		text += "\nstreaming = true\nallow.state = true"
+	case "script":
+		text += "\nargs = [\"north\", \"south\"]"
+	}
+	return text
+}

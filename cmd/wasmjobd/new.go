@@ -1,0 +1,70 @@
+package main
+
+import (
+	"errors"
+	"strings"
+
+	"github.com/spf13/cobra"
+
+	"github.com/wasmjob/wasmjob/cmd/wasmjobd/internal/scaffold"
+)
+
+// newProject is what "new" prints as JSON.
+type newProject struct {
+	Dir      string `json:"dir"`
+	Name     string `json:"name"`
+	Language string `json:"language"`
+	Kind     string `json:"kind"`
+	Build    string `json:"build"`
+	Run      string `json:"run"`
+}
+
+func newCommand(term *terminal) *cobra.Command {
+	var lang, kind string
+	c := &cobra.Command{
+		Use:   "new DIR",
+		Short: "Make a project for a job, in a language of your choice",
+		Long: "New writes a small job that works, with its tests, build files and the SDK's sources, into a directory\n" +
+			"that is not there or empty. It prints two commands: one builds the module, the other runs it.",
+		Example: "  wasmjobd new --lang rust report\n  wasmjobd new --lang go --kind dataflow import-orders",
+		RunE: func(_ *cobra.Command, args []string) error {
+			if len(args) != 1 {
+				return usage("write one directory: wasmjobd new --lang LANGUAGE DIR")
+			}
+			if lang == "" {
+				return usage("--lang is missing: write one of %s", strings.Join(scaffold.Languages(), ", "))
+			}
+			return makeProject(term, args[0], scaffold.Project{Lang: lang, Kind: kind})
+		},
+	}
+	c.Flags().StringVar(&lang, "lang", "", "`language`: "+strings.Join(scaffold.Languages(), ", "))
+	c.Flags().StringVar(&kind, "kind", "simple", "`kind` of job: "+strings.Join(scaffold.Kinds(), ", "))
+	return c
+}
+
+func makeProject(term *terminal, dir string, p scaffold.Project) error {
+	var err error
+	if p.Name, err = scaffold.NameFor(dir); err != nil {
+		return err
+	}
+	files, err := p.Files()
+	if err != nil {
+		return usage("%w", err)
+	}
+	build, run, err := p.Commands(dir)
+	if err != nil {
+		return usage("%w", err)
+	}
+	switch err := scaffold.Write(dir, files); {
+	case errors.Is(err, scaffold.ErrNotEmpty):
+		return exitf(exitConflict, "%s is not empty: give a directory that is not there yet", dir)
+	case err != nil:
+		return err
+	}
+	if term.json() {
+		return term.printJSON(newProject{Dir: dir, Name: p.Name, Language: p.Lang, Kind: p.Kind, Build: build, Run: run})
+	}
+	term.note("made the job %s in %s; %s/README.md tells the rest", p.Name, dir, strings.TrimRight(dir, "/"))
+	term.printf("%s\n%s\n", build, run)
+	return nil
+}

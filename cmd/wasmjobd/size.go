@@ -1,0 +1,51 @@
+package main
+
+import (
+	"fmt"
+	"strconv"
+	"strings"
+)
+
+// byteSize is a flag for an amount of memory.
+type byteSize int64
+
+// String, Set and Type make a byteSize a flag.
+func (s *byteSize) String() string {
+	if *s == 0 {
+		return ""
+	}
+	return sizeText(int64(*s))
+}
+
+// Set reads a number of bytes, or of KiB, MiB or GiB.
+func (s *byteSize) Set(text string) error {
+	number, unit := text, int64(1)
+	for suffix, n := range map[string]int64{"KiB": 1 << 10, "MiB": 1 << 20, "GiB": 1 << 30} {
+		if before, ok := strings.CutSuffix(text, suffix); ok {
+			number, unit = before, n
+		}
+	}
+	n, err := strconv.ParseInt(strings.TrimSpace(number), 10, 64)
+	if err != nil || n < 1 || n > (4<<30)/unit {
+		return fmt.Errorf("write a size up to 4GiB, e.g. 64MiB")
+	}
+	*s = byteSize(n * unit)
+	return nil
+}
+
+// Type is what the help shows as the flag's argument.
+func (s *byteSize) Type() string { return "size" }
+
+// sizeText writes a size for a person.
+func sizeText(n int64) string {
+	for _, u := range []struct {
+		name string
+		size int64
+	}{{"GiB", 1 << 30}, {"MiB", 1 << 20}, {"KiB", 1 << 10}} {
+		if n >= u.size {
+			text := strconv.FormatFloat(float64(n)/float64(u.size), 'f', 1, 64)
+			return strings.TrimSuffix(text, ".0") + " " + u.name
+		}
+	}
+	return strconv.FormatInt(n, 10) + " B"
+}

@@ -1,0 +1,115 @@
+package host
+
+import (
+	"context"
+	"errors"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/wasmjob/wasmjob/host/job"
+	"github.com/wasmjob/wasmjob/host/trace"
+)
+
+// toRows is a sink that hands rows over.
+type toRows chan trace.Row
+
+func (c toRows) Write(_ context.Context, batch []trace.Row) error {
+	for _, r := range batch {
+		c <- r
+	}
+	return nil
+}
+
+func TestACallHasWhatTheJobIsGranted(t *testing.T) {
+	t.Parallel()
+	calls := make(chan job.Call, 2)
+	run := Func(func(_ context.Context, c job.Call) job.Outcome {
+		calls <- c
+		return job.Outcome{Verdict: job.OK}
+	})
+	h, stop := start(t, Options{
+		Namespace: "n", Runner: run, Secrets: map[string]string{"a": "1", "b": "2"},
+		Jobs: []job.Config{
+			{Name: "much", Shards: 1, Allow: job.Allow{Secrets: []string{"b"}, HTTP: []string{"https://example.org/x"}}},
+			{Name: "none", Shards: 1},
+		},
+	})
+	<-h.Ready()
+	for _, name := range []string{"much", "none"} {
+		if err := h.Trigger(t.Context(), name); err != nil {
+			t.Error(err)
+		}
+		c := <-calls
+		want := map[string]string{}
+		if name == "much" {
+			want["b"] = "2"
+		}
+		if d := cmp.Diff(want, c.Secrets); d != "" || c.Namespace != "n" || (c.HTTP != nil) != (name == "much") {
+			t.Errorf("%s: namespace %q, http %v, secrets %s", name, c.Namespace, c.HTTP, d)
+		}
+		if c.HTTP == nil {
+			continue
+		}
+		if _, err := c.HTTP.Do(t.Context(), job.HTTPRequest{Method: "GET", URL: "https://example.com/x"}); !errors.Is(err, job.ErrDenied) {
+			t.Errorf("what is not granted: %v", err)
+		}
+	}
+	if err := stop(); err != nil {
+		t.Error(err)
+	}
+}
+
+func TestAJobMayBeACommand(t *testing.T) {
+	t.Parallel()
+	rows := make(toRows, 2)
+	h, stop := start(t, Options{
+		DataDir: t.TempDir(), NativeScripts: true, Sinks: []trace.Sink{rows},
+		Jobs: []job.Config{{
+			Name: "j", Kind: job.Script, Shards: 2, ItemParams: "0=a,1=b", Command: `/bin/sh -c 'echo "$WASMJOB_ITEM $1"; exit $WASMJOB_ITEM' sh`,
+		}},
+	})
+	<-h.Ready()
+	if err := h.Trigger(t.Context(), "j"); err != nil {
+		t.Error(err)
+	}
+	for range 2 {
+		r := <-rows
+		switch {
+		case r.Item == 0 && r.State == trace.Succeeded && strings.HasPrefix(r.Result, `0 {"jobName":"j",`) && strings.Contains(r.Result, `"shardingParameter":"a"`):
+		case r.Item == 1 && r.State == trace.Failed && r.Error == "the command ended with exit code 1":
+		default:
+			t.Errorf("row %+v", r)
+		}
+	}
+	if err := stop(); err != nil {
+		t.Error(err)
+	}
+}
+
+func TestCodeThatIsNotThere(t *testing.T) {
+	t.Parallel()
+	tests := map[string]struct {
+		o    Options
+		want string
+	}{
+		"command": {Options{DataDir: "d", Jobs: []job.Config{{Name: "j", Kind: job.Script, Shards: 1, Command: "echo"}}},
+			"command: commands of the operating system are not allowed; set NativeScripts"},
+		"strategy": {Options{Runner: Func(fine), Jobs: []job.Config{{Name: "j", Shards: 1, StrategyModule: "m"}}, Modules: map[string]Module{"m": {}}},
+			`strategy module: there is no module "m"`},
+		"secret": {Options{Runner: Func(fine), Jobs: []job.Config{{Name: "j", Shards: 1, Allow: job.Allow{Secrets: []string{"s"}}}}},
+			`secrets: there is no secret "s"`},
+		"http": {Options{Runner: Func(fine), Jobs: []job.Config{{Name: "j", Shards: 1, Allow: job.Allow{HTTP: []string{"example.org"}}}}},
+			"http: grant \"example.org\": it has no scheme"},
+		"private": {Options{PrivateHosts: []string{"10.0.0.1"}}, "private hosts: "},
+	}
+	for name, tt := range tests {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			if _, err := New(tt.o); err == nil || !strings.Contains(err.Error(), tt.want) {
+				t.Errorf("got %v, want %q", err, tt.want)
+			}
+		})
+	}
+}

@@ -1,0 +1,202 @@
+package config
+
+import (
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+)
+
+// TestFaultsOfKinds has the faults of keys that only some jobs have, of the
+// grants that name something, and of what [host] says about them.
+func TestFaultsOfKinds(t *testing.T) {
+	t.Parallel()
+	const native = "[modules.m]\nsource = 'm'\n[host]\nallow_native_scripts = true\n[jobs.j]\nschedule = 'manual'\nkind = 'script'\n"
+	tests := []struct {
+		name, text string
+		want       []string
+	}{
+		{"keys_of_dataflow", small + "streaming = false\nfetch_count = 1\nconcurrency = 1\nlimits.batch = '1MiB'\nkind = 'script'\n", []string{
+			`t.toml:6:13: jobs.j.streaming: belongs to jobs of kind dataflow (write kind = "dataflow", or remove it)`,
+			`t.toml:7:15: jobs.j.fetch_count: belongs to jobs of kind dataflow (write kind = "dataflow", or remove it)`,
+			`t.toml:8:15: jobs.j.concurrency: belongs to jobs of kind dataflow (write kind = "dataflow", or remove it)`,
+			`t.toml:9:16: jobs.j.limits.batch: belongs to jobs of kind dataflow (write kind = "dataflow", or remove it)`,
+		}},
+		{"keys_of_scripts", small + "args = ['a']\n", []string{
+			`t.toml:6:8: jobs.j.args: belongs to jobs of kind script (write kind = "script", or remove it)`,
+		}},
+		{"pool_of_a_script", small + "kind = 'script'\nlimits.instance = { pool = 1 }\n", []string{
+			`t.toml:7:19: jobs.j.limits.instance: belongs to jobs of kind simple or dataflow (write kind = "simple", or remove it)`,
+		}},
+		{"of_an_unknown_kind", small + "kind = 'dateflow'\nstreaming = true\nargs = ['a']\nlimits.batch = '1MiB'\n", []string{
+			`t.toml:6:8: jobs.j.kind: "dateflow" is not known here (did you mean "dataflow"?)`,
+		}},
+		{"elasticjob_spellings", small + "streamingProcess = true\nscriptCommandLine = ''\nfetchDataCount = 1\nconcurrentDataProcessThreadCount = 1\n", []string{
+			`t.toml:6:1: jobs.j.streamingProcess: unknown key (did you mean "streaming"?)`,
+			`t.toml:7:1: jobs.j.scriptCommandLine: unknown key (did you mean "command"?)`,
+			`t.toml:8:1: jobs.j.fetchDataCount: unknown key (did you mean "fetch_count"?)`,
+			`t.toml:9:1: jobs.j.concurrentDataProcessThreadCount: unknown key (did you mean "concurrency"?)`,
+		}},
+		{"fetch_count_out_of_range", small + "kind = 'dataflow'\nfetch_count = 0\nconcurrency = 257\n", []string{
+			"t.toml:7:15: jobs.j.fetch_count: 0 is out of range (write 1 to 100000)",
+			"t.toml:8:15: jobs.j.concurrency: 257 is out of range (write 1 to 256)",
+		}},
+		{"bad_args", small + "kind = 'script'\nargs = ['a', 5, \"\\u0000\"]\n", []string{
+			`t.toml:7:14: jobs.j.args[1]: a string is wanted, not a number (write "5")`,
+			"t.toml:7:17: jobs.j.args[2]: is not UTF-8, or has a NUL",
+		}},
+
+		{"command_not_allowed", strings.Replace(native, "true", "false", 1) + "command = 'echo'\n", []string{
+			"t.toml:8:11: jobs.j.command: commands of the operating system run without any sandbox, and this server does not allow them (write allow_native_scripts = true in [host], or give the job a module)",
+		}},
+		{"command_of_a_simple_job", strings.Replace(native, "kind = 'script'\n", "", 1) + "command = 'echo'\n", []string{
+			`t.toml:7:11: jobs.j.command: belongs to jobs of kind script (write kind = "script", or remove it)`,
+		}},
+		{"command_and_module", native + "command = 'echo'\nmodule = 'm'\nargs = ['a']\n", []string{
+			"t.toml:8:11: jobs.j.command: a command takes the place of the module (remove one of them)",
+			"t.toml:10:8: jobs.j.args: the arguments of a command stand in its line (append them to command)",
+		}},
+		{"empty_command", native + "command = ' '\n", []string{
+			`t.toml:8:11: jobs.j.command: the command is empty (write command = "/path/to/program argument")`,
+		}},
+		{"open_quote", native + "command = 'echo \"a'\n", []string{
+			`t.toml:8:11: jobs.j.command: the command line has a " that is not closed (write the program and its arguments, in quotes where they have blanks)`,
+		}},
+		{"command_of_another_type", native + "command = 5\nlimits.memory = '1MiB'\n", []string{
+			`t.toml:8:11: jobs.j.command: a string is wanted, not a number (write "5")`,
+			"t.toml:9:17: jobs.j.limits.memory: a command of the operating system runs outside of the sandbox, which this is for (remove it)",
+		}},
+		{"sandbox_of_a_command", native + "command = 'echo'\nallow.random = true\nallow.dirs = ['ro:/a:/a']\nlimits = { fuel = 5, grace = '1s' }\n[host.allow]\nrandom = true\ndirs = ['ro:/a']\n", []string{
+			"t.toml:9:16: jobs.j.allow.random: a command of the operating system runs outside of the sandbox, which this is for (remove it)",
+			"t.toml:10:14: jobs.j.allow.dirs: a command of the operating system runs outside of the sandbox, which this is for (remove it)",
+			"t.toml:11:19: jobs.j.limits.fuel: a command of the operating system runs outside of the sandbox, which this is for (remove it)",
+		}},
+
+		{"unknown_strategy_module", small + "strategy_module = 'mm'\nstrategy_error = 'fail'\n", []string{
+			`t.toml:6:19: jobs.j.strategy_module: there is no module "mm" (did you mean "m"?)`,
+			`t.toml:7:18: jobs.j.strategy_error: "fail" is not known here (write "average" or "keep")`,
+		}},
+		{"strategy_module_in_defaults", small + "[defaults]\nstrategy_module = 'other'\n", []string{
+			`t.toml:7:19: defaults.strategy_module: there is no module "other" (add [modules.other])`,
+		}},
+		{"strategy_error_alone", small + "strategy_error = 'keep'\n", []string{
+			"t.toml:6:18: jobs.j.strategy_error: there is no strategy_module that could fail (remove it)",
+		}},
+
+		{"instance", small + "limits.instance = 'pool'\n", []string{
+			`t.toml:6:19: jobs.j.limits.instance: "pool" is not known here (write "per-run" or { pool = 4, max_uses = 100 })`,
+		}},
+		{"instance_as_number", small + "limits.instance = 4\n", []string{
+			`t.toml:6:19: jobs.j.limits.instance: a table is wanted, not a number (write "per-run" or { pool = 4, max_uses = 100 })`,
+		}},
+		{"instance_inside", small + "limits.instance = { pool = 0, max_uses = '5', size = 3 }\n", []string{
+			"t.toml:6:28: jobs.j.limits.instance.pool: 0 is out of range (write 1 to 1000)",
+			"t.toml:6:42: jobs.j.limits.instance.max_uses: a whole number is wanted, not a string (write 5 without quotes)",
+			"t.toml:6:54: jobs.j.limits.instance.size: unknown key (known here: max_uses, pool)",
+		}},
+		{"instance_without_pool", small + "[jobs.j.limits.instance]\nmax_uses = 5\n", []string{
+			`t.toml:6:16: jobs.j.limits.instance: pool is missing (write "per-run" or { pool = 4, max_uses = 100 })`,
+		}},
+		{"limits_out_of_range", small + "[jobs.j.limits]\nstate_value = '1MiB'\nhttp_calls = 0\nhttp_body = 5\nopen_files = '5'\n", []string{
+			`t.toml:7:15: jobs.j.limits.state_value: 1MiB is out of range (write "1B" to "256KiB")`,
+			"t.toml:8:14: jobs.j.limits.http_calls: 0 is out of range (write 1 to 1000000)",
+			`t.toml:9:13: jobs.j.limits.http_body: a size is a string with a unit (write "5B" for bytes or "5MiB")`,
+			"t.toml:10:14: jobs.j.limits.open_files: a whole number is wanted, not a string (write 5 without quotes)",
+		}},
+
+		{"state_and_secrets_above_ceiling", small + "allow = { state = true, secrets = ['a', 'b'] }\n[host.allow]\nsecrets = ['b']\n[host.secrets]\na = 'env:A'\nb = 'env:B'\n", []string{
+			"t.toml:6:19: jobs.j.allow.state: state is more than [host.allow] gives (write state = true in [host.allow])",
+			`t.toml:6:36: jobs.j.allow.secrets[0]: the secret "a" is more than [host.allow] gives (add "a" to secrets in [host.allow])`,
+		}},
+		{"http_above_ceiling", small + "allow.http = ['https://a.org/v1', 'https://a.org', 'POST https://a.org/v1', 'ftp://a.org', 5]\n[host.allow]\nhttp = ['GET https://a.org', 'https://a.org/v1']\n", []string{
+			`t.toml:6:35: jobs.j.allow.http[1]: https://a.org is more than [host.allow] gives (add "https://a.org" to http in [host.allow])`,
+			`t.toml:6:77: jobs.j.allow.http[3]: "ftp" is not a scheme that can be granted (write http or https)`,
+			`t.toml:6:92: jobs.j.allow.http[4]: a string is wanted, not a number (write "5")`,
+		}},
+		{"http_without_ceiling", small + "allow.http = ['https://a.org/v1']\n", []string{
+			`t.toml:6:15: jobs.j.allow.http[0]: https://a.org/v1 is more than [host.allow] gives (add "https://a.org/v1" to http in [host.allow])`,
+		}},
+		{"ceiling_of_http", small + "allow.http = ['https://a.org']\n[host.allow]\nhttp = ['https://*/x', 'a.org']\nprivate_hosts = ['10.0.0.1', 'a b', 5, '*.internal']\n", []string{
+			// What the ceiling was meant to be is not known, so nothing is above it.
+			"t.toml:8:9: host.allow.http[0]: every public host is granted by https alone, at its own port, with every path (write \"https://*\", or name hosts)",
+			"t.toml:8:24: host.allow.http[1]: it has no scheme (write \"https://host/path\" or \"GET https://host/path\")",
+			"t.toml:9:18: host.allow.private_hosts[0]: a private host is listed by its name (grant an address itself)",
+			`t.toml:9:30: host.allow.private_hosts[1]: the host "a b" has a character that no name has (write the name as a name server knows it, or an address)`,
+			"t.toml:9:37: host.allow.private_hosts[2]: a string is wanted, not a number (write \"5\")",
+		}},
+		{"unknown_secrets", "[host.allow]\nsecrets = ['tokn', 'zzz', 5]\n[host.secrets]\ntoken = 'env:A'\n", []string{
+			`t.toml:2:12: host.allow.secrets[0]: there is no secret "tokn" (did you mean "token"?)`,
+			`t.toml:2:20: host.allow.secrets[1]: there is no secret "zzz" (add zzz = "env:NAME" to [host.secrets])`,
+			`t.toml:2:27: host.allow.secrets[2]: a string is wanted, not a number (write "5")`,
+		}},
+		{"secret_granted_twice", small + "allow.secrets = ['a', 'a']\n[host]\nallow.secrets = ['a']\nsecrets.a = 'env:A'\n", []string{
+			`t.toml:6:23: jobs.j.allow.secrets[1]: the secret "a" is there twice`,
+		}},
+		// What is written there may be the secret, and is not to be shown.
+		{"secrets_that_are_written_out", "[host.secrets]\na = 'hunter2'\nb = 42\nc = 'env:hunter 2'\nd = 'file:'\n'e f' = 'env:A'\n", []string{
+			`t.toml:2:5: host.secrets.a: a secret is named here, not written (write "env:NAME" or "file:path/to/file")`,
+			`t.toml:3:5: host.secrets.b: a string is wanted, not a number (write "env:NAME")`,
+			`t.toml:4:5: host.secrets.c: after env: the name of a variable is wanted (write "env:NAME")`,
+			`t.toml:5:5: host.secrets.d: a secret is named here, not written (write "env:NAME" or "file:path/to/file")`,
+			`t.toml:6:9: host.secrets."e f": this is no name of a secret (use up to 64 letters, digits, _, . and -)`,
+		}},
+		{"secrets_as_text", "[host]\nsecrets = 'hunter2'\n", []string{
+			`t.toml:2:11: host.secrets: a table of strings is wanted, not a string (write { name = "text" })`,
+		}},
+		{"labels", "[server.labels]\n'a b' = 'x'\nlong = '" + strings.Repeat("x", 257) + "'\nn = 3\n", []string{
+			`t.toml:2:9: server.labels."a b": "a b" is no name of a label (use up to 64 letters, digits, _, . and -)`,
+			"t.toml:3:8: server.labels.long: the label is too long (use at most 256 bytes)",
+			`t.toml:4:5: server.labels.n: a string is wanted, not a number (write "3")`,
+		}},
+		{"host", "[host]\nallow_native_scripts = 'yes'\nmemory = '1KiB'\n", []string{
+			"t.toml:2:24: host.allow_native_scripts: true or false is wanted, not a string (write true or false)",
+			`t.toml:3:10: host.memory: 1KiB is out of range (write "1MiB" to "1048576GiB")`,
+		}},
+	}
+	for _, tt := range tests {
+		t.Run(tt.name, func(t *testing.T) {
+			t.Parallel()
+			if d := cmp.Diff(tt.want, faults(t, tt.text)); d != "" {
+				t.Error(d)
+			}
+		})
+	}
+}
+
+// A default is for the jobs that it means something to; the others are not
+// refused for it.
+func TestDefaultsOfOtherKindsAreNotInherited(t *testing.T) {
+	t.Parallel()
+	f := parse(t, small+`
+[jobs.flow]
+module = "m"
+schedule = "manual"
+kind = "dataflow"
+[jobs.script]
+module = "m"
+schedule = "manual"
+kind = "script"
+[jobs.native]
+schedule = "manual"
+kind = "script"
+command = "echo"
+[host]
+allow_native_scripts = true
+[defaults.limits]
+memory = "1MiB"
+grace = "1s"
+batch = "2MiB"
+instance = { pool = 2 }
+`)
+	for _, j := range f.Jobs {
+		l := j.Limits
+		got := []bool{l.Memory != 0, l.Grace != 0, l.Batch != 0, l.Pool.Size != 0}
+		want := map[string][]bool{
+			"j": {true, true, false, true}, "flow": {true, true, true, true},
+			"script": {true, true, false, false}, "native": {false, true, false, false},
+		}[j.Name]
+		if d := cmp.Diff(want, got); d != "" {
+			t.Errorf("%s: %s", j.Name, d)
+		}
+	}
+}

@@ -1,0 +1,83 @@
+package config
+
+import (
+	"errors"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+)
+
+func TestSecretsAreFetched(t *testing.T) {
+	t.Parallel()
+	dir := write(t, map[string]string{
+		"main.toml":      "include = ['sub/more.toml']\n[host.secrets]\na = 'env:A'\nb = 'file:keys/b'\n",
+		"sub/more.toml":  "[host.secrets]\nc = 'file:c'\nd = 'file:d'\n",
+		"keys/b":         "one\ntwo\n",
+		"sub/c":          "no line end",
+		"sub/d":          "crlf\r\n",
+		"keys/c":         "wrong",
+		"sub/keys/wrong": "wrong",
+	})
+	f, err := Load([]string{filepath.Join(dir, "main.toml")}, Options{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	got, err := f.Secrets([]string{"A=x=y"})
+	if err != nil {
+		t.Fatal(err)
+	}
+	want := map[string]string{"a": "x=y", "b": "one\ntwo", "c": "no line end", "d": "crlf"}
+	if d := cmp.Diff(want, got); d != "" {
+		t.Error(d)
+	}
+}
+
+func TestSecretsThatAreNotThere(t *testing.T) {
+	t.Parallel()
+	const value = "hunter2"
+	dir := write(t, map[string]string{
+		"t.toml": `[host.secrets]
+absent = "env:ABSENT"
+blank = "env:BLANK"
+dir = "file:."
+empty = "file:empty"
+long = "file:long"
+longer = "env:LONG"
+nowhere = "file:nowhere"
+`,
+		"empty": "\n",
+		"long":  strings.Repeat(value, MaxSecret/len(value)+1),
+	})
+	if err := os.Mkdir(filepath.Join(dir, "d"), 0o700); err != nil {
+		t.Fatal(err)
+	}
+	f, err := Load([]string{filepath.Join(dir, "t.toml")}, Options{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	values, err := f.Secrets([]string{"BLANK=", "LONG=" + strings.Repeat(value, MaxSecret/len(value)+1)})
+	var ps Problems
+	if !errors.As(err, &ps) || values != nil {
+		t.Fatalf("got %v, %v", values, err)
+	}
+	const hint = " (see to it, or remove the secret)"
+	want := []string{
+		"t.toml:2:10: host.secrets.absent: the variable ABSENT is not set" + hint,
+		"t.toml:3:9: host.secrets.blank: the variable BLANK is not set" + hint,
+		"t.toml:4:7: host.secrets.dir: the file . is not a regular file" + hint,
+		"t.toml:5:9: host.secrets.empty: the file empty is empty" + hint,
+		"t.toml:6:8: host.secrets.long: the file long has more than 65536 bytes" + hint,
+		"t.toml:7:10: host.secrets.longer: the variable LONG has more than 65536 bytes" + hint,
+		"t.toml:8:11: host.secrets.nowhere: the file nowhere cannot be read: no such file or directory" + hint,
+	}
+	text := strings.ReplaceAll(ps.Error(), dir+"/", "")
+	if d := cmp.Diff(want, strings.Split(strings.ReplaceAll(text, dir, "."), "\n")); d != "" {
+		t.Error(d)
+	}
+	if strings.Contains(err.Error(), value) {
+		t.Error("a secret is in the message")
+	}
+}

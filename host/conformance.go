@@ -1,0 +1,246 @@
+package host
+
+import (
+	"context"
+	"crypto/sha256"
+	"encoding/hex"
+	"errors"
+	"fmt"
+	"io"
+	"log/slog"
+	"maps"
+	"slices"
+	"strings"
+	"sync"
+	"time"
+
+	"github.com/wasmjob/wasmjob/abi/conformance"
+	"github.com/wasmjob/wasmjob/host/internal/sandbox"
+	"github.com/wasmjob/wasmjob/host/job"
+)
+
+// Judged is this host's sandbox as the conformance kit sees it, and as the
+// cases of authors do. One goroutine uses it at a time.
+type Judged struct {
+	engine *sandbox.Engine
+	kept   []*sandbox.Module // compiled, the oldest first
+}
+
+// maxKept is how many modules stay compiled: an SDK's guest and its script are
+// asked in turn.
+const maxKept = 4
+
+// NewJudged makes one; Close it.
+func NewJudged() (*Judged, error) {
+	e, err := sandbox.New(sandbox.Options{})
+	if err != nil {
+		return nil, failf(Internal, err, "sandbox")
+	}
+	return &Judged{engine: e}, nil
+}
+
+// Close gives up what it holds.
+func (j *Judged) Close() error {
+	for _, m := range j.kept {
+		m.Close()
+	}
+	return j.engine.Close()
+}
+
+// load compiles a module, unless it was asked for lately.
+func (j *Judged) load(ctx context.Context, wasm []byte) (*sandbox.Module, error) {
+	sum := sha256.Sum256(wasm)
+	digest := hex.EncodeToString(sum[:])
+	for _, m := range j.kept {
+		if m.Digest() == digest {
+			return m, nil
+		}
+	}
+	m, err := j.engine.Load(ctx, wasm)
+	if err != nil {
+		return nil, err
+	}
+	if len(j.kept) == maxKept {
+		j.kept[0].Close()
+		j.kept = slices.Delete(j.kept, 0, 1)
+	}
+	j.kept = append(j.kept, m)
+	return m, nil
+}
+
+// Do implements conformance.Host.
+func (j *Judged) Do(ctx context.Context, r conformance.Request) (conformance.Answer, error) {
+	m, err := j.load(ctx, r.Module)
+	if refusal, ok := errors.AsType[*ModuleRefusal](err); ok {
+		return conformance.Answer{Refused: refusal.Error()}, nil
+	}
+	if err != nil {
+		return conformance.Answer{}, err
+	}
+	said := &lines{}
+	switch r.Kind {
+	case "":
+		return conformance.Answer{}, nil
+	case "strategy":
+		owners, err := j.engine.Shard(ctx, m, shardCallOf(r, slog.New(said)))
+		a := conformance.Answer{Verdict: string(job.OK), Owners: owners, Logs: said.all}
+		if err != nil {
+			a.Verdict, a.Reason = string(job.Failure), err.Error()
+		}
+		return a, nil
+	}
+	c := callOf(r, slog.New(said))
+	state := &values{now: map[string][]byte{}}
+	for k, v := range r.Allow.Values {
+		state.now[k] = []byte(v)
+	}
+	network := &exchanges{all: r.Allow.HTTP}
+	c.State, c.HTTP = state, network
+	out := j.engine.Run(ctx, m, c)
+	return conformance.Answer{
+		Verdict: string(out.Verdict), Code: out.Code, Result: out.Result, Reason: out.Error, Logs: said.all,
+		Values: state.texts(), Metrics: out.Metrics, Flow: conformance.Flow(out.Flow), Fuel: out.Fuel, Requests: network.sent,
+	}, nil
+}
+
+func callOf(r conformance.Request, log *slog.Logger) job.Call {
+	millis := func(n int64) time.Duration { return time.Duration(n) * time.Millisecond }
+	c := job.Call{
+		Config: job.Config{
+			Name: r.Job.Name, Kind: job.Kind(r.Kind), Param: r.Job.Param, Settings: r.Job.Config, Args: r.Job.Args,
+			Streaming: r.Job.Streaming, FetchCount: r.Job.FetchCount, Concurrency: r.Job.Concurrency,
+			Timeout: millis(r.Limits.Timeout),
+			Limits:  job.Limits{Memory: r.Limits.Memory, Grace: millis(r.Limits.Grace), Fuel: r.Limits.Fuel},
+			Allow: job.Allow{
+				Env: r.Allow.Env, Random: r.Allow.Random, State: r.Allow.State,
+				Secrets: slices.Sorted(maps.Keys(r.Allow.Secrets)),
+			},
+		},
+		Instance: job.InstanceID(r.Run.Instance), TaskID: r.Run.TaskID, Total: r.Run.Total, Item: r.Run.Item,
+		Items: r.Run.Items, Params: r.Run.Params, RunID: r.Run.RunID, Attempt: r.Run.Attempt,
+		Scheduled: time.UnixMilli(r.Run.Scheduled), Fence: r.Run.Fence, Failover: r.Run.Failover, Misfire: r.Run.Misfire,
+		Log: log, Namespace: r.Job.Namespace, Event: job.Event(r.Event), Secrets: r.Allow.Secrets,
+	}
+	if r.Run.ItemParam != nil {
+		c.ItemParam, c.HasItemParam = *r.Run.ItemParam, true
+	}
+	if at := r.Allow.Clock; at != nil {
+		c.Config.Allow.Clock = "real"
+		c.Now = func() time.Time { return time.UnixMilli(*at) }
+	}
+	for _, d := range r.Allow.Dirs {
+		c.Config.Allow.Dirs = append(c.Config.Allow.Dirs, job.Dir(d))
+	}
+	for _, x := range r.Allow.HTTP {
+		c.Config.Allow.HTTP = append(c.Config.Allow.HTTP, x.Method+" "+x.URL)
+	}
+	return c
+}
+
+func shardCallOf(r conformance.Request, log *slog.Logger) job.ShardCall {
+	c := job.ShardCall{
+		Config:    job.Config{Name: r.Job.Name, Param: r.Job.Param, Settings: r.Job.Config, Shards: r.Run.Total},
+		Namespace: r.Job.Namespace, Total: r.Run.Total, Previous: r.Deal.Previous, Log: log,
+	}
+	for _, i := range r.Deal.Instances {
+		c.Instances = append(c.Instances, job.ShardInstance{ID: job.InstanceID(i.ID), Labels: i.Labels})
+	}
+	if c.Previous == nil {
+		c.Previous = slices.Repeat([]int{-1}, c.Total)
+	}
+	return c
+}
+
+// exchanges are a network that knows a few requests.
+type exchanges struct {
+	all []conformance.Exchange
+
+	mu   sync.Mutex // parts of a batch send side by side
+	sent []string
+}
+
+// Do implements job.HTTP.
+func (e *exchanges) Do(_ context.Context, r job.HTTPRequest) (*job.HTTPResponse, error) {
+	e.mu.Lock()
+	e.sent = append(e.sent, r.Method+" "+r.URL)
+	e.mu.Unlock()
+	i := slices.IndexFunc(e.all, func(x conformance.Exchange) bool { return x.Method == r.Method && x.URL == r.URL })
+	if i < 0 {
+		return nil, job.ErrDenied
+	}
+	x := e.all[i]
+	if x.Fails {
+		return nil, errors.New("the network is broken")
+	}
+	for name, value := range x.Headers {
+		if !slices.ContainsFunc(r.Header, func(f job.HTTPField) bool { return strings.EqualFold(f.Name, name) && f.Value == value }) {
+			return nil, fmt.Errorf("the request has no header %s: %s", name, value)
+		}
+	}
+	if x.Body != "" && string(r.Body) != x.Body {
+		return nil, fmt.Errorf("the body of the request is %.200q, wanted %.200q", r.Body, x.Body)
+	}
+	answer := &job.HTTPResponse{Status: x.Status, Body: io.NopCloser(strings.NewReader(x.Content)), Calls: 1}
+	for name, value := range x.Answer {
+		answer.Header = append(answer.Header, job.HTTPField{Name: name, Value: value})
+	}
+	return answer, nil
+}
+
+// values are a state that is kept in memory.
+type values struct {
+	mu  sync.Mutex
+	now map[string][]byte
+}
+
+// Load implements job.State.
+func (v *values) Load(context.Context) (map[string][]byte, error) {
+	v.mu.Lock()
+	defer v.mu.Unlock()
+	return maps.Clone(v.now), nil
+}
+
+// Save implements job.State.
+func (v *values) Save(_ context.Context, all map[string][]byte) error {
+	v.mu.Lock()
+	defer v.mu.Unlock()
+	v.now = maps.Clone(all)
+	return nil
+}
+
+func (v *values) texts() map[string]string {
+	all := map[string]string{}
+	for k, b := range v.now {
+		all[k] = string(b)
+	}
+	return all
+}
+
+// lines keep what a guest logs.
+type lines struct {
+	mu  sync.Mutex
+	all []conformance.Line
+}
+
+// Enabled implements slog.Handler.
+func (l *lines) Enabled(context.Context, slog.Level) bool { return true }
+
+// Handle implements slog.Handler.
+func (l *lines) Handle(_ context.Context, r slog.Record) error {
+	name := "trace"
+	for _, level := range []slog.Level{slog.LevelDebug, slog.LevelInfo, slog.LevelWarn, slog.LevelError} {
+		if r.Level >= level {
+			name = strings.ToLower(level.String())
+		}
+	}
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	l.all = append(l.all, conformance.Line{Level: name, Text: r.Message})
+	return nil
+}
+
+// WithAttrs implements slog.Handler.
+func (l *lines) WithAttrs([]slog.Attr) slog.Handler { return l }
+
+// WithGroup implements slog.Handler.
+func (l *lines) WithGroup(string) slog.Handler { return l }

@@ -1,0 +1,67 @@
+package host
+
+import (
+	"fmt"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/wasmjob/wasmjob/abi/conformance"
+)
+
+// The sandbox keeps to the contract, by the modules of the kit.
+func TestConformance(t *testing.T) {
+	t.Parallel()
+	j, err := NewJudged()
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _ = j.Close() })
+	cases, err := conformance.HostCases(t.TempDir())
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, v := range conformance.Judge(t.Context(), j, cases) {
+		if v.Err != nil {
+			t.Errorf("%s (%s): %v", v.Case.Name, v.Case.Rule, v.Err)
+		}
+	}
+}
+
+// Every SDK whose guest was built does, too.
+func TestGuestConformance(t *testing.T) {
+	t.Parallel()
+	j, err := NewJudged()
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _ = j.Close() })
+	for _, sdk := range []string{"go", "tinygo", "rust", "assemblyscript", "c"} {
+		t.Run(sdk, func(t *testing.T) {
+			folder := filepath.Join("..", "build", "conformance")
+			g := conformance.Guest{Name: sdk}
+			var err error
+			if g.Module, err = os.ReadFile(filepath.Join(folder, sdk+".wasm")); err == nil {
+				g.Script, err = os.ReadFile(filepath.Join(folder, sdk+"-script.wasm"))
+			}
+			if err != nil {
+				omit(t, fmt.Sprintf("no guest of this SDK: make guests (%v)", err))
+			}
+			for _, v := range conformance.Judge(t.Context(), j, conformance.GuestCases(g)) {
+				if v.Err != nil {
+					t.Errorf("%s (%s): %v", v.Case.Name, v.Case.Rule, v.Err)
+				}
+			}
+		})
+	}
+}
+
+// omit skips a test whose tools are missing; strictly, that is a failure.
+func omit(t *testing.T, why string) {
+	t.Helper()
+	if strings.TrimSpace(os.Getenv("WASMJOBD_STRICT")) == "1" {
+		t.Fatal(why)
+	}
+	t.Skip(why)
+}

@@ -1,0 +1,217 @@
+//go:build unix
+
+package native
+
+import (
+	"context"
+	"log/slog"
+	"os"
+	"runtime"
+	"slices"
+	"strconv"
+	"strings"
+	"sync/atomic"
+	"syscall"
+	"testing"
+	"time"
+
+	"go.uber.org/goleak"
+
+	"github.com/wasmjob/wasmjob/host/job"
+)
+
+func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
+
+func call(line string) (*Command, job.Call) {
+	k, err := New(line)
+	if err != nil {
+		panic(err)
+	}
+	return k, job.Call{
+		Config: job.Config{Name: "j", Kind: job.Script, Command: line}, TaskID: "j@-@1", Total: 3, Item: 1, Items: []int{1},
+		ItemParam: "it's", HasItemParam: true, Params: map[int]string{1: "it's"},
+		RunID: "j/1/5", Attempt: 2, Scheduled: time.UnixMilli(5), Fence: 7,
+	}
+}
+
+// lines is a log that hands over what it is told.
+type lines chan string
+
+func (l lines) Enabled(context.Context, slog.Level) bool { return true }
+func (l lines) Handle(_ context.Context, r slog.Record) error {
+	l <- r.Message
+	return nil
+}
+func (l lines) WithAttrs([]slog.Attr) slog.Handler { return l }
+func (l lines) WithGroup(string) slog.Handler      { return l }
+
+const context1 = `{"jobName":"j","taskId":"j@-@1","shardingTotalCount":3,"jobParameter":"","shardingItem":1,"shardingParameter":"it\u0027s",` +
+	`"wasmjob":{"runId":"j/1/5","attempt":2,"scheduledTime":5,"fence":7,"items":{"1":"it\u0027s"}}}`
+
+func TestArgumentsAndEnvironment(t *testing.T) {
+	t.Parallel()
+	k, c := call(`/bin/sh -c 'printf "%s|" "$@"; env' sh "a b" ""`)
+	c.Config.Allow.Env = map[string]string{"GRANTED": "yes"}
+	out := k.Run(t.Context(), c)
+	if out.Verdict != job.OK || !strings.HasPrefix(string(out.Result), "a b||"+context1+"|") {
+		t.Fatalf("%+v: %s", out, out.Result)
+	}
+	got := strings.Fields(strings.TrimPrefix(string(out.Result), "a b||"+context1+"|"))
+	slices.Sort(got)
+	got = slices.DeleteFunc(got, func(s string) bool { // what the shell makes itself
+		return strings.HasPrefix(s, "PWD=") || strings.HasPrefix(s, "_=") || strings.HasPrefix(s, "SHLVL=") || strings.HasPrefix(s, "OLDPWD=")
+	})
+	want := []string{"GRANTED=yes", "WASMJOB_ATTEMPT=2", "WASMJOB_FENCE=7", "WASMJOB_ITEM=1", "WASMJOB_JOB=j", "WASMJOB_RUN_ID=j/1/5", "WASMJOB_TOTAL=3"}
+	if !slices.Equal(got, want) {
+		t.Errorf("environment %q, want %q", got, want)
+	}
+}
+
+func TestEnds(t *testing.T) {
+	t.Parallel()
+	tests := map[string]struct {
+		line    string
+		verdict job.Verdict
+		code    int32
+		result  string
+		says    string
+	}{
+		"result":     {"/bin/echo hello", job.OK, 0, "hello " + context1 + "\n", ""},
+		"nothing":    {"/bin/true", job.OK, 0, "", ""},
+		"failure":    {"/bin/sh -c 'echo no >&2; echo part; exit 3'", job.Failure, 3, "part\n", "the command ended with exit code 3\nstderr:\nno"},
+		"signal":     {"/bin/sh -c 'kill -9 $$'", job.Failure, 0, "", "the command was ended: signal: killed"},
+		"no program": {"/nowhere/program", job.Failure, 0, "", "start the command: fork/exec /nowhere/program: no such file or directory"},
+		"odd bytes":  {`/bin/sh -c 'printf "a\033[1m\377" >&2; exit 1'`, job.Failure, 1, "", "the command ended with exit code 1\nstderr:\na\ufffd[1m\ufffd"},
+	}
+	for name, tt := range tests {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			k, c := call(tt.line)
+			out := k.Run(t.Context(), c)
+			if out.Verdict != tt.verdict || out.Code != tt.code || string(out.Result) != tt.result || out.Error != tt.says {
+				t.Errorf("got %+v, result %q", out, out.Result)
+			}
+		})
+	}
+}
+
+func TestOutputIsBounded(t *testing.T) {
+	t.Parallel()
+	k, c := call(`/bin/sh -c 'i=0; while [ $i -lt 200 ]; do echo "line $i is too long" >&2; echo 0123456789; i=$((i+1)); done'`)
+	log := make(lines, 1000)
+	c.Log = slog.New(log)
+	c.Config.Limits = job.Limits{Result: 25, LogLine: 10, LogRate: 3}
+	out := k.Run(t.Context(), c)
+	close(log)
+	if out.Verdict != job.OK || string(out.Result) != "0123456789\n0123456789\n012" {
+		t.Errorf("%+v, result %q", out, out.Result)
+	}
+	var all []string
+	for l := range log {
+		all = append(all, l)
+	}
+	if len(all) > 100 || all[0] != "line 0 is " || all[len(all)-1] != "the result was cut" || all[len(all)-2] != "the command logs too fast, lines dropped" {
+		t.Errorf("log: %q", all)
+	}
+}
+
+// started runs a command that says "ready" on its standard error.
+func started(t *testing.T, ctx context.Context, line string, change func(*job.Call)) (<-chan string, <-chan job.Outcome) { //nolint:revive // t first
+	t.Helper()
+	k, c := call(line)
+	log := make(lines, 100)
+	c.Log = slog.New(log)
+	if change != nil {
+		change(&c)
+	}
+	done := make(chan job.Outcome, 1)
+	go func() { done <- k.Run(ctx, c) }()
+	return log, done
+}
+
+func TestTheWholeGroupIsEnded(t *testing.T) {
+	t.Parallel()
+	const deaf = `/bin/sh -c 'trap "" TERM; /bin/sh -c "trap \"\" TERM; echo \$\$ >&2; while :; do sleep 1; done" & while :; do sleep 1; done'`
+	tests := map[string]struct {
+		verdict job.Verdict
+		change  func(*job.Call)
+		cancel  bool
+	}{
+		"cancelled": {job.Stopped, nil, true},
+		"late":      {job.Deadline, func(c *job.Call) { c.Config.Timeout, c.Config.Limits.Grace = 50*time.Millisecond, time.Millisecond }, false},
+	}
+	for name, tt := range tests {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			ctx, cancel := context.WithCancel(t.Context())
+			defer cancel()
+			log, done := started(t, ctx, deaf, tt.change)
+			if tt.cancel {
+				pid, err := strconv.Atoi(<-log)
+				if err != nil {
+					t.Error(err)
+				}
+				defer gone(pid)
+				cancel()
+			}
+			if out := <-done; out.Verdict != tt.verdict {
+				t.Errorf("got %+v", out)
+			}
+		})
+	}
+}
+
+func TestLeftoversAreEnded(t *testing.T) {
+	t.Parallel()
+	// The one in the background does not hold the output, so nobody waits for it.
+	log, done := started(t, t.Context(), `/bin/sh -c 'sleep 1000 >/dev/null 2>&1 & echo $! >&2; exit 0'`, nil)
+	pid, err := strconv.Atoi(<-log)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if out := <-done; out.Verdict != job.OK {
+		t.Errorf("got %+v", out)
+	}
+	gone(pid)
+}
+
+// gone returns when nothing of the process is left but what whoever adopted it has
+// to bury.
+func gone(pid int) {
+	for syscall.Kill(pid, 0) == nil {
+		state, err := os.ReadFile("/proc/" + strconv.Itoa(pid) + "/stat")
+		if err != nil || strings.Contains(string(state), ") Z ") {
+			return
+		}
+		runtime.Gosched()
+	}
+}
+
+func TestIsAskedBeforeItIsEnded(t *testing.T) {
+	t.Parallel()
+	var why atomic.Int32
+	log, done := started(t, t.Context(), `/bin/sh -c 'trap "echo bye; exit 4" TERM; echo ready >&2; while :; do sleep 0.01; done'`,
+		func(c *job.Call) { c.Why = func() job.StopReason { return job.StopReason(why.Load()) } })
+	<-log
+	why.Store(int32(job.StopShutdown))
+	if out := <-done; out.Verdict != job.Failure || out.Code != 4 || string(out.Result) != "bye\n" {
+		t.Errorf("got %+v, result %q", out, out.Result)
+	}
+}
+
+func TestRunOfAnEndedContext(t *testing.T) {
+	t.Parallel()
+	ctx, cancel := context.WithCancel(t.Context())
+	cancel()
+	k, c := call("/bin/echo")
+	if out := k.Run(ctx, c); out.Verdict != job.Stopped {
+		t.Errorf("got %+v", out)
+	}
+}
+
+func TestNewRefuses(t *testing.T) {
+	t.Parallel()
+	if _, err := New("'"); err == nil {
+		t.Error("an open quote was accepted")
+	}
+}

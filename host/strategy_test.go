@@ -1,0 +1,162 @@
+package host
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"log/slog"
+	"maps"
+	"path/filepath"
+	"strings"
+	"sync"
+	"testing"
+
+	"github.com/wasmjob/wasmjob/host/internal/layout"
+	"github.com/wasmjob/wasmjob/host/internal/protocol"
+	"github.com/wasmjob/wasmjob/host/job"
+	"github.com/wasmjob/wasmjob/host/registry"
+	"github.com/wasmjob/wasmjob/host/registry/embedded"
+	"github.com/wasmjob/wasmjob/host/trace"
+)
+
+// kit are modules of the conformance kit.
+func kit(names ...string) map[string]Module {
+	modules := map[string]Module{}
+	for _, name := range names {
+		modules[name] = Module{Path: filepath.Join("..", "abi", "conformance", "wat", name+".wasm")}
+	}
+	return modules
+}
+
+func question() protocol.AssignRequest {
+	return protocol.AssignRequest{
+		Strategy: "odevity", Total: 4, Instances: []job.InstanceID{"b@-@1", "a@-@1"},
+		Labels:   []map[string]string{nil, {"zone": "eu"}},
+		Previous: [][]int{{1}, {0, 3, 7}}, // there were more
+	}
+}
+
+func TestWhatAStrategysModuleIsTold(t *testing.T) {
+	t.Parallel()
+	var work sync.WaitGroup
+	var got job.ShardCall
+	d := &dealer{o: &Options{Namespace: "n"}, log: slog.New(slog.DiscardHandler), work: &work, module: func(_ context.Context, c job.ShardCall) ([]int, error) {
+		got = c
+		return []int{1, 1, 0, 1}, nil
+	}}
+	items, err := d.Deal(t.Context(), job.Config{Name: "j", Param: "p", StrategyModule: "m"}, question())
+	if err != nil || fmt.Sprint(items) != "[[2] [0 1 3]]" {
+		t.Errorf("%v, %v", items, err)
+	}
+	if fmt.Sprint(got.Previous) != "[1 0 -1 1]" || got.Total != 4 || got.Namespace != "n" || got.Config.Param != "p" || got.Log == nil {
+		t.Errorf("asked %+v", got)
+	}
+	if len(got.Instances) != 2 || got.Instances[0].ID != "b@-@1" || got.Instances[0].Labels != nil || !maps.Equal(got.Instances[1].Labels, map[string]string{"zone": "eu"}) {
+		t.Errorf("asked about %+v", got.Instances)
+	}
+	work.Wait()
+}
+
+func TestAStrategysModuleThatFails(t *testing.T) {
+	t.Parallel()
+	for name, answer := range map[string]strategist{
+		"error":    func(context.Context, job.ShardCall) ([]int, error) { return nil, errors.New("no") },
+		"panic":    func(context.Context, job.ShardCall) ([]int, error) { panic("no") },
+		"nobody":   func(context.Context, job.ShardCall) ([]int, error) { return []int{0, 0, 0, 2}, nil },
+		"negative": func(context.Context, job.ShardCall) ([]int, error) { return []int{0, 0, 0, -1}, nil },
+		"few":      func(context.Context, job.ShardCall) ([]int, error) { return []int{0, 0, 0}, nil },
+		"many":     func(context.Context, job.ShardCall) ([]int, error) { return []int{0, 0, 0, 0, 0}, nil },
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			var work sync.WaitGroup
+			d := &dealer{o: &Options{}, log: slog.New(slog.DiscardHandler), work: &work, module: answer}
+			c := job.Config{Name: "j", StrategyModule: "m"}
+			// The strategy that the registry names is for those who know no modules.
+			if items, err := d.Deal(t.Context(), c, question()); err == nil || fmt.Sprint(items) != "[[0 1] [2 3]]" || !strings.HasPrefix(err.Error(), "module m: ") {
+				t.Errorf("%v, %v", items, err)
+			}
+			c.OnStrategyError = job.KeepOld
+			if items, err := d.Deal(t.Context(), c, question()); err == nil || items != nil {
+				t.Errorf("%v, %v", items, err)
+			}
+			work.Wait()
+		})
+	}
+}
+
+// The whole way: a module deals, and one that fails is told of.
+func TestModulesDeal(t *testing.T) {
+	t.Parallel()
+	rows := make(toRows, 10)
+	events := make(chan Event, 100)
+	h, stop := start(t, Options{
+		DataDir: t.TempDir(), Modules: kit("deal", "ok"), Sinks: []trace.Sink{rows}, Observe: func(e Event) { events <- e },
+		Jobs: []job.Config{
+			{Name: "good", Shards: 2, Module: "ok", StrategyModule: "deal", Param: "r"},
+			{Name: "bad", Shards: 2, Module: "ok", StrategyModule: "deal", Param: "m"},
+			{Name: "refused", Shards: 2, Module: "ok", StrategyModule: "ok"},
+		},
+	})
+	<-h.Ready()
+	for _, name := range []string{"good", "bad"} {
+		if err := h.Trigger(t.Context(), name); err != nil {
+			t.Error(err)
+		}
+	}
+	for range 4 {
+		if r := <-rows; r.State != trace.Succeeded {
+			t.Errorf("row %+v", r)
+		}
+	}
+	var failed Event
+	for len(events) > 0 && failed.Kind != EventStrategy {
+		failed = <-events
+	}
+	if failed.Kind != EventStrategy || failed.Config.Name != "bad" || !strings.Contains(failed.Reason, "items are dealt out evenly: module deal: ") {
+		t.Errorf("event %+v", failed)
+	}
+	s := h.Jobs()
+	if len(s[0].Troubles) != 0 || len(s[1].Troubles) != 1 || !strings.Contains(s[2].Fault, "module ok is of the kinds [simple], not strategy") {
+		t.Errorf("troubles %q, %q, fault %q", s[0].Troubles, s[1].Troubles, s[2].Fault)
+	}
+	if err := stop(); err != nil {
+		t.Error(err)
+	}
+}
+
+// The whole way of a value: the guest sets it, the registry has it.
+func TestStateIsKeptInTheRegistry(t *testing.T) {
+	t.Parallel()
+	reg, rows := embedded.Memory(), make(toRows, 10)
+	h, stop := start(t, Options{
+		Namespace: "n", Registry: reg, DataDir: t.TempDir(), Modules: kit("state"), Sinks: []trace.Sink{rows},
+		Jobs: []job.Config{{Name: "j", Shards: 2, Module: "state", Allow: job.Allow{State: true}}},
+	})
+	<-h.Ready()
+	if err := h.Trigger(t.Context(), "j"); err != nil {
+		t.Error(err)
+	}
+	for range 2 {
+		if r := <-rows; (r.State == trace.Succeeded) != (r.Item == 0) {
+			t.Errorf("row %+v", r)
+		}
+	}
+	session, err := reg.Open(t.Context(), func(registry.Event) {})
+	if err != nil {
+		t.Fatal(err)
+	}
+	for item, want := range []string{"1", ""} { // item 1 fails
+		_, path := layout.NewJob("n", "j").StateOf(item)
+		n, err := session.Read(t.Context(), path, false)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if values, err := layout.DecodeState(n); err != nil || string(values["a"]) != want {
+			t.Errorf("item %d: %q, %v", item, values, err)
+		}
+	}
+	if err := errors.Join(stop(), session.Close(), reg.Close()); err != nil {
+		t.Error(err)
+	}
+}
