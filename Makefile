@@ -10,7 +10,9 @@ MAKEFLAGS   += --no-print-directory
 GO            ?= go
 SEEDS         ?= 200
 FROM          ?= 0
+BENCH         ?= .
 BENCHTIME     ?= 500ms
+BENCHFLAGS    ?=
 GOLANGCI_LINT := $(GO) run github.com/golangci/golangci-lint/v2/cmd/golangci-lint@v2.15.0
 
 BIN := build/wasmjobd
@@ -18,6 +20,8 @@ BIN := build/wasmjobd
 GUESTS ?= go wat assemblyscript rust c tinygo
 # Modules beside the main one: `./...` does not reach into them.
 NESTED := $(patsubst %/go.mod,%,$(wildcard abi/go/go.mod plugins/examples/*/go.mod))
+# Modules with nothing but benchmarks, whose rivals the main one shall not need.
+RIVALS := host/internal/sandbox/extism
 
 .PHONY: help run build guests guests-go test conformance hostile race sim sim-long sim-mutants bench lint fmt generate deps check clean
 
@@ -64,8 +68,14 @@ sim-long: ## simulate 10,000 clusters
 sim-mutants: ## take each rule out in turn: a simulated cluster must notice
 	$(GO) test ./host/internal/sim -run '^TestMutants$$' -count=1 -timeout=0 -v -args -mutants
 
-bench: ## measure against robfig/cron, hashicorp/cronexpr and bbolt, in one run
-	@$(GO) test -run '^$$' -bench . -benchtime $(BENCHTIME) -count 1 -timeout=0 $$($(GO) list ./host/internal/schedule ./host/registry/embedded) | awk -f .ci/bench.awk
+# One package after the other, or they would measure each other.
+bench: ## measure against the alternatives, in one run: BENCH=Cost BENCHTIME=500ms BENCHFLAGS=-short
+	@mkdir -p build
+	@.ci/guests/bench.sh build/bench
+	@{ ok=0; run() { $(GO) test -run '^$$' -bench '$(BENCH)' -benchtime $(BENCHTIME) -count 1 -timeout=0 -p 1 $(BENCHFLAGS) "$$@" || ok=1; }; \
+	   run ./host/internal/schedule ./host/registry/embedded ./host/internal/meter ./host/internal/sandbox ./host; \
+	   for m in $(RIVALS); do cd $(CURDIR)/$$m && run .; done; \
+	   exit $$ok; } 2>&1 | awk -f .ci/bench.awk
 
 lint: ## check formatting, vet, and the linters of .golangci.yml
 	@bad=$$(gofmt -l $$(git ls-files -co --exclude-standard '*.go')); [ -z "$$bad" ] || { printf 'not formatted; run make fmt:\n%s\n' "$$bad"; exit 1; }
@@ -74,6 +84,10 @@ lint: ## check formatting, vet, and the linters of .golangci.yml
 	@for m in $(NESTED); do \
 	  echo "$$m"; \
 	  (cd $$m && $(GO) vet ./... && GOOS=wasip1 GOARCH=wasm $(GO) vet ./... && $(GOLANGCI_LINT) run --config $(CURDIR)/.golangci.yml); \
+	done
+	@for m in $(RIVALS); do \
+	  echo "$$m"; \
+	  (cd $$m && $(GO) vet ./... && $(GOLANGCI_LINT) run --config $(CURDIR)/.golangci.yml); \
 	done
 
 fmt: ## format the Go sources

@@ -194,6 +194,13 @@ func (c *code) close() error {
 	return nil
 }
 
+// refusing are the guests of a job whose code this server does not run.
+type refusing struct{ err error }
+
+func (r refusing) Run(context.Context, job.Call) job.Outcome {
+	return job.Outcome{Verdict: job.Failure, Error: "this server does not run the job: " + r.err.Error()}
+}
+
 // equipped gives the calls of one job what the job is granted, beside what the
 // configuration itself says.
 type equipped struct {

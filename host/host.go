@@ -103,7 +103,8 @@ func (h *Host) openRegistry() (registry.Registry, func() error, error) {
 	return r, r.Close, nil
 }
 
-// hire makes the runner of each job, or notes why there is none.
+// hire makes the runner of each job. A job that this server cannot run the code
+// of fires all the same: each fire leaves a row that says why.
 func (h *Host) hire(reg registry.Registry, code *code) error {
 	slots := runner.NewSlots(h.o.Workers)
 	var faults []error
@@ -121,7 +122,7 @@ func (h *Host) hire(reg registry.Registry, code *code) error {
 		if err != nil {
 			j.fault = err.Error()
 			faults = append(faults, failf(Invalid, err, "job %s is refused", c.Name))
-			continue
+			guests = refusing{err}
 		}
 		j.runner = runner.New(runner.Options{
 			Registry: reg, Layout: layout.NewJob(h.o.Namespace, c.Name), Config: c, Instance: h.o.Instance,
@@ -133,7 +134,7 @@ func (h *Host) hire(reg registry.Registry, code *code) error {
 	if n := len(h.jobs); n == 0 || len(faults) < n {
 		for _, j := range h.jobs { // Run goes on, so nobody is given the faults
 			if j.fault != "" {
-				h.o.Log.Error("job refused", "job", j.config.Name, "error", j.fault)
+				h.o.Log.Error("job refused, its runs will fail", "job", j.config.Name, "error", j.fault)
 			}
 		}
 		return nil

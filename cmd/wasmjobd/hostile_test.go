@@ -26,7 +26,8 @@ type hostileCase struct {
 	module string // a file of testdata/hostile or of the conformance kit; default: name
 	change func(wasm []byte) []byte
 	job    string // more of its table
-	// state and reason are how its runs must end.
+	// state and reason are how its runs must end; "|" between states if the
+	// load of the machine decides.
 	state, reason string
 	items         int    // of the job; default: 1
 	omit          string // why it cannot be tried here
@@ -70,7 +71,7 @@ func TestHostile(t *testing.T) {
 			continue
 		}
 		for _, r := range mine {
-			if r.State != c.state || !strings.Contains(r.Error+r.Result, c.reason) {
+			if !slices.Contains(strings.Split(c.state, "|"), r.State) || !strings.Contains(r.Error+r.Result, c.reason) {
 				t.Errorf("%s is %s (%q, %q), wanted %s for %q", c.name, r.State, r.Error, r.Result, c.state, c.reason)
 			}
 		}
@@ -140,7 +141,7 @@ func hostileCases(t *testing.T, dir string) []hostileCase {
 		{name: "start-loop", module: "startloop", state: late},
 		{name: "exponential-recursion", module: "calltree", state: late},
 		{name: "mutual-recursion", module: "mutual", state: late},
-		{name: "deep-stack", module: "deep", state: "failed", reason: "stack"},
+		{name: "deep-stack", module: "deep", state: "failed|timed_out", reason: "stack"},
 		{name: "memory-bomb", state: "failed", reason: "memory"},
 		{name: "large-memory", module: "large", state: "failed", reason: "memory"},
 		{name: "table-bomb", state: "failed"},

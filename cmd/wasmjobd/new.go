@@ -64,7 +64,7 @@ func makeProject(term *terminal, dir string, p scaffold.Project) error {
 	if term.json() {
 		return term.printJSON(newProject{Dir: dir, Name: p.Name, Language: p.Lang, Kind: p.Kind, Build: build, Run: run})
 	}
-	term.note("made the job %s in %s; %s/README.md tells the rest", p.Name, dir, strings.TrimRight(dir, "/"))
+	term.note("made %s in %s; %s/README.md tells the rest", p.Name, dir, strings.TrimRight(dir, "/"))
 	term.printf("%s\n%s\n", build, run)
 	return nil
 }

@@ -32,6 +32,7 @@ func rootCommand(term *terminal) *cobra.Command {
 		newCommand(term),
 		execCommand(term),
 		inspectCommand(term),
+		testCommand(term),
 		conformanceCommand(term),
 		historyCommand(term),
 		versionCommand(term),

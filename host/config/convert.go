@@ -51,6 +51,10 @@ func (c *converter) value(raw any) any {
 		}
 	case instances:
 		return c.instances(raw)
+	case moment:
+		return c.moment(raw)
+	case sums:
+		return c.sums(raw)
 	}
 	s, ok := raw.(string)
 	if !ok {
@@ -70,6 +74,9 @@ func (c *converter) value(raw any) any {
 
 // expand replaces the variables of a string.
 func (c *converter) expand(s string) (string, *fault) {
+	if c.key.plain {
+		return s, nil
+	}
 	// A guest that got the reference for the secret would go on with it.
 	if strings.HasPrefix(s, "secret://") {
 		return "", refuse(CodeRelease, "write ${NAME} to take it from the environment", "secret:// is not in this release")
@@ -299,6 +306,42 @@ func (c *converter) instances(raw any) any {
 func (c *converter) whole(raw any) int {
 	n, _ := c.number(raw).(int64)
 	return int(n)
+}
+
+// moment reads a date with a time and a zone, with or without quotes.
+func (c *converter) moment(raw any) any {
+	if at, ok := raw.(time.Time); ok && !strings.HasSuffix(at.Location().String(), "-local") { // the parser's name for none
+		return at
+	}
+	if s, text := raw.(string); text {
+		at, err := time.Parse(time.RFC3339Nano, s)
+		if err == nil {
+			return at
+		}
+	}
+	c.refuse("", refuse(CodeValue, "write 2026-01-02T03:04:05Z", "a date with a time and a zone is wanted"))
+	return nil
+}
+
+// sums reads { rows = 3, share = 0.5 }.
+func (c *converter) sums(raw any) any {
+	table, ok := raw.(map[string]any)
+	if !ok {
+		c.refuse("", refuse(CodeType, `write { name = 1 }`, "a table of numbers is wanted, not %s", kindOf(raw)))
+		return nil
+	}
+	out := make(map[string]float64, len(table))
+	for _, name := range sortedNames(table) {
+		switch n := table[name].(type) {
+		case int64:
+			out[name] = float64(n)
+		case float64:
+			out[name] = n
+		default:
+			c.refuse("."+quoteKey(name), refuse(CodeType, "write a number", "a number is wanted, not %s", kindOf(n)))
+		}
+	}
+	return out
 }
 
 // kindOf names the type of a TOML value for a message.

@@ -48,8 +48,9 @@ type reader struct {
 	broken   bool            // a file could not be parsed: what it defines is not known
 }
 
-func newReader(o Options) *reader {
-	keys := schema()
+func newReader(o Options) *reader { return newReaderOf(schema(), o) }
+
+func newReaderOf(keys []key, o Options) *reader {
 	return &reader{
 		keys:   keys,
 		schema: schemaTree(keys),
@@ -287,7 +288,7 @@ func (v value) over(earlier value) value {
 func (d *document) unknown(n *node, path, name string) {
 	full := joinKey(path, name)
 	at := d.keyAt(full)
-	if ofJob := d.schema.children["jobs"].child("").children[name]; path == "defaults" && ofJob != nil {
+	if path == "defaults" && d.schema.children["jobs"].child("").children[name] != nil {
 		d.report(at.problem(full, CodeUnknownKey, "cannot be a default", "set it in each job"))
 		return
 	}

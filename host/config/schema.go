@@ -21,6 +21,8 @@ const (
 	texts           // a table of strings with free names
 	items           // item parameters: "0=a,1=b" or { 0 = "a" }
 	instances       // "per-run" or { pool = 4, max_uses = 100 }
+	moment          // 2026-01-02T03:04:05Z, also in quotes
+	sums            // a table of numbers with free names
 )
 
 // key describes one key of the file: the schema is a list of them. A "*" in the
@@ -35,6 +37,8 @@ type key struct {
 	// kinds are those of the jobs that the key belongs to; none: all. Set in a
 	// job of another kind it is an error, and none inherits it.
 	kinds []job.Kind
+	// plain is set for texts that are taken as they are: without variables.
+	plain bool
 	// sandbox is set for what a command of the operating system knows nothing of.
 	sandbox bool
 	// release is set for a key that is known but not served, and says what

@@ -7,7 +7,8 @@ type Status struct {
 	// Config is the job's configuration; what the registry says of it has
 	// precedence over the server's own file.
 	Config Config
-	// Fault is why the job does not run on this server; empty if it does.
+	// Fault is why this server does not run the job's code, so that each of its
+	// runs fails; empty if it does.
 	Fault string
 	// Troubles are what goes wrong at present although the job runs.
 	Troubles []string

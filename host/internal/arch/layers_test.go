@@ -80,10 +80,11 @@ var layers = []layer{
 		"host/internal/protocol", "host/internal/layout", "host/internal/mirror", "host/internal/schedule", "host/internal/sandbox", "host/internal/module", "host/internal/outbound", "host/internal/native", "host/internal/runner"},
 		libs: []string{"golang.org/x/sync"}, tests: []string{"host/registry/tree", "modernc.org/sqlite"},
 		why: "the place where parts are joined; it imports everything below it"},
-	{pkg: "host/config", may: []string{"host", "host/job", "host/internal/outbound", "host/internal/schedule", "strategy"}, libs: []string{"github.com/BurntSushi/toml"},
+	{pkg: "host/config", may: []string{"abi/conformance", "host", "host/job", "host/internal/outbound", "host/internal/schedule", "strategy"}, libs: []string{"github.com/BurntSushi/toml"},
 		why: "text to options; it starts nothing"},
 
-	{pkg: "cmd/wasmjobd", may: []string{"abi", "abi/conformance", "strategy", "host", "host/job", "host/config", "host/registry", "host/registry/embedded", "host/trace", "host/trace/sqltrace"},
+	{pkg: "cmd/wasmjobd/internal/scaffold", why: "it writes files for authors; what they say is theirs"},
+	{pkg: "cmd/wasmjobd", may: []string{"cmd/wasmjobd/internal/scaffold", "abi", "abi/conformance", "strategy", "host", "host/job", "host/config", "host/registry", "host/registry/embedded", "host/trace", "host/trace/sqltrace"},
 		libs:  []string{"github.com/spf13/cobra", "github.com/spf13/pflag", "modernc.org/sqlite", "golang.org/x/sys"},
 		tests: []string{"github.com/rogpeppe/go-internal"},
 		why:   "flags, wiring and printing; decisions are below"},

@@ -45,7 +45,7 @@ func builder(dir string, env []string, command ...string) func() ([]byte, error)
 var (
 	goGuest = builder("guest-go", []string{"GOOS=wasip1", "GOARCH=wasm", "CGO_ENABLED=0", "GOFLAGS=", "GOWORK=off"},
 		"go", "build", "-buildmode=c-shared", "-trimpath", "-buildvcs=false", "-ldflags=-s -w -buildid=", "-o")
-	rustGuest = builder("guest-rust", nil, "rustc", "--target=wasm32-unknown-unknown", "--crate-type=cdylib", "-O", "-Cstrip=symbols", "guest.rs", "-o")
+	rustGuest = builder("guest-rust", nil, "rustc", "--target=wasm32-unknown-unknown", "--crate-type=cdylib", "-Copt-level=s", "-Clto", "-Cpanic=abort", "-Cstrip=symbols", "guest.rs", "-o")
 )
 
 // host is a runtime for guests built by toolchains: WASI, the meter, and a

@@ -26,6 +26,7 @@ const leaveTimeout = 5 * time.Second
 func (m *member) leave(ctx context.Context) {
 	m.Clock.Remove()
 	m.draining = finishing
+	m.going.Store(true)
 	m.drain.Reset(m.DrainTimeout)
 	m.step(ctx, protocol.Asked{Ask: protocol.AskLeave{}})
 }

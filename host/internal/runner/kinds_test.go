@@ -68,6 +68,7 @@ func TestStreamingJobStopsBetweenBatches(t *testing.T) {
 			data := strings.Replace(string(v.ConfigData), `"streamingProcess":true`, `"streamingProcess":false`, 1)
 			ask(protocol.AskConfig{Data: []byte(data), Have: v.ConfigVersion})(t, s)
 		}, job.StopDisabled},
+		"server stops": {func(_ *testing.T, s *server) { s.cancel() }, job.StopResharding},
 		"another total": {func(t *testing.T, s *server) {
 			t.Helper()
 			v := s.snapshot.Load().view

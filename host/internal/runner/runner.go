@@ -154,6 +154,7 @@ type Runner struct {
 	lostRows atomic.Int64 // those that the history refused for good
 	joined   chan struct{}
 	joinOnce sync.Once
+	going    atomic.Bool // the job is about to leave this server
 	snapshot atomic.Pointer[snapshot]
 
 	// mu guards what callers of Ask share with the loop.

@@ -144,7 +144,7 @@ func (r *Runner) pausing(item int) job.StopReason {
 	}
 	v := s.view
 	switch {
-	case v.Necessary || v.Processing:
+	case v.Necessary || v.Processing, r.going.Load(): // the items of who goes are dealt out to others
 		return job.StopResharding
 	case v.Paused, !s.config.Streaming, v.ServerDisabled(s.self), item < len(v.Items) && v.Items[item].Disabled:
 		return job.StopDisabled

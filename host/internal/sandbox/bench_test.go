@@ -1,95 +1,231 @@
 package sandbox
 
 import (
+	"cmp"
 	"context"
 	"errors"
-	"maps"
+	"runtime"
 	"slices"
 	"sync"
 	"testing"
 	"time"
 
+	"github.com/tetratelabs/wazero"
+
+	"github.com/wasmjob/wasmjob/abi"
 	"github.com/wasmjob/wasmjob/host/job"
 )
 
-// A run is a fresh instance, one call, and its end.
-func BenchmarkRun(b *testing.B) {
-	e, err := New(Options{})
+// A number in the name of a metric is what it must reach: bench.awk compares.
+
+// quantile sorts what was measured.
+func quantile[T cmp.Ordered](of []T, q float64) T {
+	slices.Sort(of)
+	return of[int(q*float64(len(of)-1))]
+}
+
+func median[T cmp.Ordered](of []T) T { return quantile(of, 0.5) }
+
+// rounds is how often something is measured; -short only shows that it works.
+func rounds(n int) int {
+	if testing.Short() {
+		return max(n/20, 1)
+	}
+	return n
+}
+
+func benchEngine(b *testing.B, o Options) *Engine {
+	b.Helper()
+	e, err := New(o)
 	if err != nil {
 		b.Fatal(err)
 	}
-	defer e.Close()
-	bench := func(name string, wasm []byte, c job.Call) {
-		m, err := e.Load(b.Context(), wasm)
-		if err != nil {
-			b.Fatal(err)
+	b.Cleanup(func() {
+		if err := e.Close(); err != nil {
+			b.Error(err)
 		}
-		defer m.Close()
-		b.Run(name, func(b *testing.B) {
-			b.ReportAllocs()
-			for b.Loop() {
-				if out := e.Run(b.Context(), m, c); out.Verdict != job.OK {
-					b.Fatal(out.Error)
-				}
-			}
-		})
+	})
+	return e
+}
+
+func benchLoad(b *testing.B, e *Engine, wasm []byte) *Module {
+	b.Helper()
+	m, err := e.Load(b.Context(), wasm)
+	if err != nil {
+		b.Fatal(err)
 	}
-	bench("small", (&builder{}).job(i32(0)), job.Call{})
-	pooled := job.Call{Config: job.Config{Limits: job.Limits{Pool: job.Pool{Size: 1}}}}
-	bench("pooled", (&builder{}).job(i32(0)), pooled)
-	pooled.Config.Timeout = time.Minute
-	bench("pooled with deadline", (&builder{}).job(i32(0)), pooled)
-	goGuest, err := probeModule()
+	b.Cleanup(m.Close)
+	return m
+}
+
+// BenchmarkRun shows what one run costs and allocates. A run is a fresh
+// instance, one call, and its end, unless there is a pool.
+func BenchmarkRun(b *testing.B) {
+	e := benchEngine(b, Options{})
+	pooled := job.Config{Limits: job.Limits{Pool: job.Pool{Size: 1}}}
+	late := pooled
+	late.Timeout = time.Minute
+	small := benchLoad(b, e, (&builder{}).job(i32(0)))
+	for _, c := range []struct {
+		name   string
+		module *Module
+		config job.Config
+	}{
+		{"fresh", small, job.Config{}}, {"pooled", small, pooled}, {"pooled with a deadline", small, late},
+	} {
+		b.Run(c.name, func(b *testing.B) { benchRun(b, e, c.module, c.config) })
+	}
+	b.Run("fresh of Go", func(b *testing.B) {
+		benchRun(b, e, benchLoad(b, e, benchProbe(b)), job.Config{Settings: map[string]string{"do": "config"}})
+	})
+}
+
+func benchRun(b *testing.B, e *Engine, m *Module, c job.Config) {
+	b.ReportAllocs()
+	for b.Loop() {
+		if out := e.Run(b.Context(), m, job.Call{Config: c}); out.Verdict != job.OK {
+			b.Fatal(out.Error)
+		}
+	}
+}
+
+// benchProbe is the guest that the Go toolchain makes.
+func benchProbe(b *testing.B) []byte {
+	b.Helper()
+	wasm, err := probeModule()
 	if errors.Is(err, errNoGo) {
 		b.Skip(err)
 	}
 	if err != nil {
 		b.Fatal(err)
 	}
-	bench("go", goGuest, job.Call{Config: job.Config{Settings: map[string]string{"do": "config"}}})
+	return wasm
 }
 
-// How long after its end an endless guest is gone, while two others keep both
-// processors busy.
+// BenchmarkStop measures how long after its deadline an endless guest is gone
+// while two others calculate. The engine's own way, which stops loops alone,
+// takes turns with ours, among neighbours of its own kind.
 func BenchmarkStop(b *testing.B) {
-	e, err := New(Options{})
+	e := benchEngine(b, Options{})
+	all := endless()
+	loop := benchLoad(b, e, all["loop"])
+	neighbour := func(ctx context.Context) { e.Run(ctx, loop, job.Call{}) }
+	for _, c := range []struct{ name, guest string }{{"loop", "loop"}, {"recursion", "calls"}, {"filling", "filling"}} {
+		m := benchLoad(b, e, all[c.guest])
+		b.Run(c.name, func(b *testing.B) {
+			var ours, theirs []time.Duration
+			for b.Loop() {
+				for range 10 {
+					ours = append(ours, overshoots(b, rounds(20), neighbour, func() time.Duration { return runLate(b, e, m) })...)
+					if c.name == "loop" {
+						theirs = append(theirs, closingOvershoots(b, rounds(10))...)
+					}
+				}
+			}
+			b.ReportMetric(0, "ns/op") // most of it waits for the deadline
+			ms := func(d time.Duration) float64 { return float64(d) / 1e6 }
+			b.ReportMetric(ms(median(ours)), "ms_late_p50<=5")
+			b.ReportMetric(ms(quantile(ours, 0.99)), "ms_late_p99")
+			if len(theirs) > 0 {
+				b.ReportMetric(ms(median(theirs)), "ms_closing_p50")
+				b.ReportMetric(ms(quantile(theirs, 0.99)), "ms_closing_p99")
+				b.ReportMetric(float64(median(theirs))/float64(median(ours)), "x_sooner_than_closing")
+			}
+		})
+	}
+}
+
+const deadline = 50 * time.Millisecond
+
+// runLate gives a guest 50 ms and says how much more it had.
+func runLate(b *testing.B, e *Engine, m *Module) time.Duration {
+	const grace = time.Millisecond // a part of the time here
+	out := e.Run(b.Context(), m, job.Call{Config: job.Config{Timeout: deadline - grace, Limits: job.Limits{Grace: grace}}})
+	if out.Verdict != job.Deadline {
+		b.Fatal(out.Error)
+	}
+	return out.Took - deadline
+}
+
+// overshoots measures n times beside two neighbours, who begin and end with it.
+func overshoots(b *testing.B, n int, neighbour func(context.Context), late func() time.Duration) []time.Duration {
+	ctx, cancel := context.WithCancel(b.Context())
+	var both sync.WaitGroup
+	for range 2 {
+		both.Go(func() { neighbour(ctx) })
+	}
+	var all []time.Duration
+	for range n {
+		all = append(all, late())
+	}
+	cancel()
+	both.Wait()
+	return all
+}
+
+// closingOvershoots is the same by the engine's own means: no meter, each loop
+// looks whether the context is over.
+func closingOvershoots(b *testing.B, n int) []time.Duration {
+	ctx := b.Context()
+	rt := wazero.NewRuntimeWithConfig(ctx, wazero.NewRuntimeConfig().WithCloseOnContextDone(true))
+	defer rt.Close(ctx)
+	code, err := rt.CompileModule(ctx, (&builder{}).job(forever()))
 	if err != nil {
 		b.Fatal(err)
 	}
-	defer e.Close()
-	all := endless()
-	ctx, cancel := context.WithCancel(b.Context())
-	var neighbours sync.WaitGroup
-	defer neighbours.Wait()
-	defer cancel()
-	for range 2 {
-		m, err := e.Load(ctx, all["loop"])
+	run := func(ctx context.Context) {
+		m, err := rt.InstantiateModule(b.Context(), code, wazero.NewModuleConfig().WithName(""))
 		if err != nil {
-			b.Fatal(err)
+			b.Error(err)
+			return
 		}
-		defer m.Close()
-		neighbours.Go(func() { e.Run(ctx, m, job.Call{}) })
+		if _, err := m.ExportedFunction(abi.ExportExecute).Call(ctx); err == nil {
+			b.Error("the guest ended by itself")
+		}
 	}
-	const timeout, grace = 49 * time.Millisecond, time.Millisecond
-	c := job.Call{Config: job.Config{Timeout: timeout, Limits: job.Limits{Grace: grace}}}
-	for _, name := range slices.Sorted(maps.Keys(all)) {
-		m, err := e.Load(b.Context(), all[name])
+	return overshoots(b, n, run, func() time.Duration {
+		began := time.Now()
+		ctx, cancel := context.WithTimeout(ctx, deadline)
+		defer cancel()
+		run(ctx)
+		return time.Since(began) - deadline
+	})
+}
+
+// BenchmarkStart compares the first start of a Go guest with the next, whose
+// code lies on the disk: a sandbox, the module, and one run.
+func BenchmarkStart(b *testing.B) {
+	wasm := benchProbe(b)
+	start := func(dir string) time.Duration {
+		runtime.GC() // a process that starts has no garbage
+		began := time.Now()
+		e, err := New(Options{CacheDir: dir})
+		if err != nil {
+			b.Fatal(err)
+		}
+		defer e.Close()
+		m, err := e.Load(b.Context(), wasm)
 		if err != nil {
 			b.Fatal(err)
 		}
 		defer m.Close()
-		b.Run(name, func(b *testing.B) {
-			var over []time.Duration
-			for b.Loop() {
-				out := e.Run(b.Context(), m, c)
-				if out.Verdict != job.Deadline {
-					b.Fatal(out.Error)
-				}
-				over = append(over, out.Took-timeout-grace)
+		if out := e.Run(b.Context(), m, job.Call{Config: job.Config{Settings: map[string]string{"do": "config"}}}); out.Verdict != job.OK {
+			b.Fatal(out.Error)
+		}
+		return time.Since(began)
+	}
+	var first, second []time.Duration
+	for b.Loop() {
+		for range rounds(3) {
+			dir := b.TempDir()
+			first = append(first, start(dir))
+			for range rounds(5) {
+				second = append(second, start(dir))
 			}
-			slices.Sort(over)
-			b.ReportMetric(over[len(over)/2].Seconds()*1000, "ms_late_median")
-			b.ReportMetric(over[len(over)-1].Seconds()*1000, "ms_late_most")
-		})
+		}
 	}
+	b.ReportMetric(0, "ns/op")
+	b.ReportMetric(float64(median(first))/1e6, "ms_first")
+	b.ReportMetric(float64(median(second))/1e6, "ms_second<=100")
+	b.ReportMetric(float64(median(first))/float64(median(second)), "x_faster_than_first")
 }

@@ -13,33 +13,30 @@ export function fib(n: u32): u32 {
   return n < 2 ? n : fib(n - 1) + fib(n - 2);
 }
 
-/** A document and how far it has been read. */
+/** A document, as bytes that end with a 0, and how far it has been read. */
 class Text {
-  at: i32 = 0;
-
   constructor(
-    public all: Uint8Array,
+    public at: usize,
     public sum: u64,
   ) {}
 
-  next(): u8 {
-    while (this.at < this.all.length && this.all[this.at] <= 0x20) this.at++;
-    return this.all[this.at++];
+  next(): u32 {
+    let c: u32 = load<u8>(this.at++);
+    while (c && c <= 0x20) c = load<u8>(this.at++);
+    return c;
   }
 
   string(): void {
-    while (this.all[this.at] != 0x22) {
-      if (this.all[this.at] == 0x5c) this.at++;
-      this.sum = this.sum * 31 + this.all[this.at];
-      this.at++;
+    for (let c: u32 = load<u8>(this.at++); c != 0x22; c = load<u8>(this.at++)) {
+      if (c == 0x5c) c = load<u8>(this.at++);
+      this.sum = this.sum * 31 + c;
     }
-    this.at++;
   }
 
   number(): void {
     let n: u64 = 0;
     this.at--;
-    for (let c = this.all[this.at]; c >= 0x30 && c <= 0x39; c = this.all[this.at]) {
+    for (let c: u32 = load<u8>(this.at); c >= 0x30 && c <= 0x39; c = load<u8>(this.at)) {
       n = n * 10 + (c - 0x30);
       this.at++;
     }
@@ -77,10 +74,10 @@ export function json(n: u32): u32 {
       `{"id": ${i}, "name": "order \\"${i}\\"", "cents": ${i * 7919}, "tags": ["new", "paid"], "ship": {"city": "Ulm", "zip": 89073}}`,
     );
   }
-  const all = Uint8Array.wrap(String.UTF8.encode(`{"orders": [${orders.join(", ")}]}`));
+  const all = String.UTF8.encode(`{"orders": [${orders.join(", ")}]}`, true);
   let sum: u64 = 0;
   for (let i: u32 = 0; i < n; i++) {
-    const t = new Text(all, sum);
+    const t = new Text(changetype<usize>(all), sum);
     t.value();
     sum = t.sum;
   }

@@ -1,0 +1,290 @@
+package config
+
+import (
+	"errors"
+	"fmt"
+	"net/url"
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/wasmjob/wasmjob/abi/conformance"
+	"github.com/wasmjob/wasmjob/host/job"
+)
+
+// caseBuilder makes one case of the values that were read.
+type caseBuilder struct {
+	*builder
+	tables, leaves []string // all paths of the text, ascending
+
+	table string
+	c     conformance.Case
+	ids   []string // of the instances, descending
+}
+
+func (b *caseBuilder) has(key string) bool {
+	v := b.values[b.table+"."+key]
+	return v.at.file != "" && !v.refused
+}
+
+func (b *caseBuilder) text(key, instead string) string {
+	return get(b.builder, instead, b.table+"."+key)
+}
+func (b *caseBuilder) flag(key string) bool { return get(b.builder, false, b.table+"."+key) }
+func (b *caseBuilder) list(key string) []string {
+	return get(b.builder, []string(nil), b.table+"."+key)
+}
+
+func (b *caseBuilder) number(key string, instead int64) int64 {
+	return get(b.builder, instead, b.table+"."+key)
+}
+
+func (b *caseBuilder) texts(key string) map[string]string {
+	return get(b.builder, map[string]string(nil), b.table+"."+key)
+}
+
+func (b *caseBuilder) moment(key string, instead time.Time) time.Time {
+	return get(b.builder, instead, b.table+"."+key)
+}
+
+func (b *caseBuilder) millis(key string, instead time.Duration) int64 {
+	// What is less than a millisecond is not nothing.
+	return max(1, get(b.builder, instead, b.table+"."+key).Milliseconds())
+}
+
+// wrong reports a problem of a key's value, or of what is inside of it.
+func (b *caseBuilder) wrong(key, sub, message, hint string) {
+	if path := b.table + "." + key; !b.faulty[path] && !b.faulty[path+sub] {
+		b.fault(b.table, key, sub, CodeValue, message, hint)
+	}
+}
+
+func (b *caseBuilder) build() conformance.Case {
+	b.c.Name = unquoteKey(strings.TrimPrefix(b.table, "cases."))
+	b.c.Rule = b.named[b.table].String()
+	b.instances()
+	b.request()
+	b.allow()
+	b.exchanges()
+	b.want()
+	return b.c
+}
+
+// request is all but what is granted.
+func (b *caseBuilder) request() {
+	item, total := b.number("item", 0), b.number("total", 1)
+	if item >= total {
+		key := "item"
+		if !b.has(key) {
+			key = "total"
+		}
+		b.wrong(key, "", fmt.Sprintf("item %d of %d: items are numbered from 0", item, total), fmt.Sprintf("write total = %d or more", item+1))
+	}
+	name, scheduled := b.text("job", "job"), b.moment("scheduled", caseScheduled()).UnixMilli()
+	plain := job.Config{Name: name, Kind: job.Simple, Shards: 1, Overlap: job.Skip, OnRegistryLoss: job.CancelOnLoss, Layout: job.Layout21}
+	if fault, ok := errors.AsType[*job.FieldError](plain.Validate()); ok {
+		b.wrong("job", "", fault.Msg, `write a name such as "job"`)
+	}
+	// The name is all that could be wrong with it.
+	task, _ := job.NewTaskID(name, []int{int(item)}, caseInstance)
+	r := &b.c.Request
+	r.Kind, r.Event = b.kind(), b.text("event", "")
+	r.Job = conformance.Job{
+		Name: name, Namespace: "test", Param: b.text("param", ""), Config: b.texts("config"), Args: b.list("args"),
+		Streaming: b.flag("streaming"), FetchCount: int(b.number("fetch_count", 0)), Concurrency: int(b.number("concurrency", 0)),
+	}
+	r.Run = conformance.Run{
+		Item: int(item), Total: int(total), Items: []int{int(item)}, Params: map[int]string{},
+		TaskID: task.String(), RunID: fmt.Sprintf("%s/%d/%d", name, item, scheduled), Instance: caseInstance,
+		Attempt: int(b.number("attempt", 1)), Fence: b.number("fence", 1), Scheduled: scheduled,
+		Failover: b.flag("failover"), Misfire: b.flag("misfire"),
+	}
+	if b.has("item_param") {
+		param := b.text("item_param", "")
+		r.Run.ItemParam, r.Run.Params[int(item)] = &param, param
+	}
+	r.Limits = conformance.Limits{Timeout: b.millis("timeout", caseTimeout), Memory: b.number("memory", 0), Fuel: b.number("fuel", 0)}
+	if b.has("grace") {
+		r.Limits.Grace = b.millis("grace", 0)
+	}
+}
+
+// kind is what the case says, or what its keys belong to.
+func (b *caseBuilder) kind() string {
+	any := func(keys ...string) bool { return slices.ContainsFunc(keys, b.has) }
+	switch {
+	case b.has("kind"):
+		return b.text("kind", "")
+	case b.ids != nil:
+		return "strategy"
+	case any("streaming", "fetch_count", "concurrency", "want.batches", "want.succeeded", "want.failed"):
+		return string(job.Dataflow)
+	case any("args"):
+		return string(job.Script)
+	}
+	return ""
+}
+
+func (b *caseBuilder) allow() {
+	a := &b.c.Request.Allow
+	a.Random, a.Env, a.Secrets = b.flag("random"), b.texts("env"), b.texts("secrets")
+	a.State, a.Values = b.has("state"), b.texts("state")
+	if b.has("clock") {
+		at := b.moment("clock", time.Time{}).UnixMilli()
+		a.Clock = &at
+	}
+	for i, entry := range b.list("dirs") {
+		mode, rest, _ := strings.Cut(entry, ":")
+		colon := strings.LastIndexByte(rest, ':')
+		if mode != "ro" && mode != "rw" || colon <= 0 || !strings.HasPrefix(rest[colon+1:], "/") {
+			b.wrong("dirs", "["+strconv.Itoa(i)+"]", strconv.Quote(entry)+" is not a grant", `write "ro:testdata:/path/for/the/guest"`)
+			continue
+		}
+		at := b.values[b.table+".dirs"].at
+		a.Dirs = append(a.Dirs, conformance.Dir{Host: b.resolve(at, rest[:colon]), Guest: rest[colon+1:], Write: mode == "rw"})
+	}
+}
+
+// exchanges are the requests that the network knows.
+func (b *caseBuilder) exchanges() {
+	top := b.table + ".http."
+	for _, path := range inside(b.tables, top) {
+		request := unquoteKey(strings.TrimPrefix(path, top))
+		method, target, _ := strings.Cut(request, " ")
+		u, err := url.Parse(target)
+		if method == "" || strings.ToUpper(method) != method || err != nil || u.Host == "" || u.Scheme != "http" && u.Scheme != "https" {
+			b.report(b.named[path].problem(path, CodeValue, strconv.Quote(request)+" is not a request", `write "GET https://example.org/path"`))
+			continue
+		}
+		key := strings.TrimPrefix(path, b.table+".") + "."
+		x := conformance.Exchange{
+			Method: method, URL: target, Headers: b.texts(key + "want_headers"), Body: b.text(key+"want_body", ""),
+			Status: int(b.number(key+"status", 200)), Answer: b.texts(key + "headers"), Content: b.text(key+"body", ""),
+			Fails: b.flag(key + "fails"),
+		}
+		b.c.Request.Allow.HTTP = append(b.c.Request.Allow.HTTP, x)
+	}
+}
+
+// instances are those that a strategy deals to.
+func (b *caseBuilder) instances() {
+	labels := map[string]map[string]string{}
+	top := b.table + ".instances."
+	for _, path := range inside(b.leaves, top) {
+		id := caseID(unquoteKey(strings.TrimPrefix(path, top)))
+		if err := job.InstanceID(id).Validate(); err != nil {
+			b.report(b.values[path].at.problem(path, CodeValue, err.Error(), `write "10.0.0.1" = { label = "value" }`))
+			continue
+		}
+		labels[id], _ = b.values[path].is.(map[string]string)
+		b.ids = append(b.ids, id)
+	}
+	slices.Sort(b.ids)
+	slices.Reverse(b.ids)
+	if same := len(b.ids) != len(labels); same {
+		b.report(b.named[b.table].problem(b.table+".instances", CodeDuplicate, "an instance is there twice", "an id without "+job.Delimiter+" ends with "+job.Delimiter+"1"))
+	}
+	d := &b.c.Request.Deal
+	for _, id := range b.ids {
+		d.Instances = append(d.Instances, conformance.Instance{ID: id, Labels: labels[id]})
+	}
+	if !b.has("previous") {
+		return
+	}
+	total := int(b.number("total", 1))
+	if n := len(b.list("previous")); n > total {
+		b.wrong("previous", "", fmt.Sprintf("%d owners of %d items", n, total), "write one id for each item")
+		return
+	}
+	d.Previous = slices.Repeat([]int{-1}, total)
+	for item, id := range b.list("previous") {
+		d.Previous[item] = slices.Index(b.ids, caseID(id)) // -1 for who is not there any more
+	}
+}
+
+// caseID spares people the second half of an id.
+func caseID(text string) string {
+	if text == "" || strings.Contains(text, job.Delimiter) {
+		return text
+	}
+	return string(job.NewInstanceID(text, "1"))
+}
+
+func (b *caseBuilder) want() {
+	w := &b.c.Want
+	if b.has("want.verdict") || !b.has("want.code") {
+		w.Verdict = []string{b.text("want.verdict", string(job.OK))}
+	}
+	if b.has("want.code") {
+		code := int32(b.number("want.code", 0))
+		w.Code = &code
+	}
+	if b.has("want.result") {
+		result := b.text("want.result", "")
+		w.Result = &result
+	}
+	if b.has("want.reason") {
+		w.Reason = []string{b.text("want.reason", "")}
+	}
+	w.Lines, w.Requests = b.list("want.log"), b.list("want.requests")
+	for i, line := range w.Lines {
+		level, _, _ := strings.Cut(line, " ")
+		if !slices.Contains([]string{"trace", "debug", "info", "warn", "error"}, level) {
+			b.wrong("want.log", "["+strconv.Itoa(i)+"]", strconv.Quote(line)+" does not begin with a level", `write "info text"`)
+		}
+	}
+	w.Values = b.texts("want.state")
+	w.Metrics = get(b.builder, map[string]float64(nil), b.table+".want.metrics")
+	flow, owners := b.flow(), b.owners()
+	w.Check = func(a conformance.Answer) error { return errors.Join(flow(a), owners(a)) }
+}
+
+// flow compares the counts that the case has.
+func (b *caseBuilder) flow() func(conformance.Answer) error {
+	type count struct {
+		name string
+		want int64
+	}
+	var counts []count
+	for _, name := range []string{"batches", "succeeded", "failed"} {
+		if b.has("want." + name) {
+			counts = append(counts, count{name, b.number("want."+name, 0)})
+		}
+	}
+	return func(a conformance.Answer) error {
+		got := map[string]int64{"batches": a.Flow.Batches, "succeeded": a.Flow.Succeeded, "failed": a.Flow.Failed}
+		var wrong []error
+		for _, c := range counts {
+			if got[c.name] != c.want {
+				wrong = append(wrong, fmt.Errorf("%s: %d, wanted %d", c.name, got[c.name], c.want))
+			}
+		}
+		return errors.Join(wrong...)
+	}
+}
+
+// owners compares what was dealt, by name.
+func (b *caseBuilder) owners() func(conformance.Answer) error {
+	var want []int
+	for i, id := range b.list("want.owners") {
+		owner := slices.Index(b.ids, caseID(id))
+		if owner < 0 {
+			b.wrong("want.owners", "["+strconv.Itoa(i)+"]", strconv.Quote(id)+" is none of the instances", "name one of the table instances")
+		}
+		want = append(want, owner)
+	}
+	if n, total := len(want), int(b.number("total", 1)); want != nil && n != total {
+		b.wrong("want.owners", "", fmt.Sprintf("%d owners of %d items", n, total), "write one id for each item")
+	}
+	ids := b.ids
+	return func(a conformance.Answer) error {
+		var wrong []error
+		for item, owner := range want {
+			if item < len(a.Owners) && a.Owners[item] != owner {
+				wrong = append(wrong, fmt.Errorf("item %d went to %s, wanted %s", item, ids[a.Owners[item]], ids[owner]))
+			}
+		}
+		return errors.Join(wrong...)
+	}
+}
