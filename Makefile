@@ -93,8 +93,9 @@ lint: ## check formatting, vet, and the linters of .golangci.yml
 fmt: ## format the Go sources
 	gofmt -w $$(git ls-files -co --exclude-standard '*.go')
 
-generate: ## rebuild what is generated: docs/deps.txt
+generate: ## rebuild what is generated: docs/deps.txt, the SDKs that travel in the program
 	@mkdir -p build
+	$(GO) generate ./cmd/wasmjobd/internal/scaffold
 	@$(MAKE) deps > build/deps.txt
 	@mv build/deps.txt docs/deps.txt
 

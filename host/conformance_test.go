@@ -32,13 +32,9 @@ func TestConformance(t *testing.T) {
 // Every SDK whose guest was built does, too.
 func TestGuestConformance(t *testing.T) {
 	t.Parallel()
-	j, err := NewJudged()
-	if err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(func() { _ = j.Close() })
 	for _, sdk := range []string{"go", "tinygo", "rust", "assemblyscript", "c"} {
 		t.Run(sdk, func(t *testing.T) {
+			t.Parallel()
 			folder := filepath.Join("..", "build", "conformance")
 			g := conformance.Guest{Name: sdk}
 			var err error
@@ -48,6 +44,11 @@ func TestGuestConformance(t *testing.T) {
 			if err != nil {
 				omit(t, fmt.Sprintf("no guest of this SDK: make guests (%v)", err))
 			}
+			j, err := NewJudged()
+			if err != nil {
+				t.Fatal(err)
+			}
+			defer func() { _ = j.Close() }() // it has no more to say
 			for _, v := range conformance.Judge(t.Context(), j, conformance.GuestCases(g)) {
 				if v.Err != nil {
 					t.Errorf("%s (%s): %v", v.Case.Name, v.Case.Rule, v.Err)

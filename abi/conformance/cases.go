@@ -70,15 +70,15 @@ func item(r Request, i int) Request {
 	return r
 }
 
-func passes() Want { return Want{Verdict: one("ok"), Code: number(0)} }
+func passes() Want { return Want{Verdict: one("ok"), Code: new(int32(0))} }
 
 func entry(add adder) {
 	const rule = "ABI.md: Results"
 	add("ok", rule, request("ok", "simple"), passes())
 	for code, verdict := range sorted(map[int]string{0: "ok", 1: "failed", 2: "retryable", 3: "skipped", 4: "failed", 127: "failed", 128: "failed", 900: "failed"}) {
-		add("code "+strconv.Itoa(code), rule, item(request("code", "simple"), code), Want{Verdict: one(verdict), Code: number(int32(code))})
+		add("code "+strconv.Itoa(code), rule, item(request("code", "simple"), code), Want{Verdict: one(verdict), Code: new(int32(code))})
 	}
-	add("code -1", rule, request("negative", "simple"), Want{Verdict: one("failed"), Code: number(-1)})
+	add("code -1", rule, request("negative", "simple"), Want{Verdict: one("failed"), Code: new(int32(-1))})
 	add("reason", rule, item(request("reason", "simple"), 0), Want{Verdict: one("failed"), Reason: one("it failed")})
 	add("reason: not UTF-8", "ABI.md: Rules, 5", item(request("reason", "simple"), 1), Want{Verdict: one("failed"), Reason: []string{"bad ", " text"}, Check: utf8Reason})
 	add("reason: long", "ABI.md: Always", item(request("reason", "simple"), 2), Want{Verdict: one("failed"), Reason: one(strings.Repeat("x", 8000)), Check: func(a Answer) error {
@@ -91,7 +91,7 @@ func entry(add adder) {
 		add("trap: "+how, rule, item(request("trap", "simple"), i), Want{Verdict: one("failed")})
 	}
 	add("exit", "ABI.md: WASI", request("exit", "simple"), Want{Verdict: one("failed")})
-	add("fresh: trap", "ABI.md: Rules, 8", item(request("fresh", "simple"), 1), Want{Verdict: one("failed"), Code: number(0)})
+	add("fresh: trap", "ABI.md: Rules, 8", item(request("fresh", "simple"), 1), Want{Verdict: one("failed"), Code: new(int32(0))})
 	add("fresh", "ABI.md: Rules, 8", item(request("fresh", "simple"), 0), passes())
 	add("fresh: again", "ABI.md: Rules, 8", item(request("fresh", "simple"), 0), passes())
 }
@@ -112,22 +112,22 @@ func read(add adder) {
 	}) {
 		r := item(request("text", "simple"), id)
 		r.Job.Param = "p"
-		add("text "+strconv.Itoa(id), rule, r, Want{Verdict: one("ok"), Result: text(want)})
+		add("text "+strconv.Itoa(id), rule, r, Want{Verdict: one("ok"), Result: new(want)})
 	}
 	absent := item(request("text", "simple"), abi.FieldShardingParam)
 	absent.Run.ItemParam = nil
-	add("text 4: none", rule, absent, Want{Verdict: one("ok"), Result: text("-3")})
+	add("text 4: none", rule, absent, Want{Verdict: one("ok"), Result: new("-3")})
 	for id, want := range sorted(map[int]int64{
 		abi.FieldShardingTotal: 1000, abi.FieldShardingItem: abi.FieldShardingItem, abi.FieldFireTime: instant, abi.FieldDeadline: instant + 20_000,
 		abi.FieldAttempt: 2, abi.FieldFailover: 1, abi.FieldMisfire: 0, abi.FieldHostMinor: abi.HostMinor, abi.FieldStreaming: 0,
 		abi.FieldFence: 42, abi.FieldScheduledTime: instant, abi.FieldFetchCount: 0, 0: abi.NoInt, 112: abi.NoInt, abi.FieldJobName: abi.NoInt,
 	}) {
 		b := binary.LittleEndian.AppendUint64(nil, uint64(want))
-		add("number "+strconv.Itoa(id), rule, item(request("number", "simple"), id), Want{Verdict: one("ok"), Result: text(string(b))})
+		add("number "+strconv.Itoa(id), rule, item(request("number", "simple"), id), Want{Verdict: one("ok"), Result: new(string(b))})
 	}
 	awkward := request("json", "simple")
 	awkward.Job.Param, awkward.Run.ItemParam = `<a href='x'>&"\`+"\t\u2028", nil
-	add("json", "ABI.md: The context as JSON", awkward, Want{Verdict: one("ok"), Result: text(
+	add("json", "ABI.md: The context as JSON", awkward, Want{Verdict: one("ok"), Result: new(
 		`{"jobName":"conformance","taskId":"conformance@-@1,2@-@READY@-@10.0.0.1@-@7","shardingTotalCount":3,` +
 			`"jobParameter":"\u003ca href\u003d\u0027x\u0027\u003e\u0026\"\\\t\u2028","shardingItem":1,` +
 			`"wasmjob":{"runId":"conformance/1/1700000000000","attempt":2,"scheduledTime":1700000000000,"fence":42,"items":{"1":"north","2":null}}}`)})
@@ -139,14 +139,14 @@ func mistakes(add adder) {
 	for i := range 21 {
 		r := item(request("outside", "simple"), i)
 		r.Allow = Allow{State: true, Random: true, Secrets: map[string]string{"key": "value"}, HTTP: []Exchange{{Method: "GET", URL: network + "/", Status: 200}}}
-		add("outside "+strconv.Itoa(i), rule, r, Want{Verdict: one("failed"), Code: number(0), Check: func(a Answer) error {
+		add("outside "+strconv.Itoa(i), rule, r, Want{Verdict: one("failed"), Code: new(int32(0)), Check: func(a Answer) error {
 			if a.Result != nil {
 				return fmt.Errorf("the result is %q, wanted none", a.Result)
 			}
 			return nil
 		}})
 	}
-	add("level", rule, request("level", "simple"), Want{Verdict: one("failed"), Code: number(0)})
+	add("level", rule, request("level", "simple"), Want{Verdict: one("failed"), Code: new(int32(0))})
 	add("denied", "ABI.md: Rules, 7", request("denied", "simple"), passes())
 	add("phase", "ABI.md: Rules, 6", request("phase", "simple"), passes())
 	r := request("arguments", "simple")
@@ -231,7 +231,7 @@ func bounds(add adder) {
 		}
 		return nil
 	}})
-	add("result", "ABI.md: In jobs", request("result", "simple"), Want{Verdict: one("ok"), Code: number(0), Result: text(strings.Repeat("x", 1<<20))})
+	add("result", "ABI.md: In jobs", request("result", "simple"), Want{Verdict: one("ok"), Code: new(int32(0)), Result: new(strings.Repeat("x", 1<<20))})
 }
 
 func batches(add adder) {
@@ -251,7 +251,7 @@ func batches(add adder) {
 		r.Job.Streaming, r.Limits = true, Limits{Timeout: 100, Grace: 10_000}
 	}, Want{Verdict: one("deadline")})
 	with("stream: one batch", "stream", 0, nil, Want{Verdict: one("ok"), Flow: flow(1, 1, 0)})
-	with("batch", "batch", 0, nil, Want{Verdict: one("ok"), Result: text("\x08\x00\x00\x00")})
+	with("batch", "batch", 0, nil, Want{Verdict: one("ok"), Result: new("\x08\x00\x00\x00")})
 	with("again", "again", 0, nil, Want{Verdict: one("failed"), Lines: []string{"info 2 elements", "info 2 elements"}, Flow: flow(1, 0, 2)})
 	with("again: fetch", "again", 1, nil, Want{Verdict: one("failed"), Flow: flow(0, 0, 0)})
 }
@@ -298,7 +298,7 @@ func rest(add adder) {
 	script := func(arg string, code int32, verdict string) {
 		r := request("script", "script")
 		r.Job.Args = []string{arg}
-		add("script: "+arg, "ABI.md: script", r, Want{Verdict: one(verdict), Code: number(code), Check: func(a Answer) error {
+		add("script: "+arg, "ABI.md: script", r, Want{Verdict: one(verdict), Code: new(code), Check: func(a Answer) error {
 			if !strings.HasPrefix(string(a.Result), `{"jobName":"conformance",`) || !strings.HasSuffix(string(a.Result), "}") {
 				return fmt.Errorf("the result is %q, wanted the context", a.Result)
 			}
@@ -338,11 +338,11 @@ func rest(add adder) {
 // files makes a directory with a way out of it.
 func files(add adder, dir string) error {
 	inside := filepath.Join(dir, "granted")
-	if err := os.MkdirAll(filepath.Join(inside, "sub"), 0o755); err != nil {
+	if err := os.MkdirAll(filepath.Join(inside, "sub"), 0o750); err != nil {
 		return fmt.Errorf("make files for the cases: %w", err)
 	}
 	for name, content := range map[string]string{filepath.Join(inside, "file"): "x", filepath.Join(dir, "secret"): "y"} {
-		if err := os.WriteFile(name, []byte(content), 0o644); err != nil {
+		if err := os.WriteFile(name, []byte(content), 0o600); err != nil {
 			return fmt.Errorf("make files for the cases: %w", err)
 		}
 	}

@@ -47,10 +47,10 @@ func TestWant(t *testing.T) {
 		Requests: []string{"GET https://a.org/"},
 	}
 	want := Want{
-		Verdict: one("ok"), Code: number(3), Result: text("r"), Reason: one("cause"), Lines: []string{"info a", "warn b"},
+		Verdict: one("ok"), Code: new(int32(3)), Result: new("r"), Reason: one("cause"), Lines: []string{"info a", "warn b"},
 		Values: map[string]string{"k": "v"}, Metrics: map[string]float64{"m": 1}, Flow: flow(1, 2, 3), Owners: []int{0, 1},
 		Requests: []string{"GET https://a.org/"},
-		Check: func(Answer) error { return nil },
+		Check:    func(Answer) error { return nil },
 	}
 	if err := want.check(right); err != nil {
 		t.Fatal(err)

@@ -38,10 +38,7 @@ func (g Guest) request(kind, param string) Request {
 	}
 }
 
-func text(s string) *string    { return &s }
-func number(n int32) *int32    { return &n }
 func one(v string) []string    { return []string{v} }
-func moment(ms int64) *int64   { return &ms }
 func flow(b, s, f int64) *Flow { return &Flow{b, s, f} }
 
 // GuestCases judge an SDK by the guest that it built.
@@ -67,34 +64,34 @@ type adder func(name, rule string, r Request, w Want)
 func (g Guest) runs(add adder) {
 	const rule = "GUEST.md: execute"
 	say := func(name string, w Want) { add(name, rule, g.request("simple", name), w) }
-	say("ok", Want{Verdict: one("ok"), Code: number(abi.ResultOK)})
-	say("fail", Want{Verdict: one("failed"), Code: number(abi.ResultFailed), Reason: one("it failed")})
-	say("retry", Want{Verdict: one("retryable"), Code: number(abi.ResultRetryable), Reason: one("again later")})
-	say("skip", Want{Verdict: one("skipped"), Code: number(abi.ResultSkipped)})
-	say("code", Want{Verdict: one("failed"), Code: number(142), Reason: one("own code")})
+	say("ok", Want{Verdict: one("ok"), Code: new(int32(abi.ResultOK))})
+	say("fail", Want{Verdict: one("failed"), Code: new(int32(abi.ResultFailed)), Reason: one("it failed")})
+	say("retry", Want{Verdict: one("retryable"), Code: new(int32(abi.ResultRetryable)), Reason: one("again later")})
+	say("skip", Want{Verdict: one("skipped"), Code: new(int32(abi.ResultSkipped))})
+	say("code", Want{Verdict: one("failed"), Code: new(int32(142)), Reason: one("own code")})
 	say("panic", Want{Verdict: one("failed"), Reason: one("it broke")})
-	say("config:key", Want{Verdict: one("ok"), Result: text("value")})
-	say("config:blank", Want{Verdict: one("ok"), Result: text("")})
-	say("config:none", Want{Verdict: one("ok"), Result: text("-")})
-	say("config:large", Want{Verdict: one("ok"), Result: text(strings.Repeat("0123456789", 30_000))})
-	say("utf8:žluťoučký 馬 🐎", Want{Verdict: one("ok"), Result: text("žluťoučký 馬 🐎")})
-	say("empty", Want{Verdict: one("ok"), Result: text("")})
-	say("large:1000000", Want{Verdict: one("ok"), Result: text(strings.Repeat("x", 1_000_000))})
-	say("large:2000000", Want{Verdict: one("ok"), Result: text("limit")})
+	say("config:key", Want{Verdict: one("ok"), Result: new("value")})
+	say("config:blank", Want{Verdict: one("ok"), Result: new("")})
+	say("config:none", Want{Verdict: one("ok"), Result: new("-")})
+	say("config:large", Want{Verdict: one("ok"), Result: new(strings.Repeat("0123456789", 30_000))})
+	say("utf8:žluťoučký 馬 🐎", Want{Verdict: one("ok"), Result: new("žluťoučký 馬 🐎")})
+	say("empty", Want{Verdict: one("ok"), Result: new("")})
+	say("large:1000000", Want{Verdict: one("ok"), Result: new(strings.Repeat("x", 1_000_000))})
+	say("large:2000000", Want{Verdict: one("ok"), Result: new("limit")})
 	say("log", Want{Verdict: one("ok"), Lines: []string{
 		"trace trace line", "debug debug line", "info info line", "warn warn line", "error error line", "info end",
 	}})
 	say("progress", Want{Verdict: one("ok")})
 	say("metric", Want{Verdict: one("ok"), Metrics: map[string]float64{"rows": 5}})
-	say("badmetric", Want{Verdict: one("ok"), Result: text("invalid")})
-	say("nap:5", Want{Verdict: one("ok"), Result: text("slept")})
+	say("badmetric", Want{Verdict: one("ok"), Result: new("invalid")})
+	say("nap:5", Want{Verdict: one("ok"), Result: new("slept")})
 
 	woken := g.request("simple", "nap:600000")
 	woken.Limits = Limits{Timeout: 100, Grace: 10_000}
-	add("nap: woken", rule, woken, Want{Verdict: one("deadline"), Result: text("stopped")})
+	add("nap: woken", rule, woken, Want{Verdict: one("deadline"), Result: new("stopped")})
 	stop := g.request("simple", "stop")
 	stop.Limits = Limits{Timeout: 100, Grace: 10_000}
-	add("stop", rule, stop, Want{Verdict: one("deadline"), Result: text("1")})
+	add("stop", rule, stop, Want{Verdict: one("deadline"), Result: new("1")})
 }
 
 func (g Guest) fields(add adder) {
@@ -119,10 +116,10 @@ func (g Guest) fields(add adder) {
 	add("fields: none", rule, bare, Want{Verdict: one("ok"), Check: lines(
 		"itemParam", "-", "deadline", "0", "failover", "0", "misfire", "1", "fence", fmt.Sprint(1<<53+1))})
 	blank := g.request("simple", "fields")
-	blank.Run.ItemParam = text("")
+	blank.Run.ItemParam = new("")
 	add("fields: blank", rule, blank, Want{Verdict: one("ok"), Check: lines("itemParam", "")})
 
-	add("json", "ABI.md: The context as JSON", g.request("simple", "json"), Want{Verdict: one("ok"), Result: text(
+	add("json", "ABI.md: The context as JSON", g.request("simple", "json"), Want{Verdict: one("ok"), Result: new(
 		`{"jobName":"conformance","taskId":"conformance@-@1,2@-@READY@-@10.0.0.1@-@7","shardingTotalCount":3,"jobParameter":"json",` +
 			`"shardingItem":1,"shardingParameter":"north","wasmjob":{"runId":"conformance/1/1700000000000","attempt":2,` +
 			`"scheduledTime":1700000000000,"fence":42,"items":{"1":"north","2":null}}}`)})
@@ -157,26 +154,26 @@ func (g Guest) granted(add adder) {
 		r.Allow = allow
 		add(name, rule, r, w)
 	}
-	with("clock", "clock", Allow{Clock: moment(1_711_111_111_111)}, Want{Verdict: one("ok"), Result: text("1711111111111")})
-	with("clock: denied", "clock", Allow{}, Want{Verdict: one("ok"), Result: text("denied")})
+	with("clock", "clock", Allow{Clock: new(int64(1_711_111_111_111))}, Want{Verdict: one("ok"), Result: new("1711111111111")})
+	with("clock: denied", "clock", Allow{}, Want{Verdict: one("ok"), Result: new("denied")})
 	with("random", "random", Allow{Random: true}, Want{Verdict: one("ok"), Check: func(a Answer) error {
 		if b, err := hex.DecodeString(string(a.Result)); err != nil || len(b) != 16 {
 			return fmt.Errorf("the result is %q, wanted 16 bytes in hex", a.Result)
 		}
 		return nil
 	}})
-	with("random: denied", "random", Allow{}, Want{Verdict: one("ok"), Result: text("denied")})
-	with("count: first", "count", Allow{State: true}, Want{Verdict: one("ok"), Result: text("1"), Values: map[string]string{"n": "1"}})
+	with("random: denied", "random", Allow{}, Want{Verdict: one("ok"), Result: new("denied")})
+	with("count: first", "count", Allow{State: true}, Want{Verdict: one("ok"), Result: new("1"), Values: map[string]string{"n": "1"}})
 	with("count: next", "count", Allow{State: true, Values: map[string]string{"n": "41", "other": "x"}},
-		Want{Verdict: one("ok"), Result: text("42"), Values: map[string]string{"n": "42", "other": "x"}})
-	with("count: denied", "count", Allow{}, Want{Verdict: one("ok"), Result: text("denied")})
+		Want{Verdict: one("ok"), Result: new("42"), Values: map[string]string{"n": "42", "other": "x"}})
+	with("count: denied", "count", Allow{}, Want{Verdict: one("ok"), Result: new("denied")})
 	with("countfail", "countfail", Allow{State: true, Values: map[string]string{"n": "41"}},
 		Want{Verdict: one("failed"), Reason: one("not kept"), Values: map[string]string{"n": "41"}})
 	with("forget", "forget", Allow{State: true, Values: map[string]string{"n": "41", "m": "1"}},
-		Want{Verdict: one("ok"), Result: text("gone"), Values: map[string]string{"m": "1"}})
-	with("forget: none", "forget", Allow{State: true}, Want{Verdict: one("ok"), Result: text("none")})
-	with("secret", "secret:token", Allow{Secrets: map[string]string{"token": "s3cret"}}, Want{Verdict: one("ok"), Result: text("s3cret")})
-	with("secret: denied", "secret:other", Allow{Secrets: map[string]string{"token": "s3cret"}}, Want{Verdict: one("ok"), Result: text("denied")})
+		Want{Verdict: one("ok"), Result: new("gone"), Values: map[string]string{"m": "1"}})
+	with("forget: none", "forget", Allow{State: true}, Want{Verdict: one("ok"), Result: new("none")})
+	with("secret", "secret:token", Allow{Secrets: map[string]string{"token": "s3cret"}}, Want{Verdict: one("ok"), Result: new("s3cret")})
+	with("secret: denied", "secret:other", Allow{Secrets: map[string]string{"token": "s3cret"}}, Want{Verdict: one("ok"), Result: new("denied")})
 }
 
 func (g Guest) network(add adder) {
@@ -186,7 +183,7 @@ func (g Guest) network(add adder) {
 		r.Allow.HTTP = all
 		add(name, rule, r, w)
 	}
-	ok := func(result string) Want { return Want{Verdict: one("ok"), Result: text(result)} }
+	ok := func(result string) Want { return Want{Verdict: one("ok"), Result: new(result)} }
 	large := strings.Repeat("0123456789", 30_000)
 	with("get", "get:"+network+"/a", ok("200 hello"), Exchange{Method: "GET", URL: network + "/a", Status: 200, Content: "hello"})
 	with("get: large", "get:"+network+"/a", ok("200 "+large), Exchange{Method: "GET", URL: network + "/a", Status: 200, Content: large})
@@ -214,9 +211,9 @@ func (g Guest) flows(add adder) {
 		add(name, rule, r, w)
 	}
 	streaming := func(r *Request) { r.Job.Streaming = true }
-	with("flow: one batch", "flow:3", nil, Want{Verdict: one("ok"), Result: text("e0,e1,e2"), Metrics: map[string]float64{"seen": 3}, Flow: flow(1, 3, 0)})
+	with("flow: one batch", "flow:3", nil, Want{Verdict: one("ok"), Result: new("e0,e1,e2"), Metrics: map[string]float64{"seen": 3}, Flow: flow(1, 3, 0)})
 	with("flow: nothing", "flow:0", nil, Want{Verdict: one("skipped"), Flow: flow(0, 0, 0)})
-	with("flow: streaming", "flow:3", streaming, Want{Verdict: one("ok"), Result: text("e0"), Metrics: map[string]float64{"seen": 6}, Flow: flow(3, 6, 0)})
+	with("flow: streaming", "flow:3", streaming, Want{Verdict: one("ok"), Result: new("e0"), Metrics: map[string]float64{"seen": 6}, Flow: flow(3, 6, 0)})
 	with("flow: 1000", "flow:1000", nil, Want{Verdict: one("ok"), Flow: flow(1, 1000, 0)})
 	with("flow: in parts", "flow:100", func(r *Request) { r.Job.Concurrency = 4 },
 		Want{Verdict: one("ok"), Metrics: map[string]float64{"seen": 100}, Flow: flow(1, 100, 0)})
@@ -226,10 +223,10 @@ func (g Guest) flows(add adder) {
 	with("flowack", "flowack", nil, Want{Verdict: one("ok"), Flow: flow(1, 1, 2)})
 	with("offset", "offset", func(r *Request) {
 		r.Job.Streaming, r.Allow.State = true, true
-	}, Want{Verdict: one("ok"), Result: text("7"), Values: map[string]string{"offset": "7"}, Flow: flow(3, 7, 0)})
+	}, Want{Verdict: one("ok"), Result: new("7"), Values: map[string]string{"offset": "7"}, Flow: flow(3, 7, 0)})
 	with("offset: resumed", "offset", func(r *Request) {
 		r.Allow.State, r.Allow.Values = true, map[string]string{"offset": "5"}
-	}, Want{Verdict: one("ok"), Result: text("7"), Values: map[string]string{"offset": "7"}, Flow: flow(1, 2, 0)})
+	}, Want{Verdict: one("ok"), Result: new("7"), Values: map[string]string{"offset": "7"}, Flow: flow(1, 2, 0)})
 }
 
 func (g Guest) deals(add adder) {
@@ -282,5 +279,5 @@ func (g Guest) scripts(add adder) {
 		}
 		return nil
 	}})
-	with("fail", Want{Verdict: one("failed"), Code: number(3), Reason: one("bad luck")})
+	with("fail", Want{Verdict: one("failed"), Code: new(int32(3)), Reason: one("bad luck")})
 }

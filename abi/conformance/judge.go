@@ -11,7 +11,7 @@ import (
 	"time"
 )
 
-// answerTime bounds one request; no case needs a tenth of it.
+// answerTime bounds one request beyond the time that its run may take.
 const answerTime = time.Minute
 
 // Case is one request and what its answer must show.
@@ -61,7 +61,8 @@ func Judge(ctx context.Context, h Host, cases []Case) []Verdict {
 
 func judge(ctx context.Context, h Host, c Case) (v Verdict) {
 	began := time.Now()
-	ctx, cancel := context.WithTimeout(ctx, answerTime)
+	limits := c.Request.Limits
+	ctx, cancel := context.WithTimeout(ctx, answerTime+time.Duration(limits.Timeout+limits.Grace)*time.Millisecond)
 	defer cancel()
 	a, err := h.Do(ctx, c.Request)
 	if err == nil {

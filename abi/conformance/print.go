@@ -46,5 +46,8 @@ func Print(w io.Writer, columns []Column) (passed, failed int, err error) {
 			}
 		}
 	}
+	if err != nil {
+		err = fmt.Errorf("print the table: %w", err)
+	}
 	return passed, failed, err
 }

@@ -39,16 +39,13 @@ func conformanceCommand(term *terminal) *cobra.Command {
 			if serve && (len(other) > 0 || len(args) > 0) {
 				return usage("--serve reads what to do from standard input: leave the rest out")
 			}
-			return untilSignal(c.Context(), func(ctx context.Context) (err error) {
-				judged, end, err := judgedHost(ctx, other)
-				if err != nil {
-					return err
-				}
-				defer func() { err = errors.Join(err, end()) }()
-				if serve {
-					return conformance.Serve(ctx, judged, term.in, term.out)
-				}
-				return judgeAll(ctx, term, judged, args)
+			if serve {
+				return withHost(c.Context(), nil, func(h conformance.Host) error {
+					return conformance.Serve(c.Context(), h, term.in, term.out)
+				})
+			}
+			return untilSignal(c.Context(), func(ctx context.Context) error {
+				return withHost(ctx, other, func(h conformance.Host) error { return judgeAll(ctx, term, h, args) })
 			})
 		},
 	}
@@ -57,20 +54,20 @@ func conformanceCommand(term *terminal) *cobra.Command {
 	return c
 }
 
-// judgedHost is another program, or this one's sandbox.
-func judgedHost(ctx context.Context, other []string) (conformance.Host, func() error, error) {
+// withHost lends another program as a host, or this one's sandbox.
+func withHost(ctx context.Context, other []string, use func(conformance.Host) error) error {
 	if len(other) > 0 {
 		p, err := conformance.Command(ctx, other[0], other[1:]...)
 		if err != nil {
-			return nil, nil, exitf(exitNotFound, "%w", err)
+			return exitf(exitNotFound, "%w", err)
 		}
-		return p, p.Close, nil
+		return errors.Join(use(p), p.Close())
 	}
 	j, err := host.NewJudged()
 	if err != nil {
-		return nil, nil, err
+		return err
 	}
-	return j, j.Close, nil
+	return errors.Join(use(j), j.Close())
 }
 
 func judgeAll(ctx context.Context, term *terminal, judged conformance.Host, guests []string) error {

@@ -60,7 +60,11 @@ func execCommand(term *terminal) *cobra.Command {
 	flags.define(c)
 	c.RunE = func(c *cobra.Command, args []string) error {
 		flags.hasItemParam = c.Flags().Changed("item-param")
-		return untilSignal(c.Context(), func(ctx context.Context) error { return flags.run(ctx, term, args[0]) })
+		run, err := flags.prepare(term, args[0])
+		if err != nil {
+			return err
+		}
+		return untilSignal(c.Context(), run)
 	}
 	return c
 }
@@ -90,23 +94,23 @@ func (f *execFlags) define(c *cobra.Command) {
 	s.BoolVarP(&f.quiet, "quiet", "q", false, "do not show what the guest logs")
 }
 
-// run reads everything, and then does it.
-func (f *execFlags) run(ctx context.Context, term *terminal, path string) error {
+// prepare reads everything; what it returns does it.
+func (f *execFlags) prepare(term *terminal, path string) (func(context.Context) error, error) {
 	call, err := f.call(path)
 	if err != nil {
-		return err
+		return nil, err
 	}
 	g := &grants{env: term.env}
 	if err := g.parse(f.allow); err != nil {
-		return err
+		return nil, err
 	}
 	call.Config.Allow, call.Secrets = g.allow, g.secrets
 	wasm, err := readModule(term, path)
 	if err != nil {
-		return err
+		return nil, err
 	}
 	if err := f.choose(wasm, &call.Config); err != nil {
-		return err
+		return nil, err
 	}
 	log := &guestLog{}
 	if !term.json() && !f.quiet {
@@ -114,17 +118,18 @@ func (f *execFlags) run(ctx context.Context, term *terminal, path string) error 
 	}
 	call.Log = log.logger()
 	if call.Config.Kind == kindStrategy {
-		return f.deal(ctx, term, wasm, call, log)
+		c, err := f.shardCall(call)
+		return func(ctx context.Context) error { return deal(ctx, term, wasm, c, log) }, err
 	}
 	if err := impossible(call.Config); err != nil {
-		return err
+		return nil, err
 	}
 	state := &itemState{file: g.stateFile}
 	if err := state.open(); err != nil {
-		return err
+		return nil, err
 	}
 	call.State = state
-	return execute(ctx, term, wasm, call, log, state)
+	return func(ctx context.Context) error { return execute(ctx, term, wasm, call, log, state) }, nil
 }
 
 // call makes up what a server would know.
@@ -209,6 +214,11 @@ func (f *execFlags) choose(wasm []byte, c *job.Config) error {
 	}
 	if dealing := len(f.instances) > 0 || len(f.previous) > 0; dealing && c.Kind != kindStrategy {
 		return usage("--instance and --previous are for strategies, and this is of the kind %s", c.Kind)
+	}
+	// What would be ignored is refused.
+	ofRuns := len(f.allow) > 0 || len(f.args) > 0 || f.streaming || f.hasItemParam || f.event != "" || f.timeout != 0 || f.fuel != 0
+	if ofRuns && c.Kind == kindStrategy {
+		return usage("a strategy is granted nothing, runs for no item and has bounds of its own: leave --allow, --timeout and their like out")
 	}
 	return nil
 }

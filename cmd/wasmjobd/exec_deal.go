@@ -30,13 +30,15 @@ type assignment struct {
 	Moved    bool           `json:"moved"` // somebody else had it
 }
 
-// deal asks a strategy who gets what.
-func (f *execFlags) deal(ctx context.Context, term *terminal, wasm []byte, call job.Call, log *guestLog) error {
+// shardCall makes up what a server would know.
+func (f *execFlags) shardCall(call job.Call) (job.ShardCall, error) {
 	c := job.ShardCall{Config: call.Config, Total: f.total, Log: call.Log}
 	c.Config.Kind = ""
-	if err := f.members(&c); err != nil {
-		return err
-	}
+	return c, f.members(&c)
+}
+
+// deal asks a strategy who gets what.
+func deal(ctx context.Context, term *terminal, wasm []byte, c job.ShardCall, log *guestLog) error {
 	owners, took, err := host.DealModule(ctx, wasm, c)
 	d := dealing{
 		Verdict: job.OK, Assignment: []assignment{}, Took: took.Round(time.Microsecond).String(),

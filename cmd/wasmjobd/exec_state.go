@@ -27,10 +27,15 @@ type stateValue []byte
 
 // MarshalJSON implements json.Marshaler.
 func (v stateValue) MarshalJSON() ([]byte, error) {
+	var is any = binaryValue{v}
 	if utf8.Valid(v) {
-		return json.Marshal(string(v))
+		is = string(v)
 	}
-	return json.Marshal(binaryValue{v})
+	b, err := json.Marshal(is)
+	if err != nil {
+		return nil, fmt.Errorf("encode a value: %w", err)
+	}
+	return b, nil
 }
 
 // UnmarshalJSON implements json.Unmarshaler.

@@ -110,6 +110,7 @@ func TestExecAndInspect(t *testing.T) {
 		{"exec deal.wasm --param d --total 5 -o json", exitRunFailed, `"assignment": []`, "gave no reason"},
 		{"exec deal.wasm --instance a --instance a", exitUsage, "", "there twice"},
 		{"exec deal.wasm --instance a,b", exitUsage, "", "write id,label=value"},
+		{"exec deal.wasm --allow clock", exitUsage, "", "a strategy is granted nothing"},
 		{"exec deal.wasm --instance /", exitUsage, "", "--instance /"},
 		{"exec deal.wasm --previous a,b", exitUsage, "", "--total is 1"},
 		{"inspect before.wasm", exitOK, "listeners  ", ""},

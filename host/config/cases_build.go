@@ -112,15 +112,15 @@ func (b *caseBuilder) request() {
 
 // kind is what the case says, or what its keys belong to.
 func (b *caseBuilder) kind() string {
-	any := func(keys ...string) bool { return slices.ContainsFunc(keys, b.has) }
+	has := func(keys ...string) bool { return slices.ContainsFunc(keys, b.has) }
 	switch {
 	case b.has("kind"):
 		return b.text("kind", "")
 	case b.ids != nil:
 		return "strategy"
-	case any("streaming", "fetch_count", "concurrency", "want.batches", "want.succeeded", "want.failed"):
+	case has("streaming", "fetch_count", "concurrency", "want.batches", "want.succeeded", "want.failed"):
 		return string(job.Dataflow)
-	case any("args"):
+	case has("args"):
 		return string(job.Script)
 	}
 	return ""

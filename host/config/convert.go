@@ -280,21 +280,19 @@ func (c *converter) instances(raw any) any {
 	}
 	var pool job.Pool
 	for _, name := range sortedNames(table) {
-		n, sub := 0, "."+quoteKey(name)
+		sub := "." + quoteKey(name)
 		inner := converter{key: key{takes: number, min: 1, max: job.MaxPool}, at: func(_ string, f *fault) { c.refuse(sub, f) }}
 		switch name {
 		case "pool":
-			n = inner.whole(table[name])
-			pool.Size = n
+			pool.Size = inner.whole(table[name])
+			c.refused = c.refused || pool.Size == 0
 		case "max_uses":
 			inner.key.max = 1_000_000_000
-			n = inner.whole(table[name])
-			pool.MaxUses = n
+			pool.MaxUses = inner.whole(table[name])
+			c.refused = c.refused || pool.MaxUses == 0
 		default:
 			c.refuse(sub, refuse(CodeUnknownKey, "known here: max_uses, pool", "unknown key"))
-			continue
 		}
-		c.refused = c.refused || n == 0
 	}
 	if _, ok := table["pool"]; !ok && !c.refused {
 		c.refuse("", refuse(CodeMissing, want, "pool is missing"))

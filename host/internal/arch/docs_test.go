@@ -14,13 +14,23 @@ import (
 	"testing"
 )
 
-var documents = []string{"README.md", "CONTRIBUTING.md", "docs/ARCHITECTURE.md", "docs/PROTOCOL.md", "docs/RATIONALE.md", "docs/STATUS.md"}
+var documents = []string{"README.md", "CONTRIBUTING.md", "docs/ARCHITECTURE.md", "docs/PROTOCOL.md", "docs/RATIONALE.md", "docs/STATUS.md", "docs/CASES.md"}
+
+const readmeScript = "cmd/wasmjobd/testdata/script/readme.txtar"
 
 // readmeCommands is every command that the README tells people to type, and
 // where it is run with its result checked: a file, and a text in that file.
 var readmeCommands = map[string]struct{ file, text string }{
 	"make run":  {".ci/run", "make run"},
 	"make test": {".ci/run", "make test"},
+
+	"wasmjobd exec plugins/examples/hello-rust/hello-rust.wasm --item 1 --total 3 --item-param moon": {
+		readmeScript, "\nexec wasmjobd exec plugins/examples/hello-rust/hello-rust.wasm --item 1 --total 3 --item-param moon\nstdout ",
+	},
+	"wasmjobd inspect plugins/examples/hello-rust/hello-rust.wasm": {
+		readmeScript, "\nexec wasmjobd inspect plugins/examples/hello-rust/hello-rust.wasm\nstdout ",
+	},
+	"wasmjobd new --lang rust my-job": {readmeScript, "\nexec wasmjobd new --lang rust my-job\nstdout "},
 }
 
 var (

@@ -155,7 +155,12 @@ func took(b *testing.B, m api.Module, name string, arg uint64) (time.Duration, u
 func (r rivals) compare(b *testing.B, name string) float64 {
 	arg := uint64(22) // calls of a recursion by it grow fast enough
 	for name != "fib" {
-		if spent, _ := took(b, r.plain, name, arg); spent >= 2*time.Millisecond {
+		quick := time.Hour
+		for range 3 { // one of them may have been disturbed
+			spent, _ := took(b, r.plain, name, arg)
+			quick = min(quick, spent)
+		}
+		if quick >= time.Millisecond {
 			break
 		}
 		arg *= 2

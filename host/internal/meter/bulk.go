@@ -124,17 +124,30 @@ func (c *asm) take(m *module, amount func(*asm)) {
 // settle makes that the balance, and has it filled up if it is to be looked
 // at and below zero.
 func (c *asm) settle(m *module, local int, look bool) {
+	c.keep(m, local, look)
+	if look {
+		c.fill(m)
+	}
+}
+
+// keep makes that the balance, and leaves it on the stack if it is to be
+// looked at.
+func (c *asm) keep(m *module, local int, look bool) {
 	if look {
 		c.index(0x22, local)
 	}
 	c.index(0x24, m.globals)
 	if look {
 		c.get(local)
-		c.i64(0)
-		c.op(0x53, 0x04, 0x40) // i64.lt_s if
-		c.index(0x10, int(m.refill()))
-		c.op(0x0b)
 	}
+}
+
+// fill looks at the balance on the stack.
+func (c *asm) fill(m *module) {
+	c.i64(0)
+	c.op(0x53, 0x04, 0x40) // i64.lt_s if
+	c.index(0x10, int(m.refill()))
+	c.op(0x0b)
 }
 
 // charge takes an amount off the balance and looks at it.

@@ -30,17 +30,19 @@ func (r *reader) unsupported(format string, args ...any) {
 	}
 }
 
+// byte is small enough that the compiler puts it where it is called.
 func (r *reader) byte() byte {
-	if r.err != nil {
-		return 0
-	}
-	if r.pos >= len(r.b) {
-		r.fail(ErrDamaged, "it breaks off")
-		return 0
+	if r.err != nil || r.pos >= len(r.b) {
+		return r.breaks()
 	}
 	c := r.b[r.pos]
 	r.pos++
 	return c
+}
+
+func (r *reader) breaks() byte {
+	r.fail(ErrDamaged, "it breaks off")
+	return 0
 }
 
 // take cuts the next n bytes off.
@@ -58,6 +60,10 @@ func (r *reader) take(n uint32) []byte {
 
 // u32 reads an unsigned LEB128 number of at most 32 bits.
 func (r *reader) u32() uint32 {
+	if r.err == nil && r.pos < len(r.b) && r.b[r.pos] < 0x80 { // as most are
+		r.pos++
+		return uint32(r.b[r.pos-1])
+	}
 	var v uint32
 	for shift := uint(0); shift < 35; shift += 7 {
 		c := r.byte()

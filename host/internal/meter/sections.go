@@ -246,7 +246,17 @@ func valueType(r *reader) {
 	}
 }
 
-func isValue(c byte) bool { return c >= 0x7b && c <= 0x7f || c == funcref || c == externref }
+func isValue(c byte) bool { return c >= 0x7b && c <= 0x7f || isReference(c) }
+
+func isReference(c byte) bool { return c == funcref || c == externref }
+
+// reference reads what ref.null is of. Behind any other byte the engine would
+// look for the number of a type, and see different code behind that.
+func reference(r *reader) {
+	if c := r.byte(); r.err == nil && !isReference(c) {
+		r.unsupported("a reference to %#x", c)
+	}
+}
 
 func (m *module) importSection(r *reader) {
 	n := r.count("imports", 4, maxImports)
@@ -276,7 +286,7 @@ func (m *module) importSection(r *reader) {
 
 func (m *module) table(r *reader) {
 	typ := r.byte()
-	if r.err == nil && typ != funcref && typ != externref {
+	if r.err == nil && !isReference(typ) {
 		r.unsupported("a table of %#x", typ)
 	}
 	limits(r, "a table")

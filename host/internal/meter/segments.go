@@ -21,7 +21,7 @@ func (m *module) constant(r *reader, globals int, out []byte) []byte {
 		case 0x23: // global.get
 			r.index("global", globals)
 		case 0xd0: // ref.null
-			r.byte()
+			reference(r)
 		case 0xd2: // ref.func
 			i := r.index("function", len(m.funcs))
 			out = binary.AppendUvarint(append(out, op), uint64(m.refer(i)))
@@ -65,7 +65,10 @@ func (m *module) elementSection(r *reader) {
 		}
 		start = r.pos
 		if !active || explicit {
-			r.byte() // kind of the elements
+			kind := r.byte()
+			if r.err == nil && (exprs && !isReference(kind) || !exprs && kind != 0) {
+				r.unsupported("elements of kind %#x", kind)
+			}
 		}
 		refs := r.count("elements", 1, maxEntries)
 		out = append(out, r.b[start:r.pos]...)

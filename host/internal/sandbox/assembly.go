@@ -50,6 +50,7 @@ func offerAssembly(ctx context.Context, rt wazero.Runtime) error {
 	for _, f := range assemblyFunctions() {
 		b.NewFunctionBuilder().WithGoModuleFunction(api.GoModuleFunc(func(ctx context.Context, mod api.Module, stack []uint64) {
 			r := runOf(ctx)
+			r.goOn()
 			r.calls++
 			f.body(ctx, r, mod.Memory(), stack)
 		}), valueTypesOf(f.typ.params), valueTypesOf(f.typ.results)).Export(f.name)

@@ -80,8 +80,13 @@ func (b *budget) take(r *run, need uint64) error {
 		defer cancel()
 	}
 	c := b.queue(r, need)
+	// From now on nothing comes to rest; what did before nobody else may end.
+	b.evict()
 	select {
 	case err := <-c.done:
+		if errors.Is(err, errStuck) && b.try(r, need) {
+			return nil
+		}
 		return b.taken(r, err)
 	case <-ctx.Done():
 	}

@@ -120,6 +120,29 @@ func TestBudgetBreaksCircles(t *testing.T) {
 	})
 }
 
+// An instance may come to rest after a run has looked for such, and before it
+// waits: nobody would end it then.
+func TestBudgetFindsWhatCameToRestMeanwhile(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		for _, has := range []uint64{0, 2} {
+			b, r := newBudget(10), someRun(t.Context())
+			if has > 0 {
+				wantDecided(t, taking(b, r, has), nil)
+			}
+			wantDecided(t, taking(b, someRun(t.Context()), 8), nil)
+			b.busy-- // the other run ends, its instance is about to rest
+			looked := 0
+			b.evict = func() {
+				if looked++; looked == 2 {
+					b.give(8)
+				}
+			}
+			wantDecided(t, taking(b, r, 5), nil)
+		}
+	})
+}
+
 // While a run waits for its parts, they are who could give something back.
 func TestBudgetKnowsParts(t *testing.T) {
 	t.Parallel()

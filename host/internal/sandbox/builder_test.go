@@ -173,14 +173,17 @@ func either(condition, then, otherwise []byte) []byte {
 	return slices.Concat(condition, op(0x04, 0x7f), then, op(0x05), otherwise, op(opEnd))
 }
 
-// invokes calls f with constants.
-func invokes(f uint32, args ...int64) []byte {
+// constants leaves numbers on the stack.
+func constants(numbers ...int64) []byte {
 	var code []byte
-	for _, a := range args {
-		code = append(code, i32(a)...)
+	for _, n := range numbers {
+		code = append(code, i32(n)...)
 	}
-	return append(code, call(f)...)
+	return code
 }
+
+// invokes calls f with constants.
+func invokes(f uint32, args ...int64) []byte { return append(constants(args...), call(f)...) }
 
 func plus(a, b []byte) []byte { return slices.Concat(a, b, op(opI32Add)) }
 

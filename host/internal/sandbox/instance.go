@@ -38,6 +38,7 @@ type instance struct {
 	stderr lineWriter
 
 	left      api.MutableGlobal // balance of fuel
+	entries   map[string]api.Function
 	closeDirs func()
 	stack     [1]uint64 // for the result of an entry
 
@@ -189,7 +190,7 @@ func (r *run) enter(name string, phase abi.Phase) (int32, error) {
 	in := r.in
 	r.phase = phase
 	in.stack[0] = 0
-	err := in.mod.ExportedFunction(name).CallWithStack(r.ctx, in.stack[:])
+	err := in.entry(name).CallWithStack(r.ctx, in.stack[:])
 	r.outside.endCall()
 	// After an exit the engine may return as if nothing had happened.
 	if err == nil && in.mod.IsClosed() {
@@ -202,11 +203,30 @@ func (r *run) enter(name string, phase abi.Phase) (int32, error) {
 	return api.DecodeI32(in.stack[0]), nil
 }
 
+// entry looks an export up once, as the engine makes a stack each time.
+func (in *instance) entry(name string) api.Function {
+	f := in.entries[name]
+	if f == nil {
+		f = in.mod.ExportedFunction(name)
+		if in.entries == nil {
+			in.entries = map[string]api.Function{}
+		}
+		in.entries[name] = f
+	}
+	return f
+}
+
+// shallow is so little fuel that the engine's stack cannot have become large.
+const shallow = 100_000
+
 // settle takes what the instance did into the run's account.
 func (r *run) settle() {
 	in := r.in
 	if in.left != nil {
 		r.fuel = r.gauge.tally.Settle(int64(in.left.Get()))
+	}
+	if r.fuel > shallow {
+		clear(in.entries) // a stack that has grown never shrinks, and no budget counts it
 	}
 	r.peak = max(r.peak, in.mem.peak)
 	r.full = r.full || in.mem.full

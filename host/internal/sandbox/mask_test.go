@@ -5,6 +5,7 @@ import (
 	"slices"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/wasmjob/wasmjob/abi"
 	"github.com/wasmjob/wasmjob/host/job"
@@ -174,4 +175,15 @@ func TestSecretsStayInResults(t *testing.T) {
 	var b asking
 	b.ask(abi.FuncSecretGet, "key", room, 6)
 	b.wants(t, granted(func(c *job.Call) { c.Config.Allow.Secrets = nil }), abi.ErrDenied)
+}
+
+// The name of a secret may be as long as the memory of the guest.
+func TestNamesOfSecretsAreNotCopied(t *testing.T) { //nolint:paralleltest // counts allocations
+	c := job.Call{Secrets: map[string]string{"token": "x"}}
+	c.Config.Allow.Secrets = []string{"token"}
+	r := newRun(c, &compilation{}, time.Now())
+	name := bytes.Repeat([]byte("n"), 1<<20)
+	if n := testing.AllocsPerRun(10, func() { r.secret(name) }); n != 0 {
+		t.Errorf("%v allocations", n)
+	}
 }

@@ -91,7 +91,15 @@ func (e *Engine) Load(ctx context.Context, wasm []byte) (*Module, error) {
 
 func (c *compilation) compile(wasm []byte) {
 	defer close(c.ready)
+	// Both read all of the code, and neither needs the other.
+	var out meter.Result
+	var unmetered error
+	var metering sync.WaitGroup
+	if int64(len(wasm)) <= c.engine.most {
+		metering.Go(func() { out, unmetered = metered(wasm) })
+	}
 	a, err := decode(wasm, c.engine.most)
+	metering.Wait()
 	if err == nil {
 		err = a.admit(c.engine.offered)
 	}
@@ -107,9 +115,8 @@ func (c *compilation) compile(wasm []byte) {
 	c.entries = a.known()
 	c.fixed = instanceCost + a.tableBytes()
 	c.report = a.report(wasm)
-	out, err := metered(wasm)
-	if err != nil {
-		c.err = err
+	if unmetered != nil {
+		c.err = unmetered
 		return
 	}
 	if out.Start {

@@ -50,13 +50,14 @@ func (c *compilation) rest(r *run, in *instance) bool {
 		uses = DefaultUses
 	}
 	e := c.engine
-	if !in.sound || !r.pooled() || in.uses >= uses || e.budget.wanted() {
+	if !in.sound || !r.pooled() || in.uses >= uses {
 		return false
 	}
 	e.mu.Lock()
 	defer e.mu.Unlock()
 	name := r.facts.call.Config.Name
-	if e.closed || len(c.pools[name]) >= pool.Size {
+	// Asked under the lock: whoever begins to wait then finds what rests here.
+	if e.budget.wanted() || e.closed || len(c.pools[name]) >= pool.Size {
 		return false
 	}
 	if c.pools == nil {

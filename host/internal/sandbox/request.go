@@ -136,10 +136,11 @@ func (r *run) fillSecrets(req *job.HTTPRequest) error {
 	return nil
 }
 
-// secret finds a secret that is granted.
+// secret finds a secret that is granted. The name may be as long as the memory
+// of the guest, so it is not copied.
 func (r *run) secret(name []byte) (string, bool) {
 	c := &r.facts.call
-	if !slices.Contains(c.Config.Allow.Secrets, string(name)) {
+	if !slices.ContainsFunc(c.Config.Allow.Secrets, func(s string) bool { return s == string(name) }) {
 		return "", false
 	}
 	secret, ok := c.Secrets[string(name)]

@@ -156,3 +156,11 @@ func (r *run) memoryLimit() uint64 {
 func (r *run) openFiles() int {
 	return orDefault(r.facts.call.Config.Limits.OpenFiles, DefaultOpenFiles)
 }
+
+// goOn ends the guest if the run is over. Every function of the host begins with it:
+// a guest reports after a million steps, and each may be a call that takes long.
+func (r *run) goOn() {
+	if r.ctx.Err() != nil {
+		panic(errOver)
+	}
+}

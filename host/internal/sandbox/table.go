@@ -61,6 +61,7 @@ func typesOf(short string) string {
 // the arguments are.
 func (f *hostFunction) call(ctx context.Context, mod api.Module, stack []uint64) {
 	r := runOf(ctx)
+	r.goOn()
 	r.calls++
 	var code int32
 	switch {

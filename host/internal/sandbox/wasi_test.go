@@ -3,10 +3,14 @@ package sandbox
 import (
 	"context"
 	"errors"
+	"io"
+	"log/slog"
 	"slices"
+	"strings"
 	"testing"
 	"time"
 
+	"github.com/wasmjob/wasmjob/abi"
 	"github.com/wasmjob/wasmjob/host/job"
 )
 
@@ -74,5 +78,85 @@ func TestRandomEndsWithTheRun(t *testing.T) {
 	cancel()
 	if _, err := d.Read(buf); !errors.Is(err, context.Canceled) {
 		t.Errorf("after the end: %v", err)
+	}
+}
+
+// What one call may ask for is not as large as the memory of the guest.
+func TestWASIBoundsOneCall(t *testing.T) {
+	t.Parallel()
+	many := func(n int, s string) string { return strings.Repeat(s, n) }
+	two, three, four := many(2, valI32), many(3, valI32), many(4, valI32)
+	const long = maxPath + 1
+	for _, c := range []struct {
+		name, params string
+		args         []byte
+		want         int32
+	}{
+		{"path_open", many(5, valI32) + valI64 + valI64 + two, slices.Concat(constants(0, 0, 0, long, 0), i64(0), i64(0), constants(0, 0)), errnoNametoolong},
+		{"path_create_directory", three, constants(3, 0, long), errnoNametoolong},
+		{"path_remove_directory", three, constants(3, 0, long), errnoNametoolong},
+		{"path_unlink_file", three, constants(3, 0, long), errnoNametoolong},
+		{"path_filestat_get", many(5, valI32), constants(3, 0, 0, long, 0), errnoNametoolong},
+		{"path_filestat_set_times", four + valI64 + valI64 + valI32, slices.Concat(constants(3, 0, 0, long), i64(0), i64(0), i32(0)), errnoNametoolong},
+		{"path_readlink", many(6, valI32), constants(3, 0, long, 0, 1, 0), errnoNametoolong},
+		{"path_link", many(7, valI32), constants(3, 0, 0, long, 3, 0, 1), errnoNametoolong},
+		{"path_link", many(7, valI32), constants(3, 0, 0, 1, 3, 0, long), errnoNametoolong},
+		{"path_rename", many(6, valI32), constants(3, 0, long, 3, 0, 1), errnoNametoolong},
+		{"path_rename", many(6, valI32), constants(3, 0, 1, 3, 0, long), errnoNametoolong},
+		{"path_symlink", many(5, valI32), constants(0, long, 3, 0, 1), errnoNametoolong},
+		{"path_symlink", many(5, valI32), constants(0, 1, 3, 0, long), errnoNametoolong},
+		{"poll_oneoff", four, constants(0, 0, maxWaits+1, 0), errnoInval},
+	} {
+		if out := runOnce(t, wasiCall(c.name, c.params, nil, c.args), job.Call{}); out.Code != 200+c.want {
+			t.Errorf("%s: %d (%s); want %d", c.name, out.Code, out.Error, 200+c.want)
+		}
+	}
+	// A part of the pieces is an answer, too.
+	var pieces []byte
+	for i := range maxPieces + 1 {
+		pieces = append(pieces, store32(int64(4+8*i), i32(1))...)
+	}
+	b := &builder{}
+	write := b.fromHost(wasiModule, "fd_write", four, valI32)
+	got := b.job(pieces, drop(invokes(write, 1, 0, maxPieces+1, 1<<15)), load32(1<<15))
+	if out := runOnce(t, got, job.Call{}); out.Code != maxPieces {
+		t.Errorf("fd_write: %d (%s)", out.Code, out.Error)
+	}
+}
+
+// cancelling ends the run when it logs.
+type cancelling struct {
+	slog.Handler
+	cancel context.CancelFunc
+}
+
+func (c cancelling) Handle(context.Context, slog.Record) error { c.cancel(); return nil }
+
+func (c cancelling) WithAttrs([]slog.Attr) slog.Handler { return c }
+
+// A guest reports when a million steps are done, and each of them may be a
+// call that takes a while: so calls of an ended run end the guest, too.
+func TestHostCallsEndWithTheRun(t *testing.T) {
+	t.Parallel()
+	for _, name := range []string{"log_level", "sched_yield", "seed"} {
+		b := &builder{}
+		say := b.abi(abi.FuncLog)
+		var next []byte
+		switch name {
+		case "log_level":
+			next = call(b.abi(abi.FuncLogLevel))
+		case "seed":
+			next = append(drop(call(b.fromHost(envModule, "seed", "", valF64))), i32(0)...)
+		default:
+			next = call(b.fromHost(wasiModule, name, "", valI32))
+		}
+		wasm := b.job(i32(2), i32(0), i32(1), call(say), next, op(opDrop), i32(0))
+		ctx, cancel := context.WithCancel(t.Context())
+		defer cancel()
+		c := job.Call{Log: slog.New(cancelling{slog.NewTextHandler(io.Discard, nil), cancel})}
+		e := newEngine(t)
+		if out := e.Run(ctx, load(t, e, wasm), c); out.Verdict != job.Stopped {
+			t.Errorf("%s: %s (%s)", name, out.Verdict, out.Error)
+		}
 	}
 }

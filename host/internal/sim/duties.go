@@ -2,7 +2,6 @@ package sim
 
 import (
 	"bytes"
-	"fmt"
 	"slices"
 
 	"github.com/wasmjob/wasmjob/host/internal/protocol"
@@ -115,23 +114,6 @@ func (l *ledger) beside(by author) {
 	for _, in := range by.view.Instances {
 		if !alive(by.view, in.ID) {
 			l.w.breach("strangers", "%s, seeing %s, which is not ours", by, in.ID)
-		}
-	}
-}
-
-// accepted: an acknowledged request is in the record, for every item of the
-// member: open, waiting or as a row.
-func (l *ledger) accepted(self protocol.ID, old *protocol.View, by author) {
-	r, in := recordOf(l.v, self), registered(old, self)
-	id := fmt.Sprintf("t%d", in.Modified) // others may know it by the same name
-	for i, o := range by.view.Assignment.Owners {
-		if o != self || i >= by.view.Config.Total || by.view.Items[i].Owner != self {
-			continue
-		}
-		if !slices.ContainsFunc(r.Open, func(e protocol.Entry) bool { return e.Item == i && e.Trigger == id }) &&
-			!slices.ContainsFunc(r.Triggers, func(t protocol.Trigger) bool { return t.ID == id && slices.Contains(t.Items, i) }) &&
-			!slices.ContainsFunc(r.Rows, func(r protocol.Row) bool { return r.Item == i && r.Trigger == id }) {
-			l.w.breach("triggers", "%s: the request has left no trace for item %d", by, i)
 		}
 	}
 }

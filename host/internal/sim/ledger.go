@@ -17,6 +17,7 @@ type ledger struct {
 
 	begun   map[int]begun           // the newest begin of each item
 	final   map[runKey]protocol.Row // the final row of each run
+	owed    map[runKey]protocol.ID  // items that somebody was asked to run
 	retries map[runKey]int          // attempts of a run that ended without being its last
 	seen    map[rowKey]bool         // rows that were ever in a record
 	history map[rowKey]bool         // rows that are stored
@@ -46,9 +47,11 @@ type begun struct {
 	rev   int64
 }
 
+// runKey names a run as its id does: what an operator asked for goes by the
+// request alone, whenever it was accepted.
 type runKey struct {
 	item    int
-	instant int64
+	instant int64 // 0 of a request
 	trigger string
 }
 
@@ -66,7 +69,12 @@ type attempt struct {
 
 type span struct{ after, until int64 }
 
-func keyOf(e protocol.Entry) runKey { return runKey{e.Item, e.Instant, e.Trigger} }
+func keyOf(e protocol.Entry) runKey {
+	if e.Trigger != "" {
+		return runKey{item: e.Item, trigger: e.Trigger}
+	}
+	return runKey{item: e.Item, instant: e.Instant}
+}
 
 func rowKeyOf(r protocol.Row) rowKey {
 	return rowKey{keyOf(r.Entry), r.Attempt, r.After, r.Until, r.State}
@@ -74,7 +82,7 @@ func rowKeyOf(r protocol.Row) rowKey {
 
 func newLedger(w *World) *ledger {
 	return &ledger{
-		w: w, dec: w.job.NewDecoder(), begun: map[int]begun{}, final: map[runKey]protocol.Row{}, retries: map[runKey]int{},
+		w: w, dec: w.job.NewDecoder(), begun: map[int]begun{}, final: map[runKey]protocol.Row{}, owed: map[runKey]protocol.ID{}, retries: map[runKey]int{},
 		seen: map[rowKey]bool{}, history: map[rowKey]bool{}, gaps: map[int][]span{}, ran: map[int][]int64{}, first: map[int]int64{},
 		token: map[int]int64{}, guests: map[int][]*running{}, derived: map[string]int32{}, ended: map[attempt]protocol.RowState{}, opened: map[attempt]bool{},
 	}
@@ -98,6 +106,7 @@ func (l *ledger) judge(changes []tree.Change, by author) {
 		l.crons = append(l.crons, l.w.now/millisecond)
 	}
 	l.changes(old)
+	l.asks(old, by)
 	for i, t := range old.Assignment.Last {
 		if last(l.v.Assignment.Last, i) < t {
 			l.w.breach("last instants", "%s moved the last instant of item %d back", by, i)

@@ -25,6 +25,7 @@ func (l *ledger) settled() {
 	l.membership()
 	l.ownership()
 	l.leftovers()
+	l.answered()
 	for i := range min(v.Config.Total, len(v.Items)) {
 		l.coverage(i)
 	}

@@ -109,8 +109,11 @@ func (l language) replacer(p Project) *strings.Replacer {
 // config is how a server is told of the module.
 func (p Project) config(module string) string {
 	text := fmt.Sprintf("[modules.%s]\nsource = %q\n\n", p.Name, "file:"+module)
-	if p.Kind == "strategy" {
-		return text + "[jobs.some-job]\nstrategy_module = \"" + p.Name + "\""
+	switch p.Kind {
+	case "strategy":
+		return text + "[jobs.some-job] # beside what it has\nstrategy_module = \"" + p.Name + "\""
+	case "dataflow":
+		text = "[host.allow]\nstate = true\n\n" + text
 	}
 	text += fmt.Sprintf("[jobs.%s]\nmodule = %q\nkind = %q\ncron = \"0 * * * * ?\"\nshards = 3", p.Name, p.Name, p.Kind)
 	switch p.Kind {

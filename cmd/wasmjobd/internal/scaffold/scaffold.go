@@ -189,10 +189,10 @@ func Write(dir string, files map[string]string) error {
 	}
 	for name, text := range files {
 		path := filepath.Join(dir, filepath.FromSlash(name))
-		if err := os.MkdirAll(filepath.Dir(path), 0o755); err != nil {
+		if err := os.MkdirAll(filepath.Dir(path), 0o755); err != nil { //nolint:gosec // sources, for others to read, too
 			return fmt.Errorf("make the project: %w", err)
 		}
-		if err := os.WriteFile(path, []byte(text), 0o644); err != nil {
+		if err := os.WriteFile(path, []byte(text), 0o644); err != nil { //nolint:gosec // as above
 			return fmt.Errorf("make the project: %w", err)
 		}
 	}

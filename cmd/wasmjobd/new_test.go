@@ -1,0 +1,187 @@
+package main
+
+import (
+	"os"
+	"os/exec"
+	"path/filepath"
+	"regexp"
+	"strings"
+	"testing"
+
+	"github.com/wasmjob/wasmjob/cmd/wasmjobd/internal/scaffold"
+)
+
+// toolchain is what the test of a language's projects needs.
+type toolchain struct {
+	lang string
+	// find says what is missing, or how the printed command is to be changed for
+	// a compiler that is not where authors have it.
+	find  func(t *testing.T, dir, kind string) (missing string, change *strings.Replacer)
+	tests string // of the project itself, without Wasm
+}
+
+var asPrinted = strings.NewReplacer()
+
+func toolchains() []toolchain {
+	return []toolchain{
+		{"go", func(*testing.T, string, string) (string, *strings.Replacer) { return "", asPrinted }, "go vet . && go test ."},
+		{"tinygo", findTinyGo, ""},
+		{"rust", findRust, "cargo test --target-dir target"},
+		{"c", findC, "make test"},
+		{"assemblyscript", findAssemblyScript, "node --test test/"},
+	}
+}
+
+func there(name string) bool {
+	_, err := exec.LookPath(name)
+	return err == nil
+}
+
+// builtHere is a file that make guests leaves under build/.
+func builtHere(t *testing.T, name string) (path string, ok bool) {
+	t.Helper()
+	path, err := filepath.Abs(filepath.Join("../..", name))
+	if err != nil {
+		t.Fatal(err)
+	}
+	_, err = os.Stat(path)
+	return path, err == nil
+}
+
+func findTinyGo(t *testing.T, _, _ string) (string, *strings.Replacer) {
+	if there("tinygo") {
+		return "", asPrinted
+	}
+	// One that was built from its module lacks the files of its own targets.
+	compiler, ok := builtHere(t, "build/tools/tinygo/source/build/tinygo")
+	target, described := builtHere(t, ".ci/guests/tinygo-wasip1.json")
+	if !ok || !described {
+		return "tinygo", nil
+	}
+	return "", strings.NewReplacer("&& tinygo ", "&& "+compiler+" ", "-target=wasip1", "-target="+target)
+}
+
+func findRust(t *testing.T, _, kind string) (string, *strings.Replacer) {
+	target := "wasm32-unknown-unknown"
+	if kind == "script" {
+		target = "wasm32-wasip1"
+	}
+	if !there("cargo") || !there("rustc") {
+		return "cargo", nil
+	}
+	lib, err := exec.CommandContext(t.Context(), "rustc", "--print", "target-libdir", "--target", target).Output()
+	if err != nil {
+		return "rustc: " + err.Error(), nil
+	}
+	if std, _ := filepath.Glob(filepath.Join(strings.TrimSpace(string(lib)), "libstd-*.rlib")); len(std) == 0 {
+		return "the target " + target + " of Rust", nil
+	}
+	return "", asPrinted
+}
+
+func findC(t *testing.T, _, _ string) (string, *strings.Replacer) {
+	const probe = `echo 'int main(void) { return 0; }' | $(command -v clang-19 || echo clang) --target=wasm32-wasi --sysroot=/usr -x c -o /dev/null -`
+	if !there("make") || !there("cc") || exec.CommandContext(t.Context(), "sh", "-c", probe).Run() != nil {
+		return "make, cc, or clang with lld and wasi-libc", nil
+	}
+	return "", asPrinted
+}
+
+// findAssemblyScript takes the compiler that was fetched for the examples, so
+// that the test needs no network.
+func findAssemblyScript(t *testing.T, dir, _ string) (string, *strings.Replacer) {
+	modules, ok := builtHere(t, "build/assemblyscript/node_modules")
+	if !ok || !there("npm") {
+		return "npm, or the compiler in build/assemblyscript: make guests", nil
+	}
+	if err := os.Mkdir(filepath.Join(dir, "node_modules"), 0o755); err != nil {
+		t.Fatal(err)
+	}
+	links := map[string]string{"wasmjob": filepath.Join(dir, "wasmjob")}
+	for _, name := range []string{".bin", "assemblyscript", "binaryen", "long"} {
+		links[name] = filepath.Join(modules, name)
+	}
+	for name, to := range links {
+		if err := os.Symlink(to, filepath.Join(dir, "node_modules", name)); err != nil {
+			t.Fatal(err)
+		}
+	}
+	return "", strings.NewReplacer("npm install && ", "")
+}
+
+// Every project is built and run by the commands that were printed, passes its
+// own tests, and the cases that come with it.
+func TestNewProjects(t *testing.T) {
+	t.Parallel()
+	for _, tool := range toolchains() {
+		for _, kind := range scaffold.Kinds() {
+			t.Run(tool.lang+"/"+kind, func(t *testing.T) {
+				t.Parallel()
+				dir := filepath.Join(t.TempDir(), "job")
+				printed := shell(t, ".", "wasmjobd new --lang "+tool.lang+" --kind "+kind+" "+dir)
+				missing, change := tool.find(t, dir, kind)
+				if missing != "" {
+					omit(t, "not there: "+missing)
+				}
+				build, run, _ := strings.Cut(strings.TrimSpace(printed), "\n")
+				shell(t, ".", change.Replace(build))
+				if out := shell(t, ".", run); !strings.Contains(out, "verdict     ok") {
+					t.Errorf("%s\n%s", run, out)
+				}
+				module := strings.Fields(run)[2]
+				shell(t, dir, "wasmjobd test "+module+" cases.toml")
+				if tool.tests != "" {
+					shell(t, dir, tool.tests)
+				}
+				isConfigured(t, dir, kind)
+			})
+		}
+	}
+}
+
+var configuration = regexp.MustCompile("(?s)```toml\n(.*?)```")
+
+// isConfigured checks what the README tells to write into the configuration.
+func isConfigured(t *testing.T, dir, kind string) {
+	t.Helper()
+	readme, err := os.ReadFile(filepath.Join(dir, "README.md"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	text := configuration.FindSubmatch(readme)
+	if text == nil {
+		t.Fatal("README.md has no configuration")
+	}
+	config := string(text[1])
+	if kind == "strategy" { // the README speaks of a job that is there
+		config += "module = 'job'\nschedule = 'manual'\n"
+	}
+	path := filepath.Join(dir, "jobs.toml")
+	if err := os.WriteFile(path, []byte(config), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	shell(t, dir, "wasmjobd validate jobs.toml")
+}
+
+// shell runs a command as it would be typed, and gives its output.
+func shell(t *testing.T, dir, command string) string {
+	t.Helper()
+	c := exec.CommandContext(t.Context(), "sh", "-c", command)
+	c.Dir = dir
+	c.Env = append(os.Environ(), "GOWORK=off", "GOFLAGS=")
+	var out, all strings.Builder
+	c.Stdout, c.Stderr = &out, &all
+	if err := c.Run(); err != nil {
+		t.Fatalf("%s: %v\n%s%s", command, err, out.String(), all.String())
+	}
+	return out.String()
+}
+
+// omit skips a test whose tools are missing; strictly, that is a failure.
+func omit(t *testing.T, why string) {
+	t.Helper()
+	if os.Getenv("WASMJOBD_STRICT") == "1" {
+		t.Fatal(why)
+	}
+	t.Skip(why)
+}

@@ -1,0 +1,76 @@
+package sim
+
+import (
+	"fmt"
+	"slices"
+
+	"github.com/wasmjob/wasmjob/host/internal/protocol"
+)
+
+// A request that is written to a member's instance asks for one run of each
+// item that the member owns at that moment, whoever owns it later: each has a
+// run or a row in the end. That none runs twice is told by the run's name.
+
+// asks notes what a transaction asked for, and what was taken back: a request
+// that its member has not accepted goes with the node that it was written to,
+// and gives way to a newer one in its place.
+func (l *ledger) asks(old *protocol.View, by author) {
+	for k := range old.Instances {
+		was := &old.Instances[k]
+		now := registered(l.v, was.ID)
+		_, left := by.m.(protocol.Leave)
+		if was.Triggered && (now == nil && !left || now != nil && now.Triggered && now.Modified != was.Modified) {
+			l.unasked(old, was)
+		}
+	}
+	for k := range l.v.Instances {
+		in := &l.v.Instances[k]
+		if was := registered(old, in.ID); !in.Triggered || was != nil && was.Triggered && was.Modified == in.Modified {
+			continue
+		}
+		for i, o := range l.v.Assignment.Owners {
+			if o == in.ID {
+				l.owed[runKey{item: i, trigger: requestOf(in)}] = in.ID
+			}
+		}
+	}
+}
+
+func (l *ledger) unasked(v *protocol.View, in *protocol.Instance) {
+	for i, o := range v.Assignment.Owners {
+		if o == in.ID {
+			delete(l.owed, runKey{item: i, trigger: requestOf(in)})
+		}
+	}
+}
+
+// requestOf names the request that was written to an instance, as runs do.
+func requestOf(in *protocol.Instance) string { return fmt.Sprintf("t%d", in.Modified) }
+
+// answered: each item that was asked for has a run with a row, or a row alone.
+func (l *ledger) answered() {
+	for key, id := range l.owed {
+		if _, ok := l.final[key]; !ok {
+			l.w.breach("requests", "%s was asked to run item %d by %s, and nothing tells what became of it", id, key.item, key.trigger)
+			return
+		}
+	}
+}
+
+// accepted: an acknowledged request is in the records, for every item of the
+// member: open, waiting or as a row, unless another owner has accepted it.
+func (l *ledger) accepted(self protocol.ID, old *protocol.View, by author) {
+	r, in := recordOf(l.v, self), registered(old, self)
+	id := requestOf(in) // others may know it by the same name
+	for i, o := range by.view.Assignment.Owners {
+		if o != self || i >= by.view.Config.Total || by.view.Items[i].Owner != self {
+			continue
+		}
+		key := runKey{item: i, trigger: id}
+		_, ended := l.final[key]
+		if !ended && !l.opened[attempt{key, 1}] &&
+			!slices.ContainsFunc(r.Triggers, func(t protocol.Trigger) bool { return t.ID == id && slices.Contains(t.Items, i) }) {
+			l.w.breach("triggers", "%s: the request has left no trace for item %d", by, i)
+		}
+	}
+}
