@@ -49,9 +49,14 @@ test: guests ## run every test, then say what was left out (WASMJOBD_STRICT=1: l
 	   for m in $(NESTED); do (cd $$m && $(GO) test -v -shuffle=on ./...) || ok=1; done; \
 	   exit $$ok; } 2>&1 | tee build/test.log | awk -f .ci/testlog.awk
 
-conformance: build guests ## judge this host, and each SDK by the guest that it builds
+conformance: build guests ## judge this host, each SDK by the guest that it builds, and examples by their cases
 	$(BIN) conformance
 	$(BIN) conformance $$(ls build/conformance/*.wasm | grep -v -- -script.wasm)
+	@for c in plugins/examples/*/cases.toml; do \
+	  for m in $$(dirname $$c)/*.wasm build/$$(basename $$(dirname $$c)).wasm; do \
+	    if [ -e $$m ]; then echo "$$m by $$c"; $(BIN) test $$m $$c; fi; \
+	  done; \
+	done
 
 hostile: ## run every hostile module beside a job whose lateness is measured
 	$(GO) test ./cmd/wasmjobd -run '^TestHostile$$' -count=1 -v -args -hostile

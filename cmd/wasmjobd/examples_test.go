@@ -1,0 +1,25 @@
+package main
+
+import (
+	"bytes"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+)
+
+// The examples that are kept as built files do what their cases say.
+func TestExamples(t *testing.T) {
+	t.Parallel()
+	all, err := filepath.Glob("../../plugins/examples/*/*.wasm")
+	if err != nil || len(all) < 5 {
+		t.Fatalf("modules %q, %v", all, err)
+	}
+	for _, module := range all {
+		var out bytes.Buffer
+		cases := filepath.Join(filepath.Dir(module), "cases.toml")
+		if code := run(t.Context(), []string{"test", module, cases}, os.Environ(), strings.NewReader(""), &out, &out); code != exitOK {
+			t.Errorf("%s: exit code %d\n%s", module, code, &out)
+		}
+	}
+}
