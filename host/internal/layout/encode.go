@@ -185,7 +185,15 @@ func (t *transaction) join(m protocol.Join) {
 
 func (t *transaction) reshard(m protocol.Reshard) {
 	t.checkRuns(m.Check)
+	for _, in := range t.v.Instances {
+		if slices.Contains(m.Moving, in.ID) {
+			t.op(registry.Check, t.Instance(in.ID), nil, in.Version) // nothing was asked of it since
+		}
+	}
 	t.setAssignment(&m.Next)
+	if m.Self != "" {
+		t.own(m.Self, m.Own)
+	}
 	if !t.v.Dirs.Sharding {
 		t.create(t.at(nodeSharding), "")
 	}
@@ -325,7 +333,7 @@ func (t *transaction) leave(m protocol.Leave) {
 	}
 	for _, in := range t.v.Instances {
 		if in.ID == m.Self {
-			t.delete(t.Instance(m.Self), registry.AnyVersion)
+			t.delete(t.Instance(m.Self), in.Version) // nothing was asked of it since
 		}
 	}
 	t.delete(t.member(m.Self), registry.AnyVersion)

@@ -21,10 +21,12 @@ type assignmentJSON struct {
 	Members []job.InstanceID `json:"members"`
 	Owners  [][3]int64       `json:"owners"` // from, to, index into members
 	Last    [][3]int64       `json:"last"`   // from, to, instant
+
+	Requested [][3]int64 `json:"requested,omitempty"` // from, to, revision
 }
 
 func encodeAssignment(a *protocol.Assignment) []byte {
-	v := assignmentJSON{V: valueVersion, Total: a.Total, Members: a.Members, Last: ranges(a.Last)}
+	v := assignmentJSON{V: valueVersion, Total: a.Total, Members: a.Members, Last: ranges(a.Last), Requested: ranges(a.Requested)}
 	owners := make([]int64, len(a.Owners))
 	for i, o := range a.Owners {
 		owners[i] = int64(slices.Index(a.Members, o)) + 1
@@ -57,7 +59,10 @@ func decodeAssignment(data []byte) (protocol.Assignment, error) {
 		}
 	}
 	var err error
-	a.Last, err = spread(v.Last)
+	if a.Last, err = spread(v.Last); err != nil {
+		return a, err
+	}
+	a.Requested, err = spread(v.Requested)
 	return a, err
 }
 
@@ -87,6 +92,8 @@ type runsJSON struct {
 	Last     [][3]int64    `json:"last,omitempty"`
 	Triggers []triggerJSON `json:"triggers,omitempty"`
 	Rows     []rowJSON     `json:"rows,omitempty"`
+
+	Requested [][3]int64 `json:"requested,omitempty"`
 }
 
 type entryJSON struct {
@@ -129,7 +136,7 @@ func (e entryJSON) joins(next protocol.Entry) bool {
 }
 
 func encodeRuns(d *protocol.RunsData) []byte {
-	v := runsJSON{V: valueVersion, Seq: d.Seq, Last: ranges(d.Last)}
+	v := runsJSON{V: valueVersion, Seq: d.Seq, Last: ranges(d.Last), Requested: ranges(d.Requested)}
 	for _, e := range d.Open {
 		if n := len(v.Open); n > 0 && v.Open[n-1].joins(e) {
 			v.Open[n-1].Items[1]++
@@ -180,6 +187,9 @@ func decodeRuns(data []byte) (protocol.RunsData, error) {
 	d.Seq = v.Seq
 	var err error
 	if d.Last, err = spread(v.Last); err != nil {
+		return d, err
+	}
+	if d.Requested, err = spread(v.Requested); err != nil {
 		return d, err
 	}
 	for _, e := range v.Open {

@@ -52,11 +52,12 @@ func TestValuesAreRanges(t *testing.T) {
 		e := protocol.Entry{Item: i, Instant: 5000, Cause: protocol.Scheduled, Attempt: 1, Begun: 5001}
 		d.Open = append(d.Open, e)
 		d.Last = append(d.Last, 5000)
+		d.Requested = append(d.Requested, 77)
 		d.Seq++
 		d.Rows = append(d.Rows, protocol.Row{Seq: d.Seq, Entry: e, State: protocol.Succeeded})
 	}
 	want := `{"v":1,"seq":1000,"open":[{"i":[0,999],"t":5000,"cause":"schedule","n":1,"b":5001}],"last":[[0,999,5000]],` +
-		`"rows":[{"s":1,"i":[0,999],"t":5000,"cause":"schedule","n":1,"b":5001,"state":"succeeded"}]}`
+		`"rows":[{"s":1,"i":[0,999],"t":5000,"cause":"schedule","n":1,"b":5001,"state":"succeeded"}],"requested":[[0,999,77]]}`
 	if got := string(encodeRuns(&d)); got != want {
 		t.Errorf("got  %s\nwant %s", got, want)
 	}
@@ -74,6 +75,7 @@ func TestDamagedValuesAreRefused(t *testing.T) {
 		`{"v":1,"open":[{"i":[3,3]},{"i":[3,3]}]}`:             "open twice",
 		`{"v":1,"last":[[5,4,1]]}`:                             "out of order",
 		`{"v":1,"last":[[0,2000000000,1]]}`:                    "out of range",
+		`{"v":1,"requested":[[0,2000000000,1]]}`:               "out of range",
 		`{"v":1,"rows":[{"i":[0,100000]}]}`:                    "out of range",
 		`{"v":1,"triggers":[{"items":[[0,99999],[0,99999]]}]}`: "too many",
 	} {
@@ -88,6 +90,7 @@ func TestDamagedValuesAreRefused(t *testing.T) {
 		`{"v":1,"total":100001}`: "total",
 		`{"v":1,"total":1,"members":["a"],"owners":[[0,1,0]]}`: "owner",
 		`{"v":1,"total":1,"members":["a"],"owners":[[0,0,1]]}`: "owner",
+		`{"v":1,"requested":[[3,1,5]]}`:                        "out of order",
 	} {
 		if _, err := decodeAssignment([]byte(text)); err == nil || !strings.Contains(err.Error(), want) {
 			t.Errorf("assignment %q: %v, want something about %q", text, err, want)
@@ -144,6 +147,9 @@ func anyRuns(rng *rand.Rand) protocol.RunsData {
 	for len(d.Last) > 0 && d.Last[len(d.Last)-1] == 0 {
 		d.Last = d.Last[:len(d.Last)-1]
 	}
+	for range rng.IntN(4) {
+		d.Requested = append(d.Requested, 1+rng.Int64N(2))
+	}
 	for range rng.IntN(8) {
 		d.Seq += 1 + rng.Int64N(2)
 		r := protocol.Row{Seq: d.Seq, Entry: anyEntry(rng, rng.IntN(4)), State: protocol.Failed, By: "10.0.0.1@-@1"}
@@ -164,6 +170,7 @@ func anyAssignment(rng *rand.Rand) protocol.Assignment {
 	for range a.Total {
 		a.Owners = append(a.Owners, a.Members[rng.IntN(2)])
 		a.Last = append(a.Last, 1+rng.Int64N(2))
+		a.Requested = append(a.Requested, 1+rng.Int64N(2))
 	}
 	return a
 }

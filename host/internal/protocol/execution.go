@@ -42,11 +42,11 @@ func (s *State) unable() Mutation {
 		return nil
 	}
 	s.tick = Tick{}
-	if s.doubt != Trusted || !s.triggered() || s.view.foreign() {
+	if s.doubt != Trusted || !s.triggered() || s.view.foreign() && !s.leaving {
 		return nil
 	}
-	// Left there, the request would vanish, or run when the server is enabled
-	// again, whenever that is.
+	// Left there, the request would vanish with the member, or run when the
+	// server is enabled again, whenever that is.
 	b := newBeginning(s)
 	b.decline(s.inability())
 	return b.m

@@ -24,7 +24,7 @@ func enqueue(s *State, _ *Plan) Mutation {
 func (s *State) enqueueDead(d *Runs) Mutation {
 	v := s.view
 	m := Enqueue{Self: s.self, Dead: d.ID, Own: s.next(s.own()), Next: v.Assignment.clone()}
-	m.Next.fold(d.Last)
+	m.Next.fold(&d.RunsData)
 	for _, r := range d.Rows {
 		m.Own.row(r)
 	}

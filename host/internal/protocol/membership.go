@@ -155,20 +155,21 @@ func setServer(s *State, _ *Plan) Mutation {
 	return SetServer{IP: s.self.IP()}
 }
 
-// leave ends the membership once nothing is open and every row is stored.
+// leave ends the membership once nothing is open, every row is stored and no
+// request waits that can still be declined.
 func leave(s *State, _ *Plan) Mutation {
 	own := s.own()
 	if !s.leaving || s.self == "" {
 		return nil
 	}
-	if own == nil {
+	if own == nil || s.triggered() && s.config() != nil {
 		return nil
 	}
 	if len(own.Open) > 0 || len(s.guests) > 0 || len(own.Triggers) > 0 || len(s.unstored(own)) > 0 || !s.view.Assignment.Exists {
 		return nil
 	}
 	next := s.view.Assignment.clone()
-	next.fold(own.Last)
+	next.fold(&own.RunsData)
 	return Leave{Self: s.self, Next: next}
 }
 

@@ -115,6 +115,9 @@ func (c *cluster) printCommit(v *protocol.View, m protocol.Mutation) {
 	case protocol.Reshard:
 		c.say("%s%s, if nobody of %s set its record%s", name, epoch, namesOf(m.Check), some(", removing ", m.Remove)+some(", clearing ", m.Clear))
 		c.printAssignment(&m.Next)
+		if m.Self != "" {
+			c.printRecord(&m.Own)
+		}
 	case protocol.Begin:
 		c.say("%s %s%s%s%s%s%s", name, list(m.Begun), epoch, given(m.Monitor, ", marked"), given(m.Ack, ", acknowledging"),
 			some(", clearing misfire of ", m.Unmark), some(", dropping pending ", m.Unpend))
@@ -171,6 +174,13 @@ func (c *cluster) printEnqueue(m *protocol.Enqueue, epoch string) {
 func (c *cluster) printAssignment(a *protocol.Assignment) {
 	c.say("  owners %s; members %s; total %d", folded(a.Owners, nameOf), namesOf(a.Members), a.Total)
 	c.say("  accounted %s", folded(a.Last, secondsOf))
+	c.printRequested(a.Requested)
+}
+
+func (c *cluster) printRequested(r []int64) {
+	if len(r) > 0 {
+		c.say("  requested %s", folded(r, func(rev int64) string { return fmt.Sprintf("t%d", rev) }))
+	}
 }
 
 // entry writes item@instant cause/attempt from.., with the items in place of
@@ -209,6 +219,7 @@ func (c *cluster) printRecord(d *protocol.RunsData) {
 	if len(d.Last) > 0 {
 		c.say("  accounted %s", folded(d.Last, secondsOf))
 	}
+	c.printRequested(d.Requested)
 	for _, t := range d.Triggers {
 		c.say("  trigger %s@%s of %s", t.ID, secondsOf(t.At), list(t.Items))
 	}
@@ -220,7 +231,7 @@ func (c *cluster) printRecord(d *protocol.RunsData) {
 		c.say("  row %s: %s", span(d.Rows[k].Seq, len(items)), row(d.Rows[k], list(items)))
 		k += len(items)
 	}
-	if len(d.Open)+len(d.Last)+len(d.Triggers)+len(d.Rows) == 0 {
+	if len(d.Open)+len(d.Last)+len(d.Requested)+len(d.Triggers)+len(d.Rows) == 0 {
 		c.say("  record empty")
 	}
 }

@@ -3,16 +3,24 @@ package protocol
 import "slices"
 
 // next copies the own record for the next set of it, without what is no longer
-// needed: stored rows, and instants that the assignment holds as well.
+// needed: stored rows, and instants and requests that the assignment holds as
+// well.
 func (s *State) next(own *Runs) RunsData {
 	n := RunsData{Open: slices.Clone(own.Open), Triggers: slices.Clone(own.Triggers), Seq: own.Seq}
 	n.Rows = slices.Clone(s.unstored(own))
-	for i, t := range own.Last {
-		if t > at(s.view.Assignment.Last, i) {
-			n.Last = set(n.Last, i, t)
+	n.Last = newest(nil, own.Last, s.view.Assignment.Last)
+	n.Requested = newest(nil, own.Requested, s.view.Assignment.Requested)
+	return n
+}
+
+// newest sets in into what is newer in from than in held.
+func newest(into, from, held []int64) []int64 {
+	for i, t := range from {
+		if t > at(held, i) {
+			into = set(into, i, t)
 		}
 	}
-	return n
+	return into
 }
 
 func (s *State) unstored(own *Runs) []Row {
@@ -79,8 +87,7 @@ func account(s *State, _ *Plan) Mutation {
 				continue
 			}
 			changed = true
-			e := Entry{Item: i, Instant: t.At, Trigger: t.ID, Cause: Triggered, Attempt: 1}
-			m.Own.row(Row{Entry: e, State: Skipped, Why: why, Ended: s.now, By: s.self})
+			m.Own.row(t.skipped(i, why, s.now, s.self))
 		}
 		if t.Items = rest; len(rest) > 0 {
 			m.Own.Triggers = append(m.Own.Triggers, t)

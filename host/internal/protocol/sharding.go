@@ -92,7 +92,7 @@ func reshard(s *State, p *Plan) Mutation {
 	var check []ID
 	for k := range v.Runs {
 		check = append(check, v.Runs[k].ID)
-		next.fold(v.Runs[k].Last)
+		next.fold(&v.Runs[k].RunsData)
 	}
 	// An item that nobody ever accounted for is accounted for from the moment
 	// on at which the mark was seen: what comes due while the reshard is
@@ -102,7 +102,8 @@ func reshard(s *State, p *Plan) Mutation {
 			next.Last = set(next.Last, i, max(s.markSince, 1))
 		}
 	}
-	m := Reshard{Check: check, Next: next}
+	m := Reshard{Check: check, Moving: s.moving(&next), Next: next}
+	s.unaccepted(&m)
 	for i := req.Total; i < len(v.Items); i++ {
 		switch {
 		case !v.Items[i].Exists:
@@ -193,6 +194,20 @@ func (s *State) movesRunning(next *Assignment) bool {
 	return false
 }
 
+// moving lists the registered members that lose or get an item.
+func (s *State) moving(next *Assignment) []ID {
+	var ids []ID
+	for i := range max(len(s.view.Assignment.Owners), len(next.Owners)) {
+		from, to := s.view.Assignment.owner(i), next.owner(i)
+		for _, id := range []ID{from, to} {
+			if from != to && s.view.instance(id) != nil && !slices.Contains(ids, id) {
+				ids = append(ids, id)
+			}
+		}
+	}
+	return ids
+}
+
 func (s *State) request(el []ID) AssignRequest {
 	v := s.view
 	r := AssignRequest{Strategy: v.Config.Strategy, Instances: el, Total: v.total(), Epoch: v.Assignment.Version}
@@ -214,17 +229,15 @@ func (r AssignRequest) equal(o AssignRequest) bool {
 
 func (a *Assignment) clone() Assignment {
 	n := *a
-	n.Members, n.Owners, n.Last = slices.Clone(a.Members), slices.Clone(a.Owners), slices.Clone(a.Last)
+	n.Members, n.Owners = slices.Clone(a.Members), slices.Clone(a.Owners)
+	n.Last, n.Requested = slices.Clone(a.Last), slices.Clone(a.Requested)
 	return n
 }
 
-// fold keeps the newest instant of each item.
-func (a *Assignment) fold(last []int64) {
-	for i, t := range last {
-		if t > at(a.Last, i) {
-			a.Last = set(a.Last, i, t)
-		}
-	}
+// fold keeps the newest instant and the newest request of each item.
+func (a *Assignment) fold(d *RunsData) {
+	a.Last = newest(a.Last, d.Last, a.Last)
+	a.Requested = newest(a.Requested, d.Requested, a.Requested)
 }
 
 func set(s []int64, i int, t int64) []int64 {

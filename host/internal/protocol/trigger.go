@@ -15,17 +15,15 @@ func (s *State) triggered() bool {
 }
 
 // request accepts the trigger that was written to our instance: from here on
-// it is in our record, whatever becomes of it.
+// it is in our record, whatever becomes of it. What cannot begin here because
+// the nodes do not agree that it is ours waits like any other.
 func (b *beginning) request(p *Plan) {
 	s := b.s
 	if !s.triggered() {
 		return
 	}
 	t := Trigger{ID: s.requestID(), At: s.now}
-	for i := range s.view.total() {
-		if !s.mine(i) {
-			continue
-		}
+	for _, i := range b.asked() {
 		switch {
 		case s.view.item(i).Disabled:
 			b.m.Own.row(b.declined(t, i, "the item is disabled"))
@@ -46,6 +44,27 @@ func (b *beginning) request(p *Plan) {
 	}
 }
 
+// asked notes that the request to our instance is accepted, and lists for which
+// items: those that the assignment gives us, but for one that came from another
+// member which had accepted this request or a later one for it.
+func (b *beginning) asked() []int {
+	s := b.s
+	rev := s.view.instance(s.self).Modified
+	var items []int
+	for i, owner := range s.view.Assignment.Owners {
+		if owner == s.self && max(at(s.view.Assignment.Requested, i), at(s.own().Requested, i)) < rev {
+			b.m.Own.Requested = set(b.m.Own.Requested, i, rev)
+			items = append(items, i)
+		}
+	}
+	return items
+}
+
+// asks: a request waits at the instance that nobody has accepted for the item.
+func (in *Instance) asks(m *Reshard, i int) bool {
+	return in != nil && in.Triggered && in.Modified > at(m.Next.Requested, i)
+}
+
 // waiting: an accepted request waits for the item.
 func (b *beginning) waiting(i int) bool {
 	return slices.ContainsFunc(b.m.Own.Triggers, func(t Trigger) bool { return slices.Contains(t.Items, i) })
@@ -54,20 +73,47 @@ func (b *beginning) waiting(i int) bool {
 // decline accepts the trigger and runs none of its items.
 func (b *beginning) decline(why string) {
 	t := Trigger{ID: b.s.requestID(), At: b.s.now}
-	for i := range b.s.view.total() {
-		if b.s.mine(i) {
-			b.m.Own.row(b.declined(t, i, why))
-		}
+	for _, i := range b.asked() {
+		b.m.Own.row(b.declined(t, i, why))
 	}
 	b.m.Ack = true
 }
 
+func (s *State) requestID() string { return s.view.instance(s.self).requestID() }
+
 // requestID names the request by the revision that wrote it.
-func (s *State) requestID() string { return fmt.Sprintf("t%d", s.view.instance(s.self).Modified) }
+func (in *Instance) requestID() string { return fmt.Sprintf("t%d", in.Modified) }
 
 func (b *beginning) declined(t Trigger, i int, why string) Row {
+	return t.skipped(i, why, b.s.now, b.s.self)
+}
+
+// skipped is the row of an item that the request does not run.
+func (t *Trigger) skipped(i int, why string, now int64, by ID) Row {
 	e := Entry{Item: i, Instant: t.At, Trigger: t.ID, Cause: Triggered, Attempt: 1}
-	return Row{Entry: e, State: Skipped, Why: why, Ended: b.s.now, By: b.s.self}
+	return Row{Entry: e, State: Skipped, Why: why, Ended: now, By: by}
+}
+
+// unaccepted gives a row to each item that moves away from a member which was
+// asked to run it and has not accepted that yet, unless a request waits at its
+// new owner as well, with which the item then goes.
+func (s *State) unaccepted(m *Reshard) {
+	v := s.view
+	own := s.next(s.own())
+	for i, owner := range v.Assignment.Owners {
+		from, to := v.instance(owner), v.instance(m.Next.owner(i))
+		if m.Next.owner(i) == owner || !from.asks(m, i) || to.asks(m, i) {
+			continue
+		}
+		why := "the item moved to another server"
+		if i >= m.Next.Total {
+			why = "the item no longer exists"
+		}
+		t := Trigger{ID: from.requestID(), At: s.now}
+		own.row(t.skipped(i, why, s.now, owner))
+		m.Next.Requested = set(m.Next.Requested, i, from.Modified)
+		m.Self, m.Own = s.self, own
+	}
 }
 
 // triggers begins accepted requests whose items are idle.

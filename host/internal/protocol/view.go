@@ -115,6 +115,9 @@ type Assignment struct {
 	Members []ID    // descending
 	Owners  []ID    // by item, Total of them
 	Last    []int64 // by item, surplus ones kept: the last instant accounted for
+	// Requested is, by item, the newest request that a member accepted for it:
+	// who owns the item later must not accept that one again.
+	Requested []int64
 }
 
 // Runs is the record of one member: what it has open and what has not been
@@ -128,11 +131,12 @@ type Runs struct {
 
 // RunsData is the value of a Runs node.
 type RunsData struct {
-	Open     []Entry // ascending by item, one at most each
-	Last     []int64 // by item, 0 none
-	Triggers []Trigger
-	Rows     []Row // ascending by Seq
-	Seq      int64 // of the newest row ever
+	Open      []Entry // ascending by item, one at most each
+	Last      []int64 // by item, 0 none
+	Requested []int64 // by item, 0 none: the newest request accepted for it, by the revision that wrote it
+	Triggers  []Trigger
+	Rows      []Row // ascending by Seq
+	Seq       int64 // of the newest row ever
 }
 
 // Entry is an open run.

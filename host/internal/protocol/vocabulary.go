@@ -178,7 +178,10 @@ type (
 	// Reshard assigns every item.
 	Reshard struct {
 		Check  []ID // live members of ours whose runs must not have changed
+		Moving []ID // members that lose or get items, whose instances must not have changed
 		Next   Assignment
+		Self   ID // the leader, if it writes rows; else ""
+		Own    RunsData
 		Remove []int // surplus items whose nodes go
 		Clear  []int // surplus items whose nodes cannot go: what is ours below them does
 	}

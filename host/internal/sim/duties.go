@@ -80,7 +80,9 @@ func (l *ledger) decided(old *protocol.View, by author) {
 
 func (l *ledger) begin(m protocol.Begin, old *protocol.View, by author) {
 	v := by.view
-	l.beside(by)
+	if len(m.Begun) > 0 {
+		l.beside(by)
+	}
 	if (v.Necessary || v.Processing) && by.marked < l.w.options.ReshardWait && len(m.Begun) > 0 {
 		l.w.breach("a reshard is awaited", "%s begins %d ms after it saw the mark", by, by.marked)
 	}

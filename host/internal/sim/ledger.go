@@ -106,7 +106,6 @@ func (l *ledger) judge(changes []tree.Change, by author) {
 		l.crons = append(l.crons, l.w.now/millisecond)
 	}
 	l.changes(old)
-	l.asks(old, by)
 	for i, t := range old.Assignment.Last {
 		if last(l.v.Assignment.Last, i) < t {
 			l.w.breach("last instants", "%s moved the last instant of item %d back", by, i)
@@ -123,6 +122,7 @@ func (l *ledger) judge(changes []tree.Change, by author) {
 		}
 	}
 	l.records(old, by)
+	l.asks(old, by)
 	l.nothingLost(old, by)
 	l.untouched(old, by)
 	l.decided(old, by)

@@ -25,7 +25,7 @@ func clusterMutants() []mutant {
 			{failover, "for _, t := range d.Triggers {", "for _, t := range d.Triggers[:0] {"},
 		}},
 		{"enqueue: no fold", "the dead's last instants go into the assignment", []edit{
-			{failover, "\tm.Next.fold(d.Last)\n", ""},
+			{failover, "m.Next.fold(&d.RunsData)", "m.Next.fold(&RunsData{Requested: d.Requested})"},
 		}},
 		{"enqueue: the living", "a member without registration is not dead while its own node lives", []edit{
 			{view, "return v.instance(id) == nil && !v.member(id) }", "return v.instance(id) == nil }"},
@@ -87,10 +87,10 @@ func clusterMutants() []mutant {
 			{sharding, "\tfor k := range v.Runs {\n\t\tcheck = append(check, v.Runs[k].ID)", "\tfor k := range v.Runs {\n\t\tif v.dead(v.Runs[k].ID) {\n\t\t\tcontinue\n\t\t}\n\t\tcheck = append(check, v.Runs[k].ID)"},
 		}},
 		{"reshard: no fold", "a reshard takes everybody's last instants into the assignment", []edit{
-			{sharding, "\t\tnext.fold(v.Runs[k].Last)\n", ""},
+			{sharding, "next.fold(&v.Runs[k].RunsData)", "next.fold(&RunsData{Requested: v.Runs[k].Requested})"},
 		}},
 		{"reshard: surplus forgotten", "the last instants of items beyond the total are kept", []edit{
-			{sharding, "\tm := Reshard{Check: check, Next: next}\n", "\tnext.Last = next.Last[:min(len(next.Last), req.Total)]\n\tm := Reshard{Check: check, Next: next}\n"},
+			{sharding, "\tm := Reshard{Check: check, Moving", "\tnext.Last = next.Last[:min(len(next.Last), req.Total)]\n\tm := Reshard{Check: check, Moving"},
 		}},
 		{"reshard: surplus kept", "items beyond the total are removed", []edit{
 			{sharding, "\t\t\tm.Remove = append(m.Remove, i)\n", ""},
@@ -107,6 +107,9 @@ func clusterMutants() []mutant {
 		{"reshard: joins unnoticed", "nobody has joined since the reshard was decided", []edit{
 			{encode, "t.delete(t.at(nodeNecessary), t.v.NecessaryV)", "t.delete(t.at(nodeNecessary), registry.AnyVersion)"},
 		}},
+		{"reshard: asked meanwhile", "nobody whose items move was asked since the reshard was decided", []edit{
+			{encode, "if slices.Contains(m.Moving, in.ID) {", "if false {"},
+		}},
 		{"reshard: late answer", "the strategy's answer counts only for the question that still stands", []edit{
 			{step, "if s.asked != nil && s.asked.equal(in.Request) {", "if s.asked != nil {"},
 			{sharding, "if s.answer == nil || !s.answer.Request.equal(req) {", "if s.answer == nil {"},
@@ -118,7 +121,7 @@ func clusterMutants() []mutant {
 			{sharding, "next.Last = set(next.Last, i, max(s.markSince, 1))", "_ = i"},
 		}},
 		{"leave: no fold", "who leaves leaves its last instants in the assignment", []edit{
-			{membership, "\tnext.fold(own.Last)\n", ""},
+			{membership, "next.fold(&own.RunsData)", "next.fold(&RunsData{Requested: own.Requested})"},
 		}},
 		{"leave: assignment not set", "who leaves starts a new epoch", []edit{
 			{encode, "\tt.delete(t.runsOf(m.Self), t.version(m.Self))\n\tt.setAssignment(&m.Next)\n", "\tt.delete(t.runsOf(m.Self), t.version(m.Self))\n"},
@@ -131,6 +134,12 @@ func clusterMutants() []mutant {
 		}},
 		{"leave: triggers waiting", "nobody leaves before its triggers are accounted for", []edit{
 			{membership, "len(own.Triggers) > 0 || len(s.unstored(own))", "len(s.unstored(own))"},
+		}},
+		{"leave: request waiting", "nobody leaves before it has declined what it was asked", []edit{
+			{membership, "if own == nil || s.triggered() && s.config() != nil {", "if own == nil {"},
+		}},
+		{"leave: asked meanwhile", "nobody leaves who was asked since that was decided", []edit{
+			{encode, "t.delete(t.Instance(m.Self), in.Version)", "t.delete(t.Instance(m.Self), registry.AnyVersion)"},
 		}},
 		{"leave: begins on", "who is leaving begins nothing", []edit{
 			{membership, "s.config() != nil && !s.leaving && s.doubt == Trusted &&", "s.config() != nil && s.doubt == Trusted &&"},

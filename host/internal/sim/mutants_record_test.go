@@ -62,6 +62,15 @@ func recordMutants() []mutant {
 		{"trigger: no account", "a trigger that can no longer run gets a row", []edit{
 			{step, "\t\taccount, clearMarks,", "\t\tclearMarks,"},
 		}},
+		{"trigger: accepted again", "a request that an item's former owner accepted does not run it again", []edit{
+			{trigger, "if owner == s.self && max(at(s.view.Assignment.Requested, i), at(s.own().Requested, i)) < rev {", "if owner == s.self {"},
+		}},
+		{"trigger: not handed on", "who gets an item knows what was accepted for it", []edit{
+			{"protocol/sharding.go", "\ta.Requested = newest(a.Requested, d.Requested, a.Requested)\n", ""},
+		}},
+		{"trigger: left behind", "an item that moves away from a request that nobody accepted gets a row", []edit{
+			{"protocol/sharding.go", "\ts.unaccepted(&m)\n", ""},
+		}},
 		{"own record: any version", "a record is set by its version alone", []edit{
 			{encode, "t.op(registry.Set, t.runsOf(self), encodeRuns(&d), t.version(self))", "t.op(registry.Set, t.runsOf(self), encodeRuns(&d), registry.AnyVersion)"},
 		}},

@@ -23,6 +23,11 @@ func (l *ledger) asks(old *protocol.View, by author) {
 			l.unasked(old, was)
 		}
 	}
+	for i, o := range old.Assignment.Owners {
+		if ownerOf(l.v, i) != o {
+			l.joined(i, registered(old, o), registered(l.v, ownerOf(l.v, i)))
+		}
+	}
 	for k := range l.v.Instances {
 		in := &l.v.Instances[k]
 		if was := registered(old, in.ID); !in.Triggered || was != nil && was.Triggered && was.Modified == in.Modified {
@@ -34,6 +39,33 @@ func (l *ledger) asks(old *protocol.View, by author) {
 			}
 		}
 	}
+}
+
+// joined: an item that moves while its request waits goes with the one that
+// waits at its new owner, unless it has got its row.
+func (l *ledger) joined(i int, from, to *protocol.Instance) {
+	if from == nil || to == nil || !from.Triggered || !to.Triggered {
+		return
+	}
+	was, now := runKey{item: i, trigger: requestOf(from)}, runKey{item: i, trigger: requestOf(to)}
+	if id, ok := l.owed[was]; ok && !l.traced(was) {
+		delete(l.owed, was)
+		l.owed[now] = id
+	}
+}
+
+// traced: the request was accepted for the item, or declined.
+func (l *ledger) traced(key runKey) bool {
+	if _, ok := l.final[key]; ok || l.opened[attempt{key, 1}] {
+		return true
+	}
+	for k := range l.v.Runs {
+		r := &l.v.Runs[k]
+		if slices.ContainsFunc(r.Triggers, func(t protocol.Trigger) bool { return t.ID == key.trigger && slices.Contains(t.Items, key.item) }) {
+			return true
+		}
+	}
+	return false
 }
 
 func (l *ledger) unasked(v *protocol.View, in *protocol.Instance) {
@@ -58,18 +90,11 @@ func (l *ledger) answered() {
 }
 
 // accepted: an acknowledged request is in the records, for every item of the
-// member: open, waiting or as a row, unless another owner has accepted it.
+// member that it was written for: open, waiting or as a row.
 func (l *ledger) accepted(self protocol.ID, old *protocol.View, by author) {
-	r, in := recordOf(l.v, self), registered(old, self)
-	id := requestOf(in) // others may know it by the same name
 	for i, o := range by.view.Assignment.Owners {
-		if o != self || i >= by.view.Config.Total || by.view.Items[i].Owner != self {
-			continue
-		}
-		key := runKey{item: i, trigger: id}
-		_, ended := l.final[key]
-		if !ended && !l.opened[attempt{key, 1}] &&
-			!slices.ContainsFunc(r.Triggers, func(t protocol.Trigger) bool { return t.ID == id && slices.Contains(t.Items, i) }) {
+		key := runKey{item: i, trigger: requestOf(registered(old, self))} // others may know it by the same name
+		if _, owed := l.owed[key]; o == self && owed && !l.traced(key) {
 			l.w.breach("triggers", "%s: the request has left no trace for item %d", by, i)
 		}
 	}
