@@ -14,7 +14,10 @@ import (
 	"testing"
 )
 
-var documents = []string{"README.md", "CONTRIBUTING.md", "docs/ARCHITECTURE.md", "docs/PROTOCOL.md", "docs/RATIONALE.md", "docs/STATUS.md", "docs/CASES.md"}
+var documents = []string{
+	"README.md", "CONTRIBUTING.md", "docs/ARCHITECTURE.md", "docs/PROTOCOL.md", "docs/RATIONALE.md", "docs/STATUS.md", "docs/CASES.md",
+	"abi/ABI.md", "abi/conformance/README.md", "abi/conformance/GUEST.md", "plugins/examples/README.md",
+}
 
 const readmeScript = "cmd/wasmjobd/testdata/script/readme.txtar"
 
