@@ -1,6 +1,7 @@
 package main
 
 import (
+	"encoding/json"
 	"fmt"
 	"strconv"
 	"strings"
@@ -47,6 +48,11 @@ type listedRow struct {
 	Error     string      `json:"error,omitempty"`
 	Digest    string      `json:"digest,omitempty"`
 	Fence     int64       `json:"fence,omitempty"`
+
+	Fuel      int64           `json:"fuel,omitempty"`
+	Succeeded int64           `json:"elements_succeeded,omitempty"`
+	Failed    int64           `json:"elements_failed,omitempty"`
+	Metrics   json.RawMessage `json:"metrics,omitempty"`
 }
 
 type checked struct {
@@ -76,7 +82,8 @@ func listedPage(page sqltrace.Page) listed {
 			Instant: stamp(r.Instant, time.UTC), InstantMs: r.Instant, Count: r.Count,
 			Cause: r.Cause, State: r.State, Reason: r.Reason, Instance: r.Instance, TaskID: r.TaskID,
 			Start: stamp(r.Start, time.UTC), StartMs: r.Start, End: stamp(r.End, time.UTC), EndMs: r.End,
-			Result: r.Result, Error: r.Error, Digest: r.Digest, Fence: r.Fence}
+			Result: r.Result, Error: r.Error, Digest: r.Digest, Fence: r.Fence,
+			Fuel: r.Fuel, Succeeded: r.Succeeded, Failed: r.Failed, Metrics: json.RawMessage(r.Metrics)}
 		if r.Count > 0 {
 			x.Last, x.LastMs = stamp(r.Last, time.UTC), r.Last
 		}

@@ -77,6 +77,10 @@ type Row struct {
 	Error    string
 	Digest   string // sha256 of the module, hex
 	Fence    int64  // fencing token of the run
+
+	Fuel              int64  // what the guest used, in the meter's units
+	Succeeded, Failed int64  // elements of a dataflow job
+	Metrics           string // sums that the guest kept, a JSON object; empty: none
 }
 
 // ErrRow: a row can never be stored. Trying again does not help.

@@ -90,7 +90,8 @@ func takes(d time.Duration) guestFunc {
 		if !sleep(ctx, d) {
 			return job.Outcome{Verdict: job.Stopped}
 		}
-		return job.Outcome{Verdict: job.OK, Result: fmt.Appendf(nil, "item %d of %d", c.Item, c.Total)}
+		return job.Outcome{Verdict: job.OK, Result: fmt.Appendf(nil, "item %d of %d", c.Item, c.Total),
+			Fuel: 7, Flow: job.Flow{Batches: 1, Succeeded: 2, Failed: 3}, Metrics: map[string]float64{"rows": 2.5}}
 	}
 }
 

@@ -3,6 +3,7 @@ package runner
 import (
 	"cmp"
 	"context"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"slices"
@@ -11,6 +12,7 @@ import (
 	"sync"
 
 	"github.com/wasmjob/wasmjob/host/internal/protocol"
+	"github.com/wasmjob/wasmjob/host/job"
 	"github.com/wasmjob/wasmjob/host/trace"
 )
 
@@ -173,6 +175,7 @@ func (m *member) row(r *protocol.Row, cron string) (trace.Row, bool, error) {
 	if t, ok := m.kept.get(r.Entry); ok {
 		row.TaskID, row.Result, row.Error, row.Digest, row.Fence = t.taskID, t.result, t.fault, t.digest, t.fence
 		row.Start, row.End = t.start, t.end
+		row.Fuel, row.Succeeded, row.Failed, row.Metrics = t.fuel, t.flow.Succeeded, t.flow.Failed, t.metrics
 	}
 	return row, true, nil
 }
@@ -188,7 +191,9 @@ func runOf(e protocol.Entry) string {
 // text is what a row carries beyond what the registry keeps.
 type text struct {
 	result, fault, digest, taskID string
-	start, end, fence             int64
+	start, end, fence, fuel       int64
+	flow                          job.Flow
+	metrics                       string // a JSON object
 }
 
 // keptTexts has the texts of ended guests until their rows are stored. It
@@ -213,7 +218,19 @@ const maxTexts = 64 << 20
 func keyOf(e protocol.Entry) textKey { return textKey{e.Item, runOf(e), e.Attempt} }
 
 // bytes is about what a text occupies.
-func (t text) bytes() int { return 256 + len(t.result) + len(t.fault) }
+func (t text) bytes() int { return 256 + len(t.result) + len(t.fault) + len(t.metrics) }
+
+// metricsText is the sums of a guest as JSON, or "" for none.
+func metricsText(sums map[string]float64) string {
+	if len(sums) == 0 {
+		return ""
+	}
+	b, err := json.Marshal(sums)
+	if err != nil { // a sum grew beyond the numbers; each addend was one
+		return ""
+	}
+	return string(b)
+}
 
 func (k *keptTexts) put(e protocol.Entry, t text) {
 	k.mu.Lock()

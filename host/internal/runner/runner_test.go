@@ -28,7 +28,8 @@ func TestTickRunsEveryItemOnce(t *testing.T) {
 		rows.check(t, testJob, 4, 10*time.Second)
 		r := rows.sorted()[0]
 		if r.Run == "" || r.Attempt != 1 || r.Cause != trace.Schedule || r.Result != "item 0 of 4" || r.Fence == 0 ||
-			r.TaskID != "nightly@-@0,1,2,3@-@READY@-@10.0.0.1@-@1" || r.Instance != "10.0.0.1@-@1" || r.End-r.Start != 1000 {
+			r.TaskID != "nightly@-@0,1,2,3@-@READY@-@10.0.0.1@-@1" || r.Instance != "10.0.0.1@-@1" || r.End-r.Start != 1000 ||
+			r.Fuel != 7 || r.Succeeded != 2 || r.Failed != 3 || r.Metrics != `{"rows":2.5}` {
 			t.Errorf("row %+v", r)
 		}
 		if n := len(s.events); n != 24 {

@@ -217,6 +217,7 @@ func (m *member) attempt(ctx context.Context, g *guest) protocol.Finished {
 	m.kept.put(g.entry, text{
 		result: printable(out.Result), fault: out.Error, digest: out.Digest, taskID: g.call.TaskID,
 		start: began.UnixMilli(), end: ended.UnixMilli(), fence: g.call.Fence,
+		fuel: out.Fuel, flow: out.Flow, metrics: metricsText(out.Metrics),
 	})
 	event.Kind, event.At, event.State, event.Outcome, event.Reason = End, ended, trace.State(in.State), out, in.Why
 	m.Observe(event)

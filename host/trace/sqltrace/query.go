@@ -191,13 +191,15 @@ func (r *Reader) scan(ctx context.Context, query string, args []any) iter.Seq2[t
 		for rows.Next() {
 			var x trace.Row
 			var result []byte
+			var metrics sql.NullString
 			err := rows.Scan(&x.Job, &x.Item, &x.Run, &x.Attempt, &x.Instant, &x.Last, &x.Count, &x.Cause, &x.State,
-				&x.Reason, &x.Instance, &x.TaskID, &x.Start, &x.End, &result, &x.Error, &x.Digest, &x.Fence)
+				&x.Reason, &x.Instance, &x.TaskID, &x.Start, &x.End, &result, &x.Error, &x.Digest, &x.Fence,
+				&x.Fuel, &x.Succeeded, &x.Failed, &metrics)
 			if err != nil {
 				yield(trace.Row{}, r.fail("read a row", err))
 				return
 			}
-			x.Result = string(result)
+			x.Result, x.Metrics = string(result), metrics.String
 			if !yield(x, nil) {
 				return
 			}

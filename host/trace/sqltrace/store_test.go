@@ -91,7 +91,8 @@ func TestWriteKeepsEveryField(t *testing.T) {
 	s := open(t, locate(t))
 	want := trace.Row{Job: "täglich", Item: 3, Run: "run-1", Attempt: 2, Instant: 5, Last: 6, Count: 0,
 		Cause: trace.Trigger, State: trace.Failed, Reason: "r", Instance: "i", TaskID: "task", Start: 7, End: 8,
-		Result: "any \x00\xff bytes", Error: "e", Digest: "d", Fence: 1 << 60}
+		Result: "any \x00\xff bytes", Error: "e", Digest: "d", Fence: 1 << 60,
+		Fuel: 1 << 50, Succeeded: 3, Failed: 2, Metrics: `{"rows":2.5}`}
 	write(t, s, want)
 	if diff := cmp.Diff([]trace.Row{want}, all(t, s.Reader, sqltrace.Filter{})); diff != "" {
 		t.Error(diff)
@@ -222,6 +223,37 @@ func TestReaderSeesWhatIsWrittenMeanwhile(t *testing.T) {
 		if n := len(all(t, r, sqltrace.Filter{})); n != int(i)+1 {
 			t.Errorf("%d rows after %d writes", n, i+1)
 		}
+	}
+}
+
+// A history of the release before has its rows, and room for what is new.
+func TestOpenUpdatesOlderTables(t *testing.T) {
+	t.Parallel()
+	loc := locate(t)
+	s := open(t, loc)
+	old := run("j", 0, 10)
+	write(t, s, old)
+	db, err := sql.Open("sqlite", loc.File)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, column := range []string{"fuel", "succeeded", "failed", "metrics"} {
+		if _, err := db.ExecContext(t.Context(), "ALTER TABLE wasmjobd_run DROP COLUMN "+column); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if _, err := db.ExecContext(t.Context(), "DELETE FROM wasmjobd_schema WHERE version > 1"); err != nil {
+		t.Fatal(err)
+	}
+	if err := errors.Join(db.Close(), s.Close()); err != nil {
+		t.Fatal(err)
+	}
+	s = open(t, loc)
+	fresh := run("j", 0, 20)
+	fresh.Metrics = `{"rows":1}`
+	write(t, s, fresh)
+	if diff := cmp.Diff([]trace.Row{fresh, old}, all(t, s.Reader, sqltrace.Filter{})); diff != "" {
+		t.Error(diff)
 	}
 }
 

@@ -3,6 +3,7 @@ package sqltrace
 import (
 	"context"
 	"database/sql"
+	"encoding/json"
 	"fmt"
 	"strings"
 	"unicode/utf8"
@@ -17,12 +18,15 @@ const (
 	MaxResult = 64 << 10
 	MaxError  = 16 << 10
 	MaxText   = 4 << 10 // reason, instance, task id, digest
+	// MaxMetrics is more than a guest can keep; longer ones are refused with
+	// trace.ErrRow, as half a document is none.
+	MaxMetrics = 16 << 10
 )
 
 const columns = "job, item, run, attempt, instant_ms, last_ms, instants, cause, state, " +
-	"reason, instance, task_id, start_ms, end_ms, result, error, digest, fence"
+	"reason, instance, task_id, start_ms, end_ms, result, error, digest, fence, fuel, succeeded, failed, metrics"
 
-const insert = "INSERT INTO wasmjobd_run (" + columns + ") VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?) " +
+const insert = "INSERT INTO wasmjobd_run (" + columns + ") VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?) " +
 	"ON CONFLICT DO NOTHING"
 
 // Write implements trace.Sink: the batch is one transaction, on disk before it
@@ -49,7 +53,8 @@ func (s *Store) Write(ctx context.Context, batch []trace.Row) error {
 			_, err := put.ExecContext(ctx, r.Job, r.Item, r.Run, r.Attempt, r.Instant, r.Last, r.Count,
 				string(r.Cause), string(r.State), text(r.Reason, MaxText), text(r.Instance, MaxText),
 				text(r.TaskID, MaxText), r.Start, r.End, []byte(cut(r.Result, MaxResult)),
-				text(r.Error, MaxError), text(r.Digest, MaxText), r.Fence)
+				text(r.Error, MaxError), text(r.Digest, MaxText), r.Fence,
+				r.Fuel, r.Succeeded, r.Failed, sql.NullString{String: r.Metrics, Valid: r.Metrics != ""})
 			if err != nil {
 				return err
 			}
@@ -69,6 +74,8 @@ func storable(r *trace.Row) error {
 		problem = "item, attempt and count must not be negative"
 	case r.State == "" || r.State == trace.Running || len(r.State) > 16 || len(r.Cause) > 16:
 		problem = fmt.Sprintf("state %.20q, cause %.20q", r.State, r.Cause)
+	case len(r.Metrics) > MaxMetrics || r.Metrics != "" && !json.Valid([]byte(r.Metrics)):
+		problem = fmt.Sprintf("metrics are not a JSON object of at most %d bytes", MaxMetrics)
 	default:
 		return nil
 	}
