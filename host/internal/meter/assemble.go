@@ -37,7 +37,7 @@ func (m *module) assemble(size int) []byte {
 	return appendSection(out, secCustom, append(text(Reserved), Version))
 }
 
-// addAll adds types, the import, functions, the global and the exports.
+// addAll adds types, the import, functions, globals and the exports.
 func (m *module) addAll() {
 	yield := m.addType([]byte{i64}, []byte{i64})
 	m.imports.add(slices.Concat(text(ImportModule), text(ImportYield), []byte{kindFunc}, yield)...)
@@ -52,6 +52,7 @@ func (m *module) addAll() {
 		m.code.b = append(m.code.b, h.body...)
 	}
 	m.globalsOf.add(i64, 1, 0x42, 0, 0x0b) // variable, i64.const 0
+	m.addReferences()
 	m.addExport(ExportLeft, kindGlobal, uint32(m.globals))
 	if m.start != nil {
 		m.addExport(ExportStart, kindFunc, m.firstHelper()+uint32(len(m.helpers)))

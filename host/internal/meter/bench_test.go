@@ -165,7 +165,7 @@ func (r rivals) compare(b *testing.B, name string) float64 {
 		}
 		arg *= 2
 	}
-	var spent, overPlain, overMetered []float64
+	var spent, overPlain, overMetered, closingOverPlain []float64
 	for b.Loop() {
 		plain, want := took(b, r.plain, name, arg)
 		metered, got := took(b, r.metered, name, arg)
@@ -176,10 +176,12 @@ func (r rivals) compare(b *testing.B, name string) float64 {
 		spent = append(spent, plain.Seconds()*1000)
 		overPlain = append(overPlain, float64(metered)/float64(plain))
 		overMetered = append(overMetered, float64(closing)/float64(metered))
+		closingOverPlain = append(closingOverPlain, float64(closing)/float64(plain))
 	}
 	b.ReportMetric(0, "ns/op") // of all three
 	b.ReportMetric(median(spent), "plain-ms")
 	b.ReportMetric(median(overPlain), "x_unprotected<=2")
+	b.ReportMetric(median(closingOverPlain), "closing/unprotected")
 	// Closing costs nothing where it does not stop anything: in calls and in
 	// bulk operations.
 	unit := "x_faster_than_closing"

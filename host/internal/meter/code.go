@@ -163,7 +163,7 @@ func (w *walk) step() {
 		return
 	}
 	callee := uint32(0)
-	if in.operand == opFunc {
+	if in.operand == opFunc || in.operand == opReference {
 		callee = r.index("function", len(w.m.funcs))
 	}
 	if op == 0x10 && int(callee) < w.m.imported || op == 0x11 && w.m.tabled {
@@ -179,6 +179,8 @@ func (w *walk) step() {
 		}
 	case opControl:
 		w.control(at, op)
+	case opReference:
+		w.reference(at, callee)
 	case opFunc:
 		w.instead(at, binary.AppendUvarint([]byte{op}, uint64(w.m.shift(callee)))...)
 	case opRange:

@@ -31,11 +31,16 @@
 // program has one of these in it, and between two of them lies no more than
 // one function.
 //
+// The head of a loop is paid by those who come there, if all of them always do
+// (cycles.go): a loop whose condition stands at its begin then pays once for a
+// turn instead of twice, and its head only looks.
+//
 // Work that one instruction can make as large as it likes is done by functions
 // added to the module (bulk.go): filling, copying and initializing of memories
 // and tables pays by length and goes in pieces of 64 KiB with a payment before
 // each; growing pays by length once it has succeeded, as it cannot be taken
-// back halfway. A table grows to [Options].MaxTable entries at most.
+// back halfway. A table grows to [Options].MaxTable entries at most. References
+// to functions are made once (references.go), as the engine never frees one.
 //
 // # Starting by hand
 //

@@ -7,7 +7,7 @@ import (
 
 // Version changes whenever the same module and input may give another output
 // or another number of fuel: it belongs into every key of a cache or a pool.
-const Version = 1
+const Version = 2
 
 // The names by which a rewritten module and its host meet. A module that
 // imports or exports anything beginning with Reserved is refused.
@@ -80,7 +80,7 @@ func rewrite(wasm []byte, o Options, each bool) (Result, error) {
 	if o.MaxTable == 0 {
 		o.MaxTable = DefaultTable
 	}
-	m := &module{maxTable: o.MaxTable, each: each, helperOf: map[rangeOp]uint32{}}
+	m := &module{maxTable: o.MaxTable, each: each, helperOf: map[rangeOp]uint32{}, variableOf: map[uint32]int{}}
 	if err := m.decode(wasm); err != nil {
 		return Result{}, err
 	}

@@ -16,15 +16,16 @@ const (
 	opAddressLane
 	opI32
 	opI64
-	op4      // four bytes
-	op8      // eight bytes
-	op16     // sixteen bytes
-	opTypes  // value types of select
-	opRef    // a reference type
-	opFunc   // index of a function
-	opIndex  // index of a segment, which the engine checks
-	opRange  // work of any length: becomes a call
-	opPrefix // another opcode follows
+	op4         // four bytes
+	op8         // eight bytes
+	op16        // sixteen bytes
+	opTypes     // value types of select
+	opRef       // a reference type
+	opFunc      // index of a function
+	opReference // index of a function: becomes a variable
+	opIndex     // index of a segment, which the engine checks
+	opRange     // work of any length: becomes a call
+	opPrefix    // another opcode follows
 )
 
 // instruction is what the meter knows of an opcode: what follows it, and its
@@ -89,7 +90,7 @@ func plainInstructions() (set [256]instruction) {
 	fill(0xa3, 0xa3, opNone, priceDiv/2) // f64.div
 	fill(0xd0, 0xd0, opRef, 1)           // ref.null
 	fill(0xd1, 0xd1, opNone, 1)          // ref.is_null
-	fill(0xd2, 0xd2, opFunc, 2)          // ref.func
+	fill(0xd2, 0xd2, opReference, 2)     // ref.func
 	fill(0xfc, 0xfd, opPrefix, 0)
 	return set
 }

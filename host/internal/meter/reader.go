@@ -30,19 +30,17 @@ func (r *reader) unsupported(format string, args ...any) {
 	}
 }
 
-// byte is small enough that the compiler puts it where it is called.
 func (r *reader) byte() byte {
-	if r.err != nil || r.pos >= len(r.b) {
-		return r.breaks()
+	if r.err != nil {
+		return 0
+	}
+	if r.pos >= len(r.b) {
+		r.fail(ErrDamaged, "it breaks off")
+		return 0
 	}
 	c := r.b[r.pos]
 	r.pos++
 	return c
-}
-
-func (r *reader) breaks() byte {
-	r.fail(ErrDamaged, "it breaks off")
-	return 0
 }
 
 // take cuts the next n bytes off.

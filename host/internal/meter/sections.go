@@ -112,6 +112,10 @@ type module struct {
 
 	helpers  []helper
 	helperOf map[rangeOp]uint32
+
+	declared   []bool // functions that code may refer to; nil: none
+	referred   []uint32
+	variableOf map[uint32]int // index in referred
 }
 
 func (m *module) decode(wasm []byte) error {
@@ -203,12 +207,6 @@ func (m *module) section(id byte, r *reader) {
 	case secDataCount:
 		r.u32()
 	}
-}
-
-// refer is shift for what makes a reference to a function.
-func (m *module) refer(i uint32) uint32 {
-	m.tabled = m.tabled || int(i) < m.imported
-	return m.shift(i)
 }
 
 // shift is where the new import moves a function to.

@@ -85,16 +85,24 @@ func (a *anatomy) known() map[string]bool {
 	return there
 }
 
-// tableBytes is what the tables take, as large as they may grow.
-func (a *anatomy) tableBytes() uint64 {
-	const entry = 8
-	var n uint64
+// Bytes that the engine has for each thing of an instance, as measured.
+const (
+	bytesEntry     = 8 // of a table
+	bytesGlobal    = 96
+	bytesReference = 48 // in an element segment
+	bytesSegment   = 40
+)
+
+// instanceBytes is what the engine keeps for each instance beside its memory,
+// with the tables as large as they may grow.
+func (a *anatomy) instanceBytes() uint64 {
+	n := uint64(a.globals)*bytesGlobal + uint64(a.entries)*bytesReference + uint64(a.segments)*bytesSegment
 	for i, t := range a.tables {
 		most := t.min
 		if a.grows[i] {
 			most = max(most, min(t.max, maxGrown))
 		}
-		n += uint64(most) * entry
+		n += uint64(most) * bytesEntry
 	}
 	return n
 }

@@ -143,6 +143,36 @@ func TestBudgetFindsWhatCameToRestMeanwhile(t *testing.T) {
 	})
 }
 
+// What an instance has of the engine's memory grows with what the module declares.
+func TestBudgetKnowsWhatInstancesHold(t *testing.T) {
+	t.Parallel()
+	const n = 1000
+	of := func(change func(*builder)) uint64 {
+		b := &builder{}
+		change(b)
+		a, err := decode(b.job(i32(0)), defaultModule)
+		if err != nil {
+			t.Fatal(err)
+		}
+		return a.instanceBytes()
+	}
+	plain := of(func(*builder) {})
+	for what, c := range map[string]struct {
+		least  uint64 // bytes, as measured
+		change func(*builder)
+	}{
+		"globals":          {88, func(b *builder) { b.globals = slices.Repeat([][]byte{{0x7f, 1, 0x41, 0, 0x0b}}, n) }},
+		"elements":         {41, func(b *builder) { b.element = vector([][]byte{slices.Concat([]byte{1, 0}, uleb(n), make([]byte, n))}) }},
+		"element segments": {24, func(b *builder) { b.element = vector(slices.Repeat([][]byte{{1, 0, 0}}, n)) }},
+		"data segments":    {24, func(b *builder) { b.data = slices.Repeat([][]byte{{1, 0}}, n) }},
+		"a table":          {8, func(b *builder) { b.table = slices.Concat([]byte{1, 0x70, 0}, uleb(n)) }},
+	} {
+		if got := of(c.change) - plain; got < n*c.least {
+			t.Errorf("%d %s: %d bytes; want %d", n, what, got, n*c.least)
+		}
+	}
+}
+
 // While a run waits for its parts, they are who could give something back.
 func TestBudgetKnowsParts(t *testing.T) {
 	t.Parallel()
@@ -251,7 +281,7 @@ func TestPartsWaitForMemory(t *testing.T) {
 		return slices.Concat(drop(add(0, 3)), drop(add(0, 3)), drop(add(0, 3)), i32(0)), i32(0)
 	})
 	c := flowing(func(c *job.Config) { c.Concurrency = 3 })
-	const one = pageSize + instanceCost
+	const one = pageSize + instanceCost + bytesSegment // it has some data
 	for _, tt := range []struct {
 		budget  int64
 		verdict job.Verdict

@@ -10,10 +10,10 @@ import (
 // builder assembles small modules for tests: there is no assembler at hand,
 // and bytes written out by hand say too little.
 type builder struct {
-	types, imports, funcs, exports, bodies, data [][]byte
-	imported                                     uint32
-	table, memory, element, start                []byte
-	tailSections                                 []byte
+	types, imports, funcs, globals, exports, bodies, data [][]byte
+	imported                                              uint32
+	table, memory, element, start                         []byte
+	tailSections                                          []byte
 }
 
 func uleb(n uint32) []byte { return binary.AppendUvarint(nil, uint64(n)) }
@@ -110,6 +110,7 @@ func (b *builder) bytes() []byte {
 	add(3, vector(b.funcs), len(b.funcs) > 0)
 	add(4, b.table, b.table != nil)
 	add(5, b.memory, b.memory != nil)
+	add(6, vector(b.globals), len(b.globals) > 0)
 	add(7, vector(b.exports), len(b.exports) > 0)
 	add(8, b.start, b.start != nil)
 	add(9, b.element, b.element != nil)

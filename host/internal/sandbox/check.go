@@ -122,6 +122,7 @@ type anatomy struct {
 	codeSize  int             // bytes of the code section
 	locals    int             // of all functions so far
 	entries   int             // of all element segments so far
+	segments  int             // of elements and of data
 	effort    int             // of compiling, as far as it is not linear
 	grows     [maxTables]bool // tables that an instruction grows
 	custom    []string
@@ -236,12 +237,14 @@ func (a *anatomy) section(id byte, r *reader) {
 	case 9:
 		for n := r.count("element segments", 2, maxSegments); n > 0 && r.err == nil; n-- {
 			a.element(r)
+			a.segments++
 		}
 	case 10:
 		a.codeSection(r)
 	case 11:
 		for n := r.count("data segments", 2, maxSegments); n > 0 && r.err == nil; n-- {
 			a.data(r)
+			a.segments++
 		}
 	case 12:
 		r.u32()

@@ -44,6 +44,7 @@ func (a *anatomy) body(r *reader, params, results int) {
 	for len(w.blocks) > 0 && r.err == nil {
 		w.step()
 	}
+	w.end()
 	a.effort += nsFunc + w.effort + nsByte*w.load
 	if a.effort > effortAll+effortOfByte*a.codeSize {
 		r.fail(TooBig, "the functions up to this one would take too long to compile")
@@ -349,5 +350,6 @@ var vectorBinary = [...][2]byte{
 func (w *walk) access() {
 	w.r.u32() // alignment
 	w.r.u32() // offset
+	w.known++
 	w.cost(0, bytesAccess)
 }

@@ -36,6 +36,7 @@
 // turn, and where a run ends that has used up its fuel.
 //
 // The memory limit is that of the linear memory. Beside it an instance has its
-// tables (4 MB at most) and the stack of the engine, which is doubled as calls
-// nest, until at some 100 MB the engine gives up.
+// tables, globals and segments, which the budget of all guests counts, too, and
+// the stack of the engine, which it does not: that is doubled as calls nest, until
+// at some 100 MB the engine gives up.
 package sandbox

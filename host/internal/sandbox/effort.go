@@ -16,11 +16,16 @@ const (
 	nsStack = 250   // a value on the stack doing so
 	nsFunc  = 4_000 // a function, however small
 	nsByte  = 1     // a byte that the compiler needs
+	nsPass  = 700   // a value that a jump takes along
+	nsKnown = 20    // a place in memory that was looked at before, in each part
+	nsBack  = 10    // a part on the way back round a loop, for each of its variables
+	nsMerge = 1     // two variables of a loop, for each way to its begin
 
 	bytesPlain        = 400 // an instruction that is nothing special
 	bytesPart         = 6 << 10
 	bytesLocal        = 400
 	bytesStack        = 25
+	bytesKnown        = 24
 	bytesTrap         = 7 << 10 // what looks at its operands before it does anything
 	bytesAccess       = 4500    // of memory, at a place that was not looked at before
 	bytesCall         = 1 << 10
@@ -43,6 +48,8 @@ type block struct {
 	part            int // at its begin
 	inLoop          int // part at which the innermost loop around it begins, itself included; -1: none
 	exposed         int // length of walk.exposed at its begin
+	knew, knows     int // places known at its begin, and at least at its end
+	backs, turns    int // jumps to the begin of the loop, and how many parts they go back
 }
 
 const nowhere = math.MaxInt
@@ -62,6 +69,10 @@ type walk struct {
 	way     int  // parts from the entry to here that all flow passes through
 	last    []int
 	exposed []exposure
+	known   int // places in memory that were looked at on the way here
+	loops   int // that are open
+	deepest int // most that were
+	merges  int // what bringing together the variables of all loops takes once
 
 	branches, passed int
 	effort, load     int
@@ -69,7 +80,7 @@ type walk struct {
 
 func (w *walk) begin(results, locals int) {
 	w.last = make([]int, locals)
-	w.blocks = append(w.blocks, block{results: results, shortest: nowhere, inLoop: -1})
+	w.blocks = append(w.blocks, block{results: results, shortest: nowhere, knows: nowhere, inLoop: -1})
 }
 
 // cost adds what one thing takes to what the whole function takes.
@@ -92,14 +103,15 @@ func (w *walk) branch(n int) {
 	}
 }
 
-// split begins another part, into which all values on the stack pass.
+// split begins another part, into which all values on the stack pass, and all
+// that is known of the memory.
 func (w *walk) split() {
 	if w.dead {
 		return
 	}
 	w.part++
 	w.way++
-	w.cost(nsWay*w.way+nsStack*w.height, bytesPart+bytesStack*w.height)
+	w.cost(nsWay*w.way+nsStack*w.height+nsKnown*w.known, bytesPart+bytesStack*w.height+bytesKnown*w.known)
 }
 
 // move takes values from the stack and puts others there.
@@ -122,6 +134,7 @@ func (w *walk) enter(op byte, params, results int) {
 	b := block{
 		loop: op == 0x03, undecided: op == 0x04, dead: w.dead, params: params, results: results,
 		base: max(w.height-params, w.blocks[len(w.blocks)-1].base), way: w.way, shortest: nowhere,
+		knew: w.known, knows: nowhere,
 		inLoop: w.blocks[len(w.blocks)-1].inLoop, exposed: len(w.exposed),
 	}
 	if op != 0x02 {
@@ -130,6 +143,8 @@ func (w *walk) enter(op byte, params, results int) {
 	b.part = w.part
 	if b.loop {
 		b.inLoop = w.part
+		w.loops++
+		w.deepest = max(w.deepest, w.loops)
 	}
 	w.blocks = append(w.blocks, b)
 	if b.loop { // the report of metered code to the host
@@ -144,17 +159,25 @@ func (w *walk) jump(depth uint32) {
 	if w.dead || int64(depth) >= int64(len(w.blocks)) {
 		return
 	}
-	if b := &w.blocks[len(w.blocks)-1-int(depth)]; !b.loop {
-		b.shortest = min(b.shortest, w.way)
+	b := &w.blocks[len(w.blocks)-1-int(depth)]
+	if b.loop {
+		b.backs++
+		b.turns += w.part - b.part
+		w.arrive(b.params)
+		return
 	}
-	w.cost(nsWay*w.way, 0)
+	b.shortest, b.knows = min(b.shortest, w.way), min(b.knows, w.known)
+	w.arrive(b.results)
 }
+
+// arrive is the end of a part, with values that go on.
+func (w *walk) arrive(values int) { w.cost(nsWay*w.way+nsPass*values, bytesStack*values) }
 
 func (w *walk) otherwise() {
 	b := &w.blocks[len(w.blocks)-1]
 	w.jump(0)
 	b.undecided = false
-	w.dead, w.height, w.way = b.dead, b.base+b.params, b.way
+	w.dead, w.height, w.way, w.known = b.dead, b.base+b.params, b.way, b.knew
 	w.split()
 }
 
@@ -163,18 +186,21 @@ func (w *walk) leave() {
 	switch {
 	case b.loop && !w.dead:
 		b.shortest = w.way
+		b.knows = w.known
 	case b.undecided && !b.dead:
-		b.shortest = min(b.shortest, b.way)
+		b.shortest, b.knows = min(b.shortest, b.way), min(b.knows, b.knew)
 	}
-	w.jump(0)
 	if b.loop {
+		w.arrive(b.results)
 		w.goRound(b)
+	} else {
+		w.jump(0)
 	}
 	// Code after a block that nothing leaves is compiled all the same.
 	w.dead, w.height = b.dead, b.base+b.results
 	w.way = b.way
 	if b.shortest != nowhere {
-		w.way = b.shortest
+		w.way, w.known = b.shortest, b.knows
 	}
 	w.blocks = w.blocks[:len(w.blocks)-1]
 	if len(w.blocks) > 0 {
@@ -205,6 +231,11 @@ func (w *walk) set(local uint32) {
 // goRound carries the variables that a loop has from before it to its end,
 // from where they come to its begin again.
 func (w *walk) goRound(b *block) {
+	w.loops--
+	n := len(w.exposed) - b.exposed + b.params
+	w.cost(nsBack*n*b.turns, 0)
+	w.cost(nsMerge*n*n*(1+b.backs), 0)
+	w.merges += nsMerge * n * n * (1 + b.backs)
 	around := w.blocks[max(len(w.blocks)-2, 0)].inLoop
 	kept := w.exposed[:b.exposed]
 	for _, e := range w.exposed[b.exposed:] {
@@ -220,3 +251,8 @@ func (w *walk) goRound(b *block) {
 	}
 	w.exposed = kept
 }
+
+// end counts what is done once for each loop in another: the variables of
+// loops are brought together until nothing changes any more, and what changes
+// in an inner one may change the next.
+func (w *walk) end() { w.cost(w.merges*w.deepest, 0) }

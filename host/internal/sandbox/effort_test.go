@@ -21,6 +21,13 @@ func TestShapesThatAreHardToCompile(t *testing.T) {
 		}
 		return slices.Concat(code...)
 	}
+	read := func(n int) []byte {
+		var code [][]byte
+		for i := range n {
+			code = append(code, getLocal(uint32(i)), op(opDrop))
+		}
+		return slices.Concat(code...)
+	}
 	for name, shape := range map[string]struct {
 		n    int // of which not even a hundredth is too much
 		code func(b *builder, n int) (locals int, code []byte)
@@ -52,6 +59,25 @@ func TestShapesThatAreHardToCompile(t *testing.T) {
 		}},
 		"a straight road": {2_000_000, func(_ *builder, n int) (int, []byte) {
 			return 1, slices.Concat(getLocal(0), rep(slices.Concat(getLocal(0), op(opI32Add)), n), op(opDrop))
+		}},
+		"loops in each other that only read": {1000, func(_ *builder, n int) (int, []byte) {
+			return 100, slices.Concat(rep(op(0x03, 0x40), n), read(100), rep(slices.Concat(leaveIf, op(opEnd)), n))
+		}},
+		"loops in each other with parameters": {1000, func(b *builder, n int) (int, []byte) {
+			typ := sleb(int64(b.typ(strings.Repeat(valI32, 100), strings.Repeat(valI32, 100))))
+			return 1, slices.Concat(rep(getLocal(0), 100), rep(slices.Concat(op(0x03), typ), n),
+				rep(slices.Concat(leaveIf, op(opEnd)), n), rep(op(opDrop), 100))
+		}},
+		"a loop with many ways back": {6000, func(_ *builder, n int) (int, []byte) {
+			return 100, slices.Concat(op(0x03, 0x40), read(100), rep(leaveIf, n), op(opEnd))
+		}},
+		"places in memory and branches": {10_000, func(_ *builder, n int) (int, []byte) {
+			return 1, slices.Concat(getLocal(0), rep(op(0x28, 0, 0), n), op(opDrop),
+				rep(slices.Concat(op(0x02, 0x40), leaveIf, op(opEnd)), n/5))
+		}},
+		"values that jumps take along": {48_000, func(b *builder, n int) (int, []byte) {
+			typ := sleb(int64(b.typ("", strings.Repeat(valI32, 100))))
+			return 1, slices.Concat(op(0x02), typ, rep(getLocal(0), 101), op(0x0e), uleb(uint32(n)), make([]byte, n+1), op(opEnd), rep(op(opDrop), 100))
 		}},
 		// What nothing leads to is compiled too.
 		"after the end": {1000, func(_ *builder, n int) (int, []byte) {

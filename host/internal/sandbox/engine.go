@@ -7,6 +7,7 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
+	"runtime"
 	"sync"
 
 	"github.com/tetratelabs/wazero"
@@ -48,6 +49,7 @@ type Engine struct {
 	end     context.CancelFunc
 	runs    sync.WaitGroup
 	budget  budget
+	slots   chan struct{} // of those who compile: each may take what effort.go allows
 
 	mu      sync.Mutex // guards what follows
 	closed  bool
@@ -56,7 +58,7 @@ type Engine struct {
 
 // New makes an Engine, and the cache directory if there is to be one.
 func New(o Options) (*Engine, error) {
-	e := &Engine{dir: o.CacheDir, most: o.MaxModule, log: o.Log, modules: map[string]*compilation{}}
+	e := &Engine{dir: o.CacheDir, most: o.MaxModule, log: o.Log, modules: map[string]*compilation{}, slots: make(chan struct{}, runtime.GOMAXPROCS(0))}
 	if e.log == nil {
 		e.log = slog.New(slog.DiscardHandler)
 	}

@@ -7,6 +7,8 @@ import (
 	"io"
 	"log/slog"
 	"maps"
+	"math"
+	"reflect"
 	"slices"
 	"time"
 
@@ -216,17 +218,38 @@ func (in *instance) entry(name string) api.Function {
 	return f
 }
 
-// shallow is so little fuel that the engine's stack cannot have become large.
-const shallow = 100_000
+// maxStack is how large a stack of the engine may be that waits for another
+// run: it never shrinks, and no budget counts it.
+const maxStack = 64 << 10
+
+// slim gives up entries whose stacks have grown.
+func (in *instance) slim() {
+	for name, f := range in.entries {
+		if stackOf(f) > maxStack {
+			delete(in.entries, name)
+		}
+	}
+}
+
+// stackOf is the size of a function's stack. The engine does not tell, so this
+// looks into it; should it ever find nothing there, all stacks count as large.
+func stackOf(f api.Function) int {
+	engine := reflect.Indirect(reflect.ValueOf(f))
+	if engine.Kind() != reflect.Struct {
+		return math.MaxInt
+	}
+	stack := engine.FieldByName("stack")
+	if stack.Kind() != reflect.Slice {
+		return math.MaxInt
+	}
+	return stack.Len()
+}
 
 // settle takes what the instance did into the run's account.
 func (r *run) settle() {
 	in := r.in
 	if in.left != nil {
 		r.fuel = r.gauge.tally.Settle(int64(in.left.Get()))
-	}
-	if r.fuel > shallow {
-		clear(in.entries) // a stack that has grown never shrinks, and no budget counts it
 	}
 	r.peak = max(r.peak, in.mem.peak)
 	r.full = r.full || in.mem.full
@@ -252,6 +275,7 @@ func (r *run) detach() {
 	r.in = nil
 	in.sound = in.sound && !r.overdue() && r.ctx.Err() == nil
 	in.r = nil
+	in.slim()
 	if !in.c.rest(r, in) {
 		in.end()
 	}

@@ -95,7 +95,9 @@ func (r *run) lateness(err error) string {
 func (r *run) trap(err error) string {
 	// What failed inside of the engine comes with a stack of the host.
 	text, _, _ := strings.Cut(err.Error(), "\n\nGo runtime stack trace:")
-	text = escape(clip(r.journal.secrets.hide(text, 0, maxFailure+1), maxFailure), true)
+	// The names of thirty functions can be megabytes.
+	secrets := r.journal.secrets
+	text = escape(clip(secrets.hide(text[:min(len(text), maxFailure+1+secrets.slack())], 0, maxFailure+1), maxFailure), true)
 	if exit, ok := errors.AsType[*sys.ExitError](err); ok {
 		text = fmt.Sprintf("the module ended itself with exit code %d instead of returning", exit.ExitCode())
 	}

@@ -91,6 +91,8 @@ func (e *Engine) Load(ctx context.Context, wasm []byte) (*Module, error) {
 
 func (c *compilation) compile(wasm []byte) {
 	defer close(c.ready)
+	c.engine.slots <- struct{}{}
+	defer func() { <-c.engine.slots }()
 	// Both read all of the code, and neither needs the other.
 	var out meter.Result
 	var unmetered error
@@ -113,7 +115,7 @@ func (c *compilation) compile(wasm []byte) {
 		c.most = uint64(a.memory.max) * pageSize
 	}
 	c.entries = a.known()
-	c.fixed = instanceCost + a.tableBytes()
+	c.fixed = instanceCost + a.instanceBytes()
 	c.report = a.report(wasm)
 	if unmetered != nil {
 		c.err = unmetered

@@ -1,0 +1,45 @@
+package meter
+
+import (
+	"bytes"
+	"testing"
+)
+
+// TestHeadsOfLoopsArePaidBefore: a payment of nothing leaves a row of nops.
+// That the sums are right is for TestControl and for the generated modules.
+func TestHeadsOfLoopsArePaidBefore(t *testing.T) {
+	t.Parallel()
+	leave := cat(lget(0), 0x45, 0x0d, 1)         // the block around
+	less := cat(lget(0), i32c(1), 0x6b, ltee(0)) // one, and leaves it
+	back, perhaps := cat(0x0c, 0), cat(0x0d, 0)  // to the loop
+	loop := func(code ...any) []byte { return cat(0x02, 0x40, 0x03, 0x40, cat(code...), 0x0b, 0x0b) }
+	for _, c := range []struct {
+		name string
+		code []byte
+		paid int // heads that are
+	}{
+		{"a condition at the begin", loop(leave, less, 0x1a, back), 1},
+		{"a condition at the end", loop(less, perhaps), 0},
+		{"both", loop(leave, less, perhaps), 0},
+		{"one of two ways back", loop(less, 0x04, 0x40, i32c(1), 0x1a, 0x0c, 1, 0x0b, lget(0), perhaps), 0},
+		{"an arm goes back", loop(less, 0x04, 0x40, i32c(1), 0x1a, 0x0c, 1, 0x0b), 1},
+		{"two arms go back", loop(leave, less, 0x04, 0x40, i32c(1), 0x1a, 0x0c, 1, 0x05, i32c(2), 0x1a, 0x0c, 1, 0x0b), 1},
+		{"straight back", loop(i32c(1), 0x1a, back), 0},
+		{"no way back", loop(less, 0x1a), 1},
+		{"nested", loop(leave, loop(leave, less, 0x1a, back), back), 2},
+	} {
+		b := &build{memory: []byte{0, 1}, exports: [][]byte{cat(text("memory"), 2, 0)}, funcs: []fn{{"f", "i>", "", c.code}}}
+		res, err := Rewrite(b.bytes(), Options{})
+		if err != nil {
+			t.Fatal(err)
+		}
+		// Behind the balance: amount, subtraction, and where it is kept.
+		looks := bytes.Count(res.Wasm, cat(0x03, 0x40, 0x23, 0, bytes.Repeat([]byte{0x01}, 12), i64c(0), 0x53, 0x04, 0x40))
+		if looks != c.paid {
+			t.Errorf("%s: %d heads only look, want %d\n%x", c.name, looks, c.paid, res.Wasm)
+		}
+		if c.name != "straight back" {
+			newLab(t).same(b.bytes(), calls("f", 1, 2, 3, 50)...)
+		}
+	}
+}
