@@ -46,6 +46,10 @@ func (l *ledger) decided(old *protocol.View, by author) {
 		return
 	}
 	switch m := by.m.(type) {
+	case protocol.Join:
+		if a := old.Assignment; slices.Contains(a.Owners, m.ID) || slices.Contains(a.Members, m.ID) {
+			l.w.breach("a name of one's own", "%s joins as %s, which still has items", by, m.ID)
+		}
 	case protocol.Begin:
 		l.begin(m, old, by)
 	case protocol.Take:
