@@ -262,7 +262,8 @@ func owned(rel, imp string, test bool) string {
 }
 
 // TestGuests: SDKs and examples are modules of their own and must not lean on
-// the host.
+// the host. Modules elsewhere are benchmarks against what the main one shall
+// not need: they have tests alone.
 func TestGuests(t *testing.T) {
 	t.Parallel()
 	p := tree(t)
@@ -271,11 +272,15 @@ func TestGuests(t *testing.T) {
 		if f.guest == "" {
 			continue
 		}
+		bench := within(f.guest, "host")
 		for _, s := range f.files {
+			if bench && !s.test {
+				t.Errorf("%s: a module below host has tests alone", s.rel)
+			}
 			for _, spec := range s.imports() {
 				imp := importPath(spec)
 				switch {
-				case std(imp), within(imp, modulePath+"/"+f.guest):
+				case bench, std(imp), within(imp, modulePath+"/"+f.guest):
 				case f.guest != "abi/go" && within(imp, sdk):
 				default:
 					t.Errorf("%s: %s may not import %s: a guest needs the standard library and the SDK, nothing else", p.at(spec), f.rel, imp)
