@@ -5,8 +5,10 @@ import (
 	"flag"
 	"maps"
 	"math"
+	"math/rand/v2"
 	"os"
 	"path/filepath"
+	"runtime"
 	"slices"
 	"strings"
 	"testing"
@@ -143,13 +145,31 @@ func (r *report) mean(b *testing.B) {
 // engine by WithCloseOnContextDone.
 type rivals struct{ plain, metered, closing api.Module }
 
-func took(b *testing.B, m api.Module, name string, arg uint64) (time.Duration, uint64) {
-	begin := time.Now()
-	got, err := m.ExportedFunction(name).Call(b.Context(), arg)
-	if err != nil {
-		b.Fatal(err)
+func took(b *testing.B, m api.Module, name string, arg uint64) (spent time.Duration, result uint64) {
+	elsewhere(rand.IntN(64), func() {
+		begin := time.Now()
+		got, err := m.ExportedFunction(name).Call(b.Context(), arg)
+		if err != nil {
+			b.Fatal(err)
+		}
+		spent, result = time.Since(begin), got[0]
+	})
+	return spent, result
+}
+
+// elsewhere calls do with so many frames in between: where the stack ends can
+// halve the time that an exit to the host takes, and shall not be the same in
+// all turns.
+//
+//go:noinline
+func elsewhere(frames int, do func()) {
+	var frame [7]uint64
+	if frames == 0 {
+		do()
+	} else {
+		elsewhere(frames-1, do)
 	}
-	return time.Since(begin), got[0]
+	runtime.KeepAlive(&frame)
 }
 
 func (r rivals) compare(b *testing.B, name string) float64 {

@@ -23,7 +23,7 @@ func await(cmd *exec.Cmd, ended func()) error {
 		}
 	}
 	ended()
-	return cmd.Wait()
+	return cmd.Wait() //nolint:wrapcheck // whoever calls await reads it as if it were Wait
 }
 
 // peak is the most memory that the command, or one of the processes that it
