@@ -2,7 +2,8 @@
 # Builds the guests that `make bench` measures, those whose toolchain is there:
 #   .ci/guests/bench.sh OUT
 # leaves OUT/{go,tinygo,rust,assemblyscript,c}.wasm, the same work in five
-# languages, and OUT/call/{wasmjob,extism}.wasm, the same source for two hosts.
+# languages, OUT/call/{wasmjob,extism}.wasm, the same source for two hosts, and
+# OUT/call/hello-go.wasm, the smallest job in Go.
 # Each is built as the examples of its language are.
 # What is left out is said; with WASMJOBD_STRICT=1 that is failing.
 set -euo pipefail
@@ -20,9 +21,13 @@ skip() { echo "bench: $1: left out: $2"; left=$((left + 1)); }
 made() { echo "bench: ${1#"$out"/}"; }
 
 make_go() {
-  (cd "$guests/guest-go" && GOOS=wasip1 GOARCH=wasm CGO_ENABLED=0 GOWORK=off GOFLAGS='' "${GO:-go}" build -buildmode=c-shared -trimpath \
-    -buildvcs=false -ldflags='-s -w -buildid=' -o "$out/go.wasm" .)
-  made go.wasm
+  reactor() { # reactor FOLDER NAME
+    (cd "$1" && GOOS=wasip1 GOARCH=wasm CGO_ENABLED=0 GOWORK=off GOFLAGS='' "${GO:-go}" build -buildmode=c-shared -trimpath -buildvcs=false \
+      -ldflags='-s -w -buildid=' -o "$out/$2" .)
+    made "$2"
+  }
+  reactor "$guests/guest-go" go.wasm
+  reactor "$root/plugins/examples/hello-go" call/hello-go.wasm
 }
 
 # As .ci/guests/tinygo.sh finds it, or has built it.

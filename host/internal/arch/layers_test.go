@@ -42,6 +42,11 @@ var layers = []layer{
 		tests: []string{"host/registry/registrytest", "go.etcd.io/bbolt"},
 		why:   "an adapter knows the port and the tree that it makes durable"},
 
+	{pkg: "host/registry/zk", may: []string{"host/registry"}, libs: []string{"github.com/go-zookeeper/zk"},
+		tests: []string{"host/registry/registrytest", "host/registry/zk/zktest"},
+		why:   "an adapter knows the port and the one library that it makes safe"},
+	{pkg: "host/registry/zk/zktest", why: "it starts servers for any test, of whatever client"},
+
 	{pkg: "host/trace", may: []string{"host/job"}, why: "rows are nouns; who keeps them comes later"},
 	{pkg: "host/trace/sqltrace", may: []string{"host/trace", "host/job"}, tests: []string{"modernc.org/sqlite"},
 		why: "SQL stays behind the sink; the driver is chosen in cmd"},

@@ -8,7 +8,6 @@ import (
 	"math/rand/v2"
 	"os"
 	"path/filepath"
-	"runtime"
 	"slices"
 	"strings"
 	"testing"
@@ -145,31 +144,20 @@ func (r *report) mean(b *testing.B) {
 // engine by WithCloseOnContextDone.
 type rivals struct{ plain, metered, closing api.Module }
 
-func took(b *testing.B, m api.Module, name string, arg uint64) (spent time.Duration, result uint64) {
-	elsewhere(rand.IntN(64), func() {
-		begin := time.Now()
-		got, err := m.ExportedFunction(name).Call(b.Context(), arg)
-		if err != nil {
-			b.Fatal(err)
-		}
-		spent, result = time.Since(begin), got[0]
-	})
-	return spent, result
-}
-
-// elsewhere calls do with so many frames in between: where the stack ends can
-// halve the time that an exit to the host takes, and shall not be the same in
-// all turns.
-//
-//go:noinline
-func elsewhere(frames int, do func()) {
-	var frame [7]uint64
-	if frames == 0 {
-		do()
-	} else {
-		elsewhere(frames-1, do)
+// took measures one call. The engine makes a stack for it, and where that comes
+// to lie changes the time of an exit to the host by a half; so some are thrown
+// away, that it is not the same place in all turns.
+func took(b *testing.B, m api.Module, name string, arg uint64) (time.Duration, uint64) {
+	f := m.ExportedFunction(name)
+	for range rand.IntN(8) {
+		f = m.ExportedFunction(name)
 	}
-	runtime.KeepAlive(&frame)
+	begin := time.Now()
+	got, err := f.Call(b.Context(), arg)
+	if err != nil {
+		b.Fatal(err)
+	}
+	return time.Since(begin), got[0]
 }
 
 func (r rivals) compare(b *testing.B, name string) float64 {

@@ -4,6 +4,8 @@ import (
 	"cmp"
 	"context"
 	"errors"
+	"os"
+	"path/filepath"
 	"runtime"
 	"slices"
 	"sync"
@@ -193,9 +195,16 @@ func closingOvershoots(b *testing.B, n int) []time.Duration {
 }
 
 // BenchmarkStart compares the first start of a Go guest with the next, whose
-// code lies on the disk: a sandbox, the module, and one run.
+// code lies on the disk: a sandbox, the module, and one run. The guests are the
+// smallest, if it was built, and one with what encoding/json brings.
 func BenchmarkStart(b *testing.B) {
-	wasm := benchProbe(b)
+	if hello, err := os.ReadFile(filepath.Join("..", "..", "..", "build", "bench", "call", "hello-go.wasm")); err == nil {
+		b.Run("hello", func(b *testing.B) { benchStart(b, hello) })
+	}
+	b.Run("large", func(b *testing.B) { benchStart(b, benchProbe(b)) })
+}
+
+func benchStart(b *testing.B, wasm []byte) {
 	start := func(dir string) time.Duration {
 		runtime.GC() // a process that starts has no garbage
 		began := time.Now()
@@ -219,7 +228,7 @@ func BenchmarkStart(b *testing.B) {
 		for range rounds(3) {
 			dir := b.TempDir()
 			first = append(first, start(dir))
-			for range rounds(5) {
+			for range rounds(7) {
 				second = append(second, start(dir))
 			}
 		}

@@ -1,0 +1,176 @@
+package zk
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"time"
+
+	"github.com/wasmjob/wasmjob/host/registry"
+)
+
+var (
+	// errNotSent: the operation was not begun and will not be.
+	errNotSent = errors.New("not sent")
+	// errLate: nobody waits for the operation any more. It may have been sent,
+	// or may be sent later.
+	errLate = errors.New("no answer in time")
+)
+
+// call runs f, which blocks until the library has an answer, be it never. It
+// waits for a slot and a connection first; then it returns as soon as f has,
+// or ctx or the bound of operations says so, with errLate. Before call returns
+// an answer, the events in front of it have been heard.
+func call[T any](ctx context.Context, s *session, f func() (T, error)) (T, error) {
+	type answer struct {
+		value T
+		err   error
+	}
+	var none T
+	if err := ctx.Err(); err != nil {
+		return none, fmt.Errorf("%w: %w", errNotSent, err)
+	}
+	limit := s.registry.options.OpTimeout
+	if limit == 0 {
+		limit = s.timeout() * 2 / 3
+	}
+	ctx, cancel := context.WithTimeout(ctx, limit)
+	defer cancel()
+	op, err := s.start(ctx)
+	if err != nil {
+		return none, fmt.Errorf("%w: %w", errNotSent, err)
+	}
+	answers := make(chan answer, 1)
+	go func() {
+		value, err := f()
+		answers <- answer{value, err}
+		s.finish(op)
+	}()
+	select {
+	case a := <-answers:
+		s.events.settle()
+		return a.value, a.err
+	case <-ctx.Done():
+		s.abandon(op)
+		return none, fmt.Errorf("%w: %w", errLate, context.Cause(ctx))
+	}
+}
+
+// start waits for a slot and a connection.
+func (s *session) start(ctx context.Context) (*operation, error) {
+	select {
+	case s.slots <- struct{}{}:
+	case <-s.life.Done():
+		return nil, registry.ErrEnded
+	case <-ctx.Done():
+		return nil, fmt.Errorf("%d operations are under way: %w", maxInFlight, context.Cause(ctx))
+	}
+	_, err := s.connect(ctx)
+	if err == nil {
+		s.mu.Lock()
+		defer s.mu.Unlock()
+		if !s.isOver() {
+			s.registry.work.Add(1)
+			return &operation{done: make(chan struct{})}, nil
+		}
+		err = registry.ErrEnded
+	}
+	<-s.slots
+	return nil, err
+}
+
+func (s *session) finish(op *operation) {
+	s.mu.Lock()
+	delete(s.late, op)
+	s.mu.Unlock()
+	close(op.done)
+	<-s.slots
+	s.registry.work.Done()
+}
+
+// abandon notes that nobody waits for op any more.
+func (s *session) abandon(op *operation) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	select {
+	case <-op.done:
+	default:
+		s.late[op] = struct{}{}
+	}
+}
+
+// awaitLate waits until every operation has its answer that nobody waits for.
+// The library may send one of them at any moment until then, so what is to be
+// sent after it must wait.
+func (s *session) awaitLate(ctx context.Context) error {
+	s.mu.Lock()
+	waiting := make([]*operation, 0, len(s.late))
+	for op := range s.late {
+		waiting = append(waiting, op)
+	}
+	s.mu.Unlock()
+	for _, op := range waiting {
+		select {
+		case <-op.done:
+		case <-ctx.Done():
+			return fmt.Errorf("an earlier operation has no answer: %w", context.Cause(ctx))
+		}
+	}
+	return nil
+}
+
+// beat asks the leader for a sign of life whenever nothing else did for a
+// while. It also notices when the service has forgotten the session and will
+// never say so.
+func (s *session) beat() {
+	probed := time.Now()
+	for {
+		every := s.timeout() / beatsPerTimeout
+		select {
+		case <-time.After(every - min(time.Since(s.Acknowledged()), every*9/10)):
+		case <-s.life.Done():
+			return
+		}
+		if since, cut := s.cutSince(); cut {
+			if timeout := s.timeout(); time.Since(since) > 2*timeout && time.Since(probed) > timeout {
+				probed = time.Now()
+				s.probe()
+			}
+			continue
+		}
+		if time.Since(s.Acknowledged()) >= every*9/10 {
+			_ = s.sync(s.life) // a failure shows in Acknowledged
+		}
+	}
+}
+
+func (s *session) cutSince() (time.Time, bool) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	select {
+	case <-s.up:
+		return time.Time{}, false
+	default:
+		return s.lost, s.round > 0
+	}
+}
+
+// probe ends the session if a new one can be had while this one is still
+// refused. A service that has lost its data closes the connection to whoever
+// saw more than it has, for ever, without an answer.
+func (s *session) probe() {
+	other, err := s.registry.begin(nil)
+	if err != nil {
+		return
+	}
+	defer func() { _ = other.Close() }() // it returns none
+	ctx, cancel := context.WithTimeout(s.life, s.timeout())
+	defer cancel()
+	if _, err := other.connect(ctx); err != nil {
+		return
+	}
+	if _, cut := s.cutSince(); cut {
+		s.registry.options.Logger.Warn("the registry serves others but refuses this session", "session", s.ID())
+		s.end(true)
+	}
+}

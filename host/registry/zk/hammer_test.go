@@ -1,0 +1,116 @@
+package zk_test
+
+import (
+	"errors"
+	"fmt"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/wasmjob/wasmjob/host/registry"
+)
+
+// TestCuts writes and watches over a connection that breaks all the time. Each
+// writer makes nodes one by one and settles every unknown outcome as the port
+// says; so none is made twice, and none is missing. The watcher is told of
+// changes alone, and must see all of them in the end.
+func TestCuts(t *testing.T) {
+	t.Parallel()
+	const writers, each, cuts = 4, 50, 20
+	p, m, _ := behind(t, serving(t), long)
+	m.commit(create("/cuts"))
+	var work sync.WaitGroup
+	for w := range writers {
+		work.Go(func() {
+			for i := range each {
+				makeOnce(m, fmt.Sprintf("/cuts/%d-%d", w, i))
+			}
+		})
+	}
+	work.Go(func() { watchAll(m, writers*each) })
+	done := make(chan struct{})
+	var cutter sync.WaitGroup
+	cutter.Go(func() {
+		every := time.NewTicker(20 * time.Millisecond)
+		defer every.Stop()
+		for range cuts {
+			select {
+			case <-every.C:
+				p.Cut()
+			case <-done:
+				return
+			}
+		}
+	})
+	work.Wait()
+	close(done)
+	cutter.Wait()
+	m.sync()
+	if n := m.read("/cuts", false); len(n.Children) != writers*each || n.Stat.ChildVersion != writers*each {
+		t.Errorf("%d children after %d changes", len(n.Children), n.Stat.ChildVersion)
+	}
+}
+
+// makeOnce makes the node at path; that it exists before is a fault.
+func makeOnce(m *member, path string) {
+	for {
+		_, err := m.Commit(m.ctx, create(path))
+		switch {
+		case err == nil:
+			return
+		case errors.Is(err, registry.ErrConflict):
+			m.t.Errorf("%s was made by nobody: %v", path, err)
+			return
+		case m.ctx.Err() != nil || errors.Is(err, registry.ErrEnded):
+			m.t.Errorf("make %s: %v", path, err)
+			return
+		case errors.Is(err, registry.ErrUnknown):
+			for m.Sync(m.ctx) != nil && m.ctx.Err() == nil {
+			}
+			n, err := m.Read(m.ctx, path, false)
+			for ; err != nil && m.ctx.Err() == nil; n, err = m.Read(m.ctx, path, false) {
+			}
+			if n.Exists {
+				return
+			}
+		}
+	}
+}
+
+// watchAll reads the list only when an event says so.
+func watchAll(m *member, want int) {
+	for {
+		m.mu.Lock()
+		seen := len(m.events)
+		m.mu.Unlock()
+		n, err := m.Read(m.ctx, "/cuts", true)
+		if m.ctx.Err() != nil {
+			m.t.Errorf("saw %d of %d", len(n.Children), want)
+			return
+		}
+		if err != nil {
+			continue
+		}
+		if len(n.Children) == want {
+			return
+		}
+		m.awaitMore(seen)
+	}
+}
+
+// awaitMore waits for the first event behind those seen.
+func (m *member) awaitMore(seen int) {
+	for {
+		m.mu.Lock()
+		more, changed := len(m.events) > seen, m.changed
+		m.mu.Unlock()
+		if more {
+			return
+		}
+		select {
+		case <-changed:
+		case <-m.ctx.Done():
+			return
+		}
+	}
+}

@@ -1,0 +1,212 @@
+package zk
+
+import (
+	"context"
+	"crypto/tls"
+	"errors"
+	"fmt"
+	"log/slog"
+	"math/rand/v2"
+	"net"
+	"sync"
+	"time"
+)
+
+const (
+	firstPause = 10 * time.Millisecond
+	lastPause  = 250 * time.Millisecond
+	// longPause is for a service that has been away for manyAttempts: then
+	// nobody gains by being quick, and the service loses.
+	longPause    = time.Second
+	manyAttempts = 100
+	// minAttempt is what one address gets at least, however many there are.
+	minAttempt = 250 * time.Millisecond
+)
+
+// link gives the client library its connections. It is both the list of hosts
+// and the dialer, since the library sleeps for a second whenever its list
+// begins anew, resolves names but once, and knows no end of a session.
+type link struct {
+	// life ends with the session; from then on nothing connects. That keeps
+	// requests which the library still holds from a next session.
+	life    context.Context //nolint:containedctx // the library's dialer has none
+	servers []string
+	options *Options
+	// third is a third of the session time-out: how long one round of
+	// attempts, or a silence, may take at most.
+	third func() time.Duration
+	// wrap makes a wire of a connection.
+	wrap func(c net.Conn, address string, patience time.Duration) *wire
+
+	mu       sync.Mutex // guards what follows
+	waiting  []endpoint // of this round, still to be tried
+	size     int        // of this round
+	attempts int        // without a session, in a row
+	current  net.Conn
+	last     error // why the last attempt failed
+}
+
+// endpoint is an address and the name that led to it.
+type endpoint struct{ host, address string }
+
+// Init, Len, Next and Connected make link the library's list of hosts. It is
+// asked for names, too, but uses them for nothing but its log.
+func (l *link) Init([]string) error { return nil }
+
+// Len is how many servers there are.
+func (l *link) Len() int { return len(l.servers) }
+
+// Next says that the list begins anew only when the session is over, for then
+// the library looks whether it is to stop.
+func (l *link) Next() (string, bool) { return "any", l.life.Err() != nil }
+
+// Connected says that the last connection has its session.
+func (l *link) Connected() {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	l.attempts, l.last, l.waiting = 0, nil, nil
+}
+
+// dial is the library's dialer.
+func (l *link) dial(string, string, time.Duration) (net.Conn, error) {
+	if err := l.pause(); err != nil {
+		return nil, err
+	}
+	third := l.third()
+	ctx, cancel := context.WithTimeout(l.life, third)
+	defer cancel()
+	at, err := l.next(ctx)
+	if err != nil {
+		return nil, l.failed("", err)
+	}
+	l.mu.Lock()
+	patience := min(third, max(third/time.Duration(l.size), minAttempt))
+	l.mu.Unlock()
+	c, err := l.connect(ctx, at, patience)
+	if err != nil {
+		return nil, l.failed(at.address, err)
+	}
+	w := l.wrap(c, at.address, patience)
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if l.life.Err() != nil {
+		return nil, errors.Join(l.life.Err(), c.Close())
+	}
+	l.current = w
+	return w, nil
+}
+
+// pause waits before all but the first round of attempts.
+func (l *link) pause() error {
+	l.mu.Lock()
+	round, n := 0, l.attempts
+	if l.attempts++; l.size > 0 {
+		round = n / l.size
+	}
+	begins := len(l.waiting) == 0
+	l.mu.Unlock()
+	if n == 0 || l.life.Err() == nil && !begins {
+		return l.life.Err()
+	}
+	d := min(firstPause<<min(round, 10), lastPause)
+	if n > manyAttempts {
+		d = longPause
+	}
+	select {
+	case <-time.After(d/2 + rand.N(d)):
+	case <-l.life.Done():
+	}
+	return l.life.Err()
+}
+
+// next takes the next address. Names are resolved anew for each round.
+func (l *link) next(ctx context.Context) (endpoint, error) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if len(l.waiting) == 0 {
+		l.mu.Unlock()
+		found, err := l.resolve(ctx)
+		l.mu.Lock()
+		if len(found) == 0 {
+			return endpoint{}, err
+		}
+		l.waiting, l.size = found, len(found)
+	}
+	e := l.waiting[0]
+	l.waiting = l.waiting[1:]
+	return e, nil
+}
+
+// resolve returns all addresses of all servers in an order of chance, so that
+// many members spread over the servers.
+func (l *link) resolve(ctx context.Context) ([]endpoint, error) {
+	var found []endpoint
+	var faults []error
+	for _, s := range l.servers {
+		host, port, err := net.SplitHostPort(s)
+		if err != nil {
+			return nil, fmt.Errorf("server %s: %w", s, err)
+		}
+		if net.ParseIP(host) != nil {
+			found = append(found, endpoint{host, s})
+			continue
+		}
+		addresses, err := l.options.Lookup(ctx, host)
+		if err != nil {
+			faults = append(faults, fmt.Errorf("resolve %s: %w", host, err))
+		}
+		for _, a := range addresses {
+			found = append(found, endpoint{host, net.JoinHostPort(a, port)})
+		}
+	}
+	if len(found) == 0 && len(faults) == 0 {
+		return nil, errors.New("no server has an address")
+	}
+	rand.Shuffle(len(found), func(i, j int) { found[i], found[j] = found[j], found[i] })
+	return found, errors.Join(faults...)
+}
+
+func (l *link) connect(ctx context.Context, at endpoint, patience time.Duration) (net.Conn, error) {
+	ctx, cancel := context.WithTimeout(ctx, patience)
+	defer cancel()
+	c, err := l.options.Dial(ctx, "tcp", at.address)
+	if err != nil || l.options.TLS == nil {
+		return c, err
+	}
+	config := l.options.TLS.Clone()
+	if config.ServerName == "" {
+		config.ServerName = at.host
+	}
+	t := tls.Client(c, config)
+	if err := t.HandshakeContext(ctx); err != nil {
+		return nil, errors.Join(fmt.Errorf("TLS with %s: %w", at.address, err), c.Close())
+	}
+	return t, nil
+}
+
+// failed notes why an attempt failed.
+func (l *link) failed(address string, err error) error {
+	l.mu.Lock()
+	l.last = err
+	l.mu.Unlock()
+	if l.life.Err() == nil {
+		l.options.Logger.Debug("no connection to the registry", slog.String("address", address), slog.Any("error", err))
+	}
+	return err
+}
+
+// trouble is why there is no connection, as far as it is known.
+func (l *link) trouble() error {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return l.last
+}
+
+// hangUp ends the connection.
+func (l *link) hangUp() {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if l.current != nil {
+		_ = l.current.Close() // it may have been closed
+	}
+}

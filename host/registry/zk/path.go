@@ -1,0 +1,69 @@
+package zk
+
+import (
+	"strings"
+	"unicode/utf8"
+
+	"github.com/wasmjob/wasmjob/host/registry"
+)
+
+// validPath tells whether the service would take path. Asking it would cost
+// the whole transaction a round trip, and some faults its connection.
+func validPath(path string) bool {
+	if path == "/" {
+		return true
+	}
+	if path == "" || path[0] != '/' || !utf8.ValidString(path) {
+		return false
+	}
+	for _, r := range path {
+		if r < 0x20 || r >= 0x7f && r <= 0x9f || r >= 0xd800 && r <= 0xf8ff || r >= 0xfff0 && r <= 0xffff {
+			return false
+		}
+	}
+	for name := range strings.SplitSeq(path[1:], "/") {
+		if name == "" || name == "." || name == ".." {
+			return false
+		}
+	}
+	return true
+}
+
+// parentOf is the path of the parent; the root is its own.
+func parentOf(path string) string {
+	return path[:max(strings.LastIndexByte(path, '/'), 1)]
+}
+
+// full is the path as the service knows it.
+func (s *session) full(path string) string {
+	chroot := s.registry.options.Chroot
+	switch {
+	case chroot == "":
+		return path
+	case path == "/":
+		return chroot
+	}
+	return chroot + path
+}
+
+// own is the path as it is known here.
+func (s *session) own(path string) string {
+	if path = path[len(s.registry.options.Chroot):]; path == "" {
+		return "/"
+	}
+	return path
+}
+
+// badPath is the index of the first op whose path no service takes, or -1.
+func badPath(ops []registry.Op) int {
+	for i := range ops {
+		path := ops[i].Path
+		if kind := ops[i].Kind; kind == registry.CreateSequential || kind == registry.CreateEphemeralSequential {
+			path += "0" // the number completes the name
+		}
+		if !validPath(path) {
+			return i
+		}
+	}
+	return -1
+}

@@ -1,0 +1,96 @@
+package zk
+
+import (
+	"sync"
+
+	"github.com/wasmjob/wasmjob/host/registry"
+)
+
+// queue hands the events of one session to its callback, in order, from the
+// one goroutine that runs run, so that a slow callback never holds up the
+// goroutine that reads replies and heartbeats. A path that waits in it is not
+// put in again, so it is not longer than the session has watches.
+type queue struct {
+	on func(registry.Event)
+
+	mu      sync.Mutex // guards the rest
+	changed sync.Cond  // on mu: something was put, delivered or closed
+	waiting []registry.Event
+	paths   map[string]struct{} // those of waiting since the last change of the connection
+	count   uint64              // events put so far
+	heard   uint64              // events whose callback has returned
+	closed  bool
+}
+
+func newQueue(on func(registry.Event)) *queue {
+	if on == nil {
+		on = func(registry.Event) {}
+	}
+	q := &queue{on: on, paths: make(map[string]struct{})}
+	q.changed.L = &q.mu
+	return q
+}
+
+// put adds an event, unless one of the same path waits or the queue is closed.
+// It never blocks.
+func (q *queue) put(e registry.Event) {
+	q.mu.Lock()
+	defer q.mu.Unlock()
+	if q.closed {
+		return
+	}
+	if e.Kind != registry.Changed {
+		clear(q.paths)
+	} else {
+		if _, waits := q.paths[e.Path]; waits {
+			return
+		}
+		q.paths[e.Path] = struct{}{}
+	}
+	q.waiting = append(q.waiting, e)
+	q.count++
+	q.closed = e.Kind == registry.Ended
+	q.changed.Broadcast()
+}
+
+// settle waits until the callback has had all events put before. A reply that
+// has been received must go through here: without it, it could reach the
+// caller before the event that makes it stale. The service sends that event
+// first, and put is called by whoever receives the replies, too.
+func (q *queue) settle() {
+	q.mu.Lock()
+	defer q.mu.Unlock()
+	for mark := q.count; q.heard < mark; {
+		q.changed.Wait()
+	}
+}
+
+// run delivers up to Ended, which is the last.
+func (q *queue) run() {
+	var taken []registry.Event
+	for {
+		taken = q.take(taken[:0])
+		for _, e := range taken {
+			q.on(e)
+			q.mu.Lock()
+			q.heard++
+			q.changed.Broadcast()
+			q.mu.Unlock()
+			if e.Kind == registry.Ended {
+				return
+			}
+		}
+	}
+}
+
+// take waits for events and moves them to into.
+func (q *queue) take(into []registry.Event) []registry.Event {
+	q.mu.Lock()
+	defer q.mu.Unlock()
+	for len(q.waiting) == 0 {
+		q.changed.Wait()
+	}
+	into, q.waiting = q.waiting, into
+	clear(q.paths)
+	return into
+}

@@ -1,0 +1,175 @@
+package zk
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"math"
+	"slices"
+	"time"
+
+	client "github.com/go-zookeeper/zk"
+
+	"github.com/wasmjob/wasmjob/host/registry"
+)
+
+// maxTries is how often a read begins anew because the node changes all the
+// time. Then it is given as it is, together with the event.
+const maxTries = 64
+
+// Read implements registry.Session.
+func (s *session) Read(ctx context.Context, path string, arm bool) (registry.Node, error) {
+	if !validPath(path) {
+		return registry.Node{}, fmt.Errorf("read %q: not an absolute, clean path", path)
+	}
+	var n registry.Node
+	var err error
+	if arm {
+		n, err = s.readArmed(ctx, s.full(path))
+	} else {
+		n, err = s.read(ctx, s.full(path), false)
+	}
+	if err != nil {
+		return registry.Node{}, s.readError("read "+path, err)
+	}
+	return n, nil
+}
+
+// readArmed reads and arms the watch.
+func (s *session) readArmed(ctx context.Context, path string) (registry.Node, error) {
+	s.watches.begin(path)
+	for try := 1; ; try++ {
+		before, _ := s.state()
+		count := s.watches.count(path)
+		n, err := s.read(ctx, path, true)
+		if err == nil && !n.Exists {
+			// Nothing that is not there can be watched, save its existence.
+			var there bool
+			there, err = call(ctx, s, func() (bool, error) { ok, _, err := s.conn.Exists(path); return ok, err }) //nolint:wrapcheck // call names it
+			if there {
+				continue
+			}
+		}
+		if err != nil {
+			s.watches.drop(path)
+			return registry.Node{}, err
+		}
+		// The watches that it did set went with the connection, if that did.
+		after, _ := s.state()
+		if before == after && s.watches.arm(path, count) {
+			return n, nil
+		}
+		if try == maxTries {
+			s.watches.drop(path)
+			s.events.put(registry.Event{Kind: registry.Changed, Path: s.own(path)})
+			s.events.settle()
+			return n, nil
+		}
+	}
+}
+
+// read reads a node. Data and children are two requests; they are repeated in
+// turn until nothing changed between the last two. watched says that both are
+// to set a watch.
+func (s *session) read(ctx context.Context, path string, watched bool) (registry.Node, error) {
+	var list children
+	for {
+		data, err := call(ctx, s, func() (found, error) {
+			data, stat, err := s.conn.Get(path)
+			return found{data, stat}, err //nolint:wrapcheck // call names it
+		})
+		if errors.Is(err, client.ErrNoNode) {
+			return registry.Node{}, nil
+		}
+		if err != nil {
+			return registry.Node{}, err
+		}
+		n := registry.Node{Exists: true, Data: data.data, Stat: statOf(data.stat)}
+		// An ephemeral node never has children, and the other watch tells of
+		// its end.
+		if n.Stat.Owner != 0 || !watched && data.stat.NumChildren == 0 {
+			return n, nil
+		}
+		if list.stat == nil || *list.stat != *data.stat {
+			list, err = call(ctx, s, func() (children, error) {
+				names, stat, err := s.conn.Children(path)
+				return children{names, stat}, err //nolint:wrapcheck // call names it
+			})
+			if errors.Is(err, client.ErrNoNode) {
+				return registry.Node{}, nil
+			}
+			if err != nil {
+				return registry.Node{}, err
+			}
+		}
+		if *list.stat == *data.stat {
+			slices.Sort(list.names)
+			n.Children = list.names
+			return n, nil
+		}
+	}
+}
+
+type found struct {
+	data []byte
+	stat *client.Stat
+}
+
+type children struct {
+	names []string
+	stat  *client.Stat
+}
+
+func statOf(s *client.Stat) registry.Stat {
+	owner := registry.SessionID(s.EphemeralOwner)
+	if owner == math.MinInt64 {
+		owner = 0 // this marks a container, which belongs to nobody
+	}
+	return registry.Stat{
+		Created: s.Czxid, Modified: s.Mzxid, ChildrenChanged: s.Pzxid,
+		Version: s.Version, ChildVersion: s.Cversion,
+		Owner: owner, ModifiedAt: time.UnixMilli(s.Mtime),
+	}
+}
+
+// Sync implements registry.Session. It also waits for operations that came to
+// no answer: when it has returned, none of them will be applied any more.
+func (s *session) Sync(ctx context.Context) error {
+	if err := s.awaitLate(ctx); err != nil {
+		return s.readError("sync", err)
+	}
+	return s.sync(ctx)
+}
+
+func (s *session) sync(ctx context.Context) error {
+	sent := time.Now()
+	if _, err := call(ctx, s, func() (string, error) {
+		sent = time.Now()
+		return s.conn.Sync(s.full("/"))
+	}); err != nil {
+		return s.readError("sync", err)
+	}
+	s.acknowledge(sent)
+	return nil
+}
+
+// Time implements registry.Session. The service dates only what is written, so
+// a node is made, set and deleted in one transaction; nobody gets to see it.
+func (s *session) Time(ctx context.Context) (time.Time, error) {
+	path := fmt.Sprintf("%s/wasmjobd-clock-%x", s.registry.options.Chroot, uint64(s.id.Load()))
+	sent := time.Now()
+	answers, err := call(ctx, s, func() ([]client.MultiResponse, error) {
+		return s.conn.Multi(
+			&client.CreateRequest{Path: path, Data: []byte{}, Acl: s.registry.acl},
+			&client.SetDataRequest{Path: path, Data: []byte{}, Version: -1},
+			&client.DeleteRequest{Path: path, Version: -1})
+	})
+	if err != nil {
+		return time.Time{}, s.readError("time", err)
+	}
+	if len(answers) != 3 || answers[1].Stat == nil {
+		return time.Time{}, errors.New("time: the answer cannot be understood")
+	}
+	s.acknowledge(sent)
+	return time.UnixMilli(answers[1].Stat.Mtime), nil
+}

@@ -1,0 +1,232 @@
+// Package zk is the registry on a ZooKeeper ensemble. It puts armour around a
+// client library that has no deadlines, that goes on with a new session when
+// one has expired, and that drops what it has no room for. It knows nothing of
+// the nodes' meaning, and it is not the place for recipes such as a latch.
+//
+// A session here is one session of ZooKeeper and has a client of its own. When
+// it is over, its client cannot connect any more (see link), so nothing that
+// was asked of it can reach the next one.
+//
+// Flow: New checks the options. Open makes a client, whose connections come
+// from link: each is an address resolved at that moment, found in an order of
+// chance, and wrapped by wire, which bounds every silence and arms watches.
+// Commit becomes one multi, Read a get and a list of one moment. The client's
+// callback filters events through watches into queue; replies wait there until
+// the events before them have been heard.
+package zk
+
+import (
+	"context"
+	"crypto/tls"
+	"errors"
+	"fmt"
+	"log/slog"
+	"net"
+	"strconv"
+	"strings"
+	"sync"
+	"time"
+
+	client "github.com/go-zookeeper/zk"
+
+	"github.com/wasmjob/wasmjob/host/registry"
+)
+
+const (
+	defaultPort    = client.DefaultPort
+	defaultSession = 10 * time.Second
+	minSession     = 100 * time.Millisecond
+	maxSession     = time.Hour
+
+	// maxRequest is what a server takes that was not told otherwise
+	// (jute.maxbuffer), the length in front of a request not counted. What is
+	// larger ends the connection, and with it all other requests under way.
+	maxRequest = 1<<20 - 1
+	// defaultRequest leaves room for what servers add among themselves.
+	defaultRequest = 1000 << 10
+)
+
+// Options of a registry. Only Servers is needed.
+type Options struct {
+	// Servers are host or host:port. Names are resolved at each connection,
+	// and all their addresses tried.
+	Servers []string
+	// Chroot is the path that is "/" here; empty for that of the service. It
+	// is made if need be.
+	Chroot string
+	// SessionTimeout is asked for; the service may grant another, see
+	// registry.Session. 10 s if 0.
+	SessionTimeout time.Duration
+	// OpTimeout bounds each operation beside its context; two thirds of the
+	// granted session time-out if 0.
+	OpTimeout time.Duration
+	// Digest is "user:password"; then every node made is readable by that
+	// user alone. Empty: every node is open to all.
+	Digest string
+	// TLS, if not nil, is spoken with every server. A server is asked for
+	// the certificate of its name as given in Servers.
+	TLS *tls.Config
+	// MaxRequest bounds a transaction as it is sent; above it Commit returns
+	// registry.ErrTooLarge. 1000 KiB if 0. It must stay below the servers'
+	// jute.maxbuffer.
+	MaxRequest int
+	// Lookup resolves a name; nil is the resolver of the system.
+	Lookup func(ctx context.Context, host string) ([]string, error)
+	// Dial connects to an address; nil is TCP.
+	Dial func(ctx context.Context, network, address string) (net.Conn, error)
+	// Logger hears of connections lost, found and refused. Nil discards.
+	Logger *slog.Logger
+}
+
+// Registry implements registry.Registry. Make one with New.
+type Registry struct {
+	options Options
+	acl     []client.ACL
+
+	mu       sync.Mutex // guards what follows
+	sessions map[*session]struct{}
+	chrooted bool // the chroot is known to exist
+	closed   bool
+
+	// work has one for each goroutine of a session. Who adds to it holds the
+	// session's mu and has seen that the session is not over, or mu.
+	work sync.WaitGroup
+}
+
+var _ registry.Registry = (*Registry)(nil)
+
+// New checks the options. It connects to nothing.
+func New(o Options) (*Registry, error) {
+	if len(o.Servers) == 0 {
+		return nil, errors.New("zookeeper: no servers")
+	}
+	servers := make([]string, len(o.Servers))
+	for i, s := range o.Servers {
+		address, err := withPort(s)
+		if err != nil {
+			return nil, fmt.Errorf("zookeeper: server %q: %w", s, err)
+		}
+		servers[i] = address
+	}
+	o.Servers = servers
+	o.Chroot = strings.TrimSuffix(o.Chroot, "/")
+	if o.Chroot != "" && !validPath(o.Chroot) {
+		return nil, fmt.Errorf("zookeeper: chroot %q is not an absolute path", o.Chroot)
+	}
+	acl := client.WorldACL(client.PermAll)
+	if o.Digest != "" {
+		if user, password, ok := strings.Cut(o.Digest, ":"); !ok || user == "" || password == "" {
+			return nil, errors.New("zookeeper: digest is not user:password")
+		}
+		// The service puts the user in place of this.
+		acl = client.AuthACL(client.PermAll)
+	}
+	if o.SessionTimeout == 0 {
+		o.SessionTimeout = defaultSession
+	}
+	if o.SessionTimeout < minSession || o.SessionTimeout > maxSession {
+		return nil, fmt.Errorf("zookeeper: session time-out %v is not between %v and %v", o.SessionTimeout, minSession, maxSession)
+	}
+	if o.OpTimeout < 0 {
+		return nil, fmt.Errorf("zookeeper: time-out of operations %v is negative", o.OpTimeout)
+	}
+	if o.MaxRequest == 0 {
+		o.MaxRequest = defaultRequest
+	}
+	if o.MaxRequest < 0 || o.MaxRequest > maxRequest {
+		return nil, fmt.Errorf("zookeeper: bound of requests %d is not between 1 and %d", o.MaxRequest, maxRequest)
+	}
+	if o.Lookup == nil {
+		o.Lookup = net.DefaultResolver.LookupHost
+	}
+	if o.Dial == nil {
+		o.Dial = new(net.Dialer).DialContext
+	}
+	if o.Logger == nil {
+		o.Logger = slog.New(slog.DiscardHandler)
+	}
+	return &Registry{options: o, acl: acl, sessions: make(map[*session]struct{})}, nil
+}
+
+// withPort completes an address. Bare IPv6 addresses stand in brackets if a
+// port follows, so more than one colon without brackets is an address alone.
+func withPort(server string) (string, error) {
+	host, port, err := net.SplitHostPort(server)
+	if err != nil {
+		host, port = strings.Trim(server, "[]"), strconv.Itoa(defaultPort)
+	}
+	if n, err := strconv.ParseUint(port, 10, 16); err != nil || n == 0 {
+		return "", fmt.Errorf("%q is not a port", port)
+	}
+	if host == "" || strings.ContainsAny(host, "/ ,") {
+		return "", errors.New("not host or host:port")
+	}
+	return net.JoinHostPort(host, port), nil
+}
+
+// Open starts a session. It tries the servers until ctx is over, but not
+// longer than a session time-out.
+func (r *Registry) Open(ctx context.Context, on func(registry.Event)) (registry.Session, error) {
+	ctx, cancel := context.WithTimeout(ctx, r.options.SessionTimeout)
+	defer cancel()
+	s, err := r.begin(on)
+	if err != nil {
+		return nil, err
+	}
+	if err := s.settle(ctx); err != nil {
+		err = fmt.Errorf("open session with %s: %w", strings.Join(r.options.Servers, ", "), err)
+		if last := s.link.trouble(); last != nil {
+			err = fmt.Errorf("%w; the last attempt: %w", err, last)
+		}
+		_ = s.Close() // it returns none
+		return nil, err
+	}
+	return s, nil
+}
+
+// begin makes a session that is not connected yet.
+func (r *Registry) begin(on func(registry.Event)) (*session, error) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if r.closed {
+		return nil, ErrClosed
+	}
+	s := newSession(r, on)
+	conn, loop, err := client.Connect(r.options.Servers, r.options.SessionTimeout,
+		client.WithHostProvider(s.link), client.WithDialer(s.link.dial),
+		client.WithEventCallback(s.hear), client.WithLogger(quiet{}), client.WithLogInfo(false))
+	if err != nil {
+		return nil, fmt.Errorf("open session: %w", err)
+	}
+	s.conn = conn
+	r.sessions[s] = struct{}{}
+	r.work.Go(s.events.run)
+	r.work.Go(s.beat)
+	r.work.Go(func() { s.live(loop) })
+	return s, nil
+}
+
+// Close ends every session. It waits until the last callback has returned, so
+// it must not be called from one.
+func (r *Registry) Close() error {
+	r.mu.Lock()
+	r.closed = true
+	for s := range r.sessions {
+		s.end(false)
+	}
+	r.mu.Unlock()
+	r.work.Wait()
+	return nil
+}
+
+func (r *Registry) forget(s *session) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	delete(r.sessions, s)
+}
+
+// quiet takes the log lines of the client library. What they say is told
+// better by link and session.
+type quiet struct{}
+
+func (quiet) Printf(string, ...any) {}

@@ -1,0 +1,292 @@
+package zk
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"net"
+	"strings"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	client "github.com/go-zookeeper/zk"
+
+	"github.com/wasmjob/wasmjob/host/registry"
+)
+
+const (
+	// maxInFlight bounds the operations under way. More are no faster, and
+	// those that nobody waits for any more count, too.
+	maxInFlight = 64
+	// beatsPerTimeout: so often a session time-out the leader is asked for a
+	// sign of life, if nothing else was.
+	beatsPerTimeout = 6
+)
+
+// session implements registry.Session.
+type session struct {
+	registry *Registry
+	conn     *client.Conn
+	link     *link
+	events   *queue
+	watches  *watches
+	slots    chan struct{} // one is taken by each operation under way
+
+	life context.Context //nolint:containedctx // that of the session, not of a call
+	over context.CancelFunc
+	gone chan struct{} // closed when the service was told
+
+	id      atomic.Int64
+	granted atomic.Int64 // as a time.Duration
+
+	mu    sync.Mutex    // guards what follows
+	up    chan struct{} // closed while connected
+	round int           // connections so far
+	lost  time.Time     // since when it is not connected
+	late  map[*operation]struct{}
+	acked time.Time
+}
+
+// operation is one call of the client library.
+type operation struct{ done chan struct{} }
+
+func newSession(r *Registry, on func(registry.Event)) *session {
+	s := &session{
+		registry: r,
+		events:   newQueue(on),
+		watches:  newWatches(),
+		slots:    make(chan struct{}, maxInFlight),
+		gone:     make(chan struct{}),
+		up:       make(chan struct{}),
+		lost:     time.Now(),
+		late:     make(map[*operation]struct{}),
+	}
+	s.life, s.over = context.WithCancel(context.Background()) //nolint:forbidigo // it outlives the call that opens it, and ends with the session
+	s.link = &link{
+		life: s.life, servers: r.options.Servers, options: &r.options,
+		third: func() time.Duration { return s.timeout() / 3 },
+		wrap:  s.wrap,
+	}
+	return s
+}
+
+func (s *session) wrap(c net.Conn, address string, patience time.Duration) *wire {
+	begun := time.Now()
+	return &wire{
+		Conn: c, patience: patience, reading: s.watches.reading,
+		hello: func(id int64, granted time.Duration) (time.Duration, error) { return s.hello(begun, id, granted) },
+		failed: func(err error) {
+			_ = s.link.failed(address, fmt.Errorf("no session from %s: %w", address, err))
+		},
+	}
+}
+
+// ID implements registry.Session.
+func (s *session) ID() registry.SessionID { return registry.SessionID(s.id.Load()) }
+
+// Timeout implements registry.Session.
+func (s *session) Timeout() time.Duration { return time.Duration(s.granted.Load()) }
+
+// Acknowledged is when the newest operation was sent that the leader of the
+// service has answered. From then on it may have counted the time-out. Reads
+// do not count: a server that has lost its leader answers them for a while.
+func (s *session) Acknowledged() time.Time {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.acked
+}
+
+func (s *session) acknowledge(sent time.Time) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if sent.After(s.acked) {
+		s.acked = sent
+	}
+}
+
+// timeout is the granted session time-out, or the one asked for.
+func (s *session) timeout() time.Duration {
+	if d := s.Timeout(); d > 0 {
+		return d
+	}
+	return s.registry.options.SessionTimeout
+}
+
+func (s *session) isOver() bool { return s.life.Err() != nil }
+
+// hello takes what a server said first on a connection begun at a time. The
+// library goes on with another session as if nothing had happened; here it does
+// not get to see one.
+func (s *session) hello(begun time.Time, id int64, granted time.Duration) (time.Duration, error) {
+	switch {
+	case s.isOver():
+		return 0, registry.ErrEnded
+	case id == 0: // expired; the library says so in a moment
+	case s.id.CompareAndSwap(0, id), s.id.Load() == id:
+		s.granted.Store(int64(granted))
+		s.acknowledge(begun) // a server asks its leader before it takes a session over
+	default:
+		s.end(true)
+		return 0, errMoved
+	}
+	return s.timeout() / 3, nil
+}
+
+// hear is the library's callback. It runs in the goroutine that receives
+// replies and must not block.
+func (s *session) hear(e client.Event) {
+	if e.Type != client.EventSession {
+		if e.Type != client.EventNotWatching && s.watches.fire(e.Path) {
+			s.events.put(registry.Event{Kind: registry.Changed, Path: s.own(e.Path)})
+		}
+		return
+	}
+	switch e.State { //nolint:exhaustive // the others are on the way to these
+	case client.StateHasSession:
+		s.connected()
+	case client.StateDisconnected:
+		s.disconnected()
+	case client.StateExpired:
+		s.registry.options.Logger.Warn("the registry session expired", "session", s.ID())
+		s.end(true)
+	}
+}
+
+func (s *session) connected() {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.round++
+	if s.round > 1 {
+		s.registry.options.Logger.Info("connected to the registry again", "session", s.ID(), "after", time.Since(s.lost).String())
+		s.events.put(registry.Event{Kind: registry.Resumed})
+	}
+	close(s.up)
+}
+
+func (s *session) disconnected() {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	select {
+	case <-s.up:
+	default:
+		return // an attempt to connect failed
+	}
+	s.up, s.lost = make(chan struct{}), time.Now()
+	s.watches.spend()
+	s.events.put(registry.Event{Kind: registry.Suspended})
+	if !s.isOver() {
+		s.registry.options.Logger.Warn("the connection to the registry is lost", "session", s.ID())
+	}
+}
+
+// state is the number of the newest connection, and what is closed while there
+// is one.
+func (s *session) state() (round int, up chan struct{}) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.round, s.up
+}
+
+// settle brings a new session to where it can be used.
+func (s *session) settle(ctx context.Context) error {
+	for {
+		round, err := s.connect(ctx)
+		if err != nil {
+			return err
+		}
+		if s.registry.options.Digest != "" {
+			_, err := call(ctx, s, func() (struct{}, error) {
+				return struct{}{}, s.conn.AddAuth("digest", []byte(s.registry.options.Digest))
+			})
+			if err != nil && !errors.Is(err, client.ErrConnectionClosed) {
+				return s.readError("say who we are", err)
+			}
+			// The library says it again on each new connection, but not on
+			// one that was made before it knew of our success.
+			if again, _ := s.state(); err != nil || again != round {
+				continue
+			}
+		}
+		return s.registry.makeChroot(ctx, s)
+	}
+}
+
+// connect waits until the session is connected.
+func (s *session) connect(ctx context.Context) (round int, err error) {
+	_, up := s.state()
+	select {
+	case <-up:
+		round, _ = s.state()
+		return round, nil
+	case <-s.life.Done():
+		return 0, registry.ErrEnded
+	case <-ctx.Done():
+		return 0, fmt.Errorf("%w: %w", errDisconnected, context.Cause(ctx))
+	}
+}
+
+// makeChroot makes what is missing of the chroot, once.
+func (r *Registry) makeChroot(ctx context.Context, s *session) error {
+	r.mu.Lock()
+	done := r.chrooted || r.options.Chroot == ""
+	r.mu.Unlock()
+	if done {
+		return nil
+	}
+	var path strings.Builder
+	for name := range strings.SplitSeq(r.options.Chroot[1:], "/") {
+		path.WriteString("/" + name)
+		at := path.String()
+		_, err := call(ctx, s, func() (string, error) { return s.conn.Create(at, []byte{}, 0, r.acl) })
+		if errors.Is(err, client.ErrNodeExists) {
+			continue
+		}
+		if errors.Is(err, client.ErrNoAuth) {
+			// It may be there all the same, made by somebody with more rights.
+			there, e := call(ctx, s, func() (bool, error) { ok, _, e := s.conn.Exists(at); return ok, e }) //nolint:wrapcheck // call names it
+			if e == nil && there {
+				continue
+			}
+		}
+		if err != nil {
+			return s.readError("make the chroot "+at, err)
+		}
+	}
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	r.chrooted = true
+	return nil
+}
+
+// end ends the session; lost says that the service did it. Everything that
+// waits for a connection is let go, and none is made any more.
+func (s *session) end(lost bool) {
+	s.mu.Lock()
+	s.over() // under mu, so that whoever sees it alive there may count on it
+	s.mu.Unlock()
+	if lost {
+		s.events.put(registry.Event{Kind: registry.Ended})
+	}
+}
+
+// live sees the session off when it is over. loop is closed by the library
+// when its last goroutine ends.
+func (s *session) live(loop <-chan client.Event) {
+	<-s.life.Done()
+	s.conn.Close() // it waits up to a second for the service
+	s.link.hangUp()
+	for range loop {
+	}
+	s.events.put(registry.Event{Kind: registry.Ended})
+	s.registry.forget(s)
+	close(s.gone)
+}
+
+// Close implements registry.Session. It waits until the service was told, or
+// could not be.
+func (s *session) Close() error {
+	s.end(false)
+	<-s.gone
+	return nil
+}

@@ -1,0 +1,309 @@
+package zktest
+
+import (
+	"context"
+	"fmt"
+	"io"
+	"net"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strconv"
+	"strings"
+	"syscall"
+	"testing"
+	"time"
+)
+
+const (
+	// patience ends a test whose server does not come up.
+	patience = 10 * time.Second
+	// askEvery is how often a server is asked whether it serves.
+	askEvery = 20 * time.Millisecond
+	// ports of a member of an ensemble: for clients, for followers, for votes.
+	portsEach = 3
+	tries     = 3
+)
+
+// Options of servers.
+type Options struct {
+	// Tick is the server's unit of time: session time-outs are granted
+	// between 2 and 20 of it. 500 ms if 0.
+	Tick time.Duration
+	// Lines are added to the configuration.
+	Lines []string
+}
+
+// Server is a server process. Its methods fail the test.
+type Server struct {
+	t       testing.TB
+	release Release
+	dir     string
+	address string
+	process *process
+}
+
+type process struct {
+	cmd   *exec.Cmd
+	guard *exec.Cmd // kills the server if this process dies
+	ended chan struct{}
+}
+
+// Start runs a server on its own until the test ends, and waits until it
+// serves.
+func Start(t testing.TB, r Release, o Options) *Server {
+	t.Helper()
+	for try := 1; ; try++ {
+		port := freePorts(t, 1)[0]
+		s := newServer(t, r, o, port, nil)
+		s.launch()
+		if err := s.await(); err == nil {
+			return s
+		} else if try == tries {
+			t.Fatalf("start ZooKeeper: %v", err)
+		}
+		s.Kill()
+	}
+}
+
+// StartEnsemble runs n servers that are one service, and waits until all serve.
+func StartEnsemble(t testing.TB, r Release, n int, o Options) []*Server {
+	t.Helper()
+	for try := 1; ; try++ {
+		servers, err := startEnsemble(t, r, n, o)
+		if err == nil {
+			return servers
+		}
+		if try == tries {
+			t.Fatalf("start an ensemble: %v", err)
+		}
+		for _, s := range servers {
+			s.Kill()
+		}
+	}
+}
+
+func startEnsemble(t testing.TB, r Release, n int, o Options) ([]*Server, error) {
+	t.Helper()
+	ports := freePorts(t, portsEach*n)
+	lines := []string{"initLimit=10", "syncLimit=5", "standaloneEnabled=false"}
+	for i := range n {
+		lines = append(lines, fmt.Sprintf("server.%d=127.0.0.1:%d:%d", i+1, ports[portsEach*i+1], ports[portsEach*i+2]))
+	}
+	servers := make([]*Server, n)
+	for i := range servers {
+		servers[i] = newServer(t, r, o, ports[portsEach*i], lines)
+		servers[i].write("data/myid", strconv.Itoa(i+1))
+	}
+	for _, s := range servers {
+		s.launch()
+	}
+	for _, s := range servers {
+		if err := s.await(); err != nil {
+			return servers, err
+		}
+	}
+	return servers, nil
+}
+
+func newServer(t testing.TB, r Release, o Options, port int, lines []string) *Server {
+	t.Helper()
+	if o.Tick == 0 {
+		o.Tick = 500 * time.Millisecond
+	}
+	s := &Server{t: t, release: r, dir: t.TempDir(), address: fmt.Sprintf("127.0.0.1:%d", port)}
+	config := append([]string{
+		"tickTime=" + strconv.FormatInt(o.Tick.Milliseconds(), 10),
+		"dataDir=" + filepath.Join(s.dir, "data"),
+		"clientPortAddress=127.0.0.1",
+		"clientPort=" + strconv.Itoa(port),
+		"maxClientCnxns=0",
+		"admin.enableServer=false",
+		"4lw.commands.whitelist=*",
+	}, append(lines, o.Lines...)...)
+	if err := os.Mkdir(filepath.Join(s.dir, "data"), 0o750); err != nil {
+		t.Fatal(err)
+	}
+	s.write("zoo.cfg", strings.Join(config, "\n")+"\n")
+	return s
+}
+
+func (s *Server) write(name, text string) {
+	s.t.Helper()
+	if err := os.WriteFile(filepath.Join(s.dir, name), []byte(text), 0o600); err != nil {
+		s.t.Fatal(err)
+	}
+}
+
+// Address is where clients connect; it stays the same over restarts.
+func (s *Server) Address() string { return s.address }
+
+// launch starts the process.
+func (s *Server) launch() {
+	s.t.Helper()
+	log, err := os.OpenFile(filepath.Join(s.dir, "log"), os.O_CREATE|os.O_APPEND|os.O_WRONLY, 0o600)
+	if err != nil {
+		s.t.Fatal(err)
+	}
+	cmd := exec.Command("java", "-cp", s.release.classpath, "-Xmx256m", "-XX:+UseSerialGC", "-XX:TieredStopAtLevel=1", //nolint:noctx,gosec // Kill ends it; the arguments are ours
+		"-Dzookeeper.forceSync=no", "-Dzookeeper.jmx.log4j.disable=true", "-Dzookeeper.extendedTypesEnabled=true",
+		"-Dzookeeper.serverCnxnFactory="+s.factory(),
+		"org.apache.zookeeper.server.quorum.QuorumPeerMain", filepath.Join(s.dir, "zoo.cfg"))
+	cmd.Dir, cmd.Stdout, cmd.Stderr = s.dir, log, log
+	if err := cmd.Start(); err != nil {
+		s.t.Fatal(err)
+	}
+	p := &process{cmd: cmd, ended: make(chan struct{})}
+	// The shell waits until the pipe is closed, which the death of this
+	// process does, too: a test that panics or times out cleans nothing up.
+	p.guard = exec.Command("sh", "-c", "read -r _; kill -KILL "+strconv.Itoa(cmd.Process.Pid)) //nolint:noctx,gosec // a number
+	if _, err := p.guard.StdinPipe(); err != nil {
+		s.t.Fatal(err)
+	}
+	if err := p.guard.Start(); err != nil {
+		s.t.Fatal(err)
+	}
+	go func() {
+		defer close(p.ended)
+		_ = cmd.Wait() // it was killed
+		_ = p.guard.Process.Kill()
+		_ = p.guard.Wait()
+		_ = log.Close()
+	}()
+	s.process = p
+	s.t.Cleanup(func() { end(p) })
+}
+
+// factory is that which can do TLS, if the configuration asks for a port.
+func (s *Server) factory() string {
+	config, err := os.ReadFile(filepath.Join(s.dir, "zoo.cfg"))
+	if err == nil && strings.Contains(string(config), "secureClientPort") {
+		return "org.apache.zookeeper.server.NettyServerCnxnFactory"
+	}
+	return "org.apache.zookeeper.server.NIOServerCnxnFactory"
+}
+
+// await waits until the server serves.
+func (s *Server) await() error {
+	ctx, cancel := context.WithTimeout(context.Background(), patience) //nolint:forbidigo // bounded by itself; it also runs when the test has ended
+	defer cancel()
+	ask := time.NewTicker(askEvery)
+	defer ask.Stop()
+	for {
+		if s.Role() != "" {
+			return nil
+		}
+		select {
+		case <-ask.C:
+		case <-s.process.ended:
+			return fmt.Errorf("%s ended:\n%s", s.address, s.log())
+		case <-ctx.Done():
+			return fmt.Errorf("%s does not serve:\n%s", s.address, s.log())
+		}
+	}
+}
+
+// AwaitServing waits until the server serves, after a Thaw or when the others
+// of its ensemble were replaced.
+func (s *Server) AwaitServing() {
+	s.t.Helper()
+	if err := s.await(); err != nil {
+		s.t.Fatal(err)
+	}
+}
+
+// Role is standalone, leader or follower; empty if the server does not serve.
+func (s *Server) Role() string {
+	_, role, _ := strings.Cut(s.Ask("srvr"), "Mode: ")
+	role, _, _ = strings.Cut(role, "\n")
+	return role
+}
+
+// Ask sends a four-letter word; the answer is empty if there is none.
+func (s *Server) Ask(word string) string {
+	ctx, cancel := context.WithTimeout(context.Background(), 5*time.Second) //nolint:forbidigo // bounded by itself; it also runs when the test has ended
+	defer cancel()
+	c, err := new(net.Dialer).DialContext(ctx, "tcp", s.address)
+	if err != nil {
+		return ""
+	}
+	defer func() { _ = c.Close() }() // nothing was written after the word
+	deadline, _ := ctx.Deadline()
+	_ = c.SetDeadline(deadline) // if it fails, so does what follows
+	if _, err := io.WriteString(c, word); err != nil {
+		return ""
+	}
+	answer, err := io.ReadAll(c)
+	if err != nil {
+		return ""
+	}
+	return string(answer)
+}
+
+func (s *Server) log() string {
+	text, err := os.ReadFile(filepath.Join(s.dir, "log"))
+	if err != nil {
+		return err.Error()
+	}
+	return string(text[max(0, len(text)-4000):])
+}
+
+// Kill ends the process at once, as kill -9 does.
+func (s *Server) Kill() { end(s.process) }
+
+func end(p *process) {
+	_ = p.cmd.Process.Kill() // it may have ended
+	<-p.ended
+}
+
+// Restart starts the server again, with its data, and waits until it serves.
+func (s *Server) Restart() {
+	s.t.Helper()
+	s.Kill()
+	s.launch()
+	s.AwaitServing()
+}
+
+// Wipe removes all data of a server that was killed.
+func (s *Server) Wipe() {
+	s.t.Helper()
+	data := filepath.Join(s.dir, "data")
+	if err := os.RemoveAll(filepath.Join(data, "version-2")); err != nil {
+		s.t.Fatal(err)
+	}
+}
+
+// Freeze stops the process without ending it, until Thaw.
+func (s *Server) Freeze() { s.signal(syscall.SIGSTOP) }
+
+// Thaw lets a frozen process go on.
+func (s *Server) Thaw() { s.signal(syscall.SIGCONT) }
+
+func (s *Server) signal(sig os.Signal) {
+	s.t.Helper()
+	if err := s.process.cmd.Process.Signal(sig); err != nil {
+		s.t.Fatal(err)
+	}
+}
+
+// freePorts are ports that nobody listens on. Somebody else may take one
+// before it is used; then the start is tried again.
+func freePorts(t testing.TB, n int) []int {
+	t.Helper()
+	ports := make([]int, n)
+	for i := range ports {
+		l, err := new(net.ListenConfig).Listen(context.Background(), "tcp", "127.0.0.1:0") //nolint:forbidigo // as long as the test binary
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer func() { _ = l.Close() }() // nothing was accepted
+		ports[i] = l.Addr().(*net.TCPAddr).Port
+	}
+	return ports
+}
+
+// FreePort is such a port, for Options.Lines.
+func FreePort(t testing.TB) int {
+	t.Helper()
+	return freePorts(t, 1)[0]
+}
