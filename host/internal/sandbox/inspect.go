@@ -48,14 +48,14 @@ func (e *Engine) Inspect(wasm []byte) (Report, error) {
 		if a == nil {
 			return Report{}, err
 		}
-		return a.report(wasm), err
+		return a.report(digestOf(wasm), len(wasm)), err
 	}
-	return a.report(wasm), a.admit(e.offered)
+	return a.report(digestOf(wasm), len(wasm)), a.admit(e.offered)
 }
 
-func (a *anatomy) report(wasm []byte) Report {
+func (a *anatomy) report(digest string, size int) Report {
 	r := Report{
-		Digest: digestOf(wasm), Bytes: len(wasm),
+		Digest: digest, Bytes: size,
 		Kinds: a.kinds(), Listeners: a.listeners(), Exports: []Export{}, Imports: []Import{}, Grants: []string{},
 		MemoryMin:  int64(a.memory.min) * pageSize,
 		Initialize: a.has(abi.ExportInitialize), Functions: a.own, StartOnLoad: a.start,

@@ -116,7 +116,7 @@ func (c *compilation) compile(wasm []byte) {
 	}
 	c.entries = a.known()
 	c.fixed = instanceCost + a.instanceBytes()
-	c.report = a.report(wasm)
+	c.report = a.report(c.digest, len(wasm))
 	if unmetered != nil {
 		c.err = unmetered
 		return

@@ -63,6 +63,10 @@ func (r *reader) take(n uint32) *reader {
 
 // u32 reads an unsigned LEB128 number of at most 32 bits.
 func (r *reader) u32() uint32 {
+	if r.err == nil && r.pos < len(r.b) && r.b[r.pos] < 0x80 { // as most are
+		r.pos++
+		return uint32(r.b[r.pos-1])
+	}
 	var v uint32
 	for shift := uint(0); shift < 35; shift += 7 {
 		c := r.byte()
