@@ -18,6 +18,10 @@ var (
 	ErrReadOnly = errors.New("registry: read-only")
 	// ErrTooLarge: the transaction exceeds the service's limit; nothing was applied.
 	ErrTooLarge = errors.New("registry: transaction too large")
+	// ErrDenied: the service does not let this user do it; nothing was applied.
+	// The error around it names the path. It is like that until somebody changes
+	// the node's permissions or the user's.
+	ErrDenied = errors.New("registry: permission denied")
 )
 
 // Reason says why an op was refused.

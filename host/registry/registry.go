@@ -34,28 +34,48 @@ type SessionID int64
 // come back: who wants to go on calls Open, and gets another Session. All
 // methods are safe for concurrent use.
 type Session interface {
+	Requests
 	ID() SessionID
 	// Timeout is the granted session time-out, 0 if sessions have none: the service keeps ephemeral
 	// nodes at least this long after the last request that it received.
 	Timeout() time.Duration
+	// Acknowledged is when the newest request was sent that the service has
+	// answered and from which it may have counted the time-out; at first, when
+	// the session was asked for. An answer that does not vouch for the session,
+	// as a read from a server that has lost its leader, does not count. The
+	// session sees to such requests by itself, several in a time-out, so if this
+	// is long ago the service is silent. A session without time-out has nobody
+	// who could be: then it is now. It takes no lock that a request holds.
+	Acknowledged() time.Time
+	// Close ends the session at once: its ephemeral nodes go.
+	Close() error
+}
+
+// Requests are what a session asks of the service.
+type Requests interface {
 	// Commit applies ops as one transaction, all or none. It returns a
-	// *ConflictError (errors.Is ErrConflict) if an op was refused, ErrUnknown
-	// if the outcome could not be learnt, ErrEnded if the session is over and
-	// nothing was applied. Any error but ErrUnknown means not applied.
+	// *ConflictError (errors.Is ErrConflict) if an op was refused, ErrDenied if
+	// one is not permitted, ErrUnknown if the outcome could not be learnt,
+	// ErrEnded if the session is over and nothing was applied. Any error but
+	// ErrUnknown means not applied.
+	//
+	// While the session is Suspended it waits, as every request does, until the
+	// connection is back; it gives up when ctx ends, or after a time that the
+	// adapter has set, with an error that means not applied. What had been sent
+	// when the connection was lost comes to ErrUnknown.
 	Commit(ctx context.Context, ops ...Op) (Receipt, error)
 	// Read returns the node at path and, with arm, sets a one-shot watch that
 	// fires once on the next change of the node's data, of its list of
 	// children, or of its existence; there is one watch a path and session. An
 	// absent node is no error: Node.Exists is false, and the watch waits for
-	// its creation.
+	// its creation. ErrDenied is one, and then nothing is watched.
 	Read(ctx context.Context, path string, arm bool) (Node, error)
 	// Sync returns when the session's later reads see everything that was
-	// committed before the call.
+	// committed before the call, and when none of its own commits that came to
+	// ErrUnknown before the call can be applied any more.
 	Sync(ctx context.Context) error
 	// Time is the service's clock.
 	Time(ctx context.Context) (time.Time, error)
-	// Close ends the session at once: its ephemeral nodes go.
-	Close() error
 }
 
 // Node is a node as one read saw it.

@@ -27,6 +27,9 @@ func (s *session) ID() registry.SessionID { return s.id }
 // is nobody from whom it would have to be protected.
 func (s *session) Timeout() time.Duration { return 0 }
 
+// Acknowledged is now: nobody counts.
+func (s *session) Acknowledged() time.Time { return time.Now() }
+
 func (s *session) Commit(ctx context.Context, ops ...registry.Op) (registry.Receipt, error) {
 	r := s.registry
 	if err := ctx.Err(); err != nil {

@@ -31,6 +31,9 @@ const (
 	EndBefore
 	// EndAfter applies the commit, ends the session and returns ErrUnknown.
 	EndAfter
+	// Deny returns ErrDenied with the path of the first op; the commit is never
+	// applied.
+	Deny
 )
 
 // Plan decides about the n-th commit of a Faulty, counted from 0 over all
@@ -50,6 +53,7 @@ type Faulty struct {
 	mu       sync.Mutex // guards the rest; held while plan runs
 	commits  int
 	sessions []*faultySession // living, oldest first
+	granted  time.Duration
 }
 
 var _ registry.Registry = (*Faulty)(nil)
@@ -68,7 +72,9 @@ func (f *Faulty) Open(ctx context.Context, on func(registry.Event)) (registry.Se
 	if on == nil {
 		on = func(registry.Event) {}
 	}
-	s := &faultySession{faulty: f, on: on}
+	f.mu.Lock()
+	s := &faultySession{faulty: f, on: on, granted: f.granted}
+	f.mu.Unlock()
 	inner, err := f.inner.Open(ctx, s.hear)
 	if err != nil {
 		return nil, err
@@ -91,6 +97,29 @@ func (f *Faulty) EndSessions() error {
 		errs = append(errs, s.Close())
 	}
 	return errors.Join(errs...)
+}
+
+// Grant gives the sessions that are opened from now on a time-out. Nothing
+// ends when it is over, but the sessions tell when they were acknowledged last:
+// now, or when they were silenced or suspended.
+func (f *Faulty) Grant(d time.Duration) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	f.granted = d
+}
+
+// Silence lets every request wait, without any event, until its context ends
+// or back is called. Then those that wait are carried out.
+func (f *Faulty) Silence() (back func()) {
+	var backs []func()
+	for _, s := range f.living() {
+		backs = append(backs, s.silence())
+	}
+	return func() {
+		for _, back := range backs {
+			back()
+		}
+	}
 }
 
 // Suspend cuts every session off: it hears Suspended, its requests fail, and
@@ -128,10 +157,11 @@ func (f *Faulty) forget(s *faultySession) {
 	f.sessions = slices.DeleteFunc(f.sessions, func(other *faultySession) bool { return other == s })
 }
 
-// faultySession passes through ID, Timeout and Close.
+// faultySession passes through ID and Close.
 type faultySession struct {
 	registry.Session
-	faulty *Faulty
+	faulty  *Faulty
+	granted time.Duration
 
 	// speaking keeps the callback to one event at a time.
 	speaking sync.Mutex
@@ -140,14 +170,64 @@ type faultySession struct {
 
 	mu        sync.Mutex // guards the rest
 	suspended bool
+	since     time.Time     // when it was suspended or silenced
+	silent    chan struct{} // closed when the silence ends; nil: there is none
 	delayed   [][]registry.Op
+}
+
+// Timeout is what was granted.
+func (s *faultySession) Timeout() time.Duration { return s.granted }
+
+func (s *faultySession) Acknowledged() time.Time {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.suspended || s.silent != nil {
+		return s.since
+	}
+	return time.Now()
+}
+
+func (s *faultySession) silence() (back func()) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.silent != nil {
+		return func() {}
+	}
+	c := make(chan struct{})
+	s.silent, s.since = c, time.Now()
+	return func() {
+		s.mu.Lock()
+		defer s.mu.Unlock()
+		s.silent = nil
+		close(c)
+	}
+}
+
+// reach waits out a silence; the error says that the session is cut off, or
+// that ctx ended.
+func (s *faultySession) reach(ctx context.Context) error {
+	s.mu.Lock()
+	suspended, silent := s.suspended, s.silent
+	s.mu.Unlock()
+	if suspended {
+		return errDisconnected
+	}
+	if silent == nil {
+		return nil
+	}
+	select {
+	case <-silent:
+		return nil
+	case <-ctx.Done():
+		return fmt.Errorf("%w: %w", registry.ErrUnknown, ctx.Err())
+	}
 }
 
 // hear passes an event on, unless the session is cut off.
 func (s *faultySession) hear(e registry.Event) {
 	if e.Kind == registry.Ended {
 		s.faulty.forget(s)
-	} else if s.cutOff() != nil {
+	} else if s.cutOff() {
 		return
 	}
 	s.speak(e)
@@ -166,24 +246,23 @@ func (s *faultySession) speak(e registry.Event) {
 func (s *faultySession) connect(suspended bool, kind registry.EventKind) {
 	s.mu.Lock()
 	changed := s.suspended != suspended
-	s.suspended = suspended
+	if s.suspended = suspended; changed && suspended {
+		s.since = time.Now()
+	}
 	s.mu.Unlock()
 	if changed {
 		s.speak(registry.Event{Kind: kind})
 	}
 }
 
-func (s *faultySession) cutOff() error {
+func (s *faultySession) cutOff() bool {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	if s.suspended {
-		return errDisconnected
-	}
-	return nil
+	return s.suspended
 }
 
 func (s *faultySession) Commit(ctx context.Context, ops ...registry.Op) (registry.Receipt, error) {
-	if err := s.cutOff(); err != nil {
+	if err := s.reach(ctx); err != nil {
 		return registry.Receipt{}, err
 	}
 	lost := fmt.Errorf("%w: by plan", registry.ErrUnknown)
@@ -200,6 +279,8 @@ func (s *faultySession) Commit(ctx context.Context, ops ...registry.Op) (registr
 		s.mu.Lock()
 		s.delayed = append(s.delayed, slices.Clone(ops))
 		s.mu.Unlock()
+	case Deny:
+		return registry.Receipt{}, fmt.Errorf("%w: %s, by plan", registry.ErrDenied, ops[0].Path)
 	case EndBefore:
 		return registry.Receipt{}, errors.Join(registry.ErrEnded, s.Close())
 	case EndAfter:
@@ -213,7 +294,7 @@ func (s *faultySession) Commit(ctx context.Context, ops ...registry.Op) (registr
 }
 
 func (s *faultySession) Read(ctx context.Context, path string, arm bool) (registry.Node, error) {
-	if err := s.cutOff(); err != nil {
+	if err := s.reach(ctx); err != nil {
 		return registry.Node{}, err
 	}
 	return s.Session.Read(ctx, path, arm)
@@ -221,7 +302,7 @@ func (s *faultySession) Read(ctx context.Context, path string, arm bool) (regist
 
 // Sync applies what was delayed and then syncs.
 func (s *faultySession) Sync(ctx context.Context) error {
-	if err := s.cutOff(); err != nil {
+	if err := s.reach(ctx); err != nil {
 		return err
 	}
 	s.mu.Lock()
@@ -237,7 +318,7 @@ func (s *faultySession) Sync(ctx context.Context) error {
 }
 
 func (s *faultySession) Time(ctx context.Context) (time.Time, error) {
-	if err := s.cutOff(); err != nil {
+	if err := s.reach(ctx); err != nil {
 		return time.Time{}, err
 	}
 	return s.Session.Time(ctx)

@@ -1,10 +1,13 @@
 package registrytest_test
 
 import (
+	"context"
 	"errors"
 	"slices"
 	"sync"
 	"testing"
+	"testing/synctest"
+	"time"
 
 	"github.com/wasmjob/wasmjob/host/registry"
 	"github.com/wasmjob/wasmjob/host/registry/embedded"
@@ -87,6 +90,7 @@ func TestPlan(t *testing.T) {
 		{"lose the request", registrytest.LoseRequest, registry.ErrUnknown, false, false, false, false},
 		{"lose the reply", registrytest.LoseReply, registry.ErrUnknown, true, true, false, false},
 		{"delay", registrytest.Delay, registry.ErrUnknown, false, true, false, false},
+		{"deny", registrytest.Deny, registry.ErrDenied, false, false, false, false},
 		{"end before", registrytest.EndBefore, registry.ErrEnded, false, false, true, false},
 		{"end after", registrytest.EndAfter, registry.ErrUnknown, true, true, true, false},
 	}
@@ -176,4 +180,41 @@ func TestSuspend_hides_everything_until_resume(t *testing.T) {
 	if exists(t, sound, "/e") {
 		t.Error("the ephemeral node outlived its session")
 	}
+}
+
+func TestSilence_holds_requests_back(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		f, _, sound, _ := pair(t, nil)
+		f.Grant(10 * time.Second)
+		faulty, err := f.Open(t.Context(), nil)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if got := faulty.Timeout(); got != 10*time.Second || time.Since(faulty.Acknowledged()) != 0 {
+			t.Errorf("time-out %v, acknowledged at %v", got, faulty.Acknowledged())
+		}
+		back := f.Silence()
+		short, cancel := context.WithTimeout(t.Context(), time.Second)
+		defer cancel()
+		if _, err := faulty.Commit(short, registry.Op{Kind: registry.Create, Path: "/late"}); !errors.Is(err, registry.ErrUnknown) {
+			t.Errorf("commit: %v", err)
+		}
+		done := make(chan error)
+		go func() {
+			_, err := faulty.Commit(t.Context(), registry.Op{Kind: registry.Create, Path: "/a"})
+			done <- err
+		}()
+		time.Sleep(4 * time.Second)
+		if silent := time.Since(faulty.Acknowledged()); silent != 5*time.Second || exists(t, sound, "/a") {
+			t.Errorf("silent for %v", silent)
+		}
+		back()
+		if err := <-done; err != nil || !exists(t, sound, "/a") || exists(t, sound, "/late") {
+			t.Errorf("after the silence: %v", err)
+		}
+		if silent := time.Since(faulty.Acknowledged()); silent != 0 {
+			t.Errorf("still silent for %v", silent)
+		}
+	})
 }

@@ -16,6 +16,7 @@ var sessionTests = []subtest{
 	{"ended is the last event", testEndedLast},
 	{"closing the registry ends every session", testRegistryClose},
 	{"the clock goes forward and dates the nodes", testTime},
+	{"what the service acknowledged counts from when it was sent", testAcknowledged},
 }
 
 // slack is how far clocks of members of one service may stand apart here.
@@ -164,5 +165,30 @@ func testTime(f *fixture) {
 	}
 	if at.Before(before.Add(-slack)) || at.After(after.Add(slack)) {
 		f.Errorf("made at %v, between %v and %v", at, before, after)
+	}
+}
+
+func testAcknowledged(f *fixture) {
+	begun := time.Now()
+	m := f.join()
+	last := m.Acknowledged()
+	if last.Before(begun) {
+		f.Errorf("%v before it was opened", begun.Sub(last))
+	}
+	for name, ask := range map[string]func(){
+		"commit": func() { m.commit(created(f.path("a"))) },
+		"sync":   m.sync,
+	} {
+		sent := time.Now()
+		ask()
+		now := m.Acknowledged()
+		if now.Before(sent) || now.Before(last) || now.After(time.Now()) {
+			f.Errorf("%s: it was sent at %v or later, and %v says the session; before that it was %v", name, sent, now, last)
+		}
+		last = now
+	}
+	_, err := m.Commit(f.ctx, remove(f.path("none")))
+	if now := m.Acknowledged(); !errors.Is(err, registry.ErrConflict) || now.Before(last) {
+		f.Errorf("after %v: %v, before that %v", err, now, last)
 	}
 }

@@ -89,7 +89,7 @@ func testDigest(t *testing.T, server *zktest.Server) {
 	} {
 		o.Servers, o.SessionTimeout = []string{server.Address()}, long
 		below := join(t, o)
-		if _, err := below.Read(below.ctx, "/guarded", false); !errors.Is(err, zk.ErrDenied) {
+		if _, err := below.Read(below.ctx, "/guarded", false); !errors.Is(err, registry.ErrDenied) {
 			t.Errorf("%s reads the chroot: %v", name, err)
 		}
 		o.Chroot = "/guarded"
@@ -99,7 +99,7 @@ func testDigest(t *testing.T, server *zktest.Server) {
 		_, setErr := other.Commit(other.ctx, set("/mine/k", "y"))
 		_, createErr := other.Commit(other.ctx, create("/mine/theirs"))
 		for op, err := range map[string]error{"read": readErr, "set": setErr, "create": createErr} {
-			if !errors.Is(err, zk.ErrDenied) || errors.Is(err, registry.ErrConflict) || !strings.Contains(err.Error(), "/mine") {
+			if !errors.Is(err, registry.ErrDenied) || errors.Is(err, registry.ErrConflict) || !strings.Contains(err.Error(), "/mine") {
 				t.Errorf("%s, %s: %v", name, op, err)
 			}
 		}

@@ -199,7 +199,7 @@ func (s *session) refusal(ops []registry.Op, t transaction, i int, cause error) 
 		s.end(true)
 		return registry.ErrEnded
 	case errors.Is(cause, client.ErrNoAuth):
-		return fmt.Errorf("commit: op %d on %s: %w", t.of[i], op.Path, ErrDenied)
+		return fmt.Errorf("commit: op %d on %s: %w", t.of[i], op.Path, registry.ErrDenied)
 	}
 	return fmt.Errorf("commit: op %d on %s: %w", t.of[i], op.Path, cause)
 }

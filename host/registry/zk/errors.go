@@ -12,9 +12,6 @@ import (
 var (
 	// ErrClosed is returned by Open on a registry that was closed.
 	ErrClosed = errors.New("registry: closed")
-	// ErrDenied: the service does not let this user do it; nothing was
-	// applied. The error around it names the path.
-	ErrDenied = errors.New("registry: permission denied")
 
 	errDisconnected = errors.New("not connected")
 )
@@ -47,7 +44,7 @@ func (s *session) readError(what string, err error) error {
 	case errors.Is(err, client.ErrSessionExpired), s.isOver():
 		return fmt.Errorf("%s: %w", what, registry.ErrEnded)
 	case errors.Is(err, client.ErrNoAuth):
-		return fmt.Errorf("%s: %w", what, ErrDenied)
+		return fmt.Errorf("%s: %w", what, registry.ErrDenied)
 	}
 	return fmt.Errorf("%s: %w", what, err)
 }

@@ -88,9 +88,8 @@ func (s *session) ID() registry.SessionID { return registry.SessionID(s.id.Load(
 // Timeout implements registry.Session.
 func (s *session) Timeout() time.Duration { return time.Duration(s.granted.Load()) }
 
-// Acknowledged is when the newest operation was sent that the leader of the
-// service has answered. From then on it may have counted the time-out. Reads
-// do not count: a server that has lost its leader answers them for a while.
+// Acknowledged implements registry.Session. Reads do not count: a server that
+// has lost its leader answers them for a while.
 func (s *session) Acknowledged() time.Time {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -148,7 +147,7 @@ func (s *session) hear(e client.Event) {
 	case client.StateDisconnected:
 		s.disconnected()
 	case client.StateExpired:
-		s.registry.options.Logger.Warn("the registry session expired", "session", s.ID())
+		s.registry.options.Logger.Debug("the session expired", "session", s.ID())
 		s.end(true)
 	}
 }
@@ -158,7 +157,7 @@ func (s *session) connected() {
 	defer s.mu.Unlock()
 	s.round++
 	if s.round > 1 {
-		s.registry.options.Logger.Info("connected to the registry again", "session", s.ID(), "after", time.Since(s.lost).String())
+		s.registry.options.Logger.Debug("connected again", "session", s.ID(), "after", time.Since(s.lost).String())
 		s.events.put(registry.Event{Kind: registry.Resumed})
 	}
 	close(s.up)
@@ -176,7 +175,7 @@ func (s *session) disconnected() {
 	s.watches.spend()
 	s.events.put(registry.Event{Kind: registry.Suspended})
 	if !s.isOver() {
-		s.registry.options.Logger.Warn("the connection to the registry is lost", "session", s.ID())
+		s.registry.options.Logger.Debug("the connection is lost", "session", s.ID())
 	}
 }
 

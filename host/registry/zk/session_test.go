@@ -96,21 +96,17 @@ func testFrozen(t *testing.T, server *zktest.Server) {
 	p.Set(zktest.Freeze)
 	_, readErr := owner.Read(owner.ctx, "/frozen", false)
 	_, commitErr := owner.Commit(owner.ctx, set("/frozen", "x"))
-	acked := acknowledged(owner)
+	acked := owner.Acknowledged()
 	if readErr == nil || commitErr == nil {
 		t.Errorf("answers out of a frozen connection: %v, %v", readErr, commitErr)
 	}
 	owner.awaitKind(registry.Suspended)
 	witness.awaitGone("/frozen/e")
-	if now := acknowledged(owner); now != acked {
+	if now := owner.Acknowledged(); now != acked {
 		t.Errorf("acknowledged at %v, then at %v", acked, now)
 	}
 	p.Set(zktest.Pass)
 	owner.awaitKind(registry.Ended)
-}
-
-func acknowledged(m *member) time.Time {
-	return m.Session.(interface{ Acknowledged() time.Time }).Acknowledged()
 }
 
 func testResumed(t *testing.T, server *zktest.Server) {
@@ -257,11 +253,11 @@ func testSilentServer(t *testing.T, server *zktest.Server) {
 func testAcknowledged(t *testing.T, server *zktest.Server) {
 	p, owner, _ := behind(t, server, brief)
 	owner.commit(create("/acknowledged"))
-	before := acknowledged(owner)
+	before := owner.Acknowledged()
 	if before.IsZero() {
 		t.Fatal("a commit does not count")
 	}
-	for acknowledged(owner).Equal(before) {
+	for owner.Acknowledged().Equal(before) {
 		// A read shows nothing about the leader.
 		owner.read("/acknowledged", false)
 	}
