@@ -1,10 +1,11 @@
-// Package zktest starts real ZooKeeper servers for tests, kills and freezes
-// them, and puts a proxy in front of them that loses what it carries. It is
-// not for production code, and it knows nothing of the registry port.
+// Package zktest starts real ZooKeeper servers for tests, kills them, reads
+// their transaction logs, and puts a proxy in front of them that loses what it
+// carries. It is not for production code, and it knows nothing of the registry
+// port.
 //
 // Flow: Debian or Newer find a release, or leave the test out; Start and
 // StartEnsemble run servers of it on free ports of loopback; NewProxy stands
-// in between. All end with the test.
+// in between; Server.Log tells what was written. All end with the test.
 package zktest
 
 import (

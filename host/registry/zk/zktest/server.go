@@ -8,9 +8,9 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"slices"
 	"strconv"
 	"strings"
-	"syscall"
 	"testing"
 	"time"
 )
@@ -34,10 +34,20 @@ type Options struct {
 	Lines []string
 }
 
+// Host is where a server runs: a network of its own, with an address there that
+// the test can reach.
+type Host struct {
+	IP string
+	// Enter is the command behind which another command runs there, as in
+	// "ip netns exec name". Without it, a server runs where the test does.
+	Enter []string
+}
+
 // Server is a server process. Its methods fail the test.
 type Server struct {
 	t       testing.TB
 	release Release
+	host    Host
 	dir     string
 	address string
 	process *process
@@ -55,7 +65,7 @@ func Start(t testing.TB, r Release, o Options) *Server {
 	t.Helper()
 	for try := 1; ; try++ {
 		port := freePorts(t, 1)[0]
-		s := newServer(t, r, o, port, nil)
+		s := newServer(t, r, o, loopback(), port, nil)
 		s.launch()
 		if err := s.await(); err == nil {
 			return s
@@ -85,14 +95,30 @@ func StartEnsemble(t testing.TB, r Release, n int, o Options) []*Server {
 
 func startEnsemble(t testing.TB, r Release, n int, o Options) ([]*Server, error) {
 	t.Helper()
-	ports := freePorts(t, portsEach*n)
-	lines := []string{"initLimit=10", "syncLimit=5", "standaloneEnabled=false"}
-	for i := range n {
-		lines = append(lines, fmt.Sprintf("server.%d=127.0.0.1:%d:%d", i+1, ports[portsEach*i+1], ports[portsEach*i+2]))
+	return startMembers(t, r, slices.Repeat([]Host{loopback()}, n), freePorts(t, portsEach*n), o)
+}
+
+// StartEnsembleOn runs a server on each host, on the usual ports, and waits
+// until all serve.
+func StartEnsembleOn(t testing.TB, r Release, hosts []Host, o Options) []*Server {
+	t.Helper()
+	servers, err := startMembers(t, r, hosts, slices.Repeat([]int{2181, 2888, 3888}, len(hosts)), o)
+	if err != nil {
+		t.Fatalf("start an ensemble: %v", err)
 	}
-	servers := make([]*Server, n)
-	for i := range servers {
-		servers[i] = newServer(t, r, o, ports[portsEach*i], lines)
+	return servers
+}
+
+// startMembers takes portsEach of the ports for each host.
+func startMembers(t testing.TB, r Release, hosts []Host, ports []int, o Options) ([]*Server, error) {
+	t.Helper()
+	lines := []string{"initLimit=10", "syncLimit=5", "standaloneEnabled=false"}
+	for i, h := range hosts {
+		lines = append(lines, fmt.Sprintf("server.%d=%s:%d:%d", i+1, h.IP, ports[portsEach*i+1], ports[portsEach*i+2]))
+	}
+	servers := make([]*Server, len(hosts))
+	for i, h := range hosts {
+		servers[i] = newServer(t, r, o, h, ports[portsEach*i], lines)
 		servers[i].write("data/myid", strconv.Itoa(i+1))
 	}
 	for _, s := range servers {
@@ -106,16 +132,18 @@ func startEnsemble(t testing.TB, r Release, n int, o Options) ([]*Server, error)
 	return servers, nil
 }
 
-func newServer(t testing.TB, r Release, o Options, port int, lines []string) *Server {
+func loopback() Host { return Host{IP: "127.0.0.1"} }
+
+func newServer(t testing.TB, r Release, o Options, h Host, port int, lines []string) *Server {
 	t.Helper()
 	if o.Tick == 0 {
 		o.Tick = 500 * time.Millisecond
 	}
-	s := &Server{t: t, release: r, dir: t.TempDir(), address: fmt.Sprintf("127.0.0.1:%d", port)}
+	s := &Server{t: t, release: r, host: h, dir: t.TempDir(), address: fmt.Sprintf("%s:%d", h.IP, port)}
 	config := append([]string{
 		"tickTime=" + strconv.FormatInt(o.Tick.Milliseconds(), 10),
 		"dataDir=" + filepath.Join(s.dir, "data"),
-		"clientPortAddress=127.0.0.1",
+		"clientPortAddress=" + h.IP,
 		"clientPort=" + strconv.Itoa(port),
 		"maxClientCnxns=0",
 		"admin.enableServer=false",
@@ -145,10 +173,11 @@ func (s *Server) launch() {
 	if err != nil {
 		s.t.Fatal(err)
 	}
-	cmd := exec.Command("java", "-cp", s.release.classpath, "-Xmx256m", "-XX:+UseSerialGC", "-XX:TieredStopAtLevel=1", //nolint:noctx,gosec // Kill ends it; the arguments are ours
+	args := append(slices.Clone(s.host.Enter), "java", "-cp", s.release.classpath, "-Xmx256m", "-XX:+UseSerialGC", "-XX:TieredStopAtLevel=1",
 		"-Dzookeeper.forceSync=no", "-Dzookeeper.jmx.log4j.disable=true", "-Dzookeeper.extendedTypesEnabled=true",
 		"-Dzookeeper.serverCnxnFactory="+s.factory(),
 		"org.apache.zookeeper.server.quorum.QuorumPeerMain", filepath.Join(s.dir, "zoo.cfg"))
+	cmd := exec.Command(args[0], args[1:]...) //nolint:noctx,gosec // Kill ends it; the arguments are ours
 	cmd.Dir, cmd.Stdout, cmd.Stderr = s.dir, log, log
 	if err := cmd.Start(); err != nil {
 		s.t.Fatal(err)
@@ -203,8 +232,8 @@ func (s *Server) await() error {
 	}
 }
 
-// AwaitServing waits until the server serves, after a Thaw or when the others
-// of its ensemble were replaced.
+// AwaitServing waits until the server serves, when the others of its ensemble
+// were replaced.
 func (s *Server) AwaitServing() {
 	s.t.Helper()
 	if err := s.await(); err != nil {
@@ -269,19 +298,6 @@ func (s *Server) Wipe() {
 	s.t.Helper()
 	data := filepath.Join(s.dir, "data")
 	if err := os.RemoveAll(filepath.Join(data, "version-2")); err != nil {
-		s.t.Fatal(err)
-	}
-}
-
-// Freeze stops the process without ending it, until Thaw.
-func (s *Server) Freeze() { s.signal(syscall.SIGSTOP) }
-
-// Thaw lets a frozen process go on.
-func (s *Server) Thaw() { s.signal(syscall.SIGCONT) }
-
-func (s *Server) signal(sig os.Signal) {
-	s.t.Helper()
-	if err := s.process.cmd.Process.Signal(sig); err != nil {
 		s.t.Fatal(err)
 	}
 }
