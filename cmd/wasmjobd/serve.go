@@ -20,6 +20,7 @@ import (
 	"github.com/wasmjob/wasmjob/host"
 	"github.com/wasmjob/wasmjob/host/config"
 	"github.com/wasmjob/wasmjob/host/job"
+	"github.com/wasmjob/wasmjob/host/registry"
 	"github.com/wasmjob/wasmjob/host/trace"
 	"github.com/wasmjob/wasmjob/host/trace/sqltrace"
 )
@@ -62,9 +63,9 @@ func serve(ctx context.Context, term *terminal, flags serveFlags) error {
 	if err != nil {
 		return err
 	}
-	secrets, err := f.Secrets(term.env)
+	keys, err := fetchKeys(f, term.env)
 	if err != nil {
-		return exitf(exitInvalid, "secrets are not there:\n%w", err)
+		return err
 	}
 	// Whoever reads the log or the events may go without ending the jobs.
 	signal.Ignore(syscall.SIGPIPE)
@@ -75,10 +76,10 @@ func serve(ctx context.Context, term *terminal, flags serveFlags) error {
 	}
 	return untilSignal(ctx, func(ctx context.Context) error {
 		if flags.events != "-" {
-			return serveJobs(ctx, f, secrets, log, show)
+			return serveJobs(ctx, f, keys, log, show)
 		}
 		return withEvents(term.out, log, streamPatience, func(tell func(host.Event)) error {
-			return serveJobs(ctx, f, secrets, log, func(e host.Event) {
+			return serveJobs(ctx, f, keys, log, func(e host.Event) {
 				show(e)
 				tell(e)
 			})
@@ -86,20 +87,48 @@ func serve(ctx context.Context, term *terminal, flags serveFlags) error {
 	})
 }
 
+// keys are what the configuration names and does not hold.
+type keys struct {
+	secrets map[string]string // of jobs
+	access  config.Access     // to the registry
+}
+
+func fetchKeys(f *config.File, env []string) (keys, error) {
+	secrets, err := f.Secrets(env)
+	access, accessErr := f.Access(env)
+	if err := errors.Join(err, accessErr); err != nil {
+		return keys{}, exitf(exitInvalid, "secrets are not there:\n%w", err)
+	}
+	return keys{secrets, access}, nil
+}
+
 // serveJobs runs a configuration that was read until ctx ends.
-func serveJobs(ctx context.Context, f *config.File, secrets map[string]string, log *slog.Logger, observe func(host.Event)) error {
+func serveJobs(ctx context.Context, f *config.File, k keys, log *slog.Logger, observe func(host.Event)) error {
+	o := options(f, log, observe)
+	o.Secrets = k.secrets
+	if f.Registry.Kind == config.ZooKeeper || f.Server.IP != "" {
+		ip, chosen, err := serverIP(f)
+		if err != nil {
+			return err
+		}
+		if chosen {
+			log.Info("chose the address that names this server; [server] ip sets it", "ip", ip)
+		}
+		o.Instance = job.NewInstanceID(ip, strconv.Itoa(os.Getpid()))
+	}
 	return withHistory(ctx, f, func(rows *sqltrace.Store) error {
-		o := options(f, log, rows, observe)
-		o.Secrets = secrets
-		h, err := host.New(o)
-		if err == nil {
-			err = runHost(ctx, h, f, log, rows)
-		}
-		var coded *host.Error
-		if errors.As(err, &coded) && coded.Code == host.Invalid {
-			return &exitError{code: exitInvalid, err: err}
-		}
-		return err
+		return withRegistry(f, k.access, log, func(r registry.Registry) error {
+			o.Registry, o.Sinks = r, []trace.Sink{rows}
+			h, err := host.New(o)
+			if err == nil {
+				err = runHost(ctx, h, f, log, rows)
+			}
+			var coded *host.Error
+			if errors.As(err, &coded) && coded.Code == host.Invalid {
+				return &exitError{code: exitInvalid, err: err}
+			}
+			return err
+		})
 	})
 }
 
@@ -117,18 +146,15 @@ func serveConfig(term *terminal, flags serveFlags) (*config.File, error) {
 	return loadConfig(&t, flags.files)
 }
 
-func options(f *config.File, log *slog.Logger, rows trace.Sink, observe func(host.Event)) host.Options {
+func options(f *config.File, log *slog.Logger, observe func(host.Event)) host.Options {
 	o := host.Options{
-		Namespace: f.Registry.Namespace, Jobs: f.Jobs, Sinks: []trace.Sink{rows}, Modules: map[string]host.Module{},
+		Namespace: f.Registry.Namespace, Jobs: f.Jobs, Modules: map[string]host.Module{},
 		DataDir: f.Server.DataDir, DrainTimeout: f.Server.DrainTimeout,
 		Log: log, Observe: observe,
 		Memory: f.Host.Memory, PrivateHosts: f.Host.Allow.PrivateHosts, NativeScripts: f.Host.NativeScripts, Labels: f.Server.Labels,
 	}
 	if f.Server.DrainTimeout == 0 {
 		o.DrainTimeout = -1 // 0 in the file means none, in Options the default
-	}
-	if f.Server.IP != "" {
-		o.Instance = job.NewInstanceID(f.Server.IP, strconv.Itoa(os.Getpid()))
 	}
 	for _, m := range f.Modules {
 		o.Modules[m.Name] = host.Module{Path: m.Path, SHA256: m.SHA256}
@@ -144,7 +170,7 @@ func runHost(ctx context.Context, h *host.Host, f *config.File, log *slog.Logger
 	beside.Go(func() {
 		select {
 		case <-h.Ready():
-			log.Info("ready", "jobs", len(f.Jobs), "data_dir", f.Server.DataDir)
+			log.Info("ready", "jobs", len(f.Jobs), "data_dir", f.Server.DataDir, "registry", f.Registry.Kind)
 		case <-serving.Done():
 		}
 	})

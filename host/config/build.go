@@ -27,7 +27,7 @@ const (
 type builder struct {
 	*reader
 	file         File
-	secretAt     map[string]place
+	laid         map[string]place
 	ceilingFault bool // something is wrong with the directories in [host.allow]
 	httpCeiling  []outbound.Grant
 	httpFault    bool // something is wrong with http in [host.allow]
@@ -66,7 +66,7 @@ func joinPath(table, key string) string {
 
 // build fills the File in.
 func (b *builder) build() *File {
-	b.secretAt = map[string]place{}
+	b.laid = map[string]place{}
 	b.server()
 	b.registry()
 	b.host()
@@ -81,7 +81,7 @@ func (b *builder) build() *File {
 			b.job(path, unquoteKey(name))
 		}
 	}
-	b.file.named, b.file.secretAt = b.named, b.secretAt
+	b.file.named, b.file.laid = b.named, b.laid
 	return &b.file
 }
 
@@ -155,26 +155,6 @@ func (b *builder) host() {
 		Secrets:       b.secrets(),
 	}
 	b.file.Host.Allow = b.ceiling()
-}
-
-func (b *builder) registry() {
-	r := Registry{
-		Kind:           get(b, "embedded", "registry.kind"),
-		Servers:        get(b, []string(nil), "registry.servers"),
-		Namespace:      get(b, "wasmjobd", "registry.namespace"),
-		SessionTimeout: get(b, defaultSession, "registry.session_timeout"),
-		Layout:         get(b, "2.1", "registry.layout"),
-	}
-	if r.Kind == "embedded" && b.isSet("registry.servers") && !b.values["registry.kind"].refused {
-		b.fault("registry", "servers", "", CodeConflict, "the embedded registry has no servers", "remove it")
-	}
-	if r.Namespace == "" || strings.Trim(r.Namespace, "/") != r.Namespace || strings.Contains(r.Namespace, "//") {
-		b.fault("registry", "namespace", "", CodeValue, strconv.Quote(r.Namespace)+" cannot be a namespace", `write a name such as "wasmjobd"`)
-	}
-	if b.isSet("registry.session_timeout") && r.SessionTimeout < time.Second {
-		b.fault("registry", "session_timeout", "", CodeValue, "too short: every pause of the system would end the session", `write at least "1s"`)
-	}
-	b.file.Registry = r
 }
 
 func (b *builder) history() {

@@ -5,7 +5,7 @@
 //
 // Flow: Load reads the files (read.go), checks every key against one list
 // (schema.go, convert.go), lays the environment over them (environ.go) and
-// builds a File (build.go, job.go, grant.go, secret.go). Nothing stops at the first
+// builds a File (build.go, registry.go, job.go, grant.go, secret.go). Nothing stops at the first
 // fault: all are returned together, each with its place (problem.go, scan.go).
 package config
 
@@ -31,8 +31,8 @@ type File struct {
 	Modules  []Module     // ascending by name
 	Jobs     []job.Config // ascending by name
 
-	named    map[string]place
-	secretAt map[string]place
+	named map[string]place
+	laid  map[string]place // where what is read from elsewhere is named, by dotted path
 }
 
 // Server is the table [server].
@@ -46,13 +46,31 @@ type Server struct {
 	Labels map[string]string
 }
 
+// The kinds of registry.
+const (
+	Embedded  = "embedded"
+	ZooKeeper = "zookeeper"
+)
+
 // Registry is the table [registry].
 type Registry struct {
-	Kind           string // embedded
-	Servers        []string
-	Namespace      string
+	Kind      string // Embedded or ZooKeeper
+	Namespace string
+	Layout    string // for jobs that do not say
+
+	// Of ZooKeeper alone. Digest and TLS are fetched by File.Access.
+	Servers        []string // host or host:port
+	Chroot         string   // "" for none
 	SessionTimeout time.Duration
-	Layout         string // for jobs that do not say
+	Digest         Secret // "user:password"; its zero value is none
+	TLS            *TLS   // nil: connections are plain
+}
+
+// TLS is the table [registry.tls].
+type TLS struct {
+	CA         string // file of those who may sign the servers' certificates; "" for those of the system
+	Cert, Key  string // files that tell who this server is; both or neither
+	ServerName string // that the certificates must bear; "" for the name in Servers
 }
 
 // Host is the table [host].

@@ -70,7 +70,7 @@ func TestEmptyFileHasEveryDefault(t *testing.T) {
 		Server: Server{
 			DataDir: abs(t, "data"), DrainTimeout: 30 * time.Second, LogLevel: slog.LevelInfo, LogFormat: "auto",
 		},
-		Registry: Registry{Kind: "embedded", Namespace: "wasmjobd", SessionTimeout: 30 * time.Second, Layout: "2.1"},
+		Registry: Registry{Kind: "embedded", Namespace: "wasmjobd", Layout: "2.1"},
 		History:  History{Path: abs(t, "data/history.db")},
 	}
 	if d := cmp.Diff(want, got, cmpopts.IgnoreUnexported(File{})); d != "" {
@@ -105,7 +105,6 @@ labels = { zone = "eu-1", weight = "3" }
 [registry]
 kind = "embedded"
 namespace = "team/prod"
-session_timeout = "10s"
 layout = "2.1"
 [host]
 allow_native_scripts = true
@@ -206,7 +205,7 @@ command = "/bin/echo 'a b'"
 	command.Name, command.Kind, command.Command, command.Module = "n", job.Script, "/bin/echo 'a b'", ""
 	want := &File{
 		Server:   Server{IP: "10.0.0.7", DataDir: "/var/lib/w", DrainTimeout: 90 * time.Second, LogLevel: slog.LevelDebug, LogFormat: "json", Labels: map[string]string{"zone": "eu-1", "weight": "3"}},
-		Registry: Registry{Kind: "embedded", Namespace: "team/prod", SessionTimeout: 10 * time.Second, Layout: "2.1"},
+		Registry: Registry{Kind: "embedded", Namespace: "team/prod", Layout: "2.1"},
 		Host: Host{
 			Allow: Ceiling{
 				Dirs: []Tree{{abs(t, "in"), false}, {abs(t, "out"), true}}, Env: []string{"TZ"}, Clock: "real", Random: true,
@@ -246,7 +245,7 @@ command = "/bin/echo 'a b'"
 func TestEveryServedKeyIsTested(t *testing.T) {
 	t.Parallel()
 	var self []byte
-	for _, name := range []string{"config_test.go", "faults_test.go", "faults_kinds_test.go", "load_test.go"} {
+	for _, name := range []string{"config_test.go", "faults_test.go", "faults_kinds_test.go", "load_test.go", "registry_test.go"} {
 		text, err := os.ReadFile(name)
 		if err != nil {
 			t.Fatal(err)

@@ -146,7 +146,10 @@ func (c *converter) notText(raw any) *fault {
 		return refuse(CodeType, "write "+quoted(c.key.words), "a string is wanted, not %s", kindOf(raw))
 	}
 	hint := "put it in quotes"
-	if whole {
+	switch {
+	case c.key.secret:
+		hint = `write "env:NAME"`
+	case whole:
 		hint = fmt.Sprintf("write \"%d\"", n)
 	}
 	return refuse(CodeType, hint, "a string is wanted, not %s", kindOf(raw))
@@ -222,8 +225,8 @@ func (c *converter) text(sub string, raw any) (string, bool) {
 	s, ok := raw.(string)
 	if !ok {
 		hint := fmt.Sprintf("write %q", fmt.Sprint(raw))
-		if c.key.path == "host.secrets" {
-			hint = `write "env:NAME"` // what stands there is not to be repeated
+		if c.key.secret {
+			hint = `write "env:NAME"`
 		}
 		c.refuse(sub, refuse(CodeType, hint, "a string is wanted, not %s", kindOf(raw)))
 		return "", false

@@ -190,12 +190,6 @@ func TestFaults(t *testing.T) {
 			"t.toml:6:58: jobs.j.allow.random: randomness is more than [host.allow] gives (write random = true in [host.allow])",
 		}},
 
-		{"zookeeper", "[registry]\nkind = 'zookeeper'\nservers = ['zk:2181']\n", []string{
-			`t.toml:2:8: registry.kind: "zookeeper" is not in this release (write "embedded")`,
-		}},
-		{"servers_of_embedded", "[registry]\nservers = ['zk:2181']\n", []string{
-			"t.toml:2:11: registry.servers: the embedded registry has no servers (remove it)",
-		}},
 		{"later_layouts", small + "layout = '3'\n", []string{
 			`t.toml:6:10: jobs.j.layout: "3" is not in this release (write "2.1")`,
 		}},
@@ -217,10 +211,6 @@ func TestFaults(t *testing.T) {
 		}},
 		{"secret", small + "config.token = 'secret://env:T'\n", []string{
 			"t.toml:6:16: jobs.j.config.token: secret:// is not in this release (write ${NAME} to take it from the environment)",
-		}},
-		{"namespace_and_session", "[registry]\nnamespace = '/a'\nsession_timeout = '5ms'\n", []string{
-			`t.toml:2:13: registry.namespace: "/a" cannot be a namespace (write a name such as "wasmjobd")`,
-			`t.toml:3:19: registry.session_timeout: too short: every pause of the system would end the session (write at least "1s")`,
 		}},
 		{"other_databases", "[history]\ndsn = 'redis://x'\n", []string{
 			`t.toml:2:7: history.dsn: "redis" is not a kind of database (write "sqlite://history.db")`,

@@ -40,6 +40,7 @@ type reader struct {
 	env      environment
 	values   map[string]value  // by dotted path
 	named    map[string]place  // where each job and each module is defined
+	tables   map[string]place  // where each other table begins
 	order    map[string]int    // files in the order of reading
 	dirs     map[string]string // the folder of each file; none for the environment
 	main     string            // the first file
@@ -57,6 +58,7 @@ func newReaderOf(keys []key, o Options) *reader {
 		env:    newEnvironment(o.Env),
 		values: map[string]value{},
 		named:  map[string]place{},
+		tables: map[string]place{},
 		order:  map[string]int{},
 		dirs:   map[string]string{},
 		faulty: map[string]bool{},
@@ -241,9 +243,14 @@ func (d *document) subtable(parent, n *node, path string, raw any) {
 			return
 		}
 		d.named[path] = at
+	} else if !d.isTable(path) {
+		d.tables[path] = d.keyAt(path)
 	}
 	d.table(n, path, below)
 }
+
+// isTable reports whether a table was written, be it empty.
+func (r *reader) isTable(path string) bool { return r.tables[path] != (place{}) }
 
 func (d *document) leaf(k key, path string, raw any) {
 	v := value{at: d.valueAt(path), inside: map[string]place{}}

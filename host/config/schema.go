@@ -41,6 +41,9 @@ type key struct {
 	plain bool
 	// sandbox is set for what a command of the operating system knows nothing of.
 	sandbox bool
+	// secret is set for what names a secret, and may be one by mistake: no
+	// message repeats it.
+	secret bool
 	// release is set for a key that is known but not served, and says what
 	// to do instead. Ignoring such a key would be worse than refusing it: the
 	// operator would believe in a limit or a retry that is not there.
@@ -71,12 +74,17 @@ func schema() []key {
 		{path: "server.tls", release: notYet},
 		{path: "server.auth", release: notYet},
 
-		{path: "registry.kind", takes: word, words: []string{"embedded"}, later: []string{"zookeeper"}},
-		{path: "registry.servers", takes: list},
+		{path: "registry.kind", takes: word, words: []string{Embedded, ZooKeeper}},
 		{path: "registry.namespace", takes: text},
-		{path: "registry.session_timeout", takes: duration},
 		{path: "registry.layout", takes: word, words: []string{"2.1"}, later: []string{"3", "2.0", "1"}},
-		{path: "registry.digest", release: notYet},
+		{path: "registry.servers", takes: list},
+		{path: "registry.chroot", takes: text},
+		{path: "registry.session_timeout", takes: duration},
+		{path: "registry.digest", takes: text, secret: true},
+		{path: "registry.tls.ca", takes: text},
+		{path: "registry.tls.cert", takes: text},
+		{path: "registry.tls.key", takes: text},
+		{path: "registry.tls.server_name", takes: text},
 
 		{path: "host.allow.dirs", takes: list},
 		{path: "host.allow.env", takes: list},
@@ -88,7 +96,7 @@ func schema() []key {
 		{path: "host.allow.state", takes: flag},
 		{path: "host.allow_native_scripts", takes: flag},
 		{path: "host.memory", takes: size, min: 1 << 20, max: 1 << 50},
-		{path: "host.secrets", takes: texts},
+		{path: "host.secrets", takes: texts, secret: true},
 
 		{path: "history.dsn", takes: text},
 		{path: "history.retention.age", takes: duration, words: []string{off}},
@@ -262,6 +270,10 @@ func elastic(name string) string {
 		return "reconcile_every"
 	case "maxtimediffseconds":
 		return "max_clock_skew"
+	case "serverlists":
+		return "servers"
+	case "sessiontimeoutmilliseconds":
+		return "session_timeout"
 	case "jobclass":
 		return "class"
 	case "jobtype":

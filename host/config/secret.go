@@ -9,10 +9,9 @@ import (
 	"strings"
 )
 
-// Secret is one name in [host.secrets]: where the value comes from, not what it
-// is.
+// Secret is where a secret comes from, not what it is.
 type Secret struct {
-	Name string
+	Name string // in [host.secrets]
 	Env  string // the variable that has it, or
 	File string // the file
 }
@@ -20,37 +19,46 @@ type Secret struct {
 // MaxSecret is the longest secret, in bytes.
 const MaxSecret = 64 << 10
 
-// secrets reads [host.secrets]. What stands there instead of a source may be
-// the secret itself, so no message repeats it.
+// secrets reads [host.secrets].
 func (b *builder) secrets() []Secret {
 	const table = "host.secrets"
 	texts := get(b, map[string]string(nil), table)
 	var secrets []Secret
 	for _, name := range sortedNames(texts) {
 		sub := "." + quoteKey(name)
-		at := b.values[table].inside[sub]
-		refuse := func(message, hint string) { b.fault("host", "secrets", sub, CodeValue, message, hint) }
-		s := Secret{Name: name}
-		kind, from, _ := strings.Cut(texts[name], ":")
-		switch {
-		case !isName(name):
-			refuse("this is no name of a secret", nameHint)
-			continue
-		case kind == "env" && isVariable(from):
-			s.Env = from
-		case kind == "env":
-			refuse("after env: the name of a variable is wanted", `write "env:NAME"`)
-			continue
-		case kind == "file" && from != "":
-			s.File = b.resolve(at, from)
-		default:
-			refuse("a secret is named here, not written", `write "env:NAME" or "file:path/to/file"`)
+		if !isName(name) {
+			b.fault("host", "secrets", sub, CodeValue, "this is no name of a secret", nameHint)
 			continue
 		}
-		b.secretAt[name] = at
-		secrets = append(secrets, s)
+		if s, ok := b.secret("host", "secrets", sub, texts[name]); ok {
+			s.Name = name
+			secrets = append(secrets, s)
+		}
 	}
 	return secrets
+}
+
+// secret reads "env:NAME" or "file:path". What stands there instead may be the
+// secret itself, so no message repeats it.
+func (b *builder) secret(table, key, sub, text string) (Secret, bool) {
+	path := joinPath(table, key)
+	at := b.values[path].at
+	if inside, ok := b.values[path].inside[sub]; ok {
+		at = inside
+	}
+	b.laid[path+sub] = at
+	kind, from, _ := strings.Cut(text, ":")
+	switch {
+	case kind == "env" && isVariable(from):
+		return Secret{Env: from}, true
+	case kind == "env":
+		b.fault(table, key, sub, CodeValue, "after env: the name of a variable is wanted", `write "env:NAME"`)
+	case kind == "file" && from != "":
+		return Secret{File: b.resolve(at, from)}, true
+	default:
+		b.fault(table, key, sub, CodeValue, "a secret is named here, not written", `write "env:NAME" or "file:path/to/file"`)
+	}
+	return Secret{}, false
 }
 
 // Secrets fetches the values of all secrets, by name: from env, which has the
@@ -63,8 +71,7 @@ func (f *File) Secrets(env []string) (map[string]string, error) {
 	for _, s := range f.Host.Secrets {
 		value, err := s.fetch(variables)
 		if err != nil {
-			at := f.secretAt[s.Name]
-			problems = append(problems, at.problem(joinKey("host.secrets", s.Name), CodeReference, printable(err.Error()), "see to it, or remove the secret"))
+			problems = append(problems, f.absent(joinKey("host.secrets", s.Name), err, "see to it, or remove the secret"))
 			continue
 		}
 		values[s.Name] = value
@@ -73,6 +80,12 @@ func (f *File) Secrets(env []string) (map[string]string, error) {
 		return nil, problems
 	}
 	return values, nil
+}
+
+// absent is the problem of something that is named in the file, and is not
+// there, or not what it should be.
+func (f *File) absent(path string, err error, hint string) Problem {
+	return f.laid[path].problem(path, CodeReference, printable(err.Error()), hint)
 }
 
 func (s Secret) fetch(variables environment) (string, error) {

@@ -45,7 +45,7 @@ var layers = []layer{
 	{pkg: "host/registry/zk", may: []string{"host/registry"}, libs: []string{"github.com/go-zookeeper/zk"},
 		tests: []string{"host/registry/registrytest", "host/registry/zk/zktest"},
 		why:   "an adapter knows the port and the one library that it makes safe"},
-	{pkg: "host/registry/zk/zktest", why: "it starts servers for any test, of whatever client"},
+	{pkg: "host/registry/zk/zktest", tests: []string{"host/registry", "host/registry/zk"}, why: "it starts servers for any test, of whatever client"},
 
 	{pkg: "host/trace", may: []string{"host/job"}, why: "rows are nouns; who keeps them comes later"},
 	{pkg: "host/trace/sqltrace", may: []string{"host/trace", "host/job"}, tests: []string{"modernc.org/sqlite"},
@@ -89,9 +89,9 @@ var layers = []layer{
 		why: "text to options; it starts nothing"},
 
 	{pkg: "cmd/wasmjobd/internal/scaffold", why: "it writes files for authors; what they say is theirs"},
-	{pkg: "cmd/wasmjobd", may: []string{"cmd/wasmjobd/internal/scaffold", "abi", "abi/conformance", "strategy", "host", "host/job", "host/config", "host/registry", "host/registry/embedded", "host/trace", "host/trace/sqltrace"},
+	{pkg: "cmd/wasmjobd", may: []string{"cmd/wasmjobd/internal/scaffold", "abi", "abi/conformance", "strategy", "host", "host/job", "host/config", "host/registry", "host/registry/embedded", "host/registry/zk", "host/trace", "host/trace/sqltrace"},
 		libs:  []string{"github.com/spf13/cobra", "github.com/spf13/pflag", "modernc.org/sqlite", "golang.org/x/sys"},
-		tests: []string{"github.com/rogpeppe/go-internal"},
+		tests: []string{"github.com/rogpeppe/go-internal", "host/registry/zk/zktest"},
 		why:   "flags, wiring and printing; decisions are below"},
 }
 

@@ -1,0 +1,82 @@
+package main
+
+import (
+	"errors"
+	"fmt"
+	"log/slog"
+	"net"
+	"net/netip"
+	"strings"
+
+	"github.com/wasmjob/wasmjob/host/config"
+	"github.com/wasmjob/wasmjob/host/registry"
+	"github.com/wasmjob/wasmjob/host/registry/zk"
+)
+
+// withRegistry gives do the registry on which servers meet, and closes it
+// afterwards. Where the configuration wants the embedded one it is nil: a host
+// makes that itself.
+func withRegistry(f *config.File, access config.Access, log *slog.Logger, do func(registry.Registry) error) error {
+	if f.Registry.Kind != config.ZooKeeper {
+		return do(nil)
+	}
+	r, err := zk.New(zk.Options{
+		Servers: f.Registry.Servers, Chroot: f.Registry.Chroot, SessionTimeout: f.Registry.SessionTimeout,
+		Digest: access.Digest, TLS: access.TLS, Logger: log,
+	})
+	if err != nil {
+		return exitf(exitInvalid, "registry: %w", err)
+	}
+	log.Info("the registry is a ZooKeeper", "servers", strings.Join(f.Registry.Servers, ","), "chroot", f.Registry.Chroot, "namespace", f.Registry.Namespace,
+		"digest", access.Digest != "", "tls", access.TLS != nil)
+	return errors.Join(do(r), r.Close())
+}
+
+// serverIP is the address that names this server in a shared registry, and
+// whether it was chosen.
+func serverIP(f *config.File) (ip string, chosen bool, err error) {
+	if f.Server.IP != "" {
+		return f.Server.IP, false, nil
+	}
+	interfaces, err := net.Interfaces()
+	if err != nil {
+		return "", false, fmt.Errorf("list the addresses of this machine: %w", err)
+	}
+	var all []netip.Addr
+	for _, i := range interfaces {
+		if i.Flags&net.FlagUp == 0 {
+			continue
+		}
+		addresses, err := i.Addrs()
+		if err != nil {
+			return "", false, fmt.Errorf("list the addresses of %s: %w", i.Name, err)
+		}
+		for _, a := range addresses {
+			if p, err := netip.ParsePrefix(a.String()); err == nil {
+				all = append(all, p.Addr())
+			}
+		}
+	}
+	a, ok := ownAddress(all)
+	if !ok {
+		return "", false, exitf(exitInvalid, "this machine has no IPv4 address but loopback, so it cannot be named after one; set ip in [server]")
+	}
+	return a.String(), true, nil
+}
+
+// ownAddress chooses as ElasticJob does: an address of IPv4 that is not
+// loopback, and rather a public one than one that many networks have. Of
+// several the first, since bridges to containers come late.
+func ownAddress(all []netip.Addr) (netip.Addr, bool) {
+	var found netip.Addr
+	for _, a := range all {
+		switch {
+		case !a.Is4() || a.IsLoopback() || a.IsLinkLocalUnicast() || a.IsUnspecified():
+		case !a.IsPrivate():
+			return a, true
+		case !found.IsValid():
+			found = a
+		}
+	}
+	return found, found.IsValid()
+}

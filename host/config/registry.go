@@ -1,0 +1,249 @@
+package config
+
+import (
+	"crypto/tls"
+	"crypto/x509"
+	"errors"
+	"net"
+	"net/netip"
+	"strconv"
+	"strings"
+	"time"
+	"unicode"
+	"unicode/utf8"
+)
+
+// maxSession is the longest session of ZooKeeper that can be asked for.
+const maxSession = time.Hour
+
+// system stands for the certificates that the machine trusts.
+const system = "system"
+
+// registry reads [registry].
+func (b *builder) registry() {
+	r := Registry{
+		Kind:      get(b, Embedded, "registry.kind"),
+		Namespace: get(b, "wasmjobd", "registry.namespace"),
+		Layout:    get(b, "2.1", "registry.layout"),
+	}
+	refuse := func(key, message, hint string) { b.fault("registry", key, "", CodeValue, message, hint) }
+	switch name := strconv.Quote(r.Namespace); {
+	case strings.Trim(r.Namespace, "/") != r.Namespace || !isPath("/"+r.Namespace):
+		refuse("namespace", name+" cannot be a namespace", `write a name such as "wasmjobd"`)
+	case r.Namespace == reserved || strings.HasPrefix(r.Namespace, reserved+"/"):
+		refuse("namespace", name+" is ZooKeeper's own", `write a name such as "wasmjobd"`)
+	}
+	switch {
+	case b.values["registry.kind"].refused:
+	case r.Kind == ZooKeeper:
+		b.zookeeper(&r)
+	default:
+		b.onlyZooKeeper()
+	}
+	b.file.Registry = r
+}
+
+// reserved is what ZooKeeper keeps its own nodes below.
+const reserved = "zookeeper"
+
+// onlyZooKeeper reports keys that the registry inside knows nothing of.
+func (b *builder) onlyZooKeeper() {
+	for _, key := range []string{"servers", "chroot", "session_timeout", "digest"} {
+		if b.isSet("registry."+key) && !b.values["registry."+key].refused {
+			b.fault("registry", key, "", CodeConflict, "the embedded registry has no "+strings.ReplaceAll(key, "_", " "), `remove it, or write kind = "zookeeper"`)
+		}
+	}
+	if at, ok := b.tls(); ok {
+		b.report(at.problem("registry.tls", CodeConflict, "the embedded registry has no connections", `remove it, or write kind = "zookeeper"`))
+	}
+}
+
+// tls tells where the table [registry.tls] is, or the first of its keys that a
+// variable has set.
+func (b *builder) tls() (place, bool) {
+	if b.isTable("registry.tls") {
+		return b.tables["registry.tls"], true
+	}
+	for _, key := range []string{"ca", "cert", "key", "server_name"} {
+		if path := "registry.tls." + key; b.isSet(path) {
+			return b.values[path].at, true
+		}
+	}
+	return place{}, false
+}
+
+func (b *builder) zookeeper(r *Registry) {
+	r.Servers = get(b, []string(nil), "registry.servers")
+	r.Chroot = get(b, "", "registry.chroot")
+	r.SessionTimeout = get(b, defaultSession, "registry.session_timeout")
+	b.servers(r.Servers)
+	switch {
+	case !b.isSet("registry.chroot") || b.values["registry.chroot"].refused:
+	case !isPath(r.Chroot):
+		b.fault("registry", "chroot", "", CodeValue, strconv.Quote(r.Chroot)+" is not the path of a node", `write a path such as "/production", or remove it`)
+	}
+	switch {
+	case !b.isSet("registry.session_timeout"):
+	case r.SessionTimeout < time.Second:
+		b.fault("registry", "session_timeout", "", CodeValue, "too short: every pause of the system would end the session", `write at least "1s"`)
+	case r.SessionTimeout > maxSession:
+		b.fault("registry", "session_timeout", "", CodeValue, "too long: nobody would take over from a dead server", `write at most "1h"`)
+	}
+	if v := b.values["registry.digest"]; b.isSet("registry.digest") && !v.refused {
+		r.Digest, _ = b.secret("registry", "digest", "", get(b, "", "registry.digest"))
+	}
+	r.TLS = b.registryTLS()
+}
+
+func (b *builder) servers(servers []string) {
+	const example = `write servers = ["zk1:2181", "zk2:2181", "zk3:2181"]`
+	if !b.isSet("registry.servers") || len(servers) == 0 && !b.values["registry.servers"].refused {
+		at := b.values["registry.kind"].at
+		if b.isSet("registry.servers") {
+			at = b.values["registry.servers"].at
+		}
+		b.report(at.problem("registry.servers", CodeMissing, "ZooKeeper's servers are missing", example))
+		return
+	}
+	seen := map[string]bool{}
+	for i, s := range servers {
+		sub := "[" + strconv.Itoa(i) + "]"
+		refuse := func(message, hint string) { b.fault("registry", "servers", sub, CodeValue, message, hint) }
+		switch {
+		case b.faulty["registry.servers"+sub]:
+		case strings.Contains(s, ","):
+			refuse("these are several servers in one string", example)
+		case strings.Contains(s, "/"):
+			refuse(strconv.Quote(s)+" is not a server", `write "host:2181"; a path below which all nodes are is chroot`)
+		case !isServer(s):
+			refuse(strconv.Quote(s)+" is not a server", `write "host:2181"`)
+		case seen[s]:
+			refuse(strconv.Quote(s)+" is there twice", "remove it")
+		}
+		seen[s] = true
+	}
+}
+
+// isServer reports whether s is host or host:port. Of a bare IPv6 address no
+// part is a port.
+func isServer(s string) bool {
+	if _, err := netip.ParseAddr(strings.Trim(s, "[]")); err == nil {
+		return true
+	}
+	host, port := s, ""
+	if strings.Contains(s, ":") {
+		var err error
+		if host, port, err = net.SplitHostPort(s); err != nil {
+			return false
+		}
+		if n, err := strconv.ParseUint(port, 10, 16); err != nil || n == 0 {
+			return false
+		}
+	}
+	return host != "" && !strings.ContainsFunc(host, func(r rune) bool { return unicode.IsSpace(r) || unicode.IsControl(r) })
+}
+
+// isPath reports whether path is absolute and clean, and made of what
+// ZooKeeper allows in names.
+func isPath(path string) bool {
+	rest, ok := strings.CutPrefix(path, "/")
+	if !ok || !utf8.ValidString(path) || strings.ContainsFunc(path, func(r rune) bool { return unicode.In(r, unicode.Cc, unicode.Co) || r >= 0xfff0 }) {
+		return false
+	}
+	for name := range strings.SplitSeq(rest, "/") {
+		if name == "" || name == "." || name == ".." {
+			return false
+		}
+	}
+	return true
+}
+
+// registryTLS reads [registry.tls]. The table alone does not say whom to trust,
+// so that nobody believes in a protection that is not there.
+func (b *builder) registryTLS() *TLS {
+	at, ok := b.tls()
+	if !ok {
+		return nil
+	}
+	t := &TLS{
+		CA: b.tlsFile("ca"), Cert: b.tlsFile("cert"), Key: b.tlsFile("key"),
+		ServerName: get(b, "", "registry.tls.server_name"),
+	}
+	if !b.isSet("registry.tls.ca") {
+		b.report(at.problem("registry.tls", CodeMissing, "ca is missing", `write ca = "path/to/ca.pem", or "system" for those whom this machine trusts`))
+	}
+	if get(b, "", "registry.tls.ca") == system {
+		t.CA = ""
+	}
+	for _, pair := range [][2]string{{"cert", "key"}, {"key", "cert"}} {
+		if b.isSet("registry.tls."+pair[0]) && !b.isSet("registry.tls."+pair[1]) {
+			b.fault("registry.tls", pair[0], "", CodeMissing, pair[1]+" is missing beside it", "write both or neither")
+		}
+	}
+	if b.isSet("registry.tls.server_name") && t.ServerName == "" && !b.values["registry.tls.server_name"].refused {
+		b.fault("registry.tls", "server_name", "", CodeValue, "the name is empty", "remove it")
+	}
+	return t
+}
+
+// tlsFile is the path of one of the files of [registry.tls]; "" if it is not
+// set.
+func (b *builder) tlsFile(key string) string {
+	path := "registry.tls." + key
+	b.laid[path] = b.values[path].at
+	if !b.isSet(path) {
+		return ""
+	}
+	return b.path(path, "")
+}
+
+// Access is what the registry wants to know of whoever connects.
+type Access struct {
+	Digest string      // "user:password", or ""
+	TLS    *tls.Config // nil: connections are plain
+}
+
+// Access fetches what [registry] names of it: the digest from env, which has
+// the form of os.Environ, or from its file, and the certificates from theirs.
+// The error is a Problems with everything that is not there.
+func (f *File) Access(env []string) (Access, error) {
+	var a Access
+	var problems Problems
+	absent := func(key string, err error) {
+		problems = append(problems, f.absent("registry."+key, err, "see to it, or remove it"))
+	}
+	if s := f.Registry.Digest; s != (Secret{}) {
+		digest, err := s.fetch(newEnvironment(env))
+		if user, password, ok := strings.Cut(digest, ":"); err == nil && (!ok || user == "" || password == "") {
+			err = errors.New("what is there has not the form user:password")
+		}
+		if err != nil {
+			absent("digest", err)
+		}
+		a.Digest = digest
+	}
+	if t := f.Registry.TLS; t != nil {
+		a.TLS = &tls.Config{ServerName: t.ServerName, MinVersion: tls.VersionTLS12}
+		if t.CA != "" {
+			a.TLS.RootCAs = x509.NewCertPool()
+			text, err := readBounded(t.CA)
+			switch {
+			case err != nil:
+				absent("tls.ca", errors.New("the file "+t.CA+" "+plainError(err)))
+			case !a.TLS.RootCAs.AppendCertsFromPEM([]byte(text)):
+				absent("tls.ca", errors.New("the file "+t.CA+" has no certificate in PEM"))
+			}
+		}
+		if t.Cert != "" {
+			pair, err := tls.LoadX509KeyPair(t.Cert, t.Key)
+			if err != nil {
+				absent("tls.cert", err)
+			}
+			a.TLS.Certificates = []tls.Certificate{pair}
+		}
+	}
+	if len(problems) > 0 {
+		return Access{}, problems
+	}
+	return a, nil
+}
