@@ -42,11 +42,15 @@ type Config struct {
 	Param       string
 	Description string
 
-	Module   string // name of the module in the configuration of the server
-	Strategy string // any name that strategy.Named knows; empty is average
+	Module string // name of the module in the configuration of the server
+	// ModuleDigest is the sha256 of the module that runs, in hex. The registry
+	// says which; empty in a server's own file.
+	ModuleDigest string
+	Strategy     string // any name that strategy.Named knows; empty is average
 	// StrategyModule is the module that deals the items out instead; what
 	// Strategy names stays in the registry for those that know no modules.
 	StrategyModule string
+	StrategyDigest string // as ModuleDigest
 	// OnStrategyError says what happens when that module fails; empty is
 	// DealAverage.
 	OnStrategyError OnStrategyError

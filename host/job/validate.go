@@ -79,6 +79,8 @@ func (c Config) Validate() error {
 	f.text("description", c.Description)
 	f.text("strategy", c.Strategy)
 	f.text("class", c.Class)
+	f.digest("module", c.ModuleDigest)
+	f.digest("strategy_module", c.StrategyDigest)
 
 	f.oneOf("overlap", string(c.Overlap), string(Skip), string(QueueOne), string(Replace))
 	f.oneOf("on_registry_loss", string(c.OnRegistryLoss), string(CancelOnLoss), string(FinishOnLoss))
@@ -156,6 +158,12 @@ func (f *faults) text(field, s string) {
 	}
 	if !utf8.ValidString(s) {
 		f.add(field, "is not UTF-8", "")
+	}
+}
+
+func (f *faults) digest(field, s string) {
+	if s != "" && (len(s) != 64 || strings.Trim(s, "0123456789abcdef") != "") {
+		f.add(field, quote(s)+" is no sha256", "write 64 lower-case hex digits")
 	}
 }
 

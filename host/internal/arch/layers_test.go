@@ -61,15 +61,20 @@ var layers = []layer{
 	{pkg: "host/internal/schedule", may: []string{"host/job", "abi"}, libs: []string{"github.com/robfig/cron/v3"},
 		tests: []string{"github.com/hashicorp/cronexpr"},
 		why:   "cron and the ticker know nothing of shards or registries"},
-	{pkg: "host/internal/meter", tests: []string{"github.com/tetratelabs/wazero"},
+	{pkg: "host/internal/meter", may: []string{"host/internal/wasm"}, tests: []string{"github.com/tetratelabs/wazero"},
 		why: "it turns bytes into bytes; what came out is run by its tests and by the sandbox"},
 	{pkg: "host/internal/sandbox", may: []string{"host/job", "abi", "host/internal/meter"}, libs: []string{"github.com/tetratelabs/wazero", "golang.org/x/sync", "golang.org/x/sys"},
 		why: "a guest is a call with limits; why it is called is not its business"},
 	{pkg: "host/internal/native", may: []string{"host/job"}, libs: []string{"golang.org/x/sys"},
 		why: "a command is a call without a sandbox; why it is called is not its business"},
 	{pkg: "host/internal/module", may: []string{"host/job", "abi"}, why: "files by digest, nothing of runs"},
+	{pkg: "host/internal/peer", may: []string{"host/internal/module"},
+		why: "it carries bytes by digest; whose they are and who runs them is not its business"},
 	{pkg: "host/internal/outbound", may: []string{"host/job"}, why: "it sends what a guest asks for, and knows neither guests nor engines"},
 
+	{pkg: "host/internal/session", may: []string{"host/registry"}, libs: []string{"golang.org/x/sys"},
+		tests: []string{"host/registry/registrytest", "host/registry/embedded"},
+		why:   "it shares the port's session out by path; what a path means is not its business"},
 	{pkg: "host/internal/runner", may: []string{"host/internal/protocol", "host/internal/layout", "host/internal/mirror", "host/registry", "host/trace", "host/job"},
 		libs:  []string{"golang.org/x/sys"},
 		tests: []string{"host/registry/tree", "host/registry/embedded", "strategy"},
@@ -78,11 +83,12 @@ var layers = []layer{
 		tests: []string{"host/registry/registrytest"},
 		why:   "it runs the shipped core and replaces sockets, clocks and guests"},
 	{pkg: "host/internal/sim/golden", may: []string{"host/internal/protocol", "host/internal/layout", "host/internal/mirror", "host/registry", "host/registry/tree", "host/job", "strategy"},
-		why: "it compares what the core writes with what ElasticJob wrote"},
+		tests: []string{"host/internal/cluster", "host/registry/zk/zktest"},
+		why:   "it compares what the core writes with what ElasticJob wrote"},
 	{pkg: "host/internal/arch", why: "tests only"},
 
 	{pkg: "host", may: []string{"abi", "abi/conformance", "strategy", "host/job", "host/registry", "host/registry/embedded", "host/trace", "host/trace/sqltrace",
-		"host/internal/protocol", "host/internal/layout", "host/internal/mirror", "host/internal/schedule", "host/internal/sandbox", "host/internal/module", "host/internal/outbound", "host/internal/native", "host/internal/runner"},
+		"host/internal/protocol", "host/internal/layout", "host/internal/mirror", "host/internal/schedule", "host/internal/sandbox", "host/internal/module", "host/internal/outbound", "host/internal/peer", "host/internal/native", "host/internal/runner"},
 		libs: []string{"golang.org/x/sync"}, tests: []string{"host/registry/tree", "modernc.org/sqlite"},
 		why: "the place where parts are joined; it imports everything below it"},
 	{pkg: "host/config", may: []string{"abi/conformance", "host", "host/job", "host/internal/outbound", "host/internal/schedule", "strategy"}, libs: []string{"github.com/BurntSushi/toml"},
@@ -101,15 +107,20 @@ var owners = map[string]string{
 	"github.com/robfig/cron/v3":       "host/internal/schedule",
 	"github.com/BurntSushi/toml":      "host/config",
 	"database/sql":                    "host/trace/sqltrace",
-	"net/http":                        "host/internal/outbound", // what guests ask for; what operators ask: host/admin, when it comes
+	"net/http":                        "host/internal/outbound", // what guests ask for; see also beside
 	"github.com/go-zookeeper/zk":      "host/registry/zk",
 	"modernc.org/sqlite":              "cmd/wasmjobd",
 	"github.com/spf13/cobra":          "cmd/wasmjobd",
 	"github.com/rogpeppe/go-internal": "cmd/wasmjobd",
 }
 
+// beside are further importers, each of which has nothing to do with the first.
+var beside = map[string][]string{
+	"net/http": {"host/internal/peer"}, // modules from server to server, which no grant of a guest allows or forbids
+}
+
 // adapters turn a technology into a port; they never meet.
-var adapters = []string{"host/registry/zk", "host/registry/embedded", "host/trace/sqltrace", "host/internal/sandbox", "host/admin"}
+var adapters = []string{"host/registry/zk", "host/registry/embedded", "host/trace/sqltrace", "host/internal/sandbox"}
 
 func TestLayers(t *testing.T) {
 	t.Parallel()
@@ -221,7 +232,7 @@ func tableFaults(rows []layer) []string {
 			switch {
 			case m == "cmd/wasmjobd":
 				faults = append(faults, l.pkg+" may import cmd/wasmjobd, which nobody imports")
-			case m == "host" && strings.HasPrefix(l.pkg, "host/") && l.pkg != "host/admin" && l.pkg != "host/config":
+			case m == "host" && strings.HasPrefix(l.pkg, "host/") && l.pkg != "host/admin" && l.pkg != "host/config" && l.pkg != "host/internal/cluster":
 				faults = append(faults, l.pkg+" may import host: the arrow points upward")
 			case slices.Contains(adapters, l.pkg) && slices.Contains(adapters, m):
 				faults = append(faults, l.pkg+" may import "+m+": adapters never meet")
@@ -253,7 +264,7 @@ func TestOneImporterPerLibrary(t *testing.T) {
 // owned returns the owner of imp if it is somebody else.
 func owned(rel, imp string, test bool) string {
 	for lib, owner := range owners {
-		if !within(imp, lib) || owner == rel {
+		if !within(imp, lib) || owner == rel || slices.Contains(beside[lib], rel) {
 			continue
 		}
 		// A test may bring the driver or the server that its subject needs.

@@ -69,6 +69,21 @@ func Open(dir string) (*Store, error) {
 // it returns without error the module will be there after a power loss. What
 // is there already is not written again.
 func (s *Store) Put(r io.Reader, limit int64) (digest string, err error) {
+	return s.put(r, "", limit)
+}
+
+// PutAs stores what r gives as Put does, if it has the digest. What has not is
+// ErrPin, and is not kept.
+func (s *Store) PutAs(r io.Reader, digest string, limit int64) error {
+	if err := CheckDigest(digest); err != nil {
+		return err
+	}
+	_, err := s.put(r, digest, limit)
+	return err
+}
+
+// put stores what r gives; pin is the digest that it must have, empty means any.
+func (s *Store) put(r io.Reader, pin string, limit int64) (digest string, err error) {
 	// Beside its final place, as only within one file system renaming is atomic.
 	f, err := os.CreateTemp(s.dir, unfinished)
 	if err != nil {
@@ -92,6 +107,9 @@ func (s *Store) Put(r io.Reader, limit int64) (digest string, err error) {
 		return "", fmt.Errorf("store module: %w: more than %d bytes", ErrTooBig, limit)
 	}
 	digest = hex.EncodeToString(hash.Sum(nil))
+	if pin != "" && digest != pin {
+		return "", fmt.Errorf("store module: %w: its sha256 is %s, wanted is %s", ErrPin, digest, pin)
+	}
 	if _, err := s.Get(digest); err == nil {
 		return digest, nil
 	}
@@ -102,6 +120,26 @@ func (s *Store) Put(r io.Reader, limit int64) (digest string, err error) {
 		return "", fmt.Errorf("store module: %w", err)
 	}
 	return digest, s.syncDir()
+}
+
+// Open gives the bytes of a module without holding them against the digest, and
+// how many they are: for whoever does that itself.
+func (s *Store) Open(digest string) (io.ReadCloser, int64, error) {
+	if err := CheckDigest(digest); err != nil {
+		return nil, 0, err
+	}
+	f, err := os.Open(s.path(digest))
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil, 0, fmt.Errorf("%w: sha256 %s is not in the store", ErrNotFound, digest)
+	}
+	if err != nil {
+		return nil, 0, fmt.Errorf("read module: %w", err)
+	}
+	info, err := f.Stat()
+	if err != nil {
+		return nil, 0, errors.Join(fmt.Errorf("read module: %w", err), f.Close())
+	}
+	return f, info.Size(), nil
 }
 
 // syncDir makes a rename last.

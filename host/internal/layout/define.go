@@ -1,0 +1,58 @@
+package layout
+
+import (
+	"reflect"
+
+	"github.com/wasmjob/wasmjob/host/job"
+)
+
+// Definition is a job as the registry holds it: in ElasticJob's config, and in
+// wasm/module what that has no key for.
+type Definition struct {
+	Config Config21
+	Module Module
+}
+
+// Define spells a job. A module whose digest the job does not say is named
+// without it; Merge finds out.
+//
+// Two settings of a job are in neither node: its layout, which the tree itself
+// shows, and a command of the operating system. The command is in config, since
+// ElasticJob has a key for it, but no server runs one that its own file does not
+// name.
+func Define(j job.Config) Definition {
+	d := Definition{Config: FromJob(j), Module: Module{settings: settingsOf(j)}}
+	if j.Module != "" {
+		d.Module.Code = &Code{Name: j.Module, Digest: j.ModuleDigest}
+	}
+	if j.StrategyModule != "" {
+		d.Module.Strategy = &Code{Name: j.StrategyModule, Digest: j.StrategyDigest}
+	}
+	return d
+}
+
+// Job reads a definition back. file is the same job in the server's own file;
+// its zero value where there is none.
+func (d *Definition) Job(file job.Config) job.Config {
+	j := job.Config{Name: d.Config.JobName, Layout: job.Layout21, Command: file.Command}
+	d.Module.settings.put(&j)
+	if d.Config.JobClass != WasmClass21 && d.Config.JobType != Script21 {
+		j.Class = d.Config.JobClass
+	}
+	if d.Module.Code != nil {
+		j.Module, j.ModuleDigest = d.Module.Code.Name, d.Module.Code.Digest
+	}
+	if d.Module.Strategy != nil {
+		j.StrategyModule, j.StrategyDigest = d.Module.Strategy.Name, d.Module.Strategy.Digest
+	}
+	j.Strategy = file.Strategy // one of several names of the same
+	return d.Config.Apply(j)
+}
+
+// Same tells whether the two say the same of the job, whatever was applied
+// before.
+func (m *Module) Same(o *Module) bool {
+	a, b := *m, *o
+	a.base, b.base = nil, nil
+	return reflect.DeepEqual(a, b)
+}

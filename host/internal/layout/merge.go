@@ -1,0 +1,272 @@
+package layout
+
+import (
+	"bytes"
+	"crypto/sha256"
+	"encoding/hex"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"maps"
+	"slices"
+	"strconv"
+	"strings"
+)
+
+// Merge brings what a server's file says of a job together with what the
+// registry holds, where either node may be missing. For each key:
+//
+//   - what the file says as it did when it was applied last is left to the
+//     registry: an operator's later change stays;
+//   - what the registry holds as it was applied last is taken from the file;
+//   - where both differ from that, and from each other, the registry stays, and
+//     the key is in dispute until the two agree or the file says overwrite.
+//
+// Where nothing was applied before, every difference is in dispute but what only
+// one of them has. What was applied is part of the result, for the next time.
+func Merge(file Definition, config *Config21, module *Module) (merged Definition, disputed []string, err error) {
+	var there Definition
+	if there.Config = file.Config; config != nil {
+		file.unsaid(config)
+		there.Config = *config
+	}
+	if module != nil {
+		there.Module = *module
+	}
+	file.Module.Code = known(file.Module.Code, there.Module.Wanted())
+	file.Module.Strategy = known(file.Module.Strategy, there.Module.Strategy)
+	if module == nil {
+		there.Module = file.Module
+	}
+	m := merger{overwrite: file.Config.Overwrite}
+	mine, err := file.tree()
+	if err != nil {
+		return merged, nil, err
+	}
+	theirs, err := there.tree()
+	if err != nil {
+		return merged, nil, err
+	}
+	all, base := m.merge("", there.Module.base, mine, theirs)
+	merged, err = definitionOf(all, file.Module, there.Module)
+	merged.Module.base = base
+	return merged, m.disputed, err
+}
+
+// unsaid fills in what a file has no word for, so that it does not seem to say
+// something about it.
+func (d *Definition) unsaid(there *Config21) {
+	d.Config.JobProperties, d.Config.MonitorPort = there.JobProperties, there.MonitorPort
+	if d.Config.JobClass == WasmClass21 && there.JobClass != scriptClass21 {
+		d.Config.JobClass = there.JobClass
+	}
+}
+
+// known is a file's module, or what the registry has if the file's digest is
+// not known.
+func known(file, there *Code) *Code {
+	if file == nil || file.Digest != "" {
+		return file
+	}
+	if there == nil || there.Digest == "" {
+		return nil
+	}
+	return there
+}
+
+// branch holds settings by their keys: branches or, as leaves, texts. The keys
+// of the two nodes differ, so that both are in one.
+type branch = map[string]any
+
+func (d *Definition) tree() (branch, error) {
+	config, err := EncodeConfig21(d.Config)
+	if err != nil {
+		return nil, err
+	}
+	t := branch{}
+	for _, text := range [][]byte{config, mustJSON(d.Module.settings)} {
+		more, err := treeOf(text)
+		if err != nil { // never: we have just written it
+			return nil, err
+		}
+		maps.Copy(t, more)
+	}
+	if c := d.Module.Wanted(); c != nil {
+		t[keyModule] = string(mustJSON(c.Digest))
+	}
+	if c := d.Module.Strategy; c != nil {
+		t[keyStrategyModule] = string(mustJSON(c.Digest))
+	}
+	return t, nil
+}
+
+const (
+	keyModule         = "module"
+	keyStrategyModule = "strategy_module"
+)
+
+// treeOf takes an object apart; what is no object is a leaf, and what is empty
+// is not there.
+func treeOf(text []byte) (branch, error) {
+	var members map[string]json.RawMessage
+	if err := json.Unmarshal(text, &members); err != nil {
+		return nil, fmt.Errorf("take a definition apart: %w", err)
+	}
+	t := make(branch, len(members))
+	for key, value := range members {
+		if value[0] != '{' {
+			var b bytes.Buffer
+			if err := json.Compact(&b, value); err != nil {
+				return nil, fmt.Errorf("take a definition apart: %w", err)
+			}
+			if text := b.String(); text != "null" && text != "[]" {
+				t[key] = text
+			}
+			continue
+		}
+		inner, err := treeOf(value)
+		if err != nil {
+			return nil, err
+		}
+		t[key] = inner
+	}
+	return t, nil
+}
+
+// appendTree writes what branchOf read.
+func appendTree(b []byte, t branch) []byte {
+	b = append(b, '{')
+	for i, key := range slices.Sorted(maps.Keys(t)) {
+		if i > 0 {
+			b = append(b, ',')
+		}
+		b = append(append(b, mustJSON(key)...), ':')
+		switch v := t[key].(type) {
+		case branch:
+			b = appendTree(b, v)
+		case string:
+			b = append(b, v...)
+		}
+	}
+	return append(b, '}')
+}
+
+// definitionOf puts a definition together. Its modules are one side's or the
+// other's, by digest.
+func definitionOf(t branch, file, there Module) (Definition, error) {
+	text := appendTree(nil, t)
+	config, err := DecodeConfig21(text)
+	if err != nil {
+		return Definition{}, err
+	}
+	d := Definition{Config: *config}
+	if err := json.Unmarshal(text, &d.Module.settings); err != nil {
+		return Definition{}, fmt.Errorf("put a definition together: %w", err)
+	}
+	d.Module.Code, d.Module.Next = there.Code, there.Next
+	if c := byDigest(t[keyModule], there.Wanted(), file.Code); c != there.Wanted() {
+		d.Module.Code, d.Module.Next = c, nil
+	}
+	d.Module.Strategy = byDigest(t[keyStrategyModule], there.Strategy, file.Strategy)
+	return d, nil
+}
+
+func byDigest(leaf any, codes ...*Code) *Code {
+	for _, c := range codes {
+		if c != nil && leaf == string(mustJSON(c.Digest)) {
+			return c
+		}
+	}
+	return nil
+}
+
+// merger is one use of the rule.
+type merger struct {
+	overwrite bool
+	disputed  []string
+}
+
+// merge goes through all keys that are anywhere. applied is what the next merge
+// has as its base.
+func (m *merger) merge(at string, base, file, there branch) (merged, applied branch) {
+	merged, applied = branch{}, branch{}
+	keys := maps.Clone(base)
+	if keys == nil {
+		keys = branch{}
+	}
+	maps.Copy(keys, file)
+	maps.Copy(keys, there)
+	for _, key := range slices.Sorted(maps.Keys(keys)) {
+		path := at + nameOf(key)
+		f, fileTree := file[key].(branch)
+		t, thereTree := there[key].(branch)
+		if fileTree || thereTree {
+			b, _ := base[key].(branch)
+			merged[key], applied[key] = m.merge(path+".", b, f, t)
+			continue
+		}
+		value, was := m.leaf(path, base[key], file[key], there[key])
+		if value != nil {
+			merged[key] = value
+		}
+		if was != nil {
+			applied[key] = was
+		}
+	}
+	return merged, applied
+}
+
+// leaf decides about one key. Absence is a value like any other, nil.
+func (m *merger) leaf(path string, base, file, there any) (value, applied any) {
+	switch said := digestOf(file); {
+	case file == there, m.overwrite:
+		return file, said
+	case base == said:
+		return there, said
+	case base == digestOf(there):
+		return file, said
+	default:
+		m.disputed = append(m.disputed, path)
+		return there, base
+	}
+}
+
+// digestOf is enough of a leaf to compare with later, and short.
+func digestOf(leaf any) any {
+	text, ok := leaf.(string)
+	if !ok {
+		return nil
+	}
+	sum := sha256.Sum256([]byte(text))
+	return hex.EncodeToString(sum[:8])
+}
+
+// nameOf is a key as jobs.toml would have it.
+func nameOf(key string) string {
+	if key != "" && strings.Trim(key, "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_-") == "" {
+		return key
+	}
+	return strconv.Quote(key)
+}
+
+// maxBase is how deep a base is nested.
+const maxBase = 4
+
+// checkBase refuses what merge does not write.
+func checkBase(t branch, depth int) error {
+	for key, v := range t {
+		switch v := v.(type) {
+		case string:
+		case branch:
+			if depth == maxBase {
+				return errors.New("it is nested too deeply")
+			}
+			if err := checkBase(v, depth+1); err != nil {
+				return err
+			}
+		default:
+			return fmt.Errorf("%.100q is neither text nor object", key)
+		}
+	}
+	return nil
+}

@@ -1,0 +1,305 @@
+package layout
+
+import (
+	"fmt"
+	"maps"
+	"math/rand/v2"
+	"slices"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/wasmjob/wasmjob/host/job"
+)
+
+// held is a registry with one job in it.
+type held struct {
+	config *Config21
+	module *Module
+}
+
+// apply is a start of a server with this file. Both nodes go through their
+// texts.
+func (h *held) apply(t *testing.T, file job.Config, digest string) (disputed []string) {
+	t.Helper()
+	file.ModuleDigest = digest
+	merged, disputed, err := Merge(Define(file), h.config, h.module)
+	if err != nil {
+		t.Fatal(err)
+	}
+	config, err := EncodeConfig21(merged.Config)
+	if err != nil {
+		t.Fatal(err)
+	}
+	module, err := EncodeModule(merged.Module)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if h.config, err = DecodeConfig21(config); err != nil {
+		t.Fatal(err)
+	}
+	m, err := DecodeModule(module)
+	if err != nil {
+		t.Fatalf("%s: %v", module, err)
+	}
+	h.module = &m
+	return disputed
+}
+
+// operate is an operator's change.
+func (h *held) operate(change func(*job.Config)) {
+	d := Definition{Config: *h.config, Module: *h.module}
+	j := d.Job(job.Config{})
+	change(&j)
+	now := Define(j)
+	h.config, h.module.settings = &now.Config, now.Module.settings
+}
+
+func (h *held) job() job.Config {
+	d := Definition{Config: *h.config, Module: *h.module}
+	return d.Job(job.Config{})
+}
+
+func TestMerge(t *testing.T) {
+	t.Parallel()
+	type change = func(*job.Config)
+	nothing := func(*job.Config) {}
+	cron := func(c string) change { return func(j *job.Config) { j.Cron = c } }
+	memory := func(n int64) change { return func(j *job.Config) { j.Limits.Memory = n } }
+	setting := func(key, value string) change {
+		return func(j *job.Config) {
+			j.Settings = maps.Clone(j.Settings)
+			if delete(j.Settings, key); value != "" {
+				j.Settings[key] = value
+			}
+		}
+	}
+	const old, mine, theirs = "0 0 1 * * ?", "0 0 2 * * ?", "0 0 3 * * ?"
+	for _, tt := range []struct {
+		name     string
+		operator change
+		file     change
+		want     change // of what there was
+		disputed []string
+	}{
+		{name: "nobody_changes", operator: nothing, file: nothing, want: nothing},
+		{name: "the_file_changes_config", operator: nothing, file: cron(mine), want: cron(mine)},
+		{name: "the_file_changes_module", operator: nothing, file: memory(2 << 20), want: memory(2 << 20)},
+		{name: "the_operator_changes_config", operator: cron(theirs), file: nothing, want: cron(theirs)},
+		{name: "the_operator_changes_module", operator: memory(3 << 20), file: nothing, want: memory(3 << 20)},
+		{name: "both_to_the_same", operator: cron(mine), file: cron(mine), want: cron(mine)},
+		{name: "both_change_config", operator: cron(theirs), file: cron(mine), want: cron(theirs), disputed: []string{"cron"}},
+		{name: "both_change_module", operator: memory(3 << 20), file: memory(2 << 20), want: memory(3 << 20), disputed: []string{"limits.memory"}},
+		{
+			name: "each_another_key", operator: cron(theirs), file: memory(2 << 20),
+			want: func(j *job.Config) { j.Cron = theirs; j.Limits.Memory = 2 << 20 },
+		},
+		{
+			name: "each_another_value_of_the_author", operator: setting("a", "3"), file: setting("b.c", "2"),
+			want: func(j *job.Config) { j.Settings = map[string]string{"a": "3", "b.c": "2"} },
+		},
+		{name: "both_the_same_value_of_the_author", operator: setting("b.c", "3"), file: setting("b.c", "2"), want: setting("b.c", "3"), disputed: []string{`config."b.c"`}},
+		{name: "the_file_takes_a_value_away", operator: nothing, file: setting("a", ""), want: setting("a", "")},
+		{name: "the_operator_adds_a_value", operator: setting("x", "1"), file: nothing, want: setting("x", "1")},
+		{name: "the_operator_takes_a_value_away", operator: setting("a", ""), file: nothing, want: setting("a", "")},
+		{name: "taken_away_and_changed", operator: setting("a", "3"), file: setting("a", ""), want: setting("a", "3"), disputed: []string{"config.a"}},
+		{
+			name: "overwrite", operator: func(j *job.Config) { j.Cron = theirs; j.Settings = map[string]string{"x": "1"} },
+			file: func(j *job.Config) { j.Overwrite = true; j.Cron = mine },
+			want: func(j *job.Config) { j.Overwrite = true; j.Cron = mine },
+		},
+		{
+			name: "grants", operator: func(j *job.Config) { j.Allow.Random = true },
+			file: func(j *job.Config) { j.Allow.State = true },
+			want: func(j *job.Config) { j.Allow.Random, j.Allow.State = true, true },
+		},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			t.Parallel()
+			before := plainJob()
+			before.Cron, before.Settings = old, map[string]string{"a": "1", "b.c": "1"}
+			var h held
+			if d := h.apply(t, before, digestA); len(d) > 0 {
+				t.Fatalf("the first definition is in dispute: %v", d)
+			}
+			h.operate(tt.operator)
+			file, want := before, before
+			tt.file(&file)
+			tt.want(&want)
+			for range 2 { // a second start says and changes the same
+				disputed := h.apply(t, file, digestA)
+				if !slices.Equal(disputed, tt.disputed) {
+					t.Errorf("disputed %v, want %v", disputed, tt.disputed)
+				}
+				if d := cmp.Diff(want, h.job()); d != "" {
+					t.Errorf("-want +got:\n%s", d)
+				}
+			}
+		})
+	}
+}
+
+func TestDisputeEnds(t *testing.T) {
+	t.Parallel()
+	dispute := func(t *testing.T) (*held, job.Config) {
+		t.Helper()
+		var h held
+		file := plainJob()
+		h.apply(t, file, digestA)
+		h.operate(func(j *job.Config) { j.Shards = 7 })
+		file.Shards = 5
+		if d := h.apply(t, file, digestA); !slices.Equal(d, []string{"shardingTotalCount"}) {
+			t.Fatal(d)
+		}
+		return &h, file
+	}
+	t.Run("file_gives_in", func(t *testing.T) {
+		t.Parallel()
+		h, file := dispute(t)
+		file.Shards = 7
+		if d := h.apply(t, file, digestA); len(d) > 0 || h.job().Shards != 7 {
+			t.Error(d, h.job().Shards)
+		}
+		file.Shards = 9 // from now on it is the file's again
+		if d := h.apply(t, file, digestA); len(d) > 0 || h.job().Shards != 9 {
+			t.Error(d, h.job().Shards)
+		}
+	})
+	t.Run("operator_gives_in", func(t *testing.T) {
+		t.Parallel()
+		h, file := dispute(t)
+		h.operate(func(j *job.Config) { j.Shards = 5 })
+		if d := h.apply(t, file, digestA); len(d) > 0 || h.job().Shards != 5 {
+			t.Error(d, h.job().Shards)
+		}
+	})
+	t.Run("overwrite", func(t *testing.T) {
+		t.Parallel()
+		h, file := dispute(t)
+		file.Overwrite = true
+		if d := h.apply(t, file, digestA); len(d) > 0 || h.job().Shards != 5 {
+			t.Error(d, h.job().Shards)
+		}
+	})
+}
+
+// A job that somebody else defined has nothing of a file in it.
+func TestMergeWithoutBase(t *testing.T) {
+	t.Parallel()
+	theirs := FromJob(plainJob())
+	theirs.JobClass, theirs.MonitorPort, theirs.JobProperties.JobExceptionHandler = "com.example.Job", 9888, "com.example.Handler"
+	theirs.ShardingTotalCount = 8
+	h := held{config: &theirs}
+	file := plainJob()
+	file.Timeout = 5
+	for range 2 {
+		if d := h.apply(t, file, digestA); !slices.Equal(d, []string{"shardingTotalCount"}) {
+			t.Error(d)
+		}
+		c := h.config
+		if c.JobClass != "com.example.Job" || c.MonitorPort != 9888 || c.JobProperties.JobExceptionHandler != "com.example.Handler" {
+			t.Errorf("what a file has no word for was changed: %+v", c)
+		}
+		if j := h.job(); j.Shards != 8 || j.Timeout != 5 || h.module.Code.Digest != digestA {
+			t.Errorf("%+v", j)
+		}
+	}
+	file.Class = "com.example.Other"
+	if d := h.apply(t, file, digestA); !slices.Equal(d, []string{"shardingTotalCount"}) || h.config.JobClass != file.Class {
+		t.Error(d, h.config.JobClass)
+	}
+}
+
+func TestMergeOfModules(t *testing.T) {
+	t.Parallel()
+	var h held
+	file := plainJob()
+	h.apply(t, file, "") // the module cannot be read
+	if h.module.Code != nil {
+		t.Errorf("%+v", h.module.Code)
+	}
+	h.apply(t, file, digestA)
+	if h.module.Code == nil || h.module.Code.Digest != digestA {
+		t.Fatalf("%+v", h.module.Code)
+	}
+	h.apply(t, file, "")
+	if h.module.Code == nil || h.module.Code.Digest != digestA {
+		t.Errorf("a file whose module cannot be read took it away: %+v", h.module.Code)
+	}
+	h.module.Code = &Code{Name: "hotfix", Digest: digestB}
+	if d := h.apply(t, file, digestA); len(d) > 0 || h.module.Wanted().Digest != digestB {
+		t.Errorf("an operator's module was replaced: %v, %+v", d, h.module)
+	}
+	const digestC = "cccccccccccccccccccccccccccccccccccccccccccccccccccccccccccccccc"
+	if d := h.apply(t, file, digestC); !slices.Equal(d, []string{"module"}) || h.module.Wanted().Digest != digestB {
+		t.Errorf("%v, %+v", d, h.module)
+	}
+}
+
+// Any history of files and operators keeps the promises of Merge, key by key.
+func TestMergeProperties(t *testing.T) {
+	t.Parallel()
+	for seed := range uint64(2000) {
+		r := rand.New(rand.NewPCG(seed, 1))
+		random := func() branch {
+			b := branch{}
+			for _, k := range []string{"a", "b", "c", "d"} {
+				if n := r.IntN(4); n > 0 {
+					b[k] = fmt.Sprint(n)
+				}
+			}
+			return branch{"x": b["a"], "in": b}
+		}
+		flat := func(b branch) map[string]any {
+			in, _ := b["in"].(branch)
+			m := maps.Clone(in)
+			if m == nil {
+				m = branch{}
+			}
+			m["x"] = b["x"]
+			return m
+		}
+		var base branch
+		registry := random()
+		for range 6 {
+			if r.IntN(2) == 0 {
+				registry = random() // an operator
+			}
+			file := random()
+			m := merger{overwrite: r.IntN(8) == 0}
+			merged, next := m.merge("", base, file, registry)
+			b, f, g, got, kept := flat(base), flat(file), flat(registry), flat(merged), flat(next)
+			for _, k := range []string{"a", "b", "c", "d", "x"} {
+				path := "in." + k
+				if k == "x" {
+					path = k
+				}
+				disputed := slices.Contains(m.disputed, path)
+				want, applied := g[k], b[k]
+				switch {
+				case m.overwrite, f[k] == g[k]:
+					want, applied = f[k], digestOf(f[k])
+				case b[k] == digestOf(f[k]):
+				case b[k] == digestOf(g[k]):
+					want, applied = f[k], digestOf(f[k])
+				default:
+					if !disputed {
+						t.Fatalf("seed %d: %s is in dispute and nobody says so", seed, path)
+					}
+				}
+				if disputed && (m.overwrite || got[k] == f[k]) {
+					t.Fatalf("seed %d: %s is said to be in dispute", seed, path)
+				}
+				if got[k] != want || kept[k] != applied {
+					t.Fatalf("seed %d: %s: base %v, file %v, registry %v: got %v and base %v", seed, path, b[k], f[k], g[k], got[k], kept[k])
+				}
+			}
+			again := merger{overwrite: m.overwrite}
+			merged2, next2 := again.merge("", next, file, merged)
+			if !cmp.Equal(merged, merged2) || !cmp.Equal(next, next2) {
+				t.Fatalf("seed %d: a second time gives something else", seed)
+			}
+			base, registry = next, merged
+		}
+	}
+}

@@ -1,0 +1,150 @@
+package peer
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"log/slog"
+	"math/rand/v2"
+	"net"
+	"net/http"
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+	"unicode"
+)
+
+// ErrNoPeer is the error when there is nobody to ask.
+var ErrNoPeer = errors.New("no other server offers modules")
+
+// Bounds of a client.
+const (
+	dialTimeout  = 5 * time.Second
+	fetchTimeout = 2 * time.Minute // of one peer
+	maxAsked     = 16              // peers, for one module
+	maxAddress   = 256             // bytes
+	maxReason    = 200             // bytes of a refusal that are shown
+)
+
+// ClientOptions say how a Client asks.
+type ClientOptions struct {
+	Token string // as in ServerOptions
+	Store Store
+	Limit int64        // bytes of a module
+	Log   *slog.Logger // nil discards
+}
+
+// Client fetches modules from other servers.
+type Client struct {
+	o         ClientOptions
+	transport *http.Transport
+}
+
+// NewClient makes one; Close it.
+func NewClient(o ClientOptions) *Client {
+	if o.Log == nil {
+		o.Log = slog.New(slog.DiscardHandler)
+	}
+	return &Client{o: o, transport: &http.Transport{
+		// Servers of one cluster meet directly: no proxy.
+		DialContext:            (&net.Dialer{Timeout: dialTimeout}).DialContext,
+		ResponseHeaderTimeout:  headTimeout,
+		MaxResponseHeaderBytes: maxHead,
+		DisableCompression:     true, // few bytes would become many
+		IdleConnTimeout:        idleTimeout,
+	}}
+}
+
+// Close ends the connections that nobody uses.
+func (c *Client) Close() { c.transport.CloseIdleConnections() }
+
+// Fetch asks one peer after the other, in random order, until one has sent the
+// module, and leaves it in the store. The error says of each peer what it did.
+// Addresses come from the registry, so whoever writes there may have made them
+// up.
+func (c *Client) Fetch(ctx context.Context, digest string, addresses []string) error {
+	asked := slices.Clone(addresses)
+	slices.Sort(asked)
+	asked = slices.Compact(asked)
+	rand.Shuffle(len(asked), func(i, j int) { asked[i], asked[j] = asked[j], asked[i] })
+	asked = asked[:min(len(asked), maxAsked)]
+	if len(asked) == 0 {
+		return fmt.Errorf("module %s: %w", digest, ErrNoPeer)
+	}
+	var faults []error
+	for _, address := range asked {
+		err := c.from(ctx, digest, address)
+		if err == nil {
+			c.o.Log.Info("module fetched from another server", "module", digest, "peer", address)
+			return nil
+		}
+		if ctx.Err() != nil {
+			return fmt.Errorf("fetch module %s: %w", digest, ctx.Err())
+		}
+		faults = append(faults, fmt.Errorf("peer %.256q: %w", address, err))
+	}
+	return fmt.Errorf("fetch module %s: %w", digest, errors.Join(faults...))
+}
+
+// from asks one peer.
+func (c *Client) from(ctx context.Context, digest, address string) (err error) {
+	if err := CheckAddress(address); err != nil {
+		return err
+	}
+	ctx, cancel := context.WithTimeout(ctx, fetchTimeout)
+	defer cancel()
+	r, err := http.NewRequestWithContext(ctx, http.MethodGet, "http://"+address+folder+digest, http.NoBody)
+	if err != nil {
+		return fmt.Errorf("ask for the module: %w", err)
+	}
+	r.Header.Set("User-Agent", "wasmjobd")
+	if c.o.Token != "" {
+		r.Header.Set("Authorization", sign(c.o.Token, address, digest, time.Now()))
+	}
+	answer, err := c.transport.RoundTrip(r) // and no client, which would follow redirects
+	if err != nil {
+		return fmt.Errorf("ask for the module: %w", err)
+	}
+	// Not read to its end, which could take for ever.
+	defer func() { _ = answer.Body.Close() }()
+	switch {
+	case answer.StatusCode != http.StatusOK:
+		return fmt.Errorf("it answers %d: %s", answer.StatusCode, reason(answer.Body))
+	case answer.ContentLength > c.o.Limit:
+		return fmt.Errorf("it has %d bytes, the limit is %d", answer.ContentLength, c.o.Limit)
+	}
+	if err := c.o.Store.PutAs(answer.Body, digest, c.o.Limit); err != nil {
+		return fmt.Errorf("take the module: %w", err)
+	}
+	return nil
+}
+
+// reason is what a peer says, as far as it can be shown.
+func reason(body io.Reader) string {
+	b, _ := io.ReadAll(io.LimitReader(body, maxReason)) // what was read until then will do
+	return strings.Map(func(r rune) rune {
+		if !unicode.IsPrint(r) {
+			return ' '
+		}
+		return r
+	}, strings.TrimSpace(strings.ToValidUTF8(string(b), "?")))
+}
+
+// CheckAddress refuses what is no host with a port.
+func CheckAddress(address string) error {
+	host, port, err := net.SplitHostPort(address)
+	if err != nil || len(address) > maxAddress || host == "" || strings.ContainsAny(host, "/@?#\\ ") {
+		return errors.New(`that is no address: it is written as "10.0.0.7:7071"`)
+	}
+	for _, r := range host {
+		if r <= ' ' || r >= 0x7f {
+			return errors.New("that is no address: the host has characters that no host has")
+		}
+	}
+	if n, err := strconv.ParseUint(port, 10, 16); err != nil || n == 0 {
+		return errors.New("that is no address: the port is a number from 1 to 65535")
+	}
+	return nil
+}

@@ -1,0 +1,361 @@
+package peer
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"net"
+	"net/http"
+	"net/http/httptest"
+	"os"
+	"path/filepath"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"go.uber.org/goleak"
+
+	"github.com/wasmjob/wasmjob/host/internal/module"
+)
+
+func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
+
+const limit = 1 << 10
+
+// newStore is a store with these modules.
+func newStore(t *testing.T, modules ...string) *module.Store {
+	t.Helper()
+	s, err := module.Open(filepath.Join(t.TempDir(), "modules"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, m := range modules {
+		if _, err := s.Put(strings.NewReader(m), limit); err != nil {
+			t.Fatal(err)
+		}
+	}
+	return s
+}
+
+// serve runs a server until the test ends, and gives its address.
+func serve(t *testing.T, o ServerOptions) string {
+	t.Helper()
+	l, err := Listen(t.Context(), "127.0.0.1:0", o.Token)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if o.Address == "" {
+		o.Address = l.Addr().String()
+	}
+	ctx, stop := context.WithCancel(context.WithoutCancel(t.Context()))
+	var running sync.WaitGroup
+	running.Go(func() {
+		if err := NewServer(o).Serve(ctx, l); err != nil {
+			t.Error(err)
+		}
+	})
+	t.Cleanup(func() {
+		stop()
+		running.Wait()
+	})
+	return l.Addr().String()
+}
+
+func newClient(t *testing.T, token string, s Store) *Client {
+	t.Helper()
+	c := NewClient(ClientOptions{Token: token, Store: s, Limit: limit})
+	t.Cleanup(c.Close)
+	return c
+}
+
+func TestModuleGoesFromServerToServer(t *testing.T) {
+	t.Parallel()
+	for _, token := range []string{"", "open sesame"} {
+		address := serve(t, ServerOptions{Token: token, Store: newStore(t, "hello")})
+		mine := newStore(t)
+		digest := module.Digest([]byte("hello"))
+		if err := newClient(t, token, mine).Fetch(t.Context(), digest, []string{address}); err != nil {
+			t.Fatal(err)
+		}
+		if b, err := mine.Get(digest); err != nil || string(b) != "hello" {
+			t.Errorf("%q, %v", b, err)
+		}
+	}
+}
+
+func TestServerRefuses(t *testing.T) {
+	t.Parallel()
+	const token = "open sesame"
+	digest := module.Digest([]byte("hello"))
+	address := serve(t, ServerOptions{Token: token, Store: newStore(t, "hello")})
+	now := time.Now()
+	for _, tt := range []struct {
+		name, method, path, sign string
+		status                   int
+	}{
+		{"get", "GET", folder + digest, sign(token, address, digest, now), 200},
+		{"head", "HEAD", folder + digest, sign(token, address, digest, now), 200},
+		{"unsigned", "GET", folder + digest, "", 403},
+		{"bearer", "GET", folder + digest, "Bearer " + token, 403},
+		{"wrong_token", "GET", folder + digest, sign("other", address, digest, now), 403},
+		{"for_another_server", "GET", folder + digest, sign(token, "10.0.0.1:1", digest, now), 403},
+		{"for_another_module", "GET", folder + digest, sign(token, address, module.Digest(nil), now), 403},
+		{"old", "GET", folder + digest, sign(token, address, digest, now.Add(-time.Hour)), 403},
+		{"of_the_future", "GET", folder + digest, sign(token, address, digest, now.Add(time.Hour)), 403},
+		{"absent", "GET", folder + module.Digest(nil), sign(token, address, module.Digest(nil), now), 404},
+		{"post", "POST", folder + digest, sign(token, address, digest, now), 405},
+		{"root", "GET", "/", "", 404},
+		{"list", "GET", folder, "", 404},
+		{"path", "GET", folder + "../../etc/passwd", "", 404},
+		{"encoded_path", "GET", folder + "..%2f..%2fetc%2fpasswd", "", 404},
+		{"upper_case", "GET", folder + strings.ToUpper(digest), "", 404},
+		{"query", "GET", folder + digest + "?x=1", sign(token, address, digest, now), 404},
+		{"large_head", "GET", folder + digest, strings.Repeat("x", 64<<10), 431},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			t.Parallel()
+			r, err := http.NewRequestWithContext(t.Context(), tt.method, "http://"+address+tt.path, http.NoBody)
+			if err != nil {
+				t.Fatal(err)
+			}
+			r.Header.Set("Authorization", tt.sign)
+			r.Close = true
+			transport := &http.Transport{}
+			answer, err := transport.RoundTrip(r)
+			if err != nil {
+				t.Fatal(err)
+			}
+			defer func() { _ = answer.Body.Close() }()
+			if answer.StatusCode != tt.status {
+				text, err := io.ReadAll(answer.Body)
+				t.Errorf("got %d (%s, %v), want %d", answer.StatusCode, text, err, tt.status)
+			}
+		})
+	}
+}
+
+func TestListenNeedsATokenBeyondThisMachine(t *testing.T) {
+	t.Parallel()
+	if l, err := Listen(t.Context(), "0.0.0.0:0", ""); err == nil {
+		t.Errorf("it listens on %s", l.Addr())
+		_ = l.Close()
+	}
+	l, err := Listen(t.Context(), "0.0.0.0:0", "token")
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := l.Close(); err != nil {
+		t.Error(err)
+	}
+}
+
+// bad is a server that does not do what it should.
+func bad(t *testing.T, handle http.HandlerFunc) string {
+	t.Helper()
+	s := httptest.NewServer(handle)
+	t.Cleanup(s.Close)
+	return s.Listener.Addr().String()
+}
+
+func TestBadPeersAreFailedAttempts(t *testing.T) {
+	t.Parallel()
+	digest := module.Digest([]byte("hello"))
+	good := serve(t, ServerOptions{Store: newStore(t, "hello")})
+	forever := make(chan struct{})
+	t.Cleanup(func() { close(forever) })
+	for _, tt := range []struct {
+		name   string
+		handle http.HandlerFunc
+		want   string
+	}{
+		{"lies", func(w http.ResponseWriter, _ *http.Request) { _, _ = io.WriteString(w, "hullo") }, "not the pinned one"},
+		{"nothing", func(http.ResponseWriter, *http.Request) {}, "not the pinned one"},
+		{"says_it_is_large", func(w http.ResponseWriter, _ *http.Request) {
+			w.Header().Set("Content-Length", fmt.Sprint(limit+1))
+			_, _ = w.Write(bytes.Repeat([]byte("x"), limit+1))
+		}, "the limit is"},
+		{"sends_without_end", func(w http.ResponseWriter, _ *http.Request) {
+			for {
+				if _, err := w.Write(bytes.Repeat([]byte("x"), 4096)); err != nil {
+					return
+				}
+			}
+		}, "too big"},
+		{"breaks_off", func(w http.ResponseWriter, _ *http.Request) {
+			w.Header().Set("Content-Length", "5")
+			_, _ = io.WriteString(w, "he")
+		}, "unexpected EOF"},
+		{"redirects", func(w http.ResponseWriter, r *http.Request) {
+			http.Redirect(w, r, "http://"+good+r.URL.Path, http.StatusFound)
+		}, "it answers 302"},
+		{"refuses_with_junk", func(w http.ResponseWriter, _ *http.Request) {
+			w.WriteHeader(500)
+			_, _ = w.Write(bytes.Repeat([]byte("\x1b[31mred\xff\n"), 10_000))
+		}, "it answers 500"},
+		{"large_head", func(w http.ResponseWriter, _ *http.Request) { w.Header().Set("X", strings.Repeat("x", 1<<20)) }, "exceeded"},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			t.Parallel()
+			store := newStore(t)
+			err := newClient(t, "", store).Fetch(t.Context(), digest, []string{bad(t, tt.handle)})
+			if err == nil || !strings.Contains(err.Error(), tt.want) {
+				t.Errorf("got %v, want %q", err, tt.want)
+			}
+			if err != nil && (len(err.Error()) > 1000 || strings.Contains(err.Error(), "\x1b")) {
+				t.Errorf("%d bytes: %q", len(err.Error()), err)
+			}
+			if all, err := store.List(); err != nil || len(all) > 0 {
+				t.Errorf("it was kept: %v, %v", all, err)
+			}
+		})
+	}
+	t.Run("is_silent", func(t *testing.T) {
+		t.Parallel()
+		asked := make(chan struct{})
+		silent := bad(t, func(_ http.ResponseWriter, r *http.Request) {
+			close(asked)
+			select {
+			case <-r.Context().Done():
+			case <-forever:
+			}
+		})
+		ctx, cancel := context.WithCancel(t.Context())
+		go func() {
+			<-asked
+			cancel()
+		}()
+		if err := newClient(t, "", newStore(t)).Fetch(ctx, digest, []string{silent}); !errors.Is(err, context.Canceled) {
+			t.Error(err)
+		}
+	})
+	t.Run("others_are_asked", func(t *testing.T) {
+		t.Parallel()
+		lies := bad(t, func(w http.ResponseWriter, _ *http.Request) { _, _ = io.WriteString(w, "hullo") })
+		for range 10 { // the order is random
+			store := newStore(t)
+			if err := newClient(t, "", store).Fetch(t.Context(), digest, []string{lies, "127.0.0.1:1", "no address", good}); err != nil {
+				t.Fatal(err)
+			}
+			if _, err := store.Get(digest); err != nil {
+				t.Fatal(err)
+			}
+		}
+	})
+	t.Run("nobody", func(t *testing.T) {
+		t.Parallel()
+		if err := newClient(t, "", newStore(t)).Fetch(t.Context(), digest, nil); !errors.Is(err, ErrNoPeer) {
+			t.Error(err)
+		}
+	})
+}
+
+// The token itself never reaches whoever is asked.
+func TestTokenIsNotSent(t *testing.T) {
+	t.Parallel()
+	const token = "open sesame"
+	heard := make(chan string, 1)
+	spy := bad(t, func(_ http.ResponseWriter, r *http.Request) {
+		var b bytes.Buffer
+		_ = r.Write(&b)
+		heard <- b.String()
+	})
+	digest := module.Digest([]byte("hello"))
+	_ = newClient(t, token, newStore(t)).Fetch(t.Context(), digest, []string{spy})
+	request := <-heard
+	if strings.Contains(request, token) || !strings.Contains(request, scheme) {
+		t.Error(request)
+	}
+	if target := serve(t, ServerOptions{Token: token, Store: newStore(t, "hello")}); signed(headerOf(request), token, target, digest, time.Now()) {
+		t.Error("what one server was told counts at another")
+	}
+}
+
+func headerOf(request string) string {
+	_, rest, _ := strings.Cut(request, "Authorization: ")
+	value, _, _ := strings.Cut(rest, "\r\n")
+	return value
+}
+
+func TestCheckAddress(t *testing.T) {
+	t.Parallel()
+	for _, good := range []string{"10.0.0.7:7071", "[::1]:1", "worker-3.internal:65535"} {
+		if err := CheckAddress(good); err != nil {
+			t.Errorf("%s: %v", good, err)
+		}
+	}
+	for _, wrong := range []string{"", "10.0.0.7", ":7071", "a:0", "a:65536", "a:http", "a/b:1", "u@h:1", "a b:1", "h\n:1", "ä:1", strings.Repeat("a", 300) + ":1"} {
+		if CheckAddress(wrong) == nil {
+			t.Errorf("%q passes for an address", wrong)
+		}
+	}
+}
+
+func FuzzCheckAddress(f *testing.F) {
+	for _, s := range []string{"10.0.0.7:7071", "[::1]:1", "a:0", "a/b:1", "u@h:1", "[fe80::1%25x]:1"} {
+		f.Add(s)
+	}
+	f.Fuzz(func(t *testing.T, address string) {
+		if CheckAddress(address) != nil {
+			return
+		}
+		r, err := http.NewRequestWithContext(t.Context(), http.MethodGet, "http://"+address+folder+"x", http.NoBody)
+		if err != nil {
+			return // it is one more failed attempt
+		}
+		if r.URL.Path != folder+"x" || r.URL.User != nil || r.URL.RawQuery != "" {
+			t.Errorf("%q: %v", address, r.URL)
+		}
+	})
+}
+
+func TestSlotsComeBack(t *testing.T) {
+	t.Parallel()
+	l, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	b := &bounded{Listener: l, slots: make(chan struct{}, 1), done: t.Context().Done()}
+	for range 3 {
+		c, err := net.Dial("tcp", l.Addr().String())
+		if err != nil {
+			t.Fatal(err)
+		}
+		got, err := b.Accept()
+		if err != nil {
+			t.Fatal(err)
+		}
+		if len(b.slots) != 1 {
+			t.Error("a connection without a slot")
+		}
+		_ = got.Close()
+		_ = got.Close()
+		_ = c.Close()
+	}
+	if err := l.Close(); err != nil {
+		t.Error(err)
+	}
+	if len(b.slots) != 0 {
+		t.Error("a slot was lost")
+	}
+}
+
+func TestOpenGivesWhatIsThere(t *testing.T) {
+	t.Parallel()
+	s := newStore(t, "hello")
+	r, n, err := s.Open(module.Digest([]byte("hello")))
+	if err != nil || n != 5 {
+		t.Fatal(n, err)
+	}
+	if err := r.Close(); err != nil {
+		t.Error(err)
+	}
+	if _, _, err := s.Open(module.Digest(nil)); !errors.Is(err, module.ErrNotFound) {
+		t.Error(err)
+	}
+	if _, _, err := s.Open("../x"); err == nil || errors.Is(err, os.ErrNotExist) {
+		t.Error(err)
+	}
+}

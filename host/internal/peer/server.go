@@ -1,0 +1,182 @@
+package peer
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"log/slog"
+	"net"
+	"net/http"
+	"net/netip"
+	"strconv"
+	"time"
+)
+
+// Store is where modules are kept, by digest.
+type Store interface {
+	// Open gives the bytes of a module that other servers may have, and how many
+	// they are. Any error means that there is none for them.
+	Open(digest string) (io.ReadCloser, int64, error)
+	// PutAs keeps what r gives, at most limit bytes, if it has the digest.
+	PutAs(r io.Reader, digest string, limit int64) error
+}
+
+// Bounds of a server. Each of them is generous to an honest peer: a module is
+// asked for once by each server.
+const (
+	maxConnections = 64
+	maxGiving      = 8 // modules at once
+	maxHead        = 8 << 10
+	headTimeout    = 10 * time.Second
+	giveTimeout    = 2 * time.Minute
+	idleTimeout    = 30 * time.Second
+	shutTimeout    = time.Second
+)
+
+// ServerOptions say what a Server does.
+type ServerOptions struct {
+	Address string // as others reach it, host and port: it is part of what they sign
+	Token   string // that all servers share; empty: whoever reaches the address may ask
+	Store   Store
+	Log     *slog.Logger // nil discards
+}
+
+// Server gives modules to others.
+type Server struct {
+	o      ServerOptions
+	giving chan struct{} // one for each module that is being sent
+}
+
+// NewServer makes one; nothing starts before Serve.
+func NewServer(o ServerOptions) *Server {
+	if o.Log == nil {
+		o.Log = slog.New(slog.DiscardHandler)
+	}
+	return &Server{o: o, giving: make(chan struct{}, maxGiving)}
+}
+
+// Listen opens the address on which modules are given. Without a token it must
+// be one of this machine's own, which no other machine reaches: the code of jobs
+// is nobody else's business.
+func Listen(ctx context.Context, address, token string) (net.Listener, error) {
+	l, err := new(net.ListenConfig).Listen(ctx, "tcp", address)
+	if err != nil {
+		return nil, fmt.Errorf("listen for other servers: %w", err)
+	}
+	if at, err := netip.ParseAddrPort(l.Addr().String()); token == "" && (err != nil || !at.Addr().Unmap().IsLoopback()) {
+		return nil, errors.Join(fmt.Errorf("listen for other servers: %s can be reached from other machines, and there is no token", address), l.Close())
+	}
+	return l, nil
+}
+
+// Serve answers until ctx ends, and closes l. Nothing that it started is left
+// when it returns.
+func (s *Server) Serve(ctx context.Context, l net.Listener) error {
+	server := &http.Server{
+		Handler: s, MaxHeaderBytes: maxHead, ReadHeaderTimeout: headTimeout, ReadTimeout: headTimeout,
+		WriteTimeout: giveTimeout, IdleTimeout: idleTimeout, ErrorLog: slog.NewLogLogger(s.o.Log.Handler(), slog.LevelDebug),
+		DisableGeneralOptionsHandler: true,
+	}
+	l = &bounded{Listener: l, slots: make(chan struct{}, maxConnections), done: ctx.Done()}
+	ended := make(chan error, 1)
+	go func() { ended <- server.Serve(l) }()
+	var err error
+	select {
+	case err = <-ended:
+	case <-ctx.Done():
+		patience, cancel := context.WithTimeout(context.WithoutCancel(ctx), shutTimeout)
+		defer cancel()
+		_ = server.Shutdown(patience) // that somebody is cut off is no fault: it asks another
+		err = <-ended
+	}
+	err = errors.Join(err, server.Close())
+	for range cap(s.giving) { // those that have not noticed yet
+		s.giving <- struct{}{}
+	}
+	if ctx.Err() != nil {
+		return nil
+	}
+	return fmt.Errorf("give modules to other servers: %w", err)
+}
+
+// ServeHTTP answers one request.
+func (s *Server) ServeHTTP(w http.ResponseWriter, r *http.Request) {
+	digest, ok := digestOf(r.URL.Path)
+	switch {
+	case !ok || r.URL.RawQuery != "":
+		refuse(w, http.StatusNotFound, "there is nothing but /modules/{sha256}")
+		return
+	case r.Method != http.MethodGet && r.Method != http.MethodHead:
+		w.Header().Set("Allow", "GET, HEAD")
+		refuse(w, http.StatusMethodNotAllowed, "modules can only be read")
+		return
+	case s.o.Token != "" && !signed(r.Header.Get("Authorization"), s.o.Token, s.o.Address, digest, time.Now()):
+		refuse(w, http.StatusForbidden, "the request is not signed with the token of these servers for "+s.o.Address+", or the clocks differ by minutes")
+		return
+	}
+	select {
+	case s.giving <- struct{}{}:
+		defer func() { <-s.giving }()
+	default:
+		w.Header().Set("Retry-After", "1")
+		refuse(w, http.StatusServiceUnavailable, "too many modules are being sent")
+		return
+	}
+	s.give(w, r, digest)
+}
+
+func (s *Server) give(w http.ResponseWriter, r *http.Request, digest string) {
+	body, size, err := s.o.Store.Open(digest)
+	if err != nil {
+		refuse(w, http.StatusNotFound, "this server does not have the module")
+		return
+	}
+	defer func() {
+		if err := body.Close(); err != nil {
+			s.o.Log.Warn("a module was not closed", "module", digest, "error", err)
+		}
+	}()
+	h := w.Header()
+	h.Set("Content-Type", "application/wasm")
+	h.Set("Content-Length", strconv.FormatInt(size, 10))
+	w.WriteHeader(http.StatusOK)
+	if r.Method == http.MethodHead {
+		return
+	}
+	if _, err := io.Copy(w, body); err != nil {
+		s.o.Log.Debug("a server did not take the whole module", "module", digest, "peer", r.RemoteAddr, "error", err)
+		return
+	}
+	s.o.Log.Info("module given to another server", "module", digest, "peer", r.RemoteAddr, "bytes", size)
+}
+
+func refuse(w http.ResponseWriter, status int, text string) {
+	h := w.Header()
+	h.Set("Content-Type", "text/plain; charset=utf-8")
+	w.WriteHeader(status)
+	_, _ = io.WriteString(w, text+"\n") // whoever does not read it does not want it
+}
+
+// bounded accepts no more connections than it has slots; the others wait in the
+// kernel.
+type bounded struct {
+	net.Listener
+	slots chan struct{}
+	done  <-chan struct{}
+}
+
+// Accept implements net.Listener.
+func (b *bounded) Accept() (net.Conn, error) {
+	select {
+	case b.slots <- struct{}{}:
+	case <-b.done:
+		return nil, net.ErrClosed
+	}
+	c, err := b.Listener.Accept()
+	if err != nil {
+		<-b.slots
+		return nil, err //nolint:wrapcheck // net/http judges it by its type
+	}
+	return &slotted{Conn: c, slots: b.slots}, nil
+}

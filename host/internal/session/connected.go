@@ -1,0 +1,197 @@
+package session
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"log/slog"
+	"strings"
+	"sync"
+	"time"
+
+	"github.com/wasmjob/wasmjob/host/registry"
+)
+
+// connected is one session and the lines in it.
+type connected struct {
+	trunk   *Trunk
+	session registry.Session
+	judge   *judge
+	life    context.Context //nolint:containedctx // that of the session, not of a call
+	end     context.CancelFunc
+	ended   chan struct{} // closed when the session is over
+	news    chan func(*slog.Logger)
+
+	making sync.Mutex // held while the namespace is made
+	made   bool       // it is there; guarded by making
+
+	mu    sync.RWMutex // guards what follows; held while listeners are told
+	lines map[string]*Line
+	cut   bool // the connection is lost
+	over  bool
+}
+
+// prepare makes the nodes above the jobs, unless that was done.
+func (c *connected) prepare(ctx context.Context) error {
+	c.making.Lock()
+	defer c.making.Unlock()
+	if c.made {
+		return nil
+	}
+	for _, path := range c.trunk.o.Namespace {
+		n, err := c.session.Read(ctx, path, false)
+		if err != nil {
+			return fmt.Errorf("read the namespace: %w", err)
+		}
+		if n.Exists {
+			continue
+		}
+		_, err = c.session.Commit(ctx, registry.Op{Kind: registry.Create, Path: path})
+		if err != nil && !errors.Is(err, registry.ErrConflict) {
+			return fmt.Errorf("create the namespace: %w", err)
+		}
+	}
+	c.made = true
+	return nil
+}
+
+// doubtNamespace lets the next line look whether the namespace is still there.
+func (c *connected) doubtNamespace() {
+	c.making.Lock()
+	defer c.making.Unlock()
+	c.made = false
+}
+
+// add makes a line; nil if the session is over.
+func (c *connected) add(root string, l Listener) *Line {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if c.over {
+		return nil
+	}
+	line := newLine(c, root, l)
+	c.lines[root] = line
+	if c.cut {
+		l.Event(registry.Event{Kind: registry.Suspended})
+	}
+	return line
+}
+
+func (c *connected) remove(l *Line) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if c.lines[l.root] == l {
+		delete(c.lines, l.root)
+	}
+}
+
+// hear is the session's callback.
+func (c *connected) hear(e registry.Event) {
+	if e.Kind == registry.Changed {
+		c.mu.RLock()
+		defer c.mu.RUnlock()
+		if l := c.lines[c.trunk.rootOf(e.Path)]; l != nil {
+			l.listener.Event(e)
+		}
+		return
+	}
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	switch e.Kind { //nolint:exhaustive // Changed is above
+	case registry.Suspended:
+		c.cut = true
+		jobs := len(c.lines)
+		c.say(func(log *slog.Logger) { log.Warn("the connection to the registry is lost", "jobs", jobs) })
+		c.trunk.trouble(troubleCut, "it is lost; nothing begins until it is back")
+	case registry.Resumed:
+		c.cut = false
+		c.say(func(log *slog.Logger) { log.Info("the connection to the registry is back, in the same session") })
+		c.trunk.trouble(troubleCut, "")
+	case registry.Ended:
+		c.over = true
+		close(c.ended)
+	}
+	for _, l := range c.lines {
+		l.listener.Event(e)
+	}
+}
+
+// rootOf is the root of the job that a path belongs to.
+func (t *Trunk) rootOf(path string) string {
+	above := 0
+	if n := len(t.o.Namespace); n > 0 {
+		above = len(t.o.Namespace[n-1])
+	}
+	if len(path) <= above {
+		return path
+	}
+	if k := strings.IndexByte(path[above+1:], '/'); k >= 0 {
+		return path[:above+1+k]
+	}
+	return path
+}
+
+// watch tells the lines how far the session can be trusted, until it ends. It
+// waits for nothing but time.
+func (c *connected) watch(ctx context.Context) {
+	defer c.end()
+	known := Trusted
+	timer := time.NewTimer(0)
+	defer timer.Stop()
+	for {
+		select {
+		case <-timer.C:
+		case <-c.ended:
+			return
+		case <-ctx.Done():
+			return
+		}
+		level, silent, again := c.judge.trust()
+		if again > 0 {
+			timer.Reset(again)
+		}
+		if level == known {
+			continue
+		}
+		known = level
+		c.tell()
+		c.report(level, silent)
+	}
+}
+
+// tell lets every job look at its trust.
+func (c *connected) tell() {
+	c.mu.RLock()
+	defer c.mu.RUnlock()
+	for _, l := range c.lines {
+		l.listener.Doubted()
+	}
+}
+
+func (c *connected) report(level Trust, silent time.Duration) {
+	if level == Trusted {
+		c.say(func(log *slog.Logger) { log.Info("the registry answers again") })
+		c.trunk.trouble(troubleSilent, "")
+		return
+	}
+	c.trunk.trouble(troubleSilent, "the registry has not answered for long, nothing begins")
+	consequence := "nothing begins, and guests are asked to stop"
+	if level == Expired {
+		consequence = "guests are ended"
+	}
+	c.say(func(log *slog.Logger) {
+		log.Error("the registry has not answered for long", "consequence", consequence, "for", silent.String(), "session_timeout", c.session.Timeout().String())
+	})
+}
+
+// maxNews bounds the lines that wait for a log that blocks; what is more is
+// dropped.
+const maxNews = 16
+
+// say hands a line of the log to whoever writes it.
+func (c *connected) say(line func(*slog.Logger)) {
+	select {
+	case c.news <- line:
+	default:
+	}
+}

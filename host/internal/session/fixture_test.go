@@ -1,0 +1,174 @@
+package session
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"log/slog"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"go.uber.org/goleak"
+
+	"github.com/wasmjob/wasmjob/host/registry"
+	"github.com/wasmjob/wasmjob/host/registry/embedded"
+	"github.com/wasmjob/wasmjob/host/registry/registrytest"
+)
+
+func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
+
+// ears are a job that writes down what it hears.
+type ears struct {
+	mu    sync.Mutex // guards what follows
+	heard []string
+	line  *Line
+}
+
+func (e *ears) Event(event registry.Event) {
+	kind := map[registry.EventKind]string{
+		registry.Changed: "changed ", registry.Suspended: "suspended", registry.Resumed: "resumed", registry.Ended: "ended",
+	}[event.Kind]
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	e.heard = append(e.heard, kind+event.Path)
+}
+
+func (e *ears) Doubted() {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	e.heard = append(e.heard, fmt.Sprintf("trust %d", e.line.Trust()))
+}
+
+// all is what was heard since the last call.
+func (e *ears) all() string {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	all := strings.Join(e.heard, ", ")
+	e.heard = nil
+	return all
+}
+
+// world is a Trunk that runs, on a registry that fails as the test wants.
+type world struct {
+	*Trunk
+	t      *testing.T
+	faulty *registrytest.Faulty
+	other  registry.Session // somebody else's
+	log    *lockedBuffer
+	stop   func()
+}
+
+// reachable is a registry that can be away.
+type reachable struct {
+	registry.Registry
+	since time.Time
+}
+
+var errAway = errors.New("nobody there")
+
+func (r reachable) Open(ctx context.Context, on func(registry.Event)) (registry.Session, error) {
+	if time.Now().Before(r.since) {
+		return nil, errAway
+	}
+	return r.Registry.Open(ctx, on)
+}
+
+type settings struct {
+	embedded embedded.Options
+	plan     registrytest.Plan
+	granted  time.Duration
+	since    time.Duration // from now on it can be reached
+}
+
+const testNamespace = "/test/jobs"
+
+func newWorld(t *testing.T, with settings) *world {
+	t.Helper()
+	inner := embedded.MemoryWith(with.embedded)
+	w := &world{t: t, faulty: registrytest.NewFaulty(inner, with.plan), log: &lockedBuffer{}}
+	w.faulty.Grant(with.granted)
+	var err error
+	if w.other, err = inner.Open(t.Context(), nil); err != nil {
+		t.Fatal(err)
+	}
+	w.Trunk = New(Options{
+		Registry: reachable{w.faulty, time.Now().Add(with.since)}, Namespace: []string{"/test", testNamespace},
+		Log: slog.New(slog.NewTextHandler(w.log, nil)),
+	})
+	ctx, cancel := context.WithCancel(t.Context())
+	done := make(chan error)
+	go func() { done <- w.Run(ctx) }()
+	w.stop = sync.OnceFunc(func() {
+		cancel()
+		if err := errors.Join(<-done, w.faulty.Close()); err != nil {
+			t.Error(err)
+		}
+	})
+	return w
+}
+
+// open opens the line of a job and makes the job's node.
+func (w *world) open(name string) (*Line, *ears) {
+	w.t.Helper()
+	e := &ears{}
+	l, err := w.Open(w.t.Context(), testNamespace+"/"+name, e)
+	if err != nil {
+		w.t.Fatal(err)
+	}
+	e.line = l
+	return l, e
+}
+
+func (w *world) commit(s registry.Requests, ops ...registry.Op) {
+	w.t.Helper()
+	if _, err := s.Commit(w.t.Context(), ops...); err != nil {
+		w.t.Fatalf("commit: %v", err)
+	}
+}
+
+func (w *world) read(s registry.Requests, path string, arm bool) registry.Node {
+	w.t.Helper()
+	n, err := s.Read(w.t.Context(), path, arm)
+	if err != nil {
+		w.t.Fatalf("read: %v", err)
+	}
+	return n
+}
+
+func (w *world) close(l *Line) {
+	w.t.Helper()
+	if err := l.Close(w.t.Context()); err != nil {
+		w.t.Errorf("close the line: %v", err)
+	}
+}
+
+func create(path string) registry.Op { return registry.Op{Kind: registry.Create, Path: path} }
+
+func ephemeral(path string) registry.Op {
+	return registry.Op{Kind: registry.CreateEphemeral, Path: path}
+}
+
+func remove(path string) registry.Op {
+	return registry.Op{Kind: registry.Delete, Path: path, Version: registry.AnyVersion}
+}
+
+// lockedBuffer is a log that may be read while it is written.
+type lockedBuffer struct {
+	mu sync.Mutex
+	b  bytes.Buffer
+}
+
+func (l *lockedBuffer) Write(p []byte) (int, error) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return l.b.Write(p)
+}
+
+func (l *lockedBuffer) String() string {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return l.b.String()
+}

@@ -1,0 +1,245 @@
+package session
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"sync/atomic"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/wasmjob/wasmjob/host/registry"
+	"github.com/wasmjob/wasmjob/host/registry/embedded"
+	"github.com/wasmjob/wasmjob/host/registry/registrytest"
+)
+
+func contextFor(t *testing.T, d time.Duration) (context.Context, context.CancelFunc) {
+	t.Helper()
+	return context.WithTimeout(t.Context(), d)
+}
+
+// What a line has made goes with it, as it would with a session, and nothing
+// else does.
+func TestCloseLeavesNothing(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		w := newWorld(t, settings{})
+		a, _ := w.open("a")
+		b, _ := w.open("b")
+		w.commit(a, create(jobA), ephemeral(jobA+"/mine"), ephemeral(jobA+"/mine2"))
+		w.commit(a, ephemeral(jobA+"/stolen"), ephemeral(jobA+"/removed"), create(jobA+"/kept"))
+		w.commit(a, remove(jobA+"/removed"), registry.Op{Kind: registry.Set, Path: jobA + "/mine", Version: registry.AnyVersion})
+		w.commit(b, create(jobB), ephemeral(jobB+"/mine"))
+		w.commit(w.other, remove(jobA+"/stolen"))
+		w.commit(w.other, ephemeral(jobA+"/stolen"))
+		w.read(w.other, jobA, false)
+		before := w.read(w.other, jobA, false).Stat.ChildVersion
+		w.close(a)
+		n := w.read(w.other, jobA, false)
+		if got := fmt.Sprint(n.Children); got != "[kept stolen]" || n.Stat.ChildVersion != before+2 {
+			t.Errorf("left: %s", got)
+		}
+		if !w.read(b, jobB+"/mine", false).Exists {
+			t.Error("the other job lost its node")
+		}
+		for name, err := range map[string]error{
+			"commit": second(a.Commit(t.Context(), create(jobA+"/late"))), "sync": a.Sync(t.Context()),
+			"read": second(a.Read(t.Context(), jobA, true)), "time": second(a.Time(t.Context())),
+		} {
+			if !errors.Is(err, registry.ErrEnded) {
+				t.Errorf("%s after the end: %v", name, err)
+			}
+		}
+		next, _ := w.open("a")
+		if next.ID() != b.ID() {
+			t.Error("the session did not go on")
+		}
+		w.close(next)
+		w.close(b)
+		w.stop()
+	})
+}
+
+func second[T any](_ T, err error) error { return err }
+
+// The last transaction of a life came to no answer and would be carried out
+// later: not any more when the line is closed.
+func TestCloseSettlesWhatHadNoAnswer(t *testing.T) {
+	t.Parallel()
+	for _, outcome := range []registrytest.Outcome{registrytest.Delay, registrytest.LoseReply, registrytest.LoseRequest} {
+		synctest.Test(t, func(t *testing.T) {
+			w := newWorld(t, settings{plan: func(_ int, ops []registry.Op) registrytest.Outcome {
+				if len(ops) == 2 {
+					return outcome
+				}
+				return registrytest.Pass
+			}})
+			a, _ := w.open("a")
+			w.commit(a, create(jobA))
+			if _, err := a.Commit(t.Context(), create(jobA+"/p"), ephemeral(jobA+"/e")); !errors.Is(err, registry.ErrUnknown) {
+				t.Errorf("commit: %v", err)
+			}
+			w.close(a)
+			next, _ := w.open("a")
+			if err := next.Sync(t.Context()); err != nil {
+				t.Error(err)
+			}
+			if w.read(next, jobA+"/e", false).Exists {
+				t.Errorf("outcome %d: the node of an earlier life is there", outcome)
+			}
+			w.close(next)
+			w.stop()
+		})
+	}
+}
+
+// A death is one transaction if the service takes it; else the newest go
+// first, and all of them go.
+func TestCloseInPieces(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		w := newWorld(t, settings{embedded: embedded.Options{MaxCommit: 1000}})
+		a, _ := w.open("a")
+		w.commit(a, create(jobA))
+		for i := range 100 {
+			w.commit(a, ephemeral(fmt.Sprintf("%s/e%02d", jobA, i)))
+		}
+		w.close(a)
+		n := w.read(w.other, jobA, false)
+		if len(n.Children) != 0 {
+			t.Errorf("left: %v", n.Children)
+		}
+		w.stop()
+	})
+}
+
+func TestCloseIsDenied(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		var denied atomic.Bool
+		w := newWorld(t, settings{plan: func(int, []registry.Op) registrytest.Outcome {
+			if denied.Load() {
+				return registrytest.Deny
+			}
+			return registrytest.Pass
+		}})
+		a, _ := w.open("a")
+		w.commit(a, create(jobA), ephemeral(jobA+"/e"))
+		denied.Store(true)
+		if err := a.Close(t.Context()); !errors.Is(err, registry.ErrDenied) {
+			t.Errorf("close: %v", err)
+		}
+		denied.Store(false)
+		w.close(a)
+		if w.read(w.other, jobA+"/e", false).Exists {
+			t.Error("the node is still there")
+		}
+		w.stop()
+	})
+}
+
+// The namespace went with a job that somebody removed.
+func TestNamespaceIsMadeAgain(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		w := newWorld(t, settings{})
+		a, _ := w.open("a")
+		w.close(a)
+		w.commit(w.other, remove(testNamespace))
+		a, _ = w.open("a")
+		w.commit(a, create(jobA))
+		w.close(a)
+		w.stop()
+	})
+}
+
+// Many jobs ask at once: so many requests go out as the service is quick with,
+// and each is answered.
+func TestRequestsTakeTurns(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		w := newWorld(t, settings{})
+		a, _ := w.open("a")
+		w.commit(a, create(jobA))
+		back := w.faulty.Silence()
+		const many = 10 * maxInFlight
+		answers := make(chan error, many+1)
+		for range many {
+			a.Fetch(t.Context(), jobA, func(_ registry.Node, err error) { answers <- err })
+		}
+		a.Submit(t.Context(), []registry.Op{create(jobA + "/x")}, func(_ registry.Receipt, err error) { answers <- err })
+		synctest.Wait()
+		if w.pool.busy != maxInFlight {
+			t.Errorf("%d requests under way, want %d", w.pool.busy, maxInFlight)
+		}
+		back()
+		for range many + 1 {
+			if err := <-answers; err != nil {
+				t.Error(err)
+			}
+		}
+		synctest.Wait()
+		if w.pool.busy != 0 {
+			t.Errorf("%d goroutines wait for nothing", w.pool.busy)
+		}
+		w.close(a)
+		w.stop()
+	})
+}
+
+func TestWritesGoFirst(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		var p pool
+		release := make(chan struct{})
+		for range maxInFlight {
+			p.read(func() { <-release })
+		}
+		var order []string
+		note := func(what string) func() { return func() { order = append(order, what) } }
+		p.read(note("r1"))
+		p.write(note("w1"))
+		p.read(note("r2"))
+		p.write(note("w2"))
+		release <- struct{}{} // one of them goes on, through all that waits
+		synctest.Wait()
+		if got := fmt.Sprint(order); got != "[w1 w2 r1 r2]" {
+			t.Errorf("order %s", got)
+		}
+		close(release)
+		p.work.Wait()
+	})
+}
+
+// Close waits for what is under way, which ends with its context.
+func TestCloseWaits(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		w := newWorld(t, settings{})
+		a, _ := w.open("a")
+		w.commit(a, create(jobA))
+		back := w.faulty.Silence()
+		ctx, cancel := contextFor(t, time.Minute)
+		defer cancel()
+		ended := make(chan error, 1)
+		a.Submit(ctx, []registry.Op{ephemeral(jobA + "/e")}, func(_ registry.Receipt, err error) { ended <- err })
+		closed := make(chan error, 1)
+		go func() { closed <- a.Close(t.Context()) }()
+		time.Sleep(59 * time.Second)
+		select {
+		case err := <-closed:
+			t.Errorf("closed before the request had ended: %v", err)
+		default:
+		}
+		if err := <-ended; !errors.Is(err, registry.ErrUnknown) {
+			t.Errorf("the request: %v", err)
+		}
+		time.Sleep(time.Minute)
+		back()
+		if err := <-closed; err != nil {
+			t.Error(err)
+		}
+		w.stop()
+	})
+}

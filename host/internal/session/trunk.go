@@ -1,0 +1,238 @@
+package session
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"log/slog"
+	"math/rand/v2"
+	"sync"
+	"time"
+
+	"github.com/wasmjob/wasmjob/host/registry"
+)
+
+// Options say what a Trunk works with. Only Registry is needed.
+type Options struct {
+	Registry registry.Registry
+	// Namespace are the nodes above all jobs, the outermost first; the last is
+	// the parent of each job. None is the root.
+	Namespace []string
+	Log       *slog.Logger // nil discards
+}
+
+// Listener is a job, to its line. Its methods are called one at a time in the
+// order of the session, save Doubted, which may come at any moment. They must
+// not block, nor call the line.
+type Listener interface {
+	// Event takes a change of a node of the job, or what happens to the
+	// connection. Nothing follows Ended.
+	Event(e registry.Event)
+	// Doubted says that the trust in the session has changed; Line.Trust tells
+	// how.
+	Doubted()
+}
+
+// Trunk is the session of a server, and those that follow it. Make it with
+// New.
+type Trunk struct {
+	o    Options
+	pool pool
+
+	mu       sync.Mutex // guards what follows
+	now      *connected // nil: there is no session
+	changed  chan struct{}
+	troubles map[string]string // what ails the session, by kind
+}
+
+// New makes a Trunk; nothing starts before Run.
+func New(o Options) *Trunk {
+	if o.Log == nil {
+		o.Log = slog.New(slog.DiscardHandler)
+	}
+	return &Trunk{o: o, changed: make(chan struct{}), troubles: map[string]string{}}
+}
+
+// The kinds of trouble of a session.
+const (
+	troubleAway   = "registry session"
+	troubleCut    = "registry connection"
+	troubleSilent = "registry silence"
+)
+
+// Troubles says what ails the session at present, each with its kind in front;
+// none if all is well.
+func (t *Trunk) Troubles() []string {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	var all []string
+	for _, kind := range []string{troubleAway, troubleCut, troubleSilent} {
+		if text := t.troubles[kind]; text != "" {
+			all = append(all, kind+": "+text)
+		}
+	}
+	return all
+}
+
+func (t *Trunk) trouble(kind, text string) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	if t.troubles[kind] = text; text == "" {
+		delete(t.troubles, kind)
+	}
+}
+
+// Run keeps a session open until ctx ends, and then closes it. It returns when
+// nothing that it started is left. All lines must have been closed before.
+func (t *Trunk) Run(ctx context.Context) error {
+	defer t.pool.work.Wait()
+	away := false
+	attempt := firstAttempt
+	for p := newPauses(); ctx.Err() == nil; {
+		c, err := t.open(ctx, attempt)
+		if err != nil {
+			t.trouble(troubleAway, err.Error())
+			if ctx.Err() == nil && !away {
+				away = true
+				t.o.Log.Error("there is no registry session, nothing begins; trying again until there is", "error", err)
+			}
+			attempt = min(2*attempt, lastAttempt)
+			sleep(ctx, p.next())
+			continue
+		}
+		t.trouble(troubleAway, "")
+		attempt = firstAttempt
+		if away {
+			away = false
+			t.o.Log.Info("there is a registry session at last", "session", c.session.ID())
+		}
+		begun := time.Now()
+		err = t.use(ctx, c)
+		if ctx.Err() != nil {
+			return err
+		}
+		t.trouble(troubleAway, "the session ended")
+		t.trouble(troubleCut, "")
+		t.trouble(troubleSilent, "")
+		if time.Since(begun) > lastPause {
+			p = newPauses()
+		}
+		wait := p.next()
+		t.o.Log.Warn("the registry session ended, all that ran in it has been ended; there will be another", "session", c.session.ID(), "pause", wait.String(), "error", err)
+		sleep(ctx, wait)
+	}
+	return nil
+}
+
+// use lets lines be opened in c until it or ctx ends, and closes it. It is also
+// who writes the log: one that blocks must not hold up what watches the session.
+func (t *Trunk) use(ctx context.Context, c *connected) error {
+	t.set(c)
+	var watching sync.WaitGroup
+	watching.Go(func() { c.watch(ctx) })
+	for going := true; going; {
+		select {
+		case say := <-c.news:
+			say(t.o.Log)
+		case <-c.life.Done():
+			going = false
+		}
+	}
+	watching.Wait()
+	t.set(nil)
+	if err := c.session.Close(); err != nil && !errors.Is(err, registry.ErrEnded) {
+		return fmt.Errorf("close the registry session: %w", err)
+	}
+	return nil
+}
+
+// An attempt to open a session is bounded, so that whoever waits is told why.
+// The bound grows, for a service that is slow.
+const (
+	firstAttempt = 2 * time.Second
+	lastAttempt  = time.Minute
+)
+
+// open opens a session and makes the namespace.
+func (t *Trunk) open(ctx context.Context, bound time.Duration) (*connected, error) {
+	life, end := context.WithCancel(context.WithoutCancel(ctx))
+	ctx, cancel := context.WithTimeout(ctx, bound)
+	defer cancel()
+	c := &connected{trunk: t, life: life, end: end, lines: map[string]*Line{}, ended: make(chan struct{}), news: make(chan func(*slog.Logger), maxNews)}
+	asked := thisMoment() // from here on the service may count the session's time-out
+	session, err := t.o.Registry.Open(ctx, c.hear)
+	if err != nil {
+		end()
+		return nil, fmt.Errorf("open a registry session: %w", err)
+	}
+	c.session, c.judge = session, newJudge(session, asked)
+	if err := c.prepare(ctx); err != nil {
+		c.end()
+		return nil, errors.Join(err, session.Close())
+	}
+	return c, nil
+}
+
+func (t *Trunk) set(c *connected) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	t.now = c
+	close(t.changed)
+	t.changed = make(chan struct{})
+}
+
+// Open waits for a session and gives the line of the job at root, a child of
+// the namespace. The job must have no other.
+func (t *Trunk) Open(ctx context.Context, root string, l Listener) (*Line, error) {
+	for {
+		t.mu.Lock()
+		c, changed := t.now, t.changed
+		t.mu.Unlock()
+		if c == nil {
+			select {
+			case <-changed:
+				continue
+			case <-ctx.Done():
+				return nil, fmt.Errorf("wait for a registry session: %w", ctx.Err())
+			}
+		}
+		if err := c.prepare(ctx); err != nil {
+			return nil, err
+		}
+		if line := c.add(root, l); line != nil {
+			return line, nil
+		}
+		select { // it has ended; Run will notice
+		case <-changed:
+		case <-ctx.Done():
+			return nil, fmt.Errorf("wait for a registry session: %w", ctx.Err())
+		}
+	}
+}
+
+// pauses grow from one failure to the next, each with some chance in it so
+// that servers that failed together do not come back together.
+type pauses struct{ d time.Duration }
+
+const (
+	firstPause = 100 * time.Millisecond
+	lastPause  = 10 * time.Second
+)
+
+func newPauses() *pauses { return &pauses{firstPause} }
+
+func (p *pauses) next() time.Duration {
+	d := p.d/2 + rand.N(p.d/2+1)
+	p.d = min(2*p.d, lastPause)
+	return d
+}
+
+// sleep waits as long as ctx lets it.
+func sleep(ctx context.Context, d time.Duration) {
+	t := time.NewTimer(d)
+	defer t.Stop()
+	select {
+	case <-t.C:
+	case <-ctx.Done():
+	}
+}

@@ -1,0 +1,256 @@
+package session
+
+import (
+	"strings"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/wasmjob/wasmjob/host/registry"
+)
+
+const (
+	jobA = testNamespace + "/a"
+	jobB = testNamespace + "/b"
+)
+
+func TestEventsGoToTheirJob(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		w := newWorld(t, settings{})
+		a, hearsA := w.open("a")
+		b, hearsB := w.open("b")
+		if a.ID() != b.ID() || a.ID() == 0 {
+			t.Errorf("sessions %d and %d, want one", a.ID(), b.ID())
+		}
+		w.read(a, jobA, true)
+		w.read(b, jobB, true)
+		w.read(b, jobB+"/deep/down", true)
+		w.commit(w.other, create(jobA), create(jobB), create(jobB+"/deep"), create(jobB+"/deep/down"))
+		synctest.Wait()
+		if got := hearsA.all(); got != "changed "+jobA {
+			t.Errorf("a hears %q", got)
+		}
+		if got := hearsB.all(); got != "changed "+jobB+", changed "+jobB+"/deep/down" {
+			t.Errorf("b hears %q", got)
+		}
+		w.read(a, jobA, true)
+		w.close(a)
+		w.commit(w.other, remove(jobA))
+		synctest.Wait()
+		if got := hearsA.all(); got != "" {
+			t.Errorf("a hears %q after its end", got)
+		}
+		w.close(b)
+		w.stop()
+	})
+}
+
+func TestRootOf(t *testing.T) {
+	t.Parallel()
+	for _, c := range []struct{ namespace, path, want string }{
+		{"/ns", "/ns/a", "/ns/a"},
+		{"/ns", "/ns/a/b/c", "/ns/a"},
+		{"/ns/deep", "/ns/deep/a/b", "/ns/deep/a"},
+		{"/ns", "/ns", "/ns"},
+		{"/ns", "/", "/"},
+		{"", "/a/b", "/a"},
+		{"", "/a", "/a"},
+	} {
+		var namespace []string
+		if c.namespace != "" {
+			namespace = []string{c.namespace}
+		}
+		if got := New(Options{Namespace: namespace}).rootOf(c.path); got != c.want {
+			t.Errorf("%s below %q: %s, want %s", c.path, c.namespace, got, c.want)
+		}
+	}
+}
+
+func TestServiceThatComesLate(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		w := newWorld(t, settings{since: time.Hour})
+		time.Sleep(time.Minute)
+		if got := w.Troubles(); len(got) != 1 || !strings.Contains(got[0], errAway.Error()) {
+			t.Errorf("troubles %q, want one that says why", got)
+		}
+		begun := time.Now()
+		l, _ := w.open("a") // it waits
+		if waited := time.Since(begun); waited < 59*time.Minute || waited > 60*time.Minute {
+			t.Errorf("waited for %v", waited)
+		}
+		if got := w.Troubles(); len(got) != 0 {
+			t.Errorf("troubles %q, want none", got)
+		}
+		if n := w.read(w.other, testNamespace, false); !n.Exists {
+			t.Error("the namespace is not there")
+		}
+		w.close(l)
+		w.stop()
+		if got := w.log.String(); strings.Count(got, "\n") != 2 || strings.Count(got, "level=ERROR") != 1 {
+			t.Errorf("the log, want a line when it was away and one when it was there:\n%s", got)
+		}
+	})
+}
+
+func TestOpenIsCalledOff(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		w := newWorld(t, settings{since: time.Hour})
+		ctx, cancel := contextFor(t, time.Second)
+		defer cancel()
+		if _, err := w.Open(ctx, jobA, &ears{}); err == nil {
+			t.Error("a line without a session")
+		}
+		w.stop()
+	})
+}
+
+func TestSessionEnds(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		w := newWorld(t, settings{})
+		a, hearsA := w.open("a")
+		b, hearsB := w.open("b")
+		w.commit(a, create(jobA), ephemeral(jobA+"/e"))
+		if err := w.faulty.EndSessions(); err != nil {
+			t.Fatal(err)
+		}
+		synctest.Wait()
+		if hearsA.all() != "ended" || hearsB.all() != "ended" {
+			t.Error("somebody has not heard of the end")
+		}
+		if got := w.Troubles(); len(got) != 1 {
+			t.Errorf("troubles %q, want one", got)
+		}
+		if w.read(w.other, jobA+"/e", false).Exists {
+			t.Error("the ephemeral node outlived its session")
+		}
+		w.close(a) // without asking anything
+		w.close(b)
+		next, _ := w.open("a")
+		if next.ID() == a.ID() || len(w.Troubles()) != 0 {
+			t.Errorf("session %d after %d, troubles %q", next.ID(), a.ID(), w.Troubles())
+		}
+		if _, err := a.Read(t.Context(), jobA, false); err == nil {
+			t.Error("a request of a line that has ended")
+		}
+		w.close(next)
+		w.stop()
+	})
+}
+
+func TestSuspendedAndResumed(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		w := newWorld(t, settings{})
+		a, hearsA := w.open("a")
+		w.faulty.Suspend()
+		b, hearsB := w.open("b") // in the middle of it
+		if got := w.Troubles(); len(got) != 1 {
+			t.Errorf("troubles %q, want one", got)
+		}
+		w.faulty.Resume()
+		for name, got := range map[string]string{"a": hearsA.all(), "b": hearsB.all()} {
+			if got != "suspended, resumed" {
+				t.Errorf("%s hears %q", name, got)
+			}
+		}
+		if got := w.Troubles(); len(got) != 0 {
+			t.Errorf("troubles %q, want none", got)
+		}
+		w.close(a)
+		w.close(b)
+		w.stop()
+	})
+}
+
+func TestTrust(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		w := newWorld(t, settings{granted: 30 * time.Second})
+		a, hears := w.open("a")
+		time.Sleep(time.Hour)
+		begun := time.Now()
+		back := w.faulty.Silence()
+		for _, c := range []struct {
+			at    time.Duration
+			trust Trust
+			heard string
+		}{
+			{14 * time.Second, Trusted, ""},
+			{16 * time.Second, Doubtful, "trust 1"},
+			{22 * time.Second, Doubtful, ""},
+			{23 * time.Second, Expired, "trust 2"},
+			{time.Hour, Expired, ""},
+		} {
+			time.Sleep(time.Until(begun.Add(c.at)))
+			if got, heard := a.Trust(), hears.all(); got != c.trust || heard != c.heard {
+				t.Errorf("after %v: trust %d, and the job hears %q; want %d, %q", c.at, got, heard, c.trust, c.heard)
+			}
+		}
+		if got := w.Troubles(); len(got) != 1 {
+			t.Errorf("troubles %q, want one", got)
+		}
+		back()
+		if a.Trust() != Trusted {
+			t.Error("no trust although it answers")
+		}
+		time.Sleep(2 * time.Second)
+		if got := hears.all(); got != "trust 0" || len(w.Troubles()) != 0 {
+			t.Errorf("it hears %q, troubles %q", got, w.Troubles())
+		}
+		w.close(a)
+		w.stop()
+		if got := w.log.String(); strings.Count(got, "\n") != 3 {
+			t.Errorf("the log, want a line for each change:\n%s", got)
+		}
+	})
+}
+
+// vouched is a session whose acknowledgements the test gives.
+type vouched struct {
+	registry.Session
+	at time.Time
+}
+
+func (v *vouched) Timeout() time.Duration  { return 20 * time.Second }
+func (v *vouched) Acknowledged() time.Time { return v.at }
+
+// Go's clock stands still while the machine is suspended, that of the service
+// does not.
+func TestTrustOfAMachineThatSlept(t *testing.T) {
+	t.Parallel()
+	start := moment{time.Date(2030, 1, 1, 0, 0, 0, 0, time.UTC), time.Hour}
+	now := start
+	s := &vouched{at: start.at}
+	j := newJudge(s, start)
+	j.clock = func() moment { return now }
+	for _, c := range []struct {
+		name    string
+		passes  time.Duration
+		sleeps  time.Duration
+		answers bool // a request sent at the end of passes is acknowledged
+		want    Trust
+	}{
+		{"a moment later", time.Second, 0, false, Trusted},
+		{"it slept", time.Second, 12 * time.Second, false, Doubtful},
+		{"it answers, but may have done so before", 0, 16 * time.Second, true, Expired},
+		{"it answers again", time.Second, 0, true, Trusted},
+		{"reading two clocks", time.Second, 900 * time.Millisecond, false, Trusted},
+		{"it answers", 8 * time.Second, 0, true, Trusted},
+		{"time passes", 9 * time.Second, 0, false, Trusted},
+		{"more", time.Second, 0, false, Doubtful},
+		{"more still", 5 * time.Second, 0, false, Expired},
+	} {
+		now.at = now.at.Add(c.passes)
+		now.slept += c.sleeps
+		if c.answers {
+			s.at = now.at
+		}
+		if got, silent, _ := j.trust(); got != c.want {
+			t.Errorf("%s: trust %d after %v, want %d", c.name, got, silent, c.want)
+		}
+	}
+}

@@ -1,0 +1,96 @@
+package session
+
+import (
+	"sync"
+	"time"
+
+	"github.com/wasmjob/wasmjob/host/registry"
+)
+
+// Trust is how far a session can be trusted: whether the service may have
+// ended it without anybody having heard.
+type Trust uint8
+
+const (
+	// Trusted: the session is ours.
+	Trusted Trust = iota
+	// Doubtful: half of the time-out has passed since a request was sent that
+	// was acknowledged. Nothing should begin.
+	Doubtful
+	// Expired: three quarters have; what must not go on without a session has to
+	// have ended.
+	Expired
+)
+
+// looksPerTimeout is how often, while a session is in doubt, somebody looks
+// whether it has answered.
+const looksPerTimeout = 20
+
+// moment is a point in time from which even a suspended machine counts on.
+type moment struct {
+	at    time.Time
+	slept time.Duration // up to then
+}
+
+func thisMoment() moment { return moment{time.Now(), suspended()} }
+
+// sleepNoise is what reading two clocks one after the other may pretend.
+const sleepNoise = time.Second
+
+// since is the time from an earlier moment to this one.
+func (m moment) since(earlier moment) time.Duration {
+	d := m.at.Sub(earlier.at)
+	if slept := m.slept - earlier.slept; slept > sleepNoise {
+		d += slept
+	}
+	return d
+}
+
+// judge tells how far one session can be trusted, whoever asks.
+type judge struct {
+	session registry.Session
+	clock   func() moment
+
+	mu     sync.Mutex // guards what follows
+	looked moment     // when somebody asked last
+	acked  moment     // when the newest request was sent that was acknowledged
+}
+
+// newJudge is for a session that was asked for at a moment.
+func newJudge(s registry.Session, asked moment) *judge {
+	return &judge{session: s, clock: thisMoment, looked: asked, acked: asked}
+}
+
+// trust tells how far the session can be trusted now, for how long it has been
+// silent, and when to look again; 0 is never.
+func (j *judge) trust() (level Trust, silent, again time.Duration) {
+	granted := j.session.Timeout()
+	if granted <= 0 {
+		return Trusted, 0, 0
+	}
+	silent = j.silent()
+	half, most := granted/2, granted*3/4
+	switch {
+	case silent >= most:
+		return Expired, silent, granted / looksPerTimeout
+	case silent >= half:
+		return Doubtful, silent, min(most-silent, granted/looksPerTimeout)
+	}
+	return Trusted, silent, half - silent
+}
+
+func (j *judge) silent() time.Duration {
+	j.mu.Lock()
+	defer j.mu.Unlock()
+	now := j.clock()
+	if at := j.session.Acknowledged(); at.After(j.acked.at) {
+		j.acked = moment{at, now.slept}
+		if now.since(j.looked) > now.at.Sub(j.looked.at) {
+			// The machine slept since the last look, perhaps after this request
+			// was sent. The next one will be beyond doubt.
+			j.acked.slept = j.looked.slept
+		}
+	}
+	j.looked = now
+	return now.since(j.acked)
+}
