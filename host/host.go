@@ -11,6 +11,7 @@ import (
 	"github.com/wasmjob/wasmjob/host/internal/layout"
 	"github.com/wasmjob/wasmjob/host/internal/runner"
 	"github.com/wasmjob/wasmjob/host/internal/schedule"
+	"github.com/wasmjob/wasmjob/host/internal/session"
 	"github.com/wasmjob/wasmjob/host/job"
 	"github.com/wasmjob/wasmjob/host/registry"
 	"github.com/wasmjob/wasmjob/host/registry/embedded"
@@ -27,6 +28,7 @@ type Host struct {
 	mu       sync.Mutex // guards what follows: Run fills it in, anybody reads
 	jobs     []hosted   // in the order of Options.Jobs
 	registry registry.Registry
+	trunk    *session.Trunk // the one session of all jobs
 }
 
 // hosted is one job of the host.
@@ -103,33 +105,19 @@ func (h *Host) openRegistry() (registry.Registry, func() error, error) {
 	return r, r.Close, nil
 }
 
-// hire makes the runner of each job. A job that this server cannot run the code
-// of fires all the same: each fire leaves a row that says why.
+// hire makes the runner of each job.
 func (h *Host) hire(reg registry.Registry, code *code) error {
+	trunk := session.New(session.Options{Registry: reg, Namespace: layout.NewJob(h.o.Namespace, "").Namespace(), Log: h.o.Log})
 	slots := runner.NewSlots(h.o.Workers)
 	var faults []error
 	h.mu.Lock()
 	defer h.mu.Unlock()
-	h.registry = reg
+	h.registry, h.trunk = reg, trunk
 	for i := range h.jobs {
-		j := &h.jobs[i]
-		c := j.config
-		deal := &dealer{o: &h.o, log: h.o.Log.With("job", c.Name, "source", "strategy"), work: &h.deals}
-		guests, err := code.of(c)
-		if err == nil {
-			deal.module, err = code.strategist(c)
+		var err error
+		if h.jobs[i], err = h.hireJob(h.jobs[i].config, code, slots); err != nil {
+			faults = append(faults, failf(Invalid, err, "job %s is refused", h.jobs[i].config.Name))
 		}
-		if err != nil {
-			j.fault = err.Error()
-			faults = append(faults, failf(Invalid, err, "job %s is refused", c.Name))
-			guests = refusing{err}
-		}
-		j.runner = runner.New(runner.Options{
-			Registry: reg, Layout: layout.NewJob(h.o.Namespace, c.Name), Config: c, Instance: h.o.Instance,
-			Clock: &clock{ticker: h.tick, job: c}, Guests: guests, Dealer: deal,
-			Labels: h.o.Labels,
-			Sink:   sinks(h.o.Sinks), Slots: slots, DrainTimeout: h.o.DrainTimeout, Observe: h.observe, Log: h.o.Log,
-		})
 	}
 	if n := len(h.jobs); n == 0 || len(faults) < n {
 		for _, j := range h.jobs { // Run goes on, so nobody is given the faults
@@ -147,63 +135,94 @@ func (h *Host) hire(reg registry.Registry, code *code) error {
 	return failf(kind, all, "no job can run")
 }
 
+// hireJob makes the runner of one job. One that this server cannot run the code
+// of, which the error tells, fires all the same: each fire leaves a row that
+// says why.
+func (h *Host) hireJob(c job.Config, code *code, slots runner.Slots) (hosted, error) {
+	j := hosted{config: c}
+	deal := &dealer{o: &h.o, log: h.o.Log.With("job", c.Name, "source", "strategy"), work: &h.deals}
+	guests, err := code.of(c)
+	if err == nil {
+		deal.module, err = code.strategist(c)
+	}
+	if err != nil {
+		j.fault = err.Error()
+		guests = refusing{err}
+	}
+	j.runner = runner.New(runner.Options{
+		Trunk: h.trunk, Layout: layout.NewJob(h.o.Namespace, c.Name), Config: c, Instance: h.o.Instance,
+		Clock: &clock{ticker: h.tick, job: c}, Guests: guests, Dealer: deal,
+		Labels: h.o.Labels,
+		Sink:   sinks(h.o.Sinks), Slots: slots, DrainTimeout: h.o.DrainTimeout, Observe: h.observe, Log: h.o.Log,
+	})
+	return j, err
+}
+
 func (h *Host) observe(e runner.Event) {
 	if h.o.Observe != nil {
 		h.o.Observe(Event(e))
 	}
 }
 
-// work runs ticker and runners. The ticker ends last: runners take themselves
-// out of it.
+// work runs session, ticker and runners. Session and ticker end last: runners
+// leave the one and take themselves out of the other.
 func (h *Host) work(ctx context.Context) error {
-	ticking, stopTicks := context.WithCancel(context.WithoutCancel(ctx))
-	var ticker, runners sync.WaitGroup
-	ticker.Go(func() {
-		if err := h.tick.Run(ticking); err != nil {
+	below, stopBelow := context.WithCancel(context.WithoutCancel(ctx))
+	var under sync.WaitGroup
+	var sessionErr error
+	under.Go(func() { sessionErr = h.trunk.Run(below) })
+	under.Go(func() {
+		if err := h.tick.Run(below); err != nil {
 			h.o.Log.Error("the ticker ended", "error", err) // it was made for this run alone
 		}
 	})
-	ticker.Go(func() { watchClock(ticking, h.o.Log) })
-	var mu sync.Mutex // guards faults
-	var faults []error
+	under.Go(func() { watchClock(below, h.o.Log) })
 	h.mu.Lock()
 	jobs := h.jobs
 	h.mu.Unlock()
+	var at work
 	for _, j := range jobs {
-		if j.runner == nil {
-			continue
-		}
-		runners.Go(func() {
-			err := j.runner.Run(ctx)
-			switch {
-			case err != nil:
-				if ctx.Err() == nil { // Run returns the error, but much later
-					h.o.Log.Error("the job ended, the others go on", "job", j.config.Name, "error", err)
-				}
-				mu.Lock()
-				defer mu.Unlock()
-				faults = append(faults, failf(Internal, err, "job %s", j.config.Name))
-			case ctx.Err() == nil:
-				h.o.Log.Warn("the job was shut down on this server", "job", j.config.Name)
-			}
-		})
+		h.begin(ctx, j, &at)
 	}
-	runners.Go(func() { h.await(ctx, jobs) })
+	at.Go(func() { h.await(ctx, jobs) })
 	<-ctx.Done()
 	h.o.Log.Info("stopping", "drain_timeout", h.o.DrainTimeout.String())
-	runners.Wait()
+	at.Wait()
 	h.deals.Wait() // a strategy is not interrupted, only no longer waited for by its job
-	stopTicks()
-	ticker.Wait()
-	return errors.Join(faults...)
+	stopBelow()
+	under.Wait()
+	return errors.Join(append(at.faults, sessionErr)...)
+}
+
+// work waits for all runners, and keeps what went wrong with them.
+type work struct {
+	sync.WaitGroup
+	mu     sync.Mutex // guards faults
+	faults []error
+}
+
+// begin lets a job run until ctx ends.
+func (h *Host) begin(ctx context.Context, j hosted, at *work) {
+	at.Add(1)
+	j.runner.Start(ctx, func(err error) {
+		defer at.Done()
+		switch {
+		case err != nil:
+			if ctx.Err() == nil { // Run returns the error, but much later
+				h.o.Log.Error("the job ended, the others go on", "job", j.config.Name, "error", err)
+			}
+			at.mu.Lock()
+			defer at.mu.Unlock()
+			at.faults = append(at.faults, failf(Internal, err, "job %s", j.config.Name))
+		case ctx.Err() == nil:
+			h.o.Log.Warn("the job was shut down on this server", "job", j.config.Name)
+		}
+	})
 }
 
 // await closes ready when all have joined.
 func (h *Host) await(ctx context.Context, jobs []hosted) {
 	for _, j := range jobs {
-		if j.runner == nil {
-			continue
-		}
 		select {
 		case <-j.runner.Joined():
 		case <-ctx.Done():

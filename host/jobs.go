@@ -2,6 +2,9 @@ package host
 
 import (
 	"context"
+	"errors"
+	"slices"
+	"strings"
 
 	"github.com/wasmjob/wasmjob/host/internal/protocol"
 	"github.com/wasmjob/wasmjob/host/internal/runner"
@@ -11,14 +14,19 @@ import (
 // Jobs tells where each job stands, in the order of Options.Jobs.
 func (h *Host) Jobs() []job.Status {
 	h.mu.Lock()
-	jobs := append([]hosted(nil), h.jobs...)
+	jobs, trunk := append([]hosted(nil), h.jobs...), h.trunk
 	h.mu.Unlock()
+	var shared []string // what ails the session ails every job
+	if trunk != nil {
+		shared = trunk.Troubles()
+	}
 	all := make([]job.Status, 0, len(jobs))
 	for _, j := range jobs {
 		s := job.Status{Config: j.config}
 		if j.runner != nil {
 			s = j.runner.Status()
 			s.Next = h.tick.Next(j.config.Name)
+			s.Troubles = slices.Concat(shared, s.Troubles)
 		}
 		s.Fault = j.fault
 		all = append(all, s)
@@ -26,12 +34,18 @@ func (h *Host) Jobs() []job.Status {
 	return all
 }
 
-// Healthy returns nil, or why no job can go on here: the registry cannot be
-// written any more. What ails a single job is in its Troubles.
+// Healthy returns nil, or why no job can go on here: there is no session of the
+// registry, its connection is lost, it does not answer, or it cannot be written
+// any more. What ails a single job is in its Troubles.
 func (h *Host) Healthy() error {
 	h.mu.Lock()
-	reg := h.registry
+	reg, trunk := h.registry, h.trunk
 	h.mu.Unlock()
+	if trunk != nil {
+		if troubles := trunk.Troubles(); len(troubles) > 0 {
+			return failf(Unavailable, errors.New(strings.Join(troubles, "; ")), "no job can go on")
+		}
+	}
 	if r, ok := reg.(interface{ Healthy() error }); ok {
 		if err := r.Healthy(); err != nil {
 			return failf(Unavailable, err, "no job can go on")

@@ -1,6 +1,7 @@
 package layout
 
 import (
+	"bytes"
 	"errors"
 	"fmt"
 
@@ -15,14 +16,16 @@ func decodeConfig(n registry.Node) (*protocol.Config, error) {
 		return nil, nil
 	}
 	if len(n.Children) > 0 {
-		return nil, errors.New("the node has children: a job of layout 1 or 2.0, which this release does not touch")
+		return nil, errLayout
 	}
 	c, err := DecodeConfig21(n.Data)
-	if err != nil {
-		return nil, err
-	}
-	if c == nil {
-		return nil, errors.New("the node is empty")
+	switch {
+	case err != nil && yaml(n.Data):
+		return nil, errors.New("it seems to be YAML, a job of layout 3; expected the JSON of layout 2.1; it is not touched")
+	case err != nil:
+		return nil, fmt.Errorf("expected the JSON of layout 2.1: %w", err)
+	case c == nil:
+		return nil, errors.New("it is empty, expected the JSON of layout 2.1")
 	}
 	if c.ShardingTotalCount > maxItems {
 		return nil, fmt.Errorf("shardingTotalCount %d is more than %d", c.ShardingTotalCount, maxItems)
@@ -36,4 +39,11 @@ func decodeConfig(n registry.Node) (*protocol.Config, error) {
 		Failover: c.Failover, Misfire: c.Misfire, MonitorExecution: c.MonitorExecution, Disabled: c.Disabled,
 		ReconcileEvery: int64(max(c.ReconcileIntervalMinutes, 0)) * 60_000,
 	}, nil
+}
+
+// yaml tells a text of layout 3: it begins with a key, not with a brace.
+func yaml(text []byte) bool {
+	line, _, _ := bytes.Cut(bytes.TrimSpace(text), []byte("\n"))
+	key, _, ok := bytes.Cut(line, []byte(":"))
+	return ok && len(key) > 0 && !bytes.ContainsAny(key, "{[\"' \t")
 }

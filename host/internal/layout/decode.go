@@ -16,10 +16,8 @@ type Decoder struct {
 	j      Job
 	v      protocol.View
 	items  bool // v.Items is our own copy, not a published one
-	faults []fault
+	faults faults
 }
-
-type fault struct{ path, text string }
 
 // NewDecoder is a decoder that has seen no node.
 func (j Job) NewDecoder() *Decoder { return &Decoder{j: j} }
@@ -28,23 +26,9 @@ func (j Job) NewDecoder() *Decoder { return &Decoder{j: j} }
 func (d *Decoder) View() *protocol.View {
 	d.v.Rev++
 	v := d.v
-	v.ConfigFault, v.RecordFault = "", ""
-	for _, f := range d.faults {
-		if f.path == nodeConfig {
-			v.ConfigFault = f.path + ": " + f.text
-		} else if v.RecordFault == "" {
-			v.RecordFault = f.path + ": " + f.text
-		}
-	}
+	d.faults.tell(&v, d.j)
 	d.items = false
 	return &v
-}
-
-func (d *Decoder) fault(path string, err error) {
-	d.faults = slices.DeleteFunc(d.faults, func(f fault) bool { return f.path == path })
-	if err != nil {
-		d.faults = append(d.faults, fault{path, err.Error()})
-	}
 }
 
 // Apply takes one changed node.
@@ -80,14 +64,16 @@ func (d *Decoder) Apply(path string, n registry.Node) {
 		v.Dirs.Failover = n.Exists
 	case nodeFailoverItems:
 		v.Dirs.FailoverItems = n.Exists
+		d.faults.others(rel, n.Children)
 	case nodeModule:
-		v.Dirs.Module = n.Exists
+		v.Dirs.Module, v.Module, v.ModuleVersion = n.Exists, n.Data, n.Stat.Version
 	case nodeMembers:
 		v.Dirs.Members = n.Exists
 	case nodeRuns:
 		v.Dirs.Runs = n.Exists
 	case nodeLeaderInstance:
-		v.Leader, v.LeaderOwner = job.InstanceID(n.Data), int64(n.Stat.Owner)
+		v.Leader, v.LeaderOwner = named(n), int64(n.Stat.Owner)
+		d.faults.stray(rel, n.Exists && n.Stat.Owner == 0, "no session holds it, so nobody leads until it is deleted")
 	case nodeNecessary:
 		v.Necessary, v.NecessaryV = n.Exists, n.Stat.Version
 	case nodeProcessing:
@@ -105,7 +91,7 @@ func (d *Decoder) config(n registry.Node) {
 	v := &d.v
 	v.Config, v.ConfigVersion, v.ConfigData = nil, n.Stat.Version, n.Data
 	c, err := decodeConfig(n)
-	d.fault(nodeConfig, err)
+	d.faults.set(nodeConfig, err)
 	v.Config = c
 }
 
@@ -114,11 +100,11 @@ func (d *Decoder) assignment(n registry.Node) {
 	v.Dirs.Wasm = n.Exists
 	v.Assignment = protocol.Assignment{}
 	if !n.Exists {
-		d.fault(nodeAssignment, nil)
+		d.faults.set(nodeAssignment, nil)
 		return
 	}
 	a, err := decodeAssignment(n.Data)
-	d.fault(nodeAssignment, err)
+	d.faults.set(nodeAssignment, expected("an assignment", err))
 	a.Version = n.Stat.Version
 	v.Assignment = a
 }
@@ -133,14 +119,21 @@ func (d *Decoder) child(rel string, n registry.Node) {
 	v := &d.v
 	switch parent {
 	case nodeServers:
-		v.Servers = put(v.Servers, n.Exists, protocol.Server{IP: name, Disabled: string(n.Data) == valueDisabled, Version: n.Stat.Version},
+		s := protocol.Server{IP: name, Disabled: string(n.Data) == valueDisabled, Version: n.Stat.Version, Occupied: len(n.Children) > 0}
+		d.faults.set(rel, otherLayout(n))
+		d.faults.stray(rel, s.Occupied && otherLayout(n) == nil, "there is something below it that does not belong there; it is left alone")
+		v.Servers = put(v.Servers, n.Exists, s,
 			func(a, b protocol.Server) int { return cmp.Compare(a.IP, b.IP) })
 	case nodeInstances:
 		in := protocol.Instance{ID: job.InstanceID(name), Owner: int64(n.Stat.Owner), Version: n.Stat.Version, Modified: n.Stat.Modified, Triggered: string(n.Data) == valueTrigger}
 		v.Instances = put(v.Instances, n.Exists && in.Owner != 0, in, func(a, b protocol.Instance) int { return cmp.Compare(b.ID, a.ID) })
 		v.Ghosts = put(v.Ghosts, n.Exists && in.Owner == 0, in.ID, cmp.Compare[job.InstanceID])
+		d.faults.stray(rel, n.Exists && in.Owner == 0, "no session holds it, so it counts as nobody; delete it")
 	case nodeMembers:
-		v.Members = put(v.Members, n.Exists, protocol.Member{ID: job.InstanceID(name), Owner: int64(n.Stat.Owner), Labels: decodeMember(n.Data)},
+		held := n.Exists && n.Stat.Owner != 0
+		d.faults.stray(rel, n.Exists && !held, "no session holds it, so it counts as nobody; delete it")
+		said := decodeMember(n.Data)
+		v.Members = put(v.Members, held, protocol.Member{ID: job.InstanceID(name), Owner: int64(n.Stat.Owner), Labels: said.Labels, Address: said.Address},
 			func(a, b protocol.Member) int { return cmp.Compare(a.ID, b.ID) })
 	case nodeRuns:
 		r := protocol.Runs{ID: job.InstanceID(name), Version: n.Stat.Version, Modified: n.Stat.Modified}
@@ -148,7 +141,7 @@ func (d *Decoder) child(rel string, n registry.Node) {
 		if n.Exists {
 			r.RunsData, err = decodeRuns(n.Data)
 		}
-		d.fault(rel, err)
+		d.faults.set(rel, expected("a record", err))
 		v.Runs = put(v.Runs, n.Exists, r, func(a, b protocol.Runs) int { return cmp.Compare(a.ID, b.ID) })
 	case nodeFailoverItems:
 		if i, ok := itemNumber(name); ok {
@@ -156,7 +149,7 @@ func (d *Decoder) child(rel string, n registry.Node) {
 			if !n.Exists {
 				err = nil
 			}
-			d.fault(rel, err)
+			d.faults.set(rel, expected("an interrupted run", err))
 			p.Modified = n.Stat.Modified
 			v.Pending = put(v.Pending, n.Exists, p, func(a, b protocol.Pending) int { return a.Item - b.Item })
 		}
@@ -167,6 +160,7 @@ func (d *Decoder) child(rel string, n registry.Node) {
 
 // shards takes the list of items.
 func (d *Decoder) shards(n registry.Node) {
+	d.faults.others(nodeSharding, n.Children)
 	present := make([]bool, 0, len(n.Children))
 	for _, c := range n.Children {
 		if i, ok := itemNumber(c); ok {
@@ -213,7 +207,7 @@ func (d *Decoder) mark(parent, name string, n registry.Node) {
 	it := &d.v.Items[i]
 	switch name {
 	case markInstance:
-		it.Owner, it.OwnerVer = job.InstanceID(n.Data), n.Stat.Version
+		it.Owner, it.OwnerVer = named(n), n.Stat.Version
 	case markRunning:
 		it.Running, it.RunningP = int64(n.Stat.Owner), n.Exists && n.Stat.Owner == 0
 	case markMisfire:
@@ -221,8 +215,17 @@ func (d *Decoder) mark(parent, name string, n registry.Node) {
 	case markDisabled:
 		it.Disabled = n.Exists
 	case markFailover:
-		it.Failover, it.FOOwner = job.InstanceID(n.Data), int64(n.Stat.Owner)
+		it.Failover, it.FOOwner = named(n), int64(n.Stat.Owner)
 	}
+}
+
+// named is whom a node names. One that is there and names nobody is not the same
+// as none.
+func named(n registry.Node) job.InstanceID {
+	if n.Exists && len(n.Data) == 0 {
+		return "?"
+	}
+	return job.InstanceID(n.Data)
 }
 
 // put replaces, inserts or removes one element of a sorted list, in a copy.

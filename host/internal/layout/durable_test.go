@@ -39,6 +39,7 @@ func TestRelaxed(t *testing.T) {
 		{protocol.Join{ID: me}, true},
 		{protocol.Join{ID: "10.0.0.2@-@1"}, false}, // makes a server's node, an operator's business
 		{protocol.PutConfig{Data: []byte("{}")}, false},
+		{protocol.Define{Module: []byte("{}")}, false},
 		{protocol.SetPaused{Paused: true}, false},
 		{protocol.DisableItem{Item: 0, Disabled: true}, false},
 		{protocol.DisableServer{IP: "10.0.0.1", Disabled: true}, false},

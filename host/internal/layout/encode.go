@@ -35,6 +35,8 @@ func (j Job) Encode(m protocol.Mutation, v *protocol.View) []registry.Op {
 		t.create(j.at(nodeNecessary), "")
 	case protocol.Reshard:
 		t.reshard(m)
+	case protocol.Owners:
+		t.owners(m)
 	case protocol.Begin:
 		t.begin(m)
 	case protocol.Complete:
@@ -52,7 +54,9 @@ func (j Job) Encode(m protocol.Mutation, v *protocol.View) []registry.Op {
 		}
 	case protocol.ClearMarks:
 		// Carried out late, it must not take the mark of a run begun since.
-		t.checkRuns([]job.InstanceID{m.Self})
+		if t.checkRuns(m.Check); !slices.Contains(m.Check, m.Self) {
+			t.checkRuns([]job.InstanceID{m.Self})
+		}
 		for _, i := range m.Running {
 			t.delete(j.item(i, markRunning), registry.AnyVersion)
 		}
@@ -78,6 +82,8 @@ func (j Job) Encode(m protocol.Mutation, v *protocol.View) []registry.Op {
 		t.present(j.item(m.Item, markDisabled), m.Disabled)
 	case protocol.DisableServer:
 		t.disableServer(m)
+	case protocol.Define:
+		t.define(m)
 	case protocol.PutConfig:
 		t.op(registry.Set, j.at(nodeConfig), m.Data, v.ConfigVersion)
 	}
@@ -159,9 +165,30 @@ func (t *transaction) setup(m protocol.Setup) {
 			t.create(t.at(n.node), "")
 		}
 	}
+	if t.v.Config == nil && len(m.Module) > 0 && !d.Module {
+		t.op(registry.Create, t.at(nodeModule), m.Module, 0)
+	}
 	if !d.Wasm {
 		t.op(registry.Create, t.at(nodeAssignment), encodeAssignment(&protocol.Assignment{}), 0)
 	}
+}
+
+// define sets what differs, and checks what the change was derived from.
+func (t *transaction) define(m protocol.Define) {
+	config := registry.Op{Kind: registry.Check, Path: t.at(nodeConfig), Version: t.v.ConfigVersion}
+	if m.Config != nil {
+		config.Kind, config.Data = registry.Set, m.Config
+	}
+	module := registry.Op{Kind: registry.Check, Path: t.at(nodeModule), Version: t.v.ModuleVersion}
+	switch {
+	case !t.v.Dirs.Module && m.Module == nil:
+		module.Kind = registry.Absent
+	case !t.v.Dirs.Module:
+		module.Kind, module.Data = registry.Create, m.Module
+	case m.Module != nil:
+		module.Kind, module.Data = registry.Set, m.Module
+	}
+	t.ops = append(t.ops, config, module)
 }
 
 func (t *transaction) join(m protocol.Join) {
@@ -174,7 +201,7 @@ func (t *transaction) join(m protocol.Join) {
 		t.create(t.server(ip), value)
 	}
 	t.ephemeral(t.Instance(m.ID), "")
-	t.ephemeral(t.member(m.ID), encodeMember(m.Labels))
+	t.ephemeral(t.member(m.ID), encodeMember(m))
 	t.op(registry.Create, t.runsOf(m.ID), encodeRuns(&protocol.RunsData{}), 0)
 	if t.v.Necessary {
 		t.op(registry.Set, t.at(nodeNecessary), nil, registry.AnyVersion)
@@ -194,31 +221,64 @@ func (t *transaction) reshard(m protocol.Reshard) {
 	if m.Self != "" {
 		t.own(m.Self, m.Own)
 	}
+	if m.Parts {
+		t.op(registry.Check, t.at(nodeNecessary), nil, t.v.NecessaryV) // nobody has joined since
+		return
+	}
 	if !t.v.Dirs.Sharding {
 		t.create(t.at(nodeSharding), "")
 	}
 	for i, owner := range m.Next.Owners {
-		var it protocol.Item
-		if i < len(t.v.Items) {
-			it = t.v.Items[i]
-		}
-		if !it.Exists {
-			t.create(t.item(i, ""), "")
-		}
-		switch {
-		case it.Owner == "":
-			t.create(t.item(i, markInstance), string(owner))
-		case it.Owner != owner:
-			t.op(registry.Set, t.item(i, markInstance), []byte(owner), it.OwnerVer)
-		}
+		t.owner(i, owner)
 	}
-	for _, i := range m.Remove {
+	t.surplus(m.Remove, m.Clear)
+	t.resharded()
+}
+
+// owners is a part of a reshard: it holds for the assignment that it spells.
+func (t *transaction) owners(m protocol.Owners) {
+	t.checkAssignment()
+	if !t.v.Dirs.Sharding {
+		t.create(t.at(nodeSharding), "")
+	}
+	for _, i := range m.Write {
+		t.owner(i, t.v.Assignment.Owners[i])
+	}
+	t.surplus(m.Remove, m.Clear)
+	if m.Last {
+		t.resharded()
+	}
+}
+
+// owner brings the node of an item in line with the assignment.
+func (t *transaction) owner(i int, owner job.InstanceID) {
+	var it protocol.Item
+	if i < len(t.v.Items) {
+		it = t.v.Items[i]
+	}
+	if !it.Exists {
+		t.create(t.item(i, ""), "")
+	}
+	switch {
+	case it.Owner == "":
+		t.create(t.item(i, markInstance), string(owner))
+	case it.Owner != owner:
+		t.op(registry.Set, t.item(i, markInstance), []byte(owner), it.OwnerVer)
+	}
+}
+
+func (t *transaction) surplus(remove, keep []int) {
+	for _, i := range remove {
 		t.clearItem(i)
 		t.delete(t.item(i, ""), registry.AnyVersion)
 	}
-	for _, i := range m.Clear {
+	for _, i := range keep {
 		t.clearItem(i)
 	}
+}
+
+// resharded takes the marks away.
+func (t *transaction) resharded() {
 	t.delete(t.at(nodeNecessary), t.v.NecessaryV) // nobody has joined since
 	if t.v.Processing {
 		t.delete(t.at(nodeProcessing), registry.AnyVersion)
@@ -295,7 +355,11 @@ func (t *transaction) unmark(self job.InstanceID, items []int) {
 }
 
 func (t *transaction) enqueue(m protocol.Enqueue) {
-	t.delete(t.runsOf(m.Dead), t.version(m.Dead))
+	if m.Rest != nil {
+		t.own(m.Dead, *m.Rest)
+	} else {
+		t.delete(t.runsOf(m.Dead), t.version(m.Dead))
+	}
 	t.setAssignment(&m.Next)
 	t.own(m.Self, m.Own)
 	t.checkRuns(m.Check)

@@ -68,6 +68,9 @@ const (
 	valueTrigger  = "TRIGGER"
 )
 
+// Root is the node of the job, above all others of it.
+func (j Job) Root() string { return j.root }
+
 func (j Job) at(node string) string { return j.root + "/" + node }
 
 func (j Job) item(i int, mark string) string {

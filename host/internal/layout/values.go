@@ -1,6 +1,7 @@
 package layout
 
 import (
+	"encoding/binary"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -11,7 +12,9 @@ import (
 )
 
 // The values of our own nodes are JSON with items as ranges: [from, to, …],
-// both ends included. A record of another version is refused, not guessed at.
+// both ends included. Where so many ranges would be needed that the value
+// outgrows a node, the numbers of all items follow one another, packed (see
+// byItem). A record of another version is refused, not guessed at.
 
 const valueVersion = 1
 
@@ -19,19 +22,22 @@ type assignmentJSON struct {
 	V       int              `json:"v"`
 	Total   int              `json:"total"`
 	Members []job.InstanceID `json:"members"`
-	Owners  [][3]int64       `json:"owners"` // from, to, index into members
-	Last    [][3]int64       `json:"last"`   // from, to, instant
+	Owners  [][3]int64       `json:"owners"`          // from, to, index into members
+	Packed  byItem           `json:"packed,omitzero"` // instead: by item, the index, from 1
+	Last    byItem           `json:"last"`            // instant
 
-	Requested [][3]int64 `json:"requested,omitempty"` // from, to, revision
+	Requested byItem `json:"requested,omitzero"` // revision
 }
 
 func encodeAssignment(a *protocol.Assignment) []byte {
-	v := assignmentJSON{V: valueVersion, Total: a.Total, Members: a.Members, Last: ranges(a.Last), Requested: ranges(a.Requested)}
-	owners := make([]int64, len(a.Owners))
+	v := assignmentJSON{V: valueVersion, Total: a.Total, Members: a.Members, Last: a.Last, Requested: a.Requested}
+	owners := make(byItem, len(a.Owners))
 	for i, o := range a.Owners {
 		owners[i] = int64(slices.Index(a.Members, o)) + 1
 	}
-	v.Owners = ranges(owners)
+	if v.Owners = ranges(owners); len(v.Owners) > maxRanges {
+		v.Owners, v.Packed = [][3]int64{}, owners
+	}
 	for k := range v.Owners {
 		v.Owners[k][2]--
 	}
@@ -58,46 +64,58 @@ func decodeAssignment(data []byte) (protocol.Assignment, error) {
 			a.Owners[i] = v.Members[r[2]]
 		}
 	}
-	var err error
-	if a.Last, err = spread(v.Last); err != nil {
-		return a, err
+	for i, n := range v.Packed {
+		if i >= v.Total || n < 0 || n > int64(len(v.Members)) {
+			return a, errors.New("an owner is out of range")
+		}
+		if n > 0 {
+			a.Owners[i] = v.Members[n-1]
+		}
 	}
-	a.Requested, err = spread(v.Requested)
-	return a, err
+	a.Last, a.Requested = v.Last, v.Requested
+	return a, nil
 }
 
 type memberJSON struct {
 	V      int               `json:"v"`
 	Labels map[string]string `json:"labels,omitempty"`
+	// Address is where the member's server gives modules to others.
+	Address string `json:"address,omitempty"`
 }
 
-func encodeMember(labels map[string]string) string {
-	return string(mustJSON(memberJSON{V: valueVersion, Labels: labels}))
+func encodeMember(m protocol.Join) string {
+	return string(mustJSON(memberJSON{V: valueVersion, Labels: m.Labels, Address: m.Address}))
 }
 
-// decodeMember gives a member's labels. Whether it is there does not depend on
-// what it says, so what cannot be read has none.
-func decodeMember(data []byte) map[string]string {
+// maxMember bounds what is read of a member's node, in bytes.
+const maxMember = 64 << 10
+
+// decodeMember gives what a member says of itself. Whether it is there does not
+// depend on that, so what cannot be read says nothing.
+func decodeMember(data []byte) memberJSON {
 	var v memberJSON
-	if err := decodeJSON(data, &v); err != nil || v.V != valueVersion {
-		return nil
+	if len(data) > maxMember {
+		return v
 	}
-	return v.Labels
+	if err := decodeJSON(data, &v); err != nil || v.V != valueVersion {
+		return memberJSON{}
+	}
+	return v
 }
 
 type runsJSON struct {
 	V        int           `json:"v"`
 	Seq      int64         `json:"seq"`
 	Open     []entryJSON   `json:"open,omitempty"`
-	Last     [][3]int64    `json:"last,omitempty"`
+	Last     byItem        `json:"last,omitzero"`
 	Triggers []triggerJSON `json:"triggers,omitempty"`
 	Rows     []rowJSON     `json:"rows,omitempty"`
 
-	Requested [][3]int64 `json:"requested,omitempty"`
+	Requested byItem `json:"requested,omitzero"`
 }
 
 type entryJSON struct {
-	Items   [2]int         `json:"i"`
+	Items   []int          `json:"i"` // from, to, and so on
 	Instant int64          `json:"t"`
 	Trigger string         `json:"trigger,omitempty"`
 	Cause   protocol.Cause `json:"cause"`
@@ -112,7 +130,8 @@ type triggerJSON struct {
 }
 
 type rowJSON struct {
-	Seq int64 `json:"s"` // of the first item; the others follow
+	Seq   int64 `json:"s"` // of the first item; the others follow
+	count int64
 	entryJSON
 	Gap   *[2]int64         `json:"gap,omitempty"` // after, until
 	Cron  string            `json:"cron,omitempty"`
@@ -127,19 +146,51 @@ func (e entryJSON) entry(i int) protocol.Entry {
 }
 
 func entryOf(e protocol.Entry) entryJSON {
-	return entryJSON{Items: [2]int{e.Item, e.Item}, Instant: e.Instant, Trigger: e.Trigger, Cause: e.Cause, Attempt: e.Attempt, Begun: e.Begun}
+	return entryJSON{Items: []int{e.Item, e.Item}, Instant: e.Instant, Trigger: e.Trigger, Cause: e.Cause, Attempt: e.Attempt, Begun: e.Begun}
 }
 
-// joins tells whether next continues the range with the next item.
-func (e entryJSON) joins(next protocol.Entry) bool {
-	return e.Items[1]+1 == next.Item && e.entry(next.Item) == next
+// joins tells whether next says the same of a later item.
+func (e *entryJSON) joins(next protocol.Entry) bool {
+	return e.Items[len(e.Items)-1] < next.Item && e.entry(next.Item) == next
+}
+
+// add takes a later item in.
+func (e *entryJSON) add(i int) { e.Items = addItem(e.Items, i) }
+
+func addItem(pairs []int, i int) []int {
+	if n := len(pairs); n > 0 && pairs[n-1]+1 == i {
+		pairs[n-1] = i
+		return pairs
+	}
+	return append(pairs, i, i)
+}
+
+// items lists the items of pairs, which ascend.
+func itemsOf(pairs []int) ([]int, error) {
+	if len(pairs) == 0 || len(pairs)%2 != 0 {
+		return nil, errors.New("a list of items has no pairs")
+	}
+	var items []int
+	for k := 0; k < len(pairs); k += 2 {
+		from, to := pairs[k], pairs[k+1]
+		if err := checkRange([2]int{from, to}); err != nil {
+			return nil, err
+		}
+		if n := len(items); n > 0 && items[n-1] >= from {
+			return nil, errors.New("a list of items is out of order")
+		}
+		for i := from; i <= to; i++ {
+			items = append(items, i)
+		}
+	}
+	return items, nil
 }
 
 func encodeRuns(d *protocol.RunsData) []byte {
-	v := runsJSON{V: valueVersion, Seq: d.Seq, Last: ranges(d.Last), Requested: ranges(d.Requested)}
+	v := runsJSON{V: valueVersion, Seq: d.Seq, Last: d.Last, Requested: d.Requested}
 	for _, e := range d.Open {
 		if n := len(v.Open); n > 0 && v.Open[n-1].joins(e) {
-			v.Open[n-1].Items[1]++
+			v.Open[n-1].add(e.Item)
 			continue
 		}
 		v.Open = append(v.Open, entryOf(e))
@@ -157,10 +208,11 @@ func encodeRuns(d *protocol.RunsData) []byte {
 	}
 	for _, r := range d.Rows {
 		if n := len(v.Rows); n > 0 && v.Rows[n-1].joinsRow(r) {
-			v.Rows[n-1].Items[1]++
+			v.Rows[n-1].add(r.Item)
+			v.Rows[n-1].count++
 			continue
 		}
-		rj := rowJSON{Seq: r.Seq, entryJSON: entryOf(r.Entry), State: r.State, Why: r.Why, Cron: r.Cron, Ended: r.Ended, By: r.By}
+		rj := rowJSON{Seq: r.Seq, count: 1, entryJSON: entryOf(r.Entry), State: r.State, Why: r.Why, Cron: r.Cron, Ended: r.Ended, By: r.By}
 		if r.Gap {
 			rj.Gap = &[2]int64{r.After, r.Until}
 		}
@@ -169,9 +221,8 @@ func encodeRuns(d *protocol.RunsData) []byte {
 	return mustJSON(v)
 }
 
-func (r rowJSON) joinsRow(next protocol.Row) bool {
-	n := int64(r.Items[1] - r.Items[0] + 1)
-	return r.joins(next.Entry) && r.Seq+n == next.Seq && r.State == next.State && r.Why == next.Why && r.Cron == next.Cron && r.Ended == next.Ended && r.By == next.By &&
+func (r *rowJSON) joinsRow(next protocol.Row) bool {
+	return r.joins(next.Entry) && r.Seq+r.count == next.Seq && r.State == next.State && r.Why == next.Why && r.Cron == next.Cron && r.Ended == next.Ended && r.By == next.By &&
 		(r.Gap == nil && !next.Gap || r.Gap != nil && next.Gap && *r.Gap == [2]int64{next.After, next.Until})
 }
 
@@ -184,14 +235,7 @@ func decodeRuns(data []byte) (protocol.RunsData, error) {
 	if v.V != valueVersion {
 		return d, fmt.Errorf("version %d is not known to this release", v.V)
 	}
-	d.Seq = v.Seq
-	var err error
-	if d.Last, err = spread(v.Last); err != nil {
-		return d, err
-	}
-	if d.Requested, err = spread(v.Requested); err != nil {
-		return d, err
-	}
+	d.Seq, d.Last, d.Requested = v.Seq, v.Last, v.Requested
 	for _, e := range v.Open {
 		if err := e.spread(&d); err != nil {
 			return d, err
@@ -211,10 +255,11 @@ func decodeRuns(data []byte) (protocol.RunsData, error) {
 }
 
 func (e entryJSON) spread(d *protocol.RunsData) error {
-	if err := checkRange(e.Items); err != nil {
+	items, err := itemsOf(e.Items)
+	if err != nil {
 		return err
 	}
-	for i := e.Items[0]; i <= e.Items[1]; i++ {
+	for _, i := range items {
 		if n := len(d.Open); n > 0 && d.Open[n-1].Item >= i {
 			return fmt.Errorf("item %d is open twice or out of order", i)
 		}
@@ -241,14 +286,15 @@ func (t triggerJSON) spread(d *protocol.RunsData) error {
 }
 
 func (r rowJSON) spread(d *protocol.RunsData) error {
-	if err := checkRange(r.Items); err != nil {
+	items, err := itemsOf(r.Items)
+	if err != nil {
 		return err
 	}
-	if len(d.Rows)+r.Items[1]-r.Items[0] > 10*maxItems {
+	if len(d.Rows)+len(items) > 10*maxItems {
 		return errors.New("too many rows")
 	}
-	for i := r.Items[0]; i <= r.Items[1]; i++ {
-		row := protocol.Row{Seq: r.Seq + int64(i-r.Items[0]), Entry: r.entry(i), State: r.State, Why: r.Why, Cron: r.Cron, Ended: r.Ended, By: r.By}
+	for k, i := range items {
+		row := protocol.Row{Seq: r.Seq + int64(k), Entry: r.entry(i), State: r.State, Why: r.Why, Cron: r.Cron, Ended: r.Ended, By: r.By}
 		if r.Gap != nil {
 			row.Gap, row.After, row.Until = true, r.Gap[0], r.Gap[1]
 		}
@@ -281,6 +327,79 @@ func decodePending(i int, data []byte) (protocol.Pending, error) {
 		return protocol.Pending{Item: i, Foreign: true}, fmt.Errorf("version %d is not known to this release", v.V)
 	}
 	return protocol.Pending{Item: i, Dead: v.Dead, Entry: v.entry(i)}, nil
+}
+
+// byItem is a number for each item, 0 for none. As JSON it is ranges, [from, to,
+// number], or, where those would be too many, the numbers that occur and for
+// each item which of them it has: base64 of one varint after the other, from 1.
+type byItem []int64
+
+// maxRanges is how many ranges are written at most. A strategy may scatter
+// items: as ranges, 50,000 of them outgrow a node.
+const maxRanges = 2_000
+
+type packed struct {
+	Numbers []int64 `json:"numbers"`
+	Of      []byte  `json:"of"`
+}
+
+// IsZero is what omitzero asks.
+func (s byItem) IsZero() bool {
+	return len(s) == 0 || !slices.ContainsFunc(s, func(n int64) bool { return n != 0 })
+}
+
+// MarshalJSON implements json.Marshaler.
+func (s byItem) MarshalJSON() ([]byte, error) {
+	r := ranges(s)
+	if len(r) <= maxRanges {
+		return mustJSON(r), nil
+	}
+	var p packed
+	known := map[int64]uint64{0: 0}
+	for _, n := range s {
+		k, ok := known[n]
+		if !ok {
+			p.Numbers = append(p.Numbers, n)
+			k = uint64(len(p.Numbers))
+			known[n] = k
+		}
+		p.Of = binary.AppendUvarint(p.Of, k)
+	}
+	return mustJSON(p), nil
+}
+
+// UnmarshalJSON implements json.Unmarshaler.
+func (s *byItem) UnmarshalJSON(data []byte) error {
+	if len(data) == 0 || data[0] != '{' {
+		var r [][3]int64
+		if err := json.Unmarshal(data, &r); err != nil {
+			return fmt.Errorf("ranges of items: %w", err)
+		}
+		items, err := spread(r)
+		*s = items
+		return err
+	}
+	var p packed
+	if err := json.Unmarshal(data, &p); err != nil {
+		return fmt.Errorf("packed numbers: %w", err)
+	}
+	items := make(byItem, 0, min(len(p.Of), maxItems))
+	for rest := p.Of; len(rest) > 0; {
+		k, n := binary.Uvarint(rest)
+		switch {
+		case n <= 0 || k > uint64(len(p.Numbers)):
+			return errors.New("the packed numbers are cut off or out of range")
+		case len(items) == maxItems:
+			return fmt.Errorf("numbers of more than %d items", maxItems)
+		case k == 0:
+			items = append(items, 0)
+		default:
+			items = append(items, p.Numbers[k-1])
+		}
+		rest = rest[n:]
+	}
+	*s = items
+	return nil
 }
 
 // ranges folds equal neighbours; zeros are left out.

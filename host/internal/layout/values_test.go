@@ -63,6 +63,26 @@ func TestValuesAreRanges(t *testing.T) {
 	}
 }
 
+// Items that say the same and are no neighbours share an entry, too.
+func TestValuesOfScatteredItems(t *testing.T) {
+	t.Parallel()
+	var d protocol.RunsData
+	for _, i := range []int{0, 2, 3, 7} {
+		e := protocol.Entry{Item: i, Instant: 5000, Cause: protocol.Scheduled, Attempt: 1}
+		d.Open = append(d.Open, e)
+		d.Seq++
+		d.Rows = append(d.Rows, protocol.Row{Seq: d.Seq, Entry: e, State: protocol.Failed})
+	}
+	want := `{"v":1,"seq":4,"open":[{"i":[0,0,2,3,7,7],"t":5000,"cause":"schedule","n":1}],` +
+		`"rows":[{"s":1,"i":[0,0,2,3,7,7],"t":5000,"cause":"schedule","n":1,"state":"failed"}]}`
+	if got := string(encodeRuns(&d)); got != want {
+		t.Errorf("got  %s\nwant %s", got, want)
+	}
+	if back, err := decodeRuns([]byte(want)); err != nil || !cmp.Equal(d, back, same) {
+		t.Errorf("it does not come back: %v\n%s", err, cmp.Diff(d, back, same))
+	}
+}
+
 func TestDamagedValuesAreRefused(t *testing.T) {
 	t.Parallel()
 	for text, want := range map[string]string{
@@ -76,6 +96,11 @@ func TestDamagedValuesAreRefused(t *testing.T) {
 		`{"v":1,"last":[[5,4,1]]}`:                             "out of order",
 		`{"v":1,"last":[[0,2000000000,1]]}`:                    "out of range",
 		`{"v":1,"requested":[[0,2000000000,1]]}`:               "out of range",
+		`{"v":1,"open":[{"i":[3]}]}`:                           "no pairs",
+		`{"v":1,"open":[{"i":[]}]}`:                            "no pairs",
+		`{"v":1,"rows":[{"i":[3,3,2,2]}]}`:                     "out of order",
+		`{"v":1,"last":{"numbers":[5],"of":"Ag=="}}`:           "out of range",
+		`{"v":1,"last":{"numbers":[5],"of":"gA=="}}`:           "cut off",
 		`{"v":1,"rows":[{"i":[0,100000]}]}`:                    "out of range",
 		`{"v":1,"triggers":[{"items":[[0,99999],[0,99999]]}]}`: "too many",
 	} {
@@ -91,6 +116,8 @@ func TestDamagedValuesAreRefused(t *testing.T) {
 		`{"v":1,"total":1,"members":["a"],"owners":[[0,1,0]]}`: "owner",
 		`{"v":1,"total":1,"members":["a"],"owners":[[0,0,1]]}`: "owner",
 		`{"v":1,"requested":[[3,1,5]]}`:                        "out of order",
+		`{"v":1,"total":1,"members":["a"],"packed":[[0,0,2]]}`: "owner",
+		`{"v":1,"total":1,"members":["a"],"packed":[[0,1,1]]}`: "owner",
 	} {
 		if _, err := decodeAssignment([]byte(text)); err == nil || !strings.Contains(err.Error(), want) {
 			t.Errorf("assignment %q: %v, want something about %q", text, err, want)

@@ -121,7 +121,10 @@ func (c *cluster) encoded() []byte {
 
 func (c *cluster) join(name string, o protocol.Options) {
 	c.sessions++
-	o.Base, o.Session, o.Config = idOf(name), int64(c.sessions), c.encoded()
+	o.Base, o.Session = idOf(name), int64(c.sessions)
+	if o.Module != nil {
+		o.Config = c.encoded()
+	}
 	m := &member{eye: c.newEye(), name: name, session: c.sessions, state: protocol.NewState(o), guests: map[int]protocol.Entry{}}
 	c.members[name] = m
 	c.order = append(c.order, m)

@@ -27,6 +27,7 @@ import (
 //	apply                           its commit reaches the registry and is answered, and it observes
 //	applied                         the same, but it does not observe yet
 //	refuse, unknown                 its commit gets that answer and is not applied
+//	refuse large                    the registry takes smaller ones only
 //	unknown applied, unknown late   … but it was; … but it is when "arrive" comes
 //	ops                             prints the operations of the commit in flight
 //	finish 0-1 failed: why          guests end, one after the other
@@ -35,6 +36,7 @@ import (
 //	stored 3                        the history has the rows up to 3; without number all it was given
 //	doubt 1                         0 to 2
 //	ask pause                       trigger pause resume reshard leave config total=4 have=0
+//	                                define total=4 have=0 have-module=0: text of the module
 //	                                disable-item 1 enable-item 1 disable-server b enable-server b
 //	unask                           whoever asked last waits no longer
 //	elapsed, lost                   a timer; the session is over
@@ -81,12 +83,12 @@ func (m *member) sent() (*flight, error) {
 	return f, nil
 }
 
-func refuse(c *cluster, m *member, _ *arguments) error {
+func refuse(c *cluster, m *member, a *arguments) error {
 	f, err := m.sent()
 	if err != nil {
 		return err
 	}
-	return c.step(m, protocol.Committed{Plan: f.plan, Outcome: protocol.Refused})
+	return c.step(m, protocol.Committed{Plan: f.plan, Outcome: protocol.Refused, TooLarge: a.flag("large")})
 }
 
 func unknown(c *cluster, m *member, a *arguments) error {
@@ -235,6 +237,24 @@ func (c *cluster) wish(m *member, a *arguments) (protocol.Ask, error) {
 		before := c.config
 		err = configure(c, a)
 		w := protocol.AskConfig{Data: c.encoded(), Have: int32(have)}
+		c.config = before
+		return w, err
+	case "define":
+		have, err := strconv.ParseInt(a.key("have", strconv.Itoa(int(m.shown.ConfigVersion))), 10, 32)
+		if err != nil {
+			return nil, err
+		}
+		shown := m.shown.ModuleVersion
+		if !m.shown.Dirs.Module {
+			shown = protocol.NoModule
+		}
+		haveModule, err := strconv.ParseInt(a.key("have-module", strconv.Itoa(int(shown))), 10, 32)
+		if err != nil {
+			return nil, err
+		}
+		before := c.config
+		err = configure(c, a)
+		w := protocol.AskDefine{Config: c.encoded(), Module: []byte(a.text), Have: int32(have), HaveModule: int32(haveModule)}
 		c.config = before
 		return w, err
 	default:

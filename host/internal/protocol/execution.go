@@ -19,7 +19,11 @@ func begin(s *State, p *Plan) Mutation {
 		return nil
 	}
 	s.due = slices.DeleteFunc(s.due, func(d due) bool { return !s.mine(d.item) || d.at <= s.accounted(d.item) })
-	s.why = slices.DeleteFunc(s.why, func(r reason) bool { return !s.mine(r.item) })
+	for i := range s.why {
+		if !s.mine(i) {
+			s.why[i] = ""
+		}
+	}
 	b := newBeginning(s)
 	b.request(p)
 	b.scheduled(p)
@@ -57,12 +61,13 @@ type beginning struct {
 	s       *State
 	m       Begin
 	taken   []bool // by item: it begins
+	room    *room
 	changed bool
 }
 
 func newBeginning(s *State) *beginning {
 	own := s.own()
-	return &beginning{s: s, taken: make([]bool, s.view.total()), m: Begin{Self: s.self, Own: s.next(own), Monitor: s.config().MonitorExecution}}
+	return &beginning{s: s, taken: make([]bool, s.view.total()), room: s.room(), m: Begin{Self: s.self, Own: s.next(own), Monitor: s.config().MonitorExecution}}
 }
 
 func (b *beginning) mutation() *Begin {
@@ -158,15 +163,19 @@ func (b *beginning) open(i int, t int64, cause Cause) {
 		s.excuse(i, why)
 		return
 	}
-	if p := s.view.pending(i); p != nil {
-		if p.Foreign || t <= p.Entry.Instant {
-			s.excuse(i, "an interrupted run of the item was waiting for a server")
-			return
-		}
+	p := s.view.pending(i)
+	if p != nil && (p.Foreign || t <= p.Entry.Instant) {
+		s.excuse(i, "an interrupted run of the item was waiting for a server")
+		return
+	}
+	if !b.fits(i) {
+		s.excuse(i, "more items were due than begin at once")
+		b.m.More = true
+		return
+	}
+	if p != nil {
 		b.m.Unpend = append(b.m.Unpend, i)
-		if !p.Foreign {
-			b.m.Own.row(Row{Entry: p.Entry, State: Interrupted, Why: "the next instant came before it was taken over", Ended: s.now, By: p.Dead})
-		}
+		b.m.Own.row(Row{Entry: p.Entry, State: Interrupted, Why: "the next instant came before it was taken over", Ended: s.now, By: p.Dead})
 	}
 	if last := s.accounted(i); last > 0 && !(s.latest.At == t && s.latest.Prev != 0 && last >= s.latest.Prev) {
 		b.m.Own.row(Row{Entry: Entry{Item: i, Instant: t}, Gap: true, After: last, Until: t, Cron: s.config().Cron, State: Missed, Why: s.whyOf(i), By: s.self})
@@ -174,6 +183,21 @@ func (b *beginning) open(i int, t int64, cause Cause) {
 	s.unexcuse(i)
 	b.m.Own.Last = set(b.m.Own.Last, i, t)
 	b.add(Entry{Item: i, Instant: t, Cause: cause, Attempt: 1, Begun: s.now})
+}
+
+// fits: the nodes that a run of the item writes have room in the transaction.
+func (b *beginning) fits(i int) bool {
+	n := 0
+	if b.m.Monitor {
+		n++
+	}
+	if b.s.view.item(i).Misfire {
+		n++
+	}
+	if b.s.view.pending(i) != nil {
+		n++
+	}
+	return b.room.take(n)
 }
 
 // blocked says who else has the item; "" if nobody.
@@ -231,6 +255,7 @@ func complete(s *State, _ *Plan) Mutation {
 	}
 	var items []int
 	next := s.next(own)
+	r, rows := s.room(), s.rowsLeft(&next)
 	for k := range s.guests {
 		g := &s.guests[k]
 		e := own.entry(g.Item)
@@ -239,6 +264,9 @@ func complete(s *State, _ *Plan) Mutation {
 		}
 		if g.fenced && g.state == Cancelled && !s.leaving && s.latest.At <= e.Instant {
 			continue // again
+		}
+		if len(items) == rows || !r.take(s.view.item(g.Item).ended()) {
+			break // the rest ends with the next one
 		}
 		items = append(items, g.Item)
 		next.row(Row{Entry: *e, State: g.state, Why: g.why, Ended: s.now, By: s.self})
@@ -270,7 +298,7 @@ func markMisfire(s *State, _ *Plan) Mutation {
 	if len(items) == 0 {
 		return nil
 	}
-	return MarkMisfire{Items: items}
+	return MarkMisfire{Items: s.room().first(items)}
 }
 
 // overtaken notes the due instant for items that run, before anything begins.
@@ -300,9 +328,11 @@ func (s *State) setDue(d due) {
 // excuse remembers why an instant of the item was not begun; the gap row that
 // the next Begin writes says so.
 func (s *State) excuse(i int, text string) {
-	k, ok := slices.BinarySearchFunc(s.why, i, func(r reason, i int) int { return r.item - i })
-	if !ok {
-		s.why = slices.Insert(s.why, k, reason{i, text})
+	for len(s.why) <= i {
+		s.why = append(s.why, "")
+	}
+	if s.why[i] == "" {
+		s.why[i] = text
 	}
 }
 
@@ -336,12 +366,14 @@ func (s *State) inability() string {
 const silence = "the registry did not answer"
 
 func (s *State) unexcuse(i int) {
-	s.why = slices.DeleteFunc(s.why, func(r reason) bool { return r.item == i })
+	if i < len(s.why) {
+		s.why[i] = ""
+	}
 }
 
 func (s *State) whyOf(i int) string {
-	if k, ok := slices.BinarySearchFunc(s.why, i, func(r reason, i int) int { return r.item - i }); ok {
-		return s.why[k].text
+	if i < len(s.why) && s.why[i] != "" {
+		return s.why[i]
 	}
 	return "no server began it"
 }

@@ -25,10 +25,16 @@ func (s *State) enqueueDead(d *Runs) Mutation {
 	v := s.view
 	m := Enqueue{Self: s.self, Dead: d.ID, Own: s.next(s.own()), Next: v.Assignment.clone()}
 	m.Next.fold(&d.RunsData)
-	for _, r := range d.Rows {
+	rows := min(s.rowsLeft(&m.Own), len(d.Rows))
+	for _, r := range d.Rows[:rows] {
 		m.Own.row(r)
 	}
+	r, open := s.room(), 0
 	for _, e := range d.Open {
+		if !r.take(2) { // one that says much
+			break
+		}
+		open++
 		if why := s.notAgain(e, d.ID); why != "" {
 			m.Own.row(Row{Entry: e, State: Interrupted, Why: why, Ended: s.now, By: d.ID})
 			continue
@@ -37,6 +43,15 @@ func (s *State) enqueueDead(d *Runs) Mutation {
 		if o := v.Assignment.owner(e.Item); o != s.self && !v.dead(o) && v.runs(o) != nil && !slices.Contains(m.Check, o) {
 			m.Check = append(m.Check, o)
 		}
+	}
+	if rows < len(d.Rows) || open < len(d.Open) {
+		if rows+open == 0 {
+			return nil // the own record is full of rows that the history does not take
+		}
+		rest := d.RunsData
+		rest.Rows, rest.Open = d.Rows[rows:], d.Open[open:]
+		m.Rest = &rest
+		return m
 	}
 	for _, t := range d.Triggers {
 		for _, i := range t.Items {
@@ -83,6 +98,11 @@ func take(s *State, _ *Plan) Mutation {
 		return nil
 	}
 	m := Take{Self: s.self, Own: s.next(s.own()), Monitor: v.Config.MonitorExecution}
+	nodes := 2 // the pending run goes, the failover mark comes
+	if m.Monitor {
+		nodes++
+	}
+	r := s.room()
 	for _, p := range v.Pending {
 		it := v.item(p.Item)
 		if s.o.Slots > 0 && len(m.Own.Open) >= s.o.Slots {
@@ -93,6 +113,9 @@ func take(s *State, _ *Plan) Mutation {
 		}
 		if m.Monitor && (it.Running != 0 || it.RunningP) {
 			continue
+		}
+		if !r.take(nodes) {
+			break
 		}
 		m.Own.row(Row{Entry: p.Entry, State: TakenOver, Why: "the server died", Ended: s.now, By: p.Dead})
 		e := p.Entry
@@ -118,7 +141,11 @@ func drop(s *State, _ *Plan) Mutation {
 		return nil
 	}
 	m := Drop{Self: s.self, Own: s.next(s.own())}
+	r := s.room() // one node each
 	for _, p := range v.Pending {
+		if r.max > 0 && len(m.Items) >= r.max {
+			break
+		}
 		why := ""
 		switch {
 		case p.Foreign && v.foreign():

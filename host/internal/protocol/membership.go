@@ -55,7 +55,7 @@ func (s *State) observe(p *Plan) {
 	case v.ConfigFault != "":
 		s.note(p, "the configuration in the registry cannot be read, nothing begins: "+v.ConfigFault)
 	case s.self != "" && v.foreign():
-		s.note(p, "a member that is not wasmjobd shares this job; this release does not run beside it")
+		s.note(p, strangers)
 	default:
 		s.noted = ""
 	}
@@ -114,9 +114,12 @@ func join(s *State, p *Plan) Mutation {
 		return nil
 	}
 	if v.Config == nil || !v.Dirs.Wasm || !v.Dirs.Instances || !v.Dirs.Servers || !v.Dirs.LeaderSharding || !v.Dirs.Latch {
-		return Setup{Config: s.o.Config}
+		if v.Config == nil && s.o.Config == nil {
+			return nil // somebody removed it, or is about to define it
+		}
+		return Setup{Config: s.o.Config, Module: s.o.Module}
 	}
-	return Join{ID: s.freeID(), Disabled: v.Config.Disabled, Labels: s.o.Labels}
+	return Join{ID: s.freeID(), Disabled: v.Config.Disabled, Labels: s.o.Labels, Address: s.o.Address}
 }
 
 // freeID is the first of base, base-1, … that occurs nowhere in the job: a
@@ -186,7 +189,7 @@ func (s *State) seeServers() {
 	}
 	var next []absence
 	for _, sv := range s.view.Servers {
-		if sv.Disabled || slices.ContainsFunc(s.view.Instances, func(in Instance) bool { return in.ID.IP() == sv.IP }) {
+		if sv.Disabled || sv.Occupied || slices.ContainsFunc(s.view.Instances, func(in Instance) bool { return in.ID.IP() == sv.IP }) {
 			continue
 		}
 		since := s.now

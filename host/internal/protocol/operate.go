@@ -11,7 +11,10 @@ import (
 func operate(s *State, p *Plan) Mutation {
 	for len(s.asks) > 0 && s.self != "" && s.doubt == Trusted {
 		a := s.asks[0]
-		m, fault := s.wish(a.Ask)
+		m, fault := Wish(s.view, a.Ask)
+		if _, ok := a.Ask.(AskReshard); ok {
+			s.retry = 0
+		}
 		if m != nil {
 			return m
 		}
@@ -20,8 +23,10 @@ func operate(s *State, p *Plan) Mutation {
 	return nil
 }
 
-func (s *State) wish(a Ask) (m Mutation, fault string) {
-	v := s.view
+// Wish is what fulfils a wish in the view: a mutation; or nothing, if it is
+// fulfilled; or a fault, which says why it cannot be. It serves who is a member
+// and who is not.
+func Wish(v *View, a Ask) (m Mutation, fault string) {
 	switch a := a.(type) {
 	case AskTrigger:
 		if len(v.Instances) == 0 {
@@ -62,8 +67,9 @@ func (s *State) wish(a Ask) (m Mutation, fault string) {
 			return nil, "the configuration was changed by somebody else meanwhile"
 		}
 		return PutConfig{Data: a.Data}, ""
+	case AskDefine:
+		return v.define(a)
 	case AskReshard:
-		s.retry = 0
 		if !v.Necessary {
 			return MarkReshard{}, ""
 		}
@@ -82,7 +88,7 @@ func (s *State) askOf(m Mutation) int64 {
 		if _, ok := s.asks[0].Ask.(AskReshard); ok {
 			return s.asks[0].ID
 		}
-	case RequestTrigger, SetPaused, DisableItem, DisableServer, PutConfig:
+	case RequestTrigger, SetPaused, DisableItem, DisableServer, PutConfig, Define:
 		return s.asks[0].ID
 	default: // the member's own
 	}

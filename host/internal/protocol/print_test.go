@@ -106,6 +106,8 @@ func (c *cluster) printCommit(v *protocol.View, m protocol.Mutation) {
 	switch m := m.(type) {
 	case protocol.Join:
 		c.say("%s as %s%s%s", name, nameOf(m.ID), given(m.Disabled, ", its server disabled"), given(m.Labels != nil, fmt.Sprintf(", labels %v", m.Labels)))
+	case protocol.Define:
+		c.say("%s%s%s", name, given(m.Config != nil, " config"), given(m.Module != nil, " module "+string(m.Module)))
 	case protocol.SetServer:
 		c.say("%s %s", name, serversOf([]string{m.IP}))
 	case protocol.PruneServers:
@@ -113,13 +115,15 @@ func (c *cluster) printCommit(v *protocol.View, m protocol.Mutation) {
 	case protocol.Elect:
 		c.say("%s %s", name, nameOf(m.ID))
 	case protocol.Reshard:
-		c.say("%s%s, if nobody of %s set its record%s", name, epoch, namesOf(m.Check), some(", removing ", m.Remove)+some(", clearing ", m.Clear))
+		c.say("%s%s, if nobody of %s set its record%s", name, epoch, namesOf(m.Check), some(", removing ", m.Remove)+some(", clearing ", m.Clear)+given(m.Parts, ", nodes follow in parts"))
 		c.printAssignment(&m.Next)
 		if m.Self != "" {
 			c.printRecord(&m.Own)
 		}
+	case protocol.Owners:
+		c.say("%s%s%s%s%s", name, epoch, some(" of ", m.Write), some(", removing ", m.Remove)+some(", clearing ", m.Clear), given(m.Last, ", the last part"))
 	case protocol.Begin:
-		c.say("%s %s%s%s%s%s%s", name, list(m.Begun), epoch, given(m.Monitor, ", marked"), given(m.Ack, ", acknowledging"),
+		c.say("%s %s%s%s%s%s%s%s", name, list(m.Begun), epoch, given(m.Monitor, ", marked"), given(m.Ack, ", acknowledging"), given(m.More, ", more to follow"),
 			some(", clearing misfire of ", m.Unmark), some(", dropping pending ", m.Unpend))
 		c.printRecord(&m.Own)
 	case protocol.Complete:
@@ -137,7 +141,7 @@ func (c *cluster) printCommit(v *protocol.View, m protocol.Mutation) {
 	case protocol.MarkMisfire:
 		c.say("%s %s", name, list(m.Items))
 	case protocol.ClearMarks:
-		c.say("%s%s%s", name, some(" running ", m.Running), some(" failover ", m.Failover))
+		c.say("%s%s%s%s", name, some(" running ", m.Running), some(" failover ", m.Failover), given(len(m.Check) > 0, ", if nobody of "+namesOf(m.Check)+" set its record"))
 	case protocol.Enqueue:
 		c.printEnqueue(&m, epoch)
 	case protocol.Take:
@@ -163,7 +167,7 @@ func (c *cluster) printCommit(v *protocol.View, m protocol.Mutation) {
 }
 
 func (c *cluster) printEnqueue(m *protocol.Enqueue, epoch string) {
-	c.say("%s %s%s%s", m.Name(), nameOf(m.Dead), epoch, given(len(m.Check) > 0, ", if nobody of "+namesOf(m.Check)+" set its record"))
+	c.say("%s %s%s%s%s", m.Name(), nameOf(m.Dead), epoch, given(m.Rest != nil, " in part"), given(len(m.Check) > 0, ", if nobody of "+namesOf(m.Check)+" set its record"))
 	for _, p := range m.Pend {
 		c.say("  pending %s of %s", entry(p.Entry, list([]int{p.Item})), nameOf(p.Dead))
 	}

@@ -100,13 +100,16 @@ func account(s *State, _ *Plan) Mutation {
 }
 
 // clearMarks removes own marks that no open run justifies: monitoring was
-// switched off, or a set of the record was lost with its marks kept.
+// switched off, or a set of the record was lost with its marks kept. The leader
+// also removes those that no session holds: nobody else ever would, and the
+// item could not run.
 func clearMarks(s *State, _ *Plan) Mutation {
 	own := s.own()
 	if own == nil || s.config() == nil {
 		return nil
 	}
 	m := ClearMarks{Self: s.self}
+	stray, left := s.leads() && !s.view.foreign(), false
 	for i := range s.view.Items {
 		it := &s.view.Items[i]
 		open := own.entry(i) != nil
@@ -116,9 +119,25 @@ func clearMarks(s *State, _ *Plan) Mutation {
 		if it.Failover != "" && it.FOOwner == s.o.Session && !open {
 			m.Failover = append(m.Failover, i)
 		}
+		if !stray {
+			continue
+		}
+		if it.RunningP {
+			m.Running, left = append(m.Running, i), true
+		}
+		if it.Failover != "" && it.FOOwner == 0 {
+			m.Failover, left = append(m.Failover, i), true
+		}
+	}
+	if left {
+		for k := range s.view.Runs {
+			m.Check = append(m.Check, s.view.Runs[k].ID)
+		}
 	}
 	if len(m.Running)+len(m.Failover) == 0 {
 		return nil
 	}
+	r := s.room()
+	m.Running, m.Failover = r.first(m.Running), r.first(m.Failover)
 	return m
 }

@@ -19,7 +19,8 @@ import (
 //	                                failover misfire disabled monitor=off
 //	prefer a a b                    whom a strategy gives item 0, 1, …; else the members in turn
 //	start a b slots=1 queue         members join, one after the other, until all is calm; options:
-//	                                wait prune (seconds) unstored slots queue replace finish label=name:value
+//	                                wait prune (seconds) unstored slots nodes queue replace finish label=name:value
+//	                                module=text (of the module's node) found (they have no file)
 //	new a                           a member that has not observed anything yet; options as of start
 //	me b                            whom commands are meant for
 //	now 112                         the clock
@@ -39,7 +40,18 @@ var scene = map[string]func(*cluster, *arguments) error{
 	"calm":  func(c *cluster, _ *arguments) error { return c.calm() },
 	"show":  func(c *cluster, _ *arguments) error { c.printView(c.look(&c.watcher)); return nil },
 	"start": start, "new": newMembers, "prefer": prefer, "me": chooseMe, "now": setClock, "die": die,
-	"config": rewrite, "operator": operator, "node": node,
+	"troubles": troubles, "config": rewrite, "operator": operator, "node": node,
+}
+
+// troubles prints what the member that was started first complains of.
+func troubles(c *cluster, _ *arguments) error {
+	for _, t := range c.me.state.Troubles() {
+		c.say("%s", spelled.ReplaceAllStringFunc(t, c.nodeOf))
+	}
+	if len(c.printed) == 0 {
+		c.say("none")
+	}
+	return nil
 }
 
 func configure(c *cluster, a *arguments) error {
@@ -70,11 +82,15 @@ func configure(c *cluster, a *arguments) error {
 
 func options(a *arguments) (protocol.Options, error) {
 	var o protocol.Options
+	if o.Module = []byte(a.key("module", "")); a.flag("found") {
+		o.Module = nil
+	}
 	o.Queue, o.Replace, o.Finish = a.flag("queue"), a.flag("replace"), a.flag("finish")
 	if name, value, ok := strings.Cut(a.key("label", ""), ":"); ok {
 		o.Labels = map[string]string{name: value}
 	}
-	var err [4]error
+	var err [5]error
+	o.MaxNodes, err[4] = strconv.Atoi(a.key("nodes", "0"))
 	o.ReshardWait, err[0] = msOf(a.key("wait", "5"))
 	o.PruneAfter, err[1] = msOf(a.key("prune", "0"))
 	o.Slots, err[2] = strconv.Atoi(a.key("slots", "0"))

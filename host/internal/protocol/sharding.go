@@ -12,13 +12,18 @@ func (s *State) waits() bool {
 	return s.markSince != 0 && s.now < s.markSince+s.o.ReshardWait
 }
 
+// fits: the assignment was made for this total and these members.
+func (a *Assignment) fits(total int, eligible []ID) bool {
+	return a.Total == total && slices.Equal(a.Members, eligible)
+}
+
 // stale tells whether the assignment no longer fits the members, the total, or
 // its mirror in the classical nodes.
 func (s *State) stale(eligible []ID) bool {
 	v := s.view
 	a := &v.Assignment
 	total := v.total()
-	if a.Total != total || !slices.Equal(a.Members, eligible) {
+	if !a.fits(total, eligible) {
 		return true
 	}
 	for i := range total {
@@ -42,7 +47,7 @@ func markReshard(s *State, _ *Plan) Mutation {
 		return nil
 	}
 	el := s.view.eligible()
-	if len(el) == 0 || !s.stale(el) {
+	if len(el) == 0 || !s.stale(el) && !s.view.Processing { // a mark of somebody who is gone goes with a reshard
 		return nil
 	}
 	return MarkReshard{}
@@ -63,6 +68,9 @@ func reshard(s *State, p *Plan) Mutation {
 	el := v.eligible()
 	if len(el) == 0 {
 		return nil
+	}
+	if s.dealt(el) {
+		return s.owners(&v.Assignment)
 	}
 	req := s.request(el)
 	if s.answer != nil && s.answer.Fault != "" && s.now >= s.retry {
@@ -104,14 +112,10 @@ func reshard(s *State, p *Plan) Mutation {
 	}
 	m := Reshard{Check: check, Moving: s.moving(&next), Next: next}
 	s.unaccepted(&m)
-	for i := req.Total; i < len(v.Items); i++ {
-		switch {
-		case !v.Items[i].Exists:
-		case s.keeps(i):
-			m.Clear = append(m.Clear, i)
-		default:
-			m.Remove = append(m.Remove, i)
-		}
+	if o := s.owners(&next); o.Last {
+		m.Remove, m.Clear = o.Remove, o.Clear
+	} else {
+		m.Parts = true
 	}
 	return m
 }
@@ -130,7 +134,15 @@ func (it Item) bare() bool { return it == Item{Exists: true} }
 // them.
 func (s *State) occupy(in Committed, f *flight) {
 	i := in.Occupied - 1
-	if m, ok := f.m.(Reshard); !ok || !slices.Contains(m.Remove, i) {
+	var remove []int
+	switch m := f.m.(type) {
+	case Reshard:
+		remove = m.Remove
+	case Owners:
+		remove = m.Remove
+	default: // no other removes items
+	}
+	if !slices.Contains(remove, i) {
 		return
 	}
 	s.occupied = slices.DeleteFunc(s.occupied, func(o occupied) bool { return o.number == i })

@@ -20,15 +20,17 @@ type State struct {
 	gone    bool // Stop was said
 	doubt   Doubt
 
-	guests []guest // ascending by item
-	tick   Tick    // the instant that is being answered; At 0: none
-	latest Tick    // the newest instant that came due
-	paused int64   // the newest instant that came during a pause
-	due    []due   // instants that came while their item ran
-	why    []reason
+	guests []guest  // ascending by item
+	tick   Tick     // the instant that is being answered; At 0: none
+	latest Tick     // the newest instant that came due
+	paused int64    // the newest instant that came during a pause
+	due    []due    // instants that came while their item ran
+	why    []string // by item: why its instants were not begun
 
 	markSince int64 // since when the reshard mark is seen
 	occupied  []occupied
+	parts     *parts // a reshard of ours whose nodes are not all written
+	smaller   int    // nodes that a transaction may write, since the registry refused a larger one; 0: as Options say
 	asked     *AssignRequest
 	answer    *Assigned
 	retry     int64 // when a strategy that failed is asked again
@@ -46,19 +48,24 @@ type State struct {
 type Options struct {
 	Base    ID    // wanted id; the first of Base, Base-1, … that occurs nowhere is taken
 	Session int64 // owner of its ephemeral nodes
-	Config  []byte
+	// Config and Module define the job where there is none. Without a Config the
+	// member waits for somebody else to do it.
+	Config, Module []byte
 	// ReshardWait bounds, in ms, how long a due run waits for the leader.
 	ReshardWait int64
 	// PruneAfter is how long, in ms, a server may be without instance before
 	// the leader removes its node; 0 never.
 	PruneAfter  int64
 	MaxUnstored int  // rows that may wait for the history before nothing begins; 0: no bound
+	MaxNodes    int  // nodes that a transaction may write beside the values of ours; 0: no bound
 	Slots       int  // runs at once; 0: no bound
 	Queue       bool // overlap policy queue-one
 	Replace     bool // overlap policy replace
 	Finish      bool // self-fencing lets guests finish
 	// Labels are those of this server, for the strategies of others.
 	Labels map[string]string
+	// Address is where this server gives modules to others; empty: nowhere.
+	Address string
 }
 
 type flight struct {
@@ -83,11 +90,6 @@ type due struct {
 	item  int
 	at    int64
 	cause Cause
-}
-
-type reason struct {
-	item int
-	text string
 }
 
 type refused struct {
@@ -218,6 +220,9 @@ func (s *State) committed(in Committed, p *Plan) {
 	}
 	s.flight = nil
 	s.blind = true
+	if m, ok := f.m.(Owners); ok && (m.Last || in.Outcome != Applied) {
+		s.parts = nil // what is still to be done begins with a new deal
+	}
 	switch in.Outcome {
 	case Applied:
 		s.refusals = 0
@@ -231,6 +236,9 @@ func (s *State) committed(in Committed, p *Plan) {
 		}
 	case Refused:
 		s.occupy(in, f)
+		if n := nodes(f.m) / 2; in.TooLarge && n > 0 {
+			s.smaller = n
+		}
 		if s.refRev != f.view.Rev {
 			s.refRev, s.refusals = f.view.Rev, 0
 		}
@@ -250,8 +258,12 @@ func (s *State) applied(f *flight, rev int64, p *Plan) {
 		s.reply(f.ask, "", p)
 	}
 	switch m := f.m.(type) {
+	case Reshard:
+		if m.Parts {
+			s.parts = &parts{epoch: f.view.Assignment.Version + 1, mark: f.view.NecessaryV}
+		}
 	case Begin:
-		if s.tick.At == f.tick {
+		if s.tick.At == f.tick && !m.More {
 			s.tick = Tick{}
 		}
 		s.start(m.Own.Open, m.Begun, rev, p)
@@ -268,6 +280,22 @@ func (s *State) applied(f *flight, rev int64, p *Plan) {
 const wakeAtLeast = 100
 
 func (p *Plan) add(e Effect) { p.Effects = append(p.Effects, e) }
+
+// Troubles are what keeps the job from going on as it should, and what is
+// foreign or damaged in its nodes, one sentence each.
+func (s *State) Troubles() []string {
+	v := s.view
+	if v == nil {
+		return nil
+	}
+	all := slices.Clone(v.Faults)
+	if s.self != "" && v.foreign() {
+		all = append(all, strangers)
+	}
+	return all
+}
+
+const strangers = "a member that is not wasmjobd shares this job; this release does not run beside it"
 
 func (s *State) note(p *Plan, text string) {
 	if s.noted != text {

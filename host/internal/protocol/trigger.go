@@ -67,7 +67,10 @@ func (in *Instance) asks(m *Reshard, i int) bool {
 
 // waiting: an accepted request waits for the item.
 func (b *beginning) waiting(i int) bool {
-	return slices.ContainsFunc(b.m.Own.Triggers, func(t Trigger) bool { return slices.Contains(t.Items, i) })
+	return slices.ContainsFunc(b.m.Own.Triggers, func(t Trigger) bool {
+		_, ok := slices.BinarySearch(t.Items, i) // ascending, as they were asked for
+		return ok
+	})
 }
 
 // decline accepts the trigger and runs none of its items.
@@ -124,6 +127,11 @@ func (b *beginning) triggers() {
 		var rest []int
 		for _, i := range t.Items {
 			if s.view.pending(i) != nil || !s.mine(i) || s.view.item(i).Disabled || s.busy(i) || b.taken[i] || b.blocked(i) != "" {
+				rest = append(rest, i)
+				continue
+			}
+			if !b.fits(i) {
+				b.m.More = true
 				rest = append(rest, i)
 				continue
 			}

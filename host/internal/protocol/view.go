@@ -21,10 +21,16 @@ type View struct {
 	ConfigFault   string
 	ConfigVersion int32
 	ConfigData    []byte
+	// Module is the text of the module's node, if Dirs shows one.
+	Module        []byte
+	ModuleVersion int32
 	// RecordFault is why a record of ours cannot be read; nothing at all is
 	// decided then.
 	RecordFault string
-	Paused      bool
+	// Faults are what is wrong with nodes of the job, those two included: each
+	// begins with a path, and says what was expected there.
+	Faults []string
+	Paused bool
 
 	Leader      ID // "" when nobody leads
 	LeaderOwner int64
@@ -76,6 +82,8 @@ type Member struct {
 	ID     ID
 	Owner  int64
 	Labels map[string]string // of its server, for strategies
+	// Address is where its server gives modules to others; empty: nowhere.
+	Address string
 }
 
 // Server is an operator's word about one address.
@@ -83,6 +91,7 @@ type Server struct {
 	IP       string
 	Disabled bool
 	Version  int32
+	Occupied bool // something that is not ours is below it
 }
 
 // Item is one sharding item as the classical nodes show it.

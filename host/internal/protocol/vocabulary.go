@@ -20,10 +20,12 @@ type (
 		Plan     int64
 		Outcome  Outcome
 		Revision int64
-		// Occupied is why a Reshard was refused, if it is why: the item, one of
-		// its Remove, whose node holds what is not ours. It counts from 1; 0 is
-		// none.
+		// Occupied is why a Reshard or a part of it was refused, if it is why: the
+		// item, one of its Remove, whose node holds what is not ours. It counts
+		// from 1; 0 is none.
 		Occupied int
+		// TooLarge: it was refused because the registry takes smaller ones only.
+		TooLarge bool
 	}
 	// Finished: the guest of an entry ended.
 	Finished struct {
@@ -153,13 +155,15 @@ type Mutation interface {
 }
 
 type (
-	// Setup creates the job's parent nodes and its config.
-	Setup struct{ Config []byte }
+	// Setup creates the job's parent nodes and, if there is no config, what the
+	// job is: config and, unless it is there, the module's node.
+	Setup struct{ Config, Module []byte }
 	// Join registers a member.
 	Join struct {
 		ID       ID
 		Disabled bool // value of the server's node if it is absent
 		Labels   map[string]string
+		Address  string
 	}
 	// SetServer re-creates the own server's node, which a clean-up took.
 	SetServer struct{ IP string }
@@ -175,7 +179,8 @@ type (
 	}
 	// MarkReshard asks the leader to reshard.
 	MarkReshard struct{}
-	// Reshard assigns every item.
+	// Reshard assigns every item. With Parts it writes none of the items' nodes,
+	// and leaves the mark: so many do not fit into one transaction. Owners follow.
 	Reshard struct {
 		Check  []ID // live members of ours whose runs must not have changed
 		Moving []ID // members that lose or get items, whose instances must not have changed
@@ -184,8 +189,17 @@ type (
 		Own    RunsData
 		Remove []int // surplus items whose nodes go
 		Clear  []int // surplus items whose nodes cannot go: what is ours below them does
+		Parts  bool
 	}
-	// Begin opens runs of own items; Ack acknowledges the trigger request.
+	// Owners brings items' nodes in line with the assignment that a Reshard with
+	// Parts has set; the Last of them takes the mark away.
+	Owners struct {
+		Write         []int // items whose node, or whose owner's, is not as it should be
+		Remove, Clear []int // as of Reshard
+		Last          bool
+	}
+	// Begin opens runs of own items; Ack acknowledges the trigger request. With
+	// More, further ones wait for the next transaction.
 	Begin struct {
 		Self    ID
 		Own     RunsData
@@ -194,6 +208,7 @@ type (
 		Unmark  []int // misfire marks to clear
 		Unpend  []int // overtaken pending marks
 		Ack     bool
+		More    bool
 	}
 	// Complete closes runs whose guests ended.
 	Complete struct {
@@ -219,12 +234,15 @@ type (
 	}
 	// MarkMisfire marks running items whose next instant came.
 	MarkMisfire struct{ Items []int }
-	// ClearMarks removes own marks that no open run justifies.
+	// ClearMarks removes own marks that no open run justifies, and, if nobody of
+	// Check has set its record, those that no session holds.
 	ClearMarks struct {
 		Self              ID
+		Check             []ID
 		Running, Failover []int
 	}
-	// Enqueue ends a dead member's record.
+	// Enqueue ends a dead member's record, or the part of it that fits into one
+	// transaction: Rest is what remains then.
 	Enqueue struct {
 		Self ID
 		Dead ID
@@ -233,6 +251,7 @@ type (
 		Pend []Pending
 		// Check: owners of the pending items, whose runs must not have changed.
 		Check []ID
+		Rest  *RunsData // nil: the record goes
 	}
 	// Take begins orphaned runs.
 	Take struct {
@@ -278,6 +297,7 @@ func (Elect) Name() string          { return "elect" }
 func (Abdicate) Name() string       { return "abdicate" }
 func (MarkReshard) Name() string    { return "mark-reshard" }
 func (Reshard) Name() string        { return "reshard" }
+func (Owners) Name() string         { return "owners" }
 func (Begin) Name() string          { return "begin" }
 func (Complete) Name() string       { return "complete" }
 func (Again) Name() string          { return "again" }
@@ -303,6 +323,7 @@ func (Elect) mutation()          {}
 func (Abdicate) mutation()       {}
 func (MarkReshard) mutation()    {}
 func (Reshard) mutation()        {}
+func (Owners) mutation()         {}
 func (Begin) mutation()          {}
 func (Complete) mutation()       {}
 func (Again) mutation()          {}

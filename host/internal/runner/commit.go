@@ -1,7 +1,6 @@
 package runner
 
 import (
-	"context"
 	"errors"
 	"time"
 
@@ -10,16 +9,15 @@ import (
 )
 
 // commit writes what the plan says, against the view it was decided on.
-func (m *member) commit(ctx context.Context, p protocol.Plan) {
+func (m *member) commit(p protocol.Plan) {
 	ops := m.Layout.Encode(p.Commit, m.view)
 	m.Log.Debug("commit", "plan", p.ID, "mutation", p.Commit.Name(), "ops", len(ops))
-	m.work.Go(func() {
-		receipt, err := m.session.Commit(ctx, ops...)
+	m.line.Submit(m.life, ops, func(receipt registry.Receipt, err error) {
 		m.box.put(commitLetter{plan: p.ID, name: p.Commit.Name(), revision: receipt.Revision, err: err})
 	})
 }
 
-func (m *member) committed(ctx context.Context, l commitLetter) {
+func (m *member) committed(l commitLetter) {
 	in := protocol.Committed{Plan: l.plan, Revision: l.revision}
 	switch {
 	case l.err == nil:
@@ -32,10 +30,15 @@ func (m *member) committed(ctx context.Context, l commitLetter) {
 		m.refusals++
 		m.Log.Debug("commit refused", "mutation", l.name, "error", l.err)
 	case errors.Is(l.err, registry.ErrTooLarge):
-		in.Outcome = protocol.Refused
+		in.Outcome, in.TooLarge = protocol.Refused, true
 		m.refusals++
 		m.troubles.set(troubleCommit, l.err.Error())
 		m.Log.Error("a transaction is larger than the registry takes", "mutation", l.name, "error", l.err)
+	case errors.Is(l.err, registry.ErrDenied):
+		in.Outcome = protocol.Refused
+		m.refusals++
+		m.troubles.set(troubleCommit, l.err.Error())
+		m.Log.Error("the registry does not permit a transaction; it is tried again until it does", "mutation", l.name, "error", l.err)
 	case errors.Is(l.err, registry.ErrEnded):
 		in.Outcome = protocol.Refused
 		m.refusals++
@@ -50,12 +53,12 @@ func (m *member) committed(ctx context.Context, l commitLetter) {
 		m.Log.Warn("the outcome of a commit is unknown", "mutation", l.name, "error", l.err)
 	}
 	m.answered = true
-	m.step(ctx, in)
+	m.step(in)
 }
 
 // readOnly tells, once in a session, that nothing can be written any more.
 func (m *member) readOnly(cause error) {
-	m.troubles.set(troubleRegistry, cause.Error())
+	m.troubles.set(troubleReadOnly, cause.Error())
 	m.toldReadOnly.Do(func() { m.Log.Error("the registry takes no writes, nothing begins", "error", cause) })
 }
 
@@ -65,7 +68,7 @@ const freeRefusals = 3
 // sync lets the next view wait until the session has caught up with the
 // service. After many refusals it also waits a little: a mutation that is
 // refused for ever must not become a busy circle.
-func (m *member) sync(ctx context.Context, in protocol.Input) {
+func (m *member) sync(in protocol.Input) {
 	if c, ok := in.(protocol.Committed); ok && c.Outcome == protocol.Unknown {
 		m.reread = true
 	}
@@ -78,26 +81,24 @@ func (m *member) sync(ctx context.Context, in protocol.Input) {
 		pause = min(firstPause<<min(n, 10), lastPause)
 	}
 	m.work.Go(func() {
-		if pause > 0 && !sleep(ctx, pause) {
+		if pause > 0 && !sleep(m.life, pause) {
 			return
 		}
 		for p := newPauses(); ; {
-			err := m.session.Sync(ctx)
+			err := m.line.Sync(m.life)
 			if err == nil {
-				m.troubles.clear(troubleRegistry)
+				m.troubles.clear(troubleReadOnly)
 				m.box.put(syncLetter{})
 				return
 			}
-			if ctx.Err() != nil || errors.Is(err, registry.ErrEnded) {
+			if m.life.Err() != nil || errors.Is(err, registry.ErrEnded) {
 				return // the last event of the session follows, or has been read
 			}
 			if errors.Is(err, registry.ErrReadOnly) {
 				m.readOnly(err)
-			} else {
-				m.troubles.set(troubleRegistry, err.Error())
-				m.Log.Error("the registry does not answer, nothing begins", "error", err)
 			}
-			if !sleep(ctx, p.next()) {
+			m.Log.Debug("the registry does not answer, nothing begins", "error", err)
+			if !sleep(m.life, p.next()) {
 				return
 			}
 		}

@@ -1,7 +1,6 @@
 package runner
 
 import (
-	"context"
 	"time"
 
 	"github.com/wasmjob/wasmjob/host/internal/protocol"
@@ -23,12 +22,12 @@ const leaveTimeout = 5 * time.Second
 
 // leave begins the way out: no more ticks, and the core leaves as soon as
 // nothing is open.
-func (m *member) leave(ctx context.Context) {
+func (m *member) leave() {
 	m.Clock.Remove()
 	m.draining = finishing
 	m.going.Store(true)
-	m.drain.Reset(m.DrainTimeout)
-	m.step(ctx, protocol.Asked{Ask: protocol.AskLeave{}})
+	m.drain = time.AfterFunc(m.DrainTimeout, func() { m.box.put(drainLetter{}) })
+	m.step(protocol.Asked{Ask: protocol.AskLeave{}})
 }
 
 // drained goes on when a phase has had its time.

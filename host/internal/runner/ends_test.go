@@ -78,10 +78,8 @@ func TestRegistryThatTakesNoWrites(t *testing.T) {
 		reg, rows := embedded.Memory(), &book{}
 		var log lockedBuffer
 		var broken atomic.Bool
-		s := serve(t, reg, rows, "10.0.0.1", func(o *Options) {
-			o.Log = slog.New(slog.NewTextHandler(&log, nil))
-			o.Registry.(*door).wrap = func(s registry.Session) registry.Session { return brokenDisk{s, &broken} }
-		})
+		d := &door{Registry: reg, wrap: func(s registry.Session) registry.Session { return brokenDisk{s, &broken} }}
+		s := serveThrough(t, d, rows, "10.0.0.1", func(o *Options) { o.Log = slog.New(slog.NewTextHandler(&log, nil)) })
 		time.Sleep(15 * time.Second)
 		broken.Store(true)
 		time.Sleep(time.Minute)
@@ -109,8 +107,7 @@ func TestStopWithoutSession(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		reg, rows := embedded.Memory(), &book{}
 		var shut atomic.Bool
-		s := serve(t, reg, rows, "10.0.0.1", func(o *Options) {
-			o.Registry = gate{o.Registry, &shut}
+		s := serve(t, gate{reg, &shut}, rows, "10.0.0.1", func(o *Options) {
 			o.Guests = takes(8 * time.Second)
 		})
 		time.Sleep(12 * time.Second)
@@ -166,10 +163,8 @@ func TestAskIsForgotten(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		reg := embedded.Memory()
 		var broken atomic.Bool
-		s := serve(t, reg, &book{}, "10.0.0.1", func(o *Options) {
-			o.Config.Cron = ""
-			o.Registry.(*door).wrap = func(s registry.Session) registry.Session { return brokenDisk{s, &broken} }
-		})
+		d := &door{Registry: reg, wrap: func(s registry.Session) registry.Session { return brokenDisk{s, &broken} }}
+		s := serveThrough(t, d, &book{}, "10.0.0.1", func(o *Options) { o.Config.Cron = "" })
 		time.Sleep(time.Second)
 		broken.Store(true)
 		for range 3 * maxAsks {

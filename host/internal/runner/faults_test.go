@@ -15,51 +15,9 @@ import (
 	"github.com/wasmjob/wasmjob/host/job"
 	"github.com/wasmjob/wasmjob/host/registry"
 	"github.com/wasmjob/wasmjob/host/registry/embedded"
+	"github.com/wasmjob/wasmjob/host/registry/registrytest"
 	"github.com/wasmjob/wasmjob/host/trace"
 )
-
-// silent is a session whose service can stop answering.
-type silent struct {
-	registry.Session
-	away atomic.Pointer[chan struct{}] // closed when it answers again
-}
-
-// Timeout is what a service with a network would grant.
-func (s *silent) Timeout() time.Duration { return 30 * time.Second }
-
-func (s *silent) leave() (back func()) {
-	c := make(chan struct{})
-	s.away.Store(&c)
-	return func() {
-		s.away.Store(nil)
-		close(c)
-	}
-}
-
-func (s *silent) wait(ctx context.Context) error {
-	if c := s.away.Load(); c != nil {
-		select {
-		case <-*c:
-		case <-ctx.Done():
-			return ctx.Err()
-		}
-	}
-	return nil
-}
-
-func (s *silent) Sync(ctx context.Context) error {
-	if err := s.wait(ctx); err != nil {
-		return err
-	}
-	return s.Session.Sync(ctx)
-}
-
-func (s *silent) Commit(ctx context.Context, ops ...registry.Op) (registry.Receipt, error) {
-	if err := s.wait(ctx); err != nil {
-		return registry.Receipt{}, err
-	}
-	return s.Session.Commit(ctx, ops...)
-}
 
 func TestDoubtStopsGuestsAndStartsThemAgain(t *testing.T) {
 	t.Parallel()
@@ -70,18 +28,14 @@ func TestDoubtStopsGuestsAndStartsThemAgain(t *testing.T) {
 		t.Run(c.name, func(t *testing.T) {
 			t.Parallel()
 			synctest.Test(t, func(t *testing.T) {
-				reg, rows := embedded.Memory(), &book{}
-				var session atomic.Pointer[silent]
+				reg, rows := registrytest.NewFaulty(embedded.Memory(), nil), &book{}
+				reg.Grant(30 * time.Second)
 				var mu sync.Mutex
 				var stopped []time.Duration
 				var calls atomic.Int32
 				began := time.Now()
 				s := serve(t, reg, rows, "10.0.0.1", func(o *Options) {
 					o.Config.Cron, o.Config.Shards = "1h", 1
-					o.Registry.(*door).wrap = func(s registry.Session) registry.Session {
-						session.Store(&silent{Session: s})
-						return session.Load()
-					}
 					o.Guests = guestFunc(func(ctx context.Context, c2 job.Call) job.Outcome {
 						if calls.Add(1) > 1 {
 							return takes(time.Minute)(ctx, c2)
@@ -102,16 +56,16 @@ func TestDoubtStopsGuestsAndStartsThemAgain(t *testing.T) {
 				})
 				time.Sleep(time.Hour + 2*time.Second)
 				away := time.Since(began)
-				back := session.Load().leave()
+				back := reg.Silence()
 				time.Sleep(time.Minute)
-				if got := s.Status().Troubles; len(got) == 0 {
+				if got := s.allTroubles(); len(got) == 0 {
 					t.Error("no trouble is shown")
 				}
 				back()
 				time.Sleep(5 * time.Minute)
 				s.stop(t)
-				// The time-out is 30 s, and the last heartbeat was at most 5 s old.
-				if len(stopped) != 1 || stopped[0]-away < 10*time.Second || stopped[0]-away > 22500*time.Millisecond {
+				// The time-out is 30 s.
+				if len(stopped) != 1 || stopped[0]-away < 15*time.Second || stopped[0]-away > 22500*time.Millisecond {
 					t.Errorf("the guest stopped after %v", stopped)
 				}
 				want := map[trace.State]int{trace.Retried: 1, trace.Succeeded: 1}
@@ -148,12 +102,12 @@ func TestUnknownOutcomes(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		reg, rows := embedded.Memory(), &book{}
 		var n atomic.Int32
-		flaky := func(o *Options) {
-			o.Registry.(*door).wrap = func(s registry.Session) registry.Session { return forgetful{s, &n} }
+		flaky := func() *door {
+			return &door{Registry: reg, wrap: func(s registry.Session) registry.Session { return forgetful{s, &n} }}
 		}
 		n.Store(4) // the namespace is made without a loop behind it
-		a := serve(t, reg, rows, "10.0.0.1", flaky)
-		b := serve(t, reg, rows, "10.0.0.2", flaky)
+		a := serveThrough(t, flaky(), rows, "10.0.0.1", nil)
+		b := serveThrough(t, flaky(), rows, "10.0.0.2", nil)
 		time.Sleep(10 * time.Minute)
 		a.stop(t)
 		b.stop(t)
@@ -184,9 +138,8 @@ func TestRefusalsDoNotBecomeABusyCircle(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		reg := embedded.Memory()
 		var commits atomic.Int32
-		s := serve(t, reg, &book{}, "10.0.0.1", func(o *Options) {
-			o.Registry.(*door).wrap = func(s registry.Session) registry.Session { return stubborn{s, &commits} }
-		})
+		d := &door{Registry: reg, wrap: func(s registry.Session) registry.Session { return stubborn{s, &commits} }}
+		s := serveThrough(t, d, &book{}, "10.0.0.1", nil)
 		time.Sleep(10 * time.Minute)
 		if n := commits.Load(); n > 100 {
 			t.Errorf("%d commits in ten minutes", n)
@@ -215,14 +168,14 @@ func TestRegistryThatComesLate(t *testing.T) {
 		reg := embedded.Memory()
 		s := serve(t, absent{reg, time.Now().Add(time.Minute)}, &book{}, "10.0.0.1", nil)
 		time.Sleep(30 * time.Second)
-		if got := s.Status().Troubles; len(got) != 1 {
+		if got := s.allTroubles(); len(got) != 1 {
 			t.Errorf("troubles %q, want one", got)
 		}
 		asked := make(chan error)
 		go func() { asked <- s.Ask(t.Context(), protocol.AskPause{Paused: true}) }()
 		time.Sleep(time.Minute)
 		must(t, <-asked) // it waited for the session
-		if got := s.Status(); got.Instance == "" || len(got.Troubles) != 0 || !got.Paused {
+		if got := s.Status(); got.Instance == "" || len(s.allTroubles()) != 0 || !got.Paused {
 			t.Errorf("status %+v", got)
 		}
 		s.stop(t)

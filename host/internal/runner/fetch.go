@@ -1,71 +1,77 @@
 package runner
 
 import (
-	"context"
-	"sync"
+	"errors"
+	"maps"
+	"slices"
+	"strings"
 	"time"
 
-	"github.com/wasmjob/wasmjob/host/internal/mirror"
 	"github.com/wasmjob/wasmjob/host/registry"
 )
 
-const (
-	// maxReaders bounds the reads that are under way at once: a service that
-	// pipelines answers so many in little more than one round trip.
-	maxReaders = 16
-	// readAgain keeps a read that failed from being repeated in a circle.
-	readAgain = 200 * time.Millisecond
-)
+// readAgain keeps a read that failed from being repeated in a circle; it
+// doubles with each that follows.
+const readAgain = 200 * time.Millisecond
 
-// fetcher issues the mirror's reads. Its goroutines live only while there is
-// something to read.
-type fetcher struct {
-	session registry.Session
-	box     *mailbox
-	work    *sync.WaitGroup
-
-	mu      sync.Mutex // guards what follows
-	waiting []mirror.Read
-	readers int
+// fetch asks for what the mirror wants to read; each answer is put into the
+// mailbox.
+func (m *member) fetch() {
+	for _, r := range m.mirror.Wanted() {
+		m.line.Fetch(m.life, r.Path, func(n registry.Node, err error) {
+			m.box.put(replyLetter{read: r, node: n, err: err})
+		})
+	}
 }
 
-// fetch reads what is wanted; each answer is put into the mailbox.
-func (f *fetcher) fetch(ctx context.Context, reads []mirror.Read) {
-	if len(reads) == 0 {
+// replied takes the answer to a read. One that failed comes again later: a
+// session that has ended says so by itself, and so does a connection that is
+// back; but nobody tells when a permission was given.
+func (m *member) replied(l replyLetter) {
+	if l.err == nil {
+		m.unread = 0
+		m.allow(l.read.Path)
+		m.mirror.Reply(l.read, l.node)
 		return
 	}
-	f.mu.Lock()
-	f.waiting = append(f.waiting, reads...)
-	more := min(len(f.waiting), maxReaders-f.readers)
-	f.readers += more
-	f.mu.Unlock()
-	for range more {
-		f.work.Go(func() { f.read(ctx) })
+	if errors.Is(l.err, registry.ErrDenied) {
+		m.deny(l.read.Path, l.err)
+	}
+	m.Log.Debug("a read failed", "path", l.read.Path, "error", l.err)
+	pause := min(readAgain<<min(m.unread, 10), lastPause)
+	m.unread++
+	time.AfterFunc(pause, func() { m.box.put(againLetter{l.read}) })
+}
+
+// deny keeps a path that may not be read, for whoever asks why the job does
+// nothing.
+func (m *member) deny(path string, cause error) {
+	if _, known := m.denied[path]; known {
+		return
+	}
+	if m.denied == nil {
+		m.denied = map[string]string{}
+	}
+	m.denied[path] = cause.Error()
+	m.Log.Error("a node of the job may not be read, nothing begins; it is tried again until it may", "error", cause)
+	m.tellDenied()
+}
+
+func (m *member) allow(path string) {
+	if _, known := m.denied[path]; known {
+		delete(m.denied, path)
+		m.tellDenied()
 	}
 }
 
-func (f *fetcher) read(ctx context.Context) {
-	for {
-		r, ok := f.next()
-		if !ok {
-			return
-		}
-		n, err := f.session.Read(ctx, r.Path, true)
-		if err != nil {
-			sleep(ctx, readAgain)
-		}
-		f.box.put(replyLetter{read: r, node: n, err: err})
+// allowAll: every path could be read, or is of no account any more.
+func (m *member) allowAll() {
+	if len(m.denied) > 0 {
+		m.denied = nil
+		m.tellDenied()
 	}
 }
 
-func (f *fetcher) next() (mirror.Read, bool) {
-	f.mu.Lock()
-	defer f.mu.Unlock()
-	if len(f.waiting) == 0 {
-		f.readers--
-		return mirror.Read{}, false
-	}
-	r := f.waiting[0]
-	f.waiting = f.waiting[1:]
-	return r, true
+func (m *member) tellDenied() {
+	m.troubles.set(troubleRead, strings.Join(slices.Sorted(maps.Values(m.denied)), "; "))
 }

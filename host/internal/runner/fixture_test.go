@@ -17,6 +17,7 @@ import (
 
 	"github.com/wasmjob/wasmjob/host/internal/layout"
 	"github.com/wasmjob/wasmjob/host/internal/protocol"
+	"github.com/wasmjob/wasmjob/host/internal/session"
 	"github.com/wasmjob/wasmjob/host/job"
 	"github.com/wasmjob/wasmjob/host/registry"
 	"github.com/wasmjob/wasmjob/host/trace"
@@ -234,6 +235,7 @@ func testConfig() job.Config {
 type server struct {
 	*Runner
 	*door
+	trunk  *session.Trunk
 	cancel context.CancelFunc
 	done   chan struct{}
 	err    error
@@ -243,9 +245,14 @@ type server struct {
 // serve starts a runner on the registry; its book is shared.
 func serve(t *testing.T, reg registry.Registry, rows *book, ip string, change func(*Options)) *server {
 	t.Helper()
-	s := &server{door: &door{Registry: reg}, done: make(chan struct{}), events: make(chan Event, 10_000)}
+	return serveThrough(t, &door{Registry: reg}, rows, ip, change)
+}
+
+func serveThrough(t *testing.T, d *door, rows *book, ip string, change func(*Options)) *server {
+	t.Helper()
+	s := &server{door: d, done: make(chan struct{}), events: make(chan Event, 10_000)}
 	o := Options{
-		Registry: s.door, Layout: layout.NewJob("test", testJob), Config: testConfig(),
+		Layout: layout.NewJob("test", testJob), Config: testConfig(),
 		Instance: job.NewInstanceID(ip, "1"), Clock: &metronome{}, Guests: takes(time.Second), Dealer: dealAverage{},
 		Sink: rows, DrainTimeout: 30 * time.Second, Observe: func(e Event) { s.events <- e },
 		Log: slog.New(slog.NewTextHandler(t.Output(), nil)),
@@ -253,15 +260,27 @@ func serve(t *testing.T, reg registry.Registry, rows *book, ip string, change fu
 	if change != nil {
 		change(&o)
 	}
+	s.trunk = session.New(session.Options{Registry: d, Namespace: o.Layout.Namespace(), Log: o.Log})
+	o.Trunk = s.trunk
 	s.Runner = New(o)
 	ctx, cancel := context.WithCancel(t.Context())
 	s.cancel = cancel
+	below, end := context.WithCancel(context.WithoutCancel(ctx))
 	go func() {
 		defer close(s.done)
-		s.err = s.Run(ctx)
+		if err := s.trunk.Run(below); err != nil {
+			t.Errorf("the session: %v", err)
+		}
 	}()
+	s.Start(ctx, func(err error) {
+		s.err = err
+		end()
+	})
 	return s
 }
+
+// allTroubles are those of the job and those of its server's session.
+func (s *server) allTroubles() []string { return append(s.trunk.Troubles(), s.Status().Troubles...) }
 
 // stop ends the runner and waits for it.
 func (s *server) stop(t *testing.T) {

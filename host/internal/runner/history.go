@@ -24,27 +24,26 @@ type batch struct {
 }
 
 // history writes a member's rows, in order and one batch at a time. What it
-// has not written when the member ends is still in the registry.
+// has not written when the member ends is still in the registry. It has a
+// goroutine while there is something to write.
 type history struct {
-	m     *member
-	ready chan struct{} // holds one
+	m *member
 
-	mu      sync.Mutex // guards waiting
+	mu      sync.Mutex // guards what follows
 	waiting []batch    // bounded by what the member's record holds
+	writing bool
 }
 
 // maxBatch is how many rows the sink gets at once.
 const maxBatch = 1_000
 
-func newHistory(m *member) history { return history{m: m, ready: make(chan struct{}, 1)} }
-
 func (h *history) add(b batch) {
 	h.mu.Lock()
+	defer h.mu.Unlock()
 	h.waiting = append(h.waiting, b)
-	h.mu.Unlock()
-	select {
-	case h.ready <- struct{}{}:
-	default:
+	if !h.writing {
+		h.writing = true
+		h.m.work.Go(func() { h.run(h.m.life) })
 	}
 }
 
@@ -52,22 +51,17 @@ func (h *history) take() []batch {
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	b := h.waiting
-	h.waiting = nil
+	h.waiting, h.writing = nil, len(b) > 0
 	return b
 }
 
 func (h *history) run(ctx context.Context) {
-	for {
-		select {
-		case <-h.ready:
-		case <-ctx.Done():
-			return
-		}
-		for _, b := range h.take() {
+	for batches := h.take(); len(batches) > 0; batches = h.take() {
+		for _, b := range batches {
 			for len(b.rows) > 0 {
 				n := min(len(b.rows), maxBatch)
 				if !h.store(ctx, b.rows[:n], b.cron) {
-					return
+					return // the life is over
 				}
 				b.rows = b.rows[n:]
 			}
@@ -146,7 +140,7 @@ func (h *history) write(ctx context.Context, rows []protocol.Row, cron string) e
 	// A row must not be known before the registry is sure to remember that its
 	// instant is accounted for: else, after a loss of power, the instant would
 	// be accounted for a second time.
-	if err := h.m.session.Sync(ctx); err != nil {
+	if err := h.m.line.Sync(ctx); err != nil {
 		return fmt.Errorf("sync the registry before rows are stored: %w", err)
 	}
 	return h.m.Sink.Write(ctx, out)

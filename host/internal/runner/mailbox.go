@@ -19,18 +19,20 @@ import (
 //   - ticks: the newest one replaces the one that waits. Its own Prev stays
 //     with it: the core sees that instants lie between it and the last one
 //     accounted for, and writes them as a gap;
-//   - acknowledged heartbeats: the newest counts.
+//   - wake and look: one for each timer, and for each change of trust.
 //
 // Letters are read in the order in which they were put. Safety rests on that:
 // an event is put inside the registry's callback and a reply when its call has
 // returned, so no reply is read before an event that makes it stale.
+//
+// While there is a letter, one goroutine reads: the first letter begins it, and
+// it ends when there is none left. So a job at rest has none, and never two.
 type mailbox struct {
-	ready chan struct{} // holds one: there is something to read
-
 	mu      sync.Mutex // guards what follows
 	letters []letter
 	tick    protocol.Tick // At 0: none
-	acked   moment        // when the newest acknowledged heartbeat was sent
+	turn    func()        // reads until take says that nothing is left; nil: nobody reads
+	reading bool          // it is under way
 }
 
 // letter is what the loop reads.
@@ -43,6 +45,7 @@ type (
 		node registry.Node
 		err  error
 	}
+	againLetter  struct{ read mirror.Read } // a read that failed is due again
 	commitLetter struct {
 		plan     int64
 		name     string
@@ -50,63 +53,82 @@ type (
 		err      error
 	}
 	syncLetter  struct{}
+	wakeLetter  struct{} // the time that the core asked for has come
+	drainLetter struct{} // a phase of the way out has had its time
+	leaveLetter struct{} // the member is to leave
+	lookLetter  struct{} // look at the clock, and for what is to be read
 	inputLetter struct{ protocol.Input }
 )
 
 func (eventLetter) letter()  {}
 func (replyLetter) letter()  {}
+func (againLetter) letter()  {}
 func (commitLetter) letter() {}
 func (syncLetter) letter()   {}
+func (wakeLetter) letter()   {}
+func (drainLetter) letter()  {}
+func (leaveLetter) letter()  {}
+func (lookLetter) letter()   {}
 func (inputLetter) letter()  {}
-
-func newMailbox() *mailbox { return &mailbox{ready: make(chan struct{}, 1)} }
 
 func (b *mailbox) put(l letter) {
 	b.mu.Lock()
+	defer b.mu.Unlock()
 	b.letters = append(b.letters, l)
-	b.mu.Unlock()
-	b.signal()
+	b.rouse()
 }
 
-// event is the registry's callback.
-func (b *mailbox) event(e registry.Event) { b.put(eventLetter{e}) }
+// Event is the line's callback, and so is Doubted.
+func (b *mailbox) Event(e registry.Event) { b.put(eventLetter{e}) }
+
+// Doubted lets the loop look how far the session can be trusted.
+func (b *mailbox) Doubted() { b.put(lookLetter{}) }
 
 func (b *mailbox) due(at, prev int64) {
 	b.mu.Lock()
+	defer b.mu.Unlock()
 	if at > b.tick.At {
 		b.tick = protocol.Tick{At: at, Prev: prev}
-	}
-	b.mu.Unlock()
-	b.signal()
-}
-
-func (b *mailbox) acknowledge(sent moment) {
-	b.mu.Lock()
-	b.acked = sent
-	b.mu.Unlock()
-	b.signal()
-}
-
-func (b *mailbox) signal() {
-	select {
-	case b.ready <- struct{}{}:
-	default: // the loop has yet to look
+		b.rouse()
 	}
 }
 
-// take empties the mailbox. into is used for the letters.
-func (b *mailbox) take(into []letter) (letters []letter, tick protocol.Tick) {
+// rouse begins a turn, unless one is under way. mu is held.
+func (b *mailbox) rouse() {
+	if b.turn != nil && !b.reading {
+		b.reading = true
+		go b.turn()
+	}
+}
+
+// open lets turn read what has come and will come.
+func (b *mailbox) open(turn func()) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
+	b.turn = turn
+	b.rouse()
+}
+
+// close: the turn that is under way is the last. What comes later is kept for
+// nobody.
+func (b *mailbox) close() {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	b.turn = nil
+}
+
+// take empties the mailbox for the turn that is under way; if there is nothing
+// that is the end of it. into is used for the letters.
+func (b *mailbox) take(into []letter) (letters []letter, tick protocol.Tick, more bool) {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	if len(b.letters) == 0 && b.tick.At == 0 {
+		b.letters, b.reading = nil, false
+		return nil, tick, false
+	}
 	letters, b.letters = b.letters, into[:0]
 	tick, b.tick = b.tick, protocol.Tick{}
-	return letters, tick
-}
-
-func (b *mailbox) lastAck() moment {
-	b.mu.Lock()
-	defer b.mu.Unlock()
-	return b.acked
+	return letters, tick, true
 }
 
 // dropTick forgets an instant of a schedule that is no longer valid.

@@ -9,17 +9,20 @@ import (
 	"github.com/wasmjob/wasmjob/host/internal/layout"
 	"github.com/wasmjob/wasmjob/host/internal/mirror"
 	"github.com/wasmjob/wasmjob/host/internal/protocol"
+	"github.com/wasmjob/wasmjob/host/internal/session"
 	"github.com/wasmjob/wasmjob/host/job"
 	"github.com/wasmjob/wasmjob/host/registry"
 )
 
-// member is the job's life during one session. Everything in it belongs to the
-// goroutine of run, save what is marked; others send letters.
+// member is the job's life on one line of the registry. Everything in it belongs
+// to the turn that reads its mailbox, save what is marked; others send letters.
 type member struct {
-	*Runner
+	*lives
 	box     *mailbox // shared
-	session registry.Session
-	fetcher fetcher
+	line    *session.Line
+	life    context.Context //nolint:containedctx // that of the member, not of a call
+	end     context.CancelFunc
+	unstop  func() bool // takes back that the end of the server is told
 	history history
 	work    sync.WaitGroup // every goroutine that the member began
 
@@ -33,6 +36,8 @@ type member struct {
 	syncing  bool // no view is published before the answer of Sync
 	reread   bool // … and before everything was read again
 	refusals int  // of commits, in a row
+	unread   int  // reads that failed, in a row
+	denied   map[string]string
 
 	toldReadOnly sync.Once
 	toldEnabled  bool // or there was no need to
@@ -43,41 +48,37 @@ type member struct {
 	guests    map[int]*guest // by item
 	fire      fire
 	deal      context.CancelFunc // ends the question to the strategy
+	doubt     protocol.Doubt
 
-	acked moment // when the newest acknowledged heartbeat was sent
-	doubt protocol.Doubt
-
-	wake, suspect, drain *time.Timer
-	wakeAt               time.Time // when wake fires; zero: it does not
-	draining             drainPhase
-	over, again          bool
-	err                  error
+	wake, drain *time.Timer // nil until they are needed
+	wakeAt      time.Time   // when wake fires; zero: it does not
+	draining    drainPhase
+	over, again bool
+	err         error
 }
 
-func newMember(r *Runner, box *mailbox, s registry.Session, asked moment) (*member, error) {
+func newMember(l *lives, box *mailbox, line *session.Line) (*member, error) {
+	r := l.Runner
 	config, err := layout.EncodeConfig21(layout.FromJob(r.Config))
 	if err != nil {
 		return nil, err
 	}
 	m := &member{
-		Runner: r, box: box, session: s,
+		lives: l, box: box, line: line,
 		state: protocol.NewState(protocol.Options{
-			Base: r.Instance, Session: int64(s.ID()), Config: config,
+			Base: r.Instance, Session: int64(line.ID()), Config: config,
 			ReshardWait: reshardWait, PruneAfter: pruneAfter, MaxUnstored: maxUnstored,
-			Slots:  slotsOf(r),
-			Queue:  r.Config.Overlap == job.QueueOne,
-			Finish: r.Config.OnRegistryLoss == job.FinishOnLoss, Replace: r.Config.Overlap == job.Replace,
+			MaxNodes: r.Layout.MaxNodes(),
+			Slots:    slotsOf(r),
+			Queue:    r.Config.Overlap == job.QueueOne,
+			Finish:   r.Config.OnRegistryLoss == job.FinishOnLoss, Replace: r.Config.Overlap == job.Replace,
 			Labels: r.Labels,
 		}),
 		mirror:  mirror.New(r.Layout.Watched(), r.Layout.Follow),
 		decoder: r.Layout.NewDecoder(),
-		guests:  map[int]*guest{},
-		acked:   asked,
-		wake:    stopped(), suspect: stopped(), drain: stopped(),
 	}
 	m.effective.config = r.Config
-	m.fetcher = fetcher{session: s, box: box, work: &m.work}
-	m.history = newHistory(m)
+	m.history.m = m
 	return m, nil
 }
 
@@ -90,56 +91,60 @@ func slotsOf(r *Runner) int {
 	return n
 }
 
-func stopped() *time.Timer {
-	t := time.NewTimer(time.Hour)
-	t.Stop()
-	return t
+// begin lets the member read its letters until its life is over. The end of
+// stop asks it to leave.
+func (m *member) begin(stop context.Context) {
+	m.life, m.end = context.WithCancel(context.WithoutCancel(stop))
+	m.unstop = context.AfterFunc(stop, func() { m.box.put(leaveLetter{}) })
+	m.attach(m.box)
+	m.box.put(lookLetter{}) // the first is for what is to be read
+	m.box.open(m.turn)
 }
 
-// run is the loop. It ends when the session is over, when the member has left,
-// or when the time to leave is over; its guests have ended then. stop asks it
-// to leave.
-func (m *member) run(stop context.Context) (again bool, err error) {
-	life, end := context.WithCancel(context.WithoutCancel(stop))
-	defer m.work.Wait()
-	defer end()
-	defer m.Clock.Remove()
-	m.work.Go(func() { m.beat(life) })
-	m.work.Go(func() { m.history.run(life) })
-	m.attach(m.box)
-	asked := stop.Done()
+// turn is the loop: it reads letters until there is none left, and the next one
+// begins another turn. The last turn of a life also sees it off.
+func (m *member) turn() {
 	var letters []letter
 	for !m.over {
-		m.publish(life)
-		if m.over {
-			break
-		}
-		m.fetcher.fetch(life, m.mirror.Wanted())
-		select {
-		case <-m.box.ready:
-		case <-m.wake.C:
-			m.wakeAt = time.Time{}
-			m.step(life, protocol.Elapsed{})
-		case <-m.suspect.C:
-		case <-asked:
-			asked = nil
-			m.leave(life)
-		case <-m.drain.C:
-			m.drained()
-		}
-		m.judge(life)
 		var tick protocol.Tick
-		letters, tick = m.box.take(letters)
+		var more bool
+		if letters, tick, more = m.box.take(letters); !more {
+			return
+		}
+		m.judge()
 		for _, l := range letters {
-			m.read(life, l)
+			m.read(l)
 		}
 		if tick.At != 0 && m.draining == notDraining {
-			m.step(life, tick)
+			m.step(tick)
 		}
 		clear(letters)
+		m.publish()
+		if !m.over {
+			m.fetch()
+		}
 	}
-	m.stopTimers()
-	return m.again, m.err
+	m.finish()
+}
+
+// finish ends a life: with it end its guests, and whatever it has under way.
+func (m *member) finish() {
+	m.box.close()
+	m.unstop()
+	m.Clock.Remove()
+	m.end()
+	m.work.Wait()
+	for _, t := range []*time.Timer{m.wake, m.drain} {
+		if t != nil {
+			t.Stop()
+		}
+	}
+	how := life{again: m.again, joined: m.self != "", open: m.open(), err: m.err}
+	m.detach()
+	m.hangUp(m.line)
+	if m.another(how) {
+		m.next()
+	}
 }
 
 // open tells whether the member's record had something in it when it was seen
@@ -156,60 +161,53 @@ func (m *member) open() bool {
 	return len(m.guests) > 0
 }
 
-func (m *member) stopTimers() {
-	for _, t := range []*time.Timer{m.wake, m.suspect, m.drain} {
-		t.Stop()
-	}
-}
-
 // read takes one letter.
-func (m *member) read(ctx context.Context, l letter) {
+func (m *member) read(l letter) {
 	switch l := l.(type) {
 	case eventLetter:
-		m.event(ctx, l.Event)
+		m.event(l.Event)
 	case replyLetter:
-		if l.err != nil {
-			m.mirror.Failed(l.read)
-			return
-		}
-		m.mirror.Reply(l.read, l.node)
+		m.replied(l)
+	case againLetter:
+		m.mirror.Failed(l.read)
 	case commitLetter:
-		m.committed(ctx, l)
+		m.committed(l)
 	case syncLetter:
 		m.syncing = false
 		if m.reread {
 			m.reread = false
 			m.mirror.Reread()
 		}
+	case wakeLetter:
+		m.wakeAt = time.Time{}
+		m.step(protocol.Elapsed{})
+	case drainLetter:
+		m.drained()
+	case leaveLetter:
+		m.leave()
+	case lookLetter: // the turn itself looks
 	case inputLetter:
 		if f, ok := l.Input.(protocol.Finished); ok {
 			m.ended(f.Entry)
 		}
-		m.step(ctx, l.Input)
+		m.step(l.Input)
 	}
 }
 
-func (m *member) event(ctx context.Context, e registry.Event) {
+// event takes an event of the line. Of those of the whole session the server
+// tells, not each job.
+func (m *member) event(e registry.Event) {
 	m.mirror.Event(e)
-	switch e.Kind {
-	case registry.Changed:
-	case registry.Suspended:
-		m.Log.Warn("the connection to the registry is lost")
-		m.troubles.set(troubleRegistry, "the connection is lost")
-	case registry.Resumed:
-		m.Log.Info("the connection to the registry is back")
-		m.troubles.clear(troubleRegistry)
-	case registry.Ended:
-		m.step(ctx, protocol.SessionLost{})
+	if e.Kind == registry.Ended {
+		m.step(protocol.SessionLost{})
 		m.over, m.again = true, true
 		m.err = registry.ErrEnded
-		m.troubles.set(troubleRegistry, "the session ended")
 	}
 }
 
 // publish shows the core the tree, if it is known to be one moment of it and
 // there is something new to see: a change, or the end of a commit.
-func (m *member) publish(ctx context.Context) {
+func (m *member) publish() {
 	for !m.over && !m.syncing && m.mirror.Settled() {
 		changes := m.mirror.Changes()
 		if len(changes) == 0 && m.view != nil && !m.answered {
@@ -222,10 +220,11 @@ func (m *member) publish(ctx context.Context) {
 			m.view = m.decoder.View()
 		}
 		m.answered = false
+		m.allowAll()
 		m.configure()
-		m.step(ctx, protocol.Observed{View: m.view})
+		m.step(protocol.Observed{View: m.view})
 		m.show()
-		m.reconfigure(ctx)
+		m.reconfigure()
 	}
 }
 
@@ -242,30 +241,42 @@ func (m *member) show() {
 
 // step asks the core, after a look at the clock: a process that was frozen must
 // not begin anything by letters of the time before.
-func (m *member) step(ctx context.Context, in protocol.Input) {
-	m.judge(ctx)
-	m.advance(ctx, in)
+func (m *member) step(in protocol.Input) {
+	m.judge()
+	m.advance(in)
+}
+
+// judge tells the core when the session is to be trusted more, or less, than
+// before.
+func (m *member) judge() {
+	level := map[session.Trust]protocol.Doubt{
+		session.Trusted: protocol.Trusted, session.Doubtful: protocol.Doubtful, session.Expired: protocol.Expired,
+	}[m.line.Trust()]
+	if level != m.doubt {
+		m.doubt = level
+		m.advance(protocol.Doubted{Level: level})
+	}
 }
 
 // advance asks the core and carries out what it says.
-func (m *member) advance(ctx context.Context, in protocol.Input) {
+func (m *member) advance(in protocol.Input) {
 	plan := protocol.Step(m.state, time.Now().UnixMilli(), in)
 	if plan.Commit != nil {
-		m.commit(ctx, plan)
+		m.commit(plan)
 	}
 	for _, e := range plan.Effects {
-		m.effect(ctx, in, e)
+		m.effect(in, e)
 	}
 }
 
-func (m *member) effect(ctx context.Context, in protocol.Input, e protocol.Effect) {
+func (m *member) effect(in protocol.Input, e protocol.Effect) {
 	switch e := e.(type) {
 	case protocol.Run:
-		m.start(ctx, e)
+		m.start(e)
 	case protocol.Cancel:
 		m.cancel(e, reasonOf(in))
 	case protocol.Assign:
-		m.assign(ctx, e.Request)
+		m.assign(e.Request)
 	case protocol.Reschedule:
 		m.reschedule(e.Cron)
 	case protocol.Store:
@@ -273,7 +284,7 @@ func (m *member) effect(ctx context.Context, in protocol.Input, e protocol.Effec
 	case protocol.Wake:
 		m.wakeBy(time.UnixMilli(e.At))
 	case protocol.Sync:
-		m.sync(ctx, in)
+		m.sync(in)
 	case protocol.Reread:
 		m.mirror.Reread()
 	case protocol.Answer:
@@ -295,7 +306,12 @@ func (m *member) wakeBy(at time.Time) {
 		return
 	}
 	m.wakeAt = at
-	m.wake.Reset(max(time.Until(at), 0))
+	wait := max(time.Until(at), 0)
+	if m.wake == nil {
+		m.wake = time.AfterFunc(wait, func() { m.box.put(wakeLetter{}) })
+		return
+	}
+	m.wake.Reset(wait)
 }
 
 func (m *member) reschedule(cron string) {
@@ -335,11 +351,11 @@ func (m *member) newest(cron string, now time.Time) int64 {
 }
 
 // assign asks the strategy. A newer question ends an older one.
-func (m *member) assign(ctx context.Context, r protocol.AssignRequest) {
+func (m *member) assign(r protocol.AssignRequest) {
 	if m.deal != nil {
 		m.deal()
 	}
-	ctx, end := context.WithCancel(ctx)
+	ctx, end := context.WithCancel(m.life)
 	m.deal = end
 	c, self := m.effective.config, m.state.Self()
 	m.work.Go(func() {

@@ -3,27 +3,25 @@
 // itself and knows no path, no cron and no engine; what it needs of those it
 // asks through the ports below.
 //
-// Flow: Run opens a session and begins a member → member.run takes letters from
-// its mailbox → mirror and protocol.Step → a commit and effects, each in a
-// goroutine of its own → their results come back as letters. When the session
-// ends, so does the member with all its guests, and Run begins another.
-// Start reading at member.run.
+// Flow: Start opens a line of the server's session and begins a member → a
+// letter in its mailbox begins a turn, which reads it and all that follow →
+// mirror and protocol.Step → a commit and effects → their results come back as
+// letters. When the session ends, so does the member with all its guests, and
+// another life begins. Start reading at member.turn.
 package runner
 
 import (
 	"context"
 	"errors"
-	"fmt"
 	"log/slog"
-	"math/rand/v2"
 	"sync"
 	"sync/atomic"
 	"time"
 
 	"github.com/wasmjob/wasmjob/host/internal/layout"
 	"github.com/wasmjob/wasmjob/host/internal/protocol"
+	"github.com/wasmjob/wasmjob/host/internal/session"
 	"github.com/wasmjob/wasmjob/host/job"
-	"github.com/wasmjob/wasmjob/host/registry"
 	"github.com/wasmjob/wasmjob/host/trace"
 )
 
@@ -35,7 +33,7 @@ var (
 	ErrSession = errors.New("the registry session ended; whether the request was carried out is unknown")
 	// ErrBusy: too many requests wait already.
 	ErrBusy = errors.New("too many requests wait for this job")
-	// ErrUnsafe: Run gave up waiting before everything was stored; the rest is
+	// ErrUnsafe: the runner gave up waiting before everything was stored; the rest is
 	// in the registry, for the next start.
 	ErrUnsafe = errors.New("not all ends of runs could be stored; the next start does it")
 )
@@ -112,7 +110,7 @@ const (
 // Options say what a Runner works with. All but Slots, Observe and Log are
 // needed.
 type Options struct {
-	Registry registry.Registry
+	Trunk    *session.Trunk // of the server
 	Layout   layout.Job
 	Config   job.Config     // the server's own; what the registry says goes over it
 	Instance job.InstanceID // a variant of it is used if it occurs in the job
@@ -123,7 +121,7 @@ type Options struct {
 	Slots    Slots // shared by the jobs of a server
 	// Labels are those of this server, for the strategies of all.
 	Labels map[string]string
-	// DrainTimeout is how long guests may go on after Run was asked to stop.
+	// DrainTimeout is how long guests may go on after the runner was asked to stop.
 	DrainTimeout time.Duration
 	// Observe is called in the goroutines of the guests, several at once; while
 	// it blocks, the guest does not begin or its end is not recorded.
@@ -165,7 +163,7 @@ type Runner struct {
 	closed bool
 }
 
-// New makes a Runner; nothing starts before Run.
+// New makes a Runner; nothing starts before Start.
 func New(o Options) *Runner {
 	if o.Log == nil {
 		o.Log = slog.New(slog.DiscardHandler)
@@ -180,119 +178,3 @@ func New(o Options) *Runner {
 
 // Joined is closed when the job has joined the registry for the first time.
 func (r *Runner) Joined() <-chan struct{} { return r.joined }
-
-// Run runs the job until ctx ends, and then lets its guests finish, stores
-// their rows and leaves the job. It returns nil also when an operator shut the
-// job down on this server. What it started has ended when it returns.
-func (r *Runner) Run(ctx context.Context) error {
-	defer r.close()
-	open := false // something that an earlier session left is in the registry
-	for pause := newPauses(); ; {
-		l := r.live(ctx)
-		err := l.err
-		if l.joined {
-			open = l.open
-		}
-		switch {
-		case !l.again:
-			return err
-		case ctx.Err() != nil && open:
-			return fmt.Errorf("%w: %w", ErrUnsafe, err)
-		case ctx.Err() != nil:
-			return nil // nothing was cut short
-		}
-		if l.joined {
-			pause = newPauses()
-		}
-		wait := pause.next()
-		r.Log.Warn("begin again in a new registry session", "pause", wait.String(), "cause", err)
-		sleep(ctx, wait)
-	}
-}
-
-// life is how the life of a member went.
-type life struct {
-	again  bool // there is to be another
-	joined bool
-	open   bool // its record was left with something in it
-	err    error
-}
-
-// live is the life of one member, from the opening of its session to the end
-// of its last guest.
-func (r *Runner) live(ctx context.Context) life {
-	box := newMailbox()
-	asked := thisMoment() // from here on the service may count the session's time-out
-	session, err := r.Registry.Open(ctx, box.event)
-	if err == nil {
-		if err = r.namespace(ctx, session); err != nil {
-			err = errors.Join(err, session.Close())
-		}
-	}
-	if err != nil {
-		r.troubles.set(troubleRegistry, err.Error())
-		return life{again: true, err: fmt.Errorf("open a registry session: %w", err)}
-	}
-	for _, old := range []trouble{troubleRegistry, troubleCommit, troubleDoubt} {
-		r.troubles.clear(old) // they were the last session's
-	}
-	var l life
-	m, err := newMember(r, box, session, asked)
-	if err == nil {
-		l.again, err = m.run(ctx)
-		l.joined, l.open = m.self != "", m.open()
-	}
-	r.detach()
-	if e := session.Close(); e != nil && !errors.Is(e, registry.ErrEnded) {
-		err = errors.Join(err, fmt.Errorf("close the registry session: %w", e))
-	}
-	l.err = err
-	return l
-}
-
-// namespace makes the nodes above the job, which jobs share.
-func (r *Runner) namespace(ctx context.Context, s registry.Session) error {
-	for _, path := range r.Layout.Namespace() {
-		n, err := s.Read(ctx, path, false)
-		if err != nil {
-			return fmt.Errorf("read the namespace: %w", err)
-		}
-		if n.Exists {
-			continue
-		}
-		_, err = s.Commit(ctx, registry.Op{Kind: registry.Create, Path: path})
-		if err != nil && !errors.Is(err, registry.ErrConflict) {
-			return fmt.Errorf("create the namespace: %w", err)
-		}
-	}
-	return nil
-}
-
-// pauses grow from one failure to the next, each with some chance in it so
-// that servers that failed together do not come back together.
-type pauses struct{ d time.Duration }
-
-const (
-	firstPause = 100 * time.Millisecond
-	lastPause  = 10 * time.Second
-)
-
-func newPauses() *pauses { return &pauses{firstPause} }
-
-func (p *pauses) next() time.Duration {
-	d := p.d/2 + rand.N(p.d/2+1)
-	p.d = min(2*p.d, lastPause)
-	return d
-}
-
-// sleep waits, and tells whether ctx let it.
-func sleep(ctx context.Context, d time.Duration) bool {
-	t := time.NewTimer(d)
-	defer t.Stop()
-	select {
-	case <-t.C:
-		return true
-	case <-ctx.Done():
-		return false
-	}
-}

@@ -347,15 +347,15 @@ func (c *stutter) Set(cron string, from time.Time, tick func(at, prev int64)) er
 
 func TestMailboxKeepsTheNewestTick(t *testing.T) {
 	t.Parallel()
-	b := newMailbox()
+	b := &mailbox{}
 	b.due(10, 0)
 	b.due(30, 20)
 	b.due(20, 10) // late, and older
-	_, tick := b.take(nil)
-	if tick.At != 30 || tick.Prev != 20 {
+	_, tick, more := b.take(nil)
+	if !more || tick.At != 30 || tick.Prev != 20 {
 		t.Errorf("tick %+v, want that of 30", tick)
 	}
-	if _, tick = b.take(nil); tick.At != 0 {
+	if _, tick, more = b.take(nil); more {
 		t.Errorf("tick %+v is there twice", tick)
 	}
 }

@@ -2,7 +2,6 @@ package runner
 
 import (
 	"bytes"
-	"context"
 	"reflect"
 
 	"github.com/wasmjob/wasmjob/host/internal/layout"
@@ -57,7 +56,7 @@ func (o *overwriting) answered(fault string) {
 
 // reconfigure sees, once in a session, to a configuration in the registry that
 // is not the server's own: it is replaced if that is wanted, else reported.
-func (m *member) reconfigure(ctx context.Context) {
+func (m *member) reconfigure() {
 	o := &m.overwrite
 	v := m.view
 	if o.done || o.asked || m.over || m.self == "" || v.Config == nil || v.ConfigFault != "" {
@@ -89,7 +88,7 @@ func (m *member) reconfigure(ctx context.Context) {
 		m.Log.Info("replacing the configuration in the registry", "differs", keys)
 	}
 	o.asked = true
-	m.step(ctx, protocol.Asked{ID: overwriteAsk, Ask: protocol.AskConfig{Data: data, Have: v.ConfigVersion}})
+	m.step(protocol.Asked{ID: overwriteAsk, Ask: protocol.AskConfig{Data: data, Have: v.ConfigVersion}})
 }
 
 // sayEnabled tells, once in a session, that a job is not disabled here although

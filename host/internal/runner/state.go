@@ -20,7 +20,7 @@ var ErrMoved = errors.New("the item has passed to another member, or its state w
 // one goroutine.
 type itemState struct {
 	layout  layout.Job
-	session registry.Session
+	session registry.Requests
 	self    job.InstanceID
 	item    int
 
@@ -29,7 +29,7 @@ type itemState struct {
 }
 
 func newItemState(m *member, item int) *itemState {
-	return &itemState{layout: m.Layout, session: m.session, self: m.state.Self(), item: item}
+	return &itemState{layout: m.Layout, session: m.line, self: m.state.Self(), item: item}
 }
 
 // Load implements job.State. It needs no sync: the begin of the run was written

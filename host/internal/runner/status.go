@@ -63,9 +63,10 @@ func find(items []job.ItemStatus, n int) int {
 type trouble uint8
 
 const (
-	troubleRegistry trouble = iota
+	troubleReadOnly trouble = iota
+	troubleRead
 	troubleCommit
-	troubleDoubt
+	troubleLeft
 	troubleHistory
 	troubleSchedule
 	troubleStrategy
@@ -75,7 +76,7 @@ const (
 )
 
 func (t trouble) String() string {
-	return [...]string{"registry session", "registry write", "registry silence", "history", "schedule", "strategy", "rows lost to the history", "guests that ignore their end"}[t]
+	return [...]string{"registry", "registry read", "registry write", "earlier life", "history", "schedule", "strategy", "rows lost to the history", "guests that ignore their end"}[t]
 }
 
 // troubles are what goes wrong at present.

@@ -77,14 +77,17 @@ type fire struct {
 }
 
 // start begins the guest of an entry, in a goroutine of its own.
-func (m *member) start(ctx context.Context, e protocol.Run) {
+func (m *member) start(e protocol.Run) {
 	call := m.call(e)
-	ctx, kill := context.WithCancel(ctx)
+	ctx, kill := context.WithCancel(m.life)
 	g := &guest{call: call, entry: e.Entry, kill: kill, grace: call.Config.Limits.Grace, told: make(chan struct{})}
 	if g.grace <= 0 {
 		g.grace = defaultGrace
 	}
 	g.call.Why = m.why(g)
+	if m.guests == nil {
+		m.guests = map[int]*guest{}
+	}
 	m.guests[e.Entry.Item] = g
 	m.work.Go(func() {
 		defer kill()

@@ -2,9 +2,11 @@ package sim
 
 import (
 	"bytes"
+	"fmt"
 	"slices"
 
 	"github.com/wasmjob/wasmjob/host/internal/protocol"
+	"github.com/wasmjob/wasmjob/host/registry"
 )
 
 // What a single transaction must not do, judged by what it changed in the true
@@ -18,6 +20,10 @@ func (l *ledger) untouched(old *protocol.View, by author) {
 		return
 	}
 	put, ok := by.m.(protocol.PutConfig)
+	if d, is := by.m.(protocol.Define); is {
+		l.defined(d, old, by)
+		return
+	}
 	switch {
 	case ok && old.ConfigVersion != by.view.ConfigVersion:
 		l.w.breach("no lost config", "%s replaces version %d of the configuration, having read %d", by, old.ConfigVersion, by.view.ConfigVersion)
@@ -38,6 +44,25 @@ func (l *ledger) untouched(old *protocol.View, by author) {
 	}
 	if _, ok := by.m.(protocol.SetPaused); !ok && old.Paused != l.v.Paused {
 		l.w.breach("the operator's word", "%s paused or resumed", by)
+	}
+}
+
+// defined: a definition replaces what it was derived from, in both nodes or in
+// neither.
+func (l *ledger) defined(d protocol.Define, old *protocol.View, by author) {
+	was := protocol.NoModule
+	if old.Dirs.Module {
+		was = old.ModuleVersion
+	}
+	var number, config, module int32
+	if _, err := fmt.Sscanf(string(l.v.Module), "%d from %d and %d", &number, &config, &module); err != nil {
+		l.w.breach("no torn definition", "%s wrote the module %q", by, l.v.Module)
+	}
+	if config != old.ConfigVersion || module != was {
+		l.w.breach("no torn definition", "%s replaces versions %d and %d by what was made from %d and %d", by, old.ConfigVersion, was, config, module)
+	}
+	if d.Config != nil && !bytes.Equal(l.v.ConfigData, d.Config) || d.Config == nil && !bytes.Equal(l.v.ConfigData, old.ConfigData) {
+		l.w.breach("no torn definition", "%s wrote another configuration than it was given", by)
 	}
 }
 
@@ -62,6 +87,8 @@ func (l *ledger) decided(old *protocol.View, by author) {
 		}
 	case protocol.Reshard:
 		l.reshard(m, old, by)
+	case protocol.Owners:
+		l.owners(m, by)
 	case protocol.Enqueue:
 		if len(m.Pend) > 0 && !by.view.Config.Failover {
 			l.w.breach("failover off", "%s", by)
@@ -163,6 +190,9 @@ func (l *ledger) pend(p protocol.Pending, old *protocol.View, by author) {
 func (l *ledger) reshard(m protocol.Reshard, old *protocol.View, by author) {
 	a := &l.v.Assignment
 	for i, o := range a.Owners {
+		if m.Parts {
+			break // the nodes follow
+		}
 		if i < len(old.Items) && i < len(by.view.Items) && old.Items[i].Owner != by.view.Items[i].Owner {
 			continue // somebody else wrote it meanwhile; the leader will see
 		}
@@ -186,6 +216,63 @@ func (l *ledger) reshard(m protocol.Reshard, old *protocol.View, by author) {
 				return
 			}
 		}
+	}
+}
+
+// owners: a part of a reshard writes what the assignment says, and the last one
+// answers for everybody who is there.
+func (l *ledger) owners(m protocol.Owners, by author) {
+	for _, i := range m.Write {
+		if o := ownerOf(l.v, i); i >= len(l.v.Items) || l.v.Items[i].Owner != o {
+			l.w.breach("mirror of owners", "%s: item %d belongs to %s, its node says something else", by, i, o)
+		}
+	}
+	if m.Last == l.v.Necessary {
+		l.w.breach("the mark of a reshard", "%s: the mark is there: %v", by, l.v.Necessary)
+	}
+	if !m.Last {
+		return
+	}
+	if a := l.v.Assignment; a.Total != by.view.Config.Total {
+		l.w.breach("everybody is dealt to", "%s takes the mark away for %d items of %d", by, a.Total, by.view.Config.Total)
+	}
+	for _, in := range by.view.Instances {
+		if !slices.Contains(l.v.Assignment.Members, in.ID) && !banned(by.view, in.ID) {
+			l.w.breach("everybody is dealt to", "%s takes the mark away, though %s has not been dealt to", by, in.ID)
+		}
+	}
+}
+
+// sized: a transaction writes no more nodes for items than the registry takes,
+// unless they belong to one item.
+func (l *ledger) sized(ops []registry.Op, by author) {
+	most := l.w.options.MaxNodes
+	if by.member == nil || most == 0 {
+		return
+	}
+	n := 0
+	for _, op := range ops {
+		if op.Kind != registry.Check {
+			n++
+		}
+	}
+	var one, others int // nodes of one item, and those that there are once
+	switch by.m.(type) {
+	case protocol.Reshard, protocol.Owners:
+		one, others = 6, 6
+	case protocol.Begin, protocol.Take:
+		one, others = 3, 3
+	case protocol.Complete:
+		one, others = 2, 2
+	case protocol.Enqueue:
+		one, others = 1, 6
+	case protocol.Drop, protocol.MarkMisfire, protocol.ClearMarks:
+		one, others = 2, 2
+	default:
+		return
+	}
+	if n > max(most, one)+others {
+		l.w.breach("size", "%s writes %d nodes at once", by, n)
 	}
 }
 

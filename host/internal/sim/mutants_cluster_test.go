@@ -6,6 +6,8 @@ func clusterMutants() []mutant {
 	const (
 		failover   = "protocol/failover.go"
 		sharding   = "protocol/sharding.go"
+		parts      = "protocol/parts.go"
+		execution  = "protocol/execution.go"
 		membership = "protocol/membership.go"
 		step       = "protocol/step.go"
 		view       = "protocol/view.go"
@@ -16,10 +18,10 @@ func clusterMutants() []mutant {
 			{encode, "\tt.checkRuns(m.Check)\n\tif len(m.Pend) == 0 {", "\tif len(m.Pend) == 0 {"},
 		}},
 		{"enqueue: any epoch", "the dead's record is folded into the assignment that was read", []edit{
-			{encode, "\tt.delete(t.runsOf(m.Dead), t.version(m.Dead))\n\tt.setAssignment(&m.Next)\n", "\tt.delete(t.runsOf(m.Dead), t.version(m.Dead))\n\tt.op(registry.Set, t.at(nodeAssignment), encodeAssignment(&m.Next), registry.AnyVersion)\n"},
+			{encode, "\t\tt.delete(t.runsOf(m.Dead), t.version(m.Dead))\n\t}\n\tt.setAssignment(&m.Next)\n", "\t\tt.delete(t.runsOf(m.Dead), t.version(m.Dead))\n\t}\n\tt.op(registry.Set, t.at(nodeAssignment), encodeAssignment(&m.Next), registry.AnyVersion)\n"},
 		}},
 		{"enqueue: rows lost", "the dead's rows go on in the record of who ends it", []edit{
-			{failover, "\t\tm.Own.row(r)\n\t}\n\tfor _, e := range d.Open {", "\t\t_ = r\n\t}\n\tfor _, e := range d.Open {"},
+			{failover, "for _, r := range d.Rows[:rows] {\n\t\tm.Own.row(r)", "for _, r := range d.Rows[:rows] {\n\t\t_ = r"},
 		}},
 		{"enqueue: triggers lost", "the dead's accepted triggers get rows", []edit{
 			{failover, "for _, t := range d.Triggers {", "for _, t := range d.Triggers[:0] {"},
@@ -93,19 +95,58 @@ func clusterMutants() []mutant {
 			{sharding, "\tm := Reshard{Check: check, Moving", "\tnext.Last = next.Last[:min(len(next.Last), req.Total)]\n\tm := Reshard{Check: check, Moving"},
 		}},
 		{"reshard: surplus kept", "items beyond the total are removed", []edit{
-			{sharding, "\t\t\tm.Remove = append(m.Remove, i)\n", ""},
+			{parts, "\t\t\tm.Remove = append(m.Remove, i)\n", ""},
 		}},
 		{"reshard: occupied unnoticed", "a node that cannot be deleted does not keep the job from going on", []edit{
 			{step, "\t\ts.occupy(in, f)\n", ""},
 		}},
 		{"reshard: occupied forever", "what is ours below an item that cannot go does go", []edit{
-			{encode, "\tfor _, i := range m.Clear {\n", "\tfor _, i := range m.Clear[:0] {\n"},
+			{encode, "\tfor _, i := range keep {\n", "\tfor _, i := range keep[:0] {\n"},
 		}},
 		{"reshard: mark kept", "a reshard takes its mark away", []edit{
 			{encode, "\tt.delete(t.at(nodeNecessary), t.v.NecessaryV) // nobody has joined since\n", ""},
 		}},
 		{"reshard: joins unnoticed", "nobody has joined since the reshard was decided", []edit{
 			{encode, "t.delete(t.at(nodeNecessary), t.v.NecessaryV)", "t.delete(t.at(nodeNecessary), registry.AnyVersion)"},
+		}},
+		{"parts: joins unnoticed", "nobody has joined since a reshard in parts was decided", []edit{
+			{encode, "\t\tt.op(registry.Check, t.at(nodeNecessary), nil, t.v.NecessaryV) // nobody has joined since\n", ""},
+		}},
+		{"parts: mark taken away", "the mark stays until the last part", []edit{
+			{encode, "\tif m.Last {\n\t\tt.resharded()\n\t}\n", "\tif !t.v.Processing {\n\t\tt.resharded()\n\t}\n"},
+		}},
+		{"parts: mark kept", "the last part takes the mark away", []edit{
+			{encode, "\tif m.Last {\n\t\tt.resharded()\n\t}\n", ""},
+		}},
+		{"parts: assignment unchecked", "a part holds for the assignment that it spells", []edit{
+			{encode, "func (t *transaction) owners(m protocol.Owners) {\n\tt.checkAssignment()\n", "func (t *transaction) owners(m protocol.Owners) {\n"},
+		}},
+		{"parts: dealt for others", "parts go on only for the members and the total that were dealt to", []edit{
+			{parts, "v.Assignment.Version == s.parts.epoch && v.NecessaryV == s.parts.mark && v.Assignment.fits(v.total(), eligible)", "v.Assignment.fits(v.Assignment.Total, v.Assignment.Members)"},
+		}},
+		{"parts: never", "what does not fit into one transaction follows in others", []edit{
+			{sharding, "\tif s.dealt(el) {\n\t\treturn s.owners(&v.Assignment)\n\t}\n", ""},
+		}},
+		{"parts: all at once", "a reshard writes no more nodes at once than the registry takes", []edit{
+			{sharding, "if o := s.owners(&next); o.Last {", "if o := s.owners(&next); true {"},
+		}},
+		{"parts: begins at once", "a begin writes no more nodes than the registry takes", []edit{
+			{execution, "\treturn b.room.take(n)\n", "\treturn true || b.room.take(n)\n"},
+		}},
+		{"parts: begins once", "who does not fit into the begin of an instant begins after it", []edit{
+			{step, "if s.tick.At == f.tick && !m.More {", "if s.tick.At == f.tick {"},
+		}},
+		{"parts: ends at once", "an end writes no more nodes than the registry takes", []edit{
+			{execution, "if len(items) == rows || !r.take(s.view.item(g.Item).ended()) {", "if len(items) == rows || r.max < 0 && !r.take(s.view.item(g.Item).ended()) {"},
+		}},
+		{"parts: takes at once", "a take writes no more nodes than the registry takes", []edit{
+			{failover, "if !r.take(nodes) {", "if r.max < 0 {"},
+		}},
+		{"parts: enqueues at once", "the end of a record writes no more nodes than the registry takes", []edit{
+			{failover, "\t\tif !r.take(2) { // one that says much\n\t\t\tbreak\n\t\t}\n\t\topen++\n", "\t\tif r.max < 0 {\n\t\t\tbreak\n\t\t}\n\t\topen++\n"},
+		}},
+		{"parts: rest lost", "what is left of a dead member's record stays until it is taken", []edit{
+			{encode, "\tif m.Rest != nil {\n\t\tt.own(m.Dead, *m.Rest)\n\t} else {", "\t{"},
 		}},
 		{"reshard: asked meanwhile", "nobody whose items move was asked since the reshard was decided", []edit{
 			{encode, "if slices.Contains(m.Moving, in.ID) {", "if false {"},
@@ -171,7 +212,7 @@ func clusterMutants() []mutant {
 			{step, "forget, pruneServers,", "forget,"},
 		}},
 		{"prune: disabled", "a disabled server is an operator's word and stays", []edit{
-			{membership, "if sv.Disabled || slices.ContainsFunc(", "if slices.ContainsFunc("},
+			{membership, "if sv.Disabled || sv.Occupied || slices.ContainsFunc(", "if sv.Occupied || slices.ContainsFunc("},
 		}},
 		{"prune: any version", "a server that an operator disables meanwhile stays", []edit{
 			{encode, "t.delete(j.server(s.IP), s.Version)", "t.delete(j.server(s.IP), registry.AnyVersion)"},

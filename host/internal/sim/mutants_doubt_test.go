@@ -54,11 +54,17 @@ func wordMutants() []mutant {
 		{"config: any version", "a configuration is written over the one that was read", []edit{
 			{encode, "t.op(registry.Set, j.at(nodeConfig), m.Data, v.ConfigVersion)", "t.op(registry.Set, j.at(nodeConfig), m.Data, registry.AnyVersion)"},
 		}},
+		{"define: stale wish", "a definition derived from an older module is refused", []edit{
+			{"protocol/define.go", "case v.ConfigVersion != a.Have || v.moduleVersion() != a.HaveModule:", "case v.ConfigVersion != a.Have:"},
+		}},
+		{"define: unchecked", "a definition that leaves the configuration as it is checks it", []edit{
+			{"layout/encode.go", "Kind: registry.Check, Path: t.at(nodeConfig), Version: t.v.ConfigVersion}", "Kind: registry.Check, Path: t.at(nodeConfig), Version: registry.AnyVersion}"},
+		}},
 		{"config: stale wish", "a wish derived from an older configuration is refused", []edit{
 			{operate, "if v.ConfigVersion != a.Have {", "if false {"},
 		}},
 		{"config: total unnoticed", "a new total is obeyed", []edit{
-			{"protocol/sharding.go", "if a.Total != total || !slices.Equal(a.Members, eligible) {", "if !slices.Equal(a.Members, eligible) {"},
+			{"protocol/sharding.go", "return a.Total == total && slices.Equal(a.Members, eligible)", "return slices.Equal(a.Members, eligible)"},
 			{"protocol/sharding.go", "for i := total; i < len(v.Items); i++ {\n\t\tif v.Items", "for i := total; false; i++ {\n\t\tif v.Items"},
 		}},
 		{"config: cron unnoticed", "a new cron is obeyed", []edit{

@@ -19,7 +19,8 @@ func recordMutants() []mutant {
 			{execution, "s.view.Assignment.owner(i) == s.self && s.view.item(i).Owner", "s.view.item(i).Owner"},
 		}},
 		{"begin: pending ignored", "an item whose orphan waits begins nothing but a later instant, and ends the wait", []edit{
-			{execution, "if p := s.view.pending(i); p != nil {", "if p := s.view.pending(i); p != nil && p.Foreign {"},
+			{execution, "if p != nil && (p.Foreign || t <= p.Entry.Instant) {", "if p != nil && p.Foreign {"},
+			{execution, "\tif p != nil {\n\t\tb.m.Unpend", "\tif false {\n\t\tb.m.Unpend"},
 		}},
 		{"begin: pending kept", "what a begin overtakes no longer waits", []edit{
 			{encode, "\tt.unpend(m.Unpend)\n", ""},

@@ -1,6 +1,7 @@
 package sim
 
 import (
+	"fmt"
 	"path"
 	"slices"
 
@@ -135,7 +136,10 @@ func (w *World) ask(m *member) {
 	case 3:
 		a = protocol.AskServer{IP: m.ip, Disabled: w.chance(0.5)}
 	case 4:
-		a = protocol.AskConfig{Data: w.newConfig(), Have: max(v.ConfigVersion-int32(w.rng.IntN(2)), 0)}
+		have := max(v.ConfigVersion-int32(w.rng.IntN(2)), 0)
+		if a = (protocol.AskConfig{Data: w.newConfig(), Have: have}); w.chance(0.5) {
+			a = w.definition(v, have)
+		}
 	case 5:
 		a = protocol.AskReshard{}
 	case 6:
@@ -145,6 +149,20 @@ func (w *World) ask(m *member) {
 		a = protocol.AskLeave{}
 	}
 	w.wish(m, a)
+}
+
+// definition changes the module's node, and mostly the configuration with it.
+// The text says what it was derived from.
+func (w *World) definition(v *protocol.View, have int32) protocol.AskDefine {
+	a := protocol.AskDefine{Config: v.ConfigData, Have: have, HaveModule: protocol.NoModule}
+	if v.Dirs.Module {
+		a.HaveModule = max(v.ModuleVersion-int32(w.rng.IntN(2)), 0)
+	}
+	if w.chance(0.7) {
+		a.Config = w.newConfig()
+	}
+	a.Module = fmt.Appendf(nil, "%d from %d and %d", w.asks, a.Have, a.HaveModule)
+	return a
 }
 
 func (w *World) wish(m *member, a protocol.Ask) {

@@ -5,6 +5,7 @@ import (
 	"slices"
 
 	"github.com/wasmjob/wasmjob/host/internal/protocol"
+	"github.com/wasmjob/wasmjob/host/registry"
 )
 
 // Some fences matter only when three things meet: an orphan, a line that is
@@ -59,7 +60,23 @@ func (w *World) plot(m *member, mu protocol.Mutation) {
 				return
 			}
 		}
+	case protocol.Owners:
+		// Another leads, and deals otherwise, before the part arrives.
+		w.slowLine(m, w.between(30*millisecond, 300*millisecond))
+		w.unseat()
+		if o := w.up()[w.rng.IntN(len(w.up()))]; slices.ContainsFunc(w.ledger.v.Servers, func(s protocol.Server) bool { return s.IP == o.ip && !s.Disabled }) {
+			w.tool(protocol.DisableServer{IP: o.ip, Disabled: true})
+		}
 	default:
+	}
+}
+
+// unseat is an operator who deletes the leader's node.
+func (w *World) unseat() {
+	for _, op := range w.job.Encode(protocol.Abdicate{}, w.ledger.v) {
+		if op.Kind == registry.Delete {
+			w.apply(nil, []registry.Op{op}, author{what: "tool removes the leader"})
+		}
 	}
 }
 

@@ -339,6 +339,7 @@ func (w *World) transact(s *session, ops []registry.Op, by author) (int64, error
 	if s != nil {
 		owner = s.id
 	}
+	w.ledger.sized(ops, by)
 	receipt, changes, err := w.tree.Commit(owner, w.now/millisecond, ops)
 	if err != nil {
 		if c := (*registry.ConflictError)(nil); errors.As(err, &c) {

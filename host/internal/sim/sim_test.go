@@ -24,9 +24,9 @@ var (
 // every mutation that the simulation must commit somewhere.
 func every() []string {
 	return []string{
-		"setup", "join", "set-server", "prune-servers", "elect", "abdicate", "mark-reshard", "reshard", "begin", "complete", "again",
+		"setup", "join", "set-server", "prune-servers", "elect", "abdicate", "mark-reshard", "reshard", "owners", "begin", "complete", "again",
 		"forget", "account", "mark-misfire", "clear-marks", "enqueue", "take", "drop", "leave", "request-trigger", "set-paused",
-		"disable-item", "disable-server", "put-config",
+		"disable-item", "disable-server", "put-config", "define",
 	}
 }
 

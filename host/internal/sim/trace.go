@@ -40,13 +40,17 @@ func describe(m protocol.Mutation) string {
 	case protocol.Enqueue:
 		return fmt.Sprintf("enqueue %s pend %v rows %s", m.Dead, m.Pend, rows(m.Own.Rows))
 	case protocol.Reshard:
-		return fmt.Sprintf("reshard total %d owners %v last %v", m.Next.Total, m.Next.Owners, m.Next.Last)
+		return fmt.Sprintf("reshard total %d owners %v last %v, in parts %v", m.Next.Total, m.Next.Owners, m.Next.Last, m.Parts)
+	case protocol.Owners:
+		return fmt.Sprintf("owners of %v, without %v %v, last %v", m.Write, m.Remove, m.Clear, m.Last)
 	case protocol.MarkMisfire:
 		return fmt.Sprintf("mark-misfire %v", m.Items)
 	case protocol.ClearMarks:
 		return fmt.Sprintf("clear-marks %+v", m)
 	case protocol.PutConfig:
 		return "put-config " + describeConfig(m.Data)
+	case protocol.Define:
+		return fmt.Sprintf("define %s, module %q", describeConfig(m.Config), m.Module)
 	case protocol.DisableItem, protocol.DisableServer, protocol.SetPaused, protocol.RequestTrigger:
 		return fmt.Sprintf("%s %+v", m.Name(), m)
 	default:

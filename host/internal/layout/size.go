@@ -1,0 +1,22 @@
+package layout
+
+const (
+	// maxTransaction is what one transaction may have, in bytes as it is sent.
+	// ZooKeeper closes the connection of who sends 1 MiB.
+	maxTransaction = 900 << 10
+	// maxValues is the part of it that is left to values of ours: a record and
+	// an assignment.
+	maxValues = 350 << 10
+	// nodeBytes is what a write has beside its path and data: lengths, kind,
+	// version, and who may do what with it.
+	nodeBytes = 96
+	// tailBytes is the longest path of an item's node below the job, and idBytes
+	// the longest id that is usual.
+	tailBytes, idBytes = len("/" + nodeFailoverItems + "/99999"), 40
+)
+
+// MaxNodes is how many nodes of items a transaction of this job may write to
+// be taken by any registry. A chroot, or long ids, may still make it too large.
+func (j Job) MaxNodes() int {
+	return (maxTransaction - maxValues) / (len(j.root) + tailBytes + idBytes + nodeBytes)
+}

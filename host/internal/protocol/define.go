@@ -1,0 +1,54 @@
+package protocol
+
+import "bytes"
+
+// What a job is stands in two nodes: config, which is ElasticJob's, and the
+// module's, which is ours. Whoever changes what belongs together writes both at
+// once, against the versions of both that it was derived from.
+
+// NoModule is the version of a module's node that is not there.
+const NoModule int32 = -1
+
+// AskDefine writes the whole texts of configuration and module, derived from
+// those of the versions Have and HaveModule.
+type AskDefine struct {
+	Config, Module   []byte
+	Have, HaveModule int32
+}
+
+func (AskDefine) ask() {}
+
+// Define replaces what a job is. A text that is nil stays as it is, and is only
+// checked: the other was derived from it.
+type Define struct{ Config, Module []byte }
+
+// Name is part of Mutation.
+func (Define) Name() string { return "define" }
+func (Define) mutation()    {}
+
+// define turns a wish into the write of what differs.
+func (v *View) define(a AskDefine) (m Mutation, fault string) {
+	var d Define
+	if !bytes.Equal(v.ConfigData, a.Config) {
+		d.Config = a.Config
+	}
+	if !bytes.Equal(v.Module, a.Module) {
+		d.Module = a.Module
+	}
+	switch {
+	case d.Config == nil && d.Module == nil:
+		return nil, ""
+	case v.Config == nil && v.ConfigFault == "":
+		return nil, "the job has no configuration any more"
+	case v.ConfigVersion != a.Have || v.moduleVersion() != a.HaveModule:
+		return nil, "the job was changed by somebody else meanwhile"
+	}
+	return d, ""
+}
+
+func (v *View) moduleVersion() int32 {
+	if !v.Dirs.Module {
+		return NoModule
+	}
+	return v.ModuleVersion
+}

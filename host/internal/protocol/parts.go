@@ -1,0 +1,154 @@
+package protocol
+
+// A registry takes transactions of bounded size. What concerns more items than
+// fit is done in parts, each of which is a step that could stand alone: whoever
+// looks between two of them sees a state that the rules know anyway.
+
+// room is what a transaction may still write.
+type room struct {
+	max   int // nodes; 0: no bound
+	nodes int
+}
+
+func (s *State) room() *room {
+	r := &room{max: s.o.MaxNodes}
+	if s.smaller > 0 {
+		r.max = s.smaller
+	}
+	return r
+}
+
+// take tells whether n more nodes fit. Those of the first item always do.
+func (r *room) take(n int) bool {
+	if r.max > 0 && r.nodes > 0 && r.nodes+n > r.max {
+		return false
+	}
+	r.nodes += n
+	return true
+}
+
+// first are the items that fit, at one node each.
+func (r *room) first(items []int) []int {
+	for k := range items {
+		if !r.take(1) {
+			return items[:k]
+		}
+	}
+	return items
+}
+
+// nodes is about how many nodes a mutation writes for its items.
+func nodes(m Mutation) int {
+	switch m := m.(type) {
+	case Reshard:
+		return 2 * len(m.Next.Owners)
+	case Owners:
+		return len(m.Write) + len(m.Remove) + len(m.Clear)
+	case Begin:
+		return len(m.Begun)
+	case Complete:
+		return len(m.Items)
+	case Enqueue:
+		return 2 * len(m.Pend)
+	case Take:
+		return len(m.Items)
+	default:
+		return 0
+	}
+}
+
+// fullTimes is how many times MaxUnstored a record may have in rows. Begins
+// wait long before; ends, and rows of the dead, wait for this.
+const fullTimes = 5
+
+// rowsLeft is how many rows a record may still take: a node holds 1 MiB.
+func (s *State) rowsLeft(d *RunsData) int {
+	if s.o.MaxUnstored == 0 {
+		return 10 * maxRows
+	}
+	return max(fullTimes*s.o.MaxUnstored-len(d.Rows), 0)
+}
+
+const maxRows = 100_000
+
+// parts is a reshard whose items' nodes are written in transactions of their
+// own, as long as what it was decided on stands.
+type parts struct {
+	epoch int32 // that it began
+	mark  int32 // version of the mark that it answers
+}
+
+// dealt: the assignment is the one that our own Reshard set, for the members
+// and the total that are there, and nobody has asked for another since.
+func (s *State) dealt(eligible []ID) bool {
+	v := s.view
+	return s.parts != nil && v.Assignment.Version == s.parts.epoch && v.NecessaryV == s.parts.mark && v.Assignment.fits(v.total(), eligible)
+}
+
+// owners is what has to be written for the items' nodes to say what the
+// assignment does, as much of it as fits.
+func (s *State) owners(a *Assignment) Owners {
+	var m Owners
+	r := s.room()
+	for i, owner := range a.Owners {
+		it := s.view.item(i)
+		n := 0
+		if !it.Exists {
+			n++
+		}
+		if it.Owner != owner {
+			n++
+		}
+		if n == 0 {
+			continue
+		}
+		if !r.take(n) {
+			return m
+		}
+		m.Write = append(m.Write, i)
+	}
+	for i := a.Total; i < len(s.view.Items); i++ {
+		it := s.view.item(i)
+		if !it.Exists {
+			continue
+		}
+		keep := s.keeps(i)
+		n := it.marks()
+		if !keep {
+			n++
+		}
+		switch {
+		case !r.take(n):
+			return m
+		case keep:
+			m.Clear = append(m.Clear, i)
+		default:
+			m.Remove = append(m.Remove, i)
+		}
+	}
+	m.Last = true
+	return m
+}
+
+// ended is how many nodes go when a run of the item ends.
+func (it Item) ended() int {
+	n := 0
+	if it.Running != 0 {
+		n++
+	}
+	if it.Failover != "" {
+		n++
+	}
+	return n
+}
+
+// marks is how many nodes of ours are below the item.
+func (it Item) marks() int {
+	n := 0
+	for _, there := range []bool{it.Owner != "", it.Running != 0 || it.RunningP, it.Misfire, it.Disabled, it.Failover != ""} {
+		if there {
+			n++
+		}
+	}
+	return n
+}

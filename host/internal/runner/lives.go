@@ -1,0 +1,162 @@
+package runner
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"math/rand/v2"
+	"time"
+
+	"github.com/wasmjob/wasmjob/host/internal/session"
+	"github.com/wasmjob/wasmjob/host/registry"
+)
+
+// lives is the job on this server from Start to its end: one member after the
+// other.
+type lives struct {
+	*Runner
+	stop  context.Context //nolint:containedctx // its end ends the job here
+	ended func(error)
+	pause *pauses
+	left  bool // something that an earlier life left is in the registry
+}
+
+// life is how the life of a member went.
+type life struct {
+	again  bool // there is to be another
+	joined bool
+	open   bool // its record was left with something in it
+	err    error
+}
+
+// Start runs the job until ctx ends, and then lets its guests finish, stores
+// their rows and leaves the job. It returns at once. When all that it started
+// has ended, ended is told; nil also when an operator shut the job down on this
+// server. It can be called once.
+func (r *Runner) Start(ctx context.Context, ended func(error)) {
+	l := &lives{Runner: r, stop: ctx, ended: ended, pause: newPauses()}
+	go l.next()
+}
+
+// next begins another life. It returns when that has begun, or when there is
+// to be none.
+func (l *lives) next() {
+	for {
+		m, err := l.newLife()
+		if err == nil {
+			m.begin(l.stop)
+			return
+		}
+		if !l.another(life{again: !errors.Is(err, errConfig), err: err}) {
+			return
+		}
+	}
+}
+
+// errConfig: the job's configuration cannot be spelled.
+var errConfig = errors.New("the configuration cannot be written into the registry")
+
+// newLife makes a member on a new line.
+func (l *lives) newLife() (*member, error) {
+	box := &mailbox{}
+	line, err := l.Trunk.Open(l.stop, l.Layout.Root(), box)
+	if err != nil {
+		return nil, err
+	}
+	m, err := newMember(l, box, line)
+	if err != nil {
+		l.hangUp(line)
+		return nil, fmt.Errorf("%w: %w", errConfig, err)
+	}
+	return m, nil
+}
+
+// another says, when a life is over, whether there is to be another one, and
+// waits until it may begin. If not, the runner has ended.
+func (l *lives) another(how life) bool {
+	if how.joined {
+		l.left, l.pause = how.open, newPauses()
+	}
+	switch {
+	case !how.again:
+		l.over(how.err)
+		return false
+	case l.stop.Err() != nil && l.left:
+		l.over(fmt.Errorf("%w: %w", ErrUnsafe, how.err))
+		return false
+	case l.stop.Err() != nil:
+		l.over(nil) // nothing was cut short
+		return false
+	case errors.Is(how.err, registry.ErrEnded):
+		return true // the next session is waited for
+	}
+	wait := l.pause.next()
+	l.Log.Warn("the job begins again on this server", "pause", wait.String(), "cause", how.err)
+	sleep(l.stop, wait)
+	return true
+}
+
+func (l *lives) over(err error) {
+	l.close()
+	l.ended(err)
+}
+
+// hangUp closes a line. As long as that does not succeed there can be no other
+// life; at the end of the server the end of the session does it.
+func (l *lives) hangUp(line *session.Line) {
+	told := false
+	for p := newPauses(); ; {
+		last := l.stop.Err() != nil
+		err := closeWithin(l.stop, line)
+		if err == nil {
+			l.troubles.clear(troubleLeft)
+			return
+		}
+		if last {
+			l.Log.Debug("the end of the session removes what the job has left", "error", err)
+			return
+		}
+		l.troubles.set(troubleLeft, err.Error())
+		if !told {
+			told = true
+			l.Log.Error("the job cannot begin again on this server before what it has left is removed", "error", err)
+		}
+		sleep(l.stop, p.next())
+	}
+}
+
+// closeWithin tries it once, also when stop has ended.
+func closeWithin(stop context.Context, line *session.Line) error {
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(stop), leaveTimeout)
+	defer cancel()
+	return line.Close(ctx)
+}
+
+// pauses grow from one failure to the next, each with some chance in it so
+// that servers that failed together do not come back together.
+type pauses struct{ d time.Duration }
+
+const (
+	firstPause = 100 * time.Millisecond
+	lastPause  = 10 * time.Second
+)
+
+func newPauses() *pauses { return &pauses{firstPause} }
+
+func (p *pauses) next() time.Duration {
+	d := p.d/2 + rand.N(p.d/2+1)
+	p.d = min(2*p.d, lastPause)
+	return d
+}
+
+// sleep waits, and tells whether ctx let it.
+func sleep(ctx context.Context, d time.Duration) bool {
+	t := time.NewTimer(d)
+	defer t.Stop()
+	select {
+	case <-t.C:
+		return true
+	case <-ctx.Done():
+		return false
+	}
+}
