@@ -30,26 +30,32 @@ func TestFlows(t *testing.T) {
 		t.Run(s.file, func(t *testing.T) {
 			t.Parallel()
 			p := perform(t, s)
-			found := map[string][]row{}
-			for _, d := range p.differences() {
-				found[d.flow] = append(found[d.flow], row{node: d.node, theirs: d.theirs, ours: d.ours})
-			}
-			for flow, rows := range found {
-				for _, r := range rows {
-					if !slices.ContainsFunc(declared[flow], r.same) {
-						t.Errorf("%s: not declared: {LINE, %q, %q, %q}", flow, r.node, r.theirs, r.ours)
-					}
-				}
-			}
-			for flow, rows := range declared {
-				for _, r := range rows {
-					if strings.HasPrefix(flow, s.file+": ") && !slices.ContainsFunc(found[flow], r.same) {
-						t.Errorf("%s: declared and not there: {%q, %q, %q, %q}", flow, r.line, r.node, r.theirs, r.ours)
-					}
-				}
-			}
+			p.judge(t)
 			t.Logf("%d flows, %d moments, %d writes of operators", len(p.scenes), len(p.glances), p.wishes)
 		})
+	}
+}
+
+// judge compares what was found with what is declared.
+func (p *play) judge(t *testing.T) {
+	t.Helper()
+	found := map[string][]row{}
+	for _, d := range p.differences() {
+		found[d.flow] = append(found[d.flow], row{node: d.node, theirs: d.theirs, ours: d.ours})
+	}
+	for flow, rows := range found {
+		for _, r := range rows {
+			if !slices.ContainsFunc(declared[flow], r.same) {
+				t.Errorf("%s: not declared: {LINE, %q, %q, %q}", flow, r.node, r.theirs, r.ours)
+			}
+		}
+	}
+	for flow, rows := range declared {
+		for _, r := range rows {
+			if strings.HasPrefix(flow, p.rec.file+": ") && !slices.ContainsFunc(found[flow], r.same) {
+				t.Errorf("%s: declared and not there: {%q, %q, %q, %q}", flow, r.line, r.node, r.theirs, r.ours)
+			}
+		}
 	}
 }
 

@@ -103,7 +103,7 @@ func seenServerWord(_ *testing.T, plays map[string]*play) bool {
 	p := plays["failover_one_ip"]
 	g := p.glances[0]
 	for _, n := range p.rec.moment(p.t, g.name).Tree {
-		if k, ok := nodeOf(p.top, n.Path); ok && k.kind == serverOf("").kind {
+		if k, ok := nodeOf(p.rec.top, n.Path); ok && k.kind == serverOf("").kind {
 			return n.Version == 2 && g.versions[k] == 0
 		}
 	}

@@ -235,13 +235,7 @@ func TestOrder(t *testing.T) {
 			t.Parallel()
 			theirs, here := 0, 0
 			for _, p := range plays {
-				for _, log := range p.logs {
-					n, faults := r.apply(world{}, log, true)
-					here += n
-					for _, f := range faults {
-						t.Errorf("%s: %s", p.rec.file, f)
-					}
-				}
+				here += p.keeps(t, r)
 				for k := range p.rec.Flows {
 					f := &p.rec.Flows[k]
 					n, faults := r.apply(p.rec.before(f), p.rec.entries(f), false)
@@ -259,6 +253,19 @@ func TestOrder(t *testing.T) {
 			}
 		})
 	}
+}
+
+// keeps judges our own logs by a rule.
+func (p *play) keeps(t *testing.T, r rule) (judged int) {
+	t.Helper()
+	for _, log := range p.logs {
+		n, faults := r.apply(world{}, log, true)
+		judged += n
+		for _, f := range faults {
+			t.Errorf("%s: %s", p.rec.file, f)
+		}
+	}
+	return judged
 }
 
 // TestOrderRefuses: each rule refuses what it is there to refuse.

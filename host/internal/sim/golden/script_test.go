@@ -10,20 +10,26 @@ import (
 	"github.com/wasmjob/wasmjob/host/registry"
 )
 
-// play is a recording acted again by members of ours. Its times are those of
-// the recording, in ms since it began.
+// play is a recording acted again by members of ours, and what came of it.
 type play struct {
-	*cluster
 	t       testing.TB
 	rec     *recording
-	guest   int64 // of clusters made from here on
 	scenes  []scene
 	glances []glance
 	// logs are the complete ones, one for each time that the job was made anew.
 	logs [][]entry
-	last *registry.Op // what an operator created last
 	// wishes counts operators' writes that ours were compared with.
 	wishes int
+}
+
+// simulated acts a recording on one tree in virtual time: its times are those
+// of the recording, in ms since it began.
+type simulated struct {
+	*play
+	*cluster
+	t     testing.TB
+	guest int64        // of clusters made from here on
+	last  *registry.Op // what an operator created last
 }
 
 // scene is one flow as we acted it.
@@ -45,7 +51,7 @@ type scenario struct {
 	// guest is how long a guest runs here, in ms: as long as there, and as much
 	// more as the recorded members were late to begin.
 	guest int64
-	act   func(*play)
+	act   func(*simulated)
 }
 
 var scenarios = []scenario{
@@ -60,20 +66,20 @@ var scenarios = []scenario{
 
 func perform(t testing.TB, s scenario) *play {
 	t.Helper()
-	p := &play{t: t, rec: record(t, s.file), guest: s.guest}
+	p := &simulated{play: &play{t: t, rec: record(t, s.file)}, t: t, guest: s.guest}
 	p.anew(p.rec.Moments[0], 0)
 	s.act(p)
 	p.logs = append(p.logs, p.log)
 	if len(p.faults) > 0 {
 		t.Errorf("%s: %q", s.file, p.faults)
 	}
-	return p
+	return p.play
 }
 
 // anew begins with an empty registry, and the configuration of a moment: its
 // text is spelled by us, and must be that of the recording to the last byte.
 // A total other than 0 replaces the one that the moment had.
-func (p *play) anew(m moment, total int32) {
+func (p *simulated) anew(m moment, total int32) {
 	p.t.Helper()
 	text := p.rec.config(p.t, m)
 	c, err := layout.DecodeConfig21([]byte(text))
@@ -105,20 +111,20 @@ type step struct {
 	do func()
 }
 
-func (p *play) start(at int64, name string) step {
+func (p *simulated) start(at int64, name string) step {
 	return step{at, func() { p.cluster.start(name, p.rec.Outputs[name].Instance) }}
 }
 
-func (p *play) kill(at int64, name string) step {
+func (p *simulated) kill(at int64, name string) step {
 	return step{at, func() { p.cluster.kill(name) }}
 }
 
-func (p *play) expire(at int64, name string) step {
+func (p *simulated) expire(at int64, name string) step {
 	return step{at, func() { p.cluster.expire(name) }}
 }
 
 // terminate asks a member to leave, as the daemon does on SIGTERM.
-func (p *play) terminate(at int64, name string) step {
+func (p *simulated) terminate(at int64, name string) step {
 	return step{at, func() {
 		m := p.member(name)
 		m.ticker++ // no more instants
@@ -126,7 +132,7 @@ func (p *play) terminate(at int64, name string) step {
 	}}
 }
 
-func (p *play) glance(at int64, name string) step {
+func (p *simulated) glance(at int64, name string) step {
 	return step{at, func() {
 		m := p.rec.moment(p.t, name)
 		g := glance{name: name, world: p.world(), versions: map[node]int32{}}
@@ -140,7 +146,7 @@ func (p *play) glance(at int64, name string) step {
 }
 
 // do lets steps happen and time go on, outside of any flow.
-func (p *play) do(until int64, steps ...step) {
+func (p *simulated) do(until int64, steps ...step) {
 	p.t.Helper()
 	for _, s := range steps {
 		p.at(s.at, s.do)
@@ -149,7 +155,7 @@ func (p *play) do(until int64, steps ...step) {
 }
 
 // flow acts a recorded flow: the steps given, and what an operator wrote in it.
-func (p *play) flow(name string, until int64, steps ...step) {
+func (p *simulated) flow(name string, until int64, steps ...step) {
 	p.t.Helper()
 	f := p.rec.flow(p.t, name)
 	s := scene{name: name, before: p.world()}
@@ -164,7 +170,7 @@ func (p *play) flow(name string, until int64, steps ...step) {
 	p.scenes = append(p.scenes, s)
 }
 
-func (p *play) tool(w write) {
+func (p *simulated) tool(w write) {
 	op := registry.Op{Path: w.Path, Data: []byte(w.Data), Version: registry.AnyVersion}
 	switch {
 	case w.Op == "setData":
@@ -185,7 +191,7 @@ func (p *play) tool(w write) {
 
 // spelled checks that a wish of the same meaning, carried out by a member of
 // ours, is the same write.
-func (p *play) spelled(w write, op registry.Op) {
+func (p *simulated) spelled(w write, op registry.Op) {
 	p.t.Helper()
 	n, _ := nodeOf(p.top, w.Path)
 	item, _ := strconv.Atoi(n.arg)
@@ -214,11 +220,11 @@ func (p *play) spelled(w write, op registry.Op) {
 
 // takeBack removes what the operator created last; the recording shows it gone
 // but not the write.
-func (p *play) takeBack(at int64) step {
+func (p *simulated) takeBack(at int64) step {
 	return step{at, func() { p.tool(write{Op: "delete", Path: p.last.Path}) }}
 }
 
-func basic(p *play) {
+func basic(p *simulated) {
 	p.flow("start of first instance", 10_240, p.start(9298, "m1"), p.glance(9954, "after start of 1 instance (before its first sharding)"))
 	p.flow("start of second instance", 11_310, p.start(10_409, "m2"))
 	p.flow("start of third instance", 12_240, p.start(11_380, "m3"), p.glance(11_973, "after start of 3 instances (before the first sharding)"))
@@ -230,7 +236,7 @@ func basic(p *play) {
 	p.flow("3 s of idling between ticks", 34_300)
 }
 
-func disable(p *play) {
+func disable(p *simulated) {
 	p.do(10_000, p.start(2666, "m1"), p.start(5326, "m2"), p.start(8754, "m3"))
 	p.flow("tick with item 1 disabled", 14_636, p.glance(14_152, "item 1 disabled, one tick later"))
 	p.do(14_700, p.takeBack(14_640))
@@ -243,7 +249,7 @@ func disable(p *play) {
 		p.glance(26_418, "the leader's server (10.0.0.1) DISABLED, one tick later"))
 }
 
-func totals(p *play) {
+func totals(p *simulated) {
 	p.anew(p.rec.Moments[0], 6)
 	p.do(6500, p.start(1439, "m1"), p.start(3037, "m2"), p.start(4219, "m3"))
 	p.flow("change of total count to 9 and the next tick", 11_360,
@@ -255,7 +261,7 @@ func totals(p *play) {
 	p.flow("change of cron", 22_590)
 }
 
-func misfire(p *play) {
+func misfire(p *simulated) {
 	p.do(790, p.start(700, "slow"))
 	p.flow("overrunning job, misfire=true, 12 s", 13_750, p.glance(4400, "3.5 s into a 4 s run of a 3 s cron"))
 	p.anew(p.rec.moment(p.t, "overrunning job, misfire=false"), 0)
@@ -270,14 +276,14 @@ func misfire(p *play) {
 	p.flow("the running node goes away", 53_260)
 }
 
-func trigger(p *play) {
+func trigger(p *simulated) {
 	p.do(2500, p.start(963, "m1"), p.start(1590, "m2"), p.start(2472, "m3"))
 	p.flow("trigger of 1 instance(s)", 6690, p.glance(6526, "after trigger of 1 instance(s)"))
 	p.flow("trigger of 3 instance(s)", 11_070, p.glance(10_968, "after trigger of 3 instance(s)"))
 	p.flow("second trigger while the first one still runs (it is dropped)", 15_700)
 }
 
-func shutdown(p *play) {
+func shutdown(p *simulated) {
 	p.do(23_000, p.start(2451, "m1"), p.start(5091, "m2"), p.start(7184, "m3"))
 	p.flow("SIGTERM of an idle non-leader, rc=143", 30_830, p.terminate(23_069, "m2"),
 		p.glance(30_142, "7 s after SIGTERM of an idle non-leader (JVM hook, failover on)"))
@@ -289,7 +295,7 @@ func shutdown(p *play) {
 		p.glance(53_148, "after clean shutdown of all"))
 }
 
-func failover(p *play) {
+func failover(p *simulated) {
 	p.do(15_000, p.start(2025, "m1"), p.start(4032, "m2"), p.start(5563, "m3"),
 		p.glance(14_921, "all running, before the kill"))
 	p.flow("SIGKILL of a non-leader during execution and failover of its items", 27_400, p.kill(15_097, "m2"), p.expire(16_964, "m2"),

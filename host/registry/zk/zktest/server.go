@@ -66,7 +66,7 @@ func Start(t testing.TB, r Release, o Options) *Server {
 	for try := 1; ; try++ {
 		port := freePorts(t, 1)[0]
 		s := newServer(t, r, o, loopback(), port, nil)
-		s.launch()
+		s.Launch()
 		if err := s.await(); err == nil {
 			return s
 		} else if try == tries {
@@ -122,7 +122,7 @@ func startMembers(t testing.TB, r Release, hosts []Host, ports []int, o Options)
 		servers[i].write("data/myid", strconv.Itoa(i+1))
 	}
 	for _, s := range servers {
-		s.launch()
+		s.Launch()
 	}
 	for _, s := range servers {
 		if err := s.await(); err != nil {
@@ -166,8 +166,9 @@ func (s *Server) write(name, text string) {
 // Address is where clients connect; it stays the same over restarts.
 func (s *Server) Address() string { return s.address }
 
-// launch starts the process.
-func (s *Server) launch() {
+// Launch starts the process, or starts it again with its data after Kill, and
+// does not wait.
+func (s *Server) Launch() {
 	s.t.Helper()
 	log, err := os.OpenFile(filepath.Join(s.dir, "log"), os.O_CREATE|os.O_APPEND|os.O_WRONLY, 0o600)
 	if err != nil {
@@ -289,7 +290,7 @@ func end(p *process) {
 func (s *Server) Restart() {
 	s.t.Helper()
 	s.Kill()
-	s.launch()
+	s.Launch()
 	s.AwaitServing()
 }
 
@@ -298,6 +299,15 @@ func (s *Server) Wipe() {
 	s.t.Helper()
 	data := filepath.Join(s.dir, "data")
 	if err := os.RemoveAll(filepath.Join(data, "version-2")); err != nil {
+		s.t.Fatal(err)
+	}
+}
+
+// Signal sends the process a signal, as SIGSTOP to freeze it and SIGCONT to let
+// it go on.
+func (s *Server) Signal(sig os.Signal) {
+	s.t.Helper()
+	if err := s.process.cmd.Process.Signal(sig); err != nil {
 		s.t.Fatal(err)
 	}
 }

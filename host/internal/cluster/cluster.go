@@ -1,0 +1,344 @@
+// Package cluster runs a job on several hosts in one test process, which meet
+// on a real ZooKeeper, and lets a test wait for what the job's nodes, guests
+// and rows show. It is for tests and benchmarks alone, and it judges nothing:
+// what was written is told by the service, with zktest.Server.Log.
+//
+// Flow: New connects an operator to a server; Start adds a member, whose
+// connection goes through a proxy so that it can die or freeze; guests go on
+// while they are held (Hold, Release); Await waits for a State, which follows
+// the tree by watches (follow.go) and never by time.
+package cluster
+
+import (
+	"context"
+	"errors"
+	"log/slog"
+	"slices"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/wasmjob/wasmjob/host"
+	"github.com/wasmjob/wasmjob/host/internal/layout"
+	"github.com/wasmjob/wasmjob/host/internal/protocol"
+	"github.com/wasmjob/wasmjob/host/job"
+	"github.com/wasmjob/wasmjob/host/registry"
+	"github.com/wasmjob/wasmjob/host/registry/zk"
+	"github.com/wasmjob/wasmjob/host/registry/zk/zktest"
+	"github.com/wasmjob/wasmjob/host/trace"
+)
+
+const (
+	// patience ends a test that waits for what never comes.
+	patience = time.Minute
+	// LongSession is more than a server with the default tick grants: the
+	// session of a member that is to live on a busy machine.
+	LongSession = time.Minute
+)
+
+// State is what is known of the job at one moment.
+type State struct {
+	View   *protocol.View // nil before the tree was read
+	Guests []job.Call     // that run, in the order of their starts
+	Rows   []trace.Row    // stored so far, of all members
+}
+
+// Cluster is one job with its members. Its methods fail the test.
+type Cluster struct {
+	t         testing.TB
+	server    *zktest.Server
+	namespace string
+	job       layout.Job
+	operator  registry.Session
+	ctx       context.Context //nolint:containedctx // of the test, until its members have ended
+
+	mu      sync.Mutex // guards what follows
+	state   State
+	changed chan struct{} // closed and replaced at each change of state
+	held    chan struct{} // what guests wait for; nil: nothing
+}
+
+// New is a job in a namespace of its own, without members. Its tree need not
+// be there.
+func New(t testing.TB, server *zktest.Server, namespace, name string) *Cluster {
+	t.Helper()
+	ctx, cancel := context.WithCancel(context.WithoutCancel(t.Context()))
+	c := &Cluster{
+		t: t, server: server, namespace: namespace, job: layout.NewJob(namespace, name), ctx: ctx,
+		changed: make(chan struct{}),
+	}
+	r, err := zk.New(zk.Options{Servers: []string{server.Address()}, SessionTimeout: LongSession})
+	if err != nil {
+		t.Fatal(err)
+	}
+	f := newFollower(c)
+	if c.operator, err = r.Open(ctx, f.hear); err != nil {
+		t.Fatal(err)
+	}
+	var work sync.WaitGroup
+	work.Go(f.run)
+	t.Cleanup(func() {
+		cancel()
+		work.Wait()
+		if err := r.Close(); err != nil {
+			t.Error(err)
+		}
+	})
+	_, err = c.operator.Commit(ctx, registry.Op{Kind: registry.Create, Path: marks})
+	if err != nil && !errors.Is(err, registry.ErrConflict) {
+		t.Fatal(err)
+	}
+	return c
+}
+
+// marks is a node beside the namespaces that Mark sets.
+const marks = "/marks"
+
+// Job spells the job's nodes.
+func (c *Cluster) Job() layout.Job { return c.job }
+
+// Mark writes what is no part of the job and returns its place in the order of
+// all transactions.
+func (c *Cluster) Mark() int64 {
+	c.t.Helper()
+	return c.Write(registry.Op{Kind: registry.Set, Path: marks, Version: registry.AnyVersion}).Revision
+}
+
+// Write commits a transaction of an operator.
+func (c *Cluster) Write(ops ...registry.Op) registry.Receipt {
+	c.t.Helper()
+	receipt, err := c.operator.Commit(c.ctx, ops...)
+	if err != nil {
+		c.t.Fatalf("write of an operator: %v", err)
+	}
+	return receipt
+}
+
+// Read reads a node as it is now.
+func (c *Cluster) Read(path string) registry.Node {
+	c.t.Helper()
+	n, err := c.operator.Read(c.ctx, path, false)
+	if err != nil {
+		c.t.Fatalf("read %s: %v", path, err)
+	}
+	return n
+}
+
+// Tree reads every node from path on, and hands them to each, parents first.
+func (c *Cluster) Tree(path string, each func(path string, n registry.Node)) {
+	c.t.Helper()
+	n := c.Read(path)
+	if !n.Exists {
+		return
+	}
+	each(path, n)
+	for _, name := range n.Children {
+		c.Tree(strings.TrimSuffix(path, "/")+"/"+name, each)
+	}
+}
+
+// Await waits for a state and returns it. what says in a failure what was
+// waited for.
+func (c *Cluster) Await(what string, is func(State) bool) State {
+	c.t.Helper()
+	ctx, cancel := context.WithTimeout(c.ctx, patience)
+	defer cancel()
+	for {
+		c.mu.Lock()
+		s, changed := c.state, c.changed
+		c.mu.Unlock()
+		if s.View != nil && is(s) {
+			return s
+		}
+		select {
+		case <-changed:
+		case <-ctx.Done():
+			c.t.Fatalf("waited in vain for %s; %d guests, %d rows, view %+v", what, len(s.Guests), len(s.Rows), s.View)
+		}
+	}
+}
+
+// change publishes another state. Slices in it are never changed in place.
+func (c *Cluster) change(f func(*State)) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	f(&c.state)
+	close(c.changed)
+	c.changed = make(chan struct{})
+}
+
+// Hold lets guests that start from now on run until End or Release, or until
+// they are cancelled.
+func (c *Cluster) Hold() {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if c.held == nil {
+		c.held = make(chan struct{})
+	}
+}
+
+// End lets those guests end with success that are held now.
+func (c *Cluster) End() {
+	c.Release()
+	c.Hold()
+}
+
+// Release lets all guests end, also those to come.
+func (c *Cluster) Release() {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if c.held != nil {
+		close(c.held)
+		c.held = nil
+	}
+}
+
+// guest is what every member runs.
+func (c *Cluster) guest(ctx context.Context, call job.Call) job.Outcome {
+	var held chan struct{}
+	c.change(func(s *State) {
+		held = c.held
+		s.Guests = append(slices.Clip(s.Guests), call)
+	})
+	defer c.change(func(s *State) {
+		s.Guests = slices.DeleteFunc(slices.Clone(s.Guests), func(o job.Call) bool {
+			return o.Instance == call.Instance && o.Item == call.Item && o.RunID == call.RunID && o.Attempt == call.Attempt
+		})
+	})
+	if held == nil {
+		return job.Outcome{Verdict: job.OK}
+	}
+	select {
+	case <-held:
+		return job.Outcome{Verdict: job.OK}
+	case <-ctx.Done():
+		return job.Outcome{Verdict: job.Stopped}
+	}
+}
+
+// sink is that of all members.
+type sink struct{ c *Cluster }
+
+// Write keeps the rows.
+func (k sink) Write(_ context.Context, batch []trace.Row) error {
+	k.c.change(func(s *State) { s.Rows = append(slices.Clip(s.Rows), batch...) })
+	return nil
+}
+
+// Options of a member.
+type Options struct {
+	Instance job.InstanceID
+	Job      job.Config
+	// Session is the time-out that is asked for; LongSession if 0.
+	Session time.Duration
+	// Workers is how many guests it runs at once; 0: any number.
+	Workers int
+	// Adjust changes the options of the host before it is made. With another
+	// Registry, which it closes itself, the member has no proxy.
+	Adjust func(*host.Options)
+}
+
+// Member is a host that runs the job.
+type Member struct {
+	Host  *host.Host
+	c     *Cluster
+	proxy *zktest.Proxy
+	stop  context.CancelFunc
+	ended chan error
+	dead  bool
+}
+
+const anyWorkers = 1 << 20
+
+// Start adds a member and returns when it has joined.
+func (c *Cluster) Start(o Options) *Member {
+	c.t.Helper()
+	m := &Member{c: c, proxy: zktest.NewProxy(c.t, c.server.Address()), ended: make(chan error, 1)}
+	if o.Session == 0 {
+		o.Session = LongSession
+	}
+	if o.Workers == 0 {
+		o.Workers = anyWorkers
+	}
+	log := slog.New(slog.NewTextHandler(c.t.Output(), nil)).With("member", o.Instance)
+	r, err := zk.New(zk.Options{Servers: []string{m.proxy.Address()}, SessionTimeout: o.Session, Logger: log})
+	if err != nil {
+		c.t.Fatal(err)
+	}
+	h := host.Options{
+		Registry: r, Namespace: c.namespace, Jobs: []job.Config{o.Job}, Instance: o.Instance,
+		Runner: host.Func(c.guest), Sinks: []trace.Sink{sink{c}}, Workers: o.Workers, Log: log,
+	}
+	if o.Adjust != nil {
+		o.Adjust(&h)
+	}
+	if m.Host, err = host.New(h); err != nil {
+		c.t.Fatal(err)
+	}
+	ctx, stop := context.WithCancel(c.ctx)
+	m.stop = stop
+	go func() { m.ended <- m.Host.Run(ctx) }()
+	c.t.Cleanup(func() {
+		c.Release()
+		m.stop()
+		m.proxy.Set(zktest.Pass) // what was killed learns that its session is over
+		if err := m.end(); err != nil && !m.dead {
+			c.t.Errorf("member %s: %v", o.Instance, err)
+		}
+		if err := r.Close(); err != nil {
+			c.t.Error(err)
+		}
+	})
+	m.ready()
+	return m
+}
+
+// ready waits until the member has joined.
+func (m *Member) ready() {
+	m.c.t.Helper()
+	late := time.NewTimer(patience)
+	defer late.Stop()
+	select {
+	case <-m.Host.Ready():
+	case err := <-m.ended:
+		m.ended <- err
+		m.c.t.Fatalf("a member ended instead of joining: %v", err)
+	case <-late.C:
+		m.c.t.Fatal("a member does not join")
+	}
+}
+
+// Leave asks the member to leave, as a signal asks the daemon: its guests may
+// end, its rows are stored. Stop waits for it.
+func (m *Member) Leave() { m.stop() }
+
+// Stop lets the member leave and waits until it has.
+func (m *Member) Stop() {
+	m.c.t.Helper()
+	if err := m.end(); err != nil {
+		m.c.t.Errorf("a member stopped: %v", err)
+	}
+}
+
+// end waits for the end of the host, as often as it is called.
+func (m *Member) end() error {
+	m.stop()
+	err := <-m.ended
+	m.ended <- err
+	return err
+}
+
+// Kill ends the member's connection for ever: to others it has died, and its
+// session goes when its time is over.
+func (m *Member) Kill() {
+	m.dead = true
+	m.proxy.Set(zktest.Refuse)
+}
+
+// Freeze holds back everything between the member and the service until Thaw.
+// It must be short beside the member's session.
+func (m *Member) Freeze() { m.proxy.Set(zktest.Freeze) }
+
+// Thaw ends Freeze.
+func (m *Member) Thaw() { m.proxy.Set(zktest.Pass) }

@@ -1,0 +1,394 @@
+package golden
+
+import (
+	"fmt"
+	"maps"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	hosts "github.com/wasmjob/wasmjob/host/internal/cluster"
+	"github.com/wasmjob/wasmjob/host/internal/layout"
+	"github.com/wasmjob/wasmjob/host/internal/protocol"
+	"github.com/wasmjob/wasmjob/host/job"
+	"github.com/wasmjob/wasmjob/host/registry"
+	"github.com/wasmjob/wasmjob/host/registry/zk/zktest"
+)
+
+// served acts a recording with hosts on a real ZooKeeper, in real time. What
+// they wrote is taken from the server's transaction log.
+//
+// Instants come when the script wants one: then an operator gives the job a
+// cron that has this one instant. In the log such a text counts as the one that
+// the recording has in its place.
+type served struct {
+	*play
+	t      *testing.T
+	server *zktest.Server
+	acts   []*act
+	nevers int
+	spans  []span
+	*act   // the present one
+}
+
+// act is one job, from an empty namespace on.
+type act struct {
+	*hosts.Cluster
+	top     string
+	config  layout.Config21 // as the members' own file has it
+	text    string          // of config, as recorded
+	texts   map[string]string
+	members map[string]*hosts.Member
+}
+
+// span is a flow in the log: what came after one mark and before the next.
+type span struct {
+	name     string
+	act      *act
+	from, to int64
+}
+
+// never is a cron without an instant in anybody's life, another one each time.
+func (p *served) never() string {
+	p.nevers++
+	return fmt.Sprintf("0 %d 0 1 1 ? 2098", p.nevers)
+}
+
+// ahead is how long before its instant a cron is written, at least: all members
+// must have heard of it.
+const ahead = 2 * time.Second
+
+func serve(t *testing.T, server *zktest.Server, file string, script func(*served)) *play {
+	t.Helper()
+	p := &served{play: &play{t: t, rec: record(t, file)}, t: t, server: server}
+	p.anew(p.rec.Moments[0], 0)
+	script(p)
+	log := server.Log()
+	for _, a := range p.acts {
+		entries := a.entries(log)
+		p.logs = append(p.logs, entries)
+		for _, c := range p.spans {
+			if c.act == a {
+				p.scenes = append(p.scenes, c.scene(entries))
+			}
+		}
+		a.whole(t, entries)
+	}
+	return p.play
+}
+
+// anew begins with an empty namespace and the configuration of a moment, with
+// another total if that is not 0.
+func (p *served) anew(m moment, total int32) {
+	p.t.Helper()
+	text := p.rec.config(p.t, m)
+	c, err := layout.DecodeConfig21([]byte(text))
+	if err != nil {
+		p.t.Fatal(err)
+	}
+	if total != 0 {
+		c.ShardingTotalCount = total
+		text = p.spell(*c)
+	}
+	namespace := p.rec.Namespace
+	if p.act != nil {
+		p.Release()
+		for _, m := range p.members {
+			m.Stop()
+		}
+		namespace += fmt.Sprintf("-%d", len(p.acts)+1)
+	}
+	p.act = &act{
+		Cluster: hosts.New(p.t, p.server, namespace, "job"), top: "/" + namespace + "/job",
+		config: *c, text: text, texts: map[string]string{}, members: map[string]*hosts.Member{},
+	}
+	p.acts = append(p.acts, p.act)
+	p.config.Cron = p.never()
+	p.texts[p.spell(p.config)] = text
+	p.Hold()
+}
+
+func (p *served) spell(c layout.Config21) string {
+	p.t.Helper()
+	data, err := layout.EncodeConfig21(c)
+	if err != nil {
+		p.t.Fatal(err)
+	}
+	return string(data)
+}
+
+// start adds a member; its other options are for members that are to die, or
+// to be slow.
+func (p *served) start(name string, o hosts.Options) {
+	p.t.Helper()
+	o.Instance = job.InstanceID(p.rec.Outputs[name].Instance)
+	o.Job = p.config.Apply(job.Config{Name: "job", Class: p.config.JobClass})
+	p.members[name] = p.Start(o)
+}
+
+// flow acts a recorded flow.
+func (p *served) flow(name string, do func()) {
+	p.t.Helper()
+	p.rec.flow(p.t, name)
+	c := span{name: name, act: p.act, from: p.Mark()}
+	do()
+	c.to = p.Mark()
+	p.spans = append(p.spans, c)
+}
+
+// glance takes the whole tree, as a moment of the recording has it.
+func (p *served) glance(name string) {
+	p.t.Helper()
+	p.rec.moment(p.t, name)
+	g := glance{name: name, world: world{}, versions: map[node]int32{}}
+	p.Tree("/", func(path string, n registry.Node) {
+		if k, ok := nodeOf(p.top, path); ok && path != "/" {
+			g.world[k], g.versions[k] = p.state(stateOf(n)), n.Stat.Version
+		}
+	})
+	p.glances = append(p.glances, g)
+}
+
+// state is that of a node here as the recording would have it.
+func (a *act) state(s state) state {
+	if text, ok := a.texts[s.data]; ok {
+		s.data = text
+	}
+	return s
+}
+
+// cron writes a configuration that differs from the recorded one in its cron.
+func (p *served) cron(text string) {
+	p.t.Helper()
+	c, err := layout.DecodeConfig21([]byte(p.text))
+	if err != nil {
+		p.t.Fatal(err)
+	}
+	c.Cron = text
+	data := p.spell(*c)
+	p.texts[data] = p.text
+	p.Write(registry.Op{Kind: registry.Set, Path: p.path(config), Data: []byte(data), Version: registry.AnyVersion})
+}
+
+// path is where a node of the recording is here.
+func (p *served) path(n node) string {
+	p.t.Helper()
+	for _, m := range p.rec.Moments {
+		for _, there := range m.Tree {
+			if k, ok := nodeOf(p.rec.top, there.Path); ok && k == n {
+				return p.here(there.Path)
+			}
+		}
+	}
+	p.t.Fatalf("the recording has no %s", n)
+	return ""
+}
+
+func (p *served) here(path string) string { return strings.Replace(path, p.rec.top, p.top, 1) }
+
+// tick lets an instant come.
+func (p *served) tick() time.Time {
+	p.t.Helper()
+	at := time.Now().UTC().Truncate(time.Second).Add(time.Second + ahead)
+	p.cron(at.Format("5 4 15 2 1 ? 2006"))
+	return at
+}
+
+// askEvery is how often a member is asked which instant is its next.
+const askEvery = 10 * time.Millisecond
+
+// idleTick lets an instant come that changes nothing in the tree, and waits
+// until a member has seen it.
+func (p *served) idleTick(name string) {
+	p.t.Helper()
+	h := p.members[name].Host
+	again := time.NewTicker(askEvery)
+	defer again.Stop()
+	at := p.tick()
+	for range again.C {
+		if now := time.Now(); now.After(at.Add(time.Minute)) {
+			p.t.Fatalf("%s does not see the instant %v", name, at)
+		}
+		if next := h.Jobs()[0].Next; !next.Equal(at) && time.Now().After(at) {
+			break // it waits for the loop, in front of what comes now
+		}
+	}
+	if err := h.DisableItem(p.t.Context(), "job", 99); err == nil {
+		p.t.Errorf("%s has an item 99", name)
+	}
+}
+
+// tool does what the operator did in a recorded flow: its k-th write there.
+func (p *served) tool(flow string, k int) {
+	p.t.Helper()
+	for _, w := range p.rec.flow(p.t, flow).Writes {
+		if w.By != "tool" {
+			continue
+		}
+		if k--; k >= 0 {
+			continue
+		}
+		if n, _ := nodeOf(p.rec.top, w.Path); n == config {
+			p.text = w.Data
+			p.cron(p.never())
+			return
+		}
+		kind := map[string]registry.OpKind{"setData": registry.Set, "delete": registry.Delete, "create": registry.Create}[w.Op]
+		p.Write(registry.Op{Kind: kind, Path: p.here(w.Path), Data: []byte(w.Data), Version: registry.AnyVersion})
+		return
+	}
+	p.t.Fatalf("%q has too few writes of an operator", flow)
+}
+
+// calm waits until somebody leads and the items are dealt out among so many
+// members, with nothing left to be done.
+func (p *served) calm(members int) {
+	p.t.Helper()
+	p.Await(fmt.Sprintf("%d members with their items", members), func(s hosts.State) bool {
+		v := s.View
+		return v.Leader != "" && !v.Necessary && len(v.Pending) == 0 && v.Config != nil && len(v.Runs) == len(v.Instances) &&
+			len(v.Assignment.Members) == members && len(v.Items) == v.Config.Total && v.Assignment.Total == v.Config.Total &&
+			!slices.ContainsFunc(v.Items, func(i protocol.Item) bool { return i.Owner == "" })
+	})
+}
+
+// running waits until so many items run.
+func (p *served) running(n int) {
+	p.t.Helper()
+	p.begun(n)
+	p.Await(fmt.Sprintf("%d guests", n), func(s hosts.State) bool { return len(s.Guests) == n })
+}
+
+// begun waits until so many items have begun; their guests may wait for slots.
+func (p *served) begun(n int) {
+	p.t.Helper()
+	p.Await(fmt.Sprintf("%d items that run", n), func(s hosts.State) bool { return marked(s.View) == n && open(s.View) == n })
+}
+
+// end lets the guests end and waits until that is written.
+func (p *served) end() {
+	p.t.Helper()
+	p.End()
+	p.idle()
+}
+
+// idle waits until nothing runs.
+func (p *served) idle() {
+	p.t.Helper()
+	p.Await("the end of all runs", func(s hosts.State) bool { return marked(s.View) == 0 && open(s.View) == 0 })
+}
+
+func marked(v *protocol.View) (n int) {
+	for _, i := range v.Items {
+		if i.Running != 0 {
+			n++
+		}
+	}
+	return n
+}
+
+func open(v *protocol.View) (n int) {
+	for _, r := range v.Runs {
+		n += len(r.Open)
+	}
+	return n
+}
+
+// entries is the log of the service as a recording has it.
+func (a *act) entries(log []zktest.Transaction) []entry {
+	ids := map[int64]string{} // of sessions
+	for _, x := range log {
+		for _, ch := range x.Changes {
+			if n, ok := nodeOf(a.top, ch.Path); ok && n.kind == instances && ch.Ephemeral {
+				ids[x.Session] = n.arg
+			}
+		}
+	}
+	var all []entry
+	w := world{}
+	for _, x := range log {
+		e := entry{at: x.Time.UnixMilli(), z: x.Zxid, by: ids[x.Session]}
+		next := maps.Clone(w)
+		for _, ch := range x.Changes {
+			a.add(&e, next, ch)
+		}
+		// What a transaction makes and removes, or writes as it was, is nothing
+		// that others see.
+		e.touched = slices.DeleteFunc(e.touched, func(t touch) bool { return next[t.node] == w[t.node] })
+		if len(e.touched) > 0 || e.queued > 0 {
+			all = append(all, e)
+		}
+		w = next
+	}
+	return all
+}
+
+func (a *act) add(e *entry, w world, ch zktest.Change) {
+	e.end = e.end || ch.Kind == zktest.SessionEnded
+	if strings.Contains(ch.Path, "/"+contender) && ch.Kind == zktest.Created {
+		e.queued++
+	}
+	n, ok := nodeOf(a.top, ch.Path)
+	if !ok {
+		return
+	}
+	t := touch{node: n}
+	switch ch.Kind {
+	case zktest.Created:
+		t.state = state{exists: true, ephemeral: ch.Ephemeral, data: string(ch.Data)}
+	case zktest.Set:
+		t.state = state{exists: true, ephemeral: w[n].ephemeral, data: string(ch.Data)}
+		t.set = true
+	case zktest.Deleted:
+	default:
+		return
+	}
+	t.state = a.state(t.state)
+	w[n] = t.state
+	for k := range e.touched {
+		if e.touched[k].node == n {
+			t.set = t.set && e.touched[k].set
+			e.touched[k] = t
+			return
+		}
+	}
+	e.touched = append(e.touched, t)
+}
+
+// scene spans a flow out of the log.
+func (c span) scene(log []entry) scene {
+	s := scene{name: c.name, before: world{}}
+	for _, e := range log {
+		switch {
+		case e.z < c.from:
+			s.before = s.before.apply(e)
+		case e.z < c.to:
+			s.log = append(s.log, e)
+		}
+	}
+	s.after = s.before
+	for _, e := range s.log {
+		s.after = s.after.apply(e)
+	}
+	return s
+}
+
+// whole checks that the log tells all: what it leaves is the tree that is there.
+func (a *act) whole(t *testing.T, log []entry) {
+	t.Helper()
+	left := world{}
+	for _, e := range log {
+		left = left.apply(e)
+	}
+	maps.DeleteFunc(left, func(_ node, s state) bool { return !s.exists })
+	there := world{}
+	a.Tree("/", func(path string, n registry.Node) {
+		if k, ok := nodeOf(a.top, path); ok && path != "/" {
+			there[k] = a.state(stateOf(n))
+		}
+	})
+	if !maps.Equal(left, there) {
+		t.Errorf("%s: the log leaves\n%v\nthere is\n%v", a.top, left, there)
+	}
+}
