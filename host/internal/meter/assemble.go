@@ -3,44 +3,45 @@ package meter
 import (
 	"encoding/binary"
 	"slices"
-	"strings"
+
+	"github.com/wasmjob/wasmjob/host/internal/wasm"
 )
 
 // assemble puts the module together, with what was added to it. The stamp at
 // the end makes the output of another version another module to every cache.
-func (m *module) assemble(size int) []byte {
+func (m *module) assemble() []byte {
 	m.addAll()
-	m.raw[secType] = m.types.section()
-	m.raw[secImport] = m.imports.section()
-	m.raw[secFunction] = m.functions.section()
-	m.raw[secGlobal] = m.globalsOf.section()
-	m.raw[secExport] = m.exports.section()
-	m.raw[secElement] = m.elements.section()
-	m.raw[secCode] = m.code.section()
-	m.raw[secStart] = nil
-
-	out := make([]byte, 0, size+len(m.code.b))
+	lists := map[byte]entries{
+		wasm.SectionType: m.types, wasm.SectionImport: m.imports, wasm.SectionFunction: m.functions, wasm.SectionGlobal: m.globals,
+		wasm.SectionExport: m.exports, wasm.SectionElement: m.elements, wasm.SectionCode: m.code, wasm.SectionStart: {},
+	}
+	out := make([]byte, 0, m.Size+len(m.code.b))
 	out = append(out, "\x00asm\x01\x00\x00\x00"...)
 	customs := m.customs
-	for rank := -1; rank < len(sectionOrder); rank++ {
+	for rank := -1; rank < len(wasm.Order); rank++ {
 		if rank >= 0 {
-			if id := sectionOrder[rank]; len(m.raw[id]) > 0 {
-				out = appendSection(out, id, m.raw[id])
+			id := wasm.Order[rank]
+			body := m.Sections[id].Body
+			if list, ok := lists[id]; ok {
+				body = list.section()
+			}
+			if len(body) > 0 {
+				out = appendSection(out, id, body)
 			}
 		}
-		for len(customs) > 0 && customs[0].rank == rank {
-			out = appendSection(out, secCustom, customs[0].body)
+		for len(customs) > 0 && customs[0].Rank == rank {
+			out = appendSection(out, wasm.SectionCustom, customs[0].Body)
 			customs = customs[1:]
 		}
 	}
-	out = appendSection(out, secCustom, m.nameSection())
-	return appendSection(out, secCustom, append(text(Reserved), Version))
+	out = appendSection(out, wasm.SectionCustom, m.nameSection())
+	return appendSection(out, wasm.SectionCustom, append(text(Reserved), Version))
 }
 
 // addAll adds types, the import, functions, globals and the exports.
 func (m *module) addAll() {
-	yield := m.addType([]byte{i64}, []byte{i64})
-	m.imports.add(slices.Concat(text(ImportModule), text(ImportYield), []byte{kindFunc}, yield)...)
+	yield := m.addType([]byte{wasm.I64}, []byte{wasm.I64})
+	m.imports.add(slices.Concat(text(ImportModule), text(ImportYield), []byte{wasm.KindFunc}, yield)...)
 	known := map[string][]byte{}
 	for _, h := range m.added() {
 		key := string(h.params) + " " + string(h.results)
@@ -51,11 +52,11 @@ func (m *module) addAll() {
 		m.code.add(binary.AppendUvarint(nil, uint64(len(h.body)))...)
 		m.code.b = append(m.code.b, h.body...)
 	}
-	m.globalsOf.add(i64, 1, 0x42, 0, 0x0b) // variable, i64.const 0
+	m.globals.add(wasm.I64, 1, 0x42, 0, 0x0b) // variable, i64.const 0
 	m.addReferences()
-	m.addExport(ExportLeft, kindGlobal, uint32(m.globals))
-	if m.start != nil {
-		m.addExport(ExportStart, kindFunc, m.firstHelper()+uint32(len(m.helpers)))
+	m.addExport(ExportLeft, wasm.KindGlobal, uint32(m.Globals))
+	if m.Start != nil {
+		m.addExport(ExportStart, wasm.KindFunc, m.firstHelper()+uint32(len(m.helpers)))
 	}
 }
 
@@ -101,31 +102,4 @@ func putPadded(b []byte, v int) {
 		b[i] = byte(v>>(7*i))&0x7f | 0x80
 	}
 	b[3] = byte(v >> 21)
-}
-
-// custom keeps or drops a custom section.
-func (m *module) custom(body []byte, rank int) error {
-	r := &reader{b: body}
-	name := r.name()
-	if r.err != nil {
-		return r.err
-	}
-	switch {
-	case name == "name" && m.names == nil:
-		// Rewritten later, when it is known how many functions are imported.
-		m.names = body
-	case name == "name",
-		strings.HasPrefix(name, ".debug_"), strings.HasPrefix(name, "reloc."), strings.HasPrefix(name, "metadata.code."),
-		name == "linking", name == "sourceMappingURL", name == "external_debug_info":
-		m.drop(name) // a second list is one too many; the others speak of places in the code
-	default:
-		m.customs = append(m.customs, custom{rank, body})
-	}
-	return nil
-}
-
-func (m *module) drop(name string) {
-	if len(m.dropped) < 64 {
-		m.dropped = append(m.dropped, name)
-	}
 }

@@ -25,7 +25,7 @@ func BenchmarkRewrite(b *testing.B) {
 	var res Result
 	for b.Loop() {
 		var err error
-		if res, err = Rewrite(wasm, Options{}); err != nil {
+		if res, err = rewritten(wasm, Options{}); err != nil {
 			b.Fatal(err)
 		}
 	}
@@ -35,7 +35,7 @@ func BenchmarkRewrite(b *testing.B) {
 // BenchmarkCompile compares how long the engine compiles.
 func BenchmarkCompile(b *testing.B) {
 	wasm := built(b, goGuest)
-	res, err := Rewrite(wasm, Options{})
+	res, err := rewritten(wasm, Options{})
 	if err != nil {
 		b.Fatal(err)
 	}
@@ -96,7 +96,7 @@ type report struct {
 }
 
 func (r *report) guest(b *testing.B, language string, wasm []byte) {
-	res, err := Rewrite(wasm, Options{})
+	res, err := rewritten(wasm, Options{})
 	if err != nil {
 		b.Fatal(err)
 	}

@@ -4,6 +4,8 @@ import (
 	"encoding/binary"
 	"slices"
 	"strings"
+
+	"github.com/wasmjob/wasmjob/host/internal/wasm"
 )
 
 // build is a module in parts, for tests that write instructions by hand.
@@ -20,6 +22,15 @@ type build struct {
 	elems   [][]byte
 	datas   [][]byte
 	customs [][]byte // in front of the code
+}
+
+// rewritten takes a binary apart and rewrites it.
+func rewritten(binary []byte, o Options) (Result, error) {
+	m, err := wasm.Decode(binary)
+	if err != nil {
+		return Result{}, err
+	}
+	return Rewrite(m, o)
 }
 
 // fn is a function; its export has its name, if it has one.

@@ -1,6 +1,10 @@
 package meter
 
-import "encoding/binary"
+import (
+	"encoding/binary"
+
+	"github.com/wasmjob/wasmjob/host/internal/wasm"
+)
 
 // Work of any length goes in pieces, each paid for on its own.
 const (
@@ -12,9 +16,12 @@ const (
 
 // rangeOp is an instruction on a range, with what it works on.
 type rangeOp struct {
-	op   byte // 0x40, or of those behind 0xfc
-	a, b uint32
+	op   wasm.Op
+	a, b uint32 // its operands
 }
+
+// maxHelpers bounds the functions added.
+const maxHelpers = 1_000
 
 // helper is a function added to the module. Its name is for stack traces.
 type helper struct {
@@ -22,45 +29,25 @@ type helper struct {
 	params, results, body []byte
 }
 
-var rangeNames = map[byte]string{ // read only
-	miscMemoryInit: "memory.init", miscMemoryCopy: "memory.copy", miscMemoryFill: "memory.fill",
-	miscTableInit: "table.init", miscTableCopy: "table.copy", miscTableFill: "table.fill",
+var rangeNames = map[wasm.Op]string{ // read only
+	wasm.OpMemoryInit: "memory.init", wasm.OpMemoryCopy: "memory.copy", wasm.OpMemoryFill: "memory.fill",
+	wasm.OpTableInit: "table.init", wasm.OpTableCopy: "table.copy", wasm.OpTableFill: "table.fill",
 }
 
 // ranged replaces an instruction on a range by a call.
-func (w *walk) ranged(at int, sub byte) {
-	r, m := w.r, w.m
-	op := rangeOp{op: sub}
-	switch sub {
-	case miscMemoryInit:
-		op.a = r.u32()
-		w.onlyMemory()
-	case miscMemoryCopy:
-		w.onlyMemory()
-		w.onlyMemory()
-	case 0x40, miscMemoryFill:
-		w.onlyMemory()
-	case miscTableInit:
-		op.a, op.b = r.u32(), r.index("table", len(m.tables))
-	case miscTableCopy:
-		op.a, op.b = r.index("table", len(m.tables)), r.index("table", len(m.tables))
-	case miscTableGrow, miscTableFill:
-		op.a = r.index("table", len(m.tables))
-	}
-	if r.err != nil {
-		return
-	}
+func (w *walk) ranged() {
+	m, op := w.m, rangeOp{w.Op, w.A, w.B}
 	i, known := m.helperOf[op]
 	if !known {
 		i = m.firstHelper() + uint32(len(m.helpers))
 		if len(m.helpers) == maxHelpers {
-			r.fail(ErrTooBig, "more than %d kinds of work of any length", maxHelpers)
+			w.Fail(wasm.TooBig, "more than %d kinds of work of any length", maxHelpers)
 			return
 		}
 		m.helperOf[op] = i
 		m.helpers = append(m.helpers, m.helperFor(op))
 	}
-	w.instead(at, binary.AppendUvarint([]byte{0x10}, uint64(i))...)
+	w.instead(binary.AppendUvarint([]byte{0x10}, uint64(i))...)
 }
 
 // added are the functions added to the module: the refill, the helpers behind
@@ -68,9 +55,9 @@ func (w *walk) ranged(at int, sub byte) {
 // another type, and references that the original did not declare.
 func (m *module) added() []helper {
 	all := append([]helper{{name: Reserved + ".refill", body: m.refillBody()}}, m.helpers...)
-	if m.start != nil {
+	if m.Start != nil {
 		c := &asm{b: []byte{0}}
-		c.index(0x10, int(*m.start))
+		c.index(0x10, int(m.shift(*m.Start)))
 		c.op(0x0b)
 		all = append(all, helper{name: ExportStart, body: c.b})
 	}
@@ -78,21 +65,22 @@ func (m *module) added() []helper {
 }
 
 // Their indexes; yield is the last import.
-func (m *module) yield() uint32       { return uint32(m.imported) }
-func (m *module) refill() uint32      { return uint32(len(m.funcs)) + 1 }
-func (m *module) firstHelper() uint32 { return uint32(len(m.funcs)) + 2 }
+func (m *module) yield() uint32       { return uint32(m.Imported) }
+func (m *module) refill() uint32      { return uint32(len(m.Funcs)) + 1 }
+func (m *module) firstHelper() uint32 { return uint32(len(m.Funcs)) + 2 }
 
 func (m *module) helperFor(op rangeOp) helper {
-	value := byte(i32)
+	value := byte(wasm.I32)
 	switch op.op {
-	case 0x40:
-		return helper{"memory.grow", []byte{i32}, []byte{i32}, m.growMemory()}
-	case miscTableGrow:
-		return helper{"table.grow", []byte{m.tables[op.a], i32}, []byte{i32}, m.growTable(op.a)}
-	case miscTableFill:
-		value = m.tables[op.a]
+	case wasm.OpMemoryGrow:
+		return helper{"memory.grow", []byte{wasm.I32}, []byte{wasm.I32}, m.growMemory()}
+	case wasm.OpTableGrow:
+		return helper{"table.grow", []byte{m.Tables[op.a].Elem, wasm.I32}, []byte{wasm.I32}, m.growTable(op.a)}
+	case wasm.OpTableFill:
+		value = m.Tables[op.a].Elem
+	default: // all others take three numbers
 	}
-	return helper{rangeNames[op.op], []byte{i32, value, i32}, nil, m.inPieces(op)}
+	return helper{rangeNames[op.op], []byte{wasm.I32, value, wasm.I32}, nil, m.inPieces(op)}
 }
 
 // asm writes instructions.
@@ -116,7 +104,7 @@ func (c *asm) wide(i int) {
 
 // take leaves on the stack what the balance is after an amount was taken off.
 func (c *asm) take(m *module, amount func(*asm)) {
-	c.index(0x23, m.globals)
+	c.index(0x23, m.Globals)
 	amount(c)
 	c.op(0x7d) // i64.sub
 }
@@ -136,7 +124,7 @@ func (c *asm) keep(m *module, local int, look bool) {
 	if look {
 		c.index(0x22, local)
 	}
-	c.index(0x24, m.globals)
+	c.index(0x24, m.Globals)
 	if look {
 		c.get(local)
 	}
@@ -159,9 +147,9 @@ func (c *asm) charge(m *module, local int, amount func(*asm)) {
 // refillBody asks the host for the next balance.
 func (m *module) refillBody() []byte {
 	c := &asm{b: []byte{0}} // no locals
-	c.index(0x23, m.globals)
+	c.index(0x23, m.Globals)
 	c.index(0x10, int(m.yield()))
-	c.index(0x24, m.globals)
+	c.index(0x24, m.Globals)
 	c.op(0x0b)
 	return c.b
 }
@@ -170,7 +158,7 @@ func (m *module) refillBody() []byte {
 // for what it got before the guest can touch it.
 func (m *module) growMemory() []byte {
 	const pages, result, balance = 0, 1, 2
-	c := &asm{b: []byte{2, 1, i32, 1, i64}}
+	c := &asm{b: []byte{2, 1, wasm.I32, 1, wasm.I64}}
 	c.get(pages)
 	c.op(0x40, 0)
 	c.grown(m, result, balance, func(c *asm) {
@@ -184,7 +172,7 @@ func (m *module) growMemory() []byte {
 // growTable does the same for a table, up to the bound.
 func (m *module) growTable(table uint32) []byte {
 	const entries, result, balance = 1, 2, 3
-	c := &asm{b: []byte{2, 1, i32, 1, i64}}
+	c := &asm{b: []byte{2, 1, wasm.I32, 1, wasm.I64}}
 	c.wide(entries)
 	c.size(table)
 	c.op(0xad, 0x7c) // i64.extend_i32_u i64.add
@@ -194,7 +182,7 @@ func (m *module) growTable(table uint32) []byte {
 	c.op(0x0f, 0x0b) // return end
 	c.get(0)
 	c.get(entries)
-	c.misc(miscTableGrow, int(table))
+	c.misc(wasm.OpTableGrow, int(table))
 	c.grown(m, result, balance, func(c *asm) { c.wide(entries) })
 	return c.b
 }
@@ -210,8 +198,8 @@ func (c *asm) grown(m *module, result, balance int, amount func(*asm)) {
 	c.op(0x0b)
 }
 
-func (c *asm) misc(sub byte, operands ...int) {
-	c.op(0xfc, sub)
+func (c *asm) misc(op wasm.Op, operands ...int) {
+	c.op(0xfc, byte(op))
 	for _, o := range operands {
 		c.b = binary.AppendUvarint(c.b, uint64(o))
 	}
@@ -230,7 +218,7 @@ const (
 // checked as a whole before its first piece.
 func (m *module) inPieces(op rangeOp) []byte {
 	piece, shift := int32(pieceBytes), int64(bytesShift)
-	if op.op == miscTableInit || op.op == miscTableCopy || op.op == miscTableFill {
+	if op.op == wasm.OpTableInit || op.op == wasm.OpTableCopy || op.op == wasm.OpTableFill {
 		piece, shift = pieceEntries, 0
 	}
 	fixed := func(c *asm) { c.i64(int64(piece) >> shift) }
@@ -240,11 +228,11 @@ func (m *module) inPieces(op rangeOp) []byte {
 		c.op(0x4b) // i32.gt_u
 	}
 
-	c := &asm{b: []byte{1, 1, i64}}
+	c := &asm{b: []byte{1, 1, wasm.I64}}
 	more(c)
 	c.op(0x04, 0x40) // if
 	c.wholly(op)
-	copies := op.op == miscMemoryCopy || op.op == miscTableCopy
+	copies := op.op == wasm.OpMemoryCopy || op.op == wasm.OpTableCopy
 	if copies { // ranges may overlap
 		c.get(to)
 		c.get(from)
@@ -257,7 +245,7 @@ func (m *module) inPieces(op rangeOp) []byte {
 	c.i32(piece)
 	c.ranged(op)
 	c.advance(to, piece)
-	if op.op != miscMemoryFill && op.op != miscTableFill {
+	if op.op != wasm.OpMemoryFill && op.op != wasm.OpTableFill {
 		c.advance(from, piece)
 	}
 	c.advance(length, -piece)
@@ -301,16 +289,16 @@ func (c *asm) advance(local int, by int32) {
 // ranged writes the instruction itself.
 func (c *asm) ranged(op rangeOp) {
 	switch op.op {
-	case miscMemoryInit:
+	case wasm.OpMemoryInit:
 		c.misc(op.op, int(op.a), 0)
-	case miscMemoryCopy:
+	case wasm.OpMemoryCopy:
 		c.misc(op.op, 0, 0)
-	case miscMemoryFill:
+	case wasm.OpMemoryFill:
 		c.misc(op.op, 0)
-	case miscTableInit, miscTableCopy:
-		c.misc(op.op, int(op.a), int(op.b))
-	case miscTableFill:
+	case wasm.OpTableFill:
 		c.misc(op.op, int(op.a))
+	default: // table.init table.copy
+		c.misc(op.op, int(op.a), int(op.b))
 	}
 }
 
@@ -329,20 +317,20 @@ func (c *asm) wholly(op rangeOp) {
 		}
 	}
 	switch op.op {
-	case miscMemoryFill:
+	case wasm.OpMemoryFill:
 		c.beyond(op, to, memory)
-	case miscMemoryCopy:
+	case wasm.OpMemoryCopy:
 		c.beyond(op, to, memory)
 		c.beyond(op, from, memory)
-	case miscMemoryInit:
+	case wasm.OpMemoryInit:
 		c.beyond(op, to, memory)
 		c.beyondSegment(op)
-	case miscTableFill:
+	case wasm.OpTableFill:
 		c.beyond(op, to, table(op.a))
-	case miscTableCopy:
+	case wasm.OpTableCopy:
 		c.beyond(op, to, table(op.a))
 		c.beyond(op, from, table(op.b))
-	case miscTableInit:
+	default: // table.init
 		c.beyond(op, to, table(op.b))
 		c.beyondSegment(op)
 	}

@@ -29,7 +29,7 @@ func TestHeadsOfLoopsArePaidBefore(t *testing.T) {
 		{"nested", loop(leave, loop(leave, less, 0x1a, back), back), 2},
 	} {
 		b := &build{memory: []byte{0, 1}, exports: [][]byte{cat(text("memory"), 2, 0)}, funcs: []fn{{"f", "i>", "", c.code}}}
-		res, err := Rewrite(b.bytes(), Options{})
+		res, err := rewritten(b.bytes(), Options{})
 		if err != nil {
 			t.Fatal(err)
 		}

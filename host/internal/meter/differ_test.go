@@ -10,6 +10,8 @@ import (
 	"testing"
 
 	"github.com/tetratelabs/wazero"
+
+	"github.com/wasmjob/wasmjob/host/internal/wasm"
 )
 
 // call is one call of an export in a fresh instance or the one before.
@@ -98,11 +100,15 @@ func (l *lab) compile(wasm []byte) wazero.CompiledModule {
 	return c
 }
 
-func (l *lab) rewritten(wasm []byte, o Options, each bool) wazero.CompiledModule {
+func (l *lab) rewritten(b []byte, o Options, each bool) wazero.CompiledModule {
 	l.t.Helper()
-	res, err := rewrite(wasm, o, each)
+	m, err := wasm.Decode(b)
 	if err != nil {
-		l.t.Fatalf("rewrite: %v\n%x", err, wasm)
+		l.t.Fatalf("decode: %v\n%x", err, b)
+	}
+	res, err := rewrite(m, o, each)
+	if err != nil {
+		l.t.Fatalf("rewrite: %v\n%x", err, b)
 	}
 	return l.compile(res.Wasm)
 }

@@ -19,7 +19,7 @@
 //
 // # What is paid for, and where
 //
-// Each instruction has a price (opcodes.go). A straight piece of code pays for
+// Each instruction has a price (prices.go). A straight piece of code pays for
 // itself as a whole, at its begin: at the entry of a function, at the head of
 // a loop, and wherever flow parts or comes together. Code behind a block, loop
 // or if that nothing jumps out of belongs to the piece before it, because it
@@ -52,11 +52,10 @@
 //
 // # Flow
 //
-// [Rewrite] cuts the binary into sections (sections.go), holding each declared
-// count against the bytes that remain; rewrites function bodies in one pass
-// (code.go), where a payment is written before its amount is known and mended
-// at the end; shifts the indexes of functions, as the new import comes before
-// all that the module defines; and puts the sections together again
-// (assemble.go). Names follow the shift (names.go); custom sections that speak
-// of places in the code are dropped.
+// [Rewrite] takes what package wasm has taken apart, shifts the indexes of
+// functions in its sections (sections.go), as the new import comes before all
+// that the module defines, rewrites function bodies in one pass (code.go), where
+// a payment is written before its amount is known and mended at the end, and
+// puts the sections together again (assemble.go). Names follow the shift
+// (names.go); custom sections that speak of places in the code are dropped.
 package meter

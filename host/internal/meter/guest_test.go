@@ -121,7 +121,7 @@ func (h *host) stub(t testing.TB, c wazero.CompiledModule) {
 func TestGoGuest(t *testing.T) {
 	t.Parallel()
 	wasm := built(t, goGuest)
-	res, err := Rewrite(wasm, Options{})
+	res, err := rewritten(wasm, Options{})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -156,7 +156,7 @@ func TestExamples(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		res, err := Rewrite(wasm, Options{})
+		res, err := rewritten(wasm, Options{})
 		if err != nil {
 			t.Fatal(err)
 		}

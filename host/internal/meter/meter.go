@@ -3,6 +3,8 @@ package meter
 import (
 	"errors"
 	"fmt"
+
+	"github.com/wasmjob/wasmjob/host/internal/wasm"
 )
 
 // Version changes whenever the same module and input may give another output
@@ -29,29 +31,9 @@ const (
 	GrowthFloor = 256 << 10
 )
 
-// Errors of Rewrite, beside *Unsupported.
-var (
-	// ErrDamaged is a binary that breaks off or contradicts itself.
-	ErrDamaged = errors.New("damaged module")
-	// ErrTooBig is a module beyond a bound of this package.
-	ErrTooBig = errors.New("module too big")
-	// ErrReserved is a module that uses a name that begins with Reserved.
-	ErrReserved = errors.New("reserved name")
-)
-
-// Unsupported is the error for a module that needs what cannot be metered.
-type Unsupported struct {
-	What string // e.g. "instruction 0x12 (tail calls)"
-	Func int    // the function it stands in, imported ones counted; -1: none
-}
-
-// Error names the function and what it needs.
-func (u *Unsupported) Error() string {
-	if u.Func < 0 {
-		return u.What + " cannot be metered"
-	}
-	return fmt.Sprintf("function %d: %s cannot be metered", u.Func, u.What)
-}
+// ErrReserved is the error for a module that uses a name that begins with
+// Reserved.
+var ErrReserved = errors.New("reserved name")
 
 // Options say how to rewrite.
 type Options struct {
@@ -70,25 +52,26 @@ type Result struct {
 // Rewrite gives a module that does the same as the given one and pays as it
 // runs. The input must be valid but need not have been validated: of an
 // invalid one comes an error or an output that no engine takes. Equal input
-// gives equal output.
-func Rewrite(wasm []byte, o Options) (Result, error) {
-	return rewrite(wasm, o, false)
+// gives equal output. Errors are ErrReserved or a *wasm.Fault: what is wrong
+// with the code, or beyond a bound of this package.
+func Rewrite(m *wasm.Module, o Options) (Result, error) {
+	return rewrite(m, o, false)
 }
 
 // rewrite has a mode for tests in which each instruction pays for itself.
-func rewrite(wasm []byte, o Options, each bool) (Result, error) {
+func rewrite(in *wasm.Module, o Options, each bool) (Result, error) {
 	if o.MaxTable == 0 {
 		o.MaxTable = DefaultTable
 	}
-	m := &module{maxTable: o.MaxTable, each: each, helperOf: map[rangeOp]uint32{}, variableOf: map[uint32]int{}}
-	if err := m.decode(wasm); err != nil {
+	m := &module{Module: in, maxTable: o.MaxTable, each: each, helperOf: map[rangeOp]uint32{}, variableOf: map[uint32]int{}}
+	if err := m.rewrite(); err != nil {
 		return Result{}, err
 	}
-	out := m.assemble(len(wasm))
-	if len(out) > Growth*len(wasm)+GrowthFloor {
-		return Result{}, fmt.Errorf("%w: %d bytes would become %d", ErrTooBig, len(wasm), len(out))
+	out := m.assemble()
+	if len(out) > Growth*m.Size+GrowthFloor {
+		return Result{}, &wasm.Fault{Kind: wasm.TooBig, What: fmt.Sprintf("%d bytes would become %d", m.Size, len(out))}
 	}
-	return Result{Wasm: out, Start: m.start != nil, Dropped: m.dropped}, nil
+	return Result{Wasm: out, Start: m.Start != nil, Dropped: m.dropped}, nil
 }
 
 // Tally is the host's side of the account of one instance. The zero Tally

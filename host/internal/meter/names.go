@@ -4,7 +4,8 @@ import (
 	"encoding/binary"
 	"slices"
 	"strconv"
-	"unicode/utf8"
+
+	"github.com/wasmjob/wasmjob/host/internal/wasm"
 )
 
 // Subsections of the name section that go by functions.
@@ -13,6 +14,8 @@ const (
 	namesLocals    = 2
 	namesLabels    = 3
 )
+
+const maxNames = 32 << 20 // bytes of the name section
 
 // nameSection is the content of the name section: what the module says, its
 // functions shifted. One that is damaged, or would keep an engine busy, counts
@@ -34,63 +37,62 @@ func (m *module) renamed(body []byte) ([]byte, bool) {
 	if len(body) > maxNames {
 		return nil, false
 	}
-	r := &reader{b: body}
-	r.name() // of the section
-	out := slices.Clone(body[:r.pos])
+	r := wasm.NewReader(body)
+	r.PassName() // of the section
+	out := slices.Clone(r.Since(0))
 	named := false
-	for !r.done() {
-		id := r.byte()
-		sub := &reader{b: r.take(r.u32())}
-		if r.err != nil {
+	for !r.Done() {
+		id, part := r.Byte(), r.Take(r.U32())
+		if r.Err() != nil {
 			break
 		}
+		sub := wasm.NewReader(part)
 		if id > namesFunctions && !named {
-			out, named = appendSection(out, namesFunctions, m.functionNames(&reader{b: []byte{0}})), true
+			out, named = appendSection(out, namesFunctions, m.functionNames(wasm.NewReader([]byte{0}))), true
 		}
-		part := sub.b
 		switch id {
 		case 0:
-			sub.passName()
-			sub.end()
+			sub.PassName()
+			sub.End()
 		case namesFunctions:
 			part, named = m.functionNames(sub), true
 		case namesLocals, namesLabels:
 			part = m.innerNames(sub)
 		}
-		if sub.err != nil {
+		if sub.Err() != nil {
 			return nil, false
 		}
 		out = appendSection(out, id, part)
 	}
 	if !named {
-		out = appendSection(out, namesFunctions, m.functionNames(&reader{b: []byte{0}}))
+		out = appendSection(out, namesFunctions, m.functionNames(wasm.NewReader([]byte{0})))
 	}
-	return out, r.err == nil
+	return out, r.Err() == nil
 }
 
 // functionNames copies the names of functions and adds those of the helpers.
 // A function without a name gets its number as one: the engine would tell the
 // number that it has now.
-func (m *module) functionNames(r *reader) []byte {
+func (m *module) functionNames(r *wasm.Reader) []byte {
 	var list entries
-	next := uint32(m.imported)
+	next := uint32(m.Imported)
 	fill := func(to uint32) {
 		for ; next < to; next++ {
 			list.add(binary.AppendUvarint(nil, uint64(m.shift(next)))...)
 			list.b = append(list.b, text("$"+strconv.Itoa(int(next)))...)
 		}
 	}
-	for n := r.count("functions", 2, maxFunctions); n > 0 && r.err == nil; n-- {
-		i := r.index("function", len(m.funcs))
-		start := r.pos
-		r.passName()
+	for n := r.Count("functions", 2, len(m.Funcs)); n > 0 && r.Err() == nil; n-- {
+		i := r.Index("function", len(m.Funcs))
+		start := r.Pos()
+		r.PassName()
 		fill(i)
 		next = max(next, i+1)
 		list.add(binary.AppendUvarint(nil, uint64(m.shift(i)))...)
-		list.b = append(list.b, r.b[start:r.pos]...)
+		list.b = append(list.b, r.Since(start)...)
 	}
-	r.end()
-	fill(uint32(len(m.funcs)))
+	r.End()
+	fill(uint32(len(m.Funcs)))
 	for i, h := range m.added() {
 		list.add(binary.AppendUvarint(nil, uint64(m.refill())+uint64(i))...)
 		list.b = append(list.b, text(h.name)...)
@@ -99,29 +101,18 @@ func (m *module) functionNames(r *reader) []byte {
 }
 
 // innerNames copies lists of names that belong to a function each.
-func (m *module) innerNames(r *reader) []byte {
-	n := r.count("functions", 2, maxFunctions)
-	out := binary.AppendUvarint(make([]byte, 0, len(r.b)+len(r.b)/8), uint64(n))
-	for ; n > 0 && r.err == nil; n-- {
-		i := m.shift(r.index("function", len(m.funcs)))
-		start := r.pos
-		for names := r.count("names", 2, len(r.b)); names > 0 && r.err == nil; names-- {
-			r.u32()
-			r.passName()
+func (m *module) innerNames(r *wasm.Reader) []byte {
+	n := r.Count("functions", 2, len(m.Funcs))
+	out := binary.AppendUvarint(make([]byte, 0, r.Left()+r.Left()/8), uint64(n))
+	for ; n > 0 && r.Err() == nil; n-- {
+		i := m.shift(r.Index("function", len(m.Funcs)))
+		start := r.Pos()
+		for names := r.Count("names", 2, r.Left()); names > 0 && r.Err() == nil; names-- {
+			r.U32()
+			r.PassName()
 		}
-		out = append(binary.AppendUvarint(out, uint64(i)), r.b[start:r.pos]...)
+		out = append(binary.AppendUvarint(out, uint64(i)), r.Since(start)...)
 	}
-	r.end()
+	r.End()
 	return out
-}
-
-// passName passes over a name.
-func (r *reader) passName() {
-	name := r.take(r.u32())
-	if len(name) > maxName {
-		r.fail(ErrTooBig, "a name of %d bytes; %d are taken", len(name), maxName)
-	}
-	if !utf8.Valid(name) {
-		r.fail(ErrDamaged, "a name that is not UTF-8")
-	}
 }

@@ -1,6 +1,11 @@
 package meter
 
-import "strings"
+import (
+	"strings"
+	"testing"
+
+	"github.com/wasmjob/wasmjob/host/internal/wasm"
+)
 
 // operation is an instruction that takes values and gives one.
 type operation struct {
@@ -71,6 +76,26 @@ func vectorOperations(all map[byte][]operation) {
 				o.nan = 'D'
 			}
 			all[gives[0]] = append(all[gives[0]], o)
+		}
+	}
+}
+
+// TestOperations holds the table of package wasm against the list of these
+// tests, which the engine has validated.
+func TestOperations(t *testing.T) {
+	t.Parallel()
+	for _, list := range operations {
+		for _, o := range list {
+			m, err := wasm.Decode((&build{funcs: []fn{{"f", ">", "", cat(o.code, make([]byte, o.lanes))}}}).bytes())
+			if err != nil {
+				t.Fatal(err)
+			}
+			var c wasm.Code
+			c.Begin(m, 0)
+			c.Next()
+			if takes, leaves := c.Op.Moves(); takes != len(o.takes) || leaves != 1 || !c.Next() || c.Op != wasm.OpEnd {
+				t.Errorf("% x takes %d and leaves %d; then comes %#x, %v", o.code, takes, leaves, c.Op, c.Err())
+			}
 		}
 	}
 }

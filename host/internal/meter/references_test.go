@@ -36,7 +36,7 @@ func TestReferencesAreMadeOnce(t *testing.T) { //nolint:paralleltest // counts a
 func TestReferencesAreDeclared(t *testing.T) {
 	t.Parallel()
 	b := &build{funcs: []fn{{"f", ">", "", cat(0xd2, 1, 0x1a)}, {"", ">", "", nil}}}
-	if _, err := Rewrite(b.bytes(), Options{}); err == nil || !strings.Contains(err.Error(), "reference to function 1, which is declared nowhere") {
+	if _, err := rewritten(b.bytes(), Options{}); err == nil || !strings.Contains(err.Error(), "reference to function 1, which is declared nowhere") {
 		t.Error(err)
 	}
 	many := &build{funcs: []fn{{"f", ">", "", nil}}}
@@ -48,7 +48,7 @@ func TestReferencesAreDeclared(t *testing.T) {
 	}
 	many.elems = [][]byte{cat(3, 0, u(maxReferences+1), declared)}
 	many.funcs[0].code = code
-	if _, err := Rewrite(many.bytes(), Options{}); err == nil || !strings.Contains(err.Error(), "references to more than") {
+	if _, err := rewritten(many.bytes(), Options{}); err == nil || !strings.Contains(err.Error(), "references to more than") {
 		t.Error(err)
 	}
 }

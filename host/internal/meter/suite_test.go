@@ -199,7 +199,7 @@ func (s *script) instantiate(file, as string) (api.Module, error) {
 		s.t.Fatal(err)
 	}
 	// Tables of these tests may grow as their declarations allow.
-	res, err := Rewrite(wasm, Options{MaxTable: 1 << 27})
+	res, err := rewritten(wasm, Options{MaxTable: 1 << 27})
 	if err != nil {
 		return nil, err
 	}

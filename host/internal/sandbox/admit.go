@@ -6,18 +6,19 @@ import (
 
 	"github.com/wasmjob/wasmjob/abi"
 	"github.com/wasmjob/wasmjob/host/internal/meter"
+	"github.com/wasmjob/wasmjob/host/internal/wasm"
 )
 
 const wasiModule = "wasi_snapshot_preview1"
 
 var ( // signatures, read only
-	noneToNone = funcType{}
-	noneToI32  = funcType{results: valI32}
+	noneToNone = wasm.FuncType{}
+	noneToI32  = wasm.FuncType{Results: valI32}
 )
 
 // entries are the exports that the host calls or looks for, with their type.
-func entries() map[string]funcType {
-	return map[string]funcType{
+func entries() map[string]wasm.FuncType {
+	return map[string]wasm.FuncType{
 		abi.ExportMarker:     noneToNone,
 		abi.ExportInitialize: noneToNone,
 		abi.ExportStart:      noneToNone,
@@ -35,7 +36,7 @@ func entries() map[string]funcType {
 // admit decides whether a module can be run at all: by its exports, its memory
 // and its imports. The functions offered are given as module name → function
 // name → signature.
-func (a *anatomy) admit(offered map[string]map[string]funcType) error {
+func (a *anatomy) admit(offered map[string]map[string]wasm.FuncType) error {
 	if err := a.admitExports(); err != nil {
 		return hinted(err)
 	}
@@ -46,7 +47,8 @@ func (a *anatomy) admit(offered map[string]map[string]funcType) error {
 }
 
 func (a *anatomy) admitExports() error {
-	for _, name := range a.exportOrd {
+	for _, e := range a.Exports {
+		name := e.Name
 		if strings.HasPrefix(name, meter.Reserved) {
 			return &Refusal{
 				Reason: Unsupported, Problem: "export " + shorten(name) + " has a name that belongs to the host",
@@ -57,15 +59,10 @@ func (a *anatomy) admitExports() error {
 		if !known {
 			continue
 		}
-		e := a.exports[name]
-		if e.kind != kindFunc {
+		if e.Kind != wasm.KindFunc {
 			return &Refusal{Reason: BadSignature, Problem: fmt.Sprintf("export %s is not a function", name), Hint: "export a function " + want.String()}
 		}
-		got, ok := a.signature(e.index)
-		if !ok {
-			return &Refusal{Reason: Damaged, Problem: fmt.Sprintf("export %s names function %d, which is not there", name, e.index)}
-		}
-		if got != want {
+		if got, _ := a.Type(e.Index); got != want {
 			return &Refusal{
 				Reason:  BadSignature,
 				Problem: fmt.Sprintf("export %s has the signature %s instead of %s", name, got, want),
@@ -96,19 +93,15 @@ const (
 // instanceBytes is what the engine keeps for each instance beside its memory,
 // with the tables as large as they may grow.
 func (a *anatomy) instanceBytes() uint64 {
-	n := uint64(a.globals)*bytesGlobal + uint64(a.entries)*bytesReference + uint64(a.segments)*bytesSegment
-	for i, t := range a.tables {
-		most := t.min
-		if a.grows[i] {
-			most = max(most, min(t.max, maxGrown))
-		}
-		n += uint64(most) * bytesEntry
+	n := uint64(a.Globals)*bytesGlobal + uint64(a.Entries)*bytesReference + uint64(a.Segments)*bytesSegment
+	for i := range a.Tables {
+		n += uint64(a.tableMost(i)) * bytesEntry
 	}
 	return n
 }
 
 func (a *anatomy) has(name string) bool {
-	_, ok := a.exports[name]
+	_, ok := a.Export(name)
 	return ok
 }
 
@@ -147,31 +140,31 @@ func (a *anatomy) admitEntry() error {
 }
 
 func (a *anatomy) admitMemory() error {
-	for _, im := range a.imports {
-		if im.kind == kindMemory {
+	for _, im := range a.Imports {
+		if im.Kind == wasm.KindMemory {
 			return &Refusal{Reason: BadMemory, Problem: "the module imports its memory", Hint: "let the module define and export its own (no --import-memory)"}
 		}
 	}
-	if a.memories == 0 {
+	if a.Memory == nil {
 		return &Refusal{Reason: BadMemory, Problem: "the module has no memory", Hint: "define one and export it as " + abi.ExportMemory}
 	}
-	if e, ok := a.exports[abi.ExportMemory]; !ok || e.kind != kindMemory || e.index != 0 {
+	if e, ok := a.Export(abi.ExportMemory); !ok || e.Kind != wasm.KindMemory || e.Index != 0 {
 		return &Refusal{Reason: BadMemory, Problem: "the module does not export its memory", Hint: "export it as " + abi.ExportMemory}
 	}
 	return nil
 }
 
 // admitImports lists everything that is amiss, not just the first.
-func (a *anatomy) admitImports(offered map[string]map[string]funcType) error {
+func (a *anatomy) admitImports(offered map[string]map[string]wasm.FuncType) error {
 	var unknown, wrong []string
-	for _, im := range a.imports {
-		full := shorten(im.module) + "." + shorten(im.name)
-		want, known := offered[im.module][im.name]
+	for _, im := range a.Imports {
+		full := shorten(im.Module) + "." + shorten(im.Name)
+		want, known := offered[im.Module][im.Name]
 		switch {
-		case im.kind != kindFunc:
+		case im.Kind != wasm.KindFunc:
 			unknown = append(unknown, full+" (not a function)")
-		case known && want != im.typ:
-			wrong = append(wrong, fmt.Sprintf("%s has the signature %s instead of %s", full, im.typ, want))
+		case known && want != im.Type:
+			wrong = append(wrong, fmt.Sprintf("%s has the signature %s instead of %s", full, im.Type, want))
 		case known:
 		default:
 			unknown = append(unknown, full)

@@ -12,6 +12,8 @@ import (
 
 	"github.com/tetratelabs/wazero"
 	"github.com/tetratelabs/wazero/api"
+
+	"github.com/wasmjob/wasmjob/host/internal/wasm"
 )
 
 // envModule is where AssemblyScript looks for its host.
@@ -23,7 +25,7 @@ const maxAssembly = 2 * maxErrorText
 // assemblyFunction is one function of envModule.
 type assemblyFunction struct {
 	name string
-	typ  funcType
+	typ  wasm.FuncType
 	body body
 }
 
@@ -31,15 +33,15 @@ type assemblyFunction struct {
 // own library.
 func assemblyFunctions() []assemblyFunction {
 	all := []assemblyFunction{
-		{"abort", funcType{valI32 + valI32 + valI32 + valI32, ""}, assemblyAbort},
-		{"trace", funcType{valI32 + valI32 + valF64 + valF64 + valF64 + valF64 + valF64, ""}, assemblyTrace},
-		{"seed", funcType{"", valF64}, assemblySeed},
+		{"abort", wasm.FuncType{Params: valI32 + valI32 + valI32 + valI32}, assemblyAbort},
+		{"trace", wasm.FuncType{Params: valI32 + valI32 + valF64 + valF64 + valF64 + valF64 + valF64}, assemblyTrace},
+		{"seed", wasm.FuncType{Results: valF64}, assemblySeed},
 	}
 	for name, level := range map[string]slog.Level{
 		"console.debug": slog.LevelDebug, "console.log": slog.LevelInfo, "console.info": slog.LevelInfo,
 		"console.warn": slog.LevelWarn, "console.error": slog.LevelError,
 	} {
-		all = append(all, assemblyFunction{name, funcType{valI32, ""}, assemblyLog(level)})
+		all = append(all, assemblyFunction{name, wasm.FuncType{Params: valI32}, assemblyLog(level)})
 	}
 	return all
 }
@@ -53,7 +55,7 @@ func offerAssembly(ctx context.Context, rt wazero.Runtime) error {
 			r.goOn()
 			r.calls++
 			f.body(ctx, r, mod.Memory(), stack)
-		}), valueTypesOf(f.typ.params), valueTypesOf(f.typ.results)).Export(f.name)
+		}), valueTypesOf(f.typ.Params), valueTypesOf(f.typ.Results)).Export(f.name)
 	}
 	if _, err := b.Instantiate(ctx); err != nil {
 		return fmt.Errorf("offer %s: %w", envModule, err)

@@ -24,7 +24,7 @@ func assemblyData(s string) string {
 func (b *builder) assembly(name string) uint32 {
 	for _, f := range assemblyFunctions() {
 		if f.name == name {
-			return b.fromHost(envModule, name, f.typ.params, f.typ.results)
+			return b.fromHost(envModule, name, f.typ.Params, f.typ.Results)
 		}
 	}
 	panic(name)

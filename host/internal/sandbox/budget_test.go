@@ -150,7 +150,7 @@ func TestBudgetKnowsWhatInstancesHold(t *testing.T) {
 	of := func(change func(*builder)) uint64 {
 		b := &builder{}
 		change(b)
-		a, err := decode(b.job(i32(0)), defaultModule)
+		a, err := checked(b.job(i32(0)))
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -5,6 +5,12 @@ import (
 	"slices"
 
 	"github.com/wasmjob/wasmjob/abi"
+	"github.com/wasmjob/wasmjob/host/internal/wasm"
+)
+
+const (
+	kindFunc   = wasm.KindFunc
+	kindMemory = wasm.KindMemory
 )
 
 // builder assembles small modules for tests: there is no assembler at hand,
@@ -62,7 +68,7 @@ func (b *builder) fromHost(module, name, params, results string) uint32 {
 func (b *builder) abi(name string) uint32 {
 	for _, f := range hostFunctions() {
 		if f.name == name {
-			return b.fromHost(abi.Module, name, f.typ.params, f.typ.results)
+			return b.fromHost(abi.Module, name, f.typ.Params, f.typ.Results)
 		}
 	}
 	panic(name)

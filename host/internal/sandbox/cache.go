@@ -9,6 +9,7 @@ import (
 	"os"
 	"path/filepath"
 	"runtime"
+	"slices"
 	"strings"
 
 	"github.com/tetratelabs/wazero"
@@ -61,13 +62,20 @@ func onlyOurs(dir string) error {
 	if err != nil {
 		return fmt.Errorf("look for compiled modules: %w", err)
 	}
-	for _, d := range append(inner, dir) {
-		info, err := os.Stat(d)
+	files, err := cached(dir)
+	if err != nil {
+		return err
+	}
+	for _, f := range slices.Concat([]string{dir}, inner, files) {
+		info, err := os.Lstat(f) // everybody may write to a link
+		if f == dir {
+			info, err = os.Stat(f)
+		}
 		if err != nil {
 			return fmt.Errorf("look at the cache of compiled modules: %w", err)
 		}
-		if info.Mode().Perm()&0o022 != 0 {
-			return fmt.Errorf("others may write to the cache of compiled modules %s, which holds code that is run unseen; chmod 700 it, or remove it", d)
+		if foreign(info) || info.Mode().Perm()&0o022 != 0 {
+			return fmt.Errorf("others may write to %s in the cache of compiled modules, which holds code that is run unseen; remove %s", f, dir)
 		}
 	}
 	return nil

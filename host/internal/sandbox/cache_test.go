@@ -88,14 +88,42 @@ func TestCacheOnDisk(t *testing.T) {
 func TestCacheThatOthersMayWrite(t *testing.T) {
 	t.Parallel()
 	dir, file, _ := cacheWithOne(t)
-	for _, open := range []string{dir, filepath.Dir(file)} {
-		if err := os.Chmod(open, 0o770); err != nil {
+	refused := func(what string) {
+		t.Helper()
+		if _, err := New(Options{CacheDir: dir}); err == nil || !strings.Contains(err.Error(), "others may write to "+what) {
+			t.Errorf("%s: %v", what, err)
+		}
+	}
+	for open, mode := range map[string]os.FileMode{dir: 0o700, filepath.Dir(file): 0o700, file: 0o600, file + sealSuffix: 0o600} {
+		if err := os.Chmod(open, mode|0o020); err != nil {
 			t.Fatal(err)
 		}
-		if _, err := New(Options{CacheDir: dir}); err == nil || !strings.Contains(err.Error(), "others may write") {
-			t.Errorf("%s: %v", open, err)
+		refused(open)
+		if err := os.Chmod(open, mode); err != nil {
+			t.Fatal(err)
 		}
-		if err := os.Chmod(open, 0o700); err != nil {
+	}
+	link := filepath.Join(filepath.Dir(file), "link")
+	if err := os.Symlink(file, link); err != nil {
+		t.Fatal(err)
+	}
+	refused(link)
+}
+
+func TestCacheOfSomebodyElse(t *testing.T) {
+	t.Parallel()
+	if os.Geteuid() != 0 {
+		t.Skip("only root can give files to others")
+	}
+	dir, file, _ := cacheWithOne(t)
+	for _, theirs := range []string{dir, filepath.Dir(file), file} {
+		if err := os.Chown(theirs, 12345, -1); err != nil {
+			t.Fatal(err)
+		}
+		if _, err := New(Options{CacheDir: dir}); err == nil || !strings.Contains(err.Error(), "others may write to "+theirs) {
+			t.Errorf("%s: %v", theirs, err)
+		}
+		if err := os.Chown(theirs, 0, -1); err != nil {
 			t.Fatal(err)
 		}
 	}

@@ -8,7 +8,7 @@
 //
 // The flow:
 //
-//	Load   bytes → check (bounds, imports, exports) → meter → compile → *Module
+//	Load   bytes → wasm.Decode → check (effort, imports, exports) → meter → compile → *Module
 //	Run    *Module + job.Call → the way of its kind (kinds.go, dataflow.go)
 //	       → instance → _initialize → listener, entry, listener → state kept
 //	       → instance destroyed, or at rest → judge → job.Outcome

@@ -1,6 +1,11 @@
 package sandbox
 
-import "math"
+import (
+	"math"
+	"slices"
+
+	"github.com/wasmjob/wasmjob/host/internal/wasm"
+)
 
 // What compiling costs beyond the size of the code. The engine follows every
 // variable and every value on the stack through all parts of a function that
@@ -57,10 +62,11 @@ const nowhere = math.MaxInt
 // exposure is a variable whose value comes into a loop from before it.
 type exposure struct{ local, since int }
 
-// walk passes over the instructions of a function. It knows where each ends,
-// and what makes compiling expensive.
+// walk passes over the instructions of a function and knows what makes
+// compiling expensive.
 type walk struct {
-	r       *reader
+	wasm.Code
+
 	a       *anatomy
 	blocks  []block
 	dead    bool // nothing comes to this instruction
@@ -74,13 +80,16 @@ type walk struct {
 	deepest int // most that were
 	merges  int // what bringing together the variables of all loops takes once
 
-	branches, passed int
-	effort, load     int
+	passed       int
+	effort, load int
 }
 
-func (w *walk) begin(results, locals int) {
-	w.last = make([]int, locals)
-	w.blocks = append(w.blocks, block{results: results, shortest: nowhere, knows: nowhere, inLoop: -1})
+func (w *walk) begin(body int) {
+	w.Begin(w.a.Module, body)
+	*w = walk{Code: w.Code, a: w.a, blocks: w.blocks[:0], exposed: w.exposed[:0], last: slices.Grow(w.last[:0], w.Locals)[:w.Locals]}
+	clear(w.last)
+	typ, _ := w.a.Type(uint32(w.a.Imported + body))
+	w.blocks = append(w.blocks, block{results: len(typ.Results), shortest: nowhere, knows: nowhere, inLoop: -1})
 }
 
 // cost adds what one thing takes to what the whole function takes.
@@ -91,15 +100,7 @@ func (w *walk) cost(ns, bytes int) {
 	w.effort += ns
 	w.load += bytes
 	if w.load > maxLoad || w.effort > maxEffort {
-		w.r.fail(TooBig, "the function would take too much time or memory to compile")
-	}
-}
-
-// branch counts what splits the flow of a function.
-func (w *walk) branch(n int) {
-	w.branches += n
-	if w.branches > maxBranches {
-		w.r.fail(TooBig, "more than %d branches in one function", maxBranches)
+		w.Fail(wasm.TooBig, "the function would take too much time or memory to compile")
 	}
 }
 
@@ -126,18 +127,18 @@ func (w *walk) stop() {
 	w.height = w.blocks[len(w.blocks)-1].base
 }
 
-func (w *walk) enter(op byte, params, results int) {
-	if op == 0x04 {
+func (w *walk) enter() {
+	params, results := int(w.A), int(w.B)
+	if w.Op == wasm.OpIf {
 		w.move(1, 0)
 	}
-	w.branch(1)
 	b := block{
-		loop: op == 0x03, undecided: op == 0x04, dead: w.dead, params: params, results: results,
+		loop: w.Op == wasm.OpLoop, undecided: w.Op == wasm.OpIf, dead: w.dead, params: params, results: results,
 		base: max(w.height-params, w.blocks[len(w.blocks)-1].base), way: w.way, shortest: nowhere,
 		knew: w.known, knows: nowhere,
 		inLoop: w.blocks[len(w.blocks)-1].inLoop, exposed: len(w.exposed),
 	}
-	if op != 0x02 {
+	if w.Op != wasm.OpBlock {
 		w.split()
 	}
 	b.part = w.part
@@ -156,7 +157,7 @@ func (w *walk) enter(op byte, params, results int) {
 // jump goes to the end of a block around this instruction, or to the begin of
 // a loop.
 func (w *walk) jump(depth uint32) {
-	if w.dead || int64(depth) >= int64(len(w.blocks)) {
+	if w.dead {
 		return
 	}
 	b := &w.blocks[len(w.blocks)-1-int(depth)]
@@ -211,7 +212,7 @@ func (w *walk) leave() {
 // use is the reading of a variable, whose value comes from where it was last
 // met, through every part since.
 func (w *walk) use(local uint32) {
-	if w.dead || int64(local) >= int64(len(w.last)) {
+	if w.dead {
 		return
 	}
 	since := w.last[local]
@@ -223,7 +224,7 @@ func (w *walk) use(local uint32) {
 }
 
 func (w *walk) set(local uint32) {
-	if !w.dead && int64(local) < int64(len(w.last)) {
+	if !w.dead {
 		w.last[local] = w.part
 	}
 }
@@ -239,7 +240,7 @@ func (w *walk) goRound(b *block) {
 	around := w.blocks[max(len(w.blocks)-2, 0)].inLoop
 	kept := w.exposed[:b.exposed]
 	for _, e := range w.exposed[b.exposed:] {
-		if w.r.err != nil {
+		if w.Err() != nil {
 			return
 		}
 		passed := w.part - w.last[e.local]

@@ -5,6 +5,8 @@ import (
 	"slices"
 	"strings"
 	"testing"
+
+	"github.com/wasmjob/wasmjob/host/internal/wasm"
 )
 
 // Shapes of code that are small and keep a compiler busy for minutes, or make
@@ -137,17 +139,22 @@ func TestStackIsFollowed(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			w := walk{r: &reader{b: code}, a: &anatomy{}}
-			w.begin(0, 0)
-			for !w.r.done() {
+			b := &builder{}
+			b.fn("", "", 0, code)
+			binary := b.job(i32(0))
+			m, err := decode(binary, defaultModule)
+			if err != nil {
+				t.Fatal(err)
+			}
+			w := walk{a: &anatomy{Module: m}}
+			w.begin(0)
+			for w.Next() && (w.Op != wasm.OpEnd || len(w.blocks) > 1) {
 				w.step()
 			}
-			if w.height != 0 || w.r.err != nil || len(w.blocks) != 1 {
-				t.Errorf("%d values are left, %d blocks, %v", w.height, len(w.blocks), w.r.err)
+			if w.height != 0 || w.Err() != nil || w.Left() != 0 {
+				t.Errorf("%d values are left, %d blocks, %v", w.height, len(w.blocks), w.Err())
 			}
-			b := &builder{} // and the engine finds the code sound
-			b.fn("", "", 0, code)
-			load(t, newEngine(t), b.job(i32(0)))
+			load(t, newEngine(t), binary) // and the engine finds the code sound
 		})
 	}
 }

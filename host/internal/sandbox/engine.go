@@ -14,6 +14,8 @@ import (
 	"github.com/tetratelabs/wazero/api"
 
 	"github.com/wasmjob/wasmjob/abi"
+	"github.com/wasmjob/wasmjob/host/internal/wasm"
+	"github.com/wasmjob/wasmjob/host/job"
 )
 
 // ErrClosed is the error of an Engine that was closed.
@@ -32,6 +34,10 @@ type Options struct {
 	// that would exceed it waits. 0: half of what the machine, or the control
 	// group of the process, has.
 	Budget int64
+	// Dirs are the directories of the server that may be granted, with what is
+	// below them, and Write; a job with another one fails. Nil: any, as the
+	// caller looks after that.
+	Dirs []job.Dir
 	// Log receives what the operator of the host should know; nil discards.
 	Log *slog.Logger
 }
@@ -42,9 +48,10 @@ type Engine struct {
 	rt      wazero.Runtime
 	cache   wazero.CompilationCache
 	dir     string
+	dirs    []job.Dir // may be granted; nil: any
 	most    int64
 	log     *slog.Logger
-	offered map[string]map[string]funcType
+	offered map[string]map[string]wasm.FuncType
 	life    context.Context //nolint:containedctx // ends every run when the engine is closed
 	end     context.CancelFunc
 	runs    sync.WaitGroup
@@ -58,7 +65,7 @@ type Engine struct {
 
 // New makes an Engine, and the cache directory if there is to be one.
 func New(o Options) (*Engine, error) {
-	e := &Engine{dir: o.CacheDir, most: o.MaxModule, log: o.Log, modules: map[string]*compilation{}, slots: make(chan struct{}, runtime.GOMAXPROCS(0))}
+	e := &Engine{dir: o.CacheDir, dirs: o.Dirs, most: o.MaxModule, log: o.Log, modules: map[string]*compilation{}, slots: make(chan struct{}, runtime.GOMAXPROCS(0))}
 	if e.log == nil {
 		e.log = slog.New(slog.DiscardHandler)
 	}
@@ -104,7 +111,7 @@ func (e *Engine) offer() error {
 	if _, err := e.rt.InstantiateModule(e.life, wasi, wazero.NewModuleConfig()); err != nil {
 		return fmt.Errorf("offer %s: %w", wasiModule, err)
 	}
-	e.offered = map[string]map[string]funcType{abi.Module: {}, wasiModule: {}, envModule: {}}
+	e.offered = map[string]map[string]wasm.FuncType{abi.Module: {}, wasiModule: {}, envModule: {}}
 	for _, f := range hostFunctions() {
 		e.offered[abi.Module][f.name] = f.typ
 	}
@@ -112,7 +119,7 @@ func (e *Engine) offer() error {
 		e.offered[envModule][f.name] = f.typ
 	}
 	for name, f := range wasi.ExportedFunctions() {
-		e.offered[wasiModule][name] = funcType{string(f.ParamTypes()), string(f.ResultTypes())}
+		e.offered[wasiModule][name] = wasm.FuncType{Params: string(f.ParamTypes()), Results: string(f.ResultTypes())}
 	}
 	return nil
 }
@@ -153,7 +160,7 @@ func (e *Engine) enter() bool {
 }
 
 // digestOf is how modules are addressed.
-func digestOf(wasm []byte) string {
-	sum := sha256.Sum256(wasm)
+func digestOf(binary []byte) string {
+	sum := sha256.Sum256(binary)
 	return hex.EncodeToString(sum[:])
 }

@@ -46,11 +46,12 @@ type desk struct {
 	listed int // entries of directories that the engine may hold
 }
 
-// grantedDirs opens the directories of a grant for as long as ctx lasts. The
-// returned function closes them, with every file that the guest left open.
-func grantedDirs(ctx context.Context, dirs []job.Dir, most int) (wazero.FSConfig, func(), error) {
+// grantedDirs opens the directories of a grant for as long as ctx lasts, each at
+// or below one of those that may be granted. The returned function closes them,
+// with every file that the guest left open; files bounds how many it may have.
+func grantedDirs(ctx context.Context, dirs, most []job.Dir, files int) (wazero.FSConfig, func(), error) {
 	config := wazero.NewFSConfig()
-	d := &desk{ctx: ctx, most: most, open: map[*file]struct{}{}}
+	d := &desk{ctx: ctx, most: files, open: map[*file]struct{}{}}
 	var roots []*os.Root
 	closeAll := func() {
 		for f := range d.open {
@@ -66,10 +67,10 @@ func grantedDirs(ctx context.Context, dirs []job.Dir, most int) (wazero.FSConfig
 			closeAll()
 			return nil, nil, fmt.Errorf("directory %q of the guest is not a clean absolute path", dir.Guest)
 		}
-		root, err := os.OpenRoot(dir.Host)
+		root, err := openDir(dir, most)
 		if err != nil {
 			closeAll()
-			return nil, nil, fmt.Errorf("open granted directory: %w", err)
+			return nil, nil, err
 		}
 		roots = append(roots, root)
 		more, ok := config.(sysfs.FSConfig)

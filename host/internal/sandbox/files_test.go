@@ -138,3 +138,43 @@ func TestGrantsThatCannotBe(t *testing.T) {
 		expect(t, out, job.Failure, tt.text)
 	}
 }
+
+// A link on the way from what may be granted to what is leads nowhere.
+func TestDirsAreReachedFromWhatMayBeGranted(t *testing.T) {
+	t.Parallel()
+	inside, outside := playground(t)
+	link := filepath.Join(t.TempDir(), "top")
+	for _, err := range []error{os.Symlink(inside, link), os.Symlink("sub", filepath.Join(inside, "near")), os.MkdirAll(filepath.Join(inside, "sub", "deep"), 0o755)} {
+		if err != nil {
+			t.Fatal(err)
+		}
+	}
+	read := []job.Dir{{Host: inside}, {Host: filepath.Join(inside, "sub", "deep"), Write: true}}
+	for _, tt := range []struct {
+		dir  job.Dir
+		most []job.Dir
+		want string // of the error
+	}{
+		{job.Dir{Host: inside}, read, ""},
+		{job.Dir{Host: filepath.Join(inside, "sub", "deep")}, read, ""},
+		{job.Dir{Host: filepath.Join(inside, "sub", "deep"), Write: true}, read, ""},
+		{job.Dir{Host: link}, []job.Dir{{Host: link}}, ""}, // the operator's own
+		{job.Dir{Host: filepath.Join(inside, "dirlink")}, nil, ""},
+		{job.Dir{Host: filepath.Join(inside, "dirlink")}, read, "dirlink"},
+		{job.Dir{Host: filepath.Join(inside, "near")}, read, "is a link"},
+		{job.Dir{Host: filepath.Join(inside, "near", "deep")}, read, "is a link"},
+		{job.Dir{Host: filepath.Join(inside, "sub", "none")}, read, "none"},
+		{job.Dir{Host: inside, Write: true}, read, "more than this server grants"},
+		{job.Dir{Host: outside}, read, "more than this server grants"},
+		{job.Dir{Host: inside + "side"}, read, "more than this server grants"},
+		{job.Dir{Host: inside}, []job.Dir{}, "more than this server grants"},
+	} {
+		root, err := openDir(tt.dir, tt.most)
+		if err == nil {
+			err = root.Close()
+		}
+		if (err == nil) != (tt.want == "") || err != nil && !strings.Contains(err.Error(), tt.want) {
+			t.Errorf("%+v of %+v: %v; want %q", tt.dir, tt.most, err, tt.want)
+		}
+	}
+}

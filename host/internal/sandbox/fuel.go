@@ -11,6 +11,7 @@ import (
 	"github.com/tetratelabs/wazero/api"
 
 	"github.com/wasmjob/wasmjob/host/internal/meter"
+	"github.com/wasmjob/wasmjob/host/internal/wasm"
 )
 
 // How a guest is ended from outside; a panic with one of these unwinds it.
@@ -92,17 +93,10 @@ func offerYield(ctx context.Context, rt wazero.Runtime) error {
 }
 
 // metered gives the code that the engine may see.
-func metered(wasm []byte) (meter.Result, error) {
-	out, err := meter.Rewrite(wasm, meter.Options{MaxTable: maxGrown})
-	if err == nil {
-		return out, nil
+func metered(m *wasm.Module) (meter.Result, error) {
+	out, err := meter.Rewrite(m, meter.Options{MaxTable: maxGrown})
+	if err != nil {
+		return meter.Result{}, refusal(fmt.Errorf("the module cannot be metered: %w", err))
 	}
-	refusal := &Refusal{Reason: Damaged, Problem: "the module cannot be metered: " + clip(printable(err.Error()), 512)}
-	switch _, lacks := errors.AsType[*meter.Unsupported](err); {
-	case lacks:
-		refusal.Reason = Unsupported
-	case errors.Is(err, meter.ErrTooBig):
-		refusal.Reason = TooBig
-	}
-	return meter.Result{}, hinted(refusal)
+	return out, nil
 }

@@ -64,7 +64,7 @@ func metricAdd(_ context.Context, r *run, mem api.Memory, s []uint64) {
 		answer(s, abi.ErrInvalid)
 		return
 	}
-	answer(s, r.outside.add(string(name), v))
+	answer(s, r.outside.add(r.journal.secrets.all(string(name)), v))
 }
 
 func metricName(name []byte) bool {

@@ -5,6 +5,7 @@ import (
 	"strings"
 
 	"github.com/wasmjob/wasmjob/abi"
+	"github.com/wasmjob/wasmjob/host/internal/wasm"
 )
 
 // Report says what a module consists of, without running it.
@@ -42,42 +43,48 @@ type Import struct {
 // Inspect takes a module apart and reports on it. The report is there also
 // when the module would be refused, which the error, a *Refusal, then says; if
 // not even the report could be made, its Digest is empty.
-func (e *Engine) Inspect(wasm []byte) (Report, error) {
-	a, err := decode(wasm, e.most)
+func (e *Engine) Inspect(binary []byte) (Report, error) {
+	m, err := decode(binary, e.most)
 	if err != nil {
-		if a == nil {
-			return Report{}, err
-		}
-		return a.report(digestOf(wasm), len(wasm)), err
+		return Report{}, err
 	}
-	return a.report(digestOf(wasm), len(wasm)), a.admit(e.offered)
+	a, err := check(m)
+	if a == nil {
+		return Report{}, err
+	}
+	if err == nil {
+		err = a.admit(e.offered)
+	}
+	return a.report(digestOf(binary)), err
 }
 
-func (a *anatomy) report(digest string, size int) Report {
+func (a *anatomy) report(digest string) Report {
 	r := Report{
-		Digest: digest, Bytes: size,
+		Digest: digest, Bytes: a.Size,
 		Kinds: a.kinds(), Listeners: a.listeners(), Exports: []Export{}, Imports: []Import{}, Grants: []string{},
-		MemoryMin:  int64(a.memory.min) * pageSize,
-		Initialize: a.has(abi.ExportInitialize), Functions: a.own, StartOnLoad: a.start,
+		Initialize: a.has(abi.ExportInitialize), Functions: len(a.Bodies), StartOnLoad: a.Start != nil,
 	}
-	if a.memory.bounded {
-		r.MemoryMax = int64(a.memory.max) * pageSize
+	if a.Memory != nil {
+		r.MemoryMin = int64(a.Memory.Min) * pageSize
+		if a.Memory.Bounded {
+			r.MemoryMax = int64(a.Memory.Max) * pageSize
+		}
 	}
 	if a.has(abi.ExportMarker) {
 		r.ABI = abi.Version
 	}
-	for _, name := range a.exportOrd {
-		if e := a.exports[name]; e.kind == kindFunc {
-			typ, _ := a.signature(e.index)
-			r.Exports = append(r.Exports, Export{Name: printable(name), Signature: typ.String()})
+	for _, e := range a.Exports {
+		if e.Kind == wasm.KindFunc {
+			typ, _ := a.Type(e.Index)
+			r.Exports = append(r.Exports, Export{Name: printable(e.Name), Signature: typ.String()})
 		}
 	}
 	wanted := map[string]bool{}
-	for _, im := range a.imports {
-		grant := grantFor(im.module, im.name)
-		out := Import{Module: printable(im.module), Name: printable(im.name), Grant: grant}
-		if im.kind == kindFunc {
-			out.Signature = im.typ.String()
+	for _, im := range a.Imports {
+		grant := grantFor(im.Module, im.Name)
+		out := Import{Module: printable(im.Module), Name: printable(im.Name), Grant: grant}
+		if im.Kind == wasm.KindFunc {
+			out.Signature = im.Type.String()
 		}
 		r.Imports = append(r.Imports, out)
 		if grant != "" && !wanted[grant] {
@@ -85,8 +92,8 @@ func (a *anatomy) report(digest string, size int) Report {
 			r.Grants = append(r.Grants, grant)
 		}
 	}
-	for _, s := range a.custom {
-		r.Sections = append(r.Sections, printable(s))
+	for _, c := range a.Customs[:min(len(a.Customs), 64)] {
+		r.Sections = append(r.Sections, printable(c.Name))
 	}
 	return r
 }

@@ -40,7 +40,9 @@ func TestInspect(t *testing.T) {
 	if diff := cmp.Diff(want, got); diff != "" {
 		t.Errorf("(-want +got)\n%s", diff)
 	}
-	if r, err := e.Inspect([]byte("no")); r.Digest != "" || !refused(err, NotWasm) {
-		t.Errorf("%+v, %v", r, err)
+	r, err := e.Inspect([]byte("no"))
+	wantRefusal(t, err, NotWasm, "")
+	if r.Digest != "" {
+		t.Errorf("%+v", r)
 	}
 }

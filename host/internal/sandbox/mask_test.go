@@ -158,6 +158,16 @@ func TestSecretsAreNotKept(t *testing.T) {
 	}
 }
 
+func TestSecretsAreNotNamesOfMetrics(t *testing.T) {
+	t.Parallel()
+	var a asking
+	a.ask(abi.FuncMetricAdd, "got.s3cret.bytes", 1.0)
+	_, _, out := a.run(t, job.Call{Secrets: map[string]string{"a": "s3cret"}})
+	if len(out.Metrics) != 1 || out.Metrics["got.***.bytes"] != 1 {
+		t.Errorf("%v", out.Metrics)
+	}
+}
+
 // The result goes where the job says, so nothing in it is changed.
 func TestSecretsStayInResults(t *testing.T) {
 	t.Parallel()

@@ -13,6 +13,7 @@ import (
 
 	"github.com/wasmjob/wasmjob/abi"
 	"github.com/wasmjob/wasmjob/host/internal/meter"
+	"github.com/wasmjob/wasmjob/host/internal/wasm"
 )
 
 // Module is a checked and compiled module. It may be run from any number of
@@ -54,8 +55,8 @@ type compilation struct {
 // compiled once however many ask, also at the same time. What a module does
 // wrong is told as a *Refusal. ctx ends the waiting, not the compilation: the
 // engine underneath cannot be interrupted, which is why the check bounds it.
-func (e *Engine) Load(ctx context.Context, wasm []byte) (*Module, error) {
-	digest := digestOf(wasm)
+func (e *Engine) Load(ctx context.Context, binary []byte) (*Module, error) {
+	digest := digestOf(binary)
 	e.mu.Lock()
 	if e.closed {
 		e.mu.Unlock()
@@ -73,7 +74,7 @@ func (e *Engine) Load(ctx context.Context, wasm []byte) (*Module, error) {
 	e.mu.Unlock()
 
 	if !known {
-		c.compile(wasm)
+		c.compile(binary)
 		e.runs.Done()
 	}
 	select {
@@ -89,18 +90,21 @@ func (e *Engine) Load(ctx context.Context, wasm []byte) (*Module, error) {
 	return &Module{c: c}, nil
 }
 
-func (c *compilation) compile(wasm []byte) {
+func (c *compilation) compile(binary []byte) {
 	defer close(c.ready)
 	c.engine.slots <- struct{}{}
 	defer func() { <-c.engine.slots }()
+	m, err := decode(binary, c.engine.most)
+	if err != nil {
+		c.err = err
+		return
+	}
 	// Both read all of the code, and neither needs the other.
 	var out meter.Result
 	var unmetered error
 	var metering sync.WaitGroup
-	if int64(len(wasm)) <= c.engine.most {
-		metering.Go(func() { out, unmetered = metered(wasm) })
-	}
-	a, err := decode(wasm, c.engine.most)
+	metering.Go(func() { out, unmetered = metered(m) })
+	a, err := check(m)
 	metering.Wait()
 	if err == nil {
 		err = a.admit(c.engine.offered)
@@ -109,14 +113,11 @@ func (c *compilation) compile(wasm []byte) {
 		c.err = err
 		return
 	}
-	c.memory = uint64(a.memory.min) * pageSize
-	c.most = maxPages * pageSize
-	if a.memory.bounded {
-		c.most = uint64(a.memory.max) * pageSize
-	}
+	c.memory = uint64(a.Memory.Min) * pageSize
+	c.most = uint64(min(a.Memory.Max, wasm.MaxPages)) * pageSize
 	c.entries = a.known()
 	c.fixed = instanceCost + a.instanceBytes()
-	c.report = a.report(c.digest, len(wasm))
+	c.report = a.report(c.digest)
 	if unmetered != nil {
 		c.err = unmetered
 		return
@@ -135,18 +136,18 @@ func (c *compilation) compile(wasm []byte) {
 // fails the compilation of a sound module for ever, so the cache is emptied
 // and asked once more. A cache that cannot be written fails it too, but leaves
 // the code in memory, where the second time finds it.
-func (e *Engine) compile(wasm []byte) (wazero.CompiledModule, error) {
-	code, err := e.tryCompile(wasm)
+func (e *Engine) compile(binary []byte) (wazero.CompiledModule, error) {
+	code, err := e.tryCompile(binary)
 	if err != nil && strings.Contains(err.Error(), "compilationcache") {
 		if rmErr := emptyCache(e.dir); rmErr != nil {
 			return nil, errors.Join(fmt.Errorf("compile module: %w", err), rmErr)
 		}
-		code, err = e.tryCompile(wasm)
+		code, err = e.tryCompile(binary)
 	}
 	var disk *fs.PathError
 	if errors.As(err, &disk) {
 		e.log.Warn("compiled module is not kept for the next start", slog.Any("err", err))
-		code, err = e.tryCompile(wasm)
+		code, err = e.tryCompile(binary)
 	}
 	if err == nil && e.dir != "" {
 		if err := sealNew(e.dir); err != nil {
@@ -168,13 +169,13 @@ func (e *Engine) compile(wasm []byte) (wazero.CompiledModule, error) {
 
 // tryCompile also catches what the compiler does when it meets a case that
 // its authors thought impossible: a module must not end the host.
-func (e *Engine) tryCompile(wasm []byte) (code wazero.CompiledModule, err error) {
+func (e *Engine) tryCompile(binary []byte) (code wazero.CompiledModule, err error) {
 	defer func() {
 		if r := recover(); r != nil {
 			code, err = nil, fmt.Errorf("the compiler failed: %v", r)
 		}
 	}()
-	return e.rt.CompileModule(e.life, wasm) //nolint:wrapcheck // compile says what it was for
+	return e.rt.CompileModule(e.life, binary) //nolint:wrapcheck // compile says what it was for
 }
 
 // hold keeps the code for one more user; release must follow unless it

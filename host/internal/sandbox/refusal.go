@@ -1,7 +1,6 @@
 package sandbox
 
 import (
-	"errors"
 	"fmt"
 	"strings"
 )
@@ -52,18 +51,16 @@ func hinted(err error) error {
 		r.Hint = "the file was cut off or changed on its way; copy it again, or build it anew"
 	case TooBig:
 		r.Hint = "build it optimised for size, or as several smaller parts"
-	case Unsupported, NotWasm:
+	case Unsupported:
 		r.Hint = "build a core module of WebAssembly 2.0, without later features"
-	case IsComponent, NoMarker, NoEntry, BadSignature, BadImport, IsCommand, BadMemory:
+	case NotWasm:
+		r.Hint = "give the .wasm file that the compiler wrote, a core module"
+	case IsComponent:
+		r.Hint = "build for wasip1 or wasm32-unknown-unknown, not for wasip2"
+	case NoMarker, NoEntry, BadSignature, BadImport, IsCommand, BadMemory:
 		// Whoever found these knew better.
 	}
 	return r
-}
-
-// refused tells whether err is a Refusal for the given reason.
-func refused(err error, why Reason) bool {
-	var r *Refusal
-	return errors.As(err, &r) && r.Reason == why
 }
 
 const reactorHint = "build a reactor: Go and TinyGo with -buildmode=c-shared, Rust as cdylib, AssemblyScript with --exportStart _initialize"

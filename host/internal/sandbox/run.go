@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"github.com/wasmjob/wasmjob/abi"
+	"github.com/wasmjob/wasmjob/host/internal/wasm"
 	"github.com/wasmjob/wasmjob/host/job"
 )
 
@@ -147,7 +148,7 @@ func (r *run) grace() time.Duration { return graceOf(&r.facts.call.Config.Limits
 // memoryLimit is what one instance may have, in whole pages.
 func (r *run) memoryLimit() uint64 {
 	if most := r.facts.call.Config.Limits.Memory; most > 0 {
-		return min(uint64(most), maxPages*pageSize) / pageSize * pageSize
+		return min(uint64(most), wasm.MaxPages*pageSize) / pageSize * pageSize
 	}
 	return DefaultMemory
 }

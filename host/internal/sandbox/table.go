@@ -9,17 +9,24 @@ import (
 	"github.com/tetratelabs/wazero/api"
 
 	"github.com/wasmjob/wasmjob/abi"
+	"github.com/wasmjob/wasmjob/host/internal/wasm"
 )
 
 // body is what a function of the ABI does. It finds the arguments on the stack
 // and leaves the result there. It is only called when the guest may call it.
 type body func(ctx context.Context, r *run, mem api.Memory, stack []uint64)
 
+const ( // types of values, as texts of one
+	valI32 = "\x7f"
+	valI64 = "\x7e"
+	valF64 = "\x7c"
+)
+
 // hostFunction is one function of the ABI as a guest gets it.
 type hostFunction struct {
 	abi.Function
 	name string
-	typ  funcType
+	typ  wasm.FuncType
 	body body
 }
 
@@ -34,7 +41,7 @@ func hostFunctions() []hostFunction {
 	for _, f := range abi.Functions() {
 		all = append(all, hostFunction{
 			Function: f, name: f.Name, body: bodies[f.Name],
-			typ: funcType{typesOf(f.Params), typesOf(f.Results)},
+			typ: wasm.FuncType{Params: typesOf(f.Params), Results: typesOf(f.Results)},
 		})
 	}
 	return all
@@ -109,7 +116,7 @@ func offerABI(ctx context.Context, rt wazero.Runtime) error {
 			return fmt.Errorf("offer %s: %s does nothing", abi.Module, f.name)
 		}
 		b.NewFunctionBuilder().WithGoModuleFunction(api.GoModuleFunc(f.call),
-			valueTypesOf(f.typ.params), valueTypesOf(f.typ.results)).Export(f.name)
+			valueTypesOf(f.typ.Params), valueTypesOf(f.typ.Results)).Export(f.name)
 	}
 	if _, err := b.Instantiate(ctx); err != nil {
 		return fmt.Errorf("offer %s: %w", abi.Module, err)

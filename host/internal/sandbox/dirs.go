@@ -1,0 +1,64 @@
+package sandbox
+
+import (
+	"fmt"
+	"os"
+	"path/filepath"
+	"strings"
+
+	"github.com/wasmjob/wasmjob/host/job"
+)
+
+// openDir opens a granted directory. If it is known what may be granted, it is
+// reached from there, and no step of the way is a link: whoever may write above
+// it could lead a job to where nobody meant it to be, such as the server's own
+// compiled code.
+func openDir(dir job.Dir, most []job.Dir) (*os.Root, error) {
+	top, rest := dir.Host, "."
+	if most != nil {
+		top = ""
+		for _, m := range most {
+			rel, err := filepath.Rel(m.Host, dir.Host)
+			if err == nil && filepath.IsLocal(rel) && (m.Write || !dir.Write) && len(m.Host) > len(top) {
+				top, rest = m.Host, rel
+			}
+		}
+		if top == "" {
+			return nil, fmt.Errorf("open granted directory: %s is more than this server grants", dir.Host)
+		}
+	}
+	root, err := os.OpenRoot(top)
+	for name := range strings.SplitSeq(rest, string(filepath.Separator)) {
+		if err != nil {
+			return nil, fmt.Errorf("open granted directory %s: %w", dir.Host, err)
+		}
+		above := root
+		root, err = step(above, name)
+		_ = above.Close()
+	}
+	if err != nil {
+		return nil, fmt.Errorf("open granted directory %s: %w", dir.Host, err)
+	}
+	return root, nil
+}
+
+// step opens a directory in another.
+func step(above *os.Root, name string) (*os.Root, error) {
+	named, err := above.Lstat(name)
+	if err != nil {
+		return nil, err
+	}
+	root, err := above.OpenRoot(name)
+	if err != nil {
+		return nil, err
+	}
+	opened, err := root.Stat(".")
+	if err == nil && !os.SameFile(named, opened) {
+		err = fmt.Errorf("%s is a link; name in [host.allow] what it leads to", name)
+	}
+	if err != nil {
+		_ = root.Close()
+		return nil, err
+	}
+	return root, nil
+}

@@ -1,0 +1,7 @@
+//go:build !unix
+
+package sandbox
+
+import "io/fs"
+
+func foreign(fs.FileInfo) bool { return false }

@@ -1,0 +1,232 @@
+package wasm
+
+import "fmt"
+
+// Code walks the body of one function: after Begin, each Next reads one
+// instruction, and what is said of it below. The zero Code is ready for Begin,
+// and a Code may begin again, which spares memory.
+type Code struct {
+	Reader
+
+	Op Op  // of this instruction
+	At int // where it begins
+	// A and B are the operands. Of most instructions A is the index that
+	// follows; of call_indirect A is the type and B the table; of a block they
+	// are how many parameters and results it has; of work of any length they
+	// are tables and segments as they stand, or 0. Of others they mean nothing.
+	A, B uint32
+	// Labels are the targets of br_table, the default one last, until the next
+	// instruction.
+	Labels []uint32
+
+	Locals int // parameters included
+	Groups int // of locals, as declared
+	First  int // where the groups begin, behind their number
+
+	m        *Module
+	open     []Op // the function, and what is open in it: block, loop, if or else
+	branches int
+	index    int
+}
+
+// Begin goes to the first instruction of a body, and reads the locals.
+func (c *Code) Begin(m *Module, body int) {
+	f := m.Imported + body
+	*c = Code{
+		Reader: Reader{b: m.Bodies[body]}, m: m, index: f, Locals: len(m.Types[m.Funcs[f]].Params),
+		open: append(c.open[:0], OpBlock), Labels: c.Labels[:0],
+	}
+	c.Groups = c.Count("groups of locals", 2, maxLocals)
+	c.First = c.pos
+	for n := c.Groups; n > 0 && c.err == nil; n-- {
+		more := c.U32()
+		valueType(&c.Reader)
+		if uint64(c.Locals)+uint64(more) > maxLocals {
+			c.Fail(TooBig, "%d locals; %d are taken", uint64(c.Locals)+uint64(more), maxLocals)
+			return
+		}
+		c.Locals += int(more)
+	}
+}
+
+// Err is the first problem, with the function that it is in.
+func (c *Code) Err() error {
+	if c.err != nil {
+		c.err.Where = fmt.Sprintf("function %d", c.index)
+	}
+	return c.Reader.Err()
+}
+
+// Next reads an instruction. It answers false behind the end of the function
+// and after a problem, which Err then tells.
+func (c *Code) Next() bool {
+	if len(c.open) == 0 || c.err != nil {
+		return false
+	}
+	c.At = c.pos
+	op := Op(c.Byte())
+	o := shapes[op].operand
+	if o == operandPrefix {
+		op = c.prefixed(op)
+		o = shapes[op].operand
+	}
+	c.Op = op
+	switch o {
+	case operandNone:
+	case operandLocal:
+		c.A = c.Index("local", c.Locals)
+	case operandI32:
+		c.Signed(32)
+	case operandAddress:
+		c.address()
+	case operandBlock:
+		c.block()
+	case operandLabel:
+		c.A = c.label()
+	case operandFunc:
+		c.A = c.Index("function", len(c.m.Funcs))
+	case operandGlobal:
+		c.A = c.Index("global", c.m.Globals)
+	case operandEnd:
+		c.open = c.open[:len(c.open)-1]
+		if len(c.open) == 0 {
+			c.End()
+		}
+	default:
+		c.operands(o)
+	}
+	return c.err == nil
+}
+
+// prefixed reads the number of an instruction behind a prefix.
+func (c *Code) prefixed(prefix Op) Op {
+	sub := c.U32()
+	// The engine takes the second byte of a vector instruction for the whole
+	// number: spelled at more length, it and we would see different code behind it.
+	if n := c.pos - c.At; prefix == 0xfd && (n > 3 || n == 3 && sub < 0x80) {
+		c.Fail(Unsupported, "instruction %#x %d at more length than it needs is not offered", uint16(prefix), sub)
+		return 0
+	}
+	above, most := Op(behindFC), uint32(0x100)
+	if prefix == 0xfd {
+		above = behindFD
+	}
+	if sub >= most || shapes[above+Op(sub)].operand == operandUnknown {
+		c.Fail(Unsupported, "instruction %#x %d (%s) is not offered", uint16(prefix), sub, featureOf(byte(prefix)))
+		return 0
+	}
+	return above + Op(sub)
+}
+
+func (c *Code) operands(o operand) {
+	c.A, c.B = 0, 0
+	switch o {
+	case operandUnknown:
+		c.Fail(Unsupported, "instruction %#x (%s) is not offered", uint16(c.Op), featureOf(byte(c.Op)))
+	case operandElse:
+		if top := len(c.open) - 1; c.open[top] == OpIf {
+			c.open[top] = OpElse
+		} else {
+			c.Fail(Damaged, "else without if")
+		}
+	case operandLabels:
+		n := c.Count("targets of br_table", 1, maxBranches)
+		c.branch(n)
+		for c.Labels = c.Labels[:0]; n >= 0 && c.err == nil; n-- {
+			c.Labels = append(c.Labels, c.Index("label", len(c.open)))
+		}
+	case operandIndirect:
+		c.A = c.Index("type", len(c.m.Types))
+		c.B = c.table()
+	case operandTypes:
+		for n := c.Count("types of select", 1, maxParams); n > 0 && c.err == nil; n-- {
+			valueType(&c.Reader)
+		}
+	case operandTable, operandTableRange:
+		c.A = c.table()
+	case operandMemory, operandGrow, operandMemoryFill:
+		c.memory()
+	case operandAddressLane:
+		c.address()
+		c.Byte()
+	case operandLane:
+		c.Byte()
+	case operandI64:
+		c.Signed(64)
+	case operand4:
+		c.Take(4)
+	case operand8:
+		c.Take(8)
+	case operand16:
+		c.Take(16)
+	case operandReference:
+		reference(&c.Reader)
+	case operandSegment: // which the engine looks for
+		c.A = c.U32()
+	case operandMemoryInit:
+		c.A = c.U32()
+		c.memory()
+	case operandMemoryCopy:
+		c.memory()
+		c.memory()
+	case operandTableInit:
+		c.A, c.B = c.U32(), c.table()
+	case operandTableCopy:
+		c.A, c.B = c.table(), c.table()
+	}
+}
+
+func (c *Code) table() uint32 { return c.Index("table", len(c.m.Tables)) }
+
+func (c *Code) memory() {
+	if c.Byte() != 0 {
+		c.Fail(Unsupported, "a second memory is not offered")
+	}
+}
+
+// address passes over alignment and offset.
+func (c *Code) address() {
+	if align := c.U32(); align >= 64 {
+		c.Fail(Unsupported, "a second memory is not offered")
+	} else if align > 4 {
+		c.Fail(Damaged, "an alignment of 2^%d", align)
+	}
+	c.U32()
+}
+
+// label reads how many blocks out a jump goes.
+func (c *Code) label() uint32 {
+	if c.Op == OpBrIf {
+		c.branch(1)
+	}
+	return c.Index("label", len(c.open))
+}
+
+// branch counts what splits the flow of a function.
+func (c *Code) branch(n int) {
+	c.branches += n
+	if c.branches > maxBranches {
+		c.Fail(TooBig, "more than %d branches in one function", maxBranches)
+	}
+}
+
+// block reads its type: nothing, one value, or, not negative, an index.
+func (c *Code) block() {
+	c.branch(1)
+	c.open = append(c.open, c.Op)
+	switch t := c.Signed(33); {
+	case t >= int64(len(c.m.Types)):
+		c.Fail(Damaged, "a block of type %d, but there are %d", t, len(c.m.Types))
+	case t >= 0:
+		c.A, c.B = uint32(len(c.m.Types[t].Params)), uint32(len(c.m.Types[t].Results))
+		if c.A > maxBlockParams {
+			c.Fail(TooBig, "a block of %d parameters; %d are taken", c.A, maxBlockParams)
+		}
+	case t == -64:
+		c.A, c.B = 0, 0
+	case t < -64 || !isValue(byte(t&0x7f)):
+		c.Fail(Unsupported, "a block of type %d is not offered", t)
+	default:
+		c.A, c.B = 0, 1
+	}
+}

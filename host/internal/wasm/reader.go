@@ -1,0 +1,195 @@
+package wasm
+
+import (
+	"fmt"
+	"unicode/utf8"
+)
+
+// Kind says what is wrong with a binary, for callers that branch on it.
+type Kind string
+
+// The kinds of a Fault.
+const (
+	NotWasm     Kind = "not-wasm"    // something else than a Wasm binary
+	IsComponent Kind = "component"   // a component, not a core module
+	Damaged     Kind = "damaged"     // breaks off or contradicts itself
+	TooBig      Kind = "too-big"     // beyond a bound
+	Unsupported Kind = "unsupported" // needs a feature that is not known here
+)
+
+// Fault is the error for a binary that is not taken.
+type Fault struct {
+	Kind  Kind
+	Where string // e.g. "function 12"; empty: the module as a whole
+	What  string
+}
+
+// Error says where the problem is and what it is.
+func (f *Fault) Error() string {
+	if f.Where == "" {
+		return f.What
+	}
+	return f.Where + ": " + f.What
+}
+
+// Reader walks a piece of a binary. The first problem sticks: after it nothing
+// is left and every read answers zero, so that a decoder looks at Err once per
+// step and can never run past the end.
+type Reader struct {
+	b   []byte
+	pos int
+	err *Fault
+}
+
+// NewReader reads b, which must not be changed meanwhile.
+func NewReader(b []byte) *Reader { return &Reader{b: b} }
+
+// Err is the first problem, a *Fault, or nil.
+func (r *Reader) Err() error {
+	if r.err == nil {
+		return nil
+	}
+	return r.err
+}
+
+// Fail notes a problem, unless there was one before.
+func (r *Reader) Fail(kind Kind, format string, args ...any) {
+	if r.err == nil {
+		r.err = &Fault{Kind: kind, What: fmt.Sprintf(format, args...)}
+		r.b = r.b[:r.pos]
+	}
+}
+
+// Pos is how many bytes were read.
+func (r *Reader) Pos() int { return r.pos }
+
+// Left is how many bytes remain.
+func (r *Reader) Left() int { return len(r.b) - r.pos }
+
+// Done says that nothing remains, be it for a problem.
+func (r *Reader) Done() bool { return r.pos >= len(r.b) }
+
+// Since is what was read from a place on.
+func (r *Reader) Since(from int) []byte { return r.b[from:r.pos:r.pos] }
+
+// End fails if something is left over.
+func (r *Reader) End() {
+	if r.Left() > 0 {
+		r.Fail(Damaged, "%d bytes too many", r.Left())
+	}
+}
+
+// Byte reads one byte.
+func (r *Reader) Byte() byte {
+	if r.pos < len(r.b) {
+		r.pos++
+		return r.b[r.pos-1]
+	}
+	return r.cut()
+}
+
+func (r *Reader) cut() byte {
+	r.Fail(Damaged, "it breaks off")
+	return 0
+}
+
+// Take cuts the next n bytes off.
+func (r *Reader) Take(n uint32) []byte {
+	if uint64(n) > uint64(r.Left()) {
+		r.Fail(Damaged, "a part of %d bytes is declared where %d remain", n, r.Left())
+		return nil
+	}
+	r.pos += int(n)
+	return r.b[r.pos-int(n) : r.pos : r.pos]
+}
+
+// U32 reads an unsigned LEB128 number of at most 32 bits.
+func (r *Reader) U32() uint32 {
+	if r.pos < len(r.b) && r.b[r.pos] < 0x80 { // as most are
+		r.pos++
+		return uint32(r.b[r.pos-1])
+	}
+	return r.longU32()
+}
+
+func (r *Reader) longU32() uint32 {
+	var v uint32
+	for shift := uint(0); shift < 35; shift += 7 {
+		c := r.Byte()
+		if shift == 28 && c&0xf0 != 0 {
+			r.Fail(Damaged, "a number of more than 32 bits")
+			return 0
+		}
+		v |= uint32(c&0x7f) << shift
+		if c&0x80 == 0 {
+			return v
+		}
+	}
+	return 0
+}
+
+// Signed reads a signed LEB128 number of at most the given bits: 32, 33 or 64.
+func (r *Reader) Signed(bits int) int64 {
+	var v int64
+	for shift := 0; shift < bits; shift += 7 {
+		c := r.Byte()
+		v |= int64(c&0x7f) << shift
+		if c&0x80 != 0 {
+			continue
+		}
+		if c&0x40 != 0 && shift+7 < 64 {
+			v |= -1 << (shift + 7)
+		}
+		if over := shift + 7 - bits; over > 0 {
+			// The unused bits of the last byte repeat the sign.
+			if top := int8(c<<1) >> (7 - over); top != 0 && top != -1 {
+				break
+			}
+		}
+		return v
+	}
+	r.Fail(Damaged, "a number of more than %d bits", bits)
+	return 0
+}
+
+// Count reads how many entries follow. Each takes at least size bytes, so a
+// count that the rest cannot hold is refused before anybody makes room for it.
+func (r *Reader) Count(what string, size, most int) int {
+	n := r.U32()
+	if uint64(n)*uint64(size) > uint64(r.Left()) {
+		r.Fail(Damaged, "%d %s are declared where %d bytes remain", n, what, r.Left())
+		return 0
+	}
+	if uint64(n) > uint64(most) {
+		r.Fail(TooBig, "%d %s are declared; %d are taken", n, what, most)
+		return 0
+	}
+	return int(n)
+}
+
+// Index reads a number that must be below n.
+func (r *Reader) Index(what string, n int) uint32 {
+	i := r.U32()
+	if uint64(i) >= uint64(n) {
+		r.Fail(Damaged, "%s %d, but there are %d", what, i, n)
+		return 0
+	}
+	return i
+}
+
+// Name reads a text of at most MaxName bytes.
+func (r *Reader) Name() string { return string(r.PassName()) }
+
+// PassName is Name without a copy.
+func (r *Reader) PassName() []byte {
+	p := r.Take(r.U32())
+	if len(p) > MaxName {
+		r.Fail(TooBig, "a name of %d bytes; %d are taken", len(p), MaxName)
+		return nil
+	}
+	if !utf8.Valid(p) {
+		r.Fail(Damaged, "a name that is not UTF-8")
+		return nil
+	}
+	return p
+}
