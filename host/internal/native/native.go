@@ -28,6 +28,9 @@ import (
 
 const (
 	defaultGrace = 2 * time.Second
+	// maxContext is what Linux takes as one argument, without the zero behind it;
+	// the job must not depend on where it runs.
+	maxContext = 128<<10 - 1
 	// askEvery is how often a run looks whether it should stop.
 	askEvery = 100 * time.Millisecond
 	// pipeDelay is how long output is waited for after the end: a process that
@@ -59,9 +62,15 @@ func (k *Command) Run(ctx context.Context, c job.Call) job.Outcome {
 		out.Verdict, out.Error = job.Stopped, "stopped before it began"
 		return out
 	}
+	about := string(c.JSON())
+	if len(about) > maxContext {
+		out.Verdict = job.Failure
+		out.Error = fmt.Sprintf("the context has %d bytes, and a command takes %d; shorten the parameters of the job and its items, or have fewer items", len(about), maxContext)
+		return out
+	}
 	result := &head{most: atLeast(c.Config.Limits.Result, defaultResult)}
 	log := newJournal(c)
-	cmd := exec.Command(k.words[0], append(slices.Clone(k.words[1:]), string(c.JSON()))...) //nolint:gosec,noctx // that is what the operator allowed; the group is killed, not the process alone
+	cmd := exec.Command(k.words[0], append(slices.Clone(k.words[1:]), about)...) //nolint:gosec,noctx // that is what the operator allowed; the group is killed, not the process alone
 	cmd.Env = environment(c)
 	cmd.Stdout, cmd.Stderr = result, log
 	cmd.WaitDelay = pipeDelay

@@ -67,6 +67,20 @@ func TestArgumentsAndEnvironment(t *testing.T) {
 	}
 }
 
+// The system would say that the list of arguments is too long.
+func TestContextIsBounded(t *testing.T) {
+	t.Parallel()
+	k, c := call("/bin/true")
+	c.Config.Param = strings.Repeat("x", maxContext-len(c.JSON()))
+	if out := k.Run(t.Context(), c); out.Verdict != job.OK {
+		t.Errorf("the longest context: %s", out.Error)
+	}
+	c.Config.Param += "x"
+	if out := k.Run(t.Context(), c); out.Verdict != job.Failure || !strings.Contains(out.Error, "the context has 131072 bytes") {
+		t.Errorf("a longer one: %s %q", out.Verdict, out.Error)
+	}
+}
+
 func TestEnds(t *testing.T) {
 	t.Parallel()
 	tests := map[string]struct {

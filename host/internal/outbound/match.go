@@ -94,13 +94,6 @@ func (g Grant) allows(t target) bool {
 		(len(g.path) == 0 || t.plain && below(g.path, t.path))
 }
 
-// Allows says whether one of the grants has the request in it. Where its name
-// leads is for the dial to find out.
-func Allows(grants []Grant, method string, u *url.URL) bool {
-	t, err := targetOf(method, u)
-	return err == nil && slices.ContainsFunc(grants, func(g Grant) bool { return g.allows(t) })
-}
-
 // Within says whether a server whose own grants are ceiling may give g to a
 // job: one of them has all of g in it. "https://*" does not have localhost in
 // it, nor an address that is not public.

@@ -37,6 +37,6 @@
 //
 // The memory limit is that of the linear memory. Beside it an instance has its
 // tables, globals and segments, which the budget of all guests counts, too, and
-// the stack of the engine, which it does not: that is doubled as calls nest, until
-// at some 100 MB the engine gives up.
+// the stack of the engine, which that doubles as calls nest, up to some 84 MB, and
+// which the budget counts once it is large (stack.go).
 package sandbox

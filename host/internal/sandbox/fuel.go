@@ -80,7 +80,9 @@ func nextSlice(slice int64, ran time.Duration) int64 {
 // import it by itself, as the meter refuses its name.
 func offerYield(ctx context.Context, rt wazero.Runtime) error {
 	yield := func(ctx context.Context, _ api.Module, stack []uint64) {
-		stack[0] = uint64(runOf(ctx).gauge.yield(ctx, int64(stack[0])))
+		r := runOf(ctx)
+		r.claimStack()
+		stack[0] = uint64(r.gauge.yield(ctx, int64(stack[0])))
 	}
 	i64 := []api.ValueType{api.ValueTypeI64}
 	_, err := rt.NewHostModuleBuilder(meter.ImportModule).

@@ -7,8 +7,6 @@ import (
 	"io"
 	"log/slog"
 	"maps"
-	"math"
-	"reflect"
 	"slices"
 	"time"
 
@@ -40,7 +38,10 @@ type instance struct {
 	stderr lineWriter
 
 	left      api.MutableGlobal // balance of fuel
-	entries   map[string]api.Function
+	entries   map[string]*entry
+	now       *entry // being called
+	deep      int    // bytes of its stack that are counted,
+	claimed   uint64 // for which this was set aside
 	closeDirs func()
 	stack     [1]uint64 // for the result of an entry
 
@@ -192,7 +193,9 @@ func (r *run) enter(name string, phase abi.Phase) (int32, error) {
 	in := r.in
 	r.phase = phase
 	in.stack[0] = 0
-	err := in.entry(name).CallWithStack(r.ctx, in.stack[:])
+	in.now = in.entry(name)
+	err := in.now.CallWithStack(r.ctx, in.stack[:])
+	in.dropStack(name)
 	r.outside.endCall()
 	// After an exit the engine may return as if nothing had happened.
 	if err == nil && in.mod.IsClosed() {
@@ -206,43 +209,16 @@ func (r *run) enter(name string, phase abi.Phase) (int32, error) {
 }
 
 // entry looks an export up once, as the engine makes a stack each time.
-func (in *instance) entry(name string) api.Function {
-	f := in.entries[name]
-	if f == nil {
-		f = in.mod.ExportedFunction(name)
+func (in *instance) entry(name string) *entry {
+	e := in.entries[name]
+	if e == nil {
+		e = entryOf(in.mod.ExportedFunction(name))
 		if in.entries == nil {
-			in.entries = map[string]api.Function{}
+			in.entries = map[string]*entry{}
 		}
-		in.entries[name] = f
+		in.entries[name] = e
 	}
-	return f
-}
-
-// maxStack is how large a stack of the engine may be that waits for another
-// run: it never shrinks, and no budget counts it.
-const maxStack = 64 << 10
-
-// slim gives up entries whose stacks have grown.
-func (in *instance) slim() {
-	for name, f := range in.entries {
-		if stackOf(f) > maxStack {
-			delete(in.entries, name)
-		}
-	}
-}
-
-// stackOf is the size of a function's stack. The engine does not tell, so this
-// looks into it; should it ever find nothing there, all stacks count as large.
-func stackOf(f api.Function) int {
-	engine := reflect.Indirect(reflect.ValueOf(f))
-	if engine.Kind() != reflect.Struct {
-		return math.MaxInt
-	}
-	stack := engine.FieldByName("stack")
-	if stack.Kind() != reflect.Slice {
-		return math.MaxInt
-	}
-	return stack.Len()
+	return e
 }
 
 // settle takes what the instance did into the run's account.
@@ -275,7 +251,6 @@ func (r *run) detach() {
 	r.in = nil
 	in.sound = in.sound && !r.overdue() && r.ctx.Err() == nil
 	in.r = nil
-	in.slim()
 	if !in.c.rest(r, in) {
 		in.end()
 	}

@@ -164,4 +164,5 @@ func (r *run) goOn() {
 	if r.ctx.Err() != nil {
 		panic(errOver)
 	}
+	r.claimStack()
 }

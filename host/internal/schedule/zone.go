@@ -110,23 +110,3 @@ func digits(s string) (n int, ok bool) {
 	}
 	return n, true
 }
-
-// ClockShift returns by how much the clocks of t's zone are moved during the
-// local day of t: positive when that much of the day is missing, negative when
-// it comes twice, zero on ordinary days.
-func ClockShift(t time.Time) time.Duration {
-	_, offset := t.Zone()
-	day := floorDiv(int(t.Unix())+offset, daySeconds)
-	s := spanAt(t.Location(), t.Unix())
-	for _, change := range [2]int64{s.start, s.end} {
-		if change <= distantPast || change >= distantFuture {
-			continue
-		}
-		before, after := spanAt(t.Location(), change-1), spanAt(t.Location(), change)
-		// A change at midnight belongs to the day that the clocks show then.
-		if floorDiv(int(change+after.offset), daySeconds) == day {
-			return time.Duration(after.offset-before.offset) * time.Second
-		}
-	}
-	return 0
-}

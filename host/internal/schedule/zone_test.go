@@ -3,7 +3,6 @@ package schedule
 import (
 	"strings"
 	"testing"
-	"time"
 )
 
 func TestLoadLocation(t *testing.T) {
@@ -35,31 +34,6 @@ func TestGMTZone(t *testing.T) {
 	for _, text := range []string{"gmt", "UTC", "UTC+8", " GMT"} {
 		if _, _, err := GMTZone(text); err == nil {
 			t.Errorf("%q is accepted", text)
-		}
-	}
-}
-
-func TestClockShift(t *testing.T) {
-	t.Parallel()
-	for _, c := range []struct {
-		zone  string
-		day   [3]int
-		shift time.Duration
-	}{
-		{"America/New_York", [3]int{2026, 3, 8}, time.Hour},
-		{"America/New_York", [3]int{2026, 11, 1}, -time.Hour},
-		{"America/New_York", [3]int{2026, 11, 2}, 0},
-		{"Australia/Lord_Howe", [3]int{2026, 10, 4}, 30 * time.Minute},
-		{"America/Sao_Paulo", [3]int{2018, 11, 4}, time.Hour},
-		{"America/Sao_Paulo", [3]int{2018, 11, 3}, 0},
-		{"America/Sao_Paulo", [3]int{2018, 2, 17}, -time.Hour},
-		{"America/Havana", [3]int{2026, 11, 1}, -time.Hour},
-		{"America/Havana", [3]int{2026, 10, 31}, 0},
-		{"UTC", [3]int{2026, 3, 8}, 0},
-	} {
-		at := time.Date(c.day[0], time.Month(c.day[1]), c.day[2], 15, 0, 0, 0, location(t, c.zone))
-		if got := ClockShift(at); got != c.shift {
-			t.Errorf("%s %v: got %v, want %v", c.zone, c.day, got, c.shift)
 		}
 	}
 }
