@@ -5,8 +5,8 @@
 // business of package layout. Adapters live in sub-packages and are proved by
 // registrytest.
 //
-// Flow: Open gives a Session; Read arms watches; their Events arrive on the
-// callback in the order of the service; Commit writes.
+// Flow: Open gives a Session; Follow and the watches of Read lead to Events,
+// which arrive on the callback in the order of the service; Commit writes.
 package registry
 
 import (
@@ -47,6 +47,11 @@ type Session interface {
 	// is long ago the service is silent. A session without time-out has nobody
 	// who could be: then it is now. It takes no lock that a request holds.
 	Acknowledged() time.Time
+	// Follow lets the session hear of every change of a node at root or below,
+	// from its return until the session ends, without any watch: of each node
+	// that is created, set or deleted, and of the parent of each that is created
+	// or deleted, for its list of children is another then.
+	Follow(ctx context.Context, root string) error
 	// Close ends the session at once: its ephemeral nodes go.
 	Close() error
 }
@@ -102,13 +107,13 @@ type Stat struct {
 type EventKind uint8
 
 const (
-	// Changed fires a watch: the node at Path was created, set or deleted, or
-	// its list of children changed. The watch is spent.
+	// Changed says that the node at Path was created, set or deleted, or that
+	// its list of children changed, be it followed or watched. A watch is spent.
 	Changed EventKind = iota + 1
 	// Suspended: the connection is lost; the session may or may not be alive.
 	Suspended
-	// Resumed: the connection is back in the same session. Every watch is
-	// spent and every path must be read again.
+	// Resumed: the connection is back in the same session. What was followed is
+	// followed again, every watch is spent, and every path must be read again.
 	Resumed
 	// Ended: the session is over. Nothing follows.
 	Ended
@@ -118,6 +123,10 @@ const (
 type Event struct {
 	Kind EventKind
 	Path string
+	// Changes is, for a followed node, how many ops the event stands for that
+	// created, set or deleted the node itself. An event for its list of children,
+	// or of a watch, has 0. The two kinds are never one event.
+	Changes int
 }
 
 // Receipt tells what an applied transaction gave.

@@ -1,5 +1,5 @@
-// Package mirror keeps a coherent copy of a job's nodes out of one-shot
-// watches and single reads. It is pure: it is told of events and replies, and
+// Package mirror keeps a coherent copy of a job's nodes out of events and
+// single reads. It is pure: it is told of events and replies, and
 // tells which paths to read and what has changed; the reading itself is the
 // business of package runner, or of the simulator. It knows nothing of what
 // the nodes mean.
@@ -10,8 +10,11 @@
 // no event has come for it since, none had changed when the last reply was
 // given. Before it has settled, nothing may be decided on it.
 //
-// Flow: New → Wanted → (read each, arming its watch) → Reply → Settled →
-// Changes; later Event → Wanted → …
+// What a transaction of ours has made of a node need not be read: its answer
+// tells. Who else changed the node meanwhile shows in the number of events.
+//
+// Flow: New → Wanted → (read each) → Reply → Settled → Changes; later Event →
+// Wanted → …; with each transaction Submitted → Event → Answered.
 package mirror
 
 import "github.com/wasmjob/wasmjob/host/registry"
@@ -20,10 +23,10 @@ import "github.com/wasmjob/wasmjob/host/registry"
 // name paths that do not exist: their creation is watched for.
 type Follow func(path string, n registry.Node) []string
 
-// Read is a wanted read; it arms the watch of its path.
+// Read is a wanted read.
 type Read struct {
 	Path  string
-	token int64
+	token uint32
 }
 
 // Change is a node whose copy changed.
@@ -37,20 +40,57 @@ type Mirror struct {
 	follow  Follow
 	roots   []string
 	nodes   map[string]*entry
-	queue   []string // dirty paths in the order in which they became so
-	open    int      // paths that are dirty or being read
-	tokens  int64
+	kids    map[string][]string // what follow names below a path, where it does
+	queue   []string            // dirty paths in the order in which they became so
+	open    int                 // paths that are dirty or being read
+	tokens  uint32
 	changes []Change
+	own     map[string]*write // what our transaction under way touches; nil: there is none
+	ops     []registry.Op
 	down    bool // the connection is away: nothing is read, nothing settles
 }
 
+// entry is what is remembered of a node: whether another reading differs, and
+// what a transaction of ours would make of it. A server has some hundred
+// thousand of them, so there is nothing else in it.
 type entry struct {
-	node  registry.Node
-	known bool // node was read at least once
+	last  mark
+	token uint32
 	phase phase
-	token int64
-	kids  []string
+	is    traits
 }
+
+// traits are what is known of a node.
+type traits uint8
+
+const (
+	known  traits = 1 << iota // it was read at least once
+	exists                    // it is there
+	bound                     // to a session
+	parent                    // of other nodes
+)
+
+func (n *entry) has(t traits) bool { return n.is&t != 0 }
+
+func traitsOf(n registry.Node) traits {
+	t := known
+	if n.Exists {
+		t |= exists
+	}
+	if n.Stat.Owner != 0 {
+		t |= bound
+	}
+	if len(n.Children) > 0 {
+		t |= parent
+	}
+	return t
+}
+
+// mark is what differs when anything in a node does: the service gives each
+// change its revision.
+type mark struct{ created, modified, childrenChanged int64 }
+
+func markOf(s registry.Stat) mark { return mark{s.Created, s.Modified, s.ChildrenChanged} }
 
 type phase uint8
 
@@ -59,11 +99,12 @@ const (
 	dirty
 	reading
 	stale // changed while being read: to be read again
+	held  // changed, perhaps by our own transaction alone, whose answer is awaited
 )
 
 // New is a mirror of the given paths and whatever follow says below them.
 func New(paths []string, follow Follow) *Mirror {
-	m := &Mirror{follow: follow, roots: paths, nodes: map[string]*entry{}}
+	m := &Mirror{follow: follow, roots: paths, nodes: map[string]*entry{}, kids: map[string][]string{}}
 	for _, p := range paths {
 		m.add(p)
 	}
@@ -84,6 +125,7 @@ func (m *Mirror) Event(e registry.Event) {
 	switch e.Kind {
 	case registry.Changed:
 		if n := m.nodes[e.Path]; n != nil {
+			m.own[e.Path].count(e)
 			m.soil(e.Path, n)
 		}
 	case registry.Suspended, registry.Ended:
@@ -106,8 +148,9 @@ func (m *Mirror) soilAll(path string) {
 	if n == nil {
 		return
 	}
+	m.own[path].spoil()
 	m.soil(path, n)
-	for _, k := range n.kids {
+	for _, k := range m.kids[path] {
 		m.soilAll(k)
 	}
 }
@@ -115,12 +158,16 @@ func (m *Mirror) soilAll(path string) {
 func (m *Mirror) soil(path string, n *entry) {
 	switch n.phase {
 	case clean:
-		n.phase = dirty
 		m.open++
+		if m.own[path] != nil {
+			n.phase = held
+			return
+		}
+		n.phase = dirty
 		m.queue = append(m.queue, path)
 	case reading:
 		n.phase = stale
-	case dirty, stale:
+	case dirty, stale, held:
 	}
 }
 
@@ -139,7 +186,7 @@ func (m *Mirror) Wanted() []Read {
 		n.phase, n.token = reading, m.tokens
 		reads = append(reads, Read{Path: p, token: n.token})
 	}
-	m.queue = m.queue[:0]
+	m.queue = nil
 	return reads
 }
 
@@ -157,37 +204,45 @@ func (m *Mirror) Reply(r Read, node registry.Node) {
 	}
 	n.phase = clean
 	m.open--
-	if n.known && same(n.node, node) {
-		return
+	if !n.has(known) || n.has(exists) != node.Exists || n.last != markOf(node.Stat) {
+		m.learn(r.Path, n, node)
 	}
-	if n.known || node.Exists {
-		m.changes = append(m.changes, Change{r.Path, node})
+}
+
+// learn notes that a node is another.
+func (m *Mirror) learn(path string, n *entry, node registry.Node) {
+	if n.has(known) || node.Exists {
+		m.changes = append(m.changes, Change{path, node})
 	}
-	n.node, n.known = node, true
-	m.refollow(r.Path, n)
+	n.last, n.is = markOf(node.Stat), traitsOf(node)
+	m.refollow(path, node)
 }
 
 // Failed says that a read got no answer; it is wanted again.
 func (m *Mirror) Failed(r Read) {
 	n := m.nodes[r.Path]
-	if n == nil || n.token != r.token || n.phase == clean || n.phase == dirty {
+	if n == nil || n.token != r.token || n.phase != reading && n.phase != stale {
 		return
 	}
 	n.phase = dirty
 	m.queue = append(m.queue, r.Path)
 }
 
-func (m *Mirror) refollow(path string, n *entry) {
-	old := n.kids
-	n.kids = m.follow(path, n.node)
-	for _, k := range n.kids {
+func (m *Mirror) refollow(path string, n registry.Node) {
+	old, kids := m.kids[path], m.follow(path, n)
+	if len(kids) > 0 {
+		m.kids[path] = kids
+	} else {
+		delete(m.kids, path)
+	}
+	for _, k := range kids {
 		m.add(k)
 	}
 	if len(old) == 0 {
 		return
 	}
-	kept := make(map[string]bool, len(n.kids))
-	for _, k := range n.kids {
+	kept := make(map[string]bool, len(kids))
+	for _, k := range kids {
 		kept[k] = true
 	}
 	for _, k := range old {
@@ -205,11 +260,14 @@ func (m *Mirror) drop(path string) {
 	if n.phase != clean {
 		m.open--
 	}
-	if n.known && n.node.Exists {
+	if n.has(exists) {
 		m.changes = append(m.changes, Change{Path: path})
 	}
+	m.own[path].spoil()
+	kids := m.kids[path]
 	delete(m.nodes, path)
-	for _, k := range n.kids {
+	delete(m.kids, path)
+	for _, k := range kids {
 		m.drop(k)
 	}
 }
@@ -223,9 +281,4 @@ func (m *Mirror) Changes() []Change {
 	c := m.changes
 	m.changes = nil
 	return c
-}
-
-// same: no field that an edge compares differs.
-func same(a, b registry.Node) bool {
-	return a.Exists == b.Exists && a.Stat == b.Stat
 }

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
+	"slices"
 	"strings"
 	"sync"
 	"time"
@@ -25,9 +26,9 @@ type connected struct {
 	making sync.Mutex // held while the namespace is made
 	made   bool       // it is there; guarded by making
 
-	mu    sync.RWMutex // guards what follows; held while listeners are told
-	lines map[string]*Line
-	cut   bool // the connection is lost
+	mu    sync.RWMutex       // guards what follows; held while listeners are told
+	lines map[string][]*Line // by root
+	cut   bool               // the connection is lost
 	over  bool
 }
 
@@ -70,7 +71,7 @@ func (c *connected) add(root string, l Listener) *Line {
 		return nil
 	}
 	line := newLine(c, root, l)
-	c.lines[root] = line
+	c.lines[root] = append(c.lines[root], line)
 	if c.cut {
 		l.Event(registry.Event{Kind: registry.Suspended})
 	}
@@ -80,7 +81,7 @@ func (c *connected) add(root string, l Listener) *Line {
 func (c *connected) remove(l *Line) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	if c.lines[l.root] == l {
+	if c.lines[l.root] = slices.DeleteFunc(c.lines[l.root], func(o *Line) bool { return o == l }); len(c.lines[l.root]) == 0 {
 		delete(c.lines, l.root)
 	}
 }
@@ -90,7 +91,7 @@ func (c *connected) hear(e registry.Event) {
 	if e.Kind == registry.Changed {
 		c.mu.RLock()
 		defer c.mu.RUnlock()
-		if l := c.lines[c.trunk.rootOf(e.Path)]; l != nil {
+		for _, l := range c.lines[c.trunk.rootOf(e.Path)] {
 			l.listener.Event(e)
 		}
 		return
@@ -111,17 +112,16 @@ func (c *connected) hear(e registry.Event) {
 		c.over = true
 		close(c.ended)
 	}
-	for _, l := range c.lines {
-		l.listener.Event(e)
+	for _, of := range c.lines {
+		for _, l := range of {
+			l.listener.Event(e)
+		}
 	}
 }
 
 // rootOf is the root of the job that a path belongs to.
 func (t *Trunk) rootOf(path string) string {
-	above := 0
-	if n := len(t.o.Namespace); n > 0 {
-		above = len(t.o.Namespace[n-1])
-	}
+	above := len(strings.TrimSuffix(t.root(), "/"))
 	if len(path) <= above {
 		return path
 	}
@@ -163,8 +163,10 @@ func (c *connected) watch(ctx context.Context) {
 func (c *connected) tell() {
 	c.mu.RLock()
 	defer c.mu.RUnlock()
-	for _, l := range c.lines {
-		l.listener.Doubted()
+	for _, of := range c.lines {
+		for _, l := range of {
+			l.listener.Doubted()
+		}
 	}
 }
 

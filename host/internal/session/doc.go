@@ -9,9 +9,9 @@
 // its ephemeral nodes are gone; so a job can go through many lives in one
 // session, and none meets what an earlier one began.
 //
-// Flow: Run opens a session, again and again while the service is away, and
-// makes the namespace → Open waits for that and gives a Line → events come in
-// by Run's session, find their line by path, and go to its Listener; requests go
+// Flow: Run opens a session, again and again while the service is away, follows
+// the namespace and makes it → Open waits for that and gives a Line → the events
+// of the session find their line by path, and go to its Listener; requests go
 // out through Fetch and Submit, a bounded number at once, or directly → the
 // session ends, with all lines, and Run opens another.
 package session

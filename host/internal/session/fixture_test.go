@@ -31,6 +31,9 @@ func (e *ears) Event(event registry.Event) {
 	kind := map[registry.EventKind]string{
 		registry.Changed: "changed ", registry.Suspended: "suspended", registry.Resumed: "resumed", registry.Ended: "ended",
 	}[event.Kind]
+	if event.Kind == registry.Changed && event.Changes == 0 {
+		kind = "list "
+	}
 	e.mu.Lock()
 	defer e.mu.Unlock()
 	e.heard = append(e.heard, kind+event.Path)

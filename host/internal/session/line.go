@@ -144,8 +144,7 @@ func (l *Line) Submit(ctx context.Context, ops []registry.Op, reply func(registr
 	})
 }
 
-// Fetch reads a node and arms its watch when its turn has come, as Submit
-// commits.
+// Fetch reads a node when its turn has come, as Submit commits.
 func (l *Line) Fetch(ctx context.Context, path string, reply func(registry.Node, error)) {
 	if err := l.begin(); err != nil {
 		reply(registry.Node{}, err)
@@ -153,7 +152,7 @@ func (l *Line) Fetch(ctx context.Context, path string, reply func(registry.Node,
 	}
 	l.of.trunk.pool.read(func() {
 		defer l.work.Done()
-		reply(l.of.session.Read(ctx, path, true))
+		reply(l.of.session.Read(ctx, path, false))
 	})
 }
 
@@ -162,7 +161,7 @@ func (l *Line) Fetch(ctx context.Context, path string, reply func(registry.Node,
 // are settled then, and the ephemeral nodes that the line made go, all at once
 // if one transaction takes them: others see what they would see if a session of
 // the job's own had ended. After an error Close can be called again; until it
-// has returned nil the job must not get another line.
+// has returned nil the job must not begin again.
 func (l *Line) Close(ctx context.Context) error {
 	l.shut()
 	l.work.Wait()

@@ -158,7 +158,7 @@ func (t *Trunk) open(ctx context.Context, bound time.Duration) (*connected, erro
 	life, end := context.WithCancel(context.WithoutCancel(ctx))
 	ctx, cancel := context.WithTimeout(ctx, bound)
 	defer cancel()
-	c := &connected{trunk: t, life: life, end: end, lines: map[string]*Line{}, ended: make(chan struct{}), news: make(chan func(*slog.Logger), maxNews)}
+	c := &connected{trunk: t, life: life, end: end, lines: map[string][]*Line{}, ended: make(chan struct{}), news: make(chan func(*slog.Logger), maxNews)}
 	asked := thisMoment() // from here on the service may count the session's time-out
 	session, err := t.o.Registry.Open(ctx, c.hear)
 	if err != nil {
@@ -166,11 +166,23 @@ func (t *Trunk) open(ctx context.Context, bound time.Duration) (*connected, erro
 		return nil, fmt.Errorf("open a registry session: %w", err)
 	}
 	c.session, c.judge = session, newJudge(session, asked)
-	if err := c.prepare(ctx); err != nil {
+	err = session.Follow(ctx, t.root()) // before anything is read
+	if err == nil {
+		err = c.prepare(ctx)
+	}
+	if err != nil {
 		c.end()
 		return nil, errors.Join(err, session.Close())
 	}
 	return c, nil
+}
+
+// root is the node above all jobs.
+func (t *Trunk) root() string {
+	if n := len(t.o.Namespace); n > 0 {
+		return t.o.Namespace[n-1]
+	}
+	return "/"
 }
 
 func (t *Trunk) set(c *connected) {
@@ -181,8 +193,9 @@ func (t *Trunk) set(c *connected) {
 	t.changed = make(chan struct{})
 }
 
-// Open waits for a session and gives the line of the job at root, a child of
-// the namespace. The job must have no other.
+// Open waits for a session and gives a line of the job at root, a child of the
+// namespace, or of the namespace itself. Each line at a root hears of all below
+// it; but only one of them at a time may make anything there.
 func (t *Trunk) Open(ctx context.Context, root string, l Listener) (*Line, error) {
 	for {
 		t.mu.Lock()

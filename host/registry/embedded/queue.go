@@ -7,8 +7,8 @@ import (
 )
 
 // queue hands the events of one session to its callback, in order, from the
-// one goroutine that runs run. It is as long as the session has watches, plus
-// one: a watch is one event.
+// one goroutine that runs run. What is followed can make it long, if the
+// callback is slower than those who write; it must not block.
 type queue struct {
 	on func(registry.Event)
 

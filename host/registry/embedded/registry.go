@@ -96,6 +96,7 @@ type Registry struct {
 	tree        *tree.Tree
 	sessions    map[registry.SessionID]*session
 	watches     map[string]map[*session]struct{}
+	followers   map[*session]struct{} // those that follow something
 	lastSession registry.SessionID
 	closed      bool
 	readOnly    error // why commits are refused
@@ -154,6 +155,7 @@ func newRegistry(o Options, t *tree.Tree, epoch uint64) *Registry {
 		tree:        t,
 		sessions:    make(map[registry.SessionID]*session),
 		watches:     make(map[string]map[*session]struct{}),
+		followers:   make(map[*session]struct{}),
 		lastSession: registry.SessionID(epoch) << epochShift,
 	}
 }
@@ -239,6 +241,7 @@ func (r *Registry) end(s *session) {
 	}
 	s.ended = true
 	delete(r.sessions, s.id)
+	delete(r.followers, s)
 	for path := range s.armed {
 		r.disarm(s, path)
 	}
@@ -259,10 +262,19 @@ func (r *Registry) end(s *session) {
 	s.events.close()
 }
 
-// fire spends the watches that changes touch, with mu held.
+// fire tells of changes those who follow their nodes, and spends the watches
+// that they touch, with mu held.
 func (r *Registry) fire(changes []tree.Change) {
 	for i := range changes {
-		path := changes[i].Path
+		path, times := changes[i].Path, 1
+		if changes[i].Kind == tree.ChildrenChanged {
+			times = 0
+		}
+		for s := range r.followers {
+			if s.followed(path) {
+				s.events.put(registry.Event{Kind: registry.Changed, Path: path, Changes: times})
+			}
+		}
 		for s := range r.watches[path] {
 			// Whose queue comes first does not matter: no order is promised
 			// between sessions.

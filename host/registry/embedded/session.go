@@ -17,8 +17,9 @@ type session struct {
 	events   *queue
 
 	// Guarded by registry.mu.
-	ended bool
-	armed map[string]struct{} // paths with a watch
+	ended   bool
+	armed   map[string]struct{} // paths with a watch
+	follows []string            // roots
 }
 
 func (s *session) ID() registry.SessionID { return s.id }
@@ -162,6 +163,33 @@ func (s *session) Read(ctx context.Context, path string, arm bool) (registry.Nod
 	n.Children = slices.Clone(n.Children)
 	s.events.settle(mark)
 	return n, nil
+}
+
+// Follow needs no connection, so it holds at once.
+func (s *session) Follow(ctx context.Context, root string) error {
+	if err := ctx.Err(); err != nil {
+		return fmt.Errorf("follow %s: %w", root, err)
+	}
+	r := s.registry
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if s.ended {
+		return registry.ErrEnded
+	}
+	if !slices.Contains(s.follows, root) {
+		s.follows = append(s.follows, root)
+		r.followers[s] = struct{}{}
+	}
+	return nil
+}
+
+func (s *session) followed(path string) bool {
+	for _, root := range s.follows {
+		if root == "/" || path == root || len(path) > len(root) && path[len(root)] == '/' && path[:len(root)] == root {
+			return true
+		}
+	}
+	return false
 }
 
 // Sync waits, beyond what the port asks, until all that was committed before

@@ -300,6 +300,13 @@ func (s *faultySession) Read(ctx context.Context, path string, arm bool) (regist
 	return s.Session.Read(ctx, path, arm)
 }
 
+func (s *faultySession) Follow(ctx context.Context, root string) error {
+	if err := s.reach(ctx); err != nil {
+		return err
+	}
+	return s.Session.Follow(ctx, root)
+}
+
 // Sync applies what was delayed and then syncs.
 func (s *faultySession) Sync(ctx context.Context) error {
 	if err := s.reach(ctx); err != nil {

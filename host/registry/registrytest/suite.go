@@ -36,6 +36,7 @@ func Run(t *testing.T, open func(t *testing.T) registry.Registry) {
 		{"write", writeTests},
 		{"refuse", refuseTests},
 		{"watch", watchTests},
+		{"follow", followTests},
 		{"view", viewTests},
 		{"session", sessionTests},
 	}

@@ -34,9 +34,10 @@ func call[T any](ctx context.Context, s *session, f func() (T, error)) (T, error
 	if limit == 0 {
 		limit = s.timeout() * 2 / 3
 	}
-	ctx, cancel := context.WithTimeout(ctx, limit)
-	defer cancel()
-	op, err := s.start(ctx)
+	// Not a context of its own: that would leave its mark in the caller's.
+	bound := time.NewTimer(limit)
+	defer bound.Stop()
+	op, err := s.start(ctx, bound.C)
 	if err != nil {
 		return none, fmt.Errorf("%w: %w", errNotSent, err)
 	}
@@ -51,21 +52,26 @@ func call[T any](ctx context.Context, s *session, f func() (T, error)) (T, error
 		s.events.settle()
 		return a.value, a.err
 	case <-ctx.Done():
-		s.abandon(op)
-		return none, fmt.Errorf("%w: %w", errLate, context.Cause(ctx))
+		err = context.Cause(ctx)
+	case <-bound.C:
+		err = context.DeadlineExceeded
 	}
+	s.abandon(op)
+	return none, fmt.Errorf("%w: %w", errLate, err)
 }
 
-// start waits for a slot and a connection.
-func (s *session) start(ctx context.Context) (*operation, error) {
+// start waits for a slot and a connection, until ctx or the bound is over.
+func (s *session) start(ctx context.Context, bound <-chan time.Time) (*operation, error) {
 	select {
 	case s.slots <- struct{}{}:
 	case <-s.life.Done():
 		return nil, registry.ErrEnded
 	case <-ctx.Done():
 		return nil, fmt.Errorf("%d operations are under way: %w", maxInFlight, context.Cause(ctx))
+	case <-bound:
+		return nil, fmt.Errorf("%d operations are under way: %w", maxInFlight, context.DeadlineExceeded)
 	}
-	_, err := s.connect(ctx)
+	_, err := s.connect(ctx, bound)
 	if err == nil {
 		s.mu.Lock()
 		defer s.mu.Unlock()
@@ -166,7 +172,7 @@ func (s *session) probe() {
 	defer func() { _ = other.Close() }() // it returns none
 	ctx, cancel := context.WithTimeout(s.life, s.timeout())
 	defer cancel()
-	if _, err := other.connect(ctx); err != nil {
+	if _, err := other.connect(ctx, nil); err != nil {
 		return
 	}
 	if _, cut := s.cutSince(); cut {

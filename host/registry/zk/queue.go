@@ -9,24 +9,30 @@ import (
 // queue hands the events of one session to its callback, in order, from the
 // one goroutine that runs run, so that a slow callback never holds up the
 // goroutine that reads replies and heartbeats. A path that waits in it is not
-// put in again, so it is not longer than the session has watches.
+// put in again, only counted, so it is not longer than twice the number of paths.
 type queue struct {
 	on func(registry.Event)
 
 	mu      sync.Mutex // guards the rest
 	changed sync.Cond  // on mu: something was put, delivered or closed
 	waiting []registry.Event
-	paths   map[string]struct{} // those of waiting since the last change of the connection
-	count   uint64              // events put so far
-	heard   uint64              // events whose callback has returned
+	at      map[pathEvent]int // where those of paths stand in waiting, since the last change of the connection
+	count   uint64            // events put so far
+	heard   uint64            // events whose callback has returned
 	closed  bool
+}
+
+// pathEvent tells apart what must not become one event.
+type pathEvent struct {
+	path string
+	node bool // the node itself changed, and that is counted
 }
 
 func newQueue(on func(registry.Event)) *queue {
 	if on == nil {
 		on = func(registry.Event) {}
 	}
-	q := &queue{on: on, paths: make(map[string]struct{})}
+	q := &queue{on: on, at: make(map[pathEvent]int)}
 	q.changed.L = &q.mu
 	return q
 }
@@ -40,12 +46,14 @@ func (q *queue) put(e registry.Event) {
 		return
 	}
 	if e.Kind != registry.Changed {
-		clear(q.paths)
+		clear(q.at)
 	} else {
-		if _, waits := q.paths[e.Path]; waits {
+		key := pathEvent{e.Path, e.Changes > 0}
+		if i, waits := q.at[key]; waits {
+			q.waiting[i].Changes += e.Changes
 			return
 		}
-		q.paths[e.Path] = struct{}{}
+		q.at[key] = len(q.waiting)
 	}
 	q.waiting = append(q.waiting, e)
 	q.count++
@@ -91,6 +99,6 @@ func (q *queue) take(into []registry.Event) []registry.Event {
 		q.changed.Wait()
 	}
 	into, q.waiting = q.waiting, into
-	clear(q.paths)
+	clear(q.at)
 	return into
 }

@@ -24,8 +24,10 @@ func (s *session) Read(ctx context.Context, path string, arm bool) (registry.Nod
 	}
 	var n registry.Node
 	var err error
-	if arm {
-		n, err = s.readArmed(ctx, s.full(path))
+	if full := s.full(path); arm && !s.followed(full) {
+		// A watch that fires once, set on the root of a recursive one, would
+		// take its place (ZOOKEEPER-4466).
+		n, err = s.readArmed(ctx, full)
 	} else {
 		n, err = s.read(ctx, s.full(path), false)
 	}

@@ -46,6 +46,8 @@ type session struct {
 	lost  time.Time     // since when it is not connected
 	late  map[*operation]struct{}
 	acked time.Time
+
+	follows []string // full paths; a new slice with each change
 }
 
 // operation is one call of the client library.
@@ -136,9 +138,7 @@ func (s *session) hello(begun time.Time, id int64, granted time.Duration) (time.
 // replies and must not block.
 func (s *session) hear(e client.Event) {
 	if e.Type != client.EventSession {
-		if e.Type != client.EventNotWatching && s.watches.fire(e.Path) {
-			s.events.put(registry.Event{Kind: registry.Changed, Path: s.own(e.Path)})
-		}
+		s.changed(e)
 		return
 	}
 	switch e.State { //nolint:exhaustive // the others are on the way to these
@@ -156,6 +156,18 @@ func (s *session) connected() {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.round++
+	if len(s.follows) == 0 {
+		s.ready()
+		return
+	}
+	if !s.isOver() {
+		round, paths := s.round, s.follows
+		s.registry.work.Go(func() { s.refollow(round, paths) })
+	}
+}
+
+// ready lets the new connection be used. mu is held.
+func (s *session) ready() {
 	if s.round > 1 {
 		s.registry.options.Logger.Debug("connected again", "session", s.ID(), "after", time.Since(s.lost).String())
 		s.events.put(registry.Event{Kind: registry.Resumed})
@@ -190,7 +202,7 @@ func (s *session) state() (round int, up chan struct{}) {
 // settle brings a new session to where it can be used.
 func (s *session) settle(ctx context.Context) error {
 	for {
-		round, err := s.connect(ctx)
+		round, err := s.connect(ctx, nil)
 		if err != nil {
 			return err
 		}
@@ -211,8 +223,8 @@ func (s *session) settle(ctx context.Context) error {
 	}
 }
 
-// connect waits until the session is connected.
-func (s *session) connect(ctx context.Context) (round int, err error) {
+// connect waits until the session is connected, or ctx or the bound is over.
+func (s *session) connect(ctx context.Context, bound <-chan time.Time) (round int, err error) {
 	_, up := s.state()
 	select {
 	case <-up:
@@ -222,6 +234,8 @@ func (s *session) connect(ctx context.Context) (round int, err error) {
 		return 0, registry.ErrEnded
 	case <-ctx.Done():
 		return 0, fmt.Errorf("%w: %w", errDisconnected, context.Cause(ctx))
+	case <-bound:
+		return 0, fmt.Errorf("%w: %w", errDisconnected, context.DeadlineExceeded)
 	}
 }
 

@@ -3,6 +3,7 @@ package zk_test
 import (
 	"context"
 	"errors"
+	"fmt"
 	"slices"
 	"strings"
 	"testing"
@@ -33,6 +34,7 @@ func TestSession(t *testing.T) {
 		{"an end leaves nothing under way", testEndUnderWay},
 		{"a silent server does not keep others from being tried", testSilentServer},
 		{"beats go to the leader and are counted", testAcknowledged},
+		{"what is followed is followed on the next connection", testFollowResumed},
 	} {
 		t.Run(test.name, func(t *testing.T) {
 			t.Parallel()
@@ -309,5 +311,25 @@ func TestOpen_absent(t *testing.T) {
 	}
 	if _, err := r.Open(t.Context(), nil); !errors.Is(err, zk.ErrClosed) {
 		t.Errorf("open after close: %v", err)
+	}
+}
+
+func testFollowResumed(t *testing.T, server *zktest.Server) {
+	p, owner, witness := behind(t, server, long)
+	owner.commit(create("/followed"), create("/followed/a"))
+	if err := owner.Follow(owner.ctx, "/followed"); err != nil {
+		t.Fatal(err)
+	}
+	for i := range 3 {
+		owner.forget()
+		p.Cut()
+		owner.awaitKind(registry.Resumed)
+		path := fmt.Sprintf("/followed/a/%d", i)
+		witness.commit(create(path))
+		events := owner.await(registry.Event{Kind: registry.Changed, Path: path, Changes: 1})
+		owner.sync()
+		if want := (registry.Event{Kind: registry.Changed, Path: "/followed/a"}); !slices.Contains(owner.heard(), want) {
+			t.Errorf("nothing of the parent: %v", events)
+		}
 	}
 }

@@ -162,3 +162,25 @@ func TestQueue(t *testing.T) {
 		t.Errorf("heard %v, want %v", heard, want)
 	}
 }
+
+func TestAddWatch(t *testing.T) {
+	t.Parallel()
+	sync := func(path string) []byte {
+		p := []byte{0, 0, 0, byte(12 + len(path)), 0, 0, 0, 7, 0, 0, 0, opSync, 0, 0, 0, byte(len(path))}
+		return append(p, path...)
+	}
+	for path, want := range map[string]string{
+		followMark:         "\x00\x00\x00\x11\x00\x00\x00\x07\x00\x00\x00\x6a\x00\x00\x00\x01/\x00\x00\x00\x01",
+		"/ns" + followMark: "\x00\x00\x00\x13\x00\x00\x00\x07\x00\x00\x00\x6a\x00\x00\x00\x03/ns\x00\x00\x00\x01",
+		"/ns":              "",
+	} {
+		if got := string(addWatch(sync(path))); got != want {
+			t.Errorf("%s: %q, want %q", path, got, want)
+		}
+	}
+	get := sync("/ns" + followMark)
+	get[atOpcode+3] = opGetData
+	if addWatch(get) != nil || addWatch(nil) != nil {
+		t.Error("another request was changed")
+	}
+}

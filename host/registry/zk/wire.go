@@ -1,6 +1,7 @@
 package zk
 
 import (
+	"bytes"
 	"encoding/binary"
 	"errors"
 	"fmt"
@@ -15,13 +16,18 @@ import (
 const (
 	opExists      = 3
 	opGetData     = 4
+	opSync        = 9
 	opGetChildren = 12
+	opAddWatch    = 106
 
 	atOpcode   = 8
 	atPath     = 16
 	atTimeout  = 8
 	atSession  = 12
 	helloBytes = 20
+
+	// recursive is the mode of a watch that stays, and is on all below, too.
+	recursive = 1
 )
 
 var errMoved = errors.New("the server named another session")
@@ -90,7 +96,35 @@ func (w *wire) Write(p []byte) (int, error) {
 		q[flag] = 1
 		p = q
 	}
+	if q := addWatch(p); w.greeted && q != nil {
+		if _, err := w.Conn.Write(q); err != nil {
+			return 0, err //nolint:wrapcheck // as below
+		}
+		return len(p), nil
+	}
 	return w.Conn.Write(p) //nolint:wrapcheck // as io.Writer wants it
+}
+
+// addWatch makes the request for a recursive watch of a sync whose path has the
+// mark; nil if it is none. Its answer is a number, 0, which the library takes
+// for the empty path that a sync may be answered with.
+func addWatch(p []byte) []byte {
+	if len(p) < atPath || binary.BigEndian.Uint32(p[atOpcode:]) != opSync {
+		return nil
+	}
+	path, ok := bytes.CutSuffix(p[atPath:], []byte(followMark))
+	if !ok {
+		return nil
+	}
+	if len(path) == 0 {
+		path = []byte("/")
+	}
+	q := binary.BigEndian.AppendUint32(nil, uint32(atPath+len(path)))
+	q = append(q, p[4:atOpcode]...) // its number
+	q = binary.BigEndian.AppendUint32(q, opAddWatch)
+	q = binary.BigEndian.AppendUint32(q, uint32(len(path)))
+	q = append(q, path...)
+	return binary.BigEndian.AppendUint32(q, recursive)
 }
 
 // watchFlag is where the watch flag of a request stands; 0 if it has none.

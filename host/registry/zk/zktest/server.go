@@ -166,6 +166,9 @@ func (s *Server) write(name, text string) {
 // Address is where clients connect; it stays the same over restarts.
 func (s *Server) Address() string { return s.address }
 
+// Dir is where the server has its configuration, log and data.
+func (s *Server) Dir() string { return s.dir }
+
 // Launch starts the process, or starts it again with its data after Kill, and
 // does not wait.
 func (s *Server) Launch() {

@@ -111,6 +111,8 @@ const (
 	// digestSize is what a server may append to an entry: a version and a sum
 	// over its tree.
 	digestSize = 12
+	// errorSize is that of an error's code.
+	errorSize = 4
 )
 
 // Operations as the log numbers them.
@@ -204,6 +206,12 @@ func decodeTransaction(body []byte) (Transaction, error) {
 		for range r.count(8) {
 			kind := r.int()
 			part := &record{left: r.buffer()}
+			if kind == opError && len(part.left) > errorSize {
+				// A member that had it from the memory of another one marks the
+				// operations as refused and leaves in what they would have done.
+				t.Changes = append(t.Changes, Change{Kind: Refused})
+				continue
+			}
 			t.Changes = append(t.Changes, part.changes(kind)...)
 			r.fail(part.end(0))
 		}

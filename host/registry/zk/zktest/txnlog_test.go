@@ -149,6 +149,8 @@ func TestReadLog_kinds(t *testing.T) {
 		"… with digest":    {with(-11, digest), []zktest.Change{{Kind: zktest.SessionEnded}}},
 		"… with nodes":     {with(-11, 1, "/a/long/path", digest), []zktest.Change{{Kind: zktest.SessionEnded}, {Kind: zktest.Deleted, Path: "/a/long/path"}}},
 		"unheard of":       {with(99, "whatever"), []zktest.Change{{Kind: zktest.Other}}},
+		"refused multi":    {with(14, 2, -1, string(jute(0)), -1, string(jute(-110))), []zktest.Change{{Kind: zktest.Refused}, {Kind: zktest.Refused, Code: -110}}},
+		"… passed on":      {with(14, 2, -1, string(jute("/a", "x")), -1, string(jute("/b", 6))), []zktest.Change{{Kind: zktest.Refused}, {Kind: zktest.Refused}}},
 		"multi":            {with(14, 2, 2, string(jute("/a")), 13, string(jute("/b", 6))), []zktest.Change{{Kind: zktest.Deleted, Path: "/a"}, {Kind: zktest.Checked, Path: "/b", Version: 5}}},
 	} {
 		got, err := zktest.ReadLog(bytes.NewReader(append(logOf(c.body), make([]byte, 100)...)))

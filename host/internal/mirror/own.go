@@ -1,0 +1,114 @@
+package mirror
+
+import (
+	"strings"
+
+	"github.com/wasmjob/wasmjob/host/registry"
+)
+
+// write is what is to become of a node by our transaction under way.
+type write struct {
+	op     int  // of the transaction
+	plain  bool // its answer will tell all of the node
+	events int  // that came since it was submitted
+}
+
+// count takes an event of the node. One for its list of children is none of
+// ours.
+func (w *write) count(e registry.Event) {
+	if w == nil {
+		return
+	}
+	if w.events += e.Changes; e.Changes == 0 {
+		w.plain = false
+	}
+}
+
+// spoil: the node is to be read, whatever the transaction does.
+func (w *write) spoil() {
+	if w != nil {
+		w.plain = false
+	}
+}
+
+// Submitted says that a transaction of ours is on its way. There is one at a
+// time. What it touches is not read before Answered.
+func (m *Mirror) Submitted(ops []registry.Op) {
+	m.ops, m.own = ops, map[string]*write{}
+	for i := range ops {
+		n := m.nodes[ops[i].Path]
+		if n == nil || ops[i].Kind == registry.Check || ops[i].Kind == registry.Absent {
+			continue
+		}
+		if w := m.own[ops[i].Path]; w != nil {
+			w.plain = false // it is touched twice
+			continue
+		}
+		m.own[ops[i].Path] = &write{op: i, plain: n.phase == clean && n.has(known) && n.foreseen(&ops[i])}
+	}
+	for i := range ops {
+		switch ops[i].Kind {
+		case registry.Set, registry.Check:
+		default:
+			parent := ops[i].Path[:max(strings.LastIndexByte(ops[i].Path, '/'), 0)]
+			m.own[parent].spoil()
+		}
+	}
+}
+
+// foreseen: when it is known what op was applied to the node, it is known what
+// the node is then. Of one with children the list is not kept here, nor the
+// session of one that is bound to it.
+func (n *entry) foreseen(op *registry.Op) bool {
+	switch op.Kind {
+	case registry.Create, registry.CreateEphemeral:
+		return !n.has(exists)
+	case registry.Set:
+		return n.has(exists) && !n.has(bound) && !n.has(parent)
+	case registry.Delete:
+		return n.has(exists)
+	}
+	return false
+}
+
+// Answered ends what Submitted began. receipt is nil unless the transaction is
+// known to be applied; owner is our session. All events of the transaction have
+// been told before. A node that had as many as the transaction explains is known
+// without being read; any other is wanted, as after any event.
+func (m *Mirror) Answered(receipt *registry.Receipt, owner registry.SessionID) {
+	own, ops := m.own, m.ops
+	m.own, m.ops = nil, nil
+	for i := range ops {
+		path := ops[i].Path
+		w, n := own[path], m.nodes[path]
+		if w == nil || w.op != i || n == nil || n.phase != held {
+			continue
+		}
+		if receipt == nil || receipt.Revision == 0 || !w.plain || w.events != 1 {
+			n.phase = dirty
+			m.queue = append(m.queue, path)
+			continue
+		}
+		n.phase = clean
+		m.open--
+		m.learn(path, n, n.after(&ops[i], receipt, i, owner))
+	}
+}
+
+// after is the node when an op was applied to it.
+func (n *entry) after(op *registry.Op, r *registry.Receipt, i int, owner registry.SessionID) registry.Node {
+	switch op.Kind {
+	case registry.Delete:
+		return registry.Node{}
+	case registry.Set:
+		return registry.Node{Exists: true, Data: op.Data, Stat: registry.Stat{
+			Created: n.last.created, Modified: r.Revision, ChildrenChanged: n.last.childrenChanged, Version: r.Results[i].Version,
+		}}
+	default:
+		stat := registry.Stat{Created: r.Revision, Modified: r.Revision, ChildrenChanged: r.Revision}
+		if op.Kind == registry.CreateEphemeral {
+			stat.Owner = owner
+		}
+		return registry.Node{Exists: true, Data: op.Data, Stat: stat}
+	}
+}

@@ -1,0 +1,223 @@
+package mirror_test
+
+import (
+	"fmt"
+	"math/rand/v2"
+	"reflect"
+	"strings"
+	"testing"
+
+	"github.com/wasmjob/wasmjob/host/internal/mirror"
+	"github.com/wasmjob/wasmjob/host/registry"
+	"github.com/wasmjob/wasmjob/host/registry/tree"
+)
+
+// service is a tree, and one session of it whose events and answers travel: the
+// events in order, each answer at any time after the events before it.
+type service struct {
+	r       *rand.Rand
+	tree    *tree.Tree
+	moments []map[string]registry.Node // the tree after each transaction
+	events  []event                    // told or not
+	told    int
+	answers []answer
+	reads   int
+}
+
+type event struct {
+	registry.Event
+	revision int64
+}
+
+type answer struct {
+	after int // so many events come before it
+	give  func()
+}
+
+const (
+	session = registry.SessionID(7)
+	other   = registry.SessionID(8)
+)
+
+// nodes of the tests: two lists, each with some children, and a child of one.
+var nodesOfTests = []string{"/l", "/m", "/l/a", "/l/b", "/l/c", "/m/a", "/m/b", "/l/a/deep"}
+
+func below(path string, n registry.Node) []string {
+	if path != "/l" && path != "/m" {
+		return nil
+	}
+	var kids []string
+	for _, c := range n.Children {
+		kids = append(kids, path+"/"+c)
+	}
+	return append(kids, path+"/b") // followed whether it is there or not
+}
+
+func (s *service) commit(owner registry.SessionID, ops []registry.Op) (registry.Receipt, error) {
+	receipt, changes, err := s.tree.Commit(owner, 0, ops)
+	if err != nil {
+		return receipt, err
+	}
+	for _, c := range changes {
+		e := event{registry.Event{Kind: registry.Changed, Path: c.Path, Changes: 1}, receipt.Revision}
+		if c.Kind == tree.ChildrenChanged {
+			e.Changes = 0
+		}
+		s.events = append(s.events, e)
+	}
+	now := map[string]registry.Node{}
+	for _, p := range nodesOfTests {
+		now[p] = s.tree.Get(p)
+	}
+	s.moments = append(s.moments, now)
+	return receipt, nil
+}
+
+// random is a transaction that may be refused. It sets the root, as ours do, so
+// that it knows its revision.
+func (s *service) random() []registry.Op {
+	var ops []registry.Op
+	for range 1 + s.r.IntN(3) {
+		path := nodesOfTests[s.r.IntN(len(nodesOfTests))]
+		op := registry.Op{Path: path, Version: registry.AnyVersion, Data: fmt.Append(nil, s.r.IntN(100))}
+		op.Kind = []registry.OpKind{registry.Create, registry.CreateEphemeral, registry.Set, registry.Set, registry.Delete, registry.Check, registry.Absent}[s.r.IntN(7)]
+		if s.r.IntN(2) == 0 {
+			op.Version = s.tree.Get(path).Stat.Version
+		}
+		ops = append(ops, op)
+	}
+	return append(ops, registry.Op{Kind: registry.Set, Path: "/", Version: registry.AnyVersion})
+}
+
+// moment is the tree after the last transaction whose events were all told.
+func (s *service) moment() map[string]registry.Node {
+	revision := s.tree.Revision()
+	if s.told < len(s.events) {
+		revision = s.events[s.told].revision - 1
+	}
+	return s.moments[revision]
+}
+
+// A mirror that has settled is one moment of the tree, whoever writes what and
+// in whatever order events and answers come, so far as that is promised.
+func TestMirrorOfWhatIsWritten(t *testing.T) {
+	t.Parallel()
+	known := 0
+	for seed := range uint64(4_000) {
+		s := &service{r: rand.New(rand.NewPCG(seed, 1)), tree: tree.New(), moments: []map[string]registry.Node{{}}}
+		m := mirror.New([]string{"/l", "/m"}, below)
+		copied := map[string]registry.Node{}
+		flying := false
+		for range 200 {
+			switch s.r.IntN(6) {
+			case 0:
+				_, _ = s.commit(other, s.random()) // it may be refused
+			case 1:
+				if flying {
+					continue
+				}
+				flying = true
+				ops := s.random()
+				m.Submitted(ops)
+				s.answers = append(s.answers, answer{-1, func() { // it is carried out later
+					receipt, err := s.commit(session, ops)
+					s.answers = append(s.answers, answer{len(s.events), func() {
+						flying = false
+						if err != nil {
+							m.Answered(nil, session)
+						} else {
+							m.Answered(&receipt, session)
+						}
+					}})
+				}})
+			case 2:
+				for _, r := range m.Wanted() {
+					s.answers = append(s.answers, answer{-1, func() {
+						s.reads++
+						n := s.tree.Get(r.Path)
+						s.answers = append(s.answers, answer{len(s.events), func() { m.Reply(r, n) }})
+					}})
+				}
+			case 3, 4:
+				if s.told < len(s.events) {
+					s.told++
+					m.Event(s.events[s.told-1].Event)
+				}
+			default:
+				if len(s.answers) == 0 {
+					continue
+				}
+				i := s.r.IntN(len(s.answers))
+				a := s.answers[i]
+				if a.after > s.told {
+					continue
+				}
+				s.answers = append(s.answers[:i:i], s.answers[i+1:]...)
+				a.give()
+			}
+			if m.Settled() {
+				for _, c := range m.Changes() {
+					copied[c.Path] = c.Node
+				}
+				if why := differs(copied, s.moment()); why != "" {
+					t.Fatalf("seed %d: %s", seed, why)
+				}
+				known++
+			}
+		}
+	}
+	if known < 10_000 {
+		t.Errorf("settled only %d times", known)
+	}
+}
+
+// differs compares what is mirrored with a moment of the tree.
+func differs(copied, moment map[string]registry.Node) string {
+	for path, want := range moment {
+		got := copied[path]
+		parent := path[:strings.LastIndexByte(path, '/')]
+		if path != "/l" && path != "/m" && (parent == "/l/a" || !moment[parent].Exists) {
+			continue // nobody follows it
+		}
+		want.Stat.ModifiedAt, want.Stat.ChildVersion = got.Stat.ModifiedAt, got.Stat.ChildVersion
+		if len(want.Data) == 0 && len(got.Data) == 0 {
+			want.Data, got.Data = nil, nil
+		}
+		if len(want.Children) == 0 && len(got.Children) == 0 {
+			want.Children, got.Children = nil, nil
+		}
+		if !reflect.DeepEqual(got, want) {
+			return fmt.Sprintf("%s is %+v, want %+v", path, got, want)
+		}
+	}
+	return ""
+}
+
+// What a transaction of ours alone has changed is known with its answer.
+func TestOwnWritesAreNotRead(t *testing.T) {
+	t.Parallel()
+	was := map[string]registry.Node{"/a": node(1), "/b": {}, "/c": node(1)}
+	m := mirror.New([]string{"/a", "/b", "/c"}, children)
+	settle(t, m, was)
+	m.Changes()
+	m.Submitted([]registry.Op{
+		{Kind: registry.Set, Path: "/a", Data: []byte("x")},
+		{Kind: registry.CreateEphemeral, Path: "/b", Data: []byte("y")},
+		{Kind: registry.Delete, Path: "/c"},
+	})
+	for path := range was {
+		m.Event(registry.Event{Kind: registry.Changed, Path: path, Changes: 1})
+	}
+	if m.Settled() || len(m.Wanted()) != 0 {
+		t.Fatal("settled, or wanted, before the answer")
+	}
+	m.Answered(&registry.Receipt{Revision: 9, Results: []registry.Result{{Version: 4}, {}, {}}}, session)
+	if !m.Settled() || len(m.Wanted()) != 0 {
+		t.Fatal("not settled by the answer")
+	}
+	c := m.Changes()
+	if len(c) != 3 || c[0].Node.Stat.Version != 4 || c[0].Node.Stat.Modified != 9 || c[0].Node.Stat.Created != 1 ||
+		string(c[1].Node.Data) != "y" || c[1].Node.Stat.Owner != session || c[2].Node.Exists {
+		t.Errorf("changes %+v", c)
+	}
+}

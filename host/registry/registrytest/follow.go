@@ -1,0 +1,152 @@
+package registrytest
+
+import (
+	"cmp"
+	"slices"
+
+	"github.com/wasmjob/wasmjob/host/registry"
+)
+
+var followTests = []subtest{
+	{"who follows hears of every change below", testFollow},
+	{"a followed node is counted, its list of children is not", testFollowCounts},
+	{"an event comes before the reply of the session's own commit", testFollowOwn},
+	{"two roots are followed side by side", testFollowTwo},
+	{"whoever reads after the last event sees the last change", testFollowLast},
+	{"an ended session follows nothing", testFollowEnded},
+}
+
+// sums adds up the events of each path: its changes, and whether there was one
+// for its list of children.
+func sums(events []registry.Event) map[string][2]int {
+	all := map[string][2]int{}
+	for _, e := range events {
+		sum := all[e.Path]
+		sum[0] += e.Changes
+		if e.Changes == 0 {
+			sum[1] = 1
+		}
+		all[e.Path] = sum
+	}
+	return all
+}
+
+func (f *fixture) follow(m *member, root string) {
+	f.Helper()
+	if err := m.Follow(f.ctx, root); err != nil {
+		f.Fatalf("follow: %v", err)
+	}
+}
+
+func testFollow(f *fixture) {
+	other := f.join()
+	p, beside := f.path("p"), f.path("p2")
+	f.follow(f.main, p)
+	f.follow(f.main, p) // a second time
+	last := p + "/deep/e"
+	other.commit(created(beside), created(p), created(p+"/deep"), ephemeral(last))
+	other.commit(set(p+"/deep", "x", 0), set(beside, "x", 0))
+	other.commit(remove(last))
+	f.main.await(func(events []registry.Event) bool { return sums(events)[last][0] == 2 })
+	f.main.sync()
+	want := map[string][2]int{p: {1, 1}, p + "/deep": {2, 1}, last: {2, 0}}
+	got := sums(f.main.heard())
+	for path, sum := range want {
+		if got[path] != sum {
+			f.Errorf("%s: %v, want %v", path, got[path], sum)
+		}
+	}
+	if len(got) != len(want) {
+		f.Errorf("events %v", f.main.heard())
+	}
+}
+
+func testFollowCounts(f *fixture) {
+	p := f.path("p")
+	f.main.commit(created(p))
+	f.follow(f.main, p)
+	f.main.commit(set(p, "a", 0), created(p+"/k"), set(p, "b", 1), created(p+"/l"), set(p+"/k", "c", 0))
+	got := sums(f.main.heard())
+	if got[p] != [2]int{2, 1} || got[p+"/k"] != [2]int{2, 0} || got[p+"/l"] != [2]int{1, 0} {
+		f.Errorf("events %v", f.main.heard())
+	}
+	before := len(f.main.heard())
+	if _, err := f.main.Commit(f.ctx, set(p, "c", 2), check(p, 7)); err == nil {
+		f.Error("not refused")
+	}
+	f.main.commit(check(p, 2))
+	f.main.sync()
+	if events := f.main.heard(); len(events) != before {
+		f.Errorf("events of what did not happen: %v", events[before:])
+	}
+}
+
+func testFollowOwn(f *fixture) {
+	p := f.path("p")
+	f.follow(f.main, f.root)
+	for i := range int32(50) {
+		op := set(p, "x", i-1)
+		if i == 0 {
+			op = created(p)
+		}
+		f.main.commit(op)
+		if got := sums(f.main.heard())[p][0]; got != int(i)+1 {
+			f.Fatalf("%d events with the reply of commit %d", got, i)
+		}
+	}
+}
+
+func testFollowTwo(f *fixture) {
+	a, b, c := f.path("a"), f.path("b"), f.path("c")
+	f.follow(f.main, a)
+	f.follow(f.main, b)
+	f.main.commit(created(a), created(b), created(c))
+	got := f.main.heard()
+	slices.SortFunc(got, func(x, y registry.Event) int { return cmp.Compare(x.Path, y.Path) })
+	if want := []registry.Event{{Kind: registry.Changed, Path: a, Changes: 1}, {Kind: registry.Changed, Path: b, Changes: 1}}; !slices.Equal(got, want) {
+		f.Errorf("events %v", got)
+	}
+}
+
+func testFollowLast(f *fixture) {
+	other := f.join()
+	p := f.path("p")
+	f.main.commit(created(p))
+	f.follow(f.main, p)
+	const sets = 100
+	go func() {
+		for i := range int32(sets) {
+			if _, err := other.Commit(f.ctx, set(p, "x", i)); err != nil {
+				f.Errorf("commit: %v", err)
+			}
+		}
+	}()
+	seen := 0
+	for version := int32(0); version < sets; {
+		f.main.await(func(events []registry.Event) bool {
+			if len(events) == seen {
+				return false
+			}
+			seen = len(events)
+			return true
+		})
+		version = f.main.read(p, false).Stat.Version
+	}
+}
+
+func testFollowEnded(f *fixture) {
+	m := f.join()
+	f.follow(m, f.root)
+	if err := m.Close(); err != nil {
+		f.Fatalf("close: %v", err)
+	}
+	if err := m.Follow(f.ctx, f.root); err == nil {
+		f.Error("an ended session follows")
+	}
+	f.main.commit(created(f.path("a")))
+	for _, e := range m.heard() {
+		if e.Kind == registry.Changed {
+			f.Errorf("event %v", e)
+		}
+	}
+}

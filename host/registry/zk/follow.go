@@ -1,0 +1,113 @@
+package zk
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+
+	client "github.com/go-zookeeper/zk"
+
+	"github.com/wasmjob/wasmjob/host/registry"
+)
+
+// followMark ends the path of a sync that wire turns into the request for a
+// recursive watch: the client library knows none, but it can send a sync, and
+// read the answer.
+const followMark = "/wasmjobd-follow"
+
+// unimplemented is what the client library makes of a server's answer to an
+// operation that is newer than the server.
+const unimplemented = "unknown error: -6"
+
+var errTooOld = errors.New("the server knows no recursive watches; ZooKeeper 3.6 or newer is needed")
+
+// Follow implements registry.Session. The service forgets such a watch with the
+// connection; it is set on each new one before anybody may use that.
+func (s *session) Follow(ctx context.Context, root string) error {
+	if !validPath(root) {
+		return fmt.Errorf("follow %q: not an absolute, clean path", root)
+	}
+	if s.isOver() {
+		return registry.ErrEnded
+	}
+	path := s.full(root)
+	s.mu.Lock()
+	if !slices.Contains(s.follows, path) {
+		s.follows = append(slices.Clone(s.follows), path)
+	}
+	s.mu.Unlock()
+	for { // once more if it is followed already: nobody knows since when
+		_, err := call(ctx, s, func() (string, error) { return "", s.watchBelow(path) })
+		if err == nil {
+			return nil
+		}
+		if errors.Is(err, client.ErrConnectionClosed) && ctx.Err() == nil && !s.isOver() {
+			continue
+		}
+		s.mu.Lock()
+		s.follows = slices.DeleteFunc(slices.Clone(s.follows), func(p string) bool { return p == path })
+		s.mu.Unlock()
+		return s.readError("follow "+root, err)
+	}
+}
+
+// watchBelow sets the watch on the connection of this moment.
+func (s *session) watchBelow(path string) error {
+	_, err := s.conn.Sync(strings.TrimSuffix(path, "/") + followMark)
+	if err != nil && err.Error() == unimplemented {
+		return errTooOld
+	}
+	return err //nolint:wrapcheck // who calls names it
+}
+
+// refollow makes a new connection fit for use: what is followed is followed
+// there, too. If the connection is lost meanwhile, the next one has its own.
+func (s *session) refollow(round int, paths []string) {
+	for _, path := range paths {
+		switch err := s.watchBelow(path); {
+		case err == nil:
+		case errors.Is(err, errTooOld):
+			s.registry.options.Logger.Error("the session cannot go on", "error", err)
+			s.end(true)
+			return
+		default:
+			s.link.hangUp() // if it is not, nobody would hear of any change
+			return
+		}
+	}
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.round == round {
+		s.ready()
+	}
+}
+
+// followed tells whether a change of path is to be heard.
+func (s *session) followed(path string) bool {
+	s.mu.Lock()
+	roots := s.follows
+	s.mu.Unlock()
+	return slices.ContainsFunc(roots, func(root string) bool {
+		return root == "/" || path == root || len(path) > len(root) && path[len(root)] == '/' && path[:len(root)] == root
+	})
+}
+
+// changed takes an event of the service. A recursive watch says what became of
+// a node, and leaves it to the reader that its parent has another child, or one
+// less.
+func (s *session) changed(e client.Event) {
+	if e.Type == client.EventNotWatching {
+		return
+	}
+	if e.Type != client.EventNodeChildrenChanged && s.followed(e.Path) {
+		s.events.put(registry.Event{Kind: registry.Changed, Path: s.own(e.Path), Changes: 1})
+		if parent := parentOf(e.Path); e.Type != client.EventNodeDataChanged && s.followed(parent) {
+			s.events.put(registry.Event{Kind: registry.Changed, Path: s.own(parent)})
+		}
+	}
+	if s.watches.fire(e.Path) {
+		s.events.put(registry.Event{Kind: registry.Changed, Path: s.own(e.Path)})
+	}
+}
