@@ -59,6 +59,7 @@ type Config struct {
 	Failover         bool
 	Misfire          bool
 	MonitorExecution bool
+	MonitorPort      int  // where servers whose own file says so dump the job's nodes; 0: nowhere
 	Disabled         bool // applied when the server's node is created
 	Overwrite        bool // the local configuration replaces the registry's
 
@@ -67,6 +68,7 @@ type Config struct {
 	MaxClockSkew   time.Duration // negative: no check
 	ReconcileEvery time.Duration // 0: off; the registry stores whole minutes
 	Timeout        time.Duration // of one run; 0: none
+	Retry          Retry         // of runs that failed
 	Parallel       int           // items of this job at once on one server; 0: as many as there are
 
 	Streaming   bool     // dataflow: batches until there is none
@@ -79,6 +81,14 @@ type Config struct {
 	Limits   Limits
 	Allow    Allow
 	Layout   string // registry layout; "2.1"
+}
+
+// Retry lets runs that failed, or ran out of time, be made again, unless the next
+// instant of their item has come. The zero value lets nothing be made again.
+type Retry struct {
+	Attempts   int           // of a run, in all
+	Backoff    time.Duration // before the second; each wait after that is twice the one before
+	MaxBackoff time.Duration // 0: as long as that gives
 }
 
 // OnStrategyError says who deals the items out when a strategy's module fails.

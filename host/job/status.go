@@ -20,6 +20,9 @@ type Status struct {
 	Items     []ItemStatus // by number
 	// Next is the next scheduled instant; zero if there is none, or none known.
 	Next time.Time
+	// Succeeded and Failed are the elements that a dataflow has handled, on all
+	// servers, since there is the job.
+	Succeeded, Failed int64
 }
 
 // ItemStatus is what the registry says of one item.
@@ -31,4 +34,9 @@ type ItemStatus struct {
 	Misfired bool       // an instant came while it ran; it will be made good
 	Pending  bool       // an interrupted run waits for a server
 	TakenBy  InstanceID // who runs it after a failure; empty is nobody
+	// LastBegin is when its newest run began, LastEnd when one ended last; zero if
+	// that is not known. In jobs of thousands of items they may be rounded down.
+	LastBegin, LastEnd time.Time
+	// Next is when it is due; zero if it is disabled, or the job is paused.
+	Next time.Time
 }

@@ -91,6 +91,10 @@ func (c Config) Validate() error {
 	f.whole("reconcile_every", c.ReconcileEvery, time.Minute)
 	f.notNegative("timeout", int64(c.Timeout))
 	f.notNegative("parallel", int64(c.Parallel))
+	f.retry(c.Retry)
+	if c.MonitorPort < 0 || c.MonitorPort > 65535 {
+		f.add("monitor_port", fmt.Sprintf("%d is not in 0..65535", c.MonitorPort), "")
+	}
 	f.oneOf("strategy_error", string(c.OnStrategyError), "", string(DealAverage), string(KeepOld))
 	f.ofKind(&c)
 	f.limits(c.Limits)
@@ -99,6 +103,20 @@ func (c Config) Validate() error {
 		f.unsandboxed(&c)
 	}
 	return errors.Join(f...)
+}
+
+// MaxAttempts is how often a run can be made.
+const MaxAttempts = 100
+
+func (f *faults) retry(r Retry) {
+	if r.Attempts < 0 || r.Attempts > MaxAttempts {
+		f.add("retry.attempts", fmt.Sprintf("%d is not in 0..%d", r.Attempts, MaxAttempts), "")
+	}
+	f.notNegative("retry.backoff", int64(r.Backoff))
+	f.notNegative("retry.max_backoff", int64(r.MaxBackoff))
+	if r.MaxBackoff > 0 && r.MaxBackoff < r.Backoff {
+		f.add("retry.max_backoff", fmt.Sprintf("%s is less than backoff, %s", r.MaxBackoff, r.Backoff), "")
+	}
 }
 
 type faults []error

@@ -55,6 +55,9 @@ func FromJob(j job.Config) Config21 {
 	c.Misfire = j.Misfire
 	c.Description = j.Description
 	c.MonitorExecution = j.MonitorExecution
+	if j.MonitorPort > 0 {
+		c.MonitorPort = clamp32(int64(j.MonitorPort))
+	}
 	c.MaxTimeDiffSeconds = -1
 	if j.MaxClockSkew >= 0 {
 		c.MaxTimeDiffSeconds = clamp32(int64(j.MaxClockSkew / time.Second))
@@ -87,6 +90,7 @@ func (c Config21) Apply(j job.Config) job.Config {
 	j.Misfire = c.Misfire
 	j.Description = c.Description
 	j.MonitorExecution = c.MonitorExecution
+	j.MonitorPort = int(max(c.MonitorPort, 0))
 	j.MaxClockSkew = -1
 	if c.MaxTimeDiffSeconds >= 0 {
 		j.MaxClockSkew = time.Duration(c.MaxTimeDiffSeconds) * time.Second

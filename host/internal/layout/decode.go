@@ -10,29 +10,41 @@ import (
 	"github.com/wasmjob/wasmjob/host/registry"
 )
 
-// Decoder turns changed nodes into the protocol's facts. It keeps the facts of
-// the last view and changes a copy of what changed.
+// Decoder turns changed nodes into the protocol's facts. It keeps the last view
+// and changes a copy of it.
 type Decoder struct {
-	j      Job
-	v      protocol.View
-	items  bool // v.Items is our own copy, not a published one
-	faults faults
+	j         Job
+	v         *protocol.View
+	published bool // v is not ours any more
+	items     bool // v.Items is our own copy, not a published one
+	faults    faults
 }
 
 // NewDecoder is a decoder that has seen no node.
-func (j Job) NewDecoder() *Decoder { return &Decoder{j: j} }
+func (j Job) NewDecoder() *Decoder { return &Decoder{j: j, v: &protocol.View{}} }
+
+// renew makes v our own.
+func (d *Decoder) renew() {
+	if d.published {
+		v := *d.v
+		d.v, d.published = &v, false
+	}
+}
 
 // View publishes the facts as a new view.
 func (d *Decoder) View() *protocol.View {
-	d.v.Rev++
+	d.renew()
 	v := d.v
-	d.faults.tell(&v, d.j)
-	d.items = false
-	return &v
+	v.Rev++
+	d.faults.stray(nodeAssignment, len(v.Runs) > 0 && !v.Dirs.Wasm, "expected an assignment, it is gone; the leader makes a new one")
+	d.faults.tell(v, d.j)
+	d.items, d.published = false, true
+	return v
 }
 
 // Apply takes one changed node.
 func (d *Decoder) Apply(path string, n registry.Node) {
+	d.renew()
 	if path == d.j.root {
 		d.v.Dirs.Root = n.Exists
 		return
@@ -41,7 +53,7 @@ func (d *Decoder) Apply(path string, n registry.Node) {
 	if !ok {
 		return
 	}
-	v := &d.v
+	v := d.v
 	switch rel {
 	case nodeConfig:
 		d.config(n)
@@ -66,7 +78,16 @@ func (d *Decoder) Apply(path string, n registry.Node) {
 		v.Dirs.FailoverItems = n.Exists
 		d.faults.others(rel, n.Children)
 	case nodeModule:
-		v.Dirs.Module, v.Module, v.ModuleVersion = n.Exists, n.Data, n.Stat.Version
+		v.Dirs.Module, v.Module, v.ModuleVersion, v.Next = n.Exists, n.Data, n.Stat.Version, ""
+		var m Module
+		var err error
+		if n.Exists {
+			m, err = DecodeModule(n.Data)
+		}
+		if err == nil && m.Next != nil {
+			v.Next = m.Next.Digest
+		}
+		d.faults.set(nodeModule, expected("a module", err))
 	case nodeMembers:
 		v.Dirs.Members = n.Exists
 	case nodeRuns:
@@ -82,13 +103,15 @@ func (d *Decoder) Apply(path string, n registry.Node) {
 		v.Paused = n.Exists
 	case nodeAssignment:
 		d.assignment(n)
+	case nodeFires:
+		d.fires(n)
 	default:
 		d.child(rel, n)
 	}
 }
 
 func (d *Decoder) config(n registry.Node) {
-	v := &d.v
+	v := d.v
 	v.Config, v.ConfigVersion, v.ConfigData = nil, n.Stat.Version, n.Data
 	c, err := decodeConfig(n)
 	d.faults.set(nodeConfig, err)
@@ -96,7 +119,7 @@ func (d *Decoder) config(n registry.Node) {
 }
 
 func (d *Decoder) assignment(n registry.Node) {
-	v := &d.v
+	v := d.v
 	v.Dirs.Wasm = n.Exists
 	v.Assignment = protocol.Assignment{}
 	if !n.Exists {
@@ -109,6 +132,18 @@ func (d *Decoder) assignment(n registry.Node) {
 	v.Assignment = a
 }
 
+func (d *Decoder) fires(n registry.Node) {
+	d.v.Fires = protocol.Fires{}
+	if !n.Exists {
+		d.faults.set(nodeFires, nil)
+		return
+	}
+	f, err := decodeFires(n.Data)
+	d.faults.set(nodeFires, expected("what was told of fires", err))
+	f.Exists, f.Version, f.Modified = true, n.Stat.Version, n.Stat.Modified
+	d.v.Fires = f
+}
+
 // child takes a node below one of the listed parents.
 func (d *Decoder) child(rel string, n registry.Node) {
 	k := strings.LastIndexByte(rel, '/')
@@ -116,7 +151,7 @@ func (d *Decoder) child(rel string, n registry.Node) {
 		return
 	}
 	parent, name := rel[:k], rel[k+1:]
-	v := &d.v
+	v := d.v
 	switch parent {
 	case nodeServers:
 		s := protocol.Server{IP: name, Disabled: string(n.Data) == valueDisabled, Version: n.Stat.Version, Occupied: len(n.Children) > 0}
@@ -133,7 +168,7 @@ func (d *Decoder) child(rel string, n registry.Node) {
 		held := n.Exists && n.Stat.Owner != 0
 		d.faults.stray(rel, n.Exists && !held, "no session holds it, so it counts as nobody; delete it")
 		said := decodeMember(n.Data)
-		v.Members = put(v.Members, held, protocol.Member{ID: job.InstanceID(name), Owner: int64(n.Stat.Owner), Labels: said.Labels, Address: said.Address},
+		v.Members = put(v.Members, held, protocol.Member{ID: job.InstanceID(name), Owner: int64(n.Stat.Owner), Labels: said.Labels, Address: said.Address, Ready: said.ready()},
 			func(a, b protocol.Member) int { return cmp.Compare(a.ID, b.ID) })
 	case nodeRuns:
 		r := protocol.Runs{ID: job.InstanceID(name), Version: n.Stat.Version, Modified: n.Stat.Modified}

@@ -1,9 +1,13 @@
 package layout
 
 import (
+	"errors"
+	"fmt"
 	"reflect"
+	"strings"
 
 	"github.com/wasmjob/wasmjob/host/job"
+	"github.com/wasmjob/wasmjob/host/registry"
 )
 
 // Definition is a job as the registry holds it: in ElasticJob's config, and in
@@ -32,13 +36,15 @@ func Define(j job.Config) Definition {
 }
 
 // Job reads a definition back. file is the same job in the server's own file;
-// its zero value where there is none.
+// its zero value where there is none. The file's word for a module stands if the
+// registry has none.
 func (d *Definition) Job(file job.Config) job.Config {
 	j := job.Config{Name: d.Config.JobName, Layout: job.Layout21, Command: file.Command}
 	d.Module.settings.put(&j)
 	if d.Config.JobClass != WasmClass21 && d.Config.JobType != Script21 {
 		j.Class = d.Config.JobClass
 	}
+	j.Module, j.StrategyModule = file.Module, file.StrategyModule // of these nobody knows the digest yet
 	if d.Module.Code != nil {
 		j.Module, j.ModuleDigest = d.Module.Code.Name, d.Module.Code.Digest
 	}
@@ -55,4 +61,43 @@ func (m *Module) Same(o *Module) bool {
 	a, b := *m, *o
 	a.base, b.base = nil, nil
 	return reflect.DeepEqual(a, b)
+}
+
+// Nodes are where a job's definition is, and the members from whom its modules
+// may be had.
+func (j Job) Nodes() (config, module, members string) {
+	return j.at(nodeConfig), j.at(nodeModule), j.at(nodeMembers)
+}
+
+// ReadDefinition reads both nodes of a job, which are there. What it says of one
+// that cannot be read names its path and what was expected.
+func (j Job) ReadDefinition(config, module registry.Node) (Definition, error) {
+	var d Definition
+	c, err := DecodeConfig21(config.Data)
+	if err == nil && len(config.Children) > 0 {
+		err = errLayout
+	}
+	if err == nil && c == nil {
+		err = errors.New("the node is empty")
+	}
+	if err != nil {
+		return d, fmt.Errorf("%s: %w", j.at(nodeConfig), expected("a configuration", err))
+	}
+	m, err := DecodeModule(module.Data)
+	if err != nil {
+		return d, fmt.Errorf("%s: %w", j.at(nodeModule), expected("a module", err))
+	}
+	if name := strings.TrimPrefix(j.root, strings.TrimSuffix(j.namespace, "/")+"/"); c.JobName != name {
+		return d, fmt.Errorf("%s: expected the job %q, it is that of %.200q", j.at(nodeConfig), name, c.JobName)
+	}
+	return Definition{Config: *c, Module: m}, nil
+}
+
+// PeerAddress is where a member's server gives modules to others, by the value
+// of its node; empty: nowhere.
+func PeerAddress(member registry.Node) string {
+	if !member.Exists {
+		return ""
+	}
+	return decodeMember(member.Data).Address
 }

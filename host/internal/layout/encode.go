@@ -67,6 +67,13 @@ func (j Job) Encode(m protocol.Mutation, v *protocol.View) []registry.Op {
 		t.enqueue(m)
 	case protocol.Take:
 		t.takeOver(m)
+	case protocol.Tell:
+		t.checkRuns([]job.InstanceID{m.Self})
+		if v.Fires.Exists {
+			t.op(registry.Set, j.at(nodeFires), encodeFires(&m.Next), v.Fires.Version)
+		} else {
+			t.op(registry.Create, j.at(nodeFires), encodeFires(&m.Next), 0)
+		}
 	case protocol.Drop:
 		t.own(m.Self, m.Own)
 		t.unpend(m.Items)
@@ -84,6 +91,10 @@ func (j Job) Encode(m protocol.Mutation, v *protocol.View) []registry.Op {
 		t.disableServer(m)
 	case protocol.Define:
 		t.define(m)
+	case protocol.Publish:
+		t.op(registry.Set, j.member(m.Member.ID), []byte(encodeMember(m.Member, m.Ready)), registry.AnyVersion)
+	case protocol.Switch:
+		t.switchModule()
 	case protocol.PutConfig:
 		t.op(registry.Set, j.at(nodeConfig), m.Data, v.ConfigVersion)
 	}
@@ -191,6 +202,17 @@ func (t *transaction) define(m protocol.Define) {
 	t.ops = append(t.ops, config, module)
 }
 
+// switchModule lets the next module be the one that runs. Each Join touches the
+// reshard mark, so nobody has joined since who may not have it.
+func (t *transaction) switchModule() {
+	if t.v.Necessary {
+		t.op(registry.Check, t.at(nodeNecessary), nil, t.v.NecessaryV)
+	} else {
+		t.op(registry.Absent, t.at(nodeNecessary), nil, 0)
+	}
+	t.op(registry.Set, t.at(nodeModule), switched(t.v.Module), t.v.ModuleVersion)
+}
+
 func (t *transaction) join(m protocol.Join) {
 	ip := m.ID.IP()
 	if !slices.ContainsFunc(t.v.Servers, func(s protocol.Server) bool { return s.IP == ip }) {
@@ -201,7 +223,7 @@ func (t *transaction) join(m protocol.Join) {
 		t.create(t.server(ip), value)
 	}
 	t.ephemeral(t.Instance(m.ID), "")
-	t.ephemeral(t.member(m.ID), encodeMember(m))
+	t.ephemeral(t.member(m.ID), encodeMember(m, protocol.Ready{}))
 	t.op(registry.Create, t.runsOf(m.ID), encodeRuns(&protocol.RunsData{}), 0)
 	if t.v.Necessary {
 		t.op(registry.Set, t.at(nodeNecessary), nil, registry.AnyVersion)

@@ -65,7 +65,7 @@ func (f faults) tell(v *protocol.View, j Job) {
 		}
 		switch {
 		case o.stray:
-		case o.path == nodeConfig:
+		case o.path == nodeConfig || o.path == nodeModule:
 			v.ConfigFault = text
 		case v.RecordFault == "":
 			v.RecordFault = text

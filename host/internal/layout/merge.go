@@ -24,7 +24,7 @@ import (
 //
 // Where nothing was applied before, every difference is in dispute but what only
 // one of them has. What was applied is part of the result, for the next time.
-func Merge(file Definition, config *Config21, module *Module) (merged Definition, disputed []string, err error) {
+func Merge(file Definition, config *Config21, module *Module) (Merged, error) {
 	var there Definition
 	if there.Config = file.Config; config != nil {
 		file.unsaid(config)
@@ -41,22 +41,33 @@ func Merge(file Definition, config *Config21, module *Module) (merged Definition
 	m := merger{overwrite: file.Config.Overwrite}
 	mine, err := file.tree()
 	if err != nil {
-		return merged, nil, err
+		return Merged{}, err
 	}
 	theirs, err := there.tree()
 	if err != nil {
-		return merged, nil, err
+		return Merged{}, err
 	}
 	all, base := m.merge("", there.Module.base, mine, theirs)
-	merged, err = definitionOf(all, file.Module, there.Module)
-	merged.Module.base = base
-	return merged, m.disputed, err
+	d, err := definitionOf(all, file.Module, there.Module)
+	d.Module.base = base
+	return Merged{Definition: d, Changed: m.changed, Disputed: m.disputed}, err
+}
+
+// Merged is what Merge gives. Changed are the keys that the registry has
+// otherwise, Disputed those in which it is left as it is although the file says
+// something else.
+type Merged struct {
+	Definition
+	Changed, Disputed []string
 }
 
 // unsaid fills in what a file has no word for, so that it does not seem to say
 // something about it.
 func (d *Definition) unsaid(there *Config21) {
-	d.Config.JobProperties, d.Config.MonitorPort = there.JobProperties, there.MonitorPort
+	d.Config.JobProperties = there.JobProperties
+	if d.Config.MonitorPort < 0 {
+		d.Config.MonitorPort = there.MonitorPort
+	}
 	if d.Config.JobClass == WasmClass21 && there.JobClass != scriptClass21 {
 		d.Config.JobClass = there.JobClass
 	}
@@ -164,8 +175,12 @@ func definitionOf(t branch, file, there Module) (Definition, error) {
 		return Definition{}, fmt.Errorf("put a definition together: %w", err)
 	}
 	d.Module.Code, d.Module.Next = there.Code, there.Next
-	if c := byDigest(t[keyModule], there.Wanted(), file.Code); c != there.Wanted() {
+	switch c := byDigest(t[keyModule], there.Wanted(), file.Code); {
+	case c == there.Wanted():
+	case there.Code == nil || c == nil || c.Digest == there.Code.Digest:
 		d.Module.Code, d.Module.Next = c, nil
+	default: // when everybody has it
+		d.Module.Next = c
 	}
 	d.Module.Strategy = byDigest(t[keyStrategyModule], there.Strategy, file.Strategy)
 	return d, nil
@@ -182,8 +197,8 @@ func byDigest(leaf any, codes ...*Code) *Code {
 
 // merger is one use of the rule.
 type merger struct {
-	overwrite bool
-	disputed  []string
+	overwrite         bool
+	changed, disputed []string
 }
 
 // merge goes through all keys that are anywhere. applied is what the next merge
@@ -206,6 +221,9 @@ func (m *merger) merge(at string, base, file, there branch) (merged, applied bra
 			continue
 		}
 		value, was := m.leaf(path, base[key], file[key], there[key])
+		if value != there[key] {
+			m.changed = append(m.changed, path)
+		}
 		if value != nil {
 			merged[key] = value
 		}

@@ -22,8 +22,16 @@ type held struct {
 // texts.
 func (h *held) apply(t *testing.T, file job.Config, digest string) (disputed []string) {
 	t.Helper()
+	before := h.job
+	if h.config == nil || h.module == nil {
+		before = nil
+	}
+	var was job.Config
+	if before != nil {
+		was = before()
+	}
 	file.ModuleDigest = digest
-	merged, disputed, err := Merge(Define(file), h.config, h.module)
+	merged, err := Merge(Define(file), h.config, h.module)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -43,7 +51,10 @@ func (h *held) apply(t *testing.T, file job.Config, digest string) (disputed []s
 		t.Fatalf("%s: %v", module, err)
 	}
 	h.module = &m
-	return disputed
+	if before != nil && (len(merged.Changed) > 0) != !cmp.Equal(was, h.job()) {
+		t.Errorf("changed %v, from %+v to %+v", merged.Changed, was, h.job())
+	}
+	return merged.Disputed
 }
 
 // operate is an operator's change.

@@ -58,6 +58,7 @@ type settingsJSON struct {
 	Overlap         job.Overlap         `json:"overlap"`
 	OnRegistryLoss  job.OnRegistryLoss  `json:"on_registry_loss"`
 	Timeout         duration            `json:"timeout"`
+	Retry           retrySettings       `json:"retry"`
 	Parallel        int                 `json:"parallel"`
 	FetchCount      int                 `json:"fetch_count"`
 	Concurrency     int                 `json:"concurrency"`
@@ -65,6 +66,12 @@ type settingsJSON struct {
 	Settings        map[string]string   `json:"config"`
 	Limits          limitsJSON          `json:"limits"`
 	Allow           allowJSON           `json:"allow"`
+}
+
+type retrySettings struct {
+	Attempts   int      `json:"attempts"`
+	Backoff    duration `json:"backoff"`
+	MaxBackoff duration `json:"max_backoff"`
 }
 
 type limitsJSON struct {
@@ -175,12 +182,26 @@ func (m *Module) Wanted() *Code {
 	return m.Code
 }
 
+// switched is the text of a module's node whose next module runs.
+func switched(text []byte) []byte {
+	m, err := DecodeModule(text)
+	if err != nil {
+		return text // the view had a fault then, and nobody switched
+	}
+	m.Code, m.Next = m.Wanted(), nil
+	if data, err := EncodeModule(m); err == nil {
+		return data
+	}
+	return text
+}
+
 // settingsOf takes from a job what settingsJSON holds.
 func settingsOf(j job.Config) settingsJSON {
 	s := settingsJSON{
 		Kind: j.Kind, TimeZone: j.TimeZone, Dialect: j.Dialect, OnStrategyError: j.OnStrategyError,
 		Overlap: j.Overlap, OnRegistryLoss: j.OnRegistryLoss, Timeout: duration(j.Timeout), Parallel: j.Parallel,
 		FetchCount: j.FetchCount, Concurrency: j.Concurrency, Args: j.Args, Settings: j.Settings,
+		Retry: retrySettings{j.Retry.Attempts, duration(j.Retry.Backoff), duration(j.Retry.MaxBackoff)},
 		Limits: limitsJSON{
 			Memory: j.Limits.Memory, Fuel: j.Limits.Fuel, Result: j.Limits.Result, LogLine: j.Limits.LogLine,
 			LogRate: j.Limits.LogRate, Grace: duration(j.Limits.Grace), Batch: j.Limits.Batch, StateValue: j.Limits.StateValue,
@@ -202,6 +223,7 @@ func (s settingsJSON) put(j *job.Config) {
 	j.Kind, j.TimeZone, j.Dialect, j.OnStrategyError = s.Kind, s.TimeZone, s.Dialect, s.OnStrategyError
 	j.Overlap, j.OnRegistryLoss, j.Timeout, j.Parallel = s.Overlap, s.OnRegistryLoss, time.Duration(s.Timeout), s.Parallel
 	j.FetchCount, j.Concurrency, j.Args, j.Settings = s.FetchCount, s.Concurrency, s.Args, s.Settings
+	j.Retry = job.Retry{Attempts: s.Retry.Attempts, Backoff: time.Duration(s.Retry.Backoff), MaxBackoff: time.Duration(s.Retry.MaxBackoff)}
 	j.Limits = job.Limits{
 		Memory: s.Limits.Memory, Fuel: s.Limits.Fuel, Result: s.Limits.Result, LogLine: s.Limits.LogLine,
 		LogRate: s.Limits.LogRate, Grace: time.Duration(s.Limits.Grace), Batch: s.Limits.Batch, StateValue: s.Limits.StateValue,

@@ -189,7 +189,7 @@ func FuzzDecodeModule(f *testing.F) {
 		if second, err := EncodeModule(again); err != nil || string(second) != string(text) {
 			t.Fatalf("%s\n%s\n%v", text, second, err)
 		}
-		_, _, _ = Merge(Define(plainJob()), nil, &m)
+		_, _ = Merge(Define(plainJob()), nil, &m)
 	})
 }
 

@@ -1,5 +1,7 @@
 package layout
 
+import "strings"
+
 // Outline lists the paths from which one learns how a job is without looking at
 // each of its items.
 func (j Job) Outline() []string {
@@ -16,3 +18,9 @@ func (j Job) Outline() []string {
 
 // JobsIn is the node whose children are the jobs of a namespace.
 func JobsIn(namespace string) string { return NewJob(namespace, "").namespace }
+
+// Private tells whether the value at a path is a guest's own, and nobody else's
+// to see.
+func (j Job) Private(path string) bool {
+	return strings.HasPrefix(path, j.at(nodeItems)+"/") && strings.HasSuffix(path, "/"+markState)
+}

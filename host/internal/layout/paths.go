@@ -55,6 +55,7 @@ const (
 	nodeAssignment     = "wasm/assignment"
 	nodeRuns           = "wasm/runs"
 	nodePaused         = "wasm/paused"
+	nodeFires          = "wasm/fires"
 	nodeItems          = "wasm/items"
 
 	markRunning  = "running"
@@ -96,7 +97,7 @@ func (j Job) Watched() []string {
 	nodes := []string{
 		nodeConfig, nodeServers, nodeInstances, nodeLeader, nodeElection, nodeLatch, nodeLeaderInstance,
 		nodeLeaderSharding, nodeNecessary, nodeProcessing, nodeFailover, nodeFailoverItems, nodeSharding,
-		nodeModule, nodeMembers, nodeAssignment, nodeRuns, nodePaused,
+		nodeModule, nodeMembers, nodeAssignment, nodeRuns, nodePaused, nodeFires,
 	}
 	paths := []string{j.root}
 	for _, n := range nodes {

@@ -6,17 +6,18 @@ const (
 	maxTransaction = 900 << 10
 	// maxValues is the part of it that is left to values of ours: a record and
 	// an assignment.
-	maxValues = 350 << 10
+	maxValues = 250 << 10
 	// nodeBytes is what a write has beside its path and data: lengths, kind,
 	// version, and who may do what with it.
-	nodeBytes = 96
+	nodeBytes = 60
 	// tailBytes is the longest path of an item's node below the job, and idBytes
-	// the longest id that is usual.
-	tailBytes, idBytes = len("/" + nodeFailoverItems + "/99999"), 40
+	// what an id has as a rule.
+	tailBytes, idBytes = len("/" + nodeFailoverItems + "/99999"), 24
 )
 
-// MaxNodes is how many nodes of items a transaction of this job may write to
-// be taken by any registry. A chroot, or long ids, may still make it too large.
+// MaxNodes is how many nodes of items a transaction of this job may write beside
+// values of ours. A chroot, or long ids, may still make it too large: then the
+// core makes smaller ones.
 func (j Job) MaxNodes() int {
 	return (maxTransaction - maxValues) / (len(j.root) + tailBytes + idBytes + nodeBytes)
 }

@@ -32,6 +32,7 @@ func scattered(members int) protocol.Assignment {
 	for i := range mostItems {
 		a.Owners = append(a.Owners, a.Members[i*7%members])
 		a.Last = append(a.Last, 1_700_000_000_000+int64(i%50)*1000)
+		a.Begun = append(a.Begun, 1_700_000_000_000+int64(i%50)*1000)
 	}
 	return a
 }
@@ -41,8 +42,15 @@ func scattered(members int) protocol.Assignment {
 func TestLargestJob(t *testing.T) {
 	t.Parallel()
 	a := scattered(300)
+	worst := a
+	for i := range mostItems {
+		worst.Ended = append(worst.Ended, 1_700_000_000_000+int64(i)*int64(i))
+	}
+	if n := len(encodeAssignment(&worst)); n > maxTransaction {
+		t.Errorf("an assignment whose items all ended at different times has %d bytes", n)
+	}
 	text := encodeAssignment(&a)
-	if len(text) > 400<<10 {
+	if len(text) > 550<<10 {
 		t.Errorf("a scattered assignment has %d bytes", len(text))
 	}
 	a.Version = 0
@@ -68,17 +76,17 @@ func TestLargestJob(t *testing.T) {
 	j := NewJob("a/namespace/of/some/length", strings.Repeat("job", 20))
 	v := &protocol.View{Assignment: a, Dirs: protocol.Dirs{Sharding: true}}
 	m := protocol.Owners{Last: true}
-	for i := range j.MaxNodes() / 2 { // two nodes each
+	for i := range j.MaxNodes() * 3 / 4 { // two nodes each
 		m.Write = append(m.Write, 90_000+i)
 	}
-	if n := sent(j.Encode(m, v)); n > maxTransaction || n < maxTransaction/4 {
+	if n := sent(j.Encode(m, v)); n > 1<<20 || n < maxTransaction/2 {
 		t.Errorf("a part of a reshard has %d bytes", n)
 	}
-	begin := protocol.Begin{Self: self, Own: d, Monitor: true}
+	begin := protocol.Begin{Self: self, Monitor: true}
 	for i := range j.MaxNodes() {
 		begin.Begun = append(begin.Begun, i)
 	}
-	if n := sent(j.Encode(begin, v)); n > 1<<20 {
+	if n := sent(j.Encode(begin, v)); n > maxTransaction {
 		t.Errorf("a begin has %d bytes", n)
 	}
 }

@@ -27,10 +27,33 @@ type assignmentJSON struct {
 	Last    byItem           `json:"last"`            // instant
 
 	Requested byItem `json:"requested,omitzero"` // revision
+	pastJSON
+}
+
+type pastJSON struct {
+	Begun moments `json:"begun,omitzero"`
+	Ended moments `json:"ended,omitzero"`
+	Flow  []int64 `json:"flow,omitempty"` // elements that succeeded, that failed
+}
+
+func pastOf(p *protocol.Past) pastJSON {
+	j := pastJSON{Begun: p.Begun, Ended: p.Ended}
+	if p.Flow != (protocol.Flow{}) {
+		j.Flow = []int64{p.Flow.Succeeded, p.Flow.Failed}
+	}
+	return j
+}
+
+func (j *pastJSON) past() protocol.Past {
+	p := protocol.Past{Begun: j.Begun, Ended: j.Ended}
+	if len(j.Flow) == 2 {
+		p.Flow = protocol.Flow{Succeeded: j.Flow[0], Failed: j.Flow[1]}
+	}
+	return p
 }
 
 func encodeAssignment(a *protocol.Assignment) []byte {
-	v := assignmentJSON{V: valueVersion, Total: a.Total, Members: a.Members, Last: a.Last, Requested: a.Requested}
+	v := assignmentJSON{V: valueVersion, Total: a.Total, Members: a.Members, Last: a.Last, Requested: a.Requested, pastJSON: pastOf(&a.Past)}
 	owners := make(byItem, len(a.Owners))
 	for i, o := range a.Owners {
 		owners[i] = int64(slices.Index(a.Members, o)) + 1
@@ -72,7 +95,7 @@ func decodeAssignment(data []byte) (protocol.Assignment, error) {
 			a.Owners[i] = v.Members[n-1]
 		}
 	}
-	a.Last, a.Requested = v.Last, v.Requested
+	a.Last, a.Requested, a.Past = v.Last, v.Requested, v.past()
 	return a, nil
 }
 
@@ -81,10 +104,28 @@ type memberJSON struct {
 	Labels map[string]string `json:"labels,omitempty"`
 	// Address is where the member's server gives modules to others.
 	Address string `json:"address,omitempty"`
+	// Next is how far the member is with the module that is to come.
+	Next *readyJSON `json:"next,omitempty"`
 }
 
-func encodeMember(m protocol.Join) string {
-	return string(mustJSON(memberJSON{V: valueVersion, Labels: m.Labels, Address: m.Address}))
+type readyJSON struct {
+	Digest string `json:"digest"`
+	Fault  string `json:"fault,omitempty"`
+}
+
+func encodeMember(m protocol.Join, r protocol.Ready) string {
+	v := memberJSON{V: valueVersion, Labels: m.Labels, Address: m.Address}
+	if r.Digest != "" {
+		v.Next = &readyJSON{r.Digest, r.Fault}
+	}
+	return string(mustJSON(v))
+}
+
+func (m *memberJSON) ready() protocol.Ready {
+	if m.Next == nil {
+		return protocol.Ready{}
+	}
+	return protocol.Ready{Digest: m.Next.Digest, Fault: m.Next.Fault}
 }
 
 // maxMember bounds what is read of a member's node, in bytes.
@@ -107,11 +148,13 @@ type runsJSON struct {
 	V        int           `json:"v"`
 	Seq      int64         `json:"seq"`
 	Open     []entryJSON   `json:"open,omitempty"`
+	Retries  []retryJSON   `json:"retries,omitempty"`
 	Last     byItem        `json:"last,omitzero"`
 	Triggers []triggerJSON `json:"triggers,omitempty"`
 	Rows     []rowJSON     `json:"rows,omitempty"`
 
 	Requested byItem `json:"requested,omitzero"`
+	pastJSON
 }
 
 type entryJSON struct {
@@ -121,6 +164,11 @@ type entryJSON struct {
 	Cause   protocol.Cause `json:"cause"`
 	Attempt int            `json:"n"`
 	Begun   int64          `json:"b,omitempty"`
+}
+
+type retryJSON struct {
+	entryJSON
+	After int64 `json:"after"`
 }
 
 type triggerJSON struct {
@@ -187,13 +235,20 @@ func itemsOf(pairs []int) ([]int, error) {
 }
 
 func encodeRuns(d *protocol.RunsData) []byte {
-	v := runsJSON{V: valueVersion, Seq: d.Seq, Last: d.Last, Requested: d.Requested}
+	v := runsJSON{V: valueVersion, Seq: d.Seq, Last: d.Last, Requested: d.Requested, pastJSON: pastOf(&d.Past)}
 	for _, e := range d.Open {
 		if n := len(v.Open); n > 0 && v.Open[n-1].joins(e) {
 			v.Open[n-1].add(e.Item)
 			continue
 		}
 		v.Open = append(v.Open, entryOf(e))
+	}
+	for _, r := range d.Retries {
+		if n := len(v.Retries); n > 0 && v.Retries[n-1].joins(r.Entry) && v.Retries[n-1].After == r.After {
+			v.Retries[n-1].add(r.Item)
+			continue
+		}
+		v.Retries = append(v.Retries, retryJSON{entryOf(r.Entry), r.After})
 	}
 	for _, t := range d.Triggers {
 		tj := triggerJSON{ID: t.ID, At: t.At}
@@ -235,9 +290,14 @@ func decodeRuns(data []byte) (protocol.RunsData, error) {
 	if v.V != valueVersion {
 		return d, fmt.Errorf("version %d is not known to this release", v.V)
 	}
-	d.Seq, d.Last, d.Requested = v.Seq, v.Last, v.Requested
+	d.Seq, d.Last, d.Requested, d.Past = v.Seq, v.Last, v.Requested, v.past()
 	for _, e := range v.Open {
 		if err := e.spread(&d); err != nil {
+			return d, err
+		}
+	}
+	for _, r := range v.Retries {
+		if err := r.spread(&d); err != nil {
 			return d, err
 		}
 	}
@@ -264,6 +324,20 @@ func (e entryJSON) spread(d *protocol.RunsData) error {
 			return fmt.Errorf("item %d is open twice or out of order", i)
 		}
 		d.Open = append(d.Open, e.entry(i))
+	}
+	return nil
+}
+
+func (r retryJSON) spread(d *protocol.RunsData) error {
+	items, err := itemsOf(r.Items)
+	if err != nil {
+		return err
+	}
+	for _, i := range items {
+		if n := len(d.Retries); n > 0 && d.Retries[n-1].Item >= i {
+			return fmt.Errorf("item %d is to be tried twice or out of order", i)
+		}
+		d.Retries = append(d.Retries, protocol.Retry{Entry: r.entry(i), After: r.After})
 	}
 	return nil
 }
@@ -337,6 +411,43 @@ type byItem []int64
 // maxRanges is how many ranges are written at most. A strategy may scatter
 // items: as ranges, 50,000 of them outgrow a node.
 const maxRanges = 2_000
+
+// moments are times in ms, for people: where they differ so much that even packed
+// they are large, they are rounded down.
+type moments []int64
+
+// maxMoments is how many of them may differ then: an item's takes one byte.
+const maxMoments = 127
+
+// IsZero is what omitzero asks.
+func (s moments) IsZero() bool { return byItem(s).IsZero() }
+
+// MarshalJSON implements json.Marshaler.
+func (s moments) MarshalJSON() ([]byte, error) {
+	if len(ranges(s)) > maxRanges {
+		s = s.rounded()
+	}
+	return byItem(s).MarshalJSON()
+}
+
+// UnmarshalJSON implements json.Unmarshaler.
+func (s *moments) UnmarshalJSON(data []byte) error { return (*byItem)(s).UnmarshalJSON(data) }
+
+// rounded lets no more than maxMoments differ.
+func (s moments) rounded() moments {
+	for unit := int64(1000); ; unit *= 4 {
+		r, known := make(moments, len(s)), map[int64]bool{}
+		for i, t := range s {
+			if t != 0 {
+				r[i] = max(t-t%unit, 1)
+				known[r[i]] = true
+			}
+		}
+		if len(known) <= maxMoments || unit > 1<<60 {
+			return r
+		}
+	}
+}
 
 type packed struct {
 	Numbers []int64 `json:"numbers"`

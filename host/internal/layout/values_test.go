@@ -96,6 +96,7 @@ func TestDamagedValuesAreRefused(t *testing.T) {
 		`{"v":1,"last":[[5,4,1]]}`:                             "out of order",
 		`{"v":1,"last":[[0,2000000000,1]]}`:                    "out of range",
 		`{"v":1,"requested":[[0,2000000000,1]]}`:               "out of range",
+		`{"v":1,"retries":[{"i":[3,3]},{"i":[2,2]}]}`:          "out of order",
 		`{"v":1,"open":[{"i":[3]}]}`:                           "no pairs",
 		`{"v":1,"open":[{"i":[]}]}`:                            "no pairs",
 		`{"v":1,"rows":[{"i":[3,3,2,2]}]}`:                     "out of order",
@@ -176,6 +177,14 @@ func anyRuns(rng *rand.Rand) protocol.RunsData {
 	}
 	for range rng.IntN(4) {
 		d.Requested = append(d.Requested, 1+rng.Int64N(2))
+	}
+	if rng.IntN(2) == 0 {
+		d.Begun, d.Ended, d.Flow = []int64{0, 7}, []int64{5, 5, 8}, protocol.Flow{Succeeded: 3}
+	}
+	for i := range rng.IntN(5) {
+		if rng.IntN(2) == 0 {
+			d.Retries = append(d.Retries, protocol.Retry{Entry: anyEntry(rng, i), After: 5 + rng.Int64N(2)})
+		}
 	}
 	for range rng.IntN(8) {
 		d.Seq += 1 + rng.Int64N(2)

@@ -56,9 +56,11 @@ type member struct {
 	asked   []protocol.AssignRequest // not answered yet
 	guests  map[int]protocol.Entry
 	handed  int64 // rows given to the history
-	stored  int64
-	plans   int64
-	over    bool
+
+	listening protocol.Listen // the newest
+	stored    int64
+	plans     int64
+	over      bool
 }
 
 type flight struct {
@@ -187,6 +189,8 @@ func (c *cluster) keep(m *member, e protocol.Effect) {
 	switch e := e.(type) {
 	case protocol.Run:
 		m.guests[e.Entry.Item] = e.Entry
+	case protocol.Listen:
+		m.listening = e
 	case protocol.Assign:
 		m.asked = append(m.asked, e.Request)
 	case protocol.Store:

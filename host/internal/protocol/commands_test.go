@@ -33,11 +33,13 @@ import (
 //	finish 0-1 failed: why          guests end, one after the other
 //	assign a:0,2 b:1                the strategy answers, without words as preferred; "assign fault: why";
 //	                                "assign oldest …" answers the oldest question, not the newest
+//	told started                    the listener that it called last has ended
 //	stored 3                        the history has the rows up to 3; without number all it was given
 //	doubt 1                         0 to 2
 //	ask pause                       trigger pause resume reshard leave config total=4 have=0
 //	                                define total=4 have=0 have-module=0: text of the module
 //	                                disable-item 1 enable-item 1 disable-server b enable-server b
+//	prepared fault of=digest: why   the next module is here, or is not
 //	unask                           whoever asked last waits no longer
 //	elapsed, lost                   a timer; the session is over
 var inputs = map[string]func(*cluster, *member, *arguments) error{
@@ -47,8 +49,8 @@ var inputs = map[string]func(*cluster, *member, *arguments) error{
 	"elapsed": func(c *cluster, m *member, _ *arguments) error { return c.step(m, protocol.Elapsed{}) },
 	"unask":   func(c *cluster, m *member, _ *arguments) error { return c.step(m, protocol.Unasked{ID: c.asks}) },
 	"lost":    func(c *cluster, m *member, _ *arguments) error { return c.step(m, protocol.SessionLost{}) },
-	"tick":    tick, "passed": passed, "refuse": refuse, "unknown": unknown, "arrive": arrive, "ops": showOps,
-	"finish": finish, "assign": assign, "stored": stored, "doubt": doubt, "ask": ask,
+	"told":    toldOf, "tick": tick, "passed": passed, "refuse": refuse, "unknown": unknown, "arrive": arrive, "ops": showOps,
+	"prepared": prepared, "finish": finish, "assign": assign, "stored": stored, "doubt": doubt, "ask": ask,
 }
 
 func tick(c *cluster, m *member, a *arguments) error {
@@ -184,6 +186,14 @@ func assign(c *cluster, m *member, a *arguments) error {
 	return c.step(m, in)
 }
 
+func toldOf(c *cluster, m *member, a *arguments) error {
+	l := m.listening
+	if string(l.Event) != a.word() {
+		return fmt.Errorf("the newest call is of %s", l.Event)
+	}
+	return c.step(m, protocol.Told{Event: l.Event, Instant: l.Instant, Attempt: l.Attempt})
+}
+
 func stored(c *cluster, m *member, a *arguments) error {
 	upto := m.handed
 	if w := a.word(); w != "" {
@@ -195,6 +205,14 @@ func stored(c *cluster, m *member, a *arguments) error {
 	}
 	m.stored = upto
 	return c.step(m, protocol.Stored{Upto: upto})
+}
+
+func prepared(c *cluster, m *member, a *arguments) error {
+	in := protocol.Prepared{Ready: protocol.Ready{Digest: a.key("of", m.state.View().Next)}}
+	if a.flag("fault") {
+		in.Fault = a.text
+	}
+	return c.step(m, in)
 }
 
 func doubt(c *cluster, m *member, a *arguments) error {

@@ -46,6 +46,21 @@ func (v *View) define(a AskDefine) (m Mutation, fault string) {
 	return d, ""
 }
 
+// Configured: what Options said of the job's runs is otherwise from now on.
+type Configured struct {
+	Slots                  int
+	Queue, Replace, Finish bool
+	Started, Completed     bool
+	Retry                  RetryPolicy
+}
+
+func (Configured) input() {}
+
+func (s *State) configured(in Configured) {
+	s.o.Slots, s.o.Queue, s.o.Replace, s.o.Finish = in.Slots, in.Queue, in.Replace, in.Finish
+	s.o.Started, s.o.Completed, s.o.Retry = in.Started, in.Completed, in.Retry
+}
+
 func (v *View) moduleVersion() int32 {
 	if !v.Dirs.Module {
 		return NoModule

@@ -14,7 +14,7 @@ func begin(s *State, p *Plan) Mutation {
 	case s.waits():
 		s.excuseAll("a reshard was awaited")
 		return nil
-	case s.o.MaxUnstored > 0 && len(s.own().Rows) >= s.o.MaxUnstored:
+	case s.o.MaxUnstored > 0 && len(s.unstored(s.own())) >= s.o.MaxUnstored:
 		s.excuseAll("the history could not be written")
 		return nil
 	}
@@ -29,6 +29,7 @@ func begin(s *State, p *Plan) Mutation {
 	b.scheduled(p)
 	b.compensations()
 	b.triggers()
+	b.retries()
 	if m := b.mutation(); m != nil {
 		return *m
 	}
@@ -38,7 +39,7 @@ func begin(s *State, p *Plan) Mutation {
 
 // unable answers what comes while the member may begin nothing.
 func (s *State) unable() Mutation {
-	if s.own() == nil || s.config() == nil {
+	if s.own() == nil || s.config() == nil && !s.leaving {
 		return nil
 	}
 	s.excuseAll(s.inability())
@@ -67,7 +68,7 @@ type beginning struct {
 
 func newBeginning(s *State) *beginning {
 	own := s.own()
-	return &beginning{s: s, taken: make([]bool, s.view.total()), room: s.room(), m: Begin{Self: s.self, Own: s.next(own), Monitor: s.config().MonitorExecution}}
+	return &beginning{s: s, taken: make([]bool, s.view.total()), room: s.room(), m: Begin{Self: s.self, Own: s.next(own), Monitor: s.config() != nil && s.config().MonitorExecution}}
 }
 
 func (b *beginning) mutation() *Begin {
@@ -180,6 +181,7 @@ func (b *beginning) open(i int, t int64, cause Cause) {
 	if last := s.accounted(i); last > 0 && !(s.latest.At == t && s.latest.Prev != 0 && last >= s.latest.Prev) {
 		b.m.Own.row(Row{Entry: Entry{Item: i, Instant: t}, Gap: true, After: last, Until: t, Cron: s.config().Cron, State: Missed, Why: s.whyOf(i), By: s.self})
 	}
+	b.overtake(i)
 	s.unexcuse(i)
 	b.m.Own.Last = set(b.m.Own.Last, i, t)
 	b.add(Entry{Item: i, Instant: t, Cause: cause, Attempt: 1, Begun: s.now})
@@ -215,6 +217,7 @@ func (b *beginning) blocked(i int) string {
 func (b *beginning) add(e Entry) {
 	b.changed, b.taken[e.Item] = true, true
 	b.m.Own.Open = append(b.m.Own.Open, e)
+	b.m.Own.Begun = set(b.m.Own.Begun, e.Item, e.Begun)
 	b.m.Begun = append(b.m.Begun, e.Item)
 	if b.s.view.item(e.Item).Misfire {
 		b.m.Unmark = append(b.m.Unmark, e.Item)
@@ -239,6 +242,7 @@ func again(s *State, _ *Plan) Mutation {
 		next.row(Row{Entry: *e, State: Retried, Why: "the registry session was in doubt", Ended: s.now, By: s.self})
 		e.Attempt++
 		e.Begun = s.now
+		next.Begun = set(next.Begun, e.Item, e.Begun)
 		changed = true
 	}
 	if !changed {
@@ -269,7 +273,13 @@ func complete(s *State, _ *Plan) Mutation {
 			break // the rest ends with the next one
 		}
 		items = append(items, g.Item)
-		next.row(Row{Entry: *e, State: g.state, Why: g.why, Ended: s.now, By: s.self})
+		if s.retries(g) {
+			next.retry(s, g, *e)
+		} else {
+			next.row(Row{Entry: *e, State: g.state, Why: g.why, Ended: s.now, By: s.self})
+		}
+		next.Ended = set(next.Ended, g.Item, s.now)
+		next.Flow.add(g.flow)
 	}
 	if len(items) == 0 {
 		return nil

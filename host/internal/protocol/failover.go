@@ -25,17 +25,22 @@ func (s *State) enqueueDead(d *Runs) Mutation {
 	v := s.view
 	m := Enqueue{Self: s.self, Dead: d.ID, Own: s.next(s.own()), Next: v.Assignment.clone()}
 	m.Next.fold(&d.RunsData)
+	m.Next.Flow.add(d.Flow)
 	rows := min(s.rowsLeft(&m.Own), len(d.Rows))
 	for _, r := range d.Rows[:rows] {
 		m.Own.row(r)
 	}
 	r, open := s.room(), 0
-	for _, e := range d.Open {
+	for _, e := range d.unfinished() {
 		if !r.take(2) { // one that says much
 			break
 		}
 		open++
-		if why := s.notAgain(e, d.ID); why != "" {
+		why := s.notAgain(e, d.ID)
+		if why == "" && slices.ContainsFunc(m.Pend, func(p Pending) bool { return p.Item == e.Item }) {
+			why = anotherRun
+		}
+		if why != "" {
 			m.Own.row(Row{Entry: e, State: Interrupted, Why: why, Ended: s.now, By: d.ID})
 			continue
 		}
@@ -44,12 +49,13 @@ func (s *State) enqueueDead(d *Runs) Mutation {
 			m.Check = append(m.Check, o)
 		}
 	}
-	if rows < len(d.Rows) || open < len(d.Open) {
+	if rows < len(d.Rows) || open < len(d.Open)+len(d.Retries) {
 		if rows+open == 0 {
 			return nil // the own record is full of rows that the history does not take
 		}
 		rest := d.RunsData
-		rest.Rows, rest.Open = d.Rows[rows:], d.Open[open:]
+		rest.Rows, rest.Open, rest.Flow = d.Rows[rows:], d.Open[min(open, len(d.Open)):], Flow{}
+		rest.Retries = d.Retries[max(open-len(d.Open), 0):]
 		m.Rest = &rest
 		return m
 	}
@@ -61,6 +67,18 @@ func (s *State) enqueueDead(d *Runs) Mutation {
 	}
 	return m
 }
+
+// unfinished are the runs that are open, and then those that wait to be tried
+// again.
+func (d *RunsData) unfinished() []Entry {
+	all := slices.Clone(d.Open)
+	for _, r := range d.Retries {
+		all = append(all, r.Entry)
+	}
+	return all
+}
+
+const anotherRun = "the server died; another run of the item waits or runs"
 
 // notAgain says why an orphan is not run again; "" if it is.
 func (s *State) notAgain(e Entry, dead ID) string {
@@ -81,7 +99,7 @@ func (s *State) notAgain(e Entry, dead ID) string {
 	case s.later(e):
 		return "the server died; the next instant had come"
 	case v.pending(e.Item) != nil || it.Failover != "":
-		return "the server died; another run of the item waits or runs"
+		return anotherRun
 	}
 	return ""
 }
@@ -122,6 +140,7 @@ func take(s *State, _ *Plan) Mutation {
 		e.Cause, e.Begun = Failover, s.now
 		e.Attempt++
 		m.Own.Open = append(m.Own.Open, e)
+		m.Own.Begun = set(m.Own.Begun, e.Item, e.Begun)
 		if e.Trigger == "" && e.Instant > at(m.Own.Last, e.Item) {
 			m.Own.Last = set(m.Own.Last, e.Item, e.Instant)
 		}

@@ -72,7 +72,7 @@ func (s *State) finished(in Finished) {
 	if g == nil || !g.Same(in.Entry) || g.ended {
 		return
 	}
-	g.ended, g.state = true, in.State
+	g.ended, g.state, g.flow = true, in.State, in.Flow
 	if g.why == "" || in.State != Cancelled {
 		g.why = in.Why
 	}
@@ -108,6 +108,9 @@ func (s *State) cancelAll(p *Plan, why string) {
 func (s *State) doubted(level Doubt, p *Plan) {
 	s.doubt = level
 	s.silenced()
+	if level == Expired {
+		s.hush(p) // who leads next calls again
+	}
 	if level == Trusted || s.o.Finish {
 		return
 	}

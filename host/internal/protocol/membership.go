@@ -12,6 +12,7 @@ func (s *State) observe(p *Plan) {
 		for _, m := range v.Members {
 			if m.Owner == s.o.Session {
 				s.self = m.ID
+				s.o.Config, s.o.Module = nil, nil // not needed any more, and large
 				s.reread = s.now
 				p.add(Note{"joined as " + string(m.ID)})
 			}
@@ -51,7 +52,7 @@ func (s *State) observe(p *Plan) {
 	}
 	switch {
 	case v.RecordFault != "":
-		s.note(p, "a record in the registry cannot be read, nothing is done until it is removed or mended: "+v.RecordFault)
+		s.note(p, "a node in the registry cannot be read, nothing is done until it is removed or mended: "+v.RecordFault)
 	case v.ConfigFault != "":
 		s.note(p, "the configuration in the registry cannot be read, nothing begins: "+v.ConfigFault)
 	case s.self != "" && v.foreign():
@@ -60,6 +61,7 @@ func (s *State) observe(p *Plan) {
 		s.noted = ""
 	}
 	s.seeServers()
+	s.prepare(p)
 	if own := s.own(); own != nil && v.RecordFault == "" {
 		s.hand(own, p)
 	}
@@ -103,7 +105,7 @@ func (s *State) works() bool {
 func join(s *State, p *Plan) Mutation {
 	v := s.view
 	if s.self != "" {
-		return nil
+		return s.setUpAgain()
 	}
 	if s.leaving {
 		s.gone = true
@@ -122,6 +124,16 @@ func join(s *State, p *Plan) Mutation {
 	return Join{ID: s.freeID(), Disabled: v.Config.Disabled, Labels: s.o.Labels, Address: s.o.Address}
 }
 
+// setUpAgain makes what somebody deleted of the job's nodes, if the job itself
+// is still there.
+func (s *State) setUpAgain() Mutation {
+	v := s.view
+	if !s.leads() || s.leaving || v.Config == nil || v.Dirs.Wasm && v.Dirs.Instances && v.Dirs.Servers && v.Dirs.LeaderSharding {
+		return nil
+	}
+	return Setup{}
+}
+
 // freeID is the first of base, base-1, … that occurs nowhere in the job: a
 // reused id would inherit what its predecessor left.
 func (s *State) freeID() ID {
@@ -135,6 +147,9 @@ func (s *State) freeID() ID {
 func (v *View) occurs(id ID) bool {
 	if v.instance(id) != nil || slices.Contains(v.Ghosts, id) || v.member(id) || v.runs(id) != nil || v.Leader == id ||
 		slices.Contains(v.Assignment.Owners, id) || slices.Contains(v.Assignment.Members, id) {
+		return true
+	}
+	if v.Fires.Started.By == id || v.Fires.Completed.By == id {
 		return true
 	}
 	for _, it := range v.Items {
@@ -159,20 +174,21 @@ func setServer(s *State, _ *Plan) Mutation {
 }
 
 // leave ends the membership once nothing is open, every row is stored and no
-// request waits that can still be declined.
+// request waits: it is declined first.
 func leave(s *State, _ *Plan) Mutation {
 	own := s.own()
 	if !s.leaving || s.self == "" {
 		return nil
 	}
-	if own == nil || s.triggered() && s.config() != nil {
+	if own == nil || s.triggered() {
 		return nil
 	}
-	if len(own.Open) > 0 || len(s.guests) > 0 || len(own.Triggers) > 0 || len(s.unstored(own)) > 0 || !s.view.Assignment.Exists {
+	if len(own.Open) > 0 || len(s.guests) > 0 || len(own.Retries) > 0 || len(own.Triggers) > 0 || len(s.unstored(own)) > 0 || s.telling != nil || !s.view.Assignment.Exists {
 		return nil
 	}
 	next := s.view.Assignment.clone()
 	next.fold(&own.RunsData)
+	next.Flow.add(own.Flow)
 	return Leave{Self: s.self, Next: next}
 }
 

@@ -90,6 +90,7 @@ func (s *State) dealt(eligible []ID) bool {
 func (s *State) owners(a *Assignment) Owners {
 	var m Owners
 	r := s.room()
+	r.max += r.max / 2 // no value of ours is beside them
 	for i, owner := range a.Owners {
 		it := s.view.item(i)
 		n := 0

@@ -60,6 +60,12 @@ func (c *cluster) printEffect(e protocol.Effect) {
 			}
 		}
 		c.say("strategy %q: %d items, so far %s, epoch %d%s", r.Strategy, r.Total, strings.Join(before, " "), r.Epoch, given(labels != nil, ", labels "+strings.Join(labels, " ")))
+	case protocol.Listen:
+		c.say("listener %s of %s, attempt %d, fence %d", e.Event, secondsOf(e.Instant), e.Attempt, e.Fence)
+	case protocol.Hush:
+		c.say("end the listener")
+	case protocol.Prepare:
+		c.say("prepare %.3s", e.Digest)
 	case protocol.Reschedule:
 		c.say("schedule %q", e.Cron)
 	case protocol.Store:
@@ -79,6 +85,10 @@ func (c *cluster) printEffect(e protocol.Effect) {
 	default:
 		c.say("%#v", e)
 	}
+}
+
+func call(t protocol.Telling) string {
+	return secondsOf(t.Instant) + given(t.By != "", fmt.Sprintf(" by %s/%d", nameOf(t.By), t.Attempt))
 }
 
 func because(why string) string {
@@ -106,6 +116,10 @@ func (c *cluster) printCommit(v *protocol.View, m protocol.Mutation) {
 	switch m := m.(type) {
 	case protocol.Join:
 		c.say("%s as %s%s%s", name, nameOf(m.ID), given(m.Disabled, ", its server disabled"), given(m.Labels != nil, fmt.Sprintf(", labels %v", m.Labels)))
+	case protocol.Publish:
+		c.say("%s %.3s%s", name, m.Ready.Digest, because(m.Ready.Fault))
+	case protocol.Switch:
+		c.say("%s to %.3s", name, m.Digest)
 	case protocol.Define:
 		c.say("%s%s%s", name, given(m.Config != nil, " config"), given(m.Module != nil, " module "+string(m.Module)))
 	case protocol.SetServer:
@@ -147,6 +161,8 @@ func (c *cluster) printCommit(v *protocol.View, m protocol.Mutation) {
 	case protocol.Take:
 		c.say("%s %s%s%s", name, list(m.Items), epoch, given(m.Monitor, ", marked"))
 		c.printRecord(&m.Own)
+	case protocol.Tell:
+		c.say("%s started %s, completed %s", name, call(m.Next.Started), call(m.Next.Completed))
 	case protocol.Drop:
 		c.say("%s %s", name, list(m.Items))
 		c.printRecord(&m.Own)
@@ -220,6 +236,9 @@ func (c *cluster) printRecord(d *protocol.RunsData) {
 		c.say("  open %s", entry(d.Open[k], list(items)))
 		k += len(items)
 	}
+	for _, r := range d.Retries {
+		c.say("  retry %s, not before %s", entry(r.Entry, list([]int{r.Item})), secondsOf(r.After))
+	}
 	if len(d.Last) > 0 {
 		c.say("  accounted %s", folded(d.Last, secondsOf))
 	}
@@ -235,7 +254,7 @@ func (c *cluster) printRecord(d *protocol.RunsData) {
 		c.say("  row %s: %s", span(d.Rows[k].Seq, len(items)), row(d.Rows[k], list(items)))
 		k += len(items)
 	}
-	if len(d.Open)+len(d.Last)+len(d.Requested)+len(d.Triggers)+len(d.Rows) == 0 {
+	if len(d.Open)+len(d.Retries)+len(d.Last)+len(d.Requested)+len(d.Triggers)+len(d.Rows) == 0 {
 		c.say("  record empty")
 	}
 }
@@ -250,13 +269,13 @@ func span(first int64, n int) string {
 
 var kinds = map[registry.OpKind]string{
 	registry.Create: "create", registry.CreateEphemeral: "create ephemeral", registry.Set: "set",
-	registry.Delete: "delete", registry.Check: "check",
+	registry.Delete: "delete", registry.Check: "check", registry.Absent: "absent",
 }
 
 func (c *cluster) printOps(ops []registry.Op) {
 	for _, op := range ops {
 		version := ""
-		if op.Version != registry.AnyVersion && op.Kind != registry.Create && op.Kind != registry.CreateEphemeral {
+		if op.Version != registry.AnyVersion && op.Kind != registry.Create && op.Kind != registry.CreateEphemeral && op.Kind != registry.Absent {
 			version = fmt.Sprintf(" of version %d", op.Version)
 		}
 		c.say("%s %s%s", kinds[op.Kind], c.nodeOf(op.Path), version)

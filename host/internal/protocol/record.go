@@ -6,10 +6,13 @@ import "slices"
 // needed: stored rows, and instants and requests that the assignment holds as
 // well.
 func (s *State) next(own *Runs) RunsData {
-	n := RunsData{Open: slices.Clone(own.Open), Triggers: slices.Clone(own.Triggers), Seq: own.Seq}
+	n := RunsData{Open: slices.Clone(own.Open), Retries: slices.Clone(own.Retries), Triggers: slices.Clone(own.Triggers), Seq: own.Seq}
 	n.Rows = slices.Clone(s.unstored(own))
 	n.Last = newest(nil, own.Last, s.view.Assignment.Last)
 	n.Requested = newest(nil, own.Requested, s.view.Assignment.Requested)
+	n.Begun = newest(nil, own.Begun, s.view.Assignment.Begun)
+	n.Ended = newest(nil, own.Ended, s.view.Assignment.Ended)
+	n.Flow = own.Flow
 	return n
 }
 
@@ -48,26 +51,39 @@ func (s *State) hand(own *Runs, p *Plan) {
 	p.add(Store{Rows: slices.Clone(own.Rows[k:])})
 }
 
+// forgetTimes is how many times MaxUnstored a record may have in rows that are
+// stored, before it is set for nothing but that.
+const forgetTimes = 2
+
 // forget removes rows that the history holds. Other sets of the record do the
-// same on the way, so this is for a member that has nothing else to say.
+// same on the way, and nobody minds them meanwhile, so this is for many rows.
 func forget(s *State, _ *Plan) Mutation {
 	own := s.own()
-	if own == nil || len(own.Rows) == 0 || own.Rows[0].Seq > s.stored {
+	if own == nil || len(own.Rows)-len(s.unstored(own)) <= forgetTimes*s.o.MaxUnstored {
 		return nil
 	}
 	return Forget{Self: s.self, Own: s.next(own)}
 }
 
-// account gives a row to accepted triggers whose items can no longer begin
-// here: they moved, were disabled or removed, or the member is leaving.
+// account gives a row to accepted triggers, and to runs to be tried again, whose
+// items can no longer begin here: they moved, were disabled or removed, or the
+// member is leaving.
 func account(s *State, _ *Plan) Mutation {
 	own := s.own()
-	if own == nil || len(own.Triggers) == 0 || s.config() == nil {
+	if own == nil || len(own.Triggers)+len(own.Retries) == 0 || s.config() == nil && !s.leaving {
 		return nil
 	}
 	m := Account{Self: s.self, Own: s.next(own)}
 	m.Own.Triggers = nil
 	changed := false
+	m.Own.Retries = slices.DeleteFunc(m.Own.Retries, func(r Retry) bool {
+		why := s.hopeless(r)
+		if why != "" {
+			changed = true
+			m.Own.row(s.givenUp(r, why))
+		}
+		return why != ""
+	})
 	for _, t := range own.Triggers {
 		var rest []int
 		for _, i := range t.Items {

@@ -19,7 +19,7 @@ import (
 //	                                failover misfire disabled monitor=off
 //	prefer a a b                    whom a strategy gives item 0, 1, …; else the members in turn
 //	start a b slots=1 queue         members join, one after the other, until all is calm; options:
-//	                                wait prune (seconds) unstored slots nodes queue replace finish label=name:value
+//	                                wait prune (seconds) unstored slots nodes retry (attempts, 1 to 3 s apart) queue replace finish started completed label=name:value
 //	                                module=text (of the module's node) found (they have no file)
 //	new a                           a member that has not observed anything yet; options as of start
 //	me b                            whom commands are meant for
@@ -85,11 +85,16 @@ func options(a *arguments) (protocol.Options, error) {
 	if o.Module = []byte(a.key("module", "")); a.flag("found") {
 		o.Module = nil
 	}
+	o.Started, o.Completed = a.flag("started"), a.flag("completed")
 	o.Queue, o.Replace, o.Finish = a.flag("queue"), a.flag("replace"), a.flag("finish")
 	if name, value, ok := strings.Cut(a.key("label", ""), ":"); ok {
 		o.Labels = map[string]string{name: value}
 	}
-	var err [5]error
+	var err [6]error
+	if attempts := a.key("retry", ""); attempts != "" {
+		o.Retry = protocol.RetryPolicy{Backoff: 1000, MaxBackoff: 3000}
+		o.Retry.Attempts, err[5] = strconv.Atoi(attempts)
+	}
 	o.MaxNodes, err[4] = strconv.Atoi(a.key("nodes", "0"))
 	o.ReshardWait, err[0] = msOf(a.key("wait", "5"))
 	o.PruneAfter, err[1] = msOf(a.key("prune", "0"))

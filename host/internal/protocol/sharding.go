@@ -243,6 +243,7 @@ func (a *Assignment) clone() Assignment {
 	n := *a
 	n.Members, n.Owners = slices.Clone(a.Members), slices.Clone(a.Owners)
 	n.Last, n.Requested = slices.Clone(a.Last), slices.Clone(a.Requested)
+	n.Begun, n.Ended = slices.Clone(a.Begun), slices.Clone(a.Ended)
 	return n
 }
 
@@ -250,6 +251,8 @@ func (a *Assignment) clone() Assignment {
 func (a *Assignment) fold(d *RunsData) {
 	a.Last = newest(a.Last, d.Last, a.Last)
 	a.Requested = newest(a.Requested, d.Requested, a.Requested)
+	a.Begun = newest(a.Begun, d.Begun, a.Begun)
+	a.Ended = newest(a.Ended, d.Ended, a.Ended)
 }
 
 func set(s []int64, i int, t int64) []int64 {

@@ -29,8 +29,11 @@ type State struct {
 
 	markSince int64 // since when the reshard mark is seen
 	occupied  []occupied
-	parts     *parts // a reshard of ours whose nodes are not all written
-	smaller   int    // nodes that a transaction may write, since the registry refused a larger one; 0: as Options say
+	parts     *parts   // a reshard of ours whose nodes are not all written
+	smaller   int      // nodes that a transaction may write, since the registry refused a larger one; 0: as Options say
+	telling   *telling // the listener that is being called here
+	instants  []int64  // the newest that came
+	swap      swap
 	asked     *AssignRequest
 	answer    *Assigned
 	retry     int64 // when a strategy that failed is asked again
@@ -44,7 +47,8 @@ type State struct {
 	noted     string
 }
 
-// Options are what a member brings along; they never change.
+// Options are what a member brings along. They never change, but for those of
+// Configured.
 type Options struct {
 	Base    ID    // wanted id; the first of Base, Base-1, … that occurs nowhere is taken
 	Session int64 // owner of its ephemeral nodes
@@ -62,6 +66,9 @@ type Options struct {
 	Queue       bool // overlap policy queue-one
 	Replace     bool // overlap policy replace
 	Finish      bool // self-fencing lets guests finish
+	Retry       RetryPolicy
+	// Started and Completed: the module has the listener of fires.
+	Started, Completed bool
 	// Labels are those of this server, for the strategies of others.
 	Labels map[string]string
 	// Address is where this server gives modules to others; empty: nowhere.
@@ -81,6 +88,7 @@ type guest struct {
 	ended  bool
 	state  RowState
 	why    string
+	flow   Flow
 	fenced bool // asked to stop because the session is in doubt
 	killed bool // a hard Cancel was said
 	items  []int
@@ -103,6 +111,16 @@ func NewState(o Options) *State { return &State{o: o} }
 // Self is the id under which the registry knows the member; "" before it joined.
 func (s *State) Self() ID { return s.self }
 
+// Owes tells whether the member's record, as it was seen last, has something in
+// it that would be missed: an open run, a request, a row that is not stored.
+func (s *State) Owes() bool {
+	if s.view == nil || s.own() == nil {
+		return false
+	}
+	own := s.own()
+	return len(own.Open)+len(own.Retries)+len(own.Triggers)+len(s.unstored(own)) > 0
+}
+
 // View is the newest view; nil before the first.
 func (s *State) View() *View { return s.view }
 
@@ -114,8 +132,9 @@ func rules() []func(*State, *Plan) Mutation {
 		join, leave, setServer, abdicate, elect,
 		again, complete,
 		enqueue, operate, markReshard, reshard,
-		markMisfire, begin, take, drop,
+		markMisfire, begin, take, drop, tell,
 		account, clearMarks, forget, pruneServers,
+		publish, switchModule,
 	}
 }
 
@@ -136,6 +155,7 @@ func Step(s *State, now int64, in Input) Plan {
 			return p
 		}
 		s.act(&p)
+		s.listen(&p)
 		for _, rule := range rules() {
 			if m := rule(s, &p); m != nil {
 				s.plans++
@@ -159,6 +179,7 @@ func (s *State) receive(in Input, p *Plan) {
 		s.view, s.blind = in.View, false
 	case Tick:
 		if s.came(in) {
+			s.instants = append(s.instants[max(0, len(s.instants)+1-keptInstants):], in.At)
 			s.tick = in
 			s.silenced()
 		}
@@ -168,6 +189,10 @@ func (s *State) receive(in Input, p *Plan) {
 		s.committed(in, p)
 	case Finished:
 		s.finished(in)
+	case Told:
+		if t := s.telling; t != nil && t.event == in.Event && t.Instant == in.Instant && t.Attempt == in.Attempt {
+			t.ended = true
+		}
 	case Assigned:
 		// An answer to an older question must not displace the newer one's.
 		if s.asked != nil && s.asked.equal(in.Request) {
@@ -185,10 +210,15 @@ func (s *State) receive(in Input, p *Plan) {
 		s.asks = append(s.asks, in)
 	case Unasked:
 		s.asks = slices.DeleteFunc(s.asks, func(a Asked) bool { return a.ID == in.ID })
+	case Prepared:
+		s.prepared(in)
+	case Configured:
+		s.configured(in)
 	case Elapsed:
 		s.wake = 0
 	case SessionLost:
 		s.over = true
+		s.hush(p)
 		for _, g := range s.guests {
 			if !g.ended {
 				p.add(Cancel{Item: g.Item, Hard: true, Why: "the registry session is over"})
@@ -309,13 +339,19 @@ func (s *State) note(p *Plan, text string) {
 // sleep asks to be woken when a wait ends, once for each instant.
 func (s *State) sleep(p *Plan) {
 	var next int64
-	if s.waits() && (s.tick.At != 0 || s.triggered()) {
+	if s.waits() && (s.tick.At != 0 || s.triggered() || s.retryDue()) {
 		next = s.markSince + s.o.ReshardWait
+	}
+	if t := s.nextRetry(); t != 0 && (next == 0 || t < next) {
+		next = t
 	}
 	if s.answer != nil && s.answer.Fault != "" && s.leads() && s.markSince != 0 {
 		if next == 0 || s.retry < next {
 			next = s.retry
 		}
+	}
+	if t := s.swap.retry; t != 0 && (next == 0 || t < next) {
+		next = t
 	}
 	if len(s.absent) > 0 && s.o.PruneAfter > 0 && s.leads() {
 		if t := s.absent[0].since + s.o.PruneAfter; next == 0 || t < next {

@@ -17,13 +17,17 @@ type View struct {
 
 	Dirs   Dirs
 	Config *Config // nil: there is none
-	// ConfigFault is why config cannot be read; nothing begins then.
+	// ConfigFault is why config, or the module's node, cannot be read; nothing
+	// begins then.
 	ConfigFault   string
 	ConfigVersion int32
 	ConfigData    []byte
 	// Module is the text of the module's node, if Dirs shows one.
 	Module        []byte
 	ModuleVersion int32
+	// Next is the digest of the module that is to take the place of the one that
+	// runs; empty: none.
+	Next string
 	// RecordFault is why a record of ours cannot be read; nothing at all is
 	// decided then.
 	RecordFault string
@@ -46,6 +50,7 @@ type View struct {
 	Pending    []Pending // ascending by item
 
 	Assignment Assignment
+	Fires      Fires
 	Runs       []Runs // ascending by id
 }
 
@@ -84,6 +89,7 @@ type Member struct {
 	Labels map[string]string // of its server, for strategies
 	// Address is where its server gives modules to others; empty: nowhere.
 	Address string
+	Ready   Ready // how far it is with the next module
 }
 
 // Server is an operator's word about one address.
@@ -127,6 +133,7 @@ type Assignment struct {
 	// Requested is, by item, the newest request that a member accepted for it:
 	// who owns the item later must not accept that one again.
 	Requested []int64
+	Past      // of those who are gone
 }
 
 // Runs is the record of one member: what it has open and what has not been
@@ -141,11 +148,37 @@ type Runs struct {
 // RunsData is the value of a Runs node.
 type RunsData struct {
 	Open      []Entry // ascending by item, one at most each
+	Retries   []Retry // ascending by item, one at most each; the item may be open by another run
 	Last      []int64 // by item, 0 none
 	Requested []int64 // by item, 0 none: the newest request accepted for it, by the revision that wrote it
-	Triggers  []Trigger
-	Rows      []Row // ascending by Seq
-	Seq       int64 // of the newest row ever
+	Past
+	Triggers []Trigger
+	Rows     []Row // ascending by Seq
+	Seq      int64 // of the newest row ever
+}
+
+// Past is what operators are told of runs; nothing is decided by it.
+type Past struct {
+	Begun, Ended []int64 // by item, 0 unknown: when its newest run began, and when one ended last
+	Flow         Flow
+}
+
+// Flow counts elements that a dataflow has handled.
+type Flow struct{ Succeeded, Failed int64 }
+
+func (f *Flow) add(o Flow) {
+	f.Succeeded += o.Succeeded
+	f.Failed += o.Failed
+}
+
+// Past is what the registry says of the job's runs, whoever ran them.
+func (v *View) Past() Past {
+	a := v.Assignment.clone()
+	for k := range v.Runs {
+		a.fold(&v.Runs[k].RunsData)
+		a.Flow.add(v.Runs[k].Flow)
+	}
+	return a.Past
 }
 
 // Entry is an open run.
@@ -161,6 +194,12 @@ type Entry struct {
 // Same tells whether two entries are the same attempt of the same run.
 func (e Entry) Same(o Entry) bool {
 	return e.Item == o.Item && e.Instant == o.Instant && e.Trigger == o.Trigger && e.Attempt == o.Attempt
+}
+
+// Retry is a run that failed and is to be tried again.
+type Retry struct {
+	Entry       // the attempt to come
+	After int64 // not before
 }
 
 // Trigger is an accepted request whose listed items have not begun.

@@ -32,6 +32,13 @@ type (
 		Entry Entry
 		State RowState
 		Why   string
+		Flow  Flow
+	}
+	// Told: the call that an effect Listen asked for has ended, however.
+	Told struct {
+		Event   Event
+		Instant int64
+		Attempt int
 	}
 	// Assigned answers the effect Assign.
 	Assigned struct {
@@ -64,6 +71,7 @@ func (Tick) input()        {}
 func (Passed) input()      {}
 func (Committed) input()   {}
 func (Finished) input()    {}
+func (Told) input()        {}
 func (Assigned) input()    {}
 func (Stored) input()      {}
 func (Doubted) input()     {}
@@ -260,6 +268,11 @@ type (
 		Items   []int
 		Monitor bool
 	}
+	// Tell writes how far the listeners of fires have been told.
+	Tell struct {
+		Self ID
+		Next Fires
+	}
 	// Drop gives up pending runs: nobody may take them any more.
 	Drop struct {
 		Self  ID
@@ -307,6 +320,7 @@ func (MarkMisfire) Name() string    { return "mark-misfire" }
 func (ClearMarks) Name() string     { return "clear-marks" }
 func (Enqueue) Name() string        { return "enqueue" }
 func (Take) Name() string           { return "take" }
+func (Tell) Name() string           { return "tell" }
 func (Drop) Name() string           { return "drop" }
 func (Leave) Name() string          { return "leave" }
 func (RequestTrigger) Name() string { return "request-trigger" }
@@ -333,6 +347,7 @@ func (MarkMisfire) mutation()    {}
 func (ClearMarks) mutation()     {}
 func (Enqueue) mutation()        {}
 func (Take) mutation()           {}
+func (Tell) mutation()           {}
 func (Drop) mutation()           {}
 func (Leave) mutation()          {}
 func (RequestTrigger) mutation() {}
@@ -359,6 +374,15 @@ type (
 		Hard bool
 		Why  string
 	}
+	// Listen calls the module's listener of fires; answered by Told.
+	Listen struct {
+		Event   Event
+		Instant int64
+		Attempt int
+		Fence   int64
+	}
+	// Hush ends that call.
+	Hush struct{}
 	// Assign asks the job's strategy; answered by Assigned.
 	Assign struct{ Request AssignRequest }
 	// Reschedule: the cron text changed (also the first one). Answered by
@@ -389,6 +413,8 @@ type (
 
 func (Run) effect()        {}
 func (Cancel) effect()     {}
+func (Listen) effect()     {}
+func (Hush) effect()       {}
 func (Assign) effect()     {}
 func (Reschedule) effect() {}
 func (Store) effect()      {}

@@ -44,6 +44,9 @@ func (r *Runner) submit(p *pendingAsk) (int64, error) {
 		return 0, ErrBusy
 	}
 	r.asked++
+	if r.asks == nil {
+		r.asks = map[int64]*pendingAsk{}
+	}
 	r.asks[r.asked] = p
 	if r.box != nil {
 		r.box.put(inputLetter{protocol.Asked{ID: r.asked, Ask: p.ask}})

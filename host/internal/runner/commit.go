@@ -12,15 +12,20 @@ import (
 func (m *member) commit(p protocol.Plan) {
 	ops := m.Layout.Encode(p.Commit, m.view)
 	m.Log.Debug("commit", "plan", p.ID, "mutation", p.Commit.Name(), "ops", len(ops))
+	m.mirror.Submitted(ops)
 	m.line.Submit(m.life, ops, func(receipt registry.Receipt, err error) {
-		m.box.put(commitLetter{plan: p.ID, name: p.Commit.Name(), revision: receipt.Revision, err: err})
+		m.box.put(commitLetter{plan: p.ID, name: p.Commit.Name(), receipt: receipt, err: err})
 	})
 }
 
 func (m *member) committed(l commitLetter) {
-	in := protocol.Committed{Plan: l.plan, Revision: l.revision}
+	in := protocol.Committed{Plan: l.plan, Revision: l.receipt.Revision}
+	if l.err != nil {
+		m.mirror.Answered(nil, 0)
+	}
 	switch {
 	case l.err == nil:
+		m.mirror.Answered(&l.receipt, m.line.ID())
 		in.Outcome = protocol.Applied
 		m.refusals = 0
 		m.troubles.clear(troubleCommit)

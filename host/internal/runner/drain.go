@@ -34,6 +34,7 @@ func (m *member) leave() {
 func (m *member) drained() {
 	if m.draining == finishing {
 		m.draining = stopping
+		m.hush()
 		grace := time.Duration(0)
 		for _, g := range m.guests {
 			g.ask(job.StopShutdown, "the server was shutting down")

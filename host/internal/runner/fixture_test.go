@@ -67,6 +67,8 @@ func (c *metronome) Remove() {
 	}
 }
 
+func (c *metronome) Use(job.Config) {}
+
 func (c *metronome) Between(cron string, after, until int64) (first, last, count int64, err error) {
 	every, err := time.ParseDuration(cron)
 	if err != nil {
@@ -259,6 +261,9 @@ func serveThrough(t *testing.T, d *door, rows *book, ip string, change func(*Opt
 	}
 	if change != nil {
 		change(&o)
+	}
+	if o.Define == nil {
+		o.Define = func() layout.Definition { return layout.Define(o.Config) }
 	}
 	s.trunk = session.New(session.Options{Registry: d, Namespace: o.Layout.Namespace(), Log: o.Log})
 	o.Trunk = s.trunk

@@ -47,10 +47,10 @@ type (
 	}
 	againLetter  struct{ read mirror.Read } // a read that failed is due again
 	commitLetter struct {
-		plan     int64
-		name     string
-		revision int64
-		err      error
+		plan    int64
+		name    string
+		receipt registry.Receipt
+		err     error
 	}
 	syncLetter  struct{}
 	wakeLetter  struct{} // the time that the core asked for has come

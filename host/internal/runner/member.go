@@ -42,12 +42,15 @@ type member struct {
 	toldReadOnly sync.Once
 	toldEnabled  bool // or there was no need to
 
-	effective effective
-	overwrite overwriting
+	effective *effective
+	ruled     protocol.Configured // what the core was told of it
+	listening context.CancelFunc  // ends the listener that is called; nil: none is
 	cron      string
 	guests    map[int]*guest // by item
 	fire      fire
 	deal      context.CancelFunc // ends the question to the strategy
+	preparing context.CancelFunc // ends the wait for the next module
+	told      protocol.Ready     // what was logged of it last
 	doubt     protocol.Doubt
 
 	wake, drain *time.Timer // nil until they are needed
@@ -59,36 +62,29 @@ type member struct {
 
 func newMember(l *lives, box *mailbox, line *session.Line) (*member, error) {
 	r := l.Runner
-	config, err := layout.EncodeConfig21(layout.FromJob(r.Config))
+	config, module, err := r.texts()
 	if err != nil {
 		return nil, err
 	}
+	r.defining.asked, r.defining.tries = false, 0
+	rules := r.rules(r.Config)
 	m := &member{
 		lives: l, box: box, line: line,
 		state: protocol.NewState(protocol.Options{
-			Base: r.Instance, Session: int64(line.ID()), Config: config,
+			Base: r.Instance, Session: int64(line.ID()), Config: config, Module: module,
 			ReshardWait: reshardWait, PruneAfter: pruneAfter, MaxUnstored: maxUnstored,
 			MaxNodes: r.Layout.MaxNodes(),
-			Slots:    slotsOf(r),
-			Queue:    r.Config.Overlap == job.QueueOne,
-			Finish:   r.Config.OnRegistryLoss == job.FinishOnLoss, Replace: r.Config.Overlap == job.Replace,
-			Labels: r.Labels,
+			Slots:    rules.Slots, Queue: rules.Queue, Finish: rules.Finish, Replace: rules.Replace,
+			Started: rules.Started, Completed: rules.Completed, Retry: rules.Retry,
+			Labels: r.Labels, Address: r.Address,
 		}),
 		mirror:  mirror.New(r.Layout.Watched(), r.Layout.Follow),
 		decoder: r.Layout.NewDecoder(),
 	}
-	m.effective.config = r.Config
+	m.effective, m.ruled = &effective{job: r.Config}, rules
+	r.Clock.Use(r.Config)
 	m.history.m = m
 	return m, nil
-}
-
-// slotsOf is how many orphaned runs the member may take.
-func slotsOf(r *Runner) int {
-	n := r.Config.Parallel
-	if all := cap(r.Slots); n == 0 || all > 0 && all < n {
-		n = all
-	}
-	return n
 }
 
 // begin lets the member read its letters until its life is over. The end of
@@ -150,15 +146,7 @@ func (m *member) finish() {
 // open tells whether the member's record had something in it when it was seen
 // last, or was being written.
 func (m *member) open() bool {
-	if m.view == nil || m.self == "" {
-		return false
-	}
-	for k := range m.view.Runs {
-		if r := &m.view.Runs[k]; r.ID == m.self {
-			return len(m.guests) > 0 || len(r.Open)+len(r.Rows)+len(r.Triggers) > 0
-		}
-	}
-	return len(m.guests) > 0
+	return len(m.guests) > 0 || m.state.Owes()
 }
 
 // read takes one letter.
@@ -189,6 +177,9 @@ func (m *member) read(l letter) {
 	case inputLetter:
 		if f, ok := l.Input.(protocol.Finished); ok {
 			m.ended(f.Entry)
+		}
+		if p, ok := l.Input.(protocol.Prepared); ok {
+			m.prepared(p.Ready)
 		}
 		m.step(l.Input)
 	}
@@ -221,10 +212,13 @@ func (m *member) publish() {
 		}
 		m.answered = false
 		m.allowAll()
-		m.configure()
+		news := m.configure()
+		m.rule() // a module comes when it comes
 		m.step(protocol.Observed{View: m.view})
 		m.show()
-		m.reconfigure()
+		if news || !m.defining.done {
+			m.define()
+		}
 	}
 }
 
@@ -236,7 +230,7 @@ func (m *member) show() {
 			m.joinOnce.Do(func() { close(m.joined) })
 		}
 	}
-	m.snapshot.Store(&snapshot{view: m.view, self: m.self, config: m.effective.config})
+	m.snapshot.Store(&snapshot{view: m.view, self: m.self, effective: m.effective})
 }
 
 // step asks the core, after a look at the clock: a process that was frozen must
@@ -275,6 +269,12 @@ func (m *member) effect(in protocol.Input, e protocol.Effect) {
 		m.start(e)
 	case protocol.Cancel:
 		m.cancel(e, reasonOf(in))
+	case protocol.Prepare:
+		m.prepare(e)
+	case protocol.Listen:
+		m.listen(e)
+	case protocol.Hush:
+		m.hush()
 	case protocol.Assign:
 		m.assign(e.Request)
 	case protocol.Reschedule:
@@ -288,8 +288,8 @@ func (m *member) effect(in protocol.Input, e protocol.Effect) {
 	case protocol.Reread:
 		m.mirror.Reread()
 	case protocol.Answer:
-		if e.ID == overwriteAsk {
-			m.overwrite.answered(e.Fault)
+		if e.ID == defineAsk {
+			m.defining.answered(e.Fault)
 			return
 		}
 		m.answer(e.ID, e.Fault)
@@ -357,7 +357,7 @@ func (m *member) assign(r protocol.AssignRequest) {
 	}
 	ctx, end := context.WithCancel(m.life)
 	m.deal = end
-	c, self := m.effective.config, m.state.Self()
+	c, self := m.effective.job, m.state.Self()
 	m.work.Go(func() {
 		defer end()
 		in := protocol.Assigned{Request: r}

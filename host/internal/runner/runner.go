@@ -49,6 +49,8 @@ type Clock interface {
 	// what was set before. prev is the instant right before at in the schedule,
 	// or 0 if that is not known. tick does not block.
 	Set(cron string, from time.Time, tick func(at, prev int64)) error
+	// Use takes dialect and time zone from c from now on.
+	Use(c job.Config)
 	// Remove ends what Set began.
 	Remove()
 	// Between tells the first, the last and the number of the schedule's
@@ -61,6 +63,13 @@ type Guests interface {
 	// Run executes one attempt. When ctx ends it returns at once, with the
 	// verdict Stopped.
 	Run(ctx context.Context, c job.Call) job.Outcome
+}
+
+// Listener is what Guests are as well whose code may have listeners of fires.
+// Those are called by Run, too, with the call's Event.
+type Listener interface {
+	// Listens tells which of them there are, as far as is known now.
+	Listens() (started, completed bool)
 }
 
 // Dealer is the job's strategy.
@@ -110,9 +119,15 @@ const (
 // Options say what a Runner works with. All but Slots, Observe and Log are
 // needed.
 type Options struct {
-	Trunk    *session.Trunk // of the server
-	Layout   layout.Job
-	Config   job.Config     // the server's own; what the registry says goes over it
+	Trunk  *session.Trunk // of the server
+	Layout layout.Job
+	Config job.Config // the server's own; what the registry says goes over it
+	// Define tells what the server's own file says of the job, for the registry.
+	// Nil: the server has the job from there.
+	Define func() layout.Definition
+	// Changed is told the job as it is in force whenever that is otherwise, and
+	// nil when the registry has it no longer. It must not block. It may be nil.
+	Changed  func(*job.Config)
 	Instance job.InstanceID // a variant of it is used if it occurs in the job
 	Clock    Clock
 	Guests   Guests
@@ -121,6 +136,8 @@ type Options struct {
 	Slots    Slots // shared by the jobs of a server
 	// Labels are those of this server, for the strategies of all.
 	Labels map[string]string
+	// Address is where this server gives modules to others; empty: nowhere.
+	Address string
 	// DrainTimeout is how long guests may go on after the runner was asked to stop.
 	DrainTimeout time.Duration
 	// Observe is called in the goroutines of the guests, several at once; while
@@ -144,9 +161,10 @@ const (
 // Runner runs one job. Make it with New.
 type Runner struct {
 	Options
-	guestLog *slog.Logger // the sandbox adds job and item
+	base     *slog.Logger // of the server
 	kept     keptTexts
-	parallel Slots // of this job
+	parallel Slots    // of this job; the loop's
+	defining defining // the loop's
 	troubles troubles
 	stuck    stuck
 	lostRows atomic.Int64 // those that the history refused for good
@@ -171,9 +189,12 @@ func New(o Options) *Runner {
 	if o.Observe == nil {
 		o.Observe = func(Event) {}
 	}
-	guestLog := o.Log.With("source", "guest")
-	o.Log = o.Log.With("job", o.Config.Name)
-	return &Runner{Options: o, guestLog: guestLog, parallel: NewSlots(o.Config.Parallel), joined: make(chan struct{}), asks: map[int64]*pendingAsk{}}
+	if o.Changed == nil {
+		o.Changed = func(*job.Config) {}
+	}
+	base := o.Log
+	o.Log = slog.New(ofJob{base.Handler(), o.Config.Name})
+	return &Runner{Options: o, base: base, parallel: NewSlots(o.Config.Parallel), joined: make(chan struct{})}
 }
 
 // Joined is closed when the job has joined the registry for the first time.

@@ -2,12 +2,14 @@ package runner
 
 import (
 	"context"
+	"strings"
 	"testing"
 	"testing/synctest"
 	"time"
 
 	"github.com/google/go-cmp/cmp"
 
+	"github.com/wasmjob/wasmjob/host/internal/layout"
 	"github.com/wasmjob/wasmjob/host/internal/protocol"
 	"github.com/wasmjob/wasmjob/host/job"
 	"github.com/wasmjob/wasmjob/host/registry/embedded"
@@ -214,25 +216,64 @@ func TestAsks(t *testing.T) {
 	})
 }
 
-func TestConfigOfRegistryAndOverwrite(t *testing.T) {
+// What a server's own file says, what an operator changed, and what is in force,
+// over several starts of a server.
+func TestFileAndRegistry(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		reg, rows := embedded.Memory(), &book{}
-		s := serve(t, reg, rows, "10.0.0.1", nil)
-		time.Sleep(2 * time.Second)
-		s.stop(t)
-		other := func(o *Options) { o.Config.Cron, o.Config.Shards = "5s", 2 }
-		s = serve(t, reg, rows, "10.0.0.1", other)
-		time.Sleep(2 * time.Second)
-		if got := s.Status().Config; got.Shards != 4 || got.Cron != "10s" {
-			t.Errorf("config %+v, want that of the registry", got)
+		start := func(file func(*job.Config)) *server {
+			s := serve(t, reg, rows, "10.0.0.1", func(o *Options) { file(&o.Config) })
+			time.Sleep(2 * time.Second)
+			return s
 		}
-		s.stop(t)
-		s = serve(t, reg, rows, "10.0.0.1", func(o *Options) { other(o); o.Config.Overwrite = true })
-		time.Sleep(12 * time.Second)
-		if got := s.Status(); got.Config.Shards != 2 || got.Config.Cron != "5s" || len(got.Items) != 2 {
-			t.Errorf("status %+v, want the new config", got)
+		operate := func(s *server, change func(*layout.Config21)) {
+			v := s.snapshot.Load().view
+			c, err := layout.DecodeConfig21(v.ConfigData)
+			must(t, err)
+			change(c)
+			data, err := layout.UpdateConfig21(v.ConfigData, c)
+			must(t, err)
+			must(t, s.Ask(t.Context(), protocol.AskConfig{Data: data, Have: v.ConfigVersion}))
+			synctest.Wait()
 		}
+		expect := func(s *server, shards int, cron string, timeout time.Duration, troubles ...string) {
+			t.Helper()
+			got := s.Status()
+			if got.Config.Shards != shards || got.Config.Cron != cron || got.Config.Timeout != timeout {
+				t.Errorf("%d items, cron %q, timeout %v; want %d, %q, %v", got.Config.Shards, got.Config.Cron, got.Config.Timeout, shards, cron, timeout)
+			}
+			if len(got.Troubles) != len(troubles) || len(troubles) > 0 && !strings.Contains(got.Troubles[0], troubles[0]) {
+				t.Errorf("troubles %q, want %q", got.Troubles, troubles)
+			}
+		}
+
+		first := func(*job.Config) {}
+		s := start(first)
+		expect(s, 4, "10s", 0)
+		operate(s, func(c *layout.Config21) { c.ShardingTotalCount = 3 })
+		expect(s, 3, "10s", 0)
+		s.stop(t)
+
+		s = start(first) // the same file: the operator's word stays
+		expect(s, 3, "10s", 0)
+		s.stop(t)
+
+		second := func(c *job.Config) { c.Cron, c.Timeout = "5s", time.Minute }
+		s = start(second) // other keys of the file: both count
+		expect(s, 3, "5s", time.Minute)
+		s.stop(t)
+
+		third := func(c *job.Config) { second(c); c.Shards = 2 }
+		s = start(third) // the key that the operator changed
+		expect(s, 3, "5s", time.Minute, "shardingTotalCount")
+		operate(s, func(c *layout.Config21) { c.ShardingTotalCount = 2 })
+		expect(s, 2, "5s", time.Minute)
+		operate(s, func(c *layout.Config21) { c.ShardingTotalCount = 3 })
+		s.stop(t)
+
+		s = start(func(c *job.Config) { third(c); c.Overwrite = true })
+		expect(s, 2, "5s", time.Minute)
 		s.stop(t)
 		must(t, reg.Close())
 	})

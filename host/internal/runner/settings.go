@@ -2,7 +2,9 @@ package runner
 
 import (
 	"bytes"
-	"reflect"
+	"fmt"
+	"slices"
+	"strings"
 
 	"github.com/wasmjob/wasmjob/host/internal/layout"
 	"github.com/wasmjob/wasmjob/host/internal/protocol"
@@ -12,83 +14,188 @@ import (
 // effective is the job's configuration as it is in force: what the registry
 // says over what the server's own file says.
 type effective struct {
-	data   []byte // the registry's text it was made of
-	config job.Config
-	params map[int]string
+	config, module []byte // the registry's texts it was made of
+	job            job.Config
+	params         map[int]string
+}
+
+// definition is what the registry says of the job; module is nil if it says
+// nothing that ElasticJob does not know. The view shows no fault in it.
+func definition(v *protocol.View) (config *layout.Config21, module *layout.Module, err error) {
+	if config, err = layout.DecodeConfig21(v.ConfigData); err != nil || !v.Dirs.Module {
+		return config, nil, err
+	}
+	m, err := layout.DecodeModule(v.Module)
+	return config, &m, err
 }
 
 // configure follows the view. A text that cannot be read changes nothing here;
-// the core reports it and begins nothing.
-func (m *member) configure() {
-	v := m.view
-	if v.Config == nil || v.ConfigFault != "" || m.effective.data != nil && bytes.Equal(v.ConfigData, m.effective.data) {
-		return
+// the core reports it and begins nothing. It tells whether there is something
+// new.
+func (m *member) configure() bool {
+	v, old := m.view, m.effective
+	if v.ConfigFault != "" {
+		return false
 	}
-	c, err := layout.DecodeConfig21(v.ConfigData)
-	if err != nil || c == nil {
-		return
+	if v.Config == nil || m.Define == nil && !v.Dirs.Module {
+		m.Changed(nil)
+		return false
 	}
-	e := effective{data: v.ConfigData, config: c.Apply(m.Config)}
-	if e.params, err = job.ParseItemParams(e.config.ItemParams); err != nil {
+	if old.config != nil && bytes.Equal(v.ConfigData, old.config) && bytes.Equal(v.Module, old.module) {
+		return false
+	}
+	config, module, err := definition(v)
+	if err != nil || config == nil {
+		return false
+	}
+	e := effective{config: v.ConfigData, module: v.Module}
+	if module == nil {
+		e.job = config.Apply(m.Config)
+	} else {
+		d := layout.Definition{Config: *config, Module: *module}
+		e.job = d.Job(m.Config)
+	}
+	if e.params, err = job.ParseItemParams(e.job.ItemParams); err != nil {
 		m.Log.Error("the item parameters in the registry cannot be read, guests get none", "error", err)
 	}
-	m.effective = e
+	m.effective = &e
 	m.fire = fire{}
+	m.resettle(old.job)
+	m.Changed(&e.job)
+	return true
 }
 
-// overwriteAsk is the id of the runner's own wish; callers' ids are positive.
-const overwriteAsk = -1
-
-// overwriting is how far the local configuration got into the registry.
-type overwriting struct {
-	done  bool // nothing more to do in this session
-	asked bool // the answer is awaited
-	tries int
-	fault string
+// resettle applies what is not looked up each time it is needed.
+func (m *member) resettle(old job.Config) {
+	c := m.effective.job
+	if c.Parallel != old.Parallel {
+		m.parallel = NewSlots(c.Parallel) // those that run give their slots back where they took them
+	}
+	m.rule()
+	if c.TimeZone != old.TimeZone || c.Dialect != old.Dialect {
+		m.Clock.Use(c)
+		if m.cron != "" {
+			m.reschedule(m.cron)
+		}
+	}
 }
 
-const overwriteTries = 5
+// rule tells the core what is otherwise, if anything is.
+func (m *member) rule() {
+	if in := m.rules(m.effective.job); in != m.ruled {
+		m.ruled = in
+		m.step(in)
+	}
+}
 
-func (o *overwriting) answered(fault string) {
+// rules are what the core is told of a job's settings.
+func (r *Runner) rules(c job.Config) protocol.Configured {
+	slots := c.Parallel
+	if all := cap(r.Slots); slots == 0 || all > 0 && all < slots {
+		slots = all
+	}
+	var started, completed bool
+	if l, ok := r.Guests.(Listener); ok {
+		started, completed = l.Listens()
+	}
+	return protocol.Configured{
+		Started: started, Completed: completed,
+		Slots: slots, Queue: c.Overlap == job.QueueOne, Replace: c.Overlap == job.Replace,
+		Finish: c.OnRegistryLoss == job.FinishOnLoss,
+		Retry:  protocol.RetryPolicy{Attempts: c.Retry.Attempts, Backoff: c.Retry.Backoff.Milliseconds(), MaxBackoff: c.Retry.MaxBackoff.Milliseconds()},
+	}
+}
+
+// defineAsk is the id of the runner's own wish; callers' ids are positive.
+const defineAsk = -1
+
+// defining is how far the server's own file got into the registry. That is done
+// once: what is changed later is somebody's will.
+type defining struct {
+	done     bool
+	asked    bool // the answer is awaited
+	tries    int
+	fault    string
+	disputed string // as was told last
+}
+
+const defineTries = 5
+
+func (o *defining) answered(fault string) {
 	o.asked, o.fault = false, fault
-	o.done = fault == "" || o.tries >= overwriteTries
+	o.done = fault == "" || o.tries >= defineTries
 }
 
-// reconfigure sees, once in a session, to a configuration in the registry that
-// is not the server's own: it is replaced if that is wanted, else reported.
-func (m *member) reconfigure() {
-	o := &m.overwrite
+// define brings the server's own file into the registry, by the rule of
+// layout.Merge, and tells of the keys in which the two go on to differ.
+func (m *member) define() {
+	o := &m.defining
 	v := m.view
-	if o.done || o.asked || m.over || m.self == "" || v.Config == nil || v.ConfigFault != "" {
+	if m.Define == nil || o.asked || m.over || m.self == "" || v.Config == nil || v.ConfigFault != "" {
 		return
 	}
 	m.sayEnabled()
-	local := layout.FromJob(m.Config)
-	there, err := layout.DecodeConfig21(v.ConfigData)
-	if err != nil || there == nil {
+	config, module, err := definition(v)
+	if err != nil || config == nil {
 		return
 	}
-	keys := differing(there, &local, m.Config.Class == "")
-	if !m.Config.Overwrite || len(keys) == 0 {
-		o.done = true
-		if len(keys) > 0 {
-			m.Log.Warn("the registry has another configuration, which is used; set overwrite to replace it", "differs", keys)
-		}
-		return
-	}
-	data, err := layout.UpdateConfig21(v.ConfigData, &local)
+	merged, err := layout.Merge(m.Define(), config, module)
 	if err != nil {
+		m.undefined(err)
+		return
+	}
+	m.dispute(merged.Disputed)
+	if o.done {
+		return
+	}
+	ask := protocol.AskDefine{Have: v.ConfigVersion, HaveModule: protocol.NoModule}
+	ask.Config, err = layout.UpdateConfig21(v.ConfigData, &merged.Config)
+	if err == nil {
+		ask.Module, err = layout.EncodeModule(merged.Module)
+	}
+	if module != nil && err == nil {
+		ask.HaveModule = v.ModuleVersion
+		if same, e := layout.EncodeModule(*module); e == nil && bytes.Equal(same, ask.Module) {
+			ask.Module = v.Module // however it is written
+		}
+	}
+	if err != nil {
+		m.undefined(err)
+		return
+	}
+	if bytes.Equal(ask.Config, v.ConfigData) && bytes.Equal(ask.Module, v.Module) {
 		o.done = true
-		m.Log.Error("the configuration in the registry cannot be replaced", "error", err)
 		return
 	}
 	if o.tries++; o.tries > 1 {
-		m.Log.Warn("the configuration in the registry was not replaced, trying again", "cause", o.fault)
-	} else {
-		m.Log.Info("replacing the configuration in the registry", "differs", keys)
+		m.Log.Warn("the registry did not take this server's configuration of the job, trying again", "cause", o.fault)
+	} else if len(merged.Changed) > 0 {
+		m.Log.Info("this server's configuration of the job goes into the registry", "changes", merged.Changed)
 	}
 	o.asked = true
-	m.step(protocol.Asked{ID: overwriteAsk, Ask: protocol.AskConfig{Data: data, Have: v.ConfigVersion}})
+	m.step(protocol.Asked{ID: defineAsk, Ask: ask})
+}
+
+func (m *member) undefined(err error) {
+	m.defining.done = true
+	m.Log.Error("this server's configuration of the job cannot be brought into the registry", "error", err)
+	m.troubles.set(troubleDefinition, err.Error())
+}
+
+// dispute tells of keys that the registry and this server's file have changed to
+// different values.
+func (m *member) dispute(keys []string) {
+	text := strings.Join(keys, ", ")
+	if text == m.defining.disputed {
+		return
+	}
+	if m.defining.disputed = text; text == "" {
+		m.troubles.clear(troubleDefinition)
+		m.Log.Info("the registry and this server's file agree on the job again")
+		return
+	}
+	m.Log.Warn("the registry and this server's file were both changed, the registry is followed; make them agree, or set overwrite", "differs", keys)
+	m.troubles.set(troubleDefinition, fmt.Sprintf("the registry and this server's file were both changed in %s; the registry is followed until they agree, or the file says overwrite", text))
 }
 
 // sayEnabled tells, once in a session, that a job is not disabled here although
@@ -106,17 +213,19 @@ func (m *member) sayEnabled() {
 	}
 }
 
-// differing names the settings in which a and b differ. Without a class of its
-// own a job does not mind what class is there.
-func differing(a, b *layout.Config21, anyClass bool) []string {
-	var names []string
-	va, vb := reflect.ValueOf(a).Elem(), reflect.ValueOf(b).Elem()
-	for i := range va.NumField() {
-		name := va.Type().Field(i).Name
-		if name == "JobClass" && anyClass || va.Field(i).Interface() == vb.Field(i).Interface() {
-			continue
-		}
-		names = append(names, name)
+// texts are what the server's own file makes of a job that is not there; nil if
+// it does not know the job.
+func (r *Runner) texts() (config, module []byte, err error) {
+	if r.Define == nil {
+		return nil, nil, nil
 	}
-	return names
+	first, err := layout.Merge(r.Define(), nil, nil)
+	if err == nil {
+		config, err = layout.EncodeConfig21(first.Config)
+		config = slices.Clone(config) // it is kept, and has room to spare
+	}
+	if err == nil {
+		module, err = layout.EncodeModule(first.Module)
+	}
+	return config, module, err
 }

@@ -3,6 +3,7 @@ package runner
 import (
 	"slices"
 	"sync"
+	"time"
 
 	"github.com/wasmjob/wasmjob/host/internal/protocol"
 	"github.com/wasmjob/wasmjob/host/job"
@@ -10,9 +11,9 @@ import (
 
 // snapshot is where a member stands; nothing in it changes.
 type snapshot struct {
-	view   *protocol.View
-	self   job.InstanceID
-	config job.Config
+	view      *protocol.View
+	self      job.InstanceID
+	effective *effective
 }
 
 // Status is what the runner knows at this moment. It blocks nobody.
@@ -23,16 +24,21 @@ func (r *Runner) Status() job.Status {
 		return s
 	}
 	v := now.view
-	s.Config, s.Instance, s.Leader, s.Paused = now.config, now.self, v.Leader, v.Paused
+	s.Config, s.Instance, s.Leader, s.Paused = now.effective.job, now.self, v.Leader, v.Paused
 	for _, in := range v.Instances {
 		s.Instances = append(s.Instances, in.ID)
 	}
+	if text := awaited(v); text != "" {
+		s.Troubles = append(s.Troubles, text)
+	}
+	past := v.Past()
+	s.Succeeded, s.Failed = past.Flow.Succeeded, past.Flow.Failed
 	for i, it := range v.Items {
 		surplus := v.Config != nil && i >= v.Config.Total && it.Owner == "" // only what is not ours keeps its node
 		if it.Exists && !surplus {
 			s.Items = append(s.Items, job.ItemStatus{
 				Item: i, Owner: it.Owner, Running: it.Running != 0 || it.RunningP, Disabled: it.Disabled,
-				Misfired: it.Misfire, TakenBy: it.Failover,
+				Misfired: it.Misfire, TakenBy: it.Failover, LastBegin: moment(past.Begun, i), LastEnd: moment(past.Ended, i),
 			})
 		}
 	}
@@ -49,6 +55,13 @@ func (r *Runner) Status() job.Status {
 		}
 	}
 	return s
+}
+
+func moment(by []int64, i int) time.Time {
+	if i >= len(by) || by[i] == 0 {
+		return time.Time{}
+	}
+	return time.UnixMilli(by[i])
 }
 
 func find(items []job.ItemStatus, n int) int {
@@ -70,13 +83,14 @@ const (
 	troubleHistory
 	troubleSchedule
 	troubleStrategy
+	troubleDefinition
 	troubleRows
 	troubleGuest
 	numTroubles
 )
 
 func (t trouble) String() string {
-	return [...]string{"registry", "registry read", "registry write", "earlier life", "history", "schedule", "strategy", "rows lost to the history", "guests that ignore their end"}[t]
+	return [...]string{"registry", "registry read", "registry write", "earlier life", "history", "schedule", "strategy", "configuration", "rows lost to the history", "guests that ignore their end"}[t]
 }
 
 // troubles are what goes wrong at present.

@@ -10,7 +10,7 @@ import (
 func TestStatusOfItemsBeyondTheTotal(t *testing.T) {
 	t.Parallel()
 	r := New(Options{Config: testConfig()})
-	r.snapshot.Store(&snapshot{config: testConfig(), view: &protocol.View{
+	r.snapshot.Store(&snapshot{effective: &effective{job: testConfig()}, view: &protocol.View{
 		Config: &protocol.Config{Total: 1},
 		Items:  []protocol.Item{{Exists: true, Owner: "a"}, {Exists: true, Owner: "a"}, {Exists: true}},
 	}})

@@ -31,6 +31,8 @@ type guest struct {
 	reason atomic.Int32  // a job.StopReason
 	told   chan struct{} // closed when it was asked to stop
 
+	parallel Slots // of the job, when it began
+
 	// mu guards what follows: loop, deadline and guest meet here.
 	mu    sync.Mutex
 	why   string
@@ -80,7 +82,7 @@ type fire struct {
 func (m *member) start(e protocol.Run) {
 	call := m.call(e)
 	ctx, kill := context.WithCancel(m.life)
-	g := &guest{call: call, entry: e.Entry, kill: kill, grace: call.Config.Limits.Grace, told: make(chan struct{})}
+	g := &guest{call: call, entry: e.Entry, kill: kill, grace: call.Config.Limits.Grace, told: make(chan struct{}), parallel: m.parallel}
 	if g.grace <= 0 {
 		g.grace = defaultGrace
 	}
@@ -149,14 +151,14 @@ func (r *Runner) pausing(item int) job.StopReason {
 	switch {
 	case v.Necessary || v.Processing, r.going.Load(): // the items of who goes are dealt out to others
 		return job.StopResharding
-	case v.Paused, !s.config.Streaming, v.ServerDisabled(s.self), item < len(v.Items) && v.Items[item].Disabled:
+	case v.Paused, !s.effective.job.Streaming, v.ServerDisabled(s.self), item < len(v.Items) && v.Items[item].Disabled:
 		return job.StopDisabled
 	}
 	return job.Continue
 }
 
 func (m *member) call(e protocol.Run) job.Call {
-	c := m.effective.config
+	c := m.effective.job
 	f := m.fireOf(e.Items)
 	call := job.Call{
 		Config: c, Instance: m.state.Self(), TaskID: f.taskID, Total: c.Shards, Item: e.Entry.Item,
@@ -164,7 +166,7 @@ func (m *member) call(e protocol.Run) job.Call {
 		RunID:   c.Name + "/" + strconv.Itoa(e.Entry.Item) + "/" + runOf(e.Entry),
 		Attempt: e.Entry.Attempt, Scheduled: time.UnixMilli(e.Entry.Instant), Fence: e.Fence,
 		Failover: e.Entry.Cause == protocol.Failover, Misfire: e.Entry.Cause == protocol.Misfired,
-		Log: m.guestLog,
+		Log: m.guestLog(),
 	}
 	if c.Allow.State {
 		call.State = newItemState(m, e.Entry.Item)
@@ -212,6 +214,7 @@ func (m *member) attempt(ctx context.Context, g *guest) protocol.Finished {
 	out := m.guarded(ctx, g.call)
 	free()
 	reason, why := g.finish()
+	in.Flow = protocol.Flow{Succeeded: out.Flow.Succeeded, Failed: out.Flow.Failed}
 	in.State = stateOf(out.Verdict, reason)
 	if in.State == protocol.Cancelled {
 		in.Why = why
@@ -236,7 +239,7 @@ func (m *member) slots(ctx context.Context, g *guest) (free func(), ok bool) {
 			<-s
 		}
 	}
-	for _, s := range []Slots{m.parallel, m.Slots} {
+	for _, s := range []Slots{g.parallel, m.Slots} {
 		if s == nil {
 			continue
 		}

@@ -92,7 +92,7 @@ func (m *member) endGuests() {
 	for _, g := range m.guests {
 		g.over = true
 	}
-	m.guests = nil
+	m.guests, m.call = nil, nil
 }
 
 // stop: the member left.

@@ -24,6 +24,9 @@ func (l *ledger) untouched(old *protocol.View, by author) {
 		l.defined(d, old, by)
 		return
 	}
+	if !bytes.Equal(old.Module, l.v.Module) {
+		l.switched(old, by)
+	}
 	switch {
 	case ok && old.ConfigVersion != by.view.ConfigVersion:
 		l.w.breach("no lost config", "%s replaces version %d of the configuration, having read %d", by, old.ConfigVersion, by.view.ConfigVersion)
@@ -55,7 +58,7 @@ func (l *ledger) defined(d protocol.Define, old *protocol.View, by author) {
 		was = old.ModuleVersion
 	}
 	var number, config, module int32
-	if _, err := fmt.Sscanf(string(l.v.Module), "%d from %d and %d", &number, &config, &module); err != nil {
+	if _, err := fmt.Sscanf(string(l.v.Module), definedBy, &number, &config, &module); err != nil {
 		l.w.breach("no torn definition", "%s wrote the module %q", by, l.v.Module)
 	}
 	if config != old.ConfigVersion || module != was {
@@ -63,6 +66,26 @@ func (l *ledger) defined(d protocol.Define, old *protocol.View, by author) {
 	}
 	if d.Config != nil && !bytes.Equal(l.v.ConfigData, d.Config) || d.Config == nil && !bytes.Equal(l.v.ConfigData, old.ConfigData) {
 		l.w.breach("no torn definition", "%s wrote another configuration than it was given", by)
+	}
+}
+
+// definedBy is the beginning of definitionText.
+const definedBy = `{"v":1,"kind":"%d from %d and %d"`
+
+// switched: a module is replaced by the one that is to come, when every member
+// has that.
+func (l *ledger) switched(old *protocol.View, by author) {
+	if _, ok := by.m.(protocol.Setup); ok && !old.Dirs.Module {
+		return
+	}
+	if _, ok := by.m.(protocol.Switch); !ok || old.Next == "" || l.v.Next != "" || !bytes.Contains(l.v.Module, []byte(old.Next)) {
+		l.w.breach("no module too early", "%s makes the module's node %s of %s", by, l.v.Module, old.Module)
+		return
+	}
+	for _, m := range old.Members {
+		if m.Ready.Digest != old.Next || m.Ready.Fault != "" {
+			l.w.breach("no module too early", "%s, and %s has %+v", by, m.ID, m.Ready)
+		}
 	}
 }
 
@@ -120,8 +143,8 @@ func (l *ledger) begin(m protocol.Begin, old *protocol.View, by author) {
 	if by.ending && len(m.Begun) > 0 {
 		l.w.breach("leave", "%s begins, though it was told to end", by)
 	}
-	if r := recordOf(v, m.Self); l.w.options.MaxUnstored > 0 && len(m.Begun) > 0 && len(r.Rows) >= l.w.options.MaxUnstored {
-		l.w.breach("full history", "%s begins, having %d rows to store", by, len(r.Rows))
+	if l.w.options.MaxUnstored > 0 && len(m.Begun) > 0 && by.unstored >= l.w.options.MaxUnstored {
+		l.w.breach("full history", "%s begins, having %d rows to store", by, by.unstored)
 	}
 	for _, i := range m.Begun {
 		k := slices.IndexFunc(m.Own.Open, func(e protocol.Entry) bool { return e.Item == i })
@@ -259,7 +282,7 @@ func (l *ledger) sized(ops []registry.Op, by author) {
 	var one, others int // nodes of one item, and those that there are once
 	switch by.m.(type) {
 	case protocol.Reshard, protocol.Owners:
-		one, others = 6, 6
+		one, others, most = 6, 6, most*3/2
 	case protocol.Begin, protocol.Take:
 		one, others = 3, 3
 	case protocol.Complete:
@@ -286,7 +309,7 @@ func ownerOf(v *protocol.View, i int) protocol.ID {
 // marked: what begins in a monitored job is marked as running, for whoever
 // knows the nodes of ElasticJob alone.
 func (l *ledger) marked(items []int, by author) {
-	if !by.view.Config.MonitorExecution {
+	if by.view.Config == nil || !by.view.Config.MonitorExecution {
 		return
 	}
 	for _, i := range items {

@@ -30,6 +30,7 @@ type ledger struct {
 	guests  map[int][]*running
 	unknown []string
 
+	fires   map[fireKey]told              // listeners that were called
 	derived map[string]int32              // which version a wished configuration was made from
 	opened  map[attempt]bool              // attempts that began
 	ended   map[attempt]protocol.RowState // how guests ended
@@ -84,12 +85,15 @@ func newLedger(w *World) *ledger {
 	return &ledger{
 		w: w, dec: w.job.NewDecoder(), begun: map[int]begun{}, final: map[runKey]protocol.Row{}, owed: map[runKey]protocol.ID{}, retries: map[runKey]int{},
 		seen: map[rowKey]bool{}, history: map[rowKey]bool{}, gaps: map[int][]span{}, ran: map[int][]int64{}, first: map[int]int64{},
-		token: map[int]int64{}, guests: map[int][]*running{}, derived: map[string]int32{}, ended: map[attempt]protocol.RowState{}, opened: map[attempt]bool{},
+		token: map[int]int64{}, guests: map[int][]*running{}, derived: map[string]int32{}, fires: map[fireKey]told{}, ended: map[attempt]protocol.RowState{}, opened: map[attempt]bool{},
 	}
 }
 
 // judge looks at one transaction.
 func (l *ledger) judge(changes []tree.Change, by author) {
+	if by.what == vandal {
+		return
+	}
 	for _, c := range changes {
 		l.dec.Apply(c.Path, c.Node)
 	}
@@ -150,6 +154,7 @@ func (l *ledger) records(old *protocol.View, by author) {
 				l.newRow(row, by)
 			}
 		}
+		l.tried(r, was, by)
 		for _, e := range r.Open {
 			if was == nil || !slices.ContainsFunc(was.Open, e.Same) {
 				l.newEntry(r.ID, e, old, by)
@@ -243,6 +248,9 @@ func (l *ledger) nothingLost(old *protocol.View, by author) {
 		for _, e := range was.Open {
 			l.accounted(e, by)
 		}
+		for _, e := range was.Retries {
+			l.accounted(e.Entry, by)
+		}
 		for _, row := range was.Rows {
 			if !l.inRecords(rowKeyOf(row)) && !l.history[rowKeyOf(row)] {
 				l.w.breach("rows are stored", "%s: the row of item %d run %s#%d %s is gone and not stored", by, row.Item, runName(row.Entry), row.Attempt, row.State)
@@ -271,7 +279,7 @@ func (l *ledger) accounted(e protocol.Entry, by author) {
 	}
 	same := func(o protocol.Entry) bool { return keyOf(o) == keyOf(e) }
 	for k := range l.v.Runs {
-		if slices.ContainsFunc(l.v.Runs[k].Open, same) {
+		if slices.ContainsFunc(l.v.Runs[k].Open, same) || slices.ContainsFunc(l.v.Runs[k].Retries, func(r protocol.Retry) bool { return same(r.Entry) }) {
 			return
 		}
 	}

@@ -40,10 +40,13 @@ type member struct {
 	commit  *sent
 	reads   []mirror.Read
 	guests  []*running
+	call    *listening // of a listener of fires
 	period  int64
 	prev    int64
 	ticker  int
 	ticked  int64 // the newest instant that came due here
+	fresh   bool  // it did, and had not passed before
+	stored  int64 // number of the newest row that the history acknowledged
 	storing int64 // when the newest batch is stored
 	outage  int64 // until then the history stores nothing
 	wake    int
@@ -87,6 +90,7 @@ func (m *member) start() {
 	m.frozen, m.backlog = false, nil
 	m.owed, m.syncing, m.commit, m.reads, m.period, m.prev, m.ticked = false, false, nil, nil, 0, 0, 0
 	m.doubt, m.acked = protocol.Trusted, w.now
+	m.stored = 0
 	m.refusals, m.viewRev = map[string]int{}, 0
 	m.leaving, m.marked, m.asked = false, 0, map[int64]bool{}
 	m.s = w.newSession(m.timeout, func(msg message) { m.guard(life, func() { m.receive(msg) }) })
@@ -114,6 +118,9 @@ func (m *member) guard(life int, do func()) {
 	m.doubts()
 	do()
 	m.pump()
+	if m.doubt == protocol.Expired && m.st != nil && m.call != nil {
+		m.w.breach("self-fencing", "%s: a listener goes on though the session may be over", m.name())
+	}
 	if m.doubt == protocol.Expired && m.st != nil && len(m.guests) > 0 && !m.w.options.Finish {
 		m.w.breach("self-fencing", "%s: a guest of item %d goes on though the session may be over", m.name(), m.guests[0].Item)
 	}
@@ -210,7 +217,15 @@ func (m *member) write(p protocol.Plan) {
 	m.w.spite(m, p.Commit)
 	m.w.plot(m, p.Commit)
 	life, at := m.life, m.w.now
-	by := author{member: m, self: m.st.Self(), m: p.Commit, view: m.st.View(), ticked: m.ticked, marked: m.now() - m.marked, ending: m.leaving}
+	unstored := 0
+	if r := recordOf(m.st.View(), m.st.Self()); r != nil {
+		for _, row := range r.Rows {
+			if row.Seq > m.stored {
+				unstored++
+			}
+		}
+	}
+	by := author{now: m.now(), unstored: unstored, member: m, self: m.st.Self(), m: p.Commit, view: m.st.View(), ticked: m.ticked, marked: m.now() - m.marked, ending: m.leaving}
 	m.s.commit(m.w.job.Encode(p.Commit, by.view), by, func(rev int64, err error) {
 		if m.life != life || m.commit == nil || m.commit.plan != p.ID {
 			return
@@ -218,9 +233,10 @@ func (m *member) write(p protocol.Plan) {
 		m.acked = max(m.acked, at)
 		m.commit, m.owed = nil, true
 		c := protocol.Committed{Plan: p.ID, Outcome: protocol.Refused, Revision: rev, Occupied: m.w.job.Occupied(err)}
-		if err == nil {
+		switch {
+		case err == nil:
 			c.Outcome = protocol.Applied
-		} else {
+		case c.Occupied == 0: // else no view could have told
 			m.refused(p.Commit)
 		}
 		m.step(c)
@@ -259,6 +275,16 @@ func (m *member) effect(e protocol.Effect) {
 			a.Items = [][]int{{0, 0, 7}, {-1}, {1, 2, 1000}}
 		}
 		m.later(w.between(100, 30*millisecond), func() { m.step(a) })
+	case protocol.Prepare:
+		in := protocol.Prepared{Ready: protocol.Ready{Digest: e.Digest}}
+		if !w.calm && w.chance(0.2) {
+			in.Fault = "nobody has it"
+		}
+		m.later(w.between(10*millisecond, 3000*millisecond), func() { m.step(in) })
+	case protocol.Listen:
+		m.listen(e)
+	case protocol.Hush:
+		m.hush()
 	case protocol.Reschedule:
 		m.reschedule(e.Cron)
 	case protocol.Store:

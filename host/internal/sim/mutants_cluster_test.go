@@ -7,6 +7,7 @@ func clusterMutants() []mutant {
 		failover   = "protocol/failover.go"
 		sharding   = "protocol/sharding.go"
 		parts      = "protocol/parts.go"
+		fire       = "protocol/fire.go"
 		execution  = "protocol/execution.go"
 		membership = "protocol/membership.go"
 		step       = "protocol/step.go"
@@ -171,13 +172,13 @@ func clusterMutants() []mutant {
 			{membership, "len(own.Triggers) > 0 || len(s.unstored(own)) > 0 ||", "len(own.Triggers) > 0 ||"},
 		}},
 		{"leave: runs open", "nobody leaves before its runs have ended", []edit{
-			{membership, "len(own.Open) > 0 || len(s.guests) > 0 || len(own.Triggers)", "len(own.Triggers)"},
+			{membership, "len(own.Open) > 0 || len(s.guests) > 0 || len(own.Retries) > 0 || len(own.Triggers)", "len(own.Triggers)"},
 		}},
 		{"leave: triggers waiting", "nobody leaves before its triggers are accounted for", []edit{
 			{membership, "len(own.Triggers) > 0 || len(s.unstored(own))", "len(s.unstored(own))"},
 		}},
 		{"leave: request waiting", "nobody leaves before it has declined what it was asked", []edit{
-			{membership, "if own == nil || s.triggered() && s.config() != nil {", "if own == nil {"},
+			{membership, "if own == nil || s.triggered() {", "if own == nil {"},
 		}},
 		{"leave: asked meanwhile", "nobody leaves who was asked since that was decided", []edit{
 			{encode, "t.delete(t.Instance(m.Self), in.Version)", "t.delete(t.Instance(m.Self), registry.AnyVersion)"},
@@ -216,6 +217,30 @@ func clusterMutants() []mutant {
 		}},
 		{"prune: any version", "a server that an operator disables meanwhile stays", []edit{
 			{encode, "t.delete(j.server(s.IP), s.Version)", "t.delete(j.server(s.IP), registry.AnyVersion)"},
+		}},
+		{"tell: never", "listeners of fires are called", []edit{
+			{step, "begin, take, drop, tell,", "begin, take, drop,"},
+		}},
+		{"tell: too early", "a fire has started when every item has begun it", []edit{
+			{fire, "oldest == 0 || t < oldest {", "oldest == 0 || t > oldest {"},
+		}},
+		{"tell: ended too early", "a fire is completed when all its runs have ended", []edit{
+			{fire, "\t\tif !s.ended(at) {\n\t\t\treturn nil\n\t\t}\n", ""},
+		}},
+		{"tell: beside the living", "nobody calls a listener that another one is calling", []edit{
+			{fire, "case !s.view.dead(t.By):\n\t\t\treturn nil\n", ""},
+		}},
+		{"tell: for the dead never", "who leads next calls what the dead one was calling", []edit{
+			{fire, "case !s.view.dead(t.By):", "case true:"},
+		}},
+		{"tell: any version", "what was told is written over what was read", []edit{
+			{encode, "encodeFires(&m.Next), v.Fires.Version)", "encodeFires(&m.Next), registry.AnyVersion)"},
+		}},
+		{"tell: in doubt", "a call ends with the trust in the session", []edit{
+			{"protocol/guests.go", "\t\ts.hush(p) // who leads next calls again\n", ""},
+		}},
+		{"tell: cut", "a call that was cut off is made again", []edit{
+			{fire, "t.cut && !s.leaving {", "false {"},
 		}},
 		{"strangers: works beside", "nothing runs beside a member that is not ours", []edit{
 			{membership, "!s.disabledHere() && !s.view.foreign()", "!s.disabledHere()"},

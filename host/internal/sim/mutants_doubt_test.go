@@ -54,6 +54,15 @@ func wordMutants() []mutant {
 		{"config: any version", "a configuration is written over the one that was read", []edit{
 			{encode, "t.op(registry.Set, j.at(nodeConfig), m.Data, v.ConfigVersion)", "t.op(registry.Set, j.at(nodeConfig), m.Data, registry.AnyVersion)"},
 		}},
+		{"swap: impatient", "a module is switched when every member has the next one", []edit{
+			{"protocol/swap.go", "if m.Ready != (Ready{Digest: v.Next}) {", "if m.ID == s.self && m.Ready != (Ready{Digest: v.Next}) {"},
+		}},
+		{"swap: faults unheard", "a member that cannot have the next module holds it up", []edit{
+			{"protocol/swap.go", "if m.Ready != (Ready{Digest: v.Next}) {", "if m.Ready.Digest != v.Next {"},
+		}},
+		{"swap: mark unchecked", "nobody has joined since the switch was decided", []edit{
+			{"layout/encode.go", "\t\tt.op(registry.Absent, t.at(nodeNecessary), nil, 0)\n", ""},
+		}},
 		{"define: stale wish", "a definition derived from an older module is refused", []edit{
 			{"protocol/define.go", "case v.ConfigVersion != a.Have || v.moduleVersion() != a.HaveModule:", "case v.ConfigVersion != a.Have:"},
 		}},

@@ -7,6 +7,7 @@ func recordMutants() []mutant {
 		execution = "protocol/execution.go"
 		guests    = "protocol/guests.go"
 		record    = "protocol/record.go"
+		retry     = "protocol/retry.go"
 		trigger   = "protocol/trigger.go"
 		step      = "protocol/step.go"
 		encode    = "layout/encode.go"
@@ -48,7 +49,7 @@ func recordMutants() []mutant {
 			{"protocol/sharding.go", "return s.markSince != 0 && s.now < s.markSince+s.o.ReshardWait", "return false"},
 		}},
 		{"begin: full history", "a full history delays the next begin", []edit{
-			{execution, "s.o.MaxUnstored > 0 && len(s.own().Rows) >= s.o.MaxUnstored", "false"},
+			{execution, "s.o.MaxUnstored > 0 && len(s.unstored(s.own())) >= s.o.MaxUnstored", "false"},
 		}},
 		{"begin: overlapping", "an item begins nothing while its run is open", []edit{
 			{execution, "\t\tcase s.busy(i):\n\t\t\ts.overlap(i, t, p)\n", ""},
@@ -86,7 +87,7 @@ func recordMutants() []mutant {
 			{guests, "return g.ended && (e == nil || !e.Same(g.Entry))", "return g.ended && e == nil"},
 		}},
 		{"again: same attempt", "each attempt has its own number", []edit{
-			{execution, "\t\te.Attempt++\n\t\te.Begun = s.now\n\t\tchanged = true", "\t\te.Begun = s.now\n\t\tchanged = true"},
+			{execution, "\t\te.Attempt++\n\t\te.Begun = s.now\n", "\t\te.Begun = s.now\n"},
 		}},
 		{"again: never", "a run that self-fencing ended runs again if its session survives", []edit{
 			{step, "\t\tagain, complete,", "\t\tcomplete,"},
@@ -121,6 +122,48 @@ func recordMutants() []mutant {
 		}},
 		{"clear marks: never", "marks that no run justifies are cleared", []edit{
 			{step, "account, clearMarks, forget,", "account, forget,"},
+		}},
+		{"clear marks: strays kept", "marks that no session holds are removed", []edit{
+			{record, "stray, left := s.leads() && !s.view.foreign(), false", "stray, left := false, false"},
+		}},
+		{"clear marks: strays unchecked", "a mark that no session held is removed only if nobody began anything since", []edit{
+			{encode, "if t.checkRuns(m.Check); !slices.Contains(m.Check, m.Self) {", "{"},
+		}},
+		{"damage: record", "nothing is decided while a record cannot be read", []edit{
+			{step, "if s.gone || s.view.RecordFault != \"\" {", "if s.gone {"},
+		}},
+		{"damage: configuration", "nobody acts on a configuration that cannot be read", []edit{
+			{"layout/config.go", "\t\treturn nil, fmt.Errorf(\"expected the JSON of layout 2.1: %w\", err)\n", "\t\treturn &protocol.Config{Total: 1}, nil\n"},
+		}},
+		{"retry: never", "a run that failed is tried again", []edit{
+			{execution, "\tb.retries()\n", ""},
+		}},
+		{"retry: at once", "a retry waits", []edit{
+			{retry, "if s.now < r.After || s.hopeless(r)", "if s.hopeless(r)"},
+		}},
+		{"retry: overtaken", "a run whose next instant has come is not tried again", []edit{
+			{retry, "\tcase s.later(r.Entry):\n\t\treturn \"the next instant came before it was tried again\"\n", ""},
+			{retry, "s.mine(g.Item) && !s.later(g.Entry)", "s.mine(g.Item)"},
+		}},
+		{"retry: same attempt", "a retry is the next attempt", []edit{
+			{retry, "\te.Attempt++\n", ""},
+		}},
+		{"retry: for ever", "a run is made so often and not more", []edit{
+			{retry, "g.Attempt < s.o.Retry.Attempts && ", "s.o.Retry.Attempts > 0 && "},
+		}},
+		{"retry: lost with its member", "what the dead were to try again goes on", []edit{
+			{"protocol/failover.go", "for _, r := range d.Retries {", "for _, r := range d.Retries[:0] {"},
+			{"protocol/failover.go", "open < len(d.Open)+len(d.Retries)", "open < len(d.Open)"},
+		}},
+		{"retry: forgotten by who leaves", "nobody leaves before its retries have rows", []edit{
+			{"protocol/membership.go", "len(own.Retries) > 0 || ", ""},
+			{retry, "\tcase s.leaving:\n\t\treturn \"the server was shutting down\"\n", ""},
+		}},
+		{"retry: no row", "a retry that cannot be made any more gets a row", []edit{
+			{record, "\t\t\tm.Own.row(s.givenUp(r, why))\n", ""},
+		}},
+		{"retry: two of an item", "of two runs of an item that waited one is run again", []edit{
+			{"protocol/failover.go", "\t\t\twhy = anotherRun\n\t\t}\n\t\tif why", "\t\t\twhy = \"\"\n\t\t}\n\t\tif why"},
 		}},
 		{"guest: on any outcome", "a guest starts only when its begin has been applied", []edit{
 			{step, "\tcase Unknown:\n", "\tcase Unknown:\n\t\ts.applied(f, in.Revision, p)\n"},

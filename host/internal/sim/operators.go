@@ -20,7 +20,7 @@ func (w *World) operate() {
 	if v == nil || v.Config == nil || !v.Dirs.Wasm {
 		return
 	}
-	switch w.rng.IntN(12) {
+	switch w.rng.IntN(14) {
 	case 0:
 		w.tool(protocol.SetPaused{Paused: !v.Paused})
 	case 1:
@@ -54,6 +54,10 @@ func (w *World) operate() {
 		}
 	case 11:
 		w.squat(v)
+	case 12:
+		w.damage(v)
+	case 13:
+		w.strayMark(v)
 	}
 }
 
@@ -151,6 +155,8 @@ func (w *World) ask(m *member) {
 	w.wish(m, a)
 }
 
+const definitionText = `{"v":1,"kind":"%d from %d and %d"%s}`
+
 // definition changes the module's node, and mostly the configuration with it.
 // The text says what it was derived from.
 func (w *World) definition(v *protocol.View, have int32) protocol.AskDefine {
@@ -161,7 +167,11 @@ func (w *World) definition(v *protocol.View, have int32) protocol.AskDefine {
 	if w.chance(0.7) {
 		a.Config = w.newConfig()
 	}
-	a.Module = fmt.Appendf(nil, "%d from %d and %d", w.asks, a.Have, a.HaveModule)
+	next := ""
+	if w.chance(0.7) {
+		next = fmt.Sprintf(`,"next":{"name":"m","digest":"%064x"}`, w.asks)
+	}
+	a.Module = fmt.Appendf(nil, definitionText, w.asks, a.Have, a.HaveModule, next)
 	return a
 }
 

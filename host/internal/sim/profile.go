@@ -127,6 +127,12 @@ func (w *World) settle(p profile) {
 		MaxUnstored: []int{0, 500, 6}[w.rng.IntN(3)], MaxNodes: []int{0, 0, 4, 7}[w.rng.IntN(4)], Slots: p.slots[w.rng.IntN(len(p.slots))],
 		Queue: w.chance(0.4), Replace: w.chance(0.2), Finish: w.chance(0.07),
 	}
+	if w.chance(0.5) {
+		w.options.Retry = protocol.RetryPolicy{Attempts: int(w.between(2, 5)), Backoff: w.between(50, 2000), MaxBackoff: w.between(500, 4000)}
+	}
+	if w.chance(0.4) {
+		w.options.Started, w.options.Completed = w.chance(0.8), w.chance(0.8)
+	}
 }
 
 func cronOf(seconds int64) string { return fmt.Sprintf("0/%d * * * * ?", seconds) }

@@ -367,8 +367,11 @@ type author struct {
 	view   *protocol.View
 	ticked int64 // the newest instant that had come due at the member
 	ending bool  // the member had been told to end
-	marked int64 // for how long, in ms, it had seen the mark for a reshard
-	what   string
+
+	now      int64 // by the member's clock
+	unstored int   // rows that the history had not acknowledged to the member
+	marked   int64 // for how long, in ms, it had seen the mark for a reshard
+	what     string
 }
 
 func (a author) String() string {

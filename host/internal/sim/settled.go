@@ -26,6 +26,7 @@ func (l *ledger) settled() {
 	l.ownership()
 	l.leftovers()
 	l.answered()
+	l.fired()
 	for i := range min(v.Config.Total, len(v.Items)) {
 		l.coverage(i)
 	}
@@ -101,7 +102,11 @@ func (l *ledger) leftovers() {
 		if !alive(v, r.ID) {
 			l.w.breach("calm", "the record of %s, which is dead, is left", r.ID)
 		}
-		if len(r.Open)+len(r.Rows)+len(r.Triggers) > 0 {
+		unstored := slices.ContainsFunc(r.Rows, func(row protocol.Row) bool { return !l.history[rowKeyOf(row)] })
+		if n := l.w.options.MaxUnstored; n > 0 && len(r.Rows) > 2*n {
+			l.w.breach("calm", "%s has %d rows that are stored", r.ID, len(r.Rows))
+		}
+		if len(r.Open)+len(r.Retries)+len(r.Triggers) > 0 || unstored {
 			l.w.breach("calm", "%s still has open %s rows %s triggers %v", r.ID, entries(r.Open), rows(r.Rows), r.Triggers)
 		}
 	}

@@ -25,8 +25,8 @@ var (
 func every() []string {
 	return []string{
 		"setup", "join", "set-server", "prune-servers", "elect", "abdicate", "mark-reshard", "reshard", "owners", "begin", "complete", "again",
-		"forget", "account", "mark-misfire", "clear-marks", "enqueue", "take", "drop", "leave", "request-trigger", "set-paused",
-		"disable-item", "disable-server", "put-config", "define",
+		"forget", "account", "mark-misfire", "clear-marks", "enqueue", "take", "drop", "tell", "leave", "request-trigger", "set-paused",
+		"disable-item", "disable-server", "put-config", "define", "publish", "switch",
 	}
 }
 

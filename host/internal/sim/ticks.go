@@ -15,7 +15,9 @@ func (m *member) reschedule(cron string) {
 	if m.period > 0 {
 		m.later(1, func() {
 			at := m.now() / m.period * m.period
-			m.ticked = max(m.ticked, at)
+			if at > m.ticked {
+				m.ticked, m.fresh = at, false
+			}
 			m.step(protocol.Passed{At: at})
 		})
 		m.nextTick(m.now())
@@ -40,7 +42,9 @@ func (m *member) nextTick(after int64) {
 		if m.w.ticking() {
 			m.w.ledger.due(m, at)
 			prev := m.prev
-			m.prev, m.ticked = at, max(m.ticked, at)
+			if m.prev = at; at > m.ticked {
+				m.ticked, m.fresh = at, true
+			}
 			m.step(protocol.Tick{At: at, Prev: prev})
 		}
 		if m.st != nil && n == m.ticker {
@@ -68,6 +72,7 @@ func (m *member) store(rows []protocol.Row) {
 			m.w.ledger.stored(r)
 		}
 		if m.st != nil && m.st.Self() == self {
+			m.stored = rows[len(rows)-1].Seq
 			m.step(protocol.Stored{Upto: rows[len(rows)-1].Seq})
 		}
 	})

@@ -43,12 +43,18 @@ func describe(m protocol.Mutation) string {
 		return fmt.Sprintf("reshard total %d owners %v last %v, in parts %v", m.Next.Total, m.Next.Owners, m.Next.Last, m.Parts)
 	case protocol.Owners:
 		return fmt.Sprintf("owners of %v, without %v %v, last %v", m.Write, m.Remove, m.Clear, m.Last)
+	case protocol.Tell:
+		return fmt.Sprintf("tell %+v", m.Next)
 	case protocol.MarkMisfire:
 		return fmt.Sprintf("mark-misfire %v", m.Items)
 	case protocol.ClearMarks:
 		return fmt.Sprintf("clear-marks %+v", m)
 	case protocol.PutConfig:
 		return "put-config " + describeConfig(m.Data)
+	case protocol.Publish:
+		return fmt.Sprintf("publish %s %+v", m.Member.ID, m.Ready)
+	case protocol.Switch:
+		return "switch to " + m.Digest
 	case protocol.Define:
 		return fmt.Sprintf("define %s, module %q", describeConfig(m.Config), m.Module)
 	case protocol.DisableItem, protocol.DisableServer, protocol.SetPaused, protocol.RequestTrigger:

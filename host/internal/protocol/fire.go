@@ -1,0 +1,185 @@
+package protocol
+
+import "slices"
+
+// A fire is an instant of the job as a whole. Jobs whose module has listeners of
+// fires tell them when every item has begun the instant, and when all those runs
+// have ended; once for all servers. The leader does it. Nobody waits for it, so
+// nobody can hang: an instant that not every item began is passed over.
+
+// Fires is how far the listeners of fires have been told; one node of the job.
+type Fires struct {
+	Exists   bool
+	Version  int32
+	Modified int64 // revision of the last set: the fencing token of a call
+	// Started is of the newest instant that every item had begun, Completed of
+	// the newest whose runs have all ended.
+	Started, Completed Telling
+}
+
+// Telling is one call of a listener.
+type Telling struct {
+	Instant int64
+	Attempt int // 0: nobody had to be called
+	By      ID  // who calls, as long as it does
+}
+
+// Event is what a listener is told.
+type Event string
+
+const (
+	FireStarted   Event = "started"
+	FireCompleted Event = "completed"
+)
+
+// telling is the call that goes on here.
+type telling struct {
+	Telling
+	event Event
+	ended bool
+	cut   bool // ended for lack of trust in the session
+}
+
+// tell calls the listeners of fires, and writes that they were called.
+func tell(s *State, _ *Plan) Mutation {
+	if s.own() == nil || s.doubt != Trusted {
+		return nil
+	}
+	next := s.view.Fires
+	if t := s.telling; t != nil {
+		if !t.ended {
+			return nil
+		}
+		if n := next.of(t.event); t.cut && !s.leaving {
+			n.Attempt++
+		} else {
+			n.By = ""
+		}
+		return Tell{Self: s.self, Next: next}
+	}
+	if !s.leads() || s.leaving || s.config() == nil || s.view.foreign() || !s.o.Started && !s.o.Completed {
+		return nil
+	}
+	for _, e := range [...]Event{FireStarted, FireCompleted} {
+		t := next.of(e)
+		switch {
+		case t.By == "":
+		case !s.view.dead(t.By):
+			return nil
+		default: // it died during the call; whether the guest did its work nobody knows
+			t.By, t.Attempt = s.self, t.Attempt+1
+			return Tell{Self: s.self, Next: next}
+		}
+	}
+	if at := next.Started.Instant; next.Completed.Instant < at {
+		if !s.ended(at) {
+			return nil
+		}
+		next.Completed = s.opened(at, s.o.Completed)
+		return Tell{Self: s.self, Next: next}
+	}
+	at := s.begun()
+	if at <= next.Started.Instant {
+		return nil
+	}
+	next.Started = s.opened(at, s.o.Started)
+	return Tell{Self: s.self, Next: next}
+}
+
+func (f *Fires) of(e Event) *Telling {
+	if e == FireStarted {
+		return &f.Started
+	}
+	return &f.Completed
+}
+
+// opened is a call that begins, if the module has the listener.
+func (s *State) opened(at int64, has bool) Telling {
+	if !has {
+		return Telling{Instant: at}
+	}
+	return Telling{Instant: at, Attempt: 1, By: s.self}
+}
+
+// keptInstants is how many of the newest instants a member remembers: the clocks
+// of who begins and of who leads may differ by as many.
+const keptInstants = 16
+
+// begun is the newest instant that every item has begun; 0 if there is none that
+// came here, too. Disabled items do not count.
+func (s *State) begun() int64 {
+	v := s.view
+	a := v.Assignment.clone()
+	for k := range v.Runs {
+		a.fold(&v.Runs[k].RunsData)
+	}
+	var oldest int64
+	for i := range v.total() {
+		if v.item(i).Disabled {
+			continue
+		}
+		if t := at(a.Last, i); oldest == 0 || t < oldest {
+			oldest = t
+		}
+		if at(a.Last, i) == 0 {
+			return 0
+		}
+	}
+	if !slices.Contains(s.instants, oldest) {
+		return 0 // the moment from which a new item is accounted for, or one that has not come here
+	}
+	return oldest
+}
+
+// ended: no scheduled run of the instant, or of one before it, is open anywhere
+// or waits for a taker.
+func (s *State) ended(at int64) bool {
+	v := s.view
+	for k := range v.Runs {
+		for _, e := range v.Runs[k].Open {
+			if e.Trigger == "" && e.Instant <= at {
+				return false
+			}
+		}
+	}
+	for _, p := range v.Pending {
+		if !p.Foreign && p.Entry.Trigger == "" && p.Entry.Instant <= at {
+			return false
+		}
+	}
+	return true
+}
+
+// listen starts the call that the node says is ours, and forgets one that it
+// does not say any more.
+func (s *State) listen(p *Plan) {
+	f := s.view.Fires
+	if t := s.telling; t != nil {
+		if *f.of(t.event) == t.Telling {
+			return
+		}
+		if !t.ended {
+			p.add(Hush{})
+		}
+		s.telling = nil
+	}
+	if s.doubt != Trusted || s.own() == nil {
+		return
+	}
+	for _, e := range [...]Event{FireStarted, FireCompleted} {
+		if t := *f.of(e); t.By == s.self {
+			s.telling = &telling{Telling: t, event: e}
+			p.add(Listen{Event: e, Instant: t.Instant, Attempt: t.Attempt, Fence: f.Modified})
+			return
+		}
+	}
+}
+
+// hush ends the call that goes on here. What it did is not known: if the session
+// lives on it is made again, else by who leads next.
+func (s *State) hush(p *Plan) {
+	if t := s.telling; t != nil && !t.ended {
+		t.ended, t.cut = true, true
+		p.add(Hush{})
+	}
+}

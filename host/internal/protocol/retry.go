@@ -1,0 +1,129 @@
+package protocol
+
+import "slices"
+
+// A run that failed may be tried again after a while, as the next attempt. It
+// waits in the record: its item is not open meanwhile, so it holds up neither a
+// reshard nor a trigger. The next instant of the item overtakes it.
+
+// RetryPolicy says how often a run may be made, and how long to wait in between.
+type RetryPolicy struct {
+	Attempts            int   // in all; 0 or 1: once
+	Backoff, MaxBackoff int64 // ms; each wait is twice the one before, up to the bound; 0: there is none
+}
+
+// longest bounds every wait: a year.
+const longest = 366 * 24 * 3_600_000
+
+// wait is how long to wait after an attempt.
+func (r RetryPolicy) wait(attempt int) int64 {
+	bound := int64(longest)
+	if r.MaxBackoff > 0 {
+		bound = min(r.MaxBackoff, longest)
+	}
+	d := r.Backoff
+	for range attempt - 1 {
+		if d >= bound {
+			break
+		}
+		d *= 2
+	}
+	return min(d, bound)
+}
+
+// retries tells whether a guest's run is to be tried again: it failed, the item
+// is ours, and no other run of it waits already.
+func (s *State) retries(g *guest) bool {
+	failed := g.state == Failed || g.state == TimedOut
+	waiting := slices.ContainsFunc(s.own().Retries, func(r Retry) bool { return r.Item == g.Item })
+	return failed && !waiting && !s.leaving && g.Attempt < s.o.Retry.Attempts && s.mine(g.Item) && !s.later(g.Entry)
+}
+
+// retry ends an attempt and lets the next one wait.
+func (d *RunsData) retry(s *State, g *guest, e Entry) {
+	d.row(Row{Entry: e, State: Retried, Why: "it " + verb(g.state) + because(g.why), Ended: s.now, By: s.self})
+	after := s.now + s.o.Retry.wait(e.Attempt)
+	e.Attempt++
+	e.Begun = 0
+	k, _ := slices.BinarySearchFunc(d.Retries, e.Item, func(r Retry, i int) int { return r.Item - i })
+	d.Retries = slices.Insert(d.Retries, k, Retry{Entry: e, After: after})
+}
+
+func verb(s RowState) string {
+	if s == TimedOut {
+		return "timed out"
+	}
+	return "failed"
+}
+
+func because(why string) string {
+	if why == "" {
+		return ""
+	}
+	return ": " + why
+}
+
+// retries begins what has waited long enough.
+func (b *beginning) retries() {
+	s := b.s
+	b.m.Own.Retries = slices.DeleteFunc(b.m.Own.Retries, func(r Retry) bool {
+		i := r.Item
+		if s.now < r.After || s.hopeless(r) != "" || !s.mine(i) || s.view.Paused || s.busy(i) || b.taken[i] || s.view.pending(i) != nil || b.blocked(i) != "" || !b.fits(i) {
+			return false
+		}
+		e := r.Entry
+		e.Begun = s.now
+		b.add(e)
+		return true
+	})
+}
+
+// overtake gives up a retry whose item begins its next instant.
+func (b *beginning) overtake(i int) {
+	b.m.Own.Retries = slices.DeleteFunc(b.m.Own.Retries, func(r Retry) bool {
+		if r.Item == i {
+			b.m.Own.row(b.s.givenUp(r, "the next instant came before it was tried again"))
+		}
+		return r.Item == i
+	})
+}
+
+func (s *State) givenUp(r Retry, why string) Row {
+	return Row{Entry: r.Entry, State: Interrupted, Why: why, Ended: s.now, By: s.self}
+}
+
+// hopeless is why a retry will never begin here; "" if it may.
+func (s *State) hopeless(r Retry) string {
+	switch {
+	case s.leaving:
+		return "the server was shutting down"
+	case s.later(r.Entry):
+		return "the next instant came before it was tried again"
+	case r.Item >= s.view.total() && s.markSince == 0:
+		return "the item no longer exists"
+	case s.view.item(r.Item).Disabled:
+		return "the item was disabled"
+	case !s.mine(r.Item) && s.markSince == 0:
+		return "the item moved to another server"
+	}
+	return ""
+}
+
+// nextRetry is when the next retry is due; 0 if none is to come. What is due
+// already waits for something that will be seen.
+func (s *State) nextRetry() int64 {
+	var next int64
+	if !s.works() || s.view.Paused {
+		return 0
+	}
+	for _, r := range s.own().Retries {
+		if r.After > s.now && (next == 0 || r.After < next) {
+			next = r.After
+		}
+	}
+	return next
+}
+
+func (s *State) retryDue() bool {
+	return s.works() && slices.ContainsFunc(s.own().Retries, func(r Retry) bool { return r.After <= s.now })
+}

@@ -1,0 +1,110 @@
+package protocol
+
+// A module is swapped under a job that goes on running. Somebody names the next
+// one in the module's node; each member gets it ready and says so in its own
+// node; when all have, the leader puts it in the place of the old one. If one
+// cannot, nothing happens until somebody decides otherwise. A run keeps the
+// module with which it began.
+
+// Ready is how far a member is with the module that is to come.
+type Ready struct {
+	Digest string // of the module that this is about; "" none
+	Fault  string // why the member cannot have it; "" it has it
+}
+
+type (
+	// Prepare: the module with the digest is wanted here. Answered by Prepared.
+	Prepare struct{ Digest string }
+	// Prepared answers Prepare.
+	Prepared struct{ Ready }
+	// Publish tells in the member's own node how far it is.
+	Publish struct {
+		Member Join // what else stands there
+		Ready  Ready
+	}
+	// Switch puts the next module in the place of the old one.
+	Switch struct{ Digest string }
+)
+
+func (Prepare) effect()   {}
+func (Prepared) input()   {}
+func (Publish) mutation() {}
+func (Switch) mutation()  {}
+
+// Name is part of Mutation.
+func (Publish) Name() string { return "publish" }
+
+// Name is part of Mutation.
+func (Switch) Name() string { return "switch" }
+
+// swap is how far this member is.
+type swap struct {
+	wanted string // that Prepare named
+	answer *Ready // nil: it is awaited
+	retry  int64  // when it is tried again after a fault
+	pause  int64  // that was made then, in ms
+}
+
+// The pauses after faults: the first one is short, as another member may just be
+// about to have the module.
+const (
+	firstPause = 1_000
+	lastPause  = 60_000
+)
+
+// prepare asks for the next module, once, and now and then again after a fault.
+func (s *State) prepare(p *Plan) {
+	next := s.view.Next
+	switch {
+	case next == "" || s.self == "":
+		s.swap = swap{}
+	case next != s.swap.wanted:
+		s.swap = swap{wanted: next}
+		p.add(Prepare{Digest: next})
+	case s.swap.retry != 0 && s.now >= s.swap.retry:
+		s.swap.answer, s.swap.retry = nil, 0
+		p.add(Prepare{Digest: next})
+	}
+}
+
+func (s *State) prepared(in Prepared) {
+	if in.Digest != s.swap.wanted {
+		return // of an older one
+	}
+	if s.swap.answer = &in.Ready; in.Fault != "" {
+		s.swap.pause = min(max(2*s.swap.pause, firstPause), lastPause)
+		s.swap.retry = s.now + s.swap.pause
+	}
+}
+
+// publish tells what the others wait for.
+func publish(s *State, _ *Plan) Mutation {
+	if s.self == "" || s.doubt != Trusted || s.swap.answer == nil || s.view.ready(s.self) == *s.swap.answer {
+		return nil
+	}
+	return Publish{Member: Join{ID: s.self, Labels: s.o.Labels, Address: s.o.Address}, Ready: *s.swap.answer}
+}
+
+// switchModule is the leader's: everybody has the next module.
+func switchModule(s *State, _ *Plan) Mutation {
+	v := s.view
+	if v.Next == "" || !s.leads() || s.leaving || s.doubt != Trusted || s.config() == nil {
+		return nil
+	}
+	for _, m := range v.Members {
+		if m.Ready != (Ready{Digest: v.Next}) {
+			return nil
+		}
+	}
+	return Switch{Digest: v.Next}
+}
+
+// ready is how far a member says that it is.
+func (v *View) ready(id ID) Ready {
+	for k := range v.Members {
+		if v.Members[k].ID == id {
+			return v.Members[k].Ready
+		}
+	}
+	return Ready{}
+}

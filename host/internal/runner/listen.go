@@ -1,0 +1,44 @@
+package runner
+
+import (
+	"context"
+	"strconv"
+	"time"
+
+	"github.com/wasmjob/wasmjob/host/internal/protocol"
+	"github.com/wasmjob/wasmjob/host/job"
+)
+
+// listen calls the listener of a fire: once for all servers, and beside the
+// items, so it takes no slot. What comes of it is logged and changes nothing.
+func (m *member) listen(e protocol.Listen) {
+	c, self := m.effective.job, m.state.Self()
+	call := job.Call{
+		Config: c, Instance: self, Total: c.Shards, Event: job.Event(e.Event),
+		RunID:   c.Name + "/" + string(e.Event) + "/" + strconv.FormatInt(e.Instant, 10),
+		Attempt: e.Attempt, Scheduled: time.UnixMilli(e.Instant), Fence: e.Fence, Log: m.base.With("source", "guest"),
+	}
+	if id, err := job.NewTaskID(c.Name, nil, self); err == nil {
+		call.TaskID = id.String()
+	}
+	ctx, end := context.WithCancel(m.life)
+	if c.Timeout > 0 {
+		ctx, end = context.WithTimeout(m.life, c.Timeout)
+	}
+	m.listening = end
+	m.work.Go(func() {
+		defer end()
+		out := m.guarded(ctx, call)
+		if out.Verdict != job.OK && out.Verdict != job.Nothing {
+			m.Log.Warn("listener failed", "listener", e.Event, "instant", call.Scheduled, "attempt", e.Attempt, "verdict", out.Verdict, "code", out.Code, "error", out.Error)
+		}
+		m.box.put(inputLetter{protocol.Told{Event: e.Event, Instant: e.Instant, Attempt: e.Attempt}})
+	})
+}
+
+// hush ends the listener that is called.
+func (m *member) hush() {
+	if m.listening != nil {
+		m.listening()
+	}
+}

@@ -1,0 +1,74 @@
+package runner
+
+import (
+	"context"
+	"fmt"
+	"strings"
+
+	"github.com/wasmjob/wasmjob/host/internal/protocol"
+	"github.com/wasmjob/wasmjob/host/job"
+)
+
+// Preparer is what Guests are whose code has to come from somewhere.
+type Preparer interface {
+	// Prepare makes ready what c runs, and keeps it so until it is asked for
+	// something else.
+	Prepare(ctx context.Context, c job.Config) error
+}
+
+// maxFault bounds what a member tells of a module that it cannot have.
+const maxFault = 500
+
+// prepare gets the next module ready. A newer wish ends an older one.
+func (m *member) prepare(e protocol.Prepare) {
+	if m.preparing != nil {
+		m.preparing()
+	}
+	ctx, end := context.WithCancel(m.life)
+	m.preparing = end
+	c := m.effective.job
+	c.ModuleDigest = e.Digest
+	m.work.Go(func() {
+		defer end()
+		in := protocol.Prepared{Ready: protocol.Ready{Digest: e.Digest}}
+		if p, ok := m.Guests.(Preparer); ok {
+			if err := p.Prepare(ctx, c); err != nil {
+				in.Fault = strings.ToValidUTF8(err.Error()[:min(len(err.Error()), maxFault)], "")
+			}
+		}
+		m.box.put(inputLetter{in})
+	})
+}
+
+// prepared tells of it, once.
+func (m *member) prepared(r protocol.Ready) {
+	if r == m.told {
+		return
+	}
+	m.told = r
+	if r.Fault != "" {
+		m.Log.Error("the next module cannot run here, so no server switches to it", "module", r.Digest, "error", r.Fault)
+		return
+	}
+	m.Log.Info("the next module is ready here", "module", r.Digest)
+}
+
+// awaited tells for whom the next module waits.
+func awaited(v *protocol.View) string {
+	if v.Next == "" {
+		return ""
+	}
+	var who []string
+	for _, m := range v.Members {
+		switch {
+		case m.Ready.Digest != v.Next:
+			who = append(who, string(m.ID))
+		case m.Ready.Fault != "":
+			who = append(who, fmt.Sprintf("%s (%s)", m.ID, m.Ready.Fault))
+		}
+	}
+	if len(who) == 0 {
+		return ""
+	}
+	return fmt.Sprintf("next module: %.12s… waits until these have it: %s", v.Next, strings.Join(who, ", "))
+}

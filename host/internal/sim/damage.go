@@ -1,0 +1,54 @@
+package sim
+
+import (
+	"bytes"
+
+	"github.com/wasmjob/wasmjob/host/internal/protocol"
+	"github.com/wasmjob/wasmjob/host/registry"
+)
+
+// vandal is the author of damage.
+const vandal = "somebody damages a node"
+
+// damage makes a node unreadable for a while. Whoever mends it writes what was
+// there before, so the ledger is told nothing.
+func (w *World) damage(v *protocol.View) {
+	paths := []string{w.job.Watched()[1]} // the configuration
+	for _, op := range w.job.Encode(protocol.Abdicate{Self: v.Leader}, v) {
+		if op.Kind == registry.Set && len(op.Data) > 0 { // the leader's record
+			paths = append(paths, op.Path)
+		}
+	}
+	for _, op := range w.job.Encode(protocol.Owners{}, v) {
+		if op.Kind == registry.Check { // the assignment
+			paths = append(paths, op.Path)
+		}
+	}
+	p := paths[w.rng.IntN(len(paths))]
+	was := w.tree.Get(p)
+	garbage := []byte("garbage")
+	if !was.Exists || bytes.Equal(was.Data, garbage) {
+		return
+	}
+	w.apply(nil, []registry.Op{{Kind: registry.Set, Path: p, Data: garbage, Version: registry.AnyVersion}}, author{what: vandal})
+	w.after(w.between(50*millisecond, 3*second), func() {
+		if n := w.tree.Get(p); n.Exists && bytes.Equal(n.Data, garbage) {
+			w.apply(nil, []registry.Op{{Kind: registry.Set, Path: p, Data: was.Data, Version: registry.AnyVersion}}, author{what: "somebody mends a node"})
+		}
+	})
+}
+
+// strayMark leaves a mark on an item that no session holds.
+func (w *World) strayMark(v *protocol.View) {
+	i := w.rng.IntN(v.Config.Total)
+	if i >= len(v.Items) || !v.Items[i].Exists {
+		return
+	}
+	it := v.Items[i]
+	for _, op := range w.job.Encode(protocol.Take{Self: visitor, Items: []int{i}, Monitor: it.Running == 0 && !it.RunningP}, v) {
+		if op.Kind == registry.CreateEphemeral && (it.Failover == "" || len(op.Data) == 0) {
+			w.apply(nil, []registry.Op{{Kind: registry.Create, Path: op.Path, Data: op.Data}}, author{what: "somebody leaves a mark"})
+			return
+		}
+	}
+}

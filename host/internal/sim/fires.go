@@ -1,0 +1,119 @@
+package sim
+
+import (
+	"slices"
+
+	"github.com/wasmjob/wasmjob/host/internal/protocol"
+)
+
+// listening is a call of a listener of fires.
+type listening struct{ protocol.Listen }
+
+// listen calls a listener, which takes its time.
+func (m *member) listen(e protocol.Listen) {
+	m.w.tracef("%s: listener %s of %d, attempt %d", m.name(), e.Event, e.Instant-1_700_000_000_000, e.Attempt)
+	m.w.ledger.calls(m, e)
+	c := &listening{e}
+	m.call = c
+	d := m.w.between(millisecond, 200*millisecond)
+	if m.w.chance(0.1) && !m.w.calm {
+		d = m.w.between(200*millisecond, 5*second)
+	}
+	m.later(d, func() { m.told(c) })
+}
+
+func (m *member) told(c *listening) {
+	if m.call == c {
+		m.call = nil
+		key := fireKey{c.Event, c.Instant}
+		t := m.w.ledger.fires[key]
+		t.whole = true
+		m.w.ledger.fires[key] = t
+		m.step(protocol.Told{Event: c.Event, Instant: c.Instant, Attempt: c.Attempt})
+	}
+}
+
+// hush ends the call; the loop hears of it on its next turn.
+func (m *member) hush() {
+	c := m.call
+	m.call = nil
+	m.w.tracef("%s: its listener is ended", m.name())
+	m.later(1, func() {
+		if c != nil && m.call == nil {
+			m.step(protocol.Told{Event: c.Event, Instant: c.Instant, Attempt: c.Attempt})
+		}
+	})
+}
+
+type fireKey struct {
+	event   protocol.Event
+	instant int64
+}
+
+// told is who called a listener last, and how often that was done.
+type told struct {
+	attempt int
+	by      protocol.ID
+	whole   bool // no call was cut off since
+}
+
+// calls judges the call of a listener.
+func (l *ledger) calls(m *member, e protocol.Listen) {
+	for _, o := range l.w.members {
+		if o != m && o.call != nil && !o.frozen {
+			l.w.breach("one listener", "%s calls %s of %d while %s calls", m.name(), e.Event, e.Instant, o.name())
+		}
+	}
+	key := fireKey{e.Event, e.Instant}
+	was := l.fires[key]
+	if e.Attempt <= was.attempt { // some may not have heard that they should call
+		l.w.breach("one listener", "%s calls %s of %d as attempt %d, after %d", m.name(), e.Event, e.Instant, e.Attempt, was.attempt)
+	}
+	if was.by != "" && was.by != m.st.Self() && alive(l.v, was.by) {
+		l.w.breach("one listener", "%s calls %s of %d again, though %s lives", m.name(), e.Event, e.Instant, was.by)
+	}
+	l.fires[key] = told{attempt: e.Attempt, by: m.st.Self()}
+	for i, it := range l.v.Items {
+		if i < l.v.Config.Total && !it.Disabled && e.Attempt == 1 && e.Event == protocol.FireStarted && lastOf(l.v, i) < e.Instant && l.w.now-l.wordAt > second {
+			l.w.breach("fires", "%s: %d is told as started, but item %d has not begun it", m.name(), e.Instant, i)
+		}
+	}
+	if e.Event == protocol.FireCompleted && !l.over(e.Instant) {
+		l.w.breach("fires", "%s: %d is told as completed, but some run of it is not", m.name(), e.Instant)
+	}
+}
+
+// over: no scheduled run of the instant is open or waits.
+func (l *ledger) over(at int64) bool {
+	mine := func(e protocol.Entry) bool { return e.Trigger == "" && e.Instant == at }
+	return !slices.ContainsFunc(l.v.Runs, func(r protocol.Runs) bool { return slices.ContainsFunc(r.Open, mine) }) &&
+		!slices.ContainsFunc(l.v.Pending, func(p protocol.Pending) bool { return mine(p.Entry) })
+}
+
+// fired judges in the end what was told.
+func (l *ledger) fired() {
+	f, o := l.v.Fires, l.w.options
+	if !o.Started && !o.Completed {
+		if f.Exists {
+			l.w.breach("fires", "something was told though nobody listens")
+		}
+		return
+	}
+	if f.Started.By != "" || f.Completed.By != "" || f.Started.Instant != f.Completed.Instant {
+		l.w.breach("fires", "a listener is still called, or was not: %+v", f)
+	}
+	for key, t := range l.fires {
+		if !t.whole && alive(l.v, t.by) {
+			l.w.breach("fires", "the call of %s of %d was cut off, and not made again", key.event, key.instant)
+		}
+	}
+	newest := lastOf(l.v, 0)
+	for i := range l.v.Config.Total {
+		if lastOf(l.v, i) != newest {
+			return
+		}
+	}
+	if m := l.w.known(l.v.Leader); m != nil && m.fresh && m.ticked == newest && f.Started.Instant != newest {
+		l.w.breach("fires", "every item began %d, but %d is the newest that was told", newest, f.Started.Instant)
+	}
+}
