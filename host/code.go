@@ -5,88 +5,17 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
-	"maps"
 	"os"
-	"path/filepath"
-	"runtime"
+	"reflect"
 	"slices"
 	"sync"
 
-	"golang.org/x/sync/errgroup"
-
-	"github.com/wasmjob/wasmjob/host/internal/module"
+	"github.com/wasmjob/wasmjob/abi"
 	"github.com/wasmjob/wasmjob/host/internal/native"
 	"github.com/wasmjob/wasmjob/host/internal/outbound"
-	"github.com/wasmjob/wasmjob/host/internal/runner"
 	"github.com/wasmjob/wasmjob/host/internal/sandbox"
 	"github.com/wasmjob/wasmjob/host/job"
 )
-
-// maxModule bounds the bytes of one module.
-const maxModule = 64 << 20
-
-// code is what the jobs' items are run with: the caller's Runner, commands, or
-// the sandbox with its modules.
-type code struct {
-	o       *Options
-	engine  *sandbox.Engine // nil: the caller has a Runner
-	clients []*outbound.Client
-
-	mu      sync.Mutex // guards what follows while modules load side by side
-	modules map[string]*sandbox.Module
-	faults  map[string]error
-}
-
-// openCode loads the modules that jobs name. What is wrong with a module is
-// kept for the jobs that need it; the error is that nothing at all can run.
-func openCode(ctx context.Context, o Options) (*code, error) {
-	if o.Runner != nil {
-		return &code{o: &o}, nil
-	}
-	store, err := module.Open(filepath.Join(o.DataDir, "modules"))
-	if err != nil {
-		return nil, failf(Internal, err, "data directory %s", o.DataDir)
-	}
-	engine, err := sandbox.New(sandbox.Options{CacheDir: filepath.Join(o.DataDir, "cache"), MaxModule: maxModule, Budget: o.Memory, Log: o.Log})
-	if err != nil {
-		return nil, failf(Internal, err, "sandbox")
-	}
-	c := &code{o: &o, engine: engine, modules: map[string]*sandbox.Module{}, faults: map[string]error{}}
-	wanted := map[string]bool{}
-	for _, j := range o.Jobs {
-		if j.Command == "" {
-			wanted[j.Module] = true
-		}
-		if j.StrategyModule != "" {
-			wanted[j.StrategyModule] = true
-		}
-	}
-	var loading errgroup.Group // none of them gives up because of another
-	loading.SetLimit(runtime.GOMAXPROCS(0))
-	for _, name := range slices.Sorted(maps.Keys(wanted)) {
-		loading.Go(func() error {
-			m, err := load(ctx, store, engine, o.Modules[name])
-			c.mu.Lock()
-			defer c.mu.Unlock()
-			if err != nil {
-				c.faults[name] = fmt.Errorf("module %s: %w", name, err)
-				return nil
-			}
-			c.modules[name] = m
-			return nil
-		})
-	}
-	_ = loading.Wait() // faults are kept by module
-	return c, nil
-}
-
-func load(ctx context.Context, store *module.Store, engine *sandbox.Engine, m Module) (*sandbox.Module, error) {
-	_, wasm, err := store.LoadSource("file:"+m.Path, m.SHA256, "", maxModule)
-	if err != nil {
-		return nil, err
-	}
-	return engine.Load(ctx, wasm)
-}
 
 // ofTheSystem tells a full disk and its like from a module that is wrong, or not
 // where the configuration says.
@@ -100,29 +29,176 @@ func ofTheSystem(err error) bool {
 	return path || link || call
 }
 
-// of gives what runs the job's items, or why nothing can.
-func (c *code) of(j job.Config) (runner.Guests, error) {
-	run, err := c.runner(j)
+// code is what one job runs. It follows the job's configuration: what is in the
+// call decides, and a run that has begun keeps what it began with.
+type code struct {
+	o       *Options
+	library *library    // nil: the caller has a Runner
+	file    *job.Config // the job in the server's own file; nil: it is not there
+	peers   func(context.Context) ([]string, error)
+
+	turn chan struct{} // holds one: who has put it in changes what follows
+	now  *gear
+
+	mu    sync.Mutex // guards what follows
+	fault string     // why the newest configuration cannot be run; empty: it can
+	has   *wants     // what now has
+	next  *gear      // the module that is to come; nil: none was asked for
+
+	started, completed bool // the listeners of fires that now has
+}
+
+func newCode(o *Options, l *library, file *job.Config) *code {
+	return &code{o: o, library: l, file: file, turn: make(chan struct{}, 1)}
+}
+
+// gear is what the runs of one configuration have.
+type gear struct {
+	wants    wants
+	run      Runner
+	deal     strategist // nil: no module deals
+	give     []func()   // gives back what was taken
+	users    int        // the code itself, and one for each run; guarded by the code's mu
+	guardian *code
+}
+
+// wants is what a gear depends on.
+type wants struct {
+	Kind                           job.Kind
+	Module, Digest, Command        string
+	StrategyModule, StrategyDigest string
+	Allow                          job.Allow
+}
+
+func wantsOf(c job.Config) wants {
+	return wants{c.Kind, c.Module, c.ModuleDigest, c.Command, c.StrategyModule, c.StrategyDigest, c.Allow}
+}
+
+// equip gives the gear for a configuration, which may take as long as a module
+// takes to come. Whoever gets a gear releases it.
+func (c *code) equip(ctx context.Context, j job.Config) (*gear, error) {
+	select {
+	case c.turn <- struct{}{}:
+		defer func() { <-c.turn }()
+	case <-ctx.Done():
+		return nil, ctx.Err()
+	}
+	w := wantsOf(j)
+	if c.now != nil && reflect.DeepEqual(c.now.wants, w) {
+		c.tell(nil)
+		c.now.use()
+		return c.now, nil
+	}
+	k, err := c.assemble(ctx, j)
 	if err != nil {
+		if ctx.Err() == nil { // else it is nobody's fault
+			c.tell(err)
+		}
 		return nil, err
 	}
-	e := equipped{Runner: run, namespace: c.o.Namespace, secrets: map[string]string{}}
-	for _, name := range j.Allow.Secrets {
-		e.secrets[name] = c.o.Secrets[name]
+	c.tell(nil)
+	old := c.now
+	c.now = k
+	c.mu.Lock()
+	c.has = &k.wants
+	c.started, c.completed = listens(k.run)
+	c.mu.Unlock()
+	if old != nil {
+		old.release()
 	}
+	k.use()
+	return k, nil
+}
+
+// holds tells whether what a configuration needs is there, without waiting.
+func (c *code) holds(j job.Config) bool {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return c.has != nil && reflect.DeepEqual(*c.has, wantsOf(j))
+}
+
+func (c *code) tell(err error) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if c.fault = ""; err != nil {
+		c.fault = err.Error()
+	}
+}
+
+// ails is why the newest configuration cannot be run here; empty if it can.
+func (c *code) ails() string {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return c.fault
+}
+
+// assemble makes a gear, which the code itself uses.
+func (c *code) assemble(ctx context.Context, j job.Config) (k *gear, err error) {
+	if err := c.may(j); err != nil {
+		return nil, err
+	}
+	k = &gear{wants: wantsOf(j), users: 1, guardian: c}
+	defer func() {
+		if err != nil {
+			k.release()
+			k = nil
+		}
+	}()
+	if k.run, err = c.runner(ctx, j, k); err != nil {
+		return k, err
+	}
+	if err := c.strategist(ctx, j, k); err != nil {
+		return k, err
+	}
+	e := equipped{Runner: k.run, o: c.o, allow: &k.wants.Allow}
 	if len(j.Allow.HTTP) > 0 {
 		client, err := outbound.New(j.Allow.HTTP, outbound.Options{AllowPrivate: c.o.PrivateHosts})
 		if err != nil {
-			return nil, fmt.Errorf("grants of http: %w", err)
+			return k, fmt.Errorf("grants of http: %w", err)
 		}
-		c.clients = append(c.clients, client)
+		k.give = append(k.give, client.Close)
 		e.http = client
 	}
-	return e, nil
+	k.run = e
+	return k, nil
+}
+
+// may tells why this server must not run the job as it is. What the server's own
+// file grants the job is granted; what somebody else asks for it is held against
+// the ceiling.
+func (c *code) may(j job.Config) error {
+	if j.Command != "" && (c.file == nil || j.Command != c.file.Command) {
+		return errors.New("a command of the operating system is taken from the server's own file alone")
+	}
+	if c.file != nil && reflect.DeepEqual(plain(j.Allow), plain(c.file.Allow)) {
+		return nil
+	}
+	var faults []error
+	for _, e := range c.o.Allow.Excess(j.Allow, c.o.DataDir) {
+		faults = append(faults, e)
+	}
+	return errors.Join(append(faults, c.o.validateGrants(j.Allow))...)
+}
+
+// plain is a with one way to say that nothing is granted.
+func plain(a job.Allow) job.Allow {
+	if len(a.Dirs) == 0 {
+		a.Dirs = nil
+	}
+	if len(a.Env) == 0 {
+		a.Env = nil
+	}
+	if len(a.Secrets) == 0 {
+		a.Secrets = nil
+	}
+	if len(a.HTTP) == 0 {
+		a.HTTP = nil
+	}
+	return a
 }
 
 // runner gives what executes the job's code.
-func (c *code) runner(j job.Config) (Runner, error) {
+func (c *code) runner(ctx context.Context, j job.Config, k *gear) (Runner, error) {
 	switch {
 	case c.o.Runner != nil:
 		return c.o.Runner, nil
@@ -133,92 +209,195 @@ func (c *code) runner(j job.Config) (Runner, error) {
 		}
 		return command, nil
 	}
-	m, err := c.module(j.Module, string(j.Kind))
+	m, err := c.module(ctx, j.Module, j.ModuleDigest, string(j.Kind), k)
 	if err != nil {
 		return nil, err
 	}
-	return wasmGuests{c.engine, m}, nil
+	return wasmGuests{c.library.engine, m}, nil
 }
 
-// strategist gives what asks the job's strategy, if that is a module.
-func (c *code) strategist(j job.Config) (strategist, error) {
-	if j.StrategyModule == "" {
-		return nil, nil //nolint:nilnil // most jobs have none
+// strategist finds what asks the job's strategy, if that is a module.
+func (c *code) strategist(ctx context.Context, j job.Config, k *gear) error {
+	if j.StrategyModule == "" || c.library == nil {
+		return nil
 	}
-	m, err := c.module(j.StrategyModule, "strategy")
+	m, err := c.module(ctx, j.StrategyModule, j.StrategyDigest, "strategy", k)
 	if err != nil {
-		return nil, err
+		return err
 	}
-	return func(ctx context.Context, call job.ShardCall) ([]int, error) { return c.engine.Shard(ctx, m, call) }, nil
+	k.deal = func(ctx context.Context, call job.ShardCall) ([]int, error) {
+		return c.library.engine.Shard(ctx, m, call)
+	}
+	return nil
 }
 
-// tryStrategies tells of modules that deal badly before it matters. One may
-// need labels that a trial does not have, so this refuses no job.
-func (c *code) tryStrategies(ctx context.Context) {
-	for _, j := range c.o.Jobs {
-		m := c.modules[j.StrategyModule]
-		if m == nil {
-			continue
-		}
-		if err := c.engine.CheckStrategy(ctx, m, j); err != nil && ctx.Err() == nil {
-			c.o.Log.Warn("the strategy's module failed when it was tried", "job", j.Name, "module", j.StrategyModule, "error", err)
+// module takes a module for a gear, by its digest or, where nobody has told that
+// yet, by the name that the server's own file has for it.
+func (c *code) module(ctx context.Context, name, digest, kind string, k *gear) (m *sandbox.Module, err error) {
+	if digest == "" {
+		if digest, err = c.library.name(name); err != nil {
+			return nil, err
 		}
 	}
-}
-
-// module gives a module that was loaded, if it is of the kind.
-func (c *code) module(name, kind string) (*sandbox.Module, error) {
-	if err := c.faults[name]; err != nil {
-		return nil, err
+	if m, err = c.library.take(ctx, digest, c.peers); err != nil {
+		return nil, fmt.Errorf("module %s: %w", name, err)
 	}
-	m := c.modules[name]
+	k.give = append(k.give, func() { c.library.give(digest) })
 	if kinds := m.Report().Kinds; !slices.Contains(kinds, kind) {
 		return nil, fmt.Errorf("module %s is of the kinds %v, not %s", name, kinds, kind)
 	}
 	return m, nil
 }
 
-func (c *code) close() error {
-	for _, client := range c.clients {
-		client.Close()
+func (k *gear) use() {
+	k.guardian.mu.Lock()
+	defer k.guardian.mu.Unlock()
+	k.users++
+}
+
+func (k *gear) release() {
+	k.guardian.mu.Lock()
+	k.users--
+	last := k.users == 0
+	k.guardian.mu.Unlock()
+	if !last {
+		return
 	}
-	if c.engine == nil {
+	for _, give := range k.give {
+		give()
+	}
+}
+
+// Run implements runner.Guests.
+func (c *code) Run(ctx context.Context, call job.Call) job.Outcome {
+	k, err := c.equip(ctx, call.Config)
+	switch {
+	case err != nil && ctx.Err() != nil:
+		return job.Outcome{Verdict: job.Stopped, Error: "it was stopped before its module was there"}
+	case err != nil:
+		return job.Outcome{Verdict: job.Failure, Error: "this server does not run the job: " + err.Error()}
+	}
+	defer k.release()
+	return k.run.Run(ctx, call)
+}
+
+// Listens implements runner.Listener.
+func (c *code) Listens() (started, completed bool) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return c.started, c.completed
+}
+
+// listens asks what runs a job for its listeners.
+func listens(r Runner) (started, completed bool) {
+	if l, ok := r.(Listener); ok {
+		return l.Listens()
+	}
+	return false, false
+}
+
+// shard asks the job's strategy, which is a module.
+func (c *code) shard(ctx context.Context, call job.ShardCall) ([]int, error) {
+	k, err := c.equip(ctx, call.Config)
+	if err != nil {
+		return nil, err
+	}
+	defer k.release()
+	if k.deal == nil {
+		return nil, errors.New("this server runs no modules")
+	}
+	return k.deal(ctx, call)
+}
+
+// try tells of a strategy's module that deals badly before it matters. One may
+// need labels that a trial does not have, so this refuses no job.
+func (c *code) try(ctx context.Context, j job.Config) {
+	if j.StrategyModule == "" || c.library == nil {
+		return
+	}
+	var k gear
+	k.guardian = c
+	m, err := c.module(ctx, j.StrategyModule, j.StrategyDigest, "strategy", &k)
+	if err == nil {
+		err = c.library.engine.CheckStrategy(ctx, m, j)
+	}
+	for _, give := range k.give {
+		give()
+	}
+	if err != nil && ctx.Err() == nil {
+		c.o.Log.Warn("the strategy's module failed when it was tried", "job", j.Name, "module", j.StrategyModule, "error", err)
+	}
+}
+
+// Prepare implements runner.Preparer.
+func (c *code) Prepare(ctx context.Context, j job.Config) error {
+	if c.library == nil || j.Command != "" {
 		return nil
 	}
-	for _, m := range c.modules {
-		m.Close()
+	k := &gear{users: 1, guardian: c}
+	_, err := c.module(ctx, j.Module, j.ModuleDigest, string(j.Kind), k)
+	if err == nil {
+		err = ctx.Err() // something else is wanted meanwhile
 	}
-	if err := c.engine.Close(); err != nil && !errors.Is(err, sandbox.ErrClosed) {
-		return fmt.Errorf("close the sandbox: %w", err)
+	if err != nil {
+		k.release()
+		return err
+	}
+	c.mu.Lock()
+	old := c.next
+	c.next = k
+	c.mu.Unlock()
+	if old != nil {
+		old.release()
 	}
 	return nil
 }
 
-// refusing are the guests of a job whose code this server does not run.
-type refusing struct{ err error }
-
-func (r refusing) Run(context.Context, job.Call) job.Outcome {
-	return job.Outcome{Verdict: job.Failure, Error: "this server does not run the job: " + r.err.Error()}
+// close gives up what the job holds; its runs have ended.
+func (c *code) close() {
+	if c.next != nil {
+		c.next.release()
+		c.next = nil
+	}
+	if c.now != nil {
+		c.now.release()
+		c.now = nil
+	}
 }
 
 // equipped gives the calls of one job what the job is granted, beside what the
 // configuration itself says.
 type equipped struct {
 	Runner
-	namespace string
-	http      job.HTTP
-	secrets   map[string]string
+	o     *Options
+	allow *job.Allow
+	http  job.HTTP
 }
 
 func (e equipped) Run(ctx context.Context, c job.Call) job.Outcome {
-	c.Namespace, c.HTTP, c.Secrets = e.namespace, e.http, e.secrets
+	c.Namespace, c.HTTP, c.Secrets = e.o.Namespace, e.http, map[string]string{}
+	for _, name := range e.allow.Secrets {
+		c.Secrets[name] = e.o.Secrets[name]
+	}
 	return e.Runner.Run(ctx, c)
 }
+
+// Listens is part of Listener.
+func (e equipped) Listens() (started, completed bool) { return listens(e.Runner) }
 
 // wasmGuests runs one module.
 type wasmGuests struct {
 	engine *sandbox.Engine
 	module *sandbox.Module
+}
+
+// Listens is part of Listener.
+func (g wasmGuests) Listens() (started, completed bool) {
+	for _, export := range g.module.Report().Exports {
+		started = started || export.Name == abi.ExportStarted
+		completed = completed || export.Name == abi.ExportCompleted
+	}
+	return started, completed
 }
 
 func (g wasmGuests) Run(ctx context.Context, c job.Call) job.Outcome {

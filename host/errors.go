@@ -6,6 +6,7 @@ import (
 	"fmt"
 
 	"github.com/wasmjob/wasmjob/host/internal/runner"
+	"github.com/wasmjob/wasmjob/host/registry"
 )
 
 // Code says what kind of error an Error is, for callers that branch on it.
@@ -18,6 +19,8 @@ const (
 	NotFound Code = "not_found"
 	// Refused: what was asked for cannot be done as things are.
 	Refused Code = "refused"
+	// Denied: the registry does not permit it.
+	Denied Code = "denied"
 	// Unavailable: the job does not run here at present, or too much waits.
 	Unavailable Code = "unavailable"
 	// Unknown: whether it was done could not be learnt.
@@ -50,17 +53,27 @@ func failf(code Code, err error, format string, args ...any) *Error {
 
 // askError says what became of a request to a job.
 func askError(what, name string, err error) error {
-	code := Internal
-	var refusal *runner.Refusal
+	var told *Error
 	switch {
 	case err == nil:
 		return nil
-	case errors.As(err, &refusal):
-		code = Refused
-	case errors.Is(err, runner.ErrStopped), errors.Is(err, runner.ErrBusy):
-		code = Unavailable
-	case errors.Is(err, runner.ErrSession), errors.Is(err, context.Canceled), errors.Is(err, context.DeadlineExceeded):
-		code = Unknown
+	case errors.As(err, &told):
+		return err
 	}
-	return failf(code, err, "%s job %s", what, name)
+	return failf(codeOf(err), err, "%s job %s", what, name)
+}
+
+func codeOf(err error) Code {
+	var refusal *runner.Refusal
+	switch {
+	case errors.As(err, &refusal), errors.Is(err, registry.ErrConflict), errors.Is(err, registry.ErrTooLarge):
+		return Refused
+	case errors.Is(err, registry.ErrDenied):
+		return Denied
+	case errors.Is(err, runner.ErrStopped), errors.Is(err, runner.ErrBusy), errors.Is(err, registry.ErrEnded), errors.Is(err, registry.ErrReadOnly):
+		return Unavailable
+	case errors.Is(err, runner.ErrSession), errors.Is(err, registry.ErrUnknown), errors.Is(err, context.Canceled), errors.Is(err, context.DeadlineExceeded):
+		return Unknown
+	}
+	return Internal
 }

@@ -4,9 +4,13 @@ import (
 	"context"
 	"errors"
 	"path/filepath"
+	"reflect"
 	"runtime"
+	"slices"
 	"sync"
 	"sync/atomic"
+
+	"golang.org/x/sync/errgroup"
 
 	"github.com/wasmjob/wasmjob/host/internal/layout"
 	"github.com/wasmjob/wasmjob/host/internal/runner"
@@ -26,16 +30,35 @@ type Host struct {
 	deals sync.WaitGroup // questions to strategies
 
 	mu       sync.Mutex // guards what follows: Run fills it in, anybody reads
-	jobs     []hosted   // in the order of Options.Jobs
+	jobs     []*hosted  // in the order of Options.Jobs; those of the registry follow, by name
 	registry registry.Registry
 	trunk    *session.Trunk // the one session of all jobs
+	address  string         // where modules are given to others; empty: nowhere
+
+	files   map[string]bool // the jobs of Options.Jobs
+	library *library        // nil: the caller has a Runner
+	slots   runner.Slots    // of all jobs
+	at      work
 }
 
 // hosted is one job of the host.
 type hosted struct {
-	config job.Config
-	runner *runner.Runner // nil: not running, or refused
-	fault  string         // why it was refused
+	found bool // in the registry
+	code  *code
+
+	// Guarded by the host's mu:
+
+	config *job.Config    // as the server's own file has it, or, for want of that, as it was found; not changed
+	runner *runner.Runner // nil: it does not run
+	fault  string         // why it does not run; empty also if its code says why
+}
+
+// ails is why this server does not run the job's code; empty if it does.
+func (j *hosted) ails() string {
+	if j.fault != "" || j.code == nil {
+		return j.fault
+	}
+	return j.code.ails()
 }
 
 // New validates the options; it opens and starts nothing. Its error is an
@@ -45,9 +68,11 @@ func New(o Options) (*Host, error) {
 	if err := o.validate(); err != nil {
 		return nil, failf(Invalid, err, "options of the host")
 	}
-	h := &Host{o: o, ready: make(chan struct{}), tick: schedule.NewTicker(runtime.GOMAXPROCS(0))}
-	for _, c := range o.Jobs {
-		h.jobs = append(h.jobs, hosted{config: c})
+	h := &Host{o: o, ready: make(chan struct{}), tick: schedule.NewTicker(runtime.GOMAXPROCS(0)), files: map[string]bool{}}
+	for i := range h.o.Jobs {
+		c := &h.o.Jobs[i]
+		h.jobs = append(h.jobs, &hosted{config: c})
+		h.files[c.Name] = true
 	}
 	return h, nil
 }
@@ -68,19 +93,22 @@ func (h *Host) Run(ctx context.Context) (err error) {
 		return err
 	}
 	defer func() { err = errors.Join(err, closeRegistry()) }()
-	code, err := openCode(ctx, h.o)
+	if h.o.Runner == nil {
+		if h.library, err = openLibrary(&h.o); err != nil {
+			return err
+		}
+		defer func() { err = errors.Join(err, h.library.close()) }()
+	}
+	defer h.dismiss()
+	h.hire(reg)
+	if err := h.equip(ctx); err != nil || ctx.Err() != nil {
+		return err // of modules that were not loaded because of ctx nobody is at fault
+	}
+	serve, err := h.offer(ctx)
 	if err != nil {
 		return err
 	}
-	defer func() { err = errors.Join(err, code.close()) }()
-	if ctx.Err() != nil {
-		return nil // nothing has begun; that modules were not loaded is nobody's fault
-	}
-	if err := h.hire(reg, code); err != nil {
-		return err
-	}
-	h.deals.Go(func() { code.tryStrategies(ctx) })
-	return h.work(ctx)
+	return h.work(ctx, serve)
 }
 
 // maxCommit is the largest transaction of the registry inside, in bytes. Unlike
@@ -106,23 +134,50 @@ func (h *Host) openRegistry() (registry.Registry, func() error, error) {
 }
 
 // hire makes the runner of each job.
-func (h *Host) hire(reg registry.Registry, code *code) error {
+func (h *Host) hire(reg registry.Registry) {
 	trunk := session.New(session.Options{Registry: reg, Namespace: layout.NewJob(h.o.Namespace, "").Namespace(), Log: h.o.Log})
-	slots := runner.NewSlots(h.o.Workers)
-	var faults []error
+	h.slots = runner.NewSlots(h.o.Workers)
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	h.registry, h.trunk = reg, trunk
-	for i := range h.jobs {
-		var err error
-		if h.jobs[i], err = h.hireJob(h.jobs[i].config, code, slots); err != nil {
-			faults = append(faults, failf(Invalid, err, "job %s is refused", h.jobs[i].config.Name))
-		}
+	for _, j := range h.jobs {
+		j.code = newCode(&h.o, h.library, j.config)
 	}
-	if n := len(h.jobs); n == 0 || len(faults) < n {
+}
+
+// equip loads the modules of the jobs. A job that this server cannot run the
+// code of fires all the same: each fire leaves a row that says why. The error is
+// that nothing at all can run.
+func (h *Host) equip(ctx context.Context) error {
+	var mu sync.Mutex // guards faults
+	var faults []error
+	var loading errgroup.Group // none of them gives up because of another
+	loading.SetLimit(runtime.GOMAXPROCS(0))
+	for _, j := range h.jobs {
+		loading.Go(func() error {
+			c := h.identified(*j.config)
+			h.mu.Lock()
+			j.config, j.code.file = &c, &c
+			h.mu.Unlock()
+			k, err := j.code.equip(ctx, c)
+			if err != nil {
+				mu.Lock()
+				defer mu.Unlock()
+				faults = append(faults, failf(Invalid, err, "job %s is refused", c.Name))
+				return nil
+			}
+			k.release()
+			return nil
+		})
+	}
+	_ = loading.Wait() // faults are kept by job
+	if ctx.Err() != nil {
+		return nil //nolint:nilerr // that modules were not loaded is nobody's fault then
+	}
+	if n := len(h.jobs); n == 0 || len(faults) < n || h.o.Discover {
 		for _, j := range h.jobs { // Run goes on, so nobody is given the faults
-			if j.fault != "" {
-				h.o.Log.Error("job refused, its runs will fail", "job", j.config.Name, "error", j.fault)
+			if fault := j.ails(); fault != "" {
+				h.o.Log.Error("job refused, its runs will fail", "job", j.config.Name, "error", fault)
 			}
 		}
 		return nil
@@ -135,27 +190,57 @@ func (h *Host) hire(reg registry.Registry, code *code) error {
 	return failf(kind, all, "no job can run")
 }
 
-// hireJob makes the runner of one job. One that this server cannot run the code
-// of, which the error tells, fires all the same: each fire leaves a row that
-// says why.
-func (h *Host) hireJob(c job.Config, code *code, slots runner.Slots) (hosted, error) {
-	j := hosted{config: c}
-	deal := &dealer{o: &h.o, log: h.o.Log.With("job", c.Name, "source", "strategy"), work: &h.deals}
-	guests, err := code.of(c)
-	if err == nil {
-		deal.module, err = code.strategist(c)
+// identified is a job of the server's own file with the digests of its modules,
+// as far as they can be told.
+func (h *Host) identified(c job.Config) job.Config {
+	if h.library == nil {
+		return c
 	}
-	if err != nil {
-		j.fault = err.Error()
-		guests = refusing{err}
+	if c.Module != "" {
+		c.ModuleDigest, _ = h.library.name(c.Module)
 	}
-	j.runner = runner.New(runner.Options{
+	if c.StrategyModule != "" {
+		c.StrategyDigest, _ = h.library.name(c.StrategyModule)
+	}
+	return c
+}
+
+// dismiss lets go of what the jobs hold.
+func (h *Host) dismiss() {
+	for _, j := range h.jobs {
+		j.code.close()
+	}
+}
+
+// runnerOf makes the runner of a job. changed is told what becomes of the job.
+func (h *Host) runnerOf(j *hosted, changed func(*job.Config)) *runner.Runner {
+	c := *j.config
+	deal := &dealer{o: &h.o, work: &h.deals, module: j.code.shard}
+	o := runner.Options{
 		Trunk: h.trunk, Layout: layout.NewJob(h.o.Namespace, c.Name), Config: c, Instance: h.o.Instance,
-		Clock: &clock{ticker: h.tick, job: c}, Guests: guests, Dealer: deal,
-		Labels: h.o.Labels,
-		Sink:   sinks(h.o.Sinks), Slots: slots, DrainTimeout: h.o.DrainTimeout, Observe: h.observe, Log: h.o.Log,
-	})
-	return j, err
+		Clock: &clock{ticker: h.tick, name: c.Name}, Guests: j.code, Dealer: deal, Changed: changed,
+		Labels: h.o.Labels, Address: h.address,
+		Sink: sinks(h.o.Sinks), Slots: h.slots, DrainTimeout: h.o.DrainTimeout, Observe: h.observe, Log: h.o.Log,
+	}
+	if !j.found {
+		file := j.config
+		o.Define = func() layout.Definition { return h.defined(*file) }
+	}
+	return runner.New(o)
+}
+
+// defined is what the server's own file says of a job.
+func (h *Host) defined(c job.Config) layout.Definition {
+	d := layout.Define(c)
+	for _, code := range []*layout.Code{d.Module.Code, d.Module.Strategy} {
+		if code == nil {
+			continue
+		}
+		if m, ok := h.o.Modules[code.Name]; ok {
+			code.Reference = "file:" + m.Path
+		}
+	}
+	return d
 }
 
 func (h *Host) observe(e runner.Event) {
@@ -166,7 +251,7 @@ func (h *Host) observe(e runner.Event) {
 
 // work runs session, ticker and runners. Session and ticker end last: runners
 // leave the one and take themselves out of the other.
-func (h *Host) work(ctx context.Context) error {
+func (h *Host) work(ctx context.Context, serve func(context.Context) error) error {
 	below, stopBelow := context.WithCancel(context.WithoutCancel(ctx))
 	var under sync.WaitGroup
 	var sessionErr error
@@ -177,21 +262,45 @@ func (h *Host) work(ctx context.Context) error {
 		}
 	})
 	under.Go(func() { watchClock(below, h.o.Log) })
-	h.mu.Lock()
-	jobs := h.jobs
-	h.mu.Unlock()
-	var at work
-	for _, j := range jobs {
-		h.begin(ctx, j, &at)
+	if serve != nil {
+		under.Go(func() {
+			if err := serve(below); err != nil {
+				h.o.Log.Error("no modules are given to other servers any more", "error", err)
+			}
+		})
 	}
-	at.Go(func() { h.await(ctx, jobs) })
+	scout := newScout(ctx, h)
+	h.mu.Lock()
+	jobs := slices.Clone(h.jobs)
+	for _, j := range jobs {
+		file := j.config
+		j.code.peers = func(ctx context.Context) ([]string, error) {
+			return scout.peers(ctx, layout.NewJob(h.o.Namespace, file.Name))
+		}
+		j.runner = h.runnerOf(j, func(c *job.Config) {
+			if c != nil && h.library != nil && !reflect.DeepEqual(wantsOf(*c), wantsOf(*file)) {
+				h.prefetch(scout, j, *c)
+			}
+		})
+	}
+	h.mu.Unlock()
+	scout.begin()
+	for _, j := range jobs {
+		if j.config.StrategyModule != "" {
+			h.deals.Go(func() { j.code.try(ctx, *j.config) })
+		}
+		h.begin(ctx, j, func() {})
+	}
+	h.monitor(ctx)
+	h.at.Go(func() { h.await(ctx, jobs, scout) })
 	<-ctx.Done()
 	h.o.Log.Info("stopping", "drain_timeout", h.o.DrainTimeout.String())
-	at.Wait()
+	h.at.Wait()
+	scoutErr := scout.end()
 	h.deals.Wait() // a strategy is not interrupted, only no longer waited for by its job
 	stopBelow()
 	under.Wait()
-	return errors.Join(append(at.faults, sessionErr)...)
+	return errors.Join(append(h.at.faults, scoutErr, sessionErr)...)
 }
 
 // work waits for all runners, and keeps what went wrong with them.
@@ -201,30 +310,47 @@ type work struct {
 	faults []error
 }
 
-// begin lets a job run until ctx ends.
-func (h *Host) begin(ctx context.Context, j hosted, at *work) {
-	at.Add(1)
+// begin lets a job run until ctx ends. When it has ended, ended is called.
+func (h *Host) begin(ctx context.Context, j *hosted, ended func()) {
+	h.at.Add(1)
+	name := j.config.Name
 	j.runner.Start(ctx, func(err error) {
-		defer at.Done()
+		defer h.at.Done()
+		defer ended()
 		switch {
 		case err != nil:
 			if ctx.Err() == nil { // Run returns the error, but much later
-				h.o.Log.Error("the job ended, the others go on", "job", j.config.Name, "error", err)
+				h.o.Log.Error("the job ended, the others go on", "job", name, "error", err)
 			}
-			at.mu.Lock()
-			defer at.mu.Unlock()
-			at.faults = append(at.faults, failf(Internal, err, "job %s", j.config.Name))
+			h.at.mu.Lock()
+			defer h.at.mu.Unlock()
+			h.at.faults = append(h.at.faults, failf(Internal, err, "job %s", name))
 		case ctx.Err() == nil:
-			h.o.Log.Warn("the job was shut down on this server", "job", j.config.Name)
+			h.o.Log.Warn("the job was shut down on this server", "job", name)
 		}
 	})
 }
 
-// await closes ready when all have joined.
-func (h *Host) await(ctx context.Context, jobs []hosted) {
+// await closes ready when all have joined, and those that were found at the
+// start, too, as far as they may.
+func (h *Host) await(ctx context.Context, jobs []*hosted, s *scout) {
+	var steps []<-chan struct{}
 	for _, j := range jobs {
+		steps = append(steps, j.runner.Joined())
+	}
+	if h.o.Discover {
+		steps = append(steps, s.listed)
+	}
+	for _, step := range steps {
 		select {
-		case <-j.runner.Joined():
+		case <-step:
+		case <-ctx.Done():
+			return
+		}
+	}
+	for _, p := range s.found() {
+		select {
+		case <-p.settled:
 		case <-ctx.Done():
 			return
 		}

@@ -337,7 +337,7 @@ func TestStrategyThatFails(t *testing.T) {
 		}}
 		var work sync.WaitGroup
 		for name := range o.Strategies {
-			d := &dealer{o: &o, log: slog.New(slog.DiscardHandler), work: &work}
+			d := &dealer{o: &o, work: &work}
 			items, err := d.Deal(t.Context(), job.Config{Name: "j"}, protocol.AssignRequest{Strategy: name, Instances: []job.InstanceID{"b@-@1", "a@-@1"}, Total: 4})
 			want := "[[0 1] [2 3]]"
 			if name == "last" {
@@ -354,7 +354,7 @@ func TestStrategyThatFails(t *testing.T) {
 
 func TestGapIsCounted(t *testing.T) {
 	t.Parallel()
-	c := &clock{job: job.Config{TimeZone: "UTC"}}
+	c := &clock{zone: "UTC"}
 	at := func(s string) int64 {
 		v, err := time.Parse(time.TimeOnly, s)
 		if err != nil {

@@ -11,10 +11,15 @@ import (
 	"github.com/wasmjob/wasmjob/host/job"
 )
 
-// Jobs tells where each job stands, in the order of Options.Jobs.
+// Jobs tells where each job stands: those of Options.Jobs in their order, then
+// those that were found in the registry, by name.
 func (h *Host) Jobs() []job.Status {
 	h.mu.Lock()
-	jobs, trunk := append([]hosted(nil), h.jobs...), h.trunk
+	trunk := h.trunk
+	jobs := make([]hosted, 0, len(h.jobs))
+	for _, j := range h.jobs {
+		jobs = append(jobs, *j)
+	}
 	h.mu.Unlock()
 	var shared []string // what ails the session ails every job
 	if trunk != nil {
@@ -22,13 +27,18 @@ func (h *Host) Jobs() []job.Status {
 	}
 	all := make([]job.Status, 0, len(jobs))
 	for _, j := range jobs {
-		s := job.Status{Config: j.config}
+		s := job.Status{Config: *j.config}
 		if j.runner != nil {
 			s = j.runner.Status()
 			s.Next = h.tick.Next(j.config.Name)
+			for i := range s.Items {
+				if it := &s.Items[i]; !it.Disabled && !s.Paused {
+					it.Next = s.Next
+				}
+			}
 			s.Troubles = slices.Concat(shared, s.Troubles)
 		}
-		s.Fault = j.fault
+		s.Fault = j.ails()
 		all = append(all, s)
 	}
 	return all
@@ -111,8 +121,8 @@ func (h *Host) runner(name string) (*runner.Runner, error) {
 	for _, j := range h.jobs {
 		switch {
 		case j.config.Name != name:
-		case j.fault != "":
-			return nil, failf(Refused, nil, "job %s was refused: %s", name, j.fault)
+		case j.ails() != "":
+			return nil, failf(Refused, nil, "job %s was refused: %s", name, j.ails())
 		case j.runner == nil:
 			return nil, failf(Unavailable, nil, "job %s: the host does not run", name)
 		default:

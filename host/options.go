@@ -14,6 +14,7 @@ import (
 
 	"github.com/wasmjob/wasmjob/host/internal/layout"
 	"github.com/wasmjob/wasmjob/host/internal/outbound"
+	"github.com/wasmjob/wasmjob/host/internal/peer"
 	"github.com/wasmjob/wasmjob/host/internal/runner"
 	"github.com/wasmjob/wasmjob/host/internal/schedule"
 	"github.com/wasmjob/wasmjob/host/job"
@@ -28,6 +29,15 @@ type Runner interface {
 	// and asks c.Why now and then whether it should stop before that. It is
 	// called by many goroutines at once.
 	Run(ctx context.Context, c job.Call) job.Outcome
+}
+
+// Listener is a Runner whose jobs have listeners of fires, as modules have that
+// export wasmjob_started or wasmjob_completed: when every item has begun an
+// instant, and when all those runs have ended, one server calls Run with the
+// call's Event.
+type Listener interface {
+	// Listens tells which of them there are.
+	Listens() (started, completed bool)
 }
 
 // Func is a Runner made of one function.
@@ -91,6 +101,17 @@ type Options struct {
 	Modules map[string]Module // by the name that jobs use
 	// Secrets are what jobs may be granted by name.
 	Secrets map[string]string
+	// Allow is the most that jobs of the registry are granted, and the most to
+	// which the registry can raise what Jobs are granted.
+	Allow Ceiling
+	// Discover lets this server also run the jobs that others have defined in
+	// the registry, as far as it may and can.
+	Discover bool
+	// Peers are how modules pass between servers.
+	Peers Peers
+	// MonitorIP is the address on which the MonitorPort of a job is; empty is
+	// 127.0.0.1. Whoever reaches it can read the job's nodes.
+	MonitorIP string
 	// PrivateHosts are names, or patterns "*.name", that granted requests may
 	// reach although they lead to this machine or into a private network.
 	PrivateHosts []string
@@ -114,6 +135,18 @@ type Options struct {
 	// Observe hears of each guest's start and end, and of strategies that
 	// fail, from many goroutines at once. While it blocks, that guest does not begin, or is not recorded.
 	Observe func(Event)
+}
+
+// Peers say how a server gives modules to others, and asks them for those that it
+// lacks.
+type Peers struct {
+	// Listen is the address on which modules are given; empty: nowhere.
+	Listen string
+	// Address is how others reach it, host and port; empty: as Listen says.
+	Address string
+	// Token is shared by all servers. Without one, Listen must be an address that
+	// no other machine reaches.
+	Token string
 }
 
 const (
@@ -163,7 +196,7 @@ func (o *Options) validate() error {
 	if o.Workers < 0 {
 		add("workers: %d is less than 0", o.Workers)
 	}
-	if o.Runner == nil && o.DataDir == "" && len(o.Jobs) > 0 {
+	if o.Runner == nil && o.DataDir == "" && (len(o.Jobs) > 0 || o.Discover) {
 		add("data directory: the sandbox needs one; set DataDir, or Runner for jobs in Go")
 	}
 	if c, err := outbound.New(nil, outbound.Options{AllowPrivate: o.PrivateHosts}); err != nil {
@@ -172,6 +205,16 @@ func (o *Options) validate() error {
 		c.Close()
 	}
 	seen := map[string]bool{}
+	for _, text := range o.Allow.HTTP {
+		if _, err := outbound.Parse(text); err != nil {
+			add("allow: http: %w", err)
+		}
+	}
+	if o.Peers.Address != "" {
+		if err := peer.CheckAddress(o.Peers.Address); err != nil {
+			add("address for peers: %w", err)
+		}
+	}
 	for _, c := range o.Jobs {
 		if seen[c.Name] {
 			add("job %s: it is there twice", c.Name)
@@ -185,15 +228,7 @@ func (o *Options) validate() error {
 }
 
 func (o *Options) validateJob(c job.Config) error {
-	faults := []error{c.Validate()}
-	if c.Cron != "" {
-		s, err := schedule.Compile(c.Cron, c.Dialect, c.TimeZone)
-		if err != nil {
-			faults = append(faults, fmt.Errorf("cron: %w", err))
-		} else if why := schedule.WhyNever(s, time.Now()); why != "" {
-			faults = append(faults, fmt.Errorf("cron: %q never fires: %s", c.Cron, why))
-		}
-	}
+	faults := []error{c.Validate(), o.validateSchedule(c)}
 	if _, err := o.strategy(c.Strategy); err != nil {
 		faults = append(faults, fmt.Errorf("strategy: %w", err))
 	}
@@ -202,6 +237,21 @@ func (o *Options) validateJob(c job.Config) error {
 		faults = append(faults, err)
 	}
 	return errors.Join(faults...)
+}
+
+// validateSchedule checks that the job can fire.
+func (o *Options) validateSchedule(c job.Config) error {
+	if c.Cron == "" {
+		return nil
+	}
+	s, err := schedule.Compile(c.Cron, c.Dialect, c.TimeZone)
+	if err != nil {
+		return fmt.Errorf("cron: %w", err)
+	}
+	if why := schedule.WhyNever(s, time.Now()); why != "" {
+		return fmt.Errorf("cron: %q never fires: %s", c.Cron, why)
+	}
+	return nil
 }
 
 // validateCode checks that what the job runs may be run here.

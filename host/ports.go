@@ -5,7 +5,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"log/slog"
 	"sync"
 	"time"
 
@@ -20,11 +19,12 @@ import (
 // say, dialect and time zone.
 type clock struct {
 	ticker *schedule.Ticker
-	job    job.Config
+	name   string // of the job
 
-	mu   sync.Mutex // guards what follows: the loop sets it, the history counts by it
-	text string
-	last schedule.Schedule // what text means
+	mu            sync.Mutex // guards what follows: the loop sets it, the history counts by it
+	dialect, zone string
+	text          string
+	last          schedule.Schedule // what text means
 }
 
 func (c *clock) compile(cron string) (schedule.Schedule, error) {
@@ -33,12 +33,19 @@ func (c *clock) compile(cron string) (schedule.Schedule, error) {
 	if c.last != nil && c.text == cron {
 		return c.last, nil
 	}
-	s, err := schedule.Compile(cron, c.job.Dialect, c.job.TimeZone)
+	s, err := schedule.Compile(cron, c.dialect, c.zone)
 	if err != nil {
 		return nil, err
 	}
 	c.text, c.last = cron, s
 	return s, nil
+}
+
+// Use takes dialect and time zone from a job.
+func (c *clock) Use(j job.Config) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.dialect, c.zone, c.last = j.Dialect, j.TimeZone, nil
 }
 
 // Set lets ticks come, from the first instant after from.
@@ -50,7 +57,7 @@ func (c *clock) Set(cron string, from time.Time, tick func(at, prev int64)) erro
 	if why := schedule.WhyNever(s, from); why != "" {
 		return fmt.Errorf("it never fires: %s", why)
 	}
-	c.ticker.Set(c.job.Name, s, from, func(t schedule.Tick) {
+	c.ticker.Set(c.name, s, from, func(t schedule.Tick) {
 		prev := int64(0)
 		if !t.Prev.IsZero() {
 			prev = t.Prev.UnixMilli()
@@ -61,7 +68,7 @@ func (c *clock) Set(cron string, from time.Time, tick func(at, prev int64)) erro
 }
 
 // Remove ends the ticks.
-func (c *clock) Remove() { c.ticker.Remove(c.job.Name) }
+func (c *clock) Remove() { c.ticker.Remove(c.name) }
 
 // maxCount bounds how long counting takes: so many instants of the densest
 // schedule are more than a year.
@@ -85,8 +92,7 @@ func (c *clock) Between(cron string, after, until int64) (first, last, count int
 // Who thinks otherwise says so in the job.
 type dealer struct {
 	o      *Options
-	module strategist // nil: the strategy that the registry names
-	log    *slog.Logger
+	module strategist      // asks the module of a job that has one
 	work   *sync.WaitGroup // one for each question to a strategy
 }
 
@@ -106,7 +112,8 @@ func (d *dealer) Deal(ctx context.Context, c job.Config, r protocol.AssignReques
 	}
 	name := r.Strategy
 	s, err := d.o.strategy(name)
-	if d.module != nil {
+	modular := d.module != nil && c.StrategyModule != ""
+	if modular {
 		name = "module " + c.StrategyModule
 		s, err = moduleStrategy{d, c, r}, nil
 	}
@@ -121,7 +128,7 @@ func (d *dealer) Deal(ctx context.Context, c job.Config, r protocol.AssignReques
 		return nil, ctx.Err()
 	}
 	err = fmt.Errorf("%s: %w", cmp.Or(name, "average"), err)
-	if d.module != nil && c.OnStrategyError == job.KeepOld {
+	if modular && c.OnStrategyError == job.KeepOld {
 		return nil, err
 	}
 	even, evenErr := strategy.Average(ctx, req)
@@ -140,7 +147,7 @@ type moduleStrategy struct {
 
 // Assign is part of strategy.Strategy.
 func (s moduleStrategy) Assign(ctx context.Context, req strategy.Request) ([][]int, error) {
-	c := job.ShardCall{Config: s.c, Namespace: s.d.o.Namespace, Total: req.Total, Previous: make([]int, req.Total), Log: s.d.log}
+	c := job.ShardCall{Config: s.c, Namespace: s.d.o.Namespace, Total: req.Total, Previous: make([]int, req.Total), Log: s.d.o.Log.With("job", s.c.Name, "source", "strategy")}
 	for i := range c.Previous {
 		c.Previous[i] = -1
 	}

@@ -40,7 +40,7 @@ func TestWhatAStrategysModuleIsTold(t *testing.T) {
 	t.Parallel()
 	var work sync.WaitGroup
 	var got job.ShardCall
-	d := &dealer{o: &Options{Namespace: "n"}, log: slog.New(slog.DiscardHandler), work: &work, module: func(_ context.Context, c job.ShardCall) ([]int, error) {
+	d := &dealer{o: &Options{Namespace: "n", Log: slog.New(slog.DiscardHandler)}, work: &work, module: func(_ context.Context, c job.ShardCall) ([]int, error) {
 		got = c
 		return []int{1, 1, 0, 1}, nil
 	}}
@@ -70,7 +70,7 @@ func TestAStrategysModuleThatFails(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			var work sync.WaitGroup
-			d := &dealer{o: &Options{}, log: slog.New(slog.DiscardHandler), work: &work, module: answer}
+			d := &dealer{o: &Options{Log: slog.New(slog.DiscardHandler)}, work: &work, module: answer}
 			c := job.Config{Name: "j", StrategyModule: "m"}
 			// The strategy that the registry names is for those who know no modules.
 			if items, err := d.Deal(t.Context(), c, question()); err == nil || fmt.Sprint(items) != "[[0 1] [2 3]]" || !strings.HasPrefix(err.Error(), "module m: ") {
@@ -110,7 +110,7 @@ func TestModulesDeal(t *testing.T) {
 		}
 	}
 	var failed Event
-	for len(events) > 0 && failed.Kind != EventStrategy {
+	for len(events) > 0 && (failed.Kind != EventStrategy || failed.Config.Name != "bad") {
 		failed = <-events
 	}
 	if failed.Kind != EventStrategy || failed.Config.Name != "bad" || !strings.Contains(failed.Reason, "items are dealt out evenly: module deal: ") {

@@ -35,9 +35,9 @@
 //
 // The function runs once per item and attempt, as a rule in a fresh instance:
 // package variables do not live on; State does. A nil error is success; Skip
-// says that there was nothing to do, Retry asks for another attempt, WithCode
-// gives a code of the author's own, and any other error or panic fails the run
-// with its text. Errors of this package say what was attempted and are compared
+// says that there was nothing to do, Retry, alone or joined with the cause by
+// errors.Join, asks for another attempt, WithCode gives a code of the author's
+// own, and any other error or panic fails the run with its text. Errors of this package say what was attempted and are compared
 // with errors.Is: ErrDenied, ErrLimit and so on.
 //
 // The package is not for host programs. Built for another system than wasip1 it

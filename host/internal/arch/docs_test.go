@@ -15,11 +15,14 @@ import (
 )
 
 var documents = []string{
-	"README.md", "CONTRIBUTING.md", "docs/ARCHITECTURE.md", "docs/PROTOCOL.md", "docs/RATIONALE.md", "docs/STATUS.md", "docs/CASES.md",
+	"README.md", "CONTRIBUTING.md", "docs/ARCHITECTURE.md", "docs/PROTOCOL.md", "docs/RATIONALE.md", "docs/STATUS.md", "docs/CASES.md", "docs/FAULTS.md", "docs/OPERATIONS.md",
 	"abi/ABI.md", "abi/conformance/README.md", "abi/conformance/GUEST.md", "plugins/examples/README.md",
 }
 
-const readmeScript = "cmd/wasmjobd/testdata/script/readme.txtar"
+const (
+	readmeScript  = "cmd/wasmjobd/testdata/script/readme.txtar"
+	clusterScript = "cmd/wasmjobd/testdata/cluster/readme.txtar"
+)
 
 // readmeCommands is every command that the README tells people to type, and
 // where it is run with its result checked: a file, and a text in that file.
@@ -32,6 +35,15 @@ var readmeCommands = map[string]struct{ file, text string }{
 	},
 	"wasmjobd inspect plugins/examples/hello-rust/hello-rust.wasm": {
 		readmeScript, "\nexec wasmjobd inspect plugins/examples/hello-rust/hello-rust.wasm\nstdout ",
+	},
+	"SERVER=1 wasmjobd serve --config plugins/examples/long-wat/jobs.toml": {
+		clusterScript, "\nenv SERVER=1\nenv WASMJOBD_SERVER__DATA_DIR=$WORK/1\nexec sh -c 'exec wasmjobd serve --config plugins/examples/long-wat/jobs.toml ",
+	},
+	"wasmjobd job trigger long --config plugins/examples/long-wat/jobs.toml": {
+		clusterScript, "\nwasmjobd job trigger long --config plugins/examples/long-wat/jobs.toml\nstdout ",
+	},
+	"wasmjobd job show long --config plugins/examples/long-wat/jobs.toml": {
+		clusterScript, "\nwasmjobd job show long --config plugins/examples/long-wat/jobs.toml\nstdout ",
 	},
 	"wasmjobd new --lang rust my-job": {readmeScript, "\nexec wasmjobd new --lang rust my-job\nstdout "},
 }
@@ -157,7 +169,7 @@ func TestReadmeVerbs(t *testing.T) {
 	t.Parallel()
 	p := tree(t)
 	var code, tests strings.Builder
-	scripts, err := filepath.Glob(filepath.Join(p.root, "cmd/wasmjobd/testdata/script/*.txtar"))
+	scripts, err := filepath.Glob(filepath.Join(p.root, "cmd/wasmjobd/testdata/*/*.txtar"))
 	if err != nil {
 		t.Fatal(err)
 	}

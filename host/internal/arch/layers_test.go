@@ -103,6 +103,9 @@ var layers = []layer{
 		tests: []string{"github.com/rogpeppe/go-internal", "host/registry/zk/zktest"},
 		why:   "flags, wiring and printing; decisions are below"},
 
+	{pkg: "test/faults/evidence", may: []string{"host/job", "host/trace"}, why: "it judges what was told and stored; who ran it is not its business"},
+	{pkg: "test/faults", tests: []string{"test/faults/evidence", "host/job", "host/trace", "host/registry/zk/zktest"},
+		why: "it runs the built program, and knows nothing of what is in it"},
 }
 
 // owners: each library has one importer, so that it can be replaced there.
@@ -124,7 +127,7 @@ var beside = map[string][]string{
 }
 
 // adapters turn a technology into a port; they never meet.
-var adapters = []string{"host/registry/zk", "host/registry/embedded", "host/trace/sqltrace", "host/internal/sandbox"}
+var adapters = []string{"host/registry/zk", "host/registry/embedded", "host/trace/sqltrace", "host/internal/sandbox", "host/admin"}
 
 func TestLayers(t *testing.T) {
 	t.Parallel()

@@ -28,6 +28,12 @@ const (
 	maxReason    = 200             // bytes of a refusal that are shown
 )
 
+// Store keeps what was fetched.
+type Store interface {
+	// PutAs keeps what r gives, at most limit bytes, if it has the digest.
+	PutAs(r io.Reader, digest string, limit int64) error
+}
+
 // ClientOptions say how a Client asks.
 type ClientOptions struct {
 	Token string // as in ServerOptions

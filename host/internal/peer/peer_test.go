@@ -74,7 +74,7 @@ func newClient(t *testing.T, token string, s Store) *Client {
 func TestModuleGoesFromServerToServer(t *testing.T) {
 	t.Parallel()
 	for _, token := range []string{"", "open sesame"} {
-		address := serve(t, ServerOptions{Token: token, Store: newStore(t, "hello")})
+		address := serve(t, ServerOptions{Token: token, Shelf: newStore(t, "hello")})
 		mine := newStore(t)
 		digest := module.Digest([]byte("hello"))
 		if err := newClient(t, token, mine).Fetch(t.Context(), digest, []string{address}); err != nil {
@@ -90,7 +90,7 @@ func TestServerRefuses(t *testing.T) {
 	t.Parallel()
 	const token = "open sesame"
 	digest := module.Digest([]byte("hello"))
-	address := serve(t, ServerOptions{Token: token, Store: newStore(t, "hello")})
+	address := serve(t, ServerOptions{Token: token, Shelf: newStore(t, "hello")})
 	now := time.Now()
 	for _, tt := range []struct {
 		name, method, path, sign string
@@ -163,7 +163,7 @@ func bad(t *testing.T, handle http.HandlerFunc) string {
 func TestBadPeersAreFailedAttempts(t *testing.T) {
 	t.Parallel()
 	digest := module.Digest([]byte("hello"))
-	good := serve(t, ServerOptions{Store: newStore(t, "hello")})
+	good := serve(t, ServerOptions{Shelf: newStore(t, "hello")})
 	forever := make(chan struct{})
 	t.Cleanup(func() { close(forever) })
 	for _, tt := range []struct {
@@ -268,7 +268,7 @@ func TestTokenIsNotSent(t *testing.T) {
 	if strings.Contains(request, token) || !strings.Contains(request, scheme) {
 		t.Error(request)
 	}
-	if target := serve(t, ServerOptions{Token: token, Store: newStore(t, "hello")}); signed(headerOf(request), token, target, digest, time.Now()) {
+	if target := serve(t, ServerOptions{Token: token, Shelf: newStore(t, "hello")}); signed(headerOf(request), token, target, digest, time.Now()) {
 		t.Error("what one server was told counts at another")
 	}
 }

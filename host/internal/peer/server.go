@@ -13,13 +13,11 @@ import (
 	"time"
 )
 
-// Store is where modules are kept, by digest.
-type Store interface {
-	// Open gives the bytes of a module that other servers may have, and how many
-	// they are. Any error means that there is none for them.
+// Shelf has the modules that other servers may have.
+type Shelf interface {
+	// Open gives the bytes of a module and how many they are. Any error means
+	// that there is none for others.
 	Open(digest string) (io.ReadCloser, int64, error)
-	// PutAs keeps what r gives, at most limit bytes, if it has the digest.
-	PutAs(r io.Reader, digest string, limit int64) error
 }
 
 // Bounds of a server. Each of them is generous to an honest peer: a module is
@@ -38,7 +36,7 @@ const (
 type ServerOptions struct {
 	Address string // as others reach it, host and port: it is part of what they sign
 	Token   string // that all servers share; empty: whoever reaches the address may ask
-	Store   Store
+	Shelf   Shelf
 	Log     *slog.Logger // nil discards
 }
 
@@ -127,7 +125,7 @@ func (s *Server) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 }
 
 func (s *Server) give(w http.ResponseWriter, r *http.Request, digest string) {
-	body, size, err := s.o.Store.Open(digest)
+	body, size, err := s.o.Shelf.Open(digest)
 	if err != nil {
 		refuse(w, http.StatusNotFound, "this server does not have the module")
 		return

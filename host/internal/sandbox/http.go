@@ -35,12 +35,16 @@ func httpRequest(ctx context.Context, r *run, mem api.Memory, s []uint64) {
 		answer(s, code)
 		return
 	}
+	fail := func(err error) { // the guest is told a number, its author why
+		answer(s, r.failure(err))
+		r.explain("request of the guest failed", slog.String("err", clip(printable(r.journal.secrets.all(err.Error())), r.journal.line)))
+	}
 	req, err := parseRequest(text)
 	if err == nil {
 		err = r.fillSecrets(&req)
 	}
 	if err != nil {
-		answer(s, r.failure(err))
+		fail(err)
 		return
 	}
 	o := r.outside
@@ -67,7 +71,7 @@ func httpRequest(ctx context.Context, r *run, mem api.Memory, s []uint64) {
 	}
 	req.Redirect = take
 	if err := take(); err != nil {
-		answer(s, r.failure(err))
+		fail(err)
 		return
 	}
 	ctx, cancel := context.WithCancel(ctx)
@@ -75,9 +79,7 @@ func httpRequest(ctx context.Context, r *run, mem api.Memory, s []uint64) {
 	r.heed(cancel, func() { head, err = o.call.HTTP.Do(ctx, req) })
 	if err != nil {
 		cancel()
-		answer(s, r.failure(err))
-		r.journal.say(r.ctx, slog.LevelDebug, "request of the guest failed",
-			slog.String("err", clip(printable(r.journal.secrets.all(err.Error())), r.journal.line)))
+		fail(err)
 		return
 	}
 	if head.Body == nil {

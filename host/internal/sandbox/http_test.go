@@ -1,6 +1,7 @@
 package sandbox
 
 import (
+	"bytes"
 	"context"
 	"errors"
 	"fmt"
@@ -70,6 +71,20 @@ func TestHTTPWithoutGrant(t *testing.T) {
 	b.wants(t, granted(func(c *job.Call) { c.HTTP = nil }), abi.ErrDenied)
 	if len(n.asked) != 0 {
 		t.Error("a request was sent")
+	}
+}
+
+// The guest is told that something was not granted, the log what; but not for ever.
+func TestHTTPFailuresAreTold(t *testing.T) {
+	t.Parallel()
+	var a asking
+	for range maxExplained + 10 {
+		a.ask(abi.FuncHTTPRequest, "GET https://a/\nauthorization: {{secret:nobodys}}\n\n")
+	}
+	var log bytes.Buffer
+	a.run(t, granted(func(c *job.Call) { c.Log = textLog(&log) }))
+	if got := log.String(); strings.Count(got, "request of the guest failed") != maxExplained || !strings.Contains(got, `secret \"nobodys\" in header authorization`) {
+		t.Errorf("%d lines, such as %.300s", strings.Count(got, "\n"), got)
 	}
 }
 

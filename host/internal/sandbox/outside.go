@@ -2,6 +2,7 @@ package sandbox
 
 import (
 	"context"
+	"log/slog"
 	"sync/atomic"
 
 	"github.com/wasmjob/wasmjob/host/job"
@@ -24,8 +25,9 @@ type outside struct {
 
 // shared is what all parts of an attempt have in common.
 type shared struct {
-	requests atomic.Int64 // that were sent
-	store    store
+	requests  atomic.Int64 // that were sent
+	explained atomic.Int64 // refusals that were told to the log
+	store     store
 }
 
 func newOutside(c job.Call) *outside {
@@ -68,6 +70,17 @@ func (o *outside) endCall() {
 		a.end()
 	}
 	clear(o.answers)
+}
+
+// maxExplained bounds the refusals of an attempt that are told to the log.
+const maxExplained = 100
+
+// explain tells the author of a guest what was refused, of which the guest gets
+// a number alone.
+func (r *run) explain(msg string, attrs ...slog.Attr) {
+	if r.outside.shared.explained.Add(1) <= maxExplained {
+		r.journal.say(r.ctx, slog.LevelDebug, msg, attrs...)
+	}
 }
 
 // metrics are the sums of the attempt.

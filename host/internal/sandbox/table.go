@@ -3,6 +3,7 @@ package sandbox
 import (
 	"context"
 	"fmt"
+	"log/slog"
 	"maps"
 
 	"github.com/tetratelabs/wazero"
@@ -76,6 +77,7 @@ func (f *hostFunction) call(ctx context.Context, mod api.Module, stack []uint64)
 		code = abi.ErrWrongPhase
 	case !r.granted(f.Grant):
 		code = abi.ErrDenied
+		r.explain("the job is not granted what the guest asks for", slog.String("function", f.name), slog.String("grant", string(f.Grant)))
 	default:
 		f.body(ctx, r, mod.Memory(), stack)
 		return

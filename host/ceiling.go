@@ -1,0 +1,119 @@
+package host
+
+import (
+	"fmt"
+	"maps"
+	"path/filepath"
+	"slices"
+	"strconv"
+
+	"github.com/wasmjob/wasmjob/host/internal/outbound"
+	"github.com/wasmjob/wasmjob/host/job"
+)
+
+// Ceiling is the most that a server grants to any job. The zero value grants
+// nothing. A job asks; asking for more is an error, not a smaller grant.
+type Ceiling struct {
+	Dirs    []Tree
+	Env     []string // names of variables
+	Clock   string   // "" or "fixed": no real time; "real": it may be granted
+	Random  bool
+	State   bool
+	Secrets []string // names
+	HTTP    []string // as in job.Allow
+	// PrivateHosts are names, or patterns "*.name", that HTTP may reach although
+	// they lead to this machine or into a private network.
+	PrivateHosts []string
+}
+
+// Tree is a directory of the server with all that is below it.
+type Tree struct {
+	Path  string // absolute
+	Write bool   // may be granted for writing, too
+}
+
+// Excess is one thing that a job asks for and a ceiling does not give.
+type Excess struct {
+	Key   string // of the table of grants
+	Index int    // in the list of that key; -1: it is none
+	Name  string // in the table of that key; "": it is none
+	Msg   string // what is wrong
+	Hint  string // what to write, and where
+}
+
+// Error is one line: what is wrong and what to write.
+func (e *Excess) Error() string { return e.Msg + " (" + e.Hint + ")" }
+
+// Excess tells what of a job's wishes is more than the ceiling. No job may write
+// to dataDir: compiled code is kept there, and executed.
+func (c *Ceiling) Excess(a job.Allow, dataDir string) []*Excess {
+	var all []*Excess
+	add := func(key string, index int, name, what, hint string) {
+		all = append(all, &Excess{key, index, name, what + " is more than [host.allow] gives", hint})
+	}
+	for i, d := range a.Dirs {
+		switch {
+		case d.Write && dataDir != "" && (below(d.Host, dataDir) || below(dataDir, d.Host)):
+			all = append(all, &Excess{"dirs", i, "", "no job may write where this server keeps its own data, " + dataDir, "give it a directory beside that"})
+		case !c.covers(d):
+			what, mode := "the directory "+d.Host, "ro:"
+			if d.Write {
+				what, mode = "writing to "+what, "rw:"
+			}
+			add("dirs", i, "", what, fmt.Sprintf("add %q to dirs in [host.allow]", mode+d.Host))
+		}
+	}
+	for _, name := range slices.Sorted(maps.Keys(a.Env)) {
+		if !slices.Contains(c.Env, name) {
+			add("env", -1, name, "the variable "+name, fmt.Sprintf("add %q to env in [host.allow]", name))
+		}
+	}
+	if a.Clock == "real" && c.Clock != "real" {
+		add("clock", -1, "", "the real clock", `write clock = "real" in [host.allow]`)
+	}
+	if a.Random && !c.Random {
+		add("random", -1, "", "randomness", "write random = true in [host.allow]")
+	}
+	if a.State && !c.State {
+		add("state", -1, "", "state", "write state = true in [host.allow]")
+	}
+	for i, name := range a.Secrets {
+		if !slices.Contains(c.Secrets, name) {
+			add("secrets", i, "", "the secret "+strconv.Quote(name), fmt.Sprintf("add %q to secrets in [host.allow]", name))
+		}
+	}
+	most := grantsOf(c.HTTP)
+	for i, g := range grantsOf(a.HTTP) {
+		if !g.Within(most) {
+			add("http", i, "", g.String(), fmt.Sprintf("add %q to http in [host.allow]", g))
+		}
+	}
+	return all
+}
+
+// grantsOf reads grants. One that is wrong, which others tell, stays in its
+// place and grants nothing.
+func grantsOf(texts []string) []outbound.Grant {
+	grants := make([]outbound.Grant, len(texts))
+	for i, text := range texts {
+		if g, err := outbound.Parse(text); err == nil {
+			grants[i] = g
+		}
+	}
+	return grants
+}
+
+// covers reports whether the directory is one of the ceiling's directories or
+// below one. Links are not followed here; the sandbox opens the directory from
+// that of the ceiling, and follows none.
+func (c *Ceiling) covers(d job.Dir) bool {
+	return filepath.IsAbs(d.Host) && slices.ContainsFunc(c.Dirs, func(top Tree) bool {
+		return (top.Write || !d.Write) && below(top.Path, d.Host)
+	})
+}
+
+// below reports whether dir is top or lies below it.
+func below(top, dir string) bool {
+	rel, err := filepath.Rel(top, dir)
+	return err == nil && filepath.IsLocal(rel)
+}

@@ -1,0 +1,535 @@
+package host
+
+import (
+	"context"
+	"net/http"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/wasmjob/wasmjob/host/internal/layout"
+	"github.com/wasmjob/wasmjob/host/job"
+	"github.com/wasmjob/wasmjob/host/registry"
+	"github.com/wasmjob/wasmjob/host/registry/embedded"
+	"github.com/wasmjob/wasmjob/host/registry/zk"
+	"github.com/wasmjob/wasmjob/host/registry/zk/zktest"
+	"github.com/wasmjob/wasmjob/host/trace"
+)
+
+// tool is an operator's tool: a session of its own.
+type tool struct {
+	t    *testing.T
+	s    registry.Session
+	news chan registry.Event
+}
+
+func newTool(t *testing.T, reg registry.Registry) *tool {
+	t.Helper()
+	news := make(chan registry.Event, 1000)
+	s, err := reg.Open(t.Context(), func(e registry.Event) {
+		select {
+		case news <- e:
+		default: // whoever waits reads anew anyway
+		}
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return &tool{t, s, news}
+}
+
+func (o *tool) close() {
+	o.t.Helper()
+	if err := o.s.Close(); err != nil {
+		o.t.Error(err)
+	}
+}
+
+func (o *tool) read(path string) registry.Node {
+	o.t.Helper()
+	n, err := o.s.Read(o.t.Context(), path, false)
+	if err != nil {
+		o.t.Fatal(err)
+	}
+	return n
+}
+
+func (o *tool) set(path, data string) {
+	o.t.Helper()
+	kind := registry.Create
+	if o.read(path).Exists {
+		kind = registry.Set
+	}
+	if _, err := o.s.Commit(o.t.Context(), registry.Op{Kind: kind, Path: path, Data: []byte(data), Version: registry.AnyVersion}); err != nil {
+		o.t.Fatalf("%s: %v", path, err)
+	}
+}
+
+// remove deletes a node with all that is below it.
+func (o *tool) remove(path string) {
+	o.t.Helper()
+	for _, c := range o.read(path).Children {
+		o.remove(path + "/" + c)
+	}
+	_, _ = o.s.Commit(o.t.Context(), registry.Op{Kind: registry.Delete, Path: path, Version: registry.AnyVersion}) // it may have gone with its session
+}
+
+// until waits for what a host says of its jobs.
+func until(t *testing.T, h *Host, what string, is func([]job.Status) bool) {
+	t.Helper()
+	again := time.NewTicker(5 * time.Millisecond) // there is no event for it
+	defer again.Stop()
+	patience := time.NewTimer(20 * time.Second)
+	defer patience.Stop()
+	for !is(h.Jobs()) {
+		select {
+		case <-again.C:
+		case <-patience.C:
+			t.Fatalf("%s: %+v", what, h.Jobs())
+		}
+	}
+}
+
+func joined(name string, instances int) func([]job.Status) bool {
+	return func(all []job.Status) bool {
+		return slices.ContainsFunc(all, func(s job.Status) bool {
+			return s.Config.Name == name && len(s.Instances) == instances && s.Instance != ""
+		})
+	}
+}
+
+func failing(name, text string) func([]job.Status) bool {
+	return func(all []job.Status) bool {
+		return slices.ContainsFunc(all, func(s job.Status) bool { return s.Config.Name == name && strings.Contains(s.Fault, text) })
+	}
+}
+
+func none(all []job.Status) bool { return len(all) == 0 }
+
+// server are options of one server of a cluster in this process.
+func server(t *testing.T, reg registry.Registry, ip string, rows chan trace.Row) Options {
+	t.Helper()
+	return Options{
+		Namespace: "n", Registry: reg, DataDir: t.TempDir(), Sinks: []trace.Sink{toRows(rows)},
+		Instance: job.NewInstanceID(ip, "1"), Discover: true, Peers: Peers{Listen: "127.0.0.1:0"},
+	}
+}
+
+// A server without any file runs what another server's file defines, with the
+// module's bytes from there, as long as it is in the registry.
+func TestAServerWithoutAFileRunsTheJobsOfTheRegistry(t *testing.T) {
+	t.Parallel()
+	t.Run("embedded", func(t *testing.T) {
+		t.Parallel()
+		runsWithoutAFile(t, embedded.Memory())
+	})
+	t.Run("zookeeper", func(t *testing.T) {
+		t.Parallel()
+		runsWithoutAFile(t, zookeeper(t))
+	})
+}
+
+// zookeeper is a registry on a server of its own.
+func zookeeper(t *testing.T) registry.Registry {
+	t.Helper()
+	s := zktest.Start(t, zktest.Debian(t), zktest.Options{})
+	reg, err := zk.New(zk.Options{Servers: []string{s.Address()}, SessionTimeout: 30 * time.Second})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return reg
+}
+
+func runsWithoutAFile(t *testing.T, reg registry.Registry) {
+	t.Helper()
+	rows := make(chan trace.Row, 100)
+	a := server(t, reg, "10.0.0.1", rows)
+	a.Modules = kit("ok", "deal")
+	a.Jobs = []job.Config{{Name: "j", Module: "ok", StrategyModule: "deal", Param: "r", Shards: 4, Timeout: time.Minute}}
+	first, stopFirst := start(t, a)
+	<-first.Ready()
+
+	second, stopSecond := start(t, server(t, reg, "10.0.0.2", rows))
+	<-second.Ready()
+	until(t, first, "both have joined", joined("j", 2))
+	until(t, second, "both have joined", joined("j", 2))
+	if s := second.Jobs(); len(s) != 1 || s[0].Config.Timeout != time.Minute || len(s[0].Config.ModuleDigest) != 64 || s[0].Fault != "" {
+		t.Errorf("%+v", s)
+	}
+	until(t, first, "both have items", func(all []job.Status) bool {
+		owners := map[job.InstanceID]bool{}
+		for _, i := range all[0].Items {
+			owners[i.Owner] = i.Owner != ""
+		}
+		return len(owners) == 2
+	})
+	if err := second.Trigger(t.Context(), "j"); err != nil {
+		t.Error(err)
+	}
+	by := map[string]int{}
+	for range 4 {
+		r := <-rows
+		if by[r.Instance]++; r.State != trace.Succeeded {
+			t.Errorf("%+v", r)
+		}
+	}
+	if by["10.0.0.1@-@1"] == 0 || by["10.0.0.2@-@1"] == 0 {
+		t.Errorf("one server ran all: %v", by)
+	}
+	// The one with the file goes; the job lives in the registry.
+	if err := stopFirst(); err != nil {
+		t.Error(err)
+	}
+	until(t, second, "alone", joined("j", 1))
+	if err := second.Trigger(t.Context(), "j"); err != nil {
+		t.Error(err)
+	}
+	for range 4 {
+		if r := <-rows; r.State != trace.Succeeded || r.Instance != "10.0.0.2@-@1" {
+			t.Errorf("%+v", r)
+		}
+	}
+	o := newTool(t, reg)
+	defer func() {
+		if err := reg.Close(); err != nil {
+			t.Error(err)
+		}
+	}()
+	// What an operator changes meanwhile stays when the file comes back, unless
+	// the file was changed elsewhere.
+	o.change("j", func(c *layout.Config21) { c.ShardingTotalCount = 3 })
+	until(t, second, "another total", total("j", 3))
+	a.Jobs[0].Timeout = 2 * time.Minute
+	first, stopFirst = start(t, a)
+	until(t, first, "both have joined", joined("j", 2))
+	until(t, second, "the file's other key", func(all []job.Status) bool { return all[0].Config.Timeout == 2*time.Minute })
+	if s := first.Jobs()[0]; s.Config.Shards != 3 || len(s.Troubles) > 0 {
+		t.Errorf("%+v", s)
+	}
+	if err := stopFirst(); err != nil {
+		t.Error(err)
+	}
+	// Both have changed the same: the registry is followed, and the key is told.
+	a.Jobs[0].Shards = 5
+	first, stopFirst = start(t, a)
+	until(t, first, "a dispute", func(all []job.Status) bool {
+		return len(all[0].Troubles) == 1 && strings.Contains(all[0].Troubles[0], "shardingTotalCount") && all[0].Config.Shards == 3
+	})
+	o.change("j", func(c *layout.Config21) { c.ShardingTotalCount = 5 })
+	until(t, first, "no dispute", func(all []job.Status) bool { return len(all[0].Troubles) == 0 && all[0].Config.Shards == 5 })
+	if err := stopFirst(); err != nil {
+		t.Error(err)
+	}
+	o.remove("/n/j")
+	until(t, second, "the job is gone", none)
+	if n := o.read("/n/j"); n.Exists {
+		t.Errorf("it was brought back: %+v", n)
+	}
+	o.close()
+	if err := stopSecond(); err != nil {
+		t.Error(err)
+	}
+}
+
+func total(name string, shards int) func([]job.Status) bool {
+	return func(all []job.Status) bool {
+		return slices.ContainsFunc(all, func(s job.Status) bool { return s.Config.Name == name && s.Config.Shards == shards })
+	}
+}
+
+// change rewrites a job's configuration.
+func (o *tool) change(name string, change func(*layout.Config21)) {
+	o.t.Helper()
+	at, _, _ := layout.NewJob("n", name).Nodes()
+	n := o.read(at)
+	c, err := layout.DecodeConfig21(n.Data)
+	if err != nil {
+		o.t.Fatal(err)
+	}
+	change(c)
+	data, err := layout.UpdateConfig21(n.Data, c)
+	if err != nil {
+		o.t.Fatal(err)
+	}
+	o.set(at, string(data))
+}
+
+// define puts a job into the registry, as a tool would.
+func (o *tool) define(j job.Config) {
+	o.t.Helper()
+	d := layout.Define(j)
+	config, err := layout.EncodeConfig21(d.Config)
+	if err != nil {
+		o.t.Fatal(err)
+	}
+	module, err := layout.EncodeModule(d.Module)
+	if err != nil {
+		o.t.Fatal(err)
+	}
+	at, beside, _ := layout.NewJob("n", j.Name).Nodes()
+	for _, path := range []string{"/n", "/n/" + j.Name, filepath.Dir(beside)} {
+		if !o.read(path).Exists {
+			o.set(path, "")
+		}
+	}
+	o.set(beside, string(module))
+	o.set(at, string(config))
+}
+
+func digestOfKit(t *testing.T, name string) string {
+	t.Helper()
+	wasm, err := os.ReadFile(kit(name)[name].Path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	report, err := InspectModule(wasm)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return report.Digest
+}
+
+// What a server may not or cannot run it does not join, says why, and tries
+// again when something changes.
+func TestAServerDoesNotJoinWhatItMayNotRun(t *testing.T) {
+	t.Parallel()
+	reg, rows := embedded.Memory(), make(chan trace.Row, 100)
+	h, stop := start(t, func() Options {
+		o := server(t, reg, "10.0.0.1", rows)
+		o.Modules, o.Allow = kit("ok"), Ceiling{Random: true, Secrets: []string{"known", "unknown"}}
+		o.Secrets = map[string]string{"known": "1"}
+		return o
+	}())
+	<-h.Ready()
+	o := newTool(t, reg)
+	fine := job.Config{
+		Name: "j", Kind: job.Simple, Shards: 1, Module: "m", ModuleDigest: digestOfKit(t, "ok"), Layout: job.Layout21,
+		Overlap: job.Skip, OnRegistryLoss: job.CancelOnLoss, MaxClockSkew: -1,
+	}
+	for _, tt := range []struct {
+		change func(*job.Config)
+		want   string
+	}{
+		{func(c *job.Config) { c.Allow.State = true }, "state is more than [host.allow] gives"},
+		{func(c *job.Config) { c.Allow.Dirs = []job.Dir{{Host: "/etc", Guest: "/etc"}} }, "the directory /etc is more than"},
+		{func(c *job.Config) { c.Allow.Secrets = []string{"unknown"} }, `there is no secret "unknown"`},
+		{func(c *job.Config) { c.Kind, c.Command, c.Module = job.Script, "/bin/true", "" }, "nobody has said the digest"},
+		{func(c *job.Config) { c.ModuleDigest = strings.Repeat("0", 64) }, "no other server offers modules"},
+		{func(c *job.Config) { c.Kind = job.Dataflow }, "is of the kinds [simple], not dataflow"},
+		{func(c *job.Config) { c.Cron = "every day" }, "cron: "},
+		{func(c *job.Config) { c.Strategy = "best" }, "strategy: "},
+		{func(c *job.Config) { c.TimeZone = "Mars/North"; c.Cron = "0 0 2 * * ?" }, "Mars/North"},
+	} {
+		c := fine
+		tt.change(&c)
+		o.define(c)
+		until(t, h, tt.want, failing("j", tt.want))
+		if n := o.read(filepath.Dir(layout.NewJob("n", "j").Instance("x"))); n.Exists {
+			t.Errorf("%s: it has set the job up", tt.want)
+		}
+	}
+	_, beside, _ := layout.NewJob("n", "j").Nodes()
+	o.set(beside, "kind: simple")
+	until(t, h, "damaged", failing("j", beside+": expected a module of version 1"))
+	if err := h.Trigger(t.Context(), "j"); err == nil {
+		t.Error("a job that does not run was triggered")
+	}
+	fine.Allow.Random, fine.Allow.Secrets = true, []string{"known"}
+	o.define(fine)
+	until(t, h, "mended", joined("j", 1))
+	if err := h.Trigger(t.Context(), "j"); err != nil {
+		t.Error(err)
+	}
+	if r := <-rows; r.State != trace.Succeeded {
+		t.Errorf("%+v", r)
+	}
+	// While it runs it is changed beyond what this server allows.
+	beyond := fine
+	beyond.Allow.State = true
+	o.define(beyond)
+	until(t, h, "withdrawn", failing("j", "state is more than"))
+	if n := o.read(filepath.Dir(layout.NewJob("n", "j").Instance("x"))); len(n.Children) != 0 {
+		t.Errorf("it has not left: %v", n.Children)
+	}
+	o.define(fine)
+	until(t, h, "back", joined("j", 1))
+	// A job of ElasticJob alone is none of ours.
+	o.set("/n/java", "")
+	o.set("/n/java/config", `{"jobName":"java"}`)
+	if all := h.Jobs(); len(all) != 1 {
+		t.Errorf("%+v", all)
+	}
+	o.close()
+	if err := stop(); err != nil {
+		t.Error(err)
+	}
+	if err := reg.Close(); err != nil {
+		t.Error(err)
+	}
+}
+
+// A module that nobody offers comes when somebody does.
+func TestAModuleComesWithANewPeer(t *testing.T) {
+	t.Parallel()
+	reg, rows := embedded.Memory(), make(chan trace.Row, 100)
+	o := newTool(t, reg)
+	o.define(job.Config{
+		Name: "j", Kind: job.Simple, Shards: 2, Module: "m", ModuleDigest: digestOfKit(t, "ok"), Layout: job.Layout21,
+		Overlap: job.Skip, OnRegistryLoss: job.CancelOnLoss, MaxClockSkew: -1,
+	})
+	poor, stopPoor := start(t, server(t, reg, "10.0.0.1", rows))
+	<-poor.Ready()
+	until(t, poor, "nobody has it", failing("j", "no other server offers modules"))
+	rich := server(t, reg, "10.0.0.2", rows)
+	rich.Modules = kit("ok")
+	other, stopRich := start(t, rich)
+	until(t, other, "both have joined", joined("j", 2))
+	until(t, poor, "both have joined", joined("j", 2))
+	if entries, err := filepath.Glob(filepath.Join(poor.o.DataDir, "modules", "*.wasm")); err != nil || len(entries) != 1 {
+		t.Errorf("%v, %v", entries, err)
+	}
+	o.close()
+	for _, stop := range []func() error{stopPoor, stopRich} {
+		if err := stop(); err != nil {
+			t.Error(err)
+		}
+	}
+	if err := reg.Close(); err != nil {
+		t.Error(err)
+	}
+}
+
+// Only what jobs hold is given away.
+func TestOnlyModulesOfJobsAreOffered(t *testing.T) {
+	t.Parallel()
+	rows := make(chan trace.Row, 100)
+	reg := embedded.Memory()
+	o := server(t, reg, "10.0.0.1", rows)
+	o.Modules, o.Discover = kit("ok", "deal"), false
+	o.Jobs = []job.Config{{Name: "j", Module: "ok", Shards: 1}}
+	h, stop := start(t, o)
+	<-h.Ready()
+	if _, err := h.library.name("deal"); err != nil { // it is in the store
+		t.Fatal(err)
+	}
+	transport := &http.Transport{}
+	for name, want := range map[string]int{"ok": http.StatusOK, "deal": http.StatusNotFound} {
+		r, err := http.NewRequestWithContext(context.WithoutCancel(t.Context()), http.MethodGet, "http://"+h.address+"/modules/"+digestOfKit(t, name), http.NoBody)
+		if err != nil {
+			t.Fatal(err)
+		}
+		answer, err := transport.RoundTrip(r)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if err := answer.Body.Close(); err != nil || answer.StatusCode != want {
+			t.Errorf("%s: %d, %v", name, answer.StatusCode, err)
+		}
+	}
+	transport.CloseIdleConnections()
+	if err := stop(); err != nil {
+		t.Error(err)
+	}
+	if err := reg.Close(); err != nil {
+		t.Error(err)
+	}
+}
+
+// A new module takes the place of the old one when every server has it; runs go
+// on with what they began with.
+func TestAModuleIsSwappedUnderRuns(t *testing.T) {
+	t.Parallel()
+	reg, rows := embedded.Memory(), make(chan trace.Row, 100)
+	starts := make(chan struct{}, 100)
+	observe := func(e Event) {
+		if e.Kind == EventStart {
+			starts <- struct{}{}
+		}
+	}
+	a, b := server(t, reg, "10.0.0.1", rows), server(t, reg, "10.0.0.2", rows)
+	a.Observe, b.Observe = observe, observe
+	a.Modules = kit("loop", "ok", "deal")
+	a.Jobs = []job.Config{{Name: "j", Module: "loop", Shards: 2, Timeout: 4 * time.Second}}
+	first, stopFirst := start(t, a)
+	<-first.Ready()
+	second, stopSecond := start(t, b)
+	<-second.Ready()
+	until(t, first, "both have items", func(all []job.Status) bool {
+		i := all[0].Items
+		return len(i) == 2 && i[0].Owner != "" && i[1].Owner != "" && i[0].Owner != i[1].Owner
+	})
+	if err := first.Trigger(t.Context(), "j"); err != nil {
+		t.Fatal(err)
+	}
+	<-starts
+	<-starts
+
+	o := newTool(t, reg)
+	_, beside, _ := layout.NewJob("n", "j").Nodes()
+	swap := func(name, digest string) {
+		m, err := layout.DecodeModule(o.read(beside).Data)
+		if err != nil {
+			t.Fatal(err)
+		}
+		m.Next = &layout.Code{Name: name, Digest: digest}
+		data, err := layout.EncodeModule(m)
+		if err != nil {
+			t.Fatal(err)
+		}
+		o.set(beside, string(data))
+	}
+	runs := func(digest string) func([]job.Status) bool {
+		return func(all []job.Status) bool { return all[0].Config.ModuleDigest == digest && len(all[0].Troubles) == 0 }
+	}
+	old, next := digestOfKit(t, "loop"), digestOfKit(t, "ok")
+	swap("ok", next)
+	until(t, first, "switched", runs(next))
+	until(t, second, "switched", runs(next))
+	for range 2 {
+		if r := <-rows; r.State != trace.TimedOut || r.Digest != old {
+			t.Errorf("%+v", r)
+		}
+	}
+	if err := second.Trigger(t.Context(), "j"); err != nil {
+		t.Error(err)
+	}
+	for range 2 {
+		if r := <-rows; r.State != trace.Succeeded || r.Digest != next {
+			t.Errorf("%+v", r)
+		}
+	}
+	// Nobody has the one after that: it is told, and nothing changes.
+	swap("none", strings.Repeat("0", 64))
+	waits := func(all []job.Status) bool {
+		return len(all[0].Troubles) == 1 && strings.Contains(all[0].Troubles[0], "10.0.0.1@-@1 (") &&
+			strings.Contains(all[0].Troubles[0], "10.0.0.2@-@1 (") && all[0].Config.ModuleDigest == next
+	}
+	until(t, first, "nobody has it", waits)
+	until(t, second, "nobody has it", waits)
+	// One that does not fit is as good as none.
+	swap("deal", digestOfKit(t, "deal"))
+	until(t, first, "it is a strategy", func(all []job.Status) bool {
+		return len(all[0].Troubles) == 1 && strings.Contains(all[0].Troubles[0], "is of the kinds [strategy], not simple") && all[0].Config.ModuleDigest == next
+	})
+	o.close()
+	for _, stop := range []func() error{stopFirst, stopSecond} {
+		if err := stop(); err != nil {
+			t.Error(err)
+		}
+	}
+	// The file names another module now: it comes by the same way.
+	a.Modules["loop"] = Module{Path: kit("result")["result"].Path}
+	again, stopAgain := start(t, a)
+	until(t, again, "the operator's and the file's", func(all []job.Status) bool {
+		return len(all[0].Troubles) > 0 && strings.Contains(strings.Join(all[0].Troubles, " "), "both changed in module")
+	})
+	if err := stopAgain(); err != nil {
+		t.Error(err)
+	}
+	if err := reg.Close(); err != nil {
+		t.Error(err)
+	}
+}

@@ -1,0 +1,99 @@
+package host
+
+import (
+	"bufio"
+	"context"
+	"errors"
+	"io"
+	"net"
+	"strconv"
+	"strings"
+	"sync"
+	"time"
+)
+
+const (
+	// dumpCommand is what whoever connects says, in whatever case.
+	dumpCommand = "dump"
+	// commandPatience is how long it may take to say it, and maxCommand how
+	// much may be said.
+	commandPatience = 5 * time.Second
+	maxCommand      = 64
+	// dumpPatience bounds one dump.
+	dumpPatience = time.Minute
+	// maxDumps bounds the connections of a job at once.
+	maxDumps = 4
+)
+
+// monitor opens the monitor ports of the jobs that Options name, and answers there
+// until ctx ends, as ElasticJob does: to the line "dump" with the nodes of the job.
+// A port that is taken is no reason not to run the job.
+func (h *Host) monitor(ctx context.Context) {
+	for _, c := range h.o.Jobs {
+		if c.MonitorPort == 0 {
+			continue
+		}
+		ip := h.o.MonitorIP
+		if ip == "" {
+			ip = "127.0.0.1"
+		}
+		at := net.JoinHostPort(ip, strconv.Itoa(c.MonitorPort))
+		l, err := new(net.ListenConfig).Listen(ctx, "tcp", at)
+		if err != nil {
+			h.o.Log.Error("the monitor port cannot be opened, so nobody gets dumps there", "job", c.Name, "error", err)
+			continue
+		}
+		h.o.Log.Info("dumps can be had", "job", c.Name, "address", l.Addr().String())
+		h.at.Go(func() { h.dumps(ctx, l, c.Name) })
+	}
+}
+
+// dumps serves a monitor port.
+func (h *Host) dumps(ctx context.Context, l net.Listener, name string) {
+	stop := context.AfterFunc(ctx, func() { _ = l.Close() }) // which ends Accept
+	defer stop()
+	var open sync.WaitGroup
+	defer open.Wait()
+	slots := make(chan struct{}, maxDumps)
+	for {
+		select {
+		case slots <- struct{}{}:
+		case <-ctx.Done():
+			return
+		}
+		c, err := l.Accept()
+		if err != nil {
+			if ctx.Err() == nil {
+				h.o.Log.Error("the monitor port is closed", "job", name, "error", err)
+			}
+			return
+		}
+		open.Go(func() {
+			defer func() { <-slots }()
+			if err := h.answer(ctx, c, name); err != nil && ctx.Err() == nil {
+				h.o.Log.Warn("a dump was not given in full", "job", name, "to", c.RemoteAddr().String(), "error", err)
+			}
+		})
+	}
+}
+
+// answer serves one connection.
+func (h *Host) answer(ctx context.Context, c net.Conn, name string) error {
+	ctx, cancel := context.WithTimeout(ctx, dumpPatience)
+	defer cancel()
+	stop := context.AfterFunc(ctx, func() { _ = c.Close() }) // which ends reads and writes
+	defer stop()
+	defer c.Close() //nolint:errcheck // what was written is flushed, or its error told
+	if err := c.SetReadDeadline(time.Now().Add(commandPatience)); err != nil {
+		return err
+	}
+	line, err := bufio.NewReader(io.LimitReader(c, maxCommand)).ReadString('\n')
+	if err != nil && !errors.Is(err, io.EOF) || !strings.EqualFold(strings.TrimSpace(line), dumpCommand) {
+		return nil //nolint:nilerr // who says nothing, or something else, gets no answer
+	}
+	o, err := Operate(ctx, h.registry, h.o.Namespace)
+	if err != nil {
+		return err
+	}
+	return errors.Join(o.Dump(ctx, name, c), o.Close())
+}

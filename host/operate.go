@@ -1,0 +1,296 @@
+package host
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"sync"
+
+	"golang.org/x/sync/errgroup"
+
+	"github.com/wasmjob/wasmjob/host/internal/layout"
+	"github.com/wasmjob/wasmjob/host/internal/mirror"
+	"github.com/wasmjob/wasmjob/host/internal/protocol"
+	"github.com/wasmjob/wasmjob/host/job"
+	"github.com/wasmjob/wasmjob/host/registry"
+)
+
+// Operator looks after the jobs of a namespace without being a member of any:
+// what it asks for, it writes into the registry, and the members act on it. Make
+// it with Operate. Its methods are called one after the other.
+type Operator struct {
+	namespace string
+	session   registry.Session
+	heard     *heard
+}
+
+const (
+	// readsAtOnce bounds the reads under way.
+	readsAtOnce = 32
+	// askTries is how often a wish is written again when somebody else was
+	// quicker.
+	askTries = 20
+)
+
+// Operate opens a session of its own on the registry, which the caller closes
+// after the Operator.
+func Operate(ctx context.Context, r registry.Registry, namespace string) (*Operator, error) {
+	o := &Operator{namespace: namespace, heard: &heard{}}
+	s, err := r.Open(ctx, o.heard.event)
+	if err != nil {
+		return nil, failf(Unavailable, err, "reach the registry")
+	}
+	o.session = s
+	return o, nil
+}
+
+// Close ends the session.
+func (o *Operator) Close() error { return o.session.Close() }
+
+// maxHeard bounds the events that wait, of a busy job that nobody looks at.
+const maxHeard = 10_000
+
+// heard keeps the events of a session until somebody asks for them.
+type heard struct {
+	mu     sync.Mutex // guards what follows: the session tells, the Operator takes
+	events []registry.Event
+	lost   bool // there were too many
+}
+
+func (h *heard) event(e registry.Event) {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	if len(h.events) == maxHeard {
+		h.events, h.lost = nil, true
+	}
+	h.events = append(h.events, e)
+}
+
+// take gives what was heard since the last time, and whether more was.
+func (h *heard) take() (events []registry.Event, lost bool) {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	events, lost = h.events, h.lost
+	h.events, h.lost = nil, false
+	return events, lost
+}
+
+// Trigger asks every member of the job to run its items now. It returns when
+// the request is written.
+func (o *Operator) Trigger(ctx context.Context, name string) error {
+	return o.ask(ctx, "trigger", name, protocol.AskTrigger{})
+}
+
+// Pause lets the job miss its instants until Resume.
+func (o *Operator) Pause(ctx context.Context, name string) error {
+	return o.ask(ctx, "pause", name, protocol.AskPause{Paused: true})
+}
+
+// Resume ends a pause.
+func (o *Operator) Resume(ctx context.Context, name string) error {
+	return o.ask(ctx, "resume", name, protocol.AskPause{})
+}
+
+// SetItem disables an item of the job, which then misses its instants, or
+// enables it again.
+func (o *Operator) SetItem(ctx context.Context, name string, item int, disabled bool) error {
+	return o.ask(ctx, able(disabled)+" an item of", name, protocol.AskItem{Item: item, Disabled: disabled})
+}
+
+// SetServer disables the servers at an address for the job, which then own none
+// of its items, or enables them again.
+func (o *Operator) SetServer(ctx context.Context, name, ip string, disabled bool) error {
+	return o.ask(ctx, able(disabled)+" a server of", name, protocol.AskServer{IP: ip, Disabled: disabled})
+}
+
+// SetJob disables or enables every server that the job knows; a server that
+// comes later is as its own configuration says.
+func (o *Operator) SetJob(ctx context.Context, name string, disabled bool) error {
+	v, _, err := o.view(ctx, able(disabled), name)
+	if err != nil {
+		return err
+	}
+	if len(v.Servers) == 0 {
+		return failf(Refused, nil, "%s job %s: no server is known to it", able(disabled), name)
+	}
+	for _, s := range v.Servers {
+		if err := o.SetServer(ctx, name, s.IP, disabled); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func able(disabled bool) string {
+	if disabled {
+		return "disable"
+	}
+	return "enable"
+}
+
+// Reshard asks the leader to hand out the items anew.
+func (o *Operator) Reshard(ctx context.Context, name string) error {
+	return o.ask(ctx, "reshard", name, protocol.AskReshard{})
+}
+
+// Shutdown ends the job on the members that of names, without ending their
+// servers, and tells which they are. A server that starts again runs it again.
+func (o *Operator) Shutdown(ctx context.Context, name string, of func(job.InstanceID) bool) ([]job.InstanceID, error) {
+	const what = "shut down"
+	v, l, err := o.view(ctx, what, name)
+	if err != nil {
+		return nil, err
+	}
+	var gone []job.InstanceID
+	all := slices.Clone(v.Ghosts) // nodes that no session holds can be cleared away like this, too
+	for _, in := range v.Instances {
+		all = append(all, in.ID)
+	}
+	for _, id := range all {
+		if !of(id) {
+			continue
+		}
+		_, err := o.session.Commit(ctx, registry.Op{Kind: registry.Delete, Path: l.Instance(id), Version: registry.AnyVersion})
+		switch {
+		case errors.Is(err, registry.ErrConflict): // it has gone by itself
+		case err != nil:
+			return gone, askError(what, name, err)
+		default:
+			gone = append(gone, id)
+		}
+	}
+	return gone, nil
+}
+
+// ask writes what fulfils a wish.
+func (o *Operator) ask(ctx context.Context, what, name string, a protocol.Ask) error {
+	for try := 1; ; try++ {
+		v, l, err := o.view(ctx, what, name)
+		if err != nil {
+			return err
+		}
+		m, fault := protocol.Wish(v, a)
+		switch {
+		case fault != "":
+			return failf(Refused, nil, "%s job %s: %s", what, name, fault)
+		case m == nil:
+			return nil
+		}
+		ops := l.Encode(m, v)
+		if _, pause := m.(protocol.SetPaused); !v.Dirs.Wasm {
+			if pause {
+				return failf(Refused, nil, "%s job %s: no server of ours has ever run it, and others do not know of pauses", what, name)
+			}
+			ops = ops[:len(ops)-1] // the node that every transaction of ours sets is not there
+		}
+		_, err = o.session.Commit(ctx, ops...)
+		_, trigger := a.(protocol.AskTrigger)
+		switch {
+		case err == nil:
+			return nil
+		case errors.Is(err, registry.ErrConflict) && try < askTries:
+		case errors.Is(err, registry.ErrUnknown) && !trigger && try < askTries:
+			if err := o.session.Sync(ctx); err != nil {
+				return askError(what, name, err)
+			}
+		default:
+			return askError(what, name, err)
+		}
+	}
+}
+
+// view is one moment of a job that somebody wants to change.
+func (o *Operator) view(ctx context.Context, what, name string) (*protocol.View, layout.Job, error) {
+	v, l, err := o.whole(ctx, name)
+	switch {
+	case err != nil:
+		return nil, l, err
+	case v.ConfigFault != "":
+		return nil, l, failf(Refused, nil, "%s job %s: its configuration cannot be read, so nothing of it is touched: %s", what, name, v.ConfigFault)
+	}
+	return v, l, nil
+}
+
+// whole reads all of a job, as it was at one moment.
+func (o *Operator) whole(ctx context.Context, name string) (*protocol.View, layout.Job, error) {
+	l := layout.NewJob(o.namespace, name)
+	v, err := o.gather(ctx, l, l.Watched(), true)
+	if err != nil {
+		return nil, l, unread(err, "look at job %s", name)
+	}
+	if !v.Dirs.Root || v.Config == nil && v.ConfigFault == "" {
+		return nil, l, failf(NotFound, nil, "there is no job %q in namespace %s", name, o.namespace)
+	}
+	return v, l, nil
+}
+
+// gather reads the nodes at paths and what is to be known below them. If it
+// watches, the view is one moment of the tree; if not, it is good enough to look
+// at.
+func (o *Operator) gather(ctx context.Context, l layout.Job, paths []string, watch bool) (*protocol.View, error) {
+	if watch {
+		if err := o.session.Follow(ctx, l.Root()); err != nil {
+			return nil, fmt.Errorf("follow %s: %w", l.Root(), err)
+		}
+		o.heard.take() // what it tells is older than any reply to come
+	}
+	m, d := mirror.New(paths, l.Follow), l.NewDecoder()
+	for wanted := m.Wanted(); len(wanted) > 0; wanted = m.Wanted() {
+		nodes := make([]registry.Node, len(wanted))
+		reads, ctx := errgroup.WithContext(ctx)
+		reads.SetLimit(readsAtOnce)
+		for i, r := range wanted {
+			reads.Go(func() error {
+				n, err := o.session.Read(ctx, r.Path, false)
+				if err != nil {
+					return fmt.Errorf("read %s: %w", r.Path, err)
+				}
+				nodes[i] = n
+				return nil
+			})
+		}
+		if err := reads.Wait(); err != nil {
+			return nil, err //nolint:wrapcheck // those that were given to it are ours
+		}
+		if watch {
+			events, lost := o.heard.take()
+			for _, e := range events {
+				m.Event(e)
+			}
+			if lost {
+				m.Reread()
+			}
+		}
+		for i, r := range wanted {
+			m.Reply(r, nodes[i])
+		}
+	}
+	if !m.Settled() {
+		return nil, errors.New("the connection to the registry is lost")
+	}
+	for _, c := range m.Changes() {
+		d.Apply(c.Path, c.Node)
+	}
+	return d.View(), nil
+}
+
+// Names lists what may be jobs of the namespace, ascending.
+func (o *Operator) Names(ctx context.Context) ([]string, error) {
+	n, err := o.session.Read(ctx, layout.JobsIn(o.namespace), false)
+	if err != nil {
+		return nil, unread(err, "list the jobs of namespace %s", o.namespace)
+	}
+	names := slices.Clone(n.Children)
+	slices.Sort(names)
+	return names, nil
+}
+
+// unread is the error of a question that got no answer.
+func unread(err error, format string, args ...any) error {
+	code := codeOf(err)
+	if code == Unknown || code == Internal {
+		code = Unavailable // nothing was to be changed
+	}
+	return failf(code, err, format, args...)
+}

@@ -1,0 +1,37 @@
+package host
+
+import (
+	"cmp"
+	"context"
+	"net"
+	"net/netip"
+
+	"github.com/wasmjob/wasmjob/host/internal/peer"
+)
+
+// offer opens the address on which this server gives modules to others, and
+// gives what serves it until its context ends; nil if there is to be none.
+func (h *Host) offer(ctx context.Context) (serve func(context.Context) error, err error) {
+	p := h.o.Peers
+	if p.Listen == "" || h.library == nil {
+		return nil, nil //nolint:nilnil // most servers of one machine
+	}
+	l, err := peer.Listen(ctx, p.Listen, p.Token)
+	if err != nil {
+		return nil, failf(Refused, err, "modules for other servers")
+	}
+	h.address = cmp.Or(p.Address, h.reachable(l.Addr()))
+	h.o.Log.Info("modules are given to other servers", "address", h.address)
+	server := peer.NewServer(peer.ServerOptions{Address: h.address, Token: p.Token, Shelf: shelf{h.library}, Log: h.o.Log})
+	return func(ctx context.Context) error { return server.Serve(ctx, l) }, nil
+}
+
+// reachable is how others reach an address of this server.
+func (h *Host) reachable(a net.Addr) string {
+	at, err := netip.ParseAddrPort(a.String())
+	if err != nil || !at.Addr().IsUnspecified() {
+		return a.String()
+	}
+	_, port, _ := net.SplitHostPort(a.String())
+	return net.JoinHostPort(h.o.Instance.IP(), port)
+}

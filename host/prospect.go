@@ -1,0 +1,386 @@
+package host
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"reflect"
+	"slices"
+	"strings"
+	"sync"
+
+	"github.com/wasmjob/wasmjob/host/internal/layout"
+	"github.com/wasmjob/wasmjob/host/internal/session"
+	"github.com/wasmjob/wasmjob/host/job"
+	"github.com/wasmjob/wasmjob/host/registry"
+)
+
+// prospect is a job that was found in the registry. While it does not run here,
+// it has a line, by which it hears of changes; while it runs, its runner has.
+type prospect struct {
+	s      *scout
+	name   string
+	layout layout.Job
+
+	settle  sync.Once
+	settled chan struct{} // closed when it was looked at, and has joined if it may
+
+	// Guarded by the scout's mu:
+
+	errand   errand
+	there    bool // among the names that were listed last
+	lost     bool // the session of the line has ended
+	running  bool
+	shut     bool // an operator shut it down here: it stays so
+	lacks    bool // its module, which a new member may have
+	patience pause
+
+	// Of the errand:
+
+	line *session.Line
+	job  *hosted
+}
+
+func newProspect(s *scout, name string) *prospect {
+	return &prospect{s: s, name: name, layout: layout.NewJob(s.h.o.Namespace, name), settled: make(chan struct{})}
+}
+
+// Event implements session.Listener.
+func (p *prospect) Event(e registry.Event) {
+	switch e.Kind {
+	case registry.Suspended:
+		return
+	case registry.Ended:
+		p.s.mu.Lock()
+		p.lost = true
+		p.s.mu.Unlock()
+	case registry.Changed:
+		if !p.concerns(e.Path) {
+			return
+		}
+	case registry.Resumed:
+	}
+	p.stir()
+}
+
+// concerns tells whether a change may be what the prospect waits for. Of what
+// others do with the job there is much more.
+func (p *prospect) concerns(path string) bool {
+	config, module, members := p.layout.Nodes()
+	p.s.mu.Lock()
+	defer p.s.mu.Unlock()
+	return path == config || path == module || p.lacks && (path == members || strings.HasPrefix(path, members+"/"))
+}
+
+// Doubted implements session.Listener.
+func (p *prospect) Doubted() {}
+
+func (p *prospect) stir() { p.s.run(&p.errand, p.look) }
+
+// look reads what the registry says of the job, and lets it run if this server
+// may and can run it. Else it waits for something to change.
+func (p *prospect) look() {
+	select {
+	case p.s.looks <- struct{}{}:
+		defer func() { <-p.s.looks }()
+	case <-p.s.ctx.Done():
+		return
+	}
+	p.s.mu.Lock()
+	rests := p.running || p.shut
+	p.s.mu.Unlock()
+	if rests {
+		return
+	}
+	config, module, err := p.read()
+	switch {
+	case p.s.ctx.Err() != nil:
+	case err != nil:
+		p.refuse(err, true)
+	case !config.Exists && !module.Exists && p.gone():
+	case !config.Exists || !module.Exists: // nobody has said what it is, or somebody of ElasticJob alone
+		p.hide()
+		p.settle.Do(func() { close(p.settled) })
+	default:
+		p.try(config, module)
+	}
+}
+
+// read reads both nodes of the definition. Of later changes the line tells.
+func (p *prospect) read() (config, module registry.Node, err error) {
+	if err := p.connect(); err != nil {
+		return config, module, err
+	}
+	at, beside, _ := p.layout.Nodes()
+	nodes, err := p.fetch(at, beside)
+	if err != nil {
+		return config, module, err
+	}
+	return nodes[0], nodes[1], nil
+}
+
+// fetch reads nodes.
+func (p *prospect) fetch(paths ...string) ([]registry.Node, error) {
+	nodes, faults := make([]registry.Node, len(paths)), make([]error, len(paths))
+	var reads sync.WaitGroup
+	for i, path := range paths {
+		reads.Add(1)
+		p.line.Fetch(p.s.ctx, path, func(n registry.Node, err error) {
+			defer reads.Done()
+			if nodes[i] = n; err != nil {
+				faults[i] = fmt.Errorf("read %s: %w", path, err)
+			}
+		})
+	}
+	reads.Wait()
+	return nodes, errors.Join(faults...)
+}
+
+// connect gives the prospect a line, in a new session if need be.
+func (p *prospect) connect() error {
+	p.s.mu.Lock()
+	lost := p.lost
+	p.lost = false
+	p.s.mu.Unlock()
+	if lost {
+		if err := p.hangUp(); err != nil {
+			return err
+		}
+	}
+	if p.line != nil {
+		return nil
+	}
+	line, err := p.s.h.trunk.Open(p.s.ctx, p.layout.Root(), p)
+	p.line = line
+	return err
+}
+
+func (p *prospect) hangUp() error {
+	if p.line == nil {
+		return nil
+	}
+	if err := p.line.Close(p.s.ctx); err != nil {
+		return fmt.Errorf("close a line of the registry: %w", err)
+	}
+	p.line = nil
+	return nil
+}
+
+// gone forgets the job if it is not in the list any more.
+func (p *prospect) gone() bool {
+	p.s.mu.Lock()
+	there := p.there
+	if !there {
+		delete(p.s.jobs, p.name)
+		p.patience.stop()
+	}
+	p.s.mu.Unlock()
+	if there {
+		return false
+	}
+	p.hide()
+	p.settle.Do(func() { close(p.settled) })
+	if err := p.hangUp(); err != nil {
+		p.s.h.o.Log.Debug("the end of the session closes the line of a job that is gone", "job", p.name, "error", err)
+	}
+	p.s.stir() // it may have come back meanwhile
+	return true
+}
+
+// try lets the job run if this server may and can run it.
+func (p *prospect) try(config, module registry.Node) {
+	h := p.s.h
+	d, err := p.layout.ReadDefinition(config, module)
+	if err != nil {
+		p.refuse(err, false)
+		return
+	}
+	c := d.Job(job.Config{})
+	p.show(c)
+	if err := errors.Join(h.o.foundFault(c), p.job.code.may(c)); err != nil {
+		p.refuse(err, false)
+		return
+	}
+	p.s.mu.Lock()
+	p.lacks = true // from before the members are asked who has it
+	p.s.mu.Unlock()
+	k, err := p.job.code.equip(p.s.ctx, c)
+	if err != nil {
+		_, elsewhere := errors.AsType[*fetchError](err)
+		p.refuse(err, elsewhere || ofTheSystem(err))
+		return
+	}
+	k.release()
+	if err := p.hangUp(); err != nil {
+		p.refuse(err, true)
+		return
+	}
+	p.run(c)
+}
+
+// run lets the job run until it is over here.
+func (p *prospect) run(c job.Config) {
+	h := p.s.h
+	ctx, cancel := context.WithCancel(p.s.ctx)
+	r := h.runnerOf(p.job, func(now *job.Config) { p.changed(&c, now, cancel) })
+	h.mu.Lock()
+	p.job.runner, p.job.fault = r, ""
+	h.mu.Unlock()
+	p.s.mu.Lock()
+	p.patience.stop()
+	p.running, p.lacks, p.patience = true, false, pause{}
+	p.s.mu.Unlock()
+	h.o.Log.Info("a job of the registry runs on this server", "job", p.name, "module", c.ModuleDigest)
+	h.begin(ctx, p.job, func() { // somebody of the runner's still waits for this
+		withdrawn := ctx.Err() != nil
+		cancel()
+		h.mu.Lock()
+		if p.job.runner = nil; !withdrawn {
+			p.job.fault = "it was shut down on this server"
+		}
+		h.mu.Unlock()
+		p.s.mu.Lock()
+		p.running, p.shut = false, !withdrawn
+		p.s.mu.Unlock()
+		p.settle.Do(func() { close(p.settled) })
+		p.stir()
+	})
+	h.at.Go(func() {
+		select {
+		case <-r.Joined():
+		case <-ctx.Done():
+		}
+		p.settle.Do(func() { close(p.settled) })
+	})
+}
+
+// changed is told, by the runner, how the job is now.
+func (p *prospect) changed(before, now *job.Config, withdraw context.CancelFunc) {
+	h := p.s.h
+	if now == nil {
+		h.o.Log.Info("the job is not in the registry any more", "job", p.name)
+		withdraw()
+		return
+	}
+	if reflect.DeepEqual(*before, *now) {
+		return
+	}
+	*before = *now
+	if err := errors.Join(h.o.foundFault(*now), p.job.code.may(*now)); err != nil {
+		h.o.Log.Error("the job was changed so that this server may not run it any more", "job", p.name, "error", err)
+		withdraw() // and the next look tells why
+		return
+	}
+	h.prefetch(p.s, p.job, *now)
+}
+
+// refuse says why the job does not run here. It is looked at again when something
+// changes and, if that may help, after a while.
+func (p *prospect) refuse(err error, again bool) {
+	h := p.s.h
+	if p.job == nil {
+		p.show(job.Config{Name: p.name})
+	}
+	h.mu.Lock()
+	news := p.job.fault != err.Error()
+	p.job.fault = err.Error()
+	h.mu.Unlock()
+	if news {
+		h.o.Log.Warn("a job of the registry does not run on this server", "job", p.name, "error", err)
+	}
+	p.s.mu.Lock()
+	if p.lacks = again; again && !p.s.closed {
+		p.patience.after(p.stir)
+	}
+	p.s.mu.Unlock()
+	p.settle.Do(func() { close(p.settled) })
+}
+
+// show puts the job among those of the host.
+func (p *prospect) show(c job.Config) {
+	h := p.s.h
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	if p.job != nil {
+		p.job.config = &c
+		return
+	}
+	p.job = &hosted{config: &c, found: true, code: newCode(&h.o, h.library, nil)}
+	p.job.code.peers = func(ctx context.Context) ([]string, error) { return p.s.peers(ctx, p.layout) }
+	at, _ := slices.BinarySearchFunc(h.jobs[len(h.o.Jobs):], c.Name, func(j *hosted, name string) int { return strings.Compare(j.config.Name, name) })
+	h.jobs = slices.Insert(h.jobs, len(h.o.Jobs)+at, p.job)
+}
+
+// hide takes the job from those of the host.
+func (p *prospect) hide() {
+	if p.job == nil {
+		return
+	}
+	h := p.s.h
+	h.mu.Lock()
+	h.jobs = slices.DeleteFunc(h.jobs, func(j *hosted) bool { return j == p.job })
+	h.mu.Unlock()
+	p.job.code.close()
+	p.job = nil
+}
+
+// peers are the addresses where members of a job offer modules.
+func (s *scout) peers(ctx context.Context, j layout.Job) ([]string, error) {
+	line, err := s.reader(ctx)
+	if err != nil {
+		return nil, err
+	}
+	_, _, members := j.Nodes()
+	n, err := line.Read(ctx, members, false)
+	if err != nil {
+		return nil, fmt.Errorf("read %s: %w", members, err)
+	}
+	var addresses []string
+	for _, id := range n.Children[:min(len(n.Children), maxPeers)] {
+		m, err := line.Read(ctx, members+"/"+id, false)
+		if err != nil {
+			return nil, fmt.Errorf("read %s/%s: %w", members, id, err)
+		}
+		if a := layout.PeerAddress(m); a != "" && a != s.h.address {
+			addresses = append(addresses, a)
+		}
+	}
+	return addresses, nil
+}
+
+// maxPeers is how many members are asked for their address.
+const maxPeers = 64
+
+// prefetch gets what a changed job needs before the next run does.
+func (h *Host) prefetch(s *scout, j *hosted, c job.Config) {
+	if j.code.holds(c) {
+		j.code.tell(nil)
+		return
+	}
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.closed {
+		return
+	}
+	h.at.Go(func() {
+		k, err := j.code.equip(s.ctx, c)
+		if err != nil {
+			h.o.Log.Error("the job was changed, and cannot run here as it is now", "job", c.Name, "error", err)
+			return
+		}
+		k.release()
+	})
+}
+
+// foundFault is what is wrong with a job that no file of this server vouches
+// for.
+func (o *Options) foundFault(c job.Config) error {
+	faults := []error{c.Validate(), o.validateSchedule(c)}
+	if _, err := o.strategy(c.Strategy); err != nil {
+		faults = append(faults, fmt.Errorf("strategy: %w", err))
+	}
+	if o.Runner == nil && c.ModuleDigest == "" && c.Command == "" {
+		faults = append(faults, errors.New("nobody has said the digest of its module"))
+	}
+	return errors.Join(faults...)
+}

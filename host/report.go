@@ -1,0 +1,319 @@
+package host
+
+import (
+	"context"
+	"fmt"
+	"maps"
+	"slices"
+	"time"
+
+	"golang.org/x/sync/errgroup"
+
+	"github.com/wasmjob/wasmjob/host/internal/layout"
+	"github.com/wasmjob/wasmjob/host/internal/protocol"
+	"github.com/wasmjob/wasmjob/host/job"
+)
+
+// JobReport is what the registry tells of a job at one moment.
+type JobReport struct {
+	Name string
+	// Config is what the registry has of the job's configuration; nil if there is
+	// none that can be read, and Faults says why.
+	Config *job.Config
+	// Faults are what is wrong with the job, as far as the registry shows it.
+	Faults []string
+
+	Leader     job.InstanceID // "" if nobody leads
+	Paused     bool
+	Resharding bool // the items are to be handed out anew
+	Members    []MemberReport
+	Servers    []ServerState // ascending by address
+	Running    int           // items with an open run
+	Items      []ItemReport  // by number; none in a list of jobs
+}
+
+// MemberReport is one server as a part of a job.
+type MemberReport struct {
+	ID       job.InstanceID
+	Foreign  bool // of ElasticJob
+	Labels   map[string]string
+	Disabled bool // its server, by an operator
+	Asked    bool // a trigger waits for it
+	Items    int  // that it owns
+	Running  int
+}
+
+// ServerState is an operator's word about the servers at one address.
+type ServerState struct {
+	IP       string
+	Disabled bool
+}
+
+// ServerReport is what the jobs of a namespace have on one address.
+type ServerReport struct {
+	IP       string
+	Members  int // jobs that a server there is a part of now
+	Disabled int // jobs for which an operator disabled it
+	Leads    int // jobs
+	Items    int // that it owns
+	Running  int
+}
+
+// ServersOf turns reports on jobs into one on servers, ascending by address.
+func ServersOf(jobs []JobReport) []ServerReport {
+	found := map[string]*ServerReport{}
+	at := func(ip string) *ServerReport {
+		if found[ip] == nil {
+			found[ip] = &ServerReport{IP: ip}
+		}
+		return found[ip]
+	}
+	for i := range jobs {
+		j := &jobs[i]
+		for _, s := range j.Servers {
+			if r := at(s.IP); s.Disabled {
+				r.Disabled++
+			}
+		}
+		for _, m := range j.Members {
+			r := at(m.ID.IP())
+			r.Members++
+			r.Items += m.Items
+			r.Running += m.Running
+			if m.ID == j.Leader {
+				r.Leads++
+			}
+		}
+	}
+	var all []ServerReport
+	for _, ip := range slices.Sorted(maps.Keys(found)) {
+		all = append(all, *found[ip])
+	}
+	return all
+}
+
+// ItemReport is one item.
+type ItemReport struct {
+	Item     int
+	Owner    job.InstanceID // "" while nobody has it
+	Disabled bool
+	Misfired bool           // an instant came while it ran; it will be made good
+	Pending  bool           // an interrupted run waits for a server
+	Runner   job.InstanceID // who runs it; "" if nobody does, as far as is known
+	Run      RunReport      // the open run, or the one that is pending
+	Last     time.Time      // the newest instant that began or has a row; zero: none
+}
+
+// RunReport is a run that has not ended.
+type RunReport struct {
+	Instant time.Time // what it is for; of a trigger: when it was accepted
+	Begun   time.Time // zero: not known
+	Cause   string
+	Attempt int
+}
+
+// State is a word for how the job is: unreadable, paused, down (no server),
+// disabled (every server is), resharding, running or idle.
+func (r *JobReport) State() string {
+	disabled := len(r.Members) > 0
+	for _, m := range r.Members {
+		disabled = disabled && m.Disabled
+	}
+	switch {
+	case r.Config == nil:
+		return "unreadable"
+	case len(r.Members) == 0:
+		return "down"
+	case r.Paused:
+		return "paused"
+	case disabled:
+		return "disabled"
+	case r.Running > 0:
+		return "running"
+	case r.Resharding:
+		return "resharding"
+	}
+	return "idle"
+}
+
+// Jobs reports on every job of the namespace, without its items, ascending by
+// name. What changes while it reads may be told half old and half new.
+func (o *Operator) Jobs(ctx context.Context) ([]JobReport, error) {
+	names, err := o.Names(ctx)
+	if err != nil {
+		return nil, err
+	}
+	reports := make([]*JobReport, len(names))
+	jobs, within := errgroup.WithContext(ctx)
+	jobs.SetLimit(readsAtOnce)
+	for i, name := range names {
+		jobs.Go(func() error {
+			l := layout.NewJob(o.namespace, name)
+			v, err := o.gather(within, l, l.Outline(), false)
+			if err != nil {
+				return unread(err, "look at job %s", name)
+			}
+			if v.Config != nil || v.ConfigFault != "" {
+				reports[i] = report(name, v)
+			}
+			return nil
+		})
+	}
+	if err := jobs.Wait(); err != nil {
+		return nil, err //nolint:wrapcheck // those that were given to it are ours
+	}
+	var all []JobReport
+	for _, r := range reports {
+		if r != nil {
+			all = append(all, *r)
+		}
+	}
+	return all, nil
+}
+
+// Job reports on one job, as it was at one moment.
+func (o *Operator) Job(ctx context.Context, name string) (*JobReport, error) {
+	v, _, err := o.whole(ctx, name)
+	if err != nil {
+		return nil, err
+	}
+	r := report(name, v)
+	total := 0
+	if v.Config != nil {
+		total = v.Config.Total
+	}
+	for i, it := range v.Items {
+		if it.Exists && (i < total || it.Owner != "") { // what is not ours keeps the node of an item that is gone
+			r.Items = append(r.Items, itemReport(v, i))
+		}
+	}
+	return r, nil
+}
+
+func report(name string, v *protocol.View) *JobReport {
+	r := &JobReport{Name: name, Leader: v.Leader, Paused: v.Paused, Resharding: v.Necessary || v.Processing}
+	if v.Config != nil && v.ConfigFault == "" {
+		if c, err := layout.DecodeConfig21(v.ConfigData); err == nil && c != nil {
+			j := c.Apply(job.Config{Name: name})
+			r.Config = &j
+		}
+	}
+	for _, s := range v.Servers {
+		r.Servers = append(r.Servers, ServerState{s.IP, s.Disabled})
+	}
+	for _, in := range v.Instances {
+		r.Members = append(r.Members, memberReport(v, in))
+	}
+	for i := range v.Runs {
+		r.Running += len(v.Runs[i].Open)
+	}
+	r.Faults = faultsOf(v)
+	return r
+}
+
+func memberReport(v *protocol.View, in protocol.Instance) MemberReport {
+	m := MemberReport{ID: in.ID, Foreign: true, Disabled: v.ServerDisabled(in.ID), Asked: in.Triggered}
+	for _, ours := range v.Members {
+		if ours.ID == in.ID {
+			m.Foreign, m.Labels = false, ours.Labels
+		}
+	}
+	for _, owner := range v.Assignment.Owners {
+		if owner == in.ID {
+			m.Items++
+		}
+	}
+	for i := range v.Runs {
+		if r := &v.Runs[i]; r.ID == in.ID {
+			m.Running = len(r.Open)
+		}
+	}
+	return m
+}
+
+// faultsOf says what an operator should know.
+func faultsOf(v *protocol.View) []string {
+	var faults []string
+	add := func(format string, args ...any) { faults = append(faults, fmt.Sprintf(format, args...)) }
+	if v.ConfigFault != "" {
+		add("%s; nothing begins until it is mended", v.ConfigFault)
+	}
+	if v.RecordFault != "" {
+		add("%s; nothing is decided until it is mended", v.RecordFault)
+	}
+	for _, id := range v.Ghosts {
+		add("instance %s belongs to no session; delete its node", id)
+	}
+	if len(v.Instances) == 0 {
+		add("no server runs it")
+	} else if v.Leader == "" {
+		add("nobody leads")
+	}
+	foreign := 0
+	for _, in := range v.Instances {
+		if !slices.ContainsFunc(v.Members, func(m protocol.Member) bool { return m.ID == in.ID }) {
+			foreign++
+		}
+	}
+	if foreign > 0 && foreign < len(v.Instances) {
+		add("nothing begins here beside members of ElasticJob")
+	}
+	for i := range v.Runs {
+		id := v.Runs[i].ID
+		alive := slices.ContainsFunc(v.Instances, func(in protocol.Instance) bool { return in.ID == id }) ||
+			slices.ContainsFunc(v.Members, func(m protocol.Member) bool { return m.ID == id })
+		if !alive {
+			add("%s is gone, and what it left is not taken over yet", id)
+		}
+	}
+	for i, it := range v.Items {
+		if it.RunningP {
+			add("item %d is marked as running by nobody's session; delete the mark", i)
+		}
+	}
+	return faults
+}
+
+func itemReport(v *protocol.View, i int) ItemReport {
+	it := v.Items[i]
+	r := ItemReport{Item: i, Owner: it.Owner, Disabled: it.Disabled, Misfired: it.Misfire, Runner: it.Failover}
+	if r.Runner == "" && (it.Running != 0 || it.RunningP) {
+		r.Runner = it.Owner
+	}
+	last := nth(v.Assignment.Last, i)
+	for k := range v.Runs {
+		runs := &v.Runs[k]
+		last = max(last, nth(runs.Last, i))
+		for _, e := range runs.Open {
+			if e.Item == i {
+				r.Runner, r.Run = runs.ID, runReport(e)
+			}
+		}
+	}
+	for k := range v.Pending {
+		if p := &v.Pending[k]; p.Item == i {
+			r.Pending, r.Run = true, runReport(p.Entry)
+		}
+	}
+	r.Last = moment(last)
+	return r
+}
+
+func nth(s []int64, i int) int64 {
+	if i < len(s) {
+		return s[i]
+	}
+	return 0
+}
+
+func runReport(e protocol.Entry) RunReport {
+	return RunReport{Instant: moment(e.Instant), Begun: moment(e.Begun), Cause: string(e.Cause), Attempt: e.Attempt}
+}
+
+// moment is a time of the registry, in milliseconds; 0 is none.
+func moment(ms int64) time.Time {
+	if ms == 0 {
+		return time.Time{}
+	}
+	return time.UnixMilli(ms)
+}
