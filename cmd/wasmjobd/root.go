@@ -35,6 +35,8 @@ func rootCommand(term *terminal) *cobra.Command {
 		testCommand(term),
 		conformanceCommand(term),
 		historyCommand(term),
+		jobCommand(term),
+		serverCommand(term),
 		versionCommand(term),
 	)
 	guard(term, root)

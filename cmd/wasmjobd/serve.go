@@ -91,21 +91,23 @@ func serve(ctx context.Context, term *terminal, flags serveFlags) error {
 type keys struct {
 	secrets map[string]string // of jobs
 	access  config.Access     // to the registry
+	peers   string            // token of all servers
 }
 
 func fetchKeys(f *config.File, env []string) (keys, error) {
 	secrets, err := f.Secrets(env)
 	access, accessErr := f.Access(env)
-	if err := errors.Join(err, accessErr); err != nil {
+	peers, peersErr := f.PeerToken(env)
+	if err := errors.Join(err, accessErr, peersErr); err != nil {
 		return keys{}, exitf(exitInvalid, "secrets are not there:\n%w", err)
 	}
-	return keys{secrets, access}, nil
+	return keys{secrets, access, peers}, nil
 }
 
 // serveJobs runs a configuration that was read until ctx ends.
 func serveJobs(ctx context.Context, f *config.File, k keys, log *slog.Logger, observe func(host.Event)) error {
 	o := options(f, log, observe)
-	o.Secrets = k.secrets
+	o.Secrets, o.Peers.Token = k.secrets, k.peers
 	if f.Registry.Kind == config.ZooKeeper || f.Server.IP != "" {
 		ip, chosen, err := serverIP(f)
 		if err != nil {
@@ -152,6 +154,8 @@ func options(f *config.File, log *slog.Logger, observe func(host.Event)) host.Op
 		DataDir: f.Server.DataDir, DrainTimeout: f.Server.DrainTimeout,
 		Log: log, Observe: observe,
 		Memory: f.Host.Memory, PrivateHosts: f.Host.Allow.PrivateHosts, NativeScripts: f.Host.NativeScripts, Labels: f.Server.Labels,
+		Allow: f.Host.Allow, Discover: f.Registry.Kind == config.ZooKeeper, Peers: host.Peers{Listen: f.Server.Peers.Listen, Address: f.Server.Peers.Address},
+		MonitorIP: f.Server.MonitorIP,
 	}
 	if f.Server.DrainTimeout == 0 {
 		o.DrainTimeout = -1 // 0 in the file means none, in Options the default

@@ -11,8 +11,6 @@ import (
 	"strings"
 	"time"
 	"unicode/utf8"
-
-	"github.com/wasmjob/wasmjob/host/internal/outbound"
 )
 
 // Defaults of what the file does not say.
@@ -29,7 +27,6 @@ type builder struct {
 	file         File
 	laid         map[string]place
 	ceilingFault bool // something is wrong with the directories in [host.allow]
-	httpCeiling  []outbound.Grant
 	httpFault    bool // something is wrong with http in [host.allow]
 }
 
@@ -69,6 +66,7 @@ func (b *builder) build() *File {
 	b.laid = map[string]place{}
 	b.server()
 	b.registry()
+	b.file.Server.Peers = b.peers()
 	b.host()
 	b.history()
 	for _, path := range sortedNames(b.named) {
@@ -101,9 +99,10 @@ func (b *builder) server() {
 	}
 	// The schema has let known names through only.
 	_ = s.LogLevel.UnmarshalText([]byte(get(b, slog.LevelInfo.String(), "server.log.level")))
-	if b.isSet("server.ip") && s.IP != "" {
-		if _, err := netip.ParseAddr(s.IP); err != nil {
-			b.fault("server", "ip", "", CodeValue, strconv.Quote(s.IP)+" is not an IP address", `write an address such as "10.0.0.7"`)
+	s.MonitorIP = get(b, "", "server.monitor_ip")
+	for key, ip := range map[string]string{"ip": s.IP, "monitor_ip": s.MonitorIP} {
+		if _, err := netip.ParseAddr(ip); b.isSet("server."+key) && ip != "" && err != nil {
+			b.fault("server", key, "", CodeValue, strconv.Quote(ip)+" is not an IP address", `write an address such as "10.0.0.7"`)
 		}
 	}
 	s.Labels = b.labels()

@@ -55,12 +55,12 @@ func TestParseCases(t *testing.T) {
 		{
 			Name: "tries-again-later", Rule: "testdata/cases.toml:23:8",
 			Request: conformance.Request{Job: orders, Run: run, Limits: limits, Allow: conformance.Allow{
-				State: true, Values: map[string]string{}, HTTP: []conformance.Exchange{broken},
+				State: true, Values: map[string]string{}, Secrets: map[string]string{"token": "s3cret"}, HTTP: []conformance.Exchange{broken},
 			}},
 			Want: conformance.Want{Verdict: []string{"retryable"}, Reason: []string{"network"}, Values: map[string]string{}},
 		},
 		{
-			Name: "keeps", Rule: "testdata/cases.toml:30:8",
+			Name: "keeps", Rule: "testdata/cases.toml:31:8",
 			Request: conformance.Request{
 				Kind: "strategy", Job: conformance.Job{Name: "job", Namespace: "test"}, Run: third, Limits: limits,
 				Deal: conformance.Deal{

@@ -5,7 +5,7 @@
 //
 // Flow: Load reads the files (read.go), checks every key against one list
 // (schema.go, convert.go), lays the environment over them (environ.go) and
-// builds a File (build.go, registry.go, job.go, grant.go, secret.go). Nothing stops at the first
+// builds a File (build.go, registry.go, peer.go, job.go, grant.go, secret.go). Nothing stops at the first
 // fault: all are returned together, each with its place (problem.go, scan.go).
 package config
 
@@ -44,6 +44,9 @@ type Server struct {
 	LogFormat    string // auto, text, json
 	// Labels are what strategies are told of this server.
 	Labels map[string]string
+	Peers  Peers
+	// MonitorIP is the address of the monitor ports of jobs; "": 127.0.0.1.
+	MonitorIP string
 }
 
 // The kinds of registry.

@@ -100,6 +100,7 @@ schema = 1
 ip = "10.0.0.7"
 data_dir = "/var/lib/w"
 drain_timeout = "1m30s"
+monitor_ip = "10.0.0.8"
 log = { level = "debug", format = "json" }
 labels = { zone = "eu-1", weight = "3" }
 [registry]
@@ -142,6 +143,7 @@ class = "com.example.Job"
 failover = true
 misfire = false
 monitor_execution = false
+monitor_port = 9888
 disabled = true
 overwrite = false
 overlap = "replace"
@@ -204,11 +206,11 @@ command = "/bin/echo 'a b'"
 	script.Name, script.Kind, script.Args = "l", job.Script, []string{"-v", ""}
 	command.Name, command.Kind, command.Command, command.Module = "n", job.Script, "/bin/echo 'a b'", ""
 	want := &File{
-		Server:   Server{IP: "10.0.0.7", DataDir: "/var/lib/w", DrainTimeout: 90 * time.Second, LogLevel: slog.LevelDebug, LogFormat: "json", Labels: map[string]string{"zone": "eu-1", "weight": "3"}},
+		Server:   Server{IP: "10.0.0.7", DataDir: "/var/lib/w", DrainTimeout: 90 * time.Second, LogLevel: slog.LevelDebug, LogFormat: "json", Labels: map[string]string{"zone": "eu-1", "weight": "3"}, MonitorIP: "10.0.0.8"},
 		Registry: Registry{Kind: "embedded", Namespace: "team/prod", Layout: "2.1"},
 		Host: Host{
 			Allow: Ceiling{
-				Dirs: []Tree{{abs(t, "in"), false}, {abs(t, "out"), true}}, Env: []string{"TZ"}, Clock: "real", Random: true,
+				Dirs: []Tree{{Path: abs(t, "in")}, {Path: abs(t, "out"), Write: true}}, Env: []string{"TZ"}, Clock: "real", Random: true,
 				State: true, Secrets: []string{"token"},
 				HTTP:         []string{"https://*.example.org", "https://metrics.internal:8443/v1"},
 				PrivateHosts: []string{"metrics.internal"},
@@ -222,7 +224,7 @@ command = "/bin/echo 'a b'"
 			Name: "j", Kind: job.Simple, Cron: "0 2 * * *", Dialect: "unix", TimeZone: "Europe/Berlin",
 			Shards: 3, ItemParams: "0=eu,2=us", Param: "full", Description: "it",
 			Module: "m", Strategy: "rotate", Class: "com.example.Job",
-			Failover: true, Disabled: true,
+			Failover: true, Disabled: true, MonitorPort: 9888,
 			Overlap: job.Replace, OnRegistryLoss: job.FinishOnLoss,
 			MaxClockSkew: 5 * time.Second, ReconcileEvery: time.Hour, Timeout: 30 * time.Minute, Parallel: 2,
 			Settings: map[string]string{"url": "x"},

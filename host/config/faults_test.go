@@ -52,7 +52,7 @@ func TestFaults(t *testing.T) {
 		}},
 		{"column_counts_characters", "[server]\nip = 'ü' # ü\n'日本' = 1\n", []string{
 			`t.toml:2:6: server.ip: "ü" is not an IP address (write an address such as "10.0.0.7")`,
-			`t.toml:3:1: server."日本": unknown key (known here: auth, data_dir, drain_timeout, ip, labels, listen, log, tls)`,
+			`t.toml:3:1: server."日本": unknown key (known here: auth, data_dir, drain_timeout, ip, labels, listen, log, monitor_ip, peer_address, peer_listen, peer_token, tls)`,
 		}},
 		{"misspelt_required_key", "[modules.m]\nsuorce = 'm'\n[jobs.j]\ncorn = '0 0 2 * * ?'\nmodul = 'm'\n", []string{
 			`t.toml:2:1: modules.m.suorce: unknown key (did you mean "source"?)`,
@@ -211,6 +211,12 @@ func TestFaults(t *testing.T) {
 		}},
 		{"secret", small + "config.token = 'secret://env:T'\n", []string{
 			"t.toml:6:16: jobs.j.config.token: secret:// is not in this release (write ${NAME} to take it from the environment)",
+		}},
+		{"monitor_ports", small + "monitor_port = 99999\n[jobs.k]\nmodule = 'm'\nschedule = 'manual'\nmonitor_port = 9888\n[jobs.l]\nmodule = 'm'\nschedule = 'manual'\nmonitorPort = 1\nmonitor_port = 9888\n[server]\nmonitor_ip = 'localhost'\n", []string{
+			`t.toml:6:16: jobs.j.monitor_port: 99999 is out of range (write 1 to 65535)`,
+			`t.toml:14:1: jobs.l.monitorPort: unknown key (did you mean "monitor_port"?)`,
+			`t.toml:15:16: jobs.l.monitor_port: the job k has this port (write another one)`,
+			`t.toml:17:14: server.monitor_ip: "localhost" is not an IP address (write an address such as "10.0.0.7")`,
 		}},
 		{"other_databases", "[history]\ndsn = 'redis://x'\n", []string{
 			`t.toml:2:7: history.dsn: "redis" is not a kind of database (write "sqlite://history.db")`,

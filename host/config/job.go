@@ -67,6 +67,7 @@ func (b *builder) job(path, name string) {
 		Failover:         get(b, false, both("failover")...),
 		Misfire:          get(b, true, both("misfire")...),
 		MonitorExecution: get(b, true, both("monitor_execution")...),
+		MonitorPort:      int(get(b, int64(0), own("monitor_port"))),
 		Disabled:         get(b, false, own("disabled")),
 		// With a registry of its own the file is the only place where anybody
 		// changes a job; in a shared one, others and consoles do, too.
@@ -94,6 +95,7 @@ func (b *builder) job(path, name string) {
 		c.MaxClockSkew = -1 // in the file "off" is no check, in a job 0 is the strictest
 	}
 	k.misplaced()
+	b.monitorPort(path, c)
 	b.schedule(path, c)
 	b.code(path, c)
 	b.itemParams(path, c)
@@ -102,6 +104,16 @@ func (b *builder) job(path, name string) {
 	}
 	b.validated(path, c)
 	b.file.Jobs = append(b.file.Jobs, c)
+}
+
+// monitorPort checks that no two jobs have the same.
+func (b *builder) monitorPort(path string, c job.Config) {
+	for _, other := range b.file.Jobs {
+		if c.MonitorPort != 0 && other.MonitorPort == c.MonitorPort {
+			b.fault(path, "monitor_port", "", CodeConflict, "the job "+other.Name+" has this port", "write another one")
+			return
+		}
+	}
 }
 
 // faultOf reports a fault of a key of a job that may have come from [defaults].

@@ -130,10 +130,10 @@ func isServer(s string) bool {
 	if _, err := netip.ParseAddr(strings.Trim(s, "[]")); err == nil {
 		return true
 	}
-	host, port := s, ""
+	host := s
 	if strings.Contains(s, ":") {
-		var err error
-		if host, port, err = net.SplitHostPort(s); err != nil {
+		name, port, err := net.SplitHostPort(s)
+		if host = name; err != nil {
 			return false
 		}
 		if n, err := strconv.ParseUint(port, 10, 16); err != nil || n == 0 {

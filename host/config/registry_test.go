@@ -182,6 +182,35 @@ func TestFaultsOfTheRegistry(t *testing.T) {
 	}
 }
 
+func TestPeers(t *testing.T) {
+	t.Parallel()
+	f := parse(t, ensemble+"[server]\npeer_listen = '0.0.0.0:7071'\npeer_address = 'one.internal:7071'\npeer_token = 'env:PEERS'\n")
+	if d := cmp.Diff(Peers{Listen: "0.0.0.0:7071", Address: "one.internal:7071", Token: Secret{Env: "PEERS"}}, f.Server.Peers); d != "" {
+		t.Error(d)
+	}
+	if token, err := f.PeerToken([]string{"PEERS=x"}); token != "x" || err != nil {
+		t.Errorf("token %q, %v", token, err)
+	}
+	_, err := f.PeerToken(nil)
+	if want := "t.toml:7:14: server.peer_token: the variable PEERS is not set (see to it, or remove it)"; err == nil || err.Error() != want {
+		t.Errorf("got %v, want %s", err, want)
+	}
+	if token, err := parse(t, ensemble+"[server]\npeer_listen = '127.0.0.1:0'\n").PeerToken(nil); token != "" || err != nil {
+		t.Errorf("without a token: %q, %v", token, err)
+	}
+	for name, tt := range map[string]struct{ text, want string }{
+		"embedded": {"[server]\npeer_listen = ':7071'\n", `t.toml:2:15: server.peer_listen: with the embedded registry there are no other servers (remove it, or write kind = "zookeeper" in [registry])`},
+		"no port":  {ensemble + "[server]\npeer_listen = '10.0.0.7'\n", `t.toml:5:15: server.peer_listen: "10.0.0.7" is not an address with a port (write "10.0.0.7:7071")`},
+		"open":     {ensemble + "[server]\npeer_listen = ':7071'\n", `t.toml:5:15: server.peer_listen: other machines reach this address, and peer_token is missing (write peer_token = "env:NAME", the same on every server)`},
+		"nobody":   {ensemble + "[server]\npeer_address = 'a:1'\n", `t.toml:5:16: server.peer_address: nobody listens there: peer_listen is missing (add it, or remove this)`},
+		"written":  {ensemble + "[server]\npeer_token = 'hunter2'\n", `t.toml:5:14: server.peer_token: a secret is named here, not written (write "env:NAME" or "file:path/to/file")`},
+	} {
+		if d := cmp.Diff([]string{tt.want}, faults(t, tt.text)); d != "" {
+			t.Errorf("%s: %s", name, d)
+		}
+	}
+}
+
 func TestFaultsOfTheRegistryInVariables(t *testing.T) {
 	t.Parallel()
 	got := faults(t, ensemble,

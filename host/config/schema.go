@@ -70,6 +70,10 @@ func schema() []key {
 		{path: "server.log.level", takes: word, words: []string{"debug", "info", "warn", "error"}},
 		{path: "server.log.format", takes: word, words: []string{"auto", "text", "json"}},
 		{path: "server.labels", takes: texts},
+		{path: "server.peer_listen", takes: text},
+		{path: "server.peer_address", takes: text},
+		{path: "server.peer_token", takes: text, secret: true},
+		{path: "server.monitor_ip", takes: text},
 		{path: "server.listen", release: notYet},
 		{path: "server.tls", release: notYet},
 		{path: "server.auth", release: notYet},
@@ -125,6 +129,7 @@ func schema() []key {
 		{path: "jobs.*.failover", takes: flag},
 		{path: "jobs.*.misfire", takes: flag},
 		{path: "jobs.*.monitor_execution", takes: flag},
+		{path: "jobs.*.monitor_port", takes: number, min: 1, max: 65535},
 		{path: "jobs.*.disabled", takes: flag},
 		{path: "jobs.*.overwrite", takes: flag},
 		{path: "jobs.*.overlap", takes: word, words: []string{"skip", "queue-one", "replace"}},
@@ -274,6 +279,8 @@ func elastic(name string) string {
 		return "servers"
 	case "sessiontimeoutmilliseconds":
 		return "session_timeout"
+	case "monitorport":
+		return "monitor_port"
 	case "jobclass":
 		return "class"
 	case "jobtype":

@@ -1,0 +1,203 @@
+package main
+
+import (
+	"context"
+	"fmt"
+	"net"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"regexp"
+	"strings"
+	"syscall"
+	"testing"
+	"time"
+
+	"github.com/rogpeppe/go-internal/testscript"
+
+	"github.com/wasmjob/wasmjob/host/registry/zk/zktest"
+)
+
+const (
+	// lookEvery is how often a script looks whether a file says something yet.
+	lookEvery = 20 * time.Millisecond
+	// scriptPatience ends a script that waits for what does not come.
+	scriptPatience = 90 * time.Second
+)
+
+// TestClusterScripts runs servers, in processes of their own, that meet at a
+// real ZooKeeper.
+func TestClusterScripts(t *testing.T) {
+	t.Parallel()
+	testscript.Run(t, clusterScripts(t, "testdata/cluster", zktest.Start(t, zktest.Debian(t), zktest.Options{})))
+}
+
+// TestPartitionScript cuts a server off by its network. There it has an address
+// of its own, so ZooKeeper listens on all.
+func TestPartitionScript(t *testing.T) {
+	t.Parallel()
+	server := zktest.Start(t, zktest.Debian(t), zktest.Options{Lines: []string{"clientPortAddress=0.0.0.0"}})
+	name, net := fmt.Sprintf("wj%d", os.Getpid()), fmt.Sprintf("10.78.%d", os.Getpid()%250) // others may test, too
+	t.Cleanup(func() {
+		for _, args := range [][]string{{"netns", "delete", name}, {"link", "delete", "to-" + name}} {
+			_ = exec.CommandContext(context.WithoutCancel(t.Context()), "ip", args...).Run() // one takes the other with it
+		}
+	})
+	p := clusterScripts(t, "testdata/partition", server)
+	whole := p.Setup
+	p.Setup = func(e *testscript.Env) error {
+		e.Setenv("NETNS", name)
+		e.Setenv("NET", net)
+		return whole(e)
+	}
+	testscript.Run(t, p)
+}
+
+func clusterScripts(t *testing.T, dir string, server *zktest.Server) testscript.Params {
+	t.Helper()
+	root, err := filepath.Abs("../..")
+	if err != nil {
+		t.Fatal(err)
+	}
+	_, port, err := net.SplitHostPort(server.Address())
+	if err != nil {
+		t.Fatal(err)
+	}
+	able := map[string][]string{
+		"namespaces": {"unshare", "--user", "--map-root-user", "--pid", "--fork", "true"},
+		"netns":      {"sh", "-c", "ip netns add able-$$ && ip netns delete able-$$"},
+	}
+	return testscript.Params{
+		Dir:  dir,
+		Cmds: map[string]func(*testscript.TestScript, bool, []string){"until": until},
+		Condition: func(name string) (bool, error) {
+			try, ok := able[name]
+			if !ok {
+				return false, fmt.Errorf("unknown condition %s", name)
+			}
+			return exec.CommandContext(t.Context(), try[0], try[1:]...).Run() == nil, nil
+		},
+		Setup: func(e *testscript.Env) error {
+			e.Setenv("ROOT", root)
+			e.Setenv("LONG", filepath.Join(root, "plugins/examples/long-wat/long.wasm"))
+			e.Setenv("PORT", port)
+			e.Setenv("WASMJOBD_REGISTRY__SERVERS", server.Address())
+			e.Setenv("WASMJOBD_REGISTRY__CHROOT", "/"+filepath.Base(e.WorkDir)) // scripts do not meet
+			e.Setenv("WASMJOBD_SERVER__LOG__FORMAT", "json")
+			return nil
+		},
+	}
+}
+
+// until is the script command "until FILES REGEXP": it waits until one of the
+// files, a pattern of names, has a line that matches.
+func until(ts *testscript.TestScript, neg bool, args []string) {
+	if neg || len(args) != 2 {
+		ts.Fatalf("usage: until files regexp")
+	}
+	line, err := regexp.Compile("(?m)" + args[1])
+	ts.Check(err)
+	deadline := time.After(scriptPatience)
+	look := time.NewTicker(lookEvery)
+	defer look.Stop()
+	for {
+		names, err := filepath.Glob(ts.MkAbs(args[0]))
+		ts.Check(err)
+		var all strings.Builder
+		for _, name := range names {
+			text, err := os.ReadFile(name)
+			ts.Check(err)
+			if line.Match(text) {
+				return
+			}
+			all.WriteString(name + ":\n" + string(text))
+		}
+		select {
+		case <-look.C:
+		case <-deadline:
+			ts.Fatalf("no line matches %s in\n%s", args[1], &all)
+		}
+	}
+}
+
+const awayTOML = `[server]
+ip = "10.0.0.1"
+log.format = "json"
+[registry]
+kind = "zookeeper"
+servers = ["ADDRESS"]
+session_timeout = "5s"
+[modules.says]
+source = "file:says.wasm"
+[jobs.quick]
+module = "says"
+cron = "* * * * * ?"
+`
+
+// A server that starts before ZooKeeper does says so, and comes up by itself.
+// So it does when ZooKeeper was away and has lost what it had.
+func TestServeWithoutZooKeeper(t *testing.T) {
+	t.Parallel()
+	zookeeper := zktest.Start(t, zktest.Debian(t), zktest.Options{})
+	zookeeper.Kill()
+	dir := serveFolder(t, strings.Replace(awayTOML, "ADDRESS", zookeeper.Address(), 1))
+	d := startServe(t, dir)
+	<-d.errors.await("there is no registry session, nothing begins")
+	if strings.Contains(d.errors.String(), `"ready"`) {
+		t.Errorf("it is ready without a registry:\n%s", d.errors)
+	}
+	verb(t, dir, exitUnreachable, "job", "list", "--timeout", "200ms")
+	zookeeper.Restart()
+	<-d.errors.await(`"ready"`)
+	ran := func(e eventLine) bool { return e.Event == "end" && e.State == "succeeded" }
+	d.until(t, ran)
+
+	zookeeper.Kill()
+	<-d.errors.await("the connection to the registry is lost")
+	zookeeper.Wipe()
+	zookeeper.Restart()
+	joined := strings.Count(d.errors.String(), "joined as")
+	for strings.Count(d.errors.String(), "joined as") == joined && d.events.Scan() {
+	}
+	d.until(t, ran)
+	if err := d.Process.Signal(syscall.SIGTERM); err != nil {
+		t.Fatal(err)
+	}
+	if s := d.end(t); s.ExitStatus() != exitOK {
+		t.Errorf("ended by %v; standard error:\n%s", s, d.errors)
+	}
+}
+
+// The embedded registry is its server's alone while that runs.
+func TestJobVerbsOnTheEmbeddedRegistry(t *testing.T) {
+	t.Parallel()
+	dir := serveFolder(t, "[modules.says]\nsource = \"file:says.wasm\"\n[jobs.quick]\nmodule = \"says\"\ncron = \"* * * * * ?\"\n")
+	verb(t, dir, exitNotFound, "job", "list") // serve makes it
+	d := startServe(t, dir)
+	d.until(t, func(e eventLine) bool { return e.Event == "end" })
+	verb(t, dir, exitConflict, "job", "pause", "quick")
+	if err := d.Process.Signal(syscall.SIGTERM); err != nil {
+		t.Fatal(err)
+	}
+	if s := d.end(t); s.ExitStatus() != exitOK {
+		t.Fatalf("ended by %v; standard error:\n%s", s, d.errors)
+	}
+	verb(t, dir, exitOK, "job", "pause", "quick")
+	if out := verb(t, dir, exitOK, "job", "show", "quick"); !strings.Contains(out, "no server runs it") {
+		t.Errorf("shown:\n%s", out)
+	}
+	verb(t, dir, exitConflict, "job", "trigger", "quick")
+
+	// It is paused for the next start, too.
+	d = startServe(t, dir)
+	<-d.errors.await(`"ready"`)
+	if err := d.Process.Signal(syscall.SIGTERM); err != nil {
+		t.Fatal(err)
+	}
+	if s := d.end(t); s.ExitStatus() != exitOK {
+		t.Errorf("ended by %v; standard error:\n%s", s, d.errors)
+	}
+	if out := verb(t, dir, exitOK, "job", "show", "quick", "-o", "json"); !strings.Contains(out, `"paused": true`) {
+		t.Errorf("shown:\n%s", out)
+	}
+}

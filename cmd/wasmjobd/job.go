@@ -1,0 +1,239 @@
+package main
+
+import (
+	"context"
+	"strconv"
+
+	"github.com/spf13/cobra"
+
+	"github.com/wasmjob/wasmjob/host"
+	"github.com/wasmjob/wasmjob/host/config"
+	"github.com/wasmjob/wasmjob/host/job"
+)
+
+// jobCommand holds the verbs that look after jobs.
+func jobCommand(term *terminal) *cobra.Command {
+	c := &cobra.Command{
+		Use: "job", Short: "Look after jobs: list, show, trigger, pause, disable, …",
+		Long: "These verbs talk to the registry of the configuration, on which the servers meet, and\n" +
+			"join nothing: they work from any machine that reaches it. They return when what was\n" +
+			"asked for is written; the servers act on it at once. The embedded registry belongs to\n" +
+			"the server that runs on it; while that does, nobody else can ask.",
+	}
+	return operatorNoun(term, c, jobList, jobShow, jobTrigger, jobPause, jobResume, jobEnable, jobDisable, jobReshard, jobShutdown, jobDump)
+}
+
+func jobList(o *operatorVerb) *cobra.Command {
+	return &cobra.Command{
+		Use: "list", Short: "Show all jobs of the namespace", Args: cobra.NoArgs,
+		RunE: func(c *cobra.Command, _ []string) error {
+			return o.do(c.Context(), func(ctx context.Context, _ *config.File, op *host.Operator) error {
+				jobs, err := op.Jobs(ctx)
+				if err != nil {
+					return err
+				}
+				if o.term.json() {
+					return o.term.printJSON(jobsOf(jobs))
+				}
+				return printJobs(o.term, jobs)
+			})
+		},
+	}
+}
+
+func jobShow(o *operatorVerb) *cobra.Command {
+	return &cobra.Command{
+		Use: "show JOB", Short: "Show one job: its servers, its items, and what is wrong", Args: cobra.ExactArgs(1),
+		RunE: func(c *cobra.Command, args []string) error {
+			return o.do(c.Context(), func(ctx context.Context, f *config.File, op *host.Operator) error {
+				r, err := op.Job(ctx, args[0])
+				if err != nil {
+					return withNearest(ctx, op, args[0], err)
+				}
+				if o.term.json() {
+					return o.term.printJSON(shownJob{Version: 1, listedJob: jobOf(r), Members: membersOf(r), Items: itemsOf(r)})
+				}
+				return printJob(o.term, r, zonesOf(f.Jobs)[r.Name])
+			})
+		},
+	}
+}
+
+// jobVerb is a verb that asks the same of each job that is named.
+func jobVerb(o *operatorVerb, name, short, asked string, do func(*host.Operator, context.Context, string) error) *cobra.Command {
+	return &cobra.Command{
+		Use: name + " JOB...", Short: short, Args: cobra.MinimumNArgs(1),
+		RunE: func(c *cobra.Command, args []string) error {
+			return o.each(c.Context(), args, asked, func(ctx context.Context, op *host.Operator, name string) error { return do(op, ctx, name) })
+		},
+	}
+}
+
+func jobTrigger(o *operatorVerb) *cobra.Command {
+	return jobVerb(o, "trigger", "Run all items of a job now", "asked to run now", (*host.Operator).Trigger)
+}
+
+func jobPause(o *operatorVerb) *cobra.Command {
+	return jobVerb(o, "pause", "Let a job miss its instants until it is resumed", "paused", (*host.Operator).Pause)
+}
+
+func jobResume(o *operatorVerb) *cobra.Command {
+	return jobVerb(o, "resume", "End a pause", "resumed", (*host.Operator).Resume)
+}
+
+func jobReshard(o *operatorVerb) *cobra.Command {
+	return jobVerb(o, "reshard", "Hand out the items of a job anew", "asked to hand out its items anew", (*host.Operator).Reshard)
+}
+
+func jobDisable(o *operatorVerb) *cobra.Command { return jobSwitch(o, "disable", "disabled", true) }
+
+func jobEnable(o *operatorVerb) *cobra.Command { return jobSwitch(o, "enable", "enabled", false) }
+
+// jobSwitch is "disable" and "enable".
+func jobSwitch(o *operatorVerb, name, done string, disabled bool) *cobra.Command {
+	var item int
+	var server string
+	c := &cobra.Command{
+		Use: name + " JOB...", Args: cobra.MinimumNArgs(1),
+		Short: map[bool]string{true: "Disable a job, one of its items or servers", false: "Enable what was disabled"}[disabled],
+		Long: "A disabled item misses its instants. A disabled server owns no items of the job; without\n" +
+			"--item and --server this is said of every server that the job knows. It lasts until it is\n" +
+			"taken back, and survives restarts.",
+	}
+	c.Flags().IntVar(&item, "item", 0, "only this item")
+	c.Flags().StringVar(&server, "server", "", "only the servers at this `address`")
+	c.MarkFlagsMutuallyExclusive("item", "server")
+	c.RunE = func(c *cobra.Command, args []string) error {
+		what := ""
+		do := func(ctx context.Context, op *host.Operator, name string) error { return op.SetJob(ctx, name, disabled) }
+		switch {
+		case c.Flags().Changed("item"):
+			what = "item " + strconv.Itoa(item) + " "
+			do = func(ctx context.Context, op *host.Operator, name string) error {
+				return op.SetItem(ctx, name, item, disabled)
+			}
+		case server != "":
+			what = "server " + server + " "
+			do = func(ctx context.Context, op *host.Operator, name string) error {
+				return op.SetServer(ctx, name, server, disabled)
+			}
+		}
+		return o.each(c.Context(), args, what+done, do)
+	}
+	return c
+}
+
+func jobShutdown(o *operatorVerb) *cobra.Command {
+	var server, instance string
+	var all bool
+	c := &cobra.Command{
+		Use: "shutdown JOB...", Args: cobra.MinimumNArgs(1),
+		Short: "End a job on one server or on all, until they start again",
+		Long: "The job's running items are asked to stop, and the server leaves the job; its other jobs go\n" +
+			"on. Nothing keeps it from running the job again when it is restarted: see disable. A node of\n" +
+			"an instance that belongs to no server any more is cleared away.",
+	}
+	c.Flags().StringVar(&server, "server", "", "the servers at this `address`")
+	c.Flags().StringVar(&instance, "instance", "", "the instance with this `id`")
+	c.Flags().BoolVar(&all, "all", false, "every server")
+	c.MarkFlagsMutuallyExclusive("server", "instance", "all")
+	c.MarkFlagsOneRequired("server", "instance", "all")
+	c.RunE = func(c *cobra.Command, args []string) error {
+		return o.each(c.Context(), args, "shut down", func(ctx context.Context, op *host.Operator, name string) error {
+			gone, err := op.Shutdown(ctx, name, func(id job.InstanceID) bool {
+				return all || server != "" && id.IP() == server || instance != "" && string(id) == instance
+			})
+			if err == nil && len(gone) == 0 {
+				return exitf(exitNotFound, "shut down job %s: no such server runs it", name)
+			}
+			return err
+		})
+	}
+	return c
+}
+
+func jobDump(o *operatorVerb) *cobra.Command {
+	return &cobra.Command{
+		Use: "dump JOB", Short: "Print the nodes of a job, to be shown to others", Args: cobra.ExactArgs(1),
+		Long: "One line is one node: its path, \" | \" and its value. Addresses are replaced by ip1, ip2 and\n" +
+			"so on; what guests keep as state is left out. The monitor_port of a job gives the same.",
+		RunE: func(c *cobra.Command, args []string) error {
+			return o.do(c.Context(), func(ctx context.Context, _ *config.File, op *host.Operator) error {
+				return withNearest(ctx, op, args[0], op.Dump(ctx, args[0], o.term.out))
+			})
+		},
+	}
+}
+
+// serverCommand holds the verbs that look after servers.
+func serverCommand(term *terminal) *cobra.Command {
+	c := &cobra.Command{Use: "server", Short: "Look after servers: list, enable, disable"}
+	return operatorNoun(term, c, serverList, serverEnable, serverDisable)
+}
+
+func serverList(o *operatorVerb) *cobra.Command {
+	return &cobra.Command{
+		Use: "list", Short: "Show the servers that the jobs of the namespace know", Args: cobra.NoArgs,
+		RunE: func(c *cobra.Command, _ []string) error {
+			return o.do(c.Context(), func(ctx context.Context, _ *config.File, op *host.Operator) error {
+				jobs, err := op.Jobs(ctx)
+				if err != nil {
+					return err
+				}
+				if o.term.json() {
+					return o.term.printJSON(serversOf(host.ServersOf(jobs)))
+				}
+				return printServers(o.term, host.ServersOf(jobs))
+			})
+		},
+	}
+}
+
+func serverEnable(o *operatorVerb) *cobra.Command { return serverSwitch(o, "enable", "enabled", false) }
+
+func serverDisable(o *operatorVerb) *cobra.Command {
+	return serverSwitch(o, "disable", "disabled", true)
+}
+
+// serverSwitch says the same of a server to every job that knows it.
+func serverSwitch(o *operatorVerb, name, done string, disabled bool) *cobra.Command {
+	return &cobra.Command{
+		Use: name + " ADDRESS", Args: cobra.ExactArgs(1),
+		Short: map[bool]string{true: "Take the items of all jobs away from a server", false: "Give it items again"}[disabled],
+		RunE: func(c *cobra.Command, args []string) error {
+			return o.do(c.Context(), func(ctx context.Context, _ *config.File, op *host.Operator) error {
+				jobs, err := op.Jobs(ctx)
+				if err != nil {
+					return err
+				}
+				result := askedOf{Version: 1, Jobs: []string{}, Asked: "server " + args[0] + " " + done}
+				for i := range jobs {
+					if !knows(&jobs[i], args[0]) {
+						continue
+					}
+					if err := op.SetServer(ctx, jobs[i].Name, args[0], disabled); err != nil {
+						return err
+					}
+					result.Jobs = append(result.Jobs, jobs[i].Name)
+				}
+				switch {
+				case len(result.Jobs) == 0:
+					return exitf(exitNotFound, "no job knows a server %s", args[0])
+				case o.term.json():
+					return o.term.printJSON(result)
+				}
+				o.term.printf("%s: %s for %s\n", plain(args[0]), done, count(len(result.Jobs), "job"))
+				return nil
+			})
+		},
+	}
+}
+
+func knows(j *host.JobReport, ip string) bool {
+	for _, s := range j.Servers {
+		if s.IP == ip {
+			return j.Config != nil
+		}
+	}
+	return false
+}

@@ -1,0 +1,301 @@
+package main
+
+import (
+	"fmt"
+	"maps"
+	"slices"
+	"strconv"
+	"strings"
+	"text/tabwriter"
+	"time"
+
+	"github.com/wasmjob/wasmjob/host"
+)
+
+// The JSON of the verbs below job and server. Scripts read it: add fields,
+// change none.
+
+type askedOf struct {
+	Version int      `json:"version"`
+	Jobs    []string `json:"jobs"` // for which it was written
+	Asked   string   `json:"asked"`
+}
+
+type listedJobs struct {
+	Version int         `json:"version"`
+	Jobs    []listedJob `json:"jobs"`
+}
+
+type listedJob struct {
+	Job         string   `json:"job"`
+	State       string   `json:"state"`
+	Cron        string   `json:"cron,omitempty"`
+	Description string   `json:"description,omitempty"`
+	Shards      int      `json:"shards"`
+	Running     int      `json:"running"`
+	Servers     int      `json:"servers"` // that run it now
+	Disabled    []string `json:"disabled_servers"`
+	Leader      string   `json:"leader,omitempty"`
+	Paused      bool     `json:"paused"`
+	Resharding  bool     `json:"resharding"`
+	Faults      []string `json:"faults"`
+}
+
+type shownJob struct {
+	Version int `json:"version"`
+	listedJob
+	Members []shownMember `json:"members"`
+	Items   []shownItem   `json:"items"`
+}
+
+type shownMember struct {
+	Instance string            `json:"instance"`
+	Foreign  bool              `json:"foreign"`
+	Labels   map[string]string `json:"labels,omitempty"`
+	Disabled bool              `json:"disabled"`
+	Asked    bool              `json:"triggered"`
+	Items    int               `json:"items"`
+	Running  int               `json:"running"`
+}
+
+type shownItem struct {
+	Item      int    `json:"item"`
+	State     string `json:"state"`
+	Owner     string `json:"owner,omitempty"`
+	Disabled  bool   `json:"disabled"`
+	Misfired  bool   `json:"misfired"`
+	Pending   bool   `json:"pending"`
+	Runner    string `json:"runs_on,omitempty"`
+	Begun     string `json:"begun,omitempty"`
+	BegunMs   int64  `json:"begun_unix_ms,omitempty"`
+	Instant   string `json:"instant,omitempty"`
+	InstantMs int64  `json:"instant_unix_ms,omitempty"`
+	Cause     string `json:"cause,omitempty"`
+	Attempt   int    `json:"attempt,omitempty"`
+	Last      string `json:"last,omitempty"`
+	LastMs    int64  `json:"last_unix_ms,omitempty"`
+}
+
+type listedServers struct {
+	Version int            `json:"version"`
+	Servers []listedServer `json:"servers"`
+}
+
+type listedServer struct {
+	Server   string `json:"server"`
+	State    string `json:"state"`
+	Jobs     int    `json:"jobs"`
+	Disabled int    `json:"disabled_jobs"`
+	Leads    int    `json:"leads"`
+	Items    int    `json:"items"`
+	Running  int    `json:"running"`
+}
+
+func jobsOf(reports []host.JobReport) listedJobs {
+	out := listedJobs{Version: 1, Jobs: []listedJob{}}
+	for i := range reports {
+		out.Jobs = append(out.Jobs, jobOf(&reports[i]))
+	}
+	return out
+}
+
+func jobOf(r *host.JobReport) listedJob {
+	j := listedJob{
+		Job: r.Name, State: r.State(), Running: r.Running, Servers: len(r.Members), Leader: string(r.Leader),
+		Paused: r.Paused, Resharding: r.Resharding, Faults: append([]string{}, r.Faults...), Disabled: []string{},
+	}
+	if r.Config != nil {
+		j.Cron, j.Description, j.Shards = r.Config.Cron, r.Config.Description, r.Config.Shards
+	}
+	for _, s := range r.Servers {
+		if s.Disabled {
+			j.Disabled = append(j.Disabled, s.IP)
+		}
+	}
+	return j
+}
+
+func membersOf(r *host.JobReport) []shownMember {
+	out := []shownMember{}
+	for _, m := range r.Members {
+		out = append(out, shownMember{
+			Instance: string(m.ID), Foreign: m.Foreign, Labels: m.Labels, Disabled: m.Disabled, Asked: m.Asked,
+			Items: m.Items, Running: m.Running,
+		})
+	}
+	return out
+}
+
+func itemsOf(r *host.JobReport) []shownItem {
+	out := []shownItem{}
+	for _, i := range r.Items {
+		x := shownItem{
+			Item: i.Item, State: stateOf(i), Owner: string(i.Owner), Disabled: i.Disabled, Misfired: i.Misfired, Pending: i.Pending,
+			Runner: string(i.Runner), Cause: i.Run.Cause, Attempt: i.Run.Attempt,
+			BegunMs: millis(i.Run.Begun), InstantMs: millis(i.Run.Instant), LastMs: millis(i.Last),
+		}
+		x.Begun, x.Instant, x.Last = stamp(x.BegunMs, time.UTC), stamp(x.InstantMs, time.UTC), stamp(x.LastMs, time.UTC)
+		out = append(out, x)
+	}
+	return out
+}
+
+func millis(t time.Time) int64 {
+	if t.IsZero() {
+		return 0
+	}
+	return t.UnixMilli()
+}
+
+// stateOf is the first word that applies.
+func stateOf(i host.ItemReport) string {
+	switch {
+	case i.Runner != "":
+		return "running"
+	case i.Pending:
+		return "pending"
+	case i.Disabled:
+		return "disabled"
+	case i.Owner == "":
+		return "unassigned"
+	}
+	return "idle"
+}
+
+func serversOf(servers []host.ServerReport) listedServers {
+	out := listedServers{Version: 1, Servers: []listedServer{}}
+	for _, s := range servers {
+		out.Servers = append(out.Servers, listedServer{
+			Server: s.IP, State: serverState(s), Jobs: s.Members, Disabled: s.Disabled, Leads: s.Leads, Items: s.Items, Running: s.Running,
+		})
+	}
+	return out
+}
+
+func serverState(s host.ServerReport) string {
+	switch {
+	case s.Members == 0:
+		return "down"
+	case s.Disabled >= s.Members:
+		return "disabled"
+	}
+	return "up"
+}
+
+func table(term *terminal, head string) *tabwriter.Writer {
+	w := tabwriter.NewWriter(term.out, 0, 0, 2, ' ', 0)
+	fmt.Fprintln(w, head)
+	return w
+}
+
+func flush(w *tabwriter.Writer) error {
+	if err := w.Flush(); err != nil {
+		return fmt.Errorf("print: %w", err)
+	}
+	return nil
+}
+
+func printJobs(term *terminal, jobs []host.JobReport) error {
+	w := table(term, "JOB\tSTATE\tCRON\tITEMS\tRUNNING\tSERVERS\tLEADER\tFAULTS")
+	for i := range jobs {
+		j := jobOf(&jobs[i])
+		fmt.Fprintf(w, "%s\t%s\t%s\t%d\t%d\t%d\t%s\t%d\n", plain(j.Job), j.State, orDash(plain(j.Cron)), j.Shards, j.Running, j.Servers, orDash(plain(j.Leader)), len(j.Faults))
+	}
+	return flush(w)
+}
+
+func printServers(term *terminal, servers []host.ServerReport) error {
+	w := table(term, "SERVER\tSTATE\tJOBS\tDISABLED\tLEADS\tITEMS\tRUNNING")
+	for _, s := range servers {
+		fmt.Fprintf(w, "%s\t%s\t%d\t%d\t%d\t%d\t%d\n", plain(s.IP), serverState(s), s.Members, s.Disabled, s.Leads, s.Items, s.Running)
+	}
+	return flush(w)
+}
+
+// printJob shows a job; its times in zone, or UTC.
+func printJob(term *terminal, r *host.JobReport, zone *time.Location) error {
+	if zone == nil {
+		zone = time.UTC
+	}
+	j := jobOf(r)
+	w := tabwriter.NewWriter(term.out, 0, 0, 2, ' ', 0)
+	line := func(name, value string) { fmt.Fprintf(w, "%s\t%s\n", name, value) }
+	line("job", plain(j.Job))
+	line("state", j.State)
+	if j.Description != "" {
+		line("description", plain(j.Description))
+	}
+	if r.Config != nil {
+		cron := plain(j.Cron)
+		if cron == "" {
+			cron = "manual"
+		}
+		line("cron", cron)
+		line("items", strconv.Itoa(j.Shards))
+	}
+	line("leader", orDash(plain(j.Leader)))
+	if len(j.Disabled) > 0 {
+		line("disabled on", plain(strings.Join(j.Disabled, ", ")))
+	}
+	for _, f := range j.Faults {
+		line("wrong", plain(f))
+	}
+	if err := flush(w); err != nil {
+		return err
+	}
+	if len(r.Members) > 0 {
+		term.printf("\n")
+		printMembers(term, r)
+	}
+	if len(r.Items) == 0 {
+		return nil
+	}
+	term.printf("\n")
+	w = table(term, "ITEM\tSTATE\tOWNER\tRUNS ON\tBEGUN\tATTEMPT\tCAUSE\tLAST INSTANT\tNOTES")
+	for _, i := range r.Items {
+		attempt := "-"
+		if i.Run.Attempt > 0 {
+			attempt = strconv.Itoa(i.Run.Attempt)
+		}
+		fmt.Fprintf(w, "%d\t%s\t%s\t%s\t%s\t%s\t%s\t%s\t%s\n", i.Item, stateOf(i), orDash(plain(string(i.Owner))), orDash(plain(string(i.Runner))),
+			orDash(stamp(millis(i.Run.Begun), zone)), attempt, orDash(plain(i.Run.Cause)), orDash(stamp(millis(i.Last), zone)), itemNotes(i))
+	}
+	return flush(w)
+}
+
+func printMembers(term *terminal, r *host.JobReport) {
+	w := table(term, "SERVER\tITEMS\tRUNNING\tLABELS\tNOTES")
+	for _, m := range r.Members {
+		var notes []string
+		for _, n := range []struct {
+			is   bool
+			text string
+		}{
+			{m.ID == r.Leader, "leads"}, {m.Foreign, "of ElasticJob"}, {m.Disabled, "disabled"}, {m.Asked, "was triggered"},
+		} {
+			if n.is {
+				notes = append(notes, n.text)
+			}
+		}
+		var labels []string
+		for _, name := range slices.Sorted(maps.Keys(m.Labels)) {
+			labels = append(labels, name+"="+m.Labels[name])
+		}
+		fmt.Fprintf(w, "%s\t%d\t%d\t%s\t%s\n", plain(string(m.ID)), m.Items, m.Running, orDash(plain(strings.Join(labels, " "))), orDash(strings.Join(notes, ", ")))
+	}
+	_ = w.Flush() // to where printf writes, which reports nothing either
+}
+
+func itemNotes(i host.ItemReport) string {
+	var notes []string
+	if i.Disabled {
+		notes = append(notes, "disabled")
+	}
+	if i.Misfired {
+		notes = append(notes, "an instant is to be made good")
+	}
+	if i.Pending {
+		notes = append(notes, "waits for a server")
+	}
+	return orDash(strings.Join(notes, ", "))
+}

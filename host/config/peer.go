@@ -1,0 +1,77 @@
+package config
+
+import (
+	"net"
+	"net/netip"
+	"strconv"
+)
+
+// Peers is what [server] says of modules that pass between servers.
+type Peers struct {
+	Listen  string // host:port where this server gives modules to others; "": nowhere
+	Address string // host:port at which others reach it; "": as Listen says
+	Token   Secret // what all servers share; fetched by File.PeerToken
+}
+
+// peers reads the keys of [server] that begin with "peer".
+func (b *builder) peers() Peers {
+	p := Peers{Listen: get(b, "", "server.peer_listen"), Address: get(b, "", "server.peer_address")}
+	keys := []string{"peer_listen", "peer_address", "peer_token"}
+	if b.file.Registry.Kind == Embedded && !b.values["registry.kind"].refused {
+		for _, key := range keys {
+			if path := "server." + key; b.isSet(path) && !b.values[path].refused {
+				b.fault("server", key, "", CodeConflict, "with the embedded registry there are no other servers", `remove it, or write kind = "zookeeper" in [registry]`)
+			}
+		}
+		return Peers{}
+	}
+	for _, key := range keys[:2] {
+		if path := "server." + key; b.isSet(path) && !b.values[path].refused && !isEndpoint(get(b, "", path)) {
+			b.fault("server", key, "", CodeValue, strconv.Quote(get(b, "", path))+" is not an address with a port", `write "10.0.0.7:7071"`)
+		}
+	}
+	if v := b.values["server.peer_token"]; b.isSet("server.peer_token") && !v.refused {
+		p.Token, _ = b.secret("server", "peer_token", "", get(b, "", "server.peer_token"))
+	}
+	switch {
+	case !b.isSet("server.peer_listen"):
+		if b.isSet("server.peer_address") {
+			b.fault("server", "peer_address", "", CodeMissing, "nobody listens there: peer_listen is missing", "add it, or remove this")
+		}
+	case !b.isSet("server.peer_token") && isEndpoint(p.Listen) && !isLoopback(p.Listen):
+		b.fault("server", "peer_listen", "", CodeMissing, "other machines reach this address, and peer_token is missing", `write peer_token = "env:NAME", the same on every server`)
+	}
+	return p
+}
+
+// isEndpoint reports whether s is host:port. The host may be missing.
+func isEndpoint(s string) bool {
+	_, port, err := net.SplitHostPort(s)
+	if err != nil {
+		return false
+	}
+	_, err = strconv.ParseUint(port, 10, 16)
+	return err == nil
+}
+
+func isLoopback(endpoint string) bool {
+	host, _, err := net.SplitHostPort(endpoint)
+	if err != nil {
+		return false
+	}
+	a, err := netip.ParseAddr(host)
+	return host == "localhost" || err == nil && a.IsLoopback()
+}
+
+// PeerToken fetches what servers share to get modules from each other; "" if
+// there is none. The error is a Problems.
+func (f *File) PeerToken(env []string) (string, error) {
+	if f.Server.Peers.Token == (Secret{}) {
+		return "", nil
+	}
+	token, err := f.Server.Peers.Token.fetch(newEnvironment(env))
+	if err != nil {
+		return "", Problems{f.absent("server.peer_token", err, "see to it, or remove it")}
+	}
+	return token, nil
+}
