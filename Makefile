@@ -10,6 +10,9 @@ MAKEFLAGS   += --no-print-directory
 GO            ?= go
 SEEDS         ?= 200
 FROM          ?= 0
+FAULT         ?= .
+ROUNDS        ?= 12
+SEED          ?= 0
 BENCH         ?= .
 BENCHTIME     ?= 500ms
 BENCHFLAGS    ?=
@@ -19,11 +22,11 @@ BIN := build/wasmjobd
 # The languages of `make guests`, a script in .ci/guests each.
 GUESTS ?= go wat assemblyscript rust c tinygo
 # Modules beside the main one: `./...` does not reach into them.
-NESTED := $(patsubst %/go.mod,%,$(wildcard abi/go/go.mod plugins/examples/*/go.mod))
+NESTED := $(patsubst %/go.mod,%,$(wildcard abi/go/go.mod plugins/examples/*/go.mod test/*/guest/go.mod))
 # Modules with nothing but benchmarks, whose rivals the main one shall not need.
 RIVALS := host/internal/sandbox/extism
 
-.PHONY: help run build guests guests-go test conformance hostile race sim sim-long sim-mutants bench lint fmt generate deps check clean
+.PHONY: help run build guests guests-go test conformance hostile faults race sim sim-long sim-mutants bench lint fmt generate deps check clean
 
 help: ## list the targets
 	@awk -F ':[^#]*## ' '/^[a-z-]+:.*## / { printf "  make %-12s %s\n", $$1, $$2 }' $(firstword $(MAKEFILE_LIST))
@@ -61,6 +64,11 @@ conformance: build guests ## judge this host, each SDK by the guest that it buil
 hostile: ## run every hostile module beside a job whose lateness is measured
 	$(GO) test ./cmd/wasmjobd -run '^TestHostile$$' -count=1 -v -args -hostile
 
+# It needs root, for namespaces, and ZooKeeper from the distribution.
+faults: build ## kill, freeze and cut off servers on a real ZooKeeper: FAULT=kill ROUNDS=12 SEED=0
+	cd test/faults/guest && GOOS=wasip1 GOARCH=wasm CGO_ENABLED=0 $(GO) build -buildmode=c-shared -trimpath -buildvcs=false -ldflags='-s -w -buildid=' -o $(CURDIR)/build/faults/guest.wasm .
+	$(GO) test ./test/faults -run '^TestFaults$$/$(FAULT)' -count=1 -timeout=20m -v -args -faults -rounds=$(ROUNDS) -seed=$(SEED)
+
 # Building projects in five languages has no goroutines, and takes minutes here.
 race: ## run the tests of the packages with goroutines under the race detector
 	$(GO) test -race -shuffle=on -timeout=30m -skip '^TestNewProjects$$' $$($(GO) list ./host/... ./cmd/... | grep -Ev '/(arch|sim|protocol|layout)$$')
@@ -79,7 +87,7 @@ bench: ## measure against the alternatives, in one run: BENCH=Cost BENCHTIME=500
 	@mkdir -p build
 	@.ci/guests/bench.sh build/bench
 	@{ ok=0; run() { $(GO) test -run '^$$' -bench '$(BENCH)' -benchtime $(BENCHTIME) -count 1 -timeout=0 -p 1 $(BENCHFLAGS) "$$@" || ok=1; }; \
-	   run ./host/internal/schedule ./host/registry/embedded ./host/internal/meter ./host/internal/sandbox ./host; \
+	   run ./host/internal/schedule ./host/registry/embedded ./host/registry/zk ./host/internal/cluster ./host/internal/meter ./host/internal/sandbox ./host; \
 	   for m in $(RIVALS); do cd $(CURDIR)/$$m && run .; done; \
 	   exit $$ok; } 2>&1 | awk -f .ci/bench.awk
 

@@ -41,7 +41,9 @@ const (
 type State struct {
 	View   *protocol.View // nil before the tree was read
 	Guests []job.Call     // that run, in the order of their starts
+	Calls  []job.Call     // all that ever started
 	Rows   []trace.Row    // stored so far, of all members
+	Heard  []string       // which listeners of fires were called
 }
 
 // Cluster is one job with its members. Its methods fail the test.
@@ -52,6 +54,8 @@ type Cluster struct {
 	job       layout.Job
 	operator  registry.Session
 	ctx       context.Context //nolint:containedctx // of the test, until its members have ended
+
+	follow func() // begins to read the tree, which is a burden for large jobs
 
 	mu      sync.Mutex // guards what follows
 	state   State
@@ -77,7 +81,7 @@ func New(t testing.TB, server *zktest.Server, namespace, name string) *Cluster {
 		t.Fatal(err)
 	}
 	var work sync.WaitGroup
-	work.Go(f.run)
+	c.follow = sync.OnceFunc(func() { work.Go(f.run) })
 	t.Cleanup(func() {
 		cancel()
 		work.Wait()
@@ -142,6 +146,7 @@ func (c *Cluster) Tree(path string, each func(path string, n registry.Node)) {
 // waited for.
 func (c *Cluster) Await(what string, is func(State) bool) State {
 	c.t.Helper()
+	c.follow()
 	ctx, cancel := context.WithTimeout(c.ctx, patience)
 	defer cancel()
 	for {
@@ -157,6 +162,13 @@ func (c *Cluster) Await(what string, is func(State) bool) State {
 			c.t.Fatalf("waited in vain for %s; %d guests, %d rows, view %+v", what, len(s.Guests), len(s.Rows), s.View)
 		}
 	}
+}
+
+// State is what is known now. Its view is followed only once Await was called.
+func (c *Cluster) State() State {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return c.state
 }
 
 // change publishes another state. Slices in it are never changed in place.
@@ -196,10 +208,15 @@ func (c *Cluster) Release() {
 
 // guest is what every member runs.
 func (c *Cluster) guest(ctx context.Context, call job.Call) job.Outcome {
+	if call.Event != "" {
+		c.change(func(s *State) { s.Heard = append(slices.Clip(s.Heard), string(call.Event)) })
+		return job.Outcome{Verdict: job.OK}
+	}
 	var held chan struct{}
 	c.change(func(s *State) {
 		held = c.held
 		s.Guests = append(slices.Clip(s.Guests), call)
+		s.Calls = append(slices.Clip(s.Calls), call)
 	})
 	defer c.change(func(s *State) {
 		s.Guests = slices.DeleteFunc(slices.Clone(s.Guests), func(o job.Call) bool {
@@ -217,6 +234,15 @@ func (c *Cluster) guest(ctx context.Context, call job.Call) job.Outcome {
 	}
 }
 
+// guests is the host.Runner of a member.
+type guests struct {
+	host.Func
+	listens bool
+}
+
+// Listens is part of host.Listener.
+func (g guests) Listens() (started, completed bool) { return g.listens, g.listens }
+
 // sink is that of all members.
 type sink struct{ c *Cluster }
 
@@ -232,6 +258,8 @@ type Options struct {
 	Job      job.Config
 	// Session is the time-out that is asked for; LongSession if 0.
 	Session time.Duration
+	// Listens says that its job has listeners of fires.
+	Listens bool
 	// Workers is how many guests it runs at once; 0: any number.
 	Workers int
 	// Adjust changes the options of the host before it is made. With another
@@ -268,7 +296,7 @@ func (c *Cluster) Start(o Options) *Member {
 	}
 	h := host.Options{
 		Registry: r, Namespace: c.namespace, Jobs: []job.Config{o.Job}, Instance: o.Instance,
-		Runner: host.Func(c.guest), Sinks: []trace.Sink{sink{c}}, Workers: o.Workers, Log: log,
+		Runner: guests{c.guest, o.Listens}, Sinks: []trace.Sink{sink{c}}, Workers: o.Workers, Log: log,
 	}
 	if o.Adjust != nil {
 		o.Adjust(&h)
@@ -282,7 +310,7 @@ func (c *Cluster) Start(o Options) *Member {
 	c.t.Cleanup(func() {
 		c.Release()
 		m.stop()
-		m.proxy.Set(zktest.Pass) // what was killed learns that its session is over
+		m.proxy.Set(zktest.Pass)
 		if err := m.end(); err != nil && !m.dead {
 			c.t.Errorf("member %s: %v", o.Instance, err)
 		}
@@ -335,6 +363,17 @@ func (m *Member) Kill() {
 	m.dead = true
 	m.proxy.Set(zktest.Refuse)
 }
+
+// Forsake ends the host of a member that was killed, which learns only now that
+// its session is over.
+func (m *Member) Forsake() {
+	m.stop()
+	m.proxy.Set(zktest.Pass)
+	_ = m.end() // what it could not store was taken from it
+}
+
+// Cut ends the member's connection; the next one is not hindered.
+func (m *Member) Cut() { m.proxy.Cut() }
 
 // Freeze holds back everything between the member and the service until Thaw.
 // It must be short beside the member's session.

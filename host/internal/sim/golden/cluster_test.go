@@ -32,6 +32,8 @@ type cluster struct {
 	log      []entry
 	config   []byte
 	guest    int64 // ms that a guest runs
+	listens  bool  // members to come have listeners of fires
+	heard    []string
 	faults   []string
 }
 
@@ -132,7 +134,7 @@ func (c *cluster) start(name, id string) {
 	m := &member{
 		c: c, name: name, session: c.sessions, armed: map[string]bool{},
 		mirror: mirror.New(c.job.Watched(), c.job.Follow), decoder: c.job.NewDecoder(),
-		state: protocol.NewState(protocol.Options{Base: protocol.ID(id), Session: int64(c.sessions), Config: c.config, ReshardWait: 5000}),
+		state: protocol.NewState(protocol.Options{Base: protocol.ID(id), Session: int64(c.sessions), Config: c.config, ReshardWait: 5000, Started: c.listens, Completed: c.listens}),
 	}
 	// The namespace is made by package runner, before the core is asked.
 	for _, p := range c.job.Namespace() {
@@ -297,7 +299,12 @@ func (m *member) effect(e protocol.Effect) {
 	case protocol.Stop:
 		m.over = true
 		c.endSession(m)
-	case protocol.Answer, protocol.Note:
+	case protocol.Listen:
+		c.heard = append(c.heard, string(e.Event))
+		c.at(c.now+1, func() {
+			m.inbox = append(m.inbox, protocol.Told{Event: e.Event, Instant: e.Instant, Attempt: e.Attempt})
+		})
+	case protocol.Answer, protocol.Note, protocol.Hush:
 	}
 }
 

@@ -116,6 +116,15 @@ var declared = map[string][]row{
 		{atOnce, "sharding.N.instance 0 1", "- > P slow_off", "P slow_off"},
 		{misfireOff, "sharding.N.misfire 0 1", "- > P", "-"},
 	},
+	"misfire: an item already running elsewhere": {
+		{strayMark, "sharding.N.running 0", "- > P", "- > P > - > E > - > E > -"},
+	},
+	"misfire: the running node goes away": {
+		{strayMark, "sharding.N.running 0", "P > - > E > -", "- > E > -"},
+	},
+	"misfire: a foreign sharding/0/running: the item is left out of the ticks, the others run, no misfire mark": {
+		{strayMark, "sharding.N.running 0", "P", "-"},
+	},
 	"misfire: 3.5 s into a 4 s run of a 3 s cron": {
 		{misfireMark, "sharding.N.misfire 0 1", "-", "P"},
 	},
@@ -155,6 +164,27 @@ var declared = map[string][]row{
 	"shutdown: after clean shutdown of all": {
 		{atOnce, "leader.sharding.necessary", "P", "-"},
 		{atOnce, "sharding.N.instance 0 1 2", "P m3", "P m1"},
+	},
+	"once: first tick with the distributed-once listener": {
+		{fireListeners, "guarantee", "- > P", "-"},
+		{fireListeners, "guarantee.completed", "- > P > -", "-"},
+		{fireListeners, "guarantee.completed.N 0 1 2 3", "- > P > -", "-"},
+		{fireListeners, "guarantee.started", "- > P > -", "-"},
+		{fireListeners, "guarantee.started.N 0 1 2 3", "- > P > -", "-"},
+		{inPlace, "leader.sharding.processing", "- > E > -", "-"},
+		{atOnce, "sharding", "- > P", "P"},
+		{atOnce, "sharding.N 0 1 2 3", "- > P", "P"},
+		{atOnce, "sharding.N.instance 2 3", "- > P m1", "P m1"},
+		{atOnce, "sharding.N.instance 0 1", "- > P m2", "P m2"},
+	},
+	"once: second tick with the distributed-once listener": {
+		{fireListeners, "guarantee.completed", "- > P > -", "-"},
+		{fireListeners, "guarantee.completed.N 0 1 2 3", "- > P > -", "-"},
+		{fireListeners, "guarantee.started", "- > P > -", "-"},
+		{fireListeners, "guarantee.started.N 0 1 2 3", "- > P > -", "-"},
+	},
+	"once: after a run with the distributed-once listener": {
+		{fireListeners, "guarantee", "P", "-"},
 	},
 	"failover_one_ip: SIGKILL of a non-leader during execution and failover of its items": {
 		{pendingRun, "leader.failover.items.N 2 3", "- > P > -", "- > P run > -"},

@@ -16,10 +16,19 @@ type recording struct {
 	Flows     []flow
 	Outputs   map[string]struct {
 		Instance string
+		Events   []printed
 	}
 
 	file string
 	top  string // path of the job
+}
+
+// printed is a line of a member: what the job's code was told in a run.
+type printed struct {
+	Ev, Task, Instance string
+	Item, Total        int
+	Param              *string // nil: the item has none
+	JobParam           string
 }
 
 // moment is the whole tree once.

@@ -62,6 +62,7 @@ var scenarios = []scenario{
 	{"trigger", 1510, trigger},
 	{"shutdown", 4200, shutdown},
 	{"failover_one_ip", 5700, failover},
+	{"once", 700, once},
 }
 
 func perform(t testing.TB, s scenario) *play {
@@ -184,6 +185,9 @@ func (p *simulated) tool(w write) {
 		p.t.Fatalf("an operator does not %s", w.Op)
 	}
 	p.spelled(w, op)
+	if n, _ := nodeOf(p.top, w.Path); op.Kind == registry.Delete && n.kind == running && !p.tree.Get(w.Path).Exists {
+		return // our leader did it
+	}
 	if _, err := p.write(nil, op); err != nil {
 		p.t.Fatalf("operator at %d: %v", p.now, err)
 	}
@@ -308,4 +312,21 @@ func failover(p *simulated) {
 	// Six items on four threads took two rounds there.
 	p.cluster.guest = 11_000
 	p.do(58_870, p.glance(58_869, "after the next tick with one"))
+}
+
+func once(p *simulated) {
+	p.listens = true
+	p.do(5000, p.start(3800, "m1"), p.start(4400, "m2"))
+	p.flow("first tick with the distributed-once listener", 11_700, p.glance(11_691, "after a run with the distributed-once listener"))
+	p.flow("second tick with the distributed-once listener", 17_000)
+	p.told(p.heard)
+}
+
+// told checks which listeners were called in two fires: each once. There, two
+// members called the first listener of the second fire.
+func (p *play) told(heard []string) {
+	p.t.Helper()
+	if want := []string{"started", "completed", "started", "completed"}; !slices.Equal(heard, want) {
+		p.t.Errorf("called: %q, want %q", heard, want)
+	}
 }

@@ -1,6 +1,7 @@
 package golden
 
 import (
+	"fmt"
 	"slices"
 	"strings"
 	"testing"
@@ -22,16 +23,17 @@ var servedScripts = map[string]func(*served){
 	"trigger":         servedTrigger,
 	"shutdown":        servedShutdown,
 	"failover_one_ip": servedFailover,
+	"once":            servedOnce,
 }
 
 // TestServed: on a real ZooKeeper the flows differ from the recorded ones just
 // as they do in the simulated replay, and keep the same order.
-func TestServed(t *testing.T) {
+func TestServed(t *testing.T) { //nolint:tparallel // the flows are parallel, what judges all of them waits
 	t.Parallel()
 	// A second of ticks, so that a busy machine loses no session.
 	server := zktest.Start(t, zktest.Debian(t), zktest.Options{Tick: time.Second})
 	plays := make([]*play, len(scenarios))
-	t.Run("flows", func(t *testing.T) { //nolint:tparallel // what follows waits for it
+	t.Run("flows", func(t *testing.T) {
 		for k, s := range scenarios {
 			t.Run(s.file, func(t *testing.T) {
 				t.Parallel()
@@ -230,14 +232,12 @@ func servedMisfire(p *served) {
 		p.tool(blocked, 0)
 		for range 2 {
 			p.tick()
-			p.running(1)
+			p.running(2) // the mark that nobody holds has been removed
 			p.end()
 		}
 		p.glance(elsewhere.Name)
 	})
-	const away = "the running node goes away"
-	p.flow(away, func() {
-		p.tool(away, 0)
+	p.flow("the running node goes away", func() {
 		p.tick()
 		p.running(2)
 		p.end()
@@ -348,4 +348,30 @@ func (p *served) momentAfter(prefix string) string {
 	}
 	p.t.Fatalf("no moment %q", prefix)
 	return ""
+}
+
+func servedOnce(p *served) {
+	p.start("m1", hosts.Options{Listens: true})
+	p.calm(1)
+	p.start("m2", hosts.Options{Listens: true})
+	p.calm(2)
+	for k, name := range []string{"first", "second"} {
+		p.flow(name+" tick with the distributed-once listener", func() {
+			p.tick()
+			p.running(4)
+			p.called(2*k + 1)
+			p.end()
+			p.called(2*k + 2)
+			if k == 0 {
+				p.glance("after a run with the distributed-once listener")
+			}
+		})
+	}
+	p.told(p.State().Heard)
+}
+
+// called waits until listeners of fires were called so often.
+func (p *served) called(n int) {
+	p.t.Helper()
+	p.Await(fmt.Sprintf("%d calls of listeners", n), func(s hosts.State) bool { return len(s.Heard) == n })
 }

@@ -28,6 +28,7 @@ type served struct {
 	server *zktest.Server
 	acts   []*act
 	nevers int
+	judged int // runs whose context was compared
 	spans  []span
 	*act   // the present one
 }
@@ -74,6 +75,10 @@ func serve(t *testing.T, server *zktest.Server, file string, script func(*served
 			}
 		}
 		a.whole(t, entries)
+		p.judged += a.contexts(t, p.rec)
+	}
+	if p.judged == 0 {
+		t.Error("no run was judged")
 	}
 	return p.play
 }
@@ -391,4 +396,40 @@ func (a *act) whole(t *testing.T, log []entry) {
 	if !maps.Equal(left, there) {
 		t.Errorf("%s: the log leaves\n%v\nthere is\n%v", a.top, left, there)
 	}
+}
+
+// contexts checks that guests were told what the members of the recording printed
+// of the same items: the id of the task, and the context of the item. It counts
+// them. A take-over is left out: there it is one item at a time.
+func (a *act) contexts(t *testing.T, r *recording) (n int) {
+	t.Helper()
+	key := func(member, task string, item int, param *string, total int, jobParam string) string {
+		text := "none"
+		if param != nil {
+			text = *param
+		}
+		return fmt.Sprintf("%s: %s, item %d (%q) of %d, job %q", member, task, item, text, total, jobParam)
+	}
+	there := map[string]bool{}
+	for _, o := range r.Outputs {
+		for _, e := range o.Events {
+			if e.Ev == "item" {
+				there[key(e.Instance, e.Task, e.Item, e.Param, e.Total, e.JobParam)] = true
+			}
+		}
+	}
+	for _, c := range a.State().Calls {
+		if c.Failover {
+			continue
+		}
+		var param *string
+		if c.HasItemParam {
+			param = &c.ItemParam
+		}
+		if k := key(string(c.Instance), c.TaskID, c.Item, param, c.Total, c.Config.Param); !there[k] {
+			t.Errorf("no member of the recording was told %s", k)
+		}
+		n++
+	}
+	return n
 }

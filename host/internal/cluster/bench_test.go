@@ -1,0 +1,441 @@
+package cluster_test
+
+import (
+	"context"
+	"fmt"
+	"path"
+	"slices"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/wasmjob/wasmjob/host"
+	"github.com/wasmjob/wasmjob/host/internal/cluster"
+	"github.com/wasmjob/wasmjob/host/job"
+	"github.com/wasmjob/wasmjob/host/registry"
+	"github.com/wasmjob/wasmjob/host/registry/zk"
+	"github.com/wasmjob/wasmjob/host/registry/zk/zktest"
+	"github.com/wasmjob/wasmjob/host/trace"
+	"github.com/wasmjob/wasmjob/strategy"
+)
+
+// The benchmarks measure hosts with all that they do, on a real ZooKeeper, in
+// turns with what ElasticJob would have done there (rival). What is reported
+// are medians of the turns.
+
+func serving(b *testing.B) *zktest.Server {
+	b.Helper()
+	return zktest.Start(b, zktest.Debian(b), zktest.Options{Tick: time.Second})
+}
+
+// direct is a registry without a proxy in between, which would slow it down.
+func direct(b *testing.B, server *zktest.Server) *zk.Registry {
+	b.Helper()
+	r, err := zk.New(zk.Options{Servers: []string{server.Address()}, SessionTimeout: cluster.LongSession})
+	if err != nil {
+		b.Fatal(err)
+	}
+	b.Cleanup(func() {
+		if err := r.Close(); err != nil {
+			b.Error(err)
+		}
+	})
+	return r
+}
+
+// sight is a session that waits for single nodes.
+type sight struct {
+	b       *testing.B
+	session registry.Session
+
+	mu      sync.Mutex // guards changed
+	changed chan struct{}
+}
+
+func newSight(b *testing.B, server *zktest.Server) *sight {
+	b.Helper()
+	w := &sight{b: b, changed: make(chan struct{})}
+	s, err := direct(b, server).Open(b.Context(), func(registry.Event) {
+		w.mu.Lock()
+		defer w.mu.Unlock()
+		close(w.changed)
+		w.changed = make(chan struct{})
+	})
+	if err != nil {
+		b.Fatal(err)
+	}
+	w.session = s
+	return w
+}
+
+// await waits until the node is as is says.
+func (w *sight) await(path string, is func(registry.Node) bool) {
+	w.b.Helper()
+	for {
+		w.mu.Lock()
+		changed := w.changed
+		w.mu.Unlock()
+		n, err := w.session.Read(w.b.Context(), path, true)
+		if err != nil {
+			w.b.Fatal(err)
+		}
+		if is(n) {
+			return
+		}
+		select {
+		case <-changed:
+		case <-time.After(time.Minute):
+			w.b.Fatalf("waited in vain at %s", path)
+		}
+	}
+}
+
+// version is how often a node was written.
+func (w *sight) version(path string) int32 {
+	w.b.Helper()
+	n, err := w.session.Read(w.b.Context(), path, false)
+	if err != nil {
+		w.b.Fatal(err)
+	}
+	return n.Stat.Version
+}
+
+// node is the path of a node that all members follow, by its name.
+func node(b *testing.B, c *cluster.Cluster, name string) string {
+	b.Helper()
+	paths := c.Job().Watched()
+	k := slices.IndexFunc(paths, func(p string) bool { return path.Base(p) == name })
+	if k < 0 {
+		b.Fatalf("nobody follows %s", name)
+	}
+	return paths[k]
+}
+
+// settled waits until all members know all items, and that another one than
+// before owns the first. It returns that one.
+func settled(b *testing.B, members []*cluster.Member, items int, before job.InstanceID) job.InstanceID {
+	b.Helper()
+	again := time.NewTicker(2 * time.Millisecond)
+	defer again.Stop()
+	owner := job.InstanceID("")
+	for _, m := range members {
+		for range again.C {
+			s := m.Host.Jobs()[0]
+			if len(s.Items) == items && len(s.Instances) == len(members) && s.Items[0].Owner != "" && s.Items[0].Owner != before {
+				owner = s.Items[0].Owner
+				break
+			}
+		}
+	}
+	return owner
+}
+
+func middle(of []float64) float64 {
+	slices.Sort(of)
+	return of[len(of)/2]
+}
+
+func ms(d time.Duration) float64 { return float64(d.Microseconds()) / 1000 }
+
+func member(k int) job.InstanceID { return job.InstanceID(fmt.Sprintf("10.0.0.%d@-@1", k)) }
+
+// turning is a strategy that moves every item each time that it is asked.
+func turning() strategy.Strategy {
+	var mu sync.Mutex
+	turn := 0
+	return strategy.Func(func(_ context.Context, r strategy.Request) ([][]int, error) {
+		mu.Lock()
+		defer mu.Unlock()
+		turn++
+		items := make([][]int, len(r.Instances))
+		for i := range r.Total {
+			k := (i + turn) % len(items)
+			items[k] = append(items[k], i)
+		}
+		return items, nil
+	})
+}
+
+// BenchmarkReshard deals all items out anew, so that each gets another owner:
+// from the operator's wish to the end of the transaction that lifts the mark.
+// Then it waits until both members can begin what they got.
+func BenchmarkReshard(b *testing.B) {
+	server := serving(b)
+	for _, items := range []int{1_000, 10_000} {
+		b.Run(fmt.Sprint(items), func(b *testing.B) { reshard(b, server, items) })
+	}
+}
+
+func reshard(b *testing.B, server *zktest.Server, items int) {
+	theirs := newRival(b, server.Address(), fmt.Sprint(items), 2)
+	name := fmt.Sprintf("reshard-%d", items)
+	c := cluster.New(b, server, name, "job")
+	w := newSight(b, server)
+	mark := node(b, c, "necessary")
+	deal := turning()
+	var members []*cluster.Member
+	for k := range 2 {
+		members = append(members, c.Start(cluster.Options{
+			Instance: member(k + 1), Job: job.Config{Name: "job", Shards: items, Strategy: "turning", MonitorExecution: true},
+			Adjust: func(o *host.Options) {
+				o.Registry = direct(b, server)
+				o.Strategies = map[string]strategy.Strategy{"turning": deal}
+			},
+		}))
+	}
+	owner := settled(b, members, items, "")
+	theirs.reshard(items) // the first one creates
+	var our, their, ready []float64
+	for b.Loop() {
+		began := time.Now()
+		if err := members[0].Host.Reshard(b.Context(), "job"); err != nil {
+			b.Fatal(err)
+		}
+		w.await(mark, func(n registry.Node) bool { return !n.Exists })
+		our = append(our, ms(time.Since(began)))
+		owner = settled(b, members, items, owner)
+		ready = append(ready, ms(time.Since(began)))
+		began = time.Now()
+		theirs.reshard(items)
+		their = append(their, ms(time.Since(began)))
+		theirs.settle()
+	}
+	b.ReportMetric(0, "ns/op")
+	b.ReportMetric(middle(our), "ms")
+	b.ReportMetric(middle(ready), "ms/all-know")
+	b.ReportMetric(middle(their), "ms/elasticjob")
+	b.ReportMetric(middle(their)/middle(our), "x_faster>=30")
+}
+
+// crowd counts guests of one or more members, and rows.
+type crowd struct {
+	mu      sync.Mutex // guards what follows
+	started map[job.InstanceID]int
+	last    time.Time     // when a guest was started last
+	rows    int           // stored
+	hold    chan struct{} // what guests wait for; nil: nothing
+	changed *sync.Cond
+}
+
+func newCrowd() *crowd {
+	w := &crowd{started: map[job.InstanceID]int{}}
+	w.changed = sync.NewCond(&w.mu)
+	return w
+}
+
+// Run is the guest.
+func (w *crowd) Run(ctx context.Context, c job.Call) job.Outcome {
+	w.mu.Lock()
+	w.started[c.Instance]++
+	w.last = time.Now()
+	hold := w.hold
+	w.changed.Broadcast()
+	w.mu.Unlock()
+	if hold != nil {
+		select {
+		case <-hold:
+		case <-ctx.Done():
+			return job.Outcome{Verdict: job.Stopped}
+		}
+	}
+	return job.Outcome{Verdict: job.OK}
+}
+
+// Write is the history.
+func (w *crowd) Write(_ context.Context, batch []trace.Row) error {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	w.rows += len(batch)
+	w.changed.Broadcast()
+	return nil
+}
+
+// await waits with w.mu held until is is true.
+func (w *crowd) await(is func() bool) {
+	for !is() {
+		w.changed.Wait()
+	}
+}
+
+// reset begins to count anew; guests are held or not.
+func (w *crowd) reset(hold bool) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	w.started, w.rows, w.hold = map[job.InstanceID]int{}, 0, nil
+	if hold {
+		w.hold = make(chan struct{})
+	}
+}
+
+// release lets guests end.
+func (w *crowd) release() {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	if w.hold != nil {
+		close(w.hold)
+		w.hold = nil
+	}
+}
+
+const fireItems = 100
+
+// BenchmarkFire begins and ends runs of 100 items that do nothing, from the
+// operator's request to the last row in the history. The rival's marks alone
+// are counted.
+func BenchmarkFire(b *testing.B) {
+	server := serving(b)
+	theirs := newRival(b, server.Address(), "fire", 1)
+	for i := range fireItems {
+		theirs.create(theirs.item(i), "", 0)
+	}
+	c := cluster.New(b, server, "fire", "job")
+	guests := newCrowd()
+	m := c.Start(cluster.Options{
+		Instance: member(1), Job: job.Config{Name: "job", Shards: fireItems, MonitorExecution: true},
+		Adjust: func(o *host.Options) {
+			o.Registry, o.Runner, o.Sinks = direct(b, server), guests, []trace.Sink{guests}
+		},
+	})
+	settled(b, []*cluster.Member{m}, fireItems, "")
+	var our, their []float64
+	for b.Loop() {
+		guests.reset(false)
+		began := time.Now()
+		if err := m.Host.Trigger(b.Context(), "job"); err != nil {
+			b.Fatal(err)
+		}
+		guests.mu.Lock()
+		guests.await(func() bool { return guests.rows == fireItems })
+		guests.mu.Unlock()
+		our = append(our, ms(time.Since(began)))
+		began = time.Now()
+		theirs.fire(fireItems)
+		their = append(their, ms(time.Since(began)))
+		theirs.settle()
+	}
+	b.ReportMetric(0, "ns/op")
+	b.ReportMetric(middle(our), "ms")
+	b.ReportMetric(middle(their), "ms/elasticjob")
+	b.ReportMetric(middle(their)/middle(our), "x_faster>=25")
+}
+
+// toLast gives all items to the last instance.
+func toLast(_ context.Context, r strategy.Request) ([][]int, error) {
+	items := make([][]int, len(r.Instances))
+	for i := range r.Total {
+		items[len(items)-1] = append(items[len(items)-1], i)
+	}
+	return items, nil
+}
+
+// heard is a registry whose events somebody else hears, too.
+type heard struct {
+	registry.Registry
+	on func(registry.Event)
+}
+
+// Open is part of registry.Registry.
+func (h heard) Open(ctx context.Context, on func(registry.Event)) (registry.Session, error) {
+	return h.Registry.Open(ctx, func(e registry.Event) {
+		h.on(e)
+		on(e)
+	})
+}
+
+// BenchmarkTakeover kills a member that runs 100 items: from the event of its
+// instance's end, as the member hears it that is left, to the start of the last
+// guest there. Beside it stands how long one write takes.
+func BenchmarkTakeover(b *testing.B) {
+	server := zktest.Start(b, zktest.Debian(b), zktest.Options{Tick: 100 * time.Millisecond})
+	theirs := newRival(b, server.Address(), "takeover", 0)
+	c := cluster.New(b, server, "takeover", "job")
+	guests := newCrowd()
+	config := job.Config{Name: "job", Shards: fireItems, MonitorExecution: true, Failover: true, Strategy: "last"}
+	var mu sync.Mutex // guards what follows
+	var victim string
+	var heardAt time.Time
+	options := func(id job.InstanceID) cluster.Options {
+		return cluster.Options{Instance: id, Job: config, Adjust: func(o *host.Options) {
+			o.Runner, o.Sinks = guests, []trace.Sink{guests}
+			o.Strategies = map[string]strategy.Strategy{"last": strategy.Func(toLast)}
+		}}
+	}
+	o := options(member(2))
+	adjust := o.Adjust
+	o.Adjust = func(h *host.Options) {
+		adjust(h)
+		h.Registry = heard{direct(b, server), func(e registry.Event) {
+			mu.Lock()
+			defer mu.Unlock()
+			if e.Kind == registry.Changed && e.Path == victim {
+				heardAt = time.Now()
+			}
+		}}
+	}
+	left := c.Start(o)
+	var took, write []float64
+	for k := 0; b.Loop(); k++ {
+		guests.reset(true)
+		o := options(job.InstanceID(fmt.Sprintf("10.0.0.1@-@%d", k)))
+		o.Session = 600 * time.Millisecond
+		dying := c.Start(o)
+		settled(b, []*cluster.Member{left, dying}, fireItems, left.Host.Jobs()[0].Instance)
+		mu.Lock()
+		victim = c.Job().Instance(o.Instance)
+		mu.Unlock()
+		if err := left.Host.Trigger(b.Context(), "job"); err != nil {
+			b.Fatal(err)
+		}
+		guests.mu.Lock()
+		guests.await(func() bool { return guests.started[o.Instance] == fireItems })
+		guests.mu.Unlock()
+		dying.Kill()
+		guests.mu.Lock()
+		guests.await(func() bool { return guests.started[member(2)] == fireItems })
+		mu.Lock()
+		took = append(took, ms(guests.last.Sub(heardAt)))
+		mu.Unlock()
+		guests.mu.Unlock()
+		guests.release()
+		dying.Forsake()
+		settled(b, []*cluster.Member{left}, fireItems, "")
+		for range 10 {
+			write = append(write, ms(theirs.write()))
+		}
+	}
+	b.ReportMetric(0, "ns/op")
+	b.ReportMetric(middle(took), "ms-p50<=25")
+	b.ReportMetric(took[len(took)*99/100], "ms-p99")
+	b.ReportMetric(middle(write), "ms-write-p50")
+	b.ReportMetric(write[len(write)*99/100], "ms-write-p99")
+}
+
+// BenchmarkLeave stops a member that owns 50 of 100 items: from the wish to the
+// transaction by which the other one has all of them.
+func BenchmarkLeave(b *testing.B) {
+	server := serving(b)
+	c := cluster.New(b, server, "leave", "job")
+	w := newSight(b, server)
+	assignment := node(b, c, "assignment")
+	start := func(id job.InstanceID) *cluster.Member {
+		return c.Start(cluster.Options{
+			Instance: id, Job: job.Config{Name: "job", Shards: fireItems, MonitorExecution: true},
+			Adjust: func(o *host.Options) { o.Registry = direct(b, server) },
+		})
+	}
+	left := start(member(1))
+	var took []float64
+	for k := 0; b.Loop(); k++ {
+		m := start(job.InstanceID(fmt.Sprintf("10.0.0.2@-@%d", k)))
+		settled(b, []*cluster.Member{left, m}, fireItems, member(1))
+		before := w.version(assignment)
+		began := time.Now()
+		m.Leave()
+		w.await(assignment, func(n registry.Node) bool { return n.Stat.Version >= before+2 })
+		took = append(took, ms(time.Since(began)))
+		m.Stop()
+		settled(b, []*cluster.Member{left}, fireItems, "")
+	}
+	b.ReportMetric(0, "ns/op")
+	b.ReportMetric(middle(took), "ms-p50<=30")
+}
