@@ -34,8 +34,13 @@ func decodeConfig(n registry.Node) (*protocol.Config, error) {
 	if cron == ManualCron21 {
 		cron = ""
 	}
+	skew := int64(max(c.MaxTimeDiffSeconds, 0)) * 1000
+	if c.MaxTimeDiffSeconds == 0 {
+		skew = 1 // the strictest
+	}
 	return &protocol.Config{
-		Total: int(c.ShardingTotalCount), Cron: cron, Strategy: c.JobShardingStrategyClass,
+		MaxSkew: skew,
+		Total:   int(c.ShardingTotalCount), Cron: cron, Strategy: c.JobShardingStrategyClass,
 		Failover: c.Failover, Misfire: c.Misfire, MonitorExecution: c.MonitorExecution, Disabled: c.Disabled,
 		ReconcileEvery: int64(max(c.ReconcileIntervalMinutes, 0)) * 60_000,
 	}, nil

@@ -1,6 +1,7 @@
 package layout
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"reflect"
@@ -41,6 +42,7 @@ func Define(j job.Config) Definition {
 func (d *Definition) Job(file job.Config) job.Config {
 	j := job.Config{Name: d.Config.JobName, Layout: job.Layout21, Command: file.Command}
 	d.Module.settings.put(&j)
+	j.Kind, j.Overlap, j.OnRegistryLoss = cmp.Or(j.Kind, job.Simple), cmp.Or(j.Overlap, job.Skip), cmp.Or(j.OnRegistryLoss, job.CancelOnLoss)
 	if d.Config.JobClass != WasmClass21 && d.Config.JobType != Script21 {
 		j.Class = d.Config.JobClass
 	}

@@ -217,7 +217,13 @@ func (m *merger) merge(at string, base, file, there branch) (merged, applied bra
 		t, thereTree := there[key].(branch)
 		if fileTree || thereTree {
 			b, _ := base[key].(branch)
-			merged[key], applied[key] = m.merge(path+".", b, f, t)
+			inner, was := m.merge(path+".", b, f, t)
+			if len(inner) > 0 {
+				merged[key] = inner
+			}
+			if len(was) > 0 {
+				applied[key] = was
+			}
 			continue
 		}
 		value, was := m.leaf(path, base[key], file[key], there[key])
@@ -256,7 +262,7 @@ func digestOf(leaf any) any {
 		return nil
 	}
 	sum := sha256.Sum256([]byte(text))
-	return hex.EncodeToString(sum[:8])
+	return hex.EncodeToString(sum[:4])
 }
 
 // nameOf is a key as jobs.toml would have it.

@@ -48,60 +48,60 @@ type moduleJSON struct {
 }
 
 // settingsJSON are the settings of a job that ElasticJob's config has no key
-// for, under the names of jobs.toml. Every one is written, also a zero: what is
-// absent would look as if somebody had taken it away.
+// for, under the names of jobs.toml. What is zero is left out: each server keeps
+// the text of each job.
 type settingsJSON struct {
-	Kind            job.Kind            `json:"kind"`
-	TimeZone        string              `json:"timezone"`
-	Dialect         string              `json:"dialect"`
-	OnStrategyError job.OnStrategyError `json:"strategy_error"`
-	Overlap         job.Overlap         `json:"overlap"`
-	OnRegistryLoss  job.OnRegistryLoss  `json:"on_registry_loss"`
-	Timeout         duration            `json:"timeout"`
-	Retry           retrySettings       `json:"retry"`
-	Parallel        int                 `json:"parallel"`
-	FetchCount      int                 `json:"fetch_count"`
-	Concurrency     int                 `json:"concurrency"`
-	Args            []string            `json:"args"`
-	Settings        map[string]string   `json:"config"`
-	Limits          limitsJSON          `json:"limits"`
-	Allow           allowJSON           `json:"allow"`
+	Kind            job.Kind            `json:"kind,omitzero"`
+	TimeZone        string              `json:"timezone,omitzero"`
+	Dialect         string              `json:"dialect,omitzero"`
+	OnStrategyError job.OnStrategyError `json:"strategy_error,omitzero"`
+	Overlap         job.Overlap         `json:"overlap,omitzero"`
+	OnRegistryLoss  job.OnRegistryLoss  `json:"on_registry_loss,omitzero"`
+	Timeout         duration            `json:"timeout,omitzero"`
+	Retry           retrySettings       `json:"retry,omitzero"`
+	Parallel        int                 `json:"parallel,omitzero"`
+	FetchCount      int                 `json:"fetch_count,omitzero"`
+	Concurrency     int                 `json:"concurrency,omitzero"`
+	Args            []string            `json:"args,omitempty"`
+	Settings        map[string]string   `json:"config,omitempty"`
+	Limits          limitsJSON          `json:"limits,omitzero"`
+	Allow           allowJSON           `json:"allow,omitzero"`
 }
 
 type retrySettings struct {
-	Attempts   int      `json:"attempts"`
-	Backoff    duration `json:"backoff"`
-	MaxBackoff duration `json:"max_backoff"`
+	Attempts   int      `json:"attempts,omitzero"`
+	Backoff    duration `json:"backoff,omitzero"`
+	MaxBackoff duration `json:"max_backoff,omitzero"`
 }
 
 type limitsJSON struct {
-	Memory     int64    `json:"memory"`
-	Fuel       int64    `json:"fuel"`
-	Result     int64    `json:"result"`
-	LogLine    int64    `json:"log_line"`
-	LogRate    int      `json:"log_rate"`
-	Grace      duration `json:"grace"`
-	Batch      int64    `json:"batch"`
-	StateValue int64    `json:"state_value"`
-	HTTPCalls  int      `json:"http_calls"`
-	HTTPBody   int64    `json:"http_body"`
-	OpenFiles  int      `json:"open_files"`
-	Pool       poolJSON `json:"instance"`
+	Memory     int64    `json:"memory,omitzero"`
+	Fuel       int64    `json:"fuel,omitzero"`
+	Result     int64    `json:"result,omitzero"`
+	LogLine    int64    `json:"log_line,omitzero"`
+	LogRate    int      `json:"log_rate,omitzero"`
+	Grace      duration `json:"grace,omitzero"`
+	Batch      int64    `json:"batch,omitzero"`
+	StateValue int64    `json:"state_value,omitzero"`
+	HTTPCalls  int      `json:"http_calls,omitzero"`
+	HTTPBody   int64    `json:"http_body,omitzero"`
+	OpenFiles  int      `json:"open_files,omitzero"`
+	Pool       poolJSON `json:"instance,omitzero"`
 }
 
 type poolJSON struct {
-	Size    int `json:"pool"`
-	MaxUses int `json:"max_uses"`
+	Size    int `json:"pool,omitzero"`
+	MaxUses int `json:"max_uses,omitzero"`
 }
 
 type allowJSON struct {
-	Dirs    []dirJSON         `json:"dirs"`
-	Env     map[string]string `json:"env"`
-	Clock   string            `json:"clock"`
-	Random  bool              `json:"random"`
-	State   bool              `json:"state"`
-	Secrets []string          `json:"secrets"` // names, never values
-	HTTP    []string          `json:"http"`
+	Dirs    []dirJSON         `json:"dirs,omitempty"`
+	Env     map[string]string `json:"env,omitempty"`
+	Clock   string            `json:"clock,omitzero"`
+	Random  bool              `json:"random,omitzero"`
+	State   bool              `json:"state,omitzero"`
+	Secrets []string          `json:"secrets,omitempty"` // names, never values
+	HTTP    []string          `json:"http,omitempty"`
 }
 
 type dirJSON struct {

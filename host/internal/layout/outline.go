@@ -7,7 +7,7 @@ import "strings"
 func (j Job) Outline() []string {
 	nodes := []string{
 		nodeConfig, nodeServers, nodeInstances, nodeLeaderInstance, nodeNecessary, nodeFailoverItems,
-		nodeMembers, nodeAssignment, nodeRuns, nodePaused,
+		nodeModule, nodeMembers, nodeAssignment, nodeRuns, nodePaused,
 	}
 	paths := []string{j.root}
 	for _, n := range nodes {

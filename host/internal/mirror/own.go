@@ -60,7 +60,7 @@ func (m *Mirror) Submitted(ops []registry.Op) {
 // the node is then. Of one with children the list is not kept here, nor the
 // session of one that is bound to it.
 func (n *entry) foreseen(op *registry.Op) bool {
-	switch op.Kind {
+	switch op.Kind { //nolint:exhaustive // the others make nothing of the node, or it is not known what
 	case registry.Create, registry.CreateEphemeral:
 		return !n.has(exists)
 	case registry.Set:

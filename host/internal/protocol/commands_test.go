@@ -33,6 +33,7 @@ import (
 //	finish 0-1 failed: why          guests end, one after the other
 //	assign a:0,2 b:1                the strategy answers, without words as preferred; "assign fault: why";
 //	                                "assign oldest …" answers the oldest question, not the newest
+//	measured 1.5                    its clock is so many seconds ahead of the registry's
 //	told started                    the listener that it called last has ended
 //	stored 3                        the history has the rows up to 3; without number all it was given
 //	doubt 1                         0 to 2
@@ -43,13 +44,13 @@ import (
 //	unask                           whoever asked last waits no longer
 //	elapsed, lost                   a timer; the session is over
 var inputs = map[string]func(*cluster, *member, *arguments) error{
-	"observe": func(c *cluster, m *member, _ *arguments) error { return c.observe(m) },
-	"apply":   func(c *cluster, m *member, _ *arguments) error { return c.apply(m) },
-	"applied": func(c *cluster, m *member, _ *arguments) error { return c.answer(m) },
-	"elapsed": func(c *cluster, m *member, _ *arguments) error { return c.step(m, protocol.Elapsed{}) },
-	"unask":   func(c *cluster, m *member, _ *arguments) error { return c.step(m, protocol.Unasked{ID: c.asks}) },
-	"lost":    func(c *cluster, m *member, _ *arguments) error { return c.step(m, protocol.SessionLost{}) },
-	"told":    toldOf, "tick": tick, "passed": passed, "refuse": refuse, "unknown": unknown, "arrive": arrive, "ops": showOps,
+	"observe":  func(c *cluster, m *member, _ *arguments) error { return c.observe(m) },
+	"apply":    func(c *cluster, m *member, _ *arguments) error { return c.apply(m) },
+	"applied":  func(c *cluster, m *member, _ *arguments) error { return c.answer(m) },
+	"elapsed":  func(c *cluster, m *member, _ *arguments) error { return c.step(m, protocol.Elapsed{}) },
+	"unask":    func(c *cluster, m *member, _ *arguments) error { return c.step(m, protocol.Unasked{ID: c.asks}) },
+	"lost":     func(c *cluster, m *member, _ *arguments) error { return c.step(m, protocol.SessionLost{}) },
+	"measured": measured, "told": toldOf, "tick": tick, "passed": passed, "refuse": refuse, "unknown": unknown, "arrive": arrive, "ops": showOps,
 	"prepared": prepared, "finish": finish, "assign": assign, "stored": stored, "doubt": doubt, "ask": ask,
 }
 
@@ -192,6 +193,14 @@ func toldOf(c *cluster, m *member, a *arguments) error {
 		return fmt.Errorf("the newest call is of %s", l.Event)
 	}
 	return c.step(m, protocol.Told{Event: l.Event, Instant: l.Instant, Attempt: l.Attempt})
+}
+
+func measured(c *cluster, m *member, a *arguments) error {
+	ms, err := msOf(a.word())
+	if err != nil {
+		return err
+	}
+	return c.step(m, protocol.Measured{Skew: ms})
 }
 
 func stored(c *cluster, m *member, a *arguments) error {

@@ -9,23 +9,6 @@ import "bytes"
 // NoModule is the version of a module's node that is not there.
 const NoModule int32 = -1
 
-// AskDefine writes the whole texts of configuration and module, derived from
-// those of the versions Have and HaveModule.
-type AskDefine struct {
-	Config, Module   []byte
-	Have, HaveModule int32
-}
-
-func (AskDefine) ask() {}
-
-// Define replaces what a job is. A text that is nil stays as it is, and is only
-// checked: the other was derived from it.
-type Define struct{ Config, Module []byte }
-
-// Name is part of Mutation.
-func (Define) Name() string { return "define" }
-func (Define) mutation()    {}
-
 // define turns a wish into the write of what differs.
 func (v *View) define(a AskDefine) (m Mutation, fault string) {
 	var d Define

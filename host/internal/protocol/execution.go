@@ -251,12 +251,21 @@ func again(s *State, _ *Plan) Mutation {
 	return Again{Self: s.self, Own: next}
 }
 
+// lingers: other guests may end at the same moment as those that have just ended.
+func (s *State) lingers() bool {
+	if s.ends == 0 || s.now < s.ends || s.now >= s.ends+s.o.Linger {
+		return false
+	}
+	return slices.ContainsFunc(s.guests, func(g guest) bool { return !g.ended })
+}
+
 // complete closes the runs whose guests ended: as many as there are by now.
 func complete(s *State, _ *Plan) Mutation {
 	own := s.own()
-	if own == nil {
+	if own == nil || s.lingers() {
 		return nil
 	}
+	s.ends = 0
 	var items []int
 	next := s.next(own)
 	r, rows := s.room(), s.rowsLeft(&next)
@@ -369,6 +378,8 @@ func (s *State) inability() string {
 		return silence
 	case s.view.foreign():
 		return "a member that is not wasmjobd shared the job"
+	case s.skewed():
+		return skewed
 	}
 	return "the instance was removed"
 }

@@ -131,12 +131,12 @@ func (s *State) begun() int64 {
 	return oldest
 }
 
-// ended: no scheduled run of the instant, or of one before it, is open anywhere
-// or waits for a taker.
+// ended: no scheduled run of the instant, or of one before it, is open anywhere,
+// or waits to be tried again or for a taker.
 func (s *State) ended(at int64) bool {
 	v := s.view
 	for k := range v.Runs {
-		for _, e := range v.Runs[k].Open {
+		for _, e := range v.Runs[k].unfinished() {
 			if e.Trigger == "" && e.Instant <= at {
 				return false
 			}

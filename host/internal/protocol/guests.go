@@ -73,6 +73,9 @@ func (s *State) finished(in Finished) {
 		return
 	}
 	g.ended, g.state, g.flow = true, in.State, in.Flow
+	if s.ends == 0 {
+		s.ends = s.now
+	}
 	if g.why == "" || in.State != Cancelled {
 		g.why = in.Why
 	}

@@ -98,7 +98,7 @@ func (s *State) disabledHere() bool { return s.view.serverDisabled(s.self.IP()) 
 // works: the member may begin runs.
 func (s *State) works() bool {
 	return s.own() != nil && s.config() != nil && !s.leaving && s.doubt == Trusted &&
-		s.view.instance(s.self) != nil && !s.disabledHere() && !s.view.foreign()
+		s.view.instance(s.self) != nil && !s.disabledHere() && !s.view.foreign() && !s.skewed()
 }
 
 // join registers the member: first the job's nodes, then its own.

@@ -19,7 +19,7 @@ import (
 //	                                failover misfire disabled monitor=off
 //	prefer a a b                    whom a strategy gives item 0, 1, …; else the members in turn
 //	start a b slots=1 queue         members join, one after the other, until all is calm; options:
-//	                                wait prune (seconds) unstored slots nodes retry (attempts, 1 to 3 s apart) queue replace finish started completed label=name:value
+//	                                wait prune (seconds) unstored slots nodes retry (attempts, 1 to 3 s apart) linger queue replace finish started completed label=name:value
 //	                                module=text (of the module's node) found (they have no file)
 //	new a                           a member that has not observed anything yet; options as of start
 //	me b                            whom commands are meant for
@@ -60,6 +60,13 @@ func configure(c *cluster, a *arguments) error {
 	if j.Shards, err = strconv.Atoi(a.key("total", strconv.Itoa(j.Shards))); err != nil {
 		return err
 	}
+	if skew := a.key("skew", ""); skew != "" {
+		ms, err := msOf(skew)
+		if err != nil {
+			return err
+		}
+		j.MaxClockSkew = time.Duration(ms) * time.Millisecond
+	}
 	minutes, err := strconv.Atoi(a.key("reconcile", strconv.Itoa(int(j.ReconcileEvery/time.Minute))))
 	if err != nil {
 		return err
@@ -90,7 +97,8 @@ func options(a *arguments) (protocol.Options, error) {
 	if name, value, ok := strings.Cut(a.key("label", ""), ":"); ok {
 		o.Labels = map[string]string{name: value}
 	}
-	var err [6]error
+	var err [7]error
+	o.Linger, err[6] = msOf(a.key("linger", "0"))
 	if attempts := a.key("retry", ""); attempts != "" {
 		o.Retry = protocol.RetryPolicy{Backoff: 1000, MaxBackoff: 3000}
 		o.Retry.Attempts, err[5] = strconv.Atoi(attempts)

@@ -1,6 +1,9 @@
 package protocol
 
-import "slices"
+import (
+	"fmt"
+	"slices"
+)
 
 // State is what one member knows and does for one job during one session. Make
 // it with NewState; only Step changes it.
@@ -21,9 +24,11 @@ type State struct {
 	doubt   Doubt
 
 	guests []guest  // ascending by item
+	skew   int64    // ms that the clock is ahead of the registry's, when it was measured last
 	tick   Tick     // the instant that is being answered; At 0: none
 	latest Tick     // the newest instant that came due
 	paused int64    // the newest instant that came during a pause
+	ends   int64    // when the first of the ends came that no commit carries yet; 0: see complete
 	due    []due    // instants that came while their item ran
 	why    []string // by item: why its instants were not begun
 
@@ -60,12 +65,13 @@ type Options struct {
 	// PruneAfter is how long, in ms, a server may be without instance before
 	// the leader removes its node; 0 never.
 	PruneAfter  int64
-	MaxUnstored int  // rows that may wait for the history before nothing begins; 0: no bound
-	MaxNodes    int  // nodes that a transaction may write beside the values of ours; 0: no bound
-	Slots       int  // runs at once; 0: no bound
-	Queue       bool // overlap policy queue-one
-	Replace     bool // overlap policy replace
-	Finish      bool // self-fencing lets guests finish
+	MaxUnstored int   // rows that may wait for the history before nothing begins; 0: no bound
+	Linger      int64 // ms that the end of a run waits for others that end at the same moment
+	MaxNodes    int   // nodes that a transaction may write beside the values of ours; 0: no bound
+	Slots       int   // runs at once; 0: no bound
+	Queue       bool  // overlap policy queue-one
+	Replace     bool  // overlap policy replace
+	Finish      bool  // self-fencing lets guests finish
 	Retry       RetryPolicy
 	// Started and Completed: the module has the listener of fires.
 	Started, Completed bool
@@ -202,6 +208,8 @@ func (s *State) receive(in Input, p *Plan) {
 		s.stored = max(s.stored, in.Upto)
 	case Doubted:
 		s.doubted(in.Level, p)
+	case Measured:
+		s.skew = in.Skew
 	case Asked:
 		if _, ok := in.Ask.(AskLeave); ok {
 			s.leaving = true
@@ -322,8 +330,19 @@ func (s *State) Troubles() []string {
 	if s.self != "" && v.foreign() {
 		all = append(all, strangers)
 	}
+	if s.skewed() {
+		all = append(all, fmt.Sprintf("%s: by %d ms, the job allows %d; nothing begins here", skewed, s.skew, s.config().MaxSkew))
+	}
 	return all
 }
+
+// skewed: the clock differs from the registry's by more than the job allows.
+func (s *State) skewed() bool {
+	c := s.config()
+	return c != nil && c.MaxSkew > 0 && max(s.skew, -s.skew) > c.MaxSkew
+}
+
+const skewed = "the server's clock differed from the registry's"
 
 const strangers = "a member that is not wasmjobd shares this job; this release does not run beside it"
 
@@ -362,6 +381,13 @@ func (s *State) sleep(p *Plan) {
 		if t := s.reread + c.ReconcileEvery; next == 0 || t < next {
 			next = t
 		}
+	}
+	if s.lingers() {
+		if t := s.ends + s.o.Linger; t != s.wake {
+			s.wake = t
+			p.add(Wake{At: t})
+		}
+		return
 	}
 	if next != 0 && next != s.wake {
 		s.wake = next

@@ -12,31 +12,6 @@ type Ready struct {
 	Fault  string // why the member cannot have it; "" it has it
 }
 
-type (
-	// Prepare: the module with the digest is wanted here. Answered by Prepared.
-	Prepare struct{ Digest string }
-	// Prepared answers Prepare.
-	Prepared struct{ Ready }
-	// Publish tells in the member's own node how far it is.
-	Publish struct {
-		Member Join // what else stands there
-		Ready  Ready
-	}
-	// Switch puts the next module in the place of the old one.
-	Switch struct{ Digest string }
-)
-
-func (Prepare) effect()   {}
-func (Prepared) input()   {}
-func (Publish) mutation() {}
-func (Switch) mutation()  {}
-
-// Name is part of Mutation.
-func (Publish) Name() string { return "publish" }
-
-// Name is part of Mutation.
-func (Switch) Name() string { return "switch" }
-
 // swap is how far this member is.
 type swap struct {
 	wanted string // that Prepare named

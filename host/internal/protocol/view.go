@@ -71,6 +71,7 @@ type Config struct {
 	MonitorExecution bool
 	Disabled         bool
 	ReconcileEvery   int64 // ms, 0 is off
+	MaxSkew          int64 // ms by which a member's clock may differ from the registry's; 0: any
 }
 
 // Instance is a node of "instances": a member of ours or of ElasticJob.

@@ -52,6 +52,9 @@ type (
 	// Doubted tells how much of the session time-out passed since the last
 	// acknowledged request was sent.
 	Doubted struct{ Level Doubt }
+	// Measured tells by how many ms the member's clock is ahead of the registry's,
+	// or, negative, behind; what the measuring itself may have added is left out.
+	Measured struct{ Skew int64 }
 	// Asked is an operator's or the host's wish.
 	Asked struct {
 		ID  int64
@@ -60,6 +63,8 @@ type (
 	// Unasked: whoever asked waits no longer. A wish that is not yet a commit is
 	// forgotten.
 	Unasked struct{ ID int64 }
+	// Prepared answers Prepare.
+	Prepared struct{ Ready }
 	// Elapsed: time passed; an earlier Wake asked for it.
 	Elapsed struct{}
 	// SessionLost: this member is over. Its guests are to be ended.
@@ -75,8 +80,10 @@ func (Told) input()        {}
 func (Assigned) input()    {}
 func (Stored) input()      {}
 func (Doubted) input()     {}
+func (Measured) input()    {}
 func (Asked) input()       {}
 func (Unasked) input()     {}
+func (Prepared) input()    {}
 func (Elapsed) input()     {}
 func (SessionLost) input() {}
 
@@ -130,6 +137,12 @@ type (
 		Data []byte
 		Have int32
 	}
+	// AskDefine writes the whole texts of configuration and module, derived from
+	// those of the versions Have and HaveModule.
+	AskDefine struct {
+		Config, Module   []byte
+		Have, HaveModule int32
+	}
 	// AskReshard wants the items assigned anew.
 	AskReshard struct{}
 	// AskLeave ends this member: nothing new begins.
@@ -141,6 +154,7 @@ func (AskPause) ask()   {}
 func (AskItem) ask()    {}
 func (AskServer) ask()  {}
 func (AskConfig) ask()  {}
+func (AskDefine) ask()  {}
 func (AskReshard) ask() {}
 func (AskLeave) ask()   {}
 
@@ -300,6 +314,16 @@ type (
 	}
 	// PutConfig replaces the configuration's text.
 	PutConfig struct{ Data []byte }
+	// Define replaces what a job is. A text that is nil stays as it is, and is
+	// only checked: the other was derived from it.
+	Define struct{ Config, Module []byte }
+	// Publish tells in the member's own node how far it is with the next module.
+	Publish struct {
+		Member Join // what else stands there
+		Ready  Ready
+	}
+	// Switch puts the next module in the place of the old one.
+	Switch struct{ Digest string }
 )
 
 func (Setup) Name() string          { return "setup" }
@@ -328,6 +352,9 @@ func (SetPaused) Name() string      { return "set-paused" }
 func (DisableItem) Name() string    { return "disable-item" }
 func (DisableServer) Name() string  { return "disable-server" }
 func (PutConfig) Name() string      { return "put-config" }
+func (Define) Name() string         { return "define" }
+func (Publish) Name() string        { return "publish" }
+func (Switch) Name() string         { return "switch" }
 
 func (Setup) mutation()          {}
 func (Join) mutation()           {}
@@ -355,6 +382,9 @@ func (SetPaused) mutation()      {}
 func (DisableItem) mutation()    {}
 func (DisableServer) mutation()  {}
 func (PutConfig) mutation()      {}
+func (Define) mutation()         {}
+func (Publish) mutation()        {}
+func (Switch) mutation()         {}
 
 // Effect is something the runner does without a commit.
 //
@@ -383,6 +413,8 @@ type (
 	}
 	// Hush ends that call.
 	Hush struct{}
+	// Prepare: the module with the digest is wanted here. Answered by Prepared.
+	Prepare struct{ Digest string }
 	// Assign asks the job's strategy; answered by Assigned.
 	Assign struct{ Request AssignRequest }
 	// Reschedule: the cron text changed (also the first one). Answered by
@@ -415,6 +447,7 @@ func (Run) effect()        {}
 func (Cancel) effect()     {}
 func (Listen) effect()     {}
 func (Hush) effect()       {}
+func (Prepare) effect()    {}
 func (Assign) effect()     {}
 func (Reschedule) effect() {}
 func (Store) effect()      {}

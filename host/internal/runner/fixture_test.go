@@ -253,8 +253,9 @@ func serve(t *testing.T, reg registry.Registry, rows *book, ip string, change fu
 func serveThrough(t *testing.T, d *door, rows *book, ip string, change func(*Options)) *server {
 	t.Helper()
 	s := &server{door: d, done: make(chan struct{}), events: make(chan Event, 10_000)}
+	config := testConfig()
 	o := Options{
-		Layout: layout.NewJob("test", testJob), Config: testConfig(),
+		Layout: layout.NewJob("test", testJob), Config: &config,
 		Instance: job.NewInstanceID(ip, "1"), Clock: &metronome{}, Guests: takes(time.Second), Dealer: dealAverage{},
 		Sink: rows, DrainTimeout: 30 * time.Second, Observe: func(e Event) { s.events <- e },
 		Log: slog.New(slog.NewTextHandler(t.Output(), nil)),
@@ -263,7 +264,7 @@ func serveThrough(t *testing.T, d *door, rows *book, ip string, change func(*Opt
 		change(&o)
 	}
 	if o.Define == nil {
-		o.Define = func() layout.Definition { return layout.Define(o.Config) }
+		o.Define = func() layout.Definition { return layout.Define(*o.Config) }
 	}
 	s.trunk = session.New(session.Options{Registry: d, Namespace: o.Layout.Namespace(), Log: o.Log})
 	o.Trunk = s.trunk

@@ -38,7 +38,7 @@ func TestRowThatCanNeverBeStored(t *testing.T) {
 // force when its row is stored.
 func TestGapsKeepTheirSchedule(t *testing.T) {
 	t.Parallel()
-	m := &member{lives: &lives{Runner: New(Options{Config: testConfig(), Clock: &metronome{}})}}
+	m := &member{lives: &lives{Runner: New(Options{Config: new(testConfig()), Clock: &metronome{}})}}
 	gap := protocol.Row{Gap: true, After: 0, Until: 60_000, Cron: "10s"}
 	row, ok, err := m.row(&gap, "1s")
 	if err != nil || !ok || row.Count != 5 || row.Instant != 10_000 || row.Last != 50_000 {

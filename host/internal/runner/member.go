@@ -44,6 +44,7 @@ type member struct {
 
 	effective *effective
 	ruled     protocol.Configured // what the core was told of it
+	measured  time.Time           // when the clock was last compared with the registry's, or that began
 	listening context.CancelFunc  // ends the listener that is called; nil: none is
 	cron      string
 	guests    map[int]*guest // by item
@@ -73,8 +74,8 @@ func newMember(l *lives, box *mailbox, line *session.Line) (*member, error) {
 		state: protocol.NewState(protocol.Options{
 			Base: r.Instance, Session: int64(line.ID()), Config: config, Module: module,
 			ReshardWait: reshardWait, PruneAfter: pruneAfter, MaxUnstored: maxUnstored,
-			MaxNodes: r.Layout.MaxNodes(),
-			Slots:    rules.Slots, Queue: rules.Queue, Finish: rules.Finish, Replace: rules.Replace,
+			MaxNodes: r.Layout.MaxNodes(), Linger: linger,
+			Slots: rules.Slots, Queue: rules.Queue, Finish: rules.Finish, Replace: rules.Replace,
 			Started: rules.Started, Completed: rules.Completed, Retry: rules.Retry,
 			Labels: r.Labels, Address: r.Address,
 		}),
@@ -82,7 +83,7 @@ func newMember(l *lives, box *mailbox, line *session.Line) (*member, error) {
 		decoder: r.Layout.NewDecoder(),
 	}
 	m.effective, m.ruled = &effective{job: r.Config}, rules
-	r.Clock.Use(r.Config)
+	r.Clock.Use(*r.Config)
 	m.history.m = m
 	return m, nil
 }
@@ -112,6 +113,7 @@ func (m *member) turn() {
 			m.read(l)
 		}
 		if tick.At != 0 && m.draining == notDraining {
+			m.measure()
 			m.step(tick)
 		}
 		clear(letters)
@@ -216,6 +218,7 @@ func (m *member) publish() {
 		m.rule() // a module comes when it comes
 		m.step(protocol.Observed{View: m.view})
 		m.show()
+		m.measure()
 		if news || !m.defining.done {
 			m.define()
 		}
@@ -230,7 +233,7 @@ func (m *member) show() {
 			m.joinOnce.Do(func() { close(m.joined) })
 		}
 	}
-	m.snapshot.Store(&snapshot{view: m.view, self: m.self, effective: m.effective})
+	m.snapshot.Store(&snapshot{view: m.view, self: m.self, effective: m.effective, troubles: m.state.Troubles()})
 }
 
 // step asks the core, after a look at the clock: a process that was frozen must
@@ -357,7 +360,7 @@ func (m *member) assign(r protocol.AssignRequest) {
 	}
 	ctx, end := context.WithCancel(m.life)
 	m.deal = end
-	c, self := m.effective.job, m.state.Self()
+	c, self := *m.effective.job, m.state.Self()
 	m.work.Go(func() {
 		defer end()
 		in := protocol.Assigned{Request: r}

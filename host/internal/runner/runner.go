@@ -121,7 +121,9 @@ const (
 type Options struct {
 	Trunk  *session.Trunk // of the server
 	Layout layout.Job
-	Config job.Config // the server's own; what the registry says goes over it
+	// Config is the server's own, which nobody changes any more; what the registry
+	// says goes over it.
+	Config *job.Config
 	// Define tells what the server's own file says of the job, for the registry.
 	// Nil: the server has the job from there.
 	Define func() layout.Definition
@@ -151,6 +153,8 @@ const (
 	maxAsks = 64
 	// reshardWait is how long a due run waits for the leader, in ms.
 	reshardWait = 10_000
+	// linger is how long the end of a run waits for others, in ms.
+	linger = 2
 	// pruneAfter is how long a server may be without instance, in ms.
 	pruneAfter = 24 * 3_600_000
 	// maxUnstored is how many rows may wait for the history before nothing

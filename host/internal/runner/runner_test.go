@@ -223,7 +223,7 @@ func TestFileAndRegistry(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		reg, rows := embedded.Memory(), &book{}
 		start := func(file func(*job.Config)) *server {
-			s := serve(t, reg, rows, "10.0.0.1", func(o *Options) { file(&o.Config) })
+			s := serve(t, reg, rows, "10.0.0.1", func(o *Options) { file(o.Config) })
 			time.Sleep(2 * time.Second)
 			return s
 		}

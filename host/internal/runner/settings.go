@@ -3,6 +3,7 @@ package runner
 import (
 	"bytes"
 	"fmt"
+	"reflect"
 	"slices"
 	"strings"
 
@@ -14,8 +15,8 @@ import (
 // effective is the job's configuration as it is in force: what the registry
 // says over what the server's own file says.
 type effective struct {
-	config, module []byte // the registry's texts it was made of
-	job            job.Config
+	config, module []byte      // the registry's texts it was made of
+	job            *job.Config // nobody changes it
 	params         map[int]string
 }
 
@@ -50,10 +51,10 @@ func (m *member) configure() bool {
 	}
 	e := effective{config: v.ConfigData, module: v.Module}
 	if module == nil {
-		e.job = config.Apply(m.Config)
+		e.job = m.shared(config.Apply(*m.Config))
 	} else {
 		d := layout.Definition{Config: *config, Module: *module}
-		e.job = d.Job(m.Config)
+		e.job = m.shared(d.Job(*m.Config))
 	}
 	if e.params, err = job.ParseItemParams(e.job.ItemParams); err != nil {
 		m.Log.Error("the item parameters in the registry cannot be read, guests get none", "error", err)
@@ -61,19 +62,28 @@ func (m *member) configure() bool {
 	m.effective = &e
 	m.fire = fire{}
 	m.resettle(old.job)
-	m.Changed(&e.job)
+	m.Changed(e.job)
 	return true
 }
 
+// shared is the server's own configuration if c says the same. Most do, and a
+// server may have thousands.
+func (r *Runner) shared(c job.Config) *job.Config {
+	if reflect.DeepEqual(c, *r.Config) {
+		return r.Config
+	}
+	return &c
+}
+
 // resettle applies what is not looked up each time it is needed.
-func (m *member) resettle(old job.Config) {
+func (m *member) resettle(old *job.Config) {
 	c := m.effective.job
 	if c.Parallel != old.Parallel {
 		m.parallel = NewSlots(c.Parallel) // those that run give their slots back where they took them
 	}
 	m.rule()
 	if c.TimeZone != old.TimeZone || c.Dialect != old.Dialect {
-		m.Clock.Use(c)
+		m.Clock.Use(*c)
 		if m.cron != "" {
 			m.reschedule(m.cron)
 		}
@@ -89,7 +99,7 @@ func (m *member) rule() {
 }
 
 // rules are what the core is told of a job's settings.
-func (r *Runner) rules(c job.Config) protocol.Configured {
+func (r *Runner) rules(c *job.Config) protocol.Configured {
 	slots := c.Parallel
 	if all := cap(r.Slots); slots == 0 || all > 0 && all < slots {
 		slots = all

@@ -14,17 +14,19 @@ type snapshot struct {
 	view      *protocol.View
 	self      job.InstanceID
 	effective *effective
+	troubles  []string // what the core says
 }
 
 // Status is what the runner knows at this moment. It blocks nobody.
 func (r *Runner) Status() job.Status {
-	s := job.Status{Config: r.Config, Troubles: r.troubles.list()}
+	s := job.Status{Config: *r.Config, Troubles: r.troubles.list()}
 	now := r.snapshot.Load()
 	if now == nil {
 		return s
 	}
+	s.Troubles = append(s.Troubles, now.troubles...)
 	v := now.view
-	s.Config, s.Instance, s.Leader, s.Paused = now.effective.job, now.self, v.Leader, v.Paused
+	s.Config, s.Instance, s.Leader, s.Paused = *now.effective.job, now.self, v.Leader, v.Paused
 	for _, in := range v.Instances {
 		s.Instances = append(s.Instances, in.ID)
 	}

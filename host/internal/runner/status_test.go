@@ -9,8 +9,8 @@ import (
 // An item that only the node of a stranger keeps in the tree is none.
 func TestStatusOfItemsBeyondTheTotal(t *testing.T) {
 	t.Parallel()
-	r := New(Options{Config: testConfig()})
-	r.snapshot.Store(&snapshot{effective: &effective{job: testConfig()}, view: &protocol.View{
+	r := New(Options{Config: new(testConfig())})
+	r.snapshot.Store(&snapshot{effective: &effective{job: new(testConfig())}, view: &protocol.View{
 		Config: &protocol.Config{Total: 1},
 		Items:  []protocol.Item{{Exists: true, Owner: "a"}, {Exists: true, Owner: "a"}, {Exists: true}},
 	}})

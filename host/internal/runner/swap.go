@@ -26,7 +26,7 @@ func (m *member) prepare(e protocol.Prepare) {
 	}
 	ctx, end := context.WithCancel(m.life)
 	m.preparing = end
-	c := m.effective.job
+	c := *m.effective.job
 	c.ModuleDigest = e.Digest
 	m.work.Go(func() {
 		defer end()

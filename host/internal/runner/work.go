@@ -158,7 +158,7 @@ func (r *Runner) pausing(item int) job.StopReason {
 }
 
 func (m *member) call(e protocol.Run) job.Call {
-	c := m.effective.job
+	c := *m.effective.job
 	f := m.fireOf(e.Items)
 	call := job.Call{
 		Config: c, Instance: m.state.Self(), TaskID: f.taskID, Total: c.Shards, Item: e.Entry.Item,

@@ -29,6 +29,9 @@ func (w *World) heal() {
 	w.calm = true
 	w.slow, w.slowJobs = 0, min(w.slowJobs, 0.08)
 	for _, m := range w.members {
+		if w.config.MaxTimeDiffSeconds >= 0 {
+			m.offset = 0 // or it would begin nothing for ever
+		}
 		m.thaw()
 		if m.s != nil && m.s.stalled > 0 {
 			m.s.stall(0)

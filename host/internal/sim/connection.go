@@ -58,6 +58,7 @@ func (m *member) suspended() {
 		m.mir.Failed(r)
 	}
 	m.reads = nil
+	m.mir.Answered(nil, 0)
 	if c := m.commit; c != nil {
 		m.commit, m.owed = nil, true
 		m.step(protocol.Committed{Plan: c.plan, Outcome: protocol.Unknown})

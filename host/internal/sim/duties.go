@@ -112,6 +112,8 @@ func (l *ledger) decided(old *protocol.View, by author) {
 		l.reshard(m, old, by)
 	case protocol.Owners:
 		l.owners(m, by)
+	case protocol.Tell:
+		l.tells(m, by)
 	case protocol.Enqueue:
 		if len(m.Pend) > 0 && !by.view.Config.Failover {
 			l.w.breach("failover off", "%s", by)
@@ -151,7 +153,7 @@ func (l *ledger) begin(m protocol.Begin, old *protocol.View, by author) {
 		switch e := m.Own.Open[k]; {
 		case e.Trigger == "" && v.Paused:
 			l.w.breach("pause", "%s begins item %d, seeing the job paused", by, i)
-		case e.Cause == protocol.Misfired && (v.Necessary || v.Processing):
+		case e.Cause == protocol.Misfired && e.Attempt == 1 && (v.Necessary || v.Processing):
 			l.w.breach("compensation waits", "%s compensates item %d, seeing a reshard awaited", by, i)
 		case e.Trigger == "" && e.Instant > by.ticked:
 			l.w.breach("nothing early", "%s begins item %d run %s, but only %d has come", by, i, runName(e), by.ticked-1_700_000_000_000)
@@ -167,6 +169,9 @@ func (l *ledger) begin(m protocol.Begin, old *protocol.View, by author) {
 
 // beside: this release runs nothing beside a member that is not ours.
 func (l *ledger) beside(by author) {
+	if most := by.view.Config.MaxSkew; most > 0 && max(by.skew, -by.skew) > most {
+		l.w.breach("the time", "%s, whose clock is %d ms wrong, of %d", by, by.skew, most)
+	}
 	for _, in := range by.view.Instances {
 		if !alive(by.view, in.ID) {
 			l.w.breach("strangers", "%s, seeing %s, which is not ours", by, in.ID)

@@ -73,20 +73,31 @@ func (l *ledger) calls(m *member, e protocol.Listen) {
 		l.w.breach("one listener", "%s calls %s of %d again, though %s lives", m.name(), e.Event, e.Instant, was.by)
 	}
 	l.fires[key] = told{attempt: e.Attempt, by: m.st.Self()}
-	for i, it := range l.v.Items {
-		if i < l.v.Config.Total && !it.Disabled && e.Attempt == 1 && e.Event == protocol.FireStarted && lastOf(l.v, i) < e.Instant && l.w.now-l.wordAt > second {
-			l.w.breach("fires", "%s: %d is told as started, but item %d has not begun it", m.name(), e.Instant, i)
-		}
-	}
 	if e.Event == protocol.FireCompleted && !l.over(e.Instant) {
 		l.w.breach("fires", "%s: %d is told as completed, but some run of it is not", m.name(), e.Instant)
+	}
+}
+
+// tells: what is told as started had been begun by every item, as was seen.
+func (l *ledger) tells(m protocol.Tell, by author) {
+	v, at := by.view, m.Next.Started.Instant
+	if at == v.Fires.Started.Instant {
+		return
+	}
+	for i := range v.Config.Total {
+		if (i >= len(v.Items) || !v.Items[i].Disabled) && lastOf(v, i) < at {
+			l.w.breach("fires", "%s, but item %d has not begun it", by, i)
+		}
 	}
 }
 
 // over: no scheduled run of the instant is open or waits.
 func (l *ledger) over(at int64) bool {
 	mine := func(e protocol.Entry) bool { return e.Trigger == "" && e.Instant == at }
-	return !slices.ContainsFunc(l.v.Runs, func(r protocol.Runs) bool { return slices.ContainsFunc(r.Open, mine) }) &&
+	waits := func(r protocol.Retry) bool { return mine(r.Entry) }
+	return !slices.ContainsFunc(l.v.Runs, func(r protocol.Runs) bool {
+		return slices.ContainsFunc(r.Open, mine) || slices.ContainsFunc(r.Retries, waits)
+	}) &&
 		!slices.ContainsFunc(l.v.Pending, func(p protocol.Pending) bool { return mine(p.Entry) })
 }
 

@@ -29,21 +29,24 @@ type member struct {
 	frozen  bool
 	backlog []func()
 
-	s       *session
-	st      *protocol.State
-	mir     *mirror.Mirror
-	dec     *layout.Decoder
-	owed    bool // an Observed is due after a commit's answer
-	syncing bool
-	acked   int64 // send time of the last acknowledged request
-	doubt   protocol.Doubt
-	commit  *sent
-	reads   []mirror.Read
-	guests  []*running
-	call    *listening // of a listener of fires
-	period  int64
-	prev    int64
-	ticker  int
+	s        *session
+	st       *protocol.State
+	mir      *mirror.Mirror
+	dec      *layout.Decoder
+	owed     bool // an Observed is due after a commit's answer
+	syncing  bool
+	acked    int64 // send time of the last acknowledged request
+	doubt    protocol.Doubt
+	commit   *sent
+	reads    []mirror.Read
+	guests   []*running
+	call     *listening // of a listener of fires
+	period   int64
+	prev     int64
+	ticker   int
+	skew     int64 // as it was measured last
+	measured int64 // when
+
 	ticked  int64 // the newest instant that came due here
 	fresh   bool  // it did, and had not passed before
 	stored  int64 // number of the newest row that the history acknowledged
@@ -90,7 +93,7 @@ func (m *member) start() {
 	m.frozen, m.backlog = false, nil
 	m.owed, m.syncing, m.commit, m.reads, m.period, m.prev, m.ticked = false, false, nil, nil, 0, 0, 0
 	m.doubt, m.acked = protocol.Trusted, w.now
-	m.stored = 0
+	m.stored, m.skew, m.measured = 0, 0, 0
 	m.refusals, m.viewRev = map[string]int{}, 0
 	m.leaving, m.marked, m.asked = false, 0, map[int64]bool{}
 	m.s = w.newSession(m.timeout, func(msg message) { m.guard(life, func() { m.receive(msg) }) })
@@ -225,17 +228,23 @@ func (m *member) write(p protocol.Plan) {
 			}
 		}
 	}
-	by := author{now: m.now(), unstored: unstored, member: m, self: m.st.Self(), m: p.Commit, view: m.st.View(), ticked: m.ticked, marked: m.now() - m.marked, ending: m.leaving}
-	m.s.commit(m.w.job.Encode(p.Commit, by.view), by, func(rev int64, err error) {
+	by := author{now: m.now(), skew: m.skew, unstored: unstored, member: m, self: m.st.Self(), m: p.Commit, view: m.st.View(), ticked: m.ticked, marked: m.now() - m.marked, ending: m.leaving}
+	ops := m.w.job.Encode(p.Commit, by.view)
+	m.mir.Submitted(ops)
+	m.s.commit(ops, by, func(receipt registry.Receipt, err error) {
 		if m.life != life || m.commit == nil || m.commit.plan != p.ID {
 			return
 		}
 		m.acked = max(m.acked, at)
 		m.commit, m.owed = nil, true
-		c := protocol.Committed{Plan: p.ID, Outcome: protocol.Refused, Revision: rev, Occupied: m.w.job.Occupied(err)}
+		c := protocol.Committed{Plan: p.ID, Outcome: protocol.Refused, Revision: receipt.Revision, Occupied: m.w.job.Occupied(err)}
+		if err != nil {
+			m.mir.Answered(nil, 0)
+		}
 		switch {
 		case err == nil:
 			c.Outcome = protocol.Applied
+			m.mir.Answered(&receipt, m.s.id)
 		case c.Occupied == 0: // else no view could have told
 			m.refused(p.Commit)
 		}

@@ -243,7 +243,10 @@ func clusterMutants() []mutant {
 			{fire, "t.cut && !s.leaving {", "false {"},
 		}},
 		{"strangers: works beside", "nothing runs beside a member that is not ours", []edit{
-			{membership, "!s.disabledHere() && !s.view.foreign()", "!s.disabledHere()"},
+			{membership, "!s.disabledHere() && !s.view.foreign() && !s.skewed()", "!s.disabledHere() && !s.skewed()"},
+		}},
+		{"skew: works all the same", "who has the wrong time begins nothing, if the job says so", []edit{
+			{membership, "!s.view.foreign() && !s.skewed()", "!s.view.foreign()"},
 		}},
 		{"server: works disabled", "a disabled server begins nothing", []edit{
 			{membership, "s.view.instance(s.self) != nil && !s.disabledHere() &&", "s.view.instance(s.self) != nil &&"},

@@ -122,11 +122,15 @@ func (w *World) settle(p profile) {
 	c.Failover, c.Misfire, c.MonitorExecution = w.chance(0.9), w.chance(0.6), w.chance(p.monitor)
 	c.JobShardingStrategyClass = []string{"", "odevity", "rotate"}[w.rng.IntN(3)]
 	c.ReconcileIntervalMinutes = int32(w.rng.IntN(2))
+	if w.chance(0.2) {
+		c.MaxTimeDiffSeconds = int32(w.between(0, 3))
+	}
 	w.options = protocol.Options{
 		Config: w.encoded(), ReshardWait: w.between(p.wait[0], p.wait[1]), PruneAfter: w.between(5000, 40_000),
 		MaxUnstored: []int{0, 500, 6}[w.rng.IntN(3)], MaxNodes: []int{0, 0, 4, 7}[w.rng.IntN(4)], Slots: p.slots[w.rng.IntN(len(p.slots))],
 		Queue: w.chance(0.4), Replace: w.chance(0.2), Finish: w.chance(0.07),
 	}
+	w.options.Linger = []int64{0, 2, 20}[w.rng.IntN(3)]
 	if w.chance(0.5) {
 		w.options.Retry = protocol.RetryPolicy{Attempts: int(w.between(2, 5)), Backoff: w.between(50, 2000), MaxBackoff: w.between(500, 4000)}
 	}

@@ -3,6 +3,7 @@ package sim
 import (
 	"errors"
 	"slices"
+	"strings"
 
 	"github.com/wasmjob/wasmjob/host/internal/protocol"
 	"github.com/wasmjob/wasmjob/host/registry"
@@ -11,9 +12,9 @@ import (
 
 // The registry of the simulation: one true order of transactions, and for each
 // session a replica that lags behind it. Reads come from the replica, one by
-// one; watches fire once, when the replica passes the change, and travel on
-// the same line as the replies; a broken connection loses what is under way,
-// though the server may still apply a request that it held.
+// one; events of all that is below the job come when the replica passes the
+// change, and travel on the same line as the replies; a broken connection loses
+// what is under way, though the server may still apply a request that it held.
 
 type txn struct {
 	rev     int64
@@ -44,11 +45,10 @@ type session struct {
 	held      []func() // what waits for the replica, in order
 	overdue   []func() // requests of the old connection that may still be carried out
 	strays    []func() // those that come after what the member did on the new one
-	armed     map[string]bool
-	timeout   int64 // as it was negotiated
-	overdrawn bool  // it is to end just before the next instant
-	heard     int64 // when the server last heard of the client
-	toServer  int64 // arrival of the newest message, each way
+	timeout   int64    // as it was negotiated
+	overdrawn bool     // it is to end just before the next instant
+	heard     int64    // when the server last heard of the client
+	toServer  int64    // arrival of the newest message, each way
 	toClient  int64
 	deliver   func(message) // to the member
 }
@@ -63,7 +63,7 @@ func (w *World) newSession(timeout int64, deliver func(message)) *session {
 	w.sessions++
 	s := &session{
 		w: w, id: registry.SessionID(w.sessions), timeout: timeout, alive: true, connected: true,
-		replica: w.tree.Revision(), armed: map[string]bool{}, heard: w.now, deliver: deliver,
+		replica: w.tree.Revision(), heard: w.now, deliver: deliver,
 	}
 	w.live = append(w.live, s)
 	w.at(s.heard+s.timeout, func() { w.expire(s, w.chance(w.profile.untimely)) })
@@ -179,7 +179,6 @@ func (s *session) drop() {
 	s.epoch++
 	s.connected = false
 	s.held, s.stalled = nil, 0
-	clear(s.armed)
 }
 
 // inOrder does it now, or after what the session waits for already.
@@ -209,19 +208,20 @@ func (s *session) advance(rev int64) {
 	}
 	from := s.replica
 	s.replica = rev
-	if len(s.armed) == 0 {
-		return
-	}
 	k := len(w.log)
 	for k > 0 && w.log[k-1].rev > from {
 		k--
 	}
 	for ; k < len(w.log) && w.log[k].rev <= rev; k++ {
 		for _, c := range w.log[k].changes {
-			if s.armed[c.Path] {
-				delete(s.armed, c.Path)
-				s.client(message{event: registry.Event{Kind: registry.Changed, Path: c.Path}})
+			if !strings.HasPrefix(c.Path, w.job.Root()) {
+				continue
 			}
+			times := 1
+			if c.Kind == tree.ChildrenChanged {
+				times = 0
+			}
+			s.client(message{event: registry.Event{Kind: registry.Changed, Path: c.Path, Changes: times}})
 		}
 	}
 }
@@ -288,7 +288,7 @@ func (s *session) request(do func(), late func(), beyond bool) {
 	})
 }
 
-// read answers with the replica's node and arms the watch there.
+// read answers with the replica's node.
 func (s *session) read(path string, reply func(registry.Node)) {
 	s.request(func() {
 		if s.w.chance(0.3) {
@@ -296,7 +296,6 @@ func (s *session) read(path string, reply func(registry.Node)) {
 		}
 		s.inOrder(func() {
 			n := s.node(path)
-			s.armed[path] = true
 			s.client(message{reply: func() { reply(n) }})
 		})
 	}, nil, false)
@@ -310,11 +309,11 @@ func (s *session) sync(reply func()) {
 
 // commit applies ops on the true tree; the reply follows the events. A member
 // that joins twice is two members, so a join is settled by the new connection.
-func (s *session) commit(ops []registry.Op, by author, reply func(rev int64, err error)) {
+func (s *session) commit(ops []registry.Op, by author, reply func(receipt registry.Receipt, err error)) {
 	w := s.w
 	_, joins := by.m.(protocol.Join)
 	s.request(func() {
-		rev, err := w.transact(s, ops, by)
+		receipt, err := w.transact(s, ops, by)
 		if err == nil {
 			s.stray()
 		}
@@ -322,7 +321,7 @@ func (s *session) commit(ops []registry.Op, by author, reply func(rev int64, err
 			s.deafen = nil
 			then()
 		}
-		s.caughtUp(func() { s.client(message{reply: func() { reply(rev, err) }}) })
+		s.caughtUp(func() { s.client(message{reply: func() { reply(receipt, err) }}) })
 	}, func() {
 		w.tracef("server: late write of %s", by)
 		w.apply(s, ops, by)
@@ -334,7 +333,7 @@ func (w *World) apply(s *session, ops []registry.Op, by author) {
 	_, _ = w.transact(s, ops, by) // the trace tells of a refusal
 }
 
-func (w *World) transact(s *session, ops []registry.Op, by author) (int64, error) {
+func (w *World) transact(s *session, ops []registry.Op, by author) (registry.Receipt, error) {
 	owner := registry.SessionID(0)
 	if s != nil {
 		owner = s.id
@@ -346,7 +345,7 @@ func (w *World) transact(s *session, ops []registry.Op, by author) (int64, error
 			w.conflicts++
 			w.tracef("server: refused %s: %v", by, err)
 		}
-		return 0, err
+		return registry.Receipt{}, err
 	}
 	w.tracef("server: %d %s", receipt.Revision, by)
 	if by.m != nil {
@@ -356,7 +355,7 @@ func (w *World) transact(s *session, ops []registry.Op, by author) (int64, error
 		s.wrote = receipt.Revision
 	}
 	w.record(changes, by)
-	return receipt.Revision, nil
+	return receipt, nil
 }
 
 // author of a transaction, and what it was decided on.
@@ -369,6 +368,7 @@ type author struct {
 	ending bool  // the member had been told to end
 
 	now      int64 // by the member's clock
+	skew     int64 // of that clock, as it was measured last
 	unstored int   // rows that the history had not acknowledged to the member
 	marked   int64 // for how long, in ms, it had seen the mark for a reshard
 	what     string

@@ -39,6 +39,7 @@ func (m *member) nextTick(after int64) {
 		if late := m.now() / m.period * m.period; late > at {
 			at, m.prev = late, 0
 		}
+		m.measure()
 		if m.w.ticking() {
 			m.w.ledger.due(m, at)
 			prev := m.prev
@@ -50,6 +51,21 @@ func (m *member) nextTick(after int64) {
 		if m.st != nil && n == m.ticker {
 			m.nextTick(at)
 		}
+	})
+}
+
+// remeasure is how often a clock is compared with the registry's, if the job says
+// so.
+const remeasure = 5 * second
+
+func (m *member) measure() {
+	if m.w.config.MaxTimeDiffSeconds < 0 || m.w.now < m.measured+remeasure {
+		return
+	}
+	m.measured = m.w.now
+	m.later(m.w.between(1, 20*millisecond), func() {
+		m.skew = m.offset
+		m.step(protocol.Measured{Skew: m.skew})
 	})
 }
 
