@@ -1,0 +1,436 @@
+package evidence
+
+import (
+	"cmp"
+	"fmt"
+	"slices"
+	"time"
+
+	"github.com/wasmjob/wasmjob/host/trace"
+)
+
+// Kind says which rule was broken.
+type Kind string
+
+const (
+	Overlap  Kind = "overlap"  // two guests of one item at once
+	Loss     Kind = "loss"     // a due instant without run and row
+	Double   Kind = "double"   // one attempt of one run twice
+	Token    Kind = "token"    // a later run with a token that is not larger
+	Row      Kind = "row"      // rows and guests, or rows among themselves, disagree
+	Elements Kind = "elements" // a batch that does not follow the one before
+	Forgot   Kind = "forgot"   // the registry does not know what it had acknowledged
+)
+
+// Finding is one broken rule.
+type Finding struct {
+	Kind Kind
+	Text string
+}
+
+// Job is what is known of a job beforehand.
+type Job struct {
+	Name  string
+	Items int
+	Every time.Duration // instants are its multiples since 1970
+	Batch int64         // elements of a batch of a dataflow job
+}
+
+// Span is a time in Unix milliseconds during which a server was frozen. Server
+// is its address, of which there may have been several instances.
+type Span struct {
+	Server   string
+	From, To int64
+}
+
+// Moment is when a fault hit the server with an address.
+type Moment struct {
+	Server string
+	At     int64
+}
+
+// Input is what Check looks at.
+type Input struct {
+	Lines []Line
+	// Rows are those of all histories together.
+	Rows []trace.Row
+	Jobs []Job
+	// From and To are the window (From, To]: its instants must be accounted for.
+	From, To int64
+
+	Frozen []Span
+	// Hit are the faults after which others had to take over.
+	Hit []Moment
+	// Wiped are the times at which the registry's data were removed, and with
+	// them rows of the runs that were going on and of what was overdue. From the
+	// last but one run of an item before such a time to its first run after it
+	// no instant is asked for.
+	Wiped []int64
+	// Written are the revisions that are in the registry's own log; empty: nobody
+	// looked. They settle whose fault it is if rows are missing.
+	Written map[int64]bool
+}
+
+// Report is what Check found.
+type Report struct {
+	Runs     int // attempts that guests have told of
+	Instants int // that had to be accounted for, over all items
+	Findings []Finding
+	// Late are lines of guests that woke with their frozen server and wrote
+	// beside the one that came after them. Each has the older token, which is
+	// what a sink refuses it by.
+	Late int
+	// LateFor is how long after the waking the last of them came.
+	LateFor time.Duration
+	// Orphans are runs that were going on when their server was hit; TookOver
+	// are the times from there to the start of their next attempt elsewhere.
+	// Those that had none have a row instead.
+	Orphans  int
+	TookOver []time.Duration
+	// Margin is the shortest time from the last sign of life of such a run to
+	// the start of the next run of its item elsewhere; negative: there was none.
+	Margin time.Duration
+}
+
+// Count is how often a rule was broken.
+func (r Report) Count(k Kind) int {
+	n := 0
+	for _, f := range r.Findings {
+		if f.Kind == k {
+			n++
+		}
+	}
+	return n
+}
+
+// Check holds every rule against the lines and the rows.
+func Check(in Input) Report {
+	tries := gather(in.Lines, in.Wiped)
+	c := &checker{in: in, eras: eras(in, tries), report: Report{Runs: len(tries), Margin: -1}, rows: rowsByAttempt(in.Rows)}
+	c.doubles(tries)
+	for _, group := range byItem(tries) {
+		c.overlaps(group)
+		c.tokens(group)
+		c.elements(group)
+		c.takeovers(group)
+	}
+	c.losses(tries)
+	c.agree(tries)
+	c.forgotten(tries)
+	c.accounts()
+	return c.report
+}
+
+type checker struct {
+	in     Input
+	eras   []era
+	report Report
+	rows   map[attempt][]trace.Row
+}
+
+func (c *checker) found(k Kind, format string, args ...any) {
+	c.report.Findings = append(c.report.Findings, Finding{k, fmt.Sprintf(format, args...)})
+}
+
+// rowsByAttempt leaves gaps out.
+func rowsByAttempt(rows []trace.Row) map[attempt][]trace.Row {
+	out := map[attempt][]trace.Row{}
+	for _, r := range rows {
+		if r.Count == 0 {
+			a := attempt{run{item{r.Job, r.Item}, r.Run}, r.Attempt}
+			out[a] = append(out[a], r)
+		}
+	}
+	return out
+}
+
+// doubles: an attempt of a run starts once.
+func (c *checker) doubles(tries []*try) {
+	seen := map[attempt]*try{}
+	for _, t := range tries {
+		if t.starts != 1 || t.lines[0].Word != "start" {
+			c.found(Double, "%s has started %d times", t, t.starts)
+		}
+		if before := seen[t.attempt]; before != nil {
+			c.found(Double, "%s, and by %s with token %d", t, before.server, before.token)
+		}
+		seen[t.attempt] = t
+	}
+}
+
+// overlaps: between the first and the last line of a guest no other guest of
+// the item writes. The order of the file decides, not a clock.
+func (c *checker) overlaps(tries []*try) {
+	for i, a := range tries {
+		for _, b := range tries[i+1:] {
+			if b.first().order > a.last().order {
+				break // so are all after it
+			}
+			c.overlap(a, b)
+		}
+	}
+}
+
+// overlap judges two guests that wrote at once. One may have been frozen when
+// the other started and have written when it woke, with the older token.
+func (c *checker) overlap(a, b *try) {
+	old, young := a, b
+	if a.token > b.token {
+		old, young = b, a
+	}
+	late := slices.DeleteFunc(slices.Clone(old.lines), func(l Line) bool { return l.order < young.first().order })
+	woke, ok := c.frozenAt(old, young.first().At)
+	if !ok || old.token == young.token || old.era != young.era {
+		c.found(Overlap, "%s and %s: %d lines", old, young, len(late))
+		return
+	}
+	took := time.Duration(late[len(late)-1].At-woke) * time.Millisecond
+	if took > wakeTime {
+		c.found(Overlap, "%s wrote %v after it woke, beside %s", old, took, young)
+		return
+	}
+	c.report.Late += len(late)
+	c.report.LateFor = max(c.report.LateFor, took)
+}
+
+// wakeTime is how long after its waking a server may let a guest go on that it
+// has lost: until the guest is next looked at.
+const wakeTime = time.Second
+
+// frozenAt tells when the server of a guest woke, if it was frozen at a time.
+func (c *checker) frozenAt(t *try, at int64) (woke int64, ok bool) {
+	for _, s := range c.in.Frozen {
+		if s.Server == t.ip() && s.From <= at && at <= s.To {
+			return s.To, true
+		}
+	}
+	return 0, false
+}
+
+// tokens: who starts later has the larger token, as long as the registry has
+// its data.
+func (c *checker) tokens(tries []*try) {
+	var newest *try
+	for _, t := range tries {
+		switch {
+		case newest == nil || t.era > newest.era || t.era == newest.era && t.token > newest.token:
+			newest = t
+		case t.era < newest.era:
+		default:
+			if _, woke := c.frozenAt(t, newest.first().At); !woke || t.token == newest.token {
+				c.found(Token, "%s started after %s", t, newest)
+			}
+		}
+	}
+}
+
+// elements: a batch begins where the last one that was kept ended. One was not
+// kept if its guest has not come to its end, and was kept if its row says that
+// it succeeded.
+func (c *checker) elements(tries []*try) {
+	var before *try
+	for _, t := range byToken(tries) {
+		if len(t.elements) == 0 {
+			continue
+		}
+		batch := int64(0)
+		for _, j := range c.in.Jobs {
+			if j.Name == t.job {
+				batch = j.Batch
+			}
+		}
+		next := t.elements[0]
+		switch {
+		case before == nil || t.era > before.era:
+			if next != 0 {
+				c.found(Elements, "%s begins with element %d, not with the first", t, next)
+			}
+		case next == before.elements[0] && !c.succeeded(before.attempt):
+		case next == before.elements[0]+batch && before.end:
+		default:
+			c.found(Elements, "%s begins with element %d after %s began with %d (end %v, row %v)",
+				t, next, before, before.elements[0], before.end, c.succeeded(before.attempt))
+		}
+		before = t
+	}
+}
+
+func (c *checker) succeeded(a attempt) bool {
+	return slices.ContainsFunc(c.rows[a], func(r trace.Row) bool { return r.State == trace.Succeeded })
+}
+
+// takeovers measures, for each run that was going on when its server was hit,
+// when it started once more, and when the next guest of the item elsewhere.
+func (c *checker) takeovers(tries []*try) {
+	for _, hit := range c.in.Hit {
+		for i, t := range tries {
+			if t.ip() != hit.Server || t.first().At > hit.At || t.last().At < hit.At-silence || t.end {
+				continue
+			}
+			c.report.Orphans++
+			for _, next := range tries[i+1:] {
+				if next.run == t.run && next.n == t.n+1 {
+					c.report.TookOver = append(c.report.TookOver, time.Duration(next.first().At-hit.At)*time.Millisecond)
+				}
+				if next.server != t.server {
+					c.margin(t, next)
+					break
+				}
+			}
+		}
+	}
+}
+
+// margin leaves out what t told when it was late already.
+func (c *checker) margin(t, next *try) {
+	last := t.first().At
+	for _, l := range t.lines {
+		if l.order < next.first().order {
+			last = l.At
+		}
+	}
+	m := time.Duration(next.first().At-last) * time.Millisecond
+	if c.report.Margin < 0 || m < c.report.Margin {
+		c.report.Margin = m
+	}
+}
+
+// silence is, in milliseconds, the longest time for which a guest that works
+// tells nothing; its machine may be busy.
+const silence = 500
+
+// losses: each instant of the window has a run or a row.
+func (c *checker) losses(tries []*try) {
+	ran := map[run]bool{}
+	for _, t := range tries {
+		ran[t.run] = true
+	}
+	gaps := map[item][]trace.Row{}
+	for _, r := range c.in.Rows {
+		at := item{r.Job, r.Item}
+		if r.Count > 0 {
+			gaps[at] = append(gaps[at], r)
+		} else {
+			ran[run{at, r.Run}] = true
+		}
+	}
+	for _, e := range c.eras {
+		for _, j := range c.in.Jobs {
+			for no := range j.Items {
+				at := item{j.Name, no}
+				instants(j, e.start(at), e.open(at), func(t int64) bool {
+					c.report.Instants++
+					if !ran[at.at(t)] && !slices.ContainsFunc(gaps[at], func(r trace.Row) bool { return r.Instant <= t && t <= r.Last }) {
+						c.found(Loss, "%s of %d has neither run nor row", at, t)
+					}
+					return true
+				})
+			}
+		}
+	}
+}
+
+// instants yields those t of a job with after < t <= upTo.
+func instants(j Job, after, upTo int64, yield func(int64) bool) {
+	every := j.Every.Milliseconds()
+	for t := (after/every + 1) * every; t <= upTo && yield(t); t += every {
+	}
+}
+
+// agree: what guests told and what rows say is the same.
+func (c *checker) agree(tries []*try) {
+	told := map[attempt]*try{}
+	for _, t := range tries {
+		told[t.attempt] = t
+		rows := c.rows[t.attempt]
+		if len(rows) == 0 && c.eras[t.era].last[t.item] != t {
+			c.found(Row, "%s has no row", t)
+		}
+		for _, r := range rows {
+			switch {
+			case r.Fence != t.token && r.Fence != 0:
+				c.found(Row, "%s: the row has token %d", t, r.Fence)
+			case r.Instance != t.server:
+				c.found(Row, "%s: the row names %s", t, r.Instance)
+			case r.State == trace.Skipped || r.State == trace.Missed:
+				c.found(Row, "%s: the row says %s (%s)", t, r.State, r.Reason)
+			case r.State == trace.Succeeded && !t.end:
+				c.found(Row, "%s succeeded by its row, and has not come to its end", t)
+			}
+		}
+	}
+	for a, rows := range c.rows {
+		if told[a] == nil && slices.ContainsFunc(rows, func(r trace.Row) bool { return r.State == trace.Succeeded }) {
+			c.found(Row, "%s succeeded by its row, and no guest has told of it", a)
+		}
+	}
+	for _, t := range tries {
+		if later := (attempt{t.run, t.n + 1}); c.succeeded(t.attempt) && told[later] != nil {
+			c.found(Row, "%s succeeded, and started once more", t)
+		}
+	}
+}
+
+// forgotten: what lets a guest begin was written, so it is in the registry's log
+// for as long as that has its data.
+func (c *checker) forgotten(tries []*try) {
+	if len(c.in.Written) == 0 {
+		return
+	}
+	for _, t := range tries {
+		if t.era == len(c.in.Wiped) && !c.in.Written[t.token] {
+			c.found(Forgot, "%s: the registry's log does not have that transaction", t)
+		}
+	}
+}
+
+// accounts holds the rows against the schedules: each instant in one final
+// row or gap, attempts without holes, gaps that count right.
+func (c *checker) accounts() {
+	rows := unique(c.in.Rows)
+	for _, e := range c.eras {
+		for _, j := range c.in.Jobs {
+			c.account(e, j, rows)
+		}
+	}
+}
+
+func (c *checker) account(e era, j Job, rows []trace.Row) {
+	in := trace.CheckInput{
+		Job: j.Name, From: e.from, To: e.to,
+		Instants: func(after, upTo int64, yield func(int64) bool) { instants(j, after, upTo, yield) },
+		Start:    func(no int) int64 { return e.start(item{j.Name, no}) },
+		Open:     func(no int) int64 { return e.open(item{j.Name, no}) },
+		Rows: func(yield func(trace.Row, error) bool) {
+			for _, r := range rows {
+				at := item{r.Job, r.Item}
+				if r.Job == j.Name && max(r.Instant, r.Last) > e.start(at) && r.Instant <= e.open(at) && !yield(r, nil) {
+					return
+				}
+			}
+		},
+	}
+	for no := range j.Items {
+		in.Items = append(in.Items, no)
+	}
+	report, err := trace.Check(in)
+	if err != nil {
+		c.found(Row, "%s: %v", j.Name, err)
+	}
+	for _, f := range report.Findings {
+		c.found(Row, "%s item %d, %d to %d: %s: %s", f.Job, f.Item, f.First, f.Last, f.Kind, f.Detail)
+	}
+}
+
+// unique sorts rows and drops what two histories hold alike: a row may be
+// stored by the server that has died and by the one that took its record.
+func unique(rows []trace.Row) []trace.Row {
+	sorted := slices.Clone(rows)
+	slices.SortStableFunc(sorted, func(a, b trace.Row) int {
+		return cmp.Or(cmp.Compare(a.Instant, b.Instant), cmp.Compare(a.Item, b.Item), cmp.Compare(a.Job, b.Job),
+			cmp.Compare(a.Run, b.Run), cmp.Compare(a.Attempt, b.Attempt), cmp.Compare(a.State, b.State))
+	})
+	return slices.CompactFunc(sorted, func(a, b trace.Row) bool {
+		return a.Instant == b.Instant && a.Item == b.Item && a.Job == b.Job && a.Run == b.Run && a.Attempt == b.Attempt && a.State == b.State
+	})
+}

@@ -1,0 +1,269 @@
+package faults
+
+import (
+	"flag"
+	"fmt"
+	"os"
+	"slices"
+	"strings"
+	"syscall"
+	"testing"
+	"time"
+
+	"github.com/wasmjob/wasmjob/host/registry/zk/zktest"
+	"github.com/wasmjob/wasmjob/test/faults/evidence"
+)
+
+var (
+	enabled = flag.Bool("faults", false, "run the faults; they take minutes")
+	seed    = flag.Uint64("seed", 0, "of the random faults; 0: by the clock")
+	// Debian's release is known to forget what it has acknowledged when its servers
+	// are killed again and again (ZOOKEEPER-4785 and others).
+	debian = flag.Bool("debian", false, "use the ZooKeeper of the distribution")
+	rounds = flag.Int("rounds", 12, "how many random troubles")
+)
+
+// fault does something to a cluster and undoes it.
+type fault struct {
+	name string
+	do   func(*cluster)
+}
+
+var faults = []fault{
+	{"kill", kill},
+	{"kill-all", killAll},
+	{"freeze", freeze},
+	{"stop", stop},
+	{"partition-server", partitionServer},
+	{"partition-leader", partitionLeader},
+	{"leader-alone", leaderAlone},
+	{"restart-ensemble", restartEnsemble},
+	{"restart-rolling", restartRolling},
+	{"wipe", wipe},
+	{"random", random},
+}
+
+// TestFaults is what make faults runs: one fault after the other, as they share
+// the ensemble and two or three cores.
+func TestFaults(t *testing.T) {
+	if !*enabled {
+		return // it needs root, minutes and the built programs: make faults
+	}
+	net := newNetwork(t)
+	clearWork(t)
+	e := newEnsemble(t, net, 3)
+	var machines []machine
+	for i := range 3 {
+		machines = append(machines, net.machine(fmt.Sprint("s", i+1)))
+	}
+	var table []evidence.Named
+	run := func(name string, do func(*cluster)) {
+		t.Run(name, func(t *testing.T) {
+			c := newCluster(t, net, e, machines)
+			do(c)
+			r := c.judge()
+			table = append(table, evidence.Named{Name: name, Report: r})
+			for i, f := range r.Findings {
+				if i == 20 {
+					t.Errorf("and %d more", len(r.Findings)-i)
+					break
+				}
+				t.Errorf("%s: %s", f.Kind, f.Text)
+			}
+			if len(r.Findings) > 0 {
+				c.keep()
+			}
+		})
+	}
+	for _, f := range faults {
+		run(f.name, f.do)
+	}
+	var out strings.Builder
+	if err := evidence.Table(&out, session, table); err != nil {
+		t.Fatal(err)
+	}
+	t.Log("\n" + out.String())
+}
+
+// clearWork removes what the run before has left, unless that still goes on.
+func clearWork(t *testing.T) {
+	t.Helper()
+	lock, err := os.Create(workDir(t) + ".lock")
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { lock.Close() })
+	if err := syscall.Flock(int(lock.Fd()), syscall.LOCK_EX|syscall.LOCK_NB); err != nil {
+		t.Fatalf("another test works in %s: %v", workDir(t), err)
+	}
+	if err := os.RemoveAll(workDir(t)); err != nil {
+		t.Fatal(err)
+	}
+}
+
+// kill ends a server at once in the middle of runs; later it is started again.
+func kill(c *cluster) {
+	run, s := c.amidst()
+	s.kill()
+	c.hit(s)
+	c.takenOver(run)
+	s.start()
+}
+
+// killAll leaves nobody who could take over until all are started again.
+func killAll(c *cluster) {
+	c.amidst()
+	for _, s := range c.servers {
+		s.kill()
+		c.hit(s)
+	}
+	for _, s := range c.servers {
+		s.start()
+	}
+}
+
+// freeze lets a server sleep for longer than its session lasts, until all its
+// items run elsewhere.
+func freeze(c *cluster) {
+	run, s := c.amidst()
+	wake := c.sleep(s)
+	c.hit(s)
+	c.takenOver(run)
+	c.moved(s, c.lastHit())
+	wake()
+}
+
+// sleep freezes a server until the returned function is called.
+func (c *cluster) sleep(s *server) (wake func()) {
+	slept := evidence.Span{Server: s.machine.ip, From: time.Now().UnixMilli()}
+	s.signal(syscall.SIGSTOP)
+	return func() {
+		slept.To = time.Now().UnixMilli()
+		s.signal(syscall.SIGCONT)
+		c.input.Frozen = append(c.input.Frozen, slept)
+	}
+}
+
+// stop ends a server as an operator does, in the middle of runs, which come to
+// their ends there.
+func stop(c *cluster) {
+	run, s := c.amidst()
+	if err := s.stop(); err != nil {
+		c.Error(err)
+	}
+	ended := false
+	c.await("the end of the run", func(lines []evidence.Line) bool {
+		ended = slices.ContainsFunc(lines, func(l evidence.Line) bool {
+			return l.Word == "end" && l.Token == run.Token && l.Job == run.Job && l.Item == run.Item
+		})
+		return true
+	})
+	if !ended {
+		c.Errorf("%s has stopped before its %s, item %d, came to its end", s.machine.ip, run.Job, run.Item)
+	}
+	s.start()
+}
+
+// partitionServer cuts a server off from the whole ensemble.
+func partitionServer(c *cluster) {
+	run, s := c.amidst()
+	heal := c.net.cut(s.machine, c.ensemble.machines...)
+	c.hit(s)
+	if address := c.ensemble.servers[0].Address(); s.machine.reaches(address) {
+		c.Fatalf("%s still reaches %s", s.machine.ip, address)
+	}
+	c.takenOver(run)
+	c.moved(s, c.lastHit())
+	heal()
+}
+
+// partitionLeader cuts the ensemble's leader off from everybody.
+func partitionLeader(c *cluster) {
+	c.amidst()
+	leader := c.leader()
+	others := c.ensemble.others(leader)
+	for _, s := range c.servers {
+		others = append(others, s.machine)
+	}
+	heal := c.net.cut(c.ensemble.machines[leader], others...)
+	c.replaced(leader)
+	heal()
+	c.ensemble.servers[leader].AwaitServing()
+}
+
+// leaderAlone cuts the ensemble's leader off from the rest of it, not from its
+// clients.
+func leaderAlone(c *cluster) {
+	c.amidst()
+	leader := c.leader()
+	heal := c.net.cut(c.ensemble.machines[leader], c.ensemble.others(leader)...)
+	c.replaced(leader)
+	heal()
+	c.ensemble.servers[leader].AwaitServing()
+}
+
+// replaced waits until another leads the ensemble and the jobs run again.
+func (c *cluster) replaced(leader int) {
+	c.Helper()
+	since := time.Now().UnixMilli()
+	c.await("another leader of the ensemble", func([]evidence.Line) bool {
+		for i, s := range c.ensemble.servers {
+			if i != leader && s.Role() == "leader" {
+				return true
+			}
+		}
+		return false
+	})
+	c.await("a start after the fault", func(lines []evidence.Line) bool {
+		return slices.ContainsFunc(lines, func(l evidence.Line) bool { return l.Word == "start" && l.Instant > since })
+	})
+}
+
+// leader is the number of the ensemble's leader.
+func (c *cluster) leader() (found int) {
+	c.Helper()
+	c.await("a leader of the ensemble", func([]evidence.Line) bool {
+		found = slices.IndexFunc(c.ensemble.servers, func(s *zktest.Server) bool { return s.Role() == "leader" })
+		return found >= 0
+	})
+	return found
+}
+
+// restartEnsemble kills all of ZooKeeper at once and starts it again.
+func restartEnsemble(c *cluster) {
+	c.amidst()
+	for _, s := range c.ensemble.servers {
+		s.Kill()
+	}
+	for _, s := range c.ensemble.servers {
+		s.Launch()
+	}
+	for _, s := range c.ensemble.servers {
+		s.AwaitServing()
+	}
+}
+
+// restartRolling restarts ZooKeeper's servers one after the other, as an
+// upgrade does.
+func restartRolling(c *cluster) {
+	c.amidst()
+	for _, s := range c.ensemble.servers {
+		s.Restart()
+	}
+}
+
+// wipe takes ZooKeeper's data away while the servers live.
+func wipe(c *cluster) {
+	c.amidst()
+	for _, s := range c.ensemble.servers {
+		s.Kill()
+		s.Wipe()
+	}
+	c.input.Wiped = append(c.input.Wiped, time.Now().UnixMilli())
+	for _, s := range c.ensemble.servers {
+		s.Launch()
+	}
+	for _, s := range c.ensemble.servers {
+		s.AwaitServing()
+	}
+}

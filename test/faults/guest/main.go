@@ -1,0 +1,205 @@
+// Command guest is the job of the fault tests: it tells in a file that all
+// servers share what it does while it does it, whatever becomes of its server.
+//
+// A line is
+//
+//	word run attempt token instance milliseconds [element]
+//
+// and is appended with one write, so the order of the lines is the order of
+// what they tell. "start" is the first of an attempt. While it works there is a
+// "beat" every 50 ms or, in a dataflow job, an "element" for each that it
+// handles. "end" says that it is through, "stop" that it gave up when it was
+// asked to. An attempt that was ended from outside has neither. The first and
+// the last line are on the disk before the guest goes on.
+//
+// The parameter of the item says for how many milliseconds to work, or how many
+// elements a batch has. After "deaf" a guest works on when it is asked to stop,
+// as long as it is let.
+package main
+
+import (
+	"errors"
+	"fmt"
+	"os"
+	"strconv"
+	"strings"
+	"time"
+
+	wasmjob "github.com/wasmjob/wasmjob/abi/go"
+	"github.com/wasmjob/wasmjob/abi/go/dataflow"
+	"github.com/wasmjob/wasmjob/abi/go/simple"
+)
+
+//nolint:gochecknoinits // a module has no other moment to say what it is
+func init() {
+	simple.Register(work)
+	dataflow.Register(fetch, process)
+}
+
+func main() {}
+
+// beat is the time between two signs of life.
+const beat = 50 * time.Millisecond
+
+// evidence is the file, open for one attempt.
+type evidence struct {
+	c    wasmjob.Context
+	file *os.File
+}
+
+// open opens the file; a name other than the usual one is for tests.
+func open(c wasmjob.Context) (*evidence, error) {
+	name, ok := c.Config("file")
+	if !ok {
+		name = "/evidence/lines"
+	}
+	f, err := os.OpenFile(name, os.O_WRONLY|os.O_APPEND|os.O_CREATE, 0o600)
+	if err != nil {
+		return nil, fmt.Errorf("open the evidence: %w", err)
+	}
+	return &evidence{c, f}, nil
+}
+
+func (e *evidence) close() { _ = e.file.Close() } // what matters was synced
+
+// tell appends a line.
+func (e *evidence) tell(word string, more ...string) error {
+	now, err := e.c.Now()
+	if err != nil {
+		return err
+	}
+	fields := append([]string{word, e.c.RunID(), strconv.Itoa(e.c.Attempt()), strconv.FormatInt(e.c.Fence(), 10),
+		e.c.Instance(), strconv.FormatInt(now.UnixMilli(), 10)}, more...)
+	if _, err := e.file.WriteString(strings.Join(fields, " ") + "\n"); err != nil {
+		return fmt.Errorf("write evidence: %w", err)
+	}
+	return nil
+}
+
+// seal appends a line and waits until it is on the disk.
+func (e *evidence) seal(word string) error {
+	if err := e.tell(word); err != nil {
+		return err
+	}
+	if err := e.file.Sync(); err != nil {
+		return fmt.Errorf("sync evidence: %w", err)
+	}
+	return nil
+}
+
+// part is what the parameter of the item says.
+func part(c wasmjob.Context) (amount int, deaf bool, err error) {
+	param, _ := c.Param()
+	number, rest, _ := strings.Cut(param, " ")
+	amount, err = strconv.Atoi(number)
+	if err != nil {
+		return 0, false, fmt.Errorf("read the item's parameter: %w", err)
+	}
+	return amount, rest == "deaf", nil
+}
+
+// work does nothing for the time that the parameter says.
+func work(c wasmjob.Context) error {
+	e, err := open(c)
+	if err != nil {
+		return err
+	}
+	defer e.close()
+	ms, deaf, err := part(c)
+	if err != nil {
+		return err
+	}
+	if err := e.seal("start"); err != nil {
+		return err
+	}
+	for left := time.Duration(ms) * time.Millisecond; left > 0; left -= beat {
+		if err := e.wait(min(left, beat), deaf); err != nil {
+			return err
+		}
+		if err := e.tell("beat"); err != nil {
+			return err
+		}
+	}
+	return e.seal("end")
+}
+
+// wait lets time pass. A guest that is asked to stop says so and fails, unless
+// it is deaf.
+func (e *evidence) wait(d time.Duration, deaf bool) error {
+	begun, err := e.c.Now()
+	if err != nil {
+		return err
+	}
+	asked := e.c.Sleep(d)
+	switch {
+	case asked == nil:
+		return nil
+	case !errors.Is(asked, wasmjob.ErrCancelled):
+		return asked
+	case !deaf:
+		return errors.Join(asked, e.seal("stop"))
+	}
+	// Whoever was asked to stop cannot sleep any more.
+	for now := begun; now.Sub(begun) < d; {
+		if now, err = e.c.Now(); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// fetch finds the elements that follow those of the last batch that was kept.
+func fetch(c wasmjob.Context, out wasmjob.Sink) error {
+	e, err := open(c)
+	if err != nil {
+		return err
+	}
+	defer e.close()
+	n, _, err := part(c)
+	if err != nil {
+		return err
+	}
+	if err := e.seal("start"); err != nil {
+		return err
+	}
+	next, err := c.State().Int("next")
+	if err != nil {
+		return err
+	}
+	for i := range n {
+		if err := out.AddString(strconv.FormatInt(next+int64(i), 10)); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// process takes its time for each element, and keeps where the next batch
+// begins.
+func process(c wasmjob.Context, in wasmjob.Batch) error {
+	e, err := open(c)
+	if err != nil {
+		return err
+	}
+	defer e.close()
+	elements, err := in.All()
+	if err != nil {
+		return err
+	}
+	for _, element := range elements {
+		if err := e.tell("element", string(element)); err != nil {
+			return err
+		}
+		if err := e.wait(beat, false); err != nil {
+			return err
+		}
+	}
+	next, err := c.State().Int("next")
+	if err != nil {
+		return err
+	}
+	if err := c.State().SetInt("next", next+int64(len(elements))); err != nil {
+		return err
+	}
+	return e.seal("end")
+}

@@ -1,0 +1,122 @@
+package faults
+
+import (
+	"math/rand/v2"
+	"slices"
+	"strings"
+	"syscall"
+	"time"
+
+	"github.com/wasmjob/wasmjob/test/faults/evidence"
+)
+
+// trouble lasts for a while, beside others.
+type trouble struct {
+	whom  machine // which has no other one
+	until time.Time
+	end   func()
+}
+
+// operator has the troubles that people make, one at a time.
+var operator = machine{name: "operator"}
+
+func nothing() {}
+
+// kind is a trouble that a machine can have. Begin gives what ends it.
+type kind struct {
+	name  string
+	whom  machine
+	begin func() (end func())
+}
+
+// random lets trouble come and go, of any kind and several at a time, as the
+// seed says.
+func random(c *cluster) {
+	if *seed == 0 {
+		*seed = uint64(time.Now().UnixNano())
+	}
+	c.Logf("-seed=%d -rounds=%d", *seed, *rounds)
+	rng := rand.New(rand.NewPCG(*seed, 0))
+	var present []trouble
+	ends := func(now time.Time) {
+		var still []trouble
+		for _, t := range present {
+			if t.until.After(now) {
+				still = append(still, t)
+				continue
+			}
+			t.end()
+		}
+		present = still
+	}
+	for range *rounds {
+		// Drawn in any case, so that a seed means the same whatever time does.
+		whom, jobName := rng.IntN(len(c.servers)), jobs[rng.IntN(len(jobs))].Name
+		kinds := c.kinds(whom, jobName)
+		k := kinds[rng.IntN(len(kinds))]
+		lasts, pause := time.Duration(rng.Int64N(int64(2*session))), time.Duration(rng.Int64N(int64(session)))
+		if !slices.ContainsFunc(present, func(t trouble) bool { return t.whom == k.whom }) {
+			c.Logf("%s %s %s for %v, job %s", time.Now().UTC().Format("15:04:05.000"), k.whom.name, k.name, lasts.Round(time.Millisecond), jobName)
+			present = append(present, trouble{k.whom, time.Now().Add(lasts), k.begin()})
+		}
+		c.pass(pause)
+		ends(time.Now())
+	}
+	ends(time.Now().Add(time.Hour))
+	for _, s := range c.ensemble.servers {
+		s.AwaitServing()
+	}
+}
+
+// kinds are all troubles of one server, one member of the ensemble and one job.
+func (c *cluster) kinds(whom int, job string) []kind {
+	s, z, zm := c.servers[whom], c.ensemble.servers[whom], c.ensemble.machines[whom]
+	all := c.ensemble.machines
+	return []kind{
+		{"killed", s.machine, func() func() { s.kill(); c.hit(s); return s.start }},
+		{"stopped", s.machine, func() func() {
+			if err := s.stop(); err != nil { // without a registry it cannot finish all
+				c.Log(err)
+			}
+			return s.start
+		}},
+		{"frozen", s.machine, func() func() { c.hit(s); return c.sleep(s) }},
+		{"cut off", s.machine, func() func() { c.hit(s); return c.net.cut(s.machine, all...) }},
+		{"mute", s.machine, func() func() { c.hit(s); return c.net.mute(s.machine, all...) }},
+		{"deaf", s.machine, func() func() { c.hit(s); return c.net.deafen(s.machine, all...) }},
+		{"cut off from one", s.machine, func() func() { return c.net.cut(s.machine, zm) }},
+		{"killed", zm, func() func() { z.Kill(); return z.Launch }},
+		{"frozen", zm, func() func() { z.Signal(syscall.SIGSTOP); return func() { z.Signal(syscall.SIGCONT) } }},
+		{"reshard", operator, func() func() { c.operate("job", "reshard", job); return nothing }},
+		{"trigger", operator, func() func() { c.operate("job", "trigger", job); return nothing }},
+		{"pause", operator, func() func() {
+			c.operate("job", "pause", job)
+			return func() { c.insist("job", "resume", job) }
+		}},
+		{"disable an item", operator, func() func() {
+			c.operate("job", "disable", job, "--item", "1")
+			return func() { c.insist("job", "enable", job, "--item", "1") }
+		}},
+		{"disable a server", operator, func() func() {
+			c.operate("server", "disable", s.machine.ip)
+			return func() { c.insist("server", "enable", s.machine.ip) }
+		}},
+		{"cut off from the ensemble", zm, func() func() { return c.net.cut(zm, c.ensemble.others(whom)...) }},
+	}
+}
+
+// operate lets an operator ask for something, and tells whether that was done.
+// When the registry is out of reach it is not, or nobody knows.
+func (c *cluster) operate(args ...string) bool {
+	cmd := c.servers[0].command(append([]string{program}, args...)...)
+	out, err := cmd.CombinedOutput()
+	if err != nil {
+		c.Logf("%s: %v: %s", strings.Join(args, " "), err, out)
+	}
+	return err == nil
+}
+
+// insist repeats until it is done.
+func (c *cluster) insist(args ...string) {
+	c.await(strings.Join(args, " "), func([]evidence.Line) bool { return c.operate(args...) })
+}
