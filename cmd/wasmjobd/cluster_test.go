@@ -75,7 +75,11 @@ func clusterScripts(t *testing.T, dir string, server *zktest.Server) testscript.
 			if !ok {
 				return false, fmt.Errorf("unknown condition %s", name)
 			}
-			return exec.CommandContext(t.Context(), try[0], try[1:]...).Run() == nil, nil
+			out, err := exec.CommandContext(t.Context(), try[0], try[1:]...).CombinedOutput()
+			if err != nil && os.Getenv("WASMJOBD_STRICT") == "1" {
+				return false, fmt.Errorf("what %s is for cannot be left out: %w: %s", name, err, out)
+			}
+			return err == nil, nil
 		},
 		Setup: func(e *testscript.Env) error {
 			e.Setenv("ROOT", root)

@@ -20,7 +20,7 @@ func jobCommand(term *terminal) *cobra.Command {
 			"asked for is written; the servers act on it at once. The embedded registry belongs to\n" +
 			"the server that runs on it; while that does, nobody else can ask.",
 	}
-	return operatorNoun(term, c, jobList, jobShow, jobTrigger, jobPause, jobResume, jobEnable, jobDisable, jobReshard, jobShutdown, jobDump)
+	return operatorNoun(term, c, jobList, jobShow, jobTrigger, jobPause, jobResume, jobEnable, jobDisable, jobReshard, jobShutdown, jobRemove, jobDump)
 }
 
 func jobList(o *operatorVerb) *cobra.Command {
@@ -148,6 +148,23 @@ func jobShutdown(o *operatorVerb) *cobra.Command {
 			}
 			return err
 		})
+	}
+	return c
+}
+
+func jobRemove(o *operatorVerb) *cobra.Command {
+	var yes bool
+	c := jobVerb(o, "remove", "Take a job out of the registry, with what its guests keep", "removed", (*host.Operator).Remove)
+	c.Long = "The job ends on every server that runs it because the registry says so. A server whose own file\n" +
+		"defines it makes it again: take it out of the files first. Rows of its runs stay in the histories.\n" +
+		"It is refused while an item runs."
+	c.Flags().BoolVar(&yes, "yes", false, "really: this cannot be taken back")
+	remove := c.RunE
+	c.RunE = func(c *cobra.Command, args []string) error {
+		if !yes {
+			return usage("a job that is removed is gone, with what its guests keep; say --yes if that is what you want")
+		}
+		return remove(c, args)
 	}
 	return c
 }

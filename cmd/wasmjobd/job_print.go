@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"github.com/wasmjob/wasmjob/host"
+	"github.com/wasmjob/wasmjob/host/config"
 )
 
 // The JSON of the verbs below job and server. Scripts read it: add fields,
@@ -65,6 +66,8 @@ type shownItem struct {
 	Disabled  bool   `json:"disabled"`
 	Misfired  bool   `json:"misfired"`
 	Pending   bool   `json:"pending"`
+	Retry     string `json:"retry,omitempty"` // not before this
+	RetryMs   int64  `json:"retry_unix_ms,omitempty"`
 	Runner    string `json:"runs_on,omitempty"`
 	Begun     string `json:"begun,omitempty"`
 	BegunMs   int64  `json:"begun_unix_ms,omitempty"`
@@ -74,6 +77,10 @@ type shownItem struct {
 	Attempt   int    `json:"attempt,omitempty"`
 	Last      string `json:"last,omitempty"`
 	LastMs    int64  `json:"last_unix_ms,omitempty"`
+	BeganLast string `json:"last_begin,omitempty"`
+	BeganMs   int64  `json:"last_begin_unix_ms,omitempty"`
+	EndedLast string `json:"last_end,omitempty"`
+	EndedMs   int64  `json:"last_end_unix_ms,omitempty"`
 }
 
 type listedServers struct {
@@ -133,7 +140,10 @@ func itemsOf(r *host.JobReport) []shownItem {
 			Item: i.Item, State: stateOf(i), Owner: string(i.Owner), Disabled: i.Disabled, Misfired: i.Misfired, Pending: i.Pending,
 			Runner: string(i.Runner), Cause: i.Run.Cause, Attempt: i.Run.Attempt,
 			BegunMs: millis(i.Run.Begun), InstantMs: millis(i.Run.Instant), LastMs: millis(i.Last),
+			BeganMs: millis(i.LastBegin), EndedMs: millis(i.LastEnd), RetryMs: millis(i.Retry),
 		}
+		x.Retry = stamp(x.RetryMs, time.UTC)
+		x.BeganLast, x.EndedLast = stamp(x.BeganMs, time.UTC), stamp(x.EndedMs, time.UTC)
 		x.Begun, x.Instant, x.Last = stamp(x.BegunMs, time.UTC), stamp(x.InstantMs, time.UTC), stamp(x.LastMs, time.UTC)
 		out = append(out, x)
 	}
@@ -231,6 +241,9 @@ func printJob(term *terminal, r *host.JobReport, zone *time.Location) error {
 			cron = "manual"
 		}
 		line("cron", cron)
+		if next := nextOf(r); next != "" {
+			line("next", next)
+		}
 		line("items", strconv.Itoa(j.Shards))
 	}
 	line("leader", orDash(plain(j.Leader)))
@@ -251,16 +264,33 @@ func printJob(term *terminal, r *host.JobReport, zone *time.Location) error {
 		return nil
 	}
 	term.printf("\n")
-	w = table(term, "ITEM\tSTATE\tOWNER\tRUNS ON\tBEGUN\tATTEMPT\tCAUSE\tLAST INSTANT\tNOTES")
+	w = table(term, "ITEM\tSTATE\tOWNER\tRUNS ON\tBEGUN\tATTEMPT\tCAUSE\tLAST INSTANT\tLAST END\tNOTES")
 	for _, i := range r.Items {
 		attempt := "-"
 		if i.Run.Attempt > 0 {
 			attempt = strconv.Itoa(i.Run.Attempt)
 		}
-		fmt.Fprintf(w, "%d\t%s\t%s\t%s\t%s\t%s\t%s\t%s\t%s\n", i.Item, stateOf(i), orDash(plain(string(i.Owner))), orDash(plain(string(i.Runner))),
-			orDash(stamp(millis(i.Run.Begun), zone)), attempt, orDash(plain(i.Run.Cause)), orDash(stamp(millis(i.Last), zone)), itemNotes(i))
+		fmt.Fprintf(w, "%d\t%s\t%s\t%s\t%s\t%s\t%s\t%s\t%s\t%s\n", i.Item, stateOf(i), orDash(plain(string(i.Owner))), orDash(plain(string(i.Runner))),
+			orDash(stamp(millis(i.Run.Begun), zone)), attempt, orDash(plain(i.Run.Cause)), orDash(stamp(millis(i.Last), zone)), orDash(stamp(millis(i.LastEnd), zone)), itemNotes(i, zone))
 	}
 	return flush(w)
+}
+
+// nextOf is the next instant of a job whose time zone the registry tells.
+func nextOf(r *host.JobReport) string {
+	c := r.Config
+	if c.Cron == "" || c.TimeZone == "" {
+		return ""
+	}
+	s, err := config.Compile(c.Cron, c.Dialect, c.TimeZone)
+	if err != nil {
+		return ""
+	}
+	next := s.Next(time.Now())
+	if next.IsZero() {
+		return "never"
+	}
+	return clock(next)
 }
 
 func printMembers(term *terminal, r *host.JobReport) {
@@ -286,7 +316,7 @@ func printMembers(term *terminal, r *host.JobReport) {
 	_ = w.Flush() // to where printf writes, which reports nothing either
 }
 
-func itemNotes(i host.ItemReport) string {
+func itemNotes(i host.ItemReport, zone *time.Location) string {
 	var notes []string
 	if i.Disabled {
 		notes = append(notes, "disabled")
@@ -296,6 +326,9 @@ func itemNotes(i host.ItemReport) string {
 	}
 	if i.Pending {
 		notes = append(notes, "waits for a server")
+	}
+	if !i.Retry.IsZero() {
+		notes = append(notes, "tried again at "+stamp(millis(i.Retry), zone))
 	}
 	return orDash(strings.Join(notes, ", "))
 }

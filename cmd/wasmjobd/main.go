@@ -19,16 +19,22 @@ import (
 )
 
 func main() {
-	os.Exit(run(context.Background(), os.Args[1:], os.Environ(), os.Stdin, os.Stdout, os.Stderr))
+	os.Exit(runAs(context.Background(), os.Args, os.Environ(), os.Stdin, os.Stdout, os.Stderr))
 }
 
 // run is the whole program without its process: args are without the name of
 // the program, env is in the form of os.Environ. It returns the exit code.
 func run(ctx context.Context, args, env []string, stdin io.Reader, stdout, stderr io.Writer) int {
+	return runAs(ctx, append([]string{"wasmjobd"}, args...), env, stdin, stdout, stderr)
+}
+
+// runAs is run, with the name by which the program was called before the other
+// args.
+func runAs(ctx context.Context, args, env []string, stdin io.Reader, stdout, stderr io.Writer) int {
 	data := &dataWriter{to: stdout}
-	term := &terminal{env: env, in: stdin, out: data, err: stderr}
+	term := &terminal{program: args[0], env: env, in: stdin, out: data, err: stderr}
 	root := rootCommand(term)
-	root.SetArgs(args)
+	root.SetArgs(args[1:])
 	err := root.ExecuteContext(ctx)
 	if err == nil {
 		err = data.lost()

@@ -61,10 +61,17 @@ func makeProject(term *terminal, dir string, p scaffold.Project) error {
 	case err != nil:
 		return err
 	}
+	if rest, ok := strings.CutPrefix(run, "wasmjobd "); ok {
+		run = term.program + " " + rest // as whoever typed this can type it
+	}
 	if term.json() {
 		return term.printJSON(newProject{Dir: dir, Name: p.Name, Language: p.Lang, Kind: p.Kind, Build: build, Run: run})
 	}
-	term.note("made %s in %s; %s/README.md tells the rest", p.Name, dir, strings.TrimRight(dir, "/"))
+	in := ""
+	if p.Name != dir {
+		in = " in " + dir
+	}
+	term.note("made %s%s; %s/README.md tells the rest", p.Name, in, strings.TrimRight(dir, "/"))
 	term.printf("%s\n%s\n", build, run)
 	return nil
 }

@@ -15,6 +15,7 @@ import (
 //
 // Data goes to out, everything said to a person goes to err.
 type terminal struct {
+	program  string   // as it was called
 	env      []string // as os.Environ
 	in       io.Reader
 	out, err io.Writer

@@ -218,6 +218,12 @@ func TestFaults(t *testing.T) {
 			`t.toml:15:16: jobs.l.monitor_port: the job k has this port (write another one)`,
 			`t.toml:17:14: server.monitor_ip: "localhost" is not an IP address (write an address such as "10.0.0.7")`,
 		}},
+		{"retries", small + "retry = { attempts = 0, backoff = '1m', max_backoff = '1s', max = 3 }\n[jobs.k]\nmodule = 'm'\nschedule = 'manual'\nretry = 3\n", []string{
+			`t.toml:6:22: jobs.j.retry.attempts: 0 is out of range (write 1 to 100)`,
+			`t.toml:6:55: jobs.j.retry.max_backoff: 1s is less than backoff, 1m0s`,
+			`t.toml:6:61: jobs.j.retry.max: unknown key (known here: attempts, backoff, max_backoff)`,
+			`t.toml:10:1: jobs.k.retry: a table is wanted, not a number (write [jobs.k.retry])`,
+		}},
 		{"other_databases", "[history]\ndsn = 'redis://x'\n", []string{
 			`t.toml:2:7: history.dsn: "redis" is not a kind of database (write "sqlite://history.db")`,
 		}},

@@ -80,6 +80,12 @@ func (b *builder) job(path, name string) {
 		Timeout:        get(b, time.Duration(0), both("timeout")...),
 		Parallel:       int(get(b, int64(0), both("parallel")...)),
 
+		Retry: job.Retry{
+			Attempts:   int(get(b, int64(0), both("retry.attempts")...)),
+			Backoff:    get(b, time.Duration(0), both("retry.backoff")...),
+			MaxBackoff: get(b, time.Duration(0), both("retry.max_backoff")...),
+		},
+
 		Streaming:   get(b, false, own("streaming")),
 		FetchCount:  int(get(b, int64(0), own("fetch_count"))),
 		Concurrency: int(get(b, int64(0), own("concurrency"))),

@@ -140,7 +140,9 @@ func schema() []key {
 		{path: "jobs.*.max_clock_skew", takes: duration, words: []string{off}},
 		{path: "jobs.*.layout", takes: word, words: []string{"2.1"}, later: []string{"3", "2.0", "1"}},
 		{path: "jobs.*.config", takes: texts},
-		{path: "jobs.*.retry", release: "let the guest retry, or give the job failover"},
+		{path: "jobs.*.retry.attempts", takes: number, min: 1, max: job.MaxAttempts},
+		{path: "jobs.*.retry.backoff", takes: duration},
+		{path: "jobs.*.retry.max_backoff", takes: duration},
 		{path: "jobs.*.jitter", release: "spread the jobs by their cron"},
 		{path: "jobs.*.labels", release: notYet},
 		{path: "jobs.*.notify", release: notYet},
@@ -186,6 +188,7 @@ func inheritable() []string {
 	return []string{
 		"dialect", "timezone", "strategy", "strategy_module", "strategy_error", "failover", "misfire", "monitor_execution", "overwrite",
 		"overlap", "on_registry_loss", "timeout", "parallel", "reconcile_every", "max_clock_skew", "layout",
+		"retry.attempts", "retry.backoff", "retry.max_backoff",
 		"limits.memory", "limits.result", "limits.log_line", "limits.log_rate", "limits.grace", "limits.fuel",
 		"limits.batch", "limits.http_calls", "limits.http_body", "limits.state_value", "limits.open_files", "limits.instance",
 	}
