@@ -442,7 +442,19 @@ func TestOnlyModulesOfJobsAreOffered(t *testing.T) {
 // on with what they began with.
 func TestAModuleIsSwappedUnderRuns(t *testing.T) {
 	t.Parallel()
-	reg, rows := embedded.Memory(), make(chan trace.Row, 100)
+	t.Run("embedded", func(t *testing.T) {
+		t.Parallel()
+		swapsUnderRuns(t, embedded.Memory())
+	})
+	t.Run("zookeeper", func(t *testing.T) {
+		t.Parallel()
+		swapsUnderRuns(t, zookeeper(t))
+	})
+}
+
+func swapsUnderRuns(t *testing.T, reg registry.Registry) {
+	t.Helper()
+	rows := make(chan trace.Row, 100)
 	starts := make(chan struct{}, 100)
 	observe := func(e Event) {
 		if e.Kind == EventStart {
@@ -528,6 +540,33 @@ func TestAModuleIsSwappedUnderRuns(t *testing.T) {
 	})
 	if err := stopAgain(); err != nil {
 		t.Error(err)
+	}
+	if err := reg.Close(); err != nil {
+		t.Error(err)
+	}
+}
+
+// A module of the server's own file that is not there comes from another server,
+// if the file says its digest.
+func TestAPinnedModuleComesFromAPeer(t *testing.T) {
+	t.Parallel()
+	reg, rows := embedded.Memory(), make(chan trace.Row, 100)
+	jobs := []job.Config{{Name: "j", Module: "ok", Shards: 2}}
+	a, b := server(t, reg, "10.0.0.1", rows), server(t, reg, "10.0.0.2", rows)
+	a.Discover, b.Discover = false, true // with it, a server goes on although none of its jobs can run
+	a.Jobs, b.Jobs = jobs, jobs
+	a.Modules = kit("ok")
+	b.Modules = map[string]Module{"ok": {Path: filepath.Join(t.TempDir(), "gone.wasm"), SHA256: digestOfKit(t, "ok")}}
+	first, stopFirst := start(t, a)
+	<-first.Ready()
+	second, stopSecond := start(t, b)
+	until(t, second, "it is there", func(all []job.Status) bool {
+		return all[0].Fault == "" && len(all[0].Instances) == 2
+	})
+	for _, stop := range []func() error{stopFirst, stopSecond} {
+		if err := stop(); err != nil {
+			t.Error(err)
+		}
 	}
 	if err := reg.Close(); err != nil {
 		t.Error(err)

@@ -148,9 +148,9 @@ func FuzzHide(f *testing.F) {
 	f.Fuzz(func(t *testing.T, text string) {
 		m := masks{}
 		got := m.hide(text)
-		for real, mask := range m {
+		for ip, mask := range m {
 			if !strings.HasPrefix(mask, "ip") {
-				t.Errorf("%q became %q", real, mask)
+				t.Errorf("%q became %q", ip, mask)
 			}
 		}
 		if len(m) == 0 && got != text {

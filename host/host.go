@@ -155,9 +155,10 @@ func (h *Host) equip(ctx context.Context) error {
 	loading.SetLimit(runtime.GOMAXPROCS(0))
 	for _, j := range h.jobs {
 		loading.Go(func() error {
-			c := h.identified(*j.config)
+			c := *j.config
+			h.identify(&c)
 			h.mu.Lock()
-			j.config, j.code.file = &c, &c
+			*j.config = c
 			h.mu.Unlock()
 			k, err := j.code.equip(ctx, c)
 			if err != nil {
@@ -190,19 +191,18 @@ func (h *Host) equip(ctx context.Context) error {
 	return failf(kind, all, "no job can run")
 }
 
-// identified is a job of the server's own file with the digests of its modules,
-// as far as they can be told.
-func (h *Host) identified(c job.Config) job.Config {
+// identify gives a job of the server's own file the digests of its modules, as
+// far as they can be told.
+func (h *Host) identify(c *job.Config) {
 	if h.library == nil {
-		return c
+		return
 	}
 	if c.Module != "" {
-		c.ModuleDigest, _ = h.library.name(c.Module)
+		c.ModuleDigest = h.library.digest(c.Module)
 	}
 	if c.StrategyModule != "" {
-		c.StrategyDigest, _ = h.library.name(c.StrategyModule)
+		c.StrategyDigest = h.library.digest(c.StrategyModule)
 	}
-	return c
 }
 
 // dismiss lets go of what the jobs hold.
@@ -217,7 +217,7 @@ func (h *Host) runnerOf(j *hosted, changed func(*job.Config)) *runner.Runner {
 	c := *j.config
 	deal := &dealer{o: &h.o, work: &h.deals, module: j.code.shard}
 	o := runner.Options{
-		Trunk: h.trunk, Layout: layout.NewJob(h.o.Namespace, c.Name), Config: c, Instance: h.o.Instance,
+		Trunk: h.trunk, Layout: layout.NewJob(h.o.Namespace, c.Name), Config: j.config, Instance: h.o.Instance,
 		Clock: &clock{ticker: h.tick, name: c.Name}, Guests: j.code, Dealer: deal, Changed: changed,
 		Labels: h.o.Labels, Address: h.address,
 		Sink: sinks(h.o.Sinks), Slots: h.slots, DrainTimeout: h.o.DrainTimeout, Observe: h.observe, Log: h.o.Log,
@@ -290,6 +290,9 @@ func (h *Host) work(ctx context.Context, serve func(context.Context) error) erro
 			h.deals.Go(func() { j.code.try(ctx, *j.config) })
 		}
 		h.begin(ctx, j, func() {})
+		if h.library != nil && j.config.ModuleDigest != "" {
+			h.prefetch(scout, j, *j.config) // what was not here may be with others
+		}
 	}
 	h.monitor(ctx)
 	h.at.Go(func() { h.await(ctx, jobs, scout) })

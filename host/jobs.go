@@ -16,21 +16,20 @@ import (
 func (h *Host) Jobs() []job.Status {
 	h.mu.Lock()
 	trunk := h.trunk
-	jobs := make([]hosted, 0, len(h.jobs))
-	for _, j := range h.jobs {
-		jobs = append(jobs, *j)
+	jobs, all := make([]hosted, len(h.jobs)), make([]job.Status, len(h.jobs))
+	for i, j := range h.jobs {
+		jobs[i], all[i].Config = *j, *j.config
 	}
 	h.mu.Unlock()
 	var shared []string // what ails the session ails every job
 	if trunk != nil {
 		shared = trunk.Troubles()
 	}
-	all := make([]job.Status, 0, len(jobs))
-	for _, j := range jobs {
-		s := job.Status{Config: *j.config}
+	for i, j := range jobs {
+		s := &all[i]
 		if j.runner != nil {
-			s = j.runner.Status()
-			s.Next = h.tick.Next(j.config.Name)
+			*s = j.runner.Status()
+			s.Next = h.tick.Next(s.Config.Name)
 			for i := range s.Items {
 				if it := &s.Items[i]; !it.Disabled && !s.Paused {
 					it.Next = s.Next
@@ -39,7 +38,6 @@ func (h *Host) Jobs() []job.Status {
 			s.Troubles = slices.Concat(shared, s.Troubles)
 		}
 		s.Fault = j.ails()
-		all = append(all, s)
 	}
 	return all
 }

@@ -8,6 +8,7 @@ import (
 	"maps"
 	"path/filepath"
 	"slices"
+	"strings"
 	"sync"
 
 	"github.com/wasmjob/wasmjob/host/internal/module"
@@ -92,6 +93,20 @@ func (l *library) name(name string) (digest string, err error) {
 	defer l.mu.Unlock()
 	l.names[name] = n
 	return n.digest, n.err
+}
+
+// digest is that of a module of the server's own file, as far as it can be told:
+// if the file is not there, by what it must have; else empty.
+func (l *library) digest(name string) string {
+	digest, err := l.name(name)
+	if err == nil {
+		return digest
+	}
+	pin := strings.TrimPrefix(l.o.Modules[name].SHA256, "sha256:")
+	if module.CheckDigest(pin) != nil {
+		return ""
+	}
+	return pin
 }
 
 // take gives the module with the digest, compiled. peers are asked for it if it

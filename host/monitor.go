@@ -4,6 +4,7 @@ import (
 	"bufio"
 	"context"
 	"errors"
+	"fmt"
 	"io"
 	"net"
 	"strconv"
@@ -85,11 +86,11 @@ func (h *Host) answer(ctx context.Context, c net.Conn, name string) error {
 	defer stop()
 	defer c.Close() //nolint:errcheck // what was written is flushed, or its error told
 	if err := c.SetReadDeadline(time.Now().Add(commandPatience)); err != nil {
-		return err
+		return fmt.Errorf("bound the wait for a command: %w", err)
 	}
 	line, err := bufio.NewReader(io.LimitReader(c, maxCommand)).ReadString('\n')
 	if err != nil && !errors.Is(err, io.EOF) || !strings.EqualFold(strings.TrimSpace(line), dumpCommand) {
-		return nil //nolint:nilerr // who says nothing, or something else, gets no answer
+		return nil // who says nothing, or something else, gets no answer
 	}
 	o, err := Operate(ctx, h.registry, h.o.Namespace)
 	if err != nil {

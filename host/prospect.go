@@ -215,14 +215,15 @@ func (p *prospect) try(config, module registry.Node) {
 		p.refuse(err, true)
 		return
 	}
-	p.run(c)
+	h.o.Log.Info("a job of the registry runs on this server", "job", p.name, "module", c.ModuleDigest)
+	p.run()
 }
 
 // run lets the job run until it is over here.
-func (p *prospect) run(c job.Config) {
+func (p *prospect) run() {
 	h := p.s.h
 	ctx, cancel := context.WithCancel(p.s.ctx)
-	r := h.runnerOf(p.job, func(now *job.Config) { p.changed(&c, now, cancel) })
+	r := h.runnerOf(p.job, func(now *job.Config) { p.changed(now, cancel) })
 	h.mu.Lock()
 	p.job.runner, p.job.fault = r, ""
 	h.mu.Unlock()
@@ -230,7 +231,6 @@ func (p *prospect) run(c job.Config) {
 	p.patience.stop()
 	p.running, p.lacks, p.patience = true, false, pause{}
 	p.s.mu.Unlock()
-	h.o.Log.Info("a job of the registry runs on this server", "job", p.name, "module", c.ModuleDigest)
 	h.begin(ctx, p.job, func() { // somebody of the runner's still waits for this
 		withdrawn := ctx.Err() != nil
 		cancel()
@@ -255,17 +255,20 @@ func (p *prospect) run(c job.Config) {
 }
 
 // changed is told, by the runner, how the job is now.
-func (p *prospect) changed(before, now *job.Config, withdraw context.CancelFunc) {
+func (p *prospect) changed(now *job.Config, withdraw context.CancelFunc) {
 	h := p.s.h
 	if now == nil {
 		h.o.Log.Info("the job is not in the registry any more", "job", p.name)
 		withdraw()
 		return
 	}
-	if reflect.DeepEqual(*before, *now) {
+	h.mu.Lock()
+	same := reflect.DeepEqual(*p.job.config, *now)
+	p.job.config = now
+	h.mu.Unlock()
+	if same {
 		return
 	}
-	*before = *now
 	if err := errors.Join(h.o.foundFault(*now), p.job.code.may(*now)); err != nil {
 		h.o.Log.Error("the job was changed so that this server may not run it any more", "job", p.name, "error", err)
 		withdraw() // and the next look tells why
@@ -365,7 +368,7 @@ func (h *Host) prefetch(s *scout, j *hosted, c job.Config) {
 	h.at.Go(func() {
 		k, err := j.code.equip(s.ctx, c)
 		if err != nil {
-			h.o.Log.Error("the job was changed, and cannot run here as it is now", "job", c.Name, "error", err)
+			h.o.Log.Error("the job cannot run here as it is now", "job", c.Name, "error", err)
 			return
 		}
 		k.release()

@@ -99,9 +99,13 @@ type ItemReport struct {
 	Disabled bool
 	Misfired bool           // an instant came while it ran; it will be made good
 	Pending  bool           // an interrupted run waits for a server
+	Retry    time.Time      // not before this its failed run is tried again; zero: none waits
 	Runner   job.InstanceID // who runs it; "" if nobody does, as far as is known
 	Run      RunReport      // the open run, or the one that is pending
 	Last     time.Time      // the newest instant that began or has a row; zero: none
+	// LastBegin is when the newest run began, LastEnd when one ended last; zero if
+	// that is not known. In jobs of thousands of items they may be rounded down.
+	LastBegin, LastEnd time.Time
 }
 
 // RunReport is a run that has not ended.
@@ -178,25 +182,14 @@ func (o *Operator) Job(ctx context.Context, name string) (*JobReport, error) {
 		return nil, err
 	}
 	r := report(name, v)
-	total := 0
-	if v.Config != nil {
-		total = v.Config.Total
-	}
-	for i, it := range v.Items {
-		if it.Exists && (i < total || it.Owner != "") { // what is not ours keeps the node of an item that is gone
-			r.Items = append(r.Items, itemReport(v, i))
-		}
-	}
+	r.Items = itemReports(v)
 	return r, nil
 }
 
 func report(name string, v *protocol.View) *JobReport {
 	r := &JobReport{Name: name, Leader: v.Leader, Paused: v.Paused, Resharding: v.Necessary || v.Processing}
 	if v.Config != nil && v.ConfigFault == "" {
-		if c, err := layout.DecodeConfig21(v.ConfigData); err == nil && c != nil {
-			j := c.Apply(job.Config{Name: name})
-			r.Config = &j
-		}
+		r.Config = configOf(name, v)
 	}
 	for _, s := range v.Servers {
 		r.Servers = append(r.Servers, ServerState{s.IP, s.Disabled})
@@ -209,6 +202,21 @@ func report(name string, v *protocol.View) *JobReport {
 	}
 	r.Faults = faultsOf(v)
 	return r
+}
+
+// configOf is the configuration that the registry has; nil if it cannot be read.
+func configOf(name string, v *protocol.View) *job.Config {
+	c, err := layout.DecodeConfig21(v.ConfigData)
+	if err != nil || c == nil {
+		return nil
+	}
+	if m, err := layout.DecodeModule(v.Module); v.Dirs.Module && err == nil {
+		d := layout.Definition{Config: *c, Module: m}
+		j := d.Job(job.Config{})
+		return &j
+	}
+	j := c.Apply(job.Config{Name: name})
+	return &j
 }
 
 func memberReport(v *protocol.View, in protocol.Instance) MemberReport {
@@ -233,17 +241,8 @@ func memberReport(v *protocol.View, in protocol.Instance) MemberReport {
 
 // faultsOf says what an operator should know.
 func faultsOf(v *protocol.View) []string {
-	var faults []string
+	faults := slices.Clone(v.Faults)
 	add := func(format string, args ...any) { faults = append(faults, fmt.Sprintf(format, args...)) }
-	if v.ConfigFault != "" {
-		add("%s; nothing begins until it is mended", v.ConfigFault)
-	}
-	if v.RecordFault != "" {
-		add("%s; nothing is decided until it is mended", v.RecordFault)
-	}
-	for _, id := range v.Ghosts {
-		add("instance %s belongs to no session; delete its node", id)
-	}
 	if len(v.Instances) == 0 {
 		add("no server runs it")
 	} else if v.Leader == "" {
@@ -266,37 +265,57 @@ func faultsOf(v *protocol.View) []string {
 			add("%s is gone, and what it left is not taken over yet", id)
 		}
 	}
-	for i, it := range v.Items {
-		if it.RunningP {
-			add("item %d is marked as running by nobody's session; delete the mark", i)
-		}
-	}
 	return faults
 }
 
-func itemReport(v *protocol.View, i int) ItemReport {
-	it := v.Items[i]
-	r := ItemReport{Item: i, Owner: it.Owner, Disabled: it.Disabled, Misfired: it.Misfire, Runner: it.Failover}
-	if r.Runner == "" && (it.Running != 0 || it.RunningP) {
-		r.Runner = it.Owner
+// itemReports tells of each item. Of one that is gone, what is not ours may keep
+// the node.
+func itemReports(v *protocol.View) []ItemReport {
+	total, past := 0, v.Past()
+	if v.Config != nil {
+		total = v.Config.Total
 	}
-	last := nth(v.Assignment.Last, i)
+	var items []ItemReport
+	at := map[int]*ItemReport{} // into items, when it is complete
+	for i, it := range v.Items {
+		if !it.Exists || i >= total && it.Owner == "" {
+			continue
+		}
+		r := ItemReport{
+			Item: i, Owner: it.Owner, Disabled: it.Disabled, Misfired: it.Misfire, Runner: it.Failover,
+			LastBegin: moment(nth(past.Begun, i)), LastEnd: moment(nth(past.Ended, i)),
+		}
+		if r.Runner == "" && (it.Running != 0 || it.RunningP) {
+			r.Runner = it.Owner
+		}
+		last := nth(v.Assignment.Last, i)
+		for k := range v.Runs {
+			last = max(last, nth(v.Runs[k].Last, i))
+		}
+		r.Last = moment(last)
+		items = append(items, r)
+	}
+	for k := range items {
+		at[items[k].Item] = &items[k]
+	}
 	for k := range v.Runs {
-		runs := &v.Runs[k]
-		last = max(last, nth(runs.Last, i))
-		for _, e := range runs.Open {
-			if e.Item == i {
-				r.Runner, r.Run = runs.ID, runReport(e)
+		for _, e := range v.Runs[k].Open {
+			if r := at[e.Item]; r != nil {
+				r.Runner, r.Run = v.Runs[k].ID, runReport(e)
+			}
+		}
+		for _, e := range v.Runs[k].Retries {
+			if r := at[e.Item]; r != nil {
+				r.Retry = moment(e.After)
 			}
 		}
 	}
 	for k := range v.Pending {
-		if p := &v.Pending[k]; p.Item == i {
-			r.Pending, r.Run = true, runReport(p.Entry)
+		if r := at[v.Pending[k].Item]; r != nil {
+			r.Pending, r.Run = true, runReport(v.Pending[k].Entry)
 		}
 	}
-	r.Last = moment(last)
-	return r
+	return items
 }
 
 func nth(s []int64, i int) int64 {

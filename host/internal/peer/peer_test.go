@@ -359,3 +359,21 @@ func TestOpenGivesWhatIsThere(t *testing.T) {
 		t.Error(err)
 	}
 }
+
+func FuzzSigned(f *testing.F) {
+	at := time.Unix(1_700_000_000, 0)
+	f.Add(sign("token", "a:1", "digest", at))
+	for _, s := range []string{"", scheme, scheme + " 1700000000 ", scheme + " x y", scheme + " 9223372036854775807 00", scheme + " -9223372036854775808 00"} {
+		f.Add(s)
+	}
+	f.Fuzz(func(t *testing.T, header string) {
+		if !signed(header, "token", "a:1", "digest", at) {
+			return
+		}
+		for _, other := range [][3]string{{"other", "a:1", "digest"}, {"token", "b:1", "digest"}, {"token", "a:1", "other"}} {
+			if signed(header, other[0], other[1], other[2], at) {
+				t.Errorf("%q counts for %v, too", header, other)
+			}
+		}
+	})
+}

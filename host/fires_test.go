@@ -1,0 +1,112 @@
+package host
+
+import (
+	"context"
+	"encoding/hex"
+	"fmt"
+	"slices"
+	"strings"
+	"sync"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/wasmjob/wasmjob/host/internal/sandbox"
+	"github.com/wasmjob/wasmjob/host/job"
+	"github.com/wasmjob/wasmjob/host/registry/embedded"
+)
+
+// listener is a job in Go that notes what it is told, and how many of its runs
+// were going on then.
+type listener struct {
+	mu    sync.Mutex
+	going int
+	told  []string
+}
+
+func (l *listener) Listens() (started, completed bool) { return true, true }
+
+func (l *listener) Run(_ context.Context, c job.Call) job.Outcome {
+	if c.Event != "" {
+		<-time.After(time.Millisecond) // what has begun by the registry begins here at about the same time
+	}
+	l.count(1, c)
+	if c.Event == "" {
+		<-time.After(time.Duration(c.Item+1) * time.Second)
+	}
+	l.count(-1, c)
+	return job.Outcome{Verdict: job.OK}
+}
+
+func (l *listener) count(n int, c job.Call) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	switch {
+	case c.Event == "":
+		l.going += n
+	case n > 0:
+		l.told = append(l.told, fmt.Sprintf("%s %s/%d, %d go on", c.Event, c.Scheduled.UTC().Format("15:04"), c.Attempt, l.going))
+	}
+}
+
+func TestFiresAreToldOnceForAllServers(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		reg := embedded.Memory()
+		l := &listener{}
+		var stops []func() error
+		for _, id := range []job.InstanceID{"10.0.0.1@-@1", "10.0.0.2@-@1"} {
+			h, stop := start(t, Options{
+				Registry: reg, Instance: id, Jobs: []job.Config{{Name: "j", Cron: "0 * * * * ?", Shards: 3}}, Runner: l,
+			})
+			<-h.Ready()
+			stops = append(stops, stop)
+		}
+		time.Sleep(time.Second)
+		at := time.Now().Truncate(time.Minute)
+		time.Sleep(2*time.Minute + 30*time.Second)
+		var want []string
+		for n := 1; n <= 2; n++ {
+			minute := at.Add(time.Duration(n) * time.Minute).UTC().Format("15:04")
+			want = append(want, "started "+minute+"/1, 3 go on", "completed "+minute+"/1, 0 go on")
+		}
+		if !slices.Equal(l.told, want) {
+			t.Errorf("told:\n%s\nwant:\n%s", strings.Join(l.told, "\n"), strings.Join(want, "\n"))
+		}
+		for _, stop := range stops {
+			if err := stop(); err != nil {
+				t.Error(err)
+			}
+		}
+		if err := reg.Close(); err != nil {
+			t.Error(err)
+		}
+	})
+}
+
+// A module listens if it has the export.
+func TestModulesThatListen(t *testing.T) {
+	t.Parallel()
+	listening := strings.Replace(smallest, "072d03", "073f04"+"0f"+hex.EncodeToString([]byte("wasmjob_started"))+"0001", 1)
+	for text, want := range map[string]bool{smallest: false, listening: true} {
+		wasm, err := hex.DecodeString(text)
+		if err != nil {
+			t.Fatal(err)
+		}
+		err = withSandbox(func(e *sandbox.Engine) error {
+			m, err := e.Load(t.Context(), wasm)
+			if err != nil {
+				return err
+			}
+			defer m.Close()
+			started, completed := equipped{Runner: wasmGuests{e, m}}.Listens()
+			if started != want || completed {
+				t.Errorf("it listens: %v, %v; want %v", started, completed, want)
+			}
+			return nil
+		})
+		if err != nil {
+			t.Error(err)
+		}
+	}
+}

@@ -1,0 +1,89 @@
+package host
+
+import (
+	"context"
+
+	"github.com/wasmjob/wasmjob/abi"
+	"github.com/wasmjob/wasmjob/host/internal/sandbox"
+	"github.com/wasmjob/wasmjob/host/job"
+)
+
+// gear is what the runs of one configuration have.
+type gear struct {
+	wants    wants
+	run      Runner
+	deal     strategist // nil: no module deals
+	give     []func()   // gives back what was taken
+	users    int        // the code itself, and one for each run; guarded by the code's mu
+	guardian *code
+}
+
+// wants is what a gear depends on.
+type wants struct {
+	Kind                           job.Kind
+	Module, Digest, Command        string
+	StrategyModule, StrategyDigest string
+	Allow                          job.Allow
+}
+
+func wantsOf(c job.Config) wants {
+	return wants{c.Kind, c.Module, c.ModuleDigest, c.Command, c.StrategyModule, c.StrategyDigest, c.Allow}
+}
+
+func (k *gear) use() {
+	k.guardian.mu.Lock()
+	defer k.guardian.mu.Unlock()
+	k.users++
+}
+
+func (k *gear) release() {
+	k.guardian.mu.Lock()
+	k.users--
+	last := k.users == 0
+	k.guardian.mu.Unlock()
+	if !last {
+		return
+	}
+	for _, give := range k.give {
+		give()
+	}
+}
+
+// equipped gives the calls of one job what the job is granted, beside what the
+// configuration itself says.
+type equipped struct {
+	Runner
+	o     *Options
+	allow *job.Allow
+	http  job.HTTP
+}
+
+func (e equipped) Run(ctx context.Context, c job.Call) job.Outcome {
+	c.Namespace, c.HTTP, c.Secrets = e.o.Namespace, e.http, map[string]string{}
+	for _, name := range e.allow.Secrets {
+		c.Secrets[name] = e.o.Secrets[name]
+	}
+	return e.Runner.Run(ctx, c)
+}
+
+// Listens is part of Listener.
+func (e equipped) Listens() (started, completed bool) { return listens(e.Runner) }
+
+// wasmGuests runs one module.
+type wasmGuests struct {
+	engine *sandbox.Engine
+	module *sandbox.Module
+}
+
+// Listens is part of Listener.
+func (g wasmGuests) Listens() (started, completed bool) {
+	for _, export := range g.module.Report().Exports {
+		started = started || export.Name == abi.ExportStarted
+		completed = completed || export.Name == abi.ExportCompleted
+	}
+	return started, completed
+}
+
+func (g wasmGuests) Run(ctx context.Context, c job.Call) job.Outcome {
+	return g.engine.Run(ctx, g.module, c)
+}

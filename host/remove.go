@@ -1,0 +1,93 @@
+package host
+
+import (
+	"context"
+	"errors"
+	"slices"
+
+	"github.com/wasmjob/wasmjob/host/internal/layout"
+	"github.com/wasmjob/wasmjob/host/registry"
+)
+
+// removeAtOnce is how many nodes one transaction removes of a job that has too
+// many for a single one.
+const removeAtOnce = 1000
+
+// Remove takes a job out of the registry, with its configuration and with what
+// its guests keep; rows of its runs stay in the histories. It is refused while an
+// item runs. Servers that run it because the registry says so stop; one whose own
+// file defines it makes it again.
+func (o *Operator) Remove(ctx context.Context, name string) error {
+	const what = "remove"
+	for try := 1; ; try++ {
+		v, l, err := o.whole(ctx, name)
+		if err != nil {
+			return err
+		}
+		for i := range v.Runs {
+			if len(v.Runs[i].Open) > 0 {
+				return failf(Refused, nil, "remove job %s: %s runs items of it; pause the job and wait for their end", name, v.Runs[i].ID)
+			}
+		}
+		nodes, err := o.nodes(ctx, l.Root())
+		if err != nil {
+			return unread(err, "look at job %s", name)
+		}
+		switch err := o.removeNodes(ctx, l, nodes); {
+		case err == nil:
+			return nil
+		case try == askTries || !errors.Is(err, registry.ErrConflict) && !errors.Is(err, registry.ErrUnknown):
+			return askError(what, name, err)
+		}
+		if err := o.session.Sync(ctx); err != nil {
+			return askError(what, name, err)
+		}
+		if n, err := o.session.Read(ctx, l.Root(), false); err == nil && !n.Exists {
+			return nil // that was what is not known
+		}
+	}
+}
+
+// nodes lists a node and all below it, children first.
+func (o *Operator) nodes(ctx context.Context, path string) ([]string, error) {
+	n, err := o.session.Read(ctx, path, false)
+	if err != nil || !n.Exists {
+		return nil, err
+	}
+	var all []string
+	for _, c := range n.Children {
+		below, err := o.nodes(ctx, path+"/"+c)
+		if err != nil {
+			return nil, err
+		}
+		all = append(all, below...)
+	}
+	return append(all, path), nil
+}
+
+// removeNodes removes all at once, so that nobody sees half a job, or else what
+// defines the job first.
+func (o *Operator) removeNodes(ctx context.Context, l layout.Job, nodes []string) error {
+	_, err := o.session.Commit(ctx, deletions(nodes)...)
+	if !errors.Is(err, registry.ErrTooLarge) {
+		return err
+	}
+	config, module, _ := l.Nodes()
+	defines := func(path string) bool { return path == config || path == module }
+	first := slices.DeleteFunc(slices.Clone(nodes), func(path string) bool { return !defines(path) })
+	rest := slices.DeleteFunc(slices.Clone(nodes), defines)
+	for chunk := range slices.Chunk(slices.Concat(first, rest), removeAtOnce) {
+		if _, err := o.session.Commit(ctx, deletions(chunk)...); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func deletions(nodes []string) []registry.Op {
+	ops := make([]registry.Op, 0, len(nodes))
+	for _, path := range nodes {
+		ops = append(ops, registry.Op{Kind: registry.Delete, Path: path, Version: registry.AnyVersion})
+	}
+	return ops
+}

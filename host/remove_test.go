@@ -1,0 +1,100 @@
+package host
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"testing"
+	"testing/synctest"
+
+	"github.com/wasmjob/wasmjob/host/internal/layout"
+	"github.com/wasmjob/wasmjob/host/job"
+	"github.com/wasmjob/wasmjob/host/registry"
+	"github.com/wasmjob/wasmjob/host/registry/embedded"
+	"github.com/wasmjob/wasmjob/host/trace"
+)
+
+// A job that is in no running server's file ends when it is taken out of the
+// registry.
+func TestRemove(t *testing.T) {
+	t.Parallel()
+	reg, rows := embedded.Memory(), make(chan trace.Row, 100)
+	a := server(t, reg, "10.0.0.1", rows)
+	a.Modules = kit("ok")
+	a.Jobs = []job.Config{{Name: "j", Module: "ok", Shards: 2}}
+	first, stopFirst := start(t, a)
+	<-first.Ready()
+	second, stopSecond := start(t, server(t, reg, "10.0.0.2", rows))
+	until(t, second, "both have joined", joined("j", 2))
+	if err := stopFirst(); err != nil {
+		t.Fatal(err)
+	}
+	o, err := Operate(t.Context(), reg, "n")
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := o.Remove(t.Context(), "j"); err != nil {
+		t.Error(err)
+	}
+	until(t, second, "the job is gone", none)
+	_, err = o.Job(t.Context(), "j")
+	wantCode(t, "afterwards", err, NotFound)
+	wantCode(t, "twice", o.Remove(t.Context(), "j"), NotFound)
+	if err := errors.Join(o.Close(), stopSecond(), reg.Close()); err != nil {
+		t.Error(err)
+	}
+}
+
+func TestRemoveIsRefusedWhileItRuns(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		reg, begun := embedded.Memory(), make(chan struct{})
+		h, stop := start(t, Options{
+			Registry: reg, Namespace: "jobs", DrainTimeout: -1, Jobs: []job.Config{{Name: "j", Shards: 1}},
+			Runner: Func(func(ctx context.Context, _ job.Call) job.Outcome {
+				close(begun)
+				<-ctx.Done()
+				return job.Outcome{Verdict: job.Stopped}
+			}),
+		})
+		<-h.Ready()
+		if err := h.Trigger(t.Context(), "j"); err != nil {
+			t.Fatal(err)
+		}
+		<-begun
+		o := operate(t, reg)
+		wantCode(t, "it runs", o.Remove(t.Context(), "j"), Refused)
+		if err := errors.Join(o.Close(), stop(), reg.Close()); err != nil {
+			t.Error(err)
+		}
+	})
+}
+
+// A job of more nodes than a transaction takes goes in several, and what defines
+// it in the first.
+func TestRemoveInParts(t *testing.T) {
+	t.Parallel()
+	reg := embedded.MemoryWith(embedded.Options{MaxCommit: 64 << 10})
+	o := operate(t, reg)
+	l := layout.NewJob("jobs", "j")
+	config, _, _ := l.Nodes()
+	text, err := layout.EncodeConfig21(layout.FromJob(job.Config{Name: "j", Kind: job.Simple, Shards: 1, Strategy: "average"}))
+	if err != nil {
+		t.Fatal(err)
+	}
+	put(t, o, registry.Create, "/jobs", "")
+	put(t, o, registry.Create, l.Root(), "")
+	put(t, o, registry.Create, config, string(text))
+	for i := range 3 * removeAtOnce {
+		put(t, o, registry.Create, fmt.Sprintf("%s/a%d", l.Root(), i), "")
+	}
+	if err := o.Remove(t.Context(), "j"); err != nil {
+		t.Error(err)
+	}
+	if n, err := o.session.Read(t.Context(), l.Root(), false); err != nil || n.Exists {
+		t.Errorf("left: %+v, %v", n.Children, err)
+	}
+	if err := errors.Join(o.Close(), reg.Close()); err != nil {
+		t.Error(err)
+	}
+}

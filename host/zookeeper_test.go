@@ -1,0 +1,251 @@
+package host
+
+import (
+	"context"
+	"errors"
+	"maps"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/wasmjob/wasmjob/host/internal/layout"
+	"github.com/wasmjob/wasmjob/host/job"
+	"github.com/wasmjob/wasmjob/host/registry/zk"
+	"github.com/wasmjob/wasmjob/host/registry/zk/zktest"
+	"github.com/wasmjob/wasmjob/host/trace"
+)
+
+// on is a registry on a ZooKeeper.
+func on(t *testing.T, address string, o zk.Options) *zk.Registry {
+	t.Helper()
+	o.Servers = []string{address}
+	reg, err := zk.New(o)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() {
+		if err := reg.Close(); err != nil {
+			t.Error(err)
+		}
+	})
+	return reg
+}
+
+// held are guests that run until they are let go, or ended.
+type held struct {
+	begun chan job.Call
+	ended chan time.Time // of those that were ended
+	let   chan struct{}
+}
+
+func newHeld() *held {
+	return &held{begun: make(chan job.Call, 100), ended: make(chan time.Time, 100), let: make(chan struct{})}
+}
+
+func (g *held) Run(ctx context.Context, c job.Call) job.Outcome {
+	g.begun <- c
+	select {
+	case <-g.let:
+		return job.Outcome{Verdict: job.OK}
+	case <-ctx.Done():
+		g.ended <- time.Now()
+		return job.Outcome{Verdict: job.Stopped}
+	}
+}
+
+func (g *held) await(n int) []job.Call {
+	var calls []job.Call
+	for range n {
+		calls = append(calls, <-g.begun)
+	}
+	return calls
+}
+
+func ask(t *testing.T, err error) {
+	t.Helper()
+	if err != nil {
+		t.Fatal(err)
+	}
+}
+
+// A server that comes up before ZooKeeper says so, is not ready, and joins by
+// itself when it is there.
+func TestServiceComesLate(t *testing.T) {
+	t.Parallel()
+	service := zktest.Start(t, zktest.Debian(t), zktest.Options{})
+	service.Kill()
+	h, stop := start(t, Options{
+		Registry: on(t, service.Address(), zk.Options{SessionTimeout: 10 * time.Second}), Runner: Func(fine),
+		Jobs: []job.Config{{Name: "late", Shards: 2}},
+	})
+	until(t, h, "it says what is missing", func(all []job.Status) bool {
+		return len(all[0].Troubles) == 1 && strings.HasPrefix(all[0].Troubles[0], "registry session: ")
+	})
+	var e *Error
+	if err := h.Healthy(); !errors.As(err, &e) || e.Code != Unavailable {
+		t.Errorf("healthy: %v", err)
+	}
+	select {
+	case <-h.Ready():
+		t.Error("ready without a registry")
+	default:
+	}
+	service.Restart()
+	<-h.Ready()
+	if err := errors.Join(h.Healthy(), stop()); err != nil {
+		t.Error(err)
+	}
+}
+
+// ZooKeeper restarts while items run: the session goes on, and so do they.
+func TestServiceRestarts(t *testing.T) {
+	t.Parallel()
+	service := zktest.Start(t, zktest.Debian(t), zktest.Options{Tick: 3 * time.Second})
+	guests, rows := newHeld(), &pile{}
+	h, stop := start(t, Options{
+		Registry: on(t, service.Address(), zk.Options{SessionTimeout: time.Minute}), Runner: guests,
+		Jobs: []job.Config{{Name: "on", Shards: 4, MonitorExecution: true, Failover: true}}, Sinks: []trace.Sink{rows},
+	})
+	<-h.Ready()
+	until(t, h, "items are dealt out", total("on", 4))
+	before := h.Jobs()[0].Instance
+	ask(t, h.Trigger(t.Context(), "on"))
+	guests.await(4)
+	service.Restart()
+	until(t, h, "the connection is back", func(all []job.Status) bool { return h.Healthy() == nil && len(all[0].Troubles) == 0 })
+	close(guests.let)
+	until(t, h, "all runs have their rows", func([]job.Status) bool { return rows.count("on", trace.Succeeded) == 4 })
+	if len(guests.begun) != 0 || h.Jobs()[0].Instance != before {
+		t.Errorf("%d more guests; instance %s, before %s", len(guests.begun), h.Jobs()[0].Instance, before)
+	}
+	ask(t, h.Trigger(t.Context(), "on"))
+	for _, c := range guests.await(4) {
+		if c.Attempt != 1 {
+			t.Errorf("attempt %d of item %d", c.Attempt, c.Item)
+		}
+	}
+	if err := stop(); err != nil {
+		t.Error(err)
+	}
+}
+
+// The connection freezes for longer than the session lasts: guests are ended
+// before anybody else could take their items, and a new member goes on.
+func TestSessionExpires(t *testing.T) {
+	t.Parallel()
+	const timeout = 4 * time.Second
+	service := zktest.Start(t, zktest.Debian(t), zktest.Options{Tick: timeout / 4})
+	proxy := zktest.NewProxy(t, service.Address())
+	witness := newTool(t, on(t, service.Address(), zk.Options{SessionTimeout: 20 * timeout}))
+	defer witness.close()
+	guests, rows := newHeld(), &pile{}
+	h, stop := start(t, Options{
+		Registry: on(t, proxy.Address(), zk.Options{SessionTimeout: timeout}), Runner: guests,
+		Jobs:  []job.Config{{Name: "on", Shards: 2, MonitorExecution: true, Failover: true}},
+		Sinks: []trace.Sink{rows}, Instance: "10.0.0.1@-@1",
+	})
+	<-h.Ready()
+	until(t, h, "items are dealt out", total("on", 2))
+	ask(t, h.Trigger(t.Context(), "on"))
+	calls := guests.await(2)
+	frozen := time.Now()
+	proxy.Set(zktest.Freeze)
+	for range 2 {
+		// Before it froze, something may have been acknowledged a moment ago.
+		if at := <-guests.ended; at.Sub(frozen) > timeout*3/4+500*time.Millisecond {
+			t.Errorf("ended after %v", at.Sub(frozen))
+		}
+	}
+	until(t, h, "the session expires", func([]job.Status) bool {
+		return !witness.read(layout.NewJob(defaultNamespace, "on").Instance("10.0.0.1@-@1")).Exists
+	})
+	proxy.Set(zktest.Pass)
+	again := guests.await(2) // the new member takes over what was open
+	for i, c := range again {
+		if c.Instance == calls[0].Instance || c.Attempt != 2 || !slices.ContainsFunc(calls, func(o job.Call) bool { return o.RunID == c.RunID }) {
+			t.Errorf("call %d: %s of %s, attempt %d", i, c.RunID, c.Instance, c.Attempt)
+		}
+	}
+	close(guests.let)
+	until(t, h, "all runs have their rows", func([]job.Status) bool { return rows.count("on", trace.Succeeded) == 2 })
+	if err := stop(); err != nil {
+		t.Error(err)
+	}
+}
+
+// What somebody has left in the nodes of a job, or forbidden, troubles that job
+// alone. Its trouble names the path, and when that is mended it goes on.
+func TestDamagedJobs(t *testing.T) {
+	t.Parallel()
+	service := zktest.Start(t, zktest.Debian(t), zktest.Options{})
+	long := zk.Options{SessionTimeout: 10 * time.Second}
+	operator := newTool(t, on(t, service.Address(), long))
+	defer operator.close()
+	owner := newTool(t, on(t, service.Address(), zk.Options{SessionTimeout: 10 * time.Second, Digest: "owner:secret"}))
+	defer owner.close()
+	operator.set("/n", "")
+	cases := []struct {
+		name   string
+		damage map[string]string // by the path below the job
+		by     *tool
+		names  string // what the trouble names
+		joins  bool   // it is a member all the same
+	}{
+		{name: "orphan", damage: map[string]string{"/instances": "", "/instances" + "/10.0.0.9@-@1": ""}, names: "/instances" + "/10.0.0.9@-@1", joins: true},
+		{name: "config", damage: map[string]string{"/config": "jobName: yaml"}, names: "/config"},
+		{name: "giant", damage: map[string]string{"/config": strings.Repeat("x", 900<<10)}, names: "/config"},
+		{name: "item", damage: map[string]string{"/sharding": "", "/sharding" + "/abc": ""}, names: "/sharding" + "/abc", joins: true},
+		{name: "denied", damage: map[string]string{"/config": "{}"}, by: owner, names: "/n/denied"},
+	}
+	o := Options{Namespace: "n", Registry: on(t, service.Address(), long), Runner: Func(fine), Jobs: []job.Config{{Name: "sound", Shards: 1}}}
+	for _, c := range cases {
+		by := c.by
+		if by == nil {
+			by = operator
+		}
+		by.set("/n/"+c.name, "")
+		for _, path := range sortedKeys(c.damage) {
+			by.set("/n/"+c.name+path, c.damage[path])
+		}
+		o.Jobs = append(o.Jobs, job.Config{Name: c.name, Shards: 1})
+	}
+	h, stop := start(t, o)
+	until(t, h, "the sound job has joined", joined("sound", 1))
+	for _, c := range cases {
+		until(t, h, c.name+" is in trouble", func(all []job.Status) bool {
+			return slices.ContainsFunc(all, func(s job.Status) bool {
+				return s.Config.Name == c.name && strings.Contains(strings.Join(s.Troubles, "; "), c.names) && (s.Instance != "") == c.joins
+			})
+		})
+	}
+	if err := h.Healthy(); err != nil {
+		t.Errorf("one job's trouble is all jobs': %v", err)
+	}
+	for _, c := range cases {
+		by, paths := c.by, sortedKeys(c.damage)
+		if by == nil {
+			by = operator
+		}
+		slices.Reverse(paths)
+		if c.joins {
+			paths = paths[:1] // the other nodes are in use
+		}
+		for _, path := range paths {
+			by.remove("/n/" + c.name + path)
+		}
+		if !c.joins {
+			by.remove("/n/" + c.name)
+		}
+	}
+	for _, c := range cases {
+		until(t, h, c.name+" goes on", func(all []job.Status) bool {
+			return slices.ContainsFunc(all, func(s job.Status) bool {
+				return s.Config.Name == c.name && len(s.Troubles) == 0 && s.Instance != "" && len(s.Items) == 1 && s.Items[0].Owner == s.Instance
+			})
+		})
+	}
+	ask(t, stop())
+}
+
+func sortedKeys(m map[string]string) []string { return slices.Sorted(maps.Keys(m)) }
