@@ -127,6 +127,9 @@ type Event struct {
 	// created, set or deleted the node itself. An event for its list of children,
 	// or of a watch, has 0. The two kinds are never one event.
 	Changes int
+	// Gone: after those changes the node is not there. Other nodes that were
+	// changed with it may still have their events to come.
+	Gone bool
 }
 
 // Receipt tells what an applied transaction gave.

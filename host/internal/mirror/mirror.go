@@ -43,11 +43,14 @@ type Mirror struct {
 	kids    map[string][]string // what follow names below a path, where it does
 	queue   []string            // dirty paths in the order in which they became so
 	open    int                 // paths that are dirty or being read
-	tokens  uint32
+	tokens  uint32              // questions so far: reads and transactions
+	gone    []string            // those of that phase, and perhaps others
 	changes []Change
 	own     map[string]*write // what our transaction under way touches; nil: there is none
 	ops     []registry.Op
-	down    bool // the connection is away: nothing is read, nothing settles
+	// submitted is the number of that transaction among the questions.
+	submitted uint32
+	down      bool // the connection is away: nothing is read, nothing settles
 }
 
 // entry is what is remembered of a node: whether another reading differs, and
@@ -100,6 +103,7 @@ const (
 	reading
 	stale // changed while being read: to be read again
 	held  // changed, perhaps by our own transaction alone, whose answer is awaited
+	gone  // deleted, which shows in a view once what was deleted or set with it does
 )
 
 // New is a mirror of the given paths and whatever follow says below them.
@@ -126,7 +130,11 @@ func (m *Mirror) Event(e registry.Event) {
 	case registry.Changed:
 		if n := m.nodes[e.Path]; n != nil {
 			m.own[e.Path].count(e)
-			m.soil(e.Path, n)
+			if e.Gone && m.own[e.Path] == nil && (n.phase == clean || n.phase == gone) {
+				m.leave(e.Path, n)
+			} else {
+				m.soil(e.Path, n)
+			}
 		}
 	case registry.Suspended, registry.Ended:
 		m.down = true
@@ -167,13 +175,16 @@ func (m *Mirror) soil(path string, n *entry) {
 		m.queue = append(m.queue, path)
 	case reading:
 		n.phase = stale
+	case gone:
+		n.phase = dirty
+		m.queue = append(m.queue, path)
 	case dirty, stale, held:
 	}
 }
 
 // Wanted lists the reads to issue now; each is answered by Reply or Failed.
 func (m *Mirror) Wanted() []Read {
-	if m.down || len(m.queue) == 0 {
+	if m.down || len(m.queue)+len(m.gone) == 0 {
 		return nil
 	}
 	reads := make([]Read, 0, len(m.queue))
@@ -187,11 +198,12 @@ func (m *Mirror) Wanted() []Read {
 		reads = append(reads, Read{Path: p, token: n.token})
 	}
 	m.queue = nil
-	return reads
+	return m.witness(reads)
 }
 
 // Reply takes the answer to a read.
 func (m *Mirror) Reply(r Read, node registry.Node) {
+	m.witnessed(r.token)
 	n := m.nodes[r.Path]
 	if n == nil || n.token != r.token {
 		return // dropped meanwhile
@@ -222,6 +234,7 @@ func (m *Mirror) learn(path string, n *entry, node registry.Node) {
 func (m *Mirror) Failed(r Read) {
 	n := m.nodes[r.Path]
 	if n == nil || n.token != r.token || n.phase != reading && n.phase != stale {
+		m.unwitnessed()
 		return
 	}
 	n.phase = dirty

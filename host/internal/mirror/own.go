@@ -35,6 +35,8 @@ func (w *write) spoil() {
 // time. What it touches is not read before Answered.
 func (m *Mirror) Submitted(ops []registry.Op) {
 	m.ops, m.own = ops, map[string]*write{}
+	m.tokens++
+	m.submitted = m.tokens
 	for i := range ops {
 		n := m.nodes[ops[i].Path]
 		if n == nil || ops[i].Kind == registry.Check || ops[i].Kind == registry.Absent {
@@ -78,6 +80,11 @@ func (n *entry) foreseen(op *registry.Op) bool {
 func (m *Mirror) Answered(receipt *registry.Receipt, owner registry.SessionID) {
 	own, ops := m.own, m.ops
 	m.own, m.ops = nil, nil
+	if receipt != nil {
+		m.witnessed(m.submitted)
+	} else {
+		m.unwitnessed()
+	}
 	for i := range ops {
 		path := ops[i].Path
 		w, n := own[path], m.nodes[path]

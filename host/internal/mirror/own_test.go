@@ -63,6 +63,7 @@ func (s *service) commit(owner registry.SessionID, ops []registry.Op) (registry.
 		if c.Kind == tree.ChildrenChanged {
 			e.Changes = 0
 		}
+		e.Gone = c.Kind == tree.Deleted
 		s.events = append(s.events, e)
 	}
 	now := map[string]registry.Node{}
@@ -219,5 +220,48 @@ func TestOwnWritesAreNotRead(t *testing.T) {
 	if len(c) != 3 || c[0].Node.Stat.Version != 4 || c[0].Node.Stat.Modified != 9 || c[0].Node.Stat.Created != 1 ||
 		string(c[1].Node.Data) != "y" || c[1].Node.Stat.Owner != session || c[2].Node.Exists {
 		t.Errorf("changes %+v", c)
+	}
+}
+
+// Of many nodes that are gone one is read, and none if something else is asked
+// meanwhile.
+func TestWhatIsGoneIsReadOnce(t *testing.T) {
+	t.Parallel()
+	was := map[string]registry.Node{}
+	var roots []string
+	for i := range 100 {
+		path := fmt.Sprintf("/n%d", i)
+		roots = append(roots, path)
+		was[path] = node(1)
+	}
+	m := mirror.New(roots, children)
+	settle(t, m, was)
+	m.Changes()
+	for _, path := range roots[:99] {
+		m.Event(registry.Event{Kind: registry.Changed, Path: path, Changes: 1, Gone: true})
+	}
+	if m.Settled() {
+		t.Fatal("settled on what may be half of a transaction")
+	}
+	reads := m.Wanted()
+	if len(reads) != 1 || len(m.Wanted()) != 0 {
+		t.Fatalf("wanted %v", reads)
+	}
+	m.Failed(reads[0])
+	if reads = m.Wanted(); len(reads) != 1 {
+		t.Fatalf("wanted %v after a failure", reads)
+	}
+	m.Reply(reads[0], registry.Node{})
+	if !m.Settled() || len(m.Changes()) != 99 {
+		t.Error("not settled by the answer")
+	}
+	m.Event(registry.Event{Kind: registry.Changed, Path: roots[99], Changes: 1, Gone: true})
+	m.Submitted(nil)
+	if reads := m.Wanted(); len(reads) != 0 {
+		t.Errorf("wanted %v although a transaction is to be answered", reads)
+	}
+	m.Answered(&registry.Receipt{Revision: 9}, session)
+	if !m.Settled() || len(m.Changes()) != 1 {
+		t.Error("not settled by the transaction")
 	}
 }

@@ -23,11 +23,14 @@ type connected struct {
 	ended   chan struct{} // closed when the session is over
 	news    chan func(*slog.Logger)
 
+	leaving sync.WaitGroup // one for each abandoned line
+
 	making sync.Mutex // held while the namespace is made
 	made   bool       // it is there; guarded by making
 
 	mu    sync.RWMutex       // guards what follows; held while listeners are told
 	lines map[string][]*Line // by root
+	left  map[string]*Line   // abandoned lines, by root
 	cut   bool               // the connection is lost
 	over  bool
 }
@@ -63,19 +66,46 @@ func (c *connected) doubtNamespace() {
 	c.made = false
 }
 
-// add makes a line; nil if the session is over.
-func (c *connected) add(root string, l Listener) *Line {
+// add makes a line. It is nil if the session is over, or, which busy tells, if
+// something of an earlier line is still there.
+func (c *connected) add(root string, l Listener) (line *Line, busy bool) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	if c.over {
-		return nil
+	if c.over || c.left[root] != nil {
+		return nil, !c.over
 	}
-	line := newLine(c, root, l)
+	line = newLine(c, root, l)
 	c.lines[root] = append(c.lines[root], line)
 	if c.cut {
 		l.Event(registry.Event{Kind: registry.Suspended})
 	}
-	return line
+	return line, false
+}
+
+// abandon goes on closing a line until that succeeds, or the session ends.
+func (c *connected) abandon(l *Line) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if c.over {
+		return
+	}
+	c.left[l.root] = l
+	c.leaving.Go(func() {
+		for p := newPauses(); c.life.Err() == nil && l.Close(c.life) != nil; {
+			sleep(c.life, p.next())
+		}
+		c.mu.Lock()
+		defer c.mu.Unlock()
+		delete(c.left, l.root)
+	})
+}
+
+// finish lets no line be opened any more, and waits for those abandoned.
+func (c *connected) finish() {
+	c.mu.Lock()
+	c.over = true
+	c.mu.Unlock()
+	c.leaving.Wait()
 }
 
 func (c *connected) remove(l *Line) {

@@ -179,6 +179,10 @@ func (l *Line) Close(ctx context.Context) error {
 	return nil
 }
 
+// Abandon goes on with Close, after it failed, for a job that ends here. Until
+// that has succeeded, or the session ends, Open waits.
+func (l *Line) Abandon() { l.of.abandon(l) }
+
 func (l *Line) shut() {
 	l.mu.Lock()
 	defer l.mu.Unlock()

@@ -139,6 +139,45 @@ func TestCloseIsDenied(t *testing.T) {
 	})
 }
 
+// The job ends here while its nodes cannot be removed: the session goes on
+// trying, and nobody begins the job again before that.
+func TestAbandon(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		var denied atomic.Bool
+		w := newWorld(t, settings{plan: func(int, []registry.Op) registrytest.Outcome {
+			if denied.Load() {
+				return registrytest.Deny
+			}
+			return registrytest.Pass
+		}})
+		a, _ := w.open("a")
+		w.commit(a, create(jobA), ephemeral(jobA+"/e"))
+		denied.Store(true)
+		if err := a.Close(t.Context()); !errors.Is(err, registry.ErrDenied) {
+			t.Errorf("close: %v", err)
+		}
+		a.Abandon()
+		ctx, cancel := contextFor(t, time.Minute)
+		defer cancel()
+		if _, err := w.Open(ctx, jobA, &ears{}); !errors.Is(err, context.DeadlineExceeded) {
+			t.Errorf("a line beside what is left: %v", err)
+		}
+		denied.Store(false)
+		a, _ = w.open("a")
+		if w.read(w.other, jobA+"/e", false).Exists {
+			t.Error("the node is still there")
+		}
+		w.commit(a, ephemeral(jobA+"/f"))
+		denied.Store(true)
+		if a.Close(t.Context()) == nil {
+			t.Error("closed")
+		}
+		a.Abandon()
+		w.stop() // the end of the session does it
+	})
+}
+
 // The namespace went with a job that somebody removed.
 func TestNamespaceIsMadeAgain(t *testing.T) {
 	t.Parallel()

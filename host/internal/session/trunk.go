@@ -139,6 +139,7 @@ func (t *Trunk) use(ctx context.Context, c *connected) error {
 		}
 	}
 	watching.Wait()
+	c.finish()
 	t.set(nil)
 	if err := c.session.Close(); err != nil && !errors.Is(err, registry.ErrEnded) {
 		return fmt.Errorf("close the registry session: %w", err)
@@ -158,7 +159,7 @@ func (t *Trunk) open(ctx context.Context, bound time.Duration) (*connected, erro
 	life, end := context.WithCancel(context.WithoutCancel(ctx))
 	ctx, cancel := context.WithTimeout(ctx, bound)
 	defer cancel()
-	c := &connected{trunk: t, life: life, end: end, lines: map[string][]*Line{}, ended: make(chan struct{}), news: make(chan func(*slog.Logger), maxNews)}
+	c := &connected{trunk: t, life: life, end: end, lines: map[string][]*Line{}, left: map[string]*Line{}, ended: make(chan struct{}), news: make(chan func(*slog.Logger), maxNews)}
 	asked := thisMoment() // from here on the service may count the session's time-out
 	session, err := t.o.Registry.Open(ctx, c.hear)
 	if err != nil {
@@ -212,8 +213,15 @@ func (t *Trunk) Open(ctx context.Context, root string, l Listener) (*Line, error
 		if err := c.prepare(ctx); err != nil {
 			return nil, err
 		}
-		if line := c.add(root, l); line != nil {
+		line, busy := c.add(root, l)
+		switch {
+		case line != nil:
 			return line, nil
+		case busy:
+			if sleep(ctx, firstPause); ctx.Err() != nil {
+				return nil, fmt.Errorf("wait until nothing of the job is left: %w", ctx.Err())
+			}
+			continue
 		}
 		select { // it has ended; Run will notice
 		case <-changed:

@@ -272,7 +272,7 @@ func (r *Registry) fire(changes []tree.Change) {
 		}
 		for s := range r.followers {
 			if s.followed(path) {
-				s.events.put(registry.Event{Kind: registry.Changed, Path: path, Changes: times})
+				s.events.put(registry.Event{Kind: registry.Changed, Path: path, Changes: times, Gone: changes[i].Kind == tree.Deleted})
 			}
 		}
 		for s := range r.watches[path] {

@@ -59,6 +59,15 @@ func testFollow(f *fixture) {
 	if len(got) != len(want) {
 		f.Errorf("events %v", f.main.heard())
 	}
+	gone := map[string]bool{}
+	for _, e := range f.main.heard() {
+		if e.Changes > 0 {
+			gone[e.Path] = e.Gone
+		}
+	}
+	if !gone[last] || gone[p] || gone[p+"/deep"] {
+		f.Errorf("gone: %v", gone)
+	}
 }
 
 func testFollowCounts(f *fixture) {

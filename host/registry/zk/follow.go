@@ -102,7 +102,7 @@ func (s *session) changed(e client.Event) {
 		return
 	}
 	if e.Type != client.EventNodeChildrenChanged && s.followed(e.Path) {
-		s.events.put(registry.Event{Kind: registry.Changed, Path: s.own(e.Path), Changes: 1})
+		s.events.put(registry.Event{Kind: registry.Changed, Path: s.own(e.Path), Changes: 1, Gone: e.Type == client.EventNodeDeleted})
 		if parent := parentOf(e.Path); e.Type != client.EventNodeDataChanged && s.followed(parent) {
 			s.events.put(registry.Event{Kind: registry.Changed, Path: s.own(parent)})
 		}

@@ -51,6 +51,7 @@ func (q *queue) put(e registry.Event) {
 		key := pathEvent{e.Path, e.Changes > 0}
 		if i, waits := q.at[key]; waits {
 			q.waiting[i].Changes += e.Changes
+			q.waiting[i].Gone = e.Gone
 			return
 		}
 		q.at[key] = len(q.waiting)
