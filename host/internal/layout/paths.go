@@ -99,7 +99,7 @@ func (j Job) Watched() []string {
 		nodeLeaderSharding, nodeNecessary, nodeProcessing, nodeFailover, nodeFailoverItems, nodeSharding,
 		nodeModule, nodeMembers, nodeAssignment, nodeRuns, nodePaused, nodeFires,
 	}
-	paths := []string{j.root}
+	paths := append(make([]string, 0, len(nodes)+1), j.root)
 	for _, n := range nodes {
 		paths = append(paths, j.at(n))
 	}

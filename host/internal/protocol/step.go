@@ -155,6 +155,10 @@ func Step(s *State, now int64, in Input) Plan {
 	if s.over || s.gone {
 		return p
 	}
+	if _, ended := in.(Finished); ended && s.lingers() {
+		s.sleep(&p) // many of these come at once, and none changes what can be done now
+		return p
+	}
 	if s.settled() {
 		s.observe(&p)
 		if s.gone || s.view.RecordFault != "" {

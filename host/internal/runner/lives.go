@@ -102,7 +102,7 @@ func (l *lives) over(err error) {
 }
 
 // hangUp closes a line. As long as that does not succeed there can be no other
-// life; at the end of the server the end of the session does it.
+// life; when the job is to end here, the session goes on trying.
 func (l *lives) hangUp(line *session.Line) {
 	told := false
 	for p := newPauses(); ; {
@@ -113,7 +113,8 @@ func (l *lives) hangUp(line *session.Line) {
 			return
 		}
 		if last {
-			l.Log.Debug("the end of the session removes what the job has left", "error", err)
+			l.Log.Warn("what the job has left is removed as soon as the registry lets us, or with the session", "error", err)
+			line.Abandon()
 			return
 		}
 		l.troubles.set(troubleLeft, err.Error())

@@ -184,6 +184,9 @@ func (m *member) read(l letter) {
 			m.prepared(p.Ready)
 		}
 		m.step(l.Input)
+		if _, ok := l.Input.(protocol.Measured); ok && m.view != nil {
+			m.show() // it may be a trouble
+		}
 	}
 }
 

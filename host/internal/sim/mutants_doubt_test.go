@@ -14,7 +14,7 @@ func mirrorMutants() []mutant {
 			{mirror, "\t\tm.down = false\n\t\tm.Reread()\n", "\t\tm.down = false\n"},
 		}},
 		{"mirror: event ignored", "a changed node is read again", []edit{
-			{mirror, "\t\t\tm.soil(e.Path, n)\n\t\t}\n", "\t\t\tif e.Path != m.roots[len(m.roots)-3] {\n\t\t\t\tm.soil(e.Path, n)\n\t\t\t}\n\t\t}\n"},
+			{mirror, "n := m.nodes[e.Path]; n != nil {\n\t\t\tm.own", "n := m.nodes[e.Path]; n != nil && e.Path != m.roots[len(m.roots)-3] {\n\t\t\tm.own"},
 		}},
 		{"mirror: own writes uncounted", "what a transaction made of a node is known only if nobody else touched it", []edit{
 			{"mirror/own.go", "!w.plain || w.events != 1 {", "!w.plain {"},

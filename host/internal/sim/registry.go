@@ -221,7 +221,7 @@ func (s *session) advance(rev int64) {
 			if c.Kind == tree.ChildrenChanged {
 				times = 0
 			}
-			s.client(message{event: registry.Event{Kind: registry.Changed, Path: c.Path, Changes: times}})
+			s.client(message{event: registry.Event{Kind: registry.Changed, Path: c.Path, Changes: times, Gone: times > 0 && !c.Node.Exists}})
 		}
 	}
 }

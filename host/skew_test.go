@@ -1,0 +1,73 @@
+package host
+
+import (
+	"context"
+	"strings"
+	"sync/atomic"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/wasmjob/wasmjob/host/job"
+	"github.com/wasmjob/wasmjob/host/registry"
+	"github.com/wasmjob/wasmjob/host/registry/embedded"
+	"github.com/wasmjob/wasmjob/host/trace"
+)
+
+// wrongClock is a registry whose clock is ahead.
+type wrongClock struct {
+	registry.Registry
+	ahead atomic.Int64
+	asked atomic.Int64
+}
+
+type wrongSession struct {
+	registry.Session
+	of *wrongClock
+}
+
+func (w *wrongClock) Open(ctx context.Context, on func(registry.Event)) (registry.Session, error) {
+	s, err := w.Registry.Open(ctx, on)
+	return wrongSession{s, w}, err
+}
+
+func (s wrongSession) Time(ctx context.Context) (time.Time, error) {
+	s.of.asked.Add(1)
+	t, err := s.Session.Time(ctx)
+	return t.Add(time.Duration(s.of.ahead.Load())), err
+}
+
+// A server whose clock differs from the registry's by more than the job allows
+// begins nothing and says why, until it is set right. The time is not asked for
+// with each run.
+func TestClockThatDiffers(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		reg, rows := &wrongClock{Registry: embedded.Memory()}, &pile{}
+		reg.ahead.Store(int64(5 * time.Second))
+		h, stop := start(t, Options{
+			Registry: reg, Runner: Func(fine), Sinks: []trace.Sink{rows},
+			Jobs: []job.Config{{Name: "j", Cron: "0/10 * * * * ?", Shards: 1, MaxClockSkew: 2 * time.Second}},
+		})
+		<-h.Ready()
+		time.Sleep(5 * time.Minute)
+		s := h.Jobs()[0]
+		if n := rows.count("j", trace.Succeeded); n != 0 || len(s.Troubles) != 1 || !strings.Contains(s.Troubles[0], "clock") {
+			t.Errorf("%d runs, troubles %q", n, s.Troubles)
+		}
+		reg.ahead.Store(0)
+		time.Sleep(2 * time.Minute)
+		if n := rows.count("j", trace.Succeeded); n < 6 || len(h.Jobs()[0].Troubles) != 0 {
+			t.Errorf("%d runs, troubles %q", n, h.Jobs()[0].Troubles)
+		}
+		if n := reg.asked.Load(); n < 2 || n > 8 {
+			t.Errorf("the time was asked for %d times in 7 minutes", n)
+		}
+		if err := stop(); err != nil {
+			t.Error(err)
+		}
+		if err := reg.Registry.Close(); err != nil {
+			t.Error(err)
+		}
+	})
+}
