@@ -1,22 +1,16 @@
 package faults
 
 import (
-	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
 	"os"
-	"os/exec"
 	"path/filepath"
-	"slices"
 	"strings"
-	"syscall"
 	"testing"
 	"time"
 
 	"github.com/wasmjob/wasmjob/host/job"
-	"github.com/wasmjob/wasmjob/host/registry/zk/zktest"
-	"github.com/wasmjob/wasmjob/host/trace"
 	"github.com/wasmjob/wasmjob/test/faults/evidence"
 )
 
@@ -49,22 +43,6 @@ type cluster struct {
 	servers  []*server
 
 	input evidence.Input // what the fault adds to
-}
-
-// server is one wasmjobd, or the place of one.
-type server struct {
-	cluster *cluster
-	machine machine
-	dir     string
-	running *process
-}
-
-// process is one life of a server.
-type process struct {
-	cmd   *exec.Cmd
-	asked bool // to end
-	ended chan struct{}
-	err   error // once ended is closed
 }
 
 // newCluster starts a server on each machine, and waits until all run
@@ -104,134 +82,6 @@ func workDir(t testing.TB) string {
 		t.Fatal(err)
 	}
 	return dir
-}
-
-// command runs the server's program with its configuration.
-func (s *server) command(args ...string) *exec.Cmd {
-	c := s.cluster
-	cmd := exec.Command(args[0], append(args[1:], "--config", "testdata/jobs.toml")...)
-	cmd.Env = append(os.Environ(),
-		"IP="+s.machine.ip, "NAMESPACE="+c.name, "SESSION="+session.String(),
-		"DATA="+filepath.Join(workDir(c), "data-"+s.machine.ip), "HISTORY="+filepath.Join(s.dir, "history.db"),
-		"EVIDENCE="+filepath.Dir(c.lines.name), "GUEST="+filepath.Join(workDir(c), "..", "guest.wasm"))
-	for i, address := range c.ensemble.addresses() {
-		cmd.Env = append(cmd.Env, fmt.Sprintf("ZK%d=%s", i+1, address))
-	}
-	return cmd
-}
-
-// program is the server as make builds it.
-const program = "../../build/wasmjobd"
-
-// start begins a life.
-func (s *server) start() {
-	c := s.cluster
-	c.Helper()
-	log, err := os.OpenFile(filepath.Join(s.dir, "log"), os.O_CREATE|os.O_APPEND|os.O_WRONLY, 0o600)
-	if err != nil {
-		c.Fatal(err)
-	}
-	p := &process{cmd: s.command(append(s.machine.enter(), program, "serve")...), ended: make(chan struct{})}
-	p.cmd.Stdout, p.cmd.Stderr = log, log
-	if err := p.cmd.Start(); err != nil {
-		c.Fatal(err)
-	}
-	go func() {
-		defer close(p.ended)
-		p.err = errors.Join(p.cmd.Wait(), log.Close())
-	}()
-	s.running = p
-}
-
-// signal is for a process that may have ended.
-func (s *server) signal(sig syscall.Signal) { _ = s.running.cmd.Process.Signal(sig) }
-
-// kill ends a life as a power cut would.
-func (s *server) kill() {
-	s.running.asked = true
-	s.signal(syscall.SIGKILL)
-	<-s.running.ended
-}
-
-// stop ends a life as an operator does, and tells how that went.
-func (s *server) stop() error {
-	s.cluster.Helper()
-	s.askToStop()
-	return s.stopped()
-}
-
-func (s *server) askToStop() {
-	s.running.asked = true
-	s.signal(syscall.SIGTERM)
-}
-
-// stopped waits for an end that has been asked for.
-func (s *server) stopped() error {
-	late := time.NewTimer(patience)
-	defer late.Stop()
-	select {
-	case <-s.running.ended:
-		if s.running.err != nil {
-			return fmt.Errorf("%s ended with %w\n%s", s.machine.ip, s.running.err, s.log())
-		}
-		return nil
-	case <-late.C:
-		s.kill()
-		return fmt.Errorf("%s does not stop\n%s", s.machine.ip, s.log())
-	}
-}
-
-// log is the end of what the server has logged.
-func (s *server) log() string {
-	text, err := os.ReadFile(filepath.Join(s.dir, "log"))
-	if err != nil {
-		return err.Error()
-	}
-	return string(text[max(0, len(text)-4000):])
-}
-
-// rows are those of the server's history.
-func (s *server) rows() []trace.Row {
-	c := s.cluster
-	c.Helper()
-	var rows []trace.Row
-	for cursor := ""; ; {
-		cmd := s.command(program, "history", "list", "-o", "json", "--limit", "1000", "--cursor", cursor)
-		cmd.Stderr = os.Stderr
-		out, err := cmd.Output()
-		if err != nil {
-			c.Fatalf("read the history of %s: %v", s.machine.ip, err)
-		}
-		var page struct {
-			Rows []struct {
-				Job      string
-				Item     int
-				Run      string
-				Attempt  int
-				Instant  int64 `json:"instant_unix_ms"`
-				Last     int64 `json:"last_unix_ms"`
-				Count    int64
-				Cause    trace.Cause
-				State    trace.State
-				Reason   string
-				Instance string
-				Start    int64 `json:"start_unix_ms"`
-				End      int64 `json:"end_unix_ms"`
-				Fence    int64
-			}
-			Next string
-		}
-		if err := json.Unmarshal(out, &page); err != nil {
-			c.Fatalf("read the history of %s: %v", s.machine.ip, err)
-		}
-		for _, r := range page.Rows {
-			rows = append(rows, trace.Row{Job: r.Job, Item: r.Item, Run: r.Run, Attempt: r.Attempt, Instant: r.Instant, Last: r.Last, Count: r.Count,
-				Cause: r.Cause, State: r.State, Reason: r.Reason, Instance: r.Instance, Start: r.Start, End: r.End, Fence: r.Fence})
-		}
-		if cursor = page.Next; cursor == "" {
-			return rows
-		}
-	}
 }
 
 // tail reads the evidence as it grows.
@@ -469,40 +319,4 @@ func (c *cluster) keep() {
 		}
 	}
 	c.Logf("evidence, logs, histories and ZooKeeper's data are in %s", c.dir)
-}
-
-// ensemble is a ZooKeeper of several servers, each on a machine of its own.
-type ensemble struct {
-	machines []machine
-	servers  []*zktest.Server
-}
-
-func newEnsemble(t *testing.T, n *network, size int) ensemble {
-	t.Helper()
-	var e ensemble
-	var hosts []zktest.Host
-	for i := range size {
-		m := n.machine(fmt.Sprint("zk", i+1))
-		e.machines = append(e.machines, m)
-		hosts = append(hosts, zktest.Host{IP: m.ip, Enter: m.enter()})
-	}
-	release := zktest.Newer
-	if *debian {
-		release = zktest.Debian
-	}
-	e.servers = zktest.StartEnsembleOn(t, release(t), hosts, zktest.Options{Tick: 500 * time.Millisecond})
-	return e
-}
-
-// others are all machines but one.
-func (e ensemble) others(one int) []machine {
-	return slices.Concat(e.machines[:one], e.machines[one+1:])
-}
-
-func (e ensemble) addresses() []string {
-	var all []string
-	for _, s := range e.servers {
-		all = append(all, s.Address())
-	}
-	return all
 }

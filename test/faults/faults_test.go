@@ -17,8 +17,8 @@ import (
 var (
 	enabled = flag.Bool("faults", false, "run the faults; they take minutes")
 	seed    = flag.Uint64("seed", 0, "of the random faults; 0: by the clock")
-	// Debian's release is known to forget what it has acknowledged when its servers
-	// are killed again and again (ZOOKEEPER-4785 and others).
+	// Debian's release can forget what it has acknowledged when its members are
+	// killed while they come up (ZOOKEEPER-4785 and others).
 	debian = flag.Bool("debian", false, "use the ZooKeeper of the distribution")
 	rounds = flag.Int("rounds", 12, "how many random troubles")
 )

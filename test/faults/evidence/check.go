@@ -259,46 +259,6 @@ func (c *checker) succeeded(a attempt) bool {
 	return slices.ContainsFunc(c.rows[a], func(r trace.Row) bool { return r.State == trace.Succeeded })
 }
 
-// takeovers measures, for each run that was going on when its server was hit,
-// when it started once more, and when the next guest of the item elsewhere.
-func (c *checker) takeovers(tries []*try) {
-	for _, hit := range c.in.Hit {
-		for i, t := range tries {
-			if t.ip() != hit.Server || t.first().At > hit.At || t.last().At < hit.At-silence || t.end {
-				continue
-			}
-			c.report.Orphans++
-			for _, next := range tries[i+1:] {
-				if next.run == t.run && next.n == t.n+1 {
-					c.report.TookOver = append(c.report.TookOver, time.Duration(next.first().At-hit.At)*time.Millisecond)
-				}
-				if next.server != t.server {
-					c.margin(t, next)
-					break
-				}
-			}
-		}
-	}
-}
-
-// margin leaves out what t told when it was late already.
-func (c *checker) margin(t, next *try) {
-	last := t.first().At
-	for _, l := range t.lines {
-		if l.order < next.first().order {
-			last = l.At
-		}
-	}
-	m := time.Duration(next.first().At-last) * time.Millisecond
-	if c.report.Margin < 0 || m < c.report.Margin {
-		c.report.Margin = m
-	}
-}
-
-// silence is, in milliseconds, the longest time for which a guest that works
-// tells nothing; its machine may be busy.
-const silence = 500
-
 // losses: each instant of the window has a run or a row.
 func (c *checker) losses(tries []*try) {
 	ran := map[run]bool{}
