@@ -64,7 +64,7 @@ conformance: build guests ## judge this host, each SDK by the guest that it buil
 hostile: ## run every hostile module beside a job whose lateness is measured
 	$(GO) test ./cmd/wasmjobd -run '^TestHostile$$' -count=1 -v -args -hostile
 
-# It needs root, for namespaces, and ZooKeeper from the distribution.
+# It needs root, for namespaces.
 faults: build ## kill, freeze and cut off servers on a real ZooKeeper: FAULT=kill ROUNDS=12 SEED=0
 	cd test/faults/guest && GOOS=wasip1 GOARCH=wasm CGO_ENABLED=0 $(GO) build -buildmode=c-shared -trimpath -buildvcs=false -ldflags='-s -w -buildid=' -o $(CURDIR)/build/faults/guest.wasm .
 	$(GO) test ./test/faults -run '^TestFaults$$/$(FAULT)' -count=1 -timeout=20m -v -args -faults -rounds=$(ROUNDS) -seed=$(SEED)

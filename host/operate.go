@@ -243,11 +243,8 @@ func (o *Operator) gather(ctx context.Context, l layout.Job, paths []string, wat
 		for i, r := range wanted {
 			reads.Go(func() error {
 				n, err := o.session.Read(ctx, r.Path, false)
-				if err != nil {
-					return fmt.Errorf("read %s: %w", r.Path, err)
-				}
 				nodes[i] = n
-				return nil
+				return err //nolint:wrapcheck // adapters name the path
 			})
 		}
 		if err := reads.Wait(); err != nil {

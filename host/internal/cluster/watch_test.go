@@ -23,7 +23,7 @@ import (
 // tells the time from the transaction to the last answer, and the requests.
 // docs/RATIONALE.md has the figures.
 func BenchmarkFollow(b *testing.B) {
-	server := serving(b)
+	server := serving(b, time.Second)
 	for _, items := range []int{100, 1_000} {
 		b.Run(strconv.Itoa(items), func(b *testing.B) { follow(b, server.Address(), items) })
 	}
