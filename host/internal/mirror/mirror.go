@@ -48,6 +48,9 @@ type Mirror struct {
 	changes []Change
 	own     map[string]*write // what our transaction under way touches; nil: there is none
 	ops     []registry.Op
+	// fresh are nodes that our last transaction made below a list that is
+	// followed, but has not been read since.
+	fresh map[string]registry.Node
 	// submitted is the number of that transaction among the questions.
 	submitted uint32
 	down      bool // the connection is away: nothing is read, nothing settles
@@ -119,6 +122,13 @@ func (m *Mirror) add(path string) {
 	if m.nodes[path] != nil {
 		return
 	}
+	if node, ok := m.fresh[path]; ok {
+		n := &entry{phase: clean}
+		m.nodes[path] = n
+		delete(m.fresh, path)
+		m.learn(path, n, node)
+		return
+	}
 	m.nodes[path] = &entry{phase: dirty}
 	m.open++
 	m.queue = append(m.queue, path)
@@ -128,8 +138,9 @@ func (m *Mirror) add(path string) {
 func (m *Mirror) Event(e registry.Event) {
 	switch e.Kind {
 	case registry.Changed:
+		m.own[e.Path].count(e)
+		delete(m.fresh, e.Path)
 		if n := m.nodes[e.Path]; n != nil {
-			m.own[e.Path].count(e)
 			if e.Gone && m.own[e.Path] == nil && (n.phase == clean || n.phase == gone) {
 				m.leave(e.Path, n)
 			} else {
@@ -146,6 +157,7 @@ func (m *Mirror) Event(e registry.Event) {
 
 // Reread makes every path dirty.
 func (m *Mirror) Reread() {
+	m.fresh = nil
 	for _, p := range m.roots {
 		m.soilAll(p)
 	}
@@ -292,6 +304,6 @@ func (m *Mirror) Settled() bool { return m.open == 0 && !m.down }
 // path last. Ask only when Settled.
 func (m *Mirror) Changes() []Change {
 	c := m.changes
-	m.changes = nil
+	m.changes, m.fresh = nil, nil
 	return c
 }

@@ -38,30 +38,40 @@ func (m *Mirror) Submitted(ops []registry.Op) {
 	m.tokens++
 	m.submitted = m.tokens
 	for i := range ops {
-		n := m.nodes[ops[i].Path]
-		if n == nil || ops[i].Kind == registry.Check || ops[i].Kind == registry.Absent {
+		if ops[i].Kind == registry.Check || ops[i].Kind == registry.Absent {
 			continue
+		}
+		n := m.nodes[ops[i].Path]
+		if n == nil && m.nodes[parentOf(ops[i].Path)] == nil {
+			continue // nobody asks
 		}
 		if w := m.own[ops[i].Path]; w != nil {
 			w.plain = false // it is touched twice
 			continue
 		}
-		m.own[ops[i].Path] = &write{op: i, plain: n.phase == clean && n.has(known) && n.foreseen(&ops[i])}
+		m.own[ops[i].Path] = &write{op: i, plain: n.foreseen(&ops[i])}
 	}
 	for i := range ops {
 		switch ops[i].Kind {
 		case registry.Set, registry.Check:
 		default:
-			parent := ops[i].Path[:max(strings.LastIndexByte(ops[i].Path, '/'), 0)]
-			m.own[parent].spoil()
+			m.own[parentOf(ops[i].Path)].spoil()
 		}
 	}
 }
+
+func parentOf(path string) string { return path[:max(strings.LastIndexByte(path, '/'), 0)] }
 
 // foreseen: when it is known what op was applied to the node, it is known what
 // the node is then. Of one with children the list is not kept here, nor the
 // session of one that is bound to it.
 func (n *entry) foreseen(op *registry.Op) bool {
+	if n == nil { // it is not followed, or not yet
+		return op.Kind == registry.Create || op.Kind == registry.CreateEphemeral
+	}
+	if n.phase != clean || !n.has(known) {
+		return false
+	}
 	switch op.Kind { //nolint:exhaustive // the others make nothing of the node, or it is not known what
 	case registry.Create, registry.CreateEphemeral:
 		return !n.has(exists)
@@ -88,10 +98,20 @@ func (m *Mirror) Answered(receipt *registry.Receipt, owner registry.SessionID) {
 	for i := range ops {
 		path := ops[i].Path
 		w, n := own[path], m.nodes[path]
-		if w == nil || w.op != i || n == nil || n.phase != held {
+		if w == nil || w.op != i {
 			continue
 		}
-		if receipt == nil || receipt.Revision == 0 || !w.plain || w.events != 1 {
+		told := receipt != nil && receipt.Revision != 0 && w.plain && w.events == 1
+		if n == nil && told {
+			if m.fresh == nil {
+				m.fresh = map[string]registry.Node{}
+			}
+			m.fresh[path] = n.after(&ops[i], receipt, i, owner)
+		}
+		if n == nil || n.phase != held {
+			continue
+		}
+		if !told {
 			n.phase = dirty
 			m.queue = append(m.queue, path)
 			continue

@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"math/rand/v2"
 	"reflect"
+	"slices"
 	"strings"
 	"testing"
 
@@ -263,5 +264,28 @@ func TestWhatIsGoneIsReadOnce(t *testing.T) {
 	m.Answered(&registry.Receipt{Revision: 9}, session)
 	if !m.Settled() || len(m.Changes()) != 1 {
 		t.Error("not settled by the transaction")
+	}
+}
+
+// What a transaction of ours makes below a list is known with the list.
+func TestOwnChildrenAreNotRead(t *testing.T) {
+	t.Parallel()
+	m := mirror.New([]string{"/d"}, children)
+	settle(t, m, map[string]registry.Node{"/d": node(1)})
+	m.Changes()
+	m.Submitted([]registry.Op{{Kind: registry.Create, Path: "/d/a", Data: []byte("x")}, {Kind: registry.Create, Path: "/d/b"}})
+	for _, e := range []registry.Event{{Path: "/d/a", Changes: 1}, {Path: "/d"}, {Path: "/d/b", Changes: 1}} {
+		e.Kind = registry.Changed
+		m.Event(e)
+	}
+	m.Answered(&registry.Receipt{Revision: 9, Results: make([]registry.Result, 2)}, session)
+	m.Event(registry.Event{Kind: registry.Changed, Path: "/d/b", Changes: 1}) // somebody else
+	reads := m.Wanted()
+	if got := paths(reads); !slices.Equal(got, []string{"/d"}) {
+		t.Fatalf("wanted %v", got)
+	}
+	m.Reply(reads[0], node(9, "a", "b"))
+	if got := paths(m.Wanted()); !slices.Equal(got, []string{"/d/b"}) {
+		t.Errorf("wanted %v, want what somebody else has changed", got)
 	}
 }

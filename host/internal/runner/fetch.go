@@ -10,9 +10,9 @@ import (
 	"github.com/wasmjob/wasmjob/host/registry"
 )
 
-// readAgain keeps a read that failed from being repeated in a circle; it
-// doubles with each that follows.
-const readAgain = 200 * time.Millisecond
+// firstReadPause keeps reads that failed from being repeated in a circle; it doubles
+// with each round that brings no answer.
+const firstReadPause = 200 * time.Millisecond
 
 // fetch asks for what the mirror wants to read; each answer is put into the
 // mailbox.
@@ -29,7 +29,7 @@ func (m *member) fetch() {
 // back; but nobody tells when a permission was given.
 func (m *member) replied(l replyLetter) {
 	if l.err == nil {
-		m.unread = 0
+		m.rounds = 0
 		m.allow(l.read.Path)
 		m.mirror.Reply(l.read, l.node)
 		return
@@ -38,9 +38,21 @@ func (m *member) replied(l replyLetter) {
 		m.deny(l.read.Path, l.err)
 	}
 	m.Log.Debug("a read failed", "path", l.read.Path, "error", l.err)
-	pause := min(readAgain<<min(m.unread, 10), lastPause)
-	m.unread++
-	time.AfterFunc(pause, func() { m.box.put(againLetter{l.read}) })
+	if m.failed = append(m.failed, l.read); len(m.failed) > 1 {
+		return // the others of this round are waited for already
+	}
+	pause := min(firstReadPause<<min(m.rounds, 10), lastPause)
+	m.rounds++
+	time.AfterFunc(pause, func() { m.box.put(againLetter{}) })
+}
+
+// readAgain lets what could not be read be wanted once more.
+func (m *member) readAgain() {
+	failed := m.failed
+	m.failed = nil
+	for _, r := range failed {
+		m.mirror.Failed(r)
+	}
 }
 
 // deny keeps a path that may not be read, for whoever asks why the job does

@@ -21,9 +21,12 @@ func (m *member) listen(e protocol.Listen) {
 	if id, err := job.NewTaskID(c.Name, nil, self); err == nil {
 		call.TaskID = id.String()
 	}
-	ctx, end := context.WithCancel(m.life)
+	var ctx context.Context
+	var end context.CancelFunc
 	if c.Timeout > 0 {
 		ctx, end = context.WithTimeout(m.life, c.Timeout)
+	} else {
+		ctx, end = context.WithCancel(m.life)
 	}
 	m.listening = end
 	m.work.Go(func() {

@@ -2,13 +2,18 @@ package runner
 
 import (
 	"context"
+	"errors"
 	"fmt"
+	"log/slog"
 	"strings"
 	"sync/atomic"
 	"testing"
 	"testing/synctest"
 	"time"
 
+	"github.com/wasmjob/wasmjob/host/internal/layout"
+	"github.com/wasmjob/wasmjob/host/internal/session"
+	"github.com/wasmjob/wasmjob/host/job"
 	"github.com/wasmjob/wasmjob/host/registry"
 	"github.com/wasmjob/wasmjob/host/registry/embedded"
 	"github.com/wasmjob/wasmjob/host/registry/registrytest"
@@ -123,4 +128,83 @@ func TestReadIsDenied(t *testing.T) {
 		s.stop(t)
 		must(t, reg.Close())
 	})
+}
+
+// A job ends on a server whose connection is away, while server and session
+// live on: when the connection is back, nothing of the job is left that others
+// would take for a member.
+func TestJobEndsWhileCutOff(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		inner := embedded.Memory()
+		reg, rows := registrytest.NewFaulty(inner, nil), &book{}
+		reg.Grant(time.Hour) // the session outlives the outage
+		operator, err := inner.Open(t.Context(), nil)
+		must(t, err)
+		nodes := layout.NewJob("test", testJob)
+		trunk := session.New(session.Options{Registry: reg, Namespace: nodes.Namespace(), Log: slog.New(slog.NewTextHandler(t.Output(), nil))})
+		server, stopServer := context.WithCancel(t.Context())
+		done := make(chan error)
+		go func() { done <- trunk.Run(server) }()
+		over := make(chan error, 1)
+		toEnd, withdraw := context.WithCancel(server)
+		runnerOn(rows, "10.0.0.1", trunk, nodes).Start(toEnd, func(err error) { over <- err })
+		time.Sleep(15 * time.Second)
+		reg.Suspend()
+		time.Sleep(time.Second)
+		withdraw()
+		<-over
+		reg.Resume()
+		time.Sleep(time.Minute)
+		n, err := operator.Read(t.Context(), nodes.Instance("10.0.0.1@-@1"), false)
+		must(t, err)
+		if n.Exists {
+			t.Error("a member is there that nobody runs")
+		}
+		stopServer()
+		must(t, errors.Join(<-done, reg.Close()))
+	})
+}
+
+// runnerOn makes a runner for a trunk of the test's own.
+func runnerOn(rows *book, ip string, trunk *session.Trunk, l layout.Job) *Runner {
+	config := testConfig()
+	return New(Options{
+		Trunk: trunk, Layout: l, Config: &config, Instance: job.NewInstanceID(ip, "1"), Clock: &metronome{},
+		Guests: takes(time.Second), Dealer: dealAverage{}, Sink: rows, DrainTimeout: 10 * time.Second,
+		Define: func() layout.Definition { return layout.Define(config) },
+	})
+}
+
+// failing is a session whose first reads of the job get no answer.
+type failing struct {
+	registry.Session
+	left *atomic.Int32
+}
+
+func (f failing) Read(ctx context.Context, path string, arm bool) (registry.Node, error) {
+	if strings.Contains(path, testJob) && f.left.Add(-1) >= 0 {
+		return registry.Node{}, errDisk
+	}
+	return f.Session.Read(ctx, path, arm)
+}
+
+// Reads that fail together are one round, however many they are.
+func TestReadsThatFailTogether(t *testing.T) {
+	t.Parallel()
+	for _, n := range []int32{1, 20} {
+		synctest.Test(t, func(t *testing.T) {
+			reg := embedded.Memory()
+			var left atomic.Int32
+			left.Store(n)
+			begun := time.Now()
+			s := serveThrough(t, &door{Registry: reg, wrap: func(s registry.Session) registry.Session { return failing{s, &left} }}, &book{}, "10.0.0.1", nil)
+			<-s.Joined()
+			if took := time.Since(begun); took > time.Second {
+				t.Errorf("%d reads failed once: joined after %v", n, took)
+			}
+			s.stop(t)
+			must(t, reg.Close())
+		})
+	}
 }

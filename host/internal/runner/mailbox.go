@@ -45,7 +45,7 @@ type (
 		node registry.Node
 		err  error
 	}
-	againLetter  struct{ read mirror.Read } // a read that failed is due again
+	againLetter  struct{} // reads that failed are due again
 	commitLetter struct {
 		plan    int64
 		name    string

@@ -32,11 +32,12 @@ type member struct {
 	view    *protocol.View // the newest that the core has seen
 	self    job.InstanceID // "" until the registry shows that it joined
 
-	answered bool // a commit was answered after the view
-	syncing  bool // no view is published before the answer of Sync
-	reread   bool // … and before everything was read again
-	refusals int  // of commits, in a row
-	unread   int  // reads that failed, in a row
+	answered bool          // a commit was answered after the view
+	syncing  bool          // no view is published before the answer of Sync
+	reread   bool          // … and before everything was read again
+	refusals int           // of commits, in a row
+	failed   []mirror.Read // reads that are to be repeated
+	rounds   int           // of them, in a row
 	denied   map[string]string
 
 	toldReadOnly sync.Once
@@ -159,7 +160,7 @@ func (m *member) read(l letter) {
 	case replyLetter:
 		m.replied(l)
 	case againLetter:
-		m.mirror.Failed(l.read)
+		m.readAgain()
 	case commitLetter:
 		m.committed(l)
 	case syncLetter:
@@ -194,7 +195,11 @@ func (m *member) read(l letter) {
 // tells, not each job.
 func (m *member) event(e registry.Event) {
 	m.mirror.Event(e)
-	if e.Kind == registry.Ended {
+	switch e.Kind { //nolint:exhaustive // the others are the mirror's alone
+	case registry.Resumed:
+		m.rounds = 0
+		m.readAgain()
+	case registry.Ended:
 		m.step(protocol.SessionLost{})
 		m.over, m.again = true, true
 		m.err = registry.ErrEnded

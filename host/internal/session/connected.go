@@ -32,6 +32,7 @@ type connected struct {
 	lines map[string][]*Line // by root
 	left  map[string]*Line   // abandoned lines, by root
 	cut   bool               // the connection is lost
+	doubt Trust              // as the lines were told last
 	over  bool
 }
 
@@ -133,11 +134,9 @@ func (c *connected) hear(e registry.Event) {
 		c.cut = true
 		jobs := len(c.lines)
 		c.say(func(log *slog.Logger) { log.Warn("the connection to the registry is lost", "jobs", jobs) })
-		c.trunk.trouble(troubleCut, "it is lost; nothing begins until it is back")
 	case registry.Resumed:
 		c.cut = false
 		c.say(func(log *slog.Logger) { log.Info("the connection to the registry is back, in the same session") })
-		c.trunk.trouble(troubleCut, "")
 	case registry.Ended:
 		c.over = true
 		close(c.ended)
@@ -159,6 +158,20 @@ func (t *Trunk) rootOf(path string) string {
 		return path[:above+1+k]
 	}
 	return path
+}
+
+// troubles says what ails this session.
+func (c *connected) troubles() []string {
+	c.mu.RLock()
+	defer c.mu.RUnlock()
+	var all []string
+	if c.cut {
+		all = append(all, "registry connection: it is lost; nothing begins until it is back")
+	}
+	if c.doubt != Trusted {
+		all = append(all, "registry silence: it has not answered for long, nothing begins")
+	}
+	return all
 }
 
 // watch tells the lines how far the session can be trusted, until it ends. It
@@ -184,15 +197,16 @@ func (c *connected) watch(ctx context.Context) {
 			continue
 		}
 		known = level
-		c.tell()
+		c.tell(level)
 		c.report(level, silent)
 	}
 }
 
 // tell lets every job look at its trust.
-func (c *connected) tell() {
-	c.mu.RLock()
-	defer c.mu.RUnlock()
+func (c *connected) tell(level Trust) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.doubt = level
 	for _, of := range c.lines {
 		for _, l := range of {
 			l.listener.Doubted()
@@ -203,10 +217,8 @@ func (c *connected) tell() {
 func (c *connected) report(level Trust, silent time.Duration) {
 	if level == Trusted {
 		c.say(func(log *slog.Logger) { log.Info("the registry answers again") })
-		c.trunk.trouble(troubleSilent, "")
 		return
 	}
-	c.trunk.trouble(troubleSilent, "the registry has not answered for long, nothing begins")
 	consequence := "nothing begins, and guests are asked to stop"
 	if level == Expired {
 		consequence = "guests are ended"

@@ -39,10 +39,10 @@ type Trunk struct {
 	o    Options
 	pool pool
 
-	mu       sync.Mutex // guards what follows
-	now      *connected // nil: there is no session
-	changed  chan struct{}
-	troubles map[string]string // what ails the session, by kind
+	mu      sync.Mutex // guards what follows
+	now     *connected // nil: there is no session
+	changed chan struct{}
+	away    string // why there is none
 }
 
 // New makes a Trunk; nothing starts before Run.
@@ -50,36 +50,19 @@ func New(o Options) *Trunk {
 	if o.Log == nil {
 		o.Log = slog.New(slog.DiscardHandler)
 	}
-	return &Trunk{o: o, changed: make(chan struct{}), troubles: map[string]string{}}
+	return &Trunk{o: o, changed: make(chan struct{}), away: "not opened yet"}
 }
-
-// The kinds of trouble of a session.
-const (
-	troubleAway   = "registry session"
-	troubleCut    = "registry connection"
-	troubleSilent = "registry silence"
-)
 
 // Troubles says what ails the session at present, each with its kind in front;
 // none if all is well.
 func (t *Trunk) Troubles() []string {
 	t.mu.Lock()
-	defer t.mu.Unlock()
-	var all []string
-	for _, kind := range []string{troubleAway, troubleCut, troubleSilent} {
-		if text := t.troubles[kind]; text != "" {
-			all = append(all, kind+": "+text)
-		}
+	c, away := t.now, t.away
+	t.mu.Unlock()
+	if c == nil {
+		return []string{"registry session: " + away}
 	}
-	return all
-}
-
-func (t *Trunk) trouble(kind, text string) {
-	t.mu.Lock()
-	defer t.mu.Unlock()
-	if t.troubles[kind] = text; text == "" {
-		delete(t.troubles, kind)
-	}
+	return c.troubles()
 }
 
 // Run keeps a session open until ctx ends, and then closes it. It returns when
@@ -91,7 +74,7 @@ func (t *Trunk) Run(ctx context.Context) error {
 	for p := newPauses(); ctx.Err() == nil; {
 		c, err := t.open(ctx, attempt)
 		if err != nil {
-			t.trouble(troubleAway, err.Error())
+			t.set(nil, err.Error())
 			if ctx.Err() == nil && !away {
 				away = true
 				t.o.Log.Error("there is no registry session, nothing begins; trying again until there is", "error", err)
@@ -100,7 +83,6 @@ func (t *Trunk) Run(ctx context.Context) error {
 			sleep(ctx, p.next())
 			continue
 		}
-		t.trouble(troubleAway, "")
 		attempt = firstAttempt
 		if away {
 			away = false
@@ -111,9 +93,6 @@ func (t *Trunk) Run(ctx context.Context) error {
 		if ctx.Err() != nil {
 			return err
 		}
-		t.trouble(troubleAway, "the session ended")
-		t.trouble(troubleCut, "")
-		t.trouble(troubleSilent, "")
 		if time.Since(begun) > lastPause {
 			p = newPauses()
 		}
@@ -127,7 +106,7 @@ func (t *Trunk) Run(ctx context.Context) error {
 // use lets lines be opened in c until it or ctx ends, and closes it. It is also
 // who writes the log: one that blocks must not hold up what watches the session.
 func (t *Trunk) use(ctx context.Context, c *connected) error {
-	t.set(c)
+	t.set(c, "")
 	var watching sync.WaitGroup
 	watching.Go(func() { c.watch(ctx) })
 	for going := true; going; {
@@ -140,7 +119,7 @@ func (t *Trunk) use(ctx context.Context, c *connected) error {
 	}
 	watching.Wait()
 	c.finish()
-	t.set(nil)
+	t.set(nil, "the session ended")
 	if err := c.session.Close(); err != nil && !errors.Is(err, registry.ErrEnded) {
 		return fmt.Errorf("close the registry session: %w", err)
 	}
@@ -186,9 +165,14 @@ func (t *Trunk) root() string {
 	return "/"
 }
 
-func (t *Trunk) set(c *connected) {
+// set says which session is to be used; if there is none, away says why.
+func (t *Trunk) set(c *connected, away string) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
+	t.away = away
+	if c == t.now {
+		return
+	}
 	t.now = c
 	close(t.changed)
 	t.changed = make(chan struct{})

@@ -1,12 +1,15 @@
 package session
 
 import (
+	"context"
+	"errors"
 	"strings"
 	"testing"
 	"testing/synctest"
 	"time"
 
 	"github.com/wasmjob/wasmjob/host/registry"
+	"github.com/wasmjob/wasmjob/host/registry/embedded"
 )
 
 const (
@@ -249,4 +252,59 @@ func TestTrustOfAMachineThatSlept(t *testing.T) {
 			t.Errorf("%s: trust %d after %v, want %d", c.name, got, silent, c.want)
 		}
 	}
+}
+
+// stumbling is a registry whose sessions, as those of ZooKeeper, say Suspended
+// when they are closed, and whose first session cannot follow.
+type stumbling struct {
+	registry.Registry
+	opened int
+}
+
+type stumblingSession struct {
+	registry.Session
+	on    func(registry.Event)
+	first bool
+}
+
+func (r *stumbling) Open(ctx context.Context, on func(registry.Event)) (registry.Session, error) {
+	s, err := r.Registry.Open(ctx, on)
+	r.opened++
+	return &stumblingSession{s, on, r.opened == 1}, err
+}
+
+func (s *stumblingSession) Follow(ctx context.Context, root string) error {
+	if s.first {
+		return errAway
+	}
+	return s.Session.Follow(ctx, root)
+}
+
+func (s *stumblingSession) Close() error {
+	s.on(registry.Event{Kind: registry.Suspended})
+	return s.Session.Close()
+}
+
+// The troubles of a session that could not be used go with it.
+func TestTroublesOfAnEarlierSession(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		inner := embedded.Memory()
+		trunk := New(Options{Registry: &stumbling{Registry: inner}, Namespace: []string{"/ns"}})
+		ctx, cancel := context.WithCancel(t.Context())
+		done := make(chan error)
+		go func() { done <- trunk.Run(ctx) }()
+		l, err := trunk.Open(ctx, "/ns/a", &ears{})
+		if err != nil {
+			t.Fatal(err)
+		}
+		if got := trunk.Troubles(); len(got) != 0 {
+			t.Errorf("troubles %q of a good session", got)
+		}
+		err = l.Close(ctx)
+		cancel()
+		if err := errors.Join(err, <-done, inner.Close()); err != nil {
+			t.Error(err)
+		}
+	})
 }

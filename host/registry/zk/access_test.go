@@ -265,7 +265,7 @@ func TestTLS(t *testing.T) {
 	m.commit(set("/secret", "x"))
 	m.await(registry.Event{Kind: registry.Changed, Path: "/secret"})
 
-	strange := open(t, zk.Options{Servers: servers, TLS: &tls.Config{MinVersion: tls.VersionTLS12}, SessionTimeout: brief})
+	strange := open(t, zk.Options{Servers: servers, TLS: &tls.Config{MinVersion: tls.VersionTLS12}, SessionTimeout: long})
 	if _, err := strange.Open(t.Context(), nil); err == nil || !strings.Contains(err.Error(), "certificate") {
 		t.Errorf("a server whose certificate nobody knows: %v", err)
 	}
