@@ -46,7 +46,7 @@ func (d *Decoder) View() *protocol.View {
 func (d *Decoder) Apply(path string, n registry.Node) {
 	d.renew()
 	if path == d.j.root {
-		d.v.Dirs.Root = n.Exists
+		d.v.Dirs.Root, d.v.Dirs.WasmNode = n.Exists, slices.Contains(n.Children, nodeWasm)
 		return
 	}
 	rel, ok := strings.CutPrefix(path, d.j.root+"/")

@@ -170,7 +170,7 @@ func (t *transaction) setup(m protocol.Setup) {
 	}{
 		{d.Leader, nodeLeader}, {d.Election, nodeElection}, {d.Latch, nodeLatch}, {d.LeaderSharding, nodeLeaderSharding},
 		{d.Servers, nodeServers}, {d.Instances, nodeInstances},
-		{d.Wasm || d.Members || d.Runs || d.Module, nodeWasm}, {d.Members, nodeMembers}, {d.Runs, nodeRuns},
+		{d.WasmNode, nodeWasm}, {d.Members, nodeMembers}, {d.Runs, nodeRuns},
 	} {
 		if !n.there {
 			t.create(t.at(n.node), "")

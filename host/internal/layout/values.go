@@ -78,13 +78,15 @@ func decodeAssignment(data []byte) (protocol.Assignment, error) {
 		return protocol.Assignment{}, fmt.Errorf("total %d is out of range", v.Total)
 	}
 	a := protocol.Assignment{Exists: true, Total: v.Total, Members: v.Members, Owners: make([]job.InstanceID, v.Total)}
+	next := int64(0)
 	for _, r := range v.Owners {
-		if r[0] < 0 || r[1] >= int64(v.Total) || r[2] < 0 || r[2] >= int64(len(v.Members)) {
+		if r[0] < next || r[1] < r[0] || r[1] >= int64(v.Total) || r[2] < 0 || r[2] >= int64(len(v.Members)) {
 			return a, errors.New("an owner is out of range")
 		}
 		for i := r[0]; i <= r[1]; i++ {
 			a.Owners[i] = v.Members[r[2]]
 		}
+		next = r[1] + 1
 	}
 	for i, n := range v.Packed {
 		if i >= v.Total || n < 0 || n > int64(len(v.Members)) {
@@ -164,6 +166,13 @@ type entryJSON struct {
 	Attempt int            `json:"n"`
 	Begun   int64          `json:"b,omitempty"`
 }
+
+const (
+	// maxAsked bounds the items of all triggers of a record, and maxRows its rows:
+	// few bytes can claim many.
+	maxAsked = 2 * maxItems
+	maxRows  = 2 * maxItems
+)
 
 type retryJSON struct {
 	entryJSON
@@ -300,8 +309,9 @@ func decodeRuns(data []byte) (protocol.RunsData, error) {
 			return d, err
 		}
 	}
+	asked := 0
 	for _, t := range v.Triggers {
-		if err := t.spread(&d); err != nil {
+		if err := t.spread(&d, &asked); err != nil {
 			return d, err
 		}
 	}
@@ -341,14 +351,15 @@ func (r retryJSON) spread(d *protocol.RunsData) error {
 	return nil
 }
 
-func (t triggerJSON) spread(d *protocol.RunsData) error {
+// spread adds the items to those that were asked for so far, of all triggers.
+func (t triggerJSON) spread(d *protocol.RunsData, asked *int) error {
 	tr := protocol.Trigger{ID: t.ID, At: t.At}
 	for _, r := range t.Items {
 		if err := checkRange(r); err != nil {
 			return err
 		}
-		if len(tr.Items)+r[1]-r[0] > maxItems {
-			return errors.New("a trigger names too many items")
+		if *asked += r[1] - r[0] + 1; *asked > maxAsked {
+			return errors.New("triggers name too many items")
 		}
 		for i := r[0]; i <= r[1]; i++ {
 			tr.Items = append(tr.Items, i)
@@ -363,7 +374,7 @@ func (r rowJSON) spread(d *protocol.RunsData) error {
 	if err != nil {
 		return err
 	}
-	if len(d.Rows)+len(items) > 10*maxItems {
+	if len(d.Rows)+len(items) > maxRows {
 		return errors.New("too many rows")
 	}
 	for k, i := range items {

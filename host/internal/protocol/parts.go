@@ -15,6 +15,7 @@ func (s *State) room() *room {
 	if s.smaller > 0 {
 		r.max = s.smaller
 	}
+	s.used = r
 	return r
 }
 
@@ -35,26 +36,6 @@ func (r *room) first(items []int) []int {
 		}
 	}
 	return items
-}
-
-// nodes is about how many nodes a mutation writes for its items.
-func nodes(m Mutation) int {
-	switch m := m.(type) {
-	case Reshard:
-		return 2 * len(m.Next.Owners)
-	case Owners:
-		return len(m.Write) + len(m.Remove) + len(m.Clear)
-	case Begin:
-		return len(m.Begun)
-	case Complete:
-		return len(m.Items)
-	case Enqueue:
-		return 2 * len(m.Pend)
-	case Take:
-		return len(m.Items)
-	default:
-		return 0
-	}
 }
 
 // fullTimes is how many times MaxUnstored a record may have in rows. Begins
@@ -78,6 +59,13 @@ type parts struct {
 	mark  int32 // version of the mark that it answers
 }
 
+// ownersAlone is room for the nodes of items without a value of ours beside them.
+func (s *State) ownersAlone() *room {
+	r := s.room()
+	r.max += r.max / 2
+	return r
+}
+
 // dealt: the assignment is the one that our own Reshard set, for the members
 // and the total that are there, and nobody has asked for another since.
 func (s *State) dealt(eligible []ID) bool {
@@ -87,10 +75,8 @@ func (s *State) dealt(eligible []ID) bool {
 
 // owners is what has to be written for the items' nodes to say what the
 // assignment does, as much of it as fits.
-func (s *State) owners(a *Assignment) Owners {
+func (s *State) owners(a *Assignment, r *room) Owners {
 	var m Owners
-	r := s.room()
-	r.max += r.max / 2 // no value of ours is beside them
 	for i, owner := range a.Owners {
 		it := s.view.item(i)
 		n := 0

@@ -70,7 +70,7 @@ func reshard(s *State, p *Plan) Mutation {
 		return nil
 	}
 	if s.dealt(el) {
-		return s.owners(&v.Assignment)
+		return s.owners(&v.Assignment, s.ownersAlone())
 	}
 	req := s.request(el)
 	if s.answer != nil && s.answer.Fault != "" && s.now >= s.retry {
@@ -112,7 +112,7 @@ func reshard(s *State, p *Plan) Mutation {
 	}
 	m := Reshard{Check: check, Moving: s.moving(&next), Next: next}
 	s.unaccepted(&m)
-	if o := s.owners(&next); o.Last {
+	if o := s.owners(&next, s.room()); o.Last {
 		m.Remove, m.Clear = o.Remove, o.Clear
 	} else {
 		m.Parts = true

@@ -35,6 +35,7 @@ type State struct {
 	markSince int64 // since when the reshard mark is seen
 	occupied  []occupied
 	parts     *parts   // a reshard of ours whose nodes are not all written
+	used      *room    // by the mutation that is being decided; nil: it counts no nodes
 	smaller   int      // nodes that a transaction may write, since the registry refused a larger one; 0: as Options say
 	telling   *telling // the listener that is being called here
 	instants  []int64  // the newest that came
@@ -85,6 +86,7 @@ type flight struct {
 	plan int64
 	m    Mutation
 	view *View
+	room *room
 	tick int64 // the instant that was being answered
 	ask  int64 // the Asked it answers; 0 none
 }
@@ -137,8 +139,8 @@ func rules() []func(*State, *Plan) Mutation {
 	return []func(*State, *Plan) Mutation{
 		join, leave, setServer, abdicate, elect,
 		again, complete,
-		enqueue, operate, markReshard, reshard,
-		markMisfire, begin, take, drop, tell,
+		enqueue, take, operate, markReshard, reshard,
+		markMisfire, begin, drop, tell,
 		account, clearMarks, forget, pruneServers,
 		publish, switchModule,
 	}
@@ -167,10 +169,11 @@ func Step(s *State, now int64, in Input) Plan {
 		s.act(&p)
 		s.listen(&p)
 		for _, rule := range rules() {
+			s.used = nil
 			if m := rule(s, &p); m != nil {
 				s.plans++
 				p.ID, p.Commit = s.plans, m
-				s.flight = &flight{plan: p.ID, m: m, view: s.view, tick: s.tick.At, ask: s.askOf(m)}
+				s.flight = &flight{plan: p.ID, m: m, view: s.view, room: s.used, tick: s.tick.At, ask: s.askOf(m)}
 				break
 			}
 		}
@@ -278,8 +281,8 @@ func (s *State) committed(in Committed, p *Plan) {
 		}
 	case Refused:
 		s.occupy(in, f)
-		if n := nodes(f.m) / 2; in.TooLarge && n > 0 {
-			s.smaller = n
+		if in.TooLarge && f.room != nil && f.room.nodes > 1 {
+			s.smaller = f.room.nodes / 2
 		}
 		if s.refRev != f.view.Rev {
 			s.refRev, s.refusals = f.view.Rev, 0

@@ -59,6 +59,7 @@ type Dirs struct {
 	Root, Servers, Instances, Leader, Election, Latch bool
 	LeaderSharding, Sharding, Failover, FailoverItems bool
 	Wasm, Module, Members, Runs                       bool // Wasm: with the assignment
+	WasmNode                                          bool // there, whatever is below it
 }
 
 // Config is what the protocol reads of the job's configuration.

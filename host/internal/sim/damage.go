@@ -1,14 +1,14 @@
 package sim
 
 import (
-	"bytes"
-
 	"github.com/wasmjob/wasmjob/host/internal/protocol"
 	"github.com/wasmjob/wasmjob/host/registry"
 )
 
-// vandal is the author of damage.
-const vandal = "somebody damages a node"
+const (
+	vandal  = "somebody damages a node" // the author of damage
+	garbage = "garbage"
+)
 
 // damage makes a node unreadable for a while. Whoever mends it writes what was
 // there before, so the ledger is told nothing.
@@ -26,29 +26,33 @@ func (w *World) damage(v *protocol.View) {
 	}
 	p := paths[w.rng.IntN(len(paths))]
 	was := w.tree.Get(p)
-	garbage := []byte("garbage")
-	if !was.Exists || bytes.Equal(was.Data, garbage) {
+	if !was.Exists || string(was.Data) == garbage {
 		return
 	}
-	w.apply(nil, []registry.Op{{Kind: registry.Set, Path: p, Data: garbage, Version: registry.AnyVersion}}, author{what: vandal})
+	w.apply(nil, []registry.Op{{Kind: registry.Set, Path: p, Data: []byte(garbage), Version: registry.AnyVersion}}, author{what: vandal})
 	w.after(w.between(50*millisecond, 3*second), func() {
-		if n := w.tree.Get(p); n.Exists && bytes.Equal(n.Data, garbage) {
+		if n := w.tree.Get(p); n.Exists && string(n.Data) == garbage {
 			w.apply(nil, []registry.Op{{Kind: registry.Set, Path: p, Data: was.Data, Version: registry.AnyVersion}}, author{what: "somebody mends a node"})
 		}
 	})
 }
 
-// strayMark leaves a mark on an item that no session holds.
+// strayMark leaves a mark on an item that no session holds: that of a run, if
+// runs have one.
 func (w *World) strayMark(v *protocol.View) {
 	i := w.rng.IntN(v.Config.Total)
 	if i >= len(v.Items) || !v.Items[i].Exists {
 		return
 	}
 	it := v.Items[i]
-	for _, op := range w.job.Encode(protocol.Take{Self: visitor, Items: []int{i}, Monitor: it.Running == 0 && !it.RunningP}, v) {
-		if op.Kind == registry.CreateEphemeral && (it.Failover == "" || len(op.Data) == 0) {
-			w.apply(nil, []registry.Op{{Kind: registry.Create, Path: op.Path, Data: op.Data}}, author{what: "somebody leaves a mark"})
-			return
+	monitored := v.Config.MonitorExecution && it.Running == 0 && !it.RunningP
+	for _, op := range w.job.Encode(protocol.Take{Self: visitor, Items: []int{i}, Monitor: true}, v) {
+		running := len(op.Data) == 0
+		if op.Kind != registry.CreateEphemeral || running != monitored || !running && it.Failover != "" {
+			continue
 		}
+		w.apply(nil, []registry.Op{{Kind: registry.Create, Path: op.Path, Data: op.Data}}, author{what: "somebody leaves a mark"})
+		w.stray = op.Path
+		return
 	}
 }

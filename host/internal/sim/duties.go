@@ -93,7 +93,10 @@ func (l *ledger) decided(old *protocol.View, by author) {
 	if by.member == nil {
 		return
 	}
+	l.readable(by)
 	switch m := by.m.(type) {
+	case protocol.ClearMarks:
+		l.strays(old, by)
 	case protocol.Join:
 		if a := old.Assignment; slices.Contains(a.Owners, m.ID) || slices.Contains(a.Members, m.ID) {
 			l.w.breach("a name of one's own", "%s joins as %s, which still has items", by, m.ID)
@@ -267,6 +270,35 @@ func (l *ledger) owners(m protocol.Owners, by author) {
 	for _, in := range by.view.Instances {
 		if !slices.Contains(l.v.Assignment.Members, in.ID) && !banned(by.view, in.ID) {
 			l.w.breach("everybody is dealt to", "%s takes the mark away, though %s has not been dealt to", by, in.ID)
+		}
+	}
+}
+
+// readable: nobody acts on a configuration that cannot be read.
+func (l *ledger) readable(by author) {
+	begun := 0
+	switch m := by.m.(type) {
+	case protocol.Join, protocol.Reshard:
+		begun++
+	case protocol.Begin:
+		begun = len(m.Begun)
+	default:
+	}
+	if begun > 0 && string(by.view.ConfigData) == garbage {
+		l.w.breach("damage", "%s, on a configuration that cannot be read", by)
+	}
+}
+
+// strays: who clears marks leaves those that another member's session holds.
+func (l *ledger) strays(old *protocol.View, by author) {
+	own := int64(by.member.s.id)
+	for i, it := range old.Items {
+		if i >= len(l.v.Items) {
+			break
+		}
+		now := l.v.Items[i]
+		if it.Running != 0 && it.Running != own && now.Running == 0 || it.FOOwner != 0 && it.FOOwner != own && now.FOOwner == 0 {
+			l.w.breach("another's mark", "%s: item %d was marked by another member", by, i)
 		}
 	}
 }

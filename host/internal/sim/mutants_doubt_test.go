@@ -14,10 +14,10 @@ func mirrorMutants() []mutant {
 			{mirror, "\t\tm.down = false\n\t\tm.Reread()\n", "\t\tm.down = false\n"},
 		}},
 		{"mirror: event ignored", "a changed node is read again", []edit{
-			{mirror, "n := m.nodes[e.Path]; n != nil {\n\t\t\tm.own", "n := m.nodes[e.Path]; n != nil && e.Path != m.roots[len(m.roots)-3] {\n\t\t\tm.own"},
+			{mirror, "\tcase registry.Changed:\n", "\tcase registry.Changed:\n\t\tif e.Path == m.roots[len(m.roots)-3] {\n\t\t\treturn\n\t\t}\n"},
 		}},
 		{"mirror: own writes uncounted", "what a transaction made of a node is known only if nobody else touched it", []edit{
-			{"mirror/own.go", "!w.plain || w.events != 1 {", "!w.plain {"},
+			{"mirror/own.go", "w.plain && w.events == 1\n", "w.plain\n"},
 		}},
 		{"view: acts on the old one", "after the answer to a commit nothing is decided before the next view", []edit{
 			{step, "\ts.flight = nil\n\ts.blind = true\n", "\ts.flight = nil\n"},

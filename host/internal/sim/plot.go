@@ -15,6 +15,9 @@ import (
 // plot slows the line of a member whose transaction concerns an orphaned run
 // of an item that somebody else owns and may begin, or what may change under it.
 func (w *World) plot(m *member, mu protocol.Mutation) {
+	if c, ok := mu.(protocol.ClearMarks); ok && len(c.Check) > 0 && !w.calm && w.chance(0.5) {
+		w.forestall(m)
+	}
 	if w.calm || !w.chance(w.profile.plots) || w.ledger.v == nil || w.ledger.v.Config == nil {
 		return
 	}
@@ -68,6 +71,15 @@ func (w *World) plot(m *member, mu protocol.Mutation) {
 			w.tool(protocol.DisableServer{IP: o.ip, Disabled: true})
 		}
 	default:
+	}
+}
+
+// forestall takes a mark away that no session holds, before the leader does, whose
+// line is so slow that the item begins in between.
+func (w *World) forestall(m *member) {
+	if n := w.tree.Get(w.stray); n.Exists && n.Stat.Owner == 0 {
+		w.apply(nil, []registry.Op{{Kind: registry.Delete, Path: w.stray, Version: registry.AnyVersion}}, author{what: "somebody takes a mark away"})
+		w.slowLine(m, min(w.untilTick(nil)+w.between(5*millisecond, 60*millisecond), m.s.timeout*9/10))
 	}
 }
 

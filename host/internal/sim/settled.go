@@ -103,7 +103,7 @@ func (l *ledger) leftovers() {
 			l.w.breach("calm", "the record of %s, which is dead, is left", r.ID)
 		}
 		unstored := slices.ContainsFunc(r.Rows, func(row protocol.Row) bool { return !l.history[rowKeyOf(row)] })
-		if n := l.w.options.MaxUnstored; n > 0 && len(r.Rows) > 2*n {
+		if n := l.w.options.MaxUnstored; len(r.Rows) > 2*n {
 			l.w.breach("calm", "%s has %d rows that are stored", r.ID, len(r.Rows))
 		}
 		if len(r.Open)+len(r.Retries)+len(r.Triggers) > 0 || unstored {

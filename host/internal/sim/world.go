@@ -43,7 +43,8 @@ type World struct {
 	visiting bool
 	asks     int64
 	configs  int
-	squatted []int // items below which there is something that is not ours
+	stray    string // the newest mark that no session holds
+	squatted []int  // items below which there is something that is not ours
 	doomed   map[int]*member
 
 	steps, guestsRun, conflicts int64
