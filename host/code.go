@@ -34,15 +34,15 @@ type code struct {
 	o       *Options
 	library *library    // nil: the caller has a Runner
 	file    *job.Config // the job in the server's own file; nil: it is not there
-	peers   func(context.Context) ([]string, error)
+	peers   offers
 
-	turn chan struct{} // holds one: who has put it in changes what follows
-	now  *gear
+	turn chan struct{} // holds one: who has put it in assembles what is to be now
 
-	mu    sync.Mutex // guards what follows
-	fault string     // why the newest configuration cannot be run; empty: it can
-	has   *wants     // what now has
-	next  *gear      // the module that is to come; nil: none was asked for
+	mu     sync.Mutex // guards what follows
+	fault  string     // why the newest configuration cannot be run; empty: it can
+	now    *gear      // nil: nothing was equipped yet
+	next   *gear      // the module that is to come; nil: none was asked for
+	closed bool       // what comes later is not kept
 
 	started, completed bool // the listeners of fires that now has
 }
@@ -60,12 +60,15 @@ func (c *code) equip(ctx context.Context, j job.Config) (*gear, error) {
 	case <-ctx.Done():
 		return nil, ctx.Err()
 	}
-	w := wantsOf(j)
-	if c.now != nil && reflect.DeepEqual(c.now.wants, w) {
-		c.tell(nil)
-		c.now.use()
-		return c.now, nil
+	c.mu.Lock()
+	k := c.now
+	if k != nil && reflect.DeepEqual(k.wants, wantsOf(j)) {
+		c.fault = ""
+		k.users++
+		c.mu.Unlock()
+		return k, nil
 	}
+	c.mu.Unlock()
 	k, err := c.assemble(ctx, j)
 	if err != nil {
 		if ctx.Err() == nil { // else it is nobody's fault
@@ -73,17 +76,19 @@ func (c *code) equip(ctx context.Context, j job.Config) (*gear, error) {
 		}
 		return nil, err
 	}
-	c.tell(nil)
-	old := c.now
-	c.now = k
+	started, completed := listens(k.run)
+	old := k // which the code itself does not use once it is closed
 	c.mu.Lock()
-	c.has = &k.wants
-	c.started, c.completed = listens(k.run)
+	c.fault = ""
+	k.users++
+	if !c.closed {
+		old, c.now = c.now, k
+		c.started, c.completed = started, completed
+	}
 	c.mu.Unlock()
 	if old != nil {
 		old.release()
 	}
-	k.use()
 	return k, nil
 }
 
@@ -91,7 +96,7 @@ func (c *code) equip(ctx context.Context, j job.Config) (*gear, error) {
 func (c *code) holds(j job.Config) bool {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	return c.has != nil && reflect.DeepEqual(*c.has, wantsOf(j))
+	return c.now != nil && reflect.DeepEqual(c.now.wants, wantsOf(j))
 }
 
 func (c *code) tell(err error) {
@@ -301,9 +306,11 @@ func (c *code) Prepare(ctx context.Context, j job.Config) error {
 		k.release()
 		return err
 	}
+	old := k
 	c.mu.Lock()
-	old := c.next
-	c.next = k
+	if !c.closed {
+		old, c.next = c.next, k
+	}
 	c.mu.Unlock()
 	if old != nil {
 		old.release()
@@ -311,14 +318,16 @@ func (c *code) Prepare(ctx context.Context, j job.Config) error {
 	return nil
 }
 
-// close gives up what the job holds; its runs have ended.
+// close gives up what the job holds; its runs have ended. A module that still
+// comes is given back when it does.
 func (c *code) close() {
-	if c.next != nil {
-		c.next.release()
-		c.next = nil
-	}
-	if c.now != nil {
-		c.now.release()
-		c.now = nil
+	c.mu.Lock()
+	held := [...]*gear{c.now, c.next}
+	c.now, c.next, c.closed = nil, nil, true
+	c.mu.Unlock()
+	for _, k := range held {
+		if k != nil {
+			k.release()
+		}
 	}
 }

@@ -30,12 +30,6 @@ func wantsOf(c job.Config) wants {
 	return wants{c.Kind, c.Module, c.ModuleDigest, c.Command, c.StrategyModule, c.StrategyDigest, c.Allow}
 }
 
-func (k *gear) use() {
-	k.guardian.mu.Lock()
-	defer k.guardian.mu.Unlock()
-	k.users++
-}
-
 func (k *gear) release() {
 	k.guardian.mu.Lock()
 	k.users--

@@ -32,8 +32,9 @@ type Host struct {
 	mu       sync.Mutex // guards what follows: Run fills it in, anybody reads
 	jobs     []*hosted  // in the order of Options.Jobs; those of the registry follow, by name
 	registry registry.Registry
-	trunk    *session.Trunk // the one session of all jobs
-	address  string         // where modules are given to others; empty: nowhere
+	trunk    *session.Trunk  // the one session of all jobs
+	address  string          // where modules are given to others; empty: nowhere
+	busy     map[string]bool // the jobs that have begun, and not ended
 
 	files   map[string]bool // the jobs of Options.Jobs
 	library *library        // nil: the caller has a Runner
@@ -68,7 +69,7 @@ func New(o Options) (*Host, error) {
 	if err := o.validate(); err != nil {
 		return nil, failf(Invalid, err, "options of the host")
 	}
-	h := &Host{o: o, ready: make(chan struct{}), tick: schedule.NewTicker(runtime.GOMAXPROCS(0)), files: map[string]bool{}}
+	h := &Host{o: o, ready: make(chan struct{}), tick: schedule.NewTicker(runtime.GOMAXPROCS(0)), files: map[string]bool{}, busy: map[string]bool{}}
 	for i := range h.o.Jobs {
 		c := &h.o.Jobs[i]
 		h.jobs = append(h.jobs, &hosted{config: c})
@@ -289,7 +290,9 @@ func (h *Host) work(ctx context.Context, serve func(context.Context) error) erro
 		if j.config.StrategyModule != "" {
 			h.deals.Go(func() { j.code.try(ctx, *j.config) })
 		}
-		h.begin(ctx, j, func() {})
+		if err := h.begin(ctx, j, func() {}); err != nil {
+			h.o.Log.Error("the job does not run", "job", j.config.Name, "error", err)
+		}
 		if h.library != nil && j.config.ModuleDigest != "" {
 			h.prefetch(scout, j, *j.config) // what was not here may be with others
 		}
@@ -313,13 +316,25 @@ type work struct {
 	faults []error
 }
 
-// begin lets a job run until ctx ends. When it has ended, ended is called.
-func (h *Host) begin(ctx context.Context, j *hosted, ended func()) {
-	h.at.Add(1)
+// begin lets a job run until ctx ends. When it has ended, ended is called. A job
+// that runs already is refused: both would be the same member, and run everything
+// twice.
+func (h *Host) begin(ctx context.Context, j *hosted, ended func()) error {
 	name := j.config.Name
+	h.mu.Lock()
+	twice := h.busy[name]
+	h.busy[name] = true
+	h.mu.Unlock()
+	if twice {
+		return failf(Internal, nil, "job %s runs on this server already", name)
+	}
+	h.at.Add(1)
 	j.runner.Start(ctx, func(err error) {
 		defer h.at.Done()
 		defer ended()
+		h.mu.Lock()
+		delete(h.busy, name)
+		h.mu.Unlock()
 		switch {
 		case err != nil:
 			if ctx.Err() == nil { // Run returns the error, but much later
@@ -332,6 +347,7 @@ func (h *Host) begin(ctx context.Context, j *hosted, ended func()) {
 			h.o.Log.Warn("the job was shut down on this server", "job", name)
 		}
 	})
+	return nil
 }
 
 // await closes ready when all have joined, and those that were found at the

@@ -10,6 +10,7 @@ import (
 	"slices"
 	"strings"
 	"sync"
+	"time"
 
 	"github.com/wasmjob/wasmjob/host/internal/module"
 	"github.com/wasmjob/wasmjob/host/internal/peer"
@@ -17,8 +18,12 @@ import (
 	"github.com/wasmjob/wasmjob/host/job"
 )
 
-// maxModule bounds the bytes of one module.
-const maxModule = 64 << 20
+// Bounds of the library.
+const (
+	maxModule    = 64 << 20        // bytes of one module
+	maxReads     = 8               // modules whose bytes are in memory, on their way to the compiler
+	fetchTimeout = 3 * time.Minute // of all peers together that are asked for one module
+)
 
 // library has the modules of this server by digest: those that jobs hold are
 // compiled, once, and others may have their bytes.
@@ -27,6 +32,7 @@ type library struct {
 	store  *module.Store
 	engine *sandbox.Engine
 	client *peer.Client
+	reads  chan struct{} // one for each module whose bytes are in memory
 
 	mu    sync.Mutex // guards what follows
 	held  map[string]*compiled
@@ -35,11 +41,19 @@ type library struct {
 
 // compiled is a module that somebody holds, or waits for.
 type compiled struct {
-	ready  chan struct{} // closed when what follows is final
+	ready chan struct{} // closed when module, err and gaveUp are final
+
+	// Guarded by the library's mu:
+
 	module *sandbox.Module
 	err    error
-	users  int // guarded by the library
+	gaveUp bool // whoever loaded it could not wait
+	users  int
+	ask    []offers // of those who wait for it, as far as they were not asked
 }
+
+// offers tells the addresses where the members of a job offer modules.
+type offers func(context.Context) ([]string, error)
 
 // named is what the server's own file calls a module.
 type named struct {
@@ -56,7 +70,7 @@ func openLibrary(o *Options) (*library, error) {
 	if err != nil {
 		return nil, failf(Internal, err, "sandbox")
 	}
-	l := &library{o: o, store: store, engine: engine, held: map[string]*compiled{}, names: map[string]named{}}
+	l := &library{o: o, store: store, engine: engine, reads: make(chan struct{}, maxReads), held: map[string]*compiled{}, names: map[string]named{}}
 	l.client = peer.NewClient(peer.ClientOptions{Token: o.Peers.Token, Store: store, Limit: maxModule, Log: o.Log})
 	return l, nil
 }
@@ -109,9 +123,10 @@ func (l *library) digest(name string) string {
 	return pin
 }
 
-// take gives the module with the digest, compiled. peers are asked for it if it
-// is not here; they may be nil. Whoever takes a module gives it back.
-func (l *library) take(ctx context.Context, digest string, peers func(context.Context) ([]string, error)) (*sandbox.Module, error) {
+// take gives the module with the digest, compiled. If it is not here, the peers
+// of all who wait for it are asked; they may be nil. Whoever takes a module gives
+// it back.
+func (l *library) take(ctx context.Context, digest string, peers offers) (*sandbox.Module, error) {
 	for {
 		l.mu.Lock()
 		c, known := l.held[digest]
@@ -120,16 +135,12 @@ func (l *library) take(ctx context.Context, digest string, peers func(context.Co
 			l.held[digest] = c
 		}
 		c.users++
+		if peers != nil && c.module == nil {
+			c.ask = append(c.ask, peers)
+		}
 		l.mu.Unlock()
 		if !known {
-			c.module, c.err = l.load(ctx, digest, peers)
-			if c.err != nil {
-				l.mu.Lock()
-				delete(l.held, digest) // the next one tries again
-				l.mu.Unlock()
-			}
-			close(c.ready)
-			return c.module, c.err
+			return l.fill(ctx, digest, c)
 		}
 		select {
 		case <-c.ready:
@@ -137,12 +148,32 @@ func (l *library) take(ctx context.Context, digest string, peers func(context.Co
 			l.giveBack(digest, c)
 			return nil, fmt.Errorf("wait for module %s: %w", digest, ctx.Err())
 		}
-		if c.err == nil || !errors.Is(c.err, context.Canceled) && !errors.Is(c.err, context.DeadlineExceeded) {
+		if !c.gaveUp {
 			return c.module, c.err
 		}
 		if ctx.Err() != nil {
 			return nil, fmt.Errorf("wait for module %s: %w", digest, ctx.Err())
-		} // it was the other one who could not wait
+		}
+	}
+}
+
+// fill loads a module for all who wait for it.
+func (l *library) fill(ctx context.Context, digest string, c *compiled) (*sandbox.Module, error) {
+	m, err := l.load(ctx, digest, c)
+	l.mu.Lock()
+	c.module, c.err, c.gaveUp, c.ask = m, err, err != nil && ctx.Err() != nil, nil
+	if err != nil {
+		l.drop(digest, c)
+	}
+	l.mu.Unlock()
+	close(c.ready)
+	return m, err
+}
+
+// drop has the next one who wants a module try anew. It is called with mu held.
+func (l *library) drop(digest string, c *compiled) {
+	if l.held[digest] == c {
+		delete(l.held, digest)
 	}
 }
 
@@ -163,9 +194,7 @@ func (l *library) giveBack(digest string, c *compiled) {
 		return
 	}
 	c.module.Close()
-	if l.held[digest] == c {
-		delete(l.held, digest)
-	}
+	l.drop(digest, c)
 }
 
 // fetchError is that a module is not here and could not be had from elsewhere:
@@ -175,39 +204,95 @@ type fetchError struct{ err error }
 func (e *fetchError) Error() string { return e.err.Error() }
 func (e *fetchError) Unwrap() error { return e.err }
 
-// load finds the bytes of a module, here or elsewhere, and compiles them.
-func (l *library) load(ctx context.Context, digest string, peers func(context.Context) ([]string, error)) (*sandbox.Module, error) {
-	wasm, err := l.store.Get(digest)
-	if errors.Is(err, module.ErrNotFound) || errors.Is(err, module.ErrDamaged) {
-		wasm, err = l.find(ctx, digest, peers)
+// load compiles a module, whose bytes are here or elsewhere.
+func (l *library) load(ctx context.Context, digest string, c *compiled) (*sandbox.Module, error) {
+	m, err := l.compile(ctx, digest)
+	if !errors.Is(err, module.ErrNotFound) && !errors.Is(err, module.ErrDamaged) {
+		return m, err
 	}
+	if !l.has(digest) {
+		if err := l.fetch(ctx, digest, c); err != nil {
+			return nil, &fetchError{err}
+		}
+	}
+	return l.compile(ctx, digest)
+}
+
+// compile compiles a module of the store.
+func (l *library) compile(ctx context.Context, digest string) (*sandbox.Module, error) {
+	select {
+	case l.reads <- struct{}{}:
+		defer func() { <-l.reads }()
+	case <-ctx.Done():
+		return nil, fmt.Errorf("wait for other modules: %w", ctx.Err())
+	}
+	wasm, err := l.store.Get(digest)
 	if err != nil {
 		return nil, err
 	}
 	return l.engine.Load(ctx, wasm)
 }
 
-// find looks for a module that the store lacks: in the files that the server's
-// configuration names, then at other servers.
-func (l *library) find(ctx context.Context, digest string, peers func(context.Context) ([]string, error)) ([]byte, error) {
+// has puts a module into the store if it is in one of the files that the server's
+// configuration names.
+func (l *library) has(digest string) bool {
 	for _, name := range slices.Sorted(maps.Keys(l.o.Modules)) {
 		if m := l.o.Modules[name]; m.SHA256 == "" || m.SHA256 == digest {
-			if got, wasm, err := l.store.LoadSource("file:"+m.Path, m.SHA256, "", maxModule); err == nil && got == digest {
-				return wasm, nil
+			if got, _, err := l.store.LoadSource("file:"+m.Path, m.SHA256, "", maxModule); err == nil && got == digest {
+				return true
 			}
 		}
 	}
-	var addresses []string
-	if peers != nil {
-		var err error
-		if addresses, err = peers(ctx); err != nil {
-			return nil, &fetchError{fmt.Errorf("module %s: ask who offers it: %w", digest, err)}
+	return false
+}
+
+// fetch puts a module into the store that a peer has of somebody who waits for
+// it. No peer is asked twice.
+func (l *library) fetch(ctx context.Context, digest string, c *compiled) error {
+	ctx, cancel := context.WithTimeout(ctx, fetchTimeout)
+	defer cancel()
+	asked := map[string]bool{}
+	var faults []error
+	for {
+		peers := l.nextOffers(digest, c)
+		if peers == nil {
+			break
 		}
+		addresses, err := peers(ctx)
+		if err != nil {
+			faults = append(faults, fmt.Errorf("module %s: ask who offers it: %w", digest, err))
+			continue
+		}
+		addresses = slices.DeleteFunc(addresses, func(a string) bool { return asked[a] })
+		if len(addresses) == 0 {
+			continue
+		}
+		for _, a := range addresses {
+			asked[a] = true
+		}
+		if err = l.client.Fetch(ctx, digest, addresses); err == nil {
+			return nil
+		}
+		faults = append(faults, err)
 	}
-	if err := l.client.Fetch(ctx, digest, addresses); err != nil {
-		return nil, &fetchError{err}
+	if len(faults) == 0 {
+		return l.client.Fetch(ctx, digest, nil) // which says that there is nobody
 	}
-	return l.store.Get(digest)
+	return errors.Join(faults...)
+}
+
+// nextOffers gives the peers of somebody who waits for a module; nil if all were
+// asked. Whoever wants it from then on tries anew.
+func (l *library) nextOffers(digest string, c *compiled) offers {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if len(c.ask) == 0 {
+		l.drop(digest, c)
+		return nil
+	}
+	peers := c.ask[0]
+	c.ask = c.ask[1:]
+	return peers
 }
 
 // shelf is what other servers may have: the modules that jobs hold here.

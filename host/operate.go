@@ -244,7 +244,7 @@ func (o *Operator) gather(ctx context.Context, l layout.Job, paths []string, wat
 			reads.Go(func() error {
 				n, err := o.session.Read(ctx, r.Path, false)
 				nodes[i] = n
-				return err //nolint:wrapcheck // adapters name the path
+				return err
 			})
 		}
 		if err := reads.Wait(); err != nil {

@@ -31,7 +31,8 @@ type prospect struct {
 	there    bool // among the names that were listed last
 	lost     bool // the session of the line has ended
 	running  bool
-	shut     bool // an operator shut it down here: it stays so
+	shut     bool // an operator shut it down here: as long as it is the same job, it stays so
+	dead     bool // it is gone; if there is such a job again, another prospect has it
 	lacks    bool // its module, which a new member may have
 	patience pause
 
@@ -39,7 +40,11 @@ type prospect struct {
 
 	line *session.Line
 	job  *hosted
+	made int64 // of a job that was shut down: when its configuration was created; 0: not known yet
 }
+
+// errShut is why a job does not run that was shut down here.
+var errShut = errors.New("it was shut down on this server")
 
 func newProspect(s *scout, name string) *prospect {
 	return &prospect{s: s, name: name, layout: layout.NewJob(s.h.o.Namespace, name), settled: make(chan struct{})}
@@ -80,14 +85,8 @@ func (p *prospect) stir() { p.s.run(&p.errand, p.look) }
 // look reads what the registry says of the job, and lets it run if this server
 // may and can run it. Else it waits for something to change.
 func (p *prospect) look() {
-	select {
-	case p.s.looks <- struct{}{}:
-		defer func() { <-p.s.looks }()
-	case <-p.s.ctx.Done():
-		return
-	}
 	p.s.mu.Lock()
-	rests := p.running || p.shut
+	rests := p.running || p.dead
 	p.s.mu.Unlock()
 	if rests {
 		return
@@ -100,7 +99,12 @@ func (p *prospect) look() {
 	case !config.Exists && !module.Exists && p.gone():
 	case !config.Exists || !module.Exists: // nobody has said what it is, or somebody of ElasticJob alone
 		p.hide()
+		if !config.Exists && !module.Exists {
+			p.unshut()
+		}
 		p.settle.Do(func() { close(p.settled) })
+	case p.stays(config):
+		p.refuse(errShut, false)
 	default:
 		p.try(config, module)
 	}
@@ -108,6 +112,12 @@ func (p *prospect) look() {
 
 // read reads both nodes of the definition. Of later changes the line tells.
 func (p *prospect) read() (config, module registry.Node, err error) {
+	select {
+	case p.s.looks <- struct{}{}:
+		defer func() { <-p.s.looks }()
+	case <-p.s.ctx.Done():
+		return config, module, p.s.ctx.Err()
+	}
 	if err := p.connect(); err != nil {
 		return config, module, err
 	}
@@ -166,16 +176,41 @@ func (p *prospect) hangUp() error {
 	return nil
 }
 
-// gone forgets the job if it is not in the list any more.
+// stays tells whether the job was shut down here, and is still the same one.
+func (p *prospect) stays(config registry.Node) bool {
+	p.s.mu.Lock()
+	shut := p.shut
+	p.s.mu.Unlock()
+	switch {
+	case !shut:
+		return false
+	case p.made == 0:
+		p.made = config.Stat.Created
+	case p.made != config.Stat.Created:
+		p.unshut()
+		return false
+	}
+	return true
+}
+
+// unshut forgets that the job was shut down here: there is another one.
+func (p *prospect) unshut() {
+	p.s.mu.Lock()
+	defer p.s.mu.Unlock()
+	p.shut, p.made = false, 0
+}
+
+// gone forgets the job if it is not in the list any more. Only when nothing is
+// left of the prospect may another one take its place.
 func (p *prospect) gone() bool {
 	p.s.mu.Lock()
-	there := p.there
-	if !there {
-		delete(p.s.jobs, p.name)
+	p.dead = !p.there
+	dead := p.dead
+	if dead {
 		p.patience.stop()
 	}
 	p.s.mu.Unlock()
-	if there {
+	if !dead {
 		return false
 	}
 	p.hide()
@@ -183,6 +218,9 @@ func (p *prospect) gone() bool {
 	if err := p.hangUp(); err != nil {
 		p.s.h.o.Log.Debug("the end of the session closes the line of a job that is gone", "job", p.name, "error", err)
 	}
+	p.s.mu.Lock()
+	delete(p.s.jobs, p.name)
+	p.s.mu.Unlock()
 	p.s.stir() // it may have come back meanwhile
 	return true
 }
@@ -231,20 +269,18 @@ func (p *prospect) run() {
 	p.patience.stop()
 	p.running, p.lacks, p.patience = true, false, pause{}
 	p.s.mu.Unlock()
-	h.begin(ctx, p.job, func() { // somebody of the runner's still waits for this
-		withdrawn := ctx.Err() != nil
+	err := h.begin(ctx, p.job, func() { // somebody of the runner's still waits for this
+		p.rest(ctx.Err() == nil)
 		cancel()
-		h.mu.Lock()
-		if p.job.runner = nil; !withdrawn {
-			p.job.fault = "it was shut down on this server"
-		}
-		h.mu.Unlock()
-		p.s.mu.Lock()
-		p.running, p.shut = false, !withdrawn
-		p.s.mu.Unlock()
 		p.settle.Do(func() { close(p.settled) })
 		p.stir()
 	})
+	if err != nil {
+		cancel()
+		p.rest(false)
+		p.refuse(err, true)
+		return
+	}
 	h.at.Go(func() {
 		select {
 		case <-r.Joined():
@@ -252,6 +288,20 @@ func (p *prospect) run() {
 		}
 		p.settle.Do(func() { close(p.settled) })
 	})
+}
+
+// rest is that the job does not run any more; if nobody withdrew it, it was shut
+// down here.
+func (p *prospect) rest(shut bool) {
+	h := p.s.h
+	h.mu.Lock()
+	if p.job.runner = nil; shut {
+		p.job.fault = errShut.Error()
+	}
+	h.mu.Unlock()
+	p.s.mu.Lock()
+	defer p.s.mu.Unlock()
+	p.running, p.shut = false, shut
 }
 
 // changed is told, by the runner, how the job is now.

@@ -66,7 +66,7 @@ func TestClockThatDiffers(t *testing.T) {
 		if err := stop(); err != nil {
 			t.Error(err)
 		}
-		if err := reg.Registry.Close(); err != nil {
+		if err := reg.Close(); err != nil {
 			t.Error(err)
 		}
 	})

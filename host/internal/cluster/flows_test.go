@@ -42,6 +42,7 @@ func TestFlows(t *testing.T) {
 		"operators":         operators,
 		"late-for-the-deal": lateForTheDeal,
 		"idle":              idle,
+		"times":             times,
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
@@ -157,45 +158,53 @@ func (c *stage) session(member job.InstanceID) (session int64) {
 	return session
 }
 
-// A fire is begun in one transaction, however many items it has, and what ends
-// at the same moment is in one, too.
+// A fire whose items end together is two transactions, however many they are.
 func twoTransactions(t *testing.T, c *stage) {
-	const items = 100
 	guests := newCrowd()
-	guests.reset(true)
-	m := c.Start(cluster.Options{Instance: member(1), Job: manual(items), Adjust: func(o *host.Options) { o.Runner = guests }})
+	m := c.Start(cluster.Options{Instance: member(1), Job: manual(fireItems), Adjust: func(o *host.Options) { o.Runner = guests }})
 	c.calm(member(1))
+	// On a busy machine ends that are meant to come together may not.
+	const fires = 5
+	for k := range fires {
+		ends := c.fire(m, guests, k)
+		if ends == 1 {
+			return
+		}
+		t.Logf("%d transactions for %d ends", ends, fireItems)
+	}
+	t.Errorf("in none of %d fires the ends are one transaction", fires)
+}
+
+// fire runs all items once, and counts the transactions in which they end.
+func (c *stage) fire(m *cluster.Member, guests *crowd, before int) (ends int) {
+	c.t.Helper()
+	guests.reset(true)
 	from := c.Mark()
 	c.trigger(m)
-	c.Await("the runs", func(s cluster.State) bool { return marks(s.View) == items })
+	c.Await("the runs", func(s cluster.State) bool { return marks(s.View) == fireItems })
 	guests.mu.Lock()
-	guests.await(func() bool { return guests.started[member(1)] == items })
+	guests.await(func() bool { return guests.started[member(1)] == fireItems })
 	guests.mu.Unlock()
 	begun := c.Mark()
 	guests.release()
-	c.stored(items)
-	ended := c.Mark()
+	c.stored((before + 1) * fireItems)
 	request, begin := "set 10.0.0.1@-@1 1, set wasm 1", "create running 100, set 10.0.0.1@-@1 2, set wasm 1"
 	if d := cmp.Diff([]string{request, begin}, c.of(member(1), from, begun)); d != "" {
-		t.Error(d)
+		c.t.Error(d)
 	}
-	ends, left := 0, items
-	for _, x := range c.of(member(1), begun, ended) {
-		for words := range strings.SplitSeq(x, ", ") {
-			if n, ok := strings.CutPrefix(words, "delete running "); ok {
-				k, err := strconv.Atoi(n)
-				if err != nil {
-					t.Fatal(err)
-				}
-				ends, left = ends+1, left-k
-			}
+	left := fireItems
+	for _, x := range c.of(member(1), begun, c.Mark()) {
+		n, _, _ := strings.Cut(strings.TrimPrefix(x, "delete running "), ",")
+		k, err := strconv.Atoi(n)
+		if err != nil {
+			c.t.Errorf("a transaction of another kind: %s", x)
 		}
+		ends, left = ends+1, left-k
 	}
-	// Ends that the loop learns of one after the other are not waited for.
-	if ends > 5 || left != 0 {
-		t.Errorf("%d transactions for %d ends, %d are missing", ends, items, left)
+	if left != 0 {
+		c.t.Errorf("%d ends are missing", left)
 	}
-	t.Logf("%d transactions for %d ends", ends, items)
+	return ends
 }
 
 // Items are where the strategy of the configuration puts them, by any of its
