@@ -205,6 +205,7 @@ func (t *transaction) define(m protocol.Define) {
 // switchModule lets the next module be the one that runs. Each Join touches the
 // reshard mark, so nobody has joined since who may not have it.
 func (t *transaction) switchModule() {
+	t.checkAssignment() // who joins is dealt to: nobody has come and been dealt to since
 	if t.v.Necessary {
 		t.op(registry.Check, t.at(nodeNecessary), nil, t.v.NecessaryV)
 	} else {

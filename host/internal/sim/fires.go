@@ -54,7 +54,8 @@ type fireKey struct {
 type told struct {
 	attempt int
 	by      protocol.ID
-	whole   bool // no call was cut off since
+	session int64 // of that life of it; ids come again
+	whole   bool  // no call was cut off since
 }
 
 // calls judges the call of a listener.
@@ -69,13 +70,18 @@ func (l *ledger) calls(m *member, e protocol.Listen) {
 	if e.Attempt <= was.attempt { // some may not have heard that they should call
 		l.w.breach("one listener", "%s calls %s of %d as attempt %d, after %d", m.name(), e.Event, e.Instant, e.Attempt, was.attempt)
 	}
-	if was.by != "" && was.by != m.st.Self() && alive(l.v, was.by) {
+	if was.by != m.st.Self() && l.lives(was.session) {
 		l.w.breach("one listener", "%s calls %s of %d again, though %s lives", m.name(), e.Event, e.Instant, was.by)
 	}
-	l.fires[key] = told{attempt: e.Attempt, by: m.st.Self()}
+	l.fires[key] = told{attempt: e.Attempt, by: m.st.Self(), session: int64(m.s.id)}
 	if e.Event == protocol.FireCompleted && !l.over(e.Instant) {
 		l.w.breach("fires", "%s: %d is told as completed, but some run of it is not", m.name(), e.Instant)
 	}
+}
+
+// lives: the session is that of a member.
+func (l *ledger) lives(session int64) bool {
+	return slices.ContainsFunc(l.v.Members, func(m protocol.Member) bool { return m.Owner == session })
 }
 
 // tells: what is told as started had been begun by every item, as was seen.
@@ -114,7 +120,7 @@ func (l *ledger) fired() {
 		l.w.breach("fires", "a listener is still called, or was not: %+v", f)
 	}
 	for key, t := range l.fires {
-		if !t.whole && alive(l.v, t.by) {
+		if !t.whole && l.lives(t.session) {
 			l.w.breach("fires", "the call of %s of %d was cut off, and not made again", key.event, key.instant)
 		}
 	}

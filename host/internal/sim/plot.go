@@ -63,6 +63,25 @@ func (w *World) plot(m *member, mu protocol.Mutation) {
 				return
 			}
 		}
+	case protocol.Begin:
+		// Its server dies while a run of an item is open and another one waits.
+		if slices.ContainsFunc(mu.Own.Retries, func(r protocol.Retry) bool { return slices.Contains(mu.Begun, r.Item) }) {
+			w.laterIn(m, w.between(millisecond, 8*millisecond), func() { w.crash(m) })
+		}
+	case protocol.Define:
+		// The configuration changes before it arrives.
+		w.slowLine(m, w.between(5*millisecond, 60*millisecond))
+		w.interfere(m, mu)
+	case protocol.Switch:
+		// Somebody joins before it arrives.
+		if k := slices.IndexFunc(w.members, func(o *member) bool { return !o.up && o.life > 0 && !o.retired }); k >= 0 {
+			w.members[k].start()
+			w.slowLine(m, w.between(longest/3, longest))
+		}
+	case protocol.Tell:
+		// Another leads, and tells, before it is written.
+		w.slowLine(m, w.between(30*millisecond, 300*millisecond))
+		w.unseat()
 	case protocol.Owners:
 		// Another leads, and deals otherwise, before the part arrives.
 		w.slowLine(m, w.between(30*millisecond, 300*millisecond))

@@ -95,7 +95,7 @@ func (w *World) interfere(m *member, mu protocol.Mutation) {
 				w.tool(protocol.DisableServer{IP: s.IP, Disabled: true})
 			}
 		}
-	case protocol.PutConfig:
+	case protocol.PutConfig, protocol.Define:
 		w.tool(protocol.PutConfig{Data: w.newConfig()})
 	case protocol.Begin, protocol.Take:
 		w.tool(protocol.SetPaused{Paused: !v.Paused})
