@@ -79,7 +79,7 @@ type slowShelf struct {
 func (s slowShelf) Open(digest string) (io.ReadCloser, int64, error) {
 	close(s.asked)
 	<-s.let
-	return s.Store.Open(digest) //nolint:wrapcheck // as it is
+	return s.Store.Open(digest)
 }
 
 // A job goes while its module is on its way: the module is not held.

@@ -3,9 +3,11 @@ package host
 import (
 	"cmp"
 	"context"
+	"fmt"
 	"net"
 	"net/netip"
 
+	"github.com/wasmjob/wasmjob/host/internal/layout"
 	"github.com/wasmjob/wasmjob/host/internal/peer"
 )
 
@@ -35,3 +37,30 @@ func (h *Host) reachable(a net.Addr) string {
 	_, port, _ := net.SplitHostPort(a.String())
 	return net.JoinHostPort(h.o.Instance.IP(), port)
 }
+
+// peers are the addresses where members of a job offer modules.
+func (s *scout) peers(ctx context.Context, j layout.Job) ([]string, error) {
+	line, err := s.reader(ctx)
+	if err != nil {
+		return nil, err
+	}
+	_, _, members := j.Nodes()
+	n, err := line.Read(ctx, members, false)
+	if err != nil {
+		return nil, fmt.Errorf("read %s: %w", members, err)
+	}
+	var addresses []string
+	for _, id := range n.Children[:min(len(n.Children), maxPeers)] {
+		m, err := line.Read(ctx, members+"/"+id, false)
+		if err != nil {
+			return nil, fmt.Errorf("read %s/%s: %w", members, id, err)
+		}
+		if a := layout.PeerAddress(m); a != "" && a != s.h.address {
+			addresses = append(addresses, a)
+		}
+	}
+	return addresses, nil
+}
+
+// maxPeers is how many members are asked for their address.
+const maxPeers = 64

@@ -377,33 +377,6 @@ func (p *prospect) hide() {
 	p.job = nil
 }
 
-// peers are the addresses where members of a job offer modules.
-func (s *scout) peers(ctx context.Context, j layout.Job) ([]string, error) {
-	line, err := s.reader(ctx)
-	if err != nil {
-		return nil, err
-	}
-	_, _, members := j.Nodes()
-	n, err := line.Read(ctx, members, false)
-	if err != nil {
-		return nil, fmt.Errorf("read %s: %w", members, err)
-	}
-	var addresses []string
-	for _, id := range n.Children[:min(len(n.Children), maxPeers)] {
-		m, err := line.Read(ctx, members+"/"+id, false)
-		if err != nil {
-			return nil, fmt.Errorf("read %s/%s: %w", members, id, err)
-		}
-		if a := layout.PeerAddress(m); a != "" && a != s.h.address {
-			addresses = append(addresses, a)
-		}
-	}
-	return addresses, nil
-}
-
-// maxPeers is how many members are asked for their address.
-const maxPeers = 64
-
 // prefetch gets what a changed job needs before the next run does.
 func (h *Host) prefetch(s *scout, j *hosted, c job.Config) {
 	if j.code.holds(c) {

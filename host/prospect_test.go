@@ -35,7 +35,7 @@ func (r *lateReplies) hold(until func(path string, n registry.Node) <-chan struc
 
 func (r *lateReplies) Open(ctx context.Context, on func(registry.Event)) (registry.Session, error) {
 	s, err := r.Registry.Open(ctx, on)
-	return lateSession{s, r}, err //nolint:wrapcheck // as it is
+	return lateSession{s, r}, err
 }
 
 type lateSession struct {
@@ -51,7 +51,7 @@ func (s lateSession) Read(ctx context.Context, path string, arm bool) (registry.
 	if until != nil {
 		<-until
 	}
-	return n, err //nolint:wrapcheck // as it is
+	return n, err
 }
 
 func atOnce(string, registry.Node) <-chan struct{} { return nil }
@@ -200,7 +200,7 @@ func TestAShutDownEndsWithItsJob(t *testing.T) {
 		o.set("/n", "")
 		shut := func() {
 			until(t, h, "joined", joined("j", 1))
-			o.commit(deletions([]string{layout.NewJob("n", "j").Instance("10.0.0.1@-@1")})...)
+			o.commit(deletions([]string{layout.NewJob("n", "j").Instance(h.Jobs()[0].Instance)})...)
 			until(t, h, "shut down", failing("j", "shut down"))
 		}
 		c := simple("j", strings.Repeat("0", 64))
@@ -215,8 +215,14 @@ func TestAShutDownEndsWithItsJob(t *testing.T) {
 		until(t, h, "gone", none)
 		o.commit(define21(t, c)...)
 		shut()
-		o.remove("/n/j")
-		o.commit(define21(t, c)...) // perhaps before the server has seen that it was gone
+		config, _, _ := layout.NewJob("n", "j").Nodes()
+		made := define21(t, c)
+		o.commit(append(deletions([]string{config}), made[len(made)-1])...) // nobody sees that it was gone
+		shut()
+		_, beside, _ := layout.NewJob("n", "j").Nodes()
+		o.commit(deletions([]string{config, beside})...) // and something else of it stays
+		until(t, h, "gone", none)
+		o.commit(made[len(made)-2:]...)
 		until(t, h, "another one", joined("j", 1))
 		o.close()
 		if err := errors.Join(stop(), reg.Close()); err != nil {
