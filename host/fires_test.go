@@ -65,6 +65,7 @@ func TestFiresAreToldOnceForAllServers(t *testing.T) {
 		time.Sleep(time.Second)
 		at := time.Now().Truncate(time.Minute)
 		time.Sleep(2*time.Minute + 30*time.Second)
+		synctest.Wait()
 		var want []string
 		for n := 1; n <= 2; n++ {
 			minute := at.Add(time.Duration(n) * time.Minute).UTC().Format("15:04")

@@ -35,6 +35,7 @@ func TestRetries(t *testing.T) {
 		})
 		<-h.Ready()
 		time.Sleep(90 * time.Second)
+		synctest.Wait()
 		var got []string
 		due := int64(0)
 		for _, r := range rows.rows {
