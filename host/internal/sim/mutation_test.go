@@ -20,7 +20,7 @@ import (
 var (
 	mutants = flag.Bool("mutants", false, "build and run every mutant; else only look whether their texts fit")
 	only    = flag.String("only", "", "run the mutants whose names match this expression")
-	budget  = flag.Int("budget", 3000, "seeds that a mutant may survive")
+	budget  = flag.Int("budget", 10000, "seeds that a mutant may survive")
 )
 
 const (
