@@ -5,6 +5,7 @@ import (
 	"time"
 
 	"github.com/wasmjob/wasmjob/host/internal/protocol"
+	"github.com/wasmjob/wasmjob/host/internal/session"
 	"github.com/wasmjob/wasmjob/host/registry"
 )
 
@@ -83,13 +84,13 @@ func (m *member) sync(in protocol.Input) {
 	m.syncing = true
 	pause := time.Duration(0)
 	if n := m.refusals - freeRefusals; n > 0 {
-		pause = min(firstPause<<min(n, 10), lastPause)
+		pause = min(session.FirstPause<<min(n, 10), session.LastPause)
 	}
 	m.work.Go(func() {
-		if pause > 0 && !sleep(m.life, pause) {
+		if pause > 0 && !session.Sleep(m.life, pause) {
 			return
 		}
-		for p := newPauses(); ; {
+		for p := new(session.Pauses); ; {
 			err := m.line.Sync(m.life)
 			if err == nil {
 				m.troubles.clear(troubleReadOnly)
@@ -103,7 +104,7 @@ func (m *member) sync(in protocol.Input) {
 				m.readOnly(err)
 			}
 			m.Log.Debug("the registry does not answer, nothing begins", "error", err)
-			if !sleep(m.life, p.next()) {
+			if !session.Sleep(m.life, p.Next()) {
 				return
 			}
 		}

@@ -12,6 +12,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/wasmjob/wasmjob/host/internal/protocol"
+	"github.com/wasmjob/wasmjob/host/internal/session"
 	"github.com/wasmjob/wasmjob/host/job"
 	"github.com/wasmjob/wasmjob/host/registry"
 	"github.com/wasmjob/wasmjob/host/registry/embedded"
@@ -41,7 +42,7 @@ func TestDoubtStopsGuestsAndStartsThemAgain(t *testing.T) {
 							return takes(time.Minute)(ctx, c2)
 						}
 						for c.deaf || c2.Why() == job.Continue {
-							if !sleep(ctx, 100*time.Millisecond) {
+							if !session.Sleep(ctx, 100*time.Millisecond) {
 								break
 							}
 						}

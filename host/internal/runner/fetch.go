@@ -7,6 +7,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/wasmjob/wasmjob/host/internal/session"
 	"github.com/wasmjob/wasmjob/host/registry"
 )
 
@@ -41,7 +42,7 @@ func (m *member) replied(l replyLetter) {
 	if m.failed = append(m.failed, l.read); len(m.failed) > 1 {
 		return // the others of this round are waited for already
 	}
-	pause := min(firstReadPause<<min(m.rounds, 10), lastPause)
+	pause := min(firstReadPause<<min(m.rounds, 10), session.LastPause)
 	m.rounds++
 	time.AfterFunc(pause, func() { m.box.put(againLetter{}) })
 }

@@ -44,7 +44,7 @@ func (c *metronome) Set(cron string, from time.Time, tick func(at, prev int64)) 
 		for prev := int64(0); ; {
 			at := from.Truncate(every).Add(every)
 			from = at
-			if !sleep(ctx, time.Until(at)) {
+			if !session.Sleep(ctx, time.Until(at)) {
 				return
 			}
 			tick(at.UnixMilli(), prev)
@@ -90,7 +90,7 @@ func (f guestFunc) Run(ctx context.Context, c job.Call) job.Outcome { return f(c
 // takes is a guest that runs for a while and heeds what it is told.
 func takes(d time.Duration) guestFunc {
 	return func(ctx context.Context, c job.Call) job.Outcome {
-		if !sleep(ctx, d) {
+		if !session.Sleep(ctx, d) {
 			return job.Outcome{Verdict: job.Stopped}
 		}
 		return job.Outcome{Verdict: job.OK, Result: fmt.Appendf(nil, "item %d of %d", c.Item, c.Total),

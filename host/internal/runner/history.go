@@ -12,6 +12,7 @@ import (
 	"sync"
 
 	"github.com/wasmjob/wasmjob/host/internal/protocol"
+	"github.com/wasmjob/wasmjob/host/internal/session"
 	"github.com/wasmjob/wasmjob/host/job"
 	"github.com/wasmjob/wasmjob/host/trace"
 )
@@ -74,7 +75,7 @@ func (h *history) run(ctx context.Context) {
 func (h *history) store(ctx context.Context, rows []protocol.Row, cron string) bool {
 	m := h.m
 	told := false
-	for p := newPauses(); ; {
+	for p := new(session.Pauses); ; {
 		err := h.write(ctx, rows, cron)
 		if err == nil {
 			break
@@ -99,7 +100,7 @@ func (h *history) store(ctx context.Context, rows []protocol.Row, cron string) b
 			told = true
 			m.Log.Error("the history cannot be written; rows wait", "rows", len(rows), "error", err)
 		}
-		if !sleep(ctx, p.next()) {
+		if !session.Sleep(ctx, p.Next()) {
 			return false
 		}
 	}

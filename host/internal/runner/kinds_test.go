@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"github.com/wasmjob/wasmjob/host/internal/protocol"
+	"github.com/wasmjob/wasmjob/host/internal/session"
 	"github.com/wasmjob/wasmjob/host/job"
 	"github.com/wasmjob/wasmjob/host/registry/embedded"
 	"github.com/wasmjob/wasmjob/host/trace"
@@ -21,7 +22,7 @@ import (
 func batches(ctx context.Context, c job.Call) job.Outcome {
 	var flow job.Flow
 	for {
-		if !sleep(ctx, time.Second) {
+		if !session.Sleep(ctx, time.Second) {
 			return job.Outcome{Verdict: job.Stopped}
 		}
 		flow.Batches++
@@ -87,7 +88,7 @@ func TestStreamingJobStopsBetweenBatches(t *testing.T) {
 					o.Dealer = dealFunc(func(ctx context.Context, c job.Config, r protocol.AssignRequest) ([][]int, error) {
 						// What a strategy takes its time for, leaves the mark in place.
 						if dealing.Swap(true) {
-							sleep(ctx, 3*time.Second)
+							session.Sleep(ctx, 3*time.Second)
 						}
 						return dealAverage{}.Deal(ctx, c, r)
 					})
@@ -116,7 +117,7 @@ func TestOtherJobsAreNotAskedToPause(t *testing.T) {
 		s := serve(t, reg, rows, "10.0.0.1", func(o *Options) {
 			o.Config.Kind, o.Config.Cron, o.Config.Shards = job.Dataflow, "", 1
 			o.Guests = guestFunc(func(ctx context.Context, c job.Call) job.Outcome {
-				sleep(ctx, 5*time.Second)
+				session.Sleep(ctx, 5*time.Second)
 				return job.Outcome{Verdict: job.OK, Code: int32(c.Why())}
 			})
 		})

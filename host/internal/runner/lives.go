@@ -4,8 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"math/rand/v2"
-	"time"
 
 	"github.com/wasmjob/wasmjob/host/internal/session"
 	"github.com/wasmjob/wasmjob/host/registry"
@@ -17,7 +15,7 @@ type lives struct {
 	*Runner
 	stop  context.Context //nolint:containedctx // its end ends the job here
 	ended func(error)
-	pause *pauses
+	pause *session.Pauses
 	left  bool // something that an earlier life left is in the registry
 }
 
@@ -34,7 +32,7 @@ type life struct {
 // has ended, ended is told; nil also when an operator shut the job down on this
 // server. It can be called once.
 func (r *Runner) Start(ctx context.Context, ended func(error)) {
-	l := &lives{Runner: r, stop: ctx, ended: ended, pause: newPauses()}
+	l := &lives{Runner: r, stop: ctx, ended: ended, pause: new(session.Pauses)}
 	go l.next()
 }
 
@@ -75,7 +73,7 @@ func (l *lives) newLife() (*member, error) {
 // waits until it may begin. If not, the runner has ended.
 func (l *lives) another(how life) bool {
 	if how.joined {
-		l.left, l.pause = how.open, newPauses()
+		l.left, l.pause = how.open, new(session.Pauses)
 	}
 	switch {
 	case !how.again:
@@ -90,9 +88,9 @@ func (l *lives) another(how life) bool {
 	case errors.Is(how.err, registry.ErrEnded):
 		return true // the next session is waited for
 	}
-	wait := l.pause.next()
+	wait := l.pause.Next()
 	l.Log.Warn("the job begins again on this server", "pause", wait.String(), "cause", how.err)
-	sleep(l.stop, wait)
+	session.Sleep(l.stop, wait)
 	return true
 }
 
@@ -105,7 +103,7 @@ func (l *lives) over(err error) {
 // life; when the job is to end here, the session goes on trying.
 func (l *lives) hangUp(line *session.Line) {
 	told := false
-	for p := newPauses(); ; {
+	for p := new(session.Pauses); ; {
 		last := l.stop.Err() != nil
 		err := closeWithin(l.stop, line)
 		if err == nil {
@@ -122,7 +120,7 @@ func (l *lives) hangUp(line *session.Line) {
 			told = true
 			l.Log.Error("the job cannot begin again on this server before what it has left is removed", "error", err)
 		}
-		sleep(l.stop, p.next())
+		session.Sleep(l.stop, p.Next())
 	}
 }
 
@@ -131,33 +129,4 @@ func closeWithin(stop context.Context, line *session.Line) error {
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(stop), leaveTimeout)
 	defer cancel()
 	return line.Close(ctx)
-}
-
-// pauses grow from one failure to the next, each with some chance in it so
-// that servers that failed together do not come back together.
-type pauses struct{ d time.Duration }
-
-const (
-	firstPause = 100 * time.Millisecond
-	lastPause  = 10 * time.Second
-)
-
-func newPauses() *pauses { return &pauses{firstPause} }
-
-func (p *pauses) next() time.Duration {
-	d := p.d/2 + rand.N(p.d/2+1)
-	p.d = min(2*p.d, lastPause)
-	return d
-}
-
-// sleep waits, and tells whether ctx let it.
-func sleep(ctx context.Context, d time.Duration) bool {
-	t := time.NewTimer(d)
-	defer t.Stop()
-	select {
-	case <-t.C:
-		return true
-	case <-ctx.Done():
-		return false
-	}
 }

@@ -92,8 +92,8 @@ func (c *connected) abandon(l *Line) {
 	}
 	c.left[l.root] = l
 	c.leaving.Go(func() {
-		for p := newPauses(); c.life.Err() == nil && l.Close(c.life) != nil; {
-			sleep(c.life, p.next())
+		for p := new(Pauses); c.life.Err() == nil && l.Close(c.life) != nil; {
+			Sleep(c.life, p.Next())
 		}
 		c.mu.Lock()
 		defer c.mu.Unlock()

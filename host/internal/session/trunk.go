@@ -5,7 +5,6 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
-	"math/rand/v2"
 	"sync"
 	"time"
 
@@ -71,7 +70,7 @@ func (t *Trunk) Run(ctx context.Context) error {
 	defer t.pool.work.Wait()
 	away := false
 	attempt := firstAttempt
-	for p := newPauses(); ctx.Err() == nil; {
+	for p := new(Pauses); ctx.Err() == nil; {
 		c, err := t.open(ctx, attempt)
 		if err != nil {
 			t.set(nil, err.Error())
@@ -80,7 +79,7 @@ func (t *Trunk) Run(ctx context.Context) error {
 				t.o.Log.Error("there is no registry session, nothing begins; trying again until there is", "error", err)
 			}
 			attempt = min(2*attempt, lastAttempt)
-			sleep(ctx, p.next())
+			Sleep(ctx, p.Next())
 			continue
 		}
 		attempt = firstAttempt
@@ -93,12 +92,12 @@ func (t *Trunk) Run(ctx context.Context) error {
 		if ctx.Err() != nil {
 			return err
 		}
-		if time.Since(begun) > lastPause {
-			p = newPauses()
+		if time.Since(begun) > LastPause {
+			p = new(Pauses)
 		}
-		wait := p.next()
+		wait := p.Next()
 		t.o.Log.Warn("the registry session ended, all that ran in it has been ended; there will be another", "session", c.session.ID(), "pause", wait.String(), "error", err)
-		sleep(ctx, wait)
+		Sleep(ctx, wait)
 	}
 	return nil
 }
@@ -202,7 +201,7 @@ func (t *Trunk) Open(ctx context.Context, root string, l Listener) (*Line, error
 		case line != nil:
 			return line, nil
 		case busy:
-			if sleep(ctx, firstPause); ctx.Err() != nil {
+			if Sleep(ctx, FirstPause); ctx.Err() != nil {
 				return nil, fmt.Errorf("wait until nothing of the job is left: %w", ctx.Err())
 			}
 			continue
@@ -212,32 +211,5 @@ func (t *Trunk) Open(ctx context.Context, root string, l Listener) (*Line, error
 		case <-ctx.Done():
 			return nil, fmt.Errorf("wait for a registry session: %w", ctx.Err())
 		}
-	}
-}
-
-// pauses grow from one failure to the next, each with some chance in it so
-// that servers that failed together do not come back together.
-type pauses struct{ d time.Duration }
-
-const (
-	firstPause = 100 * time.Millisecond
-	lastPause  = 10 * time.Second
-)
-
-func newPauses() *pauses { return &pauses{firstPause} }
-
-func (p *pauses) next() time.Duration {
-	d := p.d/2 + rand.N(p.d/2+1)
-	p.d = min(2*p.d, lastPause)
-	return d
-}
-
-// sleep waits as long as ctx lets it.
-func sleep(ctx context.Context, d time.Duration) {
-	t := time.NewTimer(d)
-	defer t.Stop()
-	select {
-	case <-t.C:
-	case <-ctx.Done():
 	}
 }
