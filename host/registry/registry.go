@@ -1,12 +1,12 @@
 // Package registry is the port through which wasmjobd talks to a coordination
 // service: a tree of small versioned nodes with sessions, ephemeral and
-// sequential nodes, one-shot watches and atomic transactions, as ZooKeeper
+// sequential nodes, recursive watches and atomic transactions, as ZooKeeper
 // defines them. It holds no knowledge of any path or value; that is the
 // business of package layout. Adapters live in sub-packages and are proved by
 // registrytest.
 //
-// Flow: Open gives a Session; Follow and the watches of Read lead to Events,
-// which arrive on the callback in the order of the service; Commit writes.
+// Flow: Open gives a Session; Follow leads to Events, which arrive on the
+// callback in the order of the service; Read tells what is; Commit writes.
 package registry
 
 import (
@@ -48,9 +48,9 @@ type Session interface {
 	// who could be: then it is now. It takes no lock that a request holds.
 	Acknowledged() time.Time
 	// Follow lets the session hear of every change of a node at root or below,
-	// from its return until the session ends, without any watch: of each node
-	// that is created, set or deleted, and of the parent of each that is created
-	// or deleted, for its list of children is another then.
+	// from its return until the session ends: of each node that is created, set
+	// or deleted, and of the parent of each that is created or deleted, for its
+	// list of children is another then. A node at root need not be there.
 	Follow(ctx context.Context, root string) error
 	// Close ends the session at once: its ephemeral nodes go.
 	Close() error
@@ -69,12 +69,9 @@ type Requests interface {
 	// adapter has set, with an error that means not applied. What had been sent
 	// when the connection was lost comes to ErrUnknown.
 	Commit(ctx context.Context, ops ...Op) (Receipt, error)
-	// Read returns the node at path and, with arm, sets a one-shot watch that
-	// fires once on the next change of the node's data, of its list of
-	// children, or of its existence; there is one watch a path and session. An
-	// absent node is no error: Node.Exists is false, and the watch waits for
-	// its creation. ErrDenied is one, and then nothing is watched.
-	Read(ctx context.Context, path string, arm bool) (Node, error)
+	// Read returns the node at path. An absent node is no error: Node.Exists is
+	// false. ErrDenied is one.
+	Read(ctx context.Context, path string) (Node, error)
 	// Sync returns when the session's later reads see everything that was
 	// committed before the call, and when none of its own commits that came to
 	// ErrUnknown before the call can be applied any more.
@@ -107,13 +104,13 @@ type Stat struct {
 type EventKind uint8
 
 const (
-	// Changed says that the node at Path was created, set or deleted, or that
-	// its list of children changed, be it followed or watched. A watch is spent.
+	// Changed says that the node at Path, which is followed, was created, set or
+	// deleted, or that its list of children changed.
 	Changed EventKind = iota + 1
 	// Suspended: the connection is lost; the session may or may not be alive.
 	Suspended
 	// Resumed: the connection is back in the same session. What was followed is
-	// followed again, every watch is spent, and every path must be read again.
+	// followed again, and every path must be read again.
 	Resumed
 	// Ended: the session is over. Nothing follows.
 	Ended
@@ -123,9 +120,9 @@ const (
 type Event struct {
 	Kind EventKind
 	Path string
-	// Changes is, for a followed node, how many ops the event stands for that
-	// created, set or deleted the node itself. An event for its list of children,
-	// or of a watch, has 0. The two kinds are never one event.
+	// Changes is how many ops the event stands for that created, set or deleted
+	// the node itself. An event for its list of children has 0. The two kinds are
+	// never one event.
 	Changes int
 	// Gone: after those changes the node is not there. Other nodes that were
 	// changed with it may still have their events to come.

@@ -45,18 +45,19 @@ func direct(b *testing.B, server *zktest.Server) *zk.Registry {
 	return r
 }
 
-// sight is a session that waits for single nodes.
+// sight is a session that waits for a node.
 type sight struct {
 	b       *testing.B
 	session registry.Session
+	path    string
 
 	mu      sync.Mutex // guards changed
 	changed chan struct{}
 }
 
-func newSight(b *testing.B, server *zktest.Server) *sight {
+func newSight(b *testing.B, server *zktest.Server, path string) *sight {
 	b.Helper()
-	w := &sight{b: b, changed: make(chan struct{})}
+	w := &sight{b: b, path: path, changed: make(chan struct{})}
 	s, err := direct(b, server).Open(b.Context(), func(registry.Event) {
 		w.mu.Lock()
 		defer w.mu.Unlock()
@@ -66,40 +67,38 @@ func newSight(b *testing.B, server *zktest.Server) *sight {
 	if err != nil {
 		b.Fatal(err)
 	}
+	if err := s.Follow(b.Context(), path); err != nil {
+		b.Fatal(err)
+	}
 	w.session = s
 	return w
 }
 
 // await waits until the node is as is says.
-func (w *sight) await(path string, is func(registry.Node) bool) {
+func (w *sight) await(is func(registry.Node) bool) {
 	w.b.Helper()
 	for {
 		w.mu.Lock()
 		changed := w.changed
 		w.mu.Unlock()
-		n, err := w.session.Read(w.b.Context(), path, true)
-		if err != nil {
-			w.b.Fatal(err)
-		}
-		if is(n) {
+		if is(w.read()) {
 			return
 		}
 		select {
 		case <-changed:
 		case <-time.After(time.Minute):
-			w.b.Fatalf("waited in vain at %s", path)
+			w.b.Fatalf("waited in vain at %s", w.path)
 		}
 	}
 }
 
-// version is how often a node was written.
-func (w *sight) version(path string) int32 {
+func (w *sight) read() registry.Node {
 	w.b.Helper()
-	n, err := w.session.Read(w.b.Context(), path, false)
+	n, err := w.session.Read(w.b.Context(), w.path)
 	if err != nil {
 		w.b.Fatal(err)
 	}
-	return n.Stat.Version
+	return n
 }
 
 // node is the path of a node that all members follow, by its name.
@@ -175,8 +174,7 @@ func reshard(b *testing.B, server *zktest.Server, items int) {
 	theirs := newRival(b, server.Address(), fmt.Sprint(items), 2)
 	name := fmt.Sprintf("reshard-%d", items)
 	c := cluster.New(b, server, name, "job")
-	w := newSight(b, server)
-	mark := node(b, c, "necessary")
+	mark := newSight(b, server, node(b, c, "necessary"))
 	var members []*cluster.Member
 	for k := range 2 {
 		members = append(members, c.Start(cluster.Options{
@@ -198,7 +196,7 @@ func reshard(b *testing.B, server *zktest.Server, items int) {
 		if err := members[0].Host.Reshard(b.Context(), "job"); err != nil {
 			b.Fatal(err)
 		}
-		w.await(mark, func(n registry.Node) bool { return !n.Exists })
+		mark.await(func(n registry.Node) bool { return !n.Exists })
 		our = append(our, ms(time.Since(began)))
 		owner = settled(b, members, items, owner)
 		ready = append(ready, ms(time.Since(began)))
@@ -428,8 +426,7 @@ func BenchmarkTakeover(b *testing.B) {
 func BenchmarkLeave(b *testing.B) {
 	server := serving(b, time.Second)
 	c := cluster.New(b, server, "leave", "job")
-	w := newSight(b, server)
-	assignment := node(b, c, "assignment")
+	assignment := newSight(b, server, node(b, c, "assignment"))
 	start := func(id job.InstanceID) *cluster.Member {
 		return c.Start(cluster.Options{
 			Instance: id, Job: job.Config{Name: "job", Shards: fireItems, MonitorExecution: true},
@@ -441,10 +438,10 @@ func BenchmarkLeave(b *testing.B) {
 	for k := 0; b.Loop(); k++ {
 		m := start(job.InstanceID(fmt.Sprintf("10.0.0.2@-@%d", k)))
 		settled(b, []*cluster.Member{left, m}, fireItems, member(1))
-		before := w.version(assignment)
+		before := assignment.read().Stat.Version
 		began := time.Now()
 		m.Leave()
-		w.await(assignment, func(n registry.Node) bool { return n.Stat.Version >= before+2 })
+		assignment.await(func(n registry.Node) bool { return n.Stat.Version >= before+2 })
 		took = append(took, ms(time.Since(began)))
 		m.Stop()
 		settled(b, []*cluster.Member{left}, fireItems, "")

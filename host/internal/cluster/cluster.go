@@ -122,7 +122,7 @@ func (c *Cluster) Write(ops ...registry.Op) registry.Receipt {
 // Read reads a node as it is now.
 func (c *Cluster) Read(path string) registry.Node {
 	c.t.Helper()
-	n, err := c.operator.Read(c.ctx, path, false)
+	n, err := c.operator.Read(c.ctx, path)
 	if err != nil {
 		c.t.Fatalf("read %s: %v", path, err)
 	}

@@ -50,6 +50,12 @@ func (f *follower) take() {
 }
 
 func (f *follower) run() {
+	if err := f.c.operator.Follow(f.c.ctx, f.c.job.Root()); err != nil {
+		if f.c.ctx.Err() == nil {
+			f.c.t.Errorf("follow the job: %v", err)
+		}
+		return
+	}
 	for f.c.ctx.Err() == nil {
 		f.take()
 		if reads := f.mirror.Wanted(); len(reads) > 0 {
@@ -68,7 +74,7 @@ func (f *follower) run() {
 
 func (f *follower) read(reads []mirror.Read) {
 	for _, r := range reads {
-		n, err := f.c.operator.Read(f.c.ctx, r.Path, true)
+		n, err := f.c.operator.Read(f.c.ctx, r.Path)
 		f.take() // events first: they may make the answer stale
 		if err != nil {
 			f.mirror.Failed(r)

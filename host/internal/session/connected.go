@@ -44,7 +44,7 @@ func (c *connected) prepare(ctx context.Context) error {
 		return nil
 	}
 	for _, path := range c.trunk.o.Namespace {
-		n, err := c.session.Read(ctx, path, false)
+		n, err := c.session.Read(ctx, path)
 		if err != nil {
 			return fmt.Errorf("read the namespace: %w", err)
 		}

@@ -132,9 +132,9 @@ func (w *world) commit(s registry.Requests, ops ...registry.Op) {
 	}
 }
 
-func (w *world) read(s registry.Requests, path string, arm bool) registry.Node {
+func (w *world) read(s registry.Requests, path string) registry.Node {
 	w.t.Helper()
-	n, err := s.Read(w.t.Context(), path, arm)
+	n, err := s.Read(w.t.Context(), path)
 	if err != nil {
 		w.t.Fatalf("read: %v", err)
 	}

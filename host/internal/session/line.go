@@ -105,12 +105,12 @@ func (l *Line) committed(ops []registry.Op, err error) {
 }
 
 // Read is the session's.
-func (l *Line) Read(ctx context.Context, path string, arm bool) (registry.Node, error) {
+func (l *Line) Read(ctx context.Context, path string) (registry.Node, error) {
 	if err := l.begin(); err != nil {
 		return registry.Node{}, err
 	}
 	defer l.work.Done()
-	return l.of.session.Read(ctx, path, arm)
+	return l.of.session.Read(ctx, path)
 }
 
 // Sync is the session's.
@@ -152,7 +152,7 @@ func (l *Line) Fetch(ctx context.Context, path string, reply func(registry.Node,
 	}
 	l.of.trunk.pool.read(func() {
 		defer l.work.Done()
-		reply(l.of.session.Read(ctx, path, false))
+		reply(l.of.session.Read(ctx, path))
 	})
 }
 
@@ -211,7 +211,7 @@ func (l *Line) clear(ctx context.Context) error {
 	for _, path := range slices.SortedFunc(maps.Keys(made), func(a, b string) int {
 		return cmp.Or(cmp.Compare(made[b], made[a]), cmp.Compare(a, b))
 	}) {
-		n, err := s.Read(ctx, path, false)
+		n, err := s.Read(ctx, path)
 		if err != nil {
 			return err
 		}

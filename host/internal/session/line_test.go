@@ -33,19 +33,19 @@ func TestCloseLeavesNothing(t *testing.T) {
 		w.commit(b, create(jobB), ephemeral(jobB+"/mine"))
 		w.commit(w.other, remove(jobA+"/stolen"))
 		w.commit(w.other, ephemeral(jobA+"/stolen"))
-		w.read(w.other, jobA, false)
-		before := w.read(w.other, jobA, false).Stat.ChildVersion
+		w.read(w.other, jobA)
+		before := w.read(w.other, jobA).Stat.ChildVersion
 		w.close(a)
-		n := w.read(w.other, jobA, false)
+		n := w.read(w.other, jobA)
 		if got := fmt.Sprint(n.Children); got != "[kept stolen]" || n.Stat.ChildVersion != before+2 {
 			t.Errorf("left: %s", got)
 		}
-		if !w.read(b, jobB+"/mine", false).Exists {
+		if !w.read(b, jobB+"/mine").Exists {
 			t.Error("the other job lost its node")
 		}
 		for name, err := range map[string]error{
 			"commit": second(a.Commit(t.Context(), create(jobA+"/late"))), "sync": a.Sync(t.Context()),
-			"read": second(a.Read(t.Context(), jobA, true)), "time": second(a.Time(t.Context())),
+			"read": second(a.Read(t.Context(), jobA)), "time": second(a.Time(t.Context())),
 		} {
 			if !errors.Is(err, registry.ErrEnded) {
 				t.Errorf("%s after the end: %v", name, err)
@@ -85,7 +85,7 @@ func TestCloseSettlesWhatHadNoAnswer(t *testing.T) {
 			if err := next.Sync(t.Context()); err != nil {
 				t.Error(err)
 			}
-			if w.read(next, jobA+"/e", false).Exists {
+			if w.read(next, jobA+"/e").Exists {
 				t.Errorf("outcome %d: the node of an earlier life is there", outcome)
 			}
 			w.close(next)
@@ -106,7 +106,7 @@ func TestCloseInPieces(t *testing.T) {
 			w.commit(a, ephemeral(fmt.Sprintf("%s/e%02d", jobA, i)))
 		}
 		w.close(a)
-		n := w.read(w.other, jobA, false)
+		n := w.read(w.other, jobA)
 		if len(n.Children) != 0 {
 			t.Errorf("left: %v", n.Children)
 		}
@@ -132,7 +132,7 @@ func TestCloseIsDenied(t *testing.T) {
 		}
 		denied.Store(false)
 		w.close(a)
-		if w.read(w.other, jobA+"/e", false).Exists {
+		if w.read(w.other, jobA+"/e").Exists {
 			t.Error("the node is still there")
 		}
 		w.stop()
@@ -165,7 +165,7 @@ func TestAbandon(t *testing.T) {
 		}
 		denied.Store(false)
 		a, _ = w.open("a")
-		if w.read(w.other, jobA+"/e", false).Exists {
+		if w.read(w.other, jobA+"/e").Exists {
 			t.Error("the node is still there")
 		}
 		w.commit(a, ephemeral(jobA+"/f"))

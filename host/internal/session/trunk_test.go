@@ -82,7 +82,7 @@ func TestServiceThatComesLate(t *testing.T) {
 		if got := w.Troubles(); len(got) != 0 {
 			t.Errorf("troubles %q, want none", got)
 		}
-		if n := w.read(w.other, testNamespace, false); !n.Exists {
+		if n := w.read(w.other, testNamespace); !n.Exists {
 			t.Error("the namespace is not there")
 		}
 		w.close(l)
@@ -123,7 +123,7 @@ func TestSessionEnds(t *testing.T) {
 		if got := w.Troubles(); len(got) != 1 {
 			t.Errorf("troubles %q, want one", got)
 		}
-		if w.read(w.other, jobA+"/e", false).Exists {
+		if w.read(w.other, jobA+"/e").Exists {
 			t.Error("the ephemeral node outlived its session")
 		}
 		w.close(a) // without asking anything
@@ -132,7 +132,7 @@ func TestSessionEnds(t *testing.T) {
 		if next.ID() == a.ID() || len(w.Troubles()) != 0 {
 			t.Errorf("session %d after %d, troubles %q", next.ID(), a.ID(), w.Troubles())
 		}
-		if _, err := a.Read(t.Context(), jobA, false); err == nil {
+		if _, err := a.Read(t.Context(), jobA); err == nil {
 			t.Error("a request of a line that has ended")
 		}
 		w.close(next)

@@ -295,7 +295,7 @@ func TestRestart_repeats_no_number(t *testing.T) {
 		if start == 0 {
 			mustCommit(t, s, registry.Op{Kind: registry.Create, Path: "/q"}, registry.Op{Kind: registry.Create, Path: "/v"})
 		}
-		if n, err := s.Read(context.Background(), "/q", false); err != nil || len(n.Children) > 0 {
+		if n, err := s.Read(context.Background(), "/q"); err != nil || len(n.Children) > 0 {
 			t.Errorf("ephemeral nodes outlived the process: %v %v", n.Children, err)
 		}
 		receipt := mustCommit(t, s, registry.Op{Kind: registry.CreateEphemeralSequential, Path: "/q/n-"})

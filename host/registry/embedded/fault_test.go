@@ -28,7 +28,7 @@ func failLog(kind stepKind, written int) func(step) (int, error) {
 
 func mustRead(t *testing.T, s registry.Session, path string) registry.Node {
 	t.Helper()
-	n, err := s.Read(context.Background(), path, false)
+	n, err := s.Read(context.Background(), path)
 	if err != nil {
 		t.Fatal(err)
 	}

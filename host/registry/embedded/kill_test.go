@@ -57,7 +57,7 @@ func write(ctx context.Context, s registry.Session, w int) error {
 	paths := []string{fmt.Sprintf("/waited-%d", w), fmt.Sprintf("/relaxed-%d", w)}
 	start := 0
 	for _, path := range paths {
-		n, err := s.Read(ctx, path, false)
+		n, err := s.Read(ctx, path)
 		if err == nil && !n.Exists {
 			_, err = s.Commit(ctx, registry.Op{Kind: registry.Create, Path: path, Data: []byte("0")})
 		}
@@ -116,7 +116,7 @@ func TestKill9_of_a_real_process_loses_nothing_acknowledged(t *testing.T) {
 		r := openAt(t, dir, embedded.Options{})
 		s := join(t, r, nil)
 		for path, i := range acknowledged {
-			n := read(t, s, path, false)
+			n := read(t, s, path)
 			if got := number(n); got < i || got > i+2 {
 				t.Errorf("round %d: %s is %d, acknowledged %d", round, path, got, i)
 			}

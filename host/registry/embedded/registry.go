@@ -1,6 +1,6 @@
 // Package embedded is the registry inside the process: a tree of nodes with
-// sessions, ephemeral and sequential nodes and watches, made durable by a log
-// and snapshots in one directory, or kept in memory alone.
+// sessions and with ephemeral and sequential nodes, made durable by a log and
+// snapshots in one directory, or kept in memory alone.
 //
 // It is for one machine: it has no network and serves one process, and a
 // session lives as long as its process does not close it. After a restart
@@ -8,8 +8,8 @@
 // another adapter.
 //
 // Flow: Commit applies its ops to the tree and writes the record to the log
-// under one lock, fires watches, and then waits, outside the lock, for the
-// fdatasync that covers the record; one fdatasync serves all who wait.
+// under one lock, tells those who follow, and then waits, outside the lock, for
+// the fdatasync that covers the record; one fdatasync serves all who wait.
 // A commit whose effects end with its session anyway, or that
 // Options.Relaxed names, is not waited for: it survives the death of the
 // process, not that of the machine. Events go through a queue per session;
@@ -95,7 +95,6 @@ type Registry struct {
 	mu          sync.Mutex
 	tree        *tree.Tree
 	sessions    map[registry.SessionID]*session
-	watches     map[string]map[*session]struct{}
 	followers   map[*session]struct{} // those that follow something
 	lastSession registry.SessionID
 	closed      bool
@@ -154,7 +153,6 @@ func newRegistry(o Options, t *tree.Tree, epoch uint64) *Registry {
 		options:     o,
 		tree:        t,
 		sessions:    make(map[registry.SessionID]*session),
-		watches:     make(map[string]map[*session]struct{}),
 		followers:   make(map[*session]struct{}),
 		lastSession: registry.SessionID(epoch) << epochShift,
 	}
@@ -175,7 +173,6 @@ func (r *Registry) Open(ctx context.Context, on func(registry.Event)) (registry.
 	s := &session{
 		registry: r,
 		id:       r.lastSession,
-		armed:    make(map[string]struct{}),
 		events:   newQueue(on),
 	}
 	r.sessions[s.id] = s
@@ -233,8 +230,8 @@ func (r *Registry) refuseWrites(cause error) {
 	}
 }
 
-// end ends s, with mu held. Its watches go first: of its own end a session
-// hears only that.
+// end ends s, with mu held. It follows nothing from then on: of its own end a
+// session hears only that.
 func (r *Registry) end(s *session) {
 	if s.ended {
 		return
@@ -242,9 +239,6 @@ func (r *Registry) end(s *session) {
 	s.ended = true
 	delete(r.sessions, s.id)
 	delete(r.followers, s)
-	for path := range s.armed {
-		r.disarm(s, path)
-	}
 	if len(r.tree.Ephemerals(s.id)) > 0 {
 		now := time.Now().UnixMilli()
 		changes := r.tree.EndSession(s.id, now)
@@ -256,49 +250,25 @@ func (r *Registry) end(s *session) {
 				r.refuseWrites(err)
 			}
 		}
-		r.fire(changes)
+		r.tell(changes)
 	}
 	s.events.put(registry.Event{Kind: registry.Ended})
 	s.events.close()
 }
 
-// fire tells of changes those who follow their nodes, and spends the watches
-// that they touch, with mu held.
-func (r *Registry) fire(changes []tree.Change) {
+// tell tells of changes those who follow their nodes, with mu held.
+func (r *Registry) tell(changes []tree.Change) {
 	for i := range changes {
 		path, times := changes[i].Path, 1
 		if changes[i].Kind == tree.ChildrenChanged {
 			times = 0
 		}
 		for s := range r.followers {
+			// Whose queue comes first does not matter: no order is promised
+			// between sessions.
 			if s.followed(path) {
 				s.events.put(registry.Event{Kind: registry.Changed, Path: path, Changes: times, Gone: changes[i].Kind == tree.Deleted})
 			}
 		}
-		for s := range r.watches[path] {
-			// Whose queue comes first does not matter: no order is promised
-			// between sessions.
-			s.events.put(registry.Event{Kind: registry.Changed, Path: path})
-			r.disarm(s, path)
-		}
-	}
-}
-
-func (r *Registry) arm(s *session, path string) {
-	s.armed[path] = struct{}{}
-	set := r.watches[path]
-	if set == nil {
-		set = make(map[*session]struct{})
-		r.watches[path] = set
-	}
-	set[s] = struct{}{}
-}
-
-func (r *Registry) disarm(s *session, path string) {
-	delete(s.armed, path)
-	set := r.watches[path]
-	delete(set, s)
-	if len(set) == 0 {
-		delete(r.watches, path)
 	}
 }

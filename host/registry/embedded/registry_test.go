@@ -50,13 +50,20 @@ func commit(t testing.TB, s registry.Session, ops ...registry.Op) registry.Recei
 	return receipt
 }
 
-func read(t testing.TB, s registry.Session, path string, arm bool) registry.Node {
+func read(t testing.TB, s registry.Session, path string) registry.Node {
 	t.Helper()
-	n, err := s.Read(context.Background(), path, arm)
+	n, err := s.Read(context.Background(), path)
 	if err != nil {
 		t.Fatal(err)
 	}
 	return n
+}
+
+func follow(t testing.TB, s registry.Session, root string) {
+	t.Helper()
+	if err := s.Follow(context.Background(), root); err != nil {
+		t.Fatal(err)
+	}
 }
 
 func create(path string) registry.Op { return registry.Op{Kind: registry.Create, Path: path} }
@@ -72,13 +79,13 @@ func TestOpen_keeps_what_is_persistent(t *testing.T) {
 	s := join(t, r, nil)
 	commit(t, s, create("/a"), create("/a/b"), registry.Op{Kind: registry.CreateEphemeral, Path: "/a/e"})
 	commit(t, s, set("/a", "x"))
-	before := read(t, s, "/a", false)
+	before := read(t, s, "/a")
 	closed(t, r)
 
 	r = openAt(t, dir, embedded.Options{})
 	defer closed(t, r)
 	s = join(t, r, nil)
-	after := read(t, s, "/a", false)
+	after := read(t, s, "/a")
 	if string(after.Data) != "x" || !slices.Equal(after.Children, []string{"b"}) ||
 		after.Stat.Modified != before.Stat.Modified || !after.Stat.ModifiedAt.Equal(before.Stat.ModifiedAt) ||
 		after.Stat.Version != 1 || after.Stat.ChildVersion <= before.Stat.ChildVersion {
@@ -167,13 +174,13 @@ func TestCallback_that_hangs_blocks_nobody_else(t *testing.T) {
 	})
 	s := join(t, r, nil)
 	for _, path := range []string{"/a", "/b", "/c"} {
-		read(t, slow, path, true)
+		follow(t, slow, path)
 	}
 	commit(t, s, create("/b"))
 	<-entered
 	commit(t, s, create("/c"))
 	commit(t, s, create("/a"))
-	if !read(t, s, "/a", true).Exists {
+	if !read(t, s, "/a").Exists {
 		t.Error("a commit is not seen")
 	}
 	if err := slow.Close(); err != nil {
@@ -201,21 +208,20 @@ func TestCallback_may_close_its_session(t *testing.T) {
 		}
 	})
 	sessions <- s
-	read(t, s, "/a", true)
+	follow(t, s, "/a")
 	commit(t, join(t, r, nil), create("/a"))
 	<-ended
 	closed(t, r)
 }
 
 // Of its own end a session hears nothing but that.
-func TestEnd_fires_no_watch_of_its_own(t *testing.T) {
+func TestEnd_tells_nothing_but_the_end(t *testing.T) {
 	t.Parallel()
 	r := embedded.Memory()
 	var got []registry.Event
 	s := join(t, r, func(e registry.Event) { got = append(got, e) })
 	commit(t, s, registry.Op{Kind: registry.CreateEphemeral, Path: "/e"})
-	read(t, s, "/e", true)
-	read(t, s, "/", true)
+	follow(t, s, "/")
 	if err := s.Close(); err != nil {
 		t.Error(err)
 	}
@@ -250,7 +256,7 @@ func TestHammer(t *testing.T) {
 	defer closed(t, r)
 	s := join(t, r, nil)
 	for w := range workers {
-		n := read(t, s, fmt.Sprintf("/%d", w), false)
+		n := read(t, s, fmt.Sprintf("/%d", w))
 		if n.Stat.Modified < acknowledged[w] || len(n.Children) > 0 {
 			t.Errorf("worker %d: set at %d, acknowledged %d, children %v", w, n.Stat.Modified, acknowledged[w], n.Children)
 		}
@@ -285,7 +291,7 @@ func hammer(t *testing.T, r *embedded.Registry, w, workers, rounds int) int64 {
 				err = nil
 			}
 		case 5:
-			_, err = s.Read(ctx, other, true)
+			_, err = s.Read(ctx, other)
 		default:
 			own := fmt.Sprintf("/%d", w)
 			var receipt registry.Receipt

@@ -18,8 +18,7 @@ type session struct {
 
 	// Guarded by registry.mu.
 	ended   bool
-	armed   map[string]struct{} // paths with a watch
-	follows []string            // roots
+	follows []string // roots
 }
 
 func (s *session) ID() registry.SessionID { return s.id }
@@ -90,7 +89,7 @@ func (s *session) apply(ops []registry.Op, when urgency) (registry.Receipt, *bat
 			return registry.Receipt{}, nil, r.readOnly
 		}
 	}
-	r.fire(changes)
+	r.tell(changes)
 	return receipt, b, nil
 }
 
@@ -142,7 +141,7 @@ func owned(ops []registry.Op) []registry.Op {
 	return ops
 }
 
-func (s *session) Read(ctx context.Context, path string, arm bool) (registry.Node, error) {
+func (s *session) Read(ctx context.Context, path string) (registry.Node, error) {
 	if err := ctx.Err(); err != nil {
 		return registry.Node{}, fmt.Errorf("read %s: %w", path, err)
 	}
@@ -153,9 +152,6 @@ func (s *session) Read(ctx context.Context, path string, arm bool) (registry.Nod
 		return registry.Node{}, registry.ErrEnded
 	}
 	n := r.tree.Get(path)
-	if arm {
-		r.arm(s, path)
-	}
 	mark := s.events.mark()
 	r.mu.Unlock()
 

@@ -128,7 +128,7 @@ func (f *Faulty) Silence() (back func()) {
 func (f *Faulty) Suspend() { f.connect(true, registry.Suspended) }
 
 // Resume ends Suspend. Every session hears Resumed and must read everything
-// again. A watch from before may still fire, which does no harm.
+// again.
 func (f *Faulty) Resume() { f.connect(false, registry.Resumed) }
 
 func (f *Faulty) connect(suspended bool, kind registry.EventKind) {
@@ -293,11 +293,11 @@ func (s *faultySession) Commit(ctx context.Context, ops ...registry.Op) (registr
 	return registry.Receipt{}, lost
 }
 
-func (s *faultySession) Read(ctx context.Context, path string, arm bool) (registry.Node, error) {
+func (s *faultySession) Read(ctx context.Context, path string) (registry.Node, error) {
 	if err := s.reach(ctx); err != nil {
 		return registry.Node{}, err
 	}
-	return s.Session.Read(ctx, path, arm)
+	return s.Session.Read(ctx, path)
 }
 
 func (s *faultySession) Follow(ctx context.Context, root string) error {

@@ -68,7 +68,7 @@ func pair(t *testing.T, plan registrytest.Plan) (*registrytest.Faulty, registry.
 
 func exists(t *testing.T, s registry.Session, path string) bool {
 	t.Helper()
-	n, err := s.Read(t.Context(), path, false)
+	n, err := s.Read(t.Context(), path)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -112,7 +112,7 @@ func TestPlan(t *testing.T) {
 			}
 			if test.ended {
 				<-heard.ended
-				if _, err := faulty.Read(t.Context(), "/a", false); !errors.Is(err, registry.ErrEnded) {
+				if _, err := faulty.Read(t.Context(), "/a"); !errors.Is(err, registry.ErrEnded) {
 					t.Errorf("read: %v", err)
 				}
 				return
@@ -140,12 +140,12 @@ func TestSuspend_hides_everything_until_resume(t *testing.T) {
 	if _, err := faulty.Commit(t.Context(), registry.Op{Kind: registry.CreateEphemeral, Path: "/e"}); err != nil {
 		t.Fatal(err)
 	}
-	if _, err := faulty.Read(t.Context(), "/a", true); err != nil {
+	if err := faulty.Follow(t.Context(), "/a"); err != nil {
 		t.Fatal(err)
 	}
 	f.Suspend()
 	f.Suspend()
-	_, readErr := faulty.Read(t.Context(), "/a", false)
+	_, readErr := faulty.Read(t.Context(), "/a")
 	_, commitErr := faulty.Commit(t.Context(), registry.Op{Kind: registry.Create, Path: "/lost"})
 	_, timeErr := faulty.Time(t.Context())
 	for _, err := range []error{readErr, commitErr, timeErr, faulty.Sync(t.Context())} {
@@ -160,7 +160,7 @@ func TestSuspend_hides_everything_until_resume(t *testing.T) {
 		t.Error("the session ended or its commit went through")
 	}
 	f.Resume()
-	n, err := faulty.Read(t.Context(), "/a", true)
+	n, err := faulty.Read(t.Context(), "/a")
 	if err != nil || !n.Exists {
 		t.Errorf("read: %v %v", n, err)
 	}

@@ -9,6 +9,8 @@ import (
 
 var followTests = []subtest{
 	{"who follows hears of every change below", testFollow},
+	{"each kind of change is told, in every session that follows", testFollowKinds},
+	{"events come in the order of the transactions", testFollowOrder},
 	{"a followed node is counted, its list of children is not", testFollowCounts},
 	{"an event comes before the reply of the session's own commit", testFollowOwn},
 	{"two roots are followed side by side", testFollowTwo},
@@ -20,6 +22,11 @@ var followTests = []subtest{
 // for its list of children.
 func sums(events []registry.Event) map[string][2]int {
 	all := map[string][2]int{}
+	add(all, events)
+	return all
+}
+
+func add(all map[string][2]int, events []registry.Event) {
 	for _, e := range events {
 		sum := all[e.Path]
 		sum[0] += e.Changes
@@ -28,7 +35,6 @@ func sums(events []registry.Event) map[string][2]int {
 		}
 		all[e.Path] = sum
 	}
-	return all
 }
 
 func (f *fixture) follow(m *member, root string) {
@@ -67,6 +73,85 @@ func testFollow(f *fixture) {
 	}
 	if !gone[last] || gone[p] || gone[p+"/deep"] {
 		f.Errorf("gone: %v", gone)
+	}
+}
+
+func testFollowKinds(f *fixture) {
+	tests := []struct {
+		name           string
+		before, change []registry.Op
+		want           map[string][2]int
+		gone           string
+	}{
+		{"set", []registry.Op{created("/a")}, []registry.Op{set("/a", "x", 0)}, map[string][2]int{"/a": {1, 0}}, ""},
+		{"set to the same", []registry.Op{created("/a")}, []registry.Op{set("/a", "", 0)}, map[string][2]int{"/a": {1, 0}}, ""},
+		{
+			"child made", []registry.Op{created("/a")}, []registry.Op{created("/a/k")},
+			map[string][2]int{"/a": {0, 1}, "/a/k": {1, 0}}, "",
+		},
+		{
+			"child deleted", []registry.Op{created("/a"), created("/a/k")}, []registry.Op{remove("/a/k")},
+			map[string][2]int{"/a": {0, 1}, "/a/k": {1, 0}}, "/a/k",
+		},
+		{"made", nil, []registry.Op{created("/a")}, map[string][2]int{"": {0, 1}, "/a": {1, 0}}, ""},
+		{"deleted", []registry.Op{created("/a")}, []registry.Op{remove("/a")}, map[string][2]int{"": {0, 1}, "/a": {1, 0}}, "/a"},
+		{
+			"data and children at once", []registry.Op{created("/a")}, []registry.Op{created("/a/k"), set("/a", "x", 0)},
+			map[string][2]int{"/a": {1, 1}, "/a/k": {1, 0}}, "",
+		},
+	}
+	stranger := f.join()
+	for _, test := range tests {
+		base := f.path(test.name)
+		below := func(ops []registry.Op) []registry.Op {
+			for i := range ops {
+				ops[i].Path = base + ops[i].Path
+			}
+			return ops
+		}
+		f.main.commit(append([]registry.Op{created(base)}, below(test.before)...)...)
+		followers := []*member{f.join(), f.join()}
+		for _, m := range followers {
+			f.follow(m, base)
+		}
+		f.main.commit(below(test.change)...)
+		for k, m := range followers {
+			m.sync()
+			got := sums(m.heard())
+			for path, want := range test.want {
+				if got[base+path] != want {
+					f.Errorf("%s, session %d: %v of %s, want %v", test.name, k, got[base+path], path, want)
+				}
+			}
+			if len(got) != len(test.want) || test.gone != "" && !slices.Contains(m.heard(), goneAt(base+test.gone)) {
+				f.Errorf("%s, session %d: events %v", test.name, k, m.heard())
+			}
+		}
+	}
+	stranger.sync()
+	if events := stranger.heard(); len(events) > 0 {
+		f.Errorf("who follows nothing heard %v", events)
+	}
+}
+
+func testFollowOrder(f *fixture) {
+	follower := f.join()
+	f.follow(follower, f.root)
+	const nodes = 20
+	var want []string
+	for i := range nodes {
+		want = append(want, f.path(string(rune('a'+(i*7)%nodes))))
+		f.main.commit(created(want[i]))
+	}
+	follower.sync()
+	var got []string
+	for _, e := range follower.heard() {
+		if e.Changes > 0 {
+			got = append(got, e.Path)
+		}
+	}
+	if !slices.Equal(got, want) {
+		f.Errorf("events of %v\nwant %v", got, want)
 	}
 }
 
@@ -139,7 +224,7 @@ func testFollowLast(f *fixture) {
 			seen = len(events)
 			return true
 		})
-		version = f.main.read(p, false).Stat.Version
+		version = f.main.read(p).Stat.Version
 	}
 }
 

@@ -79,7 +79,8 @@ var refusals = []refusal{
 func testRefusals(f *fixture) {
 	p, c := f.path("p"), f.path("p", "c")
 	f.main.commit(create(p, "data"), create(c, ""))
-	before := []string{show(f.main.read(f.root, false)), show(f.main.read(p, true)), show(f.main.read(c, true))}
+	f.follow(f.main, f.root)
+	before := []string{show(f.main.read(f.root)), show(f.main.read(p)), show(f.main.read(c))}
 	for _, r := range refusals {
 		ops := r.ops(f)
 		_, err := f.main.Commit(f.ctx, ops...)
@@ -92,13 +93,14 @@ func testRefusals(f *fixture) {
 		case conflict.Op.Kind != ops[r.index].Kind || conflict.Op.Path != ops[r.index].Path:
 			f.Errorf("%s: names the op %+v", r.name, conflict.Op)
 		}
-		after := []string{show(f.main.read(f.root, false)), show(f.main.read(p, false)), show(f.main.read(c, false))}
+		after := []string{show(f.main.read(f.root)), show(f.main.read(p)), show(f.main.read(c))}
 		for i := range before {
 			if before[i] != after[i] {
 				f.Errorf("%s: was %s, is %s", r.name, before[i], after[i])
 			}
 		}
 	}
+	f.main.sync()
 	if events := f.main.heard(); len(events) > 0 {
 		f.Errorf("events of what did not happen: %v", events)
 	}

@@ -34,25 +34,24 @@ func testIdentity(f *fixture) {
 
 func testEphemerals(f *fixture) {
 	owner := f.join()
+	f.follow(f.main, f.root)
 	e, gone, kept := f.path("e"), f.path("gone"), f.path("kept")
 	owner.commit(ephemeral(e), ephemeral(gone), created(kept))
 	f.main.sync()
-	if n := f.main.read(e, true); n.Stat.Owner != owner.ID() {
+	if n := f.main.read(e); n.Stat.Owner != owner.ID() {
 		f.Errorf("owner %d, want %d", n.Stat.Owner, owner.ID())
 	}
 	f.main.commit(remove(gone)) // anybody may
-	f.main.read(f.root, true)
 	if err := owner.Close(); err != nil {
 		f.Fatalf("close: %v", err)
 	}
-	f.main.awaitEvent(changedAt(e))
-	f.main.awaitEvent(changedAt(f.root))
-	if f.main.read(e, false).Exists || !f.main.read(kept, false).Exists {
+	f.main.awaitEvent(goneAt(e))
+	if f.main.read(e).Exists || !f.main.read(kept).Exists {
 		f.Error("not what should be left")
 	}
 	// A new node of the old name is another's.
 	f.main.commit(ephemeral(e))
-	if n := f.main.read(e, false); n.Stat.Owner != f.main.ID() {
+	if n := f.main.read(e); n.Stat.Owner != f.main.ID() {
 		f.Errorf("owner %d, want %d", n.Stat.Owner, f.main.ID())
 	}
 }
@@ -63,15 +62,16 @@ func testEndAtOnce(f *fixture) {
 	f.main.commit(created(p))
 	owner.commit(ephemeral(p+"/a"), ephemeral(p+"/b"), ephemeral(p+"/c"))
 	f.main.sync()
-	n := f.main.read(p, true)
+	f.follow(f.main, p)
+	n := f.main.read(p)
 	if len(n.Children) != 3 {
 		f.Fatalf("children %v", n.Children)
 	}
 	if err := owner.Close(); err != nil {
 		f.Fatalf("close: %v", err)
 	}
-	f.main.awaitEvent(changedAt(p))
-	if n := f.main.read(p, true); len(n.Children) > 0 {
+	f.main.await(func(events []registry.Event) bool { return len(events) > 0 })
+	if n := f.main.read(p); len(n.Children) > 0 {
 		f.Errorf("the first event showed %v left", n.Children)
 	}
 }
@@ -83,7 +83,7 @@ func testUseAfterClose(f *fixture) {
 	}
 	a := f.path("a")
 	_, commitErr := m.Commit(f.ctx, created(a))
-	_, readErr := m.Read(f.ctx, a, true)
+	_, readErr := m.Read(f.ctx, a)
 	_, timeErr := m.Time(f.ctx)
 	for name, err := range map[string]error{
 		"commit": commitErr, "read": readErr, "time": timeErr, "sync": m.Sync(f.ctx),
@@ -96,7 +96,7 @@ func testUseAfterClose(f *fixture) {
 		f.Errorf("second close: %v", err)
 	}
 	f.main.sync()
-	if f.main.read(a, false).Exists {
+	if f.main.read(a).Exists {
 		f.Error("the commit went through")
 	}
 }
@@ -105,19 +105,18 @@ func testEndedLast(f *fixture) {
 	m := f.join()
 	a, e := f.path("a"), f.path("e")
 	m.commit(ephemeral(e))
-	m.read(a, true)
-	m.read(e, true)
-	m.read(f.root, true)
+	f.follow(m, f.root)
+	f.follow(f.main, f.root)
 	if err := m.Close(); err != nil {
 		f.Fatalf("close: %v", err)
 	}
 	ended := registry.Event{Kind: registry.Ended}
 	m.awaitEvent(ended)
-	f.main.commit(created(a))
 	// The session of the fixture hears of this after the other one would.
-	f.main.read(a, true)
-	f.main.commit(set(a, "", 0))
-	f.main.awaitEvent(changedAt(a))
+	f.main.commit(created(a))
+	if got := sums(f.main.heard())[a]; got[0] != 1 {
+		f.Errorf("events %v", f.main.heard())
+	}
 	events := m.heard()
 	if events[len(events)-1] != ended || slices.Index(events, ended) != len(events)-1 {
 		f.Errorf("events %v", events)
@@ -138,7 +137,7 @@ func testRegistryClose(f *fixture) {
 		if events[len(events)-1].Kind != registry.Ended {
 			f.Errorf("events %v", events)
 		}
-		if _, err := m.Read(f.ctx, f.root, false); !errors.Is(err, registry.ErrEnded) {
+		if _, err := m.Read(f.ctx, f.root); !errors.Is(err, registry.ErrEnded) {
 			f.Errorf("read: %v", err)
 		}
 	}
@@ -158,7 +157,7 @@ func testTime(f *fixture) {
 	}
 	before := now()
 	f.main.commit(created(f.path("a")))
-	at := f.main.read(f.path("a"), false).Stat.ModifiedAt
+	at := f.main.read(f.path("a")).Stat.ModifiedAt
 	after := now()
 	if after.Before(before.Add(-slack)) {
 		f.Errorf("the clock went from %v back to %v", before, after)

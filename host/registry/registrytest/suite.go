@@ -35,7 +35,6 @@ func Run(t *testing.T, open func(t *testing.T) registry.Registry) {
 	}{
 		{"write", writeTests},
 		{"refuse", refuseTests},
-		{"watch", watchTests},
 		{"follow", followTests},
 		{"view", viewTests},
 		{"session", sessionTests},
@@ -97,7 +96,7 @@ func (f *fixture) removeAll() {
 }
 
 func removeBelow(ctx context.Context, s registry.Session, path string) error {
-	n, err := s.Read(ctx, path, false)
+	n, err := s.Read(ctx, path)
 	if err != nil {
 		return err
 	}
@@ -171,6 +170,13 @@ func (m *member) await(enough func([]registry.Event) bool) []registry.Event {
 	}
 }
 
+// heardSince is the events behind the first n.
+func (m *member) heardSince(n int) []registry.Event {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	return slices.Clone(m.events[n:])
+}
+
 func (m *member) awaitEvent(e registry.Event) []registry.Event {
 	m.f.Helper()
 	return m.await(func(events []registry.Event) bool { return slices.Contains(events, e) })
@@ -188,11 +194,20 @@ func (m *member) commit(ops ...registry.Op) registry.Receipt {
 	return receipt
 }
 
-func (m *member) read(path string, arm bool) registry.Node {
+func (m *member) read(path string) registry.Node {
 	m.f.Helper()
-	n, err := m.Read(m.f.ctx, path, arm)
+	n, err := m.Read(m.f.ctx, path)
 	if err != nil {
 		m.f.Fatalf("read: %v", err)
+	}
+	return n
+}
+
+// mayRead is read for other goroutines than that of the test.
+func (m *member) mayRead(path string) registry.Node {
+	n, err := m.Read(m.f.ctx, path)
+	if err != nil {
+		m.f.Errorf("read: %v", err)
 	}
 	return n
 }
@@ -204,8 +219,10 @@ func (m *member) sync() {
 	}
 }
 
-func changedAt(path string) registry.Event {
-	return registry.Event{Kind: registry.Changed, Path: path}
+// goneAt is the event of a node that was deleted, and had no change before
+// that was not heard.
+func goneAt(path string) registry.Event {
+	return registry.Event{Kind: registry.Changed, Path: path, Changes: 1, Gone: true}
 }
 
 func create(path, data string) registry.Op {

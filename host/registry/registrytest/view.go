@@ -9,11 +9,13 @@ import (
 )
 
 var viewTests = []subtest{
-	{"no read shows a change whose event is still to come", testEventBeforeReply},
-	{"reads that arm, without an event, show one moment", testOneMoment},
-	{"a reader that re-reads on events misses no change", testNoneMissed},
+	{"no read shows a change of which an event is still to come", testEventBeforeReply},
+	{"many reads at once answer as one would", testManyReads},
 	{"sync shows what others committed before", testSync},
 }
+
+// readers is how many read at once where a test has many.
+const readers = 16
 
 // rounds is how often the writers of these tests write.
 const rounds = 1000
@@ -44,79 +46,84 @@ func (f *fixture) busy(write func(m *member, round int) []registry.Op, body func
 	group.Wait()
 }
 
-// testEventBeforeReply arms a watch and reads until it sees a change: by then
-// the event must have been delivered, or a mirror that applies events and
-// replies as they come would hold the new value and think it current.
+// tally adds up what a session has heard so far.
+type tally struct {
+	of   *member
+	seen int
+	sums map[string][2]int
+}
+
+func (y *tally) changes(path string) int {
+	events := y.of.heardSince(y.seen)
+	y.seen += len(events)
+	add(y.sums, events)
+	return y.sums[path][0]
+}
+
+// testEventBeforeReply reads until it sees a change: by then its event must
+// have been delivered, and those of all nodes that changed with it. Else a
+// mirror that takes events and replies as they come would hold a value and
+// think it current, or show half a transaction.
 func testEventBeforeReply(f *fixture) {
-	a := f.path("a")
-	f.main.commit(created(a))
+	a, b := f.path("a"), f.path("b")
+	f.follow(f.main, f.root)
+	f.main.commit(created(a), created(b))
 	f.busy(func(_ *member, i int) []registry.Op {
+		// The version of b counts the rounds.
 		switch i % 3 {
 		case 0:
-			return []registry.Op{created(a + "/k")}
+			return []registry.Op{created(a + "/k"), set(b, "", registry.AnyVersion)}
 		case 1:
-			return []registry.Op{remove(a + "/k")}
+			return []registry.Op{remove(a + "/k"), set(b, "", registry.AnyVersion)}
 		}
-		return []registry.Op{set(a, strconv.Itoa(i), registry.AnyVersion)}
+		return []registry.Op{set(a, strconv.Itoa(i), registry.AnyVersion), set(b, "", registry.AnyVersion)}
 	}, func(over func() bool) {
-		for !over() {
-			before := len(f.main.heard())
-			armed := f.main.read(a, true)
-			for !over() {
-				if got := f.main.read(a, false); show(got) != show(armed) {
-					if len(f.main.heard()) == before {
-						f.Errorf("read %+v after %+v without an event", got, armed)
+		var group sync.WaitGroup
+		for range readers {
+			group.Go(func() {
+				y := &tally{of: f.main, sums: map[string][2]int{}}
+				least := func(path string, want int) {
+					if got := y.changes(path); got < want {
+						f.Errorf("%d events of %s where a read shows %d", got, path, want)
 					}
-					break
+				}
+				for !over() && !f.Failed() {
+					na, nb := f.main.mayRead(a), f.main.mayRead(b)
+					least(a, int(na.Stat.Version)+1)
+					least(a+"/k", int(na.Stat.ChildVersion))
+					v := int(nb.Stat.Version)
+					least(b, v+1)
+					least(a, v/3+1)
+					least(a+"/k", v-v/3)
+				}
+			})
+		}
+		group.Wait()
+	})
+}
+
+// testManyReads reads nodes of every kind, many at once.
+func testManyReads(f *fixture) {
+	kinds := []string{"none", "empty", "data", "parent", "bound", "large", "none/below"}
+	f.main.commit(created(f.path("empty")), create(f.path("data"), "x"), create(f.path("parent"), "p"),
+		created(f.path("parent", "l")), created(f.path("parent", "k")), ephemeral(f.path("bound")),
+		create(f.path("large"), string(make([]byte, 100_000))))
+	var want []string
+	for _, name := range kinds {
+		want = append(want, show(f.main.read(f.path(name))))
+	}
+	var group sync.WaitGroup
+	for r := range readers {
+		group.Go(func() {
+			for i := range 20 * len(kinds) {
+				k := (i + r) % len(kinds)
+				if got := show(f.main.mayRead(f.path(kinds[k]))); got != want[k] {
+					f.Errorf("%s: %.200s, want %.200s", kinds[k], got, want[k])
 				}
 			}
-		}
-	})
-}
-
-// testOneMoment reads two nodes that are always set together. If no event came
-// by the second reply, the two are of one moment.
-func testOneMoment(f *fixture) {
-	a, b := f.path("a"), f.path("b")
-	f.main.commit(create(a, "0"), create(b, "0"))
-	f.busy(func(_ *member, i int) []registry.Op {
-		data := strconv.Itoa(i)
-		return []registry.Op{set(a, data, registry.AnyVersion), set(b, data, registry.AnyVersion)}
-	}, func(over func() bool) {
-		for !over() {
-			before := len(f.main.heard())
-			na, nb := f.main.read(a, true), f.main.read(b, true)
-			torn := string(na.Data) != string(nb.Data) || na.Stat.Modified != nb.Stat.Modified
-			if torn && len(f.main.heard()) == before {
-				f.Errorf("%s of %d beside %s of %d", na.Data, na.Stat.Modified, nb.Data, nb.Stat.Modified)
-			}
-		}
-	})
-}
-
-// testNoneMissed follows a node by events alone and must arrive at its last
-// version; each event must lead to something new.
-func testNoneMissed(f *fixture) {
-	a := f.path("a")
-	f.main.commit(created(a))
-	f.busy(func(_ *member, _ int) []registry.Op {
-		return []registry.Op{set(a, "", registry.AnyVersion)}
-	}, func(func() bool) {
-		n := f.main.read(a, true)
-		for seen := 0; n.Stat.Version < rounds && !f.Failed(); {
-			seen++
-			events := f.main.await(func(events []registry.Event) bool { return len(events) >= seen })
-			if len(events) > seen {
-				f.Errorf("%d events of %d watches", len(events), seen)
-				return
-			}
-			next := f.main.read(a, true)
-			if next.Stat.Version <= n.Stat.Version {
-				f.Errorf("version %d after an event on %d", next.Stat.Version, n.Stat.Version)
-			}
-			n = next
-		}
-	})
+		})
+	}
+	group.Wait()
 }
 
 func testSync(f *fixture) {
@@ -125,7 +132,7 @@ func testSync(f *fixture) {
 		path := f.path(strconv.Itoa(i))
 		f.main.commit(created(path))
 		other.sync()
-		if !other.read(path, false).Exists || !slices.Contains(other.read(f.root, false).Children, strconv.Itoa(i)) {
+		if !other.read(path).Exists || !slices.Contains(other.read(f.root).Children, strconv.Itoa(i)) {
 			f.Errorf("%s not seen after sync", path)
 		}
 	}

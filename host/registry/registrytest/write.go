@@ -30,21 +30,21 @@ var writeTests = []subtest{
 
 func testBasics(f *fixture) {
 	a := f.path("a")
-	if n := f.main.read(a, false); n.Exists || len(n.Children) > 0 {
+	if n := f.main.read(a); n.Exists || len(n.Children) > 0 {
 		f.Errorf("absent node: %+v", n)
 	}
 	if got := f.main.commit(create(a, "one")); got.Results[0].Path != a {
 		f.Errorf("receipt of the create: %+v", got)
 	}
-	if n := f.main.read(a, false); !n.Exists || string(n.Data) != "one" || n.Stat.Owner != 0 {
+	if n := f.main.read(a); !n.Exists || string(n.Data) != "one" || n.Stat.Owner != 0 {
 		f.Errorf("created: %+v", n)
 	}
 	f.main.commit(set(a, "", registry.AnyVersion), create(a+"/b", ""))
-	if n := f.main.read(a, false); !n.Exists || len(n.Data) != 0 || !slices.Equal(n.Children, []string{"b"}) {
+	if n := f.main.read(a); !n.Exists || len(n.Data) != 0 || !slices.Equal(n.Children, []string{"b"}) {
 		f.Errorf("set to nothing: %+v", n)
 	}
 	f.main.commit(remove(a+"/b"), remove(a))
-	if n := f.main.read(a, false); n.Exists {
+	if n := f.main.read(a); n.Exists {
 		f.Errorf("deleted: %+v", n)
 	}
 }
@@ -61,11 +61,11 @@ func testVersions(f *fixture) {
 	}
 	f.main.commit(check(a, 3), check(a, registry.AnyVersion))
 	f.main.commit(create(a+"/k", ""), remove(a+"/k"))
-	if s := f.main.read(a, false).Stat; s.Version != 3 || s.ChildVersion != 2 {
+	if s := f.main.read(a).Stat; s.Version != 3 || s.ChildVersion != 2 {
 		f.Errorf("after a child came and went: %+v", s)
 	}
 	f.main.commit(remove(a), create(a, ""))
-	if s := f.main.read(a, false).Stat; s.Version != 0 || s.ChildVersion != 0 {
+	if s := f.main.read(a).Stat; s.Version != 0 || s.ChildVersion != 0 {
 		f.Errorf("re-created: %+v", s)
 	}
 }
@@ -73,28 +73,28 @@ func testVersions(f *fixture) {
 func testRevisions(f *fixture) {
 	a, b := f.path("a"), f.path("b")
 	f.main.commit(create(a, ""), create(b, ""))
-	born := f.main.read(a, false).Stat
-	if born.Created != born.Modified || born.Created != f.main.read(b, false).Stat.Created {
+	born := f.main.read(a).Stat
+	if born.Created != born.Modified || born.Created != f.main.read(b).Stat.Created {
 		f.Errorf("born together: %+v", born)
 	}
 	first := f.main.commit(set(a, "", registry.AnyVersion), set(b, "", registry.AnyVersion)).Revision
-	sa, sb := f.main.read(a, false).Stat, f.main.read(b, false).Stat
+	sa, sb := f.main.read(a).Stat, f.main.read(b).Stat
 	if first <= born.Created || sa.Modified != first || sb.Modified != first || sa.Created != born.Created {
 		f.Errorf("set at %d: %+v %+v", first, sa, sb)
 	}
 	f.main.commit(create(a+"/k", ""))
 	second := f.main.commit(set(b, "", registry.AnyVersion)).Revision
-	sa = f.main.read(a, false).Stat
+	sa = f.main.read(a).Stat
 	if !(first < sa.ChildrenChanged && sa.ChildrenChanged < second) || sa.Modified != first {
 		f.Errorf("child made between %d and %d: %+v", first, second, sa)
 	}
 	made := sa.ChildrenChanged
 	f.main.commit(set(a+"/k", "", registry.AnyVersion))
-	if got := f.main.read(a, false).Stat.ChildrenChanged; got != made {
+	if got := f.main.read(a).Stat.ChildrenChanged; got != made {
 		f.Errorf("a set of the child moved its parent from %d to %d", made, got)
 	}
 	f.main.commit(remove(a + "/k"))
-	if got := f.main.read(a, false).Stat.ChildrenChanged; got <= second {
+	if got := f.main.read(a).Stat.ChildrenChanged; got <= second {
 		f.Errorf("child gone after %d, parent says %d", second, got)
 	}
 }
@@ -104,7 +104,7 @@ func testOpsInOrder(f *fixture) {
 	f.main.commit(
 		absent(a), create(a, "1"), check(a, 0), set(a, "2", 0), check(a, 1),
 		create(a+"/k", ""), remove(a+"/k"), remove(a), absent(a), create(a, "3"))
-	if n := f.main.read(a, false); string(n.Data) != "3" || n.Stat.Version != 0 {
+	if n := f.main.read(a); string(n.Data) != "3" || n.Stat.Version != 0 {
 		f.Errorf("%+v", n)
 	}
 }
@@ -118,7 +118,7 @@ func testSequential(f *fixture) {
 		if got != q+"/"+want {
 			f.Errorf("name %s, want %s", got, want)
 		}
-		if n := f.main.read(got, false); string(n.Data) != "d" || (n.Stat.Owner != 0) != (kind == registry.CreateEphemeralSequential) {
+		if n := f.main.read(got); string(n.Data) != "d" || (n.Stat.Owner != 0) != (kind == registry.CreateEphemeralSequential) {
 			f.Errorf("%s: %+v", got, n)
 		}
 	}
@@ -139,7 +139,7 @@ func testDeleteParents(f *fixture) {
 	a := f.path("a")
 	f.main.commit(create(a, ""), create(a+"/b", ""), create(a+"/b/c", ""))
 	f.main.commit(remove(a+"/b/c"), remove(a+"/b"), remove(a))
-	if n := f.main.read(f.root, false); len(n.Children) > 0 {
+	if n := f.main.read(f.root); len(n.Children) > 0 {
 		f.Errorf("left: %v", n.Children)
 	}
 }
@@ -150,7 +150,7 @@ func testChildrenOrder(f *fixture) {
 		f.main.commit(create(f.path(name), ""))
 	}
 	slices.Sort(names)
-	if got := f.main.read(f.root, false).Children; !slices.Equal(got, names) {
+	if got := f.main.read(f.root).Children; !slices.Equal(got, names) {
 		f.Errorf("children %v", got)
 	}
 }
@@ -161,7 +161,7 @@ func testManyOps(f *fixture) {
 		ops[i] = create(f.path(fmt.Sprintf("%04d", i)), "x")
 	}
 	f.main.commit(ops...)
-	n := f.main.read(f.root, false)
+	n := f.main.read(f.root)
 	if len(n.Children) != len(ops) || !slices.IsSorted(n.Children) {
 		f.Errorf("%d children", len(n.Children))
 	}
@@ -175,7 +175,7 @@ func testLargeData(f *fixture) {
 	a := f.path("a")
 	data := strings.Repeat("0123456789abcdef", 900<<10/16)
 	f.main.commit(create(a, data))
-	if n := f.main.read(a, false); string(n.Data) != data {
+	if n := f.main.read(a); string(n.Data) != data {
 		f.Errorf("%d bytes came back of %d", len(n.Data), len(data))
 	}
 	_, err := f.main.Commit(f.ctx, set(a, strings.Repeat("x", 64<<20), registry.AnyVersion))
@@ -193,10 +193,10 @@ func testAliasing(f *fixture) {
 	}
 	f.main.commit(create(a+"/k", ""))
 	copy(data, "bad!")
-	n := f.main.read(a, false)
+	n := f.main.read(a)
 	copy(n.Data, "bad!")
 	n.Children[0] = "bad!"
-	if n := f.main.read(a, false); !bytes.Equal(n.Data, []byte("good")) || n.Children[0] != "k" {
+	if n := f.main.read(a); !bytes.Equal(n.Data, []byte("good")) || n.Children[0] != "k" {
 		f.Errorf("%s %v", n.Data, n.Children)
 	}
 }
@@ -210,7 +210,7 @@ func testIncrements(f *fixture) {
 		m := f.join()
 		group.Go(func() {
 			for done := 0; done < each; {
-				n, err := m.Read(f.ctx, a, false)
+				n, err := m.Read(f.ctx, a)
 				if err != nil {
 					f.Errorf("read: %v", err)
 					return
@@ -229,7 +229,7 @@ func testIncrements(f *fixture) {
 	}
 	group.Wait()
 	f.main.sync()
-	if n := f.main.read(a, false); string(n.Data) != strconv.Itoa(workers*each) || n.Stat.Version != workers*each {
+	if n := f.main.read(a); string(n.Data) != strconv.Itoa(workers*each) || n.Stat.Version != workers*each {
 		f.Errorf("counted %s in %d sets", n.Data, n.Stat.Version)
 	}
 }
@@ -241,11 +241,11 @@ func testCancelled(f *fixture) {
 	if _, err := f.main.Commit(ctx, create(a, "")); err == nil || errors.Is(err, registry.ErrEnded) {
 		f.Errorf("commit: %v", err)
 	}
-	if _, err := f.main.Read(ctx, a, true); err == nil {
+	if _, err := f.main.Read(ctx, a); err == nil {
 		f.Error("read went through")
 	}
 	f.main.sync()
-	if f.main.read(a, false).Exists {
+	if f.main.read(a).Exists {
 		f.Error("the node is there")
 	}
 }

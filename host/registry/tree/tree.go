@@ -4,7 +4,7 @@
 // It is the state machine under the embedded registry and under protocol
 // simulations: single-threaded, without a clock, a lock or a goroutine, and
 // its results never depend on the order of a map. It is not a registry: it
-// knows no sessions beyond their number, arms no watches and writes no disk.
+// knows no sessions beyond their number, tells nobody and writes no disk.
 //
 // Flow: Commit applies the ops of one transaction, later ones seeing earlier
 // ones, and reports the changes from which the caller fires its watches; a

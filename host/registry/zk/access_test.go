@@ -2,24 +2,18 @@ package zk_test
 
 import (
 	"context"
-	"crypto/ecdsa"
-	"crypto/elliptic"
-	"crypto/rand"
 	"crypto/tls"
 	"crypto/x509"
-	"crypto/x509/pkix"
-	"encoding/pem"
 	"errors"
 	"fmt"
-	"math/big"
 	"net"
 	"os"
 	"path/filepath"
 	"slices"
+	"strconv"
 	"strings"
 	"sync"
 	"testing"
-	"time"
 
 	client "github.com/go-zookeeper/zk"
 
@@ -39,24 +33,46 @@ func TestAccess(t *testing.T) {
 	t.Run("names", func(t *testing.T) { t.Parallel(); testNames(t, server) })
 	t.Run("absent", func(t *testing.T) { t.Parallel(); testAbsent(t, server) })
 	t.Run("null", func(t *testing.T) { t.Parallel(); testNull(t, server) })
+	t.Run("read only", func(t *testing.T) { t.Parallel(); testReadOnly(t, server) })
 	t.Run("size", func(t *testing.T) { t.Parallel(); testSize(t, server) })
+}
+
+// Who only reads leaves nothing behind, not even a chroot, and hears of changes
+// all the same.
+func testReadOnly(t *testing.T, server *zktest.Server) {
+	whole := join(t, zk.Options{Servers: []string{server.Address()}, SessionTimeout: long})
+	m := join(t, zk.Options{Servers: []string{server.Address()}, Chroot: "/only/read", ReadOnly: true, SessionTimeout: long})
+	if m.read("/").Exists || whole.read("/only").Exists {
+		t.Error("the chroot was made")
+	}
+	if _, err := m.Commit(m.ctx, create("/a")); !errors.Is(err, registry.ErrReadOnly) {
+		t.Errorf("commit: %v", err)
+	}
+	if _, err := m.Time(m.ctx); !errors.Is(err, registry.ErrReadOnly) {
+		t.Errorf("time: %v", err)
+	}
+	if err := m.Follow(m.ctx, "/"); err != nil {
+		t.Fatal(err)
+	}
+	whole.commit(create("/only"), create("/only/read"))
+	m.await(registry.Event{Kind: registry.Changed, Path: "/", Changes: 1})
 }
 
 func testChroot(t *testing.T, server *zktest.Server) {
 	below := join(t, zk.Options{Servers: []string{server.Address()}, Chroot: "/some/where/", SessionTimeout: long})
 	whole := join(t, zk.Options{Servers: []string{server.Address()}, SessionTimeout: long})
-	below.read("/", true)
+	below.follow("/")
 	below.commit(create("/a"))
 	below.await(registry.Event{Kind: registry.Changed, Path: "/"})
-	below.read("/a", true)
+	below.forget()
 	whole.sync()
 	whole.commit(set("/some/where/a", "x"))
-	below.await(registry.Event{Kind: registry.Changed, Path: "/a"})
+	below.await(registry.Event{Kind: registry.Changed, Path: "/a", Changes: 1})
 	got := below.commit(registry.Op{Kind: registry.CreateSequential, Path: "/a/n-"}).Results[0].Path
 	if got != "/a/n-0000000000" {
 		t.Errorf("name %s", got)
 	}
-	if n := below.read("/", false); !slices.Equal(n.Children, []string{"a"}) {
+	if n := below.read("/"); !slices.Equal(n.Children, []string{"a"}) {
 		t.Errorf("children %v", n.Children)
 	}
 	var conflict *registry.ConflictError
@@ -66,7 +82,7 @@ func testChroot(t *testing.T, server *zktest.Server) {
 	if _, err := below.Time(below.ctx); err != nil {
 		t.Error(err)
 	}
-	if n := below.read("/", false); !slices.Equal(n.Children, []string{"a"}) {
+	if n := below.read("/"); !slices.Equal(n.Children, []string{"a"}) {
 		t.Errorf("the clock left %v", n.Children)
 	}
 }
@@ -89,13 +105,13 @@ func testDigest(t *testing.T, server *zktest.Server) {
 	} {
 		o.Servers, o.SessionTimeout = []string{server.Address()}, long
 		below := join(t, o)
-		if _, err := below.Read(below.ctx, "/guarded", false); !errors.Is(err, registry.ErrDenied) {
+		if _, err := below.Read(below.ctx, "/guarded"); !errors.Is(err, registry.ErrDenied) {
 			t.Errorf("%s reads the chroot: %v", name, err)
 		}
 		o.Chroot = "/guarded"
 		other := join(t, o)
 		other.sync()
-		_, readErr := other.Read(other.ctx, "/mine", true)
+		_, readErr := other.Read(other.ctx, "/mine")
 		_, setErr := other.Commit(other.ctx, set("/mine/k", "y"))
 		_, createErr := other.Commit(other.ctx, create("/mine/theirs"))
 		for op, err := range map[string]error{"read": readErr, "set": setErr, "create": createErr} {
@@ -103,8 +119,17 @@ func testDigest(t *testing.T, server *zktest.Server) {
 				t.Errorf("%s, %s: %v", name, op, err)
 			}
 		}
+		var work sync.WaitGroup
+		for range 10 { // at once, and so in one request
+			work.Go(func() {
+				if _, err := other.Read(other.ctx, "/mine"); !errors.Is(err, registry.ErrDenied) {
+					t.Errorf("%s reads: %v", name, err)
+				}
+			})
+		}
+		work.Wait()
 	}
-	if n := mine.read("/mine/k", false); n.Stat.Version != 0 {
+	if n := mine.read("/mine/k"); n.Stat.Version != 0 {
 		t.Errorf("somebody set it: %+v", n)
 	}
 	p.Cut()
@@ -187,7 +212,7 @@ func testAbsent(t *testing.T, server *zktest.Server) {
 	if !errors.As(err, &conflict) || conflict.Index != 1 || conflict.Reason != registry.NodeExists {
 		t.Errorf("what is there: %v", err)
 	}
-	if n := m.read("/absent", false); !slices.Equal(n.Children, []string{"a", "there"}) {
+	if n := m.read("/absent"); !slices.Equal(n.Children, []string{"a", "there"}) {
 		t.Errorf("children %v", n.Children)
 	}
 }
@@ -249,21 +274,20 @@ func testBound(t *testing.T, server *zktest.Server) {
 func TestTLS(t *testing.T) {
 	t.Parallel()
 	release := zktest.Debian(t)
-	dir := t.TempDir()
-	roots := certify(t, dir)
-	port := zktest.FreePort(t)
-	zktest.Start(t, release, zktest.Options{Tick: tick, Lines: []string{
-		fmt.Sprintf("secureClientPort=%d", port),
-		"ssl.keyStore.location=" + filepath.Join(dir, "server.pem"), "ssl.keyStore.type=PEM",
-		"ssl.trustStore.location=" + filepath.Join(dir, "root.pem"), "ssl.trustStore.type=PEM",
-		"ssl.clientAuth=none",
-	}})
-	servers := []string{fmt.Sprintf("localhost:%d", port)}
+	dir, port := t.TempDir(), strconv.Itoa(zktest.FreePort(t))
+	zktest.Start(t, release, zktest.Options{Tick: tick, Lines: zktest.Secure(t, dir, port, "none")})
+	cert, err := os.ReadFile(filepath.Join(dir, "cert.pem"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	roots := x509.NewCertPool()
+	roots.AppendCertsFromPEM(cert)
+	servers := []string{"localhost:" + port}
 	m := join(t, zk.Options{Servers: servers, TLS: &tls.Config{RootCAs: roots, MinVersion: tls.VersionTLS12}, SessionTimeout: long})
 	m.commit(create("/secret"))
-	m.read("/secret", true)
+	m.follow("/secret")
 	m.commit(set("/secret", "x"))
-	m.await(registry.Event{Kind: registry.Changed, Path: "/secret"})
+	m.await(registry.Event{Kind: registry.Changed, Path: "/secret", Changes: 1})
 
 	strange := open(t, zk.Options{Servers: servers, TLS: &tls.Config{MinVersion: tls.VersionTLS12}, SessionTimeout: long})
 	if _, err := strange.Open(t.Context(), nil); err == nil || !strings.Contains(err.Error(), "certificate") {
@@ -272,37 +296,4 @@ func TestTLS(t *testing.T) {
 	if err := strange.Close(); err != nil {
 		t.Error(err)
 	}
-}
-
-// certify writes a certificate for localhost and its key in the way that the
-// server reads.
-func certify(t *testing.T, dir string) *x509.CertPool {
-	t.Helper()
-	key, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
-	if err != nil {
-		t.Fatal(err)
-	}
-	template := &x509.Certificate{
-		SerialNumber: big.NewInt(1), Subject: pkix.Name{CommonName: "localhost"}, DNSNames: []string{"localhost"},
-		NotBefore: time.Now().Add(-time.Hour), NotAfter: time.Now().Add(time.Hour),
-		IsCA: true, BasicConstraintsValid: true, KeyUsage: x509.KeyUsageDigitalSignature | x509.KeyUsageCertSign,
-	}
-	der, err := x509.CreateCertificate(rand.Reader, template, template, &key.PublicKey, key)
-	if err != nil {
-		t.Fatal(err)
-	}
-	pkcs8, err := x509.MarshalPKCS8PrivateKey(key)
-	if err != nil {
-		t.Fatal(err)
-	}
-	cert := pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE", Bytes: der})
-	both := append(pem.EncodeToMemory(&pem.Block{Type: "PRIVATE KEY", Bytes: pkcs8}), cert...)
-	for name, text := range map[string][]byte{"root.pem": cert, "server.pem": both} {
-		if err := os.WriteFile(filepath.Join(dir, name), text, 0o600); err != nil {
-			t.Fatal(err)
-		}
-	}
-	pool := x509.NewCertPool()
-	pool.AppendCertsFromPEM(cert)
-	return pool
 }

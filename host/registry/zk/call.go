@@ -30,12 +30,8 @@ func call[T any](ctx context.Context, s *session, f func() (T, error)) (T, error
 	if err := ctx.Err(); err != nil {
 		return none, fmt.Errorf("%w: %w", errNotSent, err)
 	}
-	limit := s.registry.options.OpTimeout
-	if limit == 0 {
-		limit = s.timeout() * 2 / 3
-	}
 	// Not a context of its own: that would leave its mark in the caller's.
-	bound := time.NewTimer(limit)
+	bound := time.NewTimer(s.limit())
 	defer bound.Stop()
 	op, err := s.start(ctx, bound.C)
 	if err != nil {
@@ -58,6 +54,14 @@ func call[T any](ctx context.Context, s *session, f func() (T, error)) (T, error
 	}
 	s.abandon(op)
 	return none, fmt.Errorf("%w: %w", errLate, err)
+}
+
+// limit bounds each operation.
+func (s *session) limit() time.Duration {
+	if limit := s.registry.options.OpTimeout; limit > 0 {
+		return limit
+	}
+	return s.timeout() * 2 / 3
 }
 
 // start waits for a slot and a connection, until ctx or the bound is over.

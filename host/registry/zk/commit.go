@@ -37,6 +37,9 @@ func (s *session) Commit(ctx context.Context, ops ...registry.Op) (registry.Rece
 	if s.isOver() {
 		return registry.Receipt{}, registry.ErrEnded
 	}
+	if s.registry.options.ReadOnly {
+		return registry.Receipt{}, registry.ErrReadOnly
+	}
 	if i := badPath(ops); i >= 0 {
 		return registry.Receipt{}, &registry.ConflictError{Index: i, Op: ops[i], Reason: registry.BadPath}
 	}

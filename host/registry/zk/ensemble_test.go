@@ -42,7 +42,7 @@ func testOtherServer(t *testing.T, one, other *zktest.Server) {
 		p.Lead(one.Address())
 		p.Cut()
 		m.awaitKind(registry.Resumed)
-		if got := m.read("/moved", false).Stat.Modified; got != revision {
+		if got := m.read("/moved").Stat.Modified; got != revision {
 			t.Errorf("wrote at %x, read %x elsewhere", revision, got)
 		}
 		openings := p.Openings()
@@ -51,7 +51,7 @@ func testOtherServer(t *testing.T, one, other *zktest.Server) {
 			t.Errorf("saw %x and says %x", revision, seen)
 		}
 	}
-	if n := m.read("/moved/e", false); n.Stat.Owner != m.ID() {
+	if n := m.read("/moved/e"); n.Stat.Owner != m.ID() {
 		t.Errorf("the ephemeral node: %+v", n)
 	}
 }
@@ -80,10 +80,10 @@ func testLeaderKilled(t *testing.T, leader *zktest.Server, addresses []string) {
 	}
 	t.Logf("%v without writes after the leader was killed; %d failed, %d of them unknown", time.Since(killed).Round(time.Millisecond), n, unknown)
 	m.sync()
-	if e := m.read("/leader/e", false); e.Stat.Owner != id || m.ID() != id {
+	if e := m.read("/leader/e"); e.Stat.Owner != id || m.ID() != id {
 		t.Errorf("the ephemeral node: %+v", e)
 	}
-	if !m.read("/leader/after", false).Exists {
+	if !m.read("/leader/after").Exists {
 		t.Error("the write of after is gone")
 	}
 }

@@ -92,11 +92,36 @@ func (m *member) awaitKind(k registry.EventKind) []registry.Event {
 	return m.await(registry.Event{Kind: k})
 }
 
-// awaitGone waits until a node that was read with its watch is gone.
+// awaitGone waits until a node is gone.
 func (m *member) awaitGone(path string) {
 	m.t.Helper()
-	for m.read(path, true).Exists {
-		m.await(registry.Event{Kind: registry.Changed, Path: path})
+	m.follow(path)
+	for seen := len(m.heard()); m.read(path).Exists; seen = m.awaitMore(seen) {
+	}
+}
+
+// awaitMore waits until there are more events than those seen, and says how
+// many.
+func (m *member) awaitMore(seen int) int {
+	for {
+		m.mu.Lock()
+		n, changed := len(m.events), m.changed
+		m.mu.Unlock()
+		if n > seen {
+			return n
+		}
+		select {
+		case <-changed:
+		case <-m.ctx.Done():
+			return n
+		}
+	}
+}
+
+func (m *member) follow(root string) {
+	m.t.Helper()
+	if err := m.Follow(m.ctx, root); err != nil {
+		m.t.Fatalf("follow: %v", err)
 	}
 }
 
@@ -115,9 +140,9 @@ func (m *member) commit(ops ...registry.Op) registry.Receipt {
 	return receipt
 }
 
-func (m *member) read(path string, arm bool) registry.Node {
+func (m *member) read(path string) registry.Node {
 	m.t.Helper()
-	n, err := m.Read(m.ctx, path, arm)
+	n, err := m.Read(m.ctx, path)
 	if err != nil {
 		m.t.Fatalf("read: %v", err)
 	}

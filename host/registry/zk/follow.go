@@ -12,11 +12,6 @@ import (
 	"github.com/wasmjob/wasmjob/host/registry"
 )
 
-// followMark ends the path of a sync that wire turns into the request for a
-// recursive watch: the client library knows none, but it can send a sync, and
-// read the answer.
-const followMark = "/wasmjobd-follow"
-
 // unimplemented is what the client library makes of a server's answer to an
 // operation that is newer than the server.
 const unimplemented = "unknown error: -6"
@@ -98,16 +93,11 @@ func (s *session) followed(path string) bool {
 // a node, and leaves it to the reader that its parent has another child, or one
 // less.
 func (s *session) changed(e client.Event) {
-	if e.Type == client.EventNotWatching {
+	if e.Type == client.EventNotWatching || !s.followed(e.Path) {
 		return
 	}
-	if e.Type != client.EventNodeChildrenChanged && s.followed(e.Path) {
-		s.events.put(registry.Event{Kind: registry.Changed, Path: s.own(e.Path), Changes: 1, Gone: e.Type == client.EventNodeDeleted})
-		if parent := parentOf(e.Path); e.Type != client.EventNodeDataChanged && s.followed(parent) {
-			s.events.put(registry.Event{Kind: registry.Changed, Path: s.own(parent)})
-		}
-	}
-	if s.watches.fire(e.Path) {
-		s.events.put(registry.Event{Kind: registry.Changed, Path: s.own(e.Path)})
+	s.events.put(registry.Event{Kind: registry.Changed, Path: s.own(e.Path), Changes: 1, Gone: e.Type == client.EventNodeDeleted})
+	if parent := parentOf(e.Path); e.Type != client.EventNodeDataChanged && s.followed(parent) {
+		s.events.put(registry.Event{Kind: registry.Changed, Path: s.own(parent)})
 	}
 }

@@ -10,9 +10,9 @@ import (
 	"github.com/wasmjob/wasmjob/host/registry"
 )
 
-// TestCuts writes and watches over a connection that breaks all the time. Each
+// TestCuts writes and follows over a connection that breaks all the time. Each
 // writer makes nodes one by one and settles every unknown outcome as the port
-// says; so none is made twice, and none is missing. The watcher is told of
+// says; so none is made twice, and none is missing. Who follows is told of
 // changes alone, and must see all of them in the end.
 func TestCuts(t *testing.T) {
 	t.Parallel()
@@ -47,7 +47,7 @@ func TestCuts(t *testing.T) {
 	cutter.Wait()
 	for m.Sync(m.ctx) != nil && m.ctx.Err() == nil { // the last cut may just have come
 	}
-	if n := m.read("/cuts", false); len(n.Children) != writers*each || n.Stat.ChildVersion != writers*each {
+	if n := m.read("/cuts"); len(n.Children) != writers*each || n.Stat.ChildVersion != writers*each {
 		t.Errorf("%d children after %d changes", len(n.Children), n.Stat.ChildVersion)
 	}
 }
@@ -68,8 +68,8 @@ func makeOnce(m *member, path string) {
 		case errors.Is(err, registry.ErrUnknown):
 			for m.Sync(m.ctx) != nil && m.ctx.Err() == nil {
 			}
-			n, err := m.Read(m.ctx, path, false)
-			for ; err != nil && m.ctx.Err() == nil; n, err = m.Read(m.ctx, path, false) {
+			n, err := m.Read(m.ctx, path)
+			for ; err != nil && m.ctx.Err() == nil; n, err = m.Read(m.ctx, path) {
 			}
 			if n.Exists {
 				return
@@ -80,11 +80,11 @@ func makeOnce(m *member, path string) {
 
 // watchAll reads the list only when an event says so.
 func watchAll(m *member, want int) {
+	for m.Follow(m.ctx, "/cuts") != nil && m.ctx.Err() == nil {
+	}
 	for {
-		m.mu.Lock()
-		seen := len(m.events)
-		m.mu.Unlock()
-		n, err := m.Read(m.ctx, "/cuts", true)
+		seen := len(m.heard())
+		n, err := m.Read(m.ctx, "/cuts")
 		if m.ctx.Err() != nil {
 			m.t.Errorf("saw %d of %d", len(n.Children), want)
 			return
@@ -96,22 +96,5 @@ func watchAll(m *member, want int) {
 			return
 		}
 		m.awaitMore(seen)
-	}
-}
-
-// awaitMore waits for the first event behind those seen.
-func (m *member) awaitMore(seen int) {
-	for {
-		m.mu.Lock()
-		more, changed := len(m.events) > seen, m.changed
-		m.mu.Unlock()
-		if more {
-			return
-		}
-		select {
-		case <-changed:
-		case <-m.ctx.Done():
-			return
-		}
 	}
 }

@@ -13,73 +13,24 @@ import (
 	"github.com/wasmjob/wasmjob/host/registry"
 )
 
-// maxTries is how often a read begins anew because the node changes all the
-// time. Then it is given as it is, together with the event.
-const maxTries = 64
-
 // Read implements registry.Session.
-func (s *session) Read(ctx context.Context, path string, arm bool) (registry.Node, error) {
+func (s *session) Read(ctx context.Context, path string) (registry.Node, error) {
 	if !validPath(path) {
 		return registry.Node{}, fmt.Errorf("read %q: not an absolute, clean path", path)
 	}
-	var n registry.Node
-	var err error
-	if full := s.full(path); arm && !s.followed(full) {
-		// A watch that fires once, set on the root of a recursive one, would
-		// take its place (ZOOKEEPER-4466).
-		n, err = s.readArmed(ctx, full)
-	} else {
-		n, err = s.read(ctx, s.full(path), false)
-	}
+	n, err := s.read(ctx, s.full(path))
 	if err != nil {
 		return registry.Node{}, s.readError("read "+path, err)
 	}
 	return n, nil
 }
 
-// readArmed reads and arms the watch.
-func (s *session) readArmed(ctx context.Context, path string) (registry.Node, error) {
-	s.watches.begin(path)
-	for try := 1; ; try++ {
-		before, _ := s.state()
-		count := s.watches.count(path)
-		n, err := s.read(ctx, path, true)
-		if err == nil && !n.Exists {
-			// Nothing that is not there can be watched, save its existence.
-			var there bool
-			there, err = call(ctx, s, func() (bool, error) { ok, _, err := s.conn.Exists(path); return ok, err }) //nolint:wrapcheck // call names it
-			if there {
-				continue
-			}
-		}
-		if err != nil {
-			s.watches.drop(path)
-			return registry.Node{}, err
-		}
-		// The watches that it did set went with the connection, if that did.
-		after, _ := s.state()
-		if before == after && s.watches.arm(path, count) {
-			return n, nil
-		}
-		if try == maxTries {
-			s.watches.drop(path)
-			s.events.put(registry.Event{Kind: registry.Changed, Path: s.own(path)})
-			s.events.settle()
-			return n, nil
-		}
-	}
-}
-
 // read reads a node. Data and children are two requests; they are repeated in
-// turn until nothing changed between the last two. watched says that both are
-// to set a watch.
-func (s *session) read(ctx context.Context, path string, watched bool) (registry.Node, error) {
+// turn until nothing changed between the last two.
+func (s *session) read(ctx context.Context, path string) (registry.Node, error) {
 	var list children
 	for {
-		data, err := call(ctx, s, func() (found, error) {
-			data, stat, err := s.conn.Get(path)
-			return found{data, stat}, err //nolint:wrapcheck // call names it
-		})
+		data, err := s.get(ctx, path)
 		if errors.Is(err, client.ErrNoNode) {
 			return registry.Node{}, nil
 		}
@@ -87,9 +38,7 @@ func (s *session) read(ctx context.Context, path string, watched bool) (registry
 			return registry.Node{}, err
 		}
 		n := registry.Node{Exists: true, Data: data.data, Stat: statOf(data.stat)}
-		// An ephemeral node never has children, and the other watch tells of
-		// its end.
-		if n.Stat.Owner != 0 || !watched && data.stat.NumChildren == 0 {
+		if data.stat.NumChildren == 0 {
 			return n, nil
 		}
 		if list.stat == nil || *list.stat != *data.stat {
@@ -110,11 +59,6 @@ func (s *session) read(ctx context.Context, path string, watched bool) (registry
 			return n, nil
 		}
 	}
-}
-
-type found struct {
-	data []byte
-	stat *client.Stat
 }
 
 type children struct {
@@ -158,6 +102,9 @@ func (s *session) sync(ctx context.Context) error {
 // Time implements registry.Session. The service dates only what is written, so
 // a node is made, set and deleted in one transaction; nobody gets to see it.
 func (s *session) Time(ctx context.Context) (time.Time, error) {
+	if s.registry.options.ReadOnly {
+		return time.Time{}, registry.ErrReadOnly
+	}
 	path := fmt.Sprintf("%s/wasmjobd-clock-%x", s.registry.options.Chroot, uint64(s.id.Load()))
 	sent := time.Now()
 	answers, err := call(ctx, s, func() ([]client.MultiResponse, error) {

@@ -9,9 +9,9 @@
 //
 // Flow: New checks the options. Open makes a client, whose connections come
 // from link: each is an address resolved at that moment, found in an order of
-// chance, and wrapped by wire, which bounds every silence and arms watches.
-// Commit becomes one multi, Read a get and a list of one moment. The client's
-// callback filters events through watches into queue; replies wait there until
+// chance, and wrapped by wire, which bounds every silence and knows requests
+// that the library lacks. Commit becomes one multi; Read a get and a list of one
+// moment, the gets of many reads one request. The client's callback puts events into queue; replies wait there until
 // the events before them have been heard.
 package zk
 
@@ -70,6 +70,9 @@ type Options struct {
 	// registry.ErrTooLarge. 1000 KiB if 0. It must stay below the servers'
 	// jute.maxbuffer.
 	MaxRequest int
+	// ReadOnly keeps sessions from writing anything: Commit and Time fail with
+	// registry.ErrReadOnly, and a chroot that is missing is not made.
+	ReadOnly bool
 	// Lookup resolves a name; nil is the resolver of the system.
 	Lookup func(ctx context.Context, host string) ([]string, error)
 	// Dial connects to an address; nil is TCP.

@@ -30,7 +30,6 @@ type session struct {
 	conn     *client.Conn
 	link     *link
 	events   *queue
-	watches  *watches
 	slots    chan struct{} // one is taken by each operation under way
 
 	life context.Context //nolint:containedctx // that of the session, not of a call
@@ -48,6 +47,9 @@ type session struct {
 	acked time.Time
 
 	follows []string // full paths; a new slice with each change
+
+	wishes  []wish // to be read, those that wait longest first
+	batches int    // of them, under way
 }
 
 // operation is one call of the client library.
@@ -57,7 +59,6 @@ func newSession(r *Registry, on func(registry.Event)) *session {
 	s := &session{
 		registry: r,
 		events:   newQueue(on),
-		watches:  newWatches(),
 		slots:    make(chan struct{}, maxInFlight),
 		gone:     make(chan struct{}),
 		up:       make(chan struct{}),
@@ -75,13 +76,12 @@ func newSession(r *Registry, on func(registry.Event)) *session {
 
 func (s *session) wrap(c net.Conn, address string, patience time.Duration) *wire {
 	begun := time.Now()
-	return &wire{
-		Conn: c, patience: patience, reading: s.watches.reading,
-		hello: func(id int64, granted time.Duration) (time.Duration, error) { return s.hello(begun, id, granted) },
-		failed: func(err error) {
-			_ = s.link.failed(address, fmt.Errorf("no session from %s: %w", address, err))
-		},
+	w := newWire(c, patience)
+	w.hello = func(id int64, granted time.Duration) (time.Duration, error) { return s.hello(begun, id, granted) }
+	w.failed = func(err error) {
+		_ = s.link.failed(address, fmt.Errorf("no session from %s: %w", address, err))
 	}
+	return w
 }
 
 // ID implements registry.Session.
@@ -184,7 +184,6 @@ func (s *session) disconnected() {
 		return // an attempt to connect failed
 	}
 	s.up, s.lost = make(chan struct{}), time.Now()
-	s.watches.spend()
 	s.events.put(registry.Event{Kind: registry.Suspended})
 	if !s.isOver() {
 		s.registry.options.Logger.Debug("the connection is lost", "session", s.ID())
@@ -242,7 +241,7 @@ func (s *session) connect(ctx context.Context, bound <-chan time.Time) (round in
 // makeChroot makes what is missing of the chroot, once.
 func (r *Registry) makeChroot(ctx context.Context, s *session) error {
 	r.mu.Lock()
-	done := r.chrooted || r.options.Chroot == ""
+	done := r.chrooted || r.options.Chroot == "" || r.options.ReadOnly
 	r.mu.Unlock()
 	if done {
 		return nil

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"slices"
 	"strings"
+	"sync"
 	"testing"
 	"time"
 
@@ -25,7 +26,7 @@ func TestSession(t *testing.T) {
 		{"grants what the server grants", testGranted},
 		{"an owner that cannot connect hears of the end when it can", testExpired},
 		{"an owner that hears nothing trusts itself no more", testFrozen},
-		{"a session survives a short cut, and nothing is watched after it", testResumed},
+		{"a session survives a short cut", testResumed},
 		{"a commit whose reply is lost has an unknown outcome", testLostReply},
 		{"sync waits for what nobody waits for any more", testLate},
 		{"a commit waits for the connection", testCommitWaits},
@@ -35,6 +36,7 @@ func TestSession(t *testing.T) {
 		{"a silent server does not keep others from being tried", testSilentServer},
 		{"beats go to the leader and are counted", testAcknowledged},
 		{"what is followed is followed on the next connection", testFollowResumed},
+		{"reads that wait for the connection are answered together", testReadsTogether},
 	} {
 		t.Run(test.name, func(t *testing.T) {
 			t.Parallel()
@@ -86,7 +88,7 @@ func testExpired(t *testing.T, server *zktest.Server) {
 		t.Error(err)
 	}
 	witness.sync()
-	if n := witness.read("/expired", false); len(n.Children) > 0 {
+	if n := witness.read("/expired"); len(n.Children) > 0 {
 		t.Errorf("a write slid into another session: %v", n.Children)
 	}
 }
@@ -96,7 +98,7 @@ func testFrozen(t *testing.T, server *zktest.Server) {
 	owner.commit(create("/frozen"), ephemeral("/frozen/e"))
 	witness.sync()
 	p.Set(zktest.Freeze)
-	_, readErr := owner.Read(owner.ctx, "/frozen", false)
+	_, readErr := owner.Read(owner.ctx, "/frozen")
 	_, commitErr := owner.Commit(owner.ctx, set("/frozen", "x"))
 	acked := owner.Acknowledged()
 	if readErr == nil || commitErr == nil {
@@ -114,20 +116,16 @@ func testFrozen(t *testing.T, server *zktest.Server) {
 func testResumed(t *testing.T, server *zktest.Server) {
 	p, owner, witness := behind(t, server, long)
 	owner.commit(create("/resumed"), ephemeral("/resumed/e"))
-	owner.read("/resumed", true)
 	p.Cut()
-	owner.awaitKind(registry.Resumed)
-	if n := owner.read("/resumed/e", false); n.Stat.Owner != owner.ID() {
+	got := owner.awaitKind(registry.Resumed)
+	if n := owner.read("/resumed/e"); n.Stat.Owner != owner.ID() {
 		t.Errorf("the ephemeral node: %+v", n)
 	}
-	// The watch of before is spent: only what is armed now fires.
-	owner.read("/resumed/e", true)
 	witness.sync()
-	witness.commit(set("/resumed", "x"))
-	witness.commit(set("/resumed/e", "x"))
-	got := owner.await(registry.Event{Kind: registry.Changed, Path: "/resumed/e"})
-	want := []registry.Event{{Kind: registry.Suspended}, {Kind: registry.Resumed}, {Kind: registry.Changed, Path: "/resumed/e"}}
-	if !slices.Equal(got, want) {
+	if !witness.read("/resumed/e").Exists {
+		t.Error("the ephemeral node is gone")
+	}
+	if want := []registry.Event{{Kind: registry.Suspended}, {Kind: registry.Resumed}}; !slices.Equal(got, want) {
 		t.Errorf("events %v, want %v", got, want)
 	}
 }
@@ -135,7 +133,7 @@ func testResumed(t *testing.T, server *zktest.Server) {
 func testLostReply(t *testing.T, server *zktest.Server) {
 	p, owner, witness := behind(t, server, long)
 	witness.commit(create("/lost"))
-	witness.read("/lost", true)
+	witness.follow("/lost")
 	p.Set(zktest.Mute)
 	outcome := make(chan error, 1)
 	go func() {
@@ -149,7 +147,7 @@ func testLostReply(t *testing.T, server *zktest.Server) {
 	}
 	p.Set(zktest.Pass)
 	owner.sync()
-	if n := owner.read("/lost", false); !slices.Equal(n.Children, []string{"n-0000000000"}) {
+	if n := owner.read("/lost"); !slices.Equal(n.Children, []string{"n-0000000000"}) {
 		t.Errorf("applied: %v", n.Children)
 	}
 }
@@ -168,14 +166,14 @@ func testLate(t *testing.T, server *zktest.Server) {
 	err := <-outcome
 	p.Set(zktest.Pass)
 	owner.sync()
-	applied := owner.read("/late", false).Exists
+	applied := owner.read("/late").Exists
 	if applied && !errors.Is(err, registry.ErrUnknown) {
 		t.Errorf("applied after %v", err)
 	}
 	// Whatever it was, it stays so.
 	witness.commit(create("/late-marker"))
 	owner.sync()
-	if again := owner.read("/late", false).Exists; again != applied {
+	if again := owner.read("/late").Exists; again != applied {
 		t.Errorf("there after sync: %v, later: %v", applied, again)
 	}
 }
@@ -211,7 +209,7 @@ func testNotSent(t *testing.T, server *zktest.Server) {
 	p.Set(zktest.Pass)
 	owner.sync()
 	witness.sync()
-	if witness.read("/not-sent", false).Exists {
+	if witness.read("/not-sent").Exists {
 		t.Error("it was sent")
 	}
 }
@@ -231,7 +229,7 @@ func testEndUnderWay(t *testing.T, server *zktest.Server) {
 	p.Set(zktest.Freeze)
 	outcomes := make(chan error, 3)
 	go func() { _, err := owner.Commit(owner.ctx, create("/under-way")); outcomes <- err }()
-	go func() { _, err := owner.Read(owner.ctx, "/", true); outcomes <- err }()
+	go func() { _, err := owner.Read(owner.ctx, "/"); outcomes <- err }()
 	go func() { outcomes <- owner.Sync(owner.ctx) }()
 	if err := owner.Close(); err != nil {
 		t.Error(err)
@@ -261,7 +259,7 @@ func testAcknowledged(t *testing.T, server *zktest.Server) {
 	}
 	for owner.Acknowledged().Equal(before) {
 		// A read shows nothing about the leader.
-		owner.read("/acknowledged", false)
+		owner.read("/acknowledged")
 	}
 	p.Set(zktest.Freeze)
 	owner.awaitKind(registry.Suspended)
@@ -279,7 +277,7 @@ func TestWiped(t *testing.T) {
 	server.Restart()
 	m.awaitKind(registry.Ended)
 	again := join(t, zk.Options{Servers: []string{server.Address()}, SessionTimeout: brief})
-	if again.read("/wiped", false).Exists {
+	if again.read("/wiped").Exists {
 		t.Error("it was not wiped")
 	}
 }
@@ -292,7 +290,7 @@ func TestRestart(t *testing.T) {
 	id := m.ID()
 	server.Restart()
 	m.awaitKind(registry.Resumed)
-	if n := m.read("/e", false); n.Stat.Owner != id || m.ID() != id {
+	if n := m.read("/e"); n.Stat.Owner != id || m.ID() != id {
 		t.Errorf("session %d, the node: %+v", m.ID(), n)
 	}
 }
@@ -317,9 +315,7 @@ func TestOpen_absent(t *testing.T) {
 func testFollowResumed(t *testing.T, server *zktest.Server) {
 	p, owner, witness := behind(t, server, long)
 	owner.commit(create("/followed"), create("/followed/a"))
-	if err := owner.Follow(owner.ctx, "/followed"); err != nil {
-		t.Fatal(err)
-	}
+	owner.follow("/followed")
 	for i := range 3 {
 		owner.forget()
 		p.Cut()
@@ -332,4 +328,35 @@ func testFollowResumed(t *testing.T, server *zktest.Server) {
 			t.Errorf("nothing of the parent: %v", events)
 		}
 	}
+}
+
+func testReadsTogether(t *testing.T, server *zktest.Server) {
+	p, owner, _ := behind(t, server, long)
+	owner.commit(create("/together"), create("/together/a"), create("/together/parent"), create("/together/parent/k"))
+	p.Set(zktest.Refuse)
+	owner.awaitKind(registry.Suspended)
+	ctx, cancel := context.WithCancel(owner.ctx)
+	const each = 30
+	var work sync.WaitGroup
+	for range each {
+		for path, is := range map[string]func(registry.Node) bool{
+			"/together/a":      func(n registry.Node) bool { return n.Exists && n.Children == nil },
+			"/together/none":   func(n registry.Node) bool { return !n.Exists },
+			"/together/parent": func(n registry.Node) bool { return slices.Equal(n.Children, []string{"k"}) },
+		} {
+			work.Go(func() {
+				if n, err := owner.Read(owner.ctx, path); err != nil || !is(n) {
+					t.Errorf("%s: %+v, %v", path, n, err)
+				}
+			})
+			work.Go(func() { // one that gives up
+				if _, err := owner.Read(ctx, path); err != nil && ctx.Err() == nil {
+					t.Errorf("%s: %v", path, err)
+				}
+			})
+		}
+	}
+	cancel()
+	p.Set(zktest.Pass)
+	work.Wait()
 }

@@ -1,7 +1,6 @@
 package zk
 
 import (
-	"encoding/binary"
 	"slices"
 	"strings"
 	"sync"
@@ -68,83 +67,6 @@ func TestValidPath(t *testing.T) {
 	}
 }
 
-// request is as the library sends it.
-func request(op uint32, path string, more ...byte) []byte {
-	p := binary.BigEndian.AppendUint32(nil, 0)
-	p = binary.BigEndian.AppendUint32(p, 7)
-	p = binary.BigEndian.AppendUint32(p, op)
-	p = binary.BigEndian.AppendUint32(p, uint32(len(path)))
-	p = append(append(p, path...), more...)
-	binary.BigEndian.PutUint32(p, uint32(len(p)-4))
-	return p
-}
-
-func TestWatchFlag(t *testing.T) {
-	t.Parallel()
-	for _, c := range []struct {
-		name string
-		p    []byte
-		path string // that is found; empty for none
-	}{
-		{"get", request(opGetData, "/a/b", 0), "/a/b"},
-		{"list", request(opGetChildren, "/", 0), "/"},
-		{"exists", request(opExists, "/a", 0), "/a"},
-		{"sync", request(9, "/a"), ""},
-		{"delete", request(2, "/a", 0, 0, 0, 0), ""},
-		{"a get of another shape", request(opGetData, "/a", 0, 0), ""},
-		{"ping", request(11, "")[:12], ""},
-	} {
-		flag := watchFlag(c.p)
-		if (flag > 0) != (c.path != "") || flag > 0 && string(c.p[atPath:flag]) != c.path {
-			t.Errorf("%s: flag at %d", c.name, flag)
-		}
-	}
-}
-
-func FuzzWatchFlag(f *testing.F) {
-	f.Add(request(opGetData, "/a", 0))
-	f.Add([]byte{})
-	f.Fuzz(func(t *testing.T, p []byte) {
-		if flag := watchFlag(p); flag != 0 && (flag < atPath || flag >= len(p)) {
-			t.Errorf("flag at %d of %d", flag, len(p))
-		}
-	})
-}
-
-func TestWatches(t *testing.T) {
-	t.Parallel()
-	w := newWatches()
-	if w.fire("/a") {
-		t.Error("fired what nobody watches")
-	}
-	w.begin("/a")
-	if !w.reading([]byte("/a")) || w.reading([]byte("/b")) {
-		t.Error("which requests set a watch")
-	}
-	count := w.count("/a")
-	if w.fire("/a") || w.arm("/a", count) {
-		t.Error("an event in front of the reply is of no watch that is known")
-	}
-	if !w.arm("/a", w.count("/a")) || !w.fire("/a") || w.fire("/a") {
-		t.Error("an armed watch fires once")
-	}
-	w.begin("/a")
-	if !w.arm("/a", 0) {
-		t.Error("a count outlived its reads")
-	}
-	w.begin("/a") // while it is armed by an earlier read
-	if !w.fire("/a") || w.arm("/a", 0) {
-		t.Error("the earlier watch fires, and the read begins anew")
-	}
-	w.drop("/a")
-	w.begin("/b")
-	w.arm("/b", 0)
-	w.spend()
-	if w.fire("/b") || len(w.at) > 0 {
-		t.Errorf("left: %v", w.at)
-	}
-}
-
 func TestQueue(t *testing.T) {
 	t.Parallel()
 	var heard []registry.Event
@@ -160,27 +82,5 @@ func TestQueue(t *testing.T) {
 	work.Wait()
 	if want := []registry.Event{a, b, suspended, a, ended}; !slices.Equal(heard, want) {
 		t.Errorf("heard %v, want %v", heard, want)
-	}
-}
-
-func TestAddWatch(t *testing.T) {
-	t.Parallel()
-	sync := func(path string) []byte {
-		p := []byte{0, 0, 0, byte(12 + len(path)), 0, 0, 0, 7, 0, 0, 0, opSync, 0, 0, 0, byte(len(path))}
-		return append(p, path...)
-	}
-	for path, want := range map[string]string{
-		followMark:         "\x00\x00\x00\x11\x00\x00\x00\x07\x00\x00\x00\x6a\x00\x00\x00\x01/\x00\x00\x00\x01",
-		"/ns" + followMark: "\x00\x00\x00\x13\x00\x00\x00\x07\x00\x00\x00\x6a\x00\x00\x00\x03/ns\x00\x00\x00\x01",
-		"/ns":              "",
-	} {
-		if got := string(addWatch(sync(path))); got != want {
-			t.Errorf("%s: %q, want %q", path, got, want)
-		}
-	}
-	get := sync("/ns" + followMark)
-	get[atOpcode+3] = opGetData
-	if addWatch(get) != nil || addWatch(nil) != nil {
-		t.Error("another request was changed")
 	}
 }

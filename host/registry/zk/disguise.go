@@ -1,0 +1,193 @@
+package zk
+
+import (
+	"bytes"
+	"encoding/binary"
+	"errors"
+	"fmt"
+	"io"
+
+	client "github.com/go-zookeeper/zk"
+)
+
+// Two requests are unknown to the client library: the recursive watch, and the
+// read of many nodes. It can send a sync, though, which is a path, and read the
+// answer, which is a string. So they leave the library as syncs of paths that
+// are none, and wire makes of them what they are.
+
+const (
+	// followMark ends the path of a sync that is a recursive watch.
+	followMark = "/wasmjobd-follow"
+	// readMark begins that of a read of many nodes. Their paths follow, each with
+	// pathEnd behind it: the library lets that pass, but no path has it.
+	readMark = "/wasmjobd-read"
+	pathEnd  = "\ue000"
+
+	codeNoNode         = -101
+	codeNoAuth         = -102
+	codeSessionExpired = -112
+)
+
+// syncPath is the path of a request if that is a sync.
+func syncPath(p []byte) []byte {
+	if len(p) < atPath || binary.BigEndian.Uint32(p[atOpcode:]) != opSync {
+		return nil
+	}
+	return p[atPath:]
+}
+
+// addWatch makes the request for a recursive watch of a sync that stands for it;
+// nil if it does not. Its answer is a number, 0, which the library takes for the
+// empty path that a sync may be answered with.
+func addWatch(p []byte) []byte {
+	path, ok := bytes.CutSuffix(syncPath(p), []byte(followMark))
+	if !ok {
+		return nil
+	}
+	if len(path) == 0 {
+		path = []byte("/")
+	}
+	q := request(p, opAddWatch)
+	q = appendPath(q, path)
+	q = binary.BigEndian.AppendUint32(q, recursive)
+	return sized(q)
+}
+
+// multiRead makes the request for many nodes of a sync that stands for it; nil
+// if it does not.
+func multiRead(p []byte) []byte {
+	paths, ok := bytes.CutPrefix(syncPath(p), []byte(readMark+pathEnd))
+	if !ok {
+		return nil
+	}
+	q := request(p, opMultiRead)
+	for path := range bytes.SplitSeq(bytes.TrimSuffix(paths, []byte(pathEnd)), []byte(pathEnd)) {
+		q = part(q, opGetData, false)
+		q = appendPath(q, path)
+		q = append(q, 0) // no watch
+	}
+	return sized(part(q, -1, true))
+}
+
+// request begins one with the number of another.
+func request(p []byte, op uint32) []byte {
+	return binary.BigEndian.AppendUint32(append(make([]byte, 4, 2*len(p)), p[atNumber:atOpcode]...), op)
+}
+
+func appendPath(q, path []byte) []byte {
+	return append(binary.BigEndian.AppendUint32(q, uint32(len(path))), path...)
+}
+
+// part begins one of many requests in one, or says that there are no more.
+func part(q []byte, op int32, end bool) []byte {
+	last := byte(0)
+	if end {
+		last = 1
+	}
+	q = append(binary.BigEndian.AppendUint32(q, uint32(op)), last)
+	return binary.BigEndian.AppendUint32(q, 0xffff_ffff)
+}
+
+// sized says how long a request is.
+func sized(q []byte) []byte {
+	binary.BigEndian.PutUint32(q, uint32(len(q)-4))
+	return q
+}
+
+// asSync is the head of the answer to a sync that has as its string all that
+// comes behind the head of another one.
+func asSync(head []byte) io.Reader {
+	size := binary.BigEndian.Uint32(head)
+	q := binary.BigEndian.AppendUint32(nil, size+4)
+	q = append(q, head[atNumber:headBytes]...)
+	return bytes.NewReader(binary.BigEndian.AppendUint32(q, size-(headBytes-4)))
+}
+
+// found is what a node is, without its children.
+type found struct {
+	data []byte
+	stat *client.Stat
+	err  error // why it was not read
+}
+
+var errAnswer = errors.New("the answer cannot be understood")
+
+// readMany takes apart the answer to a read of n nodes.
+func readMany(answer string, n int) ([]found, error) {
+	all := make([]found, 0, n)
+	for b := (cursor{rest: answer}); ; {
+		op, last := int32(b.uint32()), b.byte()
+		b.uint32() // of an error, which is said again below
+		switch {
+		case b.short:
+			return nil, errAnswer
+		case last != 0 && len(all) == n:
+			return all, nil
+		case last != 0, len(all) == n:
+			return nil, fmt.Errorf("%w: not of %d nodes", errAnswer, n)
+		case op == opGetData:
+			data := b.bytes()
+			all = append(all, found{data: data, stat: b.stat()})
+		case op == -1:
+			all = append(all, found{err: errorOf(int32(b.uint32()))})
+		default:
+			return nil, fmt.Errorf("%w: it has the kind %d", errAnswer, op)
+		}
+	}
+}
+
+func errorOf(code int32) error {
+	switch code {
+	case codeNoNode:
+		return client.ErrNoNode
+	case codeNoAuth:
+		return client.ErrNoAuth
+	case codeSessionExpired:
+		return client.ErrSessionExpired
+	}
+	return fmt.Errorf("the service says %d", code)
+}
+
+// cursor reads numbers and data, as long as there are some.
+type cursor struct {
+	rest  string
+	short bool
+}
+
+func (b *cursor) take(n int) string {
+	if n < 0 || n > len(b.rest) {
+		b.short, b.rest = true, ""
+		n = 0
+	}
+	taken := b.rest[:n]
+	b.rest = b.rest[n:]
+	return taken
+}
+
+func (b *cursor) number(size int) (n uint64) {
+	for _, c := range []byte(b.take(size)) {
+		n = n<<8 | uint64(c)
+	}
+	return n
+}
+
+func (b *cursor) byte() byte     { return byte(b.number(1)) }
+func (b *cursor) uint32() uint32 { return uint32(b.number(4)) }
+func (b *cursor) int64() int64   { return int64(b.number(8)) }
+
+// bytes is data with its length in front; -1 is none.
+func (b *cursor) bytes() []byte {
+	n := int32(b.uint32())
+	if n == -1 {
+		return nil
+	}
+	return []byte(b.take(int(n)))
+}
+
+func (b *cursor) stat() *client.Stat {
+	return &client.Stat{
+		Czxid: b.int64(), Mzxid: b.int64(), Ctime: b.int64(), Mtime: b.int64(),
+		Version: int32(b.uint32()), Cversion: int32(b.uint32()), Aversion: int32(b.uint32()),
+		EphemeralOwner: b.int64(), DataLength: int32(b.uint32()), NumChildren: int32(b.uint32()), Pzxid: b.int64(),
+	}
+}

@@ -1,0 +1,121 @@
+package zk
+
+import (
+	"context"
+	"fmt"
+	"strings"
+	"time"
+
+	"github.com/wasmjob/wasmjob/host/registry"
+)
+
+// A request is a packet in each direction, whatever it asks for. So what is to
+// be read while others are being read is read together. With more than one
+// request under way the service has one to answer while the other travels.
+const (
+	maxBatches = 2
+	// maxBatch and maxBatchPaths bound a request: how many nodes it reads, each
+	// with data of up to 1 MiB, and the bytes of their paths.
+	maxBatch      = 64
+	maxBatchPaths = 128 << 10
+)
+
+// wish is a node that somebody waits for.
+type wish struct {
+	path   string
+	answer chan found // has room for it
+}
+
+// get reads a node without its children.
+func (s *session) get(ctx context.Context, path string) (found, error) {
+	if err := ctx.Err(); err != nil {
+		return found{}, fmt.Errorf("%w: %w", errNotSent, err)
+	}
+	w := wish{path, make(chan found, 1)}
+	if !s.want(w) {
+		return found{}, registry.ErrEnded
+	}
+	bound := time.NewTimer(s.limit())
+	defer bound.Stop()
+	select {
+	case f := <-w.answer:
+		return f, f.err
+	case <-ctx.Done():
+		return found{}, fmt.Errorf("%w: %w", errLate, context.Cause(ctx))
+	case <-bound.C:
+		return found{}, fmt.Errorf("%w: %w", errLate, context.DeadlineExceeded)
+	}
+}
+
+// want lets a node be read; false if the session is over.
+func (s *session) want(w wish) bool {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.isOver() {
+		return false
+	}
+	s.wishes = append(s.wishes, w)
+	if s.batches < maxBatches {
+		s.batches++
+		s.registry.work.Go(s.readWishes)
+	}
+	return true
+}
+
+// readWishes reads until nobody waits any more.
+func (s *session) readWishes() {
+	for batch := s.nextBatch(); len(batch) > 0; batch = s.nextBatch() {
+		all, err := s.readBatch(batch)
+		for i, w := range batch {
+			if err != nil {
+				w.answer <- found{err: err}
+				continue
+			}
+			w.answer <- all[i]
+		}
+	}
+}
+
+// nextBatch takes those who have waited longest. If there are none, one batch
+// less is under way.
+func (s *session) nextBatch() []wish {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	n, size := 0, 0
+	for n < min(len(s.wishes), maxBatch) {
+		if size += len(s.wishes[n].path); n > 0 && size > maxBatchPaths {
+			break
+		}
+		n++
+	}
+	batch := s.wishes[:n:n]
+	if s.wishes = s.wishes[n:]; len(s.wishes) == 0 {
+		s.wishes = nil
+	}
+	if n == 0 {
+		s.batches--
+	}
+	return batch
+}
+
+func (s *session) readBatch(batch []wish) ([]found, error) {
+	if len(batch) == 1 {
+		f, err := call(s.life, s, func() (found, error) {
+			data, stat, err := s.conn.Get(batch[0].path)
+			return found{data: data, stat: stat}, err //nolint:wrapcheck // call names it
+		})
+		return []found{f}, err
+	}
+	var path strings.Builder
+	path.WriteString(readMark + pathEnd)
+	for _, w := range batch {
+		path.WriteString(w.path + pathEnd)
+	}
+	answer, err := call(s.life, s, func() (string, error) {
+		return s.conn.Sync(path.String())
+	})
+	if err != nil {
+		return nil, err
+	}
+	return readMany(answer, len(batch))
+}
