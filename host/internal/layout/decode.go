@@ -66,7 +66,7 @@ func (d *Decoder) Apply(path string, n registry.Node) {
 	case nodeElection:
 		v.Dirs.Election = n.Exists
 	case nodeLatch:
-		v.Dirs.Latch = n.Exists
+		v.Dirs.Latch, v.ElectionLatch = n.Exists, queue(n.Children)
 	case nodeLeaderSharding:
 		v.Dirs.LeaderSharding = n.Exists
 	case nodeSharding:
@@ -74,6 +74,8 @@ func (d *Decoder) Apply(path string, n registry.Node) {
 		d.shards(n)
 	case nodeFailover:
 		v.Dirs.Failover = n.Exists
+	case nodeFailoverLatch:
+		v.Dirs.FailoverLatch, v.FailoverLatch = n.Exists, queue(n.Children)
 	case nodeFailoverItems:
 		v.Dirs.FailoverItems = n.Exists
 		d.faults.others(rel, n.Children)
@@ -89,16 +91,20 @@ func (d *Decoder) Apply(path string, n registry.Node) {
 		}
 		d.faults.set(nodeModule, expected("a module", err))
 	case nodeMembers:
-		v.Dirs.Members = n.Exists
+		v.Dirs.Members, v.Dirs.MembersV = n.Exists, n.Stat.Version
 	case nodeRuns:
 		v.Dirs.Runs = n.Exists
 	case nodeLeaderInstance:
 		v.Leader, v.LeaderOwner = named(n), int64(n.Stat.Owner)
 		d.faults.stray(rel, n.Exists && n.Stat.Owner == 0, "no session holds it, so nobody leads until it is deleted")
+	case nodeStarted:
+		v.Guarantee.Started = round(n)
+	case nodeCompleted:
+		v.Guarantee.Completed = round(n)
 	case nodeNecessary:
 		v.Necessary, v.NecessaryV = n.Exists, n.Stat.Version
 	case nodeProcessing:
-		v.Processing = n.Exists
+		v.Processing, v.ProcessingOwner = n.Exists, int64(n.Stat.Owner)
 	case nodePaused:
 		v.Paused = n.Exists
 	case nodeAssignment:
@@ -108,6 +114,18 @@ func (d *Decoder) Apply(path string, n registry.Node) {
 	default:
 		d.child(rel, n)
 	}
+}
+
+// round is what members vouch for; what is no item is left alone.
+func round(n registry.Node) protocol.Round {
+	r := protocol.Round{Exists: n.Exists}
+	for _, c := range n.Children {
+		if i, ok := itemNumber(c); ok {
+			r.Items = append(r.Items, i)
+		}
+	}
+	slices.Sort(r.Items)
+	return r
 }
 
 func (d *Decoder) config(n registry.Node) {
@@ -244,6 +262,9 @@ func (d *Decoder) mark(parent, name string, n registry.Node) {
 	case markInstance:
 		it.Owner, it.OwnerVer = named(n), n.Stat.Version
 	case markRunning:
+		if n.Exists && it.Running == 0 && !it.RunningP {
+			it.Marks++
+		}
 		it.Running, it.RunningP = int64(n.Stat.Owner), n.Exists && n.Stat.Owner == 0
 	case markMisfire:
 		it.Misfire = n.Exists

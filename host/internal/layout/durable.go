@@ -43,7 +43,7 @@ func runtimeNode(path string) bool {
 			return true
 		}
 	}
-	return strings.HasSuffix(path, "/"+nodeSharding) || strings.HasSuffix(path, "/"+nodeItems) || strings.HasSuffix(path, "/"+nodeWasm) || strings.HasSuffix(path, "/"+nodeAssignment) || strings.HasSuffix(path, "/"+nodeFires)
+	return strings.HasSuffix(path, "/"+nodeSharding) || strings.HasSuffix(path, "/"+nodeItems) || strings.HasSuffix(path, "/"+nodeWasm) || strings.HasSuffix(path, "/"+nodeAssignment) || strings.HasSuffix(path, "/"+nodeFires) || strings.HasSuffix(path, "/"+nodeMembers)
 }
 
 func lastOf(node string) string { return node[strings.LastIndexByte(node, '/')+1:] }

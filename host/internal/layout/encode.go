@@ -2,6 +2,7 @@ package layout
 
 import (
 	"slices"
+	"strconv"
 
 	"github.com/wasmjob/wasmjob/host/internal/protocol"
 	"github.com/wasmjob/wasmjob/host/job"
@@ -26,8 +27,13 @@ func (j Job) Encode(m protocol.Mutation, v *protocol.View) []registry.Op {
 				t.delete(j.server(s.IP), s.Version)
 			}
 		}
+	case protocol.Contend:
+		t.contend(m)
+	case protocol.Withdraw:
+		t.delete(j.place(m.Latch, m.Place), registry.AnyVersion)
 	case protocol.Elect:
 		t.ephemeral(j.at(nodeLeaderInstance), string(m.ID))
+		t.delete(j.place(protocol.ElectionLatch, m.Place), registry.AnyVersion)
 	case protocol.Abdicate:
 		t.own(m.Self, m.Own)
 		t.delete(j.at(nodeLeaderInstance), registry.AnyVersion)
@@ -37,6 +43,16 @@ func (j Job) Encode(m protocol.Mutation, v *protocol.View) []registry.Op {
 		t.reshard(m)
 	case protocol.Owners:
 		t.owners(m)
+	case protocol.Adopt:
+		t.checkRuns(m.Check)
+		t.unasked(m.Moving)
+		t.checkOwners(m.Items)
+		t.setAssignment(&m.Next)
+		if m.Self != "" {
+			t.own(m.Self, m.Own)
+		}
+	case protocol.Unprocess:
+		t.delete(j.at(nodeProcessing), registry.AnyVersion)
 	case protocol.Begin:
 		t.begin(m)
 	case protocol.Complete:
@@ -45,6 +61,8 @@ func (j Job) Encode(m protocol.Mutation, v *protocol.View) []registry.Op {
 	case protocol.Again:
 		t.own(m.Self, m.Own)
 	case protocol.Forget:
+		t.own(m.Self, m.Own)
+	case protocol.Tally:
 		t.own(m.Self, m.Own)
 	case protocol.Account:
 		t.own(m.Self, m.Own)
@@ -57,6 +75,9 @@ func (j Job) Encode(m protocol.Mutation, v *protocol.View) []registry.Op {
 		if t.checkRuns(m.Check); !slices.Contains(m.Check, m.Self) {
 			t.checkRuns([]job.InstanceID{m.Self})
 		}
+		if len(m.Check) > 0 {
+			t.nobodyJoined()
+		}
 		for _, i := range m.Running {
 			t.delete(j.item(i, markRunning), registry.AnyVersion)
 		}
@@ -65,15 +86,28 @@ func (j Job) Encode(m protocol.Mutation, v *protocol.View) []registry.Op {
 		}
 	case protocol.Enqueue:
 		t.enqueue(m)
+	case protocol.Orphan:
+		t.setAssignment(&m.Next)
+		t.own(m.Self, m.Own)
+		t.checkRuns(m.Check)
+		t.stillAway(m.Pend)
+		t.pend(m.Pend)
 	case protocol.Take:
 		t.takeOver(m)
-	case protocol.Tell:
-		t.checkRuns([]job.InstanceID{m.Self})
-		if v.Fires.Exists {
-			t.op(registry.Set, j.at(nodeFires), encodeFires(&m.Next), v.Fires.Version)
-		} else {
-			t.op(registry.Create, j.at(nodeFires), encodeFires(&m.Next), 0)
+	case protocol.Vouch:
+		for _, i := range m.Items {
+			t.create(j.vouched(m.Event, i), "")
 		}
+		if m.Next != nil {
+			t.tell(m.Self, m.Next)
+		}
+	case protocol.Release:
+		for _, i := range roundOf(v, m.Event).Items {
+			t.delete(j.vouched(m.Event, i), registry.AnyVersion)
+		}
+		t.delete(j.at(roundNode(m.Event)), registry.AnyVersion)
+	case protocol.Tell:
+		t.tell(m.Self, &m.Next)
 	case protocol.Drop:
 		t.own(m.Self, m.Own)
 		t.unpend(m.Items)
@@ -100,6 +134,24 @@ func (j Job) Encode(m protocol.Mutation, v *protocol.View) []registry.Op {
 	}
 	t.op(registry.Set, j.at(nodeWasm), nil, registry.AnyVersion)
 	return t.ops
+}
+
+func roundNode(e protocol.Event) string {
+	if e == protocol.FireStarted {
+		return nodeStarted
+	}
+	return nodeCompleted
+}
+
+func roundOf(v *protocol.View, e protocol.Event) protocol.Round {
+	if e == protocol.FireStarted {
+		return v.Guarantee.Started
+	}
+	return v.Guarantee.Completed
+}
+
+func (j Job) vouched(e protocol.Event, i int) string {
+	return j.at(roundNode(e)) + "/" + strconv.Itoa(i)
 }
 
 type transaction struct {
@@ -202,16 +254,16 @@ func (t *transaction) define(m protocol.Define) {
 	t.ops = append(t.ops, config, module)
 }
 
-// switchModule lets the next module be the one that runs. Each Join touches the
-// reshard mark, so nobody has joined since who may not have it.
+// switchModule lets the next module be the one that runs, if nobody has joined
+// since who may not have it.
 func (t *transaction) switchModule() {
-	t.checkAssignment() // who joins is dealt to: nobody has come and been dealt to since
-	if t.v.Necessary {
-		t.op(registry.Check, t.at(nodeNecessary), nil, t.v.NecessaryV)
-	} else {
-		t.op(registry.Absent, t.at(nodeNecessary), nil, 0)
-	}
+	t.nobodyJoined()
 	t.op(registry.Set, t.at(nodeModule), switched(t.v.Module), t.v.ModuleVersion)
+}
+
+// nobodyJoined: the members of ours are those that were seen, or fewer.
+func (t *transaction) nobodyJoined() {
+	t.op(registry.Check, t.at(nodeMembers), nil, t.v.Dirs.MembersV)
 }
 
 func (t *transaction) join(m protocol.Join) {
@@ -225,6 +277,7 @@ func (t *transaction) join(m protocol.Join) {
 	}
 	t.ephemeral(t.Instance(m.ID), "")
 	t.ephemeral(t.member(m.ID), encodeMember(m, protocol.Ready{}))
+	t.op(registry.Set, t.at(nodeMembers), nil, registry.AnyVersion)
 	t.op(registry.Create, t.runsOf(m.ID), encodeRuns(&protocol.RunsData{}), 0)
 	if t.v.Necessary {
 		t.op(registry.Set, t.at(nodeNecessary), nil, registry.AnyVersion)
@@ -235,17 +288,17 @@ func (t *transaction) join(m protocol.Join) {
 
 func (t *transaction) reshard(m protocol.Reshard) {
 	t.checkRuns(m.Check)
-	for _, in := range t.v.Instances {
-		if slices.Contains(m.Moving, in.ID) {
-			t.op(registry.Check, t.Instance(in.ID), nil, in.Version) // nothing was asked of it since
-		}
-	}
+	t.unasked(m.Moving)
 	t.setAssignment(&m.Next)
 	if m.Self != "" {
 		t.own(m.Self, m.Own)
 	}
 	if m.Parts {
 		t.op(registry.Check, t.at(nodeNecessary), nil, t.v.NecessaryV) // nobody has joined since
+		if m.Pause && !t.v.Processing {
+			t.ephemeral(t.at(nodeProcessing), "")
+		}
+		t.strip(m.Strip)
 		return
 	}
 	if !t.v.Dirs.Sharding {
@@ -261,6 +314,10 @@ func (t *transaction) reshard(m protocol.Reshard) {
 // owners is a part of a reshard: it holds for the assignment that it spells.
 func (t *transaction) owners(m protocol.Owners) {
 	t.checkAssignment()
+	if len(m.Strip) > 0 {
+		t.strip(m.Strip)
+		return
+	}
 	if !t.v.Dirs.Sharding {
 		t.create(t.at(nodeSharding), "")
 	}
@@ -270,6 +327,39 @@ func (t *transaction) owners(m protocol.Owners) {
 	t.surplus(m.Remove, m.Clear)
 	if m.Last {
 		t.resharded()
+	}
+}
+
+// tell sets how far the listeners of fires have been told.
+func (t *transaction) tell(self job.InstanceID, next *protocol.Fires) {
+	t.checkRuns([]job.InstanceID{self})
+	if t.v.Fires.Exists {
+		t.op(registry.Set, t.at(nodeFires), encodeFires(next), t.v.Fires.Version)
+	} else {
+		t.op(registry.Create, t.at(nodeFires), encodeFires(next), 0)
+	}
+}
+
+// unasked: nothing was asked of the instances since.
+func (t *transaction) unasked(ids []job.InstanceID) {
+	for _, in := range t.v.Instances {
+		if slices.Contains(ids, in.ID) {
+			t.op(registry.Check, t.Instance(in.ID), nil, in.Version)
+		}
+	}
+}
+
+// strip deletes the nodes of owners, in the versions that were seen.
+func (t *transaction) strip(items []int) {
+	for _, i := range items {
+		t.delete(t.item(i, markInstance), t.v.Items[i].OwnerVer)
+	}
+}
+
+// checkOwners: the nodes of owners are as they were seen.
+func (t *transaction) checkOwners(items []int) {
+	for _, i := range items {
+		t.op(registry.Check, t.item(i, markInstance), nil, t.v.Items[i].OwnerVer)
 	}
 }
 
@@ -327,6 +417,9 @@ func (t *transaction) clearItem(i int) {
 func (t *transaction) begin(m protocol.Begin) {
 	t.checkAssignment()
 	t.own(m.Self, m.Own)
+	if m.Shared {
+		t.checkOwners(m.Begun)
+	}
 	if m.Monitor {
 		for _, i := range m.Begun {
 			t.ephemeral(t.item(i, markRunning), "")
@@ -386,7 +479,22 @@ func (t *transaction) enqueue(m protocol.Enqueue) {
 	t.setAssignment(&m.Next)
 	t.own(m.Self, m.Own)
 	t.checkRuns(m.Check)
-	if len(m.Pend) == 0 {
+	t.pend(m.Pend)
+}
+
+// stillAway: the members that had the runs have not come back. Before their
+// instances they write the nodes of their servers.
+func (t *transaction) stillAway(all []protocol.Pending) {
+	for _, s := range t.v.Servers {
+		if slices.ContainsFunc(all, func(p protocol.Pending) bool { return p.Dead.IP() == s.IP }) {
+			t.op(registry.Check, t.server(s.IP), nil, s.Version)
+		}
+	}
+}
+
+// pend makes runs pending.
+func (t *transaction) pend(all []protocol.Pending) {
+	if len(all) == 0 {
 		return
 	}
 	if !t.v.Dirs.Failover {
@@ -395,9 +503,32 @@ func (t *transaction) enqueue(m protocol.Enqueue) {
 	if !t.v.Dirs.FailoverItems {
 		t.create(t.at(nodeFailoverItems), "")
 	}
-	for k := range m.Pend {
-		t.op(registry.Create, t.pendingItem(m.Pend[k].Item), encodePending(&m.Pend[k]), 0)
+	for k := range all {
+		t.op(registry.Create, t.pendingItem(all[k].Item), encodePending(&all[k]), 0)
 	}
+}
+
+// contend makes a place in a queue, and what is missing above it.
+func (t *transaction) contend(m protocol.Contend) {
+	node := nodeLatch
+	if m.Latch == protocol.FailoverLatch {
+		node = nodeFailoverLatch
+		if !t.v.Dirs.Failover {
+			t.create(t.at(nodeFailover), "")
+		}
+		if !t.v.Dirs.FailoverLatch {
+			t.create(t.at(nodeFailoverLatch), "")
+		}
+	}
+	t.op(registry.CreateEphemeralSequential, t.at(node)+"/"+latchPrefix+m.Token+"-"+latchName, nil, 0)
+}
+
+// place is a node of a queue.
+func (j Job) place(l protocol.Latch, name string) string {
+	if l == protocol.FailoverLatch {
+		return j.at(nodeFailoverLatch) + "/" + name
+	}
+	return j.at(nodeLatch) + "/" + name
 }
 
 func (t *transaction) takeOver(m protocol.Take) {
@@ -409,6 +540,9 @@ func (t *transaction) takeOver(m protocol.Take) {
 		if m.Monitor {
 			t.ephemeral(t.item(i, markRunning), "")
 		}
+	}
+	if m.Place != "" {
+		t.delete(t.place(protocol.FailoverLatch, m.Place), registry.AnyVersion)
 	}
 }
 

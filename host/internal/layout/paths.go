@@ -48,6 +48,10 @@ const (
 	nodeProcessing     = "leader/sharding/processing"
 	nodeFailover       = "leader/failover"
 	nodeFailoverItems  = "leader/failover/items"
+	nodeFailoverLatch  = "leader/failover/latch"
+	nodeGuarantee      = "guarantee"
+	nodeStarted        = "guarantee/started"
+	nodeCompleted      = "guarantee/completed"
 	nodeSharding       = "sharding"
 	nodeWasm           = "wasm"
 	nodeModule         = "wasm/module"
@@ -96,7 +100,7 @@ func (j Job) pendingItem(i int) string          { return j.at(nodeFailoverItems)
 func (j Job) Watched() []string {
 	nodes := []string{
 		nodeConfig, nodeServers, nodeInstances, nodeLeader, nodeElection, nodeLatch, nodeLeaderInstance,
-		nodeLeaderSharding, nodeNecessary, nodeProcessing, nodeFailover, nodeFailoverItems, nodeSharding,
+		nodeLeaderSharding, nodeNecessary, nodeProcessing, nodeFailover, nodeFailoverItems, nodeFailoverLatch, nodeGuarantee, nodeSharding,
 		nodeModule, nodeMembers, nodeAssignment, nodeRuns, nodePaused, nodeFires,
 	}
 	paths := append(make([]string, 0, len(nodes)+1), j.root)
@@ -119,6 +123,8 @@ func (j Job) Follow(path string, n registry.Node) []string {
 		for _, c := range n.Children {
 			kids = append(kids, path+"/"+c)
 		}
+	case nodeGuarantee:
+		kids = append(kids, j.at(nodeStarted), j.at(nodeCompleted))
 	case nodeFailoverItems:
 		for _, c := range n.Children {
 			if _, ok := itemNumber(c); ok {

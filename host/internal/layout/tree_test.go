@@ -66,7 +66,8 @@ func TestNodesOfAStart(t *testing.T) {
 	}
 	s.commit(7, protocol.Setup{Config: config})
 	s.commit(7, protocol.Join{ID: "10.0.0.1@-@5"})
-	s.commit(7, protocol.Elect{ID: "10.0.0.1@-@5"})
+	s.commit(7, protocol.Contend{Latch: protocol.ElectionLatch, Token: Contender(7)})
+	s.commit(7, protocol.Elect{ID: "10.0.0.1@-@5", Place: s.dec.View().ElectionLatch[0].Name})
 	v := s.dec.View()
 	s.commit(7, protocol.Reshard{Check: []protocol.ID{"10.0.0.1@-@5"}, Next: protocol.Assignment{
 		Total: 2, Members: []protocol.ID{"10.0.0.1@-@5"}, Owners: []protocol.ID{"10.0.0.1@-@5", "10.0.0.1@-@5"}, Last: []int64{3, 3},

@@ -56,6 +56,7 @@ func (m *Mirror) witnessed(question uint32) {
 		}
 		n.phase = clean
 		m.open--
+		m.flash(path, n, false)
 		if n.has(exists) {
 			m.learn(path, n, registry.Node{})
 		}

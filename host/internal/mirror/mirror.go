@@ -20,7 +20,7 @@ package mirror
 import "github.com/wasmjob/wasmjob/host/registry"
 
 // Follow tells which paths below a node are mirrored, given the node. It may
-// name paths that do not exist: their creation is watched for.
+// name paths that do not exist: their creation is heard of.
 type Follow func(path string, n registry.Node) []string
 
 // Read is a wanted read.
@@ -53,7 +53,8 @@ type Mirror struct {
 	fresh map[string]registry.Node
 	// submitted is the number of that transaction among the questions.
 	submitted uint32
-	down      bool // the connection is away: nothing is read, nothing settles
+	owner     registry.SessionID // our session, once it has written something
+	down      bool               // the connection is away: nothing is read, nothing settles
 }
 
 // entry is what is remembered of a node: whether another reading differs, and
@@ -70,21 +71,26 @@ type entry struct {
 type traits uint8
 
 const (
-	known  traits = 1 << iota // it was read at least once
-	exists                    // it is there
-	bound                     // to a session
-	parent                    // of other nodes
+	known   traits = 1 << iota // it was read at least once
+	exists                     // it is there
+	bound                      // to a session
+	ours                       // to that of this mirror
+	parent                     // of other nodes
+	flashed                    // it is not there, but was since it was looked at
 )
 
 func (n *entry) has(t traits) bool { return n.is&t != 0 }
 
-func traitsOf(n registry.Node) traits {
+func (m *Mirror) traitsOf(n registry.Node) traits {
 	t := known
 	if n.Exists {
 		t |= exists
 	}
 	if n.Stat.Owner != 0 {
 		t |= bound
+		if n.Stat.Owner == m.owner {
+			t |= ours
+		}
 	}
 	if len(n.Children) > 0 {
 		t |= parent
@@ -141,6 +147,9 @@ func (m *Mirror) Event(e registry.Event) {
 		m.own[e.Path].count(e)
 		delete(m.fresh, e.Path)
 		if n := m.nodes[e.Path]; n != nil {
+			if e.Changes > 0 && m.own[e.Path] == nil && n.is&(known|exists) == known {
+				n.is |= flashed
+			}
 			if e.Gone && m.own[e.Path] == nil && (n.phase == clean || n.phase == gone) {
 				m.leave(e.Path, n)
 			} else {
@@ -228,9 +237,19 @@ func (m *Mirror) Reply(r Read, node registry.Node) {
 	}
 	n.phase = clean
 	m.open--
+	m.flash(r.Path, n, node.Exists)
 	if !n.has(known) || n.has(exists) != node.Exists || n.last != markOf(node.Stat) {
 		m.learn(r.Path, n, node)
 	}
+}
+
+// flash tells of a node that came and went again between two looks. What it was
+// like is not known, only that it was there.
+func (m *Mirror) flash(path string, n *entry, exists bool) {
+	if n.has(flashed) && !exists {
+		m.changes = append(m.changes, Change{path, registry.Node{Exists: true}}, Change{Path: path})
+	}
+	n.is &^= flashed
 }
 
 // learn notes that a node is another.
@@ -238,7 +257,7 @@ func (m *Mirror) learn(path string, n *entry, node registry.Node) {
 	if n.has(known) || node.Exists {
 		m.changes = append(m.changes, Change{path, node})
 	}
-	n.last, n.is = markOf(node.Stat), traitsOf(node)
+	n.last, n.is = markOf(node.Stat), m.traitsOf(node)
 	m.refollow(path, node)
 }
 

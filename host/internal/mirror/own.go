@@ -63,8 +63,8 @@ func (m *Mirror) Submitted(ops []registry.Op) {
 func parentOf(path string) string { return path[:max(strings.LastIndexByte(path, '/'), 0)] }
 
 // foreseen: when it is known what op was applied to the node, it is known what
-// the node is then. Of one with children the list is not kept here, nor the
-// session of one that is bound to it.
+// the node is then. Of one with children the list is not kept here, nor whose it
+// is that is bound to another session than ours.
 func (n *entry) foreseen(op *registry.Op) bool {
 	if n == nil { // it is not followed, or not yet
 		return op.Kind == registry.Create || op.Kind == registry.CreateEphemeral
@@ -76,7 +76,7 @@ func (n *entry) foreseen(op *registry.Op) bool {
 	case registry.Create, registry.CreateEphemeral:
 		return !n.has(exists)
 	case registry.Set:
-		return n.has(exists) && !n.has(bound) && !n.has(parent)
+		return n.has(exists) && n.has(bound) == n.has(ours) && !n.has(parent)
 	case registry.Delete:
 		return n.has(exists)
 	}
@@ -91,6 +91,7 @@ func (m *Mirror) Answered(receipt *registry.Receipt, owner registry.SessionID) {
 	own, ops := m.own, m.ops
 	m.own, m.ops = nil, nil
 	if receipt != nil {
+		m.owner = owner
 		m.witnessed(m.submitted)
 	} else {
 		m.unwitnessed()
@@ -128,9 +129,13 @@ func (n *entry) after(op *registry.Op, r *registry.Receipt, i int, owner registr
 	case registry.Delete:
 		return registry.Node{}
 	case registry.Set:
-		return registry.Node{Exists: true, Data: op.Data, Stat: registry.Stat{
+		stat := registry.Stat{
 			Created: n.last.created, Modified: r.Revision, ChildrenChanged: n.last.childrenChanged, Version: r.Results[i].Version,
-		}}
+		}
+		if n.has(ours) {
+			stat.Owner = owner
+		}
+		return registry.Node{Exists: true, Data: op.Data, Stat: stat}
 	default:
 		stat := registry.Stat{Created: r.Revision, Modified: r.Revision, ChildrenChanged: r.Revision}
 		if op.Kind == registry.CreateEphemeral {

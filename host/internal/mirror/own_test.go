@@ -224,6 +224,40 @@ func TestOwnWritesAreNotRead(t *testing.T) {
 	}
 }
 
+// Of nodes that are bound to a session those of our own are known, too.
+func TestOwnEphemeralNodesAreNotRead(t *testing.T) {
+	t.Parallel()
+	theirs, mine := node(1), node(1)
+	theirs.Stat.Owner, mine.Stat.Owner = other, session
+	m := mirror.New([]string{"/made", "/read", "/theirs"}, children)
+	settle(t, m, map[string]registry.Node{"/made": {}, "/read": {}, "/theirs": theirs})
+	commit := func(ops ...registry.Op) []mirror.Read {
+		t.Helper()
+		m.Changes()
+		m.Submitted(ops)
+		for _, op := range ops {
+			m.Event(registry.Event{Kind: registry.Changed, Path: op.Path, Changes: 1})
+		}
+		m.Answered(&registry.Receipt{Revision: 9, Results: make([]registry.Result, len(ops))}, session)
+		return m.Wanted()
+	}
+	if reads := commit(registry.Op{Kind: registry.CreateEphemeral, Path: "/made"}); len(reads) > 0 {
+		t.Fatalf("wanted %v", reads)
+	}
+	m.Event(registry.Event{Kind: registry.Changed, Path: "/read", Changes: 1})
+	m.Reply(m.Wanted()[0], mine)
+	reads := commit(registry.Op{Kind: registry.Set, Path: "/made"}, registry.Op{Kind: registry.Set, Path: "/read"}, registry.Op{Kind: registry.Set, Path: "/theirs"})
+	if got := paths(reads); !slices.Equal(got, []string{"/theirs"}) {
+		t.Fatalf("wanted %v", got)
+	}
+	m.Reply(reads[0], theirs)
+	for _, c := range m.Changes() {
+		if c.Path != "/theirs" && (c.Node.Stat.Owner != session || c.Node.Stat.Modified != 9) {
+			t.Errorf("change %+v", c)
+		}
+	}
+}
+
 // Of many nodes that are gone one is read, and none if something else is asked
 // meanwhile.
 func TestWhatIsGoneIsReadOnce(t *testing.T) {

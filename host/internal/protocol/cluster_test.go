@@ -123,7 +123,7 @@ func (c *cluster) encoded() []byte {
 
 func (c *cluster) join(name string, o protocol.Options) {
 	c.sessions++
-	o.Base, o.Session = idOf(name), int64(c.sessions)
+	o.Base, o.Session, o.Contender = idOf(name), int64(c.sessions), layout.Contender(int64(c.sessions))
 	if o.Module != nil {
 		o.Config = c.encoded()
 	}

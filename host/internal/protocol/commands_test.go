@@ -41,6 +41,7 @@ import (
 //	                                define total=4 have=0 have-module=0: text of the module
 //	                                disable-item 1 enable-item 1 disable-server b enable-server b
 //	prepared fault of=digest: why   the next module is here, or is not
+//	bar, unbar                      it must not be in the job; it may
 //	unask                           whoever asked last waits no longer
 //	elapsed, lost                   a timer; the session is over
 var inputs = map[string]func(*cluster, *member, *arguments) error{
@@ -48,6 +49,8 @@ var inputs = map[string]func(*cluster, *member, *arguments) error{
 	"apply":    func(c *cluster, m *member, _ *arguments) error { return c.apply(m) },
 	"applied":  func(c *cluster, m *member, _ *arguments) error { return c.answer(m) },
 	"elapsed":  func(c *cluster, m *member, _ *arguments) error { return c.step(m, protocol.Elapsed{}) },
+	"bar":      func(c *cluster, m *member, _ *arguments) error { return c.step(m, protocol.Configured{Barred: true}) },
+	"unbar":    func(c *cluster, m *member, _ *arguments) error { return c.step(m, protocol.Configured{}) },
 	"unask":    func(c *cluster, m *member, _ *arguments) error { return c.step(m, protocol.Unasked{ID: c.asks}) },
 	"lost":     func(c *cluster, m *member, _ *arguments) error { return c.step(m, protocol.SessionLost{}) },
 	"measured": measured, "told": toldOf, "tick": tick, "passed": passed, "refuse": refuse, "unknown": unknown, "arrive": arrive, "ops": showOps,

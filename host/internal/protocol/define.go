@@ -34,6 +34,7 @@ type Configured struct {
 	Slots                  int
 	Queue, Replace, Finish bool
 	Started, Completed     bool
+	Zoneless, Barred       bool
 	Retry                  RetryPolicy
 }
 
@@ -41,7 +42,7 @@ func (Configured) input() {}
 
 func (s *State) configured(in Configured) {
 	s.o.Slots, s.o.Queue, s.o.Replace, s.o.Finish = in.Slots, in.Queue, in.Replace, in.Finish
-	s.o.Started, s.o.Completed, s.o.Retry = in.Started, in.Completed, in.Retry
+	s.o.Started, s.o.Completed, s.o.Zoneless, s.o.Barred, s.o.Retry = in.Started, in.Completed, in.Zoneless, in.Barred, in.Retry
 }
 
 func (v *View) moduleVersion() int32 {

@@ -1,18 +1,38 @@
 package protocol
 
-// elect takes the lead when nobody has it. Whoever creates the node first
-// wins; the others see it and are content.
+// elect makes the member leader if nobody leads. While somebody is in the queue,
+// the others let that one go first, and do not queue behind it: when it has gone,
+// there is a leader, or nobody is in the queue.
 func elect(s *State, _ *Plan) Mutation {
-	if s.self == "" || s.leaving || s.view.Leader != "" || s.view.instance(s.self) == nil || s.disabledHere() {
+	if !s.wantsLead() {
 		return nil
 	}
-	return Elect{ID: s.self}
+	place, first := s.place(ElectionLatch)
+	switch {
+	case first:
+		return Elect{ID: s.self, Place: place}
+	case len(s.view.ElectionLatch) == 0:
+		return Contend{Latch: ElectionLatch, Token: s.o.Contender}
+	}
+	return nil
 }
 
-// abdicate gives the lead up when an operator disabled the leader's server, and
-// when the leader is about to leave: its last runs may take long.
+func (s *State) wantsLead() bool {
+	return s.self != "" && !s.leaving && s.view.Leader == "" && s.view.instance(s.self) != nil && !s.disabledHere() && !s.puzzled()
+}
+
+// puzzled: the leader would have to ask a strategy that only ElasticJob's
+// members have.
+func (s *State) puzzled() bool {
+	c := s.config()
+	return c != nil && s.view.foreign() && s.o.Knows != nil && !s.o.Knows(c.Strategy)
+}
+
+// abdicate gives the lead up when an operator disabled the leader's server, when
+// the leader is about to leave, as its last runs may take long, and when others
+// know the strategy.
 func abdicate(s *State, _ *Plan) Mutation {
-	if !s.leads() || s.view.LeaderOwner != s.o.Session || !s.disabledHere() && !s.leaving || s.own() == nil {
+	if !s.leads() || s.view.LeaderOwner != s.o.Session || !s.disabledHere() && !s.leaving && !s.puzzled() || s.own() == nil {
 		return nil
 	}
 	return Abdicate{Self: s.self, Own: s.next(s.own())}

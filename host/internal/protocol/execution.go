@@ -9,6 +9,9 @@ func begin(s *State, p *Plan) Mutation {
 	if !s.works() {
 		return s.unable()
 	}
+	if s.markSince != 0 && s.waitFrom == 0 && s.tick.At != 0 {
+		s.waitFrom = s.now
+	}
 	// The instant stays due while the reshard is awaited or the history is full.
 	switch {
 	case s.waits():
@@ -47,7 +50,7 @@ func (s *State) unable() Mutation {
 		return nil
 	}
 	s.tick = Tick{}
-	if s.doubt != Trusted || !s.triggered() || s.view.foreign() && !s.leaving {
+	if s.doubt != Trusted || !s.triggered() || s.apart() != "" && !s.leaving {
 		return nil
 	}
 	// Left there, the request would vanish with the member, or run when the
@@ -68,7 +71,7 @@ type beginning struct {
 
 func newBeginning(s *State) *beginning {
 	own := s.own()
-	return &beginning{s: s, taken: make([]bool, s.view.total()), room: s.room(), m: Begin{Self: s.self, Own: s.next(own), Monitor: s.config() != nil && s.config().MonitorExecution}}
+	return &beginning{s: s, taken: make([]bool, s.view.total()), room: s.room(), m: Begin{Self: s.self, Own: s.next(own), Monitor: s.config() != nil && s.config().MonitorExecution, Shared: s.view.foreign()}}
 }
 
 func (b *beginning) mutation() *Begin {
@@ -165,7 +168,7 @@ func (b *beginning) open(i int, t int64, cause Cause) {
 		return
 	}
 	p := s.view.pending(i)
-	if p != nil && (p.Foreign || t <= p.Entry.Instant) {
+	if p != nil && (p.Foreign && !s.ripe(p) || !p.Foreign && t <= p.Entry.Instant) {
 		s.excuse(i, "an interrupted run of the item was waiting for a server")
 		return
 	}
@@ -191,6 +194,9 @@ func (b *beginning) open(i int, t int64, cause Cause) {
 func (b *beginning) fits(i int) bool {
 	n := 0
 	if b.m.Monitor {
+		n++
+	}
+	if b.m.Shared {
 		n++
 	}
 	if b.s.view.item(i).Misfire {
@@ -251,21 +257,33 @@ func again(s *State, _ *Plan) Mutation {
 	return Again{Self: s.self, Own: next}
 }
 
-// lingers: other guests may end at the same moment as those that have just ended.
-func (s *State) lingers() bool {
-	if s.ends == 0 || s.now < s.ends || s.now >= s.ends+s.o.Linger {
-		return false
+// ends is when the first and the newest of the ends came that no commit carries
+// yet; 0: there is none, see complete.
+type ends struct{ first, last int64 }
+
+// lingersUntil is until when the ends of runs wait for others, which may come at
+// the same moment; 0: they do not.
+func (s *State) lingersUntil() int64 {
+	until := min(s.ends.last+s.o.Linger, s.ends.first+lingerTimes*s.o.Linger)
+	if s.ends.first == 0 || s.now < s.ends.first || s.now >= until {
+		return 0
 	}
-	return slices.ContainsFunc(s.guests, func(g guest) bool { return !g.ended })
+	if !slices.ContainsFunc(s.guests, func(g guest) bool { return !g.ended }) {
+		return 0
+	}
+	return until
 }
+
+// lingerTimes is how many times Linger the first end waits, as others come.
+const lingerTimes = 10
 
 // complete closes the runs whose guests ended: as many as there are by now.
 func complete(s *State, _ *Plan) Mutation {
 	own := s.own()
-	if own == nil || s.lingers() {
+	if own == nil || s.lingersUntil() != 0 {
 		return nil
 	}
-	s.ends = 0
+	s.ends = ends{}
 	var items []int
 	next := s.next(own)
 	r, rows := s.room(), s.rowsLeft(&next)
@@ -303,7 +321,7 @@ func complete(s *State, _ *Plan) Mutation {
 // markMisfire makes visible, to the next owner as well, that an instant came
 // while the item ran.
 func markMisfire(s *State, _ *Plan) Mutation {
-	if s.own() == nil || s.config() == nil || !s.config().Misfire || s.leaving || s.view.foreign() {
+	if s.own() == nil || s.config() == nil || !s.config().Misfire || s.leaving || s.apart() != "" {
 		return nil
 	}
 	s.overtaken()
@@ -370,14 +388,16 @@ func (s *State) excuseAll(text string) {
 // inability is why the member may begin nothing.
 func (s *State) inability() string {
 	switch {
+	case s.barred:
+		return "this server must not run the job"
 	case s.leaving:
 		return "the server was shutting down"
 	case s.disabledHere():
 		return "the server was disabled"
 	case s.doubt != Trusted:
 		return silence
-	case s.view.foreign():
-		return "a member that is not wasmjobd shared the job"
+	case s.apart() != "":
+		return "a member of ElasticJob shared the job"
 	case s.skewed():
 		return skewed
 	}

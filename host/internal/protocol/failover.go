@@ -12,11 +12,8 @@ func enqueue(s *State, _ *Plan) Mutation {
 	if !s.reclaims() || s.config() == nil || !v.Assignment.Exists || s.doubt != Trusted {
 		return nil
 	}
-	for k := range v.Runs {
-		d := &v.Runs[k]
-		if d.ID != s.self && v.dead(d.ID) {
-			return s.enqueueDead(d)
-		}
+	if d := s.deadRecord(); d != nil && d.ID != s.self {
+		return s.enqueueDead(d)
 	}
 	return nil
 }
@@ -109,13 +106,34 @@ func (s *State) later(e Entry) bool {
 	return s.view.last(e.Item) > e.Instant || s.latest.At > e.Instant
 }
 
-// take begins orphaned runs, as many as there are free slots.
+// take begins orphaned runs, as many as there are free slots. Beside members of
+// ElasticJob it is done by whoever has the latch.
 func take(s *State, _ *Plan) Mutation {
+	m := s.taking()
+	if m == nil {
+		return nil
+	}
+	if !s.view.foreign() {
+		return *m
+	}
+	place, first := s.place(FailoverLatch)
+	switch {
+	case first:
+		m.Place = place
+		return *m
+	case place == "":
+		return Contend{Latch: FailoverLatch, Token: s.o.Contender}
+	}
+	return nil
+}
+
+// taking is what the member would take.
+func (s *State) taking() *Take {
 	v := s.view
 	if !s.works() || !v.Config.Failover || v.Paused || len(v.Pending) == 0 || !v.Assignment.Exists {
 		return nil
 	}
-	m := Take{Self: s.self, Own: s.next(s.own()), Monitor: v.Config.MonitorExecution}
+	m := &Take{Self: s.self, Own: s.next(s.own()), Monitor: v.Config.MonitorExecution}
 	nodes := 2 // the pending run goes, the failover mark comes
 	if m.Monitor {
 		nodes++
@@ -126,7 +144,10 @@ func take(s *State, _ *Plan) Mutation {
 		if s.o.Slots > 0 && len(m.Own.Open) >= s.o.Slots {
 			break
 		}
-		if p.Foreign || it.Failover != "" || it.Disabled || p.Item >= v.total() || s.busy(p.Item) || s.later(p.Entry) || !it.Exists {
+		if p.Foreign && (!v.foreign() || !s.ripe(&p) || s.idle(&p)) {
+			continue
+		}
+		if p = s.known(p); it.Failover != "" || it.Disabled || p.Item >= v.total() || s.busy(p.Item) || s.later(p.Entry) || !it.Exists {
 			continue
 		}
 		if m.Monitor && (it.Running != 0 || it.RunningP) {
@@ -135,7 +156,11 @@ func take(s *State, _ *Plan) Mutation {
 		if !r.take(nodes) {
 			break
 		}
-		m.Own.row(Row{Entry: p.Entry, State: TakenOver, Why: "the server died", Ended: s.now, By: p.Dead})
+		why := "the server died"
+		if p.Foreign {
+			why = "a member of ElasticJob left it to others"
+		}
+		m.Own.row(Row{Entry: p.Entry, State: TakenOver, Why: why, Ended: s.now, By: p.Dead})
 		e := p.Entry
 		e.Cause, e.Begun = Failover, s.now
 		e.Attempt++
@@ -167,6 +192,10 @@ func drop(s *State, _ *Plan) Mutation {
 		}
 		why := ""
 		switch {
+		case p.Foreign && v.foreign() && s.idle(&p) && s.ripe(&p):
+			e := Entry{Item: p.Item, Instant: s.now, Trigger: fmt.Sprintf("j%d", p.Modified), Cause: Failover, Attempt: 1}
+			m.Items = append(m.Items, p.Item)
+			m.Own.row(Row{Entry: e, State: Skipped, Why: "a member of ElasticJob wanted it run again, but it had ended", Ended: s.now})
 		case p.Foreign && v.foreign():
 		case p.Foreign:
 			// Nobody who could say what it was is left.

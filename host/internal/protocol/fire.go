@@ -57,7 +57,7 @@ func tell(s *State, _ *Plan) Mutation {
 		}
 		return Tell{Self: s.self, Next: next}
 	}
-	if !s.leads() || s.leaving || s.config() == nil || s.view.foreign() || !s.o.Started && !s.o.Completed {
+	if !s.leads() || s.leaving || s.config() == nil || !s.o.Started && !s.o.Completed {
 		return nil
 	}
 	for _, e := range [...]Event{FireStarted, FireCompleted} {
@@ -79,7 +79,7 @@ func tell(s *State, _ *Plan) Mutation {
 		return Tell{Self: s.self, Next: next}
 	}
 	at := s.begun()
-	if at <= next.Started.Instant {
+	if s.view.foreign() || at <= next.Started.Instant {
 		return nil
 	}
 	next.Started = s.opened(at, s.o.Started)

@@ -73,9 +73,10 @@ func (s *State) finished(in Finished) {
 		return
 	}
 	g.ended, g.state, g.flow = true, in.State, in.Flow
-	if s.ends == 0 {
-		s.ends = s.now
+	if s.ends.first == 0 {
+		s.ends.first = s.now
 	}
+	s.ends.last = s.now
 	if g.why == "" || in.State != Cancelled {
 		g.why = in.Why
 	}

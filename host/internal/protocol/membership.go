@@ -25,7 +25,7 @@ func (s *State) observe(p *Plan) {
 			s.cancel(s.guests[k].Item, true, "the member's nodes were removed", p)
 		}
 		p.add(Note{"the member's nodes were removed from the registry"})
-		p.add(Stop{Rejoin: !s.leaving})
+		p.add(Stop{Rejoin: !s.leaving || s.barred})
 		return
 	}
 	if s.self != "" && !s.leaving && v.instance(s.self) == nil {
@@ -34,12 +34,13 @@ func (s *State) observe(p *Plan) {
 		p.add(Note{"the instance's node was removed: shutting this job down here"})
 		s.cancelAll(p, "shut down by an operator")
 	}
-	if v.Necessary || v.Processing {
+	s.bar(p)
+	if v.Necessary || v.Processing || v.unadopted() {
 		if s.markSince == 0 {
 			s.markSince = s.now
 		}
 	} else {
-		s.markSince = 0
+		s.markSince, s.waitFrom = 0, 0
 	}
 	if c := v.Config; c != nil && s.self != "" && (s.cron == nil || *s.cron != c.Cron) {
 		s.cron = &c.Cron
@@ -55,12 +56,14 @@ func (s *State) observe(p *Plan) {
 		s.note(p, "a node in the registry cannot be read, nothing is done until it is removed or mended: "+v.RecordFault)
 	case v.ConfigFault != "":
 		s.note(p, "the configuration in the registry cannot be read, nothing begins: "+v.ConfigFault)
-	case s.self != "" && v.foreign():
-		s.note(p, strangers)
+	case s.self != "" && s.apart() != "":
+		s.note(p, s.apart())
 	default:
 		s.noted = ""
 	}
 	s.seeServers()
+	s.watchStrangers()
+	s.watchRounds()
 	s.prepare(p)
 	if own := s.own(); own != nil && v.RecordFault == "" {
 		s.hand(own, p)
@@ -90,15 +93,33 @@ func (s *State) own() *Runs {
 
 func (s *State) leads() bool { return s.self != "" && s.view != nil && s.view.Leader == s.self }
 
-// reclaims: this member cleans up after the dead. It is our leader.
-func (s *State) reclaims() bool { return s.leads() && s.own() != nil }
+// reclaims: this member cleans up after the dead. It is our leader or, under one
+// of ElasticJob's, the first of us.
+func (s *State) reclaims() bool {
+	return s.own() != nil && (s.leads() || s.view.foreignLeads() && len(s.view.Members) > 0 && s.view.Members[0].ID == s.self)
+}
 
 func (s *State) disabledHere() bool { return s.view.serverDisabled(s.self.IP()) }
 
 // works: the member may begin runs.
 func (s *State) works() bool {
 	return s.own() != nil && s.config() != nil && !s.leaving && s.doubt == Trusted &&
-		s.view.instance(s.self) != nil && !s.disabledHere() && !s.view.foreign() && !s.skewed()
+		s.view.instance(s.self) != nil && !s.disabledHere() && s.apart() == "" && !s.skewed()
+}
+
+// apart is why the job must not run here beside members of ElasticJob; "" if it
+// may, or if there are none.
+func (s *State) apart() string {
+	c := s.config()
+	switch {
+	case c == nil || !s.view.foreign():
+		return ""
+	case !c.MonitorExecution:
+		return "a member of ElasticJob shares this job, and monitorExecution is off: nothing would keep the two from running the same item; nothing begins here until it is on"
+	case s.o.Zoneless:
+		return "a member of ElasticJob shares this job, and the job names no time zone: ElasticJob fires in the zone of its process; nothing begins here until timezone says which that is"
+	}
+	return ""
 }
 
 // join registers the member: first the job's nodes, then its own.
@@ -112,7 +133,7 @@ func join(s *State, p *Plan) Mutation {
 		p.add(Stop{})
 		return nil
 	}
-	if v.ConfigFault != "" {
+	if v.ConfigFault != "" || s.o.Barred {
 		return nil
 	}
 	if v.Config == nil || !v.Dirs.Wasm || !v.Dirs.Instances || !v.Dirs.Servers || !v.Dirs.LeaderSharding || !v.Dirs.Latch {
@@ -128,7 +149,7 @@ func join(s *State, p *Plan) Mutation {
 // is still there.
 func (s *State) setUpAgain() Mutation {
 	v := s.view
-	if !s.leads() || s.leaving || v.Config == nil || v.Dirs.Wasm && v.Dirs.Instances && v.Dirs.Servers && v.Dirs.LeaderSharding {
+	if !s.reclaims() || s.leaving || v.Config == nil || v.Dirs.Wasm && v.Dirs.Instances && v.Dirs.Servers && v.Dirs.LeaderSharding {
 		return nil
 	}
 	return Setup{}

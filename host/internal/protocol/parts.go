@@ -57,6 +57,10 @@ const maxRows = 100_000
 type parts struct {
 	epoch int32 // that it began
 	mark  int32 // version of the mark that it answers
+	// strip: nodes of owners that differ are deleted, all of them and some time
+	// before the first is made anew.
+	strip bool
+	since int64 // when the newest were deleted
 }
 
 // ownersAlone is room for the nodes of items without a value of ours beside them.
@@ -116,6 +120,40 @@ func (s *State) owners(a *Assignment, r *room) Owners {
 	m.Last = true
 	return m
 }
+
+// stripped are the items whose nodes name another owner than the assignment, as
+// many as fit.
+func (s *State) stripped(a *Assignment, r *room) []int {
+	var items []int
+	for i, owner := range a.Owners {
+		if it := s.view.item(i); it.Owner != "" && it.Owner != owner {
+			items = append(items, i)
+		}
+	}
+	return r.first(items)
+}
+
+// deal writes the nodes of a reshard in parts. Members of ElasticJob read owners
+// from a copy that lags behind, but look for a node that the copy does not have:
+// so beside them what changes is deleted first, and not made before the copies
+// have heard of that.
+func (s *State) deal() Mutation {
+	a := &s.view.Assignment
+	if s.parts.strip {
+		if strip := s.stripped(a, s.ownersAlone()); len(strip) > 0 {
+			return Owners{Strip: strip}
+		}
+		if until := s.parts.since + lag(a.Total); s.now < until {
+			s.hold(until)
+			return nil
+		}
+		s.parts.strip = false
+	}
+	return s.owners(a, s.ownersAlone())
+}
+
+// lag is how long, in ms, a member of ElasticJob may take to hear of all items.
+func lag(total int) int64 { return 20 + int64(total)/10 }
 
 // ended is how many nodes go when a run of the item ends.
 func (it Item) ended() int {

@@ -128,16 +128,33 @@ func (c *cluster) printCommit(v *protocol.View, m protocol.Mutation) {
 		c.say("%s %s", name, serversOf(m.IPs))
 	case protocol.Elect:
 		c.say("%s %s", name, nameOf(m.ID))
+	case protocol.Contend:
+		c.say("%s for the %s", name, latchOf(m.Latch))
+	case protocol.Withdraw:
+		c.say("%s from the %s", name, latchOf(m.Latch))
+	case protocol.Adopt:
+		c.say("%s%s, if nobody of %s set its record", name, epoch, namesOf(m.Check))
+		c.printAssignment(&m.Next)
+		if m.Self != "" {
+			c.printRecord(&m.Own)
+		}
+	case protocol.Orphan:
+		c.say("%s%s, if nobody of %s set its record", name, epoch, namesOf(m.Check))
+		for _, p := range m.Pend {
+			c.say("  pending %s of %s", entry(p.Entry, list([]int{p.Item})), nameOf(p.Dead))
+		}
+		c.printAssignment(&m.Next)
+		c.printRecord(&m.Own)
 	case protocol.Reshard:
-		c.say("%s%s, if nobody of %s set its record%s", name, epoch, namesOf(m.Check), some(", removing ", m.Remove)+some(", clearing ", m.Clear)+given(m.Parts, ", nodes follow in parts"))
+		c.say("%s%s, if nobody of %s set its record%s", name, epoch, namesOf(m.Check), some(", removing ", m.Remove)+some(", clearing ", m.Clear)+some(", without the owners of ", m.Strip)+given(m.Parts, ", nodes follow in parts"))
 		c.printAssignment(&m.Next)
 		if m.Self != "" {
 			c.printRecord(&m.Own)
 		}
 	case protocol.Owners:
-		c.say("%s%s%s%s%s", name, epoch, some(" of ", m.Write), some(", removing ", m.Remove)+some(", clearing ", m.Clear), given(m.Last, ", the last part"))
+		c.say("%s%s%s%s%s%s", name, epoch, some(" of ", m.Write), some(", without the owners of ", m.Strip), some(", removing ", m.Remove)+some(", clearing ", m.Clear), given(m.Last, ", the last part"))
 	case protocol.Begin:
-		c.say("%s %s%s%s%s%s%s%s", name, list(m.Begun), epoch, given(m.Monitor, ", marked"), given(m.Ack, ", acknowledging"), given(m.More, ", more to follow"),
+		c.say("%s %s%s%s%s%s%s%s", name, list(m.Begun), epoch, given(m.Monitor, ", marked"), given(m.Ack, ", acknowledging"), given(m.More, ", more to follow")+given(m.Shared, ", if the owners are the same"),
 			some(", clearing misfire of ", m.Unmark), some(", dropping pending ", m.Unpend))
 		c.printRecord(&m.Own)
 	case protocol.Complete:
@@ -147,6 +164,9 @@ func (c *cluster) printCommit(v *protocol.View, m protocol.Mutation) {
 		c.say("%s", name)
 		c.printRecord(&m.Own)
 	case protocol.Forget:
+		c.say("%s", name)
+		c.printRecord(&m.Own)
+	case protocol.Tally:
 		c.say("%s", name)
 		c.printRecord(&m.Own)
 	case protocol.Account:
@@ -159,8 +179,12 @@ func (c *cluster) printCommit(v *protocol.View, m protocol.Mutation) {
 	case protocol.Enqueue:
 		c.printEnqueue(&m, epoch)
 	case protocol.Take:
-		c.say("%s %s%s%s", name, list(m.Items), epoch, given(m.Monitor, ", marked"))
+		c.say("%s %s%s%s%s", name, list(m.Items), epoch, given(m.Monitor, ", marked"), given(m.Place != "", ", with the latch"))
 		c.printRecord(&m.Own)
+	case protocol.Vouch:
+		c.say("%s for %s: %s%s%s", name, list(m.Items), m.Event, given(m.Last, ", the last"), given(m.Next != nil, ", to be told"))
+	case protocol.Release:
+		c.say("%s %s", name, m.Event)
 	case protocol.Tell:
 		c.say("%s started %s, completed %s", name, call(m.Next.Started), call(m.Next.Completed))
 	case protocol.Drop:
@@ -180,6 +204,13 @@ func (c *cluster) printCommit(v *protocol.View, m protocol.Mutation) {
 	default:
 		c.say("%s", name)
 	}
+}
+
+func latchOf(l protocol.Latch) string {
+	if l == protocol.FailoverLatch {
+		return "failover latch"
+	}
+	return "election latch"
 }
 
 func (c *cluster) printEnqueue(m *protocol.Enqueue, epoch string) {

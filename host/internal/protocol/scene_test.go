@@ -19,7 +19,7 @@ import (
 //	                                failover misfire disabled monitor=off
 //	prefer a a b                    whom a strategy gives item 0, 1, …; else the members in turn
 //	start a b slots=1 queue         members join, one after the other, until all is calm; options:
-//	                                wait prune (seconds) unstored slots nodes retry (attempts, 1 to 3 s apart) linger queue replace finish started completed label=name:value
+//	                                zoneless knows=strategy wait prune (seconds) unstored slots nodes retry (attempts, 1 to 3 s apart) linger queue replace finish started completed label=name:value
 //	                                module=text (of the module's node) found (they have no file)
 //	new a                           a member that has not observed anything yet; options as of start
 //	me b                            whom commands are meant for
@@ -33,6 +33,9 @@ import (
 //	config total=4                  an operator rewrites the configuration; words as of job
 //	operator pause                  pause resume reshard trigger [members] disable-item 1 enable-item 1
 //	                                disable-server b enable-server b remove b (its instance)
+//	java j [leads]                  a member of ElasticJob comes; its session is 100 and the number of its letter
+//	deal a j j                      as leader, it gives item 0, 1, … to these
+//	java-dies j                     its session ends
 //	node create x/y = text          create set delete, or "session 9" for an ephemeral of that
 //	                                session; {b} is b's id, {b.ip} its address; paths begin at the job, which is "."
 var scene = map[string]func(*cluster, *arguments) error{
@@ -40,6 +43,7 @@ var scene = map[string]func(*cluster, *arguments) error{
 	"calm":  func(c *cluster, _ *arguments) error { return c.calm() },
 	"show":  func(c *cluster, _ *arguments) error { c.printView(c.look(&c.watcher)); return nil },
 	"start": start, "new": newMembers, "prefer": prefer, "me": chooseMe, "now": setClock, "die": die,
+	"java": java, "deal": deal, "java-dies": javaDies,
 	"troubles": troubles, "config": rewrite, "operator": operator, "node": node,
 }
 
@@ -91,6 +95,10 @@ func options(a *arguments) (protocol.Options, error) {
 	var o protocol.Options
 	if o.Module = []byte(a.key("module", "")); a.flag("found") {
 		o.Module = nil
+	}
+	o.Zoneless = a.flag("zoneless")
+	if known := a.key("knows", ""); known != "" {
+		o.Knows = func(strategy string) bool { return strategy == known }
 	}
 	o.Started, o.Completed = a.flag("started"), a.flag("completed")
 	o.Queue, o.Replace, o.Finish = a.flag("queue"), a.flag("replace"), a.flag("finish")
@@ -200,6 +208,53 @@ func operator(c *cluster, a *arguments) error {
 	default:
 		return fmt.Errorf("an operator has no %q", what)
 	}
+}
+
+func (c *cluster) mark() string { return path.Join(c.root(), "leader", "sharding", "necessary") }
+
+func javaSession(name string) registry.SessionID { return registry.SessionID(100 + name[0] - 'a') }
+
+func java(c *cluster, a *arguments) error {
+	leads := a.flag("leads")
+	for _, name := range a.all() {
+		session, id := javaSession(name), idOf(name)
+		ops := []registry.Op{{Kind: registry.CreateEphemeral, Path: c.job.Instance(id)}}
+		if leads {
+			ops = append(ops, registry.Op{Kind: registry.CreateEphemeral, Path: path.Join(c.root(), "leader", "election", "instance"), Data: []byte(id)})
+		}
+		if mark := c.mark(); !c.tree.Get(mark).Exists {
+			ops = append(ops, registry.Op{Kind: registry.Create, Path: mark})
+		}
+		if _, _, err := c.tree.Commit(session, c.now, ops); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func deal(c *cluster, a *arguments) error {
+	var ops []registry.Op
+	for i, name := range a.all() {
+		at := path.Join(c.root(), "sharding", strconv.Itoa(i))
+		if !c.tree.Get(at).Exists {
+			ops = append(ops, registry.Op{Kind: registry.Create, Path: at})
+		}
+		if c.tree.Get(at + "/instance").Exists {
+			ops = append(ops, registry.Op{Kind: registry.Delete, Path: at + "/instance", Version: registry.AnyVersion})
+		}
+		ops = append(ops, registry.Op{Kind: registry.Create, Path: at + "/instance", Data: []byte(idOf(name))})
+	}
+	if mark := c.mark(); c.tree.Get(mark).Exists {
+		ops = append(ops, registry.Op{Kind: registry.Delete, Path: mark, Version: registry.AnyVersion})
+	}
+	return c.write(ops...)
+}
+
+func javaDies(c *cluster, a *arguments) error {
+	for _, name := range a.all() {
+		c.tree.EndSession(javaSession(name), c.now)
+	}
+	return nil
 }
 
 // nodeLine is the grammar of the command node.

@@ -8,8 +8,16 @@ import (
 // waits: a due run waits for the reshard that somebody asked for, but not
 // longer than the bound: then the member begins what it still owns, and the
 // epoch refuses it if that has changed.
-func (s *State) waits() bool {
-	return s.markSince != 0 && s.now < s.markSince+s.o.ReshardWait
+func (s *State) waits() bool { return s.markSince != 0 && s.now < s.waitsUntil() }
+
+// waitsUntil is when that ends. A leader of ElasticJob deals when an instant
+// comes, not before.
+func (s *State) waitsUntil() int64 {
+	since := s.markSince
+	if s.view.foreignLeads() {
+		since = max(since, s.waitFrom)
+	}
+	return since + s.o.ReshardWait
 }
 
 // fits: the assignment was made for this total and these members.
@@ -43,7 +51,13 @@ func (s *State) stale(eligible []ID) bool {
 // markReshard asks for a reshard by level, not by edge: whatever event was
 // missed, the leader sees that the assignment does not fit.
 func markReshard(s *State, _ *Plan) Mutation {
-	if !s.leads() || s.leaving || s.view.Necessary || s.config() == nil || !s.view.Assignment.Exists || s.view.foreign() {
+	if s.view.Necessary || s.config() == nil || !s.view.Assignment.Exists {
+		return nil
+	}
+	if s.reclaims() && !s.leads() && s.abandoned() {
+		return MarkReshard{}
+	}
+	if !s.leads() || s.leaving {
 		return nil
 	}
 	el := s.view.eligible()
@@ -53,24 +67,30 @@ func markReshard(s *State, _ *Plan) Mutation {
 	return MarkReshard{}
 }
 
+// abandoned: an item has no owner that is there, and nobody deals just now.
+func (s *State) abandoned() bool {
+	v := s.view
+	for i := range v.total() {
+		if !v.Processing && v.instance(v.item(i).Owner) == nil {
+			return true
+		}
+	}
+	return false
+}
+
 // reshard assigns the items anew. It waits until the dead are enqueued and no
 // item that would move or vanish is running.
 func reshard(s *State, p *Plan) Mutation {
 	v := s.view
-	if !s.leads() || s.leaving || s.doubt != Trusted || !v.Necessary || s.config() == nil || !v.Assignment.Exists || v.foreign() {
+	if !s.leads() || s.leaving || s.doubt != Trusted || !v.Necessary || s.config() == nil || !v.Assignment.Exists || s.deadRecord() != nil || s.tooEarly() {
 		return nil
-	}
-	for k := range v.Runs {
-		if v.dead(v.Runs[k].ID) {
-			return nil
-		}
 	}
 	el := v.eligible()
 	if len(el) == 0 {
 		return nil
 	}
 	if s.dealt(el) {
-		return s.owners(&v.Assignment, s.ownersAlone())
+		return s.deal()
 	}
 	req := s.request(el)
 	if s.answer != nil && s.answer.Fault != "" && s.now >= s.retry {
@@ -97,28 +117,58 @@ func reshard(s *State, p *Plan) Mutation {
 	if s.movesRunning(&next) {
 		return nil
 	}
-	var check []ID
-	for k := range v.Runs {
-		check = append(check, v.Runs[k].ID)
-		next.fold(&v.Runs[k].RunsData)
-	}
-	// An item that nobody ever accounted for is accounted for from the moment
-	// on at which the mark was seen: what comes due while the reshard is
-	// awaited belongs to it.
-	for i := range req.Total {
-		if at(next.Last, i) == 0 {
-			next.Last = set(next.Last, i, max(s.markSince, 1))
-		}
-	}
+	check := s.recorded(&next)
+	own := s.next(s.own())
+	seq := own.Seq
+	s.accountFor(&next, &own)
+	s.unaccepted(&next, &own)
 	m := Reshard{Check: check, Moving: s.moving(&next), Next: next}
-	s.unaccepted(&m)
-	if o := s.owners(&next, s.room()); o.Last {
+	if own.Seq > seq {
+		m.Self, m.Own = s.self, own
+	}
+	if v.foreign() {
+		m.Strip = s.stripped(&next, s.room())
+		m.Pause = len(m.Strip) > 0 || v.bereft()
+	}
+	if o := s.owners(&next, s.room()); o.Last && !m.Pause {
 		m.Remove, m.Clear = o.Remove, o.Clear
 	} else {
 		m.Parts = true
 	}
 	return m
 }
+
+// bereft: an item has no owner. Who deleted the node, and when, is not known.
+func (v *View) bereft() bool {
+	return slices.ContainsFunc(v.Items[:min(v.total(), len(v.Items))], func(it Item) bool { return it.Exists && it.Owner == "" })
+}
+
+// tooEarly: right after an instant members of ElasticJob are about to mark what
+// they run, item by item. If the reshard was asked for before, they wait for it.
+func (s *State) tooEarly() bool {
+	v, t := s.view, s.latest.At
+	until := t + startLag + int64(v.total())*startLagItem
+	if !v.foreign() || t == 0 || s.markSince < t || s.markSince >= until || s.now >= until {
+		return false
+	}
+	s.hold(until)
+	return true
+}
+
+// unprocess takes the mark of a reshard away that this member began when it led.
+func unprocess(s *State, _ *Plan) Mutation {
+	if s.leads() || !s.view.Processing || s.view.ProcessingOwner != s.o.Session || s.self == "" {
+		return nil
+	}
+	return Unprocess{}
+}
+
+// How long, in ms, members of ElasticJob take to mark what they begin: the first
+// item, and each further one. It makes one node after the other.
+const (
+	startLag     = 50
+	startLagItem = 2
+)
 
 // occupied is a surplus item whose node cannot be deleted, as it looked then.
 type occupied struct {
@@ -127,7 +177,7 @@ type occupied struct {
 }
 
 // bare: nothing below the item is ours.
-func (it Item) bare() bool { return it == Item{Exists: true} }
+func (it Item) bare() bool { return it == Item{Exists: true, Marks: it.Marks} }
 
 // occupy notes which surplus item kept a reshard from being applied. The mirror
 // does not look at the nodes of strangers, so this is how the core learns of
@@ -196,6 +246,12 @@ func (in Assigned) unusable() string {
 
 // movesRunning: an item that is open anywhere would change hands.
 func (s *State) movesRunning(next *Assignment) bool {
+	for i := range s.view.Items {
+		it := &s.view.Items[i]
+		if it.Running != 0 && next.owner(i) != it.Owner && s.witness.runs(it.Running) {
+			return true
+		}
+	}
 	for k := range s.view.Runs {
 		for _, e := range s.view.Runs[k].Open {
 			if next.owner(e.Item) != s.view.Assignment.owner(e.Item) {
@@ -222,7 +278,7 @@ func (s *State) moving(next *Assignment) []ID {
 
 func (s *State) request(el []ID) AssignRequest {
 	v := s.view
-	r := AssignRequest{Strategy: v.Config.Strategy, Instances: el, Total: v.total(), Epoch: v.Assignment.Version}
+	r := AssignRequest{Strategy: v.Config.Strategy, Shared: v.foreign(), Instances: el, Total: v.total(), Epoch: v.Assignment.Version}
 	for _, id := range el {
 		r.Labels = append(r.Labels, v.labels(id))
 	}
@@ -236,7 +292,7 @@ func (s *State) request(el []ID) AssignRequest {
 }
 
 func (r AssignRequest) equal(o AssignRequest) bool {
-	return r.Strategy == o.Strategy && r.Total == o.Total && r.Epoch == o.Epoch && slices.Equal(r.Instances, o.Instances)
+	return r.Strategy == o.Strategy && r.Shared == o.Shared && r.Total == o.Total && r.Epoch == o.Epoch && slices.Equal(r.Instances, o.Instances)
 }
 
 func (a *Assignment) clone() Assignment {

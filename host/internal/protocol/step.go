@@ -20,19 +20,21 @@ type State struct {
 
 	over    bool // the session is lost, or we left
 	leaving bool
+	barred  bool // leaving, and only until it may join again
 	gone    bool // Stop was said
 	doubt   Doubt
 
-	guests []guest  // ascending by item
-	skew   int64    // ms that the clock is ahead of the registry's, when it was measured last
-	tick   Tick     // the instant that is being answered; At 0: none
-	latest Tick     // the newest instant that came due
-	paused int64    // the newest instant that came during a pause
-	ends   int64    // when the first of the ends came that no commit carries yet; 0: see complete
+	guests []guest // ascending by item
+	skew   int64   // ms that the clock is ahead of the registry's, when it was measured last
+	tick   Tick    // the instant that is being answered; At 0: none
+	latest Tick    // the newest instant that came due
+	paused int64   // the newest instant that came during a pause
+	ends   ends
 	due    []due    // instants that came while their item ran
 	why    []string // by item: why its instants were not begun
 
-	markSince int64 // since when the reshard mark is seen
+	markSince int64 // since when a reshard is under way
+	waitFrom  int64 // since when an instant is due that waits for it; 0: none was
 	occupied  []occupied
 	parts     *parts   // a reshard of ours whose nodes are not all written
 	used      *room    // by the mutation that is being decided; nil: it counts no nodes
@@ -49,6 +51,10 @@ type State struct {
 	asks      []Asked
 	absent    []absence
 	wake      int64
+	held      int64 // until when a rule waits that is to be asked right then; 0: none does
+	witness   witness
+	vouched   []vouching
+	watched   bool // what strangers have when the first view comes, they may have had for long
 	reread    int64
 	noted     string
 }
@@ -67,7 +73,7 @@ type Options struct {
 	// the leader removes its node; 0 never.
 	PruneAfter  int64
 	MaxUnstored int   // rows that may wait for the history before nothing begins; 0: no bound
-	Linger      int64 // ms that the end of a run waits for others that end at the same moment
+	Linger      int64 // ms that the end of a run waits for others, and again after each of those; ten times as long at most
 	MaxNodes    int   // nodes that a transaction may write beside the values of ours; 0: no bound
 	Slots       int   // runs at once; 0: no bound
 	Queue       bool  // overlap policy queue-one
@@ -76,6 +82,14 @@ type Options struct {
 	Retry       RetryPolicy
 	// Started and Completed: the module has the listener of fires.
 	Started, Completed bool
+	// Contender is the session's token in the queues of latches.
+	Contender string
+	// Knows tells whether a strategy is known here; nil: each is.
+	Knows func(strategy string) bool
+	// Zoneless: the job names no time zone.
+	Zoneless bool
+	// Barred: the member must not be in the job.
+	Barred bool
 	// Labels are those of this server, for the strategies of others.
 	Labels map[string]string
 	// Address is where this server gives modules to others; empty: nowhere.
@@ -137,11 +151,11 @@ func (s *State) View() *View { return s.view }
 // event would have said, the level still says.
 func rules() []func(*State, *Plan) Mutation {
 	return []func(*State, *Plan) Mutation{
-		join, leave, setServer, abdicate, elect,
+		join, withdraw, leave, setServer, abdicate, elect,
 		again, complete,
-		enqueue, take, operate, markReshard, reshard,
-		markMisfire, begin, drop, tell,
-		account, clearMarks, forget, pruneServers,
+		enqueue, orphan, take, operate, markReshard, unprocess, reshard, adopt,
+		markMisfire, begin, drop, vouch, tell,
+		account, tally, clearMarks, forget, pruneServers,
 		publish, switchModule,
 	}
 }
@@ -157,7 +171,7 @@ func Step(s *State, now int64, in Input) Plan {
 	if s.over || s.gone {
 		return p
 	}
-	if _, ended := in.(Finished); ended && s.lingers() {
+	if _, ended := in.(Finished); ended && s.lingersUntil() != 0 {
 		s.sleep(&p) // many of these come at once, and none changes what can be done now
 		return p
 	}
@@ -168,6 +182,7 @@ func Step(s *State, now int64, in Input) Plan {
 		}
 		s.act(&p)
 		s.listen(&p)
+		s.held = 0
 		for _, rule := range rules() {
 			s.used = nil
 			if m := rule(s, &p); m != nil {
@@ -219,7 +234,7 @@ func (s *State) receive(in Input, p *Plan) {
 		s.skew = in.Skew
 	case Asked:
 		if _, ok := in.Ask.(AskLeave); ok {
-			s.leaving = true
+			s.leaving, s.barred = true, false
 			return
 		}
 		s.asks = append(s.asks, in)
@@ -305,19 +320,38 @@ func (s *State) applied(f *flight, rev int64, p *Plan) {
 	switch m := f.m.(type) {
 	case Reshard:
 		if m.Parts {
-			s.parts = &parts{epoch: f.view.Assignment.Version + 1, mark: f.view.NecessaryV}
+			s.parts = &parts{epoch: f.view.Assignment.Version + 1, mark: f.view.NecessaryV, strip: m.Pause, since: s.now}
+		}
+	case Owners:
+		if s.parts != nil && len(m.Strip) > 0 {
+			s.parts.since = s.now
 		}
 	case Begin:
+		s.did(FireStarted, m.Begun)
 		if s.tick.At == f.tick && !m.More {
 			s.tick = Tick{}
 		}
 		s.start(m.Own.Open, m.Begun, rev, p)
+	case Complete:
+		s.did(FireCompleted, m.Items)
+	case Tally:
+		s.witness.taken = nil
+	case Vouch:
+		s.vouching(m.Event).last = m.Last
 	case Take:
+		s.did(FireStarted, m.Items)
 		s.start(m.Own.Open, m.Items, rev, p)
 	case Leave:
 		s.gone = true
-		p.add(Stop{})
+		p.add(Stop{Rejoin: s.barred})
 	default: // the next view shows it
+	}
+}
+
+// hold asks to be woken right at that moment.
+func (s *State) hold(until int64) {
+	if s.held == 0 || until < s.held {
+		s.held = until
 	}
 }
 
@@ -334,8 +368,11 @@ func (s *State) Troubles() []string {
 		return nil
 	}
 	all := slices.Clone(v.Faults)
-	if s.self != "" && v.foreign() {
-		all = append(all, strangers)
+	if s.self != "" && s.apart() != "" && !s.barred { // else who bars it tells
+		all = append(all, s.apart())
+	}
+	if s.self != "" && s.puzzled() {
+		all = append(all, fmt.Sprintf("the sharding strategy %q is not known here; the lead is left to members of ElasticJob", s.config().Strategy))
 	}
 	if s.skewed() {
 		all = append(all, fmt.Sprintf("%s: by %d ms, the job allows %d; nothing begins here", skewed, s.skew, s.config().MaxSkew))
@@ -351,8 +388,6 @@ func (s *State) skewed() bool {
 
 const skewed = "the server's clock differed from the registry's"
 
-const strangers = "a member that is not wasmjobd shares this job; this release does not run beside it"
-
 func (s *State) note(p *Plan, text string) {
 	if s.noted != text {
 		s.noted = text
@@ -366,7 +401,7 @@ func (s *State) note(p *Plan, text string) {
 func (s *State) sleep(p *Plan) {
 	var next int64
 	if s.waits() && (s.tick.At != 0 || s.triggered() || s.retryDue()) {
-		next = s.markSince + s.o.ReshardWait
+		next = s.waitsUntil()
 	}
 	if t := s.nextRetry(); t != 0 && (next == 0 || t < next) {
 		next = t
@@ -389,10 +424,17 @@ func (s *State) sleep(p *Plan) {
 			next = t
 		}
 	}
-	if s.lingers() {
-		if t := s.ends + s.o.Linger; t != s.wake {
-			s.wake = t
-			p.add(Wake{At: t})
+	exact := s.held
+	if exact <= s.now {
+		exact = 0
+	}
+	if t := s.lingersUntil(); t != 0 && (exact == 0 || t < exact) {
+		exact = t
+	}
+	if exact != 0 && (next == 0 || exact < next) {
+		if exact != s.wake {
+			s.wake = exact
+			p.add(Wake{At: exact})
 		}
 		return
 	}

@@ -60,10 +60,10 @@ func publish(s *State, _ *Plan) Mutation {
 	return Publish{Member: Join{ID: s.self, Labels: s.o.Labels, Address: s.o.Address}, Ready: *s.swap.answer}
 }
 
-// switchModule is the leader's: everybody has the next module.
+// switchModule is the reclaimer's: everybody has the next module.
 func switchModule(s *State, _ *Plan) Mutation {
 	v := s.view
-	if v.Next == "" || !s.leads() || s.leaving || s.doubt != Trusted || s.config() == nil {
+	if v.Next == "" || !s.reclaims() || s.leaving || s.doubt != Trusted || s.config() == nil {
 		return nil
 	}
 	for _, m := range v.Members {

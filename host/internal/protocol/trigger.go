@@ -61,8 +61,8 @@ func (b *beginning) asked() []int {
 }
 
 // asks: a request waits at the instance that nobody has accepted for the item.
-func (in *Instance) asks(m *Reshard, i int) bool {
-	return in != nil && in.Triggered && in.Modified > at(m.Next.Requested, i)
+func (in *Instance) asks(next *Assignment, i int) bool {
+	return in != nil && in.Triggered && in.Modified > at(next.Requested, i)
 }
 
 // waiting: an accepted request waits for the item.
@@ -100,22 +100,20 @@ func (t *Trigger) skipped(i int, why string, now int64, by ID) Row {
 // unaccepted gives a row to each item that moves away from a member which was
 // asked to run it and has not accepted that yet, unless a request waits at its
 // new owner as well, with which the item then goes.
-func (s *State) unaccepted(m *Reshard) {
+func (s *State) unaccepted(next *Assignment, own *RunsData) {
 	v := s.view
-	own := s.next(s.own())
 	for i, owner := range v.Assignment.Owners {
-		from, to := v.instance(owner), v.instance(m.Next.owner(i))
-		if m.Next.owner(i) == owner || !from.asks(m, i) || to.asks(m, i) {
+		from, to := v.instance(owner), v.instance(next.owner(i))
+		if next.owner(i) == owner || !from.asks(next, i) || to.asks(next, i) {
 			continue
 		}
 		why := "the item moved to another server"
-		if i >= m.Next.Total {
+		if i >= next.Total {
 			why = "the item no longer exists"
 		}
 		t := Trigger{ID: from.requestID(), At: s.now}
 		own.row(t.skipped(i, why, s.now, owner))
-		m.Next.Requested = set(m.Next.Requested, i, from.Modified)
-		m.Self, m.Own = s.self, own
+		next.Requested = set(next.Requested, i, from.Modified)
 	}
 }
 

@@ -38,19 +38,23 @@ type View struct {
 
 	Leader      ID // "" when nobody leads
 	LeaderOwner int64
-	Instances   []Instance // descending by id, as ElasticJob lists them
-	Ghosts      []ID       // nodes of instances that no session holds: nobody is there
-	Members     []Member   // ascending by id
-	Servers     []Server   // ascending by address
+	// ElectionLatch and FailoverLatch are the queues, whoever is first in front.
+	ElectionLatch, FailoverLatch []Contender
+	Instances                    []Instance // descending by id, as ElasticJob lists them
+	Ghosts                       []ID       // nodes of instances that no session holds: nobody is there
+	Members                      []Member   // ascending by id
+	Servers                      []Server   // ascending by address
 
-	Items      []Item // by number; as many as the largest node says
-	Necessary  bool
-	NecessaryV int32 // version of the mark: each Join raises it or creates it
-	Processing bool
-	Pending    []Pending // ascending by item
+	Items           []Item // by number; as many as the largest node says
+	Necessary       bool
+	NecessaryV      int32 // version of the mark: each Join raises it or creates it
+	Processing      bool
+	ProcessingOwner int64     // session
+	Pending         []Pending // ascending by item
 
 	Assignment Assignment
 	Fires      Fires
+	Guarantee  Guarantee
 	Runs       []Runs // ascending by id
 }
 
@@ -58,8 +62,12 @@ type View struct {
 type Dirs struct {
 	Root, Servers, Instances, Leader, Election, Latch bool
 	LeaderSharding, Sharding, Failover, FailoverItems bool
+	FailoverLatch                                     bool
 	Wasm, Module, Members, Runs                       bool // Wasm: with the assignment
 	WasmNode                                          bool // there, whatever is below it
+	// MembersV is the version of the node above all members of ours: each Join
+	// raises it.
+	MembersV int32
 }
 
 // Config is what the protocol reads of the job's configuration.
@@ -113,6 +121,7 @@ type Item struct {
 	Disabled bool
 	Failover ID    // who took the item over; "" nobody
 	FOOwner  int64 // session of that mark
+	Marks    int32 // how many marks that it runs have come; it may be fewer than one has seen of them
 }
 
 // Pending is an orphaned run that waits for a taker.

@@ -191,8 +191,21 @@ type (
 	SetServer struct{ IP string }
 	// PruneServers deletes nodes of servers that have long been without instance.
 	PruneServers struct{ IPs []string }
-	// Elect makes the member leader.
-	Elect struct{ ID ID }
+	// Contend queues at a latch.
+	Contend struct {
+		Latch Latch
+		Token string
+	}
+	// Withdraw gives a place in the queue up.
+	Withdraw struct {
+		Latch Latch
+		Place string
+	}
+	// Elect makes the member leader, and gives up its place in the queue.
+	Elect struct {
+		ID    ID
+		Place string
+	}
 	// Abdicate gives leadership up. It sets the own record, so that a write
 	// that is carried out late does not end the lead of a successor.
 	Abdicate struct {
@@ -212,12 +225,29 @@ type (
 		Remove []int // surplus items whose nodes go
 		Clear  []int // surplus items whose nodes cannot go: what is ours below them does
 		Parts  bool
+		// Pause: Owners follow after a pause, and anew make the nodes of the owners
+		// of Strip, which go now.
+		Pause bool
+		Strip []int
 	}
+	// Adopt makes the assignment of what a leader of ElasticJob has dealt.
+	Adopt struct {
+		Check  []ID  // as of Reshard, as are Moving, Self and Own
+		Items  []int // whose owners' nodes must not have changed
+		Next   Assignment
+		Moving []ID
+		Self   ID
+		Own    RunsData
+	}
+	// Unprocess deletes the mark of a reshard that the member began and no longer
+	// leads.
+	Unprocess struct{}
 	// Owners brings items' nodes in line with the assignment that a Reshard with
 	// Parts has set; the Last of them takes the mark away.
 	Owners struct {
 		Write         []int // items whose node, or whose owner's, is not as it should be
 		Remove, Clear []int // as of Reshard
+		Strip         []int // as of Reshard; there is nothing else then
 		Last          bool
 	}
 	// Begin opens runs of own items; Ack acknowledges the trigger request. With
@@ -231,6 +261,7 @@ type (
 		Unpend  []int // overtaken pending marks
 		Ack     bool
 		More    bool
+		Shared  bool // owners' nodes must not have changed: members of ElasticJob share the job
 	}
 	// Complete closes runs whose guests ended.
 	Complete struct {
@@ -245,6 +276,11 @@ type (
 	}
 	// Forget drops stored rows.
 	Forget struct {
+		Self ID
+		Own  RunsData
+	}
+	// Tally writes rows of runs that members of ElasticJob have taken over.
+	Tally struct {
 		Self ID
 		Own  RunsData
 	}
@@ -275,13 +311,34 @@ type (
 		Check []ID
 		Rest  *RunsData // nil: the record goes
 	}
-	// Take begins orphaned runs.
+	// Orphan makes pending, or gives a row to, what members of ElasticJob had open
+	// when they died.
+	Orphan struct {
+		Self  ID
+		Own   RunsData
+		Next  Assignment
+		Pend  []Pending
+		Check []ID // all others who have a record
+	}
+	// Take begins orphaned runs, and gives up the place in the queue, if there is one.
 	Take struct {
 		Self    ID
 		Own     RunsData
 		Items   []int
 		Monitor bool
+		Place   string
 	}
+	// Vouch makes the member's nodes of a round. With Last the round is full, and
+	// the member is to end it, with Next after a call of its listener.
+	Vouch struct {
+		Self  ID
+		Event Event
+		Items []int
+		Last  bool
+		Next  *Fires
+	}
+	// Release ends a round, so that members of ElasticJob go on.
+	Release struct{ Event Event }
 	// Tell writes how far the listeners of fires have been told.
 	Tell struct {
 		Self ID
@@ -330,20 +387,28 @@ func (Setup) Name() string          { return "setup" }
 func (Join) Name() string           { return "join" }
 func (SetServer) Name() string      { return "set-server" }
 func (PruneServers) Name() string   { return "prune-servers" }
+func (Contend) Name() string        { return "contend" }
+func (Withdraw) Name() string       { return "withdraw" }
 func (Elect) Name() string          { return "elect" }
 func (Abdicate) Name() string       { return "abdicate" }
 func (MarkReshard) Name() string    { return "mark-reshard" }
 func (Reshard) Name() string        { return "reshard" }
 func (Owners) Name() string         { return "owners" }
+func (Adopt) Name() string          { return "adopt" }
+func (Unprocess) Name() string      { return "unprocess" }
 func (Begin) Name() string          { return "begin" }
 func (Complete) Name() string       { return "complete" }
 func (Again) Name() string          { return "again" }
 func (Forget) Name() string         { return "forget" }
+func (Tally) Name() string          { return "tally" }
 func (Account) Name() string        { return "account" }
 func (MarkMisfire) Name() string    { return "mark-misfire" }
 func (ClearMarks) Name() string     { return "clear-marks" }
 func (Enqueue) Name() string        { return "enqueue" }
+func (Orphan) Name() string         { return "orphan" }
 func (Take) Name() string           { return "take" }
+func (Vouch) Name() string          { return "vouch" }
+func (Release) Name() string        { return "release" }
 func (Tell) Name() string           { return "tell" }
 func (Drop) Name() string           { return "drop" }
 func (Leave) Name() string          { return "leave" }
@@ -360,20 +425,28 @@ func (Setup) mutation()          {}
 func (Join) mutation()           {}
 func (SetServer) mutation()      {}
 func (PruneServers) mutation()   {}
+func (Contend) mutation()        {}
+func (Withdraw) mutation()       {}
 func (Elect) mutation()          {}
 func (Abdicate) mutation()       {}
 func (MarkReshard) mutation()    {}
 func (Reshard) mutation()        {}
 func (Owners) mutation()         {}
+func (Adopt) mutation()          {}
+func (Unprocess) mutation()      {}
 func (Begin) mutation()          {}
 func (Complete) mutation()       {}
 func (Again) mutation()          {}
 func (Forget) mutation()         {}
+func (Tally) mutation()          {}
 func (Account) mutation()        {}
 func (MarkMisfire) mutation()    {}
 func (ClearMarks) mutation()     {}
 func (Enqueue) mutation()        {}
+func (Orphan) mutation()         {}
 func (Take) mutation()           {}
+func (Vouch) mutation()          {}
+func (Release) mutation()        {}
 func (Tell) mutation()           {}
 func (Drop) mutation()           {}
 func (Leave) mutation()          {}
@@ -462,6 +535,7 @@ func (Stop) effect()       {}
 // still asks the same.
 type AssignRequest struct {
 	Strategy  string
+	Shared    bool                // with members of ElasticJob, who know what they know
 	Instances []ID                // descending
 	Labels    []map[string]string // by instance; nil where there are none
 	Total     int

@@ -1,0 +1,18 @@
+package protocol
+
+// Who must not run a job is not a member of it either: what it is dealt it would
+// miss, and a leader of ElasticJob deals to every instance. Why it must not is
+// for others to say; they have read more than this package does.
+
+// bar lets a member leave that must not be one any more. What it runs ends as
+// usual; it joins again when it may.
+func (s *State) bar(p *Plan) {
+	if s.self == "" || !s.o.Barred || s.leaving {
+		return
+	}
+	s.leaving, s.barred = true, true
+	p.add(Note{"this server must not run the job any more: leaving it until it may"})
+}
+
+// Shared tells whether members of ElasticJob have a part in the job, too.
+func (v *View) Shared() bool { return v.foreign() }

@@ -1,0 +1,134 @@
+package protocol
+
+import "slices"
+
+// Members of ElasticJob that have a listener of fires wait for one another: each
+// makes a node for every item that it begins, later for every one that has
+// ended, and goes on when whoever sees all of them has called its listener and
+// deleted them. So ours make theirs, too, when they see such nodes, and whoever of
+// ours makes the last one calls, if the module has that listener. Ours wait for
+// nobody.
+
+// Round is what is there of the nodes of one event.
+type Round struct {
+	Exists bool
+	Items  []int // ascending
+}
+
+// Guarantee has the rounds of both events.
+type Guarantee struct{ Started, Completed Round }
+
+func (g *Guarantee) of(e Event) *Round {
+	if e == FireStarted {
+		return &g.Started
+	}
+	return &g.Completed
+}
+
+// vouching is a member's part in the rounds of one event.
+type vouching struct {
+	event Event
+	items []int // that began, or ended, here since the last round was over; ascending
+	was   bool  // the view before had a round
+	last  bool  // our node was the last: the round is over when our listener was called
+	full  int64 // since when all nodes are there; 0: they are not
+}
+
+// fullFor is how long, in ms, all nodes may be there before it is one of ours
+// that ends the round: the member of ElasticJob that saw them may be calling, or
+// there is none that did.
+const fullFor = 5_000
+
+// did notes items that began or ended here.
+func (s *State) did(e Event, items []int) {
+	if !s.view.foreign() {
+		return
+	}
+	w := s.vouching(e)
+	w.items = append(w.items, items...)
+	slices.Sort(w.items)
+	w.items = slices.Compact(w.items)
+}
+
+func (s *State) vouching(e Event) *vouching {
+	k := slices.IndexFunc(s.vouched, func(w vouching) bool { return w.event == e })
+	if k < 0 {
+		s.vouched = append(s.vouched, vouching{event: e})
+		k = len(s.vouched) - 1
+	}
+	return &s.vouched[k]
+}
+
+// watchRounds follows the rounds.
+func (s *State) watchRounds() {
+	if !s.view.foreign() {
+		s.vouched = nil
+		return
+	}
+	for _, e := range [...]Event{FireStarted, FireCompleted} {
+		r := s.view.Guarantee.of(e)
+		if !r.Exists && len(s.vouched) == 0 {
+			continue
+		}
+		w := s.vouching(e)
+		switch {
+		case !r.Exists && w.was:
+			*w = vouching{event: e}
+		case !s.view.full(r):
+			w.full = 0
+		case w.full == 0:
+			w.full = s.now
+		}
+		w.was = r.Exists
+	}
+}
+
+func (v *View) full(r *Round) bool { return r.Exists && v.total() > 0 && len(r.Items) >= v.total() }
+
+// vouch makes our nodes.
+func vouch(s *State, _ *Plan) Mutation {
+	if s.own() == nil || s.doubt != Trusted || s.config() == nil || !s.view.foreign() {
+		return nil
+	}
+	for k := range s.vouched {
+		w := &s.vouched[k]
+		r := s.view.Guarantee.of(w.event)
+		if !r.Exists {
+			continue
+		}
+		missing := slices.DeleteFunc(slices.Clone(w.items), func(i int) bool { return slices.Contains(r.Items, i) || i >= s.view.total() })
+		m := Vouch{Self: s.self, Event: w.event, Items: s.room().first(missing)}
+		switch {
+		case w.last && s.telling == nil && s.view.Fires.of(w.event).By != s.self:
+			return Release{Event: w.event}
+		case w.last:
+			continue
+		case len(missing) > 0:
+			m.Last = len(r.Items)+len(m.Items) >= s.view.total()
+		case w.full != 0 && s.reclaims() && s.now >= w.full+fullFor:
+			m.Last = true
+		default:
+			if w.full != 0 && s.reclaims() {
+				s.hold(w.full + fullFor)
+			}
+			continue
+		}
+		if m.Last && s.listens(w.event) {
+			next := s.view.Fires
+			*next.of(w.event) = Telling{Instant: max(s.latest.At, 1), Attempt: 1, By: s.self}
+			if next.Completed.Instant < next.Started.Instant && next.Completed.By == "" {
+				next.Completed = Telling{Instant: next.Started.Instant} // that is told by a round of its own
+			}
+			m.Next = &next
+		}
+		return m
+	}
+	return nil
+}
+
+func (s *State) listens(e Event) bool {
+	if e == FireStarted {
+		return s.o.Started
+	}
+	return s.o.Completed
+}

@@ -1,0 +1,68 @@
+package protocol
+
+import "slices"
+
+// Members of ElasticJob take turns at what two of them must not do at once by
+// queueing at a latch, and so do ours: whoever is first in the queue does it.
+// A member may wait there for long, as it does anything else meanwhile. It is
+// first for one transaction only, which also ends its place.
+
+// Latch names a queue.
+type Latch uint8
+
+const (
+	// ElectionLatch is that of who wants to lead.
+	ElectionLatch Latch = iota + 1
+	// FailoverLatch is that of who takes over what waits for a taker.
+	FailoverLatch
+)
+
+// Contender is a place in a queue.
+type Contender struct {
+	Token string // whose it is; "" if its name does not say
+	Name  string // of the node
+}
+
+func (v *View) latch(l Latch) []Contender {
+	if l == FailoverLatch {
+		return v.FailoverLatch
+	}
+	return v.ElectionLatch
+}
+
+// place is the member's own in a queue, and whether it is the first.
+func (s *State) place(l Latch) (name string, first bool) {
+	if s.o.Contender == "" {
+		return "", false
+	}
+	q := s.view.latch(l)
+	k := slices.IndexFunc(q, func(c Contender) bool { return c.Token == s.o.Contender })
+	if k < 0 {
+		return "", false
+	}
+	return q[k].Name, k == 0
+}
+
+// withdraw gives up places that the member does not want any more. Whoever is
+// first and does nothing holds up all the others.
+func withdraw(s *State, _ *Plan) Mutation {
+	for _, l := range []Latch{ElectionLatch, FailoverLatch} {
+		name, _ := s.place(l)
+		if name == "" {
+			continue
+		}
+		wanted := s.wants(l)
+		if s.used = nil; !wanted {
+			return Withdraw{Latch: l, Place: name}
+		}
+	}
+	return nil
+}
+
+// wants tells whether the member would use the latch if it were its turn.
+func (s *State) wants(l Latch) bool {
+	if l == FailoverLatch {
+		return s.view.foreign() && s.taking() != nil
+	}
+	return s.wantsLead()
+}
