@@ -1,7 +1,9 @@
 package peer
 
 import (
+	"bytes"
 	"context"
+	"crypto/hmac"
 	"errors"
 	"fmt"
 	"io"
@@ -14,6 +16,8 @@ import (
 	"strings"
 	"time"
 	"unicode"
+
+	"github.com/wasmjob/wasmjob/host/internal/module"
 )
 
 // ErrNoPeer is the error when there is nobody to ask.
@@ -36,13 +40,13 @@ type Store interface {
 
 // ClientOptions say how a Client asks.
 type ClientOptions struct {
-	Token string // as in ServerOptions
-	Store Store
+	Token string       // as in ServerOptions
+	Store Store        // for Fetch alone
 	Limit int64        // bytes of a module
 	Log   *slog.Logger // nil discards
 }
 
-// Client fetches modules from other servers.
+// Client fetches modules from other servers, or brings them there.
 type Client struct {
 	o         ClientOptions
 	transport *http.Transport
@@ -58,7 +62,8 @@ func NewClient(o ClientOptions) *Client {
 		DialContext:            (&net.Dialer{Timeout: dialTimeout}).DialContext,
 		ResponseHeaderTimeout:  headTimeout,
 		MaxResponseHeaderBytes: maxHead,
-		DisableCompression:     true, // few bytes would become many
+		ExpectContinueTimeout:  headTimeout, // a module is not sent to who refuses it
+		DisableCompression:     true,        // few bytes would become many
 		IdleConnTimeout:        idleTimeout,
 	}}
 }
@@ -94,6 +99,68 @@ func (c *Client) Fetch(ctx context.Context, digest string, addresses []string) e
 	return fmt.Errorf("fetch module %s: %w", digest, errors.Join(faults...))
 }
 
+// request is what one server understands.
+func (c *Client) request(ctx context.Context, method, address, digest string, body io.Reader) (*http.Request, error) {
+	r, err := http.NewRequestWithContext(ctx, method, "http://"+address+folder+digest, body)
+	if err != nil {
+		return nil, fmt.Errorf("make a request for %s: %w", address, err)
+	}
+	r.Header.Set("User-Agent", "wasmjobd")
+	if c.o.Token != "" {
+		r.Header.Set("Authorization", sign(c.o.Token, schemeOf(method), address, digest, time.Now()))
+	}
+	return r, nil
+}
+
+// Bring gives a module to the server at an address, which then has it. Only a
+// server that shows that it knows the token is given any: addresses come from the
+// registry, and code is nobody else's business.
+func (c *Client) Bring(ctx context.Context, wasm []byte, address string) error {
+	if err := CheckAddress(address); err != nil {
+		return err
+	}
+	ctx, cancel := context.WithTimeout(ctx, giveTimeout)
+	defer cancel()
+	digest := module.Digest(wasm)
+	has, err := c.greet(ctx, digest, address)
+	if err != nil || has {
+		return err
+	}
+	r, err := c.request(ctx, http.MethodPut, address, digest, bytes.NewReader(wasm))
+	if err != nil {
+		return err
+	}
+	r.Header.Set("Expect", "100-continue")
+	answer, err := c.transport.RoundTrip(r)
+	if err != nil {
+		return fmt.Errorf("bring the module: %w", err)
+	}
+	defer func() { _ = answer.Body.Close() }()
+	if answer.StatusCode != http.StatusNoContent {
+		return fmt.Errorf("it answers %d: %s", answer.StatusCode, reason(answer.Body))
+	}
+	return nil
+}
+
+// greet has a server show that it knows the token, and tells whether it has a
+// module already.
+func (c *Client) greet(ctx context.Context, digest, address string) (has bool, err error) {
+	r, err := c.request(ctx, http.MethodHead, address, digest, http.NoBody)
+	if err != nil {
+		return false, err
+	}
+	answer, err := c.transport.RoundTrip(r)
+	if err != nil {
+		return false, fmt.Errorf("ask for the module: %w", err)
+	}
+	defer func() { _ = answer.Body.Close() }()
+	proof := prove(c.o.Token, r.Header.Get("Authorization"))
+	if c.o.Token == "" || !hmac.Equal([]byte(answer.Header.Get(proofHeader)), []byte(proof)) {
+		return false, fmt.Errorf("it answers %d: it has another token, or none, or its clock differs by minutes", answer.StatusCode)
+	}
+	return answer.StatusCode == http.StatusOK, nil
+}
+
 // from asks one peer.
 func (c *Client) from(ctx context.Context, digest, address string) (err error) {
 	if err := CheckAddress(address); err != nil {
@@ -101,13 +168,9 @@ func (c *Client) from(ctx context.Context, digest, address string) (err error) {
 	}
 	ctx, cancel := context.WithTimeout(ctx, fetchTimeout)
 	defer cancel()
-	r, err := http.NewRequestWithContext(ctx, http.MethodGet, "http://"+address+folder+digest, http.NoBody)
+	r, err := c.request(ctx, http.MethodGet, address, digest, http.NoBody)
 	if err != nil {
-		return fmt.Errorf("ask for the module: %w", err)
-	}
-	r.Header.Set("User-Agent", "wasmjobd")
-	if c.o.Token != "" {
-		r.Header.Set("Authorization", sign(c.o.Token, address, digest, time.Now()))
+		return err
 	}
 	answer, err := c.transport.RoundTrip(r) // and no client, which would follow redirects
 	if err != nil {

@@ -96,23 +96,24 @@ func TestServerRefuses(t *testing.T) {
 		name, method, path, sign string
 		status                   int
 	}{
-		{"get", "GET", folder + digest, sign(token, address, digest, now), 200},
-		{"head", "HEAD", folder + digest, sign(token, address, digest, now), 200},
+		{"get", "GET", folder + digest, sign(token, scheme, address, digest, now), 200},
+		{"head", "HEAD", folder + digest, sign(token, scheme, address, digest, now), 200},
 		{"unsigned", "GET", folder + digest, "", 403},
 		{"bearer", "GET", folder + digest, "Bearer " + token, 403},
-		{"wrong_token", "GET", folder + digest, sign("other", address, digest, now), 403},
-		{"for_another_server", "GET", folder + digest, sign(token, "10.0.0.1:1", digest, now), 403},
-		{"for_another_module", "GET", folder + digest, sign(token, address, module.Digest(nil), now), 403},
-		{"old", "GET", folder + digest, sign(token, address, digest, now.Add(-time.Hour)), 403},
-		{"of_the_future", "GET", folder + digest, sign(token, address, digest, now.Add(time.Hour)), 403},
-		{"absent", "GET", folder + module.Digest(nil), sign(token, address, module.Digest(nil), now), 404},
-		{"post", "POST", folder + digest, sign(token, address, digest, now), 405},
+		{"wrong_token", "GET", folder + digest, sign("other", scheme, address, digest, now), 403},
+		{"for_another_server", "GET", folder + digest, sign(token, scheme, "10.0.0.1:1", digest, now), 403},
+		{"for_another_module", "GET", folder + digest, sign(token, scheme, address, module.Digest(nil), now), 403},
+		{"old", "GET", folder + digest, sign(token, scheme, address, digest, now.Add(-time.Hour)), 403},
+		{"of_the_future", "GET", folder + digest, sign(token, scheme, address, digest, now.Add(time.Hour)), 403},
+		{"absent", "GET", folder + module.Digest(nil), sign(token, scheme, address, module.Digest(nil), now), 404},
+		{"post", "POST", folder + digest, sign(token, scheme, address, digest, now), 405},
+		{"put_without_store", "PUT", folder + digest, sign(token, schemeBring, address, digest, now), 405},
 		{"root", "GET", "/", "", 404},
 		{"list", "GET", folder, "", 404},
 		{"path", "GET", folder + "../../etc/passwd", "", 404},
 		{"encoded_path", "GET", folder + "..%2f..%2fetc%2fpasswd", "", 404},
 		{"upper_case", "GET", folder + strings.ToUpper(digest), "", 404},
-		{"query", "GET", folder + digest + "?x=1", sign(token, address, digest, now), 404},
+		{"query", "GET", folder + digest + "?x=1", sign(token, scheme, address, digest, now), 404},
 		{"large_head", "GET", folder + digest, strings.Repeat("x", 64<<10), 431},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
@@ -252,6 +253,100 @@ func TestBadPeersAreFailedAttempts(t *testing.T) {
 	})
 }
 
+func TestModuleIsBrought(t *testing.T) {
+	t.Parallel()
+	const token = "open sesame"
+	hello := []byte("hello")
+	for _, tt := range []struct {
+		name            string
+		server, token   string // tokens
+		wasm            []byte
+		stored, refused string
+	}{
+		{name: "brought", server: token, token: token, wasm: hello, stored: "hello"},
+		{name: "large", server: token, token: token, wasm: make([]byte, limit+1), refused: "it answers 413: the limit is 1024 bytes"},
+		{name: "wrong_token", server: token, token: "other", wasm: hello, refused: "it answers 403: it has another token"},
+		{name: "unsigned", server: token, wasm: hello, refused: "it answers 403"},
+		{name: "server_without_token", token: token, wasm: hello, refused: "it answers 404: it has another token, or none"},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			t.Parallel()
+			store := newStore(t)
+			address := serve(t, ServerOptions{Token: tt.server, Shelf: store, Store: store, Limit: limit})
+			err := newClient(t, tt.token, nil).Bring(t.Context(), tt.wasm, address)
+			if tt.refused == "" && err != nil || tt.refused != "" && (err == nil || !strings.Contains(err.Error(), tt.refused)) {
+				t.Errorf("got %v, want %q", err, tt.refused)
+			}
+			if got, _ := store.Get(module.Digest(tt.wasm)); string(got) != tt.stored {
+				t.Errorf("%q is in the store", got)
+			}
+		})
+	}
+}
+
+// Nobody who does not know the token is sent a module.
+func TestStrangersGetNoModules(t *testing.T) {
+	t.Parallel()
+	asked := make(chan string, 10)
+	stranger := bad(t, func(w http.ResponseWriter, r *http.Request) {
+		asked <- r.Method
+		w.Header().Set(proofHeader, prove("guess", r.Header.Get("Authorization")))
+		w.WriteHeader(http.StatusNotFound)
+	})
+	err := newClient(t, "open sesame", nil).Bring(t.Context(), []byte("hello"), stranger)
+	if err == nil || !strings.Contains(err.Error(), "it has another token") {
+		t.Error(err)
+	}
+	if method := <-asked; method != http.MethodHead || len(asked) > 0 {
+		t.Errorf("asked by %s, and %d times more", method, len(asked))
+	}
+}
+
+// What is brought is kept only if it is what was signed, and only up to the
+// bound.
+func TestBadModulesAreNotTaken(t *testing.T) {
+	t.Parallel()
+	const token = "open sesame"
+	store := newStore(t)
+	address := serve(t, ServerOptions{Token: token, Shelf: store, Store: store, Limit: limit})
+	digest := module.Digest([]byte("hello"))
+	now := time.Now()
+	for _, tt := range []struct {
+		name, sign string
+		body       io.Reader // of no known length
+		status     int
+	}{
+		{"other_bytes", sign(token, schemeBring, address, digest, now), io.MultiReader(strings.NewReader("hullo")), 422},
+		{"nothing", sign(token, schemeBring, address, digest, now), io.MultiReader(), 422},
+		{"too_much", sign(token, schemeBring, address, digest, now), io.MultiReader(bytes.NewReader(make([]byte, limit+1))), 413},
+		{"signed_for_reading", sign(token, scheme, address, digest, now), io.MultiReader(strings.NewReader("hello")), 403},
+		{"old", sign(token, schemeBring, address, digest, now.Add(-time.Hour)), io.MultiReader(strings.NewReader("hello")), 403},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			t.Parallel()
+			r, err := http.NewRequestWithContext(t.Context(), http.MethodPut, "http://"+address+folder+digest, tt.body)
+			if err != nil {
+				t.Fatal(err)
+			}
+			r.Header.Set("Authorization", tt.sign)
+			r.Header.Set("Expect", "100-continue")
+			r.Close = true
+			transport := &http.Transport{ExpectContinueTimeout: headTimeout}
+			answer, err := transport.RoundTrip(r)
+			if err != nil {
+				t.Fatal(err)
+			}
+			defer func() { _ = answer.Body.Close() }()
+			if answer.StatusCode != tt.status {
+				t.Errorf("got %d, want %d", answer.StatusCode, tt.status)
+			}
+			if all, err := store.List(); err != nil || len(all) > 0 {
+				t.Errorf("it was kept: %v, %v", all, err)
+			}
+		})
+	}
+}
+
 // The token itself never reaches whoever is asked.
 func TestTokenIsNotSent(t *testing.T) {
 	t.Parallel()
@@ -268,7 +363,7 @@ func TestTokenIsNotSent(t *testing.T) {
 	if strings.Contains(request, token) || !strings.Contains(request, scheme) {
 		t.Error(request)
 	}
-	if target := serve(t, ServerOptions{Token: token, Shelf: newStore(t, "hello")}); signed(headerOf(request), token, target, digest, time.Now()) {
+	if target := serve(t, ServerOptions{Token: token, Shelf: newStore(t, "hello")}); signed(headerOf(request), token, scheme, target, digest, time.Now()) {
 		t.Error("what one server was told counts at another")
 	}
 }
@@ -362,16 +457,16 @@ func TestOpenGivesWhatIsThere(t *testing.T) {
 
 func FuzzSigned(f *testing.F) {
 	at := time.Unix(1_700_000_000, 0)
-	f.Add(sign("token", "a:1", "digest", at))
+	f.Add(sign("token", scheme, "a:1", "digest", at))
 	for _, s := range []string{"", scheme, scheme + " 1700000000 ", scheme + " x y", scheme + " 9223372036854775807 00", scheme + " -9223372036854775808 00"} {
 		f.Add(s)
 	}
 	f.Fuzz(func(t *testing.T, header string) {
-		if !signed(header, "token", "a:1", "digest", at) {
+		if !signed(header, "token", scheme, "a:1", "digest", at) {
 			return
 		}
 		for _, other := range [][3]string{{"other", "a:1", "digest"}, {"token", "b:1", "digest"}, {"token", "a:1", "other"}} {
-			if signed(header, other[0], other[1], other[2], at) {
+			if signed(header, other[0], scheme, other[1], other[2], at) {
 				t.Errorf("%q counts for %v, too", header, other)
 			}
 		}

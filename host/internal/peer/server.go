@@ -11,6 +11,8 @@ import (
 	"net/netip"
 	"strconv"
 	"time"
+
+	"github.com/wasmjob/wasmjob/host/internal/module"
 )
 
 // Shelf has the modules that other servers may have.
@@ -37,13 +39,17 @@ type ServerOptions struct {
 	Address string // as others reach it, host and port: it is part of what they sign
 	Token   string // that all servers share; empty: whoever reaches the address may ask
 	Shelf   Shelf
-	Log     *slog.Logger // nil discards
+	// Store takes modules that operators bring, of at most Limit bytes. Nobody can
+	// bring any if it is nil, or if there is no token.
+	Store Store
+	Limit int64
+	Log   *slog.Logger // nil discards
 }
 
-// Server gives modules to others.
+// Server gives modules to others, and takes them from operators.
 type Server struct {
 	o      ServerOptions
-	giving chan struct{} // one for each module that is being sent
+	giving chan struct{} // one for each module that is on its way
 }
 
 // NewServer makes one; nothing starts before Serve.
@@ -105,23 +111,59 @@ func (s *Server) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	case !ok || r.URL.RawQuery != "":
 		refuse(w, http.StatusNotFound, "there is nothing but /modules/{sha256}")
 		return
-	case r.Method != http.MethodGet && r.Method != http.MethodHead:
-		w.Header().Set("Allow", "GET, HEAD")
-		refuse(w, http.StatusMethodNotAllowed, "modules can only be read")
+	case r.Method == http.MethodPut && (s.o.Store == nil || s.o.Token == ""):
+		refuse(w, http.StatusMethodNotAllowed, "modules can only be read here: this server has no token")
 		return
-	case s.o.Token != "" && !signed(r.Header.Get("Authorization"), s.o.Token, s.o.Address, digest, time.Now()):
+	case r.Method != http.MethodGet && r.Method != http.MethodHead && r.Method != http.MethodPut:
+		w.Header().Set("Allow", "GET, HEAD, PUT")
+		refuse(w, http.StatusMethodNotAllowed, "modules can be read and brought")
+		return
+	case s.o.Token != "" && !signed(r.Header.Get("Authorization"), s.o.Token, schemeOf(r.Method), s.o.Address, digest, time.Now()):
 		refuse(w, http.StatusForbidden, "the request is not signed with the token of these servers for "+s.o.Address+", or the clocks differ by minutes")
 		return
+	}
+	if s.o.Token != "" {
+		w.Header().Set(proofHeader, prove(s.o.Token, r.Header.Get("Authorization")))
 	}
 	select {
 	case s.giving <- struct{}{}:
 		defer func() { <-s.giving }()
 	default:
 		w.Header().Set("Retry-After", "1")
-		refuse(w, http.StatusServiceUnavailable, "too many modules are being sent")
+		refuse(w, http.StatusServiceUnavailable, "too many modules are on their way")
+		return
+	}
+	if r.Method == http.MethodPut {
+		s.take(w, r, digest)
 		return
 	}
 	s.give(w, r, digest)
+}
+
+// take keeps a module that an operator brings. It runs nowhere by that: which
+// module a job has is in the registry.
+func (s *Server) take(w http.ResponseWriter, r *http.Request, digest string) {
+	if r.ContentLength > s.o.Limit {
+		refuse(w, http.StatusRequestEntityTooLarge, fmt.Sprintf("the limit is %d bytes", s.o.Limit))
+		return
+	}
+	// Until here whoever sends has had as long as a head needs.
+	if err := http.NewResponseController(w).SetReadDeadline(time.Now().Add(giveTimeout)); err != nil {
+		refuse(w, http.StatusInternalServerError, "it cannot be read")
+		return
+	}
+	switch err := s.o.Store.PutAs(r.Body, digest, s.o.Limit); {
+	case errors.Is(err, module.ErrPin):
+		refuse(w, http.StatusUnprocessableEntity, "it does not have the sha256 that was signed")
+	case errors.Is(err, module.ErrTooBig):
+		refuse(w, http.StatusRequestEntityTooLarge, fmt.Sprintf("the limit is %d bytes", s.o.Limit))
+	case err != nil:
+		s.o.Log.Warn("a module that was brought could not be kept", "module", digest, "peer", r.RemoteAddr, "error", err)
+		refuse(w, http.StatusInternalServerError, "it could not be kept, see this server's log")
+	default:
+		s.o.Log.Info("module brought by an operator", "module", digest, "peer", r.RemoteAddr, "bytes", r.ContentLength)
+		w.WriteHeader(http.StatusNoContent)
+	}
 }
 
 func (s *Server) give(w http.ResponseWriter, r *http.Request, digest string) {

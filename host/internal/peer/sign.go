@@ -4,13 +4,25 @@ import (
 	"crypto/hmac"
 	"crypto/sha256"
 	"encoding/hex"
+	"net/http"
 	"strconv"
 	"strings"
 	"time"
 )
 
-// scheme is that of the header Authorization.
-const scheme = "wasmjobd-peer"
+// The schemes of the header Authorization. Who was allowed to read is not
+// thereby allowed to bring.
+const (
+	scheme      = "wasmjobd-peer"
+	schemeBring = "wasmjobd-bring"
+)
+
+func schemeOf(method string) string {
+	if method == http.MethodPut {
+		return schemeBring
+	}
+	return scheme
+}
 
 // maxAge is how old a signature may be, and how far the clocks of two servers
 // may be apart.
@@ -19,20 +31,31 @@ const maxAge = 5 * time.Minute
 // sign proves knowledge of the token for one module, one server and one moment.
 // It names the server that is asked: what one server is told cannot be said to
 // another.
-func sign(token, server, digest string, at time.Time) string {
+func sign(token, scheme, server, digest string, at time.Time) string {
 	when := strconv.FormatInt(at.Unix(), 10)
-	return scheme + " " + when + " " + hex.EncodeToString(mac(token, server, digest, when))
+	return scheme + " " + when + " " + hex.EncodeToString(mac(token, scheme, server, digest, when))
 }
 
-func mac(token, server, digest, when string) []byte {
+func mac(token, scheme, server, digest, when string) []byte {
 	h := hmac.New(sha256.New, []byte(token))
 	// None of the parts contains a line break.
 	h.Write([]byte(scheme + "\n" + server + "\n" + digest + "\n" + when))
 	return h.Sum(nil)
 }
 
+// proofHeader is where who was asked shows that it knows the token, too.
+const proofHeader = "Wasmjobd-Proof"
+
+// prove answers a signature that was found right. Nobody else can, as it was made
+// for one server.
+func prove(token, authorization string) string {
+	h := hmac.New(sha256.New, []byte(token))
+	h.Write([]byte("wasmjobd-proof\n" + authorization))
+	return hex.EncodeToString(h.Sum(nil))
+}
+
 // signed tells whether header is a signature as sign makes it.
-func signed(header, token, server, digest string, now time.Time) bool {
+func signed(header, token, scheme, server, digest string, now time.Time) bool {
 	parts := strings.Split(header, " ")
 	if len(parts) != 3 || parts[0] != scheme {
 		return false
@@ -42,5 +65,5 @@ func signed(header, token, server, digest string, now time.Time) bool {
 		return false
 	}
 	got, err := hex.DecodeString(parts[2])
-	return err == nil && hmac.Equal(got, mac(token, server, digest, parts[1]))
+	return err == nil && hmac.Equal(got, mac(token, scheme, server, digest, parts[1]))
 }

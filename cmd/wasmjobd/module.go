@@ -1,0 +1,199 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"path/filepath"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"github.com/wasmjob/wasmjob/host"
+	"github.com/wasmjob/wasmjob/host/config"
+)
+
+const (
+	// switchPatience is how long servers may take to get a module ready.
+	switchPatience = 2 * time.Minute
+	// withdrawPatience bounds what is done after a verb was interrupted.
+	withdrawPatience = 10 * time.Second
+)
+
+// moduleCommand holds the verbs that change which module a job runs.
+func moduleCommand(term *terminal) *cobra.Command {
+	c := &cobra.Command{
+		Use: "module", Short: "Change the module of a job while it runs: set, rollback, show",
+		Long: "These verbs talk to the registry of the configuration, as those of job do. Set also talks\n" +
+			"to the servers that run the job, at the addresses that they publish, with the peer_token of\n" +
+			"the configuration.",
+	}
+	return operatorNoun(term, c, moduleSet, moduleRollback, moduleShow)
+}
+
+func moduleSet(o *operatorVerb) *cobra.Command {
+	var wait time.Duration
+	c := &cobra.Command{
+		Use: "set JOB MODULE.wasm", Short: "Bring another module to the servers of a job, and switch to it", Args: cobra.ExactArgs(2),
+		Long: "The module is checked here as inspect does, given to the servers that run the job, and named as\n" +
+			"the job's next. When every one of them has it compiled, all switch at once; runs that go on keep\n" +
+			"the module with which they began. If one cannot have it, or the command is interrupted, the next\n" +
+			"module is taken back and the job keeps what it has.",
+		Example: "  wasmjobd module set report report.wasm\n  wasmjobd module rollback report",
+	}
+	waitFlag(c, &wait)
+	c.RunE = func(c *cobra.Command, args []string) error {
+		wasm, err := readModule(o.term, args[1])
+		if err != nil {
+			return err
+		}
+		report, err := host.InspectModule(wasm)
+		if refusal, ok := errors.AsType[*host.ModuleRefusal](err); ok {
+			return exitf(exitInvalid, "%s: %w", args[1], refusal)
+		}
+		if err != nil {
+			return err
+		}
+		next := host.ModuleRef{Digest: report.Digest}
+		if args[1] != "-" {
+			next.Reference = filepath.Base(args[1])
+		}
+		o.timeout += wait
+		return o.do(c.Context(), func(ctx context.Context, f *config.File, op *host.Operator) error {
+			if err := fits(ctx, op, args[0], report); err != nil {
+				return withNearest(ctx, op, args[0], err)
+			}
+			if err := o.bring(ctx, f, op, args[0], wasm); err != nil {
+				return err
+			}
+			if err := op.NextModule(ctx, args[0], next); err != nil {
+				return err
+			}
+			return o.awaitModule(ctx, op, args[0], next.Digest, wait)
+		})
+	}
+	return c
+}
+
+func waitFlag(c *cobra.Command, wait *time.Duration) {
+	c.Flags().DurationVar(wait, "wait", switchPatience, "how long servers may take to get the module ready; 0: do not wait for them")
+}
+
+// fits refuses a module that the job could not run.
+func fits(ctx context.Context, op *host.Operator, name string, report host.ModuleReport) error {
+	r, err := op.Job(ctx, name)
+	switch {
+	case err != nil:
+		return err
+	case r.Config == nil:
+		return exitf(exitConflict, "set the module of job %s: its configuration cannot be read: %s", name, strings.Join(r.Faults, "; "))
+	case r.Modules.Now == nil:
+		return exitf(exitConflict, "set the module of job %s: it runs no module", name)
+	case !slices.Contains(report.Kinds, string(r.Config.Kind)):
+		return exitf(exitConflict, "set the module of job %s: the module can be: %s, and the job is %s", name, strings.Join(report.Kinds, ", "), r.Config.Kind)
+	}
+	return nil
+}
+
+// bring gives the servers of a job the bytes of a module.
+func (o *operatorVerb) bring(ctx context.Context, f *config.File, op *host.Operator, name string, wasm []byte) error {
+	token, err := f.PeerToken(o.term.env)
+	if err != nil {
+		return exitf(exitInvalid, "secrets are not there:\n%w", err)
+	}
+	if token == "" {
+		return exitf(exitInvalid, "servers take modules only from who knows their peer_token; add it to [server] of the configuration")
+	}
+	faults, err := op.BringModule(ctx, name, wasm, token)
+	for _, fault := range faults {
+		o.term.note("wasmjobd: it gets the module from another server: %v", fault)
+	}
+	return err
+}
+
+// awaitModule waits until the job runs a module, and takes it back if that does
+// not come.
+func (o *operatorVerb) awaitModule(ctx context.Context, op *host.Operator, name, digest string, wait time.Duration) error {
+	if wait == 0 {
+		return o.moduleResult(name, digest, "is to come")
+	}
+	patience, cancel := context.WithTimeout(ctx, wait)
+	defer cancel()
+	err := op.AwaitModule(patience, name, digest, func(w host.ModuleWait) {
+		o.term.note("wasmjobd: %s cannot have it: %s", plain(string(w.ID)), plain(w.Fault))
+	})
+	if err == nil {
+		return o.moduleResult(name, digest, "runs")
+	}
+	after, cancelAfter := context.WithTimeout(context.WithoutCancel(ctx), withdrawPatience)
+	defer cancelAfter()
+	if undone := op.WithdrawModule(after, name, digest); undone != nil {
+		o.term.note("wasmjobd: the next module is still named, see module show: %v", undone)
+		return err
+	}
+	o.term.note("wasmjobd: it is not awaited any more; module show %s tells what runs", name)
+	return err
+}
+
+func moduleRollback(o *operatorVerb) *cobra.Command {
+	var to string
+	var wait time.Duration
+	c := &cobra.Command{
+		Use: "rollback JOB", Short: "Go back to the module that a job ran before", Args: cobra.ExactArgs(1),
+		Long: "If a next module is awaited, it is taken back and the job keeps what it has. Else the job goes\n" +
+			"back to the module that ran before, as set goes forward: when every server has it. Asked again, it\n" +
+			"goes on to older ones; module show lists them.",
+	}
+	c.Flags().StringVar(&to, "to", "", "the module whose `digest` begins like this")
+	waitFlag(c, &wait)
+	c.RunE = func(c *cobra.Command, args []string) error {
+		o.timeout += wait
+		return o.do(c.Context(), func(ctx context.Context, _ *config.File, op *host.Operator) error {
+			back, runs, err := op.RollBack(ctx, args[0], strings.TrimPrefix(to, "sha256:"))
+			switch {
+			case err != nil:
+				return withNearest(ctx, op, args[0], err)
+			case runs:
+				return o.moduleResult(args[0], back.Digest, "runs")
+			}
+			return o.awaitModule(ctx, op, args[0], back.Digest, wait)
+		})
+	}
+	return c
+}
+
+// The JSON of the verbs below module. Scripts read it: add fields, change none.
+
+type movedModule struct {
+	Version int    `json:"version"`
+	Job     string `json:"job"`
+	Digest  string `json:"digest"`
+	State   string `json:"state"` // runs, or is to come
+}
+
+func (o *operatorVerb) moduleResult(name, digest, state string) error {
+	if o.term.json() {
+		return o.term.printJSON(movedModule{Version: 1, Job: name, Digest: digest, State: state})
+	}
+	o.term.printf("%s: %s %s\n", plain(name), digest, state)
+	return nil
+}
+
+func moduleShow(o *operatorVerb) *cobra.Command {
+	return &cobra.Command{
+		Use: "show JOB", Short: "Show which module a job runs, which is to come, and which ran before", Args: cobra.ExactArgs(1),
+		RunE: func(c *cobra.Command, args []string) error {
+			return o.do(c.Context(), func(ctx context.Context, _ *config.File, op *host.Operator) error {
+				r, err := op.Job(ctx, args[0])
+				if err != nil {
+					return withNearest(ctx, op, args[0], err)
+				}
+				if o.term.json() {
+					return o.term.printJSON(modulesShown{Version: 1, Job: r.Name, shownModules: modulesOf(&r.Modules)})
+				}
+				return printModules(o.term, r)
+			})
+		},
+	}
+}

@@ -1,0 +1,70 @@
+package main
+
+import (
+	"fmt"
+
+	"github.com/wasmjob/wasmjob/host"
+)
+
+type modulesShown struct {
+	Version int    `json:"version"`
+	Job     string `json:"job"`
+	shownModules
+}
+
+// shownModules are also part of what job show prints.
+type shownModules struct {
+	Module *shownModule  `json:"module,omitempty"`
+	Next   *shownModule  `json:"next_module,omitempty"`
+	Past   []shownModule `json:"past_modules"` // the newest last
+	Waits  []shownWait   `json:"next_module_waits_for"`
+}
+
+type shownModule struct {
+	Name      string `json:"name"`
+	Digest    string `json:"digest"`
+	Reference string `json:"reference,omitempty"`
+}
+
+type shownWait struct {
+	Instance string `json:"instance"`
+	Fault    string `json:"fault,omitempty"` // why it cannot have it; else it has not said yet
+}
+
+func modulesOf(r *host.ModulesReport) shownModules {
+	m := shownModules{Module: (*shownModule)(r.Now), Next: (*shownModule)(r.Next), Past: []shownModule{}, Waits: []shownWait{}}
+	for _, p := range r.Past {
+		m.Past = append(m.Past, shownModule(p))
+	}
+	for _, w := range r.Waits {
+		m.Waits = append(m.Waits, shownWait{Instance: string(w.ID), Fault: w.Fault})
+	}
+	return m
+}
+
+func printModules(term *terminal, r *host.JobReport) error {
+	w := table(term, "STATE\tDIGEST\tNAME\tFROM")
+	row := func(state string, m *host.ModuleRef) {
+		fmt.Fprintf(w, "%s\t%s\t%s\t%s\n", state, m.Digest, orDash(plain(m.Name)), orDash(plain(m.Reference)))
+	}
+	if r.Modules.Next != nil {
+		row("next", r.Modules.Next)
+	}
+	if r.Modules.Now != nil {
+		row("runs", r.Modules.Now)
+	}
+	for i := len(r.Modules.Past) - 1; i >= 0; i-- {
+		row("before", &r.Modules.Past[i])
+	}
+	if err := flush(w); err != nil {
+		return err
+	}
+	for _, wait := range r.Modules.Waits {
+		why := "not ready yet"
+		if wait.Fault != "" {
+			why = "cannot have it: " + plain(wait.Fault)
+		}
+		term.printf("waits for %s, %s\n", plain(string(wait.ID)), why)
+	}
+	return nil
+}

@@ -1,0 +1,98 @@
+package layout
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+	"testing"
+)
+
+func code(n int) Code { return Code{Name: "m", Digest: fmt.Sprintf("%064x", n)} }
+
+// numbers are the modules of a test by their numbers.
+func numbers(t *testing.T, codes ...Code) []int {
+	t.Helper()
+	var all []int
+	for _, c := range codes {
+		var n int
+		if _, err := fmt.Sscanf(c.Digest, "%x", &n); err != nil {
+			t.Fatal(err)
+		}
+		all = append(all, n)
+	}
+	return all
+}
+
+// A switch remembers what ran before; one that goes back forgets what it leaves.
+func TestSwitchRemembersWhatRan(t *testing.T) {
+	t.Parallel()
+	for _, tt := range []struct {
+		name string
+		to   []int // one after the other, from 1
+		past []int
+	}{
+		{"forth", []int{2, 3}, []int{1, 2}},
+		{"back", []int{2, 3, 2}, []int{1}},
+		{"back_by_two", []int{2, 3, 1}, nil},
+		{"back_and_forth", []int{2, 3, 2, 4}, []int{1, 2}},
+		{"to_itself", []int{2, 2}, []int{1}},
+		{"many", []int{2, 3, 4, 5, 6, 7, 8, 9, 10, 11}, []int{3, 4, 5, 6, 7, 8, 9, 10}},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			t.Parallel()
+			now := code(1)
+			m := Module{Code: &now}
+			for _, n := range tt.to {
+				m.Replace(code(n))
+				text, err := EncodeModule(m)
+				if err != nil {
+					t.Fatal(err)
+				}
+				if m, err = DecodeModule(switched(text)); err != nil {
+					t.Fatal(err)
+				}
+				if got := numbers(t, *m.Code); m.Next != nil || got[0] != n {
+					t.Fatalf("switched to %d: %v runs, %v is to come", n, got, m.Next)
+				}
+			}
+			if got := numbers(t, m.Past...); !slices.Equal(got, tt.past) {
+				t.Errorf("ran before: %v, want %v", got, tt.past)
+			}
+		})
+	}
+}
+
+// A module's node that has no room for what ran before is switched all the same.
+func TestSwitchOfALargeNode(t *testing.T) {
+	t.Parallel()
+	now, next := code(1), code(2)
+	m := Module{Code: &now, Next: &next}
+	text, err := EncodeModule(m)
+	if err != nil {
+		t.Fatal(err)
+	}
+	next.Name += strings.Repeat("x", MaxModule-len(text))
+	if text, err = EncodeModule(m); err != nil || len(text) != MaxModule {
+		t.Fatalf("%d bytes, %v", len(text), err)
+	}
+	if m, err = DecodeModule(switched(text)); err != nil || m.Next != nil || m.Code.Digest != next.Digest || m.Past != nil {
+		t.Errorf("%v, %v", m.Next, err)
+	}
+}
+
+// What a server's file says leaves alone what ran before.
+func TestMergeKeepsWhatRan(t *testing.T) {
+	t.Parallel()
+	var h held
+	h.apply(t, plainJob(), digestA)
+	h.module.Past = []Code{code(1), code(2)}
+	file := plainJob()
+	file.ModuleDigest = digestB
+	merged, err := Merge(Define(file), h.config, h.module)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if got := numbers(t, merged.Module.Past...); !slices.Equal(got, []int{1, 2}) || merged.Module.Next == nil {
+		t.Errorf("ran before: %v; to come: %v", got, merged.Module.Next)
+	}
+}

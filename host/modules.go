@@ -1,0 +1,233 @@
+package host
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+
+	"golang.org/x/sync/errgroup"
+
+	"github.com/wasmjob/wasmjob/host/internal/layout"
+	"github.com/wasmjob/wasmjob/host/internal/module"
+	"github.com/wasmjob/wasmjob/host/internal/peer"
+	"github.com/wasmjob/wasmjob/host/internal/protocol"
+	"github.com/wasmjob/wasmjob/host/job"
+)
+
+// ModuleRef names a module.
+type ModuleRef struct {
+	Name, Digest string
+	Reference    string // where it was taken from, for people
+}
+
+// ModulesReport is which modules the registry names for a job.
+type ModulesReport struct {
+	Now   *ModuleRef  // nil: none
+	Next  *ModuleRef  // which takes its place when every server has it; nil: none
+	Past  []ModuleRef // that ran before, the newest last
+	Waits []ModuleWait
+}
+
+// ModuleWait is a server for which the next module waits.
+type ModuleWait struct {
+	ID    job.InstanceID
+	Fault string // why it cannot have it; empty: it has not said yet
+}
+
+// bringing is how many servers are given a module at once.
+const bringing = 4
+
+// BringModule gives a module to the servers that run the job, which keep its
+// bytes and run nothing of it yet. Those that do not take it get it from the
+// others, so it is enough that one does; faults says what became of them. token
+// is that which servers share.
+func (o *Operator) BringModule(ctx context.Context, name string, wasm []byte, token string) (faults []error, err error) {
+	const what = "bring a module to the servers of"
+	if len(wasm) > maxModule {
+		return nil, failf(Invalid, nil, "the module has %d bytes, the limit is %d", len(wasm), maxModule)
+	}
+	v, _, err := o.view(ctx, what, name)
+	if err != nil {
+		return nil, err
+	}
+	var addresses []string
+	for _, m := range v.Members {
+		if m.Address != "" && !slices.Contains(addresses, m.Address) {
+			addresses = append(addresses, m.Address)
+		}
+	}
+	switch {
+	case len(v.Members) == 0:
+		return nil, failf(Refused, nil, "%s job %s: no server runs it", what, name)
+	case len(addresses) == 0:
+		return nil, failf(Refused, nil, "%s job %s: none of them takes modules; they need peer_listen and peer_token", what, name)
+	}
+	c := peer.NewClient(peer.ClientOptions{Token: token})
+	defer c.Close()
+	brought := make([]error, len(addresses))
+	var all errgroup.Group
+	all.SetLimit(bringing)
+	for i, a := range addresses {
+		all.Go(func() error {
+			if err := c.Bring(ctx, wasm, a); err != nil {
+				brought[i] = fmt.Errorf("server %.256q: %w", a, err)
+			}
+			return nil
+		})
+	}
+	_ = all.Wait() // faults are in brought
+	faults = slices.DeleteFunc(brought, func(err error) bool { return err == nil })
+	if len(faults) == len(addresses) {
+		return nil, failf(Unavailable, errors.Join(faults...), "%s job %s", what, name)
+	}
+	return faults, nil
+}
+
+// NextModule names the module that is to take the place of the one that the job
+// has, as soon as every server has it ready. What Name leaves open stays.
+func (o *Operator) NextModule(ctx context.Context, name string, next ModuleRef) error {
+	const what = "set the module of"
+	if err := module.CheckDigest(next.Digest); err != nil {
+		return failf(Invalid, err, "%s job %s", what, name)
+	}
+	return o.amend(ctx, what, name, func(m *layout.Module) error {
+		c := layout.Code(next)
+		if c.Name == "" {
+			c.Name = m.Code.Name
+		}
+		m.Replace(c)
+		return nil
+	})
+}
+
+// RollBack takes the next module back, if one is awaited; else it names the one
+// that ran before as the next. to is the beginning of the digest of an older one;
+// empty: the newest. It tells what the job runs then, and whether it does
+// already.
+func (o *Operator) RollBack(ctx context.Context, name, to string) (back ModuleRef, runs bool, err error) {
+	const what = "roll back the module of"
+	err = o.amend(ctx, what, name, func(m *layout.Module) error {
+		if to == "" && m.Next != nil {
+			back, runs = ModuleRef(*m.Code), true
+			m.Next = nil
+			return nil
+		}
+		runs = false
+		at := len(m.Past) - 1
+		for at >= 0 && !strings.HasPrefix(m.Past[at].Digest, to) {
+			at--
+		}
+		switch {
+		case at >= 0:
+		case to != "":
+			return failf(NotFound, nil, "%s job %s: none that ran before begins with %q", what, name, to)
+		default:
+			return failf(Refused, nil, "%s job %s: none is known that ran before", what, name)
+		}
+		back = ModuleRef(m.Past[at])
+		m.Replace(m.Past[at])
+		return nil
+	})
+	return back, runs, err
+}
+
+// WithdrawModule takes the next module back, if it is the one with this digest.
+func (o *Operator) WithdrawModule(ctx context.Context, name, digest string) error {
+	return o.amend(ctx, "take the next module back from", name, func(m *layout.Module) error {
+		if m.Next != nil && m.Next.Digest == digest {
+			m.Next = nil
+		}
+		return nil
+	})
+}
+
+// amend changes what the registry says of a job's modules.
+func (o *Operator) amend(ctx context.Context, what, name string, change func(*layout.Module) error) error {
+	return o.askBy(ctx, what, name, func(v *protocol.View) (protocol.Ask, error) {
+		if !v.Dirs.Module {
+			return nil, failf(Refused, nil, "%s job %s: no server of ours has ever run it", what, name)
+		}
+		m, err := layout.DecodeModule(v.Module)
+		if err != nil {
+			return nil, failf(Refused, err, "%s job %s: what the registry says of its module cannot be read", what, name)
+		}
+		if m.Code == nil {
+			return nil, failf(Refused, nil, "%s job %s: it runs no module", what, name)
+		}
+		if err := change(&m); err != nil {
+			return nil, err
+		}
+		text, err := layout.EncodeModule(m)
+		if err != nil {
+			return nil, failf(Refused, err, "%s job %s", what, name)
+		}
+		return protocol.AskDefine{Config: v.ConfigData, Module: text, Have: v.ConfigVersion, HaveModule: v.ModuleVersion}, nil
+	})
+}
+
+// AwaitModule waits until the job runs the module with the digest. tell hears,
+// once each, of servers that cannot have it. It ends with an error when ctx
+// does, when somebody names another module, and when no server is left to wait
+// for.
+func (o *Operator) AwaitModule(ctx context.Context, name, digest string, tell func(ModuleWait)) error {
+	const what = "wait for the module of"
+	l := layout.NewJob(o.namespace, name)
+	if err := o.session.Follow(ctx, l.Root()); err != nil {
+		return unread(err, "%s job %s", what, name)
+	}
+	config, beside, members := l.Nodes()
+	told := map[ModuleWait]bool{}
+	for {
+		v, err := o.gather(ctx, l, []string{config, beside, members}, false)
+		if err != nil {
+			return unread(err, "%s job %s", what, name)
+		}
+		r := modulesOf(v)
+		switch {
+		case r.Now != nil && r.Now.Digest == digest:
+			return nil
+		case r.Next == nil || r.Next.Digest != digest:
+			return failf(Refused, nil, "%s job %s: somebody has decided otherwise meanwhile", what, name)
+		case len(v.Members) == 0:
+			return failf(Refused, nil, "%s job %s: no server runs it", what, name)
+		}
+		for _, w := range r.Waits {
+			if w.Fault != "" && !told[w] {
+				told[w] = true
+				tell(w)
+			}
+		}
+		select {
+		case <-o.heard.news:
+		case <-ctx.Done():
+			return failf(Unavailable, ctx.Err(), "%s job %s: not every server has it", what, name)
+		}
+	}
+}
+
+// modulesOf is what a view says of a job's modules, as far as it can be read.
+func modulesOf(v *protocol.View) ModulesReport {
+	var r ModulesReport
+	m, err := layout.DecodeModule(v.Module)
+	if !v.Dirs.Module || err != nil {
+		return r
+	}
+	r.Now, r.Next = (*ModuleRef)(m.Code), (*ModuleRef)(m.Next)
+	for _, c := range m.Past {
+		r.Past = append(r.Past, ModuleRef(c))
+	}
+	if m.Next == nil {
+		return r
+	}
+	for _, member := range v.Members {
+		switch ready := member.Ready; {
+		case ready.Digest != m.Next.Digest:
+			r.Waits = append(r.Waits, ModuleWait{ID: member.ID})
+		case ready.Fault != "":
+			r.Waits = append(r.Waits, ModuleWait{ID: member.ID, Fault: ready.Fault})
+		}
+	}
+	return r
+}
