@@ -145,7 +145,7 @@ func (s *scout) list() {
 	if !s.h.o.Discover {
 		return
 	}
-	n, err := line.Read(s.ctx, s.root, false)
+	n, err := line.Read(s.ctx, s.root)
 	if err != nil {
 		s.later(err)
 		return

@@ -50,7 +50,7 @@ func (o *tool) close() {
 
 func (o *tool) read(path string) registry.Node {
 	o.t.Helper()
-	n, err := o.s.Read(o.t.Context(), path, false)
+	n, err := o.s.Read(o.t.Context(), path)
 	if err != nil {
 		o.t.Fatal(err)
 	}
@@ -536,7 +536,7 @@ func swapsUnderRuns(t *testing.T, reg registry.Registry) {
 	a.Modules["loop"] = Module{Path: kit("result")["result"].Path}
 	again, stopAgain := start(t, a)
 	until(t, again, "the operator's and the file's", func(all []job.Status) bool {
-		return len(all[0].Troubles) > 0 && strings.Contains(strings.Join(all[0].Troubles, " "), "both changed in module")
+		return len(all[0].Troubles) > 0 && strings.Contains(strings.Join(all[0].Troubles, " "), "module: the registry has ")
 	})
 	if err := stopAgain(); err != nil {
 		t.Error(err)

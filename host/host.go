@@ -220,12 +220,18 @@ func (h *Host) runnerOf(j *hosted, changed func(*job.Config)) *runner.Runner {
 	o := runner.Options{
 		Trunk: h.trunk, Layout: layout.NewJob(h.o.Namespace, c.Name), Config: j.config, Instance: h.o.Instance,
 		Clock: &clock{ticker: h.tick, name: c.Name}, Guests: j.code, Dealer: deal, Changed: changed,
-		Labels: h.o.Labels, Address: h.address,
+		Labels: h.o.Labels, Address: h.address, Knows: h.o.knows,
 		Sink: sinks(h.o.Sinks), Slots: h.slots, DrainTimeout: h.o.DrainTimeout, Observe: h.observe, Log: h.o.Log,
 	}
 	if !j.found {
 		file := j.config
-		o.Define = func() layout.Definition { return h.defined(*file) }
+		before := newApplied(&h.o, file.Name)
+		o.Define = func() layout.Definition {
+			d := h.defined(*file)
+			before.recall(&d)
+			return d
+		}
+		o.Defined = before.keep
 	}
 	return runner.New(o)
 }

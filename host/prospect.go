@@ -235,7 +235,7 @@ func (p *prospect) try(config, module registry.Node) {
 	}
 	c := d.Job(job.Config{})
 	p.show(c)
-	if err := errors.Join(h.o.foundFault(c), p.job.code.may(c)); err != nil {
+	if err := errors.Join(anotherClass(&d, c), h.o.foundFault(c), p.job.code.may(c)); err != nil {
 		p.refuse(err, false)
 		return
 	}
@@ -255,6 +255,15 @@ func (p *prospect) try(config, module registry.Node) {
 	}
 	h.o.Log.Info("a job of the registry runs on this server", "job", p.name, "module", c.ModuleDigest)
 	p.run()
+}
+
+// anotherClass is what is wrong with a job whose module stands in for another
+// class than its configuration names now.
+func anotherClass(d *layout.Definition, c job.Config) error {
+	if lines := d.Config.Hindrances(c, false); len(lines) > 0 {
+		return errors.New(strings.Join(lines, "; "))
+	}
+	return nil
 }
 
 // run lets the job run until it is over here.

@@ -43,8 +43,8 @@ type lateSession struct {
 	r *lateReplies
 }
 
-func (s lateSession) Read(ctx context.Context, path string, arm bool) (registry.Node, error) {
-	n, err := s.Session.Read(ctx, path, arm)
+func (s lateSession) Read(ctx context.Context, path string) (registry.Node, error) {
+	n, err := s.Session.Read(ctx, path)
 	s.r.mu.Lock()
 	until := s.r.until(path, n)
 	s.r.mu.Unlock()

@@ -82,11 +82,24 @@ func TestSmallestJobHasEveryDefault(t *testing.T) {
 	t.Parallel()
 	got := parse(t, small).Jobs
 	want := []job.Config{{
-		Name: "j", Kind: job.Simple, Cron: "0 0 2 * * ?", TimeZone: "UTC", Dialect: "quartz", Shards: 1,
+		Name: "j", Kind: job.Simple, Cron: "0 0 2 * * ?", Dialect: "quartz", Shards: 1,
 		Module: "m", Strategy: "average", Misfire: true, MonitorExecution: true, Overwrite: true,
 		Overlap: job.Skip, OnRegistryLoss: job.CancelOnLoss, MaxClockSkew: -1,
 		ReconcileEvery: 10 * time.Minute, Layout: "2.1",
+		Unsaid: []string{
+			"shards", "item_params", "param", "description", "strategy", "failover", "misfire", "monitor_execution",
+			"disabled", "overwrite", "max_clock_skew", "reconcile_every", "streaming",
+		},
 	}}
+	if d := cmp.Diff(want, got); d != "" {
+		t.Error(d)
+	}
+}
+
+func TestWhatAJobOrTheDefaultsSayIsSaid(t *testing.T) {
+	t.Parallel()
+	got := parse(t, small+"failover = false\nitem_params = { 0 = 'a' }\nkind = 'dataflow'\nstreaming = false\n[defaults]\nmisfire = true\n").Jobs[0].Unsaid
+	want := []string{"shards", "param", "description", "strategy", "monitor_execution", "disabled", "overwrite", "max_clock_skew", "reconcile_every"}
 	if d := cmp.Diff(want, got); d != "" {
 		t.Error(d)
 	}
@@ -197,7 +210,7 @@ schedule = "manual"
 command = "/bin/echo 'a b'"
 `)
 	manual := job.Config{
-		TimeZone: "UTC", Dialect: "quartz", Shards: 1, Module: "m", Strategy: "average",
+		Dialect: "quartz", Shards: 1, Module: "m", Strategy: "average",
 		Misfire: true, MonitorExecution: true, Overwrite: true,
 		Overlap: job.Skip, OnRegistryLoss: job.CancelOnLoss, MaxClockSkew: -1, ReconcileEvery: 10 * time.Minute, Layout: "2.1",
 	}
@@ -240,7 +253,7 @@ command = "/bin/echo 'a b'"
 			Layout: "2.1",
 		}, flow, script, command},
 	}
-	if d := cmp.Diff(want, got, cmpopts.IgnoreUnexported(File{})); d != "" {
+	if d := cmp.Diff(want, got, cmpopts.IgnoreUnexported(File{}), cmpopts.IgnoreFields(job.Config{}, "Unsaid")); d != "" {
 		t.Error(d)
 	}
 }

@@ -51,7 +51,7 @@ func (b *builder) job(path, name string) {
 		Name:        name,
 		Kind:        k.kind,
 		Cron:        get(b, "", own("cron")),
-		TimeZone:    get(b, "UTC", both("timezone")...),
+		TimeZone:    get(b, "", both("timezone")...),
 		Dialect:     get(b, "quartz", both("dialect")...),
 		Shards:      int(get(b, int64(1), own("shards"))),
 		ItemParams:  get(b, "", own("item_params")),
@@ -97,6 +97,7 @@ func (b *builder) job(path, name string) {
 		Allow:    b.grants(path),
 		Layout:   get(b, b.file.Registry.Layout, both("layout")...),
 	}
+	c.Unsaid = k.unsaid()
 	if c.MaxClockSkew == 0 {
 		c.MaxClockSkew = -1 // in the file "off" is no check, in a job 0 is the strictest
 	}
@@ -110,6 +111,21 @@ func (b *builder) job(path, name string) {
 	}
 	b.validated(path, c)
 	b.file.Jobs = append(b.file.Jobs, c)
+}
+
+// unsaid are the keys in which a job that somebody else has defined is followed
+// without a word: neither the job nor [defaults] says anything.
+func (k jobKeys) unsaid() []string {
+	var names []string
+	for _, name := range []string{
+		"shards", "item_params", "param", "description", "strategy", "failover", "misfire", "monitor_execution",
+		"disabled", "overwrite", "max_clock_skew", "reconcile_every", "streaming",
+	} {
+		if !k.isSet(k.own(name)) && !k.isSet("defaults."+name) {
+			names = append(names, name)
+		}
+	}
+	return names
 }
 
 // monitorPort checks that no two jobs have the same.

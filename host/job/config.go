@@ -81,6 +81,11 @@ type Config struct {
 	Limits   Limits
 	Allow    Allow
 	Layout   string // registry layout; "2.1"
+
+	// Unsaid are settings, under the names of jobs.toml, of which the server's own
+	// file says nothing: what is there for them stands only where nobody has said
+	// anything else. The registry holds no such list.
+	Unsaid []string
 }
 
 // Retry lets runs that failed, or ran out of time, be made again, unless the next

@@ -16,6 +16,9 @@ import (
 type Definition struct {
 	Config Config21
 	Module Module
+
+	unsaid map[string]bool   // keys of config that stand in only for want of a word
+	said   map[string]string // what the same file said before, as digests by key; nil: not known
 }
 
 // Define spells a job. A module whose digest the job does not say is named
@@ -26,7 +29,10 @@ type Definition struct {
 // ElasticJob has a key for it, but no server runs one that its own file does not
 // name.
 func Define(j job.Config) Definition {
-	d := Definition{Config: FromJob(j), Module: Module{settings: settingsOf(j)}}
+	d := Definition{Config: FromJob(j), Module: Module{settings: settingsOf(j)}, unsaid: map[string]bool{}}
+	for _, name := range j.Unsaid {
+		d.unsaid[key21(name)] = true
+	}
 	if j.Module != "" {
 		d.Module.Code = &Code{Name: j.Module, Digest: j.ModuleDigest}
 	}
@@ -40,12 +46,9 @@ func Define(j job.Config) Definition {
 // its zero value where there is none. The file's word for a module stands if the
 // registry has none.
 func (d *Definition) Job(file job.Config) job.Config {
-	j := job.Config{Name: d.Config.JobName, Layout: job.Layout21, Command: file.Command}
+	j := job.Config{Name: d.Config.JobName, Layout: job.Layout21, Command: file.Command, Unsaid: file.Unsaid}
 	d.Module.settings.put(&j)
 	j.Kind, j.Overlap, j.OnRegistryLoss = cmp.Or(j.Kind, job.Simple), cmp.Or(j.Overlap, job.Skip), cmp.Or(j.OnRegistryLoss, job.CancelOnLoss)
-	if d.Config.JobClass != WasmClass21 && d.Config.JobType != Script21 {
-		j.Class = d.Config.JobClass
-	}
 	j.Module, j.StrategyModule = file.Module, file.StrategyModule // of these nobody knows the digest yet
 	if d.Module.Code != nil {
 		j.Module, j.ModuleDigest = d.Module.Code.Name, d.Module.Code.Digest
@@ -55,6 +58,28 @@ func (d *Definition) Job(file job.Config) job.Config {
 	}
 	j.Strategy = file.Strategy // one of several names of the same
 	return d.Config.Apply(j)
+}
+
+// AsJoined is the job as it would be in force on a server that joins it now, with
+// what that server's own file says of its kind and, if it names one, its class. file is the job in that
+// file; nil if it is not there. Without file and module no server of ours can
+// join it.
+func AsJoined(file *job.Config, config *Config21, module *Module) (job.Config, bool) {
+	switch {
+	case file != nil:
+		j := *file
+		if merged, err := Merge(Define(j), config, module); err == nil {
+			j = merged.Job(j)
+		}
+		if j.Kind, j.Overwrite = file.Kind, file.Overwrite; file.Class != "" || file.Overwrite {
+			j.Class = file.Class
+		}
+		return j, true
+	case module != nil:
+		d := Definition{Config: *config, Module: *module}
+		return d.Job(job.Config{}), true
+	}
+	return job.Config{}, false
 }
 
 // Same tells whether the two say the same of the job, whatever was applied

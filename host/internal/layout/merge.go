@@ -18,16 +18,19 @@ import (
 //
 //   - what the file says as it did when it was applied last is left to the
 //     registry: an operator's later change stays;
+//   - so is what the file said already when this server applied it last: since
+//     then another server's file was applied, which is newer;
 //   - what the registry holds as it was applied last is taken from the file;
 //   - where both differ from that, and from each other, the registry stays, and
 //     the key is in dispute until the two agree or the file says overwrite.
 //
 // Where nothing was applied before, every difference is in dispute but what only
-// one of them has. What was applied is part of the result, for the next time.
+// one of them has, and what the file has for want of a word. What was applied is
+// part of the result, for the next time.
 func Merge(file Definition, config *Config21, module *Module) (Merged, error) {
 	var there Definition
 	if there.Config = file.Config; config != nil {
-		file.unsaid(config)
+		file.adopt(config, module)
 		there.Config = *config
 	}
 	if module != nil {
@@ -38,7 +41,7 @@ func Merge(file Definition, config *Config21, module *Module) (Merged, error) {
 	if module == nil {
 		there.Module = file.Module
 	}
-	m := merger{overwrite: file.Config.Overwrite}
+	m := merger{overwrite: file.Config.Overwrite, unsaid: file.unsaid, said: file.said, says: map[string]string{}}
 	mine, err := file.tree()
 	if err != nil {
 		return Merged{}, err
@@ -49,7 +52,7 @@ func Merge(file Definition, config *Config21, module *Module) (Merged, error) {
 	}
 	all, base := m.merge("", there.Module.base, mine, theirs)
 	d, err := definitionOf(all, file.Module, there.Module)
-	d.Module.base = base
+	d.Module.base, d.said = base, m.says
 	return Merged{Definition: d, Changed: m.changed, Disputed: m.disputed}, err
 }
 
@@ -58,18 +61,64 @@ func Merge(file Definition, config *Config21, module *Module) (Merged, error) {
 // something else.
 type Merged struct {
 	Definition
-	Changed, Disputed []string
+	Changed  []string
+	Disputed []Dispute
 }
 
-// unsaid fills in what a file has no word for, so that it does not seem to say
+// Dispute is a key of which the registry and a file say different things. What
+// one of them has not is empty.
+type Dispute struct {
+	Key, Registry, File string
+	// Older: another server's file was applied since this one was, and this one has
+	// not been changed.
+	Older bool
+}
+
+func (d Dispute) String() string {
+	text := fmt.Sprintf("%s: the registry has %s, this server's file %s", d.Key, shown(d.Registry), shown(d.File))
+	if d.Older {
+		text += " (" + d.Because() + ")"
+	}
+	return text
+}
+
+// Because is why the registry stays as it is.
+func (d Dispute) Because() string {
+	if d.Older {
+		return "another server's file was applied since this one was changed"
+	}
+	return "nobody knows which is newer"
+}
+
+// maxShown bounds what is shown of a value.
+const maxShown = 100
+
+func shown(value string) string {
+	switch {
+	case value == "":
+		return "nothing"
+	case len(value) > maxShown:
+		return strings.ToValidUTF8(value[:maxShown], "") + "…"
+	}
+	return value
+}
+
+// adopt fills in what a file has no word for, so that it does not seem to say
 // something about it.
-func (d *Definition) unsaid(there *Config21) {
+func (d *Definition) adopt(there *Config21, module *Module) {
 	d.Config.JobProperties = there.JobProperties
 	if d.Config.MonitorPort < 0 {
 		d.Config.MonitorPort = there.MonitorPort
 	}
-	if d.Config.JobClass == WasmClass21 && there.JobClass != scriptClass21 {
-		d.Config.JobClass = there.JobClass
+	if module != nil && d.Module.settings.Class == "" && !d.Config.Overwrite {
+		class := module.settings.Class
+		if d.Module.settings.Class = class; class == there.JobClass && d.Config.JobClass == WasmClass21 {
+			d.Config.JobClass = class
+		}
+	}
+	const none, average = "", strategies21 + "AverageAllocationJobShardingStrategy"
+	if a, b := d.Config.JobShardingStrategyClass, there.JobShardingStrategyClass; a == none && b == average || a == average && b == none {
+		d.Config.JobShardingStrategyClass = b
 	}
 }
 
@@ -174,7 +223,7 @@ func definitionOf(t branch, file, there Module) (Definition, error) {
 	if err := json.Unmarshal(text, &d.Module.settings); err != nil {
 		return Definition{}, fmt.Errorf("put a definition together: %w", err)
 	}
-	d.Module.Code, d.Module.Next = there.Code, there.Next
+	d.Module.Code, d.Module.Next, d.Module.Past = there.Code, there.Next, there.Past
 	switch c := byDigest(t[keyModule], there.Wanted(), file.Code); {
 	case c == there.Wanted():
 	case there.Code == nil || c == nil || c.Digest == there.Code.Digest:
@@ -197,8 +246,12 @@ func byDigest(leaf any, codes ...*Code) *Code {
 
 // merger is one use of the rule.
 type merger struct {
-	overwrite         bool
-	changed, disputed []string
+	overwrite bool
+	unsaid    map[string]bool
+	said      map[string]string // what the file said before, by path; nil: not known
+	says      map[string]string // what it is to be known to have said
+	changed   []string
+	disputed  []Dispute
 }
 
 // merge goes through all keys that are anywhere. applied is what the next merge
@@ -242,17 +295,33 @@ func (m *merger) merge(at string, base, file, there branch) (merged, applied bra
 
 // leaf decides about one key. Absence is a value like any other, nil.
 func (m *merger) leaf(path string, base, file, there any) (value, applied any) {
-	switch said := digestOf(file); {
+	said := digestOf(file)
+	switch {
 	case file == there, m.overwrite:
+		m.note(path, said)
 		return file, said
 	case base == said:
+		m.note(path, said)
 		return there, said
+	case base == nil && m.unsaid[path]:
+		return there, nil
+	case m.old(path, said):
+		m.note(path, said)
+		m.disputed = append(m.disputed, Dispute{path, leafText(there), leafText(file), true})
+		return there, base
 	case base == digestOf(there):
+		m.note(path, said)
 		return file, said
 	default:
-		m.disputed = append(m.disputed, path)
+		m.keep(path)
+		m.disputed = append(m.disputed, Dispute{path, leafText(there), leafText(file), false})
 		return there, base
 	}
+}
+
+func leafText(leaf any) string {
+	text, _ := leaf.(string)
+	return text
 }
 
 // digestOf is enough of a leaf to compare with later, and short.

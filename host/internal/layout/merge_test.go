@@ -54,7 +54,14 @@ func (h *held) apply(t *testing.T, file job.Config, digest string) (disputed []s
 	if before != nil && (len(merged.Changed) > 0) != !cmp.Equal(was, h.job()) {
 		t.Errorf("changed %v, from %+v to %+v", merged.Changed, was, h.job())
 	}
-	return merged.Disputed
+	return keysOf(merged.Disputed)
+}
+
+func keysOf(disputed []Dispute) (keys []string) {
+	for _, d := range disputed {
+		keys = append(keys, d.Key)
+	}
+	return keys
 }
 
 // operate is an operator's change.
@@ -202,7 +209,7 @@ func TestMergeWithoutBase(t *testing.T) {
 	theirs.ShardingTotalCount = 8
 	h := held{config: &theirs}
 	file := plainJob()
-	file.Timeout = 5
+	file.Class, file.Timeout = theirs.JobClass, 5
 	for range 2 {
 		if d := h.apply(t, file, digestA); !slices.Equal(d, []string{"shardingTotalCount"}) {
 			t.Error(d)
@@ -215,9 +222,65 @@ func TestMergeWithoutBase(t *testing.T) {
 			t.Errorf("%+v", j)
 		}
 	}
-	file.Class = "com.example.Other"
-	if d := h.apply(t, file, digestA); !slices.Equal(d, []string{"shardingTotalCount"}) || h.config.JobClass != file.Class {
-		t.Error(d, h.config.JobClass)
+}
+
+// A file that names no class goes by that of wasm/module: another server's file
+// has said that the module stands in for it.
+func TestMergeOfAFileWithoutClass(t *testing.T) {
+	t.Parallel()
+	const class = "com.example.Job"
+	theirs := FromJob(plainJob())
+	theirs.JobClass = class
+	without, with := plainJob(), plainJob()
+	with.Class = class
+	h := held{config: &theirs}
+	if j, _ := AsJoined(&without, h.config, nil); len(h.config.Hindrances(j, false)) != 1 {
+		t.Error("it joins what nobody of ours has joined")
+	}
+	if d := h.apply(t, with, digestA); len(d) > 0 || h.job().Class != class {
+		t.Fatal(d, h.job().Class)
+	}
+	if j, _ := AsJoined(&without, h.config, h.module); len(h.config.Hindrances(j, false)) > 0 {
+		t.Error(h.config.Hindrances(j, false))
+	}
+	if d := h.apply(t, without, digestA); len(d) > 0 || h.config.JobClass != class || h.job().Class != class {
+		t.Errorf("%v, class %q in config, %q in module", d, h.config.JobClass, h.job().Class)
+	}
+	h.config.JobClass = "com.example.Other" // which the module does not stand in for
+	if j, _ := AsJoined(&without, h.config, h.module); len(h.config.Hindrances(j, false)) != 1 {
+		t.Error("it stays in a job of another class")
+	}
+	h.config.JobClass = class
+	without.Overwrite = true
+	if d := h.apply(t, without, digestA); len(d) > 0 || h.config.JobClass != WasmClass21 || h.job().Class != "" {
+		t.Errorf("%v, class %q in config, %q in module", d, h.config.JobClass, h.job().Class)
+	}
+}
+
+// What a file has only for want of a word is in dispute with nobody, until it
+// was the registry's word, too.
+func TestMergeOfWhatAFileDoesNotSay(t *testing.T) {
+	t.Parallel()
+	file := plainJob()
+	file.Strategy = "average"
+	theirs := FromJob(file)
+	theirs.Misfire, theirs.Failover, theirs.ShardingTotalCount, theirs.JobShardingStrategyClass = false, true, 8, ""
+	h := held{config: &theirs}
+	file.Unsaid = []string{"misfire", "shards"}
+	if d := h.apply(t, file, digestA); !slices.Equal(d, []string{"failover"}) || *h.config != theirs {
+		t.Error(d, h.config)
+	}
+	file.Shards, file.Unsaid = 9, []string{"misfire"}
+	if d := h.apply(t, file, digestA); !slices.Equal(d, []string{"failover", "shardingTotalCount"}) || *h.config != theirs {
+		t.Error(d, h.config)
+	}
+	file.Shards = 8
+	if d := h.apply(t, file, digestA); !slices.Equal(d, []string{"failover"}) || *h.config != theirs {
+		t.Error(d, h.config)
+	}
+	file.Shards, file.Unsaid = 1, []string{"misfire", "shards"} // somebody took it out of the file: it was said once
+	if d := h.apply(t, file, digestA); !slices.Equal(d, []string{"failover"}) || h.config.ShardingTotalCount != 1 {
+		t.Error(d, h.config)
 	}
 }
 
@@ -277,7 +340,7 @@ func TestMergeProperties(t *testing.T) {
 				registry = random() // an operator
 			}
 			file := random()
-			m := merger{overwrite: r.IntN(8) == 0}
+			m := merger{overwrite: r.IntN(8) == 0, says: map[string]string{}}
 			merged, next := m.merge("", base, file, registry)
 			b, f, g, got, kept := flat(base), flat(file), flat(registry), flat(merged), flat(next)
 			for _, k := range []string{"a", "b", "c", "d", "x"} {
@@ -285,7 +348,7 @@ func TestMergeProperties(t *testing.T) {
 				if k == "x" {
 					path = k
 				}
-				disputed := slices.Contains(m.disputed, path)
+				disputed := slices.Contains(keysOf(m.disputed), path)
 				want, applied := g[k], b[k]
 				switch {
 				case m.overwrite, f[k] == g[k]:
@@ -305,7 +368,7 @@ func TestMergeProperties(t *testing.T) {
 					t.Fatalf("seed %d: %s: base %v, file %v, registry %v: got %v and base %v", seed, path, b[k], f[k], g[k], got[k], kept[k])
 				}
 			}
-			again := merger{overwrite: m.overwrite}
+			again := merger{overwrite: m.overwrite, says: map[string]string{}}
 			merged2, next2 := again.merge("", next, file, merged)
 			if !cmp.Equal(merged, merged2) || !cmp.Equal(next, next2) {
 				t.Fatalf("seed %d: a second time gives something else", seed)

@@ -30,6 +30,8 @@ type Module struct {
 	Code *Code
 	// Next is to take the place of Code as soon as every member has it.
 	Next *Code
+	// Past are the newest that ran before Code, the newest last.
+	Past []Code
 	// Strategy deals the items out; nil: the strategy that config names.
 	Strategy *Code
 
@@ -39,10 +41,11 @@ type Module struct {
 
 // moduleJSON is how a Module is written.
 type moduleJSON struct {
-	V        int   `json:"v"`
-	Code     *Code `json:"module,omitempty"`
-	Next     *Code `json:"next,omitempty"`
-	Strategy *Code `json:"strategy_module,omitempty"`
+	V        int    `json:"v"`
+	Code     *Code  `json:"module,omitempty"`
+	Next     *Code  `json:"next,omitempty"`
+	Past     []Code `json:"past,omitempty"`
+	Strategy *Code  `json:"strategy_module,omitempty"`
 	settingsJSON
 	Base branch `json:"base,omitempty"`
 }
@@ -52,6 +55,7 @@ type moduleJSON struct {
 // the text of each job.
 type settingsJSON struct {
 	Kind            job.Kind            `json:"kind,omitzero"`
+	Class           string              `json:"class,omitzero"` // that the module stands in for, whatever config names
 	TimeZone        string              `json:"timezone,omitzero"`
 	Dialect         string              `json:"dialect,omitzero"`
 	OnStrategyError job.OnStrategyError `json:"strategy_error,omitzero"`
@@ -129,7 +133,7 @@ func (d *duration) UnmarshalText(text []byte) error {
 // EncodeModule writes what DecodeModule reads. It refuses more than MaxModule
 // bytes.
 func EncodeModule(m Module) ([]byte, error) {
-	text := mustJSON(moduleJSON{V: valueVersion, Code: m.Code, Next: m.Next, Strategy: m.Strategy, settingsJSON: m.settings, Base: m.base})
+	text := mustJSON(moduleJSON{V: valueVersion, Code: m.Code, Next: m.Next, Past: m.Past, Strategy: m.Strategy, settingsJSON: m.settings, Base: m.base})
 	if len(text) > MaxModule {
 		return nil, fmt.Errorf("write the module node: %d bytes are more than %d", len(text), MaxModule)
 	}
@@ -160,7 +164,11 @@ func DecodeModule(data []byte) (Module, error) {
 	if _, err := d.Token(); !errors.Is(err, io.EOF) {
 		return Module{}, errors.New("something stands behind the object")
 	}
-	for key, c := range map[string]*Code{"module": v.Code, "next": v.Next, "strategy_module": v.Strategy} {
+	codes := map[string]*Code{"module": v.Code, "next": v.Next, "strategy_module": v.Strategy}
+	for i := range v.Past {
+		codes[fmt.Sprintf("past[%d]", i)] = &v.Past[i]
+	}
+	for key, c := range codes {
 		if c == nil {
 			continue
 		}
@@ -168,10 +176,13 @@ func DecodeModule(data []byte) (Module, error) {
 			return Module{}, fmt.Errorf("%s: %.100q is no sha256: write 64 lower-case hex digits", key, c.Digest)
 		}
 	}
+	if len(v.Past) > maxPast {
+		return Module{}, fmt.Errorf("past: %d modules are more than %d", len(v.Past), maxPast)
+	}
 	if err := checkBase(v.Base, 0); err != nil {
 		return Module{}, fmt.Errorf("base: %w", err)
 	}
-	return Module{Code: v.Code, Next: v.Next, Strategy: v.Strategy, settings: v.settingsJSON, base: v.Base}, nil
+	return Module{Code: v.Code, Next: v.Next, Past: v.Past, Strategy: v.Strategy, settings: v.settingsJSON, base: v.Base}, nil
 }
 
 // Wanted is the module that the job is to run: the next one, if there is one.
@@ -182,23 +193,10 @@ func (m *Module) Wanted() *Code {
 	return m.Code
 }
 
-// switched is the text of a module's node whose next module runs.
-func switched(text []byte) []byte {
-	m, err := DecodeModule(text)
-	if err != nil {
-		return text // the view had a fault then, and nobody switched
-	}
-	m.Code, m.Next = m.Wanted(), nil
-	if data, err := EncodeModule(m); err == nil {
-		return data
-	}
-	return text
-}
-
 // settingsOf takes from a job what settingsJSON holds.
 func settingsOf(j job.Config) settingsJSON {
 	s := settingsJSON{
-		Kind: j.Kind, TimeZone: j.TimeZone, Dialect: j.Dialect, OnStrategyError: j.OnStrategyError,
+		Kind: j.Kind, Class: j.Class, TimeZone: j.TimeZone, Dialect: j.Dialect, OnStrategyError: j.OnStrategyError,
 		Overlap: j.Overlap, OnRegistryLoss: j.OnRegistryLoss, Timeout: duration(j.Timeout), Parallel: j.Parallel,
 		FetchCount: j.FetchCount, Concurrency: j.Concurrency, Args: j.Args, Settings: j.Settings,
 		Retry: retrySettings{j.Retry.Attempts, duration(j.Retry.Backoff), duration(j.Retry.MaxBackoff)},
@@ -220,7 +218,7 @@ func settingsOf(j job.Config) settingsJSON {
 
 // put gives a job what settingsOf took.
 func (s settingsJSON) put(j *job.Config) {
-	j.Kind, j.TimeZone, j.Dialect, j.OnStrategyError = s.Kind, s.TimeZone, s.Dialect, s.OnStrategyError
+	j.Kind, j.Class, j.TimeZone, j.Dialect, j.OnStrategyError = s.Kind, s.Class, s.TimeZone, s.Dialect, s.OnStrategyError
 	j.Overlap, j.OnRegistryLoss, j.Timeout, j.Parallel = s.Overlap, s.OnRegistryLoss, time.Duration(s.Timeout), s.Parallel
 	j.FetchCount, j.Concurrency, j.Args, j.Settings = s.FetchCount, s.Concurrency, s.Args, s.Settings
 	j.Retry = job.Retry{Attempts: s.Retry.Attempts, Backoff: time.Duration(s.Retry.Backoff), MaxBackoff: time.Duration(s.Retry.MaxBackoff)}

@@ -77,6 +77,7 @@ func TestEverySettingIsInTheRegistry(t *testing.T) {
 	nowhere := map[string]string{
 		"Command": "a command comes from the server's own file",
 		"Layout":  "the tree shows it",
+		"Unsaid":  "what the registry holds, somebody has said",
 	}
 	config := reflect.ValueOf(job.Config{})
 	for i := range config.NumField() {
@@ -144,6 +145,8 @@ func TestModuleIsRefused(t *testing.T) {
 		{"wrong_type", `{"v":1,"parallel":"many"}`, "parallel"},
 		{"digest", `{"v":1,"module":{"name":"m","digest":"../../x"}}`, "module:"},
 		{"next", `{"v":1,"next":{"name":"m","digest":"AA"}}`, "next:"},
+		{"past", `{"v":1,"past":[{"name":"m","digest":"AA"}]}`, "past[0]:"},
+		{"long_past", `{"v":1,"past":[` + strings.Repeat(`{"name":"m","digest":"`+digestA+`"},`, maxPast) + `{"name":"m","digest":"` + digestA + `"}]}`, "more than 8"},
 		{"duration", `{"v":1,"timeout":"soon"}`, "soon"},
 		{"behind", `{"v":1}{}`, "it is not what"},
 		{"yaml", "v: 1\n", "not what this release writes"},

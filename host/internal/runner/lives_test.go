@@ -23,7 +23,7 @@ import (
 // removeBelow deletes a node and all below it, as an operator's tool would.
 func removeBelow(t *testing.T, s registry.Session, path string) {
 	t.Helper()
-	n, err := s.Read(t.Context(), path, false)
+	n, err := s.Read(t.Context(), path)
 	must(t, err)
 	for _, name := range n.Children {
 		removeBelow(t, s, path+"/"+name)
@@ -100,11 +100,11 @@ type unreadable struct {
 	denied *atomic.Pointer[string]
 }
 
-func (u unreadable) Read(ctx context.Context, path string, arm bool) (registry.Node, error) {
+func (u unreadable) Read(ctx context.Context, path string) (registry.Node, error) {
 	if p := u.denied.Load(); p != nil && strings.HasSuffix(path, *p) {
 		return registry.Node{}, fmt.Errorf("read %s: %w", path, registry.ErrDenied)
 	}
-	return u.Session.Read(ctx, path, arm)
+	return u.Session.Read(ctx, path)
 }
 
 func TestReadIsDenied(t *testing.T) {
@@ -156,7 +156,7 @@ func TestJobEndsWhileCutOff(t *testing.T) {
 		<-over
 		reg.Resume()
 		time.Sleep(time.Minute)
-		n, err := operator.Read(t.Context(), nodes.Instance("10.0.0.1@-@1"), false)
+		n, err := operator.Read(t.Context(), nodes.Instance("10.0.0.1@-@1"))
 		must(t, err)
 		if n.Exists {
 			t.Error("a member is there that nobody runs")
@@ -182,11 +182,11 @@ type failing struct {
 	left *atomic.Int32
 }
 
-func (f failing) Read(ctx context.Context, path string, arm bool) (registry.Node, error) {
+func (f failing) Read(ctx context.Context, path string) (registry.Node, error) {
 	if strings.Contains(path, testJob) && f.left.Add(-1) >= 0 {
 		return registry.Node{}, errDisk
 	}
-	return f.Session.Read(ctx, path, arm)
+	return f.Session.Read(ctx, path)
 }
 
 // Reads that fail together are one round, however many they are.

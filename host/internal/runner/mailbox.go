@@ -11,8 +11,8 @@ import (
 // mailbox is the one way into a member's loop. Putting never blocks, and
 // nothing is dropped; it is bounded because each kind of letter is:
 //
-//   - events: one for each watch that a read has armed, and a read happens only
-//     when the loop asks for it;
+//   - events: one for each change of the job's nodes since the last turn, which
+//     takes all there are;
 //   - replies, Committed, synced, Assigned, Finished, Stored: one for each
 //     request, guest or batch that is under way;
 //   - Asked: by maxAsks; Unasked: one for each;

@@ -44,6 +44,7 @@ type member struct {
 	toldEnabled  bool // or there was no need to
 
 	effective *effective
+	fresh     bool                // it has not been held against this server's file yet
 	ruled     protocol.Configured // what the core was told of it
 	measured  time.Time           // when the clock was last compared with the registry's, or that began
 	listening context.CancelFunc  // ends the listener that is called; nil: none is
@@ -75,7 +76,8 @@ func newMember(l *lives, box *mailbox, line *session.Line) (*member, error) {
 		state: protocol.NewState(protocol.Options{
 			Base: r.Instance, Session: int64(line.ID()), Config: config, Module: module,
 			ReshardWait: reshardWait, PruneAfter: pruneAfter, MaxUnstored: maxUnstored,
-			MaxNodes: r.Layout.MaxNodes(), Linger: linger,
+			MaxNodes: r.Layout.MaxNodes(), Linger: linger, Contender: layout.Contender(int64(line.ID())),
+			Knows: r.Knows, Zoneless: rules.Zoneless,
 			Slots: rules.Slots, Queue: rules.Queue, Finish: rules.Finish, Replace: rules.Replace,
 			Started: rules.Started, Completed: rules.Completed, Retry: rules.Retry,
 			Labels: r.Labels, Address: r.Address,
@@ -222,12 +224,13 @@ func (m *member) publish() {
 		}
 		m.answered = false
 		m.allowAll()
-		news := m.configure()
+		m.fresh = m.configure() || m.fresh
+		m.heed()
 		m.rule() // a module comes when it comes
 		m.step(protocol.Observed{View: m.view})
 		m.show()
 		m.measure()
-		if news || !m.defining.done {
+		if m.fresh || !m.defining.done {
 			m.define()
 		}
 	}
@@ -300,7 +303,7 @@ func (m *member) effect(in protocol.Input, e protocol.Effect) {
 		m.mirror.Reread()
 	case protocol.Answer:
 		if e.ID == defineAsk {
-			m.defining.answered(e.Fault)
+			m.defined(e.Fault)
 			return
 		}
 		m.answer(e.ID, e.Fault)
@@ -369,6 +372,9 @@ func (m *member) assign(r protocol.AssignRequest) {
 	ctx, end := context.WithCancel(m.life)
 	m.deal = end
 	c, self := *m.effective.job, m.state.Self()
+	if r.Shared {
+		c.StrategyModule, c.StrategyDigest = "", "" // a leader of ElasticJob would deal otherwise
+	}
 	m.work.Go(func() {
 		defer end()
 		in := protocol.Assigned{Request: r}

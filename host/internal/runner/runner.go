@@ -127,6 +127,9 @@ type Options struct {
 	// Define tells what the server's own file says of the job, for the registry.
 	// Nil: the server has the job from there.
 	Define func() layout.Definition
+	// Defined is told what to remember for the next Define when the registry has
+	// it. It must not block. It may be nil.
+	Defined func(said []byte)
 	// Changed is told the job as it is in force whenever that is otherwise, and
 	// nil when the registry has it no longer. It must not block. It may be nil.
 	Changed  func(*job.Config)
@@ -142,6 +145,9 @@ type Options struct {
 	Address string
 	// DrainTimeout is how long guests may go on after the runner was asked to stop.
 	DrainTimeout time.Duration
+	// Knows tells whether items can be dealt out here by a strategy of that name;
+	// nil: by any.
+	Knows func(strategy string) bool
 	// Observe is called in the goroutines of the guests, several at once; while
 	// it blocks, the guest does not begin or its end is not recorded.
 	Observe func(Event)
@@ -169,6 +175,7 @@ type Runner struct {
 	kept     keptTexts
 	parallel Slots    // of this job; the loop's
 	defining defining // the loop's
+	bars     barred   // the loop's
 	troubles troubles
 	stuck    stuck
 	lostRows atomic.Int64 // those that the history refused for good
@@ -201,5 +208,6 @@ func New(o Options) *Runner {
 	return &Runner{Options: o, base: base, parallel: NewSlots(o.Config.Parallel), joined: make(chan struct{})}
 }
 
-// Joined is closed when the job has joined the registry for the first time.
+// Joined is closed when the job has joined the registry for the first time, or
+// turned out to be one that this server must not run as it is.
 func (r *Runner) Joined() <-chan struct{} { return r.joined }

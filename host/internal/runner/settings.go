@@ -2,7 +2,6 @@ package runner
 
 import (
 	"bytes"
-	"fmt"
 	"reflect"
 	"slices"
 	"strings"
@@ -92,7 +91,9 @@ func (m *member) resettle(old *job.Config) {
 
 // rule tells the core what is otherwise, if anything is.
 func (m *member) rule() {
-	if in := m.rules(m.effective.job); in != m.ruled {
+	in := m.rules(m.effective.job)
+	in.Barred = len(m.bars.lines) > 0
+	if in != m.ruled {
 		m.ruled = in
 		m.step(in)
 	}
@@ -109,7 +110,7 @@ func (r *Runner) rules(c *job.Config) protocol.Configured {
 		started, completed = l.Listens()
 	}
 	return protocol.Configured{
-		Started: started, Completed: completed,
+		Started: started, Completed: completed, Zoneless: c.TimeZone == "",
 		Slots: slots, Queue: c.Overlap == job.QueueOne, Replace: c.Overlap == job.Replace,
 		Finish: c.OnRegistryLoss == job.FinishOnLoss,
 		Retry:  protocol.RetryPolicy{Attempts: c.Retry.Attempts, Backoff: c.Retry.Backoff.Milliseconds(), MaxBackoff: c.Retry.MaxBackoff.Milliseconds()},
@@ -126,14 +127,20 @@ type defining struct {
 	asked    bool // the answer is awaited
 	tries    int
 	fault    string
-	disputed string // as was told last
+	disputed []layout.Dispute // as was told last
+	said     []byte           // what is to be remembered when it is done
 }
 
 const defineTries = 5
 
-func (o *defining) answered(fault string) {
+// defined tells what became of it.
+func (m *member) defined(fault string) {
+	o := &m.defining
 	o.asked, o.fault = false, fault
 	o.done = fault == "" || o.tries >= defineTries
+	if fault == "" && m.Defined != nil {
+		m.Defined(o.said)
+	}
 }
 
 // define brings the server's own file into the registry, by the rule of
@@ -141,9 +148,10 @@ func (o *defining) answered(fault string) {
 func (m *member) define() {
 	o := &m.defining
 	v := m.view
-	if m.Define == nil || o.asked || m.over || m.self == "" || v.Config == nil || v.ConfigFault != "" {
+	if m.Define == nil || o.asked || m.over || m.self == "" || len(m.bars.lines) > 0 || v.Config == nil || v.ConfigFault != "" {
 		return
 	}
+	m.fresh = false
 	m.sayEnabled()
 	config, module, err := definition(v)
 	if err != nil || config == nil {
@@ -173,8 +181,9 @@ func (m *member) define() {
 		m.undefined(err)
 		return
 	}
+	o.said = merged.Said()
 	if bytes.Equal(ask.Config, v.ConfigData) && bytes.Equal(ask.Module, v.Module) {
-		o.done = true
+		m.defined("")
 		return
 	}
 	if o.tries++; o.tries > 1 {
@@ -194,18 +203,21 @@ func (m *member) undefined(err error) {
 
 // dispute tells of keys that the registry and this server's file have changed to
 // different values.
-func (m *member) dispute(keys []string) {
-	text := strings.Join(keys, ", ")
-	if text == m.defining.disputed {
+func (m *member) dispute(keys []layout.Dispute) {
+	if slices.Equal(keys, m.defining.disputed) {
 		return
 	}
-	if m.defining.disputed = text; text == "" {
+	if m.defining.disputed = keys; len(keys) == 0 {
 		m.troubles.clear(troubleDefinition)
 		m.Log.Info("the registry and this server's file agree on the job again")
 		return
 	}
-	m.Log.Warn("the registry and this server's file were both changed, the registry is followed; make them agree, or set overwrite", "differs", keys)
-	m.troubles.set(troubleDefinition, fmt.Sprintf("the registry and this server's file were both changed in %s; the registry is followed until they agree, or the file says overwrite", text))
+	lines := make([]string, len(keys))
+	for i, d := range keys {
+		m.Log.Warn("the registry and this server's file differ in the job, the registry is followed; make them agree, or set overwrite", "key", d.Key, "registry", d.Registry, "file", d.File, "because", d.Because())
+		lines[i] = d.String() + "; the registry is followed until they agree, or the file says overwrite"
+	}
+	m.troubles.set(troubleDefinition, strings.Join(lines, "\n"))
 }
 
 // sayEnabled tells, once in a session, that a job is not disabled here although

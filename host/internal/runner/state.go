@@ -83,7 +83,7 @@ func (s *itemState) save(ctx context.Context, values map[string][]byte) error {
 
 func (s *itemState) read(ctx context.Context) error {
 	_, path := s.layout.StateOf(s.item)
-	n, err := s.session.Read(ctx, path, false)
+	n, err := s.session.Read(ctx, path)
 	if err != nil {
 		return err
 	}
@@ -95,7 +95,7 @@ func (s *itemState) read(ctx context.Context) error {
 func (s *itemState) prepare(ctx context.Context) error {
 	above, _ := s.layout.StateOf(s.item)
 	for _, path := range above {
-		n, err := s.session.Read(ctx, path, false)
+		n, err := s.session.Read(ctx, path)
 		if err != nil {
 			return err
 		}

@@ -2,6 +2,7 @@ package runner
 
 import (
 	"slices"
+	"strings"
 	"sync"
 	"time"
 
@@ -86,16 +87,18 @@ const (
 	troubleSchedule
 	troubleStrategy
 	troubleDefinition
+	troubleBarred
+	troubleShared
 	troubleRows
 	troubleGuest
 	numTroubles
 )
 
 func (t trouble) String() string {
-	return [...]string{"registry", "registry read", "registry write", "earlier life", "history", "schedule", "strategy", "configuration", "rows lost to the history", "guests that ignore their end"}[t]
+	return [...]string{"registry", "registry read", "registry write", "earlier life", "history", "schedule", "strategy", "configuration", "it does not run here", "beside ElasticJob", "rows lost to the history", "guests that ignore their end"}[t]
 }
 
-// troubles are what goes wrong at present.
+// troubles are what goes wrong at present, one or more lines each.
 type troubles struct {
 	mu   sync.Mutex // guards text: all goroutines of a member write it, anybody reads
 	text [numTroubles]string
@@ -114,8 +117,11 @@ func (t *troubles) list() []string {
 	defer t.mu.Unlock()
 	var all []string
 	for what, text := range t.text {
-		if text != "" {
-			all = append(all, trouble(what).String()+": "+text)
+		if text == "" {
+			continue
+		}
+		for line := range strings.SplitSeq(text, "\n") {
+			all = append(all, trouble(what).String()+": "+line)
 		}
 	}
 	return all

@@ -1,0 +1,42 @@
+package host
+
+import (
+	"slices"
+
+	"github.com/wasmjob/wasmjob/host/internal/layout"
+	"github.com/wasmjob/wasmjob/host/internal/protocol"
+	"github.com/wasmjob/wasmjob/host/job"
+)
+
+// Compare lets reports also tell what keeps a server from its jobs in whose own
+// file they are like these.
+func (o *Operator) Compare(files []job.Config) { o.files = files }
+
+// hindrances say what keeps servers of ours from the job as the registry has it,
+// and what is otherwise beside members of ElasticJob.
+func (o *Operator) hindrances(name string, v *protocol.View) []string {
+	config, err := layout.DecodeConfig21(v.ConfigData)
+	if v.ConfigFault != "" || err != nil || config == nil {
+		return nil // the view's own faults tell
+	}
+	var module *layout.Module
+	if m, err := layout.DecodeModule(v.Module); v.Dirs.Module && err == nil {
+		module = &m
+	}
+	var file *job.Config
+	if i := slices.IndexFunc(o.files, func(j job.Config) bool { return j.Name == name }); i >= 0 {
+		file = &o.files[i]
+	}
+	j, ok := layout.AsJoined(file, config, module)
+	if !ok {
+		return nil // it is none of ours
+	}
+	var lines []string
+	for _, line := range config.Hindrances(j, v.Shared()) {
+		lines = append(lines, "servers of ours do not run it: "+line)
+	}
+	if v.Shared() {
+		lines = append(lines, config.Cautions(j, new(Options).knows)...)
+	}
+	return lines
+}

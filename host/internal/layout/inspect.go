@@ -1,0 +1,171 @@
+package layout
+
+import (
+	"bytes"
+	"fmt"
+	"slices"
+	"strings"
+
+	"github.com/wasmjob/wasmjob/host/internal/protocol"
+	"github.com/wasmjob/wasmjob/host/job"
+	"github.com/wasmjob/wasmjob/host/registry"
+)
+
+// Form is what the nodes of a job say of those who made them.
+type Form struct {
+	// Layout is "1", "2.0", "2.1" or "3"; empty: nodes of none, or no
+	// configuration that would tell.
+	Layout string
+	// Class is what members of layout 3 keep in the job's own node.
+	Class string
+	// Online are the addresses of members in layouts 1 and 2.0, which are known by
+	// nothing else.
+	Online []string
+	// Guarantee: members of ElasticJob have a listener that runs once for all of
+	// them, and have waited for each other there.
+	Guarantee bool
+	// Newest is at least the revision of the last transaction of ours.
+	Newest int64
+}
+
+const (
+	oldStatus = "status"
+)
+
+// Form looks at the nodes that differ from layout to layout.
+func (j Job) Form(read func(path string) (registry.Node, error)) (Form, error) {
+	root, err := read(j.root)
+	if err != nil {
+		return Form{}, err
+	}
+	config, err := read(j.at(nodeConfig))
+	if err != nil {
+		return Form{}, err
+	}
+	ours, err := read(j.at(nodeWasm))
+	if err != nil {
+		return Form{}, err
+	}
+	servers, err := read(j.at(nodeServers))
+	if err != nil {
+		return Form{}, err
+	}
+	f := Form{Guarantee: slices.Contains(root.Children, nodeGuarantee), Newest: max(root.Stat.Created, root.Stat.ChildrenChanged, ours.Stat.Modified)}
+	old := false
+	for _, ip := range servers.Children {
+		s, err := read(j.server(ip))
+		if err != nil {
+			return Form{}, err
+		}
+		old = old || otherLayout(s) != nil
+		if slices.Contains(s.Children, oldStatus) {
+			f.Online = append(f.Online, ip)
+		}
+	}
+	text := bytes.TrimSpace(bytes.TrimPrefix(config.Data, []byte("\ufeff")))
+	switch {
+	case len(config.Children) > 0:
+		f.Layout = "1"
+	case old:
+		f.Layout = "2.0"
+	case len(bytes.TrimSpace(root.Data)) > 0, yaml(text):
+		f.Layout, f.Class = "3", string(root.Data)
+	case bytes.HasPrefix(text, []byte("{")):
+		f.Layout = job.Layout21
+	}
+	return f, nil
+}
+
+// Defined is what a view says of the job: config is nil if it cannot be read, of
+// which the view's faults tell, or is not there; module is nil if there is none.
+func Defined(v *protocol.View) (config *Config21, module *Module) {
+	c, err := DecodeConfig21(v.ConfigData)
+	if v.ConfigFault != "" || err != nil || c == nil {
+		return nil, nil
+	}
+	if m, err := DecodeModule(v.Module); v.Dirs.Module && err == nil {
+		module = &m
+	}
+	return c, module
+}
+
+// Orphans names the marks of items that no session holds: to members of
+// ElasticJob the item runs for ever, and nobody of theirs clears it.
+func (j Job) Orphans(v *protocol.View) []string {
+	var paths []string
+	for i, it := range v.Items {
+		if it.RunningP {
+			paths = append(paths, j.item(i, markRunning))
+		}
+		if it.Failover != "" && it.FOOwner == 0 {
+			paths = append(paths, j.item(i, markFailover))
+		}
+	}
+	return paths
+}
+
+// Began tells which item somebody has marked as running, if that is what an event
+// says; the mark may be gone again.
+func (j Job) Began(e registry.Event) (item int, ok bool) {
+	if e.Kind != registry.Changed || e.Changes == 0 || e.Gone && e.Changes == 1 {
+		return 0, false
+	}
+	path, below := strings.CutPrefix(e.Path, j.at(nodeSharding)+"/")
+	name, mark, _ := strings.Cut(path, "/")
+	if !below || mark != markRunning {
+		return 0, false
+	}
+	return itemNumber(name)
+}
+
+// Hindrances says what keeps a member of ours out of a job that the registry
+// holds, one line each, with what to do about it. j is the job as the server's
+// own file has it or, of a job without a file, as Definition.Job gives it;
+// beside is whether members of ElasticJob run it, too.
+//
+// What is said when beside is false lasts until a file or the registry is
+// changed. The rest holds only as long as members of ElasticJob are there.
+func (c *Config21) Hindrances(j job.Config, beside bool) []string {
+	var lines []string
+	add := func(format string, args ...any) { lines = append(lines, fmt.Sprintf(format, args...)) }
+	mine := FromJob(j)
+	switch {
+	case mine.JobClass == c.JobClass, c.ours(), j.Overwrite && !beside:
+	case c.JobType == Script21 || mine.JobType == Script21:
+		add("the registry has it as a job of type %s, this server's file as one of kind %s: set kind to what the module is to stand in for", c.JobType, j.Kind)
+	case j.Class == "":
+		add("its class in the registry is %.200q, and this server's file names none: write class = %.200[1]q if the module does the same work", c.JobClass)
+	default:
+		add("its class in the registry is %.200q, in this server's file %.200q: write class = %.200[1]q if the module does the same work", c.JobClass, j.Class)
+	}
+	if !beside {
+		return lines
+	}
+	if j.TimeZone == "" {
+		add("it has no timezone, and members of ElasticJob fire in that of their JVM: set timezone to it")
+	}
+	if !c.MonitorExecution {
+		add("monitorExecution is off, so members of ElasticJob could not be kept from running the same item: set it to true")
+	}
+	return lines
+}
+
+// ours: no member of ElasticJob can run a job with this configuration, so a file
+// may say what its class is to be.
+func (c *Config21) ours() bool {
+	return c.JobClass == WasmClass21 || c.JobType == Script21 && c.ScriptCommandLine == ""
+}
+
+// Cautions says what is otherwise in a job of ours as long as members of
+// ElasticJob run it, too. known tells whether the server can deal items out by a
+// strategy of that name.
+func (c *Config21) Cautions(j job.Config, known func(strategy string) bool) []string {
+	var lines []string
+	if name := c.JobShardingStrategyClass; !known(name) {
+		lines = append(lines, fmt.Sprintf("its strategy %.200q is not known to this server, which leaves the lead to members of ElasticJob: set jobShardingStrategyClass to one that both have", name))
+	}
+	if j.StrategyModule != "" {
+		lines = append(lines, fmt.Sprintf("members of ElasticJob do not know the strategy module %.200q: it is refused, and as long as they are there the strategy of config deals", j.StrategyModule))
+	}
+	return lines
+}

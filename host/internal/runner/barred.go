@@ -1,0 +1,82 @@
+package runner
+
+import (
+	"bytes"
+	"strings"
+
+	"github.com/wasmjob/wasmjob/host/internal/layout"
+)
+
+// barred is why this server must not be in the job, and what that was made of.
+type barred struct {
+	config, module []byte
+	shared         bool
+	lines          []string
+}
+
+// heed finds out whether this server may be in the job that the view shows. If
+// it may not, it is told in a line for each reason, and nothing of the job's is
+// written but what a member needs to leave.
+func (m *member) heed() {
+	v, old := m.view, m.bars
+	if v.ConfigFault != "" {
+		return // the core takes care
+	}
+	now := barred{config: v.ConfigData, module: v.Module, shared: v.Shared()}
+	if bytes.Equal(now.config, old.config) && bytes.Equal(now.module, old.module) && now.shared == old.shared {
+		return
+	}
+	var cautions []string
+	now.lines, cautions = m.hindrances()
+	m.bars = now
+	m.bar(old.lines)
+	m.troubles.set(troubleShared, strings.Join(cautions, "\n"))
+}
+
+// hindrances are what keeps this server out of the job, and what is otherwise in
+// it because of members of ElasticJob.
+func (m *member) hindrances() (hindrances, cautions []string) {
+	shared := m.view.Shared()
+	config, module, err := definition(m.view)
+	switch {
+	case err != nil:
+		return nil, nil
+	case config == nil && shared:
+		return []string{"its configuration is gone, and members of ElasticJob are there: write config again, as they know it"}, nil
+	case config == nil:
+		return nil, nil
+	}
+	file := m.Config
+	if m.Define == nil {
+		file = nil
+	}
+	j, ok := layout.AsJoined(file, config, module)
+	if !ok {
+		return nil, nil
+	}
+	if shared {
+		known := func(string) bool { return true } // of others the core tells
+		cautions = config.Cautions(j, known)
+	}
+	return config.Hindrances(j, shared), cautions
+}
+
+// bar tells of a change.
+func (m *member) bar(was []string) {
+	lines := m.bars.lines
+	text := strings.Join(lines, "\n")
+	if text == strings.Join(was, "\n") {
+		return
+	}
+	m.troubles.set(troubleBarred, text)
+	if len(lines) == 0 {
+		m.Log.Info("this server may run the job now")
+		return
+	}
+	for _, line := range lines {
+		m.Log.Error("this server must not run the job", "reason", line)
+	}
+	m.defining.disputed = nil // that is for members
+	m.troubles.clear(troubleDefinition)
+	m.joinOnce.Do(func() { close(m.joined) })
+}

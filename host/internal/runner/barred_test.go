@@ -1,0 +1,96 @@
+package runner
+
+import (
+	"context"
+	"strings"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/wasmjob/wasmjob/host/internal/layout"
+	"github.com/wasmjob/wasmjob/host/internal/protocol"
+	"github.com/wasmjob/wasmjob/host/job"
+	"github.com/wasmjob/wasmjob/host/registry"
+	"github.com/wasmjob/wasmjob/host/registry/embedded"
+)
+
+// A strategy module is asked as long as nobody of ElasticJob is there, who does
+// not know it.
+func TestStrategyModuleBesideJava(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		reg, rows := embedded.Memory(), &book{}
+		asked := make(chan job.Config, 100)
+		s := serve(t, reg, rows, "10.0.0.1", func(o *Options) {
+			o.Config.Class, o.Config.TimeZone, o.Config.StrategyModule = "com.example.Job", "UTC", "near"
+			o.Dealer = dealFunc(func(ctx context.Context, c job.Config, r protocol.AssignRequest) ([][]int, error) {
+				asked <- c
+				return dealAverage{}.Deal(ctx, c, r)
+			})
+		})
+		<-s.Joined()
+		if c := <-asked; c.StrategyModule != "near" {
+			t.Errorf("alone, the strategy %+v is asked", c.StrategyModule)
+		}
+		java, err := reg.Open(t.Context(), func(registry.Event) {})
+		must(t, err)
+		_, err = java.Commit(t.Context(), registry.Op{Kind: registry.CreateEphemeral, Path: layout.NewJob("test", testJob).Instance("10.0.0.2@-@7")})
+		must(t, err)
+		if c := <-asked; c.StrategyModule != "" {
+			t.Errorf("beside Java, the strategy %+v is asked", c.StrategyModule)
+		}
+		synctest.Wait()
+		if text := strings.Join(s.Status().Troubles, "\n"); !strings.Contains(text, `do not know the strategy module "near": it is refused`) || s.Status().Instance == "" {
+			t.Errorf("%q, instance %q", text, s.Status().Instance)
+		}
+		must(t, java.Close())
+		if c := <-asked; c.StrategyModule != "near" {
+			t.Errorf("alone again, the strategy %+v is asked", c.StrategyModule)
+		}
+		s.stop(t)
+		must(t, reg.Close())
+	})
+}
+
+// What runs when a server must not be in the job any more ends as usual, nothing
+// of it is lost, and nothing begins until it is mended.
+func TestRunsOfWhoMustGoEnd(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		reg, rows := embedded.Memory(), &book{}
+		s := serve(t, reg, rows, "10.0.0.1", func(o *Options) {
+			o.Config.Class, o.Guests = "com.example.Job", takes(7*time.Second)
+		})
+		<-s.Joined()
+		synctest.Wait()
+		tool, err := reg.Open(t.Context(), func(registry.Event) {})
+		must(t, err)
+		at, _, _ := s.Layout.Nodes()
+		text := string(s.snapshot.Load().view.ConfigData)
+		write := func(text string) {
+			_, err := tool.Commit(t.Context(), registry.Op{Kind: registry.Set, Path: at, Data: []byte(text), Version: registry.AnyVersion})
+			must(t, err)
+		}
+		time.Sleep(time.Until(time.Now().Truncate(10 * time.Second).Add(12 * time.Second))) // all items run
+		write(strings.Replace(text, "com.example.Job", "com.example.Other", 1))
+		time.Sleep(time.Minute)
+		if st := s.Status(); st.Instance != "" || len(st.Instances) != 0 || len(st.Troubles) != 1 {
+			t.Errorf("it has not left: %+v", st)
+		}
+		if n := rows.states()["succeeded"]; n != 4 {
+			t.Errorf("%d runs have ended well: %v", n, rows.states())
+		}
+		write(text)
+		time.Sleep(25 * time.Second)
+		if st := s.Status(); st.Instance == "" || len(st.Troubles) != 0 {
+			t.Errorf("it has not come back: %+v", st)
+		}
+		s.stop(t)
+		if n := rows.states()["succeeded"]; n < 8 {
+			t.Errorf("%d runs have ended well: %v", n, rows.states())
+		}
+		rows.check(t, testJob, 4, 10*time.Second)
+		must(t, tool.Close())
+		must(t, reg.Close())
+	})
+}

@@ -1,0 +1,62 @@
+package runner
+
+import (
+	"context"
+	"sync"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/wasmjob/wasmjob/host/job"
+	"github.com/wasmjob/wasmjob/host/registry/embedded"
+)
+
+// listener is a guest with listeners of fires. It keeps what they were called
+// with.
+type listener struct {
+	guestFunc
+	mu    sync.Mutex
+	calls []context.Context //nolint:containedctx // what is tested
+}
+
+func (*listener) Listens() (started, completed bool) { return true, true }
+
+func (l *listener) Run(ctx context.Context, c job.Call) job.Outcome {
+	if c.Event == "" {
+		return l.guestFunc(ctx, c)
+	}
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	l.calls = append(l.calls, ctx)
+	return job.Outcome{Verdict: job.OK}
+}
+
+// What is kept for the call of a listener goes with the call: a server calls
+// them for months.
+func TestListenersLeaveNothing(t *testing.T) {
+	t.Parallel()
+	for name, limit := range map[string]time.Duration{"without limit": 0, "with one": time.Hour} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			synctest.Test(t, func(t *testing.T) {
+				reg, rows := embedded.Memory(), &book{}
+				guests := &listener{guestFunc: takes(time.Second)}
+				s := serve(t, reg, rows, "10.0.0.1", func(o *Options) { o.Guests, o.Config.Timeout = guests, limit })
+				time.Sleep(35 * time.Second)
+				synctest.Wait()
+				guests.mu.Lock()
+				if len(guests.calls) != 6 {
+					t.Errorf("%d calls, want two for each of three fires", len(guests.calls))
+				}
+				for i, ctx := range guests.calls {
+					if ctx.Err() == nil {
+						t.Errorf("the context of call %d lives on", i)
+					}
+				}
+				guests.mu.Unlock()
+				s.stop(t)
+				must(t, reg.Close())
+			})
+		})
+	}
+}
