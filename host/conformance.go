@@ -216,7 +216,8 @@ func (v *values) texts() map[string]string {
 	return all
 }
 
-// lines keep what a guest logs.
+// lines keep what a guest logs, and what the host says about it. What names the
+// job and the item, every line would have; it is left out.
 type lines struct {
 	mu  sync.Mutex
 	all []conformance.Line
@@ -233,9 +234,14 @@ func (l *lines) Handle(_ context.Context, r slog.Record) error {
 			name = strings.ToLower(level.String())
 		}
 	}
+	text := r.Message
+	r.Attrs(func(a slog.Attr) bool {
+		text += " " + a.String()
+		return true
+	})
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	l.all = append(l.all, conformance.Line{Level: name, Text: r.Message})
+	l.all = append(l.all, conformance.Line{Level: name, Text: text})
 	return nil
 }
 

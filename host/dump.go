@@ -24,7 +24,7 @@ const maxDump = 16 << 20
 // 16 MiB ends with a line that says so.
 func (o *Operator) Dump(ctx context.Context, name string, to io.Writer) error {
 	l := layout.NewJob(o.namespace, name)
-	n, err := o.session.Read(ctx, l.Root(), false)
+	n, err := o.session.Read(ctx, l.Root())
 	switch {
 	case err != nil:
 		return unread(err, "look at job %s", name)
@@ -59,7 +59,7 @@ func (d *dump) below(ctx context.Context, path string, children []string) error 
 			return nil
 		}
 		child := path + "/" + name
-		n, err := d.o.session.Read(ctx, child, false)
+		n, err := d.o.session.Read(ctx, child)
 		if err != nil {
 			return unread(err, "look at %s", child)
 		}

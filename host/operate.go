@@ -23,6 +23,7 @@ type Operator struct {
 	namespace string
 	session   registry.Session
 	heard     *heard
+	files     []job.Config
 }
 
 const (
@@ -36,7 +37,7 @@ const (
 // Operate opens a session of its own on the registry, which the caller closes
 // after the Operator.
 func Operate(ctx context.Context, r registry.Registry, namespace string) (*Operator, error) {
-	o := &Operator{namespace: namespace, heard: &heard{}}
+	o := &Operator{namespace: namespace, heard: &heard{news: make(chan struct{}, 1)}}
 	s, err := r.Open(ctx, o.heard.event)
 	if err != nil {
 		return nil, failf(Unavailable, err, "reach the registry")
@@ -53,6 +54,8 @@ const maxHeard = 10_000
 
 // heard keeps the events of a session until somebody asks for them.
 type heard struct {
+	news chan struct{} // has one if there was an event since somebody waited
+
 	mu     sync.Mutex // guards what follows: the session tells, the Operator takes
 	events []registry.Event
 	lost   bool // there were too many
@@ -65,6 +68,10 @@ func (h *heard) event(e registry.Event) {
 		h.events, h.lost = nil, true
 	}
 	h.events = append(h.events, e)
+	select {
+	case h.news <- struct{}{}:
+	default:
+	}
 }
 
 // take gives what was heard since the last time, and whether more was.
@@ -165,8 +172,17 @@ func (o *Operator) Shutdown(ctx context.Context, name string, of func(job.Instan
 
 // ask writes what fulfils a wish.
 func (o *Operator) ask(ctx context.Context, what, name string, a protocol.Ask) error {
+	return o.askBy(ctx, what, name, func(*protocol.View) (protocol.Ask, error) { return a, nil })
+}
+
+// askBy writes what fulfils a wish that depends on what there is.
+func (o *Operator) askBy(ctx context.Context, what, name string, wish func(*protocol.View) (protocol.Ask, error)) error {
 	for try := 1; ; try++ {
 		v, l, err := o.view(ctx, what, name)
+		if err != nil {
+			return err
+		}
+		a, err := wish(v)
 		if err != nil {
 			return err
 		}
@@ -242,7 +258,7 @@ func (o *Operator) gather(ctx context.Context, l layout.Job, paths []string, wat
 		reads.SetLimit(readsAtOnce)
 		for i, r := range wanted {
 			reads.Go(func() error {
-				n, err := o.session.Read(ctx, r.Path, false)
+				n, err := o.session.Read(ctx, r.Path)
 				nodes[i] = n
 				return err
 			})
@@ -274,7 +290,7 @@ func (o *Operator) gather(ctx context.Context, l layout.Job, paths []string, wat
 
 // Names lists what may be jobs of the namespace, ascending.
 func (o *Operator) Names(ctx context.Context) ([]string, error) {
-	n, err := o.session.Read(ctx, layout.JobsIn(o.namespace), false)
+	n, err := o.session.Read(ctx, layout.JobsIn(o.namespace))
 	if err != nil {
 		return nil, unread(err, "list the jobs of namespace %s", o.namespace)
 	}

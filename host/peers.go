@@ -24,7 +24,9 @@ func (h *Host) offer(ctx context.Context) (serve func(context.Context) error, er
 	}
 	h.address = cmp.Or(p.Address, h.reachable(l.Addr()))
 	h.o.Log.Info("modules are given to other servers", "address", h.address)
-	server := peer.NewServer(peer.ServerOptions{Address: h.address, Token: p.Token, Shelf: shelf{h.library}, Log: h.o.Log})
+	server := peer.NewServer(peer.ServerOptions{
+		Address: h.address, Token: p.Token, Shelf: shelf{h.library}, Store: h.library.store, Limit: maxModule, Log: h.o.Log,
+	})
 	return func(ctx context.Context) error { return server.Serve(ctx, l) }, nil
 }
 
@@ -45,13 +47,13 @@ func (s *scout) peers(ctx context.Context, j layout.Job) ([]string, error) {
 		return nil, err
 	}
 	_, _, members := j.Nodes()
-	n, err := line.Read(ctx, members, false)
+	n, err := line.Read(ctx, members)
 	if err != nil {
 		return nil, fmt.Errorf("read %s: %w", members, err)
 	}
 	var addresses []string
 	for _, id := range n.Children[:min(len(n.Children), maxPeers)] {
-		m, err := line.Read(ctx, members+"/"+id, false)
+		m, err := line.Read(ctx, members+"/"+id)
 		if err != nil {
 			return nil, fmt.Errorf("read %s/%s: %w", members, id, err)
 		}

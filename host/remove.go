@@ -42,7 +42,7 @@ func (o *Operator) Remove(ctx context.Context, name string) error {
 		if err := o.session.Sync(ctx); err != nil {
 			return askError(what, name, err)
 		}
-		if n, err := o.session.Read(ctx, l.Root(), false); err == nil && !n.Exists {
+		if n, err := o.session.Read(ctx, l.Root()); err == nil && !n.Exists {
 			return nil // that was what is not known
 		}
 	}
@@ -50,7 +50,7 @@ func (o *Operator) Remove(ctx context.Context, name string) error {
 
 // nodes lists a node and all below it, children first.
 func (o *Operator) nodes(ctx context.Context, path string) ([]string, error) {
-	n, err := o.session.Read(ctx, path, false)
+	n, err := o.session.Read(ctx, path)
 	if err != nil || !n.Exists {
 		return nil, err
 	}

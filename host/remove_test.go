@@ -91,7 +91,7 @@ func TestRemoveInParts(t *testing.T) {
 	if err := o.Remove(t.Context(), "j"); err != nil {
 		t.Error(err)
 	}
-	if n, err := o.session.Read(t.Context(), l.Root(), false); err != nil || n.Exists {
+	if n, err := o.session.Read(t.Context(), l.Root()); err != nil || n.Exists {
 		t.Errorf("left: %+v, %v", n.Children, err)
 	}
 	if err := errors.Join(o.Close(), reg.Close()); err != nil {

@@ -1,6 +1,7 @@
 package host
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"maps"
@@ -30,6 +31,7 @@ type JobReport struct {
 	Servers    []ServerState // ascending by address
 	Running    int           // items with an open run
 	Items      []ItemReport  // by number; none in a list of jobs
+	Modules    ModulesReport
 }
 
 // MemberReport is one server as a part of a job.
@@ -158,7 +160,7 @@ func (o *Operator) Jobs(ctx context.Context) ([]JobReport, error) {
 				return unread(err, "look at job %s", name)
 			}
 			if v.Config != nil || v.ConfigFault != "" {
-				reports[i] = report(name, v)
+				reports[i] = o.report(name, v)
 			}
 			return nil
 		})
@@ -181,12 +183,12 @@ func (o *Operator) Job(ctx context.Context, name string) (*JobReport, error) {
 	if err != nil {
 		return nil, err
 	}
-	r := report(name, v)
+	r := o.report(name, v)
 	r.Items = itemReports(v)
 	return r, nil
 }
 
-func report(name string, v *protocol.View) *JobReport {
+func (o *Operator) report(name string, v *protocol.View) *JobReport {
 	r := &JobReport{Name: name, Leader: v.Leader, Paused: v.Paused, Resharding: v.Necessary || v.Processing}
 	if v.Config != nil && v.ConfigFault == "" {
 		r.Config = configOf(name, v)
@@ -200,7 +202,12 @@ func report(name string, v *protocol.View) *JobReport {
 	for i := range v.Runs {
 		r.Running += len(v.Runs[i].Open)
 	}
-	r.Faults = faultsOf(v)
+	r.Faults, r.Modules = append(faultsOf(v), o.hindrances(name, v)...), modulesOf(v)
+	for _, w := range r.Modules.Waits {
+		if w.Fault != "" {
+			r.Faults = append(r.Faults, fmt.Sprintf("the next module waits, %s cannot have it: %s", w.ID, w.Fault))
+		}
+	}
 	return r
 }
 
@@ -213,6 +220,7 @@ func configOf(name string, v *protocol.View) *job.Config {
 	if m, err := layout.DecodeModule(v.Module); v.Dirs.Module && err == nil {
 		d := layout.Definition{Config: *c, Module: m}
 		j := d.Job(job.Config{})
+		j.TimeZone = cmp.Or(j.TimeZone, "UTC") // members of ours agree on it
 		return &j
 	}
 	j := c.Apply(job.Config{Name: name})
@@ -231,6 +239,13 @@ func memberReport(v *protocol.View, in protocol.Instance) MemberReport {
 			m.Items++
 		}
 	}
+	if !v.Assignment.Exists { // a job that members of ElasticJob alone run
+		for i := range v.Items {
+			if v.Items[i].Owner == in.ID {
+				m.Items++
+			}
+		}
+	}
 	for i := range v.Runs {
 		if r := &v.Runs[i]; r.ID == in.ID {
 			m.Running = len(r.Open)
@@ -247,15 +262,6 @@ func faultsOf(v *protocol.View) []string {
 		add("no server runs it")
 	} else if v.Leader == "" {
 		add("nobody leads")
-	}
-	foreign := 0
-	for _, in := range v.Instances {
-		if !slices.ContainsFunc(v.Members, func(m protocol.Member) bool { return m.ID == in.ID }) {
-			foreign++
-		}
-	}
-	if foreign > 0 && foreign < len(v.Instances) {
-		add("nothing begins here beside members of ElasticJob")
 	}
 	for i := range v.Runs {
 		id := v.Runs[i].ID

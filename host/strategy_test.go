@@ -148,7 +148,7 @@ func TestStateIsKeptInTheRegistry(t *testing.T) {
 	}
 	for item, want := range []string{"1", ""} { // item 1 fails
 		_, path := layout.NewJob("n", "j").StateOf(item)
-		n, err := session.Read(t.Context(), path, false)
+		n, err := session.Read(t.Context(), path)
 		if err != nil {
 			t.Fatal(err)
 		}

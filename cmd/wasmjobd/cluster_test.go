@@ -8,6 +8,7 @@ import (
 	"os/exec"
 	"path/filepath"
 	"regexp"
+	"strconv"
 	"strings"
 	"syscall"
 	"testing"
@@ -32,23 +33,40 @@ func TestClusterScripts(t *testing.T) {
 	testscript.Run(t, clusterScripts(t, "testdata/cluster", zktest.Start(t, zktest.Debian(t), zktest.Options{})))
 }
 
-// TestPartitionScript cuts a server off by its network. There it has an address
-// of its own, so ZooKeeper listens on all.
-func TestPartitionScript(t *testing.T) {
+// TestPartitionScripts cut servers off by their networks. There they have
+// addresses of their own, so ZooKeeper listens on all.
+func TestPartitionScripts(t *testing.T) {
 	t.Parallel()
-	server := zktest.Start(t, zktest.Debian(t), zktest.Options{Lines: []string{"clientPortAddress=0.0.0.0"}})
-	name, net := fmt.Sprintf("wj%d", os.Getpid()), fmt.Sprintf("10.78.%d", os.Getpid()%250) // others may test, too
-	t.Cleanup(func() {
-		for _, args := range [][]string{{"netns", "delete", name}, {"link", "delete", "to-" + name}} {
-			_ = exec.CommandContext(context.WithoutCancel(t.Context()), "ip", args...).Run() // one takes the other with it
-		}
-	})
-	p := clusterScripts(t, "testdata/partition", server)
+	p := clusterScripts(t, "testdata/partition", zktest.Start(t, zktest.Debian(t), zktest.Options{Lines: []string{"clientPortAddress=0.0.0.0"}}))
+	whole, networks := p.Setup, os.Getpid()%125*2 // others may test, too
+	p.Setup = func(e *testscript.Env) error {
+		networks++
+		name := fmt.Sprintf("wj%d-%d", os.Getpid(), networks%2)
+		e.Setenv("NETNS", name)
+		e.Setenv("NET", fmt.Sprintf("10.78.%d", networks))
+		e.Defer(func() {
+			for _, args := range [][]string{{"netns", "delete", name}, {"link", "delete", "to-" + name}} {
+				_ = exec.CommandContext(context.WithoutCancel(t.Context()), "ip", args...).Run() // one takes the other with it
+			}
+		})
+		return whole(e)
+	}
+	testscript.Run(t, p)
+}
+
+// TestTLSScript runs a server at a ZooKeeper that speaks TLS and nothing else to
+// it.
+func TestTLSScript(t *testing.T) {
+	t.Parallel()
+	release, dir, port := zktest.Debian(t), t.TempDir(), strconv.Itoa(zktest.FreePort(t))
+	p := clusterScripts(t, "testdata/tls", zktest.Start(t, release, zktest.Options{Lines: zktest.Secure(t, dir, port, "need")}))
 	whole := p.Setup
 	p.Setup = func(e *testscript.Env) error {
-		e.Setenv("NETNS", name)
-		e.Setenv("NET", net)
-		return whole(e)
+		err := whole(e)
+		e.Setenv("TLS", dir)
+		e.Setenv("TLS_PORT", port)
+		e.Setenv("WASMJOBD_REGISTRY__SERVERS", "localhost:"+port)
+		return err
 	}
 	testscript.Run(t, p)
 }
@@ -69,7 +87,7 @@ func clusterScripts(t *testing.T, dir string, server *zktest.Server) testscript.
 	}
 	return testscript.Params{
 		Dir:  dir,
-		Cmds: map[string]func(*testscript.TestScript, bool, []string){"until": until},
+		Cmds: map[string]func(*testscript.TestScript, bool, []string){"until": until, "elasticjob": elasticJob},
 		Condition: func(name string) (bool, error) {
 			try, ok := able[name]
 			if !ok {

@@ -114,7 +114,7 @@ func tookOf(r trace.Row) (time.Duration, bool) {
 func zonesOf(jobs []job.Config) map[string]*time.Location {
 	zones := map[string]*time.Location{}
 	for _, j := range jobs {
-		if zone, err := config.Location(j.TimeZone); err == nil && j.TimeZone != "" {
+		if zone, err := config.Location(j.TimeZone); err == nil {
 			zones[j.Name] = zone
 		}
 	}
@@ -162,16 +162,22 @@ func saying(r trace.Row, zone *time.Location) string {
 	return plain(strings.Join(parts, "; "))
 }
 
-// plainLimit is how many characters of a text a table shows.
-const plainLimit = 80
+const (
+	// plainLimit is how many characters of a text a table shows.
+	plainLimit = 80
+	// sentenceLimit is for what stands on a line of its own.
+	sentenceLimit = 600
+)
 
 // plain bounds what guests and other members wrote, and takes out what could
 // steer a terminal.
-func plain(s string) string {
+func plain(s string) string { return plainUpTo(plainLimit, s) }
+
+func plainUpTo(limit int, s string) string {
 	var b strings.Builder
 	n := 0
 	for _, r := range s {
-		if n == plainLimit {
+		if n == limit {
 			return b.String() + "…"
 		}
 		if !unicode.IsPrint(r) {

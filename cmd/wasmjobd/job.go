@@ -51,7 +51,7 @@ func jobShow(o *operatorVerb) *cobra.Command {
 					return withNearest(ctx, op, args[0], err)
 				}
 				if o.term.json() {
-					return o.term.printJSON(shownJob{Version: 1, listedJob: jobOf(r), Members: membersOf(r), Items: itemsOf(r)})
+					return o.term.printJSON(shownJob{Version: 1, listedJob: jobOf(r), shownModules: modulesOf(&r.Modules), Members: membersOf(r), Items: itemsOf(r)})
 				}
 				return printJob(o.term, r, zonesOf(f.Jobs)[r.Name])
 			})

@@ -45,6 +45,7 @@ type listedJob struct {
 type shownJob struct {
 	Version int `json:"version"`
 	listedJob
+	shownModules
 	Members []shownMember `json:"members"`
 	Items   []shownItem   `json:"items"`
 }
@@ -246,12 +247,18 @@ func printJob(term *terminal, r *host.JobReport, zone *time.Location) error {
 		}
 		line("items", strconv.Itoa(j.Shards))
 	}
+	if m := r.Modules.Now; m != nil {
+		line("module", m.Digest+" "+plain(m.Name))
+	}
+	if m := r.Modules.Next; m != nil {
+		line("next module", m.Digest+" "+plain(m.Name)+", waits for "+count(len(r.Modules.Waits), "server"))
+	}
 	line("leader", orDash(plain(j.Leader)))
 	if len(j.Disabled) > 0 {
 		line("disabled on", plain(strings.Join(j.Disabled, ", ")))
 	}
 	for _, f := range j.Faults {
-		line("wrong", plain(f))
+		line("wrong", plainUpTo(sentenceLimit, f))
 	}
 	if err := flush(w); err != nil {
 		return err

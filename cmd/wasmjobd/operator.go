@@ -24,6 +24,8 @@ type operatorVerb struct {
 	term    *terminal
 	files   *[]string
 	timeout time.Duration
+	// readOnly: the verb writes nothing, and is not let.
+	readOnly bool
 }
 
 const defaultPatience = 10 * time.Second
@@ -57,6 +59,7 @@ func (o *operatorVerb) do(ctx context.Context, verb func(context.Context, *confi
 			if err != nil {
 				return err
 			}
+			op.Compare(f.Jobs)
 			return errors.Join(verb(ctx, f, op), op.Close())
 		}))
 	})
@@ -70,7 +73,7 @@ func (o *operatorVerb) withRegistry(f *config.File, do func(registry.Registry) e
 		if err != nil {
 			return exitf(exitInvalid, "secrets are not there:\n%w", err)
 		}
-		return withRegistry(f, access, slog.New(slog.DiscardHandler), do)
+		return withRegistry(f, access, o.readOnly, slog.New(slog.DiscardHandler), do)
 	}
 	dir := filepath.Join(f.Server.DataDir, "registry")
 	if _, err := os.Stat(dir); errors.Is(err, fs.ErrNotExist) {

@@ -16,13 +16,13 @@ import (
 // withRegistry gives do the registry on which servers meet, and closes it
 // afterwards. Where the configuration wants the embedded one it is nil: a host
 // makes that itself.
-func withRegistry(f *config.File, access config.Access, log *slog.Logger, do func(registry.Registry) error) error {
+func withRegistry(f *config.File, access config.Access, readOnly bool, log *slog.Logger, do func(registry.Registry) error) error {
 	if f.Registry.Kind != config.ZooKeeper {
 		return do(nil)
 	}
 	r, err := zk.New(zk.Options{
 		Servers: f.Registry.Servers, Chroot: f.Registry.Chroot, SessionTimeout: f.Registry.SessionTimeout,
-		Digest: access.Digest, TLS: access.TLS, Logger: log,
+		Digest: access.Digest, TLS: access.TLS, ReadOnly: readOnly, Logger: log,
 	})
 	if err != nil {
 		return exitf(exitInvalid, "registry: %w", err)

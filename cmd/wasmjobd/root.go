@@ -36,7 +36,9 @@ func rootCommand(term *terminal) *cobra.Command {
 		conformanceCommand(term),
 		historyCommand(term),
 		jobCommand(term),
+		moduleCommand(term),
 		serverCommand(term),
+		doctorCommand(term),
 		versionCommand(term),
 	)
 	guard(term, root)

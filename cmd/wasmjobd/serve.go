@@ -30,6 +30,7 @@ type serveFlags struct {
 	files   []string
 	dataDir string
 	events  string
+	shadow  bool
 }
 
 func serveCommand(term *terminal) *cobra.Command {
@@ -41,13 +42,17 @@ func serveCommand(term *terminal) *cobra.Command {
 			"drain_timeout; a second signal ends the program at once. On a terminal it shows what\n" +
 			"happens, line by line; otherwise it logs JSON. Both go to standard error.\n\n" +
 			"With --events - it also prints a JSON object on standard output as each item starts\n" +
-			"and ends.",
+			"and ends.\n\n" +
+			"With --shadow it joins nothing, runs nothing and writes nothing into the registry: it logs\n" +
+			"which items it would begin if it were one more server of each job, who has them, and when they\n" +
+			"began there.",
 		Example: "  wasmjobd serve --config jobs.toml\n  wasmjobd serve --events - 2>serve.log | jq .",
 		Args:    cobra.NoArgs,
 	}
 	paths := configFlag(c)
 	c.Flags().StringVar(&flags.dataDir, "data-dir", "", "`directory` of registry, history and modules, instead of data_dir in the file")
 	c.Flags().StringVar(&flags.events, "events", "", "where starts and ends of items are written; only - (standard output)")
+	c.Flags().BoolVar(&flags.shadow, "shadow", false, "only tell what this server would run")
 	c.RunE = func(c *cobra.Command, _ []string) error {
 		flags.files = *paths
 		return serve(c.Context(), term, flags)
@@ -74,12 +79,16 @@ func serve(ctx context.Context, term *terminal, flags serveFlags) error {
 	if readable {
 		show = printEvents(term.err)
 	}
+	do := serveJobs
+	if flags.shadow {
+		do = serveShadow
+	}
 	return untilSignal(ctx, func(ctx context.Context) error {
 		if flags.events != "-" {
-			return serveJobs(ctx, f, keys, log, show)
+			return do(ctx, f, keys, log, show)
 		}
 		return withEvents(term.out, log, streamPatience, func(tell func(host.Event)) error {
-			return serveJobs(ctx, f, keys, log, func(e host.Event) {
+			return do(ctx, f, keys, log, func(e host.Event) {
 				show(e)
 				tell(e)
 			})
@@ -109,17 +118,13 @@ func serveJobs(ctx context.Context, f *config.File, k keys, log *slog.Logger, ob
 	o := options(f, log, observe)
 	o.Secrets, o.Peers.Token = k.secrets, k.peers
 	if f.Registry.Kind == config.ZooKeeper || f.Server.IP != "" {
-		ip, chosen, err := serverIP(f)
-		if err != nil {
+		var err error
+		if o.Instance, err = instanceOf(f, log); err != nil {
 			return err
 		}
-		if chosen {
-			log.Info("chose the address that names this server; [server] ip sets it", "ip", ip)
-		}
-		o.Instance = job.NewInstanceID(ip, strconv.Itoa(os.Getpid()))
 	}
 	return withHistory(ctx, f, func(rows *sqltrace.Store) error {
-		return withRegistry(f, k.access, log, func(r registry.Registry) error {
+		return withRegistry(f, k.access, false, log, func(r registry.Registry) error {
 			o.Registry, o.Sinks = r, []trace.Sink{rows}
 			h, err := host.New(o)
 			if err == nil {
@@ -132,6 +137,35 @@ func serveJobs(ctx context.Context, f *config.File, k keys, log *slog.Logger, ob
 			return err
 		})
 	})
+}
+
+// serveShadow tells what a configuration would run until ctx ends.
+func serveShadow(ctx context.Context, f *config.File, k keys, log *slog.Logger, observe func(host.Event)) error {
+	if f.Registry.Kind != config.ZooKeeper {
+		return usage("--shadow: the embedded registry has no other servers to be compared with; set [registry] kind")
+	}
+	o := options(f, log, observe)
+	var err error
+	if o.Instance, err = instanceOf(f, log); err != nil {
+		return err
+	}
+	return coded(withRegistry(f, k.access, true, log, func(r registry.Registry) error {
+		o.Registry = r
+		log.Info("a shadow begins: it joins nothing, and tells what it would run", "jobs", len(f.Jobs), "instance", o.Instance)
+		return host.Shadow(ctx, o)
+	}))
+}
+
+// instanceOf names this server in a shared registry.
+func instanceOf(f *config.File, log *slog.Logger) (job.InstanceID, error) {
+	ip, chosen, err := serverIP(f)
+	if err != nil {
+		return "", err
+	}
+	if chosen {
+		log.Info("chose the address that names this server; [server] ip sets it", "ip", ip)
+	}
+	return job.NewInstanceID(ip, strconv.Itoa(os.Getpid())), nil
 }
 
 // serveConfig loads the configuration. A flag goes over the environment, and

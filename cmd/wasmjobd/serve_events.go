@@ -1,6 +1,7 @@
 package main
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"io"
@@ -45,6 +46,12 @@ func logEvents(log *slog.Logger) func(host.Event) {
 			return
 		case host.EventStrategy:
 			return // is in the log already
+		case host.EventWould:
+			log.Info("would run", "job", e.Config.Name, "item", e.Item, "instant", e.Scheduled, "owner", e.Reason)
+			return
+		case host.EventBegan:
+			log.Info("began", "job", e.Config.Name, "item", e.Item, "instant", e.Scheduled, "owner", e.Instance, "after_ms", e.At.Sub(e.Scheduled).Milliseconds())
+			return
 		}
 		attrs := []slog.Attr{
 			slog.String("job", e.Config.Name), slog.Int("item", e.Item), slog.String("state", string(e.State)),
@@ -73,12 +80,17 @@ func printEvents(to io.Writer) func(host.Event) {
 		if e.Parameter != "" {
 			fmt.Fprintf(&b, " (%s)", shorten(e.Parameter))
 		}
-		if e.Kind == host.EventStart {
+		switch e.Kind {
+		case host.EventWould:
+			fmt.Fprintf(&b, " would run for %s, is with %s", e.Scheduled.Format(time.TimeOnly), shorten(cmp.Or(e.Reason, "nobody")))
+		case host.EventBegan:
+			fmt.Fprintf(&b, " began for %s on %s, %s after", e.Scheduled.Format(time.TimeOnly), shorten(string(e.Instance)), round(e.At.Sub(e.Scheduled)))
+		case host.EventStart:
 			fmt.Fprintf(&b, " started for %s", e.Scheduled.Format(time.TimeOnly))
 			if e.Attempt > 1 {
 				fmt.Fprintf(&b, ", attempt %d", e.Attempt)
 			}
-		} else {
+		default:
 			fmt.Fprintf(&b, " %s in %s on %s", e.State, round(e.Outcome.Took), e.Instance)
 			for _, text := range []string{string(e.Outcome.Result), e.Outcome.Error, e.Reason} {
 				if text != "" {

@@ -237,7 +237,7 @@ func noMarks(t *testing.T, dir string) error {
 	}
 	var walk func(path string) error
 	walk = func(path string) error {
-		n, err := s.Read(t.Context(), path, false)
+		n, err := s.Read(t.Context(), path)
 		if err != nil {
 			return err
 		}

@@ -70,6 +70,26 @@ func summarise(term *terminal, paths []string, f *config.File) {
 		fmt.Fprintf(w, "  %s\t%s\n", c.Name, nextFire(c, now))
 	}
 	_ = w.Flush() // to where printf writes, which reports nothing either
+	for _, c := range f.Jobs {
+		besideJava(term, c)
+	}
+}
+
+// besideJava tells what would keep a job that is meant to share its items with
+// members of ElasticJob from doing so. Whether any are there, the registry knows.
+func besideJava(term *terminal, c job.Config) {
+	if c.Class == "" {
+		return
+	}
+	if c.TimeZone == "" {
+		term.note("job %s: class is set, and timezone is not: members of ElasticJob fire in the zone of their JVM, and beside them it runs only if timezone names that", c.Name)
+	}
+	if !c.MonitorExecution {
+		term.note("job %s: class is set, and monitor_execution is off: beside members of ElasticJob it runs only if that is on", c.Name)
+	}
+	if c.StrategyModule != "" {
+		term.note("job %s: class is set: beside members of ElasticJob strategy deals, and not strategy_module", c.Name)
+	}
 }
 
 func nextFire(c job.Config, now time.Time) string {

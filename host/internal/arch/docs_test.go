@@ -15,13 +15,14 @@ import (
 )
 
 var documents = []string{
-	"README.md", "CONTRIBUTING.md", "docs/ARCHITECTURE.md", "docs/PROTOCOL.md", "docs/RATIONALE.md", "docs/STATUS.md", "docs/CASES.md", "docs/FAULTS.md", "docs/OPERATIONS.md",
+	"README.md", "CONTRIBUTING.md", "docs/ARCHITECTURE.md", "docs/PROTOCOL.md", "docs/RATIONALE.md", "docs/STATUS.md", "docs/CASES.md", "docs/FAULTS.md", "docs/OPERATIONS.md", "docs/MIGRATION.md",
 	"abi/ABI.md", "abi/conformance/README.md", "abi/conformance/GUEST.md", "plugins/examples/README.md",
 }
 
 const (
 	readmeScript  = "cmd/wasmjobd/testdata/script/readme.txtar"
 	clusterScript = "cmd/wasmjobd/testdata/cluster/readme.txtar"
+	joinScript    = "cmd/wasmjobd/testdata/cluster/join.txtar"
 )
 
 // readmeCommands is every command that the README tells people to type, and
@@ -45,7 +46,10 @@ var readmeCommands = map[string]struct{ file, text string }{
 	"wasmjobd job show long --config plugins/examples/long-wat/jobs.toml": {
 		clusterScript, "\nwasmjobd job show long --config plugins/examples/long-wat/jobs.toml\nstdout ",
 	},
-	"wasmjobd new --lang rust my-job": {readmeScript, "\nexec wasmjobd new --lang rust my-job\nstdout "},
+	"wasmjobd doctor --registry --config orders.toml": {joinScript, "\nwasmjobd doctor --registry --config orders.toml\nstdout "},
+	"wasmjobd serve --shadow --config orders.toml":    {joinScript, "\nexec sh -c 'exec wasmjobd serve --shadow --config orders.toml "},
+	"wasmjobd serve --config orders.toml":             {joinScript, "\nexec sh -c 'exec wasmjobd serve --config orders.toml "},
+	"wasmjobd new --lang rust my-job":                 {readmeScript, "\nexec wasmjobd new --lang rust my-job\nstdout "},
 }
 
 var (

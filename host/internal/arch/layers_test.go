@@ -106,6 +106,9 @@ var layers = []layer{
 	{pkg: "test/faults/evidence", may: []string{"host/job", "host/trace"}, why: "it judges what was told and stored; who ran it is not its business"},
 	{pkg: "test/faults", tests: []string{"test/faults/evidence", "host/job", "host/trace", "host/registry/zk/zktest"},
 		why: "it runs the built program, and knows nothing of what is in it"},
+	{pkg: "test/interop/judge", may: []string{"host/job", "test/faults/evidence"}, why: "it judges what was told; who ran it is not its business"},
+	{pkg: "test/interop", tests: []string{"test/faults/evidence", "test/interop/judge", "host/registry", "host/registry/zk", "host/registry/zk/zktest"},
+		why: "it runs the built program and Java members, and knows nothing of what is in them"},
 }
 
 // owners: each library has one importer, so that it can be replaced there.

@@ -16,6 +16,10 @@ func (w *World) plan() int64 {
 	w.at(orderly, func() {
 		w.tracef("order")
 		w.orderly = true
+		if len(w.jvms) > 0 {
+			w.nextMove(orderly + 25*second)
+			return
+		}
 		w.nextCommand(orderly + 25*second)
 	})
 	quiet := orderly + 40*second
@@ -48,7 +52,17 @@ func (w *World) heal() {
 	for _, s := range w.live {
 		s.stray() // nothing stays astray
 	}
-	w.ban()
+	if len(w.jvms) > 0 {
+		w.slowJobs = 0
+		w.config.MonitorExecution = true
+		if v := w.ledger.v; v != nil && v.Config != nil && !v.Config.MonitorExecution {
+			w.tool(protocol.PutConfig{Data: w.encoded()})
+		}
+		w.healJava()
+		w.after(8*second, w.judgeInstants)
+	} else {
+		w.ban()
+	}
 	w.undo()
 	// Wishes of operators that were on their way are carried out even now.
 	for k := int64(1); k <= 4; k++ {
@@ -84,7 +98,7 @@ func (w *World) undo() {
 		}
 	}
 	for _, s := range v.Servers {
-		inUse := slices.ContainsFunc(w.members, func(m *member) bool { return m.ip == s.IP && !m.retired })
+		inUse := len(w.jvms) > 0 || slices.ContainsFunc(w.members, func(m *member) bool { return m.ip == s.IP && !m.retired })
 		if inUse && s.Disabled != (s.IP == w.banned) {
 			w.tool(protocol.DisableServer{IP: s.IP, Disabled: !s.Disabled})
 		}

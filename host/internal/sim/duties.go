@@ -140,7 +140,7 @@ func (l *ledger) decided(old *protocol.View, by author) {
 func (l *ledger) begin(m protocol.Begin, old *protocol.View, by author) {
 	v := by.view
 	if len(m.Begun) > 0 {
-		l.beside(by)
+		l.fit(by)
 	}
 	if (v.Necessary || v.Processing) && by.marked < l.w.options.ReshardWait && len(m.Begun) > 0 {
 		l.w.breach("a reshard is awaited", "%s begins %d ms after it saw the mark", by, by.marked)
@@ -170,20 +170,19 @@ func (l *ledger) begin(m protocol.Begin, old *protocol.View, by author) {
 	}
 }
 
-// beside: this release runs nothing beside a member that is not ours.
-func (l *ledger) beside(by author) {
+// fit: nobody begins with the wrong time, nor beside a member that is not ours
+// what that one cannot see.
+func (l *ledger) fit(by author) {
 	if most := by.view.Config.MaxSkew; most > 0 && max(by.skew, -by.skew) > most {
 		l.w.breach("the time", "%s, whose clock is %d ms wrong, of %d", by, by.skew, most)
 	}
-	for _, in := range by.view.Instances {
-		if !alive(by.view, in.ID) {
-			l.w.breach("strangers", "%s, seeing %s, which is not ours", by, in.ID)
-		}
+	if shared(by.view) && !by.view.Config.MonitorExecution {
+		l.w.breach("strangers", "%s, seeing a member that is not ours, and nothing is monitored", by)
 	}
 }
 
 func (l *ledger) take(m protocol.Take, old *protocol.View, by author) {
-	l.beside(by)
+	l.fit(by)
 	l.marked(m.Items, by)
 	if by.view.Paused {
 		l.w.breach("pause", "%s, seeing the job paused", by)
@@ -360,7 +359,7 @@ func (l *ledger) marked(items []int, by author) {
 func (l *ledger) marks(by author) {
 	for i, it := range l.v.Items {
 		for _, s := range []int64{it.Running, it.FOOwner} {
-			if s == 0 {
+			if s == 0 || l.sessions[s] {
 				continue
 			}
 			k := slices.IndexFunc(l.v.Members, func(m protocol.Member) bool { return m.Owner == s })

@@ -8,8 +8,8 @@ import (
 
 // faults says how often each disturbance comes, in parts of the whole.
 type faults struct {
-	every                                           int64 // mean time between two
-	crash, freeze, cut, stall, clock, operator, ask float64
+	every                                                 int64 // mean time between two
+	crash, freeze, cut, stall, clock, operator, ask, java float64
 }
 
 // disturb schedules faults until the calm.
@@ -23,7 +23,7 @@ func (w *World) disturb() {
 	p := w.profile.faults
 	w.faults = faults{
 		every: w.between(w.profile.every[0], w.profile.every[1]) * millisecond,
-		crash: on(p.crash), freeze: on(p.freeze), cut: on(p.cut), stall: on(p.stall), clock: on(p.clock), operator: on(p.operator), ask: on(p.ask),
+		crash: on(p.crash), freeze: on(p.freeze), cut: on(p.cut), stall: on(p.stall), clock: on(p.clock), operator: on(p.operator), ask: on(p.ask), java: on(p.java),
 	}
 	if w.chance(0.03) {
 		w.faults = faults{every: second} // fair weather
@@ -44,6 +44,7 @@ func (w *World) nextFault() {
 func (w *World) fault() {
 	up := w.up()
 	if len(up) == 0 {
+		w.vex()
 		return
 	}
 	m := up[w.rng.IntN(len(up))]
@@ -66,6 +67,7 @@ func (w *World) fault() {
 		}},
 		{f.operator, w.operate},
 		{f.ask, func() { w.ask(m) }},
+		{f.java, w.vex},
 	}
 	var sum float64
 	for _, k := range kinds {

@@ -40,6 +40,7 @@ type ledger struct {
 	unrest int64 // when something stood in the way of a prompt begin
 
 	refusedWrites int64
+	beside
 }
 
 type begun struct {
@@ -86,6 +87,7 @@ func newLedger(w *World) *ledger {
 		w: w, dec: w.job.NewDecoder(), begun: map[int]begun{}, final: map[runKey]protocol.Row{}, owed: map[runKey]protocol.ID{}, retries: map[runKey]int{},
 		seen: map[rowKey]bool{}, history: map[rowKey]bool{}, gaps: map[int][]span{}, ran: map[int][]int64{}, first: map[int]int64{},
 		token: map[int]int64{}, guests: map[int][]*running{}, derived: map[string]int32{}, fires: map[fireKey]told{}, ended: map[attempt]protocol.RowState{}, opened: map[attempt]bool{},
+		beside: newBeside(),
 	}
 }
 
@@ -125,11 +127,13 @@ func (l *ledger) judge(changes []tree.Change, by author) {
 			l.w.breach("one member a session", "%s: session %d has joined as %s, too", by, m.Owner, m.ID)
 		}
 	}
+	l.noted(old, by)
 	l.records(old, by)
 	l.asks(old, by)
 	l.nothingLost(old, by)
 	l.untouched(old, by)
 	l.decided(old, by)
+	l.neighbours(old, by)
 	l.marks(by)
 	l.waiting(old, by)
 }
@@ -230,6 +234,7 @@ func (l *ledger) newEntry(id protocol.ID, e protocol.Entry, old *protocol.View, 
 	}
 	l.opened[n] = true
 	if e.Trigger == "" && e.Attempt == 1 {
+		l.begins(e.Item, e.Instant)
 		l.passed(e.Item, lastOf(old, e.Item), e.Instant, by)
 	}
 	l.allowed(id, e, by)
@@ -274,7 +279,7 @@ func (l *ledger) nothingLost(old *protocol.View, by author) {
 
 // accounted: the run is open, pending, or has a final row.
 func (l *ledger) accounted(e protocol.Entry, by author) {
-	if _, ok := l.final[keyOf(e)]; ok {
+	if _, ok := l.final[keyOf(e)]; ok || l.took[keyOf(e)] {
 		return
 	}
 	same := func(o protocol.Entry) bool { return keyOf(o) == keyOf(e) }

@@ -24,7 +24,8 @@ type member struct {
 	offset  int64 // of its clock, ms
 	timeout int64 // of its sessions
 	up      bool
-	life    int // counts sessions: what belongs to an older one is ignored
+	life    int   // counts sessions: what belongs to an older one is ignored
+	since   int64 // when this life began
 
 	frozen  bool
 	backlog []func()
@@ -89,6 +90,7 @@ func (m *member) start() {
 	w := m.w
 	m.up = true
 	m.life++
+	m.since = w.now
 	life := m.life
 	m.frozen, m.backlog = false, nil
 	m.owed, m.syncing, m.commit, m.reads, m.period, m.prev, m.ticked = false, false, nil, nil, 0, 0, 0
@@ -100,6 +102,7 @@ func (m *member) start() {
 	o := w.options
 	o.Base = job.InstanceID(fmt.Sprintf("%s@-@%d", m.ip, m.pid))
 	o.Session = int64(m.s.id)
+	o.Contender = layout.Contender(o.Session)
 	m.st = protocol.NewState(o)
 	m.mir = mirror.New(w.job.Watched(), w.job.Follow)
 	m.dec = w.job.NewDecoder()
@@ -184,7 +187,7 @@ func (m *member) pump() {
 		m.viewRev = v.Rev
 		switch {
 		case m.commit != nil: // it looks later
-		case !v.Necessary && !v.Processing:
+		case !v.Necessary && !v.Processing && !unadopted(v):
 			m.marked = 0
 		case m.marked == 0:
 			m.marked = m.now()

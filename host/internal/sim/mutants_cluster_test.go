@@ -16,7 +16,7 @@ func clusterMutants() []mutant {
 	)
 	return []mutant{
 		{"enqueue: owner unchecked", "a run waits for a taker only if its owner has not begun a later one", []edit{
-			{encode, "\tt.checkRuns(m.Check)\n\tif len(m.Pend) == 0 {", "\tif len(m.Pend) == 0 {"},
+			{encode, "\tt.own(m.Self, m.Own)\n\tt.checkRuns(m.Check)\n\tt.pend(m.Pend)\n", "\tt.own(m.Self, m.Own)\n\tt.pend(m.Pend)\n"},
 		}},
 		{"enqueue: any epoch", "the dead's record is folded into the assignment that was read", []edit{
 			{encode, "\t\tt.delete(t.runsOf(m.Dead), t.version(m.Dead))\n\t}\n\tt.setAssignment(&m.Next)\n", "\t\tt.delete(t.runsOf(m.Dead), t.version(m.Dead))\n\t}\n\tt.op(registry.Set, t.at(nodeAssignment), encodeAssignment(&m.Next), registry.AnyVersion)\n"},
@@ -34,7 +34,7 @@ func clusterMutants() []mutant {
 			{view, "return v.instance(id) == nil && !v.member(id) }", "return v.instance(id) == nil }"},
 		}},
 		{"enqueue: never", "the record of a dead member is ended", []edit{
-			{step, "\t\tenqueue, take, operate,", "\t\ttake, operate,"},
+			{step, "\t\tenqueue, ", "\t\t"},
 		}},
 		{"enqueue: failover off", "without failover an orphan gets its row", []edit{
 			{failover, "case !v.Config.Failover:\n\t\treturn \"the server died; failover is off\"", "case false:\n\t\treturn \"\""},
@@ -69,13 +69,13 @@ func clusterMutants() []mutant {
 			{failover, "\t\te.Attempt++\n", ""},
 		}},
 		{"take: no row", "the attempt that a takeover ends gets a row", []edit{
-			{failover, "\t\tm.Own.row(Row{Entry: p.Entry, State: TakenOver, Why: \"the server died\", Ended: s.now, By: p.Dead})\n", ""},
+			{failover, "\t\tm.Own.row(Row{Entry: p.Entry, State: TakenOver, Why: why, Ended: s.now, By: p.Dead})\n", "\t\t_ = why\n"},
 		}},
 		{"take: never", "an orphan is taken by somebody", []edit{
-			{step, "enqueue, take, operate,", "enqueue, operate,"},
+			{step, " take, operate,", " operate,"},
 		}},
 		{"drop: never", "a pending run that nobody may take gets its row", []edit{
-			{step, "begin, drop, tell,", "begin, tell,"},
+			{step, "begin, drop, ", "begin, "},
 		}},
 		{"reshard: records unchecked", "no record changed since the reshard was decided", []edit{
 			{encode, "func (t *transaction) reshard(m protocol.Reshard) {\n\tt.checkRuns(m.Check)\n", "func (t *transaction) reshard(m protocol.Reshard) {\n"},
@@ -84,13 +84,13 @@ func clusterMutants() []mutant {
 			{sharding, "if s.movesRunning(&next) {", "if false {"},
 		}},
 		{"reshard: dead ignored", "nothing moves before the dead are accounted for", []edit{
-			{failover, "!v.Assignment.Exists || s.doubt != Trusted {\n\t\treturn nil\n\t}\n\tfor k := range v.Runs {\n\t\td :=", "!v.Assignment.Exists || s.doubt != Trusted || v.Necessary {\n\t\treturn nil\n\t}\n\tfor k := range v.Runs {\n\t\td :="},
-			{sharding, "\t\tif v.dead(v.Runs[k].ID) {\n\t\t\treturn nil\n\t\t}\n\t}\n\tel :=", "\t\t_ = k\n\t}\n\tel :="},
+			{failover, "if d := s.deadRecord(); d != nil && d.ID != s.self {", "if d := s.deadRecord(); d != nil && d.ID != s.self && !v.Necessary {"},
+			{sharding, "s.deadRecord() != nil || s.tooEarly()", "s.tooEarly()"},
 			{sharding, "\tfor k := range s.view.Runs {\n\t\tfor _, e", "\tfor k := range s.view.Runs {\n\t\tif s.view.dead(s.view.Runs[k].ID) {\n\t\t\tcontinue\n\t\t}\n\t\tfor _, e"},
-			{sharding, "\tfor k := range v.Runs {\n\t\tcheck = append(check, v.Runs[k].ID)", "\tfor k := range v.Runs {\n\t\tif v.dead(v.Runs[k].ID) {\n\t\t\tcontinue\n\t\t}\n\t\tcheck = append(check, v.Runs[k].ID)"},
+			{"protocol/adopt.go", "\tfor k := range s.view.Runs {\n\t\tids =", "\tfor k := range s.view.Runs {\n\t\tif s.view.dead(s.view.Runs[k].ID) {\n\t\t\tcontinue\n\t\t}\n\t\tids ="},
 		}},
 		{"reshard: no fold", "a reshard takes everybody's last instants into the assignment", []edit{
-			{sharding, "next.fold(&v.Runs[k].RunsData)", "next.fold(&RunsData{Requested: v.Runs[k].Requested})"},
+			{"protocol/adopt.go", "next.fold(&s.view.Runs[k].RunsData)", "next.fold(&RunsData{Requested: s.view.Runs[k].Requested})"},
 		}},
 		{"reshard: surplus forgotten", "the last instants of items beyond the total are kept", []edit{
 			{sharding, "\tm := Reshard{Check: check, Moving", "\tnext.Last = next.Last[:min(len(next.Last), req.Total)]\n\tm := Reshard{Check: check, Moving"},
@@ -126,10 +126,10 @@ func clusterMutants() []mutant {
 			{parts, "v.Assignment.Version == s.parts.epoch && v.NecessaryV == s.parts.mark && v.Assignment.fits(v.total(), eligible)", "v.Assignment.fits(v.Assignment.Total, v.Assignment.Members)"},
 		}},
 		{"parts: never", "what does not fit into one transaction follows in others", []edit{
-			{sharding, "\tif s.dealt(el) {\n\t\treturn s.owners(&v.Assignment, s.ownersAlone())\n\t}\n", ""},
+			{sharding, "\tif s.dealt(el) {\n\t\treturn s.deal()\n\t}\n", ""},
 		}},
 		{"parts: all at once", "a reshard writes no more nodes at once than the registry takes", []edit{
-			{sharding, "if o := s.owners(&next, s.room()); o.Last {", "if o := s.owners(&next, s.room()); true {"},
+			{sharding, "if o := s.owners(&next, s.room()); o.Last && !m.Pause {", "if o := s.owners(&next, s.room()); !m.Pause {"},
 		}},
 		{"parts: begins at once", "a begin writes no more nodes than the registry takes", []edit{
 			{execution, "\treturn b.room.take(n)\n", "\treturn true || b.room.take(n)\n"},
@@ -150,17 +150,17 @@ func clusterMutants() []mutant {
 			{encode, "\tif m.Rest != nil {\n\t\tt.own(m.Dead, *m.Rest)\n\t} else {", "\t{"},
 		}},
 		{"reshard: asked meanwhile", "nobody whose items move was asked since the reshard was decided", []edit{
-			{encode, "if slices.Contains(m.Moving, in.ID) {", "if false {"},
+			{encode, "if slices.Contains(ids, in.ID) {", "if false {"},
 		}},
 		{"reshard: late answer", "the strategy's answer counts only for the question that still stands", []edit{
 			{step, "if s.asked != nil && s.asked.equal(in.Request) {", "if s.asked != nil {"},
 			{sharding, "if s.answer == nil || !s.answer.Request.equal(req) {", "if s.answer == nil {"},
 		}},
 		{"reshard: no marks by level", "the leader sees by itself that the assignment does not fit", []edit{
-			{step, "operate, markReshard, reshard,", "operate, reshard,"},
+			{step, "operate, markReshard, ", "operate, "},
 		}},
 		{"reshard: never starts anew", "what comes due while the first reshard is awaited is accounted for", []edit{
-			{sharding, "next.Last = set(next.Last, i, max(s.markSince, 1))", "_ = i"},
+			{"protocol/strangers.go", "next.Last = set(next.Last, i, max(s.markSince, 1))", "_ = i"},
 		}},
 		{"leave: no fold", "who leaves leaves its last instants in the assignment", []edit{
 			{membership, "next.fold(&own.RunsData)", "next.fold(&RunsData{Requested: own.Requested})"},
@@ -200,7 +200,7 @@ func clusterMutants() []mutant {
 			{step, "setServer, abdicate, elect,", "setServer, abdicate,"},
 		}},
 		{"elect: on a disabled server", "a member on a disabled server does not lead", []edit{
-			{"protocol/election.go", "s.view.instance(s.self) == nil || s.disabledHere() {", "s.view.instance(s.self) == nil {"},
+			{"protocol/election.go", "s.view.instance(s.self) != nil && !s.disabledHere() && !s.puzzled()", "s.view.instance(s.self) != nil && !s.puzzled()"},
 			{step, "setServer, abdicate, elect,", "setServer, elect,"},
 		}},
 		{"abdicate: never", "a leader whose server is disabled gives up the lead", []edit{
@@ -219,7 +219,7 @@ func clusterMutants() []mutant {
 			{encode, "t.delete(j.server(s.IP), s.Version)", "t.delete(j.server(s.IP), registry.AnyVersion)"},
 		}},
 		{"tell: never", "listeners of fires are called", []edit{
-			{step, "begin, drop, tell,", "begin, drop,"},
+			{step, " tell,\n", "\n"},
 		}},
 		{"tell: too early", "a fire has started when every item has begun it", []edit{
 			{fire, "oldest == 0 || t < oldest {", "oldest == 0 || t > oldest {"},
@@ -234,7 +234,7 @@ func clusterMutants() []mutant {
 			{fire, "case !s.view.dead(t.By):", "case true:"},
 		}},
 		{"tell: any version", "what was told is written over what was read", []edit{
-			{encode, "encodeFires(&m.Next), v.Fires.Version)", "encodeFires(&m.Next), registry.AnyVersion)"},
+			{encode, "encodeFires(next), t.v.Fires.Version)", "encodeFires(next), registry.AnyVersion)"},
 		}},
 		{"tell: in doubt", "a call ends with the trust in the session", []edit{
 			{"protocol/guests.go", "\t\ts.hush(p) // who leads next calls again\n", ""},
@@ -242,11 +242,11 @@ func clusterMutants() []mutant {
 		{"tell: cut", "a call that was cut off is made again", []edit{
 			{fire, "t.cut && !s.leaving {", "false {"},
 		}},
-		{"strangers: works beside", "nothing runs beside a member that is not ours", []edit{
-			{membership, "!s.disabledHere() && !s.view.foreign() && !s.skewed()", "!s.disabledHere() && !s.skewed()"},
+		{"strangers: works beside", "nothing that is not monitored runs beside a member that is not ours", []edit{
+			{membership, "case !c.MonitorExecution:", "case false:"},
 		}},
 		{"skew: works all the same", "who has the wrong time begins nothing, if the job says so", []edit{
-			{membership, "!s.view.foreign() && !s.skewed()", "!s.view.foreign()"},
+			{membership, "s.apart() == \"\" && !s.skewed()", "s.apart() == \"\""},
 		}},
 		{"server: works disabled", "a disabled server begins nothing", []edit{
 			{membership, "s.view.instance(s.self) != nil && !s.disabledHere() &&", "s.view.instance(s.self) != nil &&"},

@@ -66,6 +66,9 @@ func wordMutants() []mutant {
 		{"swap: mark unchecked", "nobody has joined since the switch was decided", []edit{
 			{"layout/encode.go", "\t\tt.op(registry.Absent, t.at(nodeNecessary), nil, 0)\n", ""},
 		}},
+		{"swap: assignment unchecked", "nobody has joined and been dealt to since the switch was decided", []edit{
+			{"layout/encode.go", "\tt.checkAssignment() // who joins is dealt to: nobody has come and been dealt to since\n", ""},
+		}},
 		{"define: stale wish", "a definition derived from an older module is refused", []edit{
 			{"protocol/define.go", "case v.ConfigVersion != a.Have || v.moduleVersion() != a.HaveModule:", "case v.ConfigVersion != a.Have:"},
 		}},

@@ -20,7 +20,7 @@ func recordMutants() []mutant {
 			{execution, "s.view.Assignment.owner(i) == s.self && s.view.item(i).Owner", "s.view.item(i).Owner"},
 		}},
 		{"begin: pending ignored", "an item whose orphan waits begins nothing but a later instant, and ends the wait", []edit{
-			{execution, "if p != nil && (p.Foreign || t <= p.Entry.Instant) {", "if p != nil && p.Foreign {"},
+			{execution, "if p != nil && (p.Foreign && !s.ripe(p) || !p.Foreign && t <= p.Entry.Instant) {", "if p != nil && p.Foreign && !s.ripe(p) {"},
 			{execution, "\tif p != nil {\n\t\tb.m.Unpend", "\tif false {\n\t\tb.m.Unpend"},
 		}},
 		{"begin: pending kept", "what a begin overtakes no longer waits", []edit{
@@ -46,7 +46,7 @@ func recordMutants() []mutant {
 			{execution, "\t\tcase s.view.item(i).Disabled:\n\t\t\ts.excuse(i, \"the item was disabled\")\n", ""},
 		}},
 		{"begin: waits for nothing", "a reshard that is awaited holds up what is due, within its bound", []edit{
-			{"protocol/sharding.go", "return s.markSince != 0 && s.now < s.markSince+s.o.ReshardWait", "return false"},
+			{"protocol/sharding.go", "return s.markSince != 0 && s.now < s.waitsUntil()", "return false"},
 		}},
 		{"begin: full history", "a full history delays the next begin", []edit{
 			{execution, "s.o.MaxUnstored > 0 && len(s.unstored(s.own())) >= s.o.MaxUnstored", "false"},
@@ -62,7 +62,7 @@ func recordMutants() []mutant {
 			{trigger, "b.m.Ack, b.changed = true, true", "b.changed = true"},
 		}},
 		{"trigger: no account", "a trigger that can no longer run gets a row", []edit{
-			{step, "\t\taccount, clearMarks,", "\t\tclearMarks,"},
+			{step, "\t\taccount, ", "\t\t"},
 		}},
 		{"trigger: accepted again", "a request that an item's former owner accepted does not run it again", []edit{
 			{trigger, "if owner == s.self && max(at(s.view.Assignment.Requested, i), at(s.own().Requested, i)) < rev {", "if owner == s.self {"},
@@ -71,7 +71,7 @@ func recordMutants() []mutant {
 			{"protocol/sharding.go", "\ta.Requested = newest(a.Requested, d.Requested, a.Requested)\n", ""},
 		}},
 		{"trigger: left behind", "an item that moves away from a request that nobody accepted gets a row", []edit{
-			{"protocol/sharding.go", "\ts.unaccepted(&m)\n", ""},
+			{"protocol/sharding.go", "\ts.unaccepted(&next, &own)\n", ""},
 		}},
 		{"own record: any version", "a record is set by its version alone", []edit{
 			{encode, "t.op(registry.Set, t.runsOf(self), encodeRuns(&d), t.version(self))", "t.op(registry.Set, t.runsOf(self), encodeRuns(&d), registry.AnyVersion)"},
@@ -100,7 +100,7 @@ func recordMutants() []mutant {
 			{record, "return r.Seq > s.stored })\n\tif k < 0 {\n\t\treturn nil", "return r.Seq > s.handed })\n\tif k < 0 {\n\t\treturn nil"},
 		}},
 		{"forget: never", "stored rows leave the record", []edit{
-			{step, "account, clearMarks, forget, pruneServers,", "account, clearMarks, pruneServers,"},
+			{step, "clearMarks, forget, pruneServers,", "clearMarks, pruneServers,"},
 		}},
 		{"store: never", "rows are handed to the history", []edit{
 			{record, "\tp.add(Store{Rows: slices.Clone(own.Rows[k:])})\n", ""},
@@ -121,7 +121,7 @@ func recordMutants() []mutant {
 			{execution, "if s.markSince != 0 || s.view.Paused {", "if s.markSince != 0 {"},
 		}},
 		{"clear marks: never", "marks that no run justifies are cleared", []edit{
-			{step, "account, clearMarks, forget,", "account, forget,"},
+			{step, "clearMarks, forget, pruneServers,", "forget, pruneServers,"},
 		}},
 		{"clear marks: strays kept", "marks that no session holds are removed", []edit{
 			{record, "stray, left := s.leads() && !s.view.foreign(), false", "stray, left := false, false"},

@@ -50,7 +50,7 @@ type verdict struct {
 // Mutants are made by an overlay of the compiler: nothing in the sources knows
 // of them. Without the flag the test only sees to it that they still apply.
 func TestMutants(t *testing.T) {
-	all := slicesOf(recordMutants(), clusterMutants(), mirrorMutants(), wordMutants())
+	all := slicesOf(recordMutants(), clusterMutants(), mirrorMutants(), wordMutants(), besideMutants())
 	names := map[string]bool{}
 	for _, m := range all {
 		if names[m.name] {

@@ -20,7 +20,11 @@ func (w *World) operate() {
 	if v == nil || v.Config == nil || !v.Dirs.Wasm {
 		return
 	}
-	switch w.rng.IntN(14) {
+	kinds := 14
+	if len(w.jvms) > 0 {
+		kinds = 10 // what follows keeps members of ElasticJob from going on
+	}
+	switch w.rng.IntN(kinds) {
 	case 0:
 		w.tool(protocol.SetPaused{Paused: !v.Paused})
 	case 1:

@@ -90,7 +90,7 @@ func (l *ledger) idle(id protocol.ID, i int) bool {
 	r := recordOf(v, id)
 	n := l.w.options.MaxUnstored
 	return it.Owner == id && !it.Disabled && it.Failover == "" && r != nil && (n == 0 || len(r.Rows) < n) &&
-		!slices.ContainsFunc(v.Instances, func(in protocol.Instance) bool { return !alive(v, in.ID) })
+		(!shared(v) || v.Config.MonitorExecution && !l.sessions[it.Running] && !unadopted(v) && len(v.Pending) == 0)
 }
 
 // expect: the owner begins what is due at its clock, or marks what it cannot.
@@ -101,7 +101,7 @@ func (l *ledger) expect(m *member, at int64) {
 			continue
 		}
 		open := entryOf(l.v, id, i)
-		if open != nil && !l.v.Config.Misfire {
+		if open != nil && !l.v.Config.Misfire || m.begins(i) {
 			continue
 		}
 		asked := l.w.now
@@ -117,6 +117,15 @@ func (l *ledger) expect(m *member, at int64) {
 			}
 		})
 	}
+}
+
+// begins tells whether a commit that is under way begins the item.
+func (m *member) begins(i int) bool {
+	if m.commit == nil {
+		return false
+	}
+	b, ok := m.commit.m.(protocol.Begin)
+	return ok && slices.Contains(b.Begun, i)
 }
 
 // waiting: after a run whose item was marked, the compensation follows.

@@ -44,12 +44,7 @@ func (w *World) plot(m *member, mu protocol.Mutation) {
 			w.slowLine(m, min(w.untilTick(owner)+w.between(5*millisecond, 60*millisecond), longest))
 		}
 	case protocol.Join:
-		// Its former life, whose id it could not have, is forgotten just before
-		// it joins, and it does not hear that it has joined.
-		if d := w.former(m) - w.now + w.between(20*millisecond, 500*millisecond); d > 0 && d < longest {
-			w.slowLine(m, d)
-			m.s.deafen = func() { w.laterIn(m, 0, func() { w.cut(m) }) }
-		}
+		w.plotJoin(m)
 	case protocol.PruneServers:
 		// The operator says something about a server that is being removed.
 		w.slowLine(m, w.between(5*millisecond, 60*millisecond))
@@ -64,24 +59,26 @@ func (w *World) plot(m *member, mu protocol.Mutation) {
 			}
 		}
 	case protocol.Begin:
-		// Its server dies while a run of an item is open and another one waits.
-		if slices.ContainsFunc(mu.Own.Retries, func(r protocol.Retry) bool { return slices.Contains(mu.Begun, r.Item) }) {
-			w.laterIn(m, w.between(millisecond, 8*millisecond), func() { w.crash(m) })
-		}
+		w.plotBegin(m, mu)
 	case protocol.Define:
 		// The configuration changes before it arrives.
 		w.slowLine(m, w.between(5*millisecond, 60*millisecond))
 		w.interfere(m, mu)
 	case protocol.Switch:
-		// Somebody joins before it arrives.
+		// Somebody joins before it arrives, and another leader deals to all.
 		if k := slices.IndexFunc(w.members, func(o *member) bool { return !o.up && o.life > 0 && !o.retired }); k >= 0 {
 			w.members[k].start()
 			w.slowLine(m, w.between(longest/3, longest))
+			w.laterIn(m, w.between(0, 30*millisecond), w.unseat)
 		}
 	case protocol.Tell:
 		// Another leads, and tells, before it is written.
 		w.slowLine(m, w.between(30*millisecond, 300*millisecond))
 		w.unseat()
+	case protocol.Adopt, protocol.Orphan:
+		// Before it arrives somebody begins, comes back, or deals anew.
+		w.slowLine(m, min(w.untilTick(nil)+w.between(5*millisecond, 60*millisecond), longest))
+		w.meddle()
 	case protocol.Owners:
 		// Another leads, and deals otherwise, before the part arrives.
 		w.slowLine(m, w.between(30*millisecond, 300*millisecond))
@@ -90,6 +87,35 @@ func (w *World) plot(m *member, mu protocol.Mutation) {
 			w.tool(protocol.DisableServer{IP: o.ip, Disabled: true})
 		}
 	default:
+	}
+}
+
+// plotJoin has it arrive when something else than the member thought is true.
+func (w *World) plotJoin(m *member) {
+	longest := m.s.timeout * 9 / 10
+	// Its former life, whose id it could not have, is forgotten just before
+	// it joins, and it does not hear that it has joined.
+	if d := w.former(m) - w.now + w.between(20*millisecond, 500*millisecond); d > 0 && d < longest {
+		w.slowLine(m, d)
+		m.s.deafen = func() { w.laterIn(m, 0, func() { w.cut(m) }) }
+		return
+	}
+	// Or it breaks off before it can know, and the transaction is under way.
+	d := w.between(20*millisecond, longest/2)
+	w.slowLine(m, d)
+	w.laterIn(m, w.between(0, d), func() { w.cut(m) })
+}
+
+func (w *World) plotBegin(m *member, mu protocol.Begin) {
+	if shared(w.ledger.v) && w.chance(0.3) {
+		// The items are dealt anew meanwhile.
+		w.slowLine(m, min(w.untilTick(nil)+w.between(5*millisecond, 300*millisecond), m.s.timeout/2))
+		w.meddle()
+		return
+	}
+	// Its server dies while a run of an item is open and another one waits.
+	if slices.ContainsFunc(mu.Own.Retries, func(r protocol.Retry) bool { return slices.Contains(mu.Begun, r.Item) }) {
+		w.laterIn(m, w.between(millisecond, 8*millisecond), func() { w.crash(m) })
 	}
 }
 

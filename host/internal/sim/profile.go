@@ -33,6 +33,9 @@ type profile struct {
 	spite    float64 // share of the rare transactions that are struck as they are sent
 	plots    float64 // share of the matters of orphans that somebody plots against
 	slots    []int
+	java     [2]int64 // members of ElasticJob
+	late21   int64    // s by which ours come later
+	away     bool     // those of ElasticJob go away for good
 	faults   faults
 }
 
@@ -105,6 +108,34 @@ func profiles() []profile {
 			wait:   [2]int64{100, 800},
 			faults: faults{crash: 0.1, freeze: 0.3, cut: 1, stall: 4, clock: 0.3, operator: 0.3, ask: 0.3},
 		},
+		besideJava(), migration(),
+	}
+}
+
+// besideJava is a job that members of ElasticJob share.
+func besideJava() profile {
+	return profile{
+		name: "beside", members: [2]int64{1, 4}, java: [2]int64{1, 4}, items: [2]int64{1, 9}, timeout: [2]int64{1000, 4000}, period: [2]int64{1, 4},
+		trouble: [2]int64{15, 35}, every: [2]int64{500, 4000}, restart: 4000,
+		slow: []float64{0, 0.01, 0.05}, slowJobs: []float64{0, 0.05, 0.3}, long: [2]int64{500, 5000}, late: 0.3,
+		untimely: 0.1, monitor: 1, holds: 0.05, skew: 20, deaths: 0.02, spite: 0.1, slots: []int{0, 1, 3},
+		plots:  0.2,
+		wait:   [2]int64{300, 5000},
+		faults: faults{crash: 0.7, freeze: 0.3, cut: 0.7, stall: 0.7, operator: 1, ask: 0.7, java: 3},
+	}
+}
+
+// migration is a job that ours take over from them.
+func migration() profile {
+	return profile{
+		name: "migration", members: [2]int64{1, 4}, java: [2]int64{1, 4}, items: [2]int64{2, 9}, timeout: [2]int64{1000, 3000}, period: [2]int64{1, 4},
+		late21: 5, away: true,
+		trouble: [2]int64{15, 30}, every: [2]int64{1500, 6000}, restart: 3000,
+		slow: []float64{0, 0.01}, slowJobs: []float64{0, 0.05}, long: [2]int64{500, 3000}, late: 0.3,
+		untimely: 0.1, monitor: 1, skew: 5, deaths: 0.01, spite: 0.05, slots: []int{0, 2},
+		plots:  0.1,
+		wait:   [2]int64{1000, 8000},
+		faults: faults{crash: 0.5, freeze: 0.2, cut: 0.3, stall: 0.3, operator: 0.7, ask: 0.7, java: 2},
 	}
 }
 
@@ -122,7 +153,7 @@ func (w *World) settle(p profile) {
 	c.Failover, c.Misfire, c.MonitorExecution = w.chance(0.9), w.chance(0.6), w.chance(p.monitor)
 	c.JobShardingStrategyClass = []string{"", "odevity", "rotate"}[w.rng.IntN(3)]
 	c.ReconcileIntervalMinutes = int32(w.rng.IntN(2))
-	if w.chance(0.2) {
+	if p.java[1] == 0 && w.chance(0.2) {
 		c.MaxTimeDiffSeconds = int32(w.between(0, 3))
 	}
 	w.options = protocol.Options{
@@ -130,14 +161,20 @@ func (w *World) settle(p profile) {
 		MaxUnstored: []int{0, 500, 6}[w.rng.IntN(3)], MaxNodes: []int{0, 0, 4, 7}[w.rng.IntN(4)], Slots: p.slots[w.rng.IntN(len(p.slots))],
 		Queue: w.chance(0.4), Replace: w.chance(0.2), Finish: w.chance(0.07),
 	}
+	if p.java[1] > 0 && w.chance(0.2) {
+		w.options.Knows = func(strategy string) bool { return strategy != unknownStrategy }
+	}
 	w.options.Linger = []int64{0, 2, 20}[w.rng.IntN(3)]
-	if w.chance(0.5) {
+	if p.java[1] == 0 && w.chance(0.5) {
 		w.options.Retry = protocol.RetryPolicy{Attempts: int(w.between(2, 5)), Backoff: w.between(50, 2000), MaxBackoff: w.between(500, 4000)}
 	}
-	if w.chance(0.4) {
+	if p.java[1] == 0 && w.chance(0.4) { // listeners of fires know nothing of ElasticJob's yet
 		w.options.Started, w.options.Completed = w.chance(0.8), w.chance(0.8)
 	}
 }
+
+// unknownStrategy is one that in some jobs members of ElasticJob alone have.
+const unknownStrategy = "rotate"
 
 func cronOf(seconds int64) string { return fmt.Sprintf("0/%d * * * * ?", seconds) }
 
@@ -163,7 +200,7 @@ func (w *World) newConfig() []byte {
 	case 3:
 		c.Misfire = !c.Misfire
 	case 4:
-		c.MonitorExecution = !c.MonitorExecution
+		c.MonitorExecution = !c.MonitorExecution || w.calm && len(w.jvms) > 0
 	case 5:
 		c.JobShardingStrategyClass = []string{"", "odevity", "rotate"}[w.rng.IntN(3)]
 	}

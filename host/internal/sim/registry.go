@@ -372,9 +372,13 @@ type author struct {
 	unstored int   // rows that the history had not acknowledged to the member
 	marked   int64 // for how long, in ms, it had seen the mark for a reshard
 	what     string
+	java     *jvm // a member of ElasticJob; nil: it is none
 }
 
 func (a author) String() string {
+	if a.java != nil {
+		return a.java.name() + a.what
+	}
 	if a.m == nil {
 		return a.what
 	}

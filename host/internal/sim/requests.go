@@ -30,7 +30,7 @@ func (l *ledger) asks(old *protocol.View, by author) {
 	}
 	for k := range l.v.Instances {
 		in := &l.v.Instances[k]
-		if was := registered(old, in.ID); !in.Triggered || was != nil && was.Triggered && was.Modified == in.Modified {
+		if was := registered(old, in.ID); !in.Triggered || !alive(l.v, in.ID) || was != nil && was.Triggered && was.Modified == in.Modified {
 			continue
 		}
 		for i, o := range l.v.Assignment.Owners {
@@ -50,7 +50,9 @@ func (l *ledger) joined(i int, from, to *protocol.Instance) {
 	was, now := runKey{item: i, trigger: requestOf(from)}, runKey{item: i, trigger: requestOf(to)}
 	if id, ok := l.owed[was]; ok && !l.traced(was) {
 		delete(l.owed, was)
-		l.owed[now] = id
+		if !l.strangers[to.ID] { // those tell nothing
+			l.owed[now] = id
+		}
 	}
 }
 

@@ -82,11 +82,15 @@ func broke(t *testing.T, seed uint64, b *Breach) {
 	}
 	var story bytes.Buffer
 	Run(seed, &story)
-	lines := strings.Split(strings.TrimSpace(story.String()), "\n")
+	t.Fatalf("seed %d broke %q; the end of its story (-args -seeds=1 -from=%d -tail=0 tells all):\n%s", seed, b.Invariant, seed, lastLines(story.String()))
+}
+
+func lastLines(story string) string {
+	lines := strings.Split(strings.TrimSpace(story), "\n")
 	if *tail > 0 && len(lines) > *tail {
-		lines = append([]string{fmt.Sprintf("… (-args -seeds=1 -from=%d -tail=0 tells all)", seed)}, lines[len(lines)-*tail:]...)
+		lines = lines[len(lines)-*tail:]
 	}
-	t.Fatalf("seed %d broke %q; the end of its story:\n%s", seed, b.Invariant, strings.Join(lines, "\n"))
+	return strings.Join(lines, "\n")
 }
 
 func TestReplay(t *testing.T) {

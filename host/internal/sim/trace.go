@@ -40,9 +40,13 @@ func describe(m protocol.Mutation) string {
 	case protocol.Enqueue:
 		return fmt.Sprintf("enqueue %s pend %v rows %s", m.Dead, m.Pend, rows(m.Own.Rows))
 	case protocol.Reshard:
-		return fmt.Sprintf("reshard total %d owners %v last %v, in parts %v", m.Next.Total, m.Next.Owners, m.Next.Last, m.Parts)
+		return fmt.Sprintf("reshard total %d owners %v last %v, in parts %v, strip %v", m.Next.Total, m.Next.Owners, m.Next.Last, m.Parts, m.Strip)
 	case protocol.Owners:
-		return fmt.Sprintf("owners of %v, without %v %v, last %v", m.Write, m.Remove, m.Clear, m.Last)
+		return fmt.Sprintf("owners of %v, strip %v, without %v %v, last %v", m.Write, m.Strip, m.Remove, m.Clear, m.Last)
+	case protocol.Adopt:
+		return fmt.Sprintf("adopt total %d owners %v last %v", m.Next.Total, m.Next.Owners, m.Next.Last)
+	case protocol.Orphan:
+		return fmt.Sprintf("orphan pend %v rows %s last %v", m.Pend, rows(m.Own.Rows), m.Next.Last)
 	case protocol.Tell:
 		return fmt.Sprintf("tell %+v", m.Next)
 	case protocol.MarkMisfire:

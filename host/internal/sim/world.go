@@ -26,6 +26,9 @@ type World struct {
 	sessions int64
 	live     []*session
 	members  []*member
+	jvms     []*jvm // members of ElasticJob
+	nodes    nodes
+	tokens   int
 	job      layout.Job
 	options  protocol.Options
 	ledger   *ledger
@@ -69,13 +72,20 @@ type Result struct {
 	Steps, Guests int64
 	Conflicts     int64
 	Refused       int64            // writes of guests that the sink refused by their token
+	Exact         int64            // instants in which nothing else happened
 	Committed     map[string]int64 // by mutation
 	Breach        *Breach          // the first one; nil: none
 }
 
 // Run simulates one seed. With trace, everything that happens is written there.
 func Run(seed uint64, trace io.Writer) Result {
-	w := newWorld(seed, trace)
+	p := profiles()
+	return run(seed, p[seed%uint64(len(p))], trace)
+}
+
+func run(seed uint64, p profile, trace io.Writer) Result {
+	w := newWorld(seed, p, trace)
+	defer w.stop()
 	w.setup()
 	w.disturb()
 	end := w.plan()
@@ -87,7 +97,7 @@ func Run(seed uint64, trace io.Writer) Result {
 	if !w.broken() {
 		w.ledger.settled()
 	}
-	r := Result{Seed: seed, Steps: w.steps, Guests: w.guestsRun, Conflicts: w.conflicts, Refused: w.ledger.refusedWrites, Committed: w.committed}
+	r := Result{Seed: seed, Steps: w.steps, Guests: w.guestsRun, Conflicts: w.conflicts, Refused: w.ledger.refusedWrites, Exact: int64(w.ledger.judged), Committed: w.committed}
 	if w.broken() {
 		r.Breach = &w.breaches[0]
 		w.tracef("BREACH %s", r.Breach)
@@ -96,7 +106,7 @@ func Run(seed uint64, trace io.Writer) Result {
 	return r
 }
 
-func newWorld(seed uint64, trace io.Writer) *World {
+func newWorld(seed uint64, p profile, trace io.Writer) *World {
 	w := &World{
 		seed: seed, rng: rand.New(rand.NewPCG(seed, 0x9e3779b97f4a7c15)), trace: trace,
 		job:       layout.NewJob("ns", jobName),
@@ -104,9 +114,9 @@ func newWorld(seed uint64, trace io.Writer) *World {
 		committed: map[string]int64{}, doomed: map[int]*member{},
 		now: 1_700_000_000 * second,
 	}
+	w.nodes = nodesOf(w.job)
 	w.ledger = newLedger(w)
-	p := profiles()
-	w.settle(p[seed%uint64(len(p))])
+	w.settle(p)
 	return w
 }
 
@@ -128,7 +138,17 @@ func (w *World) setup() {
 			m.offset = w.between(-w.profile.skew, w.profile.skew+1)
 		}
 		w.members = append(w.members, m)
-		w.after(w.between(0, 3*second), m.start)
+		w.after(w.profile.late21*second+w.between(0, 3*second), m.start)
+	}
+	w.neighbours()
+}
+
+// stop ends what still waits.
+func (w *World) stop() {
+	for _, j := range w.jvms {
+		if j.up {
+			j.exit()
+		}
 	}
 }
 

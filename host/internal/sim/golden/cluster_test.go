@@ -134,7 +134,7 @@ func (c *cluster) start(name, id string) {
 	m := &member{
 		c: c, name: name, session: c.sessions, armed: map[string]bool{},
 		mirror: mirror.New(c.job.Watched(), c.job.Follow), decoder: c.job.NewDecoder(),
-		state: protocol.NewState(protocol.Options{Base: protocol.ID(id), Session: int64(c.sessions), Config: c.config, ReshardWait: 5000, Started: c.listens, Completed: c.listens}),
+		state: protocol.NewState(protocol.Options{Base: protocol.ID(id), Session: int64(c.sessions), Contender: layout.Contender(int64(c.sessions)), Config: c.config, ReshardWait: 5000, Started: c.listens, Completed: c.listens}),
 	}
 	// The namespace is made by package runner, before the core is asked.
 	for _, p := range c.job.Namespace() {
@@ -186,9 +186,6 @@ func (c *cluster) note(e entry, changes []tree.Change) {
 				m.mirror.Event(registry.Event{Kind: registry.Changed, Path: ch.Path})
 			}
 		}
-		if strings.Contains(ch.Path, "/"+contender) {
-			e.queued++
-		}
 		n, ok := nodeOf(c.top, ch.Path)
 		if !ok || ch.Kind == tree.ChildrenChanged {
 			continue
@@ -199,7 +196,7 @@ func (c *cluster) note(e entry, changes []tree.Change) {
 		}
 		e.touched = append(e.touched, touch{node: n, state: stateOf(ch.Node)})
 	}
-	if len(e.touched) > 0 || e.queued > 0 {
+	if len(e.touched) > 0 {
 		c.log = append(c.log, e)
 	}
 }

@@ -15,7 +15,6 @@ const (
 	takeAtOnce    = "take at once"
 	onlyRunning   = "only what ran"
 	failoverQueue = "failover queue"
-	electionQueue = "election queue"
 	misfireMark   = "misfire mark"
 	misfireRun    = "misfire run"
 	misfireOff    = "misfire off"
@@ -42,8 +41,7 @@ var lines = []line{
 	{key: pendingRun, why: "ElasticJob reads the name only; who takes it continues the same run"},
 	{key: takeAtOnce, why: "an orphan waits for a free slot, not for other items"},
 	{key: onlyRunning, why: "what had ended must not run again"},
-	{key: failoverQueue, why: "the deletion of the pending run decides who takes it"},
-	{key: electionQueue, why: "the creation of the leader's node decides", seen: seenElectionQueue},
+	{key: failoverQueue, why: "among members of ours the deletion of the pending run decides who takes it"},
 	{key: misfireMark, why: "the next owner sees it even if this member dies during the run"},
 	{key: misfireRun, why: "the wait for another ordinary run served nothing"},
 	{key: misfireOff, why: "nobody would ever remove it"},
@@ -54,25 +52,6 @@ var lines = []line{
 	{key: leaderMarks, why: "the leader goes by what the assignment is, so a missed event changes nothing", seen: seenLeaderMarks},
 	{key: ackWithBegin, why: "no request is lost in between", seen: seenAckWithBegin},
 	{key: reconnect, why: "others would see a death", seen: seenReconnect},
-}
-
-func seenElectionQueue(_ *testing.T, plays map[string]*play) bool {
-	queued := func(log []entry) (n int) {
-		for _, e := range log {
-			n += e.queued
-		}
-		return n
-	}
-	theirs, here := 0, 0
-	for _, p := range plays {
-		for _, s := range p.scenes {
-			if !slices.ContainsFunc(s.log, func(e entry) bool { return e.touches(pendingOf("3")) }) {
-				theirs += queued(p.rec.entries(p.rec.flow(p.t, s.name)))
-			}
-			here += queued(s.log)
-		}
-	}
-	return theirs > 0 && here == 0
 }
 
 // seenFewerWrites: less in all, and more in no flow, except where what we do

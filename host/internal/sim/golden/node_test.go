@@ -95,7 +95,6 @@ type entry struct {
 	by      string // member's id; "" for anybody else
 	end     bool   // of a session: nobody decided it
 	touched []touch
-	queued  int // contenders of a latch that it made
 }
 
 // world is the tree as far as it is known.

@@ -128,7 +128,7 @@ func (r *recording) entries(f *flow) []entry {
 		default:
 			e.add(r.top, w)
 		}
-		if len(e.touched) > 0 || e.queued > 0 {
+		if len(e.touched) > 0 {
 			all = append(all, e)
 		}
 	}
@@ -139,9 +139,6 @@ func (r *recording) entries(f *flow) []entry {
 // state.
 func (e *entry) add(top string, w write) {
 	if strings.Contains(w.Path, "/"+contender) {
-		if w.Op == "create" {
-			e.queued++
-		}
 		return
 	}
 	n, ok := nodeOf(top, w.Path)

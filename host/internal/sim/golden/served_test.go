@@ -321,7 +321,7 @@ func (a *act) entries(log []zktest.Transaction) []entry {
 		// What a transaction makes and removes, or writes as it was, is nothing
 		// that others see.
 		e.touched = slices.DeleteFunc(e.touched, func(t touch) bool { return next[t.node] == w[t.node] })
-		if len(e.touched) > 0 || e.queued > 0 {
+		if len(e.touched) > 0 {
 			all = append(all, e)
 		}
 		w = next
@@ -331,9 +331,6 @@ func (a *act) entries(log []zktest.Transaction) []entry {
 
 func (a *act) add(e *entry, w world, ch zktest.Change) {
 	e.end = e.end || ch.Kind == zktest.SessionEnded
-	if strings.Contains(ch.Path, "/"+contender) && ch.Kind == zktest.Created {
-		e.queued++
-	}
 	n, ok := nodeOf(a.top, ch.Path)
 	if !ok {
 		return

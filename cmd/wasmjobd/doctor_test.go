@@ -1,0 +1,76 @@
+package main
+
+import (
+	"context"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/rogpeppe/go-internal/testscript"
+
+	"github.com/wasmjob/wasmjob/host"
+	"github.com/wasmjob/wasmjob/host/config"
+	"github.com/wasmjob/wasmjob/host/registry"
+	"github.com/wasmjob/wasmjob/host/registry/zk"
+	"github.com/wasmjob/wasmjob/host/trace"
+	"github.com/wasmjob/wasmjob/host/trace/sqltrace"
+)
+
+// elasticJob is the script command "elasticjob FILE": it writes the nodes of the
+// file, one a line, as "path | value", and holds those in its session whose line
+// begins with E until the script ends, as a member of ElasticJob would.
+func elasticJob(ts *testscript.TestScript, neg bool, args []string) {
+	if neg || len(args) != 1 {
+		ts.Fatalf("usage: elasticjob file")
+	}
+	r, err := zk.New(zk.Options{
+		Servers: []string{ts.Getenv("WASMJOBD_REGISTRY__SERVERS")}, Chroot: ts.Getenv("WASMJOBD_REGISTRY__CHROOT"), SessionTimeout: time.Minute,
+	})
+	ts.Check(err)
+	ts.Defer(func() { _ = r.Close() }) // it returns none
+	ctx, cancel := context.WithTimeout(context.Background(), scriptPatience)
+	defer cancel()
+	s, err := r.Open(ctx, func(registry.Event) {})
+	ts.Check(err)
+	for line := range strings.Lines(ts.ReadFile(args[0])) {
+		path, value, _ := strings.Cut(strings.TrimSpace(line), " | ")
+		op := registry.Op{Kind: registry.Create, Path: path, Data: []byte(value)}
+		if held, ok := strings.CutPrefix(path, "E "); ok {
+			op.Kind, op.Path = registry.CreateEphemeral, held
+		}
+		_, err := s.Commit(ctx, op)
+		ts.Check(err)
+	}
+}
+
+// A registry that was emptied gives lower tokens than those that runs have had.
+func TestTokensGoBackwards(t *testing.T) {
+	t.Parallel()
+	at := filepath.Join(t.TempDir(), "history.db")
+	f := &config.File{History: config.History{Path: at}}
+	all := []host.Checkup{{Job: "orders", Layout: "2.1", Newest: 40}, {Job: "mail", Layout: "2.1", Newest: 41}, {Job: "new"}}
+	if err := compareTokens(t.Context(), f, all); err != nil {
+		t.Fatalf("without a history: %v", err)
+	}
+	rows, err := sqltrace.Open(t.Context(), sqltrace.File(at))
+	if err != nil {
+		t.Fatal(err)
+	}
+	var batch []trace.Row
+	for _, c := range all {
+		batch = append(batch, trace.Row{Job: c.Job, Run: "1", Attempt: 1, Instant: 1, Cause: trace.Schedule, State: trace.Succeeded, Fence: 41})
+	}
+	if err := rows.Write(t.Context(), batch); err != nil {
+		t.Fatal(err)
+	}
+	if err := rows.Close(); err != nil {
+		t.Fatal(err)
+	}
+	if err := compareTokens(t.Context(), f, all); err != nil {
+		t.Fatal(err)
+	}
+	if len(all[0].Notes) != 1 || !strings.Contains(all[0].Notes[0], "a run with the token 41, and the registry has only come to 40") || len(all[1].Notes)+len(all[2].Notes) != 0 {
+		t.Errorf("notes %q, %q, %q", all[0].Notes, all[1].Notes, all[2].Notes)
+	}
+}

@@ -1,0 +1,262 @@
+package host
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+
+	"golang.org/x/sync/errgroup"
+
+	"github.com/wasmjob/wasmjob/host/internal/layout"
+	"github.com/wasmjob/wasmjob/host/internal/protocol"
+	"github.com/wasmjob/wasmjob/host/job"
+	"github.com/wasmjob/wasmjob/host/registry"
+)
+
+// Checkup is what the registry says of a job to a server that may come to run
+// it.
+type Checkup struct {
+	Job    string
+	Layout string // "1", "2.0", "2.1", "3"; empty: nodes that are none of a job's, or none yet
+	// Class and Type are what members of ElasticJob go by; empty where it cannot
+	// be read.
+	Class, Type string
+	Leader      job.InstanceID // "" if nobody leads
+	Members     []CheckedMember
+	Named       bool // the options have it among their jobs
+	Ours        bool // the registry holds its module, so a server needs no file for it
+
+	// Breaks are what has to be mended before a server with these options can run
+	// it beside those who do, Needs what its configuration still has to say, and
+	// Notes what to know besides. Each is one line.
+	Breaks, Needs, Notes []string
+	// Newest is at least the token of the last run of ours.
+	Newest int64
+}
+
+// CheckedMember is somebody who has a part in a job.
+type CheckedMember struct {
+	ID       job.InstanceID // in layouts 1 and 2.0 the address alone
+	Kind     MemberKind
+	Disabled bool // its server, by an operator
+}
+
+// MemberKind says what a member is.
+type MemberKind string
+
+// The kinds of members.
+const (
+	Ours MemberKind = "wasmjobd"
+	Java MemberKind = "java"
+	// Ghost: a node that no session holds. Members of ElasticJob take it for one of
+	// theirs and leave items to it.
+	Ghost MemberKind = "ghost"
+)
+
+// Checkups looks at the jobs of the namespace, or at those with the given names,
+// as a server with the options as would find them, and writes nothing. It
+// reports by name, ascending; what changes meanwhile may be told half old and
+// half new.
+func (o *Operator) Checkups(ctx context.Context, as Options, names ...string) ([]Checkup, error) {
+	as = as.withDefaults()
+	if len(names) == 0 {
+		there, err := o.Names(ctx)
+		if err != nil {
+			return nil, err
+		}
+		names = there
+		for _, j := range as.Jobs {
+			names = append(names, j.Name)
+		}
+	}
+	names = slices.Compact(slices.Sorted(slices.Values(names)))
+	found := make([]*Checkup, len(names))
+	jobs, within := errgroup.WithContext(ctx)
+	jobs.SetLimit(readsAtOnce)
+	for i, name := range names {
+		jobs.Go(func() error {
+			c, err := o.checkup(within, &as, name)
+			switch {
+			case errors.Is(err, registry.ErrDenied): // the others may be read
+				c = &Checkup{Job: name, Named: as.file(name) != nil, Breaks: []string{fmt.Sprintf("its nodes are another user's, see digest in [registry]: %v", err)}}
+			case err != nil:
+				return unread(err, "look at job %s", name)
+			}
+			found[i] = c
+			return nil
+		})
+	}
+	if err := jobs.Wait(); err != nil {
+		return nil, err //nolint:wrapcheck // those that were given to it are ours
+	}
+	var all []Checkup
+	for _, c := range found {
+		if c != nil {
+			all = append(all, *c)
+		}
+	}
+	return all, nil
+}
+
+// checkup looks at one job; nil if the node is none of a job's.
+func (o *Operator) checkup(ctx context.Context, as *Options, name string) (*Checkup, error) {
+	l := layout.NewJob(o.namespace, name)
+	form, err := l.Form(func(path string) (registry.Node, error) { return o.session.Read(ctx, path) })
+	if err != nil {
+		return nil, err
+	}
+	v, err := o.gather(ctx, l, l.Watched(), false)
+	if err != nil {
+		return nil, err
+	}
+	file := as.file(name)
+	c := &Checkup{Job: name, Layout: form.Layout, Class: form.Class, Leader: v.Leader, Named: file != nil, Ours: v.Dirs.Module, Newest: form.Newest}
+	c.Members = checkedMembers(v, form)
+	switch {
+	case v.Config == nil && v.ConfigFault == "" && len(form.Online) == 0 && !v.Dirs.Instances && !v.Dirs.Servers:
+		if file == nil {
+			return nil, nil
+		}
+		c.Notes = append(c.Notes, "it is not in the registry: the first server that starts with this configuration defines it")
+	case form.Layout != "" && form.Layout != job.Layout21:
+		c.breaks(fmt.Sprintf("it is a job of layout %s, and this release runs those of 2.1 alone: leave it to its members, and give a new job another name", form.Layout))
+	case v.Config == nil && v.ConfigFault == "":
+		c.breaks("it has no configuration, so its members fail whenever it fires: write config again, or remove what is left of the job")
+	default:
+		c.examine(as, file, l, v, form)
+	}
+	return c, nil
+}
+
+// file is the job of that name in the server's own configuration, or nil.
+func (o *Options) file(name string) *job.Config {
+	i := slices.IndexFunc(o.Jobs, func(j job.Config) bool { return j.Name == name })
+	if i < 0 {
+		return nil
+	}
+	return &o.Jobs[i]
+}
+
+func checkedMembers(v *protocol.View, form layout.Form) []CheckedMember {
+	var all []CheckedMember
+	for _, in := range v.Instances {
+		m := CheckedMember{ID: in.ID, Kind: Java, Disabled: v.ServerDisabled(in.ID)}
+		if slices.ContainsFunc(v.Members, func(ours protocol.Member) bool { return ours.ID == in.ID }) {
+			m.Kind = Ours
+		}
+		all = append(all, m)
+	}
+	for _, id := range v.Ghosts {
+		all = append(all, CheckedMember{ID: id, Kind: Ghost})
+	}
+	for _, ip := range form.Online {
+		all = append(all, CheckedMember{ID: job.InstanceID(ip), Kind: Java})
+	}
+	return all
+}
+
+// examine looks at a job of layout 2.1.
+func (c *Checkup) examine(as *Options, file *job.Config, l layout.Job, v *protocol.View, form layout.Form) {
+	beside := v.Shared()
+	c.breaks(v.Faults...)
+	c.orphans(l.Orphans(v), beside)
+	config, module := layout.Defined(v)
+	if config == nil {
+		return // the faults tell
+	}
+	c.Class, c.Type = config.JobClass, string(config.JobType)
+	j, ours := layout.AsJoined(file, config, module)
+	switch {
+	case file != nil:
+		c.compare(*file, config, module)
+		c.breaks(linesOf(errors.Join(as.validateSchedule(j), (&code{o: as, file: file}).may(j)))...)
+	case ours:
+		c.breaks(linesOf(errors.Join(as.foundFault(j), (&code{o: as}).may(j)))...)
+	default:
+		j = config.Apply(job.Config{Name: c.Job, Class: config.JobClass, Kind: kindOf(config.JobType), TimeZone: "UTC"})
+		c.breaks(linesOf(as.validateSchedule(j))...)
+		c.Needs = append(c.Needs, fmt.Sprintf("this configuration has no [jobs.%s]: it takes a module, class = %.200q, kind = %q and, as timezone, that of the JVMs", c.Job, c.Class, j.Kind))
+	}
+	c.breaks(config.Hindrances(j, beside)...)
+	if !beside {
+		return
+	}
+	c.Notes = append(c.Notes, config.Cautions(j, as.knows)...)
+	if form.Guarantee {
+		c.Notes = append(c.Notes, "its members of ElasticJob have a listener that runs once for all of them: whoever is the last to tell of its items calls it, so a module beside them needs wasmjob_started and wasmjob_completed, too")
+	}
+	if config.Failover {
+		c.Notes = append(c.Notes, "failover is on: members of ElasticJob 2.1.5 run all their items once more after they took some over, so after a death a fire may be run twice")
+		c.prefixes(as.Instance.IP())
+	}
+}
+
+// compare tells where the server's own file and the registry differ.
+func (c *Checkup) compare(file job.Config, config *layout.Config21, module *layout.Module) {
+	merged, err := layout.Merge(layout.Define(file), config, module)
+	c.breaks(linesOf(err)...)
+	for _, d := range merged.Disputed {
+		if d.Key != "jobClass" { // the hindrances tell
+			c.Notes = append(c.Notes, "the registry is followed in "+d.String())
+		}
+	}
+}
+
+// knows tells whether items can be dealt out here by a strategy of that name.
+func (o *Options) knows(strategy string) bool {
+	_, err := o.strategy(strategy)
+	return err == nil
+}
+
+func kindOf(t layout.JobType21) job.Kind {
+	switch t {
+	case layout.Dataflow21:
+		return job.Dataflow
+	case layout.Script21:
+		return job.Script
+	case layout.Simple21:
+	}
+	return job.Simple
+}
+
+func (c *Checkup) breaks(lines ...string) { c.Breaks = append(c.Breaks, lines...) }
+
+// maxOrphans bounds the marks that are named.
+const maxOrphans = 5
+
+// orphans tells of marks that their sessions have left behind. A leader of ours
+// clears them, but not as long as it cannot know what members of ElasticJob mean
+// by them.
+func (c *Checkup) orphans(paths []string, beside bool) {
+	to, remedy := &c.Notes, "the first server of ours that leads deletes it"
+	if beside {
+		to, remedy = &c.Breaks, "delete it"
+	}
+	for _, path := range paths[:min(len(paths), maxOrphans)] {
+		*to = append(*to, path+": no session holds it, and to members of ElasticJob the item runs for ever: "+remedy)
+	}
+	if n := len(paths) - maxOrphans; n > 0 {
+		*to = append(*to, fmt.Sprintf("%d more nodes are like that", n))
+	}
+}
+
+// prefixes tells of addresses that members of ElasticJob 2.1 mix up: they ask
+// whether a member's id begins with the address.
+func (c *Checkup) prefixes(ip string) {
+	for _, m := range c.Members {
+		if other := m.ID.IP(); other != ip && (strings.HasPrefix(other, ip) || strings.HasPrefix(ip, other)) {
+			c.Notes = append(c.Notes, fmt.Sprintf("to members of ElasticJob %s and %s look like one server, for one begins with the other: they may think it alive when it is dead", ip, other))
+			return
+		}
+	}
+}
+
+// linesOf takes joined errors apart.
+func linesOf(err error) []string {
+	if err == nil {
+		return nil
+	}
+	return strings.Split(err.Error(), "\n")
+}

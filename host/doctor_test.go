@@ -1,0 +1,322 @@
+package host
+
+import (
+	"encoding/json"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/wasmjob/wasmjob/host/internal/layout"
+	"github.com/wasmjob/wasmjob/host/job"
+	"github.com/wasmjob/wasmjob/host/job/recorded"
+	"github.com/wasmjob/wasmjob/host/registry"
+	"github.com/wasmjob/wasmjob/host/registry/embedded"
+	"github.com/wasmjob/wasmjob/host/registry/zk"
+	"github.com/wasmjob/wasmjob/host/registry/zk/zktest"
+)
+
+const javaClass = "com.acme.OrderJob"
+
+// javaConfig is what a member of ElasticJob 2.1.5 writes of a job.
+func javaConfig(change func(*layout.Config21)) string {
+	c := layout.Default21()
+	c.JobName, c.JobClass, c.JobType, c.Cron, c.ShardingTotalCount = "orders", javaClass, layout.Simple21, "0 * * * * ?", 2
+	if change != nil {
+		change(&c)
+	}
+	text, err := layout.EncodeConfig21(c)
+	if err != nil {
+		panic(err) // the tests' own words
+	}
+	return string(text)
+}
+
+const javaMember = "10.0.0.1@-@812"
+
+// passing is a registry that ends with the test.
+func passing(t *testing.T) registry.Registry {
+	t.Helper()
+	r := embedded.Memory()
+	t.Cleanup(func() {
+		if err := r.Close(); err != nil {
+			t.Error(err)
+		}
+	})
+	return r
+}
+
+// javaJob writes a job with one member of ElasticJob below /jobs.
+func javaJob(t *testing.T, o *Operator, config string) {
+	t.Helper()
+	put(t, o, registry.Create, "/jobs", "")
+	for _, n := range []struct{ path, data string }{
+		{node(), ""},
+		{node("config"), config},
+		{node("servers"), ""},
+		{node("servers", "10.0.0.1"), ""},
+		{node("instances"), ""},
+		{node("leader"), ""},
+		{node("leader", "election"), ""},
+		{node("leader", "sharding"), ""},
+		{node("sharding"), ""},
+		{node("sharding", "0"), ""},
+		{node("sharding", "0", "instance"), javaMember},
+		{node("sharding", "1"), ""},
+		{node("sharding", "1", "instance"), javaMember},
+	} {
+		put(t, o, registry.Create, n.path, n.data)
+	}
+	put(t, o, registry.CreateEphemeral, node("instances", javaMember), "")
+	put(t, o, registry.CreateEphemeral, node("leader", "election", "instance"), javaMember)
+}
+
+// node is the path of a node of the job.
+func node(names ...string) string {
+	return strings.Join(append([]string{"/jobs", "orders"}, names...), "/")
+}
+
+// ordersFile is the job as a server's own file has it that fits.
+func ordersFile(change func(*job.Config)) []job.Config {
+	j := job.Config{
+		Name: "orders", Cron: "0 * * * * ?", Shards: 2, Misfire: true, MonitorExecution: true, MaxClockSkew: -1, Strategy: "average",
+		ReconcileEvery: 600e9, Class: javaClass, TimeZone: "Europe/Berlin",
+	}
+	if change != nil {
+		change(&j)
+	}
+	return []job.Config{j}
+}
+
+func TestCheckups(t *testing.T) {
+	t.Parallel()
+	fits := ordersFile(nil)
+	type extra struct{ path, data string }
+	for _, c := range []struct {
+		name   string
+		config string // "" is what fits
+		jobs   []job.Config
+		nodes  []extra
+		breaks []string // each is a part of the line in its place
+		needs  []string
+		notes  []string
+	}{
+		{name: "it fits", jobs: fits},
+		{name: "no file", needs: []string{`class = "com.acme.OrderJob", kind = "simple"`}},
+		{name: "no file for a dataflow", config: javaConfig(func(c *layout.Config21) { c.JobType = layout.Dataflow21 }), needs: []string{`kind = "dataflow"`}},
+		{
+			name: "another class", jobs: ordersFile(func(j *job.Config) { j.Class = "com.acme.Other" }),
+			breaks: []string{`in the registry is "com.acme.OrderJob", in this server's file "com.acme.Other": write class = "com.acme.OrderJob"`},
+		},
+		{
+			name: "no class", jobs: ordersFile(func(j *job.Config) { j.Class = "" }),
+			breaks: []string{`this server's file names none: write class = "com.acme.OrderJob"`},
+		},
+		{
+			name: "a script", config: javaConfig(func(c *layout.Config21) { c.JobType, c.ScriptCommandLine = layout.Script21, "/bin/orders" }), jobs: fits,
+			breaks: []string{"the registry has it as a job of type SCRIPT, this server's file as one of kind simple"}, notes: []string{"jobType"},
+		},
+		{name: "no zone", jobs: ordersFile(func(j *job.Config) { j.TimeZone = "" }), breaks: []string{"it has no timezone"}},
+		{
+			name: "not monitored", config: javaConfig(func(c *layout.Config21) { c.MonitorExecution = false }), jobs: ordersFile(func(j *job.Config) { j.MonitorExecution = false }),
+			breaks: []string{"monitorExecution is off"},
+		},
+		{
+			name: "a strategy of theirs", config: javaConfig(func(c *layout.Config21) { c.JobShardingStrategyClass = "com.acme.Mine" }),
+			needs: []string{"[jobs.orders]"}, notes: []string{`its strategy "com.acme.Mine" is not known to this server`},
+		},
+		{
+			name: "a strategy of ours", jobs: ordersFile(func(j *job.Config) { j.StrategyModule = "weighted" }),
+			notes: []string{`members of ElasticJob do not know the strategy module "weighted"`},
+		},
+		{
+			name: "a cron that is none", config: javaConfig(func(c *layout.Config21) { c.Cron = "0 61 * * * ?" }), jobs: fits,
+			breaks: []string{"cron: "}, notes: []string{"cron"},
+		},
+		{name: "another cron", config: javaConfig(func(c *layout.Config21) { c.Cron = "0 0 * * * ?" }), jobs: fits, notes: []string{`the registry is followed in cron: the registry has "0 0 * * * ?"`}},
+		{name: "an unknown type", config: strings.Replace(javaConfig(nil), "SIMPLE", "WASM", 1), jobs: fits, breaks: []string{`"WASM" is none of SIMPLE, DATAFLOW, SCRIPT`}},
+		{
+			name: "an unknown property", config: strings.Replace(javaConfig(nil), `"jobProperties":{`, `"jobProperties":{"mine":"x",`, 1), jobs: fits,
+			breaks: []string{"mine"},
+		},
+		{name: "layout 3", config: "cron: 0 * * * * ?\njobName: orders\n", jobs: fits, breaks: []string{"a job of layout 3"}},
+		{name: "layout 2.0", jobs: fits, nodes: []extra{{node("servers", "10.0.0.1", "status"), "READY"}}, breaks: []string{"a job of layout 2.0"}},
+		{name: "layout 1", jobs: fits, nodes: []extra{{node("config", "cron"), "0 * * * * ?"}}, breaks: []string{"a job of layout 1"}},
+		{name: "text that is nothing", config: "?", jobs: fits, breaks: []string{node("config") + ": expected the JSON of layout 2.1"}},
+		{
+			name: "failover", config: javaConfig(func(c *layout.Config21) { c.Failover = true }), jobs: ordersFile(func(j *job.Config) { j.Failover = true }),
+			notes: []string{"failover is on", "10.0.0.10 and 10.0.0.1 look like one server"},
+		},
+		{name: "a ghost", jobs: fits, nodes: []extra{{node("instances", "10.0.0.2@-@1"), ""}}, breaks: []string{node("instances", "10.0.0.2@-@1") + ": no session holds it"}},
+		{name: "an orphaned mark", jobs: fits, nodes: []extra{{node("sharding", "1", "running"), ""}}, breaks: []string{node("sharding", "1", "running") + ": no session holds it"}},
+		{name: "a listener of fires", jobs: fits, nodes: []extra{{node("guarantee"), ""}}, notes: []string{"runs once for all"}},
+		{name: "damaged records", jobs: fits, nodes: []extra{{node("wasm"), ""}, {node("wasm", "assignment"), "{"}}, breaks: []string{node("wasm", "assignment") + ": expected an assignment"}},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			t.Parallel()
+			o := operate(t, passing(t))
+			if c.config == "" {
+				c.config = javaConfig(nil)
+			}
+			javaJob(t, o, c.config)
+			for _, n := range c.nodes {
+				put(t, o, registry.Create, n.path, n.data)
+			}
+			all, err := o.Checkups(t.Context(), Options{Jobs: c.jobs, Instance: "10.0.0.10@-@7"})
+			if err != nil || len(all) != 1 {
+				t.Fatalf("%d jobs, %v", len(all), err)
+			}
+			got := all[0]
+			wantLines(t, "breaks", got.Breaks, c.breaks)
+			wantLines(t, "needs", got.Needs, c.needs)
+			wantLines(t, "notes", got.Notes, c.notes)
+			if got.Leader != javaMember || got.Members[0].Kind != Java {
+				t.Errorf("led by %s, members %v", got.Leader, got.Members)
+			}
+		})
+	}
+}
+
+func wantLines(t *testing.T, what string, got, parts []string) {
+	t.Helper()
+	fits := len(got) == len(parts)
+	for i := range min(len(got), len(parts)) {
+		fits = fits && strings.Contains(got[i], parts[i])
+	}
+	if !fits {
+		t.Errorf("%s:\n%s\nwant:\n%s", what, strings.Join(got, "\n"), strings.Join(parts, "\n"))
+	}
+}
+
+// A job that is not there yet is no fault; what is no job is not shown; a job
+// that lost its configuration is.
+func TestCheckupsWithoutJob(t *testing.T) {
+	t.Parallel()
+	o := operate(t, passing(t))
+	for _, at := range []string{"/jobs", "/jobs/notes", "/jobs/lost", "/jobs/lost/" + "instances"} {
+		put(t, o, registry.Create, at, "")
+	}
+	all, err := o.Checkups(t.Context(), Options{Jobs: ordersFile(nil)})
+	if err != nil {
+		t.Fatal(err)
+	}
+	want := []Checkup{
+		{Job: "lost", Breaks: []string{"it has no configuration, so its members fail whenever it fires: write config again, or remove what is left of the job"}},
+		{Job: "orders", Named: true, Notes: []string{"it is not in the registry: the first server that starts with this configuration defines it"}},
+	}
+	for i := range all {
+		all[i].Newest = 0
+	}
+	if diff := cmp.Diff(want, all); diff != "" {
+		t.Errorf("-want +got:\n%s", diff)
+	}
+}
+
+// Trees of real members, on a real service: what they are is told, and nothing
+// is written.
+func TestCheckupsOfRecordedJobs(t *testing.T) {
+	t.Parallel()
+	recordings := []string{
+		"ej2/basic", "ej2/disable", "ej2/failover_one_ip", "ej2/misfire", "ej2/once", "ej2/shutdown", "ej2/totals", "ej2/trigger",
+		"ej3/basic", "ej3/failover", "ej3/oneoff", "ej3/trigger",
+	}
+	service := zktest.Start(t, zktest.Debian(t), zktest.Options{})
+	r, err := zk.New(zk.Options{Servers: []string{service.Address()}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _ = r.Close() }) // it returns none
+	for _, file := range recordings {
+		members := operate(t, r)
+		namespace, mark, live := writeRecorded(t, members, file)
+		o, err := Operate(t.Context(), r, namespace)
+		if err != nil {
+			t.Fatal(err)
+		}
+		all, err := o.Checkups(t.Context(), Options{})
+		if err != nil || len(all) != 1 {
+			t.Fatalf("%s: %d jobs, %v", file, len(all), err)
+		}
+		if err := o.Close(); err != nil {
+			t.Error(err)
+		}
+		for _, x := range service.Log() {
+			for _, c := range x.Changes {
+				if x.Zxid > mark && c.Kind != zktest.SessionBegun && c.Kind != zktest.SessionEnded {
+					t.Errorf("%s: written: %+v", file, c)
+				}
+			}
+		}
+		got := all[0]
+		if len(got.Members) != live {
+			t.Errorf("%s: members %v, want %d", file, got.Members, live)
+		}
+		switch {
+		case strings.HasPrefix(file, "ej3/"):
+			wantLines(t, file, got.Breaks, []string{"a job of layout 3"})
+		case file == "ej2/once":
+			wantLines(t, file, got.Notes, []string{"runs once for all"})
+		default:
+			wantLines(t, file, got.Breaks, nil)
+			wantLines(t, file, got.Needs, []string{"class = \"peer."})
+		}
+	}
+}
+
+// A job that is another user's hides no other one.
+func TestCheckupsOfOthers(t *testing.T) {
+	t.Parallel()
+	service := zktest.Start(t, zktest.Debian(t), zktest.Options{})
+	open := func(digest string) *Operator {
+		r, err := zk.New(zk.Options{Servers: []string{service.Address()}, Digest: digest})
+		if err != nil {
+			t.Fatal(err)
+		}
+		t.Cleanup(func() { _ = r.Close() }) // it returns none
+		return operate(t, r)
+	}
+	all, owner := open(""), open("owner:secret")
+	javaJob(t, all, javaConfig(nil))
+	put(t, owner, registry.Create, "/jobs/secret", "")
+	got, err := all.Checkups(t.Context(), Options{})
+	if err != nil || len(got) != 2 {
+		t.Fatalf("%d jobs, %v", len(got), err)
+	}
+	wantLines(t, "orders", got[0].Breaks, nil)
+	wantLines(t, "secret", got[1].Breaks, []string{"another user's, see digest in [registry]: "})
+}
+
+// writeRecorded writes the tree of a recording as it was when all members were
+// at rest, and gives its namespace, the revision after which it stood, and how
+// many members it has.
+func writeRecorded(t *testing.T, o *Operator, file string) (namespace string, mark int64, live int) {
+	t.Helper()
+	var r struct {
+		Namespace string
+		Moments   []struct {
+			Tree []struct {
+				Path, Data string
+				Ephemeral  bool
+			}
+		}
+	}
+	if err := json.Unmarshal(recorded.Golden(t, file+".json"), &r); err != nil {
+		t.Fatal(err)
+	}
+	m := r.Moments[len(r.Moments)/2]
+	for _, n := range m.Tree {
+		kind := registry.Create
+		if n.Ephemeral {
+			kind = registry.CreateEphemeral
+		}
+		if names := strings.Split(n.Path, "/"); names[len(names)-2] == "instances" {
+			live++
+		}
+		put(t, o, kind, n.Path, n.Data)
+	}
+	last, err := o.session.Commit(t.Context(), registry.Op{Kind: registry.Set, Path: m.Tree[0].Path, Version: registry.AnyVersion})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return r.Namespace, last.Revision, live
+}

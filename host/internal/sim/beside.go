@@ -1,0 +1,411 @@
+package sim
+
+import (
+	"slices"
+	"strings"
+
+	"github.com/wasmjob/wasmjob/host/internal/layout"
+	"github.com/wasmjob/wasmjob/host/internal/protocol"
+)
+
+// What holds in a job that members of ElasticJob share. Of what those do, only
+// that is judged which needs ours to be right.
+
+// beside is what the ledger knows of members of ElasticJob.
+type beside struct {
+	strangers map[protocol.ID]bool  // every id that one of them ever had
+	sessions  map[int64]bool        // theirs
+	runs      map[int]strangersRun  // the newest of each item
+	owned     map[int]int64         // until when each item was one's of them
+	spans     map[int][]span        // instants that count as theirs, the upper one included
+	stripped  map[int]stripped      // items whose owner's node has gone
+	away      map[protocol.ID]int64 // since when their instances are away
+	left      map[int]int64         // since when pending runs that they wrote are there
+	took      map[runKey]bool       // runs of ours that they took over
+	began     map[int64]map[int]int // how often each item began an instant, whoever ran it
+	judged    int                   // instants
+}
+
+type strangersRun struct{ instant, at int64 }
+
+type stripped struct {
+	owner protocol.ID
+	at    int64
+}
+
+func newBeside() beside {
+	return beside{
+		strangers: map[protocol.ID]bool{visitor: true}, sessions: map[int64]bool{foreignSession: true}, runs: map[int]strangersRun{},
+		owned: map[int]int64{}, spans: map[int][]span{}, stripped: map[int]stripped{}, away: map[protocol.ID]int64{}, left: map[int]int64{}, took: map[runKey]bool{},
+		began: map[int64]map[int]int{},
+	}
+}
+
+// theyBegin notes that a member of ElasticJob begins items. at is 0 of those that
+// no instant began.
+func (l *ledger) theyBegin(items []int, at int64) {
+	if at == 0 {
+		l.unrest = l.w.now
+		return
+	}
+	for _, i := range items {
+		l.begins(i, at)
+	}
+}
+
+// theyRan notes that it has run them, and that their marks were there.
+func (l *ledger) theyRan(items []int, at int64) {
+	for _, i := range items {
+		if at != 0 {
+			l.runs[i] = strangersRun{at, l.w.now}
+		}
+	}
+}
+
+func (l *ledger) begins(i int, at int64) {
+	if l.began[at] == nil {
+		l.began[at] = map[int]int{}
+	}
+	l.began[at][i]++
+}
+
+// shared tells whether the view shows a member of ElasticJob.
+func shared(v *protocol.View) bool {
+	return slices.ContainsFunc(v.Instances, func(in protocol.Instance) bool { return !alive(v, in.ID) })
+}
+
+// neighbours judges a transaction by what members of ElasticJob need.
+func (l *ledger) neighbours(old *protocol.View, by author) {
+	for i := range l.v.Items {
+		var was protocol.Item
+		if i < len(old.Items) {
+			was = old.Items[i]
+		}
+		if now := l.v.Items[i]; now.Owner != was.Owner {
+			l.moves(i, was, now, by)
+		}
+	}
+	if by.member == nil {
+		return
+	}
+	switch m := by.m.(type) {
+	case protocol.Begin:
+		l.besideRuns(m.Begun, old, by)
+	case protocol.Take:
+		if shared(by.view) {
+			l.foremost(old.FailoverLatch, by)
+		}
+		for _, i := range m.Items {
+			if since, ok := l.left[i]; ok && l.w.now-since < patience21 {
+				l.w.breach("grace", "%s takes item %d, which a member of ElasticJob left %d ms ago", by, i, (l.w.now-since)/millisecond)
+			}
+		}
+	case protocol.Elect:
+		l.foremost(old.ElectionLatch, by)
+	case protocol.Reshard:
+		if k := l.w.options.Knows; k != nil && shared(by.view) && !k(by.view.Config.Strategy) {
+			l.w.breach("the strategy's word", "%s, though only members of ElasticJob have the strategy", by)
+		}
+		l.known(old, by)
+		for i, it := range by.view.Items {
+			runs := func(in protocol.Instance) bool { return l.strangers[in.ID] && in.Owner == it.Running }
+			if o := ownerOf(l.v, i); o != it.Owner && slices.ContainsFunc(by.view.Instances, runs) {
+				l.w.breach("nothing running moves", "%s moves item %d, which %s runs, to %s", by, i, it.Owner, o)
+			}
+		}
+	case protocol.Adopt:
+		l.adopts(old, by)
+		l.known(old, by)
+		l.awaited(old)
+	case protocol.Orphan:
+		l.orphans(m, by)
+	default:
+	}
+}
+
+// patience21 is how long a member of ElasticJob may be away.
+const patience21 = 499 * millisecond
+
+// noted keeps what came and went.
+func (l *ledger) noted(old *protocol.View, by author) {
+	for _, in := range old.Instances {
+		if registered(l.v, in.ID) == nil && l.strangers[in.ID] {
+			l.away[in.ID] = l.w.now
+		}
+	}
+	for _, in := range l.v.Instances {
+		delete(l.away, in.ID)
+	}
+	for _, p := range l.v.Pending {
+		if _, ok := l.left[p.Item]; p.Foreign && !ok {
+			l.left[p.Item] = l.w.now
+		}
+	}
+	for i := range l.left {
+		if !slices.ContainsFunc(l.v.Pending, func(p protocol.Pending) bool { return p.Item == i && p.Foreign }) && !taking(by, i) {
+			delete(l.left, i)
+		}
+	}
+	taken := func(it protocol.Item) bool { return it.Failover != "" }
+	if len(l.v.Pending) > 0 || slices.ContainsFunc(old.Items, taken) || slices.ContainsFunc(l.v.Items, taken) {
+		l.unrest = l.w.now
+	}
+	for i := range max(len(old.Items), len(old.Assignment.Owners)) {
+		if l.strangers[ownerOf(old, i)] || i < len(old.Items) && l.strangers[old.Items[i].Owner] {
+			l.owned[i] = l.w.now
+		}
+	}
+	if by.java != nil {
+		for _, p := range old.Pending {
+			if !p.Foreign && !slices.ContainsFunc(l.v.Pending, func(q protocol.Pending) bool { return q.Item == p.Item }) {
+				l.took[keyOf(p.Entry)] = true
+			}
+		}
+	}
+	if _, ok := by.m.(protocol.Begin); !ok && by.member != nil {
+		l.theirs(old, by)
+	}
+}
+
+func taking(by author, i int) bool {
+	m, ok := by.m.(protocol.Take)
+	return ok && slices.Contains(m.Items, i)
+}
+
+// theirs: instants that are accounted for without a run of ours are those of
+// items that members of ElasticJob had then.
+func (l *ledger) theirs(old *protocol.View, by author) {
+	for i := range max(len(l.v.Assignment.Owners), len(old.Assignment.Owners)) {
+		from, to := lastOf(old, i), lastOf(l.v, i)
+		if from == 0 || to == from {
+			continue
+		}
+		_, dealt := by.m.(protocol.Reshard)
+		_, adopted := by.m.(protocol.Adopt)
+		if until := l.owned[i] / millisecond; (dealt || adopted) && to > until+evident/millisecond {
+			l.w.breach("whose instants", "%s accounts for item %d up to %d, which was theirs until %d", by, i, to-1_700_000_000_000, until-1_700_000_000_000)
+		}
+		l.spans[i] = append(l.spans[i], span{from, to})
+	}
+}
+
+// moves: beside members of ElasticJob an owner's node that changes goes first,
+// and comes again after a while, for they read it from a copy.
+func (l *ledger) moves(i int, was, now protocol.Item, by author) {
+	if now.Owner == "" {
+		l.stripped[i] = stripped{was.Owner, l.w.now}
+		return
+	}
+	s := l.stripped[i]
+	delete(l.stripped, i)
+	if by.member == nil || !shared(by.view) {
+		return
+	}
+	if was.Owner != "" {
+		l.w.breach("two steps", "%s: item %d goes from %s to %s at once", by, i, was.Owner, now.Owner)
+	}
+	if d := l.w.now - s.at; s.owner != "" && s.owner != now.Owner && d < 19*millisecond {
+		l.w.breach("two steps", "%s: item %d goes from %s to %s within %d µs", by, i, s.owner, now.Owner, d)
+	}
+}
+
+// besideRuns: an item begins here only if ElasticJob's nodes say so, too.
+func (l *ledger) besideRuns(items []int, old *protocol.View, by author) {
+	for _, i := range items {
+		if i < len(old.Items) && l.sessions[old.Items[i].Running] {
+			l.w.breach("another's mark", "%s: item %d is run by a member of ElasticJob", by, i)
+		}
+		if shared(by.view) && l.redealt(i, old, by) {
+			l.w.breach("a leader's word", "%s: item %d belongs to %q by its node", by, i, old.Items[i].Owner)
+		}
+	}
+}
+
+// redealt: the owner's node is another than the one that was seen. One that was
+// deleted and made anew since has its version, and cannot be told from it.
+func (l *ledger) redealt(i int, old *protocol.View, by author) bool {
+	if i >= len(old.Items) || i >= len(by.view.Items) {
+		return true
+	}
+	now, was := old.Items[i], by.view.Items[i]
+	return now.Owner == "" || now.Owner != was.Owner && now.OwnerVer != was.OwnerVer
+}
+
+// foremost: who does what only one may do is first in the queue.
+func (l *ledger) foremost(queue []protocol.Contender, by author) {
+	k := slices.IndexFunc(by.view.Members, func(m protocol.Member) bool { return m.ID == by.self })
+	if len(queue) == 0 || queue[0].Token != layout.Contender(by.view.Members[k].Owner) {
+		l.w.breach("the latch", "%s, and the queue is %v", by, queue)
+	}
+}
+
+// adopts: what a leader of ElasticJob has dealt is taken as it is, when nothing
+// that moves is open.
+func (l *ledger) adopts(old *protocol.View, by author) {
+	for i, o := range l.v.Assignment.Owners {
+		if l.redealt(i, old, by) {
+			l.w.breach("mirror of owners", "%s: item %d belongs to %s, its node says something else", by, i, o)
+		}
+	}
+	for k := range by.view.Runs {
+		if id := by.view.Runs[k].ID; !alive(by.view, id) && registered(by.view, id) == nil {
+			l.w.breach("nothing running moves", "%s, though the record of %s, which is dead, is there", by, id)
+		}
+	}
+	for k := range old.Runs {
+		r := &old.Runs[k]
+		for _, e := range r.Open {
+			if ownerOf(old, e.Item) != ownerOf(l.v, e.Item) {
+				l.w.breach("nothing running moves", "%s moves item %d, which %s runs", by, e.Item, r.ID)
+			}
+		}
+	}
+}
+
+// awaited: who got an item from a leader of ElasticJob, which deals when an
+// instant comes, begins that instant.
+func (l *ledger) awaited(old *protocol.View) {
+	if !l.w.orderly {
+		return
+	}
+	asked := l.w.now
+	for i, o := range l.v.Assignment.Owners {
+		m := l.w.member(o)
+		if m == nil || ownerOf(old, i) == o || !m.fresh || m.ticked <= lastOf(l.v, i) || m.now() > m.ticked+l.w.options.ReshardWait-prompt/millisecond {
+			continue
+		}
+		at, life := m.ticked, m.life
+		l.w.after(prompt, func() {
+			if l.unrest <= asked && l.wordAt < asked && m.up && m.life == life && l.idle(o, i) && lastOf(l.v, i) < at {
+				l.w.breach("prompt", "%s got item %d when %d had come, and did not begin it", m.name(), i, at-1_700_000_000_000)
+			}
+		})
+	}
+}
+
+// known: of an item that moves from a member of ElasticJob to one of ours, the
+// instants count that its marks were there for, if who deals could see them.
+func (l *ledger) known(old *protocol.View, by author) {
+	if !l.w.orderly {
+		return
+	}
+	for i, o := range l.v.Assignment.Owners {
+		r := l.runs[i]
+		if !l.strangers[ownerOf(old, i)] || l.strangers[o] || r.at > l.w.now-evident || r.at < by.member.since+evident {
+			continue
+		}
+		if t := lastOf(l.v, i); t < r.instant {
+			l.w.breach("evidence", "%s: item %d goes to %s as accounted for up to %d, but a member of ElasticJob ran %d", by, i, o, t-1_700_000_000_000, r.instant-1_700_000_000_000)
+		}
+	}
+}
+
+// evident is how long after a mark everybody has seen it.
+const evident = 500 * millisecond
+
+// orphans: who has been away for so short that it may only have lost its
+// connection is not dead.
+func (l *ledger) orphans(m protocol.Orphan, by author) {
+	for _, p := range m.Pend {
+		since, gone := l.away[p.Dead]
+		if !gone || l.w.now-since < patience21 {
+			l.w.breach("grace", "%s: item %d of %s, which has been away for %d ms", by, p.Item, p.Dead, (l.w.now-since)/millisecond)
+		}
+	}
+}
+
+// exact judges an instant in which nothing happened but that it came: each item
+// was begun once.
+func (l *ledger) exact(at int64) {
+	v := l.v
+	if v == nil || v.Config == nil || l.w.noTicks || v.Paused || v.Necessary || v.Processing || len(v.Pending) > 0 || !v.Config.MonitorExecution {
+		return
+	}
+	p := period(v.Config.Cron)
+	since := (at - p - 500) * millisecond
+	if at%p != 0 || l.unrest > since || l.wordAt > since || slices.ContainsFunc(v.Servers, func(s protocol.Server) bool { return s.Disabled }) || slices.Contains(disabled(v), true) {
+		return
+	}
+	for _, in := range v.Instances {
+		if !l.w.well(in.ID) {
+			return
+		}
+	}
+	for i := range v.Config.Total {
+		if i >= len(v.Items) || registered(v, v.Items[i].Owner) == nil {
+			return // a leader of ElasticJob has not heard of a death in time
+		}
+	}
+	l.judged++
+	for i := range v.Config.Total {
+		if n := l.began[at][i]; n != 1 {
+			l.w.breach("exactly once", "item %d was begun %d times for %d, an instant in which all was well", i, n, at-1_700_000_000_000)
+			return
+		}
+	}
+}
+
+// judgeInstants does so for each that comes from now on.
+func (w *World) judgeInstants() {
+	at := (w.now/second + 1) * second
+	w.at(at, func() {
+		w.after(1500*millisecond, func() { w.ledger.exact(at / millisecond) })
+		w.judgeInstants()
+	})
+}
+
+// well: the process of an instance does what it should.
+func (w *World) well(id protocol.ID) bool {
+	for _, j := range w.jvms {
+		if j.id() == id {
+			return j.up && !j.frozen && !j.leaving && !j.shut && !j.paused
+		}
+	}
+	m := w.member(id)
+	return m != nil && !m.frozen && !m.leaving && m.doubt == protocol.Trusted && m.s.connected
+}
+
+func (w *World) member(id protocol.ID) *member {
+	for _, m := range w.members {
+		if m.up && m.st != nil && m.st.Self() == id {
+			return m
+		}
+	}
+	return nil
+}
+
+// queues: nobody is left in a queue.
+func (l *ledger) queues() {
+	for _, p := range []string{l.w.nodes.election, l.w.nodes.failover} {
+		if kids := l.w.tree.Get(p).Children; len(kids) > 0 {
+			l.w.breach("the latch", "in the end %s has %s", strings.TrimPrefix(p, l.w.nodes.root), strings.Join(kids, " "))
+		}
+	}
+}
+
+// alone judges the end of a job that only members of ElasticJob had.
+func (l *ledger) alone() {
+	v := l.v
+	l.queues()
+	if v.Necessary || v.Processing || v.Leader == "" || len(v.Items) != v.Config.Total {
+		l.w.breach("calm", "necessary %v processing %v, the leader is %q, %d items of %d", v.Necessary, v.Processing, v.Leader, len(v.Items), v.Config.Total)
+	}
+	for i, it := range v.Items {
+		if it.Running != 0 || it.Failover != "" {
+			l.w.breach("calm", "item %d: %+v", i, it)
+		}
+	}
+}
+
+// unadopted: a leader of ElasticJob has dealt, and not as the assignment says.
+func unadopted(v *protocol.View) bool {
+	if v.Leader == "" || alive(v, v.Leader) || v.Config == nil {
+		return false
+	}
+	for i := range v.Config.Total {
+		if i >= len(v.Items) || v.Items[i].Owner != ownerOf(v, i) {
+			return true
+		}
+	}
+	return false
+}

@@ -1,0 +1,226 @@
+package sim
+
+import (
+	"fmt"
+	"slices"
+
+	"github.com/wasmjob/wasmjob/host/internal/layout"
+	"github.com/wasmjob/wasmjob/host/internal/protocol"
+	"github.com/wasmjob/wasmjob/host/registry"
+)
+
+// jvm is a process with a member of ElasticJob 2.1.5. It does what that version
+// does on the tree, with one request at a time and with the questions that it
+// asks in between, so that everything interleaves as it does there: including
+// what goes wrong.
+type jvm struct {
+	w       *World
+	label   string // for people
+	ip      string
+	pid     int
+	timeout int64 // of its sessions
+	up      bool
+	life    int
+	retired bool // it does not come back
+
+	frozen  bool
+	backlog []func()
+
+	s       *session
+	threads []*thread
+	copy    treeCache
+	notices []notice            // what the listeners have not handled
+	heard   func()              // wakes them
+	gone    map[string][]func() // what waits for a node to go, by path
+
+	worker  func() // wakes the worker
+	asked   int    // triggers that wait for it
+	period  int64  // of the schedule, ms
+	due     int64  // the next instant
+	fired   bool   // an instant has been answered
+	total   int32  // as it was heard of last
+	paused  bool   // the connection is away
+	busy    bool   // an instant or a trigger is being answered
+	running bool   // items run
+	leaving bool   // it was told to end
+	shut    bool   // an operator ended the job here
+	replace bool   // its configuration takes the place of the one that is there
+	config  *layout.Config21
+	text    string // of config
+}
+
+func (j *jvm) name() string { return fmt.Sprintf("java %s/%d", j.label, j.life) }
+
+func (j *jvm) id() protocol.ID { return protocol.ID(fmt.Sprintf("%s@-@%d", j.ip, j.pid)) }
+
+// turn does it now, or when the process wakes, if it is still the same one.
+func (j *jvm) turn(life int, do func()) {
+	switch {
+	case !j.up || j.life != life || j.w.broken():
+	case j.frozen:
+		j.backlog = append(j.backlog, func() { j.turn(life, do) })
+	default:
+		do()
+	}
+}
+
+func (j *jvm) later(d int64, do func()) {
+	life := j.life
+	j.w.after(d, func() { j.turn(life, do) })
+}
+
+// start begins another process on the same server.
+func (j *jvm) start() {
+	j.life++
+	j.pid++
+	w, was := j.w, *j
+	*j = jvm{w: w, label: was.label, ip: was.ip, pid: was.pid, timeout: was.timeout, up: true, life: was.life, replace: !w.calm && w.chance(0.1)}
+	w.ledger.strangers[j.id()] = true
+	w.tracef("%s: starts as %s", j.name(), j.id())
+	j.connect()
+	j.ping()
+	j.spawn(j.startUp)
+}
+
+// connect opens a session.
+func (j *jvm) connect() {
+	life := j.life
+	j.s = j.w.newSession(j.timeout, func(m message) { j.turn(life, func() { j.receive(m) }) })
+	j.w.ledger.sessions[int64(j.s.id)] = true
+	j.w.tracef("%s: opens session %d", j.name(), j.s.id)
+}
+
+func (j *jvm) ping() {
+	j.s.request(func() {}, nil, false)
+	j.later(j.timeout/3, j.ping)
+}
+
+func (j *jvm) receive(m message) {
+	switch {
+	case m.reply != nil:
+		m.reply()
+	case m.event.Kind == registry.Ended:
+		if !j.s.alive {
+			j.suspended()
+			j.connect()
+			j.resumed()
+		}
+	default:
+		j.changed(m.event)
+	}
+}
+
+// exit ends the process. The session lives on until it has been silent for long.
+func (j *jvm) exit() {
+	j.w.tracef("%s: its process ends", j.name())
+	for len(j.threads) > 0 {
+		t := j.threads[0]
+		j.threads = j.threads[1:]
+		t.stop()
+	}
+	j.up, j.frozen, j.backlog = false, false, nil
+	j.s.drop()
+}
+
+// terminate is what SIGTERM does: what runs comes to its end, nothing new begins.
+func (j *jvm) terminate() {
+	if j.leaving {
+		return
+	}
+	j.w.tracef("%s: is told to end", j.name())
+	j.leaving = true
+	j.spawn(func(t *thread) {
+		for k := 0; j.busy && k < 200; k++ { // then it is killed
+			t.sleep(20 * millisecond)
+		}
+		if !j.shut && !j.busy {
+			if j.leads(t) {
+				t.remove(j.w.nodes.leader)
+			}
+			t.remove(j.instance())
+		}
+		j.w.after(j.w.between(1, 50*millisecond), func() {
+			if j.up {
+				j.exit()
+			}
+		})
+	})
+}
+
+func (j *jvm) freeze() {
+	j.w.tracef("%s: freezes", j.name())
+	j.frozen = true
+}
+
+func (j *jvm) thaw() {
+	if !j.frozen {
+		return
+	}
+	j.w.tracef("%s: thaws", j.name())
+	j.frozen = false
+	todo := j.backlog
+	j.backlog = nil
+	for _, do := range todo {
+		do()
+	}
+}
+
+// cut breaks the connection for a while.
+func (j *jvm) cut(d int64) {
+	s, life := j.s, j.life
+	if !s.connected {
+		return
+	}
+	j.w.tracef("%s: its connection breaks", j.name())
+	s.drop()
+	j.later(min(d/2, 5*millisecond), j.suspended)
+	j.w.after(d, func() { j.turn(life, func() { j.reconnect(s) }) })
+}
+
+func (j *jvm) reconnect(s *session) {
+	if j.s != s || s.connected {
+		return
+	}
+	s.epoch++
+	if s.alive {
+		j.w.tracef("%s: reconnects", j.name())
+		s.reconnected()
+	} else {
+		j.connect()
+	}
+	j.suspended()
+	j.resumed()
+}
+
+func (j *jvm) suspended() { j.paused = true }
+
+// resumed is what follows on a new connection, be it of the same session or not:
+// what is asked is asked again, queues are entered anew, and the member registers
+// once more, for which it deletes its node.
+func (j *jvm) resumed() {
+	for _, t := range slices.Clone(j.threads) {
+		if t.asking {
+			t.lost = true
+			t.waker()()
+		}
+	}
+	for _, wakes := range j.gone {
+		for _, wake := range wakes {
+			wake()
+		}
+	}
+	j.gone = nil
+	j.reload()
+	j.spawn(func(t *thread) {
+		if j.shut || j.leaving {
+			return
+		}
+		j.register(t, j.enabled(t, j.ip))
+		items := j.mine(t, j.id())
+		for _, i := range items {
+			t.remove(j.w.nodes.item(i, markRunning))
+		}
+		j.paused = false
+		j.wake()
+	})
+}

@@ -1,0 +1,218 @@
+package sim
+
+import (
+	"maps"
+	"path"
+	"slices"
+	"strings"
+
+	"github.com/wasmjob/wasmjob/host/registry"
+)
+
+// treeCache is the copy of the job's nodes that a Java member keeps. It lags:
+// it hears that a node has changed, and then asks for it.
+type treeCache struct {
+	nodes map[string]registry.Node
+	asked map[string]bool
+}
+
+// notice is what the copy tells the listeners.
+type notice struct {
+	kind noticeKind
+	path string
+	data string
+}
+
+type noticeKind uint8
+
+const (
+	added noticeKind = iota
+	updated
+	removed
+)
+
+// reload asks for every node anew.
+func (j *jvm) reload() {
+	if j.copy.nodes == nil {
+		j.copy.nodes = map[string]registry.Node{}
+	}
+	j.copy.asked = map[string]bool{}
+	j.refresh(j.w.nodes.root, 0)
+	for _, p := range slices.Sorted(maps.Keys(j.copy.nodes)) {
+		j.refresh(p, 0)
+	}
+}
+
+// refresh asks for a node after a while.
+func (j *jvm) refresh(p string, d int64) {
+	if j.copy.nodes == nil || j.copy.asked[p] {
+		return
+	}
+	j.copy.asked[p] = true
+	asked := j.copy.asked
+	j.later(d, func() {
+		j.s.read(p, func(n registry.Node) {
+			if asked[p] {
+				delete(asked, p)
+				j.learn(p, n)
+			}
+		})
+	})
+}
+
+func (j *jvm) learn(p string, n registry.Node) {
+	was, had := j.copy.nodes[p]
+	switch {
+	case !n.Exists:
+		j.forget(p)
+		return
+	case !had:
+		j.copy.nodes[p] = n
+		j.notify(notice{added, p, string(n.Data)})
+	case was.Stat.Created != n.Stat.Created || was.Stat.Modified != n.Stat.Modified:
+		j.copy.nodes[p] = n
+		j.notify(notice{updated, p, string(n.Data)})
+	default:
+		j.copy.nodes[p] = n
+	}
+	for _, name := range was.Children { // one that is left was not seen to go
+		if !slices.Contains(n.Children, name) {
+			j.forget(p + "/" + name)
+		}
+	}
+	for _, name := range n.Children {
+		if _, known := j.copy.nodes[p+"/"+name]; !known {
+			j.refresh(p+"/"+name, 0)
+		}
+	}
+}
+
+func (j *jvm) forget(p string) {
+	if _, had := j.copy.nodes[p]; had {
+		delete(j.copy.nodes, p)
+		j.notify(notice{kind: removed, path: p})
+	}
+}
+
+// changed is an event of the registry.
+func (j *jvm) changed(e registry.Event) {
+	if e.Gone {
+		for _, wake := range j.gone[e.Path] {
+			wake()
+		}
+		delete(j.gone, e.Path)
+	}
+	if j.copy.nodes == nil || strings.Contains(e.Path, "/wasm") {
+		return
+	}
+	switch _, known := j.copy.nodes[e.Path]; {
+	case e.Changes == 0: // of its children, which have events of their own
+	case e.Gone && !j.copy.asked[e.Path]:
+		j.forget(e.Path)
+	case known:
+		j.refresh(e.Path, j.w.cacheLag())
+	default:
+		// It hears of the parent, and then learns of the node.
+		j.refresh(e.Path, j.w.cacheLag()+j.w.delay())
+	}
+}
+
+// cacheLag is how long the copy of a Java member takes before it asks.
+func (w *World) cacheLag() int64 {
+	if !w.calm && w.chance(0.02) {
+		return w.between(millisecond, 100*millisecond)
+	}
+	return w.between(0, 3*millisecond)
+}
+
+func (j *jvm) notify(n notice) {
+	j.notices = append(j.notices, n)
+	if wake := j.heard; wake != nil {
+		j.heard = nil
+		wake()
+	}
+}
+
+// listen is the thread of the listeners: one that waits keeps the others from
+// hearing anything.
+func (j *jvm) listen(t *thread) {
+	for {
+		if len(j.notices) == 0 {
+			t.await(func(wake func()) { j.heard = wake })
+			continue
+		}
+		n := j.notices[0]
+		j.notices = j.notices[1:]
+		t.try(func() { j.hear(t, n) })
+	}
+}
+
+// hear is what the listeners do, in the order in which they are registered.
+func (j *jvm) hear(t *thread, n notice) {
+	nodes := &j.w.nodes
+	if j.shut {
+		return
+	}
+	server := nodes.servers + "/" + j.ip
+	switch {
+	case n.path == server && n.data != disabled21 && !t.exists(nodes.leader),
+		n.path == nodes.leader && n.kind == removed && j.available(t, j.ip):
+		j.elect(t)
+	}
+	if n.path == server && n.data == disabled21 && j.leads(t) {
+		t.remove(nodes.leader)
+	}
+	if n.path == nodes.config && j.total != 0 {
+		if c := j.settings(t); c.ShardingTotalCount != j.total {
+			t.createIfNeeded(nodes.necessary)
+			j.total = c.ShardingTotalCount
+		}
+	}
+	instance := strings.HasPrefix(n.path, nodes.instances)
+	if instance && n.kind != updated || path.Dir(n.path) == nodes.servers {
+		t.createIfNeeded(nodes.necessary)
+	}
+	if instance && n.kind == removed && n.path != nodes.instances {
+		j.crashed(t, path.Base(n.path))
+	}
+	if n.path == nodes.config && n.kind == updated {
+		j.reconfigured(t)
+	}
+	if n.path == j.instance() {
+		j.own(t, n)
+	}
+}
+
+// own is what becomes of the member's own node.
+func (j *jvm) own(t *thread, n notice) {
+	switch {
+	case n.kind == removed && !j.paused && !t.exists(n.path):
+		j.w.tracef("%s: its instance was removed, the job ends here", j.name())
+		if j.leads(t) {
+			t.remove(j.w.nodes.leader)
+		}
+		j.shut = true
+	case n.kind == updated && n.data == triggered21:
+		_ = t.commit(registry.Op{Kind: registry.Set, Path: n.path, Version: registry.AnyVersion})
+		if !j.running {
+			j.trigger()
+		}
+	}
+}
+
+func (j *jvm) reconfigured(t *thread) {
+	c := j.settings(t)
+	if !c.Failover {
+		for _, k := range t.kids(j.w.nodes.items) {
+			t.remove(path.Join(j.w.nodes.items, k, markFailover))
+		}
+	}
+	if !c.MonitorExecution {
+		for _, k := range t.kids(j.w.nodes.items) {
+			t.remove(path.Join(j.w.nodes.items, k, markRunning))
+		}
+	}
+	if p := period(c.Cron); p != j.period {
+		j.schedule(p)
+	}
+}

@@ -1,0 +1,402 @@
+package sim
+
+import (
+	"path"
+	"slices"
+	"strconv"
+	"strings"
+
+	"github.com/wasmjob/wasmjob/host/internal/layout"
+	"github.com/wasmjob/wasmjob/host/internal/protocol"
+	"github.com/wasmjob/wasmjob/host/registry"
+)
+
+// poll is how often a Java member looks again.
+const poll = 100 * millisecond
+
+// startUp brings the member into the job.
+func (j *jvm) startUp(t *thread) {
+	nodes := &j.w.nodes
+	switch there := t.exists(nodes.config); {
+	case !there:
+		t.create(registry.Create, nodes.config, string(j.w.encoded()))
+	case j.replace:
+		t.read(nodes.config)
+		t.persist(nodes.config, string(j.w.newConfig()))
+	}
+	n := t.read(nodes.config)
+	c := j.parse(t, string(n.Data))
+	j.total = c.ShardingTotalCount
+	j.reload()
+	j.spawn(j.listen)
+	j.elect(t)
+	j.register(t, !c.Disabled)
+	t.createIfNeeded(nodes.necessary)
+	j.schedule(period(c.Cron))
+	j.spawn(j.work)
+}
+
+// register announces the server and the instance.
+func (j *jvm) register(t *thread, enabled bool) {
+	value := ""
+	if !enabled {
+		value = disabled21
+	}
+	t.persist(j.w.nodes.servers+"/"+j.ip, value)
+	t.ephemeral(j.instance(), "")
+}
+
+func (j *jvm) parse(t *thread, text string) *layout.Config21 {
+	if text != j.text || j.config == nil {
+		c, err := layout.DecodeConfig21([]byte(text))
+		if err != nil || c == nil {
+			t.throw("the configuration cannot be read")
+		}
+		j.config, j.text = c, text
+	}
+	return j.config
+}
+
+// settings is the configuration as the copy has it.
+func (j *jvm) settings(t *thread) *layout.Config21 { return j.parse(t, t.get(j.w.nodes.config)) }
+
+func (j *jvm) leads(t *thread) bool { return t.get(j.w.nodes.leader) == string(j.id()) }
+
+func (j *jvm) elect(t *thread) {
+	t.inLatch(j.w.nodes.election, func() {
+		if !t.exists(j.w.nodes.leader) {
+			t.ephemeral(j.w.nodes.leader, string(j.id()))
+		}
+	})
+}
+
+func (j *jvm) enabled(t *thread, ip string) bool {
+	return t.get(j.w.nodes.servers+"/"+ip) != disabled21
+}
+
+// available: somebody is registered at the address, or at one that begins like it.
+func (j *jvm) available(t *thread, ip string) bool {
+	return j.enabled(t, ip) && slices.ContainsFunc(t.kids(j.w.nodes.instances), func(id string) bool { return strings.HasPrefix(id, ip) })
+}
+
+// leadsUntilBlock waits until somebody leads.
+func (j *jvm) leadsUntilBlock(t *thread) bool {
+	for !t.exists(j.w.nodes.leader) && slices.ContainsFunc(t.kids(j.w.nodes.servers), func(ip string) bool { return j.available(t, ip) }) {
+		t.sleep(poll)
+		if !j.shut && j.available(t, j.ip) {
+			j.elect(t)
+		}
+	}
+	return j.leads(t)
+}
+
+// shard deals the items, if somebody asked for it and this member leads; else it
+// waits until that is done.
+func (j *jvm) shard(t *thread) {
+	nodes := &j.w.nodes
+	var ids []string
+	for _, id := range t.kids(nodes.instances) {
+		if j.enabled(t, protocol.ID(id).IP()) {
+			ids = append(ids, id)
+		}
+	}
+	if !t.exists(nodes.necessary) || len(ids) == 0 {
+		return
+	}
+	if !j.leadsUntilBlock(t) {
+		for !j.leadsUntilBlock(t) && (t.exists(nodes.necessary) || t.exists(nodes.processing)) {
+			t.sleep(poll)
+		}
+		return
+	}
+	for j.anyRunning(t) {
+		t.sleep(poll)
+	}
+	c := j.parse(t, string(t.read(nodes.config).Data))
+	t.ephemeral(nodes.processing, "")
+	total := int(c.ShardingTotalCount)
+	for i := range total {
+		t.remove(nodes.item(i, markOwner))
+		t.createIfNeeded(nodes.item(i, ""))
+	}
+	for i, there := total, len(t.kids(nodes.items)); i < there; i++ {
+		t.remove(nodes.item(i, ""))
+	}
+	j.deal(t, c, ids)
+}
+
+func (j *jvm) anyRunning(t *thread) bool {
+	c := j.settings(t)
+	for i := range int(c.ShardingTotalCount) {
+		if c.MonitorExecution && t.exists(j.w.nodes.item(i, markRunning)) {
+			return true
+		}
+	}
+	return false
+}
+
+// deal is the transaction in which every item gets its owner. If it is refused,
+// nobody hears of it, and the mark stays.
+func (j *jvm) deal(t *thread, c *layout.Config21, ids []string) {
+	nodes := &j.w.nodes
+	r := protocol.AssignRequest{Strategy: c.JobShardingStrategyClass, Total: int(c.ShardingTotalCount)}
+	for _, id := range ids {
+		r.Instances = append(r.Instances, protocol.ID(id))
+	}
+	var ops []registry.Op
+	for k, items := range assign(r).Items {
+		for _, i := range items {
+			ops = append(ops, registry.Op{Kind: registry.Create, Path: nodes.item(i, markOwner), Data: []byte(ids[k])})
+		}
+	}
+	for _, p := range []string{nodes.necessary, nodes.processing} {
+		ops = append(ops, registry.Op{Kind: registry.Delete, Path: p, Version: registry.AnyVersion})
+	}
+	_ = t.commit(ops...)
+}
+
+// mine are the items of an instance, by the copy.
+func (j *jvm) mine(t *thread, id protocol.ID) []int {
+	if !j.available(t, id.IP()) {
+		return nil
+	}
+	var items []int
+	for i := range int(j.settings(t).ShardingTotalCount) {
+		if t.get(j.w.nodes.item(i, markOwner)) == string(id) {
+			items = append(items, i)
+		}
+	}
+	return items
+}
+
+// schedule fires at the multiples of the period from now on.
+func (j *jvm) schedule(p int64) {
+	j.period = p
+	if p > 0 {
+		j.due = (j.now()/p + 1) * p
+	}
+	j.wake()
+}
+
+func (j *jvm) now() int64 { return j.w.now / millisecond }
+
+func (j *jvm) wake() {
+	if wake := j.worker; wake != nil {
+		j.worker = nil
+		wake()
+	}
+}
+
+func (j *jvm) trigger() {
+	j.asked++
+	j.wake()
+}
+
+// work is the one thread of the schedule. What came due during a round is found
+// when it is over: it leaves marks, and is not run at once.
+func (j *jvm) work(t *thread) {
+	for !j.leaving && !j.shut {
+		switch {
+		case j.asked > 0:
+			j.asked--
+			j.answer(t, 0)
+		case !j.paused && j.period > 0 && j.now() >= j.due:
+			at := j.due
+			j.due += j.period
+			if !j.w.ticking() {
+				continue
+			}
+			if j.now() > at+500 { // it could not fire in time
+				j.missed(t)
+				continue
+			}
+			j.fired = true
+			j.answer(t, at)
+			if j.now() >= j.due {
+				j.missed(t)
+			}
+		default:
+			t.await(func(wake func()) {
+				j.worker = wake
+				if j.period > 0 && !j.paused {
+					j.w.after(max(j.due*millisecond-j.w.now, 0)+j.w.between(0, 3*millisecond), wake)
+				}
+			})
+		}
+	}
+}
+
+// missed marks the items whose instant passed.
+func (j *jvm) missed(t *thread) {
+	if j.period > 0 {
+		j.due = (j.now()/j.period + 1) * j.period
+	}
+	if !j.fired {
+		return
+	}
+	t.try(func() {
+		for _, i := range j.mine(t, j.id()) {
+			t.createIfNeeded(j.w.nodes.item(i, markMisfire))
+		}
+	})
+}
+
+func (j *jvm) answer(t *thread, at int64) {
+	j.busy = true
+	t.try(func() { j.round(t, at) })
+	j.busy = false
+}
+
+// round answers an instant, or a trigger.
+func (j *jvm) round(t *thread, at int64) {
+	nodes := &j.w.nodes
+	failover := j.settings(t).Failover
+	var items []int
+	if failover {
+		items = j.takenOver(t)
+	}
+	if len(items) == 0 {
+		j.shard(t)
+		items = j.mine(t, j.id())
+		if failover {
+			items = slices.DeleteFunc(items, func(i int) bool { return t.exists(nodes.item(i, markFailover)) })
+		}
+		items = slices.DeleteFunc(items, func(i int) bool { return t.exists(nodes.item(i, markDisabled)) })
+	} else {
+		at = 0
+	}
+	if j.parse(t, string(t.read(nodes.config).Data)).MonitorExecution {
+		items = slices.DeleteFunc(items, func(i int) bool { return t.exists(nodes.item(i, markRunning)) })
+	}
+	for _, i := range items {
+		if j.settings(t).MonitorExecution && t.exists(nodes.item(i, markRunning)) {
+			for _, i := range items {
+				t.createIfNeeded(nodes.item(i, markMisfire))
+			}
+			return
+		}
+	}
+	j.runAll(t, items, at)
+	for j.settings(t).Misfire && !t.exists(nodes.necessary) {
+		n := 0
+		for _, i := range items {
+			if p := nodes.item(i, markMisfire); t.exists(p) {
+				t.remove(p)
+				n++
+			}
+		}
+		if n == 0 {
+			break
+		}
+		j.runAll(t, items, 0)
+	}
+	if j.settings(t).Failover {
+		j.failover(t)
+	}
+}
+
+// runAll runs items at the same time.
+func (j *jvm) runAll(t *thread, items []int, at int64) {
+	if len(items) == 0 {
+		return
+	}
+	w := j.w
+	j.running = true
+	monitor := j.settings(t).MonitorExecution
+	for _, i := range items {
+		if monitor {
+			t.ephemeral(w.nodes.item(i, markRunning), "")
+		}
+	}
+	var d int64
+	for range items {
+		d = max(d, w.between(5*millisecond, 300*millisecond))
+		if w.chance(w.slowJobs) {
+			d = max(d, w.between(w.profile.long[0], w.profile.long[1])*millisecond)
+		}
+	}
+	w.tracef("%s: runs %v, of %d", j.name(), items, at-1_700_000_000_000)
+	w.ledger.theyBegin(items, at)
+	t.sleep(d)
+	w.tracef("%s: has run %v", j.name(), items)
+	j.running = false
+	if monitor {
+		for _, i := range items {
+			t.remove(w.nodes.item(i, markRunning))
+		}
+	}
+	w.ledger.theyRan(items, at)
+	if j.settings(t).Failover {
+		for _, i := range items {
+			t.remove(w.nodes.item(i, markFailover))
+		}
+	}
+}
+
+// takenOver are the items that the member has taken over.
+func (j *jvm) takenOver(t *thread) []int {
+	var items []int
+	for _, k := range t.kids(j.w.nodes.items) {
+		p := path.Join(j.w.nodes.items, k, markFailover)
+		if t.exists(p) && string(t.read(p).Data) == string(j.id()) {
+			if i, err := strconv.Atoi(k); err == nil {
+				items = append(items, i)
+			}
+		}
+	}
+	return items
+}
+
+// crashed is what a member does when another one's instance has gone: what that
+// one had is to be run again, whether it ran or not, if its address has another
+// instance.
+func (j *jvm) crashed(t *thread, id string) {
+	if !j.settings(t).Failover || id == string(j.id()) {
+		return
+	}
+	var items []int
+	for _, k := range t.kids(j.w.nodes.items) {
+		p := path.Join(j.w.nodes.items, k, markFailover)
+		if t.exists(p) && string(t.read(p).Data) == id {
+			if i, err := strconv.Atoi(k); err == nil {
+				items = append(items, i)
+			}
+		}
+	}
+	if len(items) == 0 {
+		items = j.mine(t, protocol.ID(id))
+	}
+	for _, i := range items {
+		if !t.exists(j.w.nodes.item(i, markFailover)) {
+			t.createIfNeeded(j.w.nodes.pending + "/" + strconv.Itoa(i))
+		}
+		j.failover(t)
+	}
+}
+
+// failover takes one of the items that wait, unless the member is busy.
+func (j *jvm) failover(t *thread) {
+	nodes := &j.w.nodes
+	needed := func() bool {
+		return t.exists(nodes.pending) && len(t.kids(nodes.pending)) > 0 && !j.running
+	}
+	if !needed() {
+		return
+	}
+	t.inLatch(nodes.failover, func() {
+		if j.shut || !needed() {
+			return
+		}
+		waiting := t.kids(nodes.pending)
+		if len(waiting) == 0 {
+			return
+		}
+		i, err := strconv.Atoi(waiting[0])
+		if err != nil {
+			t.throw("a pending item has no number")
+		}
+		t.ephemeral(nodes.item(i, markFailover), string(j.id()))
+		t.remove(nodes.pending + "/" + waiting[0])
+		j.trigger()
+	})
+}

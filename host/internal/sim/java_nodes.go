@@ -1,0 +1,261 @@
+package sim
+
+import (
+	"cmp"
+	"errors"
+	"fmt"
+	"path"
+	"slices"
+	"strconv"
+	"strings"
+
+	"github.com/wasmjob/wasmjob/host/internal/layout"
+	"github.com/wasmjob/wasmjob/host/registry"
+)
+
+// nodes are the places of ElasticJob's nodes, as layout spells them.
+type nodes struct {
+	root, config, servers, instances, election, leader, necessary, processing, pending, failover, items string
+}
+
+const (
+	markOwner    = "instance"
+	markRunning  = "running"
+	markMisfire  = "misfire"
+	markDisabled = "disabled"
+	markFailover = "failover"
+
+	disabled21  = "DISABLED"
+	triggered21 = "TRIGGER"
+)
+
+func nodesOf(j layout.Job) nodes {
+	at := func(parent, name string) string {
+		k := slices.IndexFunc(j.Watched(), func(p string) bool { return path.Base(p) == name && path.Base(path.Dir(p)) == parent })
+		return j.Watched()[k]
+	}
+	items := at("failover", "items")
+	return nodes{
+		root: j.Root(), config: at(jobName, "config"), servers: at(jobName, "servers"), instances: at(jobName, "instances"),
+		election: at("election", "latch"), leader: at("election", "instance"), necessary: at("sharding", "necessary"),
+		processing: at("sharding", "processing"), pending: items, failover: path.Join(path.Dir(items), "latch"), items: at(jobName, "sharding"),
+	}
+}
+
+func (n *nodes) item(i int, mark string) string {
+	return path.Join(n.items, strconv.Itoa(i), mark)
+}
+
+func (j *jvm) instance() string { return j.w.nodes.instances + "/" + string(j.id()) }
+
+// What follows is ElasticJob's use of its client: each question and each write
+// is a request of its own. Nodes that are there already, or gone already, are
+// passed over in silence.
+
+func (t *thread) read(p string) registry.Node {
+	var node registry.Node
+	t.call(func(answered func()) {
+		t.j.s.read(p, func(n registry.Node) { node = n; answered() })
+	})
+	return node
+}
+
+func (t *thread) exists(p string) bool { return t.read(p).Exists }
+
+// kids are the names below a node, descending.
+func (t *thread) kids(p string) []string {
+	all := slices.Clone(t.read(p).Children)
+	slices.Reverse(all)
+	return all
+}
+
+// get is the value of a node by the copy, or, where that has none, by question.
+func (t *thread) get(p string) string {
+	if n, ok := t.j.copy.nodes[p]; ok {
+		return string(n.Data)
+	}
+	return string(t.read(p).Data)
+}
+
+func (t *thread) commit(ops ...registry.Op) error {
+	var err error
+	t.call(func(answered func()) {
+		t.j.submit(ops, func(_ registry.Receipt, e error) { err = e; answered() })
+	})
+	return err
+}
+
+func (j *jvm) submit(ops []registry.Op, answer func(registry.Receipt, error)) {
+	w, s := j.w, j.s
+	by := author{java: j}
+	if w.trace != nil {
+		by.what = describeOps(w, ops)
+	}
+	s.request(func() {
+		receipt, err := w.transact(s, ops, by)
+		s.caughtUp(func() { s.client(message{reply: func() { answer(receipt, err) }}) })
+	}, func() { w.apply(s, ops, by) }, false)
+}
+
+func reason(err error) registry.Reason {
+	if c, ok := errors.AsType[*registry.ConflictError](err); ok {
+		return c.Reason
+	}
+	return 0
+}
+
+// create makes a node and, if need be, those above it.
+func (t *thread) create(kind registry.OpKind, p, data string) {
+	for range 4 {
+		if reason(t.commit(registry.Op{Kind: kind, Path: p, Data: []byte(data)})) != registry.NoParent {
+			return
+		}
+		t.create(registry.Create, path.Dir(p), "")
+	}
+}
+
+func (t *thread) persist(p, data string) {
+	if !t.exists(p) {
+		t.create(registry.Create, p, data)
+		return
+	}
+	_ = t.commit(registry.Op{Kind: registry.Check, Path: p, Version: registry.AnyVersion}, registry.Op{Kind: registry.Set, Path: p, Data: []byte(data), Version: registry.AnyVersion})
+}
+
+// ephemeral makes a node of the session; one that is there goes before.
+func (t *thread) ephemeral(p, data string) {
+	if t.exists(p) {
+		t.delete(p)
+	}
+	t.create(registry.CreateEphemeral, p, data)
+}
+
+func (t *thread) createIfNeeded(p string) {
+	if t.exists(t.j.w.nodes.root) && !t.exists(p) {
+		t.create(registry.Create, p, "")
+	}
+}
+
+func (t *thread) remove(p string) {
+	if t.exists(p) {
+		t.delete(p)
+	}
+}
+
+// delete takes a node away with all below it.
+func (t *thread) delete(p string) {
+	for range 4 {
+		if reason(t.commit(registry.Op{Kind: registry.Delete, Path: p, Version: registry.AnyVersion})) != registry.NotEmpty {
+			return
+		}
+		for _, k := range t.kids(p) {
+			t.delete(p + "/" + k)
+		}
+	}
+}
+
+// inLatch does something while nobody else does: who is first in the queue has
+// its turn, until it takes its own node away.
+func (t *thread) inLatch(latch string, do func()) {
+	w := t.j.w
+	w.tokens++
+	name := fmt.Sprintf("_c_%08x-0000-4000-8000-%012x-latch-", w.seed&0xffffffff, w.tokens)
+	own := ""
+	for {
+		if own == "" {
+			own = t.enqueue(latch, name)
+		}
+		queue := t.read(latch).Children
+		queue = slices.Clone(queue)
+		slices.SortFunc(queue, func(a, b string) int { return cmp.Compare(number(a), number(b)) })
+		switch k := slices.Index(queue, own); {
+		case k < 0:
+			own = ""
+		case k == 0:
+			w.heldLatch(t.j)
+			t.try(do)
+			t.delete(latch + "/" + own)
+			return
+		case t.gone(latch + "/" + queue[k-1]):
+			// Its own node goes when the one before it was gone already, and when
+			// the connection was.
+			t.delete(latch + "/" + own)
+			own = ""
+		}
+	}
+}
+
+// number is by what the places of a queue are ordered.
+func number(name string) string {
+	const last = "latch-"
+	if k := strings.LastIndex(name, last); k >= 0 {
+		return name[k+len(last):]
+	}
+	return name
+}
+
+// enqueue makes the thread's node in a queue. If no answer comes, it looks first
+// whether the node is there.
+func (t *thread) enqueue(latch, name string) string {
+	for {
+		queue := t.read(latch).Children
+		if k := slices.IndexFunc(queue, func(n string) bool { return strings.HasPrefix(n, name) }); k >= 0 {
+			return queue[k]
+		}
+		var made string
+		var err error
+		t.asking, t.lost = true, false
+		t.await(func(answered func()) {
+			t.j.submit([]registry.Op{{Kind: registry.CreateEphemeralSequential, Path: latch + "/" + name}}, func(r registry.Receipt, e error) {
+				if err = e; e == nil {
+					made = path.Base(r.Results[0].Path)
+				}
+				answered()
+			})
+		})
+		t.asking = false
+		switch {
+		case made != "":
+			return made
+		case reason(err) == registry.NoParent:
+			t.create(registry.Create, latch, "")
+		}
+	}
+}
+
+// gone waits until a node has gone. It tells whether the queue is to be entered
+// anew.
+func (t *thread) gone(p string) (anew bool) {
+	if !t.exists(p) {
+		return true
+	}
+	j, s := t.j, t.j.s
+	epoch := s.epoch
+	t.await(func(wake func()) {
+		if j.gone == nil {
+			j.gone = map[string][]func(){}
+		}
+		j.gone[p] = append(j.gone[p], wake)
+	})
+	return j.s != s || s.epoch != epoch
+}
+
+func describeOps(w *World, ops []registry.Op) string {
+	var s strings.Builder
+	for _, op := range ops {
+		word := "check"
+		switch op.Kind { //nolint:exhaustive // the last is the word for the rest
+		case registry.Create, registry.CreateEphemeral, registry.CreateSequential, registry.CreateEphemeralSequential:
+			word = "create"
+		case registry.Set:
+			word = "set"
+		case registry.Delete:
+			word = "delete"
+		}
+		fmt.Fprintf(&s, " %s %s", word, strings.TrimPrefix(op.Path, w.nodes.root+"/"))
+		if len(op.Data) > 0 && len(op.Data) < 40 {
+			fmt.Fprintf(&s, "=%s", op.Data)
+		}
+	}
+	return s.String()
+}

@@ -1,0 +1,91 @@
+package sim
+
+// besideMutants remove rules of what members of ElasticJob in the same job need,
+// and of what is made of theirs.
+func besideMutants() []mutant {
+	const (
+		adopt     = "protocol/adopt.go"
+		election  = "protocol/election.go"
+		failover  = "protocol/failover.go"
+		parts     = "protocol/parts.go"
+		sharding  = "protocol/sharding.go"
+		step      = "protocol/step.go"
+		strangers = "protocol/strangers.go"
+		encode    = "layout/encode.go"
+	)
+	return []mutant{
+		{"latch: out of turn to lead", "who becomes leader is first in the queue", []edit{
+			{election, "place, first := s.place(ElectionLatch)", "place, _ := s.place(ElectionLatch)\n\tfirst := place != \"\""},
+		}},
+		{"latch: out of turn to take", "who takes beside members of ElasticJob is first in the queue", []edit{
+			{failover, "place, first := s.place(FailoverLatch)", "place, _ := s.place(FailoverLatch)\n\tfirst := place != \"\""},
+		}},
+		{"latch: kept", "who does not want its turn leaves the queue", []edit{
+			{step, "join, withdraw, leave,", "join, leave,"},
+		}},
+		{"latch: held after the take", "a take gives up the place in the queue", []edit{
+			{encode, "\tif m.Place != \"\" {\n\t\tt.delete(t.place(protocol.FailoverLatch, m.Place), registry.AnyVersion)\n\t}\n", ""},
+			{step, "join, withdraw, leave,", "join, leave,"},
+		}},
+		{"two steps: at once", "beside members of ElasticJob an owner's node that changes is deleted first", []edit{
+			{sharding, "m.Strip = s.stripped(&next, s.room())", "m.Strip = nil"},
+		}},
+		{"two steps: no pause", "it is made again after a while", []edit{
+			{parts, "return 20 + int64(total)/10 }", "return int64(total) / 1000 }"},
+		}},
+		{"two steps: new deal", "it is made again after a while, also when the items have been dealt anew since", []edit{
+			{sharding, "m.Pause = len(m.Strip) > 0 || v.bereft()", "m.Pause = len(m.Strip) > 0"},
+		}},
+		{"adopt: never", "what a leader of ElasticJob has dealt becomes the assignment", []edit{
+			{step, "reshard, adopt,", "reshard,"},
+		}},
+		{"adopt: nodes unchecked", "what is adopted is what the nodes still say", []edit{
+			{encode, "\t\tt.checkOwners(m.Items)\n\t\tt.setAssignment(&m.Next)\n", "\t\tt.setAssignment(&m.Next)\n"},
+		}},
+		{"adopt: records unchecked", "nobody has begun since anything was to be adopted", []edit{
+			{adopt, "m := Adopt{Check: s.recorded(&next), Moving:", "s.recorded(&next)\n\tm := Adopt{Moving:"},
+		}},
+		{"adopt: moves what runs", "an item that is open does not change hands, whoever deals", []edit{
+			{adopt, "if s.movesRunning(&next) {", "if false {"},
+		}},
+		{"adopt: requests left behind", "an item that a leader of ElasticJob moves away from a request gets a row", []edit{
+			{adopt, "\ts.unaccepted(&next, &own)\n", ""},
+		}},
+		{"reshard: moves what theirs run", "an item that a member of ElasticJob runs does not change hands", []edit{
+			{sharding, "it.Running != 0 && next.owner(i) != it.Owner && s.witness.runs(it.Running)", "false"},
+		}},
+		{"adopt: dead ignored", "nothing is adopted before the dead are accounted for", []edit{
+			{adopt, "!v.unadopted() || s.deadRecord() != nil {", "!v.unadopted() {"},
+		}},
+		{"begin: a leader's word", "beside members of ElasticJob an item begins if its owner's node has not changed", []edit{
+			{encode, "\tif m.Shared {\n\t\tt.checkOwners(m.Begun)\n\t}\n", ""},
+		}},
+		{"mark: abandoned", "items of who is gone are dealt anew also under a leader of ElasticJob", []edit{
+			{sharding, "if s.reclaims() && !s.leads() && s.abandoned() {", "if false {"},
+		}},
+		{"strangers: no grace", "who may only have lost its connection is not dead", []edit{
+			{strangers, "const grace = 500", "const grace = 0"},
+		}},
+		{"strangers: takes at once", "what a member of ElasticJob left to its own kind is theirs for a while", []edit{
+			{strangers, "\treturn s.now >= until\n", "\treturn true || s.now >= until\n"},
+		}},
+		{"strangers: finished runs again", "of what members of ElasticJob leave nothing runs again that had ended", []edit{
+			{strangers, "return s.evidence(p.Item) == nil && s.latest.At > 0 && s.view.last(p.Item) >= s.latest.At", "return false"},
+		}},
+		{"evidence: none", "what members of ElasticJob were seen to run is not run again by who gets the item", []edit{
+			{strangers, "if at(w.ran, i) == 0 || w.runs(it.Running) || it.Marks != w.marks[i] {", "if at(w.ran, i) == 0 {"},
+		}},
+		{"evidence: marks of before", "a mark that came and went between two views was seen, too", []edit{
+			{strangers, "w.runs(it.Running) || it.Marks != w.marks[i] {", "w.runs(it.Running) {"},
+		}},
+		{"evidence: of a death", "what a death cut off was not run", []edit{
+			{strangers, "\t\tif e := s.witness.lost(i); e != nil && last != 0 {\n\t\t\tlast = e.Instant - 1\n\t\t}\n", ""},
+		}},
+		{"orphan: never", "what a member of ElasticJob had open when it died is run again", []edit{
+			{step, "enqueue, orphan, take,", "enqueue, take,"},
+		}},
+		{"strategy: unknown", "who does not know the strategy does not lead beside those who do", []edit{
+			{election, "return c != nil && s.view.foreign() && s.o.Knows != nil && !s.o.Knows(c.Strategy)", "return false"},
+		}},
+	}
+}

@@ -1,0 +1,98 @@
+package sim
+
+import (
+	"iter"
+	"slices"
+)
+
+// thread runs a program that waits for answers, as those of a Java process do,
+// within the one goroutine of the simulation: it goes on only when the world
+// lets it, until it waits again.
+type thread struct {
+	j      *jvm
+	next   func() (struct{}, bool)
+	stop   func()
+	yield  func(struct{}) bool
+	waits  int  // how often it has waited: who wakes it says for which time
+	asking bool // it waits for an answer of the registry
+	lost   bool // the connection broke meanwhile
+}
+
+// halted unwinds a thread whose process is gone.
+type halted struct{}
+
+// thrown is an exception of Java.
+type thrown struct{ text string }
+
+// spawn starts a thread.
+func (j *jvm) spawn(run func(*thread)) {
+	t := &thread{j: j}
+	t.next, t.stop = iter.Pull(func(yield func(struct{}) bool) {
+		t.yield = yield
+		defer func() {
+			if r := recover(); r != nil {
+				if _, ok := r.(halted); !ok {
+					panic(r)
+				}
+			}
+		}()
+		t.try(func() { run(t) })
+		j.threads = slices.DeleteFunc(j.threads, func(o *thread) bool { return o == t })
+	})
+	j.threads = append(j.threads, t)
+	t.waits++
+	j.later(1, t.waker())
+}
+
+// waker lets the thread go on, if it still waits for the same.
+func (t *thread) waker() func() {
+	n, life := t.waits, t.j.life
+	return func() {
+		t.j.turn(life, func() {
+			if t.waits == n {
+				t.waits++
+				t.next()
+			}
+		})
+	}
+}
+
+// await waits until somebody wakes the thread.
+func (t *thread) await(begin func(wake func())) {
+	t.waits++
+	begin(t.waker())
+	if !t.yield(struct{}{}) {
+		panic(halted{})
+	}
+}
+
+func (t *thread) sleep(d int64) { t.await(func(wake func()) { t.j.w.after(d, wake) }) }
+
+// call waits for an answer of the registry. Without connection it asks again on
+// the next one.
+func (t *thread) call(ask func(answered func())) {
+	for {
+		t.asking, t.lost = true, false
+		t.await(ask)
+		t.asking = false
+		if !t.lost {
+			return
+		}
+	}
+}
+
+// try does it as far as no exception ends it.
+func (t *thread) try(do func()) {
+	defer func() {
+		if r := recover(); r != nil {
+			e, ok := r.(thrown)
+			if !ok {
+				panic(r)
+			}
+			t.j.w.tracef("%s: %s", t.j.name(), e.text)
+		}
+	}()
+	do()
+}
+
+func (t *thread) throw(text string) { panic(thrown{text}) }

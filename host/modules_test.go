@@ -1,0 +1,82 @@
+package host
+
+import (
+	"context"
+	"strings"
+	"testing"
+
+	"github.com/wasmjob/wasmjob/host/job"
+	"github.com/wasmjob/wasmjob/host/registry/embedded"
+	"github.com/wasmjob/wasmjob/host/trace"
+)
+
+// What cannot be done with the modules of a job is said, and nothing is changed.
+func TestModulesThatCannotBeSet(t *testing.T) {
+	t.Parallel()
+	reg, rows := embedded.Memory(), make(chan trace.Row, 100)
+	o := server(t, reg, "10.0.0.1", rows)
+	o.Namespace, o.Peers, o.Modules, o.NativeScripts = "jobs", Peers{}, kit("ok"), true
+	o.Jobs = []job.Config{
+		{Name: "wasm", Module: "ok", Shards: 1},
+		{Name: "native", Kind: job.Script, Command: "/bin/true", Shards: 1},
+	}
+	h, stop := start(t, o)
+	<-h.Ready()
+	op := operate(t, reg)
+	ctx := t.Context()
+	next := ModuleRef{Digest: strings.Repeat("0", 64)}
+	bring := func(name string, wasm []byte) error {
+		_, err := op.BringModule(ctx, name, wasm, "token")
+		return err
+	}
+	back := func(name, to string) error {
+		_, _, err := op.RollBack(ctx, name, to)
+		return err
+	}
+	for _, tt := range []struct {
+		what string
+		err  error
+		code Code
+	}{
+		{"no such job", op.NextModule(ctx, "nobody", next), NotFound},
+		{"no digest", op.NextModule(ctx, "wasm", ModuleRef{Digest: "../x"}), Invalid},
+		{"no module", op.NextModule(ctx, "native", next), Refused},
+		{"nobody takes it", bring("wasm", []byte("x")), Refused},
+		{"too large", bring("wasm", make([]byte, maxModule+1)), Invalid},
+		{"nothing ran before", back("wasm", ""), Refused},
+		{"nothing like that ran before", back("wasm", "0"), NotFound},
+		{"it is not awaited", op.AwaitModule(ctx, "wasm", next.Digest, nil), Refused},
+	} {
+		wantCode(t, tt.what, tt.err, tt.code)
+	}
+	r, err := op.Job(ctx, "wasm")
+	if err != nil {
+		t.Fatal(err)
+	}
+	if m := r.Modules; m.Now == nil || m.Now.Digest != digestOfKit(t, "ok") || m.Next != nil || len(m.Past) > 0 {
+		t.Errorf("%+v", m)
+	}
+	// One that is awaited by nobody any more is not waited for.
+	if err := op.NextModule(ctx, "wasm", next); err != nil {
+		t.Fatal(err)
+	}
+	other := operate(t, reg)
+	err = op.AwaitModule(ctx, "wasm", next.Digest, func(w ModuleWait) {
+		if err := other.WithdrawModule(context.WithoutCancel(ctx), "wasm", next.Digest); err != nil || !strings.Contains(w.Fault, "no other server") {
+			t.Errorf("%+v, %v", w, err)
+		}
+	})
+	wantCode(t, "withdrawn by somebody else", err, Refused)
+	if err := op.NextModule(ctx, "wasm", next); err != nil {
+		t.Fatal(err)
+	}
+	if err := stop(); err != nil {
+		t.Error(err)
+	}
+	wantCode(t, "nobody is left", op.AwaitModule(ctx, "wasm", next.Digest, func(ModuleWait) {}), Refused)
+	for _, close := range []func() error{op.Close, other.Close, reg.Close} {
+		if err := close(); err != nil {
+			t.Error(err)
+		}
+	}
+}

@@ -1,0 +1,308 @@
+package host
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"runtime"
+	"slices"
+	"strings"
+	"sync"
+	"time"
+
+	"golang.org/x/sync/errgroup"
+
+	"github.com/wasmjob/wasmjob/host/internal/layout"
+	"github.com/wasmjob/wasmjob/host/internal/mirror"
+	"github.com/wasmjob/wasmjob/host/internal/protocol"
+	"github.com/wasmjob/wasmjob/host/internal/schedule"
+	"github.com/wasmjob/wasmjob/host/internal/session"
+	"github.com/wasmjob/wasmjob/host/job"
+	"github.com/wasmjob/wasmjob/host/registry"
+)
+
+// The kinds of Event that Shadow tells.
+const (
+	// EventWould: a member here would begin the item. Reason is who owns it.
+	EventWould = "would_run"
+	// EventBegan: an item of which EventWould was told is seen to run. Instance is
+	// who owns it.
+	EventBegan = "began"
+)
+
+// Shadow follows the jobs of the options in their Registry until ctx ends, and
+// lets Observe hear, whenever one of them fires, which items a server with these
+// options would begin if it were one more member, and when each of those is seen
+// to run. It is a member of none, runs
+// nothing and writes nothing; what keeps it from a job it says in the log. Runner,
+// Sinks and Modules are not asked.
+func Shadow(ctx context.Context, o Options) error {
+	o = o.withDefaults()
+	if o.Registry == nil || o.Observe == nil {
+		return failf(Invalid, nil, "a shadow needs a registry that others run jobs on, and somebody to tell")
+	}
+	if err := namespaceThere(ctx, &o); err != nil {
+		return err
+	}
+	tick := schedule.NewTicker(runtime.GOMAXPROCS(0))
+	trunk := session.New(session.Options{Registry: o.Registry, Namespace: layout.NewJob(o.Namespace, "").Namespace(), Log: o.Log})
+	below, stop := context.WithCancel(context.WithoutCancel(ctx)) // both end after those who use them
+	var under errgroup.Group
+	under.Go(func() error { return trunk.Run(below) })
+	under.Go(func() error { return tick.Run(below) })
+	var jobs, deals sync.WaitGroup
+	for _, j := range o.Jobs {
+		s := &shade{
+			o: &o, file: j, layout: layout.NewJob(o.Namespace, j.Name), trunk: trunk, woken: make(chan struct{}, 1), said: "nobody has looked yet",
+			clock: &clock{ticker: tick, name: j.Name}, dealer: &dealer{o: &o, work: &deals},
+		}
+		jobs.Go(func() { s.run(ctx) })
+	}
+	jobs.Wait()
+	deals.Wait()
+	stop()
+	return under.Wait() //nolint:wrapcheck // those that were given to it are ours
+}
+
+// namespaceThere refuses a namespace without jobs, which nobody but a member
+// would make.
+func namespaceThere(ctx context.Context, o *Options) error {
+	op, err := Operate(ctx, o.Registry, o.Namespace)
+	if err != nil {
+		return err
+	}
+	names, err := op.Names(ctx)
+	if err == nil && len(names) == 0 {
+		err = failf(NotFound, nil, "there is no job in namespace %s", o.Namespace)
+	}
+	return errors.Join(err, op.Close())
+}
+
+// shade is one job of a shadow. Its loop alone looks at the mirror; the session
+// and the ticker put what they tell where the loop finds it.
+type shade struct {
+	o      *Options
+	file   job.Config
+	layout layout.Job
+	trunk  *session.Trunk
+	clock  *clock
+	dealer *dealer
+	heard  heard
+	woken  chan struct{} // there is something to do; one more would say no more
+
+	mu    sync.Mutex // guards what follows
+	ended bool       // the session
+	due   []int64    // instants that have come
+
+	// Of the loop:
+
+	pauses session.Pauses // while it cannot be read
+	view   *protocol.View
+	job    *job.Config // as it would run here; nil: it would not
+	said   string      // why not, as was told last
+	rhythm [3]string   // cron, dialect and zone that the clock goes by
+	share  []Event     // of the newest instant
+	seen   []sight
+	odd    bool // its members were said to deal the items out otherwise
+}
+
+// sight is an item whose mark has appeared.
+type sight struct {
+	item int
+	at   time.Time
+}
+
+// Event implements session.Listener.
+func (s *shade) Event(e registry.Event) {
+	s.heard.event(e)
+	s.mu.Lock()
+	s.ended = s.ended || e.Kind == registry.Ended
+	s.mu.Unlock()
+	s.wake()
+}
+
+// Doubted implements session.Listener.
+func (s *shade) Doubted() {}
+
+func (s *shade) wake() {
+	select {
+	case s.woken <- struct{}{}:
+	default:
+	}
+}
+
+// run follows the job, in one session after the other, until ctx ends.
+func (s *shade) run(ctx context.Context) {
+	defer s.clock.Remove()
+	for ctx.Err() == nil {
+		s.heard.take()
+		s.mu.Lock()
+		s.ended = false
+		s.mu.Unlock()
+		line, err := s.trunk.Open(ctx, s.layout.Root(), s)
+		if err == nil {
+			s.follow(ctx, line)
+			err = line.Close(context.WithoutCancel(ctx)) // it has made nothing
+		}
+		if err != nil && ctx.Err() == nil {
+			s.o.Log.Warn("the job cannot be followed, trying again", "job", s.file.Name, "error", err)
+			session.Sleep(ctx, session.LastPause)
+		}
+	}
+}
+
+// follow keeps a mirror of the job until the session or ctx ends.
+func (s *shade) follow(ctx context.Context, line *session.Line) {
+	m, d := mirror.New(s.layout.Watched(), s.layout.Follow), s.layout.NewDecoder()
+	for ctx.Err() == nil && !s.over() {
+		s.listen(m)
+		if wanted := m.Wanted(); len(wanted) > 0 {
+			s.read(ctx, line, m, wanted)
+			continue
+		}
+		if m.Settled() {
+			if changes := m.Changes(); len(changes) > 0 {
+				for _, c := range changes {
+					d.Apply(c.Path, c.Node)
+				}
+				s.see(d.View())
+			}
+			s.tick(ctx)
+			s.match()
+		}
+		select {
+		case <-s.woken:
+		case <-ctx.Done():
+		}
+	}
+}
+
+func (s *shade) over() bool {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.ended
+}
+
+// listen tells the mirror what has happened.
+func (s *shade) listen(m *mirror.Mirror) {
+	events, lost := s.heard.take()
+	for _, e := range events {
+		m.Event(e)
+		if item, ok := s.layout.Began(e); ok && len(s.seen) < maxHeard {
+			s.seen = append(s.seen, sight{item, time.Now()})
+		}
+	}
+	if lost {
+		m.Reread()
+	}
+}
+
+// read answers what the mirror wants. What has happened meanwhile it is told
+// before.
+func (s *shade) read(ctx context.Context, line *session.Line, m *mirror.Mirror, wanted []mirror.Read) {
+	nodes, faults := make([]registry.Node, len(wanted)), make([]error, len(wanted))
+	var reads sync.WaitGroup
+	for i, r := range wanted {
+		reads.Add(1)
+		line.Fetch(ctx, r.Path, func(n registry.Node, err error) {
+			defer reads.Done()
+			nodes[i], faults[i] = n, err
+		})
+	}
+	reads.Wait()
+	s.listen(m)
+	for i, r := range wanted {
+		if faults[i] != nil {
+			m.Failed(r)
+		} else {
+			m.Reply(r, nodes[i])
+		}
+	}
+	first := slices.IndexFunc(faults, func(err error) bool { return err != nil })
+	switch {
+	case first < 0:
+		s.pauses = session.Pauses{}
+	case ctx.Err() == nil && !s.over():
+		s.o.Log.Warn("the job cannot be read, trying again", "job", s.file.Name, "error", faults[first])
+		session.Sleep(ctx, s.pauses.Next())
+	}
+}
+
+// see takes a newer view.
+func (s *shade) see(v *protocol.View) {
+	s.view = v
+	j, why := s.fits()
+	if s.job = nil; why == "" {
+		s.job = &j
+		why = s.schedule(j)
+	}
+	if why != "" {
+		s.clock.Remove()
+		s.job, s.rhythm = nil, [3]string{}
+	}
+	if why == s.said {
+		return
+	}
+	if s.said = why; why == "" {
+		s.o.Log.Info("the job would run here", "job", s.file.Name)
+	} else {
+		s.o.Log.Warn("the job would not run here", "job", s.file.Name, "why", why)
+	}
+}
+
+// fits gives the job as it would run here, or says why it would not.
+func (s *shade) fits() (j job.Config, why string) {
+	v := s.view
+	switch {
+	case v.ConfigFault != "":
+		return j, v.ConfigFault
+	case v.RecordFault != "":
+		return j, v.RecordFault
+	case v.Config == nil:
+		return j, "it is not in the registry"
+	case v.Paused:
+		return j, "it is paused"
+	case v.ServerDisabled(s.o.Instance):
+		return j, "this server is disabled for it"
+	}
+	config, module := layout.Defined(v)
+	j, _ = layout.AsJoined(&s.file, config, module)
+	beside := v.Shared()
+	switch {
+	case j.StrategyModule != "" && !beside:
+		return j, "a module deals its items out, and nothing is run here"
+	case beside && !s.o.knows(config.JobShardingStrategyClass):
+		return j, fmt.Sprintf("its members deal the items out by the strategy %.200q, which is not known here", config.JobShardingStrategyClass)
+	}
+	return j, strings.Join(config.Hindrances(j, beside), "; ")
+}
+
+// schedule lets the clock go by the job.
+func (s *shade) schedule(j job.Config) (fault string) {
+	rhythm := [3]string{j.Cron, j.Dialect, j.TimeZone}
+	if rhythm == s.rhythm {
+		return ""
+	}
+	s.clock.Remove()
+	s.rhythm = rhythm
+	if j.Cron == "" {
+		return ""
+	}
+	s.clock.Use(j)
+	if err := s.clock.Set(j.Cron, time.Now(), s.come); err != nil {
+		return "cron: " + err.Error()
+	}
+	return ""
+}
+
+// maxDue bounds the instants that wait while the job cannot be seen; the newest
+// are kept.
+const maxDue = 1000
+
+func (s *shade) come(at, _ int64) {
+	s.mu.Lock()
+	s.due = append(s.due, at)
+	s.due = s.due[max(0, len(s.due)-maxDue):]
+	s.mu.Unlock()
+	s.wake()
+}

@@ -1,0 +1,110 @@
+package host
+
+import (
+	"context"
+	"errors"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/wasmjob/wasmjob/host/internal/protocol"
+	"github.com/wasmjob/wasmjob/host/job"
+	"github.com/wasmjob/wasmjob/host/trace"
+)
+
+// tick tells what would begin at the instants that have come.
+func (s *shade) tick(ctx context.Context) {
+	s.mu.Lock()
+	due := s.due
+	s.due = nil
+	s.mu.Unlock()
+	if s.job == nil || len(due) == 0 {
+		return
+	}
+	var present []job.InstanceID
+	for _, in := range s.view.Instances {
+		if !s.view.ServerDisabled(in.ID) {
+			present = append(present, in.ID)
+		}
+	}
+	s.compare(ctx, present)
+	with := slices.Insert(slices.Clone(present), 0, s.o.Instance)
+	slices.SortFunc(with, func(a, b job.InstanceID) int { return strings.Compare(string(b), string(a)) })
+	dealt, err := s.deal(ctx, with)
+	params, paramErr := job.ParseItemParams(s.job.ItemParams)
+	if err = errors.Join(err, paramErr); err != nil && ctx.Err() == nil {
+		s.o.Log.Warn("the items of the job are not dealt out as they should be", "job", s.file.Name, "error", err)
+	}
+	for _, at := range due {
+		s.share = nil
+		for i, owner := range dealt {
+			if owner != s.o.Instance || i < len(s.view.Items) && s.view.Items[i].Disabled {
+				continue
+			}
+			e := Event{
+				Kind: EventWould, At: time.Now(), Config: *s.job, Item: i, Parameter: params[i], Scheduled: time.UnixMilli(at),
+				Instance: s.o.Instance, Cause: trace.Schedule, Attempt: 1,
+			}
+			if i < len(s.view.Items) {
+				e.Reason = string(s.view.Items[i].Owner)
+			}
+			s.share = append(s.share, e)
+			s.o.Observe(e)
+		}
+	}
+}
+
+// match tells which of the items that would run here were seen to run. One that
+// was seen when an instant had come of which nothing is told yet waits for that.
+func (s *shade) match() {
+	next := s.clock.ticker.Next(s.file.Name)
+	early := slices.IndexFunc(s.seen, func(x sight) bool { return !next.IsZero() && !x.at.Before(next) })
+	if early < 0 {
+		early = len(s.seen)
+	}
+	for _, x := range s.seen[:early] {
+		for _, e := range s.share {
+			if e.Item == x.item {
+				e.Kind, e.At, e.Instance = EventBegan, x.at, job.InstanceID(e.Reason)
+				s.o.Observe(e)
+			}
+		}
+	}
+	s.seen = slices.Delete(s.seen, 0, early)
+}
+
+// deal says who would own each item among members.
+func (s *shade) deal(ctx context.Context, members []job.InstanceID) ([]job.InstanceID, error) {
+	r := protocol.AssignRequest{
+		Strategy: s.view.Config.Strategy, Instances: members, Labels: make([]map[string]string, len(members)),
+		Total: s.view.Config.Total, Previous: make([][]int, len(members)),
+	}
+	j := *s.job
+	j.StrategyModule = ""
+	items, err := s.dealer.Deal(ctx, j, r)
+	owners := make([]job.InstanceID, r.Total)
+	for k := range items {
+		for _, i := range items[k] {
+			owners[i] = members[k]
+		}
+	}
+	return owners, err
+}
+
+// compare says once if the members have dealt the items out otherwise than a
+// leader here would have.
+func (s *shade) compare(ctx context.Context, members []job.InstanceID) {
+	v := s.view
+	if v.Necessary || v.Processing || len(members) == 0 {
+		return // they are about to
+	}
+	dealt, err := s.deal(ctx, members)
+	odd := false
+	for i, owner := range dealt {
+		odd = odd || i >= len(v.Items) || v.Items[i].Owner != owner
+	}
+	if err == nil && odd && !s.odd {
+		s.o.Log.Warn("the members have dealt the items out otherwise than a leader here would", "job", s.file.Name)
+	}
+	s.odd = odd && err == nil
+}

@@ -1,0 +1,169 @@
+package host
+
+import (
+	"context"
+	"log/slog"
+	"slices"
+	"strings"
+	"sync"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/wasmjob/wasmjob/host/internal/layout"
+	"github.com/wasmjob/wasmjob/host/job"
+	"github.com/wasmjob/wasmjob/host/registry"
+	"github.com/wasmjob/wasmjob/host/registry/embedded"
+	"github.com/wasmjob/wasmjob/host/registry/zk"
+	"github.com/wasmjob/wasmjob/host/registry/zk/zktest"
+)
+
+// told keeps what a shadow tells, and its log.
+type told struct {
+	mu     sync.Mutex // guards what follows
+	events []Event
+	log    strings.Builder
+	news   chan Event // as long as there is room
+}
+
+func (k *told) event(e Event) {
+	k.mu.Lock()
+	defer k.mu.Unlock()
+	k.events = append(k.events, e)
+	select {
+	case k.news <- e:
+	default:
+	}
+}
+
+func (k *told) Write(p []byte) (int, error) {
+	k.mu.Lock()
+	defer k.mu.Unlock()
+	return k.log.Write(p)
+}
+
+// take gives the items of each instant since the last time, and the log.
+func (k *told) take() (items map[int64][]int, log string) {
+	k.mu.Lock()
+	defer k.mu.Unlock()
+	items = map[int64][]int{}
+	for _, e := range k.events {
+		if at := e.Scheduled.Unix(); e.Kind == EventWould {
+			items[at] = append(items[at], e.Item)
+		}
+	}
+	log = k.log.String()
+	k.events = nil
+	k.log.Reset()
+	return items, log
+}
+
+// shadow starts one on a registry; it ends with the test.
+func shadow(t *testing.T, r registry.Registry, jobs []job.Config) *told {
+	t.Helper()
+	k := &told{news: make(chan Event, 1000)}
+	ctx, stop := context.WithCancel(context.WithoutCancel(t.Context()))
+	done := make(chan error, 1)
+	go func() {
+		done <- Shadow(ctx, Options{
+			Registry: r, Namespace: "jobs", Jobs: jobs, Instance: "10.0.0.2@-@7", Observe: k.event, Log: slog.New(slog.NewTextHandler(k, nil)),
+		})
+	}()
+	t.Cleanup(func() {
+		stop()
+		if err := <-done; err != nil {
+			t.Error(err)
+		}
+	})
+	return k
+}
+
+func TestShadow(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		r := embedded.Memory()
+		t.Cleanup(func() { _ = r.Close() }) // the last of all; it was in memory
+		o := operate(t, r)
+		javaJob(t, o, javaConfig(func(c *layout.Config21) { c.ShardingTotalCount = 3 }))
+		for _, path := range []string{node("sharding", "2"), node("sharding", "2", "instance")} {
+			put(t, o, registry.Create, path, "")
+		}
+		put(t, o, registry.Set, node("sharding", "2", "instance"), javaMember)
+		k := shadow(t, r, ordersFile(func(j *job.Config) { j.Shards = 3 }))
+		after := func(what string, want []int, says string) { // a minute, in which the job fires once
+			t.Helper()
+			time.Sleep(time.Minute)
+			synctest.Wait()
+			items, log := k.take()
+			var got []int
+			for at := range items {
+				got = append(got, items[at]...)
+			}
+			if !slices.Equal(got, want) || len(items) > 1 || !strings.Contains(log, says) {
+				t.Errorf("%s: items %v, want %v; log wants %q:\n%s", what, items, want, says, log)
+			}
+		}
+		// 10.0.0.2 comes before 10.0.0.1: items descend.
+		after("beside one member", []int{0, 2}, "the job would run here")
+		for _, item := range []string{"0", "1"} { // of which the other one is not the shadow's
+			put(t, o, registry.CreateEphemeral, node("sharding", item, "running"), "")
+			put(t, o, registry.Delete, node("sharding", item, "running"), "")
+		}
+		synctest.Wait()
+		if e := k.events[0]; len(k.events) != 1 || e.Kind != EventBegan || e.Item != 0 || e.Instance != javaMember {
+			t.Errorf("began: %+v", k.events)
+		}
+		put(t, o, registry.Create, node("sharding", "2", "disabled"), "")
+		after("an item is disabled", []int{0}, "")
+		put(t, o, registry.CreateEphemeral, node("instances", "10.0.0.3@-@1"), "")
+		after("another member, and nobody has dealt", []int{1}, "dealt the items out otherwise")
+		put(t, o, registry.Delete, node("instances", "10.0.0.3@-@1"), "")
+		put(t, o, registry.Create, node("servers", "10.0.0.2"), "DISABLED")
+		after("this server is disabled", nil, "this server is disabled")
+		put(t, o, registry.Delete, node("servers", "10.0.0.2"), "")
+		put(t, o, registry.Set, node("config"), "cron: x\n")
+		after("a configuration that cannot be read", nil, "layout 3")
+		put(t, o, registry.Set, node("config"), javaConfig(func(c *layout.Config21) { c.JobClass = "com.acme.Other" }))
+		after("another class", nil, "com.acme.Other")
+		put(t, o, registry.Set, node("config"), javaConfig(func(c *layout.Config21) { c.JobShardingStrategyClass = "com.acme.Mine" }))
+		after("a strategy of theirs", nil, "com.acme.Mine")
+		put(t, o, registry.Set, node("config"), javaConfig(func(c *layout.Config21) { c.Cron = "30 * * * * ?" }))
+		after("another cron", []int{0}, "the job would run here")
+	})
+}
+
+// Beside a member of ElasticJob, on a real service: the shadow's sessions are all
+// that the service has written of it, and when that was away it goes on.
+func TestShadowWritesNothing(t *testing.T) {
+	t.Parallel()
+	service := zktest.Start(t, zktest.Debian(t), zktest.Options{})
+	whole, err := zk.New(zk.Options{Servers: []string{service.Address()}, SessionTimeout: time.Minute})
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _ = whole.Close() }) // it returns none
+	o := operate(t, whole)
+	javaJob(t, o, javaConfig(func(c *layout.Config21) { c.Cron = "* * * * * ?" }))
+	mark, err := o.session.Commit(t.Context(), registry.Op{Kind: registry.Set, Path: "/jobs", Version: registry.AnyVersion})
+	if err != nil {
+		t.Fatal(err)
+	}
+	r, err := zk.New(zk.Options{Servers: []string{service.Address()}, ReadOnly: true})
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _ = r.Close() }) // it returns none
+	k := shadow(t, r, ordersFile(nil))
+	<-k.news
+	service.Kill()
+	service.Restart()
+	for again := time.Now(); (<-k.news).Scheduled.Before(again); {
+	}
+	for _, x := range service.Log() {
+		for _, c := range x.Changes {
+			if x.Zxid > mark.Revision && c.Kind != zktest.SessionBegun && c.Kind != zktest.SessionEnded {
+				t.Errorf("written: %+v", c)
+			}
+		}
+	}
+}
