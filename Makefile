@@ -13,6 +13,7 @@ FROM          ?= 0
 FAULT         ?= .
 ROUNDS        ?= 12
 SEED          ?= 0
+SCENARIO      ?= .
 BENCH         ?= .
 BENCHTIME     ?= 500ms
 BENCHFLAGS    ?=
@@ -26,7 +27,7 @@ NESTED := $(patsubst %/go.mod,%,$(wildcard abi/go/go.mod plugins/examples/*/go.m
 # Modules with nothing but benchmarks, whose rivals the main one shall not need.
 RIVALS := host/internal/sandbox/extism
 
-.PHONY: help run build guests guests-go test conformance hostile faults race sim sim-long sim-mutants bench lint fmt generate deps check clean
+.PHONY: help run build guests guests-go test conformance hostile faults interop race sim sim-long sim-mutants bench lint fmt generate deps check clean
 
 help: ## list the targets
 	@awk -F ':[^#]*## ' '/^[a-z-]+:.*## / { printf "  make %-12s %s\n", $$1, $$2 }' $(firstword $(MAKEFILE_LIST))
@@ -68,6 +69,11 @@ hostile: ## run every hostile module beside a job whose lateness is measured
 faults: build ## kill, freeze and cut off servers on a real ZooKeeper: FAULT=kill ROUNDS=12 SEED=0
 	cd test/faults/guest && GOOS=wasip1 GOARCH=wasm CGO_ENABLED=0 $(GO) build -buildmode=c-shared -trimpath -buildvcs=false -ldflags='-s -w -buildid=' -o $(CURDIR)/build/faults/guest.wasm .
 	$(GO) test ./test/faults -run '^TestFaults$$/$(FAULT)' -count=1 -timeout=20m -v -args -faults -rounds=$(ROUNDS) -seed=$(SEED)
+
+interop: build ## run members of ElasticJob 2.1.5 beside servers, and judge both: SCENARIO=migration
+	@mkdir -p build/interop
+	cd test/faults/guest && GOOS=wasip1 GOARCH=wasm CGO_ENABLED=0 $(GO) build -buildmode=c-shared -trimpath -buildvcs=false -ldflags='-s -w -buildid=' -o $(CURDIR)/build/interop/guest.wasm .
+	$(GO) test ./test/interop -run '^(TestInterop|TestHazards)$$/^all$$/$(SCENARIO)' -count=1 -parallel=3 -timeout=20m -v -args -interop
 
 # Building projects in five languages has no goroutines, and takes minutes here.
 race: ## run the tests of the packages with goroutines under the race detector

@@ -1,0 +1,204 @@
+package interop
+
+import (
+	"fmt"
+	"regexp"
+	"slices"
+	"strconv"
+	"testing"
+	"time"
+
+	"github.com/wasmjob/wasmjob/host/registry"
+	"github.com/wasmjob/wasmjob/host/registry/zk/zktest"
+)
+
+// What must be reached.
+const (
+	fasterReshard = 5.0
+	fewerRequests = 0.1
+)
+
+// rounds is how many reshards of either kind are measured.
+const rounds = 5
+
+// dealing is a job of a thousand items that only triggers run.
+var dealing = definition{cron: never, items: 1000, session: 6 * time.Second, ours: usualOurs + "parallel = 8\nlimits.instance = { pool = 8 }\n"}
+
+// TestReshard: a leader of ours and one of ElasticJob's each deal a thousand
+// items anew among the same kinds of members, in turns. How long that took is in
+// ZooKeeper's own log: from the mark of the beginning to the transaction that
+// takes the wish away.
+func TestReshard(t *testing.T) {
+	if !*enabled {
+		return // see TestInterop
+	}
+	s := newSetting(t)
+	java, ours := newCluster(t, s, "java", dealing), newCluster(t, s, "ours", dealing)
+	java.pair(true)
+	ours.pair(false)
+	took := map[*cluster][]time.Duration{}
+	for round := range rounds + 1 {
+		for _, c := range []*cluster{java, ours} {
+			d := c.reshard(round%2 == 0)
+			if round > 0 { // the first one makes the nodes, and warms all up
+				took[c] = append(took[c], d)
+			}
+		}
+	}
+	t.Logf("1,000 items dealt to 2 or 3 instances by a leader of ElasticJob: %v", took[java])
+	t.Logf("by one of ours: %v", took[ours])
+	times := float64(median(took[java])) / float64(median(took[ours]))
+	t.Logf("medians %v and %v: %.1f times as fast; wanted %.0f", median(took[java]), median(took[ours]), times, fasterReshard)
+	if times < fasterReshard {
+		t.Errorf("our leader is %.1f times as fast, not %.0f", times, fasterReshard)
+	}
+}
+
+// stranger is an instance that runs nothing; items move when it comes and goes.
+const stranger = "10.0.3.31"
+
+// reshard lets a third instance come or go, and tells how long the leader took
+// to deal the items anew.
+func (c *cluster) reshard(comes bool) time.Duration {
+	c.Helper()
+	before := c.lastZxid()
+	begun := time.Now().UnixMilli()
+	id := c.path("instances/" + stranger + "@-@1")
+	runs := c.job.items
+	if comes {
+		runs -= (c.job.items + 2) / 3 // it has the first, larger part
+		ops := []registry.Op{{Kind: registry.CreateEphemeral, Path: id}}
+		if !c.node("servers/" + stranger).Exists {
+			ops = append([]registry.Op{{Kind: registry.Create, Path: c.path("servers/" + stranger)}}, ops...)
+		}
+		c.commit(ops...)
+	} else {
+		c.commit(registry.Op{Kind: registry.Delete, Path: id, Version: registry.AnyVersion})
+	}
+	triggered := c.leader().java // which deals when it is about to run something
+	if triggered {
+		c.await("the wish", func() bool { return c.node("leader/sharding/necessary").Exists })
+		c.java("trigger")
+	}
+	var took time.Duration
+	c.await("a reshard", func() bool {
+		if c.node("leader/sharding/necessary").Exists {
+			return false
+		}
+		took = c.dealtWithin(before)
+		return took != 0
+	})
+	if triggered {
+		c.await("all items to run", func() bool {
+			ended := 0
+			for _, r := range c.since(begun) {
+				if r.End != 0 {
+					ended++
+				}
+			}
+			return ended >= runs
+		})
+	}
+	return took
+}
+
+func (c *cluster) commit(ops ...registry.Op) {
+	c.Helper()
+	if _, err := c.registry.Commit(c.Context(), ops...); err != nil {
+		c.Fatal(err)
+	}
+}
+
+// dealtWithin is the time from one mark to the other after a transaction; 0: the
+// log does not have both yet.
+func (c *cluster) dealtWithin(after int64) time.Duration {
+	c.Helper()
+	var begun, ended time.Time
+	for _, t := range c.zk.Log() {
+		if t.Zxid <= after {
+			continue
+		}
+		for _, ch := range t.Changes {
+			switch {
+			case ch.Kind == zktest.Created && ch.Path == c.path("leader/sharding/processing"):
+				begun = t.Time
+			case ch.Kind == zktest.Deleted && ch.Path == c.path("leader/sharding/processing"):
+				ended = t.Time
+			}
+		}
+	}
+	if begun.IsZero() || ended.Before(begun) {
+		return 0
+	}
+	return ended.Sub(begun)
+}
+
+func median(all []time.Duration) time.Duration {
+	return slices.Sorted(slices.Values(all))[len(all)/2]
+}
+
+// often is a job whose members' requests are counted; sessions last so long that
+// their signs of life are few.
+var often = definition{cron: "0/2 * * * * ?", every: every, items: 6, work: 10 * time.Millisecond, session: 30 * time.Second}
+
+// counted is over how many ticks.
+const counted = 15
+
+// TestRequests: what a third member adds to a job of two members of ElasticJob,
+// by ZooKeeper's own count of what it received.
+func TestRequests(t *testing.T) {
+	if !*enabled {
+		return // see TestInterop
+	}
+	s := newSetting(t)
+	s.zk = zktest.Start(t, zktest.Debian(t), zktest.Options{Tick: 2 * time.Second}) // for long sessions
+	c := newCluster(t, s, "requests", often)
+	a, b := c.javaMember(javaA), c.javaMember(javaB)
+	c.begin(a, b)
+	alone, _ := c.requests(a)
+	var added [2]float64
+	for i, m := range []*member{c.place(javaC, true), c.place(oursA, false)} {
+		c.returns(m)
+		all, own := c.requests(m)
+		added[i] = all - alone
+		t.Logf("a third member, %s: %.1f requests a tick, of which its own %.1f; two alone %.1f, so it adds %.1f", m.kind(), all, own, alone, added[i])
+		c.leaves(m)
+	}
+	t.Logf("a member of ours adds %.3f of what one of ElasticJob adds; wanted %.1f at most", added[1]/added[0], fewerRequests)
+	if added[1] > fewerRequests*added[0] {
+		t.Errorf("a member of ours adds %.1f requests a tick, one of ElasticJob %.1f", added[1], added[0])
+	}
+}
+
+// requests counts those of a tick: of everybody, and of one member.
+func (c *cluster) requests(m *member) (all, own float64) {
+	c.Helper()
+	c.steady(3) // for what the change before has left to be read
+	c.quiet()
+	allBefore, ownBefore := c.received(m)
+	c.pass(counted * c.job.every)
+	allAfter, ownAfter := c.received(m)
+	return float64(allAfter-allBefore) / counted, float64(ownAfter-ownBefore) / counted
+}
+
+var (
+	receivedOfAll = regexp.MustCompile(`zk_packets_received\s+(\d+)`)
+	receivedOfOne = regexp.MustCompile(`recved=(\d+),sent=\d+,sid=0x([0-9a-f]+)`)
+)
+
+// received is what ZooKeeper has counted so far.
+func (c *cluster) received(m *member) (all, own int) {
+	c.Helper()
+	session := fmt.Sprintf("%x", c.node("instances/"+c.instance(m)).Stat.Owner)
+	found := receivedOfAll.FindStringSubmatch(c.zk.Ask("mntr"))
+	if found == nil {
+		c.Fatal("mntr tells of no requests")
+	}
+	all, _ = strconv.Atoi(found[1]) // they are digits
+	for _, one := range receivedOfOne.FindAllStringSubmatch(c.zk.Ask("cons"), -1) {
+		if one[2] == session {
+			own, _ = strconv.Atoi(one[1])
+		}
+	}
+	return all, own
+}

@@ -1,0 +1,408 @@
+package interop
+
+import (
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/wasmjob/wasmjob/host/registry"
+	"github.com/wasmjob/wasmjob/host/registry/zk"
+	"github.com/wasmjob/wasmjob/host/registry/zk/zktest"
+	"github.com/wasmjob/wasmjob/test/faults/evidence"
+	"github.com/wasmjob/wasmjob/test/interop/judge"
+)
+
+const (
+	// session is the time-out of everybody's sessions.
+	session = 3 * time.Second
+	// patience ends a test that waits for what does not come.
+	patience = 40 * time.Second
+	// look is how often it looks.
+	look = 50 * time.Millisecond
+)
+
+// setting is what all scenarios share.
+type setting struct {
+	zk        *zktest.Server
+	classpath string
+	operator  *operator
+	dir       string
+}
+
+// cluster is one scenario: a job, its members and its timeline.
+type cluster struct {
+	*testing.T
+	setting
+	name     string // also of the namespace
+	dir      string
+	evidence string // the folder of the guests' file
+	job      definition
+	members  []*member
+	lives    int // of Java members that there have been
+	spans    []judge.Span
+	wants    map[int]judge.Want // of items, as it is or is about to be
+	rows     []judge.Row        // of what a scenario has judged by itself
+	registry registry.Session
+}
+
+func newCluster(t *testing.T, s setting, name string, d definition) *cluster {
+	t.Helper()
+	if d.session == 0 {
+		d.session = session
+	}
+	c := &cluster{T: t, setting: s, name: name, dir: filepath.Join(s.dir, name), job: d, wants: map[int]judge.Want{}}
+	c.evidence = filepath.Join(c.dir, "evidence")
+	if err := os.MkdirAll(c.evidence, 0o700); err != nil {
+		t.Fatal(err)
+	}
+	r, err := zk.New(zk.Options{Servers: []string{s.zk.Address()}, Digest: d.digest})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if c.registry, err = r.Open(t.Context(), func(registry.Event) {}); err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() {
+		for _, m := range c.members {
+			if m.up() {
+				m.kill()
+			}
+		}
+		if err := r.Close(); err != nil {
+			t.Error(err)
+		}
+	})
+	return c
+}
+
+// javaMember and ours give a member its address, and begin its first life.
+func (c *cluster) javaMember(ip string, settings ...string) *member {
+	c.Helper()
+	return c.member(ip, true, settings...)
+}
+
+func (c *cluster) ours(ip string, settings ...string) *member {
+	c.Helper()
+	return c.member(ip, false, settings...)
+}
+
+func (c *cluster) member(ip string, java bool, settings ...string) *member {
+	c.Helper()
+	m := c.place(ip, java)
+	m.start(settings...)
+	return m
+}
+
+// place is that of a member which has not begun.
+func (c *cluster) place(ip string, java bool) *member {
+	m := &member{cluster: c, ip: ip, java: java, zk: c.zk.Address()}
+	c.members = append(c.members, m)
+	return m
+}
+
+// path is that of a node of the job.
+func (c *cluster) path(below string) string { return "/" + c.name + "/" + jobName + "/" + below }
+
+// node reads one.
+func (c *cluster) node(below string) registry.Node {
+	c.Helper()
+	n, err := c.registry.Read(c.Context(), c.path(below))
+	if err != nil {
+		c.Fatal(err)
+	}
+	return n
+}
+
+// leader is who leads; nil: nobody.
+func (c *cluster) leader() *member {
+	c.Helper()
+	ip, _, _ := strings.Cut(string(c.node("leader/election/instance").Data), "@")
+	for _, m := range c.members {
+		if m.ip == ip {
+			return m
+		}
+	}
+	return nil
+}
+
+// role says who leads, for the table.
+func (c *cluster) role() string {
+	c.Helper()
+	switch l := c.leader(); {
+	case l == nil:
+		return "nobody leads"
+	case l.java:
+		return "Java leads"
+	}
+	return "wasmjobd leads"
+}
+
+// runs is what all members have told up to now.
+func (c *cluster) runs() []judge.Run {
+	c.Helper()
+	runs, _ := c.told()
+	return runs
+}
+
+func (c *cluster) told() ([]judge.Run, []judge.Told) {
+	c.Helper()
+	var runs []judge.Run
+	var told []judge.Told
+	for _, m := range c.members {
+		for _, name := range m.outputs {
+			f, err := os.Open(name)
+			if err != nil {
+				c.Fatal(err)
+			}
+			some, more, err := judge.ReadJava(f, m.ip)
+			if err := errors.Join(err, f.Close()); err != nil {
+				c.Fatal(err)
+			}
+			runs, told = append(runs, some...), append(told, more...)
+		}
+	}
+	text, err := os.ReadFile(filepath.Join(c.evidence, "lines"))
+	if err != nil && !errors.Is(err, os.ErrNotExist) {
+		c.Fatal(err)
+	}
+	lines, err := evidence.Read(strings.NewReader(string(text)))
+	if err != nil {
+		c.Fatal(err)
+	}
+	runs = append(runs, judge.Ours(lines)...)
+	judge.Sort(runs)
+	return runs, told
+}
+
+// await looks until ok.
+func (c *cluster) await(what string, ok func() bool) {
+	c.Helper()
+	again, late := time.NewTicker(look), time.NewTimer(patience)
+	defer again.Stop()
+	defer late.Stop()
+	for !ok() {
+		select {
+		case <-again.C:
+			c.alive()
+		case <-late.C:
+			for _, m := range c.members {
+				c.Logf("%s:\n%s", m.ip, m.log())
+			}
+			c.dump()
+			c.Fatalf("waited %v for %s", patience, what)
+		}
+	}
+}
+
+// alive sees that no process has ended that nobody has ended.
+func (c *cluster) alive() {
+	c.Helper()
+	for _, m := range c.members {
+		if m.running != nil && !m.running.asked && !m.up() {
+			c.Fatalf("%s has ended: %v\n%s", m.ip, m.running.err, m.log())
+		}
+	}
+}
+
+// pass lets time go by.
+func (c *cluster) pass(d time.Duration) {
+	c.Helper()
+	until := time.Now().Add(d)
+	c.await("time to pass", func() bool { return !time.Now().Before(until) })
+}
+
+// event notes what is about to happen to a member, or to none. The job and what
+// is wanted of its items is as it will be.
+func (c *cluster) event(name string, rule judge.Rule, hit *member) {
+	c.Helper()
+	now := time.Now().UnixMilli()
+	s := judge.Span{Role: c.role(), Event: name, Every: c.job.every.Milliseconds(), Items: c.job.items, Rule: rule, Wants: map[int]judge.Want{}}
+	before := s
+	if len(c.spans) > 0 {
+		before = *c.last()
+	}
+	if s.Items = max(s.Items, before.Items); s.Every != before.Every {
+		s.Every, s.Also = max(s.Every, before.Every), min(s.Every, before.Every)
+	}
+	for item := range s.Items {
+		want := c.want(item)
+		if len(c.spans) > 0 && want != wanted(before, item) {
+			want = judge.Maybe
+		}
+		s.Wants[item] = want
+	}
+	if s.From = now; s.Every != 0 {
+		s.From -= now % s.Every
+	}
+	if hit != nil {
+		s.Hit = hit.ip
+	}
+	c.spans = append(c.spans, s)
+	c.Logf("%s: %s", time.Now().UTC().Format("15:04:05.000"), name)
+}
+
+// want is how often an item runs when what happens has happened.
+func (c *cluster) want(item int) judge.Want {
+	if item >= c.job.items {
+		return judge.Never
+	}
+	return c.wants[item]
+}
+
+// wanted is how often it ran before.
+func wanted(s judge.Span, item int) judge.Want {
+	if item >= s.Items {
+		return judge.Never
+	}
+	return s.Wants[item]
+}
+
+// last is the newest span.
+func (c *cluster) last() *judge.Span { return &c.spans[len(c.spans)-1] }
+
+// settle waits for a tick after the event in which every item that is wanted ran
+// once and to its end, on members that include some and no others of a list; it
+// is the event's last one, and what follows is steady.
+func (c *cluster) settle(with []*member, without ...*member) {
+	c.Helper()
+	s, begun := c.last(), time.Now()
+	every := c.job.every.Milliseconds()
+	var tick int64
+	c.await("a tick of all items after "+s.Event, func() bool {
+		// A tick is over when the next one comes.
+		tick = c.settled(s.From+s.Every, time.Now().UnixMilli()-every, with, without)
+		return tick != 0
+	})
+	c.Logf("settled after %v", time.Since(begun).Round(time.Millisecond))
+	next := judge.Span{Role: c.role(), Event: "steady", From: tick + every, Every: every, Items: s.Items, Wants: map[int]judge.Want{}}
+	for item := range s.Items {
+		next.Wants[item] = c.want(item)
+	}
+	c.spans = append(c.spans, next)
+}
+
+// settled is the first such tick; when the cron has changed, the second.
+func (c *cluster) settled(from, upTo int64, with, without []*member) int64 {
+	c.Helper()
+	every, changed := c.job.every.Milliseconds(), c.last().Also != 0
+	ran, by := map[int64]map[int]int{}, map[int64]map[string]bool{}
+	for _, r := range c.runs() {
+		at := r.Instant
+		if at == 0 {
+			at = r.Start - r.Start%every
+		}
+		if r.Start >= from && r.End != 0 {
+			if ran[at] == nil {
+				ran[at], by[at] = map[int]int{}, map[string]bool{}
+			}
+			ran[at][r.Item]++
+			by[at][r.Member] = true
+		}
+	}
+	good := 0
+	for t := from; t <= upTo; t += every {
+		ok := true
+		for item := range c.last().Items {
+			want := c.want(item)
+			ok = ok && (want != judge.Once || ran[t][item] == 1) && (want != judge.Never || ran[t][item] == 0)
+		}
+		ok = ok && !slices.ContainsFunc(with, func(m *member) bool { return !by[t][m.ip] }) && !slices.ContainsFunc(without, func(m *member) bool { return by[t][m.ip] })
+		if good++; !ok {
+			good = 0
+		}
+		if good == 2 || good == 1 && !changed {
+			return t
+		}
+	}
+	return 0
+}
+
+// begin waits until all members run, as at the start of a scenario: no tick
+// before counts.
+func (c *cluster) begin(with ...*member) {
+	c.Helper()
+	c.event("start", judge.Exact, nil)
+	c.settle(with)
+	c.spans = c.spans[len(c.spans)-1:]
+}
+
+// quiet waits for a moment at which no item runs and no instant is near.
+func (c *cluster) quiet() {
+	c.Helper()
+	every := c.job.every.Milliseconds()
+	c.await("a quiet moment", func() bool {
+		now := time.Now().UnixMilli()
+		since := now % every
+		return since >= every/3 && since < every/3+200 && !slices.ContainsFunc(c.runs(), func(r judge.Run) bool {
+			return r.End == 0 && r.Start > now-every
+		})
+	})
+}
+
+// steady lets ticks go by in which nothing happens.
+func (c *cluster) steady(ticks int) {
+	c.Helper()
+	until := c.last().From + int64(ticks)*c.last().Every
+	c.await("steady ticks", func() bool { return time.Now().UnixMilli() >= until })
+}
+
+// check is a line of the table for what no tick tells.
+func (c *cluster) check(event string, ok bool, format string, args ...any) {
+	c.Helper()
+	r := judge.Row{Role: c.role(), Event: event, Ticks: 1, Exact: 1}
+	if !ok {
+		r.Exact, r.Faults = 0, 1
+		c.Errorf(event+": "+format, args...)
+	}
+	c.rows = append(c.rows, r)
+}
+
+// report ends the timeline at the newest tick that is over, and judges.
+func (c *cluster) report() judge.Report {
+	c.Helper()
+	to := time.Now().UnixMilli()
+	if len(c.spans) > 0 && c.last().Every != 0 {
+		every := c.last().Every
+		to -= to%every + every
+		c.await("the last tick to end", func() bool { return time.Now().UnixMilli() > to+2*every })
+	}
+	for _, m := range c.members {
+		if m.up() {
+			m.stop()
+		}
+	}
+	in := judge.Input{Runs: c.runs(), Spans: c.spans, To: to}
+	for _, m := range c.members {
+		if !m.java {
+			in.Gaps = append(in.Gaps, m.gaps()...)
+		}
+	}
+	r := judge.Judge(in)
+	r.Rows = append(r.Rows, c.rows...)
+	return r
+}
+
+// dump logs the job's nodes, for whoever looks for a fault.
+func (c *cluster) dump() {
+	c.Helper()
+	var out strings.Builder
+	c.write(&out, "")
+	c.Log("\n" + out.String())
+}
+
+func (c *cluster) write(out io.Writer, below string) {
+	n, err := c.registry.Read(c.Context(), strings.TrimSuffix(c.path(below), "/"))
+	if err != nil || !n.Exists {
+		return
+	}
+	fmt.Fprintf(out, "%s = %.200s (owner %x)\n", below, n.Data, n.Stat.Owner)
+	for _, child := range n.Children {
+		c.write(out, strings.TrimPrefix(below+"/"+child, "/"))
+	}
+}

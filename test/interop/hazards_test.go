@@ -1,0 +1,300 @@
+package interop
+
+import (
+	"bytes"
+	"fmt"
+	"slices"
+	"strings"
+	"syscall"
+	"testing"
+	"time"
+
+	"github.com/wasmjob/wasmjob/host/registry"
+	"github.com/wasmjob/wasmjob/host/registry/zk/zktest"
+	"github.com/wasmjob/wasmjob/test/interop/judge"
+)
+
+// hazards are what can go wrong between the two kinds of members in layout 2.1,
+// by their numbers. The others need no member of ElasticJob, or stand elsewhere:
+//
+//	 1  a job of another layout           damaged_config.txt (protocol)
+//	 3  keys of ours in nodes of theirs   every scenario; config21_test.go (layout)
+//	 6  addresses that begin with others  ids: host/job/id_test.go
+//	 7  the server before its instance    the order that both keep: sim/golden
+//	 8  values of a server's node         flows disable, sim/golden; operate
+//	13  what kind of node running is      flows basic, sim/golden
+//	18  triggers                          trigger-java, trigger-wasmjobd
+//	21  digest                            digest
+//	22  Quartz's cron                     schedule/vectors_test.go
+//	25  names and task ids                host/job/id_test.go
+//	26  JSON of the context               host/job/context_test.go
+//
+// 2, 11, 20, 28 and 29 are of other layouts; 23, clocks, is java-leads with a
+// leader that is frozen.
+var hazards = []scenario{
+	{"04-config-byte-for-byte", usual, configBytes},
+	{"05-overwrite", usual, overwrite},
+	{"05-another-class", otherClass, staysOut},
+	{"09-order-of-instances", usual, order},
+	{"10-unknown-strategy", strange, unknownStrategy},
+	{"12-reshard-at-every-tick", thousand, reshardAtEveryTick},
+	{"14-monitoring-off", unmonitored, staysOut},
+	{"15-our-reconnect", usual, ourReconnect},
+	{"16-java-reconnect", failingOver, javaReconnect},
+	{"17-shutdown-by-java", usual, shutdownByJava},
+	{"19-misfire-of-java", overdueJava, misfireOfJava},
+	{"19-misfire-of-ours", overdueOurs, misfireOfOurs},
+	{"19-death-of-java", orphanJava, deathOfJava},
+	{"19-pending-of-java", orphanPair, pendingOfJava},
+	{"19-death-of-ours", orphanOurs, deathOfOurs},
+	{"22-no-time-zone", zoneless, staysOut},
+	{"24-frozen-holder-of-the-latch", usual, frozenHolder},
+}
+
+var (
+	failingOver = definition{cron: "0/2 * * * * ?", every: every, items: 6, work: 50 * time.Millisecond, failover: true}
+	otherClass  = definition{cron: "0/2 * * * * ?", every: every, items: 2, work: 50 * time.Millisecond, ours: "class = \"interop.Other\"\ntimezone = \"UTC\"\n"}
+	zoneless    = definition{cron: "0/2 * * * * ?", every: every, items: 2, work: 50 * time.Millisecond, ours: "class = \"interop.Work\"\n"}
+	strange     = definition{cron: "0/2 * * * * ?", every: every, items: 4, work: 50 * time.Millisecond, java: "strategy=interop.Backwards"}
+	unmonitored = definition{cron: "0/2 * * * * ?", every: every, items: 2, work: 50 * time.Millisecond, java: "monitor=false"}
+	// thousand has so many items that a reshard takes a while, and so has a run.
+	thousand = definition{cron: "0/15 * * * * ?", every: 15 * time.Second, items: 1000, session: 6 * time.Second,
+		ours: usualOurs + "parallel = 8\nlimits.instance = { pool = 8 }\n"}
+)
+
+// TestHazards has a test for each number.
+func TestHazards(t *testing.T) { tell(t, hazards) }
+
+// configBytes: of a configuration that ElasticJob wrote, a server of ours
+// changes the value that it is told to, and nothing else.
+func configBytes(c *cluster) {
+	c.job.java, c.job.ours = "parameter=a<b>&'c'=d", usualOurs+`param = "a<b>&'c'=d"`
+	java := c.javaMember(javaA)
+	c.begin(java)
+	written := c.node("config").Data
+	odd := append(bytes.TrimSuffix(written, []byte("}")), `, "owner" : {"team":["a",null,1.50]}}`...)
+	if _, err := c.registry.Commit(c.Context(), registry.Op{Kind: registry.Set, Path: c.path("config"), Data: odd, Version: registry.AnyVersion}); err != nil {
+		c.Fatal(err)
+	}
+	ours := c.joins(c.ours, oursA)
+	c.check("wasmjobd joins a strange config", bytes.Equal(c.node("config").Data, odd), "it is %s, not %s", c.node("config").Data, odd)
+	c.leaves(ours)
+	c.job.items = 5
+	c.event("wasmjobd changes a value", judge.Exact, nil)
+	ours.start()
+	c.settle([]*member{java, ours})
+	want := strings.Replace(string(odd), `"shardingTotalCount":6`, `"shardingTotalCount":5`, 1)
+	want = strings.Replace(want, `,5\u003d50`, "", 1)
+	c.check("nothing else is changed", string(c.node("config").Data) == want, "it is\n%s, not\n%s", c.node("config").Data, want)
+}
+
+// overwrite: a member of ElasticJob that starts so replaces the whole
+// configuration, and what is ours survives.
+func overwrite(c *cluster) {
+	first := c.javaMember(javaA)
+	c.begin(first)
+	ours := c.joins(c.ours, oursA)
+	module := c.node("wasm/module").Data
+	c.job.items = 4
+	c.event("Java overwrites", judge.Exact, nil)
+	second := c.javaMember(javaB, "overwrite=true")
+	c.settle([]*member{first, ours, second})
+	c.check("what is ours survives", bytes.Equal(module, c.node("wasm/module").Data), "wasm/module is %s, not %s", c.node("wasm/module").Data, module)
+}
+
+// staysOut: a server that must not be in a job of ElasticJob's writes nothing,
+// says why, and disturbs nobody.
+func staysOut(c *cluster) {
+	java := c.javaMember(javaA)
+	c.begin(java)
+	config := c.node("config").Data
+	c.event("wasmjobd stays out", judge.Exact, nil)
+	ours := c.ours(oursA)
+	c.await("a line in its log", func() bool {
+		return strings.Contains(ours.allLog(), `"level":"WARN"`) || strings.Contains(ours.allLog(), `"level":"ERROR"`)
+	})
+	until := time.Now().Add(3 * every)
+	c.await("some ticks", func() bool { return time.Now().After(until) })
+	c.settle([]*member{java}, ours)
+	for line := range strings.Lines(ours.allLog()) {
+		if strings.Contains(line, `"level":"WARN"`) || strings.Contains(line, `"level":"ERROR"`) {
+			c.Log(strings.TrimSpace(line))
+		}
+	}
+	c.check("nothing is written", !c.node("wasm").Exists && bytes.Equal(c.node("config").Data, config) && len(c.node("instances").Children) == 1 && len(c.node("servers").Children) == 1,
+		"instances %v, servers %v, wasm %v", c.node("instances").Children, c.node("servers").Children, c.node("wasm").Children)
+}
+
+// unknownStrategy: a server of ours does not lead where it could not deal the
+// items out as others would, but owns what it is dealt.
+func unknownStrategy(c *cluster) {
+	first := c.javaMember(javaA)
+	c.begin(first)
+	ours := c.joins(c.ours, oursA)
+	second := c.joins(c.javaMember, javaB)
+	c.leaves(first)
+	c.check("it leaves the lead to Java", c.leader() == second, "%v leads", c.leader())
+	c.steady(2)
+	c.mustRun(ours, second)
+}
+
+// order: whoever leads, the items go to the instances as ElasticJob would deal
+// them.
+func order(c *cluster) {
+	a := c.javaMember(javaA)
+	c.begin(a)
+	c.joins(c.ours, oursA)
+	c.joins(c.javaMember, javaB)
+	c.dealt()
+	c.joins(c.ours, oursB)
+	c.dealt()
+	c.leaves(a)
+	c.dealt()
+	for _, m := range []*member{c.leader(), a} { // until the other kind leads
+		if m == a {
+			c.returns(a)
+		} else {
+			c.leaves(m)
+		}
+		c.dealt()
+	}
+}
+
+// dealt compares the owners of all items with what average allocation gives.
+func (c *cluster) dealt() {
+	c.Helper()
+	members := c.node("instances").Children
+	slices.Sort(members)
+	slices.Reverse(members)
+	var want, got []string
+	each, left := c.job.items/len(members), c.job.items%len(members)
+	for _, m := range members {
+		for range each {
+			want = append(want, m)
+		}
+	}
+	want = append(want, members[:left]...)
+	for i := range c.job.items {
+		got = append(got, string(c.node(fmt.Sprintf("sharding/%d/instance", i)).Data))
+	}
+	c.check("items as ElasticJob deals them", slices.Equal(got, want), "%v, not %v", got, want)
+}
+
+// reshardAtEveryTick: our leader deals a thousand items anew just before each
+// tick, to other members each time, while a member of ElasticJob reads from its
+// cache whose they are.
+func reshardAtEveryTick(c *cluster) {
+	java, ours := c.pair(false)
+	other := c.ours(oursB)
+	c.begin(java, ours, other)
+	for i := range 4 {
+		// Members of ElasticJob look whether to wait at the tick; a reshard may
+		// begin at any moment before.
+		c.before(time.Duration(100+100*i) * time.Millisecond)
+		c.event("1000 items are dealt anew", judge.Exact, nil)
+		c.last().From += c.job.every.Milliseconds()
+		c.sides()[1].server(i%2 == 1, oursB)
+	}
+	c.settle([]*member{ours, java, other})
+}
+
+// before waits until so long before an instant.
+func (c *cluster) before(d time.Duration) {
+	c.Helper()
+	every := c.job.every.Milliseconds()
+	next := (time.Now().UnixMilli()/every + 1) * every
+	if next-time.Now().UnixMilli() < d.Milliseconds() {
+		next += every
+	}
+	c.await("the moment", func() bool { return time.Now().UnixMilli() >= next-d.Milliseconds() })
+}
+
+// behind puts a proxy between a member and ZooKeeper.
+func (c *cluster) behind(m *member) *zktest.Proxy {
+	c.Helper()
+	p := zktest.NewProxy(c.T, c.zk.Address())
+	m.zk = p.Address()
+	return p
+}
+
+// ourReconnect: a server of ours that is back within its session touches nothing.
+func ourReconnect(c *cluster) {
+	java := c.javaMember(javaA)
+	c.begin(java)
+	ours := c.place(oursA, false)
+	p := c.behind(ours)
+	c.returns(ours)
+	id := "instances/" + c.instance(ours)
+	before := c.node(id).Stat
+	c.quiet()
+	c.event("wasmjobd is cut off for a moment", judge.Exact, nil)
+	p.Set(zktest.Refuse)
+	c.pass(300 * time.Millisecond)
+	p.Set(zktest.Pass)
+	c.settle([]*member{java, ours})
+	c.check("the same instance", c.node(id).Stat.Created == before.Created && c.node(id).Stat.Modified == before.Modified, "it was written anew")
+}
+
+// instance is the id under which a member is there.
+func (c *cluster) instance(m *member) string {
+	c.Helper()
+	for _, id := range c.node("instances").Children {
+		if strings.HasPrefix(id, m.ip+"@-@") {
+			return id
+		}
+	}
+	c.Fatalf("%s is no instance", m.ip)
+	return ""
+}
+
+// javaReconnect: a member of ElasticJob deletes its instance when it is back and
+// makes it again, which is no death. With failover, its running item would be
+// run twice.
+func javaReconnect(c *cluster) {
+	ours := c.ours(oursA)
+	c.begin(ours)
+	java := c.place(javaA, true)
+	p := c.behind(java)
+	c.returns(java)
+	id := "instances/" + c.instance(java)
+	for range 2 {
+		before := c.node(id).Stat
+		c.quiet()
+		c.event("Java is cut off for a moment", judge.Kill, java)
+		p.Set(zktest.Refuse)
+		c.pass(300 * time.Millisecond)
+		p.Set(zktest.Pass)
+		c.await("it to be written anew", func() bool { n := c.node(id); return n.Exists && n.Stat.Created != before.Created })
+		c.settle([]*member{java, ours})
+	}
+}
+
+// shutdownByJava: ElasticJob's console ends the job on a server of ours.
+func shutdownByJava(c *cluster) {
+	java := c.javaMember(javaA)
+	c.begin(java)
+	ours := c.joins(c.ours, oursA)
+	c.quiet()
+	c.event("Java shuts wasmjobd's job down", judge.Leave, ours)
+	c.java("shutdown", oursA)
+	c.settle([]*member{java}, ours)
+	c.steady(3)
+	c.check("it stays away", len(c.node("instances").Children) == 1 && ours.up(), "instances %v", c.node("instances").Children)
+}
+
+// frozenHolder: a client with ElasticJob's own recipe holds the latch of the
+// election and sleeps, when the leader dies.
+func frozenHolder(c *cluster) {
+	java := c.javaMember(javaA)
+	c.begin(java)
+	ours := c.joins(c.ours, oursA)
+	holder := java.holder(c.path("leader/election/latch"))
+	c.event("the latch's holder sleeps, Java's leader is killed", judge.Kill, java)
+	if err := holder.Process.Signal(syscall.SIGSTOP); err != nil {
+		c.Fatal(err)
+	}
+	java.kill()
+	c.settle([]*member{ours}, java)
+	c.check("the lead is taken", c.leader() == ours, "%v leads", c.leader())
+	c.returns(java)
+}

@@ -1,0 +1,126 @@
+package interop
+
+import (
+	"errors"
+	"flag"
+	"os"
+	"path/filepath"
+	"strings"
+	"syscall"
+	"testing"
+	"time"
+
+	"github.com/wasmjob/wasmjob/host/registry/zk/zktest"
+	"github.com/wasmjob/wasmjob/test/interop/judge"
+)
+
+var (
+	enabled = flag.Bool("interop", false, "run Java members beside servers; it takes minutes")
+	work    = flag.String("work", "", "where the scenarios leave what they have written, instead of build/interop/work")
+	program = flag.String("program", "../../build/wasmjobd", "the server, as make builds it")
+)
+
+// scenario is a story of a job and its members.
+type scenario struct {
+	name string
+	job  definition
+	tell func(*cluster)
+}
+
+// every is the time between the instants of most jobs here. A member of
+// ElasticJob leaves out an instant that comes while it runs, and every second
+// this one would, whenever the machine has other things to do for so long.
+const every = 2 * time.Second
+
+// usual is the job of most scenarios.
+var usual = definition{cron: "0/2 * * * * ?", every: every, items: 6, work: 50 * time.Millisecond}
+
+var scenarios = []scenario{
+	{"java-alone", usual, javaAlone},
+	{"java-leads", usual, javaLeads},
+	{"wasmjobd-leads", usual, wasmjobdLeads},
+	{"hands", usual, hands},
+	{"migration", usual, migration},
+	{"operate-java", usual, func(c *cluster) { operate(c, true) }},
+	{"operate-wasmjobd", usual, func(c *cluster) { operate(c, false) }},
+	{"trigger-java", byHand, func(c *cluster) { triggers(c, true) }},
+	{"trigger-wasmjobd", byHand, func(c *cluster) { triggers(c, false) }},
+	{"digest", secret, digest},
+	{"failover-java", longRuns, func(c *cluster) { failovers(c, true) }},
+	{"failover-wasmjobd", longRuns, func(c *cluster) { failovers(c, false) }},
+	{"listeners", waiting, listeners},
+	{"shadow", usual, shadow},
+}
+
+// byHand is a job that only triggers run.
+var byHand = definition{cron: never, items: 6, work: 50 * time.Millisecond}
+
+// secret is one whose nodes are its members' alone.
+var secret = definition{cron: "0/2 * * * * ?", every: every, items: 6, work: 50 * time.Millisecond, digest: "team:s3cret"}
+
+// longRuns has instants so far apart that the run of a dead member is taken over
+// before the next.
+var longRuns = definition{cron: "0/10 * * * * ?", every: 10 * time.Second, items: 8, work: time.Second, failover: true}
+
+// waiting is one whose members of ElasticJob wait for each other at start and end.
+var waiting = definition{cron: "0/4 * * * * ?", every: 4 * time.Second, items: 4, work: 50 * time.Millisecond, once: 700 * time.Millisecond}
+
+// TestInterop is what make interop runs, with TestHazards.
+func TestInterop(t *testing.T) { tell(t, scenarios) }
+
+// tell runs scenarios side by side and prints the table of all.
+func tell(t *testing.T, scenarios []scenario) {
+	t.Helper()
+	if !*enabled {
+		return // it needs Java, minutes and the built programs: make interop
+	}
+	s := newSetting(t)
+	table := make([]judge.Named, len(scenarios))
+	t.Run("all", func(t *testing.T) {
+		for i, sc := range scenarios {
+			t.Run(sc.name, func(t *testing.T) {
+				t.Parallel()
+				c := newCluster(t, s, sc.name, sc.job)
+				defer func() { // also when the story breaks off: it may tell why
+					table[i] = judge.Named{Name: sc.name, Report: c.report()}
+					for _, f := range table[i].Findings[:min(len(table[i].Findings), 20)] {
+						t.Error(f)
+					}
+				}()
+				sc.tell(c)
+			})
+		}
+	})
+	var out strings.Builder
+	if err := judge.Table(&out, table); err != nil {
+		t.Fatal(err)
+	}
+	t.Log("\n" + out.String())
+}
+
+// newSetting starts what scenarios share, or leaves the test out.
+func newSetting(t *testing.T) setting {
+	t.Helper()
+	s := setting{classpath: buildJava(t), dir: *work}
+	if s.dir == "" {
+		s.dir = filepath.Join(buildDir(t), "work")
+	}
+	s.dir = filepath.Join(s.dir, t.Name())
+	if err := os.MkdirAll(filepath.Dir(s.dir), 0o700); err != nil {
+		t.Fatal(err)
+	}
+	lock, err := os.Create(s.dir + ".lock")
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { lock.Close() })
+	if err := syscall.Flock(int(lock.Fd()), syscall.LOCK_EX|syscall.LOCK_NB); err != nil {
+		t.Fatalf("another test works in %s: %v", s.dir, err)
+	}
+	if err := errors.Join(os.RemoveAll(s.dir), os.MkdirAll(s.dir, 0o700)); err != nil {
+		t.Fatal(err)
+	}
+	s.zk = zktest.Start(t, zktest.Debian(t), zktest.Options{})
+	s.operator = startOperator(t, s.classpath, s.zk.Address(), filepath.Join(s.dir, "operator.log"))
+	return s
+}

@@ -1,0 +1,28 @@
+package interop;
+
+import org.apache.curator.framework.CuratorFramework;
+import org.apache.curator.framework.CuratorFrameworkFactory;
+import org.apache.curator.framework.recipes.leader.LeaderLatch;
+import org.apache.curator.retry.RetryOneTime;
+
+/** Holder takes a latch as the library does, by the same recipe, and does not give it back. */
+public final class Holder {
+
+    private Holder() {
+    }
+
+    /** Says "joined" when it has it, and ends when its input does. */
+    public static void main(final String[] args) throws Exception {
+        Settings s = new Settings(args);
+        CuratorFramework client = CuratorFrameworkFactory.newClient(s.text("zk"), s.number("session", 3000), 3000, new RetryOneTime(1000));
+        client.start();
+        LeaderLatch latch = new LeaderLatch(client, s.text("latch"));
+        latch.start();
+        latch.await();
+        Told.line("joined %d 0 0 %s", System.currentTimeMillis(), s.text("latch"));
+        while (System.in.read() >= 0) {
+            continue;
+        }
+        System.exit(0);
+    }
+}

@@ -1,0 +1,139 @@
+package interop
+
+import (
+	"bufio"
+	"crypto/sha256"
+	"encoding/hex"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"sync"
+	"syscall"
+	"testing"
+)
+
+// buildDir keeps what is built, and what the scenarios leave.
+func buildDir(t testing.TB) string {
+	t.Helper()
+	dir, err := filepath.Abs("../../build/interop")
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := os.MkdirAll(dir, 0o700); err != nil {
+		t.Fatal(err)
+	}
+	return dir
+}
+
+func leaveOut(t testing.TB, why string) {
+	t.Helper()
+	if os.Getenv("WASMJOBD_STRICT") == "1" {
+		t.Fatal(why)
+	}
+	t.Skip("left out: " + why)
+}
+
+// buildJava is the class path of the Java program, which Maven builds once for
+// each state of its sources.
+func buildJava(t testing.TB) string {
+	t.Helper()
+	for _, tool := range []string{"java", "mvn"} {
+		if _, err := exec.LookPath(tool); err != nil {
+			leaveOut(t, "no "+tool+" in PATH: apt-get install default-jdk-headless maven")
+		}
+	}
+	sum := sha256.New()
+	sources, err := filepath.Glob("java/src/main/java/interop/*.java")
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, name := range append(sources, "java/pom.xml") {
+		text, err := os.ReadFile(name)
+		if err != nil {
+			t.Fatal(err)
+		}
+		sum.Write(text)
+	}
+	dir := filepath.Join(buildDir(t), "java-"+hex.EncodeToString(sum.Sum(nil)[:6]))
+	if _, err := os.Stat(dir); err != nil {
+		work := t.TempDir()
+		cmd := exec.CommandContext(t.Context(), "mvn", "-q", "-B", "-f", "java/pom.xml", "-Dout="+work+"/java", "package")
+		if out, err := cmd.CombinedOutput(); err != nil {
+			leaveOut(t, fmt.Sprintf("build the Java program: %v\n%s", err, out))
+		}
+		if err := os.CopyFS(dir+"-new", os.DirFS(work+"/java")); err != nil {
+			t.Fatal(err)
+		}
+		if err := os.Rename(dir+"-new", dir); err != nil {
+			t.Fatal(err)
+		}
+	}
+	return filepath.Join(dir, "interop.jar") + ":" + filepath.Join(dir, "lib", "*")
+}
+
+// java is the command of one of its classes. Its small heap and simple compiler
+// leave the machine to the others.
+func java(classpath, class string, settings ...string) *exec.Cmd {
+	args := append([]string{"-Xmx96m", "-XX:+UseSerialGC", "-XX:TieredStopAtLevel=1", "-Duser.timezone=UTC",
+		"-Dorg.slf4j.simpleLogger.showDateTime=true", "-Dorg.slf4j.simpleLogger.dateTimeFormat=HH:mm:ss.SSS", "-cp", classpath, class}, settings...)
+	cmd := exec.Command("java", args...)
+	cmd.SysProcAttr = &syscall.SysProcAttr{Pdeathsig: syscall.SIGKILL}
+	return cmd
+}
+
+// operator is a Java process that does what an operator of ElasticJob does from
+// its console.
+type operator struct {
+	mu  sync.Mutex // one request at a time
+	in  io.Writer
+	out *bufio.Reader
+}
+
+func startOperator(t testing.TB, classpath, zk, log string) *operator {
+	t.Helper()
+	cmd := java(classpath, "interop.Operator", "zk="+zk)
+	in, err := cmd.StdinPipe()
+	if err != nil {
+		t.Fatal(err)
+	}
+	out, err := cmd.StdoutPipe()
+	if err != nil {
+		t.Fatal(err)
+	}
+	file, err := os.Create(log)
+	if err != nil {
+		t.Fatal(err)
+	}
+	cmd.Stderr = file
+	if err := cmd.Start(); err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() {
+		if err := errors.Join(in.Close(), cmd.Wait(), file.Close()); err != nil {
+			t.Errorf("the Java operator: %v", err)
+		}
+	})
+	return &operator{in: in, out: bufio.NewReader(out)}
+}
+
+// ask has one thing done.
+func (o *operator) ask(namespace, job string, words ...string) error {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	line := strings.Join(append([]string{namespace, job}, words...), " ")
+	if _, err := io.WriteString(o.in, line+"\n"); err != nil {
+		return fmt.Errorf("ask the Java operator: %w", err)
+	}
+	answer, err := o.out.ReadString('\n')
+	if err != nil {
+		return fmt.Errorf("ask the Java operator: %w", err)
+	}
+	if answer != "done\n" {
+		return fmt.Errorf("the Java operator was asked for %q and %s", line, strings.TrimSpace(answer))
+	}
+	return nil
+}

@@ -1,0 +1,119 @@
+// Package judge decides from what the members of a mixed job told of their runs
+// whether every item ran once at every instant, and where not, whether what
+// happened then excuses it. It starts nothing: runs and a timeline in, a Report
+// out. It is not for the history's own rules, which test/faults judges.
+//
+// Flow: ReadJava takes what a Java member printed, Ours what guests wrote; Judge
+// holds the runs against the spans of the timeline; Table prints a line for each
+// role and event.
+package judge
+
+import (
+	"bufio"
+	"cmp"
+	"errors"
+	"fmt"
+	"io"
+	"slices"
+	"strconv"
+	"strings"
+
+	"github.com/wasmjob/wasmjob/host/job"
+	"github.com/wasmjob/wasmjob/test/faults/evidence"
+)
+
+// Run is one run of an item as its member told of it. Times are Unix
+// milliseconds.
+type Run struct {
+	Item    int
+	Member  string // the address
+	Instant int64  // what it is for; 0: its start has to tell, as nobody else does
+	Start   int64
+	End     int64 // 0: it has not told of one
+	Total   int   // of the job, as a Java member saw it
+	Java    bool
+	Attempt int
+}
+
+// Told is a line of a Java member that is no run's.
+type Told struct {
+	Word   string // joined, started, completed
+	Member string
+	At     int64
+}
+
+// ReadJava reads what one Java member printed. A last line without its end is
+// left for later.
+func ReadJava(r io.Reader, member string) ([]Run, []Told, error) {
+	var runs []Run
+	var told []Told
+	open := map[int]int{} // the newest run of an item
+	in := bufio.NewReader(r)
+	for n := 1; ; n++ {
+		text, err := in.ReadString('\n')
+		if errors.Is(err, io.EOF) {
+			return runs, told, nil
+		}
+		if err != nil {
+			return nil, nil, fmt.Errorf("read what %s printed: %w", member, err)
+		}
+		f := strings.Fields(text)
+		if len(f) != 5 {
+			return nil, nil, fmt.Errorf("line %d of %s has %d fields, not 5: %q", n, member, len(f), text)
+		}
+		var number [3]int64
+		for i := range number {
+			if number[i], err = strconv.ParseInt(f[i+1], 10, 64); err != nil {
+				return nil, nil, fmt.Errorf("line %d of %s: %w", n, member, err)
+			}
+		}
+		at, item := number[0], int(number[1])
+		switch f[0] {
+		case "start":
+			open[item] = len(runs)
+			runs = append(runs, Run{Item: item, Member: member, Start: at, Total: int(number[2]), Java: true})
+		case "end", "stop":
+			i, ok := open[item]
+			if !ok {
+				return nil, nil, fmt.Errorf("line %d of %s ends a run that has not started", n, member)
+			}
+			delete(open, item)
+			if f[0] == "end" {
+				runs[i].End = at
+			}
+		case "joined", "started", "completed":
+			told = append(told, Told{Word: f[0], Member: member, At: at})
+		default:
+			return nil, nil, fmt.Errorf("line %d of %s begins with no word that members know: %q", n, member, text)
+		}
+	}
+}
+
+// Ours makes runs of the lines of guests.
+func Ours(lines []evidence.Line) []Run {
+	type key struct {
+		item, attempt int
+		run           string
+		token         int64
+	}
+	at := map[key]int{}
+	var runs []Run
+	for _, l := range lines {
+		k := key{l.Item, l.Attempt, l.Run, l.Token}
+		switch l.Word {
+		case "start":
+			at[k] = len(runs)
+			runs = append(runs, Run{Item: l.Item, Member: job.InstanceID(l.Server).IP(), Instant: l.Instant, Start: l.At, Attempt: l.Attempt})
+		case "end":
+			if i, ok := at[k]; ok {
+				runs[i].End = l.At
+			}
+		}
+	}
+	return runs
+}
+
+// Sort puts runs of all members into the order in which they started.
+func Sort(runs []Run) {
+	slices.SortStableFunc(runs, func(a, b Run) int { return cmp.Or(cmp.Compare(a.Start, b.Start), cmp.Compare(a.Item, b.Item)) })
+}

@@ -1,0 +1,228 @@
+package interop
+
+import (
+	"fmt"
+	"maps"
+	"slices"
+	"strconv"
+	"syscall"
+	"time"
+
+	"github.com/wasmjob/wasmjob/host/registry/zk/zktest"
+	"github.com/wasmjob/wasmjob/test/interop/judge"
+)
+
+// Jobs whose items say how long they work. Items go to members in the descending
+// order of addresses, so servers of ours have the first ones.
+var (
+	overdueJava = definition{cron: "0/6 * * * * ?", every: 6 * time.Second, items: 2, params: "0=100,1=7500", misfire: true}
+	overdueOurs = definition{cron: "0/6 * * * * ?", every: 6 * time.Second, items: 2, params: "0=7500,1=100", misfire: true}
+	orphanJava  = definition{cron: never, items: 2, params: "0=100,1=6000", failover: true}
+	orphanPair  = definition{cron: never, items: 3, params: "0=100,1=9000,2=9000", failover: true}
+	orphanOurs  = definition{cron: never, items: 3, params: "0=9000,1=12000,2=7000", failover: true, ours: usualOurs + "parallel = 1\n"}
+)
+
+// ran waits for a run of an item by a member that started after a time.
+func (c *cluster) ran(item int, by *member, after int64) judge.Run {
+	c.Helper()
+	var found judge.Run
+	c.await(fmt.Sprintf("%s to run item %d", by.ip, item), func() bool {
+		for _, r := range c.runs() {
+			if r.Item == item && r.Member == by.ip && r.Start > after {
+				found = r
+				return true
+			}
+		}
+		return false
+	})
+	return found
+}
+
+// gone waits until a node is not there.
+func (c *cluster) gone(below string) {
+	c.Helper()
+	c.await("the end of "+below, func() bool { return !c.node(below).Exists })
+}
+
+// pair starts a server of ours that leads and a member of ElasticJob, or the
+// other way round, and waits until both have items.
+func (c *cluster) pair(javaLeads bool) (java, ours *member) {
+	c.Helper()
+	java, ours = c.place(javaA, true), c.place(oursA, false)
+	first, second := ours, java
+	if javaLeads {
+		first, second = java, ours
+	}
+	first.start()
+	c.await("a leader", func() bool { return c.leader() == first })
+	second.start()
+	c.await("two members", func() bool { return len(c.node("instances").Children) == 2 })
+	return java, ours
+}
+
+// misfireOfJava: an instant came while ElasticJob ran the item, and it left
+// before it made up for it.
+func misfireOfJava(c *cluster) {
+	java, ours := c.pair(false)
+	run := c.ran(1, java, 0)
+	c.await("its mark", func() bool { return c.node("sharding/1/misfire").Exists })
+	java.stop()
+	again := c.ran(1, ours, run.Start)
+	c.gone("sharding/1/misfire")
+	next := run.Start - run.Start%6000 + 12_000
+	c.check("wasmjobd honours Java's misfire", again.Start < next, "item 1 ran at %d, not before the next instant %d", again.Start, next)
+}
+
+// misfireOfOurs: the same, the other way round.
+func misfireOfOurs(c *cluster) {
+	java, ours := c.pair(true)
+	run := c.ran(0, ours, 0)
+	c.await("its mark", func() bool { return c.node("sharding/0/misfire").Exists })
+	c.set("params=0=100,1=100")
+	ours.stop()
+	marked := c.node("sharding/0/misfire").Exists
+	first := c.ran(0, java, run.Start)
+	second := c.ran(0, java, first.Start)
+	c.gone("sharding/0/misfire")
+	c.check("Java honours wasmjobd's misfire", marked && second.Start-first.Start < 3000, "marked: %v; item 0 ran at %d and %d", marked, first.Start, second.Start)
+}
+
+// triggered asks for a run of all items and waits until those of some members
+// have started.
+func (c *cluster) triggered(members ...*member) (at int64) {
+	c.Helper()
+	at = time.Now().UnixMilli()
+	c.java("trigger")
+	for _, m := range members {
+		c.await(m.ip+" to run something", func() bool {
+			for _, r := range c.runs() {
+				if r.Member == m.ip && r.Start >= at {
+					return true
+				}
+			}
+			return false
+		})
+	}
+	return at
+}
+
+// deathOfJava: who has no leader and no neighbour any more leaves a run behind.
+func deathOfJava(c *cluster) {
+	java, ours := c.pair(false)
+	at := c.triggered(java, ours)
+	java.kill()
+	died := time.Now().UnixMilli()
+	r := c.ran(1, ours, at)
+	took := time.Duration(r.Start-died) * time.Millisecond
+	c.check("wasmjobd takes over from Java", took < c.job.session+3*time.Second, "it took %v", took)
+	c.Logf("%v after the death", took)
+}
+
+// pendingOfJava: a member of ElasticJob marks what its dead neighbour has left,
+// and is busy itself.
+func pendingOfJava(c *cluster) {
+	ours := c.ours(oursA)
+	c.await("a leader", func() bool { return c.leader() == ours })
+	one, other := c.javaMember(javaA), c.javaMember(javaA)
+	c.await("three members", func() bool { return len(c.node("instances").Children) == 3 })
+	at := c.triggered(ours)
+	c.await("all to run", func() bool { return len(c.since(at)) == 3 })
+	lost := string(c.node("sharding/1/instance").Data)
+	item := 1
+	if lost != javaA+"@-@"+strconv.Itoa(other.running.cmd.Process.Pid) {
+		item = 2
+	}
+	other.kill()
+	r := c.ran(item, ours, at)
+	byJava := false
+	for _, t := range c.zk.Log() {
+		for _, ch := range t.Changes {
+			if ch.Kind == zktest.Created && ch.Path == c.path(fmt.Sprintf("leader/failover/items/%d", item)) && len(ch.Data) == 0 {
+				byJava = true
+			}
+		}
+	}
+	c.check("wasmjobd takes what Java marked", byJava && one.up(), "item %d ran at %d; marked by Java: %v", item, r.Start, byJava)
+}
+
+// since are the runs that started at a time or later.
+func (c *cluster) since(at int64) []judge.Run {
+	c.Helper()
+	var some []judge.Run
+	for _, r := range c.runs() {
+		if r.Start >= at {
+			some = append(some, r)
+		}
+	}
+	return some
+}
+
+// deathOfOurs: what a server of ours has left is marked by another one that is
+// busy, and taken by a member of ElasticJob when it has ended its own.
+func deathOfOurs(c *cluster) {
+	java, ours := c.pair(false)
+	dead := c.ours(oursB)
+	c.await("three members", func() bool { return len(c.node("instances").Children) == 3 })
+	at := c.triggered(java, ours, dead)
+	dead.signal(syscall.SIGKILL)
+	dead.running.asked = true
+	r := c.ran(0, java, at)
+	c.gone("leader/failover/items/0")
+	twice := 0
+	for _, r := range c.since(at) {
+		if r.Item == 0 && r.Member == ours.ip {
+			twice++
+		}
+	}
+	c.check("Java takes over from wasmjobd", twice == 0, "item 0 ran on Java at %d, and %d times on %s", r.Start, twice, ours.ip)
+}
+
+// failovers: with failover on, a run whose member dies comes to its end on
+// another one. ElasticJob may run what had ended once more.
+func failovers(c *cluster, javaLeads bool) {
+	java, ours := c.pair(javaLeads)
+	all := []*member{java, ours, c.javaMember(javaB), c.ours(oursB)}
+	c.begin(all...)
+	for _, m := range all[2:] {
+		c.await("its items to run", func() bool {
+			now := time.Now().UnixMilli()
+			return slices.ContainsFunc(c.runs(), func(r judge.Run) bool { return r.Member == m.ip && r.End == 0 && r.Start > now-300 })
+		})
+		c.event(m.kind()+" is killed in execution", judge.Twice, m)
+		m.kill()
+		c.settle(c.present(), m)
+		c.check("its runs come to their ends", len(c.unended(m)) == 0, "items %v", c.unended(m))
+		c.returns(m)
+	}
+}
+
+// unended are the items that a dead member was at in the newest event, and that
+// nobody ran to their end before the next instant.
+func (c *cluster) unended(m *member) []int {
+	c.Helper()
+	died := c.spans[len(c.spans)-2].From // before what is steady again
+	next := died + c.job.every.Milliseconds()
+	open := map[int]bool{}
+	for _, r := range c.since(died) {
+		switch {
+		case r.Start >= next:
+		case r.Member == m.ip && r.End == 0:
+			open[r.Item] = true
+		case r.End != 0 && r.End < next+c.job.work.Milliseconds():
+			delete(open, r.Item)
+		}
+	}
+	return slices.Sorted(maps.Keys(open))
+}
+
+// listeners: members of ElasticJob that call a listener once for all wait for
+// marks that only they make, as long as they are told to. They run all the same.
+func listeners(c *cluster) {
+	java := c.javaMember(javaA)
+	c.begin(java)
+	_, told := c.told()
+	c.check("Java's listener is called", slices.ContainsFunc(told, func(t judge.Told) bool { return t.Word == "completed" }), "%v", told)
+	ours := c.joins(c.ours, oursA)
+	c.steady(3)
+	c.mustRun(java, ours)
+}

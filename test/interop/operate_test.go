@@ -1,0 +1,152 @@
+package interop
+
+import (
+	"fmt"
+	"strings"
+	"time"
+
+	"github.com/wasmjob/wasmjob/test/interop/judge"
+)
+
+// operate: operators of either side disable servers and items and change the
+// job, whoever leads.
+func operate(c *cluster, javaLeads bool) {
+	var java, ours *member
+	if javaLeads {
+		java = c.javaMember(javaA)
+		c.begin(java)
+		ours = c.joins(c.ours, oursA)
+	} else {
+		ours = c.ours(oursA)
+		c.begin(ours)
+		java = c.joins(c.javaMember, javaA)
+	}
+	both := []*member{java, ours}
+	third := c.joins(c.ours, oursB)
+	for _, side := range c.sides() {
+		for _, m := range []*member{java, third} {
+			c.event(side.name+" disables a server of "+m.kind(), judge.Exact, nil)
+			side.server(false, m.ip)
+			c.settle(nil, m)
+			c.event(side.name+" enables a server of "+m.kind(), judge.Exact, nil)
+			side.server(true, m.ip)
+			c.settle(c.present())
+		}
+		c.wants[2], c.wants[3] = judge.Never, judge.Never
+		c.quiet()
+		c.event(side.name+" disables items", judge.Exact, nil)
+		side.item(false, 2)
+		side.item(false, 3)
+		c.settle(nil)
+		c.steady(1)
+		delete(c.wants, 2)
+		delete(c.wants, 3)
+		c.quiet()
+		c.event(side.name+" enables items", judge.Exact, nil)
+		side.item(true, 2)
+		side.item(true, 3)
+		c.settle(nil)
+	}
+	for _, total := range []int{9, 4} {
+		c.job.items = total
+		c.event(fmt.Sprintf("Java sets %d items", total), judge.Exact, nil)
+		c.set("total=%d|params=%s", total, c.job.parameters())
+		c.settle(both)
+	}
+	c.job.cron, c.job.every = "0/4 * * * * ?", 2*every
+	c.event("Java slows the cron", judge.Exact, nil)
+	c.set("cron=%s", c.job.cron)
+	c.settle(both)
+	c.job.cron, c.job.every = "0/2 * * * * ?", every
+	c.event("Java speeds the cron up", judge.Exact, nil)
+	c.set("cron=%s", c.job.cron)
+	c.settle(both)
+
+	// With overwrite, who starts wins.
+	c.leaves(java)
+	c.job.items = 6
+	c.event("Java overwrites the job", judge.Exact, nil)
+	java.start("overwrite=true")
+	c.settle(both)
+	c.leaves(ours)
+	c.job.items, c.job.ours = 8, usualOurs+"overwrite = true"
+	c.event("wasmjobd overwrites the job", judge.Exact, nil)
+	ours.start()
+	c.settle(both)
+}
+
+// side is an operator's place.
+type side struct {
+	name    string
+	server  func(on bool, ip string)
+	item    func(on bool, item int)
+	trigger func()
+}
+
+// sides are ElasticJob's operations and our commands.
+func (c *cluster) sides() []side {
+	word := map[bool]string{true: "enable", false: "disable"}
+	return []side{
+		{"Java", func(on bool, ip string) { c.java(word[on]+"-server", ip) },
+			func(on bool, item int) { c.java(word[on]+"-item", fmt.Sprint(item)) }, func() { c.java("trigger") }},
+		{"wasmjobd", func(on bool, ip string) { c.wasmjobd("server", word[on], ip) },
+			func(on bool, item int) { c.wasmjobd("job", word[on], jobName, "--item", fmt.Sprint(item)) }, func() { c.wasmjobd("job", "trigger", jobName) }},
+	}
+}
+
+// java has ElasticJob's operations do something.
+func (c *cluster) java(words ...string) {
+	c.Helper()
+	if err := c.operator.ask(c.name, jobName, words...); err != nil {
+		c.Error(err)
+	}
+}
+
+// set changes what the job's configuration says, as ElasticJob's console does.
+func (c *cluster) set(format string, args ...any) {
+	c.Helper()
+	c.java("set", fmt.Sprintf(format, args...))
+}
+
+// wasmjobd runs a command of ours.
+func (c *cluster) wasmjobd(words ...string) {
+	c.Helper()
+	for _, m := range c.members {
+		if !m.java {
+			if out, err := m.command(words...).CombinedOutput(); err != nil {
+				c.Errorf("%s: %v: %s", strings.Join(words, " "), err, out)
+			}
+			return
+		}
+	}
+}
+
+// triggers: what operators of either side ask for runs once on all members.
+func triggers(c *cluster, javaLeads bool) {
+	for i, start := range []func(){func() { c.javaMember(javaA) }, func() { c.ours(oursA) }, func() { c.ours(oursB) }} {
+		if i == 0 && !javaLeads {
+			c.ours(oursC)
+			c.await("the first member", func() bool { return c.leader() != nil })
+		}
+		before := len(c.node("instances").Children)
+		start()
+		c.await("another member", func() bool { return len(c.node("instances").Children) == before+1 && c.leader() != nil })
+	}
+	for range 3 {
+		for _, side := range c.sides() {
+			c.event(side.name+" triggers", judge.Exact, nil)
+			from := c.last().From
+			side.trigger()
+			c.await("every item to run", func() bool {
+				left := c.job.items
+				for _, r := range c.runs() {
+					if r.Start >= from && r.End != 0 {
+						left--
+					}
+				}
+				return left <= 0
+			})
+			c.pass(500 * time.Millisecond) // for what should not come
+		}
+	}
+}

@@ -1,0 +1,210 @@
+package interop
+
+import (
+	"syscall"
+
+	"github.com/wasmjob/wasmjob/test/interop/judge"
+)
+
+// Addresses. That of one must not begin with that of another: members of
+// ElasticJob would take the one for the other.
+const (
+	javaA, javaB, javaC = "10.0.1.11", "10.0.1.12", "10.0.1.13"
+	oursA, oursB, oursC = "10.0.2.21", "10.0.2.22", "10.0.2.23"
+)
+
+// enoughTicks is how many steady ticks each role must have.
+const enoughTicks = 30
+
+// javaAlone is the yardstick, and checks the judge: what ElasticJob does to
+// itself.
+func javaAlone(c *cluster) {
+	a, b := c.javaMember(javaA), c.javaMember(javaB)
+	c.begin(a, b)
+	c.steady(5)
+	third := c.joins(c.javaMember, javaC)
+	c.leaves(third)
+	c.dies(c.leader(), nil)
+}
+
+// javaLeads: servers of ours join a job of ElasticJob's as followers.
+func javaLeads(c *cluster) {
+	a := c.javaMember(javaA)
+	c.begin(a)
+	first := c.joins(c.ours, oursA)
+	c.steady(enoughTicks)
+	second := c.joins(c.ours, oursB)
+	java := c.joins(c.javaMember, javaB)
+	c.leaves(java)
+	c.leaves(second)
+	c.returns(second)
+	c.dies(second, nil)
+	c.returns(second)
+	c.sleeps(second)
+	c.returns(java)
+	c.dies(java, nil)
+	c.returns(java)
+	c.sleeps(java)
+	c.steady(3)
+	c.mustRun(a, first, second, java)
+}
+
+// wasmjobdLeads: members of ElasticJob join a job of ours as followers.
+func wasmjobdLeads(c *cluster) {
+	first := c.ours(oursA)
+	c.begin(first)
+	a := c.joins(c.javaMember, javaA)
+	c.steady(enoughTicks)
+	b := c.joins(c.javaMember, javaB)
+	ours := c.joins(c.ours, oursB)
+	c.leaves(ours)
+	c.leaves(b)
+	c.returns(b)
+	c.dies(b, nil)
+	c.returns(b)
+	c.sleeps(b)
+	c.returns(ours)
+	c.dies(ours, nil)
+	c.returns(ours)
+	c.sleeps(ours)
+	c.steady(3)
+	c.mustRun(a, b, first, ours)
+}
+
+// hands: the lead goes from one kind to the other, in each way in which a leader
+// can be lost.
+func hands(c *cluster) {
+	java := c.javaMember(javaA)
+	c.begin(java)
+	ours := c.joins(c.ours, oursA)
+	for _, lose := range []func(*member){c.leaves, func(m *member) { c.dies(m, nil) }, c.sleeps} {
+		for range 2 { // once of each kind
+			l := c.leader()
+			lose(l)
+			if c.leader() == l {
+				c.Errorf("%s leads still", l.ip)
+			}
+			if !l.up() {
+				c.returns(l)
+			}
+			c.steady(2)
+		}
+	}
+	c.mustRun(java, ours)
+}
+
+// migration: a job moves from ElasticJob to us, and no instant is lost.
+func migration(c *cluster) {
+	java := []*member{c.javaMember(javaA), c.javaMember(javaB), c.javaMember(javaC)}
+	c.begin(java...)
+	for _, ip := range []string{oursA, oursB, oursC} {
+		c.joins(c.ours, ip)
+		c.steady(2)
+	}
+	for _, m := range java {
+		c.quiet()
+		c.event("Java goes for good", judge.Exact, m)
+		m.stop()
+		c.settle(nil, m)
+		c.steady(2)
+	}
+	c.mustRun(c.members[3:]...)
+}
+
+// digest: both sides by the same password.
+func digest(c *cluster) {
+	java := c.javaMember(javaA)
+	c.begin(java)
+	ours := c.joins(c.ours, oursA)
+	c.steady(3)
+	c.leaves(java)
+	c.returns(java)
+	c.leaves(ours)
+}
+
+// kind is for the names of events.
+func (m *member) kind() string {
+	if m.java {
+		return "Java"
+	}
+	return "wasmjobd"
+}
+
+// joins is a member's first time.
+func (c *cluster) joins(start func(ip string, settings ...string) *member, ip string) *member {
+	c.Helper()
+	// Who it is, is known when it has been made; the event comes before that.
+	c.event("", judge.Exact, nil)
+	m := start(ip)
+	c.last().Event = m.kind() + " joins"
+	c.settle(append(c.present(), m))
+	return m
+}
+
+// returns is one that was there before.
+func (c *cluster) returns(m *member) {
+	c.Helper()
+	c.event(m.kind()+" joins", judge.Exact, nil)
+	m.start()
+	c.settle(append(c.present(), m))
+}
+
+// leaves asks one to end.
+func (c *cluster) leaves(m *member) {
+	c.Helper()
+	c.event(c.lead(m)+" leaves", judge.Leave, m)
+	m.stop()
+	c.settle(c.present(), m)
+}
+
+// dies kills one, with what is to happen before others have noticed.
+func (c *cluster) dies(m *member, then func()) {
+	c.Helper()
+	c.event(c.lead(m)+" is killed", judge.Kill, m)
+	m.kill()
+	if then != nil {
+		then()
+	}
+	c.settle(c.present(), m)
+}
+
+// sleeps freezes one for longer than its session lasts, and until its items have
+// run elsewhere; then it wakes and takes part again.
+func (c *cluster) sleeps(m *member) {
+	c.Helper()
+	c.event(c.lead(m)+" is frozen", judge.Freeze, m)
+	m.signal(syscall.SIGSTOP)
+	c.settle(nil, m)
+	c.event(m.kind()+" wakes", judge.Twice, m)
+	m.signal(syscall.SIGCONT)
+	c.settle(c.present())
+}
+
+// lead is what a member is called that may be the leader.
+func (c *cluster) lead(m *member) string {
+	if c.leader() == m {
+		return m.kind() + "'s leader"
+	}
+	return m.kind()
+}
+
+// present are the members with a process.
+func (c *cluster) present() []*member {
+	var all []*member
+	for _, m := range c.members {
+		if m.up() {
+			all = append(all, m)
+		}
+	}
+	return all
+}
+
+// mustRun sees that members are as alive as they should be.
+func (c *cluster) mustRun(members ...*member) {
+	c.Helper()
+	for _, m := range members {
+		if !m.up() {
+			c.Errorf("%s has ended\n%s", m.ip, m.log())
+		}
+	}
+}
