@@ -107,30 +107,45 @@ func (o *Operator) NextModule(ctx context.Context, name string, next ModuleRef) 
 // empty: the newest. It tells what the job runs then, and whether it does
 // already.
 func (o *Operator) RollBack(ctx context.Context, name, to string) (back ModuleRef, runs bool, err error) {
-	const what = "roll back the module of"
-	err = o.amend(ctx, what, name, func(m *layout.Module) error {
-		if to == "" && m.Next != nil {
-			back, runs = ModuleRef(*m.Code), true
-			m.Next = nil
-			return nil
-		}
-		runs = false
-		at := len(m.Past) - 1
-		for at >= 0 && !strings.HasPrefix(m.Past[at].Digest, to) {
-			at--
-		}
-		switch {
-		case at >= 0:
-		case to != "":
-			return failf(NotFound, nil, "%s job %s: none that ran before begins with %q", what, name, to)
-		default:
-			return failf(Refused, nil, "%s job %s: none is known that ran before", what, name)
-		}
-		back = ModuleRef(m.Past[at])
-		m.Replace(m.Past[at])
-		return nil
+	r := rollBack{job: name, to: to}
+	err = o.amend(ctx, "roll back the module of", name, func(m *layout.Module) (err error) {
+		back, runs, err = r.decide(m)
+		return err
 	})
 	return back, runs, err
+}
+
+// rollBack is a step back. It may be decided anew after a try whose outcome is
+// not known, and must not become two.
+type rollBack struct {
+	job, to     string
+	gone, named string // digests of the last try: what it took back, or named
+}
+
+// decide changes what the registry says, unless it says already what the last try
+// was to make of it.
+func (r *rollBack) decide(m *layout.Module) (back ModuleRef, runs bool, err error) {
+	switch {
+	case r.gone != "" && m.Next == nil && m.Code.Digest != r.gone:
+		return ModuleRef(*m.Code), true, nil
+	case r.named != "" && m.Wanted().Digest == r.named:
+		return ModuleRef(*m.Wanted()), m.Next == nil, nil
+	case r.to == "" && m.Next != nil:
+		r.gone, r.named = m.Next.Digest, ""
+		m.Next = nil
+		return ModuleRef(*m.Code), true, nil
+	}
+	for _, c := range slices.Backward(m.Past) {
+		if strings.HasPrefix(c.Digest, r.to) {
+			r.gone, r.named = "", c.Digest
+			m.Replace(c)
+			return ModuleRef(c), false, nil
+		}
+	}
+	if r.to != "" {
+		return back, false, failf(NotFound, nil, "roll back the module of job %s: none that ran before begins with %q", r.job, r.to)
+	}
+	return back, false, failf(Refused, nil, "roll back the module of job %s: none is known that ran before", r.job)
 }
 
 // WithdrawModule takes the next module back, if it is the one with this digest.

@@ -5,6 +5,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/wasmjob/wasmjob/host/internal/layout"
 	"github.com/wasmjob/wasmjob/host/job"
 	"github.com/wasmjob/wasmjob/host/registry/embedded"
 	"github.com/wasmjob/wasmjob/host/trace"
@@ -74,9 +75,56 @@ func TestModulesThatCannotBeSet(t *testing.T) {
 		t.Error(err)
 	}
 	wantCode(t, "nobody is left", op.AwaitModule(ctx, "wasm", next.Digest, func(ModuleWait) {}), Refused)
-	for _, close := range []func() error{op.Close, other.Close, reg.Close} {
-		if err := close(); err != nil {
+	for _, end := range []func() error{op.Close, other.Close, reg.Close} {
+		if err := end(); err != nil {
 			t.Error(err)
 		}
+	}
+}
+
+// A step back whose outcome is not known is decided once more, and stays one
+// step.
+func TestRollBackIsOneStep(t *testing.T) {
+	t.Parallel()
+	code := func(digest string) *layout.Code { return &layout.Code{Name: "m", Digest: digest} }
+	past := []layout.Code{{Digest: "a"}, {Digest: "b"}}
+	for _, tt := range []struct {
+		name  string
+		to    string
+		was   layout.Module
+		after *layout.Module // what is there at the second try; nil: what the first made
+		want  string         // the module that is wanted then
+	}{
+		{name: "named", was: layout.Module{Code: code("c"), Past: past}, want: "b"},
+		{name: "named_older", to: "a", was: layout.Module{Code: code("c"), Past: past}, want: "a"},
+		{name: "taken_back", was: layout.Module{Code: code("c"), Next: code("d"), Past: past}, want: "c"},
+		{name: "another_instead", to: "a", was: layout.Module{Code: code("c"), Next: code("d"), Past: past}, want: "a"},
+		{
+			name: "named_and_switched", was: layout.Module{Code: code("c"), Past: past},
+			after: &layout.Module{Code: code("b"), Past: past[:1]}, want: "b",
+		},
+		{
+			name: "switched_instead", was: layout.Module{Code: code("c"), Next: code("d"), Past: past},
+			after: &layout.Module{Code: code("d"), Past: []layout.Code{{Digest: "a"}, {Digest: "b"}, {Digest: "c"}}}, want: "c",
+		},
+		{
+			name: "not_written", was: layout.Module{Code: code("c"), Past: past},
+			after: &layout.Module{Code: code("c"), Past: past}, want: "b",
+		},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			t.Parallel()
+			r, m := rollBack{to: tt.to}, tt.was
+			if _, _, err := r.decide(&m); err != nil {
+				t.Fatal(err)
+			}
+			if tt.after != nil {
+				m = *tt.after
+			}
+			back, runs, err := r.decide(&m)
+			if err != nil || back.Digest != tt.want || m.Wanted().Digest != tt.want || runs != (m.Next == nil) {
+				t.Errorf("%s, %v, %v: %s is wanted, want %s", back.Digest, runs, err, m.Wanted().Digest, tt.want)
+			}
+		})
 	}
 }

@@ -76,6 +76,9 @@ type Requests interface {
 	// committed before the call, and when none of its own commits that came to
 	// ErrUnknown before the call can be applied any more.
 	Sync(ctx context.Context) error
+	// Persist returns when nothing that the session has been told, by replies or
+	// events, can be lost any more, be it that the machine loses its power.
+	Persist(ctx context.Context) error
 	// Time is the service's clock.
 	Time(ctx context.Context) (time.Time, error)
 }

@@ -314,6 +314,9 @@ func (t *transaction) reshard(m protocol.Reshard) {
 // owners is a part of a reshard: it holds for the assignment that it spells.
 func (t *transaction) owners(m protocol.Owners) {
 	t.checkAssignment()
+	if !m.Last {
+		t.op(registry.Check, t.at(nodeNecessary), nil, t.v.NecessaryV) // nobody else has dealt since
+	}
 	if len(m.Strip) > 0 {
 		t.strip(m.Strip)
 		return
@@ -504,7 +507,11 @@ func (t *transaction) pend(all []protocol.Pending) {
 		t.create(t.at(nodeFailoverItems), "")
 	}
 	for k := range all {
-		t.op(registry.Create, t.pendingItem(all[k].Item), encodePending(&all[k]), 0)
+		kind, version := registry.Create, int32(0)
+		if slices.ContainsFunc(t.v.Pending, func(p protocol.Pending) bool { return p.Item == all[k].Item }) {
+			kind, version = registry.Set, registry.AnyVersion // a member of ElasticJob made it, and wrote nothing
+		}
+		t.op(kind, t.pendingItem(all[k].Item), encodePending(&all[k]), version)
 	}
 }
 

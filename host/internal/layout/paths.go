@@ -143,6 +143,11 @@ func (j Job) Follow(path string, n registry.Node) []string {
 	return kids
 }
 
+// RunningMark tells whether a path is that of a mark of a run.
+func (j Job) RunningMark(path string) bool {
+	return strings.HasPrefix(path, j.root+"/"+nodeSharding+"/") && strings.HasSuffix(path, "/"+markRunning)
+}
+
 // Occupied tells which item's node could not be deleted because there is
 // something below it, if that is why a transaction was refused. It counts from
 // 1; 0 is none.

@@ -17,7 +17,11 @@
 // Wanted → …; with each transaction Submitted → Event → Answered.
 package mirror
 
-import "github.com/wasmjob/wasmjob/host/registry"
+import (
+	"slices"
+
+	"github.com/wasmjob/wasmjob/host/registry"
+)
 
 // Follow tells which paths below a node are mirrored, given the node. It may
 // name paths that do not exist: their creation is heard of.
@@ -201,6 +205,15 @@ func (m *Mirror) soil(path string, n *entry) {
 		m.queue = append(m.queue, path)
 	case dirty, stale, held:
 	}
+}
+
+// Wants tells whether anything is to be read.
+func (m *Mirror) Wants() bool { return !m.down && len(m.queue)+len(m.gone) > 0 }
+
+// Urgent tells whether anything is to be read but what may wait.
+func (m *Mirror) Urgent(mayWait func(path string) bool) bool {
+	urgent := func(path string) bool { return !mayWait(path) }
+	return slices.ContainsFunc(m.queue, urgent) || slices.ContainsFunc(m.gone, urgent)
 }
 
 // Wanted lists the reads to issue now; each is answered by Reply or Failed.

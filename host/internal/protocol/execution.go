@@ -179,7 +179,11 @@ func (b *beginning) open(i int, t int64, cause Cause) {
 	}
 	if p != nil {
 		b.m.Unpend = append(b.m.Unpend, i)
-		b.m.Own.row(Row{Entry: p.Entry, State: Interrupted, Why: "the next instant came before it was taken over", Ended: s.now, By: p.Dead})
+		e := p.Entry
+		if p.Foreign {
+			e = s.unnamed(p)
+		}
+		b.m.Own.row(Row{Entry: e, State: Interrupted, Why: "the next instant came before it was taken over", Ended: s.now, By: p.Dead})
 	}
 	if last := s.accounted(i); last > 0 && !(s.latest.At == t && s.latest.Prev != 0 && last >= s.latest.Prev) {
 		b.m.Own.row(Row{Entry: Entry{Item: i, Instant: t}, Gap: true, After: last, Until: t, Cron: s.config().Cron, State: Missed, Why: s.whyOf(i), By: s.self})

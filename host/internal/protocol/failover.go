@@ -144,10 +144,7 @@ func (s *State) taking() *Take {
 		if s.o.Slots > 0 && len(m.Own.Open) >= s.o.Slots {
 			break
 		}
-		if p.Foreign && (!v.foreign() || !s.ripe(&p) || s.idle(&p)) {
-			continue
-		}
-		if p = s.known(p); it.Failover != "" || it.Disabled || p.Item >= v.total() || s.busy(p.Item) || s.later(p.Entry) || !it.Exists {
+		if p.Foreign || it.Failover != "" || it.Disabled || p.Item >= v.total() || s.busy(p.Item) || s.later(p.Entry) || !it.Exists {
 			continue
 		}
 		if m.Monitor && (it.Running != 0 || it.RunningP) {
@@ -156,11 +153,7 @@ func (s *State) taking() *Take {
 		if !r.take(nodes) {
 			break
 		}
-		why := "the server died"
-		if p.Foreign {
-			why = "a member of ElasticJob left it to others"
-		}
-		m.Own.row(Row{Entry: p.Entry, State: TakenOver, Why: why, Ended: s.now, By: p.Dead})
+		m.Own.row(Row{Entry: p.Entry, State: TakenOver, Why: "the server died", Ended: s.now, By: p.Dead})
 		e := p.Entry
 		e.Cause, e.Begun = Failover, s.now
 		e.Attempt++
@@ -178,6 +171,12 @@ func (s *State) taking() *Take {
 	return m
 }
 
+// unnamed is a pending run that a member of ElasticJob wrote, of an instant that
+// nobody knows.
+func (s *State) unnamed(p *Pending) Entry {
+	return Entry{Item: p.Item, Instant: s.now, Trigger: fmt.Sprintf("j%d", p.Modified), Cause: Failover, Attempt: 1}
+}
+
 // drop gives a row to pending runs that nobody may take any more.
 func drop(s *State, _ *Plan) Mutation {
 	v := s.view
@@ -193,15 +192,13 @@ func drop(s *State, _ *Plan) Mutation {
 		why := ""
 		switch {
 		case p.Foreign && v.foreign() && s.idle(&p) && s.ripe(&p):
-			e := Entry{Item: p.Item, Instant: s.now, Trigger: fmt.Sprintf("j%d", p.Modified), Cause: Failover, Attempt: 1}
 			m.Items = append(m.Items, p.Item)
-			m.Own.row(Row{Entry: e, State: Skipped, Why: "a member of ElasticJob wanted it run again, but it had ended", Ended: s.now})
+			m.Own.row(Row{Entry: s.unnamed(&p), State: Skipped, Why: "a member of ElasticJob wanted it run again, but it had ended", Ended: s.now})
 		case p.Foreign && v.foreign():
 		case p.Foreign:
 			// Nobody who could say what it was is left.
-			e := Entry{Item: p.Item, Instant: s.now, Trigger: fmt.Sprintf("j%d", p.Modified), Cause: Failover, Attempt: 1}
 			m.Items = append(m.Items, p.Item)
-			m.Own.row(Row{Entry: e, State: Lost, Why: "a member of ElasticJob left it; whether it ran could not be told", Ended: s.now})
+			m.Own.row(Row{Entry: s.unnamed(&p), State: Lost, Why: "a member of ElasticJob left it; whether it ran could not be told", Ended: s.now})
 		case !v.Config.Failover:
 			why = "failover was switched off"
 		case p.Item >= v.total():

@@ -54,7 +54,7 @@ func markReshard(s *State, _ *Plan) Mutation {
 	if s.view.Necessary || s.config() == nil || !s.view.Assignment.Exists {
 		return nil
 	}
-	if s.reclaims() && !s.leads() && s.abandoned() {
+	if s.reclaims() && !s.leads() && (s.abandoned() || s.overlooked()) {
 		return MarkReshard{}
 	}
 	if !s.leads() || s.leaving {
@@ -76,6 +76,21 @@ func (s *State) abandoned() bool {
 		}
 	}
 	return false
+}
+
+// overlooked: there are items for everybody, and somebody has none. Who comes while
+// a leader of ElasticJob deals is not dealt to, and the wish is taken away with the
+// one that was answered. It is made once more, but not again and again: there may be
+// strategies that give somebody nothing.
+func (s *State) overlooked() bool {
+	v := s.view
+	el := v.eligible()
+	if v.Processing || v.total() < len(el) || slices.Equal(el, s.wishedFor) {
+		return false
+	}
+	return slices.ContainsFunc(el, func(id ID) bool {
+		return !slices.ContainsFunc(v.Items, func(it Item) bool { return it.Owner == id })
+	})
 }
 
 // reshard assigns the items anew. It waits until the dead are enqueued and no

@@ -52,6 +52,7 @@ type State struct {
 	absent    []absence
 	wake      int64
 	held      int64 // until when a rule waits that is to be asked right then; 0: none does
+	wishedFor []ID  // who was there when we asked a leader of ElasticJob to deal anew
 	witness   witness
 	vouched   []vouching
 	watched   bool // what strangers have when the first view comes, they may have had for long
@@ -322,6 +323,8 @@ func (s *State) applied(f *flight, rev int64, p *Plan) {
 		if m.Parts {
 			s.parts = &parts{epoch: f.view.Assignment.Version + 1, mark: f.view.NecessaryV, strip: m.Pause, since: s.now}
 		}
+	case MarkReshard:
+		s.wishedFor = f.view.eligible()
 	case Owners:
 		if s.parts != nil && len(m.Strip) > 0 {
 			s.parts.since = s.now
@@ -397,41 +400,14 @@ func (s *State) note(p *Plan, text string) {
 	}
 }
 
-// sleep asks to be woken when a wait ends, once for each instant.
+// sleep asks to be woken when a wait ends, once for each moment.
 func (s *State) sleep(p *Plan) {
-	var next int64
-	if s.waits() && (s.tick.At != 0 || s.triggered() || s.retryDue()) {
-		next = s.waitsUntil()
-	}
-	if t := s.nextRetry(); t != 0 && (next == 0 || t < next) {
-		next = t
-	}
-	if s.answer != nil && s.answer.Fault != "" && s.leads() && s.markSince != 0 {
-		if next == 0 || s.retry < next {
-			next = s.retry
-		}
-	}
-	if t := s.swap.retry; t != 0 && (next == 0 || t < next) {
-		next = t
-	}
-	if len(s.absent) > 0 && s.o.PruneAfter > 0 && s.leads() {
-		if t := s.absent[0].since + s.o.PruneAfter; next == 0 || t < next {
-			next = t
-		}
-	}
-	if c := s.config(); c != nil && c.ReconcileEvery > 0 && s.self != "" {
-		if t := s.reread + c.ReconcileEvery; next == 0 || t < next {
-			next = t
-		}
-	}
+	next := s.alarm()
 	exact := s.held
 	if exact <= s.now {
 		exact = 0
 	}
-	if t := s.lingersUntil(); t != 0 && (exact == 0 || t < exact) {
-		exact = t
-	}
-	if exact != 0 && (next == 0 || exact < next) {
+	if exact = sooner(exact, s.lingersUntil()); exact != 0 && sooner(exact, next) == exact {
 		if exact != s.wake {
 			s.wake = exact
 			p.add(Wake{At: exact})
@@ -442,4 +418,31 @@ func (s *State) sleep(p *Plan) {
 		s.wake = next
 		p.add(Wake{At: max(next, s.now+wakeAtLeast)})
 	}
+}
+
+// alarm is when the first of those waits ends that are not for a certain moment;
+// 0: there is none.
+func (s *State) alarm() int64 {
+	next := sooner(s.nextRetry(), s.swap.retry)
+	if s.waits() && (s.tick.At != 0 || s.triggered() || s.retryDue()) {
+		next = sooner(next, s.waitsUntil())
+	}
+	if s.answer != nil && s.answer.Fault != "" && s.leads() && s.markSince != 0 {
+		next = sooner(next, s.retry)
+	}
+	if len(s.absent) > 0 && s.o.PruneAfter > 0 && s.leads() {
+		next = sooner(next, s.absent[0].since+s.o.PruneAfter)
+	}
+	if c := s.config(); c != nil && c.ReconcileEvery > 0 && s.self != "" {
+		next = sooner(next, s.reread+c.ReconcileEvery)
+	}
+	return next
+}
+
+// sooner is the earlier of two moments, where 0 is none.
+func sooner(a, b int64) int64 {
+	if a == 0 || b != 0 && b < a {
+		return b
+	}
+	return a
 }

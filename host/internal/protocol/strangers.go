@@ -24,6 +24,7 @@ type witness struct {
 	// none's. What comes due during a run is not part of it.
 	ran   []int64
 	holes []bool  // by item: instants before that may not have been run, or were not seen
+	ended []int64 // by item: when the mark was there last
 	marks []int32 // by item: as Item.Marks was then
 	left  []left  // ascending by item
 	// pending are the runs of ours that wait for a taker, taken those that a
@@ -34,8 +35,9 @@ type witness struct {
 
 // left is a pending run that a stranger wrote, and since when it is seen.
 type left struct {
-	item  int
-	since int64
+	item     int
+	modified int64 // revision that wrote it
+	since    int64
 }
 
 // grace is how long, in ms, a stranger may be away before it counts as dead:
@@ -67,9 +69,16 @@ func (s *State) watchStrangers() {
 		t := &w.strangers[k]
 		if v.instance(t.id) == nil && t.gone == 0 {
 			t.gone = s.now
+			s.doubtLast(t)
 			// What is still marked was not ended by a death: somebody shut the job
-			// down there, and it comes to its end.
-			t.open = slices.DeleteFunc(t.open, func(e Entry) bool { return v.item(e.Item).Running == t.session })
+			// down there. Whether it comes to its end will not be seen.
+			t.open = slices.DeleteFunc(t.open, func(e Entry) bool {
+				goesOn := v.item(e.Item).Running == t.session
+				if goesOn && e.Item < len(w.holes) {
+					w.holes[e.Item] = true
+				}
+				return goesOn
+			})
 		}
 	}
 	s.seeRuns()
@@ -79,14 +88,30 @@ func (s *State) watchStrangers() {
 		if !p.Foreign {
 			continue
 		}
-		l := left{p.Item, s.now}
-		if k := slices.IndexFunc(w.left, func(o left) bool { return o.item == p.Item }); k >= 0 {
+		l := left{p.Item, p.Modified, s.now}
+		if k := slices.IndexFunc(w.left, func(o left) bool { return o.item == p.Item && o.modified == p.Modified }); k >= 0 {
 			l = w.left[k]
 		}
 		seen = append(seen, l)
 	}
 	w.left, s.watched = seen, true
 }
+
+// doubtLast: a stranger that is asked to end at an instant marks its items, runs
+// none of them, and goes. It looks like one whose runs were short.
+func (s *State) doubtLast(t *stranger) {
+	w := &s.witness
+	for i := range s.view.Items {
+		open := slices.ContainsFunc(t.open, func(e Entry) bool { return e.Item == i })
+		if !open && s.view.Items[i].Owner == t.id && i < len(w.holes) && s.now < at(w.ended, i)+lastRun {
+			w.holes[i] = true
+		}
+	}
+}
+
+// lastRun is how soon, in ms, after its last mark a stranger goes that may not
+// have run what it marked: it takes half a second.
+const lastRun = 1_000
 
 func (v *View) leftByStrangers() bool {
 	return slices.ContainsFunc(v.Pending, func(p Pending) bool { return p.Foreign })
@@ -132,10 +157,13 @@ func (s *State) seeRuns() {
 		case at(w.ran, i) == 0 && s.watched && last > 0:
 			w.ran, w.holes[i] = set(w.ran, i, last), false
 		case at(w.ran, i) == 0:
-			w.ran, w.holes[i] = set(w.ran, i, s.now), true
+			w.ran, w.holes[i] = set(w.ran, i, s.now), last > 0
 		case it.Marks != w.marks[i]:
 			w.holes[i] = w.holes[i] || s.latest.Prev == 0 || w.ran[i] < s.latest.Prev
 			w.ran[i] = s.now
+		}
+		if it.Running != 0 || it.Marks != w.marks[i] {
+			w.ended = set(w.ended, i, s.now)
 		}
 		w.marks[i] = it.Marks
 	}
@@ -249,7 +277,7 @@ func (s *State) seenTo(e Entry) bool {
 
 // orphan lets a member of ours take over what a member of ElasticJob had open
 // when it died. Which instant that was, is not written anywhere; one of ours has
-// seen it.
+// seen it. What a member of ElasticJob has made pending itself gets its name here.
 func orphan(s *State, _ *Plan) Mutation {
 	v := s.view
 	if !s.reclaims() || s.config() == nil || !v.Assignment.Exists || s.doubt != Trusted {
@@ -281,6 +309,19 @@ func orphan(s *State, _ *Plan) Mutation {
 			}
 			m.Pend = append(m.Pend, Pending{Item: e.Item, Entry: e, Dead: t.id})
 		}
+	}
+	for k := range v.Pending {
+		p := &v.Pending[k]
+		if it := v.item(p.Item); !p.Foreign || !v.foreign() || it.Failover != "" || it.Running != 0 || !s.ripe(p) || s.idle(p) || !v.Config.Failover {
+			continue
+		}
+		if !r.take(2) {
+			break
+		}
+		run := s.known(p)
+		done = true
+		m.Next.Last = set(m.Next.Last, p.Item, max(at(m.Next.Last, p.Item), run.Entry.Instant))
+		m.Pend = append(m.Pend, run)
 	}
 	if !done {
 		return nil
@@ -325,17 +366,13 @@ func (s *State) evidence(i int) *Entry {
 
 // known is a pending run that a stranger wrote, as far as it can be known: what
 // its owner had open when it went away, else of the newest instant.
-func (s *State) known(p Pending) Pending {
-	if !p.Foreign {
-		return p
-	}
+func (s *State) known(p *Pending) Pending {
 	if e := s.evidence(p.Item); e != nil {
-		p.Entry = *e
-		return p
+		return Pending{Item: p.Item, Entry: *e}
 	}
-	p.Entry = Entry{Item: p.Item, Instant: max(s.latest.At, s.view.last(p.Item)), Cause: Failover, Attempt: 1}
-	if p.Entry.Instant == 0 {
-		p.Entry.Instant, p.Entry.Trigger = s.now, fmt.Sprintf("j%d", p.Modified)
+	e := Entry{Item: p.Item, Instant: max(s.latest.At, s.view.last(p.Item)), Cause: Failover, Attempt: 1}
+	if e.Instant == 0 {
+		e = s.unnamed(p)
 	}
-	return p
+	return Pending{Item: p.Item, Entry: e}
 }

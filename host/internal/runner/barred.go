@@ -61,6 +61,12 @@ func (m *member) hindrances() (hindrances, cautions []string) {
 	return config.Hindrances(j, shared), cautions
 }
 
+// isBarred also counts what cannot be read, of which the core tells: nothing
+// begins until it can, and a leader of ElasticJob deals items all the same.
+func (m *member) isBarred() bool {
+	return len(m.bars.lines) > 0 || m.view.ConfigFault != "" && m.view.Shared()
+}
+
 // bar tells of a change.
 func (m *member) bar(was []string) {
 	lines := m.bars.lines

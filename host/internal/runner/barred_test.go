@@ -94,3 +94,41 @@ func TestRunsOfWhoMustGoEnd(t *testing.T) {
 		must(t, reg.Close())
 	})
 }
+
+// While a node of the job cannot be read nothing begins; beside members of
+// ElasticJob, who deal items all the same, the server leaves it.
+func TestWhatCannotBeReadBesideJava(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		reg, rows := embedded.Memory(), &book{}
+		s := serve(t, reg, rows, "10.0.0.1", func(o *Options) { o.Config.TimeZone = "UTC" })
+		<-s.Joined()
+		synctest.Wait()
+		java, err := reg.Open(t.Context(), func(registry.Event) {})
+		must(t, err)
+		_, at, _ := s.Layout.Nodes()
+		text := s.snapshot.Load().view.Module
+		write := func(text []byte) {
+			_, err := java.Commit(t.Context(), registry.Op{Kind: registry.Set, Path: at, Data: text, Version: registry.AnyVersion})
+			must(t, err)
+			time.Sleep(time.Minute)
+		}
+		write([]byte(`{"v":9}`))
+		if s.Status().Instance == "" {
+			t.Error("it has left a job that nobody else runs")
+		}
+		_, err = java.Commit(t.Context(), registry.Op{Kind: registry.CreateEphemeral, Path: s.Layout.Instance("10.0.0.2@-@7")})
+		must(t, err)
+		time.Sleep(time.Minute)
+		if st := s.Status(); st.Instance != "" || len(st.Troubles) != 1 || !strings.Contains(st.Troubles[0], "version 9 is not known") {
+			t.Errorf("it is still there: %+v", st)
+		}
+		write(text)
+		if st := s.Status(); st.Instance == "" || len(st.Troubles) != 0 {
+			t.Errorf("it has not come back: %+v", st)
+		}
+		s.stop(t)
+		must(t, java.Close())
+		must(t, reg.Close())
+	})
+}

@@ -72,6 +72,8 @@ func (s brokenDisk) Sync(ctx context.Context) error {
 	return s.Session.Sync(ctx)
 }
 
+func (s brokenDisk) Persist(ctx context.Context) error { return s.Sync(ctx) }
+
 func TestRegistryThatTakesNoWrites(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {

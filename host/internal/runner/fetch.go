@@ -15,9 +15,29 @@ import (
 // with each round that brings no answer.
 const firstReadPause = 200 * time.Millisecond
 
+// marksPause is how long marks of runs wait to be read beside members of
+// ElasticJob, which make and delete them one by one, at each instant all of them.
+// What is decided meanwhile is decided on the view before.
+const marksPause = 50 * time.Millisecond
+
+// unhurried tells whether nothing but such marks is to be read, and nobody waits
+// for the next view.
+func (m *member) unhurried() bool {
+	return m.view != nil && m.view.Shared() && !m.answered && !m.syncing && !m.mirror.Urgent(m.Layout.RunningMark)
+}
+
 // fetch asks for what the mirror wants to read; each answer is put into the
 // mailbox.
 func (m *member) fetch() {
+	if m.marks == waited || !m.unhurried() {
+		m.marks = unmarked
+	} else {
+		if m.marks == unmarked && m.mirror.Wants() {
+			m.marks = marked
+			time.AfterFunc(marksPause, func() { m.box.put(marksLetter{}) })
+		}
+		return
+	}
 	for _, r := range m.mirror.Wanted() {
 		m.line.Fetch(m.life, r.Path, func(n registry.Node, err error) {
 			m.box.put(replyLetter{read: r, node: n, err: err})

@@ -141,8 +141,8 @@ func (h *history) write(ctx context.Context, rows []protocol.Row, cron string) e
 	// A row must not be known before the registry is sure to remember that its
 	// instant is accounted for: else, after a loss of power, the instant would
 	// be accounted for a second time.
-	if err := h.m.line.Sync(ctx); err != nil {
-		return fmt.Errorf("sync the registry before rows are stored: %w", err)
+	if err := h.m.line.Persist(ctx); err != nil {
+		return fmt.Errorf("have the registry on its disk before rows are stored: %w", err)
 	}
 	return h.m.Sink.Write(ctx, out)
 }

@@ -16,7 +16,7 @@ import (
 type listener struct {
 	guestFunc
 	mu    sync.Mutex
-	calls []context.Context //nolint:containedctx // what is tested
+	calls []context.Context
 }
 
 func (*listener) Listens() (started, completed bool) { return true, true }

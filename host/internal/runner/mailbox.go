@@ -19,7 +19,7 @@ import (
 //   - ticks: the newest one replaces the one that waits. Its own Prev stays
 //     with it: the core sees that instants lie between it and the last one
 //     accounted for, and writes them as a gap;
-//   - wake and look: one for each timer, and for each change of trust.
+//   - wake, marks and look: one for each timer, and for each change of trust.
 //
 // Letters are read in the order in which they were put. Safety rests on that:
 // an event is put inside the registry's callback and a reply when its call has
@@ -56,6 +56,7 @@ type (
 	wakeLetter  struct{} // the time that the core asked for has come
 	drainLetter struct{} // a phase of the way out has had its time
 	leaveLetter struct{} // the member is to leave
+	marksLetter struct{} // marks of runs have waited to be read
 	lookLetter  struct{} // look at the clock, and for what is to be read
 	inputLetter struct{ protocol.Input }
 )
@@ -69,6 +70,7 @@ func (wakeLetter) letter()   {}
 func (drainLetter) letter()  {}
 func (leaveLetter) letter()  {}
 func (lookLetter) letter()   {}
+func (marksLetter) letter()  {}
 func (inputLetter) letter()  {}
 
 func (b *mailbox) put(l letter) {

@@ -61,7 +61,17 @@ type member struct {
 	draining    drainPhase
 	over, again bool
 	err         error
+	marks       marks
 }
+
+// marks is how far marks of runs are that wait to be read.
+type marks uint8
+
+const (
+	unmarked marks = iota // there are none
+	marked                // a letter is to come
+	waited                // it came
+)
 
 func newMember(l *lives, box *mailbox, line *session.Line) (*member, error) {
 	r := l.Runner
@@ -178,6 +188,10 @@ func (m *member) read(l letter) {
 		m.drained()
 	case leaveLetter:
 		m.leave()
+	case marksLetter:
+		if m.marks == marked {
+			m.marks = waited
+		}
 	case lookLetter: // the turn itself looks
 	case inputLetter:
 		if f, ok := l.Input.(protocol.Finished); ok {

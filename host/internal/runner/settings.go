@@ -92,7 +92,7 @@ func (m *member) resettle(old *job.Config) {
 // rule tells the core what is otherwise, if anything is.
 func (m *member) rule() {
 	in := m.rules(m.effective.job)
-	in.Barred = len(m.bars.lines) > 0
+	in.Barred = m.isBarred()
 	if in != m.ruled {
 		m.ruled = in
 		m.step(in)

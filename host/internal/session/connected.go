@@ -219,9 +219,9 @@ func (c *connected) report(level Trust, silent time.Duration) {
 		c.say(func(log *slog.Logger) { log.Info("the registry answers again") })
 		return
 	}
-	consequence := "nothing begins, and guests are asked to stop"
+	consequence := "nothing begins, and guests are asked to stop unless their job lets them finish"
 	if level == Expired {
-		consequence = "guests are ended"
+		consequence = "guests are ended unless their job lets them finish"
 	}
 	c.say(func(log *slog.Logger) {
 		log.Error("the registry has not answered for long", "consequence", consequence, "for", silent.String(), "session_timeout", c.session.Timeout().String())

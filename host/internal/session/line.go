@@ -122,6 +122,15 @@ func (l *Line) Sync(ctx context.Context) error {
 	return l.of.session.Sync(ctx)
 }
 
+// Persist is the session's.
+func (l *Line) Persist(ctx context.Context) error {
+	if err := l.begin(); err != nil {
+		return err
+	}
+	defer l.work.Done()
+	return l.of.session.Persist(ctx)
+}
+
 // Time is the session's.
 func (l *Line) Time(ctx context.Context) (time.Time, error) {
 	if err := l.begin(); err != nil {

@@ -45,7 +45,7 @@ func TestCloseLeavesNothing(t *testing.T) {
 		}
 		for name, err := range map[string]error{
 			"commit": second(a.Commit(t.Context(), create(jobA+"/late"))), "sync": a.Sync(t.Context()),
-			"read": second(a.Read(t.Context(), jobA)), "time": second(a.Time(t.Context())),
+			"read": second(a.Read(t.Context(), jobA)), "time": second(a.Time(t.Context())), "persist": a.Persist(t.Context()),
 		} {
 			if !errors.Is(err, registry.ErrEnded) {
 				t.Errorf("%s after the end: %v", name, err)

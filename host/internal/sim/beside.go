@@ -95,11 +95,6 @@ func (l *ledger) neighbours(old *protocol.View, by author) {
 		if shared(by.view) {
 			l.foremost(old.FailoverLatch, by)
 		}
-		for _, i := range m.Items {
-			if since, ok := l.left[i]; ok && l.w.now-since < patience21 {
-				l.w.breach("grace", "%s takes item %d, which a member of ElasticJob left %d ms ago", by, i, (l.w.now-since)/millisecond)
-			}
-		}
 	case protocol.Elect:
 		l.foremost(old.ElectionLatch, by)
 	case protocol.Reshard:
@@ -142,7 +137,7 @@ func (l *ledger) noted(old *protocol.View, by author) {
 		}
 	}
 	for i := range l.left {
-		if !slices.ContainsFunc(l.v.Pending, func(p protocol.Pending) bool { return p.Item == i && p.Foreign }) && !taking(by, i) {
+		if !slices.ContainsFunc(l.v.Pending, func(p protocol.Pending) bool { return p.Item == i && p.Foreign }) && !named(by, i) {
 			delete(l.left, i)
 		}
 	}
@@ -167,22 +162,23 @@ func (l *ledger) noted(old *protocol.View, by author) {
 	}
 }
 
-func taking(by author, i int) bool {
-	m, ok := by.m.(protocol.Take)
-	return ok && slices.Contains(m.Items, i)
+// named: what a member of ElasticJob left is made a run of ours.
+func named(by author, i int) bool {
+	m, ok := by.m.(protocol.Orphan)
+	return ok && slices.ContainsFunc(m.Pend, func(p protocol.Pending) bool { return p.Item == i })
 }
 
 // theirs: instants that are accounted for without a run of ours are those of
 // items that members of ElasticJob had then.
 func (l *ledger) theirs(old *protocol.View, by author) {
-	for i := range max(len(l.v.Assignment.Owners), len(old.Assignment.Owners)) {
+	for i := range max(len(l.v.Assignment.Owners), len(l.v.Assignment.Last)) {
 		from, to := lastOf(old, i), lastOf(l.v, i)
 		if from == 0 || to == from {
 			continue
 		}
 		_, dealt := by.m.(protocol.Reshard)
 		_, adopted := by.m.(protocol.Adopt)
-		if until := l.owned[i] / millisecond; (dealt || adopted) && to > until+evident/millisecond {
+		if until := l.owned[i] / millisecond; (dealt || adopted) && to > until+evident/millisecond+l.w.profile.skew {
 			l.w.breach("whose instants", "%s accounts for item %d up to %d, which was theirs until %d", by, i, to-1_700_000_000_000, until-1_700_000_000_000)
 		}
 		l.spans[i] = append(l.spans[i], span{from, to})
@@ -271,7 +267,7 @@ func (l *ledger) awaited(old *protocol.View) {
 	asked := l.w.now
 	for i, o := range l.v.Assignment.Owners {
 		m := l.w.member(o)
-		if m == nil || ownerOf(old, i) == o || !m.fresh || m.ticked <= lastOf(l.v, i) || m.now() > m.ticked+l.w.options.ReshardWait-prompt/millisecond {
+		if m == nil || ownerOf(old, i) == o || !m.fresh || m.ticked <= lastOf(l.v, i) || m.marked == 0 || m.marked > m.ticked || m.now() > m.marked+l.w.options.ReshardWait-prompt/millisecond {
 			continue
 		}
 		at, life := m.ticked, m.life
@@ -308,70 +304,14 @@ const evident = 500 * millisecond
 func (l *ledger) orphans(m protocol.Orphan, by author) {
 	for _, p := range m.Pend {
 		since, gone := l.away[p.Dead]
+		if p.Dead == "" { // nobody knows whose it was
+			since, gone = l.left[p.Item]
+			delete(l.left, p.Item)
+		}
 		if !gone || l.w.now-since < patience21 {
 			l.w.breach("grace", "%s: item %d of %s, which has been away for %d ms", by, p.Item, p.Dead, (l.w.now-since)/millisecond)
 		}
 	}
-}
-
-// exact judges an instant in which nothing happened but that it came: each item
-// was begun once.
-func (l *ledger) exact(at int64) {
-	v := l.v
-	if v == nil || v.Config == nil || l.w.noTicks || v.Paused || v.Necessary || v.Processing || len(v.Pending) > 0 || !v.Config.MonitorExecution {
-		return
-	}
-	p := period(v.Config.Cron)
-	since := (at - p - 500) * millisecond
-	if at%p != 0 || l.unrest > since || l.wordAt > since || slices.ContainsFunc(v.Servers, func(s protocol.Server) bool { return s.Disabled }) || slices.Contains(disabled(v), true) {
-		return
-	}
-	for _, in := range v.Instances {
-		if !l.w.well(in.ID) {
-			return
-		}
-	}
-	for i := range v.Config.Total {
-		if i >= len(v.Items) || registered(v, v.Items[i].Owner) == nil {
-			return // a leader of ElasticJob has not heard of a death in time
-		}
-	}
-	l.judged++
-	for i := range v.Config.Total {
-		if n := l.began[at][i]; n != 1 {
-			l.w.breach("exactly once", "item %d was begun %d times for %d, an instant in which all was well", i, n, at-1_700_000_000_000)
-			return
-		}
-	}
-}
-
-// judgeInstants does so for each that comes from now on.
-func (w *World) judgeInstants() {
-	at := (w.now/second + 1) * second
-	w.at(at, func() {
-		w.after(1500*millisecond, func() { w.ledger.exact(at / millisecond) })
-		w.judgeInstants()
-	})
-}
-
-// well: the process of an instance does what it should.
-func (w *World) well(id protocol.ID) bool {
-	for _, j := range w.jvms {
-		if j.id() == id {
-			return j.up && !j.frozen && !j.leaving && !j.shut && !j.paused
-		}
-	}
-	m := w.member(id)
-	return m != nil && !m.frozen && !m.leaving && m.doubt == protocol.Trusted && m.s.connected
-}
-
-func (w *World) member(id protocol.ID) *member {
-	for _, m := range w.members {
-		if m.up && m.st != nil && m.st.Self() == id {
-			return m
-		}
-	}
-	return nil
 }
 
 // queues: nobody is left in a queue.

@@ -7,6 +7,10 @@
 // It is no load test and no substitute for the conformance suite of a real
 // registry.
 //
+// Some seeds have members of ElasticJob 2.1.5 among ours: Java processes that act
+// on the tree as that version does, step by step. Of what they do only that is
+// judged which needs ours to be right.
+//
 // Flow: New(seed) → Run: faults and operators disturb until the calm begins,
 // then everything heals and the end state is judged. Mutants (each a removed
 // rule, applied to a copy of the sources) prove that the invariants bite.

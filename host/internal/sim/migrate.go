@@ -114,6 +114,7 @@ func (w *World) nextMove(end int64) {
 	w.after(w.between(5*second, 9*second), func() {
 		if w.now >= end {
 			if w.profile.away {
+				w.ledger.killed = w.now
 				for _, j := range w.upJava() {
 					j.retired = true
 					j.terminate()

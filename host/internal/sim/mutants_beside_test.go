@@ -52,7 +52,7 @@ func besideMutants() []mutant {
 			{adopt, "\ts.unaccepted(&next, &own)\n", ""},
 		}},
 		{"reshard: moves what theirs run", "an item that a member of ElasticJob runs does not change hands", []edit{
-			{sharding, "it.Running != 0 && next.owner(i) != it.Owner && s.witness.runs(it.Running)", "false"},
+			{sharding, "it.Running != 0 && next.owner(i) != it.Owner", "it.Running < 0 && next.owner(i) != it.Owner"},
 		}},
 		{"adopt: dead ignored", "nothing is adopted before the dead are accounted for", []edit{
 			{adopt, "!v.unadopted() || s.deadRecord() != nil {", "!v.unadopted() {"},
@@ -61,7 +61,10 @@ func besideMutants() []mutant {
 			{encode, "\tif m.Shared {\n\t\tt.checkOwners(m.Begun)\n\t}\n", ""},
 		}},
 		{"mark: abandoned", "items of who is gone are dealt anew also under a leader of ElasticJob", []edit{
-			{sharding, "if s.reclaims() && !s.leads() && s.abandoned() {", "if false {"},
+			{sharding, "(s.abandoned() || s.overlooked())", "s.overlooked()"},
+		}},
+		{"mark: overlooked", "a leader of ElasticJob deals anew for who came while it dealt", []edit{
+			{sharding, "(s.abandoned() || s.overlooked())", "s.abandoned()"},
 		}},
 		{"strangers: no grace", "who may only have lost its connection is not dead", []edit{
 			{strangers, "const grace = 500", "const grace = 0"},
@@ -73,16 +76,19 @@ func besideMutants() []mutant {
 			{strangers, "return s.evidence(p.Item) == nil && s.latest.At > 0 && s.view.last(p.Item) >= s.latest.At", "return false"},
 		}},
 		{"evidence: none", "what members of ElasticJob were seen to run is not run again by who gets the item", []edit{
-			{strangers, "if at(w.ran, i) == 0 || w.runs(it.Running) || it.Marks != w.marks[i] {", "if at(w.ran, i) == 0 {"},
+			{strangers, "case it.Marks != w.marks[i]:", "case false:"},
 		}},
 		{"evidence: marks of before", "a mark that came and went between two views was seen, too", []edit{
-			{strangers, "w.runs(it.Running) || it.Marks != w.marks[i] {", "w.runs(it.Running) {"},
+			{strangers, "case it.Marks != w.marks[i]:", "case it.Marks != w.marks[i] && it.Running != 0:"},
 		}},
 		{"evidence: of a death", "what a death cut off was not run", []edit{
 			{strangers, "\t\tif e := s.witness.lost(i); e != nil && last != 0 {\n\t\t\tlast = e.Instant - 1\n\t\t}\n", ""},
 		}},
 		{"orphan: never", "what a member of ElasticJob had open when it died is run again", []edit{
 			{step, "enqueue, orphan, take,", "enqueue, take,"},
+		}},
+		{"orphan: back meanwhile", "who has come back is not dead", []edit{
+			{encode, "\t\tt.stillAway(m.Pend)\n", ""},
 		}},
 		{"strategy: unknown", "who does not know the strategy does not lead beside those who do", []edit{
 			{election, "return c != nil && s.view.foreign() && s.o.Knows != nil && !s.o.Knows(c.Strategy)", "return false"},

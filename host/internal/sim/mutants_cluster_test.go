@@ -69,7 +69,7 @@ func clusterMutants() []mutant {
 			{failover, "\t\te.Attempt++\n", ""},
 		}},
 		{"take: no row", "the attempt that a takeover ends gets a row", []edit{
-			{failover, "\t\tm.Own.row(Row{Entry: p.Entry, State: TakenOver, Why: why, Ended: s.now, By: p.Dead})\n", "\t\t_ = why\n"},
+			{failover, "\t\tm.Own.row(Row{Entry: p.Entry, State: TakenOver, Why: \"the server died\", Ended: s.now, By: p.Dead})\n", ""},
 		}},
 		{"take: never", "an orphan is taken by somebody", []edit{
 			{step, " take, operate,", " operate,"},

@@ -63,11 +63,11 @@ func wordMutants() []mutant {
 		{"swap: faults unheard", "a member that cannot have the next module holds it up", []edit{
 			{"protocol/swap.go", "if m.Ready != (Ready{Digest: v.Next}) {", "if m.Ready.Digest != v.Next {"},
 		}},
-		{"swap: mark unchecked", "nobody has joined since the switch was decided", []edit{
-			{"layout/encode.go", "\t\tt.op(registry.Absent, t.at(nodeNecessary), nil, 0)\n", ""},
+		{"swap: joins unnoticed", "nobody has joined since the switch was decided", []edit{
+			{"layout/encode.go", "\tt.nobodyJoined()\n\tt.op(registry.Set, t.at(nodeModule)", "\tt.op(registry.Set, t.at(nodeModule)"},
 		}},
-		{"swap: assignment unchecked", "nobody has joined and been dealt to since the switch was decided", []edit{
-			{"layout/encode.go", "\tt.checkAssignment() // who joins is dealt to: nobody has come and been dealt to since\n", ""},
+		{"join: unnoticed", "a member that joins is noticed by who decided without it", []edit{
+			{"layout/encode.go", "\tt.op(registry.Set, t.at(nodeMembers), nil, registry.AnyVersion)\n", ""},
 		}},
 		{"define: stale wish", "a definition derived from an older module is refused", []edit{
 			{"protocol/define.go", "case v.ConfigVersion != a.Have || v.moduleVersion() != a.HaveModule:", "case v.ConfigVersion != a.Have:"},

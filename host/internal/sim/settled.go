@@ -85,6 +85,11 @@ func (l *ledger) ownership() {
 			l.w.breach("calm", "item %d, beyond the total, is left: %+v", i, it)
 		}
 	}
+	for _, in := range v.Instances {
+		if v.Config.Total >= len(v.Instances) && !banned(v, in.ID) && !slices.Contains(v.Assignment.Owners, in.ID) {
+			l.w.breach("calm", "%s has no item of %d", in.ID, v.Config.Total)
+		}
+	}
 	for i, it := range v.Items[:v.Config.Total] {
 		if it.Owner != v.Assignment.Owners[i] {
 			l.w.breach("calm", "item %d is owned by %s but its mirror says %s", i, v.Assignment.Owners[i], it.Owner)

@@ -24,8 +24,8 @@ var (
 // every mutation that the simulation must commit somewhere.
 func every() []string {
 	return []string{
-		"setup", "join", "set-server", "prune-servers", "elect", "abdicate", "mark-reshard", "reshard", "owners", "begin", "complete", "again",
-		"forget", "account", "mark-misfire", "clear-marks", "enqueue", "take", "drop", "tell", "leave", "request-trigger", "set-paused",
+		"setup", "join", "set-server", "prune-servers", "contend", "withdraw", "elect", "abdicate", "mark-reshard", "reshard", "owners", "begin", "complete", "again",
+		"forget", "account", "mark-misfire", "clear-marks", "adopt", "enqueue", "orphan", "take", "drop", "tell", "leave", "request-trigger", "set-paused",
 		"disable-item", "disable-server", "put-config", "define", "publish", "switch",
 	}
 }
@@ -48,13 +48,16 @@ func TestSeeds(t *testing.T) {
 		}
 	}
 	took := time.Since(start)
-	t.Logf("%d seeds, %d steps, %d guests, %d refused commits, %d refused late writes, %.0f steps/s",
-		*seeds, total.Steps, total.Guests, total.Conflicts, total.Refused, float64(total.Steps)/took.Seconds())
+	t.Logf("%d seeds, %d steps, %d guests, %d refused commits, %d refused late writes, %d quiet instants beside ElasticJob, %.0f steps/s",
+		*seeds, total.Steps, total.Guests, total.Conflicts, total.Refused, total.Exact, float64(total.Steps)/took.Seconds())
 	for _, m := range slices.Sorted(maps.Keys(total.Committed)) {
 		t.Logf("%16s %8d", m, total.Committed[m])
 	}
 	if *seeds < enoughSeeds {
 		return
+	}
+	if total.Exact == 0 {
+		t.Error("no instant passed quietly beside members of ElasticJob")
 	}
 	for _, m := range every() {
 		if total.Committed[m] == 0 {
@@ -68,6 +71,7 @@ func (r *Result) add(o Result) {
 	r.Guests += o.Guests
 	r.Conflicts += o.Conflicts
 	r.Refused += o.Refused
+	r.Exact += o.Exact
 	for m, n := range o.Committed {
 		r.Committed[m] += n
 	}

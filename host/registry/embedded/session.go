@@ -219,6 +219,9 @@ func (s *session) Sync(ctx context.Context) error {
 	return nil
 }
 
+// Persist is what Sync does beyond the port.
+func (s *session) Persist(ctx context.Context) error { return s.Sync(ctx) }
+
 func (s *session) Time(ctx context.Context) (time.Time, error) {
 	if err := ctx.Err(); err != nil {
 		return time.Time{}, fmt.Errorf("time: %w", err)

@@ -324,6 +324,13 @@ func (s *faultySession) Sync(ctx context.Context) error {
 	return s.Session.Sync(ctx)
 }
 
+func (s *faultySession) Persist(ctx context.Context) error {
+	if err := s.reach(ctx); err != nil {
+		return err
+	}
+	return s.Session.Persist(ctx)
+}
+
 func (s *faultySession) Time(ctx context.Context) (time.Time, error) {
 	if err := s.reach(ctx); err != nil {
 		return time.Time{}, err

@@ -86,7 +86,7 @@ func testUseAfterClose(f *fixture) {
 	_, readErr := m.Read(f.ctx, a)
 	_, timeErr := m.Time(f.ctx)
 	for name, err := range map[string]error{
-		"commit": commitErr, "read": readErr, "time": timeErr, "sync": m.Sync(f.ctx),
+		"commit": commitErr, "read": readErr, "time": timeErr, "sync": m.Sync(f.ctx), "persist": m.Persist(f.ctx),
 	} {
 		if !errors.Is(err, registry.ErrEnded) {
 			f.Errorf("%s: %v", name, err)

@@ -3,6 +3,7 @@ package zk
 import (
 	"context"
 	"fmt"
+	"runtime"
 	"strings"
 	"time"
 
@@ -64,6 +65,7 @@ func (s *session) want(w wish) bool {
 
 // readWishes reads until nobody waits any more.
 func (s *session) readWishes() {
+	runtime.Gosched() // those who want something at the same moment come first
 	for batch := s.nextBatch(); len(batch) > 0; batch = s.nextBatch() {
 		all, err := s.readBatch(batch)
 		for i, w := range batch {

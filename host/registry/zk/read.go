@@ -99,6 +99,15 @@ func (s *session) sync(ctx context.Context) error {
 	return nil
 }
 
+// Persist implements registry.Session. The service tells of nothing before most
+// of its servers have it on their disks.
+func (s *session) Persist(context.Context) error {
+	if s.isOver() {
+		return fmt.Errorf("persist: %w", registry.ErrEnded)
+	}
+	return nil
+}
+
 // Time implements registry.Session. The service dates only what is written, so
 // a node is made, set and deleted in one transaction; nobody gets to see it.
 func (s *session) Time(ctx context.Context) (time.Time, error) {

@@ -1,0 +1,67 @@
+package sim
+
+import (
+	"slices"
+
+	"github.com/wasmjob/wasmjob/host/internal/protocol"
+)
+
+// exact judges an instant in which nothing happened but that it came: each item
+// was begun once.
+func (l *ledger) exact(at int64) {
+	v := l.v
+	if v == nil || v.Config == nil || l.w.noTicks || v.Paused || v.Necessary || v.Processing || len(v.Pending) > 0 || !v.Config.MonitorExecution {
+		return
+	}
+	p := period(v.Config.Cron)
+	since := (at - p - 500) * millisecond
+	if at%p != 0 || l.unrest > since || l.wordAt > since || slices.ContainsFunc(v.Servers, func(s protocol.Server) bool { return s.Disabled }) || slices.Contains(disabled(v), true) {
+		return
+	}
+	for _, in := range v.Instances {
+		if !l.w.well(in.ID) {
+			return
+		}
+	}
+	for i := range v.Config.Total {
+		if i >= len(v.Items) || registered(v, v.Items[i].Owner) == nil {
+			return // a leader of ElasticJob has not heard of a death in time
+		}
+	}
+	l.judged++
+	for i := range v.Config.Total {
+		if n := l.began[at][i]; n != 1 {
+			l.w.breach("exactly once", "item %d was begun %d times for %d, an instant in which all was well", i, n, at-1_700_000_000_000)
+			return
+		}
+	}
+}
+
+// judgeInstants does so for each that comes from now on.
+func (w *World) judgeInstants() {
+	at := (w.now/second + 1) * second
+	w.at(at, func() {
+		w.after(1500*millisecond, func() { w.ledger.exact(at / millisecond) })
+		w.judgeInstants()
+	})
+}
+
+// well: the process of an instance does what it should.
+func (w *World) well(id protocol.ID) bool {
+	for _, j := range w.jvms {
+		if j.id() == id {
+			return j.up && !j.frozen && !j.leaving && !j.shut && !j.paused
+		}
+	}
+	m := w.member(id)
+	return m != nil && !m.frozen && !m.leaving && m.doubt == protocol.Trusted && m.s.connected
+}
+
+func (w *World) member(id protocol.ID) *member {
+	for _, m := range w.members {
+		if m.up && m.st != nil && m.st.Self() == id {
+			return m
+		}
+	}
+	return nil
+}

@@ -1,0 +1,76 @@
+package sim
+
+import (
+	"path"
+	"strconv"
+
+	"github.com/wasmjob/wasmjob/host/internal/protocol"
+)
+
+// takenOver are the items that the member has taken over.
+func (j *jvm) takenOver(t *thread) []int {
+	var items []int
+	for _, k := range t.kids(j.w.nodes.items) {
+		p := path.Join(j.w.nodes.items, k, markFailover)
+		if t.exists(p) && string(t.read(p).Data) == string(j.id()) {
+			if i, err := strconv.Atoi(k); err == nil {
+				items = append(items, i)
+			}
+		}
+	}
+	return items
+}
+
+// crashed is what a member does when another one's instance has gone: what that
+// one had is to be run again, whether it ran or not, if its address has another
+// instance.
+func (j *jvm) crashed(t *thread, id string) {
+	if !j.settings(t).Failover || id == string(j.id()) {
+		return
+	}
+	var items []int
+	for _, k := range t.kids(j.w.nodes.items) {
+		p := path.Join(j.w.nodes.items, k, markFailover)
+		if t.exists(p) && string(t.read(p).Data) == id {
+			if i, err := strconv.Atoi(k); err == nil {
+				items = append(items, i)
+			}
+		}
+	}
+	if len(items) == 0 {
+		items = j.mine(t, protocol.ID(id))
+	}
+	for _, i := range items {
+		if !t.exists(j.w.nodes.item(i, markFailover)) {
+			t.createIfNeeded(j.w.nodes.pending + "/" + strconv.Itoa(i))
+		}
+		j.failover(t)
+	}
+}
+
+// failover takes one of the items that wait, unless the member is busy.
+func (j *jvm) failover(t *thread) {
+	nodes := &j.w.nodes
+	needed := func() bool {
+		return t.exists(nodes.pending) && len(t.kids(nodes.pending)) > 0 && !j.running
+	}
+	if !needed() {
+		return
+	}
+	t.inLatch(nodes.failover, func() {
+		if j.shut || !needed() {
+			return
+		}
+		waiting := t.kids(nodes.pending)
+		if len(waiting) == 0 {
+			return
+		}
+		i, err := strconv.Atoi(waiting[0])
+		if err != nil {
+			t.throw("a pending item has no number")
+		}
+		t.ephemeral(nodes.item(i, markFailover), string(j.id()))
+		t.remove(nodes.pending + "/" + waiting[0])
+		j.trigger()
+	})
+}
