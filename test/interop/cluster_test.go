@@ -348,8 +348,10 @@ func (c *cluster) quiet() {
 // steady lets ticks go by in which nothing happens.
 func (c *cluster) steady(ticks int) {
 	c.Helper()
-	until := c.last().From + int64(ticks)*c.last().Every
-	c.await("steady ticks", func() bool { return time.Now().UnixMilli() >= until })
+	for i := range ticks {
+		until := c.last().From + int64(i+1)*c.last().Every
+		c.await("a steady tick", func() bool { return time.Now().UnixMilli() >= until })
+	}
 }
 
 // check is a line of the table for what no tick tells.
@@ -386,6 +388,24 @@ func (c *cluster) report() judge.Report {
 	r := judge.Judge(in)
 	r.Rows = append(r.Rows, c.rows...)
 	return r
+}
+
+// keep writes what ZooKeeper has logged of the job beside all else, for whoever
+// looks for a fault.
+func (c *cluster) keep() {
+	c.Helper()
+	var out strings.Builder
+	for _, t := range c.zk.Log() {
+		for _, ch := range t.Changes {
+			if strings.HasPrefix(ch.Path, "/"+c.name+"/") {
+				fmt.Fprintf(&out, "%s %x %d %s %.300q (kind %d, code %d)\n", t.Time.UTC().Format("15:04:05.000"), t.Session, t.Zxid, ch.Path, ch.Data, ch.Kind, ch.Code)
+			}
+		}
+	}
+	if err := os.WriteFile(filepath.Join(c.dir, "zookeeper.log"), []byte(out.String()), 0o600); err != nil {
+		c.Error(err)
+	}
+	c.Logf("what everybody wrote is in %s", c.dir)
 }
 
 // dump logs the job's nodes, for whoever looks for a fault.

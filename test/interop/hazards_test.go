@@ -49,6 +49,7 @@ var hazards = []scenario{
 	{"19-death-of-ours", orphanOurs, deathOfOurs},
 	{"22-no-time-zone", zoneless, staysOut},
 	{"24-frozen-holder-of-the-latch", usual, frozenHolder},
+	{"24-frozen-taker", orphanJava, sleepingTaker},
 }
 
 var (
@@ -63,7 +64,13 @@ var (
 )
 
 // TestHazards has a test for each number.
-func TestHazards(t *testing.T) { tell(t, hazards) }
+func TestHazards(t *testing.T) {
+	if !*enabled {
+		return // see TestInterop
+	}
+	t.Parallel()
+	printTable(t, tell(t, hazards))
+}
 
 // configBytes: of a configuration that ElasticJob wrote, a server of ours
 // changes the value that it is told to, and nothing else.
@@ -76,7 +83,7 @@ func configBytes(c *cluster) {
 	if _, err := c.registry.Commit(c.Context(), registry.Op{Kind: registry.Set, Path: c.path("config"), Data: odd, Version: registry.AnyVersion}); err != nil {
 		c.Fatal(err)
 	}
-	ours := c.joins(c.ours, oursA)
+	ours := c.joins(c.place(oursA, false))
 	c.check("wasmjobd joins a strange config", bytes.Equal(c.node("config").Data, odd), "it is %s, not %s", c.node("config").Data, odd)
 	c.leaves(ours)
 	c.job.items = 5
@@ -93,7 +100,7 @@ func configBytes(c *cluster) {
 func overwrite(c *cluster) {
 	first := c.javaMember(javaA)
 	c.begin(first)
-	ours := c.joins(c.ours, oursA)
+	ours := c.joins(c.place(oursA, false))
 	module := c.node("wasm/module").Data
 	c.job.items = 4
 	c.event("Java overwrites", judge.Exact, nil)
@@ -130,8 +137,8 @@ func staysOut(c *cluster) {
 func unknownStrategy(c *cluster) {
 	first := c.javaMember(javaA)
 	c.begin(first)
-	ours := c.joins(c.ours, oursA)
-	second := c.joins(c.javaMember, javaB)
+	ours := c.joins(c.place(oursA, false))
+	second := c.joins(c.place(javaB, true))
 	c.leaves(first)
 	c.check("it leaves the lead to Java", c.leader() == second, "%v leads", c.leader())
 	c.steady(2)
@@ -143,16 +150,16 @@ func unknownStrategy(c *cluster) {
 func order(c *cluster) {
 	a := c.javaMember(javaA)
 	c.begin(a)
-	c.joins(c.ours, oursA)
-	c.joins(c.javaMember, javaB)
+	c.joins(c.place(oursA, false))
+	c.joins(c.place(javaB, true))
 	c.dealt()
-	c.joins(c.ours, oursB)
+	c.joins(c.place(oursB, false))
 	c.dealt()
 	c.leaves(a)
 	c.dealt()
 	for _, m := range []*member{c.leader(), a} { // until the other kind leads
 		if m == a {
-			c.returns(a)
+			c.joins(a)
 		} else {
 			c.leaves(m)
 		}
@@ -223,7 +230,7 @@ func ourReconnect(c *cluster) {
 	c.begin(java)
 	ours := c.place(oursA, false)
 	p := c.behind(ours)
-	c.returns(ours)
+	c.joins(ours)
 	id := "instances/" + c.instance(ours)
 	before := c.node(id).Stat
 	c.quiet()
@@ -255,7 +262,7 @@ func javaReconnect(c *cluster) {
 	c.begin(ours)
 	java := c.place(javaA, true)
 	p := c.behind(java)
-	c.returns(java)
+	c.joins(java)
 	id := "instances/" + c.instance(java)
 	for range 2 {
 		before := c.node(id).Stat
@@ -273,7 +280,7 @@ func javaReconnect(c *cluster) {
 func shutdownByJava(c *cluster) {
 	java := c.javaMember(javaA)
 	c.begin(java)
-	ours := c.joins(c.ours, oursA)
+	ours := c.joins(c.place(oursA, false))
 	c.quiet()
 	c.event("Java shuts wasmjobd's job down", judge.Leave, ours)
 	c.java("shutdown", oursA)
@@ -287,7 +294,7 @@ func shutdownByJava(c *cluster) {
 func frozenHolder(c *cluster) {
 	java := c.javaMember(javaA)
 	c.begin(java)
-	ours := c.joins(c.ours, oursA)
+	ours := c.joins(c.place(oursA, false))
 	holder := java.holder(c.path("leader/election/latch"))
 	c.event("the latch's holder sleeps, Java's leader is killed", judge.Kill, java)
 	if err := holder.Process.Signal(syscall.SIGSTOP); err != nil {
@@ -296,5 +303,5 @@ func frozenHolder(c *cluster) {
 	java.kill()
 	c.settle([]*member{ours}, java)
 	c.check("the lead is taken", c.leader() == ours, "%v leads", c.leader())
-	c.returns(java)
+	c.joins(java)
 }

@@ -118,6 +118,23 @@ func deathOfJava(c *cluster) {
 	c.Logf("%v after the death", took)
 }
 
+// sleepingTaker: the same, while a client with ElasticJob's own recipe holds the
+// latch of those who take over, and sleeps.
+func sleepingTaker(c *cluster) {
+	java, ours := c.pair(false)
+	holder := ours.holder(c.path("leader/failover/latch"))
+	at := c.triggered(java, ours)
+	if err := holder.Process.Signal(syscall.SIGSTOP); err != nil {
+		c.Fatal(err)
+	}
+	slept := time.Now().UnixMilli()
+	java.kill()
+	r := c.ran(1, ours, at)
+	took := time.Duration(r.Start-slept) * time.Millisecond
+	c.check("the run is taken when the holder's session has ended", took < 2*c.job.session+4*time.Second, "it took %v", took)
+	c.Logf("%v after the death", took)
+}
+
 // pendingOfJava: a member of ElasticJob marks what its dead neighbour has left,
 // and is busy itself.
 func pendingOfJava(c *cluster) {
@@ -181,6 +198,8 @@ func deathOfOurs(c *cluster) {
 // another one. ElasticJob may run what had ended once more.
 func failovers(c *cluster, javaLeads bool) {
 	java, ours := c.pair(javaLeads)
+	// Who joins while ElasticJob's leader deals the items out is left out of it.
+	c.before(c.job.every - 2*time.Second)
 	all := []*member{java, ours, c.javaMember(javaB), c.ours(oursB)}
 	c.begin(all...)
 	for _, m := range all[2:] {
@@ -192,7 +211,7 @@ func failovers(c *cluster, javaLeads bool) {
 		m.kill()
 		c.settle(c.present(), m)
 		c.check("its runs come to their ends", len(c.unended(m)) == 0, "items %v", c.unended(m))
-		c.returns(m)
+		c.joins(m)
 	}
 }
 
@@ -215,14 +234,26 @@ func (c *cluster) unended(m *member) []int {
 	return slices.Sorted(maps.Keys(open))
 }
 
-// listeners: members of ElasticJob that call a listener once for all wait for
-// marks that only they make, as long as they are told to. They run all the same.
+// listeners: members of ElasticJob that call a listener once for all wait until
+// every item has its mark, those of our servers, too.
 func listeners(c *cluster) {
 	java := c.javaMember(javaA)
 	c.begin(java)
-	_, told := c.told()
-	c.check("Java's listener is called", slices.ContainsFunc(told, func(t judge.Told) bool { return t.Word == "completed" }), "%v", told)
-	ours := c.joins(c.ours, oursA)
-	c.steady(3)
+	c.heard("Java's listener is called", 0)
+	ours := c.joins(c.place(oursA, false))
+	c.steady(5)
 	c.mustRun(java, ours)
+}
+
+// heard sees that listeners were told of both moments after a time.
+func (c *cluster) heard(what string, after int64) {
+	c.Helper()
+	_, told := c.told()
+	n := map[string]int{}
+	for _, t := range told {
+		if t.At > after {
+			n[t.Word]++
+		}
+	}
+	c.check(what, n["started"] > 0 && n["completed"] > 0, "%v", n)
 }

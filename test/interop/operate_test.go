@@ -15,16 +15,19 @@ func operate(c *cluster, javaLeads bool) {
 	if javaLeads {
 		java = c.javaMember(javaA)
 		c.begin(java)
-		ours = c.joins(c.ours, oursA)
+		ours = c.joins(c.place(oursA, false))
 	} else {
 		ours = c.ours(oursA)
 		c.begin(ours)
-		java = c.joins(c.javaMember, javaA)
+		java = c.joins(c.place(javaA, true))
 	}
 	both := []*member{java, ours}
-	third := c.joins(c.ours, oursB)
+	third, follower := c.joins(c.place(oursB, false)), java
+	if javaLeads { // and is to go on
+		follower = c.joins(c.place(javaB, true))
+	}
 	for _, side := range c.sides() {
-		for _, m := range []*member{java, third} {
+		for _, m := range []*member{follower, third} {
 			c.event(side.name+" disables a server of "+m.kind(), judge.Exact, nil)
 			side.server(false, m.ip)
 			c.settle(nil, m)

@@ -22,7 +22,7 @@ func javaAlone(c *cluster) {
 	a, b := c.javaMember(javaA), c.javaMember(javaB)
 	c.begin(a, b)
 	c.steady(5)
-	third := c.joins(c.javaMember, javaC)
+	third := c.joins(c.place(javaC, true))
 	c.leaves(third)
 	c.dies(c.leader(), nil)
 }
@@ -31,19 +31,19 @@ func javaAlone(c *cluster) {
 func javaLeads(c *cluster) {
 	a := c.javaMember(javaA)
 	c.begin(a)
-	first := c.joins(c.ours, oursA)
+	first := c.joins(c.place(oursA, false))
 	c.steady(enoughTicks)
-	second := c.joins(c.ours, oursB)
-	java := c.joins(c.javaMember, javaB)
+	second := c.joins(c.place(oursB, false))
+	java := c.joins(c.place(javaB, true))
 	c.leaves(java)
 	c.leaves(second)
-	c.returns(second)
+	c.joins(second)
 	c.dies(second, nil)
-	c.returns(second)
+	c.joins(second)
 	c.sleeps(second)
-	c.returns(java)
+	c.joins(java)
 	c.dies(java, nil)
-	c.returns(java)
+	c.joins(java)
 	c.sleeps(java)
 	c.steady(3)
 	c.mustRun(a, first, second, java)
@@ -53,19 +53,19 @@ func javaLeads(c *cluster) {
 func wasmjobdLeads(c *cluster) {
 	first := c.ours(oursA)
 	c.begin(first)
-	a := c.joins(c.javaMember, javaA)
+	a := c.joins(c.place(javaA, true))
 	c.steady(enoughTicks)
-	b := c.joins(c.javaMember, javaB)
-	ours := c.joins(c.ours, oursB)
+	b := c.joins(c.place(javaB, true))
+	ours := c.joins(c.place(oursB, false))
 	c.leaves(ours)
 	c.leaves(b)
-	c.returns(b)
+	c.joins(b)
 	c.dies(b, nil)
-	c.returns(b)
+	c.joins(b)
 	c.sleeps(b)
-	c.returns(ours)
+	c.joins(ours)
 	c.dies(ours, nil)
-	c.returns(ours)
+	c.joins(ours)
 	c.sleeps(ours)
 	c.steady(3)
 	c.mustRun(a, b, first, ours)
@@ -76,7 +76,7 @@ func wasmjobdLeads(c *cluster) {
 func hands(c *cluster) {
 	java := c.javaMember(javaA)
 	c.begin(java)
-	ours := c.joins(c.ours, oursA)
+	ours := c.joins(c.place(oursA, false))
 	for _, lose := range []func(*member){c.leaves, func(m *member) { c.dies(m, nil) }, c.sleeps} {
 		for range 2 { // once of each kind
 			l := c.leader()
@@ -85,7 +85,7 @@ func hands(c *cluster) {
 				c.Errorf("%s leads still", l.ip)
 			}
 			if !l.up() {
-				c.returns(l)
+				c.joins(l)
 			}
 			c.steady(2)
 		}
@@ -98,7 +98,7 @@ func migration(c *cluster) {
 	java := []*member{c.javaMember(javaA), c.javaMember(javaB), c.javaMember(javaC)}
 	c.begin(java...)
 	for _, ip := range []string{oursA, oursB, oursC} {
-		c.joins(c.ours, ip)
+		c.joins(c.place(ip, false))
 		c.steady(2)
 	}
 	for _, m := range java {
@@ -115,10 +115,10 @@ func migration(c *cluster) {
 func digest(c *cluster) {
 	java := c.javaMember(javaA)
 	c.begin(java)
-	ours := c.joins(c.ours, oursA)
+	ours := c.joins(c.place(oursA, false))
 	c.steady(3)
 	c.leaves(java)
-	c.returns(java)
+	c.joins(java)
 	c.leaves(ours)
 }
 
@@ -130,23 +130,14 @@ func (m *member) kind() string {
 	return "wasmjobd"
 }
 
-// joins is a member's first time.
-func (c *cluster) joins(start func(ip string, settings ...string) *member, ip string) *member {
-	c.Helper()
-	// Who it is, is known when it has been made; the event comes before that.
-	c.event("", judge.Exact, nil)
-	m := start(ip)
-	c.last().Event = m.kind() + " joins"
-	c.settle(append(c.present(), m))
-	return m
-}
-
-// returns is one that was there before.
-func (c *cluster) returns(m *member) {
+// joins begins a member's first life or another one, and waits until it has
+// items.
+func (c *cluster) joins(m *member) *member {
 	c.Helper()
 	c.event(m.kind()+" joins", judge.Exact, nil)
 	m.start()
 	c.settle(append(c.present(), m))
+	return m
 }
 
 // leaves asks one to end.

@@ -73,6 +73,7 @@ type Row struct {
 	Role, Event                 string
 	Ticks, Exact, Missed, Twice int
 	Faults                      int // what the event does not excuse
+	Unsure                      int // ran on a member of ElasticJob, and our history does not know
 }
 
 // Report is what came out.
@@ -154,6 +155,7 @@ func (j *judge) span(i int) {
 	for t := first(s); t < end; t += s.Every {
 		row.Ticks++
 		missed, twice := j.tick(s, t)
+		row.Unsure += j.unsure(s, t)
 		row.Missed += missed
 		row.Twice += twice
 		if missed == 0 && twice == 0 {
@@ -210,6 +212,25 @@ func (j *judge) tick(s Span, t int64) (missed, twice int) {
 	return missed, twice
 }
 
+// unsure counts the items that ran to their end elsewhere, and of which a row of
+// ours says otherwise.
+func (j *judge) unsure(s Span, t int64) int {
+	n := 0
+	for item := range s.Items {
+		for _, r := range j.runs[tick{item, t}] {
+			if r.Java && r.End != 0 && j.gap(item, t) {
+				n++
+			}
+		}
+	}
+	return n
+}
+
+// gap tells whether a row of ours says that an instant did not run.
+func (j *judge) gap(item int, t int64) bool {
+	return slices.ContainsFunc(j.in.Gaps, func(g Gap) bool { return g.Item == item && g.First <= t && t <= g.Last })
+}
+
 // again tells whether only the last of the runs of an instant came to its end,
 // as after a death within the first.
 func again(ran []Run) bool {
@@ -227,7 +248,7 @@ func (j *judge) miss(s Span, item int, t int64) {
 	switch {
 	case s.Rule == Exact, before.Member != s.Hit, s.Rule == Leave && t != first(s):
 		j.found(s, t, "item %d did not run; before it was %s's", item, before.Member)
-	case after.Start != 0 && !after.Java && before.Java && !slices.ContainsFunc(j.in.Gaps, func(g Gap) bool { return g.Item == item && g.First <= t && t <= g.Last }):
+	case after.Start != 0 && !after.Java && before.Java && !j.gap(item, t):
 		j.found(s, t, "item %d did not run and has no row, and %s has it now", item, after.Member)
 	}
 }

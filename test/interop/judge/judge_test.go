@@ -136,13 +136,32 @@ func TestOurs(t *testing.T) {
 	}
 }
 
+func TestUnsure(t *testing.T) {
+	t.Parallel()
+	r := judge.Judge(judge.Input{Spans: []judge.Span{{Role: "java", Event: "steady", From: 1000, Every: 1000, Items: 1}}, To: 3000,
+		Runs: []judge.Run{ran(0, 1, "a"), ran(0, 2, "a"), ran(0, 3, "w")}, Gaps: []judge.Gap{{Item: 0, First: 2000, Last: 3000}}})
+	if got := r.Rows[0].Unsure; got != 1 {
+		t.Errorf("%d items are unsure, not the one that ran elsewhere", got)
+	}
+}
+
 func TestTable(t *testing.T) {
 	t.Parallel()
+	row := func(role, event string) judge.Row {
+		return judge.Row{Role: role, Event: event, Ticks: 30, Exact: 29, Missed: 1, Faults: 1}
+	}
+	both := []judge.Named{
+		{Name: "one", Report: judge.Report{Rows: []judge.Row{row("wasmjobd leads", "steady"), row("Java leads", "steady")}}},
+		{Name: "other", Report: judge.Report{Rows: []judge.Row{row("Java leads", "steady")}}},
+	}
 	var out strings.Builder
-	if err := judge.Table(&out, []judge.Named{{Name: "kill", Report: judge.Report{Rows: []judge.Row{{Role: "java leads", Event: "steady", Ticks: 30, Exact: 29, Missed: 1, Faults: 1}}}}}); err != nil {
+	if err := judge.Table(&out, []judge.Named{judge.Together(both)}); err != nil {
 		t.Fatal(err)
 	}
-	const want = "scenario  role        event   ticks  exact  missed  doubled  faults\nkill      java leads  steady  30     29     1       0        1\n"
+	const want = `scenario  role            event   ticks  exact  missed  doubled  faults  unsure
+          Java leads      steady  60     58     2       0        2       0
+          wasmjobd leads  steady  30     29     1       0        1       0
+`
 	if d := cmp.Diff(want, out.String()); d != "" {
 		t.Error(d)
 	}

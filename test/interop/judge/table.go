@@ -1,8 +1,10 @@
 package judge
 
 import (
+	"cmp"
 	"fmt"
 	"io"
+	"slices"
 	"text/tabwriter"
 )
 
@@ -12,14 +14,35 @@ type Named struct {
 	Report
 }
 
-// Table prints a line for each role and event of each scenario. An item that
-// missed or doubled an instant counts once; a tick is exact if none did.
-func Table(w io.Writer, reports []Named) error {
-	t := tabwriter.NewWriter(w, 0, 0, 2, ' ', 0)
-	fmt.Fprintln(t, "scenario\trole\tevent\tticks\texact\tmissed\tdoubled\tfaults")
+// Together adds up what the scenarios have of each role and event.
+func Together(reports []Named) Named {
+	var all Named
 	for _, n := range reports {
 		for _, r := range n.Rows {
-			fmt.Fprintf(t, "%s\t%s\t%s\t%d\t%d\t%d\t%d\t%d\n", n.Name, r.Role, r.Event, r.Ticks, r.Exact, r.Missed, r.Twice, r.Faults)
+			i := slices.IndexFunc(all.Rows, func(o Row) bool { return o.Role == r.Role && o.Event == r.Event })
+			if i < 0 {
+				all.Rows = append(all.Rows, r)
+				continue
+			}
+			o := &all.Rows[i]
+			o.Ticks, o.Exact, o.Missed, o.Twice = o.Ticks+r.Ticks, o.Exact+r.Exact, o.Missed+r.Missed, o.Twice+r.Twice
+			o.Faults, o.Unsure = o.Faults+r.Faults, o.Unsure+r.Unsure
+		}
+		all.Findings = append(all.Findings, n.Findings...)
+	}
+	slices.SortStableFunc(all.Rows, func(a, b Row) int { return cmp.Compare(a.Role, b.Role) })
+	return all
+}
+
+// Table prints a line for each role and event of each scenario. A tick is exact
+// if no item missed or doubled it; these columns count items, and so does the
+// last: what ran on a member of ElasticJob and our history is not sure of.
+func Table(w io.Writer, reports []Named) error {
+	t := tabwriter.NewWriter(w, 0, 0, 2, ' ', 0)
+	fmt.Fprintln(t, "scenario\trole\tevent\tticks\texact\tmissed\tdoubled\tfaults\tunsure")
+	for _, n := range reports {
+		for _, r := range n.Rows {
+			fmt.Fprintf(t, "%s\t%s\t%s\t%d\t%d\t%d\t%d\t%d\t%d\n", n.Name, r.Role, r.Event, r.Ticks, r.Exact, r.Missed, r.Twice, r.Faults, r.Unsure)
 		}
 	}
 	if err := t.Flush(); err != nil {
