@@ -116,12 +116,14 @@ func (d *Decoder) Apply(path string, n registry.Node) {
 	}
 }
 
-// round is what members vouch for; what is no item is left alone.
+// round is what members vouch for.
 func round(n registry.Node) protocol.Round {
 	r := protocol.Round{Exists: n.Exists}
 	for _, c := range n.Children {
 		if i, ok := itemNumber(c); ok {
 			r.Items = append(r.Items, i)
+		} else {
+			r.Strays = append(r.Strays, c)
 		}
 	}
 	slices.Sort(r.Items)

@@ -102,8 +102,12 @@ func (j Job) Encode(m protocol.Mutation, v *protocol.View) []registry.Op {
 			t.tell(m.Self, m.Next)
 		}
 	case protocol.Release:
-		for _, i := range roundOf(v, m.Event).Items {
+		r := roundOf(v, m.Event)
+		for _, i := range r.Items {
 			t.delete(j.vouched(m.Event, i), registry.AnyVersion)
+		}
+		for _, name := range r.Strays { // as ElasticJob, which deletes whatever is there
+			t.delete(j.at(roundNode(m.Event))+"/"+name, registry.AnyVersion)
 		}
 		t.delete(j.at(roundNode(m.Event)), registry.AnyVersion)
 	case protocol.Tell:
@@ -152,6 +156,12 @@ func roundOf(v *protocol.View, e protocol.Event) protocol.Round {
 
 func (j Job) vouched(e protocol.Event, i int) string {
 	return j.at(roundNode(e)) + "/" + strconv.Itoa(i)
+}
+
+// parent is a node above others, and whether it is there.
+type parent struct {
+	there bool
+	node  string
 }
 
 type transaction struct {
@@ -216,10 +226,7 @@ func (t *transaction) setup(m protocol.Setup) {
 	if t.v.Config == nil {
 		t.op(registry.Create, t.at(nodeConfig), m.Config, 0)
 	}
-	for _, n := range []struct {
-		there bool
-		node  string
-	}{
+	for _, n := range []parent{
 		{d.Leader, nodeLeader}, {d.Election, nodeElection}, {d.Latch, nodeLatch}, {d.LeaderSharding, nodeLeaderSharding},
 		{d.Servers, nodeServers}, {d.Instances, nodeInstances},
 		{d.WasmNode, nodeWasm}, {d.Members, nodeMembers}, {d.Runs, nodeRuns},
@@ -517,14 +524,14 @@ func (t *transaction) pend(all []protocol.Pending) {
 
 // contend makes a place in a queue, and what is missing above it.
 func (t *transaction) contend(m protocol.Contend) {
-	node := nodeLatch
+	d := t.v.Dirs
+	node, above := nodeLatch, []parent{{d.Leader, nodeLeader}, {d.Election, nodeElection}, {d.Latch, nodeLatch}}
 	if m.Latch == protocol.FailoverLatch {
-		node = nodeFailoverLatch
-		if !t.v.Dirs.Failover {
-			t.create(t.at(nodeFailover), "")
-		}
-		if !t.v.Dirs.FailoverLatch {
-			t.create(t.at(nodeFailoverLatch), "")
+		node, above = nodeFailoverLatch, []parent{{d.Leader, nodeLeader}, {d.Failover, nodeFailover}, {d.FailoverLatch, nodeFailoverLatch}}
+	}
+	for _, p := range above {
+		if !p.there {
+			t.create(t.at(p.node), "")
 		}
 	}
 	t.op(registry.CreateEphemeralSequential, t.at(node)+"/"+latchPrefix+m.Token+"-"+latchName, nil, 0)

@@ -34,6 +34,9 @@ func queue(names []string) []protocol.Contender {
 	}
 	q := make([]protocol.Contender, 0, len(names))
 	for _, name := range names {
+		if !strings.Contains(name, latchName) {
+			continue // ElasticJob's sort behind all places
+		}
 		c := protocol.Contender{Name: name}
 		if rest, ok := strings.CutPrefix(name, latchPrefix); ok {
 			c.Token, _, _ = strings.Cut(rest, "-"+latchName)

@@ -303,8 +303,8 @@ func (m *merger) leaf(path string, base, file, there any) (value, applied any) {
 	case base == said:
 		m.note(path, said)
 		return there, said
-	case base == nil && m.unsaid[path]:
-		return there, nil
+	case m.unsaid[path] && !m.recanted(path, said):
+		return there, base
 	case m.old(path, said):
 		m.note(path, said)
 		m.disputed = append(m.disputed, Dispute{path, leafText(there), leafText(file), true})

@@ -278,9 +278,21 @@ func TestMergeOfWhatAFileDoesNotSay(t *testing.T) {
 	if d := h.apply(t, file, digestA); !slices.Equal(d, []string{"failover"}) || *h.config != theirs {
 		t.Error(d, h.config)
 	}
-	file.Shards, file.Unsaid = 1, []string{"misfire", "shards"} // somebody took it out of the file: it was said once
-	if d := h.apply(t, file, digestA); !slices.Equal(d, []string{"failover"}) || h.config.ShardingTotalCount != 1 {
-		t.Error(d, h.config)
+	said, err := Merge(Define(file), h.config, h.module)
+	if err != nil {
+		t.Fatal(err)
+	}
+	file.Shards, file.Unsaid = 1, []string{"misfire", "shards"}
+	if d := h.apply(t, file, digestA); !slices.Equal(d, []string{"failover"}) || h.config.ShardingTotalCount != 8 {
+		t.Error("a file that never said it:", d, h.config)
+	}
+	d := Define(file)
+	if err := d.Recall(said.Said()); err != nil {
+		t.Fatal(err)
+	}
+	taken, err := Merge(d, h.config, h.module)
+	if err != nil || taken.Config.ShardingTotalCount != 1 {
+		t.Error("somebody took it out of the file:", err, taken.Config)
 	}
 }
 

@@ -47,3 +47,10 @@ func (m *merger) old(path string, said any) bool {
 	text, _ := said.(string)
 	return m.said != nil && m.said[path] == text
 }
+
+// recanted tells whether the file said something else of a key before.
+func (m *merger) recanted(path string, said any) bool {
+	old, ok := m.said[path]
+	text, _ := said.(string)
+	return ok && old != text
+}

@@ -12,7 +12,8 @@ import "slices"
 // Round is what is there of the nodes of one event.
 type Round struct {
 	Exists bool
-	Items  []int // ascending
+	Items  []int    // ascending
+	Strays []string // names that are of no item
 }
 
 // Guarantee has the rounds of both events.
@@ -96,7 +97,10 @@ func vouch(s *State, _ *Plan) Mutation {
 		if !r.Exists {
 			continue
 		}
-		missing := slices.DeleteFunc(slices.Clone(w.items), func(i int) bool { return slices.Contains(r.Items, i) || i >= s.view.total() })
+		missing := slices.DeleteFunc(slices.Clone(w.items), func(i int) bool {
+			_, there := slices.BinarySearch(r.Items, i)
+			return there || i >= s.view.total()
+		})
 		m := Vouch{Self: s.self, Event: w.event, Items: s.room().first(missing)}
 		switch {
 		case w.last && s.telling == nil && s.view.Fires.of(w.event).By != s.self:
@@ -105,6 +109,9 @@ func vouch(s *State, _ *Plan) Mutation {
 			continue
 		case len(missing) > 0:
 			m.Last = len(r.Items)+len(m.Items) >= s.view.total()
+		case w.full != 0 && s.view.calls(w.event):
+			w.full = s.now // it may take long
+			continue
 		case w.full != 0 && s.reclaims() && s.now >= w.full+fullFor:
 			m.Last = true
 		default:
@@ -124,6 +131,12 @@ func vouch(s *State, _ *Plan) Mutation {
 		return m
 	}
 	return nil
+}
+
+// calls: a member of ours calls the listener, and is not dead.
+func (v *View) calls(e Event) bool {
+	by := v.Fires.of(e).By
+	return by != "" && !v.dead(by)
 }
 
 func (s *State) listens(e Event) bool {

@@ -8,7 +8,20 @@ import (
 // waits: a due run waits for the reshard that somebody asked for, but not
 // longer than the bound: then the member begins what it still owns, and the
 // epoch refuses it if that has changed.
-func (s *State) waits() bool { return s.markSince != 0 && s.now < s.waitsUntil() }
+func (s *State) waits() bool {
+	return s.markSince != 0 && s.now < s.waitsUntil() && !s.unserved()
+}
+
+// unserved: a leader of ElasticJob deals at the next instant, since the mark came
+// when the one that is due had long begun.
+func (s *State) unserved() bool {
+	v := s.view
+	return v.foreignLeads() && v.Necessary && !v.Processing && s.tick.At != 0 && s.markSince > s.tick.At+dealLag
+}
+
+// dealLag is until when, in ms after an instant, a leader of ElasticJob may still
+// see a mark and deal before it begins.
+const dealLag = 300
 
 // waitsUntil is when that ends. A leader of ElasticJob deals when an instant
 // comes, not before.
@@ -54,8 +67,8 @@ func markReshard(s *State, _ *Plan) Mutation {
 	if s.view.Necessary || s.config() == nil || !s.view.Assignment.Exists {
 		return nil
 	}
-	if s.reclaims() && !s.leads() && (s.abandoned() || s.overlooked()) {
-		return MarkReshard{}
+	if s.reclaims() && !s.leads() && (s.abandoned() || s.tick.At == 0 && s.overlooked()) {
+		return MarkReshard{} // what is due now would wait for it until the next instant
 	}
 	if !s.leads() || s.leaving {
 		return nil
@@ -85,7 +98,7 @@ func (s *State) abandoned() bool {
 func (s *State) overlooked() bool {
 	v := s.view
 	el := v.eligible()
-	if v.Processing || v.total() < len(el) || slices.Equal(el, s.wishedFor) {
+	if v.Processing || v.unadopted() || v.total() < len(el) || slices.Equal(el, s.wishedFor) {
 		return false
 	}
 	return slices.ContainsFunc(el, func(id ID) bool {
@@ -163,7 +176,7 @@ func (v *View) bereft() bool {
 func (s *State) tooEarly() bool {
 	v, t := s.view, s.latest.At
 	until := t + startLag + int64(v.total())*startLagItem
-	if !v.foreign() || t == 0 || s.markSince < t || s.markSince >= until || s.now >= until {
+	if !v.foreign() || t == 0 || s.markSince < t-beforehand || s.markSince >= until || s.now >= until {
 		return false
 	}
 	s.hold(until)
@@ -183,6 +196,7 @@ func unprocess(s *State, _ *Plan) Mutation {
 const (
 	startLag     = 50
 	startLagItem = 2
+	beforehand   = 100 // its clock may be ahead
 )
 
 // occupied is a surplus item whose node cannot be deleted, as it looked then.

@@ -55,9 +55,12 @@ type State struct {
 	wishedFor []ID  // who was there when we asked a leader of ElasticJob to deal anew
 	witness   witness
 	vouched   []vouching
-	watched   bool // what strangers have when the first view comes, they may have had for long
-	reread    int64
-	noted     string
+	// mineBefore are the items that were ours in the view before; nil where there
+	// were no strangers.
+	mineBefore []bool
+	watched    bool // what strangers have when the first view comes, they may have had for long
+	reread     int64
+	noted      string
 }
 
 // Options are what a member brings along. They never change, but for those of
@@ -208,6 +211,7 @@ func (s *State) receive(in Input, p *Plan) {
 		s.view, s.blind = in.View, false
 	case Tick:
 		if s.came(in) {
+			s.witness.early(in)
 			s.instants = append(s.instants[max(0, len(s.instants)+1-keptInstants):], in.At)
 			s.tick = in
 			s.silenced()
@@ -302,6 +306,9 @@ func (s *State) committed(in Committed, p *Plan) {
 		}
 		if s.refRev != f.view.Rev {
 			s.refRev, s.refusals = f.view.Rev, 0
+		}
+		if m, ok := f.m.(Release); ok {
+			s.vouching(m.Event).last = false // something is left there; it is tried again when the round has been full for long
 		}
 		s.refusals++
 		if s.refusals > 1 {

@@ -23,7 +23,7 @@ type witness struct {
 	// was, up to where it was accounted for when it became a stranger's; 0: it is
 	// none's. What comes due during a run is not part of it.
 	ran   []int64
-	holes []bool  // by item: instants before that may not have been run, or were not seen
+	holes []int64 // by item: up to where instants may not have been run, or were not seen
 	ended []int64 // by item: when the mark was there last
 	marks []int32 // by item: as Item.Marks was then
 	left  []left  // ascending by item
@@ -69,19 +69,28 @@ func (s *State) watchStrangers() {
 		t := &w.strangers[k]
 		if v.instance(t.id) == nil && t.gone == 0 {
 			t.gone = s.now
-			s.doubtLast(t)
 			// What is still marked was not ended by a death: somebody shut the job
 			// down there. Whether it comes to its end will not be seen.
 			t.open = slices.DeleteFunc(t.open, func(e Entry) bool {
 				goesOn := v.item(e.Item).Running == t.session
 				if goesOn && e.Item < len(w.holes) {
-					w.holes[e.Item] = true
+					w.holes[e.Item] = at(w.ran, e.Item)
 				}
 				return goesOn
 			})
 		}
+		// Another one has taken it over, and may have ended it by now.
+		t.open = slices.DeleteFunc(t.open, func(e Entry) bool {
+			it := v.item(e.Item)
+			return t.gone != 0 && (it.Running != t.session && w.runs(it.Running) || t.gone < s.now && e.Item < len(w.marks) && it.Marks != w.marks[e.Item])
+		})
 	}
 	s.seeRuns()
+	for k := range w.strangers {
+		if w.strangers[k].gone == s.now {
+			s.doubtLast(&w.strangers[k])
+		}
+	}
 	s.seeTakes()
 	var seen []left
 	for _, p := range v.Pending {
@@ -104,7 +113,7 @@ func (s *State) doubtLast(t *stranger) {
 	for i := range s.view.Items {
 		open := slices.ContainsFunc(t.open, func(e Entry) bool { return e.Item == i })
 		if !open && s.view.Items[i].Owner == t.id && i < len(w.holes) && s.now < at(w.ended, i)+lastRun {
-			w.holes[i] = true
+			w.holes[i] = at(w.ran, i)
 		}
 	}
 }
@@ -151,15 +160,24 @@ func (s *State) seeRuns() {
 			continue
 		}
 		for len(w.marks) <= i {
-			w.marks, w.holes = append(w.marks, 0), append(w.holes, false)
+			w.marks, w.holes = append(w.marks, 0), append(w.holes, 0)
 		}
 		switch last := v.last(i); {
 		case at(w.ran, i) == 0 && s.watched && last > 0:
-			w.ran, w.holes[i] = set(w.ran, i, last), false
+			if w.ran, w.holes[i] = set(w.ran, i, last), 0; w.runs(it.Running) {
+				w.ran[i] = s.now // it began as soon as it was dealt
+			}
 		case at(w.ran, i) == 0:
-			w.ran, w.holes[i] = set(w.ran, i, s.now), last > 0
+			if w.ran, w.holes[i] = set(w.ran, i, s.now), 0; last > 0 {
+				w.holes[i] = s.now
+			}
 		case it.Marks != w.marks[i]:
-			w.holes[i] = w.holes[i] || s.latest.Prev == 0 || w.ran[i] < s.latest.Prev
+			switch {
+			case s.latest.Prev == 0:
+				w.holes[i] = s.now
+			case w.ran[i] < s.latest.Prev: // until this instant, which it began
+				w.holes[i] = max(w.ran[i], s.latest.At-1)
+			}
 			w.ran[i] = s.now
 		}
 		if it.Running != 0 || it.Marks != w.marks[i] {
@@ -191,8 +209,8 @@ func (s *State) accountFor(next *Assignment, own *RunsData) {
 			last = e.Instant - 1
 		}
 		if before := at(next.Last, i); last > before && !s.witness.strange(next.owner(i)) {
-			if before > 0 && s.witness.holes[i] {
-				own.row(Row{Entry: Entry{Item: i, Instant: last}, Gap: true, After: before, Until: last + 1, Cron: s.config().Cron, State: Lost, Why: theirs, By: s.self})
+			if hole := min(at(s.witness.holes, i), last); before > 0 && hole > before {
+				own.row(Row{Entry: Entry{Item: i, Instant: hole}, Gap: true, After: before, Until: hole + 1, Cron: s.config().Cron, State: Lost, Why: theirs, By: s.self})
 			}
 			next.Last = set(next.Last, i, last)
 		}
@@ -257,8 +275,12 @@ func tally(s *State, _ *Plan) Mutation {
 		return nil
 	}
 	m := Tally{Self: s.self, Own: s.next(s.own())}
+	s.witness.taken = slices.DeleteFunc(s.witness.taken, func(r Row) bool { return s.view.told(r.Entry) })
 	for _, r := range s.witness.taken {
 		m.Own.row(r)
+	}
+	if len(s.witness.taken) == 0 {
+		return nil
 	}
 	return m
 }
@@ -352,7 +374,9 @@ func (s *State) ripe(p *Pending) bool {
 // idle: a pending run that a stranger wrote is of an item that was not running.
 // ElasticJob writes that of all items of who has gone.
 func (s *State) idle(p *Pending) bool {
-	return s.evidence(p.Item) == nil && s.latest.At > 0 && s.view.last(p.Item) >= s.latest.At
+	w := &s.witness
+	seen := at(w.holes, p.Item) < s.latest.At && at(w.ran, p.Item) >= s.latest.At
+	return s.evidence(p.Item) == nil && s.latest.At > 0 && (seen || s.view.last(p.Item) >= s.latest.At)
 }
 
 // evidence is what a stranger had open of the item when it went away, if nobody
@@ -375,4 +399,50 @@ func (s *State) known(p *Pending) Pending {
 		e = s.unnamed(p)
 	}
 	return Pending{Item: p.Item, Entry: e}
+}
+
+// early: a stranger whose clock is ahead of ours began the instant before it came
+// here.
+func (w *witness) early(t Tick) {
+	if t.Prev == 0 {
+		return
+	}
+	from := t.At - min(aheadAtMost, (t.At-t.Prev)/2)
+	for k := range w.strangers {
+		for n := range w.strangers[k].open {
+			if e := &w.strangers[k].open[n]; e.Trigger == "" && e.Begun >= from && e.Instant < t.At {
+				e.Instant = t.At
+			}
+		}
+	}
+	for i, ran := range w.ran {
+		if ran >= from && ran < t.At && w.marks[i] != 0 {
+			w.ran[i] = t.At
+		}
+	}
+}
+
+// aheadAtMost is by how many ms a stranger's clock may be ahead of ours.
+const aheadAtMost = 1_000
+
+// inherit lets an item that came to us from a stranger begin the newest instant,
+// if the stranger did not: it waited for the deal, as we did, and the others of
+// our items may have begun it before.
+func (s *State) inherit() {
+	own := s.own()
+	if own == nil || !s.view.foreign() || s.config() == nil {
+		s.mineBefore = nil
+		return
+	}
+	t := s.latest.At
+	recent := slices.Contains(s.instants, t) && s.now < t+s.o.ReshardWait && t > s.paused
+	now := make([]bool, s.view.total())
+	for i := range now {
+		now[i] = s.mine(i)
+		came := now[i] && s.mineBefore != nil && (i >= len(s.mineBefore) || !s.mineBefore[i])
+		if came && recent && s.accounted(i) > 0 && s.accounted(i) < t {
+			s.setDue(due{i, t, Scheduled})
+		}
+	}
+	s.mineBefore = now
 }

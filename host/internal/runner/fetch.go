@@ -21,9 +21,9 @@ const firstReadPause = 200 * time.Millisecond
 const marksPause = 50 * time.Millisecond
 
 // unhurried tells whether nothing but such marks is to be read, and nobody waits
-// for the next view.
+// for the next view. Who deals has to know what runs.
 func (m *member) unhurried() bool {
-	return m.view != nil && m.view.Shared() && !m.answered && !m.syncing && !m.mirror.Urgent(m.Layout.RunningMark)
+	return m.view != nil && m.view.Shared() && !m.view.Necessary && !m.view.Processing && !m.answered && !m.syncing && !m.mirror.Urgent(m.Layout.RunningMark)
 }
 
 // fetch asks for what the mirror wants to read; each answer is put into the

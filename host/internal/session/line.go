@@ -68,7 +68,7 @@ func (l *Line) Commit(ctx context.Context, ops ...registry.Op) (registry.Receipt
 func (l *Line) commit(ctx context.Context, ops []registry.Op) (registry.Receipt, error) {
 	l.makes(ops)
 	receipt, err := l.of.session.Commit(ctx, ops...)
-	l.committed(ops, err)
+	l.committed(ops, receipt, err)
 	return receipt, err
 }
 
@@ -87,8 +87,9 @@ func (l *Line) makes(ops []registry.Op) {
 	}
 }
 
-// committed forgets those that a commit has deleted.
-func (l *Line) committed(ops []registry.Op, err error) {
+// committed forgets those that a commit has deleted, and notes those to which the
+// service gave their names.
+func (l *Line) committed(ops []registry.Op, receipt registry.Receipt, err error) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	if errors.Is(err, registry.ErrUnknown) {
@@ -98,8 +99,14 @@ func (l *Line) committed(ops []registry.Op, err error) {
 		return // what it did not make, Close will not find
 	}
 	for i := range ops {
-		if ops[i].Kind == registry.Delete {
+		switch ops[i].Kind { //nolint:exhaustive // the others leave nothing, or were noted before
+		case registry.Delete:
 			delete(l.made, ops[i].Path)
+		case registry.CreateEphemeralSequential:
+			if l.made == nil {
+				l.made = map[string]int{}
+			}
+			l.made[receipt.Results[i].Path] = l.commits
 		}
 	}
 }

@@ -61,10 +61,10 @@ func besideMutants() []mutant {
 			{encode, "\tif m.Shared {\n\t\tt.checkOwners(m.Begun)\n\t}\n", ""},
 		}},
 		{"mark: abandoned", "items of who is gone are dealt anew also under a leader of ElasticJob", []edit{
-			{sharding, "(s.abandoned() || s.overlooked())", "s.overlooked()"},
+			{sharding, "(s.abandoned() || s.tick.At == 0", "(s.tick.At == 0"},
 		}},
 		{"mark: overlooked", "a leader of ElasticJob deals anew for who came while it dealt", []edit{
-			{sharding, "(s.abandoned() || s.overlooked())", "s.abandoned()"},
+			{sharding, "s.tick.At == 0 && s.overlooked()", "false"},
 		}},
 		{"strangers: no grace", "who may only have lost its connection is not dead", []edit{
 			{strangers, "const grace = 500", "const grace = 0"},
@@ -73,7 +73,7 @@ func besideMutants() []mutant {
 			{strangers, "\treturn s.now >= until\n", "\treturn true || s.now >= until\n"},
 		}},
 		{"strangers: finished runs again", "of what members of ElasticJob leave nothing runs again that had ended", []edit{
-			{strangers, "return s.evidence(p.Item) == nil && s.latest.At > 0 && s.view.last(p.Item) >= s.latest.At", "return false"},
+			{strangers, "return s.evidence(p.Item) == nil && s.latest.At > 0", "return false && s.evidence(p.Item) == nil && s.latest.At > 0"},
 		}},
 		{"evidence: none", "what members of ElasticJob were seen to run is not run again by who gets the item", []edit{
 			{strangers, "case it.Marks != w.marks[i]:", "case false:"},

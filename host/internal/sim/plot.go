@@ -120,11 +120,18 @@ func (w *World) plotBegin(m *member, mu protocol.Begin) {
 }
 
 // forestall takes a mark away that no session holds, before the leader does, whose
-// line is so slow that the item begins in between.
+// line is so slow that the item begins in between, perhaps at somebody who was not
+// there before, and who gets it from another leader.
 func (w *World) forestall(m *member) {
-	if n := w.tree.Get(w.stray); n.Exists && n.Stat.Owner == 0 {
-		w.apply(nil, []registry.Op{{Kind: registry.Delete, Path: w.stray, Version: registry.AnyVersion}}, author{what: "somebody takes a mark away"})
-		w.slowLine(m, min(w.untilTick(nil)+w.between(5*millisecond, 60*millisecond), m.s.timeout*9/10))
+	n := w.tree.Get(w.stray)
+	if !n.Exists || n.Stat.Owner != 0 {
+		return
+	}
+	w.apply(nil, []registry.Op{{Kind: registry.Delete, Path: w.stray, Version: registry.AnyVersion}}, author{what: "somebody takes a mark away"})
+	w.slowLine(m, min(w.untilTick(nil)+w.between(5*millisecond, 60*millisecond), m.s.timeout*9/10))
+	if k := slices.IndexFunc(w.members, func(o *member) bool { return !o.up && o.life > 0 && !o.retired }); k >= 0 {
+		w.members[k].start()
+		w.laterIn(m, w.between(0, 30*millisecond), w.unseat)
 	}
 }
 
