@@ -32,7 +32,9 @@ type Checkup struct {
 	// it beside those who do, Needs what its configuration still has to say, and
 	// Notes what to know besides. Each is one line.
 	Breaks, Needs, Notes []string
-	// Newest is at least the token of the last run of ours.
+	// Newest is at least the token of the last run of ours that the registry knows
+	// of; where the job is not there, how far the registry had come when the list
+	// of jobs changed last. -1: it may not be read.
 	Newest int64
 }
 
@@ -80,7 +82,7 @@ func (o *Operator) Checkups(ctx context.Context, as Options, names ...string) ([
 			c, err := o.checkup(within, &as, name)
 			switch {
 			case errors.Is(err, registry.ErrDenied): // the others may be read
-				c = &Checkup{Job: name, Named: as.file(name) != nil, Breaks: []string{fmt.Sprintf("its nodes are another user's, see digest in [registry]: %v", err)}}
+				c = &Checkup{Job: name, Named: as.file(name) != nil, Newest: -1, Breaks: []string{fmt.Sprintf("its nodes are another user's, see digest in [registry]: %v", err)}}
 			case err != nil:
 				return unread(err, "look at job %s", name)
 			}
@@ -120,6 +122,11 @@ func (o *Operator) checkup(ctx context.Context, as *Options, name string) (*Chec
 			return nil, nil
 		}
 		c.Notes = append(c.Notes, "it is not in the registry: the first server that starts with this configuration defines it")
+		above, err := o.newestAbove(ctx)
+		if err != nil {
+			return nil, err
+		}
+		c.Newest = max(c.Newest, above)
 	case form.Layout != "" && form.Layout != job.Layout21:
 		c.breaks(fmt.Sprintf("it is a job of layout %s, and this release runs those of 2.1 alone: leave it to its members, and give a new job another name", form.Layout))
 	case v.Config == nil && v.ConfigFault == "":
@@ -128,6 +135,17 @@ func (o *Operator) checkup(ctx context.Context, as *Options, name string) (*Chec
 		c.examine(as, file, l, v, form)
 	}
 	return c, nil
+}
+
+// newestAbove is the newest revision that the namespace shows or, where it is not
+// there, the nearest node above: a node that was deleted has left its mark there.
+func (o *Operator) newestAbove(ctx context.Context) (int64, error) {
+	for at := layout.JobsIn(o.namespace); ; at = at[:max(1, strings.LastIndexByte(at, '/'))] {
+		n, err := o.session.Read(ctx, at)
+		if err != nil || n.Exists || len(at) == 1 {
+			return max(n.Stat.Created, n.Stat.ChildrenChanged), err
+		}
+	}
 }
 
 // file is the job of that name in the server's own configuration, or nil.

@@ -204,11 +204,54 @@ func TestCheckupsWithoutJob(t *testing.T) {
 		{Job: "lost", Breaks: []string{"it has no configuration, so its members fail whenever it fires: write config again, or remove what is left of the job"}},
 		{Job: "orders", Named: true, Notes: []string{"it is not in the registry: the first server that starts with this configuration defines it"}},
 	}
+	list, err := o.session.Read(t.Context(), "/jobs")
+	if err != nil {
+		t.Fatal(err)
+	}
 	for i := range all {
+		if all[i].Job == "orders" && all[i].Newest != list.Stat.ChildrenChanged {
+			t.Errorf("what is not there has come to %d, want %d", all[i].Newest, list.Stat.ChildrenChanged)
+		}
 		all[i].Newest = 0
 	}
 	if diff := cmp.Diff(want, all); diff != "" {
 		t.Errorf("-want +got:\n%s", diff)
+	}
+}
+
+// Where the namespace is gone, the node above knows how far the registry has come.
+func TestCheckupsWithoutNamespace(t *testing.T) {
+	t.Parallel()
+	r := passing(t)
+	o, err := Operate(t.Context(), r, "team/jobs")
+	if err != nil {
+		t.Fatal(err)
+	}
+	newest := func() int64 {
+		t.Helper()
+		all, err := o.Checkups(t.Context(), Options{Jobs: ordersFile(nil)})
+		if err != nil || len(all) != 1 {
+			t.Fatalf("%d jobs, %v", len(all), err)
+		}
+		return all[0].Newest
+	}
+	if got := newest(); got != 0 {
+		t.Errorf("an empty registry has come to %d", got)
+	}
+	put(t, o, registry.Create, "/team", "")
+	put(t, o, registry.Create, "/team/jobs", "")
+	put(t, o, registry.Create, "/team/jobs/orders", "")
+	mark, err := o.session.Commit(t.Context(), registry.Op{Kind: registry.Set, Path: "/team/jobs/orders", Version: registry.AnyVersion})
+	if err != nil {
+		t.Fatal(err)
+	}
+	put(t, o, registry.Delete, "/team/jobs/orders", "")
+	if got := newest(); got <= mark.Revision {
+		t.Errorf("the job is gone: %d, want more than %d", got, mark.Revision)
+	}
+	put(t, o, registry.Delete, "/team/jobs", "")
+	if got := newest(); got <= mark.Revision+1 {
+		t.Errorf("the namespace is gone: %d, want more than %d", got, mark.Revision+1)
 	}
 }
 

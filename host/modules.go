@@ -105,7 +105,7 @@ func (o *Operator) NextModule(ctx context.Context, name string, next ModuleRef) 
 // RollBack takes the next module back, if one is awaited; else it names the one
 // that ran before as the next. to is the beginning of the digest of an older one;
 // empty: the newest. It tells what the job runs then, and whether it does
-// already.
+// already; with an error, which step was tried, if it came to that.
 func (o *Operator) RollBack(ctx context.Context, name, to string) (back ModuleRef, runs bool, err error) {
 	r := rollBack{job: name, to: to}
 	err = o.amend(ctx, "roll back the module of", name, func(m *layout.Module) (err error) {
@@ -148,9 +148,14 @@ func (r *rollBack) decide(m *layout.Module) (back ModuleRef, runs bool, err erro
 	return back, false, failf(Refused, nil, "roll back the module of job %s: none is known that ran before", r.job)
 }
 
-// WithdrawModule takes the next module back, if it is the one with this digest.
+// WithdrawModule takes the next module back, if it is the one with this digest,
+// also where the outcome of naming it was not known.
 func (o *Operator) WithdrawModule(ctx context.Context, name, digest string) error {
-	return o.amend(ctx, "take the next module back from", name, func(m *layout.Module) error {
+	const what = "take the next module back from"
+	if err := o.session.Sync(ctx); err != nil { // what was asked for may be on its way
+		return unread(err, "%s job %s", what, name)
+	}
+	return o.amend(ctx, what, name, func(m *layout.Module) error {
 		if m.Next != nil && m.Next.Digest == digest {
 			m.Next = nil
 		}

@@ -208,7 +208,7 @@ func (o *Operator) askBy(ctx context.Context, what, name string, wish func(*prot
 		case errors.Is(err, registry.ErrConflict) && try < askTries:
 		case errors.Is(err, registry.ErrUnknown) && !trigger && try < askTries:
 			if err := o.session.Sync(ctx); err != nil {
-				return askError(what, name, err)
+				return failf(Unknown, err, "%s job %s", what, name)
 			}
 		default:
 			return askError(what, name, err)

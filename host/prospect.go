@@ -411,7 +411,8 @@ func (h *Host) prefetch(s *scout, j *hosted, c job.Config) {
 // for.
 func (o *Options) foundFault(c job.Config) error {
 	faults := []error{c.Validate(), o.validateSchedule(c)}
-	if _, err := o.strategy(c.Strategy); err != nil {
+	// Of a job of ElasticJob its own members may know the strategy.
+	if _, err := o.strategy(c.Strategy); err != nil && c.Class == "" {
 		faults = append(faults, fmt.Errorf("strategy: %w", err))
 	}
 	if o.Runner == nil && c.ModuleDigest == "" && c.Command == "" {

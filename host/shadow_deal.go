@@ -55,10 +55,18 @@ func (s *shade) tick(ctx context.Context) {
 }
 
 // match tells which of the items that would run here were seen to run. One that
-// was seen when an instant had come of which nothing is told yet waits for that.
+// was seen when an instant had come of which nothing is told yet waits for that,
+// and so does one that was seen shortly before: clocks differ.
 func (s *shade) match() {
 	next := s.clock.ticker.Next(s.file.Name)
-	early := slices.IndexFunc(s.seen, func(x sight) bool { return !next.IsZero() && !x.at.Before(next) })
+	s.mu.Lock()
+	untold := len(s.due) > 0
+	s.mu.Unlock()
+	if untold {
+		return // the loop has been woken
+	}
+	from := next.Add(-s.ahead(next))
+	early := slices.IndexFunc(s.seen, func(x sight) bool { return !next.IsZero() && !x.at.Before(from) })
 	if early < 0 {
 		early = len(s.seen)
 	}
@@ -71,6 +79,25 @@ func (s *shade) match() {
 		}
 	}
 	s.seen = slices.Delete(s.seen, 0, early)
+}
+
+// maxAhead bounds how far the clocks of members are taken to be ahead.
+const maxAhead = time.Second
+
+// ahead is how long before an instant an item is taken to begin for it.
+func (s *shade) ahead(at time.Time) time.Duration {
+	if s.job == nil || at.IsZero() {
+		return 0
+	}
+	c, err := s.clock.compile(s.job.Cron)
+	if err != nil {
+		return 0 // the clock goes by it, so it is none that fails
+	}
+	after := c.Next(at)
+	if after.IsZero() {
+		return maxAhead
+	}
+	return min(maxAhead, after.Sub(at)/10)
 }
 
 // deal says who would own each item among members.

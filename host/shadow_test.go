@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"github.com/wasmjob/wasmjob/host/internal/layout"
+	"github.com/wasmjob/wasmjob/host/internal/schedule"
 	"github.com/wasmjob/wasmjob/host/job"
 	"github.com/wasmjob/wasmjob/host/registry"
 	"github.com/wasmjob/wasmjob/host/registry/embedded"
@@ -130,6 +131,63 @@ func TestShadow(t *testing.T) {
 		put(t, o, registry.Set, node("config"), javaConfig(func(c *layout.Config21) { c.Cron = "30 * * * * ?" }))
 		after("another cron", []int{0}, "the job would run here")
 	})
+}
+
+// A member whose clock is a little ahead begins for the instant to come.
+func TestShadowOfAnEarlyMember(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		r := embedded.Memory()
+		t.Cleanup(func() { _ = r.Close() }) // the last of all; it was in memory
+		o := operate(t, r)
+		javaJob(t, o, javaConfig(nil))
+		k := shadow(t, r, ordersFile(nil))
+		time.Sleep(time.Until(time.Now().Truncate(time.Minute).Add(time.Minute + time.Second)))
+		synctest.Wait()
+		k.take()
+		next := time.Now().Truncate(time.Minute).Add(time.Minute)
+		for _, c := range []struct{ before, belongs time.Duration }{
+			{2 * time.Second, -time.Minute},
+			{20 * time.Millisecond, 0},
+		} {
+			time.Sleep(time.Until(next.Add(-c.before)))
+			put(t, o, registry.CreateEphemeral, node("sharding", "0", "running"), "")
+			put(t, o, registry.Delete, node("sharding", "0", "running"), "")
+			time.Sleep(c.before / 2)
+			synctest.Wait()
+			began := func() (all []Event) {
+				for _, e := range k.events {
+					if e.Kind == EventBegan {
+						all = append(all, e)
+					}
+				}
+				return all
+			}
+			if c.belongs == 0 && len(began()) > 0 {
+				t.Errorf("%s before: told too early: %+v", c.before, k.events)
+			}
+			if c.belongs == 0 {
+				time.Sleep(time.Until(next.Add(time.Second)))
+				synctest.Wait()
+			}
+			if all := began(); len(all) != 1 || !all[0].Scheduled.Equal(next.Add(c.belongs)) || all[0].At.Sub(next) != -c.before {
+				t.Errorf("%s before %s: %+v", c.before, next, all)
+			}
+			k.take()
+		}
+	})
+}
+
+// What was seen is matched to no older instant while one waits to be told of.
+func TestShadowTellsOfTheInstantFirst(t *testing.T) {
+	t.Parallel()
+	s := &shade{
+		o: &Options{Observe: func(e Event) { t.Errorf("told: %+v", e) }}, clock: &clock{ticker: schedule.NewTicker(1)},
+		due: []int64{60_000}, share: []Event{{Kind: EventWould}}, seen: []sight{{at: time.UnixMilli(60_001)}},
+	}
+	if s.match(); len(s.seen) != 1 {
+		t.Error("it is forgotten")
+	}
 }
 
 // Beside a member of ElasticJob, on a real service: the shadow's sessions are all

@@ -25,9 +25,11 @@ func doctorCommand(term *terminal) *cobra.Command {
 	c := &cobra.Command{
 		Use: "doctor --registry [JOB...]", Short: "Tell what keeps a server from joining the jobs of a namespace",
 		Long: "Doctor reads the jobs of the registry as a server with this configuration would find them,\n" +
-			"and writes nothing. For each it tells whose it is, who runs it, what has to be mended before\n" +
-			"such a server can run it, too (breaks), what the configuration has yet to say (needs), and\n" +
-			"what else to know. If anything breaks, it exits with 5.",
+			"and writes nothing there; only of an embedded registry, opening it writes log and snapshot\n" +
+			"anew. For each it tells whose it is, who runs it, what has to be mended before such a server\n" +
+			"can run it, too (breaks), what the configuration has yet to say (needs), and what else to\n" +
+			"know. If anything breaks, it exits with 5. Of jobs that are neither named, nor in the\n" +
+			"configuration, nor ever run by a server of ours, all that is only noted.",
 		Example: "  wasmjobd doctor --registry\n  wasmjobd doctor --registry orders --config jobs.toml -o json",
 	}
 	o.files = configFlag(c)
@@ -64,6 +66,9 @@ func examine(ctx context.Context, term *terminal, f *config.File, op *host.Opera
 			return withNearest(ctx, op, name, &host.Error{Code: host.NotFound, Msg: fmt.Sprintf("there is no job %q in namespace %s", name, f.Registry.Namespace)})
 		}
 	}
+	if len(names) == 0 {
+		leaveOthers(all)
+	}
 	if err := compareTokens(ctx, f, all); err != nil {
 		return err
 	}
@@ -73,6 +78,16 @@ func examine(ctx context.Context, term *terminal, f *config.File, op *host.Opera
 		printCheckups(term, all)
 	}
 	return errors.Join(err, verdict(all))
+}
+
+// leaveOthers makes notes of what breaks jobs that no server of ours is to run:
+// they may share the namespace.
+func leaveOthers(all []host.Checkup) {
+	for i := range all {
+		if c := &all[i]; !c.Named && !c.Ours {
+			c.Notes, c.Breaks = append(c.Breaks, c.Notes...), nil
+		}
+	}
 }
 
 // verdict is an error that names the jobs that a server cannot join.
@@ -109,7 +124,7 @@ func compareTokens(ctx context.Context, f *config.File, all []host.Checkup) erro
 		for _, row := range page.Rows {
 			newest = max(newest, row.Fence)
 		}
-		if newest > c.Newest && c.Layout != "" {
+		if newest > c.Newest && c.Newest >= 0 {
 			c.Notes = append(c.Notes, fmt.Sprintf("the history has a run with the token %d, and the registry has only come to %d: it was emptied or is another one, so sinks that remember tokens must forget them", newest, c.Newest))
 		}
 	}

@@ -67,10 +67,7 @@ func moduleSet(o *operatorVerb) *cobra.Command {
 			if err := o.bring(ctx, f, op, args[0], wasm); err != nil {
 				return err
 			}
-			if err := op.NextModule(ctx, args[0], next); err != nil {
-				return err
-			}
-			return o.awaitModule(ctx, op, args[0], next.Digest, wait)
+			return o.setModule(ctx, op, args[0], next, wait)
 		})
 	}
 	return c
@@ -78,6 +75,15 @@ func moduleSet(o *operatorVerb) *cobra.Command {
 
 func waitFlag(c *cobra.Command, wait *time.Duration) {
 	c.Flags().DurationVar(wait, "wait", switchPatience, "how long servers may take to get the module ready; 0: do not wait for them")
+}
+
+// setModule names the next module, and waits until the job runs it.
+func (o *operatorVerb) setModule(ctx context.Context, op *host.Operator, name string, next host.ModuleRef, wait time.Duration) error {
+	if err := op.NextModule(ctx, name, next); err != nil {
+		o.unname(ctx, op, name, next.Digest, err)
+		return err
+	}
+	return o.awaitModule(ctx, op, name, next.Digest, wait)
 }
 
 // fits refuses a module that the job could not run.
@@ -126,14 +132,28 @@ func (o *operatorVerb) awaitModule(ctx context.Context, op *host.Operator, name,
 	if err == nil {
 		return o.moduleResult(name, digest, "runs")
 	}
-	after, cancelAfter := context.WithTimeout(context.WithoutCancel(ctx), withdrawPatience)
-	defer cancelAfter()
-	if undone := op.WithdrawModule(after, name, digest); undone != nil {
-		o.term.note("wasmjobd: the next module is still named, see module show: %v", undone)
-		return err
+	o.withdraw(ctx, op, name, digest)
+	return err
+}
+
+// unname takes a module back that may be named as the next, although err came of
+// naming it.
+func (o *operatorVerb) unname(ctx context.Context, op *host.Operator, name, digest string, err error) {
+	told, ok := errors.AsType[*host.Error](err)
+	if ctx.Err() != nil || ok && (told.Code == host.Unknown || told.Code == host.Unavailable) {
+		o.withdraw(ctx, op, name, digest)
+	}
+}
+
+// withdraw takes the next module back, also when the verb was interrupted.
+func (o *operatorVerb) withdraw(ctx context.Context, op *host.Operator, name, digest string) {
+	after, cancel := context.WithTimeout(context.WithoutCancel(ctx), withdrawPatience)
+	defer cancel()
+	if err := op.WithdrawModule(after, name, digest); err != nil {
+		o.term.note("wasmjobd: the next module may still be named, see module show: %v", err)
+		return
 	}
 	o.term.note("wasmjobd: it is not awaited any more; module show %s tells what runs", name)
-	return err
 }
 
 func moduleRollback(o *operatorVerb) *cobra.Command {
@@ -150,17 +170,25 @@ func moduleRollback(o *operatorVerb) *cobra.Command {
 	c.RunE = func(c *cobra.Command, args []string) error {
 		o.timeout += wait
 		return o.do(c.Context(), func(ctx context.Context, _ *config.File, op *host.Operator) error {
-			back, runs, err := op.RollBack(ctx, args[0], strings.TrimPrefix(to, "sha256:"))
-			switch {
-			case err != nil:
-				return withNearest(ctx, op, args[0], err)
-			case runs:
-				return o.moduleResult(args[0], back.Digest, "runs")
-			}
-			return o.awaitModule(ctx, op, args[0], back.Digest, wait)
+			return o.rollBack(ctx, op, args[0], strings.TrimPrefix(to, "sha256:"), wait)
 		})
 	}
 	return c
+}
+
+// rollBack goes one step back, and waits until the job runs what it leads to.
+func (o *operatorVerb) rollBack(ctx context.Context, op *host.Operator, name, to string, wait time.Duration) error {
+	back, runs, err := op.RollBack(ctx, name, to)
+	switch {
+	case err != nil:
+		if back.Digest != "" && !runs {
+			o.unname(ctx, op, name, back.Digest, err)
+		}
+		return withNearest(ctx, op, name, err)
+	case runs:
+		return o.moduleResult(name, back.Digest, "runs")
+	}
+	return o.awaitModule(ctx, op, name, back.Digest, wait)
 }
 
 // The JSON of the verbs below module. Scripts read it: add fields, change none.

@@ -26,6 +26,7 @@ type eventLine struct {
 	Instance  string `json:"instance"`
 	Cause     string `json:"cause"`
 	State     string `json:"state"`
+	Owner     string `json:"owner,omitempty"` // of the item, where a shadow tells
 }
 
 // strategyLine is what --events prints of a strategy that failed.

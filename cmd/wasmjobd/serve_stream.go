@@ -96,9 +96,13 @@ func lineOf(e host.Event) []byte {
 		_ = enc.Encode(strategyLine{Event: e.Kind, UnixMS: e.At.UnixMilli(), Job: e.Config.Name, Instance: string(e.Instance), Reason: e.Reason})
 		return b.Bytes()
 	}
-	_ = enc.Encode(eventLine{
+	line := eventLine{
 		Event: e.Kind, UnixMS: e.At.UnixMilli(), Job: e.Config.Name, Item: e.Item, TaskID: e.TaskID, Parameter: e.Parameter,
 		Scheduled: e.Scheduled.UnixMilli(), Instance: string(e.Instance), Cause: string(e.Cause), State: string(e.State),
-	})
+	}
+	if e.Kind == host.EventWould || e.Kind == host.EventBegan {
+		line.Owner = e.Reason
+	}
+	_ = enc.Encode(line)
 	return b.Bytes()
 }

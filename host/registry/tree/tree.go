@@ -7,7 +7,7 @@
 // knows no sessions beyond their number, tells nobody and writes no disk.
 //
 // Flow: Commit applies the ops of one transaction, later ones seeing earlier
-// ones, and reports the changes from which the caller fires its watches; a
+// ones, and reports the changes, of which the caller tells those who follow; a
 // refused op undoes all before it. Get and Walk hand out snapshots that later
 // transactions leave alone.
 package tree

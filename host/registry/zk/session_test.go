@@ -47,7 +47,7 @@ func TestSession(t *testing.T) {
 
 func testGranted(t *testing.T, server *zktest.Server) {
 	for _, c := range []struct{ asked, granted time.Duration }{
-		{100 * time.Millisecond, 2 * tick}, {3 * tick, 3 * tick}, {time.Minute, 20 * tick},
+		{2*tick - time.Millisecond, 2 * tick}, {3 * tick, 3 * tick}, {time.Minute, 20 * tick},
 	} {
 		m := join(t, zk.Options{Servers: []string{server.Address()}, SessionTimeout: c.asked})
 		if got := m.Timeout(); got != c.granted {
