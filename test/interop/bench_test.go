@@ -154,8 +154,9 @@ func TestRequests(t *testing.T) {
 	s := newSetting(t)
 	s.zk = zktest.Start(t, zktest.Debian(t), zktest.Options{Tick: 2 * time.Second}) // for long sessions
 	c := newCluster(t, s, "requests", often)
-	a, b := c.javaMember(javaA), c.javaMember(javaB)
-	c.begin(a, b)
+	a := c.javaMember(javaA)
+	c.begin(a)
+	c.joins(c.place(javaB, true))
 	alone, _ := c.requests(a)
 	var added, own [2]float64
 	for i, m := range []*member{c.place(javaC, true), c.place(oursA, false)} {

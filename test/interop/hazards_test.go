@@ -87,9 +87,9 @@ func configBytes(c *cluster) {
 	c.check("wasmjobd joins a strange config", bytes.Equal(c.node("config").Data, odd), "it is %s, not %s", c.node("config").Data, odd)
 	c.leaves(ours)
 	c.job.items = 5
-	c.event("wasmjobd changes a value", judge.Exact, nil)
-	ours.start()
-	c.settle([]*member{java, ours})
+	c.event("wasmjobd changes a value", judge.Join, ours)
+	c.starts(ours)
+	c.mustRun(java)
 	want := strings.Replace(string(odd), `"shardingTotalCount":6`, `"shardingTotalCount":5`, 1)
 	want = strings.Replace(want, `,5\u003d50`, "", 1)
 	c.check("nothing else is changed", string(c.node("config").Data) == want, "it is\n%s, not\n%s", c.node("config").Data, want)
@@ -103,9 +103,10 @@ func overwrite(c *cluster) {
 	ours := c.joins(c.place(oursA, false))
 	module := c.node("wasm/module").Data
 	c.job.items = 4
-	c.event("Java overwrites", judge.Exact, nil)
-	second := c.javaMember(javaB, "overwrite=true")
-	c.settle([]*member{first, ours, second})
+	second := c.place(javaB, true)
+	c.event("Java overwrites", judge.Join, second)
+	c.starts(second, "overwrite=true")
+	c.mustRun(first, ours)
 	c.check("what is ours survives", bytes.Equal(module, c.node("wasm/module").Data), "wasm/module is %s, not %s", c.node("wasm/module").Data, module)
 }
 
@@ -219,9 +220,11 @@ func (c *cluster) before(d time.Duration) {
 // behind puts a proxy between a member and ZooKeeper.
 func (c *cluster) behind(m *member) *zktest.Proxy {
 	c.Helper()
-	p := zktest.NewProxy(c.T, c.zk.Address())
-	m.zk = p.Address()
-	return p
+	if m.proxy == nil {
+		m.proxy = zktest.NewProxy(c.T, c.zk.Address())
+		m.zk = m.proxy.Address()
+	}
+	return m.proxy
 }
 
 // ourReconnect: a server of ours that is back within its session touches nothing.

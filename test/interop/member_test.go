@@ -13,6 +13,7 @@ import (
 	"syscall"
 	"time"
 
+	"github.com/wasmjob/wasmjob/host/registry/zk/zktest"
 	"github.com/wasmjob/wasmjob/test/interop/judge"
 )
 
@@ -21,8 +22,9 @@ type member struct {
 	cluster *cluster
 	ip      string
 	java    bool
-	zk      string   // where it finds ZooKeeper
-	outputs []string // what each life of a Java member has printed
+	zk      string        // where it finds ZooKeeper
+	proxy   *zktest.Proxy // behind which that is; nil: none
+	outputs []string      // what each life of a Java member has printed
 	running *process
 }
 

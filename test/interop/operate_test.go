@@ -28,15 +28,17 @@ func operate(c *cluster, javaLeads bool) {
 	}
 	for _, side := range c.sides() {
 		for _, m := range []*member{follower, third} {
+			c.between()
 			c.event(side.name+" disables a server of "+m.kind(), judge.Exact, nil)
 			side.server(false, m.ip)
 			c.settle(nil, m)
+			c.between()
 			c.event(side.name+" enables a server of "+m.kind(), judge.Exact, nil)
 			side.server(true, m.ip)
 			c.settle(c.present())
 		}
 		c.wants[2], c.wants[3] = judge.Never, judge.Never
-		c.quiet()
+		c.between()
 		c.event(side.name+" disables items", judge.Exact, nil)
 		side.item(false, 2)
 		side.item(false, 3)
@@ -44,22 +46,25 @@ func operate(c *cluster, javaLeads bool) {
 		c.steady(1)
 		delete(c.wants, 2)
 		delete(c.wants, 3)
-		c.quiet()
+		c.between()
 		c.event(side.name+" enables items", judge.Exact, nil)
 		side.item(true, 2)
 		side.item(true, 3)
 		c.settle(nil)
 	}
 	for _, total := range []int{9, 4} {
+		c.between()
 		c.job.items = total
 		c.event(fmt.Sprintf("Java sets %d items", total), judge.Exact, nil)
 		c.set("total=%d|params=%s", total, c.job.parameters())
 		c.settle(both)
 	}
+	c.between()
 	c.job.cron, c.job.every = "0/4 * * * * ?", 2*every
 	c.event("Java slows the cron", judge.Exact, nil)
 	c.set("cron=%s", c.job.cron)
 	c.settle(both)
+	c.between()
 	c.job.cron, c.job.every = "0/2 * * * * ?", every
 	c.event("Java speeds the cron up", judge.Exact, nil)
 	c.set("cron=%s", c.job.cron)
@@ -68,14 +73,12 @@ func operate(c *cluster, javaLeads bool) {
 	// With overwrite, who starts wins.
 	c.leaves(java)
 	c.job.items = 6
-	c.event("Java overwrites the job", judge.Exact, nil)
-	java.start("overwrite=true")
-	c.settle(both)
+	c.event("Java overwrites the job", judge.Join, java)
+	c.starts(java, "overwrite=true")
 	c.leaves(ours)
 	c.job.items, c.job.ours = 8, usualOurs+"overwrite = true"
-	c.event("wasmjobd overwrites the job", judge.Exact, nil)
-	ours.start()
-	c.settle(both)
+	c.event("wasmjobd overwrites the job", judge.Join, ours)
+	c.starts(ours)
 }
 
 // side is an operator's place.

@@ -2,7 +2,9 @@ package interop
 
 import (
 	"syscall"
+	"time"
 
+	"github.com/wasmjob/wasmjob/host/registry/zk/zktest"
 	"github.com/wasmjob/wasmjob/test/interop/judge"
 )
 
@@ -19,8 +21,8 @@ const enoughTicks = 30
 // javaAlone is the yardstick, and checks the judge: what ElasticJob does to
 // itself.
 func javaAlone(c *cluster) {
-	a, b := c.javaMember(javaA), c.javaMember(javaB)
-	c.begin(a, b)
+	c.begin(c.javaMember(javaA))
+	c.joins(c.place(javaB, true))
 	c.steady(5)
 	third := c.joins(c.place(javaC, true))
 	c.leaves(third)
@@ -95,8 +97,10 @@ func hands(c *cluster) {
 
 // migration: a job moves from ElasticJob to us, and no instant is lost.
 func migration(c *cluster) {
-	java := []*member{c.javaMember(javaA), c.javaMember(javaB), c.javaMember(javaC)}
-	c.begin(java...)
+	c.begin(c.javaMember(javaA))
+	c.joins(c.place(javaB, true))
+	c.joins(c.place(javaC, true))
+	java := c.present()
 	for _, ip := range []string{oursA, oursB, oursC} {
 		c.joins(c.place(ip, false))
 		c.steady(2)
@@ -134,10 +138,42 @@ func (m *member) kind() string {
 // items.
 func (c *cluster) joins(m *member) *member {
 	c.Helper()
-	c.event(m.kind()+" joins", judge.Exact, nil)
-	m.start()
-	c.settle(append(c.present(), m))
+	c.event(m.kind()+" joins", judge.Join, m)
+	c.starts(m)
 	return m
+}
+
+// starts does so in the newest event. Who joins just before or in an instant may
+// have its items run twice or not at all, among members of ElasticJob alone, too:
+// its leader deals them out after others have begun. So it is held until that is
+// not so.
+func (c *cluster) starts(m *member, settings ...string) {
+	c.Helper()
+	p := c.behind(m)
+	before := len(p.Openings())
+	p.Set(zktest.Freeze)
+	m.start(settings...)
+	c.await(m.ip+" to connect", func() bool { return len(p.Openings()) > before })
+	c.between()
+	p.Set(zktest.Pass)
+	event := len(c.spans) - 1
+	c.settle(append(c.present(), m))
+	_, told := c.told()
+	for _, t := range told { // the last one
+		if t.Word == "joined" && t.Member == m.ip {
+			c.spans[event].Joined = t.At
+		}
+	}
+}
+
+// between waits for a moment at which nobody deals items out for an instant.
+func (c *cluster) between() {
+	c.Helper()
+	every := c.last().Every
+	c.await("a moment between instants", func() bool {
+		since := time.Now().UnixMilli() % every
+		return since >= 500 && since < every-1200
+	})
 }
 
 // leaves asks one to end.

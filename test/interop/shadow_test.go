@@ -18,7 +18,8 @@ import (
 // what the server would run. Members of ElasticJob do not notice, and neither does
 // their registry.
 func shadow(c *cluster) {
-	c.begin(c.javaMember(javaA), c.javaMember(javaB))
+	c.begin(c.javaMember(javaA))
+	c.joins(c.place(javaB, true))
 	known := c.sessions(0)
 	mark := c.lastZxid()
 	place := &member{cluster: c, ip: oursA, zk: c.zk.Address()} // of no member of the job

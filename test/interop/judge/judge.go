@@ -12,6 +12,9 @@ type Rule uint8
 const (
 	// Exact: every item once.
 	Exact Rule = iota
+	// Join: a member of ElasticJob that joins at an instant may be dealt items of
+	// it before it has a scheduler, and then misses it.
+	Join
 	// Leave: the leaver's items may miss the instant at which it left, and then
 	// have a row, if a member of ours has them next.
 	Leave
@@ -52,6 +55,8 @@ type Span struct {
 	Wants map[int]Want // of items that are not wanted once
 	Rule  Rule
 	Hit   string // the member to which it happened
+	// Joined is when a member of ElasticJob said that it had; of Join.
+	Joined int64
 }
 
 // Gap is a row of a member of ours about instants that did not run.
@@ -246,7 +251,8 @@ func again(ran []Run) bool {
 func (j *judge) miss(s Span, item int, t int64) {
 	before, after := j.neighbours(item, t)
 	switch {
-	case s.Rule == Exact, before.Member != s.Hit, s.Rule == Leave && t != first(s):
+	case s.Rule == Join && after.Java && after.Member == s.Hit && t <= s.Joined && s.Joined < t+s.Every:
+	case s.Rule == Exact, s.Rule == Join, before.Member != s.Hit, s.Rule == Leave && t != first(s):
 		j.found(s, t, "item %d did not run; before it was %s's", item, before.Member)
 	case after.Start != 0 && !after.Java && before.Java && !j.gap(item, t):
 		j.found(s, t, "item %d did not run and has no row, and %s has it now", item, after.Member)

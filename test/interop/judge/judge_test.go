@@ -29,6 +29,11 @@ func TestJudge(t *testing.T) {
 		after.From = 4000
 		return []judge.Span{steady, {Role: "java", Event: "hit", From: 2000, Every: 1000, Items: 1, Rule: rule, Hit: "a"}, after}
 	}
+	joining := func(at int64) []judge.Span {
+		s := event(judge.Join)[:2]
+		s[1].Joined = at
+		return s
+	}
 	overdue := ran(0, 2, "w")
 	overdue.Start, overdue.End = 3500, 3600
 	long := ran(0, 1, "a")
@@ -58,6 +63,8 @@ func TestJudge(t *testing.T) {
 			Gaps: []judge.Gap{{Item: 0, First: 2000, Last: 2000}}}, want: "2/2/0/0/0 2/1/1/0/0"},
 		{name: "the dead misses until it is replaced", in: judge.Input{Spans: event(judge.Kill), To: 4000, Runs: []judge.Run{ran(0, 1, "a"), ran(0, 4, "b")}}, want: "2/2/0/0/0 2/0/2/0/0"},
 		{name: "nobody else does", in: judge.Input{Spans: event(judge.Kill), To: 4000, Runs: []judge.Run{ran(0, 1, "b"), ran(0, 4, "b")}}, want: "2/2/0/0/0 2/0/2/0/2", fault: "before it was b's"},
+		{name: "who joins in the instant may miss it", in: judge.Input{Spans: joining(2100), To: 4000, Runs: []judge.Run{ran(0, 1, "b"), ran(0, 3, "a"), ran(0, 4, "a")}}, want: "1/1/0/0/0 3/2/1/0/0"},
+		{name: "but not if it was there before", in: judge.Input{Spans: joining(1900), To: 4000, Runs: []judge.Run{ran(0, 1, "b"), ran(0, 3, "a"), ran(0, 4, "a")}}, want: "1/1/0/0/0 3/2/1/0/1", fault: "before it was b's"},
 		{name: "an attempt after the dead one's", in: judge.Input{Spans: event(judge.Kill), To: 4000, Runs: []judge.Run{ran(0, 1, "a"), dead, overdue, ran(0, 4, "b"), {Item: 0, Member: "b", Start: 3800, End: 3900, Java: true}}},
 			want: "2/2/0/0/0 2/1/0/1/0"},
 		{name: "twice where that is meant", in: judge.Input{Spans: event(judge.Twice), To: 4000, Runs: []judge.Run{ran(0, 1, "a"), ran(0, 2, "a"), ran(0, 2, "b"), ran(0, 3, "b"), ran(0, 4, "b")}}, want: "2/2/0/0/0 2/1/0/1/0"},
