@@ -327,6 +327,9 @@ func TestCheckupsOfOthers(t *testing.T) {
 	}
 	wantLines(t, "orders", got[0].Breaks, nil)
 	wantLines(t, "secret", got[1].Breaks, []string{"another user's, see digest in [registry]: "})
+	if got[1].Newest != -1 {
+		t.Errorf("what may not be read has come to %d", got[1].Newest)
+	}
 }
 
 // writeRecorded writes the tree of a recording as it was when all members were

@@ -42,9 +42,6 @@ func besideMutants() []mutant {
 		{"adopt: nodes unchecked", "what is adopted is what the nodes still say", []edit{
 			{encode, "\t\tt.checkOwners(m.Items)\n\t\tt.setAssignment(&m.Next)\n", "\t\tt.setAssignment(&m.Next)\n"},
 		}},
-		{"adopt: records unchecked", "nobody has begun since anything was to be adopted", []edit{
-			{adopt, "m := Adopt{Check: s.recorded(&next), Moving:", "s.recorded(&next)\n\tm := Adopt{Moving:"},
-		}},
 		{"adopt: moves what runs", "an item that is open does not change hands, whoever deals", []edit{
 			{adopt, "if s.movesRunning(&next) {", "if false {"},
 		}},
@@ -54,14 +51,8 @@ func besideMutants() []mutant {
 		{"reshard: moves what theirs run", "an item that a member of ElasticJob runs does not change hands", []edit{
 			{sharding, "it.Running != 0 && next.owner(i) != it.Owner", "it.Running < 0 && next.owner(i) != it.Owner"},
 		}},
-		{"adopt: dead ignored", "nothing is adopted before the dead are accounted for", []edit{
-			{adopt, "!v.unadopted() || s.deadRecord() != nil {", "!v.unadopted() {"},
-		}},
 		{"begin: a leader's word", "beside members of ElasticJob an item begins if its owner's node has not changed", []edit{
 			{encode, "\tif m.Shared {\n\t\tt.checkOwners(m.Begun)\n\t}\n", ""},
-		}},
-		{"mark: abandoned", "items of who is gone are dealt anew also under a leader of ElasticJob", []edit{
-			{sharding, "(s.abandoned() || s.tick.At == 0", "(s.tick.At == 0"},
 		}},
 		{"mark: overlooked", "a leader of ElasticJob deals anew for who came while it dealt", []edit{
 			{sharding, "s.tick.At == 0 && s.overlooked()", "false"},
@@ -78,12 +69,6 @@ func besideMutants() []mutant {
 		{"evidence: none", "what members of ElasticJob were seen to run is not run again by who gets the item", []edit{
 			{strangers, "case it.Marks != w.marks[i]:", "case false:"},
 		}},
-		{"evidence: marks of before", "a mark that came and went between two views was seen, too", []edit{
-			{strangers, "case it.Marks != w.marks[i]:", "case it.Marks != w.marks[i] && it.Running != 0:"},
-		}},
-		{"evidence: of a death", "what a death cut off was not run", []edit{
-			{strangers, "\t\tif e := s.witness.lost(i); e != nil && last != 0 {\n\t\t\tlast = e.Instant - 1\n\t\t}\n", ""},
-		}},
 		{"orphan: never", "what a member of ElasticJob had open when it died is run again", []edit{
 			{step, "enqueue, orphan, take,", "enqueue, take,"},
 		}},
@@ -91,7 +76,7 @@ func besideMutants() []mutant {
 			{encode, "\t\tt.stillAway(m.Pend)\n", ""},
 		}},
 		{"strategy: unknown", "who does not know the strategy does not lead beside those who do", []edit{
-			{election, "return c != nil && s.view.foreign() && s.o.Knows != nil && !s.o.Knows(c.Strategy)", "return false"},
+			{election, "return c != nil && s.view.foreign() && s.o.Knows != nil && !s.o.Knows(c.Strategy)", "return false && c != nil"},
 		}},
 	}
 }

@@ -129,9 +129,6 @@ func recordMutants() []mutant {
 		{"clear marks: strays unchecked", "a mark that no session held is removed only if nobody began anything since", []edit{
 			{encode, "if t.checkRuns(m.Check); !slices.Contains(m.Check, m.Self) {", "{"},
 		}},
-		{"clear marks: joins unnoticed", "a mark that no session held is removed only if nobody has joined since", []edit{
-			{encode, "\t\tif len(m.Check) > 0 {\n\t\t\tt.nobodyJoined()\n\t\t}\n", ""},
-		}},
 		{"damage: record", "nothing is decided while a record cannot be read", []edit{
 			{step, "if s.gone || s.view.RecordFault != \"\" {", "if s.gone {"},
 		}},

@@ -49,7 +49,8 @@ type Span struct {
 	// one, at From.
 	Every int64
 	// Also is another time between instants, of before the event: those at its
-	// multiples may or may not come.
+	// multiples may or may not come. A member of ElasticJob may also miss the
+	// first instant after the change, which its scheduler had prepared for.
 	Also  int64
 	Items int
 	Wants map[int]Want // of items that are not wanted once
@@ -251,6 +252,7 @@ func again(ran []Run) bool {
 func (j *judge) miss(s Span, item int, t int64) {
 	before, after := j.neighbours(item, t)
 	switch {
+	case s.Also != 0 && before.Java && t <= first(s)+s.Every:
 	case s.Rule == Join && after.Java && after.Member == s.Hit && t <= s.Joined && s.Joined < t+s.Every:
 	case s.Rule == Exact, s.Rule == Join, before.Member != s.Hit, s.Rule == Leave && t != first(s):
 		j.found(s, t, "item %d did not run; before it was %s's", item, before.Member)

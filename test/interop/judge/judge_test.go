@@ -74,6 +74,8 @@ func TestJudge(t *testing.T) {
 			Runs: []judge.Run{ran(0, 2, "a")}}, want: "2/1/1/0/1", fault: "did not run"},
 		{name: "another cron", in: judge.Input{Spans: []judge.Span{{Role: "java", Event: "cron", From: 1000, Every: 2000, Also: 1000, Items: 1}}, To: 5000,
 			Runs: []judge.Run{ran(0, 1, "a"), ran(0, 2, "a"), ran(0, 3, "a"), ran(0, 4, "w")}}, want: "2/2/0/0/0"},
+		{name: "another cron, and Java's scheduler", in: judge.Input{Spans: []judge.Span{{Role: "java", Event: "cron", From: 1000, Every: 2000, Also: 1000, Items: 1}}, To: 7000,
+			Runs: []judge.Run{ran(0, 1, "a"), ran(0, 4, "a")}}, want: "3/1/2/0/1", fault: "6000"},
 	}
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {
