@@ -138,10 +138,16 @@ func (c *cluster) role() string {
 	case l == nil:
 		return "nobody leads"
 	case l.java:
-		return "Java leads"
+		return javaRole
 	}
-	return "wasmjobd leads"
+	return oursRole
 }
+
+// Roles.
+const (
+	javaRole = "Java leads"
+	oursRole = "wasmjobd leads"
+)
 
 // runs is what all members have told up to now.
 func (c *cluster) runs() []judge.Run {
@@ -243,6 +249,7 @@ func (c *cluster) event(name string, rule judge.Rule, hit *member) {
 	if hit != nil {
 		s.Hit = hit.ip
 	}
+	s.JavaDeals = s.Role == javaRole
 	c.spans = append(c.spans, s)
 	c.Logf("%s: %s", time.Now().UTC().Format("15:04:05.000"), name)
 }

@@ -79,7 +79,7 @@ func TestInterop(t *testing.T) {
 	if slices.ContainsFunc(reports, func(n judge.Named) bool { return n.Name == "" }) {
 		return // only some were asked for
 	}
-	for _, role := range []string{"Java leads", "wasmjobd leads"} {
+	for _, role := range []string{javaRole, oursRole} {
 		if !slices.ContainsFunc(all.Rows, func(r judge.Row) bool {
 			return r.Role == role && r.Event == "steady" && r.Ticks >= enoughTicks
 		}) {

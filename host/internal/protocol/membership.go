@@ -64,7 +64,6 @@ func (s *State) observe(p *Plan) {
 	s.seeServers()
 	s.watchStrangers()
 	s.watchRounds()
-	s.inherit()
 	s.prepare(p)
 	if own := s.own(); own != nil && v.RecordFault == "" {
 		s.hand(own, p)

@@ -55,12 +55,9 @@ type State struct {
 	wishedFor []ID  // who was there when we asked a leader of ElasticJob to deal anew
 	witness   witness
 	vouched   []vouching
-	// mineBefore are the items that were ours in the view before; nil where there
-	// were no strangers.
-	mineBefore []bool
-	watched    bool // what strangers have when the first view comes, they may have had for long
-	reread     int64
-	noted      string
+	watched   bool // what strangers have when the first view comes, they may have had for long
+	reread    int64
+	noted     string
 }
 
 // Options are what a member brings along. They never change, but for those of

@@ -424,25 +424,3 @@ func (w *witness) early(t Tick) {
 
 // aheadAtMost is by how many ms a stranger's clock may be ahead of ours.
 const aheadAtMost = 1_000
-
-// inherit lets an item that came to us from a stranger begin the newest instant,
-// if the stranger did not: it waited for the deal, as we did, and the others of
-// our items may have begun it before.
-func (s *State) inherit() {
-	own := s.own()
-	if own == nil || !s.view.foreign() || s.config() == nil {
-		s.mineBefore = nil
-		return
-	}
-	t := s.latest.At
-	recent := slices.Contains(s.instants, t) && s.now < t+s.o.ReshardWait && t > s.paused
-	now := make([]bool, s.view.total())
-	for i := range now {
-		now[i] = s.mine(i)
-		came := now[i] && s.mineBefore != nil && (i >= len(s.mineBefore) || !s.mineBefore[i])
-		if came && recent && s.accounted(i) > 0 && s.accounted(i) < t {
-			s.setDue(due{i, t, Scheduled})
-		}
-	}
-	s.mineBefore = now
-}

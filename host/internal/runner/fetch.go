@@ -18,7 +18,7 @@ const firstReadPause = 200 * time.Millisecond
 // marksPause is how long marks of runs wait to be read beside members of
 // ElasticJob, which make and delete them one by one, at each instant all of them.
 // What is decided meanwhile is decided on the view before.
-const marksPause = 50 * time.Millisecond
+const marksPause = 25 * time.Millisecond
 
 // unhurried tells whether nothing but such marks is to be read, and nobody waits
 // for the next view. Who deals has to know what runs.

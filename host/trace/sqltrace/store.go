@@ -15,6 +15,7 @@ import (
 	"fmt"
 	"io/fs"
 	"os"
+	"time"
 )
 
 var (
@@ -64,12 +65,33 @@ type Store struct {
 	writing chan struct{}
 }
 
+// writeAhead switches to a write-ahead log. Of those who do so at once all but one
+// are refused without waiting; they find it switched.
+func (r *Reader) writeAhead(ctx context.Context) (mode string, err error) {
+	for range switchTries {
+		if err = r.db.QueryRowContext(ctx, "PRAGMA journal_mode=WAL").Scan(&mode); err == nil {
+			return mode, nil
+		}
+		select {
+		case <-ctx.Done():
+			return "", err
+		case <-time.After(switchPause):
+		}
+	}
+	return "", err
+}
+
+const (
+	switchTries = 20
+	switchPause = 50 * time.Millisecond
+)
+
 // Open opens the history for writing, and makes it or brings its tables up to
 // date. It refuses tables that a newer program has made.
 func Open(ctx context.Context, at Location) (*Store, error) {
 	r, err := at.connect(ctx, at.writer(), func(ctx context.Context, r *Reader) error {
-		var mode string
-		if err := r.db.QueryRowContext(ctx, "PRAGMA journal_mode=WAL").Scan(&mode); err != nil {
+		mode, err := r.writeAhead(ctx)
+		if err != nil {
 			return r.fail("switch to a write-ahead log", err)
 		}
 		if mode != "wal" {

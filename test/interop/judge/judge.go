@@ -56,6 +56,10 @@ type Span struct {
 	Wants map[int]Want // of items that are not wanted once
 	Rule  Rule
 	Hit   string // the member to which it happened
+	// JavaDeals: a member of ElasticJob leads. Right after it has dealt items
+	// anew, its members look in their caches for what is theirs: one may miss the
+	// instant with an item that is new to it.
+	JavaDeals bool
 	// Joined is when a member of ElasticJob said that it had; of Join.
 	Joined int64
 }
@@ -252,6 +256,7 @@ func again(ran []Run) bool {
 func (j *judge) miss(s Span, item int, t int64) {
 	before, after := j.neighbours(item, t)
 	switch {
+	case s.JavaDeals && s.Event != "steady" && after.Java && after.Member != before.Member:
 	case s.Also != 0 && before.Java && t <= first(s)+s.Every:
 	case s.Rule == Join && after.Java && after.Member == s.Hit && t <= s.Joined && s.Joined < t+s.Every:
 	case s.Rule == Exact, s.Rule == Join, before.Member != s.Hit, s.Rule == Leave && t != first(s):
