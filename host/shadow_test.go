@@ -43,6 +43,13 @@ func (k *told) Write(p []byte) (int, error) {
 	return k.log.Write(p)
 }
 
+// heard are the events since the last take.
+func (k *told) heard() []Event {
+	k.mu.Lock()
+	defer k.mu.Unlock()
+	return slices.Clone(k.events)
+}
+
 // take gives the items of each instant since the last time, and the log.
 func (k *told) take() (items map[int64][]int, log string) {
 	k.mu.Lock()
@@ -111,8 +118,8 @@ func TestShadow(t *testing.T) {
 			put(t, o, registry.Delete, node("sharding", item, "running"), "")
 		}
 		synctest.Wait()
-		if e := k.events[0]; len(k.events) != 1 || e.Kind != EventBegan || e.Item != 0 || e.Instance != javaMember {
-			t.Errorf("began: %+v", k.events)
+		if all := k.heard(); len(all) != 1 || all[0].Kind != EventBegan || all[0].Item != 0 || all[0].Instance != javaMember {
+			t.Errorf("began: %+v", all)
 		}
 		put(t, o, registry.Create, node("sharding", "2", "disabled"), "")
 		after("an item is disabled", []int{0}, "")
@@ -156,7 +163,7 @@ func TestShadowOfAnEarlyMember(t *testing.T) {
 			time.Sleep(c.before / 2)
 			synctest.Wait()
 			began := func() (all []Event) {
-				for _, e := range k.events {
+				for _, e := range k.heard() {
 					if e.Kind == EventBegan {
 						all = append(all, e)
 					}
@@ -164,7 +171,7 @@ func TestShadowOfAnEarlyMember(t *testing.T) {
 				return all
 			}
 			if c.belongs == 0 && len(began()) > 0 {
-				t.Errorf("%s before: told too early: %+v", c.before, k.events)
+				t.Errorf("%s before: told too early: %+v", c.before, k.heard())
 			}
 			if c.belongs == 0 {
 				time.Sleep(time.Until(next.Add(time.Second)))
