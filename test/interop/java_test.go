@@ -58,6 +58,14 @@ func buildJava(t testing.TB) string {
 		}
 		sum.Write(text)
 	}
+	lock, err := os.OpenFile(filepath.Join(buildDir(t), "java.lock"), os.O_CREATE|os.O_RDWR, 0o600)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer func() { _ = lock.Close() }() // which gives the lock back
+	if err := syscall.Flock(int(lock.Fd()), syscall.LOCK_EX); err != nil {
+		t.Fatal(err)
+	}
 	dir := filepath.Join(buildDir(t), "java-"+hex.EncodeToString(sum.Sum(nil)[:6]))
 	if _, err := os.Stat(dir); err != nil {
 		work := t.TempDir()
