@@ -11,6 +11,7 @@ func besideMutants() []mutant {
 		sharding  = "protocol/sharding.go"
 		step      = "protocol/step.go"
 		strangers = "protocol/strangers.go"
+		orphans   = "protocol/orphans.go"
 		encode    = "layout/encode.go"
 	)
 	return []mutant{
@@ -61,10 +62,10 @@ func besideMutants() []mutant {
 			{strangers, "const grace = 500", "const grace = 0"},
 		}},
 		{"strangers: takes at once", "what a member of ElasticJob left to its own kind is theirs for a while", []edit{
-			{strangers, "\treturn s.now >= until\n", "\treturn true || s.now >= until\n"},
+			{orphans, "\treturn s.now >= until\n", "\treturn true || s.now >= until\n"},
 		}},
 		{"strangers: finished runs again", "of what members of ElasticJob leave nothing runs again that had ended", []edit{
-			{strangers, "return s.evidence(p.Item) == nil && s.latest.At > 0", "return false && s.evidence(p.Item) == nil && s.latest.At > 0"},
+			{orphans, "return s.evidence(p.Item) == nil && s.latest.At > 0", "return false && s.evidence(p.Item) == nil && s.latest.At > 0"},
 		}},
 		{"evidence: none", "what members of ElasticJob were seen to run is not run again by who gets the item", []edit{
 			{strangers, "case it.Marks != w.marks[i]:", "case false:"},

@@ -44,7 +44,6 @@ type member struct {
 	state   *protocol.State
 	mirror  *mirror.Mirror
 	decoder *layout.Decoder
-	armed   map[string]bool
 	inbox   []protocol.Input
 	owed    bool // a commit was answered: the next view is to be shown
 	shown   bool
@@ -132,7 +131,7 @@ func (c *cluster) member(name string) *member {
 func (c *cluster) start(name, id string) {
 	c.sessions++
 	m := &member{
-		c: c, name: name, session: c.sessions, armed: map[string]bool{},
+		c: c, name: name, session: c.sessions,
 		mirror: mirror.New(c.job.Watched(), c.job.Follow), decoder: c.job.NewDecoder(),
 		state: protocol.NewState(protocol.Options{Base: protocol.ID(id), Session: int64(c.sessions), Contender: layout.Contender(int64(c.sessions)), Config: c.config, ReshardWait: 5000, Started: c.listens, Completed: c.listens}),
 	}
@@ -181,10 +180,7 @@ func (c *cluster) note(e entry, changes []tree.Change) {
 	e.at, e.z = c.now, c.tree.Revision()
 	for _, ch := range changes {
 		for _, m := range c.members {
-			if m.armed[ch.Path] {
-				delete(m.armed, ch.Path)
-				m.mirror.Event(registry.Event{Kind: registry.Changed, Path: ch.Path})
-			}
+			m.mirror.Event(registry.Event{Kind: registry.Changed, Path: ch.Path})
 		}
 		n, ok := nodeOf(c.top, ch.Path)
 		if !ok || ch.Kind == tree.ChildrenChanged {
@@ -223,7 +219,6 @@ func (m *member) turn() bool {
 	}
 	for reads := m.mirror.Wanted(); len(reads) > 0; reads = m.mirror.Wanted() {
 		for _, r := range reads {
-			m.armed[r.Path] = true
 			m.mirror.Reply(r, m.c.tree.Get(r.Path))
 		}
 	}

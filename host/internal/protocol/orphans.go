@@ -1,0 +1,169 @@
+package protocol
+
+import "slices"
+
+// When a member of ElasticJob dies with runs open, or leaves some to others, one
+// of ours makes of them what its own members leave: pending runs that say which
+// they are, or rows. What ElasticJob takes of ours gets a row, too.
+
+// seeTakes notes which runs of ours strangers have taken over. Who of ours takes,
+// drops or overtakes one says so in its record.
+func (s *State) seeTakes() {
+	v, w := s.view, &s.witness
+	for _, p := range w.pending {
+		if v.pending(p.Item) != nil || !s.reclaims() || v.told(p.Entry) {
+			continue
+		}
+		r := Row{Entry: p.Entry, State: TakenOver, Why: "a member of ElasticJob took it over, and keeps no rows of what it ran", Ended: s.now, By: p.Dead}
+		w.taken = append(w.taken, r)
+	}
+	w.pending = nil
+	if v.foreign() {
+		w.pending = slices.DeleteFunc(slices.Clone(v.Pending), func(p Pending) bool { return p.Foreign })
+	}
+}
+
+// told: the record of one of ours says what became of a run, or of a later one
+// of the item.
+func (v *View) told(e Entry) bool {
+	same := func(o Entry) bool { return o.Item == e.Item && o.Instant == e.Instant && o.Trigger == e.Trigger }
+	for k := range v.Runs {
+		d := &v.Runs[k]
+		if slices.ContainsFunc(d.unfinished(), same) || slices.ContainsFunc(d.Rows, func(r Row) bool { return !r.Gap && same(r.Entry) }) {
+			return true
+		}
+	}
+	return v.last(e.Item) > e.Instant
+}
+
+// tally gives the runs that strangers have taken over their row.
+func tally(s *State, _ *Plan) Mutation {
+	if !s.reclaims() || s.doubt != Trusted || len(s.witness.taken) == 0 {
+		return nil
+	}
+	m := Tally{Self: s.self, Own: s.next(s.own())}
+	s.witness.taken = slices.DeleteFunc(s.witness.taken, func(r Row) bool { return s.view.told(r.Entry) })
+	for _, r := range s.witness.taken {
+		m.Own.row(r)
+	}
+	if len(s.witness.taken) == 0 {
+		return nil
+	}
+	return m
+}
+
+// resolved: nothing is left to be done for a stranger that has gone.
+func (s *State) resolved(t *stranger) bool {
+	return t.gone != 0 && !slices.ContainsFunc(t.open, func(e Entry) bool { return !s.seenTo(e) })
+}
+
+// seenTo: somebody takes care of what a stranger had open, or did.
+func (s *State) seenTo(e Entry) bool {
+	v := s.view
+	it, p := v.item(e.Item), v.pending(e.Item)
+	return p != nil && !p.Foreign || it.Failover != "" || it.Running != 0 || v.last(e.Item) >= e.Instant
+}
+
+// orphan lets a member of ours take over what a member of ElasticJob had open
+// when it died. Which instant that was, is not written anywhere; one of ours has
+// seen it. What a member of ElasticJob has made pending itself gets its name here.
+func orphan(s *State, _ *Plan) Mutation {
+	v := s.view
+	if !s.reclaims() || s.config() == nil || !v.Assignment.Exists || s.doubt != Trusted {
+		return nil
+	}
+	m := Orphan{Self: s.self, Own: s.next(s.own()), Next: v.Assignment.clone()}
+	r, done := s.room(), false
+	for k := range s.witness.strangers {
+		t := &s.witness.strangers[k]
+		if t.gone == 0 || s.resolved(t) {
+			continue
+		}
+		if s.now < t.gone+grace {
+			s.hold(t.gone + grace)
+			continue
+		}
+		for _, e := range t.open {
+			if s.seenTo(e) || v.pending(e.Item) != nil {
+				continue
+			}
+			if !r.take(2) {
+				break
+			}
+			done = true
+			m.Next.Last = set(m.Next.Last, e.Item, max(at(m.Next.Last, e.Item), e.Instant))
+			if why := s.notAgain(e, t.id); why != "" {
+				m.Own.row(Row{Entry: e, State: Lost, Why: why, Ended: s.now, By: t.id})
+				continue
+			}
+			m.Pend = append(m.Pend, Pending{Item: e.Item, Entry: e, Dead: t.id})
+		}
+	}
+	for k := range v.Pending {
+		p := &v.Pending[k]
+		if it := v.item(p.Item); !p.Foreign || !v.foreign() || it.Failover != "" || it.Running != 0 || !s.ripe(p) || s.idle(p) || !v.Config.Failover {
+			continue
+		}
+		if !r.take(2) {
+			break
+		}
+		run := s.known(p)
+		done = true
+		m.Next.Last = set(m.Next.Last, p.Item, max(at(m.Next.Last, p.Item), run.Entry.Instant))
+		m.Pend = append(m.Pend, run)
+	}
+	if !done {
+		return nil
+	}
+	for k := range v.Runs {
+		if id := v.Runs[k].ID; id != s.self {
+			m.Check = append(m.Check, id)
+		}
+	}
+	slices.SortFunc(m.Pend, func(a, b Pending) int { return a.Item - b.Item })
+	return m
+}
+
+// ripe tells whether a pending run that a stranger wrote may be taken here: none
+// of them has taken it.
+func (s *State) ripe(p *Pending) bool {
+	k := slices.IndexFunc(s.witness.left, func(l left) bool { return l.item == p.Item })
+	if k < 0 {
+		return false
+	}
+	until := s.witness.left[k].since + grace
+	if s.now < until {
+		s.hold(until)
+	}
+	return s.now >= until
+}
+
+// idle: a pending run that a stranger wrote is of an item that was not running.
+// ElasticJob writes that of all items of who has gone.
+func (s *State) idle(p *Pending) bool {
+	w := &s.witness
+	seen := at(w.holes, p.Item) < s.latest.At && at(w.ran, p.Item) >= s.latest.At
+	return s.evidence(p.Item) == nil && s.latest.At > 0 && (seen || s.view.last(p.Item) >= s.latest.At)
+}
+
+// evidence is what a stranger had open of the item when it went away, if nobody
+// has accounted for that.
+func (s *State) evidence(i int) *Entry {
+	if e := s.witness.lost(i); e != nil && s.view.last(i) < e.Instant {
+		return e
+	}
+	return nil
+}
+
+// known is a pending run that a stranger wrote, as far as it can be known: what
+// its owner had open when it went away, else of the newest instant.
+func (s *State) known(p *Pending) Pending {
+	if e := s.evidence(p.Item); e != nil {
+		return Pending{Item: p.Item, Entry: *e}
+	}
+	e := Entry{Item: p.Item, Instant: max(s.latest.At, s.view.last(p.Item)), Cause: Failover, Attempt: 1}
+	if e.Instant == 0 {
+		e = s.unnamed(p)
+	}
+	return Pending{Item: p.Item, Entry: e}
+}
