@@ -24,13 +24,17 @@ func (a ailing) Healthy() error { return a.why }
 
 func TestHealthy(t *testing.T) {
 	t.Parallel()
+	h, err := New(Options{Runner: Func(fine)})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := h.Healthy(); err != nil {
+		t.Errorf("before it runs: %v", err)
+	}
 	synctest.Test(t, func(t *testing.T) {
 		for _, why := range []error{nil, registry.ErrReadOnly} {
 			reg := ailing{embedded.Memory(), why}
 			h, stop := start(t, Options{Registry: reg, Runner: Func(fine), Jobs: []job.Config{{Name: "a", Shards: 1}}})
-			if err := h.Healthy(); err != nil {
-				t.Errorf("before it runs: %v", err)
-			}
 			<-h.Ready()
 			if err := h.Healthy(); !errors.Is(err, why) {
 				t.Errorf("got %v, want %v", err, why)

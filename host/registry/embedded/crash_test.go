@@ -75,7 +75,7 @@ func recordWriters(t *testing.T) recording {
 		})
 	}
 	work.Wait()
-	steps := slices.Clone(d.steps)
+	steps := d.done()
 	if n := d.count(stepRename); n < 5 {
 		t.Errorf("only %d snapshots were written", n)
 	}

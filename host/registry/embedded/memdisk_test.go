@@ -147,11 +147,16 @@ func (d *memDisk) ack(revision int64, waited bool) {
 	d.steps = append(d.steps, step{kind: stepAck, ack: revision, waited: waited})
 }
 
-func (d *memDisk) count(kind stepKind) int {
+// done is what was done so far; a sync in the background may go on.
+func (d *memDisk) done() []step {
 	d.mu.Lock()
 	defer d.mu.Unlock()
+	return slices.Clone(d.steps)
+}
+
+func (d *memDisk) count(kind stepKind) int {
 	n := 0
-	for _, s := range d.steps {
+	for _, s := range d.done() {
 		if s.kind == kind {
 			n++
 		}
