@@ -1,7 +1,7 @@
 package host
 
 import (
-	"bytes"
+	"context"
 	"crypto/sha256"
 	"encoding/hex"
 	"errors"
@@ -10,70 +10,129 @@ import (
 	"log/slog"
 	"os"
 	"path/filepath"
+	"sync"
 
 	"github.com/wasmjob/wasmjob/host/internal/layout"
 )
 
-// applied is what this server's own file said of a job when it was applied last.
-// It is in the data directory, as no other server has a use for it, and not in
-// memory, as it is looked at when the job's definition changes. If it is lost, the
-// file counts as new.
+// applied is what this server's own file said of its jobs when it was applied
+// last. It outlives the process in the data directory, as no other server has a
+// use for it. If it is lost, the file counts as new. The loops of the jobs, which
+// must end in time what they may not go on with, never wait for the disk: it is
+// read before they begin, and written beside them.
 type applied struct {
-	job  string
-	path string // empty: there is no data directory
-	log  *slog.Logger
+	dir       string // empty: there is no data directory
+	namespace string
+	log       *slog.Logger
+	wake      chan struct{} // there is something to write
+
+	mu        sync.Mutex        // guards what follows
+	said      map[string]string // by job
+	unwritten map[string]bool   // jobs of which the disk does not know it
 }
 
-func newApplied(o *Options, job string) *applied {
-	a := &applied{job: job, log: o.Log}
-	if o.DataDir != "" {
-		sum := sha256.Sum256([]byte(o.Namespace + "\n" + job)) // a job's name need not be a file's
-		a.path = filepath.Join(o.DataDir, "applied", hex.EncodeToString(sum[:16])+".json")
+// readApplied reads what is kept of the jobs of the server's own file.
+func readApplied(o *Options) *applied {
+	a := &applied{namespace: o.Namespace, log: o.Log, wake: make(chan struct{}, 1), said: map[string]string{}, unwritten: map[string]bool{}}
+	if o.DataDir == "" {
+		return a
+	}
+	a.dir = filepath.Join(o.DataDir, "applied")
+	for _, c := range o.Jobs {
+		text, err := os.ReadFile(a.path(c.Name))
+		switch {
+		case err == nil:
+			a.said[c.Name] = string(text)
+		case !errors.Is(err, fs.ErrNotExist):
+			a.forgotten(c.Name, err)
+		}
 	}
 	return a
 }
 
-// recall gives a definition what its file said before.
-func (a *applied) recall(d *layout.Definition) {
-	text, err := a.read()
-	if err == nil && text != nil {
-		err = d.Recall(text)
+// path is of a file whose name is a digest, as a job's name need not be a file's.
+func (a *applied) path(job string) string {
+	sum := sha256.Sum256([]byte(a.namespace + "\n" + job))
+	return filepath.Join(a.dir, hex.EncodeToString(sum[:16])+".json")
+}
+
+// recall gives a job's definition what its file said before.
+func (a *applied) recall(job string, d *layout.Definition) {
+	a.mu.Lock()
+	said := a.said[job]
+	a.mu.Unlock()
+	if said == "" {
+		return
 	}
-	if err != nil {
-		a.log.Warn("what this server's file said of the job before cannot be read, so it counts as new", "job", a.job, "path", a.path, "error", err)
+	if err := d.Recall([]byte(said)); err != nil {
+		a.forgotten(job, err)
 	}
+}
+
+func (a *applied) forgotten(job string, err error) {
+	a.log.Warn("what this server's file said of the job before cannot be read, so it counts as new", "job", job, "path", a.path(job), "error", err)
 }
 
 // keep remembers what the file says now.
-func (a *applied) keep(said []byte) {
-	if old, err := a.read(); a.path == "" || err == nil && bytes.Equal(old, said) {
+func (a *applied) keep(job string, said []byte) {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	if a.dir == "" || a.said[job] == string(said) {
 		return
 	}
-	if err := a.write(said); err != nil {
-		a.log.Warn("what this server's file says of the job cannot be kept, so it counts as new at the next start", "job", a.job, "error", err)
+	a.said[job] = string(said)
+	a.unwritten[job] = true
+	select {
+	case a.wake <- struct{}{}:
+	default:
 	}
 }
 
-// read gives nil if nothing is there.
-func (a *applied) read() ([]byte, error) {
-	if a.path == "" {
-		return nil, nil
+// run writes what is kept, until ctx ends and all of it is written.
+func (a *applied) run(ctx context.Context) {
+	for {
+		select {
+		case <-a.wake:
+			a.flush()
+		case <-ctx.Done():
+			a.flush()
+			return
+		}
 	}
-	text, err := os.ReadFile(a.path)
-	if errors.Is(err, fs.ErrNotExist) {
-		return nil, nil
+}
+
+func (a *applied) flush() {
+	for {
+		job, said, ok := a.next()
+		if !ok {
+			return
+		}
+		if err := a.write(job, said); err != nil {
+			a.log.Warn("what this server's file says of the job cannot be kept, so it counts as new at the next start", "job", job, "error", err)
+		}
 	}
-	return text, err
+}
+
+// next takes a job that is to be written.
+func (a *applied) next() (job, said string, ok bool) {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	for job = range a.unwritten {
+		delete(a.unwritten, job)
+		return job, a.said[job], true
+	}
+	return "", "", false
 }
 
 // write replaces the file in one step. It is not synced: what a power cut takes
 // counts as new.
-func (a *applied) write(said []byte) error {
-	if err := os.MkdirAll(filepath.Dir(a.path), 0o700); err != nil {
+func (a *applied) write(job, said string) error {
+	if err := os.MkdirAll(a.dir, 0o700); err != nil {
 		return fmt.Errorf("make its directory: %w", err)
 	}
-	if err := os.WriteFile(a.path+".new", said, 0o600); err != nil {
+	path := a.path(job)
+	if err := os.WriteFile(path+".new", []byte(said), 0o600); err != nil {
 		return err
 	}
-	return os.Rename(a.path+".new", a.path)
+	return os.Rename(path+".new", path)
 }

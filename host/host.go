@@ -38,7 +38,8 @@ type Host struct {
 
 	files   map[string]bool // the jobs of Options.Jobs
 	library *library        // nil: the caller has a Runner
-	slots   runner.Slots    // of all jobs
+	applied *applied
+	slots   runner.Slots // of all jobs
 	at      work
 }
 
@@ -101,6 +102,7 @@ func (h *Host) Run(ctx context.Context) (err error) {
 		defer func() { err = errors.Join(err, h.library.close()) }()
 	}
 	defer h.dismiss()
+	h.applied = readApplied(&h.o)
 	h.hire(reg)
 	if err := h.equip(ctx); err != nil || ctx.Err() != nil {
 		return err // of modules that were not loaded because of ctx nobody is at fault
@@ -225,13 +227,12 @@ func (h *Host) runnerOf(j *hosted, changed func(*job.Config)) *runner.Runner {
 	}
 	if !j.found {
 		file := j.config
-		before := newApplied(&h.o, file.Name)
 		o.Define = func() layout.Definition {
 			d := h.defined(*file)
-			before.recall(&d)
+			h.applied.recall(file.Name, &d)
 			return d
 		}
-		o.Defined = before.keep
+		o.Defined = func(said []byte) { h.applied.keep(file.Name, said) }
 	}
 	return runner.New(o)
 }
@@ -269,6 +270,7 @@ func (h *Host) work(ctx context.Context, serve func(context.Context) error) erro
 		}
 	})
 	under.Go(func() { watchClock(below, h.o.Log) })
+	under.Go(func() { h.applied.run(below) })
 	if serve != nil {
 		under.Go(func() {
 			if err := serve(below); err != nil {
