@@ -69,6 +69,21 @@ func (a *anatomy) admitExports() error {
 				Hint:    "the context is read with host functions, not from parameters",
 			}
 		}
+		// The engine has neither a stack nor an instance for a call of these.
+		if e.Index < uint32(a.Imported) {
+			return &Refusal{
+				Reason: BadSignature, Problem: fmt.Sprintf("export %s is a function that the module imports", name),
+				Hint: "export a function of the module itself, which may call that one",
+			}
+		}
+	}
+	if a.Start != nil {
+		if got, _ := a.Type(*a.Start); got != noneToNone {
+			return &Refusal{
+				Reason: BadSignature, Problem: fmt.Sprintf("the start function has the signature %s instead of %s", got, noneToNone),
+				Hint: "let it take and return nothing",
+			}
+		}
 	}
 	return a.admitEntry()
 }

@@ -71,6 +71,10 @@ func TestAdmission(t *testing.T) {
 	both.export(abi.ExportStart, kindFunc, both.fn("", "", 0))
 	params := &builder{}
 	params.export(abi.ExportInitialize, kindFunc, params.fn(valI32, "", 0))
+	handedOn := &builder{}
+	handedOn.export(abi.ExportBefore, kindFunc, handedOn.abi(abi.FuncCancelled))
+	startsWrong := &builder{}
+	startsWrong.starting(startsWrong.fn(valI32, "", 0))
 	notFunc := (&builder{}).export(abi.ExportAfter, kindMemory, 0)
 	imports := &builder{}
 	imports.fromHost("env", "abort", valI32+valI32+valI32+valI32, "")
@@ -107,6 +111,8 @@ func TestAdmission(t *testing.T) {
 		{"command and listener", listens.bytes(), IsCommand, "c-shared"},
 		{"listener alone", onlyListens.guest(), NoEntry, abi.ExportExecute},
 		{"export with parameters", params.job(zero), BadSignature, "(i32) -> () instead of () -> ()"},
+		{"export of an import", handedOn.job(zero), BadSignature, "wasmjob_before is a function that the module imports"},
+		{"start function with parameters", startsWrong.job(zero), BadSignature, "start function has the signature (i32) -> ()"},
 		{"export not a function", notFunc.job(zero), BadSignature, "not a function"},
 		{"unknown imports", fromElsewhere, BadImport, ": env._emit, wasmjob_v1.teleport"},
 		{"from a newer contract", newer.job(zero), BadImport, "this one has version 1 with 1 additions"},

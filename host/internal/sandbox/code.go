@@ -75,6 +75,8 @@ func (w *walk) step() {
 		w.split()
 	case wasm.OpBrTable:
 		w.move(1, 0)
+		n := len(w.Labels)
+		w.cost(n*nsTarget+n*n/perTargets, n*bytesTarget)
 		for _, label := range w.Labels {
 			w.jump(label)
 		}

@@ -16,18 +16,21 @@ import (
 // The figures are nanoseconds and bytes as measured, so the bounds mean about
 // what they say.
 const (
-	nsWay   = 40    // one step on the way from a part to the entry
-	nsLocal = 4_000 // a variable passing from one part to the next
-	nsStack = 250   // a value on the stack doing so
-	nsFunc  = 4_000 // a function, however small
-	nsByte  = 1     // a byte that the compiler needs
-	nsPass  = 700   // a value that a jump takes along
-	nsKnown = 20    // a place in memory that was looked at before, in each part
-	nsBack  = 10    // a part on the way back round a loop, for each of its variables
-	nsMerge = 1     // two variables of a loop, for each way to its begin
+	nsWay      = 40    // one step on the way from a part to the entry
+	nsLocal    = 4_000 // a variable passing from one part to the next
+	nsStack    = 250   // a value on the stack doing so
+	nsFunc     = 4_000 // a function, however small
+	nsByte     = 1     // a byte that the compiler needs
+	nsPass     = 700   // a value that a jump takes along
+	nsKnown    = 20    // a place in memory that was looked at before, in each part
+	nsBack     = 10    // a part on the way back round a loop, for each of its variables
+	nsMerge    = 1     // two variables of a loop, for each way to its begin
+	nsTarget   = 5_000 // a target of br_table, which is a part of its own,
+	perTargets = 8     // and this many other ones of that br_table are a nanosecond more
 
 	bytesPlain        = 400 // an instruction that is nothing special
 	bytesPart         = 6 << 10
+	bytesTarget       = 3 << 10
 	bytesLocal        = 400
 	bytesStack        = 25
 	bytesKnown        = 24

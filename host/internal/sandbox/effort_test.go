@@ -114,6 +114,13 @@ func TestManyFunctionsThatAreHardToCompile(t *testing.T) {
 	wantRefusal(t, inspect(b.job(i32(0))), TooBig, "up to this one")
 
 	b = &builder{}
+	targets := slices.Concat(op(0x02, 0x40), i32(0), op(0x0e), uleb(49_000), make([]byte, 49_000+1), op(opEnd))
+	for range 40 {
+		b.fn("", "", 0, targets)
+	}
+	wantRefusal(t, inspect(b.job(i32(0))), TooBig, "up to this one")
+
+	b = &builder{}
 	for i := range 1100 {
 		b.typ(strings.Repeat(valI32, 890+i%90)+strings.Repeat(valI64, 1+i/90), "")
 	}

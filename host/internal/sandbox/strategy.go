@@ -10,6 +10,8 @@ import (
 	"strings"
 	"time"
 
+	"github.com/tetratelabs/wazero/sys"
+
 	"github.com/wasmjob/wasmjob/abi"
 	"github.com/wasmjob/wasmjob/host/job"
 )
@@ -158,12 +160,14 @@ func shardSeed(sc *job.ShardCall) [32]byte {
 // shardFailed explains why there is no answer.
 func (r *run) shardFailed(ctx context.Context, got ending) error {
 	var out job.Outcome
+	// A guest may exit with the number that is the engine's for a deadline.
+	_, exited := errors.AsType[*sys.ExitError](got.err)
 	switch life := r.c.engine.life; {
 	case got.err != nil && ctx.Err() != nil:
 		return fmt.Errorf("deal out the items: %w", ctx.Err())
 	case got.err != nil && life.Err() != nil:
 		return ErrClosed
-	case errors.Is(got.err, context.DeadlineExceeded): // waiting for memory
+	case !exited && errors.Is(got.err, context.DeadlineExceeded): // waiting for memory
 		return fmt.Errorf("deal out the items: %w", got.err)
 	}
 	if errors.Is(got.err, errOver) {

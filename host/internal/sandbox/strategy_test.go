@@ -7,6 +7,8 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/tetratelabs/wazero/sys"
+
 	"github.com/wasmjob/wasmjob/abi"
 	"github.com/wasmjob/wasmjob/host/job"
 )
@@ -96,6 +98,10 @@ func TestShardFaults(t *testing.T) {
 	_ = now
 	reason := b.at(0, "no idea").entry(abi.ExportShard, drop(invokes(str, 0, 7)), i32(170)).guest()
 
+	b = &builder{}
+	exit := b.fromHost(wasiModule, "proc_exit", valI32, "")
+	exits := b.entry(abi.ExportShard, invokes(exit, int64(sys.ExitCodeDeadlineExceeded)-1<<32), op(opUnreachable)).guest()
+
 	for _, tt := range []struct {
 		name  string
 		wasm  []byte
@@ -111,6 +117,7 @@ func TestShardFaults(t *testing.T) {
 			return slices.Concat(one, one)
 		}), ShardTwice, []int{0, 1, 2, 3, 4}, "more than once: 0, 1, 2, 3, 4"},
 		{"trap", dealing(func(*builder, uint32) []byte { return op(opUnreachable) }), ShardTrap, nil, "unreachable"},
+		{"exit like a deadline", exits, ShardTrap, nil, "exit code 4026531839"},
 		{"code", reason, ShardCode, nil, "no idea"},
 		{"endless", dealing(func(*builder, uint32) []byte { return forever() }), ShardFuel, nil, "fuel of 1000050000"},
 		{"nothing", (&builder{}).entry(abi.ExportShard, i32(0)).guest(), ShardMissing, []int{0, 1, 2, 3, 4}, "5 of 5"},
