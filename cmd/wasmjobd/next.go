@@ -87,7 +87,11 @@ func next(term *terminal, what string, flags nextFlags, configGiven bool) error 
 	if err != nil {
 		return err
 	}
-	fires, err := ahead(p, from, flags.count)
+	s, err := config.Compile(p.expr, p.dialect, p.zone)
+	if err != nil {
+		return exitf(exitInvalid, "cron %q: %w", p.expr, err)
+	}
+	fires, err := ahead(s, p, from, flags.count)
 	if err != nil {
 		return err
 	}
@@ -103,6 +107,9 @@ func next(term *terminal, what string, flags nextFlags, configGiven bool) error 
 	}
 	if len(fires) < flags.count {
 		term.note("it does not fire after that")
+	}
+	for _, note := range config.Notes(s, from) {
+		term.note("%s", note)
 	}
 	return nil
 }
@@ -179,12 +186,8 @@ func noSuchJob(f *config.File, name string) error {
 	return exitf(exitNotFound, "there is no job %q; there are: %s", name, strings.Join(names, ", "))
 }
 
-// ahead lists up to n instants after from.
-func ahead(p plan, from time.Time, n int) ([]fire, error) {
-	s, err := config.Compile(p.expr, p.dialect, p.zone)
-	if err != nil {
-		return nil, exitf(exitInvalid, "cron %q: %w", p.expr, err)
-	}
+// ahead lists up to n instants of s after from.
+func ahead(s config.Schedule, p plan, from time.Time, n int) ([]fire, error) {
 	zone, err := config.Location(p.zone)
 	if err != nil {
 		return nil, exitf(exitInvalid, "%w", err)

@@ -71,6 +71,11 @@ func summarise(term *terminal, paths []string, f *config.File) {
 	}
 	_ = w.Flush() // to where printf writes, which reports nothing either
 	for _, c := range f.Jobs {
+		if s, err := config.Compile(c.Cron, c.Dialect, c.TimeZone); err == nil {
+			for _, note := range config.Notes(s, now) {
+				term.note("job %s: cron: %s", c.Name, note)
+			}
+		}
 		besideJava(term, c)
 	}
 }

@@ -224,7 +224,11 @@ func (c *converter) texts(raw any) any {
 func (c *converter) text(sub string, raw any) (string, bool) {
 	s, ok := raw.(string)
 	if !ok {
-		hint := fmt.Sprintf("write %q", fmt.Sprint(raw))
+		hint := "put it in quotes"
+		switch raw.(type) {
+		case bool, int64, float64:
+			hint = fmt.Sprintf("write %q", fmt.Sprint(raw))
+		}
 		if c.key.secret {
 			hint = `write "env:NAME"`
 		}

@@ -45,12 +45,20 @@ func (r *reader) overlayOne(variable string, parts []string) {
 	r.order[variable] = len(r.order)
 	n, path := r.schema, ""
 	for _, part := range parts {
+		meant := []string{part}
 		if n.free() {
-			part = r.defined(path, part)
+			meant = r.defined(path, part)
+			part = meant[0]
 		}
 		child := n.child(part)
 		full := joinKey(path, part)
 		switch {
+		case len(meant) > 1:
+			r.report(at.problem(full, CodeConflict, "the variable may mean "+quoted(meant), "set it in a file, or give one of them another name"))
+			return
+		case n.children == nil:
+			r.unset(at, path, n.key)
+			return
 		case child == nil:
 			r.report(at.problem(full, CodeUnknownKey, "unknown key", suggest(n, path, part)))
 			return
@@ -67,11 +75,8 @@ func (r *reader) overlayOne(variable string, parts []string) {
 	case n.children != nil:
 		r.report(at.problem(path, CodeType, "this is a table, a variable sets one key", "append __ and a key"))
 		return
-	case k.release != "":
-		r.report(at.problem(path, CodeRelease, "not in this release", k.release))
-		return
-	case k.takes == texts:
-		r.report(at.problem(path, CodeType, "a table cannot be set by a variable", "set it in a file, perhaps to ${"+variable+"}"))
+	case k.release != "", k.takes == texts:
+		r.unset(at, path, k)
 		return
 	case path == "include", path == "schema":
 		r.report(at.problem(path, CodeConflict, "cannot be set by a variable", "set it in the file"))
@@ -84,20 +89,35 @@ func (r *reader) overlayOne(variable string, parts []string) {
 	r.values[path] = value{is: is, at: at, refused: !ok}
 }
 
-// defined finds the job or module whose name is spelled part in a variable,
-// where there are no lower-case letters, hyphens or dots.
-func (r *reader) defined(path, part string) string {
+// unset reports that no variable can set the key, or something in it.
+func (r *reader) unset(at place, path string, k key) {
+	switch {
+	case k.release != "":
+		r.report(at.problem(path, CodeRelease, "not in this release", k.release))
+	case k.takes == texts:
+		r.report(at.problem(path, CodeType, "a table cannot be set by a variable", "set it in a file; ${NAME} takes a variable of another name"))
+	default:
+		r.report(at.problem(path, CodeType, "this is a value, not a table", "let the name of the variable end here"))
+	}
+}
+
+// defined finds the jobs or modules whose name is spelled part in a variable,
+// where there are no lower-case letters, hyphens or dots. If there are none, it
+// is part itself.
+func (r *reader) defined(path, part string) []string {
 	plain := strings.NewReplacer("-", "_", ".", "_")
+	var names []string
 	for _, full := range sortedNames(r.named) {
 		name, below := strings.CutPrefix(full, path+".")
-		if unquoted, err := strconv.Unquote(name); err == nil {
-			name = unquoted
-		}
+		name = unquoteKey(name)
 		if below && plain.Replace(strings.ToLower(name)) == part {
-			return name
+			names = append(names, name)
 		}
 	}
-	return part
+	if names == nil {
+		return []string{part}
+	}
+	return names
 }
 
 // fromText makes of a variable's text what the TOML parser would have given.

@@ -162,6 +162,9 @@ func TestFaults(t *testing.T) {
 		{"item_beyond_shards_in_text", small + "item_params = '0=a,1=b'\n", []string{
 			"t.toml:6:15: jobs.j.item_params: there is no item 1 (set shards; without it there is item 0 only)",
 		}},
+		{"item_twice", small + "shards = 2\nitem_params = '0=a,1=b, +0 = c,'\n", []string{
+			"t.toml:7:15: jobs.j.item_params: item 0 is there twice (remove one; ElasticJob would take the last)",
+		}},
 		{"item_is_no_number", small + "item_params = { a = 'x' }\n", []string{
 			"t.toml:6:21: jobs.j.item_params.a: \"a\" is not the number of an item (write { 0 = \"a\", 1 = \"b\" })",
 		}},
@@ -340,6 +343,16 @@ func TestAWrongZoneDoesNotHideAWrongCron(t *testing.T) {
 	}
 }
 
+func TestAVariableThatMayMeanTwoJobs(t *testing.T) {
+	t.Parallel()
+	two := small + "[jobs.a-b]\nmodule = 'm'\nschedule = 'manual'\n[jobs.a_b]\nmodule = 'm'\nschedule = 'manual'\n"
+	got := faults(t, two, "WASMJOBD_JOBS__A_B__SHARDS=2")
+	want := []string{`WASMJOBD_JOBS__A_B__SHARDS: jobs.a-b: the variable may mean "a-b" or "a_b" (set it in a file, or give one of them another name)`}
+	if d := cmp.Diff(want, got); d != "" {
+		t.Error(d)
+	}
+}
+
 func TestFaultsOfTheEnvironment(t *testing.T) {
 	t.Parallel()
 	got := faults(t, small,
@@ -347,6 +360,7 @@ func TestFaultsOfTheEnvironment(t *testing.T) {
 		"WASMJOBD_SERVER__DRAIN_TIMEOUT=1",
 		"WASMJOBD_SERVER__LISTEN=:80",
 		"WASMJOBD_SERVER__LOG=info",
+		"WASMJOBD_SERVER__TLS__CERT=x",
 		"WASMJOBD_JOBS__K__SHARDS=1",
 		"WASMJOBD_JOBS__J__SHARDS=many",
 		"WASMJOBD_JOBS__J__CONFIG=x",
@@ -354,15 +368,16 @@ func TestFaultsOfTheEnvironment(t *testing.T) {
 		"WASMJOBD_INCLUDE__X=x",
 	)
 	want := []string{
-		`WASMJOBD_INCLUDE__X: include.x: unknown key (known here: )`,
-		`WASMJOBD_JOBS__J__CONFIG: jobs.j.config: a table cannot be set by a variable (set it in a file, perhaps to ${WASMJOBD_JOBS__J__CONFIG})`,
-		`WASMJOBD_JOBS__J__CONFIG__URL: jobs.j.config.url: unknown key (known here: )`,
+		"WASMJOBD_INCLUDE__X: include: this is a value, not a table (let the name of the variable end here)",
+		"WASMJOBD_JOBS__J__CONFIG: jobs.j.config: a table cannot be set by a variable (set it in a file; ${NAME} takes a variable of another name)",
+		"WASMJOBD_JOBS__J__CONFIG__URL: jobs.j.config: a table cannot be set by a variable (set it in a file; ${NAME} takes a variable of another name)",
 		"WASMJOBD_JOBS__J__SHARDS: jobs.j.shards: a whole number is wanted, not a string (write a number from 1 to 100000)",
 		"WASMJOBD_JOBS__K__SHARDS: jobs.k: a variable cannot define it (define it in a file)",
 		`WASMJOBD_SERVER__DRAIN_TIMEOUT: server.drain_timeout: a duration needs a unit (write "1s" for seconds)`,
 		`WASMJOBD_SERVER__DRAIN_TIMOUT: server.drain_timout: unknown key (did you mean "drain_timeout"?)`,
 		"WASMJOBD_SERVER__LISTEN: server.listen: not in this release (remove it)",
 		"WASMJOBD_SERVER__LOG: server.log: this is a table, a variable sets one key (append __ and a key)",
+		"WASMJOBD_SERVER__TLS__CERT: server.tls: not in this release (remove it)",
 	}
 	if d := cmp.Diff(want, got); d != "" {
 		t.Error(d)

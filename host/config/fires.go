@@ -2,6 +2,7 @@ package config
 
 import (
 	"fmt"
+	"slices"
 	"time"
 
 	"github.com/wasmjob/wasmjob/host/internal/schedule"
@@ -29,6 +30,17 @@ func Never(s Schedule, from time.Time) error {
 		return fmt.Errorf("never fires: %s", why)
 	}
 	return nil
+}
+
+// Notes tells what in a schedule is valid and was perhaps not meant: parts of its
+// text that count for nothing, and what changes of the clocks will do to it in
+// the year after from.
+func Notes(s Schedule, from time.Time) []string {
+	q, ok := s.(*schedule.Quartz)
+	if !ok {
+		return nil
+	}
+	return slices.Concat(q.Caveats(), q.ClockChanges(from))
 }
 
 // checkCron also refuses what never fires: whoever wants no fires writes

@@ -271,6 +271,9 @@ func (b *builder) itemParams(path string, c job.Config) {
 	if err != nil || b.values[path+".shards"].refused {
 		return // Validate reports it
 	}
+	if item, twice := doubledItem(c.ItemParams); twice {
+		b.fault(path, "item_params", "", CodeConflict, fmt.Sprintf("item %d is there twice", item), "remove one; ElasticJob would take the last")
+	}
 	for _, item := range slices.Sorted(maps.Keys(params)) {
 		if item < 0 || item >= c.Shards {
 			sub := "." + strconv.Itoa(item)
@@ -280,6 +283,24 @@ func (b *builder) itemParams(path string, c job.Config) {
 			b.fault(path, "item_params", sub, CodeReference, fmt.Sprintf("there is no item %d", item), b.itemsHint(path, c.Shards))
 		}
 	}
+}
+
+// doubledItem finds an item that a valid text of item parameters names twice.
+func doubledItem(text string) (item int, twice bool) {
+	seen := map[int]bool{}
+	for pair := range strings.FieldsFuncSeq(text, func(r rune) bool { return r == ',' }) {
+		one, err := job.ParseItemParams(pair)
+		if err != nil {
+			return 0, false
+		}
+		for item := range one {
+			if seen[item] {
+				return item, true
+			}
+			seen[item] = true
+		}
+	}
+	return 0, false
 }
 
 func (b *builder) itemsHint(path string, shards int) string {

@@ -151,9 +151,17 @@ func ParseMeta(text string) (Meta, error) {
 	case 1:
 		return Meta{parts[0], []int{}}, nil
 	case 2, 5:
-		items, err := ParseItems(parts[1])
-		if err != nil {
-			return Meta{}, fmt.Errorf("items of job %s: %w", quote(parts[0]), err)
+		items := []int{}
+		if parts[1] != "" {
+			// Unlike a list of items, this one keeps repeated ones and may have no
+			// empty piece at its end.
+			for piece := range strings.SplitSeq(parts[1], ",") {
+				item, err := ParseInt(piece)
+				if err != nil {
+					return Meta{}, fmt.Errorf("items of job %s: %w", quote(parts[0]), err)
+				}
+				items = append(items, item)
+			}
 		}
 		return Meta{parts[0], items}, nil
 	default:

@@ -122,6 +122,22 @@ func TestInstanceIDs(t *testing.T) {
 	}
 }
 
+// What the recordings lack, asked of ElasticJob-Lite 2.1.5 later.
+func TestItemsOfTaskIDs(t *testing.T) {
+	t.Parallel()
+	for text, want := range map[string][]int{"": {}, "0": {0}, "1,1": {1, 1}, "2,+1,-0": {2, 1, 0}} {
+		got, err := ParseTaskID("j@-@" + text + "@-@READY@-@10.0.0.1@-@1")
+		if err != nil || !slices.Equal(got.Items, want) {
+			t.Errorf("%q: got %v, %v", text, got.Items, err)
+		}
+	}
+	for _, text := range []string{",", "0,", ",0", "0,,1", "0, 1", "2147483648"} {
+		if got, err := ParseTaskID("j@-@" + text + "@-@READY@-@10.0.0.1@-@1"); err == nil {
+			t.Errorf("%q: got %v", text, got.Items)
+		}
+	}
+}
+
 func FuzzParseTaskID(f *testing.F) {
 	for _, s := range []string{"", "j@-@0,1@-@READY@-@10.0.0.1@-@1", "j@-@@-@FAILOVER@-@@-@c", "@-@@-@READY@-@a@-@b", "a@@-@1@-@READY@-@-@@-@@"} {
 		f.Add(s)

@@ -37,7 +37,9 @@ func WhyNever(s Schedule, t time.Time) string {
 
 // Count counts the instants of s in (after, upTo], up to limit, and returns the
 // first and the last of them. The last is right even when there are more than
-// limit, so that a gap of any length can be told by its ends.
+// limit, so that a gap of any length can be told by its ends; only where a
+// schedule skips a day beside a clock change, as Quartz does, it may be one that
+// fires when the search begins within that day.
 func Count(s Schedule, after, upTo time.Time, limit int) (n int, first, last time.Time) {
 	if limit <= 0 {
 		return 0, time.Time{}, time.Time{}

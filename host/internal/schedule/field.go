@@ -135,6 +135,9 @@ func (p *parser) piece(s string) error {
 		if !ok {
 			return p.outOfRange(math.MaxInt32, -1)
 		}
+		if n == anyMark || n == openMark && (p.kind == dayOfMonth || p.kind == dayOfWeek) {
+			p.note(s, "is no number to Quartz: 99 stands for * and, as a day, 98 for ?")
+		}
 		return p.after(n, rest, s)
 	}
 	return p.fail(s, "starts with a character that Quartz does not know; write %s", p.kind.sample())

@@ -1,6 +1,7 @@
 package schedule
 
 import (
+	"strings"
 	"testing"
 	"time"
 )
@@ -29,6 +30,11 @@ func FuzzParse(f *testing.F) {
 			return
 		}
 		ascending(t, q, from)
+		for _, note := range q.ClockChanges(time.Unix(from, 0)) {
+			if !strings.HasPrefix(note, "on ") && !strings.HasPrefix(note, "after ") {
+				t.Errorf("%q %v from %d: %q", text, loc, from, note)
+			}
+		}
 		if again, err := Parse(q.String(), loc); err != nil || again.f != q.f {
 			t.Errorf("%q reads differently the second time: %v", text, err)
 		}

@@ -69,6 +69,8 @@ func TestCaveats(t *testing.T) {
 		{"0 0 0 L-29W * ?", "ends for good"},
 		{"L 0 0 * * ?", "is ignored"},
 		{"0 0 0 * * ? 2030 x", "at most seven"},
+		{"0 0 99 * * ?", "99 stands for *"},
+		{"0 0 0 98 * 2", "98 for ?"},
 	} {
 		q, err := Parse(c.text, time.UTC)
 		if err != nil {
@@ -107,9 +109,14 @@ func TestParseUnix(t *testing.T) {
 			t.Errorf("%q: got %s, want %s", c.text, got, c.want)
 		}
 	}
-	for _, text := range []string{"", "TZ=0", "CRON_TZ=UTC 0 0 * * *", " TZ=0", "* * * * * *", "60 * * * *", "@never", "@every x", "0 0 * * 7", strings.Repeat("1,", 3000)} {
+	for _, text := range []string{"", "TZ=0", "CRON_TZ=UTC 0 0 * * *", " TZ=0", "* * * * * *", "60 * * * *", "@never", "@every x", "@every 0s", "@every -5s", "@every 500ms", "@every 1.5s", "0 0 * * 7", strings.Repeat("1,", 3000)} {
 		if _, err := ParseUnix(text, time.UTC); err == nil {
 			t.Errorf("%.20q is accepted", text)
+		}
+	}
+	for text, cure := range map[string]string{"0 0 * * 1-7": "0 for Sunday", "0 0 0 * * ?": `"quartz"`} {
+		if _, err := ParseUnix(text, time.UTC); err == nil || !strings.Contains(err.Error(), cure) {
+			t.Errorf("%q: got %v, want %s in it", text, err, cure)
 		}
 	}
 	s, err := ParseUnix(", * * * *", time.UTC)

@@ -7,7 +7,8 @@
 // overlap or pause: a tick carries the instant it stands for, and what a late
 // or unwelcome tick means is decided by whoever receives it.
 //
-// The flow: Compile turns a job's text into a Schedule; Ticker.Set keeps the
+// The flow: Compile turns a job's text into a Schedule; Caveats and ClockChanges
+// tell people what in a valid one was perhaps not meant; Ticker.Set keeps the
 // schedule's next instant in a bucket of that whole second; when the second
 // comes the bucket's entries are handed out in batches, and only then is each
 // entry's following instant computed.

@@ -27,15 +27,31 @@ func ParseUnix(text string, loc *time.Location) (Schedule, error) {
 	}
 	parsed, err := cron.ParseStandard(trimmed)
 	if err != nil {
-		return nil, &Error{Text: text, Reason: "is not Unix cron: " + err.Error()}
+		return nil, &Error{Text: text, Reason: "is not Unix cron: " + err.Error() + unixHint(strings.Fields(trimmed))}
 	}
 	switch s := parsed.(type) {
 	case *cron.SpecSchedule:
 		return &Quartz{text: text, loc: loc, f: unixFields(s)}, nil
 	case cron.ConstantDelaySchedule:
+		// robfig's parser rounds what is no whole second, and less than one up.
+		asked, err := time.ParseDuration(strings.TrimPrefix(trimmed, "@every "))
+		if err != nil || asked != s.Delay {
+			return nil, &Error{Text: text, Reason: "does not repeat after a whole number of seconds; write such as @every 90s"}
+		}
 		return every{int64(s.Delay / time.Second)}, nil
 	}
 	return nil, &Error{Text: text, Reason: "is a kind of schedule that is not supported"}
+}
+
+// unixHint is the cure for what is no Unix cron but almost.
+func unixHint(fields []string) string {
+	switch n := len(fields); {
+	case n == 5 && strings.Contains(fields[4], "7"):
+		return "; write 0 for Sunday"
+	case n == 6 || n == 7:
+		return `; six or seven fields are dialect = "quartz"`
+	}
+	return ""
 }
 
 const unixStar = 1 << 63 // robfig's mark for a field written as *

@@ -1,0 +1,84 @@
+package schedule
+
+import (
+	"fmt"
+	"time"
+)
+
+// ClockChanges says what the changes of the zone's clocks do to the schedule in
+// the year after from, where that is more than one fire among many: a day
+// without its fire, or a stretch without any. For most schedules it is empty.
+func (q *Quartz) ClockChanges(from time.Time) []string {
+	if q.f.never != "" {
+		return nil
+	}
+	var notes []string
+	until := from.AddDate(1, 0, 0).Unix()
+	for before := spanAt(q.loc, from.Unix()); before.end < until; {
+		after := spanAt(q.loc, before.end)
+		if after.end <= before.end {
+			break // no zone is like that, and none shall hold this up
+		}
+		note := q.setBack(before, after)
+		if after.offset > before.offset {
+			note = q.setForward(before, after)
+		}
+		if note != "" {
+			notes = append(notes, note)
+		}
+		before = after
+	}
+	return notes
+}
+
+// setForward is the note for a change that leaves a stretch of the day out.
+func (q *Quartz) setForward(before, after span) string {
+	const day = "Mon 2006-01-02"
+	change := before.end
+	// As if the clocks had gone on: what is listed in the gap, and behind it.
+	left, ok := q.f.next(time.UTC, change+before.offset)
+	if !ok {
+		return ""
+	}
+	behind, ok := q.f.next(time.UTC, change+after.offset)
+	// What Quartz makes of a change depends on where its search begins: at the
+	// fire before.
+	start := time.Unix(change-2*daySeconds, 0)
+	if _, _, last := Count(q, start, time.Unix(change-1, 0), 1); !last.IsZero() {
+		start = last
+	}
+	next, fires := q.f.next(q.loc, start.Unix()+1)
+	wall := time.Unix(left, 0).UTC()
+	if ok && behind-after.offset < change+daySeconds && (!fires || next > behind-after.offset) {
+		again := "never again"
+		if fires {
+			again = "not before " + time.Unix(next, 0).In(q.loc).Format(day+" 15:04")
+		}
+		return fmt.Sprintf("after %s, when clocks are set forward, it fires %s", time.Unix(change-1, 0).In(q.loc).Format(day+" 15:04"), again)
+	}
+	midnight := time.Date(wall.Year(), wall.Month(), wall.Day(), 0, 0, 0, 0, q.loc)
+	first := q.Next(midnight.Add(-time.Second))
+	if left >= change+after.offset || !first.IsZero() && first.Before(midnight.AddDate(0, 0, 1)) {
+		return ""
+	}
+	return fmt.Sprintf("on %s it does not fire, for clocks are set forward over %s", wall.Format(day), wall.Format("15:04"))
+}
+
+// setBack is the note for a change after which clocks show a stretch again. What
+// fires in it does so in the second pass; that is worth a word only for what
+// fires before and after, too.
+func (q *Quartz) setBack(before, after span) string {
+	change, length := before.end, before.offset-after.offset
+	if length <= 0 || !q.within(change-2*length, change-length) || !q.within(change, change+length) {
+		return ""
+	}
+	first := time.Unix(change-length, 0).In(q.loc)
+	return fmt.Sprintf("on %s, when clocks are set back, it does not fire for %v from %s on, until they show that time again",
+		first.Format("Mon 2006-01-02"), time.Duration(length)*time.Second, first.Format("15:04 -07:00"))
+}
+
+// within reports whether there is a fire in [from, to).
+func (q *Quartz) within(from, to int64) bool {
+	at, ok := q.f.next(q.loc, from)
+	return ok && at < to
+}
