@@ -130,12 +130,28 @@ func (c *asm) keep(m *module, local int, look bool) {
 	}
 }
 
-// fill looks at the balance on the stack.
-func (c *asm) fill(m *module) {
+// fill looks at the balance on the stack: below zero it is filled up, and what
+// is given as then follows. What nearly always happens is the first arm: what
+// the engine has in registers at the end of that stays there, and the call,
+// which leaves none, comes to bring it back.
+func (c *asm) fill(m *module, then ...byte) {
 	c.i64(0)
-	c.op(0x53, 0x04, 0x40) // i64.lt_s if
+	c.op(0x59, 0x04, 0x40, 0x05) // i64.ge_s if else
 	c.index(0x10, int(m.refill()))
+	c.op(then...)
 	c.op(0x0b)
+}
+
+// head looks at the balance where a loop begins, and goes there once more after
+// it was filled up, so that the loop itself goes on in one piece. With
+// parameters it cannot, as they would have to be kept.
+func (c *asm) head(m *module, params bool) {
+	c.index(0x23, m.Globals)
+	if params {
+		c.fill(m)
+	} else {
+		c.fill(m, 0x0c, 1) // br
+	}
 }
 
 // charge takes an amount off the balance and looks at it.

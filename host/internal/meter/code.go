@@ -107,8 +107,8 @@ func (w *walk) pay(price int) {
 }
 
 // begin begins a segment, with a payment before this instruction. The first one
-// of a function and of a loop looks whether the balance is used up, so between
-// two looks there is no more than a function without its loops.
+// of a function looks whether the balance is used up, and so does the head of a
+// loop: between two looks there is no more than a function without its loops.
 func (w *walk) begin(price int) {
 	w.change(w.At)
 	c := asm{w.out}
@@ -178,7 +178,7 @@ func (w *walk) step() {
 func (w *walk) enter() {
 	if w.Op != wasm.OpIf && w.here == noSegment && !w.dead {
 		// What comes behind its end may belong to it, and the head of a loop,
-		// which is also where the balance is looked at.
+		// where the balance is looked at.
 		w.check = w.check && w.Op == wasm.OpBlock
 		w.begin(0)
 	}
@@ -187,8 +187,11 @@ func (w *walk) enter() {
 		w.here = noSegment
 	}
 	if w.Op == wasm.OpLoop && !w.dead {
-		w.check = true
 		w.cycle()
+		w.change(w.Pos())
+		c := asm{w.out}
+		c.head(w.m, w.A > 0)
+		w.out = c.b
 	}
 }
 

@@ -26,10 +26,12 @@
 // runs as often. So the fuel of a run is the sum of the prices of what it ran;
 // only a trap, or a guest that exits, has paid for the rest of its pieces.
 //
-// A payment is four instructions. Only those at entries of functions, at heads
-// of loops and before calls of the host look at the balance: every cycle of a
-// program has one of these in it, and between two of them lies no more than
-// one function.
+// A payment is four instructions. Only at entries of functions, at heads of
+// loops and before calls of the host does code look at the balance: every cycle
+// of a program has one of these in it, and between two of them lies no more than
+// one function. A look costs more than a payment, as the call in it takes the
+// registers; how it is written (asm.fill, asm.head) keeps that away from where
+// nothing is called.
 //
 // The head of a loop is paid by those who come there, if all of them always do
 // (cycles.go): a loop whose condition stands at its begin then pays once for a

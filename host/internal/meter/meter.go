@@ -9,7 +9,7 @@ import (
 
 // Version changes whenever the same module and input may give another output
 // or another number of fuel: it belongs into every key of a cache or a pool.
-const Version = 2
+const Version = 3
 
 // The names by which a rewritten module and its host meet. A module that
 // imports or exports anything beginning with Reserved is refused.
@@ -87,7 +87,8 @@ func (t *Tally) Settle(left int64) int64 {
 }
 
 // Grant notes that slice becomes the balance of the guest, and gives it back.
-// Settle comes first, or what was used since is lost.
+// Below zero it would be asked for again at once, without end. Settle comes
+// first, or what was used since is lost.
 func (t *Tally) Grant(slice int64) int64 {
 	t.given = slice
 	return slice

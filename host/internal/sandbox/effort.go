@@ -151,9 +151,12 @@ func (w *walk) enter() {
 		w.deepest = max(w.deepest, w.loops)
 	}
 	w.blocks = append(w.blocks, b)
-	if b.loop { // the report of metered code to the host
+	if b.loop { // where metered code looks at its balance,
 		w.split()
 		w.split()
+		if params == 0 { // and begins once more
+			w.jump(0)
+		}
 	}
 }
 

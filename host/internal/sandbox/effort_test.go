@@ -107,7 +107,7 @@ func TestShapesThatAreHardToCompile(t *testing.T) {
 func TestManyFunctionsThatAreHardToCompile(t *testing.T) {
 	t.Parallel()
 	b := &builder{}
-	loops := slices.Concat(bytes.Repeat(op(0x03, 0x40), 1500), bytes.Repeat(slices.Concat(getLocal(0), op(0x0d, 0), op(opEnd)), 1500))
+	loops := slices.Concat(bytes.Repeat(op(0x03, 0x40), 1400), bytes.Repeat(slices.Concat(getLocal(0), op(0x0d, 0), op(opEnd)), 1400))
 	for range 20 {
 		b.fn("", "", 1, loops)
 	}
