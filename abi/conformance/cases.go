@@ -162,6 +162,7 @@ func refused(add adder) {
 	no("unknown", "ctx_colour", "teleport")
 	no("unmarked", abi.ExportMarker)
 	no("signature", abi.ExportExecute)
+	no("handed", abi.ExportExecute)
 	no("import", "log_level")
 	no("both", "_start")
 	no("memoryless", "memory")

@@ -28,7 +28,7 @@ func newCommand(term *terminal) *cobra.Command {
 			"that is not there or empty. It prints two commands: one builds the module, the other runs it.",
 		Example: "  wasmjobd new --lang rust report\n  wasmjobd new --lang go --kind dataflow import-orders",
 		RunE: func(_ *cobra.Command, args []string) error {
-			if len(args) != 1 {
+			if len(args) != 1 || args[0] == "" {
 				return usage("write one directory: wasmjobd new --lang LANGUAGE DIR")
 			}
 			if lang == "" {

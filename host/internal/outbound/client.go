@@ -109,6 +109,10 @@ func (c *Client) Do(ctx context.Context, r job.HTTPRequest) (*job.HTTPResponse, 
 		if err != nil {
 			return nil, fmt.Errorf("send request: %w", err)
 		}
+		if resp.StatusCode == http.StatusSwitchingProtocols {
+			_ = resp.Body.Close() // a connection that no context ends
+			return nil, errors.New("send request: the server changes the protocol, which nobody asked for")
+		}
 		next, err := redirected(req, resp, r)
 		if next == nil && err == nil {
 			return &job.HTTPResponse{Status: resp.StatusCode, Header: fields(resp.Header), Body: resp.Body, Calls: calls}, nil

@@ -285,3 +285,17 @@ func TestDoIsPlain(t *testing.T) {
 		}
 	}
 }
+
+// What follows is no answer of HTTP any more, and reading it would outlast the
+// run.
+func TestProtocolIsNotChanged(t *testing.T) {
+	t.Parallel()
+	s := serve(t, func(w http.ResponseWriter, _ *http.Request) {
+		w.Header().Set("Connection", "upgrade")
+		w.Header().Set("Upgrade", "chat")
+		w.WriteHeader(http.StatusSwitchingProtocols)
+	})
+	if _, _, err := do(t, client(t, Options{}, s.URL), get(s.URL)); err == nil || !strings.Contains(err.Error(), "changes the protocol") {
+		t.Errorf("error %v", err)
+	}
+}

@@ -200,6 +200,8 @@ func importHint(names []string) string {
 		switch {
 		case strings.HasPrefix(n, "wasi:"), strings.HasPrefix(n, "wasi_unstable"):
 			return "build for " + wasiModule + " (wasip1)"
+		case strings.HasPrefix(n, envModule+".Date."), strings.HasPrefix(n, envModule+".performance."):
+			return "ask the SDK for the time, with the grant " + string(abi.GrantClock)
 		case strings.HasPrefix(n, envModule+"."):
 			return "a symbol was left unresolved at link time"
 		case strings.HasPrefix(n, abi.Module+"."):

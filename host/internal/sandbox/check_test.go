@@ -81,6 +81,8 @@ func TestAdmission(t *testing.T) {
 	imports.fromHost("env", "_emit", "", "")
 	imports.fromHost("wasmjob_v1", "teleport", "", "")
 	fromElsewhere := imports.job(zero)
+	date := &builder{}
+	date.fromHost("env", "Date.now", "", valF64)
 	newer := &builder{}
 	newer.fromHost(abi.Module, "teleport", "", "")
 	wrong := &builder{}
@@ -115,6 +117,7 @@ func TestAdmission(t *testing.T) {
 		{"start function with parameters", startsWrong.job(zero), BadSignature, "start function has the signature (i32) -> ()"},
 		{"export not a function", notFunc.job(zero), BadSignature, "not a function"},
 		{"unknown imports", fromElsewhere, BadImport, ": env._emit, wasmjob_v1.teleport"},
+		{"clock of AssemblyScript", date.job(zero), BadImport, "with the grant clock"},
 		{"from a newer contract", newer.job(zero), BadImport, "this one has version 1 with 1 additions"},
 		{"import of another type", wrong.job(zero), BadSignature, "ctx_int has the signature (i32) -> (i32) instead of (i32) -> (i64)"},
 		{"no memory", noMemory.job(zero), BadMemory, "no memory"},

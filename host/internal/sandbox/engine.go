@@ -57,6 +57,7 @@ type Engine struct {
 	runs    sync.WaitGroup
 	budget  budget
 	slots   chan struct{} // of those who compile: each may take what effort.go allows
+	large   sync.Mutex    // of who compiles a large module: that takes some twenty times its size
 
 	mu      sync.Mutex // guards what follows
 	closed  bool

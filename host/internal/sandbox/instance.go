@@ -189,12 +189,20 @@ func (in *instance) bind(r *run) {
 // enter calls one export in a phase and gives what it returned, if it returns
 // something. An error ends the instance: after a trap the engine would let it
 // go on in whatever state it is.
-func (r *run) enter(name string, phase abi.Phase) (int32, error) {
+func (r *run) enter(name string, phase abi.Phase) (code int32, err error) {
 	in := r.in
+	// The engine catches what happens in the guest; what happens on the way there
+	// would end the host, on a goroutine that nobody else looks after.
+	defer func() {
+		if p := recover(); p != nil {
+			in.sound = false
+			code, err = 0, fmt.Errorf("%s: the host failed: %v", name, p)
+		}
+	}()
 	r.phase = phase
 	in.stack[0] = 0
 	in.now = in.entry(name)
-	err := in.now.CallWithStack(r.ctx, in.stack[:])
+	err = in.now.CallWithStack(r.ctx, in.stack[:])
 	in.dropStack(name)
 	r.outside.endCall()
 	// After an exit the engine may return as if nothing had happened.

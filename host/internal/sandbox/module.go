@@ -92,6 +92,10 @@ func (e *Engine) Load(ctx context.Context, binary []byte) (*Module, error) {
 
 func (c *compilation) compile(binary []byte) {
 	defer close(c.ready)
+	if len(binary) > largeModule {
+		c.engine.large.Lock()
+		defer c.engine.large.Unlock()
+	}
 	c.engine.slots <- struct{}{}
 	defer func() { <-c.engine.slots }()
 	m, err := decode(binary, c.engine.most)

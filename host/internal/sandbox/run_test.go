@@ -365,3 +365,13 @@ func TestModuleLifetime(t *testing.T) {
 	again := load(t, e, wasm)
 	expect(t, e.Run(t.Context(), again, job.Call{}), job.OK, "")
 }
+
+// No fault of ours may end the host because of a guest.
+func TestEntryThatCannotBeCalled(t *testing.T) {
+	t.Parallel()
+	in := &instance{entries: map[string]*entry{"e": {}}, sound: true}
+	r := &run{in: in}
+	if _, err := r.enter("e", abi.InRun); err == nil || !strings.Contains(err.Error(), "e: the host failed") || in.sound {
+		t.Errorf("error %v, sound %t", err, in.sound)
+	}
+}
