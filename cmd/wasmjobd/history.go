@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
+	"iter"
 	"math"
 	"os"
 	"slices"
@@ -55,12 +56,20 @@ func (h *historyVerb) load() (*config.File, error) {
 
 // read gives do the history to look at, until a signal comes.
 func (h *historyVerb) read(ctx context.Context, f *config.File, do func(context.Context, *sqltrace.Reader) error) error {
-	return untilSignal(ctx, func(ctx context.Context) error {
-		r, err := sqltrace.OpenReader(ctx, sqltrace.File(f.History.Path))
-		if err != nil {
-			return err
+	return h.readAll(ctx, []string{f.History.Path}, func(ctx context.Context, all []*sqltrace.Reader) error { return do(ctx, all[0]) })
+}
+
+// readAll gives do several histories, until a signal comes.
+func (h *historyVerb) readAll(ctx context.Context, paths []string, do func(context.Context, []*sqltrace.Reader) error) error {
+	return untilSignal(ctx, func(ctx context.Context) (err error) {
+		all := make([]*sqltrace.Reader, len(paths))
+		for i, path := range paths {
+			if all[i], err = sqltrace.OpenReader(ctx, sqltrace.File(path)); err != nil {
+				return err
+			}
+			defer func() { err = errors.Join(err, all[i].Close()) }()
 		}
-		return errors.Join(do(ctx, r), r.Close())
+		return do(ctx, all)
 	})
 }
 
@@ -144,6 +153,7 @@ func (h *historyVerb) printList(ctx context.Context, filter sqltrace.Filter) err
 
 func historyCheck(h *historyVerb) *cobra.Command {
 	var name, from, to string
+	var with []string
 	c := &cobra.Command{
 		Use:   "check",
 		Short: "Check that every scheduled instant is accounted for",
@@ -153,7 +163,9 @@ func historyCheck(h *historyVerb) *cobra.Command {
 			"them up to these times, whether or not there are rows. A run has no row before it\n" +
 			"ends, so let --to be a time when everything before had ended. Rows from before a\n" +
 			"change of cron, time zone or number of items disagree with the new schedule: let\n" +
-			"--from be later. The exit code is 5 if there are findings.",
+			"--from be later. The exit code is 5 if there are findings.\n\n" +
+			"In a cluster each server has the rows of what it ran; name the histories of the others\n" +
+			"with --with.",
 		RunE: func(c *cobra.Command, _ []string) error {
 			now := time.Now()
 			w := checkWindow{from: math.MinInt64, to: now.UnixMilli(), begin: from != "", end: to != ""}
@@ -172,12 +184,13 @@ func historyCheck(h *historyVerb) *cobra.Command {
 			if w.from >= w.to {
 				return usage("--from must be before --to")
 			}
-			return h.printCheck(c.Context(), name, w)
+			return h.printCheck(c.Context(), name, w, with)
 		},
 	}
 	c.Flags().StringVar(&name, "job", "", "only this job")
 	c.Flags().StringVar(&from, "from", "", "check every instant after this time (RFC 3339 or how long ago)")
 	c.Flags().StringVar(&to, "to", "", "check every instant up to this time")
+	c.Flags().StringArrayVar(&with, "with", nil, "history.db of another server of the cluster, or a copy of it; for each server once")
 	return c
 }
 
@@ -187,10 +200,15 @@ type checkWindow struct {
 	begin, end bool
 }
 
-func (h *historyVerb) printCheck(ctx context.Context, name string, w checkWindow) error {
+func (h *historyVerb) printCheck(ctx context.Context, name string, w checkWindow, with []string) error {
 	f, err := h.load()
 	if err != nil {
 		return err
+	}
+	for _, path := range with {
+		if _, err := os.Stat(path); err != nil {
+			return exitf(exitNotFound, "--with: there is no history at %s", path)
+		}
 	}
 	var jobs []job.Config
 	for _, j := range f.Jobs {
@@ -202,9 +220,9 @@ func (h *historyVerb) printCheck(ctx context.Context, name string, w checkWindow
 		return noSuchJob(f, name)
 	}
 	var reports []checkedJob
-	err = h.read(ctx, f, func(ctx context.Context, r *sqltrace.Reader) error {
+	err = h.readAll(ctx, append([]string{f.History.Path}, with...), func(ctx context.Context, all []*sqltrace.Reader) error {
 		for _, j := range jobs {
-			report, err := checkJob(ctx, r, j, w)
+			report, err := checkJob(ctx, all, j, w)
 			if err != nil {
 				return err
 			}
@@ -217,17 +235,24 @@ func (h *historyVerb) printCheck(ctx context.Context, name string, w checkWindow
 	}
 	found, err := printReports(h.term, reports)
 	if err == nil && found > 0 {
+		if f.Registry.Kind == config.ZooKeeper && len(with) == 0 {
+			h.term.note("what other servers ran is in their histories, which were not looked at: --with")
+		}
 		err = &exitError{code: exitConflict}
 	}
 	return err
 }
 
-func checkJob(ctx context.Context, r *sqltrace.Reader, j job.Config, w checkWindow) (trace.Report, error) {
+func checkJob(ctx context.Context, all []*sqltrace.Reader, j job.Config, w checkWindow) (trace.Report, error) {
 	instants, err := instantsOf(ctx, j)
 	if err != nil {
 		return trace.Report{}, exitf(exitInvalid, "jobs.%s: %w", j.Name, err)
 	}
-	in := trace.CheckInput{Job: j.Name, From: w.from, To: w.to, Instants: instants, Rows: r.Rows(ctx, j.Name, w.from, w.to)}
+	var rows []iter.Seq2[trace.Row, error]
+	for _, r := range all {
+		rows = append(rows, r.Rows(ctx, j.Name, w.from, w.to))
+	}
+	in := trace.CheckInput{Job: j.Name, From: w.from, To: w.to, Instants: instants, Rows: trace.Merge(rows...)}
 	for item := range j.Shards {
 		in.Items = append(in.Items, item)
 	}
