@@ -54,21 +54,18 @@ func newCode(o *Options, l *library, file *job.Config) *code {
 // equip gives the gear for a configuration, which may take as long as a module
 // takes to come. Whoever gets a gear releases it.
 func (c *code) equip(ctx context.Context, j job.Config) (*gear, error) {
+	if k := c.fitting(j); k != nil {
+		return k, nil
+	}
 	select {
 	case c.turn <- struct{}{}:
 		defer func() { <-c.turn }()
 	case <-ctx.Done():
 		return nil, ctx.Err()
 	}
-	c.mu.Lock()
-	k := c.now
-	if k != nil && reflect.DeepEqual(k.wants, wantsOf(j)) {
-		c.fault = ""
-		k.users++
-		c.mu.Unlock()
+	if k := c.fitting(j); k != nil { // somebody else had the turn before
 		return k, nil
 	}
-	c.mu.Unlock()
 	k, err := c.assemble(ctx, j)
 	if err != nil {
 		if ctx.Err() == nil { // else it is nobody's fault
@@ -92,11 +89,25 @@ func (c *code) equip(ctx context.Context, j job.Config) (*gear, error) {
 	return k, nil
 }
 
-// holds tells whether what a configuration needs is there, without waiting.
-func (c *code) holds(j job.Config) bool {
+// fitting gives the gear that is there if it is for a configuration, else nil.
+func (c *code) fitting(j job.Config) *gear {
+	wants := wantsOf(j)
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	return c.now != nil && reflect.DeepEqual(c.now.wants, wantsOf(j))
+	if c.now == nil || !c.now.wants.equal(&wants) {
+		return nil
+	}
+	c.fault = ""
+	c.now.users++
+	return c.now
+}
+
+// holds tells whether what a configuration needs is there, without waiting.
+func (c *code) holds(j job.Config) bool {
+	wants := wantsOf(j)
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return c.now != nil && c.now.wants.equal(&wants)
 }
 
 func (c *code) tell(err error) {

@@ -3,12 +3,15 @@ package host
 import (
 	"context"
 	"errors"
+	"reflect"
 	"strings"
 	"testing"
+	"testing/synctest"
 
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/wasmjob/wasmjob/host/job"
+	"github.com/wasmjob/wasmjob/host/registry/embedded"
 	"github.com/wasmjob/wasmjob/host/trace"
 )
 
@@ -112,4 +115,81 @@ func TestCodeThatIsNotThere(t *testing.T) {
 			}
 		})
 	}
+}
+
+// Whatever a gear depends on tells one from another, also what is added later.
+func TestWantsDiffer(t *testing.T) {
+	t.Parallel()
+	full := func() wants {
+		return wants{
+			job.Script, "module", "digest", "command", "strategy", "its digest", job.Allow{
+				Dirs: []job.Dir{{Host: "/d"}}, Env: map[string]string{"a": "b"}, Clock: "real", Random: true, State: true,
+				Secrets: []string{"s"}, HTTP: []string{"https://example.org"},
+			},
+		}
+	}
+	same, of := full(), full()
+	if !of.equal(&same) {
+		t.Error("it differs from the same")
+	}
+	differs := func(name string, field func(*wants) reflect.Value) {
+		other := full()
+		f := field(&other)
+		if f.IsZero() {
+			t.Fatalf("give %s a value in this test", name)
+		}
+		f.SetZero()
+		if of.equal(&other) {
+			t.Errorf("%s makes no difference", name)
+		}
+	}
+	for k := range reflect.TypeFor[wants]().NumField() - 1 {
+		differs(reflect.TypeFor[wants]().Field(k).Name, func(w *wants) reflect.Value { return reflect.ValueOf(w).Elem().Field(k) })
+	}
+	for k := range reflect.TypeFor[job.Allow]().NumField() {
+		differs(reflect.TypeFor[job.Allow]().Field(k).Name, func(w *wants) reflect.Value { return reflect.ValueOf(&w.Allow).Elem().Field(k) })
+	}
+}
+
+// A module that takes long to compile holds up its own job alone.
+func TestOneModuleTakesLong(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		reg := embedded.Memory()
+		h, err := New(Options{Runner: Func(fine), Jobs: []job.Config{{Name: "slow", Shards: 1}, {Name: "quick", Shards: 1}}})
+		if err != nil {
+			t.Fatal(err)
+		}
+		h.applied = readApplied(&h.o)
+		h.hire(reg)
+		h.jobs[0].code.turn <- struct{}{} // somebody assembles it
+		ctx, cancel := context.WithCancel(t.Context())
+		ended := make(chan error)
+		go func() { ended <- errors.Join(h.equip(ctx), h.work(ctx, nil)) }()
+		synctest.Wait()
+		if err := h.Trigger(t.Context(), "quick"); err != nil {
+			t.Error(err)
+		}
+		if s := h.Jobs(); len(s[0].Troubles) != 1 || len(s[1].Troubles) != 0 {
+			t.Errorf("troubles: %q, %q", s[0].Troubles, s[1].Troubles)
+		}
+		if err := h.Trigger(t.Context(), "slow"); err == nil || !strings.Contains(err.Error(), "is being compiled") {
+			t.Errorf("asked for it: %v", err)
+		}
+		select {
+		case <-h.Ready():
+			t.Error("ready without one of its jobs")
+		default:
+		}
+		<-h.jobs[0].code.turn
+		<-h.Ready()
+		if err := h.Trigger(t.Context(), "slow"); err != nil {
+			t.Error(err)
+		}
+		cancel()
+		if err := errors.Join(<-ended, reg.Close()); err != nil {
+			t.Error(err)
+		}
+		h.loading.Wait()
+	})
 }

@@ -57,7 +57,7 @@ func (c *crowd) observe(e Event) {
 func newCrowd(b *testing.B, reg registry.Registry, jobs int, cron string) *crowd {
 	b.Helper()
 	c := &crowd{b: b, begun: map[int64]int{}, last: map[int64]time.Time{}, all: make(chan int64, 100)}
-	o := Options{Registry: reg, Runner: Func(fine), Observe: c.observe, DrainTimeout: 10 * time.Minute}
+	o := Options{Registry: reg, Runner: Func(fine), Observe: c.observe, DrainTimeout: 10 * time.Minute, Alone: true}
 	for i := range jobs {
 		o.Jobs = append(o.Jobs, job.Config{
 			Name: "idle-" + strconv.Itoa(i), Cron: cron, Shards: 1, ItemParams: "0=a", Failover: true, MonitorExecution: true, MaxClockSkew: -1,

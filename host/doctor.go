@@ -82,7 +82,7 @@ func (o *Operator) Checkups(ctx context.Context, as Options, names ...string) ([
 			c, err := o.checkup(within, &as, name)
 			switch {
 			case errors.Is(err, registry.ErrDenied): // the others may be read
-				c = &Checkup{Job: name, Named: as.file(name) != nil, Newest: -1, Breaks: []string{fmt.Sprintf("its nodes are another user's, see digest in [registry]: %v", err)}}
+				c = &Checkup{Job: name, Named: as.file(name) != nil, Newest: -1, Breaks: []string{denied(err)}}
 			case err != nil:
 				return unread(err, "look at job %s", name)
 			}
@@ -109,7 +109,7 @@ func (o *Operator) checkup(ctx context.Context, as *Options, name string) (*Chec
 	if err != nil {
 		return nil, err
 	}
-	v, err := o.gather(ctx, l, l.Watched(), false)
+	v, err := o.gather(ctx, l, layout.Watched(), false)
 	if err != nil {
 		return nil, err
 	}
@@ -199,6 +199,9 @@ func (c *Checkup) examine(as *Options, file *job.Config, l layout.Job, v *protoc
 	}
 	c.breaks(config.Hindrances(j, beside)...)
 	if !beside {
+		if file != nil { // of what others defined foundFault tells
+			c.Notes = append(c.Notes, as.dealtOtherwise(j)...)
+		}
 		return
 	}
 	c.Notes = append(c.Notes, config.Cautions(j, as.knows)...)

@@ -2,6 +2,8 @@ package host
 
 import (
 	"context"
+	"maps"
+	"slices"
 
 	"github.com/wasmjob/wasmjob/abi"
 	"github.com/wasmjob/wasmjob/host/internal/sandbox"
@@ -28,6 +30,16 @@ type wants struct {
 
 func wantsOf(c job.Config) wants {
 	return wants{c.Kind, c.Module, c.ModuleDigest, c.Command, c.StrategyModule, c.StrategyDigest, c.Allow}
+}
+
+// equal tells whether a gear for w is one for o, too. Each run asks that, so it
+// is not left to reflection.
+func (w *wants) equal(o *wants) bool {
+	a, b := &w.Allow, &o.Allow
+	return w.Kind == o.Kind && w.Module == o.Module && w.Digest == o.Digest && w.Command == o.Command &&
+		w.StrategyModule == o.StrategyModule && w.StrategyDigest == o.StrategyDigest &&
+		a.Clock == b.Clock && a.Random == b.Random && a.State == b.State &&
+		slices.Equal(a.Dirs, b.Dirs) && maps.Equal(a.Env, b.Env) && slices.Equal(a.Secrets, b.Secrets) && slices.Equal(a.HTTP, b.HTTP)
 }
 
 func (k *gear) release() {

@@ -1,10 +1,12 @@
 package host
 
 import (
+	"fmt"
 	"slices"
 
 	"github.com/wasmjob/wasmjob/host/internal/layout"
 	"github.com/wasmjob/wasmjob/host/internal/protocol"
+	"github.com/wasmjob/wasmjob/host/internal/schedule"
 	"github.com/wasmjob/wasmjob/host/job"
 )
 
@@ -13,7 +15,8 @@ import (
 func (o *Operator) Compare(files []job.Config) { o.files = files }
 
 // hindrances say what keeps servers of ours from the job as the registry has it,
-// and what is otherwise beside members of ElasticJob.
+// what they cannot do as it says, and what is otherwise beside members of
+// ElasticJob.
 func (o *Operator) hindrances(name string, v *protocol.View) []string {
 	config, err := layout.DecodeConfig21(v.ConfigData)
 	if v.ConfigFault != "" || err != nil || config == nil {
@@ -35,8 +38,19 @@ func (o *Operator) hindrances(name string, v *protocol.View) []string {
 	for _, line := range config.Hindrances(j, v.Shared()) {
 		lines = append(lines, "servers of ours do not run it: "+line)
 	}
-	if v.Shared() {
-		lines = append(lines, config.Cautions(j, new(Options).knows)...)
+	if _, err := schedule.Compile(j.Cron, j.Dialect, j.TimeZone); j.Cron != "" && err != nil {
+		lines = append(lines, "nothing fires: cron: "+err.Error())
 	}
-	return lines
+	if v.Shared() {
+		return append(lines, config.Cautions(j, new(Options).knows)...)
+	}
+	return append(lines, new(Options).dealtOtherwise(j)...)
+}
+
+// dealtOtherwise tells of a job of ours alone whose strategy is not there.
+func (o *Options) dealtOtherwise(j job.Config) []string {
+	if j.StrategyModule != "" || o.knows(j.Strategy) {
+		return nil
+	}
+	return []string{fmt.Sprintf("its strategy %.200q is not known here, and servers that do not know it deal its items out evenly: set jobShardingStrategyClass to one that there is", j.Strategy)}
 }

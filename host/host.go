@@ -10,8 +10,6 @@ import (
 	"sync"
 	"sync/atomic"
 
-	"golang.org/x/sync/errgroup"
-
 	"github.com/wasmjob/wasmjob/host/internal/layout"
 	"github.com/wasmjob/wasmjob/host/internal/runner"
 	"github.com/wasmjob/wasmjob/host/internal/schedule"
@@ -39,7 +37,10 @@ type Host struct {
 	files   map[string]bool // the jobs of Options.Jobs
 	library *library        // nil: the caller has a Runner
 	applied *applied
-	slots   runner.Slots // of all jobs
+	loading sync.WaitGroup // modules of the server's own file
+	slots   runner.Slots   // of all jobs
+	looks   runner.Slots   // of all jobs
+	settled func()         // the jobs have begun
 	at      work
 }
 
@@ -47,6 +48,8 @@ type Host struct {
 type hosted struct {
 	found bool // in the registry
 	code  *code
+
+	tried chan struct{} // closed when its module was loaded, or could not be; nil of those found
 
 	// Guarded by the host's mu:
 
@@ -63,6 +66,17 @@ func (j *hosted) ails() string {
 	return j.code.ails()
 }
 
+// waits tells whether a job of the server's own file has not begun because its
+// module is not there yet.
+func (j *hosted) waits() bool {
+	select {
+	case <-j.tried:
+		return false
+	default:
+		return j.tried != nil
+	}
+}
+
 // New validates the options; it opens and starts nothing. Its error is an
 // *Error with everything that is wrong.
 func New(o Options) (*Host, error) {
@@ -70,10 +84,10 @@ func New(o Options) (*Host, error) {
 	if err := o.validate(); err != nil {
 		return nil, failf(Invalid, err, "options of the host")
 	}
-	h := &Host{o: o, ready: make(chan struct{}), tick: schedule.NewTicker(runtime.GOMAXPROCS(0)), files: map[string]bool{}, busy: map[string]bool{}}
+	h := &Host{o: o, settled: func() {}, ready: make(chan struct{}), tick: schedule.NewTicker(runtime.GOMAXPROCS(0)), files: map[string]bool{}, busy: map[string]bool{}}
 	for i := range h.o.Jobs {
 		c := &h.o.Jobs[i]
-		h.jobs = append(h.jobs, &hosted{config: c})
+		h.jobs = append(h.jobs, &hosted{config: c, tried: make(chan struct{})})
 		h.files[c.Name] = true
 	}
 	return h, nil
@@ -90,6 +104,10 @@ func (h *Host) Run(ctx context.Context) (err error) {
 	if h.begun.Swap(true) {
 		return failf(Refused, nil, "a host runs only once")
 	}
+	if h.o.Alone {
+		h.settled = thrifty()
+	}
+	defer h.settled()
 	reg, closeRegistry, err := h.openRegistry()
 	if err != nil {
 		return err
@@ -102,6 +120,7 @@ func (h *Host) Run(ctx context.Context) (err error) {
 		defer func() { err = errors.Join(err, h.library.close()) }()
 	}
 	defer h.dismiss()
+	defer h.loading.Wait()
 	h.applied = readApplied(&h.o)
 	h.hire(reg)
 	if err := h.equip(ctx); err != nil || ctx.Err() != nil {
@@ -136,10 +155,15 @@ func (h *Host) openRegistry() (registry.Registry, func() error, error) {
 	return r, r.Close, nil
 }
 
+// looksAtOnce is how many jobs read all of their nodes at once: enough to keep
+// the registry busy.
+const looksAtOnce = 64
+
 // hire makes the runner of each job.
 func (h *Host) hire(reg registry.Registry) {
 	trunk := session.New(session.Options{Registry: reg, Namespace: layout.NewJob(h.o.Namespace, "").Namespace(), Log: h.o.Log})
 	h.slots = runner.NewSlots(h.o.Workers)
+	h.looks = runner.NewSlots(looksAtOnce)
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	h.registry, h.trunk = reg, trunk
@@ -148,43 +172,35 @@ func (h *Host) hire(reg registry.Registry) {
 	}
 }
 
-// equip loads the modules of the jobs. A job that this server cannot run the
-// code of fires all the same: each fire leaves a row that says why. The error is
-// that nothing at all can run.
+// equip begins to load the modules of the jobs, and returns when one job can run.
+// The rest goes on beside the jobs that run, so that one large module holds up
+// its own job alone. A job that this server cannot run the code of fires all the
+// same: each fire leaves a row that says why. The error is that nothing at all
+// can run.
 func (h *Host) equip(ctx context.Context) error {
-	var mu sync.Mutex // guards faults
-	var faults []error
-	var loading errgroup.Group // none of them gives up because of another
-	loading.SetLimit(runtime.GOMAXPROCS(0))
+	if len(h.jobs) == 0 {
+		return nil
+	}
+	loads := make(chan struct{}, runtime.GOMAXPROCS(0)) // one for each that is under way
+	tried := make(chan error, len(h.jobs))
 	for _, j := range h.jobs {
-		loading.Go(func() error {
-			c := *j.config
-			h.identify(&c)
-			h.mu.Lock()
-			*j.config = c
-			h.mu.Unlock()
-			k, err := j.code.equip(ctx, c)
-			if err != nil {
-				mu.Lock()
-				defer mu.Unlock()
-				faults = append(faults, failf(Invalid, err, "job %s is refused", c.Name))
-				return nil
-			}
-			k.release()
-			return nil
+		h.loading.Go(func() {
+			defer close(j.tried)
+			loads <- struct{}{}
+			defer func() { <-loads }()
+			tried <- h.load(ctx, j)
 		})
 	}
-	_ = loading.Wait() // faults are kept by job
-	if ctx.Err() != nil {
-		return nil //nolint:nilerr // that modules were not loaded is nobody's fault then
+	if h.o.Discover {
+		return nil // there may be others
 	}
-	if n := len(h.jobs); n == 0 || len(faults) < n || h.o.Discover {
-		for _, j := range h.jobs { // Run goes on, so nobody is given the faults
-			if fault := j.ails(); fault != "" {
-				h.o.Log.Error("job refused, its runs will fail", "job", j.config.Name, "error", fault)
-			}
+	var faults []error
+	for range h.jobs {
+		fault := <-tried
+		if fault == nil || ctx.Err() != nil {
+			return nil //nolint:nilerr // that modules were not loaded is nobody's fault then
 		}
-		return nil
+		faults = append(faults, fault)
 	}
 	all := errors.Join(faults...)
 	kind := Invalid
@@ -192,6 +208,21 @@ func (h *Host) equip(ctx context.Context) error {
 		kind = Internal // another time it may work
 	}
 	return failf(kind, all, "no job can run")
+}
+
+// load loads the modules of one job.
+func (h *Host) load(ctx context.Context, j *hosted) error {
+	c := *j.config
+	h.identify(&c)
+	h.mu.Lock()
+	*j.config = c
+	h.mu.Unlock()
+	k, err := j.code.equip(ctx, c)
+	if err != nil {
+		return failf(Invalid, err, "job %s is refused", c.Name)
+	}
+	k.release()
+	return nil
 }
 
 // identify gives a job of the server's own file the digests of its modules, as
@@ -223,7 +254,7 @@ func (h *Host) runnerOf(j *hosted, changed func(*job.Config)) *runner.Runner {
 		Trunk: h.trunk, Layout: layout.NewJob(h.o.Namespace, c.Name), Config: j.config, Instance: h.o.Instance,
 		Clock: &clock{ticker: h.tick, name: c.Name}, Guests: j.code, Dealer: deal, Changed: changed,
 		Labels: h.o.Labels, Address: h.address, Knows: h.o.knows,
-		Sink: sinks(h.o.Sinks), Slots: h.slots, DrainTimeout: h.o.DrainTimeout, Observe: h.observe, Log: h.o.Log,
+		Sink: sinks(h.o.Sinks), Slots: h.slots, Looks: h.looks, DrainTimeout: h.o.DrainTimeout, Observe: h.observer(), Log: h.o.Log,
 	}
 	if !j.found {
 		file := j.config
@@ -251,10 +282,12 @@ func (h *Host) defined(c job.Config) layout.Definition {
 	return d
 }
 
-func (h *Host) observe(e runner.Event) {
-	if h.o.Observe != nil {
-		h.o.Observe(Event(e))
+// observer is what Options name, as a runner calls it; nil if they name none.
+func (h *Host) observer() func(runner.Event) {
+	if h.o.Observe == nil {
+		return nil
 	}
+	return func(e runner.Event) { h.o.Observe(Event(e)) }
 }
 
 // work runs session, ticker and runners. Session and ticker end last: runners
@@ -281,32 +314,25 @@ func (h *Host) work(ctx context.Context, serve func(context.Context) error) erro
 	scout := newScout(ctx, h)
 	h.mu.Lock()
 	jobs := slices.Clone(h.jobs)
+	h.mu.Unlock()
+	scout.begin()
+	var begin sync.WaitGroup
 	for _, j := range jobs {
-		file := j.config
-		j.code.peers = func(ctx context.Context) ([]string, error) {
-			return scout.peers(ctx, layout.NewJob(h.o.Namespace, file.Name))
-		}
-		j.runner = h.runnerOf(j, func(c *job.Config) {
-			if c != nil && h.library != nil && !reflect.DeepEqual(wantsOf(*c), wantsOf(*file)) {
-				h.prefetch(scout, j, *c)
+		begin.Add(1)
+		h.at.Go(func() {
+			defer begin.Done()
+			select {
+			case <-j.tried:
+				h.beginOwn(ctx, j, scout)
+			case <-ctx.Done():
 			}
 		})
 	}
-	h.mu.Unlock()
-	scout.begin()
-	for _, j := range jobs {
-		if j.config.StrategyModule != "" {
-			h.deals.Go(func() { j.code.try(ctx, *j.config) })
-		}
-		if err := h.begin(ctx, j, func() {}); err != nil {
-			h.o.Log.Error("the job does not run", "job", j.config.Name, "error", err)
-		}
-		if h.library != nil && j.config.ModuleDigest != "" {
-			h.prefetch(scout, j, *j.config) // what was not here may be with others
-		}
-	}
 	h.monitor(ctx)
-	h.at.Go(func() { h.await(ctx, jobs, scout) })
+	h.at.Go(func() {
+		begin.Wait() // which ends with ctx
+		h.await(ctx, jobs, scout)
+	})
 	<-ctx.Done()
 	h.o.Log.Info("stopping", "drain_timeout", h.o.DrainTimeout.String())
 	h.at.Wait()
@@ -315,6 +341,34 @@ func (h *Host) work(ctx context.Context, serve func(context.Context) error) erro
 	stopBelow()
 	under.Wait()
 	return errors.Join(append(h.at.faults, scoutErr, sessionErr)...)
+}
+
+// beginOwn lets a job of the server's own file run, once its module was tried.
+func (h *Host) beginOwn(ctx context.Context, j *hosted, scout *scout) {
+	file := j.config // nobody changes it any more
+	if fault := j.ails(); fault != "" {
+		h.o.Log.Error("job refused, its runs will fail", "job", file.Name, "error", fault)
+	}
+	j.code.peers = func(ctx context.Context) ([]string, error) {
+		return scout.peers(ctx, layout.NewJob(h.o.Namespace, file.Name))
+	}
+	r := h.runnerOf(j, func(c *job.Config) {
+		if c != nil && h.library != nil && !reflect.DeepEqual(wantsOf(*c), wantsOf(*file)) {
+			h.prefetch(scout, j, *c)
+		}
+	})
+	h.mu.Lock()
+	j.runner = r
+	h.mu.Unlock()
+	if file.StrategyModule != "" {
+		h.deals.Go(func() { j.code.try(ctx, *file) })
+	}
+	if err := h.begin(ctx, j, func() {}); err != nil {
+		h.o.Log.Error("the job does not run", "job", file.Name, "error", err)
+	}
+	if h.library != nil && file.ModuleDigest != "" {
+		h.prefetch(scout, j, *file) // what was not here may be with others
+	}
 }
 
 // work waits for all runners, and keeps what went wrong with them.
@@ -361,6 +415,9 @@ func (h *Host) begin(ctx context.Context, j *hosted, ended func()) error {
 // await closes ready when all have joined, and those that were found at the
 // start, too, as far as they may.
 func (h *Host) await(ctx context.Context, jobs []*hosted, s *scout) {
+	if ctx.Err() != nil {
+		return // some may have no runner
+	}
 	var steps []<-chan struct{}
 	for _, j := range jobs {
 		steps = append(steps, j.runner.Joined())
@@ -383,4 +440,5 @@ func (h *Host) await(ctx context.Context, jobs []*hosted, s *scout) {
 		}
 	}
 	close(h.ready)
+	h.settled()
 }

@@ -36,6 +36,8 @@ func (h *Host) Jobs() []job.Status {
 				}
 			}
 			s.Troubles = slices.Concat(shared, s.Troubles)
+		} else if trunk != nil && j.waits() {
+			s.Troubles = []string{"its module is being compiled; the job begins after that"}
 		}
 		s.Fault = j.ails()
 	}
@@ -121,6 +123,8 @@ func (h *Host) runner(name string) (*runner.Runner, error) {
 		case j.config.Name != name:
 		case j.ails() != "":
 			return nil, failf(Refused, nil, "job %s was refused: %s", name, j.ails())
+		case j.runner == nil && h.trunk != nil && j.waits():
+			return nil, failf(Unavailable, nil, "job %s: its module is being compiled", name)
 		case j.runner == nil:
 			return nil, failf(Unavailable, nil, "job %s: the host does not run", name)
 		default:

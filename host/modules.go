@@ -197,10 +197,9 @@ func (o *Operator) AwaitModule(ctx context.Context, name, digest string, tell fu
 	if err := o.session.Follow(ctx, l.Root()); err != nil {
 		return unread(err, "%s job %s", what, name)
 	}
-	config, beside, members := l.Nodes()
 	told := map[ModuleWait]bool{}
 	for {
-		v, err := o.gather(ctx, l, []string{config, beside, members}, false)
+		v, err := o.gather(ctx, l, layout.Definers(), false)
 		if err != nil {
 			return unread(err, "%s job %s", what, name)
 		}

@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"io"
 	"net"
+	"slices"
 	"strconv"
 	"strings"
 	"sync"
@@ -30,7 +31,10 @@ const (
 // until ctx ends, as ElasticJob does: to the line "dump" with the nodes of the job.
 // A port that is taken is no reason not to run the job.
 func (h *Host) monitor(ctx context.Context) {
-	for _, c := range h.o.Jobs {
+	h.mu.Lock()
+	jobs := slices.Clone(h.o.Jobs)
+	h.mu.Unlock()
+	for _, c := range jobs {
 		if c.MonitorPort == 0 {
 			continue
 		}

@@ -224,6 +224,8 @@ func (o *Operator) view(ctx context.Context, what, name string) (*protocol.View,
 		return nil, l, err
 	case v.ConfigFault != "":
 		return nil, l, failf(Refused, nil, "%s job %s: its configuration cannot be read, so nothing of it is touched: %s", what, name, v.ConfigFault)
+	case v.Config == nil:
+		return nil, l, failf(Refused, nil, "%s job %s: %s", what, name, protocol.ConfigGone)
 	}
 	return v, l, nil
 }
@@ -231,27 +233,33 @@ func (o *Operator) view(ctx context.Context, what, name string) (*protocol.View,
 // whole reads all of a job, as it was at one moment.
 func (o *Operator) whole(ctx context.Context, name string) (*protocol.View, layout.Job, error) {
 	l := layout.NewJob(o.namespace, name)
-	v, err := o.gather(ctx, l, l.Watched(), true)
+	v, err := o.gather(ctx, l, layout.Watched(), true)
 	if err != nil {
 		return nil, l, unread(err, "look at job %s", name)
 	}
-	if !v.Dirs.Root || v.Config == nil && v.ConfigFault == "" {
+	if !v.Dirs.Root || !isJob(v) {
 		return nil, l, failf(NotFound, nil, "there is no job %q in namespace %s", name, o.namespace)
 	}
 	return v, l, nil
 }
 
-// gather reads the nodes at paths and what is to be known below them. If it
+// isJob: it has a configuration or, where that was removed, members or what they
+// left.
+func isJob(v *protocol.View) bool {
+	return v.Config != nil || v.ConfigFault != "" || len(v.Instances)+len(v.Runs) > 0
+}
+
+// gather reads the named nodes and what is to be known below them. If it
 // watches, the view is one moment of the tree; if not, it is good enough to look
 // at.
-func (o *Operator) gather(ctx context.Context, l layout.Job, paths []string, watch bool) (*protocol.View, error) {
+func (o *Operator) gather(ctx context.Context, l layout.Job, names []string, watch bool) (*protocol.View, error) {
 	if watch {
 		if err := o.session.Follow(ctx, l.Root()); err != nil {
 			return nil, fmt.Errorf("follow %s: %w", l.Root(), err)
 		}
 		o.heard.take() // what it tells is older than any reply to come
 	}
-	m, d := mirror.New(paths, l.Follow), l.NewDecoder()
+	m, d := mirror.New(l.Root(), names, layout.Follow), l.NewDecoder()
 	for wanted := m.Wanted(); len(wanted) > 0; wanted = m.Wanted() {
 		nodes := make([]registry.Node, len(wanted))
 		reads, ctx := errgroup.WithContext(ctx)

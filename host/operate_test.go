@@ -3,6 +3,7 @@ package host
 import (
 	"context"
 	"errors"
+	"fmt"
 	"slices"
 	"strings"
 	"testing"
@@ -13,6 +14,7 @@ import (
 	"github.com/google/go-cmp/cmp/cmpopts"
 
 	"github.com/wasmjob/wasmjob/host/internal/layout"
+	"github.com/wasmjob/wasmjob/host/internal/protocol"
 	"github.com/wasmjob/wasmjob/host/job"
 	"github.com/wasmjob/wasmjob/host/registry"
 	"github.com/wasmjob/wasmjob/host/registry/embedded"
@@ -103,6 +105,7 @@ func TestOperatorFromOutside(t *testing.T) {
 		}
 		wantCode(t, "no such job", o.Trigger(ctx, "nobody"), NotFound)
 		wantCode(t, "no such item", o.SetItem(ctx, "j", 9, true), Refused)
+		wantCode(t, "no item at all", o.SetItem(ctx, "j", -1, true), Refused)
 		wantCode(t, "no such server", o.SetServer(ctx, "j", "10.9.9.9", true), Refused)
 		wantCode(t, "nobody to trigger", o.Trigger(ctx, "j"), Refused)
 		if err := errors.Join(o.Close(), stop(), reg.Close()); err != nil {
@@ -221,13 +224,13 @@ func TestOperatorAndDamage(t *testing.T) {
 	put(t, o, registry.Create, "/jobs", "")
 	put(t, o, registry.Create, "/jobs/noise", "")
 	for _, n := range []struct{ path, data string }{
-		{bad.Outline()[0], ""},
-		{bad.Outline()[1], "shardingTotalCount: 3"},
-		{good.Outline()[0], ""},
-		{good.Outline()[1], string(text)},
-		{good.Outline()[2], ""},
-		{good.Outline()[2] + "/10.0.0.1", ""},
-		{good.Outline()[3], ""},
+		{bad.At(layout.Outline()[0]), ""},
+		{bad.At(layout.Outline()[1]), "shardingTotalCount: 3"},
+		{good.At(layout.Outline()[0]), ""},
+		{good.At(layout.Outline()[1]), string(text)},
+		{good.At(layout.Outline()[2]), ""},
+		{good.At(layout.Outline()[2]) + "/10.0.0.1", ""},
+		{good.At(layout.Outline()[3]), ""},
 		{good.Instance("10.0.0.1@-@1"), ""},
 	} {
 		put(t, o, registry.Create, n.path, n.data)
@@ -263,6 +266,134 @@ func TestOperatorAndDamage(t *testing.T) {
 	wantCode(t, "after the end", err, Unavailable)
 	_, err = Operate(ctx, reg, "jobs")
 	wantCode(t, "a registry that is closed", err, Unavailable)
+}
+
+// What servers cannot use of a configuration that can be read is wrong, too, and
+// told without a server.
+func TestOperatorAndWhatCannotBeUsed(t *testing.T) {
+	t.Parallel()
+	for name, c := range map[string]struct {
+		spoil func(*layout.Config21)
+		want  string
+	}{
+		"nothing":            {func(*layout.Config21) {}, ""},
+		"never":              {func(c *layout.Config21) { c.Cron = layout.ManualCron21 }, ""},
+		"cron":               {func(c *layout.Config21) { c.Cron = "0 61 * * * ?" }, "nothing fires: cron: "},
+		"strategy":           {func(c *layout.Config21) { c.JobShardingStrategyClass = "com.example.Mine" }, `its strategy "com.example.Mine" is not known here`},
+		"another job":        {func(c *layout.Config21) { c.JobName = "k" }, `expected the job "j", it is that of "k"`},
+		"parameters of none": {func(c *layout.Config21) { c.ShardingItemParameters = "0" }, "shardingItemParameters: "},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			reg := embedded.Memory()
+			other := newTool(t, reg)
+			other.define(job.Config{Name: "j", Kind: job.Simple, Cron: "* * * * * ?", Shards: 1, MaxClockSkew: -1})
+			other.change("j", c.spoil)
+			o, err := Operate(t.Context(), reg, "n")
+			if err != nil {
+				t.Fatal(err)
+			}
+			r, err := o.Job(t.Context(), "j")
+			if err != nil {
+				t.Fatal(err)
+			}
+			faults := slices.DeleteFunc(r.Faults, func(f string) bool { return f == "no server runs it" })
+			if text := strings.Join(faults, "\n"); !strings.Contains(text, c.want) || (text == "") != (c.want == "") {
+				t.Errorf("faults %q, want %q", faults, c.want)
+			}
+			other.close()
+			if err := errors.Join(o.Close(), reg.Close()); err != nil {
+				t.Error(err)
+			}
+		})
+	}
+}
+
+// A job that may not be read hides no other.
+func TestOperatorAndNodesOfOthers(t *testing.T) {
+	t.Parallel()
+	reg := embedded.Memory()
+	other := newTool(t, reg)
+	for _, name := range []string{"mine", "theirs"} {
+		other.define(job.Config{Name: name, Kind: job.Simple, Cron: "* * * * * ?", Shards: 1, MaxClockSkew: -1})
+	}
+	o, err := Operate(t.Context(), private{reg, "/n/theirs"}, "n")
+	if err != nil {
+		t.Fatal(err)
+	}
+	all, err := o.Jobs(t.Context())
+	if err != nil || len(all) != 2 || all[0].State() != "down" || all[1].State() != "unreadable" || !strings.Contains(strings.Join(all[1].Faults, " "), "its nodes are another user's, see digest") {
+		t.Errorf("jobs %+v, %v", all, err)
+	}
+	_, err = o.Job(t.Context(), "theirs")
+	wantCode(t, "one job", err, Denied)
+	other.close()
+	if err := errors.Join(o.Close(), reg.Close()); err != nil {
+		t.Error(err)
+	}
+}
+
+// private lets nobody read what is at, or below, a path.
+type private struct {
+	registry.Registry
+	path string
+}
+
+func (p private) Open(ctx context.Context, on func(registry.Event)) (registry.Session, error) {
+	s, err := p.Registry.Open(ctx, on)
+	return privateSession{s, p.path}, err
+}
+
+type privateSession struct {
+	registry.Session
+	path string
+}
+
+func (s privateSession) Read(ctx context.Context, path string) (registry.Node, error) {
+	if path == s.path || strings.HasPrefix(path, s.path+"/") {
+		return registry.Node{}, fmt.Errorf("read %s: %w", path, registry.ErrDenied)
+	}
+	return s.Session.Read(ctx, path)
+}
+
+// A job whose configuration somebody took away says so, and goes on when it is
+// there again.
+func TestConfigurationThatIsGone(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		reg := embedded.Memory()
+		h, stop := start(t, Options{Registry: reg, Namespace: "n", Runner: Func(fine), Jobs: []job.Config{{Name: "j", Cron: "* * * * * ?", Shards: 1}}})
+		<-h.Ready()
+		other := newTool(t, reg)
+		at, _, _ := layout.NewJob("n", "j").Nodes()
+		text := string(other.read(at).Data)
+		other.remove(at)
+		time.Sleep(5 * time.Second)
+		o, err := Operate(t.Context(), reg, "n")
+		if err != nil {
+			t.Fatal(err)
+		}
+		r, err := o.Job(t.Context(), "j")
+		if err != nil || r.State() != "unreadable" || !slices.Contains(r.Faults, protocol.ConfigGone) {
+			t.Errorf("%+v, %v", r, err)
+		}
+		if all, err := o.Jobs(t.Context()); err != nil || len(all) != 1 || !slices.Contains(all[0].Faults, protocol.ConfigGone) {
+			t.Errorf("jobs %+v, %v", all, err)
+		}
+		wantCode(t, "trigger", o.Trigger(t.Context(), "j"), Refused)
+		if got := h.Jobs()[0].Troubles; !slices.Contains(got, protocol.ConfigGone) {
+			t.Errorf("troubles %q", got)
+		}
+		other.set(at, text)
+		time.Sleep(5 * time.Second)
+		if r, err := o.Job(t.Context(), "j"); err != nil || len(r.Faults) != 0 || r.Items[0].Last.Before(time.Now().Add(-2*time.Second)) {
+			t.Errorf("afterwards: %+v, %v", r, err)
+		}
+		other.close()
+		if err := errors.Join(o.Close(), stop(), reg.Close()); err != nil {
+			t.Error(err)
+		}
+	})
 }
 
 // Others write, too; a wish that they got in the way of is looked at again.

@@ -121,6 +121,10 @@ type Options struct {
 	// Memory is how many bytes all instances of modules have together; who needs
 	// more waits. 0 is half of what the machine has.
 	Memory int64
+	// Alone says that nothing else runs in this process. Then the collector of
+	// garbage runs more often than usual until all jobs have begun, unless it was
+	// set otherwise (GOGC).
+	Alone bool
 	// Labels are what sharding strategies are told of this server.
 	Labels map[string]string
 

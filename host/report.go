@@ -3,6 +3,7 @@ package host
 import (
 	"cmp"
 	"context"
+	"errors"
 	"fmt"
 	"maps"
 	"slices"
@@ -13,6 +14,7 @@ import (
 	"github.com/wasmjob/wasmjob/host/internal/layout"
 	"github.com/wasmjob/wasmjob/host/internal/protocol"
 	"github.com/wasmjob/wasmjob/host/job"
+	"github.com/wasmjob/wasmjob/host/registry"
 )
 
 // JobReport is what the registry tells of a job at one moment.
@@ -143,7 +145,7 @@ func (r *JobReport) State() string {
 }
 
 // Jobs reports on every job of the namespace, without its items, ascending by
-// name. What changes while it reads may be told half old and half new.
+// name; of one that may not be read it says so. What changes while it reads may be told half old and half new.
 func (o *Operator) Jobs(ctx context.Context) ([]JobReport, error) {
 	names, err := o.Names(ctx)
 	if err != nil {
@@ -155,11 +157,15 @@ func (o *Operator) Jobs(ctx context.Context) ([]JobReport, error) {
 	for i, name := range names {
 		jobs.Go(func() error {
 			l := layout.NewJob(o.namespace, name)
-			v, err := o.gather(within, l, l.Outline(), false)
-			if err != nil {
+			v, err := o.gather(within, l, layout.Outline(), false)
+			switch {
+			case errors.Is(err, registry.ErrDenied): // the others may be read
+				reports[i] = &JobReport{Name: name, Faults: []string{denied(err)}}
+				return nil
+			case err != nil:
 				return unread(err, "look at job %s", name)
 			}
-			if v.Config != nil || v.ConfigFault != "" {
+			if isJob(v) {
 				reports[i] = o.report(name, v)
 			}
 			return nil
@@ -175,6 +181,11 @@ func (o *Operator) Jobs(ctx context.Context) ([]JobReport, error) {
 		}
 	}
 	return all, nil
+}
+
+// denied is what is wrong with a job that may not be read.
+func denied(err error) string {
+	return fmt.Sprintf("its nodes are another user's, see digest in [registry]: %v", err)
 }
 
 // Job reports on one job, as it was at one moment.
@@ -258,6 +269,9 @@ func memberReport(v *protocol.View, in protocol.Instance) MemberReport {
 func faultsOf(v *protocol.View) []string {
 	faults := slices.Clone(v.Faults)
 	add := func(format string, args ...any) { faults = append(faults, fmt.Sprintf(format, args...)) }
+	if v.Config == nil && v.ConfigFault == "" {
+		add(protocol.ConfigGone)
+	}
 	if len(v.Instances) == 0 {
 		add("no server runs it")
 	} else if v.Leader == "" {

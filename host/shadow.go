@@ -153,7 +153,7 @@ func (s *shade) run(ctx context.Context) {
 
 // follow keeps a mirror of the job until the session or ctx ends.
 func (s *shade) follow(ctx context.Context, line *session.Line) {
-	m, d := mirror.New(s.layout.Watched(), s.layout.Follow), s.layout.NewDecoder()
+	m, d := mirror.New(s.layout.Root(), layout.Watched(), layout.Follow), s.layout.NewDecoder()
 	for ctx.Err() == nil && !s.over() {
 		s.listen(m)
 		if wanted := m.Wanted(); len(wanted) > 0 {

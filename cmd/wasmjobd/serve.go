@@ -190,6 +190,7 @@ func options(f *config.File, log *slog.Logger, observe func(host.Event)) host.Op
 		Memory: f.Host.Memory, PrivateHosts: f.Host.Allow.PrivateHosts, NativeScripts: f.Host.NativeScripts, Labels: f.Server.Labels,
 		Allow: f.Host.Allow, Discover: f.Registry.Kind == config.ZooKeeper, Peers: host.Peers{Listen: f.Server.Peers.Listen, Address: f.Server.Peers.Address},
 		MonitorIP: f.Server.MonitorIP,
+		Alone:     true,
 	}
 	if f.Server.DrainTimeout == 0 {
 		o.DrainTimeout = -1 // 0 in the file means none, in Options the default

@@ -22,7 +22,7 @@ type follower struct {
 
 func newFollower(c *Cluster) *follower {
 	return &follower{
-		c: c, mirror: mirror.New(c.job.Watched(), c.job.Follow), decoder: c.job.NewDecoder(),
+		c: c, mirror: mirror.New(c.job.Root(), layout.Watched(), layout.Follow), decoder: c.job.NewDecoder(),
 		ready: make(chan struct{}, 1),
 	}
 }

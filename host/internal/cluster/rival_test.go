@@ -118,6 +118,16 @@ func (r *rival) reshard(items int) {
 	}
 }
 
+// request is what an operator writes who wants a run, and what the member does
+// with it that finds it.
+func (r *rival) request() {
+	instance := r.at("instances", "10.0.0.1@-@1")
+	_, err := r.conn.Set(instance, []byte("TRIGGER"), -1)
+	r.must(err)
+	_, err = r.conn.Multi(&client.CheckVersionRequest{Path: instance, Version: -1}, &client.SetDataRequest{Path: instance, Data: []byte{}, Version: -1})
+	r.must(err)
+}
+
 // fire is the bookkeeping of ExecutionService for one run of so many items:
 // each is marked before the run and unmarked behind it.
 func (r *rival) fire(items int) {

@@ -6,12 +6,13 @@ import (
 	"fmt"
 
 	"github.com/wasmjob/wasmjob/host/internal/protocol"
+	"github.com/wasmjob/wasmjob/host/job"
 	"github.com/wasmjob/wasmjob/host/registry"
 )
 
-// decodeConfig reads the config node; an absent or empty one gives nil, as
-// ElasticJob's own starter treats it.
-func decodeConfig(n registry.Node) (*protocol.Config, error) {
+// decodeConfig reads the config node; an absent one gives nil. What is there and
+// no member could run the job by is an error.
+func (j Job) decodeConfig(n registry.Node) (*protocol.Config, error) {
 	if !n.Exists {
 		return nil, nil
 	}
@@ -29,6 +30,12 @@ func decodeConfig(n registry.Node) (*protocol.Config, error) {
 	}
 	if c.ShardingTotalCount > maxItems {
 		return nil, fmt.Errorf("shardingTotalCount %d is more than %d", c.ShardingTotalCount, maxItems)
+	}
+	if name := j.name(); c.JobName != name {
+		return nil, fmt.Errorf("expected the job %q, it is that of %.200q", name, c.JobName)
+	}
+	if _, err := job.ParseItemParams(c.ShardingItemParameters); err != nil {
+		return nil, fmt.Errorf("shardingItemParameters: %w", err)
 	}
 	cron := c.Cron
 	if cron == ManualCron21 {

@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"slices"
 	"strings"
+	"unique"
 
 	"github.com/wasmjob/wasmjob/host/internal/protocol"
 	"github.com/wasmjob/wasmjob/host/job"
@@ -133,7 +134,7 @@ func round(n registry.Node) protocol.Round {
 func (d *Decoder) config(n registry.Node) {
 	v := d.v
 	v.Config, v.ConfigVersion, v.ConfigData = nil, n.Stat.Version, n.Data
-	c, err := decodeConfig(n)
+	c, err := d.j.decodeConfig(n)
 	d.faults.set(nodeConfig, err)
 	v.Config = c
 }
@@ -174,13 +175,13 @@ func (d *Decoder) child(rel string, n registry.Node) {
 	v := d.v
 	switch parent {
 	case nodeServers:
-		s := protocol.Server{IP: name, Disabled: string(n.Data) == valueDisabled, Version: n.Stat.Version, Occupied: len(n.Children) > 0}
+		s := protocol.Server{IP: shared(name), Disabled: string(n.Data) == valueDisabled, Version: n.Stat.Version, Occupied: len(n.Children) > 0}
 		d.faults.set(rel, otherLayout(n))
 		d.faults.stray(rel, s.Occupied && otherLayout(n) == nil, "there is something below it that does not belong there; it is left alone")
 		v.Servers = put(v.Servers, n.Exists, s,
 			func(a, b protocol.Server) int { return cmp.Compare(a.IP, b.IP) })
 	case nodeInstances:
-		in := protocol.Instance{ID: job.InstanceID(name), Owner: int64(n.Stat.Owner), Version: n.Stat.Version, Modified: n.Stat.Modified, Triggered: string(n.Data) == valueTrigger}
+		in := protocol.Instance{ID: job.InstanceID(shared(name)), Owner: int64(n.Stat.Owner), Version: n.Stat.Version, Modified: n.Stat.Modified, Triggered: string(n.Data) == valueTrigger}
 		v.Instances = put(v.Instances, n.Exists && in.Owner != 0, in, func(a, b protocol.Instance) int { return cmp.Compare(b.ID, a.ID) })
 		v.Ghosts = put(v.Ghosts, n.Exists && in.Owner == 0, in.ID, cmp.Compare[job.InstanceID])
 		d.faults.stray(rel, n.Exists && in.Owner == 0, "no session holds it, so it counts as nobody; delete it")
@@ -188,10 +189,10 @@ func (d *Decoder) child(rel string, n registry.Node) {
 		held := n.Exists && n.Stat.Owner != 0
 		d.faults.stray(rel, n.Exists && !held, "no session holds it, so it counts as nobody; delete it")
 		said := decodeMember(n.Data)
-		v.Members = put(v.Members, held, protocol.Member{ID: job.InstanceID(name), Owner: int64(n.Stat.Owner), Labels: said.Labels, Address: said.Address, Ready: said.ready()},
+		v.Members = put(v.Members, held, protocol.Member{ID: job.InstanceID(shared(name)), Owner: int64(n.Stat.Owner), Labels: said.Labels, Address: said.Address, Ready: said.ready()},
 			func(a, b protocol.Member) int { return cmp.Compare(a.ID, b.ID) })
 	case nodeRuns:
-		r := protocol.Runs{ID: job.InstanceID(name), Version: n.Stat.Version, Modified: n.Stat.Modified}
+		r := protocol.Runs{ID: job.InstanceID(shared(name)), Version: n.Stat.Version, Modified: n.Stat.Modified}
 		var err error
 		if n.Exists {
 			r.RunsData, err = decodeRuns(n.Data)
@@ -263,6 +264,9 @@ func (d *Decoder) mark(parent, name string, n registry.Node) {
 	switch name {
 	case markInstance:
 		it.Owner, it.OwnerVer = named(n), n.Stat.Version
+		if i == 0 {
+			d.v.Sealed = slices.Contains(n.Children, nodeWasm)
+		}
 	case markRunning:
 		if n.Exists && it.Running == 0 && !it.RunningP {
 			it.Marks++
@@ -283,8 +287,12 @@ func named(n registry.Node) job.InstanceID {
 	if n.Exists && len(n.Data) == 0 {
 		return "?"
 	}
-	return job.InstanceID(n.Data)
+	return job.InstanceID(shared(string(n.Data)))
 }
+
+// shared gives names that all jobs of a server have in common, in one copy for
+// thousands of them.
+func shared(name string) string { return unique.Make(name).Value() }
 
 // put replaces, inserts or removes one element of a sorted list, in a copy.
 func put[T any](s []T, exists bool, x T, compare func(a, b T) int) []T {

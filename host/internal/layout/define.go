@@ -5,7 +5,6 @@ import (
 	"errors"
 	"fmt"
 	"reflect"
-	"strings"
 
 	"github.com/wasmjob/wasmjob/host/job"
 	"github.com/wasmjob/wasmjob/host/registry"
@@ -114,7 +113,7 @@ func (j Job) ReadDefinition(config, module registry.Node) (Definition, error) {
 	if err != nil {
 		return d, fmt.Errorf("%s: %w", j.at(nodeModule), expected("a module", err))
 	}
-	if name := strings.TrimPrefix(j.root, strings.TrimSuffix(j.namespace, "/")+"/"); c.JobName != name {
+	if name := j.name(); c.JobName != name {
 		return d, fmt.Errorf("%s: expected the job %q, it is that of %.200q", j.at(nodeConfig), name, c.JobName)
 	}
 	return Definition{Config: *c, Module: m}, nil

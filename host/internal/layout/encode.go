@@ -47,6 +47,9 @@ func (j Job) Encode(m protocol.Mutation, v *protocol.View) []registry.Op {
 		t.checkRuns(m.Check)
 		t.unasked(m.Moving)
 		t.checkOwners(m.Items)
+		if !t.checkSeal() {
+			t.create(t.seal(), "")
+		}
 		t.setAssignment(&m.Next)
 		if m.Self != "" {
 			t.own(m.Self, m.Own)
@@ -297,6 +300,9 @@ func (t *transaction) reshard(m protocol.Reshard) {
 	t.checkRuns(m.Check)
 	t.unasked(m.Moving)
 	t.setAssignment(&m.Next)
+	if t.v.Sealed {
+		t.delete(t.seal(), registry.AnyVersion) // of another leader's deal
+	}
 	if m.Self != "" {
 		t.own(m.Self, m.Own)
 	}
@@ -357,6 +363,18 @@ func (t *transaction) unasked(ids []job.InstanceID) {
 			t.op(registry.Check, t.Instance(in.ID), nil, in.Version)
 		}
 	}
+}
+
+// seal is the mark of an adoption. It stands where ElasticJob's deal, which deletes
+// all owners' nodes with what is below them, takes it away.
+func (j Job) seal() string { return j.item(0, markSeal) }
+
+// checkSeal: the seal that was seen, if there was one, is still there.
+func (t *transaction) checkSeal() bool {
+	if t.v.Sealed {
+		t.op(registry.Check, t.seal(), nil, registry.AnyVersion)
+	}
+	return t.v.Sealed
 }
 
 // strip deletes the nodes of owners, in the versions that were seen.
@@ -429,6 +447,7 @@ func (t *transaction) begin(m protocol.Begin) {
 	t.own(m.Self, m.Own)
 	if m.Shared {
 		t.checkOwners(m.Begun)
+		t.checkSeal()
 	}
 	if m.Monitor {
 		for _, i := range m.Begun {

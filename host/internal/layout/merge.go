@@ -319,9 +319,20 @@ func (m *merger) leaf(path string, base, file, there any) (value, applied any) {
 	}
 }
 
+// leafText is a leaf for people, without the escapes by which Java spells texts.
 func leafText(leaf any) string {
 	text, _ := leaf.(string)
-	return text
+	var plain string
+	if json.Unmarshal([]byte(text), &plain) != nil {
+		return text // it is no text
+	}
+	var b bytes.Buffer
+	e := json.NewEncoder(&b)
+	e.SetEscapeHTML(false)
+	if e.Encode(plain) != nil {
+		return text
+	}
+	return strings.TrimSuffix(b.String(), "\n")
 }
 
 // digestOf is enough of a leaf to compare with later, and short.

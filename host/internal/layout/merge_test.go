@@ -201,6 +201,21 @@ func TestDisputeEnds(t *testing.T) {
 	})
 }
 
+// What is in dispute is told as people write it, not as Java does.
+func TestDisputeIsReadable(t *testing.T) {
+	t.Parallel()
+	here, there := plainJob(), plainJob()
+	here.ItemParams, there.ItemParams = "0=<ä>", "0='b'"
+	d := Define(there)
+	m, err := Merge(Define(here), &d.Config, nil)
+	if err != nil || len(m.Disputed) != 1 {
+		t.Fatalf("%v, %v", m.Disputed, err)
+	}
+	if want := `shardingItemParameters: the registry has "0='b'", this server's file "0=<ä>"`; m.Disputed[0].String() != want {
+		t.Errorf("%s, want %s", m.Disputed[0], want)
+	}
+}
+
 // A job that somebody else defined has nothing of a file in it.
 func TestMergeWithoutBase(t *testing.T) {
 	t.Parallel()

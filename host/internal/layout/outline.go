@@ -2,19 +2,17 @@ package layout
 
 import "strings"
 
-// Outline lists the paths from which one learns how a job is without looking at
-// each of its items.
-func (j Job) Outline() []string {
-	nodes := []string{
-		nodeConfig, nodeServers, nodeInstances, nodeLeaderInstance, nodeNecessary, nodeFailoverItems,
+// Outline lists the nodes from which one learns how a job is without looking at
+// each of its items, as Watched does.
+func Outline() []string {
+	return []string{
+		"", nodeConfig, nodeServers, nodeInstances, nodeLeaderInstance, nodeNecessary, nodeFailoverItems,
 		nodeModule, nodeMembers, nodeAssignment, nodeRuns, nodePaused,
 	}
-	paths := []string{j.root}
-	for _, n := range nodes {
-		paths = append(paths, j.at(n))
-	}
-	return paths
 }
+
+// Definers lists those of the nodes of Job.Nodes.
+func Definers() []string { return []string{nodeConfig, nodeModule, nodeMembers} }
 
 // JobsIn is the node whose children are the jobs of a namespace.
 func JobsIn(namespace string) string { return NewJob(namespace, "").namespace }

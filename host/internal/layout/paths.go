@@ -67,6 +67,7 @@ const (
 	markDisabled = "disabled"
 	markFailover = "failover"
 	markInstance = "instance"
+	markSeal     = "instance/wasm" // of item 0, whose owner's node is the first that a deal of ElasticJob deletes
 	markState    = "state"
 
 	valueDisabled = "DISABLED"
@@ -76,7 +77,19 @@ const (
 // Root is the node of the job, above all others of it.
 func (j Job) Root() string { return j.root }
 
+func (j Job) name() string {
+	return strings.TrimPrefix(j.root, strings.TrimSuffix(j.namespace, "/")+"/")
+}
+
 func (j Job) at(node string) string { return j.root + "/" + node }
+
+// At is the path of a node of Watched or Outline.
+func (j Job) At(name string) string {
+	if name == "" {
+		return j.root
+	}
+	return j.at(name)
+}
 
 func (j Job) item(i int, mark string) string {
 	p := j.root + "/" + nodeSharding + "/" + strconv.Itoa(i)
@@ -94,58 +107,58 @@ func (j Job) member(id job.InstanceID) string   { return j.at(nodeMembers) + "/"
 func (j Job) runsOf(id job.InstanceID) string   { return j.at(nodeRuns) + "/" + string(id) }
 func (j Job) pendingItem(i int) string          { return j.at(nodeFailoverItems) + "/" + strconv.Itoa(i) }
 
-// Watched lists the paths from which a mirror of the job starts. The node
-// "wasm" itself is not among them: every transaction sets it, to learn its own
-// revision, and nobody is to be woken by that.
-func (j Job) Watched() []string {
-	nodes := []string{
-		nodeConfig, nodeServers, nodeInstances, nodeLeader, nodeElection, nodeLatch, nodeLeaderInstance,
-		nodeLeaderSharding, nodeNecessary, nodeProcessing, nodeFailover, nodeFailoverItems, nodeFailoverLatch, nodeGuarantee, nodeSharding,
-		nodeModule, nodeMembers, nodeAssignment, nodeRuns, nodePaused, nodeFires,
-	}
-	paths := append(make([]string, 0, len(nodes)+1), j.root)
-	for _, n := range nodes {
-		paths = append(paths, j.at(n))
-	}
-	return paths
+// watched is read only: the mirrors of all jobs share it.
+var watched = []string{
+	"", nodeConfig, nodeServers, nodeInstances, nodeLeader, nodeElection, nodeLatch, nodeLeaderInstance,
+	nodeLeaderSharding, nodeNecessary, nodeProcessing, nodeFailover, nodeFailoverItems, nodeFailoverLatch, nodeGuarantee, nodeSharding,
+	nodeModule, nodeMembers, nodeAssignment, nodeRuns, nodePaused, nodeFires,
 }
 
-// Follow is the mirror's rule of what lies below a path. The marks of an item
-// are named whether they exist or not: their creation is then one event, not
-// two.
-func (j Job) Follow(path string, n registry.Node) []string {
-	if !n.Exists || len(path) <= len(j.root) {
+// Watched lists the nodes from which a mirror of a job starts, by their names
+// below the job's own, which is the first and has none. The node "wasm" itself
+// is not among them: every transaction sets it, to learn its own revision, and
+// nobody is to be woken by that. Nobody changes the list.
+func Watched() []string { return watched }
+
+// Follow is the mirror's rule of what lies below a node, by names as in Watched.
+// The marks of an item are named whether they exist or not: their creation is
+// then one event, not two.
+func Follow(name string, n registry.Node) []string {
+	if !n.Exists {
 		return nil
 	}
-	var kids []string
-	switch path[len(j.root)+1:] {
+	var below []string
+	switch name {
 	case nodeServers, nodeInstances, nodeMembers, nodeRuns:
+		below = make([]string, 0, len(n.Children))
 		for _, c := range n.Children {
-			kids = append(kids, path+"/"+c)
+			below = append(below, name+"/"+c)
 		}
 	case nodeGuarantee:
-		kids = append(kids, j.at(nodeStarted), j.at(nodeCompleted))
+		below = []string{nodeStarted, nodeCompleted}
 	case nodeFailoverItems:
 		for _, c := range n.Children {
 			if _, ok := itemNumber(c); ok {
-				kids = append(kids, path+"/"+c)
+				below = append(below, name+"/"+c)
 			}
 		}
 	case nodeSharding:
+		marks := [...]string{markInstance, markRunning, markMisfire, markDisabled, markFailover}
+		below = make([]string, 0, len(n.Children)*len(marks))
 		for _, c := range n.Children {
-			if i, ok := itemNumber(c); ok {
-				for _, mark := range []string{markInstance, markRunning, markMisfire, markDisabled, markFailover} {
-					kids = append(kids, j.item(i, mark))
+			if _, ok := itemNumber(c); ok {
+				for _, mark := range marks {
+					below = append(below, name+"/"+c+"/"+mark)
 				}
 			}
 		}
 	}
-	return kids
+	return below
 }
 
-// RunningMark tells whether a path is that of a mark of a run.
-func (j Job) RunningMark(path string) bool {
-	return strings.HasPrefix(path, j.root+"/"+nodeSharding+"/") && strings.HasSuffix(path, "/"+markRunning)
+// RunningMark tells whether a name, as in Watched, is that of a mark of a run.
+func RunningMark(name string) bool {
+	return strings.HasPrefix(name, nodeSharding+"/") && strings.HasSuffix(name, "/"+markRunning)
 }
 
 // Occupied tells which item's node could not be deleted because there is

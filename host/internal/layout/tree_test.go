@@ -2,6 +2,7 @@ package layout
 
 import (
 	"slices"
+	"strings"
 	"testing"
 
 	"github.com/wasmjob/wasmjob/host/internal/protocol"
@@ -110,7 +111,7 @@ func TestNodesOfAStart(t *testing.T) {
 func TestForeignNodes(t *testing.T) {
 	t.Parallel()
 	s := newStage(t, "n")
-	root := s.j.Watched()[0]
+	root := s.j.Root()
 	for _, p := range []string{"", "/sharding", "/sharding/x", "/sharding/01", "/sharding/-1", "/sharding/999999", "/sharding/2", "/sharding/2/later", "/leader", "/leader/failover", "/leader/failover/items", "/leader/failover/items/2", "/leader/failover/items/two"} {
 		s.ops(0, registry.Op{Kind: registry.Create, Path: root + p})
 	}
@@ -121,8 +122,8 @@ func TestForeignNodes(t *testing.T) {
 	if len(v.Pending) != 1 || !v.Pending[0].Foreign || v.Pending[0].Item != 2 {
 		t.Errorf("pending %+v", v.Pending)
 	}
-	kids := s.j.Follow(root+"/sharding", s.tree.Get(root+"/sharding"))
-	if len(kids) != 5 || kids[0] != root+"/sharding/2/instance" {
+	kids := Follow("sharding", s.tree.Get(root+"/sharding"))
+	if len(kids) != 5 || kids[0] != "sharding/2/instance" {
 		t.Errorf("follows %v", kids)
 	}
 }
@@ -130,13 +131,24 @@ func TestForeignNodes(t *testing.T) {
 func TestFaultsNameTheNode(t *testing.T) {
 	t.Parallel()
 	s := newStage(t, "n")
-	root := s.j.Watched()[0]
+	root := s.j.Root()
 	s.ops(0, registry.Op{Kind: registry.Create, Path: root})
-	s.ops(0, registry.Op{Kind: registry.Create, Path: root + "/config", Data: []byte("cron: yaml")})
-	if v := s.dec.View(); v.Config != nil || v.ConfigFault == "" {
-		t.Errorf("a YAML config is read as %+v, fault %q", v.Config, v.ConfigFault)
+	s.ops(0, registry.Op{Kind: registry.Create, Path: root + "/config"})
+	const good = `{"jobName":"job","jobClass":"x","jobType":"SIMPLE","cron":"0 0 0 1 1 ? 1970","shardingTotalCount":1}`
+	for _, c := range []struct{ text, fault string }{
+		{"", "it is empty"},
+		{"cron: yaml", "layout 3"},
+		{strings.Replace(good, `:1}`, `:100001}`, 1), "shardingTotalCount 100001 is more than 100000"},
+		{strings.Replace(good, `"job"`, `"other"`, 1), `expected the job "job", it is that of "other"`},
+		{strings.Replace(good, `}`, `,"shardingItemParameters":"0=a,,1=b"}`, 1), "shardingItemParameters: item parameters: \"\" is not item=parameter"},
+	} {
+		s.ops(0, registry.Op{Kind: registry.Set, Path: root + "/config", Data: []byte(c.text), Version: registry.AnyVersion})
+		v := s.dec.View()
+		if v.Config != nil || !strings.HasPrefix(v.ConfigFault, root+"/config: ") || !strings.Contains(v.ConfigFault, c.fault) {
+			t.Errorf("the config %q is read as %+v, fault %q, want %q", c.text, v.Config, v.ConfigFault, c.fault)
+		}
 	}
-	s.ops(0, registry.Op{Kind: registry.Set, Path: root + "/config", Data: []byte(`{"jobName":"job","jobClass":"x","jobType":"SIMPLE","cron":"0 0 0 1 1 ? 1970","shardingTotalCount":1}`), Version: 0})
+	s.ops(0, registry.Op{Kind: registry.Set, Path: root + "/config", Data: []byte(good), Version: registry.AnyVersion})
 	if v := s.dec.View(); v.ConfigFault != "" || v.Config == nil || v.Config.Cron != "" {
 		t.Errorf("the repaired, manual config is %+v, fault %q", v.Config, v.ConfigFault)
 	}

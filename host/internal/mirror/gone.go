@@ -8,11 +8,11 @@ import "github.com/wasmjob/wasmjob/host/registry"
 // after those. So of all nodes that are gone at most one is read.
 
 // leave notes that a node is gone, as of now.
-func (m *Mirror) leave(path string, n *entry) {
+func (m *Mirror) leave(name string, n *entry) {
 	if n.phase == clean {
 		m.open++
 		n.phase = gone
-		m.gone = append(m.gone, path)
+		m.gone = append(m.gone, name)
 	}
 	n.token = m.tokens
 }
@@ -21,23 +21,23 @@ func (m *Mirror) leave(path string, n *entry) {
 func (m *Mirror) witness(reads []Read) []Read {
 	left := m.gone[:0]
 	asked := true
-	for _, path := range m.gone {
-		n := m.nodes[path]
+	for _, name := range m.gone {
+		n := m.entry(name)
 		if n == nil || n.phase != gone {
 			continue
 		}
 		asked = asked && n.token != m.tokens
-		left = append(left, path)
+		left = append(left, name)
 	}
 	m.gone = left
 	if asked || len(left) == 0 {
 		return reads
 	}
-	path := left[len(left)-1]
-	n := m.nodes[path]
+	name := left[len(left)-1]
+	n := m.entry(name)
 	m.tokens++
 	n.phase, n.token = reading, m.tokens
-	return append(reads, Read{Path: path, token: n.token})
+	return append(reads, Read{m.path(name), name, n.token})
 }
 
 // witnessed: the question of that number was answered, so what was gone when it
@@ -45,28 +45,28 @@ func (m *Mirror) witness(reads []Read) []Read {
 func (m *Mirror) witnessed(question uint32) {
 	waiting := m.gone
 	m.gone = nil
-	for _, path := range waiting {
-		n := m.nodes[path]
+	for _, name := range waiting {
+		n := m.entry(name)
 		if n == nil || n.phase != gone {
 			continue
 		}
 		if int32(question-n.token) <= 0 {
-			m.gone = append(m.gone, path)
+			m.gone = append(m.gone, name)
 			continue
 		}
 		n.phase = clean
 		m.open--
-		m.flash(path, n, false)
+		m.flash(name, n, false)
 		if n.has(exists) {
-			m.learn(path, n, registry.Node{})
+			m.learn(name, n, registry.Node{})
 		}
 	}
 }
 
 // unwitnessed: a question has no answer; another is to be asked.
 func (m *Mirror) unwitnessed() {
-	for _, path := range m.gone {
-		if n := m.nodes[path]; n != nil && n.phase == gone {
+	for _, name := range m.gone {
+		if n := m.entry(name); n != nil && n.phase == gone {
 			n.token = m.tokens
 		}
 	}

@@ -19,17 +19,20 @@ package mirror
 
 import (
 	"slices"
+	"strings"
 
 	"github.com/wasmjob/wasmjob/host/registry"
 )
 
-// Follow tells which paths below a node are mirrored, given the node. It may
-// name paths that do not exist: their creation is heard of.
-type Follow func(path string, n registry.Node) []string
+// Follow tells which nodes below one are mirrored, given that one. It may name
+// such as do not exist: their creation is heard of. Few nodes have any. All are
+// named by their paths below the mirror's root.
+type Follow func(name string, n registry.Node) []string
 
 // Read is a wanted read.
 type Read struct {
 	Path  string
+	name  string
 	token uint32
 }
 
@@ -39,16 +42,20 @@ type Change struct {
 	Node registry.Node
 }
 
-// Mirror is the copy. Make it with New.
+// Mirror is the copy. Make it with New. It is made for a server with thousands
+// of them at rest: nodes are known by their names below the root, since those
+// can be shared, and paths are only made to be told.
 type Mirror struct {
+	root    string
 	follow  Follow
-	roots   []string
-	nodes   map[string]*entry
-	kids    map[string][]string // what follow names below a path, where it does
-	queue   []string            // dirty paths in the order in which they became so
-	open    int                 // paths that are dirty or being read
-	tokens  uint32              // questions so far: reads and transactions
-	gone    []string            // those of that phase, and perhaps others
+	names   []string          // of the nodes that are always mirrored; others share it
+	always  []entry           // those nodes, in that order
+	more    map[string]*entry // those that follow names, by name
+	lists   []list
+	queue   []string // dirty nodes in the order in which they became so
+	open    int      // nodes that are dirty or being read
+	tokens  uint32   // questions so far: reads and transactions
+	gone    []string // those of that phase, and perhaps others
 	changes []Change
 	own     map[string]*write // what our transaction under way touches; nil: there is none
 	ops     []registry.Op
@@ -59,6 +66,12 @@ type Mirror struct {
 	submitted uint32
 	owner     registry.SessionID // our session, once it has written something
 	down      bool               // the connection is away: nothing is read, nothing settles
+}
+
+// list is what follow names below a node.
+type list struct {
+	name  string
+	below []string
 }
 
 // entry is what is remembered of a node: whether another reading differs, and
@@ -119,47 +132,63 @@ const (
 	gone  // deleted, which shows in a view once what was deleted or set with it does
 )
 
-// New is a mirror of the given paths and whatever follow says below them.
-func New(paths []string, follow Follow) *Mirror {
-	m := &Mirror{follow: follow, roots: paths, nodes: map[string]*entry{}, kids: map[string][]string{}}
-	for _, p := range paths {
-		m.add(p)
+// New is a mirror of the named nodes below root, and whatever follow says below
+// them. The name of root itself is empty. names is shared, and not changed.
+func New(root string, names []string, follow Follow) *Mirror {
+	m := &Mirror{root: root, follow: follow, names: names, always: make([]entry, len(names)), more: map[string]*entry{}, open: len(names)}
+	for i := range m.always {
+		m.always[i].phase = dirty
 	}
+	m.queue = slices.Clone(names)
 	return m
 }
 
-func (m *Mirror) add(path string) {
-	if m.nodes[path] != nil {
+// path is the path of a node.
+func (m *Mirror) path(name string) string {
+	if name == "" {
+		return m.root
+	}
+	return m.root + "/" + name
+}
+
+// named is the name of the node at a path, if that is not elsewhere.
+func (m *Mirror) named(path string) (name string, ok bool) {
+	rest, ok := strings.CutPrefix(path, m.root)
+	if !ok || rest == "" {
+		return "", ok
+	}
+	return rest[1:], rest[0] == '/'
+}
+
+// entry is nil if nobody asks for the node.
+func (m *Mirror) entry(name string) *entry {
+	if k := slices.Index(m.names, name); k >= 0 {
+		return &m.always[k]
+	}
+	return m.more[name]
+}
+
+func (m *Mirror) add(name string) {
+	if m.entry(name) != nil {
 		return
 	}
-	if node, ok := m.fresh[path]; ok {
-		n := &entry{phase: clean}
-		m.nodes[path] = n
-		delete(m.fresh, path)
-		m.learn(path, n, node)
+	n := &entry{}
+	m.more[name] = n
+	if node, ok := m.fresh[name]; ok {
+		delete(m.fresh, name)
+		m.learn(name, n, node)
 		return
 	}
-	m.nodes[path] = &entry{phase: dirty}
+	n.phase = dirty
 	m.open++
-	m.queue = append(m.queue, path)
+	m.queue = append(m.queue, name)
 }
 
 // Event takes an event of the session.
 func (m *Mirror) Event(e registry.Event) {
 	switch e.Kind {
 	case registry.Changed:
-		m.own[e.Path].count(e)
-		delete(m.fresh, e.Path)
-		if n := m.nodes[e.Path]; n != nil {
-			if e.Changes > 0 && m.own[e.Path] == nil && n.is&(known|exists) == known {
-				n.is |= flashed
-			}
-			if e.Gone && m.own[e.Path] == nil && (n.phase == clean || n.phase == gone) {
-				m.leave(e.Path, n)
-			} else {
-				m.soil(e.Path, n)
-			}
-		}
+		m.changed(e)
 	case registry.Suspended, registry.Ended:
 		m.down = true
 	case registry.Resumed:
@@ -168,41 +197,60 @@ func (m *Mirror) Event(e registry.Event) {
 	}
 }
 
-// Reread makes every path dirty.
-func (m *Mirror) Reread() {
-	m.fresh = nil
-	for _, p := range m.roots {
-		m.soilAll(p)
+func (m *Mirror) changed(e registry.Event) {
+	name, ok := m.named(e.Path)
+	if !ok {
+		return
 	}
-}
-
-func (m *Mirror) soilAll(path string) {
-	n := m.nodes[path]
+	own, n := m.own[name], m.entry(name)
+	own.count(e)
+	delete(m.fresh, name)
 	if n == nil {
 		return
 	}
-	m.own[path].spoil()
-	m.soil(path, n)
-	for _, k := range m.kids[path] {
-		m.soilAll(k)
+	if e.Changes > 0 && own == nil && n.is&(known|exists) == known {
+		n.is |= flashed
+	}
+	if e.Gone && own == nil && (n.phase == clean || n.phase == gone) {
+		m.leave(name, n)
+	} else {
+		m.soil(name, n)
 	}
 }
 
-func (m *Mirror) soil(path string, n *entry) {
+// Reread makes every node dirty.
+func (m *Mirror) Reread() {
+	m.fresh = nil
+	for i, name := range m.names {
+		m.soilAgain(name, &m.always[i])
+	}
+	for _, l := range m.lists {
+		for _, name := range l.below {
+			m.soilAgain(name, m.entry(name))
+		}
+	}
+}
+
+func (m *Mirror) soilAgain(name string, n *entry) {
+	m.own[name].spoil()
+	m.soil(name, n)
+}
+
+func (m *Mirror) soil(name string, n *entry) {
 	switch n.phase {
 	case clean:
 		m.open++
-		if m.own[path] != nil {
+		if m.own[name] != nil {
 			n.phase = held
 			return
 		}
 		n.phase = dirty
-		m.queue = append(m.queue, path)
+		m.queue = append(m.queue, name)
 	case reading:
 		n.phase = stale
 	case gone:
 		n.phase = dirty
-		m.queue = append(m.queue, path)
+		m.queue = append(m.queue, name)
 	case dirty, stale, held:
 	}
 }
@@ -211,8 +259,8 @@ func (m *Mirror) soil(path string, n *entry) {
 func (m *Mirror) Wants() bool { return !m.down && len(m.queue)+len(m.gone) > 0 }
 
 // Urgent tells whether anything is to be read but what may wait.
-func (m *Mirror) Urgent(mayWait func(path string) bool) bool {
-	urgent := func(path string) bool { return !mayWait(path) }
+func (m *Mirror) Urgent(mayWait func(name string) bool) bool {
+	urgent := func(name string) bool { return !mayWait(name) }
 	return slices.ContainsFunc(m.queue, urgent) || slices.ContainsFunc(m.gone, urgent)
 }
 
@@ -222,14 +270,14 @@ func (m *Mirror) Wanted() []Read {
 		return nil
 	}
 	reads := make([]Read, 0, len(m.queue))
-	for _, p := range m.queue {
-		n := m.nodes[p]
+	for _, name := range m.queue {
+		n := m.entry(name)
 		if n == nil || n.phase != dirty {
 			continue
 		}
 		m.tokens++
 		n.phase, n.token = reading, m.tokens
-		reads = append(reads, Read{Path: p, token: n.token})
+		reads = append(reads, Read{m.path(name), name, n.token})
 	}
 	m.queue = nil
 	return m.witness(reads)
@@ -238,68 +286,64 @@ func (m *Mirror) Wanted() []Read {
 // Reply takes the answer to a read.
 func (m *Mirror) Reply(r Read, node registry.Node) {
 	m.witnessed(r.token)
-	n := m.nodes[r.Path]
+	n := m.entry(r.name)
 	if n == nil || n.token != r.token {
 		return // dropped meanwhile
 	}
 	if n.phase == stale {
 		// The answer may be older than the event; the node is read once more.
 		n.phase = dirty
-		m.queue = append(m.queue, r.Path)
+		m.queue = append(m.queue, r.name)
 		return
 	}
 	n.phase = clean
 	m.open--
-	m.flash(r.Path, n, node.Exists)
+	m.flash(r.name, n, node.Exists)
 	if !n.has(known) || n.has(exists) != node.Exists || n.last != markOf(node.Stat) {
-		m.learn(r.Path, n, node)
+		m.learn(r.name, n, node)
 	}
 }
 
 // flash tells of a node that came and went again between two looks. What it was
 // like is not known, only that it was there.
-func (m *Mirror) flash(path string, n *entry, exists bool) {
+func (m *Mirror) flash(name string, n *entry, exists bool) {
 	if n.has(flashed) && !exists {
-		m.changes = append(m.changes, Change{path, registry.Node{Exists: true}}, Change{Path: path})
+		m.changes = append(m.changes, Change{m.path(name), registry.Node{Exists: true}}, Change{Path: m.path(name)})
 	}
 	n.is &^= flashed
 }
 
 // learn notes that a node is another.
-func (m *Mirror) learn(path string, n *entry, node registry.Node) {
+func (m *Mirror) learn(name string, n *entry, node registry.Node) {
 	if n.has(known) || node.Exists {
-		m.changes = append(m.changes, Change{path, node})
+		m.changes = append(m.changes, Change{m.path(name), node})
 	}
 	n.last, n.is = markOf(node.Stat), m.traitsOf(node)
-	m.refollow(path, node)
+	m.refollow(name, node)
 }
 
 // Failed says that a read got no answer; it is wanted again.
 func (m *Mirror) Failed(r Read) {
-	n := m.nodes[r.Path]
+	n := m.entry(r.name)
 	if n == nil || n.token != r.token || n.phase != reading && n.phase != stale {
 		m.unwitnessed()
 		return
 	}
 	n.phase = dirty
-	m.queue = append(m.queue, r.Path)
+	m.queue = append(m.queue, r.name)
 }
 
-func (m *Mirror) refollow(path string, n registry.Node) {
-	old, kids := m.kids[path], m.follow(path, n)
-	if len(kids) > 0 {
-		m.kids[path] = kids
-	} else {
-		delete(m.kids, path)
-	}
-	for _, k := range kids {
+func (m *Mirror) refollow(name string, n registry.Node) {
+	below := m.follow(name, n)
+	old := m.relist(name, below)
+	for _, k := range below {
 		m.add(k)
 	}
 	if len(old) == 0 {
 		return
 	}
-	kept := make(map[string]bool, len(kids))
-	for _, k := range kids {
+	kept := make(map[string]bool, len(below))
+	for _, k := range below {
 		kept[k] = true
 	}
 	for _, k := range old {
@@ -309,8 +353,21 @@ func (m *Mirror) refollow(path string, n registry.Node) {
 	}
 }
 
-func (m *Mirror) drop(path string) {
-	n := m.nodes[path]
+// relist puts a list in place of the one that there was, and returns that.
+func (m *Mirror) relist(name string, below []string) (old []string) {
+	k := slices.IndexFunc(m.lists, func(l list) bool { return l.name == name })
+	if k >= 0 {
+		old = m.lists[k].below
+		m.lists = slices.Delete(m.lists, k, k+1)
+	}
+	if len(below) > 0 {
+		m.lists = slices.Concat(m.lists, []list{{name, below}}) // no room to spare
+	}
+	return old
+}
+
+func (m *Mirror) drop(name string) {
+	n := m.more[name]
 	if n == nil {
 		return
 	}
@@ -318,13 +375,11 @@ func (m *Mirror) drop(path string) {
 		m.open--
 	}
 	if n.has(exists) {
-		m.changes = append(m.changes, Change{Path: path})
+		m.changes = append(m.changes, Change{Path: m.path(name)})
 	}
-	m.own[path].spoil()
-	kids := m.kids[path]
-	delete(m.nodes, path)
-	delete(m.kids, path)
-	for _, k := range kids {
+	m.own[name].spoil()
+	delete(m.more, name)
+	for _, k := range m.relist(name, nil) {
 		m.drop(k)
 	}
 }

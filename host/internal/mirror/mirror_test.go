@@ -20,13 +20,13 @@ func node(rev int64, children ...string) registry.Node {
 	return registry.Node{Exists: true, Children: children, Stat: registry.Stat{Created: 1, Modified: rev, ChildrenChanged: rev}}
 }
 
-func children(path string, n registry.Node) []string {
-	if path != "/d" {
+func children(name string, n registry.Node) []string {
+	if name != "d" {
 		return nil
 	}
 	var kids []string
 	for _, c := range n.Children {
-		kids = append(kids, path+"/"+c)
+		kids = append(kids, name+"/"+c)
 	}
 	return kids
 }
@@ -65,7 +65,7 @@ func TestMirror(t *testing.T) {
 
 	t.Run("follows children and settles once all are read", func(t *testing.T) {
 		t.Parallel()
-		m := mirror.New([]string{"/d", "/absent"}, children)
+		m := mirror.New("", []string{"d", "absent"}, children)
 		if got := settle(t, m, tree); !slices.Equal(got, []string{"/d", "/absent", "/d/a", "/d/b"}) {
 			t.Errorf("read %v", got)
 		}
@@ -75,7 +75,7 @@ func TestMirror(t *testing.T) {
 	})
 	t.Run("an event unsettles until the path is read again", func(t *testing.T) {
 		t.Parallel()
-		m := mirror.New([]string{"/d"}, children)
+		m := mirror.New("", []string{"d"}, children)
 		settle(t, m, tree)
 		m.Changes()
 		m.Event(registry.Event{Kind: registry.Changed, Path: "/d/a"})
@@ -96,7 +96,7 @@ func TestMirror(t *testing.T) {
 	})
 	t.Run("an event during the read makes its answer stale", func(t *testing.T) {
 		t.Parallel()
-		m := mirror.New([]string{"/x"}, children)
+		m := mirror.New("", []string{"x"}, children)
 		reads := m.Wanted()
 		m.Event(registry.Event{Kind: registry.Changed, Path: "/x"})
 		m.Reply(reads[0], node(1))
@@ -110,7 +110,7 @@ func TestMirror(t *testing.T) {
 	})
 	t.Run("a child that left the list is dropped, its late answer ignored", func(t *testing.T) {
 		t.Parallel()
-		m := mirror.New([]string{"/d"}, children)
+		m := mirror.New("", []string{"d"}, children)
 		settle(t, m, tree)
 		m.Changes()
 		m.Event(registry.Event{Kind: registry.Changed, Path: "/d"})
@@ -127,7 +127,7 @@ func TestMirror(t *testing.T) {
 	})
 	t.Run("nothing settles while the connection is away, all is read after it", func(t *testing.T) {
 		t.Parallel()
-		m := mirror.New([]string{"/d"}, children)
+		m := mirror.New("", []string{"d"}, children)
 		settle(t, m, tree)
 		m.Event(registry.Event{Kind: registry.Suspended})
 		if m.Settled() || m.Wanted() != nil {
@@ -140,7 +140,7 @@ func TestMirror(t *testing.T) {
 	})
 	t.Run("a failed read is wanted again", func(t *testing.T) {
 		t.Parallel()
-		m := mirror.New([]string{"/d"}, children)
+		m := mirror.New("", []string{"d"}, children)
 		r := m.Wanted()[0]
 		m.Failed(r)
 		if got := paths(m.Wanted()); !slices.Equal(got, []string{"/d"}) {

@@ -41,21 +41,24 @@ func (m *Mirror) Submitted(ops []registry.Op) {
 		if ops[i].Kind == registry.Check || ops[i].Kind == registry.Absent {
 			continue
 		}
-		n := m.nodes[ops[i].Path]
-		if n == nil && m.nodes[parentOf(ops[i].Path)] == nil {
+		name, ok := m.named(ops[i].Path)
+		n := m.entry(name)
+		if !ok || n == nil && m.entry(parentOf(name)) == nil {
 			continue // nobody asks
 		}
-		if w := m.own[ops[i].Path]; w != nil {
+		if w := m.own[name]; w != nil {
 			w.plain = false // it is touched twice
 			continue
 		}
-		m.own[ops[i].Path] = &write{op: i, plain: n.foreseen(&ops[i])}
+		m.own[name] = &write{op: i, plain: n.foreseen(&ops[i])}
 	}
 	for i := range ops {
 		switch ops[i].Kind {
 		case registry.Set, registry.Check:
 		default:
-			m.own[parentOf(ops[i].Path)].spoil()
+			if parent, ok := m.named(parentOf(ops[i].Path)); ok {
+				m.own[parent].spoil()
+			}
 		}
 	}
 }
@@ -97,9 +100,9 @@ func (m *Mirror) Answered(receipt *registry.Receipt, owner registry.SessionID) {
 		m.unwitnessed()
 	}
 	for i := range ops {
-		path := ops[i].Path
-		w, n := own[path], m.nodes[path]
-		if w == nil || w.op != i {
+		name, ok := m.named(ops[i].Path)
+		w, n := own[name], m.entry(name)
+		if !ok || w == nil || w.op != i {
 			continue
 		}
 		told := receipt != nil && receipt.Revision != 0 && w.plain && w.events == 1
@@ -107,19 +110,19 @@ func (m *Mirror) Answered(receipt *registry.Receipt, owner registry.SessionID) {
 			if m.fresh == nil {
 				m.fresh = map[string]registry.Node{}
 			}
-			m.fresh[path] = n.after(&ops[i], receipt, i, owner)
+			m.fresh[name] = n.after(&ops[i], receipt, i, owner)
 		}
 		if n == nil || n.phase != held {
 			continue
 		}
 		if !told {
 			n.phase = dirty
-			m.queue = append(m.queue, path)
+			m.queue = append(m.queue, name)
 			continue
 		}
 		n.phase = clean
 		m.open--
-		m.learn(path, n, n.after(&ops[i], receipt, i, owner))
+		m.learn(name, n, n.after(&ops[i], receipt, i, owner))
 	}
 }
 

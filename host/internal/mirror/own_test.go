@@ -43,15 +43,15 @@ const (
 // nodes of the tests: two lists, each with some children, and a child of one.
 var nodesOfTests = []string{"/l", "/m", "/l/a", "/l/b", "/l/c", "/m/a", "/m/b", "/l/a/deep"}
 
-func below(path string, n registry.Node) []string {
-	if path != "/l" && path != "/m" {
+func below(name string, n registry.Node) []string {
+	if name != "l" && name != "m" || !n.Exists {
 		return nil
 	}
 	var kids []string
 	for _, c := range n.Children {
-		kids = append(kids, path+"/"+c)
+		kids = append(kids, name+"/"+c)
 	}
-	return append(kids, path+"/b") // followed whether it is there or not
+	return append(kids, name+"/b") // followed whether it is there or not
 }
 
 func (s *service) commit(owner registry.SessionID, ops []registry.Op) (registry.Receipt, error) {
@@ -107,7 +107,7 @@ func TestMirrorOfWhatIsWritten(t *testing.T) {
 	known := 0
 	for seed := range uint64(4_000) {
 		s := &service{r: rand.New(rand.NewPCG(seed, 1)), tree: tree.New(), moments: []map[string]registry.Node{{}}}
-		m := mirror.New([]string{"/l", "/m"}, below)
+		m := mirror.New("", []string{"l", "m"}, below)
 		copied := map[string]registry.Node{}
 		flying := false
 		for range 200 {
@@ -199,7 +199,7 @@ func differs(copied, moment map[string]registry.Node) string {
 func TestOwnWritesAreNotRead(t *testing.T) {
 	t.Parallel()
 	was := map[string]registry.Node{"/a": node(1), "/b": {}, "/c": node(1)}
-	m := mirror.New([]string{"/a", "/b", "/c"}, children)
+	m := mirror.New("", []string{"a", "b", "c"}, children)
 	settle(t, m, was)
 	m.Changes()
 	m.Submitted([]registry.Op{
@@ -229,7 +229,7 @@ func TestOwnEphemeralNodesAreNotRead(t *testing.T) {
 	t.Parallel()
 	theirs, mine := node(1), node(1)
 	theirs.Stat.Owner, mine.Stat.Owner = other, session
-	m := mirror.New([]string{"/made", "/read", "/theirs"}, children)
+	m := mirror.New("", []string{"made", "read", "theirs"}, children)
 	settle(t, m, map[string]registry.Node{"/made": {}, "/read": {}, "/theirs": theirs})
 	commit := func(ops ...registry.Op) []mirror.Read {
 		t.Helper()
@@ -263,17 +263,17 @@ func TestOwnEphemeralNodesAreNotRead(t *testing.T) {
 func TestWhatIsGoneIsReadOnce(t *testing.T) {
 	t.Parallel()
 	was := map[string]registry.Node{}
-	var roots []string
+	var names []string
 	for i := range 100 {
-		path := fmt.Sprintf("/n%d", i)
-		roots = append(roots, path)
-		was[path] = node(1)
+		name := fmt.Sprintf("n%d", i)
+		names = append(names, name)
+		was["/"+name] = node(1)
 	}
-	m := mirror.New(roots, children)
+	m := mirror.New("", names, children)
 	settle(t, m, was)
 	m.Changes()
-	for _, path := range roots[:99] {
-		m.Event(registry.Event{Kind: registry.Changed, Path: path, Changes: 1, Gone: true})
+	for _, name := range names[:99] {
+		m.Event(registry.Event{Kind: registry.Changed, Path: "/" + name, Changes: 1, Gone: true})
 	}
 	if m.Settled() {
 		t.Fatal("settled on what may be half of a transaction")
@@ -290,7 +290,7 @@ func TestWhatIsGoneIsReadOnce(t *testing.T) {
 	if !m.Settled() || len(m.Changes()) != 99 {
 		t.Error("not settled by the answer")
 	}
-	m.Event(registry.Event{Kind: registry.Changed, Path: roots[99], Changes: 1, Gone: true})
+	m.Event(registry.Event{Kind: registry.Changed, Path: "/" + names[99], Changes: 1, Gone: true})
 	m.Submitted(nil)
 	if reads := m.Wanted(); len(reads) != 0 {
 		t.Errorf("wanted %v although a transaction is to be answered", reads)
@@ -304,7 +304,7 @@ func TestWhatIsGoneIsReadOnce(t *testing.T) {
 // What a transaction of ours makes below a list is known with the list.
 func TestOwnChildrenAreNotRead(t *testing.T) {
 	t.Parallel()
-	m := mirror.New([]string{"/d"}, children)
+	m := mirror.New("", []string{"d"}, children)
 	settle(t, m, map[string]registry.Node{"/d": node(1)})
 	m.Changes()
 	m.Submitted([]registry.Op{{Kind: registry.Create, Path: "/d/a", Data: []byte("x")}, {Kind: registry.Create, Path: "/d/b"}})

@@ -10,43 +10,62 @@ import "slices"
 // there and does.
 func (v *View) foreignLeads() bool { return v.Leader != "" && !v.member(v.Leader) }
 
-// unadopted: the items have been dealt, and not as the assignment says.
+// unsealed: what a leader of ElasticJob has dealt may be about to change, or to be
+// adopted. A node that it deletes and makes anew cannot be told from the one
+// before, so a begin that is on its way needs something that does not come back:
+// the seal, which goes when a deal begins, and comes with an adoption.
+func (v *View) unsealed() bool { return v.foreignLeads() && v.LeaderOwner != 0 && !v.Sealed }
+
+// unadopted: the items have been dealt, and not as the assignment says, or nobody
+// of ours has looked at it since. What one of ours has open waits for its end.
 func (v *View) unadopted() bool {
-	if !v.foreignLeads() || v.Necessary || v.Processing || !v.Assignment.Exists || v.ConfigFault != "" || v.Config == nil {
+	if !v.foreignLeads() || v.Processing || !v.Assignment.Exists || v.ConfigFault != "" || v.Config == nil {
 		return false
 	}
-	differs := v.Assignment.Total != v.total()
+	differs := v.unsealed() || v.Assignment.Total != v.total()
 	for i := range v.total() {
 		it := v.item(i)
 		if !it.Exists || it.Owner == "" {
 			return false
 		}
-		differs = differs || it.Owner != v.Assignment.owner(i)
+		differs = differs || it.Owner != v.Assignment.owner(i) && !v.open(i)
 	}
 	return differs
 }
 
-// adopt takes over what a leader of ElasticJob has dealt. As with a reshard of
-// ours, no item moves away from a member that has it open, and the dead are
-// enqueued before.
+// open: one of ours has a run of the item.
+func (v *View) open(i int) bool {
+	return slices.ContainsFunc(v.Runs, func(r Runs) bool { return r.entry(i) != nil })
+}
+
+// adopt takes over what a leader of ElasticJob has dealt, but for items that one
+// of ours has open: they do not change hands before they have ended.
 func adopt(s *State, _ *Plan) Mutation {
 	v := s.view
-	if !s.reclaims() || s.doubt != Trusted || s.config() == nil || !v.unadopted() || s.deadRecord() != nil {
+	if !s.reclaims() || s.doubt != Trusted || !v.unadopted() {
 		return nil
 	}
 	next := v.Assignment.clone()
 	next.Total, next.Members = v.total(), v.eligible()
 	next.Owners = make([]ID, next.Total)
 	for i := range next.Owners {
-		owner := v.item(i).Owner
-		if next.Owners[i] = owner; !slices.Contains(next.Members, owner) {
+		next.Owners[i] = v.item(i).Owner
+	}
+	for k := range v.Runs {
+		for _, e := range v.Runs[k].Open {
+			owner := v.Assignment.owner(e.Item)
+			if e.Item >= next.Total || owner == "" {
+				return nil // it can stay with nobody
+			}
+			next.Owners[e.Item] = owner
+		}
+	}
+	for _, owner := range next.Owners {
+		if !slices.Contains(next.Members, owner) {
 			next.Members = append(next.Members, owner)
 		}
 	}
 	slices.SortFunc(next.Members, func(a, b ID) int { return compare(b, a) })
-	if s.movesRunning(&next) {
-		return nil
-	}
 	m := Adopt{Check: s.recorded(&next), Moving: s.moving(&next)}
 	own := s.next(s.own())
 	seq := own.Seq
@@ -59,8 +78,8 @@ func adopt(s *State, _ *Plan) Mutation {
 	return m
 }
 
-// recorded lists those who have a record, all alive, and folds what they have
-// accounted for into next.
+// recorded lists those who have a record, and folds what they have accounted for
+// into next.
 func (s *State) recorded(next *Assignment) []ID {
 	var ids []ID
 	for k := range s.view.Runs {

@@ -11,7 +11,7 @@ func (s *State) bar(p *Plan) {
 		return
 	}
 	s.leaving, s.barred = true, true
-	p.add(Note{"this server must not run the job any more: leaving it until it may"})
+	p.add(Note{Text: "this server must not run the job any more: leaving it until it may"})
 }
 
 // Shared tells whether members of ElasticJob have a part in the job, too.

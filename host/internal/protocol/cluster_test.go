@@ -80,7 +80,7 @@ func newCluster() *cluster {
 }
 
 func (c *cluster) newEye() eye {
-	return eye{mirror: mirror.New(c.job.Watched(), c.job.Follow), decoder: c.job.NewDecoder()}
+	return eye{mirror: mirror.New(c.job.Root(), layout.Watched(), layout.Follow), decoder: c.job.NewDecoder()}
 }
 
 // look brings an eye up to date.

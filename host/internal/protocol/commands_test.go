@@ -30,7 +30,7 @@ import (
 //	refuse large                    the registry takes smaller ones only
 //	unknown applied, unknown late   … but it was; … but it is when "arrive" comes
 //	ops                             prints the operations of the commit in flight
-//	finish 0-1 failed: why          guests end, one after the other
+//	finish 0-1 failed: why          guests end, one after the other; "together": at once
 //	assign a:0,2 b:1                the strategy answers, without words as preferred; "assign fault: why";
 //	                                "assign oldest …" answers the oldest question, not the newest
 //	measured 1.5                    its clock is so many seconds ahead of the registry's
@@ -141,15 +141,22 @@ func finish(c *cluster, m *member, a *arguments) error {
 	if err != nil {
 		return err
 	}
+	together := a.flag("together")
 	state := protocol.RowState(a.word())
-	for _, i := range items {
+	var ends protocol.Finished
+	for k, i := range items {
 		e, ok := m.guests[i]
 		if !ok {
 			return fmt.Errorf("%s has no guest of item %d", m.name, i)
 		}
-		if err := c.step(m, protocol.Finished{Entry: e, State: state, Why: a.text}); err != nil {
+		ends = append(ends, protocol.End{Entry: e, State: state, Why: a.text})
+		if together && k+1 < len(items) {
+			continue
+		}
+		if err := c.step(m, ends); err != nil {
 			return err
 		}
+		ends = nil
 	}
 	return nil
 }

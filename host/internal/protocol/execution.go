@@ -14,7 +14,7 @@ func begin(s *State, p *Plan) Mutation {
 	}
 	// The instant stays due while the reshard is awaited or the history is full.
 	switch {
-	case s.waits():
+	case s.waits(), s.view.unsealed():
 		s.excuseAll("a reshard was awaited")
 		return nil
 	case s.o.MaxUnstored > 0 && len(s.unstored(s.own())) >= s.o.MaxUnstored:
@@ -71,7 +71,7 @@ type beginning struct {
 
 func newBeginning(s *State) *beginning {
 	own := s.own()
-	return &beginning{s: s, taken: make([]bool, s.view.total()), room: s.room(), m: Begin{Self: s.self, Own: s.next(own), Monitor: s.config() != nil && s.config().MonitorExecution, Shared: s.view.foreign()}}
+	return &beginning{s: s, taken: make([]bool, s.view.total()), room: s.room(), m: Begin{Self: s.self, Own: s.next(own), Monitor: s.config() != nil && s.config().MonitorExecution, Shared: s.view.foreign() || s.view.foreignLeads()}}
 }
 
 func (b *beginning) mutation() *Begin {
@@ -241,22 +241,23 @@ func again(s *State, _ *Plan) Mutation {
 	if own == nil || s.doubt != Trusted || s.leaving {
 		return nil
 	}
+	fenced := func(e Entry) bool {
+		g := s.guest(e.Item)
+		return g != nil && g.ended && g.fenced && g.state == Cancelled && s.latest.At <= e.Instant
+	}
+	if !slices.ContainsFunc(own.Open, fenced) {
+		return nil
+	}
 	next := s.next(own)
-	changed := false
 	for k := range next.Open {
 		e := &next.Open[k]
-		g := s.guest(e.Item)
-		if g == nil || !g.ended || !g.fenced || g.state != Cancelled || s.latest.At > e.Instant {
+		if !fenced(*e) {
 			continue
 		}
 		next.row(Row{Entry: *e, State: Retried, Why: "the registry session was in doubt", Ended: s.now, By: s.self})
 		e.Attempt++
 		e.Begun = s.now
 		next.Begun = set(next.Begun, e.Item, e.Begun)
-		changed = true
-	}
-	if !changed {
-		return nil
 	}
 	return Again{Self: s.self, Own: next}
 }
@@ -288,9 +289,13 @@ func complete(s *State, _ *Plan) Mutation {
 		return nil
 	}
 	s.ends = ends{}
+	if !slices.ContainsFunc(s.guests, func(g guest) bool { return g.ended }) {
+		return nil
+	}
 	var items []int
 	next := s.next(own)
 	r, rows := s.room(), s.rowsLeft(&next)
+	next.Rows = slices.Grow(next.Rows, min(rows, len(s.guests)))
 	for k := range s.guests {
 		g := &s.guests[k]
 		e := own.entry(g.Item)

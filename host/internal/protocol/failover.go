@@ -33,7 +33,7 @@ func (s *State) enqueueDead(d *Runs) Mutation {
 			break
 		}
 		open++
-		why := s.notAgain(e, d.ID)
+		why := s.notAgain(e)
 		if why == "" && slices.ContainsFunc(m.Pend, func(p Pending) bool { return p.Item == e.Item }) {
 			why = anotherRun
 		}
@@ -78,11 +78,11 @@ func (d *RunsData) unfinished() []Entry {
 const anotherRun = "the server died; another run of the item waits or runs"
 
 // notAgain says why an orphan is not run again; "" if it is.
-func (s *State) notAgain(e Entry, dead ID) string {
+func (s *State) notAgain(e Entry) string {
 	v := s.view
 	it := v.item(e.Item)
 	for k := range v.Runs {
-		if v.Runs[k].ID != dead && !v.dead(v.Runs[k].ID) && v.Runs[k].entry(e.Item) != nil {
+		if !v.dead(v.Runs[k].ID) && v.Runs[k].entry(e.Item) != nil {
 			return "a later run of the item had begun"
 		}
 	}
@@ -159,7 +159,7 @@ func (s *State) taking() *Take {
 		e.Attempt++
 		m.Own.Open = append(m.Own.Open, e)
 		m.Own.Begun = set(m.Own.Begun, e.Item, e.Begun)
-		if e.Trigger == "" && e.Instant > at(m.Own.Last, e.Item) {
+		if e.Trigger == "" {
 			m.Own.Last = set(m.Own.Last, e.Item, e.Instant)
 		}
 		m.Items = append(m.Items, p.Item)

@@ -67,18 +67,18 @@ func (s *State) act(p *Plan) {
 	}
 }
 
-func (s *State) finished(in Finished) {
-	g := s.guest(in.Entry.Item)
-	if g == nil || !g.Same(in.Entry) || g.ended {
+func (s *State) finished(e End) {
+	g := s.guest(e.Entry.Item)
+	if g == nil || !g.Same(e.Entry) || g.ended {
 		return
 	}
-	g.ended, g.state, g.flow = true, in.State, in.Flow
+	g.ended, g.state, g.flow = true, e.State, e.Flow
 	if s.ends.first == 0 {
 		s.ends.first = s.now
 	}
 	s.ends.last = s.now
-	if g.why == "" || in.State != Cancelled {
-		g.why = in.Why
+	if g.why == "" || e.State != Cancelled {
+		g.why = e.Why
 	}
 }
 

@@ -14,7 +14,7 @@ func (s *State) observe(p *Plan) {
 				s.self = m.ID
 				s.o.Config, s.o.Module = nil, nil // not needed any more, and large
 				s.reread = s.now
-				p.add(Note{"joined as " + string(m.ID)})
+				p.add(Note{Text: "joined as " + string(m.ID)})
 			}
 		}
 	}
@@ -24,14 +24,14 @@ func (s *State) observe(p *Plan) {
 		for k := range s.guests {
 			s.cancel(s.guests[k].Item, true, "the member's nodes were removed", p)
 		}
-		p.add(Note{"the member's nodes were removed from the registry"})
+		p.add(Note{Text: "the member's nodes were removed from the registry"})
 		p.add(Stop{Rejoin: !s.leaving || s.barred})
 		return
 	}
 	if s.self != "" && !s.leaving && v.instance(s.self) == nil {
 		// ElasticJob's shutdown of one instance: its node is deleted.
 		s.leaving = true
-		p.add(Note{"the instance's node was removed: shutting this job down here"})
+		p.add(Note{Text: "the instance's node was removed: shutting this job down here"})
 		s.cancelAll(p, "shut down by an operator")
 	}
 	s.bar(p)
@@ -56,10 +56,12 @@ func (s *State) observe(p *Plan) {
 		s.note(p, "a node in the registry cannot be read, nothing is done until it is removed or mended: "+v.RecordFault)
 	case v.ConfigFault != "":
 		s.note(p, "the configuration in the registry cannot be read, nothing begins: "+v.ConfigFault)
+	case s.self != "" && v.Config == nil:
+		s.note(p, ConfigGone)
 	case s.self != "" && s.apart() != "":
 		s.note(p, s.apart())
 	default:
-		s.noted = ""
+		s.note(p, "")
 	}
 	s.seeServers()
 	s.watchStrangers()
@@ -69,6 +71,9 @@ func (s *State) observe(p *Plan) {
 		s.hand(own, p)
 	}
 }
+
+// ConfigGone is what to say of a job that has members, and no configuration.
+const ConfigGone = "the job's configuration is gone, nothing begins until it is written again"
 
 func (s *State) config() *Config {
 	if s.view == nil || s.view.ConfigFault != "" {
@@ -136,7 +141,7 @@ func join(s *State, p *Plan) Mutation {
 	if v.ConfigFault != "" || s.o.Barred {
 		return nil
 	}
-	if v.Config == nil || !v.Dirs.Wasm || !v.Dirs.Instances || !v.Dirs.Servers || !v.Dirs.LeaderSharding || !v.Dirs.Latch {
+	if v.Config == nil || !v.Dirs.all() || !v.Dirs.Latch {
 		if v.Config == nil && s.o.Config == nil {
 			return nil // somebody removed it, or is about to define it
 		}
@@ -149,7 +154,7 @@ func join(s *State, p *Plan) Mutation {
 // is still there.
 func (s *State) setUpAgain() Mutation {
 	v := s.view
-	if !s.reclaims() || s.leaving || v.Config == nil || v.Dirs.Wasm && v.Dirs.Instances && v.Dirs.Servers && v.Dirs.LeaderSharding {
+	if !s.reclaims() || s.leaving || v.Config == nil || v.Dirs.all() {
 		return nil
 	}
 	return Setup{}

@@ -69,7 +69,7 @@ func (s *State) seenTo(e Entry) bool {
 // seen it. What a member of ElasticJob has made pending itself gets its name here.
 func orphan(s *State, _ *Plan) Mutation {
 	v := s.view
-	if !s.reclaims() || s.config() == nil || !v.Assignment.Exists || s.doubt != Trusted {
+	if !s.mourns() {
 		return nil
 	}
 	m := Orphan{Self: s.self, Own: s.next(s.own()), Next: v.Assignment.clone()}
@@ -92,7 +92,7 @@ func orphan(s *State, _ *Plan) Mutation {
 			}
 			done = true
 			m.Next.Last = set(m.Next.Last, e.Item, max(at(m.Next.Last, e.Item), e.Instant))
-			if why := s.notAgain(e, t.id); why != "" {
+			if why := s.notAgain(e); why != "" {
 				m.Own.row(Row{Entry: e, State: Lost, Why: why, Ended: s.now, By: t.id})
 				continue
 			}
@@ -122,6 +122,13 @@ func orphan(s *State, _ *Plan) Mutation {
 	}
 	slices.SortFunc(m.Pend, func(a, b Pending) int { return a.Item - b.Item })
 	return m
+}
+
+// mourns tells whether the member looks after what strangers leave, and there are
+// or were some.
+func (s *State) mourns() bool {
+	return s.reclaims() && s.config() != nil && s.view.Assignment.Exists && s.doubt == Trusted &&
+		(len(s.witness.strangers) > 0 || s.view.foreign())
 }
 
 // ripe tells whether a pending run that a stranger wrote may be taken here: none

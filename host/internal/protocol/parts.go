@@ -28,6 +28,23 @@ func (r *room) take(n int) bool {
 	return true
 }
 
+func (r *room) several() bool { return r != nil && r.nodes > 1 }
+
+// lostInARow is how many answers are missed before that is thought to be because
+// of the size: some registries hang up on whoever sends more than they take.
+const lostInARow = 4
+
+// unanswered halves what a transaction may write when one after the other had no
+// answer.
+func (s *State) unanswered(r *room) {
+	if !r.several() {
+		return
+	}
+	if s.lost++; s.lost >= lostInARow {
+		s.lost, s.smaller = 0, r.nodes/2
+	}
+}
+
 // first are the items that fit, at one node each.
 func (r *room) first(items []int) []int {
 	for k := range items {

@@ -16,9 +16,10 @@ func (s *State) next(own *Runs) RunsData {
 	return n
 }
 
-// newest sets in into what is newer in from than in held.
+// newest sets in into what is newer in from than in held. It begins with the
+// last, so that into grows once.
 func newest(into, from, held []int64) []int64 {
-	for i, t := range from {
+	for i, t := range slices.Backward(from) {
 		if t > at(held, i) {
 			into = set(into, i, t)
 		}

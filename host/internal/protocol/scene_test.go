@@ -239,6 +239,9 @@ func deal(c *cluster, a *arguments) error {
 		if !c.tree.Get(at).Exists {
 			ops = append(ops, registry.Op{Kind: registry.Create, Path: at})
 		}
+		for _, kid := range c.tree.Get(at + "/instance").Children {
+			ops = append(ops, registry.Op{Kind: registry.Delete, Path: at + "/instance/" + kid, Version: registry.AnyVersion})
+		}
 		if c.tree.Get(at + "/instance").Exists {
 			ops = append(ops, registry.Op{Kind: registry.Delete, Path: at + "/instance", Version: registry.AnyVersion})
 		}

@@ -162,6 +162,7 @@ func reshard(s *State, p *Plan) Mutation {
 		m.Remove, m.Clear = o.Remove, o.Clear
 	} else {
 		m.Parts = true
+		s.used = &room{nodes: len(m.Strip)} // those of the items follow
 	}
 	return m
 }
@@ -248,7 +249,7 @@ func (s *State) answered(in Assigned, p *Plan) {
 	s.answer = &in
 	if in.Fault != "" {
 		s.retry = s.now + retryAfter
-		p.add(Note{"the sharding strategy failed: " + in.Fault})
+		p.add(Note{Text: "the sharding strategy failed: " + in.Fault})
 	}
 }
 
@@ -341,8 +342,8 @@ func (a *Assignment) fold(d *RunsData) {
 }
 
 func set(s []int64, i int, t int64) []int64 {
-	for len(s) <= i {
-		s = append(s, 0)
+	if more := i + 1 - len(s); more > 0 {
+		s = append(s, make([]int64, more)...)
 	}
 	s[i] = t
 	return s

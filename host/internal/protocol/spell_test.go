@@ -63,7 +63,7 @@ func serversOf(ips []string) string {
 }
 
 // root is the job's own node, as the paths of a mirror begin with it.
-func (c *cluster) root() string { return c.job.Watched()[0] }
+func (c *cluster) root() string { return c.job.Root() }
 
 var braced = regexp.MustCompile(`\{([a-z](?:-\d+)?)(\.ip)?\}`)
 

@@ -38,7 +38,8 @@ type State struct {
 	occupied  []occupied
 	parts     *parts   // a reshard of ours whose nodes are not all written
 	used      *room    // by the mutation that is being decided; nil: it counts no nodes
-	smaller   int      // nodes that a transaction may write, since the registry refused a larger one; 0: as Options say
+	smaller   int      // nodes that a transaction may write, since the registry did not take a larger one; 0: as Options say
+	lost      int      // answers to transactions of several nodes that never came, in a row
 	telling   *telling // the listener that is being called here
 	instants  []int64  // the newest that came
 	swap      swap
@@ -218,7 +219,9 @@ func (s *State) receive(in Input, p *Plan) {
 	case Committed:
 		s.committed(in, p)
 	case Finished:
-		s.finished(in)
+		for _, e := range in {
+			s.finished(e)
+		}
 	case Told:
 		if t := s.telling; t != nil && t.event == in.Event && t.Instant == in.Instant && t.Attempt == in.Attempt {
 			t.ended = true
@@ -288,17 +291,21 @@ func (s *State) committed(in Committed, p *Plan) {
 	switch in.Outcome {
 	case Applied:
 		s.refusals = 0
+		if f.room.several() {
+			s.lost = 0
+		}
 		s.applied(f, in.Revision, p)
 	case Unknown:
 		// Nothing of it is carried out until a view read after a sync shows
 		// whether it happened; entries then act by level.
+		s.unanswered(f.room)
 		p.add(Sync{})
 		if _, ok := f.m.(RequestTrigger); ok && f.ask != 0 {
 			s.reply(f.ask, "the registry did not answer; whether the trigger was written is unknown", p)
 		}
 	case Refused:
 		s.occupy(in, f)
-		if in.TooLarge && f.room != nil && f.room.nodes > 1 {
+		if in.TooLarge && f.room.several() {
 			s.smaller = f.room.nodes / 2
 		}
 		if s.refRev != f.view.Rev {
@@ -310,7 +317,7 @@ func (s *State) committed(in Committed, p *Plan) {
 		s.refusals++
 		if s.refusals > 1 {
 			// The view cannot explain the refusal: it must have missed something.
-			p.add(Note{"refused twice on the same view: " + f.m.Name()})
+			p.add(Note{Text: "refused twice on the same view: " + f.m.Name()})
 			p.add(Reread{})
 		}
 		p.add(Sync{})
@@ -324,6 +331,7 @@ func (s *State) applied(f *flight, rev int64, p *Plan) {
 	}
 	switch m := f.m.(type) {
 	case Reshard:
+		s.asked, s.answer = nil, nil
 		if m.Parts {
 			s.parts = &parts{epoch: f.view.Assignment.Version + 1, mark: f.view.NecessaryV, strip: m.Pause, since: s.now}
 		}
@@ -375,6 +383,9 @@ func (s *State) Troubles() []string {
 		return nil
 	}
 	all := slices.Clone(v.Faults)
+	if s.self != "" && v.Config == nil && v.ConfigFault == "" {
+		all = append(all, ConfigGone)
+	}
 	if s.self != "" && s.apart() != "" && !s.barred { // else who bars it tells
 		all = append(all, s.apart())
 	}
@@ -395,13 +406,17 @@ func (s *State) skewed() bool {
 
 const skewed = "the server's clock differed from the registry's"
 
+// note tells, once, what keeps the job from going on; empty: nothing does any
+// more.
 func (s *State) note(p *Plan, text string) {
-	if s.noted != text {
-		s.noted = text
-		if text != "" {
-			p.add(Note{text})
-		}
+	switch text {
+	case s.noted:
+	case "":
+		p.add(Note{Text: "what kept the job from going on is mended"})
+	default:
+		p.add(Note{Text: text, Wrong: true})
 	}
+	s.noted = text
 }
 
 // sleep asks to be woken when a wait ends, once for each moment.

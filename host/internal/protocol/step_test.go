@@ -81,14 +81,14 @@ func TestInputs(t *testing.T) {
 		} {
 			other := e
 			change(&other)
-			if got := told(t, c, protocol.Finished{Entry: other, State: protocol.Succeeded}); got != "" {
+			if got := told(t, c, protocol.Finished{{Entry: other, State: protocol.Succeeded}}); got != "" {
 				t.Errorf("the end of %+v gave %q", other, got)
 			}
 		}
-		if got := told(t, c, protocol.Finished{Entry: e, State: protocol.Failed}); !strings.HasPrefix(got, "complete 0") {
+		if got := told(t, c, protocol.Finished{{Entry: e, State: protocol.Failed}}); !strings.HasPrefix(got, "complete 0") {
 			t.Errorf("its own end gave %q", got)
 		}
-		if got := told(t, c, protocol.Finished{Entry: e, State: protocol.Succeeded}); got != "" {
+		if got := told(t, c, protocol.Finished{{Entry: e, State: protocol.Succeeded}}); got != "" {
 			t.Errorf("a second end gave %q", got)
 		}
 	})

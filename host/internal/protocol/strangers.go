@@ -71,18 +71,12 @@ func (s *State) watchStrangers() {
 			t.gone = s.now
 			// What is still marked was not ended by a death: somebody shut the job
 			// down there. Whether it comes to its end will not be seen.
-			t.open = slices.DeleteFunc(t.open, func(e Entry) bool {
-				goesOn := v.item(e.Item).Running == t.session
-				if goesOn && e.Item < len(w.holes) {
-					w.holes[e.Item] = at(w.ran, e.Item)
-				}
-				return goesOn
-			})
+			t.open = slices.DeleteFunc(t.open, func(e Entry) bool { return v.item(e.Item).Running == t.session })
 		}
 		// Another one has taken it over, and may have ended it by now.
 		t.open = slices.DeleteFunc(t.open, func(e Entry) bool {
 			it := v.item(e.Item)
-			return t.gone != 0 && (it.Running != t.session && w.runs(it.Running) || t.gone < s.now && e.Item < len(w.marks) && it.Marks != w.marks[e.Item])
+			return t.gone != 0 && (w.runs(it.Running) || t.gone < s.now && e.Item < len(w.marks) && it.Marks != w.marks[e.Item])
 		})
 	}
 	s.seeRuns()

@@ -49,8 +49,11 @@ type View struct {
 	Necessary       bool
 	NecessaryV      int32 // version of the mark: each Join raises it or creates it
 	Processing      bool
-	ProcessingOwner int64     // session
-	Pending         []Pending // ascending by item
+	ProcessingOwner int64 // session
+	// Sealed: no leader of ElasticJob has begun to deal since one of ours adopted
+	// what was dealt.
+	Sealed  bool
+	Pending []Pending // ascending by item
 
 	Assignment Assignment
 	Fires      Fires
@@ -68,6 +71,11 @@ type Dirs struct {
 	// MembersV is the version of the node above all members of ours: each Join
 	// raises it.
 	MembersV int32
+}
+
+// all tells whether nothing is missing that a member writes into.
+func (d *Dirs) all() bool {
+	return d.Wasm && d.Members && d.Runs && d.Instances && d.Servers && d.LeaderSharding
 }
 
 // Config is what the protocol reads of the job's configuration.
@@ -268,7 +276,7 @@ func (v *View) total() int {
 }
 
 func (v *View) item(i int) Item {
-	if i < len(v.Items) {
+	if i >= 0 && i < len(v.Items) {
 		return v.Items[i]
 	}
 	return Item{}

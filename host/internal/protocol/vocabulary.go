@@ -27,8 +27,10 @@ type (
 		// TooLarge: it was refused because the registry takes smaller ones only.
 		TooLarge bool
 	}
-	// Finished: the guest of an entry ended.
-	Finished struct {
+	// Finished: guests ended, in this order.
+	Finished []End
+	// End is how the guest of an entry ended. It is no input itself.
+	End struct {
 		Entry Entry
 		State RowState
 		Why   string
@@ -230,7 +232,8 @@ type (
 		Pause bool
 		Strip []int
 	}
-	// Adopt makes the assignment of what a leader of ElasticJob has dealt.
+	// Adopt makes the assignment of what a leader of ElasticJob has dealt, and
+	// seals that.
 	Adopt struct {
 		Check  []ID  // as of Reshard, as are Moving, Self and Own
 		Items  []int // whose owners' nodes must not have changed
@@ -261,7 +264,7 @@ type (
 		Unpend  []int // overtaken pending marks
 		Ack     bool
 		More    bool
-		Shared  bool // owners' nodes must not have changed: members of ElasticJob share the job
+		Shared  bool // owners' nodes, and the seal, must not have changed: members of ElasticJob share the job
 	}
 	// Complete closes runs whose guests ended.
 	Complete struct {
@@ -510,7 +513,10 @@ type (
 		Fault string
 	}
 	// Note is a line for the log, written for whoever runs the server.
-	Note struct{ Text string }
+	Note struct {
+		Text  string
+		Wrong bool // it keeps the job from going on
+	}
 	// Stop: the member has left; the runner ends the session's share and, with
 	// Rejoin, begins anew in another session.
 	Stop struct{ Rejoin bool }

@@ -132,3 +132,40 @@ func TestWhatCannotBeReadBesideJava(t *testing.T) {
 		must(t, reg.Close())
 	})
 }
+
+// Settings are told to the core before the view that brings them. What it decides
+// then stands against the view before, and is refused if something else has
+// changed with them: here what the others had accounted for when they left.
+func TestSettingsComeWithAnotherChange(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		reg := embedded.Memory()
+		s := serve(t, reg, &book{}, "10.0.0.1", nil)
+		<-s.Joined()
+		time.Sleep(15 * time.Second) // everything has begun, and ended
+		tool, err := reg.Open(t.Context(), func(registry.Event) {})
+		must(t, err)
+		v := s.snapshot.Load().view
+		theirs := v.Assignment
+		theirs.Last = []int64{0, 0, 0, 0, time.Now().UnixMilli()}
+		config, _, _ := s.Layout.Nodes()
+		assigned := s.Layout.Encode(protocol.Reshard{Next: theirs}, v)[0]
+		text := strings.Replace(string(v.ConfigData), layout.WasmClass21, "com.example.Other", 1)
+		_, err = tool.Commit(t.Context(), assigned, registry.Op{Kind: registry.Set, Path: config, Data: []byte(text), Version: registry.AnyVersion})
+		must(t, err)
+		time.Sleep(5 * time.Second)
+		if st := s.Status(); st.Instance != "" {
+			t.Errorf("it has not left: %+v", st)
+		}
+		n, err := tool.Read(t.Context(), assigned.Path)
+		must(t, err)
+		left := s.Layout.NewDecoder()
+		left.Apply(assigned.Path, n)
+		if got := left.View().Assignment.Last; len(got) != 5 || got[0] == 0 || got[4] != theirs.Last[4] {
+			t.Errorf("accounted for: %v, want what the member had, and behind it %d", got, theirs.Last[4])
+		}
+		s.stop(t)
+		must(t, tool.Close())
+		must(t, reg.Close())
+	})
+}

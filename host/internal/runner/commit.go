@@ -9,9 +9,10 @@ import (
 	"github.com/wasmjob/wasmjob/host/registry"
 )
 
-// commit writes what the plan says, against the view it was decided on.
+// commit writes what the plan says, against the view it was decided on: that is
+// the core's, which may be older than the member's.
 func (m *member) commit(p protocol.Plan) {
-	ops := m.Layout.Encode(p.Commit, m.view)
+	ops := m.Layout.Encode(p.Commit, m.state.View())
 	m.Log.Debug("commit", "plan", p.ID, "mutation", p.Commit.Name(), "ops", len(ops))
 	m.mirror.Submitted(ops)
 	m.line.Submit(m.life, ops, func(receipt registry.Receipt, err error) {

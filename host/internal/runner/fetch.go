@@ -7,6 +7,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/wasmjob/wasmjob/host/internal/layout"
 	"github.com/wasmjob/wasmjob/host/internal/session"
 	"github.com/wasmjob/wasmjob/host/registry"
 )
@@ -23,7 +24,7 @@ const marksPause = 25 * time.Millisecond
 // unhurried tells whether nothing but such marks is to be read, and nobody waits
 // for the next view. Who deals has to know what runs.
 func (m *member) unhurried() bool {
-	return m.view != nil && m.view.Shared() && !m.view.Necessary && !m.view.Processing && !m.answered && !m.syncing && !m.mirror.Urgent(m.Layout.RunningMark)
+	return m.view != nil && m.view.Shared() && !m.view.Necessary && !m.view.Processing && !m.answered && !m.syncing && !m.mirror.Urgent(layout.RunningMark)
 }
 
 // fetch asks for what the mirror wants to read; each answer is put into the
@@ -59,6 +60,7 @@ func (m *member) replied(l replyLetter) {
 		m.deny(l.read.Path, l.err)
 	}
 	m.Log.Debug("a read failed", "path", l.read.Path, "error", l.err)
+	m.looked() // it may take long
 	if m.failed = append(m.failed, l.read); len(m.failed) > 1 {
 		return // the others of this round are waited for already
 	}

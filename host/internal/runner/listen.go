@@ -31,7 +31,7 @@ func (m *member) listen(e protocol.Listen) {
 	m.listening = end
 	m.work.Go(func() {
 		defer end()
-		out := m.guarded(ctx, call)
+		out := m.guarded(ctx, &call)
 		if out.Verdict != job.OK && out.Verdict != job.Nothing {
 			m.Log.Warn("listener failed", "listener", e.Event, "instant", call.Scheduled, "attempt", e.Attempt, "verdict", out.Verdict, "code", out.Code, "error", out.Error)
 		}

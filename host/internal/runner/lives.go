@@ -66,6 +66,7 @@ func (l *lives) newLife() (*member, error) {
 		l.hangUp(line)
 		return nil, fmt.Errorf("%w: %w", errConfig, err)
 	}
+	m.looking = l.Looks.take(l.stop)
 	return m, nil
 }
 

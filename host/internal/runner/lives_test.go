@@ -130,6 +130,43 @@ func TestReadIsDenied(t *testing.T) {
 	})
 }
 
+// Jobs of a server read their nodes for the first time one after the other, so
+// far as they can read them.
+func TestLooks(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		reg, rows, looks := embedded.Memory(), &book{}, NewSlots(1)
+		share := func(o *Options) { o.Looks = looks }
+		looks <- struct{}{}
+		first := serve(t, reg, rows, "10.0.0.1", share)
+		time.Sleep(time.Minute)
+		select {
+		case <-first.Joined():
+			t.Error("it joined before it could have looked")
+		default:
+		}
+		<-looks
+		<-first.Joined()
+		var denied atomic.Pointer[string]
+		config := "/config"
+		denied.Store(&config)
+		d := &door{Registry: reg, wrap: func(s registry.Session) registry.Session { return unreadable{s, &denied} }}
+		blind := serveThrough(t, d, rows, "10.0.0.2", share)
+		time.Sleep(time.Second)
+		last := serve(t, reg, rows, "10.0.0.3", share)
+		<-last.Joined()
+		denied.Store(nil)
+		<-blind.Joined()
+		for _, s := range []*server{blind, first, last} {
+			s.stop(t)
+		}
+		if len(looks) != 0 {
+			t.Error("somebody looks who has ended")
+		}
+		must(t, reg.Close())
+	})
+}
+
 // A job ends on a server whose connection is away, while server and session
 // live on: when the connection is back, nothing of the job is left that others
 // would take for a member.

@@ -13,8 +13,9 @@ import (
 //
 //   - events: one for each change of the job's nodes since the last turn, which
 //     takes all there are;
-//   - replies, Committed, synced, Assigned, Finished, Stored: one for each
-//     request, guest or batch that is under way;
+//   - replies, Committed, synced, Assigned, Stored: one for each request or batch
+//     that is under way;
+//   - ends of guests: those that come together are one letter;
 //   - Asked: by maxAsks; Unasked: one for each;
 //   - ticks: the newest one replaces the one that waits. Its own Prev stays
 //     with it: the core sees that instants lie between it and the last one
@@ -59,6 +60,11 @@ type (
 	marksLetter struct{} // marks of runs have waited to be read
 	lookLetter  struct{} // look at the clock, and for what is to be read
 	inputLetter struct{ protocol.Input }
+	dealtLetter struct {
+		*deal
+		protocol.Assigned
+	}
+	endsLetter struct{ ends protocol.Finished }
 )
 
 func (eventLetter) letter()  {}
@@ -72,11 +78,28 @@ func (leaveLetter) letter()  {}
 func (lookLetter) letter()   {}
 func (marksLetter) letter()  {}
 func (inputLetter) letter()  {}
+func (dealtLetter) letter()  {}
+func (*endsLetter) letter()  {}
 
 func (b *mailbox) put(l letter) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	b.letters = append(b.letters, l)
+	b.rouse()
+}
+
+// ended puts the end of a guest. It goes into the letter before, if that is of
+// ends as well: all guests of a fire may end at the same moment.
+func (b *mailbox) ended(e protocol.End) {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	if n := len(b.letters); n > 0 {
+		if l, ok := b.letters[n-1].(*endsLetter); ok {
+			l.ends = append(l.ends, e)
+			return
+		}
+	}
+	b.letters = append(b.letters, &endsLetter{protocol.Finished{e}})
 	b.rouse()
 }
 

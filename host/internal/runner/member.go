@@ -29,9 +29,10 @@ type member struct {
 	state   *protocol.State
 	mirror  *mirror.Mirror
 	decoder *layout.Decoder
-	view    *protocol.View // the newest that the core has seen
+	view    *protocol.View // the newest; the core sees it when it knows its settings
 	self    job.InstanceID // "" until the registry shows that it joined
 
+	looking  bool          // it reads all of its nodes for the first time, in one of Looks
 	answered bool          // a commit was answered after the view
 	syncing  bool          // no view is published before the answer of Sync
 	reread   bool          // … and before everything was read again
@@ -51,7 +52,7 @@ type member struct {
 	cron      string
 	guests    map[int]*guest // by item
 	fire      fire
-	deal      context.CancelFunc // ends the question to the strategy
+	deal      *deal              // the question to the strategy; nil: it was answered
 	preparing context.CancelFunc // ends the wait for the next module
 	told      protocol.Ready     // what was logged of it last
 	doubt     protocol.Doubt
@@ -92,7 +93,7 @@ func newMember(l *lives, box *mailbox, line *session.Line) (*member, error) {
 			Started: rules.Started, Completed: rules.Completed, Retry: rules.Retry,
 			Labels: r.Labels, Address: r.Address,
 		}),
-		mirror:  mirror.New(r.Layout.Watched(), r.Layout.Follow),
+		mirror:  mirror.New(r.Layout.Root(), layout.Watched(), layout.Follow),
 		decoder: r.Layout.NewDecoder(),
 	}
 	m.effective, m.ruled = &effective{job: r.Config}, rules
@@ -114,6 +115,7 @@ func (m *member) begin(stop context.Context) {
 // turn is the loop: it reads letters until there is none left, and the next one
 // begins another turn. The last turn of a life also sees it off.
 func (m *member) turn() {
+	stretch()
 	var letters []letter
 	for !m.over {
 		var tick protocol.Tick
@@ -121,7 +123,6 @@ func (m *member) turn() {
 		if letters, tick, more = m.box.take(letters); !more {
 			return
 		}
-		m.judge()
 		for _, l := range letters {
 			m.read(l)
 		}
@@ -138,12 +139,25 @@ func (m *member) turn() {
 	m.finish()
 }
 
+// looked gives the member's place among those that read all of their nodes to
+// another one.
+func (m *member) looked() {
+	if m.looking {
+		m.looking = false
+		<-m.Looks
+	}
+}
+
 // finish ends a life: with it end its guests, and whatever it has under way.
 func (m *member) finish() {
 	m.box.close()
+	m.looked()
 	m.unstop()
 	m.Clock.Remove()
 	m.end()
+	for _, g := range m.guests {
+		g.kill() // its context has ended; now it is to be watched
+	}
 	m.work.Wait()
 	for _, t := range []*time.Timer{m.wake, m.drain} {
 		if t != nil {
@@ -192,11 +206,19 @@ func (m *member) read(l letter) {
 		if m.marks == marked {
 			m.marks = waited
 		}
-	case lookLetter: // the turn itself looks
-	case inputLetter:
-		if f, ok := l.Input.(protocol.Finished); ok {
-			m.ended(f.Entry)
+	case *endsLetter:
+		for _, e := range l.ends {
+			m.ended(e.Entry)
 		}
+		m.step(l.ends)
+	case lookLetter:
+		m.judge()
+	case dealtLetter:
+		if l.deal == m.deal {
+			m.deal = nil
+		}
+		m.step(l.Assigned)
+	case inputLetter:
 		if p, ok := l.Input.(protocol.Prepared); ok {
 			m.prepared(p.Ready)
 		}
@@ -235,6 +257,7 @@ func (m *member) publish() {
 		}
 		if len(changes) > 0 || m.view == nil {
 			m.view = m.decoder.View()
+			m.looked()
 		}
 		m.answered = false
 		m.allowAll()
@@ -271,9 +294,14 @@ func (m *member) step(in protocol.Input) {
 // judge tells the core when the session is to be trusted more, or less, than
 // before.
 func (m *member) judge() {
-	level := map[session.Trust]protocol.Doubt{
-		session.Trusted: protocol.Trusted, session.Doubtful: protocol.Doubtful, session.Expired: protocol.Expired,
-	}[m.line.Trust()]
+	level := protocol.Trusted
+	switch m.line.Trust() {
+	case session.Trusted:
+	case session.Doubtful:
+		level = protocol.Doubtful
+	case session.Expired:
+		level = protocol.Expired
+	}
 	if level != m.doubt {
 		m.doubt = level
 		m.advance(protocol.Doubted{Level: level})
@@ -322,10 +350,20 @@ func (m *member) effect(in protocol.Input, e protocol.Effect) {
 		}
 		m.answer(e.ID, e.Fault)
 	case protocol.Note:
-		m.Log.Info("note", "text", e.Text, "instance", m.state.Self())
+		m.note(e)
 	case protocol.Stop:
 		m.over, m.again = true, e.Rejoin
 	}
+}
+
+// note writes a line into the log. What keeps the job from going on is an error,
+// since nothing else says so.
+func (m *member) note(n protocol.Note) {
+	if n.Wrong {
+		m.Log.Error("the job cannot go on", "reason", n.Text, "instance", m.state.Self())
+		return
+	}
+	m.Log.Info("note", "text", n.Text, "instance", m.state.Self())
 }
 
 // wakeBy sets the one timer; what is asked for earlier has precedence.
@@ -378,13 +416,17 @@ func (m *member) newest(cron string, now time.Time) int64 {
 	return 0
 }
 
+// deal is a question to the strategy.
+type deal struct{ end context.CancelFunc }
+
 // assign asks the strategy. A newer question ends an older one.
 func (m *member) assign(r protocol.AssignRequest) {
 	if m.deal != nil {
-		m.deal()
+		m.deal.end()
 	}
 	ctx, end := context.WithCancel(m.life)
-	m.deal = end
+	question := &deal{end}
+	m.deal = question
 	c, self := *m.effective.job, m.state.Self()
 	if r.Shared {
 		c.StrategyModule, c.StrategyDigest = "", "" // a leader of ElasticJob would deal otherwise
@@ -399,7 +441,7 @@ func (m *member) assign(r protocol.AssignRequest) {
 		if ctx.Err() == nil {
 			m.dealt(Event{Kind: StrategyFault, At: time.Now(), Config: c, Instance: self}, err, items == nil)
 		}
-		m.box.put(inputLetter{in})
+		m.box.put(dealtLetter{question, in})
 	})
 }
 
@@ -417,5 +459,7 @@ func (m *member) dealt(e Event, err error, kept bool) {
 	e.Reason = fmt.Sprintf("it failed, and %s: %v", instead, err)
 	m.Log.Error("the sharding strategy failed", "instead", instead, "error", err)
 	m.troubles.set(troubleStrategy, e.Reason)
-	m.Observe(e)
+	if m.Observe != nil {
+		m.Observe(e)
+	}
 }

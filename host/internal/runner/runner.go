@@ -91,6 +91,20 @@ func NewSlots(n int) Slots {
 	return make(Slots, n)
 }
 
+// take takes a slot if there is a bound, and ctx does not end before; it tells
+// whether it has.
+func (s Slots) take(ctx context.Context) bool {
+	if s == nil {
+		return false
+	}
+	select {
+	case s <- struct{}{}:
+		return true
+	case <-ctx.Done():
+		return false
+	}
+}
+
 // Event is the start or the end of one guest, or a strategy that failed: that
 // one has no item.
 type Event struct {
@@ -116,7 +130,7 @@ const (
 	StrategyFault = "strategy"
 )
 
-// Options say what a Runner works with. All but Slots, Observe and Log are
+// Options say what a Runner works with. All but Slots, Looks, Observe and Log are
 // needed.
 type Options struct {
 	Trunk  *session.Trunk // of the server
@@ -139,6 +153,9 @@ type Options struct {
 	Dealer   Dealer
 	Sink     trace.Sink
 	Slots    Slots // shared by the jobs of a server
+	// Looks bound how many jobs of a server read all of their nodes at once, which
+	// is when they need the most memory. Nil is no bound.
+	Looks Slots
 	// Labels are those of this server, for the strategies of all.
 	Labels map[string]string
 	// Address is where this server gives modules to others; empty: nowhere.
@@ -149,7 +166,8 @@ type Options struct {
 	// nil: by any.
 	Knows func(strategy string) bool
 	// Observe is called in the goroutines of the guests, several at once; while
-	// it blocks, the guest does not begin or its end is not recorded.
+	// it blocks, the guest does not begin or its end is not recorded. Nil: nobody
+	// wants to know.
 	Observe func(Event)
 	Log     *slog.Logger
 }
@@ -174,6 +192,7 @@ type Runner struct {
 	base     *slog.Logger // of the server
 	kept     keptTexts
 	parallel Slots    // of this job; the loop's
+	front    Slots    // of this job: for one of its guests, to wait for a slot of the server; the loop's; nil until one runs
 	defining defining // the loop's
 	bars     barred   // the loop's
 	troubles troubles
@@ -196,9 +215,6 @@ type Runner struct {
 func New(o Options) *Runner {
 	if o.Log == nil {
 		o.Log = slog.New(slog.DiscardHandler)
-	}
-	if o.Observe == nil {
-		o.Observe = func(Event) {}
 	}
 	if o.Changed == nil {
 		o.Changed = func(*job.Config) {}

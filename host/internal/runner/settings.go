@@ -14,9 +14,9 @@ import (
 // effective is the job's configuration as it is in force: what the registry
 // says over what the server's own file says.
 type effective struct {
-	config, module []byte      // the registry's texts it was made of
-	job            *job.Config // nobody changes it
-	params         map[int]string
+	config, module []byte         // the registry's texts it was made of
+	job            *job.Config    // nobody changes it
+	params         map[int]string // nil before the first run; the loop's
 }
 
 // definition is what the registry says of the job; module is nil if it says
@@ -55,14 +55,21 @@ func (m *member) configure() bool {
 		d := layout.Definition{Config: *config, Module: *module}
 		e.job = m.shared(d.Job(*m.Config))
 	}
-	if e.params, err = job.ParseItemParams(e.job.ItemParams); err != nil {
-		m.Log.Error("the item parameters in the registry cannot be read, guests get none", "error", err)
-	}
 	m.effective = &e
 	m.fire = fire{}
 	m.resettle(old.job)
 	m.Changed(e.job)
 	return true
+}
+
+// params are the parameters of the items. A view of a text in which they cannot
+// be read has no configuration, so nothing runs by it.
+func (m *member) params() map[int]string {
+	e := m.effective
+	if e.params == nil {
+		e.params, _ = job.ParseItemParams(e.job.ItemParams)
+	}
+	return e.params
 }
 
 // shared is the server's own configuration if c says the same. Most do, and a
@@ -141,6 +148,7 @@ func (m *member) defined(fault string) {
 	if fault == "" && m.Defined != nil {
 		m.Defined(o.said)
 	}
+	o.said = nil // it is large
 }
 
 // define brings the server's own file into the registry, by the rule of

@@ -1,6 +1,7 @@
 package runner
 
 import (
+	"maps"
 	"slices"
 	"strings"
 	"sync"
@@ -91,7 +92,6 @@ const (
 	troubleShared
 	troubleRows
 	troubleGuest
-	numTroubles
 )
 
 func (t trouble) String() string {
@@ -101,12 +101,19 @@ func (t trouble) String() string {
 // troubles are what goes wrong at present, one or more lines each.
 type troubles struct {
 	mu   sync.Mutex // guards text: all goroutines of a member write it, anybody reads
-	text [numTroubles]string
+	text map[trouble]string
 }
 
 func (t *troubles) set(what trouble, text string) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
+	if text == "" {
+		delete(t.text, what)
+		return
+	}
+	if t.text == nil {
+		t.text = map[trouble]string{}
+	}
 	t.text[what] = text
 }
 
@@ -116,12 +123,9 @@ func (t *troubles) list() []string {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	var all []string
-	for what, text := range t.text {
-		if text == "" {
-			continue
-		}
-		for line := range strings.SplitSeq(text, "\n") {
-			all = append(all, trouble(what).String()+": "+line)
+	for _, what := range slices.Sorted(maps.Keys(t.text)) {
+		for line := range strings.SplitSeq(t.text[what], "\n") {
+			all = append(all, what.String()+": "+line)
 		}
 	}
 	return all

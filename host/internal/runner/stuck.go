@@ -1,7 +1,6 @@
 package runner
 
 import (
-	"context"
 	"fmt"
 	"slices"
 	"strings"
@@ -49,33 +48,50 @@ func (s *stuck) text() string {
 	return strings.Join(all, "; ")
 }
 
-// watched runs the guest, and tells of it if it goes on after ctx has ended.
-func (m *member) watched(ctx context.Context, g *guest, run func()) {
-	gone, told := make(chan struct{}), make(chan struct{})
-	stop := context.AfterFunc(ctx, func() {
-		defer close(told)
-		m.overstays(g, gone)
-	})
-	run()
-	close(gone)
-	if !stop() {
-		<-told
+// kill ends the guest, and has somebody told if it goes on all the same.
+func (g *guest) kill() {
+	g.end()
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	if g.over || g.watch != nil {
+		return
 	}
+	since := time.Now()
+	g.watch = time.AfterFunc(patience, func() { g.overstays(since) })
 }
 
-func (m *member) overstays(g *guest, gone <-chan struct{}) {
-	since := time.Now()
-	t := time.NewTimer(patience)
-	defer t.Stop()
-	select {
-	case <-gone:
+// overstays tells of a guest that ignores its end, unless it has returned.
+func (g *guest) overstays(since time.Time) {
+	g.telling.Lock()
+	defer g.telling.Unlock()
+	g.mu.Lock()
+	over := g.over
+	g.mu.Unlock()
+	if over {
 		return
-	case <-t.C:
 	}
+	g.late = since
+	m := g.member
 	m.Log.Error("a guest ignores its end; until it returns the job does not go on here, nor does the server stop",
 		"item", g.entry.Item, "run", g.call.RunID, "ended_at", since)
 	m.troubles.set(troubleGuest, m.stuck.add(g, since))
-	<-gone
-	m.Log.Info("the guest has returned at last", "item", g.entry.Item, "run", g.call.RunID, "late", time.Since(since).String())
+}
+
+// gone says that the guest has returned.
+func (g *guest) gone() {
+	g.mu.Lock()
+	g.over = true
+	watch := g.watch
+	g.mu.Unlock()
+	if watch == nil || watch.Stop() {
+		return
+	}
+	g.telling.Lock()
+	defer g.telling.Unlock()
+	if g.late.IsZero() {
+		return
+	}
+	m := g.member
+	m.Log.Info("the guest has returned at last", "item", g.entry.Item, "run", g.call.RunID, "late", time.Since(g.late).String())
 	m.troubles.set(troubleGuest, m.stuck.remove(g))
 }

@@ -3,7 +3,10 @@ package runner
 import (
 	"context"
 	"fmt"
+	"log/slog"
+	"runtime"
 	"runtime/debug"
+	"slices"
 	"strconv"
 	"sync"
 	"sync/atomic"
@@ -24,20 +27,27 @@ const (
 
 // guest is one attempt that runs or waits for a slot.
 type guest struct {
+	member *member
 	call   job.Call
 	entry  protocol.Entry
-	kill   context.CancelFunc
+	end    context.CancelFunc
 	grace  time.Duration
 	reason atomic.Int32  // a job.StopReason
 	told   chan struct{} // closed when it was asked to stop
 
 	parallel Slots // of the job, when it began
+	front    Slots // of the job: whoever has it waits for a slot of the server
 
 	// mu guards what follows: loop, deadline and guest meet here.
 	mu    sync.Mutex
 	why   string
 	timer *time.Timer // kills when the grace is over
 	done  bool
+	over  bool        // it has returned, and who observes it as well
+	watch *time.Timer // tells if it goes on after its end; nil: it was not ended
+
+	telling sync.Mutex // held while that is told; guards late
+	late    time.Time  // when it was ended, if that was told
 }
 
 // ask asks the guest to stop, and ends it when it does not. The first reason
@@ -76,13 +86,17 @@ type fire struct {
 	items  []int
 	taskID string
 	params map[int]string
+	log    *slog.Logger
 }
 
 // start begins the guest of an entry, in a goroutine of its own.
 func (m *member) start(e protocol.Run) {
 	call := m.call(e)
-	ctx, kill := context.WithCancel(m.life)
-	g := &guest{call: call, entry: e.Entry, kill: kill, grace: call.Config.Limits.Grace, told: make(chan struct{}), parallel: m.parallel}
+	if m.front == nil && m.Slots != nil {
+		m.front = NewSlots(1)
+	}
+	ctx, end := context.WithCancel(m.life)
+	g := &guest{member: m, call: call, entry: e.Entry, end: end, grace: call.Config.Limits.Grace, told: make(chan struct{}), parallel: m.parallel, front: m.front}
 	if g.grace <= 0 {
 		g.grace = defaultGrace
 	}
@@ -92,11 +106,22 @@ func (m *member) start(e protocol.Run) {
 	}
 	m.guests[e.Entry.Item] = g
 	m.work.Go(func() {
-		defer kill()
-		var in protocol.Finished
-		m.watched(ctx, g, func() { in = m.attempt(ctx, g) })
-		m.box.put(inputLetter{in})
+		defer end()
+		stretch()
+		how := m.attempt(ctx, g)
+		g.gone()
+		m.box.ended(how)
 	})
+}
+
+// stretch makes the stack of a new goroutine as large as a turn or a guest needs at
+// least. It would become so anyway, but step by step, and each time all that is on
+// it is moved: when a hundred guests start at once, that is a fifth of the work.
+//
+//go:noinline
+func stretch() {
+	var room [10 << 10]byte
+	runtime.KeepAlive(&room)
 }
 
 // ended forgets a guest.
@@ -166,12 +191,12 @@ func (m *member) call(e protocol.Run) job.Call {
 		RunID:   c.Name + "/" + strconv.Itoa(e.Entry.Item) + "/" + runOf(e.Entry),
 		Attempt: e.Entry.Attempt, Scheduled: time.UnixMilli(e.Entry.Instant), Fence: e.Fence,
 		Failover: e.Entry.Cause == protocol.Failover, Misfire: e.Entry.Cause == protocol.Misfired,
-		Log: m.guestLog(),
+		Log: f.log,
 	}
 	if c.Allow.State {
 		call.State = newItemState(m, e.Entry.Item)
 	}
-	call.ItemParam, call.HasItemParam = m.effective.params[e.Entry.Item]
+	call.ItemParam, call.HasItemParam = m.params()[e.Entry.Item]
 	return call
 }
 
@@ -181,12 +206,13 @@ func (m *member) fireOf(items []int) fire {
 	if n := len(items); n > 0 && len(m.fire.items) == n && &m.fire.items[0] == &items[0] {
 		return m.fire
 	}
-	f := fire{items: items, params: map[int]string{}}
+	f := fire{items: items, params: map[int]string{}, log: m.guestLog()}
 	if id, err := job.NewTaskID(m.Config.Name, items, m.state.Self()); err == nil {
 		f.taskID = id.String()
 	}
+	params := m.params()
 	for _, i := range items {
-		if p, ok := m.effective.params[i]; ok {
+		if p, ok := params[i]; ok {
 			f.params[i] = p
 		}
 	}
@@ -196,8 +222,8 @@ func (m *member) fireOf(items []int) fire {
 
 // attempt waits for a slot, runs the guest, tells the observer, and keeps the
 // texts for the row.
-func (m *member) attempt(ctx context.Context, g *guest) protocol.Finished {
-	in := protocol.Finished{Entry: g.entry}
+func (m *member) attempt(ctx context.Context, g *guest) protocol.End {
+	in := protocol.End{Entry: g.entry}
 	free, ok := m.slots(ctx, g)
 	if !ok {
 		_, in.Why = g.finish()
@@ -205,13 +231,12 @@ func (m *member) attempt(ctx context.Context, g *guest) protocol.Finished {
 		return in
 	}
 	began := time.Now()
-	event := m.eventOf(g, began)
-	m.Observe(event)
+	m.observe(g, began, nil, nil)
 	if limit := g.call.Config.Timeout; limit > 0 {
 		deadline := time.AfterFunc(limit, func() { g.ask(job.StopDeadline, "") })
 		defer deadline.Stop()
 	}
-	out := m.guarded(ctx, g.call)
+	out := m.guarded(ctx, &g.call)
 	free()
 	reason, why := g.finish()
 	in.Flow = protocol.Flow{Succeeded: out.Flow.Succeeded, Failed: out.Flow.Failed}
@@ -225,13 +250,13 @@ func (m *member) attempt(ctx context.Context, g *guest) protocol.Finished {
 		start: began.UnixMilli(), end: ended.UnixMilli(), fence: g.call.Fence,
 		fuel: out.Fuel, flow: out.Flow, metrics: metricsText(out.Metrics),
 	})
-	event.Kind, event.At, event.State, event.Outcome, event.Reason = End, ended, trace.State(in.State), out, in.Why
-	m.Observe(event)
+	m.observe(g, ended, &in, &out)
 	return in
 }
 
 // slots takes a slot of the job and one of the server, and gives the function
-// that returns them.
+// that returns them. Of each job one guest at a time waits for the server's, so
+// that the items of one do not hold up all others.
 func (m *member) slots(ctx context.Context, g *guest) (free func(), ok bool) {
 	var taken []Slots
 	free = func() {
@@ -239,7 +264,7 @@ func (m *member) slots(ctx context.Context, g *guest) (free func(), ok bool) {
 			<-s
 		}
 	}
-	for _, s := range []Slots{g.parallel, m.Slots} {
+	for _, s := range []Slots{g.parallel, g.front, m.Slots} {
 		if s == nil {
 			continue
 		}
@@ -254,6 +279,10 @@ func (m *member) slots(ctx context.Context, g *guest) (free func(), ok bool) {
 			return nil, false
 		}
 	}
+	if g.front != nil {
+		taken = slices.DeleteFunc(taken, func(s Slots) bool { return s == g.front })
+		<-g.front
+	}
 	if ctx.Err() != nil || g.stopReason() != job.Continue {
 		free()
 		return nil, false
@@ -262,13 +291,13 @@ func (m *member) slots(ctx context.Context, g *guest) (free func(), ok bool) {
 }
 
 // guarded keeps a job written in Go from ending the server with a panic.
-func (m *member) guarded(ctx context.Context, c job.Call) (out job.Outcome) {
+func (m *member) guarded(ctx context.Context, c *job.Call) (out job.Outcome) {
 	defer func() {
 		if p := recover(); p != nil {
 			out = job.Outcome{Verdict: job.Failure, Error: fmt.Sprintf("panic: %v\n%s", p, debug.Stack())}
 		}
 	}()
-	return m.Guests.Run(ctx, c)
+	return m.Guests.Run(ctx, *c)
 }
 
 // stateOf judges an end. A guest that was asked to stop and did not succeed
@@ -287,10 +316,19 @@ func stateOf(v job.Verdict, asked job.StopReason) protocol.RowState {
 	return protocol.Failed
 }
 
-func (m *member) eventOf(g *guest, at time.Time) Event {
-	return Event{
+// observe tells the observer that the guest starts, or, with how and out, that it
+// has ended.
+func (m *member) observe(g *guest, at time.Time, how *protocol.End, out *job.Outcome) {
+	if m.Observe == nil {
+		return
+	}
+	e := Event{
 		Kind: Start, At: at, Config: g.call.Config, Item: g.entry.Item, TaskID: g.call.TaskID, Parameter: g.call.ItemParam,
 		Scheduled: g.call.Scheduled, Instance: g.call.Instance, Cause: trace.Cause(g.entry.Cause), Attempt: g.entry.Attempt,
 		State: trace.Running,
 	}
+	if how != nil {
+		e.Kind, e.State, e.Reason, e.Outcome = End, trace.State(how.State), how.Why, *out
+	}
+	m.Observe(e)
 }

@@ -211,19 +211,23 @@ func (l *ledger) besideRuns(items []int, old *protocol.View, by author) {
 		if i < len(old.Items) && l.sessions[old.Items[i].Running] {
 			l.w.breach("another's mark", "%s: item %d is run by a member of ElasticJob", by, i)
 		}
-		if shared(by.view) && l.redealt(i, old, by) {
+		if theyLead(by.view) && (i >= len(old.Items) || old.Items[i].Owner != by.self) || shared(by.view) && l.redealt(i, old, by) {
 			l.w.breach("a leader's word", "%s: item %d belongs to %q by its node", by, i, old.Items[i].Owner)
 		}
 	}
 }
 
 // redealt: the owner's node is another than the one that was seen. One that was
-// deleted and made anew since has its version, and cannot be told from it.
+// deleted and made anew since has its version, and cannot be told from it but by
+// the seal.
 func (l *ledger) redealt(i int, old *protocol.View, by author) bool {
 	if i >= len(old.Items) || i >= len(by.view.Items) {
 		return true
 	}
 	now, was := old.Items[i], by.view.Items[i]
+	if by.view.Sealed {
+		return now.Owner != was.Owner
+	}
 	return now.Owner == "" || now.Owner != was.Owner && now.OwnerVer != was.OwnerVer
 }
 
@@ -241,11 +245,6 @@ func (l *ledger) adopts(old *protocol.View, by author) {
 	for i, o := range l.v.Assignment.Owners {
 		if l.redealt(i, old, by) {
 			l.w.breach("mirror of owners", "%s: item %d belongs to %s, its node says something else", by, i, o)
-		}
-	}
-	for k := range by.view.Runs {
-		if id := by.view.Runs[k].ID; !alive(by.view, id) && registered(by.view, id) == nil {
-			l.w.breach("nothing running moves", "%s, though the record of %s, which is dead, is there", by, id)
 		}
 	}
 	for k := range old.Runs {
@@ -337,10 +336,17 @@ func (l *ledger) alone() {
 	}
 }
 
-// unadopted: a leader of ElasticJob has dealt, and not as the assignment says.
+// theyLead: a member of ElasticJob leads.
+func theyLead(v *protocol.View) bool { return v.Leader != "" && !alive(v, v.Leader) }
+
+// unadopted: a leader of ElasticJob has dealt, and not as the assignment says, or
+// nobody of ours has looked at it since.
 func unadopted(v *protocol.View) bool {
-	if v.Leader == "" || alive(v, v.Leader) || v.Config == nil {
+	if !theyLead(v) || v.Config == nil {
 		return false
+	}
+	if !v.Sealed {
+		return true
 	}
 	for i := range v.Config.Total {
 		if i >= len(v.Items) || v.Items[i].Owner != ownerOf(v, i) {

@@ -16,6 +16,9 @@ func (w *World) plan() int64 {
 	w.at(orderly, func() {
 		w.tracef("order")
 		w.orderly = true
+		if w.steer.on() {
+			return // nobody else interferes
+		}
 		if len(w.jvms) > 0 {
 			w.nextMove(orderly + 25*second)
 			return

@@ -23,6 +23,9 @@ func (l *ledger) exact(at int64) {
 			return
 		}
 	}
+	if slices.ContainsFunc(l.w.jvms, func(j *jvm) bool { return j.up && j.period != p }) {
+		return // one that waits to register does not hear of another cron
+	}
 	for i := range v.Config.Total {
 		if i >= len(v.Items) || registered(v, v.Items[i].Owner) == nil {
 			return // a leader of ElasticJob has not heard of a death in time

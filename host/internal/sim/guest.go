@@ -48,7 +48,7 @@ func (g *running) end(state protocol.RowState, why string) {
 	m.w.ledger.writes(g)
 	m.w.ledger.ended[attempt{keyOf(g.Entry), g.Attempt}] = state
 	m.w.tracef("%s: guest of item %d ends, run %s attempt %d: %s", m.name(), g.Item, runName(g.Entry), g.Attempt, state)
-	m.step(protocol.Finished{Entry: g.Entry, State: state, Why: why})
+	m.step(protocol.Finished{{Entry: g.Entry, State: state, Why: why}})
 }
 
 func (m *member) cancel(e protocol.Cancel) {
@@ -65,7 +65,7 @@ func (m *member) cancel(e protocol.Cancel) {
 			w.ledger.ended[attempt{keyOf(g.Entry), g.Attempt}] = protocol.Cancelled
 			m.guests = slices.DeleteFunc(m.guests, func(o *running) bool { return o == g })
 			m.later(1, func() {
-				m.step(protocol.Finished{Entry: g.Entry, State: protocol.Cancelled, Why: e.Why})
+				m.step(protocol.Finished{{Entry: g.Entry, State: protocol.Cancelled, Why: e.Why}})
 			})
 			return
 		}

@@ -31,8 +31,9 @@ const (
 
 func nodesOf(j layout.Job) nodes {
 	at := func(parent, name string) string {
-		k := slices.IndexFunc(j.Watched(), func(p string) bool { return path.Base(p) == name && path.Base(path.Dir(p)) == parent })
-		return j.Watched()[k]
+		all := layout.Watched()
+		k := slices.IndexFunc(all, func(n string) bool { return path.Base(n) == name && path.Base(path.Dir(j.At(n))) == parent })
+		return j.At(all[k])
 	}
 	items := at("failover", "items")
 	return nodes{

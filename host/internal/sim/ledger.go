@@ -136,6 +136,7 @@ func (l *ledger) judge(changes []tree.Change, by author) {
 	l.neighbours(old, by)
 	l.marks(by)
 	l.waiting(old, by)
+	l.steered(old)
 }
 
 // records follows what came into the members' records.

@@ -104,7 +104,7 @@ func (m *member) start() {
 	o.Session = int64(m.s.id)
 	o.Contender = layout.Contender(o.Session)
 	m.st = protocol.NewState(o)
-	m.mir = mirror.New(w.job.Watched(), w.job.Follow)
+	m.mir = mirror.New(w.job.Root(), layout.Watched(), layout.Follow)
 	m.dec = w.job.NewDecoder()
 	w.tracef("%s: opens session %d", m.name(), m.s.id)
 	m.heartbeat(life)
@@ -222,6 +222,7 @@ func (m *member) write(p protocol.Plan) {
 	m.commit = &sent{p.ID, p.Commit}
 	m.w.spite(m, p.Commit)
 	m.w.plot(m, p.Commit)
+	m.w.steer.sent(m, p.Commit)
 	life, at := m.life, m.w.now
 	unstored := 0
 	if r := recordOf(m.st.View(), m.st.Self()); r != nil {

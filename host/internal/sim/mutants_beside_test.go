@@ -6,6 +6,7 @@ func besideMutants() []mutant {
 	const (
 		adopt     = "protocol/adopt.go"
 		election  = "protocol/election.go"
+		execution = "protocol/execution.go"
 		failover  = "protocol/failover.go"
 		parts     = "protocol/parts.go"
 		sharding  = "protocol/sharding.go"
@@ -41,10 +42,16 @@ func besideMutants() []mutant {
 			{step, "reshard, adopt,", "reshard,"},
 		}},
 		{"adopt: nodes unchecked", "what is adopted is what the nodes still say", []edit{
-			{encode, "\t\tt.checkOwners(m.Items)\n\t\tt.setAssignment(&m.Next)\n", "\t\tt.setAssignment(&m.Next)\n"},
+			{encode, "\t\tt.checkOwners(m.Items)\n", ""},
 		}},
 		{"adopt: moves what runs", "an item that is open does not change hands, whoever deals", []edit{
-			{adopt, "if s.movesRunning(&next) {", "if false {"},
+			{adopt, "next.Owners[e.Item] = owner\n", "_ = owner\n"},
+		}},
+		{"adopt: a new deal", "what is adopted is the deal that was seen, not the next one", []edit{
+			{encode, "\t\tif !t.checkSeal() {\n", "\t\tif !t.v.Sealed {\n"},
+		}},
+		{"adopt: records unchecked", "no record changed since it was seen what is to be adopted", []edit{
+			{encode, "\t\tt.checkRuns(m.Check)\n\t\tt.unasked(m.Moving)\n\t\tt.checkOwners(m.Items)\n", "\t\tt.unasked(m.Moving)\n\t\tt.checkOwners(m.Items)\n"},
 		}},
 		{"adopt: requests left behind", "an item that a leader of ElasticJob moves away from a request gets a row", []edit{
 			{adopt, "\ts.unaccepted(&next, &own)\n", ""},
@@ -53,10 +60,19 @@ func besideMutants() []mutant {
 			{sharding, "it.Running != 0 && next.owner(i) != it.Owner", "it.Running < 0 && next.owner(i) != it.Owner"},
 		}},
 		{"begin: a leader's word", "beside members of ElasticJob an item begins if its owner's node has not changed", []edit{
-			{encode, "\tif m.Shared {\n\t\tt.checkOwners(m.Begun)\n\t}\n", ""},
+			{encode, "\tif m.Shared {\n\t\tt.checkOwners(m.Begun)\n", "\tif m.Shared {\n"},
+		}},
+		{"begin: over a new deal", "a begin that is on its way while a leader of ElasticJob deals is refused", []edit{
+			{encode, "\t\tt.checkOwners(m.Begun)\n\t\tt.checkSeal()\n", "\t\tt.checkOwners(m.Begun)\n"},
+		}},
+		{"begin: unsealed", "under a leader of ElasticJob nothing begins before somebody has adopted what it dealt", []edit{
+			{execution, "case s.waits(), s.view.unsealed():", "case s.waits():"},
 		}},
 		{"mark: overlooked", "a leader of ElasticJob deals anew for who came while it dealt", []edit{
 			{sharding, "s.tick.At == 0 && s.overlooked()", "false"},
+		}},
+		{"mark: abandoned", "an item whose owner is gone is asked for under a leader of ElasticJob", []edit{
+			{sharding, "(s.abandoned() || s.tick.At == 0 && s.overlooked())", "s.tick.At == 0 && s.overlooked()"},
 		}},
 		{"strangers: no grace", "who may only have lost its connection is not dead", []edit{
 			{strangers, "const grace = 500", "const grace = 0"},
@@ -72,6 +88,9 @@ func besideMutants() []mutant {
 		}},
 		{"orphan: never", "what a member of ElasticJob had open when it died is run again", []edit{
 			{step, "enqueue, orphan, take,", "enqueue, take,"},
+		}},
+		{"orphan: records unchecked", "what strangers had open becomes pending only if nobody has begun anything since", []edit{
+			{encode, "\t\tt.own(m.Self, m.Own)\n\t\tt.checkRuns(m.Check)\n\t\tt.stillAway(m.Pend)\n", "\t\tt.own(m.Self, m.Own)\n\t\tt.stillAway(m.Pend)\n"},
 		}},
 		{"orphan: back meanwhile", "who has come back is not dead", []edit{
 			{encode, "\t\tt.stillAway(m.Pend)\n", ""},

@@ -26,7 +26,7 @@ func mirrorMutants() []mutant {
 			{step, "return s.view != nil && s.flight == nil && !s.blind", "return s.view != nil && !s.blind"},
 		}},
 		{"outcome: no sync", "an outcome is settled by a view read after a sync", []edit{
-			{step, "\t\t// whether it happened; entries then act by level.\n\t\tp.add(Sync{})\n", ""},
+			{step, "\t\ts.unanswered(f.room)\n\t\tp.add(Sync{})\n", "\t\ts.unanswered(f.room)\n"},
 			{step, "\t\t\tp.add(Reread{})\n\t\t}\n\t\tp.add(Sync{})\n", "\t\t}\n"},
 		}},
 	}

@@ -93,7 +93,7 @@ func recordMutants() []mutant {
 			{step, "\t\tagain, complete,", "\t\tcomplete,"},
 		}},
 		{"again: overtaken", "a run whose next instant has come is not run again", []edit{
-			{execution, "g.state != Cancelled || s.latest.At > e.Instant {", "g.state != Cancelled {"},
+			{execution, "g.ended && g.fenced && g.state == Cancelled && s.latest.At <= e.Instant\n", "g.ended && g.fenced && g.state == Cancelled\n"},
 			{execution, "g.state == Cancelled && !s.leaving && s.latest.At <= e.Instant {", "g.state == Cancelled && !s.leaving {"},
 		}},
 		{"forget: before stored", "a row leaves the record when it is stored, not when it is handed over", []edit{
@@ -128,6 +128,9 @@ func recordMutants() []mutant {
 		}},
 		{"clear marks: strays unchecked", "a mark that no session held is removed only if nobody began anything since", []edit{
 			{encode, "if t.checkRuns(m.Check); !slices.Contains(m.Check, m.Self) {", "{"},
+		}},
+		{"clear marks: joins unnoticed", "nor anybody who has joined since", []edit{
+			{encode, "\t\tif len(m.Check) > 0 {\n\t\t\tt.nobodyJoined()\n\t\t}\n", ""},
 		}},
 		{"damage: record", "nothing is decided while a record cannot be read", []edit{
 			{step, "if s.gone || s.view.RecordFault != \"\" {", "if s.gone {"},

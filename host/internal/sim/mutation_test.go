@@ -161,7 +161,7 @@ var (
 	reached = regexp.MustCompile(`--- PASS: TestSeeds`)
 )
 
-// run simulates seeds until one breaks.
+// run plays the scenarios, and simulates seeds until one breaks.
 func (m mutant) run(ctx context.Context, dir string) verdict {
 	binary, err := m.build(ctx, dir)
 	if err != nil {
@@ -172,7 +172,7 @@ func (m mutant) run(ctx context.Context, dir string) verdict {
 	defer cancel()
 	start := time.Now()
 	var out bytes.Buffer
-	cmd := exec.CommandContext(ctx, binary, "-test.run", "^TestSeeds$", "-test.v", "-first", fmt.Sprintf("-seeds=%d", *budget))
+	cmd := exec.CommandContext(ctx, binary, "-test.run", "^(TestScenarios|TestSeeds)$", "-test.v", "-first", fmt.Sprintf("-seeds=%d", *budget))
 	cmd.Stdout, cmd.Stderr = &out, &out
 	err = cmd.Run()
 	v := verdict{took: time.Since(start)}

@@ -53,6 +53,7 @@ type World struct {
 	steps, guestsRun, conflicts int64
 	committed                   map[string]int64
 	breaches                    []Breach
+	steer                       steering
 }
 
 // Breach is a broken invariant.
@@ -85,9 +86,15 @@ func Run(seed uint64, trace io.Writer) Result {
 
 func run(seed uint64, p profile, trace io.Writer) Result {
 	w := newWorld(seed, p, trace)
-	defer w.stop()
 	w.setup()
+	w.populate()
 	w.disturb()
+	return w.play()
+}
+
+// play lets the world go on to its end.
+func (w *World) play() Result {
+	defer w.stop()
 	end := w.plan()
 	for len(w.queue) > 0 && !w.broken() && w.now < end {
 		e := w.queue.pop()
@@ -97,7 +104,7 @@ func run(seed uint64, p profile, trace io.Writer) Result {
 	if !w.broken() {
 		w.ledger.settled()
 	}
-	r := Result{Seed: seed, Steps: w.steps, Guests: w.guestsRun, Conflicts: w.conflicts, Refused: w.ledger.refusedWrites, Exact: int64(w.ledger.judged), Committed: w.committed}
+	r := Result{Seed: w.seed, Steps: w.steps, Guests: w.guestsRun, Conflicts: w.conflicts, Refused: w.ledger.refusedWrites, Exact: int64(w.ledger.judged), Committed: w.committed}
 	if w.broken() {
 		r.Breach = &w.breaches[0]
 		w.tracef("BREACH %s", r.Breach)
@@ -120,17 +127,21 @@ func newWorld(seed uint64, p profile, trace io.Writer) *World {
 	return w
 }
 
-// setup makes what is there before the first member, and the members.
+// setup makes what is there before the first member.
 func (w *World) setup() {
 	for _, p := range w.job.Namespace() {
 		w.apply(nil, []registry.Op{{Kind: registry.Create, Path: p}}, author{what: "namespace"})
 	}
-	root := w.job.Watched()[0]
+	root := w.job.Root()
 	w.apply(nil, []registry.Op{{Kind: registry.Create, Path: root}}, author{what: "root"})
 	w.ledger.unknown = []string{root + "/unknown", root + "/unknown/below", w.job.Namespace()[0] + "/other"}
 	for _, p := range w.ledger.unknown {
 		w.apply(nil, []registry.Op{{Kind: registry.Create, Path: p, Data: []byte("theirs")}}, author{what: "somebody else"})
 	}
+}
+
+// populate makes the members.
+func (w *World) populate() {
 	per := int(w.between(1, 3)) // members a server
 	for k := range int(w.between(w.profile.members[0], w.profile.members[1])) {
 		m := &member{w: w, label: string(rune('A' + k)), ip: fmt.Sprintf("10.0.0.%d", 1+k/per), pid: int(w.between(1, 4)), timeout: max(w.timeout/[]int64{1, 1, 2, 4}[w.rng.IntN(4)], 250*millisecond)}

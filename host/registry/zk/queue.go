@@ -14,7 +14,7 @@ type queue struct {
 	on func(registry.Event)
 
 	mu      sync.Mutex // guards the rest
-	changed sync.Cond  // on mu: something was put, delivered or closed
+	changed sync.Cond  // on mu: there is something to deliver, or it was delivered
 	waiting []registry.Event
 	at      map[pathEvent]int // where those of paths stand in waiting, since the last change of the connection
 	count   uint64            // events put so far
@@ -59,7 +59,9 @@ func (q *queue) put(e registry.Event) {
 	q.waiting = append(q.waiting, e)
 	q.count++
 	q.closed = e.Kind == registry.Ended
-	q.changed.Broadcast()
+	if len(q.waiting) == 1 { // else run knows already that there are some
+		q.changed.Broadcast()
+	}
 }
 
 // settle waits until the callback has had all events put before. A reply that
@@ -81,13 +83,14 @@ func (q *queue) run() {
 		taken = q.take(taken[:0])
 		for _, e := range taken {
 			q.on(e)
-			q.mu.Lock()
-			q.heard++
-			q.changed.Broadcast()
-			q.mu.Unlock()
-			if e.Kind == registry.Ended {
-				return
-			}
+		}
+		q.mu.Lock()
+		q.heard += uint64(len(taken))
+		over := q.closed && len(q.waiting) == 0
+		q.changed.Broadcast()
+		q.mu.Unlock()
+		if over {
+			return
 		}
 	}
 }

@@ -132,7 +132,7 @@ func (c *cluster) start(name, id string) {
 	c.sessions++
 	m := &member{
 		c: c, name: name, session: c.sessions,
-		mirror: mirror.New(c.job.Watched(), c.job.Follow), decoder: c.job.NewDecoder(),
+		mirror: mirror.New(c.job.Root(), layout.Watched(), layout.Follow), decoder: c.job.NewDecoder(),
 		state: protocol.NewState(protocol.Options{Base: protocol.ID(id), Session: int64(c.sessions), Contender: layout.Contender(int64(c.sessions)), Config: c.config, ReshardWait: 5000, Started: c.listens, Completed: c.listens}),
 	}
 	// The namespace is made by package runner, before the core is asked.
@@ -272,7 +272,7 @@ func (m *member) effect(e protocol.Effect) {
 	switch e := e.(type) {
 	case protocol.Run:
 		c.at(c.now+c.guest, func() {
-			m.inbox = append(m.inbox, protocol.Finished{Entry: e.Entry, State: protocol.Succeeded})
+			m.inbox = append(m.inbox, protocol.Finished{{Entry: e.Entry, State: protocol.Succeeded}})
 		})
 	case protocol.Cancel:
 		c.faults = append(c.faults, m.name+": cancels item "+strconv.Itoa(e.Item)+": "+e.Why)

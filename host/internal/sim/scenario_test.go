@@ -1,0 +1,318 @@
+package sim
+
+import (
+	"bytes"
+	"fmt"
+	"io"
+	"os"
+	"slices"
+	"testing"
+
+	"github.com/wasmjob/wasmjob/host/internal/protocol"
+	"github.com/wasmjob/wasmjob/host/registry"
+)
+
+// A scenario is a history that chance does not bring about, as too much has to
+// meet in it. Nothing fails but what the scenario wants, when it comes to a
+// certain point. The ledger judges it like any other.
+type scenario struct {
+	name string
+	set  func(*World) // settings and members
+	// steering says what happens, and when.
+	steering func(*World) steering
+}
+
+func TestScenarios(t *testing.T) {
+	for _, sc := range scenarios() {
+		t.Run(sc.name, func(t *testing.T) {
+			r, reached := sc.play(nil)
+			if r.Breach != nil && *first {
+				fmt.Printf("broken seed 0 invariant %q\n", r.Breach.Invariant)
+				os.Exit(1)
+			}
+			if reached && r.Breach == nil {
+				return
+			}
+			var story bytes.Buffer
+			sc.play(&story)
+			t.Fatalf("reached its point: %v, broke: %v; the end of its story:\n%s", reached, r.Breach, lastLines(story.String()))
+		})
+	}
+}
+
+func scenarios() []scenario {
+	return []scenario{
+		{"a member dies while a leader of ElasticJob deals", func(w *World) {
+			w.plain(9, 2)
+			w.config.Failover = false
+			w.theirs("10.0.0.10", 0)
+			w.theirs("10.0.1.1", 1)
+			w.ours(1, 6)
+		}, diesDuringDeal},
+		{"a mark that no session held goes, and somebody new begins", func(w *World) {
+			w.plain(1, 2)
+			w.ours(1, 0)
+			w.ours(2, 5)
+			w.ours(3, -1)
+		}, newcomerBegins},
+		{"a run is taken while its item is adopted, and another deal comes", func(w *World) {
+			w.plain(2, 9)
+			w.options.MaxUnstored = 500 // no record is set for a few rows
+			w.theirs("10.0.0.10", 0)
+			w.ours(1, 5)
+			w.ours(2, 7)
+			w.ours(3, 9)
+		}, takenBeforeAdopted},
+		{"a leader of ElasticJob deals while a begin is on its way", func(w *World) {
+			w.plain(2, 9)
+			w.theirs("10.0.0.10", 0)
+			w.theirs("10.0.1.1", 1)
+			w.ours(1, 5)
+		}, dealtBeforeBegun},
+		{"who got an item begins it while somebody makes its last run pending", func(w *World) {
+			w.plain(2, 3)
+			w.theirs("10.0.0.10", 0)
+			w.theirs("10.0.1.1", 1)
+			w.ours(1, 5)
+			w.ours(2, 7)
+		}, begunBeforeOrphaned},
+		{"an owner is written while a begin is on its way", oneOfTheirs, ownerWritten("begin")},
+		{"an owner is written while an adoption is on its way", oneOfTheirs, ownerWritten("adopt")},
+		{"who is to adopt is frozen for longer than anybody waits", func(w *World) {
+			w.plain(2, 9)
+			w.options.ReshardWait = 1000
+			w.theirs("10.0.0.10", 0)
+			w.theirs("10.0.1.1", 1)
+			w.ours(1, 5).timeout = 60 * second
+			w.ours(2, 7)
+		}, frozenAdopter},
+	}
+}
+
+// play runs a scenario and tells whether it came to its point.
+func (sc *scenario) play(trace io.Writer) (Result, bool) {
+	w := newWorld(1, fair(), trace)
+	w.setup()
+	sc.set(w)
+	w.options.Config = w.encoded()
+	w.steer = sc.steering(w)
+	r := w.play()
+	return r, *w.steer.reached
+}
+
+// fair is a profile in which nothing fails.
+func fair() profile {
+	return profile{
+		name: "fair", items: [2]int64{1, 2}, members: [2]int64{1, 2}, timeout: [2]int64{4000, 4001}, period: [2]int64{9, 10},
+		trouble: [2]int64{60, 61}, slow: []float64{0}, slowJobs: []float64{0}, long: [2]int64{3000, 3001}, monitor: 1, slots: []int{0},
+		wait: [2]int64{5000, 5001},
+	}
+}
+
+// ours adds a member; host is the last part of its address. It comes after some
+// seconds.
+func (w *World) ours(host int, after int64) *member {
+	m := &member{w: w, label: string(rune('A' + len(w.members))), ip: fmt.Sprintf("10.0.0.%d", host), pid: 1, timeout: w.timeout}
+	w.members = append(w.members, m)
+	if after >= 0 {
+		w.after(after*second, m.start)
+	}
+	return m
+}
+
+// theirs adds a member of ElasticJob.
+func (w *World) theirs(ip string, after int64) {
+	j := &jvm{w: w, label: string(rune('P' + len(w.jvms))), ip: ip, pid: 100 * (len(w.jvms) + 1), timeout: w.timeout}
+	w.jvms = append(w.jvms, j)
+	w.after(after*second, j.start)
+}
+
+// dies ends a process of ElasticJob and its session at once.
+func (j *jvm) dies() {
+	s := j.s
+	j.retired = true
+	j.exit()
+	j.w.after(1, func() { j.w.endSession(s) })
+}
+
+// dies ends a process and its session at once.
+func (m *member) dies() {
+	s := m.s
+	m.retired = true
+	m.crash()
+	m.w.after(1, func() { m.w.endSession(s) })
+}
+
+// plain settings, which the scenarios have in common.
+func (w *World) plain(items int32, period int64) {
+	c := &w.config
+	c.ShardingTotalCount, c.Cron = items, cronOf(period)
+	c.Failover, c.Misfire, c.MonitorExecution, c.JobShardingStrategyClass = true, false, true, ""
+	c.MaxTimeDiffSeconds, c.ReconcileIntervalMinutes = -1, 0
+	w.options = protocol.Options{ReshardWait: 5000}
+}
+
+// settledIn is when the members of a scenario know one another.
+func settledIn(w *World) bool { return w.now > (1_700_000_000+25)*second && !w.calm }
+
+// diesDuringDeal: the wish for another deal is taken away with the one that is
+// being answered, and nobody of ElasticJob asks again.
+func diesDuringDeal(w *World) steering {
+	reached := false
+	return steering{reached: &reached, change: func(old, now *protocol.View) {
+		if !reached && now.Processing && !old.Processing && len(now.Members) > 0 {
+			reached = true
+			w.after(1, w.jvms[1].dies)
+		}
+	}}
+}
+
+// newcomerBegins: the leader clears a mark that no session holds. Before that
+// arrives, somebody else takes it away, the lead goes to another one, and the item to a
+// third one, which begins it.
+func newcomerBegins(w *World) steering {
+	a, c := w.members[0], w.members[2]
+	w.at((1_700_000_000+25)*second, func() {
+		w.slowJobs = 1
+		w.apply(nil, []registry.Op{{Kind: registry.Create, Path: w.nodes.item(0, markRunning)}}, author{what: "somebody marks an item"})
+	})
+	reached := false
+	return steering{reached: &reached, sending: func(m *member, mu protocol.Mutation) {
+		if c, ok := mu.(protocol.ClearMarks); !ok || m != a || reached || len(c.Check) == 0 {
+			return
+		}
+		reached = true
+		w.slowLine(a, w.untilTick(nil)+500*millisecond)
+		w.apply(nil, []registry.Op{{Kind: registry.Delete, Path: w.nodes.item(0, markRunning), Version: registry.AnyVersion}}, author{what: "somebody takes a mark away"})
+		c.start()
+		w.after(20*millisecond, w.unseat)
+	}}
+}
+
+// takenBeforeAdopted: a leader of ElasticJob deals an item that waits for a
+// taker; it is taken just before that is adopted. When it has ended, the item is
+// adopted at last, and the leader deals anew before that arrives.
+func takenBeforeAdopted(w *World) steering {
+	p, a, d := w.jvms[0], w.members[0], w.members[2]
+	dead, taken, reached := false, false, false
+	trigger := func() { w.tool(protocol.RequestTrigger{To: []protocol.ID{p.id()}}) }
+	return steering{reached: &reached, sending: func(m *member, mu protocol.Mutation) {
+		switch mu.(type) {
+		case protocol.Complete:
+			if m == d && !dead && settledIn(w) {
+				dead = true
+				w.after(1, func() {
+					w.tool(protocol.SetPaused{Paused: true})
+					d.dies()
+				})
+				w.after(700*millisecond, trigger)
+			}
+		case protocol.Adopt:
+			switch {
+			case m != a || !dead || reached:
+			case len(w.ledger.v.Pending) > 0:
+				taken = true
+				w.slowLine(a, 1500*millisecond)
+				w.slowJobs = 1
+				w.after(1, func() { w.tool(protocol.SetPaused{}) })
+			case taken && a.st.View().Sealed:
+				reached = true
+				w.slowLine(a, 1500*millisecond)
+				w.after(1, func() { w.theirs("10.0.1.1", 0) })
+				w.after(700*millisecond, trigger)
+			}
+		default:
+		}
+	}}
+}
+
+// dealtBeforeBegun: an item moves to a member of ElasticJob, which runs it to its
+// end, all while a begin of it is on its way. Its owner's node is another one,
+// with the version of the one before.
+func dealtBeforeBegun(w *World) steering {
+	p, q, a := w.jvms[0], w.jvms[1], w.members[0]
+	reached, dead := false, false
+	return steering{reached: &reached, sending: func(m *member, mu protocol.Mutation) {
+		if _, ok := mu.(protocol.Begin); ok && !dead && settledIn(w) {
+			dead = true
+			w.slowLine(a, 2500*millisecond)
+			w.after(400*millisecond, q.dies)
+			w.after(700*millisecond, func() { w.tool(protocol.RequestTrigger{To: []protocol.ID{p.id()}}) })
+		}
+	}, change: func(old, now *protocol.View) {
+		reached = reached || dead && old.Processing && !now.Processing && a.commit != nil
+	}}
+}
+
+// frozenAdopter: nobody adopts what was dealt, and whoever waits for that is to
+// begin nothing all the same: there may be another deal before that arrives.
+func frozenAdopter(w *World) steering {
+	p, q, a, b := w.jvms[0], w.jvms[1], w.members[0], w.members[1]
+	reached, frozen := false, false
+	return steering{reached: &reached, sending: func(m *member, mu protocol.Mutation) {
+		switch mu.(type) {
+		case protocol.Complete:
+			if !frozen && settledIn(w) {
+				frozen = true
+				a.freeze()
+				w.tool(protocol.MarkReshard{})
+				w.after(15*second, a.thaw)
+			}
+		case protocol.Begin:
+			if reached && a.frozen {
+				w.slowLine(b, 2500*millisecond)
+				w.after(1, q.dies)
+				w.after(300*millisecond, func() { w.tool(protocol.RequestTrigger{To: []protocol.ID{p.id()}}) })
+			}
+		default:
+		}
+	}, change: func(old, now *protocol.View) {
+		reached = reached || frozen && old.Processing && !now.Processing && !now.Sealed
+	}}
+}
+
+// begunBeforeOrphaned: a member of ElasticJob dies with a run open, and its item
+// moves to one of ours, which begins the next instant just before the run before
+// it becomes pending. Two would account for that.
+func begunBeforeOrphaned(w *World) steering {
+	p, q, a := w.jvms[0], w.jvms[1], w.members[0]
+	reached, dead := false, false
+	return steering{reached: &reached, sending: func(m *member, mu protocol.Mutation) {
+		if _, ok := mu.(protocol.Orphan); ok && m == a && dead && !reached {
+			reached = true
+			w.slowLine(a, w.untilTick(nil)+300*millisecond)
+		}
+	}, change: func(old, now *protocol.View) {
+		if i := slices.IndexFunc(now.Items, func(it protocol.Item) bool { return it.Running == int64(q.s.id) }); i < 0 || dead || !settledIn(w) {
+			return
+		}
+		dead, w.slowJobs = true, 1
+		w.after(5*millisecond, func() { w.slowJobs = 0 })
+		w.after(100*millisecond, q.dies)
+		w.after(320*millisecond, func() { w.tool(protocol.RequestTrigger{To: []protocol.ID{p.id()}}) })
+	}}
+}
+
+func oneOfTheirs(w *World) {
+	w.plain(2, 3)
+	w.theirs("10.0.0.10", 0)
+	w.ours(1, 5)
+}
+
+// ownerWritten: somebody gives an item away just before a transaction arrives
+// that goes by whose it was.
+func ownerWritten(name string) func(*World) steering {
+	return func(w *World) steering {
+		p, a := w.jvms[0], w.members[0]
+		reached := false
+		return steering{reached: &reached, sending: func(m *member, mu protocol.Mutation) {
+			i := slices.IndexFunc(w.ledger.v.Items, func(it protocol.Item) bool { return it.Owner == a.st.Self() })
+			if reached || mu.Name() != name || i < 0 {
+				return
+			}
+			reached = true
+			w.slowLine(m, 200*millisecond)
+			w.apply(nil, []registry.Op{{Kind: registry.Set, Path: w.nodes.item(i, markOwner), Data: []byte(p.id()), Version: registry.AnyVersion}}, author{what: "somebody writes an owner"})
+		}}
+	}
+}
