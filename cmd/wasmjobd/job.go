@@ -225,6 +225,10 @@ func serverSwitch(o *operatorVerb, name, done string, disabled bool) *cobra.Comm
 				}
 				result := askedOf{Version: 1, Jobs: []string{}, Asked: "server " + args[0] + " " + done}
 				for i := range jobs {
+					if jobs[i].Config == nil {
+						o.term.note("wasmjobd: job %s cannot be read, and is left as it is", plain(jobs[i].Name))
+						continue
+					}
 					if !knows(&jobs[i], args[0]) {
 						continue
 					}
@@ -249,7 +253,7 @@ func serverSwitch(o *operatorVerb, name, done string, disabled bool) *cobra.Comm
 func knows(j *host.JobReport, ip string) bool {
 	for _, s := range j.Servers {
 		if s.IP == ip {
-			return j.Config != nil
+			return true
 		}
 	}
 	return false

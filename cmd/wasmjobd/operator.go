@@ -145,7 +145,7 @@ func withNearest(ctx context.Context, op *host.Operator, name string, err error)
 		return err
 	}
 	names, listErr := op.Names(ctx)
-	if near := config.Nearest(name, names); listErr == nil && near != "" {
+	if near := config.Nearest(name, names); listErr == nil && near != "" && near != name {
 		return fmt.Errorf("%w; did you mean %q?", err, near)
 	}
 	return err

@@ -50,6 +50,7 @@ var scenarios = []scenario{
 	{"failover-java", longRuns, func(c *cluster) { failovers(c, true) }},
 	{"failover-wasmjobd", longRuns, func(c *cluster) { failovers(c, false) }},
 	{"listeners", waiting, listeners},
+	{"listeners-two", waiting, listenersOfTwo},
 	{"shadow", usual, shadow},
 }
 

@@ -255,6 +255,25 @@ func listeners(c *cluster) {
 	c.mustRun(java, ours)
 }
 
+// listenersOfTwo: two of those members also wait for each other; with a server
+// beside them, under a leader of either kind.
+func listenersOfTwo(c *cluster) {
+	first, second := c.javaMember(javaA), c.javaMember(javaB)
+	c.begin(first, second)
+	ours := c.joins(c.place(oursA, false))
+	joined := time.Now().UnixMilli()
+	c.steady(3)
+	c.heard("a listener of two is called", joined)
+	c.leaves(first)
+	c.leaves(second)
+	c.joins(first)
+	c.joins(second)
+	joined = time.Now().UnixMilli()
+	c.steady(3)
+	c.heard("a listener of two is called", joined)
+	c.mustRun(first, second, ours)
+}
+
 // heard sees that listeners were told of both moments after a time.
 func (c *cluster) heard(what string, after int64) {
 	c.Helper()
