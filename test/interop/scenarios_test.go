@@ -158,6 +158,10 @@ func (c *cluster) starts(m *member, settings ...string) {
 	p.Set(zktest.Pass)
 	event := len(c.spans) - 1
 	c.settle(append(c.present(), m))
+	if !m.java {
+		c.spans[event].Joined = m.joined()
+		return
+	}
 	_, told := c.told()
 	for _, t := range told { // the last one
 		if t.Word == "joined" && t.Member == m.ip {

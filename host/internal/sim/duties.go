@@ -222,8 +222,11 @@ func (l *ledger) pend(p protocol.Pending, old *protocol.View, by author) {
 func (l *ledger) reshard(m protocol.Reshard, old *protocol.View, by author) {
 	a := &l.v.Assignment
 	for i, o := range a.Owners {
+		if ownerOf(old, i) == "" {
+			l.dealt[i] = l.w.now / millisecond
+		}
 		if m.Parts {
-			break // the nodes follow
+			continue // the nodes follow
 		}
 		if i < len(old.Items) && i < len(by.view.Items) && old.Items[i].Owner != by.view.Items[i].Owner {
 			continue // somebody else wrote it meanwhile; the leader will see

@@ -24,6 +24,7 @@ type ledger struct {
 	gaps    map[int][]span
 	ran     map[int][]int64 // instants with a final row of a run, by item
 	first   map[int]int64   // from where on an item is accounted for
+	dealt   map[int]int64   // when a reshard gave an item that had nobody to somebody, in ms
 	dues    []int64         // instants that came due anywhere, ascending
 	crons   []int64         // when the cron changed
 	token   map[int]int64   // newest token that the sink saw, by item
@@ -85,7 +86,7 @@ func rowKeyOf(r protocol.Row) rowKey {
 func newLedger(w *World) *ledger {
 	return &ledger{
 		w: w, dec: w.job.NewDecoder(), begun: map[int]begun{}, final: map[runKey]protocol.Row{}, owed: map[runKey]protocol.ID{}, retries: map[runKey]int{},
-		seen: map[rowKey]bool{}, history: map[rowKey]bool{}, gaps: map[int][]span{}, ran: map[int][]int64{}, first: map[int]int64{},
+		seen: map[rowKey]bool{}, history: map[rowKey]bool{}, gaps: map[int][]span{}, ran: map[int][]int64{}, first: map[int]int64{}, dealt: map[int]int64{},
 		token: map[int]int64{}, guests: map[int][]*running{}, derived: map[string]int32{}, fires: map[fireKey]told{}, ended: map[attempt]protocol.RowState{}, opened: map[attempt]bool{},
 		beside: newBeside(),
 	}

@@ -170,7 +170,8 @@ func (l *ledger) coverage(i int) {
 		}
 	}
 	if n := len(l.dues); n > 0 && !l.strangers[ownerOf(l.v, i)] {
-		if newest := l.dues[n-1]; newest > end && newest-end > 20_000+2*period(l.v.Config.Cron) {
+		if newest := l.dues[n-1]; newest > end && newest > l.dealt[i] && // else nothing was due since it has an owner
+			newest-end > 20_000+2*period(l.v.Config.Cron) {
 			l.w.breach("calm", "item %d was last accounted for at %d, %d ms before the newest instant", i, end, newest-end)
 		}
 	}

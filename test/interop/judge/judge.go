@@ -60,7 +60,9 @@ type Span struct {
 	// anew, its members look in their caches for what is theirs: one may miss the
 	// instant with an item that is new to it.
 	JavaDeals bool
-	// Joined is when a member of ElasticJob said that it had; of Join.
+	// Joined is when the member said that it had; of Join. What joins around an
+	// instant has a leader of ElasticJob deal items out after others have begun:
+	// those that leave its members for others may miss it.
 	Joined int64
 }
 
@@ -259,6 +261,7 @@ func (j *judge) miss(s Span, item int, t int64) {
 	case s.JavaDeals && s.Event != "steady" && after.Java && after.Member != before.Member:
 	case s.Also != 0 && before.Java && t <= first(s)+s.Every:
 	case s.Rule == Join && after.Java && after.Member == s.Hit && t <= s.Joined && s.Joined < t+s.Every:
+	case s.Rule == Join && s.JavaDeals && before.Java && !after.Java && t-100 <= s.Joined && s.Joined < t+500:
 	case s.Rule == Exact, s.Rule == Join, before.Member != s.Hit, s.Rule == Leave && t != first(s):
 		j.found(s, t, "item %d did not run; before it was %s's", item, before.Member)
 	case after.Start != 0 && !after.Java && before.Java && !j.gap(item, t):

@@ -34,6 +34,10 @@ func TestJudge(t *testing.T) {
 		s[1].Joined = at
 		return s
 	}
+	besides := joining(2400)
+	besides[1].JavaDeals = true
+	late := joining(2600)
+	late[1].JavaDeals = true
 	dealt := event(judge.Exact)[:2]
 	dealt[1].JavaDeals = true
 	overdue := ran(0, 2, "w")
@@ -67,6 +71,8 @@ func TestJudge(t *testing.T) {
 		{name: "nobody else does", in: judge.Input{Spans: event(judge.Kill), To: 4000, Runs: []judge.Run{ran(0, 1, "b"), ran(0, 4, "b")}}, want: "2/2/0/0/0 2/0/2/0/2", fault: "before it was b's"},
 		{name: "who joins in the instant may miss it", in: judge.Input{Spans: joining(2100), To: 4000, Runs: []judge.Run{ran(0, 1, "b"), ran(0, 3, "a"), ran(0, 4, "a")}}, want: "1/1/0/0/0 3/2/1/0/0"},
 		{name: "but not if it was there before", in: judge.Input{Spans: joining(1900), To: 4000, Runs: []judge.Run{ran(0, 1, "b"), ran(0, 3, "a"), ran(0, 4, "a")}}, want: "1/1/0/0/0 3/2/1/0/1", fault: "before it was b's"},
+		{name: "Java deals after others have begun", in: judge.Input{Spans: besides, To: 3000, Runs: []judge.Run{ran(0, 1, "b"), ran(0, 3, "w")}}, want: "1/1/0/0/0 2/1/1/0/0"},
+		{name: "but not much later", in: judge.Input{Spans: late, To: 3000, Runs: []judge.Run{ran(0, 1, "b"), ran(0, 3, "w")}}, want: "1/1/0/0/0 2/1/1/0/1", fault: "before it was b's"},
 		{name: "Java's cache", in: judge.Input{Spans: dealt, To: 3000, Runs: []judge.Run{ran(0, 1, "w"), ran(0, 3, "a")}}, want: "1/1/0/0/0 2/1/1/0/0"},
 		{name: "ours has none", in: judge.Input{Spans: dealt, To: 3000, Runs: []judge.Run{ran(0, 1, "a"), ran(0, 3, "w")}}, want: "1/1/0/0/0 2/1/1/0/1", fault: "did not run"},
 		{name: "an attempt after the dead one's", in: judge.Input{Spans: event(judge.Kill), To: 4000, Runs: []judge.Run{ran(0, 1, "a"), dead, overdue, ran(0, 4, "b"), {Item: 0, Member: "b", Start: 3800, End: 3900, Java: true}}},
