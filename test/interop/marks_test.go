@@ -281,7 +281,7 @@ func (c *cluster) heard(what string, after int64, moments int) {
 	_, told := c.told()
 	n := map[string]int{}
 	for _, t := range told {
-		if t.At > after {
+		if t.At > after && t.Word != "joined" {
 			n[t.Word]++
 		}
 	}
