@@ -14,7 +14,7 @@ func mirrorMutants() []mutant {
 			{mirror, "\t\tm.down = false\n\t\tm.Reread()\n", "\t\tm.down = false\n"},
 		}},
 		{"mirror: event ignored", "a changed node is read again", []edit{
-			{mirror, "\tcase registry.Changed:\n", "\tcase registry.Changed:\n\t\tif e.Path == m.roots[len(m.roots)-3] {\n\t\t\treturn\n\t\t}\n"},
+			{mirror, "\town, n := m.own[name], m.entry(name)\n", "\tif name == m.names[len(m.names)-3] {\n\t\treturn\n\t}\n\town, n := m.own[name], m.entry(name)\n"},
 		}},
 		{"mirror: own writes uncounted", "what a transaction made of a node is known only if nobody else touched it", []edit{
 			{"mirror/own.go", "w.plain && w.events == 1\n", "w.plain\n"},

@@ -76,6 +76,12 @@ func scenarios() []scenario {
 			w.ours(1, 5)
 			w.ours(2, 7)
 		}, begunBeforeOrphaned},
+		{"a member of ElasticJob dies in a run", func(w *World) {
+			w.plain(2, 9)
+			w.theirs("10.0.0.10", 0)
+			w.theirs("10.0.1.1", 1)
+			w.ours(1, 5)
+		}, diesInRun},
 		{"an owner is written while a begin is on its way", oneOfTheirs, ownerWritten("begin")},
 		{"an owner is written while an adoption is on its way", oneOfTheirs, ownerWritten("adopt")},
 		{"who is to adopt is frozen for longer than anybody waits", func(w *World) {
@@ -290,6 +296,27 @@ func begunBeforeOrphaned(w *World) steering {
 		w.after(5*millisecond, func() { w.slowJobs = 0 })
 		w.after(100*millisecond, q.dies)
 		w.after(320*millisecond, func() { w.tool(protocol.RequestTrigger{To: []protocol.ID{p.id()}}) })
+	}}
+}
+
+// diesInRun: what a member of ElasticJob had open when it died is run again.
+func diesInRun(w *World) steering {
+	q := w.jvms[1]
+	reached, item, again := false, -1, false
+	return steering{reached: &reached, change: func(_, now *protocol.View) {
+		i := slices.IndexFunc(now.Items, func(it protocol.Item) bool { return it.Running == int64(q.s.id) })
+		if i >= 0 && !reached && settledIn(w) {
+			reached, item = true, i
+			w.after(100*millisecond, q.dies)
+			w.after(10*second, func() {
+				if !again {
+					w.breach("orphans", "nobody has run item %d again", item)
+				}
+			})
+		}
+		for _, r := range now.Runs {
+			again = again || slices.ContainsFunc(r.Open, func(e protocol.Entry) bool { return e.Item == item && e.Attempt > 1 })
+		}
 	}}
 }
 
