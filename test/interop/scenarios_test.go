@@ -183,8 +183,14 @@ func (c *cluster) between() {
 // leaves asks one to end.
 func (c *cluster) leaves(m *member) {
 	c.Helper()
+	led := m.java && c.leader() == m
 	c.event(c.lead(m)+" leaves", judge.Leave, m)
+	event := len(c.spans) - 1
 	m.stop()
+	if led {
+		c.await("another leader", func() bool { l := c.leader(); return l != nil && l != m })
+		c.spans[event].Led = time.Now().UnixMilli()
+	}
 	c.settle(c.present(), m)
 }
 

@@ -64,6 +64,10 @@ type Span struct {
 	// instant has a leader of ElasticJob deal items out after others have begun:
 	// those that leave its members for others may miss it.
 	Joined int64
+	// Led is when somebody led again; of Leave, where a member of ElasticJob led.
+	// It may queue for the lead once more while it leaves, and then nobody leads,
+	// nor deals its items out, before its session has ended.
+	Led int64
 }
 
 // Gap is a row of a member of ours about instants that did not run.
@@ -262,7 +266,7 @@ func (j *judge) miss(s Span, item int, t int64) {
 	case s.Also != 0 && before.Java && t <= first(s)+s.Every:
 	case s.Rule == Join && after.Java && after.Member == s.Hit && t <= s.Joined && s.Joined < t+s.Every:
 	case s.Rule == Join && s.JavaDeals && before.Java && !after.Java && t-100 <= s.Joined && s.Joined < t+500:
-	case s.Rule == Exact, s.Rule == Join, before.Member != s.Hit, s.Rule == Leave && t != first(s):
+	case s.Rule == Exact, s.Rule == Join, before.Member != s.Hit, s.Rule == Leave && t != first(s) && t > s.Led:
 		j.found(s, t, "item %d did not run; before it was %s's", item, before.Member)
 	case after.Start != 0 && !after.Java && before.Java && !j.gap(item, t):
 		j.found(s, t, "item %d did not run and has no row, and %s has it now", item, after.Member)

@@ -38,6 +38,8 @@ func TestJudge(t *testing.T) {
 	besides[1].JavaDeals = true
 	late := joining(2600)
 	late[1].JavaDeals = true
+	unled := event(judge.Leave)[:2]
+	unled[1].Led = 3500
 	dealt := event(judge.Exact)[:2]
 	dealt[1].JavaDeals = true
 	overdue := ran(0, 2, "w")
@@ -63,6 +65,7 @@ func TestJudge(t *testing.T) {
 		{name: "who leaves may miss the instant", in: judge.Input{Spans: event(judge.Leave), To: 4000, Runs: []judge.Run{ran(0, 1, "a"), ran(0, 3, "b"), ran(0, 4, "b")}}, want: "2/2/0/0/0 2/1/1/0/0"},
 		{name: "but not the next one", in: judge.Input{Spans: event(judge.Leave), To: 4000, Runs: []judge.Run{ran(0, 1, "a"), ran(0, 2, "b"), ran(0, 4, "b")}},
 			want: "2/2/0/0/0 2/1/1/0/1", fault: "before it was b's"},
+		{name: "unless nobody led by then", in: judge.Input{Spans: unled, To: 4000, Runs: []judge.Run{ran(0, 1, "a"), ran(0, 2, "a"), ran(0, 4, "b")}}, want: "1/1/0/0/0 3/2/1/0/0"},
 		{name: "nor without a row of ours", in: judge.Input{Spans: event(judge.Leave), To: 4000, Runs: []judge.Run{ran(0, 1, "a"), ran(0, 3, "w"), ran(0, 4, "w")}},
 			want: "2/2/0/0/0 2/1/1/0/1", fault: "has no row"},
 		{name: "with a row", in: judge.Input{Spans: event(judge.Leave), To: 4000, Runs: []judge.Run{ran(0, 1, "a"), ran(0, 3, "w"), ran(0, 4, "w")},
