@@ -70,12 +70,12 @@ faults: build ## kill, freeze and cut off servers on a real ZooKeeper: FAULT=kil
 	cd test/faults/guest && GOOS=wasip1 GOARCH=wasm CGO_ENABLED=0 $(GO) build -buildmode=c-shared -trimpath -buildvcs=false -ldflags='-s -w -buildid=' -o $(CURDIR)/build/faults/guest.wasm .
 	$(GO) test ./test/faults -run '^TestFaults$$/$(FAULT)' -count=1 -timeout=20m -v -args -faults -rounds=$(ROUNDS) -seed=$(SEED)
 
-# What is timed comes after the scenarios, which would disturb it.
+# What is timed comes before the scenarios: nothing else runs then.
 interop: build ## run members of ElasticJob 2.1.5 beside servers, and judge both: SCENARIO=migration
 	@mkdir -p build/interop
 	cd test/faults/guest && GOOS=wasip1 GOARCH=wasm CGO_ENABLED=0 $(GO) build -buildmode=c-shared -trimpath -buildvcs=false -ldflags='-s -w -buildid=' -o $(CURDIR)/build/interop/guest.wasm .
-	$(GO) test ./test/interop -run '^Test(Interop|Hazards$(if $(filter .,$(SCENARIO)),|Requests))$$/^all$$/$(SCENARIO)' -count=1 -parallel=6 -timeout=20m -v -args -interop
 	$(if $(filter .,$(SCENARIO)),$(GO) test ./test/interop -run '^TestReshard$$' -count=1 -timeout=10m -v -args -interop)
+	$(GO) test ./test/interop -run '^Test(Interop|Hazards$(if $(filter .,$(SCENARIO)),|Requests))$$/^all$$/$(SCENARIO)' -count=1 -parallel=6 -timeout=20m -v -args -interop
 
 # Building projects in five languages has no goroutines, and takes minutes here.
 race: ## run the tests of the packages with goroutines under the race detector
