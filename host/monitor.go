@@ -7,11 +7,12 @@ import (
 	"fmt"
 	"io"
 	"net"
-	"slices"
 	"strconv"
 	"strings"
 	"sync"
 	"time"
+
+	"github.com/wasmjob/wasmjob/host/job"
 )
 
 const (
@@ -32,12 +33,14 @@ const (
 // A port that is taken is no reason not to run the job.
 func (h *Host) monitor(ctx context.Context) {
 	h.mu.Lock()
-	jobs := slices.Clone(h.o.Jobs)
+	var jobs []job.Config
+	for i := range h.o.Jobs {
+		if h.o.Jobs[i].MonitorPort != 0 {
+			jobs = append(jobs, h.o.Jobs[i])
+		}
+	}
 	h.mu.Unlock()
 	for _, c := range jobs {
-		if c.MonitorPort == 0 {
-			continue
-		}
 		ip := h.o.MonitorIP
 		if ip == "" {
 			ip = "127.0.0.1"

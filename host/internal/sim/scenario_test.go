@@ -63,12 +63,7 @@ func scenarios() []scenario {
 			w.ours(2, 7)
 			w.ours(3, 9)
 		}, takenBeforeAdopted},
-		{"a leader of ElasticJob deals while a begin is on its way", func(w *World) {
-			w.plain(2, 9)
-			w.theirs("10.0.0.10", 0)
-			w.theirs("10.0.1.1", 1)
-			w.ours(1, 5)
-		}, dealtBeforeBegun},
+		{"a leader of ElasticJob deals while a begin is on its way", twoOfTheirs, dealtBeforeBegun},
 		{"who got an item begins it while somebody makes its last run pending", func(w *World) {
 			w.plain(2, 3)
 			w.theirs("10.0.0.10", 0)
@@ -76,12 +71,7 @@ func scenarios() []scenario {
 			w.ours(1, 5)
 			w.ours(2, 7)
 		}, begunBeforeOrphaned},
-		{"a member of ElasticJob dies in a run", func(w *World) {
-			w.plain(2, 9)
-			w.theirs("10.0.0.10", 0)
-			w.theirs("10.0.1.1", 1)
-			w.ours(1, 5)
-		}, diesInRun},
+		{"a member of ElasticJob dies in a run", twoOfTheirs, diesInRun},
 		{"an owner is written while a begin is on its way", oneOfTheirs, ownerWritten("begin")},
 		{"an owner is written while an adoption is on its way", oneOfTheirs, ownerWritten("adopt")},
 		{"who is to adopt is frozen for longer than anybody waits", func(w *World) {
@@ -318,6 +308,13 @@ func diesInRun(w *World) steering {
 			again = again || slices.ContainsFunc(r.Open, func(e protocol.Entry) bool { return e.Item == item && e.Attempt > 1 })
 		}
 	}}
+}
+
+func twoOfTheirs(w *World) {
+	w.plain(2, 9)
+	w.theirs("10.0.0.10", 0)
+	w.theirs("10.0.1.1", 1)
+	w.ours(1, 5)
 }
 
 func oneOfTheirs(w *World) {
