@@ -22,6 +22,9 @@ const (
 type anatomy struct {
 	*wasm.Module
 	grows [wasm.MaxTables]bool // tables that an instruction grows
+
+	machineCode uint64 // bytes of all functions
+	heaviest    uint64 // bytes that the compiler needs for one function, at most
 }
 
 // decode takes a binary of bounded size apart.

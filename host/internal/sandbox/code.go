@@ -17,6 +17,7 @@ func (a *anatomy) checkCode() error {
 			w.step()
 		}
 		w.end()
+		a.priceBody(&w, i)
 		if effort += nsFunc + w.effort + nsByte*w.load; effort > most {
 			w.Fail(wasm.TooBig, "the functions up to this one would take too long to compile")
 		}
@@ -57,6 +58,7 @@ func allBurdens() (of [wasm.Ops]int) {
 
 func (w *walk) step() {
 	w.cost(0, burdens[w.Op])
+	w.native += codeOf(w.Op)
 	switch w.Op {
 	case wasm.OpUnreachable, wasm.OpReturn:
 		w.stop()

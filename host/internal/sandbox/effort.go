@@ -85,6 +85,7 @@ type walk struct {
 
 	passed       int
 	effort, load int
+	native       int // bytes of machine code
 }
 
 func (w *walk) begin(body int) {
