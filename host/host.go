@@ -181,14 +181,15 @@ func (h *Host) equip(ctx context.Context) error {
 	if len(h.jobs) == 0 {
 		return nil
 	}
-	loads := make(chan struct{}, runtime.GOMAXPROCS(0)) // one for each that is under way
+	reads := make(chan struct{}, runtime.GOMAXPROCS(0)) // one for each file that is being read
 	tried := make(chan error, len(h.jobs))
 	for _, j := range h.jobs {
 		h.loading.Go(func() {
 			defer close(j.tried)
-			loads <- struct{}{}
-			defer func() { <-loads }()
-			tried <- h.load(ctx, j)
+			reads <- struct{}{}
+			c := h.identified(j)
+			<-reads
+			tried <- h.load(ctx, j, c)
 		})
 	}
 	if h.o.Discover {
@@ -210,13 +211,18 @@ func (h *Host) equip(ctx context.Context) error {
 	return failf(kind, all, "no job can run")
 }
 
-// load loads the modules of one job.
-func (h *Host) load(ctx context.Context, j *hosted) error {
+// identified is a job with the digests of its modules, which it keeps.
+func (h *Host) identified(j *hosted) job.Config {
 	c := *j.config
 	h.identify(&c)
 	h.mu.Lock()
 	*j.config = c
 	h.mu.Unlock()
+	return c
+}
+
+// load loads the modules of one job. The sandbox decides in which order.
+func (h *Host) load(ctx context.Context, j *hosted, c job.Config) error {
 	k, err := j.code.equip(ctx, c)
 	if err != nil {
 		return failf(Invalid, err, "job %s is refused", c.Name)

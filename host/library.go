@@ -21,7 +21,6 @@ import (
 // Bounds of the library.
 const (
 	maxModule    = 64 << 20        // bytes of one module
-	maxReads     = 8               // modules whose bytes are in memory, on their way to the compiler
 	fetchTimeout = 3 * time.Minute // of all peers together that are asked for one module
 )
 
@@ -32,7 +31,6 @@ type library struct {
 	store  *module.Store
 	engine *sandbox.Engine
 	client *peer.Client
-	reads  chan struct{} // one for each module whose bytes are in memory
 
 	mu    sync.Mutex // guards what follows
 	held  map[string]*compiled
@@ -66,11 +64,14 @@ func openLibrary(o *Options) (*library, error) {
 	if err != nil {
 		return nil, failf(Internal, err, "data directory %s", o.DataDir)
 	}
-	engine, err := sandbox.New(sandbox.Options{CacheDir: filepath.Join(o.DataDir, "cache"), MaxModule: maxModule, Budget: o.Memory, Dirs: o.dirs(), Log: o.Log})
+	engine, err := sandbox.New(sandbox.Options{
+		CacheDir: cacheDir(o.DataDir), Compiler: o.Compiler, Refused: o.refusedModule,
+		MaxModule: maxModule, Budget: o.Memory, Dirs: o.dirs(), Log: o.Log,
+	})
 	if err != nil {
 		return nil, failf(Internal, err, "sandbox")
 	}
-	l := &library{o: o, store: store, engine: engine, reads: make(chan struct{}, maxReads), held: map[string]*compiled{}, names: map[string]named{}}
+	l := &library{o: o, store: store, engine: engine, held: map[string]*compiled{}, names: map[string]named{}}
 	l.client = peer.NewClient(peer.ClientOptions{Token: o.Peers.Token, Store: store, Limit: maxModule, Log: o.Log})
 	return l, nil
 }
@@ -220,17 +221,12 @@ func (l *library) load(ctx context.Context, digest string, c *compiled) (*sandbo
 
 // compile compiles a module of the store.
 func (l *library) compile(ctx context.Context, digest string) (*sandbox.Module, error) {
-	select {
-	case l.reads <- struct{}{}:
-		defer func() { <-l.reads }()
-	case <-ctx.Done():
-		return nil, fmt.Errorf("wait for other modules: %w", ctx.Err())
-	}
-	wasm, err := l.store.Get(digest)
+	size, err := l.store.Size(digest)
 	if err != nil {
 		return nil, err
 	}
-	return l.engine.Load(ctx, wasm)
+	read := func() ([]byte, error) { return l.store.Get(digest) }
+	return l.engine.LoadFrom(ctx, sandbox.Source{Digest: digest, Size: size, Read: read})
 }
 
 // has puts a module into the store if it is in one of the files that the server's

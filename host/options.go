@@ -52,10 +52,11 @@ type Module struct {
 	SHA256 string // the digest that it must have, hex; empty: any
 }
 
-// Event is the start or the end of one guest, or a strategy that failed: that
-// one has no item.
+// Event is the start or the end of one guest, or one without an item: a strategy
+// that failed, or a module that this server does not compile any more because
+// that ended processes. The last has a digest in its Outcome and no job.
 type Event struct {
-	Kind      string // EventStart, EventEnd or EventStrategy
+	Kind      string // EventStart, EventEnd, EventStrategy or EventModule
 	At        time.Time
 	Config    job.Config
 	Item      int
@@ -67,7 +68,7 @@ type Event struct {
 	Attempt   int
 	State     trace.State // trace.Running at the start
 	Outcome   job.Outcome // of an end
-	Reason    string      // of an end: why it was stopped; of a strategy: what is wrong
+	Reason    string      // of an end: why it was stopped; of a strategy or a module: what is wrong
 }
 
 // The kinds of Event.
@@ -75,6 +76,7 @@ const (
 	EventStart    = runner.Start
 	EventEnd      = runner.End
 	EventStrategy = runner.StrategyFault
+	EventModule   = "module"
 )
 
 // Options say what a Host does. Jobs are all that must be there; with Runner
@@ -121,6 +123,10 @@ type Options struct {
 	// Memory is how many bytes all instances of modules have together; who needs
 	// more waits. 0 is half of what the machine has.
 	Memory int64
+	// Compiler is the command line of a program that calls CompileApart with two
+	// more args. It compiles a module again whose compilation has ended the server
+	// before. Nil: such a module is refused at once.
+	Compiler []string
 	// Alone says that nothing else runs in this process. Then the collector of
 	// garbage runs more often than usual until all jobs have begun, unless it was
 	// set otherwise (GOGC).

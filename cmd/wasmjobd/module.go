@@ -24,12 +24,12 @@ const (
 // moduleCommand holds the verbs that change which module a job runs.
 func moduleCommand(term *terminal) *cobra.Command {
 	c := &cobra.Command{
-		Use: "module", Short: "Change the module of a job while it runs: set, rollback, show",
+		Use: "module", Short: "Change the module of a job while it runs: set, rollback, show, retry",
 		Long: "These verbs talk to the registry of the configuration, as those of job do. Set also talks\n" +
 			"to the servers that run the job, at the addresses that they publish, with the peer_token of\n" +
 			"the configuration.",
 	}
-	return operatorNoun(term, c, moduleSet, moduleRollback, moduleShow)
+	return operatorNoun(term, c, moduleSet, moduleRollback, moduleShow, moduleRetry)
 }
 
 func moduleSet(o *operatorVerb) *cobra.Command {
@@ -212,15 +212,19 @@ func moduleShow(o *operatorVerb) *cobra.Command {
 	return &cobra.Command{
 		Use: "show JOB", Short: "Show which module a job runs, which is to come, and which ran before", Args: cobra.ExactArgs(1),
 		RunE: func(c *cobra.Command, args []string) error {
-			return o.do(c.Context(), func(ctx context.Context, _ *config.File, op *host.Operator) error {
+			return o.do(c.Context(), func(ctx context.Context, f *config.File, op *host.Operator) error {
 				r, err := op.Job(ctx, args[0])
 				if err != nil {
 					return withNearest(ctx, op, args[0], err)
 				}
-				if o.term.json() {
-					return o.term.printJSON(modulesShown{Version: 1, Job: r.Name, shownModules: modulesOf(&r.Modules)})
+				refused, err := refusedOf(f, &r.Modules)
+				if err != nil {
+					return err
 				}
-				return printModules(o.term, r)
+				if o.term.json() {
+					return o.term.printJSON(modulesShown{Version: 1, Job: r.Name, shownModules: modulesOf(&r.Modules), Refused: refused})
+				}
+				return printModules(o.term, r, refused)
 			})
 		},
 	}

@@ -10,6 +10,13 @@ type modulesShown struct {
 	Version int    `json:"version"`
 	Job     string `json:"job"`
 	shownModules
+	Refused []refusedModule `json:"refused_here"`
+}
+
+// refusedModule is one that the server of this configuration does not compile.
+type refusedModule struct {
+	Digest string `json:"digest"`
+	Reason string `json:"reason"`
 }
 
 // shownModules are also part of what job show prints.
@@ -42,7 +49,7 @@ func modulesOf(r *host.ModulesReport) shownModules {
 	return m
 }
 
-func printModules(term *terminal, r *host.JobReport) error {
+func printModules(term *terminal, r *host.JobReport, refused []refusedModule) error {
 	w := table(term, "STATE\tDIGEST\tNAME\tFROM")
 	row := func(state string, m *host.ModuleRef) {
 		fmt.Fprintf(w, "%s\t%s\t%s\t%s\n", state, m.Digest, orDash(plain(m.Name)), orDash(plain(m.Reference)))
@@ -65,6 +72,9 @@ func printModules(term *terminal, r *host.JobReport) error {
 			why = "cannot have it: " + plain(wait.Fault)
 		}
 		term.printf("waits for %s, %s\n", plain(string(wait.ID)), why)
+	}
+	for _, m := range refused {
+		term.printf("this server refuses %s: %s\n", m.Digest, plain(m.Reason))
 	}
 	return nil
 }

@@ -40,6 +40,7 @@ func rootCommand(term *terminal) *cobra.Command {
 		serverCommand(term),
 		doctorCommand(term),
 		versionCommand(term),
+		compileCommand(term),
 	)
 	guard(term, root)
 	return root

@@ -68,7 +68,7 @@ func serve(ctx context.Context, term *terminal, flags serveFlags) error {
 	if err != nil {
 		return err
 	}
-	keys, err := fetchKeys(f, term.env)
+	keys, err := fetchKeys(f, term)
 	if err != nil {
 		return err
 	}
@@ -96,27 +96,29 @@ func serve(ctx context.Context, term *terminal, flags serveFlags) error {
 	})
 }
 
-// keys are what the configuration names and does not hold.
+// keys are what a server needs that the configuration does not hold.
 type keys struct {
-	secrets map[string]string // of jobs
-	access  config.Access     // to the registry
-	peers   string            // token of all servers
+	secrets  map[string]string // of jobs
+	access   config.Access     // to the registry
+	peers    string            // token of all servers
+	compiler []string          // see host.Options
 }
 
-func fetchKeys(f *config.File, env []string) (keys, error) {
+func fetchKeys(f *config.File, term *terminal) (keys, error) {
+	env := term.env
 	secrets, err := f.Secrets(env)
 	access, accessErr := f.Access(env)
 	peers, peersErr := f.PeerToken(env)
 	if err := errors.Join(err, accessErr, peersErr); err != nil {
 		return keys{}, exitf(exitInvalid, "secrets are not there:\n%w", err)
 	}
-	return keys{secrets, access, peers}, nil
+	return keys{secrets, access, peers, compiler(term)}, nil
 }
 
 // serveJobs runs a configuration that was read until ctx ends.
 func serveJobs(ctx context.Context, f *config.File, k keys, log *slog.Logger, observe func(host.Event)) error {
 	o := options(f, log, observe)
-	o.Secrets, o.Peers.Token = k.secrets, k.peers
+	o.Secrets, o.Peers.Token, o.Compiler = k.secrets, k.peers, k.compiler
 	if f.Registry.Kind == config.ZooKeeper || f.Server.IP != "" {
 		var err error
 		if o.Instance, err = instanceOf(f, log); err != nil {

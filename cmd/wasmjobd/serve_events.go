@@ -38,6 +38,16 @@ type strategyLine struct {
 	Reason   string `json:"reason"`
 }
 
+// moduleLine is what --events prints of a module that this server does not
+// compile any more.
+type moduleLine struct {
+	Event    string `json:"event"`
+	UnixMS   int64  `json:"unix_ms"`
+	Digest   string `json:"digest"`
+	Instance string `json:"instance"`
+	Reason   string `json:"reason"`
+}
+
 // logEvents logs the end of each item, for those who read logs by program.
 func logEvents(log *slog.Logger) func(host.Event) {
 	return func(e host.Event) {
@@ -45,7 +55,7 @@ func logEvents(log *slog.Logger) func(host.Event) {
 		case host.EventStart:
 			log.Debug("item started", "job", e.Config.Name, "item", e.Item, "task", e.TaskID, "attempt", e.Attempt)
 			return
-		case host.EventStrategy:
+		case host.EventStrategy, host.EventModule:
 			return // is in the log already
 		case host.EventWould:
 			log.Info("would run", "job", e.Config.Name, "item", e.Item, "instant", e.Scheduled, "owner", e.Reason)
@@ -73,7 +83,7 @@ func logEvents(log *slog.Logger) func(host.Event) {
 // printEvents prints a line for a person as each item starts and ends.
 func printEvents(to io.Writer) func(host.Event) {
 	return func(e host.Event) {
-		if e.Kind == host.EventStrategy {
+		if e.Kind == host.EventStrategy || e.Kind == host.EventModule {
 			return // is in the log, which the same person reads
 		}
 		var b strings.Builder

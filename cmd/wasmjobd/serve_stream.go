@@ -96,6 +96,10 @@ func lineOf(e host.Event) []byte {
 		_ = enc.Encode(strategyLine{Event: e.Kind, UnixMS: e.At.UnixMilli(), Job: e.Config.Name, Instance: string(e.Instance), Reason: e.Reason})
 		return b.Bytes()
 	}
+	if e.Kind == host.EventModule {
+		_ = enc.Encode(moduleLine{Event: e.Kind, UnixMS: e.At.UnixMilli(), Digest: e.Outcome.Digest, Instance: string(e.Instance), Reason: e.Reason})
+		return b.Bytes()
+	}
 	line := eventLine{
 		Event: e.Kind, UnixMS: e.At.UnixMilli(), Job: e.Config.Name, Item: e.Item, TaskID: e.TaskID, Parameter: e.Parameter,
 		Scheduled: e.Scheduled.UnixMilli(), Instance: string(e.Instance), Cause: string(e.Cause), State: string(e.State),

@@ -142,6 +142,15 @@ func (s *Store) Open(digest string) (io.ReadCloser, int64, error) {
 	return f, info.Size(), nil
 }
 
+// Size is how many bytes a module of the store has.
+func (s *Store) Size(digest string) (int64, error) {
+	f, size, err := s.Open(digest)
+	if err != nil {
+		return 0, err
+	}
+	return size, f.Close()
+}
+
 // syncDir makes a rename last.
 func (s *Store) syncDir() error {
 	d, err := os.Open(s.dir)

@@ -39,6 +39,9 @@ func openCache(dir string) (wazero.CompilationCache, error) {
 		if strings.HasSuffix(f, sealSuffix) || sealed(f) {
 			continue
 		}
+		if err := forgetKnown(dir); err != nil {
+			return nil, err
+		}
 		for _, gone := range []string{f, f + sealSuffix} {
 			if err := os.Remove(gone); err != nil && !errors.Is(err, fs.ErrNotExist) {
 				return nil, fmt.Errorf("remove a damaged compiled module: %w", err)
@@ -148,5 +151,5 @@ func emptyCache(dir string) error {
 			return fmt.Errorf("remove a damaged compiled module: %w", err)
 		}
 	}
-	return nil
+	return forgetKnown(dir)
 }

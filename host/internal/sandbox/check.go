@@ -10,7 +10,6 @@ import (
 // Bounds of what a host takes, beside those of package wasm.
 const (
 	defaultModule = 64 << 20   // bytes of a module
-	largeModule   = 8 << 20    // bytes of a module that is compiled while no other large one is
 	maxTable      = 500_000    // entries of all tables, which each instance has for itself
 	maxGrown      = 100_000    // entries that a table may grow to
 	maxPassed     = 2_000_000  // values that the calls of one function pass and return

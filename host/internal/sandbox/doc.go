@@ -8,7 +8,8 @@
 //
 // The flow:
 //
-//	Load   bytes → wasm.Decode → check (effort, imports, exports) → meter → compile → *Module
+//	Load   turn (queue.go) → bytes → wasm.Decode → check (effort, imports, exports) → meter
+//	       → compile, here or in a process of its own (trial.go, apart.go) → *Module
 //	Run    *Module + job.Call → the way of its kind (kinds.go, dataflow.go)
 //	       → instance → _initialize → listener, entry, listener → state kept
 //	       → instance destroyed, or at rest → judge → job.Outcome

@@ -7,7 +7,6 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
-	"runtime"
 	"sync"
 
 	"github.com/tetratelabs/wazero"
@@ -34,6 +33,16 @@ type Options struct {
 	// that would exceed it waits. 0: half of what the machine, or the control
 	// group of the process, has.
 	Budget int64
+	// CompileMemory bounds, in bytes, what all compilations take at a time. 0: a
+	// quarter of what the machine, or the control group of the process, has.
+	CompileMemory int64
+	// Compiler is the command line of a program that calls CompileApart with two
+	// more args. It compiles a module again whose compilation has ended the
+	// process before. Empty: such a module is refused at once.
+	Compiler []string
+	// Refused is told of a module that is refused because compiling it ended
+	// processes. It may be nil.
+	Refused func(digest, why string)
 	// Dirs are the directories of the server that may be granted, with what is
 	// below them, and Write; a job with another one fails. Nil: any, as the
 	// caller looks after that.
@@ -45,28 +54,31 @@ type Options struct {
 // Engine compiles and runs modules. Its methods may be called from any
 // goroutine.
 type Engine struct {
-	rt      wazero.Runtime
-	cache   wazero.CompilationCache
-	dir     string
-	dirs    []job.Dir // may be granted; nil: any
-	most    int64
-	log     *slog.Logger
-	offered map[string]map[string]wasm.FuncType
-	life    context.Context //nolint:containedctx // ends every run when the engine is closed
-	end     context.CancelFunc
-	runs    sync.WaitGroup
-	budget  budget
-	slots   chan struct{} // of those who compile: each may take what effort.go allows
-	large   sync.Mutex    // of who compiles a large module: that takes some twenty times its size
+	rt       wazero.Runtime
+	cache    wazero.CompilationCache
+	dir      string
+	dirs     []job.Dir // may be granted; nil: any
+	most     int64
+	log      *slog.Logger
+	offered  map[string]map[string]wasm.FuncType
+	life     context.Context //nolint:containedctx // ends every run when the engine is closed
+	end      context.CancelFunc
+	runs     sync.WaitGroup
+	budget   budget
+	queue    *compileQueue
+	trials   trials
+	compiler []string // see Options
+	refused  func(digest, why string)
 
-	mu      sync.Mutex // guards what follows
-	closed  bool
-	modules map[string]*compilation
+	mu       sync.Mutex // guards what follows
+	closed   bool
+	modules  map[string]*compilation
+	refusals map[string]*Refusal // by digest
 }
 
 // New makes an Engine, and the cache directory if there is to be one.
 func New(o Options) (*Engine, error) {
-	e := &Engine{dir: o.CacheDir, dirs: o.Dirs, most: o.MaxModule, log: o.Log, modules: map[string]*compilation{}, slots: make(chan struct{}, runtime.GOMAXPROCS(0))}
+	e := &Engine{dir: o.CacheDir, dirs: o.Dirs, most: o.MaxModule, log: o.Log, modules: map[string]*compilation{}, refusals: map[string]*Refusal{}, compiler: o.Compiler, refused: o.Refused}
 	if e.log == nil {
 		e.log = slog.New(slog.DiscardHandler)
 	}
@@ -74,6 +86,7 @@ func New(o Options) (*Engine, error) {
 		e.most = defaultModule
 	}
 	e.budget.most, e.budget.evict = budgetOf(o.Budget), e.evict
+	e.queue = newCompileQueue(compileMemory(o.CompileMemory))
 	config := wazero.NewRuntimeConfig().
 		WithCoreFeatures(api.CoreFeaturesV2).
 		// Debug information is foreign input to a parser that has no bounds.
@@ -84,6 +97,12 @@ func New(o Options) (*Engine, error) {
 			return nil, err
 		}
 		e.cache = cache
+		if e.trials, err = openTrials(e.dir, e.queue.most()); err != nil {
+			return nil, err
+		}
+		if err := removeApart(e.dir); err != nil {
+			return nil, err
+		}
 		config = config.WithCompilationCache(cache)
 	}
 	e.life, e.end = context.WithCancel(context.Background()) //nolint:forbidigo // ended by Close alone

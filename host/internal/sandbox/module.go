@@ -37,51 +37,66 @@ func (m *Module) Close() { m.once.Do(m.c.release) }
 type compilation struct {
 	engine  *Engine
 	digest  string
-	ready   chan struct{} // closed when what follows is final
-	code    wazero.CompiledModule
-	memory  uint64          // bytes that the memory begins with
-	most    uint64          // bytes that it may grow to
-	begin   []string        // exports to call before the first
-	entries map[string]bool // functions of the ABI that it exports
-	fixed   uint64          // bytes that an instance takes beside its memory
+	ready   chan struct{}         // closed when what follows is final
+	code    wazero.CompiledModule // written under engine.mu, too
+	memory  uint64                // bytes that the memory begins with
+	most    uint64                // bytes that it may grow to
+	begin   []string              // exports to call before the first
+	entries map[string]bool       // functions of the ABI that it exports
+	fixed   uint64                // bytes that an instance takes beside its memory
 	report  Report
 	err     error
+
+	wanted context.Context //nolint:containedctx // ends when nobody waits for the compilation any more
+	unwant context.CancelFunc
 
 	users int                    // guarded by engine.mu
 	pools map[string][]*instance // per job, what rests; guarded by engine.mu
 }
 
-// Load checks and compiles a module, or finds it compiled. The same bytes are
-// compiled once however many ask, also at the same time. What a module does
-// wrong is told as a *Refusal. ctx ends the waiting, not the compilation: the
-// engine underneath cannot be interrupted, which is why the check bounds it.
+// Source is where the bytes of a module are.
+type Source struct {
+	Digest string                 // sha256 of the bytes, in hex
+	Size   int64                  // how many there are
+	Read   func() ([]byte, error) // called when they are needed, perhaps twice
+}
+
+// Load is LoadFrom for a module that is in memory.
 func (e *Engine) Load(ctx context.Context, binary []byte) (*Module, error) {
-	digest := digestOf(binary)
+	return e.LoadFrom(ctx, Source{digestOf(binary), int64(len(binary)), func() ([]byte, error) { return binary, nil }})
+}
+
+// LoadFrom checks and compiles a module, or finds it compiled. The same bytes are
+// compiled once however many ask, also at the same time. What a module does
+// wrong is told as a *Refusal. ctx ends the waiting. A compilation that has
+// begun goes on, as the engine underneath cannot be interrupted, which is why
+// the check bounds it; one that waits for its turn is given up with the last who
+// wants it.
+func (e *Engine) LoadFrom(ctx context.Context, from Source) (*Module, error) {
 	e.mu.Lock()
 	if e.closed {
 		e.mu.Unlock()
 		return nil, ErrClosed
 	}
-	c, known := e.modules[digest]
+	if r := e.refusals[from.Digest]; r != nil {
+		e.mu.Unlock()
+		return nil, r
+	}
+	c, known := e.modules[from.Digest]
 	if !known {
-		c = &compilation{engine: e, digest: digest, ready: make(chan struct{})}
-		e.modules[digest] = c
+		c = &compilation{engine: e, digest: from.Digest, ready: make(chan struct{})}
+		c.wanted, c.unwant = context.WithCancel(e.life)
+		e.modules[from.Digest] = c
+		e.runs.Go(func() { c.compile(from) }) // under mu, so that Close cannot have passed its Wait
 	}
 	c.users++
-	if !known {
-		e.runs.Add(1) // under mu, so that Close cannot have passed its Wait
-	}
 	e.mu.Unlock()
 
-	if !known {
-		c.compile(binary)
-		e.runs.Done()
-	}
 	select {
 	case <-c.ready:
 	case <-ctx.Done():
 		c.release()
-		return nil, fmt.Errorf("wait for the compilation of module %s: %w", digest, ctx.Err())
+		return nil, fmt.Errorf("wait for the compilation of module %s: %w", from.Digest, ctx.Err())
 	}
 	if c.err != nil {
 		c.release()
@@ -90,32 +105,88 @@ func (e *Engine) Load(ctx context.Context, binary []byte) (*Module, error) {
 	return &Module{c: c}, nil
 }
 
-func (c *compilation) compile(binary []byte) {
-	defer close(c.ready)
-	if len(binary) > largeModule {
-		c.engine.large.Lock()
-		defer c.engine.large.Unlock()
+// compile makes everything of the module that its users share.
+func (c *compilation) compile(from Source) {
+	e := c.engine
+	// Whoever reads a module has several copies of it for a moment.
+	lane := e.queue.laneOf(copiesOnRead * uint64(from.Size))
+	code, err := c.inTurn(lane, from)
+	if errors.Is(err, errLarge) {
+		code, err = c.inTurn(largeLane, from)
 	}
-	c.engine.slots <- struct{}{}
-	defer func() { <-c.engine.slots }()
-	m, err := decode(binary, c.engine.most)
+	c.err = err
+	e.mu.Lock()
+	// What is wrong with the bytes stays wrong, and a job may ask each second.
+	if r, ok := errors.AsType[*Refusal](err); ok && r.Reason != CompileDied && len(e.refusals) < maxRefusals {
+		e.refusals[from.Digest] = r
+	}
+	c.code = code
+	left := c.users == 0 // nobody wants it any more
+	e.mu.Unlock()
+	close(c.ready)
+	if left && code != nil {
+		e.free(code)
+	}
+}
+
+// maxRefusals bounds how many refused modules are remembered.
+const maxRefusals = 10_000
+
+// copiesOnRead is how many times the size of a module decoding and metering take.
+const copiesOnRead = 5
+
+// errLarge is that a module of few bytes takes too much memory to be compiled
+// among the small ones.
+var errLarge = errors.New("the module is not small to compile")
+
+// inTurn waits for its turn, and then reads, checks and compiles the module.
+func (c *compilation) inTurn(lane lane, from Source) (wazero.CompiledModule, error) {
+	e := c.engine
+	leave, err := e.queue.enter(c.wanted, lane)
 	if err != nil {
-		c.err = err
-		return
+		return nil, fmt.Errorf("wait to compile module %s: %w", c.digest, err)
+	}
+	defer leave()
+	binary, err := from.Read()
+	if err != nil {
+		return nil, err
+	}
+	out, cost, err := c.admit(binary)
+	switch {
+	case err != nil:
+		return nil, err
+	case e.compiledBefore(out):
+		return e.compile(out)
+	}
+	if err := e.queue.admit(cost); err != nil {
+		return nil, err
+	}
+	if lane == smallLane && e.queue.laneOf(cost) == largeLane {
+		return nil, errLarge
+	}
+	return e.tryOut(c.wanted, c.digest, binary, out, cost)
+}
+
+// admit checks the module and meters it. cost is the memory that compiling it
+// takes.
+func (c *compilation) admit(binary []byte) (out []byte, cost uint64, err error) {
+	e := c.engine
+	m, err := decode(binary, e.most)
+	if err != nil {
+		return nil, 0, err
 	}
 	// Both read all of the code, and neither needs the other.
-	var out meter.Result
+	var with meter.Result
 	var unmetered error
 	var metering sync.WaitGroup
-	metering.Go(func() { out, unmetered = metered(m) })
+	metering.Go(func() { with, unmetered = metered(m) })
 	a, err := check(m)
 	metering.Wait()
 	if err == nil {
-		err = a.admit(c.engine.offered)
+		err = a.admit(e.offered)
 	}
 	if err != nil {
-		c.err = err
-		return
+		return nil, 0, err
 	}
 	c.memory = uint64(a.Memory.Min) * pageSize
 	c.most = uint64(min(a.Memory.Max, wasm.MaxPages)) * pageSize
@@ -123,16 +194,17 @@ func (c *compilation) compile(binary []byte) {
 	c.fixed = instanceCost + a.instanceBytes()
 	c.report = a.report(c.digest)
 	if unmetered != nil {
-		c.err = unmetered
-		return
+		return nil, 0, unmetered
 	}
-	if out.Start {
+	c.begin = nil // a large module is admitted twice
+	if with.Start {
 		c.begin = append(c.begin, meter.ExportStart)
 	}
 	if a.has(abi.ExportInitialize) {
 		c.begin = append(c.begin, abi.ExportInitialize)
 	}
-	c.code, c.err = c.engine.compile(out.Wasm)
+	_, cost = a.compileCost()
+	return with.Wasm, cost, nil
 }
 
 // compile hands a checked and metered binary to the runtime, whose cache goes
@@ -154,7 +226,7 @@ func (e *Engine) compile(binary []byte) (wazero.CompiledModule, error) {
 		code, err = e.tryCompile(binary)
 	}
 	if err == nil && e.dir != "" {
-		if err := sealNew(e.dir); err != nil {
+		if err := errors.Join(sealNew(e.dir), e.note(binary)); err != nil {
 			e.log.Warn("compiled module is not kept for the next start", slog.Any("err", err))
 		}
 	}
@@ -203,7 +275,9 @@ func (c *compilation) release() {
 	var idle []*instance
 	if last {
 		idle = c.drain()
+		c.unwant()
 	}
+	code := c.code
 	if last && e.modules[c.digest] == c {
 		delete(e.modules, c.digest)
 	}
@@ -211,8 +285,13 @@ func (c *compilation) release() {
 	for _, in := range idle {
 		in.end()
 	}
-	if last && c.code != nil {
-		// It only takes the code out of the runtime's table.
-		_ = c.code.Close(context.WithoutCancel(e.life))
+	if last && code != nil {
+		e.free(code)
 	}
+}
+
+// free gives up compiled code.
+func (e *Engine) free(code wazero.CompiledModule) {
+	// It only takes the code out of the runtime's table.
+	_ = code.Close(context.WithoutCancel(e.life))
 }

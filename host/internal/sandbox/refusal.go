@@ -21,6 +21,7 @@ const (
 	BadImport    Reason = "unknown-import"  // asks for what the host does not have
 	IsCommand    Reason = "command-and-job" // exports _start beside wasmjob_*
 	BadMemory    Reason = "bad-memory"      // none, imported, shared or not exported
+	CompileDied  Reason = "compile-died"    // its compilation ended processes of this server
 )
 
 // Refusal is the error for a module that will not be run. Problem says what is
@@ -57,7 +58,7 @@ func hinted(err error) error {
 		r.Hint = "give the .wasm file that the compiler wrote, a core module"
 	case IsComponent:
 		r.Hint = "build for wasip1 or wasm32-unknown-unknown, not for wasip2"
-	case NoMarker, NoEntry, BadSignature, BadImport, IsCommand, BadMemory:
+	case NoMarker, NoEntry, BadSignature, BadImport, IsCommand, BadMemory, CompileDied:
 		// Whoever found these knew better.
 	}
 	return r

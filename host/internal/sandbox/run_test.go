@@ -3,6 +3,7 @@ package sandbox
 import (
 	"bytes"
 	"context"
+	"os"
 	"strings"
 	"testing"
 	"time"
@@ -13,7 +14,12 @@ import (
 	"github.com/wasmjob/wasmjob/host/job"
 )
 
-func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
+func TestMain(m *testing.M) {
+	if len(os.Args) > 1 && os.Args[1] == compileArg {
+		os.Exit(CompileApart(context.Background(), os.Args[2:], os.Stdin, os.Stderr))
+	}
+	goleak.VerifyTestMain(m)
+}
 
 func newEngine(t *testing.T) *Engine {
 	t.Helper()

@@ -1,0 +1,138 @@
+package main
+
+import (
+	"bytes"
+	"encoding/binary"
+	"encoding/json"
+	"os"
+	"path/filepath"
+	"slices"
+	"strconv"
+	"strings"
+	"syscall"
+	"testing"
+	"time"
+)
+
+const slowTOML = `schema = 1
+[server]
+data_dir = "data"
+[modules.slow]
+source = "file:slow.wasm"
+[modules.quick]
+source = "file:quick.wasm"
+[jobs.slow]
+module = "slow"
+cron = "* * * * * ?"
+[jobs.quick]
+module = "quick"
+cron = "* * * * * ?"
+`
+
+// A server that is killed while it compiles a module compiles that in a process of
+// its own when it starts again. If that dies, too, the module is refused, and its
+// neighbour runs on; a retry has it compiled after all.
+func TestServeSurvivesWhatItCompiles(t *testing.T) {
+	t.Parallel()
+	dir := t.TempDir()
+	copyModule(t, dir, "quick", "ok", nil)
+	copyModule(t, dir, "slow", "ok", slowToCompile)
+	if err := os.WriteFile(filepath.Join(dir, "jobs.toml"), []byte(slowTOML), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	d := startServe(t, dir)
+	await(t, func() bool { return len(trialsIn(t, dir)) == 1 && strings.Contains(d.errors.String(), "joined as") })
+	if err := d.Process.Kill(); err != nil {
+		t.Fatal(err)
+	}
+	d.end(t)
+
+	d = startServe(t, dir)
+	var compiler int
+	await(t, func() bool { compiler = compilerOf(d.Process.Pid); return compiler != 0 })
+	d.until(t, func(e eventLine) bool { return e.Job == "quick" && e.Event == "end" && e.State == "succeeded" })
+	if err := syscall.Kill(compiler, syscall.SIGKILL); err != nil {
+		t.Fatal(err)
+	}
+	var refused moduleLine
+	for refused.Event != "module" {
+		if !d.events.Scan() {
+			t.Fatalf("no event of the module; standard error:\n%s", d.errors)
+		}
+		if err := json.Unmarshal(d.events.Bytes(), &refused); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if !strings.Contains(refused.Reason, "killed") {
+		t.Errorf("event: %+v", refused)
+	}
+	d.until(t, func(e eventLine) bool { return e.Job == "slow" && e.Event == "end" && e.State == "failed" })
+
+	verb(t, dir, exitNotFound, "module", "retry", "x"+refused.Digest)
+	verb(t, dir, exitOK, "module", "retry", refused.Digest[:8])
+	d.until(t, func(e eventLine) bool { return e.Job == "slow" && e.Event == "end" && e.State == "succeeded" })
+	if left := trialsIn(t, dir); len(left) > 0 {
+		t.Errorf("left: %s", left)
+	}
+	if err := d.Process.Signal(syscall.SIGTERM); err != nil {
+		t.Fatal(err)
+	}
+	if s := d.end(t); s.ExitStatus() != exitOK || s.Signaled() {
+		t.Errorf("ended by %v; standard error:\n%s", s, d.errors)
+	}
+}
+
+// await waits for something that another process does.
+func await(t *testing.T, done func() bool) {
+	t.Helper()
+	again, given := time.NewTicker(5*time.Millisecond), time.After(time.Minute)
+	defer again.Stop()
+	for !done() {
+		select {
+		case <-again.C:
+		case <-given: // long after it should have come
+			t.Fatal("it did not come")
+		}
+	}
+}
+
+// trialsIn are the modules that are being compiled, or were when a server died.
+func trialsIn(t *testing.T, dir string) []string {
+	t.Helper()
+	files, err := filepath.Glob(filepath.Join(dir, "data", "cache", "trials", "*"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	return files
+}
+
+// compilerOf is the process that compiles a module for a server; 0 if there is none.
+func compilerOf(server int) int {
+	threads, err := filepath.Glob(filepath.Join("/proc", strconv.Itoa(server), "task", "*", "children"))
+	if err != nil {
+		return 0
+	}
+	for _, thread := range threads {
+		children, _ := os.ReadFile(thread) // it may be gone
+		for child := range strings.FieldsSeq(string(children)) {
+			line, err := os.ReadFile(filepath.Join("/proc", child, "cmdline"))
+			if pid, numErr := strconv.Atoi(child); err == nil && numErr == nil && bytes.Contains(line, []byte(compileVerb)) {
+				return pid
+			}
+		}
+	}
+	return 0
+}
+
+// slowToCompile gives ok.wasm functions that take some seconds to compile.
+func slowToCompile(b []byte) []byte {
+	const more, adds = 80, 20_000
+	section := func(id byte, body []byte) []byte {
+		return append(binary.AppendUvarint([]byte{id}, uint64(len(body))), body...)
+	}
+	types, funcs, rest, code := b[:0x12], b[0x15:0x17], b[0x17:0x4b], b[0x4e:]
+	body := slices.Concat([]byte{0, 0x3f, 0}, bytes.Repeat([]byte{0x3f, 0, 0x6a}, adds), []byte{0x1a, 0x0b})
+	body = append(binary.AppendUvarint(nil, uint64(len(body))), body...)
+	return slices.Concat(types, section(3, slices.Concat([]byte{2 + more}, funcs, make([]byte, more))), rest,
+		section(10, slices.Concat([]byte{2 + more}, code, bytes.Repeat(body, more))))
+}

@@ -1,0 +1,172 @@
+package sandbox
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"runtime/debug"
+	"strconv"
+	"strings"
+	"time"
+)
+
+// apartTimeout is how long a compilation in a process of its own may take; the
+// bounds of effort.go allow a few minutes on a slow machine.
+const apartTimeout = 15 * time.Minute
+
+// exitFault is how that process ends when it has compiled nothing and has said
+// why: a disk is full, for example. Any other end but 0 is that it died.
+const exitFault = 3
+
+// lifelineFD is open in the process as long as the server lives.
+const lifelineFD = 3
+
+// diedError is that the process which compiled a module died.
+type diedError struct{ how string }
+
+func (e *diedError) Error() string { return "a process of its own that compiled it " + e.how }
+
+// compileApart has a process of its own compile a module, and puts what comes of
+// it into the cache. The error is a *diedError if the process died of the module.
+func (e *Engine) compileApart(ctx context.Context, binary []byte) (err error) {
+	if len(e.compiler) == 0 {
+		return &diedError{"cannot be started, as this program has no command for that"}
+	}
+	dir, err := os.MkdirTemp(e.dir, "apart-")
+	if err != nil {
+		return fmt.Errorf("compile a module apart: %w", err)
+	}
+	defer func() { err = errors.Join(err, os.RemoveAll(dir)) }()
+	life, hold, err := os.Pipe()
+	if err != nil {
+		return fmt.Errorf("compile a module apart: %w", err)
+	}
+	defer hold.Close() //nolint:errcheck // nothing was written
+	defer life.Close() //nolint:errcheck // nor read
+
+	within, cancel := context.WithTimeout(ctx, apartTimeout)
+	defer cancel()
+	args := append(e.compiler[1:len(e.compiler):len(e.compiler)], dir, strconv.FormatUint(e.queue.most(), 10))
+	cmd := exec.CommandContext(within, e.compiler[0], args...) //nolint:gosec // the embedder's own program
+	cmd.Env = []string{}                                       // it needs none, and the server's has secrets
+	cmd.Stdin, cmd.ExtraFiles = bytes.NewReader(binary), []*os.File{life}
+	said := &firstBytes{}
+	cmd.Stderr = said
+	err = cmd.Run()
+	exit, ended := errors.AsType[*exec.ExitError](err)
+	switch {
+	case err == nil:
+		return e.adopt(dir)
+	case ctx.Err() != nil:
+		return fmt.Errorf("compile a module apart: %w", ctx.Err())
+	case within.Err() != nil:
+		return &diedError{"took longer than " + apartTimeout.String()}
+	case !ended:
+		return fmt.Errorf("compile a module apart: %w", err)
+	case exit.ExitCode() == exitFault:
+		return fmt.Errorf("compile a module apart: %s", said)
+	}
+	return &diedError{"died (" + strings.TrimSpace(exit.String()+" "+said.line()) + ")"}
+}
+
+// adopt moves what was compiled apart into the cache.
+func (e *Engine) adopt(dir string) error {
+	files, err := cached(dir)
+	if err != nil {
+		return err
+	}
+	for _, f := range files {
+		if strings.HasSuffix(f, sealSuffix) {
+			continue
+		}
+		inner := filepath.Join(e.dir, filepath.Base(filepath.Dir(f)))
+		if err := os.MkdirAll(inner, 0o700); err != nil {
+			return fmt.Errorf("keep a compiled module: %w", err)
+		}
+		if err := os.Rename(f, filepath.Join(inner, filepath.Base(f))); err != nil {
+			return fmt.Errorf("keep a compiled module: %w", err)
+		}
+	}
+	return sealNew(e.dir)
+}
+
+// removeApart removes what processes left that ended with their server.
+func removeApart(dir string) error {
+	left, err := filepath.Glob(filepath.Join(dir, "apart-*"))
+	if err != nil {
+		return fmt.Errorf("look for compilations that broke off: %w", err)
+	}
+	for _, d := range left {
+		if err := os.RemoveAll(d); err != nil && !errors.Is(err, fs.ErrNotExist) {
+			return fmt.Errorf("remove a compilation that broke off: %w", err)
+		}
+	}
+	return nil
+}
+
+// CompileApart is all that the process does which Options.Compiler starts: args
+// are the last two of its command line. It compiles the module that it reads,
+// within bounds of its own, and gives the process its exit code.
+func CompileApart(ctx context.Context, args []string, wasm io.Reader, say io.Writer) (exit int) {
+	if err := compileInto(ctx, args, wasm); err != nil {
+		fmt.Fprintln(say, err)
+		return exitFault
+	}
+	return 0
+}
+
+func compileInto(ctx context.Context, args []string, wasm io.Reader) error {
+	if len(args) != 2 {
+		return errors.New("a server starts this command; there is nothing to see for people")
+	}
+	memory, err := strconv.ParseInt(args[1], 10, 64)
+	if err != nil {
+		return fmt.Errorf("bytes of memory: %w", err)
+	}
+	debug.SetMemoryLimit(memory)
+	if err := limitProcess(memory); err != nil {
+		return err
+	}
+	go func() { // without the server nobody needs the result
+		_, _ = io.Copy(io.Discard, os.NewFile(lifelineFD, "the server"))
+		os.Exit(exitFault)
+	}()
+	binary, err := io.ReadAll(io.LimitReader(wasm, defaultModule+1))
+	if err != nil {
+		return fmt.Errorf("read the module: %w", err)
+	}
+	e, err := New(Options{CacheDir: args[0]})
+	if err != nil {
+		return err
+	}
+	m, err := e.Load(ctx, binary)
+	if err == nil {
+		m.Close()
+	}
+	return errors.Join(err, e.Close())
+}
+
+// firstBytes keeps the first of what is written to it: an end is explained
+// before its stacks.
+type firstBytes struct{ b bytes.Buffer }
+
+const mostSaid = 4 << 10 // bytes
+
+// Write implements io.Writer.
+func (w *firstBytes) Write(p []byte) (int, error) {
+	w.b.Write(p[:min(len(p), mostSaid-w.b.Len())])
+	return len(p), nil
+}
+
+func (w *firstBytes) String() string { return printable(strings.TrimSpace(w.b.String())) }
+
+func (w *firstBytes) line() string {
+	line, _, _ := strings.Cut(w.b.String(), "\n")
+	return printable(line)
+}

@@ -1,0 +1,129 @@
+package sandbox
+
+import (
+	"context"
+	"errors"
+	"testing"
+	"testing/synctest"
+)
+
+// compiling asks a queue for a turn, and gives what the turn says.
+func compiling(t *testing.T, q *compileQueue, need uint64) <-chan func() {
+	t.Helper()
+	turn := make(chan func(), 1)
+	go func() {
+		leave, err := q.enter(t.Context(), q.laneOf(need))
+		if err != nil {
+			t.Error(err)
+		}
+		turn <- leave
+	}()
+	synctest.Wait()
+	return turn
+}
+
+func began(turn <-chan func()) bool { return len(turn) == 1 }
+
+const testLarge = 100 << 20
+
+func testQueue() *compileQueue {
+	q := newCompileQueue(1 << 30)
+	q.workers = 2
+	return q
+}
+
+// A large module is compiled beside small ones, and only when none of them waits.
+func TestSmallModulesAreCompiledFirst(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		q := testQueue()
+		first, second := compiling(t, q, 1), compiling(t, q, q.small)
+		third := compiling(t, q, 1)
+		large, next := compiling(t, q, testLarge), compiling(t, q, testLarge)
+		if !began(first) || !began(second) || began(third) || began(large) {
+			t.Errorf("began: %v %v, and then %v %v", began(first), began(second), began(third), began(large))
+		}
+		(<-first)()
+		synctest.Wait()
+		if !began(third) || !began(large) || began(next) {
+			t.Errorf("a place is free: third %v, large %v, next large %v", began(third), began(large), began(next))
+		}
+		(<-second)()
+		beside := compiling(t, q, 1)
+		if !began(beside) {
+			t.Error("a small one waits beside a large one")
+		}
+		(<-large)()
+		synctest.Wait()
+		if !began(next) {
+			t.Error("the next large one does not begin")
+		}
+	})
+}
+
+// Who keeps sending small modules does not hold up a large one for ever.
+func TestALargeModuleIsCompiledInTheEnd(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		q := testQueue()
+		busy := []<-chan func(){compiling(t, q, 1), compiling(t, q, 1), compiling(t, q, 1)}
+		large := compiling(t, q, testLarge)
+		n := 0
+		for ; !began(large) && n < 2*maxOvertakes; n++ {
+			busy = append(busy, compiling(t, q, 1))
+			(<-busy[0])()
+			busy = busy[1:]
+			synctest.Wait()
+		}
+		if n < maxOvertakes/2 || n > maxOvertakes+10 {
+			t.Errorf("%d small ones began before it", n)
+		}
+		for _, turn := range busy {
+			(<-turn)()
+		}
+	})
+}
+
+func TestWhoeverGivesUpLeavesTheQueue(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		q := testQueue()
+		first := compiling(t, q, testLarge)
+		ctx, cancel := context.WithCancel(t.Context())
+		gone := make(chan error)
+		go func() {
+			_, err := q.enter(ctx, largeLane)
+			gone <- err
+		}()
+		synctest.Wait()
+		last := compiling(t, q, testLarge)
+		cancel()
+		if err := <-gone; !errors.Is(err, context.Canceled) {
+			t.Error(err)
+		}
+		(<-first)()
+		synctest.Wait()
+		if !began(last) || len(q.waiting[largeLane]) != 0 {
+			t.Errorf("the one behind: %v; %d wait", began(last), len(q.waiting[largeLane]))
+		}
+	})
+}
+
+// What never fits is refused with its need and the bound; all that go on at a
+// time fit together.
+func TestMemoryOfCompilations(t *testing.T) {
+	t.Parallel()
+	for _, memory := range []uint64{48 << 20, 256 << 20, 8 << 30} {
+		q := newCompileQueue(memory)
+		if all := q.most() + q.small*uint64(q.workers); all > memory || q.small == 0 {
+			t.Errorf("%d bytes: at a time %d, small ones %d", memory, all, q.small)
+		}
+		if err := q.admit(q.most()); err != nil {
+			t.Error(err)
+		}
+		var r *Refusal
+		if err := q.admit(q.most() + 1); !errors.As(err, &r) || r.Reason != TooBig {
+			t.Errorf("one more: %v", err)
+		}
+	}
+}

@@ -1,0 +1,210 @@
+package sandbox
+
+import (
+	"context"
+	"errors"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/wasmjob/wasmjob/host/job"
+)
+
+// compileArg has the program of the tests do what Options.Compiler is for.
+const compileArg = "compile-apart"
+
+// trialServer opens an engine as a server does at its start.
+func serverEngine(t *testing.T, dir string, compiler []string, refused func(digest, why string)) *Engine {
+	t.Helper()
+	e, err := New(Options{CacheDir: dir, CompileMemory: 256 << 20, Compiler: compiler, Refused: refused})
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() {
+		if err := e.Close(); err != nil {
+			t.Error(err)
+		}
+	})
+	return e
+}
+
+func soundCompiler(t *testing.T) []string {
+	t.Helper()
+	self, err := os.Executable()
+	if err != nil {
+		t.Fatal(err)
+	}
+	return []string{self, compileArg}
+}
+
+// dyingCompiler ends as a process does that has no memory left.
+func dyingCompiler() []string { return []string{"/bin/sh", "-c", "kill -9 $$"} }
+
+// killedWhile leaves in dir what a server leaves that ended in a stage of
+// compiling the module.
+func killedWhile(t *testing.T, dir string, binary []byte, of trial) {
+	t.Helper()
+	e := serverEngine(t, dir, nil, nil)
+	if err := e.trials.write(digestOf(binary), of); err != nil {
+		t.Fatal(err)
+	}
+}
+
+func stageOf(t *testing.T, e *Engine, binary []byte) trialStage {
+	t.Helper()
+	of, err := e.trials.read(digestOf(binary))
+	if err != nil {
+		t.Fatal(err)
+	}
+	return of.Stage
+}
+
+// A server that is killed while it compiles an innocent module bans nothing.
+func TestAnInnocentModuleIsCompiledApart(t *testing.T) {
+	t.Parallel()
+	dir, binary := t.TempDir(), (&builder{}).job(i32(3))
+	for _, left := range []trial{{Stage: trialServer}, {Stage: trialApart}, {Stage: trialApart, Ends: maxTrials - 2}} {
+		killedWhile(t, dir, binary, left)
+		e := serverEngine(t, dir, soundCompiler(t), func(_, why string) { t.Error(why) })
+		expect(t, e.Run(t.Context(), load(t, e, binary), job.Call{}), job.Nothing, "")
+		if s := stageOf(t, e, binary); s != trialNone {
+			t.Errorf("after %v the stage is %q", left, s)
+		}
+		files, err := cached(dir)
+		if err != nil || len(files) != 2 || !sealed(strings.TrimSuffix(files[0], sealSuffix)) {
+			t.Errorf("what was compiled apart is not in the cache: %v, %v", files, err)
+		}
+		if left, err := filepath.Glob(filepath.Join(dir, "apart-*")); err != nil || len(left) > 0 {
+			t.Errorf("left behind: %v, %v", left, err)
+		}
+		if err := emptyCache(dir); err != nil {
+			t.Fatal(err)
+		}
+	}
+}
+
+// A module that ends the process which compiles it, too, is refused, once more
+// without a compilation at each later start, until somebody asks for a retry.
+func TestAModuleThatEndsItsCompilerIsRefused(t *testing.T) {
+	t.Parallel()
+	dir, binary := t.TempDir(), (&builder{}).job(i32(3))
+	killedWhile(t, dir, binary, trial{Stage: trialServer})
+	told := make(chan string, 10)
+	tell := func(digest, _ string) { told <- digest }
+	for range 2 {
+		_, err := serverEngine(t, dir, dyingCompiler(), tell).Load(t.Context(), binary)
+		wantRefusal(t, err, CompileDied, "killed")
+	}
+	if len(told) != 1 || <-told != digestOf(binary) {
+		t.Error("it is not told exactly once")
+	}
+	// Another one is compiled as ever.
+	e := serverEngine(t, dir, dyingCompiler(), tell)
+	load(t, e, (&builder{}).job(i32(4)))
+	if err := RetryModule(dir, digestOf(binary)); err != nil {
+		t.Fatal(err)
+	}
+	load(t, e, binary)
+}
+
+// The server may die each time together with the process, as all of a container
+// does that has no memory left.
+func TestAModuleThatEndsEveryProcessIsRefused(t *testing.T) {
+	t.Parallel()
+	dir, binary := t.TempDir(), (&builder{}).job(i32(3))
+	killedWhile(t, dir, binary, trial{Stage: trialApart, Ends: maxTrials - 1})
+	_, err := serverEngine(t, dir, soundCompiler(t), nil).Load(t.Context(), binary)
+	wantRefusal(t, err, CompileDied, "3 times")
+}
+
+func TestAnotherSetupTriesAgain(t *testing.T) {
+	t.Parallel()
+	dir, binary := t.TempDir(), (&builder{}).job(i32(3))
+	for name, change := range map[string]func(*trialSetup){
+		"host":   func(s *trialSetup) { s.Host = "older" },
+		"engine": func(s *trialSetup) { s.Engine = "older" },
+		"memory": func(s *trialSetup) { s.Memory-- },
+	} {
+		e := serverEngine(t, dir, dyingCompiler(), nil)
+		of := e.trials
+		change(&of.setup)
+		if err := of.write(digestOf(binary), trial{Stage: trialRefused, Why: "x"}); err != nil {
+			t.Fatal(err)
+		}
+		if m, err := e.Load(t.Context(), binary); err != nil {
+			t.Errorf("%s: %v", name, err)
+		} else {
+			m.Close()
+		}
+	}
+}
+
+// A server that ends in order while it waits for the other process says nothing
+// against the module, and neither does a full disk.
+func TestAnEndInOrderIsNoDeath(t *testing.T) {
+	t.Parallel()
+	dir, binary := t.TempDir(), (&builder{}).job(i32(3))
+	killedWhile(t, dir, binary, trial{Stage: trialServer, Ends: 1})
+	ready := filepath.Join(t.TempDir(), "ready")
+	if err := os.Mkdir(ready, 0o700); err != nil {
+		t.Fatal(err)
+	}
+	// It takes away the directory, and then waits until it is ended.
+	e, err := New(Options{CacheDir: dir, CompileMemory: 256 << 20, Compiler: []string{"/bin/sh", "-c", "read -r _; /bin/rmdir " + ready + "; exec /bin/sleep 60", "sh"}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	ctx, cancel := context.WithCancel(t.Context())
+	gaveUp := make(chan error)
+	go func() {
+		_, err := e.Load(ctx, binary)
+		gaveUp <- err
+	}()
+	for _, err := os.Stat(ready); err == nil; _, err = os.Stat(ready) {
+		if ctx.Err() != nil {
+			t.Fatal("the process did not start")
+		}
+	}
+	cancel()
+	if err := <-gaveUp; !errors.Is(err, context.Canceled) {
+		t.Error(err)
+	}
+	if err := e.Close(); err != nil {
+		t.Error(err)
+	}
+	if of, err := e.trials.read(digestOf(binary)); err != nil || of.Stage != trialServer || of.Ends != 1 {
+		t.Errorf("%+v, %v", of, err)
+	}
+	e = serverEngine(t, dir, []string{"/bin/sh", "-c", "echo the disk is full >&2; exit 3"}, nil)
+	if _, err := e.Load(t.Context(), binary); err == nil || !strings.Contains(err.Error(), "disk is full") || stageOf(t, e, binary) != trialServer {
+		t.Errorf("%v, stage %q", err, stageOf(t, e, binary))
+	}
+}
+
+// The process is bounded: what needs more ends it, and not the machine.
+func TestTheCompilerIsBounded(t *testing.T) {
+	t.Parallel()
+	dir, binary := t.TempDir(), hungryToCompile()
+	killedWhile(t, dir, binary, trial{Stage: trialServer})
+	e := serverEngine(t, dir, soundCompiler(t), nil)
+	if err := e.compileApart(t.Context(), binary); err != nil {
+		t.Errorf("with enough memory: %v", err)
+	}
+	e.queue = newCompileQueue(20 << 20)
+	var died *diedError
+	if err := e.compileApart(t.Context(), binary); !errors.As(err, &died) {
+		t.Errorf("with too little: %v", err)
+	}
+}
+
+// hungryToCompile is a module that needs some 100 MB to be compiled.
+func hungryToCompile() []byte {
+	b := &builder{}
+	var code []byte
+	for range 200_000 {
+		code = append(code, 0x20, 0, 0x6a)
+	}
+	b.fn("", "", 1, getLocal(0), code, op(opDrop))
+	return b.job(i32(3))
+}

@@ -1,0 +1,55 @@
+package host
+
+import (
+	"context"
+	"io"
+	"path/filepath"
+	"time"
+
+	"github.com/wasmjob/wasmjob/host/internal/module"
+	"github.com/wasmjob/wasmjob/host/internal/sandbox"
+	"github.com/wasmjob/wasmjob/host/job"
+)
+
+// CompileApart is all that the program does which Options.Compiler names: args
+// are the last two of its command line, wasm is its standard input and say its
+// standard error. It compiles one module within bounds of its own, and returns
+// the exit code.
+func CompileApart(ctx context.Context, args []string, wasm io.Reader, say io.Writer) int {
+	return sandbox.CompileApart(ctx, args, wasm, say)
+}
+
+// cacheDir is where a server keeps compiled modules.
+func cacheDir(dataDir string) string { return filepath.Join(dataDir, "cache") }
+
+// RefusedModules are the modules, by digest, that the server with this data
+// directory does not compile any more because that ended processes, each with
+// the reason.
+func RefusedModules(dataDir string) (map[string]string, error) {
+	refused, err := sandbox.RefusedModules(cacheDir(dataDir))
+	if err != nil {
+		return nil, failf(Internal, err, "data directory %s", dataDir)
+	}
+	return refused, nil
+}
+
+// RetryModule has the server with this data directory compile a module again
+// that it refuses because that ended processes. A server that runs tries when
+// the job fires next.
+func RetryModule(dataDir, digest string) error {
+	if err := module.CheckDigest(digest); err != nil {
+		return failf(Invalid, err, "retry a module")
+	}
+	if err := sandbox.RetryModule(cacheDir(dataDir), digest); err != nil {
+		return failf(Internal, err, "data directory %s", dataDir)
+	}
+	return nil
+}
+
+// refusedModule tells the observer of a module that is refused because compiling
+// it ended processes; the log has it already.
+func (o *Options) refusedModule(digest, why string) {
+	if o.Observe != nil {
+		o.Observe(Event{Kind: EventModule, At: time.Now(), Outcome: job.Outcome{Digest: digest}, Instance: o.Instance, Reason: why})
+	}
+}
