@@ -4,8 +4,8 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"slices"
 	"sync"
+	"time"
 )
 
 // instanceCost is what an instance takes beside its memory and its tables:
@@ -24,6 +24,10 @@ var errStuck = errors.New("every guest waits for memory that another one has; ra
 // A run is busy from the moment it has an instance until it has ended, save
 // while it waits for memory or for parts of itself, which are busy in its
 // place. Who is busy goes before who has nothing yet, so that runs can end.
+//
+// A claim that does not fit is passed by those that do, for a second. From then
+// on the room is kept for it: nobody behind it gets any until it has some.
+// Otherwise a large claim would wait for ever beside small ones that come and go.
 type budget struct {
 	most  uint64
 	evict func() // closes what rests in the pools
@@ -31,14 +35,8 @@ type budget struct {
 	mu      sync.Mutex // guards what follows
 	used    uint64
 	busy    int
-	growing []*claim // of runs that have something
-	coming  []*claim // of runs that have nothing
-}
-
-// claim is a wait for memory. Done gets nil, or why there will be none.
-type claim struct {
-	need uint64
-	done chan error
+	growing turns // of runs that have something
+	coming  turns // of runs that have nothing
 }
 
 // crew are the parts of a run that go on at the same time.
@@ -102,11 +100,12 @@ func (b *budget) taken(r *run, err error) error {
 	return err
 }
 
-// try takes memory if there is some and nobody asked before.
+// try takes memory if there is some and nobody who waits is overdue.
 func (b *budget) try(r *run, need uint64) bool {
 	b.mu.Lock()
 	defer b.mu.Unlock()
-	if len(b.growing) > 0 || !r.busy && len(b.coming) > 0 || need > b.most-b.used {
+	now := time.Now()
+	if need > b.most-b.used || b.growing.closed(now) || !r.busy && b.coming.closed(now) {
 		return false
 	}
 	b.used += need
@@ -118,14 +117,14 @@ func (b *budget) try(r *run, need uint64) bool {
 }
 
 func (b *budget) queue(r *run, need uint64) *claim {
-	c := &claim{need: need, done: make(chan error, 1)}
+	c := &claim{job: r.job, need: need, since: time.Now(), done: make(chan error, 1)}
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	if r.busy {
 		b.busy--
-		b.growing = append(b.growing, c)
+		b.growing.add(c)
 	} else {
-		b.coming = append(b.coming, c)
+		b.coming.add(c)
 	}
 	b.serve()
 	return c
@@ -140,40 +139,51 @@ func (b *budget) giveUp(r *run, c *claim) (err error, decided bool) {
 		return err, true
 	default:
 	}
-	is := func(other *claim) bool { return other == c }
-	b.growing, b.coming = slices.DeleteFunc(b.growing, is), slices.DeleteFunc(b.coming, is)
+	b.growing.drop(c)
+	b.coming.drop(c)
 	if r.busy {
 		b.busy++
 	}
-	b.serve() // whoever stood behind may fit
+	b.serve() // a claim that the room was kept from may fit
 	return nil, false
 }
 
-// serve gives memory to those who wait, in order, and refuses the last of
-// them if nobody is left who could give something back. b.mu is held.
+// serve gives memory to those who wait, as far as there is room. b.mu is held.
 func (b *budget) serve() {
-	for len(b.growing) > 0 {
-		next, err := 0, error(nil)
-		switch {
-		case b.growing[0].need <= b.most-b.used:
-			b.used += b.growing[0].need
-		case b.busy > 0:
+	now := time.Now()
+	for at := b.growing.fits(b.most-b.used, now); at >= 0; at = b.growing.fits(b.most-b.used, now) {
+		b.grant(b.growing.remove(at))
+	}
+	if b.busy == 0 && len(b.growing.claims) > 0 {
+		b.unlock()
+	}
+	if b.growing.closed(now) {
+		return
+	}
+	for at := b.coming.fits(b.most-b.used, now); at >= 0; at = b.coming.fits(b.most-b.used, now) {
+		b.grant(b.coming.remove(at))
+	}
+}
+
+// grant has a claim go on with what it asked for. b.mu is held.
+func (b *budget) grant(c *claim) {
+	b.used += c.need
+	b.busy++
+	c.done <- nil
+}
+
+// unlock has one of the growing go on when nobody is left who could give
+// memory back: one that fits, although an overdue claim is before it, or else
+// the last, which is refused. b.mu is held.
+func (b *budget) unlock() {
+	for at, c := range b.growing.claims {
+		if c.need <= b.most-b.used {
+			b.grant(b.growing.remove(at))
 			return
-		default:
-			next, err = len(b.growing)-1, errStuck
 		}
-		c := b.growing[next]
-		b.growing = slices.Delete(b.growing, next, next+1)
-		b.busy++
-		c.done <- err
 	}
-	for len(b.coming) > 0 && b.coming[0].need <= b.most-b.used {
-		c := b.coming[0]
-		b.coming = slices.Delete(b.coming, 0, 1)
-		b.used += c.need
-		b.busy++
-		c.done <- nil
-	}
+	b.busy++
+	b.growing.remove(len(b.growing.claims) - 1).done <- errStuck
 }
 
 // give returns what an instance had.
@@ -188,7 +198,7 @@ func (b *budget) give(had uint64) {
 func (b *budget) wanted() bool {
 	b.mu.Lock()
 	defer b.mu.Unlock()
-	return len(b.growing)+len(b.coming) > 0
+	return len(b.growing.claims)+len(b.coming.claims) > 0
 }
 
 // begin makes a run busy that found an instance at rest.

@@ -54,15 +54,12 @@ func TestBudgetWaits(t *testing.T) {
 		one, two, three := someRun(ctx), someRun(ctx), someRun(ctx)
 		wantDecided(t, taking(b, one, 6), nil)
 		second := taking(b, two, 6)
-		third := taking(b, three, 1) // would fit, but is not before its turn
 		wantWaiting(t, second)
-		wantWaiting(t, third)
-		grown := taking(b, one, 2) // has something already and goes first
-		wantDecided(t, grown, nil)
+		wantDecided(t, taking(b, three, 1), nil) // fits and passes
+		wantDecided(t, taking(b, one, 2), nil)
 		b.give(8)
 		b.leave(one)
 		wantDecided(t, second, nil)
-		wantDecided(t, third, nil)
 		b.give(7)
 		b.leave(two)
 		b.leave(three)
@@ -92,9 +89,12 @@ func TestBudgetWaitEnds(t *testing.T) {
 		wantWaiting(t, third)
 		time.Sleep(time.Minute)
 		wantDecided(t, third, context.DeadlineExceeded)
-		// Who stood behind one that gave up need not wait for it any more.
+		// The room that was kept for one that gives up is there for others.
 		ctx, cancel = context.WithCancel(t.Context())
-		fourth, fifth := taking(b, someRun(ctx), 9), taking(b, someRun(t.Context()), 4)
+		fourth := taking(b, someRun(ctx), 9)
+		time.Sleep(time.Second)
+		fifth := taking(b, someRun(t.Context()), 4)
+		wantWaiting(t, fifth)
 		cancel()
 		wantDecided(t, fourth, context.Canceled)
 		wantDecided(t, fifth, nil)

@@ -113,7 +113,7 @@ func (r *run) handle() ending {
 func (r *run) part() *run {
 	p := &run{
 		c: r.c, soft: r.soft, journal: r.journal, resultLimit: r.resultLimit,
-		busy: true, stream: r.stream, outside: r.outside.fork(),
+		job: r.job, busy: true, stream: r.stream, outside: r.outside.fork(),
 	}
 	own := *r.facts // what it makes when asked is its own
 	p.facts = &own

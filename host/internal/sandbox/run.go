@@ -27,6 +27,7 @@ type run struct {
 	batch   *batch // of a dataflow job, while fetch fills it
 	share   *share // what process sees of it
 	deal    *deal  // of a strategy
+	job     string // whose turn it is when memory is short
 	busy    bool   // for the budget
 	stream  uint32 // which of the streams of random numbers that the seed gives
 	streams uint32 // that were given out
@@ -103,7 +104,7 @@ func (e *Engine) Run(ctx context.Context, m *Module, c job.Call) job.Outcome {
 
 func newRun(c job.Call, of *compilation, began time.Time) *run {
 	limits := &c.Config.Limits
-	r := &run{c: of, resultLimit: limits.Result, gauge: gauge{limit: limits.Fuel}}
+	r := &run{c: of, job: c.Config.Name, resultLimit: limits.Result, gauge: gauge{limit: limits.Fuel}}
 	if c.Config.Timeout > 0 {
 		r.soft = began.Add(c.Config.Timeout)
 		r.gauge.end = r.soft.Add(graceOf(limits))

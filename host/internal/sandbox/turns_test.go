@@ -1,0 +1,228 @@
+package sandbox
+
+import (
+	"context"
+	"fmt"
+	"math/rand/v2"
+	"slices"
+	"sync"
+	"testing"
+	"testing/synctest"
+	"time"
+)
+
+func runOfJob(ctx context.Context, name string) *run { return &run{ctx: ctx, job: name} }
+
+// A claim that does not fit is passed for a second, and by nobody afterwards.
+func TestBudgetPassesForASecond(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		b := newBudget(10)
+		one, large := someRun(t.Context()), runOfJob(t.Context(), "large")
+		wantDecided(t, taking(b, one, 5), nil)
+		waits := taking(b, large, 9)
+		time.Sleep(time.Second - 1)
+		passes := someRun(t.Context())
+		wantDecided(t, taking(b, passes, 2), nil)
+		time.Sleep(1)
+		late, grows := someRun(t.Context()), one
+		behind := taking(b, late, 1)
+		wantWaiting(t, behind)
+		wantDecided(t, taking(b, grows, 1), nil) // who has memory goes on, or it would never end
+		b.give(6)
+		b.leave(one)
+		wantWaiting(t, behind) // it fits, but the room is kept
+		b.give(2)
+		b.leave(passes)
+		wantDecided(t, waits, nil)
+		wantDecided(t, behind, nil)
+	})
+}
+
+// One that waits to grow is passed by others that grow if otherwise nobody went
+// on: what fits is not refused.
+func TestBudgetUnlocksWhoFits(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		b := newBudget(10)
+		one, two := someRun(t.Context()), someRun(t.Context())
+		wantDecided(t, taking(b, one, 2), nil)
+		wantDecided(t, taking(b, two, 2), nil)
+		waits := taking(b, one, 8)
+		time.Sleep(2 * time.Second)
+		wantDecided(t, taking(b, two, 1), nil)
+		comes := taking(b, someRun(t.Context()), 1)
+		wantWaiting(t, comes) // the room is kept for the one that grows
+		wantWaiting(t, waits)
+		b.give(3)
+		b.leave(two)
+		wantDecided(t, waits, nil)
+		b.give(10)
+		b.leave(one)
+		wantDecided(t, comes, nil)
+	})
+}
+
+// A job of 512 MiB begins within two seconds beside jobs of 8 MiB that come
+// and go without end.
+func TestBudgetServesALargeJobBesideSmallOnes(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		const mib = 1 << 20
+		b := newBudget(600 * mib)
+		ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
+		var all sync.WaitGroup
+		for k := range 100 {
+			all.Go(func() {
+				for time.Sleep(time.Duration(k) * 9 * time.Millisecond); ctx.Err() == nil; {
+					small := runOfJob(t.Context(), fmt.Sprint("small ", k))
+					if err := b.take(small, 8*mib); err != nil {
+						t.Error(err)
+						return
+					}
+					time.Sleep(700 * time.Millisecond)
+					b.give(8 * mib)
+					b.leave(small)
+				}
+			})
+		}
+		time.Sleep(3 * time.Second)
+		asked := time.Now()
+		r := runOfJob(t.Context(), "large")
+		if err := b.take(r, 512*mib); err != nil {
+			t.Error(err)
+		}
+		if waited := time.Since(asked); waited == 0 || waited > 2*time.Second {
+			t.Errorf("it waited %s", waited)
+		}
+		b.give(512 * mib)
+		b.leave(r)
+		cancel()
+		all.Wait()
+	})
+}
+
+// The runs of a job with many that wait take turns with those of other jobs.
+func TestBudgetTakesTurnsBetweenJobs(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		b := newBudget(10)
+		first := someRun(t.Context())
+		wantDecided(t, taking(b, first, 10), nil)
+		var mu sync.Mutex
+		var order []string
+		var all sync.WaitGroup
+		come := func(name string, n int) {
+			for k := range n {
+				all.Go(func() {
+					r := runOfJob(t.Context(), name)
+					if err := b.take(r, 10); err != nil {
+						t.Error(err)
+					}
+					mu.Lock()
+					order = append(order, fmt.Sprint(name, k))
+					mu.Unlock()
+					b.give(10)
+					b.leave(r)
+				})
+				synctest.Wait()
+				time.Sleep(time.Millisecond)
+			}
+		}
+		come("many", 200)
+		come("few", 2)
+		come("one", 1)
+		b.give(10)
+		b.leave(first)
+		all.Wait()
+		if want := []string{"many0", "few0", "one0", "many1", "few1", "many2", "many3"}; !slices.Equal(order[:len(want)], want) {
+			t.Errorf("the order is %q, want %q", order[:len(want)], want)
+		}
+		if len(order) != 203 || order[202] != "many199" {
+			t.Errorf("%d runs, the last is %s", len(order), order[len(order)-1])
+		}
+	})
+}
+
+// wait is one that TestBudgetKeepsItsPromises saw.
+type wait struct {
+	from, to   time.Time
+	grows, got bool
+}
+
+// Whatever comes and goes: no more is given than there is, everybody goes on in
+// the end, and nobody begins before one that has waited for more than a second.
+func TestBudgetKeepsItsPromises(t *testing.T) {
+	t.Parallel()
+	for seed := range uint64(30) {
+		synctest.Test(t, func(t *testing.T) {
+			random := rand.New(rand.NewPCG(seed, 0))
+			b := newBudget(1 << (4 + seed%8))
+			var mu sync.Mutex
+			var waits []wait
+			check := func() {
+				b.mu.Lock()
+				defer b.mu.Unlock()
+				if b.used > b.most {
+					t.Errorf("seed %d: %d of %d used", seed, b.used, b.most)
+				}
+			}
+			// take notes how long it waited.
+			take := func(r *run, need uint64, grows bool) bool {
+				from := time.Now()
+				err := b.take(r, need)
+				check()
+				mu.Lock()
+				defer mu.Unlock()
+				waits = append(waits, wait{from, time.Now(), grows, err == nil})
+				return err == nil
+			}
+			var all sync.WaitGroup
+			for k := range 60 {
+				begin := time.Duration(random.IntN(5000)) * time.Millisecond
+				need := 1 + random.Uint64N(1+random.Uint64N(b.most))
+				lasts := time.Duration(random.IntN(900)) * time.Millisecond
+				more := make([]uint64, random.IntN(3))
+				for i := range more {
+					more[i] = random.Uint64N(max(b.most/4, 2))
+				}
+				impatient := random.IntN(5) == 0
+				all.Go(func() {
+					time.Sleep(begin)
+					ctx := t.Context()
+					if impatient {
+						var cancel context.CancelFunc
+						ctx, cancel = context.WithTimeout(ctx, lasts)
+						defer cancel()
+					}
+					r := runOfJob(ctx, fmt.Sprint(k))
+					if !take(r, need, false) {
+						return
+					}
+					had := need
+					for _, n := range more {
+						time.Sleep(lasts)
+						if take(r, n, true) {
+							had += n
+						}
+					}
+					time.Sleep(lasts)
+					b.give(had)
+					b.leave(r)
+				})
+			}
+			all.Wait() // a wake-up that is lost ends the test
+			if b.used != 0 || b.busy != 0 || b.wanted() {
+				t.Errorf("seed %d: %d used, %d busy", seed, b.used, b.busy)
+			}
+			for _, y := range waits {
+				for _, x := range waits {
+					before := x.grows || x.from.Before(y.from)
+					if y.got && !y.grows && before && x.to.After(y.to) && y.to.Sub(x.from) > time.Second && x.from.Before(y.to) {
+						t.Errorf("seed %d: %v passed %v", seed, y, x)
+					}
+				}
+			}
+		})
+	}
+}
