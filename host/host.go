@@ -106,6 +106,9 @@ func (h *Host) Run(ctx context.Context) (err error) {
 	}
 	if h.o.Alone {
 		h.settled = thrifty()
+		if h.o.Runner == nil {
+			defer boundHeap(h.o.Memory, h.o.Log)()
+		}
 	}
 	defer h.settled()
 	reg, closeRegistry, err := h.openRegistry()

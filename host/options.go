@@ -121,7 +121,8 @@ type Options struct {
 	// sandbox holds.
 	NativeScripts bool
 	// Memory is how many bytes all instances of modules have together; who needs
-	// more waits. 0 is half of what the machine has.
+	// more waits. It counts what the host holds for them, too. 0 is half of what
+	// the control group of the process has, or the machine.
 	Memory int64
 	// Compiler is the command line of a program that calls CompileApart with two
 	// more args. It compiles a module again whose compilation has ended the server
@@ -129,7 +130,8 @@ type Options struct {
 	Compiler []string
 	// Alone says that nothing else runs in this process. Then the collector of
 	// garbage runs more often than usual until all jobs have begun, unless it was
-	// set otherwise (GOGC).
+	// set otherwise (GOGC), and keeps Go's heap out of what guests may have and the
+	// process cannot exceed (GOMEMLIMIT).
 	Alone bool
 	// Labels are what sharding strategies are told of this server.
 	Labels map[string]string

@@ -45,19 +45,6 @@ type crew struct {
 	alone bool // the run waits for them and does not count as busy
 }
 
-// defaultBudget is for a machine that does not tell what it has.
-const defaultBudget = 1 << 30
-
-func budgetOf(asked int64) uint64 {
-	if asked > 0 {
-		return uint64(asked)
-	}
-	if all := machineMemory(); all > 0 {
-		return all / 2
-	}
-	return defaultBudget
-}
-
 // take sets memory aside for a run, which becomes busy with its first. It
 // waits for it until the deadline.
 func (b *budget) take(r *run, need uint64) error {

@@ -33,8 +33,8 @@ type Options struct {
 	// that would exceed it waits. 0: half of what the machine, or the control
 	// group of the process, has.
 	Budget int64
-	// CompileMemory bounds, in bytes, what all compilations take at a time. 0: a
-	// quarter of what the machine, or the control group of the process, has.
+	// CompileMemory bounds, in bytes, what all compilations take at a time. 0: two
+	// thirds of the heap's share, see Shares.
 	CompileMemory int64
 	// Compiler is the command line of a program that calls CompileApart with two
 	// more args. It compiles a module again whose compilation has ended the
@@ -85,8 +85,10 @@ func New(o Options) (*Engine, error) {
 	if e.most <= 0 {
 		e.most = defaultModule
 	}
-	e.budget.most, e.budget.evict = budgetOf(o.Budget), e.evict
-	e.queue = newCompileQueue(compileMemory(o.CompileMemory))
+	var heap uint64
+	e.budget.most, heap = Shares(o.Budget)
+	e.budget.evict = e.evict
+	e.queue = newCompileQueue(compileMemory(o.CompileMemory, heap))
 	config := wazero.NewRuntimeConfig().
 		WithCoreFeatures(api.CoreFeaturesV2).
 		// Debug information is foreign input to a parser that has no bounds.

@@ -44,17 +44,13 @@ const (
 	largeLane
 )
 
-// compileMemory is what all compilations may have, in bytes: asked, or a quarter
-// of what the process can have. Guests have a half by default, and the rest is
-// for the server itself.
-func compileMemory(asked int64) uint64 {
+// compileMemory is what all compilations may have, in bytes: asked, or two thirds
+// of the heap. The rest of that is for the server itself.
+func compileMemory(asked int64, heap uint64) uint64 {
 	if asked > 0 {
 		return uint64(asked)
 	}
-	if all := machineMemory(); all > 0 {
-		return all / 4
-	}
-	return defaultBudget / 2
+	return heap / 3 * 2
 }
 
 func newCompileQueue(memory uint64) *compileQueue {

@@ -24,7 +24,7 @@ func TestBudgetPassesForASecond(t *testing.T) {
 		time.Sleep(time.Second - 1)
 		passes := someRun(t.Context())
 		wantDecided(t, taking(b, passes, 2), nil)
-		time.Sleep(1)
+		time.Sleep(1 * time.Nanosecond)
 		late, grows := someRun(t.Context()), one
 		behind := taking(b, late, 1)
 		wantWaiting(t, behind)

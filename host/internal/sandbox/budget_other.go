@@ -1,6 +1,0 @@
-//go:build !linux
-
-package sandbox
-
-// machineMemory is unknown.
-func machineMemory() uint64 { return 0 }
