@@ -1,6 +1,7 @@
 package sandbox
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"runtime"
@@ -50,7 +51,7 @@ func compileMemory(asked int64, heap uint64) uint64 {
 	if asked > 0 {
 		return uint64(asked)
 	}
-	return heap / 3 * 2
+	return cmp.Or(heap/3*2, defaultBudget/2) // 0: nobody knows how much there is
 }
 
 func newCompileQueue(memory uint64) *compileQueue {
