@@ -12,63 +12,69 @@ const (
 	// shortestLine is the shortest line of a secret of several lines that is
 	// hidden on its own; a brace at the end of a file is none.
 	shortestLine = 4
+	// shortestCoded is the shortest text that is looked for in base64: of fewer
+	// bytes so little is left that it would be found by chance.
+	shortestCoded = 4
+	// maxPattern is the longest text that is looked for as a whole, and maxMask
+	// bounds what is looked for beside the secrets themselves, in bytes.
+	maxPattern = 1 << 10
+	maxMask    = 256 << 10
 )
 
 // mask hides the secrets of a run in whatever is kept of the guest's words. It
-// knows them as they are, without white space around them, and their lines; a
-// guest that writes one backwards is not a leak but a decision of whoever
-// granted it. The time it takes grows with the text alone. A nil mask hides
-// nothing.
+// knows them, and their lines, without white space around them, and as they look
+// in JSON, in quoted text, in URLs and within base64; a guest that writes one
+// backwards is not a leak but a decision of whoever granted it. The time it
+// takes grows with the text alone. A nil mask hides nothing.
 type mask struct {
-	patterns []pattern
-	longest  int
-}
-
-// pattern is a text to look for, with the table of Knuth, Morris and Pratt: a
-// guest could write texts that make a naive search slow.
-type pattern struct {
-	text string
-	back []int32 // per prefix, the length of its longest proper end that is a prefix
+	plain, coded *search // secrets as they are; as base64
+	longest      int     // text of plain
+	spaces       bool    // a secret has one
 }
 
 func newMask(secrets map[string]string) *mask {
-	texts := map[string]bool{}
-	for _, secret := range secrets {
-		whole := strings.TrimSpace(secret)
-		texts[whole] = true
-		if !strings.Contains(whole, "\n") {
-			continue
-		}
-		for line := range strings.Lines(whole) {
-			if line = strings.TrimSpace(line); len(line) >= shortestLine {
-				texts[line] = true
-			}
+	m := &mask{plain: newSearch(), coded: newSearch()}
+	// Of more secrets than anybody has, the lines are not looked for one by one.
+	room := maxMask
+	var lines []string
+	for _, name := range slices.Sorted(maps.Keys(secrets)) {
+		whole := strings.TrimSpace(secrets[name])
+		room -= len(whole)
+		m.hides(whole)
+		if strings.Contains(whole, "\n") {
+			lines = slices.AppendSeq(lines, strings.Lines(whole))
 		}
 	}
-	delete(texts, "")
-	if len(texts) == 0 {
+	for _, line := range lines {
+		if line = strings.TrimSpace(line); len(line) >= shortestLine && room >= len(line) {
+			room -= len(line)
+			m.hides(line)
+		}
+	}
+	if m.longest == 0 {
 		return nil
 	}
-	m := &mask{}
-	for _, text := range slices.Sorted(maps.Keys(texts)) {
-		m.patterns = append(m.patterns, newPattern(text))
-		m.longest = max(m.longest, len(text))
-	}
+	m.plain.link()
+	m.coded.link()
 	return m
 }
 
-func newPattern(text string) pattern {
-	back := make([]int32, len(text))
-	for i, n := 1, 0; i < len(text); i++ {
-		for n > 0 && text[i] != text[n] {
-			n = int(back[n-1])
+// hides adds a text. A long one is looked for in pieces, so that little is
+// needed to know what stands at the edge of a text that was cut.
+func (m *mask) hides(text string) {
+	m.spaces = m.spaces || strings.Contains(text, " ")
+	for len(text) > 0 {
+		piece := text[:min(len(text), maxPattern)]
+		if rest := len(text) - len(piece); rest < shortestLine {
+			piece = text // what is left would be found everywhere
 		}
-		if text[i] == text[n] {
-			n++
+		text = text[len(piece):]
+		m.longest = max(m.longest, len(piece))
+		m.plain.add(piece, false, false)
+		if len(piece) >= shortestCoded {
+			m.coded.addBase64(piece)
 		}
-		back[i] = int32(n)
 	}
-	return pattern{text, back}
 }
 
 // slack is how much more of a text is needed than will be kept, on the side
@@ -77,7 +83,7 @@ func (m *mask) slack() int {
 	if m == nil {
 		return 0
 	}
-	return m.longest - 1
+	return m.longest * widest
 }
 
 // shows says whether there is a secret in s.
@@ -116,27 +122,49 @@ func (m *mask) covered(s string) []bool {
 	if m == nil {
 		return nil
 	}
-	var marks []bool
-	for _, p := range m.patterns {
-		for i, n, done := 0, 0, 0; i < len(s); i++ {
-			for n > 0 && s[i] != p.text[n] {
-				n = int(p.back[n-1])
-			}
-			if s[i] == p.text[n] {
-				n++
-			}
-			if n < len(p.text) {
-				continue
-			}
-			if marks == nil {
-				marks = make([]bool, len(s))
-			}
-			for at := max(done, i+1-n); at <= i; at++ {
-				marks[at] = true
-			}
-			done = i + 1
-			n = int(p.back[n-1])
+	var begins []int32 // how many finds begin at a byte, less those that ended before it
+	mark := func(lo, hi int) {
+		if begins == nil {
+			begins = make([]int32, len(s)+1)
 		}
+		begins[lo]++
+		begins[hi]--
+	}
+	for _, r := range readings(s, m.spaces) {
+		m.find(&r, mark)
+	}
+	if begins == nil {
+		return nil
+	}
+	marks := make([]bool, len(s))
+	open := int32(0)
+	for i := range marks {
+		open += begins[i]
+		marks[i] = open > 0
 	}
 	return marks
+}
+
+// find tells where in the text secrets stand that are seen in a reading of it.
+func (m *mask) find(r *reading, mark func(lo, hi int)) {
+	plain, coded := int32(0), int32(0)
+	for i := range len(r.text) {
+		plain = m.plain.follow(plain, r.text[i])
+		if found := m.plain.longest(plain); found != nil {
+			mark(r.span(i+1-found.n, i+1))
+		}
+		coded = m.coded.follow(coded, standard(r.text[i]))
+		found := m.coded.longest(coded)
+		if found == nil {
+			continue
+		}
+		lo, hi := i+1-found.n, i+1
+		if found.left && lo > 0 && isBase64(r.text[lo-1]) {
+			lo--
+		}
+		if found.right && hi < len(r.text) && isBase64(r.text[hi]) {
+			hi++
+		}
+		mark(r.span(lo, hi))
+	}
 }

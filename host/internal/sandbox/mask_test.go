@@ -2,10 +2,17 @@ package sandbox
 
 import (
 	"bytes"
+	"encoding/base64"
+	"encoding/json"
+	"fmt"
+	"io"
+	"net/url"
 	"slices"
+	"strconv"
 	"strings"
 	"testing"
 	"time"
+	"unicode/utf8"
 
 	"github.com/wasmjob/wasmjob/abi"
 	"github.com/wasmjob/wasmjob/host/job"
@@ -48,31 +55,110 @@ func TestMask(t *testing.T) {
 	}
 }
 
+func TestMaskKnowsSpellings(t *testing.T) {
+	t.Parallel()
+	const secret = "p\"ss/w+rd \\ é?<"
+	m := newMask(map[string]string{"a": secret})
+	asJSON := func(v any) string {
+		b, err := json.Marshal(v)
+		if err != nil {
+			t.Fatal(err)
+		}
+		return string(b)
+	}
+	spellings := map[string]string{
+		"plain":             secret,
+		"JSON":              asJSON(secret),
+		"JSON in JSON":      asJSON(asJSON(map[string]string{"password": secret})),
+		"JSON, ASCII alone": `p\"ss\/w+rd \\ \u00e9?\u003C`,
+		"quoted":            strconv.Quote(secret),
+		"quoted, ASCII":     strconv.QuoteToASCII(secret),
+		"quoted by Rust":    `p\"ss/w+rd \\ \u{e9}?<`,
+		"by bytes":          `p\"ss/w+rd \\ \xc3\xa9?<`,
+		"in a query":        url.QueryEscape(secret),
+		"in a path":         url.PathEscape(secret),
+		"percent, lower":    strings.ToLower(url.QueryEscape(secret)),
+		"percent, all":      "%70%22%73%73%2f%77%2b%72%64%20%5c%20%c3%a9%3f%3c",
+		"URL in JSON":       asJSON("https://x/?a=b&p=" + url.QueryEscape(secret)),
+		"URL in an error":   (&url.Error{Op: "Get", URL: "https://x/" + url.PathEscape(secret), Err: io.EOF}).Error(),
+	}
+	for name, enc := range map[string]*base64.Encoding{
+		"std": base64.StdEncoding, "raw": base64.RawStdEncoding, "url": base64.URLEncoding, "raw url": base64.RawURLEncoding,
+	} {
+		for _, user := range []string{"", "u:", "us:", "use:"} {
+			for _, after := range []string{"", "x", "xy"} {
+				spellings[name+" "+user+after] = "Basic " + enc.EncodeToString([]byte(user+secret+after))
+			}
+		}
+	}
+	spellings["base64 in a query"] = url.QueryEscape(spellings["std use:"])
+	for name, text := range spellings {
+		for _, around := range [][2]string{{"", ""}, {"say ", "."}, {"%", "%4"}, {"100% + ", "\\"}} {
+			whole := around[0] + text + around[1]
+			got := m.all(whole)
+			if left := strings.ReplaceAll(got, masked, ""); !strings.Contains(got, masked) || len(left) > len(whole)-len(secret) || leaks(left, text) {
+				t.Errorf("%s: %q shows as %q", name, whole, got)
+			}
+		}
+	}
+}
+
+// leaks says whether more of a text in base64 is left than what stood around the
+// secret.
+func leaks(left, text string) bool {
+	coded, is := strings.CutPrefix(text, "Basic ")
+	return is && strings.Contains(left, coded[len(coded)/2-4:len(coded)/2+4])
+}
+
+func TestShortSecretsAreNotFoundByChance(t *testing.T) {
+	t.Parallel()
+	m := newMask(map[string]string{"a": "abc", "b": "7"})
+	for text, want := range map[string]string{
+		"YWJj":      "YWJj", // base64 of abc
+		"x7x%37":    "x***x***",
+		"Nw==":      "Nw==",
+		`a\u0062c`:  "***",
+		"100% sure": "100% sure",
+	} {
+		if got := m.all(text); got != want {
+			t.Errorf("%q: %q, want %q", text, got, want)
+		}
+	}
+}
+
+// What is looked for is bounded, and what is needed beside a cut, too.
+func TestLargeSecrets(t *testing.T) {
+	t.Parallel()
+	var long strings.Builder
+	for i := range 10_000 {
+		fmt.Fprintf(&long, "%x,", i*i)
+	}
+	secret := long.String()[:64<<10>>1]
+	m := newMask(map[string]string{"a": secret, "b": strings.Repeat("line of a secret\n", 4000)})
+	if got := m.all("<" + secret + ">"); got != "<***>" {
+		t.Errorf("%.100q", got)
+	}
+	if got := m.all("<" + base64.StdEncoding.EncodeToString([]byte(secret)) + ">"); len(got) > 500 {
+		t.Errorf("%d bytes are left: %.200q", len(got), got)
+	}
+	if m.slack() > 16<<10 {
+		t.Errorf("%d bytes are wanted beside a cut", m.slack())
+	}
+}
+
 // FuzzMask compares with the plain definition: a byte is hidden if some place
 // where a secret stands has it in it.
 func FuzzMask(f *testing.F) {
 	f.Add("ab", "aba", "xababay")
 	f.Add("a", "", "")
+	f.Add("b", "abcd", "xabcabcdx")
 	f.Add("x\ny", "yyyyy\nyyyy", "yyyyyyyyy")
 	f.Fuzz(func(t *testing.T, a, b, text string) {
-		m := newMask(map[string]string{"a": a, "b": b})
+		s := newSearch()
 		want := make([]bool, len(text))
-		var patterns []string
-		if m != nil {
-			for _, p := range m.patterns {
-				patterns = append(patterns, p.text)
-			}
-		}
-		for _, p := range patterns {
-			for i := range text {
-				if strings.HasPrefix(text[i:], p) {
-					for at := range len(p) {
-						want[i+at] = true
-					}
-				}
-			}
-			// Whatever is at the edge of a byte that no rune begins at.
-			for i := 0; i+len(p) <= len(text); i++ {
+		for _, p := range []string{a, b} {
+			s.add(p, false, false)
+			for i := 0; p != "" && i+len(p) <= len(text); i++ {
 				if text[i:i+len(p)] == p {
 					for at := range len(p) {
 						want[i+at] = true
@@ -80,18 +166,63 @@ func FuzzMask(f *testing.F) {
 				}
 			}
 		}
-		got := m.covered(text)
-		if got == nil {
-			got = make([]bool, len(text))
-		}
+		s.link()
+		got := make([]bool, len(text))
+		m := mask{plain: s, coded: newSearch()}
+		m.find(&reading{text: text}, func(lo, hi int) {
+			for at := lo; at < hi; at++ {
+				got[at] = true
+			}
+		})
 		if !slices.Equal(got, want) {
-			t.Fatalf("%q in %q: %v, want %v", patterns, text, got, want)
+			t.Fatalf("%q and %q in %q: %v, want %v", a, b, text, got, want)
 		}
-		for _, whole := range []string{a, b} {
-			if whole = strings.TrimSpace(whole); whole != "" && !strings.Contains(masked, whole) && strings.Contains(m.all(text), whole) {
-				// Only the mark itself may make one, together with its neighbours.
-				if !strings.Contains(whole, "*") {
-					t.Fatalf("%q is seen in %q", whole, m.all(text))
+		// Other readings may hide more, and never less.
+		for i, hidden := range newMask(map[string]string{"a": a, "b": b}).covered(text) {
+			if plain := strings.TrimSpace(a) == a && strings.TrimSpace(b) == b; plain && want[i] && !hidden {
+				t.Fatalf("byte %d of %q is seen", i, text)
+			}
+		}
+	})
+}
+
+// FuzzSpellings writes a secret in every way that is known, between other texts.
+func FuzzSpellings(f *testing.F) {
+	f.Add("s3cret-token", "a ", "!", byte(0))
+	f.Add("p\"s s\\w%rd", "\\", "%2", byte(1))
+	f.Add("日本語 token", "%e6%", "\\u00", byte(5))
+	f.Fuzz(func(t *testing.T, secret, before, after string, how byte) {
+		if secret = strings.TrimSpace(secret); len(secret) < 8 || len(secret) > maxPattern || !utf8.ValidString(secret) ||
+			strings.ContainsAny(before+after, `%\`) || strings.ContainsRune(secret, utf8.RuneError) {
+			return
+		}
+		quoted := func(s string) string { return s[1 : len(s)-1] }
+		asJSON, err := json.Marshal(secret)
+		if err != nil {
+			t.Fatal(err)
+		}
+		spelled := [...]string{
+			secret, quoted(string(asJSON)), quoted(strconv.Quote(secret)), quoted(strconv.QuoteToASCII(secret)),
+			url.QueryEscape(secret), url.PathEscape(secret), strings.ToLower(url.PathEscape(secret)),
+			strconv.Quote(strconv.Quote(secret)),
+		}
+		text := spelled[int(how)%len(spelled)]
+		if how := int(how) % len(spelled); how == 6 && strings.ToLower(secret) != secret {
+			return
+		}
+		m := newMask(map[string]string{"a": secret})
+		if got := m.all(before + text + after); strings.Contains(got, text) && !strings.Contains(before+after+masked, text) {
+			t.Fatalf("%q, as %q: %q", secret, text, got)
+		}
+		whole := before + secret + after
+		for _, enc := range []*base64.Encoding{base64.StdEncoding, base64.RawURLEncoding} {
+			coded := enc.EncodeToString([]byte(whole))
+			marks := m.covered(coded)
+			// Every character that depends on nothing else, and those beside it.
+			lo, hi := (len(before)*8+5)/6, (len(before)+len(secret))*8/6
+			for i := lo; i < hi; i++ {
+				if marks == nil || !marks[i] {
+					t.Fatalf("%q between %q and %q: character %d of %s is seen", secret, before, after, i, coded)
 				}
 			}
 		}

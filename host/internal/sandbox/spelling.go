@@ -1,0 +1,194 @@
+package sandbox
+
+import (
+	"encoding/base64"
+	"strconv"
+	"strings"
+	"unicode/utf16"
+	"unicode/utf8"
+)
+
+// widest is how many bytes of a text one byte of a secret may take: a Unicode
+// escape, quoted once more.
+const widest = 12
+
+// reading is a text as somebody would read it who takes escapes for what they
+// stand for. It remembers where in the text each byte comes from.
+type reading struct {
+	text     string
+	from, to []int32 // nil: text is what it was read from
+}
+
+// span is where the bytes from i to j come from.
+func (r *reading) span(i, j int) (int, int) {
+	if r.from == nil {
+		return i, j
+	}
+	return int(r.from[i]), int(r.to[j-1])
+}
+
+// readings are those of a text in which a secret is looked for: as it is, with
+// the backslashes of JSON and of quoted text read once and twice, and each of
+// them with percent-encoding read, also where + is a space.
+func readings(text string, spaces bool) []reading {
+	all := []reading{{text: text}}
+	if once, ok := all[0].unescaped(); ok {
+		all = append(all, once)
+		if twice, ok := once.unescaped(); ok {
+			all = append(all, twice)
+		}
+	}
+	for i := range len(all) {
+		if r, ok := all[i].unpercented(false); ok {
+			all = append(all, r)
+		}
+		if spaces && strings.Contains(all[i].text, "+") {
+			r, _ := all[i].unpercented(true)
+			all = append(all, r)
+		}
+	}
+	return all
+}
+
+// decode makes a reading of r. next reads the escape that a text begins with:
+// what it stands for, and its length; 0 if it is none.
+func (r *reading) decode(marks string, next func(string) (string, int)) (reading, bool) {
+	first := strings.IndexAny(r.text, marks)
+	if first < 0 {
+		return reading{}, false
+	}
+	d := reading{from: make([]int32, 0, len(r.text)), to: make([]int32, 0, len(r.text))}
+	var b strings.Builder
+	for i := 0; i < len(r.text); {
+		bytes, n := r.text[i:i+1], 0
+		if strings.IndexByte(marks, r.text[i]) >= 0 {
+			if s, k := next(r.text[i:]); k > 0 {
+				bytes, n = s, k
+			}
+		}
+		n = max(n, 1)
+		lo, hi := r.span(i, i+n)
+		for range len(bytes) {
+			d.from, d.to = append(d.from, int32(lo)), append(d.to, int32(hi))
+		}
+		b.WriteString(bytes)
+		i += n
+	}
+	d.text = b.String()
+	return d, true
+}
+
+func (r *reading) unpercented(spaces bool) (reading, bool) {
+	marks := "%"
+	if spaces {
+		marks = "%+"
+	}
+	return r.decode(marks, func(s string) (string, int) {
+		if s[0] == '+' {
+			return " ", 1
+		}
+		return codeUnit(s, 1, 2)
+	})
+}
+
+// unescaped reads the escapes of JSON, JavaScript, Go, Rust and Python.
+func (r *reading) unescaped() (reading, bool) { return r.decode(`\`, unescape) }
+
+func unescape(s string) (string, int) {
+	if len(s) < 2 {
+		return "", 0
+	}
+	switch s[1] {
+	case '\\', '"', '\'', '/':
+		return s[1:2], 2
+	case 'x':
+		return codeUnit(s, 2, 2)
+	case 'u':
+		if strings.HasPrefix(s[2:], "{") {
+			if end := strings.IndexByte(s[:min(len(s), 10)], '}'); end > 3 {
+				return character(s[3:end], end+1)
+			}
+			return "", 0
+		}
+		return utf16Escape(s)
+	case 'U':
+		if len(s) >= 10 {
+			return character(s[2:10], 10)
+		}
+	default:
+		if i := strings.IndexByte("abfnrtv", s[1]); i >= 0 {
+			return "\a\b\f\n\r\t\v"[i : i+1], 2
+		}
+	}
+	return "", 0
+}
+
+// codeUnit reads a byte that is written in hexadecimal from s[at] on.
+func codeUnit(s string, at, digits int) (string, int) {
+	if len(s) < at+digits {
+		return "", 0
+	}
+	v, err := strconv.ParseUint(s[at:at+digits], 16, 8)
+	if err != nil {
+		return "", 0
+	}
+	return string([]byte{byte(v)}), at + digits
+}
+
+func character(hex string, n int) (string, int) {
+	v, err := strconv.ParseUint(hex, 16, 32)
+	if err != nil || v > utf8.MaxRune {
+		return "", 0
+	}
+	return string(rune(v)), n
+}
+
+// utf16Escape reads \uXXXX, or two of them that are one character.
+func utf16Escape(s string) (string, int) {
+	unit := func(s string) (rune, bool) {
+		if len(s) < 6 || s[0] != '\\' || s[1] != 'u' {
+			return 0, false
+		}
+		v, err := strconv.ParseUint(s[2:6], 16, 16)
+		return rune(v), err == nil
+	}
+	first, ok := unit(s)
+	if !ok {
+		return "", 0
+	}
+	if second, ok := unit(s[6:]); ok && utf16.IsSurrogate(first) {
+		if c := utf16.DecodeRune(first, second); c != utf8.RuneError {
+			return string(c), 12
+		}
+	}
+	return string(first), 6
+}
+
+// standard is what a byte of base64 for URLs is in the standard alphabet.
+func standard(b byte) byte {
+	switch b {
+	case '-':
+		return '+'
+	case '_':
+		return '/'
+	}
+	return b
+}
+
+func isBase64(b byte) bool {
+	b = standard(b)
+	return 'a' <= b && b <= 'z' || 'A' <= b && b <= 'Z' || '0' <= b && b <= '9' || b == '+' || b == '/'
+}
+
+// addBase64 adds how a text looks within the base64 of a longer one, for each
+// place that it may have there. Characters that depend on its neighbours are
+// left out.
+func (s *search) addBase64(text string) {
+	for before, partial := range []int{0, 2, 3} {
+		coded := base64.RawStdEncoding.EncodeToString([]byte("\x00\x00"[:before] + text))
+		whole := (before + len(text)) * 8 / 6
+		if whole > partial {
+			s.add(coded[partial:whole], before > 0, whole < len(coded))
+		}
+	}
+}
