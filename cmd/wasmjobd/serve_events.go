@@ -66,7 +66,7 @@ func logEvents(log *slog.Logger) func(host.Event) {
 		}
 		attrs := []slog.Attr{
 			slog.String("job", e.Config.Name), slog.Int("item", e.Item), slog.String("state", string(e.State)),
-			slog.String("result", shorten(string(e.Outcome.Result))), slog.Float64("took_ms", float64(e.Outcome.Took.Microseconds())/1000),
+			slog.String("result", shorten(e.Outcome.Shown)), slog.Float64("took_ms", float64(e.Outcome.Took.Microseconds())/1000),
 			slog.Time("scheduled", e.Scheduled), slog.String("cause", string(e.Cause)), slog.Int("attempt", e.Attempt),
 			slog.String("instance", string(e.Instance)), slog.String("task", e.TaskID),
 		}
@@ -103,7 +103,7 @@ func printEvents(to io.Writer) func(host.Event) {
 			}
 		default:
 			fmt.Fprintf(&b, " %s in %s on %s", e.State, round(e.Outcome.Took), e.Instance)
-			for _, text := range []string{string(e.Outcome.Result), e.Outcome.Error, e.Reason} {
+			for _, text := range []string{e.Outcome.Shown, e.Outcome.Error, e.Reason} {
 				if text != "" {
 					fmt.Fprintf(&b, ": %s", shorten(text))
 				}

@@ -20,7 +20,7 @@ func sampleEvents() []host.Event {
 	}
 	end := start
 	end.Kind, end.State, end.Reason = host.EventEnd, trace.Cancelled, "the server was shutting down"
-	end.Outcome = job.Outcome{Result: []byte("half\x1b[31m\ndone"), Took: 1234 * time.Millisecond}
+	end.Outcome = job.Outcome{Result: []byte("not shown"), Shown: "half\x1b[31m\ndone", Took: 1234 * time.Millisecond}
 	dealt := host.Event{Kind: host.EventStrategy, At: start.At, Config: start.Config, Instance: start.Instance, Reason: "out of fuel"}
 	return []host.Event{start, end, dealt}
 }

@@ -139,6 +139,7 @@ type Outcome struct {
 	Verdict Verdict
 	Code    int32  // what the guest returned
 	Result  []byte // result_set, cut at the limit
+	Shown   string // the beginning of Result as logs may have it: one line or more, without secrets
 	Error   string // error_set, the trap with its stack, or the limit that was hit
 	Digest  string // sha256 of the module, hex
 	// What it cost.

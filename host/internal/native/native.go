@@ -20,9 +20,11 @@ import (
 	"runtime"
 	"slices"
 	"strconv"
+	"strings"
 	"sync"
 	"time"
 
+	"github.com/wasmjob/wasmjob/host/internal/lograte"
 	"github.com/wasmjob/wasmjob/host/job"
 )
 
@@ -40,7 +42,10 @@ const (
 
 // Command is a program with its arguments. It may be run from any number of
 // goroutines at once.
-type Command struct{ words []string }
+type Command struct {
+	words  []string
+	logged lograte.Limiter // lines of its runs
+}
 
 // New reads a command line as job.SplitCommand does.
 func New(line string) (*Command, error) {
@@ -48,7 +53,7 @@ func New(line string) (*Command, error) {
 	if err != nil {
 		return nil, err
 	}
-	return &Command{words}, nil
+	return &Command{words: words}, nil
 }
 
 // Run executes the command once. It returns when the command has ended: by
@@ -69,7 +74,7 @@ func (k *Command) Run(ctx context.Context, c job.Call) job.Outcome {
 		return out
 	}
 	result := &head{most: atLeast(c.Config.Limits.Result, defaultResult)}
-	log := newJournal(c)
+	log := newJournal(c, &k.logged)
 	cmd := exec.Command(k.words[0], append(slices.Clone(k.words[1:]), about)...) //nolint:gosec,noctx // that is what the operator allowed; the group is killed, not the process alone
 	cmd.Env = environment(c)
 	cmd.Stdout, cmd.Stderr = result, log
@@ -93,6 +98,7 @@ func (k *Command) Run(ctx context.Context, c job.Call) job.Outcome {
 	log.finish()
 	out.Took, out.PeakBytes = time.Since(began), peak(cmd.ProcessState)
 	out.Result = result.bytes()
+	out.Shown = visible(strings.TrimSpace(string(out.Result[:min(len(out.Result), shownResult)])), shownResult)
 	w.judge(&out, cmd.ProcessState, err)
 	if out.Verdict != job.OK {
 		if text := log.tail(); text != "" {

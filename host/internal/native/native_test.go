@@ -129,6 +129,20 @@ func TestOutputIsBounded(t *testing.T) {
 	}
 }
 
+// What stands for a broken byte is longer than that. The attempts of an item
+// share its lines.
+func TestLinesAreCutAfterTheyAreMadeVisible(t *testing.T) {
+	t.Parallel()
+	k, c := call(`/bin/sh -c 'i=0; while [ $i -lt 200 ]; do printf "\\033\\377\\033\\377" >&2; i=$((i+1)); done; echo >&2; printf "one\\033 two\\n"; exit 1'`)
+	c.Config.Limits = job.Limits{LogLine: 10, LogRate: 1}
+	log := make(lines, 1000)
+	c.Log = slog.New(log)
+	out := k.Run(t.Context(), c)
+	if line := <-log; line == "" || len(line) > 10 || len(out.Error) > 100+tailBytes || out.Shown != "one\ufffd two" {
+		t.Errorf("line %q, shown %q, %d bytes: %.100q", line, out.Shown, len(out.Error), out.Error)
+	}
+}
+
 // started runs a command that says "ready" on its standard error.
 func started(t *testing.T, ctx context.Context, line string, change func(*job.Call)) (<-chan string, <-chan job.Outcome) { //nolint:revive // t first
 	t.Helper()

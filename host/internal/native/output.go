@@ -5,11 +5,13 @@ import (
 	"cmp"
 	"context"
 	"log/slog"
+	"math"
 	"strings"
 	"time"
 	"unicode"
 	"unicode/utf8"
 
+	"github.com/wasmjob/wasmjob/host/internal/lograte"
 	"github.com/wasmjob/wasmjob/host/job"
 )
 
@@ -19,6 +21,7 @@ const (
 	defaultLogLine = 4 << 10
 	defaultLogRate = 50 // lines per second
 	tailBytes      = 4 << 10
+	shownResult    = 400 // bytes of a result that a log shows
 )
 
 func atLeast[N cmp.Ordered](n, instead N) N {
@@ -53,20 +56,20 @@ func (h *head) bytes() []byte { return h.b }
 type journal struct {
 	log     *slog.Logger
 	line    int
-	rate    float64
-	tokens  float64
-	filled  time.Time
+	rate    int
+	left    *lograte.Limiter
+	job     string
+	item    int
 	dropped int64
 	buf     []byte
 	last    []byte
 }
 
-func newJournal(c job.Call) *journal {
+func newJournal(c job.Call, left *lograte.Limiter) *journal {
 	j := &journal{
-		line: int(atLeast(c.Config.Limits.LogLine, defaultLogLine)), rate: float64(atLeast(c.Config.Limits.LogRate, defaultLogRate)),
-		filled: time.Now(), log: slog.New(slog.DiscardHandler),
+		line: int(atLeast(c.Config.Limits.LogLine, defaultLogLine)), rate: atLeast(c.Config.Limits.LogRate, defaultLogRate),
+		left: left, job: c.Config.Name, item: c.Item, log: slog.New(slog.DiscardHandler),
 	}
-	j.tokens = j.rate
 	if c.Log != nil {
 		j.log = c.Log.With(slog.String("job", c.Config.Name), slog.Int("item", c.Item), slog.String("task", c.TaskID))
 	}
@@ -104,16 +107,12 @@ func (j *journal) flush() {
 	if line == "" {
 		return
 	}
-	now := time.Now()
-	j.tokens = min(j.rate, j.tokens+now.Sub(j.filled).Seconds()*j.rate)
-	j.filled = now
-	if j.tokens < 1 {
+	if !j.left.Take(time.Now(), j.job, j.item, j.rate) {
 		j.dropped++
 		return
 	}
-	j.tokens--
 	j.tellDropped()
-	j.log.Log(context.Background(), slog.LevelWarn, visible(line)) //nolint:sloglint,forbidigo // the command's words, not ours
+	j.log.Log(context.Background(), slog.LevelWarn, visible(line, j.line)) //nolint:sloglint,forbidigo // the command's words, not ours
 }
 
 func (j *journal) tellDropped() {
@@ -137,17 +136,30 @@ func (j *journal) finish() {
 func (j *journal) tail() string {
 	lines := strings.Split(strings.TrimSpace(string(j.last)), "\n")
 	for i, line := range lines {
-		lines[i] = visible(strings.TrimSuffix(line, "\r"))
+		lines[i] = visible(strings.TrimSuffix(line, "\r"), math.MaxInt)
 	}
-	return strings.Join(lines, "\n")
+	text := strings.Join(lines, "\n")
+	over := max(len(text)-tailBytes, 0)
+	for over < len(text) && !utf8.RuneStart(text[over]) {
+		over++
+	}
+	return text[over:]
 }
 
-// visible replaces what would disturb a terminal or a log of lines.
-func visible(s string) string {
-	return strings.Map(func(r rune) rune {
+// visible replaces what would disturb a terminal or a log of lines, and then cuts:
+// what stands for a broken byte is longer than that.
+func visible(s string, most int) string {
+	s = strings.Map(func(r rune) rune {
 		if r == ' ' || r == '\t' || unicode.IsGraphic(r) && r != '\u2028' && r != '\u2029' {
 			return r
 		}
 		return utf8.RuneError
 	}, s)
+	if len(s) > most {
+		for most > 0 && !utf8.RuneStart(s[most]) {
+			most--
+		}
+		s = s[:most]
+	}
+	return s
 }

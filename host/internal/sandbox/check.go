@@ -72,7 +72,7 @@ func (a *anatomy) tableMost(i int) int {
 
 // refusal tells what package wasm or the meter finds wrong as a Refusal.
 func refusal(err error) error {
-	r := &Refusal{Reason: Damaged, Problem: clip(printable(err.Error()), 512)}
+	r := &Refusal{Reason: Damaged, Problem: readable(err.Error(), 512)}
 	if f, ok := errors.AsType[*wasm.Fault](err); ok {
 		r.Reason = Reason(f.Kind)
 	}

@@ -13,6 +13,7 @@ import (
 	"github.com/tetratelabs/wazero/api"
 
 	"github.com/wasmjob/wasmjob/abi"
+	"github.com/wasmjob/wasmjob/host/internal/lograte"
 	"github.com/wasmjob/wasmjob/host/internal/wasm"
 	"github.com/wasmjob/wasmjob/host/job"
 )
@@ -65,6 +66,8 @@ type Engine struct {
 	end      context.CancelFunc
 	runs     sync.WaitGroup
 	budget   budget
+	logged   lograte.Limiter // lines of guests
+	masks    masks
 	queue    *compileQueue
 	trials   trials
 	compiler []string // see Options

@@ -129,8 +129,8 @@ func resultSet(_ context.Context, r *run, mem api.Memory, s []uint64) {
 func errorSet(_ context.Context, r *run, mem api.Memory, s []uint64) {
 	b := bytesAt(mem, u32(s[0]), u32(s[1]))
 	secrets := r.journal.secrets
-	text := secrets.hide(string(b[:min(len(b), maxErrorText+secrets.slack())]), 0, maxErrorText)
-	r.message = clip(escape(text, true), maxErrorText)
+	text := secrets.hide(string(b[:min(len(b), maxErrorText+1+secrets.slack())]), 0, maxErrorText+1)
+	r.message = readableLines(text, maxErrorText)
 	answer(s, 0)
 }
 
@@ -154,6 +154,6 @@ func progress(ctx context.Context, r *run, _ api.Memory, s []uint64) {
 	// It is for whoever looks on, so one line a second is plenty.
 	if now := time.Now(); r.journal.log != nil && now.Sub(r.told) >= time.Second {
 		r.told = now
-		r.journal.say(ctx, slog.LevelDebug, "guest progress", slog.Int64("done", r.done), slog.Int64("total", r.total))
+		r.journal.remark(ctx, slog.LevelDebug, "guest progress", slog.Int64("done", r.done), slog.Int64("total", r.total))
 	}
 }

@@ -37,7 +37,7 @@ func httpRequest(ctx context.Context, r *run, mem api.Memory, s []uint64) {
 	}
 	fail := func(err error) { // the guest is told a number, its author why
 		answer(s, r.failure(err))
-		r.explain("request of the guest failed", slog.String("err", clip(printable(r.journal.secrets.all(err.Error())), r.journal.line)))
+		r.explain("request of the guest failed", slog.String("err", readable(r.journal.secrets.all(err.Error()), r.journal.line)))
 	}
 	req, err := parseRequest(text)
 	if err == nil {

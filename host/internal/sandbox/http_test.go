@@ -82,7 +82,7 @@ func TestHTTPFailuresAreTold(t *testing.T) {
 		a.ask(abi.FuncHTTPRequest, "GET https://a/\nauthorization: {{secret:nobodys}}\n\n")
 	}
 	var log bytes.Buffer
-	a.run(t, granted(func(c *job.Call) { c.Log = textLog(&log) }))
+	a.run(t, granted(func(c *job.Call) { c.Log, c.Config.Limits.LogRate = textLog(&log), 1000 }))
 	if got := log.String(); strings.Count(got, "request of the guest failed") != maxExplained || !strings.Contains(got, `secret \"nobodys\" in header authorization`) {
 		t.Errorf("%d lines, such as %.300s", strings.Count(got, "\n"), got)
 	}

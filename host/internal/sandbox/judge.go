@@ -23,7 +23,7 @@ type ending struct {
 
 // judge turns what happened into the outcome.
 func (r *run) judge(out *job.Outcome, got ending, ended bool) {
-	out.Code, out.Result = got.code, r.result
+	out.Code, out.Result, out.Shown = got.code, r.result, r.journal.result(r.result)
 	out.PeakBytes, out.HostCalls, out.Fuel = int64(r.peak), r.calls, r.fuel
 	out.Metrics, out.Flow = r.outside.metrics(), r.flow
 	switch {
@@ -97,7 +97,7 @@ func (r *run) trap(err error) string {
 	text, _, _ := strings.Cut(err.Error(), "\n\nGo runtime stack trace:")
 	// The names of thirty functions can be megabytes.
 	secrets := r.journal.secrets
-	text = escape(clip(secrets.hide(text[:min(len(text), maxFailure+1+secrets.slack())], 0, maxFailure+1), maxFailure), true)
+	text = readableLines(secrets.hide(text[:min(len(text), maxFailure+1+secrets.slack())], 0, maxFailure+1), maxFailure)
 	if exit, ok := errors.AsType[*sys.ExitError](err); ok {
 		text = fmt.Sprintf("the module ended itself with exit code %d instead of returning", exit.ExitCode())
 	}

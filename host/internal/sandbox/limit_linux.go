@@ -71,7 +71,7 @@ func groupMounts(root string) (found bool, v1, v2 *hierarchy) {
 		if len(mount) < 5 || len(kind) < 3 {
 			continue
 		}
-		h := &hierarchy{dir: unescape(mount[4]), top: unescape(mount[3])}
+		h := &hierarchy{dir: mountPath(mount[4]), top: mountPath(mount[3])}
 		switch {
 		case kind[0] == "cgroup2" && v2 == nil:
 			h.file, v2 = "memory.max", h
@@ -121,7 +121,7 @@ func lines(name string) func(yield func(string) bool) {
 
 func hasWord(list, word string) bool { return strings.Contains(","+list+",", ","+word+",") }
 
-// unescape reads a path of mountinfo, in which blanks are octal.
-func unescape(path string) string {
+// mountPath reads a path of mountinfo, in which blanks are octal.
+func mountPath(path string) string {
 	return strings.NewReplacer(`\040`, " ", `\011`, "\t", `\012`, "\n", `\134`, `\`).Replace(path)
 }

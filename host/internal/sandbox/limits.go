@@ -17,7 +17,7 @@ const (
 	DefaultResult = 1 << 20
 	// DefaultLogLine bounds one line that a guest logs, in bytes.
 	DefaultLogLine = 4 << 10
-	// DefaultLogRate bounds how many lines it logs in a second, and how many at
+	// DefaultLogRate bounds how many lines an item logs in a second, and how many at
 	// once.
 	DefaultLogRate = 50
 	// DefaultBatch bounds the elements of a batch together, in bytes.

@@ -238,7 +238,7 @@ func (e *Engine) compile(binary []byte) (wazero.CompiledModule, error) {
 	}
 	return nil, &Refusal{
 		Reason:  Damaged,
-		Problem: "the module is not valid: " + clip(printable(err.Error()), 512),
+		Problem: "the module is not valid: " + readable(err.Error(), 512),
 		Hint:    "build it anew; if that gives the same bytes, the fault is its compiler's",
 	}
 }

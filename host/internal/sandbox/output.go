@@ -5,23 +5,36 @@ import (
 	"context"
 	"fmt"
 	"log/slog"
+	"math"
 	"strings"
 	"sync"
 	"time"
 	"unicode"
 	"unicode/utf8"
 
+	"github.com/wasmjob/wasmjob/host/internal/lograte"
 	"github.com/wasmjob/wasmjob/host/job"
 )
 
 // stderrTail is how much of what a guest wrote to stderr goes with a failure.
 const stderrTail = 4 << 10
 
+// shownResult is how much of a result a log shows.
+const shownResult = 400
+
 // printable makes text safe for a terminal and for one line of a log: control
 // and formatting characters become visible escapes, broken UTF-8 is replaced.
-func printable(s string) string { return escape(s, false) }
+func printable(s string) string { return escape(s, false, math.MaxInt) }
 
-func escape(s string, lines bool) string {
+// readable is the beginning of s, printable and of at most n bytes: an escape is
+// longer than what it stands for, so the cut comes last.
+func readable(s string, n int) string { return clip(escape(s, false, n), n) }
+
+// readableLines is readable with ends of lines, and tabs, as they are.
+func readableLines(s string, n int) string { return clip(escape(s, true, n), n) }
+
+// escape ends soon after most bytes: nobody wants more.
+func escape(s string, lines bool, most int) string {
 	clean := func(r rune) bool {
 		return lines && (r == '\n' || r == '\t') || r == ' ' || unicode.IsGraphic(r) && r != '\u2028' && r != '\u2029'
 	}
@@ -29,7 +42,18 @@ func escape(s string, lines bool) string {
 		return s
 	}
 	var b strings.Builder
-	for _, r := range strings.ToValidUTF8(s, "\ufffd") {
+	broken := false
+	for i, n := 0, 0; i < len(s) && b.Len() <= most; i += n {
+		var r rune
+		r, n = utf8.DecodeRuneInString(s[i:])
+		if r == utf8.RuneError && n == 1 {
+			if !broken { // one mark for as many bytes as follow each other
+				b.WriteRune(r)
+			}
+			broken = true
+			continue
+		}
+		broken = false
 		switch {
 		case clean(r):
 			b.WriteRune(r)
@@ -64,6 +88,7 @@ type journal struct {
 	log  *slog.Logger // nil discards
 	line int          // bytes of a line
 	rate int          // lines per second, and the most at once
+	left *lograte.Limiter
 	// secrets are hidden from whatever is kept of the guest's words, also
 	// beside the log; nil if there are none.
 	secrets *mask
@@ -72,22 +97,21 @@ type journal struct {
 	call    *job.Call
 	digest  string
 	named   *slog.Logger // log, with what tells the run; made when first used
-	tokens  float64
-	filled  time.Time
 	dropped int64
 }
 
-func newJournal(c *job.Call, digest string, began time.Time) *journal {
-	j := &journal{log: c.Log, call: c, digest: digest, line: DefaultLogLine, rate: DefaultLogRate, filled: began}
+func newJournal(c *job.Call, of *compilation) *journal {
+	j := &journal{log: c.Log, call: c, digest: of.digest, line: DefaultLogLine, rate: DefaultLogRate}
 	if n := c.Config.Limits.LogLine; n > 0 {
 		j.line = int(min(n, 1<<20))
 	}
 	if n := c.Config.Limits.LogRate; n > 0 {
 		j.rate = n
 	}
-	j.tokens = float64(j.rate)
-	if len(c.Secrets) > 0 {
-		j.secrets = newMask(c.Secrets)
+	if e := of.engine; e != nil {
+		j.left, j.secrets = &e.logged, e.masks.of(c.Secrets)
+	} else { // no engine, nobody to share with
+		j.left, j.secrets = &lograte.Limiter{}, newMask(c.Secrets)
 	}
 	return j
 }
@@ -102,16 +126,26 @@ func (j *journal) write(ctx context.Context, level slog.Level, text string) {
 	}
 	j.mu.Lock()
 	defer j.mu.Unlock()
-	now := time.Now()
-	j.tokens = min(float64(j.rate), j.tokens+now.Sub(j.filled).Seconds()*float64(j.rate))
-	j.filled = now
-	if j.tokens < 1 {
-		j.dropped++
-		return
+	if j.may(ctx) {
+		j.logger().Log(ctx, level, readable(j.secrets.hide(text, 0, j.line+1), j.line)) //nolint:sloglint // the guest's words, not ours
 	}
-	j.tokens--
+}
+
+// may takes one line of those that the item has, and says how many are missing
+// before it. j.mu is held.
+func (j *journal) may(ctx context.Context) bool {
+	if !j.left.Take(time.Now(), j.call.Config.Name, j.call.Item, j.rate) {
+		j.dropped++
+		return false
+	}
 	j.tell(ctx)
-	j.logger().Log(ctx, level, printable(clip(j.secrets.hide(text, 0, j.line+1), j.line))) //nolint:sloglint // the guest's words, not ours
+	return true
+}
+
+// result is what a log shows of a result: its beginning, as a line of the guest.
+func (j *journal) result(result []byte) string {
+	text := j.secrets.hide(string(result[:min(len(result), shownResult+1+j.secrets.slack())]), 0, shownResult+1)
+	return readableLines(strings.TrimSpace(text), shownResult)
 }
 
 // logger is for j.log with what tells this run from others. j.mu is held.
@@ -123,7 +157,20 @@ func (j *journal) logger() *slog.Logger {
 	return j.named
 }
 
-// say writes a line of the host about the guest.
+// remark writes a line of the host about what the guest does, as often as that may
+// log itself.
+func (j *journal) remark(ctx context.Context, level slog.Level, msg string, attrs ...slog.Attr) {
+	if j.log == nil || !j.log.Enabled(ctx, level) {
+		return
+	}
+	j.mu.Lock()
+	defer j.mu.Unlock()
+	if j.may(ctx) {
+		j.logger().LogAttrs(ctx, level, msg, attrs...) //nolint:sloglint // constants of the callers
+	}
+}
+
+// say writes a line of the host that a run has once.
 func (j *journal) say(ctx context.Context, level slog.Level, msg string, attrs ...slog.Attr) {
 	if j.log == nil {
 		return
@@ -223,5 +270,12 @@ func (t *tail) text(secrets *mask) string {
 	if t.cut {
 		lo = secrets.slack()
 	}
-	return strings.TrimRight(escape(secrets.hide(string(t.b), lo, len(t.b)), true), "\n")
+	text := escape(secrets.hide(string(t.b), lo, len(t.b)), true, math.MaxInt)
+	if over := len(text) - stderrTail; over > 0 { // what is escaped is longer
+		for over < len(text) && !utf8.RuneStart(text[over]) {
+			over++
+		}
+		text = text[over:]
+	}
+	return strings.TrimRight(text, "\n")
 }

@@ -79,7 +79,7 @@ const maxExplained = 100
 // a number alone.
 func (r *run) explain(msg string, attrs ...slog.Attr) {
 	if r.outside.shared.explained.Add(1) <= maxExplained {
-		r.journal.say(r.ctx, slog.LevelDebug, msg, attrs...)
+		r.journal.remark(r.ctx, slog.LevelDebug, msg, attrs...)
 	}
 }
 

@@ -68,7 +68,7 @@ const reactorHint = "build a reactor: Go and TinyGo with -buildmode=c-shared, Ru
 
 // shorten keeps hostile names out of messages: not longer than a name may be,
 // and nothing that a terminal would act upon.
-func shorten(s string) string { return printable(clip(s, 64)) }
+func shorten(s string) string { return readable(s, 64) }
 
 // listed joins names for a message and stops after a hundred.
 func listed(names []string) string {

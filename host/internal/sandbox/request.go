@@ -119,7 +119,7 @@ func (r *run) fillSecrets(req *job.HTTPRequest) error {
 			}
 			secret, ok := r.secret([]byte(name))
 			if !ok {
-				return fmt.Errorf("secret %.64q in header %s: %w", name, f.Name, job.ErrDenied)
+				return fmt.Errorf("secret %q in header %s: %w", readable(r.journal.secrets.all(name), 64), f.Name, job.ErrDenied)
 			}
 			b.WriteString(secret)
 			rest = behind

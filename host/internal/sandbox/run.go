@@ -113,7 +113,7 @@ func newRun(c job.Call, of *compilation, began time.Time) *run {
 		r.resultLimit = DefaultResult
 	}
 	r.facts = newFacts(c, of.digest, began, r.soft)
-	r.journal = newJournal(&c, of.digest, began)
+	r.journal = newJournal(&c, of)
 	return r
 }
 

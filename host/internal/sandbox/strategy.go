@@ -143,7 +143,7 @@ func newShardRun(of *compilation, sc *job.ShardCall) *run {
 	r.facts = newFacts(call, of.digest, time.Time{}, time.Time{})
 	r.facts.pure = true
 	r.facts.seed, r.facts.sown = shardSeed(sc), true
-	r.journal = newJournal(&call, of.digest, now)
+	r.journal = newJournal(&call, of)
 	return r
 }
 

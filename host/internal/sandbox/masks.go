@@ -1,0 +1,41 @@
+package sandbox
+
+import (
+	"maps"
+	"sync"
+)
+
+// maxMasks is how many masks are kept: one for each set of secrets that some
+// job is granted.
+const maxMasks = 64
+
+// masks keeps what was made of secrets: each run of a job has the same ones, and
+// to make a mask takes longer than most runs.
+type masks struct {
+	mu   sync.Mutex // guards what follows
+	made []madeMask
+}
+
+type madeMask struct {
+	secrets map[string]string
+	mask    *mask
+}
+
+func (k *masks) of(secrets map[string]string) *mask {
+	if len(secrets) == 0 {
+		return nil
+	}
+	k.mu.Lock()
+	defer k.mu.Unlock()
+	for _, m := range k.made {
+		if maps.Equal(m.secrets, secrets) {
+			return m.mask
+		}
+	}
+	if len(k.made) == maxMasks {
+		k.made = nil
+	}
+	m := newMask(secrets)
+	k.made = append(k.made, madeMask{maps.Clone(secrets), m})
+	return m
+}
