@@ -8,6 +8,7 @@ import (
 	"strconv"
 
 	"github.com/wasmjob/wasmjob/host/internal/outbound"
+	"github.com/wasmjob/wasmjob/host/internal/reach"
 	"github.com/wasmjob/wasmjob/host/job"
 )
 
@@ -44,17 +45,18 @@ type Excess struct {
 // Error is one line: what is wrong and what to write.
 func (e *Excess) Error() string { return e.Msg + " (" + e.Hint + ")" }
 
-// Excess tells what of a job's wishes is more than the ceiling. No job may write
-// to dataDir: compiled code is kept there, and executed.
-func (c *Ceiling) Excess(a job.Allow, dataDir string) []*Excess {
+// Excess tells what of a job's wishes is more than the ceiling, or meets what is
+// private to the server.
+func (c *Ceiling) Excess(a job.Allow, own []job.Private) []*Excess {
 	var all []*Excess
 	add := func(key string, index int, name, what, hint string) {
 		all = append(all, &Excess{key, index, name, what + " is more than [host.allow] gives", hint})
 	}
 	for i, d := range a.Dirs {
+		p := reach.Find(own, d)
 		switch {
-		case d.Write && dataDir != "" && (below(d.Host, dataDir) || below(dataDir, d.Host)):
-			all = append(all, &Excess{"dirs", i, "", "no job may write where this server keeps its own data, " + dataDir, "give it a directory beside that"})
+		case p != nil:
+			all = append(all, &Excess{"dirs", i, "", fmt.Sprintf("no job may %s %s, %s", reach.Verb(*p), p.What, p.Path), "grant a directory beside that"})
 		case !c.covers(d):
 			what, mode := "the directory "+d.Host, "ro:"
 			if d.Write {

@@ -167,7 +167,7 @@ func (c *code) may(j job.Config) error {
 		return nil
 	}
 	var faults []error
-	for _, e := range c.o.Allow.Excess(j.Allow, c.o.DataDir) {
+	for _, e := range c.o.Allow.Excess(j.Allow, c.o.private()) {
 		faults = append(faults, e)
 	}
 	return errors.Join(append(faults, c.o.validateGrants(j.Allow))...)

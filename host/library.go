@@ -66,7 +66,7 @@ func openLibrary(o *Options) (*library, error) {
 	}
 	engine, err := sandbox.New(sandbox.Options{
 		CacheDir: cacheDir(o.DataDir), Compiler: o.Compiler, Refused: o.refusedModule,
-		MaxModule: maxModule, Budget: o.Memory, Dirs: o.dirs(), Log: o.Log,
+		MaxModule: maxModule, Budget: o.Memory, Dirs: o.dirs(), Private: o.private(), Log: o.Log,
 	})
 	if err != nil {
 		return nil, failf(Internal, err, "sandbox")

@@ -106,6 +106,8 @@ type Options struct {
 	// Allow is the most that jobs of the registry are granted, and the most to
 	// which the registry can raise what Jobs are granted.
 	Allow Ceiling
+	// Private is what no job is granted beside DataDir, which none is.
+	Private []job.Private
 	// Discover lets this server also run the jobs that others have defined in
 	// the registry, as far as it may and can.
 	Discover bool
@@ -298,6 +300,19 @@ func (o *Options) validateGrants(a job.Allow) error {
 		}
 	}
 	return errors.Join(faults...)
+}
+
+// private is all that no job is granted.
+func (o *Options) private() []job.Private {
+	if o.DataDir == "" {
+		return o.Private
+	}
+	return append([]job.Private{DataPrivate(o.DataDir)}, o.Private...)
+}
+
+// DataPrivate says that a directory is one in which a server keeps its data.
+func DataPrivate(dir string) job.Private {
+	return job.Private{Path: dir, What: "where this server keeps its own data"}
 }
 
 // strategy finds a strategy by name; the caller's own go first.

@@ -190,7 +190,7 @@ func options(f *config.File, log *slog.Logger, observe func(host.Event)) host.Op
 		DataDir: f.Server.DataDir, DrainTimeout: f.Server.DrainTimeout,
 		Log: log, Observe: observe,
 		Memory: f.Host.Memory, PrivateHosts: f.Host.Allow.PrivateHosts, NativeScripts: f.Host.NativeScripts, Labels: f.Server.Labels,
-		Allow: f.Host.Allow, Discover: f.Registry.Kind == config.ZooKeeper, Peers: host.Peers{Listen: f.Server.Peers.Listen, Address: f.Server.Peers.Address},
+		Allow: f.Host.Allow, Private: f.Private(), Discover: f.Registry.Kind == config.ZooKeeper, Peers: host.Peers{Listen: f.Server.Peers.Listen, Address: f.Server.Peers.Address},
 		MonitorIP: f.Server.MonitorIP,
 		Alone:     true,
 	}

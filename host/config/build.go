@@ -74,6 +74,7 @@ func (b *builder) build() *File {
 			b.module(path, unquoteKey(name))
 		}
 	}
+	b.file.private = b.private()
 	for _, path := range sortedNames(b.named) {
 		if name, ok := strings.CutPrefix(path, "jobs."); ok {
 			b.job(path, unquoteKey(name))

@@ -31,8 +31,9 @@ type File struct {
 	Modules  []Module     // ascending by name
 	Jobs     []job.Config // ascending by name
 
-	named map[string]place
-	laid  map[string]place // where what is read from elsewhere is named, by dotted path
+	named   map[string]place
+	private []job.Private
+	laid    map[string]place // where what is read from elsewhere is named, by dotted path
 }
 
 // Server is the table [server].

@@ -183,9 +183,12 @@ func TestFaults(t *testing.T) {
 		{"dir_for_writing_above_ceiling", small + "allow.dirs = ['rw:/srv/a:/srv', 'rw:/srv/b:/b']\n[host.allow]\ndirs = ['ro:/srv', 'rw:/srv/b']\n", []string{
 			`t.toml:6:15: jobs.j.allow.dirs[0]: writing to the directory /srv/a is more than [host.allow] gives (add "rw:/srv/a" to dirs in [host.allow])`,
 		}},
-		{"dir_of_the_server_for_writing", small + "allow.dirs = ['rw:/:/a', 'rw:/d/registry:/b', 'rw:/d2:/c', 'ro:/d:/d']\n[host.allow]\ndirs = ['rw:/']\n[server]\ndata_dir = '/d'\n", []string{
-			"t.toml:6:15: jobs.j.allow.dirs[0]: no job may write where this server keeps its own data, /d (give it a directory beside that)",
-			"t.toml:6:26: jobs.j.allow.dirs[1]: no job may write where this server keeps its own data, /d (give it a directory beside that)",
+		{"dirs_of_the_server", small + "allow.dirs = ['rw:/:/a', 'rw:/d/registry:/b', 'rw:/d2:/c', 'ro:/d:/d', 'ro:/k:/e', 'rw:/m:/f', 'ro:/m:/g']\n[host.allow]\ndirs = ['rw:/']\n[host]\nsecrets.a = 'file:/k/key'\n[modules.n]\nsource = 'file:/m/n.wasm'\n[server]\ndata_dir = '/d'\n", []string{
+			"t.toml:6:15: jobs.j.allow.dirs[0]: no job may reach where this server keeps its own data, /d (grant a directory beside that)",
+			"t.toml:6:26: jobs.j.allow.dirs[1]: no job may reach where this server keeps its own data, /d (grant a directory beside that)",
+			"t.toml:6:60: jobs.j.allow.dirs[3]: no job may reach where this server keeps its own data, /d (grant a directory beside that)",
+			"t.toml:6:72: jobs.j.allow.dirs[4]: no job may reach the file of a secret, /k/key (grant a directory beside that)",
+			"t.toml:6:84: jobs.j.allow.dirs[5]: no job may write to a module, /m/n.wasm (grant a directory beside that)",
 		}},
 		{"other_grants_above_ceiling", small + "allow = { env = { TZ = 'UTC' }, clock = 'real', random = true }\n", []string{
 			`t.toml:6:24: jobs.j.allow.env.TZ: the variable TZ is more than [host.allow] gives (add "TZ" to env in [host.allow])`,

@@ -85,7 +85,7 @@ func (b *builder) grants(path string) job.Allow {
 		HTTP:    get(b, []string(nil), table+".http"),
 	}
 	b.httpGrants(table, a.HTTP)
-	for _, e := range most.Excess(a, b.file.Server.DataDir) {
+	for _, e := range most.Excess(a, b.file.private) {
 		sub := ""
 		switch {
 		case e.Index >= 0:

@@ -21,7 +21,7 @@ func TestTheSampleIsValid(t *testing.T) {
 	if len(f.Jobs) != 2 || f.Jobs[0].Name != "hello" || f.Jobs[1].Name != "integrity" {
 		t.Fatalf("jobs: %v", f.Jobs)
 	}
-	if got := f.Jobs[1]; got.Allow.Dirs[0].Host != root || got.Timeout != time.Minute || !got.Failover {
+	if got := f.Jobs[1]; got.Allow.Dirs[0].Host != filepath.Join(root, "host") || got.Timeout != time.Minute || !got.Failover {
 		t.Errorf("integrity: %+v", got)
 	}
 	if got, want := f.Modules[0].Path, filepath.Join(root, "build/hello-go.wasm"); got != want {

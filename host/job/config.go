@@ -141,6 +141,14 @@ type Allow struct {
 	HTTP []string
 }
 
+// Private is a file or a directory of the server that no grant of a directory
+// may reach: not the directory itself, none that it lies in, none in it.
+type Private struct {
+	Path     string // absolute
+	What     string // for messages: "the history"
+	Readable bool   // only grants for writing are refused
+}
+
 // Dir is a directory that a guest may use.
 type Dir struct {
 	Host  string // directory on the server

@@ -1,6 +1,7 @@
 package sandbox
 
 import (
+	"errors"
 	"fmt"
 	"os"
 	"path/filepath"
@@ -24,20 +25,20 @@ func openDir(dir job.Dir, most []job.Dir) (*os.Root, error) {
 			}
 		}
 		if top == "" {
-			return nil, fmt.Errorf("open granted directory: %s is more than this server grants", dir.Host)
+			return nil, errors.New("it is more than this server grants")
 		}
 	}
 	root, err := os.OpenRoot(top)
 	for name := range strings.SplitSeq(rest, string(filepath.Separator)) {
 		if err != nil {
-			return nil, fmt.Errorf("open granted directory %s: %w", dir.Host, err)
+			return nil, err
 		}
 		above := root
 		root, err = step(above, name)
 		_ = above.Close()
 	}
 	if err != nil {
-		return nil, fmt.Errorf("open granted directory %s: %w", dir.Host, err)
+		return nil, err
 	}
 	return root, nil
 }

@@ -14,6 +14,7 @@ import (
 
 	"github.com/wasmjob/wasmjob/abi"
 	"github.com/wasmjob/wasmjob/host/internal/lograte"
+	"github.com/wasmjob/wasmjob/host/internal/reach"
 	"github.com/wasmjob/wasmjob/host/internal/wasm"
 	"github.com/wasmjob/wasmjob/host/job"
 )
@@ -48,6 +49,8 @@ type Options struct {
 	// below them, and Write; a job with another one fails. Nil: any, as the
 	// caller looks after that.
 	Dirs []job.Dir
+	// Private is what no directory may reach that is granted.
+	Private []job.Private
 	// Log receives what the operator of the host should know; nil discards.
 	Log *slog.Logger
 }
@@ -59,6 +62,7 @@ type Engine struct {
 	cache    wazero.CompilationCache
 	dir      string
 	dirs     []job.Dir // may be granted; nil: any
+	guard    *reach.Guard
 	most     int64
 	log      *slog.Logger
 	offered  map[string]map[string]wasm.FuncType
@@ -81,7 +85,7 @@ type Engine struct {
 
 // New makes an Engine, and the cache directory if there is to be one.
 func New(o Options) (*Engine, error) {
-	e := &Engine{dir: o.CacheDir, dirs: o.Dirs, most: o.MaxModule, log: o.Log, modules: map[string]*compilation{}, refusals: map[string]*Refusal{}, compiler: o.Compiler, refused: o.Refused}
+	e := &Engine{dir: o.CacheDir, dirs: o.Dirs, guard: reach.NewGuard(o.Private), most: o.MaxModule, log: o.Log, modules: map[string]*compilation{}, refusals: map[string]*Refusal{}, compiler: o.Compiler, refused: o.Refused}
 	if e.log == nil {
 		e.log = slog.New(slog.DiscardHandler)
 	}

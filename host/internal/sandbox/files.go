@@ -47,9 +47,9 @@ type desk struct {
 }
 
 // grantedDirs opens the directories of a grant for as long as ctx lasts, each at
-// or below one of those that may be granted. The returned function closes them,
+// or below one of those that may be granted, and apart from what is private. The returned function closes them,
 // with every file that the guest left open; files bounds how many it may have.
-func grantedDirs(ctx context.Context, dirs, most []job.Dir, files int) (wazero.FSConfig, func(), error) {
+func grantedDirs(ctx context.Context, dirs []job.Dir, e *Engine, files int) (wazero.FSConfig, func(), error) {
 	config := wazero.NewFSConfig()
 	d := &desk{ctx: ctx, most: files, open: map[*file]struct{}{}}
 	var roots []*os.Root
@@ -67,12 +67,15 @@ func grantedDirs(ctx context.Context, dirs, most []job.Dir, files int) (wazero.F
 			closeAll()
 			return nil, nil, fmt.Errorf("directory %q of the guest is not a clean absolute path", dir.Guest)
 		}
-		root, err := openDir(dir, most)
+		root, err := openDir(dir, e.dirs)
+		if err == nil {
+			roots = append(roots, root)
+			err = e.guard.Check(root, dir.Write)
+		}
 		if err != nil {
 			closeAll()
-			return nil, nil, err
+			return nil, nil, fmt.Errorf("open granted directory %s: %w", dir.Host, err)
 		}
-		roots = append(roots, root)
 		more, ok := config.(sysfs.FSConfig)
 		if !ok { // never for what the engine made
 			closeAll()

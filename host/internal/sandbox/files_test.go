@@ -178,3 +178,38 @@ func TestDirsAreReachedFromWhatMayBeGranted(t *testing.T) {
 		}
 	}
 }
+
+// A grant that was fine when it was checked may lead to the server's own data when
+// it is opened.
+func TestWhatIsPrivateIsNotOpened(t *testing.T) {
+	t.Parallel()
+	inside, outside := playground(t)
+	e, err := New(Options{Private: []job.Private{{Path: outside, What: "its data"}, {Path: filepath.Join(inside, "a.txt"), What: "a file", Readable: true}}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() {
+		if err := e.Close(); err != nil {
+			t.Error(err)
+		}
+	})
+	m := load(t, e, (&builder{}).job(i32(0)))
+	for _, tt := range []struct {
+		dir     job.Dir
+		verdict job.Verdict
+		says    string
+	}{
+		{job.Dir{Host: inside}, job.OK, ""},
+		{job.Dir{Host: inside, Write: true}, job.Failure, "no job may write to a file"},
+		{job.Dir{Host: filepath.Join(inside, "sub"), Write: true}, job.OK, ""},
+		{job.Dir{Host: outside}, job.Failure, "no job may reach its data"},
+		{job.Dir{Host: filepath.Join(inside, "dirlink")}, job.Failure, "no job may reach its data"},
+		{job.Dir{Host: filepath.Dir(outside)}, job.Failure, "open granted directory " + filepath.Dir(outside) + ": no job may reach its data"},
+	} {
+		tt.dir.Guest = "/data"
+		out := e.Run(t.Context(), m, job.Call{Config: job.Config{Allow: job.Allow{Dirs: []job.Dir{tt.dir}}}})
+		if out.Verdict != tt.verdict || !strings.Contains(out.Error, tt.says) {
+			t.Errorf("%+v: %s, %s", tt.dir, out.Verdict, out.Error)
+		}
+	}
+}

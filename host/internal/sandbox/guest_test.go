@@ -160,6 +160,7 @@ func testOutput(t *testing.T, run runner) {
 		}
 	}
 	buf.Reset()
+	c.Item = 1 // has lines of its own
 	expect(t, run(c, "flood", ""), job.OK, "")
 	if n := strings.Count(buf.String(), "again"); n < DefaultLogRate || n > 500 {
 		t.Errorf("%d lines of 1000", n)

@@ -114,7 +114,7 @@ func (r *run) attach(fresh bool) error {
 // start makes the copy and has it start itself.
 func (in *instance) start(r *run) error {
 	in.serve(r)
-	dirs, closeDirs, err := grantedDirs(in.follow(), in.allow.Dirs, in.c.engine.dirs, in.files)
+	dirs, closeDirs, err := grantedDirs(in.follow(), in.allow.Dirs, in.c.engine, in.files)
 	if err != nil {
 		return err
 	}

@@ -1,0 +1,44 @@
+package config
+
+import (
+	"path/filepath"
+	"slices"
+
+	"github.com/wasmjob/wasmjob/host"
+	"github.com/wasmjob/wasmjob/host/job"
+)
+
+// Private is what no job is granted: where the server keeps its data, the files of
+// its secrets, and, for writing, what it starts with.
+func (f *File) Private() []job.Private { return slices.Clone(f.private) }
+
+// private is what no job is granted. What a guest could write into a file of the
+// configuration, or into a module, would be believed at the next start.
+func (b *builder) private() []job.Private {
+	f := &b.file
+	all := []job.Private{host.DataPrivate(f.Server.DataDir)}
+	add := func(path, what string, readable bool) {
+		if path == "" {
+			return
+		}
+		if abs, err := filepath.Abs(path); err == nil { // else there is no working directory
+			all = append(all, job.Private{Path: abs, What: what, Readable: readable})
+		}
+	}
+	add(f.History.Path, "the history", false)
+	for _, s := range slices.Concat(f.Host.Secrets, []Secret{f.Registry.Digest, f.Server.Peers.Token}) {
+		add(s.File, "the file of a secret", false)
+	}
+	if f.Registry.TLS != nil {
+		add(f.Registry.TLS.Key, "the key of this server", false)
+	}
+	for _, path := range sortedNames(b.dirs) {
+		if path != stdin {
+			add(path, "the configuration", true)
+		}
+	}
+	for _, m := range f.Modules {
+		add(m.Path, "a module", true)
+	}
+	return all
+}

@@ -1,0 +1,171 @@
+// Package reach tells whether a directory that is granted to guests meets what
+// is the server's own: its data, its secrets, what it starts with. Directories are
+// compared by what they are and not by how they are called, so neither a link, a
+// mount nor another spelling of a path leads to what is private. It refuses, and
+// grants nothing.
+package reach
+
+import (
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"slices"
+
+	"github.com/wasmjob/wasmjob/host/job"
+)
+
+// maxEntries bounds how much below a private directory is looked at.
+const maxEntries = 10_000
+
+// Find gives the first of what is private that a grant of a directory meets: that
+// it is, that lies in it, or in which it lies; nil if there is none.
+func Find(all []job.Private, dir job.Dir) *job.Private {
+	var above []fs.FileInfo
+	for i, p := range all {
+		if p.Path == "" || dir.Host == "" || p.Readable && !dir.Write {
+			continue
+		}
+		if within(dir.Host, p.Path) || within(p.Path, dir.Host) {
+			return &all[i]
+		}
+		if above == nil {
+			above = parents(dir.Host)
+		}
+		own := parents(p.Path)
+		if top, err := os.Stat(dir.Host); err == nil && same(top, own) || meets(directories(p.Path), above) {
+			return &all[i]
+		}
+	}
+	return nil
+}
+
+// Guard looks at directories that were opened.
+type Guard struct {
+	all  []job.Private
+	dirs [][]fs.FileInfo // for each, the directories in it as they were at the start: they may be mounted elsewhere, too
+}
+
+// NewGuard makes a Guard.
+func NewGuard(all []job.Private) *Guard {
+	g := &Guard{}
+	for i, p := range all {
+		inner := func(q job.Private) bool { return !q.Readable && q.Path != p.Path && within(q.Path, p.Path) }
+		if slices.ContainsFunc(all, inner) || slices.ContainsFunc(all[:i], func(q job.Private) bool { return q == p }) {
+			continue // what holds it is private, too
+		}
+		g.all = append(g.all, p)
+		g.dirs = append(g.dirs, directories(p.Path))
+	}
+	return g
+}
+
+// Check refuses a directory that was opened for a grant if it meets what is
+// private, as things are now. A nil Guard refuses nothing.
+func (g *Guard) Check(root *os.Root, write bool) error {
+	if g == nil || len(g.all) == 0 {
+		return nil
+	}
+	above, err := opened(root)
+	if err != nil {
+		return fmt.Errorf("look where the directory lies: %w", err)
+	}
+	for i, p := range g.all {
+		if p.Readable && !write {
+			continue
+		}
+		now, err := os.Stat(p.Path)
+		if same(above[0], parents(p.Path)) || err == nil && now.IsDir() && same(now, above) || meets(g.dirs[i], above) {
+			return fmt.Errorf("no job may %s %s", Verb(p), p.What)
+		}
+	}
+	return nil
+}
+
+// Verb is what no job may do with what is private.
+func Verb(p job.Private) string {
+	if p.Readable {
+		return "write to"
+	}
+	return "reach"
+}
+
+// within tells by the paths alone.
+func within(top, path string) bool {
+	rel, err := filepath.Rel(top, path)
+	return err == nil && filepath.IsLocal(rel)
+}
+
+// parents are a file, as far as it is there, and all directories above it, by its
+// path and by where links on that lead.
+func parents(path string) []fs.FileInfo {
+	all, links := chain(path)
+	if !links {
+		return all
+	}
+	for p := path; ; p = filepath.Dir(p) {
+		if real, err := filepath.EvalSymlinks(p); err == nil {
+			led, _ := chain(real)
+			return append(all, led...)
+		}
+		if p == filepath.Dir(p) {
+			return all
+		}
+	}
+}
+
+// chain is a file and what is above it by its path; links says whether one of
+// them is a link.
+func chain(path string) (all []fs.FileInfo, links bool) {
+	for {
+		info, err := os.Lstat(path)
+		if err == nil && info.Mode()&fs.ModeSymlink != 0 {
+			links = true
+			info, err = os.Stat(path)
+		}
+		if err == nil {
+			all = append(all, info)
+		}
+		if path == filepath.Dir(path) {
+			return all, links
+		}
+		path = filepath.Dir(path)
+	}
+}
+
+// directories are a directory and those below it; none if it is a file.
+func directories(path string) []fs.FileInfo {
+	var all []fs.FileInfo
+	seen := 0
+	// What cannot be read is left out: guests are the same user.
+	_ = filepath.WalkDir(path, func(_ string, d fs.DirEntry, err error) error {
+		if seen++; seen > maxEntries {
+			return fs.SkipAll
+		}
+		if err == nil && d.IsDir() {
+			if info, err := d.Info(); err == nil {
+				all = append(all, info)
+			}
+		}
+		return nil
+	})
+	return all
+}
+
+func same(one fs.FileInfo, others []fs.FileInfo) bool {
+	for _, other := range others {
+		if os.SameFile(one, other) {
+			return true
+		}
+	}
+	return false
+}
+
+func meets(some, others []fs.FileInfo) bool {
+	for _, one := range some {
+		if same(one, others) {
+			return true
+		}
+	}
+	return false
+}
