@@ -1,9 +1,11 @@
 package sandbox
 
 import (
+	"crypto/hmac"
+	"crypto/sha256"
+	"encoding/hex"
 	"errors"
 	"fmt"
-	"hash/crc32"
 	"io"
 	"io/fs"
 	"os"
@@ -17,9 +19,10 @@ import (
 
 // The engine holds the machine code in a cached file against a checksum, but
 // not the table of addresses beside it, and it makes room for whatever counts
-// it finds there: one flipped bit ends the process, at each start anew. So each
-// file gets a seal, a checksum over all of it, and what does not match its seal
-// is removed before the engine may look.
+// it finds there: one flipped bit ends the process, at each start anew. And it
+// executes what it finds, also what somebody else has put there. So each file gets
+// a seal, an HMAC over its name and all of it with a key that lies elsewhere (key.go),
+// and what does not match its seal is removed before the engine may look.
 const sealSuffix = ".seal"
 
 // openCache makes the directory of compiled code if need be, and removes what
@@ -31,12 +34,22 @@ func openCache(dir string) (wazero.CompilationCache, error) {
 	if err := onlyOurs(dir); err != nil {
 		return nil, err
 	}
+	key := cacheKey(dir)
+	if key == nil {
+		if err := emptyCache(dir); err != nil {
+			return nil, err
+		}
+		var err error
+		if key, err = newKey(dir); err != nil {
+			return nil, err
+		}
+	}
 	files, err := cached(dir)
 	if err != nil {
 		return nil, err
 	}
 	for _, f := range files {
-		if strings.HasSuffix(f, sealSuffix) || sealed(f) {
+		if strings.HasSuffix(f, sealSuffix) || sealed(f, key) {
 			continue
 		}
 		if err := forgetKnown(dir); err != nil {
@@ -93,25 +106,28 @@ func cached(dir string) ([]string, error) {
 	return files, nil
 }
 
-// checksum is what the seal of a file says.
-func checksum(file string) (string, error) {
+// sealOf is what the seal of a file says. The name is in it: one sealed file must
+// not stand in for another.
+func sealOf(file string, key []byte) (string, error) {
 	f, err := os.Open(file)
 	if err != nil {
 		return "", err
 	}
 	defer f.Close() //nolint:errcheck // only read
-	hash := crc32.New(crc32.MakeTable(crc32.Castagnoli))
-	n, err := io.Copy(hash, f)
-	return fmt.Sprintf("%08x %d\n", hash.Sum32(), n), err
+	mac := hmac.New(sha256.New, key)
+	// The folder is named after the version of the engine. No name has a zero byte.
+	mac.Write([]byte(filepath.Base(filepath.Dir(file)) + "\x00" + filepath.Base(file) + "\x00"))
+	_, err = io.Copy(mac, f)
+	return hex.EncodeToString(mac.Sum(nil)) + "\n", err
 }
 
-func sealed(file string) bool {
+func sealed(file string, key []byte) bool {
 	seal, err := os.ReadFile(file + sealSuffix)
 	if err != nil {
 		return false
 	}
-	sum, err := checksum(file)
-	return err == nil && sum == string(seal)
+	want, err := sealOf(file, key)
+	return err == nil && hmac.Equal([]byte(want), seal)
 }
 
 // sealNew seals what the engine has added to the cache. Without a seal a file
@@ -121,6 +137,10 @@ func sealNew(dir string) error {
 	if err != nil {
 		return err
 	}
+	key := cacheKey(dir)
+	if key == nil { // gone since the start; the next one makes another
+		return fmt.Errorf("seal compiled modules: there is no key at %s", dir+keySuffix)
+	}
 	for _, f := range files {
 		if strings.HasSuffix(f, sealSuffix) || strings.HasSuffix(f, ".tmp") {
 			continue
@@ -128,9 +148,9 @@ func sealNew(dir string) error {
 		if _, err := os.Lstat(f + sealSuffix); err == nil {
 			continue
 		}
-		sum, err := checksum(f)
+		seal, err := sealOf(f, key)
 		if err == nil {
-			err = os.WriteFile(f+sealSuffix, []byte(sum), 0o600)
+			err = os.WriteFile(f+sealSuffix, []byte(seal), 0o600)
 		}
 		if err != nil {
 			return fmt.Errorf("seal a compiled module: %w", err)

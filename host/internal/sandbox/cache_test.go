@@ -1,6 +1,9 @@
 package sandbox
 
 import (
+	"errors"
+	"fmt"
+	"hash/crc32"
 	"os"
 	"path/filepath"
 	"slices"
@@ -64,7 +67,7 @@ func TestCacheOnDisk(t *testing.T) {
 	}
 	mended := func(name string) {
 		t.Helper()
-		if b, err := os.ReadFile(file); err != nil || len(b) != len(whole) || !sealed(file) {
+		if b, err := os.ReadFile(file); err != nil || len(b) != len(whole) || !sealed(file, cacheKey(dir)) {
 			t.Errorf("%s: the cache was not mended: %d bytes, %v", name, len(b), err)
 		}
 	}
@@ -82,6 +85,85 @@ func TestCacheOnDisk(t *testing.T) {
 		spoil(flipped)()
 		cacheUser(t, dir, undamaged)
 		mended("flipped")
+	}
+}
+
+// Who can write into the cache, but does not know the key, cannot bring code in: not
+// with the checksum of old, not with another key, not by exchanging what was sealed.
+func TestCacheTakesNothingThatItDidNotSeal(t *testing.T) {
+	t.Parallel()
+	dir, file, whole := cacheWithOne(t)
+	seal, err := os.ReadFile(file + sealSuffix)
+	if err != nil {
+		t.Fatal(err)
+	}
+	other := filepath.Join(filepath.Dir(file), strings.Repeat("0", len(filepath.Base(file))))
+	foreignSeal, err := sealOf(file, make([]byte, keyBytes))
+	if err != nil {
+		t.Fatal(err)
+	}
+	for name, put := range map[string]struct{ file, seal string }{
+		"as it was":           {file, string(seal)},
+		"a checksum":          {file, fmt.Sprintf("%08x %d\n", crc32.Checksum(whole, crc32.MakeTable(crc32.Castagnoli)), len(whole))},
+		"another key":         {file, foreignSeal},
+		"under another name":  {other, string(seal)},
+		"no seal":             {file, ""},
+		"a seal that is more": {file, string(seal) + "\n"},
+	} {
+		for path, text := range map[string]string{put.file: string(whole), put.file + sealSuffix: put.seal} {
+			if err := os.WriteFile(path, []byte(text), 0o600); err != nil {
+				t.Fatal(err)
+			}
+		}
+		cache, err := openCache(dir)
+		if err != nil {
+			t.Fatal(err)
+		}
+		_, err = os.Stat(put.file)
+		if kept := err == nil; kept != (name == "as it was") {
+			t.Errorf("%s: kept is %v", name, kept)
+		}
+		if err := cache.Close(t.Context()); err != nil {
+			t.Error(err)
+		}
+	}
+}
+
+// Without a key that only this user knows, the cache is worth nothing.
+func TestCacheWithoutItsKey(t *testing.T) {
+	t.Parallel()
+	for name, spoil := range map[string]func(key string) error{
+		"gone":        os.Remove,
+		"short":       func(key string) error { return os.WriteFile(key, []byte("short"), 0o600) },
+		"long":        func(key string) error { return os.WriteFile(key, make([]byte, keyBytes+1), 0o600) },
+		"readable":    func(key string) error { return os.Chmod(key, 0o644) },
+		"a directory": func(key string) error { return errors.Join(os.Remove(key), os.Mkdir(key, 0o700)) },
+		"a link":      func(key string) error { return errors.Join(os.Rename(key, key+"2"), os.Symlink(key+"2", key)) },
+	} {
+		dir, file, _ := cacheWithOne(t)
+		if err := spoil(dir + keySuffix); err != nil {
+			t.Fatal(err)
+		}
+		_, err := openCache(dir)
+		if name == "a directory" { // nothing is removed that was not made here
+			if err == nil {
+				t.Errorf("%s: it is no error", name)
+			}
+			continue
+		}
+		if err != nil {
+			t.Fatal(err)
+		}
+		if _, err := os.Stat(file); err == nil {
+			t.Errorf("%s: the cache is still used", name)
+		}
+		if info, err := os.Lstat(dir + keySuffix); err != nil || info.Mode() != 0o600 || info.Size() != keyBytes {
+			t.Errorf("%s: new key: %v, %v", name, info, err)
+		}
+		cacheUser(t, dir, undamaged)
+		if !sealed(file, cacheKey(dir)) {
+			t.Errorf("%s: nothing is kept any more", name)
+		}
 	}
 }
 
