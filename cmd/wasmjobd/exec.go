@@ -160,6 +160,11 @@ func (f *execFlags) call(path string) (job.Call, error) {
 	}
 	if f.hasItemParam {
 		c.Params[f.item] = f.itemParam
+		text, err := job.FormatItemParams(c.Params)
+		if err != nil {
+			return job.Call{}, usage("--item-param: %w (put such values into --config)", err)
+		}
+		c.Config.ItemParams = text
 	}
 	if f.event != "" && c.Event != job.FireStarted && c.Event != job.FireCompleted {
 		return job.Call{}, usage("--event %q: there are %s and %s", f.event, job.FireStarted, job.FireCompleted)

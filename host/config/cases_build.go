@@ -103,6 +103,9 @@ func (b *caseBuilder) request() {
 	if b.has("item_param") {
 		param := b.text("item_param", "")
 		r.Run.ItemParam, r.Run.Params[int(item)] = &param, param
+		if _, err := job.FormatItemParams(r.Run.Params); err != nil {
+			b.wrong("item_param", "", err.Error(), "put such values into config")
+		}
 	}
 	r.Limits = conformance.Limits{Timeout: b.millis("timeout", caseTimeout), Memory: b.number("memory", 0), Fuel: b.number("fuel", 0)}
 	if b.has("grace") {
