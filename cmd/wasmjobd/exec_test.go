@@ -25,7 +25,8 @@ const (
 func guests(t *testing.T) string {
 	t.Helper()
 	dir := t.TempDir()
-	for name, text := range map[string]string{"says": guestSays, "fails": guestFails, "spins": guestSpins, "text": hex.EncodeToString([]byte("(module)"))} {
+	later := strings.ReplaceAll(guestSays, hex.EncodeToString([]byte("wasmjob_abi_v1")), hex.EncodeToString([]byte("wasmjob_abi_v2")))
+	for name, text := range map[string]string{"later": later, "says": guestSays, "fails": guestFails, "spins": guestSpins, "text": hex.EncodeToString([]byte("(module)"))} {
 		wasm, err := hex.DecodeString(text)
 		if err != nil {
 			t.Fatal(err)
@@ -63,6 +64,8 @@ func TestExecAndInspect(t *testing.T) {
 		{"exec spins.wasm --timeout 1ms --grace 1ms", exitRunCancelled, "verdict     deadline", "deadline of 1ms passed"},
 		{"exec says.wasm --allow dir=ro:none-there:/data", exitRunFailed, "", "open granted directory"},
 		{"exec text.wasm", exitInvalid, "", "not a Wasm binary"},
+		{"exec later.wasm", exitInvalid, "", "the module is written for version 2 of the contract; this host speaks version 1"},
+		{"inspect later.wasm", exitInvalid, "abi        none\n", "written for version 2 of the contract"},
 		{"exec none.wasm", exitNotFound, "", "there is no file"},
 		{"exec", exitUsage, "", "write one module"},
 		{"exec says.wasm --item 1", exitUsage, "", "0 to total-1"},

@@ -2,6 +2,7 @@ package sandbox
 
 import (
 	"fmt"
+	"strconv"
 	"strings"
 
 	"github.com/wasmjob/wasmjob/abi"
@@ -37,6 +38,9 @@ func entries() map[string]wasm.FuncType {
 // and its imports. The functions offered are given as module name → function
 // name → signature.
 func (a *anatomy) admit(offered map[string]map[string]wasm.FuncType) error {
+	if err := a.admitVersion(); err != nil {
+		return err
+	}
 	if err := a.admitExports(); err != nil {
 		return hinted(err)
 	}
@@ -44,6 +48,25 @@ func (a *anatomy) admit(offered map[string]map[string]wasm.FuncType) error {
 		return err
 	}
 	return a.admitImports(offered)
+}
+
+// admitVersion refuses a module of another version of the contract before its
+// exports and imports are held against this one.
+func (a *anatomy) admitVersion() error {
+	prefix := strings.TrimSuffix(abi.ExportMarker, strconv.Itoa(abi.Version))
+	for _, e := range a.Exports {
+		number, ok := strings.CutPrefix(e.Name, prefix)
+		version, err := strconv.ParseUint(number, 10, 32)
+		if !ok || err != nil || a.has(abi.ExportMarker) {
+			continue
+		}
+		return &Refusal{
+			Reason:  NoMarker,
+			Problem: fmt.Sprintf("the module is written for version %d of the contract; this host speaks version %d", version, abi.Version),
+			Hint:    fmt.Sprintf("build it with an SDK for version %d, or run it on a host that speaks version %d", abi.Version, version),
+		}
+	}
+	return nil
 }
 
 func (a *anatomy) admitExports() error {

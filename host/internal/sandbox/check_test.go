@@ -59,6 +59,8 @@ func TestAdmission(t *testing.T) {
 	noMarker := &builder{}
 	noMarker.export(abi.ExportExecute, kindFunc, noMarker.fn("", valI32, 0, zero))
 	noMarker.pages(1).export("memory", kindMemory, 0)
+	later := &builder{} // where an export has another signature
+	later.export("wasmjob_abi_v2", kindFunc, later.fn("", "", 0)).export(abi.ExportExecute, kindFunc, later.fn(valI32, valI32, 0, zero))
 	noEntry := &builder{}
 	noEntry.export(abi.ExportMarker, kindFunc, noEntry.fn("", "", 0)).pages(1).export("memory", kindMemory, 0)
 	dataflow := &builder{}
@@ -107,6 +109,7 @@ func TestAdmission(t *testing.T) {
 		{"component", []byte("\x00asm\x0d\x00\x01\x00"), IsComponent, "component"},
 		{"nothing in it", []byte("\x00asm\x01\x00\x00\x00"), NoMarker, abi.ExportMarker},
 		{"no marker", noMarker.bytes(), NoMarker, abi.ExportMarker},
+		{"of a later version", later.bytes(), NoMarker, "written for version 2 of the contract; this host speaks version 1"},
 		{"no entry", noEntry.bytes(), NoEntry, abi.ExportExecute},
 		{"half a dataflow", dataflow.bytes(), NoEntry, abi.ExportProcess},
 		{"command and job", both.job(zero), IsCommand, "c-shared"},
