@@ -204,7 +204,7 @@ func (p *part) process(s *share) ending {
 			return got
 		}
 		p.tried = true
-		r.journal.remark(r.ctx, slog.LevelWarn, "batch is given to another instance", slog.String("err", clip(r.trap(got.err), r.journal.line)))
+		r.journal.remark(r.ctx, slog.LevelWarn, "batch is given to another instance", slog.String("err", clip(r.traced(got.err), r.journal.line)))
 		r.result, r.message, r.full, r.starved = nil, "", false, nil
 		s.wipe()
 		r.detach()

@@ -3,11 +3,13 @@ package sandbox
 import (
 	"errors"
 	"fmt"
+	"regexp"
 	"strings"
 
 	"github.com/tetratelabs/wazero/sys"
 
 	"github.com/wasmjob/wasmjob/abi"
+	"github.com/wasmjob/wasmjob/host/internal/meter"
 	"github.com/wasmjob/wasmjob/host/job"
 )
 
@@ -46,6 +48,10 @@ func (r *run) judge(out *job.Outcome, got ending, ended bool) {
 		if text := r.stderr.text(r.journal.secrets); text != "" {
 			out.Error += "\nstderr:\n" + text
 		}
+		// It is last, as what is too long is cut at its end.
+		if _, stack := r.fault(got.err); stack != "" && out.Verdict != job.Stopped {
+			out.Error += "\n" + stackTitle + "\n" + stack
+		}
 		out.Error = clip(out.Error, maxFailure)
 	}
 }
@@ -78,6 +84,9 @@ func (r *run) lateness(err error) string {
 	text := fmt.Sprintf("deadline of %s passed", r.facts.call.Config.Timeout)
 	if errors.Is(err, errOver) {
 		text += fmt.Sprintf("; ended %s later", r.grace())
+		if _, stack := r.fault(err); stack != "" {
+			text += " in " + innermost(stack)
+		}
 	} else if err != nil {
 		text += "; then: " + r.trap(err)
 	}
@@ -90,14 +99,63 @@ func (r *run) lateness(err error) string {
 	return text
 }
 
-// trap explains an error of the engine: a trap with its stack, an exit, or a
-// host function that refused to go on.
-func (r *run) trap(err error) string {
+// fault divides what an error of the engine says into the reason and the stack of
+// the guest; err may be nil.
+func (r *run) fault(err error) (reason, stack string) {
+	if err == nil {
+		return "", ""
+	}
 	// What failed inside of the engine comes with a stack of the host.
 	text, _, _ := strings.Cut(err.Error(), "\n\nGo runtime stack trace:")
 	// The names of thirty functions can be megabytes.
 	secrets := r.journal.secrets
 	text = readableLines(secrets.hide(text[:min(len(text), maxFailure+1+secrets.slack())], 0, maxFailure+1), maxFailure)
+	reason, stack, _ = strings.Cut(text, "\n"+stackTitle+"\n")
+	for { // a guest is ended where it reports
+		call, rest, _ := strings.Cut(stack, "\n")
+		if !strings.Contains(call, meter.ImportModule+".") {
+			return reason, strings.TrimRight(stack, "\n")
+		}
+		stack = rest
+	}
+}
+
+// stackTitle stands above the engine's stacks, and ours.
+const stackTitle = "wasm stack trace:"
+
+// maxCall bounds the name of a function in a reason.
+const maxCall = 200
+
+// signature is what the engine writes behind the name of a function.
+var signature = regexp.MustCompile(`\([a-z0-9,]*\)( \S+)?$`)
+
+// innermost names the function that was being called, or of ours the one that
+// the guest called and who did.
+func innermost(stack string) string {
+	var calls []string
+	for line := range strings.Lines(stack) {
+		name := strings.TrimPrefix(signature.ReplaceAllString(strings.TrimSpace(line), ""), ".")
+		calls = append(calls, clip(name, maxCall))
+		if !strings.HasPrefix(name, abi.Module+".") && !strings.HasPrefix(name, wasiModule+".") {
+			break
+		}
+	}
+	return strings.Join(calls, ", called by ")
+}
+
+// traced is trap with the stack.
+func (r *run) traced(err error) string {
+	text := r.trap(err)
+	if _, stack := r.fault(err); stack != "" {
+		text += "\n" + stackTitle + "\n" + stack
+	}
+	return text
+}
+
+// trap explains an error of the engine: a trap, an exit, or a host function that
+// refused to go on.
+func (r *run) trap(err error) string {
+	text, _ := r.fault(err)
 	if exit, ok := errors.AsType[*sys.ExitError](err); ok {
 		text = fmt.Sprintf("the module ended itself with exit code %d instead of returning", exit.ExitCode())
 	}

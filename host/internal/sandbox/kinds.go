@@ -90,7 +90,7 @@ func (r *run) after(got ending) {
 	r.outside = own
 	switch {
 	case told.err != nil:
-		r.journal.say(r.ctx, slog.LevelWarn, "listener failed", slog.String("listener", abi.ExportAfter), slog.String("err", r.trap(told.err)))
+		r.journal.say(r.ctx, slog.LevelWarn, "listener failed", slog.String("listener", abi.ExportAfter), slog.String("err", r.traced(told.err)))
 	case told.code != abi.ResultOK:
 		r.journal.say(r.ctx, slog.LevelWarn, "listener failed", slog.String("listener", abi.ExportAfter), slog.Int("code", int(told.code)))
 	}
