@@ -3,8 +3,9 @@
 #   .ci/guests/tinygo.sh OUT
 # leaves OUT/<example>.wasm and OUT/conformance/tinygo{,-script}.wasm. The tinygo
 # on PATH is taken, or TINYGO; without one it is built once, into
-# build/tools/tinygo, from the Go module and Debian's LLVM. Exit 77: the
-# toolchain is missing; with WASMJOBD_STRICT=1 root gets it from Debian first.
+# build/tools/tinygo/source/build, from the Go module and Debian's LLVM; on PATH it
+# also builds what "wasmjobd new --lang tinygo" makes. Exit 77: the toolchain is
+# missing; with WASMJOBD_STRICT=1 root gets it from Debian first.
 set -euo pipefail
 
 version=v0.41.1 # by name: not every proxy lists the versions of this module
@@ -28,8 +29,9 @@ missing() {
   done
 }
 
-# The module's zip has no submodules, so TinyGo's own targets lack their C library and runtime; tinygo-wasip1.json
-# links Debian's instead, and an empty src/net serves guests that do not import net.
+# The module's zip has no submodules, so TinyGo's own target wasip1 lacks its C library and runtime; tinygo-wasip1.json
+# takes its place and links Debian's, so that the commands for any TinyGo work with this one. An empty src/net serves
+# guests that do not import net.
 make_tinygo() {
   local from lack
   lack=$(missing)
@@ -55,20 +57,17 @@ make_tinygo() {
       { tail -n 20 "$tools/build.log"; echo "tinygo: it does not build"; exit 1; }
     echo "$version" >"$tools/built"
   fi
+  cp "$root/.ci/guests/tinygo-wasip1.json" "$tools/source/targets/wasip1.json"
   TINYGO=$tools/source/build/tinygo
 }
 
-target=wasip1
 [ -n "${TINYGO:-}" ] || TINYGO=$(command -v tinygo || true)
-if [ -z "$TINYGO" ]; then
-  make_tinygo
-  target=$root/.ci/guests/tinygo-wasip1.json
-fi
+[ -n "$TINYGO" ] || make_tinygo
 echo "tinygo: $("$TINYGO" version)"
 
-# build FOLDER TARGET MODE
+# build FOLDER FILE MODE
 build() {
-  (cd "$1" && "$TINYGO" build -target="$target" -buildmode="$3" -no-debug -o "$2" .)
+  (cd "$1" && "$TINYGO" build -target=wasip1 -buildmode="$3" -no-debug -o "$2" .)
   echo "tinygo: ${2#"$out"/}"
 }
 
