@@ -52,13 +52,11 @@ func findTinyGo(t *testing.T, _, _ string) (string, *strings.Replacer) {
 	if there("tinygo") {
 		return "", asPrinted
 	}
-	// One that was built from its module lacks the files of its own targets.
 	compiler, ok := builtHere(t, "build/tools/tinygo/source/build/tinygo")
-	target, described := builtHere(t, ".ci/guests/tinygo-wasip1.json")
-	if !ok || !described {
+	if !ok {
 		return "tinygo", nil
 	}
-	return "", strings.NewReplacer("&& tinygo ", "&& "+compiler+" ", "-target=wasip1", "-target="+target)
+	return "", strings.NewReplacer("&& tinygo ", "&& PATH="+filepath.Dir(compiler)+":$PATH tinygo ")
 }
 
 func findRust(t *testing.T, _, kind string) (string, *strings.Replacer) {
@@ -130,37 +128,58 @@ func TestNewProjects(t *testing.T) {
 				}
 				module := strings.Fields(run)[2]
 				shell(t, dir, "wasmjobd test "+module+" cases.toml")
+				if kind != "strategy" {
+					namesItsFunctions(t, module)
+				}
 				if tool.tests != "" {
 					shell(t, dir, tool.tests)
 				}
-				isConfigured(t, dir, kind)
+				isServed(t, dir)
 			})
 		}
 	}
 }
 
-var configuration = regexp.MustCompile("(?s)```toml\n(.*?)```")
-
-// isConfigured checks what the README tells to write into the configuration.
-func isConfigured(t *testing.T, dir, kind string) {
+// namesItsFunctions ends a run as a trap does, at the first piece of its code: the
+// stack has names, which a release must not have stripped.
+func namesItsFunctions(t *testing.T, module string) {
 	t.Helper()
-	readme, err := os.ReadFile(filepath.Join(dir, "README.md"))
+	var out, say strings.Builder
+	code := run(t.Context(), []string{"exec", module, "--fuel", "1", "-q"}, nil, strings.NewReader(""), &out, &say)
+	_, stack, found := strings.Cut(say.String(), "wasm stack trace:\n")
+	if code != exitRunFailed || !found || unnamed.MatchString(stack) {
+		t.Errorf("code %d\n%s", code, say.String())
+	}
+}
+
+var unnamed = regexp.MustCompile(`\$\d+\(`)
+
+// A line of jobs.toml that is an example of a setting has no blank after the #.
+var examples = regexp.MustCompile(`(?m)^#([^ ])`)
+
+// isServed runs the server that the project's README tells of, every second, and
+// validates the configuration with all its examples.
+func isServed(t *testing.T, dir string) {
+	t.Helper()
+	config, err := os.ReadFile(filepath.Join(dir, "jobs.toml"))
 	if err != nil {
 		t.Fatal(err)
 	}
-	text := configuration.FindSubmatch(readme)
-	if text == nil {
-		t.Fatal("README.md has no configuration")
+	every := strings.Replace(string(config), "0/10 * * * * ?", "* * * * * ?", 1)
+	for name, text := range map[string]string{"every.toml": every, "examples.toml": examples.ReplaceAllString(string(config), "$1")} {
+		if err := os.WriteFile(filepath.Join(dir, name), []byte(text), 0o600); err != nil {
+			t.Fatal(err)
+		}
 	}
-	config := string(text[1])
-	if kind == "strategy" { // the README speaks of a job that is there
-		config += "module = 'job'\nschedule = 'manual'\n"
-	}
-	path := filepath.Join(dir, "jobs.toml")
-	if err := os.WriteFile(path, []byte(config), 0o600); err != nil {
+	shell(t, dir, "wasmjobd validate examples.toml")
+	d := startServe(t, dir, "--config", "every.toml")
+	d.until(t, func(e eventLine) bool { return e.State == "succeeded" })
+	if err := d.Process.Signal(os.Interrupt); err != nil {
 		t.Fatal(err)
 	}
-	shell(t, dir, "wasmjobd validate jobs.toml")
+	if s := d.end(t); s.ExitStatus() != exitOK || s.Signaled() {
+		t.Errorf("ended by %v; standard error:\n%s", s, d.errors)
+	}
 }
 
 // shell runs a command as it would be typed, and gives its output.

@@ -102,27 +102,5 @@ func (l language) replacer(p Project) *strings.Replacer {
 		"@what@", map[string]string{"simple": "A job", "dataflow": "A dataflow job", "script": "A script", "strategy": "A sharding strategy"}[p.Kind],
 		"@build@", l.build(p.Kind), "@run@", "wasmjobd exec "+module+" "+tries[p.Kind], "@test@", l.test,
 		"@module@", module, "@needs@", strings.ReplaceAll(l.needs, "@target@", target), "@docs@", l.docs,
-		"@config@", p.config(module),
 	)
-}
-
-// config is how a server is told of the module.
-func (p Project) config(module string) string {
-	text := fmt.Sprintf("[modules.%s]\nsource = %q\n\n", p.Name, "file:"+module)
-	switch p.Kind {
-	case "strategy":
-		return text + "[jobs.some-job] # beside what it has\nstrategy_module = \"" + p.Name + "\""
-	case "dataflow":
-		text = "[host.allow]\nstate = true\n\n" + text
-	}
-	text += fmt.Sprintf("[jobs.%s]\nmodule = %q\nkind = %q\ncron = \"0 * * * * ?\"\nshards = 3", p.Name, p.Name, p.Kind)
-	switch p.Kind {
-	case "simple":
-		text += "\nitem_params = { 0 = \"earth\", 1 = \"moon\" }"
-	case "dataflow":
-		text += "\nstreaming = true\nallow.state = true"
-	case "script":
-		text += "\nargs = [\"north\", \"south\"]"
-	}
-	return text
 }

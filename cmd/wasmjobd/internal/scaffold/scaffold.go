@@ -121,6 +121,7 @@ func (p Project) Files() (map[string]string, error) {
 			}
 		}
 	}
+	files["jobs.toml"] = p.configuration(l.module(p.Kind))
 	all, err := unpack(sdks)
 	if err != nil {
 		return nil, fmt.Errorf("read the SDKs: %w", err)
