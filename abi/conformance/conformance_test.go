@@ -1,6 +1,7 @@
 package conformance
 
 import (
+	"bufio"
 	"context"
 	"errors"
 	"io"
@@ -132,9 +133,9 @@ func TestLines(t *testing.T) {
 		_ = toUs.Close() // as the end of a program does
 		served <- err
 	}()
-	p := newProcess(nil, toHost, fromHost)
+	p := newProgram(nil, toHost, fromHost)
 	for range 2 {
-		got, err := p.Do(t.Context(), Guest{Module: module("ok")}.request("simple", "x"))
+		got, _, err := p.do(t.Context(), Guest{Module: module("ok")}.request("simple", "x"))
 		if err != nil || got.Verdict != "ok" || string(got.Result) != string(want.Result) || !slices.Equal(got.Logs, want.Logs) {
 			t.Fatalf("%+v, %v", got, err)
 		}
@@ -149,8 +150,47 @@ func TestLines(t *testing.T) {
 	if err := <-served; err != nil {
 		t.Error(err)
 	}
-	if _, err := p.Do(t.Context(), Request{}); err == nil {
+	if _, lives, err := p.do(t.Context(), Request{}); err == nil || lives {
 		t.Error("a host that is gone answers")
+	}
+}
+
+// A case that a host never answers fails alone: the next one finds the host
+// started again.
+func TestAHostThatHangsIsStartedAgain(t *testing.T) {
+	t.Parallel()
+	ctx, cancel := context.WithCancel(t.Context())
+	served := make(chan error, 1)
+	starts := 0
+	p := &Process{start: func() (*program, error) {
+		starts++
+		first := starts == 1
+		fromUs, toHost := io.Pipe()
+		fromHost, toUs := io.Pipe()
+		go func() {
+			if !first {
+				served <- Serve(t.Context(), stub{Answer{Verdict: "ok"}}, fromUs, toUs)
+				return
+			}
+			_, err := bufio.NewReader(fromUs).ReadString('\n')
+			cancel() // as the deadline of the case does
+			served <- err
+		}()
+		return newProgram(nil, toHost, fromHost), nil
+	}}
+	if _, err := p.Do(ctx, Request{}); !errors.Is(err, context.Canceled) {
+		t.Errorf("no answer in time: %v", err)
+	}
+	if a, err := p.Do(t.Context(), Request{}); err != nil || a.Verdict != "ok" || starts != 2 {
+		t.Errorf("the next case: %+v, %v, after %d starts", a, err, starts)
+	}
+	if err := p.Close(); err != nil {
+		t.Error(err)
+	}
+	for range starts {
+		if err := <-served; err != nil {
+			t.Error(err)
+		}
 	}
 }
 

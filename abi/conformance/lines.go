@@ -16,10 +16,19 @@ const maxLine = 32 << 20
 
 // Process is a host that is another program: it reads a request as one line of
 // JSON on its stdin and writes the answer as one line on its stdout, until its
-// stdin ends. An answer may be {"error": "…"} if the program cannot answer.
+// stdin ends. An answer may be {"error": "…"} if the program cannot answer. One
+// that ended without an answer, or was ended because none came, is started again
+// for the next request.
 type Process struct {
-	cmd *exec.Cmd
+	start func() (*program, error)
+	now   *program // nil until the next request
+}
+
+// program is one that was started.
+type program struct {
+	cmd *exec.Cmd // nil in tests
 	in  io.WriteCloser
+	to  io.Closer // of out
 	out *bufio.Scanner
 }
 
@@ -31,34 +40,55 @@ type reply struct {
 
 // Command starts a program as a host; what it writes to stderr goes to ours.
 func Command(ctx context.Context, name string, args ...string) (*Process, error) {
-	cmd := exec.CommandContext(ctx, name, args...) //nolint:gosec // which host is judged is the caller's choice
-	cmd.Stderr = os.Stderr
-	in, err := cmd.StdinPipe()
-	if err != nil {
-		return nil, fmt.Errorf("start host %s: %w", name, err)
-	}
-	out, err := cmd.StdoutPipe()
-	if err != nil {
-		return nil, fmt.Errorf("start host %s: %w", name, err)
-	}
-	if err := cmd.Start(); err != nil {
-		return nil, fmt.Errorf("start host %s: %w", name, err)
-	}
-	return newProcess(cmd, in, out), nil
+	p := &Process{start: func() (*program, error) {
+		cmd := exec.CommandContext(ctx, name, args...) //nolint:gosec // which host is judged is the caller's choice
+		cmd.Stderr = os.Stderr
+		in, err := cmd.StdinPipe()
+		if err != nil {
+			return nil, fmt.Errorf("start host %s: %w", name, err)
+		}
+		out, err := cmd.StdoutPipe()
+		if err != nil {
+			return nil, fmt.Errorf("start host %s: %w", name, err)
+		}
+		if err := cmd.Start(); err != nil {
+			return nil, fmt.Errorf("start host %s: %w", name, err)
+		}
+		return newProgram(cmd, in, out), nil
+	}}
+	var err error
+	p.now, err = p.start()
+	return p, err
 }
 
-func newProcess(cmd *exec.Cmd, in io.WriteCloser, out io.Reader) *Process {
+func newProgram(cmd *exec.Cmd, in io.WriteCloser, out io.ReadCloser) *program {
 	lines := bufio.NewScanner(out)
 	lines.Buffer(nil, maxLine)
-	return &Process{cmd, in, lines}
+	return &program{cmd, in, out, lines}
 }
 
 // Do implements Host. When ctx ends the program is ended, too: there is no
 // other way to take a request back.
 func (p *Process) Do(ctx context.Context, r Request) (Answer, error) {
+	if p.now == nil {
+		var err error
+		if p.now, err = p.start(); err != nil {
+			return Answer{}, err
+		}
+	}
+	a, lives, err := p.now.do(ctx, r)
+	if !lives {
+		_ = p.now.end() // why it ended is in err
+		p.now = nil
+	}
+	return a, err
+}
+
+// do asks the program once, and tells whether it may be asked again.
+func (p *program) do(ctx context.Context, r Request) (a Answer, lives bool, err error) {
 	line, err := json.Marshal(r)
 	if err != nil {
-		return Answer{}, fmt.Errorf("encode request: %w", err)
+		return Answer{}, true, fmt.Errorf("encode request: %w", err)
 	}
 	defer context.AfterFunc(ctx, p.kill)()
 	// A program may answer before it has read all, and neither side waits for the other.
@@ -72,37 +102,52 @@ func (p *Process) Do(ctx context.Context, r Request) (Answer, error) {
 		p.kill() // it may not even read
 	}
 	if err := <-sent; err != nil && answered {
-		return Answer{}, fmt.Errorf("send request to host: %w", err)
+		return Answer{}, false, fmt.Errorf("send request to host: %w", err)
 	}
 	switch {
 	case answered:
 	case ctx.Err() != nil:
-		return Answer{}, fmt.Errorf("wait for the host: %w", ctx.Err())
+		return Answer{}, false, fmt.Errorf("wait for the host: %w", ctx.Err())
 	case p.out.Err() != nil:
-		return Answer{}, fmt.Errorf("read answer of host: %w", p.out.Err())
+		return Answer{}, false, fmt.Errorf("read answer of host: %w", p.out.Err())
 	default:
-		return Answer{}, errors.New("the host ended without an answer")
+		return Answer{}, false, errors.New("the host ended without an answer")
 	}
-	var a reply
-	if err := json.Unmarshal(p.out.Bytes(), &a); err != nil {
-		return Answer{}, fmt.Errorf("read answer of host: %w", err)
+	var text reply
+	if err := json.Unmarshal(p.out.Bytes(), &text); err != nil {
+		return Answer{}, ctx.Err() == nil, fmt.Errorf("read answer of host: %w", err)
 	}
-	if a.Error != "" {
-		return Answer{}, fmt.Errorf("the host: %s", a.Error)
+	if text.Error != "" {
+		return Answer{}, ctx.Err() == nil, fmt.Errorf("the host: %s", text.Error)
 	}
-	return a.Answer, nil
+	return text.Answer, ctx.Err() == nil, nil
 }
 
-func (p *Process) kill() {
+// kill ends the program. It may have given its output to another, which would
+// keep that open.
+func (p *program) kill() {
 	_ = p.in.Close()
 	if p.cmd != nil {
 		_ = p.cmd.Process.Kill()
 	}
+	_ = p.to.Close()
+}
+
+// end waits for the end of a program that reads no further request.
+func (p *program) end() error {
+	err := p.in.Close()
+	if p.cmd != nil {
+		err = errors.Join(err, p.cmd.Wait())
+	}
+	return err
 }
 
 // Close ends the program.
 func (p *Process) Close() error {
-	if err := errors.Join(p.in.Close(), p.cmd.Wait()); err != nil {
+	if p.now == nil {
+		return nil
+	}
+	if err := p.now.end(); err != nil {
 		return fmt.Errorf("end host: %w", err)
 	}
 	return nil

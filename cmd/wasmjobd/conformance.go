@@ -4,7 +4,9 @@ import (
 	"context"
 	"errors"
 	"os"
+	"path"
 	"path/filepath"
+	"slices"
 	"strings"
 
 	"github.com/spf13/cobra"
@@ -24,7 +26,7 @@ type verdictLine struct {
 }
 
 func conformanceCommand(term *terminal) *cobra.Command {
-	var other []string
+	var other, only []string
 	var serve bool
 	c := &cobra.Command{
 		Use:   "conformance [GUEST.wasm...]",
@@ -33,10 +35,15 @@ func conformanceCommand(term *terminal) *cobra.Command {
 			"built them: NAME.wasm with NAME-script.wasm beside it, as GUEST.md says. Without, it judges the host.\n" +
 			"That is this program, or with --host another one, which reads requests and writes answers as lines of\n" +
 			"JSON; with --serve this program is such a host. Exit code 10 means that something failed.",
-		Example: "  wasmjobd conformance\n  wasmjobd conformance build/conformance/rust.wasm\n" +
+		Example: "  wasmjobd conformance\n  wasmjobd conformance --case 'trap: *'\n  wasmjobd conformance build/conformance/rust.wasm\n" +
 			"  wasmjobd conformance --host ./my-host --host --some-flag -o json",
 		RunE: func(c *cobra.Command, args []string) error {
-			if serve && (len(other) > 0 || len(args) > 0) {
+			for _, pattern := range only {
+				if _, err := path.Match(pattern, ""); err != nil {
+					return usage("--case %q: %w", pattern, err)
+				}
+			}
+			if serve && (len(other) > 0 || len(args) > 0 || len(only) > 0) {
 				return usage("--serve reads what to do from standard input: leave the rest out")
 			}
 			if serve {
@@ -45,11 +52,12 @@ func conformanceCommand(term *terminal) *cobra.Command {
 				})
 			}
 			return untilSignal(c.Context(), func(ctx context.Context) error {
-				return withHost(ctx, other, func(h conformance.Host) error { return judgeAll(ctx, term, h, args) })
+				return withHost(ctx, other, func(h conformance.Host) error { return judgeAll(ctx, term, h, args, only) })
 			})
 		},
 	}
 	c.Flags().StringArrayVar(&other, "host", nil, "the `program` to judge; again for each of its arguments")
+	c.Flags().StringArrayVar(&only, "case", nil, "play only cases of this `name`, which may be a pattern as \"trap: *\"; may be repeated")
 	c.Flags().BoolVar(&serve, "serve", false, "be a host for another judge")
 	return c
 }
@@ -70,7 +78,7 @@ func withHost(ctx context.Context, other []string, use func(conformance.Host) er
 	return errors.Join(use(j), j.Close())
 }
 
-func judgeAll(ctx context.Context, term *terminal, judged conformance.Host, guests []string) error {
+func judgeAll(ctx context.Context, term *terminal, judged conformance.Host, guests, only []string) error {
 	var columns []conformance.Column
 	if len(guests) == 0 {
 		dir, err := os.MkdirTemp("", "wasmjobd-conformance-")
@@ -79,21 +87,28 @@ func judgeAll(ctx context.Context, term *terminal, judged conformance.Host, gues
 		}
 		defer os.RemoveAll(dir) //nolint:errcheck // the system's own folder for such
 		cases, err := conformance.HostCases(dir)
+		if err == nil {
+			cases, err = matching(cases, only)
+		}
 		if err != nil {
 			return err
 		}
 		columns = append(columns, conformance.Column{Name: "host", Verdicts: conformance.Judge(ctx, judged, cases)})
 	}
-	for _, path := range guests {
-		g := conformance.Guest{Name: strings.TrimSuffix(filepath.Base(path), ".wasm")}
+	for _, file := range guests {
+		g := conformance.Guest{Name: strings.TrimSuffix(filepath.Base(file), ".wasm")}
 		var err error
-		if g.Module, err = readModule(term, path); err != nil {
+		if g.Module, err = readModule(term, file); err != nil {
 			return err
 		}
-		if g.Script, err = readModule(term, strings.TrimSuffix(path, ".wasm")+"-script.wasm"); err != nil {
+		if g.Script, err = readModule(term, strings.TrimSuffix(file, ".wasm")+"-script.wasm"); err != nil {
 			return err
 		}
-		columns = append(columns, conformance.Column{Name: g.Name, Verdicts: conformance.Judge(ctx, judged, conformance.GuestCases(g))})
+		cases, err := matching(conformance.GuestCases(g), only)
+		if err != nil {
+			return err
+		}
+		columns = append(columns, conformance.Column{Name: g.Name, Verdicts: conformance.Judge(ctx, judged, cases)})
 	}
 	if err := ctx.Err(); err != nil {
 		return err // by a signal: what was left fails for that alone
@@ -110,6 +125,27 @@ func judgeAll(ctx context.Context, term *terminal, judged conformance.Host, gues
 		return &exitError{code: exitDifferent}
 	}
 	return nil
+}
+
+// matching are the cases whose name fits one of the patterns; without patterns
+// all of them.
+func matching(cases []conformance.Case, patterns []string) ([]conformance.Case, error) {
+	if len(patterns) == 0 {
+		return cases, nil
+	}
+	for _, pattern := range patterns {
+		if !slices.ContainsFunc(cases, func(c conformance.Case) bool { return isNamed(pattern, c.Name) }) {
+			return nil, exitf(exitNotFound, "there is no case %q; -o json lists the names of all", pattern)
+		}
+	}
+	return slices.DeleteFunc(cases, func(c conformance.Case) bool {
+		return !slices.ContainsFunc(patterns, func(pattern string) bool { return isNamed(pattern, c.Name) })
+	}), nil
+}
+
+func isNamed(pattern, name string) bool {
+	ok, _ := path.Match(pattern, name) // it is a good one
+	return ok || pattern == name
 }
 
 func printVerdicts(term *terminal, columns []conformance.Column) error {
