@@ -23,6 +23,7 @@ import (
 // cases of authors do. One goroutine uses it at a time.
 type Judged struct {
 	engine *sandbox.Engine
+	free   func()            // after engine was closed
 	kept   []*sandbox.Module // compiled, the oldest first
 }
 
@@ -36,7 +37,16 @@ func NewJudged() (*Judged, error) {
 	if err != nil {
 		return nil, failf(Internal, err, "sandbox")
 	}
-	return &Judged{engine: e}, nil
+	return &Judged{engine: e, free: func() {}}, nil
+}
+
+// Judged makes one for the cases of one module.
+func (t Trial) Judged(wasm []byte) (*Judged, error) {
+	e, free, err := t.engine(wasm)
+	if err != nil {
+		return nil, failf(Internal, err, "sandbox")
+	}
+	return &Judged{engine: e, free: free}, nil
 }
 
 // Close gives up what it holds.
@@ -44,6 +54,7 @@ func (j *Judged) Close() error {
 	for _, m := range j.kept {
 		m.Close()
 	}
+	defer j.free()
 	return j.engine.Close()
 }
 
@@ -68,8 +79,12 @@ func (j *Judged) load(ctx context.Context, wasm []byte) (*sandbox.Module, error)
 	return m, nil
 }
 
-// Do implements conformance.Host.
+// Do implements conformance.Host. When ctx ends the guest is asked to stop, and
+// ended when its grace is over.
 func (j *Judged) Do(ctx context.Context, r conformance.Request) (conformance.Answer, error) {
+	if err := ctx.Err(); err != nil {
+		return conformance.Answer{}, err
+	}
 	m, err := j.load(ctx, r.Module)
 	if refusal, ok := errors.AsType[*ModuleRefusal](err); ok {
 		return conformance.Answer{Refused: refusal.Error()}, nil
@@ -96,7 +111,9 @@ func (j *Judged) Do(ctx context.Context, r conformance.Request) (conformance.Ans
 	}
 	network := &exchanges{all: r.Allow.HTTP}
 	c.State, c.HTTP = state, network
-	out := j.engine.Run(ctx, m, c)
+	hard, done := stoppable(ctx, &c)
+	defer done()
+	out := j.engine.Run(hard, m, c)
 	return conformance.Answer{
 		Verdict: string(out.Verdict), Code: out.Code, Result: out.Result, Reason: out.Error, Logs: said.all,
 		Values: state.texts(), Metrics: out.Metrics, Flow: conformance.Flow(out.Flow), Fuel: out.Fuel, Requests: network.sent,

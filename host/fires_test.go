@@ -94,7 +94,7 @@ func TestModulesThatListen(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		err = withSandbox(func(e *sandbox.Engine) error {
+		err = Trial{}.withSandbox(nil, func(e *sandbox.Engine) error {
 			m, err := e.Load(t.Context(), wasm)
 			if err != nil {
 				return err

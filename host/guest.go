@@ -31,7 +31,7 @@ type StrategyFault = sandbox.ShardError
 // error is a *ModuleRefusal, unless nothing could be read (then its Digest is
 // empty).
 func InspectModule(wasm []byte) (report ModuleReport, err error) {
-	err = withSandbox(func(e *sandbox.Engine) error {
+	err = Trial{}.withSandbox(wasm, func(e *sandbox.Engine) error {
 		report.Report, err = e.Inspect(wasm)
 		return err
 	})
@@ -56,24 +56,27 @@ func InspectModule(wasm []byte) (report ModuleReport, err error) {
 
 // RunModule runs a module once, outside of any server: no registry, no
 // history, nothing but the call. Requests that the call's configuration grants
-// are sent, if the call brings nothing that sends them. A guest's fault is an
-// outcome; the error is a *ModuleRefusal or a fault of this host.
-func RunModule(ctx context.Context, wasm []byte, c job.Call) (out job.Outcome, err error) {
+// are sent, if the call brings nothing that sends them. When ctx ends the guest is
+// asked to stop, and ended when its grace is over. A guest's fault is an outcome;
+// the error is a *ModuleRefusal or a fault of this host.
+func RunModule(ctx context.Context, wasm []byte, c job.Call, t Trial) (out job.Outcome, err error) {
 	if grants := c.Config.Allow.HTTP; c.HTTP == nil && len(grants) > 0 {
-		client, err := outbound.New(grants, outbound.Options{})
+		client, err := outbound.New(grants, outbound.Options{AllowPrivate: t.PrivateHosts})
 		if err != nil {
 			return out, failf(Invalid, err, "grants of http")
 		}
 		defer client.Close()
 		c.HTTP = client
 	}
-	err = withSandbox(func(e *sandbox.Engine) error {
+	err = t.withSandbox(wasm, func(e *sandbox.Engine) error {
 		m, err := e.Load(ctx, wasm)
 		if err != nil {
 			return err
 		}
 		defer m.Close()
-		out = e.Run(ctx, m, c)
+		hard, done := stoppable(ctx, &c)
+		defer done()
+		out = e.Run(hard, m, c)
 		return nil
 	})
 	return out, err
@@ -83,8 +86,8 @@ func RunModule(ctx context.Context, wasm []byte, c job.Call) (out job.Outcome, e
 // server. The answer has, per item, the index of an instance, and took is
 // without loading the module. The error is a *ModuleRefusal, a *StrategyFault
 // or a fault of this host.
-func DealModule(ctx context.Context, wasm []byte, c job.ShardCall) (owners []int, took time.Duration, err error) {
-	err = withSandbox(func(e *sandbox.Engine) error {
+func DealModule(ctx context.Context, wasm []byte, c job.ShardCall, t Trial) (owners []int, took time.Duration, err error) {
+	err = t.withSandbox(wasm, func(e *sandbox.Engine) error {
 		m, err := e.Load(ctx, wasm)
 		if err != nil {
 			return err
@@ -98,12 +101,13 @@ func DealModule(ctx context.Context, wasm []byte, c job.ShardCall) (owners []int
 	return owners, took, err
 }
 
-// withSandbox lends a sandbox for one piece of work.
-func withSandbox(use func(*sandbox.Engine) error) error {
-	e, err := sandbox.New(sandbox.Options{})
+// withSandbox lends a sandbox for one piece of work with a module.
+func (t Trial) withSandbox(wasm []byte, use func(*sandbox.Engine) error) error {
+	e, free, err := t.engine(wasm)
 	if err != nil {
 		return err
 	}
+	defer free()
 	err = use(e)
 	if closeErr := e.Close(); err == nil {
 		err = closeErr

@@ -151,7 +151,7 @@ func testModule(ctx context.Context, term *terminal, wasm []byte, cases []confor
 				cases[i].Rule, cases[i].Name, r.Kind, strings.Join(report.Kinds, ", "))
 		}
 	}
-	j, err := host.NewJudged()
+	j, err := trial(term).Judged(wasm)
 	if err != nil {
 		return err
 	}

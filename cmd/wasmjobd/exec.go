@@ -47,8 +47,11 @@ func execCommand(term *terminal) *cobra.Command {
 			"  env=NAME=VALUE        a variable\n" +
 			"  http=URL              requests, as \"https://host/path\" or \"GET https://host/path\"\n" +
 			"  secret=NAME=VALUE     a secret; env:VAR takes it from a variable, file:PATH from a file\n" +
+			"  private_host=NAME     a name that requests may reach in a private network, or on this machine\n" +
 			"  state, state=FILE     values of the item, forgotten at the end or kept in a file of JSON\n" +
 			"  clock, random         the real ones\n" +
+			"Compiled code is kept in the cache directory of the user, of the modules that were tried last.\n" +
+			"Ctrl-C asks the guest to stop, and ends it when its grace is over; a second one ends all at once.\n" +
 			"Exit code 8 means that the run failed, 9 that it took too long, 3 that the module cannot be run.",
 		Example: "  wasmjobd exec job.wasm --item 1 --total 3 --item-param north\n" +
 			"  wasmjobd exec job.wasm --allow dir=ro:./reports:/data --config root=/data --timeout 30s\n" +
@@ -117,9 +120,11 @@ func (f *execFlags) prepare(term *terminal, path string) (func(context.Context) 
 		log.to = term.err
 	}
 	call.Log = log.logger()
+	t := trial(term)
+	t.PrivateHosts = g.private
 	if call.Config.Kind == kindStrategy {
 		c, err := f.shardCall(call)
-		return func(ctx context.Context) error { return deal(ctx, term, wasm, c, log) }, err
+		return func(ctx context.Context) error { return deal(ctx, term, wasm, c, t, log) }, err
 	}
 	if err := impossible(call.Config); err != nil {
 		return nil, err
@@ -129,7 +134,7 @@ func (f *execFlags) prepare(term *terminal, path string) (func(context.Context) 
 		return nil, err
 	}
 	call.State = state
-	return func(ctx context.Context) error { return execute(ctx, term, wasm, call, log, state) }, nil
+	return func(ctx context.Context) error { return execute(ctx, term, wasm, call, t, log, state) }, nil
 }
 
 // call makes up what a server would know.
@@ -238,8 +243,8 @@ func impossible(c job.Config) error {
 	return nil
 }
 
-func execute(ctx context.Context, term *terminal, wasm []byte, call job.Call, log *guestLog, state *itemState) error {
-	out, err := host.RunModule(ctx, wasm, call)
+func execute(ctx context.Context, term *terminal, wasm []byte, call job.Call, t host.Trial, log *guestLog, state *itemState) error {
+	out, err := host.RunModule(ctx, wasm, call, t)
 	if refusal, ok := errors.AsType[*host.ModuleRefusal](err); ok {
 		return exitf(exitInvalid, "the module cannot be run: %w", refusal)
 	}
@@ -258,13 +263,13 @@ func execute(ctx context.Context, term *terminal, wasm []byte, call job.Call, lo
 	if err != nil {
 		return err
 	}
+	if ctx.Err() != nil { // by a signal, which has a code of its own whatever the guest made of it
+		return fmt.Errorf("run: %w", ctx.Err())
+	}
 	switch out.Verdict {
 	case job.OK, job.Nothing:
 		return nil
 	case job.Deadline, job.Stopped:
-		if ctx.Err() != nil {
-			return fmt.Errorf("run: %w", ctx.Err()) // by a signal, which has a code of its own
-		}
 		return exitf(exitRunCancelled, "the run took too long: %s", out.Error)
 	case job.Failure, job.Retryable, job.OutOfFuel:
 	}

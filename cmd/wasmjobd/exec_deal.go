@@ -38,8 +38,8 @@ func (f *execFlags) shardCall(call job.Call) (job.ShardCall, error) {
 }
 
 // deal asks a strategy who gets what.
-func deal(ctx context.Context, term *terminal, wasm []byte, c job.ShardCall, log *guestLog) error {
-	owners, took, err := host.DealModule(ctx, wasm, c)
+func deal(ctx context.Context, term *terminal, wasm []byte, c job.ShardCall, t host.Trial, log *guestLog) error {
+	owners, took, err := host.DealModule(ctx, wasm, c, t)
 	d := dealing{
 		Verdict: job.OK, Assignment: []assignment{}, Took: took.Round(time.Microsecond).String(),
 		TookMS: float64(took.Microseconds()) / 1000, Log: log.kept(),

@@ -12,6 +12,7 @@ type grants struct {
 	env       []string // of this program
 	allow     job.Allow
 	secrets   map[string]string
+	private   []string // hosts
 	stateFile string
 }
 
@@ -45,6 +46,10 @@ func (g *grants) one(text string) error {
 		a.HTTP = append(a.HTTP, value)
 	case kind == "http":
 		return usage("--allow %s: write http=https://host/path", text)
+	case kind == "private_host" && value != "":
+		g.private = append(g.private, value)
+	case kind == "private_host":
+		return usage("--allow %s: write private_host=NAME, beside http=http://NAME/path", text)
 	case kind == "clock" && (bare || value == "real"):
 		a.Clock = "real"
 	case kind == "clock" && value == "fixed":
@@ -56,7 +61,7 @@ func (g *grants) one(text string) error {
 	case kind == "clock", kind == "random":
 		return usage("--allow %s: write %s", text, kind)
 	default:
-		return usage("--allow %s: there are dir, env, secret, http, clock, random and state; see --help", text)
+		return usage("--allow %s: there are dir, env, secret, http, private_host, clock, random and state; see --help", text)
 	}
 	return nil
 }

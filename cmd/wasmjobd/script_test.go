@@ -23,6 +23,7 @@ func TestScripts(t *testing.T) {
 		Dir: "testdata/script",
 		Setup: func(e *testscript.Env) error {
 			e.Setenv("WAT", wat) // modules for all kinds of things
+			e.Setenv("HOME", filepath.Join(e.WorkDir, "home"))
 			return nil
 		},
 	})

@@ -1,0 +1,48 @@
+package main
+
+import (
+	"bytes"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"testing"
+)
+
+// programOf is this program, to be started as a process of its own.
+func programOf(t *testing.T) string {
+	t.Helper()
+	self, err := os.Executable()
+	if err != nil {
+		t.Fatal(err)
+	}
+	program := filepath.Join(t.TempDir(), "wasmjobd")
+	if err := os.Symlink(self, program); err != nil {
+		t.Fatal(err)
+	}
+	return program
+}
+
+// The guest hears of Ctrl-C at once, and what it makes of that is shown.
+func TestCtrlCAsksTheGuestToStop(t *testing.T) {
+	t.Parallel()
+	var out bytes.Buffer
+	say := &lockedBuffer{}
+	begins := say.await("begins")
+	c := exec.CommandContext(t.Context(), programOf(t), "exec", "../../plugins/examples/long-wat/long.wasm", "--item-param", "3600", "--grace", "1h")
+	c.Stdout, c.Stderr = &out, say
+	if err := c.Start(); err != nil {
+		t.Fatal(err)
+	}
+	<-begins
+	if err := c.Process.Signal(os.Interrupt); err != nil {
+		t.Fatal(err)
+	}
+	_ = c.Wait() // its state says it
+	if code := c.ProcessState.ExitCode(); code != exitInterrupted {
+		t.Errorf("exit code %d", code)
+	}
+	if !strings.Contains(say.String(), "info  stops\n") || !strings.Contains(out.String(), "verdict     failed (code 1)\n") {
+		t.Errorf("out: %s\nerr: %s", out.String(), say)
+	}
+}

@@ -1,0 +1,8 @@
+//go:build !unix
+
+package host
+
+import "os"
+
+// lockFile knows no lock here: compiled code is not kept.
+func lockFile(string) (*os.File, error) { return nil, errTaken }

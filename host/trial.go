@@ -1,0 +1,151 @@
+package host
+
+import (
+	"cmp"
+	"context"
+	"crypto/sha256"
+	"encoding/hex"
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"slices"
+	"time"
+
+	"github.com/wasmjob/wasmjob/host/internal/sandbox"
+	"github.com/wasmjob/wasmjob/host/job"
+)
+
+// Trial is what modules may use that run outside of any server; the zero value
+// is useful.
+type Trial struct {
+	// CacheDir keeps compiled code from one call to the next, of the modules that
+	// were used last. Several processes may use it; it is made with mode 0700.
+	// Empty: compiled code lives in memory only.
+	CacheDir string
+	// Note is told why CacheDir cannot be used; nil discards.
+	Note func(error)
+	// PrivateHosts are as in Options.
+	PrivateHosts []string
+}
+
+// maxTried is of how many modules CacheDir keeps the compiled code.
+const maxTried = 16
+
+// engine makes a sandbox for a module; free is called after it was closed.
+// Without the cache it works as well, only later.
+func (t Trial) engine(wasm []byte) (e *sandbox.Engine, free func(), err error) {
+	free = func() {}
+	if t.CacheDir != "" {
+		sum := sha256.Sum256(wasm)
+		dir, unlock, err := takeCache(t.CacheDir, hex.EncodeToString(sum[:]))
+		if err == nil {
+			if e, err = sandbox.New(sandbox.Options{CacheDir: dir}); err == nil {
+				return e, unlock, nil
+			}
+			unlock()
+		}
+		if t.Note != nil && !errors.Is(err, errTaken) {
+			t.Note(fmt.Errorf("compiled code is not kept: %w", err))
+		}
+	}
+	e, err = sandbox.New(sandbox.Options{})
+	return e, free, err
+}
+
+// errTaken is the error for a cache that another process uses.
+var errTaken = errors.New("another process uses it")
+
+// takeCache gives the directory with the compiled code of one module to this
+// process alone, and removes those of modules that were not used for long.
+func takeCache(top, digest string) (dir string, unlock func(), err error) {
+	dir = filepath.Join(top, digest)
+	if err := os.MkdirAll(dir, 0o700); err != nil {
+		return "", nil, err
+	}
+	lock, err := lockFile(filepath.Join(dir, "lock"))
+	if err != nil {
+		return "", nil, err
+	}
+	now := time.Now()
+	err = os.Chtimes(dir, now, now)
+	if err == nil {
+		err = forget(top)
+	}
+	if err != nil {
+		return "", nil, errors.Join(err, lock.Close())
+	}
+	return dir, func() { _ = lock.Close() }, nil // which gives the lock back
+}
+
+// forget removes what was not used for the longest time.
+func forget(top string) error {
+	entries, err := os.ReadDir(top)
+	if err != nil {
+		return err
+	}
+	if len(entries) <= maxTried {
+		return nil
+	}
+	used := map[string]time.Time{}
+	for _, e := range entries {
+		info, err := e.Info()
+		if err != nil && !errors.Is(err, fs.ErrNotExist) {
+			return err
+		}
+		if err == nil {
+			used[e.Name()] = info.ModTime()
+		}
+	}
+	slices.SortFunc(entries, func(a, b fs.DirEntry) int {
+		return cmp.Or(used[b.Name()].Compare(used[a.Name()]), cmp.Compare(a.Name(), b.Name()))
+	})
+	for _, e := range entries[maxTried:] {
+		lock, err := lockFile(filepath.Join(top, e.Name(), "lock"))
+		if errors.Is(err, errTaken) || errors.Is(err, fs.ErrNotExist) {
+			continue // it is used, or another process was faster
+		}
+		if err == nil {
+			err = errors.Join(os.RemoveAll(filepath.Join(top, e.Name())), lock.Close())
+		}
+		if err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// stoppable makes the end of ctx a request to stop: the guest of the call is told at
+// once, and what is given back ends it when its grace is over. Done must be
+// called when the run has ended.
+func stoppable(ctx context.Context, c *job.Call) (hard context.Context, done func()) {
+	grace := c.Config.Limits.Grace
+	if grace <= 0 {
+		grace = sandbox.DefaultGrace
+	}
+	hard, end := context.WithCancel(context.WithoutCancel(ctx))
+	c.Why = func() job.StopReason {
+		if ctx.Err() != nil {
+			return job.StopShutdown
+		}
+		return job.Continue
+	}
+	over := make(chan struct{})
+	forget := context.AfterFunc(ctx, func() {
+		defer close(over)
+		wait := time.NewTimer(grace)
+		defer wait.Stop()
+		select {
+		case <-wait.C:
+			end()
+		case <-hard.Done():
+		}
+	})
+	return hard, func() {
+		end()
+		if !forget() {
+			<-over
+		}
+	}
+}

@@ -1,0 +1,138 @@
+package host
+
+import (
+	"context"
+	"errors"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"strconv"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/wasmjob/wasmjob/host/job"
+)
+
+// The end of the caller's context is told to the guest at once, and ends it after
+// its grace; a guest that has ended needs no timer.
+func TestAGuestIsAskedToStopFirst(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		ctx, cancel := context.WithCancel(t.Context())
+		c := job.Call{Config: job.Config{Limits: job.Limits{Grace: time.Minute}}}
+		hard, done := stoppable(ctx, &c)
+		if c.Why() != job.Continue {
+			t.Error("it is to stop before it is asked")
+		}
+		cancel()
+		if c.Why() != job.StopShutdown || hard.Err() != nil {
+			t.Errorf("asked: %d, %v", c.Why(), hard.Err())
+		}
+		began := time.Now()
+		<-hard.Done()
+		if grace := time.Since(began); grace != time.Minute {
+			t.Errorf("it was ended after %s", grace)
+		}
+		done()
+
+		_, done = stoppable(ctx, &c)
+		done()
+	})
+}
+
+// Compiled code is kept for the next call, by one process at a time, and of the
+// modules that were used last.
+func TestTheCacheOfTrials(t *testing.T) {
+	t.Parallel()
+	top := filepath.Join(t.TempDir(), "cache", "wasmjobd")
+	trial := Trial{CacheDir: top, Note: func(err error) { t.Error(err) }}
+	call := job.Call{Config: job.Config{Name: "j", Kind: job.Simple, Shards: 1}, Total: 1}
+	compiled := func() int {
+		t.Helper()
+		files, err := filepath.Glob(filepath.Join(top, "*", "wazero-*", "*"))
+		if err != nil {
+			t.Fatal(err)
+		}
+		return len(files)
+	}
+	wasm := wasmOf(t, "ok")
+	for range 2 {
+		if out, err := RunModule(t.Context(), wasm, call, trial); err != nil || out.Verdict != job.OK {
+			t.Fatalf("%+v, %v", out, err)
+		}
+	}
+	if n := compiled(); n != 2 { // a file and its checksum
+		t.Errorf("%d files", n)
+	}
+	if info, err := os.Stat(top); err != nil || info.Mode().Perm() != 0o700 {
+		t.Errorf("%v, %v", info, err)
+	}
+
+	_, unlock, err := takeCache(top, "taken")
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, _, err := takeCache(top, "taken"); !errors.Is(err, errTaken) {
+		t.Errorf("a second one: %v", err)
+	}
+	past := time.Now().Add(-time.Hour)
+	for i := range maxTried {
+		dir := filepath.Join(top, strconv.Itoa(i))
+		_, free, err := takeCache(top, strconv.Itoa(i))
+		if err == nil {
+			free()
+			err = os.Chtimes(dir, past, past)
+		}
+		if err != nil {
+			t.Fatal(err)
+		}
+	}
+	if err := os.Chtimes(filepath.Join(top, "taken"), past.Add(-time.Hour), past.Add(-time.Hour)); err != nil {
+		t.Fatal(err)
+	}
+	left := func() int {
+		t.Helper()
+		entries, err := os.ReadDir(top)
+		if err != nil {
+			t.Fatal(err)
+		}
+		return len(entries)
+	}
+	_, free, err := takeCache(top, "new")
+	if err != nil || left() != maxTried+1 {
+		t.Errorf("%d are left, with one in use: %v", left(), err)
+	}
+	free()
+	unlock()
+	if err := forget(top); err != nil || left() != maxTried {
+		t.Errorf("%d are left: %v", left(), err)
+	}
+	if _, err := os.Stat(filepath.Join(top, "taken")); !errors.Is(err, fs.ErrNotExist) {
+		t.Errorf("what was used first is still there: %v", err)
+	}
+}
+
+// A directory that cannot be used is told, and the module runs.
+func TestARunWithoutTheCache(t *testing.T) {
+	t.Parallel()
+	file := filepath.Join(t.TempDir(), "file")
+	if err := os.WriteFile(file, nil, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	noted := 0
+	out, err := RunModule(t.Context(), wasmOf(t, "ok"), job.Call{Config: job.Config{Name: "j", Kind: job.Simple, Shards: 1}, Total: 1},
+		Trial{CacheDir: filepath.Join(file, "below"), Note: func(error) { noted++ }})
+	if err != nil || out.Verdict != job.OK || noted != 1 {
+		t.Errorf("%+v, %v, %d notes", out, err, noted)
+	}
+}
+
+func wasmOf(t *testing.T, name string) []byte {
+	t.Helper()
+	wasm, err := os.ReadFile(filepath.Join("..", "abi", "conformance", "wat", name+".wasm"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	return wasm
+}
