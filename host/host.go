@@ -343,7 +343,11 @@ func (h *Host) work(ctx context.Context, serve func(context.Context) error) erro
 		h.await(ctx, jobs, scout)
 	})
 	<-ctx.Done()
-	h.o.Log.Info("stopping", "drain_timeout", h.o.DrainTimeout.String())
+	drain := h.o.DrainTimeout
+	if errors.Is(context.Cause(ctx), ErrStopNow) {
+		drain = 0
+	}
+	h.o.Log.Info("stopping", "drain_timeout", drain.String())
 	h.at.Wait()
 	scoutErr := scout.end()
 	h.deals.Wait() // a strategy is not interrupted, only no longer waited for by its job

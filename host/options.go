@@ -143,7 +143,8 @@ type Options struct {
 	// processor. Those beyond it wait.
 	Workers int
 	// DrainTimeout is how long guests may go on at the end; 0 is 30 s, less
-	// than 0 none.
+	// than 0 none. It is none as well if ErrStopNow is the cause of the end of
+	// Run's context.
 	DrainTimeout time.Duration
 	Log          *slog.Logger // nil discards
 	// Observe hears of each guest's start and end, and of strategies that

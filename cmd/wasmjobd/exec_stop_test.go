@@ -46,3 +46,32 @@ func TestCtrlCAsksTheGuestToStop(t *testing.T) {
 		t.Errorf("out: %s\nerr: %s", out.String(), say)
 	}
 }
+
+// A server asks its guests to stop, however long it would have let them go on.
+func TestCtrlCAsksServedGuestsToStop(t *testing.T) {
+	t.Parallel()
+	wasm, err := filepath.Abs("../../plugins/examples/long-wat/long.wasm")
+	if err != nil {
+		t.Fatal(err)
+	}
+	dir := serveFolder(t, `[server]
+data_dir = "data"
+drain_timeout = "10h"
+[modules.long]
+source = "file:`+wasm+`"
+[jobs.long]
+module = "long"
+cron = "* * * * * ?"
+item_params = { 0 = "36000" }
+limits = { grace = "10h" }
+`)
+	d := startServe(t, dir)
+	begins := d.errors.await("begins")
+	<-begins
+	if err := d.Process.Signal(os.Interrupt); err != nil {
+		t.Fatal(err)
+	}
+	if s := d.end(t); s.ExitStatus() != exitOK || s.Signaled() || !strings.Contains(d.errors.String(), `"msg":"stops"`) {
+		t.Errorf("ended by %v; standard error:\n%s", s, d.errors)
+	}
+}

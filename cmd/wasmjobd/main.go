@@ -16,6 +16,8 @@ import (
 	"os/signal"
 	"syscall"
 	_ "time/tzdata" // time zones must not depend on what the server has installed
+
+	"github.com/wasmjob/wasmjob/host"
 )
 
 func main() {
@@ -66,6 +68,10 @@ func report(term *terminal, err error) int {
 type signalError struct{ sig os.Signal }
 
 func (e signalError) Error() string { return "ended by " + e.sig.String() }
+
+// Is tells a server that Ctrl-C, unlike the signal of a service manager, does not
+// give running items the time to end by themselves.
+func (e signalError) Is(target error) bool { return target == host.ErrStopNow && e.sig == os.Interrupt }
 
 func (e signalError) code() int {
 	if e.sig == syscall.SIGTERM {

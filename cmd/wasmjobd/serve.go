@@ -38,9 +38,10 @@ func serveCommand(term *terminal) *cobra.Command {
 	c := &cobra.Command{
 		Use:   "serve",
 		Short: "Run the jobs of a configuration",
-		Long: "Serve runs jobs until SIGINT or SIGTERM, which let running items finish within\n" +
-			"drain_timeout; a second signal ends the program at once. On a terminal it shows what\n" +
-			"happens, line by line; otherwise it logs JSON. Both go to standard error.\n\n" +
+		Long: "Serve runs jobs until SIGTERM, which lets running items finish within drain_timeout, or\n" +
+			"SIGINT (Ctrl-C), which asks them to stop at once and ends them when their grace is over; a\n" +
+			"second signal ends the program at once. On a terminal it shows what happens, line by line;\n" +
+			"otherwise it logs JSON. Both go to standard error.\n\n" +
 			"With --events - it also prints a JSON object on standard output as each item starts\n" +
 			"and ends.\n\n" +
 			"With --shadow it joins nothing, runs nothing and writes nothing into the registry: it logs\n" +

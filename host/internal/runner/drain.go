@@ -1,6 +1,7 @@
 package runner
 
 import (
+	"errors"
 	"time"
 
 	"github.com/wasmjob/wasmjob/host/internal/protocol"
@@ -20,13 +21,21 @@ const (
 // may take to be committed and stored.
 const leaveTimeout = 5 * time.Second
 
+// ErrStopNow is the cause of a context whose end asks guests to stop at once,
+// instead of after DrainTimeout.
+var ErrStopNow = errors.New("guests are to stop at once")
+
 // leave begins the way out: no more ticks, and the core leaves as soon as
 // nothing is open.
-func (m *member) leave() {
+func (m *member) leave(now bool) {
 	m.Clock.Remove()
 	m.draining = finishing
 	m.going.Store(true)
-	m.drain = time.AfterFunc(m.DrainTimeout, func() { m.box.put(drainLetter{}) })
+	wait := m.DrainTimeout
+	if now {
+		wait = 0
+	}
+	m.drain = time.AfterFunc(wait, func() { m.box.put(drainLetter{}) })
 	m.step(protocol.Asked{Ask: protocol.AskLeave{}})
 }
 

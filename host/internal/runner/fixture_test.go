@@ -239,6 +239,7 @@ type server struct {
 	*door
 	trunk  *session.Trunk
 	cancel context.CancelFunc
+	now    func() // cancel, with guests asked to stop at once
 	done   chan struct{}
 	err    error
 	events chan Event
@@ -269,8 +270,8 @@ func serveThrough(t *testing.T, d *door, rows *book, ip string, change func(*Opt
 	s.trunk = session.New(session.Options{Registry: d, Namespace: o.Layout.Namespace(), Log: o.Log})
 	o.Trunk = s.trunk
 	s.Runner = New(o)
-	ctx, cancel := context.WithCancel(t.Context())
-	s.cancel = cancel
+	ctx, cancel := context.WithCancelCause(t.Context())
+	s.cancel, s.now = func() { cancel(nil) }, func() { cancel(ErrStopNow) }
 	below, end := context.WithCancel(context.WithoutCancel(ctx))
 	go func() {
 		defer close(s.done)

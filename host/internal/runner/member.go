@@ -2,6 +2,7 @@ package runner
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"sync"
 	"time"
@@ -106,7 +107,7 @@ func newMember(l *lives, box *mailbox, line *session.Line) (*member, error) {
 // stop asks it to leave.
 func (m *member) begin(stop context.Context) {
 	m.life, m.end = context.WithCancel(context.WithoutCancel(stop))
-	m.unstop = context.AfterFunc(stop, func() { m.box.put(leaveLetter{}) })
+	m.unstop = context.AfterFunc(stop, func() { m.box.put(leaveLetter{errors.Is(context.Cause(stop), ErrStopNow)}) })
 	m.attach(m.box)
 	m.box.put(lookLetter{}) // the first is for what is to be read
 	m.box.open(m.turn)
@@ -201,7 +202,7 @@ func (m *member) read(l letter) {
 	case drainLetter:
 		m.drained()
 	case leaveLetter:
-		m.leave()
+		m.leave(l.now)
 	case marksLetter:
 		if m.marks == marked {
 			m.marks = waited

@@ -84,10 +84,12 @@ func TestDrain(t *testing.T) {
 	for _, c := range []struct {
 		name string
 		runs time.Duration
+		now  bool
 		want map[trace.State]int
 	}{
-		{"guests finish", 10 * time.Second, map[trace.State]int{trace.Succeeded: 4}},
-		{"guests are ended", time.Hour, map[trace.State]int{trace.Cancelled: 4}},
+		{"guests finish", 10 * time.Second, false, map[trace.State]int{trace.Succeeded: 4}},
+		{"guests are ended", time.Hour, false, map[trace.State]int{trace.Cancelled: 4}},
+		{"guests are asked at once", time.Hour, true, map[trace.State]int{trace.Cancelled: 4}},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			t.Parallel()
@@ -95,9 +97,13 @@ func TestDrain(t *testing.T) {
 				reg, rows := embedded.Memory(), &book{}
 				s := serve(t, reg, rows, "10.0.0.1", func(o *Options) { o.Guests = takes(c.runs) })
 				time.Sleep(15 * time.Second)
-				began := time.Now()
+				began, wait := time.Now(), s.DrainTimeout
+				if c.now {
+					wait = 0
+					s.now()
+				}
 				s.stop(t)
-				if took := time.Since(began); took > s.DrainTimeout+defaultGrace+leaveTimeout {
+				if took := time.Since(began); took > wait+defaultGrace+leaveTimeout {
 					t.Errorf("drained in %v", took)
 				}
 				if diff := cmp.Diff(c.want, rows.states()); diff != "" {
