@@ -54,11 +54,11 @@ type (
 		err     error
 	}
 	syncLetter  struct{}
-	wakeLetter  struct{} // the time that the core asked for has come
-	drainLetter struct{} // a phase of the way out has had its time
+	wakeLetter  struct{}           // the time that the core asked for has come
+	drainLetter struct{}           // a phase of the way out has had its time
 	leaveLetter struct{ now bool } // the member is to leave; now: without waiting for guests to end by themselves
-	marksLetter struct{} // marks of runs have waited to be read
-	lookLetter  struct{} // look at the clock, and for what is to be read
+	marksLetter struct{}           // marks of runs have waited to be read
+	lookLetter  struct{}           // look at the clock, and for what is to be read
 	inputLetter struct{ protocol.Input }
 	dealtLetter struct {
 		*deal
