@@ -15,7 +15,7 @@ import (
 // execution is what "exec" prints as JSON.
 type execution struct {
 	Verdict      job.Verdict        `json:"verdict"`
-	Code         int32              `json:"code"`
+	Code         *int32             `json:"code"` // null where the entry did not return
 	Result       string             `json:"result,omitempty"`
 	ResultBase64 []byte             `json:"result_base64,omitempty"` // if it is not text
 	Error        string             `json:"error,omitempty"`
@@ -41,10 +41,13 @@ type flowCounts struct {
 
 func executionOf(out job.Outcome, kind job.Kind, log *guestLog, state *itemState) execution {
 	e := execution{
-		Verdict: out.Verdict, Code: out.Code, Error: out.Error,
+		Verdict: out.Verdict, Error: out.Error,
 		Took: out.Took.Round(time.Microsecond).String(), TookMS: float64(out.Took.Microseconds()) / 1000,
 		PeakBytes: out.PeakBytes, HostCalls: out.HostCalls, Fuel: out.Fuel, Kind: kind, Module: out.Digest,
 		Log: log.kept(), Metrics: out.Metrics, State: state.changes(),
+	}
+	if out.HasCode {
+		e.Code = &out.Code
 	}
 	if kind == job.Dataflow {
 		e.Flow = &flowCounts{out.Flow.Batches, out.Flow.Succeeded, out.Flow.Failed}
@@ -59,7 +62,11 @@ func executionOf(out job.Outcome, kind job.Kind, log *guestLog, state *itemState
 
 // printExecution prints for a person; a result that is nil was not set.
 func printExecution(term *terminal, e execution, result []byte) {
-	term.printf("verdict     %s (code %d)\n", e.Verdict, e.Code)
+	if e.Code != nil {
+		term.printf("verdict     %s (code %d)\n", e.Verdict, *e.Code)
+	} else {
+		term.printf("verdict     %s\n", e.Verdict)
+	}
 	if result != nil {
 		term.printf("result      %s\n", strings.TrimSuffix(resultText(result), "\n"))
 	}

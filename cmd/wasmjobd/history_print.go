@@ -46,6 +46,7 @@ type listedRow struct {
 	TookMs    int64       `json:"duration_ms,omitempty"`
 	Result    string      `json:"result,omitempty"`
 	Error     string      `json:"error,omitempty"`
+	Code      *int32      `json:"code,omitempty"` // absent where the entry did not return
 	Digest    string      `json:"digest,omitempty"`
 	Fence     int64       `json:"fence,omitempty"`
 
@@ -87,6 +88,9 @@ func listedPage(page sqltrace.Page) listed {
 		if r.Count > 0 {
 			x.Last, x.LastMs = stamp(r.Last, time.UTC), r.Last
 		}
+		if r.HasCode {
+			x.Code = &r.Code
+		}
 		if took, ok := tookOf(r); ok {
 			x.Took, x.TookMs = took.String(), took.Milliseconds()
 		}
@@ -123,21 +127,24 @@ func zonesOf(jobs []job.Config) map[string]*time.Location {
 
 func printRows(term *terminal, rows []trace.Row, zones map[string]*time.Location) {
 	w := tabwriter.NewWriter(term.out, 0, 0, 2, ' ', 0)
-	fmt.Fprintln(w, "TIME\tJOB\tITEM\tATTEMPT\tCAUSE\tSTATE\tSERVER\tDURATION\tRESULT")
+	fmt.Fprintln(w, "TIME\tJOB\tITEM\tATTEMPT\tCAUSE\tSTATE\tCODE\tSERVER\tDURATION\tRESULT")
 	for _, r := range rows {
 		zone := zones[r.Job]
 		if zone == nil {
 			zone = time.UTC
 		}
-		attempt, took := strconv.Itoa(r.Attempt), "-"
+		attempt, code, took := strconv.Itoa(r.Attempt), "-", "-"
 		if r.Attempt == 0 {
 			attempt = "-"
+		}
+		if r.HasCode {
+			code = strconv.Itoa(int(r.Code))
 		}
 		if d, ok := tookOf(r); ok {
 			took = d.String()
 		}
-		fmt.Fprintf(w, "%s\t%s\t%d\t%s\t%s\t%s\t%s\t%s\t%s\n", stamp(r.Instant, zone), plain(r.Job), r.Item, attempt,
-			orDash(plain(string(r.Cause))), plain(string(r.State)), orDash(plain(serverOf(r.Instance))), took, orDash(saying(r, zone)))
+		fmt.Fprintf(w, "%s\t%s\t%d\t%s\t%s\t%s\t%s\t%s\t%s\t%s\n", stamp(r.Instant, zone), plain(r.Job), r.Item, attempt,
+			orDash(plain(string(r.Cause))), plain(string(r.State)), code, orDash(plain(serverOf(r.Instance))), took, orDash(saying(r, zone)))
 	}
 	_ = w.Flush() // of a closed pipe nobody wants to know
 }

@@ -26,6 +26,7 @@ type eventLine struct {
 	Instance  string `json:"instance"`
 	Cause     string `json:"cause"`
 	State     string `json:"state"`
+	Code      *int32 `json:"code,omitempty"`  // what the entry returned; absent where it did not
 	Owner     string `json:"owner,omitempty"` // of the item, where a shadow tells
 }
 
@@ -69,6 +70,9 @@ func logEvents(log *slog.Logger) func(host.Event) {
 			slog.String("result", shorten(e.Outcome.Shown)), slog.Float64("took_ms", float64(e.Outcome.Took.Microseconds())/1000),
 			slog.Time("scheduled", e.Scheduled), slog.String("cause", string(e.Cause)), slog.Int("attempt", e.Attempt),
 			slog.String("instance", string(e.Instance)), slog.String("task", e.TaskID),
+		}
+		if e.Outcome.HasCode {
+			attrs = append(attrs, slog.Int("code", int(e.Outcome.Code)))
 		}
 		if e.Outcome.Error != "" {
 			attrs = append(attrs, slog.String("error", shorten(e.Outcome.Error)))

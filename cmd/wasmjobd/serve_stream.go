@@ -107,6 +107,9 @@ func lineOf(e host.Event) []byte {
 	if e.Kind == host.EventWould || e.Kind == host.EventBegan {
 		line.Owner = e.Reason
 	}
+	if e.Outcome.HasCode {
+		line.Code = &e.Outcome.Code
+	}
 	_ = enc.Encode(line)
 	return b.Bytes()
 }

@@ -137,7 +137,11 @@ const (
 // Outcome is what a call gave. A guest's fault is an Outcome, not a Go error.
 type Outcome struct {
 	Verdict Verdict
-	Code    int32  // what the guest returned
+	// Code is what the entry returned, or the exit code of a script. HasCode
+	// says that the verdict rests on it: a run that trapped, ended itself
+	// without being a script, or was late has no code.
+	Code    int32
+	HasCode bool
 	Result  []byte // result_set, cut at the limit
 	Shown   string // the beginning of Result as logs may have it: one line or more, without secrets
 	Error   string // error_set, the trap with its stack, or the limit that was hit

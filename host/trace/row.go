@@ -75,6 +75,8 @@ type Row struct {
 	End      int64
 	Result   string
 	Error    string
+	Code     int32  // what the entry returned, or the exit code of a script
+	HasCode  bool   // tells 0 from none: a run that trapped, was ended or was late has none
 	Digest   string // sha256 of the module, hex
 	Fence    int64  // fencing token of the run
 

@@ -197,11 +197,12 @@ func (w *warden) judge(out *job.Outcome, state *os.ProcessState, err error) {
 		out.Verdict = job.Deadline
 		out.Error = fmt.Sprintf("deadline of %s passed; the command ended with %v", w.call.Config.Timeout, state)
 	case code == 0:
-		out.Verdict = job.OK
+		out.Verdict, out.HasCode = job.OK, true
 	case code < 0:
 		out.Verdict, out.Error = job.Failure, fmt.Sprintf("the command was ended: %v", state)
 	default:
-		out.Verdict, out.Code, out.Error = job.Failure, int32(code), fmt.Sprintf("the command ended with exit code %d", code)
+		out.Verdict, out.Code, out.HasCode = job.Failure, int32(code), true
+		out.Error = fmt.Sprintf("the command ended with exit code %d", code)
 	}
 	if exit := (*exec.ExitError)(nil); err != nil && !errors.As(err, &exit) && !errors.Is(err, exec.ErrWaitDelay) {
 		out.Error = fmt.Sprintf("%s\n%v", out.Error, err)

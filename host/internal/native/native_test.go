@@ -102,7 +102,7 @@ func TestEnds(t *testing.T) {
 			t.Parallel()
 			k, c := call(tt.line)
 			out := k.Run(t.Context(), c)
-			if out.Verdict != tt.verdict || out.Code != tt.code || string(out.Result) != tt.result || out.Error != tt.says {
+			if out.Verdict != tt.verdict || out.Code != tt.code || out.HasCode != (out.Verdict == job.OK || tt.code != 0) || string(out.Result) != tt.result || out.Error != tt.says {
 				t.Errorf("got %+v, result %q", out, out.Result)
 			}
 		})

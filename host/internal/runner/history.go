@@ -169,6 +169,7 @@ func (m *member) row(r *protocol.Row, cron string) (trace.Row, bool, error) {
 	row.Run, row.Instant, row.Attempt, row.Start = runOf(r.Entry), r.Instant, r.Attempt, r.Begun
 	if t, ok := m.kept.get(r.Entry); ok {
 		row.TaskID, row.Result, row.Error, row.Digest, row.Fence = t.taskID, t.result, t.fault, t.digest, t.fence
+		row.Code, row.HasCode = t.code, t.hasCode
 		row.Start, row.End = t.start, t.end
 		row.Fuel, row.Succeeded, row.Failed, row.Metrics = t.fuel, t.flow.Succeeded, t.flow.Failed, t.metrics
 	}
@@ -186,6 +187,8 @@ func runOf(e protocol.Entry) string {
 // text is what a row carries beyond what the registry keeps.
 type text struct {
 	result, fault, digest, taskID string
+	code                          int32
+	hasCode                       bool
 	start, end, fence, fuel       int64
 	flow                          job.Flow
 	metrics                       string // a JSON object

@@ -320,7 +320,7 @@ func TestEndsOfGuests(t *testing.T) {
 			o.Guests = guestFunc(func(ctx context.Context, c job.Call) job.Outcome {
 				switch c.Item {
 				case 0:
-					return job.Outcome{Verdict: job.Failure, Error: "no luck"}
+					return job.Outcome{Verdict: job.Failure, Code: 130, HasCode: true, Error: "no luck"}
 				case 1:
 					panic("a bug")
 				case 2:
@@ -342,6 +342,9 @@ func TestEndsOfGuests(t *testing.T) {
 		for _, r := range rows.sorted() {
 			if r.State == trace.Failed && r.Error == "" {
 				t.Errorf("row %+v has no error", r)
+			}
+			if want := r.Item == 0; r.HasCode != want || want && r.Code != 130 {
+				t.Errorf("item %d has code %d, %v; the guest of item 0 alone returned, 130", r.Item, r.Code, r.HasCode)
 			}
 		}
 		must(t, reg.Close())

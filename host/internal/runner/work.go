@@ -246,7 +246,7 @@ func (m *member) attempt(ctx context.Context, g *guest) protocol.End {
 	}
 	ended := time.Now()
 	m.kept.put(g.entry, text{
-		result: printable(out.Result), fault: out.Error, digest: out.Digest, taskID: g.call.TaskID,
+		result: printable(out.Result), fault: out.Error, code: out.Code, hasCode: out.HasCode, digest: out.Digest, taskID: g.call.TaskID,
 		start: began.UnixMilli(), end: ended.UnixMilli(), fence: g.call.Fence,
 		fuel: out.Fuel, flow: out.Flow, metrics: metricsText(out.Metrics),
 	})

@@ -43,6 +43,7 @@ func (r *run) judge(out *job.Outcome, got ending, ended bool) {
 		out.Error = r.trap(got.err)
 	default:
 		out.Verdict, out.Error = r.returned(got)
+		out.HasCode = true
 	}
 	if out.Verdict != job.OK && out.Verdict != job.Nothing {
 		if text := r.stderr.text(r.journal.secrets); text != "" {

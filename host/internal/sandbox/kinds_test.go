@@ -187,14 +187,14 @@ func TestScript(t *testing.T) {
 	for _, end := range []func(uint32) []byte{plain, exit(0)} {
 		out := runOnce(t, echo("args_sizes_get", "args_get", end), c)
 		expect(t, out, job.OK, "")
-		if string(out.Result) != args || out.Code != 0 {
+		if string(out.Result) != args || out.Code != 0 || !out.HasCode {
 			t.Errorf("%q, code %d", out.Result, out.Code)
 		}
 	}
 	out := runOnce(t, echo("args_sizes_get", "args_get", exit(3)), c)
 	expect(t, out, job.Failure, "exit code 3\nstderr:\nbad")
-	if out.Code != 3 {
-		t.Errorf("code %d", out.Code)
+	if out.Code != 3 || !out.HasCode {
+		t.Errorf("code %d, %v", out.Code, out.HasCode)
 	}
 	out = runOnce(t, echo("args_sizes_get", "args_get", func(uint32) []byte { return op(opUnreachable) }), c)
 	expect(t, out, job.Failure, "unreachable")

@@ -80,7 +80,7 @@ func TestRunResultCodes(t *testing.T) {
 		b := &builder{}
 		out := e.Run(t.Context(), load(t, e, b.job(i32(c.code))), job.Call{})
 		expect(t, out, c.verdict, c.text)
-		if int64(out.Code) != c.code || out.PeakBytes != pageSize || out.Took <= 0 || len(out.Digest) != 64 {
+		if int64(out.Code) != c.code || !out.HasCode || out.PeakBytes != pageSize || out.Took <= 0 || len(out.Digest) != 64 {
 			t.Errorf("code %d: %+v", c.code, out)
 		}
 	}
@@ -188,7 +188,11 @@ func TestRunTraps(t *testing.T) {
 			e := newEngine(t)
 			m := load(t, e, tt.wasm)
 			for range 2 { // nothing of the first run may live on
-				expect(t, e.Run(t.Context(), m, job.Call{}), job.Failure, tt.text)
+				out := e.Run(t.Context(), m, job.Call{})
+				expect(t, out, job.Failure, tt.text)
+				if out.Code != 0 || out.HasCode {
+					t.Errorf("code %d, %v; want none", out.Code, out.HasCode)
+				}
 			}
 		})
 	}
@@ -200,7 +204,11 @@ func TestRunEndsAtTheDeadline(t *testing.T) {
 	e := newEngine(t)
 	m := load(t, e, (&builder{}).job(forever()))
 	for range 2 {
-		expect(t, e.Run(t.Context(), m, c), job.Deadline, "deadline of 1ms passed")
+		out := e.Run(t.Context(), m, c)
+		expect(t, out, job.Deadline, "deadline of 1ms passed")
+		if out.HasCode {
+			t.Errorf("code %d, want none", out.Code)
+		}
 	}
 	b := &builder{}
 	f := b.fn("", "", 0, forever())

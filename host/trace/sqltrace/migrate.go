@@ -13,10 +13,10 @@ import (
 var migrations embed.FS
 
 // steps are the files that lead from each version to the next.
-func steps() []string { return []string{"0001_run.sql", "0002_cost.sql"} }
+func steps() []string { return []string{"0001_run.sql", "0002_cost.sql", "0003_code.sql"} }
 
 // latest is the version of the tables that this program reads and writes.
-const latest = 2
+const latest = 3
 
 // version is 0 for a database without our tables.
 func (r *Reader) version(ctx context.Context) (int, error) {

@@ -192,14 +192,15 @@ func (r *Reader) scan(ctx context.Context, query string, args []any) iter.Seq2[t
 			var x trace.Row
 			var result []byte
 			var metrics sql.NullString
+			var code sql.NullInt32
 			err := rows.Scan(&x.Job, &x.Item, &x.Run, &x.Attempt, &x.Instant, &x.Last, &x.Count, &x.Cause, &x.State,
 				&x.Reason, &x.Instance, &x.TaskID, &x.Start, &x.End, &result, &x.Error, &x.Digest, &x.Fence,
-				&x.Fuel, &x.Succeeded, &x.Failed, &metrics)
+				&x.Fuel, &x.Succeeded, &x.Failed, &metrics, &code)
 			if err != nil {
 				yield(trace.Row{}, r.fail("read a row", err))
 				return
 			}
-			x.Result, x.Metrics = string(result), metrics.String
+			x.Result, x.Metrics, x.Code, x.HasCode = string(result), metrics.String, code.Int32, code.Valid
 			if !yield(x, nil) {
 				return
 			}

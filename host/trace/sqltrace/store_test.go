@@ -92,7 +92,7 @@ func TestWriteKeepsEveryField(t *testing.T) {
 	want := trace.Row{Job: "täglich", Item: 3, Run: "run-1", Attempt: 2, Instant: 5, Last: 6, Count: 0,
 		Cause: trace.Trigger, State: trace.Failed, Reason: "r", Instance: "i", TaskID: "task", Start: 7, End: 8,
 		Result: "any \x00\xff bytes", Error: "e", Digest: "d", Fence: 1 << 60,
-		Fuel: 1 << 50, Succeeded: 3, Failed: 2, Metrics: `{"rows":2.5}`}
+		Fuel: 1 << 50, Succeeded: 3, Failed: 2, Metrics: `{"rows":2.5}`, Code: 130, HasCode: true}
 	write(t, s, want)
 	if diff := cmp.Diff([]trace.Row{want}, all(t, s.Reader, sqltrace.Filter{})); diff != "" {
 		t.Error(diff)
@@ -237,7 +237,7 @@ func TestOpenUpdatesOlderTables(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	for _, column := range []string{"fuel", "succeeded", "failed", "metrics"} {
+	for _, column := range []string{"fuel", "succeeded", "failed", "metrics", "code"} {
 		if _, err := db.ExecContext(t.Context(), "ALTER TABLE wasmjobd_run DROP COLUMN "+column); err != nil {
 			t.Fatal(err)
 		}
@@ -250,7 +250,7 @@ func TestOpenUpdatesOlderTables(t *testing.T) {
 	}
 	s = open(t, loc)
 	fresh := run("j", 0, 20)
-	fresh.Metrics = `{"rows":1}`
+	fresh.Metrics, fresh.HasCode = `{"rows":1}`, true
 	write(t, s, fresh)
 	if diff := cmp.Diff([]trace.Row{fresh, old}, all(t, s.Reader, sqltrace.Filter{})); diff != "" {
 		t.Error(diff)

@@ -24,9 +24,9 @@ const (
 )
 
 const columns = "job, item, run, attempt, instant_ms, last_ms, instants, cause, state, " +
-	"reason, instance, task_id, start_ms, end_ms, result, error, digest, fence, fuel, succeeded, failed, metrics"
+	"reason, instance, task_id, start_ms, end_ms, result, error, digest, fence, fuel, succeeded, failed, metrics, code"
 
-const insert = "INSERT INTO wasmjobd_run (" + columns + ") VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?) " +
+const insert = "INSERT INTO wasmjobd_run (" + columns + ") VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?) " +
 	"ON CONFLICT DO NOTHING"
 
 // Write implements trace.Sink: the batch is one transaction, on disk before it
@@ -54,7 +54,8 @@ func (s *Store) Write(ctx context.Context, batch []trace.Row) error {
 				string(r.Cause), string(r.State), text(r.Reason, MaxText), text(r.Instance, MaxText),
 				text(r.TaskID, MaxText), r.Start, r.End, []byte(cut(r.Result, MaxResult)),
 				text(r.Error, MaxError), text(r.Digest, MaxText), r.Fence,
-				r.Fuel, r.Succeeded, r.Failed, sql.NullString{String: r.Metrics, Valid: r.Metrics != ""})
+				r.Fuel, r.Succeeded, r.Failed, sql.NullString{String: r.Metrics, Valid: r.Metrics != ""},
+				sql.NullInt32{Int32: r.Code, Valid: r.HasCode})
 			if err != nil {
 				return err
 			}
