@@ -3,6 +3,7 @@ package host
 import (
 	"context"
 	"fmt"
+	"maps"
 	"slices"
 	"sync/atomic"
 	"testing"
@@ -12,6 +13,41 @@ import (
 	"github.com/wasmjob/wasmjob/host/job"
 	"github.com/wasmjob/wasmjob/host/trace"
 )
+
+// With only_asked a run is made again only if its guest asked for that.
+func TestRetriesOnlyAsked(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		rows := &pile{}
+		run := Func(func(_ context.Context, c job.Call) job.Outcome {
+			verdicts := []job.Verdict{job.Failure, job.Deadline, job.Retryable}
+			if c.Attempt > 1 {
+				return job.Outcome{Verdict: job.Failure}
+			}
+			return job.Outcome{Verdict: verdicts[c.Item]}
+		})
+		h, stop := start(t, Options{
+			Jobs: []job.Config{{
+				Name: "j", Cron: "0 * * * * ?", Shards: 3, Retry: job.Retry{Attempts: 3, Backoff: time.Second, OnlyAsked: true},
+			}},
+			Runner: run, Sinks: []trace.Sink{rows},
+		})
+		<-h.Ready()
+		time.Sleep(90 * time.Second)
+		synctest.Wait()
+		if err := stop(); err != nil {
+			t.Error(err)
+		}
+		got := map[string]int{}
+		for _, r := range rows.rows {
+			got[fmt.Sprintf("item %d attempt %d %s", r.Item, r.Attempt, r.State)]++
+		}
+		want := map[string]int{"item 0 attempt 1 failed": 1, "item 1 attempt 1 timed_out": 1, "item 2 attempt 1 retried": 1, "item 2 attempt 2 failed": 1}
+		if !maps.Equal(got, want) {
+			t.Errorf("rows %v, want %v", got, want)
+		}
+	})
+}
 
 // A run that fails is made again, later each time, under its own id; each
 // attempt has its row.

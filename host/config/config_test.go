@@ -163,7 +163,7 @@ overlap = "replace"
 on_registry_loss = "finish"
 timeout = "30m"
 parallel = 2
-retry = { attempts = 3, backoff = "5s", max_backoff = "1m" }
+retry = { attempts = 3, backoff = "5s", max_backoff = "1m", only_asked = true }
 reconcile_every = "1h"
 max_clock_skew = "5s"
 layout = "2.1"
@@ -241,7 +241,7 @@ command = "/bin/echo 'a b'"
 			Failover: true, Disabled: true, MonitorPort: 9888,
 			Overlap: job.Replace, OnRegistryLoss: job.FinishOnLoss,
 			MaxClockSkew: 5 * time.Second, ReconcileEvery: time.Hour, Timeout: 30 * time.Minute, Parallel: 2,
-			Retry:    job.Retry{Attempts: 3, Backoff: 5 * time.Second, MaxBackoff: time.Minute},
+			Retry:    job.Retry{Attempts: 3, Backoff: 5 * time.Second, MaxBackoff: time.Minute, OnlyAsked: true},
 			Settings: map[string]string{"url": "x"},
 			Limits: job.Limits{Memory: 32 << 20, Result: 64 << 10, LogLine: 1 << 10, LogRate: 10, Grace: 500 * time.Millisecond, Fuel: 5_000_000_000,
 				HTTPCalls: 7, HTTPBody: 1 << 20, StateValue: 4 << 10, OpenFiles: 5, Pool: job.Pool{Size: 4, MaxUses: 100}},

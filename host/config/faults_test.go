@@ -227,7 +227,7 @@ func TestFaults(t *testing.T) {
 		{"retries", small + "retry = { attempts = 0, backoff = '1m', max_backoff = '1s', max = 3 }\n[jobs.k]\nmodule = 'm'\nschedule = 'manual'\nretry = 3\n", []string{
 			`t.toml:6:22: jobs.j.retry.attempts: 0 is out of range (write 1 to 100)`,
 			`t.toml:6:55: jobs.j.retry.max_backoff: 1s is less than backoff, 1m0s`,
-			`t.toml:6:61: jobs.j.retry.max: unknown key (known here: attempts, backoff, max_backoff)`,
+			`t.toml:6:61: jobs.j.retry.max: unknown key (known here: attempts, backoff, max_backoff, only_asked)`,
 			`t.toml:10:1: jobs.k.retry: a table is wanted, not a number (write [jobs.k.retry])`,
 		}},
 		{"other_databases", "[history]\ndsn = 'redis://x'\n", []string{

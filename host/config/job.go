@@ -84,6 +84,7 @@ func (b *builder) job(path, name string) {
 			Attempts:   int(get(b, int64(0), both("retry.attempts")...)),
 			Backoff:    get(b, time.Duration(0), both("retry.backoff")...),
 			MaxBackoff: get(b, time.Duration(0), both("retry.max_backoff")...),
+			OnlyAsked:  get(b, false, own("retry.only_asked")),
 		},
 
 		Streaming:   get(b, false, own("streaming")),

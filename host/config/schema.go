@@ -143,6 +143,7 @@ func schema() []key {
 		{path: "jobs.*.retry.attempts", takes: number, min: 1, max: job.MaxAttempts},
 		{path: "jobs.*.retry.backoff", takes: duration},
 		{path: "jobs.*.retry.max_backoff", takes: duration},
+		{path: "jobs.*.retry.only_asked", takes: flag, kinds: []job.Kind{job.Simple, job.Dataflow}}, // a script has no way to ask
 		{path: "jobs.*.jitter", release: "spread the jobs by their cron"},
 		{path: "jobs.*.labels", release: notYet},
 		{path: "jobs.*.notify", release: notYet},

@@ -94,6 +94,9 @@ type Retry struct {
 	Attempts   int           // of a run, in all
 	Backoff    time.Duration // before the second; each wait after that is twice the one before
 	MaxBackoff time.Duration // 0: as long as that gives
+	// OnlyAsked retries only runs whose guest asked for another attempt: not
+	// those that failed in another way, nor those that ran out of time.
+	OnlyAsked bool
 }
 
 // OnStrategyError says who deals the items out when a strategy's module fails.

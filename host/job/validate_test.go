@@ -46,10 +46,10 @@ func TestValidate(t *testing.T) {
 		"reconcile back":  {func(c *Config) { c.ReconcileEvery = -60e9 }, []string{"reconcile_every"}},
 		"for ever":        {func(c *Config) { c.ReconcileEvery = 1<<63 - 1; c.MaxClockSkew = 1<<63 - 1 }, []string{"max_clock_skew", "reconcile_every"}},
 		"negative": {func(c *Config) {
-			c.Timeout, c.Parallel, c.Retry = -1, -1, Retry{-1, -1, -1}
+			c.Timeout, c.Parallel, c.Retry = -1, -1, Retry{Attempts: -1, Backoff: -1, MaxBackoff: -1}
 			c.Limits = Limits{Memory: -1, Result: -1, LogLine: -1, LogRate: -1, Grace: -1}
 		}, []string{"timeout", "parallel", "retry.attempts", "retry.backoff", "retry.max_backoff", "limits.memory", "limits.result", "limits.log_line", "limits.log_rate", "limits.grace"}},
-		"retry":  {func(c *Config) { c.Retry = Retry{101, 5e9, 4e9} }, []string{"retry.attempts", "retry.max_backoff"}},
+		"retry":  {func(c *Config) { c.Retry = Retry{Attempts: 101, Backoff: 5e9, MaxBackoff: 4e9} }, []string{"retry.attempts", "retry.max_backoff"}},
 		"memory": {func(c *Config) { c.Limits.Memory = 5 << 30 }, []string{"limits.memory"}},
 		"dirs": {func(c *Config) {
 			c.Allow.Dirs = []Dir{{"/a", "in", false}, {"/a", "/in/../x", false}, {"", "/in", true}, {"/b", "/in", false}}

@@ -76,6 +76,7 @@ type retrySettings struct {
 	Attempts   int      `json:"attempts,omitzero"`
 	Backoff    duration `json:"backoff,omitzero"`
 	MaxBackoff duration `json:"max_backoff,omitzero"`
+	OnlyAsked  bool     `json:"only_asked,omitzero"`
 }
 
 type limitsJSON struct {
@@ -199,7 +200,7 @@ func settingsOf(j job.Config) settingsJSON {
 		Kind: j.Kind, Class: j.Class, TimeZone: j.TimeZone, Dialect: j.Dialect, OnStrategyError: j.OnStrategyError,
 		Overlap: j.Overlap, OnRegistryLoss: j.OnRegistryLoss, Timeout: duration(j.Timeout), Parallel: j.Parallel,
 		FetchCount: j.FetchCount, Concurrency: j.Concurrency, Args: j.Args, Settings: j.Settings,
-		Retry: retrySettings{j.Retry.Attempts, duration(j.Retry.Backoff), duration(j.Retry.MaxBackoff)},
+		Retry: retrySettings{j.Retry.Attempts, duration(j.Retry.Backoff), duration(j.Retry.MaxBackoff), j.Retry.OnlyAsked},
 		Limits: limitsJSON{
 			Memory: j.Limits.Memory, Fuel: j.Limits.Fuel, Result: j.Limits.Result, LogLine: j.Limits.LogLine,
 			LogRate: j.Limits.LogRate, Grace: duration(j.Limits.Grace), Batch: j.Limits.Batch, StateValue: j.Limits.StateValue,
@@ -221,7 +222,7 @@ func (s settingsJSON) put(j *job.Config) {
 	j.Kind, j.Class, j.TimeZone, j.Dialect, j.OnStrategyError = s.Kind, s.Class, s.TimeZone, s.Dialect, s.OnStrategyError
 	j.Overlap, j.OnRegistryLoss, j.Timeout, j.Parallel = s.Overlap, s.OnRegistryLoss, time.Duration(s.Timeout), s.Parallel
 	j.FetchCount, j.Concurrency, j.Args, j.Settings = s.FetchCount, s.Concurrency, s.Args, s.Settings
-	j.Retry = job.Retry{Attempts: s.Retry.Attempts, Backoff: time.Duration(s.Retry.Backoff), MaxBackoff: time.Duration(s.Retry.MaxBackoff)}
+	j.Retry = job.Retry{Attempts: s.Retry.Attempts, Backoff: time.Duration(s.Retry.Backoff), MaxBackoff: time.Duration(s.Retry.MaxBackoff), OnlyAsked: s.Retry.OnlyAsked}
 	j.Limits = job.Limits{
 		Memory: s.Limits.Memory, Fuel: s.Limits.Fuel, Result: s.Limits.Result, LogLine: s.Limits.LogLine,
 		LogRate: s.Limits.LogRate, Grace: time.Duration(s.Limits.Grace), Batch: s.Limits.Batch, StateValue: s.Limits.StateValue,

@@ -142,6 +142,7 @@ func finish(c *cluster, m *member, a *arguments) error {
 		return err
 	}
 	together := a.flag("together")
+	asked := a.flag("asking")
 	state := protocol.RowState(a.word())
 	var ends protocol.Finished
 	for k, i := range items {
@@ -149,7 +150,7 @@ func finish(c *cluster, m *member, a *arguments) error {
 		if !ok {
 			return fmt.Errorf("%s has no guest of item %d", m.name, i)
 		}
-		ends = append(ends, protocol.End{Entry: e, State: state, Why: a.text})
+		ends = append(ends, protocol.End{Entry: e, State: state, Why: a.text, Asked: asked})
 		if together && k+1 < len(items) {
 			continue
 		}

@@ -72,7 +72,7 @@ func (s *State) finished(e End) {
 	if g == nil || !g.Same(e.Entry) || g.ended {
 		return
 	}
-	g.ended, g.state, g.flow = true, e.State, e.Flow
+	g.ended, g.state, g.flow, g.asked = true, e.State, e.Flow, e.Asked
 	if s.ends.first == 0 {
 		s.ends.first = s.now
 	}

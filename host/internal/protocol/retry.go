@@ -10,6 +10,7 @@ import "slices"
 type RetryPolicy struct {
 	Attempts            int   // in all; 0 or 1: once
 	Backoff, MaxBackoff int64 // ms; each wait is twice the one before, up to the bound; 0: there is none
+	OnlyAsked           bool  // not what failed without asking for another attempt, and not what was late
 }
 
 // longest bounds every wait: a year.
@@ -31,10 +32,10 @@ func (r RetryPolicy) wait(attempt int) int64 {
 	return min(d, bound)
 }
 
-// retries tells whether a guest's run is to be tried again: it failed, the item
-// is ours, and no other run of it waits already.
+// retries tells whether a guest's run is to be tried again: it failed in a way
+// that the policy retries, the item is ours, and no other run of it waits already.
 func (s *State) retries(g *guest) bool {
-	failed := g.state == Failed || g.state == TimedOut
+	failed := g.state == Failed && (g.asked || !s.o.Retry.OnlyAsked) || g.state == TimedOut && !s.o.Retry.OnlyAsked
 	waiting := slices.ContainsFunc(s.own().Retries, func(r Retry) bool { return r.Item == g.Item })
 	return failed && !waiting && !s.leaving && g.Attempt < s.o.Retry.Attempts && s.mine(g.Item) && !s.later(g.Entry)
 }

@@ -113,6 +113,7 @@ type guest struct {
 	state  RowState
 	why    string
 	flow   Flow
+	asked  bool // for another attempt
 	fenced bool // asked to stop because the session is in doubt
 	killed bool // a hard Cancel was said
 	items  []int

@@ -35,6 +35,7 @@ type (
 		State RowState
 		Why   string
 		Flow  Flow
+		Asked bool // it failed, and the guest asks for another attempt
 	}
 	// Told: the call that an effect Listen asked for has ended, however.
 	Told struct {

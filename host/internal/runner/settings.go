@@ -120,7 +120,7 @@ func (r *Runner) rules(c *job.Config) protocol.Configured {
 		Started: started, Completed: completed, Zoneless: c.TimeZone == "",
 		Slots: slots, Queue: c.Overlap == job.QueueOne, Replace: c.Overlap == job.Replace,
 		Finish: c.OnRegistryLoss == job.FinishOnLoss,
-		Retry:  protocol.RetryPolicy{Attempts: c.Retry.Attempts, Backoff: c.Retry.Backoff.Milliseconds(), MaxBackoff: c.Retry.MaxBackoff.Milliseconds()},
+		Retry:  protocol.RetryPolicy{Attempts: c.Retry.Attempts, Backoff: c.Retry.Backoff.Milliseconds(), MaxBackoff: c.Retry.MaxBackoff.Milliseconds(), OnlyAsked: c.Retry.OnlyAsked},
 	}
 }
 

@@ -240,7 +240,7 @@ func (m *member) attempt(ctx context.Context, g *guest) protocol.End {
 	free()
 	reason, why := g.finish()
 	in.Flow = protocol.Flow{Succeeded: out.Flow.Succeeded, Failed: out.Flow.Failed}
-	in.State = stateOf(out.Verdict, reason)
+	in.State, in.Asked = stateOf(out.Verdict, reason), out.Verdict == job.Retryable
 	if in.State == protocol.Cancelled {
 		in.Why = why
 	}
