@@ -1,4 +1,5 @@
 use crate::codes::*;
+use std::error::Error as StdError;
 use std::fmt;
 
 /// How an entry ends: well, or with a [`Failure`].
@@ -7,8 +8,11 @@ pub type Result<T = (), E = Failure> = std::result::Result<T, E>;
 /// Any end of an entry but success: a result code, and a reason that the host
 /// keeps with the run.
 ///
-/// Every error becomes one with `?`, its causes included. It is no error
-/// itself, which is what makes that possible.
+/// Every error becomes one with `?`, its causes included: one that is a
+/// [`std::error::Error`], a `Box<dyn Error>`, one of the crate `anyhow`, or a
+/// text. It is no error itself, which is what makes that possible. (A
+/// `Box<dyn Error + Send + Sync>` is the exception of the standard library: `?`
+/// needs `.map_err(|e| e as Box<dyn Error>)` before it.)
 ///
 /// ```
 /// use wasmjob::{Context, Failure};
@@ -29,33 +33,32 @@ pub struct Failure {
 }
 
 impl Failure {
-    /// The run failed.
-    pub fn new(reason: impl fmt::Display) -> Self {
+    /// The run failed, for a reason: a text or an error, as `?` takes it, or
+    /// another failure.
+    pub fn new(reason: impl Into<Failure>) -> Self {
         Failure::of(RESULT_FAILED, reason)
     }
 
     /// The run failed, and another attempt may help.
-    pub fn retry(reason: impl fmt::Display) -> Self {
+    pub fn retry(reason: impl Into<Failure>) -> Self {
         Failure::of(RESULT_RETRYABLE, reason)
     }
 
     /// There was nothing to do, which the host does not count as a failure.
-    pub fn skip(reason: impl fmt::Display) -> Self {
+    pub fn skip(reason: impl Into<Failure>) -> Self {
         Failure::of(RESULT_SKIPPED, reason)
     }
 
     /// The run failed with a code of the author's own, which the host keeps.
     /// Own codes begin at 128; with a lower one this is [`Failure::new`].
-    pub fn with_code(code: i32, reason: impl fmt::Display) -> Self {
+    pub fn with_code(code: i32, reason: impl Into<Failure>) -> Self {
         let own = code >= RESULT_AUTHOR;
         Failure::of(if own { code } else { RESULT_FAILED }, reason)
     }
 
-    fn of(code: i32, reason: impl fmt::Display) -> Self {
-        Failure {
-            code,
-            reason: reason.to_string(),
-        }
+    fn of(code: i32, reason: impl Into<Failure>) -> Self {
+        let reason = reason.into().reason;
+        Failure { code, reason }
     }
 
     /// The result code: 1 failed, 2 try again, 3 nothing to do, or the author's.
@@ -75,8 +78,9 @@ impl fmt::Display for Failure {
     }
 }
 
-impl<E: std::error::Error> From<E> for Failure {
+impl<'a, E: Into<Box<dyn StdError + 'a>>> From<E> for Failure {
     fn from(e: E) -> Self {
+        let e: Box<dyn StdError + 'a> = e.into();
         let mut reason = e.to_string();
         let mut cause = e.source();
         while let Some(c) = cause {
@@ -88,7 +92,8 @@ impl<E: std::error::Error> From<E> for Failure {
             }
             cause = c.source();
         }
-        Failure::new(reason)
+        let code = RESULT_FAILED;
+        Failure { code, reason }
     }
 }
 
@@ -133,6 +138,50 @@ mod tests {
     fn causes_are_told_once() {
         for says_it_itself in [true, false] {
             let failure = Failure::from(Outer(says_it_itself));
+            assert_eq!(failure.reason(), "load: input or output failed");
+        }
+    }
+
+    fn told(entry: impl FnOnce() -> Result) -> Failure {
+        entry().unwrap_err()
+    }
+
+    #[test]
+    fn every_error_becomes_a_failure() {
+        let boxed = || -> std::result::Result<(), Box<dyn StdError>> { Err(Outer(false).into()) };
+        let borrowed = String::from("the text of a caller");
+        #[derive(Debug)]
+        struct Borrows<'a>(&'a str);
+        impl fmt::Display for Borrows<'_> {
+            fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+                f.write_str(self.0)
+            }
+        }
+        impl StdError for Borrows<'_> {}
+
+        assert_eq!(
+            told(|| Ok(boxed()?)).reason(),
+            "load: input or output failed"
+        );
+        assert_eq!(
+            told(|| Ok(Err(Outer(false))?)).reason(),
+            "load: input or output failed"
+        );
+        assert_eq!(told(|| Ok(Err(Borrows(&borrowed))?)).reason(), borrowed);
+        assert_eq!(told(|| Ok(Err("no rows")?)).reason(), "no rows");
+        assert_eq!(told(|| Ok(Err(format!("{} rows", 0))?)).reason(), "0 rows");
+    }
+
+    #[test]
+    fn causes_are_told_with_every_code() {
+        let io = || Outer(false);
+        let boxed = || -> Box<dyn StdError> { io().into() };
+        for failure in [
+            Failure::new(io()),
+            Failure::retry(boxed()),
+            Failure::skip(Failure::from(io())),
+            Failure::with_code(130, io()),
+        ] {
             assert_eq!(failure.reason(), "load: input or output failed");
         }
     }

@@ -35,8 +35,9 @@
 //!
 //! The function runs once per item and attempt, each time in a fresh instance:
 //! statics do not live on. `Ok` is success, any error fails the run with its
-//! text, and [`Failure`] says more: to try again, that there was nothing to do,
-//! or a code of the author's own. The text and place of a panic reach the host.
+//! text and those of its causes, be it one of the crate `anyhow`. [`Failure`]
+//! says more: to try again, that there was nothing to do, or a code of the
+//! author's own. The text and place of a panic reach the host.
 //!
 //! | macro | entry | is given |
 //! |---|---|---|

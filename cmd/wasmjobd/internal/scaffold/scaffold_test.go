@@ -58,7 +58,7 @@ func sourcesOf(t *testing.T, sdk string) (files []file) {
 		}
 		rel = filepath.ToSlash(rel)
 		if d.IsDir() {
-			if slices.Contains([]string{"conformance", "test", "target", "node_modules"}, rel) {
+			if slices.Contains([]string{"anyhow", "conformance", "test", "target", "node_modules"}, rel) {
 				return filepath.SkipDir
 			}
 			return nil
