@@ -14,7 +14,7 @@ package abi
 const Version = 1
 
 // HostMinor counts the additions to version 1; a guest reads it as FieldHostMinor.
-const HostMinor = 1
+const HostMinor = 2
 
 // Module is the import module of all functions that the host offers.
 const Module = "wasmjob_v1"
@@ -97,6 +97,7 @@ const (
 	FieldModuleDigest  = 7
 	FieldSeed          = 8
 	FieldRunID         = 9
+	FieldReason        = 10 // in wasmjob_after alone
 )
 
 // Number fields, read with FuncCtxInt.
@@ -113,6 +114,7 @@ const (
 	FieldFence         = 109
 	FieldScheduledTime = 110 // milliseconds since 1970
 	FieldFetchCount    = 111 // 0: as many as the guest likes
+	FieldOutcome       = 112 // in wasmjob_after alone: a Result code; NoInt elsewhere
 )
 
 // NoInt is what FuncCtxInt answers for a field it does not know.
@@ -140,6 +142,9 @@ const (
 	ResultFailed    = 1
 	ResultRetryable = 2 // failed, and may be tried again
 	ResultSkipped   = 3 // there was nothing to do
+	// ResultLate is no entry's to return: FieldOutcome of a run that returned
+	// after its deadline.
+	ResultLate = 4
 	// ResultAuthor is the first of the failure codes that an author may give
 	// a meaning of their own; those between are reserved.
 	ResultAuthor = 128

@@ -39,6 +39,7 @@ enum {
   WASMJOB_RESULT_FAILED = 1,
   WASMJOB_RESULT_RETRYABLE = 2, /* failed, and another attempt may help */
   WASMJOB_RESULT_SKIPPED = 3,   /* there was nothing to do */
+  WASMJOB_RESULT_LATE = 4,      /* only from wasmjob_ended: after its deadline, whatever it returned */
   WASMJOB_RESULT_AUTHOR = 128,  /* the first code that you may give a meaning */
 };
 
@@ -91,6 +92,7 @@ enum {
   WASMJOB_FIELD_MODULE_DIGEST = 7,
   WASMJOB_FIELD_SEED = 8,
   WASMJOB_FIELD_RUN_ID = 9,
+  WASMJOB_FIELD_REASON = 10,
 
   WASMJOB_FIELD_SHARDING_TOTAL = 100,
   WASMJOB_FIELD_SHARDING_ITEM = 101,
@@ -104,6 +106,7 @@ enum {
   WASMJOB_FIELD_FENCE = 109,
   WASMJOB_FIELD_SCHEDULED_TIME = 110,
   WASMJOB_FIELD_FETCH_COUNT = 111,
+  WASMJOB_FIELD_OUTCOME = 112,
 };
 
 /* ---- What a module exports ---- */
@@ -250,6 +253,15 @@ static inline int32_t wasmjob_host_minor(void) { return (int32_t)wasmjob_v1_ctx_
 static inline int32_t wasmjob_streaming(void) { return (int32_t)wasmjob_v1_ctx_int(WASMJOB_FIELD_STREAMING); }
 /* How many elements the job wants in a batch; 0: as many as you like. */
 static inline int32_t wasmjob_fetch_count(void) { return (int32_t)wasmjob_v1_ctx_int(WASMJOB_FIELD_FETCH_COUNT); }
+
+/* In wasmjob_after: how the run has ended, one of WASMJOB_RESULT_ or a code of
+ * your own, and the reason it gave, WASMJOB_ERR_NOT_FOUND if none. Elsewhere, and
+ * on a host whose wasmjob_host_minor() is below 2, both are negative. */
+static inline int32_t wasmjob_ended(void) {
+  int64_t n = wasmjob_v1_ctx_int(WASMJOB_FIELD_OUTCOME);
+  return n == INT64_MIN ? WASMJOB_ERR_WRONG_PHASE : (int32_t)n;
+}
+static inline int32_t wasmjob_ended_reason(char *buf, size_t cap) { return wasmjob_text(WASMJOB_FIELD_REASON, buf, cap); }
 
 /* The whole context as JSON. */
 static inline int32_t wasmjob_json(char *buf, size_t cap) {

@@ -39,8 +39,8 @@ struct wasmjob_fake_value { char key[260], data[WASMJOB_FAKE_LONG]; int32_t len;
 
 struct wasmjob_fake {
   /* What the module finds. Lists of pairs end with a key that is NULL. */
-  const char *text[10];   /* by id of the field; NULL: none */
-  int64_t number[12];     /* by id of the field, less 100 */
+  const char *text[11];   /* by id of the field; NULL: none */
+  int64_t number[13];     /* by id of the field, less 100; INT64_MIN: not known now */
   const char *json;
   const struct wasmjob_fake_pair *config, *secrets;
   int64_t clock;          /* 0: not granted */
@@ -86,7 +86,8 @@ static inline void wasmjob_fake_reset(void) {
   wasmjob_fake.text[WASMJOB_FIELD_JOB_PARAM] = "";
   wasmjob_fake.number[WASMJOB_FIELD_SHARDING_TOTAL - 100] = 1;
   wasmjob_fake.number[WASMJOB_FIELD_ATTEMPT - 100] = 1;
-  wasmjob_fake.number[WASMJOB_FIELD_HOST_MINOR - 100] = 1;
+  wasmjob_fake.number[WASMJOB_FIELD_HOST_MINOR - 100] = 2;
+  wasmjob_fake.number[WASMJOB_FIELD_OUTCOME - 100] = INT64_MIN;
   wasmjob_fake.json = "{}";
   wasmjob_fake.result_len = -1;
   for (int i = 0; i < WASMJOB_FAKE_MANY; i++) wasmjob_fake.owner[i] = -1;
@@ -146,12 +147,12 @@ static inline const char *wasmjob_fake_find(const struct wasmjob_fake_pair *all,
 }
 
 int32_t wasmjob_v1_ctx_str(int32_t field, void *buf, int32_t cap) {
-  if (field < 1 || field > 9) return WASMJOB_ERR_UNKNOWN_FIELD;
+  if (field < 1 || field > 10) return WASMJOB_ERR_UNKNOWN_FIELD;
   return wasmjob_fake_text(wasmjob_fake.text[field], buf, cap);
 }
 
 int64_t wasmjob_v1_ctx_int(int32_t field) {
-  return field < 100 || field > 111 ? INT64_MIN : wasmjob_fake.number[field - 100];
+  return field < 100 || field > 112 ? INT64_MIN : wasmjob_fake.number[field - 100];
 }
 
 int32_t wasmjob_v1_ctx_json(void *buf, int32_t cap) {

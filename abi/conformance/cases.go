@@ -108,7 +108,7 @@ func read(add adder) {
 	for id, want := range sorted(map[int]string{
 		abi.FieldJobName: "conformance", abi.FieldTaskID: "conformance@-@1,2@-@READY@-@" + instance, abi.FieldJobParam: "p",
 		abi.FieldShardingParam: "north", abi.FieldInstanceID: instance, abi.FieldNamespace: "kit",
-		abi.FieldRunID: "conformance/1/1700000000000", 0: "-1", 10: "-1", 99: "-1", abi.FieldShardingItem: "-1",
+		abi.FieldRunID: "conformance/1/1700000000000", abi.FieldReason: "-3", 0: "-1", 11: "-1", 99: "-1", abi.FieldShardingItem: "-1",
 	}) {
 		r := item(request("text", "simple"), id)
 		r.Job.Param = "p"
@@ -120,7 +120,7 @@ func read(add adder) {
 	for id, want := range sorted(map[int]int64{
 		abi.FieldShardingTotal: 1000, abi.FieldShardingItem: abi.FieldShardingItem, abi.FieldFireTime: instant, abi.FieldDeadline: instant + 20_000,
 		abi.FieldAttempt: 2, abi.FieldFailover: 1, abi.FieldMisfire: 0, abi.FieldHostMinor: abi.HostMinor, abi.FieldStreaming: 0,
-		abi.FieldFence: 42, abi.FieldScheduledTime: instant, abi.FieldFetchCount: 0, 0: abi.NoInt, 112: abi.NoInt, abi.FieldJobName: abi.NoInt,
+		abi.FieldFence: 42, abi.FieldScheduledTime: instant, abi.FieldFetchCount: 0, abi.FieldOutcome: abi.NoInt, 0: abi.NoInt, 113: abi.NoInt, abi.FieldJobName: abi.NoInt,
 	}) {
 		b := binary.LittleEndian.AppendUint64(nil, uint64(want))
 		add("number "+strconv.Itoa(id), rule, item(request("number", "simple"), id), Want{Verdict: one("ok"), Result: new(string(b))})
@@ -334,6 +334,31 @@ func rest(add adder) {
 	listen("trap", 2, "", Want{Verdict: one("failed"), Check: exactly("b", "e")})
 	listen("started", 0, "started", Want{Verdict: one("ok"), Check: exactly("s")})
 	listen("completed", 0, "completed", Want{Verdict: one("ok"), Check: exactly("c")})
+	for code, outcome := range sorted(map[int]int64{0: 0, 1: 1, 2: 2, 3: 3, 4: abi.ResultLate, 127: 1, 142: 142}) {
+		afterwards(add, rule, code, outcome)
+	}
+}
+
+// afterwards asks what the listener is told of a run that returned code, and
+// that the listener's own reason is not taken for the run's.
+func afterwards(add adder, rule string, code int, outcome int64) {
+	reason, length := "it ended", int32(8)
+	if code == 0 {
+		reason, length = "", abi.ErrNotFound
+	}
+	told := binary.LittleEndian.AppendUint64(nil, uint64(outcome))
+	told = append(binary.LittleEndian.AppendUint32(told, uint32(length)), reason...)
+	verdict := map[int]string{0: "ok", 2: "retryable", 3: "skipped", 4: "deadline"}[code]
+	r := item(request("after", "simple"), code)
+	if code == 4 {
+		r.Limits = Limits{Timeout: 50, Grace: 10_000}
+	}
+	add("after: "+strconv.Itoa(code), rule, r, Want{Verdict: one(cmp.Or(verdict, "failed")), Result: new(string(told)), Check: func(a Answer) error {
+		if !strings.Contains(a.Reason, reason) || strings.Contains(a.Reason, "hear this") {
+			return fmt.Errorf("the reason is %q, wanted that of the entry", a.Reason)
+		}
+		return nil
+	}})
 }
 
 // files makes a directory with a way out of it.

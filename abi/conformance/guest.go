@@ -252,6 +252,13 @@ func (g Guest) deals(add adder) {
 func (g Guest) listeners(add adder) {
 	const rule = "GUEST.md: Listeners"
 	add("listen", rule, g.request("simple", "listen"), Want{Verdict: one("ok"), Lines: []string{"info before", "info after"}})
+	for name, w := range sorted(map[string]Want{
+		"ok":    {Verdict: one("ok"), Lines: []string{"info ended 0"}},
+		"retry": {Verdict: one("retryable"), Reason: one("again later"), Lines: []string{"info ended 2 again later"}},
+		"code":  {Verdict: one("failed"), Reason: one("own code"), Lines: []string{"info ended 142 own code"}},
+	}) {
+		add("ended: "+name, rule, g.request("simple", name), w)
+	}
 	add("veto", rule, g.request("simple", "veto"), Want{Verdict: one("skipped"), Lines: []string{"info before"}})
 	for _, event := range []string{"started", "completed"} {
 		r := g.request("simple", "listen")

@@ -13,6 +13,7 @@ const (
 	fieldModuleDigest  = 7
 	fieldSeed          = 8
 	fieldRunID         = 9
+	fieldReason        = 10
 
 	fieldShardingTotal = 100
 	fieldShardingItem  = 101
@@ -26,6 +27,7 @@ const (
 	fieldFence         = 109
 	fieldScheduledTime = 110
 	fieldFetchCount    = 111
+	fieldOutcome       = 112
 
 	noInt = -1 << 63
 
@@ -33,6 +35,7 @@ const (
 	resultFailed    = 1
 	resultRetryable = 2
 	resultSkipped   = 3
+	resultLate      = 4
 	resultAuthor    = 128
 )
 

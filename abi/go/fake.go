@@ -19,6 +19,9 @@ type Fake struct {
 	HostMinor   int
 	FetchCount  int
 
+	Ended       *Ended // how the run has ended, for a listener after; nil: it has not
+	EndedReason string
+
 	Scheduled, Fired, Deadline   time.Time // zero: none
 	Failover, Misfire, Streaming bool
 	JSON                         string

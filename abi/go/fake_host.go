@@ -38,6 +38,11 @@ func (f *Fake) ctxStr(field int32, buf []byte) int32 {
 		return fill(buf, f.Seed)
 	case fieldRunID:
 		return fill(buf, f.RunID)
+	case fieldReason:
+		if f.Ended == nil || f.EndedReason == "" {
+			return answer(ErrNotFound)
+		}
+		return fill(buf, f.EndedReason)
 	}
 	return answer(ErrUnknownField)
 }
@@ -68,6 +73,10 @@ func (f *Fake) ctxInt(field int32) int64 {
 		return millis(f.Scheduled)
 	case fieldFetchCount:
 		return int64(f.FetchCount)
+	case fieldOutcome:
+		if f.Ended != nil {
+			return int64(*f.Ended)
+		}
 	}
 	return noInt
 }

@@ -11,6 +11,8 @@ export const enum Outcome {
   Retryable = 2,
   /** There was nothing to do. */
   Skipped = 3,
+  /** Only told by `ended`: it came after its deadline, whatever it returned. */
+  Late = 4,
   /** The first of the failure codes that an author may give a meaning. */
   Author = 128,
 }
@@ -106,6 +108,7 @@ export const enum Field {
   ModuleDigest = 7,
   Seed = 8,
   RunID = 9,
+  Reason = 10,
 
   ShardingTotal = 100,
   ShardingItem = 101,
@@ -119,4 +122,5 @@ export const enum Field {
   Fence = 109,
   ScheduledTime = 110,
   FetchCount = 111,
+  Outcome = 112,
 }

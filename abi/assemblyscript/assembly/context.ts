@@ -14,7 +14,7 @@ function field(id: Field): i32 {
 
 function text(id: Field): string { return takenText(field(id)); }
 
-// No field that this SDK asks for is unknown to a host that loads the module.
+// No field that is read by this is unknown to a host that loads the module.
 // @ts-ignore: decorator
 @inline
 function number(id: Field): i64 { return host.ctx_int(id); }
@@ -105,6 +105,14 @@ export class Context extends Host {
   get streaming(): bool { return number(Field.Streaming) != 0; }
   /** How many elements the job wants in a batch; 0: as many as you like. */
   get fetchCount(): i32 { return <i32>number(Field.FetchCount); }
+
+  /** How the run has ended, in the listener `wasmjob_after`; -1 elsewhere, and on a host whose `hostMinor` is below 2. */
+  get ended(): i32 {
+    const n = number(Field.Outcome);
+    return n == i64.MIN_VALUE ? -1 : <i32>n;
+  }
+  /** The reason that the run has given for its end, in `wasmjob_after`; there may be none. */
+  get endedReason(): Value { return taken(field(Field.Reason)); }
 
   /** The whole context as JSON. */
   get json(): string {

@@ -14,7 +14,13 @@ export function wasmjob_before(): Outcome {
   return c.jobParam == "veto" ? c.skip() : Outcome.Done;
 }
 
-export function wasmjob_after(): Outcome { return told("after"); }
+export function wasmjob_after(): Outcome {
+  const c = new Context();
+  c.info("after");
+  const reason = c.endedReason;
+  c.info("ended " + (c.ended < 0 ? "unknown" : c.ended.toString()) + (reason.ok ? " " + reason.text : ""));
+  return Outcome.Done;
+}
 export function wasmjob_started(): Outcome { return told("started"); }
 export function wasmjob_completed(): Outcome { return told("completed"); }
 

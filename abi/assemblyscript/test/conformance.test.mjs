@@ -74,7 +74,7 @@ describe("execute", () => {
     assert.equal(fields.fence, "9007199254740993");
     assert.equal(fields.deadline, "1700000020000");
     assert.equal(fields.failover, "1");
-    assert.equal(fields.hostMinor, "1");
+    assert.equal(fields.hostMinor, "2");
   });
 
   test("logs, metrics, progress", async () => {
@@ -82,10 +82,17 @@ describe("execute", () => {
       { level: 2, text: "before" },
       { level: 0, text: "trace line" }, { level: 1, text: "debug line" }, { level: 2, text: "info line" },
       { level: 3, text: "warn line" }, { level: 4, text: "error line" }, { level: 2, text: "two\nlines" }, { level: 2, text: "end" },
-      { level: 2, text: "after" },
+      { level: 2, text: "after" }, { level: 2, text: "ended 0" },
     ]);
     assert.deepEqual((await host("metric").execute(guest)).metrics, { rows: 5 });
     assert.deepEqual((await host("progress").execute(guest)).progress, [3, 4]);
+  });
+
+  test("after is told how the run ended, and nobody else is", async () => {
+    const run = await host("code").execute(guest);
+    assert.deepEqual([run.code, run.reason, run.lines.at(-1)], [142, "own code", "ended 142 own code"]);
+    assert.equal((await host("ok").listen(guest, "after")).lines.at(-1), "ended unknown");
+    assert.equal((await host("ok", { ended: 4, endedReason: "slow" }).listen(guest, "after")).lines.at(-1), "ended 4 slow");
   });
 
   test("countfail keeps nothing, count keeps", async () => {
@@ -155,7 +162,7 @@ describe("shard", () => {
 });
 
 test("listeners", async () => {
-  assert.deepEqual((await host("listen").execute(guest)).lines, ["before", "after"]);
+  assert.deepEqual((await host("listen").execute(guest)).lines, ["before", "after", "ended 0"]);
   const veto = await host("veto").execute(guest);
   assert.deepEqual([veto.code, veto.lines], [3, ["before"]]);
   for (const name of ["started", "completed"]) assert.deepEqual((await host("listen").listen(guest, name)).lines, [name]);

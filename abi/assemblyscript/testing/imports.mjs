@@ -3,12 +3,12 @@
 
 const NO_INT = -(2n ** 63n);
 const UNKNOWN_FIELD = -1, DENIED = -2, NOT_FOUND = -3, INVALID = -4, LIMIT = -5, WRONG_PHASE = -10;
-const TEXTS = { 1: "jobName", 2: "taskId", 3: "jobParam", 4: "param", 5: "instance", 6: "namespace", 7: "moduleDigest", 8: "seed", 9: "runId" };
+const TEXTS = { 1: "jobName", 2: "taskId", 3: "jobParam", 4: "param", 5: "instance", 6: "namespace", 7: "moduleDigest", 8: "seed", 9: "runId", 10: "endedReason" };
 const NUMBERS = {
   100: "total", 101: "item", 102: "fired", 103: "deadline", 104: "attempt", 105: "failover", 106: "misfire", 108: "streaming",
   109: "fence", 110: "scheduled", 111: "fetchCount",
 };
-const HOST_MINOR = 107;
+const HOST_MINOR = 107, OUTCOME = 112;
 const NOT_IN_STRATEGIES = [2, 4, 5, 9];
 const JOB = ["init", "run", "fetch", "process"];
 const STATE = ["run", "fetch", "process"];
@@ -40,7 +40,8 @@ export function imports(host, run, call) {
       return strategy() && NOT_IN_STRATEGIES.includes(field) ? NOT_FOUND : give(host[TEXTS[field]], buf, cap);
     },
     ctx_int(field) {
-      if (field === HOST_MINOR) return 1n;
+      if (field === HOST_MINOR) return 2n;
+      if (field === OUTCOME) return BigInt(host.ended ?? NO_INT);
       if (!(field in NUMBERS)) return NO_INT;
       return strategy() && field !== 100 ? 0n : BigInt(host[NUMBERS[field]]);
     },

@@ -20,6 +20,8 @@ const defaults = {
   item: 0, total: 1, param: null, attempt: 1, fence: 1, scheduled: 0, fired: 0, deadline: 0, failover: false, misfire: false,
   streaming: false, fetchCount: 0, json: "{}",
   config: {},
+  /** What wasmjob_after is told: a result code and a reason; undefined: nothing. `execute` fills both in. */
+  ended: undefined, endedReason: undefined,
   /** Granted values, which runs change; undefined: not granted. */
   state: undefined,
   /** name: value of the granted secrets. */
@@ -70,9 +72,13 @@ export class FakeHost {
     const { run, call, has } = await this.#load(module);
     if (has("wasmjob_before") && call("wasmjob_before", "run") !== 0) return run;
     call("wasmjob_execute", "run");
-    const { code } = run;
-    if (run.trap === null && has("wasmjob_after")) call("wasmjob_after", "run");
-    run.code = code;
+    const { code, reason } = run;
+    if (run.trap === null && has("wasmjob_after")) {
+      Object.assign(this, { ended: code, endedReason: reason || undefined });
+      call("wasmjob_after", "run");
+      Object.assign(this, { ended: undefined, endedReason: undefined });
+    }
+    Object.assign(run, { code, reason });
     return run;
   }
 

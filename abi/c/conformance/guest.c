@@ -62,6 +62,12 @@ static int32_t told(const char *name) {
   return WASMJOB_RESULT_OK;
 }
 
-int32_t wasmjob_after(void) { return told("after"); }
+int32_t wasmjob_after(void) {
+  char line[200], reason[100] = "";
+  wasmjob_info("after");
+  int32_t n = wasmjob_ended_reason(reason, sizeof reason);
+  snprintf(line, sizeof line, n < 0 ? "ended %d" : "ended %d %s", (int)wasmjob_ended(), reason);
+  return told(line);
+}
 int32_t wasmjob_started(void) { return told("started"); }
 int32_t wasmjob_completed(void) { return told("completed"); }

@@ -39,6 +39,16 @@ static void outcomes(void) {
   EXPECT_TEXT(fake.reason, "it broke");
 }
 
+static void ends(void) {
+  fresh();
+  wasmjob_fake_run(wasmjob_after, WASMJOB_FAKE_RUN);
+  EXPECT(wasmjob_ended() < 0);
+  fake.number[WASMJOB_FIELD_OUTCOME - 100] = 142;
+  fake.text[WASMJOB_FIELD_REASON] = "own code";
+  wasmjob_fake_run(wasmjob_after, WASMJOB_FAKE_RUN);
+  EXPECT_TEXT(fake.log[3].line, "ended 142 own code");
+}
+
 static void values(void) {
   const struct wasmjob_fake_pair config[] = {{"key", "value"}, {"blank", ""}, {NULL, NULL}};
   const struct wasmjob_fake_pair secrets[] = {{"token", "s3cret"}, {NULL, NULL}};
@@ -199,6 +209,7 @@ static void reads(void) {
 
 int main(void) {
   outcomes();
+  ends();
   values();
   told();
   state();

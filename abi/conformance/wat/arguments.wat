@@ -20,7 +20,7 @@
   (data (i32.const 96) "rows")
   (func (export "wasmjob_abi_v1"))
   (func (export "wasmjob_execute") (result i32)
-    (if (i32.ne (call $ctx_str (i32.const 10) (i32.const 512) (i32.const 8)) (i32.const -1)) (then (return (i32.const 129))))
+    (if (i32.ne (call $ctx_str (i32.const 11) (i32.const 512) (i32.const 8)) (i32.const -1)) (then (return (i32.const 129))))
     (if (i64.ne (call $ctx_int (i32.const 99)) (i64.const 0x8000000000000000)) (then (return (i32.const 130))))
     (if (i32.ne (call $config_get (i32.const 0) (i32.const 13) (i32.const 512) (i32.const 8)) (i32.const -3)) (then (return (i32.const 131))))
     (if (i32.ne (call $metric_add (i32.const 64) (i32.const 6) (f64.const 1)) (i32.const -4)) (then (return (i32.const 132))))

@@ -61,6 +61,23 @@ func TestFields(t *testing.T) {
 	}
 }
 
+func TestAfterIsToldHowTheRunEnded(t *testing.T) {
+	t.Parallel()
+	done, late, own := wasmjob.EndedDone, wasmjob.EndedLate, wasmjob.Ended(142)
+	for _, tt := range []struct {
+		ended        *wasmjob.Ended
+		reason, line string
+	}{
+		{nil, "not told", "ended unknown"}, {&done, "", "ended 0"}, {&late, "slow", "ended 4 slow"},
+		{&own, "own code", "ended 142 own code"},
+	} {
+		f := &wasmjob.Fake{Ended: tt.ended, EndedReason: tt.reason}
+		if code := f.Run(ended); code != 0 || f.Logs[len(f.Logs)-1] != tt.line {
+			t.Errorf("code %d, lines %q, wanted %q", code, f.Logs, tt.line)
+		}
+	}
+}
+
 func TestFlow(t *testing.T) {
 	t.Parallel()
 	for param, want := range map[string]struct {

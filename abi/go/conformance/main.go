@@ -32,7 +32,7 @@ func init() { //nolint:gochecknoinits // a module has no other moment to say wha
 		}
 		return nil
 	})
-	after.Register(says("after"))
+	after.Register(ended)
 	started.Register(says("started"))
 	completed.Register(says("completed"))
 }
@@ -44,6 +44,20 @@ func says(name string) func(wasmjob.Context) error {
 		c.Info(name)
 		return nil
 	}
+}
+
+// ended is the listener that is told how the run has ended.
+func ended(c wasmjob.Context) error {
+	c.Info("after")
+	line := "ended unknown"
+	if how, ok := c.Ended(); ok {
+		line = "ended " + strconv.Itoa(int(how))
+	}
+	if reason := c.EndedReason(); reason != "" {
+		line += " " + reason
+	}
+	c.Info(line)
+	return nil
 }
 
 // selected is the case and its argument.

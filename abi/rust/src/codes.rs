@@ -1,7 +1,7 @@
 //! The numbers of the contract, spelled as in `abi.go` of the host; a test over
 //! there compares the two.
 
-pub(crate) const HOST_MINOR: i32 = 1;
+pub(crate) const HOST_MINOR: i32 = 2;
 
 pub(crate) const FIELD_JOB_NAME: i32 = 1;
 pub(crate) const FIELD_TASK_ID: i32 = 2;
@@ -12,6 +12,7 @@ pub(crate) const FIELD_NAMESPACE: i32 = 6;
 pub(crate) const FIELD_MODULE_DIGEST: i32 = 7;
 pub(crate) const FIELD_SEED: i32 = 8;
 pub(crate) const FIELD_RUN_ID: i32 = 9;
+pub(crate) const FIELD_REASON: i32 = 10;
 
 pub(crate) const FIELD_SHARDING_TOTAL: i32 = 100;
 pub(crate) const FIELD_SHARDING_ITEM: i32 = 101;
@@ -25,6 +26,7 @@ pub(crate) const FIELD_STREAMING: i32 = 108;
 pub(crate) const FIELD_FENCE: i32 = 109;
 pub(crate) const FIELD_SCHEDULED_TIME: i32 = 110;
 pub(crate) const FIELD_FETCH_COUNT: i32 = 111;
+pub(crate) const FIELD_OUTCOME: i32 = 112;
 
 pub(crate) const NO_INT: i64 = i64::MIN;
 
@@ -44,6 +46,7 @@ pub(crate) const RESULT_OK: i32 = 0;
 pub(crate) const RESULT_FAILED: i32 = 1;
 pub(crate) const RESULT_RETRYABLE: i32 = 2;
 pub(crate) const RESULT_SKIPPED: i32 = 3;
+pub(crate) const RESULT_LATE: i32 = 4;
 pub(crate) const RESULT_AUTHOR: i32 = 128;
 
 pub(crate) const ACK_DONE: i32 = 0;

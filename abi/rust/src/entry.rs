@@ -111,7 +111,8 @@ macro_rules! before {
 }
 
 /// Makes a function a listener that is called after the entry of each run,
-/// unless that trapped: `fn(&Context) -> Result`.
+/// unless that trapped: `fn(&Context) -> Result`. [`Context::ended`](crate::Context::ended)
+/// tells it how the run has ended.
 #[macro_export]
 macro_rules! after {
     ($f:expr) => {

@@ -43,7 +43,7 @@ pub use deal::Instance;
 pub use flow::Flow;
 pub use http::{Answer, Sent, Server};
 
-use crate::{Ack, Context, End, Failure, Level, Stop, Timestamp};
+use crate::{Ack, Context, End, Ended, Failure, Level, Stop, Timestamp};
 use serve::{Phase, Served};
 use std::cell::RefCell;
 use std::collections::BTreeMap;
@@ -74,6 +74,8 @@ pub struct Host {
     pub fetch_count: Option<usize>,
     pub json: String,
     pub config: BTreeMap<String, String>,
+    pub ended: Option<Ended>,
+    pub ended_reason: Option<String>,
 
     /// Asked by [`Context::cancelled`], and between batches.
     pub stop: Option<Box<dyn FnMut() -> Option<Stop>>>,
@@ -138,6 +140,8 @@ impl Default for Host {
             fetch_count: None,
             json: "{}".to_string(),
             config: BTreeMap::new(),
+            ended: None,
+            ended_reason: None,
             stop: None,
             max_result: 1 << 20,
             level: Level::Trace,

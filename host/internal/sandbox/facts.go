@@ -20,6 +20,25 @@ type facts struct {
 	fired    time.Time
 	json     []byte // made when first asked for
 	pure     bool   // of a strategy, which knows nothing of when and where it runs
+	ended    *ended // while wasmjob_after is called, else nil
+}
+
+// ended is how the run ended, for its listener.
+type ended struct {
+	outcome int64  // a result code of the ABI
+	reason  string // what the guest has said of it; empty: nothing
+}
+
+// endOf says it in the words of the ABI.
+func endOf(got ending, reason string) *ended {
+	e := &ended{outcome: int64(got.code), reason: reason}
+	switch {
+	case got.late:
+		e.outcome = abi.ResultLate
+	case got.code < 0 || got.code > abi.ResultSkipped && got.code < abi.ResultAuthor:
+		e.outcome = abi.ResultFailed
+	}
+	return e
 }
 
 // epoch is where a clock that was not granted stands at the start.
@@ -84,6 +103,11 @@ func (f *facts) text(field uint32) (string, int32) {
 		return hex.EncodeToString(seed[:]), 0
 	case abi.FieldRunID:
 		return c.RunID, 0
+	case abi.FieldReason:
+		if f.ended == nil || f.ended.reason == "" {
+			return "", abi.ErrNotFound
+		}
+		return f.ended.reason, 0
 	}
 	return "", abi.ErrUnknownField
 }
@@ -116,6 +140,10 @@ func (f *facts) number(field uint32) int64 {
 		return millis(c.Scheduled)
 	case abi.FieldFetchCount:
 		return int64(c.Config.FetchCount)
+	case abi.FieldOutcome:
+		if f.ended != nil {
+			return f.ended.outcome
+		}
 	}
 	return abi.NoInt
 }

@@ -77,22 +77,25 @@ func (r *run) entry(name string, phase abi.Phase) ending {
 	return ending{entry: name, code: code, err: err}
 }
 
-// after tells the listener that the entry has returned. What comes of it
-// changes nothing, except that the instance may be lost.
+// after tells the listener that the entry has returned, and how the run has
+// ended by that. What comes of it changes nothing, except that the instance may
+// be lost; the reason that it gives is its own, not that of the run.
 func (r *run) after(got ending) {
 	if got.err != nil || !r.c.has(abi.ExportAfter) || r.in == nil || !r.in.sound {
 		return
 	}
-	own := r.outside
-	r.outside = own.fork()
+	got.late = r.overdue()
+	own, message := r.outside, r.message
+	r.outside, r.message, r.facts.ended = own.fork(), "", endOf(got, r.message)
 	told := r.entry(abi.ExportAfter, abi.InRun)
 	own.join(r.outside, told.err == nil)
-	r.outside = own
+	defer func() { r.message = message }()
+	r.outside, r.facts.ended = own, nil
 	switch {
 	case told.err != nil:
 		r.journal.say(r.ctx, slog.LevelWarn, "listener failed", slog.String("listener", abi.ExportAfter), slog.String("err", r.traced(told.err)))
 	case told.code != abi.ResultOK:
-		r.journal.say(r.ctx, slog.LevelWarn, "listener failed", slog.String("listener", abi.ExportAfter), slog.Int("code", int(told.code)))
+		r.journal.say(r.ctx, slog.LevelWarn, "listener failed", slog.String("listener", abi.ExportAfter), slog.Int("code", int(told.code)), slog.String("err", r.message))
 	}
 }
 

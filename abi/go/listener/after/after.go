@@ -3,8 +3,8 @@
 //
 //	func init() { after.Register(note) }
 //
-// It is called whatever the entry returned, but not after a panic; what it
-// answers is logged and changes nothing.
+// It is called whatever the entry returned, which Context.Ended tells, but not
+// after a panic; what it answers is logged and changes nothing.
 package after
 
 import wasmjob "github.com/wasmjob/wasmjob/abi/go"

@@ -63,6 +63,7 @@ impl Served {
             FIELD_MODULE_DIGEST => fill(buf, h.module_digest.as_bytes()),
             FIELD_SEED => fill(buf, h.seed.as_bytes()),
             FIELD_RUN_ID => fill_some(buf, self.in_job().then_some(&h.run_id)),
+            FIELD_REASON => fill_some(buf, h.ended.and(h.ended_reason.as_ref())),
             _ => ERR_UNKNOWN_FIELD,
         }
     }
@@ -82,6 +83,7 @@ impl Served {
             FIELD_FENCE => h.fence,
             FIELD_SCHEDULED_TIME => h.scheduled.millis(),
             FIELD_FETCH_COUNT => h.fetch_count.unwrap_or(0) as i64,
+            FIELD_OUTCOME => h.ended.map_or(NO_INT, |e| e.code().into()),
             _ => NO_INT,
         }
     }

@@ -63,7 +63,7 @@ fn every_field_is_passed() {
         assert!(c.failover() && c.misfire() && c.streaming());
         assert_eq!(
             (c.fence(), c.fetch_count(), c.host_minor()),
-            ((1 << 53) + 1, Some(9), 1)
+            ((1 << 53) + 1, Some(9), 2)
         );
         assert_eq!(
             (c.json().len(), c.config("key").map(|v| v.len())),

@@ -13,7 +13,7 @@ wasmjob::simple!(execute::run);
 wasmjob::dataflow!(flow::fetch, flow::process);
 wasmjob::strategy!(deal::deal);
 wasmjob::before!(before);
-wasmjob::after!(|_: &Context| wasmjob::info!("after"));
+wasmjob::after!(after);
 wasmjob::started!(|_: &Context| wasmjob::info!("started"));
 wasmjob::completed!(|_: &Context| wasmjob::info!("completed"));
 
@@ -22,6 +22,15 @@ fn before(c: &Context) -> wasmjob::Result {
     match c.job_param().as_str() {
         "veto" => Err(Failure::skip("vetoed")),
         _ => Ok(()),
+    }
+}
+
+fn after(c: &Context) {
+    wasmjob::info!("after");
+    let ended = c.ended().map_or("unknown".into(), |e| e.code().to_string());
+    match c.ended_reason() {
+        Some(reason) => wasmjob::info!("ended {ended} {reason}"),
+        None => wasmjob::info!("ended {ended}"),
     }
 }
 

@@ -1,7 +1,7 @@
-use crate::{before, deal, execute, flow};
+use crate::{after, before, deal, execute, flow};
 use std::collections::BTreeMap;
 use wasmjob::fake::{Answer, Flow, Host, Instance, Sent};
-use wasmjob::{Error, Stop, Timestamp};
+use wasmjob::{Ended, Error, Stop, Timestamp};
 
 fn host(case: &str) -> Host {
     Host {
@@ -51,6 +51,26 @@ fn fields() {
     assert_eq!((code, text.lines().count()), (0, 21));
     for line in ["itemParam=-", "deadline=0", "failover=0", "jobParam=fields"] {
         assert!(text.lines().any(|l| l == line), "{line} in {text}");
+    }
+}
+
+#[test]
+fn after_is_told_how_the_run_ended() {
+    for (ended, reason, line) in [
+        (None, Some("not told"), "ended unknown"),
+        (Some(Ended::Done), None, "ended 0"),
+        (Some(Ended::Late), Some("slow"), "ended 4 slow"),
+        (
+            Some(Ended::Code(142)),
+            Some("own code"),
+            "ended 142 own code",
+        ),
+    ] {
+        let mut h = host("ok");
+        h.ended = ended;
+        h.ended_reason = reason.map(str::to_string);
+        h.run(after).unwrap();
+        assert_eq!(h.logs.last().unwrap().1, line);
     }
 }
 

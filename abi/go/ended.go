@@ -1,0 +1,27 @@
+package wasmjob
+
+// Ended is how a run has ended; from 128 on it is a code of the author's own.
+type Ended int32
+
+// The ends that Context.Ended tells of.
+const (
+	EndedDone      Ended = resultOK
+	EndedFailed    Ended = resultFailed
+	EndedRetryable Ended = resultRetryable // failed, and another attempt may help
+	EndedSkipped   Ended = resultSkipped   // there was nothing to do
+	EndedLate      Ended = resultLate      // after its deadline, whatever it returned
+)
+
+// Ended is how the run has ended. It is known in the listener after alone; false
+// elsewhere, and on a host whose HostMinor is below 2.
+func (c Context) Ended() (Ended, bool) {
+	n := c.h.ctxInt(fieldOutcome)
+	if n == noInt {
+		return 0, false
+	}
+	return Ended(n), true
+}
+
+// EndedReason is the reason that the run has given for its end, in the listener
+// after; empty if it gave none.
+func (c Context) EndedReason() string { return c.textOr(fieldReason) }

@@ -1,0 +1,61 @@
+use crate::codes::*;
+use crate::{context, host, Context};
+
+/// How a run has ended, as the listener [`after!`](crate::after) is told.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+#[non_exhaustive]
+pub enum Ended {
+    /// It succeeded.
+    Done,
+    /// It failed.
+    Failed,
+    /// It failed, and another attempt may help.
+    Retryable,
+    /// There was nothing to do.
+    Skipped,
+    /// It ended after its deadline, whatever it returned.
+    Late,
+    /// It failed with a code of the author's own.
+    Code(i32),
+}
+
+impl Ended {
+    fn of(code: i32) -> Self {
+        match code {
+            RESULT_OK => Ended::Done,
+            RESULT_FAILED => Ended::Failed,
+            RESULT_RETRYABLE => Ended::Retryable,
+            RESULT_SKIPPED => Ended::Skipped,
+            RESULT_LATE => Ended::Late,
+            code => Ended::Code(code),
+        }
+    }
+
+    /// The number of the end in the contract.
+    pub fn code(self) -> i32 {
+        match self {
+            Ended::Done => RESULT_OK,
+            Ended::Failed => RESULT_FAILED,
+            Ended::Retryable => RESULT_RETRYABLE,
+            Ended::Skipped => RESULT_SKIPPED,
+            Ended::Late => RESULT_LATE,
+            Ended::Code(code) => code,
+        }
+    }
+}
+
+/// What the listener [`after!`](crate::after) is told, and nobody else.
+impl Context {
+    /// How the run has ended. `None` elsewhere than in that listener, and on a
+    /// host whose [`host_minor`](Self::host_minor) is below 2.
+    pub fn ended(&self) -> Option<Ended> {
+        i32::try_from(host::ctx_int(FIELD_OUTCOME))
+            .ok()
+            .map(Ended::of)
+    }
+
+    /// The reason that the run has given for its end, if it gave one.
+    pub fn ended_reason(&self) -> Option<String> {
+        context::text(FIELD_REASON)
+    }
+}
