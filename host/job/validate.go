@@ -324,6 +324,9 @@ func (f *faults) allow(a Allow) {
 		if name == "" || strings.ContainsAny(name, "=\x00") || strings.Contains(a.Env[name], "\x00") {
 			f.add("allow.env", quote(name)+" is no variable: names are not empty and without =, and neither has a NUL", "")
 		}
+		if strings.HasPrefix(name, VariablePrefix) {
+			f.add("allow.env", quote(name)+" begins with "+VariablePrefix+", as those do that tell a script of its run", "give it another name")
+		}
 	}
 	f.oneOf("allow.clock", a.Clock, "", "fixed", "real")
 	seen = make(map[string]bool)

@@ -79,6 +79,7 @@ func TestValidate(t *testing.T) {
 		}, []string{"limits.batch", "limits.state_value", "limits.http_calls", "limits.http_body", "limits.open_files", "limits.instance"}},
 		"pool":          {func(c *Config) { c.Limits.Pool = Pool{MaxUses: 1} }, []string{"limits.instance"}},
 		"secrets":       {func(c *Config) { c.Allow.Secrets = []string{"a", "", "a"} }, []string{"allow.secrets[1]", "allow.secrets[2]"}},
+		"own variables": {func(c *Config) { c.Allow.Env = map[string]string{"WASMJOB_ITEM": "7"} }, []string{"allow.env"}},
 		"env and clock": {func(c *Config) { c.Allow.Env = map[string]string{"A=": ""}; c.Allow.Clock = "now" }, []string{"allow.env", "allow.clock"}},
 	}
 	for name, tt := range tests {

@@ -26,6 +26,13 @@ pub struct Script {
     pub context: String,
     /// The name of the job.
     pub job: String,
+    /// The parameter of the job.
+    pub job_param: String,
+    /// The parameter of the item, if it has one.
+    pub param: Option<String>,
+    /// The scheduled instant, as `2026-01-01T00:00:00.000Z`; empty on a host
+    /// that does not tell.
+    pub scheduled: String,
     /// The item that this run is for.
     pub item: usize,
     /// How many items the job is split into.
@@ -72,6 +79,9 @@ impl Script {
             args,
             context: context.ok_or_else(|| Missing("the last argument".to_string()))?,
             job: text("WASMJOB_JOB")?,
+            job_param: var("WASMJOB_JOB_PARAM").unwrap_or_default(),
+            param: var("WASMJOB_ITEM_PARAM"),
+            scheduled: var("WASMJOB_SCHEDULED").unwrap_or_default(),
             item: number(&text, "WASMJOB_ITEM")?,
             total: number(&text, "WASMJOB_TOTAL")?,
             run_id: text("WASMJOB_RUN_ID")?,
@@ -95,6 +105,9 @@ mod tests {
     fn var(name: &str) -> Option<String> {
         let value = match name {
             "WASMJOB_JOB" => "report",
+            "WASMJOB_JOB_PARAM" => "all",
+            "WASMJOB_ITEM_PARAM" => "north",
+            "WASMJOB_SCHEDULED" => "2026-01-01T00:00:00.000Z",
             "WASMJOB_ITEM" => "1",
             "WASMJOB_TOTAL" => "3",
             "WASMJOB_RUN_ID" => "report/1/5",
@@ -117,6 +130,9 @@ mod tests {
             args: vec!["a".to_string(), "b c".to_string()],
             context: "{}".to_string(),
             job: "report".to_string(),
+            job_param: "all".to_string(),
+            param: Some("north".to_string()),
+            scheduled: "2026-01-01T00:00:00.000Z".to_string(),
             item: 1,
             total: 3,
             run_id: "report/1/5".to_string(),

@@ -19,7 +19,6 @@ import (
 	"os/exec"
 	"runtime"
 	"slices"
-	"strconv"
 	"strings"
 	"sync"
 	"time"
@@ -118,14 +117,10 @@ func environment(c job.Call) []string {
 	for _, name := range slices.Sorted(maps.Keys(c.Config.Allow.Env)) {
 		env = append(env, name+"="+c.Config.Allow.Env[name])
 	}
-	return append(env,
-		"WASMJOB_JOB="+c.Config.Name,
-		"WASMJOB_ITEM="+strconv.Itoa(c.Item),
-		"WASMJOB_TOTAL="+strconv.Itoa(c.Total),
-		"WASMJOB_RUN_ID="+c.RunID,
-		"WASMJOB_ATTEMPT="+strconv.Itoa(c.Attempt),
-		"WASMJOB_FENCE="+strconv.FormatInt(c.Fence, 10),
-	)
+	for _, v := range c.Variables() {
+		env = append(env, v[0]+"="+v[1])
+	}
+	return env
 }
 
 // warden ends a command in time.

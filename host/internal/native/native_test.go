@@ -61,7 +61,8 @@ func TestArgumentsAndEnvironment(t *testing.T) {
 	got = slices.DeleteFunc(got, func(s string) bool { // what the shell makes itself
 		return strings.HasPrefix(s, "PWD=") || strings.HasPrefix(s, "_=") || strings.HasPrefix(s, "SHLVL=") || strings.HasPrefix(s, "OLDPWD=")
 	})
-	want := []string{"GRANTED=yes", "WASMJOB_ATTEMPT=2", "WASMJOB_FENCE=7", "WASMJOB_ITEM=1", "WASMJOB_JOB=j", "WASMJOB_RUN_ID=j/1/5", "WASMJOB_TOTAL=3"}
+	want := []string{"GRANTED=yes", "WASMJOB_ATTEMPT=2", "WASMJOB_FENCE=7", "WASMJOB_ITEM=1", "WASMJOB_ITEM_PARAM=it's", "WASMJOB_JOB=j", "WASMJOB_JOB_PARAM=", "WASMJOB_RUN_ID=j/1/5",
+		"WASMJOB_SCHEDULED=1970-01-01T00:00:00.005Z", "WASMJOB_TOTAL=3"}
 	if !slices.Equal(got, want) {
 		t.Errorf("environment %q, want %q", got, want)
 	}

@@ -165,14 +165,7 @@ func withScript(config wazero.ModuleConfig, r *run) wazero.ModuleConfig {
 	}
 	args := append([]string{name}, c.Config.Args...)
 	args = append(args, string(r.facts.document()))
-	for _, v := range [...][2]string{
-		{"WASMJOB_JOB", c.Config.Name},
-		{"WASMJOB_ITEM", fmt.Sprint(c.Item)},
-		{"WASMJOB_TOTAL", fmt.Sprint(c.Total)},
-		{"WASMJOB_RUN_ID", c.RunID},
-		{"WASMJOB_ATTEMPT", fmt.Sprint(c.Attempt)},
-		{"WASMJOB_FENCE", fmt.Sprint(c.Fence)},
-	} {
+	for _, v := range c.Variables() {
 		config = config.WithEnv(v[0], v[1])
 	}
 	return config.WithArgs(args...).WithStdout(printed{r})

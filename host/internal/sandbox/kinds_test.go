@@ -179,7 +179,9 @@ func TestScript(t *testing.T) {
 			Allow: job.Allow{Env: map[string]string{"TZ": "UTC", "WASMJOB_JOB": "other"}},
 		},
 		Total: 3, Item: 2, RunID: "clean/2/5", Attempt: 4, Fence: 77,
+		ItemParam: "a=b c", HasItemParam: true, Scheduled: time.UnixMilli(1_700_000_000_007),
 	}
+	c.Config.Param = "p"
 	exit := func(code int64) func(uint32) []byte { return func(f uint32) []byte { return invokes(f, code) } }
 	plain := func(uint32) []byte { return nil }
 	args := "tidy\x00-v\x00\x00" + string(newFacts(c, "", time.Time{}, time.Time{}).document()) + "\x00"
@@ -202,7 +204,8 @@ func TestScript(t *testing.T) {
 	out = runOnce(t, echo("environ_sizes_get", "environ_get", plain), c)
 	vars := strings.Split(strings.TrimSuffix(string(out.Result), "\x00"), "\x00")
 	slices.Sort(vars)
-	want := []string{"TZ=UTC", "WASMJOB_ATTEMPT=4", "WASMJOB_FENCE=77", "WASMJOB_ITEM=2", "WASMJOB_JOB=clean", "WASMJOB_RUN_ID=clean/2/5", "WASMJOB_TOTAL=3"}
+	want := []string{"TZ=UTC", "WASMJOB_ATTEMPT=4", "WASMJOB_FENCE=77", "WASMJOB_ITEM=2", "WASMJOB_ITEM_PARAM=a=b c",
+		"WASMJOB_JOB=clean", "WASMJOB_JOB_PARAM=p", "WASMJOB_RUN_ID=clean/2/5", "WASMJOB_SCHEDULED=2023-11-14T22:13:20.007Z", "WASMJOB_TOTAL=3"}
 	if !slices.Equal(vars, want) {
 		t.Errorf("environment %q", vars)
 	}
