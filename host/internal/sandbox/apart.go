@@ -43,6 +43,7 @@ func (e *Engine) compileApart(ctx context.Context, binary []byte) (err error) {
 		return fmt.Errorf("compile a module apart: %w", err)
 	}
 	defer func() { err = errors.Join(err, os.RemoveAll(dir)) }()
+	cache := filepath.Join(dir, "cache") // with its key beside it
 	life, hold, err := os.Pipe()
 	if err != nil {
 		return fmt.Errorf("compile a module apart: %w", err)
@@ -52,7 +53,7 @@ func (e *Engine) compileApart(ctx context.Context, binary []byte) (err error) {
 
 	within, cancel := context.WithTimeout(ctx, apartTimeout)
 	defer cancel()
-	args := append(e.compiler[1:len(e.compiler):len(e.compiler)], dir, strconv.FormatUint(e.queue.most(), 10))
+	args := append(e.compiler[1:len(e.compiler):len(e.compiler)], cache, strconv.FormatUint(e.queue.most(), 10))
 	cmd := exec.CommandContext(within, e.compiler[0], args...) //nolint:gosec // the embedder's own program
 	cmd.Env = []string{}                                       // it needs none, and the server's has secrets
 	cmd.Stdin, cmd.ExtraFiles = bytes.NewReader(binary), []*os.File{life}
@@ -62,7 +63,7 @@ func (e *Engine) compileApart(ctx context.Context, binary []byte) (err error) {
 	exit, ended := errors.AsType[*exec.ExitError](err)
 	switch {
 	case err == nil:
-		return e.adopt(dir)
+		return e.adopt(cache)
 	case ctx.Err() != nil:
 		return fmt.Errorf("compile a module apart: %w", ctx.Err())
 	case within.Err() != nil:

@@ -72,7 +72,7 @@ func TestAnInnocentModuleIsCompiledApart(t *testing.T) {
 			t.Errorf("after %v the stage is %q", left, s)
 		}
 		files, err := cached(dir)
-		if err != nil || len(files) != 2 || !sealed(strings.TrimSuffix(files[0], sealSuffix)) {
+		if err != nil || len(files) != 2 || !sealed(strings.TrimSuffix(files[0], sealSuffix), cacheKey(dir)) {
 			t.Errorf("what was compiled apart is not in the cache: %v, %v", files, err)
 		}
 		if left, err := filepath.Glob(filepath.Join(dir, "apart-*")); err != nil || len(left) > 0 {
