@@ -52,7 +52,7 @@ timeout = "1m"
 @run@
 # What the module gets. It has nothing else: no files, no network, no clock.
 [jobs.@name@.allow]
-@host@#dirs = ["ro:.:/data"]
+@host@#dirs = ["ro:in:/in"]
 #http = ["GET https://api.example.com/v1"]
 #state = true
 #secrets = ["token"]
