@@ -53,6 +53,22 @@ type Call struct {
 	Secrets map[string]string
 	// Now is the granted clock; nil: the real one.
 	Now func() time.Time
+	// Worker is the run's right to compute, which it has as it begins. Whatever runs
+	// it should give it back while it waits; nil: nothing bounds how many run.
+	Worker Worker
+}
+
+// Worker is the right of a run to compute. A server has so many, and a run that
+// keeps one while it waits keeps others from computing.
+type Worker interface {
+	// Release gives it back, if the run has it.
+	Release()
+	// Acquire waits until the run has it again. The error is that of ctx, and the
+	// run does not have it then.
+	Acquire(ctx context.Context) error
+	// Fork is that of a part of the run which goes on at the same time. It is to be
+	// acquired first, and released in the end.
+	Fork() Worker
 }
 
 // Event is what a listener is told of: the fire of a job as a whole.

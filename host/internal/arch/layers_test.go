@@ -78,7 +78,8 @@ var layers = []layer{
 	{pkg: "host/internal/session", may: []string{"host/registry"}, libs: []string{"golang.org/x/sys"},
 		tests: []string{"host/registry/registrytest", "host/registry/embedded"},
 		why:   "it shares the port's session out by path; what a path means is not its business"},
-	{pkg: "host/internal/runner", may: []string{"host/internal/protocol", "host/internal/layout", "host/internal/mirror", "host/internal/session", "host/registry", "host/trace", "host/job"},
+	{pkg: "host/internal/workers", may: []string{"host/job"}, why: "it counts who computes; what runs is not its business"},
+	{pkg: "host/internal/runner", may: []string{"host/internal/protocol", "host/internal/layout", "host/internal/mirror", "host/internal/session", "host/internal/workers", "host/registry", "host/trace", "host/job"},
 		tests: []string{"host/registry/tree", "host/registry/embedded", "host/registry/registrytest", "strategy"},
 		why:   "it declares the ports of schedule and sandbox and meets them only through those"},
 	{pkg: "host/internal/sim", may: []string{"host/internal/protocol", "host/internal/layout", "host/internal/mirror", "host/registry", "host/registry/tree", "host/job", "host/trace", "strategy"},
@@ -90,7 +91,7 @@ var layers = []layer{
 	{pkg: "host/internal/arch", why: "tests only"},
 
 	{pkg: "host", may: []string{"abi", "abi/conformance", "strategy", "host/job", "host/registry", "host/registry/embedded", "host/trace", "host/trace/sqltrace",
-		"host/internal/protocol", "host/internal/layout", "host/internal/mirror", "host/internal/schedule", "host/internal/sandbox", "host/internal/module", "host/internal/outbound", "host/internal/peer", "host/internal/reach", "host/internal/native", "host/internal/runner", "host/internal/session"},
+		"host/internal/protocol", "host/internal/layout", "host/internal/mirror", "host/internal/schedule", "host/internal/sandbox", "host/internal/module", "host/internal/outbound", "host/internal/peer", "host/internal/reach", "host/internal/native", "host/internal/runner", "host/internal/session", "host/internal/workers"},
 		libs: []string{"golang.org/x/sync"}, tests: []string{"host/registry/tree", "host/registry/zk", "host/registry/zk/zktest", "modernc.org/sqlite"},
 		why: "the place where parts are joined; it imports everything below it"},
 	{pkg: "host/internal/cluster", may: []string{"host", "host/job", "host/registry", "host/registry/zk", "host/registry/zk/zktest", "host/trace", "host/internal/protocol", "host/internal/layout", "host/internal/mirror"},
