@@ -64,6 +64,7 @@ func (b *budget) take(r *run, need uint64) error {
 		ctx, cancel = context.WithDeadline(ctx, r.soft)
 		defer cancel()
 	}
+	defer r.away()()
 	c := b.queue(r, need)
 	// From now on nothing comes to rest; what did before nobody else may end.
 	b.evict()

@@ -1,7 +1,6 @@
 package sandbox
 
 import (
-	"context"
 	crand "crypto/rand"
 	"crypto/sha256"
 	"encoding/binary"
@@ -24,22 +23,23 @@ func withClock(config wazero.ModuleConfig, in *instance, c job.Call) wazero.Modu
 			t := in.r.clock()
 			return t.Unix(), int32(t.Nanosecond())
 		}
-		return config.WithWalltime(wall, 1).WithSysNanotime().WithNanosleep(func(ns int64) { sleep(in.follow(), ns) })
+		return config.WithWalltime(wall, 1).WithSysNanotime().WithNanosleep(func(ns int64) { in.sleep(ns) })
 	}
 	f := &in.clock
 	return config.WithWalltime(f.walltime, 1).WithNanotime(f.nanotime, 1).WithNanosleep(f.sleep)
 }
 
 // sleep ends early with the run; the engine's own would not.
-func sleep(ctx context.Context, ns int64) {
+func (in *instance) sleep(ns int64) {
 	if ns <= 0 {
 		return
 	}
+	defer in.r.away()()
 	t := time.NewTimer(time.Duration(ns))
 	defer t.Stop()
 	select {
 	case <-t.C:
-	case <-ctx.Done():
+	case <-in.r.ctx.Done():
 	}
 }
 

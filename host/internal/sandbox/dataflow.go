@@ -92,6 +92,7 @@ func (r *run) handle() ending {
 	for _, p := range parts[1:] {
 		wg.Go(func() {
 			defer budget.back(&c)
+			defer p.r.enlist()()
 			defer p.r.detach()
 			if p.got.err = p.r.attach(false); p.got.err != nil {
 				p.failed = int64(len(p.share.element))
@@ -102,7 +103,9 @@ func (r *run) handle() ending {
 	}
 	parts[0].work()
 	budget.await(&c)
+	back := r.away()
 	wg.Wait()
+	back()
 	if in := parts[0].r.in; in != nil {
 		in.lend(parts[0].r, r)
 	}
@@ -113,7 +116,7 @@ func (r *run) handle() ending {
 func (r *run) part() *run {
 	p := &run{
 		c: r.c, soft: r.soft, journal: r.journal, resultLimit: r.resultLimit,
-		job: r.job, busy: true, stream: r.stream, outside: r.outside.fork(),
+		job: r.job, busy: true, stream: r.stream, outside: r.outside.fork(), worker: r.worker,
 	}
 	own := *r.facts // what it makes when asked is its own
 	p.facts = &own

@@ -109,6 +109,9 @@ func (r *run) close(got ending) ending {
 }
 
 func (r *run) commit() error {
+	if r.outside.dirty() {
+		defer r.away()()
+	}
 	if err := r.outside.commit(r.ctx); err != nil {
 		return fmt.Errorf("save the state: %w", err)
 	}

@@ -56,9 +56,12 @@ func (o *outside) join(fork *outside, kept bool) {
 	}
 }
 
+// dirty tells whether something was set.
+func (o *outside) dirty() bool { return o.state != nil && o.state.dirty() }
+
 // commit has what was set kept in the store.
 func (o *outside) commit(ctx context.Context) error {
-	if o.state == nil || !o.state.dirty() {
+	if !o.dirty() {
 		return nil
 	}
 	return o.state.save(ctx, o.call.State)

@@ -43,6 +43,8 @@ type run struct {
 	done, total int64
 	told        time.Time
 	flow        job.Flow
+
+	worker job.Worker // nil: nothing bounds how many run
 }
 
 type runKey struct{}
@@ -104,7 +106,7 @@ func (e *Engine) Run(ctx context.Context, m *Module, c job.Call) job.Outcome {
 
 func newRun(c job.Call, of *compilation, began time.Time) *run {
 	limits := &c.Config.Limits
-	r := &run{c: of, job: c.Config.Name, resultLimit: limits.Result, gauge: gauge{limit: limits.Fuel}}
+	r := &run{c: of, job: c.Config.Name, resultLimit: limits.Result, gauge: gauge{limit: limits.Fuel}, worker: c.Worker}
 	if c.Config.Timeout > 0 {
 		r.soft = began.Add(c.Config.Timeout)
 		r.gauge.end = r.soft.Add(graceOf(limits))

@@ -152,6 +152,9 @@ func (o *outside) over(fork *values) {
 // stateOf is what the functions of the state begin with. The second value is
 // an error code, or 0.
 func stateOf(ctx context.Context, r *run) (*values, int32) {
+	if r.outside.state == nil { // it may have to be read
+		defer r.away()()
+	}
 	v, err := r.outside.values(ctx)
 	if err == nil {
 		return v, 0

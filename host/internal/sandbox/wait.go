@@ -55,6 +55,7 @@ func (r *run) look() (time.Duration, bool) {
 // heed does something that waits, and cancels it as soon as the run should
 // stop. The context of the run has to cancel it, too.
 func (r *run) heed(cancel context.CancelFunc, do func()) {
+	defer r.away()()
 	d, known := r.look()
 	if !known {
 		do()
@@ -95,6 +96,7 @@ func sleepMS(_ context.Context, r *run, _ api.Memory, s []uint64) {
 }
 
 func (r *run) sleep(wanted time.Duration) int32 {
+	defer r.away()()
 	until := time.Now().Add(wanted)
 	for {
 		if r.stopCode() < 0 {
