@@ -244,7 +244,11 @@ func (c *code) module(ctx context.Context, name, digest, kind string, k *gear) (
 
 // Run implements runner.Guests.
 func (c *code) Run(ctx context.Context, call job.Call) job.Outcome {
-	k, err := c.equip(ctx, call.Config)
+	k := c.fitting(call.Config)
+	var err error
+	if k == nil {
+		k, err = c.await(ctx, call)
+	}
 	switch {
 	case err != nil && ctx.Err() != nil:
 		return job.Outcome{Verdict: job.Stopped, Error: "it was stopped before its module was there"}
@@ -253,6 +257,22 @@ func (c *code) Run(ctx context.Context, call job.Call) job.Outcome {
 	}
 	defer k.release()
 	return k.run.Run(ctx, call)
+}
+
+// await is equip for a run: others get its worker while the module comes and is
+// compiled.
+func (c *code) await(ctx context.Context, call job.Call) (*gear, error) {
+	if call.Worker == nil {
+		return c.equip(ctx, call.Config)
+	}
+	call.Worker.Release()
+	k, err := c.equip(ctx, call.Config)
+	if err == nil {
+		if err = call.Worker.Acquire(ctx); err != nil {
+			k.release()
+		}
+	}
+	return k, err
 }
 
 // Listens implements runner.Listener.

@@ -91,6 +91,35 @@ func TestAJobMayBeACommand(t *testing.T) {
 	}
 }
 
+// counted is a worker that counts.
+type counted struct{ released, acquired int }
+
+func (w *counted) Release()                      { w.released++ }
+func (w *counted) Acquire(context.Context) error { w.acquired++; return nil }
+func (w *counted) Fork() job.Worker              { return w }
+
+func TestARunWhoseModuleIsToComeHasNoWorker(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		c, w := newCode(&Options{Runner: Func(fine)}, nil, nil), &counted{}
+		c.turn <- struct{}{} // somebody loads it
+		done := make(chan job.Outcome)
+		go func() { done <- c.Run(t.Context(), job.Call{Worker: w}) }()
+		synctest.Wait()
+		if w.released != 1 || w.acquired != 0 {
+			t.Errorf("released %d times, acquired %d times; it waits", w.released, w.acquired)
+		}
+		<-c.turn
+		if out := <-done; out.Verdict != job.OK || w.acquired != 1 {
+			t.Errorf("%s (%s), acquired %d times", out.Verdict, out.Error, w.acquired)
+		}
+		if c.Run(t.Context(), job.Call{Worker: w}); w.released != 1 {
+			t.Error("it is there, and the run gave its worker away")
+		}
+		c.close()
+	})
+}
+
 func TestCodeThatIsNotThere(t *testing.T) {
 	t.Parallel()
 	tests := map[string]struct {

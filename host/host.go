@@ -14,6 +14,7 @@ import (
 	"github.com/wasmjob/wasmjob/host/internal/runner"
 	"github.com/wasmjob/wasmjob/host/internal/schedule"
 	"github.com/wasmjob/wasmjob/host/internal/session"
+	"github.com/wasmjob/wasmjob/host/internal/workers"
 	"github.com/wasmjob/wasmjob/host/job"
 	"github.com/wasmjob/wasmjob/host/registry"
 	"github.com/wasmjob/wasmjob/host/registry/embedded"
@@ -38,7 +39,8 @@ type Host struct {
 	library *library        // nil: the caller has a Runner
 	applied *applied
 	loading sync.WaitGroup // modules of the server's own file
-	slots   runner.Slots   // of all jobs
+	workers *workers.Pool  // of all jobs, for guests
+	outside *workers.Pool  // of all jobs, for commands of the operating system
 	looks   runner.Slots   // of all jobs
 	settled func()         // the jobs have begun
 	at      work
@@ -165,7 +167,7 @@ const looksAtOnce = 64
 // hire makes the runner of each job.
 func (h *Host) hire(reg registry.Registry) {
 	trunk := session.New(session.Options{Registry: reg, Namespace: layout.NewJob(h.o.Namespace, "").Namespace(), Log: h.o.Log})
-	h.slots = runner.NewSlots(h.o.Workers)
+	h.workers, h.outside = workers.New(h.o.Workers), workers.New(h.o.Workers)
 	h.looks = runner.NewSlots(looksAtOnce)
 	h.mu.Lock()
 	defer h.mu.Unlock()
@@ -263,7 +265,7 @@ func (h *Host) runnerOf(j *hosted, changed func(*job.Config)) *runner.Runner {
 		Trunk: h.trunk, Layout: layout.NewJob(h.o.Namespace, c.Name), Config: j.config, Instance: h.o.Instance,
 		Clock: &clock{ticker: h.tick, name: c.Name}, Guests: j.code, Dealer: deal, Changed: changed,
 		Labels: h.o.Labels, Address: h.address, Knows: h.o.knows,
-		Sink: sinks(h.o.Sinks), Slots: h.slots, Looks: h.looks, DrainTimeout: h.o.DrainTimeout, Observe: h.observer(), Log: h.o.Log,
+		Sink: sinks(h.o.Sinks), Workers: h.workers, Commands: h.outside, Looks: h.looks, DrainTimeout: h.o.DrainTimeout, Observe: h.observer(), Log: h.o.Log,
 	}
 	if !j.found {
 		file := j.config

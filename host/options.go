@@ -139,8 +139,9 @@ type Options struct {
 	Labels map[string]string
 
 	DataDir string
-	// Workers is how many guests run at once, of all jobs; 0 is four for each
-	// processor. Those beyond it wait.
+	// Workers is how many guests compute at once, of all jobs; 0 is four for each
+	// processor. Those beyond it wait, and no job for another's to end. A Runner
+	// whose runs wait themselves should give their Worker back meanwhile.
 	Workers int
 	// DrainTimeout is how long guests may go on at the end; 0 is 30 s, less
 	// than 0 none. It is none as well if ErrStopNow is the cause of the end of

@@ -21,6 +21,7 @@ import (
 	"github.com/wasmjob/wasmjob/host/internal/layout"
 	"github.com/wasmjob/wasmjob/host/internal/protocol"
 	"github.com/wasmjob/wasmjob/host/internal/session"
+	"github.com/wasmjob/wasmjob/host/internal/workers"
 	"github.com/wasmjob/wasmjob/host/job"
 	"github.com/wasmjob/wasmjob/host/trace"
 )
@@ -80,7 +81,7 @@ type Dealer interface {
 	Deal(ctx context.Context, c job.Config, r protocol.AssignRequest) ([][]int, error)
 }
 
-// Slots bound how many guests run at once. A nil Slots is no bound.
+// Slots bound how many do something at once. A nil Slots is no bound.
 type Slots chan struct{}
 
 // NewSlots makes n slots; none for 0.
@@ -130,8 +131,8 @@ const (
 	StrategyFault = "strategy"
 )
 
-// Options say what a Runner works with. All but Slots, Looks, Observe and Log are
-// needed.
+// Options say what a Runner works with. All but Workers, Commands, Looks, Observe and
+// Log are needed.
 type Options struct {
 	Trunk  *session.Trunk // of the server
 	Layout layout.Job
@@ -152,7 +153,9 @@ type Options struct {
 	Guests   Guests
 	Dealer   Dealer
 	Sink     trace.Sink
-	Slots    Slots // shared by the jobs of a server
+	// Workers bound how many guests of a server compute at once, and Commands how
+	// many commands of the operating system run. Nil is no bound.
+	Workers, Commands *workers.Pool
 	// Looks bound how many jobs of a server read all of their nodes at once, which
 	// is when they need the most memory. Nil is no bound.
 	Looks Slots
@@ -191,8 +194,8 @@ type Runner struct {
 	Options
 	base     *slog.Logger // of the server
 	kept     keptTexts
-	parallel Slots    // of this job; the loop's
-	front    Slots    // of this job: for one of its guests, to wait for a slot of the server; the loop's; nil until one runs
+	parallel Slots // of this job: for the guests that have begun; the loop's; nil until one does
+	sharing  sharing
 	defining defining // the loop's
 	bars     barred   // the loop's
 	troubles troubles
@@ -221,7 +224,7 @@ func New(o Options) *Runner {
 	}
 	base := o.Log
 	o.Log = slog.New(ofJob{base.Handler(), o.Config.Name})
-	return &Runner{Options: o, base: base, parallel: NewSlots(o.Config.Parallel), joined: make(chan struct{})}
+	return &Runner{Options: o, base: base, joined: make(chan struct{})}
 }
 
 // Joined is closed when the job has joined the registry for the first time, or

@@ -11,6 +11,7 @@ import (
 
 	"github.com/wasmjob/wasmjob/host/internal/layout"
 	"github.com/wasmjob/wasmjob/host/internal/protocol"
+	"github.com/wasmjob/wasmjob/host/internal/workers"
 	"github.com/wasmjob/wasmjob/host/job"
 	"github.com/wasmjob/wasmjob/host/registry/embedded"
 	"github.com/wasmjob/wasmjob/host/trace"
@@ -289,19 +290,10 @@ func TestSlots(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		reg, rows := embedded.Memory(), &book{}
-		s := serve(t, reg, rows, "10.0.0.1", func(o *Options) { o.Slots = NewSlots(2) })
+		s := serve(t, reg, rows, "10.0.0.1", func(o *Options) { o.Workers = workers.New(2) })
 		time.Sleep(15 * time.Second)
 		s.stop(t)
-		running, most := 0, 0
-		for len(s.events) > 0 {
-			if e := <-s.events; e.Kind == Start {
-				running++
-			} else {
-				running--
-			}
-			most = max(most, running)
-		}
-		if most != 2 {
+		if most := s.mostAtOnce(); most != 2 {
 			t.Errorf("%d guests at once, want 2", most)
 		}
 		if got := rows.states()[trace.Succeeded]; got != 4 {

@@ -85,7 +85,7 @@ func (r *Runner) shared(c job.Config) *job.Config {
 func (m *member) resettle(old *job.Config) {
 	c := m.effective.job
 	if c.Parallel != old.Parallel {
-		m.parallel = NewSlots(c.Parallel) // those that run give their slots back where they took them
+		m.parallel = nil // there will be others; those that run give their slots back where they took them
 	}
 	m.rule()
 	if c.TimeZone != old.TimeZone || c.Dialect != old.Dialect {
@@ -109,7 +109,7 @@ func (m *member) rule() {
 // rules are what the core is told of a job's settings.
 func (r *Runner) rules(c *job.Config) protocol.Configured {
 	slots := c.Parallel
-	if all := cap(r.Slots); slots == 0 || all > 0 && all < slots {
+	if all := r.Workers.Size(); slots == 0 || all > 0 && all < slots {
 		slots = all
 	}
 	var started, completed bool

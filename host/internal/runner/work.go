@@ -6,13 +6,13 @@ import (
 	"log/slog"
 	"runtime"
 	"runtime/debug"
-	"slices"
 	"strconv"
 	"sync"
 	"sync/atomic"
 	"time"
 
 	"github.com/wasmjob/wasmjob/host/internal/protocol"
+	"github.com/wasmjob/wasmjob/host/internal/workers"
 	"github.com/wasmjob/wasmjob/host/job"
 	"github.com/wasmjob/wasmjob/host/trace"
 )
@@ -25,7 +25,7 @@ const (
 	deadlineSlack = time.Second
 )
 
-// guest is one attempt that runs or waits for a slot.
+// guest is one attempt that runs, or waits until it may.
 type guest struct {
 	member *member
 	call   job.Call
@@ -35,8 +35,8 @@ type guest struct {
 	reason atomic.Int32  // a job.StopReason
 	told   chan struct{} // closed when it was asked to stop
 
-	parallel Slots // of the job, when it began
-	front    Slots // of the job: whoever has it waits for a slot of the server
+	parallel Slots           // of the job, when it began
+	worker   *workers.Worker // nil: nothing bounds how many run
 
 	// mu guards what follows: loop, deadline and guest meet here.
 	mu    sync.Mutex
@@ -92,11 +92,14 @@ type fire struct {
 // start begins the guest of an entry, in a goroutine of its own.
 func (m *member) start(e protocol.Run) {
 	call := m.call(e)
-	if m.front == nil && m.Slots != nil {
-		m.front = NewSlots(1)
+	if m.parallel == nil {
+		m.parallel = NewSlots(m.atOnce(&call.Config))
 	}
 	ctx, end := context.WithCancel(m.life)
-	g := &guest{member: m, call: call, entry: e.Entry, end: end, grace: call.Config.Limits.Grace, told: make(chan struct{}), parallel: m.parallel, front: m.front}
+	g := &guest{member: m, call: call, entry: e.Entry, end: end, grace: call.Config.Limits.Grace, told: make(chan struct{}), parallel: m.parallel}
+	if g.worker = m.worker(&call.Config); g.worker != nil {
+		g.call.Worker = g.worker
+	}
 	if g.grace <= 0 {
 		g.grace = defaultGrace
 	}
@@ -220,11 +223,11 @@ func (m *member) fireOf(items []int) fire {
 	return f
 }
 
-// attempt waits for a slot, runs the guest, tells the observer, and keeps the
-// texts for the row.
+// attempt waits until the guest may begin, runs it, tells the observer, and keeps
+// the texts for the row.
 func (m *member) attempt(ctx context.Context, g *guest) protocol.End {
 	in := protocol.End{Entry: g.entry}
-	free, ok := m.slots(ctx, g)
+	leave, ok := g.admit(ctx)
 	if !ok {
 		_, in.Why = g.finish()
 		in.State = protocol.Cancelled
@@ -237,7 +240,7 @@ func (m *member) attempt(ctx context.Context, g *guest) protocol.End {
 		defer deadline.Stop()
 	}
 	out := m.guarded(ctx, &g.call)
-	free()
+	leave()
 	reason, why := g.finish()
 	in.Flow = protocol.Flow{Succeeded: out.Flow.Succeeded, Failed: out.Flow.Failed}
 	in.State, in.Asked = stateOf(out.Verdict, reason), out.Verdict == job.Retryable
@@ -252,42 +255,6 @@ func (m *member) attempt(ctx context.Context, g *guest) protocol.End {
 	})
 	m.observe(g, ended, &in, &out)
 	return in
-}
-
-// slots takes a slot of the job and one of the server, and gives the function
-// that returns them. Of each job one guest at a time waits for the server's, so
-// that the items of one do not hold up all others.
-func (m *member) slots(ctx context.Context, g *guest) (free func(), ok bool) {
-	var taken []Slots
-	free = func() {
-		for _, s := range taken {
-			<-s
-		}
-	}
-	for _, s := range []Slots{g.parallel, g.front, m.Slots} {
-		if s == nil {
-			continue
-		}
-		select {
-		case s <- struct{}{}:
-			taken = append(taken, s)
-		case <-g.told:
-			free()
-			return nil, false
-		case <-ctx.Done():
-			free()
-			return nil, false
-		}
-	}
-	if g.front != nil {
-		taken = slices.DeleteFunc(taken, func(s Slots) bool { return s == g.front })
-		<-g.front
-	}
-	if ctx.Err() != nil || g.stopReason() != job.Continue {
-		free()
-		return nil, false
-	}
-	return free, true
 }
 
 // guarded keeps a job written in Go from ending the server with a panic.

@@ -1,0 +1,69 @@
+package runner
+
+import (
+	"context"
+
+	"github.com/wasmjob/wasmjob/host/internal/workers"
+	"github.com/wasmjob/wasmjob/host/job"
+)
+
+// guestsPerWorker bounds the guests of a job that says nothing of parallel. Those
+// that wait for something outside need no worker, but each has an instance, and
+// perhaps files and connections.
+const guestsPerWorker = 16
+
+// atOnce is how many guests of the job may have begun at once; 0: any number.
+func (r *Runner) atOnce(c *job.Config) int {
+	if c.Parallel > 0 {
+		return c.Parallel
+	}
+	return guestsPerWorker * r.Workers.Size()
+}
+
+// sharing is what the job has of the workers of its server; the loop's. Most jobs
+// are at rest, so it is made when a guest begins.
+type sharing struct{ guests, commands *workers.Job }
+
+// worker is for a guest that is to begin; nil if nothing bounds how many run. A
+// command of the operating system takes no processor from guests, but it is to be
+// counted all the same, so it has one of another pool.
+func (r *Runner) worker(c *job.Config) *workers.Worker {
+	of, pool := &r.sharing.guests, r.Workers
+	if c.Command != "" {
+		of, pool = &r.sharing.commands, r.Commands
+	}
+	if pool == nil {
+		return nil
+	}
+	if *of == nil {
+		*of = pool.Job()
+	}
+	return (*of).Worker()
+}
+
+// admit waits until the guest may begin: until fewer guests of its job have begun
+// than may at once, and for a worker. Leave gives both back.
+func (g *guest) admit(ctx context.Context) (leave func(), ok bool) {
+	if g.parallel != nil {
+		select {
+		case g.parallel <- struct{}{}:
+		case <-g.told:
+			return nil, false
+		case <-ctx.Done():
+			return nil, false
+		}
+	}
+	leave = func() {
+		if g.worker != nil {
+			g.worker.Release()
+		}
+		if g.parallel != nil {
+			<-g.parallel
+		}
+	}
+	if g.worker != nil && !g.worker.Begin(ctx, g.told) || ctx.Err() != nil || g.stopReason() != job.Continue {
+		leave()
+		return nil, false
+	}
+	return leave, true
+}
