@@ -190,7 +190,7 @@ func options(f *config.File, log *slog.Logger, observe func(host.Event)) host.Op
 		Namespace: f.Registry.Namespace, Jobs: f.Jobs, Modules: map[string]host.Module{},
 		DataDir: f.Server.DataDir, DrainTimeout: f.Server.DrainTimeout,
 		Log: log, Observe: observe,
-		Memory: f.Host.Memory, PrivateHosts: f.Host.Allow.PrivateHosts, NativeScripts: f.Host.NativeScripts, Labels: f.Server.Labels,
+		Memory: f.Host.Memory, Workers: f.Host.Workers, PrivateHosts: f.Host.Allow.PrivateHosts, NativeScripts: f.Host.NativeScripts, Labels: f.Server.Labels,
 		Allow: f.Host.Allow, Private: f.Private(), Discover: f.Registry.Kind == config.ZooKeeper, Peers: host.Peers{Listen: f.Server.Peers.Listen, Address: f.Server.Peers.Address},
 		MonitorIP: f.Server.MonitorIP,
 		Alone:     true,

@@ -152,6 +152,7 @@ func (b *builder) host() {
 	b.file.Host = Host{
 		NativeScripts: get(b, false, "host.allow_native_scripts"),
 		Memory:        get(b, int64(0), "host.memory"),
+		Workers:       int(get(b, int64(0), "host.workers")),
 		Secrets:       b.secrets(),
 	}
 	b.file.Host.Allow = b.ceiling()

@@ -82,6 +82,7 @@ type Host struct {
 	Allow         Ceiling
 	NativeScripts bool     // jobs may run commands of the operating system
 	Memory        int64    // bytes, for all instances together; 0: the sandbox decides
+	Workers       int      // how many guests compute at once; 0: the host decides
 	Secrets       []Secret // ascending by name
 }
 

@@ -123,6 +123,7 @@ layout = "2.1"
 [host]
 allow_native_scripts = true
 memory = "2GiB"
+workers = 12
 [host.secrets]
 token = "env:TOKEN"
 key = "file:keys/key"
@@ -229,7 +230,7 @@ command = "/bin/echo 'a b'"
 				HTTP:         []string{"https://*.example.org", "https://metrics.internal:8443/v1"},
 				PrivateHosts: []string{"metrics.internal"},
 			},
-			NativeScripts: true, Memory: 2 << 30,
+			NativeScripts: true, Memory: 2 << 30, Workers: 12,
 			Secrets: []Secret{{Name: "key", File: abs(t, "keys/key")}, {Name: "token", Env: "TOKEN"}},
 		},
 		History: History{Path: "/var/h.db", Age: 30 * 24 * time.Hour, PerJob: 1000},

@@ -148,9 +148,10 @@ func TestFaultsOfKinds(t *testing.T) {
 			"t.toml:3:8: server.labels.long: the label is too long (use at most 256 bytes)",
 			`t.toml:4:5: server.labels.n: a string is wanted, not a number (write "3")`,
 		}},
-		{"host", "[host]\nallow_native_scripts = 'yes'\nmemory = '1KiB'\n", []string{
+		{"host", "[host]\nallow_native_scripts = 'yes'\nmemory = '1KiB'\nworkers = 0\n", []string{
 			"t.toml:2:24: host.allow_native_scripts: true or false is wanted, not a string (write true or false)",
 			`t.toml:3:10: host.memory: 1KiB is out of range (write "1MiB" to "1048576GiB")`,
+			"t.toml:4:11: host.workers: 0 is out of range (write 1 to 10000)",
 		}},
 	}
 	for _, tt := range tests {

@@ -100,6 +100,7 @@ func schema() []key {
 		{path: "host.allow.state", takes: flag},
 		{path: "host.allow_native_scripts", takes: flag},
 		{path: "host.memory", takes: size, min: 1 << 20, max: 1 << 50},
+		{path: "host.workers", takes: number, min: 1, max: 10_000},
 		{path: "host.secrets", takes: texts, secret: true},
 
 		{path: "history.dsn", takes: text},
