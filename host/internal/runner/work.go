@@ -110,7 +110,6 @@ func (m *member) start(e protocol.Run) {
 	m.guests[e.Entry.Item] = g
 	m.work.Go(func() {
 		defer end()
-		stretch()
 		how := m.attempt(ctx, g)
 		g.gone()
 		m.box.ended(how)
@@ -233,6 +232,7 @@ func (m *member) attempt(ctx context.Context, g *guest) protocol.End {
 		in.State = protocol.Cancelled
 		return in
 	}
+	stretch() // not before: those that wait may be very many
 	began := time.Now()
 	m.observe(g, began, nil, nil)
 	if limit := g.call.Config.Timeout; limit > 0 {
