@@ -150,7 +150,7 @@ func TestFaultsOfKinds(t *testing.T) {
 		}},
 		{"host", "[host]\nallow_native_scripts = 'yes'\nmemory = '1KiB'\nworkers = 0\n", []string{
 			"t.toml:2:24: host.allow_native_scripts: true or false is wanted, not a string (write true or false)",
-			`t.toml:3:10: host.memory: 1KiB is out of range (write "1MiB" to "1048576GiB")`,
+			`t.toml:3:10: host.memory: 1KiB is out of range (write "2MiB" to "1048576GiB")`,
 			"t.toml:4:11: host.workers: 0 is out of range (write 1 to 10000)",
 		}},
 	}

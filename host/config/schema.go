@@ -99,7 +99,7 @@ func schema() []key {
 		{path: "host.allow.secrets", takes: list},
 		{path: "host.allow.state", takes: flag},
 		{path: "host.allow_native_scripts", takes: flag},
-		{path: "host.memory", takes: size, min: 1 << 20, max: 1 << 50},
+		{path: "host.memory", takes: size, min: 2 << 20, max: 1 << 50},
 		{path: "host.workers", takes: number, min: 1, max: 10_000},
 		{path: "host.secrets", takes: texts, secret: true},
 

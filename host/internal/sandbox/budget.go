@@ -189,17 +189,6 @@ func (b *budget) wanted() bool {
 	return len(b.growing.claims)+len(b.coming.claims) > 0
 }
 
-// begin makes a run busy that found an instance at rest.
-func (b *budget) begin(r *run) {
-	if r.busy {
-		return
-	}
-	r.busy = true
-	b.mu.Lock()
-	defer b.mu.Unlock()
-	b.busy++
-}
-
 // leave says that a run has ended and given back what it had.
 func (b *budget) leave(r *run) {
 	if !r.busy {

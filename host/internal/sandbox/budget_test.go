@@ -213,7 +213,7 @@ func growing(pages int64) []byte {
 
 func TestBudgetOfTheEngine(t *testing.T) {
 	t.Parallel()
-	const most = 8*pageSize + 2*instanceCost
+	const most = 8*pageSize + 2*instanceCost + stackSize
 	e, err := New(Options{Budget: most})
 	if err != nil {
 		t.Fatal(err)
@@ -230,12 +230,12 @@ func TestBudgetOfTheEngine(t *testing.T) {
 	if out := e.Run(t.Context(), load(t, e, growing(6)), job.Call{}); out.Code != 207 {
 		t.Errorf("code %d (%s)", out.Code, out.Error)
 	}
-	if out := e.Run(t.Context(), load(t, e, growing(20)), job.Call{}); out.Code != 201 || out.PeakBytes != pageSize {
+	if out := e.Run(t.Context(), load(t, e, growing(30)), job.Call{}); out.Code != 201 || out.PeakBytes != pageSize {
 		t.Errorf("code %d, peak %d", out.Code, out.PeakBytes)
 	}
-	expect(t, e.Run(t.Context(), load(t, e, (&builder{}).pages(9).job(i32(0))), job.Call{}), job.Failure, "needs 622592 bytes of memory, all guests together may have 589824")
-	trap := (&builder{}).job(drop(append(i32(20), op(0x40, 0)...)), op(opUnreachable))
-	expect(t, e.Run(t.Context(), load(t, e, trap), job.Call{}), job.Failure, "more memory was refused: the guest needs 1310720 bytes")
+	expect(t, e.Run(t.Context(), load(t, e, (&builder{}).pages(9).job(i32(0))), job.Call{}), job.Failure, "needs 1671168 bytes of memory, all guests together may have 1638400")
+	trap := (&builder{}).job(drop(append(i32(30), op(0x40, 0)...)), op(opUnreachable))
+	expect(t, e.Run(t.Context(), load(t, e, trap), job.Call{}), job.Failure, "more memory was refused: the guest needs 1966080 bytes")
 
 	// What rests in a pool gives way.
 	wantCodes(t, e, load(t, e, growing(5)), pooledCall(1), 206)
@@ -251,7 +251,7 @@ func TestBudgetOfTheEngine(t *testing.T) {
 // A run that finds no memory waits for one that has some, until its deadline.
 func TestRunWaitsForMemory(t *testing.T) {
 	t.Parallel()
-	e, err := New(Options{Budget: 3 * pageSize})
+	e, err := New(Options{Budget: 3*pageSize + stackSize})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -264,7 +264,7 @@ func TestRunWaitsForMemory(t *testing.T) {
 	}()
 	<-running
 	out := e.Run(t.Context(), m, job.Call{Config: job.Config{Timeout: time.Millisecond}})
-	expect(t, out, job.Deadline, "wait for 163840 bytes of memory")
+	expect(t, out, job.Deadline, "wait for 1212416 bytes of memory")
 	ctx, cancel := context.WithCancel(t.Context())
 	cancel()
 	expect(t, e.Run(ctx, m, job.Call{}), job.Stopped, "cancelled")
@@ -281,7 +281,7 @@ func TestPartsWaitForMemory(t *testing.T) {
 		return slices.Concat(drop(add(0, 3)), drop(add(0, 3)), drop(add(0, 3)), i32(0)), i32(0)
 	})
 	c := flowing(func(c *job.Config) { c.Concurrency = 3 })
-	const one = pageSize + instanceCost + bytesSegment // it has some data
+	const one = pageSize + instanceCost + stackSize + bytesSegment // it has some data
 	for _, tt := range []struct {
 		budget  int64
 		verdict job.Verdict

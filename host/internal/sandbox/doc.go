@@ -37,7 +37,6 @@
 // turn, and where a run ends that has used up its fuel.
 //
 // The memory limit is that of the linear memory. Beside it an instance has its
-// tables, globals and segments, which the budget of all guests counts, too, and
-// the stack of the engine, which that doubles as calls nest, up to some 84 MB, and
-// which the budget counts once it is large (stack.go).
+// tables, globals and segments, and while it runs a stack of 1 MiB (stack.go); the
+// budget of all guests counts these, too.
 package sandbox

@@ -70,6 +70,7 @@ type Engine struct {
 	end      context.CancelFunc
 	runs     sync.WaitGroup
 	budget   budget
+	stacks   stacks
 	logged   lograte.Limiter // lines of guests
 	masks    masks
 	queue    *compileQueue
@@ -166,6 +167,7 @@ func (e *Engine) Close() error {
 	e.end()
 	e.runs.Wait()
 	e.evict()
+	e.stacks.close()
 	after := context.WithoutCancel(e.life)
 	err := e.rt.Close(after)
 	if e.cache != nil {

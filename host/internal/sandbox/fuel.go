@@ -81,7 +81,6 @@ func nextSlice(slice int64, ran time.Duration) int64 {
 func offerYield(ctx context.Context, rt wazero.Runtime) error {
 	yield := func(ctx context.Context, _ api.Module, stack []uint64) {
 		r := runOf(ctx)
-		r.claimStack()
 		stack[0] = uint64(r.gauge.yield(ctx, int64(stack[0])))
 	}
 	i64 := []api.ValueType{api.ValueTypeI64}

@@ -39,9 +39,8 @@ type instance struct {
 
 	left      api.MutableGlobal // balance of fuel
 	entries   map[string]*entry
-	now       *entry // being called
-	deep      int    // bytes of its stack that are counted,
-	claimed   uint64 // for which this was set aside
+	calls     []byte // the stack of the engine, while a run is in progress
+	depth     uint64 // what is set aside for it
 	closeDirs func()
 	stack     [1]uint64 // for the result of an entry
 
@@ -90,30 +89,35 @@ func (d dice) Read(p []byte) (int, error) {
 func (r *run) attach(fresh bool) error {
 	if !fresh {
 		if in := r.c.warm(r); in != nil {
-			in.serve(r)
-			return nil
+			return r.begun(in, in.serve(r))
 		}
 	}
 	limit := r.memoryLimit()
 	if r.c.memory > limit {
 		return fmt.Errorf("the module needs %d bytes of memory to begin with, the limit is %d; raise limits.memory", r.c.memory, limit)
 	}
-	in := &instance{c: r.c, allow: r.facts.call.Config.Allow, files: r.openFiles(), closeDirs: func() {}}
+	in := &instance{c: r.c, allow: r.facts.call.Config.Allow, files: r.openFiles(), depth: stackSize, closeDirs: func() {}}
 	in.mem.limit, in.mem.claimed, in.mem.more = limit, r.c.memory, in.grow
 	if err := r.c.engine.budget.take(r, in.cost()); err != nil {
 		return err
 	}
-	if err := in.start(r); err != nil {
+	return r.begun(in, in.start(r))
+}
+
+// begun ends an instance that could not begin.
+func (r *run) begun(in *instance, err error) error {
+	if err != nil {
 		in.sound = false
 		r.detach()
-		return err
 	}
-	return nil
+	return err
 }
 
 // start makes the copy and has it start itself.
 func (in *instance) start(r *run) error {
-	in.serve(r)
+	if err := in.serve(r); err != nil {
+		return err
+	}
 	dirs, closeDirs, err := grantedDirs(in.follow(), in.allow.Dirs, in.c.engine, in.files)
 	if err != nil {
 		return err
@@ -160,13 +164,17 @@ func (in *instance) config(dirs wazero.FSConfig) wazero.ModuleConfig {
 }
 
 // serve begins a run in the instance.
-func (in *instance) serve(r *run) {
+func (in *instance) serve(r *run) (err error) {
 	in.uses++
 	in.sound = true
 	in.clock = fixedClock{start: r.facts.epoch()}
 	in.random = nil
 	in.mem.full = false
 	in.bind(r)
+	if in.calls, err = in.c.engine.stacks.take(); err != nil {
+		return fmt.Errorf("there is no memory for the stack: %w", err)
+	}
+	return nil
 }
 
 // lend has another part of the same run go on in the instance.
@@ -201,9 +209,9 @@ func (r *run) enter(name string, phase abi.Phase) (code int32, err error) {
 	}()
 	r.phase = phase
 	in.stack[0] = 0
-	in.now = in.entry(name)
-	err = in.now.CallWithStack(r.ctx, in.stack[:])
-	in.dropStack(name)
+	e := in.entry(name)
+	e.use(in.calls)
+	err = e.CallWithStack(r.ctx, in.stack[:])
 	r.outside.endCall()
 	// After an exit the engine may return as if nothing had happened.
 	if err == nil && in.mod.IsClosed() {
@@ -259,6 +267,7 @@ func (r *run) detach() {
 	r.in = nil
 	in.sound = in.sound && !r.overdue() && r.ctx.Err() == nil
 	in.r = nil
+	in.endStack()
 	if !in.c.rest(r, in) {
 		in.end()
 	}
@@ -276,8 +285,16 @@ func (in *instance) end() {
 	in.c.engine.budget.give(cost)
 }
 
+// endStack gives the stack back: an instance at rest needs none.
+func (in *instance) endStack() {
+	in.c.engine.stacks.give(in.calls)
+	had := in.depth
+	in.calls, in.depth = nil, 0
+	in.c.engine.budget.give(had)
+}
+
 // cost is what the instance has of the budget.
-func (in *instance) cost() uint64 { return in.c.fixed + in.mem.claimed }
+func (in *instance) cost() uint64 { return in.c.fixed + in.mem.claimed + in.depth }
 
 // grow asks for more memory on behalf of the guest.
 func (in *instance) grow(more uint64) bool {

@@ -160,6 +160,9 @@ func (r *run) trap(err error) string {
 	if exit, ok := errors.AsType[*sys.ExitError](err); ok {
 		text = fmt.Sprintf("the module ended itself with exit code %d instead of returning", exit.ExitCode())
 	}
+	if strings.Contains(text, "stack overflow") {
+		text += fmt.Sprintf("\ncalls are nested too deep: a guest has %d bytes of stack", stackSize)
+	}
 	if r.full {
 		text += fmt.Sprintf("\nthe memory limit of %d bytes was reached; raise limits.memory if the job needs more", r.memoryLimit())
 	}

@@ -14,7 +14,14 @@ func reserve(size uint64) ([]byte, error) {
 	if err != nil {
 		return nil, fmt.Errorf("map %d bytes: %w", size, err)
 	}
+	smallPages(b)
 	return b, nil
+}
+
+// forget gives the memory of a range back, and keeps its addresses.
+func forget(b []byte) {
+	// It can only fail for a range that is not mapped.
+	_ = unix.Madvise(b, unix.MADV_DONTNEED)
 }
 
 func giveBack(b []byte) {

@@ -167,5 +167,4 @@ func (r *run) goOn() {
 	if r.ctx.Err() != nil {
 		panic(errOver)
 	}
-	r.claimStack()
 }

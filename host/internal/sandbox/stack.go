@@ -1,78 +1,115 @@
 package sandbox
 
 import (
-	"errors"
-	"fmt"
 	"reflect"
+	"sync"
+	"unsafe"
 
 	"github.com/tetratelabs/wazero/api"
 )
 
-// errDeep ends a guest for whose stack there is no memory.
-var errDeep = errors.New("calls are nested too deep")
+const (
+	// stackSize is how deep the calls of a guest may nest, in bytes: as deep as
+	// those of a Java thread or of JavaScript in V8. It is set aside before the
+	// guest runs, as nothing asks the host when a guest goes deeper.
+	stackSize = 1 << 20
+	// stackSpan is the address space of a stack. The engine doubles a stack that
+	// is used up and has fewer than 50 million bytes; it ends the guest if there
+	// are more. Below stackSize nothing is ever touched.
+	stackSpan = 48 << 20
+	// keptStack is what a stack keeps of its memory between two runs.
+	keptStack = 64 << 10
+	// keptStacks is how many stacks are kept for other runs.
+	keptStacks = 64
+)
 
-// maxStack is how large a stack of the engine may be without being counted and
-// given up after the call: it never shrinks by itself.
-const maxStack = 64 << 10
-
-// patientStack is how large a stack may be that waits for room in the budget.
-const patientStack = 1 << 20
-
-// entry is an export that is called, with the stack that the engine made for
-// it. The stack begins with 10 KiB and is doubled as calls nest, until it has
-// more than 50 MB; the engine asks nobody, and does not tell.
-type entry struct {
-	api.Function
-	stack reflect.Value // the slice, within the engine
+// stacks are those of the engine that no run uses. By itself the engine makes a
+// stack of 10 KiB for each function that is called, and copies it into one of
+// twice the size whenever it is used up, until it has more than 50 MB: some 170 MB
+// with what the collector has yet to find. It asks nobody. So it gets stacks that
+// it never has to make larger.
+type stacks struct {
+	mu   sync.Mutex // guards free
+	free [][]byte
 }
 
-// entryOf looks for the stack in the engine. Should it ever find none, the
-// zero Value panics at the first call, and every test fails.
-func entryOf(f api.Function) *entry {
-	return &entry{f, reflect.Indirect(reflect.ValueOf(f)).FieldByName("stack")}
+// take gives a stack to a run.
+func (s *stacks) take() ([]byte, error) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if n := len(s.free); n > 0 {
+		stack := s.free[n-1]
+		s.free = s.free[:n-1]
+		return stack, nil
+	}
+	return reserve(stackSpan)
 }
 
-// claimStack sets memory aside for the stack of the call in progress, in case
-// that has grown: as much again is for those that were copied to it, which the
-// collector of garbage has yet to find. This is asked when the guest reports or
-// calls the host, so what is not counted is what a guest grows by in between.
-// As it has that already, it does not wait for room, unless it is little.
-func (r *run) claimStack() {
-	in := r.in
-	size := in.now.stack.Len()
-	if size <= maxStack || size <= in.deep {
+// give takes a stack back.
+func (s *stacks) give(stack []byte) {
+	if stack == nil {
 		return
 	}
-	need := 2*uint64(size) - in.claimed
-	if err := in.c.engine.budget.stack(r, need, size <= patientStack); err != nil {
-		r.starved = err
-		panic(errDeep)
+	forget(stack[stackSpan-stackSize : stackSpan-keptStack])
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if len(s.free) < keptStacks {
+		s.free = append(s.free, stack)
+		return
 	}
-	in.deep, in.claimed = size, in.claimed+need
+	giveBack(stack)
 }
 
-// stack is take for what a run has got already.
-func (b *budget) stack(r *run, got uint64, patient bool) error {
-	if patient {
-		return b.take(r, got)
+// close frees the stacks that nobody uses.
+func (s *stacks) close() {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	for _, stack := range s.free {
+		giveBack(stack)
 	}
-	if b.try(r, got) {
-		return nil
-	}
-	b.evict()
-	if b.try(r, got) {
-		return nil
-	}
-	return fmt.Errorf("its stack has got %d bytes more, and all guests together may have %d of memory", got, b.most)
+	s.free = nil
 }
 
-// dropStack gives up a stack that has grown, after the call.
-func (in *instance) dropStack(name string) {
-	if in.now.stack.Len() > maxStack {
-		delete(in.entries, name)
+// entry is an export that is called, with the places in the engine that say
+// where its stack is. They are nil where the engine interprets: then it bounds
+// calls to 2,000.
+type entry struct {
+	api.Function
+	stack  *[]byte
+	top    *uintptr // the highest address, a multiple of 16
+	bottom **byte   // calls that need more than down to here use up the stack
+}
+
+// entryOf looks for the stack in the engine.
+func entryOf(f api.Function) *entry {
+	engine := reflect.Indirect(reflect.ValueOf(f))
+	context := engine.FieldByName("execCtx")
+	if !context.IsValid() {
+		return &entry{Function: f}
 	}
-	if in.claimed > 0 {
-		in.c.engine.budget.give(in.claimed)
-		in.deep, in.claimed = 0, 0
+	return &entry{
+		f,
+		place[[]byte](engine.FieldByName("stack")),
+		place[uintptr](engine.FieldByName("stackTop")),
+		place[*byte](context.FieldByName("stackBottomPtr")),
 	}
+}
+
+// place is where a field of the engine is. If the engine has none of that name
+// and type, every test panics.
+func place[T any](field reflect.Value) *T {
+	if field.Type() != reflect.TypeFor[T]() {
+		panic("the engine has changed: its stack is a " + field.Type().String())
+	}
+	return (*T)(unsafe.Pointer(field.UnsafeAddr())) //nolint:gosec // the type was compared
+}
+
+// use has the next call run on a stack.
+func (e *entry) use(stack []byte) {
+	if e.stack == nil {
+		return
+	}
+	*e.stack = stack
+	*e.top = uintptr(unsafe.Pointer(&stack[stackSpan-16])) &^ 15 //nolint:gosec // the engine has it as a number
+	*e.bottom = &stack[stackSpan-stackSize]
 }

@@ -246,18 +246,18 @@ func TestShardIsPure(t *testing.T) {
 // Memory that this server does not have must not change who owns what.
 func TestShardWithoutMemory(t *testing.T) {
 	t.Parallel()
-	e, err := New(Options{Budget: 4 * pageSize})
+	e, err := New(Options{Budget: 4*pageSize + stackSize})
 	if err != nil {
 		t.Fatal(err)
 	}
 	t.Cleanup(func() { _ = e.Close() })
 	m := load(t, e, dealing(func(_ *builder, assign uint32) []byte {
 		return slices.Concat(getLocal(0),
-			slices.Concat(i32(9), op(0x40, 0)), i32(-1), op(0x46), // 1 if it cannot grow
+			slices.Concat(i32(30), op(0x40, 0)), i32(-1), op(0x46), // 1 if it cannot grow
 			call(assign), op(opDrop))
 	}))
 	owners, err := e.Shard(t.Context(), m, shardCall(1, "b", "a"))
-	if _, own := errors.AsType[*ShardError](err); owners != nil || own || err == nil || !strings.Contains(err.Error(), "needs 589824 bytes of memory") {
+	if _, own := errors.AsType[*ShardError](err); owners != nil || own || err == nil || !strings.Contains(err.Error(), "needs 1966080 bytes of memory") {
 		t.Errorf("%v, %v", owners, err)
 	}
 }

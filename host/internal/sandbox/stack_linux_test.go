@@ -1,0 +1,83 @@
+package sandbox
+
+import (
+	"os"
+	"strings"
+	"testing"
+	"unsafe"
+
+	"golang.org/x/sys/unix"
+
+	"github.com/wasmjob/wasmjob/host/job"
+)
+
+// nested is a guest whose calls go that deep.
+func nested(calls int64) []byte {
+	b := &builder{}
+	f := b.fn(valI32, valI32, 0, getLocal(0), op(0x45), op(0x04, 0x7f), i32(0), op(0x05), getLocal(0), i32(-1), op(opI32Add), call(b.imported), op(opEnd))
+	return b.job(i32(calls), call(f))
+}
+
+// What a guest may nest is set aside before it runs, and no call goes deeper:
+// neither into the budget of others nor into Go's heap.
+func TestBudgetCountsStacks(t *testing.T) {
+	t.Parallel()
+	e, err := New(Options{Budget: 2 << 20})
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() {
+		if err := e.Close(); err != nil {
+			t.Error(err)
+		}
+	})
+	for calls, verdict := range map[int64]job.Verdict{10_000: job.OK, 300_000: job.Failure} {
+		m := load(t, e, nested(calls))
+		out := e.Run(t.Context(), m, job.Call{})
+		expect(t, out, verdict, "")
+		if verdict == job.Failure && !strings.Contains(out.Error, "nested too deep: a guest has 1048576 bytes") {
+			t.Errorf("%d calls deep: %s", calls, out.Error)
+		}
+		if e.budget.used != 0 {
+			t.Errorf("%d calls deep: %d bytes are not given back", calls, e.budget.used)
+		}
+	}
+	small := newEngine(t)
+	small.budget.most = stackSize
+	expect(t, small.Run(t.Context(), load(t, small, nested(1)), job.Call{}), job.Failure, "all guests together may have 1048576")
+}
+
+// A stack that was deep keeps little of its memory, and the next guest that has
+// it finds it as good as new.
+func TestStacksAreGivenBack(t *testing.T) {
+	t.Parallel()
+	e := newEngine(t)
+	deep, flat := load(t, e, nested(10_000)), load(t, e, nested(10))
+	for range 3 {
+		expect(t, e.Run(t.Context(), deep, pooledCall(1)), job.OK, "")
+		expect(t, e.Run(t.Context(), flat, job.Call{}), job.OK, "")
+	}
+	if len(e.stacks.free) != 1 {
+		t.Fatalf("%d stacks for one run at a time", len(e.stacks.free))
+	}
+	if got := residentBytes(t, e.stacks.free[0]); got > keptStack {
+		t.Errorf("it keeps %d bytes", got)
+	}
+	if e.budget.used >= stackSize {
+		t.Errorf("an instance at rest has %d bytes", e.budget.used)
+	}
+}
+
+// residentBytes is how many bytes of a range are in memory.
+func residentBytes(t *testing.T, b []byte) int {
+	t.Helper()
+	pages := make([]byte, (len(b)+os.Getpagesize()-1)/os.Getpagesize())
+	if _, _, errno := unix.Syscall(unix.SYS_MINCORE, uintptr(unsafe.Pointer(&b[0])), uintptr(len(b)), uintptr(unsafe.Pointer(&pages[0]))); errno != 0 {
+		t.Fatal(errno)
+	}
+	n := 0
+	for _, p := range pages {
+		n += int(p & 1)
+	}
+	return n * os.Getpagesize()
+}
