@@ -28,6 +28,10 @@ const (
 	idlePerHost     = 2
 	idleConnections = 16
 	agent           = "wasmjobd"
+	// receiveAhead is how many bytes of an answer come before somebody reads
+	// them: of a stream of HTTP/2, and of a connection in the system, which takes
+	// twice as much. The sandbox counts them.
+	receiveAhead = 256 << 10
 )
 
 // Options are the settings of a Client; the zero value is useful.
@@ -88,6 +92,7 @@ func New(grants []string, o Options) (*Client, error) {
 		MaxIdleConnsPerHost:    idlePerHost,
 		IdleConnTimeout:        idleTimeout,
 		ForceAttemptHTTP2:      true,
+		HTTP2:                  &http.HTTP2Config{MaxReceiveBufferPerStream: receiveAhead},
 	}
 	return c, nil
 }
@@ -204,7 +209,11 @@ func (c *Client) dial(ctx context.Context, _, address string) (net.Conn, error) 
 			return nil
 		},
 	}
-	return d.DialContext(ctx, "tcp", address) //nolint:wrapcheck // Do says what it was for
+	conn, err := d.DialContext(ctx, "tcp", address)
+	if tcp, ok := conn.(*net.TCPConn); ok && err == nil {
+		err = tcp.SetReadBuffer(receiveAhead)
+	}
+	return conn, err //nolint:wrapcheck // Do says what it was for
 }
 
 // leads says whether the host at that port may be this address.
