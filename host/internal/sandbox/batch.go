@@ -12,12 +12,22 @@ import (
 
 const maxElements = 100_000
 
+// batchStep is by how much the claim of a batch grows.
+const batchStep = 64 << 10
+
+// elementBytes is what the host notes of an element: its end, and its place and
+// mark in the shares of process, once more when it is tried again.
+const elementBytes = 48
+
 // batch holds what fetch found. The host keeps it, so that it outlives the
-// instance that found it.
+// instance that found it. It grows in place outside of Go's heap, like the
+// memory of a guest, and counts in the budget as it does.
 type batch struct {
-	most int64 // bytes
-	data []byte
-	ends []int // of each element in data
+	most  int64 // bytes
+	arena []byte
+	data  []byte // the part of arena that is used
+	ends  []int  // of each element in data
+	held  uint64 // bytes of the budget
 }
 
 func newBatch(limits *job.Limits) *batch {
@@ -28,15 +38,46 @@ func newBatch(limits *job.Limits) *batch {
 	return b
 }
 
-func (b *batch) clear() { b.data, b.ends = b.data[:0], b.ends[:0] }
+// clear gives up all elements and their memory: the next batch may be long in
+// coming.
+func (b *batch) clear(r *run) {
+	if b.arena != nil {
+		giveBack(b.arena)
+	}
+	b.arena, b.data, b.ends = nil, nil, nil
+	r.drop(b.held)
+	b.held = 0
+}
 
-func (b *batch) add(element []byte) int32 {
-	if len(b.ends) >= maxElements || int64(len(element)) > b.most-int64(len(b.data)) {
+func (b *batch) add(r *run, element []byte) int32 {
+	if len(b.ends) >= maxElements || int64(len(element)) > b.most-int64(len(b.data)) || !b.claim(r, len(element)) {
 		return abi.ErrLimit
 	}
 	b.data = append(b.data, element...)
 	b.ends = append(b.ends, len(b.data))
 	return int32(len(b.ends) - 1)
+}
+
+// claim has the budget and the arena hold another element.
+func (b *batch) claim(r *run, size int) bool {
+	if b.arena == nil {
+		arena, err := reserve(uint64(b.most))
+		if err != nil {
+			r.starved = err
+			return false
+		}
+		b.arena, b.data = arena, arena[:0]
+	}
+	need := uint64(len(b.data)+size) + elementBytes*uint64(len(b.ends)+1)
+	if need <= b.held {
+		return true
+	}
+	more := (need - b.held + batchStep - 1) / batchStep * batchStep
+	if !r.hold(more) {
+		return false
+	}
+	b.held += more
+	return true
 }
 
 func (b *batch) at(i int) []byte {
@@ -110,7 +151,7 @@ func batchCalls() map[string]body {
 }
 
 func batchAdd(_ context.Context, r *run, mem api.Memory, s []uint64) {
-	answer(s, r.batch.add(bytesAt(mem, u32(s[0]), u32(s[1]))))
+	answer(s, r.batch.add(r, bytesAt(mem, u32(s[0]), u32(s[1]))))
 }
 
 func batchCount(_ context.Context, r *run, _ api.Memory, s []uint64) {

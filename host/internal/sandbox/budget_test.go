@@ -288,8 +288,8 @@ func TestPartsWaitForMemory(t *testing.T) {
 		text    string
 		flow    job.Flow
 	}{
-		{2 * one, job.OK, "", job.Flow{Batches: 1, Succeeded: 3}},
-		{one, job.Failure, "every guest waits for memory", job.Flow{Batches: 1, Succeeded: 1, Failed: 2}},
+		{2*one + batchStep, job.OK, "", job.Flow{Batches: 1, Succeeded: 3}},
+		{one + batchStep, job.Failure, "every guest waits for memory", job.Flow{Batches: 1, Succeeded: 1, Failed: 2}},
 	} {
 		e, err := New(Options{Budget: tt.budget})
 		if err != nil {

@@ -17,6 +17,7 @@ func (r *run) dataflow() ending {
 	if ok {
 		r.batch = newBatch(&r.facts.call.Config.Limits)
 		got = r.batches()
+		r.batch.clear(r)
 		r.after(got)
 	}
 	// Each batch had its own commit: what it did cannot be undone by a later.
@@ -26,7 +27,7 @@ func (r *run) dataflow() ending {
 
 func (r *run) batches() ending {
 	for {
-		r.batch.clear()
+		r.batch.clear(r)
 		got := r.entry(abi.ExportFetch, abi.InFetch)
 		switch {
 		case got.err != nil || got.code != abi.ResultOK && got.code != abi.ResultSkipped:
@@ -150,6 +151,7 @@ func (r *run) merge(parts []*part) ending {
 		r.calls += p.r.calls
 		r.spend(p.r.fuel)
 		peak += p.r.peak
+		r.held += p.r.held
 		r.full = r.full || p.r.full
 		if p.r.starved != nil {
 			r.starved = p.r.starved

@@ -280,13 +280,15 @@ func TestBatchLimits(t *testing.T) {
 	if got := code(8, 6); got != abi.ErrLimit {
 		t.Errorf("too long: %d", got)
 	}
+	r := &run{ctx: t.Context(), c: &compilation{engine: newEngine(t)}}
 	b := newBatch(&job.Limits{})
+	defer b.clear(r)
 	for range maxElements {
-		if b.add(nil) < 0 {
+		if b.add(r, nil) < 0 {
 			t.Fatal("refused too early")
 		}
 	}
-	if b.add(nil) != abi.ErrLimit {
+	if b.add(r, nil) != abi.ErrLimit {
 		t.Error("too many elements")
 	}
 }

@@ -118,7 +118,7 @@ func logLevel(ctx context.Context, r *run, _ api.Memory, s []uint64) {
 
 func resultSet(_ context.Context, r *run, mem api.Memory, s []uint64) {
 	b := bytesAt(mem, u32(s[0]), u32(s[1]))
-	if int64(len(b)) > r.resultLimit {
+	if int64(len(b)) > r.resultLimit || !r.holdResult(len(b)) {
 		answer(s, abi.ErrLimit)
 		return
 	}

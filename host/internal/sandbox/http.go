@@ -21,6 +21,7 @@ type exchange struct {
 	head   *job.HTTPResponse
 	left   int64 // bytes that may still come
 	over   bool  // more came
+	held   uint64
 	cancel context.CancelFunc
 }
 
@@ -58,6 +59,18 @@ func httpRequest(ctx context.Context, r *run, mem api.Memory, s []uint64) {
 		answer(s, abi.ErrDenied)
 		return
 	}
+	// The text beside the answer: what is sent is copied from it.
+	held := uint64(len(text) + answerBytes)
+	if !r.hold(held) {
+		answer(s, abi.ErrLimit)
+		return
+	}
+	got := false
+	defer func() {
+		if !got {
+			r.drop(held)
+		}
+	}()
 	// The guest's memory must not be read once it goes on.
 	req.Body = append([]byte(nil), req.Body...)
 	calls := int64(0) // of this request
@@ -90,7 +103,8 @@ func httpRequest(ctx context.Context, r *run, mem api.Memory, s []uint64) {
 		o.answers = map[int32]*exchange{}
 	}
 	o.handle++
-	o.answers[o.handle] = &exchange{head: head, left: body, cancel: cancel}
+	o.answers[o.handle] = &exchange{head: head, left: body, held: held, cancel: cancel}
+	got = true
 	answer(s, o.handle)
 }
 
@@ -175,6 +189,7 @@ func httpClose(_ context.Context, r *run, _ api.Memory, s []uint64) {
 		return
 	}
 	e.end()
+	r.drop(e.held)
 	delete(r.outside.answers, api.DecodeI32(s[0]))
 	answer(s, 0)
 }

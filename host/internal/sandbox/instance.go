@@ -40,7 +40,7 @@ type instance struct {
 	left      api.MutableGlobal // balance of fuel
 	entries   map[string]*entry
 	calls     []byte // the stack of the engine, while a run is in progress
-	depth     uint64 // what is set aside for it
+	depth     uint64 // what is set aside for the run
 	closeDirs func()
 	stack     [1]uint64 // for the result of an entry
 
@@ -96,7 +96,7 @@ func (r *run) attach(fresh bool) error {
 	if r.c.memory > limit {
 		return fmt.Errorf("the module needs %d bytes of memory to begin with, the limit is %d; raise limits.memory", r.c.memory, limit)
 	}
-	in := &instance{c: r.c, allow: r.facts.call.Config.Allow, files: r.openFiles(), depth: stackSize, closeDirs: func() {}}
+	in := &instance{c: r.c, allow: r.facts.call.Config.Allow, files: r.openFiles(), depth: r.overhead(), closeDirs: func() {}}
 	in.mem.limit, in.mem.claimed, in.mem.more = limit, r.c.memory, in.grow
 	if err := r.c.engine.budget.take(r, in.cost()); err != nil {
 		return err
@@ -212,7 +212,7 @@ func (r *run) enter(name string, phase abi.Phase) (code int32, err error) {
 	e := in.entry(name)
 	e.use(in.calls)
 	err = e.CallWithStack(r.ctx, in.stack[:])
-	r.outside.endCall()
+	r.drop(r.outside.endCall())
 	// After an exit the engine may return as if nothing had happened.
 	if err == nil && in.mod.IsClosed() {
 		err = errClosed

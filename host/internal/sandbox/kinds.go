@@ -182,7 +182,16 @@ func (p printed) Write(b []byte) (int, error) {
 	if err := p.r.ctx.Err(); err != nil {
 		return 0, err
 	}
-	room := max(p.r.resultLimit-int64(len(p.r.result)), 0)
-	p.r.result = append(p.r.result, b[:min(int64(len(b)), room)]...)
+	r := p.r
+	kept := b[:min(int64(len(b)), max(r.resultLimit-int64(len(r.result)), 0))]
+	if need := len(r.result) + len(kept); need > cap(r.result) {
+		// Twice as much has the text copied seldom; while it is, both are there.
+		size := int(min(int64(2*need), max(r.resultLimit, int64(need))))
+		if !r.holdResult(size + len(r.result)) {
+			return 0, r.starved
+		}
+		r.result = append(make([]byte, 0, size), r.result...)
+	}
+	r.result = append(r.result, kept...)
 	return len(b), nil
 }

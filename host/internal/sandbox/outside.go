@@ -67,12 +67,15 @@ func (o *outside) commit(ctx context.Context) error {
 	return o.state.save(ctx, o.call.State)
 }
 
-// endCall is called after each entry: answers do not outlive it.
-func (o *outside) endCall() {
+// endCall is called after each entry: answers do not outlive it. It tells what
+// was held for them.
+func (o *outside) endCall() (held uint64) {
 	for _, a := range o.answers {
 		a.end()
+		held += a.held
 	}
 	clear(o.answers)
+	return held
 }
 
 // maxExplained bounds the refusals of an attempt that are told to the log.

@@ -33,14 +33,14 @@ func (c *compilation) warm(r *run) *instance {
 		}
 	}
 	e.mu.Unlock()
-	if in != nil && !e.budget.try(r, stackSize) {
+	if in != nil && !e.budget.try(r, r.overhead()) {
 		old, in = append(old, in), nil // waiting with it would keep its memory from others
 	}
 	for _, o := range old {
 		o.end()
 	}
 	if in != nil {
-		in.depth = stackSize
+		in.depth = r.overhead()
 	}
 	return in
 }

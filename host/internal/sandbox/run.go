@@ -31,6 +31,9 @@ type run struct {
 	busy    bool   // for the budget
 	stream  uint32 // which of the streams of random numbers that the seed gives
 	streams uint32 // that were given out
+	held    uint64 // bytes of the budget for what the host keeps of the run
+	room    int    // bytes of the result among them
+	stateOK bool   // the state is among them
 
 	phase       abi.Phase // which entry of the guest is being called
 	calls, fuel int64
@@ -133,6 +136,7 @@ func (r *run) within(ctx context.Context) (end func()) {
 	r.ctx = runContext{hard, r}
 	return func() {
 		r.detach()
+		r.drop(r.held)
 		r.c.engine.budget.leave(r)
 		forget()
 		cancel()

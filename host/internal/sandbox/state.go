@@ -152,6 +152,10 @@ func (o *outside) over(fork *values) {
 // stateOf is what the functions of the state begin with. The second value is
 // an error code, or 0.
 func stateOf(ctx context.Context, r *run) (*values, int32) {
+	if !r.stateOK && !r.hold(stateBytes) {
+		return nil, abi.ErrLimit
+	}
+	r.stateOK = true
 	if r.outside.state == nil { // it may have to be read
 		defer r.away()()
 	}
