@@ -20,6 +20,7 @@ type builder struct {
 	imported                                              uint32
 	table, memory, element, start                         []byte
 	tailSections                                          []byte
+	dataCount                                             uint32 // 0: not told
 }
 
 func uleb(n uint32) []byte { return binary.AppendUvarint(nil, uint64(n)) }
@@ -120,6 +121,7 @@ func (b *builder) bytes() []byte {
 	add(7, vector(b.exports), len(b.exports) > 0)
 	add(8, b.start, b.start != nil)
 	add(9, b.element, b.element != nil)
+	add(12, uleb(b.dataCount), b.dataCount > 0)
 	add(10, vector(b.bodies), len(b.bodies) > 0)
 	add(11, vector(b.data), len(b.data) > 0)
 	return append(out, b.tailSections...)

@@ -22,8 +22,9 @@ type anatomy struct {
 	*wasm.Module
 	grows [wasm.MaxTables]bool // tables that an instruction grows
 
-	machineCode uint64 // bytes of all functions
+	machineCode uint64 // bytes of all functions, and of the ways into them
 	heaviest    uint64 // bytes that the compiler needs for one function, at most
+	payments    uint64 // bytes that metering adds
 }
 
 // decode takes a binary of bounded size apart.

@@ -2,12 +2,14 @@ package sandbox
 
 import "github.com/wasmjob/wasmjob/host/internal/wasm"
 
-// checkCode adds up what compiling all functions takes, beside what is linear
-// in their size.
+// checkCode adds up what compiling all functions takes.
 func (a *anatomy) checkCode() error {
 	w := walk{a: a}
 	effort, locals := 0, 0
 	most := effortAll + effortOfByte*len(a.Sections[wasm.SectionCode].Body)
+	if err := a.priceTypes(); err != nil {
+		return err
+	}
 	for i := range a.Bodies {
 		w.begin(i)
 		if locals += w.Locals; locals > maxLocalsAll {
@@ -18,7 +20,7 @@ func (a *anatomy) checkCode() error {
 		}
 		w.end()
 		a.priceBody(&w, i)
-		if effort += nsFunc + w.effort + nsByte*w.load; effort > most {
+		if effort += nsFunc + w.effort + nsCode*w.native; effort > most {
 			w.Fail(wasm.TooBig, "the functions up to this one would take too long to compile")
 		}
 		if err := w.Err(); err != nil {
@@ -28,39 +30,16 @@ func (a *anatomy) checkCode() error {
 	return nil
 }
 
-var burdens = allBurdens() // read only
-
-// allBurdens says how many bytes the compiler needs for an instruction.
-func allBurdens() (of [wasm.Ops]int) {
-	for o := range wasm.Op(wasm.Ops) {
-		of[o] = bytesPlain
-		switch {
-		case o.Access():
-			of[o] += bytesAccess
-		case o.Ranged(): // in metered code, a call
-			of[o] += bytesCall
-		}
-	}
-	for _, traps := range [...][2]wasm.Op{
-		{wasm.OpTableGet, wasm.OpTableSet},
-		{0x6d, 0x70}, {0x7f, 0x82}, // dividing
-		{0xa8, 0xab}, {0xae, 0xb1}, {0x100, 0x107}, // cutting off to a whole number
-	} {
-		for o := traps[0]; o <= traps[1]; o++ {
-			of[o] += bytesTrap
-		}
-	}
-	of[wasm.OpRefFunc] += bytesCall
-	of[wasm.OpCall] += bytesCall
-	of[wasm.OpCallIndirect] += bytesCallIndirect
-	return of
-}
-
 func (w *walk) step() {
-	w.cost(0, burdens[w.Op])
-	w.native += codeOf(w.Op)
+	w.cost(0, int(compilerMemory[w.Op]))
+	w.made()
 	switch w.Op {
-	case wasm.OpUnreachable, wasm.OpReturn:
+	case wasm.OpReturn:
+		w.emit(codeReturn)
+		w.arrive(w.blocks[0].results, codeMoveWide)
+		w.stop()
+	case wasm.OpUnreachable:
+		w.emit(codeTrap)
 		w.stop()
 	case wasm.OpBlock, wasm.OpLoop, wasm.OpIf:
 		w.enter()
@@ -79,23 +58,32 @@ func (w *walk) step() {
 		w.move(1, 0)
 		n := len(w.Labels)
 		w.cost(n*nsTarget+n*n/perTargets, n*bytesTarget)
+		w.emit(n * codeTarget)
+		w.part += n
+		w.targets += n
 		for _, label := range w.Labels {
 			w.jump(label)
 		}
 		w.stop()
 	case wasm.OpCall:
+		if int(w.A) < w.a.Imported {
+			w.look()
+		}
 		w.call(w.a.Types[w.a.Funcs[w.A]])
 	case wasm.OpCallIndirect:
 		w.move(1, 0)
+		w.look()
 		w.call(w.a.Types[w.A])
 	case wasm.OpLocalGet:
 		w.use(w.A)
 		w.move(0, 1)
 	case wasm.OpLocalSet:
 		w.set(w.A)
+		w.emit(codeStore)
 		w.move(1, 0)
 	case wasm.OpLocalTee:
 		w.set(w.A)
+		w.emit(codeStore)
 	default:
 		w.plain()
 	}
@@ -119,7 +107,16 @@ func (w *walk) plain() {
 // call is a call with what it moves: two bytes of code can move a thousand values.
 func (w *walk) call(t wasm.FuncType) {
 	w.pass(len(t.Params) + len(t.Results))
+	w.emit(passing(t))
+	w.cost(0, bytesParam*len(t.Params)+bytesResult*len(t.Results))
 	w.move(len(t.Params), len(t.Results))
+}
+
+// look is what metered code does before a call of the host.
+func (w *walk) look() {
+	w.looks++
+	w.emit(codeLook)
+	w.cost(0, bytesLook)
 }
 
 func (w *walk) pass(values int) {

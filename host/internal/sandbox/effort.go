@@ -20,7 +20,7 @@ const (
 	nsLocal    = 4_000 // a variable passing from one part to the next
 	nsStack    = 250   // a value on the stack doing so
 	nsFunc     = 4_000 // a function, however small
-	nsByte     = 1     // a byte that the compiler needs
+	nsCode     = 100   // a byte of machine code
 	nsPass     = 700   // a value that a jump takes along
 	nsKnown    = 20    // a place in memory that was looked at before, in each part
 	nsBack     = 10    // a part on the way back round a loop, for each of its variables
@@ -28,21 +28,22 @@ const (
 	nsTarget   = 5_000 // a target of br_table, which is a part of its own,
 	perTargets = 8     // and this many other ones of that br_table are a nanosecond more
 
-	bytesPlain        = 400 // an instruction that is nothing special
-	bytesPart         = 6 << 10
-	bytesTarget       = 3 << 10
-	bytesLocal        = 400
-	bytesStack        = 25
-	bytesKnown        = 24
-	bytesTrap         = 7 << 10 // what looks at its operands before it does anything
-	bytesAccess       = 4500    // of memory, at a place that was not looked at before
-	bytesCall         = 1 << 10
-	bytesCallIndirect = 13 << 10
+	bytesPart   = 6 << 10
+	bytesTarget = 3 << 10
+	bytesLive   = 150  // a variable passing from one part to the next
+	bytesLocal  = 450  // that a jump takes along
+	bytesRound  = 1100 // a variable that a jump takes to the begin of a loop
+	bytesPassed = 450  // a value that a jump takes along
+	bytesStack  = 25
+	bytesKnown  = 24
+	bytesParam  = 200 // of a call
+	bytesResult = 750
+	bytesLook   = 12 << 10 // before a call of the host
 
-	maxEffort    = 2_000_000_000 // nanoseconds, of one function; sound ones need a tenth
+	maxEffort    = 2_000_000_000 // nanoseconds, of one function, beside those of its machine code; sound ones need a tenth
 	maxLoad      = 512 << 20     // bytes that the compiler needs for one function; sound ones need a third
 	effortAll    = 4_000_000_000 // nanoseconds, of all functions,
-	effortOfByte = 1_500         // and more by the byte of the code
+	effortOfByte = 4_000         // and more by the byte of the code
 )
 
 // block is a block, loop or if that is open, or the function itself.
@@ -53,14 +54,31 @@ type block struct {
 	params, results int
 	way             int // length of the way to where it begins
 	shortest        int // least way from which its end is reached
-	part            int // at its begin
+	part            int // at its begin, targets of br_table not counted
 	inLoop          int // part at which the innermost loop around it begins, itself included; -1: none
 	exposed         int // length of walk.exposed at its begin
 	knew, knows     int // places known at its begin, and at least at its end
 	backs, turns    int // jumps to the begin of the loop, and how many parts they go back
+	arm             int // number of the block, or of its half behind else, among all of the function
 }
 
 const nowhere = math.MaxInt
+
+// variable is what is known of a local. Its value comes from where it was last
+// set, if all flow passes there; else from several places, and is handed on at
+// each end of a block since.
+type variable struct {
+	met    int // part in which it was last read or set,
+	seen   int // and how many of those up to there were no targets of br_table
+	set    int // part in which it got the value that it has,
+	depth  int // in this block,
+	arm    int // of this number, until whose end that holds
+	held   int // part in which it was last read while that held
+	handed int // part up to which handing on is paid for
+}
+
+// arrival is a jump to the end of a block that is still open.
+type arrival struct{ depth, part int }
 
 // exposure is a variable whose value comes into a loop from before it.
 type exposure struct{ local, since int }
@@ -74,9 +92,13 @@ type walk struct {
 	blocks  []block
 	dead    bool // nothing comes to this instruction
 	height  int  // values on the stack
-	part    int  // straight pieces of code so far
+	part    int  // straight pieces of code so far,
+	targets int  // of br_table among them
 	way     int  // parts from the entry to here that all flow passes through
-	last    []int
+	vars    []variable
+	lives   []int     // by part, how many more variables live in it than in the one before
+	ahead   []arrival // the latest jump to each open block or one around it, where no block further out has a later one
+	arms    int
 	exposed []exposure
 	known   int // places in memory that were looked at on the way here
 	loops   int // that are open
@@ -86,12 +108,17 @@ type walk struct {
 	passed       int
 	effort, load int
 	native       int // bytes of machine code
+	looks        int // at the balance
+	fresh        int // height above a value that was just made; 0: none
 }
 
 func (w *walk) begin(body int) {
 	w.Begin(w.a.Module, body)
-	*w = walk{Code: w.Code, a: w.a, blocks: w.blocks[:0], exposed: w.exposed[:0], last: slices.Grow(w.last[:0], w.Locals)[:w.Locals]}
-	clear(w.last)
+	*w = walk{
+		Code: w.Code, a: w.a, blocks: w.blocks[:0], exposed: w.exposed[:0], ahead: w.ahead[:0], lives: w.lives[:0],
+		vars: slices.Grow(w.vars[:0], w.Locals)[:w.Locals],
+	}
+	clear(w.vars)
 	typ, _ := w.a.Type(uint32(w.a.Imported + body))
 	w.blocks = append(w.blocks, block{results: len(typ.Results), shortest: nowhere, knows: nowhere, inLoop: -1})
 }
@@ -117,6 +144,7 @@ func (w *walk) split() {
 	w.part++
 	w.way++
 	w.cost(nsWay*w.way+nsStack*w.height+nsKnown*w.known, bytesPart+bytesStack*w.height+bytesKnown*w.known)
+	w.emit(codePart + codeKept*min(w.height, registers))
 }
 
 // move takes values from the stack and puts others there.
@@ -140,18 +168,22 @@ func (w *walk) enter() {
 		loop: w.Op == wasm.OpLoop, undecided: w.Op == wasm.OpIf, dead: w.dead, params: params, results: results,
 		base: max(w.height-params, w.blocks[len(w.blocks)-1].base), way: w.way, shortest: nowhere,
 		knew: w.known, knows: nowhere,
-		inLoop: w.blocks[len(w.blocks)-1].inLoop, exposed: len(w.exposed),
+		inLoop: w.blocks[len(w.blocks)-1].inLoop, exposed: len(w.exposed), arm: w.newArm(),
 	}
 	if w.Op != wasm.OpBlock {
 		w.split()
 	}
-	b.part = w.part
+	b.part = w.seen()
 	if b.loop {
 		b.inLoop = w.part
 		w.loops++
+		w.looks++
 		w.deepest = max(w.deepest, w.loops)
 	}
 	w.blocks = append(w.blocks, b)
+	if b.undecided {
+		w.note(len(w.blocks) - 1)
+	}
 	if b.loop { // where metered code looks at its balance,
 		w.split()
 		w.split()
@@ -167,24 +199,46 @@ func (w *walk) jump(depth uint32) {
 	if w.dead {
 		return
 	}
-	b := &w.blocks[len(w.blocks)-1-int(depth)]
+	i := len(w.blocks) - 1 - int(depth)
+	b := &w.blocks[i]
 	if b.loop {
 		b.backs++
-		b.turns += w.part - b.part
-		w.arrive(b.params)
+		b.turns += w.seen() - b.part
+		w.arrive(b.params, codeRound)
 		return
 	}
+	if i == 0 {
+		w.emit(codeReturn)
+	}
+	w.note(i)
 	b.shortest, b.knows = min(b.shortest, w.way), min(b.knows, w.known)
-	w.arrive(b.results)
+	w.arrive(b.results, codeMoveWide)
+}
+
+// note remembers that a jump goes to the end of a block.
+func (w *walk) note(depth int) {
+	for n := len(w.ahead); n > 0 && w.ahead[n-1].depth >= depth; n-- {
+		w.ahead = w.ahead[:n-1]
+	}
+	w.ahead = append(w.ahead, arrival{depth, w.part})
 }
 
 // arrive is the end of a part, with values that go on.
-func (w *walk) arrive(values int) { w.cost(nsWay*w.way+nsPass*values, bytesStack*values) }
+func (w *walk) arrive(values, each int) {
+	w.cost(nsWay*w.way+nsPass*values, bytesPassed*values)
+	w.emit(each * values)
+}
+
+func (w *walk) newArm() int {
+	w.arms++
+	return w.arms
+}
 
 func (w *walk) otherwise() {
 	b := &w.blocks[len(w.blocks)-1]
 	w.jump(0)
 	b.undecided = false
+	b.arm = w.newArm()
 	w.dead, w.height, w.way, w.known = b.dead, b.base+b.params, b.way, b.knew
 	w.split()
 }
@@ -199,7 +253,7 @@ func (w *walk) leave() {
 		b.shortest, b.knows = min(b.shortest, b.way), min(b.knows, b.knew)
 	}
 	if b.loop {
-		w.arrive(b.results)
+		w.arrive(b.results, codeMoveWide)
 		w.goRound(b)
 	} else {
 		w.jump(0)
@@ -211,28 +265,69 @@ func (w *walk) leave() {
 		w.way, w.known = b.shortest, b.knows
 	}
 	w.blocks = w.blocks[:len(w.blocks)-1]
+	if n := len(w.ahead); n > 0 && w.ahead[n-1].depth == len(w.blocks) {
+		w.ahead = w.ahead[:n-1]
+	}
 	if len(w.blocks) > 0 {
 		w.split()
 	}
 }
 
-// use is the reading of a variable, whose value comes from where it was last
-// met, through every part since.
+// use is the reading of a variable, whose value comes through every part since
+// it was met. Where it was not set on all ways to here, each jump to the end of
+// a block since may take it along.
 func (w *walk) use(local uint32) {
 	if w.dead {
 		return
 	}
-	since := w.last[local]
-	w.cost(nsLocal*(w.part-since), bytesLocal*(w.part-since))
-	w.last[local] = w.part
+	v := &w.vars[local]
+	w.cost(nsLocal*(w.seen()-v.seen), bytesLive*(w.part-v.met))
+	w.keep(v)
+	since := v.handed
+	if v.depth < len(w.blocks) && w.blocks[v.depth].arm == v.arm {
+		since = max(v.set, v.held)
+		v.held = w.part
+	} else {
+		w.cost(0, bytesLocal*(w.part-v.handed))
+		w.emit(handing(w.Kinds[local]) * (w.part - v.handed))
+		w.defined(v)
+		v.handed = w.part
+	}
 	if since < w.blocks[len(w.blocks)-1].inLoop {
 		w.exposed = append(w.exposed, exposure{int(local), since})
 	}
 }
 
+// seen is how many parts there were but for the targets of br_table.
+func (w *walk) seen() int { return w.part - w.targets }
+
+// keep notes that a variable lives in all parts since it was met.
+func (w *walk) keep(v *variable) {
+	if w.part > v.met {
+		if short := w.part + 2 - len(w.lives); short > 0 {
+			w.lives = append(w.lives, make([]int, short)...)
+		}
+		w.lives[v.met+1]++
+		w.lives[w.part+1]--
+		v.met, v.seen = w.part, w.seen()
+	}
+}
+
+// defined says that from here on a variable has one value.
+func (w *walk) defined(v *variable) {
+	v.met, v.seen, v.set, v.held = w.part, w.seen(), w.part, w.part
+	v.depth = len(w.blocks) - 1
+	v.arm = w.blocks[v.depth].arm
+}
+
 func (w *walk) set(local uint32) {
-	if !w.dead {
-		w.last[local] = w.part
+	if w.dead {
+		return
+	}
+	v := &w.vars[local]
+	w.defined(v)
+	if n := len(w.ahead); n == 0 || w.ahead[n-1].part < v.handed {
+		v.handed = w.part // nobody takes what it was along
 	}
 }
 
@@ -244,15 +339,17 @@ func (w *walk) goRound(b *block) {
 	w.cost(nsBack*n*b.turns, 0)
 	w.cost(nsMerge*n*n*(1+b.backs), 0)
 	w.merges += nsMerge * n * n * (1 + b.backs)
+	w.emit(codeRound * b.params)
 	around := w.blocks[max(len(w.blocks)-2, 0)].inLoop
 	kept := w.exposed[:b.exposed]
 	for _, e := range w.exposed[b.exposed:] {
 		if w.Err() != nil {
 			return
 		}
-		passed := w.part - w.last[e.local]
-		w.cost(nsLocal*(1+passed), bytesLocal*(1+passed))
-		w.last[e.local] = w.part
+		passed := w.seen() - w.vars[e.local].seen
+		w.cost(nsLocal*(1+passed), bytesLive*(1+passed)+bytesRound*(2+b.backs))
+		w.emit(going(w.Kinds[e.local]) * (2 + b.backs))
+		w.keep(&w.vars[e.local])
 		if e.since < around {
 			kept = append(kept, e)
 		}
@@ -263,4 +360,11 @@ func (w *walk) goRound(b *block) {
 // end counts what is done once for each loop in another: the variables of
 // loops are brought together until nothing changes any more, and what changes
 // in an inner one may change the next.
-func (w *walk) end() { w.cost(w.merges*w.deepest, 0) }
+func (w *walk) end() {
+	w.cost(w.merges*w.deepest, 0)
+	n := 0
+	for _, more := range w.lives {
+		n += more
+		w.native += codeKept * min(n, registers)
+	}
+}

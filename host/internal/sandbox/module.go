@@ -232,6 +232,10 @@ func (e *Engine) compile(binary []byte) (wazero.CompiledModule, error) {
 	}
 	switch {
 	case err == nil:
+		if err := checkCompiled(code); err != nil {
+			e.free(code)
+			return nil, err
+		}
 		return code, nil
 	case errors.As(err, &disk): // the cache cannot be read
 		return nil, fmt.Errorf("compile module: %w", err)

@@ -19,9 +19,10 @@ type Code struct {
 	// instruction.
 	Labels []uint32
 
-	Locals int // parameters included
-	Groups int // of locals, as declared
-	First  int // where the groups begin, behind their number
+	Locals int    // parameters included
+	Kinds  []byte // types of the locals
+	Groups int    // of locals, as declared
+	First  int    // where the groups begin, behind their number
 
 	m        *Module
 	open     []Op // the function, and what is open in it: block, loop, if or else
@@ -35,17 +36,21 @@ func (c *Code) Begin(m *Module, body int) {
 	*c = Code{
 		Reader: Reader{b: m.Bodies[body]}, m: m, index: f, Locals: len(m.Types[m.Funcs[f]].Params),
 		open: append(c.open[:0], OpBlock), Labels: c.Labels[:0],
+		Kinds: append(c.Kinds[:0], m.Types[m.Funcs[f]].Params...),
 	}
 	c.Groups = c.Count("groups of locals", 2, maxLocals)
 	c.First = c.pos
 	for n := c.Groups; n > 0 && c.err == nil; n-- {
-		more := c.U32()
-		valueType(&c.Reader)
+		more, kind := c.U32(), c.Byte()
+		valueTypeIs(&c.Reader, kind)
 		if uint64(c.Locals)+uint64(more) > maxLocals {
 			c.Fail(TooBig, "%d locals; %d are taken", uint64(c.Locals)+uint64(more), maxLocals)
 			return
 		}
 		c.Locals += int(more)
+		for range more {
+			c.Kinds = append(c.Kinds, kind)
+		}
 	}
 }
 

@@ -1,0 +1,184 @@
+package sandbox
+
+import (
+	"bytes"
+	"flag"
+	"fmt"
+	"go/format"
+	"os"
+	"regexp"
+	"runtime"
+	"slices"
+	"testing"
+
+	"github.com/tetratelabs/wazero"
+	"github.com/tetratelabs/wazero/api"
+
+	"github.com/wasmjob/wasmjob/host/internal/wasm"
+)
+
+var (
+	calibrate = flag.Bool("calibrate", false, "measure what instructions cost, and write code_prices.go")
+	fullSize  = flag.Bool("full", false, "compile hard shapes at the bound, which takes minutes and gigabytes")
+)
+
+// calibratedFor is the version of the engine that all prices were measured for.
+const calibratedFor = "v1.12.0"
+
+func TestCalibrationIsForThisEngine(t *testing.T) {
+	t.Parallel()
+	mod, err := os.ReadFile("../../../go.mod")
+	if err != nil {
+		t.Fatal(err)
+	}
+	found := regexp.MustCompile(`github.com/tetratelabs/wazero (\S+)`).FindSubmatch(mod)
+	if found == nil || string(found[1]) != calibratedFor {
+		t.Errorf("go.mod has wazero %q, and prices are for %s. Run `go test ./host/internal/sandbox -run CalibrationOfInstructions -calibrate` on amd64, "+
+			"then -run Calibration, and with -full; mend code_size.go and effort.go where it fails, read what RATIONALE says of the engine's numbers, and set calibratedFor",
+			found, calibratedFor)
+	}
+}
+
+// cost is what compiling takes, estimated or in truth.
+type cost struct{ code, memory float64 }
+
+func (c cost) less(d cost) cost    { return cost{c.code - d.code, c.memory - d.memory} }
+func (c cost) each(n float64) cost { return cost{c.code / n, c.memory / n} }
+func (c cost) over(d cost) cost    { return cost{c.code / d.code, c.memory / d.memory} }
+func (c cost) String() string {
+	return fmt.Sprintf("%.1f of code and %.0f of memory", c.code, c.memory)
+}
+
+// estimated is what the check says of a module, whether or not it refuses it.
+func estimated(t *testing.T, binary []byte) cost {
+	t.Helper()
+	m, err := decode(binary, defaultModule)
+	if err != nil {
+		t.Fatal(err)
+	}
+	a := &anatomy{Module: m}
+	if err := a.checkCode(); err != nil {
+		t.Fatal(err)
+	}
+	code, memory := a.compileCost()
+	return cost{float64(code), float64(memory)}
+}
+
+// measured compiles a module. Memory is all that was allocated, as what the
+// collector has found by then depends on the weather.
+func measured(t *testing.T, binary []byte) cost {
+	t.Helper()
+	m, err := decode(binary, defaultModule)
+	if err != nil {
+		t.Fatal(err)
+	}
+	out, err := metered(m)
+	if err != nil {
+		t.Fatal(err)
+	}
+	rt := wazero.NewRuntimeWithConfig(t.Context(), wazero.NewRuntimeConfigCompiler().WithCoreFeatures(api.CoreFeaturesV2))
+	defer rt.Close(t.Context()) //nolint:errcheck // nothing runs
+	var before, after runtime.MemStats
+	runtime.ReadMemStats(&before)
+	code, err := rt.CompileModule(t.Context(), out.Wasm)
+	runtime.ReadMemStats(&after)
+	if err != nil {
+		t.Fatal(err)
+	}
+	made, err := madeOf(code)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return cost{float64(made.all), float64(after.TotalAlloc - before.TotalAlloc + uint64(len(binary)+len(out.Wasm)+made.all))}
+}
+
+// slope is what each of n more costs.
+func slope(t *testing.T, of func(*testing.T, []byte) cost, build func(n int) []byte, from, to int) cost {
+	t.Helper()
+	return of(t, build(to)).less(of(t, build(from))).each(float64(to - from))
+}
+
+// TestCalibrationOfInstructions compiles chains of each instruction. The price
+// is no less than what it costs with operands that come any way, and no more
+// than twice the most.
+func TestCalibrationOfInstructions(t *testing.T) { //nolint:paralleltest // measures memory of the process
+	if runtime.GOARCH != "amd64" {
+		t.Skip("left out: prices are those of amd64")
+	}
+	if *calibrate {
+		writePrices(t)
+	}
+	for _, o := range operations() {
+		least := cost{100, 100}
+		for how := range allOperands {
+			if !o.fits(how) {
+				continue
+			}
+			build := func(n int) []byte { return chain(o, n, how) }
+			says, is := slope(t, estimated, build, 50, 250), slope(t, measured, build, 50, 250)
+			ratio := says.over(is)
+			if ratio.code < 0.99 || ratio.memory < 0.9 {
+				t.Errorf("% x: %v estimated, operands %d: in truth %v", o.code, says, how, is)
+			}
+			says.code -= codeStore // of what stores the result
+			ratio = says.over(is)
+			least = cost{min(least.code, ratio.code), min(least.memory, ratio.memory)}
+		}
+		if least.code > 2 || least.memory > 2.2 {
+			t.Errorf("% x: estimated %.2f times too high, memory %.2f times", o.code, least.code, least.memory)
+		}
+	}
+}
+
+// writePrices measures code_prices.go anew.
+func writePrices(t *testing.T) {
+	t.Helper()
+	const from, to = 300, 900
+	var code, memory [wasm.Ops]int
+	var base [allOperands]cost // of an instruction that minds none of this
+	for i, o := range slices.Insert(operations(), 0, operation{0x45, "i", "i", []byte{0x45}}) {
+		var most cost
+		for how := range allOperands {
+			if !o.fits(how) {
+				continue
+			}
+			c := slope(t, measured, func(n int) []byte { return chain(o, n, how) }, from, to)
+			if i == 0 {
+				base[how] = c
+			}
+			if how > spilled {
+				c = c.less(base[how].less(base[spilled]))
+			}
+			most = cost{max(most.code, c.code), max(most.memory, c.memory)}
+		}
+		code[o.op], memory[o.op] = int(most.code)+1, int(most.memory)+1
+	}
+	code[wasm.OpCall], memory[wasm.OpCall] = 20, 2600
+	code[wasm.OpCallIndirect], memory[wasm.OpCallIndirect] = 230, 4000
+	var b bytes.Buffer
+	fmt.Fprintf(&b, "// Code generated by calibration_test.go for wazero %s on amd64. DO NOT EDIT.\n\npackage sandbox\n\n", calibratedFor)
+	fmt.Fprintln(&b, "import \"github.com/wasmjob/wasmjob/host/internal/wasm\"")
+	table := func(comment, name, typ string, of []int) {
+		fmt.Fprintf(&b, "\n// %s\nvar %s = [wasm.Ops]%s{ // read only\n", comment, name, typ)
+		for at := 0; at < len(of); at += 16 {
+			if slices.Max(of[at:at+16]) > 0 {
+				fmt.Fprintf(&b, "%#x: ", at)
+				for _, n := range of[at : at+16] {
+					fmt.Fprintf(&b, "%d, ", n)
+				}
+				fmt.Fprintln(&b)
+			}
+		}
+		fmt.Fprintln(&b, "}")
+	}
+	table("machineCode is how many bytes an instruction becomes.", "machineCode", "uint8", code[:])
+	table("compilerMemory is how many bytes compiling one takes.", "compilerMemory", "uint16", memory[:])
+	text, err := format.Source(b.Bytes())
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := os.WriteFile("code_prices.go", text, 0o644); err != nil { //nolint:gosec // source text
+		t.Fatal(err)
+	}
+	t.Fatal("code_prices.go is written; run the tests again")
+}

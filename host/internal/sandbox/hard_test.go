@@ -1,0 +1,171 @@
+package sandbox
+
+import (
+	"bytes"
+	"runtime"
+	"slices"
+	"strings"
+	"testing"
+)
+
+// hardShape is small code that becomes much machine code, or takes much memory
+// to compile; n says how often something is repeated.
+type hardShape struct {
+	name  string
+	n     int // that is quickly compiled
+	full  int // that comes near a bound
+	build func(b *builder, n int)
+}
+
+func hardShapes() []hardShape {
+	const most = 100
+	ints, floats, vectors := strings.Repeat("\x7f", most), strings.Repeat("\x7c", most), strings.Repeat("\x7b", most)
+	leave := op(0x23, 0, 0x0d, 0) // br_if on a global
+	get, set := getLocals(0, most), setLocals(0, most)
+	block := func(kind string, before []byte, label []byte) func(*builder, int) {
+		return func(b *builder, n int) {
+			b.sinks()
+			b.fnOf(kind, kind, nil, op(label[0], 0x40), before, get, set, bytes.Repeat(leave, n), label[1:], op(opEnd), get)
+		}
+	}
+	calls := func(kind string) func(*builder, int) {
+		return func(b *builder, n int) {
+			f := b.fnOf(kind, kind, nil, get)
+			b.fnOf(kind, kind, nil, get, bytes.Repeat(call(f), n))
+		}
+	}
+	all := []hardShape{
+		{"calls that pass numbers", 300, 5000, calls(ints)},
+		{"calls that pass floating point numbers", 300, 4000, calls(floats)},
+		{"calls that pass vectors", 300, 4000, calls(vectors)},
+		{"calls with constants", 60, 800, func(b *builder, n int) {
+			f := b.fnOf(strings.Repeat("\x7e", 1000), "", nil)
+			b.fnOf("", "", nil, bytes.Repeat(slices.Concat(bytes.Repeat(i64(0x123456789abcdef), 1000), call(f)), n))
+		}},
+		{"functions with parameters and results", 100, 20_000, func(b *builder, n int) {
+			for range n {
+				b.fnOf(vectors, vectors, nil, get)
+			}
+		}},
+		{"numbers that jumps take along", 400, 9000, block(ints, leave, op(0x02))},
+		{"vectors that jumps take along", 400, 7000, block(vectors, leave, op(0x02))},
+		{"vectors that are set again before the end", 400, 7000, block(vectors, leave, slices.Concat(op(0x02), get, set))},
+		{"numbers that go round a loop", 200, 5000, block(ints, nil, op(0x03))},
+		{"vectors that go round a loop", 200, 3000, block(vectors, nil, op(0x03))},
+		{"vectors for each target", 400, 6000, func(b *builder, n int) {
+			b.sinks()
+			b.fnOf(vectors, vectors, nil, op(0x02, 0x40), leave, get, set, op(0x23, 0, 0x0e), uleb(uint32(n)), make([]byte, n+1), op(opEnd), get)
+		}},
+		{"results of a function", 400, 7000, func(b *builder, n int) {
+			b.sinks()
+			b.fnOf(vectors, vectors, nil, get, bytes.Repeat(leave, n))
+		}},
+		{"registers that differ", 400, 40_000, func(b *builder, n int) {
+			b.sinks()
+			f := b.fn("", "", 0)
+			kind := strings.Repeat("\x7e", 50) + strings.Repeat("\x7b", 50)
+			touch := func(from int) (code []byte) {
+				for i := range 16 {
+					code = slices.Concat(code, getLocal(uint32(from+i)), op(0x24, 1), getLocal(uint32(50+from+i)), op(0x24, 4))
+				}
+				return code
+			}
+			b.fnOf(kind, kind, nil, op(0x02, 0x40), touch(0), bytes.Repeat(leave, n), call(f), touch(25), leave, op(opEnd), get)
+		}},
+		{"calls of the host", 300, 30_000, func(b *builder, n int) {
+			f := b.fromHost(wasiModule, "sched_yield", "", valI32)
+			b.fnOf("", "", nil, bytes.Repeat(append(call(f), opDrop), n))
+		}},
+		{"indirect calls", 300, 30_000, func(b *builder, n int) {
+			b.table = []byte{1, 0x70, 0, 1}
+			b.fnOf(valI32, "", nil, bytes.Repeat(slices.Concat(getLocal(0), op(0x11), uleb(b.typ("", "")), op(0)), n))
+		}},
+	}
+	for _, o := range operations() {
+		switch {
+		case o.op == 0x262: // i8x16.popcnt
+			all = append(all, hardShape{"popcnt", 1000, 150_000, func(b *builder, n int) {
+				b.fnOf("\x7b", "\x7b", nil, getLocal(0), bytes.Repeat(o.code, n))
+			}})
+		case o.op == 0xb1: // i64.trunc_f64_u
+			all = append(all, hardShape{"cutting off", 1000, 60_000, func(b *builder, n int) {
+				b.fnOf("\x7c", "\x7c", nil, getLocal(0), bytes.Repeat(slices.Concat(o.code, op(0xba)), n))
+			}})
+		}
+	}
+	return all
+}
+
+func (s hardShape) module(n int) []byte {
+	b := &builder{}
+	s.build(b, n)
+	return b.job(i32(0))
+}
+
+// TestCalibrationOfShapes compiles what costs the most for its size. Estimates
+// are no lower than the truth and at most twice as high, and the truth grows
+// with the size alone, so that this holds at the bound as well.
+func TestCalibrationOfShapes(t *testing.T) { //nolint:paralleltest // measures memory of the process
+	if runtime.GOARCH != "amd64" {
+		t.Skip("left out: prices are those of amd64")
+	}
+	for _, s := range hardShapes() {
+		t.Run(s.name, func(t *testing.T) { //nolint:paralleltest // as above
+			n := s.n
+			if *fullSize {
+				n = s.full / 4
+			}
+			says, is := slope(t, estimated, s.module, n, 4*n), slope(t, measured, s.module, n, 4*n)
+			ratio := says.over(is)
+			t.Logf("each %v, estimated %.2f and %.2f times", is, ratio.code, ratio.memory)
+			if ratio.code < 0.99 || ratio.code > 2 {
+				t.Errorf("estimated %.0f bytes of machine code, in truth %.0f", says.code, is.code)
+			}
+			if ratio.memory < 0.99 || ratio.memory > 2 {
+				t.Errorf("estimated %.0f bytes of memory, in truth %.0f", says.memory, is.memory)
+			}
+			if more := slope(t, measured, s.module, n, 2*n).over(is); more.code < 0.9 || more.code > 1.1 || more.memory < 0.7 {
+				t.Errorf("costs do not grow with the size alone: at first %.2f times as much code, %.2f times as much memory", more.code, more.memory)
+			}
+		})
+	}
+}
+
+// TestMachineCodeIsBounded has modules whose machine code the engine could not
+// link: it keeps 32 bits of a call's distance.
+func TestMachineCodeIsBounded(t *testing.T) {
+	t.Parallel()
+	hundred := strings.Repeat(valI32, 100)
+	b := &builder{}
+	f := b.fn(hundred, hundred, 0, getLocals(0, 100))
+	for range 75 {
+		b.fn(hundred, hundred, 0, getLocals(0, 100), bytes.Repeat(call(f), 9990))
+	}
+	wantRefusal(t, inspect(b.job(i32(0))), TooBig, "")
+
+	// No one of them is large.
+	b = &builder{}
+	f = b.fn(hundred, hundred, 0, getLocals(0, 100))
+	for range 700 {
+		b.fn(hundred, hundred, 0, getLocals(0, 100), bytes.Repeat(call(f), 300))
+	}
+	b.at(0, strings.Repeat("a", 1<<20))
+	wantRefusal(t, inspect(b.job(i32(0))), TooBig, "up to this one")
+
+	// A jump takes all variables along that are set before it, also when they
+	// are set again afterwards.
+	b = &builder{}
+	b.sinks()
+	get, set := getLocals(0, 400), setLocals(0, 400)
+	b.fn("", "", 400, op(0x02, 0x40, 0x23, 0, 0x0d, 0), get, set, bytes.Repeat(op(0x23, 0, 0x0d, 0), 20_000), get, set, op(opEnd), get, bytes.Repeat(op(opDrop), 400))
+	wantRefusal(t, inspect(b.job(i32(0))), TooBig, "")
+
+	// Each type has machine code of its own.
+	b = &builder{}
+	for i := range 900 {
+		b.types = append(b.types, slices.Concat([]byte{0x60}, text(strings.Repeat("\x7b", 1000-i%50)), text(strings.Repeat("\x7b", 100))))
+	}
+	if err := inspect(b.job(i32(0))); err != nil {
+		t.Error(err)
+	}
+}
