@@ -92,6 +92,7 @@ func (j *Judged) Do(ctx context.Context, r conformance.Request) (conformance.Ans
 	if err != nil {
 		return conformance.Answer{}, err
 	}
+	j.engine.ForgetLines() // each request stands for itself
 	said := &lines{}
 	switch r.Kind {
 	case "":

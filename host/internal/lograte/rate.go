@@ -59,6 +59,13 @@ func (l *Limiter) Take(now time.Time, job string, item, perSecond int) bool {
 	return ok
 }
 
+// Forget gives everybody all lines again.
+func (l *Limiter) Forget() {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	clear(l.left)
+}
+
 // at is what a source has left. After a second it has all again, so nothing is
 // remembered of one that was silent for so long.
 func (l *Limiter) at(s source, now time.Time, perSecond float64) bucket {

@@ -33,6 +33,10 @@ func TestAnItemHasItsLinesASecond(t *testing.T) {
 	if got := taken(&l, now, "a", 1, 10, 100); got != 10 {
 		t.Errorf("another item: %d lines", got)
 	}
+	l.Forget()
+	if got := taken(&l, now, "a", 1, 10, 100); got != 10 {
+		t.Errorf("anew: %d lines", got)
+	}
 }
 
 func TestItemsOfAJobShareABound(t *testing.T) {

@@ -116,6 +116,10 @@ func newJournal(c *job.Call, of *compilation) *journal {
 	return j
 }
 
+// ForgetLines lets every item log as if it had not logged before, for those whose
+// runs have nothing to do with each other.
+func (e *Engine) ForgetLines() { e.logged.Forget() }
+
 // room is how many bytes of a line write wants to see: one more than it keeps,
 // which shows that the line was cut, and what a secret across the cut needs.
 func (j *journal) room() int { return j.line + 1 + j.secrets.slack() }
