@@ -80,8 +80,8 @@ func (d *dump) below(ctx context.Context, path string, children []string) error 
 
 func (d *dump) line(text string) {
 	text = d.masks.hide(strings.Map(func(r rune) rune {
-		if unicode.IsControl(r) {
-			return ' ' // one node, one line
+		if !unicode.IsGraphic(r) {
+			return ' ' // one node, one line, and nothing that steers a terminal
 		}
 		return r
 	}, text))

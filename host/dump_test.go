@@ -28,7 +28,7 @@ func TestDump(t *testing.T) {
 	above, state := l.StateOf(0)
 	put(t, o, registry.Create, "/jobs", "")
 	for _, n := range []struct{ path, data string }{
-		{at, ""}, {at + "/a", "10.0.0.123 and 10.0.0.12"}, {at + "/a/10.0.0.12@-@7", "x\ny"}, {at + "/a/b", "999.1.1.1 16:11:13 2001:db8::7 1.2"},
+		{at, ""}, {at + "/a", "10.0.0.123 and 10.0.0.12"}, {at + "/a/10.0.0.12@-@7", "x\n\u202ey"}, {at + "/a/b", "999.1.1.1 16:11:13 2001:db8::7 1.2"},
 		{at + "/wasm", ""}, {above[0], ""}, {above[1], ""}, {state, "10.0.0.99"}, {at + "/z", ""},
 	} {
 		put(t, o, registry.Create, n.path, n.data)
@@ -41,7 +41,7 @@ func TestDump(t *testing.T) {
 	want := strings.Join([]string{
 		"/j/z | ",
 		"/j/wasm | ", below(above[0]) + " | ", below(above[1]) + " | ", below(state) + " | (9 bytes)",
-		"/j/a | ip1 and ip2", "/j/a/b | 999.1.1.1 16:11:13 ip3 1.2", "/j/a/ip2@-@7 | x y", "",
+		"/j/a | ip1 and ip2", "/j/a/b | 999.1.1.1 16:11:13 ip3 1.2", "/j/a/ip2@-@7 | x  y", "",
 	}, "\n")
 	if d := cmp.Diff(want, got.String()); d != "" {
 		t.Error(d)

@@ -96,7 +96,7 @@ func (s *itemState) Save(_ context.Context, values map[string][]byte) error {
 		if err != nil {
 			return fmt.Errorf("encode the state: %w", err)
 		}
-		if err := replaceFile(s.file, append(b, '\n')); err != nil {
+		if err := replaceFile(s.file, append(visibleJSON(b), '\n')); err != nil {
 			return fmt.Errorf("keep the state: %w", err)
 		}
 	}

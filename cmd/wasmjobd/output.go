@@ -54,17 +54,18 @@ func (t *terminal) json() bool { return t.format == formatJSON }
 
 // printf writes data.
 func (t *terminal) printf(format string, args ...any) {
-	fmt.Fprintf(t.out, format, args...)
+	fmt.Fprint(t.out, visibleText(fmt.Sprintf(format, args...)))
 }
 
 // note writes a message for a person, on a line of its own.
 func (t *terminal) note(format string, args ...any) {
-	fmt.Fprintln(t.err, strings.TrimRight(fmt.Sprintf(format, args...), "\n"))
+	fmt.Fprintln(t.err, visibleText(strings.TrimRight(fmt.Sprintf(format, args...), "\n")))
 }
 
-// printJSON writes v as indented JSON, without escaping of <, > and &.
+// printJSON writes v as indented JSON, without escaping of <, > and &, and with
+// that of all that steers a terminal.
 func (t *terminal) printJSON(v any) error {
-	e := json.NewEncoder(t.out)
+	e := json.NewEncoder(jsonWriter{t.out})
 	e.SetEscapeHTML(false)
 	e.SetIndent("", "  ")
 	if err := e.Encode(v); err != nil {

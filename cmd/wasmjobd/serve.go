@@ -273,7 +273,7 @@ func newLogger(to io.Writer, s config.Server) (log *slog.Logger, readable bool) 
 	if readable {
 		return slog.New(newLineHandler(to, s.LogLevel)), true
 	}
-	return slog.New(slog.NewJSONHandler(to, &slog.HandlerOptions{Level: s.LogLevel})), false
+	return slog.New(slog.NewJSONHandler(jsonWriter{to}, &slog.HandlerOptions{Level: s.LogLevel})), false
 }
 
 func isTerminal(w io.Writer) bool {

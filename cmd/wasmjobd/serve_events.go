@@ -91,7 +91,7 @@ func printEvents(to io.Writer) func(host.Event) {
 			return // is in the log, which the same person reads
 		}
 		var b strings.Builder
-		fmt.Fprintf(&b, "%s %s[%d]", e.At.Format(time.TimeOnly), e.Config.Name, e.Item)
+		fmt.Fprintf(&b, "%s %s[%d]", e.At.Format(time.TimeOnly), shorten(e.Config.Name), e.Item)
 		if e.Parameter != "" {
 			fmt.Fprintf(&b, " (%s)", shorten(e.Parameter))
 		}
@@ -106,7 +106,7 @@ func printEvents(to io.Writer) func(host.Event) {
 				fmt.Fprintf(&b, ", attempt %d", e.Attempt)
 			}
 		default:
-			fmt.Fprintf(&b, " %s in %s on %s", e.State, round(e.Outcome.Took), e.Instance)
+			fmt.Fprintf(&b, " %s in %s on %s", e.State, round(e.Outcome.Took), shorten(string(e.Instance)))
 			for _, text := range []string{e.Outcome.Shown, e.Outcome.Error, e.Reason} {
 				if text != "" {
 					fmt.Fprintf(&b, ": %s", shorten(text))

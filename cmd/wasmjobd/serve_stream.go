@@ -89,7 +89,7 @@ func (s *eventStream) run() {
 
 func lineOf(e host.Event) []byte {
 	var b bytes.Buffer
-	enc := json.NewEncoder(&b)
+	enc := json.NewEncoder(jsonWriter{&b})
 	enc.SetEscapeHTML(false)
 	// Texts and numbers: there is nothing that could not be encoded.
 	if e.Kind == host.EventStrategy {

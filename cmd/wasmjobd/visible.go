@@ -1,0 +1,72 @@
+package main
+
+import (
+	"bytes"
+	"fmt"
+	"io"
+	"strings"
+	"unicode"
+	"unicode/utf16"
+	"unicode/utf8"
+)
+
+// A terminal acts upon more than the controls of ASCII, and shows a text that
+// tells it to write from right to left in another order than it has. Names,
+// results and reasons come from guests and from the registry.
+
+// steers tells a character that a terminal may act upon, or not show at all.
+func steers(r rune) bool { return r < ' ' || r == 0x7f || r > 0x7f && !unicode.IsGraphic(r) }
+
+// visibleText makes what steers a terminal visible, but for ends of lines and tabs.
+func visibleText(s string) string {
+	odd := func(r rune) bool { return steers(r) && r != '\n' && r != '\t' }
+	s = strings.ToValidUTF8(s, "\ufffd")
+	if !strings.ContainsFunc(s, odd) {
+		return s
+	}
+	var b strings.Builder
+	for _, r := range s {
+		switch {
+		case !odd(r):
+			b.WriteRune(r)
+		case r < utf8.RuneSelf:
+			fmt.Fprintf(&b, `\x%02x`, r)
+		default:
+			fmt.Fprintf(&b, `\u%04x`, r)
+		}
+	}
+	return b.String()
+}
+
+// visibleJSON escapes what steers a terminal in JSON, which means the same then.
+// encoding/json leaves all of it but the controls of ASCII as it is. Outside of
+// strings there is nothing but ASCII, so it need not know where they are.
+func visibleJSON(b []byte) []byte {
+	odd := func(r rune) bool { return steers(r) && r != '\n' && r != '\t' }
+	b = bytes.ToValidUTF8(b, []byte("\ufffd"))
+	if !bytes.ContainsFunc(b, odd) {
+		return b
+	}
+	var out bytes.Buffer
+	for _, r := range string(b) {
+		if !odd(r) {
+			out.WriteRune(r)
+			continue
+		}
+		for _, unit := range utf16.Encode([]rune{r}) {
+			fmt.Fprintf(&out, `\u%04x`, unit)
+		}
+	}
+	return out.Bytes()
+}
+
+// jsonWriter makes visible what is written to it, whole texts of JSON at a time.
+type jsonWriter struct{ to io.Writer }
+
+// Write implements io.Writer.
+func (w jsonWriter) Write(p []byte) (int, error) {
+	if _, err := w.to.Write(visibleJSON(p)); err != nil {
+		return 0, err //nolint:wrapcheck // it stands for the other one
+	}
+	return len(p), nil
+}
