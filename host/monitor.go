@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"io"
 	"net"
+	"net/netip"
 	"strconv"
 	"strings"
 	"sync"
@@ -22,10 +23,14 @@ const (
 	// much may be said.
 	commandPatience = 5 * time.Second
 	maxCommand      = 64
-	// dumpPatience bounds one dump.
+	// dumpPatience bounds one dump, and readPatience how long a reader may stand
+	// still meanwhile.
 	dumpPatience = time.Minute
-	// maxDumps bounds the connections of a job at once.
-	maxDumps = 4
+	readPatience = 10 * time.Second
+	// maxDumps bounds the connections of a job at once, and maxDumpsFrom those from
+	// one address. Who comes when there is no place is turned away.
+	maxDumps     = 16
+	maxDumpsFrom = 2
 )
 
 // monitor opens the monitor ports of the jobs that Options name, and answers there
@@ -62,13 +67,8 @@ func (h *Host) dumps(ctx context.Context, l net.Listener, name string) {
 	defer stop()
 	var open sync.WaitGroup
 	defer open.Wait()
-	slots := make(chan struct{}, maxDumps)
+	places := callers{open: map[netip.Prefix]int{}}
 	for {
-		select {
-		case slots <- struct{}{}:
-		case <-ctx.Done():
-			return
-		}
 		c, err := l.Accept()
 		if err != nil {
 			if ctx.Err() == nil {
@@ -76,8 +76,13 @@ func (h *Host) dumps(ctx context.Context, l net.Listener, name string) {
 			}
 			return
 		}
+		from := network(c.RemoteAddr())
+		if !places.enter(from) {
+			_ = c.Close() // nothing was said
+			continue
+		}
 		open.Go(func() {
-			defer func() { <-slots }()
+			defer places.leave(from)
 			if err := h.answer(ctx, c, name); err != nil && ctx.Err() == nil {
 				h.o.Log.Warn("a dump was not given in full", "job", name, "to", c.RemoteAddr().String(), "error", err)
 			}
@@ -103,5 +108,58 @@ func (h *Host) answer(ctx context.Context, c net.Conn, name string) error {
 	if err != nil {
 		return err
 	}
-	return errors.Join(o.Dump(ctx, name, c), o.Close())
+	return errors.Join(o.Dump(ctx, name, patient{c}), o.Close())
+}
+
+// patient gives the reader of a connection some time for each piece.
+type patient struct{ net.Conn }
+
+// Write implements io.Writer.
+func (p patient) Write(b []byte) (int, error) {
+	if err := p.SetWriteDeadline(time.Now().Add(readPatience)); err != nil {
+		return 0, fmt.Errorf("bound the wait for a reader: %w", err)
+	}
+	return p.Conn.Write(b) //nolint:wrapcheck // it stands for the connection
+}
+
+// callers counts connections, so that one address does not take all places.
+type callers struct {
+	mu   sync.Mutex // guards what follows
+	open map[netip.Prefix]int
+	all  int
+}
+
+func (s *callers) enter(from netip.Prefix) bool {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.all == maxDumps || s.open[from] == maxDumpsFrom {
+		return false
+	}
+	s.all++
+	s.open[from]++
+	return true
+}
+
+func (s *callers) leave(from netip.Prefix) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.all--
+	if s.open[from]--; s.open[from] == 0 {
+		delete(s.open, from)
+	}
+}
+
+// network is what one caller has: an address of IPv4, or the 64 bits of IPv6 in
+// which it can choose its address.
+func network(addr net.Addr) netip.Prefix {
+	at, err := netip.ParseAddrPort(addr.String())
+	if err != nil {
+		return netip.Prefix{} // all that have none are one
+	}
+	ip, bits := at.Addr().Unmap().WithZone(""), 64
+	if ip.Is4() {
+		bits = 32
+	}
+	from, _ := ip.Prefix(bits) // which any address has
+	return from
 }

@@ -1,0 +1,115 @@
+package host
+
+import (
+	"context"
+	"errors"
+	"io"
+	"log/slog"
+	"net"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/wasmjob/wasmjob/host/internal/layout"
+	"github.com/wasmjob/wasmjob/host/registry"
+	"github.com/wasmjob/wasmjob/host/registry/embedded"
+)
+
+// callBox is a listener whose callers say where they come from.
+type callBox struct{ calls chan net.Conn }
+
+func (b callBox) Accept() (net.Conn, error) {
+	if c, ok := <-b.calls; ok {
+		return c, nil
+	}
+	return nil, net.ErrClosed
+}
+
+func (b callBox) Close() error   { close(b.calls); return nil }
+func (b callBox) Addr() net.Addr { return &net.TCPAddr{} }
+
+type fromConn struct {
+	net.Conn
+	from net.Addr
+}
+
+func (c fromConn) RemoteAddr() net.Addr { return c.from }
+
+func (b callBox) call(t *testing.T, from string) net.Conn {
+	t.Helper()
+	addr, err := net.ResolveTCPAddr("tcp", from)
+	if err != nil {
+		t.Fatal(err)
+	}
+	here, there := net.Pipe()
+	b.calls <- fromConn{there, addr}
+	synctest.Wait()
+	return here
+}
+
+// closed tells whether the other side has hung up.
+func closed(c net.Conn) bool {
+	if err := c.SetReadDeadline(time.Now()); errors.Is(err, io.ErrClosedPipe) {
+		return true
+	}
+	_, err := c.Read(make([]byte, 1))
+	return errors.Is(err, io.EOF)
+}
+
+// One address cannot take all places of a monitor port, nor keep those that it has.
+func TestMonitorPortIsShared(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		reg := embedded.Memory()
+		o := operate(t, reg)
+		put(t, o, registry.Create, "/jobs", "")
+		put(t, o, registry.Create, layout.NewJob("jobs", "j").Root(), "")
+		put(t, o, registry.Create, layout.NewJob("jobs", "j").Root()+"/a", "b")
+		h := &Host{o: Options{Namespace: "jobs", Log: slog.New(slog.DiscardHandler)}, registry: reg}
+		box := callBox{make(chan net.Conn)}
+		ctx, cancel := context.WithCancel(t.Context())
+		done := make(chan struct{})
+		go func() { defer close(done); h.dumps(ctx, box, "j") }()
+
+		var silent []net.Conn
+		for _, from := range []string{"10.0.0.1:1", "[::ffff:10.0.0.1]:2", "[2001:db8::1]:1", "[2001:db8::2]:1"} {
+			silent = append(silent, box.call(t, from))
+		}
+		for _, from := range []string{"10.0.0.1:3", "[2001:db8::3]:1"} {
+			if c := box.call(t, from); !closed(c) {
+				t.Errorf("%s has a third place", from)
+			}
+		}
+		slow := box.call(t, "10.0.0.2:1")
+		for _, c := range []net.Conn{slow, box.call(t, "10.0.0.3:1")} {
+			if _, err := io.WriteString(c, "dump\n"); err != nil {
+				t.Fatal(err)
+			}
+			if c == slow {
+				continue
+			}
+			if got, err := io.ReadAll(c); err != nil || string(got) != "/j/a | b\n" {
+				t.Errorf("the others get %q, %v", got, err)
+			}
+		}
+		for _, c := range silent {
+			if closed(c) {
+				t.Error("who may say something has no time for it")
+			}
+		}
+		time.Sleep(max(commandPatience, readPatience) + time.Second)
+		for _, c := range append(silent, slow) {
+			if !closed(c) {
+				t.Error("somebody keeps a place without use")
+			}
+		}
+		if c := box.call(t, "10.0.0.1:4"); closed(c) {
+			t.Error("a place is not given back")
+		}
+		cancel()
+		<-done
+		if err := errors.Join(o.Close(), reg.Close()); err != nil {
+			t.Error(err)
+		}
+	})
+}
