@@ -255,7 +255,7 @@ func (o *Options) validateJob(c job.Config) error {
 	return errors.Join(faults...)
 }
 
-// validateSchedule checks that the job can fire.
+// validateSchedule checks that the job can fire, or could at some time.
 func (o *Options) validateSchedule(c job.Config) error {
 	if c.Cron == "" {
 		return nil
@@ -264,7 +264,8 @@ func (o *Options) validateSchedule(c job.Config) error {
 	if err != nil {
 		return fmt.Errorf("cron: %w", err)
 	}
-	if why := schedule.WhyNever(s, time.Now()); why != "" {
+	now := time.Now()
+	if why := schedule.WhyNever(s, now); why != "" && !schedule.Over(s, now) {
 		return fmt.Errorf("cron: %q never fires: %s", c.Cron, why)
 	}
 	return nil

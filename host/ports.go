@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"github.com/wasmjob/wasmjob/host/internal/protocol"
+	"github.com/wasmjob/wasmjob/host/internal/runner"
 	"github.com/wasmjob/wasmjob/host/internal/schedule"
 	"github.com/wasmjob/wasmjob/host/job"
 	"github.com/wasmjob/wasmjob/host/trace"
@@ -53,6 +54,9 @@ func (c *clock) Set(cron string, from time.Time, tick func(at, prev int64)) erro
 	s, err := c.compile(cron)
 	if err != nil {
 		return err
+	}
+	if schedule.Over(s, from) {
+		return runner.ErrOver
 	}
 	if why := schedule.WhyNever(s, from); why != "" {
 		return fmt.Errorf("it never fires: %s", why)

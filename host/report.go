@@ -13,6 +13,7 @@ import (
 
 	"github.com/wasmjob/wasmjob/host/internal/layout"
 	"github.com/wasmjob/wasmjob/host/internal/protocol"
+	"github.com/wasmjob/wasmjob/host/internal/schedule"
 	"github.com/wasmjob/wasmjob/host/job"
 	"github.com/wasmjob/wasmjob/host/registry"
 )
@@ -214,6 +215,11 @@ func (o *Operator) report(name string, v *protocol.View) *JobReport {
 		r.Running += len(v.Runs[i].Open)
 	}
 	r.Faults, r.Modules = append(faultsOf(v), o.hindrances(name, v)...), modulesOf(v)
+	if c := r.Config; c != nil && c.Cron != "" {
+		if s, err := schedule.Compile(c.Cron, c.Dialect, c.TimeZone); err == nil && schedule.Over(s, time.Now()) {
+			r.Faults = append(r.Faults, fmt.Sprintf("its schedule %q is over, nothing fires any more: change its cron, or remove the job", c.Cron))
+		}
+	}
 	for _, w := range r.Modules.Waits {
 		if w.Fault != "" {
 			r.Faults = append(r.Faults, fmt.Sprintf("the next module waits, %s cannot have it: %s", w.ID, w.Fault))

@@ -72,6 +72,9 @@ func summarise(term *terminal, paths []string, f *config.File) {
 	_ = w.Flush() // to where printf writes, which reports nothing either
 	for _, c := range f.Jobs {
 		if s, err := config.Compile(c.Cron, c.Dialect, c.TimeZone); err == nil {
+			if why := config.Over(s, now); why != "" {
+				term.note("job %s: cron: it never fires again: %s; give it another cron, or remove it", c.Name, why)
+			}
 			for _, note := range config.Notes(s, now) {
 				term.note("job %s: cron: %s", c.Name, note)
 			}
@@ -105,6 +108,8 @@ func nextFire(c job.Config, now time.Time) string {
 		next = "manual"
 	case err != nil: // loading has compiled it before
 		next = err.Error()
+	case s.Next(now).IsZero():
+		next = "over"
 	default:
 		next = "next " + clock(s.Next(now))
 	}

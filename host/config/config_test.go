@@ -385,3 +385,22 @@ func TestDurationsAndSizes(t *testing.T) {
 		}
 	}
 }
+
+// Years pass by themselves: what was a good file stays one.
+func TestAScheduleThatIsOverIsNoFault(t *testing.T) {
+	t.Parallel()
+	const text = "[modules.m]\nsource = 'file:m.wasm'\n[jobs.past]\nmodule = 'm'\ncron = '0 0 2 * * ? 1999'\n[jobs.good]\nmodule = 'm'\ncron = '0 0 2 * * ?'\n"
+	f, err := Load([]string{"-"}, Options{Stdin: strings.NewReader(text)})
+	if err != nil || len(f.Jobs) != 2 {
+		t.Fatalf("%v, %v", f, err)
+	}
+	for _, j := range f.Jobs {
+		s, err := Compile(j.Cron, j.Dialect, j.TimeZone)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if why := Over(s, time.Now()); (why != "") != (j.Name == "past") {
+			t.Errorf("%s: %q", j.Name, why)
+		}
+	}
+}

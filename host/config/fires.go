@@ -43,12 +43,25 @@ func Notes(s Schedule, from time.Time) []string {
 	return slices.Concat(q.Caveats(), q.ClockChanges(from))
 }
 
+// Over is the reason why a schedule fires no more; "" if it does, or never did.
+func Over(s Schedule, now time.Time) string {
+	if !schedule.Over(s, now) {
+		return ""
+	}
+	return schedule.WhyNever(s, now)
+}
+
 // checkCron also refuses what never fires: whoever wants no fires writes
-// schedule = "manual".
+// schedule = "manual". A schedule that is over was right once: the other jobs of
+// the file must not stand still for it.
 func checkCron(expr, dialect, timezone string) error {
 	s, err := Compile(expr, dialect, timezone)
 	if err != nil {
 		return err
 	}
-	return Never(s, time.Now())
+	now := time.Now()
+	if schedule.Over(s, now) {
+		return nil
+	}
+	return Never(s, now)
 }

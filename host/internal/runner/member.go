@@ -394,13 +394,19 @@ func (m *member) reschedule(cron string) {
 	}
 	// One moment for both: what is not after it is told here, all else ticks.
 	now := time.Now()
-	if err := m.Clock.Set(cron, now, m.box.due); err != nil {
+	switch err := m.Clock.Set(cron, now, m.box.due); {
+	case errors.Is(err, ErrOver): // what came before may still want a row
+		m.Clock.Remove()
+		m.Log.Warn("the schedule is over, nothing fires any more", "cron", cron)
+		m.troubles.set(troubleSchedule, fmt.Sprintf("the schedule %q is over: %v", cron, err))
+	case err != nil:
 		m.Clock.Remove()
 		m.Log.Error("the schedule in the registry cannot be used, nothing fires", "cron", cron, "error", err)
 		m.troubles.set(troubleSchedule, fmt.Sprintf("the schedule %q cannot be used: %v", cron, err))
 		return
+	default:
+		m.troubles.clear(troubleSchedule)
 	}
-	m.troubles.clear(troubleSchedule)
 	m.box.put(inputLetter{protocol.Passed{At: m.newest(cron, now)}})
 }
 

@@ -48,7 +48,8 @@ func (r *Refusal) Error() string { return r.Text }
 type Clock interface {
 	// Set calls tick at every instant of the schedule after from, in place of
 	// what was set before. prev is the instant right before at in the schedule,
-	// or 0 if that is not known. tick does not block.
+	// or 0 if that is not known. tick does not block. The error is ErrOver if there
+	// are no more.
 	Set(cron string, from time.Time, tick func(at, prev int64)) error
 	// Use takes dialect and time zone from c from now on.
 	Use(c job.Config)
@@ -58,6 +59,10 @@ type Clock interface {
 	// instants strictly between after and until.
 	Between(cron string, after, until int64) (first, last, count int64, err error)
 }
+
+// ErrOver is the error of Clock.Set for a schedule that had instants, and has no
+// more.
+var ErrOver = errors.New("its last instant has passed")
 
 // Guests run the job's code.
 type Guests interface {

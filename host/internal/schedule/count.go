@@ -8,6 +8,12 @@ import (
 // FiresAfter reports whether s has any instant strictly after t.
 func FiresAfter(s Schedule, t time.Time) bool { return !s.Next(t).IsZero() }
 
+// Over says whether s had instants, and has none after t. Years pass by
+// themselves: a schedule that was right may be over when its file is read again.
+func Over(s Schedule, t time.Time) bool {
+	return !FiresAfter(s, t) && FiresAfter(s, time.Unix(0, 0))
+}
+
 // WhyNever says in a few words why s has no instant after t, and "" if it has
 // one.
 func WhyNever(s Schedule, t time.Time) string {

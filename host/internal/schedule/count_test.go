@@ -67,6 +67,9 @@ func TestWhyNever(t *testing.T) {
 		"0 0 0 1 L ? ":          "month lists nothing",
 		"0 0 0 1 1 ? 2026-2125": "",
 	} {
+		if over := Over(parse(t, text, "UTC"), now); over != (want == "its last instant has passed") {
+			t.Errorf("%q: over is %v", text, over)
+		}
 		got := WhyNever(parse(t, text, "UTC"), now)
 		if (got == "") != (want == "") || !strings.Contains(got, want) {
 			t.Errorf("%q: got %q, want %q", text, got, want)
