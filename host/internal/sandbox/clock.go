@@ -23,7 +23,10 @@ func withClock(config wazero.ModuleConfig, in *instance, c job.Call) wazero.Modu
 			t := in.r.clock()
 			return t.Unix(), int32(t.Nanosecond())
 		}
-		return config.WithWalltime(wall, 1).WithSysNanotime().WithNanosleep(func(ns int64) { in.sleep(ns) })
+		return config.WithWalltime(wall, 1).WithSysNanotime().WithNanosleep(func(ns int64) {
+			in.r.chargeWait(time.Duration(ns))
+			in.sleep(ns)
+		})
 	}
 	f := &in.clock
 	return config.WithWalltime(f.walltime, 1).WithNanotime(f.nanotime, 1).WithNanosleep(f.sleep)

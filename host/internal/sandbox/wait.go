@@ -85,10 +85,27 @@ func (r *run) heed(cancel context.CancelFunc, do func()) {
 	do()
 }
 
+// chargeWait takes fuel for the time that a guest is about to wait, a unit for each
+// microsecond: without it a guest that sleeps would never come to the end of its
+// fuel. What counts is the time that it asks for, which is the same everywhere.
+func (r *run) chargeWait(wanted time.Duration) {
+	g, balance := &r.gauge, int64(r.in.left.Get())
+	used := g.tally.Settle(balance - max(wanted.Microseconds(), 0))
+	if g.limit > 0 {
+		if used > g.limit {
+			r.in.left.Set(uint64(g.tally.Grant(0)))
+			panic(errFuel)
+		}
+		balance = min(balance, g.limit-used)
+	}
+	r.in.left.Set(uint64(g.tally.Grant(balance)))
+}
+
 // sleepMS waits on the real clock. The fixed clock of the guest, if it has
 // that one, moves on by as much as it wanted to sleep, whenever it wakes.
 func sleepMS(_ context.Context, r *run, _ api.Memory, s []uint64) {
 	wanted := time.Duration(u32(s[0])) * time.Millisecond
+	r.chargeWait(wanted)
 	if !realClock(r.facts.call) {
 		r.in.clock.sleep(int64(wanted))
 	}
