@@ -164,7 +164,7 @@ func TestARunThatWaitsHasNoWorker(t *testing.T) {
 func TestARunThatWaitsForMemoryHasNoWorker(t *testing.T) {
 	t.Parallel()
 	wasm := asks(func(a *asking) { a.ask(abi.FuncSleep, 1000) })
-	bubble(t, Options{Budget: 2 * pageSize}, wasm, func(t *testing.T, e *Engine, m *Module) {
+	bubble(t, Options{Budget: 2 << 20}, wasm, func(t *testing.T, e *Engine, m *Module) {
 		began := time.Now()
 		var runs sync.WaitGroup
 		runs.Go(func() { e.Run(t.Context(), m, job.Call{}) }) // there is room for one
