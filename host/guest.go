@@ -2,6 +2,7 @@ package host
 
 import (
 	"context"
+	"slices"
 	"strings"
 	"time"
 
@@ -67,6 +68,15 @@ func RunModule(ctx context.Context, wasm []byte, c job.Call, t Trial) (out job.O
 		}
 		defer client.Close()
 		c.HTTP = client
+	}
+	if t.ReadOnly {
+		c.Config.Allow.Dirs = slices.Clone(c.Config.Allow.Dirs)
+		for i := range c.Config.Allow.Dirs {
+			c.Config.Allow.Dirs[i].Write = false
+		}
+		if c.HTTP != nil {
+			c.HTTP = readOnly{c.HTTP}
+		}
 	}
 	err = t.withSandbox(wasm, func(e *sandbox.Engine) error {
 		m, err := e.Load(ctx, wasm)

@@ -13,6 +13,7 @@ import (
 	"slices"
 	"time"
 
+	"github.com/wasmjob/wasmjob/host/internal/module"
 	"github.com/wasmjob/wasmjob/host/internal/sandbox"
 	"github.com/wasmjob/wasmjob/host/job"
 )
@@ -28,6 +29,9 @@ type Trial struct {
 	Note func(error)
 	// PrivateHosts are as in Options.
 	PrivateHosts []string
+	// ReadOnly denies requests other than GET and HEAD, and lets nothing be changed
+	// in granted directories.
+	ReadOnly bool
 }
 
 // maxTried is of how many modules CacheDir keeps the compiled code.
@@ -114,6 +118,31 @@ func forget(top string) error {
 		}
 	}
 	return nil
+}
+
+// readOnly denies what may change something elsewhere.
+type readOnly struct{ job.HTTP }
+
+// Do implements job.HTTP.
+func (h readOnly) Do(ctx context.Context, r job.HTTPRequest) (*job.HTTPResponse, error) {
+	if r.Method != "GET" && r.Method != "HEAD" {
+		return nil, fmt.Errorf("%s, as nothing is to be changed: %w", r.Method, job.ErrDenied)
+	}
+	return h.HTTP.Do(ctx, r) //nolint:wrapcheck // as if it were asked itself
+}
+
+// StoredModule gives the bytes of a module that a server with this data directory
+// has run, by its sha256 in hex.
+func StoredModule(dataDir, digest string) ([]byte, error) {
+	s, err := module.Open(filepath.Join(dataDir, "modules"))
+	if err != nil {
+		return nil, failf(Internal, err, "data directory %s", dataDir)
+	}
+	wasm, err := s.Get(digest)
+	if err != nil {
+		return nil, failf(NotFound, err, "modules of %s", dataDir)
+	}
+	return wasm, nil
 }
 
 // stoppable makes the end of ctx a request to stop: the guest of the call is told at

@@ -6,6 +6,7 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
+	"slices"
 	"strconv"
 	"testing"
 	"testing/synctest"
@@ -125,6 +126,47 @@ func TestARunWithoutTheCache(t *testing.T) {
 		Trial{CacheDir: filepath.Join(file, "below"), Note: func(error) { noted++ }})
 	if err != nil || out.Verdict != job.OK || noted != 1 {
 		t.Errorf("%+v, %v, %d notes", out, err, noted)
+	}
+}
+
+// asking is what a guest's requests meet in a test.
+type asking struct{ sent []string }
+
+func (a *asking) Do(_ context.Context, r job.HTTPRequest) (*job.HTTPResponse, error) {
+	a.sent = append(a.sent, r.Method)
+	return &job.HTTPResponse{Status: 200}, nil
+}
+
+func TestAReadOnlyTrialChangesNothingElsewhere(t *testing.T) {
+	t.Parallel()
+	network := &asking{}
+	h := readOnly{network}
+	for _, method := range []string{"GET", "HEAD", "POST", "PUT", "DELETE", "get"} {
+		_, err := h.Do(t.Context(), job.HTTPRequest{Method: method})
+		if denied := errors.Is(err, job.ErrDenied); denied != (method != "GET" && method != "HEAD") {
+			t.Errorf("%s: %v", method, err)
+		}
+	}
+	if !slices.Equal(network.sent, []string{"GET", "HEAD"}) {
+		t.Errorf("sent %q", network.sent)
+	}
+
+	dir := t.TempDir()
+	for _, tt := range []struct {
+		trial Trial
+		files int
+	}{{Trial{ReadOnly: true}, 0}, {Trial{}, 1}} {
+		c := job.Call{Config: job.Config{Name: "long", Kind: job.Simple, Shards: 1, Allow: job.Allow{Dirs: []job.Dir{{Host: dir, Guest: "/d", Write: true}}}}, Total: 1, ItemParam: "0", HasItemParam: true}
+		wasm, err := os.ReadFile("../plugins/examples/long-wat/long.wasm")
+		if err != nil {
+			t.Fatal(err)
+		}
+		if out, err := RunModule(t.Context(), wasm, c, tt.trial); err != nil || out.Verdict != job.OK {
+			t.Fatalf("%+v, %v", out, err)
+		}
+		if files, err := os.ReadDir(dir); err != nil || len(files) != tt.files {
+			t.Errorf("%+v: %v, %v", tt.trial, files, err)
+		}
 	}
 }
 

@@ -31,6 +31,8 @@ type execFlags struct {
 	memory                  byteSize
 	fuel                    int64
 	quiet                   bool
+	replay                  string
+	write                   bool
 
 	hasItemParam bool
 }
@@ -38,7 +40,7 @@ type execFlags struct {
 func execCommand(term *terminal) *cobra.Command {
 	var flags execFlags
 	c := &cobra.Command{
-		Use:   "exec MODULE.wasm",
+		Use:   "exec [MODULE.wasm]",
 		Short: "Run a module once, here and now",
 		Long: "Exec runs one item of a job with a context made up from the flags: no server, no registry, no\n" +
 			"history. Of a strategy it shows who would get which item. Nothing is granted that --allow does\n" +
@@ -50,6 +52,11 @@ func execCommand(term *terminal) *cobra.Command {
 			"  private_host=NAME     a name that requests may reach in a private network, or on this machine\n" +
 			"  state, state=FILE     values of the item, forgotten at the end or kept in a file of JSON\n" +
 			"  clock, random         the real ones\n" +
+			"With --replay it runs an attempt of the history again, on the machine of the server: the module\n" +
+			"that ran, or the one that is named, with run id, instant, attempt, fencing token and instance of\n" +
+			"then, and the parameters and grants that the configuration has now (--config FILE, by default\n" +
+			"jobs.toml). It says what is not as it was. Without --write it changes nothing: state that is set\n" +
+			"is forgotten, files are read-only, and requests other than GET and HEAD are denied.\n\n" +
 			"Compiled code is kept in the cache directory of the user, of the modules that were tried last.\n" +
 			"Ctrl-C asks the guest to stop, and ends it when its grace is over; a second one ends all at once.\n" +
 			"Exit code 8 means that the run failed, 9 that it took too long, 3 that the module cannot be run.",
@@ -57,11 +64,20 @@ func execCommand(term *terminal) *cobra.Command {
 			"  wasmjobd exec job.wasm --allow dir=ro:./reports:/data --config root=/data --timeout 30s\n" +
 			"  wasmjobd exec job.wasm --allow http=https://example.org --allow secret=token=env:TOKEN -o json\n" +
 			"  wasmjobd exec flow.wasm --kind dataflow --streaming --allow state=state.json\n" +
-			"  wasmjobd exec strategy.wasm --total 7 --instance 10.0.0.1,weight=2 --instance 10.0.0.2",
-		Args: oneModule,
+			"  wasmjobd exec strategy.wasm --total 7 --instance 10.0.0.1,weight=2 --instance 10.0.0.2\n" +
+			"  wasmjobd exec --replay orders/3/2026-01-31T12:00:00Z --config jobs.toml",
 	}
 	flags.define(c)
 	c.RunE = func(c *cobra.Command, args []string) error {
+		if flags.replay != "" {
+			return untilSignal(c.Context(), func(ctx context.Context) error { return flags.runAgain(ctx, term, c, args) })
+		}
+		if flags.write {
+			return usage("--write is for --replay; values of the item are kept with --allow state=FILE")
+		}
+		if err := oneModule(c, args); err != nil {
+			return err
+		}
 		flags.hasItemParam = c.Flags().Changed("item-param")
 		run, err := flags.prepare(term, args[0])
 		if err != nil {
@@ -82,7 +98,7 @@ func (f *execFlags) define(c *cobra.Command) {
 	s.IntVar(&f.total, "total", 1, "sharding total count")
 	s.StringVar(&f.itemParam, "item-param", "", "parameter of the item (default: it has none)")
 	s.IntVar(&f.attempt, "attempt", 1, "which attempt this is")
-	s.StringArrayVar(&f.settings, "config", nil, "setting of the job, as `key=value`; may be repeated")
+	s.StringArrayVar(&f.settings, "config", nil, "setting of the job, as `key=value`; may be repeated; with --replay a configuration file")
 	s.StringArrayVar(&f.allow, "allow", nil, "`grant`, as above; may be repeated")
 	s.DurationVar(&f.timeout, "timeout", 0, "deadline of the run (default: none)")
 	s.DurationVar(&f.grace, "grace", 0, "how long the guest may go on after the deadline (default 2s)")
@@ -94,6 +110,8 @@ func (f *execFlags) define(c *cobra.Command) {
 	s.StringArrayVar(&f.args, "arg", nil, "script: `argument` before the context; may be repeated")
 	s.StringArrayVar(&f.instances, "instance", nil, "strategy: who may get items, as `id[,label=value]...`; may be repeated (default: three)")
 	s.StringSliceVar(&f.previous, "previous", nil, "strategy: who has the items now, as `id,id,...`, with - for nobody")
+	s.StringVar(&f.replay, "replay", "", "run an attempt of the history again: `job/item/run`, or job/item/time as \"history list\" shows it")
+	s.BoolVar(&f.write, "write", false, "with --replay: change what the run changes")
 	s.BoolVarP(&f.quiet, "quiet", "q", false, "do not show what the guest logs")
 }
 
@@ -134,7 +152,9 @@ func (f *execFlags) prepare(term *terminal, path string) (func(context.Context) 
 		return nil, err
 	}
 	call.State = state
-	return func(ctx context.Context) error { return execute(ctx, term, wasm, call, t, log, state) }, nil
+	return func(ctx context.Context) error {
+		return execute(ctx, term, attempt{wasm: wasm, call: call, trial: t, log: log, state: state})
+	}, nil
 }
 
 // call makes up what a server would know.
@@ -243,8 +263,18 @@ func impossible(c job.Config) error {
 	return nil
 }
 
-func execute(ctx context.Context, term *terminal, wasm []byte, call job.Call, t host.Trial, log *guestLog, state *itemState) error {
-	out, err := host.RunModule(ctx, wasm, call, t)
+// attempt is what is run once.
+type attempt struct {
+	wasm     []byte
+	call     job.Call
+	trial    host.Trial
+	log      *guestLog
+	state    *itemState
+	replayed *replayed // nil unless it is one of the history
+}
+
+func execute(ctx context.Context, term *terminal, a attempt) error {
+	out, err := host.RunModule(ctx, a.wasm, a.call, a.trial)
 	if refusal, ok := errors.AsType[*host.ModuleRefusal](err); ok {
 		return exitf(exitInvalid, "the module cannot be run: %w", refusal)
 	}
@@ -254,7 +284,8 @@ func execute(ctx context.Context, term *terminal, wasm []byte, call job.Call, t 
 	if err != nil {
 		return err
 	}
-	e := executionOf(out, call.Config.Kind, log, state)
+	e := executionOf(out, a.call.Config.Kind, a.log, a.state)
+	e.Replay = a.replayed
 	if term.json() {
 		err = term.printJSON(e)
 	} else {

@@ -30,6 +30,7 @@ type execution struct {
 	Metrics      map[string]float64 `json:"metrics,omitempty"`
 	State        []stateChange      `json:"state,omitempty"` // what changed
 	Flow         *flowCounts        `json:"flow,omitempty"`  // of a dataflow job
+	Replay       *replayed          `json:"replay,omitempty"`
 }
 
 // flowCounts are job.Flow as JSON.

@@ -18,6 +18,7 @@ import (
 // file if there is one.
 type itemState struct {
 	file        string
+	readOnly    bool // the file
 	before, now map[string][]byte
 }
 
@@ -87,7 +88,7 @@ func (s *itemState) Load(context.Context) (map[string][]byte, error) { return ma
 
 // Save implements job.State. A file is replaced as a whole.
 func (s *itemState) Save(_ context.Context, values map[string][]byte) error {
-	if s.file != "" {
+	if s.file != "" && !s.readOnly {
 		texts := map[string]stateValue{}
 		for key, v := range values {
 			texts[key] = v

@@ -1,0 +1,290 @@
+package main
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"maps"
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/spf13/cobra"
+	"github.com/spf13/pflag"
+
+	"github.com/wasmjob/wasmjob/host"
+	"github.com/wasmjob/wasmjob/host/config"
+	"github.com/wasmjob/wasmjob/host/job"
+	"github.com/wasmjob/wasmjob/host/registry"
+	"github.com/wasmjob/wasmjob/host/trace"
+	"github.com/wasmjob/wasmjob/host/trace/sqltrace"
+)
+
+// replayed says what was run again, and how far it is the same.
+type replayed struct {
+	Run         string      `json:"run"`
+	Attempt     int         `json:"attempt"`
+	State       trace.State `json:"state"`
+	Error       string      `json:"error,omitempty"`
+	NotRestored []string    `json:"not_restored"`
+}
+
+// replay is a run of the history, and what it takes to make it again.
+type replay struct {
+	flags *execFlags
+	term  *terminal
+	files []string // of the configuration
+	file  *config.File
+	job   job.Config
+	row   trace.Row
+	state *itemState
+	r     replayed
+}
+
+// withReplay are the flags that go with --replay; all else the history says.
+func withReplay() []string {
+	return []string{"replay", "write", "attempt", "config", "allow", "quiet", "output"}
+}
+
+// runAgain runs an attempt of the history once more.
+func (f *execFlags) runAgain(ctx context.Context, term *terminal, c *cobra.Command, args []string) error {
+	for _, name := range setFlags(c) {
+		if !slices.Contains(withReplay(), name) {
+			return usage("--%s: with --replay it is as the history has it; leave it out", name)
+		}
+	}
+	if len(args) > 1 {
+		return usage("write one module, or none for the one that ran: %s", c.UseLine())
+	}
+	p := &replay{flags: f, term: term, files: f.settings, state: &itemState{readOnly: !f.write}, r: replayed{NotRestored: []string{}}}
+	if len(p.files) == 0 {
+		p.files = []string{defaultConfig}
+	}
+	for _, grant := range f.allow {
+		file, ok := strings.CutPrefix(grant, "state=")
+		if !ok {
+			return usage("--allow %s: grants are those of the job; only state=FILE goes with --replay", grant)
+		}
+		p.state.file = file
+	}
+	var err error
+	if p.file, err = loadConfig(term, p.files); err != nil {
+		return err
+	}
+	if err := p.find(ctx, c.Flags().Changed("attempt")); err != nil {
+		return err
+	}
+	wasm, err := p.module(args)
+	if err != nil {
+		return err
+	}
+	call, err := p.call(ctx)
+	if err != nil {
+		return err
+	}
+	t := trial(term)
+	t.PrivateHosts, t.ReadOnly = p.file.Host.Allow.PrivateHosts, !f.write
+	log := &guestLog{}
+	if !term.json() {
+		p.tell()
+		if !f.quiet {
+			log.to = term.err
+		}
+	}
+	call.Log = log.logger()
+	return execute(ctx, term, attempt{wasm: wasm, call: call, trial: t, log: log, state: p.state, replayed: &p.r})
+}
+
+func setFlags(c *cobra.Command) (names []string) {
+	c.Flags().Visit(func(flag *pflag.Flag) { names = append(names, flag.Name) })
+	return names
+}
+
+// find reads the row that is meant: job/item/run, or job/item/time as "history
+// list" shows it.
+func (p *replay) find(ctx context.Context, attempt bool) error {
+	name, rest, _ := strings.Cut(p.flags.replay, "/")
+	number, run, ok := strings.Cut(rest, "/")
+	item, err := strconv.Atoi(number)
+	if !ok || err != nil || run == "" {
+		return usage("--replay %q: write job/item/run, or job/item/time as \"history list\" shows it", p.flags.replay)
+	}
+	at, timeErr := time.Parse(time.RFC3339Nano, run)
+	rows, err := sqltrace.OpenReader(ctx, sqltrace.File(p.file.History.Path))
+	if err != nil {
+		return err
+	}
+	defer func() { _ = rows.Close() }() // only read
+	var nothing *trace.Row
+	filter := sqltrace.Filter{Job: name, Item: &item, Limit: sqltrace.MaxLimit}
+	for {
+		page, err := rows.Query(ctx, filter)
+		if err != nil {
+			return err
+		}
+		for _, row := range page.Rows { // the newest attempt comes first
+			meant := row.Run == run || timeErr == nil && row.Instant == at.UnixMilli()
+			switch {
+			case !meant || attempt && row.Attempt != p.flags.attempt:
+			case row.Digest == "":
+				nothing = &row
+			default:
+				p.row = row
+				p.r.Run, p.r.Attempt, p.r.State, p.r.Error = name+"/"+number+"/"+row.Run, row.Attempt, row.State, row.Error
+				return nil
+			}
+		}
+		if filter.Cursor = page.Next; page.Next == "" {
+			break
+		}
+	}
+	if nothing != nil {
+		return exitf(exitConflict, "nothing ran for %s: it is %s (%s)", p.flags.replay, nothing.State, orDash(plain(nothing.Reason+nothing.Error)))
+	}
+	return exitf(exitNotFound, "the history at %s has no such run: %s (see wasmjobd history list --job %s)", p.file.History.Path, p.flags.replay, name)
+}
+
+// module is the one that ran, or another one to be tried in its place.
+func (p *replay) module(args []string) ([]byte, error) {
+	if len(args) == 0 {
+		wasm, err := host.StoredModule(p.file.Server.DataDir, p.row.Digest)
+		if err != nil {
+			return nil, exitf(exitNotFound, "%w; name a module to run in its place: wasmjobd exec MODULE.wasm --replay …", err)
+		}
+		return wasm, nil
+	}
+	p.differs("the module: %s instead of sha256:%s", args[0], p.row.Digest)
+	return readModule(p.term, args[0])
+}
+
+// differs notes what is not as it was.
+func (p *replay) differs(format string, args ...any) {
+	p.r.NotRestored = append(p.r.NotRestored, fmt.Sprintf(format, args...))
+}
+
+// call is the call of then, as far as it is recorded; the rest the configuration
+// says now.
+func (p *replay) call(ctx context.Context) (job.Call, error) {
+	i := slices.IndexFunc(p.file.Jobs, func(c job.Config) bool { return c.Name == p.row.Job })
+	if i < 0 {
+		return job.Call{}, exitf(exitNotFound, "there is no job %q in %s, which would say its parameters and grants", p.row.Job, strings.Join(p.files, ", "))
+	}
+	p.job = p.file.Jobs[i]
+	if p.job.Command != "" {
+		return job.Call{}, exitf(exitInvalid, "job %q is a command of the operating system now", p.job.Name)
+	}
+	p.differs("parameters, settings, limits and grants: as %s has them now", strings.Join(p.files, ", "))
+	params, err := job.ParseItemParams(p.job.ItemParams)
+	if err != nil { // never: the configuration is valid
+		return job.Call{}, err
+	}
+	c := job.Call{
+		Config: p.job, Namespace: p.file.Registry.Namespace, Instance: job.InstanceID(p.row.Instance), TaskID: p.row.TaskID,
+		Total: max(p.job.Shards, p.row.Item+1), Item: p.row.Item, Items: []int{p.row.Item}, Params: map[int]string{},
+		RunID: p.r.Run, Attempt: p.row.Attempt, Scheduled: time.UnixMilli(p.row.Instant), Fence: p.row.Fence,
+		Failover: p.row.Cause == trace.Failover, Misfire: p.row.Cause == trace.Misfire, State: p.state,
+	}
+	if task, err := job.ParseTaskID(p.row.TaskID); err == nil {
+		c.Items = task.Items
+	}
+	for _, item := range c.Items {
+		if param, ok := params[item]; ok {
+			c.Params[item] = param
+		}
+	}
+	c.ItemParam, c.HasItemParam = params[c.Item]
+	if c.Secrets, err = p.secrets(); err != nil {
+		return c, err
+	}
+	p.surroundings()
+	return c, p.readState(ctx)
+}
+
+// secrets are those of the job.
+func (p *replay) secrets() (map[string]string, error) {
+	if len(p.job.Allow.Secrets) == 0 {
+		return nil, nil
+	}
+	all, err := p.file.Secrets(p.term.env)
+	if err != nil {
+		return nil, exitf(exitInvalid, "secrets are not there:\n%w", err)
+	}
+	p.differs("secrets: their values of now")
+	maps.DeleteFunc(all, func(name, _ string) bool { return !slices.Contains(p.job.Allow.Secrets, name) })
+	return all, nil
+}
+
+// surroundings tells what of the world around the guest is another one.
+func (p *replay) surroundings() {
+	a := p.job.Allow
+	if a.Clock == "real" {
+		p.differs("the clock: it is later")
+	}
+	if a.Random {
+		p.differs("random numbers: true ones never come again")
+	}
+	if len(a.Dirs) > 0 && p.flags.write {
+		p.differs("files: as they are now")
+	} else if len(a.Dirs) > 0 {
+		p.differs("files: as they are now, and without --write none is changed")
+	}
+	if len(a.HTTP) > 0 && p.flags.write {
+		p.differs("answers to requests: those of now")
+	} else if len(a.HTTP) > 0 {
+		p.differs("answers to requests: those of now, and without --write all but GET and HEAD are denied")
+	}
+}
+
+// readState takes the values from a file if one was named, else from the registry
+// if it can be read. What the run found is recorded nowhere.
+func (p *replay) readState(ctx context.Context) error {
+	if !p.job.Allow.State {
+		return nil
+	}
+	if p.state.file != "" {
+		keep := "and what is set is forgotten without --write"
+		if p.flags.write {
+			keep = "where what is set is kept, too"
+		}
+		p.differs("the state: that of %s, %s", p.state.file, keep)
+		return p.state.open()
+	}
+	o := operatorVerb{term: p.term, readOnly: true}
+	ctx, cancel := context.WithTimeout(ctx, defaultPatience)
+	defer cancel()
+	var values map[string][]byte
+	err := o.withRegistry(p.file, func(r registry.Registry) error {
+		op, err := host.Operate(ctx, r, p.file.Registry.Namespace)
+		if err != nil {
+			return err
+		}
+		values, err = op.ItemState(ctx, p.job.Name, p.row.Item)
+		return errors.Join(err, op.Close())
+	})
+	if err := p.state.open(); err != nil {
+		return err
+	}
+	if err != nil {
+		text, _, _ := strings.Cut(err.Error(), "\n")
+		p.differs("the state: none, as the registry cannot be read (%s); --allow state=FILE has it from a file", text)
+		return nil
+	}
+	p.state.before, p.state.now = values, maps.Clone(values)
+	p.differs("the state: that of the item now; what is set is forgotten")
+	return nil
+}
+
+// tell shows what is run, before it runs.
+func (p *replay) tell() {
+	how := string(p.row.State)
+	if reason := plain(cmp.Or(p.row.Error, p.row.Reason)); reason != "" {
+		how += ": " + reason
+	}
+	p.term.note("replays %s, attempt %d of %s on %s, which is %s", p.r.Run, p.row.Attempt,
+		time.UnixMilli(p.row.Instant).UTC().Format(time.RFC3339), orDash(serverOf(p.row.Instance)), how)
+	for _, text := range p.r.NotRestored {
+		p.term.note("not as it was: %s", text)
+	}
+}

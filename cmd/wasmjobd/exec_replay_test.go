@@ -1,0 +1,145 @@
+package main
+
+import (
+	"bytes"
+	"encoding/json"
+	"os"
+	"path/filepath"
+	"strconv"
+	"strings"
+	"testing"
+)
+
+const replayTOML = `[server]
+data_dir = "data"
+[host.allow]
+state = true
+[modules.json]
+source = "file:json.wasm"
+[modules.state]
+source = "file:state.wasm"
+[jobs.context]
+module = "json"
+cron = "* * * * * ?"
+shards = 3
+param = "p"
+item_params = { 0 = "a", 1 = "b" }
+[jobs.keeps]
+module = "state"
+cron = "* * * * * ?"
+shards = 2
+allow.state = true
+`
+
+// ran is a row of the history, as far as a test needs it.
+type ran struct {
+	Job, Run, Instant, State, Result string
+	Item, Attempt                    int
+}
+
+// historyOf has the rows of an item, the newest first.
+func historyOf(t *testing.T, dir, name string, item int) []ran {
+	t.Helper()
+	var page struct{ Rows []ran }
+	text := verb(t, dir, exitOK, "history", "list", "--job", name, "--item", strconv.Itoa(item), "-o", "json")
+	if err := json.Unmarshal([]byte(text), &page); err != nil || len(page.Rows) == 0 {
+		t.Fatalf("%v: %s", err, text)
+	}
+	return page.Rows
+}
+
+// A run of the history is made again with what is recorded of it, and says what is
+// not.
+func TestExecReplaysTheHistory(t *testing.T) {
+	t.Parallel()
+	dir := serveFolder(t, replayTOML)
+	wasm, err := os.ReadFile("../../abi/conformance/wat/json.wasm")
+	if err == nil {
+		err = os.WriteFile(filepath.Join(dir, "json.wasm"), wasm, 0o600)
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
+	d := startServe(t, dir)
+	ended := func(name string, item int) {
+		d.until(t, func(e eventLine) bool { return e.Job == name && e.Item == item && e.Event == "end" })
+	}
+	ended("keeps", 0)
+	ended("keeps", 1)
+	ended("context", 1)
+	ended("context", 1) // the row of the first was stored
+	replay := func(code int, args ...string) (out, say string) {
+		t.Helper()
+		var o, e bytes.Buffer
+		all := append([]string{"exec", "--config", filepath.Join(dir, "jobs.toml")}, args...)
+		if got := run(t.Context(), all, nil, strings.NewReader(""), &o, &e); got != code {
+			t.Errorf("%q: code %d, want %d\n%s%s", args, got, code, o.String(), e.String())
+		}
+		return o.String(), e.String()
+	}
+	contains := func(text string, parts ...string) {
+		t.Helper()
+		for _, part := range parts {
+			if !strings.Contains(text, part) {
+				t.Errorf("no %q in:\n%s", part, text)
+			}
+		}
+	}
+
+	// Beside the server, which has the registry for itself.
+	_, say := replay(exitOK, "--replay", "keeps/0/"+historyOf(t, dir, "keeps", 0)[0].Run)
+	contains(say, "not as it was: the state: none, as the registry cannot be read (")
+	if err := d.Process.Signal(os.Interrupt); err != nil {
+		t.Fatal(err)
+	}
+	d.end(t)
+
+	for _, row := range historyOf(t, dir, "context", 1) {
+		if row.State != "succeeded" { // the one that the end of the server cut short
+			continue
+		}
+		out, say := replay(exitOK, "--replay", "context/1/"+row.Run)
+		contains(say, "replays context/1/"+row.Run+", attempt 1 of ", "which is succeeded", "not as it was: parameters, settings, limits and grants")
+		contains(out, row.Result) // all that the guest can ask for is the same
+	}
+	failed := historyOf(t, dir, "keeps", 1)[0]
+	out, say := replay(exitRunFailed, "--replay", "keeps/1/"+failed.Instant)
+	contains(say, "which is failed: the job failed with code 1", "the state: that of the item now; what is set is forgotten")
+	contains(out, "verdict     failed")
+	out, _ = replay(exitOK, "--replay", "keeps/0/"+historyOf(t, dir, "keeps", 0)[0].Run, "-o", "json")
+	contains(out, `"not_restored": [`)
+	if strings.Contains(out, `"state": [`) {
+		t.Errorf("the state of the item was not read:\n%s", out)
+	}
+
+	// A file for the state, and another module.
+	state := filepath.Join(dir, "state.json")
+	out, _ = replay(exitOK, "--replay", "keeps/0/"+historyOf(t, dir, "keeps", 0)[0].Run, "--allow", "state="+state)
+	contains(out, "state       a = 1\n")
+	if _, err := os.Stat(state); err == nil {
+		t.Error("the state was kept without --write")
+	}
+	replay(exitOK, "--replay", "keeps/0/"+historyOf(t, dir, "keeps", 0)[0].Run, "--allow", "state="+state, "--write")
+	if text, err := os.ReadFile(state); err != nil || !strings.Contains(string(text), `"a": "1"`) {
+		t.Errorf("%s, %v", text, err)
+	}
+	_, say = replay(exitOK, filepath.Join(dir, "says.wasm"), "--replay", "keeps/1/"+failed.Run)
+	contains(say, "not as it was: the module: ", "info  hi")
+
+	for _, tt := range []struct {
+		code int
+		args []string
+		say  string
+	}{
+		{exitNotFound, []string{"--replay", "keeps/1/7"}, "has no such run"},
+		{exitNotFound, []string{"--replay", "keeps/1/" + failed.Run, "--attempt", "7"}, "has no such run"},
+		{exitUsage, []string{"--replay", "keeps"}, "write job/item/run"},
+		{exitUsage, []string{"--replay", "keeps/1/7", "--item", "1"}, "--item: with --replay it is as the history has it"},
+		{exitUsage, []string{"--replay", "keeps/1/7", "--allow", "clock"}, "only state=FILE goes with --replay"},
+		{exitUsage, []string{"a.wasm", "b.wasm", "--replay", "keeps/1/7"}, "write one module, or none"},
+		{exitUsage, []string{"a.wasm", "--write"}, "--write is for --replay"},
+	} {
+		_, say := replay(tt.code, tt.args...)
+		contains(say, tt.say)
+	}
+}

@@ -1,0 +1,22 @@
+package host
+
+import (
+	"context"
+
+	"github.com/wasmjob/wasmjob/host/internal/layout"
+)
+
+// ItemState gives the values that an item of a job keeps from run to run, as they
+// are now.
+func (o *Operator) ItemState(ctx context.Context, name string, item int) (map[string][]byte, error) {
+	_, path := layout.NewJob(o.namespace, name).StateOf(item)
+	node, err := o.session.Read(ctx, path)
+	if err != nil {
+		return nil, failf(Unavailable, err, "read the state of item %d of job %s", item, name)
+	}
+	values, err := layout.DecodeState(node)
+	if err != nil {
+		return nil, failf(Internal, err, "item %d of job %s", item, name)
+	}
+	return values, nil
+}
