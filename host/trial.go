@@ -64,16 +64,17 @@ var errTaken = errors.New("another process uses it")
 // takeCache gives the directory with the compiled code of one module to this
 // process alone, and removes those of modules that were not used for long.
 func takeCache(top, digest string) (dir string, unlock func(), err error) {
-	dir = filepath.Join(top, digest)
-	if err := os.MkdirAll(dir, 0o700); err != nil {
+	own := filepath.Join(top, digest)
+	dir = filepath.Join(own, "code")
+	if err := os.MkdirAll(own, 0o700); err != nil {
 		return "", nil, err
 	}
-	lock, err := lockFile(filepath.Join(dir, "lock"))
+	lock, err := lockFile(filepath.Join(own, "lock"))
 	if err != nil {
 		return "", nil, err
 	}
 	now := time.Now()
-	err = os.Chtimes(dir, now, now)
+	err = os.Chtimes(own, now, now)
 	if err == nil {
 		err = forget(top)
 	}
@@ -89,6 +90,7 @@ func forget(top string) error {
 	if err != nil {
 		return err
 	}
+	entries = slices.DeleteFunc(entries, func(e fs.DirEntry) bool { return !e.IsDir() })
 	if len(entries) <= maxTried {
 		return nil
 	}

@@ -51,7 +51,7 @@ func TestTheCacheOfTrials(t *testing.T) {
 	call := job.Call{Config: job.Config{Name: "j", Kind: job.Simple, Shards: 1}, Total: 1}
 	compiled := func() int {
 		t.Helper()
-		files, err := filepath.Glob(filepath.Join(top, "*", "wazero-*", "*"))
+		files, err := filepath.Glob(filepath.Join(top, "*", "code", "wazero-*", "*"))
 		if err != nil {
 			t.Fatal(err)
 		}
