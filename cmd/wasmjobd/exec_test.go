@@ -35,10 +35,11 @@ func guests(t *testing.T) string {
 			t.Fatal(err)
 		}
 	}
-	for _, name := range []string{"deal", "flow", "state", "script", "before"} {
-		wasm, err := os.ReadFile(filepath.Join("..", "..", "abi", "conformance", "wat", name+".wasm"))
+	kit := filepath.Join("..", "..", "abi", "conformance", "wat")
+	for _, file := range []string{kit + "/deal", kit + "/flow", kit + "/state", kit + "/script", kit + "/before", "testdata/hostile/open"} {
+		wasm, err := os.ReadFile(file + ".wasm")
 		if err == nil {
-			err = os.WriteFile(filepath.Join(dir, name+".wasm"), wasm, 0o600)
+			err = os.WriteFile(filepath.Join(dir, filepath.Base(file)+".wasm"), wasm, 0o600)
 		}
 		if err != nil {
 			t.Fatal(err)
@@ -66,6 +67,7 @@ func TestExecAndInspect(t *testing.T) {
 		{"exec text.wasm", exitInvalid, "", "not a Wasm binary"},
 		{"exec later.wasm", exitInvalid, "", "the module is written for version 2 of the contract; this host speaks version 1"},
 		{"inspect later.wasm", exitInvalid, "abi        none\n", "written for version 2 of the contract"},
+		{"exec open.wasm --config path=x", exitRunFailed, "", "no directory is granted; if the job needs one, allow it with dirs = ["},
 		{"exec none.wasm", exitNotFound, "", "there is no file"},
 		{"exec", exitUsage, "", "write one module"},
 		{"exec says.wasm --item 1", exitUsage, "", "0 to total-1"},

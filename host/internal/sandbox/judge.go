@@ -46,7 +46,11 @@ func (r *run) judge(out *job.Outcome, got ending, ended bool) {
 		out.HasCode = true
 	}
 	if out.Verdict != job.OK && out.Verdict != job.Nothing {
-		if text := r.stderr.text(r.journal.secrets); text != "" {
+		text := r.stderr.text(r.journal.secrets)
+		if out.Verdict == job.Failure || out.Verdict == job.Retryable {
+			out.Error += r.ungranted(out.Error + "\n" + text)
+		}
+		if text != "" {
 			out.Error += "\nstderr:\n" + text
 		}
 		// It is last, as what is too long is cut at its end.

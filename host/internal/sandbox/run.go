@@ -45,6 +45,7 @@ type run struct {
 	message     string
 	done, total int64
 	told        time.Time
+	sought      string // the path that was asked of no granted directory
 	flow        job.Flow
 
 	worker job.Worker // nil: nothing bounds how many run

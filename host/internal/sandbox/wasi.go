@@ -68,7 +68,7 @@ func compileWASI(ctx context.Context, rt wazero.Runtime) (wazero.CompiledModule,
 		if name == "fd_renumber" {
 			do = api.GoModuleFunc(func(_ context.Context, _ api.Module, stack []uint64) { stack[0] = errnoNotsup })
 		}
-		b.NewFunctionBuilder().WithGoModuleFunction(bounded(do, bounds[name]), f.ParamTypes(), f.ResultTypes()).Export(name)
+		b.NewFunctionBuilder().WithGoModuleFunction(bounded(noting(name, do, bounds[name]), bounds[name]), f.ParamTypes(), f.ResultTypes()).Export(name)
 	}
 	code, err := b.Compile(ctx)
 	if err != nil {
