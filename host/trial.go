@@ -66,7 +66,7 @@ var errTaken = errors.New("another process uses it")
 func takeCache(top, digest string) (dir string, unlock func(), err error) {
 	own := filepath.Join(top, digest)
 	dir = filepath.Join(own, "code")
-	if err := os.MkdirAll(own, 0o700); err != nil {
+	if err := os.MkdirAll(own, 0o700); err != nil { //nolint:gosec // where the caller keeps it
 		return "", nil, err
 	}
 	lock, err := lockFile(filepath.Join(own, "lock"))
@@ -130,7 +130,7 @@ func (h readOnly) Do(ctx context.Context, r job.HTTPRequest) (*job.HTTPResponse,
 	if r.Method != "GET" && r.Method != "HEAD" {
 		return nil, fmt.Errorf("%s, as nothing is to be changed: %w", r.Method, job.ErrDenied)
 	}
-	return h.HTTP.Do(ctx, r) //nolint:wrapcheck // as if it were asked itself
+	return h.HTTP.Do(ctx, r)
 }
 
 // StoredModule gives the bytes of a module that a server with this data directory
