@@ -69,7 +69,7 @@ func (g Guest) runs(add adder) {
 	say("retry", Want{Verdict: one("retryable"), Code: new(int32(abi.ResultRetryable)), Reason: one("again later")})
 	say("skip", Want{Verdict: one("skipped"), Code: new(int32(abi.ResultSkipped))})
 	say("code", Want{Verdict: one("failed"), Code: new(int32(142)), Reason: one("own code")})
-	say("panic", Want{Verdict: one("failed"), Reason: one("it broke")})
+	say("panic", Want{Verdict: one("failed"), Reason: one("it broke"), Check: brokeFirst})
 	say("config:key", Want{Verdict: one("ok"), Result: new("value")})
 	say("config:blank", Want{Verdict: one("ok"), Result: new("")})
 	say("config:none", Want{Verdict: one("ok"), Result: new("-")})
@@ -92,6 +92,15 @@ func (g Guest) runs(add adder) {
 	stop := g.request("simple", "stop")
 	stop.Limits = Limits{Timeout: 100, Grace: 10_000}
 	add("stop", rule, stop, Want{Verdict: one("deadline"), Result: new("1")})
+}
+
+// brokeFirst: people see the first line of a reason, so the text of a panic
+// stands there, before any stack.
+func brokeFirst(a Answer) error {
+	if first, _, _ := strings.Cut(a.Reason, "\n"); !strings.Contains(first, "it broke") {
+		return fmt.Errorf("the reason begins with %q, wanted the text of the panic", first)
+	}
+	return nil
 }
 
 func (g Guest) fields(add adder) {
@@ -219,7 +228,7 @@ func (g Guest) flows(add adder) {
 		Want{Verdict: one("ok"), Metrics: map[string]float64{"seen": 100}, Flow: flow(1, 100, 0)})
 	with("flowfail", "flowfail", streaming, Want{Verdict: one("failed"), Reason: one("bad batch"), Flow: flow(1, 0, 1)})
 	with("flowpanic", "flowpanic", nil, Want{Verdict: one("failed"), Reason: one("it broke"),
-		Lines: []string{"info processing"}, Flow: flow(1, 0, 1)})
+		Lines: []string{"info processing"}, Flow: flow(1, 0, 1), Check: brokeFirst})
 	with("flowack", "flowack", nil, Want{Verdict: one("ok"), Flow: flow(1, 1, 2)})
 	with("offset", "offset", func(r *Request) {
 		r.Job.Streaming, r.Allow.State = true, true
@@ -246,7 +255,7 @@ func (g Guest) deals(add adder) {
 	with("sticky", "sticky", 4, three, []int{2, -1, 1, 0}, Want{Verdict: one("ok"), Owners: []int{2, 0, 1, 0}})
 	with("partial", "partial", 3, three, nil, Want{Verdict: one("failed"), Reason: one("2")})
 	with("twice", "twice", 3, three, nil, Want{Verdict: one("failed"), Reason: one("conflict")})
-	with("shard: panic", "panic", 3, three, nil, Want{Verdict: one("failed"), Reason: one("it broke")})
+	with("shard: panic", "panic", 3, three, nil, Want{Verdict: one("failed"), Reason: one("it broke"), Check: brokeFirst})
 }
 
 func (g Guest) listeners(add adder) {

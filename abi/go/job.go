@@ -1,6 +1,9 @@
 package wasmjob
 
-import "errors"
+import (
+	"errors"
+	"strconv"
+)
 
 // Run is what the export of a simple job, or of a listener, does: it calls the
 // function on the host that runs this module and answers the result code. Like
@@ -88,6 +91,16 @@ func panicText(p any) string {
 		return v
 	case interface{ String() string }:
 		return v.String()
+	case bool:
+		return strconv.FormatBool(v)
+	case int:
+		return strconv.Itoa(v)
+	case int32:
+		return strconv.Itoa(int(v))
+	case int64:
+		return strconv.FormatInt(v, 10)
+	case float64:
+		return strconv.FormatFloat(v, 'g', -1, 64)
 	}
-	return "a value that is not text"
+	return "a value that is not text (stderr has its type)"
 }

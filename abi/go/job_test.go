@@ -25,7 +25,10 @@ func TestResultCodes(t *testing.T) {
 		{"panic with text", func(Context) error { panic("oh") }, 1, "panic: oh"},
 		{"panic with an error", func(c Context) error { return []error{nil}[c.Total()+1] }, 1, "panic: runtime error: index out of range"},
 		{"panic with a stringer", func(Context) error { panic(StopShutdown) }, 1, "panic: shutdown"},
-		{"panic with a value", func(Context) error { panic(7) }, 1, "panic: a value that is not text"},
+		{"panic with a number", func(Context) error { panic(-7) }, 1, "panic: -7"},
+		{"panic with a fraction", func(Context) error { panic(0.5) }, 1, "panic: 0.5"},
+		{"panic with a truth", func(Context) error { panic(false) }, 1, "panic: false"},
+		{"panic with a value", func(Context) error { panic([]int{7}) }, 1, "panic: a value that is not text"},
 		{"no job", nil, -1, "call Register"},
 	}
 	for _, tt := range tests {

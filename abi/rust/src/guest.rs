@@ -152,12 +152,19 @@ pub(crate) fn shard_assign(item: i32, instance: i32) -> i32 {
 }
 
 /// A panic ends a module with a trap, which has no text: the hook gives the
-/// text to the host before.
+/// text to the host before, and behind it the place.
 pub(crate) fn catch_panics() {
     static INSTALLED: AtomicBool = AtomicBool::new(false);
     if !INSTALLED.swap(true, Ordering::Relaxed) {
         std::panic::set_hook(Box::new(|info| {
-            error_set(&info.to_string());
+            let payload = info.payload();
+            let text = payload.downcast_ref::<&str>().copied();
+            let text = text.or_else(|| payload.downcast_ref::<String>().map(String::as_str));
+            let text = text.unwrap_or("a value that is not text");
+            error_set(&match info.location() {
+                Some(place) => format!("panic: {text} ({place})"),
+                None => format!("panic: {text}"),
+            });
         }));
     }
 }

@@ -211,6 +211,7 @@ func (p *part) process(s *share) ending {
 		p.tried = true
 		r.journal.remark(r.ctx, slog.LevelWarn, "batch is given to another instance", slog.String("err", clip(r.traced(got.err), r.journal.line)))
 		r.result, r.message, r.full, r.starved = nil, "", false, nil
+		r.stderr.cause = ""
 		s.wipe()
 		r.detach()
 		r.stream = p.spare

@@ -73,7 +73,11 @@ func (r *run) returned(got ending) (job.Verdict, string) {
 	case code == abi.ResultOK:
 		return job.OK, r.message
 	case r.script:
-		return job.Failure, say(fmt.Sprintf("the script ended with exit code %d", uint32(code)))
+		text := fmt.Sprintf("the script ended with exit code %d", uint32(code))
+		if r.stderr.cause != "" {
+			text += ": " + r.stderr.cause
+		}
+		return job.Failure, say(text)
 	case code == abi.ResultSkipped:
 		return job.Nothing, r.message
 	case code == abi.ResultRetryable:
@@ -175,6 +179,8 @@ func (r *run) trap(err error) string {
 	}
 	if r.message != "" {
 		text = r.message + "\n" + text
+	} else if r.stderr.cause != "" {
+		text = r.stderr.cause + "\n" + text
 	}
 	return strings.TrimSpace(text)
 }

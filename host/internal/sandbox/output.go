@@ -237,14 +237,33 @@ func (w *lineWriter) keep(p []byte) {
 func (w *lineWriter) flush() {
 	if line := strings.TrimSuffix(string(w.buf), "\r"); line != "" {
 		w.j.write(w.ctx, w.level, line)
+		if w.tail != nil && endsRun(line) {
+			w.tail.cause = readable(w.j.secrets.hide(line, 0, maxCause+1), maxCause)
+		}
 	}
 	w.buf = w.buf[:0]
 }
 
+// maxCause is how many bytes are kept of a line that tells why a guest ends.
+const maxCause = 1 << 10
+
+// endsRun tells whether a line is the one with which a runtime says why it ends
+// the guest: those of Go and TinyGo, and assert of the C library. They trap
+// after it, and what they print besides is a stack.
+func endsRun(line string) bool {
+	for _, begin := range [...]string{"panic: ", "fatal error: ", "Assertion failed: "} {
+		if strings.HasPrefix(line, begin) {
+			return true
+		}
+	}
+	return false
+}
+
 // tail keeps the last bytes of a stream.
 type tail struct {
-	b   []byte
-	cut bool // there were more
+	b     []byte
+	cut   bool   // there were more
+	cause string // the last line that endsRun, however far back; empty: none
 }
 
 func (t *tail) add(p []byte, secrets *mask) {
@@ -260,7 +279,11 @@ func (t *tail) add(p []byte, secrets *mask) {
 
 // append takes over what another stream ended with.
 func (t *tail) append(o *tail, secrets *mask) {
+	if o.cause != "" {
+		t.cause = o.cause
+	}
 	if o.cut { // it alone fills the room
+		o.cause = t.cause
 		*t = *o
 		return
 	}
