@@ -19,6 +19,9 @@ const HostMinor = 2
 // Module is the import module of all functions that the host offers.
 const Module = "wasmjob_v1"
 
+// MarkerPrefix begins the marker of each version; the number follows.
+const MarkerPrefix = "wasmjob_abi_v"
+
 // Exports of a guest.
 const (
 	// ExportMarker says which ABI the guest speaks; the host never calls it.

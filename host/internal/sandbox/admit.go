@@ -53,9 +53,8 @@ func (a *anatomy) admit(offered map[string]map[string]wasm.FuncType) error {
 // admitVersion refuses a module of another version of the contract before its
 // exports and imports are held against this one.
 func (a *anatomy) admitVersion() error {
-	prefix := strings.TrimSuffix(abi.ExportMarker, strconv.Itoa(abi.Version))
 	for _, e := range a.Exports {
-		number, ok := strings.CutPrefix(e.Name, prefix)
+		number, ok := strings.CutPrefix(e.Name, abi.MarkerPrefix)
 		version, err := strconv.ParseUint(number, 10, 32)
 		if !ok || err != nil || a.has(abi.ExportMarker) {
 			continue
