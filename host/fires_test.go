@@ -35,7 +35,7 @@ func (l *listener) Run(_ context.Context, c job.Call) job.Outcome {
 		<-time.After(time.Duration(c.Item+1) * time.Second)
 	}
 	l.count(-1, c)
-	return job.Outcome{Verdict: job.OK}
+	return job.Outcome{Verdict: []job.Verdict{job.OK, job.Failure, job.Nothing}[c.Item%3]}
 }
 
 func (l *listener) count(n int, c job.Call) {
@@ -45,7 +45,11 @@ func (l *listener) count(n int, c job.Call) {
 	case c.Event == "":
 		l.going += n
 	case n > 0:
-		l.told = append(l.told, fmt.Sprintf("%s %s/%d, %d go on", c.Event, c.Scheduled.UTC().Format("15:04"), c.Attempt, l.going))
+		told := fmt.Sprintf("%s %s/%d, %d go on", c.Event, c.Scheduled.UTC().Format("15:04"), c.Attempt, l.going)
+		if r := c.Results; r != nil {
+			told += fmt.Sprintf("; %d succeeded, %d failed, %d had nothing to do", r.Succeeded, r.Failed, r.Skipped)
+		}
+		l.told = append(l.told, told)
 	}
 }
 
@@ -69,7 +73,7 @@ func TestFiresAreToldOnceForAllServers(t *testing.T) {
 		var want []string
 		for n := 1; n <= 2; n++ {
 			minute := at.Add(time.Duration(n) * time.Minute).UTC().Format("15:04")
-			want = append(want, "started "+minute+"/1, 3 go on", "completed "+minute+"/1, 0 go on")
+			want = append(want, "started "+minute+"/1, 3 go on", "completed "+minute+"/1, 0 go on; 1 succeeded, 1 failed, 1 had nothing to do")
 		}
 		if !slices.Equal(l.told, want) {
 			t.Errorf("told:\n%s\nwant:\n%s", strings.Join(l.told, "\n"), strings.Join(want, "\n"))

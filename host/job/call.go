@@ -43,6 +43,9 @@ type Call struct {
 	Namespace string
 	// Event says that a listener is called instead of the entry.
 	Event Event
+	// Results are how the runs of the fire ended; of FireCompleted alone, and nil
+	// if that is not known any more.
+	Results *FireResults
 	// State keeps what the guest sets, if state is granted; nil: every run
 	// begins with nothing and nothing is kept.
 	State State
@@ -78,6 +81,10 @@ const (
 	FireStarted   Event = "started"
 	FireCompleted Event = "completed"
 )
+
+// FireResults counts how the items of a fire ended, each by its last attempt.
+// What was disabled, or ended without anybody saying how, is in none of them.
+type FireResults struct{ Succeeded, Failed, Skipped int }
 
 // State is where the values of one item are kept between runs.
 type State interface {

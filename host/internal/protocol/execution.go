@@ -313,6 +313,9 @@ func complete(s *State, _ *Plan) Mutation {
 			next.retry(s, g, *e)
 		} else {
 			next.row(Row{Entry: *e, State: g.state, Why: g.why, Ended: s.now, By: s.self})
+			if s.o.Completed {
+				next.Results.add(resultOf(*e, g.state))
+			}
 		}
 		next.Ended = set(next.Ended, g.Item, s.now)
 		next.Flow.add(g.flow)

@@ -23,6 +23,7 @@ func (s *State) enqueueDead(d *Runs) Mutation {
 	m := Enqueue{Self: s.self, Dead: d.ID, Own: s.next(s.own()), Next: v.Assignment.clone()}
 	m.Next.fold(&d.RunsData)
 	m.Next.Flow.add(d.Flow)
+	m.Next.Results.add(d.Results)
 	rows := min(s.rowsLeft(&m.Own), len(d.Rows))
 	for _, r := range d.Rows[:rows] {
 		m.Own.row(r)
@@ -51,7 +52,8 @@ func (s *State) enqueueDead(d *Runs) Mutation {
 			return nil // the own record is full of rows that the history does not take
 		}
 		rest := d.RunsData
-		rest.Rows, rest.Open, rest.Flow = d.Rows[rows:], d.Open[min(open, len(d.Open)):], Flow{}
+		rest.Rows, rest.Open = d.Rows[rows:], d.Open[min(open, len(d.Open)):]
+		rest.Flow, rest.Results = Flow{}, Results{} // the assignment has them
 		rest.Retries = d.Retries[max(open-len(d.Open), 0):]
 		m.Rest = &rest
 		return m

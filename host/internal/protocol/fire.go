@@ -169,7 +169,11 @@ func (s *State) listen(p *Plan) {
 	for _, e := range [...]Event{FireStarted, FireCompleted} {
 		if t := *f.of(e); t.By == s.self {
 			s.telling = &telling{Telling: t, event: e}
-			p.add(Listen{Event: e, Instant: t.Instant, Attempt: t.Attempt, Fence: f.Modified})
+			l := Listen{Event: e, Instant: t.Instant, Attempt: t.Attempt, Fence: f.Modified}
+			if e == FireCompleted && !s.view.foreign() { // members of ElasticJob count nothing
+				l.Results = s.view.results(t.Instant)
+			}
+			p.add(l)
 			return
 		}
 	}

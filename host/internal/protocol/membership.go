@@ -215,6 +215,7 @@ func leave(s *State, _ *Plan) Mutation {
 	next := s.view.Assignment.clone()
 	next.fold(&own.RunsData)
 	next.Flow.add(own.Flow)
+	next.Results.add(own.Results)
 	return Leave{Self: s.self, Next: next}
 }
 

@@ -12,7 +12,7 @@ func (s *State) next(own *Runs) RunsData {
 	n.Requested = newest(nil, own.Requested, s.view.Assignment.Requested)
 	n.Begun = newest(nil, own.Begun, s.view.Assignment.Begun)
 	n.Ended = newest(nil, own.Ended, s.view.Assignment.Ended)
-	n.Flow = own.Flow
+	n.Flow, n.Results = own.Flow, own.Results
 	return n
 }
 

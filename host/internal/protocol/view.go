@@ -180,6 +180,7 @@ type RunsData struct {
 type Past struct {
 	Begun, Ended []int64 // by item, 0 unknown: when its newest run began, and when one ended last
 	Flow         Flow
+	Results      Results
 }
 
 // Flow counts elements that a dataflow has handled.
@@ -188,6 +189,59 @@ type Flow struct{ Succeeded, Failed int64 }
 func (f *Flow) add(o Flow) {
 	f.Succeeded += o.Succeeded
 	f.Failed += o.Failed
+}
+
+// Results counts how the scheduled runs of one instant ended, for the listener of
+// the fire. A member counts those of its newest; who ended without saying how,
+// as its server died, is in none of the numbers.
+type Results struct {
+	Instant                    int64 // 0: nothing was counted
+	Succeeded, Failed, Skipped int
+}
+
+// add takes in what is of the same instant; a newer one displaces it.
+func (t *Results) add(o Results) {
+	switch {
+	case o.Instant > t.Instant:
+		*t = o
+	case o.Instant == t.Instant:
+		t.Succeeded, t.Failed, t.Skipped = t.Succeeded+o.Succeeded, t.Failed+o.Failed, t.Skipped+o.Skipped
+	}
+}
+
+// resultOf counts one run.
+func resultOf(e Entry, state RowState) Results {
+	t := Results{Instant: e.Instant}
+	switch {
+	case e.Trigger != "":
+		return Results{}
+	case state == Succeeded:
+		t.Succeeded = 1
+	case state == Skipped:
+		t.Skipped = 1
+	default:
+		t.Failed = 1
+	}
+	return t
+}
+
+// results is what members have counted for an instant, the zero value if one of
+// them counts for a later instant already.
+func (v *View) results(at int64) Results {
+	sum := Results{Instant: at}
+	all := []Results{v.Assignment.Results}
+	for k := range v.Runs {
+		all = append(all, v.Runs[k].Results)
+	}
+	for _, t := range all {
+		if t.Instant > at {
+			return Results{}
+		}
+		if t.Instant == at {
+			sum.add(t)
+		}
+	}
+	return sum
 }
 
 // Past is what the registry says of the job's runs, whoever ran them.

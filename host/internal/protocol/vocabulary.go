@@ -487,6 +487,7 @@ type (
 		Instant int64
 		Attempt int
 		Fence   int64
+		Results Results // of FireCompleted; the zero value if it is not known
 	}
 	// Hush ends that call.
 	Hush struct{}

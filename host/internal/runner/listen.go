@@ -21,6 +21,9 @@ func (m *member) listen(e protocol.Listen) {
 	if id, err := job.NewTaskID(c.Name, nil, self); err == nil {
 		call.TaskID = id.String()
 	}
+	if r := e.Results; r.Instant != 0 {
+		call.Results = &job.FireResults{Succeeded: r.Succeeded, Failed: r.Failed, Skipped: r.Skipped}
+	}
 	var ctx context.Context
 	var end context.CancelFunc
 	if c.Timeout > 0 {
