@@ -118,6 +118,12 @@ const (
 	FieldScheduledTime = 110 // milliseconds since 1970
 	FieldFetchCount    = 111 // 0: as many as the guest likes
 	FieldOutcome       = 112 // in wasmjob_after alone: a Result code; NoInt elsewhere
+
+	// In wasmjob_completed alone, how many items of the fire ended so; NoInt
+	// elsewhere, and where the host does not know.
+	FieldFireSucceeded = 113
+	FieldFireFailed    = 114
+	FieldFireSkipped   = 115
 )
 
 // NoInt is what FuncCtxInt answers for a field it does not know.

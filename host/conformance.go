@@ -139,6 +139,7 @@ func callOf(r conformance.Request, log *slog.Logger) job.Call {
 		Scheduled: time.UnixMilli(r.Run.Scheduled), Fence: r.Run.Fence, Failover: r.Run.Failover, Misfire: r.Run.Misfire,
 		Log: log, Namespace: r.Job.Namespace, Event: job.Event(r.Event), Secrets: r.Allow.Secrets,
 	}
+	c.Results = (*job.FireResults)(r.Fire)
 	if r.Run.ItemParam != nil {
 		c.ItemParam, c.HasItemParam = *r.Run.ItemParam, true
 	}

@@ -107,6 +107,9 @@ enum {
   WASMJOB_FIELD_SCHEDULED_TIME = 110,
   WASMJOB_FIELD_FETCH_COUNT = 111,
   WASMJOB_FIELD_OUTCOME = 112,
+  WASMJOB_FIELD_FIRE_SUCCEEDED = 113,
+  WASMJOB_FIELD_FIRE_FAILED = 114,
+  WASMJOB_FIELD_FIRE_SKIPPED = 115,
 };
 
 /* ---- What a module exports ---- */
@@ -257,11 +260,19 @@ static inline int32_t wasmjob_fetch_count(void) { return (int32_t)wasmjob_v1_ctx
 /* In wasmjob_after: how the run has ended, one of WASMJOB_RESULT_ or a code of
  * your own, and the reason it gave, WASMJOB_ERR_NOT_FOUND if none. Elsewhere, and
  * on a host whose wasmjob_host_minor() is below 2, both are negative. */
-static inline int32_t wasmjob_ended(void) {
-  int64_t n = wasmjob_v1_ctx_int(WASMJOB_FIELD_OUTCOME);
-  return n == INT64_MIN ? WASMJOB_ERR_WRONG_PHASE : (int32_t)n;
+static inline int32_t wasmjob_known(int32_t field) {
+  int64_t n = wasmjob_v1_ctx_int(field);
+  return n == INT64_MIN ? WASMJOB_ERR_NOT_FOUND : (int32_t)n;
 }
+static inline int32_t wasmjob_ended(void) { return wasmjob_known(WASMJOB_FIELD_OUTCOME); }
 static inline int32_t wasmjob_ended_reason(char *buf, size_t cap) { return wasmjob_text(WASMJOB_FIELD_REASON, buf, cap); }
+
+/* In wasmjob_completed: how many items succeeded on all servers, failed (or were
+ * late, or stopped), had nothing to do. Negative elsewhere, and if the host does
+ * not know. */
+static inline int32_t wasmjob_fire_succeeded(void) { return wasmjob_known(WASMJOB_FIELD_FIRE_SUCCEEDED); }
+static inline int32_t wasmjob_fire_failed(void) { return wasmjob_known(WASMJOB_FIELD_FIRE_FAILED); }
+static inline int32_t wasmjob_fire_skipped(void) { return wasmjob_known(WASMJOB_FIELD_FIRE_SKIPPED); }
 
 /* The whole context as JSON. */
 static inline int32_t wasmjob_json(char *buf, size_t cap) {

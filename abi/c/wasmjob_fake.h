@@ -40,7 +40,7 @@ struct wasmjob_fake_value { char key[260], data[WASMJOB_FAKE_LONG]; int32_t len;
 struct wasmjob_fake {
   /* What the module finds. Lists of pairs end with a key that is NULL. */
   const char *text[11];   /* by id of the field; NULL: none */
-  int64_t number[13];     /* by id of the field, less 100; INT64_MIN: not known now */
+  int64_t number[16];     /* by id of the field, less 100; INT64_MIN: not known now */
   const char *json;
   const struct wasmjob_fake_pair *config, *secrets;
   int64_t clock;          /* 0: not granted */
@@ -87,7 +87,7 @@ static inline void wasmjob_fake_reset(void) {
   wasmjob_fake.number[WASMJOB_FIELD_SHARDING_TOTAL - 100] = 1;
   wasmjob_fake.number[WASMJOB_FIELD_ATTEMPT - 100] = 1;
   wasmjob_fake.number[WASMJOB_FIELD_HOST_MINOR - 100] = 2;
-  wasmjob_fake.number[WASMJOB_FIELD_OUTCOME - 100] = INT64_MIN;
+  for (int i = WASMJOB_FIELD_OUTCOME; i <= WASMJOB_FIELD_FIRE_SKIPPED; i++) wasmjob_fake.number[i - 100] = INT64_MIN;
   wasmjob_fake.json = "{}";
   wasmjob_fake.result_len = -1;
   for (int i = 0; i < WASMJOB_FAKE_MANY; i++) wasmjob_fake.owner[i] = -1;
@@ -152,7 +152,7 @@ int32_t wasmjob_v1_ctx_str(int32_t field, void *buf, int32_t cap) {
 }
 
 int64_t wasmjob_v1_ctx_int(int32_t field) {
-  return field < 100 || field > 112 ? INT64_MIN : wasmjob_fake.number[field - 100];
+  return field < 100 || field > 115 ? INT64_MIN : wasmjob_fake.number[field - 100];
 }
 
 int32_t wasmjob_v1_ctx_json(void *buf, int32_t cap) {

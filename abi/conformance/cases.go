@@ -120,7 +120,7 @@ func read(add adder) {
 	for id, want := range sorted(map[int]int64{
 		abi.FieldShardingTotal: 1000, abi.FieldShardingItem: abi.FieldShardingItem, abi.FieldFireTime: instant, abi.FieldDeadline: instant + 20_000,
 		abi.FieldAttempt: 2, abi.FieldFailover: 1, abi.FieldMisfire: 0, abi.FieldHostMinor: abi.HostMinor, abi.FieldStreaming: 0,
-		abi.FieldFence: 42, abi.FieldScheduledTime: instant, abi.FieldFetchCount: 0, abi.FieldOutcome: abi.NoInt, 0: abi.NoInt, 113: abi.NoInt, abi.FieldJobName: abi.NoInt,
+		abi.FieldFence: 42, abi.FieldScheduledTime: instant, abi.FieldFetchCount: 0, abi.FieldOutcome: abi.NoInt, abi.FieldFireFailed: abi.NoInt, 0: abi.NoInt, 116: abi.NoInt, abi.FieldJobName: abi.NoInt,
 	}) {
 		b := binary.LittleEndian.AppendUint64(nil, uint64(want))
 		add("number "+strconv.Itoa(id), rule, item(request("number", "simple"), id), Want{Verdict: one("ok"), Result: new(string(b))})
@@ -337,28 +337,7 @@ func rest(add adder) {
 	for code, outcome := range sorted(map[int]int64{0: 0, 1: 1, 2: 2, 3: 3, 4: abi.ResultLate, 127: 1, 142: 142}) {
 		afterwards(add, rule, code, outcome)
 	}
-}
-
-// afterwards asks what the listener is told of a run that returned code, and
-// that the listener's own reason is not taken for the run's.
-func afterwards(add adder, rule string, code int, outcome int64) {
-	reason, length := "it ended", int32(8)
-	if code == 0 {
-		reason, length = "", abi.ErrNotFound
-	}
-	told := binary.LittleEndian.AppendUint64(nil, uint64(outcome))
-	told = append(binary.LittleEndian.AppendUint32(told, uint32(length)), reason...)
-	verdict := map[int]string{0: "ok", 2: "retryable", 3: "skipped", 4: "deadline"}[code]
-	r := item(request("after", "simple"), code)
-	if code == 4 {
-		r.Limits = Limits{Timeout: 50, Grace: 10_000}
-	}
-	add("after: "+strconv.Itoa(code), rule, r, Want{Verdict: one(cmp.Or(verdict, "failed")), Result: new(string(told)), Check: func(a Answer) error {
-		if !strings.Contains(a.Reason, reason) || strings.Contains(a.Reason, "hear this") {
-			return fmt.Errorf("the reason is %q, wanted that of the entry", a.Reason)
-		}
-		return nil
-	}})
+	fires(add, rule)
 }
 
 // files makes a directory with a way out of it.

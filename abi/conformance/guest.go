@@ -274,6 +274,11 @@ func (g Guest) listeners(add adder) {
 		r.Event = event
 		add(event, rule, r, Want{Verdict: one("ok"), Lines: []string{"info " + event}})
 	}
+	r := g.request("simple", "listen")
+	r.Event = "completed"
+	add("fire: unknown", rule, r, Want{Verdict: one("ok"), Lines: []string{"info completed", "info fire unknown"}})
+	r.Fire = &Fire{Succeeded: 5, Failed: 1, Skipped: 2}
+	add("fire", rule, r, Want{Verdict: one("ok"), Lines: []string{"info completed", "info fire 5 1 2"}})
 }
 
 func (g Guest) scripts(add adder) {

@@ -23,8 +23,18 @@ type Request struct {
 	Run    Run    `json:"run"`
 	Allow  Allow  `json:"allow"`
 	Limits Limits `json:"limits"`
+	// Fire is how the items of the fire ended, for the event completed; nil: the
+	// host does not know.
+	Fire *Fire `json:"fire,omitempty"`
 	// Deal is for a strategy.
 	Deal Deal `json:"deal"`
+}
+
+// Fire counts items.
+type Fire struct {
+	Succeeded int `json:"succeeded"`
+	Failed    int `json:"failed"`
+	Skipped   int `json:"skipped"`
 }
 
 // Job is what belongs to every run of a job.

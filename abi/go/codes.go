@@ -28,6 +28,9 @@ const (
 	fieldScheduledTime = 110
 	fieldFetchCount    = 111
 	fieldOutcome       = 112
+	fieldFireSucceeded = 113
+	fieldFireFailed    = 114
+	fieldFireSkipped   = 115
 
 	noInt = -1 << 63
 

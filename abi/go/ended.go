@@ -25,3 +25,21 @@ func (c Context) Ended() (Ended, bool) {
 // EndedReason is the reason that the run has given for its end, in the listener
 // after; empty if it gave none.
 func (c Context) EndedReason() string { return c.textOr(fieldReason) }
+
+// Fire is how many items of a fire ended in which way, on all servers. An item
+// that was disabled, or whose server died, may be in none of the numbers.
+type Fire struct {
+	Succeeded int
+	Failed    int // or late, or stopped
+	Skipped   int // there was nothing to do
+}
+
+// Fire is how the items of the fire ended. It is told to the listener completed
+// alone, and not always known to the host; false elsewhere, and on a host whose
+// HostMinor is below 2.
+func (c Context) Fire() (Fire, bool) {
+	if c.h.ctxInt(fieldFireSucceeded) == noInt {
+		return Fire{}, false
+	}
+	return Fire{int(c.number(fieldFireSucceeded)), int(c.number(fieldFireFailed)), int(c.number(fieldFireSkipped))}, true
+}

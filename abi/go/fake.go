@@ -21,6 +21,7 @@ type Fake struct {
 
 	Ended       *Ended // how the run has ended, for a listener after; nil: it has not
 	EndedReason string
+	Fire        *Fire // how the items ended, for a listener completed; nil: that is not known
 
 	Scheduled, Fired, Deadline   time.Time // zero: none
 	Failover, Misfire, Streaming bool

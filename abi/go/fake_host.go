@@ -77,6 +77,10 @@ func (f *Fake) ctxInt(field int32) int64 {
 		if f.Ended != nil {
 			return int64(*f.Ended)
 		}
+	case fieldFireSucceeded, fieldFireFailed, fieldFireSkipped:
+		if f.Fire != nil {
+			return int64([...]int{f.Fire.Succeeded, f.Fire.Failed, f.Fire.Skipped}[field-fieldFireSucceeded])
+		}
 	}
 	return noInt
 }

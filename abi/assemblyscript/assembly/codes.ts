@@ -123,4 +123,7 @@ export const enum Field {
   ScheduledTime = 110,
   FetchCount = 111,
   Outcome = 112,
+  FireSucceeded = 113,
+  FireFailed = 114,
+  FireSkipped = 115,
 }

@@ -19,6 +19,12 @@ function text(id: Field): string { return takenText(field(id)); }
 @inline
 function number(id: Field): i64 { return host.ctx_int(id); }
 
+// For fields that only some listeners are told, and hosts of before know nothing of.
+function known(id: Field): i32 {
+  const n = number(id);
+  return n == i64.MIN_VALUE ? -1 : <i32>n;
+}
+
 /** What jobs and strategies have in common. */
 export class Host {
   /** The name of the job. */
@@ -107,12 +113,16 @@ export class Context extends Host {
   get fetchCount(): i32 { return <i32>number(Field.FetchCount); }
 
   /** How the run has ended, in the listener `wasmjob_after`; -1 elsewhere, and on a host whose `hostMinor` is below 2. */
-  get ended(): i32 {
-    const n = number(Field.Outcome);
-    return n == i64.MIN_VALUE ? -1 : <i32>n;
-  }
+  get ended(): i32 { return known(Field.Outcome); }
   /** The reason that the run has given for its end, in `wasmjob_after`; there may be none. */
   get endedReason(): Value { return taken(field(Field.Reason)); }
+
+  /** In the listener `wasmjob_completed`, how many items succeeded on all servers; -1 elsewhere, and if the host does not know. */
+  get fireSucceeded(): i32 { return known(Field.FireSucceeded); }
+  /** The same: how many failed, were late, or were stopped. */
+  get fireFailed(): i32 { return known(Field.FireFailed); }
+  /** The same: how many had nothing to do. */
+  get fireSkipped(): i32 { return known(Field.FireSkipped); }
 
   /** The whole context as JSON. */
   get json(): string {

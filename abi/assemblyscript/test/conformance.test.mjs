@@ -165,7 +165,10 @@ test("listeners", async () => {
   assert.deepEqual((await host("listen").execute(guest)).lines, ["before", "after", "ended 0"]);
   const veto = await host("veto").execute(guest);
   assert.deepEqual([veto.code, veto.lines], [3, ["before"]]);
-  for (const name of ["started", "completed"]) assert.deepEqual((await host("listen").listen(guest, name)).lines, [name]);
+  assert.deepEqual((await host("listen").listen(guest, "started")).lines, ["started"]);
+  assert.deepEqual((await host("listen").listen(guest, "completed")).lines, ["completed", "fire unknown"]);
+  const fire = { succeeded: 5, failed: 1, skipped: 2 };
+  assert.deepEqual((await host("listen", { fire }).listen(guest, "completed")).lines, ["completed", "fire 5 1 2"]);
 });
 
 test("script", async () => {

@@ -8,7 +8,7 @@ const NUMBERS = {
   100: "total", 101: "item", 102: "fired", 103: "deadline", 104: "attempt", 105: "failover", 106: "misfire", 108: "streaming",
   109: "fence", 110: "scheduled", 111: "fetchCount",
 };
-const HOST_MINOR = 107, OUTCOME = 112;
+const HOST_MINOR = 107, OUTCOME = 112, FIRE = { 113: "succeeded", 114: "failed", 115: "skipped" };
 const NOT_IN_STRATEGIES = [2, 4, 5, 9];
 const JOB = ["init", "run", "fetch", "process"];
 const STATE = ["run", "fetch", "process"];
@@ -42,6 +42,7 @@ export function imports(host, run, call) {
     ctx_int(field) {
       if (field === HOST_MINOR) return 2n;
       if (field === OUTCOME) return BigInt(host.ended ?? NO_INT);
+      if (field in FIRE) return BigInt(host.fire?.[FIRE[field]] ?? NO_INT);
       if (!(field in NUMBERS)) return NO_INT;
       return strategy() && field !== 100 ? 0n : BigInt(host[NUMBERS[field]]);
     },

@@ -22,6 +22,8 @@ const defaults = {
   config: {},
   /** What wasmjob_after is told: a result code and a reason; undefined: nothing. `execute` fills both in. */
   ended: undefined, endedReason: undefined,
+  /** What wasmjob_completed is told: {succeeded, failed, skipped}; undefined: that is not known. */
+  fire: undefined,
   /** Granted values, which runs change; undefined: not granted. */
   state: undefined,
   /** name: value of the granted secrets. */

@@ -70,4 +70,10 @@ int32_t wasmjob_after(void) {
   return told(line);
 }
 int32_t wasmjob_started(void) { return told("started"); }
-int32_t wasmjob_completed(void) { return told("completed"); }
+int32_t wasmjob_completed(void) {
+  char line[60] = "fire unknown";
+  wasmjob_info("completed");
+  if (wasmjob_fire_succeeded() >= 0)
+    snprintf(line, sizeof line, "fire %d %d %d", (int)wasmjob_fire_succeeded(), (int)wasmjob_fire_failed(), (int)wasmjob_fire_skipped());
+  return told(line);
+}

@@ -47,6 +47,13 @@ static void ends(void) {
   fake.text[WASMJOB_FIELD_REASON] = "own code";
   wasmjob_fake_run(wasmjob_after, WASMJOB_FAKE_RUN);
   EXPECT_TEXT(fake.log[3].line, "ended 142 own code");
+  wasmjob_fake_run(wasmjob_completed, WASMJOB_FAKE_RUN);
+  EXPECT_TEXT(fake.log[5].line, "fire unknown");
+  fake.number[WASMJOB_FIELD_FIRE_SUCCEEDED - 100] = 5;
+  fake.number[WASMJOB_FIELD_FIRE_FAILED - 100] = 1;
+  fake.number[WASMJOB_FIELD_FIRE_SKIPPED - 100] = 2;
+  wasmjob_fake_run(wasmjob_completed, WASMJOB_FAKE_RUN);
+  EXPECT_TEXT(fake.log[7].line, "fire 5 1 2");
 }
 
 static void values(void) {

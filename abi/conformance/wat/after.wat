@@ -1,6 +1,7 @@
 ;; Returns its item, after a reason if that is not 0; with item 4 it returns 0 once it was
 ;; asked to stop. The result is set by after: how the run has ended (8 bytes), how long its
 ;; reason is or the code for none (4), the reason. Then after fails with a reason of its own.
+;; The result of completed is how many items succeeded, failed and had nothing to do (8 each).
 (module
   (import "wasmjob_v1" "ctx_int" (func $int (param i32) (result i64)))
   (import "wasmjob_v1" "ctx_str" (func $str (param i32 i32 i32) (result i32)))
@@ -24,4 +25,9 @@
     (drop (call $result (i32.const 0) (i32.add (i32.const 12)
       (select (local.get $n) (i32.const 0) (i32.gt_s (local.get $n) (i32.const 0))))))
     (drop (call $error (i32.const 108) (i32.const 9)))
-    i32.const 1))
+    i32.const 1)
+  (func (export "wasmjob_completed") (result i32)
+    (i64.store (i32.const 0) (call $int (i32.const 113)))
+    (i64.store (i32.const 8) (call $int (i32.const 114)))
+    (i64.store (i32.const 16) (call $int (i32.const 115)))
+    (call $result (i32.const 0) (i32.const 24))))

@@ -78,6 +78,16 @@ func TestAfterIsToldHowTheRunEnded(t *testing.T) {
 	}
 }
 
+func TestCompletedIsToldHowTheItemsEnded(t *testing.T) {
+	t.Parallel()
+	for line, told := range map[string]*wasmjob.Fire{"fire unknown": nil, "fire 5 1 2": {Succeeded: 5, Failed: 1, Skipped: 2}} {
+		f := &wasmjob.Fake{Fire: told}
+		if code := f.Run(fire); code != 0 || f.Logs[len(f.Logs)-1] != line {
+			t.Errorf("code %d, lines %q, wanted %q", code, f.Logs, line)
+		}
+	}
+}
+
 func TestFlow(t *testing.T) {
 	t.Parallel()
 	for param, want := range map[string]struct {

@@ -34,7 +34,7 @@ func init() { //nolint:gochecknoinits // a module has no other moment to say wha
 	})
 	after.Register(ended)
 	started.Register(says("started"))
-	completed.Register(says("completed"))
+	completed.Register(fire)
 }
 
 func main() {}
@@ -55,6 +55,17 @@ func ended(c wasmjob.Context) error {
 	}
 	if reason := c.EndedReason(); reason != "" {
 		line += " " + reason
+	}
+	c.Info(line)
+	return nil
+}
+
+// fire is the listener that is told how all items have ended.
+func fire(c wasmjob.Context) error {
+	c.Info("completed")
+	line := "fire unknown"
+	if f, ok := c.Fire(); ok {
+		line = "fire " + strconv.Itoa(f.Succeeded) + " " + strconv.Itoa(f.Failed) + " " + strconv.Itoa(f.Skipped)
 	}
 	c.Info(line)
 	return nil

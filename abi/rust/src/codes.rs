@@ -27,6 +27,9 @@ pub(crate) const FIELD_FENCE: i32 = 109;
 pub(crate) const FIELD_SCHEDULED_TIME: i32 = 110;
 pub(crate) const FIELD_FETCH_COUNT: i32 = 111;
 pub(crate) const FIELD_OUTCOME: i32 = 112;
+pub(crate) const FIELD_FIRE_SUCCEEDED: i32 = 113;
+pub(crate) const FIELD_FIRE_FAILED: i32 = 114;
+pub(crate) const FIELD_FIRE_SKIPPED: i32 = 115;
 
 pub(crate) const NO_INT: i64 = i64::MIN;
 

@@ -44,6 +44,35 @@ impl Ended {
     }
 }
 
+/// How many items of a fire ended in which way, on all servers. An item that was
+/// disabled, or whose server died, may be in none of the numbers.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Fire {
+    /// How many succeeded.
+    pub succeeded: usize,
+    /// How many failed, were late, or were stopped.
+    pub failed: usize,
+    /// How many had nothing to do.
+    pub skipped: usize,
+}
+
+/// What the listener [`completed!`](crate::completed) is told, and nobody else.
+impl Context {
+    /// How the items of the fire have ended. `None` elsewhere than in that
+    /// listener, if the host does not know, and on one whose
+    /// [`host_minor`](Self::host_minor) is below 2.
+    pub fn fire(&self) -> Option<Fire> {
+        if host::ctx_int(FIELD_FIRE_SUCCEEDED) == NO_INT {
+            return None;
+        }
+        Some(Fire {
+            succeeded: context::count(FIELD_FIRE_SUCCEEDED),
+            failed: context::count(FIELD_FIRE_FAILED),
+            skipped: context::count(FIELD_FIRE_SKIPPED),
+        })
+    }
+}
+
 /// What the listener [`after!`](crate::after) is told, and nobody else.
 impl Context {
     /// How the run has ended. `None` elsewhere than in that listener, and on a

@@ -131,6 +131,7 @@ macro_rules! started {
 
 /// Makes a function a listener that is called once per fire, on one server,
 /// when every item has ended: `fn(&Context) -> Result`.
+/// [`Context::fire`](crate::Context::fire) tells it how they have ended.
 #[macro_export]
 macro_rules! completed {
     ($f:expr) => {

@@ -43,7 +43,7 @@ pub use deal::Instance;
 pub use flow::Flow;
 pub use http::{Answer, Sent, Server};
 
-use crate::{Ack, Context, End, Ended, Failure, Level, Stop, Timestamp};
+use crate::{Ack, Context, End, Ended, Failure, Fire, Level, Stop, Timestamp};
 use serve::{Phase, Served};
 use std::cell::RefCell;
 use std::collections::BTreeMap;
@@ -76,6 +76,7 @@ pub struct Host {
     pub config: BTreeMap<String, String>,
     pub ended: Option<Ended>,
     pub ended_reason: Option<String>,
+    pub fire: Option<Fire>,
 
     /// Asked by [`Context::cancelled`], and between batches.
     pub stop: Option<Box<dyn FnMut() -> Option<Stop>>>,
@@ -142,6 +143,7 @@ impl Default for Host {
             config: BTreeMap::new(),
             ended: None,
             ended_reason: None,
+            fire: None,
             stop: None,
             max_result: 1 << 20,
             level: Level::Trace,

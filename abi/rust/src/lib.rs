@@ -101,7 +101,7 @@ use guest as host;
 pub use context::{Context, Stop};
 pub use dataflow::{Ack, Batch, Element, Elements};
 pub use deal::{Deal, Instance};
-pub use ended::Ended;
+pub use ended::{Ended, Fire};
 pub use entry::End;
 pub use error::Error;
 pub use failure::{Failure, Result};

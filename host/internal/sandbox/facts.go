@@ -144,6 +144,10 @@ func (f *facts) number(field uint32) int64 {
 		if f.ended != nil {
 			return f.ended.outcome
 		}
+	case abi.FieldFireSucceeded, abi.FieldFireFailed, abi.FieldFireSkipped:
+		if r := c.Results; r != nil && c.Event == job.FireCompleted {
+			return int64([...]int{r.Succeeded, r.Failed, r.Skipped}[field-abi.FieldFireSucceeded])
+		}
 	}
 	return abi.NoInt
 }

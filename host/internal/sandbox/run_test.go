@@ -325,7 +325,7 @@ func TestRunNumbers(t *testing.T) {
 		abi.FieldShardingTotal: 7, abi.FieldShardingItem: 3, abi.FieldAttempt: 2, abi.FieldFence: 1 << 40,
 		abi.FieldFailover: 1, abi.FieldMisfire: 0, abi.FieldHostMinor: abi.HostMinor, abi.FieldStreaming: 0,
 		abi.FieldScheduledTime: at.UnixMilli(), abi.FieldFireTime: at.UnixMilli(), abi.FieldDeadline: at.UnixMilli() + 5000,
-		abi.FieldFetchCount: 0, abi.FieldOutcome: abi.NoInt, 113: abi.NoInt,
+		abi.FieldFetchCount: 0, abi.FieldOutcome: abi.NoInt, abi.FieldFireSucceeded: abi.NoInt, abi.FieldFireFailed: abi.NoInt, abi.FieldFireSkipped: abi.NoInt, 116: abi.NoInt,
 	} {
 		if got := f.number(field); got != want {
 			t.Errorf("field %d: %d, want %d", field, got, want)

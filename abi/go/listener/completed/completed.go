@@ -3,7 +3,8 @@
 //
 //	func init() { completed.Register(note) }
 //
-// It runs in an instance of its own, apart from the items.
+// It runs in an instance of its own, apart from the items; Context.Fire tells
+// how they have ended.
 package completed
 
 import wasmjob "github.com/wasmjob/wasmjob/abi/go"

@@ -84,6 +84,9 @@ impl Served {
             FIELD_SCHEDULED_TIME => h.scheduled.millis(),
             FIELD_FETCH_COUNT => h.fetch_count.unwrap_or(0) as i64,
             FIELD_OUTCOME => h.ended.map_or(NO_INT, |e| e.code().into()),
+            FIELD_FIRE_SUCCEEDED => h.fire.map_or(NO_INT, |f| f.succeeded as i64),
+            FIELD_FIRE_FAILED => h.fire.map_or(NO_INT, |f| f.failed as i64),
+            FIELD_FIRE_SKIPPED => h.fire.map_or(NO_INT, |f| f.skipped as i64),
             _ => NO_INT,
         }
     }

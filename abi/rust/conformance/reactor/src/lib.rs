@@ -15,7 +15,7 @@ wasmjob::strategy!(deal::deal);
 wasmjob::before!(before);
 wasmjob::after!(after);
 wasmjob::started!(|_: &Context| wasmjob::info!("started"));
-wasmjob::completed!(|_: &Context| wasmjob::info!("completed"));
+wasmjob::completed!(completed);
 
 fn before(c: &Context) -> wasmjob::Result {
     wasmjob::info!("before");
@@ -31,6 +31,14 @@ fn after(c: &Context) {
     match c.ended_reason() {
         Some(reason) => wasmjob::info!("ended {ended} {reason}"),
         None => wasmjob::info!("ended {ended}"),
+    }
+}
+
+fn completed(c: &Context) {
+    wasmjob::info!("completed");
+    match c.fire() {
+        Some(f) => wasmjob::info!("fire {} {} {}", f.succeeded, f.failed, f.skipped),
+        None => wasmjob::info!("fire unknown"),
     }
 }
 

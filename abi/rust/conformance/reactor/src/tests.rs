@@ -1,7 +1,7 @@
-use crate::{after, before, deal, execute, flow};
+use crate::{after, before, completed, deal, execute, flow};
 use std::collections::BTreeMap;
 use wasmjob::fake::{Answer, Flow, Host, Instance, Sent};
-use wasmjob::{Ended, Error, Stop, Timestamp};
+use wasmjob::{Ended, Error, Fire, Stop, Timestamp};
 
 fn host(case: &str) -> Host {
     Host {
@@ -70,6 +70,21 @@ fn after_is_told_how_the_run_ended() {
         h.ended = ended;
         h.ended_reason = reason.map(str::to_string);
         h.run(after).unwrap();
+        assert_eq!(h.logs.last().unwrap().1, line);
+    }
+}
+
+#[test]
+fn completed_is_told_how_the_items_ended() {
+    let told = Fire {
+        succeeded: 5,
+        failed: 1,
+        skipped: 2,
+    };
+    for (fire, line) in [(None, "fire unknown"), (Some(told), "fire 5 1 2")] {
+        let mut h = host("ok");
+        h.fire = fire;
+        h.run(completed).unwrap();
         assert_eq!(h.logs.last().unwrap().1, line);
     }
 }
