@@ -37,8 +37,10 @@
 // package variables do not live on; State does. A nil error is success; Skip
 // says that there was nothing to do, Retry, alone or joined with the cause by
 // errors.Join, asks for another attempt, WithCode gives a code of the author's
-// own, and any other error or panic fails the run with its text. Errors of this package say what was attempted and are compared
-// with errors.Is: ErrDenied, ErrLimit and so on.
+// own, and any other error or panic fails the run with its text. Errors of this
+// package say what was attempted and are compared with errors.Is: ErrDenied,
+// ErrLimit and so on. Context.Ended and Context.Fire tell the listeners after
+// and completed how a run, and all runs of a fire, have ended.
 //
 // The package is not for host programs. Built for another system than wasip1 it
 // has no host behind it; there Fake stands in, so that a job's logic is tested
