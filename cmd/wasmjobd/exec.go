@@ -274,6 +274,8 @@ type attempt struct {
 }
 
 func execute(ctx context.Context, term *terminal, a attempt) error {
+	forget := context.AfterFunc(ctx, func() { term.note("asked the guest to stop; Ctrl-C again ends it at once") })
+	defer forget()
 	out, err := host.RunModule(ctx, a.wasm, a.call, a.trial)
 	if refusal, ok := errors.AsType[*host.ModuleRefusal](err); ok {
 		return exitf(exitInvalid, "the module cannot be run: %w", refusal)

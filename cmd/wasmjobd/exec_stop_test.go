@@ -6,6 +6,7 @@ import (
 	"os/exec"
 	"path/filepath"
 	"strings"
+	"syscall"
 	"testing"
 )
 
@@ -44,6 +45,31 @@ func TestCtrlCAsksTheGuestToStop(t *testing.T) {
 	}
 	if !strings.Contains(say.String(), "info  stops\n") || !strings.Contains(out.String(), "verdict     failed (code 1)\n") {
 		t.Errorf("out: %s\nerr: %s", out.String(), say)
+	}
+}
+
+// One that does not heed it ends with the program, at the second Ctrl-C.
+func TestCtrlCTwiceEndsAtOnce(t *testing.T) {
+	t.Parallel()
+	say := &lockedBuffer{}
+	begins := say.await("info  hi")
+	c := exec.CommandContext(t.Context(), programOf(t), "exec", filepath.Join(guests(t), "deaf.wasm"), "--grace", "10h")
+	c.Stderr = say
+	if err := c.Start(); err != nil {
+		t.Fatal(err)
+	}
+	<-begins
+	asked := say.await("Ctrl-C again ends it at once")
+	if err := c.Process.Signal(os.Interrupt); err != nil {
+		t.Fatal(err)
+	}
+	<-asked
+	if err := c.Process.Signal(os.Interrupt); err != nil {
+		t.Fatal(err)
+	}
+	_ = c.Wait() // its state says it
+	if s := c.ProcessState.Sys().(syscall.WaitStatus); s.Signal() != syscall.SIGINT {
+		t.Errorf("ended by %v\n%s", s, say)
 	}
 }
 
