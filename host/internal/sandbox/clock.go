@@ -37,7 +37,9 @@ func (in *instance) sleep(ns int64) {
 	if ns <= 0 {
 		return
 	}
-	defer in.r.away()()
+	if time.Duration(ns) >= brief {
+		defer in.r.away()()
+	}
 	t := time.NewTimer(time.Duration(ns))
 	defer t.Stop()
 	select {
