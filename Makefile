@@ -62,8 +62,8 @@ conformance: build guests ## judge this host, each SDK by the guest that it buil
 	  done; \
 	done
 
-hostile: ## run every hostile module and every occupier beside a job whose lateness is measured
-	$(GO) test ./cmd/wasmjobd -run '^Test(Hostile|Occupiers)$$' -count=1 -v -args -hostile
+hostile: ## run hostile modules and occupiers beside a job whose lateness is measured, and in a small memory group: MEMORY=all in each size
+	$(GO) test ./cmd/wasmjobd -run '^Test(Hostile(Memory)?|Occupiers)$$' -count=1 -v -args -hostile -groups=$(or $(MEMORY),one)
 
 # It needs root, for namespaces.
 faults: build ## kill, freeze and cut off servers on a real ZooKeeper: FAULT=kill ROUNDS=12 SEED=0

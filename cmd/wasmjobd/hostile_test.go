@@ -310,6 +310,7 @@ type hostileRow struct {
 	State  string `json:"state"`
 	Error  string `json:"error"`
 	Result string `json:"result"`
+	Due    int64  `json:"instant_unix_ms"`
 	Start  int64  `json:"start_unix_ms"`
 	End    int64  `json:"end_unix_ms"`
 }

@@ -96,6 +96,13 @@ func (b *lockedBuffer) await(text string) <-chan struct{} {
 // startServe starts the daemon in dir.
 func startServe(t *testing.T, dir string, args ...string) *daemon {
 	t.Helper()
+	return startServeBy(t, dir, nil, args...)
+}
+
+// startServeBy has a command start it, which is given the daemon's as its last
+// arguments.
+func startServeBy(t *testing.T, dir string, by []string, args ...string) *daemon {
+	t.Helper()
 	self, err := os.Executable()
 	if err != nil {
 		t.Fatal(err)
@@ -104,7 +111,8 @@ func startServe(t *testing.T, dir string, args ...string) *daemon {
 	if err := os.Symlink(self, program); err != nil {
 		t.Fatal(err)
 	}
-	d := &daemon{Cmd: exec.CommandContext(t.Context(), program, append([]string{"serve", "--events", "-"}, args...)...), errors: &lockedBuffer{}}
+	command := slices.Concat(by, []string{program, "serve", "--events", "-"}, args)
+	d := &daemon{Cmd: exec.CommandContext(t.Context(), command[0], command[1:]...), errors: &lockedBuffer{}}
 	d.Dir = dir
 	d.Stderr = d.errors
 	out, err := d.StdoutPipe()
