@@ -238,3 +238,41 @@ func benchStart(b *testing.B, wasm []byte) {
 	b.ReportMetric(float64(median(second))/1e6, "ms_second<=100")
 	b.ReportMetric(float64(median(first))/float64(median(second)), "x_faster_than_first")
 }
+
+// BenchmarkCheck compares what goes before the compiler, one after the other,
+// with the compiler.
+func BenchmarkCheck(b *testing.B) {
+	binary := benchProbe(b)
+	e := benchEngine(b, Options{})
+	var checking, metering, compiling []time.Duration
+	for b.Loop() {
+		var took [4]time.Time
+		took[0] = time.Now()
+		m, err := decode(binary, defaultModule)
+		if err != nil {
+			b.Fatal(err)
+		}
+		if _, err = check(m); err != nil {
+			b.Fatal(err)
+		}
+		took[1] = time.Now()
+		out, err := metered(m)
+		if err != nil {
+			b.Fatal(err)
+		}
+		took[2] = time.Now()
+		code, err := e.compile(out.Wasm)
+		if err != nil {
+			b.Fatal(err)
+		}
+		took[3] = time.Now()
+		_ = code.Close(b.Context())
+		checking = append(checking, took[1].Sub(took[0]))
+		metering = append(metering, took[2].Sub(took[1]))
+		compiling = append(compiling, took[3].Sub(took[2]))
+	}
+	whole := float64(median(compiling)) / 100
+	b.ReportMetric(0, "ns/op")
+	b.ReportMetric(float64(median(checking))/1e6, "ms_check")
+	b.ReportMetric((float64(median(checking))+float64(median(metering)))/whole, "%_of_compiling<=5")
+}

@@ -77,7 +77,7 @@ func measured(t *testing.T, binary []byte) cost {
 		t.Fatal(err)
 	}
 	rt := wazero.NewRuntimeWithConfig(t.Context(), wazero.NewRuntimeConfigCompiler().WithCoreFeatures(api.CoreFeaturesV2))
-	defer rt.Close(t.Context()) //nolint:errcheck // nothing runs
+	defer rt.Close(t.Context())
 	var before, after runtime.MemStats
 	runtime.ReadMemStats(&before)
 	code, err := rt.CompileModule(t.Context(), out.Wasm)
@@ -177,7 +177,7 @@ func writePrices(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if err := os.WriteFile("code_prices.go", text, 0o644); err != nil { //nolint:gosec // source text
+	if err := os.WriteFile("code_prices.go", text, 0o644); err != nil {
 		t.Fatal(err)
 	}
 	t.Fatal("code_prices.go is written; run the tests again")

@@ -71,9 +71,8 @@ func (w *walk) made() {
 	}
 	w.native += int(machineCode[w.Op])
 	takes, leaves := w.Op.Moves()
-	switch w.Op {
-	case wasm.OpLocalGet, wasm.OpBlock, 0x01, 0x1a, 0x41, 0x42, 0x43, 0x44:
-		return // makes nothing that could be in the way
+	if silent[w.Op] {
+		return
 	}
 	if w.fresh > 0 && w.fresh <= w.height-takes {
 		w.native += codeStore
@@ -81,6 +80,12 @@ func (w *walk) made() {
 	if w.fresh = 0; leaves > 0 {
 		w.fresh = w.height - takes + 1
 	}
+}
+
+// silent are instructions that make nothing which could be in the way: nop,
+// drop, constants, and what only says which value is meant.
+var silent = [wasm.Ops]bool{ // read only
+	0x01: true, wasm.OpBlock: true, 0x1a: true, wasm.OpLocalGet: true, 0x41: true, 0x42: true, 0x43: true, 0x44: true,
 }
 
 // handing is the machine code that takes a local along with a jump.

@@ -53,7 +53,7 @@ func calculated(t *testing.T, config wazero.RuntimeConfig, binary []byte) []uint
 		t.Fatal(err)
 	}
 	rt := wazero.NewRuntimeWithConfig(t.Context(), config.WithCoreFeatures(api.CoreFeaturesV2))
-	defer rt.Close(t.Context()) //nolint:errcheck // nothing more is asked of it
+	defer rt.Close(t.Context())
 	plenty := api.GoModuleFunc(func(_ context.Context, _ api.Module, stack []uint64) { stack[0] = 1 << 40 })
 	i64 := []api.ValueType{api.ValueTypeI64}
 	if _, err := rt.NewHostModuleBuilder(meter.ImportModule).NewFunctionBuilder().WithGoModuleFunction(plenty, i64, i64).Export(meter.ImportYield).Instantiate(t.Context()); err != nil {
