@@ -197,6 +197,9 @@ func (c *Checkup) examine(as *Options, file *job.Config, l layout.Job, v *protoc
 		c.breaks(linesOf(as.validateSchedule(j))...)
 		c.Needs = append(c.Needs, fmt.Sprintf("this configuration has no [jobs.%s]: it takes a module, class = %.200q, kind = %q and, as timezone, that of the JVMs", c.Job, c.Class, j.Kind))
 	}
+	if why := over(j); why != "" {
+		c.Notes = append(c.Notes, why)
+	}
 	c.breaks(config.Hindrances(j, beside)...)
 	if !beside {
 		if file != nil { // of what others defined foundFault tells

@@ -215,9 +215,9 @@ func (o *Operator) report(name string, v *protocol.View) *JobReport {
 		r.Running += len(v.Runs[i].Open)
 	}
 	r.Faults, r.Modules = append(faultsOf(v), o.hindrances(name, v)...), modulesOf(v)
-	if c := r.Config; c != nil && c.Cron != "" {
-		if s, err := schedule.Compile(c.Cron, c.Dialect, c.TimeZone); err == nil && schedule.Over(s, time.Now()) {
-			r.Faults = append(r.Faults, fmt.Sprintf("its schedule %q is over, nothing fires any more: change its cron, or remove the job", c.Cron))
+	if r.Config != nil {
+		if why := over(*r.Config); why != "" {
+			r.Faults = append(r.Faults, why)
 		}
 	}
 	for _, w := range r.Modules.Waits {
@@ -226,6 +226,15 @@ func (o *Operator) report(name string, v *protocol.View) *JobReport {
 		}
 	}
 	return r
+}
+
+// over tells that a job fires no more; "" if it does.
+func over(c job.Config) string {
+	s, err := schedule.Compile(c.Cron, c.Dialect, c.TimeZone)
+	if c.Cron == "" || err != nil || !schedule.Over(s, time.Now()) {
+		return ""
+	}
+	return fmt.Sprintf("its schedule %q is over, nothing fires any more: change its cron, or remove the job", c.Cron)
 }
 
 // configOf is the configuration that the registry has; nil if it cannot be read.

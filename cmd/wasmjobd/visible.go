@@ -66,7 +66,7 @@ type jsonWriter struct{ to io.Writer }
 // Write implements io.Writer.
 func (w jsonWriter) Write(p []byte) (int, error) {
 	if _, err := w.to.Write(visibleJSON(p)); err != nil {
-		return 0, err //nolint:wrapcheck // it stands for the other one
+		return 0, err
 	}
 	return len(p), nil
 }

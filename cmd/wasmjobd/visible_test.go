@@ -34,7 +34,7 @@ func TestNothingSteersATerminal(t *testing.T) {
 	e.Outcome.Shown, e.Outcome.Error = steering, steering
 	var out bytes.Buffer
 	term := &terminal{out: &out, err: &out, started: true}
-	for what, print := range map[string]func(){
+	for what, write := range map[string]func(){
 		"--output json": func() {
 			if err := term.printJSON(map[string]any{"a": steering, steering: json.RawMessage(`"` + "\u202e31m" + `"`)}); err != nil {
 				t.Error(err)
@@ -57,7 +57,7 @@ func TestNothingSteersATerminal(t *testing.T) {
 		"an error":         func() { report(term, errors.New(steering)) },
 	} {
 		out.Reset()
-		print()
+		write()
 		shows(t, what, out.String())
 	}
 }

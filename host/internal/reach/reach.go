@@ -104,9 +104,9 @@ func parents(path string) []fs.FileInfo {
 		return all
 	}
 	for p := path; ; p = filepath.Dir(p) {
-		if real, err := filepath.EvalSymlinks(p); err == nil {
-			led, _ := chain(real)
-			return append(all, led...)
+		if led, err := filepath.EvalSymlinks(p); err == nil {
+			there, _ := chain(led)
+			return append(all, there...)
 		}
 		if p == filepath.Dir(p) {
 			return all

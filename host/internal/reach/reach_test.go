@@ -105,7 +105,7 @@ func TestDirectoriesThatWereMoved(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		defer root.Close() //nolint:errcheck // only looked at
+		defer root.Close()
 		if err := guard.Check(root, false); (err != nil) != want {
 			t.Errorf("%s: %v", what, err)
 		}
@@ -129,7 +129,7 @@ func TestNothingIsPrivate(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	defer root.Close() //nolint:errcheck // only looked at
+	defer root.Close()
 	for _, g := range []*Guard{nil, NewGuard(nil)} {
 		if err := g.Check(root, true); err != nil {
 			t.Error(err)
@@ -144,7 +144,7 @@ func BenchmarkCheck(b *testing.B) {
 	if err != nil {
 		b.Fatal(err)
 	}
-	defer root.Close() //nolint:errcheck // only looked at
+	defer root.Close()
 	for b.Loop() {
 		if err := guard.Check(root, false); err != nil {
 			b.Fatal(err)

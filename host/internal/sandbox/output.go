@@ -43,9 +43,9 @@ func escape(s string, lines bool, most int) string {
 	}
 	var b strings.Builder
 	broken := false
-	for i, n := 0, 0; i < len(s) && b.Len() <= most; i += n {
-		var r rune
-		r, n = utf8.DecodeRuneInString(s[i:])
+	for i := 0; i < len(s) && b.Len() <= most; {
+		r, n := utf8.DecodeRuneInString(s[i:])
+		i += n
 		if r == utf8.RuneError && n == 1 {
 			if !broken { // one mark for as many bytes as follow each other
 				b.WriteRune(r)

@@ -56,9 +56,9 @@ func TestSleepingByWASICostsFuel(t *testing.T) {
 	run := func(clock string, limit int64) job.Outcome {
 		return runOnce(t, wasm, job.Call{Config: job.Config{Limits: job.Limits{Fuel: limit}, Allow: job.Allow{Clock: clock}}})
 	}
-	still, real := run("", 0), run("real", 0)
-	if real.Code != 200 || real.Fuel != still.Fuel+2000 {
-		t.Errorf("%d units, and %d without waiting", real.Fuel, still.Fuel)
+	still, moving := run("", 0), run("real", 0)
+	if moving.Code != 200 || moving.Fuel != still.Fuel+2000 {
+		t.Errorf("%d units, and %d without waiting", moving.Fuel, still.Fuel)
 	}
 	expect(t, run("real", still.Fuel+1999), job.OutOfFuel, "")
 }
