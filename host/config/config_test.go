@@ -2,9 +2,11 @@ package config
 
 import (
 	"errors"
+	"fmt"
 	"log/slog"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -402,5 +404,36 @@ func TestAScheduleThatIsOverIsNoFault(t *testing.T) {
 		if why := Over(s, time.Now()); (why != "") != (j.Name == "past") {
 			t.Errorf("%s: %q", j.Name, why)
 		}
+	}
+}
+
+// What is looked at whenever a directory is opened does not grow with the number of
+// modules, but for those that are links.
+func TestModulesOfAFolderArePrivateTogether(t *testing.T) {
+	t.Parallel()
+	dir := t.TempDir()
+	var text strings.Builder
+	for i := range 100 {
+		fmt.Fprintf(&text, "[modules.m%d]\nsource = 'file:m%d.wasm'\n", i, i)
+	}
+	if err := os.Symlink("elsewhere/m.wasm", filepath.Join(dir, "m7.wasm")); err != nil {
+		t.Fatal(err)
+	}
+	file := filepath.Join(dir, "t.toml")
+	if err := os.WriteFile(file, []byte(text.String()), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	f, err := Load([]string{file}, Options{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	var modules []string
+	for _, p := range f.Private() {
+		if p.What == "a module" {
+			modules = append(modules, filepath.Base(p.Path))
+		}
+	}
+	if !slices.Equal(modules, []string{"m0.wasm", "m7.wasm"}) {
+		t.Errorf("%v", modules)
 	}
 }

@@ -1,6 +1,7 @@
 package config
 
 import (
+	"os"
 	"path/filepath"
 	"slices"
 
@@ -37,8 +38,18 @@ func (b *builder) private() []job.Private {
 			add(path, "the configuration", true)
 		}
 	}
+	// A directory that holds one module of a folder holds all, and each is looked at
+	// whenever a directory is opened.
+	seen := map[string]bool{}
 	for _, m := range f.Modules {
-		add(m.Path, "a module", true)
+		folder := filepath.Dir(m.Path)
+		if info, err := os.Lstat(m.Path); err == nil && info.Mode()&os.ModeSymlink != 0 {
+			folder = m.Path // which leads elsewhere
+		}
+		if !seen[folder] {
+			add(m.Path, "a module", true)
+		}
+		seen[folder] = true
 	}
 	return all
 }

@@ -328,3 +328,19 @@ func TestNamesOfSecretsAreNotCopied(t *testing.T) { //nolint:paralleltest // cou
 		t.Errorf("%v allocations", n)
 	}
 }
+
+func BenchmarkMask(b *testing.B) {
+	m := newMask(map[string]string{"a": "9f86d081884c7d659a2feaa0c55ad015", "b": strings.Repeat("line of a longer secret\n", 40)})
+	for name, text := range map[string]string{
+		"plain":   strings.Repeat("an ordinary line of a log, ", 4),
+		"escapes": strings.Repeat(`\\u0039%2566`, 400),
+		"almost":  strings.Repeat("9f86d081884c7d659a2feaa0c55ad01", 130),
+	} {
+		b.Run(name, func(b *testing.B) {
+			b.SetBytes(int64(len(text)))
+			for b.Loop() {
+				m.all(text)
+			}
+		})
+	}
+}
