@@ -7,12 +7,14 @@ import (
 	"fmt"
 	"io"
 	"io/fs"
+	"math"
 	"os"
 	"os/exec"
 	"path/filepath"
 	"runtime/debug"
 	"strconv"
 	"strings"
+	"syscall"
 	"time"
 )
 
@@ -23,6 +25,10 @@ const apartTimeout = 15 * time.Minute
 // exitFault is how that process ends when it has compiled nothing and has said
 // why: a disk is full, for example. Any other end but 0 is that it died.
 const exitFault = 3
+
+// exitNoMemory is how it ends when the system refuses it memory and it could
+// still say so.
+const exitNoMemory = 4
 
 // lifelineFD is open in the process as long as the server lives.
 const lifelineFD = 3
@@ -72,6 +78,8 @@ func (e *Engine) compileApart(ctx context.Context, binary []byte) (err error) {
 		return fmt.Errorf("compile a module apart: %w", err)
 	case exit.ExitCode() == exitFault:
 		return fmt.Errorf("compile a module apart: %s", said)
+	case exit.ExitCode() == exitNoMemory:
+		return &diedError{"got no more memory (" + said.line() + ")"}
 	}
 	return &diedError{"died (" + strings.TrimSpace(exit.String()+" "+said.line()) + ")"}
 }
@@ -115,11 +123,15 @@ func removeApart(dir string) error {
 // are the last two of its command line. It compiles the module that it reads,
 // within bounds of its own, and gives the process its exit code.
 func CompileApart(ctx context.Context, args []string, wasm io.Reader, say io.Writer) (exit int) {
-	if err := compileInto(ctx, args, wasm); err != nil {
-		fmt.Fprintln(say, err)
-		return exitFault
+	err := compileInto(ctx, args, wasm)
+	if err == nil {
+		return 0
 	}
-	return 0
+	fmt.Fprintln(say, err)
+	if errors.Is(err, syscall.ENOMEM) {
+		return exitNoMemory
+	}
+	return exitFault
 }
 
 func compileInto(ctx context.Context, args []string, wasm io.Reader) error {
@@ -142,7 +154,8 @@ func compileInto(ctx context.Context, args []string, wasm io.Reader) error {
 	if err != nil {
 		return fmt.Errorf("read the module: %w", err)
 	}
-	e, err := New(Options{CacheDir: args[0]})
+	// The limit of this process bounds it, and no estimate.
+	e, err := New(Options{CacheDir: args[0], CompileMemory: math.MaxInt64})
 	if err != nil {
 		return err
 	}

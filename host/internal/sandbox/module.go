@@ -8,6 +8,7 @@ import (
 	"log/slog"
 	"strings"
 	"sync"
+	"syscall"
 
 	"github.com/tetratelabs/wazero"
 
@@ -158,7 +159,7 @@ func (c *compilation) inTurn(lane lane, from Source) (wazero.CompiledModule, err
 	case e.compiledBefore(out):
 		return e.compile(out)
 	}
-	if err := e.queue.admit(cost); err != nil {
+	if err := e.queue.hopeless(cost); err != nil {
 		return nil, err
 	}
 	if lane == smallLane && e.queue.laneOf(cost) == largeLane {
@@ -237,7 +238,8 @@ func (e *Engine) compile(binary []byte) (wazero.CompiledModule, error) {
 			return nil, err
 		}
 		return code, nil
-	case errors.As(err, &disk): // the cache cannot be read
+	case errors.As(err, &disk), // the cache cannot be read
+		errors.Is(err, syscall.ENOMEM): // which says nothing of the module
 		return nil, fmt.Errorf("compile module: %w", err)
 	}
 	return nil, &Refusal{
@@ -251,7 +253,11 @@ func (e *Engine) compile(binary []byte) (wazero.CompiledModule, error) {
 // its authors thought impossible: a module must not end the host.
 func (e *Engine) tryCompile(binary []byte) (code wazero.CompiledModule, err error) {
 	defer func() {
-		if r := recover(); r != nil {
+		switch r := recover().(type) {
+		case nil:
+		case error: // there may be no memory for the code
+			code, err = nil, fmt.Errorf("the compiler failed: %w", r)
+		default:
 			code, err = nil, fmt.Errorf("the compiler failed: %v", r)
 		}
 	}()

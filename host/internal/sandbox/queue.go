@@ -45,29 +45,39 @@ const (
 	largeLane
 )
 
-// compileMemory is what all compilations may have, in bytes: asked, or two thirds
-// of the heap. The rest of that is for the server itself.
+// compileMemory is what all compilations may have, in bytes: asked, or nine tenths
+// of the heap. Estimates are twice what most modules take, so more is left for the
+// server itself.
 func compileMemory(asked int64, heap uint64) uint64 {
 	if asked > 0 {
 		return uint64(asked)
 	}
-	return cmp.Or(heap/3*2, defaultBudget/2) // 0: nobody knows how much there is
+	return cmp.Or(heap/10*9, defaultBudget/2) // 0: nobody knows how much there is
 }
 
 func newCompileQueue(memory uint64) *compileQueue {
 	workers := runtime.GOMAXPROCS(0)
-	// A quarter is for the small ones.
-	return &compileQueue{memory: memory, small: min(smallCompile, memory/4/uint64(workers)), workers: workers}
+	// An eighth is for the small ones.
+	return &compileQueue{memory: memory, small: min(smallCompile, memory/8/uint64(workers)), workers: workers}
 }
 
 // most is what a single compilation may need, in bytes.
 func (q *compileQueue) most() uint64 { return q.memory - q.small*uint64(q.workers) }
 
-// admit refuses a compilation for which this server never has the memory.
-func (q *compileQueue) admit(need uint64) error {
-	if need <= q.most() {
+// doubtful says that a compilation may need more than there is. Estimates are
+// those of the worst code, and what people write takes half of them.
+func (q *compileQueue) doubtful(need uint64) bool { return need > q.most() }
+
+// hopeless is the error for a compilation for which this server never has the
+// memory, even if it takes half of the estimate; nil if it may have.
+func (q *compileQueue) hopeless(need uint64) error {
+	if need/2 <= q.most() {
 		return nil
 	}
+	return q.tooBig(need)
+}
+
+func (q *compileQueue) tooBig(need uint64) *Refusal {
 	return &Refusal{
 		Reason:  TooBig,
 		Problem: fmt.Sprintf("compiling the module takes up to %d bytes of memory; this server has %d for that", need, q.most()),

@@ -109,8 +109,8 @@ func TestWhoeverGivesUpLeavesTheQueue(t *testing.T) {
 	})
 }
 
-// What never fits is refused with its need and the bound; all that go on at a
-// time fit together.
+// What never fits is refused with its need and the bound, what may fit is in
+// doubt; all that go on at a time fit together.
 func TestMemoryOfCompilations(t *testing.T) {
 	t.Parallel()
 	for _, memory := range []uint64{48 << 20, 256 << 20, 8 << 30} {
@@ -118,12 +118,12 @@ func TestMemoryOfCompilations(t *testing.T) {
 		if all := q.most() + q.small*uint64(q.workers); all > memory || q.small == 0 {
 			t.Errorf("%d bytes: at a time %d, small ones %d", memory, all, q.small)
 		}
-		if err := q.admit(q.most()); err != nil {
-			t.Error(err)
+		if most := q.most(); q.doubtful(most) || !q.doubtful(most+1) || q.hopeless(2*most+1) != nil {
+			t.Errorf("%d bytes: of %d", memory, most)
 		}
 		var r *Refusal
-		if err := q.admit(q.most() + 1); !errors.As(err, &r) || r.Reason != TooBig {
-			t.Errorf("one more: %v", err)
+		if err := q.hopeless(2*q.most() + 2); !errors.As(err, &r) || r.Reason != TooBig {
+			t.Errorf("beyond all hope: %v", err)
 		}
 	}
 }

@@ -21,8 +21,9 @@ import (
 // A compilation that needs more memory than the estimate says may end the whole
 // server, and would do so again at each start. So a file says which modules are
 // being compiled: whoever finds one of a process that is gone compiles that
-// module once more, alone and in a process of its own, and if that dies too, the
-// server refuses the module. Nothing is synced to the disk: what a power cut
+// module once more, in a process of its own, and if that dies too, the server
+// refuses the module. Where the estimate leaves it in doubt whether there is
+// enough memory, the process of its own comes first. Nothing is synced to the disk: what a power cut
 // takes is a file about a compilation that the module did not end.
 
 // trialStage says how far the compilation of a module came.
@@ -167,7 +168,7 @@ func (of trial) next() trial {
 		if of.Ends++; of.Ends < maxTrials {
 			return trial{Stage: trialApart, Ends: of.Ends}
 		}
-		return trial{Stage: trialRefused, Why: "the server died " + strconv.Itoa(of.Ends) + " times while it was compiled in a process of its own"}
+		return trial{Stage: trialRefused, Why: "the server died " + strconv.Itoa(of.Ends) + " times while the module was compiled in a process of its own"}
 	case trialRefused:
 	}
 	return of
@@ -181,6 +182,10 @@ func (e *Engine) tryOut(ctx context.Context, digest string, binary, out []byte, 
 		return nil, err
 	}
 	now := before.next()
+	doubtful := e.queue.doubtful(cost)
+	if doubtful && now.Stage == trialServer {
+		now.Stage = trialApart
+	}
 	switch err := e.trials.write(digest, now); {
 	case err == nil:
 	case now.Stage == trialServer && cost <= e.queue.small:
@@ -190,11 +195,16 @@ func (e *Engine) tryOut(ctx context.Context, digest string, binary, out []byte, 
 		return nil, err
 	}
 	if now.Stage == trialApart {
-		e.log.Warn("the server ended while it compiled a module; a process of its own compiles that now", "digest", digest)
+		if before.Stage != trialNone {
+			e.log.Warn("the server ended while it compiled a module; a process of its own compiles that now", "digest", digest)
+		}
 		var died *diedError
 		switch err := e.compileApart(ctx, binary); {
 		case errors.As(err, &died):
-			now = trial{Stage: trialRefused, Why: died.Error()}
+			now = trial{Stage: trialRefused, Why: "compiling the module ended the server, and then " + died.Error()}
+			if before.Stage == trialNone {
+				now.Why = e.queue.tooBig(cost).Problem + ", and " + died.Error()
+			}
 			if err := e.trials.write(digest, now); err != nil {
 				return nil, err
 			}
@@ -219,7 +229,7 @@ func (e *Engine) tryOut(ctx context.Context, digest string, binary, out []byte, 
 func (of trial) refusal() *Refusal {
 	return &Refusal{
 		Reason:  CompileDied,
-		Problem: "compiling the module ended the server, and then: " + of.Why,
+		Problem: of.Why,
 		Hint:    "this server does not try again until it, or its memory, is another; wasmjobd module retry DIGEST has it try now",
 	}
 }
