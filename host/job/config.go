@@ -69,7 +69,7 @@ type Config struct {
 	ReconcileEvery time.Duration // 0: off; the registry stores whole minutes
 	Timeout        time.Duration // of one run; 0: none
 	Retry          Retry         // of runs that failed
-	Parallel       int           // items of this job at once on one server; 0: sixteen for each worker of the server
+	Parallel       int           // items of this job at once on one server; 0: four for each worker of the server
 
 	Streaming   bool     // dataflow: batches until there is none
 	FetchCount  int      // dataflow: elements that a batch should have; 0: any

@@ -8,9 +8,9 @@ import (
 )
 
 // guestsPerWorker bounds the guests of a job that says nothing of parallel. Those
-// that wait for something outside need no worker, but each has an instance, and
-// perhaps files and connections.
-const guestsPerWorker = 16
+// that wait for something outside need no worker, but each has an instance, whose
+// memory nobody else gets, and perhaps files and connections.
+const guestsPerWorker = 4
 
 // atOnce is how many guests of the job may have begun at once; 0: any number.
 func (r *Runner) atOnce(c *job.Config) int {

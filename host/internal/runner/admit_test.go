@@ -50,7 +50,7 @@ func TestGuestsThatWaitNeedNoWorker(t *testing.T) {
 		parallel, most int
 		ended          time.Duration // after the instant
 	}{
-		"as many as may have begun":       {0, 2 * guestsPerWorker, 6 * time.Second},
+		"as many as may have begun":       {0, 2 * guestsPerWorker, 15 * time.Second},
 		"as many as the job wants":        {5, 5, 24 * time.Second},
 		"more than usual, as it is asked": {36, 36, 3 * time.Second},
 	} {
