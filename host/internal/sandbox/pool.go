@@ -102,6 +102,7 @@ func (c *compilation) drain() []*instance {
 
 // evict ends every instance at rest.
 func (e *Engine) evict() {
+	e.stacks.evict()
 	var all []*instance
 	e.mu.Lock()
 	for _, c := range e.modules {

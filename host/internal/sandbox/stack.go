@@ -17,10 +17,12 @@ const (
 	// is used up and has fewer than 50 million bytes; it ends the guest if there
 	// are more. Below stackSize nothing is ever touched.
 	stackSpan = 48 << 20
-	// keptStack is what a stack keeps of its memory between two runs.
+	// keptStack is what a stack keeps of its memory for good.
 	keptStack = 64 << 10
-	// keptStacks is how many stacks are kept for other runs.
-	keptStacks = 64
+	// keptStacks is how many stacks are kept for other runs, and forgetStack how
+	// many returns it takes until one gives back what deep calls have touched: to
+	// ask the system each time would take a run of a small guest a quarter longer.
+	keptStacks, forgetStack = 16, 16
 )
 
 // stacks are those of the engine that no run uses. By itself the engine makes a
@@ -29,8 +31,9 @@ const (
 // with what the collector has yet to find. It asks nobody. So it gets stacks that
 // it never has to make larger.
 type stacks struct {
-	mu   sync.Mutex // guards free
-	free [][]byte
+	mu       sync.Mutex // guards what follows
+	free     [][]byte
+	returned int
 }
 
 // take gives a stack to a run.
@@ -50,14 +53,28 @@ func (s *stacks) give(stack []byte) {
 	if stack == nil {
 		return
 	}
-	forget(stack[stackSpan-stackSize : stackSpan-keptStack])
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	if len(s.free) < keptStacks {
-		s.free = append(s.free, stack)
+	if len(s.free) == keptStacks {
+		giveBack(stack)
 		return
 	}
-	giveBack(stack)
+	s.free = append(s.free, stack)
+	if s.returned++; s.returned%forgetStack == 0 {
+		forget(deepPart(stack))
+	}
+}
+
+// deepPart is what of a stack is not kept for good.
+func deepPart(stack []byte) []byte { return stack[stackSpan-stackSize : stackSpan-keptStack] }
+
+// evict gives back what the stacks that nobody uses have, as memory is short.
+func (s *stacks) evict() {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	for _, stack := range s.free {
+		forget(deepPart(stack))
+	}
 }
 
 // close frees the stacks that nobody uses.
