@@ -25,6 +25,7 @@ type anatomy struct {
 	machineCode uint64 // bytes of all functions, and of the ways into them
 	heaviest    uint64 // bytes that the compiler needs for one function, at most
 	payments    uint64 // bytes that metering adds
+	references  int    // to functions, in code
 }
 
 // decode takes a binary of bounded size apart.

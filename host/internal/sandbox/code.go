@@ -27,6 +27,10 @@ func (a *anatomy) checkCode() error {
 			return err // which says where
 		}
 	}
+	// In metered code each function that is referred to is a global.
+	if globals := min(a.references, len(a.Funcs)); effort+nsGlobal*globals*len(a.Bodies) > most {
+		return &wasm.Fault{Kind: wasm.TooBig, What: "all functions together would take too long to compile"}
+	}
 	return nil
 }
 
@@ -84,6 +88,9 @@ func (w *walk) step() {
 	case wasm.OpLocalTee:
 		w.set(w.A)
 		w.emit(codeStore)
+	case wasm.OpRefFunc:
+		w.a.references++
+		w.move(0, 1)
 	default:
 		w.plain()
 	}
@@ -97,6 +104,7 @@ func (w *walk) plain() {
 		w.known++
 	case w.Op.Ranged():
 		w.pass(takes + leaves)
+		w.called()
 		if w.Op == wasm.OpTableGrow {
 			w.a.grows[w.A] = true
 		}
@@ -107,6 +115,7 @@ func (w *walk) plain() {
 // call is a call with what it moves: two bytes of code can move a thousand values.
 func (w *walk) call(t wasm.FuncType) {
 	w.pass(len(t.Params) + len(t.Results))
+	w.called()
 	w.emit(passing(t))
 	w.cost(0, bytesParam*len(t.Params)+bytesResult*len(t.Results))
 	w.move(len(t.Params), len(t.Results))
@@ -117,6 +126,7 @@ func (w *walk) look() {
 	w.looks++
 	w.emit(codeLook)
 	w.cost(0, bytesLook)
+	w.called()
 }
 
 func (w *walk) pass(values int) {

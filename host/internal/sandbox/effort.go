@@ -21,6 +21,8 @@ const (
 	nsStack    = 250   // a value on the stack doing so
 	nsFunc     = 4_000 // a function, however small
 	nsCode     = 100   // a byte of machine code
+	nsReload   = 100   // a variable of the module, for each call
+	nsGlobal   = 3     // a global or import, for each function
 	nsPass     = 700   // a value that a jump takes along
 	nsKnown    = 20    // a place in memory that was looked at before, in each part
 	nsBack     = 10    // a part on the way back round a loop, for each of its variables
@@ -38,6 +40,7 @@ const (
 	bytesKnown  = 24
 	bytesParam  = 200 // of a call
 	bytesResult = 750
+	bytesReload = 180      // a variable of the module, which is loaded again after each call
 	bytesLook   = 12 << 10 // before a call of the host
 
 	maxEffort    = 2_000_000_000 // nanoseconds, of one function, beside those of its machine code; sound ones need a tenth
@@ -120,8 +123,14 @@ func (w *walk) begin(body int) {
 	}
 	clear(w.vars)
 	typ, _ := w.a.Type(uint32(w.a.Imported + body))
+	w.effort = nsGlobal * (w.a.Globals + len(w.a.Imports))
 	w.blocks = append(w.blocks, block{results: len(typ.Results), shortest: nowhere, knows: nowhere, inLoop: -1})
+	w.called() // to look at the balance
 }
+
+// called is what each call takes beside what it moves: any variable of the
+// module may have changed.
+func (w *walk) called() { w.cost(nsReload*w.a.Variables, bytesReload*w.a.Variables) }
 
 // cost adds what one thing takes to what the whole function takes.
 func (w *walk) cost(ns, bytes int) {
@@ -178,6 +187,8 @@ func (w *walk) enter() {
 		b.inLoop = w.part
 		w.loops++
 		w.looks++
+		w.called()
+		w.called()
 		w.deepest = max(w.deepest, w.loops)
 	}
 	w.blocks = append(w.blocks, b)

@@ -6,6 +6,8 @@ import (
 	"slices"
 	"strings"
 	"testing"
+
+	"github.com/wasmjob/wasmjob/host/internal/wasm"
 )
 
 // hardShape is small code that becomes much machine code, or takes much memory
@@ -76,6 +78,11 @@ func hardShapes() []hardShape {
 			f := b.fromHost(wasiModule, "sched_yield", "", valI32)
 			b.fnOf("", "", nil, bytes.Repeat(append(call(f), opDrop), n))
 		}},
+		{"calls beside many variables", 100, 3000, func(b *builder, n int) {
+			b.variables(2000)
+			f := b.fn("", "", 0)
+			b.fnOf("", "", nil, bytes.Repeat(call(f), n))
+		}},
 		{"indirect calls", 300, 30_000, func(b *builder, n int) {
 			b.table = []byte{1, 0x70, 0, 1}
 			b.fnOf(valI32, "", nil, bytes.Repeat(slices.Concat(getLocal(0), op(0x11), uleb(b.typ("", "")), op(0)), n))
@@ -94,6 +101,13 @@ func hardShapes() []hardShape {
 		}
 	}
 	return all
+}
+
+// variables adds globals that code may set.
+func (b *builder) variables(n int) {
+	for range n {
+		b.globals = append(b.globals, []byte{wasm.I64, 1, 0x42, 0, opEnd})
+	}
 }
 
 func (s hardShape) module(n int) []byte {
@@ -167,6 +181,20 @@ func TestMachineCodeIsBounded(t *testing.T) {
 	b.sinks()
 	get, set := getLocals(0, 400), setLocals(0, 400)
 	b.fn("", "", 400, op(0x02, 0x40, 0x23, 0, 0x0d, 0), get, set, bytes.Repeat(op(0x23, 0, 0x0d, 0), 20_000), get, set, op(opEnd), get, bytes.Repeat(op(opDrop), 400))
+	wantRefusal(t, inspect(b.job(i32(0))), TooBig, "")
+
+	// The compiler loads every variable again after each call, and metered
+	// functions and loops call.
+	b = &builder{}
+	b.variables(90_000)
+	f = b.fn("", "", 0)
+	b.fn("", "", 0, bytes.Repeat(call(f), 1000))
+	wantRefusal(t, inspect(b.job(i32(0))), TooBig, "")
+	b = &builder{}
+	b.variables(90_000)
+	for range 5000 {
+		b.fn("", "", 0)
+	}
 	wantRefusal(t, inspect(b.job(i32(0))), TooBig, "")
 
 	// Each type has machine code of its own.

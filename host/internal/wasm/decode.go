@@ -253,9 +253,11 @@ func (d *decoder) limits(flags byte) Limits {
 
 func (d *decoder) global() {
 	valueType(&d.Reader)
-	if c := d.Byte(); c > 1 {
+	c := d.Byte()
+	if c > 1 {
 		d.Fail(Damaged, "a global that is neither constant nor variable (%#x)", c)
 	}
+	d.Variables += int(c)
 	if d.Globals++; d.Globals > maxGlobals {
 		d.Fail(TooBig, "more than %d globals", maxGlobals)
 	}
