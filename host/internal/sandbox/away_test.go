@@ -69,15 +69,15 @@ func (w *timed) Fork() job.Worker {
 	return &timed{all: w.all}
 }
 
-// far is a service that answers after a second, bit by bit.
-type far struct{ text io.Reader }
+// slowService is one that answers after a second, bit by bit.
+type slowService struct{ text io.Reader }
 
-func (far) Do(ctx context.Context, _ job.HTTPRequest) (*job.HTTPResponse, error) {
+func (slowService) Do(ctx context.Context, _ job.HTTPRequest) (*job.HTTPResponse, error) {
 	<-time.After(time.Second)
-	return &job.HTTPResponse{Status: 200, Body: io.NopCloser(far{strings.NewReader("x")}), Calls: 1}, ctx.Err()
+	return &job.HTTPResponse{Status: 200, Body: io.NopCloser(slowService{strings.NewReader("x")}), Calls: 1}, ctx.Err()
 }
 
-func (f far) Read(p []byte) (int, error) {
+func (f slowService) Read(p []byte) (int, error) {
 	<-time.After(time.Second)
 	return f.text.Read(p)
 }
@@ -145,7 +145,7 @@ func TestARunThatWaitsHasNoWorker(t *testing.T) {
 			t.Parallel()
 			bubble(t, Options{}, tt.wasm, func(t *testing.T, e *Engine, m *Module) {
 				w, began := working(), time.Now()
-				c := granted(func(c *job.Call) { c.HTTP, c.State, c.Worker = far{}, &slow{}, w })
+				c := granted(func(c *job.Call) { c.HTTP, c.State, c.Worker = slowService{}, &slow{}, w })
 				out := e.Run(t.Context(), m, c)
 				if took := time.Since(began).Round(100 * time.Millisecond); took != time.Duration(tt.waits)*time.Second {
 					t.Errorf("it took %s: %s (%s)", took, out.Verdict, out.Error)
