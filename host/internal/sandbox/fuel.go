@@ -64,6 +64,10 @@ func (g *gauge) yield(ctx context.Context, left int64) int64 {
 	return g.tally.Grant(g.slice)
 }
 
+// overdrawn says whether a call that has returned used more than there was:
+// what it did last it may not have reported.
+func (g *gauge) overdrawn(left int64) bool { return g.limit > 0 && g.tally.Settle(left) > g.limit }
+
 func nextSlice(slice int64, ran time.Duration) int64 {
 	switch {
 	case slice == 0:

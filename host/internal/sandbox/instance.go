@@ -217,6 +217,9 @@ func (r *run) enter(name string, phase abi.Phase) (code int32, err error) {
 	if err == nil && in.mod.IsClosed() {
 		err = errClosed
 	}
+	if err == nil && r.gauge.overdrawn(int64(in.left.Get())) {
+		err = errFuel
+	}
 	if err != nil {
 		in.sound = false
 		return 0, fmt.Errorf("%s: %w", name, err)
