@@ -56,13 +56,15 @@ func (m *module) addAll() {
 	m.addReferences()
 	m.addExport(ExportLeft, wasm.KindGlobal, uint32(m.Globals))
 	if m.Start != nil {
-		m.addExport(ExportStart, wasm.KindFunc, m.firstHelper()+uint32(len(m.helpers)))
+		m.addExport(ExportStart, wasm.KindFunc, m.firstHelper()+uint32(len(m.helpers)+len(m.paying)))
 	}
 }
 
 func (m *module) addType(params, results []byte) []byte {
 	i := binary.AppendUvarint(nil, uint64(m.types.n))
-	m.types.add(slices.Concat([]byte{0x60, byte(len(params))}, params, []byte{byte(len(results))}, results)...)
+	t := binary.AppendUvarint([]byte{0x60}, uint64(len(params)))
+	t = binary.AppendUvarint(append(t, params...), uint64(len(results)))
+	m.types.add(append(t, results...)...)
 	return i
 }
 
@@ -94,12 +96,4 @@ func appendSigned(b []byte, v int64) []byte {
 		v >>= 7
 	}
 	return append(b, byte(v)&0x7f)
-}
-
-// putPadded writes a number below 1<<27 as signed LEB128 of four bytes.
-func putPadded(b []byte, v int) {
-	for i := range 3 {
-		b[i] = byte(v>>(7*i))&0x7f | 0x80
-	}
-	b[3] = byte(v >> 21)
 }

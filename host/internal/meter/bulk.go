@@ -2,6 +2,7 @@ package meter
 
 import (
 	"encoding/binary"
+	"slices"
 
 	"github.com/wasmjob/wasmjob/host/internal/wasm"
 )
@@ -47,14 +48,51 @@ func (w *walk) ranged() {
 		m.helperOf[op] = i
 		m.helpers = append(m.helpers, m.helperFor(op))
 	}
-	w.instead(binary.AppendUvarint([]byte{0x10}, uint64(i))...)
+	c := &asm{}
+	if short := w.Op == wasm.OpMemoryFill || w.Op == wasm.OpMemoryCopy; short && !w.dead {
+		w.short(c, op, int(i))
+	} else {
+		c.index(0x10, int(i))
+	}
+	w.instead(c.b...)
+}
+
+// maxShort is how many bytes are filled or copied without calling a function
+// for it.
+const maxShort = 4 << 10
+
+// short has an instruction that is about few bytes pay and run where it stands:
+// each function that fills or copies begins by saving all registers that the
+// engine has, and a loop around a call would do that in each round.
+func (w *walk) short(c *asm, op rangeOp, helper int) {
+	s := &w.m.segments[w.here]
+	s.bulk += maxShort >> bytesShift
+	s.calls++
+	w.length = true
+	if w.m.ranges == nil {
+		w.m.ranges = w.m.addType([]byte{wasm.I32, wasm.I32, wasm.I32}, nil)
+	}
+	c.index(0x22, w.Locals)
+	c.get(w.Locals)
+	c.i32(maxShort)
+	c.op(0x4b, 0x04) // i32.gt_u if
+	c.op(w.m.ranges...)
+	c.index(0x10, helper)
+	c.op(0x05) // else
+	c.charge(w.m, noLocal, func(c *asm) {
+		c.wide(w.Locals)
+		c.i64(bytesShift)
+		c.op(0x88) // i64.shr_u
+	})
+	c.ranged(op)
+	c.op(0x0b)
 }
 
 // added are the functions added to the module: the refill, the helpers behind
 // it, and the call of the start function. To export that itself would allow it
 // another type, and references that the original did not declare.
 func (m *module) added() []helper {
-	all := append([]helper{{name: Reserved + ".refill", body: m.refillBody()}}, m.helpers...)
+	all := slices.Concat([]helper{{name: Reserved + ".refill", body: m.refillBody()}}, m.helpers, m.paying)
 	if m.Start != nil {
 		c := &asm{b: []byte{0}}
 		c.index(0x10, int(m.shift(*m.Start)))
@@ -83,101 +121,14 @@ func (m *module) helperFor(op rangeOp) helper {
 	return helper{rangeNames[op.op], []byte{wasm.I32, value, wasm.I32}, nil, m.inPieces(op)}
 }
 
-// asm writes instructions.
-type asm struct{ b []byte }
-
-func (c *asm) op(b ...byte) { c.b = append(c.b, b...) }
-
-func (c *asm) index(op byte, i int) { c.b = binary.AppendUvarint(append(c.b, op), uint64(i)) }
-
-func (c *asm) get(i int) { c.index(0x20, i) }
-func (c *asm) set(i int) { c.index(0x21, i) }
-
-func (c *asm) i32(v int32) { c.b = appendSigned(append(c.b, 0x41), int64(v)) }
-func (c *asm) i64(v int64) { c.b = appendSigned(append(c.b, 0x42), v) }
-
-// wide gets a local i32 as an unsigned i64.
-func (c *asm) wide(i int) {
-	c.get(i)
-	c.op(0xad)
-}
-
-// take leaves on the stack what the balance is after an amount was taken off.
-func (c *asm) take(m *module, amount func(*asm)) {
-	c.index(0x23, m.Globals)
-	amount(c)
-	c.op(0x7d) // i64.sub
-}
-
-// settle makes that the balance, and has it filled up if it is to be looked
-// at and below zero.
-func (c *asm) settle(m *module, local int, look bool) {
-	c.keep(m, local, look)
-	if look {
-		c.fill(m)
-	}
-}
-
-// keep makes that the balance, and leaves it on the stack if it is to be
-// looked at.
-func (c *asm) keep(m *module, local int, look bool) {
-	if look {
-		c.index(0x22, local)
-	}
-	c.index(0x24, m.Globals)
-	if look {
-		c.get(local)
-	}
-}
-
-// fill looks at the balance on the stack: below zero it is filled up, and what
-// is given as then follows. What nearly always happens is the first arm: what
-// the engine has in registers at the end of that stays there, and the call,
-// which leaves none, comes to bring it back.
-func (c *asm) fill(m *module, then ...byte) {
-	c.i64(0)
-	c.op(0x59, 0x04, 0x40, 0x05) // i64.ge_s if else
-	c.index(0x10, int(m.refill()))
-	c.op(then...)
-	c.op(0x0b)
-}
-
-// head looks at the balance where a loop begins, and goes there once more after
-// it was filled up, so that the loop itself goes on in one piece. With
-// parameters it cannot, as they would have to be kept.
-func (c *asm) head(m *module, params bool) {
-	c.index(0x23, m.Globals)
-	if params {
-		c.fill(m)
-	} else {
-		c.fill(m, 0x0c, 1) // br
-	}
-}
-
-// charge takes an amount off the balance and looks at it.
-func (c *asm) charge(m *module, local int, amount func(*asm)) {
-	c.take(m, amount)
-	c.settle(m, local, true)
-}
-
-// refillBody asks the host for the next balance.
-func (m *module) refillBody() []byte {
-	c := &asm{b: []byte{0}} // no locals
-	c.index(0x23, m.Globals)
-	c.index(0x10, int(m.yield()))
-	c.index(0x24, m.Globals)
-	c.op(0x0b)
-	return c.b
-}
-
 // growMemory grows at once, as a part of it could not be taken back, and pays
 // for what it got before the guest can touch it.
 func (m *module) growMemory() []byte {
-	const pages, result, balance = 0, 1, 2
-	c := &asm{b: []byte{2, 1, wasm.I32, 1, wasm.I64}}
+	const pages, result = 0, 1
+	c := &asm{b: []byte{1, 1, wasm.I32}}
 	c.get(pages)
 	c.op(0x40, 0)
-	c.grown(m, result, balance, func(c *asm) {
+	c.grown(m, result, func(c *asm) {
 		c.wide(pages)
 		c.i64(pageShift)
 		c.op(0x86) // i64.shl
@@ -187,8 +138,8 @@ func (m *module) growMemory() []byte {
 
 // growTable does the same for a table, up to the bound.
 func (m *module) growTable(table uint32) []byte {
-	const entries, result, balance = 1, 2, 3
-	c := &asm{b: []byte{2, 1, wasm.I32, 1, wasm.I64}}
+	const entries, result = 1, 2
+	c := &asm{b: []byte{1, 1, wasm.I32}}
 	c.wide(entries)
 	c.size(table)
 	c.op(0xad, 0x7c) // i64.extend_i32_u i64.add
@@ -199,16 +150,17 @@ func (m *module) growTable(table uint32) []byte {
 	c.get(0)
 	c.get(entries)
 	c.misc(wasm.OpTableGrow, int(table))
-	c.grown(m, result, balance, func(c *asm) { c.wide(entries) })
+	c.grown(m, result, func(c *asm) { c.wide(entries) })
 	return c.b
 }
 
 // grown ends a function that tried to grow something: it pays if that worked.
-func (c *asm) grown(m *module, result, balance int, amount func(*asm)) {
+func (c *asm) grown(m *module, result int, amount func(*asm)) {
 	c.index(0x22, result)
 	c.i32(-1)
 	c.op(0x47, 0x04, 0x40) // i32.ne if
-	c.charge(m, balance, amount)
+	c.charge(m, noLocal, amount)
+	c.look(m, noLocal)
 	c.op(0x0b)
 	c.get(result)
 	c.op(0x0b)
@@ -223,11 +175,8 @@ func (c *asm) misc(op wasm.Op, operands ...int) {
 
 func (c *asm) size(table uint32) { c.misc(16, int(table)) }
 
-// The parameters of an instruction on a range, and the local for the balance.
-const (
-	to, from, length = 0, 1, 2
-	balance          = 3
-)
+// The parameters of an instruction on a range.
+const to, from, length = 0, 1, 2
 
 // inPieces is the body for filling, copying and initializing. An instruction
 // that would trap does so before it writes anything, so a long range is
@@ -244,7 +193,7 @@ func (m *module) inPieces(op rangeOp) []byte {
 		c.op(0x4b) // i32.gt_u
 	}
 
-	c := &asm{b: []byte{1, 1, wasm.I64}}
+	c := &asm{b: []byte{0}}
 	more(c)
 	c.op(0x04, 0x40) // if
 	c.wholly(op)
@@ -255,7 +204,8 @@ func (m *module) inPieces(op rangeOp) []byte {
 		c.op(0x4d, 0x04, 0x40) // i32.le_u if
 	}
 	c.op(0x03, 0x40) // loop
-	c.charge(m, balance, fixed)
+	c.look(m, noLocal)
+	c.charge(m, noLocal, fixed)
 	c.get(to)
 	c.get(from)
 	c.i32(piece)
@@ -269,7 +219,8 @@ func (m *module) inPieces(op rangeOp) []byte {
 	c.op(0x0d, 0, 0x0b) // br_if end
 	if copies {
 		c.op(0x05, 0x03, 0x40) // else loop
-		c.charge(m, balance, fixed)
+		c.look(m, noLocal)
+		c.charge(m, noLocal, fixed)
 		c.advance(length, -piece)
 		for _, start := range []int{to, from} {
 			c.get(start)
@@ -282,7 +233,8 @@ func (m *module) inPieces(op rangeOp) []byte {
 		c.op(0x0d, 0, 0x0b, 0x0b) // br_if end end
 	}
 	c.op(0x0b)
-	c.charge(m, balance, func(c *asm) {
+	c.look(m, noLocal)
+	c.charge(m, noLocal, func(c *asm) {
 		c.wide(length)
 		c.i64(shift)
 		c.op(0x88) // i64.shr_u

@@ -6,22 +6,6 @@ import (
 	"github.com/wasmjob/wasmjob/host/internal/wasm"
 )
 
-// maxSegment bounds what one payment may be: its place is four bytes wide.
-const maxSegment = 1 << 26
-
-// segment is a stretch of code with one payment, at its begin: whoever comes
-// to one of its instructions comes to all of them.
-type segment struct {
-	from  int // where in walk.out the payment begins
-	at    int // where its amount stands
-	to    int // where it ends, but for the look at the balance
-	look  bool
-	moved bool // to those who come before
-	price int
-}
-
-const noSegment = -1
-
 // frame is a block, loop or if that is open, or the function itself.
 type frame struct {
 	op       wasm.Op
@@ -32,38 +16,38 @@ type frame struct {
 	cycle    int  // of a loop: which of walk.cycles
 }
 
-// walk rewrites one function at a time. Bytes that do not change are copied
-// late, in one go up to the next change.
+// walk goes through one function at a time and finds its segments. Bytes that
+// do not change are copied late, in one go up to the next change.
 type walk struct {
 	wasm.Code
 
 	m      *module
 	body   []byte
-	out    []byte
-	copied int // up to here body is in out
+	copied int // up to here body is in module.raw
 
-	frames   []frame
-	segments []segment
-	cycles   []cycle
-	begun    int  // cycle whose first payment comes next
-	here     int  // segment of this instruction
-	dead     bool // nothing comes to this instruction
-	check    bool // the next payment looks at the balance
+	frames []frame
+	cycles []cycle
+	begun  int  // cycle whose first payment comes next
+	around int  // innermost cycle around this instruction
+	here   int  // segment of this instruction
+	parent int  // of the segment that begins next
+	dead   bool // nothing comes to this instruction
+	busy   int  // calls and loops so far
+
+	length, balance bool // kept in locals
 }
 
 func (w *walk) function(i int) error {
 	w.Begin(w.m.Module, i)
 	*w = walk{
-		Code: w.Code, m: w.m, body: w.m.Bodies[i],
-		out: w.out[:0], frames: w.frames[:0], segments: w.segments[:0], cycles: w.cycles[:0], here: noSegment, begun: noCycle,
+		Code: w.Code, m: w.m, body: w.m.Bodies[i], frames: w.frames[:0], cycles: w.cycles[:0],
+		here: noSegment, parent: noSegment, begun: noCycle, around: noCycle,
 	}
-	// The local behind all others holds the balance while it is looked at.
-	w.out = binary.AppendUvarint(w.out, uint64(w.Groups+1))
+	all := &w.m.walked
+	f := function{from: len(all.raw), groups: w.Groups, locals: w.Locals, segments: len(all.segments), calls: len(all.calls), loops: len(all.loops)}
 	w.copied = w.First
 	w.change(w.Pos())
-	w.out = append(w.out, 1, wasm.I64)
-
-	w.check = true
+	f.code = len(all.raw)
 	w.frames = append(w.frames, frame{op: wasm.OpBlock, lowest: 0})
 	for w.Next() {
 		w.step()
@@ -73,74 +57,110 @@ func (w *walk) function(i int) error {
 	}
 	w.change(w.Pos())
 	w.prepay()
-	for _, s := range w.segments {
-		s.write(w.out)
+	w.rounds(all.segments[f.segments:])
+	if w.m.mode == together {
+		gather(all.segments, f.segments)
 	}
+	f.to, f.length, f.balance = len(all.raw), w.length, w.balance
+	all.all = append(all.all, f)
 	return nil
 }
 
 // change copies what comes before the given place; the caller then writes
 // something else or something more.
 func (w *walk) change(at int) {
-	w.out = append(w.out, w.body[w.copied:at]...)
+	w.m.raw = append(w.m.raw, w.body[w.copied:at]...)
 	w.copied = at
 }
 
 // instead replaces this instruction.
 func (w *walk) instead(b ...byte) {
 	w.change(w.At)
-	w.out = append(w.out, b...)
+	w.m.raw = append(w.m.raw, b...)
 	w.copied = w.Pos()
 }
 
 // pay adds a price to the payment that this instruction belongs to.
-func (w *walk) pay(price int) {
+func (w *walk) pay(price int32) {
 	switch {
-	case w.m.each:
-		w.begin(price)
 	case w.dead || price == 0:
-	case w.here == noSegment || w.segments[w.here].price > maxSegment:
+	case w.here == noSegment:
+		w.begin(price)
+	case w.m.mode == each || w.m.segments[w.here].full():
+		w.split(w.here)
+		w.begin(price)
+	case w.returned(price):
+		w.split(w.here)
 		w.begin(price)
 	default:
-		w.segments[w.here].price += price
+		w.m.segments[w.here].price += price
 	}
 }
 
-// begin begins a segment, with a payment before this instruction. The first one
-// of a function looks whether the balance is used up, and so does the head of a
-// loop: between two looks there is no more than a function without its loops.
-func (w *walk) begin(price int) {
-	w.change(w.At)
-	c := asm{w.out}
-	s := segment{from: len(c.b), look: w.check, price: price}
-	c.take(w.m, func(c *asm) { c.op(0x42, 0, 0, 0, 0) }) // i64.const of four bytes, and i64.sub behind it
-	s.at = len(c.b) - 5
-	c.keep(w.m, w.Locals, w.check)
-	s.to = len(c.b)
-	if w.check {
-		c.fill(w.m)
+// returned says whether an instruction shall not belong to the segment, as
+// there was a call since that began: what comes behind calls that nest deep
+// would be paid long before it runs, and nothing reported while all return.
+func (w *walk) returned(price int32) bool {
+	s := &w.m.segments[w.here]
+	if !w.waited(w.here) {
+		return false
 	}
-	w.out = c.b
-	w.segments = append(w.segments, s)
-	w.here = len(w.segments) - 1
-	w.check = false
+	if w.Op == wasm.OpCall {
+		price += maxPrepaid
+	}
+	s.since += price
+	return s.since > maxReturned
+}
+
+// waited says whether there was a call since a segment began.
+func (w *walk) waited(segment int) bool { return int(w.m.segments[segment].before) < len(w.m.calls) }
+
+// split is where another segment begins, which runs at most as often as the
+// given one.
+func (w *walk) split(parent int) { w.here, w.parent = noSegment, parent }
+
+// begin begins a segment before this instruction.
+func (w *walk) begin(price int32) {
+	w.here = w.mark(segment{parent: int32(w.parent), price: price})
 	if w.begun != noCycle {
 		w.cycles[w.begun].head, w.begun = w.here, noCycle
 	}
 }
 
-// look has the next payment made apart, and the balance looked at.
-func (w *walk) look() {
+func (w *walk) mark(s segment) int {
+	w.change(w.At)
+	s.at, s.cycle, s.before = int32(len(w.m.raw)), int32(w.around), int32(len(w.m.calls))
+	w.m.segments = append(w.m.segments, s)
+	return len(w.m.segments) - 1
+}
+
+// host is before a call of a function of the host, which may take its time:
+// the balance is looked at.
+func (w *walk) host(price int32) {
 	if !w.dead {
-		w.here, w.check = noSegment, true
+		w.busy++
+		w.split(w.here)
+		w.begin(price)
+		w.m.segments[w.here].look = lookOnce
+	}
+}
+
+// called is behind a call of a function of this module, or of any.
+func (w *walk) called(callee int) {
+	if !w.dead {
+		w.busy++
+		w.m.segments[w.here].calls++
+		w.change(w.Pos())
+		w.m.calls = append(w.m.calls, callSite{segment: int32(w.here), callee: int32(callee), behind: int32(len(w.m.raw))})
 	}
 }
 
 func (w *walk) step() {
 	if w.Op == wasm.OpCall && int(w.A) < w.m.Imported || w.Op == wasm.OpCallIndirect && w.m.tabled {
-		w.look() // a function of the host may take its time
+		w.host(int32(prices[w.Op]))
+	} else {
+		w.pay(int32(prices[w.Op]))
 	}
-	w.pay(int(prices[w.Op]))
 	switch w.Op {
 	case wasm.OpUnreachable:
 		w.dead = true
@@ -155,7 +175,7 @@ func (w *walk) step() {
 		w.dead = true
 	case wasm.OpBrIf:
 		w.jump(w.A, false)
-		w.here = noSegment
+		w.split(w.here)
 	case wasm.OpBrTable:
 		for _, label := range w.Labels {
 			w.jump(label, false)
@@ -164,12 +184,18 @@ func (w *walk) step() {
 	case wasm.OpReturn:
 		w.target(0)
 		w.dead = true
+	case wasm.OpCallIndirect:
+		w.called(unknown)
 	case wasm.OpCall:
 		w.instead(binary.AppendUvarint([]byte{byte(wasm.OpCall)}, uint64(w.m.shift(w.A)))...)
+		if f := int(w.A) - w.m.Imported; f >= 0 {
+			w.called(f)
+		}
 	case wasm.OpRefFunc:
 		w.reference()
 	default:
 		if w.Op.Ranged() {
+			w.busy++
 			w.ranged()
 		}
 	}
@@ -177,21 +203,18 @@ func (w *walk) step() {
 
 func (w *walk) enter() {
 	if w.Op != wasm.OpIf && w.here == noSegment && !w.dead {
-		// What comes behind its end may belong to it, and the head of a loop,
-		// where the balance is looked at.
-		w.check = w.check && w.Op == wasm.OpBlock
-		w.begin(0)
+		w.begin(0) // what comes behind its end may belong to it
 	}
 	w.frames = append(w.frames, frame{op: w.Op, dead: w.dead, lowest: len(w.frames), before: w.here})
-	if w.Op != wasm.OpBlock {
-		w.here = noSegment
+	if w.Op == wasm.OpIf {
+		w.split(w.here)
 	}
-	if w.Op == wasm.OpLoop && !w.dead {
-		w.cycle()
-		w.change(w.Pos())
-		c := asm{w.out}
-		c.head(w.m, w.A > 0)
-		w.out = c.b
+	if w.Op == wasm.OpLoop {
+		w.split(noSegment)
+		if !w.dead {
+			w.busy++
+			w.cycle()
+		}
 	}
 }
 
@@ -200,7 +223,9 @@ func (w *walk) jump(label uint32, always bool) {
 	i := len(w.frames) - 1 - int(label)
 	w.target(i)
 	if f := &w.frames[i]; f.op == wasm.OpLoop && !w.dead {
-		w.cycles[f.cycle].again(w.here, always)
+		c := &w.cycles[f.cycle]
+		c.again(w.here, always)
+		c.waited = c.waited || w.waited(w.here)
 	}
 }
 
@@ -221,7 +246,7 @@ func (w *walk) otherwise() {
 	f.op = wasm.OpElse
 	f.targeted = f.targeted || !w.dead
 	w.dead = f.dead
-	w.here = noSegment
+	w.split(f.before)
 }
 
 func (w *walk) leave() {
@@ -230,6 +255,11 @@ func (w *walk) leave() {
 	w.frames = w.frames[:i]
 	if i == 0 {
 		return
+	}
+	if f.op == wasm.OpLoop && !f.dead {
+		c := w.cycles[f.cycle]
+		w.around = c.around
+		w.tighten(c)
 	}
 	w.begun = noCycle // a loop without anything to pay for
 	up := &w.frames[i-1]
@@ -244,7 +274,7 @@ func (w *walk) leave() {
 		// was before.
 		w.here = f.before
 	case joined:
-		w.here = noSegment
+		w.split(f.before)
 	}
 	w.dead = false
 }

@@ -100,13 +100,13 @@ func (l *lab) compile(wasm []byte) wazero.CompiledModule {
 	return c
 }
 
-func (l *lab) rewritten(b []byte, o Options, each bool) wazero.CompiledModule {
+func (l *lab) rewritten(b []byte, o Options, how mode) wazero.CompiledModule {
 	l.t.Helper()
 	m, err := wasm.Decode(b)
 	if err != nil {
 		l.t.Fatalf("decode: %v\n%x", err, b)
 	}
-	res, err := rewrite(m, o, each)
+	res, err := rewrite(m, o, how)
 	if err != nil {
 		l.t.Fatalf("rewrite: %v\n%x", err, b)
 	}
@@ -122,24 +122,32 @@ func (l *lab) same(wasm []byte, calls ...call) outcome {
 	want := l.run(plain, 0, calls)
 	trapped := slices.ContainsFunc(want.seen, func(s string) bool { return strings.Contains(s, "error") })
 
-	for _, each := range []bool{false, true} {
-		c := l.rewritten(wasm, Options{}, each)
+	for _, how := range []mode{apart, each, together} {
+		c := l.rewritten(wasm, Options{}, how)
 		defer c.Close(ctx)
+		fuel := int64(0)
 		for i, slice := range []int64{1_000_000, 1, 7, 1000} {
 			got := l.run(c, slice, calls)
 			switch {
 			case !slices.Equal(got.seen, want.seen):
-				l.t.Fatalf("each %t, slice %d: not the same:\n got %q\nwant %q\n%x", each, slice, got.seen, want.seen, wasm)
-			case i == 0 && !each:
-				want.fuel = got.fuel
-			case each && (got.fuel > want.fuel || got.fuel < want.fuel && !trapped):
-				l.t.Fatalf("fuel %d, but each instruction by itself pays %d\n%x", want.fuel, got.fuel, wasm)
-			case !each && got.fuel != want.fuel:
-				l.t.Fatalf("slice %d: fuel %d, with large ones %d\n%x", slice, got.fuel, want.fuel, wasm)
+				l.t.Fatalf("mode %d, slice %d: not the same:\n got %q\nwant %q\n%x", how, slice, got.seen, want.seen, wasm)
+			case i > 0 && got.fuel != fuel:
+				l.t.Fatalf("mode %d, slice %d: fuel %d, with large ones %d\n%x", how, slice, got.fuel, fuel, wasm)
 			}
-			if each {
+			fuel = got.fuel
+			if how == each {
 				break
 			}
+		}
+		switch {
+		case how == apart:
+			want.fuel = fuel
+		case how == each && (fuel > want.fuel || fuel < want.fuel && !trapped):
+			l.t.Fatalf("fuel %d, but each instruction by itself pays %d\n%x", want.fuel, fuel, wasm)
+		case how == together && (fuel < want.fuel || fuel > 2*want.fuel):
+			l.t.Fatalf("fuel %d, but each segment by itself pays %d\n%x", fuel, want.fuel, wasm)
+		case how == together:
+			want.fuel = fuel
 		}
 	}
 	return want

@@ -15,6 +15,7 @@ type meters struct {
 	slice int64
 	limit int64 // of fuel; 0: none
 	asked int   // calls of yield
+	apart int64 // most fuel from one to the next
 	tally map[api.Module]*Tally
 	last  *Tally
 }
@@ -45,6 +46,7 @@ func (m *meters) yield(_ context.Context, mod api.Module, stack []uint64) {
 	}
 	m.asked++
 	m.last = y
+	m.apart = max(m.apart, y.given-int64(stack[0]))
 	if used := y.Settle(int64(stack[0])); m.limit > 0 && used > m.limit {
 		panic(outOfFuel{})
 	}
@@ -56,8 +58,8 @@ func (m *meters) used(mod api.Module) int64 {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	y := m.tally[mod]
-	if y == nil {
-		return 0
+	if y == nil { // it never asked
+		y = &Tally{}
 	}
 	return y.Settle(int64(mod.ExportedGlobal(ExportLeft).Get()))
 }

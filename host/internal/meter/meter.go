@@ -9,7 +9,7 @@ import (
 
 // Version changes whenever the same module and input may give another output
 // or another number of fuel: it belongs into every key of a cache or a pool.
-const Version = 3
+const Version = 4
 
 // The names by which a rewritten module and its host meet. A module that
 // imports or exports anything beginning with Reserved is refused.
@@ -55,15 +55,30 @@ type Result struct {
 // gives equal output. Errors are ErrReserved or a *wasm.Fault: what is wrong
 // with the code, or beyond a bound of this package.
 func Rewrite(m *wasm.Module, o Options) (Result, error) {
-	return rewrite(m, o, false)
+	return rewrite(m, o, together)
 }
 
-// rewrite has a mode for tests in which each instruction pays for itself.
-func rewrite(in *wasm.Module, o Options, each bool) (Result, error) {
+// mode says how finely is paid; all but the first are for tests.
+type mode int
+
+const (
+	together mode = iota // small segments with those that lead to them
+	apart                // each segment for itself
+	each                 // each instruction for itself
+)
+
+func newModule(in *wasm.Module, o Options, how mode) *module {
 	if o.MaxTable == 0 {
 		o.MaxTable = DefaultTable
 	}
-	m := &module{Module: in, maxTable: o.MaxTable, each: each, helperOf: map[rangeOp]uint32{}, variableOf: map[uint32]int{}}
+	return &module{
+		Module: in, maxTable: o.MaxTable, mode: how,
+		helperOf: map[rangeOp]uint32{}, payingOf: map[uint32]uint32{}, variableOf: map[uint32]int{},
+	}
+}
+
+func rewrite(in *wasm.Module, o Options, how mode) (Result, error) {
+	m := newModule(in, o, how)
 	if err := m.rewrite(); err != nil {
 		return Result{}, err
 	}

@@ -19,6 +19,7 @@ func (w *walk) reference() {
 		w.Fail(wasm.Damaged, "a reference to function %d, which is declared nowhere", f)
 		return
 	}
+	m.taken[f] = true
 	i, known := m.variableOf[f]
 	if !known {
 		if i = len(m.referred); i == maxReferences {

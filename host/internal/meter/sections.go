@@ -25,7 +25,7 @@ func (e *entries) add(b ...byte) {
 type module struct {
 	*wasm.Module
 	maxTable uint32
-	each     bool // every instruction pays for itself
+	mode     mode
 
 	types     entries
 	imports   entries
@@ -38,8 +38,13 @@ type module struct {
 	dropped   []string
 	names     []byte // the name section
 
-	tabled     bool // a function of the host may be in a table
+	walked
+	tabled     bool   // a function of the host may be in a table
+	taken      []bool // functions that something else than direct calls leads to
+	ranges     []byte // type of a block that takes what an instruction on a range does; nil: none yet
 	helpers    []helper
+	paying     []helper          // functions that pay for another one, and call it
+	payingOf   map[uint32]uint32 // the index of that, by the other one
 	helperOf   map[rangeOp]uint32
 	declared   []bool // functions that code may refer to
 	referred   []uint32
@@ -63,9 +68,20 @@ func (m *module) rewrite() error {
 		m.custom(c)
 	}
 	m.types, m.imports, m.functions = m.copied(wasm.SectionType), m.copied(wasm.SectionImport), m.copied(wasm.SectionFunction)
-	m.declared = make([]bool, len(m.Funcs))
-	m.globals, m.exports, m.elements = m.shifted(wasm.SectionGlobal), m.shifted(wasm.SectionExport), m.shifted(wasm.SectionElement)
-	return m.rewriteCode()
+	m.declared, m.taken = make([]bool, len(m.Funcs)), make([]bool, len(m.Funcs))
+	m.globals, m.elements = m.shifted(wasm.SectionGlobal), m.shifted(wasm.SectionElement)
+	copy(m.taken, m.declared)
+	if m.Start != nil {
+		m.taken[*m.Start] = true
+	}
+	for _, ref := range m.Sections[wasm.SectionExport].Refs {
+		m.declared[ref.Func] = true
+	}
+	if err := m.rewriteCode(); err != nil {
+		return err
+	}
+	m.exports = m.shifted(wasm.SectionExport)
+	return nil
 }
 
 // shift is where the new import moves a function to.
@@ -90,26 +106,16 @@ func (m *module) shifted(id int) entries {
 	for _, ref := range s.Refs {
 		m.declared[ref.Func] = true
 		m.tabled = m.tabled || int(ref.Func) < m.Imported
+		to := m.shift(ref.Func)
+		if entry := m.payingOf[ref.Func]; id == wasm.SectionExport && entry > 0 {
+			to = entry
+		}
 		e.b = append(e.b, s.Entries[done:ref.From]...)
-		e.b = binary.AppendUvarint(e.b, uint64(m.shift(ref.Func)))
+		e.b = binary.AppendUvarint(e.b, uint64(to))
 		done = ref.To
 	}
 	e.b = append(e.b, s.Entries[done:]...)
 	return e
-}
-
-func (m *module) rewriteCode() error {
-	size := len(m.Sections[wasm.SectionCode].Body)
-	m.code = entries{n: len(m.Bodies), b: make([]byte, 0, size+size/2)}
-	w := walk{m: m}
-	for i := range m.Bodies {
-		if err := w.function(i); err != nil {
-			return err
-		}
-		m.code.b = binary.AppendUvarint(m.code.b, uint64(len(w.out)))
-		m.code.b = append(m.code.b, w.out...)
-	}
-	return nil
 }
 
 // custom keeps or drops a custom section.

@@ -26,6 +26,11 @@ func TestStop(t *testing.T) {
 	far.elems = [][]byte{cat(0, i32c(0), 0x0b, 1, 0)}
 	tables := f(0x03, 0x40, i32c(0), 0xd0, 0x70, i32c(90_000), 0xfc, 17, 0, 0x0c, 0, 0x0b)
 	tables.tables = [][]byte{cat(0x70, 0, u(90_000))}
+	small := f(lget(0), 0x10, 1, lget(0), 0x10, 1) // without loops or cycles, and as good as endless
+	for i := range 60 {
+		small.funcs = append(small.funcs, fn{"", "i>", "", cat(lget(0), 0x10, u(i+2), lget(0), 0x10, u(i+2))})
+	}
+	small.funcs = append(small.funcs, fn{"", "i>", "", nil})
 	started := f()
 	started.funcs = append(started.funcs, fn{"", ">", "", cat(0x03, 0x40, 0x0c, 0, 0x0b)})
 	started.start = 1
@@ -43,6 +48,7 @@ func TestStop(t *testing.T) {
 		"jump on jump": {f(0x03, 0x40, 0x03, 0x40, 0x02, 0x40, 0x0c, 2, 0x0b, 0x0b, 0x0b), 100},
 		"tree":         {deep, 100},
 		"far tree":     {far, 200},
+		"small tree":   {small, 2 * maxCalled},
 		"fill":         {f(grown, 0x03, 0x40, i32c(0), lget(0), i32c(1<<26), 0xfc, 11, 0, 0x0c, 0, 0x0b), 8300},
 		"one fill":     {f(grown, i32c(0), lget(0), i32c(1<<26), 0xfc, 11, 0), 8_500_000},
 		"copy":         {f(grown, 0x03, 0x40, i32c(0), i32c(1), i32c(1<<26-1), 0xfc, 10, 0, 0, 0x0c, 0, 0x0b), 8300},
@@ -68,7 +74,7 @@ func TestStop(t *testing.T) {
 				l.meters.limit = 10_000
 				c.over = 100
 			}
-			m := l.rewritten(c.b.bytes(), Options{}, false)
+			m := l.rewritten(c.b.bytes(), Options{}, together)
 			mod, err := l.rt.InstantiateModule(t.Context(), m, wazero.NewModuleConfig().WithStartFunctions(ExportStart))
 			if name != "start" {
 				if err != nil {
@@ -83,7 +89,7 @@ func TestStop(t *testing.T) {
 			if most := l.meters.limit + 200 + c.over; used > most {
 				t.Errorf("stopped after %d of fuel; want at most %d", used, most)
 			}
-			// Between any two yields lies one piece, or one growth.
+			// Between any two yields lie some pieces, or one growth.
 			if asked := int64(l.meters.asked); (used-1023<<pageShift)/asked > 8300+200 {
 				t.Errorf("%d yields for %d of fuel", asked, used)
 			}
@@ -113,7 +119,7 @@ func TestLooksBeforeCallsOfTheHost(t *testing.T) {
 		}
 		l := newLab(t)
 		l.meters.slice = 1
-		m, err := l.rt.InstantiateModule(t.Context(), l.rewritten(b.bytes(), Options{}, false), wazero.NewModuleConfig())
+		m, err := l.rt.InstantiateModule(t.Context(), l.rewritten(b.bytes(), Options{}, together), wazero.NewModuleConfig())
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -128,7 +134,7 @@ func TestNeverAsked(t *testing.T) {
 	t.Parallel()
 	l := newLab(t)
 	b := &build{funcs: []fn{{"f", "i>i", "i", cat(countDown(lget(1), lget(0), 0x6a, lset(1)), lget(1))}}}
-	mod, err := l.rt.InstantiateModule(t.Context(), l.rewritten(b.bytes(), Options{}, false), wazero.NewModuleConfig())
+	mod, err := l.rt.InstantiateModule(t.Context(), l.rewritten(b.bytes(), Options{}, together), wazero.NewModuleConfig())
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -143,5 +149,70 @@ func TestNeverAsked(t *testing.T) {
 	}
 	if l.meters.asked != 0 || fuel[0] != fuel[1] || fuel[0] == "0" {
 		t.Errorf("asked %d times; fuel %v", l.meters.asked, fuel)
+	}
+}
+
+// TestReportsOnTheWayBack is a recursion that does most of its work behind the
+// calls: it reports then, too.
+func TestReportsOnTheWayBack(t *testing.T) {
+	t.Parallel()
+	const depth, times, slice = 500, 2000, 100
+	rest := bytes.Repeat(cat(lget(0), i32c(1), 0x6a, lset(0)), times)
+	deeper := cat(lget(0), i32c(1), 0x6b, 0x10, 1, 0x1a)
+	bottom := cat(lget(0), 0x45, 0x04, 0x40, i32c(0), 0x10, 0, 0x1a, i32c(0), 0x0f, 0x0b)
+	for name, code := range map[string][]byte{
+		"straight":    cat(bottom, deeper, rest, lget(0)),
+		"in an arm":   cat(lget(0), 0x04, 0x40, bottom, deeper, 0x05, i32c(0), 0x10, 0, 0x1a, 0x0b, rest, lget(0)),
+		"of a loop":   cat(bottom, 0x02, 0x40, 0x03, 0x40, deeper, rest, 0x0c, 1, 0x0b, 0x0b, lget(0)),
+		"a loop":      cat(bottom, deeper, 0x02, 0x40, 0x03, 0x40, rest, lget(0), i32c(1<<12), 0x4a, 0x0d, 1, 0x0c, 0, 0x0b, 0x0b, lget(0)),
+		"in a branch": cat(bottom, 0x02, 0x40, lget(0), 0x45, 0x0d, 0, deeper, 0x0b, rest, lget(0)),
+	} {
+		l := newLab(t)
+		l.meters.slice = slice
+		before := 0
+		_, err := l.rt.NewHostModuleBuilder("test").NewFunctionBuilder().
+			WithFunc(func(uint32) uint32 { before = l.meters.asked; return 0 }).Export("bottom").Instantiate(t.Context())
+		if err != nil {
+			t.Fatal(err)
+		}
+		b := &build{}
+		b.imports = [][]byte{cat(text("test"), text("bottom"), 0, u(b.typ("i>i")))}
+		b.funcs = []fn{{"f", "i>i", "", code}}
+		m, err := l.rt.InstantiateModule(t.Context(), l.rewritten(b.bytes(), Options{}, together), wazero.NewModuleConfig())
+		if err != nil {
+			t.Fatal(err)
+		}
+		if _, err := m.ExportedFunction("f").Call(t.Context(), depth); err != nil {
+			t.Fatal(err)
+		}
+		if l.meters.apart > slice+5*times {
+			t.Errorf("%s: %d of fuel between two reports", name, l.meters.apart)
+		}
+		if back := l.meters.asked - before; back < depth-1 {
+			t.Errorf("%s: %d reports on the way back from %d calls", name, back, depth)
+		}
+	}
+}
+
+// TestReportsAmongSmallFunctions is straight code of many calls of a function
+// that does not look at the balance.
+func TestReportsAmongSmallFunctions(t *testing.T) {
+	t.Parallel()
+	const n, slice = 5000, 100
+	l := newLab(t)
+	l.meters.slice = slice
+	b := &build{funcs: []fn{
+		{"f", ">", "", bytes.Repeat(cat(0x10, 1), n)},
+		{"", ">", "", bytes.Repeat(cat(i32c(1), 0x1a), maxCalled-10)},
+	}}
+	m, err := l.rt.InstantiateModule(t.Context(), l.rewritten(b.bytes(), Options{}, together), wazero.NewModuleConfig())
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, err := m.ExportedFunction("f").Call(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	if most := int64(slice + 2*(maxCalls+1)*maxCalled); l.meters.asked < n/(maxCalls+2) || l.meters.apart > most {
+		t.Errorf("asked %d times; %d of fuel between two of them, want at most %d", l.meters.asked, l.meters.apart, most)
 	}
 }

@@ -1,0 +1,158 @@
+package meter
+
+import (
+	"encoding/binary"
+
+	"github.com/wasmjob/wasmjob/host/internal/wasm"
+)
+
+// rewriteCode takes two steps, as what a segment pays, and whether it looks at
+// the balance, depends on the functions that it calls: all functions are
+// walked through, and then written with their payments.
+func (m *module) rewriteCode() error {
+	size := len(m.Sections[wasm.SectionCode].Body)
+	m.walked = walked{
+		raw: make([]byte, 0, size+size/32), all: make([]function, 0, len(m.Bodies)),
+		segments: make([]segment, 0, size/16), calls: make([]callSite, 0, size/32),
+	}
+	w := walk{m: m}
+	for i := range m.Bodies {
+		if err := w.function(i); err != nil {
+			return err
+		}
+	}
+	newGraph(m).search()
+	if m.mode != each {
+		m.payEntries()
+	}
+	m.code = entries{n: len(m.Bodies), b: make([]byte, 0, size+size/2)}
+	var body asm
+	for i := range m.all {
+		body.b = body.b[:0]
+		m.emit(&body, i)
+		m.code.b = binary.AppendUvarint(m.code.b, uint64(len(body.b)))
+		m.code.b = append(m.code.b, body.b...)
+	}
+	return nil
+}
+
+// emit writes a function.
+func (m *module) emit(c *asm, i int) {
+	f := &m.all[i]
+	balance := m.emitLocals(c, f)
+	done, calls := f.code, m.callsOf(i)
+	upTo := func(at int32) {
+		c.b = append(c.b, m.raw[done:at]...)
+		done = int(at)
+	}
+	behind := func(at int32) {
+		for ; len(calls) > 0 && calls[0].behind <= at; calls = calls[1:] {
+			if calls[0].look {
+				upTo(calls[0].behind)
+				c.look(m, noLocal)
+			}
+		}
+	}
+	own := m.segmentsOf(i)
+	for k := range own {
+		s := &own[k]
+		behind(s.at)
+		price := s.price + s.extra + s.callees
+		if k == 0 && m.prepaid(i) {
+			price = s.callees
+		}
+		if price == 0 && s.look == lookNot && !s.loads {
+			continue
+		}
+		upTo(s.at)
+		local := noLocal
+		if s.local {
+			local = balance
+		}
+		switch {
+		case s.loads:
+			c.load(m, balance)
+		case s.look == lookOnce:
+			c.look(m, local)
+		case s.look == lookHead:
+			c.again(m, local)
+		}
+		if price > 0 {
+			c.pay(m, local, price)
+		}
+	}
+	behind(int32(f.to))
+	upTo(int32(f.to))
+}
+
+// emitLocals writes the locals, with those that are new, and gives the one for
+// the balance.
+func (m *module) emitLocals(c *asm, f *function) (balance int) {
+	var more []byte
+	balance = f.locals
+	if f.length {
+		more = append(more, 1, wasm.I32)
+		balance++
+	}
+	if f.balance {
+		more = append(more, 1, wasm.I64)
+	}
+	c.b = binary.AppendUvarint(c.b, uint64(f.groups+len(more)/2))
+	c.b = append(append(c.b, m.raw[f.from:f.code]...), more...)
+	return balance
+}
+
+// maxPrepaid is what the first segment of a function may cost that calls pay for.
+const maxPrepaid = 24
+
+// prepaid says whether direct calls, and nothing else, lead to a function, so
+// that they pay for its first segment, together with their own.
+func (m *module) prepaid(f int) bool {
+	return m.mode != each && !m.taken[m.Imported+f] && m.entryPrice(f) <= maxPrepaid
+}
+
+func (m *module) entryPrice(f int) int32 {
+	if own := m.segmentsOf(f); len(own) > 0 {
+		return own[0].price + own[0].extra
+	}
+	return 0
+}
+
+// payEntries has calls pay. An export of such a function becomes that of
+// another one, which pays and calls it, unless nobody else does.
+func (m *module) payEntries() {
+	called := make([]bool, len(m.all))
+	for _, c := range m.calls {
+		if c.callee != unknown {
+			called[c.callee] = true
+		}
+	}
+	for _, ref := range m.Sections[wasm.SectionExport].Refs {
+		f := int(ref.Func) - m.Imported
+		switch {
+		case f < 0 || !m.prepaid(f) || m.payingOf[ref.Func] > 0:
+		case called[f]:
+			m.payingOf[ref.Func] = m.firstHelper() + uint32(len(m.helpers)+len(m.paying))
+			m.paying = append(m.paying, m.payFor(ref.Func))
+		default:
+			m.taken[ref.Func] = true
+		}
+	}
+	for _, c := range m.calls {
+		if c.callee != unknown && m.prepaid(int(c.callee)) {
+			m.segments[c.segment].callees += m.entryPrice(int(c.callee))
+		}
+	}
+}
+
+func (m *module) payFor(f uint32) helper {
+	typ, _ := m.Type(f)
+	c := &asm{b: []byte{0}}
+	c.pay(m, noLocal, m.entryPrice(int(f)-m.Imported))
+	for i := range len(typ.Params) {
+		c.get(i)
+	}
+	c.index(0x10, int(m.shift(f)))
+	c.op(0x0b)
+	return helper{Reserved + ".entry", []byte(typ.Params), []byte(typ.Results), c.b}
+}
