@@ -25,9 +25,11 @@ var errStuck = errors.New("every guest waits for memory that another one has; ra
 // while it waits for memory or for parts of itself, which are busy in its
 // place. Who is busy goes before who has nothing yet, so that runs can end.
 //
-// A claim that does not fit is passed by those that do, for a second. From then
-// on the room is kept for it: nobody behind it gets any until it has some.
-// Otherwise a large claim would wait for ever beside small ones that come and go.
+// A claim that does not fit is passed by those that do, for a second. Then the
+// room is kept for it: nobody behind it gets any until it has some. Otherwise a
+// large claim would wait for ever beside small ones that come and go. If that was
+// in vain for two seconds, others may pass again, each time for longer: what
+// guests hold that never end must not stop everybody.
 type budget struct {
 	most  uint64
 	evict func() // closes what rests in the pools
@@ -68,13 +70,21 @@ func (b *budget) take(r *run, need uint64) error {
 	c := b.queue(r, need)
 	// From now on nothing comes to rest; what did before nobody else may end.
 	b.evict()
-	select {
-	case err := <-c.done:
-		if errors.Is(err, errStuck) && b.try(r, need) {
-			return nil
+	reopen := time.NewTimer(b.reopens())
+	defer reopen.Stop()
+	for waits := true; waits; {
+		select {
+		case err := <-c.done:
+			if errors.Is(err, errStuck) && b.try(r, need) {
+				return nil
+			}
+			return b.taken(r, err)
+		case <-reopen.C:
+			b.give(0) // nothing, but others may fit who had to wait
+			reopen.Reset(b.reopens())
+		case <-ctx.Done():
+			waits = false
 		}
-		return b.taken(r, err)
-	case <-ctx.Done():
 	}
 	if err, decided := b.giveUp(r, c); decided {
 		return b.taken(r, err)
@@ -116,6 +126,21 @@ func (b *budget) queue(r *run, need uint64) *claim {
 	}
 	b.serve()
 	return c
+}
+
+// reopens is how long it is until claims may be served that had to wait only
+// because room was kept for others.
+func (b *budget) reopens() time.Duration {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	now := time.Now()
+	least := maxPatience
+	for _, t := range []*turns{&b.growing, &b.coming} {
+		if _, until := t.kept(now); !until.IsZero() {
+			least = min(least, until.Sub(now))
+		}
+	}
+	return least
 }
 
 // giveUp ends a wait, unless it was decided in the same moment.

@@ -90,6 +90,8 @@ func TestBudgetWaitEnds(t *testing.T) {
 		time.Sleep(time.Minute)
 		wantDecided(t, third, context.DeadlineExceeded)
 		// The room that was kept for one that gives up is there for others.
+		b = newBudget(10)
+		wantDecided(t, taking(b, someRun(t.Context()), 6), nil)
 		ctx, cancel = context.WithCancel(t.Context())
 		fourth := taking(b, someRun(ctx), 9)
 		time.Sleep(time.Second)

@@ -5,20 +5,28 @@ import (
 	"time"
 )
 
-// patience is how long others may get memory before a claim that does not fit.
-const patience = time.Second
+const (
+	// patience is how long others may get memory before a claim that does not
+	// fit. Each time that room was kept in vain, they may for twice as long.
+	patience    = time.Second
+	maxPatience = 64 * time.Second
+	// keeping is how long room is kept for a claim. What guests hold that go on
+	// for hours does not come back, and others must not stand still as long.
+	keeping = 2 * time.Second
+)
 
 // claim is a wait for memory. Done receives nil, or why there is none.
 type claim struct {
 	job   string
 	need  uint64
 	since time.Time
-	turn  int // the how-manieth claim of its job it is, counted from the first that waits
+	kept  bool // room was
+	turn  int  // the how-manieth claim of its job it is, counted from the first that waits
 	done  chan error
 }
 
-// overdue reports whether the claim has waited so long that nobody may get
-// memory before it.
+// overdue reports whether the claim has waited so long that room is kept for it
+// when that is possible.
 func (c *claim) overdue(now time.Time) bool { return now.Sub(c.since) >= patience }
 
 // turns are claims that wait, in the order in which they get memory: one of
@@ -27,6 +35,9 @@ func (c *claim) overdue(now time.Time) bool { return now.Sub(c.since) >= patienc
 type turns struct {
 	claims []*claim
 	last   map[string]int // by job, the turn of its newest claim
+
+	open time.Time // before this no room is kept
+	vain int       // how often it was kept in vain since a claim that was overdue got some
 }
 
 // add puts a claim in its place.
@@ -58,21 +69,54 @@ func (t *turns) drop(c *claim) {
 	}
 }
 
-// fits finds the next claim for which there is room, or -1. A claim that is
-// overdue is passed by nobody.
+// kept tells whether room is kept for the claims that are overdue, and when that
+// ends or, if it is not, would end next; the zero time if there is no claim. What
+// was in vain is remembered when its claim has given up: the next one of the same
+// job must not have everybody wait again.
+func (t *turns) kept(now time.Time) (kept bool, until time.Time) {
+	if len(t.claims) == 0 {
+		return false, time.Time{}
+	}
+	oldest := t.claims[0].since
+	for _, c := range t.claims {
+		if c.since.Before(oldest) {
+			oldest = c.since
+		}
+	}
+	for {
+		from := oldest.Add(patience)
+		if t.open.After(from) {
+			from = t.open
+		}
+		if until = from.Add(keeping); now.Before(until) {
+			return !now.Before(from), until
+		}
+		t.vain++
+		t.open = until.Add(min(patience<<min(t.vain, 6), maxPatience))
+	}
+}
+
+// fits finds the next claim for which there is room, or -1. A claim for which
+// room is kept is passed by nobody.
 func (t *turns) fits(room uint64, now time.Time) int {
+	kept, _ := t.kept(now)
 	for at, c := range t.claims {
 		switch {
 		case c.need <= room:
+			if c.kept {
+				t.open, t.vain = time.Time{}, 0
+			}
 			return at
-		case c.overdue(now):
+		case kept && c.overdue(now):
+			c.kept = true
 			return -1
 		}
 	}
 	return -1
 }
 
-// closed reports whether a claim is overdue, so that no newcomer may pass.
+// closed reports whether room is kept for a claim, so that no newcomer may pass.
 func (t *turns) closed(now time.Time) bool {
-	return slices.ContainsFunc(t.claims, func(c *claim) bool { return c.overdue(now) })
+	kept, _ := t.kept(now)
+	return kept && slices.ContainsFunc(t.claims, func(c *claim) bool { return c.overdue(now) })
 }

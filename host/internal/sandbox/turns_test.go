@@ -102,6 +102,52 @@ func TestBudgetServesALargeJobBesideSmallOnes(t *testing.T) {
 	})
 }
 
+// A large claim for which there will be no room, as others hold it for ever, does
+// not stop everybody: not for long, not again and again, and not by giving up and
+// coming back.
+func TestBudgetIsOpenBesideAClaimInVain(t *testing.T) {
+	t.Parallel()
+	for name, lasts := range map[string]time.Duration{"waits": time.Hour, "comes again": 4 * time.Second} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			synctest.Test(t, func(t *testing.T) {
+				b := newBudget(10)
+				wantDecided(t, taking(b, someRun(t.Context()), 5), nil) // has it for ever
+				ctx, end := context.WithTimeout(t.Context(), time.Hour)
+				defer end()
+				var all sync.WaitGroup
+				for range 5 {
+					all.Go(func() {
+						for ctx.Err() == nil {
+							within, cancel := context.WithTimeout(ctx, lasts)
+							if err := b.take(runOfJob(within, "large"), 9); err == nil {
+								t.Error("there was room")
+							}
+							cancel()
+						}
+					})
+				}
+				var waited, most time.Duration
+				for begin := time.Now(); time.Since(begin) < 50*time.Minute; time.Sleep(time.Second) {
+					r, asked := runOfJob(t.Context(), "neighbour"), time.Now()
+					if err := b.take(r, 1); err != nil {
+						t.Fatal(err)
+					}
+					waited += time.Since(asked)
+					most = max(most, time.Since(asked))
+					b.give(1)
+					b.leave(r)
+				}
+				if most > keeping || waited > 50*time.Minute/20 {
+					t.Errorf("a neighbour waited up to %s, %s in all", most, waited)
+				}
+				end()
+				all.Wait()
+			})
+		})
+	}
+}
+
 // The runs of a job with many that wait take turns with those of other jobs.
 func TestBudgetTakesTurnsBetweenJobs(t *testing.T) {
 	t.Parallel()
@@ -148,10 +194,19 @@ func TestBudgetTakesTurnsBetweenJobs(t *testing.T) {
 type wait struct {
 	from, to   time.Time
 	grows, got bool
+	inVain     bool // room was kept before its end, and nothing came of it
+}
+
+// inVain tells whether room was kept in vain.
+func (b *budget) inVain() bool {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	return b.growing.vain > 0 || b.coming.vain > 0
 }
 
 // Whatever comes and goes: no more is given than there is, everybody goes on in
-// the end, and nobody begins before one that has waited for more than a second.
+// the end, and nobody begins before one that has waited for more than a second,
+// unless room was kept in vain.
 func TestBudgetKeepsItsPromises(t *testing.T) {
 	t.Parallel()
 	for seed := range uint64(30) {
@@ -174,7 +229,7 @@ func TestBudgetKeepsItsPromises(t *testing.T) {
 				check()
 				mu.Lock()
 				defer mu.Unlock()
-				waits = append(waits, wait{from, time.Now(), grows, err == nil})
+				waits = append(waits, wait{from, time.Now(), grows, err == nil, b.inVain()})
 				return err == nil
 			}
 			var all sync.WaitGroup
@@ -218,7 +273,7 @@ func TestBudgetKeepsItsPromises(t *testing.T) {
 			for _, y := range waits {
 				for _, x := range waits {
 					before := x.grows || x.from.Before(y.from)
-					if y.got && !y.grows && before && x.to.After(y.to) && y.to.Sub(x.from) > time.Second && x.from.Before(y.to) {
+					if y.got && !y.grows && !y.inVain && before && x.to.After(y.to) && y.to.Sub(x.from) > time.Second && x.from.Before(y.to) {
 						t.Errorf("seed %d: %v passed %v", seed, y, x)
 					}
 				}
