@@ -63,7 +63,7 @@ conformance: build guests ## judge this host, each SDK by the guest that it buil
 	done
 
 hostile: ## run hostile modules and occupiers beside a job whose lateness is measured, and in a small memory group: MEMORY=all in each size
-	$(GO) test ./cmd/wasmjobd -run '^Test(Hostile(Memory)?|Occupiers)$$' -count=1 -v -args -hostile -groups=$(or $(MEMORY),one)
+	$(GO) test ./cmd/wasmjobd -run '^Test(Hostile(Memory|Compile)?|Occupiers)$$' -count=1 -v -args -hostile -groups=$(or $(MEMORY),one)
 
 # It needs root, for namespaces.
 faults: build ## kill, freeze and cut off servers on a real ZooKeeper: FAULT=kill ROUNDS=12 SEED=0

@@ -1,8 +1,6 @@
 package main
 
 import (
-	"bytes"
-	"encoding/binary"
 	"encoding/json"
 	"flag"
 	"fmt"
@@ -209,21 +207,6 @@ func hostileCases(t *testing.T, dir string) []hostileCase {
 		name: "pointers", module: "outside", state: "failed", reason: "memory", items: 21,
 		job: "shards = 21\nallow = { random = true, state = true, secrets = [\"token\"], http = [\"https://example.org/\"] }",
 	})
-}
-
-// jumpTables gives ok.wasm a hundred more functions, which would keep a compiler
-// busy for a minute: each jumps to one of as many places as may be.
-func jumpTables(b []byte) []byte {
-	const more = 100
-	section := func(id byte, body []byte) []byte {
-		return append(binary.AppendUvarint([]byte{id}, uint64(len(body))), body...)
-	}
-	// Behind its types: functions, memory and exports, code.
-	types, funcs, rest, code := b[:0x12], b[0x15:0x17], b[0x17:0x4b], b[0x4e:]
-	body := slices.Concat([]byte{0, 0x02, 0x40, 0x41, 0, 0x0e}, binary.AppendUvarint(nil, 49_000), make([]byte, 49_000+1), []byte{0x0b, 0x0b})
-	body = append(binary.AppendUvarint(nil, uint64(len(body))), body...)
-	return slices.Concat(types, section(3, slices.Concat([]byte{2 + more}, funcs, make([]byte, more))), rest,
-		section(10, slices.Concat([]byte{2 + more}, code, bytes.Repeat(body, more))))
 }
 
 // loopbackName finds a name of this machine that leads to loopback and does

@@ -2,11 +2,9 @@ package main
 
 import (
 	"bytes"
-	"encoding/binary"
 	"encoding/json"
 	"os"
 	"path/filepath"
-	"slices"
 	"strconv"
 	"strings"
 	"syscall"
@@ -122,17 +120,4 @@ func compilerOf(server int) int {
 		}
 	}
 	return 0
-}
-
-// slowToCompile gives ok.wasm functions that take some seconds to compile.
-func slowToCompile(b []byte) []byte {
-	const more, adds = 80, 20_000
-	section := func(id byte, body []byte) []byte {
-		return append(binary.AppendUvarint([]byte{id}, uint64(len(body))), body...)
-	}
-	types, funcs, rest, code := b[:0x12], b[0x15:0x17], b[0x17:0x4b], b[0x4e:]
-	body := slices.Concat([]byte{0, 0x3f, 0}, bytes.Repeat([]byte{0x3f, 0, 0x6a}, adds), []byte{0x1a, 0x0b})
-	body = append(binary.AppendUvarint(nil, uint64(len(body))), body...)
-	return slices.Concat(types, section(3, slices.Concat([]byte{2 + more}, funcs, make([]byte, more))), rest,
-		section(10, slices.Concat([]byte{2 + more}, code, bytes.Repeat(body, more))))
 }
