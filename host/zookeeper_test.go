@@ -108,7 +108,7 @@ func TestServiceRestarts(t *testing.T) {
 		Jobs: []job.Config{{Name: "on", Shards: 4, MonitorExecution: true, Failover: true}}, Sinks: []trace.Sink{rows},
 	})
 	<-h.Ready()
-	until(t, h, "items are dealt out", total("on", 4))
+	until(t, h, "it has joined", func(all []job.Status) bool { return all[0].Instance != "" })
 	before := h.Jobs()[0].Instance
 	ask(t, h.Trigger(t.Context(), "on"))
 	guests.await(4)
