@@ -151,13 +151,10 @@ func (r *run) merge(parts []*part) ending {
 		r.calls += p.r.calls
 		r.spend(p.r.fuel)
 		peak += p.r.peak
-		r.held += p.r.held
+		r.inherit(p.r)
 		r.full = r.full || p.r.full
 		if p.r.starved != nil {
 			r.starved = p.r.starved
-		}
-		if p.r.result != nil {
-			r.result = p.r.result
 		}
 		if p.r.message != "" {
 			r.message = p.r.message

@@ -39,6 +39,21 @@ func (r *run) holdResult(size int) bool {
 	return true
 }
 
+// inherit takes over what the host keeps for a part that has ended: of the state
+// and of results there is one afterwards, so what is held for others is dropped.
+func (r *run) inherit(p *run) {
+	r.held += p.held
+	if p.stateOK && r.stateOK {
+		r.drop(stateBytes)
+	}
+	r.stateOK = r.stateOK || p.stateOK
+	old := p.room
+	if p.result != nil {
+		old, r.room, r.result = r.room, p.room, p.result
+	}
+	r.drop(uint64(old))
+}
+
 // overhead is what a run has beside its instance: the stack of its calls, and
 // lines of its log if they are long: two streams, and copies without secrets.
 func (r *run) overhead() uint64 {

@@ -71,6 +71,32 @@ func TestBatchesAreGivenUp(t *testing.T) {
 	}
 }
 
+// What the parts of one batch had the host keep for them is the run's: the state
+// and the result count once, however many batches there are.
+func TestPartsHoldNothingBehindTheirBatch(t *testing.T) {
+	t.Parallel()
+	e := tight(t, 4<<20)
+	var used []uint64
+	m := load(t, e, pipe(func(b *builder, add func(at, n int64) []byte) (fetch, process []byte) {
+		asks, set, result := b.abi(abi.FuncCancelled), b.abi(abi.FuncStateSet), b.abi(abi.FuncResultSet)
+		return slices.Concat(drop(call(asks)), drop(add(0, 10)), i32(0)),
+			slices.Concat(drop(invokes(set, 0, 1, 0, 1)), drop(invokes(result, 0, 1000)), i32(0))
+	}))
+	c := flowing(func(c *job.Config) { c.Streaming, c.Allow.State = true, true })
+	c.Why = func() job.StopReason {
+		e.budget.mu.Lock()
+		defer e.budget.mu.Unlock()
+		if used = append(used, e.budget.used); len(used) == 8 {
+			return job.StopShutdown
+		}
+		return job.Continue
+	}
+	e.Run(t.Context(), m, c)
+	if len(used) < 6 || used[5] != used[3] {
+		t.Errorf("before and after each batch: %d", used)
+	}
+}
+
 // Whatever a guest has the host keep for it counts, too. There is no room here.
 func TestBudgetCountsWhatTheHostHolds(t *testing.T) {
 	t.Parallel()
