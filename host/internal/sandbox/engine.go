@@ -78,15 +78,16 @@ type Engine struct {
 	compiler []string // see Options
 	refused  func(digest, why string)
 
-	mu       sync.Mutex // guards what follows
-	closed   bool
-	modules  map[string]*compilation
-	refusals map[string]*Refusal // by digest
+	mu        sync.Mutex // guards what follows
+	closed    bool
+	modules   map[string]*compilation
+	compiling map[string]chan struct{} // by digest, ready of the last that goes on, wanted or not
+	refusals  map[string]*Refusal      // by digest
 }
 
 // New makes an Engine, and the cache directory if there is to be one.
 func New(o Options) (*Engine, error) {
-	e := &Engine{dir: o.CacheDir, dirs: o.Dirs, guard: reach.NewGuard(o.Private), most: o.MaxModule, log: o.Log, modules: map[string]*compilation{}, refusals: map[string]*Refusal{}, compiler: o.Compiler, refused: o.Refused}
+	e := &Engine{dir: o.CacheDir, dirs: o.Dirs, guard: reach.NewGuard(o.Private), most: o.MaxModule, log: o.Log, modules: map[string]*compilation{}, compiling: map[string]chan struct{}{}, refusals: map[string]*Refusal{}, compiler: o.Compiler, refused: o.Refused}
 	if e.log == nil {
 		e.log = slog.New(slog.DiscardHandler)
 	}

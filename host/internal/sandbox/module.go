@@ -88,7 +88,14 @@ func (e *Engine) LoadFrom(ctx context.Context, from Source) (*Module, error) {
 		c = &compilation{engine: e, digest: from.Digest, ready: make(chan struct{})}
 		c.wanted, c.unwant = context.WithCancel(e.life)
 		e.modules[from.Digest] = c
-		e.runs.Go(func() { c.compile(from) }) // under mu, so that Close cannot have passed its Wait
+		before := e.compiling[from.Digest] // nobody wants it, but it has notes on disk
+		e.compiling[from.Digest] = c.ready
+		e.runs.Go(func() { // under mu, so that Close cannot have passed its Wait
+			if before != nil {
+				<-before
+			}
+			c.compile(from)
+		})
 	}
 	c.users++
 	e.mu.Unlock()
@@ -123,6 +130,9 @@ func (c *compilation) compile(from Source) {
 	}
 	c.code = code
 	left := c.users == 0 // nobody wants it any more
+	if e.compiling[from.Digest] == c.ready {
+		delete(e.compiling, from.Digest)
+	}
 	e.mu.Unlock()
 	close(c.ready)
 	if left && code != nil {

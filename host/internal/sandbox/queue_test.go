@@ -109,6 +109,61 @@ func TestWhoeverGivesUpLeavesTheQueue(t *testing.T) {
 	})
 }
 
+// A compilation that nobody wants any more cannot be interrupted. Whoever wants the
+// module again waits for its end: the two would take the same note on disk.
+func TestAModuleIsCompiledOnceAtATime(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		e, err := New(Options{CacheDir: t.TempDir()})
+		if err != nil {
+			t.Fatal(err)
+		}
+		e.queue.workers = 4
+		binary, goOn := (&builder{}).job(i32(3)), make(chan struct{})
+		reads := 0
+		from := Source{digestOf(binary), int64(len(binary)), func() ([]byte, error) {
+			reads++
+			<-goOn
+			return binary, nil
+		}}
+		for range 2 {
+			ctx, cancel := context.WithCancel(t.Context())
+			gone := make(chan error)
+			go func() {
+				_, err := e.LoadFrom(ctx, from)
+				gone <- err
+			}()
+			synctest.Wait()
+			cancel()
+			if err := <-gone; !errors.Is(err, context.Canceled) {
+				t.Error(err)
+			}
+		}
+		loaded := make(chan error)
+		go func() {
+			m, err := e.LoadFrom(t.Context(), from)
+			if err == nil {
+				m.Close()
+			}
+			loaded <- err
+		}()
+		synctest.Wait()
+		if reads != 1 {
+			t.Errorf("%d compilations have begun", reads)
+		}
+		close(goOn)
+		if err := <-loaded; err != nil {
+			t.Error(err)
+		}
+		if len(e.compiling) != 0 {
+			t.Errorf("%d are said to go on", len(e.compiling))
+		}
+		if err := e.Close(); err != nil {
+			t.Error(err)
+		}
+	})
+}
+
 // What never fits is refused with its need and the bound, what may fit is in
 // doubt; all that go on at a time fit together.
 func TestMemoryOfCompilations(t *testing.T) {
