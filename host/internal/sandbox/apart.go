@@ -12,6 +12,7 @@ import (
 	"os/exec"
 	"path/filepath"
 	"runtime/debug"
+	"slices"
 	"strconv"
 	"strings"
 	"syscall"
@@ -76,12 +77,25 @@ func (e *Engine) compileApart(ctx context.Context, binary []byte) (err error) {
 		return &diedError{"took longer than " + apartTimeout.String()}
 	case !ended:
 		return fmt.Errorf("compile a module apart: %w", err)
+	case askedToEnd(exit):
+		return fmt.Errorf("compile a module apart: somebody ended the process (%s)", exit)
 	case exit.ExitCode() == exitFault:
 		return fmt.Errorf("compile a module apart: %s", said)
 	case exit.ExitCode() == exitNoMemory:
 		return &diedError{"got no more memory (" + said.line() + ")"}
 	}
 	return &diedError{"died (" + strings.TrimSpace(exit.String()+" "+said.line()) + ")"}
+}
+
+// askedToEnd tells whether a process was ended by a signal for which no module is
+// the reason: a terminal or a service sends it to the server as well, which may go
+// on for a while.
+func askedToEnd(exit *exec.ExitError) bool {
+	status, ok := exit.Sys().(syscall.WaitStatus)
+	if !ok || !status.Signaled() {
+		return false
+	}
+	return slices.Contains([]syscall.Signal{syscall.SIGHUP, syscall.SIGINT, syscall.SIGTERM}, status.Signal())
 }
 
 // adopt moves what was compiled apart into the cache.

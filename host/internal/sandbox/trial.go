@@ -156,6 +156,15 @@ func (t trials) forget(digest string) error {
 	return nil
 }
 
+// restore notes that a compilation apart has come to nothing, and what was known
+// before it still holds.
+func (t trials) restore(digest string, before trial) error {
+	if before.Stage == trialNone {
+		return t.forget(digest)
+	}
+	return t.write(digest, trial{Stage: trialServer, Ends: before.Ends})
+}
+
 // next is the stage in which a module is to be compiled, after what was left of
 // earlier tries.
 func (of trial) next() trial {
@@ -209,7 +218,7 @@ func (e *Engine) tryOut(ctx context.Context, digest string, binary, out []byte, 
 				return nil, err
 			}
 		case err != nil: // of no fault of the module
-			return nil, errors.Join(err, e.trials.write(digest, trial{Stage: trialServer, Ends: before.Ends}))
+			return nil, errors.Join(err, e.trials.restore(digest, before))
 		}
 	}
 	if now.Stage == trialRefused {

@@ -182,6 +182,35 @@ func TestAnEndInOrderIsNoDeath(t *testing.T) {
 	}
 }
 
+// A process that somebody has asked to end has not died of the module: Ctrl-C in a
+// terminal, and the end of a service, reach it together with the server.
+func TestACompilerThatIsAskedToEndHasNotDied(t *testing.T) {
+	t.Parallel()
+	for _, signal := range []string{"INT", "TERM", "HUP"} {
+		dir, binary := t.TempDir(), (&builder{}).job(i32(3))
+		killedWhile(t, dir, binary, trial{Stage: trialServer})
+		e := serverEngine(t, dir, []string{"/bin/sh", "-c", "kill -" + signal + " $$"}, func(_, why string) { t.Error(why) })
+		_, err := e.Load(t.Context(), binary)
+		if r, refused := errors.AsType[*Refusal](err); err == nil || refused || stageOf(t, e, binary) != trialServer {
+			t.Errorf("%s: %v, refusal %v, stage %q", signal, err, r, stageOf(t, e, binary))
+		}
+	}
+}
+
+// Where the process came first, as there may be too little memory, and could not
+// compile anything, nothing is known against the module.
+func TestADoubtThatIsNotSettledLeavesNoNote(t *testing.T) {
+	t.Parallel()
+	dir, binary := t.TempDir(), hungryToCompile()
+	e := serverEngine(t, dir, []string{"/bin/sh", "-c", "echo the disk is full >&2; exit 3"}, nil)
+	if _, err := e.Load(t.Context(), binary); err == nil || !strings.Contains(err.Error(), "disk is full") {
+		t.Error(err)
+	}
+	if s := stageOf(t, e, binary); s != trialNone {
+		t.Errorf("the stage is %q", s)
+	}
+}
+
 // The process is bounded: what needs more ends it, and not the machine.
 func TestTheCompilerIsBounded(t *testing.T) {
 	t.Parallel()
