@@ -3,6 +3,7 @@ package sandbox
 import (
 	"bytes"
 	"context"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
@@ -30,6 +31,9 @@ const exitFault = 3
 // exitNoMemory is how it ends when the system refuses it memory and it could
 // still say so.
 const exitNoMemory = 4
+
+// exitRefused is how it ends when it refuses the module; it says the Refusal as JSON.
+const exitRefused = 5
 
 // lifelineFD is open in the process as long as the server lives.
 const lifelineFD = 3
@@ -79,6 +83,8 @@ func (e *Engine) compileApart(ctx context.Context, binary []byte) (err error) {
 		return fmt.Errorf("compile a module apart: %w", err)
 	case askedToEnd(exit):
 		return fmt.Errorf("compile a module apart: somebody ended the process (%s)", exit)
+	case exit.ExitCode() == exitRefused:
+		return said.refusal()
 	case exit.ExitCode() == exitFault:
 		return fmt.Errorf("compile a module apart: %s", said)
 	case exit.ExitCode() == exitNoMemory:
@@ -141,6 +147,10 @@ func CompileApart(ctx context.Context, args []string, wasm io.Reader, say io.Wri
 	if err == nil {
 		return 0
 	}
+	if r, ok := errors.AsType[*Refusal](err); ok {
+		_ = json.NewEncoder(say).Encode(r) // if it fails, the server says that there was none
+		return exitRefused
+	}
 	fmt.Fprintln(say, err)
 	if errors.Is(err, syscall.ENOMEM) {
 		return exitNoMemory
@@ -185,6 +195,16 @@ func compileInto(ctx context.Context, args []string, wasm io.Reader) error {
 type firstBytes struct{ b bytes.Buffer }
 
 const mostSaid = 4 << 10 // bytes
+
+// refusal is what the process said of the module.
+func (w *firstBytes) refusal() error {
+	r := &Refusal{}
+	if err := json.Unmarshal(w.b.Bytes(), r); err != nil {
+		return fmt.Errorf("compile a module apart: read why it is refused: %w", err)
+	}
+	r.Problem, r.Hint = printable(r.Problem), printable(r.Hint)
+	return r
+}
 
 // Write implements io.Writer.
 func (w *firstBytes) Write(p []byte) (int, error) {

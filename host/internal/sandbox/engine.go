@@ -35,8 +35,8 @@ type Options struct {
 	// that would exceed it waits. 0: half of what the machine, or the control
 	// group of the process, has.
 	Budget int64
-	// CompileMemory bounds, in bytes, what all compilations take at a time. 0: two
-	// thirds of the heap's share, see Shares.
+	// CompileMemory bounds, in bytes, what all compilations take at a time. 0: nine
+	// tenths of the heap's share, see Shares.
 	CompileMemory int64
 	// Compiler is the command line of a program that calls CompileApart with two
 	// more args. It compiles a module again whose compilation has ended the

@@ -211,6 +211,20 @@ func TestADoubtThatIsNotSettledLeavesNoNote(t *testing.T) {
 	}
 }
 
+// What the engine does not take, it does not take apart either, and is asked once:
+// a job may want the module each second.
+func TestAModuleThatIsRefusedApartIsRefused(t *testing.T) {
+	t.Parallel()
+	dir, binary := t.TempDir(), (&builder{}).job(i64(3)) // of another type than the result
+	killedWhile(t, dir, binary, trial{Stage: trialServer})
+	e := serverEngine(t, dir, soundCompiler(t), func(_, why string) { t.Error(why) })
+	_, err := e.Load(t.Context(), binary)
+	wantRefusal(t, err, Damaged, "not valid")
+	e.compiler = dyingCompiler()
+	_, err = e.Load(t.Context(), binary)
+	wantRefusal(t, err, Damaged, "not valid")
+}
+
 // The process is bounded: what needs more ends it, and not the machine.
 func TestTheCompilerIsBounded(t *testing.T) {
 	t.Parallel()
