@@ -127,7 +127,7 @@ func (e *Engine) adopt(dir string) error {
 
 // removeApart removes what processes left that ended with their server.
 func removeApart(dir string) error {
-	left, err := filepath.Glob(filepath.Join(dir, "apart-*"))
+	left, err := glob(dir, "apart-*")
 	if err != nil {
 		return fmt.Errorf("look for compilations that broke off: %w", err)
 	}

@@ -74,7 +74,7 @@ func onlyOurs(dir string) error {
 	if runtime.GOOS == "windows" { // its file modes say nothing
 		return nil
 	}
-	inner, err := filepath.Glob(filepath.Join(dir, "wazero-*"))
+	inner, err := glob(dir, "wazero-*")
 	if err != nil {
 		return fmt.Errorf("look for compiled modules: %w", err)
 	}
@@ -97,9 +97,19 @@ func onlyOurs(dir string) error {
 	return nil
 }
 
+// glob gives the paths of the files in a directory whose names match a pattern; the
+// path of the directory is none.
+func glob(dir, pattern string) ([]string, error) {
+	names, err := fs.Glob(os.DirFS(dir), pattern)
+	for i, name := range names {
+		names[i] = filepath.Join(dir, filepath.FromSlash(name))
+	}
+	return names, err
+}
+
 // cached are all files of the cache.
 func cached(dir string) ([]string, error) {
-	files, err := filepath.Glob(filepath.Join(dir, "wazero-*", "*"))
+	files, err := glob(dir, "wazero-*/*")
 	if err != nil {
 		return nil, fmt.Errorf("look for compiled modules: %w", err)
 	}

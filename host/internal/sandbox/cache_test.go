@@ -129,6 +129,34 @@ func TestCacheTakesNothingThatItDidNotSeal(t *testing.T) {
 	}
 }
 
+// The path of a cache is no pattern: what is damaged there is found, too.
+func TestCacheWhosePathLooksLikeAPattern(t *testing.T) {
+	t.Parallel()
+	dir := filepath.Join(t.TempDir(), "[a]*")
+	cacheUser(t, dir, undamaged)
+	files, err := cached(dir)
+	if err != nil || len(files) != 2 {
+		t.Errorf("cached: %v, %v", files, err)
+	}
+	of := trialsOf(dir, 1)
+	if err := of.write("some", trial{Stage: trialRefused, Why: "x"}); err != nil {
+		t.Fatal(err)
+	}
+	if refused, err := RefusedModules(dir); err != nil || len(refused) != 1 || refused["some"] == "" {
+		t.Errorf("refused: %v, %v", refused, err)
+	}
+	left := filepath.Join(dir, "apart-1")
+	if err := os.Mkdir(left, 0o700); err != nil {
+		t.Fatal(err)
+	}
+	if err := removeApart(dir); err != nil {
+		t.Error(err)
+	}
+	if _, err := os.Stat(left); err == nil {
+		t.Error("a compilation that broke off is left")
+	}
+}
+
 // Without a key that only this user knows, the cache is worth nothing.
 func TestCacheWithoutItsKey(t *testing.T) {
 	t.Parallel()

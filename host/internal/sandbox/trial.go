@@ -251,7 +251,7 @@ func RetryModule(cacheDir, digest string) error { return trialsOf(cacheDir, 0).f
 // directory refuses because compiling them ended processes, each with the reason.
 func RefusedModules(cacheDir string) (map[string]string, error) {
 	t := trialsOf(cacheDir, 0)
-	files, err := filepath.Glob(t.file("*"))
+	files, err := glob(t.dir, "*.json")
 	if err != nil {
 		return nil, fmt.Errorf("look for refused modules: %w", err)
 	}
