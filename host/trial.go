@@ -45,7 +45,7 @@ func (t Trial) engine(wasm []byte) (e *sandbox.Engine, free func(), err error) {
 		sum := sha256.Sum256(wasm)
 		dir, unlock, err := takeCache(t.CacheDir, hex.EncodeToString(sum[:]))
 		if err == nil {
-			if e, err = sandbox.New(sandbox.Options{CacheDir: dir}); err == nil {
+			if e, err = t.caching(dir); err == nil {
 				return e, unlock, nil
 			}
 			unlock()
@@ -56,6 +56,17 @@ func (t Trial) engine(wasm []byte) (e *sandbox.Engine, free func(), err error) {
 	}
 	e, err = sandbox.New(sandbox.Options{})
 	return e, free, err
+}
+
+// caching makes a sandbox that keeps compiled code, which runs as it is found: no
+// guest may write there.
+func (t Trial) caching(dir string) (*sandbox.Engine, error) {
+	top, err := filepath.Abs(t.CacheDir)
+	if err != nil {
+		return nil, err
+	}
+	private := []job.Private{{Path: top, What: "where compiled code is kept", Readable: true}}
+	return sandbox.New(sandbox.Options{CacheDir: dir, Private: private})
 }
 
 // errTaken is the error for a cache that another process uses.

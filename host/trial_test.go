@@ -8,6 +8,7 @@ import (
 	"path/filepath"
 	"slices"
 	"strconv"
+	"strings"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -40,6 +41,22 @@ func TestAGuestIsAskedToStopFirst(t *testing.T) {
 		_, done = stoppable(ctx, &c)
 		done()
 	})
+}
+
+// A guest must not change the code that the next call runs as it is, nor its key.
+func TestNoTrialWritesToItsCache(t *testing.T) {
+	t.Parallel()
+	top := t.TempDir()
+	trial := Trial{CacheDir: filepath.Join(top, "cache")}
+	wasm := wasmOf(t, "ok")
+	for write, want := range map[bool]job.Verdict{false: job.OK, true: job.Failure} {
+		call := job.Call{Config: job.Config{Name: "j", Kind: job.Simple, Shards: 1}, Total: 1}
+		call.Config.Allow.Dirs = []job.Dir{{Host: top, Guest: "/data", Write: write}}
+		out, err := RunModule(t.Context(), wasm, call, trial)
+		if err != nil || out.Verdict != want || write != strings.Contains(out.Error, "no job may write to where compiled code is kept") {
+			t.Errorf("write is %v: %s (%s), %v", write, out.Verdict, out.Error, err)
+		}
+	}
 }
 
 // Compiled code is kept for the next call, by one process at a time, and of the
