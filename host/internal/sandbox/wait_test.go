@@ -62,3 +62,16 @@ func TestSleepingByWASICostsFuel(t *testing.T) {
 	}
 	expect(t, run("real", still.Fuel+1999), job.OutOfFuel, "")
 }
+
+// A sleep of a guest that should stop ends at once and costs nothing: it may ask a
+// million times, and the sum would be more than there are numbers.
+func TestASleepThatIsNotSleptCostsNothing(t *testing.T) {
+	t.Parallel()
+	var b builder
+	wasm := func() []byte { sleep := b.abi(abi.FuncSleep); return b.job(drop(invokes(sleep, -1)), i32(0)) }()
+	out := runOnce(t, wasm, job.Call{Why: func() job.StopReason { return job.StopShutdown }})
+	expect(t, out, job.OK, "")
+	if out.Fuel > 1_000 {
+		t.Errorf("it cost %d", out.Fuel)
+	}
+}
