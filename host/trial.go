@@ -63,7 +63,7 @@ func (t Trial) engine(wasm []byte) (e *sandbox.Engine, free func(), err error) {
 func (t Trial) caching(dir string) (*sandbox.Engine, error) {
 	top, err := filepath.Abs(t.CacheDir)
 	if err != nil {
-		return nil, err
+		return nil, fmt.Errorf("look for the cache: %w", err)
 	}
 	private := []job.Private{{Path: top, What: "where compiled code is kept", Readable: true}}
 	return sandbox.New(sandbox.Options{CacheDir: dir, Private: private})

@@ -82,7 +82,7 @@ func (e *Engine) compileApart(ctx context.Context, binary []byte) (err error) {
 	case !ended:
 		return fmt.Errorf("compile a module apart: %w", err)
 	case askedToEnd(exit):
-		return fmt.Errorf("compile a module apart: somebody ended the process (%s)", exit)
+		return fmt.Errorf("compile a module apart: somebody ended the process: %w", exit)
 	case exit.ExitCode() == exitRefused:
 		return said.refusal()
 	case exit.ExitCode() == exitFault:

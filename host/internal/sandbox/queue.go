@@ -96,6 +96,9 @@ func (q *compileQueue) laneOf(need uint64) lane {
 // enter waits until the next one of a lane may begin; leave must follow. The
 // error is that of ctx.
 func (q *compileQueue) enter(ctx context.Context, lane lane) (leave func(), err error) {
+	if ctx.Err() != nil {
+		return nil, ctx.Err()
+	}
 	t := &compileTurn{ready: make(chan struct{})}
 	q.mu.Lock()
 	q.waiting[lane] = append(q.waiting[lane], t)

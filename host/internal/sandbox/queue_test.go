@@ -109,6 +109,20 @@ func TestWhoeverGivesUpLeavesTheQueue(t *testing.T) {
 	})
 }
 
+// What nobody wants any more does not begin, also where there is a place.
+func TestNobodyCompilesForNobody(t *testing.T) {
+	t.Parallel()
+	ctx, cancel := context.WithCancel(t.Context())
+	cancel()
+	q := testQueue()
+	for range 100 {
+		if leave, err := q.enter(ctx, smallLane); err == nil {
+			leave()
+			t.Fatal("it has begun")
+		}
+	}
+}
+
 // A compilation that nobody wants any more cannot be interrupted. Whoever wants the
 // module again waits for its end: the two would take the same note on disk.
 func TestAModuleIsCompiledOnceAtATime(t *testing.T) {
