@@ -1,8 +1,7 @@
 package main
 
 import (
-	"os/exec"
-	"path/filepath"
+	"os"
 
 	"github.com/spf13/cobra"
 
@@ -26,13 +25,17 @@ func compileCommand(term *terminal) *cobra.Command {
 	}
 }
 
-// compiler is the command line of that; empty if the program cannot be found by
-// the name with which it was called.
+// compiler is the command line of that: the program that runs, also when another
+// version lies at its path by now. Empty if this process is another program.
 func compiler(term *terminal) []string {
-	path, err := exec.LookPath(term.program)
-	if err == nil {
-		path, err = filepath.Abs(path)
+	if term.program != os.Args[0] {
+		return nil
 	}
+	const running = "/proc/self/exe"
+	if _, err := os.Stat(running); err == nil {
+		return []string{running, compileVerb}
+	}
+	path, err := os.Executable()
 	if err != nil {
 		return nil
 	}

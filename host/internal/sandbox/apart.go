@@ -66,6 +66,7 @@ func (e *Engine) compileApart(ctx context.Context, binary []byte) (err error) {
 	defer cancel()
 	args := append(e.compiler[1:len(e.compiler):len(e.compiler)], cache, strconv.FormatUint(e.queue.most(), 10))
 	cmd := exec.CommandContext(within, e.compiler[0], args...) //nolint:gosec // the embedder's own program
+	cmd.Args[0] = os.Args[0]                                   // it goes by the name of this process
 	cmd.Env = []string{}                                       // it needs none, and the server's has secrets
 	cmd.Stdin, cmd.ExtraFiles = bytes.NewReader(binary), []*os.File{life}
 	said := &firstBytes{}
