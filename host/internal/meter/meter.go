@@ -84,7 +84,7 @@ func rewrite(in *wasm.Module, o Options, how mode) (Result, error) {
 	}
 	out := m.assemble()
 	if len(out) > Growth*m.Size+GrowthFloor {
-		return Result{}, &wasm.Fault{Kind: wasm.TooBig, What: fmt.Sprintf("%d bytes would become %d", m.Size, len(out))}
+		return Result{}, &wasm.Fault{Kind: wasm.TooBig, What: fmt.Sprintf("%d bytes would become %d when metered", m.Size, len(out))}
 	}
 	return Result{Wasm: out, Start: m.Start != nil, Dropped: m.dropped}, nil
 }

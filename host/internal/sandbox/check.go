@@ -4,6 +4,7 @@ import (
 	"errors"
 	"fmt"
 
+	"github.com/wasmjob/wasmjob/host/internal/meter"
 	"github.com/wasmjob/wasmjob/host/internal/wasm"
 )
 
@@ -20,12 +21,8 @@ const (
 // anatomy is what a binary is made of, as far as its admission depends on it.
 type anatomy struct {
 	*wasm.Module
-	grows [wasm.MaxTables]bool // tables that an instruction grows
-
-	machineCode uint64 // bytes of all functions, and of the ways into them
-	heaviest    uint64 // bytes that the compiler needs for one function, at most
-	payments    uint64 // bytes that metering adds
-	references  int    // to functions, in code
+	metered meter.Result // what the engine compiles; as price, there once it was checked
+	price   *price
 }
 
 // decode takes a binary of bounded size apart.
@@ -43,30 +40,52 @@ func decode(binary []byte, most int64) (*wasm.Module, error) {
 	return m, nil
 }
 
-// check holds a module against the bounds: what each instance would have of
-// tables, and what compiling it would take. Code is not validated: that is
-// left to the engine, which may then trust every count.
-func check(m *wasm.Module) (*anatomy, error) {
-	a := &anatomy{Module: m}
-	if err := a.checkCode(); err != nil {
-		return nil, refusal(err)
+// check meters the module and holds it against the bounds: what each instance
+// would have of tables, and what compiling it would take. Code is not
+// validated: that is left to the engine, which may then trust every count.
+func (a *anatomy) check() (err error) {
+	if err := a.checkLocals(); err != nil {
+		return refusal(err)
+	}
+	if a.metered, err = metered(a.Module); err != nil {
+		return err
+	}
+	if a.price, err = priced(a.metered.Wasm, a.Imported); err != nil {
+		return refusal(err)
 	}
 	entries := 0
-	for i := range m.Tables {
+	for i := range a.Tables {
 		if entries += a.tableMost(i); entries > maxTable {
-			return a, &Refusal{
+			return &Refusal{
 				Reason: TooBig, Problem: fmt.Sprintf("tables of more than %d entries in all", maxTable),
 				Hint: "declare smaller ones, and a maximum for those that grow",
 			}
 		}
 	}
-	return a, nil
+	return nil
+}
+
+// checkLocals bounds the locals of all functions before anybody else makes
+// room for them: a few bytes declare thousands.
+func (a *anatomy) checkLocals() error {
+	var c wasm.Code
+	locals := 0
+	for i := range a.Bodies {
+		c.Begin(a.Module, i)
+		if locals += c.Locals; locals > maxLocalsAll {
+			c.Fail(wasm.TooBig, "more than %d locals in all functions", maxLocalsAll)
+		}
+		if err := c.Err(); err != nil {
+			return err
+		}
+	}
+	return nil
 }
 
 // tableMost is how many entries a table may come to have.
 func (a *anatomy) tableMost(i int) int {
 	t := a.Tables[i]
-	if a.grows[i] {
+	if a.price.grows[i] {
 		return int(max(t.Min, min(t.Max, maxGrown)))
 	}
 	return int(t.Min)

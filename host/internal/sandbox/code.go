@@ -1,37 +1,53 @@
 package sandbox
 
-import "github.com/wasmjob/wasmjob/host/internal/wasm"
+import (
+	"errors"
+	"fmt"
 
-// checkCode adds up what compiling all functions takes.
-func (a *anatomy) checkCode() error {
-	w := walk{a: a}
-	effort, locals := 0, 0
-	most := effortAll + effortOfByte*len(a.Sections[wasm.SectionCode].Body)
-	if err := a.priceTypes(); err != nil {
-		return err
+	"github.com/wasmjob/wasmjob/host/internal/wasm"
+)
+
+// price is what compiling a module takes, as the engine gets it: metered.
+type price struct {
+	*wasm.Module
+
+	grows       [wasm.MaxTables]bool // tables that an instruction grows
+	machineCode uint64               // bytes of all functions, and of the ways into them
+	heaviest    uint64               // bytes that the compiler needs for one function, at most
+}
+
+// priced adds up what compiling all functions takes. first is the index that
+// the first of them had before metering.
+func priced(metered []byte, first int) (*price, error) {
+	m, err := wasm.DecodeMade(metered)
+	if err != nil {
+		return nil, err
 	}
-	for i := range a.Bodies {
+	p := &price{Module: m}
+	if err := p.priceTypes(); err != nil {
+		return nil, err
+	}
+	w := walk{p: p}
+	effort := 0
+	most := effortAll + effortOfByte*len(m.Sections[wasm.SectionCode].Body)
+	for i := range m.Bodies {
 		w.begin(i)
-		if locals += w.Locals; locals > maxLocalsAll {
-			w.Fail(wasm.TooBig, "more than %d locals in all functions", maxLocalsAll)
-		}
 		for w.Next() {
 			w.step()
 		}
 		w.end()
-		a.priceBody(&w, i)
+		p.priceBody(&w, i)
 		if effort += nsFunc + w.effort + nsCode*w.native; effort > most {
 			w.Fail(wasm.TooBig, "the functions up to this one would take too long to compile")
 		}
 		if err := w.Err(); err != nil {
-			return err // which says where
+			if f, ok := errors.AsType[*wasm.Fault](err); ok {
+				f.Where = fmt.Sprintf("function %d", first+i)
+			}
+			return nil, err
 		}
 	}
-	// In metered code each function that is referred to is a global.
-	if globals := min(a.references, len(a.Funcs)); effort+nsGlobal*globals*len(a.Bodies) > most {
-		return &wasm.Fault{Kind: wasm.TooBig, What: "all functions together would take too long to compile"}
-	}
-	return nil
+	return p, nil
 }
 
 func (w *walk) step() {
@@ -70,14 +86,10 @@ func (w *walk) step() {
 		}
 		w.stop()
 	case wasm.OpCall:
-		if int(w.A) < w.a.Imported {
-			w.look()
-		}
-		w.call(w.a.Types[w.a.Funcs[w.A]])
+		w.call(w.p.Types[w.p.Funcs[w.A]])
 	case wasm.OpCallIndirect:
 		w.move(1, 0)
-		w.look()
-		w.call(w.a.Types[w.A])
+		w.call(w.p.Types[w.A])
 	case wasm.OpLocalGet:
 		w.use(w.A)
 		w.move(0, 1)
@@ -88,9 +100,6 @@ func (w *walk) step() {
 	case wasm.OpLocalTee:
 		w.set(w.A)
 		w.emit(codeStore)
-	case wasm.OpRefFunc:
-		w.a.references++
-		w.move(0, 1)
 	default:
 		w.plain()
 	}
@@ -105,11 +114,17 @@ func (w *walk) plain() {
 	case w.Op.Ranged():
 		w.pass(takes + leaves)
 		w.called()
-		if w.Op == wasm.OpTableGrow {
-			w.a.grows[w.A] = true
-		}
 	}
 	w.move(takes, leaves)
+	switch w.Op {
+	case wasm.OpTableGrow:
+		w.p.grows[w.A] = true
+	case wasm.OpMemoryFill, wasm.OpTableFill: // has a loop
+		w.through()
+		w.through()
+		w.through()
+	default:
+	}
 }
 
 // call is a call with what it moves: two bytes of code can move a thousand values.
@@ -119,14 +134,6 @@ func (w *walk) call(t wasm.FuncType) {
 	w.emit(passing(t))
 	w.cost(0, bytesParam*len(t.Params)+bytesResult*len(t.Results))
 	w.move(len(t.Params), len(t.Results))
-}
-
-// look is what metered code does before a call of the host.
-func (w *walk) look() {
-	w.looks++
-	w.emit(codeLook)
-	w.cost(0, bytesLook)
-	w.called()
 }
 
 func (w *walk) pass(values int) {

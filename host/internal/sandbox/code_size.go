@@ -14,10 +14,9 @@ import (
 // that surrounding code can do: operands come from memory and results go there.
 // Instructions have theirs in code_prices.go.
 const (
-	codeFunc     = 200 // a function: begin and end, and its look at the balance
+	codeFunc     = 200 // a function: begin and end
 	codeType     = 200 // the way into functions of a type
-	codePart     = 40  // a part: the jump to it, and the payment in it
-	codeLook     = 64  // a look at the balance
+	codePart     = 8   // a part: the jump to it
 	codeReturn   = 140 // a return, which restores registers
 	codeTrap     = 48
 	codeTarget   = 24 // a target of br_table
@@ -28,13 +27,10 @@ const (
 	codeRound    = 48 // a value that goes round a loop, or along with a jump
 	codeRoundInt = 28
 	registers    = 29 // that hold values
-
-	bytesPayment = 16 // that metering adds to a part of the binary
-	bytesLooking = 48 // and where the balance is looked at
 )
 
-// Bytes of memory of what a module declares, decoded and with its copy in the
-// binary that is compiled. What the compiler needs for a function stands in
+// Bytes of memory of what a module declares, decoded here and by the
+// engine. What the compiler needs for a function stands in
 // effort.go.
 const (
 	memoryOfAny     = 1 << 20
@@ -44,8 +40,9 @@ const (
 	memoryOfElement = 80
 	memoryOfEntry   = 100 // an export, import or segment
 	memoryOfName    = 40  // a byte of the section of names
-	copiesOfCode    = 2   // of the machine code
-	copiesOfTypes   = 3   // of that of types, which grows by doubling
+	copiesOfBinary  = 2
+	copiesOfCode    = 2 // of the machine code
+	copiesOfTypes   = 3 // of that of types, which grows by doubling
 )
 
 // maxMachineCode bounds the machine code of a module and maxMachineCodeFunc
@@ -115,46 +112,44 @@ func passing(t wasm.FuncType) int {
 	return n
 }
 
-// compileCost says how many bytes of machine code the module becomes, and how
-// many bytes of memory compiling takes in all: the binary, its metered copy,
-// what the compiler holds, and the result.
-func (a *anatomy) compileCost() (machineCode, memory uint64) {
+// memory is how many bytes compiling takes in all: the original, of the given
+// size, what is compiled, what the compiler holds, and the result.
+func (p *price) memory(original int) uint64 {
 	names := 0
-	for _, c := range a.Customs {
+	for _, c := range p.Customs {
 		names += len(c.Body)
 	}
-	memory = memoryOfAny + 3*uint64(a.Size) + 2*a.payments + memoryOfName*uint64(names) +
-		memoryOfType*uint64(len(a.Types)) + memoryOfFunc*uint64(len(a.Funcs)) + memoryOfGlobal*uint64(a.Globals) +
-		memoryOfElement*uint64(a.Entries) + memoryOfEntry*uint64(len(a.Imports)+len(a.Exports)+a.Segments)
-	return a.machineCode, memory + copiesOfCode*a.machineCode + (copiesOfTypes-copiesOfCode)*a.wayIn() + a.heaviest
+	return memoryOfAny + uint64(original) + copiesOfBinary*uint64(p.Size) + memoryOfName*uint64(names) +
+		memoryOfType*uint64(len(p.Types)) + memoryOfFunc*uint64(len(p.Funcs)) + memoryOfGlobal*uint64(p.Globals) +
+		memoryOfElement*uint64(p.Entries) + memoryOfEntry*uint64(len(p.Imports)+len(p.Exports)+p.Segments) +
+		copiesOfCode*p.machineCode + (copiesOfTypes-copiesOfCode)*p.wayIn() + p.heaviest
 }
 
 // wayIn is the machine code that leads from the host into functions, which
 // each type has.
-func (a *anatomy) wayIn() (bytes uint64) {
-	for _, t := range a.Types {
+func (p *price) wayIn() (bytes uint64) {
+	for _, t := range p.Types {
 		bytes += codeType + uint64(passing(t))
 	}
 	return bytes
 }
 
-func (a *anatomy) priceTypes() error {
-	if a.machineCode = a.wayIn(); a.machineCode > maxMachineCode {
-		return &wasm.Fault{Kind: wasm.TooBig, What: fmt.Sprintf("the types would become %d bytes of machine code; the limit is %d", a.machineCode, maxMachineCode)}
+func (p *price) priceTypes() error {
+	if p.machineCode = p.wayIn(); p.machineCode > maxMachineCode {
+		return &wasm.Fault{Kind: wasm.TooBig, What: fmt.Sprintf("the types would become %d bytes of machine code; the limit is %d", p.machineCode, maxMachineCode)}
 	}
 	return nil
 }
 
 // priceBody adds what the function that was passed over takes.
-func (a *anatomy) priceBody(w *walk, body int) {
-	w.native += codeFunc + passing(a.Types[a.Funcs[a.Imported+body]])
+func (p *price) priceBody(w *walk, body int) {
+	w.native += codeFunc + passing(p.Types[p.Funcs[p.Imported+body]])
 	if w.native > maxMachineCodeFunc {
 		w.Fail(wasm.TooBig, "it would become %d bytes of machine code; the limit is %d", w.native, maxMachineCodeFunc)
 	}
-	a.machineCode += uint64(w.native)
-	a.heaviest = max(a.heaviest, uint64(w.load))
-	a.payments += uint64(bytesPayment*w.part + bytesLooking*(w.looks+1))
-	if a.machineCode > maxMachineCode {
-		w.Fail(wasm.TooBig, "the functions up to this one would become %d bytes of machine code; the limit is %d", a.machineCode, maxMachineCode)
+	p.machineCode += uint64(w.native)
+	p.heaviest = max(p.heaviest, uint64(w.load))
+	if p.machineCode > maxMachineCode {
+		w.Fail(wasm.TooBig, "the functions up to this one would become %d bytes of machine code; the limit is %d", p.machineCode, maxMachineCode)
 	}
 }

@@ -11,7 +11,9 @@ import (
 // variable and every value on the stack through all parts of a function that
 // it lives in, and looks for the way from each part back to the entry: a few
 // kilobytes of code can keep it busy for hours. So the check follows them
-// too, roughly, and adds up what the engine will have to do.
+// too, roughly, and adds up what the engine will have to do. It does so in the
+// metered code, which is what the engine gets: looks at the balance are loops,
+// and each is dearer than the instructions around it.
 //
 // The figures are nanoseconds and bytes as measured, so the bounds mean about
 // what they say.
@@ -26,11 +28,12 @@ const (
 	nsPass     = 700   // a value that a jump takes along
 	nsKnown    = 20    // a place in memory that was looked at before, in each part
 	nsBack     = 10    // a part on the way back round a loop, for each of its variables
+	nsHeld     = 3     // a value there when a loop began, in each part behind that
 	nsMerge    = 1     // two variables of a loop, for each way to its begin
 	nsTarget   = 5_000 // a target of br_table, which is a part of its own,
 	perTargets = 8     // and this many other ones of that br_table are a nanosecond more
 
-	bytesPart   = 6 << 10
+	bytesPart   = 5 << 10
 	bytesTarget = 3 << 10
 	bytesLive   = 150  // a variable passing from one part to the next
 	bytesLocal  = 450  // that a jump takes along
@@ -38,10 +41,10 @@ const (
 	bytesPassed = 450  // a value that a jump takes along
 	bytesStack  = 25
 	bytesKnown  = 24
+	bytesHeld   = 15
 	bytesParam  = 200 // of a call
 	bytesResult = 750
-	bytesReload = 180      // a variable of the module, which is loaded again after each call
-	bytesLook   = 12 << 10 // before a call of the host
+	bytesReload = 180 // a variable of the module, which is loaded again after each call
 
 	maxEffort    = 2_000_000_000 // nanoseconds, of one function, beside those of its machine code; sound ones need a tenth
 	maxLoad      = 512 << 20     // bytes that the compiler needs for one function; sound ones need a third
@@ -61,6 +64,9 @@ type block struct {
 	inLoop          int // part at which the innermost loop around it begins, itself included; -1: none
 	exposed         int // length of walk.exposed at its begin
 	knew, knows     int // places known at its begin, and at least at its end
+	had, has        int // values held at its begin, and at least at its end
+	floor           int // walk.floor at its begin
+	held, own       int // variables of around it that were found to be held in it, and those of right around it
 	backs, turns    int // jumps to the begin of the loop, and how many parts they go back
 	arm             int // number of the block, or of its half behind else, among all of the function
 }
@@ -71,13 +77,15 @@ const nowhere = math.MaxInt
 // set, if all flow passes there; else from several places, and is handed on at
 // each end of a block since.
 type variable struct {
-	met    int // part in which it was last read or set,
-	seen   int // and how many of those up to there were no targets of br_table
-	set    int // part in which it got the value that it has,
-	depth  int // in this block,
-	arm    int // of this number, until whose end that holds
-	held   int // part in which it was last read while that held
-	handed int // part up to which handing on is paid for
+	met    int  // part in which it was last read or set,
+	seen   int  // and how many of those up to there were no targets of br_table
+	set    int  // part in which it got the value that it has,
+	depth  int  // in this block,
+	arm    int  // of this number, until whose end that holds
+	held   int  // part in which it was last read while that held
+	handed int  // part up to which handing on is paid for
+	heads  int  // loops that had begun when it got the value
+	pinned bool // it counts as held
 }
 
 // arrival is a jump to the end of a block that is still open.
@@ -91,7 +99,7 @@ type exposure struct{ local, since int }
 type walk struct {
 	wasm.Code
 
-	a       *anatomy
+	p       *price
 	blocks  []block
 	dead    bool // nothing comes to this instruction
 	height  int  // values on the stack
@@ -104,6 +112,9 @@ type walk struct {
 	arms    int
 	exposed []exposure
 	known   int // places in memory that were looked at on the way here
+	holds   int // values that were there when a loop began that all flow to here passed: the compiler takes them for needed
+	floor   int // values on the stack that were there when the last one began
+	heads   int // loops that have begun
 	loops   int // that are open
 	deepest int // most that were
 	merges  int // what bringing together the variables of all loops takes once
@@ -111,26 +122,24 @@ type walk struct {
 	passed       int
 	effort, load int
 	native       int // bytes of machine code
-	looks        int // at the balance
 	fresh        int // height above a value that was just made; 0: none
 }
 
 func (w *walk) begin(body int) {
-	w.Begin(w.a.Module, body)
+	w.Begin(w.p.Module, body)
 	*w = walk{
-		Code: w.Code, a: w.a, blocks: w.blocks[:0], exposed: w.exposed[:0], ahead: w.ahead[:0], lives: w.lives[:0],
+		Code: w.Code, p: w.p, blocks: w.blocks[:0], exposed: w.exposed[:0], ahead: w.ahead[:0], lives: w.lives[:0],
 		vars: slices.Grow(w.vars[:0], w.Locals)[:w.Locals],
 	}
 	clear(w.vars)
-	typ, _ := w.a.Type(uint32(w.a.Imported + body))
-	w.effort = nsGlobal * (w.a.Globals + len(w.a.Imports))
+	typ, _ := w.p.Type(uint32(w.p.Imported + body))
+	w.effort = nsGlobal * (w.p.Globals + len(w.p.Imports))
 	w.blocks = append(w.blocks, block{results: len(typ.Results), shortest: nowhere, knows: nowhere, inLoop: -1})
-	w.called() // to look at the balance
 }
 
 // called is what each call takes beside what it moves: any variable of the
 // module may have changed.
-func (w *walk) called() { w.cost(nsReload*w.a.Variables, bytesReload*w.a.Variables) }
+func (w *walk) called() { w.cost(nsReload*w.p.Variables, bytesReload*w.p.Variables) }
 
 // cost adds what one thing takes to what the whole function takes.
 func (w *walk) cost(ns, bytes int) {
@@ -150,22 +159,34 @@ func (w *walk) split() {
 	if w.dead {
 		return
 	}
+	w.through()
+	w.cost(0, bytesPart)
+	w.emit(codePart)
+}
+
+// through is the same for a part that has its price with the instruction that
+// makes it.
+func (w *walk) through() {
 	w.part++
 	w.way++
-	w.cost(nsWay*w.way+nsStack*w.height+nsKnown*w.known, bytesPart+bytesStack*w.height+bytesKnown*w.known)
-	w.emit(codePart + codeKept*min(w.height, registers))
+	w.cost(nsWay*w.way+nsStack*w.height+nsKnown*w.known, bytesStack*w.height+bytesKnown*w.known)
+	w.cost(nsHeld*w.holds, bytesHeld*w.holds)
+	w.emit(codeKept * min(w.height, registers))
 }
 
 // move takes values from the stack and puts others there.
 func (w *walk) move(pops, pushes int) {
 	top := &w.blocks[len(w.blocks)-1]
-	w.height = max(w.height-pops, top.base) + pushes
+	w.height = max(w.height-pops, top.base)
+	w.floor = min(w.floor, w.height)
+	w.height += pushes
 }
 
 // stop says that what follows is not reached from here.
 func (w *walk) stop() {
 	w.dead = true
 	w.height = w.blocks[len(w.blocks)-1].base
+	w.floor = min(w.floor, w.height)
 }
 
 func (w *walk) enter() {
@@ -176,8 +197,13 @@ func (w *walk) enter() {
 	b := block{
 		loop: w.Op == wasm.OpLoop, undecided: w.Op == wasm.OpIf, dead: w.dead, params: params, results: results,
 		base: max(w.height-params, w.blocks[len(w.blocks)-1].base), way: w.way, shortest: nowhere,
-		knew: w.known, knows: nowhere,
+		knew: w.known, knows: nowhere, had: w.holds, has: nowhere, floor: w.floor,
 		inLoop: w.blocks[len(w.blocks)-1].inLoop, exposed: len(w.exposed), arm: w.newArm(),
+	}
+	if b.loop {
+		w.heads++
+		w.holds += w.height - w.floor
+		w.floor = w.height
 	}
 	if w.Op != wasm.OpBlock {
 		w.split()
@@ -186,21 +212,11 @@ func (w *walk) enter() {
 	if b.loop {
 		b.inLoop = w.part
 		w.loops++
-		w.looks++
-		w.called()
-		w.called()
 		w.deepest = max(w.deepest, w.loops)
 	}
 	w.blocks = append(w.blocks, b)
 	if b.undecided {
 		w.note(len(w.blocks) - 1)
-	}
-	if b.loop { // where metered code looks at its balance,
-		w.split()
-		w.split()
-		if params == 0 { // and begins once more
-			w.jump(0)
-		}
 	}
 }
 
@@ -222,7 +238,7 @@ func (w *walk) jump(depth uint32) {
 		w.emit(codeReturn)
 	}
 	w.note(i)
-	b.shortest, b.knows = min(b.shortest, w.way), min(b.knows, w.known)
+	b.shortest, b.knows, b.has = min(b.shortest, w.way), min(b.knows, w.known), min(b.has, w.holds)
 	w.arrive(b.results, codeMoveWide)
 }
 
@@ -250,7 +266,8 @@ func (w *walk) otherwise() {
 	w.jump(0)
 	b.undecided = false
 	b.arm = w.newArm()
-	w.dead, w.height, w.way, w.known = b.dead, b.base+b.params, b.way, b.knew
+	w.dead, w.height, w.way, w.known, w.holds = b.dead, b.base+b.params, b.way, b.knew, b.had+b.held
+	w.floor = min(w.floor, b.floor, b.base)
 	w.split()
 }
 
@@ -259,9 +276,9 @@ func (w *walk) leave() {
 	switch {
 	case b.loop && !w.dead:
 		b.shortest = w.way
-		b.knows = w.known
+		b.knows, b.has = w.known, w.holds
 	case b.undecided && !b.dead:
-		b.shortest, b.knows = min(b.shortest, b.way), min(b.knows, b.knew)
+		b.shortest, b.knows, b.has = min(b.shortest, b.way), min(b.knows, b.knew), min(b.has, b.had)
 	}
 	if b.loop {
 		w.arrive(b.results, codeMoveWide)
@@ -273,72 +290,22 @@ func (w *walk) leave() {
 	w.dead, w.height = b.dead, b.base+b.results
 	w.way = b.way
 	if b.shortest != nowhere {
-		w.way, w.known = b.shortest, b.knows
+		w.way, w.known, w.holds = b.shortest, b.knows, b.has+b.held
 	}
+	w.floor = min(w.floor, b.base)
+	if !b.loop {
+		w.floor = min(w.floor, b.floor)
+	}
+	held := b.held - b.own
 	w.blocks = w.blocks[:len(w.blocks)-1]
+	if len(w.blocks) > 0 {
+		w.blocks[len(w.blocks)-1].held += held
+	}
 	if n := len(w.ahead); n > 0 && w.ahead[n-1].depth == len(w.blocks) {
 		w.ahead = w.ahead[:n-1]
 	}
 	if len(w.blocks) > 0 {
 		w.split()
-	}
-}
-
-// use is the reading of a variable, whose value comes through every part since
-// it was met. Where it was not set on all ways to here, each jump to the end of
-// a block since may take it along.
-func (w *walk) use(local uint32) {
-	if w.dead {
-		return
-	}
-	v := &w.vars[local]
-	w.cost(nsLocal*(w.seen()-v.seen), bytesLive*(w.part-v.met))
-	w.keep(v)
-	since := v.handed
-	if v.depth < len(w.blocks) && w.blocks[v.depth].arm == v.arm {
-		since = max(v.set, v.held)
-		v.held = w.part
-	} else {
-		w.cost(0, bytesLocal*(w.part-v.handed))
-		w.emit(handing(w.Kinds[local]) * (w.part - v.handed))
-		w.defined(v)
-		v.handed = w.part
-	}
-	if since < w.blocks[len(w.blocks)-1].inLoop {
-		w.exposed = append(w.exposed, exposure{int(local), since})
-	}
-}
-
-// seen is how many parts there were but for the targets of br_table.
-func (w *walk) seen() int { return w.part - w.targets }
-
-// keep notes that a variable lives in all parts since it was met.
-func (w *walk) keep(v *variable) {
-	if w.part > v.met {
-		if short := w.part + 2 - len(w.lives); short > 0 {
-			w.lives = append(w.lives, make([]int, short)...)
-		}
-		w.lives[v.met+1]++
-		w.lives[w.part+1]--
-		v.met, v.seen = w.part, w.seen()
-	}
-}
-
-// defined says that from here on a variable has one value.
-func (w *walk) defined(v *variable) {
-	v.met, v.seen, v.set, v.held = w.part, w.seen(), w.part, w.part
-	v.depth = len(w.blocks) - 1
-	v.arm = w.blocks[v.depth].arm
-}
-
-func (w *walk) set(local uint32) {
-	if w.dead {
-		return
-	}
-	v := &w.vars[local]
-	w.defined(v)
-	if n := len(w.ahead); n == 0 || w.ahead[n-1].part < v.handed {
-		v.handed = w.part // nobody takes what it was along
 	}
 }
 
@@ -360,6 +327,7 @@ func (w *walk) goRound(b *block) {
 		passed := w.seen() - w.vars[e.local].seen
 		w.cost(nsLocal*(1+passed), bytesLive*(1+passed)+bytesRound*(2+b.backs))
 		w.emit(going(w.Kinds[e.local]) * (2 + b.backs))
+		w.hold(&w.vars[e.local])
 		w.keep(&w.vars[e.local])
 		if e.since < around {
 			kept = append(kept, e)

@@ -53,7 +53,7 @@ func TestShapesThatAreHardToCompile(t *testing.T) {
 			b.table = []byte{1, 0x70, 0, 1}
 			return 1, rep(slices.Concat(getLocal(0), op(0x11), uleb(b.typ("", "")), op(0)), n)
 		}},
-		"filling": {1_000_000, func(_ *builder, n int) (int, []byte) {
+		"filling": {40_000, func(_ *builder, n int) (int, []byte) {
 			return 1, rep(slices.Concat(getLocal(0), getLocal(0), getLocal(0), op(0xfc, 11, 0)), n)
 		}},
 		"dividing": {500_000, func(_ *builder, n int) (int, []byte) {
@@ -81,6 +81,14 @@ func TestShapesThatAreHardToCompile(t *testing.T) {
 			typ := sleb(int64(b.typ("", strings.Repeat(valI32, 100))))
 			return 1, slices.Concat(op(0x02), typ, rep(getLocal(0), 101), op(0x0e), uleb(uint32(n)), make([]byte, n+1), op(opEnd), rep(op(opDrop), 100))
 		}},
+		// Metered code has a loop behind a call that nests.
+		"variables behind a recursion": {20_000, func(_ *builder, n int) (int, []byte) {
+			return n, slices.Concat(increment(n), call(0), increment(n))
+		}},
+		// Each loop leads to the next, which seems to need all that the one before had.
+		"loops in a row and values on the stack": {10_000, func(_ *builder, n int) (int, []byte) {
+			return 1, slices.Concat(rep(slices.Concat(getLocal(0), op(0x45, 0x03, 0x40), leaveIf, op(opEnd)), n), rep(op(0x1a), n))
+		}},
 		// What nothing leads to is compiled too.
 		"after the end": {1000, func(_ *builder, n int) (int, []byte) {
 			return n, slices.Concat(op(0x02, 0x40, opUnreachable, opEnd),
@@ -107,8 +115,8 @@ func TestShapesThatAreHardToCompile(t *testing.T) {
 func TestManyFunctionsThatAreHardToCompile(t *testing.T) {
 	t.Parallel()
 	b := &builder{}
-	loops := slices.Concat(bytes.Repeat(op(0x03, 0x40), 1400), bytes.Repeat(slices.Concat(getLocal(0), op(0x0d, 0), op(opEnd)), 1400))
-	for range 20 {
+	loops := slices.Concat(bytes.Repeat(op(0x03, 0x40), 600), bytes.Repeat(slices.Concat(getLocal(0), op(0x0d, 0), op(opEnd)), 600))
+	for range 60 {
 		b.fn("", "", 1, loops)
 	}
 	wantRefusal(t, inspect(b.job(i32(0))), TooBig, "up to this one")
@@ -125,6 +133,16 @@ func TestManyFunctionsThatAreHardToCompile(t *testing.T) {
 		b.typ(strings.Repeat(valI32, 890+i%90)+strings.Repeat(valI64, 1+i/90), "")
 	}
 	wantRefusal(t, inspect(b.job(i32(0))), TooBig, "types of more than")
+}
+
+// What is priced is metered, where functions have other numbers.
+func TestRefusalNamesTheFunction(t *testing.T) {
+	t.Parallel()
+	b := &builder{}
+	b.abi(hostFunctions()[0].name)
+	b.fn("", "", 0)
+	b.fn("", "", 1, bytes.Repeat(op(0x03, 0x40), 20_000), bytes.Repeat(slices.Concat(getLocal(0), op(0x0d, 0), op(opEnd)), 20_000))
+	wantRefusal(t, inspect(b.job(i32(0))), TooBig, "function 2: the function would take")
 }
 
 // The check knows how many values lie on the stack: were it wrong by one, the
@@ -153,7 +171,7 @@ func TestStackIsFollowed(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			w := walk{a: &anatomy{Module: m}}
+			w := walk{p: &price{Module: m}}
 			w.begin(0)
 			for w.Next() && (w.Op != wasm.OpEnd || len(w.blocks) > 1) {
 				w.step()

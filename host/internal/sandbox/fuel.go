@@ -101,7 +101,7 @@ func offerYield(ctx context.Context, rt wazero.Runtime) error {
 func metered(m *wasm.Module) (meter.Result, error) {
 	out, err := meter.Rewrite(m, meter.Options{MaxTable: maxGrown})
 	if err != nil {
-		return meter.Result{}, refusal(fmt.Errorf("the module cannot be metered: %w", err))
+		return meter.Result{}, refusal(err)
 	}
 	return out, nil
 }

@@ -17,6 +17,9 @@ type hardShape struct {
 	n     int // that is quickly compiled
 	full  int // that may be beyond a bound
 	build func(b *builder, n int)
+
+	upTo   cost // how many times too high estimates may be; zero: twice
+	square bool // the memory grows with the square of the size
 }
 
 func hardShapes() []hardShape {
@@ -37,32 +40,32 @@ func hardShapes() []hardShape {
 		}
 	}
 	all := []hardShape{
-		{"calls that pass numbers", 300, 5000, calls(ints)},
-		{"calls that pass floating point numbers", 300, 4000, calls(floats)},
-		{"calls that pass vectors", 300, 4000, calls(vectors)},
-		{"calls with constants", 60, 800, func(b *builder, n int) {
+		{name: "calls that pass numbers", n: 100, full: 5000, build: calls(ints)},
+		{name: "calls that pass floating point numbers", n: 100, full: 4000, build: calls(floats)},
+		{name: "calls that pass vectors", n: 100, full: 4000, build: calls(vectors)},
+		{name: "calls with constants", n: 60, full: 800, build: func(b *builder, n int) {
 			f := b.fnOf(strings.Repeat("\x7e", 1000), "", nil)
 			b.fnOf("", "", nil, bytes.Repeat(slices.Concat(bytes.Repeat(i64(0x123456789abcdef), 1000), call(f)), n))
 		}},
-		{"functions with parameters and results", 100, 20_000, func(b *builder, n int) {
+		{name: "functions with parameters and results", n: 100, full: 20_000, build: func(b *builder, n int) {
 			for range n {
 				b.fnOf(vectors, vectors, nil, get)
 			}
 		}},
-		{"numbers that jumps take along", 400, 9000, block(ints, leave, op(0x02))},
-		{"vectors that jumps take along", 400, 7000, block(vectors, leave, op(0x02))},
-		{"vectors that are set again before the end", 400, 7000, block(vectors, leave, slices.Concat(op(0x02), get, set))},
-		{"numbers that go round a loop", 200, 5000, block(ints, nil, op(0x03))},
-		{"vectors that go round a loop", 200, 3000, block(vectors, nil, op(0x03))},
-		{"vectors for each target", 400, 6000, func(b *builder, n int) {
+		{name: "numbers that jumps take along", n: 400, full: 9000, build: block(ints, leave, op(0x02))},
+		{name: "vectors that jumps take along", n: 400, full: 7000, build: block(vectors, leave, op(0x02))},
+		{name: "vectors that are set again before the end", n: 400, full: 7000, build: block(vectors, leave, slices.Concat(op(0x02), get, set))},
+		{name: "numbers that go round a loop", n: 200, full: 5000, build: block(ints, nil, op(0x03))},
+		{name: "vectors that go round a loop", n: 200, full: 3000, build: block(vectors, nil, op(0x03))},
+		{name: "vectors for each target", n: 400, full: 6000, build: func(b *builder, n int) {
 			b.sinks()
 			b.fnOf(vectors, vectors, nil, op(0x02, 0x40), leave, get, set, op(0x23, 0, 0x0e), uleb(uint32(n)), make([]byte, n+1), op(opEnd), get)
 		}},
-		{"results of a function", 400, 7000, func(b *builder, n int) {
+		{name: "results of a function", n: 400, full: 7000, build: func(b *builder, n int) {
 			b.sinks()
 			b.fnOf(vectors, vectors, nil, get, bytes.Repeat(leave, n))
 		}},
-		{"registers that differ", 400, 40_000, func(b *builder, n int) {
+		{name: "registers that differ", n: 400, full: 40_000, build: func(b *builder, n int) {
 			b.sinks()
 			f := b.fn("", "", 0)
 			kind := strings.Repeat("\x7e", 50) + strings.Repeat("\x7b", 50)
@@ -74,28 +77,44 @@ func hardShapes() []hardShape {
 			}
 			b.fnOf(kind, kind, nil, op(0x02, 0x40), touch(0), bytes.Repeat(leave, n), call(f), touch(25), leave, op(opEnd), get)
 		}},
-		{"calls of the host", 300, 30_000, func(b *builder, n int) {
+		{name: "calls of the host", n: 300, full: 30_000, build: func(b *builder, n int) {
 			f := b.fromHost(wasiModule, "sched_yield", "", valI32)
 			b.fnOf("", "", nil, bytes.Repeat(append(call(f), opDrop), n))
 		}},
-		{"calls beside many variables", 100, 3000, func(b *builder, n int) {
+		{name: "calls beside many variables", n: 100, full: 3000, build: func(b *builder, n int) {
 			b.variables(2000)
 			f := b.fn("", "", 0)
 			b.fnOf("", "", nil, bytes.Repeat(call(f), n))
 		}},
-		{"indirect calls", 300, 30_000, func(b *builder, n int) {
+		{name: "copying", n: 200, full: 20_000, build: func(b *builder, n int) {
+			b.fnOf(ints[:3], "", nil, bytes.Repeat(slices.Concat(getLocals(0, 3), op(0xfc, 10, 0, 0)), n))
+		}},
+		{name: "filling", n: 200, full: 20_000, build: func(b *builder, n int) {
+			b.fnOf(ints[:3], "", nil, bytes.Repeat(slices.Concat(getLocals(0, 3), op(0xfc, 11, 0)), n))
+		}},
+		{name: "indirect calls", n: 300, full: 30_000, build: func(b *builder, n int) {
 			b.table = []byte{1, 0x70, 0, 1}
 			b.fnOf(valI32, "", nil, bytes.Repeat(slices.Concat(getLocal(0), op(0x11), uleb(b.typ("", "")), op(0)), n))
 		}},
 	}
+	for i := range all {
+		switch s := &all[i]; s.name {
+		case "calls that pass numbers", "calls that pass floating point numbers", "calls that pass vectors":
+			s.square = true // all come behind looks at the balance, which are loops
+		case "calls with constants":
+			s.upTo = cost{2, 3.5} // constants count as values that loops hold
+		case "calls of the host", "copying", "filling":
+			s.upTo = cost{3, 2} // what metering adds is far from the worst
+		}
+	}
 	for _, o := range operations() {
 		switch o.op {
 		case 0x262: // i8x16.popcnt
-			all = append(all, hardShape{"popcnt", 1000, 150_000, func(b *builder, n int) {
+			all = append(all, hardShape{name: "popcnt", n: 1000, full: 150_000, build: func(b *builder, n int) {
 				b.fnOf("\x7b", "\x7b", nil, getLocal(0), bytes.Repeat(o.code, n))
 			}})
 		case 0xb1: // i64.trunc_f64_u
-			all = append(all, hardShape{"cutting off", 1000, 60_000, func(b *builder, n int) {
+			all = append(all, hardShape{name: "cutting off", n: 1000, full: 60_000, build: func(b *builder, n int) {
 				b.fnOf("\x7c", "\x7c", nil, getLocal(0), bytes.Repeat(slices.Concat(o.code, op(0xba)), n))
 			}})
 		}
@@ -138,16 +157,20 @@ func TestCalibrationOfShapes(t *testing.T) { //nolint:paralleltest // measures m
 			if *fullSize {
 				n = s.largest() / 4
 			}
+			upTo := s.upTo
+			if upTo == (cost{}) {
+				upTo = cost{2, 2}
+			}
 			says, is := slope(t, estimated, s.module, n, 4*n), slope(t, measured, s.module, n, 4*n)
 			ratio := says.over(is)
 			t.Logf("each %v, estimated %.2f and %.2f times", is, ratio.code, ratio.memory)
-			if ratio.code < 0.99 || ratio.code > 2 {
+			if ratio.code < 0.99 || ratio.code > upTo.code {
 				t.Errorf("estimated %.0f bytes of machine code, in truth %.0f", says.code, is.code)
 			}
-			if ratio.memory < 0.99 || ratio.memory > 2 {
+			if ratio.memory < 0.99 || ratio.memory > upTo.memory {
 				t.Errorf("estimated %.0f bytes of memory, in truth %.0f", says.memory, is.memory)
 			}
-			if more := slope(t, measured, s.module, n, 2*n).over(is); more.code < 0.9 || more.code > 1.1 || more.memory < 0.7 {
+			if more := slope(t, measured, s.module, n, 2*n).over(is); more.code < 0.9 || more.code > 1.1 || more.memory < 0.7 && !s.square {
 				t.Errorf("costs do not grow with the size alone: at first %.2f times as much code, %.2f times as much memory", more.code, more.memory)
 			}
 		})
@@ -193,7 +216,7 @@ func TestMachineCodeIsBounded(t *testing.T) {
 	b = &builder{}
 	b.variables(90_000)
 	for range 5000 {
-		b.fn("", "", 0)
+		b.fn("", "", 0, forever())
 	}
 	wantRefusal(t, inspect(b.job(i32(0))), TooBig, "")
 

@@ -48,12 +48,9 @@ func (e *Engine) Inspect(binary []byte) (Report, error) {
 	if err != nil {
 		return Report{}, err
 	}
-	a, err := check(m)
-	if a == nil {
-		return Report{}, err
-	}
-	if err == nil {
-		err = a.admit(e.offered)
+	a := &anatomy{Module: m}
+	if err = a.admit(e.offered); err == nil {
+		err = a.check()
 	}
 	return a.report(digestOf(binary)), err
 }

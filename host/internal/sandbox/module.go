@@ -186,17 +186,11 @@ func (c *compilation) admit(binary []byte) (out []byte, cost uint64, err error) 
 	if err != nil {
 		return nil, 0, err
 	}
-	// Both read all of the code, and neither needs the other.
-	var with meter.Result
-	var unmetered error
-	var metering sync.WaitGroup
-	metering.Go(func() { with, unmetered = metered(m) })
-	a, err := check(m)
-	metering.Wait()
-	if err == nil {
-		err = a.admit(e.offered)
+	a := &anatomy{Module: m}
+	if err := a.admit(e.offered); err != nil {
+		return nil, 0, err
 	}
-	if err != nil {
+	if err := a.check(); err != nil {
 		return nil, 0, err
 	}
 	c.memory = uint64(a.Memory.Min) * pageSize
@@ -204,18 +198,14 @@ func (c *compilation) admit(binary []byte) (out []byte, cost uint64, err error) 
 	c.entries = a.known()
 	c.fixed = instanceCost + a.instanceBytes()
 	c.report = a.report(c.digest)
-	if unmetered != nil {
-		return nil, 0, unmetered
-	}
 	c.begin = nil // a large module is admitted twice
-	if with.Start {
+	if a.metered.Start {
 		c.begin = append(c.begin, meter.ExportStart)
 	}
 	if a.has(abi.ExportInitialize) {
 		c.begin = append(c.begin, abi.ExportInitialize)
 	}
-	_, cost = a.compileCost()
-	return with.Wasm, cost, nil
+	return a.metered.Wasm, a.price.memory(a.Size), nil
 }
 
 // compile hands a checked and metered binary to the runtime, whose cache goes

@@ -23,17 +23,8 @@ var pressed = flag.Int("pressed", 60, "how many modules with many live values to
 func TestEstimatesOfGeneratedModules(t *testing.T) { //nolint:paralleltest // measures memory of the process
 	for seed := range *pressed {
 		binary := pressure(uint64(seed))
-		m, err := decode(binary, defaultModule)
-		if err != nil {
-			t.Fatal(seed, err)
-		}
-		a := &anatomy{Module: m}
-		if err := a.checkCode(); err != nil {
-			t.Fatal(seed, err)
-		}
-		code, memory := a.compileCost()
-		if is := measured(t, binary); is.code > float64(code) || is.memory > float64(memory) {
-			t.Errorf("seed %d: %d of code and %d of memory estimated, in truth %v", seed, code, memory, is)
+		if says, is := estimated(t, binary), measured(t, binary); is.code > says.code || is.memory > says.memory {
+			t.Errorf("seed %d: %v estimated, in truth %v", seed, says, is)
 		}
 		if made, right := calculated(t, wazero.NewRuntimeConfigCompiler(), binary), calculated(t, wazero.NewRuntimeConfigInterpreter(), binary); !slices.Equal(made, right) {
 			t.Errorf("seed %d: the machine code calculates %x, the interpreter %x", seed, made, right)

@@ -60,7 +60,7 @@ func TestFarEndsAreReached(t *testing.T) {
 		},
 		"values on the stack": func(b *builder) []byte {
 			b.fn("", "", 0)
-			return last(b, append(call(b.framed(49_000)), i32(7)...))
+			return last(b, append(call(b.framed(10_000)), i32(7)...))
 		},
 		"parameters": func(b *builder) []byte {
 			f := b.fnOf(strings.Repeat("\x7b", 999)+valI32, valI32, nil, getLocal(999))
@@ -96,7 +96,7 @@ func TestFarEndsAreReached(t *testing.T) {
 func TestFramesBeyondTheStack(t *testing.T) {
 	t.Parallel()
 	e := newEngine(t)
-	for _, n := range []int{0, 1, 7, 100, 20_000} {
+	for _, n := range []int{0, 1, 7, 100, 10_000} {
 		t.Run(fmt.Sprint(n), func(t *testing.T) {
 			t.Parallel()
 			b := &builder{}

@@ -38,12 +38,12 @@ func (c *Code) Begin(m *Module, body int) {
 		open: append(c.open[:0], OpBlock), Labels: c.Labels[:0],
 		Kinds: append(c.Kinds[:0], m.Types[m.Funcs[f]].Params...),
 	}
-	c.Groups = c.Count("groups of locals", 2, maxLocals)
+	c.Groups = c.Count("groups of locals", 2, maxLocals*m.wide)
 	c.First = c.pos
 	for n := c.Groups; n > 0 && c.err == nil; n-- {
 		more, kind := c.U32(), c.Byte()
 		valueTypeIs(&c.Reader, kind)
-		if uint64(c.Locals)+uint64(more) > maxLocals {
+		if uint64(c.Locals)+uint64(more) > maxLocals*uint64(m.wide) {
 			c.Fail(TooBig, "%d locals; %d are taken", uint64(c.Locals)+uint64(more), maxLocals)
 			return
 		}
@@ -135,7 +135,7 @@ func (c *Code) operands(o operand) {
 			c.Fail(Damaged, "else without if")
 		}
 	case operandLabels:
-		n := c.Count("targets of br_table", 1, maxBranches)
+		n := c.Count("targets of br_table", 1, maxBranches*c.m.wide)
 		c.branch(n)
 		for c.Labels = c.Labels[:0]; n >= 0 && c.err == nil; n-- {
 			c.Labels = append(c.Labels, c.Index("label", len(c.open)))
@@ -210,7 +210,7 @@ func (c *Code) label() uint32 {
 // branch counts what splits the flow of a function.
 func (c *Code) branch(n int) {
 	c.branches += n
-	if c.branches > maxBranches {
+	if c.branches > maxBranches*c.m.wide {
 		c.Fail(TooBig, "more than %d branches in one function", maxBranches)
 	}
 }

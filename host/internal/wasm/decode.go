@@ -10,7 +10,14 @@ import (
 // Decode takes a binary apart and holds it against the bounds. It refuses what
 // is damaged, too big, or needs later features than WebAssembly 2.0; code is
 // looked at by a Code, and types are not validated.
-func Decode(wasm []byte) (*Module, error) {
+func Decode(wasm []byte) (*Module, error) { return decode(wasm, 1) }
+
+// DecodeMade is Decode for what was made of a module that Decode has taken:
+// that may be larger, so its bounds are out of reach.
+func DecodeMade(wasm []byte) (*Module, error) { return decode(wasm, 1000) }
+
+// decode has bounds of what the code is made of that are that many times as wide.
+func decode(wasm []byte, wide int) (*Module, error) {
 	if len(wasm) < 8 || string(wasm[:4]) != "\x00asm" {
 		return nil, &Fault{Kind: NotWasm, What: "this is not a Wasm binary"}
 	}
@@ -21,7 +28,7 @@ func Decode(wasm []byte) (*Module, error) {
 	default:
 		return nil, &Fault{Kind: NotWasm, What: fmt.Sprintf("Wasm binary of an unknown version % x", wasm[4:8])}
 	}
-	d := decoder{Module: &Module{Size: len(wasm), byName: map[string]int{}}}
+	d := decoder{Module: &Module{Size: len(wasm), byName: map[string]int{}, wide: wide}}
 	rank := -1
 	for r := (&Reader{b: wasm, pos: 8}); !r.Done(); {
 		id := r.Byte()
@@ -119,7 +126,7 @@ func (d *decoder) read(id byte) {
 
 // list reads how many entries a section has, and each of them.
 func (d *decoder) list(what string, size, most int, entry func()) {
-	d.section.N = d.Count(what, size, most)
+	d.section.N = d.Count(what, size, most*d.wide)
 	d.section.Entries = d.b[d.pos:]
 	for n := d.section.N; n > 0 && d.err == nil; n-- {
 		entry()
@@ -137,7 +144,7 @@ func (d *decoder) ref() uint32 {
 
 func (d *decoder) custom(rank int) {
 	name := d.Name() // the engine would make room for whatever length it claims
-	if len(d.Customs) == maxCustoms {
+	if len(d.Customs) == maxCustoms*d.wide {
 		d.Fail(TooBig, "more than %d custom sections", maxCustoms)
 	}
 	d.Customs = append(d.Customs, Custom{name, d.b, rank})
@@ -152,7 +159,7 @@ func (d *decoder) typ() {
 		d.Fail(Damaged, "a type of an unknown form %#x", form)
 	}
 	t := FuncType{d.valueTypes("parameters", maxParams), d.valueTypes("results", maxResults)}
-	if d.values += len(t.Params) + len(t.Results); d.values > maxTypeValues {
+	if d.values += len(t.Params) + len(t.Results); d.values > maxTypeValues*d.wide {
 		d.Fail(TooBig, "types of more than %d parameters and results", maxTypeValues)
 	}
 	d.Types = append(d.Types, t)
@@ -258,7 +265,7 @@ func (d *decoder) global() {
 		d.Fail(Damaged, "a global that is neither constant nor variable (%#x)", c)
 	}
 	d.Variables += int(c)
-	if d.Globals++; d.Globals > maxGlobals {
+	if d.Globals++; d.Globals > maxGlobals*d.wide {
 		d.Fail(TooBig, "more than %d globals", maxGlobals)
 	}
 }
@@ -319,7 +326,7 @@ func (d *decoder) element() {
 
 func (d *decoder) body() {
 	size := d.U32()
-	if size > maxFunction {
+	if int64(size) > maxFunction*int64(d.wide) {
 		d.Fail(TooBig, "function %d has %d bytes; %d are taken", d.Imported+len(d.Bodies), size, maxFunction)
 	}
 	d.Bodies = append(d.Bodies, d.Take(size))

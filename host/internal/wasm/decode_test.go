@@ -54,6 +54,29 @@ func whole(wasm []byte) (*Module, error) {
 	return m, nil
 }
 
+// What was made of a module that is within the bounds may be beyond them.
+func TestMadeIsBeyondBounds(t *testing.T) {
+	t.Parallel()
+	locals := slices.Concat([]byte{1}, uleb(maxLocals+1), []byte{0x7f})
+	nested := slices.Concat(bytes.Repeat([]byte{0x02, 0x40}, maxBranches+1), bytes.Repeat([]byte{0x0b}, maxBranches+2))
+	for name, body := range map[string][]byte{"locals": append(locals, 0x0b), "branches": append([]byte{0}, nested...)} {
+		binary := code(body)
+		if _, err := whole(binary); err == nil {
+			t.Errorf("%s: taken as they come", name)
+		}
+		m, err := DecodeMade(binary)
+		if err != nil {
+			t.Fatal(name, err)
+		}
+		var c Code
+		for c.Begin(m, 1); c.Next(); {
+		}
+		if err := c.Err(); err != nil {
+			t.Error(name, err)
+		}
+	}
+}
+
 func TestRefused(t *testing.T) {
 	t.Parallel()
 	nested := slices.Concat(bytes.Repeat([]byte{0x02, 0x40}, maxBranches), bytes.Repeat([]byte{0x0b}, maxBranches))

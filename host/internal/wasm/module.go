@@ -97,6 +97,7 @@ type Module struct {
 	Customs   []Custom // in their order
 	Sections  [Sections]Section
 
+	wide     int // how many times as wide as usual the bounds are
 	memories int
 	byName   map[string]int // in Exports
 }
