@@ -49,11 +49,15 @@ func Open(dir string) (*Store, error) {
 	if err := os.MkdirAll(dir, 0o700); err != nil {
 		return nil, fmt.Errorf("open module store: %w", err)
 	}
-	left, err := filepath.Glob(filepath.Join(dir, unfinished))
+	entries, err := os.ReadDir(dir) // its path is no pattern
 	if err != nil {
 		return nil, fmt.Errorf("open module store: %w", err)
 	}
-	for _, f := range left {
+	for _, e := range entries {
+		if !strings.HasPrefix(e.Name(), strings.TrimSuffix(unfinished, "*")) {
+			continue
+		}
+		f := filepath.Join(dir, e.Name())
 		// A young one may be the work of another process.
 		if info, err := os.Lstat(f); err != nil || time.Since(info.ModTime()) < time.Hour {
 			continue

@@ -203,6 +203,7 @@ func TestADoubtThatIsNotSettledLeavesNoNote(t *testing.T) {
 	t.Parallel()
 	dir, binary := t.TempDir(), hungryToCompile()
 	e := serverEngine(t, dir, []string{"/bin/sh", "-c", "echo the disk is full >&2; exit 3"}, nil)
+	e.queue = newCompileQueue(128 << 20) // less than it is estimated at, and more than half
 	if _, err := e.Load(t.Context(), binary); err == nil || !strings.Contains(err.Error(), "disk is full") {
 		t.Error(err)
 	}
