@@ -30,8 +30,7 @@ const (
 )
 
 // Bytes of memory of what a module declares, decoded here and by the
-// engine. What the compiler needs for a function stands in
-// effort.go.
+// engine. What the compiler needs for a function stands in effort.go.
 const (
 	memoryOfAny     = 1 << 20
 	memoryOfType    = 1300

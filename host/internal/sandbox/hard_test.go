@@ -43,7 +43,7 @@ func hardShapes() []hardShape {
 		{name: "calls that pass numbers", n: 100, full: 5000, build: calls(ints)},
 		{name: "calls that pass floating point numbers", n: 100, full: 4000, build: calls(floats)},
 		{name: "calls that pass vectors", n: 100, full: 4000, build: calls(vectors)},
-		{name: "calls with constants", n: 60, full: 800, build: func(b *builder, n int) {
+		{name: "calls with constants", n: 60, full: 700, build: func(b *builder, n int) {
 			f := b.fnOf(strings.Repeat("\x7e", 1000), "", nil)
 			b.fnOf("", "", nil, bytes.Repeat(slices.Concat(bytes.Repeat(i64(0x123456789abcdef), 1000), call(f)), n))
 		}},
@@ -136,12 +136,15 @@ func (s hardShape) module(n int) []byte {
 }
 
 // largest is about the most that is admitted.
-func (s hardShape) largest() int {
+func (s hardShape) largest(t *testing.T) int {
+	t.Helper()
 	n := s.full
-	for inspect(s.module(n)) != nil {
+	for {
+		if _, err := priced(meteredOf(t, s.module(n)), 0); err == nil {
+			return n
+		}
 		n -= n / 5
 	}
-	return n
 }
 
 // TestCalibrationOfShapes compiles what costs the most for its size. Estimates
@@ -155,7 +158,7 @@ func TestCalibrationOfShapes(t *testing.T) { //nolint:paralleltest // measures m
 		t.Run(s.name, func(t *testing.T) { //nolint:paralleltest // as above
 			n := s.n
 			if *fullSize {
-				n = s.largest() / 4
+				n = s.largest(t) / 4
 			}
 			upTo := s.upTo
 			if upTo == (cost{}) {
