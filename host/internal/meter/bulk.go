@@ -70,7 +70,8 @@ func (w *walk) short(c *asm, op rangeOp, helper int) {
 	s.calls++
 	w.length = true
 	if w.m.ranges == nil {
-		w.m.ranges = w.m.addType([]byte{wasm.I32, wasm.I32, wasm.I32}, nil)
+		w.m.ranges = appendSigned(nil, int64(w.m.types.n)) // as a block names it
+		w.m.addType([]byte{wasm.I32, wasm.I32, wasm.I32}, nil)
 	}
 	c.index(0x22, w.Locals)
 	c.get(w.Locals)

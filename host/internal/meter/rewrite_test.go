@@ -166,6 +166,34 @@ func TestNumbers(t *testing.T) {
 	}
 }
 
+// A block names its type by a signed number, everything else by an unsigned one:
+// from the 64th type on they are spelled differently.
+func TestBlocksOfTypesThatWereAdded(t *testing.T) {
+	t.Parallel()
+	for _, types := range []int{1, 62, 63, 64, 65, 127, 128, 8191, 8192} {
+		b := &build{memory: []byte{0, 1}, funcs: []fn{{"f", "iii>", "", cat(lget(0), lget(1), lget(2), 0xfc, 11, 0)}}}
+		for i := range types - 1 { // the function has one, too
+			b.types = append(b.types, strings.Repeat("l", i%90)+strings.Repeat("d", i/90)+">")
+		}
+		out, err := rewritten(b.bytes(), Options{})
+		if err != nil {
+			t.Fatal(err)
+		}
+		rt := wazero.NewRuntimeWithConfig(t.Context(), wazero.NewRuntimeConfigInterpreter())
+		if _, err := rt.NewHostModuleBuilder(ImportModule).NewFunctionBuilder().WithFunc(func(int64) int64 { return 1 << 40 }).Export(ImportYield).Instantiate(t.Context()); err != nil {
+			t.Fatal(err)
+		}
+		if m, err := rt.Instantiate(t.Context(), out.Wasm); err != nil {
+			t.Errorf("beside %d types: %v", types, err)
+		} else if _, err := m.ExportedFunction("f").Call(t.Context(), 0, 7, 100); err != nil {
+			t.Errorf("beside %d types: %v", types, err)
+		}
+		if err := rt.Close(t.Context()); err != nil {
+			t.Error(err)
+		}
+	}
+}
+
 // FuzzRewrite: nothing panics, the output is bounded, and the engine takes
 // the output exactly if it takes the input.
 func FuzzRewrite(f *testing.F) {
