@@ -46,10 +46,10 @@ const (
 	bytesResult = 750
 	bytesReload = 180 // a variable of the module, which is loaded again after each call
 
-	maxEffort    = 2_000_000_000 // nanoseconds, of one function, beside those of its machine code; sound ones need a tenth
+	maxEffort    = 4_000_000_000 // nanoseconds, of one function, beside those of its machine code; sound ones need a tenth
 	maxLoad      = 512 << 20     // bytes that the compiler needs for one function; sound ones need a third
 	effortAll    = 4_000_000_000 // nanoseconds, of all functions,
-	effortOfByte = 4_000         // and more by the byte of the code
+	effortOfByte = 6_000         // and more by the byte of the code
 )
 
 // block is a block, loop or if that is open, or the function itself.
