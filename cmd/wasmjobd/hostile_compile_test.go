@@ -86,18 +86,7 @@ const firstFire = 10 * time.Second
 // TestHostileCompile starts a server in a memory group of a small machine with
 // four of each compile bomb, all ahead by name of a job that is due each second.
 func TestHostileCompile(t *testing.T) { //nolint:paralleltest // what runs beside it has its memory and its time
-	if !*hostile {
-		return // it measures real time: make hostile
-	}
-	sizes := groupSizes
-	if *groups != "all" {
-		sizes = sizes[drawn(t):][:1]
-	}
-	for _, size := range sizes {
-		t.Run(fmt.Sprintf("%dMiB", size), func(t *testing.T) { //nolint:paralleltest // as above
-			compileInGroup(t, newGroup(t, size))
-		})
-	}
+	inGroups(t, compileInGroup)
 }
 
 func compileInGroup(t *testing.T, g group) {

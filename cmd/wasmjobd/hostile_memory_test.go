@@ -57,6 +57,12 @@ const (
 // TestHostileMemory serves in a memory group of a small machine: eight jobs of
 // each case at a time, beside a job that is due each second.
 func TestHostileMemory(t *testing.T) { //nolint:paralleltest // what runs beside it has its memory and its time
+	inGroups(t, serveInGroup)
+}
+
+// inGroups runs a test in memory groups of the sizes that were asked for.
+func inGroups(t *testing.T, test func(*testing.T, group)) {
+	t.Helper()
 	if !*hostile {
 		return // it measures real time: make hostile
 	}
@@ -65,9 +71,7 @@ func TestHostileMemory(t *testing.T) { //nolint:paralleltest // what runs beside
 		sizes = sizes[drawn(t):][:1]
 	}
 	for _, size := range sizes {
-		t.Run(fmt.Sprintf("%dMiB", size), func(t *testing.T) { //nolint:paralleltest // as above
-			serveInGroup(t, newGroup(t, size))
-		})
+		t.Run(fmt.Sprintf("%dMiB", size), func(t *testing.T) { test(t, newGroup(t, size)) })
 	}
 }
 
