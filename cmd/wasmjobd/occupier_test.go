@@ -83,6 +83,7 @@ func occupiers(t *testing.T) []occupier {
 			[]string{"sleeper", "wasi"}, []string{"sleeper", "wasi-sleeper"},
 		},
 		{"sleepers-of-1s", busy("sleeper", brief), []string{"sleeper"}, []string{"sleeper"}},
+		{"hoarders", "[host]\nmemory = \"256MiB\"\n" + busy("memory-hoard", many), []string{"memory-hoard"}, []string{"memory-hoard"}},
 		{"endless", busy("loop", many), []string{"loop"}, []string{"loop"}},
 		{"endless-for-1s", busy("loop", brief), []string{"loop"}, []string{"loop"}},
 		{

@@ -13,7 +13,7 @@ import (
 const instanceCost = 32 << 10
 
 // errStuck refuses memory for which everybody would wait for ever.
-var errStuck = errors.New("every guest waits for memory that another one has; raise the budget of the host, or run fewer at once")
+var errStuck = errors.New("every guest waits for memory that another one has, and the last quarter is for jobs without a guest; raise the budget of the host, or run fewer at once")
 
 // budget bounds the memory of all instances together. What counts is what they
 // have, not what their limits would allow: most guests use a small part of
@@ -30,6 +30,10 @@ var errStuck = errors.New("every guest waits for memory that another one has; ra
 // large claim would wait for ever beside small ones that come and go. If that was
 // in vain for two seconds, others may pass again, each time for longer: what
 // guests hold that never end must not stop everybody.
+//
+// A quarter is kept for the first guest of each job: further guests of a job get
+// none of it, nor is room kept from a first guest for them. Guests that never end
+// and are all of one job thus leave another job something to run with.
 type budget struct {
 	most  uint64
 	evict func() // closes what rests in the pools
@@ -37,12 +41,14 @@ type budget struct {
 	mu      sync.Mutex // guards what follows
 	used    uint64
 	busy    int
-	growing turns // of runs that have something
-	coming  turns // of runs that have nothing
+	guests  map[string]int // by job, the runs that have something, and their parts
+	growing turns          // of runs that have something
+	coming  turns          // of runs that have nothing
 }
 
 // crew are the parts of a run that go on at the same time.
 type crew struct {
+	job   string
 	left  int
 	alone bool // the run waits for them and does not count as busy
 }
@@ -102,20 +108,50 @@ func (b *budget) taken(r *run, err error) error {
 func (b *budget) try(r *run, need uint64) bool {
 	b.mu.Lock()
 	defer b.mu.Unlock()
-	now := time.Now()
-	if need > b.most-b.used || b.growing.closed(now) || !r.busy && b.coming.closed(now) {
+	now, first := time.Now(), b.first(r.job, r.busy)
+	if need > b.room(first) || b.growing.closed(first, now) || !r.busy && b.coming.closed(first, now) {
 		return false
 	}
 	b.used += need
 	if !r.busy {
 		r.busy = true
 		b.busy++
+		b.count(r.job, 1)
 	}
 	return true
 }
 
+// first reports whether a run that asks is the only guest of its job. b.mu is held.
+func (b *budget) first(job string, has bool) bool {
+	others := b.guests[job]
+	if has {
+		others--
+	}
+	return others == 0
+}
+
+// room is what is free for the first guest of a job, or for a further one.
+// b.mu is held.
+func (b *budget) room(first bool) uint64 {
+	free := b.most - b.used
+	if first {
+		return free
+	}
+	return free - min(free, b.most/4)
+}
+
+// count notes that a job has more guests, or fewer. b.mu is held.
+func (b *budget) count(job string, more int) {
+	if b.guests == nil {
+		b.guests = map[string]int{}
+	}
+	if b.guests[job] += more; b.guests[job] == 0 {
+		delete(b.guests, job)
+	}
+}
+
 func (b *budget) queue(r *run, need uint64) *claim {
-	c := &claim{job: r.job, need: need, since: time.Now(), done: make(chan error, 1)}
+	c := &claim{job: r.job, has: r.busy, need: need, since: time.Now(), done: make(chan error, 1)}
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	if r.busy {
@@ -136,8 +172,10 @@ func (b *budget) reopens() time.Duration {
 	now := time.Now()
 	least := maxPatience
 	for _, t := range []*turns{&b.growing, &b.coming} {
-		if _, until := t.kept(now); !until.IsZero() {
-			least = min(least, until.Sub(now))
+		for _, first := range []bool{true, false} {
+			if _, until := t.kept(first, now); !until.IsZero() {
+				least = min(least, until.Sub(now))
+			}
 		}
 	}
 	return least
@@ -164,24 +202,37 @@ func (b *budget) giveUp(r *run, c *claim) (err error, decided bool) {
 // serve gives memory to those who wait, as far as there is room. b.mu is held.
 func (b *budget) serve() {
 	now := time.Now()
-	for at := b.growing.fits(b.most-b.used, now); at >= 0; at = b.growing.fits(b.most-b.used, now) {
-		b.grant(b.growing.remove(at))
-	}
+	b.serveTurns(&b.growing, now)
 	if b.busy == 0 && len(b.growing.claims) > 0 {
 		b.unlock()
 	}
-	if b.growing.closed(now) {
-		return
+	b.serveTurns(&b.coming, now)
+}
+
+func (b *budget) serveTurns(t *turns, now time.Time) {
+	for at := b.next(t, now); at >= 0; at = b.next(t, now) {
+		b.grant(t.remove(at))
 	}
-	for at := b.coming.fits(b.most-b.used, now); at >= 0; at = b.coming.fits(b.most-b.used, now) {
-		b.grant(b.coming.remove(at))
+}
+
+// next finds the claim that is served next, or -1. Which of them are the first
+// of their jobs changes with each grant.
+func (b *budget) next(t *turns, now time.Time) int {
+	for _, waiting := range []*turns{&b.growing, &b.coming} {
+		for _, c := range waiting.claims {
+			c.first = b.first(c.job, c.has)
+		}
 	}
+	return t.fits(b.room, func(first bool) bool { return t == &b.coming && b.growing.closed(first, now) }, now)
 }
 
 // grant has a claim go on with what it asked for. b.mu is held.
 func (b *budget) grant(c *claim) {
 	b.used += c.need
 	b.busy++
+	if !c.has {
+		b.count(c.job, 1)
+	}
 	c.done <- nil
 }
 
@@ -190,7 +241,7 @@ func (b *budget) grant(c *claim) {
 // the last, which is refused. b.mu is held.
 func (b *budget) unlock() {
 	for at, c := range b.growing.claims {
-		if c.need <= b.most-b.used {
+		if c.need <= b.room(b.first(c.job, true)) {
 			b.grant(b.growing.remove(at))
 			return
 		}
@@ -223,6 +274,7 @@ func (b *budget) leave(r *run) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	b.busy--
+	b.count(r.job, -1)
 	b.serve()
 }
 
@@ -232,6 +284,7 @@ func (b *budget) send(c *crew, n int) {
 	defer b.mu.Unlock()
 	c.left = n
 	b.busy += n
+	b.count(c.job, n)
 }
 
 // back says that a part has ended. The last one leaves its place to the run.
@@ -239,6 +292,7 @@ func (b *budget) back(c *crew) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	c.left--
+	b.count(c.job, -1)
 	if c.left == 0 && c.alone {
 		c.alone = false
 		return

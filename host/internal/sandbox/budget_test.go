@@ -4,7 +4,9 @@ import (
 	"context"
 	"errors"
 	"slices"
+	"strconv"
 	"strings"
+	"sync/atomic"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -45,7 +47,12 @@ func wantWaiting(t *testing.T, got <-chan error) {
 	}
 }
 
-func someRun(ctx context.Context) *run { return &run{ctx: ctx} }
+var someJobs atomic.Int64
+
+// someRun is a run of a job of its own.
+func someRun(ctx context.Context) *run {
+	return &run{ctx: ctx, job: strconv.FormatInt(someJobs.Add(1), 10)}
+}
 
 func TestBudgetWaits(t *testing.T) {
 	t.Parallel()
@@ -290,7 +297,7 @@ func TestPartsWaitForMemory(t *testing.T) {
 		text    string
 		flow    job.Flow
 	}{
-		{2*one + batchStep, job.OK, "", job.Flow{Batches: 1, Succeeded: 3}},
+		{3*one + batchStep, job.OK, "", job.Flow{Batches: 1, Succeeded: 3}},
 		{one + batchStep, job.Failure, "every guest waits for memory", job.Flow{Batches: 1, Succeeded: 1, Failed: 2}},
 	} {
 		e, err := New(Options{Budget: tt.budget})

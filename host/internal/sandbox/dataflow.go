@@ -87,7 +87,7 @@ func (r *run) handle() ending {
 	r.in.lend(r, parts[0].r)
 
 	budget := &r.c.engine.budget
-	var c crew
+	c := crew{job: r.job}
 	var wg sync.WaitGroup
 	budget.send(&c, n-1)
 	for _, p := range parts[1:] {

@@ -18,6 +18,8 @@ const (
 // claim is a wait for memory. Done receives nil, or why there is none.
 type claim struct {
 	job   string
+	has   bool // its run has something already
+	first bool // its run is the only guest of its job
 	need  uint64
 	since time.Time
 	kept  bool // room was
@@ -36,8 +38,20 @@ type turns struct {
 	claims []*claim
 	last   map[string]int // by job, the turn of its newest claim
 
+	ofFirst, ofFurther keeper
+}
+
+// keeper knows when room is kept for claims of first guests, or of further ones.
+type keeper struct {
 	open time.Time // before this no room is kept
 	vain int       // how often it was kept in vain since a claim that was overdue got some
+}
+
+func (t *turns) keeper(first bool) *keeper {
+	if first {
+		return &t.ofFirst
+	}
+	return &t.ofFurther
 }
 
 // add puts a claim in its place.
@@ -73,50 +87,67 @@ func (t *turns) drop(c *claim) {
 // ends or, if it is not, would end next; the zero time if there is no claim. What
 // was in vain is remembered when its claim has given up: the next one of the same
 // job must not have everybody wait again.
-func (t *turns) kept(now time.Time) (kept bool, until time.Time) {
-	if len(t.claims) == 0 {
-		return false, time.Time{}
-	}
-	oldest := t.claims[0].since
+func (t *turns) kept(first bool, now time.Time) (kept bool, until time.Time) {
+	var oldest time.Time
 	for _, c := range t.claims {
-		if c.since.Before(oldest) {
+		if c.first == first && (oldest.IsZero() || c.since.Before(oldest)) {
 			oldest = c.since
 		}
 	}
+	if oldest.IsZero() {
+		return false, oldest
+	}
+	k := t.keeper(first)
 	for {
 		from := oldest.Add(patience)
-		if t.open.After(from) {
-			from = t.open
+		if k.open.After(from) {
+			from = k.open
 		}
 		if until = from.Add(keeping); now.Before(until) {
 			return !now.Before(from), until
 		}
-		t.vain++
-		t.open = until.Add(min(patience<<min(t.vain, 6), maxPatience))
+		k.vain++
+		k.open = until.Add(min(patience<<min(k.vain, 6), maxPatience))
 	}
 }
 
 // fits finds the next claim for which there is room, or -1. A claim for which
-// room is kept is passed by nobody.
-func (t *turns) fits(room uint64, now time.Time) int {
-	kept, _ := t.kept(now)
+// room is kept is passed by nobody, that of a further guest by first ones only.
+// Closed says that nobody of a class may have any now.
+func (t *turns) fits(room func(first bool) uint64, closed func(first bool) bool, now time.Time) int {
+	keptFirst, _ := t.kept(true, now)
+	keptFurther, _ := t.kept(false, now)
+	shutFirst, shutFurther := closed(true), closed(false)
 	for at, c := range t.claims {
+		kept, shut := keptFurther, shutFurther
+		if c.first {
+			kept, shut = keptFirst, shutFirst
+		}
 		switch {
-		case c.need <= room:
+		case shut:
+		case c.need <= room(c.first):
 			if c.kept {
-				t.open, t.vain = time.Time{}, 0
+				*t.keeper(c.first) = keeper{}
 			}
 			return at
 		case kept && c.overdue(now):
 			c.kept = true
-			return -1
+			shutFirst, shutFurther = shutFirst || c.first, true
+		}
+		if shutFirst {
+			return -1 // for nobody
 		}
 	}
 	return -1
 }
 
 // closed reports whether room is kept for a claim, so that no newcomer may pass.
-func (t *turns) closed(now time.Time) bool {
-	kept, _ := t.kept(now)
-	return kept && slices.ContainsFunc(t.claims, func(c *claim) bool { return c.overdue(now) })
+func (t *turns) closed(first bool, now time.Time) bool {
+	return t.keeps(true, now) || !first && t.keeps(false, now)
+}
+
+// keeps reports whether room is kept for a claim of a class.
+func (t *turns) keeps(first bool, now time.Time) bool {
+	kept, _ := t.kept(first, now)
+	return kept && slices.ContainsFunc(t.claims, func(c *claim) bool { return c.first == first && c.overdue(now) })
 }

@@ -148,6 +148,52 @@ func TestBudgetIsOpenBesideAClaimInVain(t *testing.T) {
 	}
 }
 
+// Guests of one job that hold memory for ever leave a quarter to other jobs, and
+// those behind them keep no room from a job that has no guest yet.
+func TestBudgetLeavesAQuarterToFirstGuests(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		b := newBudget(16)
+		ctx, end := context.WithCancel(t.Context())
+		var all sync.WaitGroup
+		for range 20 {
+			all.Go(func() {
+				if b.take(runOfJob(ctx, "sleeper"), 4) == nil {
+					<-ctx.Done()
+				}
+			})
+		}
+		synctest.Wait()
+		for range 100 { // the sleepers that wait are overdue soon
+			r := runOfJob(t.Context(), "neighbour")
+			wantDecided(t, taking(b, r, 3), nil)
+			wantDecided(t, taking(b, r, 1), nil) // its only guest may grow, too
+			second := runOfJob(t.Context(), "neighbour")
+			if b.try(second, 1) {
+				t.Error("a further guest got some of the quarter")
+			}
+			b.give(4)
+			b.leave(r)
+			time.Sleep(300 * time.Millisecond)
+		}
+		end()
+		all.Wait()
+	})
+	// A job that grows has no more of it than one that begins.
+	synctest.Test(t, func(t *testing.T) {
+		b := newBudget(16)
+		one, two := runOfJob(t.Context(), "grows"), runOfJob(t.Context(), "grows")
+		wantDecided(t, taking(b, one, 6), nil)
+		wantDecided(t, taking(b, two, 5), nil)
+		grows := taking(b, two, 2)
+		wantWaiting(t, grows)
+		wantDecided(t, taking(b, someRun(t.Context()), 5), nil)
+		b.give(6)
+		b.leave(one)
+		wantDecided(t, grows, nil)
+	})
+}
+
 // The runs of a job with many that wait take turns with those of other jobs.
 func TestBudgetTakesTurnsBetweenJobs(t *testing.T) {
 	t.Parallel()
@@ -201,7 +247,7 @@ type wait struct {
 func (b *budget) inVain() bool {
 	b.mu.Lock()
 	defer b.mu.Unlock()
-	return b.growing.vain > 0 || b.coming.vain > 0
+	return b.growing.ofFirst.vain+b.growing.ofFurther.vain+b.coming.ofFirst.vain+b.coming.ofFurther.vain > 0
 }
 
 // Whatever comes and goes: no more is given than there is, everybody goes on in
