@@ -16,7 +16,10 @@ import (
 	"time"
 )
 
-var occupierFires = flag.Int("fires", 10, "how many fires of the neighbour are looked at beside each occupier")
+var (
+	occupierFires      = flag.Int("fires", 10, "how many fires of each neighbour are looked at beside each occupier")
+	occupierNeighbours = flag.Int("neighbours", 1, "how many neighbours there are, due at the same instants")
+)
 
 // occupier is what wants all of a server for itself, for as long as it is let.
 type occupier struct {
@@ -107,8 +110,11 @@ func occupiers(t *testing.T) []occupier {
 func beside(t *testing.T, o occupier) (late lateness, guests int) {
 	t.Helper()
 	dir := t.TempDir()
-	text := "schema = 1\n[server]\ndata_dir = \"data\"\ndrain_timeout = \"100ms\"\n[modules.neighbour]\nsource = \"file:neighbour.wasm\"\n" +
-		"[jobs.neighbour]\nmodule = \"neighbour\"\ncron = \"* * * * * ?\"\n" + o.toml
+	text := "schema = 1\n[server]\ndata_dir = \"data\"\ndrain_timeout = \"100ms\"\n[modules.neighbour]\nsource = \"file:neighbour.wasm\"\n"
+	for k := range *occupierNeighbours {
+		text += fmt.Sprintf("[jobs.neighbour%d]\nmodule = \"neighbour\"\ncron = \"* * * * * ?\"\n", k)
+	}
+	text += o.toml
 	if err := os.WriteFile(filepath.Join(dir, "jobs.toml"), []byte(text), 0o600); err != nil {
 		t.Fatal(err)
 	}
@@ -123,13 +129,18 @@ func beside(t *testing.T, o occupier) (late lateness, guests int) {
 	// A neighbour that never fires would leave us without any event.
 	patience := time.AfterFunc(time.Duration(fires+30)*time.Second, func() { _ = d.Process.Kill() })
 	defer patience.Stop()
-	began := map[int64]time.Duration{} // by instant, how late
-	first := int64(0)                  // the instant after all occupiers had begun
+	type fire struct {
+		job string
+		at  int64
+	}
+	began := map[fire]time.Duration{} // how late
+	first := int64(0)                 // the instant after all occupiers had begun
+	missing := fires * *occupierNeighbours
 	d.until(t, func(e eventLine) bool {
 		switch {
 		case e.Event != "start":
 			return false
-		case e.Job != "neighbour":
+		case !strings.HasPrefix(e.Job, "neighbour"):
 			guests++
 			delete(waiting, e.Job)
 			return false
@@ -139,8 +150,11 @@ func beside(t *testing.T, o occupier) (late lateness, guests int) {
 			first = e.Scheduled + 1000
 			return false
 		}
-		began[e.Scheduled] = time.Duration(e.UnixMS-e.Scheduled) * time.Millisecond
-		return e.Scheduled >= first+int64(fires-1)*1000
+		if e.Scheduled >= first && e.Scheduled < first+int64(fires)*1000 {
+			began[fire{e.Job, e.Scheduled}] = time.Duration(e.UnixMS-e.Scheduled) * time.Millisecond
+			missing--
+		}
+		return missing == 0 || e.Scheduled > first+int64(fires+1)*1000
 	})
 	if err := d.Process.Signal(syscall.SIGTERM); err != nil {
 		t.Fatal(err)
@@ -148,27 +162,30 @@ func beside(t *testing.T, o occupier) (late lateness, guests int) {
 	if s := d.end(t); s.ExitStatus() != exitOK || s.Signaled() {
 		t.Fatalf("ended by %v; standard error:\n%s", s, d.errors)
 	}
-	states := neighbourStates(t, dir)
-	for k := range int64(fires) {
-		at := first + k*1000
-		by, fired := began[at]
-		switch {
-		case !fired, states[at] != "succeeded":
-			t.Errorf("the neighbour missed its fire %d (%q)", k, states[at])
-		case by > neighbourStuck:
-			t.Errorf("the neighbour was %s late", by)
+	for k := range *occupierNeighbours {
+		name := fmt.Sprintf("neighbour%d", k)
+		states := statesOf(t, dir, name)
+		for n := range int64(fires) {
+			at := first + n*1000
+			by, fired := began[fire{name, at}]
+			switch {
+			case !fired, states[at] != "succeeded":
+				t.Errorf("%s missed its fire %d (%q)", name, n, states[at])
+			case by > neighbourStuck:
+				t.Errorf("%s was %s late", name, by)
+			}
+			if !fired {
+				by = time.Second
+			}
+			late = append(late, by)
 		}
-		if !fired {
-			by = time.Second
-		}
-		late = append(late, by)
 	}
 	slices.Sort(late)
 	return late, guests
 }
 
-// neighbourStates are what became of the neighbour, by instant.
-func neighbourStates(t *testing.T, dir string) map[int64]string {
+// statesOf are what became of a job's fires, by instant.
+func statesOf(t *testing.T, dir, name string) map[int64]string {
 	t.Helper()
 	var listed struct {
 		Rows []struct {
@@ -176,7 +193,7 @@ func neighbourStates(t *testing.T, dir string) map[int64]string {
 			State     string `json:"state"`
 		} `json:"rows"`
 	}
-	if err := json.Unmarshal([]byte(verb(t, dir, exitOK, "history", "list", "--job", "neighbour", "--limit", "10000", "-o", "json")), &listed); err != nil {
+	if err := json.Unmarshal([]byte(verb(t, dir, exitOK, "history", "list", "--job", name, "--limit", "10000", "-o", "json")), &listed); err != nil {
 		t.Fatal(err)
 	}
 	states := map[int64]string{}

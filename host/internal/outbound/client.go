@@ -211,7 +211,9 @@ func (c *Client) dial(ctx context.Context, _, address string) (net.Conn, error) 
 	}
 	conn, err := d.DialContext(ctx, "tcp", address)
 	if tcp, ok := conn.(*net.TCPConn); ok && err == nil {
-		err = tcp.SetReadBuffer(receiveAhead)
+		if err = tcp.SetReadBuffer(receiveAhead); err != nil {
+			_ = tcp.Close()
+		}
 	}
 	return conn, err //nolint:wrapcheck // Do says what it was for
 }

@@ -26,15 +26,15 @@ type anatomy struct {
 }
 
 // decode takes a binary of bounded size apart.
-func decode(binary []byte, most int64) (*wasm.Module, error) {
+func decode(binary []byte, most int64) (m *wasm.Module, err error) {
+	defer refusePanic(&err)
 	if int64(len(binary)) > most {
 		return nil, &Refusal{
 			Reason: TooBig, Problem: fmt.Sprintf("the module has %d bytes; the limit is %d", len(binary), most),
 			Hint: "strip debug information, or raise the limit",
 		}
 	}
-	m, err := wasm.Decode(binary)
-	if err != nil {
+	if m, err = wasm.Decode(binary); err != nil {
 		return nil, refusal(err)
 	}
 	return m, nil
@@ -44,6 +44,7 @@ func decode(binary []byte, most int64) (*wasm.Module, error) {
 // would have of tables, and what compiling it would take. Code is not
 // validated: that is left to the engine, which may then trust every count.
 func (a *anatomy) check() (err error) {
+	defer refusePanic(&err)
 	if err := a.checkLocals(); err != nil {
 		return refusal(err)
 	}
@@ -98,4 +99,17 @@ func refusal(err error) error {
 		r.Reason = Reason(f.Kind)
 	}
 	return hinted(r)
+}
+
+const hostFault = "this is a fault of the host; please report it with the module"
+
+// refusePanic, deferred, makes a refusal of a panic: what reads a stranger's
+// module must not end the host, whatever fault it has.
+func refusePanic(err *error) {
+	if p := recover(); p != nil {
+		*err = &Refusal{
+			Reason: Damaged, Problem: fmt.Sprintf("the host failed to read the module: %v", p),
+			Hint: hostFault,
+		}
+	}
 }

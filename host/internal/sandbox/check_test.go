@@ -263,8 +263,8 @@ func FuzzCheck(f *testing.F) {
 	f.Fuzz(func(t *testing.T, wasm []byte) {
 		m, err := e.Load(t.Context(), wasm)
 		var r *Refusal
-		if err != nil && !errors.As(err, &r) {
-			t.Fatalf("not a refusal: %v", err)
+		if err != nil && (!errors.As(err, &r) || r.Hint == hostFault) {
+			t.Fatalf("not a refusal of the module: %v", err)
 		}
 		if err == nil {
 			m.Close()
@@ -273,4 +273,14 @@ func FuzzCheck(f *testing.F) {
 			t.Fatalf("not a refusal: %v", err)
 		}
 	})
+}
+
+// A fault of the host's own reading is a refusal, not the end of the server.
+func TestPanicOfReadingIsARefusal(t *testing.T) {
+	t.Parallel()
+	broken := &anatomy{Module: nil}
+	var refused *Refusal
+	if err := broken.check(); !errors.As(err, &refused) || refused.Reason != Damaged || !strings.Contains(refused.Problem, "nil pointer") {
+		t.Errorf("got %v", err)
+	}
 }
