@@ -73,4 +73,4 @@ func (w *World) after(d int64, do func()) { w.at(w.now+d, do) }
 // between draws from [lo, hi).
 func (w *World) between(lo, hi int64) int64 { return lo + w.rng.Int64N(max(hi-lo, 1)) }
 
-func (w *World) chance(p float64) bool { return w.rng.Float64() < p }
+func (w *World) chance(p float64) bool { return w.rng.chance(p) }

@@ -73,7 +73,7 @@ func (w *World) fault() {
 	for _, k := range kinds {
 		sum += k.weight
 	}
-	x := w.rng.Float64() * sum
+	x := w.rng.share(sum)
 	for _, k := range kinds {
 		if x -= k.weight; x < 0 {
 			k.do()

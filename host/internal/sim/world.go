@@ -3,7 +3,6 @@ package sim
 import (
 	"fmt"
 	"io"
-	"math/rand/v2"
 
 	"github.com/wasmjob/wasmjob/host/internal/layout"
 	"github.com/wasmjob/wasmjob/host/internal/protocol"
@@ -16,7 +15,7 @@ const jobName = "sim"
 // World is one simulated cluster.
 type World struct {
 	seed  uint64
-	rng   *rand.Rand
+	rng   *draws
 	now   int64 // virtual microseconds
 	queue events
 	seq   int64
@@ -85,7 +84,11 @@ func Run(seed uint64, trace io.Writer) Result {
 }
 
 func run(seed uint64, p profile, trace io.Writer) Result {
-	w := newWorld(seed, p, trace)
+	return runDrawn(seed, drawn(seed), p, trace)
+}
+
+func runDrawn(seed uint64, d *draws, p profile, trace io.Writer) Result {
+	w := newWorld(seed, d, p, trace)
 	w.setup()
 	w.populate()
 	w.disturb()
@@ -113,9 +116,9 @@ func (w *World) play() Result {
 	return r
 }
 
-func newWorld(seed uint64, p profile, trace io.Writer) *World {
+func newWorld(seed uint64, d *draws, p profile, trace io.Writer) *World {
 	w := &World{
-		seed: seed, rng: rand.New(rand.NewPCG(seed, 0x9e3779b97f4a7c15)), trace: trace,
+		seed: seed, rng: d, trace: trace,
 		job:       layout.NewJob("ns", jobName),
 		server:    server{tree: tree.New(), hist: map[string][]version{}},
 		committed: map[string]int64{}, doomed: map[int]*member{},
