@@ -14,4 +14,10 @@
 // Flow: New(seed) → Run: faults and operators disturb until the calm begins,
 // then everything heals and the end state is judged. Mutants (each a removed
 // rule, applied to a copy of the sources) prove that the invariants bite.
+//
+// What a seed means changes with each draw that is added. A run that broke a
+// promise is therefore kept as its draws, by the function that drew them, in
+// testdata/schedules; the test replays it after every change. A new draw stands
+// in a function of its own, and a new disturbance begins with a chance of at
+// most one half: then the replays are as they were.
 package sim

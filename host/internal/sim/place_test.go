@@ -1,0 +1,123 @@
+package sim
+
+import (
+	"go/ast"
+	"go/parser"
+	"go/token"
+	"os"
+	"path/filepath"
+	"runtime"
+	"slices"
+	"strings"
+	"sync"
+)
+
+// carriers draw for their callers, who are the place.
+var carriers = []string{
+	"(*draws).chance", "(*draws).Int64N", "(*draws).IntN", "(*draws).share",
+	"(*World).chance", "(*World).between", "(*World).delay", "(*World).lag",
+	"(*session).client", "(*session).request",
+}
+
+// places finds the function that draws, by the stack. It knows the stacks that
+// it has seen.
+type places map[[8]uintptr]string
+
+// caller is the innermost function above the tape that is no carrier. What a
+// function literal draws is drawn by the function in whose text it stands.
+func (p places) caller() string {
+	var stack [8]uintptr
+	n := runtime.Callers(3, stack[:]) // past Callers, caller and the tape's method
+	if name, ok := p[stack]; ok {
+		return name
+	}
+	frames := runtime.CallersFrames(stack[:n])
+	for {
+		f, more := frames.Next()
+		file, ok := functions()[filepath.Base(f.File)]
+		if !ok {
+			panic("drawn outside of the simulator, by " + f.Function)
+		}
+		name, carries := file.at(f.Line)
+		if !carries {
+			p[stack] = name
+			return name
+		}
+		if !more {
+			panic("nobody drew but " + name)
+		}
+	}
+}
+
+// text is where the functions of a file stand.
+type text []extent
+
+type extent struct {
+	name     string
+	from, to int      // lines
+	literals [][2]int // lines of function literals
+	carries  bool     // its callers are the place
+}
+
+// at names the function on a line, and says whether its caller is the place.
+func (t text) at(line int) (string, bool) {
+	for _, s := range t {
+		if line < s.from || line > s.to {
+			continue
+		}
+		carries := s.carries
+		for _, l := range s.literals {
+			carries = carries && (line < l[0] || line > l[1])
+		}
+		return s.name, carries
+	}
+	return "", false
+}
+
+// functions of the simulator, by file.
+var functions = sync.OnceValue(func() map[string]text {
+	files := map[string]text{}
+	fset := token.NewFileSet()
+	entries, err := os.ReadDir(".")
+	if err != nil {
+		panic(err)
+	}
+	for _, e := range entries {
+		if !strings.HasSuffix(e.Name(), ".go") {
+			continue
+		}
+		f, err := parser.ParseFile(fset, e.Name(), nil, parser.SkipObjectResolution)
+		if err != nil {
+			panic(err)
+		}
+		var t text
+		for _, d := range f.Decls {
+			if d, ok := d.(*ast.FuncDecl); ok {
+				t = append(t, extentOf(fset, d))
+			}
+		}
+		files[e.Name()] = t
+	}
+	return files
+})
+
+func extentOf(fset *token.FileSet, d *ast.FuncDecl) extent {
+	lines := func(n ast.Node) [2]int { return [2]int{fset.Position(n.Pos()).Line, fset.Position(n.End()).Line} }
+	s := extent{name: d.Name.Name, from: lines(d)[0], to: lines(d)[1]}
+	if d.Recv != nil {
+		switch t := d.Recv.List[0].Type.(type) {
+		case *ast.StarExpr:
+			s.name = "(*" + t.X.(*ast.Ident).Name + ")." + s.name
+		case *ast.Ident:
+			s.name = t.Name + "." + s.name
+		}
+	}
+	s.carries = slices.Contains(carriers, s.name)
+	ast.Inspect(d, func(n ast.Node) bool {
+		if l, ok := n.(*ast.FuncLit); ok {
+			s.literals = append(s.literals, lines(l))
+		}
+		return true
+	})
+	return s
+}

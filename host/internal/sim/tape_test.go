@@ -1,0 +1,123 @@
+package sim
+
+import (
+	"hash/fnv"
+	"math"
+	"math/rand/v2"
+)
+
+// recording is all that was drawn in a run, by the place that drew it: the
+// function that wants the value. A draw that is added later has a place of its
+// own, so it does not move what the others draw.
+type recording map[string]*values
+
+// values are what one place drew, in order.
+type values struct {
+	chances []bool
+	numbers []int64
+	shares  []float64
+}
+
+func (r recording) at(place string) *values {
+	if r[place] == nil {
+		r[place] = &values{}
+	}
+	return r[place]
+}
+
+// recorder is a tape that keeps what a random source answers.
+type recorder struct {
+	rng    *rand.Rand
+	places places
+	kept   recording
+}
+
+func recorded(seed uint64) (*draws, recording) {
+	d, kept := drawn(seed), recording{}
+	d.tape = &recorder{rng: d.rng, places: places{}, kept: kept}
+	return d, kept
+}
+
+func (r *recorder) chance(p float64) bool {
+	v, yes := r.kept.at(r.places.caller()), r.rng.Float64() < p
+	v.chances = append(v.chances, yes)
+	return yes
+}
+
+func (r *recorder) number(n int64) int64 {
+	v, x := r.kept.at(r.places.caller()), r.rng.Int64N(n)
+	v.numbers = append(v.numbers, x)
+	return x
+}
+
+func (r *recorder) share(sum float64) float64 {
+	v, x := r.kept.at(r.places.caller()), r.rng.Float64()*sum
+	v.shares = append(v.shares, x)
+	return x
+}
+
+// player is a tape that answers with what was recorded. A place that the
+// recording does not know, or that has used up its values, gets the likelier
+// answer to a chance: nothing new goes wrong, and what nearly always works goes
+// on to work. Numbers come from a fixed random source of the place: the least of
+// each range would have all messages arrive at once, and everything that waits
+// for a while hurry.
+type player struct {
+	left   recording
+	places places
+	spare  map[string]*rand.Rand
+}
+
+func replayed(r recording) *draws {
+	left := recording{}
+	for place, v := range r {
+		rest := *v
+		left[place] = &rest
+	}
+	return &draws{tape: &player{left: left, places: places{}, spare: map[string]*rand.Rand{}}}
+}
+
+func (p *player) chance(likely float64) bool {
+	yes, ok := next(&p.left.at(p.places.caller()).chances)
+	if !ok {
+		return likely > 0.5
+	}
+	return yes
+}
+
+func (p *player) number(n int64) int64 {
+	place := p.places.caller()
+	x, ok := next(&p.left.at(place).numbers)
+	if !ok {
+		return p.source(place).Int64N(n)
+	}
+	return x % n // what there was to choose from may have become less
+}
+
+func (p *player) share(sum float64) float64 {
+	place := p.places.caller()
+	x, ok := next(&p.left.at(place).shares)
+	if !ok {
+		return p.source(place).Float64() * sum
+	}
+	return math.Mod(x, sum)
+}
+
+func next[T any](s *[]T) (T, bool) {
+	if len(*s) == 0 {
+		var none T
+		return none, false
+	}
+	x := (*s)[0]
+	*s = (*s)[1:]
+	return x, true
+}
+
+func (p *player) source(place string) *rand.Rand {
+	if p.spare[place] == nil {
+		h := fnv.New64a()
+		h.Write([]byte(place))
+		p.spare[place] = rand.New(rand.NewPCG(h.Sum64(), 0))
+	}
+	return p.spare[place]
+}
