@@ -9,7 +9,7 @@ MAKEFLAGS   += --no-print-directory
 
 GO            ?= go
 SEEDS         ?= 200
-FROM          ?= 0
+FROM          ?=
 FAULT         ?= .
 ROUNDS        ?= 12
 SEED          ?= 0
@@ -81,8 +81,11 @@ interop: build ## run members of ElasticJob 2.1.5 beside servers, and judge both
 race: ## run the tests of the packages with goroutines under the race detector
 	$(GO) test -race -shuffle=on -timeout=30m -skip '^Test(NewProjects|Calibration.*|EstimatesOfGeneratedModules|FarEndsAreReached|FramesBeyondTheStack)$$' $$($(GO) list ./host/... ./cmd/... | grep -Ev '/(arch|sim|protocol|layout)$$')
 
-sim: ## simulate clusters: SEEDS=200 FROM=0
-	$(GO) test ./host/internal/sim -run '^TestSeeds$$' -count=1 -timeout=0 -v -args -seeds=$(SEEDS) -from=$(FROM)
+# Without FROM it goes on behind what was simulated on the same sources, or
+# begins with a seed drawn from the commit.
+sim: ## simulate clusters on all cores: SEEDS=200 FROM=4711
+	@mkdir -p build
+	$(GO) test ./host/internal/sim -run '^TestSeeds$$' -count=1 -timeout=0 -v -args -seeds=$(SEEDS) -from=$(FROM) -ranges=$(CURDIR)/build/seeds
 
 sim-long: ## simulate 10,000 clusters
 	@$(MAKE) sim SEEDS=10000

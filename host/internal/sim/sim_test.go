@@ -3,20 +3,17 @@ package sim
 import (
 	"bytes"
 	"flag"
-	"fmt"
-	"maps"
 	"math/rand/v2"
-	"os"
 	"runtime/debug"
 	"slices"
 	"strings"
 	"testing"
-	"time"
 )
 
 var (
-	seeds = flag.Int("seeds", 20, "how many seeds TestSeeds runs")
-	from  = flag.Uint64("from", 0, "the first seed")
+	seeds = flag.Uint64("seeds", 20, "how many seeds TestSeeds runs")
+	from  = flag.String("from", "", "the first seed; without it 0 or, with -ranges, the one behind those that were simulated on these sources, or one drawn from the commit")
+	kept  = flag.String("ranges", "", "the file in which to keep what was simulated, and to look where to go on")
 	first = flag.Bool("first", false, "print the first broken seed in one line and stop")
 	tail  = flag.Int("tail", 150, "lines of the story of a broken seed; 0: all")
 )
@@ -38,55 +35,11 @@ func TestSeeds(t *testing.T) {
 		// Nearly all that lives dies young.
 		defer debug.SetGCPercent(debug.SetGCPercent(400))
 	}
-	start := time.Now()
-	total := Result{Committed: map[string]int64{}}
-	for seed := *from; seed < *from+uint64(*seeds); seed++ {
-		r := Run(seed, nil)
-		total.add(r)
-		if r.Breach != nil {
-			broke(t, seed, r.Breach)
-		}
+	s := newSweep(t)
+	for r := range inOrder(s.at, s.to) {
+		s.take(t, r)
 	}
-	took := time.Since(start)
-	t.Logf("%d seeds, %d steps, %d guests, %d refused commits, %d refused late writes, %d quiet instants beside ElasticJob, %.0f steps/s",
-		*seeds, total.Steps, total.Guests, total.Conflicts, total.Refused, total.Exact, float64(total.Steps)/took.Seconds())
-	for _, m := range slices.Sorted(maps.Keys(total.Committed)) {
-		t.Logf("%16s %8d", m, total.Committed[m])
-	}
-	if *seeds < enoughSeeds {
-		return
-	}
-	if total.Exact == 0 {
-		t.Error("no instant passed quietly beside members of ElasticJob")
-	}
-	for _, m := range every() {
-		if total.Committed[m] == 0 {
-			t.Errorf("no seed committed %s", m)
-		}
-	}
-}
-
-func (r *Result) add(o Result) {
-	r.Steps += o.Steps
-	r.Guests += o.Guests
-	r.Conflicts += o.Conflicts
-	r.Refused += o.Refused
-	r.Exact += o.Exact
-	for m, n := range o.Committed {
-		r.Committed[m] += n
-	}
-}
-
-// broke tells the end of the story of a seed, and ends the test.
-func broke(t *testing.T, seed uint64, b *Breach) {
-	t.Helper()
-	if *first {
-		fmt.Printf("broken seed %d invariant %q\n", seed, b.Invariant)
-		os.Exit(1)
-	}
-	var story bytes.Buffer
-	Run(seed, &story)
-	t.Fatalf("seed %d broke %q; the end of its story (-args -seeds=1 -from=%d -tail=0 tells all):\n%s", seed, b.Invariant, seed, lastLines(story.String()))
+	s.end(t)
 }
 
 func lastLines(story string) string {
