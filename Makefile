@@ -102,7 +102,8 @@ bench: ## measure against the alternatives, in one run: BENCH=Cost BENCHTIME=500
 	   for m in $(RIVALS); do cd $(CURDIR)/$$m && run .; done; \
 	   exit $$ok; } 2>&1 | awk -f .ci/bench.awk
 
-lint: ## check formatting, vet, and the linters of .golangci.yml
+lint: ## check formatting, vet, go.mod, and the linters of .golangci.yml
+	@for m in . $(NESTED) $(RIVALS); do (cd $$m && $(GO) mod tidy -diff) || { echo "$$m/go.mod is not tidy; run go mod tidy there"; exit 1; }; done
 	@bad=$$(gofmt -l $$(git ls-files -co --exclude-standard '*.go')); [ -z "$$bad" ] || { printf 'not formatted; run make fmt:\n%s\n' "$$bad"; exit 1; }
 	$(GO) vet ./...
 	$(GOLANGCI_LINT) run
