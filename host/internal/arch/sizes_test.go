@@ -1,0 +1,105 @@
+package arch
+
+import (
+	"fmt"
+	"go/ast"
+	"testing"
+)
+
+const (
+	fileLines     = 400
+	functionLines = 60
+)
+
+// tooLong are the files and functions that are longer than that, each with what
+// it may not exceed. The table only becomes shorter: what is divided loses its
+// line.
+var tooLong = map[string]int{
+	"host/internal/layout/encode.go":          650,
+	"host/discover_test.go":                   600,
+	"host/internal/protocol/vocabulary.go":    600,
+	"host/host.go":                            500,
+	"host/internal/cluster/bench_test.go":     500,
+	"host/internal/cluster/flows_test.go":     500,
+	"host/internal/layout/config21_test.go":   500,
+	"host/internal/peer/peer_test.go":         500,
+	"host/internal/protocol/step.go":          500,
+	"host/internal/protocol/view.go":          500,
+	"host/internal/runner/member.go":          500,
+	"host/config/config_test.go":              450,
+	"host/internal/layout/merge_test.go":      450,
+	"host/internal/layout/values.go":          450,
+	"host/internal/protocol/execution.go":     450,
+	"host/internal/runner/runner_test.go":     450,
+	"host/internal/sim/golden/served_test.go": 450,
+	"host/operate_test.go":                    450,
+	"host/prospect.go":                        450,
+	"host/registry/embedded/fault_test.go":    450,
+	"host/registry/tree/tree_test.go":         450,
+	"test/interop/cluster_test.go":            450,
+
+	"host/internal/layout/encode.go Encode":        130,
+	"host/config/schema.go schema":                 130,
+	"host/internal/wasm/op.go allShapes":           90,
+	"host/internal/layout/decode.go Apply":         80,
+	"host/internal/sandbox/http.go httpRequest":    80,
+	"host/internal/sim/plot.go plot":               80,
+	"host/internal/sim/profile.go profiles":        80,
+	"host/config/job.go job":                       70,
+	"host/internal/meter/bulk.go inPieces":         70,
+	"host/internal/protocol/membership.go observe": 70,
+}
+
+// TestSizes: what grows past the limits holds a second idea. The functions of
+// tests are not counted, since each of their tables is one.
+func TestSizes(t *testing.T) {
+	t.Parallel()
+	p := tree(t)
+	found := map[string]bool{}
+	check := func(what string, lines, limit int) {
+		found[what] = true
+		if why := sizeFault(lines, limit, tooLong[what]); why != "" {
+			t.Errorf("%s: %s", what, why)
+		}
+	}
+	for _, f := range p.folders {
+		for _, s := range f.files {
+			if ast.IsGenerated(s.ast) {
+				continue
+			}
+			check(s.rel, p.fset.Position(s.ast.FileEnd).Line-1, fileLines)
+			for _, d := range s.ast.Decls {
+				if d, ok := d.(*ast.FuncDecl); ok && !s.test {
+					check(s.rel+" "+d.Name.Name, p.fset.Position(d.End()).Line-p.fset.Position(d.Pos()).Line+1, functionLines)
+				}
+			}
+		}
+	}
+	for what := range tooLong {
+		if !found[what] {
+			t.Errorf("%s is not there: take its line out of tooLong", what)
+		}
+	}
+	for _, c := range []struct {
+		lines, ceiling int
+		ok             bool
+	}{{60, 0, true}, {61, 0, false}, {61, 70, true}, {71, 70, false}, {60, 70, false}} {
+		if (sizeFault(c.lines, 60, c.ceiling) == "") != c.ok {
+			t.Errorf("%d lines with %d allowed: it is not so that this passes: %v", c.lines, c.ceiling, c.ok)
+		}
+	}
+}
+
+// sizeFault says what is wrong with so many lines; ceiling is 0 for what must
+// keep to the limit.
+func sizeFault(lines, limit, ceiling int) string {
+	switch {
+	case ceiling == 0 && lines > limit:
+		return fmt.Sprintf("it has %d lines, more than %d: divide it", lines, limit)
+	case ceiling > 0 && lines > ceiling:
+		return fmt.Sprintf("it has %d lines, and even as an exception may have %d: divide it", lines, ceiling)
+	case ceiling > 0 && lines <= limit:
+		return fmt.Sprintf("it has %d lines, which is within the limit of %d: take its line out of tooLong", lines, limit)
+	}
+	return ""
+}
