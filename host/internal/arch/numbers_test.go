@@ -1,0 +1,142 @@
+package arch
+
+import (
+	"regexp"
+	"slices"
+	"strings"
+	"testing"
+)
+
+// held is a number of a document with the place that decides it.
+type held struct{ doc, text, file, code string }
+
+// heldNumbers: when the code changes, its text here fails, and the document is
+// mended with it.
+var heldNumbers = []held{
+	{"README.md", "with Go 1.26 and git", "go.mod", "\ngo 1.26."},
+	{"README.md", "`limits.state_value`, 256 KiB in all", "host/job/validate.go", "MaxState = 256 << 10\n"},
+	{"README.md", "in all | 64 KiB |", "host/internal/sandbox/limits.go", "DefaultStateValue = 64 << 10\n"},
+	{"README.md", "`limits.grace`, to end in order | 2s |", "host/internal/sandbox/limits.go", "DefaultGrace = 2 * time.Second\n"},
+	{"README.md", "`limits.batch` | 8 MiB |", "host/internal/sandbox/limits.go", "DefaultBatch = 8 << 20\n"},
+	{"README.md", "`limits.memory` | 64 MiB |", "host/internal/sandbox/limits.go", "DefaultMemory = 64 << 20\n"},
+	{"README.md", "`limits.http_calls` | 100 |", "host/internal/sandbox/limits.go", "DefaultHTTPCalls = 100\n"},
+	{"README.md", "`limits.http_body` | 5 MiB |", "host/internal/sandbox/limits.go", "DefaultHTTPBody = 5 << 20\n"},
+	{"README.md", "`limits.result` | 1 MiB |", "host/internal/sandbox/limits.go", "DefaultResult = 1 << 20\n"},
+	{"README.md", "`limits.open_files` | 128 |", "host/internal/sandbox/limits.go", "DefaultOpenFiles = 128\n"},
+	{"README.md", "with all its attempts, 20 times that of a job", "host/internal/lograte/rate.go", "const Together = 20\n"},
+	{"README.md", "on a server | 4 KiB;", "host/internal/sandbox/limits.go", "DefaultLogLine = 4 << 10\n"},
+	{"README.md", "; 50 a second |", "host/internal/sandbox/limits.go", "DefaultLogRate = 50\n"},
+	{"README.md", "run ten thousand times a second", "host/internal/sandbox/fuel.go", "betweenYields = 100 * time.Microsecond\n"},
+	{"README.md", "Six seconds later its session is over", "plugins/examples/long-wat/jobs.toml", `session_timeout = "6s"`},
+
+	{"CONTRIBUTING.md", "Under 400 lines; a function under", "host/internal/arch/sizes_test.go", "fileLines     = 400\n"},
+	{"CONTRIBUTING.md", "\n  60. What grows past that", "host/internal/arch/sizes_test.go", "functionLines = 60\n"},
+	{"CONTRIBUTING.md", "has 80 characters at most", ".ci/commits", "${#subject} -le 80 "},
+	{"CONTRIBUTING.md", "| 200 simulated clusters", "Makefile", "SEEDS         ?= 200\n"},
+	{"CONTRIBUTING.md", "of 256 MiB to 1 GiB, which the commit decides", "cmd/wasmjobd/hostile_memory_test.go", "groupSizes = []int{256, 512, 768, 1024}\n"},
+
+	{"docs/ARCHITECTURE.md", "About every 100 µs the guest reports", "host/internal/sandbox/fuel.go", "betweenYields = 100 * time.Microsecond\n"},
+
+	{"docs/OPERATIONS.md", "30 s if nothing is said", "host/config/build.go", "defaultSession = 30 * time.Second\n"},
+	{"docs/OPERATIONS.md", "how long they try (10 s)", "cmd/wasmjobd/operator.go", "defaultPatience = 10 * time.Second\n"},
+	{"docs/OPERATIONS.md", "up to eight that ran before", "host/internal/layout/swap.go", "maxPast = 8\n"},
+	{"docs/OPERATIONS.md", "`--wait` (2 min)", "cmd/wasmjobd/module.go", "switchPatience = 2 * time.Minute\n"},
+	{"docs/OPERATIONS.md", "64 MiB at most each", "host/library.go", "maxModule    = 64 << 20 "},
+	{"docs/OPERATIONS.md", "at least every minute", "host/internal/protocol/swap.go", "lastPause  = 60_000\n"},
+	{"docs/OPERATIONS.md", "1 MiB for calls", "host/internal/sandbox/stack.go", "stackSize = 1 << 20\n"},
+
+	{"docs/PROTOCOL.md", "in base64, at most 256 KiB", "host/job/validate.go", "MaxState = 256 << 10\n"},
+	{"docs/PROTOCOL.md", "Items are below 100,000.", "host/internal/layout/paths.go", "maxItems = 100_000\n"},
+	{"docs/PROTOCOL.md", "rounded down until 127 do", "host/internal/layout/ranges.go", "maxMoments = 127\n"},
+	{"docs/PROTOCOL.md", "above 2,000 ranges", "host/internal/layout/ranges.go", "maxRanges = 2_000\n"},
+	{"docs/PROTOCOL.md", "100,000 items in the worst order have", "host/internal/layout/paths.go", "maxItems = 100_000\n"},
+	{"docs/PROTOCOL.md", "have less than 550 KiB", "host/internal/layout/size_test.go", "len(text) > 550<<10 {"},
+	{"docs/PROTOCOL.md", "the first end waits 2 ms for more", "host/internal/runner/runner.go", "linger = 2\n"},
+	{"docs/PROTOCOL.md", "at most 900 KiB as it is sent", "host/internal/layout/size.go", "maxTransaction = 900 << 10\n"},
+	{"docs/PROTOCOL.md", "waits (20 ms, and a tenth of one for each item)", "host/internal/protocol/parts.go", "return 20 + int64(total)/10 }"},
+	{"docs/PROTOCOL.md", "came within 50 ms, and two for each item", "host/internal/protocol/sharding.go", "startLag     = 50\n\tstartLagItem = 2\n"},
+	{"docs/PROTOCOL.md", "or more than 100,000 items", "host/internal/layout/paths.go", "maxItems = 100_000\n"},
+
+	{"docs/FAULTS.md", "a sign of life every 50 ms", "test/faults/guest/main.go", "beat = 50 * time.Millisecond\n"},
+
+	{"docs/CASES.md", "| `timeout` | deadline of the run | `10s` |", "host/config/cases.go", "caseTimeout  = 10 * time.Second "},
+	{"docs/CASES.md", "may go on after that | `2s` |", "host/internal/sandbox/limits.go", "DefaultGrace = 2 * time.Second\n"},
+	{"docs/CASES.md", "| `memory` | memory limit | `64MiB` |", "host/internal/sandbox/limits.go", "DefaultMemory = 64 << 20\n"},
+
+	{"abi/ABI.md", "cut after 8 KiB", "host/internal/sandbox/hostcalls.go", "maxErrorText = 8 << 10\n"},
+	{"abi/ABI.md", "-5 above 64 KiB", "host/internal/sandbox/limits.go", "maxRandom      = 64 << 10 "},
+	{"abi/ABI.md", "at most 64 values", "host/internal/sandbox/limits.go", "maxStateValues = 64 "},
+	{"abi/ABI.md", "and 256 KiB in all with their keys", "host/job/validate.go", "MaxState = 256 << 10\n"},
+	{"abi/ABI.md", "the last 4 KiB of stderr", "host/internal/sandbox/output.go", "stderrTail = 4 << 10\n"},
+	{"abi/ABI.md", "64 MiB of code", "host/internal/sandbox/check.go", "defaultModule = 64 << 20 "},
+	{"abi/ABI.md", "50,000 locals", "host/internal/wasm/module.go", "maxLocals   = 50_000 "},
+	{"abi/ABI.md", "50,000 branches", "host/internal/wasm/module.go", "maxBranches = 50_000 "},
+	{"abi/ABI.md", "500,000 entries in all", "host/internal/sandbox/check.go", "maxTable      = 500_000 "},
+	{"abi/ABI.md", ", 100 results,", "host/internal/wasm/module.go", "maxResults     = 100\n"},
+	{"abi/ABI.md", "names of 100,000 bytes", "host/internal/wasm/module.go", "MaxName = 100_000\n"},
+	{"abi/ABI.md", "than about 4 seconds or", "host/internal/sandbox/effort.go", "maxEffort    = 4_000_000_000 // nanoseconds"},
+	{"abi/ABI.md", "seconds or 512 MiB", "host/internal/sandbox/effort.go", "maxLoad      = 512 << 20 "},
+	{"abi/ABI.md", "together more than 4 seconds and", "host/internal/sandbox/effort.go", "effortAll    = 4_000_000_000 // nanoseconds"},
+	{"abi/ABI.md", "and 6 for each megabyte of code", "host/internal/sandbox/effort.go", "effortOfByte = 6_000 "},
+	{"abi/ABI.md", "1 MiB of stack", "host/internal/sandbox/stack.go", "stackSize = 1 << 20\n"},
+
+	{"abi/conformance/README.md", "one line of JSON, at most 32 MiB", "abi/conformance/lines.go", "maxLine = 32 << 20\n"},
+}
+
+// quantity is a number with a unit. What stands in RATIONALE and STATUS was
+// measured, and says with what; it is not looked at.
+var quantity = regexp.MustCompile(`(?:^|[^\w.,:=@-])([1-9][\d,.]*)(?: ?(?:[KMG]i?B|ms|µs|s|min)\b| (?:seconds|minutes|milliseconds|items|ranges|entries|lines|characters|a second|times that)\b)`)
+
+func TestNumbersOfDocuments(t *testing.T) {
+	t.Parallel()
+	p := tree(t)
+	for _, h := range heldNumbers {
+		if !strings.Contains(p.read(t, h.doc), h.text) {
+			t.Errorf("%s does not say %q any more: mend heldNumbers", h.doc, h.text)
+		}
+		if !strings.Contains(p.read(t, h.file), h.code) {
+			t.Errorf("%s says %q because of %q in %s, which has changed: mend both", h.doc, h.text, strings.TrimSpace(h.code), h.file)
+		}
+	}
+	for _, doc := range documents {
+		if doc == "docs/RATIONALE.md" || doc == "docs/STATUS.md" {
+			continue
+		}
+		for _, loose := range looseNumbers(doc, p.read(t, doc), heldNumbers) {
+			t.Errorf("%s: nothing holds %q: add it to heldNumbers with the code that decides it, or say it without the number", doc, loose)
+		}
+	}
+	row := []held{{doc: "d", text: "at most 5 MiB each"}}
+	for text, want := range map[string]int{
+		"at most 5 MiB each": 0, "at most 5 MiB of it": 1, "10.0.0.1 and 3.6 or newer": 0, "waits 20 ms, not 30 s": 2,
+		"1,000 items\n": 1, "```\ntimeout 5s\n```\n": 0, "exit code 10": 0, "| `64MiB` |": 1,
+	} {
+		if got := looseNumbers("d", text, row); len(got) != want {
+			t.Errorf("%q has %d loose numbers, not %d: %q", text, len(got), want, got)
+		}
+	}
+}
+
+// looseNumbers are the quantities of a document that stand in no text that is
+// held. Code is held by where it was quoted from.
+func looseNumbers(doc, text string, rows []held) []string {
+	text = fence.ReplaceAllString(text, "")
+	var spans [][2]int
+	for _, h := range rows {
+		for at := 0; h.doc == doc; {
+			k := strings.Index(text[at:], h.text)
+			if k < 0 {
+				break
+			}
+			spans = append(spans, [2]int{at + k, at + k + len(h.text)})
+			at += k + len(h.text)
+		}
+	}
+	var loose []string
+	for _, m := range quantity.FindAllStringSubmatchIndex(text, -1) {
+		if !slices.ContainsFunc(spans, func(s [2]int) bool { return s[0] <= m[2] && m[2] < s[1] }) {
+			loose = append(loose, text[m[2]:m[1]])
+		}
+	}
+	return loose
+}
