@@ -18,6 +18,7 @@ BENCH         ?= .
 BENCHTIME     ?= 500ms
 BENCHFLAGS    ?=
 GOLANGCI_LINT := $(GO) run github.com/golangci/golangci-lint/v2/cmd/golangci-lint@v2.15.0
+DEADCODE      := $(GO) run golang.org/x/tools/cmd/deadcode@v0.50.0
 
 BIN := build/wasmjobd
 # The languages of `make guests`, a script in .ci/guests each.
@@ -102,11 +103,12 @@ bench: ## measure against the alternatives, in one run: BENCH=Cost BENCHTIME=500
 	   for m in $(RIVALS); do cd $(CURDIR)/$$m && run .; done; \
 	   exit $$ok; } 2>&1 | awk -f .ci/bench.awk
 
-lint: ## check formatting, vet, go.mod, and the linters of .golangci.yml
+lint: ## check formatting, vet, go.mod, the linters of .golangci.yml, and that each function is reached
 	@for m in . $(NESTED) $(RIVALS); do (cd $$m && $(GO) mod tidy -diff) || { echo "$$m/go.mod is not tidy; run go mod tidy there"; exit 1; }; done
 	@bad=$$(gofmt -l $$(git ls-files -co --exclude-standard '*.go')); [ -z "$$bad" ] || { printf 'not formatted; run make fmt:\n%s\n' "$$bad"; exit 1; }
 	$(GO) vet ./...
 	$(GOLANGCI_LINT) run
+	@dead=$$($(DEADCODE) -test ./...); [ -z "$$dead" ] || { printf 'no program and no test comes to these; take them out:\n%s\n' "$$dead"; exit 1; }
 	@for m in $(NESTED); do \
 	  echo "$$m"; \
 	  (cd $$m && $(GO) vet ./... && GOOS=wasip1 GOARCH=wasm $(GO) vet ./... && $(GOLANGCI_LINT) run --config $(CURDIR)/.golangci.yml); \
