@@ -24,7 +24,7 @@ func (j Job) Encode(m protocol.Mutation, v *protocol.View) []registry.Op {
 	case protocol.PruneServers:
 		for _, s := range v.Servers {
 			if slices.Contains(m.IPs, s.IP) {
-				t.delete(j.server(s.IP), s.Version)
+				t.delete(j.server(s.IP), t.seen("prune-servers/server", s.Version))
 			}
 		}
 	case protocol.Contend:
@@ -44,13 +44,13 @@ func (j Job) Encode(m protocol.Mutation, v *protocol.View) []registry.Op {
 	case protocol.Owners:
 		t.owners(m)
 	case protocol.Adopt:
-		t.checkRuns(m.Check)
-		t.unasked(m.Moving)
-		t.checkOwners(m.Items)
-		if !t.checkSeal() {
+		t.checkRuns("adopt/records", m.Check)
+		t.unasked("adopt/requests", m.Moving)
+		t.checkOwners("adopt/owners", m.Items)
+		if !t.checkSeal("adopt/seal") {
 			t.create(t.seal(), "")
 		}
-		t.setAssignment(&m.Next)
+		t.setAssignment("adopt/epoch", &m.Next)
 		if m.Self != "" {
 			t.own(m.Self, m.Own)
 		}
@@ -75,11 +75,11 @@ func (j Job) Encode(m protocol.Mutation, v *protocol.View) []registry.Op {
 		}
 	case protocol.ClearMarks:
 		// Carried out late, it must not take the mark of a run begun since.
-		if t.checkRuns(m.Check); !slices.Contains(m.Check, m.Self) {
-			t.checkRuns([]job.InstanceID{m.Self})
+		if t.checkRuns("clear-marks/records", m.Check); !slices.Contains(m.Check, m.Self) {
+			t.checkRuns("clear-marks/own", []job.InstanceID{m.Self})
 		}
 		if len(m.Check) > 0 {
-			t.nobodyJoined()
+			t.nobodyJoined("clear-marks/joins")
 		}
 		for _, i := range m.Running {
 			t.delete(j.item(i, markRunning), registry.AnyVersion)
@@ -90,10 +90,10 @@ func (j Job) Encode(m protocol.Mutation, v *protocol.View) []registry.Op {
 	case protocol.Enqueue:
 		t.enqueue(m)
 	case protocol.Orphan:
-		t.setAssignment(&m.Next)
+		t.setAssignment("orphan/epoch", &m.Next)
 		t.own(m.Self, m.Own)
-		t.checkRuns(m.Check)
-		t.stillAway(m.Pend)
+		t.checkRuns("orphan/records", m.Check)
+		t.stillAway("orphan/away", m.Pend)
 		t.pend(m.Pend)
 	case protocol.Take:
 		t.takeOver(m)
@@ -122,7 +122,7 @@ func (j Job) Encode(m protocol.Mutation, v *protocol.View) []registry.Op {
 		t.leave(m)
 	case protocol.RequestTrigger:
 		for _, id := range m.To {
-			t.setInstance(id, valueTrigger)
+			t.setInstance("request-trigger/request", id, valueTrigger)
 		}
 	case protocol.SetPaused:
 		t.present(j.at(nodePaused), m.Paused)
@@ -137,7 +137,7 @@ func (j Job) Encode(m protocol.Mutation, v *protocol.View) []registry.Op {
 	case protocol.Switch:
 		t.switchModule()
 	case protocol.PutConfig:
-		t.op(registry.Set, j.at(nodeConfig), m.Data, v.ConfigVersion)
+		t.op(registry.Set, j.at(nodeConfig), m.Data, t.seen("put-config/config", v.ConfigVersion))
 	}
 	t.op(registry.Set, j.at(nodeWasm), nil, registry.AnyVersion)
 	return t.ops
@@ -189,17 +189,17 @@ func (t *transaction) delete(path string, version int32) {
 	t.op(registry.Delete, path, nil, version)
 }
 
-func (t *transaction) checkAssignment() {
-	t.op(registry.Check, t.at(nodeAssignment), nil, t.v.Assignment.Version)
+func (t *transaction) checkAssignment(fence string) {
+	t.check(fence, t.at(nodeAssignment), t.v.Assignment.Version)
 }
 
-func (t *transaction) setAssignment(a *protocol.Assignment) {
-	t.op(registry.Set, t.at(nodeAssignment), encodeAssignment(a), t.v.Assignment.Version)
+func (t *transaction) setAssignment(fence string, a *protocol.Assignment) {
+	t.op(registry.Set, t.at(nodeAssignment), encodeAssignment(a), t.seen(fence, t.v.Assignment.Version))
 }
 
-func (t *transaction) checkRuns(ids []job.InstanceID) {
+func (t *transaction) checkRuns(fence string, ids []job.InstanceID) {
 	for _, id := range ids {
-		t.op(registry.Check, t.runsOf(id), nil, t.version(id))
+		t.check(fence, t.runsOf(id), t.version(id))
 	}
 }
 
@@ -218,7 +218,7 @@ const impossibleVersion = 1<<31 - 1
 
 // own sets the member's record, always against the version it was read with.
 func (t *transaction) own(self job.InstanceID, d protocol.RunsData) {
-	t.op(registry.Set, t.runsOf(self), encodeRuns(&d), t.version(self))
+	t.op(registry.Set, t.runsOf(self), encodeRuns(&d), t.seen("own/record", t.version(self)))
 }
 
 func (t *transaction) setup(m protocol.Setup) {
@@ -248,11 +248,11 @@ func (t *transaction) setup(m protocol.Setup) {
 
 // define sets what differs, and checks what the change was derived from.
 func (t *transaction) define(m protocol.Define) {
-	config := registry.Op{Kind: registry.Check, Path: t.at(nodeConfig), Version: t.v.ConfigVersion}
+	config := registry.Op{Kind: registry.Check, Path: t.at(nodeConfig), Version: t.seen("define/config", t.v.ConfigVersion)}
 	if m.Config != nil {
 		config.Kind, config.Data = registry.Set, m.Config
 	}
-	module := registry.Op{Kind: registry.Check, Path: t.at(nodeModule), Version: t.v.ModuleVersion}
+	module := registry.Op{Kind: registry.Check, Path: t.at(nodeModule), Version: t.seen("define/module", t.v.ModuleVersion)}
 	switch {
 	case !t.v.Dirs.Module && m.Module == nil:
 		module.Kind = registry.Absent
@@ -267,13 +267,13 @@ func (t *transaction) define(m protocol.Define) {
 // switchModule lets the next module be the one that runs, if nobody has joined
 // since who may not have it.
 func (t *transaction) switchModule() {
-	t.nobodyJoined()
-	t.op(registry.Set, t.at(nodeModule), switched(t.v.Module), t.v.ModuleVersion)
+	t.nobodyJoined("switch/joins")
+	t.op(registry.Set, t.at(nodeModule), switched(t.v.Module), t.seen("switch/module", t.v.ModuleVersion))
 }
 
 // nobodyJoined: the members of ours are those that were seen, or fewer.
-func (t *transaction) nobodyJoined() {
-	t.op(registry.Check, t.at(nodeMembers), nil, t.v.Dirs.MembersV)
+func (t *transaction) nobodyJoined(fence string) {
+	t.check(fence, t.at(nodeMembers), t.v.Dirs.MembersV)
 }
 
 func (t *transaction) join(m protocol.Join) {
@@ -297,9 +297,9 @@ func (t *transaction) join(m protocol.Join) {
 }
 
 func (t *transaction) reshard(m protocol.Reshard) {
-	t.checkRuns(m.Check)
-	t.unasked(m.Moving)
-	t.setAssignment(&m.Next)
+	t.checkRuns("reshard/records", m.Check)
+	t.unasked("reshard/requests", m.Moving)
+	t.setAssignment("reshard/epoch", &m.Next)
 	if t.v.Sealed {
 		t.delete(t.seal(), registry.AnyVersion) // of another leader's deal
 	}
@@ -307,7 +307,7 @@ func (t *transaction) reshard(m protocol.Reshard) {
 		t.own(m.Self, m.Own)
 	}
 	if m.Parts {
-		t.op(registry.Check, t.at(nodeNecessary), nil, t.v.NecessaryV) // nobody has joined since
+		t.check("reshard-parts/joins", t.at(nodeNecessary), t.v.NecessaryV)
 		if m.Pause && !t.v.Processing {
 			t.ephemeral(t.at(nodeProcessing), "")
 		}
@@ -321,14 +321,14 @@ func (t *transaction) reshard(m protocol.Reshard) {
 		t.owner(i, owner)
 	}
 	t.surplus(m.Remove, m.Clear)
-	t.resharded()
+	t.resharded("reshard/joins")
 }
 
 // owners is a part of a reshard: it holds for the assignment that it spells.
 func (t *transaction) owners(m protocol.Owners) {
-	t.checkAssignment()
+	t.checkAssignment("owners/epoch")
 	if !m.Last {
-		t.op(registry.Check, t.at(nodeNecessary), nil, t.v.NecessaryV) // nobody else has dealt since
+		t.check("owners/joins", t.at(nodeNecessary), t.v.NecessaryV) // nobody else has dealt since
 	}
 	if len(m.Strip) > 0 {
 		t.strip(m.Strip)
@@ -342,25 +342,25 @@ func (t *transaction) owners(m protocol.Owners) {
 	}
 	t.surplus(m.Remove, m.Clear)
 	if m.Last {
-		t.resharded()
+		t.resharded("owners-last/joins")
 	}
 }
 
 // tell sets how far the listeners of fires have been told.
 func (t *transaction) tell(self job.InstanceID, next *protocol.Fires) {
-	t.checkRuns([]job.InstanceID{self})
+	t.checkRuns("tell/own", []job.InstanceID{self})
 	if t.v.Fires.Exists {
-		t.op(registry.Set, t.at(nodeFires), encodeFires(next), t.v.Fires.Version)
+		t.op(registry.Set, t.at(nodeFires), encodeFires(next), t.seen("tell/fires", t.v.Fires.Version))
 	} else {
 		t.op(registry.Create, t.at(nodeFires), encodeFires(next), 0)
 	}
 }
 
 // unasked: nothing was asked of the instances since.
-func (t *transaction) unasked(ids []job.InstanceID) {
+func (t *transaction) unasked(fence string, ids []job.InstanceID) {
 	for _, in := range t.v.Instances {
 		if slices.Contains(ids, in.ID) {
-			t.op(registry.Check, t.Instance(in.ID), nil, in.Version)
+			t.check(fence, t.Instance(in.ID), in.Version)
 		}
 	}
 }
@@ -370,9 +370,9 @@ func (t *transaction) unasked(ids []job.InstanceID) {
 func (j Job) seal() string { return j.item(0, markSeal) }
 
 // checkSeal: the seal that was seen, if there was one, is still there.
-func (t *transaction) checkSeal() bool {
+func (t *transaction) checkSeal(fence string) bool {
 	if t.v.Sealed {
-		t.op(registry.Check, t.seal(), nil, registry.AnyVersion)
+		t.check(fence, t.seal(), registry.AnyVersion)
 	}
 	return t.v.Sealed
 }
@@ -380,14 +380,14 @@ func (t *transaction) checkSeal() bool {
 // strip deletes the nodes of owners, in the versions that were seen.
 func (t *transaction) strip(items []int) {
 	for _, i := range items {
-		t.delete(t.item(i, markInstance), t.v.Items[i].OwnerVer)
+		t.delete(t.item(i, markInstance), t.seen("strip/owners", t.v.Items[i].OwnerVer))
 	}
 }
 
 // checkOwners: the nodes of owners are as they were seen.
-func (t *transaction) checkOwners(items []int) {
+func (t *transaction) checkOwners(fence string, items []int) {
 	for _, i := range items {
-		t.op(registry.Check, t.item(i, markInstance), nil, t.v.Items[i].OwnerVer)
+		t.check(fence, t.item(i, markInstance), t.v.Items[i].OwnerVer)
 	}
 }
 
@@ -404,7 +404,7 @@ func (t *transaction) owner(i int, owner job.InstanceID) {
 	case it.Owner == "":
 		t.create(t.item(i, markInstance), string(owner))
 	case it.Owner != owner:
-		t.op(registry.Set, t.item(i, markInstance), []byte(owner), it.OwnerVer)
+		t.op(registry.Set, t.item(i, markInstance), []byte(owner), t.seen("owners/owner", it.OwnerVer))
 	}
 }
 
@@ -418,9 +418,9 @@ func (t *transaction) surplus(remove, keep []int) {
 	}
 }
 
-// resharded takes the marks away.
-func (t *transaction) resharded() {
-	t.delete(t.at(nodeNecessary), t.v.NecessaryV) // nobody has joined since
+// resharded takes the marks away, if nobody has joined since.
+func (t *transaction) resharded(fence string) {
+	t.delete(t.at(nodeNecessary), t.seen(fence, t.v.NecessaryV))
 	if t.v.Processing {
 		t.delete(t.at(nodeProcessing), registry.AnyVersion)
 	}
@@ -443,11 +443,11 @@ func (t *transaction) clearItem(i int) {
 }
 
 func (t *transaction) begin(m protocol.Begin) {
-	t.checkAssignment()
+	t.checkAssignment("begin/epoch")
 	t.own(m.Self, m.Own)
 	if m.Shared {
-		t.checkOwners(m.Begun)
-		t.checkSeal()
+		t.checkOwners("begin/owners", m.Begun)
+		t.checkSeal("begin/seal")
 	}
 	if m.Monitor {
 		for _, i := range m.Begun {
@@ -459,14 +459,14 @@ func (t *transaction) begin(m protocol.Begin) {
 	}
 	t.unpend(m.Unpend)
 	if m.Ack {
-		t.setInstance(m.Self, "")
+		t.setInstance("begin/request", m.Self, "")
 	}
 }
 
-func (t *transaction) setInstance(id job.InstanceID, value string) {
+func (t *transaction) setInstance(fence string, id job.InstanceID, value string) {
 	for _, in := range t.v.Instances {
 		if in.ID == id {
-			t.op(registry.Set, t.Instance(id), []byte(value), in.Version)
+			t.op(registry.Set, t.Instance(id), []byte(value), t.seen(fence, in.Version))
 		}
 	}
 }
@@ -501,22 +501,22 @@ func (t *transaction) unmark(self job.InstanceID, items []int) {
 
 func (t *transaction) enqueue(m protocol.Enqueue) {
 	if m.Rest != nil {
-		t.own(m.Dead, *m.Rest)
+		t.op(registry.Set, t.runsOf(m.Dead), encodeRuns(m.Rest), t.seen("enqueue/dead", t.version(m.Dead)))
 	} else {
-		t.delete(t.runsOf(m.Dead), t.version(m.Dead))
+		t.delete(t.runsOf(m.Dead), t.seen("enqueue/dead", t.version(m.Dead)))
 	}
-	t.setAssignment(&m.Next)
+	t.setAssignment("enqueue/epoch", &m.Next)
 	t.own(m.Self, m.Own)
-	t.checkRuns(m.Check)
+	t.checkRuns("enqueue/records", m.Check)
 	t.pend(m.Pend)
 }
 
 // stillAway: the members that had the runs have not come back. Before their
 // instances they write the nodes of their servers.
-func (t *transaction) stillAway(all []protocol.Pending) {
+func (t *transaction) stillAway(fence string, all []protocol.Pending) {
 	for _, s := range t.v.Servers {
 		if slices.ContainsFunc(all, func(p protocol.Pending) bool { return p.Dead.IP() == s.IP }) {
-			t.op(registry.Check, t.server(s.IP), nil, s.Version)
+			t.check(fence, t.server(s.IP), s.Version)
 		}
 	}
 }
@@ -565,7 +565,7 @@ func (j Job) place(l protocol.Latch, name string) string {
 }
 
 func (t *transaction) takeOver(m protocol.Take) {
-	t.checkAssignment()
+	t.checkAssignment("take/epoch")
 	t.own(m.Self, m.Own)
 	t.unpend(m.Items)
 	for _, i := range m.Items {
@@ -580,14 +580,14 @@ func (t *transaction) takeOver(m protocol.Take) {
 }
 
 func (t *transaction) leave(m protocol.Leave) {
-	t.delete(t.runsOf(m.Self), t.version(m.Self))
-	t.setAssignment(&m.Next)
+	t.delete(t.runsOf(m.Self), t.seen("leave/record", t.version(m.Self)))
+	t.setAssignment("leave/epoch", &m.Next)
 	if t.v.Leader == m.Self {
 		t.delete(t.at(nodeLeaderInstance), registry.AnyVersion)
 	}
 	for _, in := range t.v.Instances {
 		if in.ID == m.Self {
-			t.delete(t.Instance(m.Self), in.Version) // nothing was asked of it since
+			t.delete(t.Instance(m.Self), t.seen("leave/requests", in.Version)) // nothing was asked of it since
 		}
 	}
 	t.delete(t.member(m.Self), registry.AnyVersion)
@@ -609,7 +609,7 @@ func (t *transaction) disableServer(m protocol.DisableServer) {
 	}
 	for _, s := range t.v.Servers {
 		if s.IP == m.IP {
-			t.op(registry.Set, t.server(m.IP), []byte(value), s.Version)
+			t.op(registry.Set, t.server(m.IP), []byte(value), t.seen("disable-server/server", s.Version))
 		}
 	}
 }

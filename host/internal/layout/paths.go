@@ -13,6 +13,7 @@ import (
 type Job struct {
 	namespace string
 	root      string // /{namespace}/{job}
+	without   string // the fence that is left out; "": none is
 }
 
 // NewJob is the spelling of a job in a namespace, which may contain slashes.

@@ -12,8 +12,8 @@
 // judged which needs ours to be right.
 //
 // Flow: New(seed) → Run: faults and operators disturb until the calm begins,
-// then everything heals and the end state is judged. Mutants (each a removed
-// rule, applied to a copy of the sources) prove that the invariants bite.
+// then everything heals and the end state is judged. Mutants prove that the
+// invariants bite: each lacks a rule or a fence, or has other code in a function.
 //
 // What a seed means changes with each draw that is added. A run that broke a
 // promise is therefore kept as its draws, by the function that drew them, in

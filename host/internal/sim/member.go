@@ -103,6 +103,7 @@ func (m *member) start() {
 	o.Base = job.InstanceID(fmt.Sprintf("%s@-@%d", m.ip, m.pid))
 	o.Session = int64(m.s.id)
 	o.Contender = layout.Contender(o.Session)
+	o.Without = w.without
 	m.st = protocol.NewState(o)
 	m.mir = mirror.New(w.job.Root(), layout.Watched(), layout.Follow)
 	m.dec = w.job.NewDecoder()

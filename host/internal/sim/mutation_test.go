@@ -1,16 +1,18 @@
 package sim
 
 import (
-	"bytes"
+	"cmp"
 	"context"
-	"encoding/json"
 	"errors"
 	"flag"
 	"fmt"
 	"os"
 	"os/exec"
-	"path/filepath"
 	"regexp"
+	"runtime"
+	"runtime/debug"
+	"slices"
+	"strconv"
 	"strings"
 	"sync"
 	"testing"
@@ -18,172 +20,202 @@ import (
 )
 
 var (
-	mutants = flag.Bool("mutants", false, "build and run every mutant; else only look whether their texts fit")
-	only    = flag.String("only", "", "run the mutants whose names match this expression")
+	mutants = flag.Bool("mutants", false, "play every mutant; else only look whether each can be made")
+	only    = flag.String("only", "", "play the mutants whose names match this expression")
 	budget  = flag.Int("budget", 10000, "seeds that a mutant may survive")
+	rebuilt = flag.String("rebuilt", "", "play this mutant, whose edits this program was built with")
 )
 
-const (
-	atOnce   = 2                // mutants at a time
-	patience = 10 * time.Minute // for the seeds of one mutant
-)
+// patience is how long one mutant is played.
+const patience = 10 * time.Minute
 
-// mutant is the sources without one fence or one rule.
+// mutant is the program without one rule or one fence, or with other code in
+// their place.
 type mutant struct {
-	name  string
-	rule  string // what the sources say and the mutant does not
-	edits []edit
+	name    string
+	promise string // what the program keeps and the mutant does not
+	changes []change
 }
 
-// edit replaces a text that occurs exactly once in the file.
-type edit struct{ file, old, new string }
+// change is one of the three: a rule that is not asked, a fence that is not
+// encoded, or an edit of a function (see edit).
+type change struct {
+	rule, fence string
+	edit        edit
+}
+
+func noRule(name string) change      { return change{rule: name} }
+func noFence(name string) change     { return change{fence: name} }
+func in(fn, old, new string) change  { return change{edit: edit{fn, old, new}} }
+func without(fn, code string) change { return in(fn, code, "") }
+
+func allMutants() []mutant {
+	return slices.Concat(recordMutants(), clusterMutants(), mirrorMutants(), wordMutants(), besideMutants())
+}
+
+// edits of a mutant; the program is built anew for them.
+func (m mutant) edits() []edit {
+	var all []edit
+	for _, c := range m.changes {
+		if c.edit.fn != "" {
+			all = append(all, c.edit)
+		}
+	}
+	return all
+}
+
+// apply leaves out of a world what the mutant names.
+func (m mutant) apply(w *World) *World {
+	for _, c := range m.changes {
+		if c.rule != "" {
+			w.without = c.rule
+		}
+		if c.fence != "" {
+			w.job = w.job.Without(c.fence)
+		}
+	}
+	return w
+}
 
 // verdict on a mutant.
 type verdict struct {
 	invariant string // "" if it survived
-	seed      string
+	seed      string // or the scenario
 	took      time.Duration
 	err       error
 }
 
-// TestMutants takes each rule out in turn: some seed must break an invariant.
-// Mutants are made by an overlay of the compiler: nothing in the sources knows
-// of them. Without the flag the test only sees to it that they still apply.
+// TestMutants plays each mutant: a scenario or a seed must break an invariant.
+// Names are left out in this process. All edits together are compiled into one
+// more program, which is told which of them to obey; nothing in the sources
+// knows of them. Without the flag the test only sees to it that the edits apply.
 func TestMutants(t *testing.T) {
-	all := slicesOf(recordMutants(), clusterMutants(), mirrorMutants(), wordMutants(), besideMutants())
-	names := map[string]bool{}
-	for _, m := range all {
-		if names[m.name] {
+	all := allMutants()
+	b := newOverlay()
+	for k, m := range all {
+		if slices.ContainsFunc(all[:k], func(o mutant) bool { return o.name == m.name }) {
 			t.Errorf("two mutants are called %q", m.name)
 		}
-		names[m.name] = true
-		if _, err := m.apply(); err != nil {
+		if err := b.add(k+1, m.edits()); err != nil {
 			t.Errorf("%s: %v", m.name, err)
 		}
 	}
 	if !*mutants || t.Failed() {
 		return
 	}
+	binary, err := b.build(t.Context(), t.TempDir())
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer debug.SetGCPercent(debug.SetGCPercent(400)) // nearly all that lives dies young
 	wanted := regexp.MustCompile(*only)
-	table := make([]string, len(all))
 	var wg sync.WaitGroup
-	slots := make(chan struct{}, atOnce)
+	slots := make(chan struct{}, runtime.GOMAXPROCS(0))
 	for k, m := range all {
 		if !wanted.MatchString(m.name) {
 			continue
 		}
-		dir := t.TempDir()
 		slots <- struct{}{}
 		wg.Go(func() {
 			defer func() { <-slots }()
-			v := m.run(t.Context(), dir)
+			var v verdict
+			if len(m.edits()) > 0 {
+				v = m.runRebuilt(t.Context(), binary, k+1)
+			} else {
+				v = m.play()
+			}
 			switch {
 			case v.err != nil:
 				t.Errorf("%s: %v", m.name, v.err)
 			case v.invariant == "":
-				t.Errorf("%s survived %d seeds: %s", m.name, *budget, m.rule)
+				t.Errorf("%s survived %d seeds: %s", m.name, *budget, m.promise)
 			}
-			table[k] = fmt.Sprintf("%-30s %-78s %-22s %7s %5.1f", m.name, m.rule, v.invariant, v.seed, v.took.Seconds())
-			t.Log(table[k])
+			t.Logf("%-30s %-84s %-22s %7s %5.1f", m.name, m.promise, v.invariant, v.seed, v.took.Seconds())
 		})
 	}
 	wg.Wait()
-	fmt.Printf("%-30s %-78s %-22s %7s %5s\n", "mutant", "rule", "invariant", "seed", "s")
-	for _, line := range table {
-		if line != "" {
-			fmt.Println(line)
-		}
-	}
 }
 
-func slicesOf(groups ...[]mutant) []mutant {
-	var all []mutant
-	for _, g := range groups {
-		all = append(all, g...)
-	}
-	return all
-}
-
-// apply gives the changed text of each file of the mutant, by path.
-func (m mutant) apply() (map[string]string, error) {
-	texts := map[string]string{}
-	for _, e := range m.edits {
-		path, err := filepath.Abs(filepath.Join("..", e.file))
-		if err != nil {
-			return nil, err
-		}
-		if texts[path] == "" {
-			b, err := os.ReadFile(path)
-			if err != nil {
-				return nil, err
-			}
-			texts[path] = string(b)
-		}
-		if n := strings.Count(texts[path], e.old); n != 1 {
-			return nil, fmt.Errorf("%s has %d times, not once:\n%s", e.file, n, e.old)
-		}
-		texts[path] = strings.Replace(texts[path], e.old, e.new, 1)
-	}
-	return texts, nil
-}
-
-// build compiles the tests of this package with the mutant in place.
-func (m mutant) build(ctx context.Context, dir string) (string, error) {
-	texts, err := m.apply()
-	if err != nil {
-		return "", err
-	}
-	replace := map[string]string{}
-	for path, text := range texts {
-		to := filepath.Join(dir, filepath.Base(path))
-		if err := os.WriteFile(to, []byte(text), 0o600); err != nil {
-			return "", err
-		}
-		replace[path] = to
-	}
-	overlay, err := json.Marshal(map[string]any{"Replace": replace})
-	if err != nil {
-		return "", err
-	}
-	file, binary := filepath.Join(dir, "overlay.json"), filepath.Join(dir, "sim.test")
-	if err := os.WriteFile(file, overlay, 0o600); err != nil {
-		return "", err
-	}
-	out, err := exec.CommandContext(ctx, "go", "test", "-c", "-overlay", file, "-o", binary, ".").CombinedOutput()
-	if err != nil {
-		return "", fmt.Errorf("build: %w\n%s", err, out)
-	}
-	return binary, nil
-}
-
-var (
-	broken  = regexp.MustCompile(`broken seed (\d+) invariant "([^"]*)"`)
-	reached = regexp.MustCompile(`--- PASS: TestSeeds`)
-)
-
-// run plays the scenarios, and simulates seeds until one breaks.
-func (m mutant) run(ctx context.Context, dir string) verdict {
-	binary, err := m.build(ctx, dir)
-	if err != nil {
-		return verdict{err: err}
-	}
-	defer os.Remove(binary)
-	ctx, cancel := context.WithTimeout(ctx, patience)
-	defer cancel()
+// play plays the scenarios, and simulates seeds until one breaks.
+func (m mutant) play() verdict {
 	start := time.Now()
-	var out bytes.Buffer
-	cmd := exec.CommandContext(ctx, binary, "-test.run", "^(TestScenarios|TestSeeds)$", "-test.v", "-first", fmt.Sprintf("-seeds=%d", *budget))
-	cmd.Stdout, cmd.Stderr = &out, &out
-	err = cmd.Run()
+	v := verdict{}
+	for _, sc := range scenarios() {
+		if v.invariant = breach(func() Result {
+			r, _ := sc.playIn(m.apply(newWorld(1, drawn(1), fair(), nil)))
+			return r
+		}); v.invariant != "" {
+			v.seed = "scene"
+			break
+		}
+	}
+	for seed := uint64(0); v.invariant == "" && seed < uint64(*budget) && time.Since(start) < patience; seed++ {
+		v.invariant = breach(func() Result { return m.simulate(seed) })
+		v.seed = strconv.FormatUint(seed, 10)
+	}
+	v.took = time.Since(start)
+	return v
+}
+
+// simulate is Run with the mutant.
+func (m mutant) simulate(seed uint64) Result {
+	p := profiles()
+	w := m.apply(newWorld(seed, drawn(seed), p[seed%uint64(len(p))], nil))
+	w.setup()
+	w.populate()
+	w.disturb()
+	return w.play()
+}
+
+// breach is the invariant that a world breaks; "" if none.
+func breach(play func() Result) (invariant string) {
+	defer func() {
+		if recover() != nil {
+			invariant = "panic"
+		}
+	}()
+	if r := play(); r.Breach != nil {
+		return r.Breach.Invariant
+	}
+	return ""
+}
+
+var verdictLine = regexp.MustCompile(`(?m)^verdict (\S*) by (.*)$`)
+
+// TestRebuilt is what runRebuilt runs.
+func TestRebuilt(t *testing.T) {
+	if *rebuilt == "" {
+		return
+	}
+	defer debug.SetGCPercent(debug.SetGCPercent(400))
+	all := allMutants()
+	k := slices.IndexFunc(all, func(m mutant) bool { return m.name == *rebuilt })
+	if k < 0 {
+		t.Fatalf("no mutant is called %q", *rebuilt)
+	}
+	v := all[k].play()
+	fmt.Printf("verdict %s by %s\n", v.seed, v.invariant)
+}
+
+// runRebuilt plays a mutant in the program that has its edits.
+func (m mutant) runRebuilt(ctx context.Context, binary string, number int) verdict {
+	start := time.Now()
+	ctx, cancel := context.WithTimeout(ctx, patience+time.Minute)
+	defer cancel()
+	cmd := exec.CommandContext(ctx, binary, "-test.run", "^TestRebuilt$", "-test.timeout=0", "-rebuilt="+m.name, fmt.Sprintf("-budget=%d", *budget))
+	cmd.Env = append(os.Environ(), fmt.Sprintf("%s=%d", numberVariable, number))
+	out, err := cmd.CombinedOutput()
 	v := verdict{took: time.Since(start)}
-	switch found := broken.FindSubmatch(out.Bytes()); {
+	found := verdictLine.FindStringSubmatch(string(out))
+	switch {
 	case found != nil:
-		v.seed, v.invariant = string(found[1]), string(found[2])
-	case bytes.Contains(out.Bytes(), []byte("panic: ")):
+		v.seed, v.invariant = found[1], found[2]
+	case errors.Is(ctx.Err(), context.DeadlineExceeded): // it went round in a circle
+		v.invariant = "hangs"
+	case strings.Contains(string(out), "fatal error: "):
 		v.invariant = "panic"
-	case reached.Match(out.Bytes()), errors.Is(ctx.Err(), context.DeadlineExceeded):
 	default:
-		v.err = fmt.Errorf("%w\n%s", err, out.Bytes())
+		v.err = fmt.Errorf("%w\n%s", cmp.Or(err, errors.New("no verdict")), out)
 	}
 	return v
 }

@@ -87,7 +87,10 @@ func scenarios() []scenario {
 
 // play runs a scenario and tells whether it came to its point.
 func (sc *scenario) play(trace io.Writer) (Result, bool) {
-	w := newWorld(1, drawn(1), fair(), trace)
+	return sc.playIn(newWorld(1, drawn(1), fair(), trace))
+}
+
+func (sc *scenario) playIn(w *World) (Result, bool) {
 	w.setup()
 	sc.set(w)
 	w.options.Config = w.encoded()

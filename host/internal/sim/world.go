@@ -30,6 +30,7 @@ type World struct {
 	tokens   int
 	job      layout.Job
 	options  protocol.Options
+	without  string // the rule that no member asks; "": each is asked
 	ledger   *ledger
 
 	profile  profile

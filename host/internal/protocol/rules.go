@@ -1,0 +1,46 @@
+package protocol
+
+// rule is asked for a mutation. It has a name so that it can be left out.
+type rule struct {
+	name string
+	ask  func(*State, *Plan) Mutation
+}
+
+// rules in the order in which they are asked; the first that wants a mutation
+// gets it. Each looks at the whole view, whatever input came: what a lost
+// event would have said, the level still says. Nobody changes the list.
+var rules = []rule{
+	{"join", join},
+	{"withdraw", withdraw},
+	{"leave", leave},
+	{"set-server", setServer},
+	{"abdicate", abdicate},
+	{"elect", elect},
+
+	{"again", again},
+	{"complete", complete},
+
+	{"enqueue", enqueue},
+	{"orphan", orphan},
+	{"take", take},
+	{"operate", operate},
+	{"mark-reshard", markReshard},
+	{"unprocess", unprocess},
+	{"reshard", reshard},
+	{"adopt", adopt},
+
+	{"mark-misfire", markMisfire},
+	{"begin", begin},
+	{"drop", drop},
+	{"vouch", vouch},
+	{"tell", tell},
+
+	{"account", account},
+	{"tally", tally},
+	{"clear-marks", clearMarks},
+	{"forget", forget},
+	{"prune-servers", pruneServers},
+
+	{"publish", publish},
+	{"switch-module", switchModule},
+}

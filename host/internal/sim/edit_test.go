@@ -1,0 +1,274 @@
+package sim
+
+import (
+	"fmt"
+	"go/ast"
+	"go/parser"
+	"go/token"
+	"reflect"
+	"strings"
+	"testing"
+)
+
+// edit replaces one piece of a function by another.
+//
+// Old and new are Go: an expression, or statements. In old, _ stands for any
+// expression, and an empty block, or case, for any such, which stays if it is empty
+// in new as well. What is replaced by false or true is evaluated no more, but stays in
+// the text, so that nothing becomes unused; so does what an empty new removes.
+// Exactly one place of the function must look like old, however it is spaced and
+// commented.
+type edit struct {
+	fn       string // package.function or package.Type.method
+	old, new string
+}
+
+// piece is a parsed side of an edit.
+type piece struct {
+	expr  ast.Expr
+	stmts []ast.Stmt
+}
+
+func parsePiece(text string) (piece, error) {
+	if e, err := parser.ParseExpr(text); err == nil {
+		return piece{expr: e}, nil
+	}
+	around := "{\n%s\n}"
+	if strings.HasPrefix(text, "case ") {
+		around = "switch {\n%s\n}"
+	}
+	f, err := parser.ParseFile(token.NewFileSet(), "", "package p\nfunc _() {\n"+fmt.Sprintf(around, text)+"\n}", parser.SkipObjectResolution)
+	if err != nil {
+		return piece{}, fmt.Errorf("parse %q: %w", text, err)
+	}
+	if s, ok := f.Decls[0].(*ast.FuncDecl).Body.List[0].(*ast.SwitchStmt); ok && around != "{\n%s\n}" {
+		return piece{stmts: s.Body.List}, nil
+	}
+	return piece{stmts: f.Decls[0].(*ast.FuncDecl).Body.List[0].(*ast.BlockStmt).List}, nil
+}
+
+// apply edits a function.
+func (e edit) apply(fn *ast.FuncDecl) error {
+	old, err := parsePiece(e.old)
+	if err != nil {
+		return err
+	}
+	by, err := parsePiece(e.new)
+	if err != nil {
+		return err
+	}
+	if old.expr != nil && by.expr == nil {
+		old = piece{stmts: []ast.Stmt{&ast.ExprStmt{X: old.expr}}}
+	}
+	if len(old.stmts) > 1 {
+		return fmt.Errorf("in %s: %q is more than one statement", e.fn, e.old)
+	}
+	places := 0
+	eachPlace(reflect.ValueOf(fn.Body), func(v reflect.Value) {
+		if !old.matches(v) {
+			return
+		}
+		places++
+		if err == nil {
+			err = by.put(v, e.new)
+		}
+	})
+	if places != 1 {
+		return fmt.Errorf("%s has %d places that look like %q, not one", e.fn, places, e.old)
+	}
+	return err
+}
+
+var (
+	exprType  = reflect.TypeFor[ast.Expr]()
+	stmtType  = reflect.TypeFor[ast.Stmt]()
+	blockType = reflect.TypeFor[*ast.BlockStmt]()
+)
+
+// eachPlace visits what is below a node, and where an expression or a statement
+// stands, that place.
+func eachPlace(v reflect.Value, visit func(reflect.Value)) {
+	switch v.Kind() {
+	case reflect.Interface:
+		if v.IsNil() {
+			return
+		}
+		inner := v.Elem()
+		if v.Type() == exprType || v.Type() == stmtType {
+			visit(v)
+		}
+		eachPlace(inner, visit) // as it was: what took its place is not visited
+	case reflect.Pointer:
+		if !v.IsNil() && v.Type() != reflect.TypeFor[*ast.Object]() {
+			eachPlace(v.Elem(), visit)
+		}
+	case reflect.Struct:
+		for i := range v.NumField() {
+			eachPlace(v.Field(i), visit)
+		}
+	case reflect.Slice:
+		for i := range v.Len() {
+			eachPlace(v.Index(i), visit)
+		}
+	default:
+	}
+}
+
+// matches tells whether a place looks like the piece. A statement without a value
+// is matched as one, not as the expression in it.
+func (p piece) matches(place reflect.Value) bool {
+	if p.expr != nil {
+		return place.Type() == exprType && same(reflect.ValueOf(p.expr), place.Elem())
+	}
+	return place.Type() == stmtType && same(reflect.ValueOf(p.stmts[0]), place.Elem())
+}
+
+// same compares what two nodes say, not where.
+func same(p, v reflect.Value) bool {
+	if p.Kind() == reflect.Interface {
+		p = p.Elem()
+	}
+	if v.Kind() == reflect.Interface {
+		v = v.Elem()
+	}
+	if !p.IsValid() || !v.IsValid() {
+		return p.IsValid() == v.IsValid()
+	}
+	if id, ok := p.Interface().(*ast.Ident); ok && id != nil && id.Name == "_" && v.Type().Implements(exprType) {
+		return true
+	}
+	if p.Type() != v.Type() {
+		return false
+	}
+	switch p.Kind() {
+	case reflect.Pointer:
+		if p.Type() == reflect.TypeFor[*ast.Object]() {
+			return true
+		}
+		if p.IsNil() || v.IsNil() {
+			return p.IsNil() == v.IsNil()
+		}
+		if p.Type() == blockType && len(p.Interface().(*ast.BlockStmt).List) == 0 {
+			return true
+		}
+		return same(p.Elem(), v.Elem())
+	case reflect.Struct:
+		if c, ok := p.Interface().(ast.CaseClause); ok && len(c.Body) == 0 {
+			return same(p.FieldByName("List"), v.FieldByName("List"))
+		}
+		for i := range p.NumField() {
+			if !same(p.Field(i), v.Field(i)) {
+				return false
+			}
+		}
+		return true
+	case reflect.Slice:
+		if p.Len() != v.Len() {
+			return false
+		}
+		for i := range p.Len() {
+			if !same(p.Index(i), v.Index(i)) {
+				return false
+			}
+		}
+		return true
+	case reflect.Int:
+		if p.Type() == reflect.TypeFor[token.Pos]() {
+			return (p.Int() == 0) == (v.Int() == 0) // it tells f(x...) from f(x)
+		}
+		return p.Int() == v.Int()
+	default:
+		return p.Equal(v)
+	}
+}
+
+// put sets a place to the piece.
+func (p piece) put(place reflect.Value, text string) error {
+	old := place.Interface()
+	switch {
+	case place.Type() == exprType && text == "false":
+		place.Set(reflect.ValueOf(instead("false", token.LAND, old.(ast.Expr))))
+	case place.Type() == exprType && text == "true":
+		place.Set(reflect.ValueOf(instead("true", token.LOR, old.(ast.Expr))))
+	case place.Type() == exprType && p.expr != nil:
+		if _, ok := p.expr.(*ast.BinaryExpr); ok {
+			p.expr = &ast.ParenExpr{X: p.expr}
+		}
+		place.Set(reflect.ValueOf(p.expr))
+	case place.Type() == exprType:
+		return fmt.Errorf("%q takes the place of an expression", text)
+	case text == "":
+		place.Set(reflect.ValueOf(&ast.IfStmt{Cond: ast.NewIdent("false"), Body: &ast.BlockStmt{List: []ast.Stmt{old.(ast.Stmt)}}}))
+	case p.expr != nil:
+		place.Set(reflect.ValueOf(&ast.ExprStmt{X: p.expr}))
+	case len(p.stmts) == 1:
+		keepBlock(p.stmts[0], old.(ast.Stmt))
+		place.Set(reflect.ValueOf(p.stmts[0]))
+	default:
+		place.Set(reflect.ValueOf(&ast.BlockStmt{List: p.stmts}))
+	}
+	return nil
+}
+
+// instead is a condition that is not evaluated any more.
+func instead(word string, op token.Token, old ast.Expr) ast.Expr {
+	return &ast.ParenExpr{X: &ast.BinaryExpr{X: ast.NewIdent(word), Op: op, Y: &ast.ParenExpr{X: old}}}
+}
+
+// keepBlock puts the old statement's block where the new one has an empty one.
+func keepBlock(by, old ast.Stmt) {
+	if b, ok := by.(*ast.CaseClause); ok && len(b.Body) == 0 {
+		b.Body = old.(*ast.CaseClause).Body
+		return
+	}
+	b, o := reflect.Indirect(reflect.ValueOf(by)).FieldByName("Body"), reflect.Indirect(reflect.ValueOf(old)).FieldByName("Body")
+	if b.IsValid() && o.IsValid() && b.Type() == blockType && len(b.Interface().(*ast.BlockStmt).List) == 0 {
+		b.Set(o)
+	}
+}
+
+func TestEdit(t *testing.T) {
+	t.Parallel()
+	const text = `package p
+func f(a, b int, c func(...int) bool) int {
+	for i := a; i < b; i++ { // a comment
+		if c(i) && a > 0 || !c(b) {
+			a++
+		}
+	}
+	c()
+	return a
+}`
+	for _, c := range []struct {
+		old, new, want string
+	}{
+		{"c(i)", "false", "(false && (c(i))) && a > 0 || !c(b)"},
+		{"a > 0", "true", "c(i) && (true || (a > 0)) || !c(b)"},
+		{"_ && a  >  0", "c(a)", "if c(a) || !c(b)"},
+		{"for _ := _; _ < b; _++ {}", "for i := b; i > 0; i-- {}", "for i := b; i > 0; i-- {\n\t\tif"},
+		{"a++", "a--", "a--"},
+		{"a++", "", "if false {\n\t\t\t\ta++\n\t\t\t}"},
+		{"c()", "", "if false {\n\t\tc()\n\t}"},
+		{"c()", "c(1); c(2)", "{\n\t\tc(1)\n\t\tc(2)\n\t}"},
+		{"c(_)", "false", ""},    // two places
+		{"c(a...)", "false", ""}, // none
+		{"a > 0", "return 1", ""},
+		{"a >", "false", ""},
+	} {
+		file, err := parser.ParseFile(token.NewFileSet(), "", text, parser.SkipObjectResolution)
+		if err != nil {
+			t.Fatal(err)
+		}
+		fn := file.Decls[0].(*ast.FuncDecl)
+		err = edit{"p.f", c.old, c.new}.apply(fn)
+		got, formatErr := formatted(fn)
+		switch {
+		case formatErr != nil:
+			t.Error(formatErr)
+		case (err != nil) != (c.want == ""):
+			t.Errorf("%q by %q: error %v", c.old, c.new, err)
+		case err == nil && !strings.Contains(got, c.want):
+			t.Errorf("%q by %q: got\n%s", c.old, c.new, got)
+		}
+	}
+}

@@ -1,0 +1,237 @@
+package sim
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"fmt"
+	"go/ast"
+	"go/format"
+	"go/parser"
+	"go/token"
+	"maps"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"slices"
+	"strings"
+)
+
+// numberVariable tells a program built with an overlay which mutant it is.
+const numberVariable = "WASMJOBD_MUTANT"
+
+// overlay is what the compiler is given in place of files of other packages:
+// beside each function that mutants edit stand its edited copies, and it calls
+// the one that belongs to the mutant of the process.
+type overlay struct {
+	files map[string]*overlaid // by path
+}
+
+type overlaid struct {
+	pkg    string
+	text   []byte
+	copies bytes.Buffer
+	calls  map[int]*dispatch // by offset of the function's body
+}
+
+// dispatch calls the copies of one function.
+type dispatch struct {
+	fn   *ast.FuncDecl
+	fset *token.FileSet
+	to   []int // numbers of mutants
+}
+
+func newOverlay() *overlay { return &overlay{files: map[string]*overlaid{}} }
+
+// add edits functions for the mutant of that number.
+func (o *overlay) add(number int, edits []edit) error {
+	byFunction := map[string][]edit{}
+	for _, e := range edits {
+		byFunction[e.fn] = append(byFunction[e.fn], e)
+	}
+	for _, name := range slices.Sorted(maps.Keys(byFunction)) {
+		f, fset, fn, err := o.find(name)
+		if err != nil {
+			return err
+		}
+		body := fset.Position(fn.Body.Lbrace).Offset
+		if f.calls[body] == nil {
+			_, original, untouched, err := o.find(name)
+			if err != nil {
+				return err
+			}
+			f.calls[body] = &dispatch{fn: untouched, fset: original}
+		}
+		f.calls[body].to = append(f.calls[body].to, number)
+		for _, e := range byFunction[name] {
+			if err := e.apply(fn); err != nil {
+				return err
+			}
+		}
+		fn.Name.Name = copyName(fn.Name.Name, number)
+		text, err := formatted(fn)
+		if err != nil {
+			return fmt.Errorf("%s: %w", name, err)
+		}
+		f.copies.WriteString("\n" + text + "\n")
+	}
+	return nil
+}
+
+func copyName(fn string, number int) string { return fmt.Sprintf("%s_mutant%d", fn, number) }
+
+// formatted prints a function by itself: its positions are of no use any more.
+func formatted(fn *ast.FuncDecl) (string, error) {
+	fn.Doc = nil
+	var text bytes.Buffer
+	if err := format.Node(&text, token.NewFileSet(), fn); err != nil {
+		return "", fmt.Errorf("print the function: %w", err)
+	}
+	return text.String(), nil
+}
+
+// find parses anew the file that declares package.function or
+// package.Type.method.
+func (o *overlay) find(name string) (*overlaid, *token.FileSet, *ast.FuncDecl, error) {
+	pkg, function, _ := strings.Cut(name, ".")
+	paths, err := filepath.Glob(filepath.Join("..", pkg, "*.go"))
+	if err != nil {
+		return nil, nil, nil, err
+	}
+	for _, path := range paths {
+		if strings.HasSuffix(path, "_test.go") {
+			continue
+		}
+		text, err := os.ReadFile(path)
+		if err != nil {
+			return nil, nil, nil, err
+		}
+		if short := function[strings.Index(function, ".")+1:]; !bytes.Contains(text, []byte(short+"(")) {
+			continue
+		}
+		fset := token.NewFileSet()
+		file, err := parser.ParseFile(fset, path, text, parser.SkipObjectResolution)
+		if err != nil {
+			return nil, nil, nil, err
+		}
+		for _, d := range file.Decls {
+			if fn, ok := d.(*ast.FuncDecl); ok && fn.Body != nil && declared(fn) == function {
+				if o.files[path] == nil {
+					o.files[path] = &overlaid{pkg: pkg, text: text, calls: map[int]*dispatch{}}
+				}
+				return o.files[path], fset, fn, nil
+			}
+		}
+	}
+	return nil, nil, nil, fmt.Errorf("there is no function %s", name)
+}
+
+// declared is a function's name, with that of its receiver's type before it.
+func declared(fn *ast.FuncDecl) string {
+	if fn.Recv == nil {
+		return fn.Name.Name
+	}
+	t := fn.Recv.List[0].Type
+	if p, ok := t.(*ast.StarExpr); ok {
+		t = p.X
+	}
+	return fmt.Sprintf("%s.%s", t, fn.Name)
+}
+
+// edited is the text of a file with all copies.
+func (f *overlaid) edited() []byte {
+	var out bytes.Buffer
+	done := 0
+	for _, at := range slices.Sorted(maps.Keys(f.calls)) {
+		d := f.calls[at]
+		for _, p := range d.blanks() {
+			from := d.fset.Position(p.Pos()).Offset
+			out.Write(f.text[done:from])
+			fmt.Fprintf(&out, "blank%d", from)
+			done = from + len("_")
+		}
+		out.Write(f.text[done : at+1])
+		out.WriteString(d.code())
+		done = at + 1
+	}
+	out.Write(f.text[done:])
+	out.Write(f.copies.Bytes())
+	return out.Bytes()
+}
+
+// blanks are the parameters without a name, which get one to be passed on.
+func (d *dispatch) blanks() []*ast.Ident {
+	var all []*ast.Ident
+	for _, p := range d.fn.Type.Params.List {
+		for _, name := range p.Names {
+			if name.Name == "_" {
+				all = append(all, name)
+			}
+		}
+	}
+	return all
+}
+
+// code begins the function by calling its copy.
+func (d *dispatch) code() string {
+	var args []string
+	for _, p := range d.fn.Type.Params.List {
+		for _, name := range p.Names {
+			arg := name.Name
+			if arg == "_" {
+				arg = fmt.Sprintf("blank%d", d.fset.Position(name.Pos()).Offset)
+			}
+			if _, ok := p.Type.(*ast.Ellipsis); ok {
+				arg += "..."
+			}
+			args = append(args, arg)
+		}
+	}
+	receiver, result, after := "", "return ", ""
+	if d.fn.Recv != nil {
+		receiver = d.fn.Recv.List[0].Names[0].Name + "."
+	}
+	if d.fn.Type.Results == nil {
+		result, after = "", "; return"
+	}
+	code := " switch mutantNumber {"
+	for _, n := range d.to {
+		code += fmt.Sprintf(" case %d: %s%s%s(%s)%s;", n, result, receiver, copyName(d.fn.Name.Name, n), strings.Join(args, ", "), after)
+	}
+	return code + " };"
+}
+
+// build compiles the tests of this package with the overlay in place.
+func (o *overlay) build(ctx context.Context, dir string) (string, error) {
+	replace := map[string]string{}
+	put := func(path string, text []byte) error {
+		full, err := filepath.Abs(path)
+		if err != nil || replace[full] != "" {
+			return err
+		}
+		replace[full] = filepath.Join(dir, fmt.Sprintf("%d.go", len(replace)))
+		return os.WriteFile(replace[full], text, 0o600)
+	}
+	for path, f := range o.files {
+		if err := put(path, f.edited()); err != nil {
+			return "", err
+		}
+		number := "package " + f.pkg + "\nimport (\"os\"; \"strconv\")\nvar mutantNumber, _ = strconv.Atoi(os.Getenv(\"" + numberVariable + "\"))\n"
+		if err := put(filepath.Join(filepath.Dir(path), "mutant_number.go"), []byte(number)); err != nil {
+			return "", err
+		}
+	}
+	text, err := json.Marshal(map[string]any{"Replace": replace})
+	if err != nil {
+		return "", err
+	}
+	file, binary := filepath.Join(dir, "overlay.json"), filepath.Join(dir, "sim.test")
+	if err := os.WriteFile(file, text, 0o600); err != nil {
+		return "", err
+	}
+	out, err := exec.CommandContext(ctx, "go", "test", "-c", "-overlay", file, "-o", binary, ".").CombinedOutput()
+	if err != nil {
+		return "", fmt.Errorf("build: %w\n%s", err, out)
+	}
+	return binary, nil
+}
