@@ -26,7 +26,7 @@ func wordMutants() []mutant {
 		{"swap: joins unnoticed", "nobody has joined since the switch was decided", []change{noFence("switch/joins")}},
 		{"join: unnoticed", "a member that joins is noticed by who decided without it", []change{without("layout.transaction.join", "t.op(registry.Set, t.at(nodeMembers), nil, _)")}},
 		{"define: stale wish", "a definition derived from an older module is refused", []change{in("protocol.View.define", "v.moduleVersion() != a.HaveModule", "false")}},
-		{"define: unchecked", "a definition that leaves the configuration as it is checks it", []change{noFence("define/config")}},
+		{"define: unchecked", "a definition derived from an older configuration is refused, also when it comes late", []change{noFence("define/config")}},
 		{"config: stale wish", "a wish derived from an older configuration is refused", []change{in("protocol.Wish", "v.ConfigVersion != a.Have", "false")}},
 		{"config: total unnoticed", "a new total is obeyed", []change{
 			in("protocol.Assignment.fits", "a.Total == total", "true"),

@@ -50,7 +50,7 @@ func in(fn, old, new string) change  { return change{edit: edit{fn, old, new}} }
 func without(fn, code string) change { return in(fn, code, "") }
 
 func allMutants() []mutant {
-	return slices.Concat(recordMutants(), clusterMutants(), mirrorMutants(), wordMutants(), besideMutants())
+	return slices.Concat(recordMutants(), clusterMutants(), mirrorMutants(), wordMutants(), besideMutants(), namedMutants())
 }
 
 // edits of a mutant; the program is built anew for them.
@@ -103,10 +103,7 @@ func TestMutants(t *testing.T) {
 	if !*mutants || t.Failed() {
 		return
 	}
-	binary, err := b.build(t.Context(), t.TempDir())
-	if err != nil {
-		t.Fatal(err)
-	}
+	build := sync.OnceValues(func() (string, error) { return b.build(t.Context(), t.TempDir()) })
 	defer debug.SetGCPercent(debug.SetGCPercent(400)) // nearly all that lives dies young
 	wanted := regexp.MustCompile(*only)
 	var wg sync.WaitGroup
@@ -118,12 +115,7 @@ func TestMutants(t *testing.T) {
 		slots <- struct{}{}
 		wg.Go(func() {
 			defer func() { <-slots }()
-			var v verdict
-			if len(m.edits()) > 0 {
-				v = m.runRebuilt(t.Context(), binary, k+1)
-			} else {
-				v = m.play()
-			}
+			v := m.verdict(t.Context(), k+1, build)
 			switch {
 			case v.err != nil:
 				t.Errorf("%s: %v", m.name, v.err)
@@ -134,6 +126,17 @@ func TestMutants(t *testing.T) {
 		})
 	}
 	wg.Wait()
+}
+
+func (m mutant) verdict(ctx context.Context, number int, build func() (string, error)) verdict {
+	if len(m.edits()) == 0 {
+		return m.play()
+	}
+	binary, err := build()
+	if err != nil {
+		return verdict{err: err}
+	}
+	return m.runRebuilt(ctx, binary, number)
 }
 
 // play plays the scenarios, and simulates seeds until one breaks.

@@ -41,7 +41,7 @@ func TestScenarios(t *testing.T) {
 }
 
 func scenarios() []scenario {
-	return []scenario{
+	return append(definedScenarios(), []scenario{
 		{"a member dies while a leader of ElasticJob deals", func(w *World) {
 			w.plain(9, 2)
 			w.config.Failover = false
@@ -74,6 +74,12 @@ func scenarios() []scenario {
 		{"a member of ElasticJob dies in a run", twoOfTheirs, diesInRun},
 		{"an owner is written while a begin is on its way", oneOfTheirs, ownerWritten("begin")},
 		{"an owner is written while an adoption is on its way", oneOfTheirs, ownerWritten("adopt")},
+		{"a request is made of who loses an item while that is adopted", func(w *World) {
+			w.plain(2, 9)
+			w.theirs("10.0.0.10", 0)
+			w.ours(1, 5)
+			w.ours(2, 14)
+		}, askedBeforeAdopted},
 		{"who is to adopt is frozen for longer than anybody waits", func(w *World) {
 			w.plain(2, 9)
 			w.options.ReshardWait = 1000
@@ -82,7 +88,7 @@ func scenarios() []scenario {
 			w.ours(1, 5).timeout = 60 * second
 			w.ours(2, 7)
 		}, frozenAdopter},
-	}
+	}...)
 }
 
 // play runs a scenario and tells whether it came to its point.
@@ -342,4 +348,25 @@ func ownerWritten(name string) func(*World) steering {
 			w.apply(nil, []registry.Op{{Kind: registry.Set, Path: w.nodes.item(i, markOwner), Data: []byte(p.id()), Version: registry.AnyVersion}}, author{what: "somebody writes an owner"})
 		}}
 	}
+}
+
+// askedBeforeAdopted: an operator triggers the job while an adoption is on its
+// way that takes an item from a member of ours.
+func askedBeforeAdopted(w *World) steering {
+	reached := false
+	return steering{reached: &reached, sending: func(m *member, mu protocol.Mutation) {
+		adopt, ok := mu.(protocol.Adopt)
+		if !ok || reached {
+			return
+		}
+		v := m.st.View()
+		for i, from := range v.Assignment.Owners {
+			if from != adopt.Next.Owners[i] && alive(v, from) {
+				reached = true
+				w.slowLine(m, 200*millisecond)
+				w.tool(protocol.RequestTrigger{To: []protocol.ID{from}})
+				return
+			}
+		}
+	}}
 }

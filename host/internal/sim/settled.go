@@ -113,6 +113,9 @@ func (l *ledger) leftovers() {
 			l.w.breach("calm", "item %d has marks left: %+v", i, it)
 		}
 	}
+	if v.Next != "" && len(v.Members) > 0 {
+		l.w.breach("calm", "the module %s still waits for members to have it", v.Next)
+	}
 	for k := range v.Runs {
 		r := &v.Runs[k]
 		if !alive(v, r.ID) {

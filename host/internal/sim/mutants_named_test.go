@@ -1,0 +1,44 @@
+package sim
+
+// namedMutants leave out rules and fences of which the other lists have no
+// mutant.
+func namedMutants() []mutant {
+	return []mutant{
+		{"join: never", "a server becomes a member", []change{noRule("join")}},
+		{"leave: never", "who is told to end leaves", []change{noRule("leave")}},
+		{"complete: never", "a run whose guest has ended is closed", []change{noRule("complete")}},
+		{"operate: never", "what an operator asks for is done", []change{noRule("operate")}},
+		{"reshard: never", "items get owners", []change{noRule("reshard")}},
+		{"begin: never", "what is due begins", []change{noRule("begin")}},
+		{"swap: unpublished", "a member says that it has the next module", []change{noRule("publish")}},
+		{"swap: never", "a module that all have is switched", []change{noRule("switch-module")}},
+		{"adopt: asked meanwhile", "nobody whose items move was asked since the adoption was decided", []change{noFence("adopt/requests")}},
+		{"swap: any version", "a module is switched only if nobody has defined another since", []change{noFence("switch/module")}},
+		{"define: module unchecked", "a definition derived from an older module is refused, also when it comes late", []change{noFence("define/module")}},
+		{"leave: any epoch", "who leaves writes its last instants into the assignment that was read", []change{noFence("leave/epoch")}},
+	}
+}
+
+// unnoticed are rules and fences that have no mutant, and why.
+func unnoticed() map[string]string {
+	return map[string]string{
+		"unprocess": "the next leader's reshard takes the mark away as well; what it does until then is in reshard_java_lead.txt",
+		"vouch":     "no simulated job has listeners of ElasticJob's; guarantee.txt",
+		"tally":     "the ledger does not ask who took a run of ours; orphan_taken_java.txt, tally_unknown.txt",
+
+		"adopt/epoch":             "who sets the assignment meanwhile also writes a record, or takes the seal away; both are checked",
+		"orphan/epoch":            "who sets the assignment meanwhile also writes a record that is checked",
+		"reshard/epoch":           "who sets the assignment meanwhile also writes a record or the mark; both are checked",
+		"owners/joins":            "another deal sets the assignment, which owners/epoch checks; who has joined has no item yet",
+		"owners-last/joins":       "the mark comes back by level, see the rule mark-reshard",
+		"owners/owner":            "only a leader writes owners: one of ours sets the assignment as well, one of ElasticJob takes the mark away",
+		"strip/owners":            "as owners/owner",
+		"clear-marks/own":         "no seed has seen it: a clearing without an answer has to be carried out after the next begin of the item",
+		"tell/own":                "who tells sets the node of fires, whose version tell/fires checks",
+		"request-trigger/request": "a request that is written over another, or over none, is what the operator asked for",
+		"begin/request":           "a request that is written over one which waits is answered with it",
+		"disable-server/server":   "an operator's word replaces what was said before, whatever that was",
+		"enqueue/dead":            "the dead write nothing; who else ends the record sets the assignment, which enqueue/epoch checks",
+		"leave/record":            "no seed has seen it: a set of the record without an answer has to be carried out after the view that lets the member leave",
+	}
+}

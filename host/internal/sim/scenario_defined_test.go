@@ -1,0 +1,63 @@
+package sim
+
+import (
+	"fmt"
+
+	"github.com/wasmjob/wasmjob/host/internal/protocol"
+)
+
+// definedScenarios are about definitions that come while something that was
+// decided on the one before is on its way.
+func definedScenarios() []scenario {
+	both := func(w *World) {
+		w.plain(1, 9)
+		w.ours(1, 0)
+		w.ours(2, 5)
+	}
+	return []scenario{
+		{"a job is defined anew while its module is switched", both, definedBefore(func(mu protocol.Mutation) bool {
+			_, ok := mu.(protocol.Switch)
+			return ok
+		})},
+		{"a job is defined by two at once", both, definedBefore(func(mu protocol.Mutation) bool {
+			_, ok := mu.(protocol.Define)
+			return ok
+		})},
+	}
+}
+
+// definedBefore: a member is asked to name another module, and just before the
+// awaited mutation arrives somebody else has named one.
+func definedBefore(awaited func(protocol.Mutation) bool) func(*World) steering {
+	return func(w *World) steering {
+		w.at((1_700_000_000+20)*second, w.defineNext)
+		w.at((1_700_000_000+25)*second, func() { w.wish(w.members[0], w.nextModule()) })
+		reached := false
+		return steering{reached: &reached, sending: func(m *member, mu protocol.Mutation) {
+			if reached || !awaited(mu) {
+				return
+			}
+			reached = true
+			w.slowLine(m, 200*millisecond)
+			w.defineNext()
+		}}
+	}
+}
+
+// defineNext is what somebody does who is no member.
+func (w *World) defineNext() {
+	w.asks++
+	define, _ := protocol.Wish(w.ledger.v, w.nextModule())
+	w.tool(define)
+}
+
+// nextModule defines the job as it is, with a module that is to come.
+func (w *World) nextModule() protocol.AskDefine {
+	v := w.ledger.v
+	a := protocol.AskDefine{Config: v.ConfigData, Have: v.ConfigVersion, HaveModule: protocol.NoModule}
+	if v.Dirs.Module {
+		a.HaveModule = v.ModuleVersion
+	}
+	a.Module = fmt.Appendf(nil, definitionText, w.asks, a.Have, a.HaveModule, fmt.Sprintf(`,"next":{"name":"m","digest":"%064x"}`, w.asks))
+	return a
+}
