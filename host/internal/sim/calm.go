@@ -37,7 +37,7 @@ func (w *World) heal() {
 	w.slow, w.slowJobs = 0, min(w.slowJobs, 0.08)
 	for _, m := range w.members {
 		if w.config.MaxTimeDiffSeconds >= 0 {
-			m.offset = 0 // or it would begin nothing for ever
+			m.offset, m.set = 0, w.now // or it would begin nothing for ever
 		}
 		m.thaw()
 		if m.s != nil && m.s.stalled > 0 {

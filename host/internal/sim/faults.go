@@ -62,7 +62,7 @@ func (w *World) fault() {
 			w.tracef("%s: its history stores nothing for %d ms", m.name(), (m.outage-w.now)/millisecond)
 		}},
 		{f.clock, func() {
-			m.offset = w.between(-w.profile.skew, w.profile.skew+1)
+			m.offset, m.set = w.between(-w.profile.skew, w.profile.skew+1), w.now
 			w.tracef("%s: its clock is set to %+d ms", m.name(), m.offset)
 		}},
 		{f.operator, w.operate},

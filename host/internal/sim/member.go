@@ -22,6 +22,7 @@ type member struct {
 	ip      string
 	pid     int
 	offset  int64 // of its clock, ms
+	set     int64 // when that was set last
 	timeout int64 // of its sessions
 	up      bool
 	life    int   // counts sessions: what belongs to an older one is ignored
