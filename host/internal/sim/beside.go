@@ -341,7 +341,8 @@ func (l *ledger) alone() {
 func theyLead(v *protocol.View) bool { return v.Leader != "" && !alive(v, v.Leader) }
 
 // unadopted: a leader of ElasticJob has dealt, and not as the assignment says, or
-// nobody of ours has looked at it since.
+// nobody of ours has looked at it since. What one of ours has open stays with who
+// has it, and is adopted when it has ended: nobody waits for that.
 func unadopted(v *protocol.View) bool {
 	if !theyLead(v) || v.Config == nil {
 		return false
@@ -350,9 +351,14 @@ func unadopted(v *protocol.View) bool {
 		return true
 	}
 	for i := range v.Config.Total {
-		if i >= len(v.Items) || v.Items[i].Owner != ownerOf(v, i) {
+		if i >= len(v.Items) || v.Items[i].Owner != ownerOf(v, i) && !open(v, i) {
 			return true
 		}
 	}
 	return false
+}
+
+// open: one of ours has a run of the item.
+func open(v *protocol.View, i int) bool {
+	return slices.ContainsFunc(v.Runs, func(r protocol.Runs) bool { return entryOf(v, r.ID, i) != nil })
 }
