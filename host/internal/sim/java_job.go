@@ -322,8 +322,8 @@ func (j *jvm) runAll(t *thread, items []int, at int64) {
 		for _, i := range items {
 			t.remove(w.nodes.item(i, markRunning))
 		}
+		w.ledger.theyRan(items, at) // without marks nobody can know
 	}
-	w.ledger.theyRan(items, at)
 	if j.settings(t).Failover {
 		for _, i := range items {
 			t.remove(w.nodes.item(i, markFailover))
