@@ -342,20 +342,20 @@ func theyLead(v *protocol.View) bool { return v.Leader != "" && !alive(v, v.Lead
 
 // unadopted: a leader of ElasticJob has dealt, and not as the assignment says, or
 // nobody of ours has looked at it since. What one of ours has open stays with who
-// has it, and is adopted when it has ended: nobody waits for that.
+// has it, and is adopted when it has ended: nobody waits for that. While an item
+// has no owner yet, as after a change of the total, there is nothing to adopt.
 func unadopted(v *protocol.View) bool {
 	if !theyLead(v) || v.Config == nil {
 		return false
 	}
-	if !v.Sealed {
-		return true
-	}
+	differs := !v.Sealed
 	for i := range v.Config.Total {
-		if i >= len(v.Items) || v.Items[i].Owner != ownerOf(v, i) && !open(v, i) {
-			return true
+		if i >= len(v.Items) || v.Items[i].Owner == "" {
+			return false
 		}
+		differs = differs || v.Items[i].Owner != ownerOf(v, i) && !open(v, i)
 	}
-	return false
+	return differs
 }
 
 // open: one of ours has a run of the item.

@@ -90,7 +90,7 @@ func (l *ledger) idle(id protocol.ID, i int) bool {
 	r := recordOf(v, id)
 	n := l.w.options.MaxUnstored
 	return it.Owner == id && !it.Disabled && it.Failover == "" && r != nil && (n == 0 || len(r.Rows) < n) &&
-		(!shared(v) || v.Config.MonitorExecution && !l.sessions[it.Running] && !unadopted(v) && len(v.Pending) == 0)
+		(!shared(v) || v.Config.MonitorExecution && !l.sessions[it.Running] && (v.Sealed || !theyLead(v)) && !unadopted(v) && len(v.Pending) == 0)
 }
 
 // expect: the owner begins what is due at its clock, or marks what it cannot.
