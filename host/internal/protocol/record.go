@@ -118,8 +118,9 @@ func account(s *State, _ *Plan) Mutation {
 
 // clearMarks removes own marks that no open run justifies: monitoring was
 // switched off, or a set of the record was lost with its marks kept. The leader
-// also removes those that no session holds: nobody else ever would, and the
-// item could not run.
+// also removes those that no session holds, and the reclaimer those of what
+// strangers took over and will not run: nobody else ever would, and the item could
+// not run.
 func clearMarks(s *State, _ *Plan) Mutation {
 	own := s.own()
 	if own == nil || s.config() == nil {
@@ -145,6 +146,9 @@ func clearMarks(s *State, _ *Plan) Mutation {
 		if it.Failover != "" && it.FOOwner == 0 {
 			m.Failover, left = append(m.Failover, i), true
 		}
+	}
+	if items := s.untaken(); len(items) > 0 {
+		m.Failover, left = append(m.Failover, items...), true
 	}
 	if left {
 		for k := range s.view.Runs {

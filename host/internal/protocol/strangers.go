@@ -31,6 +31,8 @@ type witness struct {
 	// stranger has taken and that have no row of it yet.
 	pending []Pending
 	taken   []Row
+	// noFailover is since when failover is off; 0: it is on.
+	noFailover int64
 }
 
 // left is a pending run that a stranger wrote, and since when it is seen.
@@ -86,6 +88,7 @@ func (s *State) watchStrangers() {
 		}
 	}
 	s.seeTakes()
+	s.seeFailover()
 	var seen []left
 	for _, p := range v.Pending {
 		if !p.Foreign {

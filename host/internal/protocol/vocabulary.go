@@ -297,7 +297,8 @@ type (
 	// MarkMisfire marks running items whose next instant came.
 	MarkMisfire struct{ Items []int }
 	// ClearMarks removes own marks that no open run justifies, and, if nobody of
-	// Check has set its record, those that no session holds.
+	// Check has set its record, those that no session holds, and those of what
+	// strangers took over and will not run.
 	ClearMarks struct {
 		Self              ID
 		Check             []ID

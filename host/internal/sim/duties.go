@@ -301,7 +301,9 @@ func (l *ledger) strays(old *protocol.View, by author) {
 			break
 		}
 		now := l.v.Items[i]
-		if it.Running != 0 && it.Running != own && now.Running == 0 || it.FOOwner != 0 && it.FOOwner != own && now.FOOwner == 0 {
+		// Members of ElasticJob look at no failover mark while failover is off.
+		untaken := l.sessions[it.FOOwner] && !by.view.Config.Failover && by.view.Items[i].Running == 0
+		if it.Running != 0 && it.Running != own && now.Running == 0 || it.FOOwner != 0 && it.FOOwner != own && now.FOOwner == 0 && !untaken {
 			l.w.breach("another's mark", "%s: item %d was marked by another member", by, i)
 		}
 	}

@@ -26,6 +26,7 @@ func besideMutants() []mutant {
 		{"begin: unsealed", "under a leader of ElasticJob nothing begins before somebody has adopted what it dealt", []change{in("protocol.begin", "s.view.unsealed()", "false")}},
 		{"mark: overlooked", "a leader of ElasticJob deals anew for who came while it dealt", []change{in("protocol.markReshard", "s.overlooked()", "false")}},
 		{"mark: abandoned", "an item whose owner is gone is asked for under a leader of ElasticJob", []change{in("protocol.markReshard", "s.abandoned()", "false")}},
+		{"strangers: what they take stays", "what strangers took over as failover was switched off is given back", []change{without("protocol.clearMarks", "m.Failover, left = append(m.Failover, items...), true")}},
 		{"strangers: no grace", "who may only have lost its connection is not dead", []change{
 			in("protocol.orphan", "s.now < t.gone+grace", "false"),
 			in("protocol.State.ripe", "grace", "0"),

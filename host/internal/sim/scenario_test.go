@@ -55,6 +55,7 @@ func scenarios() []scenario {
 			w.ours(2, 5)
 			w.ours(3, -1)
 		}, newcomerBegins},
+		{"a member of ElasticJob takes over while failover is switched off", oneOfTheirs, takenTooLate},
 		{"a run is taken while its item is adopted, and another deal comes", func(w *World) {
 			w.plain(2, 9)
 			w.options.MaxUnstored = 500 // no record is set for a few rows

@@ -1,0 +1,37 @@
+package protocol
+
+// Members of ElasticJob may take over what they will not run. An item with such a
+// mark is blocked, so somebody of ours takes the mark away.
+
+// seeFailover notes since when failover is off.
+func (s *State) seeFailover() {
+	w := &s.witness
+	switch c := s.config(); {
+	case c == nil || c.Failover:
+		w.noFailover = 0
+	case w.noFailover == 0:
+		w.noFailover = s.now
+	}
+}
+
+// untaken are items that strangers have taken over and will not run. ElasticJob
+// looks at none of these marks while failover is off. Its members delete them when
+// it is switched off, but one that was in the queue just then makes another; it
+// stays as long as the session, and the item's owner may not begin it.
+func (s *State) untaken() []int {
+	w := &s.witness
+	if !s.reclaims() || w.noFailover == 0 {
+		return nil
+	}
+	var items []int
+	for i := range s.view.Items {
+		if it := &s.view.Items[i]; it.Failover != "" && it.Running == 0 && w.runs(it.FOOwner) {
+			items = append(items, i)
+		}
+	}
+	if until := w.noFailover + grace; len(items) > 0 && s.now < until {
+		s.hold(until) // who took one before that may be about to run it
+		return nil
+	}
+	return items
+}

@@ -1,0 +1,25 @@
+package sim
+
+import (
+	"slices"
+
+	"github.com/wasmjob/wasmjob/host/internal/protocol"
+	"github.com/wasmjob/wasmjob/host/registry"
+)
+
+// takenTooLate: who was in the queue when failover was switched off takes something
+// over, of which nobody takes any notice then.
+func takenTooLate(w *World) steering {
+	p, a := w.jvms[0], w.members[0]
+	reached := false
+	w.at((1_700_000_000+30)*second, func() {
+		w.config.Failover = false
+		w.tool(protocol.PutConfig{Data: w.encoded()})
+	})
+	w.at((1_700_000_000+30)*second+100*millisecond, func() {
+		reached = true
+		i := slices.IndexFunc(w.ledger.v.Items, func(it protocol.Item) bool { return it.Owner == a.st.Self() })
+		w.apply(p.s, []registry.Op{{Kind: registry.CreateEphemeral, Path: w.nodes.item(i, markFailover), Data: []byte(p.id())}}, author{what: "a member of ElasticJob takes over"})
+	})
+	return steering{reached: &reached}
+}
