@@ -153,13 +153,16 @@ func (s *State) stripped(a *Assignment, r *room) []int {
 // deal writes the nodes of a reshard in parts. Members of ElasticJob read owners
 // from a copy that lags behind, but look for a node that the copy does not have:
 // so beside them what changes is deleted first, and not made before the copies
-// have heard of that.
+// have heard of that. Owners that differ may also have appeared since the Reshard
+// was decided, from the leader before.
 func (s *State) deal() Mutation {
 	a := &s.view.Assignment
-	if s.parts.strip {
+	if s.parts.strip || s.view.foreign() {
 		if strip := s.stripped(a, s.ownersAlone()); len(strip) > 0 {
 			return Owners{Strip: strip}
 		}
+	}
+	if s.parts.strip {
 		if until := s.parts.since + lag(a.Total); s.now < until {
 			s.hold(until)
 			return nil

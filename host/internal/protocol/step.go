@@ -332,7 +332,7 @@ func (s *State) applied(f *flight, rev int64, p *Plan) {
 		s.wishedFor = f.view.eligible()
 	case Owners:
 		if s.parts != nil && len(m.Strip) > 0 {
-			s.parts.since = s.now
+			s.parts.strip, s.parts.since = true, s.now
 		}
 	case Begin:
 		s.did(FireStarted, m.Begun)

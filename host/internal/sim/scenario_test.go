@@ -23,7 +23,7 @@ type scenario struct {
 }
 
 func TestScenarios(t *testing.T) {
-	for _, sc := range scenarios() {
+	for _, sc := range slices.Concat(scenarios(), scenariosOfSeeds()) {
 		t.Run(sc.name, func(t *testing.T) {
 			r, reached := sc.play(nil)
 			if r.Breach != nil && *first {
