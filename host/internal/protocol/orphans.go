@@ -79,8 +79,8 @@ func orphan(s *State, _ *Plan) Mutation {
 		if t.gone == 0 || s.resolved(t) {
 			continue
 		}
-		if s.now < t.gone+grace {
-			s.hold(t.gone + grace)
+		if s.now < t.quiet+grace {
+			s.hold(t.quiet + grace)
 			continue
 		}
 		for _, e := range t.open {

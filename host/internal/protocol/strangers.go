@@ -14,6 +14,8 @@ type stranger struct {
 	session int64
 	open    []Entry // ascending by item: what it marks as running
 	gone    int64   // since when its instance is away; 0: it is there
+	quiet   int64   // since when, besides, nobody has written its server's node
+	server  int32   // version of that node
 }
 
 // witness is what this member has seen of strangers.
@@ -43,7 +45,8 @@ type left struct {
 }
 
 // grace is how long, in ms, a stranger may be away before it counts as dead:
-// when its connection comes back it deletes its instance and makes another.
+// when its connection comes back it deletes its instance and makes another. Before
+// that it writes its server's node, so nobody may have written that for as long.
 const grace = 500
 
 // watchStrangers notes what they do.
@@ -74,6 +77,9 @@ func (s *State) watchStrangers() {
 			// What is still marked was not ended by a death: somebody shut the job
 			// down there. Whether it comes to its end will not be seen.
 			t.open = slices.DeleteFunc(t.open, func(e Entry) bool { return v.item(e.Item).Running == t.session })
+		}
+		if version := v.serverVersion(t.id.IP()); t.gone == s.now || version != t.server {
+			t.quiet, t.server = s.now, version
 		}
 		// Another one has taken it over, and may have ended it by now.
 		t.open = slices.DeleteFunc(t.open, func(e Entry) bool {
@@ -259,3 +265,12 @@ func (w *witness) early(t Tick) {
 
 // aheadAtMost is by how many ms a stranger's clock may be ahead of ours.
 const aheadAtMost = 1_000
+
+// serverVersion is the version of the node of a server; -1 if it is not there.
+func (v *View) serverVersion(ip string) int32 {
+	k, ok := slices.BinarySearchFunc(v.Servers, ip, func(s Server, ip string) int { return compare(s.IP, ip) })
+	if !ok {
+		return -1
+	}
+	return v.Servers[k].Version
+}

@@ -1,6 +1,8 @@
 package sim
 
 import (
+	"slices"
+
 	"github.com/wasmjob/wasmjob/host/internal/protocol"
 )
 
@@ -14,6 +16,7 @@ func scenariosOfSeeds() []scenario {
 			w.ours(1, 0)
 			w.ours(2, -1)
 		}, partOfFormerLeader},
+		{"a member of ElasticJob comes back slowly", twoOfTheirs, comesBackSlowly},
 	}
 }
 
@@ -48,6 +51,32 @@ func partOfFormerLeader(w *World) steering {
 				w.slowLine(b, 700*millisecond)
 			}
 		default:
+		}
+	}}
+}
+
+// comesBackSlowly: a member of ElasticJob whose session ended in a run writes its
+// server's node, and makes its instance a good while later, while who would take
+// over what it ran does not hear of that.
+func comesBackSlowly(w *World) steering {
+	q, a := w.jvms[1], w.members[0]
+	gone, reached := false, false
+	return steering{reached: &reached, sending: func(m *member, mu protocol.Mutation) {
+		if _, ok := mu.(protocol.Orphan); ok && reached {
+			w.slowLine(a, 300*millisecond)
+		}
+	}, change: func(old, now *protocol.View) {
+		runs := slices.ContainsFunc(now.Items, func(it protocol.Item) bool { return it.Running == int64(q.s.id) })
+		switch {
+		case runs && !gone && settledIn(w):
+			gone = true
+			q.freeze()
+			w.after(50*millisecond, func() { w.endSession(q.s) }) // when everybody has seen the mark
+			w.after(350*millisecond, q.thaw)
+			w.after(650*millisecond, q.thaw)
+		case gone && !reached && !slices.Equal(old.Servers, now.Servers):
+			reached = true
+			q.freeze()
 		}
 	}}
 }
