@@ -86,6 +86,9 @@ func (l *ledger) idle(id protocol.ID, i int) bool {
 	if v.Paused || v.Necessary || v.Processing || banned(v, id) || ownerOf(v, i) != id || i >= len(v.Items) || registered(v, id) == nil {
 		return false
 	}
+	if i >= v.Config.Total { // it is no item any more, though the leader, who may just have died, has not taken it away
+		return false
+	}
 	it := v.Items[i]
 	r := recordOf(v, id)
 	n := l.w.options.MaxUnstored

@@ -17,6 +17,11 @@ func scenariosOfSeeds() []scenario {
 			w.ours(2, -1)
 		}, partOfFormerLeader},
 		{"a member of ElasticJob comes back slowly", twoOfTheirs, comesBackSlowly},
+		{"the total shrinks while nobody leads", func(w *World) {
+			w.plain(4, 1)
+			w.ours(2, 0)
+			w.ours(1, 2)
+		}, shrinksLeaderless},
 	}
 }
 
@@ -79,4 +84,19 @@ func comesBackSlowly(w *World) steering {
 			q.freeze()
 		}
 	}}
+}
+
+// shrinksLeaderless: the leader dies, and the total shrinks before anybody knows. The
+// item that is too many belongs to somebody, who need not begin it.
+func shrinksLeaderless(w *World) steering {
+	reached := false
+	w.at((1_700_000_000+110)*second, func() {
+		reached = w.orderly
+		w.ledger.killed = w.now
+		w.members[0].crash()
+		w.config.ShardingTotalCount--
+		w.tool(protocol.PutConfig{Data: w.encoded()})
+		w.after(8*second, w.members[0].start)
+	})
+	return steering{reached: &reached}
 }
