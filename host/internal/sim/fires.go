@@ -90,16 +90,23 @@ func (l *ledger) tells(m protocol.Tell, by author) {
 	if at == v.Fires.Started.Instant {
 		return
 	}
+	l.counted[at] = map[int]bool{}
 	for i := range v.Config.Total {
-		if (i >= len(v.Items) || !v.Items[i].Disabled) && lastOf(v, i) < at {
+		switch {
+		case lastOf(v, i) >= at:
+			l.counted[at][i] = true
+		case i >= len(v.Items) || !v.Items[i].Disabled:
 			l.w.breach("fires", "%s, but item %d has not begun it", by, i)
 		}
 	}
 }
 
-// over: no scheduled run of the instant is open or waits.
+// over: no scheduled run of the instant is open or waits. An item that was disabled
+// when the instant was told as started does not count, nor does one that was not
+// there. Once it is enabled it may begin the newest instant, to make up for one
+// that it missed, even while that is told as completed: nobody waits for it.
 func (l *ledger) over(at int64) bool {
-	mine := func(e protocol.Entry) bool { return e.Trigger == "" && e.Instant == at }
+	mine := func(e protocol.Entry) bool { return e.Trigger == "" && e.Instant == at && l.counted[at][e.Item] }
 	waits := func(r protocol.Retry) bool { return mine(r.Entry) }
 	return !slices.ContainsFunc(l.v.Runs, func(r protocol.Runs) bool {
 		return slices.ContainsFunc(r.Open, mine) || slices.ContainsFunc(r.Retries, waits)

@@ -32,6 +32,7 @@ type ledger struct {
 	unknown []string
 
 	fires   map[fireKey]told              // listeners that were called
+	counted map[int64]map[int]bool        // by instant that was told as started: the items that had begun it
 	derived map[string]int32              // which version a wished configuration was made from
 	opened  map[attempt]bool              // attempts that began
 	ended   map[attempt]protocol.RowState // how guests ended
@@ -87,7 +88,7 @@ func newLedger(w *World) *ledger {
 	return &ledger{
 		w: w, dec: w.job.NewDecoder(), begun: map[int]begun{}, final: map[runKey]protocol.Row{}, owed: map[runKey]protocol.ID{}, retries: map[runKey]int{},
 		seen: map[rowKey]bool{}, history: map[rowKey]bool{}, gaps: map[int][]span{}, ran: map[int][]int64{}, first: map[int]int64{}, dealt: map[int]int64{},
-		token: map[int]int64{}, guests: map[int][]*running{}, derived: map[string]int32{}, fires: map[fireKey]told{}, ended: map[attempt]protocol.RowState{}, opened: map[attempt]bool{},
+		token: map[int]int64{}, guests: map[int][]*running{}, derived: map[string]int32{}, fires: map[fireKey]told{}, counted: map[int64]map[int]bool{}, ended: map[attempt]protocol.RowState{}, opened: map[attempt]bool{},
 		beside: newBeside(),
 	}
 }

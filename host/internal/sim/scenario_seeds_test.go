@@ -4,6 +4,7 @@ import (
 	"slices"
 
 	"github.com/wasmjob/wasmjob/host/internal/protocol"
+	"github.com/wasmjob/wasmjob/host/registry"
 )
 
 // scenariosOfSeeds are histories that chance brought about, once in many
@@ -22,6 +23,13 @@ func scenariosOfSeeds() []scenario {
 			w.ours(2, 0)
 			w.ours(1, 2)
 		}, shrinksLeaderless},
+		{"an item is enabled while its instant is told as completed", func(w *World) {
+			w.plain(2, 3)
+			w.config.Misfire = true
+			w.options.Started, w.options.Completed = true, true
+			w.ours(1, 0)
+			w.ours(2, 1)
+		}, enabledLate},
 	}
 }
 
@@ -99,4 +107,24 @@ func shrinksLeaderless(w *World) steering {
 		w.after(8*second, w.members[0].start)
 	})
 	return steering{reached: &reached}
+}
+
+// enabledLate: an item that was disabled when its instant was told as started is
+// enabled while that is told as completed, and begins it.
+func enabledLate(w *World) steering {
+	a := w.members[0]
+	w.at((1_700_000_000+25)*second, func() {
+		w.tool(protocol.DisableItem{Item: 0, Disabled: true})
+		w.apply(nil, []registry.Op{{Kind: registry.Create, Path: w.nodes.item(0, markMisfire)}}, author{what: "somebody marks a misfire"})
+	})
+	told, reached := false, false
+	return steering{reached: &reached, sending: func(m *member, mu protocol.Mutation) {
+		if t, ok := mu.(protocol.Tell); ok && m == a && t.Next.Completed.By != "" && !told && w.now > (1_700_000_000+28)*second {
+			told = true
+			w.slowLine(a, 100*millisecond)
+			w.after(1, func() { w.tool(protocol.DisableItem{Item: 0}) })
+		}
+	}, change: func(_, now *protocol.View) {
+		reached = reached || told && a.commit != nil && now.Items[0].Running != 0
+	}}
 }
