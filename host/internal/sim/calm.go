@@ -101,11 +101,15 @@ func (w *World) undo() {
 		}
 	}
 	for _, s := range v.Servers {
-		inUse := len(w.jvms) > 0 || slices.ContainsFunc(w.members, func(m *member) bool { return m.ip == s.IP && !m.retired })
-		if inUse && s.Disabled != (s.IP == w.banned) {
+		if (len(w.jvms) > 0 || w.inUse(s.IP)) && s.Disabled != (s.IP == w.banned) {
 			w.tool(protocol.DisableServer{IP: s.IP, Disabled: !s.Disabled})
 		}
 	}
+}
+
+// inUse tells whether one of ours that is to stay has the address.
+func (w *World) inUse(ip string) bool {
+	return slices.ContainsFunc(w.members, func(m *member) bool { return m.ip == ip && !m.retired })
 }
 
 // nextCommand has operators at work, one command after the other, until end.

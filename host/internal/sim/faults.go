@@ -131,6 +131,9 @@ func (w *World) retire(m *member) bool {
 	m.retired = true
 	if w.chance(0.5) {
 		w.after(w.between(0, 4*second), func() {
+			if w.calm && w.inUse(m.ip) {
+				return // nobody would enable it again
+			}
 			if v := w.ledger.v; slices.ContainsFunc(v.Servers, func(s protocol.Server) bool { return s.IP == m.ip && !s.Disabled }) {
 				w.tool(protocol.DisableServer{IP: m.ip, Disabled: true})
 			}

@@ -30,6 +30,13 @@ func scenariosOfSeeds() []scenario {
 			w.ours(1, 0)
 			w.ours(2, 1)
 		}, enabledLate},
+		{"an operator is late to disable a server", func(w *World) {
+			w.plain(2, 3)
+			w.timeout = second
+			w.ours(1, 0)
+			w.ours(1, 1)
+			w.ours(1, 2)
+		}, disabledLate},
 	}
 }
 
@@ -127,4 +134,20 @@ func enabledLate(w *World) steering {
 	}, change: func(_, now *protocol.View) {
 		reached = reached || told && a.commit != nil && now.Items[0].Running != 0
 	}}
+}
+
+// disabledLate: an operator disables the server of one that is not to come back when
+// all is calm already, though others are there that nobody would enable again.
+func disabledLate(w *World) steering {
+	a := w.members[0]
+	reached := false
+	w.at((1_700_000_000+59)*second, func() {
+		reached = true
+		a.crash()
+		for range 20 {
+			for a.retired = false; !w.retire(a); {
+			}
+		}
+	})
+	return steering{reached: &reached}
 }
