@@ -20,13 +20,19 @@ type beside struct {
 	spans     map[int][]span        // instants that count as theirs, the upper one included
 	stripped  map[int]stripped      // items whose owner's node has gone
 	away      map[protocol.ID]int64 // since when their instances are away
-	left      map[int]int64         // since when pending runs that they wrote are there
+	left      map[leftRun]int64     // since when pending runs that they wrote are there, or were
 	took      map[runKey]bool       // runs of ours that they took over
 	began     map[int64]map[int]int // how often each item began an instant, whoever ran it
 	judged    int                   // instants
 }
 
 type strangersRun struct{ instant, at int64 }
+
+// leftRun is a pending run that one of them wrote, by the revision that did.
+type leftRun struct {
+	item     int
+	modified int64
+}
 
 type stripped struct {
 	owner protocol.ID
@@ -36,7 +42,7 @@ type stripped struct {
 func newBeside() beside {
 	return beside{
 		strangers: map[protocol.ID]bool{visitor: true}, sessions: map[int64]bool{foreignSession: true}, runs: map[int]strangersRun{},
-		owned: map[int]int64{}, spans: map[int][]span{}, stripped: map[int]stripped{}, away: map[protocol.ID]int64{}, left: map[int]int64{}, took: map[runKey]bool{},
+		owned: map[int]int64{}, spans: map[int][]span{}, stripped: map[int]stripped{}, away: map[protocol.ID]int64{}, left: map[leftRun]int64{}, took: map[runKey]bool{},
 		began: map[int64]map[int]int{},
 	}
 }
@@ -132,13 +138,8 @@ func (l *ledger) noted(old *protocol.View, by author) {
 		delete(l.away, in.ID)
 	}
 	for _, p := range l.v.Pending {
-		if _, ok := l.left[p.Item]; p.Foreign && !ok {
-			l.left[p.Item] = l.w.now
-		}
-	}
-	for i := range l.left {
-		if !slices.ContainsFunc(l.v.Pending, func(p protocol.Pending) bool { return p.Item == i && p.Foreign }) && !named(by, i) {
-			delete(l.left, i)
+		if _, ok := l.left[leftRun{p.Item, p.Modified}]; p.Foreign && !ok {
+			l.left[leftRun{p.Item, p.Modified}] = l.w.now
 		}
 	}
 	taken := func(it protocol.Item) bool { return it.Failover != "" }
@@ -160,12 +161,6 @@ func (l *ledger) noted(old *protocol.View, by author) {
 	if _, ok := by.m.(protocol.Begin); !ok && by.member != nil {
 		l.theirs(old, by)
 	}
-}
-
-// named: what a member of ElasticJob left is made a run of ours.
-func named(by author, i int) bool {
-	m, ok := by.m.(protocol.Orphan)
-	return ok && slices.ContainsFunc(m.Pend, func(p protocol.Pending) bool { return p.Item == i })
 }
 
 // theirs: instants that are accounted for without a run of ours are those of
@@ -300,13 +295,17 @@ func (l *ledger) known(old *protocol.View, by author) {
 const evident = 500 * millisecond
 
 // orphans: who has been away for so short that it may only have lost its
-// connection is not dead.
+// connection is not dead. A pending run that one of them left counts from when the
+// node was made that was seen: one that was taken meanwhile and made anew has its
+// version, and nobody can tell the two apart. What is named too early then is no
+// more than wanted, for they want it run.
 func (l *ledger) orphans(m protocol.Orphan, by author) {
 	for _, p := range m.Pend {
 		since, gone := l.away[p.Dead]
 		if p.Dead == "" { // nobody knows whose it was
-			since, gone = l.left[p.Item]
-			delete(l.left, p.Item)
+			if k := slices.IndexFunc(by.view.Pending, func(q protocol.Pending) bool { return q.Item == p.Item }); k >= 0 {
+				since, gone = l.left[leftRun{p.Item, by.view.Pending[k].Modified}]
+			}
 		}
 		if !gone || l.w.now-since < patience21 {
 			l.w.breach("grace", "%s: item %d of %s, which has been away for %d ms", by, p.Item, p.Dead, (l.w.now-since)/millisecond)

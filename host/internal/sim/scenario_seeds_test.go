@@ -1,6 +1,7 @@
 package sim
 
 import (
+	"path"
 	"slices"
 
 	"github.com/wasmjob/wasmjob/host/internal/protocol"
@@ -18,6 +19,8 @@ func scenariosOfSeeds() []scenario {
 			w.ours(2, -1)
 		}, partOfFormerLeader},
 		{"a member of ElasticJob comes back slowly", twoOfTheirs, comesBackSlowly},
+		{"a member of ElasticJob comes back while its runs become pending", twoOfTheirs, comesBackMeanwhile},
+		{"what is left to members of ElasticJob is left again while it gets a name", twoOfTheirs, leftAgain},
 		{"the total shrinks while nobody leads", func(w *World) {
 			w.plain(4, 1)
 			w.ours(2, 0)
@@ -133,6 +136,53 @@ func enabledLate(w *World) steering {
 		}
 	}, change: func(_, now *protocol.View) {
 		reached = reached || told && a.commit != nil && now.Items[0].Running != 0
+	}}
+}
+
+// comesBackMeanwhile: a member of ElasticJob whose session ended in a run comes
+// back while what it ran is made pending.
+func comesBackMeanwhile(w *World) steering {
+	q, a := w.jvms[1], w.members[0]
+	gone, reached := false, false
+	return steering{reached: &reached, sending: func(m *member, mu protocol.Mutation) {
+		if _, ok := mu.(protocol.Orphan); ok && !reached {
+			reached = true
+			w.slowLine(a, 300*millisecond)
+			w.after(1, q.thaw)
+		}
+	}, change: func(_, now *protocol.View) {
+		if !gone && settledIn(w) && slices.ContainsFunc(now.Items, func(it protocol.Item) bool { return it.Running == int64(q.s.id) }) {
+			gone = true
+			q.freeze()
+			w.after(50*millisecond, func() { w.endSession(q.s) }) // when everybody has seen the mark
+		}
+	}}
+}
+
+// leftAgain: what a member of ElasticJob has left to its own kind is taken, and left
+// again, while one of ours gives it a name.
+func leftAgain(w *World) steering {
+	q, a := w.jvms[1], w.members[0]
+	waits := func(kinds ...registry.OpKind) {
+		for _, k := range kinds {
+			w.apply(nil, []registry.Op{{Kind: k, Path: w.nodes.pending + "/0", Version: registry.AnyVersion}}, author{what: "somebody of ElasticJob"})
+		}
+	}
+	w.at((1_700_000_000+27)*second, q.freeze) // so that the item is not run
+	w.at((1_700_000_000+28)*second+100*millisecond, func() {
+		for _, p := range []string{path.Dir(w.nodes.pending), w.nodes.pending} {
+			w.apply(nil, []registry.Op{{Kind: registry.Create, Path: p}}, author{what: "somebody of ElasticJob"})
+		}
+		waits(registry.Create)
+	})
+	w.at((1_700_000_000+30)*second, q.thaw)
+	reached := false
+	return steering{reached: &reached, sending: func(m *member, mu protocol.Mutation) {
+		if _, ok := mu.(protocol.Orphan); ok && m == a && !reached {
+			reached = true
+			w.slowLine(a, 200*millisecond)
+			w.after(100*millisecond, func() { waits(registry.Delete, registry.Create) })
+		}
 	}}
 }
 
