@@ -293,9 +293,14 @@ func (l *ledger) readable(by author) {
 	}
 }
 
-// strays: who clears marks leaves those that another member's session holds.
+// strays: who clears marks leaves those that another member's session holds. Its
+// own is the one in which it decided: a late write may come when the process has
+// long been another member.
 func (l *ledger) strays(old *protocol.View, by author) {
-	own := int64(by.member.s.id)
+	own := int64(0)
+	if k := slices.IndexFunc(by.view.Members, func(m protocol.Member) bool { return m.ID == by.self }); k >= 0 {
+		own = by.view.Members[k].Owner
+	}
 	for i, it := range old.Items {
 		if i >= len(l.v.Items) {
 			break
