@@ -82,9 +82,11 @@ func (l *ledger) unasked(v *protocol.View, in *protocol.Instance) {
 func requestOf(in *protocol.Instance) string { return fmt.Sprintf("t%d", in.Modified) }
 
 // answered: each item that was asked for has a run with a row, or a row alone.
+// What a member of ElasticJob took over ends there, and has no row of that: those
+// keep none.
 func (l *ledger) answered() {
 	for key, id := range l.owed {
-		if _, ok := l.final[key]; !ok {
+		if _, ok := l.final[key]; !ok && !l.took[key] {
 			l.w.breach("requests", "%s was asked to run item %d by %s, and nothing tells what became of it", id, key.item, key.trigger)
 			return
 		}
