@@ -48,6 +48,7 @@ func (s *session) reconnected() {
 		do()
 	}
 	s.connected, s.heard = true, s.w.now
+	s.returns++
 	s.toServer, s.toClient = s.w.now, s.w.now
 	epoch := s.epoch
 	s.w.after(s.w.lag(), func() {

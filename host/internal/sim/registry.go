@@ -36,7 +36,8 @@ type session struct {
 	w         *World
 	id        registry.SessionID
 	alive     bool // for the server
-	epoch     int  // of the connection
+	epoch     int  // of the connection; breaking and coming back count alike
+	returns   int  // how often it has had a new connection
 	connected bool
 	replica   int64
 	wrote     int64    // revision of its newest transaction
@@ -270,11 +271,13 @@ func (s *session) client(m message) {
 }
 
 // request sends a request to the server. If the connection breaks before it
-// arrives it is lost, or, with late, perhaps carried out all the same.
+// arrives it is lost, or, with late, perhaps carried out all the same. One that
+// arrives after the session has had another connection is of the kind that
+// afterwards calls beyond, or is lost, also if that other one has broken by then.
 func (s *session) request(do func(), late func(), beyond bool) {
 	w := s.w
 	s.toServer = max(s.toServer+1, w.now+w.delay())
-	epoch, sent := s.epoch, s.connected
+	epoch, returns, sent := s.epoch, s.returns, s.connected
 	w.at(s.toServer, func() {
 		switch {
 		case sent && s.epoch == epoch && s.alive:
@@ -283,7 +286,9 @@ func (s *session) request(do func(), late func(), beyond bool) {
 		case sent && s.epoch == epoch:
 			s.client(message{event: registry.Event{Kind: registry.Ended}})
 		case sent && s.alive && late != nil && !s.connected && w.chance(w.profile.late):
-			s.afterwards(late, beyond && w.chance(w.profile.beyond))
+			if strays := beyond && w.chance(w.profile.beyond); strays || s.returns == returns {
+				s.afterwards(late, strays)
+			}
 		}
 	})
 }
