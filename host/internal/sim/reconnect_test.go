@@ -13,7 +13,7 @@ func TestOlderConnection(t *testing.T) {
 	for seed := range uint64(50) {
 		p := fair()
 		p.late = 1
-		w := newWorld(seed, p, nil)
+		w := newWorld(seed, drawn(seed), p, nil)
 		w.setup()
 		s := w.newSession(w.timeout, func(message) {})
 		path := w.job.Root() + "/late"

@@ -23,7 +23,7 @@ type scenario struct {
 }
 
 func TestScenarios(t *testing.T) {
-	for _, sc := range slices.Concat(scenarios(), scenariosOfSeeds()) {
+	for _, sc := range scenarios() {
 		t.Run(sc.name, func(t *testing.T) {
 			r, reached := sc.play(nil)
 			if r.Breach != nil && *first {
@@ -41,7 +41,7 @@ func TestScenarios(t *testing.T) {
 }
 
 func scenarios() []scenario {
-	return append(definedScenarios(), []scenario{
+	return slices.Concat(definedScenarios(), scenariosOfSeeds(), leftScenarios(), []scenario{
 		{"a member dies while a leader of ElasticJob deals", func(w *World) {
 			w.plain(9, 2)
 			w.config.Failover = false
@@ -89,7 +89,7 @@ func scenarios() []scenario {
 			w.ours(1, 5).timeout = 60 * second
 			w.ours(2, 7)
 		}, frozenAdopter},
-	}...)
+	})
 }
 
 // play runs a scenario and tells whether it came to its point.

@@ -1,0 +1,49 @@
+package sim
+
+import (
+	"slices"
+
+	"github.com/wasmjob/wasmjob/host/internal/protocol"
+)
+
+// Scenarios of what is left to others, and found by them.
+
+func leftScenarios() []scenario {
+	return []scenario{
+		{"who joins finds what a member of ElasticJob wants run again, though it had ended", func(w *World) {
+			w.plain(2, 9)
+			w.theirs("10.0.0.1", 0) // the address of ours: what leaves is wanted again
+			w.ours(1, 5)
+		}, joinsToEnded},
+	}
+}
+
+// joinsToEnded: a member leaves when its run has ended. A member of ElasticJob wants
+// its items run again, and freezes. Who joins then knows the runs from the tree, and
+// not yet which instant is the newest.
+func joinsToEnded(w *World) steering {
+	p, a := w.jvms[0], w.members[0]
+	left, reached := false, false
+	return steering{reached: &reached, sending: func(m *member, mu protocol.Mutation) {
+		switch mu.(type) {
+		case protocol.Forget, protocol.Complete:
+			if !left && settledIn(w) && len(a.guests) == 0 {
+				left = true
+				w.after(300*millisecond, func() { w.wish(a, protocol.AskLeave{}) })
+			}
+		case protocol.Leave:
+			w.after(100*millisecond, a.start)
+		case protocol.Join:
+			if left && !reached {
+				reached = true
+				w.slowLine(a, 700*millisecond)
+			}
+		default:
+		}
+	}, change: func(_, now *protocol.View) {
+		if left && !reached && !p.frozen && slices.ContainsFunc(now.Pending, func(q protocol.Pending) bool { return q.Foreign }) {
+			w.after(1, p.freeze)
+			w.after(1500*millisecond, p.thaw)
+		}
+	}}
+}
