@@ -115,7 +115,7 @@ func (l *ledger) neighbours(old *protocol.View, by author) {
 			}
 		}
 	case protocol.Adopt:
-		l.adopts(old, by)
+		l.adopts(m, old, by)
 		l.known(old, by)
 		l.awaited(old)
 	case protocol.Orphan:
@@ -236,11 +236,13 @@ func (l *ledger) foremost(queue []protocol.Contender, by author) {
 }
 
 // adopts: what a leader of ElasticJob has dealt is taken as it is, when nothing
-// that moves is open.
-func (l *ledger) adopts(old *protocol.View, by author) {
-	for i, o := range l.v.Assignment.Owners {
+// that moves is open. Where there are more items than a transaction can check, the
+// nodes of the others may have changed: nobody begins an item of which node and
+// assignment differ, and it is adopted once more, or dealt anew.
+func (l *ledger) adopts(m protocol.Adopt, old *protocol.View, by author) {
+	for _, i := range m.Items {
 		if l.redealt(i, old, by) {
-			l.w.breach("mirror of owners", "%s: item %d belongs to %s, its node says something else", by, i, o)
+			l.w.breach("mirror of owners", "%s: item %d belongs to %s, its node says something else", by, i, ownerOf(l.v, i))
 		}
 	}
 	for k := range old.Runs {
