@@ -307,7 +307,10 @@ func (t *transaction) reshard(m protocol.Reshard) {
 		t.own(m.Self, m.Own)
 	}
 	if m.Parts {
-		t.check("reshard-parts/joins", t.at(nodeNecessary), t.v.NecessaryV)
+		// Nobody has joined since. The set makes the mark another than one that a
+		// leader of ElasticJob takes away and somebody makes anew, in version 0:
+		// the parts that follow must not touch what that one dealt.
+		t.op(registry.Set, t.at(nodeNecessary), nil, t.seen("reshard-parts/joins", t.v.NecessaryV))
 		if m.Pause && !t.v.Processing {
 			t.ephemeral(t.at(nodeProcessing), "")
 		}

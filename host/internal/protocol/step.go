@@ -326,7 +326,7 @@ func (s *State) applied(f *flight, rev int64, p *Plan) {
 	case Reshard:
 		s.asked, s.answer = nil, nil
 		if m.Parts {
-			s.parts = &parts{epoch: f.view.Assignment.Version + 1, mark: f.view.NecessaryV, strip: m.Pause, since: s.now}
+			s.parts = &parts{epoch: f.view.Assignment.Version + 1, mark: f.view.NecessaryV + 1, strip: m.Pause, since: s.now}
 		}
 	case MarkReshard:
 		s.wishedFor = f.view.eligible()

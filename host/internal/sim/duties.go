@@ -255,8 +255,12 @@ func (l *ledger) reshard(m protocol.Reshard, old *protocol.View, by author) {
 }
 
 // owners: a part of a reshard writes what the assignment says, and the last one
-// answers for everybody who is there.
+// answers for everybody who is there. None is carried out when somebody else has
+// dealt since.
 func (l *ledger) owners(m protocol.Owners, by author) {
+	if by.sent < l.unmarked {
+		l.w.breach("the mark of a reshard", "%s, which was sent before the mark was taken away and made anew", by)
+	}
 	for _, i := range m.Write {
 		if o := ownerOf(l.v, i); i >= len(l.v.Items) || l.v.Items[i].Owner != o {
 			l.w.breach("mirror of owners", "%s: item %d belongs to %s, its node says something else", by, i, o)

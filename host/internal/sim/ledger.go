@@ -41,6 +41,8 @@ type ledger struct {
 	killed int64 // when, in the time of order, a member was killed
 	unrest int64 // when something stood in the way of a prompt begin
 
+	unmarked int64 // when the newest mark of a reshard was taken away
+
 	refusedWrites int64
 	beside
 }
@@ -135,6 +137,9 @@ func (l *ledger) judge(changes []tree.Change, by author) {
 	l.nothingLost(old, by)
 	l.untouched(old, by)
 	l.decided(old, by)
+	if old.Necessary && !l.v.Necessary {
+		l.unmarked = l.w.now
+	}
 	l.neighbours(old, by)
 	l.marks(by)
 	l.waiting(old, by)

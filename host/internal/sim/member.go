@@ -234,7 +234,7 @@ func (m *member) write(p protocol.Plan) {
 			}
 		}
 	}
-	by := author{now: m.now(), skew: m.skew, unstored: unstored, member: m, self: m.st.Self(), m: p.Commit, view: m.st.View(), ticked: m.ticked, marked: m.now() - m.marked, ending: m.leaving}
+	by := author{sent: m.w.now, now: m.now(), skew: m.skew, unstored: unstored, member: m, self: m.st.Self(), m: p.Commit, view: m.st.View(), ticked: m.ticked, marked: m.now() - m.marked, ending: m.leaving}
 	ops := m.w.job.Encode(p.Commit, by.view)
 	m.mir.Submitted(ops)
 	m.s.commit(ops, by, func(receipt registry.Receipt, err error) {

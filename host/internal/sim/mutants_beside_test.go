@@ -15,6 +15,10 @@ func besideMutants() []mutant {
 		{"two steps: no pause", "it is made again after a while", []change{in("protocol.lag", "20 + int64(total)/10", "int64(total) / 1000")}},
 		{"two steps: new deal", "it is made again after a while, also when the items have been dealt anew since", []change{in("protocol.reshard", "v.bereft()", "false")}},
 		{"two steps: of another leader", "so is one that the leader before has written since the new assignment was decided", []change{in("protocol.State.deal", "s.view.foreign()", "false")}},
+		{"two steps: over a new deal", "a part that is on its way while a leader of ElasticJob deals is refused", []change{
+			in("layout.transaction.reshard", "t.op(registry.Set, t.at(nodeNecessary), nil, _)", "t.op(registry.Check, t.at(nodeNecessary), nil, t.v.NecessaryV)"),
+			in("protocol.State.applied", "f.view.NecessaryV + 1", "f.view.NecessaryV"),
+		}},
 		{"adopt: never", "what a leader of ElasticJob has dealt becomes the assignment", []change{noRule("adopt")}},
 		{"adopt: nodes unchecked", "what is adopted is what the nodes still say", []change{noFence("adopt/owners")}},
 		{"adopt: moves what runs", "an item that is open does not change hands, whoever deals", []change{without("protocol.adopt", "next.Owners[e.Item] = owner")}},

@@ -372,6 +372,7 @@ type author struct {
 	ticked int64 // the newest instant that had come due at the member
 	ending bool  // the member had been told to end
 
+	sent     int64 // when it was sent
 	now      int64 // by the member's clock
 	skew     int64 // of that clock, as it was measured last
 	unstored int   // rows that the history had not acknowledged to the member

@@ -15,6 +15,12 @@ func leftScenarios() []scenario {
 			w.theirs("10.0.0.1", 0) // the address of ours: what leaves is wanted again
 			w.ours(1, 5)
 		}, joinsToEnded},
+		{"a leader of ElasticJob deals while a part of our deal is on its way", func(w *World) {
+			w.plain(9, 3)
+			w.options.MaxNodes = 2
+			w.ours(1, 0).timeout = 60 * second
+			w.theirs("10.0.0.10", 6)
+		}, redealtInParts},
 	}
 }
 
@@ -45,5 +51,30 @@ func joinsToEnded(w *World) steering {
 			w.after(1, p.freeze)
 			w.after(1500*millisecond, p.thaw)
 		}
+	}}
+}
+
+// redealtInParts: our leader deletes the owners' nodes that change, in several
+// parts. While one is on its way, a leader of ElasticJob deals all items, and
+// somebody asks for another deal. What it finds looks like what it was decided on.
+func redealtInParts(w *World) steering {
+	a := w.members[0]
+	struck, dealt, reached := false, false, false
+	return steering{reached: &reached, sending: func(m *member, mu protocol.Mutation) {
+		if o, ok := mu.(protocol.Owners); ok && len(o.Strip) > 0 && !struck && m == a {
+			struck = true
+			w.slowLine(a, w.untilTick(nil)+2*second)
+			w.after(1, w.unseat)
+		}
+	}, change: func(old, now *protocol.View) {
+		if struck && !dealt && old.Necessary && !now.Necessary {
+			dealt = true
+			w.after(100*millisecond, func() {
+				if !w.ledger.v.Necessary {
+					w.tool(protocol.MarkReshard{})
+				}
+			})
+		}
+		reached = reached || dealt && now.Necessary && a.commit != nil
 	}}
 }
