@@ -24,6 +24,8 @@ type beside struct {
 	took      map[runKey]bool       // runs of ours that they took over
 	began     map[int64]map[int]int // how often each item began an instant, whoever ran it
 	judged    int                   // instants
+
+	overlooked map[protocol.ID]int64 // the newest request that each has not noticed, by the revision that wrote it
 }
 
 type strangersRun struct{ instant, at int64 }
@@ -43,7 +45,7 @@ func newBeside() beside {
 	return beside{
 		strangers: map[protocol.ID]bool{visitor: true}, sessions: map[int64]bool{foreignSession: true}, runs: map[int]strangersRun{},
 		owned: map[int]int64{}, spans: map[int][]span{}, stripped: map[int]stripped{}, away: map[protocol.ID]int64{}, left: map[leftRun]int64{}, took: map[runKey]bool{},
-		began: map[int64]map[int]int{},
+		began: map[int64]map[int]int{}, overlooked: map[protocol.ID]int64{},
 	}
 }
 

@@ -192,6 +192,10 @@ func (j *jvm) own(t *thread, n notice) {
 			t.remove(j.w.nodes.leader)
 		}
 		j.shut = true
+	case n.kind == added && n.data == triggered21:
+		// It listens to changes of the node alone, and this one has not changed
+		// since it knows of it.
+		j.w.ledger.overlooked[j.id()] = j.copy.nodes[n.path].Stat.Modified
 	case n.kind == updated && n.data == triggered21:
 		_ = t.commit(registry.Op{Kind: registry.Set, Path: n.path, Version: registry.AnyVersion})
 		if !j.running {

@@ -54,7 +54,9 @@ func (l *ledger) membership() {
 		if alive(v, in.ID) && !slices.ContainsFunc(v.Servers, func(s protocol.Server) bool { return s.IP == in.ID.IP() }) {
 			l.w.breach("calm", "the server of %s is not there", in.ID)
 		}
-		if in.Triggered {
+		// A member of ElasticJob that registers anew and is asked before its copy of
+		// the tree has the node does not notice that, whoever asks.
+		if in.Triggered && in.Modified != l.overlooked[in.ID] {
 			l.w.breach("calm", "the trigger of %s was not accepted", in.ID)
 		}
 	}
