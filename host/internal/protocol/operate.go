@@ -34,7 +34,9 @@ func Wish(v *View, a Ask) (m Mutation, fault string) {
 		}
 		var to []ID
 		for _, in := range v.Instances {
-			if !in.Triggered {
+			// A member of ElasticJob may have overlooked the one that stands there,
+			// and listens to the next write.
+			if !in.Triggered || !v.member(in.ID) {
 				to = append(to, in.ID)
 			}
 		}
