@@ -26,6 +26,7 @@ type assignmentJSON struct {
 	Last    byItem           `json:"last"`            // instant
 
 	Requested byItem `json:"requested,omitzero"` // revision
+	Departing []int  `json:"departing,omitempty"`
 	pastJSON
 }
 
@@ -59,7 +60,7 @@ func (j *pastJSON) past() protocol.Past {
 }
 
 func encodeAssignment(a *protocol.Assignment) []byte {
-	v := assignmentJSON{V: valueVersion, Total: a.Total, Members: a.Members, Last: a.Last, Requested: a.Requested, pastJSON: pastOf(&a.Past)}
+	v := assignmentJSON{V: valueVersion, Total: a.Total, Members: a.Members, Last: a.Last, Requested: a.Requested, Departing: a.Departing, pastJSON: pastOf(&a.Past)}
 	owners := make(byItem, len(a.Owners))
 	for i, o := range a.Owners {
 		owners[i] = int64(slices.Index(a.Members, o)) + 1
@@ -103,7 +104,14 @@ func decodeAssignment(data []byte) (protocol.Assignment, error) {
 			a.Owners[i] = v.Members[n-1]
 		}
 	}
-	a.Last, a.Requested, a.Past = v.Last, v.Requested, v.past()
+	last := -1
+	for _, i := range v.Departing {
+		if i <= last || i >= v.Total {
+			return a, errors.New("a departing item is out of range")
+		}
+		last = i
+	}
+	a.Last, a.Requested, a.Departing, a.Past = v.Last, v.Requested, v.Departing, v.past()
 	return a, nil
 }
 

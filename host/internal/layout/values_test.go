@@ -118,6 +118,9 @@ func TestDamagedValuesAreRefused(t *testing.T) {
 		`{"v":1,"total":1,"members":["a"],"owners":[[0,1,0]]}`:         "owner",
 		`{"v":1,"total":1,"members":["a"],"owners":[[0,0,1]]}`:         "owner",
 		`{"v":1,"requested":[[3,1,5]]}`:                                "out of order",
+		`{"v":1,"total":2,"departing":[2]}`:                            "departing",
+		`{"v":1,"total":2,"departing":[-1]}`:                           "departing",
+		`{"v":1,"total":2,"departing":[1,1]}`:                          "departing",
 		`{"v":1,"total":1,"members":["a"],"packed":[[0,0,2]]}`:         "owner",
 		`{"v":1,"total":9,"members":["a"],"owners":[[0,3,0],[3,4,0]]}`: "owner",
 		`{"v":1,"total":9,"members":["a"],"owners":[[3,2,0]]}`:         "owner",
@@ -207,7 +210,10 @@ func anyRuns(rng *rand.Rand) protocol.RunsData {
 
 func anyAssignment(rng *rand.Rand) protocol.Assignment {
 	a := protocol.Assignment{Exists: true, Members: []job.InstanceID{"b", "a"}, Total: rng.IntN(9)}
-	for range a.Total {
+	for i := range a.Total {
+		if rng.IntN(4) == 0 {
+			a.Departing = append(a.Departing, i)
+		}
 		a.Owners = append(a.Owners, a.Members[rng.IntN(2)])
 		a.Last = append(a.Last, 1+rng.Int64N(2))
 		a.Requested = append(a.Requested, 1+rng.Int64N(2))

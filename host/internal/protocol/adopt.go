@@ -46,7 +46,7 @@ func adopt(s *State, _ *Plan) Mutation {
 		return nil
 	}
 	next := v.Assignment.clone()
-	next.Total, next.Members = v.total(), v.eligible()
+	next.Total, next.Members, next.Departing = v.total(), v.eligible(), nil
 	next.Owners = make([]ID, next.Total)
 	for i := range next.Owners {
 		next.Owners[i] = v.item(i).Owner

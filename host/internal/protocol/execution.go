@@ -216,6 +216,8 @@ func (b *beginning) fits(i int) bool {
 func (b *beginning) blocked(i int) string {
 	it := b.s.view.item(i)
 	switch {
+	case b.s.view.Assignment.departing(i):
+		return "it was about to move to another server"
 	case it.Failover != "":
 		return "another server was running it after a failure"
 	case b.m.Monitor && (it.Running != 0 || it.RunningP):

@@ -35,7 +35,7 @@ func (s *State) observe(p *Plan) {
 		s.cancelAll(p, "shut down by an operator")
 	}
 	s.bar(p)
-	if v.Necessary || v.Processing || v.unadopted() {
+	if v.Necessary || v.Processing || v.unadopted() || v.departed() {
 		if s.markSince == 0 {
 			s.markSince = s.now
 		}

@@ -228,6 +228,9 @@ func (c *cluster) printEnqueue(m *protocol.Enqueue, epoch string) {
 
 func (c *cluster) printAssignment(a *protocol.Assignment) {
 	c.say("  owners %s; members %s; total %d", folded(a.Owners, nameOf), namesOf(a.Members), a.Total)
+	if len(a.Departing) > 0 {
+		c.say("  departing %s", list(a.Departing))
+	}
 	c.say("  accounted %s", folded(a.Last, secondsOf))
 	c.printRequested(a.Requested)
 }

@@ -53,6 +53,9 @@ func (s *State) stale(eligible []ID) bool {
 			return true
 		}
 	}
+	if s.view.departed() {
+		return true
+	}
 	for i := total; i < len(v.Items); i++ {
 		if v.Items[i].Exists && (!v.Items[i].bare() || !s.keeps(i)) {
 			return true
@@ -135,14 +138,14 @@ func reshard(s *State, p *Plan) Mutation {
 		return nil
 	}
 	next := v.Assignment.clone()
-	next.Total, next.Members = req.Total, el
+	next.Total, next.Members, next.Departing = req.Total, el, nil
 	next.Owners = make([]ID, req.Total)
 	for k, items := range s.answer.Items {
 		for _, i := range items {
 			next.Owners[i] = el[k]
 		}
 	}
-	if s.movesRunning(&next) {
+	if s.movesRunning(&next) && !s.depart(&next) {
 		return nil
 	}
 	check := s.recorded(&next)
@@ -330,6 +333,7 @@ func (a *Assignment) clone() Assignment {
 	n.Members, n.Owners = slices.Clone(a.Members), slices.Clone(a.Owners)
 	n.Last, n.Requested = slices.Clone(a.Last), slices.Clone(a.Requested)
 	n.Begun, n.Ended = slices.Clone(a.Begun), slices.Clone(a.Ended)
+	n.Departing = slices.Clone(a.Departing)
 	return n
 }
 

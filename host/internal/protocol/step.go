@@ -385,6 +385,9 @@ func (s *State) Troubles() []string {
 	if s.self != "" && s.puzzled() {
 		all = append(all, fmt.Sprintf("the sharding strategy %q is not known here; the lead is left to members of ElasticJob", s.config().Strategy))
 	}
+	if s.reshardOverdue() {
+		all = append(all, fmt.Sprintf("the items have been about to be assigned anew for %d s; see whether their strategy fails, and what runs that would move or vanish", (s.now-s.markSince)/1000))
+	}
 	if s.skewed() {
 		all = append(all, fmt.Sprintf("%s: by %d ms, the job allows %d; nothing begins here", skewed, s.skew, s.config().MaxSkew))
 	}

@@ -152,6 +152,9 @@ type Assignment struct {
 	// Requested is, by item, the newest request that a member accepted for it:
 	// who owns the item later must not accept that one again.
 	Requested []int64
+	// Departing are items, ascending, that moved in the newest reshard but for the
+	// run that was open: their owner ends it and begins none after it.
+	Departing []int
 	Past      // of those who are gone
 }
 

@@ -340,6 +340,15 @@ func (l *ledger) alone() {
 	}
 }
 
+// departed: a run has ended whose item moves after it.
+func departed(v *protocol.View) bool {
+	return slices.ContainsFunc(v.Assignment.Departing, func(i int) bool {
+		return !slices.ContainsFunc(v.Runs, func(r protocol.Runs) bool {
+			return slices.ContainsFunc(r.Open, func(e protocol.Entry) bool { return e.Item == i })
+		})
+	})
+}
+
 // theyLead: a member of ElasticJob leads.
 func theyLead(v *protocol.View) bool { return v.Leader != "" && !alive(v, v.Leader) }
 

@@ -162,6 +162,8 @@ func (l *ledger) begin(m protocol.Begin, old *protocol.View, by author) {
 			l.w.breach("compensation waits", "%s compensates item %d, seeing a reshard awaited", by, i)
 		case e.Trigger == "" && e.Instant > by.ticked:
 			l.w.breach("nothing early", "%s begins item %d run %s, but only %d has come", by, i, runName(e), by.ticked-1_700_000_000_000)
+		case slices.Contains(old.Assignment.Departing, i):
+			l.w.breach("departing", "%s begins item %d, which is about to move", by, i)
 		case i < len(v.Items) && v.Items[i].Disabled:
 			l.w.breach("disabled items", "%s begins item %d, seeing it disabled", by, i)
 		}
@@ -246,7 +248,7 @@ func (l *ledger) reshard(m protocol.Reshard, old *protocol.View, by author) {
 	want := assign(protocol.AssignRequest{Strategy: by.view.Config.Strategy, Instances: a.Members, Total: a.Total})
 	for k, items := range want.Items {
 		for _, i := range items {
-			if m.Next.Owners[i] != a.Members[k] {
+			if m.Next.Owners[i] != a.Members[k] && !slices.Contains(a.Departing, i) {
 				l.w.breach("the strategy's word", "%s: item %d goes to %s, the strategy said %s", by, i, m.Next.Owners[i], a.Members[k])
 				return
 			}

@@ -189,7 +189,7 @@ func (m *member) pump() {
 		m.viewRev = v.Rev
 		switch {
 		case m.commit != nil: // it looks later
-		case !v.Necessary && !v.Processing && !unadopted(v):
+		case !v.Necessary && !v.Processing && !unadopted(v) && !departed(v):
 			m.marked = 0
 		case m.marked == 0:
 			m.marked = m.now()

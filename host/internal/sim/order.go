@@ -83,7 +83,7 @@ func (l *ledger) obeyed(since int64) func() {
 // idle tells whether the owner may begin the item, were it due.
 func (l *ledger) idle(id protocol.ID, i int) bool {
 	v := l.v
-	if v.Paused || v.Necessary || v.Processing || banned(v, id) || ownerOf(v, i) != id || i >= len(v.Items) || registered(v, id) == nil {
+	if v.Paused || v.Necessary || v.Processing || banned(v, id) || ownerOf(v, i) != id || len(v.Assignment.Departing) > 0 || i >= len(v.Items) || registered(v, id) == nil {
 		return false
 	}
 	if i >= v.Config.Total { // it is no item any more, though the leader, who may just have died, has not taken it away

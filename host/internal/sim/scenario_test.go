@@ -89,6 +89,14 @@ func scenarios() []scenario {
 			w.ours(1, 5).timeout = 60 * second
 			w.ours(2, 7)
 		}, frozenAdopter},
+		{"runs that are longer than the wait, and overlap, keep no reshard away", func(w *World) {
+			w.plain(8, 3)
+			w.profile.long = [2]int64{8000, 14_000}
+			w.slowJobs = 1
+			w.options.ReshardWait = 1000
+			w.ours(1, 0)
+			w.ours(2, 22)
+		}, reshardsDuringLongRuns},
 	})
 }
 
@@ -229,6 +237,21 @@ func takenBeforeAdopted(w *World) steering {
 			}
 		default:
 		}
+	}}
+}
+
+// reshardsDuringLongRuns: at no moment all items are idle, and a server that comes
+// gets its share nevertheless.
+func reshardsDuringLongRuns(w *World) steering {
+	b := w.members[1]
+	reached := false
+	w.at((1_700_000_000+60)*second, func() {
+		if !reached {
+			w.breach("a reshard starves", "%s came 38 s ago and has no item", b.name())
+		}
+	})
+	return steering{reached: &reached, change: func(_, now *protocol.View) {
+		reached = reached || b.st != nil && b.st.Self() != "" && slices.Contains(now.Assignment.Owners, b.st.Self())
 	}}
 }
 

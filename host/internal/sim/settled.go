@@ -63,6 +63,9 @@ func (l *ledger) membership() {
 	if v.Leader == "" || !alive(v, v.Leader) && !l.w.well(v.Leader) || banned(v, v.Leader) {
 		l.w.breach("calm", "the leader is %q", v.Leader)
 	}
+	if n := len(v.Assignment.Departing); n > 0 {
+		l.w.breach("calm", "%d items are about to move", n)
+	}
 	if v.Necessary || v.Processing {
 		l.w.breach("calm", "a reshard mark is left, necessary %v processing %v", v.Necessary, v.Processing)
 	}

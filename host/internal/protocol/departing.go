@@ -1,0 +1,63 @@
+package protocol
+
+import "slices"
+
+// A run that is open does not change hands, and an item may be open whenever a
+// reshard could be decided: runs that are longer than the wait for it, and
+// overlap, would keep every reshard away for ever. So one that has been awaited
+// for half of that wait assigns what is idle. What is open stays with its owner,
+// which does not begin it again; when the run has ended, a reshard moves it.
+
+// maxDeparting bounds what the assignment's node takes. Those beyond stay with
+// their owners until a later reshard: there is one as long as any item departs.
+const maxDeparting = 1000
+
+// departing reports whether the owner of an item may not begin it again.
+func (a *Assignment) departing(i int) bool {
+	_, departs := slices.BinarySearch(a.Departing, i)
+	return departs
+}
+
+// departed: the run that an item was left with its owner for has ended.
+func (v *View) departed() bool {
+	return slices.ContainsFunc(v.Assignment.Departing, func(i int) bool { return !v.open(i) })
+}
+
+// depart leaves what is open with its owner, as far as that may be, and reports
+// whether the rest can be assigned now.
+func (s *State) depart(next *Assignment) bool {
+	v := s.view
+	for k := range v.Runs {
+		for _, e := range v.Runs[k].Open {
+			owner := v.Assignment.owner(e.Item)
+			if next.owner(e.Item) == owner {
+				continue
+			}
+			if e.Item >= next.Total || !slices.Contains(next.Members, owner) {
+				return false // it can stay with nobody, and nobody begins it again
+			}
+			next.Owners[e.Item] = owner
+			next.Departing = append(next.Departing, e.Item)
+		}
+	}
+	slices.Sort(next.Departing)
+	next.Departing = slices.Compact(next.Departing)
+	next.Departing = next.Departing[:min(len(next.Departing), maxDeparting)]
+	if s.movesRunning(next) { // members of ElasticJob run some: they wait, too
+		return false
+	}
+	if until := s.markSince + s.o.ReshardWait/2; len(v.Assignment.Departing) == 0 && s.now < until {
+		s.hold(until)
+		return false
+	}
+	return true
+}
+
+// overdueAfter is after how many of the longest waits a reshard that is still
+// awaited is a trouble. A leader of ElasticJob assigns at its next instant, which
+// may be tomorrow.
+const overdueAfter = 3
+
+func (s *State) reshardOverdue() bool {
+	return s.markSince != 0 && !s.view.foreignLeads() && s.o.ReshardWait != 0 && s.now-s.markSince > overdueAfter*s.o.ReshardWait
+}
