@@ -245,7 +245,7 @@ func again(s *State, _ *Plan) Mutation {
 	}
 	fenced := func(e Entry) bool {
 		g := s.guest(e.Item)
-		return g != nil && g.ended && g.fenced && g.state == Cancelled && s.latest.At <= e.Instant
+		return g != nil && s.runsAgain(g, &e)
 	}
 	if !slices.ContainsFunc(own.Open, fenced) {
 		return nil
@@ -262,6 +262,13 @@ func again(s *State, _ *Plan) Mutation {
 		next.Begun = set(next.Begun, e.Item, e.Begun)
 	}
 	return Again{Self: s.self, Own: next}
+}
+
+// runsAgain: self-fencing ended the guest, and the run may begin anew, unless its
+// next instant has come or an operator forbade meanwhile that it begins.
+func (s *State) runsAgain(g *guest, e *Entry) bool {
+	return g.ended && g.fenced && g.state == Cancelled && !s.leaving && s.latest.At <= e.Instant &&
+		!s.disabledHere() && !s.view.item(e.Item).Disabled && (!s.view.Paused || e.Trigger != "")
 }
 
 // ends is when the first and the newest of the ends came that no commit carries
@@ -304,8 +311,8 @@ func complete(s *State, _ *Plan) Mutation {
 		if !g.ended || e == nil || !e.Same(g.Entry) {
 			continue
 		}
-		if g.fenced && g.state == Cancelled && !s.leaving && s.latest.At <= e.Instant {
-			continue // again
+		if s.runsAgain(g, e) {
+			continue
 		}
 		if len(items) == rows || !r.take(s.view.item(g.Item).ended()) {
 			break // the rest ends with the next one

@@ -41,10 +41,8 @@ func recordMutants() []mutant {
 		}},
 		{"again: same attempt", "each attempt has its own number", []change{without("protocol.again", "e.Attempt++")}},
 		{"again: never", "a run that self-fencing ended runs again if its session survives", []change{noRule("again")}},
-		{"again: overtaken", "a run whose next instant has come is not run again", []change{
-			in("protocol.again", "s.latest.At <= _", "true"),
-			in("protocol.complete", "s.latest.At <= _", "true"),
-		}},
+		{"again: overtaken", "a run whose next instant has come is not run again", []change{in("protocol.State.runsAgain", "s.latest.At <= e.Instant", "true")}},
+		{"again: forbidden", "a run that an operator forbade meanwhile is not run again", []change{in("protocol.State.runsAgain", "s.view.item(e.Item).Disabled", "false")}},
 		{"forget: before stored", "a row leaves the record when it is stored, not when it is handed over", []change{in("protocol.State.unstored", "r.Seq > s.stored", "r.Seq > s.handed")}},
 		{"forget: never", "stored rows leave the record", []change{noRule("forget")}},
 		{"store: never", "rows are handed to the history", []change{without("protocol.State.hand", "p.add(_)")}},
