@@ -157,12 +157,7 @@ func (s *session) beat() {
 func (s *session) cutSince() (time.Time, bool) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	select {
-	case <-s.up:
-		return time.Time{}, false
-	default:
-		return s.lost, s.round > 0
-	}
+	return s.lost, s.connection.phase != up && s.connection.number > 0
 }
 
 // probe ends the session if a new one can be had while this one is still

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"net"
 	"slices"
 	"strings"
 
@@ -29,9 +30,7 @@ func (s *session) Follow(ctx context.Context, root string) error {
 	}
 	path := s.full(root)
 	s.mu.Lock()
-	if !slices.Contains(s.follows, path) {
-		s.follows = append(slices.Clone(s.follows), path)
-	}
+	s.connection.ask(path)
 	s.mu.Unlock()
 	for { // once more if it is followed already: nobody knows since when
 		_, err := call(ctx, s, func() (string, error) { return "", s.watchBelow(path) })
@@ -42,7 +41,7 @@ func (s *session) Follow(ctx context.Context, root string) error {
 			continue
 		}
 		s.mu.Lock()
-		s.follows = slices.DeleteFunc(slices.Clone(s.follows), func(p string) bool { return p == path })
+		s.connection.refused(path)
 		s.mu.Unlock()
 		return s.readError("follow "+root, err)
 	}
@@ -57,34 +56,32 @@ func (s *session) watchBelow(path string) error {
 	return err //nolint:wrapcheck // who calls names it
 }
 
-// refollow makes a new connection fit for use: what is followed is followed
-// there, too. If the connection is lost meanwhile, the next one has its own.
-func (s *session) refollow(round int, paths []string) {
+// restore makes a new connection fit for use: what is followed is followed
+// there, too.
+func (s *session) restore(number int, conn net.Conn, paths []string) {
+	ok := true
 	for _, path := range paths {
-		switch err := s.watchBelow(path); {
-		case err == nil:
-		case errors.Is(err, errTooOld):
+		err := s.watchBelow(path)
+		if errors.Is(err, errTooOld) {
 			s.registry.options.Logger.Error("the session cannot go on", "error", err)
 			s.end(true)
 			return
-		default:
-			s.link.hangUp() // if it is not, nobody would hear of any change
-			return
+		}
+		if ok = err == nil; !ok {
+			break
 		}
 	}
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	if s.round == round {
-		s.ready()
+	if s.feed(func(c *connection) orders { return c.restored(number, ok) }).hangUp {
+		_ = conn.Close() // it may have been closed
 	}
 }
 
 // followed tells whether a change of path is to be heard.
 func (s *session) followed(path string) bool {
 	s.mu.Lock()
-	roots := s.follows
+	follows := s.connection.follows
 	s.mu.Unlock()
-	return slices.ContainsFunc(roots, func(root string) bool {
+	return slices.ContainsFunc(follows, func(root string) bool {
 		return root == "/" || path == root || len(path) > len(root) && path[len(root)] == '/' && path[:len(root)] == root
 	})
 }

@@ -202,6 +202,13 @@ func (l *link) trouble() error {
 	return l.last
 }
 
+// connection is the newest one.
+func (l *link) connection() net.Conn {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return l.current
+}
+
 // hangUp ends the connection.
 func (l *link) hangUp() {
 	l.mu.Lock()

@@ -39,14 +39,12 @@ type session struct {
 	id      atomic.Int64
 	granted atomic.Int64 // as a time.Duration
 
-	mu    sync.Mutex    // guards what follows
-	up    chan struct{} // closed while connected
-	round int           // connections so far
-	lost  time.Time     // since when it is not connected
-	late  map[*operation]struct{}
-	acked time.Time
-
-	follows []string // full paths; a new slice with each change
+	mu         sync.Mutex // guards what follows
+	connection connection
+	up         chan struct{} // closed while the connection is up
+	lost       time.Time     // since when it is not
+	late       map[*operation]struct{}
+	acked      time.Time
 
 	wishes  []wish // to be read, those that wait longest first
 	batches int    // of them, under way
@@ -143,65 +141,63 @@ func (s *session) hear(e client.Event) {
 	}
 	switch e.State { //nolint:exhaustive // the others are on the way to these
 	case client.StateHasSession:
-		s.connected()
+		s.feed((*connection).connected)
 	case client.StateDisconnected:
-		s.disconnected()
+		s.feed((*connection).disconnected)
 	case client.StateExpired:
 		s.registry.options.Logger.Debug("the session expired", "session", s.ID())
 		s.end(true)
 	}
 }
 
-func (s *session) connected() {
+// feed lets the connection have an event and does at once what it calls for,
+// but for hangUp, which may block.
+func (s *session) feed(event func(*connection) orders) orders {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	s.round++
-	if len(s.follows) == 0 {
-		s.ready()
-		return
+	o := event(&s.connection)
+	if o.end {
+		s.over() // under mu, so that whoever sees it alive there may count on it
 	}
-	if !s.isOver() {
-		round, paths := s.round, s.follows
-		s.registry.work.Go(func() { s.refollow(round, paths) })
+	if o.hold {
+		s.up, s.lost = make(chan struct{}), time.Now()
 	}
+	if o.tell != 0 {
+		s.tell(o.tell)
+	}
+	if o.release {
+		close(s.up)
+	}
+	if o.restore != nil {
+		number, conn := s.connection.number, s.link.connection()
+		s.registry.work.Go(func() { s.restore(number, conn, o.restore) })
+	}
+	return o
 }
 
-// ready lets the new connection be used. mu is held.
-func (s *session) ready() {
-	if s.round > 1 {
-		s.registry.options.Logger.Debug("connected again", "session", s.ID(), "after", time.Since(s.lost).String())
-		s.events.put(registry.Event{Kind: registry.Resumed})
-	}
-	close(s.up)
-}
-
-func (s *session) disconnected() {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	select {
-	case <-s.up:
-	default:
-		return // an attempt to connect failed
-	}
-	s.up, s.lost = make(chan struct{}), time.Now()
-	s.events.put(registry.Event{Kind: registry.Suspended})
-	if !s.isOver() {
+// tell puts an event of the session into its queue. mu is held.
+func (s *session) tell(kind registry.EventKind) {
+	switch kind { //nolint:exhaustive // the others are not worth a line
+	case registry.Suspended:
 		s.registry.options.Logger.Debug("the connection is lost", "session", s.ID())
+	case registry.Resumed:
+		s.registry.options.Logger.Debug("connected again", "session", s.ID(), "after", time.Since(s.lost).String())
 	}
+	s.events.put(registry.Event{Kind: kind})
 }
 
 // state is the number of the newest connection, and what is closed while there
 // is one.
-func (s *session) state() (round int, up chan struct{}) {
+func (s *session) state() (number int, up chan struct{}) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	return s.round, s.up
+	return s.connection.number, s.up
 }
 
 // settle brings a new session to where it can be used.
 func (s *session) settle(ctx context.Context) error {
 	for {
-		round, err := s.connect(ctx, nil)
+		number, err := s.connect(ctx, nil)
 		if err != nil {
 			return err
 		}
@@ -214,7 +210,7 @@ func (s *session) settle(ctx context.Context) error {
 			}
 			// The library says it again on each new connection, but not on
 			// one that was made before it knew of our success.
-			if again, _ := s.state(); err != nil || again != round {
+			if again, _ := s.state(); err != nil || again != number {
 				continue
 			}
 		}
@@ -223,12 +219,12 @@ func (s *session) settle(ctx context.Context) error {
 }
 
 // connect waits until the session is connected, or ctx or the bound is over.
-func (s *session) connect(ctx context.Context, bound <-chan time.Time) (round int, err error) {
+func (s *session) connect(ctx context.Context, bound <-chan time.Time) (number int, err error) {
 	_, up := s.state()
 	select {
 	case <-up:
-		round, _ = s.state()
-		return round, nil
+		number, _ = s.state()
+		return number, nil
 	case <-s.life.Done():
 		return 0, registry.ErrEnded
 	case <-ctx.Done():
@@ -274,12 +270,7 @@ func (r *Registry) makeChroot(ctx context.Context, s *session) error {
 // end ends the session; lost says that the service did it. Everything that
 // waits for a connection is let go, and none is made any more.
 func (s *session) end(lost bool) {
-	s.mu.Lock()
-	s.over() // under mu, so that whoever sees it alive there may count on it
-	s.mu.Unlock()
-	if lost {
-		s.events.put(registry.Event{Kind: registry.Ended})
-	}
+	s.feed(func(c *connection) orders { return c.finish(lost) })
 }
 
 // live sees the session off when it is over. loop is closed by the library
@@ -290,7 +281,7 @@ func (s *session) live(loop <-chan client.Event) {
 	s.link.hangUp()
 	for range loop {
 	}
-	s.events.put(registry.Event{Kind: registry.Ended})
+	s.feed((*connection).stopped)
 	s.registry.forget(s)
 	close(s.gone)
 }

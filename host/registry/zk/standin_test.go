@@ -1,0 +1,153 @@
+package zk
+
+import (
+	"context"
+	"encoding/binary"
+	"io"
+	"net"
+	"slices"
+	"sync"
+	"testing"
+
+	"github.com/wasmjob/wasmjob/host/registry"
+)
+
+const (
+	opMulti = 14
+	opPing  = 11
+	opClose = -11
+)
+
+// standIn is a service in memory, so that a test in virtual time decides between
+// which two steps something happens. It keeps one session and no node: every
+// request is answered as if all went well.
+type standIn struct {
+	mu    sync.Mutex // guards the rest
+	held  chan func()
+	conns []net.Conn
+	work  sync.WaitGroup
+}
+
+// open returns a session with the stand-in, and what it has heard so far.
+func (z *standIn) open(t *testing.T) (*session, func() []registry.EventKind) {
+	t.Helper()
+	r, err := New(Options{Servers: []string{"192.0.2.1"}, Dial: z.dial})
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() {
+		if err := r.Close(); err != nil {
+			t.Error(err)
+		}
+		z.work.Wait()
+	})
+	var mu sync.Mutex
+	var heard []registry.EventKind
+	s, err := r.Open(t.Context(), func(e registry.Event) {
+		mu.Lock()
+		defer mu.Unlock()
+		heard = append(heard, e.Kind)
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return s.(*session), func() []registry.EventKind {
+		mu.Lock()
+		defer mu.Unlock()
+		return slices.Clone(heard)
+	}
+}
+
+func (z *standIn) dial(context.Context, string, string) (net.Conn, error) {
+	ours, theirs := net.Pipe()
+	z.mu.Lock()
+	defer z.mu.Unlock()
+	z.conns = append(z.conns, theirs)
+	z.work.Go(func() { z.serve(theirs) })
+	return ours, nil
+}
+
+// cut ends every connection.
+func (z *standIn) cut() {
+	z.mu.Lock()
+	defer z.mu.Unlock()
+	for _, c := range z.conns {
+		_ = c.Close() // it may have been closed
+	}
+	z.conns = nil
+}
+
+// holdWatches lets no watch be answered from now on until the function is
+// called that comes out of the channel for it.
+func (z *standIn) holdWatches() <-chan func() {
+	z.mu.Lock()
+	defer z.mu.Unlock()
+	z.held = make(chan func())
+	return z.held
+}
+
+func (z *standIn) holding() chan<- func() {
+	z.mu.Lock()
+	defer z.mu.Unlock()
+	return z.held
+}
+
+func (z *standIn) serve(c net.Conn) {
+	defer func() { _ = c.Close() }() // it may have been closed
+	hello, err := frame(c)
+	if err != nil {
+		return
+	}
+	const askedAt = 4 + 8 // behind the version and the newest revision seen
+	granted := binary.BigEndian.AppendUint32(nil, 0)
+	granted = append(granted, hello[askedAt:askedAt+4]...)
+	granted = binary.BigEndian.AppendUint64(granted, 1)
+	granted = append(granted, 0, 0, 0, 1, 'p')
+	if _, err := c.Write(withLength(granted)); err != nil {
+		return
+	}
+	for {
+		request, err := frame(c)
+		if err != nil {
+			return
+		}
+		reply := withLength(replyTo(request))
+		op := int32(binary.BigEndian.Uint32(request[4:]))
+		if held := z.holding(); op == opAddWatch && held != nil {
+			held <- func() { _, _ = c.Write(reply) } // the connection may be lost
+			continue
+		}
+		if _, err := c.Write(reply); err != nil || op == opClose {
+			return
+		}
+	}
+}
+
+func replyTo(request []byte) []byte {
+	reply := slices.Clone(request[:4])
+	reply = binary.BigEndian.AppendUint64(reply, 1)
+	reply = binary.BigEndian.AppendUint32(reply, 0)
+	switch int32(binary.BigEndian.Uint32(request[4:])) {
+	case opSync:
+		return append(reply, request[8:]...)
+	case opAddWatch:
+		return append(reply, 0, 0, 0, 0)
+	case opMulti:
+		return append(reply, lastPart...)
+	}
+	return reply
+}
+
+func frame(c net.Conn) ([]byte, error) {
+	size := make([]byte, 4)
+	if _, err := io.ReadFull(c, size); err != nil {
+		return nil, err
+	}
+	body := make([]byte, binary.BigEndian.Uint32(size))
+	_, err := io.ReadFull(c, body)
+	return body, err
+}
+
+func withLength(body []byte) []byte {
+	return append(binary.BigEndian.AppendUint32(nil, uint32(len(body))), body...)
+}
