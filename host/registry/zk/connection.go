@@ -17,7 +17,7 @@ import (
 type connection struct {
 	phase     phase
 	number    int      // of the newest connection; 0: there was none
-	follows   []string // paths, also those that somebody asks to follow; a new slice with each change
+	follows   []follow // a new slice with each change
 	suspended bool     // the owner was told, and not yet told of the opposite
 	over      bool     // the session has ended, or was told to
 	ended     bool     // the owner was told
@@ -30,6 +30,13 @@ const (
 	restoring
 	up
 )
+
+// follow is a path that is followed, or that somebody asks to follow.
+type follow struct {
+	path  string
+	asked int  // calls under way
+	held  bool // a call has returned without an error
+}
 
 // orders are what a session has to do after an event of its connection.
 type orders struct {
@@ -53,7 +60,7 @@ func (c *connection) connected() orders {
 	c.phase = restoring
 	// A path that is only asked for may have been followed on the connection
 	// before, and the call that asks does not know it yet.
-	return orders{restore: c.follows}
+	return orders{restore: c.paths()}
 }
 
 // restored says that all paths of the order for a connection are followed, or
@@ -116,12 +123,31 @@ func (c *connection) tellEnd() registry.EventKind {
 
 // ask says that a call begins that wants to follow a path.
 func (c *connection) ask(path string) {
-	if !slices.Contains(c.follows, path) {
-		c.follows = append(slices.Clone(c.follows), path)
-	}
+	c.change(path, func(f *follow) { f.asked++ })
 }
 
-// refused says that the path of such a call is not followed.
-func (c *connection) refused(path string) {
-	c.follows = slices.DeleteFunc(slices.Clone(c.follows), func(p string) bool { return p == path })
+// answered says that such a call returns: with an error unless ok. What another
+// call follows stays followed.
+func (c *connection) answered(path string, ok bool) {
+	c.change(path, func(f *follow) { f.asked, f.held = f.asked-1, f.held || ok })
+}
+
+func (c *connection) change(path string, do func(*follow)) {
+	all := slices.Clone(c.follows)
+	i := slices.IndexFunc(all, func(f follow) bool { return f.path == path })
+	if i < 0 {
+		i, all = len(all), append(all, follow{path: path})
+	}
+	if do(&all[i]); all[i].asked == 0 && !all[i].held {
+		all = slices.Delete(all, i, i+1)
+	}
+	c.follows = all
+}
+
+func (c *connection) paths() []string {
+	paths := make([]string, len(c.follows))
+	for i, f := range c.follows {
+		paths[i] = f.path
+	}
+	return paths
 }

@@ -1,6 +1,8 @@
 package zk
 
 import (
+	"context"
+	"errors"
 	"slices"
 	"testing"
 	"testing/synctest"
@@ -20,9 +22,9 @@ func TestRestore_answered_on_a_lost_connection(t *testing.T) {
 		if err := s.Follow(t.Context(), "/a"); err != nil {
 			t.Fatal(err)
 		}
-		held := z.holdWatches()
+		watch := z.holdWatches(t)
 		z.cut()
-		answer := <-held
+		answer := watch()
 		say := func(state client.State) { s.hear(client.Event{Type: client.EventSession, State: state}) }
 		say(client.StateDisconnected)
 		answer()
@@ -31,13 +33,41 @@ func TestRestore_answered_on_a_lost_connection(t *testing.T) {
 			t.Errorf("without a connection: heard %v", got)
 		}
 		say(client.StateHasSession)
-		answer = <-held
-		answer()
+		watch()()
 		if err := s.Sync(t.Context()); err != nil {
 			t.Error(err)
 		}
 		if got := heard(); !slices.Equal(got, []registry.EventKind{registry.Suspended, registry.Resumed}) {
 			t.Errorf("with the next connection: heard %v", got)
+		}
+	})
+}
+
+// A path that is followed stays so when another call for it fails.
+func TestFollow_again_and_in_vain(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		var z standIn
+		s, _ := z.open(t)
+		if err := s.Follow(t.Context(), "/a"); err != nil {
+			t.Fatal(err)
+		}
+		watch := z.holdWatches(t)
+		ctx, cancel := context.WithCancel(t.Context())
+		again := make(chan error)
+		go func() { again <- s.Follow(ctx, "/a") }()
+		watch()
+		cancel()
+		if err := <-again; !errors.Is(err, context.Canceled) {
+			t.Errorf("follow: %v", err)
+		}
+		if !s.followed("/a/b") {
+			t.Error("changes are not heard any more")
+		}
+		z.cut()
+		watch()() // else it is not followed on the next connection
+		if err := s.Sync(t.Context()); err != nil {
+			t.Error(err)
 		}
 	})
 }

@@ -34,16 +34,16 @@ func (s *session) Follow(ctx context.Context, root string) error {
 	s.mu.Unlock()
 	for { // once more if it is followed already: nobody knows since when
 		_, err := call(ctx, s, func() (string, error) { return "", s.watchBelow(path) })
-		if err == nil {
-			return nil
-		}
 		if errors.Is(err, client.ErrConnectionClosed) && ctx.Err() == nil && !s.isOver() {
 			continue
 		}
 		s.mu.Lock()
-		s.connection.refused(path)
+		s.connection.answered(path, err == nil)
 		s.mu.Unlock()
-		return s.readError("follow "+root, err)
+		if err != nil {
+			return s.readError("follow "+root, err)
+		}
+		return nil
 	}
 }
 
@@ -81,7 +81,8 @@ func (s *session) followed(path string) bool {
 	s.mu.Lock()
 	follows := s.connection.follows
 	s.mu.Unlock()
-	return slices.ContainsFunc(follows, func(root string) bool {
+	return slices.ContainsFunc(follows, func(f follow) bool {
+		root := f.path
 		return root == "/" || path == root || len(path) > len(root) && path[len(root)] == '/' && path[:len(root)] == root
 	})
 }

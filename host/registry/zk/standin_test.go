@@ -8,9 +8,13 @@ import (
 	"slices"
 	"sync"
 	"testing"
+	"time"
 
 	"github.com/wasmjob/wasmjob/host/registry"
 )
+
+// patience ends a test that waits for what never comes, in virtual time.
+const patience = time.Hour
 
 const (
 	opMulti = 14
@@ -77,13 +81,23 @@ func (z *standIn) cut() {
 	z.conns = nil
 }
 
-// holdWatches lets no watch be answered from now on until the function is
-// called that comes out of the channel for it.
-func (z *standIn) holdWatches() <-chan func() {
+// holdWatches lets no watch be answered from now on. The function that it
+// returns waits for the next one and returns what answers it.
+func (z *standIn) holdWatches(t *testing.T) (next func() (answer func())) {
 	z.mu.Lock()
 	defer z.mu.Unlock()
-	z.held = make(chan func())
-	return z.held
+	held := make(chan func())
+	z.held = held
+	return func() func() {
+		t.Helper()
+		select {
+		case answer := <-held:
+			return answer
+		case <-time.After(patience):
+			t.Fatal("no watch is asked for")
+			return nil
+		}
+	}
 }
 
 func (z *standIn) holding() chan<- func() {
