@@ -10,7 +10,8 @@
 // Flow: New checks the options. Open makes a client, whose connections come
 // from link: each is an address resolved at that moment, found in an order of
 // chance, and wrapped by wire, which bounds every silence and knows requests
-// that the library lacks. Commit becomes one multi; Read a get and a list of one
+// that the library lacks. What a connection gained or lost means for the session
+// is decided by connection, and done by session. Commit becomes one multi; Read a get and a list of one
 // moment, the gets of many reads one request. The client's callback puts events into queue; replies wait there until
 // the events before them have been heard.
 package zk
