@@ -71,3 +71,43 @@ func TestFollow_again_and_in_vain(t *testing.T) {
 		}
 	})
 }
+
+// An operation that nobody waits for any more may reach the service until it has
+// its answer. What Sync asks for comes after it.
+func TestSync_after_a_late_operation(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		var z standIn
+		s, _ := z.open(t)
+		ctx, cancel := context.WithCancel(t.Context())
+		begun, goOn := make(chan struct{}), make(chan struct{})
+		given := make(chan error)
+		go func() {
+			_, err := call(ctx, s, func() (string, error) {
+				close(begun)
+				<-goOn
+				return s.conn.Sync("/late")
+			})
+			given <- err
+		}()
+		<-begun
+		cancel()
+		if err := <-given; !errors.Is(err, errLate) {
+			t.Errorf("the operation: %v", err)
+		}
+		before := z.requests()
+		synced := make(chan error, 1)
+		go func() { synced <- s.Sync(t.Context()) }()
+		synctest.Wait()
+		if n := z.requests() - before; n > 0 || len(synced) > 0 {
+			t.Errorf("sync went ahead: %d requests, %d returned", n, len(synced))
+		}
+		close(goOn)
+		if err := <-synced; err != nil {
+			t.Error(err)
+		}
+		if n := z.requests() - before; n < 2 {
+			t.Errorf("%d requests in the end", n)
+		}
+	})
+}

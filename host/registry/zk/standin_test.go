@@ -28,6 +28,7 @@ const (
 type standIn struct {
 	mu    sync.Mutex // guards the rest
 	held  chan func()
+	asked int // requests so far
 	conns []net.Conn
 	work  sync.WaitGroup
 }
@@ -100,10 +101,18 @@ func (z *standIn) holdWatches(t *testing.T) (next func() (answer func())) {
 	}
 }
 
-func (z *standIn) holding() chan<- func() {
+// ask counts a request. It returns the channel for the answers to watches.
+func (z *standIn) ask() chan<- func() {
 	z.mu.Lock()
 	defer z.mu.Unlock()
+	z.asked++
 	return z.held
+}
+
+func (z *standIn) requests() int {
+	z.mu.Lock()
+	defer z.mu.Unlock()
+	return z.asked
 }
 
 func (z *standIn) serve(c net.Conn) {
@@ -127,7 +136,7 @@ func (z *standIn) serve(c net.Conn) {
 		}
 		reply := withLength(replyTo(request))
 		op := int32(binary.BigEndian.Uint32(request[4:]))
-		if held := z.holding(); op == opAddWatch && held != nil {
+		if held := z.ask(); op == opAddWatch && held != nil {
 			held <- func() { _, _ = c.Write(reply) } // the connection may be lost
 			continue
 		}
