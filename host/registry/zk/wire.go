@@ -9,6 +9,8 @@ import (
 	"net"
 	"sync"
 	"time"
+
+	client "github.com/go-zookeeper/zk"
 )
 
 // What the protocol puts where, as far as it is looked at. A request is its
@@ -140,10 +142,11 @@ func (w *wire) ofMany(head []byte) bool {
 	return many && binary.BigEndian.Uint32(head[atError:]) == 0 && binary.BigEndian.Uint32(head) >= headBytes-4
 }
 
-// Write sends one request: the library never splits them, nor joins two.
+// Write sends one request: the library never splits them, nor joins two. It hands
+// an error on to who asked, who is to see that the connection is lost, and no more.
 func (w *wire) Write(p []byte) (int, error) {
 	if err := w.Conn.SetWriteDeadline(time.Now().Add(w.patience)); err != nil {
-		return 0, fmt.Errorf("bound a write: %w", err)
+		return 0, fmt.Errorf("%w: bound a write: %w", client.ErrConnectionClosed, err)
 	}
 	q := p
 	if w.greeted {
@@ -157,7 +160,7 @@ func (w *wire) Write(p []byte) (int, error) {
 		}
 	}
 	if _, err := w.Conn.Write(q); err != nil {
-		return 0, err //nolint:wrapcheck // as io.Writer wants it
+		return 0, fmt.Errorf("%w: %w", client.ErrConnectionClosed, err)
 	}
 	return len(p), nil
 }
