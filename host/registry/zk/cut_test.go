@@ -1,10 +1,14 @@
 package zk_test
 
 import (
+	"context"
 	"fmt"
+	"sync"
 	"testing"
+	"time"
 
 	"github.com/wasmjob/wasmjob/host/registry"
+	"github.com/wasmjob/wasmjob/host/registry/registrytest"
 	"github.com/wasmjob/wasmjob/host/registry/zk"
 	"github.com/wasmjob/wasmjob/host/registry/zk/zktest"
 )
@@ -104,4 +108,90 @@ func (m *member) awaitUp() []registry.EventKind {
 			m.t.Fatalf("not up again: %v", kinds)
 		}
 	}
+}
+
+// TestConformance_cut cuts the connection of each session between the steps of
+// connecting, following and restoring, and hides from the suite that it did. The
+// suite changes nothing meanwhile, so nothing is missed.
+func TestConformance_cut(t *testing.T) {
+	t.Parallel()
+	server := zktest.Start(t, zktest.Debian(t), zktest.Options{Tick: time.Second})
+	registrytest.Run(t, func(t *testing.T) registry.Registry {
+		t.Helper()
+		c := &cutter{}
+		r := open(t, zk.Options{Servers: []string{server.Address()}, SessionTimeout: 20 * time.Second, Dial: c.dial})
+		return &cutRegistry{r, t, c}
+	})
+}
+
+// cutRegistry cuts the newest of its sessions.
+type cutRegistry struct {
+	*zk.Registry
+	t      *testing.T
+	cutter *cutter
+}
+
+// cutSession hides the events of its connection.
+type cutSession struct {
+	registry.Session
+
+	mu      sync.Mutex    // guards what follows
+	count   int           // of hidden events, Suspended and Resumed in turn
+	changed chan struct{} // closed and replaced with each
+}
+
+func (r *cutRegistry) Open(ctx context.Context, on func(registry.Event)) (registry.Session, error) {
+	r.cutter.decide(inTurn("dial", "hello sent",
+		"watch sent", "dial", "hello sent", "hello answered", "watch due", "watch sent", "watch answered"))
+	s := &cutSession{changed: make(chan struct{})}
+	inner, err := r.Registry.Open(ctx, func(e registry.Event) {
+		switch {
+		case e.Kind == registry.Suspended || e.Kind == registry.Resumed:
+			s.hide(r.t, e.Kind)
+		case on != nil:
+			on(e)
+		}
+	})
+	s.Session = inner
+	return s, err
+}
+
+func (s *cutSession) hide(t *testing.T, kind registry.EventKind) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if want := []registry.EventKind{registry.Suspended, registry.Resumed}[s.count%2]; kind != want {
+		t.Errorf("event %d of the connection is %v, want %v", s.count, kind, want)
+	}
+	s.count++
+	close(s.changed)
+	s.changed = make(chan struct{})
+}
+
+func (s *cutSession) state() (count int, changed <-chan struct{}) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.count, s.changed
+}
+
+// Follow returns when the session is up after the last cut.
+func (s *cutSession) Follow(ctx context.Context, root string) error {
+	if err := s.Session.Follow(ctx, root); err != nil {
+		return err
+	}
+	for ctx.Err() == nil {
+		before, changed := s.state()
+		if before%2 == 1 {
+			select {
+			case <-changed:
+			case <-ctx.Done():
+			}
+			continue
+		}
+		// What is lost and not noticed yet is noticed by the answer.
+		err := s.Sync(ctx)
+		if after, _ := s.state(); err == nil && after == before {
+			return nil
+		}
+	}
+	return ctx.Err()
 }

@@ -145,6 +145,18 @@ func (c *cutConn) next() error {
 	return nil
 }
 
+// inTurn cuts at each of these steps when it comes for the first time after the
+// one before.
+func inTurn(steps ...string) func(string) bool {
+	return func(step string) bool {
+		if len(steps) == 0 || steps[0] != step {
+			return false
+		}
+		steps = steps[1:]
+		return true
+	}
+}
+
 // atNumbers cuts at the steps with these numbers, and counts them.
 func atNumbers(count *int, numbers ...int) func(string) bool {
 	return func(string) bool {
