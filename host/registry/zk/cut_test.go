@@ -20,7 +20,6 @@ func TestCut_at_every_step(t *testing.T) {
 	t.Parallel()
 	server := serving(t)
 	witness := join(t, zk.Options{Servers: []string{server.Address()}, SessionTimeout: long})
-	witness.commit(create("/cut"))
 	steps := cutAt(t, server, witness)
 	t.Logf("%d steps", steps)
 	for first := range steps + 1 { // none is the zeroth
@@ -37,21 +36,20 @@ func TestCut_at_every_step(t *testing.T) {
 // cutAt returns how many steps there were.
 func cutAt(t *testing.T, server *zktest.Server, witness *member, numbers ...int) (steps int) {
 	t.Helper()
-	root := fmt.Sprintf("/cut/%d", numbers)
-	a, b := root+"/a", root+"/b"
-	if _, err := witness.Commit(t.Context(), create(root), create(a), create(b)); err != nil {
-		t.Fatal(err)
-	}
+	root := fmt.Sprintf("/cut-%d", numbers)
 	c := &cutter{cut: atNumbers(&steps, numbers...)}
-	owner := join(t, zk.Options{Servers: []string{server.Address()}, SessionTimeout: long, Dial: c.dial})
+	owner := join(t, zk.Options{
+		Servers: []string{server.Address()}, SessionTimeout: long, Dial: c.dial, Chroot: root,
+	})
 	id := owner.ID()
-	owner.follow(a)
-	owner.follow(b)
-	for _, path := range []string{a, b} {
-		if _, err := witness.Commit(t.Context(), create(path+"/k")); err != nil {
+	for _, path := range []string{"/a", "/b"} {
+		owner.follow(path)
+	}
+	for _, path := range []string{"/a", "/b"} {
+		if _, err := witness.Commit(t.Context(), create(root+path)); err != nil {
 			t.Fatal(err)
 		}
-		owner.awaitThere(path + "/k")
+		owner.awaitThere(path)
 		c.now()
 	}
 	c.decide(func(string) bool { return false })

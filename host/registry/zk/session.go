@@ -196,25 +196,35 @@ func (s *session) state() (number int, up chan struct{}) {
 
 // settle brings a new session to where it can be used.
 func (s *session) settle(ctx context.Context) error {
+	if err := s.identify(ctx); err != nil {
+		return err
+	}
 	for {
-		number, err := s.connect(ctx, nil)
-		if err != nil {
+		err := s.registry.makeChroot(ctx, s)
+		if !errors.Is(err, client.ErrConnectionClosed) || ctx.Err() != nil {
 			return err
 		}
-		if s.registry.options.Digest != "" {
-			_, err := call(ctx, s, func() (struct{}, error) {
-				return struct{}{}, s.conn.AddAuth("digest", []byte(s.registry.options.Digest))
-			})
-			if err != nil && !errors.Is(err, client.ErrConnectionClosed) {
-				return s.readError("say who we are", err)
-			}
-			// The library says it again on each new connection, but not on
-			// one that was made before it knew of our success.
-			if again, _ := s.state(); err != nil || again != number {
-				continue
-			}
+	}
+}
+
+// identify waits for a connection that knows who we are.
+func (s *session) identify(ctx context.Context) error {
+	for {
+		number, err := s.connect(ctx, nil)
+		if err != nil || s.registry.options.Digest == "" {
+			return err
 		}
-		return s.registry.makeChroot(ctx, s)
+		_, err = call(ctx, s, func() (struct{}, error) {
+			return struct{}{}, s.conn.AddAuth("digest", []byte(s.registry.options.Digest))
+		})
+		if err != nil && !errors.Is(err, client.ErrConnectionClosed) {
+			return s.readError("say who we are", err)
+		}
+		// The library says it again on each new connection, but not on
+		// one that was made before it knew of our success.
+		if again, _ := s.state(); err == nil && again == number {
+			return nil
+		}
 	}
 }
 
