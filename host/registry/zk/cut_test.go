@@ -19,7 +19,7 @@ import (
 func TestCut_at_every_step(t *testing.T) {
 	t.Parallel()
 	server := serving(t)
-	witness := join(t, zk.Options{Servers: []string{server.Address()}, SessionTimeout: long})
+	witness := join(t, zk.Options{Servers: []string{server.Address()}, SessionTimeout: long, Digest: "user:pass"})
 	steps := cutAt(t, server, witness)
 	t.Logf("%d steps", steps)
 	for first := range steps + 1 { // none is the zeroth
@@ -39,7 +39,7 @@ func cutAt(t *testing.T, server *zktest.Server, witness *member, numbers ...int)
 	root := fmt.Sprintf("/cut-%d", numbers)
 	c := &cutter{cut: atNumbers(&steps, numbers...)}
 	owner := join(t, zk.Options{
-		Servers: []string{server.Address()}, SessionTimeout: long, Dial: c.dial, Chroot: root,
+		Servers: []string{server.Address()}, SessionTimeout: long, Dial: c.dial, Chroot: root, Digest: "user:pass",
 	})
 	id := owner.ID()
 	for _, path := range []string{"/a", "/b"} {

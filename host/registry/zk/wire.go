@@ -9,8 +9,6 @@ import (
 	"net"
 	"sync"
 	"time"
-
-	client "github.com/go-zookeeper/zk"
 )
 
 // What the protocol puts where, as far as it is looked at. A request is its
@@ -142,12 +140,11 @@ func (w *wire) ofMany(head []byte) bool {
 	return many && binary.BigEndian.Uint32(head[atError:]) == 0 && binary.BigEndian.Uint32(head) >= headBytes-4
 }
 
-// Write sends one request: the library never splits them, nor joins two. It hands
-// an error on to who asked, who is to see that the connection is lost, and no more.
+// Write sends one request: the library never splits them, nor joins two. If that
+// fails the connection is lost, which the library hears when it reads, and no
+// more: it hands the error of a write to who asked, as if it were an answer, and
+// after one of its own requests on a new connection it stands still for ever.
 func (w *wire) Write(p []byte) (int, error) {
-	if err := w.Conn.SetWriteDeadline(time.Now().Add(w.patience)); err != nil {
-		return 0, fmt.Errorf("%w: bound a write: %w", client.ErrConnectionClosed, err)
-	}
 	q := p
 	if w.greeted {
 		if many := multiRead(p); many != nil {
@@ -159,8 +156,12 @@ func (w *wire) Write(p []byte) (int, error) {
 			q = watch
 		}
 	}
-	if _, err := w.Conn.Write(q); err != nil {
-		return 0, fmt.Errorf("%w: %w", client.ErrConnectionClosed, err)
+	err := w.Conn.SetWriteDeadline(time.Now().Add(w.patience))
+	if err == nil {
+		_, err = w.Conn.Write(q)
+	}
+	if err != nil {
+		_ = w.Close() // it may have been closed
 	}
 	return len(p), nil
 }
