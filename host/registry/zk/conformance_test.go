@@ -12,7 +12,11 @@ import (
 
 func TestConformance_debian(t *testing.T) {
 	t.Parallel()
-	conform(t, zktest.Debian(t))
+	server := conform(t, zktest.Debian(t))
+	t.Run("cut", func(t *testing.T) {
+		t.Parallel()
+		conformCut(t, server)
+	})
 }
 
 func TestConformance_newer(t *testing.T) {
@@ -20,7 +24,7 @@ func TestConformance_newer(t *testing.T) {
 	conform(t, zktest.Newer(t))
 }
 
-func conform(t *testing.T, r zktest.Release) {
+func conform(t *testing.T, r zktest.Release) *zktest.Server {
 	t.Helper()
 	// A second of ticks, so that a busy machine loses no session.
 	server := zktest.Start(t, r, zktest.Options{Tick: time.Second})
@@ -28,6 +32,7 @@ func conform(t *testing.T, r zktest.Release) {
 		t.Helper()
 		return open(t, zk.Options{Servers: []string{server.Address()}, SessionTimeout: 20 * time.Second})
 	})
+	return server
 }
 
 func open(t *testing.T, o zk.Options) *zk.Registry {

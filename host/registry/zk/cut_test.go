@@ -108,12 +108,11 @@ func (m *member) awaitUp() []registry.EventKind {
 	}
 }
 
-// TestConformance_cut cuts the connection of each session between the steps of
-// connecting, following and restoring, and hides from the suite that it did. The
-// suite changes nothing meanwhile, so nothing is missed.
-func TestConformance_cut(t *testing.T) {
-	t.Parallel()
-	server := zktest.Start(t, zktest.Debian(t), zktest.Options{Tick: time.Second})
+// conformCut cuts the connection of each session between the steps of connecting,
+// following and restoring, and hides from the suite that it did. The suite changes
+// nothing meanwhile, so nothing is missed.
+func conformCut(t *testing.T, server *zktest.Server) {
+	t.Helper()
 	registrytest.Run(t, func(t *testing.T) registry.Registry {
 		t.Helper()
 		c := &cutter{}
