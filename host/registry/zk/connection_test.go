@@ -43,6 +43,35 @@ func TestRestore_answered_on_a_lost_connection(t *testing.T) {
 	})
 }
 
+// The last event of a connection is heard before its loss, the first of the next
+// one after it.
+func TestChanged_around_a_loss(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		var z standIn
+		s, heard := z.open(t)
+		if err := s.Follow(t.Context(), "/a"); err != nil {
+			t.Fatal(err)
+		}
+		watch := z.holdWatches(t)
+		z.change(t, "/a")
+		z.cut()
+		answer := watch()
+		want := []registry.EventKind{registry.Changed, registry.Suspended}
+		synctest.Wait()
+		if got := heard(); !slices.Equal(got, want) {
+			t.Errorf("before the next connection: heard %v, want %v", got, want)
+		}
+		answer()
+		synctest.Wait()
+		z.change(t, "/a")
+		synctest.Wait()
+		if got, want := heard(), append(want, registry.Resumed, registry.Changed); !slices.Equal(got, want) {
+			t.Errorf("heard %v, want %v", got, want)
+		}
+	})
+}
+
 // A path that is followed stays so when another call for it fails.
 func TestFollow_again_and_in_vain(t *testing.T) {
 	t.Parallel()

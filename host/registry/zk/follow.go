@@ -87,7 +87,9 @@ func (s *session) followed(path string) bool {
 	})
 }
 
-// changed takes an event of the service. A recursive watch says what became of
+// changed takes an event of the service. The client library calls it before it
+// says that the event's connection is lost, so no event is taken for one of the
+// next connection. A recursive watch says what became of
 // a node, and leaves it to the reader that its parent has another child, or one
 // less.
 func (s *session) changed(e client.Event) {

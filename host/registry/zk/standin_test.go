@@ -10,6 +10,8 @@ import (
 	"testing"
 	"time"
 
+	client "github.com/go-zookeeper/zk"
+
 	"github.com/wasmjob/wasmjob/host/registry"
 )
 
@@ -80,6 +82,23 @@ func (z *standIn) cut() {
 		_ = c.Close() // it may have been closed
 	}
 	z.conns = nil
+}
+
+// change sends an event of a node that was set on the newest connection, and
+// returns when it has been taken.
+func (z *standIn) change(t *testing.T, path string) {
+	t.Helper()
+	z.mu.Lock()
+	c := z.conns[len(z.conns)-1]
+	z.mu.Unlock()
+	const ofEvent, connected = 0xffff_ffff, 3
+	event := binary.BigEndian.AppendUint32(nil, ofEvent)
+	event = append(event, make([]byte, 8+4)...) // revision and error
+	event = binary.BigEndian.AppendUint32(event, uint32(client.EventNodeDataChanged))
+	event = binary.BigEndian.AppendUint32(event, connected)
+	if _, err := c.Write(withLength(appendPath(event, []byte(path)))); err != nil {
+		t.Error(err)
+	}
 }
 
 // holdWatches lets no watch be answered from now on. The function that it
