@@ -54,6 +54,9 @@ func cutAt(t *testing.T, server *zktest.Server, witness *member, numbers ...int)
 	}
 	c.decide(func(string) bool { return false })
 	kinds := owner.awaitUp()
+	if len(kinds) == 0 {
+		t.Fatalf("cut at %v: no loss is heard", numbers)
+	}
 	for i, k := range kinds {
 		if want := []registry.EventKind{registry.Suspended, registry.Resumed}[i%2]; k != want {
 			t.Fatalf("cut at %v: event %d is %v, want %v, of %v", numbers, i, k, want, kinds)
