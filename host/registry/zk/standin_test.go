@@ -19,6 +19,7 @@ import (
 const patience = time.Hour
 
 const (
+	opCheck = 13
 	opMulti = 14
 	opPing  = 11
 	opClose = -11
@@ -174,8 +175,8 @@ func replyTo(request []byte) []byte {
 		return append(reply, request[8:]...)
 	case opAddWatch:
 		return append(reply, 0, 0, 0, 0)
-	case opMulti:
-		return append(reply, lastPart...)
+	case opMulti: // of one check
+		return append(append(reply, 0, 0, 0, opCheck, 0, 0, 0, 0, 0), lastPart...)
 	}
 	return reply
 }
