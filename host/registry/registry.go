@@ -39,13 +39,14 @@ type Session interface {
 	// Timeout is the granted session time-out, 0 if sessions have none: the service keeps ephemeral
 	// nodes at least this long after the last request that it received.
 	Timeout() time.Duration
-	// Acknowledged is when the newest request was sent that the service has
-	// answered and from which it may have counted the time-out; at first, when
-	// the session was asked for. An answer that does not vouch for the session,
-	// as a read from a server that has lost its leader, does not count. The
-	// session sees to such requests by itself, several in a time-out, so if this
-	// is long ago the service is silent. A session without time-out has nobody
-	// who could be: then it is now. It takes no lock that a request holds.
+	// Acknowledged is when the newest transaction was sent that the service has
+	// answered, be it applied or refused, a Sync included; at first, when the
+	// session was asked for. Nothing else counts: a server that was replaced and
+	// does not know it answers reads, and lets a connection come back to the
+	// session, while the others may have ended that. The session sees to such
+	// transactions by itself, several in a time-out, so if this is long ago the
+	// service is silent. A session without time-out has nobody who could be: then
+	// it is now. It takes no lock that a request holds.
 	Acknowledged() time.Time
 	// Follow lets the session hear of every change of a node at root or below,
 	// from its return until the session ends: of each node that is created, set
@@ -74,7 +75,8 @@ type Requests interface {
 	Read(ctx context.Context, path string) (Node, error)
 	// Sync returns when the session's later reads see everything that was
 	// committed before the call, and when none of its own commits that came to
-	// ErrUnknown before the call can be applied any more.
+	// ErrUnknown before the call can be applied any more. It is a transaction that
+	// changes nothing: what cannot commit cannot answer it either.
 	Sync(ctx context.Context) error
 	// Persist returns when nothing that the session has been told, by replies or
 	// events, can be lost any more, be it that the machine loses its power.

@@ -110,10 +110,12 @@ func (f *Faulty) Grant(d time.Duration) {
 
 // Silence lets every request wait, without any event, until its context ends
 // or back is called. Then those that wait are carried out.
-func (f *Faulty) Silence() (back func()) {
+func (f *Faulty) Silence() (back func()) { return f.quieten(false) }
+
+func (f *Faulty) quieten(deposed bool) (back func()) {
 	var backs []func()
 	for _, s := range f.living() {
-		backs = append(backs, s.silence())
+		backs = append(backs, s.quieten(deposed))
 	}
 	return func() {
 		for _, back := range backs {
@@ -121,6 +123,11 @@ func (f *Faulty) Silence() (back func()) {
 		}
 	}
 }
+
+// Depose leaves the sessions with a server that was replaced and does not know
+// it: reads are answered, all else waits as in a Silence, until its context ends
+// or back is called.
+func (f *Faulty) Depose() (back func()) { return f.quieten(true) }
 
 // Suspend cuts every session off: it hears Suspended, its requests fail, and
 // of what changes it hears nothing, until Resume. It does not end. Commits
@@ -172,6 +179,7 @@ type faultySession struct {
 	suspended bool
 	since     time.Time     // when it was suspended or silenced
 	silent    chan struct{} // closed when the silence ends; nil: there is none
+	deposed   bool          // reads are answered meanwhile
 	delayed   [][]registry.Op
 }
 
@@ -187,20 +195,27 @@ func (s *faultySession) Acknowledged() time.Time {
 	return time.Now()
 }
 
-func (s *faultySession) silence() (back func()) {
+func (s *faultySession) quieten(deposed bool) (back func()) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if s.silent != nil {
 		return func() {}
 	}
 	c := make(chan struct{})
-	s.silent, s.since = c, time.Now()
+	s.silent, s.since, s.deposed = c, time.Now(), deposed
 	return func() {
 		s.mu.Lock()
 		defer s.mu.Unlock()
-		s.silent = nil
+		s.silent, s.deposed = nil, false
 		close(c)
 	}
+}
+
+// stillReads: the server that was replaced answers what it can answer alone.
+func (s *faultySession) stillReads() bool {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.deposed && !s.suspended
 }
 
 // reach waits out a silence; the error says that the session is cut off, or
@@ -294,8 +309,10 @@ func (s *faultySession) Commit(ctx context.Context, ops ...registry.Op) (registr
 }
 
 func (s *faultySession) Read(ctx context.Context, path string) (registry.Node, error) {
-	if err := s.reach(ctx); err != nil {
-		return registry.Node{}, err
+	if !s.stillReads() {
+		if err := s.reach(ctx); err != nil {
+			return registry.Node{}, err
+		}
 	}
 	return s.Session.Read(ctx, path)
 }

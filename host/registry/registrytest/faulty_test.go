@@ -218,3 +218,32 @@ func TestSilence_holds_requests_back(t *testing.T) {
 		}
 	})
 }
+
+func TestDepose_answers_reads_alone(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		f, _, sound, _ := pair(t, nil)
+		f.Grant(10 * time.Second)
+		faulty, err := f.Open(t.Context(), nil)
+		if err != nil {
+			t.Fatal(err)
+		}
+		back := f.Depose()
+		done := make(chan error)
+		go func() {
+			_, err := faulty.Commit(t.Context(), registry.Op{Kind: registry.Create, Path: "/a"})
+			done <- errors.Join(err, faulty.Sync(t.Context()))
+		}()
+		time.Sleep(4 * time.Second)
+		if exists(t, faulty, "/a") || exists(t, sound, "/a") {
+			t.Error("it was committed")
+		}
+		if silent := time.Since(faulty.Acknowledged()); silent != 4*time.Second {
+			t.Errorf("silent for %v", silent)
+		}
+		back()
+		if err := <-done; err != nil || !exists(t, faulty, "/a") {
+			t.Errorf("afterwards: %v", err)
+		}
+	})
+}

@@ -17,6 +17,7 @@ var sessionTests = []subtest{
 	{"closing the registry ends every session", testRegistryClose},
 	{"the clock goes forward and dates the nodes", testTime},
 	{"what the service acknowledged counts from when it was sent", testAcknowledged},
+	{"a read vouches for nothing", testReadsVouchForNothing},
 }
 
 // slack is how far clocks of members of one service may stand apart here.
@@ -190,4 +191,20 @@ func testAcknowledged(f *fixture) {
 	if now := m.Acknowledged(); !errors.Is(err, registry.ErrConflict) || now.Before(last) {
 		f.Errorf("after %v: %v, before that %v", err, now, last)
 	}
+}
+
+// testReadsVouchForNothing: the session's own signs of life may fall into the
+// time of a read, but not into that of each.
+func testReadsVouchForNothing(f *fixture) {
+	if f.main.Timeout() == 0 {
+		return // nobody has to be vouched for
+	}
+	for range 100 {
+		begun := time.Now()
+		f.main.read(f.root)
+		if f.main.Acknowledged().Before(begun) {
+			return
+		}
+	}
+	f.Error("each read counts as a sign of life")
 }
