@@ -129,8 +129,7 @@ func (s *session) awaitLate(ctx context.Context) error {
 	return nil
 }
 
-// beat asks the leader for a sign of life whenever nothing else did for a
-// while. It also notices when the service has forgotten the session and will
+// beat asks for a sign of life whenever nothing else did for a while. It also notices when the service has forgotten the session and will
 // never say so.
 func (s *session) beat() {
 	probed := time.Now()
@@ -149,7 +148,7 @@ func (s *session) beat() {
 			continue
 		}
 		if time.Since(s.Acknowledged()) >= every*9/10 {
-			_ = s.sync(s.life) // a failure shows in Acknowledged
+			_ = s.vouch(s.life) // a failure shows in Acknowledged
 		}
 	}
 }

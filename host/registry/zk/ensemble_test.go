@@ -19,13 +19,24 @@ func TestEnsemble(t *testing.T) {
 	for _, s := range servers {
 		addresses = append(addresses, s.Address())
 	}
+	leader, followers := roles(t, servers)
+	testOtherServer(t, followers[0], followers[1])
+	testDeposed(t, leader, followers)
+	leader, _ = roles(t, servers)
+	testLeaderKilled(t, leader, addresses)
+}
+
+// roles waits until all serve, and tells who leads.
+func roles(t *testing.T, servers []*zktest.Server) (leader *zktest.Server, followers []*zktest.Server) {
+	t.Helper()
+	for _, s := range servers {
+		s.AwaitServing()
+	}
 	i := slices.IndexFunc(servers, func(s *zktest.Server) bool { return s.Role() == "leader" })
 	if i < 0 {
 		t.Fatal("no leader")
 	}
-	leader, followers := servers[i], slices.Delete(slices.Clone(servers), i, i+1)
-	testOtherServer(t, followers[0], followers[1])
-	testLeaderKilled(t, leader, addresses)
+	return servers[i], slices.Delete(slices.Clone(servers), i, i+1)
 }
 
 // testOtherServer: a server that has less than the session saw must not serve

@@ -78,27 +78,6 @@ func statOf(s *client.Stat) registry.Stat {
 	}
 }
 
-// Sync implements registry.Session. It also waits for operations that came to
-// no answer: when it has returned, none of them will be applied any more.
-func (s *session) Sync(ctx context.Context) error {
-	if err := s.awaitLate(ctx); err != nil {
-		return s.readError("sync", err)
-	}
-	return s.sync(ctx)
-}
-
-func (s *session) sync(ctx context.Context) error {
-	sent := time.Now()
-	if _, err := call(ctx, s, func() (string, error) {
-		sent = time.Now()
-		return s.conn.Sync(s.full("/"))
-	}); err != nil {
-		return s.readError("sync", err)
-	}
-	s.acknowledge(sent)
-	return nil
-}
-
 // Persist implements registry.Session. The service tells of nothing before most
 // of its servers have it on their disks.
 func (s *session) Persist(context.Context) error {

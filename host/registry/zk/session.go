@@ -19,7 +19,7 @@ const (
 	// maxInFlight bounds the operations under way. More are no faster, and
 	// those that nobody waits for any more count, too.
 	maxInFlight = 64
-	// beatsPerTimeout: so often a session time-out the leader is asked for a
+	// beatsPerTimeout: so often a session time-out the service is asked for a
 	// sign of life, if nothing else was.
 	beatsPerTimeout = 6
 )
@@ -88,22 +88,6 @@ func (s *session) ID() registry.SessionID { return registry.SessionID(s.id.Load(
 // Timeout implements registry.Session.
 func (s *session) Timeout() time.Duration { return time.Duration(s.granted.Load()) }
 
-// Acknowledged implements registry.Session. Reads do not count: a server that
-// has lost its leader answers them for a while.
-func (s *session) Acknowledged() time.Time {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	return s.acked
-}
-
-func (s *session) acknowledge(sent time.Time) {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	if sent.After(s.acked) {
-		s.acked = sent
-	}
-}
-
 // timeout is the granted session time-out, or the one asked for.
 func (s *session) timeout() time.Duration {
 	if d := s.Timeout(); d > 0 {
@@ -122,13 +106,15 @@ func (s *session) hello(begun time.Time, id int64, granted time.Duration) (time.
 	case s.isOver():
 		return 0, registry.ErrEnded
 	case id == 0: // expired; the library says so in a moment
-	case s.id.CompareAndSwap(0, id), s.id.Load() == id:
-		s.granted.Store(int64(granted))
-		s.acknowledge(begun) // a server asks its leader before it takes a session over
+	case s.id.CompareAndSwap(0, id):
+		s.acknowledge(begun) // a majority has made it
+	case s.id.Load() == id:
+		// Who lets it come back may have been replaced.
 	default:
 		s.end(true)
 		return 0, errMoved
 	}
+	s.granted.Store(int64(granted))
 	return s.timeout() / 3, nil
 }
 

@@ -84,3 +84,24 @@ func TestQueue(t *testing.T) {
 		t.Errorf("heard %v, want %v", heard, want)
 	}
 }
+
+// A server asks nobody whether it may take a session up again that it knows; it
+// makes none without the others.
+func TestTakenUpAgainIsNoSignOfLife(t *testing.T) {
+	t.Parallel()
+	r, err := New(Options{Servers: []string{"one"}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	s := newSession(r, nil)
+	defer s.over()
+	asked := time.Now()
+	for _, begun := range []time.Time{asked, asked.Add(time.Second)} {
+		if _, err := s.hello(begun, 7, time.Second); err != nil {
+			t.Fatal(err)
+		}
+		if got := s.Acknowledged(); !got.Equal(asked) {
+			t.Errorf("acknowledged %v after the session was asked for", got.Sub(asked))
+		}
+	}
+}

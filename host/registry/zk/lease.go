@@ -1,0 +1,61 @@
+package zk
+
+import (
+	"context"
+	"errors"
+	"time"
+
+	client "github.com/go-zookeeper/zk"
+
+	"github.com/wasmjob/wasmjob/host/registry"
+)
+
+// A transaction vouches for the session, since a majority has to take it. The
+// sync of ZooKeeper does not: a leader that was replaced, and does not know it
+// yet, answers that alone, as it does with reads and with connections that
+// come back. So the sign of life, and Sync, are a transaction that changes
+// nothing.
+
+// Acknowledged implements registry.Session.
+func (s *session) Acknowledged() time.Time {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.acked
+}
+
+func (s *session) acknowledge(sent time.Time) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if sent.After(s.acked) {
+		s.acked = sent
+	}
+}
+
+// Sync implements registry.Session. It also waits for operations that came to
+// no answer: when it has returned, none of them will be applied any more.
+func (s *session) Sync(ctx context.Context) error {
+	if err := s.awaitLate(ctx); err != nil {
+		return s.readError("sync", err)
+	}
+	return s.vouch(ctx)
+}
+
+// vouch has a transaction acknowledged that checks a node, whatever its version.
+func (s *session) vouch(ctx context.Context) error {
+	sent := time.Now()
+	answers, err := call(ctx, s, func() ([]client.MultiResponse, error) {
+		sent = time.Now()
+		return s.conn.Multi(&client.CheckVersionRequest{Path: s.full("/"), Version: registry.AnyVersion})
+	})
+	// A refusal goes through the majority like any transaction: the node may be
+	// missing, or not ours to read.
+	refused := len(answers) == 1 && (errors.Is(err, client.ErrNoNode) || errors.Is(err, client.ErrNoAuth))
+	switch {
+	case err == nil, refused:
+		s.acknowledge(sent)
+		return nil
+	case errors.Is(err, client.ErrSessionExpired):
+		s.end(true)
+	}
+	return s.readError("sync", err)
+}

@@ -1,0 +1,110 @@
+package zk_test
+
+import (
+	"context"
+	"errors"
+	"slices"
+	"syscall"
+	"testing"
+	"time"
+
+	"github.com/wasmjob/wasmjob/host/registry"
+	"github.com/wasmjob/wasmjob/host/registry/zk"
+	"github.com/wasmjob/wasmjob/host/registry/zk/zktest"
+)
+
+// TestSignOfLife looks into the log of the service: what counts for a session
+// is there.
+func TestSignOfLife(t *testing.T) {
+	t.Parallel()
+	for name, release := range map[string]func(testing.TB) zktest.Release{"debian": zktest.Debian, "newer": zktest.Newer} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			server := zktest.Start(t, release(t), zktest.Options{Tick: tick})
+			maker := join(t, zk.Options{Servers: []string{server.Address()}, SessionTimeout: long})
+			maker.commit(create("/app"))
+			join(t, zk.Options{Servers: []string{server.Address()}, SessionTimeout: long, Chroot: "/secret", Digest: "somebody:else"})
+			for _, c := range []struct {
+				name string
+				o    zk.Options
+				kind zktest.ChangeKind
+			}{
+				{"at the root", zk.Options{}, zktest.Checked},
+				{"below a chroot", zk.Options{Chroot: "/app"}, zktest.Checked},
+				{"that writes nothing", zk.Options{ReadOnly: true}, zktest.Checked},
+				{"below a chroot of somebody else", zk.Options{ReadOnly: true, Chroot: "/secret"}, zktest.Refused},
+				{"below a chroot that is not there", zk.Options{ReadOnly: true, Chroot: "/none"}, zktest.Refused},
+			} {
+				t.Run(c.name, func(t *testing.T) {
+					t.Parallel()
+					c.o.Servers, c.o.SessionTimeout = []string{server.Address()}, brief
+					m := join(t, c.o)
+					before := m.Acknowledged()
+					for m.Acknowledged().Equal(before) {
+						_, _ = m.Read(m.ctx, "/") // which is none, and may be denied
+						if m.ctx.Err() != nil {
+							t.Fatal("no sign of life")
+						}
+					}
+					if !slices.ContainsFunc(server.Log(), func(t zktest.Transaction) bool {
+						return t.Session == int64(m.ID()) && len(t.Changes) == 1 && t.Changes[0].Kind == c.kind
+					}) {
+						t.Error("no transaction of the session is in the log")
+					}
+				})
+			}
+		})
+	}
+}
+
+// testDeposed: a leader whose followers are silent goes on for a while, and
+// answers what it can answer alone. It must not vouch for a session, and settles
+// nothing.
+func testDeposed(t *testing.T, leader *zktest.Server, followers []*zktest.Server) {
+	t.Helper()
+	quiet := join(t, zk.Options{Servers: []string{leader.Address()}, SessionTimeout: long})
+	busy := join(t, zk.Options{Servers: []string{leader.Address()}, SessionTimeout: long})
+	reader := join(t, zk.Options{Servers: []string{leader.Address()}, SessionTimeout: long})
+	for _, f := range followers {
+		f.Freeze()
+	}
+	stopped := time.Now()
+	synced := make(chan error, 2)
+	go func() { synced <- quiet.Sync(quiet.ctx) }()
+	go func() {
+		ctx, cancel := context.WithTimeout(busy.ctx, tick)
+		defer cancel()
+		_, err := busy.Commit(ctx, create("/held"))
+		if !errors.Is(err, registry.ErrUnknown) {
+			t.Errorf("a commit without a majority: %v", err)
+		}
+		synced <- busy.Sync(busy.ctx)
+	}()
+	for len(reader.heard()) == 0 { // until the leader gives up
+		if n, err := reader.Read(reader.ctx, "/held"); err == nil && n.Exists {
+			t.Error("it is there without a majority")
+		}
+	}
+	for range cap(synced) {
+		select {
+		case err := <-synced:
+			if err == nil {
+				t.Error("a sync without a majority")
+			}
+		default:
+		}
+	}
+	for name, m := range map[string]*member{"quiet": quiet, "busy": busy, "reader": reader} {
+		if at := m.Acknowledged(); at.After(stopped) {
+			t.Errorf("%s: the session counts from %v after the leader was alone", name, at.Sub(stopped))
+		}
+	}
+	for _, f := range followers {
+		f.Signal(syscall.SIGCONT)
+	}
+	busy.sync()
+	reader.sync()
+	if at := reader.Acknowledged(); !at.After(stopped) {
+		t.Error("no sign of life when all are back")
+	}
+}
