@@ -25,18 +25,27 @@ const (
 
 // jobs are those of testdata/jobs.toml. The instants of slow are far apart, so its
 // runs are taken over; of the others the next instant has come by then.
-var jobs = []evidence.Job{
-	{Name: "quick", Items: 4, Every: time.Second},
-	{Name: "busy", Items: 3, Every: time.Second},
-	{Name: "slow", Items: 6, Every: 10 * time.Second},
-	{Name: "flow", Items: 2, Every: 2 * time.Second, Batch: 10},
+func jobs(slow tempo) []evidence.Job {
+	return []evidence.Job{
+		{Name: "quick", Items: 4, Every: time.Second},
+		{Name: "busy", Items: 3, Every: time.Second},
+		{Name: "slow", Items: 6, Every: slow.every},
+		{Name: "flow", Items: 2, Every: 2 * time.Second, Batch: 10},
+	}
 }
+
+// tempo is how often slow is due, and how long its runs last.
+type tempo struct{ every, lasts time.Duration }
+
+// usual is the tempo of slow for most faults.
+var usual = tempo{10 * time.Second, 5 * time.Second}
 
 // cluster are the servers of one fault.
 type cluster struct {
 	*testing.T
 	net      *network
 	ensemble ensemble
+	slow     tempo
 	name     string
 	dir      string
 	lines    *tail
@@ -46,18 +55,18 @@ type cluster struct {
 }
 
 // newCluster starts a server on each machine, and waits until all run
-// something.
-func newCluster(t *testing.T, n *network, e ensemble, machines []machine) *cluster {
+// something. The n-th server knows the servers of ZooKeeper that knows tells.
+func newCluster(t *testing.T, n *network, e ensemble, machines []machine, slow tempo, knows func(n int) []string) *cluster {
 	t.Helper()
 	name := filepath.Base(t.Name())
-	c := &cluster{T: t, net: n, ensemble: e, name: name, dir: filepath.Join(workDir(t), name)}
-	c.input.Jobs = jobs
+	c := &cluster{T: t, net: n, ensemble: e, slow: slow, name: name, dir: filepath.Join(workDir(t), name)}
+	c.input.Jobs = jobs(slow)
 	c.lines = &tail{name: filepath.Join(c.dir, "evidence", "lines")}
 	if err := os.MkdirAll(filepath.Join(c.dir, "evidence"), 0o700); err != nil {
 		t.Fatal(err)
 	}
-	for _, m := range machines {
-		s := &server{cluster: c, machine: m, dir: filepath.Join(c.dir, m.ip)}
+	for i, m := range machines {
+		s := &server{cluster: c, machine: m, dir: filepath.Join(c.dir, m.ip), zk: knows(i)}
 		if err := os.MkdirAll(s.dir, 0o700); err != nil {
 			t.Fatal(err)
 		}
@@ -160,7 +169,7 @@ func (c *cluster) settle(after int64) {
 	c.Helper()
 	c.await("every item to run, and every server", func(lines []evidence.Line) bool {
 		waiting := c.idle(lines, after)
-		for _, j := range jobs {
+		for _, j := range c.input.Jobs {
 			for no := range j.Items {
 				waiting[fmt.Sprint(j.Name, no)] = true
 			}
@@ -224,12 +233,18 @@ func (c *cluster) pass(d time.Duration) {
 // which, and on which server.
 func (c *cluster) amidst() (evidence.Line, *server) {
 	c.Helper()
+	return c.amidstAt("")
+}
+
+// amidstAt waits for a run on the server with an address; empty: on any.
+func (c *cluster) amidstAt(ip string) (evidence.Line, *server) {
+	c.Helper()
 	begun := time.Now().UnixMilli()
 	var found evidence.Line
 	c.await("a run of slow", func(lines []evidence.Line) bool {
 		for _, l := range lines {
 			switch {
-			case l.Job != "slow" || l.At < begun:
+			case l.Job != "slow" || l.At < begun || ip != "" && job.InstanceID(l.Server).IP() != ip:
 			case l.Word == "start" && found.Word == "":
 				found = l
 			case l.Word == "beat" && l.Token == found.Token && l.Item == found.Item && l.At-found.At > amidstAfter:

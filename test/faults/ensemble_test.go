@@ -15,12 +15,13 @@ type ensemble struct {
 	servers  []*zktest.Server
 }
 
-func newEnsemble(t *testing.T, n *network, size int) ensemble {
+// newEnsemble starts one; lines are added to the configuration of its servers.
+func newEnsemble(t *testing.T, n *network, size int, lines ...string) ensemble {
 	t.Helper()
 	var e ensemble
 	var hosts []zktest.Host
-	for i := range size {
-		m := n.machine(fmt.Sprint("zk", i+1))
+	for range size {
+		m := n.machine(fmt.Sprint("zk", n.hosts))
 		e.machines = append(e.machines, m)
 		hosts = append(hosts, zktest.Host{IP: m.ip, Enter: m.enter()})
 	}
@@ -28,7 +29,7 @@ func newEnsemble(t *testing.T, n *network, size int) ensemble {
 	if *debian {
 		release = zktest.Debian
 	}
-	e.servers = zktest.StartEnsembleOn(t, release(t), hosts, zktest.Options{Tick: 500 * time.Millisecond})
+	e.servers = zktest.StartEnsembleOn(t, release(t), hosts, zktest.Options{Tick: 500 * time.Millisecond, Lines: lines})
 	return e
 }
 
@@ -43,4 +44,9 @@ func (e ensemble) addresses() []string {
 		all = append(all, s.Address())
 	}
 	return all
+}
+
+// leader is the number of the server that leads; -1: none does.
+func (e ensemble) leader() int {
+	return slices.IndexFunc(e.servers, func(s *zktest.Server) bool { return s.Role() == "leader" })
 }

@@ -6,11 +6,11 @@ import (
 	"os"
 	"slices"
 	"strings"
+	"sync"
 	"syscall"
 	"testing"
 	"time"
 
-	"github.com/wasmjob/wasmjob/host/registry/zk/zktest"
 	"github.com/wasmjob/wasmjob/test/faults/evidence"
 )
 
@@ -51,15 +51,15 @@ func TestFaults(t *testing.T) {
 	}
 	net := newNetwork(t)
 	clearWork(t)
-	e := newEnsemble(t, net, 3)
+	e := sync.OnceValue(func() ensemble { return newEnsemble(t, net, 3) })
 	var machines []machine
 	for i := range 3 {
 		machines = append(machines, net.machine(fmt.Sprint("s", i+1)))
 	}
 	var table []evidence.Named
-	run := func(name string, do func(*cluster)) {
+	run := func(name string, start func(*testing.T) *cluster, do func(*cluster)) {
 		t.Run(name, func(t *testing.T) {
-			c := newCluster(t, net, e, machines)
+			c := start(t)
 			do(c)
 			r := c.judge()
 			table = append(table, evidence.Named{Name: name, Report: r})
@@ -76,7 +76,12 @@ func TestFaults(t *testing.T) {
 		})
 	}
 	for _, f := range faults {
-		run(f.name, f.do)
+		run(f.name, func(t *testing.T) *cluster {
+			return newCluster(t, net, e(), machines, usual, func(int) []string { return e().addresses() })
+		}, f.do)
+	}
+	for _, f := range depositions {
+		run(f.name, func(t *testing.T) *cluster { return newDeposed(t, net, machines) }, f.do)
 	}
 	var out strings.Builder
 	if err := evidence.Table(&out, session, table); err != nil {
@@ -223,7 +228,7 @@ func (c *cluster) replaced(leader int) {
 func (c *cluster) leader() (found int) {
 	c.Helper()
 	c.await("a leader of the ensemble", func([]evidence.Line) bool {
-		found = slices.IndexFunc(c.ensemble.servers, func(s *zktest.Server) bool { return s.Role() == "leader" })
+		found = c.ensemble.leader()
 		return found >= 0
 	})
 	return found

@@ -51,7 +51,7 @@ func random(c *cluster) {
 	}
 	for range *rounds {
 		// Drawn in any case, so that a seed means the same whatever time does.
-		whom, jobName := rng.IntN(len(c.servers)), jobs[rng.IntN(len(jobs))].Name
+		whom, jobName := rng.IntN(len(c.servers)), c.input.Jobs[rng.IntN(len(c.input.Jobs))].Name
 		kinds := c.kinds(whom, jobName)
 		k := kinds[rng.IntN(len(kinds))]
 		lasts, pause := time.Duration(rng.Int64N(int64(2*session))), time.Duration(rng.Int64N(int64(session)))

@@ -18,6 +18,7 @@ type server struct {
 	cluster *cluster
 	machine machine
 	dir     string
+	zk      []string // the servers of ZooKeeper that it knows
 	running *process
 }
 
@@ -36,8 +37,13 @@ func (s *server) command(args ...string) *exec.Cmd {
 	cmd.Env = append(os.Environ(),
 		"IP="+s.machine.ip, "NAMESPACE="+c.name, "SESSION="+session.String(),
 		"DATA="+filepath.Join(workDir(c), "data-"+s.machine.ip), "HISTORY="+filepath.Join(s.dir, "history.db"),
-		"EVIDENCE="+filepath.Dir(c.lines.name), "GUEST="+filepath.Join(workDir(c), "..", "guest.wasm"))
-	for i, address := range c.ensemble.addresses() {
+		"EVIDENCE="+filepath.Dir(c.lines.name), "GUEST="+filepath.Join(workDir(c), "..", "guest.wasm"),
+		fmt.Sprintf("SLOW_EVERY=%d", c.slow.every/time.Second), fmt.Sprintf("SLOW_LASTS=%d", c.slow.lasts.Milliseconds()))
+	for i := range 3 { // as many as the file has
+		address := fmt.Sprintf("127.0.0.%d:1", i+1) // nobody is there
+		if i < len(s.zk) {
+			address = s.zk[i]
+		}
 		cmd.Env = append(cmd.Env, fmt.Sprintf("ZK%d=%s", i+1, address))
 	}
 	return cmd

@@ -1,0 +1,124 @@
+package faults
+
+import (
+	"path"
+	"slices"
+	"testing"
+	"time"
+
+	"github.com/wasmjob/wasmjob/host/job"
+	"github.com/wasmjob/wasmjob/host/registry/zk/zktest"
+	"github.com/wasmjob/wasmjob/test/faults/evidence"
+)
+
+// lasting is the tempo of slow where a run has to last longer than a leader
+// believes in itself.
+var lasting = tempo{20 * time.Second, 15 * time.Second}
+
+// believes is for how many ticks of half a second a leader of ZooKeeper goes on
+// that hears nothing from its followers.
+const believes = "syncLimit=20"
+
+// depositions are faults in which ZooKeeper's leader is replaced and does not
+// know, while the first server is connected to it and to nobody else.
+var depositions = []fault{
+	{"deposed", func(c *cluster) { deposed(c, c.net.cut) }},
+	{"deposed-deaf", func(c *cluster) { deposed(c, c.net.deafen) }},
+}
+
+// newDeposed starts an ensemble of its own and a cluster. The first server knows
+// the leader, the others know the followers.
+func newDeposed(t *testing.T, n *network, machines []machine) *cluster {
+	t.Helper()
+	e := newEnsemble(t, n, 3, believes)
+	leader := e.leader()
+	if leader < 0 {
+		t.Fatal("the ensemble has no leader")
+	}
+	return newCluster(t, n, e, machines, lasting, func(i int) []string {
+		if i == 0 {
+			return e.addresses()[leader : leader+1]
+		}
+		return slices.Delete(e.addresses(), leader, leader+1)
+	})
+}
+
+// deposed loses what the leader would hear from its followers, and restarts
+// these: they elect another one at once, while the old one goes on answering
+// its clients for ten seconds. With the others, the session of the server that
+// is connected to it ends after three.
+func deposed(c *cluster, lose func(machine, ...machine) func()) {
+	leader := c.leader()
+	run, s := c.amidstAt(c.servers[0].machine.ip)
+	heal := lose(c.ensemble.machines[leader], c.ensemble.others(leader)...)
+	c.hit(s)
+	var followers []*zktest.Server
+	for i, f := range c.ensemble.servers {
+		if i != leader {
+			followers = append(followers, f)
+			f.Kill()
+		}
+	}
+	for _, f := range followers {
+		f.Launch()
+	}
+	for _, f := range followers {
+		f.AwaitServing()
+	}
+	if role := c.ensemble.servers[leader].Role(); role != "leader" {
+		c.Errorf("the old leader knew before another one was there: it is %q", role)
+	}
+	c.takenOver(run)
+	c.moved(s, c.lastHit())
+	c.await("the old leader to give up", func([]evidence.Line) bool { return c.ensemble.servers[leader].Role() == "" })
+	c.pass(session) // by now nobody can take the session for alive
+	c.nothingAfter(run.Server, followers[0])
+	heal()
+	c.ensemble.servers[leader].AwaitServing()
+}
+
+// nothingAfter sees that the guests of an instance had ended when its session
+// ended, by the log of a server of ZooKeeper that saw it.
+func (c *cluster) nothingAfter(instance string, witness *zktest.Server) {
+	c.Helper()
+	gone := sessionEnd(c, witness.Log(), instance)
+	var last evidence.Line
+	lines, err := c.lines.read()
+	if err != nil {
+		c.Fatal(err)
+	}
+	after := 0
+	for _, l := range lines {
+		if job.InstanceID(l.Server).IP() != job.InstanceID(instance).IP() || l.At < c.input.From {
+			continue
+		}
+		last = l
+		if l.At > gone {
+			after++
+		}
+	}
+	since := func(at int64) time.Duration { return time.Duration(at-c.lastHit()) * time.Millisecond }
+	c.Logf("after the fault: the session of %s ended at %v, its last guest wrote at %v", instance, since(gone), since(last.At))
+	if after > 0 {
+		c.Errorf("%s: its guests wrote %d lines after its session had ended", instance, after)
+	}
+}
+
+// sessionEnd is when, after the fault, the session ended that had a node of its
+// own by the name of an instance.
+func sessionEnd(c *cluster, log []zktest.Transaction, instance string) int64 {
+	c.Helper()
+	var session int64
+	for _, t := range log {
+		for _, change := range t.Changes {
+			switch {
+			case change.Kind == zktest.Created && change.Ephemeral && path.Base(change.Path) == instance:
+				session = t.Session
+			case change.Kind == zktest.SessionEnded && t.Session == session && t.Time.UnixMilli() > c.lastHit():
+				return t.Time.UnixMilli()
+			}
+		}
+	}
+	c.Fatalf("the session %x of %s has not ended", session, instance)
+	return 0
+}
