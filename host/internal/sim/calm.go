@@ -43,6 +43,9 @@ func (w *World) heal() {
 		if m.s != nil && m.s.stalled > 0 {
 			m.s.stall(0)
 		}
+		if m.s != nil {
+			w.reinstate(m)
+		}
 		switch {
 		case !m.up:
 			if m.life != 0 && !m.retired { // else its first start is still to come, or none

@@ -19,7 +19,9 @@ func (m *member) heartbeat(life int) {
 			if beat%2 == 0 {
 				at := w.now
 				m.s.request(func() {
-					m.s.client(message{reply: func() { m.acked = max(m.acked, at) }})
+					m.s.decide(func() {
+						m.s.client(message{reply: func() { m.vouched(at) }})
+					})
 				}, nil, false)
 			}
 			beat++
@@ -28,6 +30,10 @@ func (m *member) heartbeat(life int) {
 	}
 	again()
 }
+
+// vouched: a transaction was acknowledged. The service may count from the moment
+// at which it was sent.
+func (m *member) vouched(sent int64) { m.acked = max(m.acked, sent) }
 
 // doubts judges by the member's own clock how far the session can be trusted.
 func (m *member) doubts() {

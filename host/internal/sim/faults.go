@@ -10,6 +10,7 @@ import (
 type faults struct {
 	every                                                 int64 // mean time between two
 	crash, freeze, cut, stall, clock, operator, ask, java float64
+	depose                                                float64 // drawn only where a profile has it
 }
 
 // disturb schedules faults until the calm.
@@ -25,6 +26,7 @@ func (w *World) disturb() {
 		every: w.between(w.profile.every[0], w.profile.every[1]) * millisecond,
 		crash: on(p.crash), freeze: on(p.freeze), cut: on(p.cut), stall: on(p.stall), clock: on(p.clock), operator: on(p.operator), ask: on(p.ask), java: on(p.java),
 	}
+	w.faults.depose = p.depose
 	if w.chance(0.03) {
 		w.faults = faults{every: second} // fair weather
 	}
@@ -68,6 +70,7 @@ func (w *World) fault() {
 		{f.operator, w.operate},
 		{f.ask, func() { w.ask(m) }},
 		{f.java, w.vex},
+		{f.depose, func() { w.usurp(m) }},
 	}
 	var sum float64
 	for _, k := range kinds {

@@ -37,7 +37,8 @@ type member struct {
 	dec      *layout.Decoder
 	owed     bool // an Observed is due after a commit's answer
 	syncing  bool
-	acked    int64 // send time of the last acknowledged request
+	opening  int64 // how long it takes until a session that was asked for is there
+	acked    int64 // send time of the last acknowledged transaction
 	doubt    protocol.Doubt
 	commit   *sent
 	reads    []mirror.Read
@@ -95,21 +96,37 @@ func (m *member) start() {
 	life := m.life
 	m.frozen, m.backlog = false, nil
 	m.owed, m.syncing, m.commit, m.reads, m.period, m.prev, m.ticked = false, false, nil, nil, 0, 0, 0
-	m.doubt, m.acked = protocol.Trusted, w.now
+	m.doubt = protocol.Trusted
 	m.stored, m.skew, m.measured = 0, 0, 0
 	m.refusals, m.viewRev = map[string]int{}, 0
 	m.leaving, m.marked, m.asked = false, 0, map[int64]bool{}
+	asked := w.now
 	m.s = w.newSession(m.timeout, func(msg message) { m.guard(life, func() { m.receive(msg) }) })
+	m.mir = mirror.New(w.job.Root(), layout.Watched(), layout.Follow)
+	m.dec = w.job.NewDecoder()
+	if m.opening == 0 {
+		m.open(asked)
+		return
+	}
+	w.after(m.opening, func() {
+		if m.life == life && m.up {
+			m.open(asked)
+		}
+	})
+}
+
+// open begins the member's life on a session that is there.
+func (m *member) open(asked int64) {
+	w := m.w
+	m.acked = asked
 	o := w.options
 	o.Base = job.InstanceID(fmt.Sprintf("%s@-@%d", m.ip, m.pid))
 	o.Session = int64(m.s.id)
 	o.Contender = layout.Contender(o.Session)
 	o.Without = w.without
 	m.st = protocol.NewState(o)
-	m.mir = mirror.New(w.job.Root(), layout.Watched(), layout.Follow)
-	m.dec = w.job.NewDecoder()
 	w.tracef("%s: opens session %d", m.name(), m.s.id)
-	m.heartbeat(life)
+	m.heartbeat(m.life)
 	m.pump()
 }
 
@@ -126,6 +143,7 @@ func (m *member) guard(life int, do func()) {
 	m.doubts()
 	do()
 	m.pump()
+	m.lease()
 	if m.doubt == protocol.Expired && m.st != nil && m.call != nil {
 		m.w.breach("self-fencing", "%s: a listener goes on though the session may be over", m.name())
 	}
@@ -241,7 +259,7 @@ func (m *member) write(p protocol.Plan) {
 		if m.life != life || m.commit == nil || m.commit.plan != p.ID {
 			return
 		}
-		m.acked = max(m.acked, at)
+		m.vouched(at)
 		m.commit, m.owed = nil, true
 		c := protocol.Committed{Plan: p.ID, Outcome: protocol.Refused, Revision: receipt.Revision, Occupied: m.w.job.Occupied(err)}
 		if err != nil {
@@ -332,7 +350,7 @@ func (m *member) sync() {
 	life, at := m.life, m.w.now
 	m.s.sync(func() {
 		if m.life == life {
-			m.acked = max(m.acked, at)
+			m.vouched(at)
 			m.syncing = false
 		}
 	})

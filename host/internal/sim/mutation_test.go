@@ -50,7 +50,7 @@ func in(fn, old, new string) change  { return change{edit: edit{fn, old, new}} }
 func without(fn, code string) change { return in(fn, code, "") }
 
 func allMutants() []mutant {
-	return slices.Concat(recordMutants(), clusterMutants(), mirrorMutants(), wordMutants(), besideMutants(), namedMutants())
+	return slices.Concat(recordMutants(), clusterMutants(), mirrorMutants(), wordMutants(), besideMutants(), leaseMutants(), namedMutants())
 }
 
 // edits of a mutant; the program is built anew for them.

@@ -44,6 +44,8 @@ type session struct {
 	deafen    func()   // breaks the connection when the next transaction was carried out
 	stalled   int64    // until then the replica stands still
 	held      []func() // what waits for the replica, in order
+	alone     bool     // its server was replaced and does not know it
+	undecided []func() // transactions that this server holds, in order
 	overdue   []func() // requests of the old connection that may still be carried out
 	strays    []func() // those that come after what the member did on the new one
 	timeout   int64    // as it was negotiated
@@ -160,6 +162,9 @@ func (w *World) trimLog() {
 // stall keeps the replica where it is for a while, though its server goes on
 // answering: reads are old, commits and syncs are answered late.
 func (s *session) stall(d int64) {
+	if s.alone {
+		return // it stands still anyway
+	}
 	s.stalled = s.w.now + d
 	epoch := s.epoch
 	s.w.at(s.stalled, func() {
@@ -180,6 +185,7 @@ func (s *session) drop() {
 	s.epoch++
 	s.connected = false
 	s.held, s.stalled = nil, 0
+	s.alone, s.undecided = false, nil
 }
 
 // inOrder does it now, or after what the session waits for already.
@@ -204,7 +210,7 @@ func (s *session) caughtUp(do func()) {
 // advance applies transactions to the session's replica up to rev.
 func (s *session) advance(rev int64) {
 	w := s.w
-	if !s.alive || !s.connected || rev <= s.replica || w.now < s.stalled {
+	if !s.alive || !s.connected || s.alone || rev <= s.replica || w.now < s.stalled {
 		return
 	}
 	from := s.replica
@@ -280,6 +286,8 @@ func (s *session) request(do func(), late func(), beyond bool) {
 	epoch, returns, sent := s.epoch, s.returns, s.connected
 	w.at(s.toServer, func() {
 		switch {
+		case sent && s.epoch == epoch && s.alone:
+			do()
 		case sent && s.epoch == epoch && s.alive:
 			s.heard = w.now
 			do()
@@ -308,7 +316,9 @@ func (s *session) read(path string, reply func(registry.Node)) {
 
 func (s *session) sync(reply func()) {
 	s.request(func() {
-		s.caughtUp(func() { s.client(message{reply: reply}) })
+		s.decide(func() {
+			s.caughtUp(func() { s.client(message{reply: reply}) })
+		})
 	}, nil, false)
 }
 
@@ -318,15 +328,17 @@ func (s *session) commit(ops []registry.Op, by author, reply func(receipt regist
 	w := s.w
 	_, joins := by.m.(protocol.Join)
 	s.request(func() {
-		receipt, err := w.transact(s, ops, by)
-		if err == nil {
-			s.stray()
-		}
-		if then := s.deafen; then != nil {
-			s.deafen = nil
-			then()
-		}
-		s.caughtUp(func() { s.client(message{reply: func() { reply(receipt, err) }}) })
+		s.decide(func() {
+			receipt, err := w.transact(s, ops, by)
+			if err == nil {
+				s.stray()
+			}
+			if then := s.deafen; then != nil {
+				s.deafen = nil
+				then()
+			}
+			s.caughtUp(func() { s.client(message{reply: func() { reply(receipt, err) }}) })
+		})
 	}, func() {
 		w.tracef("server: late write of %s", by)
 		w.apply(s, ops, by)

@@ -97,6 +97,10 @@ func scenarios() []scenario {
 			w.ours(1, 0)
 			w.ours(2, 22)
 		}, reshardsDuringLongRuns},
+		{"a session is there long after it was asked for", func(w *World) {
+			w.plain(2, 9)
+			w.ours(1, 0).opening = 3 * second
+		}, openedLate},
 	})
 }
 
