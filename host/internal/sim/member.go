@@ -174,13 +174,11 @@ func (m *member) pump() {
 	for m.up && !m.frozen && m.st != nil && !m.w.broken() {
 		for _, r := range m.mir.Wanted() {
 			m.reads = append(m.reads, r)
-			sent := m.w.now
 			life, s := m.life, m.s
 			s.read(r.Path, func(n registry.Node) {
 				if m.life != life {
 					return
 				}
-				m.acked = max(m.acked, sent)
 				if k := slices.Index(m.reads, r); k >= 0 {
 					m.reads = slices.Delete(m.reads, k, k+1)
 				}

@@ -1,6 +1,45 @@
 package sim
 
-import "github.com/wasmjob/wasmjob/host/internal/protocol"
+import (
+	"slices"
+
+	"github.com/wasmjob/wasmjob/host/internal/protocol"
+)
+
+// replacedUnknowing: a member runs a guest for longer than its session lasts. The
+// server that it is connected to is replaced, and answers what is read again and
+// again, while another member takes the run over.
+func replacedUnknowing(w *World) steering {
+	a, b := w.members[0], w.members[1]
+	replaced, reached := false, false
+	return steering{reached: &reached, sending: func(m *member, mu protocol.Mutation) {
+		if _, ok := mu.(protocol.Begin); !ok || m != a || replaced || !settledIn(w) {
+			return
+		}
+		replaced = true
+		w.after(second, func() { w.depose(a) })
+		a.readsAgain()
+		w.after(12*second, func() { w.cut(a) })
+	}, change: func(_, now *protocol.View) {
+		if !replaced || b.st == nil {
+			return
+		}
+		if r := recordOf(now, b.st.Self()); r != nil {
+			reached = reached || slices.ContainsFunc(r.Open, func(e protocol.Entry) bool { return e.Attempt > 1 })
+		}
+	}}
+}
+
+// readsAgain has everything read once a second, as long as the session lasts.
+func (m *member) readsAgain() {
+	life := m.life
+	m.w.after(second, func() {
+		if m.life == life && m.st != nil {
+			m.guard(life, m.mir.Reread)
+			m.readsAgain()
+		}
+	})
+}
 
 // openedLate: the service counts from when it made the session.
 func openedLate(w *World) steering {

@@ -97,6 +97,12 @@ func scenarios() []scenario {
 			w.ours(1, 0)
 			w.ours(2, 22)
 		}, reshardsDuringLongRuns},
+		{"a server of the registry is replaced and does not know it", func(w *World) {
+			w.plain(2, 20)
+			w.slowJobs, w.profile.long = 1, [2]int64{15_000, 15_001}
+			w.ours(1, 0)
+			w.ours(2, 5)
+		}, replacedUnknowing},
 		{"a session is there long after it was asked for", func(w *World) {
 			w.plain(2, 9)
 			w.ours(1, 0).opening = 3 * second

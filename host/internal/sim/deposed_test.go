@@ -1,0 +1,27 @@
+package sim
+
+import (
+	"bytes"
+	"testing"
+)
+
+// TestDeposedServers: besides all else, servers of the registry are replaced and
+// do not know it. No profile has that of itself.
+func TestDeposedServers(t *testing.T) {
+	t.Parallel()
+	replaced := 0
+	for seed := range uint64(60) {
+		p := profiles()[seed%3]
+		p.faults.depose = 4
+		var story bytes.Buffer
+		r := run(seed, p, &story)
+		replaced += bytes.Count(story.Bytes(), []byte("its server is replaced"))
+		if r.Breach != nil {
+			t.Fatalf("seed %d broke %q:\n%s", seed, r.Breach.Invariant, lastLines(story.String()))
+		}
+	}
+	if replaced < 60 {
+		t.Errorf("%d servers were replaced", replaced)
+	}
+	t.Logf("%d servers were replaced", replaced)
+}
