@@ -217,6 +217,41 @@ type vouched struct {
 func (v *vouched) Timeout() time.Duration  { return 20 * time.Second }
 func (v *vouched) Acknowledged() time.Time { return v.at }
 
+// slow is a registry whose sessions are made at once and there long after.
+type slow struct{ registry.Registry }
+
+func (r slow) Open(ctx context.Context, on func(registry.Event)) (registry.Session, error) {
+	s, err := r.Registry.Open(ctx, on)
+	made := time.Now()
+	Sleep(context.WithoutCancel(ctx), 19*time.Second)
+	return &vouched{s, made.Add(-time.Second)}, err
+}
+
+// The service counts from when it made the session, which nobody knows who asked
+// for it.
+func TestTrustOfASessionThatWasLongInComing(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		inner := embedded.Memory()
+		trunk := New(Options{Registry: slow{inner}})
+		ctx, cancel := context.WithCancel(t.Context())
+		done := make(chan error)
+		go func() { done <- trunk.Run(ctx) }()
+		l, err := trunk.Open(ctx, "/a", new(ears))
+		if err != nil {
+			t.Fatal(err)
+		}
+		if got := l.Trust(); got != Expired {
+			t.Errorf("trust %d, 19 of 20 s after the session was made", got)
+		}
+		err = l.Close(ctx)
+		cancel()
+		if err := errors.Join(err, <-done, inner.Close()); err != nil {
+			t.Error(err)
+		}
+	})
+}
+
 // Go's clock stands still while the machine is suspended, that of the service
 // does not.
 func TestTrustOfAMachineThatSlept(t *testing.T) {

@@ -14,7 +14,7 @@ type Trust uint8
 const (
 	// Trusted: the session is ours.
 	Trusted Trust = iota
-	// Doubtful: half of the time-out has passed since a request was sent that
+	// Doubtful: half of the time-out has passed since a transaction was sent that
 	// was acknowledged. Nothing should begin.
 	Doubtful
 	// Expired: three quarters have; what must not go on without a session has to
@@ -53,7 +53,7 @@ type judge struct {
 
 	mu     sync.Mutex // guards what follows
 	looked moment     // when somebody asked last
-	acked  moment     // when the newest request was sent that was acknowledged
+	acked  moment     // when the newest transaction was sent that was acknowledged
 }
 
 // newJudge is for a session that was asked for at a moment.

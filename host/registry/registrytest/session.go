@@ -17,6 +17,7 @@ var sessionTests = []subtest{
 	{"closing the registry ends every session", testRegistryClose},
 	{"the clock goes forward and dates the nodes", testTime},
 	{"what the service acknowledged counts from when it was sent", testAcknowledged},
+	{"a transaction counts from before it was carried out", testCountsFromSending},
 	{"a read vouches for nothing", testReadsVouchForNothing},
 }
 
@@ -190,6 +191,34 @@ func testAcknowledged(f *fixture) {
 	_, err := m.Commit(f.ctx, remove(f.path("none")))
 	if now := m.Acknowledged(); !errors.Is(err, registry.ErrConflict) || now.Before(last) {
 		f.Errorf("after %v: %v, before that %v", err, now, last)
+	}
+}
+
+// testCountsFromSending: the event of a transaction comes when it was carried out.
+func testCountsFromSending(f *fixture) {
+	if f.main.Timeout() == 0 {
+		return // nobody counts
+	}
+	heard := make(chan time.Time, 1)
+	s, err := f.registry.Open(f.ctx, func(e registry.Event) {
+		if e.Kind == registry.Changed {
+			select {
+			case heard <- time.Now():
+			default:
+			}
+		}
+	})
+	if err != nil {
+		f.Fatalf("open session: %v", err)
+	}
+	if err := s.Follow(f.ctx, f.root); err != nil {
+		f.Fatalf("follow: %v", err)
+	}
+	if _, err := s.Commit(f.ctx, set(f.root, "x", registry.AnyVersion)); err != nil {
+		f.Fatalf("commit: %v", err)
+	}
+	if at := <-heard; s.Acknowledged().After(at) {
+		f.Errorf("the session counts from %v after the transaction was heard of", s.Acknowledged().Sub(at))
 	}
 }
 

@@ -108,3 +108,25 @@ func testDeposed(t *testing.T, leader *zktest.Server, followers []*zktest.Server
 		t.Error("no sign of life when all are back")
 	}
 }
+
+func testSyncCountsFromSending(t *testing.T, server *zktest.Server) {
+	p, owner, _ := behind(t, server, long)
+	p.Set(zktest.Mute)
+	acked := make(chan time.Time, 1)
+	go func() {
+		owner.sync()
+		acked <- owner.Acknowledged()
+	}()
+	for !slices.ContainsFunc(server.Log(), func(t zktest.Transaction) bool {
+		return t.Session == int64(owner.ID()) && t.Changes[0].Kind == zktest.Checked
+	}) {
+		if owner.ctx.Err() != nil {
+			t.Fatal("the sync is not in the log")
+		}
+	}
+	carriedOut := time.Now()
+	p.Set(zktest.Pass)
+	if at := <-acked; at.After(carriedOut) {
+		t.Errorf("the session counts from %v after the sync was carried out", at.Sub(carriedOut))
+	}
+}

@@ -35,6 +35,7 @@ func TestSession(t *testing.T) {
 		{"an end leaves nothing under way", testEndUnderWay},
 		{"a silent server does not keep others from being tried", testSilentServer},
 		{"beats go to the leader and are counted", testAcknowledged},
+		{"a sync counts from when it was sent", testSyncCountsFromSending},
 		{"what is followed is followed on the next connection", testFollowResumed},
 		{"reads that wait for the connection are answered together", testReadsTogether},
 	} {
