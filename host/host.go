@@ -23,6 +23,7 @@ import (
 // Host runs jobs. Make it with New.
 type Host struct {
 	o     Options
+	out   outputs
 	begun atomic.Bool
 	ready chan struct{}
 	tick  *schedule.Ticker
@@ -86,7 +87,8 @@ func New(o Options) (*Host, error) {
 	if err := o.validate(); err != nil {
 		return nil, failf(Invalid, err, "options of the host")
 	}
-	h := &Host{o: o, settled: func() {}, ready: make(chan struct{}), tick: schedule.NewTicker(runtime.GOMAXPROCS(0)), files: map[string]bool{}, busy: map[string]bool{}}
+	out := o.detach()
+	h := &Host{o: o, out: out, settled: func() {}, ready: make(chan struct{}), tick: schedule.NewTicker(runtime.GOMAXPROCS(0)), files: map[string]bool{}, busy: map[string]bool{}}
 	for i := range h.o.Jobs {
 		c := &h.o.Jobs[i]
 		h.jobs = append(h.jobs, &hosted{config: c, tried: make(chan struct{})})
@@ -106,6 +108,7 @@ func (h *Host) Run(ctx context.Context) (err error) {
 	if h.begun.Swap(true) {
 		return failf(Refused, nil, "a host runs only once")
 	}
+	defer h.out.flush()
 	if h.o.Alone {
 		h.settled = thrifty()
 		if h.o.Runner == nil {

@@ -21,9 +21,9 @@ func (h *Host) Jobs() []job.Status {
 		jobs[i], all[i].Config = *j, *j.config
 	}
 	h.mu.Unlock()
-	var shared []string // what ails the session ails every job
+	shared := h.out.troubles() // what ails these or the session ails every job
 	if trunk != nil {
-		shared = trunk.Troubles()
+		shared = append(shared, trunk.Troubles()...)
 	}
 	for i, j := range jobs {
 		s := &all[i]

@@ -147,9 +147,15 @@ type Options struct {
 	// than 0 none. It is none as well if ErrStopNow is the cause of the end of
 	// Run's context.
 	DrainTimeout time.Duration
-	Log          *slog.Logger // nil discards
-	// Observe hears of each guest's start and end, and of strategies that
-	// fail, from many goroutines at once. While it blocks, that guest does not begin, or is not recorded.
+	// Log gets records one at a time, from a goroutine of its own. No job waits
+	// for a handler that blocks: what finds no room meanwhile is lost, and the
+	// log says how much. Nil discards.
+	Log *slog.Logger
+	// Observe hears of each guest's start and end, of strategies that fail, and of
+	// modules that are refused, in the order in which that happened, one at a
+	// time, from a goroutine of its own. What finds no room while it blocks is
+	// lost, and the log says so. The end of Run waits some seconds for what Log and
+	// Observe have not taken yet.
 	Observe func(Event)
 }
 

@@ -44,6 +44,7 @@ func Shadow(ctx context.Context, o Options) error {
 	if err := namespaceThere(ctx, &o); err != nil {
 		return err
 	}
+	defer o.detach().flush()
 	tick := schedule.NewTicker(runtime.GOMAXPROCS(0))
 	trunk := session.New(session.Options{Registry: o.Registry, Namespace: layout.NewJob(o.Namespace, "").Namespace(), Log: o.Log})
 	below, stop := context.WithCancel(context.WithoutCancel(ctx)) // both end after those who use them

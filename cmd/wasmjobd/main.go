@@ -37,6 +37,11 @@ func runAs(ctx context.Context, args, env []string, stdin io.Reader, stdout, std
 	term := &terminal{program: args[0], env: env, in: stdin, out: data, err: stderr}
 	root := rootCommand(term)
 	root.SetArgs(args[1:])
+	defer func() {
+		if term.flush != nil {
+			term.flush()
+		}
+	}()
 	err := root.ExecuteContext(ctx)
 	if err == nil {
 		err = data.lost()

@@ -19,6 +19,7 @@ type terminal struct {
 	env      []string // as os.Environ
 	in       io.Reader
 	out, err io.Writer
+	flush    func() // lets what was written to err arrive; nil: it has
 
 	format  outputFormat // flag --output
 	started bool         // a verb's own code has begun; before that errors are usage errors

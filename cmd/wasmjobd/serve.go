@@ -23,6 +23,7 @@ import (
 	"github.com/wasmjob/wasmjob/host/registry"
 	"github.com/wasmjob/wasmjob/host/trace"
 	"github.com/wasmjob/wasmjob/host/trace/sqltrace"
+	"github.com/wasmjob/wasmjob/internal/queue"
 )
 
 // serveFlags are the flags of "serve".
@@ -75,7 +76,10 @@ func serve(ctx context.Context, term *terminal, flags serveFlags) error {
 	}
 	// Whoever reads the log or the events may go without ending the jobs.
 	signal.Ignore(syscall.SIGPIPE)
-	log, readable := newLogger(term.err, f.Server)
+	said, readable := newLogger(term.err, f.Server)
+	queued := queue.NewHandler(said.Handler())
+	log := slog.New(queued)
+	term.err, term.flush = queued.Writer(term.err), func() { queued.Flush(flushPatience) }
 	show := logEvents(log)
 	if readable {
 		show = printEvents(term.err)
@@ -88,7 +92,7 @@ func serve(ctx context.Context, term *terminal, flags serveFlags) error {
 		if flags.events != "-" {
 			return do(ctx, f, keys, log, show)
 		}
-		return withEvents(term.out, log, streamPatience, func(tell func(host.Event)) error {
+		return withEvents(term.out, log, func(tell func(host.Event)) error {
 			return do(ctx, f, keys, log, func(e host.Event) {
 				show(e)
 				tell(e)
@@ -96,6 +100,9 @@ func serve(ctx context.Context, term *terminal, flags serveFlags) error {
 		})
 	})
 }
+
+// flushPatience is how long the end of the program waits for a reader of the log.
+const flushPatience = 2 * time.Second
 
 // keys are what a server needs that the configuration does not hold.
 type keys struct {

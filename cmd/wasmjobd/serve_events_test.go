@@ -28,7 +28,7 @@ func sampleEvents() []host.Event {
 func TestEventsAsJSON(t *testing.T) {
 	t.Parallel()
 	var out bytes.Buffer
-	err := withEvents(&out, slog.New(slog.DiscardHandler), streamPatience, func(tell func(host.Event)) error {
+	err := withEvents(&out, slog.New(slog.DiscardHandler), func(tell func(host.Event)) error {
 		for _, e := range sampleEvents() {
 			tell(e)
 		}

@@ -5,85 +5,47 @@ import (
 	"encoding/json"
 	"io"
 	"log/slog"
-	"sync/atomic"
 	"time"
 
 	"github.com/wasmjob/wasmjob/host"
+	"github.com/wasmjob/wasmjob/internal/queue"
 )
 
-const (
-	// streamRoom is how many events may wait for a reader who is busy.
-	streamRoom = 4096
-	// streamPatience is how long a guest waits for a reader who stands still:
-	// the next ones do not, and lose their events.
-	streamPatience = 5 * time.Second
-)
+// streamPatience is how long the end waits for a reader of the last events.
+const streamPatience = 5 * time.Second
 
-// eventStream writes one JSON object a line, from a goroutine of its own. A
-// reader who is slow holds the jobs up, which is what a pipe is for; one who
-// stands still does so once and for a moment, and one who has gone not at all.
-type eventStream struct {
-	to       io.Writer
-	log      *slog.Logger
-	patience time.Duration
-	lines    chan []byte
-	stuck    atomic.Bool  // the reader stands still
-	lost     atomic.Int64 // events that nobody will read
-}
-
-// withEvents lends do a function that tells of events on to.
-func withEvents(to io.Writer, log *slog.Logger, patience time.Duration, do func(tell func(host.Event)) error) error {
-	s := &eventStream{to: to, log: log, patience: patience, lines: make(chan []byte, streamRoom)}
-	done := make(chan struct{})
-	go func() {
-		defer close(done)
-		s.run()
-	}()
-	err := do(s.tell)
-	close(s.lines)
-	wait := time.NewTimer(patience)
-	defer wait.Stop()
-	select {
-	case <-done:
-	case <-wait.C: // nothing ends a write but its reader, or the end of the process
+// withEvents lends do a function that tells of events on to, one JSON object a
+// line. It never blocks: events for which a slow reader has left no room are lost,
+// and the log counts them.
+func withEvents(to io.Writer, log *slog.Logger, do func(tell func(host.Event)) error) error {
+	s := &eventStream{to: to, log: log}
+	q := queue.New(
+		func() { log.Error("standard output is not read, events are lost") },
+		func(dropped int64) { log.Warn("standard output is read again", "events_lost", dropped) })
+	err := do(func(e host.Event) {
+		line := lineOf(e)
+		q.Put(len(line), func() { s.write(line) })
+	})
+	if !q.Flush(streamPatience) { // nothing ends a write but its reader, or the end of the process
 		log.Error("standard output is not read, the last events are lost")
 	}
 	return err
 }
 
-func (s *eventStream) tell(e host.Event) {
-	line := lineOf(e)
-	select {
-	case s.lines <- line:
-		return
-	default:
-	}
-	if !s.stuck.Load() {
-		wait := time.NewTimer(s.patience)
-		defer wait.Stop()
-		select {
-		case s.lines <- line:
-			return
-		case <-wait.C:
-		}
-		if !s.stuck.Swap(true) {
-			s.log.Error("standard output is not read, events are lost")
-		}
-	}
-	s.lost.Add(1)
+// eventStream is where events go. Its queue alone uses it.
+type eventStream struct {
+	to   io.Writer
+	log  *slog.Logger
+	gone bool // the reader
 }
 
-func (s *eventStream) run() {
-	for line := range s.lines {
-		if _, err := s.to.Write(line); err != nil {
-			s.log.Error("events cannot be written any more", "error", err)
-			for range s.lines { // lets nobody wait
-			}
-			return
-		}
-		if s.stuck.Swap(false) {
-			s.log.Warn("standard output is read again", "events_lost", s.lost.Swap(0))
-		}
+func (s *eventStream) write(line []byte) {
+	if s.gone {
+		return
+	}
+	if _, err := s.to.Write(line); err != nil {
+		s.gone = true
+		s.log.Error("events cannot be written any more", "error", err)
 	}
 }
 

@@ -27,6 +27,7 @@ var pureStd = []string{"bytes", "cmp", "errors", "fmt", "iter", "maps", "math", 
 
 // layers is read from the bottom up.
 var layers = []layer{
+	{pkg: "internal/queue", why: "what must not wait hands functions to it; what they do is not its business"},
 	{pkg: "abi", why: "guests in every language and TinyGo build against it"},
 	{pkg: "abi/conformance", may: []string{"abi"}, why: "it judges any host, so it knows none"},
 	{pkg: "strategy", why: "an algorithm over names and numbers; embedders call it on its own"},
@@ -90,7 +91,7 @@ var layers = []layer{
 		why:   "it compares what the core writes with what ElasticJob wrote"},
 	{pkg: "host/internal/arch", why: "tests only"},
 
-	{pkg: "host", may: []string{"abi", "abi/conformance", "strategy", "host/job", "host/registry", "host/registry/embedded", "host/trace", "host/trace/sqltrace",
+	{pkg: "host", may: []string{"internal/queue", "abi", "abi/conformance", "strategy", "host/job", "host/registry", "host/registry/embedded", "host/trace", "host/trace/sqltrace",
 		"host/internal/protocol", "host/internal/layout", "host/internal/mirror", "host/internal/schedule", "host/internal/sandbox", "host/internal/module", "host/internal/outbound", "host/internal/peer", "host/internal/reach", "host/internal/native", "host/internal/runner", "host/internal/session", "host/internal/workers"},
 		libs: []string{"golang.org/x/sync"}, tests: []string{"host/registry/tree", "host/registry/zk", "host/registry/zk/zktest", "modernc.org/sqlite"},
 		why: "the place where parts are joined; it imports everything below it"},
@@ -101,7 +102,7 @@ var layers = []layer{
 		why: "text to options; it starts nothing"},
 
 	{pkg: "cmd/wasmjobd/internal/scaffold", why: "it writes files for authors; what they say is theirs"},
-	{pkg: "cmd/wasmjobd", may: []string{"cmd/wasmjobd/internal/scaffold", "abi", "abi/conformance", "strategy", "host", "host/job", "host/config", "host/registry", "host/registry/embedded", "host/registry/zk", "host/trace", "host/trace/sqltrace"},
+	{pkg: "cmd/wasmjobd", may: []string{"internal/queue", "cmd/wasmjobd/internal/scaffold", "abi", "abi/conformance", "strategy", "host", "host/job", "host/config", "host/registry", "host/registry/embedded", "host/registry/zk", "host/trace", "host/trace/sqltrace"},
 		libs:  []string{"github.com/spf13/cobra", "github.com/spf13/pflag", "modernc.org/sqlite", "golang.org/x/sys"},
 		tests: []string{"github.com/rogpeppe/go-internal", "host/registry/zk/zktest"},
 		why:   "flags, wiring and printing; decisions are below"},

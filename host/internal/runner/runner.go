@@ -173,9 +173,9 @@ type Options struct {
 	// Knows tells whether items can be dealt out here by a strategy of that name;
 	// nil: by any.
 	Knows func(strategy string) bool
-	// Observe is called in the goroutines of the guests, several at once; while
-	// it blocks, the guest does not begin or its end is not recorded. Nil: nobody
-	// wants to know.
+	// Observe is called in the goroutines of the guests, several at once. Neither
+	// it nor the log may block: they would hold up the loop and the end of guests.
+	// Nil: nobody wants to know.
 	Observe func(Event)
 	Log     *slog.Logger
 }

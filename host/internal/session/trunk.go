@@ -17,7 +17,7 @@ type Options struct {
 	// Namespace are the nodes above all jobs, the outermost first; the last is
 	// the parent of each job. None is the root.
 	Namespace []string
-	Log       *slog.Logger // nil discards
+	Log       *slog.Logger // must not block; nil discards
 }
 
 // Listener is a job, to its line. Its methods are called one at a time in the

@@ -1,0 +1,69 @@
+package host
+
+import (
+	"fmt"
+	"log/slog"
+	"time"
+
+	"github.com/wasmjob/wasmjob/internal/queue"
+)
+
+// outputs are what a Host tells its caller by: the log and the observer. Neither
+// may hold up a job, however long it blocks.
+type outputs struct{ log, events *queue.Queue }
+
+// flushPatience is how long the end of a Host waits for each of them.
+const flushPatience = 2 * time.Second
+
+// detach puts queues before the log and the observer.
+func (o *Options) detach() (out outputs) {
+	h, queued := o.Log.Handler().(queue.Handler) // as serve's is
+	if !queued {
+		h = queue.NewHandler(o.Log.Handler())
+		o.Log = slog.New(h)
+	}
+	out.log = h.Queue
+	observe, log := o.Observe, o.Log
+	if observe == nil {
+		return out
+	}
+	out.events = queue.New(
+		func() { log.Error("the observer of runs does not return, so it will not hear of some") },
+		func(dropped int64) {
+			log.Warn("the observer of runs has returned", "events_lost", dropped)
+		})
+	o.Observe = func(e Event) { out.events.Put(e.size(), func() { observe(e) }) }
+	return out
+}
+
+// eventSize is about what an Event occupies beside the texts of its outcome.
+const eventSize = 1 << 10
+
+func (e *Event) size() int {
+	return eventSize + len(e.Outcome.Result) + len(e.Outcome.Shown) + len(e.Outcome.Error) + len(e.Reason)
+}
+
+// flush lets them have what they were not told yet, if they take it.
+func (out outputs) flush() {
+	for _, q := range []*queue.Queue{out.events, out.log} { // the events' queue logs
+		if q != nil {
+			q.Flush(flushPatience)
+		}
+	}
+}
+
+// troubles says what is lost at present.
+func (out outputs) troubles() (all []string) {
+	for _, of := range []struct {
+		what string
+		*queue.Queue
+	}{{"log", out.log}, {"observer", out.events}} {
+		if of.Queue == nil {
+			continue
+		}
+		if dropped, since := of.Stuck(); dropped > 0 {
+			all = append(all, fmt.Sprintf("%s: it takes nothing since %s, and has lost %d so far", of.what, since.UTC().Format(time.RFC3339), dropped))
+		}
+	}
+	return all
+}

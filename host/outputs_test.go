@@ -1,0 +1,117 @@
+package host
+
+import (
+	"context"
+	"log/slog"
+	"slices"
+	"strings"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/wasmjob/wasmjob/host/job"
+	"github.com/wasmjob/wasmjob/host/trace"
+)
+
+// deafLog is a log that takes a line only when its gate is open.
+type deafLog struct {
+	slog.Handler
+	gate chan struct{}
+	said *[]string
+}
+
+func (l deafLog) Enabled(context.Context, slog.Level) bool { return true }
+func (l deafLog) WithAttrs([]slog.Attr) slog.Handler       { return l }
+func (l deafLog) WithGroup(string) slog.Handler            { return l }
+
+func (l deafLog) Handle(_ context.Context, r slog.Record) error {
+	<-l.gate
+	*l.said = append(*l.said, r.Message)
+	return nil
+}
+
+// Neither a log nor an observer that blocks keeps a run from beginning, from
+// being recorded, or the host from ending. What they did not take is counted.
+func TestLogAndObserverThatBlock(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		rows, gate := &pile{}, make(chan struct{})
+		var said, events []string
+		h, err := New(Options{
+			Jobs: []job.Config{{Name: "j", Cron: "0 * * * * ?", Shards: 2}}, Sinks: []trace.Sink{rows},
+			Runner: Func(func(_ context.Context, c job.Call) job.Outcome {
+				c.Log.Info("a guest speaks")
+				return job.Outcome{Verdict: job.OK, Result: make([]byte, 600<<10)}
+			}),
+			Log: slog.New(deafLog{gate: gate, said: &said}),
+			Observe: func(e Event) {
+				<-gate
+				events = append(events, e.Kind)
+			},
+		})
+		if err != nil {
+			t.Fatal(err)
+		}
+		ctx, cancel := context.WithCancel(t.Context())
+		done := make(chan error, 1)
+		go func() { done <- h.Run(ctx) }()
+		<-h.Ready()
+		time.Sleep(5*time.Minute + 30*time.Second)
+		if got := rows.count("j", trace.Succeeded); got != 10 {
+			t.Errorf("%d runs, want 10", got)
+		}
+		if got := h.Jobs()[0].Troubles; !slices.ContainsFunc(got, func(s string) bool { return strings.HasPrefix(s, "observer: ") }) {
+			t.Errorf("troubles %q, want one of the observer", got)
+		}
+		cancel()
+		asked := time.Now()
+		if err := <-done; err != nil || time.Since(asked) > 2*flushPatience {
+			t.Errorf("it ended after %v: %v", time.Since(asked), err)
+		}
+		close(gate)
+		synctest.Wait()
+		if got := h.out.troubles(); len(got) != 0 {
+			t.Errorf("troubles %q, want none", got)
+		}
+		for _, want := range []string{"a guest speaks", "the observer of runs does not return, so it will not hear of some", "the observer of runs has returned", "stopping"} {
+			if !slices.Contains(said, want) {
+				t.Errorf("the log has no %q: %q", want, said)
+			}
+		}
+		if len(events) == 0 || len(events) >= 20 || events[0] != EventStart {
+			t.Errorf("events %q, want the first of 20", events)
+		}
+	})
+}
+
+// Before Run returns, log and observer have all of it.
+func TestOutputsAreFlushed(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		var said, events []string
+		gate := make(chan struct{})
+		close(gate)
+		h, err := New(Options{
+			Jobs: []job.Config{{Name: "j", Cron: "0 * * * * ?", Shards: 1}}, Runner: Func(fine), Log: slog.New(deafLog{gate: gate, said: &said}),
+			Observe: func(e Event) {
+				time.Sleep(100 * time.Millisecond)
+				events = append(events, e.Kind)
+			},
+		})
+		if err != nil {
+			t.Fatal(err)
+		}
+		ctx, cancel := context.WithCancel(t.Context())
+		done := make(chan error, 1)
+		go func() { done <- h.Run(ctx) }()
+		<-h.Ready()
+		time.Sleep(time.Minute + time.Millisecond)
+		cancel()
+		if err := <-done; err != nil {
+			t.Error(err)
+		}
+		if !slices.Equal(events, []string{EventStart, EventEnd}) || !slices.Contains(said, "stopping") {
+			t.Errorf("events %q, log %q", events, said)
+		}
+	})
+}

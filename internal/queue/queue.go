@@ -1,0 +1,138 @@
+// Package queue takes what may block out of the way of what must not wait: the
+// log, and what is told of runs. A pipe that nobody reads, a full disk or a
+// callback that does not return holds up the queue's goroutine and nobody else.
+// It is not for anything that must arrive: what finds no room is dropped and
+// counted.
+//
+// Flow: Put → a goroutine, which lives while there is something to do, calls one
+// function after the other → where some were dropped, the count is told → Flush
+// waits for the end, but not for ever.
+package queue
+
+import (
+	"sync"
+	"time"
+)
+
+const (
+	// room is how many bytes may wait: some seconds of a busy server's log.
+	room = 4 << 20
+	// overhead is about what an entry occupies beside its own bytes.
+	overhead = 128
+)
+
+// Queue calls functions in the order in which they were put. Make it with New.
+// All methods are safe for concurrent use.
+type Queue struct {
+	full func()
+	lost func(dropped int64)
+
+	mu      sync.Mutex // guards what follows
+	waiting []entry
+	size    int           // of what waits and of what is being done
+	idle    chan struct{} // closed when all is done; nil: nothing is under way
+	since   time.Time     // when the function was called that is being done
+	dropped int64         // and not told yet
+}
+
+type entry struct {
+	size int
+	do   func()
+}
+
+// New makes a queue. full is called by Put when it begins to drop, and must not
+// block. lost is called like what was put, in the place of what was dropped.
+// Both may be nil.
+func New(full func(), lost func(dropped int64)) *Queue { return &Queue{full: full, lost: lost} }
+
+// Put has do called, unless too much waits already. size is about how many bytes
+// do holds. One that is larger than all the room is taken when nothing else is
+// there.
+func (q *Queue) Put(size int, do func()) {
+	if q.put(entry{size + overhead, do}) && q.full != nil {
+		q.full()
+	}
+}
+
+// put tells whether this is the first that is dropped.
+func (q *Queue) put(e entry) (first bool) {
+	q.mu.Lock()
+	defer q.mu.Unlock()
+	if q.size > 0 && q.size+e.size > room {
+		if q.dropped++; q.dropped > 1 {
+			return false
+		}
+		first, e = true, entry{do: q.tell}
+	}
+	q.waiting = append(q.waiting, e)
+	q.size += e.size
+	if q.idle == nil {
+		q.idle = make(chan struct{})
+		go q.run()
+	}
+	return first
+}
+
+// tell tells how many were dropped.
+func (q *Queue) tell() {
+	q.mu.Lock()
+	dropped := q.dropped
+	q.dropped = 0
+	q.mu.Unlock()
+	if q.lost != nil {
+		q.lost(dropped)
+	}
+}
+
+// run does what waits. Flush waits for its end.
+func (q *Queue) run() {
+	for do := q.next(0); do.do != nil; do = q.next(do.size) {
+		do.do()
+	}
+}
+
+// next is what is to be done after an entry of a size; nothing if that was the
+// last.
+func (q *Queue) next(done int) entry {
+	q.mu.Lock()
+	defer q.mu.Unlock()
+	q.size -= done
+	if len(q.waiting) == 0 {
+		q.waiting = nil
+		close(q.idle)
+		q.idle = nil
+		return entry{}
+	}
+	e := q.waiting[0]
+	q.waiting[0] = entry{}
+	q.waiting = q.waiting[1:]
+	q.since = time.Now()
+	return e
+}
+
+// Flush waits until all that was put is done, for d at most, and tells whether it
+// is. What blocks then is left to the end of the process.
+func (q *Queue) Flush(d time.Duration) bool {
+	q.mu.Lock()
+	idle := q.idle
+	q.mu.Unlock()
+	if idle == nil {
+		return true
+	}
+	late := time.NewTimer(d)
+	defer late.Stop()
+	select {
+	case <-idle:
+		return true
+	case <-late.C:
+		return false
+	}
+}
+
+// Stuck tells how many were dropped that nobody was told of, and since when the
+// queue waits for the function that holds it up. It drops nothing if dropped is 0.
+func (q *Queue) Stuck() (dropped int64, since time.Time) {
+	q.mu.Lock()
+	defer q.mu.Unlock()
+	return q.dropped, q.since
+}

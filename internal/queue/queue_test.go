@@ -1,0 +1,105 @@
+package queue
+
+import (
+	"bytes"
+	"fmt"
+	"log/slog"
+	"strings"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"go.uber.org/goleak"
+)
+
+func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
+
+func TestOrder(t *testing.T) {
+	t.Parallel()
+	q := New(nil, nil)
+	var got []int
+	for i := range 1000 {
+		q.Put(0, func() { got = append(got, i) })
+	}
+	if !q.Flush(time.Minute) || len(got) != 1000 {
+		t.Fatalf("%d of 1000 were done", len(got))
+	}
+	for i, n := range got {
+		if i != n {
+			t.Fatalf("%d was done in the place of %d", n, i)
+		}
+	}
+}
+
+// Whoever puts never waits. What found no room is counted where it is missing,
+// and the queue takes more as soon as there is room.
+func TestNobodyWaitsForWhatBlocks(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		const size = 1000
+		block, began := make(chan struct{}), time.Now()
+		var got []string
+		full := 0
+		q := New(func() { full++ }, func(n int64) { got = append(got, fmt.Sprint("lost ", n)) })
+		q.Put(size, func() { <-block })
+		synctest.Wait()
+		time.Sleep(time.Second)
+		fits := room/(size+overhead) - 1
+		for i := range fits + 7 {
+			q.Put(size, func() { got = append(got, fmt.Sprint(i)) })
+		}
+		if n, since := q.Stuck(); n != 7 || full != 1 || !since.Equal(began) {
+			t.Errorf("%d dropped since %v, said %d times", n, since, full)
+		}
+		if q.Flush(time.Second) {
+			t.Error("all is done that cannot be")
+		}
+		close(block)
+		synctest.Wait()
+		q.Put(2*room, func() { got = append(got, "large") })
+		if !q.Flush(time.Second) {
+			t.Fatal("it does not go on")
+		}
+		if n, _ := q.Stuck(); n != 0 || len(got) != fits+2 || got[fits-1] != fmt.Sprint(fits-1) || got[fits] != "lost 7" || got[fits+1] != "large" {
+			t.Errorf("%d dropped; %d done, at last %q", n, len(got), got[max(0, len(got)-3):])
+		}
+	})
+}
+
+// gated is a writer that stands still until it is opened.
+type gated struct {
+	bytes.Buffer
+	open chan struct{}
+}
+
+func (g *gated) Write(p []byte) (int, error) {
+	<-g.open
+	return g.Buffer.Write(p)
+}
+
+func TestHandler(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		to := &gated{open: make(chan struct{})}
+		h := NewHandler(slog.NewTextHandler(to, nil))
+		log := slog.New(h)
+		log.With("job", "a").WithGroup("g").Warn("first", "error", errLong)
+		if _, err := h.Writer(to).Write([]byte("between\n")); err != nil {
+			t.Error(err)
+		}
+		log.Debug("not wanted")
+		for range 5 {
+			log.Info("many", "text", strings.Repeat("x", room/4))
+		}
+		close(to.open)
+		if !h.Flush(time.Second) {
+			t.Error("not done")
+		}
+		lines := strings.Split(to.String(), "\n")
+		if len(lines) != 7 || !strings.Contains(lines[0], `msg=first job=a g.error=long`) || lines[1] != "between" || !strings.Contains(lines[5], "lines=2") {
+			t.Errorf("%d lines, the first %.200s", len(lines), to.String())
+		}
+	})
+}
+
+var errLong = fmt.Errorf("long")
