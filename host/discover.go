@@ -102,7 +102,7 @@ func (s *scout) Event(e registry.Event) {
 }
 
 // Doubted implements session.Listener.
-func (s *scout) Doubted() {}
+func (s *scout) Doubted(session.Trust) {}
 
 // stir has the list looked at.
 func (s *scout) stir() { s.run(&s.errand, s.list) }

@@ -78,7 +78,7 @@ func (p *prospect) concerns(path string) bool {
 }
 
 // Doubted implements session.Listener.
-func (p *prospect) Doubted() {}
+func (p *prospect) Doubted(session.Trust) {}
 
 func (p *prospect) stir() { p.s.run(&p.errand, p.look) }
 

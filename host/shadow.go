@@ -123,7 +123,7 @@ func (s *shade) Event(e registry.Event) {
 }
 
 // Doubted implements session.Listener.
-func (s *shade) Doubted() {}
+func (s *shade) Doubted(session.Trust) {}
 
 func (s *shade) wake() {
 	select {

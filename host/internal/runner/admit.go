@@ -2,7 +2,9 @@ package runner
 
 import (
 	"context"
+	"time"
 
+	"github.com/wasmjob/wasmjob/host/internal/session"
 	"github.com/wasmjob/wasmjob/host/internal/workers"
 	"github.com/wasmjob/wasmjob/host/job"
 )
@@ -42,8 +44,44 @@ func (r *Runner) worker(c *job.Config) *workers.Worker {
 }
 
 // admit waits until the guest may begin: until fewer guests of its job have begun
-// than may at once, and for a worker. Leave gives both back.
+// than may at once, for a worker, and until the session is beyond doubt. Leave
+// gives both back.
 func (g *guest) admit(ctx context.Context) (leave func(), ok bool) {
+	for {
+		if !g.trusted(ctx) {
+			return nil, false
+		}
+		if leave, ok = g.place(ctx); !ok || g.member.line.Trust() == session.Trusted {
+			return leave, ok
+		}
+		leave() // it came late; those that run may need it meanwhile
+	}
+}
+
+// lookAgain is how often a guest looks whether the session is beyond doubt.
+const lookAgain = 100 * time.Millisecond
+
+// trusted waits until the session is beyond doubt. The core sees to that for runs
+// that it begins, but the wait for a place can outlast the session, and a job that
+// lets its guests finish does not end those that wait.
+func (g *guest) trusted(ctx context.Context) bool {
+	for g.member.line.Trust() != session.Trusted {
+		again := time.NewTimer(lookAgain)
+		select {
+		case <-again.C:
+		case <-g.told:
+			again.Stop()
+			return false
+		case <-ctx.Done():
+			again.Stop()
+			return false
+		}
+	}
+	return true
+}
+
+// place waits for what bounds how many guests run.
+func (g *guest) place(ctx context.Context) (leave func(), ok bool) {
 	if g.parallel != nil {
 		select {
 		case g.parallel <- struct{}{}:

@@ -32,8 +32,10 @@ func (m *member) listen(e protocol.Listen) {
 		ctx, end = context.WithCancel(m.life)
 	}
 	m.listening = end
+	leave := m.box.fence.add(&fenced{end: end})
 	m.work.Go(func() {
 		defer end()
+		defer leave()
 		out := m.guarded(ctx, &call)
 		if out.Verdict != job.OK && out.Verdict != job.Nothing {
 			m.Log.Warn("listener failed", "listener", e.Event, "instant", call.Scheduled, "attempt", e.Attempt, "verdict", out.Verdict, "code", out.Code, "error", out.Error)

@@ -5,6 +5,7 @@ import (
 
 	"github.com/wasmjob/wasmjob/host/internal/mirror"
 	"github.com/wasmjob/wasmjob/host/internal/protocol"
+	"github.com/wasmjob/wasmjob/host/internal/session"
 	"github.com/wasmjob/wasmjob/host/registry"
 )
 
@@ -34,7 +35,12 @@ type mailbox struct {
 	tick    protocol.Tick // At 0: none
 	turn    func()        // reads until take says that nothing is left; nil: nobody reads
 	reading bool          // it is under way
+	turns   uint64        // that took something
+
+	fence fence // of the member; the session's watcher comes to it by this
 }
+
+var _ session.Loop = (*mailbox)(nil)
 
 // letter is what the loop reads.
 type letter interface{ letter() }
@@ -106,9 +112,6 @@ func (b *mailbox) ended(e protocol.End) {
 // Event is the line's callback, and so is Doubted.
 func (b *mailbox) Event(e registry.Event) { b.put(eventLetter{e}) }
 
-// Doubted lets the loop look how far the session can be trusted.
-func (b *mailbox) Doubted() { b.put(lookLetter{}) }
-
 func (b *mailbox) due(at, prev int64) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
@@ -151,6 +154,7 @@ func (b *mailbox) take(into []letter) (letters []letter, tick protocol.Tick, mor
 		b.letters, b.reading = nil, false
 		return nil, tick, false
 	}
+	b.turns++
 	letters, b.letters = b.letters, into[:0]
 	tick, b.tick = b.tick, protocol.Tick{}
 	return letters, tick, true

@@ -98,6 +98,7 @@ func newMember(l *lives, box *mailbox, line *session.Line) (*member, error) {
 		decoder: r.Layout.NewDecoder(),
 	}
 	m.effective, m.ruled = &effective{job: r.Config}, rules
+	box.fence.rule(rules.Finish)
 	r.Clock.Use(*r.Config)
 	m.history.m = m
 	return m, nil
@@ -295,6 +296,7 @@ func (m *member) step(in protocol.Input) {
 // judge tells the core when the session is to be trusted more, or less, than
 // before.
 func (m *member) judge() {
+	m.learn()
 	level := protocol.Trusted
 	switch m.line.Trust() {
 	case session.Trusted:

@@ -102,6 +102,7 @@ func (m *member) rule() {
 	in.Barred = m.isBarred()
 	if in != m.ruled {
 		m.ruled = in
+		m.box.fence.rule(in.Finish)
 		m.step(in)
 	}
 }

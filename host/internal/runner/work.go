@@ -108,10 +108,12 @@ func (m *member) start(e protocol.Run) {
 		m.guests = map[int]*guest{}
 	}
 	m.guests[e.Entry.Item] = g
+	leave := m.fenceGuest(g)
 	m.work.Go(func() {
 		defer end()
 		how := m.attempt(ctx, g)
 		g.gone()
+		leave()
 		m.box.ended(how)
 	})
 }

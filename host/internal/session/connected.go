@@ -202,14 +202,14 @@ func (c *connected) watch(ctx context.Context) {
 	}
 }
 
-// tell lets every job look at its trust.
+// tell tells every job how far the session is to be trusted.
 func (c *connected) tell(level Trust) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	c.doubt = level
 	for _, of := range c.lines {
 		for _, l := range of {
-			l.listener.Doubted()
+			l.listener.Doubted(level)
 		}
 	}
 }

@@ -39,10 +39,10 @@ func (e *ears) Event(event registry.Event) {
 	e.heard = append(e.heard, kind+event.Path)
 }
 
-func (e *ears) Doubted() {
+func (e *ears) Doubted(now Trust) {
 	e.mu.Lock()
 	defer e.mu.Unlock()
-	e.heard = append(e.heard, fmt.Sprintf("trust %d", e.line.Trust()))
+	e.heard = append(e.heard, fmt.Sprintf("trust %d", now))
 }
 
 // all is what was heard since the last call.

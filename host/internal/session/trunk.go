@@ -22,14 +22,15 @@ type Options struct {
 
 // Listener is a job, to its line. Its methods are called one at a time in the
 // order of the session, save Doubted, which may come at any moment. They must
-// not block, nor call the line.
+// not block, nor call the line. One with a loop of its own is a Loop, too.
 type Listener interface {
 	// Event takes a change of a node of the job, or what happens to the
 	// connection. Nothing follows Ended.
 	Event(e registry.Event)
-	// Doubted says that the trust in the session has changed; Line.Trust tells
-	// how.
-	Doubted()
+	// Doubted says that the trust in the session is another now. When it is Expired,
+	// what must not outlive the session has to be ended before it returns, or to end
+	// by itself soon: others may have the job's items a quarter of the time-out later.
+	Doubted(now Trust)
 }
 
 // Trunk is the session of a server, and those that follow it. Make it with
@@ -108,6 +109,7 @@ func (t *Trunk) use(ctx context.Context, c *connected) error {
 	t.set(c, "")
 	var watching sync.WaitGroup
 	watching.Go(func() { c.watch(ctx) })
+	watching.Go(func() { c.watchLoops(ctx) })
 	for going := true; going; {
 		select {
 		case say := <-c.news:

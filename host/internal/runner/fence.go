@@ -1,0 +1,140 @@
+package runner
+
+import (
+	"sync"
+
+	"github.com/wasmjob/wasmjob/host/internal/protocol"
+	"github.com/wasmjob/wasmjob/host/internal/session"
+	"github.com/wasmjob/wasmjob/host/job"
+)
+
+// fence ends what a member has running when its session can be over elsewhere,
+// whatever the member's loop does. The session's watcher calls it. The loop
+// learns of it with its next step, before it reads what came of it.
+type fence struct {
+	mu      sync.Mutex // guards what follows: watcher, loop and guests meet here
+	running map[*fenced]struct{}
+	finish  bool   // the job lets its guests finish
+	struck  bool   // and the loop has not learnt of it
+	cut     bool   // for good: the line is over
+	idle    func() // called when nothing runs any more; nil: nobody waits for that
+}
+
+// fenced is what runs.
+type fenced struct {
+	end   func()
+	spare bool // if the job lets its guests finish
+}
+
+// add lets end be called when the time has come, until leave is. If it has come
+// already, and the loop does not know yet, that is now.
+func (f *fence) add(w *fenced) (leave func()) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	if f.running == nil {
+		f.running = map[*fenced]struct{}{}
+	}
+	f.running[w] = struct{}{}
+	if f.struck || f.cut {
+		f.end(w)
+	}
+	return func() { f.leave(w) }
+}
+
+func (f *fence) leave(w *fenced) {
+	f.mu.Lock()
+	delete(f.running, w)
+	idle := f.rest()
+	f.mu.Unlock()
+	idle()
+}
+
+// rest is what is to be called because nothing runs any more. mu is held, as in
+// end.
+func (f *fence) rest() (idle func()) {
+	if f.idle == nil || len(f.running) > 0 {
+		return func() {}
+	}
+	idle, f.idle = f.idle, nil
+	return idle
+}
+
+func (f *fence) end(w *fenced) {
+	if f.cut || !f.finish || !w.spare {
+		w.end()
+	}
+}
+
+// strike ends what must not outlive the session.
+func (f *fence) strike() {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	f.struck = true
+	for w := range f.running {
+		f.end(w)
+	}
+}
+
+// close ends all that runs, and calls done when that is over.
+func (f *fence) close(done func()) {
+	f.mu.Lock()
+	f.cut, f.idle = true, done
+	for w := range f.running {
+		f.end(w)
+	}
+	idle := f.rest()
+	f.mu.Unlock()
+	idle()
+}
+
+// learn tells the loop whether the fence has struck since it asked last.
+func (f *fence) learn() bool {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	struck := f.struck
+	f.struck = false
+	return struck
+}
+
+// rule says whether the job lets its guests finish.
+func (f *fence) rule(finish bool) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	f.finish = finish
+}
+
+// Doubted is part of session.Listener. The loop is to look how far the session
+// can be trusted; guests do not wait for that when it is lost.
+func (b *mailbox) Doubted(now session.Trust) {
+	if now == session.Expired {
+		b.fence.strike()
+	}
+	b.put(lookLetter{})
+}
+
+// Cut is part of session.Loop.
+func (b *mailbox) Cut(done func()) { b.fence.close(done) }
+
+// Turns is part of session.Loop.
+func (b *mailbox) Turns() (n uint64, waits bool) {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	return b.turns, b.turn != nil && (len(b.letters) > 0 || b.tick.At != 0)
+}
+
+// fenceGuest lets the fence end a guest, as the core would.
+func (m *member) fenceGuest(g *guest) (leave func()) {
+	return m.box.fence.add(&fenced{spare: true, end: func() {
+		g.ask(job.StopSessionLost, "the registry session is in doubt")
+		g.kill()
+	}})
+}
+
+// learn tells the core what the fence has done, even if the session is to be
+// trusted again: else it would take the ends of guests for their own.
+func (m *member) learn() {
+	if m.box.fence.learn() && m.doubt != protocol.Expired {
+		m.doubt = protocol.Expired
+		m.advance(protocol.Doubted{Level: protocol.Expired})
+	}
+}

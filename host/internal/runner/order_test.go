@@ -1,0 +1,131 @@
+package runner
+
+import (
+	"context"
+	"errors"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/wasmjob/wasmjob/host/internal/layout"
+	"github.com/wasmjob/wasmjob/host/internal/workers"
+	"github.com/wasmjob/wasmjob/host/job"
+	"github.com/wasmjob/wasmjob/host/registry"
+	"github.com/wasmjob/wasmjob/host/registry/embedded"
+)
+
+// A guest that was told to stop while it waited does not begin, not even when its
+// place comes at the same moment.
+func TestGuestThatWasToldToStopDoesNotBegin(t *testing.T) {
+	t.Parallel()
+	waiting := func(places Slots, w *workers.Worker) *guest {
+		return &guest{told: make(chan struct{}), parallel: places, worker: w, grace: time.Second, end: func() {}}
+	}
+	synctest.Test(t, func(t *testing.T) {
+		for range 100 { // which of two that are ready is taken is a matter of chance
+			places, pool := NewSlots(1), workers.New(1).Job()
+			g := waiting(places, pool.Worker())
+			g.ask(job.StopShutdown, "")
+			if _, ok := g.place(t.Context()); ok {
+				t.Fatal("it begins")
+			}
+			if len(places) != 0 || !pool.Worker().Begin(t.Context(), nil) {
+				t.Fatal("it keeps its place")
+			}
+			g.finish()
+		}
+
+		places, pool := NewSlots(1), workers.New(1).Job()
+		places <- struct{}{}
+		pool.Worker().Begin(t.Context(), nil)
+		for _, g := range []*guest{waiting(places, nil), waiting(nil, pool.Worker())} {
+			done := make(chan bool, 1)
+			go func() {
+				_, ok := g.place(t.Context())
+				done <- ok
+			}()
+			synctest.Wait()
+			g.ask(job.StopShutdown, "")
+			if <-done {
+				t.Error("it begins without a place")
+			}
+			g.finish()
+		}
+	})
+}
+
+// As long as a guest of it runs, a member is there for others: the line is closed
+// after the last one, also when the member gave up waiting for it.
+func TestLineOutlivesItsGuests(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		reg, rows := embedded.Memory(), &book{}
+		other, err := reg.Open(t.Context(), nil)
+		must(t, err)
+		nodes := layout.NewJob("test", testJob)
+		there := func() bool {
+			n, err := other.Read(t.Context(), nodes.Instance("10.0.0.1@-@1"))
+			must(t, err)
+			return n.Exists
+		}
+		s := serve(t, reg, rows, "10.0.0.1", func(o *Options) {
+			o.DrainTimeout = time.Second
+			o.Guests = guestFunc(func(context.Context, job.Call) job.Outcome {
+				time.Sleep(time.Minute) // whatever it is told
+				return job.Outcome{Verdict: job.OK}
+			})
+		})
+		time.Sleep(12 * time.Second)
+		s.cancel()
+		time.Sleep(30 * time.Second)
+		if !there() {
+			t.Error("others take the member for dead while its guests run")
+		}
+		time.Sleep(time.Minute)
+		if there() {
+			t.Error("the member is there for ever")
+		}
+		<-s.done
+		if !errors.Is(s.err, ErrUnsafe) {
+			t.Errorf("got %v, want ErrUnsafe", s.err)
+		}
+		must(t, errors.Join(other.Close(), reg.Close()))
+	})
+}
+
+// slowDisk is a session whose service takes its time to have anything on its
+// disk.
+type slowDisk struct {
+	registry.Session
+	synced chan struct{}
+}
+
+func (s slowDisk) Persist(ctx context.Context) error {
+	select {
+	case <-s.synced:
+		return s.Session.Persist(ctx)
+	case <-ctx.Done():
+		return ctx.Err()
+	}
+}
+
+func TestRowsWaitForTheDiskOfTheRegistry(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		reg, rows, synced := embedded.Memory(), &book{}, make(chan struct{})
+		d := &door{Registry: reg, wrap: func(s registry.Session) registry.Session { return slowDisk{s, synced} }}
+		s := serveThrough(t, d, rows, "10.0.0.1", nil)
+		time.Sleep(time.Minute)
+		if got := rows.states(); len(got) != 0 {
+			t.Errorf("rows %v of what the registry can still forget", got)
+		}
+		close(synced)
+		synctest.Wait()
+		if got := rows.states(); len(got) == 0 {
+			t.Error("no rows")
+		}
+		s.stop(t)
+		rows.check(t, testJob, 4, 10*time.Second)
+		must(t, reg.Close())
+	})
+}
