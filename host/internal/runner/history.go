@@ -144,7 +144,7 @@ func (h *history) write(ctx context.Context, rows []protocol.Row, cron string) e
 	if err := h.m.line.Persist(ctx); err != nil {
 		return fmt.Errorf("have the registry on its disk before rows are stored: %w", err)
 	}
-	return h.m.Sink.Write(ctx, out)
+	return h.m.sink.write(ctx, h.m.Sink, out)
 }
 
 // row turns a fact of the core into a row; false if it says nothing: a gap in

@@ -12,6 +12,7 @@ import (
 	"github.com/wasmjob/wasmjob/host/job"
 	"github.com/wasmjob/wasmjob/host/registry"
 	"github.com/wasmjob/wasmjob/host/registry/embedded"
+	"github.com/wasmjob/wasmjob/host/trace"
 )
 
 // A guest that was told to stop while it waited does not begin, not even when its
@@ -107,6 +108,48 @@ func (s slowDisk) Persist(ctx context.Context) error {
 	case <-ctx.Done():
 		return ctx.Err()
 	}
+}
+
+// hung is a sink whose disk hangs, whatever becomes of the context, until it is
+// mended.
+type hung struct {
+	book
+	mended chan struct{}
+}
+
+func (h *hung) Write(ctx context.Context, batch []trace.Row) error {
+	<-h.mended
+	return h.book.Write(ctx, batch)
+}
+
+// A history that hangs keeps neither the next life from beginning nor the job
+// from ending here.
+func TestHistoryThatHangs(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		reg, rows := embedded.Memory(), &hung{mended: make(chan struct{})}
+		s := serve(t, reg, nil, "10.0.0.1", func(o *Options) { o.Sink = rows })
+		time.Sleep(15 * time.Second)
+		must(t, s.kill())
+		time.Sleep(time.Minute)
+		if got := s.Status(); got.Instance == "" || len(s.sessions) != 2 {
+			t.Errorf("%d sessions, %+v; want that it has begun again", len(s.sessions), got)
+		}
+		asked := time.Now()
+		s.now()
+		<-s.done
+		if took := time.Since(asked); !errors.Is(s.err, ErrUnsafe) || took > 20*time.Second {
+			t.Errorf("it ended after %v: %v", took, s.err)
+		}
+		close(rows.mended)
+		synctest.Wait()
+
+		next := serve(t, reg, &rows.book, "10.0.0.1", nil)
+		time.Sleep(time.Minute)
+		next.stop(t)
+		rows.check(t, testJob, 4, 10*time.Second)
+		must(t, reg.Close())
+	})
 }
 
 func TestRowsWaitForTheDiskOfTheRegistry(t *testing.T) {

@@ -199,6 +199,7 @@ type Runner struct {
 	Options
 	base     *slog.Logger // of the server
 	kept     keptTexts
+	sink     sink
 	parallel Slots // of this job: for the guests that have begun; the loop's; nil until one does
 	sharing  sharing
 	defining defining // the loop's
@@ -229,7 +230,7 @@ func New(o Options) *Runner {
 	}
 	base := o.Log
 	o.Log = slog.New(ofJob{base.Handler(), o.Config.Name})
-	return &Runner{Options: o, base: base, joined: make(chan struct{})}
+	return &Runner{Options: o, base: base, sink: make(sink, 1), joined: make(chan struct{})}
 }
 
 // Joined is closed when the job has joined the registry for the first time, or

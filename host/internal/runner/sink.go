@@ -1,0 +1,44 @@
+package runner
+
+import (
+	"context"
+	"time"
+
+	"github.com/wasmjob/wasmjob/host/trace"
+)
+
+// sinkPatience is how long the end of a life waits for a write that is under way.
+const sinkPatience = time.Second
+
+// sink lets one life after the other write rows. A write that does not heed its
+// context, as one to a disk that hangs, must keep neither a life from ending nor
+// its items from others. It holds the write that is under way.
+type sink chan struct{}
+
+// write is to.Write. When ctx ends it returns soon, also if the write goes on; the
+// next one waits for that.
+func (s sink) write(ctx context.Context, to trace.Sink, rows []trace.Row) error {
+	select {
+	case s <- struct{}{}:
+	case <-ctx.Done():
+		return ctx.Err()
+	}
+	done := make(chan error, 1)
+	go func() { // nothing can end it; the next write waits for it
+		defer func() { <-s }()
+		done <- to.Write(ctx, rows)
+	}()
+	select {
+	case err := <-done:
+		return err
+	case <-ctx.Done():
+	}
+	late := time.NewTimer(sinkPatience)
+	defer late.Stop()
+	select {
+	case err := <-done:
+		return err
+	case <-late.C:
+		return ctx.Err()
+	}
+}
