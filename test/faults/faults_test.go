@@ -37,6 +37,7 @@ var faults = []fault{
 	{"partition-server", partitionServer},
 	{"partition-leader", partitionLeader},
 	{"leader-alone", leaderAlone},
+	{"wedged", wedged},
 	{"restart-ensemble", restartEnsemble},
 	{"restart-rolling", restartRolling},
 	{"wipe", wipe},

@@ -60,6 +60,13 @@ func (s *server) start() {
 	if err != nil {
 		c.Fatal(err)
 	}
+	s.launch(log)
+}
+
+// launch begins a life that writes its log to a file, which it closes at its end.
+func (s *server) launch(log *os.File) {
+	c := s.cluster
+	c.Helper()
 	p := &process{cmd: s.command(append(s.machine.enter(), program, "serve")...), ended: make(chan struct{})}
 	p.cmd.Stdout, p.cmd.Stderr = log, log
 	if err := p.cmd.Start(); err != nil {
