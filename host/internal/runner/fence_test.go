@@ -209,8 +209,8 @@ func TestWedgedLoop(t *testing.T) {
 				}
 				open()
 				time.Sleep(time.Hour)
-				if got := a.Status(); got.Instance == "" || len(a.sessions) != 1 || !hasItems(got) {
-					t.Errorf("it has not come back: %d sessions, %+v", len(a.sessions), got)
+				if got := a.Status(); got.Instance == "" || a.opened() != 1 || !hasItems(got) {
+					t.Errorf("it has not come back: %d sessions, %+v", a.opened(), got)
 				}
 				a.stop(t)
 				b.stop(t)
@@ -219,6 +219,13 @@ func TestWedgedLoop(t *testing.T) {
 			})
 		})
 	}
+}
+
+// opened is how many sessions there have been.
+func (d *door) opened() int {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	return len(d.sessions)
 }
 
 // hasItems tells whether a server owns some.

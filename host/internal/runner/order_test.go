@@ -132,8 +132,8 @@ func TestHistoryThatHangs(t *testing.T) {
 		time.Sleep(15 * time.Second)
 		must(t, s.kill())
 		time.Sleep(time.Minute)
-		if got := s.Status(); got.Instance == "" || len(s.sessions) != 2 {
-			t.Errorf("%d sessions, %+v; want that it has begun again", len(s.sessions), got)
+		if got := s.Status(); got.Instance == "" || s.opened() != 2 {
+			t.Errorf("%d sessions, %+v; want that it has begun again", s.opened(), got)
 		}
 		asked := time.Now()
 		s.now()
