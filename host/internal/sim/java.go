@@ -2,6 +2,7 @@ package sim
 
 import (
 	"fmt"
+	"maps"
 	"slices"
 
 	"github.com/wasmjob/wasmjob/host/internal/layout"
@@ -194,6 +195,17 @@ func (j *jvm) reconnect(s *session) {
 
 func (j *jvm) suspended() { j.paused = true }
 
+// wakeAll wakes what waits for nodes to go, in the order of their paths: a seed
+// tells one story.
+func (j *jvm) wakeAll() {
+	for _, p := range slices.Sorted(maps.Keys(j.gone)) {
+		for _, wake := range j.gone[p] {
+			wake()
+		}
+	}
+	j.gone = nil
+}
+
 // resumed is what follows on a new connection, be it of the same session or not:
 // what is asked is asked again, queues are entered anew, and the member registers
 // once more, for which it deletes its node.
@@ -204,12 +216,7 @@ func (j *jvm) resumed() {
 			t.waker()()
 		}
 	}
-	for _, wakes := range j.gone {
-		for _, wake := range wakes {
-			wake()
-		}
-	}
-	j.gone = nil
+	j.wakeAll()
 	j.reload()
 	j.spawn(func(t *thread) {
 		if j.shut || j.leaving {

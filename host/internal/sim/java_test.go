@@ -2,6 +2,7 @@ package sim
 
 import (
 	"bytes"
+	"slices"
 	"testing"
 )
 
@@ -26,4 +27,20 @@ func TestJavaAlone(t *testing.T) {
 		t.Errorf("%d instants were judged", exact)
 	}
 	t.Logf("%d instants were judged", exact)
+}
+
+// TestWakesInOrder: the order of a map must not reach the story of a seed.
+func TestWakesInOrder(t *testing.T) {
+	t.Parallel()
+	for range 50 {
+		var woken []string
+		j := &jvm{gone: map[string][]func(){}}
+		for _, p := range []string{"d", "b", "e", "a", "c"} {
+			j.gone[p] = append(j.gone[p], func() { woken = append(woken, p) })
+		}
+		j.wakeAll()
+		if !slices.IsSorted(woken) || len(woken) != 5 || j.gone != nil {
+			t.Fatalf("woken: %v", woken)
+		}
+	}
 }
