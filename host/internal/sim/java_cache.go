@@ -187,6 +187,7 @@ func (j *jvm) hear(t *thread, n notice) {
 func (j *jvm) own(t *thread, n notice) {
 	switch {
 	case n.kind == removed && !j.paused && !t.exists(n.path):
+		j.w.revive(j)
 		j.w.tracef("%s: its instance was removed, the job ends here", j.name())
 		if j.leads(t) {
 			t.remove(j.w.nodes.leader)

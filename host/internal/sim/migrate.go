@@ -108,6 +108,20 @@ func (w *World) healJava() {
 	}
 }
 
+// revive starts a process again whose job has ended when nothing is disturbed any
+// more. ElasticJob ends the job for good when it hears late, with its connection back,
+// that its instance had gone with the session before; then it registers, and never
+// runs.
+func (w *World) revive(j *jvm) {
+	life := j.life
+	w.after(second, func() {
+		if w.calm && j.up && j.life == life && j.shut && !j.leaving {
+			j.exit()
+			j.start()
+		}
+	})
+}
+
 // nextMove lets members join and leave, one after the other, until end: by then,
 // in some jobs, those of ElasticJob are gone for good.
 func (w *World) nextMove(end int64) {
