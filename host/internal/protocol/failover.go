@@ -196,6 +196,10 @@ func drop(s *State, _ *Plan) Mutation {
 		case p.Foreign && v.foreign() && s.idle(&p) && s.ripe(&p):
 			m.Items = append(m.Items, p.Item)
 			m.Own.row(Row{Entry: s.unnamed(&p), State: Skipped, Why: "a member of ElasticJob wanted it run again, but it had ended", Ended: s.now})
+		case p.Foreign && v.foreign() && !v.Config.Failover && s.ripe(&p):
+			// Theirs would let it stand, and take it when failover is on again.
+			m.Items = append(m.Items, p.Item)
+			m.Own.row(Row{Entry: s.unnamed(&p), State: Skipped, Why: "a member of ElasticJob wanted it run again, but failover was switched off", Ended: s.now})
 		case p.Foreign && v.foreign():
 		case p.Foreign:
 			// Nobody who could say what it was is left.
