@@ -206,7 +206,7 @@ func (d *Decoder) child(rel string, n registry.Node) {
 				err = nil
 			}
 			d.faults.set(rel, expected("an interrupted run", err))
-			p.Modified = n.Stat.Modified
+			p.Version, p.Modified = n.Stat.Version, n.Stat.Modified
 			v.Pending = put(v.Pending, n.Exists, p, func(a, b protocol.Pending) int { return a.Item - b.Item })
 		}
 	default:

@@ -474,9 +474,15 @@ func (t *transaction) setInstance(fence string, id job.InstanceID, value string)
 	}
 }
 
+// unpend deletes pending runs as they were seen. Somebody else may have named one
+// since that said nothing but its item, and that run would be lost.
 func (t *transaction) unpend(items []int) {
 	for _, i := range items {
-		t.delete(t.pendingItem(i), registry.AnyVersion)
+		version := registry.AnyVersion
+		if k := slices.IndexFunc(t.v.Pending, func(p protocol.Pending) bool { return p.Item == i }); k >= 0 {
+			version = t.v.Pending[k].Version
+		}
+		t.delete(t.pendingItem(i), version)
 	}
 }
 

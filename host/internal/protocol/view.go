@@ -138,6 +138,7 @@ type Pending struct {
 	Entry    Entry // the run as the dead member had it; Item repeated
 	Dead     ID
 	Foreign  bool // written by a Java member: no run is recorded in it
+	Version  int32
 	Modified int64
 }
 
