@@ -96,18 +96,23 @@ func (s *State) abandoned() bool {
 
 // overlooked: there are items for everybody, and somebody has none. Who comes while
 // a leader of ElasticJob deals is not dealt to, and the wish is taken away with the
-// one that was answered. It is made once more, but not again and again: there may be
-// strategies that give somebody nothing.
+// one that was answered. It is made again, but not for ever: there may be strategies
+// that give somebody nothing.
 func (s *State) overlooked() bool {
 	v := s.view
 	el := v.eligible()
-	if v.Processing || v.unadopted() || v.total() < len(el) || slices.Equal(el, s.wishedFor) {
+	if v.Processing || v.unadopted() || v.total() < len(el) || slices.Equal(el, s.wishedFor) && s.wishes >= mostWishes {
 		return false
 	}
 	return slices.ContainsFunc(el, func(id ID) bool {
 		return !slices.ContainsFunc(v.Items, func(it Item) bool { return it.Owner == id })
 	})
 }
+
+// mostWishes for the same members. A leader of ElasticJob lists them, waits for what
+// runs, and only then deals: so the first wish may go with a deal that had begun
+// before it. The second one is made after that.
+const mostWishes = 2
 
 // reshard assigns the items anew. It waits until the dead are enqueued and no
 // item that would move or vanish is running.

@@ -54,6 +54,7 @@ type State struct {
 	wake      int64
 	held      int64 // until when a rule waits that is to be asked right then; 0: none does
 	wishedFor []ID  // who was there when we asked a leader of ElasticJob to deal anew
+	wishes    int   // how often we did, in a row
 	witness   witness
 	vouched   []vouching
 	watched   bool // what strangers have when the first view comes, they may have had for long
@@ -329,7 +330,10 @@ func (s *State) applied(f *flight, rev int64, p *Plan) {
 			s.parts = &parts{epoch: f.view.Assignment.Version + 1, mark: f.view.NecessaryV + 1, strip: m.Pause, since: s.now}
 		}
 	case MarkReshard:
-		s.wishedFor = f.view.eligible()
+		if el := f.view.eligible(); !slices.Equal(el, s.wishedFor) {
+			s.wishedFor, s.wishes = el, 0
+		}
+		s.wishes++
 	case Owners:
 		if s.parts != nil && len(m.Strip) > 0 {
 			s.parts.strip, s.parts.since = true, s.now

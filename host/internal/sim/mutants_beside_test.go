@@ -30,6 +30,7 @@ func besideMutants() []mutant {
 		{"begin: over a new deal", "a begin that is on its way while a leader of ElasticJob deals is refused", []change{noFence("begin/seal")}},
 		{"begin: unsealed", "under a leader of ElasticJob nothing begins before somebody has adopted what it dealt", []change{in("protocol.begin", "s.view.unsealed()", "false")}},
 		{"mark: overlooked", "a leader of ElasticJob deals anew for who came while it dealt", []change{in("protocol.markReshard", "s.overlooked()", "false")}},
+		{"mark: overlooked twice", "it does so also for whom the deal passed over that had begun before the wish", []change{in("protocol.State.overlooked", "s.wishes >= mostWishes", "true")}},
 		{"mark: abandoned", "an item whose owner is gone is asked for under a leader of ElasticJob", []change{in("protocol.markReshard", "s.abandoned()", "false")}},
 		{"strangers: what they take stays", "what strangers took over as failover was switched off is given back", []change{without("protocol.clearMarks", "m.Failover, left = append(m.Failover, items...), true")}},
 		{"orphan: about to be back", "who writes its server's node is about to come back", []change{in("protocol.State.watchStrangers", "version != t.server", "false")}},

@@ -21,6 +21,12 @@ func scenariosOfSeeds() []scenario {
 		{"a member of ElasticJob comes back slowly", twoOfTheirs, comesBackSlowly},
 		{"a member of ElasticJob comes back while its runs become pending", twoOfTheirs, comesBackMeanwhile},
 		{"what is left to members of ElasticJob is left again while it gets a name", twoOfTheirs, leftAgain},
+		{"a server is enabled while a leader of ElasticJob begins to deal", func(w *World) {
+			w.plain(3, 9)
+			w.theirs("10.0.0.10", 0)
+			w.theirs("10.0.1.1", 1)
+			w.ours(1, 5)
+		}, enabledDuringDeal},
 		{"the total shrinks while nobody leads", func(w *World) {
 			w.plain(4, 1)
 			w.ours(2, 0)
@@ -100,6 +106,25 @@ func comesBackSlowly(w *World) steering {
 		case gone && !reached && !slices.Equal(old.Servers, now.Servers):
 			reached = true
 			q.freeze()
+		}
+	}}
+}
+
+// enabledDuringDeal: a leader of ElasticJob has listed who is there, and is about to
+// deal, when a server is enabled. Every wish for another deal goes with that one.
+func enabledDuringDeal(w *World) steering {
+	p, a := w.jvms[0], w.members[0]
+	w.at((1_700_000_000+28)*second, func() { w.tool(protocol.DisableServer{IP: a.ip, Disabled: true}) })
+	w.at((1_700_000_000+46)*second+10*millisecond, func() { // it has listed them
+		p.freeze()
+		w.tool(protocol.DisableServer{IP: a.ip})
+		w.after(100*millisecond, p.thaw)
+	})
+	reached := false
+	return steering{reached: &reached, change: func(old, now *protocol.View) {
+		enabled := w.now > (1_700_000_000+46)*second+11*millisecond && w.now < (1_700_000_000+47)*second
+		if enabled && old.Necessary && !now.Necessary {
+			reached = reached || !slices.ContainsFunc(now.Items, func(it protocol.Item) bool { return it.Owner == a.st.Self() })
 		}
 	}}
 }
