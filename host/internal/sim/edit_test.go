@@ -99,12 +99,12 @@ func eachPlace(v reflect.Value, visit func(reflect.Value)) {
 		}
 		eachPlace(inner, visit) // as it was: what took its place is not visited
 	case reflect.Pointer:
-		if !v.IsNil() && v.Type() != reflect.TypeFor[*ast.Object]() {
+		if !v.IsNil() {
 			eachPlace(v.Elem(), visit)
 		}
 	case reflect.Struct:
-		for i := range v.NumField() {
-			eachPlace(v.Field(i), visit)
+		for _, field := range v.Fields() {
+			eachPlace(field, visit)
 		}
 	case reflect.Slice:
 		for i := range v.Len() {
@@ -134,7 +134,7 @@ func same(p, v reflect.Value) bool {
 	if !p.IsValid() || !v.IsValid() {
 		return p.IsValid() == v.IsValid()
 	}
-	if id, ok := p.Interface().(*ast.Ident); ok && id != nil && id.Name == "_" && v.Type().Implements(exprType) {
+	if id, ok := reflect.TypeAssert[*ast.Ident](p); ok && id != nil && id.Name == "_" && v.Type().Implements(exprType) {
 		return true
 	}
 	if p.Type() != v.Type() {
@@ -142,9 +142,6 @@ func same(p, v reflect.Value) bool {
 	}
 	switch p.Kind() {
 	case reflect.Pointer:
-		if p.Type() == reflect.TypeFor[*ast.Object]() {
-			return true
-		}
 		if p.IsNil() || v.IsNil() {
 			return p.IsNil() == v.IsNil()
 		}
@@ -153,7 +150,7 @@ func same(p, v reflect.Value) bool {
 		}
 		return same(p.Elem(), v.Elem())
 	case reflect.Struct:
-		if c, ok := p.Interface().(ast.CaseClause); ok && len(c.Body) == 0 {
+		if c, ok := reflect.TypeAssert[ast.CaseClause](p); ok && len(c.Body) == 0 {
 			return same(p.FieldByName("List"), v.FieldByName("List"))
 		}
 		for i := range p.NumField() {

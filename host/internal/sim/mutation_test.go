@@ -46,7 +46,7 @@ type change struct {
 
 func noRule(name string) change      { return change{rule: name} }
 func noFence(name string) change     { return change{fence: name} }
-func in(fn, old, new string) change  { return change{edit: edit{fn, old, new}} }
+func in(fn, old, by string) change   { return change{edit: edit{fn, old, by}} }
 func without(fn, code string) change { return in(fn, code, "") }
 
 func allMutants() []mutant {
