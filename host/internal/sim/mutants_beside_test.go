@@ -36,7 +36,7 @@ func besideMutants() []mutant {
 		{"orphan: about to be back", "who writes its server's node is about to come back", []change{in("protocol.State.watchStrangers", "version != t.server", "false")}},
 		{"strangers: named too early", "what they leave is named by who knows the newest instant", []change{in("protocol.State.ripe", "s.latest.At == 0", "false")}},
 		{"strangers: no grace", "who may only have lost its connection is not dead", []change{
-			in("protocol.orphan", "s.now < t.gone+grace", "false"),
+			in("protocol.orphan", "s.now < t.quiet+grace", "false"),
 			in("protocol.State.ripe", "grace", "0"),
 		}},
 		{"strangers: takes at once", "what a member of ElasticJob left to its own kind is theirs for a while", []change{in("protocol.State.ripe", "s.now >= until", "true")}},

@@ -79,7 +79,10 @@ func replayed(r recording) *draws {
 
 func (p *player) chance(likely float64) bool {
 	yes, ok := next(&p.left.at(p.places.caller()).chances)
-	if !ok {
+	switch {
+	case likely <= 0 || likely >= 1: // whatever this was drawn for when it was recorded
+		return likely >= 1
+	case !ok:
 		return likely > 0.5
 	}
 	return yes
