@@ -250,21 +250,6 @@ func takenBeforeAdopted(w *World) steering {
 	}}
 }
 
-// reshardsDuringLongRuns: at no moment all items are idle, and a server that comes
-// gets its share nevertheless.
-func reshardsDuringLongRuns(w *World) steering {
-	b := w.members[1]
-	reached := false
-	w.at((1_700_000_000+60)*second, func() {
-		if !reached {
-			w.breach("a reshard starves", "%s came 38 s ago and has no item", b.name())
-		}
-	})
-	return steering{reached: &reached, change: func(_, now *protocol.View) {
-		reached = reached || b.st != nil && b.st.Self() != "" && slices.Contains(now.Assignment.Owners, b.st.Self())
-	}}
-}
-
 // dealtBeforeBegun: an item moves to a member of ElasticJob, which runs it to its
 // end, all while a begin of it is on its way. Its owner's node is another one,
 // with the version of the one before.

@@ -1,0 +1,24 @@
+package sim
+
+import "github.com/wasmjob/wasmjob/host/internal/protocol"
+
+// again: a run that self-fencing ended is begun anew only if it could be begun.
+func (l *ledger) again(m protocol.Again, by author) {
+	v := by.view
+	for _, e := range m.Own.Open {
+		if was := entryOf(v, m.Self, e.Item); was.Attempt == e.Attempt {
+			continue
+		}
+		switch {
+		case e.Instant < by.ticked:
+			l.w.breach("no overtaken run", "%s: item %d run %s, but a later instant had come", by, e.Item, runName(e))
+		case forbidden(v, m.Self, e):
+			l.w.breach("disabled items", "%s runs item %d again, seeing that it must not", by, e.Item)
+		}
+	}
+}
+
+// forbidden: an operator does not want the run to begin there.
+func forbidden(v *protocol.View, id protocol.ID, e protocol.Entry) bool {
+	return v.Paused && e.Trigger == "" || banned(v, id) || e.Item < len(v.Items) && v.Items[e.Item].Disabled
+}

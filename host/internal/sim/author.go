@@ -1,0 +1,31 @@
+package sim
+
+import "github.com/wasmjob/wasmjob/host/internal/protocol"
+
+// author of a transaction, and what it was decided on.
+type author struct {
+	member *member
+	self   protocol.ID
+	m      protocol.Mutation
+	view   *protocol.View
+	ticked int64 // the newest instant that had come due at the member
+	ending bool  // the member had been told to end
+
+	sent     int64 // when it was sent
+	now      int64 // by the member's clock
+	skew     int64 // of that clock, as it was measured last
+	unstored int   // rows that the history had not acknowledged to the member
+	marked   int64 // for how long, in ms, it had seen the mark for a reshard
+	what     string
+	java     *jvm // a member of ElasticJob; nil: it is none
+}
+
+func (a author) String() string {
+	if a.java != nil {
+		return a.java.name() + a.what
+	}
+	if a.m == nil {
+		return a.what
+	}
+	return a.member.name() + " " + describe(a.m)
+}
