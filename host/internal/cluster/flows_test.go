@@ -122,7 +122,7 @@ func (c *stage) of(member job.InstanceID, from, to int64) []string {
 	session := c.session(member)
 	var all []string
 	for _, x := range c.server.Log() {
-		if x.Session != session || x.Zxid <= from || x.Zxid >= to {
+		if x.Session != session || x.Zxid <= from || x.Zxid >= to || x.Vouches() {
 			continue
 		}
 		counts := map[string]int{}

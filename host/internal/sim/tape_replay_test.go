@@ -68,3 +68,19 @@ func TestReplayOutlivesItsRecording(t *testing.T) {
 		})
 	}
 }
+
+// TestReplayOfCertainChances: what was a matter of chance when it was recorded
+// does not happen where it cannot.
+func TestReplayOfCertainChances(t *testing.T) {
+	t.Parallel()
+	d, kept := recorded(1)
+	for range 100 {
+		d.chance(0.5)
+	}
+	again := replayed(kept)
+	for range 20 {
+		if again.chance(0) || !again.chance(1) {
+			t.Fatal("a replay answers a certain chance with what was recorded of another")
+		}
+	}
+}

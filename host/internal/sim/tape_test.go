@@ -39,10 +39,17 @@ func recorded(seed uint64) (*draws, recording) {
 }
 
 func (r *recorder) chance(p float64) bool {
-	v, yes := r.kept.at(r.places.caller()), r.rng.Float64() < p
-	v.chances = append(v.chances, yes)
+	yes := r.rng.Float64() < p
+	if !certain(p) {
+		v := r.kept.at(r.places.caller())
+		v.chances = append(v.chances, yes)
+	}
 	return yes
 }
+
+// certain chances are not recorded: a replay that has become another run must
+// not have happen in the calm what happened in trouble.
+func certain(p float64) bool { return p <= 0 || p >= 1 }
 
 func (r *recorder) number(n int64) int64 {
 	v, x := r.kept.at(r.places.caller()), r.rng.Int64N(n)
@@ -78,11 +85,11 @@ func replayed(r recording) *draws {
 }
 
 func (p *player) chance(likely float64) bool {
-	yes, ok := next(&p.left.at(p.places.caller()).chances)
-	switch {
-	case likely <= 0 || likely >= 1: // whatever this was drawn for when it was recorded
+	if certain(likely) {
 		return likely >= 1
-	case !ok:
+	}
+	yes, ok := next(&p.left.at(p.places.caller()).chances)
+	if !ok {
 		return likely > 0.5
 	}
 	return yes

@@ -27,6 +27,12 @@ type Transaction struct {
 	Changes []Change  // in their order
 }
 
+// Vouches tells whether the transaction checks and does nothing else: it is the
+// sign of life of a session.
+func (t Transaction) Vouches() bool {
+	return !slices.ContainsFunc(t.Changes, func(c Change) bool { return c.Kind != Checked })
+}
+
 // ChangeKind is what a Change does.
 type ChangeKind uint8
 
