@@ -113,7 +113,10 @@ func (b *mailbox) Doubted(now session.Trust) {
 }
 
 // Cut is part of session.Loop.
-func (b *mailbox) Cut(done func()) { b.fence.close(done) }
+func (b *mailbox) Cut(done func()) {
+	b.troubles.set(troubleLoop, "the loop of the job stands still; its guests were ended, and its items left to other servers")
+	b.fence.close(done)
+}
 
 // Turns is part of session.Loop.
 func (b *mailbox) Turns() (n uint64, waits bool) {

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"log/slog"
 	"slices"
+	"strings"
 	"sync"
 	"testing"
 	"testing/synctest"
@@ -195,6 +196,9 @@ func TestWedgedLoop(t *testing.T) {
 				must(t, b.Ask(t.Context(), protocol.AskItem{Item: 0, Disabled: true}))
 				must(t, b.Ask(t.Context(), protocol.AskItem{Item: 0, Disabled: false}))
 				time.Sleep(time.Minute)
+				if got := a.Status().Troubles; len(got) != 1 || !strings.Contains(got[0], "given up") {
+					t.Errorf("troubles of what was given up: %q", got)
+				}
 				begun, ended := guests.far()
 				if len(begun) != 6 || len(ended) != 2 {
 					t.Fatalf("begun %q, ended %v; want that two of four are taken over", begun, ended)
@@ -268,4 +272,35 @@ func TestGuestThatWaitedBeginsNothingInDoubt(t *testing.T) {
 		}
 		must(t, reg.Close())
 	})
+}
+
+// A session is over that nobody had doubted, as when the service ends it. Guests
+// end with it, whatever the loop does: others begin their items at once.
+func TestGuestsEndWithTheSessionWithoutTheLoop(t *testing.T) {
+	t.Parallel()
+	for _, loss := range []job.OnRegistryLoss{job.CancelOnLoss, job.FinishOnLoss} {
+		t.Run(string(loss), func(t *testing.T) {
+			t.Parallel()
+			synctest.Test(t, func(t *testing.T) {
+				reg, rows, w, guests := registrytest.NewFaulty(embedded.Memory(), nil), &book{}, &wedge{}, &attempts{T: t}
+				reg.Grant(30 * time.Second)
+				s := serve(t, reg, rows, "10.0.0.1", func(o *Options) {
+					o.Config.Cron, o.Config.Shards, o.Config.OnRegistryLoss, o.Config.ItemParams = "1h", 1, loss, ""
+					o.Guests, o.Log = guests.take(10*time.Minute, 0), slog.New(w)
+				})
+				time.Sleep(time.Hour + time.Minute)
+				open := s.wedgeLoop(t, w)
+				over := time.Now()
+				must(t, reg.EndSessions())
+				synctest.Wait()
+				if _, ended := guests.far(); len(ended) != 1 || !ended[0].Equal(over) {
+					t.Errorf("the session ended at %v, guests at %v", over, ended)
+				}
+				open()
+				time.Sleep(time.Hour)
+				s.stop(t)
+				must(t, reg.Close())
+			})
+		})
+	}
 }

@@ -56,7 +56,7 @@ var errConfig = errors.New("the configuration cannot be written into the registr
 
 // newLife makes a member on a new line.
 func (l *lives) newLife() (*member, error) {
-	box := &mailbox{}
+	box := &mailbox{troubles: &l.troubles}
 	line, err := l.Trunk.Open(l.stop, l.Layout.Root(), box)
 	if err != nil {
 		return nil, err
@@ -67,6 +67,7 @@ func (l *lives) newLife() (*member, error) {
 		return nil, fmt.Errorf("%w: %w", errConfig, err)
 	}
 	m.looking = l.Looks.take(l.stop)
+	l.troubles.clear(troubleLoop)
 	return m, nil
 }
 

@@ -37,7 +37,8 @@ type mailbox struct {
 	reading bool          // it is under way
 	turns   uint64        // that took something
 
-	fence fence // of the member; the session's watcher comes to it by this
+	fence    fence     // of the member; the session's watcher comes to it by this
+	troubles *troubles // of the job
 }
 
 var _ session.Loop = (*mailbox)(nil)
@@ -109,8 +110,14 @@ func (b *mailbox) ended(e protocol.End) {
 	b.rouse()
 }
 
-// Event is the line's callback, and so is Doubted.
-func (b *mailbox) Event(e registry.Event) { b.put(eventLetter{e}) }
+// Event is the line's callback, and so is Doubted. Guests do not wait for a turn
+// when the session is over.
+func (b *mailbox) Event(e registry.Event) {
+	if e.Kind == registry.Ended {
+		b.fence.close(func() {})
+	}
+	b.put(eventLetter{e})
+}
 
 func (b *mailbox) due(at, prev int64) {
 	b.mu.Lock()

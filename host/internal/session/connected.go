@@ -112,6 +112,11 @@ func (c *connected) finish() {
 func (c *connected) remove(l *Line) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
+	c.drop(l)
+}
+
+// drop is remove, with the lock held.
+func (c *connected) drop(l *Line) {
 	if c.lines[l.root] = slices.DeleteFunc(c.lines[l.root], func(o *Line) bool { return o == l }); len(c.lines[l.root]) == 0 {
 		delete(c.lines, l.root)
 	}
@@ -228,8 +233,7 @@ func (c *connected) report(level Trust, silent time.Duration) {
 	})
 }
 
-// maxNews bounds the lines that wait for a log that blocks; what is more is
-// dropped.
+// maxNews bounds the lines that wait for who writes the log; what is more is dropped.
 const maxNews = 16
 
 // say hands a line of the log to whoever writes it.

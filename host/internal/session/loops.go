@@ -11,8 +11,8 @@ import (
 // Loop is a Listener that reads what it hears in turns of a loop of its own.
 type Loop interface {
 	Listener
-	// Turns counts the turns that have begun, and tells whether something waits
-	// for the next one.
+	// Turns counts how often the loop has taken what waited for it, and tells whether
+	// something waits for the next time.
 	Turns() (n uint64, waits bool)
 	// Cut ends all that the job has running, without the loop, and calls done when
 	// nothing of it is left. It must not block.
@@ -88,10 +88,10 @@ func (c *connected) waiting(before map[*Line]stalled) map[*Line]stalled {
 // nodes go, so that others take its items.
 func (c *connected) giveUp(l *Line) {
 	l.shut()
-	c.remove(l)
 	c.mu.Lock()
 	over := c.over
 	if !over {
+		c.drop(l) // with the lock held: it hears of one end, its own or the session's
 		l.listener.Event(registry.Event{Kind: registry.Ended})
 	}
 	c.mu.Unlock()

@@ -104,7 +104,7 @@ func (t *Trunk) Run(ctx context.Context) error {
 }
 
 // use lets lines be opened in c until it or ctx ends, and closes it. It is also
-// who writes the log: one that blocks must not hold up what watches the session.
+// who writes the log, which is called beside the session's own lock.
 func (t *Trunk) use(ctx context.Context, c *connected) error {
 	t.set(c, "")
 	var watching sync.WaitGroup
