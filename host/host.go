@@ -103,7 +103,8 @@ func (h *Host) Ready() <-chan struct{} { return h.ready }
 // Run runs the jobs until ctx ends, and then drains. A job whose module cannot
 // be used is refused, and says why in Jobs, while the others run; Run returns
 // at once only if all of them are refused. Nothing that it started is left
-// when it returns. It can be called once.
+// when it returns, but for one call each of the log, of Observe and of the
+// history that does not return. It can be called once.
 func (h *Host) Run(ctx context.Context) (err error) {
 	if h.begun.Swap(true) {
 		return failf(Refused, nil, "a host runs only once")

@@ -10,7 +10,11 @@ import (
 
 // outputs are what a Host tells its caller by: the log and the observer. Neither
 // may hold up a job, however long it blocks.
-type outputs struct{ log, events *queue.Queue }
+type outputs struct {
+	log, events *queue.Queue
+	ours        bool // the log's queue is: it ends with the Host
+	warn        *slog.Logger
+}
 
 // flushPatience is how long the end of a Host waits for each of them.
 const flushPatience = 2 * time.Second
@@ -22,7 +26,7 @@ func (o *Options) detach() (out outputs) {
 		h = queue.NewHandler(o.Log.Handler())
 		o.Log = slog.New(h)
 	}
-	out.log = h.Queue
+	out.log, out.ours, out.warn = h.Queue, !queued, o.Log
 	observe, log := o.Observe, o.Log
 	if observe == nil {
 		return out
@@ -43,12 +47,15 @@ func (e *Event) size() int {
 	return eventSize + len(e.Outcome.Result) + len(e.Outcome.Shown) + len(e.Outcome.Error) + len(e.Reason)
 }
 
-// flush lets them have what they were not told yet, if they take it.
+// flush lets them have what they were not told yet, if they take it in time. What
+// they do not is dropped: neither is called after the Host has ended, but for a
+// call that has begun.
 func (out outputs) flush() {
-	for _, q := range []*queue.Queue{out.events, out.log} { // the events' queue logs
-		if q != nil {
-			q.Flush(flushPatience)
-		}
+	if q := out.events; q != nil && !q.Flush(flushPatience) {
+		out.warn.Warn("the observer of runs did not take all events in time", "events_lost", q.Close())
+	}
+	if q := out.log; !q.Flush(flushPatience) && out.ours {
+		q.Close()
 	}
 }
 

@@ -2,6 +2,7 @@ package queue
 
 import (
 	"context"
+	"encoding/json"
 	"io"
 	"log/slog"
 	"time"
@@ -27,17 +28,26 @@ func NewHandler(inner slog.Handler) Handler {
 // Enabled is part of slog.Handler.
 func (h Handler) Enabled(ctx context.Context, l slog.Level) bool { return h.inner.Enabled(ctx, l) }
 
-// Handle is part of slog.Handler. It does not block.
+// Handle is part of slog.Handler. It does not block. The values are kept as they
+// are now: whoever logs one may change it as soon as Handle has returned.
 func (h Handler) Handle(ctx context.Context, r slog.Record) error {
-	r = r.Clone()
+	kept := slog.NewRecord(r.Time, r.Level, r.Message, r.PC)
+	r.Attrs(func(a slog.Attr) bool {
+		kept.AddAttrs(settled(a))
+		return true
+	})
 	ctx = context.WithoutCancel(ctx)
-	h.Put(sizeOf(r), func() { _ = h.inner.Handle(ctx, r) })
+	h.Put(sizeOf(kept), func() { _ = h.inner.Handle(ctx, kept) })
 	return nil
 }
 
 // WithAttrs is part of slog.Handler.
 func (h Handler) WithAttrs(attrs []slog.Attr) slog.Handler {
-	return Handler{h.Queue, h.inner.WithAttrs(attrs)}
+	kept := make([]slog.Attr, len(attrs))
+	for i, a := range attrs {
+		kept[i] = settled(a)
+	}
+	return Handler{h.Queue, h.inner.WithAttrs(kept)}
 }
 
 // WithGroup is part of slog.Handler.
@@ -52,15 +62,26 @@ const attrSize = 64
 func sizeOf(r slog.Record) int {
 	size := len(r.Message)
 	r.Attrs(func(a slog.Attr) bool {
-		size += attrSize + len(a.Key)
-		switch v := a.Value.Any().(type) {
-		case string:
-			size += len(v)
-		case error:
-			size += len(v.Error())
-		}
+		size += sizeOfAttr(a)
 		return true
 	})
+	return size
+}
+
+func sizeOfAttr(a slog.Attr) int {
+	size := attrSize + len(a.Key)
+	switch a.Value.Kind() { //nolint:exhaustive // the others are small
+	case slog.KindString:
+		size += len(a.Value.String())
+	case slog.KindGroup:
+		for _, in := range a.Value.Group() {
+			size += sizeOfAttr(in)
+		}
+	case slog.KindAny:
+		if text, ok := a.Value.Any().(json.RawMessage); ok {
+			size += len(text)
+		}
+	}
 	return size
 }
 

@@ -33,6 +33,7 @@ type Queue struct {
 	idle    chan struct{} // closed when all is done; nil: nothing is under way
 	since   time.Time     // when the function was called that is being done
 	dropped int64         // and not told yet
+	closed  bool
 }
 
 type entry struct {
@@ -58,6 +59,9 @@ func (q *Queue) Put(size int, do func()) {
 func (q *Queue) put(e entry) (first bool) {
 	q.mu.Lock()
 	defer q.mu.Unlock()
+	if q.closed {
+		return false
+	}
 	if q.size > 0 && q.size+e.size > room {
 		if q.dropped++; q.dropped > 1 {
 			return false
@@ -127,6 +131,16 @@ func (q *Queue) Flush(d time.Duration) bool {
 	case <-late.C:
 		return false
 	}
+}
+
+// Close drops what waits, and all that is put from now on, and tells how much
+// waited. What is being done goes on.
+func (q *Queue) Close() (dropped int) {
+	q.mu.Lock()
+	defer q.mu.Unlock()
+	dropped = len(q.waiting)
+	q.waiting, q.closed = nil, true
+	return dropped
 }
 
 // Stuck tells how many were dropped that nobody was told of, and since when the

@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"fmt"
 	"log/slog"
+	"net/url"
 	"strings"
 	"testing"
 	"testing/synctest"
@@ -103,3 +104,47 @@ func TestHandler(t *testing.T) {
 }
 
 var errLong = fmt.Errorf("long")
+
+// What is logged may be changed by whoever logged it, or fail to describe itself:
+// the line shows what it was, and nobody's goroutine ends.
+func TestValuesAreKeptAsTheyAre(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		to := &gated{open: make(chan struct{})}
+		h := NewHandler(slog.NewJSONHandler(to, nil))
+		log := slog.New(h)
+		counts, names := map[string]int{"a": 1}, []string{"x"}
+		var none *url.Error
+		log.With("names", names).Info("values", "counts", counts, slog.Group("in", "counts", counts), "error", error(none), "wait", time.Second)
+		counts["a"], names[0] = 2, "y"
+		close(to.open)
+		if !h.Flush(time.Second) {
+			t.Error("not done")
+		}
+		_, got, _ := strings.Cut(to.String(), `"values",`)
+		if want := `"names":["x"],"counts":{"a":1},"in":{"counts":{"a":1}},"error":"<nil>","wait":1000000000}` + "\n"; got != want {
+			t.Errorf("got %s", got)
+		}
+	})
+}
+
+// A queue that is closed calls nothing any more.
+func TestClose(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		block, done := make(chan struct{}), 0
+		q := New(nil, nil)
+		for range 3 {
+			q.Put(1, func() { <-block; done++ })
+		}
+		synctest.Wait()
+		if n := q.Close(); n != 2 {
+			t.Errorf("%d dropped, want 2", n)
+		}
+		q.Put(1, func() { done++ })
+		close(block)
+		if !q.Flush(time.Second) || done != 1 {
+			t.Errorf("%d were done", done)
+		}
+	})
+}

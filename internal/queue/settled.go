@@ -1,0 +1,61 @@
+package queue
+
+import (
+	"encoding"
+	"encoding/json"
+	"fmt"
+	"log/slog"
+	"reflect"
+)
+
+// settled is an attribute whose value nobody can change any more, and that no
+// handler can fail to format: texts of errors and of what describes itself, the
+// JSON of all else.
+func settled(a slog.Attr) slog.Attr {
+	a.Value = a.Value.Resolve()
+	switch a.Value.Kind() { //nolint:exhaustive // the others do not change
+	case slog.KindGroup:
+		in := make([]slog.Attr, 0, len(a.Value.Group()))
+		for _, b := range a.Value.Group() {
+			in = append(in, settled(b))
+		}
+		a.Value = slog.GroupValue(in...)
+	case slog.KindAny:
+		a.Value = settledAny(a.Value.Any())
+	}
+	return a
+}
+
+func settledAny(x any) slog.Value {
+	switch x.(type) {
+	case nil:
+		return slog.AnyValue(nil)
+	case error, fmt.Stringer:
+		return slog.StringValue(fmt.Sprint(x)) // which survives a nil pointer
+	}
+	switch reflect.TypeOf(x).Kind() { //nolint:exhaustive // plain values do not change
+	case reflect.Bool, reflect.Int, reflect.Int8, reflect.Int16, reflect.Int32, reflect.Int64,
+		reflect.Uint, reflect.Uint8, reflect.Uint16, reflect.Uint32, reflect.Uint64, reflect.Float32, reflect.Float64, reflect.String:
+		return slog.AnyValue(x)
+	}
+	return asText(x)
+}
+
+// asText calls what the value's type brings along, which may panic.
+func asText(x any) (v slog.Value) {
+	defer func() {
+		if p := recover(); p != nil {
+			v = slog.StringValue(fmt.Sprintf("!PANIC: %v", p))
+		}
+	}()
+	if m, ok := x.(encoding.TextMarshaler); ok {
+		if text, err := m.MarshalText(); err == nil {
+			return slog.StringValue(string(text))
+		}
+	}
+	text, err := json.Marshal(x)
+	if err != nil {
+		return slog.StringValue(fmt.Sprintf("%+v", x))
+	}
+	return slog.AnyValue(json.RawMessage(text))
+}
