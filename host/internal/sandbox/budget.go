@@ -220,7 +220,11 @@ func (b *budget) serveTurns(t *turns, now time.Time) {
 func (b *budget) next(t *turns, now time.Time) int {
 	for _, waiting := range []*turns{&b.growing, &b.coming} {
 		for _, c := range waiting.claims {
-			c.first = b.first(c.job, c.has)
+			first := b.first(c.job, c.has)
+			if first && !c.first {
+				c.rank = now
+			}
+			c.first = first
 		}
 	}
 	return t.fits(b.room, func(first bool) bool { return t == &b.coming && b.growing.closed(first, now) }, now)

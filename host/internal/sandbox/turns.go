@@ -22,14 +22,23 @@ type claim struct {
 	first bool // its run is the only guest of its job
 	need  uint64
 	since time.Time
-	kept  bool // room was
-	turn  int  // the how-manieth claim of its job it is, counted from the first that waits
+	rank  time.Time // since when it is first, if it is: as such it has not been passed before
+	kept  bool      // room was
+	turn  int       // the how-manieth claim of its job it is, counted from the first that waits
 	done  chan error
 }
 
 // overdue reports whether the claim has waited so long that room is kept for it
 // when that is possible.
-func (c *claim) overdue(now time.Time) bool { return now.Sub(c.since) >= patience }
+func (c *claim) overdue(now time.Time) bool { return now.Sub(c.waits()) >= patience }
+
+// waits is since when the claim waits as what it is.
+func (c *claim) waits() time.Time {
+	if c.first {
+		return c.rank
+	}
+	return c.since
+}
 
 // turns are claims that wait, in the order in which they get memory: one of
 // each job, the oldest first, then the second of each job, and so on. A job with
@@ -90,8 +99,8 @@ func (t *turns) drop(c *claim) {
 func (t *turns) kept(first bool, now time.Time) (kept bool, until time.Time) {
 	var oldest time.Time
 	for _, c := range t.claims {
-		if c.first == first && (oldest.IsZero() || c.since.Before(oldest)) {
-			oldest = c.since
+		if c.first == first && (oldest.IsZero() || c.waits().Before(oldest)) {
+			oldest = c.waits()
 		}
 	}
 	if oldest.IsZero() {

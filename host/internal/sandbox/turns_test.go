@@ -194,6 +194,30 @@ func TestBudgetLeavesAQuarterToFirstGuests(t *testing.T) {
 	})
 }
 
+// A further guest's claim that becomes that of a first one, since its neighbour has
+// ended, has room kept for it after a second like any other, however long it had
+// waited as a further one.
+func TestBudgetKeepsRoomForOneThatBecomesFirst(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		b := newBudget(16)
+		endless, neighbour := someRun(t.Context()), runOfJob(t.Context(), "job")
+		wantDecided(t, taking(b, endless, 6), nil)
+		wantDecided(t, taking(b, neighbour, 1), nil)
+		waits := taking(b, runOfJob(t.Context(), "job"), 10)
+		time.Sleep(time.Minute)
+		small := someRun(t.Context())
+		wantDecided(t, taking(b, small, 5), nil)
+		b.give(1)
+		b.leave(neighbour)
+		time.Sleep(patience)
+		wantWaiting(t, taking(b, someRun(t.Context()), 1)) // the room is kept
+		b.give(5)
+		b.leave(small)
+		wantDecided(t, waits, nil)
+	})
+}
+
 // The runs of a job with many that wait take turns with those of other jobs.
 func TestBudgetTakesTurnsBetweenJobs(t *testing.T) {
 	t.Parallel()
