@@ -480,7 +480,7 @@ func (t *transaction) unpend(items []int) {
 	for _, i := range items {
 		version := registry.AnyVersion
 		if k := slices.IndexFunc(t.v.Pending, func(p protocol.Pending) bool { return p.Item == i }); k >= 0 {
-			version = t.v.Pending[k].Version
+			version = t.seen("unpend/pending", t.v.Pending[k].Version)
 		}
 		t.delete(t.pendingItem(i), version)
 	}

@@ -132,11 +132,12 @@ func (s *State) mourns() bool {
 }
 
 // ripe tells whether a pending run that a stranger wrote may be taken here: none
-// of them has taken it, and it is known which instant is the newest. Who has just
-// joined does not know that yet, and would name the run after one that has ended.
+// of them has taken it, and it is known which instant is the newest, if there is a
+// schedule. Who has just joined does not know that yet, and would name the run
+// after one that has ended.
 func (s *State) ripe(p *Pending) bool {
 	k := slices.IndexFunc(s.witness.left, func(l left) bool { return l.item == p.Item })
-	if k < 0 || s.latest.At == 0 {
+	if k < 0 || s.latest.At == 0 && s.config().Cron != "" {
 		return false
 	}
 	until := s.witness.left[k].since + grace
@@ -170,5 +171,8 @@ func (s *State) known(p *Pending) Pending {
 		return Pending{Item: p.Item, Entry: *e}
 	}
 	e := Entry{Item: p.Item, Instant: max(s.latest.At, s.view.last(p.Item)), Cause: Failover, Attempt: 1}
+	if e.Instant == 0 {
+		e = s.unnamed(p)
+	}
 	return Pending{Item: p.Item, Entry: e}
 }
