@@ -13,7 +13,8 @@ import (
 const (
 	logMagic      = "WASMJLOG"
 	snapshotMagic = "WASMJSNP"
-	formatVersion = 1
+	formatVersion = 1 // of snapshots
+	logVersion    = 2 // of logs; those of version 1 do not say up to where they were synced
 
 	logHeader      = 8 + 4 + 8 + 4             // magic, version, number, checksum
 	snapshotHeader = 8 + 4 + 8 + 8 + 8 + 4 + 4 // magic, version, number, epoch, length and checksum of the body, checksum
@@ -47,7 +48,7 @@ func createLog(d disk, seq uint64) (file, error) {
 		return nil, fmt.Errorf("create log: %w", err)
 	}
 	b := append(make([]byte, 0, logHeader), logMagic...)
-	b = binary.LittleEndian.AppendUint32(b, formatVersion)
+	b = binary.LittleEndian.AppendUint32(b, logVersion)
 	b = binary.LittleEndian.AppendUint64(b, seq)
 	b = binary.LittleEndian.AppendUint32(b, crc32.Checksum(b, castagnoli))
 	_, err = f.Write(b)
@@ -72,13 +73,16 @@ func checkLogHeader(b []byte, seq uint64) string {
 		return "it is no registry log"
 	case crc32.Checksum(b[:logHeader-4], castagnoli) != binary.LittleEndian.Uint32(b[logHeader-4:]):
 		return "the checksum of its header differs"
-	case binary.LittleEndian.Uint32(b[8:]) != formatVersion:
+	case versionOf(b) != logVersion && versionOf(b) != logVersion-1:
 		return "it is of another version of the format"
 	case binary.LittleEndian.Uint64(b[12:]) != seq:
 		return "it has the number of another log"
 	}
 	return ""
 }
+
+// versionOf is the version that the header of a log says.
+func versionOf(log []byte) uint32 { return binary.LittleEndian.Uint32(log[8:]) }
 
 // encodeSnapshot is the whole snapshot file.
 func encodeSnapshot(t *tree.Tree, seq, epoch uint64) []byte {

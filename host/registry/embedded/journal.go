@@ -48,6 +48,7 @@ type journal struct {
 	file    file
 	seq     uint64 // number of the log
 	size    int64
+	synced  int64 // of size, what is durable
 	limit   int64 // size that asks for a snapshot
 	buffer  []byte
 	batch   *batch // of the records since the last sync began
@@ -108,6 +109,7 @@ func startJournal(r *Registry, d disk, epoch, seq uint64) (*journal, error) {
 		file:     log,
 		seq:      seq,
 		size:     logHeader,
+		synced:   logHeader,
 		limit:    max(r.options.SnapshotBytes, int64(len(snapshot))),
 		batch:    newBatch(),
 	}, nil
@@ -117,17 +119,9 @@ func startJournal(r *Registry, d disk, epoch, seq uint64) (*journal, error) {
 // for if the matter is urgent. After an error r is not in the log, unless the
 // error is registry.ErrUnknown.
 func (j *journal) append(r record, when urgency) (*batch, error) {
-	j.buffer = appendFrame(j.buffer[:0], r, j.seq, j.size)
-	if n, err := j.file.Write(j.buffer); err != nil {
-		err = fmt.Errorf("write %s: %w", j.disk.path(logName(j.seq)), err)
-		// A part of a record would be cut at the next start, but a whole one
-		// would be believed.
-		if cut := j.file.Truncate(j.size); cut != nil && n >= len(j.buffer) {
-			err = fmt.Errorf("%w: %w", registry.ErrUnknown, errors.Join(err, cut))
-		}
+	if err := j.write(r); err != nil {
 		return nil, err
 	}
-	j.size += int64(len(j.buffer))
 	j.dirty = true
 	j.appended.Add(1)
 	if j.size > j.limit {
@@ -139,6 +133,23 @@ func (j *journal) append(r record, when urgency) (*batch, error) {
 	}
 	signal(j.urgent)
 	return j.batch, nil
+}
+
+// write writes r behind what is there, with mu held. Its errors are those of
+// append.
+func (j *journal) write(r record) error {
+	j.buffer = appendFrame(j.buffer[:0], r, j.seq, j.size)
+	if n, err := j.file.Write(j.buffer); err != nil {
+		err = fmt.Errorf("write %s: %w", j.disk.path(logName(j.seq)), err)
+		// A part of a record would be cut at the next start, but a whole one
+		// would be believed.
+		if cut := j.file.Truncate(j.size); cut != nil && n >= len(j.buffer) {
+			err = fmt.Errorf("%w: %w", registry.ErrUnknown, errors.Join(err, cut))
+		}
+		return err
+	}
+	j.size += int64(len(j.buffer))
+	return nil
 }
 
 // flush returns the batch after which everything appended is durable, with mu
@@ -209,7 +220,7 @@ func (j *journal) syncFile() {
 	mu := &j.registry.mu
 	mu.Lock()
 	b, err := j.take()
-	log := j.file
+	log, size := j.file, j.size
 	mu.Unlock()
 	if b == nil {
 		return
@@ -219,9 +230,24 @@ func (j *journal) syncFile() {
 		err = log.Sync()
 	}
 	mu.Lock()
-	err = j.settle(err)
+	if err = j.settle(err); err == nil {
+		j.noteSynced(size)
+	}
 	mu.Unlock()
 	b.finish(err)
+}
+
+// noteSynced writes that the log is durable up to size, with mu held. Nobody
+// waits for the note, so it needs no sync: without it recovery takes damage in
+// what the last sync covered for a loss of power, as it must.
+func (j *journal) noteSynced(size int64) {
+	j.synced = size
+	if j.registry.readOnly != nil {
+		return
+	}
+	if err := j.write(record{kind: recordSynced, synced: size}); err != nil {
+		j.registry.refuseWrites(err)
+	}
 }
 
 // take begins the sync of what is there, with mu held. It returns nil if that
@@ -304,6 +330,9 @@ func (j *journal) switchTo(next file, seq uint64) ([]byte, error) {
 	r := j.registry
 	r.mu.Lock()
 	b, err := j.take()
+	if b == nil && j.size > j.synced {
+		b = newBatch() // nobody waits, but a note may still be unsynced
+	}
 	if b != nil {
 		if err == nil {
 			j.syncs.Add(1)
@@ -318,7 +347,7 @@ func (j *journal) switchTo(next file, seq uint64) ([]byte, error) {
 	}
 	old := j.file
 	snapshot := encodeSnapshot(r.tree, seq, j.epoch)
-	j.file, j.seq, j.size = next, seq, logHeader
+	j.file, j.seq, j.size, j.synced = next, seq, logHeader, logHeader
 	j.limit = max(r.options.SnapshotBytes, int64(len(snapshot)))
 	r.mu.Unlock()
 	if err := old.Close(); err != nil {

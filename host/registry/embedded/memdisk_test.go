@@ -93,7 +93,8 @@ func (m *image) afterKill() *memDisk {
 }
 
 // afterPowerLoss is what may be left when the machine dies: what was synced,
-// and any part of the rest that the disk got to, perhaps with rubbish.
+// and any part of the rest that the disk got to. A part that it did not get to
+// may lie before one that it did.
 func (m *image) afterPowerLoss(rng *rand.Rand) *memDisk {
 	d := newMemDisk()
 	files := m.durable
@@ -103,8 +104,9 @@ func (m *image) afterPowerLoss(rng *rand.Rand) *memDisk {
 	for name, f := range files {
 		kept := f.synced + rng.IntN(len(f.data)-f.synced+1)
 		data := slices.Clone(f.data[:kept])
-		if kept > f.synced && rng.IntN(3) == 0 {
-			clear(data[f.synced+rng.IntN(kept-f.synced):])
+		if kept > f.synced && rng.IntN(3) > 0 {
+			hole := data[f.synced+rng.IntN(kept-f.synced):]
+			clear(hole[:1+rng.IntN(len(hole))])
 		}
 		d.now.files[name] = &memFile{data: data}
 	}

@@ -21,18 +21,21 @@ const (
 
 	recordCommit byte = 1 // a transaction of a session
 	recordEnd    byte = 2 // the end of a session
+	recordSynced byte = 3 // the log up to here was on the disk when this was written
 )
 
 var castagnoli = crc32.MakeTable(crc32.Castagnoli)
 
-// record is one transaction of the tree. Applying the same records to the same
-// tree gives the same tree, so the ops are enough.
+// record is one transaction of the tree, or a note about the log itself.
+// Applying the same records to the same tree gives the same tree, so the ops
+// are enough.
 type record struct {
 	kind     byte
 	revision int64 // that it took
 	nowMS    int64
 	owner    registry.SessionID
 	ops      []registry.Op
+	synced   int64 // of recordSynced, which has nothing else: bytes of the log that are durable
 }
 
 // appendFrame appends r as the frame at offset of log number seq.
@@ -78,6 +81,9 @@ func frameAt(log []byte, seq uint64, offset int64) (payload []byte, problem stri
 
 func appendRecord(dst []byte, r record) []byte {
 	dst = append(dst, r.kind)
+	if r.kind == recordSynced {
+		return binary.AppendVarint(dst, r.synced)
+	}
 	dst = binary.AppendVarint(dst, r.revision)
 	dst = binary.AppendVarint(dst, r.nowMS)
 	dst = binary.AppendVarint(dst, int64(r.owner))
@@ -100,11 +106,11 @@ func appendRecord(dst []byte, r record) []byte {
 // parseRecord reads what appendRecord wrote. It shares no memory with b.
 func parseRecord(b []byte) (record, error) {
 	p := parser{rest: b}
-	r := record{
-		kind:     p.byte(),
-		revision: p.varint(),
-		nowMS:    p.varint(),
-		owner:    registry.SessionID(p.varint()),
+	r := record{kind: p.byte()}
+	if r.kind == recordSynced {
+		r.synced = p.varint()
+	} else {
+		r.revision, r.nowMS, r.owner = p.varint(), p.varint(), registry.SessionID(p.varint())
 	}
 	switch r.kind {
 	case recordCommit:
@@ -124,7 +130,7 @@ func parseRecord(b []byte) (record, error) {
 			op.Version = int32(version)
 			p.bad = p.bad || int64(op.Version) != version
 		}
-	case recordEnd:
+	case recordEnd, recordSynced:
 	default:
 		return record{}, fmt.Errorf("record of unknown kind %d", r.kind)
 	}
@@ -143,6 +149,8 @@ func (r *record) apply(t *tree.Tree) error {
 		}
 	case recordEnd:
 		t.EndSession(r.owner, r.nowMS)
+	case recordSynced:
+		return nil
 	}
 	if t.Revision() != r.revision {
 		return fmt.Errorf("transaction %d comes where %d should", r.revision, t.Revision())

@@ -18,8 +18,9 @@ type recovered struct {
 
 // recoverTree rebuilds the tree from the newest snapshot and the logs from
 // there on, and ends all sessions that were in it. It removes unfinished
-// snapshots and changes nothing else. A last record that a crash left
-// unfinished is left out with a warning; every other damage is a DamageError.
+// snapshots and changes nothing else. What the end of the last log lost before
+// it was synced is left out with a warning, and all behind it; every other
+// damage is a DamageError.
 func recoverTree(d disk, logger *slog.Logger) (recovered, error) {
 	files, err := list(d)
 	if err != nil {
@@ -70,8 +71,8 @@ func recoverNothing(d disk, files listing) (recovered, error) {
 }
 
 // replayLogs repeats the logs from number seq on, and returns the number after
-// the last. Only the last log that was in use may end in an unfinished record:
-// before a log is used, the one before it is whole on the disk.
+// the last. Only the last log that was in use may have lost its end: before a log
+// is used, the one before it is whole on the disk.
 func replayLogs(d disk, t *tree.Tree, seq uint64, logs []uint64, logger *slog.Logger) (uint64, error) {
 	last := seq
 	if len(logs) > 0 {
@@ -104,7 +105,7 @@ func replayLogs(d disk, t *tree.Tree, seq uint64, logs []uint64, logger *slog.Lo
 		}
 		if cut != nil {
 			torn = cut
-			logger.Warn("the last record of the registry log is unfinished and left out",
+			logger.Warn("the end of the registry log was not on the disk yet and is left out",
 				"file", cut.File, "offset", cut.Offset, "bytes", int64(len(b))-cut.Offset, "problem", cut.Problem)
 		}
 	}
@@ -118,7 +119,8 @@ func replayLog(path string, t *tree.Tree, log []byte, seq uint64) (torn *DamageE
 		payload, problem := frameAt(log, seq, offset)
 		if problem != "" {
 			torn := &DamageError{File: path, Offset: offset, Problem: problem}
-			if n := intactAfter(log, seq, offset+1); n > 0 {
+			n, synced := intactAfter(log, seq, offset+1)
+			if synced > offset || n > 0 && versionOf(log) < logVersion {
 				torn.Problem = fmt.Sprintf("%s, and %d intact records follow", problem, n)
 				torn.Advice = fmt.Sprintf("%s, or give up all that follows: truncate -s %d %s, and remove later logs", restoreAdvice, offset, path)
 				return nil, torn
@@ -137,10 +139,11 @@ func replayLog(path string, t *tree.Tree, log []byte, seq uint64) (torn *DamageE
 	return nil, nil
 }
 
-// intactAfter counts the frames at or behind offset. One is enough to know
-// that the damage before it is no crash's doing.
-func intactAfter(log []byte, seq uint64, offset int64) int {
-	n := 0
+// intactAfter counts the frames at or behind offset, and tells up to where they
+// say that the log was synced. Damage before that is no crash's doing; behind
+// it a loss of power may have kept a later part of the file and not an earlier
+// one.
+func intactAfter(log []byte, seq uint64, offset int64) (n int, synced int64) {
 	for offset < int64(len(log)) {
 		payload, problem := frameAt(log, seq, offset)
 		if problem != "" {
@@ -148,7 +151,10 @@ func intactAfter(log []byte, seq uint64, offset int64) int {
 			continue
 		}
 		n++
+		if r, err := parseRecord(payload); err == nil {
+			synced = max(synced, r.synced)
+		}
 		offset += frameHeader + int64(len(payload))
 	}
-	return n
+	return n, synced
 }
