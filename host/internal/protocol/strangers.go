@@ -220,7 +220,21 @@ func (s *State) accountFor(next *Assignment, own *RunsData) {
 		if at(next.Last, i) == 0 {
 			next.Last = set(next.Last, i, max(s.markSince, 1))
 		}
+		s.comesBack(i, next, own)
 	}
+}
+
+// comesBack accounts for an item that did not exist under the assignment before:
+// nobody missed what came due meanwhile. It has a row all the same, since a
+// history without one looks as if rows were lost. What members of ElasticJob ran
+// may have existed for them.
+func (s *State) comesBack(i int, next *Assignment, own *RunsData) {
+	before, existed := at(next.Last, i), s.view.Assignment.Total
+	if existed == 0 || i < existed || before >= s.markSince || at(s.witness.ran, i) != 0 || s.witness.strange(next.owner(i)) {
+		return
+	}
+	own.row(Row{Entry: Entry{Item: i, Instant: s.markSince}, Gap: true, After: before, Until: s.markSince + 1, Cron: s.config().Cron, State: Skipped, Why: "the item did not exist", By: s.self})
+	next.Last = set(next.Last, i, s.markSince)
 }
 
 const theirs = "a member of ElasticJob had the item, and keeps no rows of what it ran"

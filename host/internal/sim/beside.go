@@ -170,7 +170,7 @@ func (l *ledger) noted(old *protocol.View, by author) {
 func (l *ledger) theirs(old *protocol.View, by author) {
 	for i := range max(len(l.v.Assignment.Owners), len(l.v.Assignment.Last)) {
 		from, to := lastOf(old, i), lastOf(l.v, i)
-		if from == 0 || to == from {
+		if from == 0 || to == from || l.cameBack(i, span{from, to + 1}, old, by) {
 			continue
 		}
 		_, dealt := by.m.(protocol.Reshard)
@@ -180,6 +180,23 @@ func (l *ledger) theirs(old *protocol.View, by author) {
 		}
 		l.spans[i] = append(l.spans[i], span{from, to})
 	}
+}
+
+// cameBack: the item did not exist under the assignment before, and a row says so
+// of what came due meanwhile. It says nothing of what is still to come.
+func (l *ledger) cameBack(i int, meanwhile span, old *protocol.View, by author) bool {
+	var rows []protocol.Row
+	switch m := by.m.(type) {
+	case protocol.Reshard:
+		rows = m.Own.Rows
+	case protocol.Adopt:
+		rows = m.Own.Rows
+	default:
+		return false
+	}
+	return i >= old.Assignment.Total && meanwhile.until <= l.w.now/millisecond+l.w.profile.skew+1 && slices.ContainsFunc(rows, func(r protocol.Row) bool {
+		return r.Gap && r.Item == i && r.State == protocol.Skipped && r.After == meanwhile.after && r.Until == meanwhile.until
+	})
 }
 
 // moves: beside members of ElasticJob an owner's node that changes goes first,
