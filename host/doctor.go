@@ -180,6 +180,9 @@ func (c *Checkup) examine(as *Options, file *job.Config, l layout.Job, v *protoc
 	beside := v.Shared()
 	c.breaks(v.Faults...)
 	c.orphans(l.Orphans(v), beside)
+	for _, place := range form.Unheld {
+		c.breaks(place + ": no session holds it, so it never leaves the queue, and nobody behind it leads or takes over; delete it")
+	}
 	config, module := layout.Defined(v)
 	if config == nil {
 		return // the faults tell

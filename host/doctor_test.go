@@ -148,6 +148,11 @@ func TestCheckups(t *testing.T) {
 			notes: []string{"failover is on", "10.0.0.10 and 10.0.0.1 look like one server"},
 		},
 		{name: "a ghost", jobs: fits, nodes: []extra{{node("instances", "10.0.0.2@-@1"), ""}}, breaks: []string{node("instances", "10.0.0.2@-@1") + ": no session holds it"}},
+		{
+			name: "a stray place in a queue", jobs: fits,
+			nodes:  []extra{{node("leader", "election", "latch"), ""}, {node("leader", "election", "latch", "_c_stray-latch-0000000000"), ""}},
+			breaks: []string{node("leader", "election", "latch", "_c_stray-latch-0000000000") + ": no session holds it, so it never leaves the queue"},
+		},
 		{name: "an orphaned mark", jobs: fits, nodes: []extra{{node("sharding", "1", "running"), ""}}, breaks: []string{node("sharding", "1", "running") + ": no session holds it"}},
 		{name: "a listener of fires", jobs: fits, nodes: []extra{{node("guarantee"), ""}}, notes: []string{"runs once for all"}},
 		{name: "damaged records", jobs: fits, nodes: []extra{{node("wasm"), ""}, {node("wasm", "assignment"), "{"}}, breaks: []string{node("wasm", "assignment") + ": expected an assignment"}},

@@ -24,6 +24,9 @@ type Form struct {
 	// Guarantee: members of ElasticJob have a listener that runs once for all of
 	// them, and have waited for each other there.
 	Guarantee bool
+	// Unheld are places in the queues of latches that no session holds: they never
+	// go, and hold up all behind them.
+	Unheld []string
 	// Newest is at least the revision of the last transaction of ours.
 	Newest int64
 }
@@ -73,7 +76,30 @@ func (j Job) Form(read func(path string) (registry.Node, error)) (Form, error) {
 	case bytes.HasPrefix(text, []byte("{")):
 		f.Layout = job.Layout21
 	}
-	return f, nil
+	f.Unheld, err = j.unheld(read)
+	return f, err
+}
+
+// unheld looks at the first places of each latch: the first is what matters.
+func (j Job) unheld(read func(path string) (registry.Node, error)) ([]string, error) {
+	var paths []string
+	for _, latch := range []string{j.at(nodeLatch), j.at(nodeFailoverLatch)} {
+		n, err := read(latch)
+		if err != nil {
+			return nil, err
+		}
+		q := queue(n.Children)
+		for _, c := range q[:min(len(q), maxStrays)] {
+			place, err := read(latch + "/" + c.Name)
+			if err != nil {
+				return nil, err
+			}
+			if place.Exists && place.Stat.Owner == 0 {
+				paths = append(paths, latch+"/"+c.Name)
+			}
+		}
+	}
+	return paths, nil
 }
 
 // Defined is what a view says of the job: config is nil if it cannot be read, of

@@ -1,6 +1,9 @@
 package protocol
 
-import "slices"
+import (
+	"fmt"
+	"slices"
+)
 
 // Members of ElasticJob take turns at what two of them must not do at once by
 // queueing at a latch, and so do ours: whoever is first in the queue does it.
@@ -65,4 +68,32 @@ func (s *State) wants(l Latch) bool {
 		return s.view.foreign() && s.taking() != nil
 	}
 	return s.wantsLead()
+}
+
+// ahead is the first place of the election latch, as long as nobody leads and it
+// is another's.
+type ahead struct {
+	place string // "" if there is none
+	since int64
+}
+
+// queued notes since when somebody else is first in the election queue.
+func (s *State) queued() {
+	q := s.view.ElectionLatch
+	switch {
+	case !s.wantsLead() || len(q) == 0 || q[0].Token == s.o.Contender:
+		s.ahead = ahead{}
+	case q[0].Name != s.ahead.place:
+		s.ahead = ahead{q[0].Name, s.now}
+	}
+}
+
+// leadOverdue says what keeps everybody from leading for longer than an election
+// takes; "" if nothing does. The mirror does not tell whose a place is, so it may
+// be that of a member that hangs: its session ends by itself.
+func (s *State) leadOverdue() string {
+	if s.ahead.place == "" || s.o.ReshardWait == 0 || s.now-s.ahead.since <= overdueAfter*s.o.ReshardWait {
+		return ""
+	}
+	return fmt.Sprintf("nobody leads: %q is first in the queue of the election latch for %d s; delete that node if no session holds it", s.ahead.place, (s.now-s.ahead.since)/1000)
 }

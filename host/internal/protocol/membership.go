@@ -42,6 +42,7 @@ func (s *State) observe(p *Plan) {
 	} else {
 		s.markSince, s.waitFrom = 0, 0
 	}
+	s.queued()
 	if c := v.Config; c != nil && s.self != "" && (s.cron == nil || *s.cron != c.Cron) {
 		s.cron = &c.Cron
 		s.tick = Tick{}

@@ -34,6 +34,7 @@ type State struct {
 	why    []string // by item: why its instants were not begun
 
 	markSince int64 // since when a reshard is under way
+	ahead     ahead
 	waitFrom  int64 // since when an instant is due that waits for it; 0: none was
 	occupied  []occupied
 	parts     *parts   // a reshard of ours whose nodes are not all written
@@ -391,6 +392,9 @@ func (s *State) Troubles() []string {
 	}
 	if s.reshardOverdue() {
 		all = append(all, fmt.Sprintf("the items have been about to be assigned anew for %d s; see whether their strategy fails, and what runs that would move or vanish", (s.now-s.markSince)/1000))
+	}
+	if text := s.leadOverdue(); text != "" {
+		all = append(all, text)
 	}
 	if s.skewed() {
 		all = append(all, fmt.Sprintf("%s: by %d ms, the job allows %d; nothing begins here", skewed, s.skew, s.config().MaxSkew))
