@@ -28,6 +28,7 @@ type State struct {
 	skew   int64   // ms that the clock is ahead of the registry's, when it was measured last
 	tick   Tick    // the instant that is being answered; At 0: none
 	latest Tick    // the newest instant that came due
+	dated  bool    // the schedule has said which that is; it may have none
 	paused int64   // the newest instant that came during a pause
 	ends   ends
 	due    []due    // instants that came while their item ran
@@ -203,6 +204,7 @@ func (s *State) receive(in Input, p *Plan) {
 	case Observed:
 		s.view, s.blind = in.View, false
 	case Tick:
+		s.dated = true
 		if s.came(in) {
 			s.witness.early(in)
 			s.instants = append(s.instants[max(0, len(s.instants)+1-keptInstants):], in.At)
@@ -210,6 +212,7 @@ func (s *State) receive(in Input, p *Plan) {
 			s.silenced()
 		}
 	case Passed:
+		s.dated = true
 		s.came(Tick{At: in.At})
 	case Committed:
 		s.committed(in, p)

@@ -34,7 +34,7 @@ func besideMutants() []mutant {
 		{"mark: abandoned", "an item whose owner is gone is asked for under a leader of ElasticJob", []change{in("protocol.markReshard", "s.abandoned()", "false")}},
 		{"strangers: what they take stays", "what strangers took over as failover was switched off is given back", []change{without("protocol.clearMarks", "m.Failover, left = append(m.Failover, items...), true")}},
 		{"orphan: about to be back", "who writes its server's node is about to come back", []change{in("protocol.State.watchStrangers", "version != t.server", "false")}},
-		{"strangers: named too early", "what they leave is named by who knows the newest instant", []change{in("protocol.State.ripe", "s.latest.At == 0", "false")}},
+		{"strangers: named too early", "what they leave is named by who knows the newest instant", []change{in("protocol.State.ripe", "!s.dated", "false")}},
 		{"strangers: no grace", "who may only have lost its connection is not dead", []change{
 			in("protocol.orphan", "s.now < t.quiet+grace", "false"),
 			in("protocol.State.ripe", "grace", "0"),
