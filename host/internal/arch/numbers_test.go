@@ -47,8 +47,8 @@ var heldNumbers = []held{
 
 	{"docs/PROTOCOL.md", "in base64, at most 256 KiB", "host/job/validate.go", "MaxState = 256 << 10\n"},
 	{"docs/PROTOCOL.md", "Items are below 100,000.", "host/internal/layout/paths.go", "maxItems = 100_000\n"},
-	{"docs/PROTOCOL.md", "rounded down until 127 do", "host/internal/layout/ranges.go", "maxMoments = 127\n"},
-	{"docs/PROTOCOL.md", "above 2,000 ranges", "host/internal/layout/ranges.go", "maxRanges = 2_000\n"},
+	{"docs/PROTOCOL.md", "rounded down until 127 do", "host/internal/protocol/weight.go", "MaxMoments = 127\n"},
+	{"docs/PROTOCOL.md", "above 2,000 ranges", "host/internal/protocol/weight.go", "MaxRanges = 2_000\n"},
 	{"docs/PROTOCOL.md", "100,000 items in the worst order have", "host/internal/layout/paths.go", "maxItems = 100_000\n"},
 	{"docs/PROTOCOL.md", "have less than 550 KiB", "host/internal/layout/size_test.go", "len(text) > 550<<10 {"},
 	{"docs/PROTOCOL.md", "the first end waits 2 ms for more", "host/internal/runner/runner.go", "linger = 2\n"},

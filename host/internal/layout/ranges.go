@@ -13,16 +13,13 @@ import (
 // each item which of them it has: base64 of one varint after the other, from 1.
 type byItem []int64
 
-// maxRanges is how many ranges are written at most. A strategy may scatter
-// items: as ranges, 50,000 of them outgrow a node.
-const maxRanges = 2_000
+// No more than maxRanges are written. A strategy may scatter items: as ranges,
+// 50,000 of them outgrow a node.
 
 // moments are times in ms, for people: where they differ so much that even packed
-// they are large, they are rounded down.
+// they are large, they are rounded down, until no more than maxMoments differ: an
+// item's takes one byte.
 type moments []int64
-
-// maxMoments is how many of them may differ then: an item's takes one byte.
-const maxMoments = 127
 
 // IsZero is what omitzero asks.
 func (s moments) IsZero() bool { return byItem(s).IsZero() }

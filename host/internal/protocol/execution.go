@@ -6,6 +6,7 @@ import "slices"
 // instant came while they ran, and those that an operator triggered. All of
 // them are one transaction.
 func begin(s *State, p *Plan) Mutation {
+	s.full = 0
 	if !s.works() {
 		return s.unable()
 	}
@@ -34,9 +35,12 @@ func begin(s *State, p *Plan) Mutation {
 	b.triggers()
 	b.retries()
 	if m := b.mutation(); m != nil {
+		s.full = 0 // some fit
 		return *m
 	}
-	s.tick = Tick{}
+	if !b.m.More {
+		s.tick = Tick{}
+	}
 	return nil
 }
 
@@ -65,13 +69,13 @@ type beginning struct {
 	s       *State
 	m       Begin
 	taken   []bool // by item: it begins
-	room    *room
+	room    *room  // nil before the first item
 	changed bool
 }
 
 func newBeginning(s *State) *beginning {
 	own := s.own()
-	return &beginning{s: s, taken: make([]bool, s.view.total()), room: s.room(), m: Begin{Self: s.self, Own: s.next(own), Monitor: s.config() != nil && s.config().MonitorExecution, Shared: s.view.foreign() || s.view.foreignLeads()}}
+	return &beginning{s: s, taken: make([]bool, s.view.total()), m: Begin{Self: s.self, Own: s.next(own), Monitor: s.config() != nil && s.config().MonitorExecution, Shared: s.view.foreign() || s.view.foreignLeads()}}
 }
 
 func (b *beginning) mutation() *Begin {
@@ -172,30 +176,59 @@ func (b *beginning) open(i int, t int64, cause Cause) {
 		s.excuse(i, "an interrupted run of the item was waiting for a server")
 		return
 	}
-	if !b.fits(i) {
-		s.excuse(i, "more items were due than begin at once")
-		b.m.More = true
-		return
-	}
+	var rows []Row
+	var unpend []int
 	if p != nil {
-		b.m.Unpend = append(b.m.Unpend, i)
+		unpend = []int{i}
 		e := p.Entry
 		if p.Foreign {
 			e = s.unnamed(p)
 		}
-		b.m.Own.row(Row{Entry: e, State: Interrupted, Why: "the next instant came before it was taken over", Ended: s.now, By: p.Dead})
+		rows = append(rows, Row{Entry: e, State: Interrupted, Why: "the next instant came before it was taken over", Ended: s.now, By: p.Dead})
 	}
 	if last := s.accounted(i); last > 0 && !(s.latest.At == t && s.latest.Prev != 0 && last >= s.latest.Prev) {
-		b.m.Own.row(Row{Entry: Entry{Item: i, Instant: t}, Gap: true, After: last, Until: t, Cron: s.config().Cron, State: Missed, Why: s.whyOf(i), By: s.self})
+		rows = append(rows, Row{Entry: Entry{Item: i, Instant: t}, Gap: true, After: last, Until: t, Cron: s.config().Cron, State: Missed, Why: s.whyOf(i), By: s.self})
+	}
+	rows = append(rows, b.overtaken(i)...)
+	e := Entry{Item: i, Instant: t, Cause: cause, Attempt: 1, Begun: s.now}
+	if !b.fits(e, rows) {
+		s.excuse(i, b.short())
+		b.m.More = true
+		return
+	}
+	b.m.Unpend = append(b.m.Unpend, unpend...)
+	for _, r := range rows {
+		b.m.Own.row(r)
 	}
 	b.overtake(i)
 	s.unexcuse(i)
 	b.m.Own.Last = set(b.m.Own.Last, i, t)
-	b.add(Entry{Item: i, Instant: t, Cause: cause, Attempt: 1, Begun: s.now})
+	b.add(e)
 }
 
-// fits: the nodes that a run of the item writes have room in the transaction.
-func (b *beginning) fits(i int) bool {
+// fits: a run, its nodes, and the rows that it brings have room in the transaction.
+func (b *beginning) fits(e Entry, rows []Row) bool {
+	if b.room == nil {
+		b.room = b.s.opening(&b.m.Own)
+	}
+	w := b.room.weight.begins(e, rows)
+	if !b.room.takeWith(b.nodes(e.Item), w) {
+		b.s.overfull(b.room, &b.m.Own, w)
+		return false
+	}
+	return true
+}
+
+// short is why a run does not fit.
+func (b *beginning) short() string {
+	if b.s.full != 0 {
+		return "the record of the server was full of other runs"
+	}
+	return "more items were due than begin at once"
+}
+
+// nodes is how many of them a run of the item writes.
+func (b *beginning) nodes(i int) int {
 	n := 0
 	if b.m.Monitor {
 		n++
@@ -209,7 +242,7 @@ func (b *beginning) fits(i int) bool {
 	if b.s.view.pending(i) != nil {
 		n++
 	}
-	return b.room.take(n)
+	return n
 }
 
 // blocked says who else has the item; "" if nobody.
@@ -251,15 +284,24 @@ func again(s *State, _ *Plan) Mutation {
 		return nil
 	}
 	next := s.next(own)
+	r := s.ending(&next)
 	for k := range next.Open {
 		e := &next.Open[k]
 		if !fenced(*e) {
 			continue
 		}
-		next.row(Row{Entry: *e, State: Retried, Why: "the registry session was in doubt", Ended: s.now, By: s.self})
-		e.Attempt++
-		e.Begun = s.now
+		row, anew := Row{Entry: *e, State: Retried, Why: "the registry session was in doubt", Ended: s.now, By: s.self}, *e
+		anew.Attempt++
+		anew.Begun = s.now
+		if !r.takeWith(0, r.weight.begins(anew, []Row{row})) {
+			break // the rest goes on with the next one
+		}
+		next.row(row)
+		*e = anew
 		next.Begun = set(next.Begun, e.Item, e.Begun)
+	}
+	if r.items == 0 {
+		return nil
 	}
 	return Again{Self: s.self, Own: next}
 }
@@ -269,74 +311,6 @@ func again(s *State, _ *Plan) Mutation {
 func (s *State) runsAgain(g *guest, e *Entry) bool {
 	return g.ended && g.fenced && g.state == Cancelled && !s.leaving && s.latest.At <= e.Instant &&
 		!s.disabledHere() && !s.view.item(e.Item).Disabled && (!s.view.Paused || e.Trigger != "")
-}
-
-// ends is when the first and the newest of the ends came that no commit carries
-// yet; 0: there is none, see complete.
-type ends struct{ first, last int64 }
-
-// lingersUntil is until when the ends of runs wait for others, which may come at
-// the same moment; 0: they do not.
-func (s *State) lingersUntil() int64 {
-	until := min(s.ends.last+s.o.Linger, s.ends.first+lingerTimes*s.o.Linger)
-	if s.ends.first == 0 || s.now < s.ends.first || s.now >= until {
-		return 0
-	}
-	if !slices.ContainsFunc(s.guests, func(g guest) bool { return !g.ended }) {
-		return 0
-	}
-	return until
-}
-
-// lingerTimes is how many times Linger the first end waits, as others come.
-const lingerTimes = 10
-
-// complete closes the runs whose guests ended: as many as there are by now.
-func complete(s *State, _ *Plan) Mutation {
-	own := s.own()
-	if own == nil || s.lingersUntil() != 0 {
-		return nil
-	}
-	s.ends = ends{}
-	if !slices.ContainsFunc(s.guests, func(g guest) bool { return g.ended }) {
-		return nil
-	}
-	var items []int
-	next := s.next(own)
-	r, rows := s.room(), s.rowsLeft(&next)
-	next.Rows = slices.Grow(next.Rows, min(rows, len(s.guests)))
-	for k := range s.guests {
-		g := &s.guests[k]
-		e := own.entry(g.Item)
-		if !g.ended || e == nil || !e.Same(g.Entry) {
-			continue
-		}
-		if s.runsAgain(g, e) {
-			continue
-		}
-		if len(items) == rows || !r.take(s.view.item(g.Item).ended()) {
-			break // the rest ends with the next one
-		}
-		items = append(items, g.Item)
-		if s.retries(g) {
-			next.retry(s, g, *e)
-		} else {
-			next.row(Row{Entry: *e, State: g.state, Why: g.why, Ended: s.now, By: s.self})
-			if s.o.Completed {
-				next.Results.add(resultOf(*e, g.state))
-			}
-		}
-		next.Ended = set(next.Ended, g.Item, s.now)
-		next.Flow.add(g.flow)
-	}
-	if len(items) == 0 {
-		return nil
-	}
-	next.Open = slices.DeleteFunc(next.Open, func(e Entry) bool {
-		_, ended := slices.BinarySearch(items, e.Item) // ascending, as the guests are
-		return ended
-	})
-	return Complete{Self: s.self, Own: next, Items: items}
 }
 
 // markMisfire makes visible, to the next owner as well, that an instant came

@@ -13,24 +13,50 @@ func enqueue(s *State, _ *Plan) Mutation {
 		return nil
 	}
 	if d := s.deadRecord(); d != nil && d.ID != s.self {
-		return s.enqueueDead(d)
+		return s.enqueueInParts(d)
 	}
 	return nil
 }
 
-func (s *State) enqueueDead(d *Runs) Mutation {
+// enqueueInParts halves what is taken out of the record of the dead until it fits.
+func (s *State) enqueueInParts(d *Runs) Mutation {
+	for part := len(d.Rows) + len(d.Open) + len(d.Retries); ; part /= 2 {
+		m := s.enqueueDead(d, part)
+		if m == nil {
+			return nil
+		}
+		if part <= 1 || s.used.holds(0, m.bytes()) {
+			return *m
+		}
+	}
+}
+
+// bytes is what the values of a transaction have together.
+func (m *Enqueue) bytes() int {
+	n := m.Own.Bytes() + m.Next.Bytes()
+	if m.Rest != nil {
+		n += m.Rest.Bytes()
+	}
+	for k := range m.Pend {
+		n += m.Pend[k].bytes()
+	}
+	return n
+}
+
+// enqueueDead moves so many rows and runs of a dead member.
+func (s *State) enqueueDead(d *Runs, part int) *Enqueue {
 	v := s.view
-	m := Enqueue{Self: s.self, Dead: d.ID, Own: s.next(s.own()), Next: v.Assignment.clone()}
+	m := &Enqueue{Self: s.self, Dead: d.ID, Own: s.next(s.own()), Next: v.Assignment.clone()}
 	m.Next.fold(&d.RunsData)
 	m.Next.Flow.add(d.Flow)
 	m.Next.Results.add(d.Results)
-	rows := min(s.rowsLeft(&m.Own), len(d.Rows))
+	rows := min(s.rowsLeft(&m.Own), len(d.Rows), max(part, 1))
 	for _, r := range d.Rows[:rows] {
 		m.Own.row(r)
 	}
 	r, open := s.room(), 0
 	for _, e := range d.unfinished() {
-		if !r.take(2) { // one that says much
+		if rows+open >= part || !r.take(2) { // one that says much
 			break
 		}
 		open++
@@ -140,7 +166,7 @@ func (s *State) taking() *Take {
 	if m.Monitor {
 		nodes++
 	}
-	r := s.room()
+	r := s.opening(&m.Own)
 	for _, p := range v.Pending {
 		it := v.item(p.Item)
 		if s.o.Slots > 0 && len(m.Own.Open) >= s.o.Slots {
@@ -152,13 +178,16 @@ func (s *State) taking() *Take {
 		if m.Monitor && (it.Running != 0 || it.RunningP) {
 			continue
 		}
-		if !r.take(nodes) {
-			break
-		}
-		m.Own.row(Row{Entry: p.Entry, State: TakenOver, Why: "the server died", Ended: s.now, By: p.Dead})
+		row := Row{Entry: p.Entry, State: TakenOver, Why: "the server died", Ended: s.now, By: p.Dead}
 		e := p.Entry
 		e.Cause, e.Begun = Failover, s.now
 		e.Attempt++
+		w := r.weight.begins(e, []Row{row})
+		if !r.takeWith(nodes, w) {
+			s.overfull(r, &m.Own, w)
+			break
+		}
+		m.Own.row(row)
 		m.Own.Open = append(m.Own.Open, e)
 		m.Own.Begun = set(m.Own.Begun, e.Item, e.Begun)
 		if e.Trigger == "" {
@@ -186,41 +215,52 @@ func drop(s *State, _ *Plan) Mutation {
 		return nil
 	}
 	m := Drop{Self: s.self, Own: s.next(s.own())}
-	r := s.room() // one node each
+	r := s.ending(&m.Own)
 	for _, p := range v.Pending {
-		if r.max > 0 && len(m.Items) >= r.max {
+		row := s.dropped(&p)
+		if row.State == "" {
+			continue
+		}
+		if !r.takeWith(1, r.weight.ends(row)) {
 			break
 		}
-		why := ""
-		switch {
-		case p.Foreign && v.foreign() && s.idle(&p) && s.ripe(&p):
-			m.Items = append(m.Items, p.Item)
-			m.Own.row(Row{Entry: s.unnamed(&p), State: Skipped, Why: "a member of ElasticJob wanted it run again, but it had ended", Ended: s.now})
-		case p.Foreign && v.foreign() && !v.Config.Failover && s.ripe(&p):
-			// Theirs would let it stand, and take it when failover is on again.
-			m.Items = append(m.Items, p.Item)
-			m.Own.row(Row{Entry: s.unnamed(&p), State: Skipped, Why: "a member of ElasticJob wanted it run again, but failover was switched off", Ended: s.now})
-		case p.Foreign && v.foreign():
-		case p.Foreign:
-			// Nobody who could say what it was is left.
-			m.Items = append(m.Items, p.Item)
-			m.Own.row(Row{Entry: s.unnamed(&p), State: Lost, Why: "a member of ElasticJob left it; whether it ran could not be told", Ended: s.now})
-		case !v.Config.Failover:
-			why = "failover was switched off"
-		case p.Item >= v.total():
-			why = "the item no longer exists"
-		case v.item(p.Item).Disabled:
-			why = "the item was disabled"
-		case s.later(p.Entry):
-			why = "the next instant came before it was taken over"
-		}
-		if why != "" {
-			m.Items = append(m.Items, p.Item)
-			m.Own.row(Row{Entry: p.Entry, State: Interrupted, Why: why, Ended: s.now, By: p.Dead})
-		}
+		m.Items = append(m.Items, p.Item)
+		m.Own.row(row)
 	}
 	if len(m.Items) == 0 {
 		return nil
 	}
 	return m
+}
+
+// dropped is the row of a pending run that nobody may take; without a state, one
+// may.
+func (s *State) dropped(p *Pending) Row {
+	v := s.view
+	switch {
+	case p.Foreign && v.foreign() && s.idle(p) && s.ripe(p):
+		return Row{Entry: s.unnamed(p), State: Skipped, Why: "a member of ElasticJob wanted it run again, but it had ended", Ended: s.now}
+	case p.Foreign && v.foreign() && !v.Config.Failover && s.ripe(p):
+		// Theirs would let it stand, and take it when failover is on again.
+		return Row{Entry: s.unnamed(p), State: Skipped, Why: "a member of ElasticJob wanted it run again, but failover was switched off", Ended: s.now}
+	case p.Foreign && v.foreign():
+		return Row{}
+	case p.Foreign:
+		// Nobody who could say what it was is left.
+		return Row{Entry: s.unnamed(p), State: Lost, Why: "a member of ElasticJob left it; whether it ran could not be told", Ended: s.now}
+	}
+	var why string
+	switch {
+	case !v.Config.Failover:
+		why = "failover was switched off"
+	case p.Item >= v.total():
+		why = "the item no longer exists"
+	case v.item(p.Item).Disabled:
+		why = "the item was disabled"
+	case s.later(p.Entry):
+		why = "the next instant came before it was taken over"
+	default:
+		return Row{}
+	}
+	return Row{Entry: p.Entry, State: Interrupted, Why: why, Ended: s.now, By: p.Dead}
 }

@@ -6,42 +6,129 @@ package protocol
 
 // room is what a transaction may still write.
 type room struct {
-	max   int // nodes; 0: no bound
-	nodes int
+	max    int // nodes; 0: no bound
+	nodes  int
+	few    int // items; 0: no bound
+	items  int
+	cut    bool // few kept items out
+	most   int  // bytes; 0: no bound
+	node   int  // bytes of a node
+	record int  // bytes of the own record
+	weight weight
+	must   bool // the first item is taken whatever its bytes: no wait makes room for it
 }
 
 func (s *State) room() *room {
-	r := &room{max: s.o.MaxNodes}
-	if s.smaller > 0 {
-		r.max = s.smaller
-	}
-	s.used = r
+	s.used = &room{max: s.o.MaxNodes, few: s.smaller, most: s.o.MaxBytes, node: s.o.NodeBytes, record: s.o.MaxBytes}
+	return s.used
+}
+
+// ending is room beside the own record for what ends. Rows leave the record when
+// they are stored; while it has some, those that do not fit wait.
+func (s *State) ending(d *RunsData) *room {
+	r := s.room()
+	r.weight, r.must = d.weight(), len(d.Rows) == 0
 	return r
 }
 
-// take tells whether n more nodes fit. Those of the first item always do.
+// opening is room beside the own record for runs. They leave some for their ends.
+func (s *State) opening(d *RunsData) *room {
+	r := s.room()
+	r.weight, r.record = d.weight(), s.recordBound()
+	return r
+}
+
+func (s *State) recordBound() int { return s.o.MaxBytes - s.o.MaxBytes/8 }
+
+// take tells whether one more item fits, with n nodes. The first always does.
 func (r *room) take(n int) bool {
-	if r.max > 0 && r.nodes > 0 && r.nodes+n > r.max {
+	if r.items > 0 && r.max > 0 && r.nodes+n > r.max {
+		return false
+	}
+	if r.items > 0 && r.few > 0 && r.items >= r.few {
+		r.cut = true
 		return false
 	}
 	r.nodes += n
+	r.items++
 	return true
 }
 
-func (r *room) several() bool { return r != nil && r.nodes > 1 }
+// takeWith tells whether one more item fits, with which the record has the weight
+// w.
+func (r *room) takeWith(n int, w weight) bool {
+	if first := r.items == 0 && r.must; !first && !r.holds(n, w.bytes()) || !r.take(n) {
+		return false
+	}
+	r.weight = w
+	return true
+}
+
+// holds tells whether the nodes so far, and n more, leave room for so many bytes
+// of values.
+func (r *room) holds(n, bytes int) bool {
+	return r.most == 0 || bytes <= r.record && (r.nodes+n)*r.node+bytes <= r.most
+}
+
+func (r *room) several() bool { return r != nil && r.items > 1 }
+
+// overfull notes that not even one more run fits into the own record. While it
+// has rows, it gets smaller by itself.
+func (s *State) overfull(r *room, d *RunsData, w weight) {
+	if r.items == 0 && len(d.Rows) == 0 && !r.holds(0, w.bytes()) {
+		s.full = w.bytes()
+	}
+}
 
 // lostInARow is how many answers are missed before that is thought to be because
 // of the size: some registries hang up on whoever sends more than they take.
 const lostInARow = 4
 
-// unanswered halves what a transaction may write when one after the other had no
-// answer.
+// grownAfter is how many transactions as large as they may be are applied in a
+// row before larger ones are tried. Each time those fail it takes twice as many.
+const grownAfter = 8
+
+// unanswered halves what a transaction may concern when one after the other had
+// no answer.
 func (s *State) unanswered(r *room) {
 	if !r.several() {
 		return
 	}
+	s.fitted = 0
 	if s.lost++; s.lost >= lostInARow {
-		s.lost, s.smaller = 0, r.nodes/2
+		s.lost = 0
+		s.shrink(r)
+	}
+}
+
+// shrink lets a transaction concern half as many items as one that failed.
+func (s *State) shrink(r *room) {
+	s.smaller, s.fitted = r.items/2, 0
+	if s.grown {
+		s.patience = min(2*s.patience, maxPatience)
+	}
+	s.patience, s.grown = max(s.patience, grownAfter), false
+}
+
+const maxPatience = 1 << 12
+
+// grow is told of each transaction that was applied. What was too large once may
+// have been so because of the network, or of a setting that has changed: after
+// some that had no room for more it is tried again, up to what Options say.
+func (s *State) grow(r *room) {
+	if !r.several() && (r == nil || !r.cut) {
+		return
+	}
+	s.lost = 0
+	if s.smaller == 0 || !r.cut {
+		return
+	}
+	if s.fitted++; s.fitted < s.patience {
+		return
+	}
+	s.smaller, s.fitted, s.grown = 2*s.smaller, 0, true
+	if s.o.MaxNodes > 0 && s.smaller >= s.o.MaxNodes {
+		s.smaller, s.patience, s.grown = 0, 0, false
 	}
 }
 
@@ -84,6 +171,7 @@ type parts struct {
 func (s *State) ownersAlone() *room {
 	r := s.room()
 	r.max += r.max / 2
+	r.few += r.few / 2
 	return r
 }
 
@@ -126,7 +214,7 @@ func (s *State) owners(a *Assignment, r *room) Owners {
 			n++
 		}
 		switch {
-		case !r.take(n):
+		case n > 0 && !r.take(n):
 			return m
 		case keep:
 			m.Clear = append(m.Clear, i)

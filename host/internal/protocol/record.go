@@ -76,14 +76,18 @@ func account(s *State, _ *Plan) Mutation {
 	}
 	m := Account{Self: s.self, Own: s.next(own)}
 	m.Own.Triggers = nil
-	changed := false
+	room := s.ending(&m.Own)
+	room.weight.rest += triggersBytes(own.Triggers)
+	gives := func(r Row) bool {
+		if !room.takeWith(0, room.weight.ends(r)) {
+			return false // with the next one
+		}
+		m.Own.row(r)
+		return true
+	}
 	m.Own.Retries = slices.DeleteFunc(m.Own.Retries, func(r Retry) bool {
 		why := s.hopeless(r)
-		if why != "" {
-			changed = true
-			m.Own.row(s.givenUp(r, why))
-		}
-		return why != ""
+		return why != "" && gives(s.givenUp(r, why))
 	})
 	for _, t := range own.Triggers {
 		var rest []int
@@ -99,18 +103,15 @@ func account(s *State, _ *Plan) Mutation {
 			case !s.mine(i) && s.markSince == 0:
 				why = "the item moved to another server"
 			}
-			if why == "" {
+			if why == "" || !gives(t.skipped(i, why, s.now, s.self)) {
 				rest = append(rest, i)
-				continue
 			}
-			changed = true
-			m.Own.row(t.skipped(i, why, s.now, s.self))
 		}
 		if t.Items = rest; len(rest) > 0 {
 			m.Own.Triggers = append(m.Own.Triggers, t)
 		}
 	}
-	if !changed {
+	if room.items == 0 {
 		return nil
 	}
 	return m

@@ -40,9 +40,8 @@ func (s *State) retries(g *guest) bool {
 	return failed && !waiting && !s.leaving && g.Attempt < s.o.Retry.Attempts && s.mine(g.Item) && !s.later(g.Entry)
 }
 
-// retry ends an attempt and lets the next one wait.
-func (d *RunsData) retry(s *State, g *guest, e Entry) {
-	d.row(Row{Entry: e, State: Retried, Why: "it " + verb(g.state) + because(g.why), Ended: s.now, By: s.self})
+// retry lets the next attempt wait.
+func (d *RunsData) retry(s *State, e Entry) {
 	after := s.now + s.o.Retry.wait(e.Attempt)
 	e.Attempt++
 	e.Begun = 0
@@ -69,24 +68,33 @@ func (b *beginning) retries() {
 	s := b.s
 	b.m.Own.Retries = slices.DeleteFunc(b.m.Own.Retries, func(r Retry) bool {
 		i := r.Item
-		if s.now < r.After || s.hopeless(r) != "" || !s.mine(i) || s.view.Paused || s.busy(i) || b.taken[i] || s.view.pending(i) != nil || b.blocked(i) != "" || !b.fits(i) {
+		if s.now < r.After || s.hopeless(r) != "" || !s.mine(i) || s.view.Paused || s.busy(i) || b.taken[i] || s.view.pending(i) != nil || b.blocked(i) != "" {
 			return false
 		}
 		e := r.Entry
 		e.Begun = s.now
+		if !b.fits(e, nil) {
+			return false
+		}
 		b.add(e)
 		return true
 	})
 }
 
-// overtake gives up a retry whose item begins its next instant.
-func (b *beginning) overtake(i int) {
-	b.m.Own.Retries = slices.DeleteFunc(b.m.Own.Retries, func(r Retry) bool {
+// overtaken are the rows of a retry whose item begins its next instant.
+func (b *beginning) overtaken(i int) []Row {
+	var rows []Row
+	for _, r := range b.m.Own.Retries {
 		if r.Item == i {
-			b.m.Own.row(b.s.givenUp(r, "the next instant came before it was tried again"))
+			rows = append(rows, b.s.givenUp(r, "the next instant came before it was tried again"))
 		}
-		return r.Item == i
-	})
+	}
+	return rows
+}
+
+// overtake gives such a retry up.
+func (b *beginning) overtake(i int) {
+	b.m.Own.Retries = slices.DeleteFunc(b.m.Own.Retries, func(r Retry) bool { return r.Item == i })
 }
 
 func (s *State) givenUp(r Retry, why string) Row {

@@ -19,7 +19,7 @@ import (
 //	                                failover misfire disabled monitor=off
 //	prefer a a b                    whom a strategy gives item 0, 1, …; else the members in turn
 //	start a b slots=1 queue         members join, one after the other, until all is calm; options:
-//	                                zoneless knows=strategy wait prune (seconds) unstored slots nodes retry (attempts, 1 to 3 s apart) only-asked linger queue replace finish started completed label=name:value
+//	                                zoneless knows=strategy wait prune (seconds) unstored slots nodes bytes retry (attempts, 1 to 3 s apart) only-asked linger queue replace finish started completed label=name:value
 //	                                module=text (of the module's node) found (they have no file)
 //	new a                           a member that has not observed anything yet; options as of start
 //	me b                            whom commands are meant for
@@ -105,12 +105,13 @@ func options(a *arguments) (protocol.Options, error) {
 	if name, value, ok := strings.Cut(a.key("label", ""), ":"); ok {
 		o.Labels = map[string]string{name: value}
 	}
-	var err [7]error
+	var err [8]error
 	o.Linger, err[6] = msOf(a.key("linger", "0"))
 	if attempts := a.key("retry", ""); attempts != "" {
 		o.Retry = protocol.RetryPolicy{Backoff: 1000, MaxBackoff: 3000, OnlyAsked: a.flag("only-asked")}
 		o.Retry.Attempts, err[5] = strconv.Atoi(attempts)
 	}
+	o.MaxBytes, err[7] = strconv.Atoi(a.key("bytes", "0"))
 	o.MaxNodes, err[4] = strconv.Atoi(a.key("nodes", "0"))
 	o.ReshardWait, err[0] = msOf(a.key("wait", "5"))
 	o.PruneAfter, err[1] = msOf(a.key("prune", "0"))

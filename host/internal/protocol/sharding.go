@@ -170,7 +170,7 @@ func reshard(s *State, p *Plan) Mutation {
 		m.Remove, m.Clear = o.Remove, o.Clear
 	} else {
 		m.Parts = true
-		s.used = &room{nodes: len(m.Strip)} // those of the items follow
+		s.used = &room{items: len(m.Strip)} // those of the items follow
 	}
 	return m
 }

@@ -39,9 +39,13 @@ type State struct {
 	waitFrom  int64 // since when an instant is due that waits for it; 0: none was
 	occupied  []occupied
 	parts     *parts   // a reshard of ours whose nodes are not all written
-	used      *room    // by the mutation that is being decided; nil: it counts no nodes
-	smaller   int      // nodes that a transaction may write, since the registry did not take a larger one; 0: as Options say
-	lost      int      // answers to transactions of several nodes that never came, in a row
+	used      *room    // by the mutation that is being decided; nil: it counts nothing
+	smaller   int      // items that a transaction may concern, since the registry did not take one of more; 0: as Options say
+	lost      int      // answers to transactions of several items that never came, in a row
+	fitted    int      // transactions of smaller items that were applied, in a row,
+	patience  int      // after how many of them it grows,
+	grown     bool     // and that it did since it was made smaller
+	full      int      // bytes of the own record, which takes no more runs; 0: it does
 	telling   *telling // the listener that is being called here
 	instants  []int64  // the newest that came
 	swap      swap
@@ -80,6 +84,8 @@ type Options struct {
 	MaxUnstored int   // rows that may wait for the history before nothing begins; 0: no bound
 	Linger      int64 // ms that the end of a run waits for others, and again after each of those; ten times as long at most
 	MaxNodes    int   // nodes that a transaction may write beside the values of ours; 0: no bound
+	MaxBytes    int   // of a transaction, as it is sent; 0: no bound
+	NodeBytes   int   // of each of those nodes
 	Slots       int   // runs at once; 0: no bound
 	Queue       bool  // overlap policy queue-one
 	Replace     bool  // overlap policy replace
@@ -289,9 +295,7 @@ func (s *State) committed(in Committed, p *Plan) {
 	switch in.Outcome {
 	case Applied:
 		s.refusals = 0
-		if f.room.several() {
-			s.lost = 0
-		}
+		s.grow(f.room)
 		s.applied(f, in.Revision, p)
 	case Unknown:
 		// Nothing of it is carried out until a view read after a sync shows
@@ -304,7 +308,7 @@ func (s *State) committed(in Committed, p *Plan) {
 	case Refused:
 		s.occupy(in, f)
 		if in.TooLarge && f.room.several() {
-			s.smaller = f.room.nodes / 2
+			s.shrink(f.room)
 		}
 		if s.refRev != f.view.Rev {
 			s.refRev, s.refusals = f.view.Rev, 0
@@ -398,6 +402,9 @@ func (s *State) Troubles() []string {
 	}
 	if text := s.leadOverdue(); text != "" {
 		all = append(all, text)
+	}
+	if s.full != 0 {
+		all = append(all, fmt.Sprintf("with one more run the record of this server would have %d bytes, and may have %d; nothing more begins here until some of its %d runs have ended, or items have gone to other servers", s.full, s.recordBound(), len(s.own().Open)))
 	}
 	if s.skewed() {
 		all = append(all, fmt.Sprintf("%s: by %d ms, the job allows %d; nothing begins here", skewed, s.skew, s.config().MaxSkew))

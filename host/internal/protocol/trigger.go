@@ -128,12 +128,13 @@ func (b *beginning) triggers() {
 				rest = append(rest, i)
 				continue
 			}
-			if !b.fits(i) {
+			e := Entry{Item: i, Instant: t.At, Trigger: t.ID, Cause: Triggered, Attempt: 1, Begun: s.now}
+			if !b.fits(e, nil) {
 				b.m.More = true
 				rest = append(rest, i)
 				continue
 			}
-			b.add(Entry{Item: i, Instant: t.At, Trigger: t.ID, Cause: Triggered, Attempt: 1, Begun: s.now})
+			b.add(e)
 		}
 		if t.Items = rest; len(rest) > 0 {
 			kept = append(kept, t)

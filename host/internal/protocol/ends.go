@@ -1,0 +1,79 @@
+package protocol
+
+import "slices"
+
+// ends is when the first and the newest of the ends came that no commit carries
+// yet; 0: there is none, see complete.
+type ends struct{ first, last int64 }
+
+// lingersUntil is until when the ends of runs wait for others, which may come at
+// the same moment; 0: they do not.
+func (s *State) lingersUntil() int64 {
+	until := min(s.ends.last+s.o.Linger, s.ends.first+lingerTimes*s.o.Linger)
+	if s.ends.first == 0 || s.now < s.ends.first || s.now >= until {
+		return 0
+	}
+	if !slices.ContainsFunc(s.guests, func(g guest) bool { return !g.ended }) {
+		return 0
+	}
+	return until
+}
+
+// lingerTimes is how many times Linger the first end waits, as others come.
+const lingerTimes = 10
+
+// complete closes the runs whose guests ended: as many as there are by now.
+func complete(s *State, _ *Plan) Mutation {
+	own := s.own()
+	if own == nil || s.lingersUntil() != 0 {
+		return nil
+	}
+	s.ends = ends{}
+	if !slices.ContainsFunc(s.guests, func(g guest) bool { return g.ended }) {
+		return nil
+	}
+	var items []int
+	next := s.next(own)
+	r, rows := s.ending(&next), s.rowsLeft(&next)
+	next.Rows = slices.Grow(next.Rows, min(rows, len(s.guests)))
+	for k := range s.guests {
+		g := &s.guests[k]
+		e := own.entry(g.Item)
+		if !g.ended || e == nil || !e.Same(g.Entry) {
+			continue
+		}
+		if s.runsAgain(g, e) {
+			continue
+		}
+		row, again := Row{Entry: *e, State: g.state, Why: g.why, Ended: s.now, By: s.self}, s.retries(g)
+		if again {
+			row.State, row.Why = Retried, "it "+verb(g.state)+because(g.why)
+		}
+		w := r.weight.ends(row)
+		if again {
+			w.rest += e.bytes() + waitBytes
+		}
+		if len(items) == rows || !r.takeWith(s.view.item(g.Item).ended(), w) {
+			break // the rest ends with the next one
+		}
+		items = append(items, g.Item)
+		next.row(row)
+		if again {
+			next.retry(s, *e)
+		} else {
+			if s.o.Completed {
+				next.Results.add(resultOf(*e, g.state))
+			}
+		}
+		next.Ended = set(next.Ended, g.Item, s.now)
+		next.Flow.add(g.flow)
+	}
+	if len(items) == 0 {
+		return nil
+	}
+	next.Open = slices.DeleteFunc(next.Open, func(e Entry) bool {
+		_, ended := slices.BinarySearch(items, e.Item) // ascending, as the guests are
+		return ended
+	})
+	return Complete{Self: s.self, Own: next, Items: items}
+}

@@ -1,0 +1,273 @@
+package protocol
+
+import "slices"
+
+// The bytes that values of ours have in a transaction are known here as an
+// estimate, which is never below what layout writes, and adds nothing for what
+// shares an entry or a range with its neighbour. layout's tests hold it against
+// the real thing.
+
+const (
+	// MaxRanges is how many ranges a list of numbers by item is written as at most;
+	// beyond them the numbers of all items follow one another.
+	MaxRanges = 2_000
+	// MaxMoments is how many of the times in such a list differ then.
+	MaxMoments = 127
+
+	recordBytes = 400 // what a record has without anything in it
+	entryBytes  = 64  // of an entry, but for its items, numbers and texts
+	rowBytes    = 64  // and of a row, beside those of its entry
+	waitBytes   = 40  // of a run that waits, beside those of its entry
+	pairBytes   = 12  // from, to
+	rangeBytes  = 36  // from, to, number
+	numberBytes = 21
+	escapeBytes = 6
+)
+
+// weight is the bytes of a record that a transaction is about to set. What is
+// taken out makes it no smaller.
+type weight struct {
+	open                          []Entry // before anything was added
+	rest                          int     // but for the lists
+	newest                        *Entry  // that was opened
+	largest                       int     // of the open entries, in bytes
+	tail                          *Row
+	gone                          int // item that was taken out of a range last
+	last, requested, begun, ended list
+}
+
+// Bytes is at least as many as the record has when it is written.
+func (d *RunsData) Bytes() int {
+	w := d.weight()
+	return w.bytes()
+}
+
+func (d *RunsData) weight() weight {
+	w := weight{open: d.Open, gone: -2, rest: recordBytes, last: listOf(d.Last), requested: listOf(d.Requested), begun: listOf(d.Begun), ended: listOf(d.Ended)}
+	w.begun.rounded, w.ended.rounded = true, true
+	for k := range d.Open {
+		e := &d.Open[k]
+		w.largest = max(w.largest, e.bytes())
+		if k > 0 && d.Open[k-1].before(e) {
+			w.rest += pair(d.Open[k-1].Item, e.Item)
+		} else {
+			w.rest += e.bytes()
+		}
+	}
+	for k := range d.Retries {
+		r := &d.Retries[k]
+		if k > 0 && d.Retries[k-1].before(&r.Entry) && d.Retries[k-1].After == r.After {
+			w.rest += pair(d.Retries[k-1].Item, r.Item)
+		} else {
+			w.rest += r.bytes() + waitBytes
+		}
+	}
+	w.rest += triggersBytes(d.Triggers)
+	for k := range d.Rows {
+		w.row(&d.Rows[k])
+	}
+	return w
+}
+
+func triggersBytes(all []Trigger) int {
+	n := 0
+	for k := range all {
+		n += entryBytes + numberBytes + textBytes(all[k].ID)
+		for j, i := range all[k].Items {
+			if j == 0 || all[k].Items[j-1]+1 != i {
+				n += pairBytes + 2
+			}
+		}
+	}
+	return n
+}
+
+// Bytes is at least as many as the assignment has when it is written.
+func (a *Assignment) Bytes() int {
+	owners := list{items: len(a.Owners), numbers: len(a.Members)}
+	for i, o := range a.Owners {
+		if o != "" && (i == 0 || a.Owners[i-1] != o) {
+			owners.ranges++
+		}
+	}
+	n := recordBytes + owners.bytes() + pairBytes*len(a.Departing)
+	for _, id := range a.Members {
+		n += textBytes(string(id)) + 3
+	}
+	last, requested, begun, ended := listOf(a.Last), listOf(a.Requested), listOf(a.Begun), listOf(a.Ended)
+	begun.rounded, ended.rounded = true, true
+	return n + last.bytes() + requested.bytes() + begun.bytes() + ended.bytes()
+}
+
+func (p *Pending) bytes() int { return waitBytes + p.Entry.bytes() + textBytes(string(p.Dead)) }
+
+func (w *weight) bytes() int {
+	return w.rest + w.last.bytes() + w.requested.bytes() + w.begun.bytes() + w.ended.bytes()
+}
+
+// add opens a run. One whose neighbours shared an entry parts them.
+func (w *weight) add(e *Entry) {
+	k, _ := slices.BinarySearchFunc(w.open, e.Item, func(o Entry, i int) int { return o.Item - i })
+	p := w.newest
+	switch {
+	case p == nil || p.Item < e.Item:
+		between := p != nil && k > 0 && w.open[k-1].Item > p.Item
+		if p != nil && p.before(e) && !between {
+			w.rest += pair(p.Item, e.Item)
+			break
+		}
+		w.rest += e.bytes()
+		if k > 0 && k < len(w.open) && w.open[k-1].before(&w.open[k]) {
+			w.rest += w.open[k].bytes()
+		}
+	default: // out of order: it may part any two
+		w.rest += e.bytes() + w.largest
+	}
+	w.largest = max(w.largest, e.bytes())
+	if p == nil || p.Item < e.Item {
+		w.newest = e
+	}
+}
+
+// row adds a row; without a number it gets the next one.
+func (w *weight) row(r *Row) {
+	t := w.tail
+	w.tail = r
+	if t != nil && t.before(&r.Entry) && (r.Seq == 0 || t.Seq+1 == r.Seq) && t.State == r.State && t.Why == r.Why && t.Cron == r.Cron && t.Ended == r.Ended && t.By == r.By &&
+		t.Gap == r.Gap && (!r.Gap || t.After == r.After && t.Until == r.Until) {
+		w.rest += pair(t.Item, r.Item)
+		return
+	}
+	w.rest += r.bytes() + rowBytes + numberBytes + digits(r.Ended) + len(r.State) + textBytes(r.Why) + textBytes(string(r.By))
+	if r.Gap {
+		w.rest += 2*numberBytes + textBytes(r.Cron)
+	}
+}
+
+// out: an item goes from the middle of a range, which makes two of it, unless the
+// item before went as well.
+func (w *weight) out(i int) {
+	w.rest += pair(w.gone, i)
+	w.gone = i
+}
+
+// begins is the weight with one more run, and with the rows that it brings.
+func (w weight) begins(e Entry, rows []Row) weight {
+	for k := range rows {
+		w.row(&rows[k])
+	}
+	if e.Trigger == "" {
+		w.last.set(e.Item, e.Instant)
+	}
+	w.begun.set(e.Item, e.Begun)
+	w.add(&e)
+	w.out(e.Item)
+	return w
+}
+
+// ends is the weight with one run fewer, and with the row that it leaves.
+func (w weight) ends(r Row) weight {
+	w.row(&r)
+	w.ended.set(r.Item, r.Ended)
+	w.out(r.Item)
+	return w
+}
+
+// before tells whether o says the same of a later item.
+func (e *Entry) before(o *Entry) bool {
+	return e.Item < o.Item && e.Instant == o.Instant && e.Trigger == o.Trigger && e.Cause == o.Cause && e.Attempt == o.Attempt && e.Begun == o.Begun
+}
+
+func pair(i, next int) int {
+	if i+1 == next {
+		return 0
+	}
+	return pairBytes
+}
+
+func (e *Entry) bytes() int {
+	return entryBytes + digits(e.Instant) + digits(e.Begun) + digits(int64(e.Attempt)) + textBytes(e.Trigger) + len(e.Cause)
+}
+
+func digits(n int64) int {
+	d := 1
+	if n < 0 {
+		d++
+	}
+	for n /= 10; n != 0; n /= 10 {
+		d++
+	}
+	return d
+}
+
+// textBytes is what a text has as JSON, without its quotes.
+func textBytes(s string) int {
+	n := 0
+	for _, r := range s {
+		switch r {
+		case '"', '\\', '<', '>', '&', '\u2028', '\u2029', '\uFFFD':
+			n += escapeBytes
+		default:
+			if r < ' ' {
+				n += escapeBytes
+			} else {
+				n += len(string(r))
+			}
+		}
+	}
+	return n
+}
+
+// list is the size of a list of numbers by item.
+type list struct {
+	items   int
+	ranges  int // or fewer
+	numbers int // that differ, or fewer
+	rounded bool
+	item    int // that was set last, to newest
+	newest  int64
+}
+
+func listOf(s []int64) list {
+	l := list{items: len(s), item: -1}
+	for i, t := range s {
+		if t != 0 && (i == 0 || s[i-1] != t) {
+			l.ranges++
+		}
+	}
+	if l.numbers = l.ranges; l.ranges > MaxRanges {
+		known := map[int64]bool{}
+		for _, t := range s {
+			known[t] = true
+		}
+		l.numbers = len(known)
+	}
+	return l
+}
+
+// set gives an item a number. It shares the range of the item that was set right
+// before it, or has its own and parts another.
+func (l *list) set(i int, t int64) {
+	if l.item < 0 || l.item+1 != i || l.newest != t {
+		l.ranges += 2
+	}
+	if l.item < 0 || l.newest != t {
+		l.numbers++
+	}
+	l.items, l.item, l.newest = max(l.items, i+1), i, t
+}
+
+func (l *list) bytes() int {
+	if l.ranges <= MaxRanges {
+		return l.ranges * rangeBytes
+	}
+	numbers := l.numbers
+	if l.rounded {
+		numbers = min(numbers, MaxMoments)
+	}
+	index := 1 // bytes that tell which of the numbers an item has
+	for n := numbers >> 7; n > 0; n >>= 7 {
+		index++
+	}
+	return max(MaxRanges*rangeBytes, numbers*numberBytes+(l.items*index+2)/3*4)
+}
