@@ -12,7 +12,7 @@ import (
 func TestWeightIsNeverBelow(t *testing.T) {
 	t.Parallel()
 	rng := rand.New(rand.NewPCG(3, 4))
-	for range 2000 {
+	for range 1000 {
 		d := anyRuns(rng)
 		if n, most := len(encodeRuns(&d)), d.Bytes(); n > most {
 			t.Fatalf("a record has %d bytes and is taken for %d: %s", n, most, encodeRuns(&d))
@@ -22,7 +22,7 @@ func TestWeightIsNeverBelow(t *testing.T) {
 			t.Fatalf("an assignment has %d bytes and is taken for %d: %s", n, most, encodeAssignment(&a))
 		}
 	}
-	for range 60 {
+	for range 15 {
 		d := wideRuns(rng)
 		n, most := len(encodeRuns(&d)), d.Bytes()
 		if n > most || most > 2*n+1000 {
@@ -121,7 +121,7 @@ func (f *filler) apply(p protocol.Plan, own protocol.RunsData) protocol.Plan {
 // parts, as rows leave the record; none is forgotten.
 func TestDifferingInstantsFit(t *testing.T) {
 	t.Parallel()
-	for seed := range uint64(6) {
+	for seed := range uint64(3) {
 		rng := rand.New(rand.NewPCG(seed, 5))
 		f := newFiller(t, rng, 10_000, []int{MaxBytes, MaxBytes, 300_000}[seed%3])
 		for i := range 10_000 {

@@ -321,6 +321,7 @@ func (l *ledger) strays(old *protocol.View, by author) {
 // sized: a transaction writes no more nodes for items than the registry takes,
 // unless they belong to one item.
 func (l *ledger) sized(ops []registry.Op, by author) {
+	l.light(ops, by)
 	most := l.w.options.MaxNodes
 	if by.member == nil || most == 0 {
 		return

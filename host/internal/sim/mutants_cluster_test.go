@@ -62,6 +62,8 @@ func clusterMutants() []mutant {
 		{"parts: ends at once", "an end writes no more nodes than the registry takes", []change{in("protocol.complete", "!r.takeWith(_, _)", "r.takeWith(0, w) && false")}},
 		{"parts: takes at once", "a take writes no more nodes than the registry takes", []change{in("protocol.State.taking", "!r.takeWith(_, _)", "r.takeWith(nodes, w) && false")}},
 		{"parts: enqueues at once", "the end of a record writes no more nodes than the registry takes", []change{in("protocol.State.enqueueDead", "!r.take(_)", "false")}},
+		{"parts: weighs nothing", "a transaction has no more bytes of values than the registry takes", []change{in("protocol.room.takeWith", "!first && !r.holds(_, _)", "false")}},
+		{"parts: given up", "what did not fit into the record begins when it does", []change{in("protocol.begin", "if !b.m.More {}", "s.tick = Tick{}")}},
 		{"parts: rest lost", "what is left of a dead member's record stays until it is taken", []change{in("layout.transaction.enqueue", "m.Rest != nil", "false")}},
 		{"reshard: asked meanwhile", "nobody whose items move was asked since the reshard was decided", []change{noFence("reshard/requests")}},
 		{"reshard: late answer", "the strategy's answer counts only for the question that still stands", []change{

@@ -1,0 +1,31 @@
+package sim
+
+import (
+	"github.com/wasmjob/wasmjob/host/internal/protocol"
+	"github.com/wasmjob/wasmjob/host/registry"
+)
+
+// light: a transaction has no more bytes than the registry takes, unless what ends
+// is one run.
+func (l *ledger) light(ops []registry.Op, by author) {
+	most := l.w.options.MaxBytes
+	if by.member == nil || most == 0 {
+		return
+	}
+	switch m := by.m.(type) {
+	case protocol.Begin, protocol.Take:
+	case protocol.Complete:
+		if len(m.Items) == 1 {
+			return
+		}
+	default:
+		return
+	}
+	n := 0
+	for _, op := range ops {
+		n += len(op.Data)
+	}
+	if n > most {
+		l.w.breach("size", "%s has values of %d bytes at once", by, n)
+	}
+}
