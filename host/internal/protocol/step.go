@@ -403,8 +403,8 @@ func (s *State) Troubles() []string {
 	if text := s.leadOverdue(); text != "" {
 		all = append(all, text)
 	}
-	if s.full != 0 {
-		all = append(all, fmt.Sprintf("with one more run the record of this server would have %d bytes, and may have %d; nothing more begins here until some of its %d runs have ended, or items have gone to other servers", s.full, s.recordBound(), len(s.own().Open)))
+	if own := s.own(); s.full != 0 && own != nil {
+		all = append(all, fmt.Sprintf("with one more run the record of this server would have %d bytes, and may have %d; nothing more begins here until some of its %d runs have ended, or items have gone to other servers", s.full, s.recordBound(), len(own.Open)))
 	}
 	if s.skewed() {
 		all = append(all, fmt.Sprintf("%s: by %d ms, the job allows %d; nothing begins here", skewed, s.skew, s.config().MaxSkew))
