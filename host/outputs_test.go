@@ -63,15 +63,14 @@ func TestLogAndObserverThatBlock(t *testing.T) {
 		if got := h.Jobs()[0].Troubles; !slices.ContainsFunc(got, func(s string) bool { return strings.HasPrefix(s, "observer: ") }) {
 			t.Errorf("troubles %q, want one of the observer", got)
 		}
-		cancel()
-		asked := time.Now()
-		if err := <-done; err != nil || time.Since(asked) > 2*flushPatience {
-			t.Errorf("it ended after %v: %v", time.Since(asked), err)
-		}
 		close(gate)
 		synctest.Wait()
 		if got := h.out.troubles(); len(got) != 0 {
 			t.Errorf("troubles %q, want none", got)
+		}
+		cancel()
+		if err := <-done; err != nil {
+			t.Error(err)
 		}
 		for _, want := range []string{"a guest speaks", "the observer of runs does not return, so it will not hear of some", "the observer of runs has returned", "stopping"} {
 			if !slices.Contains(said, want) {
@@ -80,6 +79,39 @@ func TestLogAndObserverThatBlock(t *testing.T) {
 		}
 		if len(events) == 0 || len(events) >= 20 || events[0] != EventStart {
 			t.Errorf("events %q, want the first of 20", events)
+		}
+	})
+}
+
+// A host ends although log and observer do not return, and calls neither of them
+// afterwards.
+func TestNothingIsToldAfterTheEnd(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		gate := make(chan struct{})
+		var said []string
+		told := 0
+		h, err := New(Options{
+			Jobs: []job.Config{{Name: "j", Cron: "0 * * * * ?", Shards: 2}}, Runner: Func(fine),
+			Log: slog.New(deafLog{gate: gate, said: &said}), Observe: func(Event) { <-gate; told++ },
+		})
+		if err != nil {
+			t.Fatal(err)
+		}
+		ctx, cancel := context.WithCancel(t.Context())
+		done := make(chan error, 1)
+		go func() { done <- h.Run(ctx) }()
+		<-h.Ready()
+		time.Sleep(2*time.Minute + time.Second)
+		cancel()
+		asked := time.Now()
+		if err := <-done; err != nil || time.Since(asked) > 2*flushPatience {
+			t.Errorf("it ended after %v: %v", time.Since(asked), err)
+		}
+		close(gate)
+		synctest.Wait()
+		if told != 1 || len(said) != 1 {
+			t.Errorf("after the end %d events were told, and %q was said; want the one of each that was under way", told, said)
 		}
 	})
 }
