@@ -49,7 +49,10 @@ func clusterMutants() []mutant {
 		{"parts: joins unnoticed", "nobody has joined since a reshard in parts was decided", []change{noFence("reshard-parts/joins")}},
 		{"parts: mark taken away", "the mark stays until the last part", []change{in("layout.transaction.owners", "if m.Last {}", "if !t.v.Processing {}")}},
 		{"parts: mark kept", "the last part takes the mark away", []change{without("layout.transaction.owners", "if m.Last {}")}},
-		{"parts: assignment unchecked", "a part holds for the assignment that it spells", []change{noFence("owners/epoch")}},
+		{"parts: deal unchecked", "a part holds for the deal that it spells", []change{
+			without("layout.transaction.owners", `t.checkAssignment("owners/epoch")`),
+			without("layout.transaction.owners", `t.check("owners/joins", _, _)`),
+		}},
 		{"parts: dealt for others", "parts go on only for the members and the total that were dealt to", []change{
 			in("protocol.State.dealt", "v.Assignment.Version == s.parts.epoch", "true"),
 			in("protocol.State.dealt", "v.NecessaryV == s.parts.mark", "true"),

@@ -22,6 +22,7 @@ import (
 var (
 	mutants = flag.Bool("mutants", false, "play every mutant; else only look whether each can be made")
 	only    = flag.String("only", "", "play the mutants whose names match this expression")
+	share   = flag.String("share", "", "K/N: each N-th mutant only, from the K-th on")
 	budget  = flag.Int("budget", 10000, "seeds that a mutant may survive")
 	rebuilt = flag.String("rebuilt", "", "play this mutant, whose edits this program was built with")
 )
@@ -106,10 +107,16 @@ func TestMutants(t *testing.T) {
 	build := sync.OnceValues(func() (string, error) { return b.build(t.Context(), t.TempDir()) })
 	defer debug.SetGCPercent(debug.SetGCPercent(400)) // nearly all that lives dies young
 	wanted := regexp.MustCompile(*only)
+	which, of := 0, 1
+	if *share != "" {
+		if _, err := fmt.Sscanf(*share, "%d/%d", &which, &of); err != nil || which < 0 || which >= of {
+			t.Fatalf("-share=%s: want K/N, K from 0 to N-1", *share)
+		}
+	}
 	var wg sync.WaitGroup
 	slots := make(chan struct{}, runtime.GOMAXPROCS(0))
 	for k, m := range all {
-		if !wanted.MatchString(m.name) {
+		if !wanted.MatchString(m.name) || k%of != which {
 			continue
 		}
 		slots <- struct{}{}
