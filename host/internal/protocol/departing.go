@@ -8,8 +8,9 @@ import "slices"
 // for half of that wait assigns what is idle. What is open stays with its owner,
 // which does not begin it again; when the run has ended, a reshard moves it.
 
-// maxDeparting bounds what the assignment's node takes. Those beyond stay with
-// their owners until a later reshard: there is one as long as any item departs.
+// maxDeparting bounds how many items the assignment names as departing. Those
+// beyond stay with their owners until a later reshard: one follows as long as any
+// item departs.
 const maxDeparting = 1000
 
 // departing reports whether the owner of an item may not begin it again.

@@ -14,7 +14,6 @@ var (
 	seeds = flag.Uint64("seeds", 20, "how many seeds TestSeeds runs")
 	from  = flag.String("from", "", "the first seed; without it 0 or, with -ranges, the one behind those that were simulated on these sources, or one drawn from the commit")
 	kept  = flag.String("ranges", "", "the file in which to keep what was simulated, and to look where to go on")
-	first = flag.Bool("first", false, "print the first broken seed in one line and stop")
 	tail  = flag.Int("tail", 150, "lines of the story of a broken seed; 0: all")
 )
 
