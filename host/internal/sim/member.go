@@ -299,7 +299,7 @@ func (m *member) effect(e protocol.Effect) {
 	case protocol.Assign:
 		a := assign(e.Request)
 		switch {
-		case w.calm || w.chance(0.9):
+		case w.calm || w.steer.on() || w.chance(0.9):
 		case w.chance(0.5):
 			a.Items, a.Fault = nil, "it timed out"
 		default:
@@ -308,7 +308,7 @@ func (m *member) effect(e protocol.Effect) {
 		m.later(w.between(100, 30*millisecond), func() { m.step(a) })
 	case protocol.Prepare:
 		in := protocol.Prepared{Ready: protocol.Ready{Digest: e.Digest}}
-		if !w.calm && w.chance(0.2) {
+		if !w.calm && !w.steer.on() && w.chance(0.2) {
 			in.Fault = "nobody has it"
 		}
 		m.later(w.between(10*millisecond, 3000*millisecond), func() { m.step(in) })

@@ -54,8 +54,12 @@ func scenariosOfSeeds() []scenario {
 // of that.
 func partOfFormerLeader(w *World) steering {
 	a, b := w.members[0], w.members[1]
-	company, part, reached := false, false, false
-	return steering{reached: &reached, sending: func(m *member, mu protocol.Mutation) {
+	company, part, next, reached := false, false, false, false
+	owned := func(it protocol.Item) bool { return it.Owner != "" }
+	return steering{reached: &reached, change: func(old, now *protocol.View) {
+		reached = reached || next && !slices.ContainsFunc(old.Items, owned) && slices.ContainsFunc(now.Items, owned)
+		next = next && old.Assignment.Version == now.Assignment.Version
+	}, sending: func(m *member, mu protocol.Mutation) {
 		switch mu := mu.(type) {
 		case protocol.Owners:
 			if m == a && !part && len(mu.Write) > 0 {
@@ -75,8 +79,8 @@ func partOfFormerLeader(w *World) steering {
 				w.slowLine(a, 500*millisecond)
 				w.theirs("10.0.1.1", 0)
 				b.start()
-			case m == b && part && !reached:
-				reached = true
+			case m == b && part && !next && !reached:
+				next = true
 				w.slowLine(b, 700*millisecond)
 			}
 		default:
