@@ -2,6 +2,7 @@ package runner
 
 import (
 	"context"
+	"sync"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -32,16 +33,27 @@ func sleeps(d time.Duration) guestFunc {
 	}
 }
 
-// mostAtOnce empties the events and tells how many guests ran at once.
-func (s *server) mostAtOnce() (most int) {
-	for running := 0; len(s.events) > 0; most = max(most, running) {
-		if e := <-s.events; e.Kind == Start {
-			running++
-		} else {
-			running--
-		}
+// crowd counts the guests that run at once. Events would not do: the end of one
+// may be told after the next has begun.
+type crowd struct {
+	mu        sync.Mutex
+	now, most int
+}
+
+// of are guests that are counted.
+func (c *crowd) of(guests Guests) guestFunc {
+	return func(ctx context.Context, call job.Call) job.Outcome {
+		c.add(1)
+		defer c.add(-1)
+		return guests.Run(ctx, call)
 	}
-	return most
+}
+
+func (c *crowd) add(n int) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.now += n
+	c.most = max(c.most, c.now)
 }
 
 func TestGuestsThatWaitNeedNoWorker(t *testing.T) {
@@ -57,14 +69,14 @@ func TestGuestsThatWaitNeedNoWorker(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			synctest.Test(t, func(t *testing.T) {
-				reg, rows := embedded.Memory(), &book{}
+				reg, rows, seen := embedded.Memory(), &book{}, &crowd{}
 				s := serve(t, reg, rows, "10.0.0.1", func(o *Options) {
-					o.Workers, o.Guests = workers.New(2), sleeps(3*time.Second)
+					o.Workers, o.Guests = workers.New(2), seen.of(sleeps(3*time.Second))
 					o.Config.Shards, o.Config.Parallel, o.Config.Cron = 36, tt.parallel, "40s"
 				})
 				time.Sleep(40*time.Second + tt.ended + time.Second)
 				s.stop(t)
-				if got := s.mostAtOnce(); got != tt.most {
+				if got := seen.most; got != tt.most {
 					t.Errorf("%d guests at once, want %d", got, tt.most)
 				}
 				if got := rows.states()[trace.Succeeded]; got != 36 {
@@ -158,14 +170,14 @@ func TestGuestsThatWaitForAWorkerAreEndedAtOnce(t *testing.T) {
 func TestCommandsHaveWorkersOfTheirOwn(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
-		reg, rows := embedded.Memory(), &book{}
+		reg, rows, seen := embedded.Memory(), &book{}, &crowd{}
 		s := serve(t, reg, rows, "10.0.0.1", func(o *Options) {
-			o.Workers, o.Commands = workers.New(1), workers.New(2)
+			o.Workers, o.Commands, o.Guests = workers.New(1), workers.New(2), seen.of(o.Guests)
 			o.Config.Kind, o.Config.Command = job.Script, "rsync"
 		})
 		time.Sleep(15 * time.Second)
 		s.stop(t)
-		if got := s.mostAtOnce(); got != 2 {
+		if got := seen.most; got != 2 {
 			t.Errorf("%d commands at once, want 2", got)
 		}
 		must(t, reg.Close())

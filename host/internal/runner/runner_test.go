@@ -289,11 +289,11 @@ func TestFileAndRegistry(t *testing.T) {
 func TestSlots(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
-		reg, rows := embedded.Memory(), &book{}
-		s := serve(t, reg, rows, "10.0.0.1", func(o *Options) { o.Workers = workers.New(2) })
+		reg, rows, seen := embedded.Memory(), &book{}, &crowd{}
+		s := serve(t, reg, rows, "10.0.0.1", func(o *Options) { o.Workers, o.Guests = workers.New(2), seen.of(o.Guests) })
 		time.Sleep(15 * time.Second)
 		s.stop(t)
-		if most := s.mostAtOnce(); most != 2 {
+		if most := seen.most; most != 2 {
 			t.Errorf("%d guests at once, want 2", most)
 		}
 		if got := rows.states()[trace.Succeeded]; got != 4 {
