@@ -85,7 +85,7 @@ func scenarios() []scenario {
 			w.ours(2, 7)
 		}, frozenAdopter},
 		{"runs that are longer than the wait, and overlap, keep no reshard away", func(w *World) {
-			w.plain(8, 3)
+			w.plain(24, 3) // so many that those to be moved are never all idle by chance
 			w.profile.long = [2]int64{8000, 14_000}
 			w.slowJobs = 1
 			w.options.ReshardWait = 1000
