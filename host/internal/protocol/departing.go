@@ -19,6 +19,19 @@ func (a *Assignment) departing(i int) bool {
 	return departs
 }
 
+// holdsBack: an item that has begun since a leader of ElasticJob was asked to assign
+// is not begun again before the leader has found a moment in which nothing runs.
+// What runs in its own process keeps it from looking, and nobody waits for that.
+func (s *State) holdsBack(i int) bool {
+	v := s.view
+	if !v.foreignLeads() || !v.Necessary || s.markSince == 0 || !v.Config.MonitorExecution || at(s.own().Begun, i) < s.markSince {
+		return false
+	}
+	running := func(it Item) bool { return it.Running != 0 }
+	own := func(it Item) bool { return running(it) && it.Owner == v.Leader }
+	return slices.ContainsFunc(v.Items, running) && !slices.ContainsFunc(v.Items, own)
+}
+
 // departed: the run that an item was left with its owner for has ended.
 func (v *View) departed() bool {
 	return slices.ContainsFunc(v.Assignment.Departing, func(i int) bool { return !v.open(i) })

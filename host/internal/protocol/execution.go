@@ -251,6 +251,8 @@ func (b *beginning) blocked(i int) string {
 	switch {
 	case b.s.view.Assignment.departing(i):
 		return "it was about to move to another server"
+	case b.s.holdsBack(i):
+		return "the leader waited for its end to assign the items"
 	case it.Failover != "":
 		return "another server was running it after a failure"
 	case b.m.Monitor && (it.Running != 0 || it.RunningP):

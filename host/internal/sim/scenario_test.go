@@ -92,6 +92,15 @@ func scenarios() []scenario {
 			w.ours(1, 0)
 			w.ours(2, 22)
 		}, reshardsDuringLongRuns},
+		{"such runs keep no leader of ElasticJob from dealing either", func(w *World) {
+			w.plain(24, 3)
+			w.profile.long = [2]int64{8000, 14_000}
+			w.slowJobs = 1
+			w.options.ReshardWait = 1000
+			w.theirs("10.0.0.10", 0)
+			w.ours(1, 2)
+			w.ours(2, 22)
+		}, reshardsDuringLongRuns},
 		{"a server of the registry is replaced and does not know it", func(w *World) {
 			w.plain(2, 20)
 			w.slowJobs, w.profile.long = 1, [2]int64{15_000, 15_001}
