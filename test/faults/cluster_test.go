@@ -44,6 +44,7 @@ var usual = tempo{10 * time.Second, 5 * time.Second}
 type cluster struct {
 	*testing.T
 	net      *network
+	subnet   string // without a network
 	ensemble ensemble
 	slow     tempo
 	name     string
@@ -58,35 +59,56 @@ type cluster struct {
 // something. The n-th server knows the servers of ZooKeeper that knows tells.
 func newCluster(t *testing.T, n *network, e ensemble, machines []machine, slow tempo, knows func(n int) []string) *cluster {
 	t.Helper()
+	c := emptyCluster(t, e, slow)
+	c.net = n
+	for i, m := range machines {
+		c.add(m, built, knows(i))
+	}
+	c.begin()
+	return c
+}
+
+// emptyCluster has no server yet.
+func emptyCluster(t *testing.T, e ensemble, slow tempo) *cluster {
+	t.Helper()
 	name := filepath.Base(t.Name())
-	c := &cluster{T: t, net: n, ensemble: e, slow: slow, name: name, dir: filepath.Join(workDir(t), name)}
+	c := &cluster{T: t, ensemble: e, slow: slow, name: name, dir: filepath.Join(workDir(t), name)}
 	c.input.Jobs = jobs(slow)
 	c.lines = &tail{name: filepath.Join(c.dir, "evidence", "lines")}
 	if err := os.MkdirAll(filepath.Join(c.dir, "evidence"), 0o700); err != nil {
 		t.Fatal(err)
-	}
-	for i, m := range machines {
-		s := &server{cluster: c, machine: m, dir: filepath.Join(c.dir, m.ip), zk: knows(i)}
-		if err := os.MkdirAll(s.dir, 0o700); err != nil {
-			t.Fatal(err)
-		}
-		c.servers = append(c.servers, s)
-		s.start()
 	}
 	t.Cleanup(func() {
 		for _, s := range c.servers {
 			s.kill()
 		}
 	})
+	return c
+}
+
+// add starts a server that knows some servers of ZooKeeper.
+func (c *cluster) add(m machine, program string, zk []string) *server {
+	c.Helper()
+	s := &server{cluster: c, machine: m, program: program, dir: filepath.Join(c.dir, m.ip), zk: zk}
+	if err := os.MkdirAll(s.dir, 0o700); err != nil {
+		c.Fatal(err)
+	}
+	s.start()
+	c.servers = append(c.servers, s)
+	return s
+}
+
+// begin waits until every server runs something: from then on all is judged.
+func (c *cluster) begin() {
+	c.Helper()
 	c.await("every server to run something", func(lines []evidence.Line) bool { return len(c.idle(lines, 0)) == 0 })
 	c.input.From = time.Now().UnixMilli()
-	return c
 }
 
 // workDir keeps what servers leave, for whoever looks for a fault of theirs.
 func workDir(t testing.TB) string {
 	t.Helper()
-	dir, err := filepath.Abs("../../build/faults/work")
+	dir, err := filepath.Abs(filepath.Join(*buildDir, "work"))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -322,6 +344,23 @@ func (c *cluster) judge() evidence.Report {
 		c.Fatal(err)
 	}
 	return evidence.Check(c.input)
+}
+
+// verdict is the cluster's line of the table. What was found is told, and kept.
+func (c *cluster) verdict() evidence.Named {
+	c.Helper()
+	r := c.judge()
+	for i, f := range r.Findings {
+		if i == 20 {
+			c.Errorf("and %d more", len(r.Findings)-i)
+			break
+		}
+		c.Errorf("%s: %s", f.Kind, f.Text)
+	}
+	if len(r.Findings) > 0 {
+		c.keep()
+	}
+	return evidence.Named{Name: c.name, Report: r}
 }
 
 // keep saves what the ensemble has written, beside all else, for whoever looks

@@ -22,14 +22,20 @@ type network struct {
 	rules  int // that there have been
 }
 
-// machine is a namespace with one address.
+// machine is a namespace with one address; without a name it is this machine, and
+// the address is only what a server calls itself.
 type machine struct {
 	name string
 	ip   string
 }
 
 // enter is the command behind which another one runs on the machine.
-func (m machine) enter() []string { return []string{"ip", "netns", "exec", m.name} }
+func (m machine) enter() []string {
+	if m.name == "" {
+		return nil
+	}
+	return []string{"ip", "netns", "exec", m.name}
+}
 
 // router is the name of that namespace, without the prefix.
 const router = "-router"

@@ -70,7 +70,7 @@ func random(c *cluster) {
 
 // kinds are all troubles of one server, one member of the ensemble and one job.
 func (c *cluster) kinds(whom int, job string) []kind {
-	s, z, zm := c.servers[whom], c.ensemble.servers[whom], c.ensemble.machines[whom]
+	s, z, zm, op := c.servers[whom], c.ensemble.servers[whom], c.ensemble.machines[whom], c.servers[0]
 	all := c.ensemble.machines
 	return []kind{
 		{"killed", s.machine, func() func() { s.kill(); c.hit(s); return s.start }},
@@ -87,36 +87,37 @@ func (c *cluster) kinds(whom int, job string) []kind {
 		{"cut off from one", s.machine, func() func() { return c.net.cut(s.machine, zm) }},
 		{"killed", zm, func() func() { z.Kill(); return z.Launch }},
 		{"frozen", zm, func() func() { z.Signal(syscall.SIGSTOP); return func() { z.Signal(syscall.SIGCONT) } }},
-		{"reshard", operator, func() func() { c.operate("job", "reshard", job); return nothing }},
-		{"trigger", operator, func() func() { c.operate("job", "trigger", job); return nothing }},
+		{"reshard", operator, func() func() { op.operate("job", "reshard", job); return nothing }},
+		{"trigger", operator, func() func() { op.operate("job", "trigger", job); return nothing }},
 		{"pause", operator, func() func() {
-			c.operate("job", "pause", job)
-			return func() { c.insist("job", "resume", job) }
+			op.operate("job", "pause", job)
+			return func() { op.insist("job", "resume", job) }
 		}},
 		{"disable an item", operator, func() func() {
-			c.operate("job", "disable", job, "--item", "1")
-			return func() { c.insist("job", "enable", job, "--item", "1") }
+			op.operate("job", "disable", job, "--item", "1")
+			return func() { op.insist("job", "enable", job, "--item", "1") }
 		}},
 		{"disable a server", operator, func() func() {
-			c.operate("server", "disable", s.machine.ip)
-			return func() { c.insist("server", "enable", s.machine.ip) }
+			op.operate("server", "disable", s.machine.ip)
+			return func() { op.insist("server", "enable", s.machine.ip) }
 		}},
 		{"cut off from the ensemble", zm, func() func() { return c.net.cut(zm, c.ensemble.others(whom)...) }},
 	}
 }
 
-// operate lets an operator ask for something, and tells whether that was done.
-// When the registry is out of reach it is not, or nobody knows.
-func (c *cluster) operate(args ...string) bool {
-	cmd := c.servers[0].command(append([]string{program}, args...)...)
-	out, err := cmd.CombinedOutput()
+// operate lets an operator ask for something with the program of a server, and
+// tells whether that was done. When the registry is out of reach it is not, or
+// nobody knows.
+func (s *server) operate(args ...string) bool {
+	out, err := s.verb(args...).CombinedOutput()
 	if err != nil {
-		c.Logf("%s: %v: %s", strings.Join(args, " "), err, out)
+		s.cluster.Logf("%s %s: %v: %s", s.program, strings.Join(args, " "), err, out)
 	}
 	return err == nil
 }
 
 // insist repeats until it is done.
-func (c *cluster) insist(args ...string) {
-	c.await(strings.Join(args, " "), func([]evidence.Line) bool { return c.operate(args...) })
+func (s *server) insist(args ...string) {
+	s.cluster.Helper()
+	s.cluster.await(strings.Join(args, " "), func([]evidence.Line) bool { return s.operate(args...) })
 }

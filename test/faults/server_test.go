@@ -15,11 +15,13 @@ import (
 
 // server is one wasmjobd, or the place of one.
 type server struct {
-	cluster *cluster
-	machine machine
-	dir     string
-	zk      []string // the servers of ZooKeeper that it knows
-	running *process
+	cluster  *cluster
+	machine  machine
+	program  string   // the file of what it runs
+	settings []string // variables that change its configuration
+	dir      string
+	zk       []string // the servers of ZooKeeper that it knows
+	running  *process
 }
 
 // process is one life of a server.
@@ -46,11 +48,18 @@ func (s *server) command(args ...string) *exec.Cmd {
 		}
 		cmd.Env = append(cmd.Env, fmt.Sprintf("ZK%d=%s", i+1, address))
 	}
+	cmd.Env = append(cmd.Env, s.settings...)
+	cmd.SysProcAttr = &syscall.SysProcAttr{Pdeathsig: syscall.SIGKILL}
 	return cmd
 }
 
-// program is the server as make builds it.
-const program = "../../build/wasmjobd"
+// built is the program as make builds it.
+const built = "../../build/wasmjobd"
+
+// verb runs the program as an operator does.
+func (s *server) verb(args ...string) *exec.Cmd {
+	return s.command(append([]string{s.program}, args...)...)
+}
 
 // start begins a life.
 func (s *server) start() {
@@ -67,7 +76,7 @@ func (s *server) start() {
 func (s *server) launch(log *os.File) {
 	c := s.cluster
 	c.Helper()
-	p := &process{cmd: s.command(append(s.machine.enter(), program, "serve")...), ended: make(chan struct{})}
+	p := &process{cmd: s.command(append(s.machine.enter(), s.program, "serve")...), ended: make(chan struct{})}
 	p.cmd.Stdout, p.cmd.Stderr = log, log
 	if err := p.cmd.Start(); err != nil {
 		c.Fatal(err)
@@ -132,7 +141,7 @@ func (s *server) rows() []trace.Row {
 	c.Helper()
 	var rows []trace.Row
 	for cursor := ""; ; {
-		cmd := s.command(program, "history", "list", "-o", "json", "--limit", "1000", "--cursor", cursor)
+		cmd := s.verb("history", "list", "-o", "json", "--limit", "1000", "--cursor", cursor)
 		cmd.Stderr = os.Stderr
 		out, err := cmd.Output()
 		if err != nil {
