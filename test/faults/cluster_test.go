@@ -264,12 +264,14 @@ func (c *cluster) amidstAt(ip string) (evidence.Line, *server) {
 	begun := time.Now().UnixMilli()
 	var found evidence.Line
 	c.await("a run of slow", func(lines []evidence.Line) bool {
+		starts := map[int]evidence.Line{} // of items
 		for _, l := range lines {
 			switch {
 			case l.Job != "slow" || l.At < begun || ip != "" && job.InstanceID(l.Server).IP() != ip:
-			case l.Word == "start" && found.Word == "":
-				found = l
-			case l.Word == "beat" && l.Token == found.Token && l.Item == found.Item && l.At-found.At > amidstAfter:
+			case l.Word == "start":
+				starts[l.Item] = l
+			case l.Word == "beat" && l.Token == starts[l.Item].Token && l.At-starts[l.Item].At > amidstAfter:
+				found = starts[l.Item]
 				return true
 			}
 		}
