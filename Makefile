@@ -14,6 +14,9 @@ FAULT         ?= .
 ROUNDS        ?= 12
 SEED          ?= 0
 SCENARIO      ?= .
+STORY         ?= .
+# The commit whose program `make upgrade` runs beside that of today: the release before.
+BEFORE        ?= 3f82cf43e41e622bfed6937b9e5b71d1abe9e3e6
 BENCH         ?= .
 BENCHTIME     ?= 500ms
 BENCHFLAGS    ?=
@@ -28,7 +31,7 @@ NESTED := $(patsubst %/go.mod,%,$(wildcard abi/go/go.mod plugins/examples/*/go.m
 # Modules with nothing but benchmarks, whose rivals the main one shall not need.
 RIVALS := host/internal/sandbox/extism
 
-.PHONY: help run build guests guests-go test conformance hostile faults interop race sim sim-long sim-mutants bench lint fmt generate deps check clean
+.PHONY: help run build guests guests-go test conformance hostile faults upgrade interop race sim sim-long sim-mutants bench lint fmt generate deps check clean
 
 help: ## list the targets
 	@awk -F ':[^#]*## ' '/^[a-z-]+:.*## / { printf "  make %-12s %s\n", $$1, $$2 }' $(firstword $(MAKEFILE_LIST))
@@ -70,6 +73,9 @@ hostile: ## run hostile modules and occupiers beside a job whose lateness is mea
 faults: build ## kill, freeze and cut off servers on a real ZooKeeper: FAULT=kill ROUNDS=12 SEED=0
 	cd test/faults/guest && GOOS=wasip1 GOARCH=wasm CGO_ENABLED=0 $(GO) build -buildmode=c-shared -trimpath -buildvcs=false -ldflags='-s -w -buildid=' -o $(CURDIR)/build/faults/guest.wasm .
 	$(GO) test ./test/faults -run '^TestFaults$$/$(FAULT)' -count=1 -timeout=20m -v -args -faults -rounds=$(ROUNDS) -seed=$(SEED)
+
+upgrade: build ## run servers of an earlier commit beside those of today on a real ZooKeeper: STORY=rolling
+	$(GO) test ./test/faults -run '^TestUpgrade$$/^all$$/$(STORY)' -count=1 -parallel=4 -timeout=10m -v -args -before=$(BEFORE) -build=$(CURDIR)/build/upgrade/$(BEFORE)
 
 # What is timed comes before the scenarios: nothing else runs then.
 interop: build ## run members of ElasticJob 2.1.5 beside servers, and judge both: SCENARIO=migration

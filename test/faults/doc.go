@@ -11,4 +11,7 @@
 // guest, append to one file what they do. When the fault is over and every item
 // runs again, the servers are stopped and package evidence compares the file
 // with the rows of their histories.
+//
+// make upgrade tells stories of servers of two programs, that of today and that of
+// an earlier commit, on one ZooKeeper of this machine, in the same way.
 package faults

@@ -1,0 +1,83 @@
+package faults
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+
+	"github.com/wasmjob/wasmjob/host/registry/zk/zktest"
+	"github.com/wasmjob/wasmjob/host/trace"
+	"github.com/wasmjob/wasmjob/test/faults/evidence"
+)
+
+// trigger has one ask for a run of all items now, and waits until every server
+// has accepted that.
+func (c *cluster) trigger(s *server, name string) {
+	c.Helper()
+	s.insist("job", "trigger", name)
+	c.await("the trigger to be accepted", func([]evidence.Line) bool {
+		return !slices.ContainsFunc(c.show(s, name).Members, func(m member) bool { return m.Triggered })
+	})
+}
+
+// triggered sees that each trigger that all its servers have accepted ran every
+// item, or has a row that says why not. ZooKeeper's log has the triggers.
+func (c *cluster) triggered() {
+	c.Helper()
+	type key struct {
+		job  string
+		item int
+		run  string
+	}
+	told := map[key]map[trace.State]bool{} // by final rows; two histories may have the same one
+	for _, r := range c.input.Rows {
+		if k := (key{r.Job, r.Item, r.Run}); r.State.Final() {
+			if told[k] == nil {
+				told[k] = map[trace.State]bool{}
+			}
+			told[k][r.State] = true
+		}
+	}
+	accepted := 0
+	for id, j := range c.accepted() {
+		accepted++
+		for i := range j.Items {
+			if ends := told[key{j.Name, i, id}]; len(ends) != 1 {
+				c.Errorf("%s, item %d: the trigger %s ended %d times: %v", j.Name, i, id, len(ends), ends)
+			}
+		}
+	}
+	if accepted < leastTriggers {
+		c.Errorf("%d triggers were accepted by all servers, less than %d", accepted, leastTriggers)
+	}
+}
+
+// leastTriggers are those of a story that nobody dies of.
+const leastTriggers = 2
+
+// accepted are the triggers that no server has died with, by their ids, and the jobs
+// that they are for.
+func (c *cluster) accepted() map[string]evidence.Job {
+	all, waits := map[string]evidence.Job{}, map[string]string{} // id, by path of an instance
+	for _, t := range c.ensemble.servers[0].Log() {
+		id := fmt.Sprint("t", t.Zxid)
+		for _, change := range t.Changes {
+			if change.Kind != zktest.Set && change.Kind != zktest.Deleted {
+				continue
+			}
+			asked := change.Kind == zktest.Set && string(change.Data) == "TRIGGER"
+			if was, ok := waits[change.Path]; ok && (asked || change.Kind == zktest.Deleted) {
+				delete(all, was) // gone with the instance, or overwritten
+			}
+			if delete(waits, change.Path); !asked {
+				continue
+			}
+			for _, j := range c.input.Jobs {
+				if strings.HasPrefix(change.Path, "/"+c.name+"/"+j.Name+"/") {
+					all[id], waits[change.Path] = j, id
+				}
+			}
+		}
+	}
+	return all
+}

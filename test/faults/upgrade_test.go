@@ -1,0 +1,234 @@
+package faults
+
+import (
+	"bytes"
+	"flag"
+	"fmt"
+	"slices"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/wasmjob/wasmjob/host/registry/zk/zktest"
+	"github.com/wasmjob/wasmjob/test/faults/evidence"
+)
+
+var before = flag.String("before", "", "the commit whose program runs beside that of today")
+
+// overdue is a tempo of slow with which a reshard that is asked for amid runs is
+// awaited for so long that today's leader names items as departing.
+var overdue = tempo{12 * time.Second, 8 * time.Second}
+
+// often is one for stories of many steps.
+var often = tempo{6 * time.Second, 3 * time.Second}
+
+// upgrades are told side by side: each waits most of the time.
+var upgrades = []struct {
+	name string
+	slow tempo
+	tell func(c *cluster, before, today string)
+}{
+	{"today-joins", usual, func(c *cluster, before, today string) { beside(c, before, today) }},
+	{"before-joins", usual, func(c *cluster, before, today string) { beside(c, today, before) }},
+	{"departing", overdue, departing},
+	{"rolling", often, rolling},
+}
+
+// TestUpgrade is what make upgrade runs: servers of an earlier commit and of today
+// in one cluster.
+func TestUpgrade(t *testing.T) {
+	if *before == "" {
+		return // it needs minutes and the built programs: make upgrade
+	}
+	old := earlier(t, *before)
+	clearWork(t)
+	e := ensemble{servers: []*zktest.Server{zktest.Start(t, zktest.Newer(t), zktest.Options{})}}
+	var mu sync.Mutex // of table
+	var table []evidence.Named
+	t.Run("all", func(t *testing.T) {
+		for n, u := range upgrades {
+			t.Run(u.name, func(t *testing.T) {
+				t.Parallel()
+				c := emptyCluster(t, e, u.slow)
+				c.subnet = fmt.Sprintf("10.0.%d.", n)
+				u.tell(c, old, built)
+				line := c.verdict()
+				c.triggered()
+				mu.Lock()
+				defer mu.Unlock()
+				table = append(table, line)
+			})
+		}
+	})
+	printTable(t, table)
+}
+
+// start adds a server of a program.
+func (c *cluster) start(program string) *server {
+	c.Helper()
+	return c.add(machine{ip: fmt.Sprint(c.subnet, len(c.servers)+1)}, program, c.ensemble.addresses())
+}
+
+// joins adds a server of a program, and waits until everybody runs something.
+func (c *cluster) joins(program string) *server {
+	c.Helper()
+	since := time.Now().UnixMilli()
+	s := c.start(program)
+	if len(c.servers) == 1 {
+		c.begin()
+	} else {
+		c.settle(since)
+	}
+	return s
+}
+
+// beside: one program is there, and another joins. Each is killed amid its runs,
+// the other one takes the lead and the runs over, and deals when it is back, once
+// fewer items and once more.
+func beside(c *cluster, first, second string) {
+	c.input.Jobs[0].Items = fewItems // the others are judged by their rows, and below
+	a := c.joins(first)
+	c.leads(a)
+	b := c.joins(second)
+	c.leads(a)
+	c.trigger(a, "quick")
+	c.trigger(b, "quick")
+
+	a.settings = fewer
+	c.changesHands(a, b)
+	c.await("the smaller total to be dealt", func([]evidence.Line) bool { return c.dealt(b, "quick") == fewItems })
+	gone := time.Now().UnixMilli()
+	c.trigger(a, "quick")
+	c.trigger(b, "quick")
+
+	b.settings = more
+	c.changesHands(b, a)
+	c.await("the items that came back", func(lines []evidence.Line) bool {
+		return slices.ContainsFunc(lines, func(l evidence.Line) bool { return back(l) && l.At > gone })
+	})
+	for _, l := range c.lines.lines {
+		if back(l) && l.At > gone && l.At < c.lastHit() {
+			c.Errorf("item %d started at %d, when the job had %d items", l.Item, l.At, fewItems)
+		}
+	}
+}
+
+// fewItems is how many quick has while it has few.
+const fewItems = 2
+
+// fewer and more change how many. A file that says what it said before changes
+// nothing.
+var (
+	fewer = []string{"WASMJOBD_JOBS__QUICK__SHARDS=2", "WASMJOBD_JOBS__QUICK__ITEM_PARAMS=0=200,1=400"}
+	more  = []string{"WASMJOBD_JOBS__QUICK__SHARDS=5", "WASMJOBD_JOBS__QUICK__ITEM_PARAMS=0=200,1=400,2=600,3=800 deaf,4=200"}
+)
+
+// back: a guest of an item that is not always there starts.
+func back(l evidence.Line) bool { return l.Word == "start" && l.Job == "quick" && l.Item >= fewItems }
+
+// changesHands kills a server amid its runs, with a trigger that it has accepted
+// or not. The other one has to take them over, and the lead. Then the server is
+// started again, amid the runs that were taken over.
+func (c *cluster) changesHands(s, other *server) {
+	c.Helper()
+	run, _ := c.amidstAt(s.machine.ip)
+	other.insist("job", "trigger", "slow")
+	s.kill()
+	c.hit(s)
+	c.takenOver(run)
+	c.leads(other)
+	since := time.Now().UnixMilli()
+	s.start()
+	c.settle(since)
+	c.leads(other)
+	c.healthy(s)
+	c.healthy(other)
+}
+
+// departing: servers from before join amid runs, their own among them, that today's
+// leader does not wait for.
+func departing(c *cluster, before, today string) {
+	a := c.joins(today)
+	for range 2 {
+		named := c.departures()
+		c.amidst()
+		s := c.joins(before)
+		for range 4 { // a machine that is busy may be too late for it
+			if c.departures() > named {
+				break
+			}
+			if err := s.stop(); err != nil {
+				c.Error(err)
+			}
+			c.amidst()
+			s.start()
+			c.settle(time.Now().UnixMilli())
+		}
+		if c.departures() == named {
+			c.Error("no assignment names a departing item")
+		}
+	}
+	c.leads(a)
+	for _, s := range []*server{a, c.servers[2]} {
+		c.healthy(s)
+		c.trigger(s, "quick")
+	}
+}
+
+// departures is how many assignments of slow have named departing items.
+func (c *cluster) departures() (n int) {
+	c.Helper()
+	for _, t := range c.ensemble.servers[0].Log() {
+		for _, change := range t.Changes {
+			if strings.HasPrefix(change.Path, "/"+c.name+"/slow/") && bytes.Contains(change.Data, []byte(`"departing"`)) {
+				n++
+			}
+		}
+	}
+	return n
+}
+
+// rolling replaces one server after the other, as an upgrade does, amid runs that
+// come to their ends; and then goes back the same way.
+func rolling(c *cluster, before, today string) {
+	for range 3 {
+		c.start(before)
+	}
+	c.begin()
+	for turn, program := range []string{today, before} {
+		for i, s := range c.servers {
+			c.amidst()
+			if err := s.stop(); err != nil {
+				c.Error(err)
+			}
+			since := time.Now().UnixMilli()
+			s.program = program
+			s.start()
+			if i == 1 {
+				c.settle(since)
+				c.operators(c.servers[2*turn], c.servers[2-2*turn])
+			}
+		}
+		c.settle(time.Now().UnixMilli())
+	}
+}
+
+// operators: each of two servers' programs, which differ, asks for things. The
+// second one does in the end what takes long.
+func (c *cluster) operators(one, other *server) {
+	c.Helper()
+	for _, s := range []*server{one, other} {
+		for _, words := range [][]string{
+			{"job", "pause", "busy"}, {"job", "resume", "busy"}, {"job", "disable", "quick", "--item", "1"}, {"job", "enable", "quick", "--item", "1"},
+			{"job", "reshard", "slow"}, {"doctor", "--registry"},
+		} {
+			s.insist(words...)
+		}
+		c.healthy(s)
+		c.trigger(s, "quick")
+	}
+	other.insist("server", "disable", one.machine.ip)
+	c.moved(one, time.Now().UnixMilli())
+	other.insist("server", "enable", one.machine.ip)
+}
