@@ -75,7 +75,7 @@ faults: build ## kill, freeze and cut off servers on a real ZooKeeper: FAULT=kil
 	$(GO) test ./test/faults -run '^TestFaults$$/$(FAULT)' -count=1 -timeout=20m -v -args -faults -rounds=$(ROUNDS) -seed=$(SEED)
 
 upgrade: build ## run servers of an earlier commit beside those of today on a real ZooKeeper: STORY=rolling
-	$(GO) test ./test/faults -run '^TestUpgrade$$/^all$$/$(STORY)' -count=1 -parallel=4 -timeout=10m -v -args -before=$(BEFORE) -build=$(CURDIR)/build/upgrade/$(BEFORE)
+	$(GO) test ./test/faults -run '^TestUpgrade$$/^all$$/$(STORY)' -count=1 -parallel=5 -timeout=10m -v -args -before=$(BEFORE) -build=$(CURDIR)/build/upgrade/$(BEFORE)
 
 # What is timed comes before the scenarios: nothing else runs then.
 interop: build ## run members of ElasticJob 2.1.5 beside servers, and judge both: SCENARIO=migration

@@ -47,6 +47,7 @@ type cluster struct {
 	subnet   string // without a network
 	ensemble ensemble
 	slow     tempo
+	file     string // the configuration of its servers
 	name     string
 	dir      string
 	lines    *tail
@@ -72,7 +73,7 @@ func newCluster(t *testing.T, n *network, e ensemble, machines []machine, slow t
 func emptyCluster(t *testing.T, e ensemble, slow tempo) *cluster {
 	t.Helper()
 	name := filepath.Base(t.Name())
-	c := &cluster{T: t, ensemble: e, slow: slow, name: name, dir: filepath.Join(workDir(t), name)}
+	c := &cluster{T: t, ensemble: e, slow: slow, file: "testdata/zookeeper.toml", name: name, dir: filepath.Join(workDir(t), name)}
 	c.input.Jobs = jobs(slow)
 	c.lines = &tail{name: filepath.Join(c.dir, "evidence", "lines")}
 	if err := os.MkdirAll(filepath.Join(c.dir, "evidence"), 0o700); err != nil {
@@ -332,10 +333,8 @@ func (c *cluster) judge() evidence.Report {
 		c.input.Rows = append(c.input.Rows, s.rows()...)
 	}
 	c.input.Written = map[int64]bool{}
-	for _, s := range c.ensemble.servers {
-		for _, t := range s.Log() {
-			c.input.Written[t.Zxid] = true
-		}
+	for _, t := range c.ensemble.log() {
+		c.input.Written[t.Zxid] = true
 	}
 	f, err := os.Open(c.lines.name)
 	if err != nil {

@@ -13,5 +13,5 @@
 // with the rows of their histories.
 //
 // make upgrade tells stories of servers of two programs, that of today and that of
-// an earlier commit, on one ZooKeeper of this machine, in the same way.
+// an earlier commit, on one ZooKeeper of this machine, and judges them the same way.
 package faults

@@ -50,3 +50,12 @@ func (e ensemble) addresses() []string {
 func (e ensemble) leader() int {
 	return slices.IndexFunc(e.servers, func(s *zktest.Server) bool { return s.Role() == "leader" })
 }
+
+// log is what each server has in its log, one after the other.
+func (e ensemble) log() []zktest.Transaction {
+	var all []zktest.Transaction
+	for _, s := range e.servers {
+		all = append(all, s.Log()...)
+	}
+	return all
+}

@@ -35,7 +35,7 @@ type process struct {
 // command runs the server's program with its configuration.
 func (s *server) command(args ...string) *exec.Cmd {
 	c := s.cluster
-	cmd := exec.Command(args[0], append(args[1:], "--config", "testdata/jobs.toml")...)
+	cmd := exec.Command(args[0], append(args[1:], "--config", c.file)...)
 	cmd.Env = append(os.Environ(),
 		"IP="+s.machine.ip, "NAMESPACE="+c.name, "SESSION="+session.String(),
 		"DATA="+filepath.Join(workDir(c), "data-"+s.machine.ip), "HISTORY="+filepath.Join(s.dir, "history.db"),

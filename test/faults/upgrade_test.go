@@ -25,14 +25,16 @@ var often = tempo{6 * time.Second, 3 * time.Second}
 
 // upgrades are told side by side: each waits most of the time.
 var upgrades = []struct {
-	name string
-	slow tempo
-	tell func(c *cluster, before, today string)
+	name     string
+	slow     tempo
+	triggers int // so many at least are accepted by all servers
+	tell     func(c *cluster, before, today string)
 }{
-	{"today-joins", usual, func(c *cluster, before, today string) { beside(c, before, today) }},
-	{"before-joins", usual, func(c *cluster, before, today string) { beside(c, today, before) }},
-	{"departing", overdue, departing},
-	{"rolling", often, rolling},
+	{"today-joins", usual, 2, func(c *cluster, before, today string) { beside(c, before, today) }},
+	{"before-joins", usual, 2, func(c *cluster, before, today string) { beside(c, today, before) }},
+	{"departing", overdue, 1, departing},
+	{"rolling", often, 2, rolling},
+	{"alone", often, 0, alone},
 }
 
 // TestUpgrade is what make upgrade runs: servers of an earlier commit and of today
@@ -54,7 +56,7 @@ func TestUpgrade(t *testing.T) {
 				c.subnet = fmt.Sprintf("10.0.%d.", n)
 				u.tell(c, old, built)
 				line := c.verdict()
-				c.triggered()
+				c.triggered(u.triggers)
 				mu.Lock()
 				defer mu.Unlock()
 				table = append(table, line)
@@ -179,7 +181,7 @@ func departing(c *cluster, before, today string) {
 // departures is how many assignments of slow have named departing items.
 func (c *cluster) departures() (n int) {
 	c.Helper()
-	for _, t := range c.ensemble.servers[0].Log() {
+	for _, t := range c.ensemble.log() {
 		for _, change := range t.Changes {
 			if strings.HasPrefix(change.Path, "/"+c.name+"/slow/") && bytes.Contains(change.Data, []byte(`"departing"`)) {
 				n++
@@ -231,4 +233,28 @@ func (c *cluster) operators(one, other *server) {
 	other.insist("server", "disable", one.machine.ip)
 	c.moved(one, time.Now().UnixMilli())
 	other.insist("server", "enable", one.machine.ip)
+}
+
+// alone: a server on its own registry is killed amid runs, and today's program goes
+// on with its data. The program from before refuses what that has written.
+func alone(c *cluster, before, today string) {
+	c.file, c.ensemble = "testdata/jobs.toml", ensemble{}
+	s := c.joins(before)
+	c.amidst()
+	s.kill()
+	c.hit(s)
+	s.program = today
+	for range 2 { // with what both have written, and with its own
+		since := time.Now().UnixMilli()
+		s.start()
+		c.settle(since)
+		if err := s.stop(); err != nil {
+			c.Error(err)
+		}
+	}
+	out, err := s.command(before, "serve").CombinedOutput()
+	if err == nil || !bytes.Contains(out, []byte("another version of the format")) {
+		c.Errorf("%s on the data of today's program: %v\n%s", before, err, out)
+	}
+	s.start()
 }
