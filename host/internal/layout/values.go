@@ -27,6 +27,7 @@ type assignmentJSON struct {
 
 	Requested byItem `json:"requested,omitzero"` // revision
 	Departing []int  `json:"departing,omitempty"`
+	idleJSON
 	pastJSON
 }
 
@@ -60,7 +61,7 @@ func (j *pastJSON) past() protocol.Past {
 }
 
 func encodeAssignment(a *protocol.Assignment) []byte {
-	v := assignmentJSON{V: valueVersion, Total: a.Total, Members: a.Members, Last: a.Last, Requested: a.Requested, Departing: a.Departing, pastJSON: pastOf(&a.Past)}
+	v := assignmentJSON{V: valueVersion, Total: a.Total, Members: a.Members, Last: a.Last, Requested: a.Requested, Departing: a.Departing, idleJSON: idleOf(&a.Idle), pastJSON: pastOf(&a.Past)}
 	owners := make(byItem, len(a.Owners))
 	for i, o := range a.Owners {
 		owners[i] = int64(slices.Index(a.Members, o)) + 1
@@ -111,7 +112,7 @@ func decodeAssignment(data []byte) (protocol.Assignment, error) {
 		}
 		last = i
 	}
-	a.Last, a.Requested, a.Departing, a.Past = v.Last, v.Requested, v.Departing, v.past()
+	a.Last, a.Requested, a.Departing, a.Idle, a.Past = v.Last, v.Requested, v.Departing, v.idle(), v.past()
 	return a, nil
 }
 
@@ -170,6 +171,7 @@ type runsJSON struct {
 	Rows     []rowJSON     `json:"rows,omitempty"`
 
 	Requested byItem `json:"requested,omitzero"`
+	idleJSON
 	pastJSON
 }
 
@@ -258,7 +260,7 @@ func itemsOf(pairs []int) ([]int, error) {
 }
 
 func encodeRuns(d *protocol.RunsData) []byte {
-	v := runsJSON{V: valueVersion, Seq: d.Seq, Last: d.Last, Requested: d.Requested, pastJSON: pastOf(&d.Past)}
+	v := runsJSON{V: valueVersion, Seq: d.Seq, Last: d.Last, Requested: d.Requested, idleJSON: idleOf(&d.Idle), pastJSON: pastOf(&d.Past)}
 	for _, e := range d.Open {
 		if n := len(v.Open); n > 0 && v.Open[n-1].joins(e) {
 			v.Open[n-1].add(e.Item)
@@ -313,7 +315,7 @@ func decodeRuns(data []byte) (protocol.RunsData, error) {
 	if v.V != valueVersion {
 		return d, fmt.Errorf("version %d is not known to this release", v.V)
 	}
-	d.Seq, d.Last, d.Requested, d.Past = v.Seq, v.Last, v.Requested, v.past()
+	d.Seq, d.Last, d.Requested, d.Idle, d.Past = v.Seq, v.Last, v.Requested, v.idle(), v.past()
 	for _, e := range v.Open {
 		if err := e.spread(&d); err != nil {
 			return d, err

@@ -188,6 +188,7 @@ func anyRuns(rng *rand.Rand) protocol.RunsData {
 		d.Begun, d.Ended, d.Flow = []int64{0, 7}, []int64{5, 5, 8}, protocol.Flow{Succeeded: 3}
 		d.Results = protocol.Results{Instant: 9, Succeeded: 3, Failed: 2, Skipped: 1}
 	}
+	d.Idle = anyIdle(rng)
 	for i := range rng.IntN(5) {
 		if rng.IntN(2) == 0 {
 			d.Retries = append(d.Retries, protocol.Retry{Entry: anyEntry(rng, i), After: 5 + rng.Int64N(2)})
@@ -218,5 +219,17 @@ func anyAssignment(rng *rand.Rand) protocol.Assignment {
 		a.Last = append(a.Last, 1+rng.Int64N(2))
 		a.Requested = append(a.Requested, 1+rng.Int64N(2))
 	}
+	a.Idle = anyIdle(rng)
 	return a
+}
+
+func anyIdle(rng *rand.Rand) protocol.Idle {
+	var d protocol.Idle
+	for range rng.IntN(5) {
+		d.Spans = append(d.Spans, protocol.Span{From: 1_700_000_000_000, To: 1_800_000_000_000})
+	}
+	for range rng.IntN(3) {
+		d.Resumed = append(d.Resumed, 1_700_000_000_000+rng.Int64N(2))
+	}
+	return d
 }

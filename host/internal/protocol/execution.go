@@ -22,7 +22,7 @@ func begin(s *State, p *Plan) Mutation {
 		s.excuseAll("the history could not be written")
 		return nil
 	}
-	s.due = slices.DeleteFunc(s.due, func(d due) bool { return !s.mine(d.item) || d.at <= s.accounted(d.item) })
+	s.due = slices.DeleteFunc(s.due, func(d due) bool { return !s.mine(d.item) || s.passed(d.item, d.at) })
 	for i := range s.why {
 		if !s.mine(i) {
 			s.why[i] = ""
@@ -70,6 +70,7 @@ type beginning struct {
 	m       Begin
 	taken   []bool // by item: it begins
 	room    *room  // nil before the first item
+	idled   bool   // it was looked how long nothing had begun
 	changed bool
 }
 
@@ -103,7 +104,7 @@ func (b *beginning) scheduled(p *Plan) {
 		return
 	}
 	for i := range s.view.total() {
-		if !s.mine(i) || s.accounted(i) >= t {
+		if !s.mine(i) || s.passed(i, t) {
 			continue
 		}
 		switch {
@@ -141,7 +142,7 @@ func (b *beginning) compensations() {
 		return
 	}
 	for _, d := range s.due {
-		if s.mine(d.item) && !s.busy(d.item) && d.at > s.accounted(d.item) && !s.view.item(d.item).Disabled {
+		if s.mine(d.item) && !s.busy(d.item) && !s.passed(d.item, d.at) && !s.view.item(d.item).Disabled {
 			b.open(d.item, d.at, d.cause)
 		}
 	}
@@ -150,7 +151,7 @@ func (b *beginning) compensations() {
 	}
 	for i := range s.view.total() {
 		it := s.view.item(i)
-		if it.Misfire && !it.Disabled && s.mine(i) && !s.busy(i) && s.latest.At > max(s.accounted(i), s.paused) {
+		if it.Misfire && !it.Disabled && s.mine(i) && !s.busy(i) && s.latest.At > s.paused && !s.passed(i, s.latest.At) {
 			b.open(i, s.latest.At, Misfired)
 		}
 	}
@@ -186,7 +187,8 @@ func (b *beginning) open(i int, t int64, cause Cause) {
 		}
 		rows = append(rows, Row{Entry: e, State: Interrupted, Why: "the next instant came before it was taken over", Ended: s.now, By: p.Dead})
 	}
-	if last := s.accounted(i); last > 0 && !(s.latest.At == t && s.latest.Prev != 0 && last >= s.latest.Prev) {
+	last := s.accounted(i)
+	if last > 0 && last < t && !(s.latest.At == t && s.latest.Prev != 0 && last >= s.latest.Prev) {
 		rows = append(rows, Row{Entry: Entry{Item: i, Instant: t}, Gap: true, After: last, Until: t, Cron: s.config().Cron, State: Missed, Why: s.whyOf(i), By: s.self})
 	}
 	rows = append(rows, b.overtaken(i)...)
@@ -202,7 +204,12 @@ func (b *beginning) open(i int, t int64, cause Cause) {
 	}
 	b.overtake(i)
 	s.unexcuse(i)
-	b.m.Own.Last = set(b.m.Own.Last, i, t)
+	if t < last {
+		b.m.Own.Resumed = set(b.m.Own.Resumed, i, t)
+	} else {
+		b.idle(t)
+		b.m.Own.Last = set(b.m.Own.Last, i, t)
+	}
 	b.add(e)
 }
 
@@ -325,7 +332,7 @@ func markMisfire(s *State, _ *Plan) Mutation {
 	var items []int
 	for _, d := range s.due {
 		it := s.view.item(d.item)
-		if d.cause == Misfired && d.at > s.accounted(d.item) && s.mine(d.item) && s.own().entry(d.item) != nil && it.Exists && !it.Misfire {
+		if d.cause == Misfired && !s.passed(d.item, d.at) && s.mine(d.item) && s.own().entry(d.item) != nil && it.Exists && !it.Misfire {
 			items = append(items, d.item)
 		}
 	}
@@ -341,7 +348,7 @@ func (s *State) overtaken() {
 		return
 	}
 	for i := range s.view.total() {
-		if s.mine(i) && s.own().entry(i) != nil && s.accounted(i) < s.tick.At && !s.view.item(i).Disabled {
+		if s.mine(i) && s.own().entry(i) != nil && !s.passed(i, s.tick.At) && !s.view.item(i).Disabled {
 			s.excuse(i, "the run before was still going on")
 			s.setDue(due{i, s.tick.At, Misfired})
 		}
@@ -376,7 +383,7 @@ func (s *State) excuseAll(text string) {
 		return
 	}
 	for i := range s.view.total() {
-		if s.mine(i) && s.accounted(i) < s.tick.At {
+		if s.mine(i) && !s.passed(i, s.tick.At) {
 			s.excuse(i, text)
 		}
 	}

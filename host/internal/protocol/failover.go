@@ -131,7 +131,11 @@ func (s *State) notAgain(e Entry) string {
 
 // later: an instant after the run's own has come or was accounted for.
 func (s *State) later(e Entry) bool {
-	return s.view.last(e.Item) > e.Instant || s.latest.At > e.Instant
+	last := s.view.last(e.Item)
+	if t := s.view.resumed(e.Item); t >= e.Instant {
+		last = t // what lies behind it began by a clock that was ahead
+	}
+	return last > e.Instant || s.latest.At > e.Instant
 }
 
 // take begins orphaned runs, as many as there are free slots. Beside members of
@@ -190,7 +194,7 @@ func (s *State) taking() *Take {
 		m.Own.row(row)
 		m.Own.Open = append(m.Own.Open, e)
 		m.Own.Begun = set(m.Own.Begun, e.Item, e.Begun)
-		if e.Trigger == "" {
+		if e.Trigger == "" && s.view.last(e.Item) <= e.Instant {
 			m.Own.Last = set(m.Own.Last, e.Item, e.Instant)
 		}
 		m.Items = append(m.Items, p.Item)

@@ -64,6 +64,7 @@ func (s *State) observe(p *Plan) {
 	default:
 		s.note(p, "")
 	}
+	s.seeFuture(p)
 	s.seeServers()
 	s.watchStrangers()
 	s.watchRounds()

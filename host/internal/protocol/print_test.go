@@ -233,6 +233,19 @@ func (c *cluster) printAssignment(a *protocol.Assignment) {
 	}
 	c.say("  accounted %s", folded(a.Last, secondsOf))
 	c.printRequested(a.Requested)
+	c.printIdle(&a.Idle)
+}
+
+// printIdle tells of spans, but for the one before the job was made.
+func (c *cluster) printIdle(d *protocol.Idle) {
+	for _, s := range d.Spans {
+		if s.From > 0 {
+			c.say("  idle from %s to %s", secondsOf(s.From), secondsOf(s.To))
+		}
+	}
+	if len(d.Resumed) > 0 {
+		c.say("  resumed %s", folded(d.Resumed, secondsOf))
+	}
 }
 
 func (c *cluster) printRequested(r []int64) {
@@ -281,6 +294,7 @@ func (c *cluster) printRecord(d *protocol.RunsData) {
 		c.say("  accounted %s", folded(d.Last, secondsOf))
 	}
 	c.printRequested(d.Requested)
+	c.printIdle(&d.Idle)
 	for _, t := range d.Triggers {
 		c.say("  trigger %s@%s of %s", t.ID, secondsOf(t.At), list(t.Items))
 	}

@@ -12,6 +12,8 @@ func (s *State) next(own *Runs) RunsData {
 	n.Requested = newest(nil, own.Requested, s.view.Assignment.Requested)
 	n.Begun = newest(nil, own.Begun, s.view.Assignment.Begun)
 	n.Ended = newest(nil, own.Ended, s.view.Assignment.Ended)
+	n.Resumed = newest(nil, own.Resumed, s.view.Assignment.Resumed)
+	n.Spans = slices.Clone(own.Spans)
 	n.Flow, n.Results = own.Flow, own.Results
 	return n
 }

@@ -339,6 +339,7 @@ func (a *Assignment) clone() Assignment {
 	n.Last, n.Requested = slices.Clone(a.Last), slices.Clone(a.Requested)
 	n.Begun, n.Ended = slices.Clone(a.Begun), slices.Clone(a.Ended)
 	n.Departing = slices.Clone(a.Departing)
+	n.Spans, n.Resumed = slices.Clone(a.Spans), slices.Clone(a.Resumed)
 	return n
 }
 
@@ -346,6 +347,10 @@ func (a *Assignment) clone() Assignment {
 func (a *Assignment) fold(d *RunsData) {
 	a.Last = newest(a.Last, d.Last, a.Last)
 	a.Requested = newest(a.Requested, d.Requested, a.Requested)
+	a.Resumed = newest(a.Resumed, d.Resumed, a.Resumed)
+	for _, span := range d.Spans {
+		a.idle(span)
+	}
 	a.Begun = newest(a.Begun, d.Begun, a.Begun)
 	a.Ended = newest(a.Ended, d.Ended, a.Ended)
 }

@@ -26,10 +26,12 @@ type State struct {
 
 	guests []guest // ascending by item
 	skew   int64   // ms that the clock is ahead of the registry's, when it was measured last
-	tick   Tick    // the instant that is being answered; At 0: none
-	latest Tick    // the newest instant that came due
-	dated  bool    // the schedule has said which that is; it may have none
-	paused int64   // the newest instant that came during a pause
+	clocks clocks
+	early  Tick  // the instant that waits for the registry's clock; At 0: none
+	tick   Tick  // the instant that is being answered; At 0: none
+	latest Tick  // the newest instant that came due
+	dated  bool  // the schedule has said which that is; it may have none
+	paused int64 // the newest instant that came during a pause
 	ends   ends
 	due    []due    // instants that came while their item ran
 	why    []string // by item: why its instants were not begun
@@ -162,9 +164,9 @@ func (s *State) Owes() bool {
 func (s *State) View() *View { return s.view }
 
 // Step takes one input and says what to do. now is the member's clock in Unix
-// milliseconds. It may jump: besides the ends of waits and the times that rows
-// show, only two things are taken from it, which are the instant up to which a
-// new item is accounted for and the instant of a trigger.
+// milliseconds. It may jump: besides the ends of waits, the times that rows show
+// and the instant of a trigger, only that is taken from it which agrees with the
+// registry's clock.
 func Step(s *State, now int64, in Input) Plan {
 	s.now = now
 	var p Plan
@@ -172,6 +174,7 @@ func Step(s *State, now int64, in Input) Plan {
 	if s.over || s.gone {
 		return p
 	}
+	s.goByClocks(&p)
 	if _, ended := in.(Finished); ended && s.lingersUntil() != 0 {
 		s.sleep(&p) // many of these come at once, and none changes what can be done now
 		return p
@@ -211,15 +214,12 @@ func (s *State) receive(in Input, p *Plan) {
 		s.view, s.blind = in.View, false
 	case Tick:
 		s.dated = true
-		if s.came(in) {
-			s.witness.early(in)
-			s.instants = append(s.instants[max(0, len(s.instants)+1-keptInstants):], in.At)
-			s.tick = in
-			s.silenced()
-		}
+		s.arrive(in)
 	case Passed:
 		s.dated = true
-		s.came(Tick{At: in.At})
+		if !s.future(in.At) {
+			s.came(Tick{At: in.At})
+		}
 	case Committed:
 		s.committed(in, p)
 	case Finished:
@@ -406,8 +406,11 @@ func (s *State) Troubles() []string {
 	if own := s.own(); s.full != 0 && own != nil {
 		all = append(all, fmt.Sprintf("with one more run the record of this server would have %d bytes, and may have %d; nothing more begins here until some of its %d runs have ended, or items have gone to other servers", s.full, s.recordBound(), len(own.Open)))
 	}
-	if s.skewed() {
-		all = append(all, fmt.Sprintf("%s: by %d ms, the job allows %d; nothing begins here", skewed, s.skew, s.config().MaxSkew))
+	if s.clocks.text != "" {
+		all = append(all, s.clocks.text)
+	}
+	if text := s.accountedAhead(); text != "" {
+		all = append(all, text)
 	}
 	return all
 }
@@ -457,6 +460,9 @@ func (s *State) sleep(p *Plan) {
 // 0: there is none.
 func (s *State) alarm() int64 {
 	next := sooner(s.nextRetry(), s.swap.retry)
+	if s.early.At != 0 {
+		next = sooner(next, s.early.At-s.tolerance()+s.skew)
+	}
 	if s.waits() && (s.tick.At != 0 || s.triggered() || s.retryDue()) {
 		next = sooner(next, s.waitsUntil())
 	}

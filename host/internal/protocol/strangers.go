@@ -206,8 +206,11 @@ func (w *witness) runs(session int64) bool {
 // was not seen to be run. Those that nobody ever had: until the mark was seen,
 // for what comes due while the reshard is awaited belongs to them.
 func (s *State) accountFor(next *Assignment, own *RunsData) {
+	if !slices.ContainsFunc(next.Last, func(t int64) bool { return t != 0 }) {
+		next.idle(Span{To: s.dateOf(s.markSince)})
+	}
 	for i := range next.Total {
-		last := at(s.witness.ran, i)
+		last := s.dateOf(at(s.witness.ran, i))
 		if e := s.witness.lost(i); e != nil && last != 0 {
 			last = e.Instant - 1
 		}
@@ -218,7 +221,7 @@ func (s *State) accountFor(next *Assignment, own *RunsData) {
 			next.Last = set(next.Last, i, last)
 		}
 		if at(next.Last, i) == 0 {
-			next.Last = set(next.Last, i, max(s.markSince, 1))
+			next.Last = set(next.Last, i, max(s.dateOf(s.markSince), 1))
 		}
 		s.comesBack(i, next, own)
 	}
@@ -229,12 +232,12 @@ func (s *State) accountFor(next *Assignment, own *RunsData) {
 // history without one looks as if rows were lost. What members of ElasticJob ran
 // may have existed for them.
 func (s *State) comesBack(i int, next *Assignment, own *RunsData) {
-	before, existed := at(next.Last, i), s.view.Assignment.Total
-	if existed == 0 || i < existed || before >= s.markSince || at(s.witness.ran, i) != 0 || s.witness.strange(next.owner(i)) {
+	before, existed, since := at(next.Last, i), s.view.Assignment.Total, s.dateOf(s.markSince)
+	if existed == 0 || i < existed || before >= since || at(s.witness.ran, i) != 0 || s.witness.strange(next.owner(i)) {
 		return
 	}
-	own.row(Row{Entry: Entry{Item: i, Instant: s.markSince}, Gap: true, After: before, Until: s.markSince + 1, Cron: s.config().Cron, State: Skipped, Why: "the item did not exist", By: s.self})
-	next.Last = set(next.Last, i, s.markSince)
+	own.row(Row{Entry: Entry{Item: i, Instant: since}, Gap: true, After: before, Until: since + 1, Cron: s.config().Cron, State: Skipped, Why: "the item did not exist", By: s.self})
+	next.Last = set(next.Last, i, since)
 }
 
 const theirs = "a member of ElasticJob had the item, and keeps no rows of what it ran"

@@ -156,7 +156,8 @@ type Assignment struct {
 	// Departing are items, ascending, that moved in the newest reshard but for the
 	// run that was open: their owner ends it and begins none after it.
 	Departing []int
-	Past      // of those who are gone
+	Idle
+	Past // of those who are gone
 }
 
 // Runs is the record of one member: what it has open and what has not been
@@ -174,11 +175,22 @@ type RunsData struct {
 	Retries   []Retry // ascending by item, one at most each; the item may be open by another run
 	Last      []int64 // by item, 0 none
 	Requested []int64 // by item, 0 none: the newest request accepted for it, by the revision that wrote it
+	Idle
 	Past
 	Triggers []Trigger
 	Rows     []Row // ascending by Seq
 	Seq      int64 // of the newest row ever
 }
+
+// Idle is what tells an instant that never began from one that did, after a clock
+// was ahead.
+type Idle struct {
+	Spans   []Span  // ascending; no item of the job began an instant within one
+	Resumed []int64 // by item, 0 none: the newest that began all the same, when the clock had been set back
+}
+
+// Span is the time between two instants, neither of which belongs to it.
+type Span struct{ From, To int64 }
 
 // Past is what operators are told of runs; nothing is decided by it.
 type Past struct {
@@ -431,6 +443,15 @@ func (v *View) last(i int) int64 {
 	t := at(v.Assignment.Last, i)
 	for k := range v.Runs {
 		t = max(t, at(v.Runs[k].Last, i))
+	}
+	return t
+}
+
+// resumed is the newest of those that began when a clock had been set back.
+func (v *View) resumed(i int) int64 {
+	t := at(v.Assignment.Resumed, i)
+	for k := range v.Runs {
+		t = max(t, at(v.Runs[k].Resumed, i))
 	}
 	return t
 }

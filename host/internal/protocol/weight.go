@@ -19,6 +19,7 @@ const (
 	rowBytes    = 64  // and of a row, beside those of its entry
 	waitBytes   = 40  // of a run that waits, beside those of its entry
 	pairBytes   = 12  // from, to
+	spanBytes   = 40  // from, to, as instants
 	rangeBytes  = 36  // from, to, number
 	numberBytes = 21
 	escapeBytes = 6
@@ -34,6 +35,7 @@ type weight struct {
 	tail                          *Row
 	gone                          int // item that was taken out of a range last
 	last, requested, begun, ended list
+	resumed                       list
 }
 
 // Bytes is at least as many as the record has when it is written.
@@ -43,7 +45,8 @@ func (d *RunsData) Bytes() int {
 }
 
 func (d *RunsData) weight() weight {
-	w := weight{open: d.Open, gone: -2, rest: recordBytes, last: listOf(d.Last), requested: listOf(d.Requested), begun: listOf(d.Begun), ended: listOf(d.Ended)}
+	w := weight{open: d.Open, gone: -2, rest: recordBytes + spanBytes*len(d.Spans), last: listOf(d.Last), requested: listOf(d.Requested), begun: listOf(d.Begun), ended: listOf(d.Ended)}
+	w.resumed = listOf(d.Resumed)
 	w.begun.rounded, w.ended.rounded = true, true
 	for k := range d.Open {
 		e := &d.Open[k]
@@ -90,19 +93,20 @@ func (a *Assignment) Bytes() int {
 			owners.ranges++
 		}
 	}
-	n := recordBytes + owners.bytes() + pairBytes*len(a.Departing)
+	n := recordBytes + spanBytes*len(a.Spans) + owners.bytes() + pairBytes*len(a.Departing)
 	for _, id := range a.Members {
 		n += textBytes(string(id)) + 3
 	}
 	last, requested, begun, ended := listOf(a.Last), listOf(a.Requested), listOf(a.Begun), listOf(a.Ended)
 	begun.rounded, ended.rounded = true, true
-	return n + last.bytes() + requested.bytes() + begun.bytes() + ended.bytes()
+	resumed := listOf(a.Resumed)
+	return n + resumed.bytes() + last.bytes() + requested.bytes() + begun.bytes() + ended.bytes()
 }
 
 func (p *Pending) bytes() int { return waitBytes + p.Entry.bytes() + textBytes(string(p.Dead)) }
 
 func (w *weight) bytes() int {
-	return w.rest + w.last.bytes() + w.requested.bytes() + w.begun.bytes() + w.ended.bytes()
+	return w.rest + w.last.bytes() + w.requested.bytes() + w.begun.bytes() + w.ended.bytes() + w.resumed.bytes()
 }
 
 // add opens a run. One whose neighbours shared an entry parts them.

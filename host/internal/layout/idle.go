@@ -1,0 +1,24 @@
+package layout
+
+import "github.com/wasmjob/wasmjob/host/internal/protocol"
+
+type idleJSON struct {
+	Idle    [][2]int64 `json:"idle,omitempty"` // between two instants
+	Resumed byItem     `json:"resumed,omitzero"`
+}
+
+func idleOf(d *protocol.Idle) idleJSON {
+	j := idleJSON{Resumed: d.Resumed}
+	for _, s := range d.Spans {
+		j.Idle = append(j.Idle, [2]int64{s.From, s.To})
+	}
+	return j
+}
+
+func (j *idleJSON) idle() protocol.Idle {
+	d := protocol.Idle{Resumed: j.Resumed}
+	for _, s := range j.Idle {
+		d.Spans = append(d.Spans, protocol.Span{From: s[0], To: s[1]})
+	}
+	return d
+}

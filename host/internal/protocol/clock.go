@@ -1,0 +1,157 @@
+package protocol
+
+import (
+	"fmt"
+	"slices"
+	"time"
+)
+
+// clocksAgree is by how many ms a server's clock and the registry's may differ where
+// the job does not say.
+const clocksAgree = 5_000
+
+// clocks is what was told of the difference between the two.
+type clocks struct {
+	skew  int64  // that the text names
+	text  string // empty: they agree
+	later bool   // items are accounted for up to an instant that is still far away
+}
+
+// registryTime is what the registry's clock shows, as far as is known here.
+func (s *State) registryTime() int64 { return s.now - s.skew }
+
+// tolerance is by how many ms the two clocks may differ.
+func (s *State) tolerance() int64 {
+	if c := s.config(); c != nil && c.MaxSkew > 0 {
+		return c.MaxSkew
+	}
+	return clocksAgree
+}
+
+// future: the registry's clock is not yet near the moment.
+func (s *State) future(t int64) bool { return t > s.registryTime()+s.tolerance() }
+
+// dateOf is the moment of the own clock as it may be written for others to go by: not
+// after the registry's time, unless the clocks agree. Instants up to a date that
+// lies in the future would begin nowhere.
+func (s *State) dateOf(t int64) int64 {
+	if s.skew > s.tolerance() {
+		t -= s.skew
+	}
+	if s.future(t) { // the clock was set back since
+		t = s.registryTime()
+	}
+	return t
+}
+
+// arrive lets an instant be due, or keeps it until the registry's clock is there.
+// One at a time waits: a schedule that is dense would fill the memory.
+func (s *State) arrive(t Tick) {
+	if s.future(t.At) {
+		if s.early.At == 0 {
+			s.early = t
+		}
+		if s.view == nil || s.own() == nil {
+			return
+		}
+		for i := range s.view.total() {
+			if s.mine(i) && !s.passed(i, t.At) {
+				s.excuse(i, aheadOfRegistry)
+			}
+		}
+		return
+	}
+	if s.came(t) {
+		s.witness.early(t)
+		s.instants = append(s.instants[max(0, len(s.instants)+1-keptInstants):], t.At)
+		s.tick = t
+		s.silenced()
+	}
+}
+
+const aheadOfRegistry = "the server's clock was ahead of the registry's"
+
+// goByClocks follows the two clocks: an instant that waited becomes due, and those
+// that came by a clock which was set back have not come.
+func (s *State) goByClocks(p *Plan) {
+	s.tellClocks(p)
+	if t := s.early; t.At != 0 && !s.future(t.At) {
+		s.early = Tick{}
+		s.arrive(t)
+	}
+	setBack := s.latest.At > s.now+clocksAgree
+	if !setBack && (s.early.At == 0 || s.skew > s.tolerance()) {
+		return
+	}
+	s.early = Tick{}
+	if setBack {
+		s.latest, s.tick, s.instants, s.paused = Tick{}, Tick{}, nil, 0
+		s.due = slices.DeleteFunc(s.due, func(d due) bool { return d.at > s.now+clocksAgree })
+	}
+	// The schedule has told these instants, and would not tell them again.
+	if s.cron != nil && s.self != "" {
+		p.add(Reschedule{Cron: *s.cron})
+	}
+}
+
+// tellClocks notes, once, that the clocks differ by more than they may, or agree
+// again.
+func (s *State) tellClocks(p *Plan) {
+	if most := s.tolerance(); max(s.skew, -s.skew) <= most {
+		if s.clocks.text != "" {
+			p.add(Note{Text: "the server's clock agrees with the registry's again"})
+		}
+		s.clocks.text = ""
+		return
+	}
+	if by := s.skew - s.clocks.skew; s.clocks.text != "" && max(by, -by) <= max(s.tolerance(), clocksAgree) {
+		return
+	}
+	s.clocks.skew, s.clocks.text = s.skew, s.bothClocks()
+	p.add(Note{Text: s.clocks.text, Wrong: true})
+}
+
+// bothClocks is the trouble of clocks that differ.
+func (s *State) bothClocks() string {
+	effect := "instants begin late here"
+	switch {
+	case s.skewed():
+		effect = "nothing begins here"
+	case s.skew > 0:
+		effect = "no instant begins here before the registry's clock is near it"
+	}
+	return fmt.Sprintf("%s: it showed %s, the registry's %s, and they may differ by %v; %s", skewed,
+		clockText(s.now), clockText(s.registryTime()), time.Duration(s.tolerance())*time.Millisecond, effect)
+}
+
+func clockText(ms int64) string { return time.UnixMilli(ms).UTC().Format("2006-01-02T15:04:05.000Z") }
+
+// seeFuture notes, once, that items are accounted for up to a moment that is still
+// to come: a clock was ahead when that was written.
+func (s *State) seeFuture(p *Plan) {
+	text := s.accountedAhead()
+	if later := text != ""; later != s.clocks.later {
+		s.clocks.later = later
+		if later {
+			p.add(Note{Text: text, Wrong: true})
+		}
+	}
+}
+
+// accountedAhead is the trouble of items that wait for a moment that is far away.
+func (s *State) accountedAhead() string {
+	if s.self == "" || s.config() == nil || !s.distant(s.view.newest()) {
+		return ""
+	}
+	n, until := 0, int64(0)
+	for i := range s.view.total() {
+		if t := s.view.last(i); s.distant(t) {
+			n, until = n+1, max(until, t)
+		}
+	}
+	if n == 0 {
+		return ""
+	}
+	return fmt.Sprintf("a clock was ahead: %d items are accounted for up to %s, and the registry's clock shows %s, this server's %s; what may have begun until then does not begin again",
+		n, clockText(until), clockText(s.registryTime()), clockText(s.now))
+}

@@ -1,0 +1,87 @@
+package protocol
+
+import (
+	"cmp"
+	"slices"
+)
+
+// After the registry's clock was ahead, items are accounted for up to an instant
+// that is still to come. What has begun until then must not begin again, the rest
+// should. The two are told apart by the time in which nothing began: a clock that
+// jumps forward leaves such a span.
+
+const (
+	// shortestSpan, in ms, is worth to be kept.
+	shortestSpan = 120_000
+	// spanMargin before the end of a span is not trusted: another member may have
+	// begun an instant there a moment ago.
+	spanMargin = 60_000
+	// keptSpans are the newest.
+	keptSpans = 4
+)
+
+// distant: the moment lies so far ahead of the registry's clock that a clock was
+// wrong when it was written.
+func (s *State) distant(t int64) bool {
+	return t > s.registryTime()+max(s.tolerance(), clocksAgree)
+}
+
+// passed: the owner of the item need not begin the instant, since it began or has
+// a row, or may have begun.
+func (s *State) passed(i int, t int64) bool {
+	last := s.accounted(i)
+	return t <= last && !(s.distant(last) && s.view.idle(t) && t > s.view.resumed(i))
+}
+
+// idle: no item of the job began the instant before its clock was set back.
+func (v *View) idle(t int64) bool {
+	if v.Assignment.within(t) {
+		return true
+	}
+	for k := range v.Runs {
+		if v.Runs[k].within(t) {
+			return true
+		}
+	}
+	return false
+}
+
+func (d *Idle) within(t int64) bool {
+	return slices.ContainsFunc(d.Spans, func(s Span) bool { return s.From < t && t < s.To-spanMargin })
+}
+
+// idle keeps a span, if it is among the newest.
+func (d *Idle) idle(s Span) {
+	if s.To-s.From < shortestSpan || slices.Contains(d.Spans, s) {
+		return
+	}
+	d.Spans = append(d.Spans, s)
+	slices.SortFunc(d.Spans, func(a, b Span) int { return cmp.Or(cmp.Compare(a.To, b.To), cmp.Compare(a.From, b.From)) })
+	d.Spans = d.Spans[max(0, len(d.Spans)-keptSpans):]
+}
+
+// idle notes for how long no item of the job had begun before t.
+func (b *beginning) idle(t int64) {
+	if b.idled {
+		return
+	}
+	b.idled = true
+	b.m.Own.idle(Span{b.s.view.newest(), t})
+}
+
+// newest is the newest instant of any item that anybody accounted for.
+func (v *View) newest() int64 {
+	t := newestOf(v.Assignment.Last)
+	for k := range v.Runs {
+		t = max(t, newestOf(v.Runs[k].Last))
+	}
+	return t
+}
+
+func newestOf(all []int64) int64 {
+	t := int64(0)
+	for _, o := range all {
+		t = max(t, o)
+	}
+	return t
+}
