@@ -140,6 +140,8 @@ type Receipt struct {
 	// known only if the transaction contains a Set (ZooKeeper's client hides
 	// it otherwise); else it is 0.
 	Revision int64
+	// At is what the service's clock showed then; zero if it does not say.
+	At time.Time
 	// Results has one entry for each op.
 	Results []Result
 }

@@ -48,7 +48,7 @@ type member struct {
 	effective *effective
 	fresh     bool                // it has not been held against this server's file yet
 	ruled     protocol.Configured // what the core was told of it
-	measured  time.Time           // when the clock was last compared with the registry's, or that began
+	skew      int64               // ms that the clock is ahead of the registry's, as the core was told
 	listening context.CancelFunc  // ends the listener that is called; nil: none is
 	cron      string
 	guests    map[int]*guest // by item
@@ -129,7 +129,6 @@ func (m *member) turn() {
 			m.read(l)
 		}
 		if tick.At != 0 && m.draining == notDraining {
-			m.measure()
 			m.step(tick)
 		}
 		clear(letters)
@@ -225,9 +224,6 @@ func (m *member) read(l letter) {
 			m.prepared(p.Ready)
 		}
 		m.step(l.Input)
-		if _, ok := l.Input.(protocol.Measured); ok && m.view != nil {
-			m.show() // it may be a trouble
-		}
 	}
 }
 
@@ -268,7 +264,6 @@ func (m *member) publish() {
 		m.rule() // a module comes when it comes
 		m.step(protocol.Observed{View: m.view})
 		m.show()
-		m.measure()
 		if m.fresh || !m.defining.done {
 			m.define()
 		}
@@ -297,6 +292,7 @@ func (m *member) step(in protocol.Input) {
 // before.
 func (m *member) judge() {
 	m.learn()
+	m.measure()
 	level := protocol.Trusted
 	switch m.line.Trust() {
 	case session.Trusted:

@@ -1,26 +1,17 @@
 package runner
 
-import (
-	"testing"
-	"time"
-)
+import "testing"
 
-func TestSkew(t *testing.T) {
+func TestSkewThatIsNews(t *testing.T) {
 	t.Parallel()
-	sent := time.Unix(1000, 0)
 	for _, tt := range []struct {
-		took   time.Duration
-		theirs time.Duration // after sent
-		want   int64
+		told, skew int64
+		want       bool
 	}{
-		{0, 0, 0},
-		{time.Second, 500 * time.Millisecond, 0},
-		{time.Second, time.Second, 0},
-		{time.Second, 3 * time.Second, -2000},
-		{time.Second, -2 * time.Second, 2000},
+		{0, 0, false}, {0, 9, false}, {0, 10, true}, {0, -10, true}, {5000, 5009, false}, {5000, 4990, true}, {12, 3, false}, {12, 0, true}, {-3_600_000, 0, true},
 	} {
-		if got := skewOf(sent, tt.took, sent.Add(tt.theirs)); got != tt.want {
-			t.Errorf("the answer %s came within %s: skew %d, want %d", tt.theirs, tt.took, got, tt.want)
+		if got := isNews(tt.told, tt.skew); got != tt.want {
+			t.Errorf("%d after %d: %v", tt.skew, tt.told, got)
 		}
 	}
 }

@@ -18,6 +18,7 @@ type connected struct {
 	trunk   *Trunk
 	session registry.Session
 	judge   *judge
+	clock   clock
 	life    context.Context //nolint:containedctx // that of the session, not of a call
 	end     context.CancelFunc
 	ended   chan struct{} // closed when the session is over

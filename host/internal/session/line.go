@@ -45,6 +45,9 @@ func (l *Line) Trust() Trust {
 	return level
 }
 
+// Skew is by how many ms this server's clock is ahead of the registry's.
+func (l *Line) Skew() int64 { return l.of.clock.skew() }
+
 // begin lets a request begin, unless the line is closed.
 func (l *Line) begin() error {
 	l.mu.Lock()
@@ -67,7 +70,9 @@ func (l *Line) Commit(ctx context.Context, ops ...registry.Op) (registry.Receipt
 
 func (l *Line) commit(ctx context.Context, ops []registry.Op) (registry.Receipt, error) {
 	l.makes(ops)
+	sent := l.of.clock.moment()
 	receipt, err := l.of.session.Commit(ctx, ops...)
+	l.of.clock.tell(sent, receipt.At)
 	l.committed(ops, receipt, err)
 	return receipt, err
 }

@@ -110,6 +110,7 @@ func (t *Trunk) use(ctx context.Context, c *connected) error {
 	var watching sync.WaitGroup
 	watching.Go(func() { c.watch(ctx) })
 	watching.Go(func() { c.watchLoops(ctx) })
+	watching.Go(func() { c.keepTime(ctx) })
 	for going := true; going; {
 		select {
 		case say := <-c.news:
@@ -147,9 +148,15 @@ func (t *Trunk) open(ctx context.Context, bound time.Duration) (*connected, erro
 		return nil, fmt.Errorf("open a registry session: %w", err)
 	}
 	c.session, c.judge = session, newJudge(session, asked)
+	c.clock = clock{moment: thisMoment, inside: session.Timeout() == 0}
 	err = session.Follow(ctx, t.root()) // before anything is read
 	if err == nil {
 		err = c.prepare(ctx)
+	}
+	if err == nil {
+		if err := c.askTheTime(ctx); err != nil { // transactions tell it, too
+			c.say(func(log *slog.Logger) { log.Info("the registry does not tell the time when it is asked; transactions tell it", "error", err) })
+		}
 	}
 	if err != nil {
 		c.end()

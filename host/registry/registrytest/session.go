@@ -159,8 +159,12 @@ func testTime(f *fixture) {
 	}
 	before := now()
 	f.main.commit(created(f.path("a")))
+	told := f.main.commit(set(f.path("a"), "b", registry.AnyVersion)).At
 	at := f.main.read(f.path("a")).Stat.ModifiedAt
 	after := now()
+	if told.IsZero() && f.main.Timeout() > 0 || !told.IsZero() && !told.Equal(at) {
+		f.Errorf("set at %v, and the transaction told %v", at, told)
+	}
 	if after.Before(before.Add(-slack)) {
 		f.Errorf("the clock went from %v back to %v", before, after)
 	}

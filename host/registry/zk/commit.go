@@ -185,6 +185,7 @@ func (s *session) receipt(ops []registry.Op, t transaction, answers []client.Mul
 			result.Path = s.own(a.String)
 		case registry.Set:
 			result.Version, r.Revision = a.Stat.Version, a.Stat.Mzxid
+			r.At = time.UnixMilli(a.Stat.Mtime)
 		}
 	}
 	return r
