@@ -213,7 +213,7 @@ func (m *member) read(l letter) {
 		}
 		m.step(l.ends)
 	case lookLetter:
-		m.judge()
+		m.step(protocol.Elapsed{}) // a clock may have been set
 	case dealtLetter:
 		if l.deal == m.deal {
 			m.deal = nil

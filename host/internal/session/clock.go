@@ -22,6 +22,8 @@ type clock struct {
 const (
 	// askTime is how often the time is asked for, where no transaction tells it.
 	askTime = time.Minute
+	// lookTime is how often somebody looks whether a clock was set.
+	lookTime = 10 * time.Second
 	// vagueTime is how long a transaction may have taken whose time is worth more
 	// than an earlier one.
 	vagueTime = time.Second
@@ -91,28 +93,30 @@ func (c *connected) askTheTime(ctx context.Context) error {
 }
 
 // keepTime asks for the time whenever nothing has told it for a while. A job at rest
-// hears of it when the clocks come to differ otherwise than before.
+// hears when this server's clock was set, or differs from the registry's otherwise
+// than before: it would wait for an instant that its schedule told already.
 func (c *connected) keepTime(ctx context.Context) {
-	timer := time.NewTimer(askTime)
-	defer timer.Stop()
-	for known := c.clock.skew(); ; {
+	again := time.NewTicker(lookTime)
+	defer again.Stop()
+	looked, known := c.clock.moment(), c.clock.skew()
+	for {
 		select {
-		case <-timer.C:
+		case <-again.C:
 		case <-c.ended:
 			return
 		case <-ctx.Done():
 			return
 		}
-		wait := askTime - c.clock.age()
-		if wait <= 0 {
+		if c.clock.age() >= askTime {
 			_ = c.askTheTime(c.life) // what is known goes on to count
-			wait = askTime
 		}
-		timer.Reset(wait)
-		if skew := c.clock.skew(); max(skew-known, known-skew) >= vagueTime.Milliseconds() {
+		now, skew := c.clock.moment(), c.clock.skew()
+		set := now.at.Round(0).Sub(looked.at.Round(0)) - now.since(looked)
+		if set.Abs() >= vagueTime || max(skew-known, known-skew) >= vagueTime.Milliseconds() {
 			known = skew
 			c.remind()
 		}
+		looked = now
 	}
 }
 

@@ -131,6 +131,7 @@ func (l *ledger) judge(changes []tree.Change, by author) {
 			l.w.breach("one member a session", "%s: session %d has joined as %s, too", by, m.Owner, m.ID)
 		}
 	}
+	l.dated(old, by)
 	l.noted(old, by)
 	l.records(old, by)
 	l.asks(old, by)
@@ -227,7 +228,8 @@ func (l *ledger) newEntry(id protocol.ID, e protocol.Entry, old *protocol.View, 
 	if n := l.retries[keyOf(e)]; e.Attempt != n+1 {
 		l.w.breach("attempts", "%s: item %d run %s attempt %d after %d ended attempts", by, e.Item, runName(e), e.Attempt, n)
 	}
-	if e.Trigger == "" && e.Attempt == 1 && e.Instant <= lastOf(old, e.Item) {
+	l.timely(e, by)
+	if e.Trigger == "" && e.Attempt == 1 && e.Instant <= lastOf(old, e.Item) && !l.resumes(e, old) {
 		l.w.breach("last instants", "%s: item %d begins instant %s, but %d was accounted for", by, e.Item, runName(e), lastOf(old, e.Item))
 	}
 	for k := range l.v.Runs {
@@ -331,7 +333,7 @@ func (l *ledger) stored(r protocol.Row) { l.history[rowKeyOf(r)] = true }
 // due notes an instant that came due on a member's clock, unless a member
 // still goes by a cron that was replaced.
 func (l *ledger) due(m *member, at int64) {
-	if l.v.Config == nil {
+	if l.v.Config == nil || l.w.clocks.told && at > l.w.registryTime()+tolerated {
 		return
 	}
 	for _, o := range l.w.members {

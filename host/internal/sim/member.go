@@ -85,7 +85,7 @@ type running struct {
 func (m *member) name() string { return m.label + "/" + strconv.Itoa(m.life) }
 
 // now is the member's own clock.
-func (m *member) now() int64 { return m.w.now/millisecond + m.offset }
+func (m *member) now() int64 { return m.w.registryTime() + m.offset }
 
 // start opens a session and a new protocol state.
 func (m *member) start() {
@@ -141,6 +141,7 @@ func (m *member) guard(life int, do func()) {
 		return
 	}
 	m.doubts()
+	m.learnTime()
 	do()
 	m.pump()
 	m.lease()

@@ -51,7 +51,7 @@ func in(fn, old, by string) change   { return change{edit: edit{fn, old, by}} }
 func without(fn, code string) change { return in(fn, code, "") }
 
 func allMutants() []mutant {
-	return slices.Concat(recordMutants(), clusterMutants(), mirrorMutants(), wordMutants(), besideMutants(), leaseMutants(), namedMutants())
+	return slices.Concat(recordMutants(), clusterMutants(), mirrorMutants(), wordMutants(), besideMutants(), leaseMutants(), clockMutants(), namedMutants())
 }
 
 // edits of a mutant; the program is built anew for them.

@@ -32,6 +32,7 @@ type World struct {
 	options  protocol.Options
 	without  string // the rule that no member asks; "": each is asked
 	ledger   *ledger
+	clocks   clocks
 
 	profile  profile
 	timeout  int64 // of sessions
