@@ -71,3 +71,53 @@ func TestClockThatDiffers(t *testing.T) {
 		}
 	})
 }
+
+// A job that fires once a day: where the registry is an hour behind, the instant
+// waits until its clock is near; where it is ahead, the instant begins as it comes.
+// Either way the status shows both clocks.
+func TestDailyJobAndTheRegistrysClock(t *testing.T) {
+	t.Parallel()
+	for name, tt := range map[string]struct {
+		ahead  time.Duration
+		atHalf int // runs by half past twelve
+	}{
+		"behind": {-time.Hour, 0},
+		"ahead":  {time.Hour, 1},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			synctest.Test(t, func(t *testing.T) {
+				reg, rows := &wrongClock{Registry: embedded.Memory()}, &pile{}
+				reg.ahead.Store(int64(tt.ahead))
+				time.Sleep(11 * time.Hour)
+				h, stop := start(t, Options{
+					Registry: reg, Runner: Func(fine), Sinks: []trace.Sink{rows},
+					Jobs: []job.Config{{Name: "j", Cron: "0 0 12 * * ?", TimeZone: "UTC", Shards: 2, MaxClockSkew: -1}},
+				})
+				<-h.Ready()
+				time.Sleep(90 * time.Minute)
+				if n := rows.count("j", trace.Succeeded); n != 2*tt.atHalf {
+					t.Errorf("%d items ran by half past twelve", n)
+				}
+				time.Sleep(31 * time.Minute)
+				if n := rows.count("j", trace.Succeeded); n != 2 {
+					t.Errorf("%d items ran by one", n)
+				}
+				s := h.Jobs()[0].Troubles
+				if len(s) != 1 || !strings.Contains(s[0], "registry's 2000-01-01") {
+					t.Errorf("troubles %q", s)
+				}
+				time.Sleep(24 * time.Hour)
+				if n := rows.count("j", trace.Succeeded) + rows.count("j", trace.Missed); n != 4 {
+					t.Errorf("%d rows after two days", n)
+				}
+				if err := stop(); err != nil {
+					t.Error(err)
+				}
+				if err := reg.Close(); err != nil {
+					t.Error(err)
+				}
+			})
+		})
+	}
+}

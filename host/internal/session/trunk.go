@@ -155,7 +155,9 @@ func (t *Trunk) open(ctx context.Context, bound time.Duration) (*connected, erro
 	}
 	if err == nil {
 		if err := c.askTheTime(ctx); err != nil { // transactions tell it, too
-			c.say(func(log *slog.Logger) { log.Info("the registry does not tell the time when it is asked; transactions tell it", "error", err) })
+			c.say(func(log *slog.Logger) {
+				log.Info("the registry does not tell the time when it is asked; transactions tell it", "error", err)
+			})
 		}
 	}
 	if err != nil {
