@@ -43,6 +43,8 @@ func TestFlows(t *testing.T) {
 		"late-for-the-deal": lateForTheDeal,
 		"idle":              idle,
 		"times":             times,
+		"hour-ahead":        hourAhead,
+		"hour-behind":       hourBehind,
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
