@@ -27,7 +27,7 @@ func watchClock(ctx context.Context, log *slog.Logger) {
 		now := time.Now()
 		switch by := jump(now.Round(0).Sub(last.Round(0)), now.Sub(last)); {
 		case by < 0:
-			log.Warn("the clock was set back; no instant fires twice, so jobs wait until it is where it was", "by", (-by).String())
+			log.Warn("the clock was set back; no instant begins twice, so jobs wait where instants had begun until those are past", "by", (-by).String())
 		case by > 0:
 			log.Warn("the clock was set forward, or the system slept; what should have fired meanwhile is late or missed", "by", by.String())
 		}
