@@ -105,19 +105,14 @@ func (j Job) Encode(m protocol.Mutation, v *protocol.View) []registry.Op {
 			t.tell(m.Self, m.Next)
 		}
 	case protocol.Release:
-		r := roundOf(v, m.Event)
-		for _, i := range r.Items {
-			t.delete(j.vouched(m.Event, i), registry.AnyVersion)
-		}
-		for _, name := range r.Strays { // as ElasticJob, which deletes whatever is there
-			t.delete(j.at(roundNode(m.Event))+"/"+name, registry.AnyVersion)
-		}
-		t.delete(j.at(roundNode(m.Event)), registry.AnyVersion)
+		t.release(m)
 	case protocol.Tell:
 		t.tell(m.Self, &m.Next)
 	case protocol.Drop:
 		t.own(m.Self, m.Own)
 		t.unpend(m.Items)
+	case protocol.Disown:
+		t.disown(m.Items)
 	case protocol.Leave:
 		t.leave(m)
 	case protocol.RequestTrigger:
@@ -289,11 +284,7 @@ func (t *transaction) join(m protocol.Join) {
 	t.ephemeral(t.member(m.ID), encodeMember(m, protocol.Ready{}))
 	t.op(registry.Set, t.at(nodeMembers), nil, registry.AnyVersion)
 	t.op(registry.Create, t.runsOf(m.ID), encodeRuns(&protocol.RunsData{}), 0)
-	if t.v.Necessary {
-		t.op(registry.Set, t.at(nodeNecessary), nil, registry.AnyVersion)
-	} else {
-		t.create(t.at(nodeNecessary), "")
-	}
+	t.markReshard()
 }
 
 func (t *transaction) reshard(m protocol.Reshard) {
@@ -347,6 +338,18 @@ func (t *transaction) owners(m protocol.Owners) {
 	if m.Last {
 		t.resharded("owners-last/joins")
 	}
+}
+
+// release deletes a round.
+func (t *transaction) release(m protocol.Release) {
+	r := roundOf(t.v, m.Event)
+	for _, i := range r.Items {
+		t.delete(t.vouched(m.Event, i), registry.AnyVersion)
+	}
+	for _, name := range r.Strays { // as ElasticJob, which deletes whatever is there
+		t.delete(t.at(roundNode(m.Event))+"/"+name, registry.AnyVersion)
+	}
+	t.delete(t.at(roundNode(m.Event)), registry.AnyVersion)
 }
 
 // tell sets how far the listeners of fires have been told.
@@ -586,20 +589,6 @@ func (t *transaction) takeOver(m protocol.Take) {
 	if m.Place != "" {
 		t.delete(t.place(protocol.FailoverLatch, m.Place), registry.AnyVersion)
 	}
-}
-
-func (t *transaction) leave(m protocol.Leave) {
-	t.delete(t.runsOf(m.Self), t.seen("leave/record", t.version(m.Self)))
-	t.setAssignment("leave/epoch", &m.Next)
-	if t.v.Leader == m.Self {
-		t.delete(t.at(nodeLeaderInstance), registry.AnyVersion)
-	}
-	for _, in := range t.v.Instances {
-		if in.ID == m.Self {
-			t.delete(t.Instance(m.Self), t.seen("leave/requests", in.Version)) // nothing was asked of it since
-		}
-	}
-	t.delete(t.member(m.Self), registry.AnyVersion)
 }
 
 // present creates or deletes a mark.

@@ -218,7 +218,7 @@ func leave(s *State, _ *Plan) Mutation {
 	next.fold(&own.RunsData)
 	next.Flow.add(own.Flow)
 	next.Results.add(own.Results)
-	return Leave{Self: s.self, Next: next}
+	return s.disown(Leave{Self: s.self, Next: next})
 }
 
 type absence struct {

@@ -195,8 +195,10 @@ func (c *cluster) printCommit(v *protocol.View, m protocol.Mutation) {
 		c.say("%s %s", name, list(m.Items))
 		c.printRecord(&m.Own)
 	case protocol.Leave:
-		c.say("%s%s", name, epoch)
+		c.say("%s%s%s%s", name, epoch, some(", without the owners of ", m.Items), given(m.Listened, ", marking a reshard"))
 		c.printAssignment(&m.Next)
+	case protocol.Disown:
+		c.say("%s %s", name, list(m.Items))
 	case protocol.RequestTrigger:
 		c.say("%s of %s", name, namesOf(m.To))
 	case protocol.SetPaused:

@@ -41,6 +41,7 @@ type State struct {
 	waitFrom  int64 // since when an instant is due that waits for it; 0: none was
 	occupied  []occupied
 	parts     *parts   // a reshard of ours whose nodes are not all written
+	disowned  int      // items below this have no owner's node that names the member, but for those dealt since
 	used      *room    // by the mutation that is being decided; nil: it counts nothing
 	smaller   int      // items that a transaction may concern, since the registry did not take one of more; 0: as Options say
 	lost      int      // answers to transactions of several items that never came, in a row
@@ -361,6 +362,8 @@ func (s *State) applied(f *flight, rev int64, p *Plan) {
 	case Take:
 		s.did(FireStarted, m.Items)
 		s.start(m.Own.Open, m.Items, rev, p)
+	case Disown:
+		s.disowned = m.Items[len(m.Items)-1] + 1
 	case Leave:
 		s.gone = true
 		p.add(Stop{Rejoin: s.barred})

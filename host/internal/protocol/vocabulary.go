@@ -355,11 +355,16 @@ type (
 		Own   RunsData
 		Items []int
 	}
-	// Leave ends the membership.
+	// Leave ends the membership. Where members of ElasticJob listen, the owners'
+	// nodes of Items, which name the member, go as well.
 	Leave struct {
-		Self ID
-		Next Assignment
+		Self     ID
+		Next     Assignment
+		Listened bool
+		Items    []int
 	}
+	// Disown takes the owners' nodes of items away before a Leave.
+	Disown struct{ Items []int }
 	// RequestTrigger writes the request to every instance.
 	RequestTrigger struct{ To []ID }
 	// SetPaused stops or resumes scheduled runs.
@@ -417,6 +422,7 @@ func (Release) Name() string        { return "release" }
 func (Tell) Name() string           { return "tell" }
 func (Drop) Name() string           { return "drop" }
 func (Leave) Name() string          { return "leave" }
+func (Disown) Name() string         { return "disown" }
 func (RequestTrigger) Name() string { return "request-trigger" }
 func (SetPaused) Name() string      { return "set-paused" }
 func (DisableItem) Name() string    { return "disable-item" }
@@ -455,6 +461,7 @@ func (Release) mutation()        {}
 func (Tell) mutation()           {}
 func (Drop) mutation()           {}
 func (Leave) mutation()          {}
+func (Disown) mutation()         {}
 func (RequestTrigger) mutation() {}
 func (SetPaused) mutation()      {}
 func (DisableItem) mutation()    {}

@@ -128,6 +128,7 @@ func (l *ledger) decided(old *protocol.View, by author) {
 		if registered(l.v, m.Self) != nil || alive(l.v, m.Self) || recordOf(l.v, m.Self) != nil {
 			l.w.breach("leave", "%s left something of %s", by, m.Self)
 		}
+		l.disowned(m.Self, by)
 	default:
 		if old.Leader != "" && old.Leader != by.self && l.v.Leader == "" {
 			l.w.breach("another's lead", "%s ended the lead of %s", by, old.Leader)

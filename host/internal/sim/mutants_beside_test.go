@@ -45,6 +45,10 @@ func besideMutants() []mutant {
 		{"orphan: never", "what a member of ElasticJob had open when it died is run again", []change{noRule("orphan")}},
 		{"orphan: records unchecked", "what strangers had open becomes pending only if nobody has begun anything since", []change{noFence("orphan/records")}},
 		{"orphan: back meanwhile", "who has come back is not dead", []change{noFence("orphan/away")}},
+		{"leave: its nodes stay", "who leaves in order takes the owners' nodes that name it along", []change{in("protocol.State.disown", "s.listened()", "false")}},
+		{"leave: only what fits", "those that do not fit into the transaction go before", []change{in("protocol.State.disown", "return Disown{Items: some}", "_ = some")}},
+		{"leave: after a new deal", "a Leave that is on its way while a leader of ElasticJob deals is refused", []change{noFence("disown/seal")}},
+		{"leave: during a deal", "who leaves waits until the items have been dealt, and somebody has adopted that", []change{in("protocol.State.disown", "s.leftToLeader()", "false")}},
 		{"strategy: unknown", "who does not know the strategy does not lead beside those who do", []change{in("protocol.State.puzzled", "c != nil", "false")}},
 	}
 }

@@ -12,8 +12,9 @@ func leftScenarios() []scenario {
 	return []scenario{
 		{"who joins finds what a member of ElasticJob wants run again, though it had ended", func(w *World) {
 			w.plain(2, 9)
-			w.theirs("10.0.0.1", 0) // the address of ours: what leaves is wanted again
-			w.ours(1, 5)
+			w.theirs("10.0.0.1", 0)
+			w.theirs("10.0.0.1", 1) // the same address: what dies is wanted again
+			w.ours(2, 5)
 		}, joinsToEnded},
 		{"a leader of ElasticJob deals while a part of our deal is on its way", func(w *World) {
 			w.plain(9, 3)
@@ -24,21 +25,22 @@ func leftScenarios() []scenario {
 	}
 }
 
-// joinsToEnded: a member leaves when its run has ended. A member of ElasticJob wants
-// its items run again, and freezes. Who joins then knows the runs from the tree, and
-// not yet which instant is the newest.
+// joinsToEnded: a member leaves, and one of ElasticJob runs its item. That one dies
+// when the run has ended. Another, on the same address, wants the item run again, and
+// freezes. Who joins then knows the runs of the first from the tree, and not yet which
+// instant is the newest.
 func joinsToEnded(w *World) steering {
-	p, a := w.jvms[0], w.members[0]
-	left, reached := false, false
+	p, q, a := w.jvms[0], w.jvms[1], w.members[0]
+	asked, left, reached := false, false, false
 	return steering{reached: &reached, sending: func(m *member, mu protocol.Mutation) {
 		switch mu.(type) {
-		case protocol.Forget, protocol.Complete:
-			if !left && settledIn(w) && len(a.guests) == 0 {
-				left = true
+		case protocol.Complete:
+			if !asked && settledIn(w) && len(a.guests) == 0 {
+				asked, a.retired = true, true
 				w.after(300*millisecond, func() { w.wish(a, protocol.AskLeave{}) })
 			}
 		case protocol.Leave:
-			w.after(100*millisecond, a.start)
+			left = true
 		case protocol.Join:
 			if left && !reached {
 				reached = true
@@ -46,9 +48,13 @@ func joinsToEnded(w *World) steering {
 			}
 		default:
 		}
-	}, change: func(_, now *protocol.View) {
+	}, change: func(old, now *protocol.View) {
+		if left && q.up && old.Items[0].Running != 0 && now.Items[0].Running == 0 {
+			w.after(300*millisecond, q.dies)
+		}
 		if left && !reached && !p.frozen && slices.ContainsFunc(now.Pending, func(q protocol.Pending) bool { return q.Foreign }) {
 			w.after(1, p.freeze)
+			w.after(100*millisecond, func() { a.retired = false; a.start() })
 			w.after(1500*millisecond, p.thaw)
 		}
 	}}

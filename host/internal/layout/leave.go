@@ -1,0 +1,49 @@
+package layout
+
+import (
+	"slices"
+
+	"github.com/wasmjob/wasmjob/host/internal/protocol"
+	"github.com/wasmjob/wasmjob/host/registry"
+)
+
+func (t *transaction) leave(m protocol.Leave) {
+	if m.Listened {
+		t.disown(m.Items)
+	}
+	t.delete(t.runsOf(m.Self), t.seen("leave/record", t.version(m.Self)))
+	t.setAssignment("leave/epoch", &m.Next)
+	if t.v.Leader == m.Self {
+		t.delete(t.at(nodeLeaderInstance), registry.AnyVersion)
+	}
+	for _, in := range t.v.Instances {
+		if in.ID == m.Self {
+			t.delete(t.Instance(m.Self), t.seen("leave/requests", in.Version)) // nothing was asked of it since
+		}
+	}
+	t.delete(t.member(m.Self), registry.AnyVersion)
+}
+
+// disown deletes owners' nodes before the instance that they name: listeners of
+// ElasticJob hear of them in this order. If a leader of ElasticJob has dealt since,
+// the seal is gone, and the items may be others.
+func (t *transaction) disown(items []int) {
+	switch {
+	case t.v.Sealed && slices.Contains(items, 0):
+		t.delete(t.seal(), registry.AnyVersion)
+	default:
+		t.checkSeal("disown/seal")
+	}
+	t.strip(items)
+	t.markReshard()
+}
+
+// markReshard asks for a reshard. One that was decided before is refused, as the
+// mark that it saw is another one, or gone.
+func (t *transaction) markReshard() {
+	if t.v.Necessary {
+		t.op(registry.Set, t.at(nodeNecessary), nil, registry.AnyVersion)
+	} else {
+		t.create(t.at(nodeNecessary), "")
+	}
+}

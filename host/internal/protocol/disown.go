@@ -1,0 +1,61 @@
+package protocol
+
+import "strings"
+
+// A member of ElasticJob takes an instance that has gone for one that has died.
+// It runs again whatever items the owners' nodes give to it, also those that had
+// ended, if the address has another instance. So who leaves in order takes these
+// nodes away, in the transaction that deletes its instance.
+
+// listened: members of ElasticJob would run again what a member that leaves has
+// owned. They find the address by what an id begins with.
+func (s *State) listened() bool {
+	c, v := s.config(), s.view
+	if c == nil || !c.Failover || !v.foreign() {
+		return false
+	}
+	for _, in := range v.Instances {
+		if in.ID != s.self && strings.HasPrefix(string(in.ID), s.self.IP()) {
+			return true
+		}
+	}
+	return false
+}
+
+// leftToLeader: a leader of ElasticJob deals, or nobody has adopted what it dealt.
+// There is no seal then, so a Leave that is on its way could not tell that the
+// items have been dealt once more. Such a deal gives some to the member that
+// leaves, as it is still there.
+func (s *State) leftToLeader() bool {
+	until := s.markSince + s.o.ReshardWait
+	if v := s.view; !(v.foreignLeads() && v.Processing || v.unadopted()) || s.now >= until {
+		return false
+	}
+	s.hold(until)
+	return true
+}
+
+// disown adds to a Leave what keeps members of ElasticJob from taking it for a
+// death. Where there are more nodes than fit, those before go in transactions of
+// their own, each once: a leader deals to a member as long as that is there, and
+// the two would never come to an end.
+func (s *State) disown(m Leave) Mutation {
+	if !s.listened() {
+		return m
+	}
+	if s.leftToLeader() {
+		return nil
+	}
+	var items []int
+	for i := s.disowned; i < len(s.view.Items); i++ {
+		if s.view.Items[i].Owner == s.self {
+			items = append(items, i)
+		}
+	}
+	some := s.room().first(items)
+	if len(some) < len(items) {
+		return Disown{Items: some}
+	}
+	m.Listened, m.Items = true, some
+	return m
+}

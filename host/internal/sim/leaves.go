@@ -1,0 +1,25 @@
+package sim
+
+import (
+	"slices"
+	"strings"
+
+	"github.com/wasmjob/wasmjob/host/internal/protocol"
+)
+
+// disowned: nothing in the tree gives items to who has left in order, if a member of
+// ElasticJob may take that for a death. A deal that came while the member left is told
+// by the seal, if there was one; and what does not fit goes before, once.
+func (l *ledger) disowned(self protocol.ID, by author) {
+	v := by.view
+	neighbour := func(in protocol.Instance) bool {
+		return in.ID != self && strings.HasPrefix(string(in.ID), self.IP())
+	}
+	listens := shared(v) && v.Config != nil && v.Config.Failover && slices.ContainsFunc(v.Instances, neighbour)
+	if !listens || l.w.options.MaxNodes != 0 || !v.Sealed && (theyLead(v) || theyLead(l.v)) {
+		return
+	}
+	if i := slices.IndexFunc(l.v.Items, func(it protocol.Item) bool { return it.Owner == self }); i >= 0 {
+		l.w.breach("a clean stop is no death", "%s leaves, and item %d names it still", by, i)
+	}
+}
