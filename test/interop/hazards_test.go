@@ -19,7 +19,7 @@ import (
 //
 //	 1  a job of another layout           damaged_config.txt (protocol)
 //	 3  keys of ours in nodes of theirs   every scenario; config21_test.go (layout)
-//	 6  addresses that begin with others  ids: host/job/id_test.go
+//	 6  addresses that begin with others  ids: host/job/id_test.go; 06-clean-stop-on-the-address
 //	 7  the server before its instance    the order that both keep: sim/golden
 //	 8  values of a server's node         flows disable, sim/golden; operate
 //	13  what kind of node running is      flows basic, sim/golden
@@ -35,6 +35,7 @@ var hazards = []scenario{
 	{"04-config-byte-for-byte", usual, configBytes},
 	{"05-overwrite", usual, overwrite},
 	{"05-another-class", otherClass, staysOut},
+	{"06-clean-stop-on-the-address", failingOver, cleanStop},
 	{"09-order-of-instances", usual, order},
 	{"10-unknown-strategy", strange, unknownStrategy},
 	{"12-reshard-at-every-tick", thousand, reshardAtEveryTick},
@@ -131,6 +132,28 @@ func staysOut(c *cluster) {
 	}
 	c.check("nothing is written", !c.node("wasm").Exists && bytes.Equal(c.node("config").Data, config) && len(c.node("instances").Children) == 1 && len(c.node("servers").Children) == 1,
 		"instances %v, servers %v, wasm %v", c.node("instances").Children, c.node("servers").Children, c.node("wasm").Children)
+}
+
+// cleanStop: a server of ours ends in order beside a member of ElasticJob that takes
+// its own address for the same one. What had ended does not run again.
+func cleanStop(c *cluster) {
+	java := c.javaMember(javaA)
+	c.begin(java)
+	ours := c.joins(c.place(javaA[:len(javaA)-1], false))
+	stop := func() {
+		c.quiet()
+		c.event(c.lead(ours)+" stops in order", judge.Exact, ours)
+		ours.stop()
+		c.settle(nil, ours)
+		c.steady(1)
+	}
+	stop()
+	c.joins(ours)
+	c.leaves(java)
+	c.joins(java)
+	c.check("wasmjobd leads", c.leader() == ours, "%v leads", c.leader())
+	stop()
+	c.mustRun(java)
 }
 
 // unknownStrategy: a server of ours does not lead where it could not deal the
