@@ -345,6 +345,8 @@ func (l *ledger) sized(ops []registry.Op, by author) {
 		one, others = 1, 6
 	case protocol.Drop, protocol.MarkMisfire, protocol.ClearMarks:
 		one, others = 2, 2
+	case protocol.Leave, protocol.Disown:
+		one, others = 1, 8
 	default:
 		return
 	}
