@@ -1,5 +1,7 @@
 package protocol
 
+import "slices"
+
 // A registry takes transactions of bounded size. What concerns more items than
 // fit is done in parts, each of which is a step that could stand alone: whoever
 // looks between two of them sees a state that the rules know anyway.
@@ -258,6 +260,30 @@ func (s *State) deal() Mutation {
 		s.parts.strip = false
 	}
 	return s.owners(a, s.ownersAlone())
+}
+
+// restore makes owners' nodes say what the assignment does, while no strategy says
+// anything newer: parts of a reshard may be left, whose nodes name nobody who begins.
+// Beside members of ElasticJob these are the nodes that were deleted, which copies
+// have heard of by then.
+func (s *State) restore(eligible []ID) Mutation {
+	v := s.view
+	r, items := s.ownersAlone(), []int(nil)
+	for i, owner := range v.Assignment.Owners[:min(v.total(), len(v.Assignment.Owners))] {
+		it := v.item(i)
+		named := it.Owner == owner || it.Owner != "" && v.foreign()
+		if it.Exists && !named && it.Running == 0 && slices.Contains(eligible, owner) && r.take(1) {
+			items = append(items, i)
+		}
+	}
+	if len(items) == 0 {
+		return nil
+	}
+	if until := s.retry - retryAfter + lag(v.total()); v.foreign() && s.now < until {
+		s.hold(until)
+		return nil
+	}
+	return Owners{Write: items}
 }
 
 // lag is how long, in ms, a member of ElasticJob may take to hear of all items.

@@ -140,7 +140,7 @@ func reshard(s *State, p *Plan) Mutation {
 		return nil
 	}
 	if s.answer.Fault != "" {
-		return nil
+		return s.restore(el)
 	}
 	next := v.Assignment.clone()
 	next.Total, next.Members, next.Departing = req.Total, el, nil
