@@ -2,8 +2,6 @@ package interop
 
 import (
 	"errors"
-	"fmt"
-	"io"
 	"os"
 	"path/filepath"
 	"slices"
@@ -47,7 +45,8 @@ type cluster struct {
 	lives    int // of Java members that there have been
 	spans    []judge.Span
 	wants    map[int]judge.Want // of items, as it is or is about to be
-	rows     []judge.Row        // of what a scenario has judged by itself
+	frozen   []judge.Frozen
+	rows     []judge.Row // of what a scenario has judged by itself
 	registry registry.Session
 }
 
@@ -249,7 +248,6 @@ func (c *cluster) event(name string, rule judge.Rule, hit *member) {
 	if hit != nil {
 		s.Hit = hit.ip
 	}
-	s.JavaDeals = s.Role == javaRole
 	c.spans = append(c.spans, s)
 	c.Logf("%s: %s", time.Now().UTC().Format("15:04:05.000"), name)
 }
@@ -370,66 +368,4 @@ func (c *cluster) check(event string, ok bool, format string, args ...any) {
 		c.Errorf(event+": "+format, args...)
 	}
 	c.rows = append(c.rows, r)
-}
-
-// report ends the timeline at the newest tick that is over, and judges.
-func (c *cluster) report() judge.Report {
-	c.Helper()
-	to := time.Now().UnixMilli()
-	if len(c.spans) > 0 && c.last().Every != 0 {
-		every := c.last().Every
-		to -= to%every + every
-		c.await("the last tick to end", func() bool { return time.Now().UnixMilli() > to+2*every })
-	}
-	for _, m := range c.members {
-		if m.up() {
-			m.stop()
-		}
-	}
-	in := judge.Input{Runs: c.runs(), Spans: c.spans, To: to}
-	for _, m := range c.members {
-		if !m.java {
-			in.Gaps = append(in.Gaps, m.gaps()...)
-		}
-	}
-	r := judge.Judge(in)
-	r.Rows = append(r.Rows, c.rows...)
-	return r
-}
-
-// keep writes what ZooKeeper has logged of the job beside all else, for whoever
-// looks for a fault.
-func (c *cluster) keep() {
-	c.Helper()
-	var out strings.Builder
-	for _, t := range c.zk.Log() {
-		for _, ch := range t.Changes {
-			if strings.HasPrefix(ch.Path, "/"+c.name+"/") {
-				fmt.Fprintf(&out, "%s %x %d %s %.300q (kind %d, code %d)\n", t.Time.UTC().Format("15:04:05.000"), t.Session, t.Zxid, ch.Path, ch.Data, ch.Kind, ch.Code)
-			}
-		}
-	}
-	if err := os.WriteFile(filepath.Join(c.dir, "zookeeper.log"), []byte(out.String()), 0o600); err != nil {
-		c.Error(err)
-	}
-	c.Logf("what everybody wrote is in %s", c.dir)
-}
-
-// dump logs the job's nodes, for whoever looks for a fault.
-func (c *cluster) dump() {
-	c.Helper()
-	var out strings.Builder
-	c.write(&out, "")
-	c.Log("\n" + out.String())
-}
-
-func (c *cluster) write(out io.Writer, below string) {
-	n, err := c.registry.Read(c.Context(), strings.TrimSuffix(c.path(below), "/"))
-	if err != nil || !n.Exists {
-		return
-	}
-	fmt.Fprintf(out, "%s = %.200s (owner %x)\n", below, n.Data, n.Stat.Owner)
-	for _, child := range n.Children {
-		c.write(out, strings.TrimPrefix(below+"/"+child, "/"))
-	}
 }

@@ -7,7 +7,8 @@
 //
 // Flow: the Java program in java is built once; each scenario starts its members
 // in a namespace of its own and notes on a timeline what happens to them. Java
-// members print what they run, guests (those of test/faults) append it to a file;
-// package judge holds both against the timeline and prints a line for each role
-// and event.
+// members print what their schedulers fire and what they run, guests (those of
+// test/faults) append it to a file; package judge holds both against the timeline,
+// tells ElasticJob's own doing apart by ZooKeeper's log, and prints a line for
+// each role and event. A scenario is played once: what it breaks, it breaks.
 package interop

@@ -220,7 +220,7 @@ func failovers(c *cluster, javaLeads bool) {
 			now := time.Now().UnixMilli()
 			return slices.ContainsFunc(c.runs(), func(r judge.Run) bool { return r.Member == m.ip && r.End == 0 && r.Start > now-300 })
 		})
-		c.event(m.kind()+" is killed in execution", judge.Twice, m)
+		c.event(m.kind()+" is killed in execution", judge.Kill, m)
 		m.kill()
 		c.settle(c.present(), m)
 		c.check("its runs come to their ends", len(c.unended(m)) == 0, "items %v", c.unended(m))
@@ -284,7 +284,7 @@ func (c *cluster) heard(what string, after int64, moments int) {
 	_, told := c.told()
 	n := map[string]int{}
 	for _, t := range told {
-		if t.At > after && t.Word != "joined" {
+		if t.At > after && (t.Word == "started" || t.Word == "completed") {
 			n[t.Word]++
 		}
 	}

@@ -162,20 +162,6 @@ func (m *member) allLog() string {
 	return string(text)
 }
 
-// joined is when a server of ours logged, for the last time, that it is a member.
-func (m *member) joined() (at int64) {
-	for line := range strings.Lines(m.allLog()) {
-		var l struct {
-			Time time.Time `json:"time"`
-			Text string    `json:"text"`
-		}
-		if json.Unmarshal([]byte(line), &l) == nil && strings.HasPrefix(l.Text, "joined as ") {
-			at = l.Time.UnixMilli()
-		}
-	}
-	return at
-}
-
 // log is the end of that.
 func (m *member) log() string {
 	text := m.allLog()

@@ -156,18 +156,7 @@ func (c *cluster) starts(m *member, settings ...string) {
 	c.await(m.ip+" to connect", func() bool { return len(p.Openings()) > before })
 	c.between()
 	p.Set(zktest.Pass)
-	event := len(c.spans) - 1
 	c.settle(append(c.present(), m))
-	if !m.java {
-		c.spans[event].Joined = m.joined()
-		return
-	}
-	_, told := c.told()
-	for _, t := range told { // the last one
-		if t.Word == "joined" && t.Member == m.ip {
-			c.spans[event].Joined = t.At
-		}
-	}
 }
 
 // between waits for a moment at which nobody deals items out for an instant.
@@ -183,14 +172,8 @@ func (c *cluster) between() {
 // leaves asks one to end.
 func (c *cluster) leaves(m *member) {
 	c.Helper()
-	led := m.java && c.leader() == m
 	c.event(c.lead(m)+" leaves", judge.Leave, m)
-	event := len(c.spans) - 1
 	m.stop()
-	if led {
-		c.await("another leader", func() bool { l := c.leader(); return l != nil && l != m })
-		c.spans[event].Led = time.Now().UnixMilli()
-	}
 	c.settle(c.present(), m)
 }
 
@@ -210,9 +193,12 @@ func (c *cluster) dies(m *member, then func()) {
 func (c *cluster) sleeps(m *member) {
 	c.Helper()
 	c.event(c.lead(m)+" is frozen", judge.Freeze, m)
+	slept := judge.Frozen{Member: m.ip, From: time.Now().UnixMilli()}
 	m.signal(syscall.SIGSTOP)
 	c.settle(nil, m)
-	c.event(m.kind()+" wakes", judge.Twice, m)
+	c.event(m.kind()+" wakes", judge.Freeze, m)
+	slept.To = time.Now().UnixMilli()
+	c.frozen = append(c.frozen, slept)
 	m.signal(syscall.SIGCONT)
 	c.settle(c.present())
 }

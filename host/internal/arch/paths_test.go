@@ -21,8 +21,9 @@ var nodeWords = []string{"instances", "servers", "sharding", "leader", "guarante
 var treeFolders = []string{"host/registry", "host/internal/mirror", "host/internal/runner"}
 
 // spellers may write paths: layout owns them, and the tests beside members of
-// ElasticJob look at what those write and do what their tools do.
-var spellers = []string{"host/internal/layout", "test/interop"}
+// ElasticJob look at what those write, also in ZooKeeper's log, and do what their
+// tools do.
+var spellers = []string{"host/internal/layout", "test/interop", "test/interop/judge"}
 
 func TestPathsOnlyInLayout(t *testing.T) {
 	t.Parallel()

@@ -36,7 +36,6 @@ var tooLong = map[string]int{
 	"host/prospect.go":                        450,
 	"host/registry/embedded/fault_test.go":    450,
 	"host/registry/tree/tree_test.go":         450,
-	"test/interop/cluster_test.go":            450,
 
 	"host/internal/layout/encode.go Encode":        130,
 	"host/config/schema.go schema":                 130,

@@ -6,25 +6,21 @@ import (
 	"strings"
 )
 
-// Rule says what an event may do to the ticks in its span.
+// Rule says what happened to the member that an event hit, which is why items of
+// its own may not run for a while.
 type Rule uint8
 
 const (
-	// Exact: every item once.
+	// Exact: nothing.
 	Exact Rule = iota
-	// Join: a member of ElasticJob that joins at an instant may be dealt items of
-	// it before it has a scheduler, and then misses it.
+	// Join: it began.
 	Join
-	// Leave: the leaver's items may miss the instant at which it left, and then
-	// have a row, if a member of ours has them next.
+	// Leave: it was asked to end.
 	Leave
-	// Kill: the dead one's items may miss instants until they run elsewhere.
+	// Kill: it was killed.
 	Kill
-	// Freeze: as Kill, and a run that was going on ends when its process wakes.
+	// Freeze: it was frozen, or woke.
 	Freeze
-	// Twice: as Kill, and items may run more than once: ElasticJob's failover runs
-	// what had ended, and a process that wakes goes on where it was.
-	Twice
 )
 
 // Want is how often an item runs in a tick.
@@ -49,25 +45,18 @@ type Span struct {
 	// one, at From.
 	Every int64
 	// Also is another time between instants, of before the event: those at its
-	// multiples may or may not come. A member of ElasticJob may also miss the
-	// first instant after the change, which its scheduler had prepared for.
+	// multiples may or may not come.
 	Also  int64
 	Items int
 	Wants map[int]Want // of items that are not wanted once
 	Rule  Rule
 	Hit   string // the member to which it happened
-	// JavaDeals: a member of ElasticJob leads. Right after it has dealt items
-	// anew, its members look in their caches for what is theirs: one may miss the
-	// instant with an item that is new to it.
-	JavaDeals bool
-	// Joined is when the member said that it had; of Join. What joins around an
-	// instant has a leader of ElasticJob deal items out after others have begun:
-	// those that leave its members for others may miss it.
-	Joined int64
-	// Led is when somebody led again; of Leave, where a member of ElasticJob led.
-	// It may queue for the lead once more while it leaves, and then nobody leads,
-	// nor deals its items out, before its session has ended.
-	Led int64
+}
+
+// Frozen is a time during which the process of a member was stopped.
+type Frozen struct {
+	Member   string
+	From, To int64
 }
 
 // Gap is a row of a member of ours about instants that did not run.
@@ -82,19 +71,26 @@ type Input struct {
 	Spans []Span // in their order
 	To    int64  // the last instant that counts
 	Gaps  []Gap
+	// What ElasticJob's own doing is told apart by.
+	Log     []Change // what ZooKeeper has written below the job's node
+	Told    []Told   // what schedulers of Java members said
+	Frozen  []Frozen
+	Session int64 // the time-out of sessions
 }
 
 // Row is a line of the table.
 type Row struct {
 	Role, Event                 string
 	Ticks, Exact, Missed, Twice int
-	Faults                      int // what the event does not excuse
+	Excused                     int // what is ElasticJob's own doing, or could not be otherwise
+	Faults                      int // what nothing excuses
 	Unsure                      int // ran on a member of ElasticJob, and our history does not know
 }
 
 // Report is what came out.
 type Report struct {
 	Rows     []Row
+	Excuses  []Excuse
 	Findings []string
 }
 
@@ -108,16 +104,23 @@ type judge struct {
 	in     Input
 	runs   map[tick][]Run
 	byItem map[int][]Run
+	items  int             // more than the largest number of an item
+	java   map[string]bool // the members of ElasticJob
+	tree   tree
 	report Report
 }
 
 // Judge holds the runs against the timeline.
 func Judge(in Input) Report {
-	j := &judge{in: in, runs: map[tick][]Run{}, byItem: map[int][]Run{}}
+	j := &judge{in: in, runs: map[tick][]Run{}, byItem: map[int][]Run{}, java: map[string]bool{}, tree: grow(in.Log)}
+	for _, t := range in.Told {
+		j.java[t.Member] = true
+	}
 	in.Runs = slices.Clone(in.Runs)
 	Sort(in.Runs)
 	for _, r := range in.Runs {
 		j.byItem[r.Item] = append(j.byItem[r.Item], r)
+		j.items = max(j.items, r.Item+1)
 		if at := instant(in.Spans, r); at != 0 {
 			j.runs[tick{r.Item, at}] = append(j.runs[tick{r.Item, at}], r)
 		}
@@ -129,25 +132,20 @@ func Judge(in Input) Report {
 	return j.report
 }
 
-// instant is what a run is for. A Java member does not tell; it fires within a
-// fraction of the time between instants.
+// instant is what a run is for. One that somebody has asked for is of the
+// instant before it, if there are any.
 func instant(spans []Span, r Run) int64 {
-	t := r.Instant
-	if t == 0 {
-		t = r.Start
+	if r.Instant != 0 {
+		return r.Instant
 	}
-	s := at(spans, t)
+	s := at(spans, r.Start)
 	switch {
 	case s == nil:
 		return 0
 	case s.Every == 0:
 		return s.From
-	case r.Instant == 0 && s.Also != 0:
-		return t - t%min(s.Every, s.Also)
-	case r.Instant == 0:
-		return t - t%s.Every
 	}
-	return t
+	return r.Start - r.Start%s.Every
 }
 
 // at is the span of a time.
@@ -167,10 +165,12 @@ func (j *judge) span(i int) {
 	if i+1 < len(j.in.Spans) {
 		end = min(end, j.in.Spans[i+1].From)
 	}
-	row := j.row(s)
+	excused, ticks := len(j.report.Excuses), 0
 	for t := first(s); t < end; t += s.Every {
-		row.Ticks++
 		missed, twice := j.tick(s, t)
+		row := j.row(s)
+		row.Ticks++
+		ticks++
 		row.Unsure += j.unsure(s, t)
 		row.Missed += missed
 		row.Twice += twice
@@ -179,6 +179,17 @@ func (j *judge) span(i int) {
 		}
 		if s.Every == 0 {
 			break
+		}
+	}
+	j.bound(s, ticks, j.report.Excuses[excused:])
+}
+
+// bound finds fault with a reason that excuses too much of a span.
+func (j *judge) bound(s Span, ticks int, excuses []Excuse) {
+	n := map[Reason]int{}
+	for _, e := range excuses {
+		if n[e.Reason]++; e.Reason != Away && n[e.Reason] == most(s, ticks)+1 {
+			j.found(s, e.At, "more than %d items are excused because %s", most(s, ticks), e.Reason)
 		}
 	}
 }
@@ -220,9 +231,7 @@ func (j *judge) tick(s Span, t int64) (missed, twice int) {
 			j.miss(s, item, t)
 		case len(ran) > 1:
 			twice++
-			if s.Rule != Twice && !again(ran) {
-				j.found(s, t, "item %d ran %d times, by %s", item, len(ran), members(ran))
-			}
+			j.repeated(s, item, t, ran)
 		}
 	}
 	return missed, twice
@@ -247,29 +256,33 @@ func (j *judge) gap(item int, t int64) bool {
 	return slices.ContainsFunc(j.in.Gaps, func(g Gap) bool { return g.Item == item && g.First <= t && t <= g.Last })
 }
 
-// again tells whether only the last of the runs of an instant came to its end,
-// as after a death within the first.
-func again(ran []Run) bool {
-	for _, r := range ran[:len(ran)-1] {
-		if r.End != 0 {
-			return false
+// repeated judges an item that ran more than once. That is as it should be when
+// those before the last did not come to their ends.
+func (j *judge) repeated(s Span, item int, t int64, ran []Run) {
+	for i, r := range ran[1:] {
+		before := ran[i]
+		if before.End == 0 {
+			continue
 		}
+		if why, evidence := j.twice(before, r); why != "" {
+			j.excuse(s, why, item, t, evidence)
+			continue
+		}
+		j.found(s, t, "item %d ran %d times, by %s; %s", item, len(ran), members(ran), j.facts(s, item, t))
 	}
-	return true
 }
 
 // miss judges an item that did not run.
 func (j *judge) miss(s Span, item int, t int64) {
+	why, evidence := j.missed(s, item, t)
 	before, after := j.neighbours(item, t)
 	switch {
-	case s.JavaDeals && s.Event != "steady" && after.Java && after.Member != before.Member:
-	case s.Also != 0 && before.Java && t <= first(s)+s.Every:
-	case s.Rule == Join && after.Java && after.Member == s.Hit && t <= s.Joined && s.Joined < t+s.Every:
-	case s.Rule == Join && s.JavaDeals && before.Java && !after.Java && t-100 <= s.Joined && s.Joined < t+500:
-	case s.Rule == Exact, s.Rule == Join, before.Member != s.Hit, s.Rule == Leave && t != first(s) && t > s.Led:
-		j.found(s, t, "item %d did not run; before it was %s's", item, before.Member)
-	case after.Start != 0 && !after.Java && before.Java && !j.gap(item, t):
-		j.found(s, t, "item %d did not run and has no row, and %s has it now", item, after.Member)
+	case why == "":
+		j.found(s, t, "item %d did not run; before it was %s's; %s", item, before.Member, j.facts(s, item, t))
+	case why == Away && after.Start != 0 && !after.Java && before.Java && !j.gap(item, t):
+		j.found(s, t, "item %d did not run and has no row, and %s has it now; %s", item, after.Member, j.facts(s, item, t))
+	default:
+		j.excuse(s, why, item, t, evidence)
 	}
 }
 
@@ -284,22 +297,31 @@ func (j *judge) neighbours(item int, t int64) (before, after Run) {
 	return before, Run{}
 }
 
-// overlaps: an item runs in one place at a time, unless a frozen process wakes.
+// overlaps: an item runs in one place at a time.
 func (j *judge) overlaps() {
 	for item := range j.byItem {
 		var last Run
 		for _, r := range j.byItem[item] {
 			if last.End > r.Start {
-				s := at(j.in.Spans, r.Start)
-				if s != nil && s.Rule != Twice && (s.Rule != Freeze || s.Hit != last.Member) {
-					j.found(*s, r.Start, "item %d started on %s while %s still ran it, for %d ms", item, r.Member, last.Member, last.End-r.Start)
-				}
+				j.overlap(item, last, r)
 			}
 			if r.End > last.End {
 				last = r
 			}
 		}
 	}
+}
+
+func (j *judge) overlap(item int, last, r Run) {
+	s := at(j.in.Spans, r.Start)
+	if s == nil {
+		return // before the first event
+	}
+	if why, evidence := j.twice(last, r); why != "" {
+		j.excuse(*s, why, item, r.Start, evidence)
+		return
+	}
+	j.found(*s, r.Start, "item %d started on %s while %s still ran it, for %d ms; %s", item, r.Member, last.Member, last.End-r.Start, j.facts(*s, item, r.Start))
 }
 
 func members(runs []Run) string {
@@ -310,7 +332,28 @@ func members(runs []Run) string {
 	return strings.Join(all, " and ")
 }
 
+// excuse counts what is not a fault, and why.
+func (j *judge) excuse(s Span, why Reason, item int, t int64, evidence string) {
+	j.row(s).Excused++
+	j.report.Excuses = append(j.report.Excuses, Excuse{Reason: why, Role: s.Role, Event: s.Event, Item: item, At: t, Evidence: evidence})
+}
+
 func (j *judge) found(s Span, t int64, format string, args ...any) {
 	j.row(s).Faults++
 	j.report.Findings = append(j.report.Findings, fmt.Sprintf("%s, %s, %d: ", s.Role, s.Event, t)+fmt.Sprintf(format, args...))
+}
+
+// facts is what the evidence has of an item around an instant, for whoever looks
+// into a finding.
+func (j *judge) facts(s Span, item int, t int64) string {
+	all := []string{fmt.Sprintf("its owner was %s", j.tree.named(item, t))}
+	for _, m := range j.tree.moves(item, t-2*s.Every, t+2*s.Every) {
+		all = append(all, fmt.Sprintf("%s gave it to %s at %s", m.by, m.to, since(t, m.at)))
+	}
+	for _, told := range j.in.Told {
+		if told.At > t-s.Every && told.At < t+s.Every {
+			all = append(all, fmt.Sprintf("%s %s %d at %s", told.Member, told.Word, told.Instant, since(t, told.At)))
+		}
+	}
+	return strings.Join(all, ", ")
 }

@@ -1,11 +1,14 @@
 // Package judge decides from what the members of a mixed job told of their runs
-// whether every item ran once at every instant, and where not, whether what
-// happened then excuses it. It starts nothing: runs and a timeline in, a Report
-// out. It is not for the history's own rules, which test/faults judges.
+// whether every item ran once at every instant. Where one did not, the evidence
+// has to say that this was ElasticJob's own doing, or could not be otherwise after
+// what happened: what its schedulers printed, and ZooKeeper's log. It starts
+// nothing: runs, a timeline and the evidence in, a Report out. It is not for the
+// history's own rules, which test/faults judges.
 //
 // Flow: ReadJava takes what a Java member printed, Ours what guests wrote; Judge
-// holds the runs against the spans of the timeline; Table prints a line for each
-// role and event.
+// holds the runs against the spans of the timeline and looks for an Excuse, of
+// which excuse.go has all kinds with their bounds; Table prints a line for each
+// role and event, and one for each reason.
 package judge
 
 import (
@@ -27,7 +30,7 @@ import (
 type Run struct {
 	Item    int
 	Member  string // the address
-	Instant int64  // what it is for; 0: its start has to tell, as nobody else does
+	Instant int64  // what it is for; 0: somebody has asked for it
 	Start   int64
 	End     int64 // 0: it has not told of one
 	Total   int   // of the job, as a Java member saw it
@@ -35,11 +38,13 @@ type Run struct {
 	Attempt int
 }
 
-// Told is a line of a Java member that is no run's.
+// Told is a line of a Java member that is no run's. Its scheduler says which
+// instant it fires, when that round is over, and which instant it leaves out.
 type Told struct {
-	Word   string // joined, started, completed
-	Member string
-	At     int64
+	Word    string // joined, started, completed, fired, misfired, over
+	Member  string
+	At      int64
+	Instant int64 // of the last three; 0: somebody has asked for the round
 }
 
 // ReadJava reads what one Java member printed. A last line without its end is
@@ -48,6 +53,7 @@ func ReadJava(r io.Reader, member string) ([]Run, []Told, error) {
 	var runs []Run
 	var told []Told
 	open := map[int]int{} // the newest run of an item
+	var instant int64     // of the round that goes on
 	in := bufio.NewReader(r)
 	for n := 1; ; n++ {
 		text, err := in.ReadString('\n')
@@ -69,9 +75,14 @@ func ReadJava(r io.Reader, member string) ([]Run, []Told, error) {
 		}
 		at, item := number[0], int(number[1])
 		switch f[0] {
+		case "fired":
+			instant = number[1]
+			told = append(told, Told{Word: f[0], Member: member, At: at, Instant: instant})
+		case "misfired", "over":
+			told = append(told, Told{Word: f[0], Member: member, At: at, Instant: number[1]})
 		case "start":
 			open[item] = len(runs)
-			runs = append(runs, Run{Item: item, Member: member, Start: at, Total: int(number[2]), Java: true})
+			runs = append(runs, Run{Item: item, Member: member, Instant: instant, Start: at, Total: int(number[2]), Java: true})
 		case "end", "stop":
 			i, ok := open[item]
 			if !ok {

@@ -26,8 +26,9 @@ func Together(reports []Named) Named {
 			}
 			o := &all.Rows[i]
 			o.Ticks, o.Exact, o.Missed, o.Twice = o.Ticks+r.Ticks, o.Exact+r.Exact, o.Missed+r.Missed, o.Twice+r.Twice
-			o.Faults, o.Unsure = o.Faults+r.Faults, o.Unsure+r.Unsure
+			o.Excused, o.Faults, o.Unsure = o.Excused+r.Excused, o.Faults+r.Faults, o.Unsure+r.Unsure
 		}
+		all.Excuses = append(all.Excuses, n.Excuses...)
 		all.Findings = append(all.Findings, n.Findings...)
 	}
 	slices.SortStableFunc(all.Rows, func(a, b Row) int { return cmp.Compare(a.Role, b.Role) })
@@ -36,17 +37,35 @@ func Together(reports []Named) Named {
 
 // Table prints a line for each role and event of each scenario. A tick is exact
 // if no item missed or doubled it; these columns count items, and so does the
-// last: what ran on a member of ElasticJob and our history is not sure of.
+// last: what ran on a member of ElasticJob and our history is not sure of. Below
+// stands how often each reason has excused something, and the first time.
 func Table(w io.Writer, reports []Named) error {
 	t := tabwriter.NewWriter(w, 0, 0, 2, ' ', 0)
-	fmt.Fprintln(t, "scenario\trole\tevent\tticks\texact\tmissed\tdoubled\tfaults\tunsure")
+	fmt.Fprintln(t, "scenario\trole\tevent\tticks\texact\tmissed\tdoubled\texcused\tfaults\tunsure")
 	for _, n := range reports {
 		for _, r := range n.Rows {
-			fmt.Fprintf(t, "%s\t%s\t%s\t%d\t%d\t%d\t%d\t%d\t%d\n", n.Name, r.Role, r.Event, r.Ticks, r.Exact, r.Missed, r.Twice, r.Faults, r.Unsure)
+			fmt.Fprintf(t, "%s\t%s\t%s\t%d\t%d\t%d\t%d\t%d\t%d\t%d\n", n.Name, r.Role, r.Event, r.Ticks, r.Exact, r.Missed, r.Twice, r.Excused, r.Faults, r.Unsure)
 		}
 	}
 	if err := t.Flush(); err != nil {
 		return fmt.Errorf("print the table: %w", err)
 	}
+	for _, n := range reports {
+		excuses(w, n.Excuses)
+	}
 	return nil
+}
+
+// excuses prints a line for each reason.
+func excuses(w io.Writer, all []Excuse) {
+	n, first := map[Reason]int{}, []Excuse{}
+	for _, e := range all {
+		if n[e.Reason]++; n[e.Reason] == 1 {
+			first = append(first, e)
+		}
+	}
+	slices.SortFunc(first, func(a, b Excuse) int { return cmp.Compare(a.Reason, b.Reason) })
+	for _, e := range first {
+		fmt.Fprintf(w, "%d times %s; first %s, %s, %d, item %d: %s\n", n[e.Reason], e.Reason, e.Role, e.Event, e.At, e.Item, e.Evidence)
+	}
 }

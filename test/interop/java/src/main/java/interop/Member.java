@@ -2,7 +2,6 @@ package interop;
 
 import com.dangdang.ddframe.job.config.JobCoreConfiguration;
 import com.dangdang.ddframe.job.config.simple.SimpleJobConfiguration;
-import com.dangdang.ddframe.job.lite.api.JobScheduler;
 import com.dangdang.ddframe.job.lite.api.listener.ElasticJobListener;
 import com.dangdang.ddframe.job.lite.config.LiteJobConfiguration;
 import com.dangdang.ddframe.job.reg.zookeeper.ZookeeperConfiguration;
@@ -21,7 +20,7 @@ public final class Member {
         Settings s = new Settings(args);
         address(s.text("ip"));
         ZookeeperRegistryCenter registry = registry(s);
-        new JobScheduler(registry, configuration(s), listeners(s)).init();
+        new Fires.Scheduler(registry, configuration(s), listeners(s)).init();
         Told.line("joined %d 0 0 %s", System.currentTimeMillis(), s.text("ip"));
     }
 

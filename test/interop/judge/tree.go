@@ -1,0 +1,111 @@
+package judge
+
+import (
+	"fmt"
+	"strings"
+)
+
+// Change is one node of the job as a transaction of ZooKeeper's log has left it.
+type Change struct {
+	At      int64  // by the service's clock, in Unix milliseconds
+	Session int64  // who wrote
+	Path    string // below the job's node
+	Data    string
+	Gone    bool
+}
+
+// Nodes that the judge looks at.
+const (
+	leaderNode    = "leader/election/instance"
+	necessaryNode = "leader/sharding/necessary"
+	configNode    = "config"
+)
+
+func ownerNode(item int) string    { return fmt.Sprintf("sharding/%d/instance", item) }
+func runningNode(item int) string  { return fmt.Sprintf("sharding/%d/running", item) }
+func failoverNode(item int) string { return fmt.Sprintf("sharding/%d/failover", item) }
+
+// tree is what each node has gone through.
+type tree struct {
+	nodes    map[string][]Change
+	sessions map[int64]string // the addresses of instances
+}
+
+func grow(log []Change) tree {
+	t := tree{map[string][]Change{}, map[int64]string{}}
+	for _, c := range log {
+		t.nodes[c.Path] = append(t.nodes[c.Path], c)
+		if id, ok := strings.CutPrefix(c.Path, "instances/"); ok && !c.Gone {
+			t.sessions[c.Session] = address(id)
+		}
+	}
+	return t
+}
+
+// address is that of an instance.
+func address(id string) string {
+	ip, _, _ := strings.Cut(id, "@-@")
+	return ip
+}
+
+// at is a node as it was at a time; Gone: it was not there.
+func (t tree) at(path string, at int64) Change {
+	last := Change{Path: path, Gone: true}
+	for _, c := range t.nodes[path] {
+		if c.At > at {
+			break
+		}
+		last = c
+	}
+	return last
+}
+
+// named is the instance that an owner's node has named last, whether the node is
+// there now or not, as it goes for a moment whenever items are dealt out.
+func (t tree) named(item int, at int64) string {
+	id := ""
+	for _, c := range t.nodes[ownerNode(item)] {
+		if c.At > at {
+			break
+		}
+		if !c.Gone {
+			id = c.Data
+		}
+	}
+	return id
+}
+
+// moves are the changes after from, up to to, with which an item got another
+// owner.
+func (t tree) moves(item int, from, to int64) []move {
+	var all []move
+	id := ""
+	for _, c := range t.nodes[ownerNode(item)] {
+		if c.Gone || c.Data == id {
+			continue
+		}
+		if c.At > from && c.At <= to {
+			all = append(all, move{at: c.At, from: id, to: c.Data, by: t.sessions[c.Session]})
+		}
+		id = c.Data
+	}
+	return all
+}
+
+// move is an item that gets another owner; by is the address of who dealt.
+type move struct {
+	at       int64
+	from, to string
+	by       string
+}
+
+// within is the first change of a node after from, up to to, that is there or
+// gone, as asked for.
+func (t tree) within(path string, gone bool, from, to int64) (Change, bool) {
+	for _, c := range t.nodes[path] {
+		if c.At > from && c.At <= to && c.Gone == gone {
+			return c, true
+		}
+	}
+	return Change{}, false
+}
