@@ -257,11 +257,11 @@ func (j *judge) gap(item int, t int64) bool {
 }
 
 // repeated judges an item that ran more than once. That is as it should be when
-// those before the last did not come to their ends.
+// each before the last was cut off.
 func (j *judge) repeated(s Span, item int, t int64, ran []Run) {
 	for i, r := range ran[1:] {
 		before := ran[i]
-		if before.End == 0 {
+		if j.cutOff(before, r) {
 			continue
 		}
 		if why, evidence := j.twice(before, r); why != "" {
@@ -270,6 +270,16 @@ func (j *judge) repeated(s Span, item int, t int64, ran []Run) {
 		}
 		j.found(s, t, "item %d ran %d times, by %s; %s", item, len(ran), members(ran), j.facts(s, item, t))
 	}
+}
+
+// cutOff tells whether a run did not come to its end, and the next one follows it
+// rightly: the instance of its member had gone, or one of ours makes another
+// attempt.
+func (j *judge) cutOff(r, next Run) bool {
+	if r.End != 0 {
+		return false
+	}
+	return j.tree.left(r.Member, r.Start, next.Start) || !r.Java && next.Member == r.Member && next.Attempt == r.Attempt+1
 }
 
 // miss judges an item that did not run.

@@ -27,6 +27,8 @@ func TestJudge(t *testing.T) {
 	long.End = 2505
 	dead := ran(0, 2, "a")
 	dead.End = 0
+	cut, more := ran(0, 2, "w"), overdue
+	cut.End, more.Attempt = 0, 1
 	late := ran(0, 2, "a")
 	late.Start, late.End = 3100, 3200
 	tests := []struct {
@@ -45,8 +47,12 @@ func TestJudge(t *testing.T) {
 		{name: "so late that the next instant has come", in: judge.Input{Spans: []judge.Span{steady}, To: 2000, Runs: []judge.Run{ran(0, 1, "a"), late}}, want: "2/2/0/0/0"},
 		{name: "an event excuses nothing by itself", in: judge.Input{Spans: killed, To: 3000, Runs: []judge.Run{ran(0, 1, "a"), ran(0, 3, "b")}},
 			want: "1/1/0/0/0 2/1/1/0/1", fault: "item 0 did not run; before it was a's"},
-		{name: "an attempt after the dead one's", in: judge.Input{Spans: killed, To: 3000, Runs: []judge.Run{ran(0, 1, "a"), dead, overdue, ran(0, 3, "b")}},
+		{name: "an attempt after the dead one's", in: judge.Input{Spans: killed, To: 3000, Runs: []judge.Run{ran(0, 1, "a"), dead, overdue, ran(0, 3, "b")}, Log: []judge.Change{gone(3400, "instances/a@-@1")}},
 			want: "1/1/0/0/0 2/1/0/1/0"},
+		{name: "before it was known to be dead", in: judge.Input{Spans: killed, To: 3000, Runs: []judge.Run{ran(0, 1, "a"), dead, overdue, ran(0, 3, "b")}, Log: []judge.Change{gone(3600, "instances/a@-@1")}},
+			want: "1/1/0/0/0 2/1/0/1/1", fault: "ran 2 times"},
+		{name: "another attempt of ours", in: judge.Input{Spans: killed, To: 3000, Runs: []judge.Run{ran(0, 1, "w"), cut, more, ran(0, 3, "w")}}, want: "1/1/0/0/0 2/1/0/1/0"},
+		{name: "the same attempt again", in: judge.Input{Spans: killed, To: 3000, Runs: []judge.Run{ran(0, 1, "w"), cut, overdue, ran(0, 3, "w")}}, want: "1/1/0/0/0 2/1/0/1/1", fault: "ran 2 times"},
 		{name: "an item that is disabled", in: judge.Input{Spans: []judge.Span{{Role: "java", Event: "off", From: 1000, Every: 1000, Items: 2, Wants: map[int]judge.Want{1: judge.Never}}}, To: 1000,
 			Runs: []judge.Run{ran(0, 1, "a"), ran(1, 1, "a")}}, want: "1/0/0/1/1", fault: "should not have"},
 		{name: "a trigger", in: judge.Input{Spans: []judge.Span{{Role: "java", Event: "trigger", From: 1234, Items: 1}, {Role: "java", Event: "trigger", From: 9999, Items: 1}}, To: 20_000,

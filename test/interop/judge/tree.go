@@ -99,6 +99,18 @@ type move struct {
 	by       string
 }
 
+// left tells whether an instance with an address went after from, up to to.
+func (t tree) left(member string, from, to int64) bool {
+	for path := range t.nodes {
+		if id, ok := strings.CutPrefix(path, "instances/"); ok && address(id) == member {
+			if _, gone := t.within(path, true, from, to); gone {
+				return true
+			}
+		}
+	}
+	return false
+}
+
 // within is the first change of a node after from, up to to, that is there or
 // gone, as asked for.
 func (t tree) within(path string, gone bool, from, to int64) (Change, bool) {
