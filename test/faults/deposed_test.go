@@ -16,8 +16,9 @@ import (
 var lasting = tempo{20 * time.Second, 15 * time.Second}
 
 // believes is for how many ticks of half a second a leader of ZooKeeper goes on
-// that hears nothing from its followers.
-const believes = "syncLimit=20"
+// that hears nothing from its followers. That has to be enough for these to start
+// and to elect another one, also on a busy machine.
+const believes = "syncLimit=40"
 
 // depositions are faults in which ZooKeeper's leader is replaced and does not
 // know, while the first server is connected to it and to nobody else.
@@ -45,7 +46,7 @@ func newDeposed(t *testing.T, n *network, machines []machine) *cluster {
 
 // deposed loses what the leader would hear from its followers, and restarts
 // these: they elect another one at once, while the old one goes on answering
-// its clients for ten seconds. With the others, the session of the server that
+// its clients for twenty seconds. With the others, the session of the server that
 // is connected to it ends after three.
 func deposed(c *cluster, lose func(machine, ...machine) func()) {
 	leader := c.leader()

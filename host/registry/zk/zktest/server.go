@@ -17,7 +17,7 @@ import (
 
 const (
 	// patience ends a test whose server does not come up.
-	patience = 10 * time.Second
+	patience = time.Minute
 	// askEvery is how often a server is asked whether it serves.
 	askEvery = 20 * time.Millisecond
 	// ports of a member of an ensemble: for clients, for followers, for votes.
