@@ -1,6 +1,7 @@
 package faults
 
 import (
+	"errors"
 	"math/rand/v2"
 	"slices"
 	"strings"
@@ -75,7 +76,10 @@ func (c *cluster) kinds(whom int, job string) []kind {
 	return []kind{
 		{"killed", s.machine, func() func() { s.kill(); c.hit(s); return s.start }},
 		{"stopped", s.machine, func() func() {
-			if err := s.stop(); err != nil { // without a registry it cannot finish all
+			switch err := s.stop(); {
+			case errors.Is(err, errStuck):
+				c.Error(err)
+			case err != nil: // without a registry it cannot finish all
 				c.Log(err)
 			}
 			return s.start

@@ -110,6 +110,9 @@ func (s *server) askToStop() {
 	s.signal(syscall.SIGTERM)
 }
 
+// errStuck: a server that was asked to stop does not.
+var errStuck = errors.New("does not stop")
+
 // stopped waits for an end that has been asked for.
 func (s *server) stopped() error {
 	late := time.NewTimer(patience)
@@ -122,7 +125,7 @@ func (s *server) stopped() error {
 		return nil
 	case <-late.C:
 		s.kill()
-		return fmt.Errorf("%s does not stop\n%s", s.machine.ip, s.log())
+		return fmt.Errorf("%s %w\n%s", s.machine.ip, errStuck, s.log())
 	}
 }
 
