@@ -49,6 +49,8 @@ const (
 	// startTime is how long a member of ElasticJob may take from its instance to
 	// its scheduler.
 	startTime = 5000
+	// busyTime is how long a round of ElasticJob may hold up its Quartz.
+	busyTime = 10_000
 	// roundTime is how long after a take-over ElasticJob may run rounds for it.
 	roundTime = 10_000
 	// wakeTime is how long after its waking a process may go on with what it was at.
@@ -66,8 +68,8 @@ type Excuse struct {
 }
 
 // most is how many items one reason may excuse in a span of the timeline: those
-// of two instants, and of one in ten beyond. Away has its time instead.
-func most(s Span, ticks int) int { return s.Items * (2 + ticks/10) }
+// of four instants, and of one in ten beyond. Away has its time instead.
+func most(s Span, ticks int) int { return s.Items * (4 + ticks/10) }
 
 // missed finds out why an item did not run at an instant; empty: nothing excuses
 // it.
@@ -115,10 +117,11 @@ func (j *judge) idle(s Span, member string, t int64) (Reason, string) {
 	if j.round("fired", member, t).Word != "" {
 		return "", ""
 	}
-	if told := j.round("misfired", member, t); told.Word != "" {
-		return Misfired, fmt.Sprintf("%s said at %s that it had misfired", member, since(t, told.At))
-	}
 	for _, told := range j.in.Told {
+		// Of several instants that came meanwhile it says the first alone.
+		if told.Word == "misfired" && told.Member == member && told.Instant <= t && t <= told.At && told.At <= told.Instant+busyTime {
+			return Misfired, fmt.Sprintf("%s said at %s that it had left out %d and all until then", member, since(t, told.At), told.Instant)
+		}
 		if told.Word == "joined" && told.Member == member && told.At > t && told.At <= t+startTime && !j.firedWithin(member, t-startTime, told.At) {
 			return Unready, fmt.Sprintf("%s joined at %s", member, since(t, told.At))
 		}

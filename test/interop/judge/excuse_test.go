@@ -87,7 +87,9 @@ func TestMissed(t *testing.T) {
 		{name: "left in the instant", rule: judge.Leave, hit: "a", log: []judge.Change{owner(200, ofA, "a"), gone(20_100, "instances/a@-@1")}, want: judge.Away},
 		{name: "left after the next one", rule: judge.Leave, hit: "a", log: []judge.Change{owner(200, ofA, "a"), gone(30_001, "instances/a@-@1")}},
 		{name: "left out by Quartz", log: []judge.Change{owner(200, ofA, "a")}, told: []judge.Told{told("a", "misfired", 20_300, 20_000)}, want: judge.Misfired},
-		{name: "another instant was", log: []judge.Change{owner(200, ofA, "a")}, told: []judge.Told{told("a", "misfired", 20_300, 10_000)}},
+		{name: "left out with the one before", log: []judge.Change{owner(200, ofA, "a")}, told: []judge.Told{told("a", "misfired", 20_300, 18_000)}, want: judge.Misfired},
+		{name: "left out with all for too long", log: []judge.Change{owner(200, ofA, "a")}, told: []judge.Told{told("a", "misfired", 28_300, 18_000)}},
+		{name: "another instant was", log: []judge.Change{owner(200, ofA, "a")}, told: []judge.Told{told("a", "misfired", 19_900, 10_000)}},
 		{name: "left out by another's Quartz", log: []judge.Change{owner(200, ofA, "a")}, told: []judge.Told{told("b", "misfired", 20_300, 20_000)}},
 		{name: "dealt before it had a scheduler", log: []judge.Change{owner(19_900, ofA, "b")}, told: []judge.Told{told("b", "joined", 20_400, 0)}, want: judge.Unready},
 		{name: "its scheduler had fired", log: []judge.Change{owner(19_000, ofA, "b")}, told: []judge.Told{told("b", "fired", 19_900, 19_000), told("b", "joined", 20_400, 0)}},
@@ -169,18 +171,18 @@ func TestExcusesAreBounded(t *testing.T) {
 	t.Parallel()
 	in := judge.Input{Spans: []judge.Span{{Role: "java", Event: "steady", From: 1000, Every: 1000, Items: 1}}, To: 10_000, Log: slices.Concat(members, []judge.Change{owner(200, ofA, "a")})}
 	for s := int64(1); s <= 10; s++ {
-		if s <= 3 {
+		if s <= 5 {
 			in.Told = append(in.Told, told("a", "misfired", s*1000+5, s*1000))
 		} else {
 			in.Runs = append(in.Runs, ran(0, s, "a"))
 		}
 	}
-	if r := judge.Judge(in); len(r.Findings) != 0 || len(r.Excuses) != 3 {
-		t.Errorf("three of ten instants that Quartz left out: excused %v, found %v", r.Excuses, r.Findings)
+	if r := judge.Judge(in); len(r.Findings) != 0 || len(r.Excuses) != 5 {
+		t.Errorf("five of ten instants that Quartz left out: excused %v, found %v", r.Excuses, r.Findings)
 	}
 	in.Runs = in.Runs[1:]
-	in.Told = append(in.Told, told("a", "misfired", 4005, 4000))
+	in.Told = append(in.Told, told("a", "misfired", 6005, 6000))
 	if r := judge.Judge(in); len(r.Findings) != 1 {
-		t.Errorf("four of ten instants: excused %v, found %v", r.Excuses, r.Findings)
+		t.Errorf("six of ten instants: excused %v, found %v", r.Excuses, r.Findings)
 	}
 }
