@@ -5,6 +5,7 @@ import (
 	"maps"
 	"slices"
 	"strconv"
+	"strings"
 	"syscall"
 	"time"
 
@@ -252,7 +253,7 @@ func (c *cluster) unended(m *member) []int {
 func listeners(c *cluster) {
 	java := c.javaMember(javaA)
 	c.begin(java)
-	c.heard("Java's listener is called", 0, 2)
+	c.heard("Java's listener is called", 0)
 	ours := c.joins(c.place(oursA, false))
 	c.steady(5)
 	c.mustRun(java, ours)
@@ -266,27 +267,45 @@ func listenersOfTwo(c *cluster) {
 	ours := c.joins(c.place(oursA, false))
 	joined := time.Now().UnixMilli()
 	c.steady(3)
-	c.heard("a listener of two is called", joined, 1) // beside ours
+	c.heard("a listener of two is called", joined)
 	c.leaves(first)
 	c.leaves(second)
 	c.joins(first)
 	c.joins(second)
 	joined = time.Now().UnixMilli()
 	c.steady(3)
-	c.heard("a listener of two is called", joined, 1) // beside ours
+	c.heard("a listener of two is called", joined)
 	c.mustRun(first, second, ours)
 }
 
-// heard sees that listeners of members of ElasticJob were told of so many of the
-// two moments after a time. Whoever is the last calls its own, and that may be ours.
-func (c *cluster) heard(what string, after int64, moments int) {
+// heard sees that listeners of members of ElasticJob were called in each round
+// that one of them has ended after a time. Whoever is the last ends it and calls
+// its own, and that may be ours, as ZooKeeper's log tells.
+func (c *cluster) heard(what string, after int64) {
 	c.Helper()
-	_, told := c.told()
-	n := map[string]int{}
-	for _, t := range told {
-		if t.At > after && (t.Word == "started" || t.Word == "completed") {
-			n[t.Word]++
+	log := c.changes()
+	_, told := c.told() // later than the log: a call comes before the end of its round
+	sessions := map[int64]string{}
+	for _, ch := range log {
+		if id, ok := strings.CutPrefix(ch.Path, "instances/"); ok {
+			sessions[ch.Session], _, _ = strings.Cut(id, "@-@")
 		}
 	}
-	c.check(what, len(n) >= moments, "%v", n)
+	rounds, uncalled := map[string]int{}, 0
+	for _, ch := range log {
+		word, ok := strings.CutPrefix(ch.Path, "guarantee/")
+		if !ok || strings.Contains(word, "/") || !ch.Gone || ch.At <= after {
+			continue
+		}
+		by := sessions[ch.Session]
+		rounds[word+" by "+by]++
+		called := slices.ContainsFunc(told, func(t judge.Told) bool {
+			return t.Word == word && t.Member == by && t.At <= ch.At && t.At > ch.At-c.job.every.Milliseconds()
+		})
+		if java := slices.ContainsFunc(c.members, func(m *member) bool { return m.java && m.ip == by }); java && !called {
+			uncalled++
+		}
+	}
+	c.check(what, len(rounds) > 0 && uncalled == 0, "%d of the rounds %v ended without a call", uncalled, rounds)
+	c.Logf("%s: %v", what, rounds)
 }
