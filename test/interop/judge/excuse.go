@@ -25,6 +25,9 @@ const (
 	Cached Reason = "ElasticJob went by its cache"
 	// DealtLate: ElasticJob's leader dealt after others had begun the instant.
 	DealtLate Reason = "ElasticJob dealt after the instant"
+	// Late: one of ours dealt when a member of ElasticJob had not even fired the
+	// instant, and says in a row that nobody ran it.
+	Late Reason = "ElasticJob fired it too late"
 	// Undealt: ElasticJob's leader did not deal in time, and ours says so in a row.
 	Undealt Reason = "ElasticJob had not dealt"
 	// Running: ElasticJob leaves out an item that still runs.
@@ -44,6 +47,9 @@ const (
 	// seenTime is how long before an instant a reshard must be asked for so that
 	// everybody sees it when the instant comes.
 	seenTime = 100
+	// markTime is how long after an instant ours wait with a reshard at least, for
+	// marks of members of ElasticJob.
+	markTime = 50
 	// dealTime is how long a leader may take to deal after an owner has gone.
 	dealTime = 2000
 	// startTime is how long a member of ElasticJob may take from its instance to
@@ -75,7 +81,7 @@ func most(s Span, ticks int) int { return s.Items * (4 + ticks/10) }
 // it.
 func (j *judge) missed(s Span, item int, t int64) (Reason, string) {
 	for _, m := range j.tree.moves(item, t-cacheTime, t+s.Every) {
-		if why, evidence := j.moved(s, t, m); why != "" {
+		if why, evidence := j.moved(s, item, t, m); why != "" {
 			return why, evidence
 		}
 	}
@@ -93,7 +99,7 @@ func (j *judge) missed(s Span, item int, t int64) (Reason, string) {
 }
 
 // moved is for an item that got another owner around the instant.
-func (j *judge) moved(s Span, t int64, m move) (Reason, string) {
+func (j *judge) moved(s Span, item int, t int64, m move) (Reason, string) {
 	from, to := address(m.from), address(m.to)
 	dealt := fmt.Sprintf("%s gave it from %s to %s at %s", m.by, from, to, since(t, m.at))
 	if j.java[to] {
@@ -105,6 +111,9 @@ func (j *judge) moved(s Span, t int64, m move) (Reason, string) {
 			return Cached, fmt.Sprintf("%s; %s fired at %s", dealt, to, since(t, fired.At))
 		}
 		return "", ""
+	}
+	if fired := j.round("fired", from, t); fired.At > t+markTime && m.at > t+markTime && m.at < fired.At+cacheTime && !j.java[m.by] && j.gap(item, t) {
+		return Late, fmt.Sprintf("%s; %s fired at %s", dealt, from, since(t, fired.At))
 	}
 	if asked, ok := j.tree.within(necessaryNode, false, t-seenTime, m.at); ok && j.java[from] && j.java[m.by] {
 		return DealtLate, fmt.Sprintf("a reshard was asked for at %s; %s", since(t, asked.At), dealt)
