@@ -106,13 +106,13 @@ func (j *judge) moved(s Span, item int, t int64, m move) (Reason, string) {
 		if why, evidence := j.idle(s, to, t); why != "" {
 			return why, dealt + "; " + evidence
 		}
-		fired := j.round("fired", to, t)
+		fired := j.fired(to, t)
 		if fired.Word != "" && j.java[m.by] && m.at > fired.At-cacheTime {
 			return Cached, fmt.Sprintf("%s; %s fired at %s", dealt, to, since(t, fired.At))
 		}
 		return "", ""
 	}
-	if fired := j.round("fired", from, t); fired.At > t+markTime && m.at > t+markTime && m.at < fired.At+cacheTime && !j.java[m.by] && j.gap(item, t) {
+	if fired := j.fired(from, t); fired.At > t+markTime && m.at > t+markTime && m.at < fired.At+cacheTime && !j.java[m.by] && j.gap(item, t) {
 		return Late, fmt.Sprintf("%s; %s fired at %s", dealt, from, since(t, fired.At))
 	}
 	if asked, ok := j.tree.within(necessaryNode, false, t-seenTime, m.at); ok && j.java[from] && j.java[m.by] {
@@ -123,7 +123,7 @@ func (j *judge) moved(s Span, item int, t int64, m move) (Reason, string) {
 
 // idle is for a member of ElasticJob that did not fire an instant.
 func (j *judge) idle(s Span, member string, t int64) (Reason, string) {
-	if j.round("fired", member, t).Word != "" {
+	if j.fired(member, t).Word != "" {
 		return "", ""
 	}
 	for _, told := range j.in.Told {
@@ -143,7 +143,7 @@ func (j *judge) idle(s Span, member string, t int64) (Reason, string) {
 
 // left is for a member of ElasticJob that fired an instant and left the item out.
 func (j *judge) left(item int, t int64, member string) (Reason, string) {
-	fired := j.round("fired", member, t)
+	fired := j.fired(member, t)
 	if fired.Word == "" {
 		return "", ""
 	}
@@ -273,9 +273,10 @@ func (j *judge) cached(r Run) (Reason, string) {
 	return "", ""
 }
 
-// round is what the scheduler of a member of ElasticJob said of an instant.
-func (j *judge) round(word, member string, instant int64) Told {
-	i := slices.IndexFunc(j.in.Told, func(t Told) bool { return t.Word == word && t.Member == member && t.Instant == instant })
+// fired is the line in which the scheduler of a member of ElasticJob says that it
+// fired an instant.
+func (j *judge) fired(member string, instant int64) Told {
+	i := slices.IndexFunc(j.in.Told, func(t Told) bool { return t.Word == "fired" && t.Member == member && t.Instant == instant })
 	if i < 0 {
 		return Told{}
 	}

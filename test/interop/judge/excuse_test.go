@@ -133,10 +133,18 @@ func TestMissed(t *testing.T) {
 // TestMissedWithoutRow: ours has the item now, so it must know of the instant.
 func TestMissedWithoutRow(t *testing.T) {
 	t.Parallel()
-	tt := excuseTest{rule: judge.Kill, hit: "a", log: []judge.Change{owner(200, ofA, "a"), gone(23_100, "instances/a@-@1")}, runs: []judge.Run{ran(0, 10, "a"), ran(0, 30, "w")}}
-	t.Run("without a row", tt.play)
-	tt.gaps, tt.want = []judge.Gap{{Item: 0, First: 20_000, Last: 20_000}}, judge.Away
-	t.Run("with a row", tt.play)
+	moved := []judge.Change{owner(200, ofA, "a"), gone(23_100, "instances/a@-@1"), owner(23_200, ofW, "w")}
+	for _, tt := range []excuseTest{
+		{name: "killed", rule: judge.Kill, hit: "a", log: moved, want: judge.Away},
+		{name: "left out by Quartz", log: moved, told: []judge.Told{told("a", "misfired", 20_300, 20_000)}, want: judge.Misfired},
+	} {
+		tt.runs = []judge.Run{ran(0, 10, "a"), ran(0, 30, "w")}
+		without := tt
+		without.want = ""
+		t.Run(tt.name+", without a row", without.play)
+		tt.gaps = []judge.Gap{{Item: 0, First: 20_000, Last: 20_000}}
+		t.Run(tt.name+", with a row", tt.play)
+	}
 }
 
 // second is a run of the instant 20,000, of 100 ms.

@@ -289,7 +289,7 @@ func (j *judge) miss(s Span, item int, t int64) {
 	switch {
 	case why == "":
 		j.found(s, t, "item %d did not run; before it was %s's; %s", item, before.Member, j.facts(s, item, t))
-	case why == Away && after.Start != 0 && !after.Java && before.Java && !j.gap(item, t):
+	case (why == Away || why == Misfired) && after.Start != 0 && !after.Java && before.Java && !j.gap(item, t):
 		j.found(s, t, "item %d did not run and has no row, and %s has it now; %s", item, after.Member, j.facts(s, item, t))
 	default:
 		j.excuse(s, why, item, t, evidence)
