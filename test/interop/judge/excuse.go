@@ -25,9 +25,10 @@ const (
 	Cached Reason = "ElasticJob went by its cache"
 	// DealtLate: ElasticJob's leader dealt after others had begun the instant.
 	DealtLate Reason = "ElasticJob dealt after the instant"
-	// Late: one of ours dealt when a member of ElasticJob had not even fired the
-	// instant, and says in a row that nobody ran it.
-	Late Reason = "ElasticJob fired it too late"
+	// Late: a member of ElasticJob had not looked for its items yet when one of
+	// ours, which waits for marks, dealt. What it lost has a row; what it got it
+	// runs, also if that has run.
+	Late Reason = "ElasticJob looked when ours had dealt"
 	// Undealt: ElasticJob's leader did not deal in time, and ours says so in a row.
 	Undealt Reason = "ElasticJob had not dealt"
 	// Running: ElasticJob leaves out an item that still runs.
@@ -112,13 +113,30 @@ func (j *judge) moved(s Span, item int, t int64, m move) (Reason, string) {
 		}
 		return "", ""
 	}
-	if fired := j.fired(from, t); fired.At > t+markTime && m.at > t+markTime && m.at < fired.At+cacheTime && !j.java[m.by] && j.gap(item, t) {
-		return Late, fmt.Sprintf("%s; %s fired at %s", dealt, from, since(t, fired.At))
+	if fired := j.fired(from, t); fired.Word != "" && j.late(from, t, m) && j.gap(item, t) {
+		return Late, fmt.Sprintf("%s; %s fired at %s, and had marked nothing", dealt, from, since(t, fired.At))
 	}
 	if asked, ok := j.tree.within(necessaryNode, false, t-seenTime, m.at); ok && j.java[from] && j.java[m.by] {
 		return DealtLate, fmt.Sprintf("a reshard was asked for at %s; %s", since(t, asked.At), dealt)
 	}
 	return "", ""
+}
+
+// late tells whether one of ours dealt after its wait for marks of an instant, and
+// a member of ElasticJob, which makes all of its own when it has looked, had made
+// none.
+func (j *judge) late(member string, instant int64, m move) bool {
+	if j.java[m.by] || m.at <= instant+markTime {
+		return false
+	}
+	for item := range j.items {
+		for _, c := range j.tree.nodes[runningNode(item)] {
+			if !c.Gone && c.At > instant && c.At <= m.at && j.tree.sessions[c.Session] == member {
+				return false
+			}
+		}
+	}
+	return true
 }
 
 // idle is for a member of ElasticJob that did not fire an instant.
@@ -152,6 +170,9 @@ func (j *judge) left(item int, t int64, member string) (Reason, string) {
 	}
 	if c := j.tree.at(failoverNode(item), fired.At); !c.Gone && j.java[j.tree.sessions[c.Session]] {
 		return Taken, fmt.Sprintf("%s fired at %s, and %s had marked it at %s", member, since(t, fired.At), address(c.Data), since(t, c.At))
+	}
+	if c, ok := j.tree.within(ownerNode(item), false, fired.At-cacheTime, fired.At+cacheTime); ok && address(c.Data) == member && j.java[j.tree.sessions[c.Session]] {
+		return Cached, fmt.Sprintf("%s fired at %s, and %s wrote its owner anew at %s", member, since(t, fired.At), j.tree.sessions[c.Session], since(t, c.At))
 	}
 	return "", ""
 }
@@ -224,7 +245,11 @@ func (j *judge) twice(a, b Run) (Reason, string) {
 		return "", ""
 	}
 	for _, m := range j.tree.moves(b.Item, a.Start, b.Start) {
-		if address(m.from) == a.Member && address(m.to) == b.Member && j.java[m.by] && a.End != 0 && a.End <= m.at+cacheTime {
+		switch {
+		case address(m.from) != a.Member || address(m.to) != b.Member || a.End == 0:
+		case a.Java && a.Instant == b.Instant && a.End <= m.at && j.late(b.Member, b.Instant, m):
+			return Late, fmt.Sprintf("%s ran it until %d, and %s gave it to %s at %s, which had marked nothing", a.Member, a.End, m.by, b.Member, since(b.Instant, m.at))
+		case j.java[m.by] && a.End <= m.at+cacheTime:
 			return DealtLate, fmt.Sprintf("%s ran it until %d, and %s gave it to %s at %s", a.Member, a.End, m.by, b.Member, since(a.End, m.at))
 		}
 	}
