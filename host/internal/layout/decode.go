@@ -18,6 +18,7 @@ type Decoder struct {
 	v         *protocol.View
 	published bool // v is not ours any more
 	items     bool // v.Items is our own copy, not a published one
+	pending   pending
 	faults    faults
 }
 
@@ -36,6 +37,7 @@ func (d *Decoder) renew() {
 func (d *Decoder) View() *protocol.View {
 	d.renew()
 	v := d.v
+	v.Pending = d.pending.applied(v.Pending)
 	v.Rev++
 	d.faults.stray(nodeAssignment, len(v.Runs) > 0 && !v.Dirs.Wasm, "expected an assignment, it is gone; the leader makes a new one")
 	d.faults.tell(v, d.j)
@@ -201,13 +203,7 @@ func (d *Decoder) child(rel string, n registry.Node) {
 		v.Runs = put(v.Runs, n.Exists, r, func(a, b protocol.Runs) int { return cmp.Compare(a.ID, b.ID) })
 	case nodeFailoverItems:
 		if i, ok := itemNumber(name); ok {
-			p, err := decodePending(i, n.Data)
-			if !n.Exists {
-				err = nil
-			}
-			d.faults.set(rel, expected("an interrupted run", err))
-			p.Version, p.Modified = n.Stat.Version, n.Stat.Modified
-			v.Pending = put(v.Pending, n.Exists, p, func(a, b protocol.Pending) int { return a.Item - b.Item })
+			d.faults.set(rel, expected("an interrupted run", d.pending.set(i, n)))
 		}
 	default:
 		d.mark(parent, name, n)

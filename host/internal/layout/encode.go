@@ -482,8 +482,8 @@ func (t *transaction) setInstance(fence string, id job.InstanceID, value string)
 func (t *transaction) unpend(items []int) {
 	for _, i := range items {
 		version := registry.AnyVersion
-		if k := slices.IndexFunc(t.v.Pending, func(p protocol.Pending) bool { return p.Item == i }); k >= 0 {
-			version = t.seen("unpend/pending", t.v.Pending[k].Version)
+		if p := pendingIn(t.v.Pending, i); p != nil {
+			version = t.seen("unpend/pending", p.Version)
 		}
 		t.delete(t.pendingItem(i), version)
 	}
@@ -546,7 +546,7 @@ func (t *transaction) pend(all []protocol.Pending) {
 	}
 	for k := range all {
 		kind, version := registry.Create, int32(0)
-		if slices.ContainsFunc(t.v.Pending, func(p protocol.Pending) bool { return p.Item == all[k].Item }) {
+		if pendingIn(t.v.Pending, all[k].Item) != nil {
 			kind, version = registry.Set, registry.AnyVersion // a member of ElasticJob made it, and wrote nothing
 		}
 		t.op(kind, t.pendingItem(all[k].Item), encodePending(&all[k]), version)
