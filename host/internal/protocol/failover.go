@@ -54,14 +54,14 @@ func (s *State) enqueueDead(d *Runs, part int) *Enqueue {
 	for _, r := range d.Rows[:rows] {
 		m.Own.row(r)
 	}
-	r, open := s.room(), 0
+	r, open, waits := s.room(), 0, map[int]bool{}
 	for _, e := range d.unfinished() {
 		if rows+open >= part || !r.take(2) { // one that says much
 			break
 		}
 		open++
 		why := s.notAgain(e)
-		if why == "" && slices.ContainsFunc(m.Pend, func(p Pending) bool { return p.Item == e.Item }) {
+		if why == "" && waits[e.Item] {
 			why = anotherRun
 		}
 		if why != "" {
@@ -69,6 +69,7 @@ func (s *State) enqueueDead(d *Runs, part int) *Enqueue {
 			continue
 		}
 		m.Pend = append(m.Pend, Pending{Item: e.Item, Entry: e, Dead: d.ID})
+		waits[e.Item] = true
 		if o := v.Assignment.owner(e.Item); o != s.self && !v.dead(o) && v.runs(o) != nil && !slices.Contains(m.Check, o) {
 			m.Check = append(m.Check, o)
 		}
