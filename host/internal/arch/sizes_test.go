@@ -19,7 +19,6 @@ var tooLong = map[string]int{
 	"host/discover_test.go":                   600,
 	"host/internal/protocol/vocabulary.go":    600,
 	"host/host.go":                            500,
-	"host/internal/cluster/bench_test.go":     500,
 	"host/internal/cluster/flows_test.go":     500,
 	"host/internal/layout/config21_test.go":   500,
 	"host/internal/peer/peer_test.go":         500,
