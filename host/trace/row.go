@@ -66,6 +66,10 @@ type Row struct {
 	Last    int64
 	Count   int64
 
+	// Schedule is the cron expression from which Instant and Last come; empty for a
+	// trigger, and in rows of older releases.
+	Schedule string
+
 	Cause    Cause
 	State    State
 	Reason   string // short, for people: why skipped, missed, cancelled …

@@ -31,35 +31,6 @@ type assignmentJSON struct {
 	pastJSON
 }
 
-type pastJSON struct {
-	Begun moments `json:"begun,omitzero"`
-	Ended moments `json:"ended,omitzero"`
-	Flow  []int64 `json:"flow,omitempty"` // elements that succeeded, that failed
-	Fire  []int64 `json:"fire,omitempty"` // instant, and how many of its runs succeeded, failed, had nothing to do
-}
-
-func pastOf(p *protocol.Past) pastJSON {
-	j := pastJSON{Begun: p.Begun, Ended: p.Ended}
-	if p.Flow != (protocol.Flow{}) {
-		j.Flow = []int64{p.Flow.Succeeded, p.Flow.Failed}
-	}
-	if t := p.Results; t.Instant != 0 {
-		j.Fire = []int64{t.Instant, int64(t.Succeeded), int64(t.Failed), int64(t.Skipped)}
-	}
-	return j
-}
-
-func (j *pastJSON) past() protocol.Past {
-	p := protocol.Past{Begun: j.Begun, Ended: j.Ended}
-	if len(j.Flow) == 2 {
-		p.Flow = protocol.Flow{Succeeded: j.Flow[0], Failed: j.Flow[1]}
-	}
-	if f := j.Fire; len(f) == 4 {
-		p.Results = protocol.Results{Instant: f[0], Succeeded: int(f[1]), Failed: int(f[2]), Skipped: int(f[3])}
-	}
-	return p
-}
-
 func encodeAssignment(a *protocol.Assignment) []byte {
 	v := assignmentJSON{V: valueVersion, Total: a.Total, Members: a.Members, Last: a.Last, Requested: a.Requested, Departing: a.Departing, idleJSON: idleOf(&a.Idle), pastJSON: pastOf(&a.Past)}
 	owners := make(byItem, len(a.Owners))

@@ -56,6 +56,9 @@ func wideRuns(rng *rand.Rand) protocol.RunsData {
 		d.Last, d.Requested = append(d.Last, instant()), append(d.Requested, 1+rng.Int64N(kinds))
 		d.Begun, d.Ended = append(d.Begun, instant()), append(d.Ended, instant())
 	}
+	for range rng.IntN(5) {
+		d.Schedules = append(d.Schedules, protocol.Schedule{Since: instant(), Cron: whys[1+rng.IntN(len(whys)-1)]})
+	}
 	return d
 }
 
@@ -80,7 +83,7 @@ func newFiller(t *testing.T, rng *rand.Rand, total, most int) *filler {
 	f.s = protocol.NewState(protocol.Options{Base: fillerID, Session: 1, MaxBytes: most, NodeBytes: 150})
 	f.v = protocol.View{
 		Dirs:   protocol.Dirs{Root: true, Servers: true, Instances: true, Leader: true, Election: true, Latch: true, LeaderSharding: true, Sharding: true, Failover: true, FailoverItems: true, Wasm: true, Members: true, Runs: true, WasmNode: true},
-		Config: &protocol.Config{Total: total, Failover: true}, Leader: fillerID, LeaderOwner: 1,
+		Config: &protocol.Config{Total: total, Cron: "0/10 * * * * ?", Failover: true}, Leader: fillerID, LeaderOwner: 1,
 		Instances: []protocol.Instance{{ID: fillerID, Owner: 1}}, Members: []protocol.Member{{ID: fillerID, Owner: 1}}, Servers: []protocol.Server{{IP: "10.0.0.1"}},
 		Runs:       []protocol.Runs{{ID: fillerID}},
 		Assignment: protocol.Assignment{Exists: true, Total: total, Members: []protocol.ID{fillerID}},

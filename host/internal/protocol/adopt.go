@@ -82,6 +82,7 @@ func adopt(s *State, _ *Plan) Mutation {
 // into next.
 func (s *State) recorded(next *Assignment) []ID {
 	var ids []ID
+	next.Schedules = s.schedules
 	for k := range s.view.Runs {
 		ids = append(ids, s.view.Runs[k].ID)
 		next.fold(&s.view.Runs[k].RunsData)

@@ -189,7 +189,7 @@ func (b *beginning) open(i int, t int64, cause Cause) {
 	}
 	last := s.accounted(i)
 	if last > 0 && last < t && !(s.latest.At == t && s.latest.Prev != 0 && last >= s.latest.Prev) {
-		rows = append(rows, Row{Entry: Entry{Item: i, Instant: t}, Gap: true, After: last, Until: t, Cron: s.config().Cron, State: Missed, Why: s.whyOf(i), By: s.self})
+		rows = append(rows, s.gap(Row{Entry: Entry{Item: i, Instant: t}, After: last, Until: t, State: Missed, Why: s.whyOf(i), By: s.self})...)
 	}
 	rows = append(rows, b.overtaken(i)...)
 	e := Entry{Item: i, Instant: t, Cause: cause, Attempt: 1, Begun: s.now}

@@ -50,6 +50,7 @@ func (s *State) enqueueDead(d *Runs, part int) *Enqueue {
 	m.Next.fold(&d.RunsData)
 	m.Next.Flow.add(d.Flow)
 	m.Next.Results.add(d.Results)
+	m.Next.Schedules = s.schedules
 	rows := min(s.rowsLeft(&m.Own), len(d.Rows), max(part, 1))
 	for _, r := range d.Rows[:rows] {
 		m.Own.row(r)

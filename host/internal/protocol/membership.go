@@ -43,6 +43,8 @@ func (s *State) observe(p *Plan) {
 		s.markSince, s.waitFrom = 0, 0
 	}
 	s.queued()
+	s.seeSchedule()
+	s.seeTotal()
 	if c := v.Config; c != nil && s.self != "" && (s.cron == nil || *s.cron != c.Cron) {
 		s.cron = &c.Cron
 		s.tick = Tick{}
@@ -218,6 +220,7 @@ func leave(s *State, _ *Plan) Mutation {
 	next.fold(&own.RunsData)
 	next.Flow.add(own.Flow)
 	next.Results.add(own.Results)
+	next.Schedules = s.schedules
 	return s.disown(Leave{Self: s.self, Next: next})
 }
 

@@ -14,7 +14,7 @@ func (s *State) next(own *Runs) RunsData {
 	n.Ended = newest(nil, own.Ended, s.view.Assignment.Ended)
 	n.Resumed = newest(nil, own.Resumed, s.view.Assignment.Resumed)
 	n.Spans = slices.Clone(own.Spans)
-	n.Flow, n.Results = own.Flow, own.Results
+	n.Flow, n.Results, n.Schedules = own.Flow, own.Results, s.schedules
 	return n
 }
 
@@ -44,6 +44,12 @@ func (d *RunsData) row(r Row) {
 	d.Rows = append(d.Rows, r)
 }
 
+func (d *RunsData) rows(rows []Row) {
+	for _, r := range rows {
+		d.row(r)
+	}
+}
+
 // hand gives rows to the history, each once.
 func (s *State) hand(own *Runs, p *Plan) {
 	k := slices.IndexFunc(own.Rows, func(r Row) bool { return r.Seq > s.handed })
@@ -51,7 +57,7 @@ func (s *State) hand(own *Runs, p *Plan) {
 		return
 	}
 	s.handed = own.Rows[len(own.Rows)-1].Seq
-	p.add(Store{Rows: slices.Clone(own.Rows[k:])})
+	p.add(Store{Rows: slices.Clone(own.Rows[k:]), Schedules: s.schedules})
 }
 
 // forgetTimes is how many times MaxUnstored a record may have in rows that are

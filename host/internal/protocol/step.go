@@ -56,6 +56,8 @@ type State struct {
 	answer    *Assigned
 	retry     int64 // when a strategy that failed is asked again
 	cron      *string
+	schedules []Schedule // the newest last; empty before a configuration was seen
+	total     total
 	handed    int64 // rows up to here were given to the history
 	stored    int64 // rows up to here are durable in the history
 	asks      []Asked

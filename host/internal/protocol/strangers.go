@@ -216,12 +216,12 @@ func (s *State) accountFor(next *Assignment, own *RunsData) {
 		}
 		if before := at(next.Last, i); last > before && !s.witness.strange(next.owner(i)) {
 			if hole := min(at(s.witness.holes, i), last); before > 0 && hole > before {
-				own.row(Row{Entry: Entry{Item: i, Instant: hole}, Gap: true, After: before, Until: hole + 1, Cron: s.config().Cron, State: Lost, Why: theirs, By: s.self})
+				own.rows(s.gap(Row{Entry: Entry{Item: i, Instant: hole}, After: before, Until: hole + 1, State: Lost, Why: theirs, By: s.self}))
 			}
 			next.Last = set(next.Last, i, last)
 		}
 		if at(next.Last, i) == 0 {
-			next.Last = set(next.Last, i, max(s.dateOf(s.markSince), 1))
+			next.Last = set(next.Last, i, max(s.beganAt(i), 1))
 		}
 		s.comesBack(i, next, own)
 	}
@@ -232,12 +232,21 @@ func (s *State) accountFor(next *Assignment, own *RunsData) {
 // history without one looks as if rows were lost. What members of ElasticJob ran
 // may have existed for them.
 func (s *State) comesBack(i int, next *Assignment, own *RunsData) {
-	before, existed, since := at(next.Last, i), s.view.Assignment.Total, s.dateOf(s.markSince)
-	if existed == 0 || i < existed || before >= since || at(s.witness.ran, i) != 0 || s.witness.strange(next.owner(i)) {
+	before, existed, from := at(next.Last, i), s.view.Assignment.Total, s.beganAt(i)
+	if existed == 0 || i < existed || before >= from || at(s.witness.ran, i) != 0 || s.witness.strange(next.owner(i)) {
 		return
 	}
-	own.row(Row{Entry: Entry{Item: i, Instant: since}, Gap: true, After: before, Until: since + 1, Cron: s.config().Cron, State: Skipped, Why: "the item did not exist", By: s.self})
-	next.Last = set(next.Last, i, since)
+	own.rows(s.gap(Row{Entry: Entry{Item: i, Instant: from}, After: before, Until: from + 1, State: Skipped, Why: "the item did not exist", By: s.self}))
+	next.Last = set(next.Last, i, from)
+}
+
+// beganAt is the moment up to which nobody needs to account for an item that has
+// had no owner. The mark may be older than the total with which the item came.
+func (s *State) beganAt(i int) int64 {
+	if i < s.view.Assignment.Total {
+		return s.dateOf(s.markSince)
+	}
+	return s.dateOf(max(s.markSince, s.total.since))
 }
 
 const theirs = "a member of ElasticJob had the item, and keeps no rows of what it ran"

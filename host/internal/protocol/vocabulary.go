@@ -506,8 +506,12 @@ type (
 	// Reschedule: the cron text changed (also the first one). Answered by
 	// Passed and, from then on, by Ticks.
 	Reschedule struct{ Cron string }
-	// Store hands rows to the history; answered by Stored.
-	Store struct{ Rows []Row }
+	// Store hands rows to the history, with the schedules by which the job went;
+	// answered by Stored.
+	Store struct {
+		Rows      []Row
+		Schedules []Schedule
+	}
 	// Wake asks for an Elapsed at At at the latest.
 	Wake struct{ At int64 }
 	// Sync follows a commit that was refused or whose outcome is unknown: the

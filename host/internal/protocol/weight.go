@@ -65,7 +65,7 @@ func (d *RunsData) weight() weight {
 			w.rest += r.bytes() + waitBytes
 		}
 	}
-	w.rest += triggersBytes(d.Triggers)
+	w.rest += triggersBytes(d.Triggers) + schedulesBytes(d.Schedules)
 	for k := range d.Rows {
 		w.row(&d.Rows[k])
 	}
@@ -85,6 +85,14 @@ func triggersBytes(all []Trigger) int {
 	return n
 }
 
+func schedulesBytes(all []Schedule) int {
+	n := 0
+	for k := range all {
+		n += pairBytes + numberBytes + textBytes(all[k].Cron)
+	}
+	return n
+}
+
 // Bytes is at least as many as the assignment has when it is written.
 func (a *Assignment) Bytes() int {
 	owners := list{items: len(a.Owners), numbers: len(a.Members)}
@@ -93,7 +101,7 @@ func (a *Assignment) Bytes() int {
 			owners.ranges++
 		}
 	}
-	n := recordBytes + spanBytes*len(a.Spans) + owners.bytes() + pairBytes*len(a.Departing)
+	n := recordBytes + spanBytes*len(a.Spans) + owners.bytes() + pairBytes*len(a.Departing) + schedulesBytes(a.Schedules)
 	for _, id := range a.Members {
 		n += textBytes(string(id)) + 3
 	}

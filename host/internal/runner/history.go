@@ -1,7 +1,6 @@
 package runner
 
 import (
-	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
@@ -17,11 +16,10 @@ import (
 	"github.com/wasmjob/wasmjob/host/trace"
 )
 
-// batch is what one effect Store hands over. cron is the schedule by which
-// gaps are counted that do not say by which.
+// batch is what one effect Store hands over.
 type batch struct {
-	rows []protocol.Row
-	cron string
+	rows      []protocol.Row
+	schedules []protocol.Schedule
 }
 
 // history writes a member's rows, in order and one batch at a time. What it
@@ -61,7 +59,7 @@ func (h *history) run(ctx context.Context) {
 		for _, b := range batches {
 			for len(b.rows) > 0 {
 				n := min(len(b.rows), maxBatch)
-				if !h.store(ctx, b.rows[:n], b.cron) {
+				if !h.store(ctx, b.rows[:n], b.schedules) {
 					return // the life is over
 				}
 				b.rows = b.rows[n:]
@@ -72,21 +70,21 @@ func (h *history) run(ctx context.Context) {
 
 // store writes rows until they are safe, and says so. It returns false if ctx
 // ended before.
-func (h *history) store(ctx context.Context, rows []protocol.Row, cron string) bool {
+func (h *history) store(ctx context.Context, rows []protocol.Row, schedules []protocol.Schedule) bool {
 	m := h.m
 	told := false
 	for p := new(session.Pauses); ; {
-		err := h.write(ctx, rows, cron)
+		err := h.write(ctx, rows, schedules)
 		if err == nil {
 			break
 		}
 		if errors.Is(err, trace.ErrRow) {
 			if len(rows) == 1 {
-				h.giveUp(&rows[0], cron, err)
+				h.giveUp(&rows[0], schedules, err)
 				break
 			}
 			for i := range rows {
-				if !h.store(ctx, rows[i:i+1], cron) {
+				if !h.store(ctx, rows[i:i+1], schedules) {
 					return false
 				}
 			}
@@ -116,22 +114,18 @@ func (h *history) store(ctx context.Context, rows []protocol.Row, cron string) b
 }
 
 // giveUp lets go of a row that the history will never take: the log has it.
-func (h *history) giveUp(r *protocol.Row, cron string, cause error) {
+func (h *history) giveUp(r *protocol.Row, schedules []protocol.Schedule, cause error) {
 	m := h.m
 	n := m.lostRows.Add(1)
-	row, _, _ := m.row(r, cron) // what could be told of it
+	row, _ := m.row(r, schedules) // what could be told of it
 	m.Log.Error("the history refuses a row for good; this is the row", "row", fmt.Sprintf("%+v", row), "error", cause)
 	m.troubles.set(troubleRows, fmt.Sprintf("%d since the start, see the log; the newest: %v", n, cause))
 }
 
-func (h *history) write(ctx context.Context, rows []protocol.Row, cron string) error {
+func (h *history) write(ctx context.Context, rows []protocol.Row, schedules []protocol.Schedule) error {
 	out := make([]trace.Row, 0, len(rows))
 	for i := range rows {
-		r, ok, err := h.m.row(&rows[i], cron)
-		if err != nil {
-			return err
-		}
-		if ok {
+		if r, ok := h.m.row(&rows[i], schedules); ok {
 			out = append(out, r)
 		}
 	}
@@ -149,22 +143,15 @@ func (h *history) write(ctx context.Context, rows []protocol.Row, cron string) e
 
 // row turns a fact of the core into a row; false if it says nothing: a gap in
 // which the schedule names no instant.
-func (m *member) row(r *protocol.Row, cron string) (trace.Row, bool, error) {
+func (m *member) row(r *protocol.Row, schedules []protocol.Schedule) (trace.Row, bool) {
 	row := trace.Row{
 		Job: m.Config.Name, Item: r.Item, State: trace.State(r.State), Reason: r.Why, Instance: string(r.By),
 		Cause: trace.Cause(r.Cause), End: r.Ended,
 	}
 	if r.Gap {
-		if cron = cmp.Or(r.Cron, cron); cron == "" {
-			return row, false, nil
-		}
-		first, last, n, err := m.Clock.Between(cron, r.After, r.Until)
-		if err != nil {
-			return row, false, fmt.Errorf("count the instants between %d and %d: %w", r.After, r.Until, err)
-		}
-		row.Run, row.Instant, row.Last, row.Count = "gap-"+strconv.FormatInt(first, 10), first, last, n
-		row.Cause = trace.Schedule
-		return row, n > 0, nil
+		m.count(&row, r, schedules)
+		row.Run, row.Cause = "gap-"+strconv.FormatInt(row.Instant, 10), trace.Schedule
+		return row, row.Count > 0
 	}
 	row.Run, row.Instant, row.Attempt, row.Start = runOf(r.Entry), r.Instant, r.Attempt, r.Begun
 	if t, ok := m.kept.get(r.Entry); ok {
@@ -173,7 +160,47 @@ func (m *member) row(r *protocol.Row, cron string) (trace.Row, bool, error) {
 		row.Start, row.End = t.start, t.end
 		row.Fuel, row.Succeeded, row.Failed, row.Metrics = t.fuel, t.flow.Succeeded, t.flow.Failed, t.metrics
 	}
-	return row, true, nil
+	if r.Trigger == "" {
+		row.Schedule = inForce(schedules, r.Instant)
+	}
+	return row, true
+}
+
+// cronUnreadable is why nobody began what came due while the schedule in the registry
+// was none.
+const cronUnreadable = "the schedule in the registry could not be read"
+
+// count tells which instants a gap has, by the schedule under which it came about.
+// One that cannot be read has none: what the one before it names was missed.
+func (m *member) count(row *trace.Row, r *protocol.Row, schedules []protocol.Schedule) {
+	cron := r.Cron
+	if cron == "" { // in a record of an older release
+		cron = inForce(schedules, r.Until)
+	}
+	for cron != "" {
+		first, last, n, err := m.Clock.Between(cron, r.After, r.Until)
+		if err == nil {
+			row.Instant, row.Last, row.Count, row.Schedule = first, last, n, cron
+			return
+		}
+		row.Reason = cronUnreadable
+		k := slices.IndexFunc(schedules, func(s protocol.Schedule) bool { return s.Cron == cron })
+		if k < 1 {
+			return
+		}
+		cron = schedules[k-1].Cron
+	}
+}
+
+// inForce is the schedule by which the job went at a moment.
+func inForce(schedules []protocol.Schedule, at int64) string {
+	cron := ""
+	for k, s := range schedules {
+		if k == 0 || s.Since <= at {
+			cron = s.Cron
+		}
+	}
+	return cron
 }
 
 // runOf is the id of an entry's run within job and item.

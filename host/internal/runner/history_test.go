@@ -1,6 +1,7 @@
 package runner
 
 import (
+	"fmt"
 	"log/slog"
 	"strings"
 	"testing"
@@ -39,13 +40,28 @@ func TestRowThatCanNeverBeStored(t *testing.T) {
 func TestGapsKeepTheirSchedule(t *testing.T) {
 	t.Parallel()
 	m := &member{lives: &lives{Runner: New(Options{Config: new(testConfig()), Clock: &metronome{}})}}
-	gap := protocol.Row{Gap: true, After: 0, Until: 60_000, Cron: "10s"}
-	row, ok, err := m.row(&gap, "1s")
-	if err != nil || !ok || row.Count != 5 || row.Instant != 10_000 || row.Last != 50_000 {
-		t.Errorf("%+v, %v, %v; want 5 instants", row, ok, err)
+	schedules := []protocol.Schedule{{Cron: "20s"}, {Since: 90_000, Cron: "no schedule"}, {Since: 120_000, Cron: "1s"}}
+	tests := []struct {
+		row  protocol.Row
+		want string
+	}{
+		{protocol.Row{Gap: true, After: 0, Until: 60_000, Cron: "10s", Why: "w"}, "gap-10000 5 to 50000 of 10s: w"},
+		{protocol.Row{Gap: true, After: 0, Until: 60_000, Why: "w"}, "gap-20000 2 to 40000 of 20s: w"}, // in a record of an older release
+		{protocol.Row{Gap: true, After: 0, Until: 130_000, Why: "w"}, "gap-1000 129 to 129000 of 1s: w"},
+		{protocol.Row{Gap: true, After: 89_999, Until: 120_001, Cron: "no schedule", Why: "w"}, "gap-100000 2 to 120000 of 20s: the schedule in the registry could not be read"},
+		{protocol.Row{Gap: true, After: 0, Until: 60_000, Cron: "never known", Why: "w"}, "nothing"},
+		{protocol.Row{Entry: protocol.Entry{Instant: 80_000}}, "80000 0 to 0 of 20s: "},
+		{protocol.Row{Entry: protocol.Entry{Instant: 120_000}}, "120000 0 to 0 of 1s: "},
+		{protocol.Row{Entry: protocol.Entry{Instant: 120_000, Trigger: "t7"}}, "t7 0 to 0 of : "},
 	}
-	gap.Cron = "" // in a record of an older release
-	if row, ok, err = m.row(&gap, "20s"); err != nil || !ok || row.Count != 2 {
-		t.Errorf("%+v, %v, %v; want 2 instants", row, ok, err)
+	for _, tt := range tests {
+		row, ok := m.row(&tt.row, schedules)
+		got := "nothing"
+		if ok {
+			got = fmt.Sprintf("%s %d to %d of %s: %s", row.Run, row.Count, row.Last, row.Schedule, row.Reason)
+		}
+		if got != tt.want {
+			t.Errorf("%+v: %s, want %s", tt.row, got, tt.want)
+		}
 	}
 }

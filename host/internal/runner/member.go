@@ -335,7 +335,7 @@ func (m *member) effect(in protocol.Input, e protocol.Effect) {
 	case protocol.Reschedule:
 		m.reschedule(e.Cron)
 	case protocol.Store:
-		m.history.add(batch{rows: e.Rows, cron: m.cron})
+		m.history.add(batch{e.Rows, e.Schedules})
 	case protocol.Wake:
 		m.wakeBy(time.UnixMilli(e.At))
 	case protocol.Sync:

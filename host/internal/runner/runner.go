@@ -56,7 +56,8 @@ type Clock interface {
 	// Remove ends what Set began.
 	Remove()
 	// Between tells the first, the last and the number of the schedule's
-	// instants strictly between after and until.
+	// instants strictly between after and until. The error says that the schedule
+	// cannot be read.
 	Between(cron string, after, until int64) (first, last, count int64, err error)
 }
 

@@ -22,12 +22,14 @@ type ledger struct {
 	seen    map[rowKey]bool         // rows that were ever in a record
 	history map[rowKey]bool         // rows that are stored
 	gaps    map[int][]span
-	ran     map[int][]int64 // instants with a final row of a run, by item
-	first   map[int]int64   // from where on an item is accounted for
-	dealt   map[int]int64   // when a reshard gave an item that had nobody to somebody, in ms
-	dues    []int64         // instants that came due anywhere, ascending
-	crons   []int64         // when the cron changed
-	token   map[int]int64   // newest token that the sink saw, by item
+	ran     map[int][]int64     // instants with a final row of a run, by item
+	first   map[int]int64       // from where on an item is accounted for
+	dealt   map[int]int64       // when a reshard gave an item that had nobody to somebody, in ms
+	dues    []int64             // instants that came due anywhere, ascending
+	crons   []int64             // when the cron changed
+	forced  []protocol.Schedule // by which the job went
+	since   []int64             // by item: from when on there is one of this number
+	token   map[int]int64       // newest token that the sink saw, by item
 	guests  map[int][]*running
 	unknown []string
 
@@ -105,6 +107,7 @@ func (l *ledger) judge(changes []tree.Change, by author) {
 	}
 	old := l.v
 	l.v = l.dec.View()
+	l.force()
 	if old == nil {
 		return
 	}
@@ -116,6 +119,7 @@ func (l *ledger) judge(changes []tree.Change, by author) {
 		l.crons = append(l.crons, l.w.now/millisecond)
 	}
 	l.changes(old)
+	l.existed(old, by)
 	for i, t := range old.Assignment.Last {
 		if last(l.v.Assignment.Last, i) < t {
 			l.w.breach("last instants", "%s moved the last instant of item %d back", by, i)
@@ -184,6 +188,7 @@ func (l *ledger) newRow(r protocol.Row, by author) {
 	l.seen[key] = true
 	switch {
 	case r.Gap:
+		l.counts(r, by)
 		l.gaps[r.Item] = append(l.gaps[r.Item], span{r.After, r.Until})
 	case r.State == protocol.TakenOver || r.State == protocol.Retried:
 		l.retries[keyOf(r.Entry)]++

@@ -13,6 +13,12 @@ func recordMutants() []mutant {
 		{"begin: pending kept", "what a begin overtakes no longer waits", []change{without("layout.transaction.begin", "t.unpend(_)")}},
 		{"begin: failover ignored", "an item that was taken over does not begin elsewhere", []change{in("protocol.beginning.blocked", `it.Failover != ""`, "false")}},
 		{"begin: no gap row", "the instants that a begin passes over get a row", []change{in("protocol.beginning.open", "last > 0", "false")}},
+		{"gap: as long as ever", "a gap is counted by a schedule from when that was in force", []change{in("protocol.State.gap", "k > 0", "false")}},
+		{"gap: schedules forgotten", "who comes after a change of the schedule knows the one before", []change{
+			in("protocol.State.seeSchedule", "s.view.Assignment.Schedules", "nil"),
+			in("protocol.State.seeSchedule", "s.view.Runs[k].Schedules", "s.view.Runs[k].Schedules[:0]"),
+		}},
+		{"gap: before the item", "an item that did not exist before the mark came is accounted for from when it does", []change{in("protocol.State.beganAt", "max(_, _)", "s.markSince")}},
 		{"begin: last not raised", "a begin accounts for its instant", []change{without("protocol.beginning.open", "b.m.Own.Last = set(_, _, _)")}},
 		{"begin: no running mark", "what begins in a monitored job is marked as running", []change{
 			in("protocol.beginning.blocked", "b.m.Monitor", "false"),

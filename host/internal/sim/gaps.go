@@ -1,0 +1,46 @@
+package sim
+
+import (
+	"slices"
+
+	"github.com/wasmjob/wasmjob/host/internal/protocol"
+)
+
+// force notes by which schedule the job goes from now on, and which items there
+// are.
+func (l *ledger) force() {
+	if c := l.v.Config; c != nil && (len(l.forced) == 0 || l.forced[len(l.forced)-1].Cron != c.Cron) {
+		l.forced = append(l.forced, protocol.Schedule{Since: l.w.now / millisecond, Cron: c.Cron})
+	}
+	for i := len(l.since); l.v.Config != nil && i < l.v.Config.Total; i++ {
+		l.since = append(l.since, l.w.now/millisecond)
+	}
+	if l.v.Config != nil && l.v.ConfigFault == "" {
+		l.since = l.since[:l.v.Config.Total]
+	}
+}
+
+// early is by how many ms the clock of one who notes a change may be behind.
+func (l *ledger) early() int64 { return l.w.profile.skew + 1 }
+
+// existed: nobody accounts for an item from before there was one of this number.
+func (l *ledger) existed(old *protocol.View, by author) {
+	for i := old.Assignment.Total; i < min(l.v.Assignment.Total, len(l.since)); i++ {
+		if t := last(l.v.Assignment.Last, i); t+l.early() < l.since[i] && !l.strangers[ownerOf(l.v, i)] {
+			l.w.breach("items that exist", "%s: item %d is to be accounted for from %d on, and exists since %d", by, i, t-1_700_000_000_000, l.since[i]-1_700_000_000_000)
+		}
+	}
+}
+
+// counts: a gap claims no instant of a schedule from before that was in force.
+func (l *ledger) counts(r protocol.Row, by author) {
+	p := period(r.Cron)
+	k := slices.IndexFunc(l.forced, func(s protocol.Schedule) bool { return s.Cron == r.Cron })
+	if k < 0 || p == 0 {
+		l.w.breach("the schedule of a gap", "%s: item %d has a gap of %q, by which the job never went", by, r.Item, r.Cron)
+		return
+	}
+	if t := (r.After/p + 1) * p; k > 0 && t < r.Until && t+l.early() < l.forced[k].Since {
+		l.w.breach("the schedule of a gap", "%s: item %d is said to have missed %d of %q, by which the job went from %d on", by, r.Item, t-1_700_000_000_000, r.Cron, l.forced[k].Since-1_700_000_000_000)
+	}
+}
