@@ -5,7 +5,6 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
-	"iter"
 	"math"
 	"os"
 	"slices"
@@ -161,9 +160,11 @@ func historyCheck(h *historyVerb) *cobra.Command {
 			"instant of every item has exactly one run or lies in exactly one gap.\n\n" +
 			"Without --from and --to an item is checked between its first and its last row; with\n" +
 			"them up to these times, whether or not there are rows. A run has no row before it\n" +
-			"ends, so let --to be a time when everything before had ended. Rows from before a\n" +
-			"change of cron, time zone or number of items disagree with the new schedule: let\n" +
-			"--from be later. The exit code is 5 if there are findings.\n\n" +
+			"ends, so let --to be a time when everything before had ended. Rows are held\n" +
+			"against the cron under which they came about. Those from before a change of time\n" +
+			"zone or dialect disagree with the new one, as do those of releases that did not\n" +
+			"write the cron down, and with --from every item of today is looked for from there\n" +
+			"on: let --from be later. The exit code is 5 if there are findings.\n\n" +
 			"In a cluster each server has the rows of what it ran; name the histories of the others\n" +
 			"with --with.",
 		RunE: func(c *cobra.Command, _ []string) error {
@@ -241,49 +242,6 @@ func (h *historyVerb) printCheck(ctx context.Context, name string, w checkWindow
 		err = &exitError{code: exitConflict}
 	}
 	return err
-}
-
-func checkJob(ctx context.Context, all []*sqltrace.Reader, j job.Config, w checkWindow) (trace.Report, error) {
-	instants, err := instantsOf(ctx, j)
-	if err != nil {
-		return trace.Report{}, exitf(exitInvalid, "jobs.%s: %w", j.Name, err)
-	}
-	var rows []iter.Seq2[trace.Row, error]
-	for _, r := range all {
-		rows = append(rows, r.Rows(ctx, j.Name, w.from, w.to))
-	}
-	in := trace.CheckInput{Job: j.Name, From: w.from, To: w.to, Instants: instants, Rows: trace.Merge(rows...)}
-	for item := range j.Shards {
-		in.Items = append(in.Items, item)
-	}
-	if w.begin {
-		in.Start = func(int) int64 { return w.from }
-	}
-	if w.end {
-		in.Open = func(int) int64 { return w.to }
-	}
-	report, err := trace.Check(in)
-	if err == nil {
-		err = ctx.Err() // instantsOf ends early then
-	}
-	return report, err
-}
-
-// instantsOf is a job's schedule in the form that trace.Check wants.
-func instantsOf(ctx context.Context, j job.Config) (func(after, upTo int64, yield func(int64) bool), error) {
-	if j.Cron == "" {
-		return func(int64, int64, func(int64) bool) {}, nil
-	}
-	s, err := config.Compile(j.Cron, j.Dialect, j.TimeZone)
-	if err != nil {
-		return nil, err
-	}
-	return func(after, upTo int64, yield func(int64) bool) {
-		t := s.Next(time.UnixMilli(after))
-		for !t.IsZero() && t.UnixMilli() <= upTo && ctx.Err() == nil && yield(t.UnixMilli()) {
-			t = s.Next(t)
-		}
-	}, nil
 }
 
 func historyPurge(h *historyVerb) *cobra.Command {

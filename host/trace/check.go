@@ -20,7 +20,13 @@ type CheckInput struct {
 	Items []int
 	// Instants yields the scheduled instants t with after < t <= upTo in
 	// ascending order until yield returns false.
-	Instants func(after, upTo int64, yield func(int64) bool)
+	Instants Instants
+	// Schedule is what rows call the schedule of Instants. Nothing is known of
+	// rows that name none: they are held against it, too.
+	Schedule string
+	// Of gives the instants of another schedule by which the job went before;
+	// nil: they are not known, and its rows are not judged.
+	Of func(schedule string) Instants
 	// From and To are the window (From, To] in Unix milliseconds.
 	From, To int64
 	// Rows yields the job's rows that touch the window, ordered by instant,
@@ -42,6 +48,10 @@ type CheckInput struct {
 	Limit int
 }
 
+// Instants yields the instants t of a schedule with after < t <= upTo in ascending
+// order until yield returns false.
+type Instants func(after, upTo int64, yield func(int64) bool)
+
 // Report is what Check gives.
 type Report struct {
 	Findings []Finding // by item, then by instant
@@ -56,20 +66,18 @@ type Report struct {
 // attempts are checked. The error is that of Rows, or says that they are not
 // in order; what the rows say wrongly is a Finding.
 //
+// Where the schedule changed, rows before and after are held against theirs. When
+// it changed is not known, so of what lies between the last row of the one and the
+// first of the other nothing is said to be missing.
+//
 // It goes once through rows and instants together and keeps a few words for
 // each item, however many rows there are.
 func Check(in CheckInput) (Report, error) {
 	if in.Limit <= 0 {
 		in.Limit = DefaultFindings
 	}
-	c := &checker{in: in, items: map[int]*account{}}
-	if in.Start != nil {
-		for _, item := range in.Items {
-			start := max(in.From, in.Start(item))
-			c.items[item] = &account{item: item, begun: true, base: start}
-			c.bounds.push(bound{at: start, item: item})
-		}
-	}
+	c := &checker{in: in, instants: in.Instants, schedule: in.Schedule}
+	c.open(in.From)
 	if in.Rows != nil {
 		for row, err := range in.Rows {
 			if err != nil {
@@ -87,7 +95,7 @@ func Check(in CheckInput) (Report, error) {
 	slices.SortStableFunc(c.report.Findings, func(a, b Finding) int {
 		return cmp.Or(cmp.Compare(a.Item, b.Item), cmp.Compare(a.First, b.First))
 	})
-	c.report.Instants = c.ticks.n
+	c.report.Instants += c.ticks.n
 	return c.report, nil
 }
 
@@ -117,14 +125,16 @@ type group struct {
 }
 
 type checker struct {
-	in      CheckInput
-	items   map[int]*account
-	ticks   ticks
-	bounds  bounds
-	group   group
-	prev    Row
-	hasPrev bool
-	report  Report
+	in       CheckInput
+	schedule string   // by which the job goes at this point
+	instants Instants // its own; nil: not known
+	items    map[int]*account
+	ticks    ticks
+	bounds   bounds
+	group    group
+	prev     Row
+	hasPrev  bool
+	report   Report
 }
 
 func (c *checker) add(row Row) error {
@@ -146,6 +156,10 @@ func (c *checker) add(row Row) error {
 		return nil
 	}
 	c.closeRun()
+	c.follow(row)
+	if c.instants == nil {
+		return nil
+	}
 	if row.Count != 0 {
 		c.gap(row)
 		return nil
@@ -272,7 +286,7 @@ func (c *checker) missing(st *account, last, count int64, atEnd bool) {
 		return
 	}
 	first := last
-	c.in.Instants(st.base, last, func(t int64) bool {
+	c.instants(st.base, last, func(t int64) bool {
 		first = t
 		return false
 	})

@@ -65,6 +65,23 @@ func seq(rows []trace.Row) iter.Seq2[trace.Row, error] {
 	}
 }
 
+// under says by which schedule a row came about.
+func under(schedule string, r trace.Row) trace.Row {
+	r.Schedule = schedule
+	return r
+}
+
+// other is the schedule "7s", and no other one is known.
+func other(schedule string) trace.Instants {
+	if schedule != "7s" {
+		return nil
+	}
+	return func(after, upTo int64, yield func(int64) bool) {
+		for t := (after/7 + 1) * 7; t <= upTo && yield(t); t += 7 {
+		}
+	}
+}
+
 func fixed(t int64) func(int) int64 { return func(int) int64 { return t } }
 
 // brief spells findings as "kind item first-last count".
@@ -175,6 +192,51 @@ func TestCheck(t *testing.T) {
 			}
 			if b := brief(got.Findings); b != tt.want {
 				t.Errorf("got  %s\nwant %s", b, tt.want)
+			}
+		})
+	}
+}
+
+// Rows are held against the schedule under which they came about. What was begun
+// under another one than the present one is no finding; what is wrong in it is.
+func TestCheckWhereTheScheduleChanged(t *testing.T) {
+	t.Parallel()
+	changed := func(more ...trace.Row) []trace.Row {
+		return append(more, under("7s", run(7)), under("7s", run(14)), under("7s", gap(21, 28, 2)), under("10s", gap(40, 50, 2)), under("10s", run(60)))
+	}
+	lax := trace.CheckInput{To: 1000}
+	strict := trace.CheckInput{To: 70, From: 0, Start: fixed(0), Open: fixed(60)}
+	tests := []struct {
+		name string
+		in   trace.CheckInput
+		rows []trace.Row
+		want string
+	}{
+		{"each by its own", lax, changed(), ""},
+		{"a window from before the change to after it", strict, changed(), ""},
+		{"nothing runs any more", trace.CheckInput{To: 80, Start: fixed(0), Open: fixed(80)}, changed(), "missing 0 70-80 2"},
+		{"a hole before the change", lax, []trace.Row{under("7s", run(7)), under("7s", run(28)), under("10s", run(40))}, "missing 0 14-21 2"},
+		{"a hole at the window's begin", strict, changed()[1:], "missing 0 7-7 1"},
+		{"a hole after the change", lax, changed(under("10s", run(90))), "missing 0 70-80 2"},
+		{"a run at an instant of the other one", lax, changed(under("10s", run(77))), "missing 0 70-70 1; unscheduled 0 77-77 0"},
+		{"another item under the one before", lax, changed(item(1, under("7s", run(7))), item(1, under("7s", run(28)))), "missing 1 14-21 2"},
+		{"a wrong count before the change", lax, []trace.Row{under("7s", gap(7, 21, 2)), under("10s", run(30))}, "count 0 7-21 3"},
+		{"what dangles where it changed", lax, []trace.Row{under("7s", attempt(7, 1, trace.TakenOver)), under("10s", run(30))}, "dangling 0 7-7 0"},
+		{"a take-over by who saw the change earlier", lax, []trace.Row{under("7s", attempt(14, 1, trace.TakenOver)), under("10s", attempt(14, 2, trace.Succeeded)), under("10s", run(30))}, ""},
+		{"a trigger belongs to none", lax, changed(trigger("t1", 41, 1, trace.Succeeded)), ""},
+		{"one that nobody knows", lax, []trace.Row{under("13s", run(13)), under("13s", run(20)), under("10s", run(30)), under("10s", run(50))}, "missing 0 40-40 1"},
+		{"rows of an older release", lax, []trace.Row{run(10), run(20), under("10s", run(30)), under("10s", run(50))}, "missing 0 40-40 1"},
+		{"there and back", lax, []trace.Row{run(10), under("7s", run(14)), under("7s", run(21)), under("10s", run(40))}, ""},
+	}
+	for _, tt := range tests {
+		t.Run(tt.name, func(t *testing.T) {
+			t.Parallel()
+			in := tt.in
+			in.Job, in.Items, in.Instants, in.Rows = "j", []int{0}, every, seq(tt.rows)
+			in.Schedule, in.Of = "10s", other
+			got, err := trace.Check(in)
+			if err != nil || brief(got.Findings) != tt.want {
+				t.Errorf("%q, %v; want %q", brief(got.Findings), err, tt.want)
 			}
 		})
 	}

@@ -4,11 +4,58 @@ import (
 	"cmp"
 	"container/heap"
 	"slices"
+	"strconv"
 )
+
+// open begins the accounts of items that have to be accounted for from a time on.
+func (c *checker) open(from int64) {
+	c.items = map[int]*account{}
+	if c.in.Start == nil || c.instants == nil {
+		return
+	}
+	for _, item := range c.in.Items {
+		start := max(from, c.in.Start(item))
+		c.items[item] = &account{item: item, begun: true, base: start}
+		c.bounds.push(bound{at: start, item: item})
+	}
+}
+
+// follow turns to the schedule of the row, if it is another one: what was begun
+// under the one before is judged by that.
+func (c *checker) follow(row Row) {
+	name := row.Schedule
+	if name == "" {
+		name = c.in.Schedule
+	}
+	scheduled := row.Count != 0 || row.Run == strconv.FormatInt(row.Instant, 10)
+	if !scheduled || name == c.schedule {
+		return
+	}
+	from := row.Instant - 1
+	if !c.ticks.begun {
+		from = c.in.From // nothing was scheduled before
+	}
+	before := c.items
+	c.settleAll()
+	c.report.Instants += c.ticks.n
+	c.ticks, c.schedule, c.instants = ticks{}, name, c.in.Instants
+	if name != c.in.Schedule {
+		c.instants = nil
+		if c.in.Of != nil {
+			c.instants = c.in.Of(name)
+		}
+	}
+	c.open(from)
+	for item, st := range before {
+		if st.held != nil && c.instants != nil { // a run of the item still tells
+			c.account(item).held = st.held
+		}
+	}
+}
 
 func (c *checker) finish() {
 	c.closeRun()
-	if c.in.Open != nil {
+	if c.in.Open != nil && c.instants != nil {
 		type end struct {
 			at int64
 			st *account
@@ -30,6 +77,11 @@ func (c *checker) finish() {
 			}
 		}
 	}
+	c.settleAll()
+}
+
+// settleAll judges what is left to be settled.
+func (c *checker) settleAll() {
 	for len(c.bounds) > 0 {
 		c.advance(c.bounds[0].at)
 	}
@@ -46,10 +98,10 @@ func (c *checker) advance(to int64) {
 		c.ticks = ticks{begun: true, at: from}
 	}
 	for len(c.bounds) > 0 && c.bounds[0].at <= to {
-		c.ticks.advance(c.in.Instants, c.bounds[0].at)
+		c.ticks.advance(c.instants, c.bounds[0].at)
 		c.settle(c.bounds.pop())
 	}
-	c.ticks.advance(c.in.Instants, to)
+	c.ticks.advance(c.instants, to)
 }
 
 // settle judges what can be judged once the pass stands at the bound.
@@ -77,7 +129,7 @@ type ticks struct {
 	last, prev int64 // the last two of them
 }
 
-func (t *ticks) advance(instants func(after, upTo int64, yield func(int64) bool), to int64) {
+func (t *ticks) advance(instants Instants, to int64) {
 	if to <= t.at {
 		return
 	}

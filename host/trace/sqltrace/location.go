@@ -66,7 +66,7 @@ func (l Location) connect(ctx context.Context, source string, ready func(context
 	if err != nil {
 		return nil, fmt.Errorf("open history %s: %w", l.File, err)
 	}
-	r := &Reader{db: db, place: l.File}
+	r := &Reader{db: db, place: l.File, columns: columns}
 	if err := ready(ctx, r); err != nil {
 		_ = db.Close() // the first error says more
 		return nil, err

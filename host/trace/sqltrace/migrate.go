@@ -13,10 +13,13 @@ import (
 var migrations embed.FS
 
 // steps are the files that lead from each version to the next.
-func steps() []string { return []string{"0001_run.sql", "0002_cost.sql", "0003_code.sql"} }
+func steps() []string {
+	return []string{"0001_run.sql", "0002_cost.sql", "0003_code.sql", "0004_schedule.sql"}
+}
 
-// latest is the version of the tables that this program reads and writes.
-const latest = 3
+// latest is the version of the tables that this program reads and writes. It
+// reads those of readable, too: another server may still be of the release before.
+const latest, readable = 4, 3
 
 // version is 0 for a database without our tables.
 func (r *Reader) version(ctx context.Context) (int, error) {

@@ -51,7 +51,7 @@ func (r *Reader) Query(ctx context.Context, f Filter) (Page, error) {
 		limit = DefaultLimit
 	}
 	limit = min(limit, MaxLimit)
-	query := "SELECT " + columns + " FROM wasmjobd_run" + w.String() +
+	query := "SELECT " + r.columns + " FROM wasmjobd_run" + w.String() +
 		" ORDER BY instant_ms DESC, job DESC, item DESC, run DESC, attempt DESC LIMIT ?"
 	var page Page
 	for row, err := range r.scan(ctx, query, append(w.args, limit+1)) {
@@ -174,7 +174,7 @@ func (r *Reader) Jobs(ctx context.Context) ([]string, error) {
 // trace.Check wants and as they are at one moment. Texts of guests (result,
 // error) are left out. It holds a connection until the loop over it ends.
 func (r *Reader) Rows(ctx context.Context, job string, from, to int64) iter.Seq2[trace.Row, error] {
-	short := strings.Replace(columns, "result, error", "'', ''", 1)
+	short := strings.Replace(r.columns, "result, error", "'', ''", 1)
 	return r.scan(ctx, "SELECT "+short+" FROM wasmjobd_run"+
 		" WHERE job = ? AND instant_ms <= ? AND (instant_ms > ? OR last_ms > ?)"+
 		" ORDER BY instant_ms, item, run, attempt", []any{job, to, from, from})
@@ -191,16 +191,16 @@ func (r *Reader) scan(ctx context.Context, query string, args []any) iter.Seq2[t
 		for rows.Next() {
 			var x trace.Row
 			var result []byte
-			var metrics sql.NullString
+			var metrics, schedule sql.NullString
 			var code sql.NullInt32
 			err := rows.Scan(&x.Job, &x.Item, &x.Run, &x.Attempt, &x.Instant, &x.Last, &x.Count, &x.Cause, &x.State,
 				&x.Reason, &x.Instance, &x.TaskID, &x.Start, &x.End, &result, &x.Error, &x.Digest, &x.Fence,
-				&x.Fuel, &x.Succeeded, &x.Failed, &metrics, &code)
+				&x.Fuel, &x.Succeeded, &x.Failed, &metrics, &code, &schedule)
 			if err != nil {
 				yield(trace.Row{}, r.fail("read a row", err))
 				return
 			}
-			x.Result, x.Metrics, x.Code, x.HasCode = string(result), metrics.String, code.Int32, code.Valid
+			x.Result, x.Metrics, x.Code, x.HasCode, x.Schedule = string(result), metrics.String, code.Int32, code.Valid, schedule.String
 			if !yield(x, nil) {
 				return
 			}

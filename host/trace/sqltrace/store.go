@@ -15,6 +15,7 @@ import (
 	"fmt"
 	"io/fs"
 	"os"
+	"strings"
 	"time"
 )
 
@@ -30,12 +31,13 @@ var (
 // Reader reads a history. It is safe for concurrent use, also while other
 // processes write.
 type Reader struct {
-	db    *sql.DB
-	place string // what errors call the database
+	db      *sql.DB
+	place   string // what errors call the database
+	columns string // that rows are read from
 }
 
 // OpenReader opens the history for reading. It must be there, in the version of
-// this program.
+// this program or of the one before.
 func OpenReader(ctx context.Context, at Location) (*Reader, error) {
 	return at.connect(ctx, at.reader(), func(ctx context.Context, r *Reader) error {
 		version, err := r.version(ctx)
@@ -44,9 +46,11 @@ func OpenReader(ctx context.Context, at Location) (*Reader, error) {
 			return fmt.Errorf("%w: %s has none; serve makes them", ErrVersion, r.place)
 		case err != nil:
 			return r.fail("read its version", err)
-		case version != latest:
+		case version < readable || version > latest:
 			return fmt.Errorf("%w: %s has version %d, this program reads %d; use the program that serve runs",
 				ErrVersion, r.place, version, latest)
+		case version == readable:
+			r.columns = strings.Replace(columns, "schedule", "NULL", 1)
 		}
 		return nil
 	})

@@ -237,7 +237,7 @@ func TestOpenUpdatesOlderTables(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	for _, column := range []string{"fuel", "succeeded", "failed", "metrics", "code"} {
+	for _, column := range []string{"fuel", "succeeded", "failed", "metrics", "code", "schedule"} {
 		if _, err := db.ExecContext(t.Context(), "ALTER TABLE wasmjobd_run DROP COLUMN "+column); err != nil {
 			t.Fatal(err)
 		}
@@ -250,7 +250,7 @@ func TestOpenUpdatesOlderTables(t *testing.T) {
 	}
 	s = open(t, loc)
 	fresh := run("j", 0, 20)
-	fresh.Metrics, fresh.HasCode = `{"rows":1}`, true
+	fresh.Metrics, fresh.HasCode, fresh.Schedule = `{"rows":1}`, true, "0 0 * * * ?"
 	write(t, s, fresh)
 	if diff := cmp.Diff([]trace.Row{fresh, old}, all(t, s.Reader, sqltrace.Filter{})); diff != "" {
 		t.Error(diff)

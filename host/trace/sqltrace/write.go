@@ -17,16 +17,16 @@ const (
 	MaxName   = 255
 	MaxResult = 64 << 10
 	MaxError  = 16 << 10
-	MaxText   = 4 << 10 // reason, instance, task id, digest
+	MaxText   = 4 << 10 // reason, instance, task id, digest, schedule
 	// MaxMetrics is more than a guest can keep; longer ones are refused with
 	// trace.ErrRow, as half a document is none.
 	MaxMetrics = 16 << 10
 )
 
 const columns = "job, item, run, attempt, instant_ms, last_ms, instants, cause, state, " +
-	"reason, instance, task_id, start_ms, end_ms, result, error, digest, fence, fuel, succeeded, failed, metrics, code"
+	"reason, instance, task_id, start_ms, end_ms, result, error, digest, fence, fuel, succeeded, failed, metrics, code, schedule"
 
-const insert = "INSERT INTO wasmjobd_run (" + columns + ") VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?) " +
+const insert = "INSERT INTO wasmjobd_run (" + columns + ") VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?) " +
 	"ON CONFLICT DO NOTHING"
 
 // Write implements trace.Sink: the batch is one transaction, on disk before it
@@ -55,7 +55,8 @@ func (s *Store) Write(ctx context.Context, batch []trace.Row) error {
 				text(r.TaskID, MaxText), r.Start, r.End, []byte(cut(r.Result, MaxResult)),
 				text(r.Error, MaxError), text(r.Digest, MaxText), r.Fence,
 				r.Fuel, r.Succeeded, r.Failed, sql.NullString{String: r.Metrics, Valid: r.Metrics != ""},
-				sql.NullInt32{Int32: r.Code, Valid: r.HasCode})
+				sql.NullInt32{Int32: r.Code, Valid: r.HasCode},
+				sql.NullString{String: text(r.Schedule, MaxText), Valid: r.Schedule != ""})
 			if err != nil {
 				return err
 			}
