@@ -194,9 +194,13 @@ func (l *ledger) cameBack(i int, meanwhile span, old *protocol.View, by author) 
 	default:
 		return false
 	}
-	return i >= old.Assignment.Total && meanwhile.until <= l.w.now/millisecond+l.w.profile.skew+1 && slices.ContainsFunc(rows, func(r protocol.Row) bool {
-		return r.Gap && r.Item == i && r.State == protocol.Skipped && r.After == meanwhile.after && r.Until == meanwhile.until
-	})
+	said := span{meanwhile.after, meanwhile.after + 1}
+	for _, r := range rows {
+		if r.Gap && r.Item == i && r.State == protocol.Skipped && r.After == said.until-1 { // one row for each schedule
+			said.until = r.Until
+		}
+	}
+	return i >= old.Assignment.Total && meanwhile.until <= l.w.now/millisecond+l.w.profile.skew+1 && said == meanwhile
 }
 
 // moves: beside members of ElasticJob an owner's node that changes goes first,

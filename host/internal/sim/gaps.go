@@ -32,6 +32,9 @@ func (l *ledger) existed(old *protocol.View, by author) {
 	}
 }
 
+// remembered is how many schedules members keep.
+const remembered = 4
+
 // counts: a gap claims no instant of a schedule from before that was in force.
 func (l *ledger) counts(r protocol.Row, by author) {
 	p := period(r.Cron)
@@ -39,6 +42,15 @@ func (l *ledger) counts(r protocol.Row, by author) {
 	if k < 0 || p == 0 {
 		l.w.breach("the schedule of a gap", "%s: item %d has a gap of %q, by which the job never went", by, r.Item, r.Cron)
 		return
+	}
+	changes := 0
+	for _, s := range l.forced {
+		if s.Since > r.After {
+			changes++
+		}
+	}
+	if changes >= remembered {
+		return // members do not go back as far
 	}
 	if t := (r.After/p + 1) * p; k > 0 && t < r.Until && t+l.early() < l.forced[k].Since {
 		l.w.breach("the schedule of a gap", "%s: item %d is said to have missed %d of %q, by which the job went from %d on", by, r.Item, t-1_700_000_000_000, r.Cron, l.forced[k].Since-1_700_000_000_000)
