@@ -10,9 +10,7 @@ func begin(s *State, p *Plan) Mutation {
 	if !s.works() {
 		return s.unable()
 	}
-	if s.markSince != 0 && s.waitFrom == 0 && s.tick.At != 0 {
-		s.waitFrom = s.now
-	}
+	s.awaitDeal()
 	// The instant stays due while the reshard is awaited or the history is full.
 	switch {
 	case s.waits(), s.view.unsealed():

@@ -16,15 +16,27 @@ func (s *State) waits() bool {
 // when the one that is due had long begun.
 func (s *State) unserved() bool {
 	v := s.view
-	return v.foreignLeads() && v.Necessary && !v.Processing && s.tick.At != 0 && s.markSince > s.tick.At+dealLag
+	return v.foreignLeads() && v.Necessary && !v.Processing && !s.triggered() && s.tick.At != 0 && s.markSince > s.tick.At+dealLag
 }
 
 // dealLag is until when, in ms after an instant, a leader of ElasticJob may still
 // see a mark and deal before it begins.
 const dealLag = 300
 
+// awaitDeal notes since when something is due that waits for a deal: an instant,
+// or a request, which has a leader of ElasticJob run, and so deal, at once.
+func (s *State) awaitDeal() {
+	asked := int64(0)
+	if s.triggered() {
+		asked = s.view.instance(s.self).Modified
+	}
+	if s.markSince != 0 && (s.waitFrom == 0 && s.tick.At != 0 || asked > s.waitAsked) {
+		s.waitFrom, s.waitAsked = s.now, asked
+	}
+}
+
 // waitsUntil is when that ends. A leader of ElasticJob deals when an instant
-// comes, not before.
+// or a request comes, not before.
 func (s *State) waitsUntil() int64 {
 	since := s.markSince
 	if s.view.foreignLeads() {

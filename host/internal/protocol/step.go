@@ -38,7 +38,8 @@ type State struct {
 
 	markSince int64 // since when a reshard is under way
 	ahead     ahead
-	waitFrom  int64 // since when an instant is due that waits for it; 0: none was
+	waitFrom  int64 // since when an instant or a request waits for it; 0: none did
+	waitAsked int64 // the newest request that did, by the revision that wrote it
 	occupied  []occupied
 	parts     *parts   // a reshard of ours whose nodes are not all written
 	disowned  int      // items below this have no owner's node that names the member, but for those dealt since

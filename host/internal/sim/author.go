@@ -16,6 +16,7 @@ type author struct {
 	skew     int64 // of that clock, as it was measured last
 	unstored int   // rows that the history had not acknowledged to the member
 	marked   int64 // for how long, in ms, it had seen the mark for a reshard
+	asked    int64 // and the newest request to it
 	what     string
 	java     *jvm // a member of ElasticJob; nil: it is none
 }

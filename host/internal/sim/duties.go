@@ -146,6 +146,9 @@ func (l *ledger) begin(m protocol.Begin, old *protocol.View, by author) {
 	if (v.Necessary || v.Processing) && by.marked < l.w.options.ReshardWait && len(m.Begun) > 0 && !late {
 		l.w.breach("a reshard is awaited", "%s begins %d ms after it saw the mark", by, by.marked)
 	}
+	if m.Ack && theyLead(v) && (v.Necessary || v.Processing) && min(by.marked, by.asked) < l.w.options.ReshardWait && !by.ending && !banned(v, by.self) {
+		l.w.breach("a request awaits the deal", "%s accepts it %d ms after it came", by, by.asked)
+	}
 	if by.ending && len(m.Begun) > 0 {
 		l.w.breach("leave", "%s begins, though it was told to end", by)
 	}

@@ -57,13 +57,15 @@ type member struct {
 	outage  int64 // until then the history stores nothing
 	wake    int
 
-	marked   int64          // when it saw the mark for a reshard; 0: there is none
-	leaving  bool           // it was told to end
-	asked    map[int64]bool // wishes without an answer
-	retired  bool           // an operator took the server away for good
-	refusals map[string]int // by mutation, on the view refOn
-	viewRev  int64
-	refOn    int64
+	marked    int64          // when it saw the mark for a reshard; 0: there is none
+	request   int64          // the newest request to it that it saw, by the revision that wrote it,
+	requested int64          // and when it saw that
+	leaving   bool           // it was told to end
+	asked     map[int64]bool // wishes without an answer
+	retired   bool           // an operator took the server away for good
+	refusals  map[string]int // by mutation, on the view refOn
+	viewRev   int64
+	refOn     int64
 }
 
 type sent struct {
@@ -211,6 +213,9 @@ func (m *member) pump() {
 		case m.marked == 0:
 			m.marked = m.now()
 		}
+		if in := registered(v, m.st.Self()); in != nil && in.Triggered && in.Modified != m.request {
+			m.request, m.requested = in.Modified, m.now()
+		}
 		m.leaving = m.leaving || m.st.Self() != "" && registered(v, m.st.Self()) == nil
 		m.step(protocol.Observed{View: v})
 	}
@@ -251,7 +256,7 @@ func (m *member) write(p protocol.Plan) {
 			}
 		}
 	}
-	by := author{sent: m.w.now, now: m.now(), skew: m.skew, unstored: unstored, member: m, self: m.st.Self(), m: p.Commit, view: m.st.View(), ticked: m.ticked, marked: m.now() - m.marked, ending: m.leaving}
+	by := author{sent: m.w.now, now: m.now(), skew: m.skew, unstored: unstored, member: m, self: m.st.Self(), m: p.Commit, view: m.st.View(), ticked: m.ticked, marked: m.now() - m.marked, asked: m.now() - m.requested, ending: m.leaving}
 	ops := m.w.job.Encode(p.Commit, by.view)
 	m.mir.Submitted(ops)
 	m.s.commit(ops, by, func(receipt registry.Receipt, err error) {

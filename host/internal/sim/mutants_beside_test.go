@@ -4,6 +4,8 @@ package sim
 // and of what is made of theirs.
 func besideMutants() []mutant {
 	return []mutant{
+		{"request: awaits no deal", "a request waits for the deal that it makes a leader of ElasticJob do", []change{in("protocol.State.awaitDeal", "asked > s.waitAsked", "false")}},
+		{"request: late for a deal", "a request waits for that deal, too, if an instant does not", []change{in("protocol.State.unserved", "!s.triggered()", "true")}},
 		{"latch: out of turn to lead", "who becomes leader is first in the queue", []change{in("protocol.elect", "s.place(ElectionLatch)", `func() (string, bool) { place, _ := s.place(ElectionLatch); return place, place != "" }()`)}},
 		{"latch: out of turn to take", "who takes beside members of ElasticJob is first in the queue", []change{in("protocol.take", "s.place(FailoverLatch)", `func() (string, bool) { place, _ := s.place(FailoverLatch); return place, place != "" }()`)}},
 		{"latch: kept", "who does not want its turn leaves the queue", []change{noRule("withdraw")}},
