@@ -135,7 +135,7 @@ func round(n registry.Node) protocol.Round {
 
 func (d *Decoder) config(n registry.Node) {
 	v := d.v
-	v.Config, v.ConfigVersion, v.ConfigData = nil, n.Stat.Version, n.Data
+	v.Config, v.ConfigVersion, v.ConfigModified, v.ConfigData = nil, n.Stat.Version, n.Stat.Modified, n.Data
 	c, err := d.j.decodeConfig(n)
 	d.faults.set(nodeConfig, err)
 	v.Config = c

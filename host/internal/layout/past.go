@@ -15,6 +15,7 @@ type pastJSON struct {
 }
 
 type cronJSON struct {
+	Rev   int64  `json:"r,omitempty"`
 	Since int64  `json:"t,omitempty"`
 	Cron  string `json:"cron,omitempty"`
 }

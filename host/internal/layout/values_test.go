@@ -187,7 +187,7 @@ func anyRuns(rng *rand.Rand) protocol.RunsData {
 	if rng.IntN(2) == 0 {
 		d.Begun, d.Ended, d.Flow = []int64{0, 7}, []int64{5, 5, 8}, protocol.Flow{Succeeded: 3}
 		d.Results = protocol.Results{Instant: 9, Succeeded: 3, Failed: 2, Skipped: 1}
-		d.Schedules = []protocol.Schedule{{Cron: "0 0 * * * ?"}, {Since: 7}}
+		d.Schedules = []protocol.Schedule{{Cron: "0 0 * * * ?"}, {Rev: 3, Since: 7}}
 	}
 	d.Idle = anyIdle(rng)
 	for i := range rng.IntN(5) {

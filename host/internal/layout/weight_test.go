@@ -57,7 +57,7 @@ func wideRuns(rng *rand.Rand) protocol.RunsData {
 		d.Begun, d.Ended = append(d.Begun, instant()), append(d.Ended, instant())
 	}
 	for range rng.IntN(5) {
-		d.Schedules = append(d.Schedules, protocol.Schedule{Since: instant(), Cron: whys[1+rng.IntN(len(whys)-1)]})
+		d.Schedules = append(d.Schedules, protocol.Schedule{Rev: instant(), Since: instant(), Cron: whys[1+rng.IntN(len(whys)-1)]})
 	}
 	return d
 }

@@ -1,6 +1,9 @@
 package protocol
 
-import "slices"
+import (
+	"cmp"
+	"slices"
+)
 
 // What came due in the past came from the schedule that was in force then. The
 // configuration says only which one that is now, so the newest ones are kept in
@@ -9,7 +12,8 @@ import "slices"
 
 // Schedule is where the job's instants come from.
 type Schedule struct {
-	Since int64 // ms; 0: for as long as is known
+	Rev   int64 // of the registry, with which it came; 0: not known, as is Since
+	Since int64 // ms: in force from then on
 	Cron  string
 }
 
@@ -32,19 +36,23 @@ func (s *State) seeSchedule() {
 	case n == 0:
 		s.schedules = []Schedule{{Cron: c.Cron}}
 	case s.schedules[n-1].Cron != c.Cron:
-		s.schedules = joined(s.schedules, []Schedule{{max(s.now, s.schedules[n-1].Since), c.Cron}})
+		s.schedules = joined(s.schedules, []Schedule{{max(s.view.ConfigModified, s.schedules[n-1].Rev), s.now, c.Cron}})
 	}
 }
 
-// joined is what either of them knows. Who sees a change later than another
-// says so, too: the first to see it counts.
+// joined is what either of them knows. Their order is that of the registry; when
+// each of them was seen first, clocks that differ tell, so a later one that
+// was seen earlier says that by then the one before was over.
 func joined(a, b []Schedule) []Schedule {
 	if len(b) == 0 || slices.Equal(a, b) {
 		return a
 	}
 	all := slices.Concat(a, b)
-	slices.SortStableFunc(all, func(x, y Schedule) int { return int(min(max(x.Since-y.Since, -1), 1)) })
+	slices.SortStableFunc(all, func(x, y Schedule) int { return cmp.Or(cmp.Compare(x.Rev, y.Rev), cmp.Compare(x.Since, y.Since)) })
 	all = slices.CompactFunc(all, func(x, y Schedule) bool { return x.Cron == y.Cron })
+	for k := len(all) - 2; k >= 0; k-- {
+		all[k].Since = min(all[k].Since, all[k+1].Since)
+	}
 	return all[max(0, len(all)-keptSchedules):]
 }
 

@@ -21,6 +21,8 @@ type View struct {
 	// begins then.
 	ConfigFault   string
 	ConfigVersion int32
+	// ConfigModified is the revision of its last set.
+	ConfigModified int64
 	ConfigData    []byte
 	// Module is the text of the module's node, if Dirs shows one.
 	Module        []byte

@@ -88,7 +88,7 @@ func triggersBytes(all []Trigger) int {
 func schedulesBytes(all []Schedule) int {
 	n := 0
 	for k := range all {
-		n += pairBytes + numberBytes + textBytes(all[k].Cron)
+		n += pairBytes + 2*numberBytes + textBytes(all[k].Cron)
 	}
 	return n
 }
