@@ -414,9 +414,14 @@ func (s *State) unexcuse(i int) {
 	}
 }
 
+const nobody = "no server began it"
+
 func (s *State) whyOf(i int) string {
 	if i < len(s.why) && s.why[i] != "" {
 		return s.why[i]
 	}
-	return "no server began it"
+	if s.accounted(i) < s.away.until {
+		return nobody + "; " + s.away.why
+	}
+	return nobody
 }

@@ -8,6 +8,7 @@ import (
 // observe derives from the view what the rules look at.
 func (s *State) observe(p *Plan) {
 	v := s.view
+	s.seeAway()
 	if s.self == "" {
 		for _, m := range v.Members {
 			if m.Owner == s.o.Session {

@@ -19,7 +19,7 @@ import (
 //	                                failover misfire disabled monitor=off
 //	prefer a a b                    whom a strategy gives item 0, 1, …; else the members in turn
 //	start a b slots=1 queue         members join, one after the other, until all is calm; options:
-//	                                zoneless knows=strategy wait prune (seconds) unstored slots nodes bytes retry (attempts, 1 to 3 s apart) only-asked linger queue replace finish started completed label=name:value
+//	                                zoneless lost knows=strategy wait prune (seconds) unstored slots nodes bytes retry (attempts, 1 to 3 s apart) only-asked linger queue replace finish started completed label=name:value
 //	                                module=text (of the module's node) found (they have no file)
 //	new a                           a member that has not observed anything yet; options as of start
 //	me b                            whom commands are meant for
@@ -97,6 +97,7 @@ func options(a *arguments) (protocol.Options, error) {
 		o.Module = nil
 	}
 	o.Zoneless = a.flag("zoneless")
+	o.Lost = a.flag("lost")
 	if known := a.key("knows", ""); known != "" {
 		o.Knows = func(strategy string) bool { return strategy == known }
 	}

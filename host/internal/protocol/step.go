@@ -35,6 +35,7 @@ type State struct {
 	ends   ends
 	due    []due    // instants that came while their item ran
 	why    []string // by item: why its instants were not begun
+	away   away
 
 	markSince int64 // since when a reshard is under way
 	ahead     ahead
@@ -107,6 +108,8 @@ type Options struct {
 	Zoneless bool
 	// Barred: the member must not be in the job.
 	Barred bool
+	// Lost: this server was a member before, and its session ended.
+	Lost bool
 	// Labels are those of this server, for the strategies of others.
 	Labels map[string]string
 	// Address is where this server gives modules to others; empty: nowhere.

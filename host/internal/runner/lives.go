@@ -17,6 +17,7 @@ type lives struct {
 	ended func(error)
 	pause *session.Pauses
 	left  bool // something that an earlier life left is in the registry
+	lost  bool // an earlier life ended with its session
 }
 
 // life is how the life of a member went.
@@ -74,6 +75,7 @@ func (l *lives) newLife() (*member, error) {
 // another says, when a life is over, whether there is to be another one, and
 // waits until it may begin. If not, the runner has ended.
 func (l *lives) another(how life) bool {
+	l.lost = errors.Is(how.err, registry.ErrEnded) && (how.joined || l.lost)
 	if how.joined {
 		l.left, l.pause = how.open, new(session.Pauses)
 	}

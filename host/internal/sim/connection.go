@@ -86,7 +86,7 @@ func (m *member) ended() {
 	m.w.tracef("%s: session over", m.name())
 	m.step(protocol.SessionLost{})
 	m.endGuests()
-	m.st = nil
+	m.lost, m.st = true, nil
 	life := m.life
 	m.w.after(m.w.between(10*millisecond, second), func() {
 		if m.up && m.life == life {

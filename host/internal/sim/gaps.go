@@ -37,6 +37,9 @@ const remembered = 4
 
 // counts: a gap claims no instant of a schedule from before that was in force.
 func (l *ledger) counts(r protocol.Row, by author) {
+	if m := by.member; m != nil && m.lost && r.State == protocol.Missed && r.By == by.self && r.After+l.early() < m.since/millisecond && r.Why == "no server began it" {
+		l.w.breach("the reason of a gap", "%s had lost its session, and does not say so of item %d after %d", by, r.Item, r.After-1_700_000_000_000)
+	}
 	p := period(r.Cron)
 	k := slices.IndexFunc(l.forced, func(s protocol.Schedule) bool { return s.Cron == r.Cron })
 	if k < 0 || p == 0 {

@@ -61,6 +61,7 @@ type member struct {
 	request   int64          // the newest request to it that it saw, by the revision that wrote it,
 	requested int64          // and when it saw that
 	leaving   bool           // it was told to end
+	lost      bool           // its process had another session, which ended
 	asked     map[int64]bool // wishes without an answer
 	retired   bool           // an operator took the server away for good
 	refusals  map[string]int // by mutation, on the view refOn
@@ -92,6 +93,7 @@ func (m *member) now() int64 { return m.w.registryTime() + m.offset }
 // start opens a session and a new protocol state.
 func (m *member) start() {
 	w := m.w
+	m.lost = m.lost && m.up // another process knows nothing of it
 	m.up = true
 	m.life++
 	m.since = w.now
@@ -125,7 +127,7 @@ func (m *member) open(asked int64) {
 	o.Base = job.InstanceID(fmt.Sprintf("%s@-@%d", m.ip, m.pid))
 	o.Session = int64(m.s.id)
 	o.Contender = layout.Contender(o.Session)
-	o.Without = w.without
+	o.Without, o.Lost = w.without, m.lost
 	m.st = protocol.NewState(o)
 	w.tracef("%s: opens session %d", m.name(), m.s.id)
 	m.heartbeat(m.life)
