@@ -130,7 +130,8 @@ func (v *View) leftByStrangers() bool {
 }
 
 // marked are the runs that a stranger marks. One that is new is of the newest
-// instant; what a trigger began looks the same.
+// instant; what a trigger began looks the same, unless that instant is accounted
+// for.
 func (s *State) marked(t *stranger) []Entry {
 	var open []Entry
 	for i := range s.view.Items {
@@ -143,7 +144,7 @@ func (s *State) marked(t *stranger) []Entry {
 			continue
 		}
 		e := Entry{Item: i, Instant: s.latest.At, Cause: Scheduled, Attempt: 1, Begun: s.now}
-		if e.Instant == 0 {
+		if e.Instant <= s.view.last(i) {
 			e.Instant, e.Cause, e.Trigger = s.now, Triggered, fmt.Sprintf("j%d", s.now)
 		}
 		open = append(open, e)
@@ -277,8 +278,8 @@ func (w *witness) early(t Tick) {
 	from := t.At - min(aheadAtMost, (t.At-t.Prev)/2)
 	for k := range w.strangers {
 		for n := range w.strangers[k].open {
-			if e := &w.strangers[k].open[n]; e.Trigger == "" && e.Begun >= from && e.Instant < t.At {
-				e.Instant = t.At
+			if e := &w.strangers[k].open[n]; e.Begun >= from && e.Instant < t.At {
+				e.Instant, e.Cause, e.Trigger = t.At, Scheduled, ""
 			}
 		}
 	}
