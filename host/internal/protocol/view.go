@@ -23,7 +23,7 @@ type View struct {
 	ConfigVersion int32
 	// ConfigModified is the revision of its last set.
 	ConfigModified int64
-	ConfigData    []byte
+	ConfigData     []byte
 	// Module is the text of the module's node, if Dirs shows one.
 	Module        []byte
 	ModuleVersion int32
