@@ -215,11 +215,16 @@ func (m *member) pump() {
 		case m.marked == 0:
 			m.marked = m.now()
 		}
-		if in := registered(v, m.st.Self()); in != nil && in.Triggered && in.Modified != m.request {
-			m.request, m.requested = in.Modified, m.now()
-		}
+		m.seeRequest(v)
 		m.leaving = m.leaving || m.st.Self() != "" && registered(v, m.st.Self()) == nil
 		m.step(protocol.Observed{View: v})
+	}
+}
+
+// seeRequest notes when a request to the member is seen first.
+func (m *member) seeRequest(v *protocol.View) {
+	if in := registered(v, m.st.Self()); in != nil && in.Triggered && in.Modified != m.request {
+		m.request, m.requested = in.Modified, m.now()
 	}
 }
 
