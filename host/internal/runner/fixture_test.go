@@ -110,6 +110,8 @@ func (dealAverage) Deal(ctx context.Context, _ job.Config, r protocol.AssignRequ
 
 // book is a Sink in memory. The first row of an identity stays.
 type book struct {
+	watched // the guests whose rows it has
+
 	mu   sync.Mutex
 	rows []trace.Row
 	fail error
@@ -163,7 +165,19 @@ func (b *book) states() map[trace.State]int {
 // check holds the rows against the schedule.
 func (b *book) check(t *testing.T, name string, items int, every time.Duration) {
 	t.Helper()
-	rows := b.sorted()
+	for _, f := range b.findings(t, name, items, every) {
+		t.Error(f)
+	}
+	if t.Failed() {
+		for _, r := range b.sorted() {
+			t.Logf("%+v", r)
+		}
+	}
+}
+
+func (b *book) findings(t *testing.T, name string, items int, every time.Duration) []trace.Finding {
+	t.Helper()
+	rows := slices.DeleteFunc(b.sorted(), func(r trace.Row) bool { return r.Job != name })
 	all := make([]int, items)
 	for i := range all {
 		all[i] = i
@@ -186,14 +200,7 @@ func (b *book) check(t *testing.T, name string, items int, every time.Duration) 
 	if err != nil {
 		t.Fatal(err)
 	}
-	for _, f := range report.Findings {
-		t.Error(f)
-	}
-	if t.Failed() {
-		for _, r := range rows {
-			t.Logf("%+v", r)
-		}
-	}
+	return report.Findings
 }
 
 // door lets a test end or watch the sessions of one server.
@@ -266,6 +273,14 @@ func serveThrough(t *testing.T, d *door, rows *book, ip string, change func(*Opt
 	}
 	if o.Define == nil {
 		o.Define = func() layout.Definition { return layout.Define(*o.Config) }
+	}
+	if rows != nil {
+		o.Guests = rows.guests(o.Guests)
+		t.Cleanup(func() {
+			for _, fault := range rows.found() {
+				t.Error(fault)
+			}
+		})
 	}
 	s.trunk = session.New(session.Options{Registry: d, Namespace: o.Layout.Namespace(), Log: o.Log})
 	o.Trunk = s.trunk
