@@ -31,7 +31,7 @@ NESTED := $(patsubst %/go.mod,%,$(wildcard abi/go/go.mod plugins/examples/*/go.m
 # Modules with nothing but benchmarks, whose rivals the main one shall not need.
 RIVALS := host/internal/sandbox/extism
 
-.PHONY: help run build guests guests-go test conformance hostile faults upgrade interop race sim sim-long sim-mutants bench lint fmt generate deps check clean
+.PHONY: help run build guests guests-go test conformance hostile faults upgrade interop race sim sim-servers sim-long sim-mutants bench lint fmt generate deps check clean
 
 help: ## list the targets
 	@awk -F ':[^#]*## ' '/^[a-z-]+:.*## / { printf "  make %-12s %s\n", $$1, $$2 }' $(firstword $(MAKEFILE_LIST))
@@ -93,6 +93,9 @@ race: ## run the tests of the packages with goroutines under the race detector
 sim: ## simulate clusters on all cores: SEEDS=200 FROM=4711
 	@mkdir -p build
 	$(GO) test ./host/internal/sim -run '^TestSeeds$$' -count=1 -timeout=0 -v -args -seeds=$(SEEDS) -from=$(FROM) -ranges=$(CURDIR)/build/seeds
+
+sim-servers: ## play servers with real loops and sessions over a registry that fails: SEEDS=200 FROM=4711
+	$(GO) test ./host/internal/runner -run '^TestFaultyRegistry$$' -count=1 -timeout=0 -args -seeds=$(SEEDS) -from=$(or $(FROM),0)
 
 sim-long: ## simulate 10,000 clusters
 	@$(MAKE) sim SEEDS=10000

@@ -1,0 +1,213 @@
+package runner
+
+import (
+	"context"
+	"errors"
+	"flag"
+	"fmt"
+	"log/slog"
+	"slices"
+	"strings"
+	"sync"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/wasmjob/wasmjob/host/internal/layout"
+	"github.com/wasmjob/wasmjob/host/internal/protocol"
+	"github.com/wasmjob/wasmjob/host/registry"
+)
+
+var (
+	seeds = flag.Uint64("seeds", 10, "how many seeds TestFaultyRegistry plays")
+	from  = flag.Uint64("from", 0, "the first of them")
+)
+
+// storyLevel is of what the servers log in a story: all, if there is one alone.
+func storyLevel() slog.Level {
+	if *seeds == 1 {
+		return slog.LevelDebug
+	}
+	return slog.LevelWarn
+}
+
+// TestFaultyRegistry lets servers as they ship, but for clock, sandbox and
+// network, live through what a seed draws. It draws all that happens, and when;
+// which of two goroutines is first at one moment it does not, so a seed can need
+// a few tries to break the same promise again.
+func TestFaultyRegistry(t *testing.T) {
+	t.Parallel()
+	for seed := *from; seed < *from+*seeds; seed++ {
+		t.Run(fmt.Sprint(seed), func(t *testing.T) {
+			t.Parallel()
+			synctest.Test(t, func(t *testing.T) {
+				w := newFaultyWorld(t, seed)
+				w.play()
+				t.Logf("%d sessions, rows %v", w.sessions(), w.rows.states())
+				if t.Failed() {
+					t.Logf("again: go test ./host/internal/runner -run '^TestFaultyRegistry$' -count=20 -failfast -args -seeds=1 -from=%d\n%s", seed, strings.Join(w.story.lines, "\n"))
+				}
+			})
+		})
+	}
+}
+
+func (w *faultyWorld) play() {
+	defer func() {
+		if err := errors.Join(w.operator.Close(), w.reg.Close()); err != nil {
+			w.t.Error(err)
+		}
+	}()
+	var busy sync.WaitGroup
+	for _, s := range w.servers {
+		s.start()
+	}
+	for _, e := range w.events {
+		w.pass(time.Until(w.begun.Add(e.at)))
+		w.story.tell("%s", e.text)
+		busy.Go(func() { e.do(w) })
+	}
+	w.pass(time.Until(w.begun.Add(w.length)))
+	for _, s := range w.servers {
+		s.network.sound()
+	}
+	busy.Wait()
+	w.story.tell("nothing is wrong any more")
+	w.soothe()
+	w.pass(calmTime)
+	w.judgeCalm()
+	for _, s := range w.servers {
+		busy.Go(s.stop)
+	}
+	busy.Wait()
+	w.judgeRows()
+	for _, fault := range w.seen.found() {
+		w.breach("%s", fault)
+	}
+}
+
+// sessions counts those that the service has seen.
+func (w *faultyWorld) sessions() (n int) {
+	for _, s := range w.servers {
+		n += len(s.network.sessions)
+	}
+	return n
+}
+
+// soothe starts all servers, and takes back what operators have forbidden.
+func (w *faultyWorld) soothe() {
+	for _, s := range w.servers {
+		s.start()
+	}
+	for _, c := range w.jobs {
+		r := w.servers[0].runner(c.Name)
+		asks := []protocol.Ask{protocol.AskPause{}}
+		for k := range w.servers {
+			asks = append(asks, protocol.AskServer{IP: ipOf(k)})
+		}
+		for k := range 5 {
+			asks = append(asks, protocol.AskItem{Item: k})
+		}
+		for _, a := range asks {
+			for {
+				ctx, cancel := context.WithTimeout(w.t.Context(), time.Minute)
+				err := r.Ask(ctx, a)
+				cancel()
+				if err == nil || errors.As(err, new(*Refusal)) {
+					break
+				}
+				if !errors.Is(err, ErrSession) {
+					w.breach("%#v of %s gets no answer: %v", a, c.Name, err)
+					break
+				}
+			}
+		}
+	}
+}
+
+// judgeCalm: some time after the last fault each item fires, and nobody has a
+// trouble.
+func (w *faultyWorld) judgeCalm() {
+	w.mu.Lock()
+	w.calm = true
+	w.mu.Unlock()
+	w.pass(firesTime)
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	for _, c := range w.jobs {
+		for _, s := range w.servers {
+			status := s.runner(c.Name).Status()
+			if len(status.Troubles) > 0 || status.Instance == "" || len(status.Instances) != len(w.servers) {
+				w.breach("%s on %s: %q is one of %q, troubles %q", c.Name, s.ip, status.Instance, status.Instances, status.Troubles)
+			}
+			for k := range status.Config.Shards {
+				if w.fired[itemOf{c.Name, k}] == 0 {
+					w.breach("item %d of %s does not fire any more: %s says %+v", k, c.Name, s.ip, status.Items)
+				}
+			}
+		}
+	}
+}
+
+// judgeRows: after all have left nobody is there, and the rows of the job that
+// nobody changed agree with its schedule.
+func (w *faultyWorld) judgeRows() {
+	for _, c := range w.jobs {
+		for _, path := range w.below(layout.NewJob("test", c.Name).Root()) {
+			if n := w.read(path); n.Stat.Owner != 0 {
+				w.breach("%s is there after all have left", path)
+			}
+		}
+	}
+	c := w.jobs[0]
+	period, err := time.ParseDuration(c.Cron)
+	if err != nil {
+		w.t.Fatal(err)
+	}
+	for _, f := range w.rows.findings(w.t, c.Name, c.Shards, period) {
+		w.breach("%s", f)
+	}
+}
+
+func (w *faultyWorld) read(path string) registry.Node {
+	n, err := w.operator.Read(w.t.Context(), path)
+	if err != nil {
+		w.t.Error(err)
+	}
+	return n
+}
+
+// below lists a node and all below it, children first.
+func (w *faultyWorld) below(path string) (all []string) {
+	n := w.read(path)
+	for _, name := range n.Children {
+		all = append(all, w.below(path+"/"+name)...)
+	}
+	if n.Exists {
+		all = append(all, path)
+	}
+	return all
+}
+
+// remove takes a job out of the registry while none of its items runs, as
+// host.Operator does; each server makes it again.
+func (w *faultyWorld) remove(name string) {
+	l := layout.NewJob("test", name)
+	for range 20 {
+		decoder, ops, whole := l.NewDecoder(), []registry.Op(nil), true
+		for _, path := range w.below(l.Root()) {
+			n := w.read(path)
+			whole = whole && n.Exists
+			decoder.Apply(path, n)
+			ops = append(ops, registry.Op{Kind: registry.Delete, Path: path, Version: n.Stat.Version})
+		}
+		runs := decoder.View().Runs
+		if whole && len(ops) > 0 && !slices.ContainsFunc(runs, func(r protocol.Runs) bool { return len(r.Open) > 0 }) {
+			if _, err := w.operator.Commit(w.t.Context(), ops...); err == nil {
+				w.story.tell("%s is removed", name)
+				return
+			}
+		}
+		w.pass(300 * time.Millisecond)
+	}
+}

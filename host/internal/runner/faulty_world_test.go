@@ -1,0 +1,275 @@
+package runner
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"hash/fnv"
+	"log/slog"
+	"math/rand/v2"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/wasmjob/wasmjob/host/internal/layout"
+	"github.com/wasmjob/wasmjob/host/internal/protocol"
+	"github.com/wasmjob/wasmjob/host/internal/session"
+	"github.com/wasmjob/wasmjob/host/job"
+	"github.com/wasmjob/wasmjob/host/registry"
+	"github.com/wasmjob/wasmjob/host/registry/embedded"
+	"github.com/wasmjob/wasmjob/host/trace"
+)
+
+// faultyWorld is some servers with some jobs each, on one registry.
+type faultyWorld struct {
+	*plan
+	t        *testing.T
+	begun    time.Time
+	reg      registry.Registry
+	operator registry.Session
+	rows     *finalRows
+	seen     watched
+	servers  []*faultyServer
+	story    *story
+
+	mu    sync.Mutex // guards what follows
+	calm  bool
+	fired map[itemOf]int // since it is calm
+}
+
+// story is what happened, to be told if a promise was broken.
+type story struct {
+	begun time.Time
+	mu    sync.Mutex // guards lines
+	lines []string
+}
+
+func (s *story) tell(format string, args ...any) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.lines = append(s.lines, fmt.Sprintf("%9.3f ", time.Since(s.begun).Seconds())+fmt.Sprintf(format, args...))
+}
+
+func (s *story) Write(p []byte) (int, error) {
+	s.tell("  %s", p[:len(p)-1])
+	return len(p), nil
+}
+
+// faultyServer is a server and its way to the registry.
+type faultyServer struct {
+	*faultyWorld
+	ip      string
+	network *network
+
+	// control holds one, which guards what follows. It is no mutex, because time
+	// does not pass for who waits for that.
+	control chan struct{}
+	runners map[string]*Runner
+	end     func() // stops it, and waits for that; nil: it has ended
+
+	mu     sync.Mutex                 // guards what follows
+	inside map[*remote]map[string]int // runs of each session
+}
+
+func newFaultyWorld(t *testing.T, seed uint64) *faultyWorld {
+	t.Helper()
+	w := &faultyWorld{plan: newPlan(seed), t: t, begun: time.Now(), reg: embedded.Memory(), fired: map[itemOf]int{}}
+	w.story = &story{begun: w.begun}
+	w.rows = &finalRows{breach: w.breach, ends: map[string]trace.Row{}}
+	var err error
+	if w.operator, err = w.reg.Open(t.Context(), nil); err != nil {
+		t.Fatal(err)
+	}
+	for k := range w.plan.servers {
+		s := &faultyServer{faultyWorld: w, ip: ipOf(k), control: make(chan struct{}, 1), inside: map[*remote]map[string]int{}}
+		s.network = newNetwork(w.reg, faultyTimeout, rand.New(rand.NewPCG(w.networkSeed, uint64(k))))
+		s.network.ended = s.sessionEnded
+		w.servers = append(w.servers, s)
+	}
+	return w
+}
+
+// start starts the server, if it has ended.
+func (s *faultyServer) start() {
+	s.control <- struct{}{}
+	defer func() { <-s.control }()
+	if s.end != nil {
+		return
+	}
+	log := slog.New(slog.NewTextHandler(s.story, &slog.HandlerOptions{Level: storyLevel()})).With("server", s.ip)
+	trunk := session.New(session.Options{Registry: s.network, Namespace: layout.NewJob("test", "").Namespace(), Log: log})
+	ctx, cancel := context.WithCancelCause(s.t.Context())
+	below, stopBelow := context.WithCancel(context.WithoutCancel(ctx))
+	var work sync.WaitGroup
+	work.Go(func() {
+		if err := trunk.Run(below); err != nil {
+			s.t.Errorf("the session: %v", err)
+		}
+	})
+	s.runners = map[string]*Runner{}
+	var jobs sync.WaitGroup
+	for _, c := range s.jobs {
+		r := New(Options{
+			Trunk: trunk, Layout: layout.NewJob("test", c.Name), Config: &c, Instance: job.NewInstanceID(s.ip, "1"),
+			Clock: &metronome{}, Guests: s.seen.guests(guestFunc(s.run)), Dealer: dealAverage{}, Sink: s.rows, DrainTimeout: 5 * time.Second,
+			Define: func() layout.Definition { return layout.Define(c) }, Log: log,
+		})
+		s.runners[c.Name] = r
+		jobs.Add(1)
+		r.Start(ctx, func(err error) {
+			if err != nil && !errors.Is(err, ErrUnsafe) {
+				s.t.Errorf("%s on %s: %v", c.Name, s.ip, err)
+			}
+			jobs.Done()
+		})
+	}
+	s.end = func() {
+		cancel(ErrStopNow)
+		jobs.Wait()
+		stopBelow()
+		work.Wait()
+	}
+}
+
+// stop stops the server, if it has not ended.
+func (s *faultyServer) stop() {
+	s.control <- struct{}{}
+	defer func() { <-s.control }()
+	if s.end != nil {
+		s.end()
+		s.end = nil
+		s.story.tell("%s has stopped", s.ip)
+	}
+}
+
+// runner is that of a job; nil while the server is stopped.
+func (s *faultyServer) runner(name string) *Runner {
+	s.control <- struct{}{}
+	defer func() { <-s.control }()
+	if s.end == nil {
+		return nil
+	}
+	return s.runners[name]
+}
+
+// ask asks for something, for a while.
+func (s *faultyServer) ask(name string, a protocol.Ask) {
+	r := s.runner(name)
+	if r == nil {
+		return
+	}
+	ctx, cancel := context.WithTimeout(s.t.Context(), 20*time.Second)
+	defer cancel()
+	s.story.tell("%s: %#v of %s: %v", s.ip, a, name, r.Ask(ctx, a))
+}
+
+// define changes a job in the registry.
+func (s *faultyServer) define(name string, change func(*layout.Config21)) {
+	r := s.runner(name)
+	if r == nil {
+		return
+	}
+	now := r.snapshot.Load()
+	if now == nil || now.view.Config == nil {
+		return
+	}
+	c, err := layout.DecodeConfig21(now.view.ConfigData)
+	if err != nil {
+		s.t.Error(err)
+		return
+	}
+	change(c)
+	data, err := layout.UpdateConfig21(now.view.ConfigData, c)
+	if err != nil {
+		s.t.Error(err)
+		return
+	}
+	s.ask(name, protocol.AskConfig{Data: data, Have: now.view.ConfigVersion})
+}
+
+// run is a guest. How long it takes, whether it does as it is told, and how it
+// ends is drawn for each attempt.
+func (s *faultyServer) run(ctx context.Context, c job.Call) job.Outcome {
+	of := s.network.newest()
+	s.enter(of, &c)
+	defer s.leave(of, &c)
+	h := fnv.New64a()
+	fmt.Fprint(h, c.RunID, c.Attempt)
+	rng := rand.New(rand.NewPCG(s.guestSeed, h.Sum64()))
+	length, heeds, late := time.Duration(rng.Int64N(int64(4*time.Second))), rng.IntN(3) > 0, rng.IntN(3) == 0
+	if s.isCalm() {
+		length /= 4
+	}
+	for left := length; left > 0; left -= 100 * time.Millisecond {
+		if heeds && c.Why() != job.Continue || !session.Sleep(ctx, min(left, 100*time.Millisecond)) {
+			if late {
+				s.pass(time.Duration(rng.Int64N(int64(faultyTimeout / 8)))) // less than what is left of the session
+			}
+			return job.Outcome{Verdict: job.Stopped}
+		}
+	}
+	switch rng.IntN(8) {
+	case 0:
+		return job.Outcome{Verdict: job.Failure, Error: "as the test wants it"}
+	case 1:
+		return job.Outcome{Verdict: job.Retryable}
+	}
+	return job.Outcome{Verdict: job.OK}
+}
+
+// enter notes a guest in the session that the server has.
+func (s *faultyServer) enter(of *remote, c *job.Call) {
+	run := fmt.Sprintf("%s, attempt %d", c.RunID, c.Attempt)
+	s.story.tell("%s begins %s", c.Instance, run)
+	switch {
+	case !of.alive():
+		s.breach("%s begins %s after the end of its session", c.Instance, run)
+	case s.rows.final(c.RunID):
+		s.breach("%s begins %s although the run has its last row", c.Instance, run)
+	}
+	s.mu.Lock()
+	if s.inside[of] == nil {
+		s.inside[of] = map[string]int{}
+	}
+	s.inside[of][run]++
+	s.mu.Unlock()
+	s.faultyWorld.mu.Lock()
+	defer s.faultyWorld.mu.Unlock()
+	if s.calm {
+		s.fired[itemOf{c.Config.Name, c.Item}]++
+	}
+}
+
+func (s *faultyServer) leave(of *remote, c *job.Call) {
+	run := fmt.Sprintf("%s, attempt %d", c.RunID, c.Attempt)
+	s.story.tell("%s ends %s", c.Instance, run)
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.inside[of][run]--; s.inside[of][run] == 0 {
+		delete(s.inside[of], run)
+	}
+}
+
+// sessionEnded: no guest is left in it.
+func (s *faultyServer) sessionEnded(of *remote) {
+	s.story.tell("%s: session %d has ended", s.ip, of.ID())
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	for run := range s.inside[of] {
+		s.breach("%s on %s goes on after its session", run, s.ip)
+	}
+}
+
+func (w *faultyWorld) breach(format string, args ...any) {
+	w.t.Errorf(format, args...)
+	w.story.tell("BREACH "+format, args...)
+}
+
+// pass lets time pass, which is virtual.
+func (w *faultyWorld) pass(d time.Duration) { session.Sleep(w.t.Context(), d) }
+
+func (w *faultyWorld) isCalm() bool {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	return w.calm
+}

@@ -1,0 +1,246 @@
+package runner
+
+import (
+	"context"
+	"time"
+
+	"github.com/wasmjob/wasmjob/host/registry"
+)
+
+// hear takes an event of the service.
+func (s *remote) hear(e registry.Event) {
+	delay := s.network.delay()
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if !s.connected || s.over {
+		return
+	}
+	if e.Kind == registry.Ended {
+		s.endIn(delay)
+		return
+	}
+	number := s.number
+	s.in.put(delay, func() { s.tell(number, e) })
+}
+
+// tell hands an event to the client, if its connection is there yet.
+func (s *remote) tell(number int, e registry.Event) (told bool) {
+	s.telling.Lock()
+	defer s.telling.Unlock()
+	s.mu.Lock()
+	told = s.connected && s.number == number && !s.over
+	s.mu.Unlock()
+	if told {
+		s.on(e)
+	}
+	return told
+}
+
+// endIn lets the client hear of the end. mu is held.
+func (s *remote) endIn(delay time.Duration) {
+	number := s.number
+	s.in.put(delay, func() {
+		s.mu.Lock()
+		told := s.connected && s.number == number
+		s.mu.Unlock()
+		if told {
+			s.finish()
+		}
+	})
+}
+
+// finish ends the session for the client; it tells whether it had not ended.
+func (s *remote) finish() bool {
+	s.telling.Lock()
+	defer s.telling.Unlock()
+	s.mu.Lock()
+	over, pending := s.over, s.pending
+	s.over, s.pending = true, nil
+	s.mu.Unlock()
+	if over {
+		return false
+	}
+	s.on(registry.Event{Kind: registry.Ended})
+	close(s.life)
+	s.in.close()
+	s.out.close()
+	for r := range pending {
+		r.answer(errCut)
+	}
+	return true
+}
+
+// disconnect loses the connection, with all that is on its way.
+func (s *remote) disconnect() {
+	s.telling.Lock()
+	defer s.telling.Unlock()
+	s.mu.Lock()
+	if !s.connected || s.over {
+		s.mu.Unlock()
+		return
+	}
+	s.connected, s.number, s.held = false, s.number+1, nil
+	select {
+	case <-s.up:
+		s.up = make(chan struct{})
+	default: // the one before was not told yet
+	}
+	pending := s.pending
+	s.pending = map[*request]struct{}{}
+	s.in.clear()
+	s.out.clear()
+	s.mu.Unlock()
+	s.on(registry.Event{Kind: registry.Suspended})
+	for r := range pending {
+		if r.kind == committing && s.network.chance(0.5) {
+			s.delayed(r)
+		}
+		r.answer(errCut)
+	}
+}
+
+// restore brings the connection back, if the service still knows the session.
+func (s *remote) restore() {
+	delay, deposed := s.network.delay(), s.network.isDeposed()
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.connected || s.over {
+		return
+	}
+	s.connected, s.answered, s.beating = true, time.Now(), false
+	if s.gone {
+		s.endIn(delay)
+		return
+	}
+	if !deposed {
+		s.heard = time.Now()
+	}
+	number, up := s.number, s.up
+	s.in.put(delay, func() {
+		if s.tell(number, registry.Event{Kind: registry.Resumed}) {
+			close(up)
+		}
+	})
+}
+
+// expire is the service's: it ends the session when it has not heard of it for
+// the time-out.
+func (s *remote) expire() {
+	s.mu.Lock()
+	left := s.network.timeout - time.Since(s.heard)
+	if s.gone || left > 0 {
+		if !s.gone {
+			time.AfterFunc(left, s.expire)
+		}
+		s.mu.Unlock()
+		return
+	}
+	s.mu.Unlock()
+	s.forget()
+}
+
+// forget ends the session at the service.
+func (s *remote) forget() {
+	s.mu.Lock()
+	gone := s.gone
+	s.gone = true
+	s.mu.Unlock()
+	if gone {
+		return
+	}
+	s.network.ended(s)
+	_ = s.inner.Close() // in memory, it has no error
+}
+
+// keep is the client's: it looks after the connection, and asks for signs of
+// life.
+func (s *remote) keep() {
+	timeout := s.network.timeout
+	for {
+		select {
+		case <-time.After(timeout / 40):
+		case <-s.life:
+			return
+		}
+		s.mu.Lock()
+		connected, silent := s.connected, time.Since(s.answered)
+		beat := connected && !s.beating && time.Since(s.acked) >= timeout/6
+		s.beating = s.beating || beat
+		s.mu.Unlock()
+		switch {
+		case !connected && s.network.reachable():
+			s.restore()
+		case connected && silent > timeout*2/3 && !s.network.isDeposed():
+			s.disconnect()
+		case beat:
+			go s.beat()
+		}
+	}
+}
+
+func (s *remote) beat() {
+	ctx, cancel := context.WithTimeout(context.Background(), s.network.timeout)
+	defer cancel()
+	_ = s.ask(ctx, beating, func() error { return s.inner.Sync(ctx) }) // a failure shows in Acknowledged
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.beating = false
+}
+
+// Close implements registry.Session. What the service does not hear of ends when
+// it has waited for the time-out.
+func (s *remote) Close() error {
+	s.mu.Lock()
+	connected := s.connected
+	s.mu.Unlock()
+	if s.finish() && connected && s.network.reachable() && !s.network.isDeposed() {
+		s.forget()
+	}
+	return nil
+}
+
+// background outlives whoever asks: what was sent is carried out.
+func background(ctx context.Context) context.Context { return context.WithoutCancel(ctx) }
+
+func (s *remote) Commit(ctx context.Context, ops ...registry.Op) (registry.Receipt, error) {
+	answer := make(chan registry.Receipt, 2) // it may be carried out when nobody waits any more
+	err := s.ask(ctx, committing, func() error {
+		receipt, err := s.inner.Commit(background(ctx), ops...)
+		answer <- receipt
+		return err
+	})
+	if err != nil {
+		return registry.Receipt{}, err
+	}
+	return <-answer, nil
+}
+
+func (s *remote) Read(ctx context.Context, path string) (registry.Node, error) {
+	answer := make(chan registry.Node, 1)
+	err := s.ask(ctx, reading, func() error {
+		n, err := s.inner.Read(background(ctx), path)
+		answer <- n
+		return err
+	})
+	if err != nil {
+		return registry.Node{}, err
+	}
+	return <-answer, nil
+}
+
+func (s *remote) Time(ctx context.Context) (time.Time, error) {
+	err := s.ask(ctx, asking, func() error { return nil })
+	return time.Now(), err
+}
+
+func (s *remote) Sync(ctx context.Context) error {
+	return s.ask(ctx, syncing, func() error { return s.inner.Sync(background(ctx)) })
+}
+
+func (s *remote) Persist(ctx context.Context) error {
+	return s.ask(ctx, asking, func() error { return s.inner.Persist(background(ctx)) })
+}
+
+func (s *remote) Follow(ctx context.Context, root string) error {
+	return s.ask(ctx, asking, func() error { return s.inner.Follow(background(ctx), root) })
+}

@@ -1,0 +1,231 @@
+package runner
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"sync"
+	"time"
+
+	"github.com/wasmjob/wasmjob/host/registry"
+)
+
+// remote is a session at the other end of a network.
+type remote struct {
+	network *network
+	inner   registry.Session
+	out, in *pipe
+	life    chan struct{} // closed when the client knows that the session is over
+
+	telling sync.Mutex // held while on is called
+	on      func(registry.Event)
+
+	mu        sync.Mutex // guards what follows
+	number    int        // of the connection
+	connected bool
+	up        chan struct{} // closed while it is
+	acked     time.Time
+	answered  time.Time // when the client heard something last
+	heard     time.Time // when the service did
+	pending   map[*request]struct{}
+	late      []*request // sent on connections that were lost, and not carried out yet
+	held      []*request // by a server that was replaced
+	beating   bool       // a sign of life is awaited
+	over      bool       // the client knows that
+	gone      bool       // the service has ended it
+}
+
+// kind of a request.
+type kind uint8
+
+const (
+	reading    kind = iota // a server that was replaced answers it
+	committing             // its outcome can become unknown
+	syncing                // nothing late is carried out after it
+	beating
+	asking // whatever else the service as a whole answers
+)
+
+// request is one on its way.
+type request struct {
+	kind   kind
+	do     func() error // at the service
+	number int          // of the connection
+	sent   time.Time
+	done   chan struct{}
+	once   sync.Once // answers it
+	err    error
+}
+
+func (r *request) answer(err error) {
+	r.once.Do(func() {
+		r.err = err
+		close(r.done)
+	})
+}
+
+var (
+	errCut  = fmt.Errorf("%w: the connection is lost", registry.ErrUnknown)
+	errLost = fmt.Errorf("%w: as the test wants it", registry.ErrUnknown)
+)
+
+func (s *remote) ID() registry.SessionID { return s.inner.ID() }
+func (s *remote) Timeout() time.Duration { return s.network.timeout }
+
+func (s *remote) Acknowledged() time.Time {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.acked
+}
+
+// alive tells whether the service keeps the session.
+func (s *remote) alive() bool {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return !s.gone
+}
+
+// ask sends a request and waits for its answer.
+func (s *remote) ask(ctx context.Context, k kind, do func() error) error {
+	bound, cancel := context.WithTimeout(ctx, s.network.timeout*2/3)
+	defer cancel()
+	r := &request{kind: k, do: do, done: make(chan struct{})}
+	for !s.send(r) {
+		s.mu.Lock()
+		up, over := s.up, s.over
+		s.mu.Unlock()
+		if over {
+			return registry.ErrEnded
+		}
+		select {
+		case <-up:
+		case <-s.life:
+		case <-bound.Done():
+			return fmt.Errorf("not sent: %w", bound.Err())
+		}
+	}
+	select {
+	case <-r.done:
+		return r.err
+	case <-bound.Done():
+		return fmt.Errorf("%w: %w", registry.ErrUnknown, bound.Err())
+	}
+}
+
+// send tells whether there is a connection to send it on.
+func (s *remote) send(r *request) bool {
+	delay := s.network.delay()
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.over || !s.connected {
+		return false
+	}
+	r.number, r.sent = s.number, time.Now()
+	s.pending[r] = struct{}{}
+	s.out.put(delay, func() { s.arrive(r) })
+	return true
+}
+
+// arrive is the service's: a request has come.
+func (s *remote) arrive(r *request) {
+	deposed := s.network.isDeposed()
+	s.mu.Lock()
+	switch {
+	case r.number != s.number || !s.connected:
+		s.mu.Unlock()
+		return // its fate was decided when the connection was lost
+	case r.kind != reading && (deposed || len(s.held) > 0):
+		s.held = append(s.held, r)
+		s.mu.Unlock()
+		return
+	case !deposed:
+		s.heard = time.Now()
+	}
+	s.mu.Unlock()
+	s.carryOut(r)
+}
+
+// goOn lets the service carry out what a server held that is in touch with the
+// others again.
+func (s *remote) goOn() {
+	if s.network.isDeposed() {
+		return
+	}
+	s.mu.Lock()
+	held := s.held
+	s.held = nil
+	if len(held) > 0 {
+		s.heard = time.Now()
+	}
+	s.mu.Unlock()
+	for _, r := range held {
+		s.carryOut(r)
+	}
+}
+
+// carryOut does what a request asks for, and answers.
+func (s *remote) carryOut(r *request) {
+	lost := r.kind == committing && s.network.losesAnswer()
+	if lost && s.network.chance(0.5) {
+		s.delayed(r)
+		s.hearAnswer(r, errLost)
+		return
+	}
+	if r.kind == syncing {
+		s.settle()
+	}
+	err := r.do()
+	if lost {
+		err = errLost
+	}
+	s.in.put(s.network.delay(), func() { s.hearAnswer(r, err) })
+}
+
+// hearAnswer is the client's: an answer has come.
+func (s *remote) hearAnswer(r *request, err error) {
+	s.mu.Lock()
+	if r.number != s.number || !s.connected {
+		s.mu.Unlock()
+		return
+	}
+	delete(s.pending, r)
+	s.answered = time.Now()
+	vouches := r.kind == committing || r.kind == syncing || r.kind == beating
+	if vouches && (err == nil || errors.Is(err, registry.ErrConflict)) && r.sent.After(s.acked) {
+		s.acked = r.sent
+	}
+	s.mu.Unlock()
+	r.answer(err)
+}
+
+// settle carries out what is late, or loses it for good.
+func (s *remote) settle() {
+	s.mu.Lock()
+	late := s.late
+	s.late = nil
+	s.mu.Unlock()
+	for _, r := range late {
+		if s.network.chance(0.5) {
+			_ = r.do() // nobody waits for it
+		}
+	}
+}
+
+// delayed lets a request be carried out later, if no sync comes before.
+func (s *remote) delayed(r *request) {
+	s.mu.Lock()
+	s.late = append(s.late, r)
+	s.mu.Unlock()
+	time.AfterFunc(s.network.within(3*time.Second), func() {
+		s.mu.Lock()
+		k := slices.Index(s.late, r)
+		if k >= 0 {
+			s.late = slices.Delete(s.late, k, k+1)
+		}
+		s.mu.Unlock()
+		if k >= 0 {
+			_ = r.do() // nobody waits for it
+		}
+	})
+}

@@ -1,0 +1,151 @@
+package runner
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"math/rand/v2"
+	"sync"
+	"time"
+
+	"github.com/wasmjob/wasmjob/host/internal/session"
+	"github.com/wasmjob/wasmjob/host/registry"
+)
+
+// usual is how long a way takes at most if nothing is wrong.
+const usual = 5 * time.Millisecond
+
+// network is the way of one server to a registry: it delays, loses and cuts, and
+// the service ends a session of which it has not heard for the time-out. It is
+// the connection of a client of ZooKeeper, as far as the port shows it: requests
+// and answers keep their order, an answer comes after the events before it, and
+// what is under way when a connection is lost may be carried out all the same.
+type network struct {
+	registry.Registry
+	timeout time.Duration
+	ended   func(*remote) // the service has ended a session; must not block
+
+	mu       sync.Mutex // guards what follows
+	rng      *rand.Rand
+	cut      bool
+	deposed  bool          // the server at the other end answers reads alone
+	outShut  bool          // what is sent does not arrive
+	inShut   bool          // nor do answers and events
+	slowest  time.Duration // of a way
+	unknown  float64       // chance that a transaction comes to no answer
+	sessions []*remote
+}
+
+func newNetwork(reg registry.Registry, timeout time.Duration, rng *rand.Rand) *network {
+	return &network{Registry: reg, timeout: timeout, rng: rng, slowest: usual}
+}
+
+// change sets what is wrong with the network from now on.
+func (n *network) change(how func(*network)) {
+	n.mu.Lock()
+	how(n)
+	cut, sessions := n.cut, n.sessions
+	outShut, inShut := n.outShut, n.inShut
+	n.mu.Unlock()
+	for _, s := range sessions {
+		s.out.setShut(outShut)
+		s.in.setShut(inShut)
+		if cut {
+			s.disconnect()
+		}
+		s.goOn()
+	}
+}
+
+// sound ends all that is wrong.
+func (n *network) sound() {
+	n.change(func(n *network) {
+		n.cut, n.deposed, n.outShut, n.inShut, n.slowest, n.unknown = false, false, false, false, 5*time.Millisecond, 0
+	})
+}
+
+// delay of one way.
+func (n *network) delay() time.Duration {
+	n.mu.Lock()
+	defer n.mu.Unlock()
+	return time.Duration(n.rng.Int64N(int64(n.slowest)))
+}
+
+// chance tells whether something happens that does with a probability.
+func (n *network) chance(p float64) bool {
+	n.mu.Lock()
+	defer n.mu.Unlock()
+	return n.rng.Float64() < p
+}
+
+func (n *network) within(d time.Duration) time.Duration {
+	n.mu.Lock()
+	defer n.mu.Unlock()
+	return time.Duration(n.rng.Int64N(int64(d)))
+}
+
+func (n *network) losesAnswer() bool {
+	n.mu.Lock()
+	defer n.mu.Unlock()
+	return n.unknown > 0 && n.rng.Float64() < n.unknown
+}
+
+func (n *network) reachable() bool {
+	n.mu.Lock()
+	defer n.mu.Unlock()
+	return !n.cut && !n.outShut && !n.inShut
+}
+
+func (n *network) isDeposed() bool {
+	n.mu.Lock()
+	defer n.mu.Unlock()
+	return n.deposed
+}
+
+// newest is the session that was opened last; nil: none was.
+func (n *network) newest() *remote {
+	n.mu.Lock()
+	defer n.mu.Unlock()
+	if len(n.sessions) == 0 {
+		return nil
+	}
+	return n.sessions[len(n.sessions)-1]
+}
+
+// Open implements registry.Registry. A server that was replaced makes no session.
+func (n *network) Open(ctx context.Context, on func(registry.Event)) (registry.Session, error) {
+	asked := time.Now()
+	for !n.reachable() || n.isDeposed() {
+		if !session.Sleep(ctx, 100*time.Millisecond) {
+			return nil, fmt.Errorf("no connection: %w", ctx.Err())
+		}
+	}
+	if !session.Sleep(ctx, n.delay()) {
+		return nil, fmt.Errorf("no answer: %w", ctx.Err())
+	}
+	s := &remote{
+		network: n, on: on, acked: asked, heard: time.Now(), answered: time.Now(),
+		out: newPipe(), in: newPipe(), connected: true, up: make(chan struct{}), life: make(chan struct{}),
+		pending: map[*request]struct{}{},
+	}
+	close(s.up)
+	inner, err := n.Registry.Open(ctx, s.hear)
+	if err != nil {
+		return nil, err
+	}
+	s.inner = inner
+	n.mu.Lock()
+	n.sessions = append(n.sessions, s)
+	n.mu.Unlock()
+	go s.out.run()
+	go s.in.run()
+	go s.keep()
+	s.expire()
+	if !session.Sleep(ctx, n.delay()) {
+		return nil, errors.Join(ctx.Err(), s.Close())
+	}
+	return s, nil
+}
+
+// Close leaves the registry to who made it.
+func (n *network) Close() error { return nil }
