@@ -17,6 +17,8 @@ import (
 	"sync"
 	"testing"
 	"time"
+
+	"github.com/wasmjob/wasmjob/host/internal/overlay"
 )
 
 var (
@@ -39,15 +41,15 @@ type mutant struct {
 }
 
 // change is one of the three: a rule that is not asked, a fence that is not
-// encoded, or an edit of a function (see edit).
+// encoded, or an edit of a function (see overlay.Edit).
 type change struct {
 	rule, fence string
-	edit        edit
+	edit        overlay.Edit
 }
 
 func noRule(name string) change      { return change{rule: name} }
 func noFence(name string) change     { return change{fence: name} }
-func in(fn, old, by string) change   { return change{edit: edit{fn, old, by}} }
+func in(fn, old, by string) change   { return change{edit: overlay.Edit{Func: fn, Old: old, New: by}} }
 func without(fn, code string) change { return in(fn, code, "") }
 
 func allMutants() []mutant {
@@ -55,10 +57,10 @@ func allMutants() []mutant {
 }
 
 // edits of a mutant; the program is built anew for them.
-func (m mutant) edits() []edit {
-	var all []edit
+func (m mutant) edits() []overlay.Edit {
+	var all []overlay.Edit
 	for _, c := range m.changes {
-		if c.edit.fn != "" {
+		if c.edit.Func != "" {
 			all = append(all, c.edit)
 		}
 	}
@@ -92,19 +94,19 @@ type verdict struct {
 // knows of them. Without the flag the test only sees to it that the edits apply.
 func TestMutants(t *testing.T) {
 	all := allMutants()
-	b := newOverlay()
+	b := overlay.New()
 	for k, m := range all {
 		if slices.ContainsFunc(all[:k], func(o mutant) bool { return o.name == m.name }) {
 			t.Errorf("two mutants are called %q", m.name)
 		}
-		if err := b.add(k+1, m.edits()); err != nil {
+		if err := b.Add(k+1, m.edits()); err != nil {
 			t.Errorf("%s: %v", m.name, err)
 		}
 	}
 	if !*mutants || t.Failed() {
 		return
 	}
-	build := sync.OnceValues(func() (string, error) { return b.build(t.Context(), t.TempDir()) })
+	build := sync.OnceValues(func() (string, error) { return b.Build(t.Context(), ".", t.TempDir()) })
 	defer debug.SetGCPercent(debug.SetGCPercent(400)) // nearly all that lives dies young
 	wanted := regexp.MustCompile(*only)
 	which, of := 0, 1
@@ -213,7 +215,7 @@ func (m mutant) runRebuilt(ctx context.Context, binary string, number int) verdi
 	ctx, cancel := context.WithTimeout(ctx, patience+time.Minute)
 	defer cancel()
 	cmd := exec.CommandContext(ctx, binary, "-test.run", "^TestRebuilt$", "-test.timeout=0", "-rebuilt="+m.name, fmt.Sprintf("-budget=%d", *budget))
-	cmd.Env = append(os.Environ(), fmt.Sprintf("%s=%d", numberVariable, number))
+	cmd.Env = append(os.Environ(), fmt.Sprintf("%s=%d", overlay.NumberVariable, number))
 	out, err := cmd.CombinedOutput()
 	v := verdict{took: time.Since(start)}
 	found := verdictLine.FindStringSubmatch(string(out))

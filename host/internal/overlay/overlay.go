@@ -1,4 +1,4 @@
-package sim
+package overlay
 
 import (
 	"bytes"
@@ -17,13 +17,13 @@ import (
 	"strings"
 )
 
-// numberVariable tells a program built with an overlay which mutant it is.
-const numberVariable = "WASMJOBD_MUTANT"
+// NumberVariable tells a program built with an overlay which mutant it is.
+const NumberVariable = "WASMJOBD_MUTANT"
 
-// overlay is what the compiler is given in place of files of other packages:
+// Overlay is what the compiler is given in place of files of other packages:
 // beside each function that mutants edit stand its edited copies, and it calls
 // the one that belongs to the mutant of the process.
-type overlay struct {
+type Overlay struct {
 	files map[string]*overlaid // by path
 }
 
@@ -41,13 +41,14 @@ type dispatch struct {
 	to   []int // numbers of mutants
 }
 
-func newOverlay() *overlay { return &overlay{files: map[string]*overlaid{}} }
+// New makes one without mutants.
+func New() *Overlay { return &Overlay{files: map[string]*overlaid{}} }
 
-// add edits functions for the mutant of that number.
-func (o *overlay) add(number int, edits []edit) error {
-	byFunction := map[string][]edit{}
+// Add edits functions for the mutant of that number.
+func (o *Overlay) Add(number int, edits []Edit) error {
+	byFunction := map[string][]Edit{}
 	for _, e := range edits {
-		byFunction[e.fn] = append(byFunction[e.fn], e)
+		byFunction[e.Func] = append(byFunction[e.Func], e)
 	}
 	for _, name := range slices.Sorted(maps.Keys(byFunction)) {
 		f, fset, fn, err := o.find(name)
@@ -92,11 +93,15 @@ func formatted(fn *ast.FuncDecl) (string, error) {
 
 // find parses anew the file that declares package.function or
 // package.Type.method.
-func (o *overlay) find(name string) (*overlaid, *token.FileSet, *ast.FuncDecl, error) {
+func (o *Overlay) find(name string) (*overlaid, *token.FileSet, *ast.FuncDecl, error) {
 	pkg, function, _ := strings.Cut(name, ".")
-	paths, err := filepath.Glob(filepath.Join("..", pkg, "*.go"))
-	if err != nil {
-		return nil, nil, nil, err
+	var paths []string
+	for _, above := range []string{"..", filepath.Join("..", "..", "registry")} {
+		more, err := filepath.Glob(filepath.Join(above, pkg, "*.go"))
+		if err != nil {
+			return nil, nil, nil, fmt.Errorf("look for package %s: %w", pkg, err)
+		}
+		paths = append(paths, more...)
 	}
 	for _, path := range paths {
 		if strings.HasSuffix(path, "_test.go") {
@@ -112,7 +117,7 @@ func (o *overlay) find(name string) (*overlaid, *token.FileSet, *ast.FuncDecl, e
 		fset := token.NewFileSet()
 		file, err := parser.ParseFile(fset, path, text, parser.SkipObjectResolution)
 		if err != nil {
-			return nil, nil, nil, err
+			return nil, nil, nil, fmt.Errorf("parse %s: %w", path, err)
 		}
 		for _, d := range file.Decls {
 			if fn, ok := d.(*ast.FuncDecl); ok && fn.Body != nil && declared(fn) == function {
@@ -194,20 +199,25 @@ func (d *dispatch) code() string {
 	if d.fn.Type.Results == nil {
 		result, after = "", "; return"
 	}
-	code := " switch mutantNumber {"
+	var code strings.Builder
+	code.WriteString(" switch mutantNumber {")
 	for _, n := range d.to {
-		code += fmt.Sprintf(" case %d: %s%s%s(%s)%s;", n, result, receiver, copyName(d.fn.Name.Name, n), strings.Join(args, ", "), after)
+		fmt.Fprintf(&code, " case %d: %s%s%s(%s)%s;", n, result, receiver, copyName(d.fn.Name.Name, n), strings.Join(args, ", "), after)
 	}
-	return code + " };"
+	return code.String() + " };"
 }
 
-// build compiles the tests of this package with the overlay in place.
-func (o *overlay) build(ctx context.Context, dir string) (string, error) {
+// Build compiles the tests of the package in a folder with the overlay in place.
+// What it makes is put into dir.
+func (o *Overlay) Build(ctx context.Context, tested, dir string) (string, error) {
 	replace := map[string]string{}
 	put := func(path string, text []byte) error {
 		full, err := filepath.Abs(path)
-		if err != nil || replace[full] != "" {
-			return err
+		if err != nil {
+			return fmt.Errorf("find %s: %w", path, err)
+		}
+		if replace[full] != "" {
+			return nil
 		}
 		replace[full] = filepath.Join(dir, fmt.Sprintf("%d.go", len(replace)))
 		return os.WriteFile(replace[full], text, 0o600)
@@ -216,20 +226,20 @@ func (o *overlay) build(ctx context.Context, dir string) (string, error) {
 		if err := put(path, f.edited()); err != nil {
 			return "", err
 		}
-		number := "package " + f.pkg + "\nimport (\"os\"; \"strconv\")\nvar mutantNumber, _ = strconv.Atoi(os.Getenv(\"" + numberVariable + "\"))\n"
+		number := "package " + f.pkg + "\nimport (\"os\"; \"strconv\")\nvar mutantNumber, _ = strconv.Atoi(os.Getenv(\"" + NumberVariable + "\"))\n"
 		if err := put(filepath.Join(filepath.Dir(path), "mutant_number.go"), []byte(number)); err != nil {
 			return "", err
 		}
 	}
 	text, err := json.Marshal(map[string]any{"Replace": replace})
 	if err != nil {
-		return "", err
+		return "", fmt.Errorf("list the files: %w", err)
 	}
-	file, binary := filepath.Join(dir, "overlay.json"), filepath.Join(dir, "sim.test")
+	file, binary := filepath.Join(dir, "overlay.json"), filepath.Join(dir, "mutants.test")
 	if err := os.WriteFile(file, text, 0o600); err != nil {
 		return "", err
 	}
-	out, err := exec.CommandContext(ctx, "go", "test", "-c", "-overlay", file, "-o", binary, ".").CombinedOutput()
+	out, err := exec.CommandContext(ctx, "go", "test", "-c", "-overlay", file, "-o", binary, tested).CombinedOutput() //nolint:gosec // tests name the package
 	if err != nil {
 		return "", fmt.Errorf("build: %w\n%s", err, out)
 	}
