@@ -19,6 +19,7 @@ import (
 const patience = time.Hour
 
 const (
+	opGet   = 4
 	opCheck = 13
 	opMulti = 14
 	opPing  = 11
@@ -29,6 +30,8 @@ const (
 // which two steps something happens. It keeps one session and no node: every
 // request is answered as if all went well.
 type standIn struct {
+	slow time.Duration // before each answer
+
 	mu    sync.Mutex // guards the rest
 	held  chan func()
 	asked int // requests so far
@@ -146,6 +149,7 @@ func (z *standIn) serve(c net.Conn) {
 	granted = append(granted, hello[askedAt:askedAt+4]...)
 	granted = binary.BigEndian.AppendUint64(granted, 1)
 	granted = append(granted, 0, 0, 0, 1, 'p')
+	<-time.After(z.slow)
 	if _, err := c.Write(withLength(granted)); err != nil {
 		return
 	}
@@ -160,6 +164,7 @@ func (z *standIn) serve(c net.Conn) {
 			held <- func() { _, _ = c.Write(reply) } // the connection may be lost
 			continue
 		}
+		<-time.After(z.slow)
 		if _, err := c.Write(reply); err != nil || op == opClose {
 			return
 		}
@@ -175,6 +180,9 @@ func replyTo(request []byte) []byte {
 		return append(reply, request[8:]...)
 	case opAddWatch:
 		return append(reply, 0, 0, 0, 0)
+	case opGet:
+		const statSize = 68
+		return append(reply, make([]byte, 4+statSize)...)
 	case opMulti: // of one check
 		return append(append(reply, 0, 0, 0, opCheck, 0, 0, 0, 0, 0), lastPart...)
 	}
