@@ -94,6 +94,29 @@ func TestCloseSettlesWhatHadNoAnswer(t *testing.T) {
 	}
 }
 
+// Nor is one carried out later that makes nothing ephemeral.
+func TestCloseSettlesACommitWithoutMarks(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		w := newWorld(t, settings{plan: func(_ int, ops []registry.Op) registrytest.Outcome {
+			if ops[0].Path == jobA+"/late" {
+				return registrytest.Delay
+			}
+			return registrytest.Pass
+		}})
+		a, _ := w.open("a")
+		w.commit(a, create(jobA))
+		if _, err := a.Commit(t.Context(), create(jobA+"/late")); !errors.Is(err, registry.ErrUnknown) {
+			t.Errorf("commit: %v", err)
+		}
+		w.close(a)
+		if !w.read(w.other, jobA+"/late").Exists {
+			t.Error("it can be carried out when the line is closed")
+		}
+		w.stop()
+	})
+}
+
 // A death is one transaction if the service takes it; else the newest go
 // first, and all of them go.
 func TestCloseInPieces(t *testing.T) {
