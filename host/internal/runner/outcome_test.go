@@ -1,0 +1,168 @@
+package runner
+
+import (
+	"context"
+	"errors"
+	"slices"
+	"strings"
+	"sync"
+	"sync/atomic"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/wasmjob/wasmjob/host/internal/protocol"
+
+	"github.com/wasmjob/wasmjob/host/registry"
+	"github.com/wasmjob/wasmjob/host/registry/embedded"
+	"github.com/wasmjob/wasmjob/host/registry/registrytest"
+	"github.com/wasmjob/wasmjob/host/trace"
+)
+
+// A trigger whose answer is lost may be written. To write another would run the
+// job twice for one wish.
+func TestTriggerWithoutAnswerIsNotWrittenAgain(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		var lost atomic.Int32
+		requests := func(op registry.Op) bool { return string(op.Data) == "TRIGGER" }
+		reg, rows := registrytest.NewFaulty(embedded.Memory(), func(_ int, ops []registry.Op) registrytest.Outcome {
+			if slices.ContainsFunc(ops, requests) && lost.Add(1) == 1 {
+				return registrytest.LoseReply
+			}
+			return registrytest.Pass
+		}), &book{}
+		s := serve(t, reg, rows, "10.0.0.1", func(o *Options) { o.Config.Cron = "" })
+		<-s.Joined()
+		time.Sleep(time.Second)
+		if err := s.Ask(t.Context(), protocol.AskTrigger{}); !errors.As(err, new(*Refusal)) || !strings.Contains(err.Error(), "unknown") {
+			t.Errorf("got %v, want that it is unknown", err)
+		}
+		time.Sleep(time.Minute)
+		if n, got := lost.Load(), rows.states(); n != 1 || got[trace.Succeeded] != 4 || len(got) != 1 {
+			t.Errorf("written %d times, states %v", n, got)
+		}
+		s.stop(t)
+		must(t, reg.Close())
+	})
+}
+
+// unheard is a registry that loses the answer to the begin of a run, and the
+// events that it gives rise to, as a server may that loses its connections.
+type unheard struct {
+	registry.Registry
+	begun atomic.Int32
+
+	mu  sync.Mutex // guards off
+	off bool
+}
+
+func (u *unheard) Open(ctx context.Context, on func(registry.Event)) (registry.Session, error) {
+	s, err := u.Registry.Open(ctx, func(e registry.Event) {
+		if e.Kind != registry.Changed || !u.deaf(nil) {
+			on(e)
+		}
+	})
+	return unheardSession{s, u}, err
+}
+
+// deaf tells whether events get lost, and sets that.
+func (u *unheard) deaf(set *bool) bool {
+	u.mu.Lock()
+	defer u.mu.Unlock()
+	if set != nil {
+		u.off = *set
+	}
+	return u.off
+}
+
+type unheardSession struct {
+	registry.Session
+	*unheard
+}
+
+func (s unheardSession) Commit(ctx context.Context, ops ...registry.Op) (registry.Receipt, error) {
+	begins := func(op registry.Op) bool {
+		return op.Kind == registry.CreateEphemeral && strings.HasSuffix(op.Path, "/running")
+	}
+	if !slices.ContainsFunc(ops, begins) {
+		return s.Session.Commit(ctx, ops...)
+	}
+	s.begun.Add(1)
+	s.deaf(new(true))
+	defer s.deaf(new(false))
+	_, err := s.Session.Commit(ctx, ops...)
+	if err = errors.Join(err, s.Sync(ctx)); err != nil {
+		return registry.Receipt{}, err
+	}
+	return registry.Receipt{}, registry.ErrUnknown
+}
+
+// What became of a commit without an answer is read, and not left to events, nor to
+// the refusal of the next one: the run that it began is begun.
+func TestOutcomeIsReadAgain(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		reg, rows := &unheard{Registry: embedded.Memory()}, &book{}
+		s := serve(t, reg, rows, "10.0.0.1", func(o *Options) { o.Config.Cron = "1h" })
+		time.Sleep(time.Hour + time.Minute)
+		if n, got := reg.begun.Load(), rows.states(); n != 1 || got[trace.Succeeded] != 4 {
+			t.Errorf("begun %d times, states %v; want that all four items ran at once", n, got)
+		}
+		s.stop(t)
+		must(t, reg.Close())
+	})
+}
+
+// frozen is a session on a machine that stands still: what was a moment ago is
+// long ago, and the timer of who watches over the session has not fired. So its
+// time-out becomes brief when the timer is set.
+type frozen struct {
+	registry.Session
+	since   *atomic.Int64 // in ms; 0: it does not stand still
+	commits *atomic.Int32
+}
+
+func (f frozen) Timeout() time.Duration {
+	if f.since.Load() != 0 {
+		return 4 * time.Second
+	}
+	return time.Minute
+}
+
+func (f frozen) Acknowledged() time.Time {
+	if at := f.since.Load(); at != 0 {
+		return time.UnixMilli(at)
+	}
+	return time.Now()
+}
+
+func (f frozen) Commit(ctx context.Context, ops ...registry.Op) (registry.Receipt, error) {
+	f.commits.Add(1)
+	return f.Session.Commit(ctx, ops...)
+}
+
+// Who has stood still looks at the clock before it does anything, whatever it
+// hears of first.
+func TestStepAfterAFreeze(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		reg, rows := embedded.Memory(), &book{}
+		var since atomic.Int64
+		var commits atomic.Int32
+		d := &door{Registry: reg, wrap: func(s registry.Session) registry.Session { return frozen{s, &since, &commits} }}
+		s := serveThrough(t, d, rows, "10.0.0.1", nil)
+		time.Sleep(15 * time.Second)
+		before := commits.Load()
+		since.Store(time.Now().UnixMilli())
+		time.Sleep(6 * time.Second) // an instant comes after five
+		if n := commits.Load() - before; n != 0 {
+			t.Errorf("%d commits in a session that may be over", n)
+		}
+		since.Store(0)
+		time.Sleep(time.Minute)
+		s.stop(t)
+		rows.check(t, testJob, 4, 10*time.Second)
+		must(t, reg.Close())
+	})
+}
