@@ -100,7 +100,8 @@ sim-servers: ## play servers with real loops and sessions over a registry that f
 sim-long: ## simulate 10,000 clusters
 	@$(MAKE) sim SEEDS=10000
 
-sim-mutants: ## leave rules, fences and pieces of functions out in turn: a simulated cluster must notice: ONLY=^begin
+sim-mutants: ## leave rules, fences and pieces of functions out in turn: a simulated cluster, or a test, must notice: ONLY=^begin
+	$(GO) test ./host/internal/overlay -run '^TestMutants$$' -count=1 -timeout=0 -v -args -mutants -only '$(ONLY)'
 	$(GO) test ./host/internal/sim -run '^TestMutants$$' -count=1 -timeout=0 -v -args -mutants -only '$(ONLY)' -share '$(SHARE)'
 
 # One package after the other, or they would measure each other.

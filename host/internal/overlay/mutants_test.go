@@ -1,0 +1,61 @@
+package overlay
+
+func mutants() []mutant {
+	return append(runnerMutants(), belowMutants()...)
+}
+
+func without(fn, code string) []Edit { return []Edit{{fn, code, ""}} }
+
+func in(fn, old, by string) []Edit { return []Edit{{fn, old, by}} }
+
+// runnerMutants leave out pieces of the loop around the core.
+func runnerMutants() []mutant {
+	by := func(test string) notice { return notice{"../runner", "^" + test + "$"} }
+	return []mutant{
+		{"outcome: unknown is refused", "a commit without an answer may have been applied", in("runner.member.committed", "in.Outcome = protocol.Unknown", "in.Outcome = protocol.Refused"), by("TestTriggerWithoutAnswerIsNotWrittenAgain")},
+		{"outcome: nothing read again", "what a commit without an answer wrote is read again", without("runner.member.sync", "m.reread = true"), by("TestOutcomeIsReadAgain")},
+		{"outcome: view before the sync", "no view is shown while a sync is under way", in("runner.member.publish", "!m.syncing", "true"), by("TestReadsOfADeposedLeaderSettleNothing")},
+		{"clock: not looked at", "a step begins with a look at the clock", without("runner.member.step", "m.judge()"), by("TestStepAfterAFreeze")},
+		{"clock: guest does not look", "a guest that waited for a place begins nothing in doubt", in("runner.guest.admit", "g.member.line.Trust() == session.Trusted", "true"), by("TestGuestThatWaitedBeginsNothingInDoubt")},
+		{"doubt: core not told", "the core knows when the session is in doubt", in("runner.member.judge", "level = protocol.Doubtful", "level = protocol.Trusted"), by("TestDoubtStopsGuestsAndStartsThemAgain")},
+		{"doubt: fence not told", "guests end with the trust, without the loop", without("runner.mailbox.Doubted", "b.fence.strike()"), by("TestGuestsEndWithoutTheLoop")},
+		{"doubt: loop does not learn", "the loop learns what the fence has done", in("runner.fence.learn", "struck := f.struck", "struck := false"), by("TestGuestsEndWithoutTheLoop")},
+		{"end: guests go on", "guests end with the session, without the loop", without("runner.mailbox.Event", "b.fence.close(_)"), by("TestGuestsEndWithTheSessionWithoutTheLoop")},
+		{"line: closed before its guests end", "a member is there for others while a guest of it runs", without("runner.member.finish", "m.work.Wait()"), by("TestLineOutlivesItsGuests")},
+		{"rows: before the disk", "no row is stored before the registry has on its disk what it tells of", in("runner.history.write", "h.m.line.Persist(_)", "error(nil)"), by("TestRowsWaitForTheDiskOfTheRegistry")},
+		{"guest: told to stop begins", "a guest that was told to stop while it waited does not begin", in("runner.guest.place", "g.stopReason() != job.Continue", "false"), by("TestGuestThatWasToldToStopDoesNotBegin")},
+	}
+}
+
+// belowMutants leave out pieces of what the loop stands on, and of the core where
+// its scripts notice.
+func belowMutants() []mutant {
+	session := func(test string) notice { return notice{"../session", "^" + test + "$"} }
+	zk := func(test string) notice { return notice{"../../registry/zk", "^" + test + "$"} }
+	script := func(name string) notice { return notice{"../protocol", "^TestScripts$/^" + name + "$"} }
+	sent := zk("TestAcknowledged_is_when_it_was_sent")
+	return []mutant{
+		{"trust: doubt not told", "every job hears when the session is in doubt", in("session.connected.watch", "level == known", "level == known || level == Doubtful"), session("TestTrust")},
+		{"trust: half is enough", "guests end before others may have their items", in("session.judge.trust", "granted*3/4", "granted"), session("TestTrust")},
+		{"trust: from when it is there", "a session counts from when it was asked for", in("session.Trunk.open", "newJudge(_, asked)", "newJudge(session, moment{asked.at.Add(time.Since(asked.at)), asked.slept})"), session("TestTrustOfASessionThatWasLongInComing")},
+		{"trust: asleep", "a machine that slept doubts its session", in("session.moment.since", "slept > sleepNoise", "false"), session("TestTrustOfAMachineThatSlept")},
+		{"line: unsettled", "a line that is closed has nothing under way", in("session.Line.soiled", "l.unsettled || _", "len(l.made) > 0"), session("TestCloseSettlesACommitWithoutMarks")},
+		{"line: nodes left", "a line that is closed leaves no ephemeral node", in("session.Line.soiled", "len(l.made) > 0", "false"), session("TestCloseLeavesNothing")},
+		{"line: does not wait", "a line is closed when its requests have ended", without("session.Line.Close", "l.work.Wait()"), session("TestCloseWaits")},
+		{"loop: stands still", "a loop that stands still loses its line before the time-out", in("session.connected.watchLoops", "s.looks >= looksWithoutTurn", "s.looks > looksPerTimeout"), session("TestLoopThatStandsStill")},
+
+		{"lease: a read", "a read vouches for nothing", in("zk.session.Read", "return n, nil", "s.acknowledge(time.Now())\nreturn n, nil"), sent},
+		{"lease: sync from its answer", "a sign of life counts from when it was sent", in("zk.session.vouch", "s.acknowledge(sent)", "s.acknowledge(sent.Add(time.Since(sent)))"), sent},
+		{"lease: commit from its answer", "a transaction counts from when it was sent", in("zk.session.commit", "if err == nil && _ {}", "if err == nil && len(answers) == len(t.requests) {\ns.acknowledge(time.Now())\nreturn s.receipt(ops, t, answers), nil\n}"), sent},
+		{"lease: from when it is there", "a new session counts from when its connection was begun", in("zk.session.wrap", "s.hello(begun, _, _)", "s.hello(begun.Add(time.Since(begun)), id, granted)"), sent},
+		{"lease: taken up again", "a connection that comes back vouches for nothing", in("zk.session.hello", "case s.id.Load() == id:", "case s.id.Load() == id:\ns.acknowledge(begun)"), zk("TestTakenUpAgainIsNoSignOfLife")},
+		{"sync: late operations", "a sync waits for operations that nobody waits for any more", in("zk.session.Sync", "s.awaitLate(_)", "error(nil)"), zk("TestSync_after_a_late_operation")},
+		{"connection: another's answer", "an answer on a connection that is lost brings nobody up", in("zk.connection.restored", "c.over || _ || _", "c.over"), zk("TestRestore_answered_on_a_lost_connection")},
+		{"connection: not followed", "a new connection follows what the one before did", in("zk.connection.connected", "len(c.follows) == 0", "true"), zk("TestConnection_every_order")},
+		{"connection: loss not told", "a session tells that its connection is lost", in("zk.connection.disconnected", "!c.over", "false"), zk("TestChanged_around_a_loss")},
+
+		{"again: replaced", "a run that is being replaced when doubt comes is not run again", in("protocol.State.doubted", `g.fenced || g.why == ""`, "true"), script("replaced_then_fenced")},
+		{"complete: another's running mark", "the end of a run leaves the marks of other sessions", in("layout.transaction.unmark", "it.Running == session && session != 0", "it.Running != 0"), script("complete_foreign_mark")},
+		{"complete: another's failover mark", "nor takes it their failover marks away", in("layout.transaction.unmark", "it.FOOwner == session", "true"), script("complete_foreign_mark")},
+	}
+}

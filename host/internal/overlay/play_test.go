@@ -1,0 +1,106 @@
+package overlay
+
+import (
+	"bytes"
+	"flag"
+	"fmt"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"regexp"
+	"slices"
+	"testing"
+	"time"
+)
+
+var (
+	play = flag.Bool("mutants", false, "play every mutant; else only look whether each can be made")
+	only = flag.String("only", "", "play the mutants whose names match this expression")
+)
+
+// mutant is the program without a piece of a function, and the tests of a package
+// that notice.
+type mutant struct {
+	name    string
+	promise string // what the program keeps and the mutant does not
+	edits   []Edit
+	noticed notice
+}
+
+// notice are the tests of the package in a folder whose names match an expression.
+type notice struct{ dir, tests string }
+
+// patience is how long tests are played. A mutant can wait for ever.
+const patience = "1m"
+
+// TestMutants plays what stands around the core without a piece of it: the loop,
+// the session and the adapter for ZooKeeper. Tests that pass without a mutant have
+// to fail with it. Without the flag it only sees to it that the edits apply.
+func TestMutants(t *testing.T) {
+	all := mutants()
+	o := New()
+	for k, m := range all {
+		if slices.ContainsFunc(all[:k], func(o mutant) bool { return o.name == m.name }) {
+			t.Errorf("two mutants are called %q", m.name)
+		}
+		if err := o.Add(k+1, m.edits); err != nil {
+			t.Errorf("%s: %v", m.name, err)
+		}
+	}
+	if !*play || t.Failed() {
+		return
+	}
+	wanted := regexp.MustCompile(*only)
+	b := builds{o: o, t: t, binaries: map[string]string{}}
+	sound := map[notice]bool{}
+	for k, m := range all {
+		if !wanted.MatchString(m.name) {
+			continue
+		}
+		if n := m.noticed; !sound[n] {
+			sound[n] = true
+			if out, ok := b.run(n, 0); !ok {
+				t.Errorf("%s of %s fail without a mutant:\n%s", n.tests, n.dir, out)
+			}
+		}
+		begun := time.Now()
+		out, survived := b.run(m.noticed, k+1)
+		if survived {
+			t.Errorf("%s survived: %s\n%s", m.name, m.promise, out)
+		}
+		t.Logf("%-34s %-76s %5.1f s", m.name, m.promise, time.Since(begun).Seconds())
+	}
+}
+
+// builds are the tests of packages, with all mutants in them.
+type builds struct {
+	o        *Overlay
+	t        *testing.T
+	binaries map[string]string // by folder
+}
+
+func (b *builds) binary(dir string) string {
+	b.t.Helper()
+	if b.binaries[dir] == "" {
+		binary, err := b.o.Build(b.t.Context(), dir, b.t.TempDir())
+		if err != nil {
+			b.t.Fatal(err)
+		}
+		b.binaries[dir] = binary
+	}
+	return b.binaries[dir]
+}
+
+// run runs tests as the mutant of that number; 0 is none.
+func (b *builds) run(n notice, number int) (out string, passed bool) {
+	cmd := exec.CommandContext(b.t.Context(), b.binary(n.dir), "-test.run", n.tests, "-test.timeout", patience)
+	cmd.Dir, cmd.Env = filepath.Clean(n.dir), append(os.Environ(), fmt.Sprintf("%s=%d", NumberVariable, number))
+	text, err := cmd.CombinedOutput()
+	if bytes.Contains(text, []byte("no tests to run")) {
+		b.t.Fatalf("%s has no test %s", n.dir, n.tests)
+	}
+	if len(text) > 4000 {
+		text = text[:4000]
+	}
+	return string(text), err == nil
+}
