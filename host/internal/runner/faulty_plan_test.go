@@ -70,7 +70,7 @@ func drawJob(rng *rand.Rand, k int) job.Config {
 	if rng.IntN(3) == 0 {
 		c.Retry = job.Retry{Attempts: 2 + rng.IntN(2), Backoff: time.Duration(1+rng.IntN(3)) * time.Second}
 	}
-	c.Limits.Grace = time.Duration(rng.IntN(3)) * time.Second
+	c.Limits.Grace = time.Duration(3*rng.IntN(3)) * time.Second // some outlast the doubt, and are ended with the trust
 	return c
 }
 

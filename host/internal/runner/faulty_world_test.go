@@ -196,9 +196,13 @@ func (s *faultyServer) run(ctx context.Context, c job.Call) job.Outcome {
 	h := fnv.New64a()
 	fmt.Fprint(h, c.RunID, c.Attempt)
 	rng := rand.New(rand.NewPCG(s.guestSeed, h.Sum64()))
-	length, heeds, late := time.Duration(rng.Int64N(int64(4*time.Second))), rng.IntN(3) > 0, rng.IntN(3) == 0
+	longest := 4 * time.Second
+	if rng.IntN(4) == 0 {
+		longest = 2 * faultyTimeout // it does not end by itself before its session does
+	}
+	length, heeds, late := time.Duration(rng.Int64N(int64(longest))), rng.IntN(3) > 0, rng.IntN(3) == 0
 	if s.isCalm() {
-		length /= 4
+		length = min(length, time.Second)
 	}
 	for left := length; left > 0; left -= 100 * time.Millisecond {
 		if heeds && c.Why() != job.Continue || !session.Sleep(ctx, min(left, 100*time.Millisecond)) {
