@@ -17,8 +17,8 @@ const (
 	// calmTime is how long all may take, when nothing is wrong any more, to be as
 	// it should: a session that nobody uses ends, and the next deal is awaited.
 	calmTime = time.Minute
-	// firesTime is in which each item fires then.
-	firesTime = 30 * time.Second
+	// firesTime is in which each item fires then, also one that fires every thirty seconds.
+	firesTime = 45 * time.Second
 )
 
 // plan is all that a seed draws.
@@ -57,7 +57,7 @@ func newPlan(seed uint64) *plan {
 // held against its schedule.
 func drawJob(rng *rand.Rand, k int) job.Config {
 	c := testConfig()
-	c.Name, c.Cron, c.Shards = fmt.Sprintf("job%d", k), []string{"5s", "6s", "10s"}[rng.IntN(3)], 1+rng.IntN(5)
+	c.Name, c.Cron, c.Shards = fmt.Sprintf("job%d", k), []string{"5s", "10s", "30s"}[rng.IntN(3)], 1+rng.IntN(5)
 	c.ItemParams = ""
 	c.Failover, c.Misfire, c.MonitorExecution = rng.IntN(3) > 0, rng.IntN(3) == 0, rng.IntN(4) > 0
 	c.Failover = c.Failover && c.MonitorExecution
@@ -133,7 +133,7 @@ func (p *plan) operation(rng *rand.Rand) {
 	case 4:
 		ask(protocol.AskServer{IP: ipOf(rng.IntN(p.servers)), Disabled: rng.IntN(3) > 0})
 	case 5, 6:
-		shards, cron := 1+rng.IntN(5), []string{"5s", "6s", "10s"}[rng.IntN(3)]
+		shards, cron := 1+rng.IntN(5), []string{"5s", "10s", "30s"}[rng.IntN(3)]
 		p.add(at, fmt.Sprintf("server %d: %s has %d items each %s", server, name, shards, cron), func(w *faultyWorld) {
 			w.servers[server].define(name, func(c *layout.Config21) { c.ShardingTotalCount, c.Cron = int32(shards), cron })
 		})

@@ -197,10 +197,10 @@ func (s *faultyServer) run(ctx context.Context, c job.Call) job.Outcome {
 	fmt.Fprint(h, c.RunID, c.Attempt)
 	rng := rand.New(rand.NewPCG(s.guestSeed, h.Sum64()))
 	longest := 4 * time.Second
-	if rng.IntN(4) == 0 {
+	if rng.IntN(2) == 0 {
 		longest = 2 * faultyTimeout // it does not end by itself before its session does
 	}
-	length, heeds, late := time.Duration(rng.Int64N(int64(longest))), rng.IntN(3) > 0, rng.IntN(3) == 0
+	length, heeds, late := time.Duration(rng.Int64N(int64(longest))), rng.IntN(2) == 0, rng.IntN(3) == 0
 	if s.isCalm() {
 		length = min(length, time.Second)
 	}
