@@ -20,10 +20,16 @@ type Decoder struct {
 	items     bool // v.Items is our own copy, not a published one
 	pending   pending
 	faults    faults
+	records   Records
 }
 
 // NewDecoder is a decoder that has seen no node.
-func (j Job) NewDecoder() *Decoder { return &Decoder{j: j, v: &protocol.View{}} }
+func (j Job) NewDecoder() *Decoder { return j.NewDecoderOf(nil) }
+
+// NewDecoderOf is one that shares records with others; nil: with nobody.
+func (j Job) NewDecoderOf(records Records) *Decoder {
+	return &Decoder{j: j, v: &protocol.View{}, records: records}
+}
 
 // renew makes v our own.
 func (d *Decoder) renew() {
@@ -197,7 +203,7 @@ func (d *Decoder) child(rel string, n registry.Node) {
 		r := protocol.Runs{ID: job.InstanceID(shared(name)), Version: n.Stat.Version, Modified: n.Stat.Modified}
 		var err error
 		if n.Exists {
-			r.RunsData, err = decodeRuns(n.Data)
+			r.RunsData, err = d.records.decode(n.Data)
 		}
 		d.faults.set(rel, expected("a record", err))
 		v.Runs = put(v.Runs, n.Exists, r, func(a, b protocol.Runs) int { return cmp.Compare(a.ID, b.ID) })

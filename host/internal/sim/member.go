@@ -107,7 +107,7 @@ func (m *member) start() {
 	asked := w.now
 	m.s = w.newSession(m.timeout, func(msg message) { m.guard(life, func() { m.receive(msg) }) })
 	m.mir = mirror.New(w.job.Root(), layout.Watched(), layout.Follow)
-	m.dec = w.job.NewDecoder()
+	m.dec = w.job.NewDecoderOf(w.records)
 	if m.opening == 0 {
 		m.open(asked)
 		return

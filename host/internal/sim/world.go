@@ -29,6 +29,7 @@ type World struct {
 	nodes    nodes
 	tokens   int
 	job      layout.Job
+	records  layout.Records // as all members and the ledger have decoded them
 	options  protocol.Options
 	without  string // the rule that no member asks; "": each is asked
 	ledger   *ledger
@@ -121,7 +122,7 @@ func (w *World) play() Result {
 func newWorld(seed uint64, d *draws, p profile, trace io.Writer) *World {
 	w := &World{
 		seed: seed, rng: d, trace: trace,
-		job:       layout.NewJob("ns", jobName),
+		job: layout.NewJob("ns", jobName), records: layout.Records{},
 		server:    server{tree: tree.New(), hist: map[string][]version{}},
 		committed: map[string]int64{}, doomed: map[int]*member{},
 		now: 1_700_000_000 * second,
