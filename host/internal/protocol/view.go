@@ -366,8 +366,8 @@ func (v *View) instance(id ID) *Instance {
 }
 
 func (v *View) member(id ID) bool {
-	_, ok := slices.BinarySearchFunc(v.Members, id, func(m Member, id ID) int { return compare(m.ID, id) })
-	return ok
+	k := search(len(v.Members), func(k int) bool { return v.Members[k].ID >= id })
+	return k < len(v.Members) && v.Members[k].ID == id
 }
 
 // memberOf tells whether the session holds the node of the member.
@@ -395,8 +395,8 @@ func (v *View) ServerDisabled(id ID) bool { return v.serverDisabled(id.IP()) }
 func (v *View) dead(id ID) bool { return v.instance(id) == nil && !v.member(id) }
 
 func (v *View) runs(id ID) *Runs {
-	k, ok := slices.BinarySearchFunc(v.Runs, id, func(r Runs, id ID) int { return compare(r.ID, id) })
-	if !ok {
+	k := search(len(v.Runs), func(k int) bool { return v.Runs[k].ID >= id })
+	if k == len(v.Runs) || v.Runs[k].ID != id {
 		return nil
 	}
 	return &v.Runs[k]

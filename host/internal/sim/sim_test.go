@@ -32,7 +32,7 @@ const enoughSeeds = 200
 func TestSeeds(t *testing.T) {
 	if *seeds >= enoughSeeds {
 		// Nearly all that lives dies young.
-		defer debug.SetGCPercent(debug.SetGCPercent(400))
+		defer debug.SetGCPercent(debug.SetGCPercent(1600))
 	}
 	s := newSweep(t)
 	for r := range inOrder(s.at, s.to) {
