@@ -25,6 +25,10 @@ func (w *World) plan() int64 {
 		}
 		w.nextCommand(orderly + 25*second)
 	})
+	if w.profile.busy {
+		w.at(calm, func() { w.ledger.look(nil, calm/millisecond) })
+		return orderly + 80*second
+	}
 	quiet := orderly + 40*second
 	w.at(quiet, func() { w.noTicks = true; w.tracef("no more ticks") })
 	return quiet + 40*second
@@ -34,7 +38,10 @@ func (w *World) plan() int64 {
 func (w *World) heal() {
 	w.tracef("calm")
 	w.calm = true
-	w.slow, w.slowJobs = 0, min(w.slowJobs, 0.08)
+	w.slow = 0
+	if !w.profile.busy {
+		w.slowJobs = min(w.slowJobs, 0.08)
+	}
 	for _, m := range w.members {
 		if w.config.MaxTimeDiffSeconds >= 0 {
 			m.offset, m.set = 0, w.now // or it would begin nothing for ever

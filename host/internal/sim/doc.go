@@ -12,7 +12,8 @@
 // judged which needs ours to be right.
 //
 // Flow: New(seed) → Run: faults and operators disturb until the calm begins,
-// then everything heals and the end state is judged. Mutants prove that the
+// then everything heals and the end state is judged. Busy worlds have load to
+// their end, and what waits in them is judged by its age. Mutants prove that the
 // invariants bite: each lacks a rule or a fence, or has other code in a function.
 //
 // What a seed means changes with each draw that is added. A run that broke a

@@ -36,6 +36,7 @@ type profile struct {
 	java     [2]int64 // members of ElasticJob
 	late21   int64    // s by which ours come later
 	away     bool     // those of ElasticJob go away for good
+	busy     bool     // load goes on to the end
 	faults   faults
 }
 

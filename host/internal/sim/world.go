@@ -107,7 +107,7 @@ func (w *World) play() Result {
 		w.now = e.at
 		e.do()
 	}
-	if !w.broken() {
+	if !w.broken() && !w.profile.busy {
 		w.ledger.settled()
 	}
 	r := Result{Seed: w.seed, Steps: w.steps, Guests: w.guestsRun, Conflicts: w.conflicts, Refused: w.ledger.refusedWrites, Exact: int64(w.ledger.judged), Committed: w.committed}
