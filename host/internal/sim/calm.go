@@ -68,9 +68,6 @@ func (w *World) heal() {
 	if len(w.jvms) > 0 {
 		w.slowJobs = 0
 		w.config.MonitorExecution = true
-		if v := w.ledger.v; v != nil && v.Config != nil && !v.Config.MonitorExecution {
-			w.tool(protocol.PutConfig{Data: w.encoded()})
-		}
 		w.healJava()
 		w.after(8*second, w.judgeInstants)
 	} else {
@@ -104,6 +101,10 @@ func (w *World) undo() {
 	}
 	if v.Paused {
 		w.tool(protocol.SetPaused{})
+	}
+	// Beside members of ElasticJob nothing of ours begins otherwise.
+	if len(w.jvms) > 0 && v.Config != nil && !v.Config.MonitorExecution {
+		w.tool(protocol.PutConfig{Data: w.encoded()})
 	}
 	for i := range v.Items {
 		if v := w.ledger.v; i < len(v.Items) && v.Items[i].Disabled {
