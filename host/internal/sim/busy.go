@@ -18,7 +18,7 @@ func busy() profile {
 		name: "busy", busy: true, members: [2]int64{2, 5}, items: [2]int64{2, 8}, timeout: [2]int64{1000, 4000}, period: [2]int64{1, 5},
 		trouble: [2]int64{15, 30}, every: [2]int64{500, 4000}, restart: 4000,
 		slow: []float64{0, 0.05}, slowJobs: []float64{1. / 3}, long: [2]int64{1000, 8000}, late: 0.3,
-		untimely: 0.1, monitor: 0.7, holds: 0.1, skew: 1000, deaths: 0.03, spite: 0.08, slots: []int{0},
+		untimely: 0.1, monitor: 0.7, holds: 0.1, skew: 1000, deaths: 0.03, spite: 0.08, slots: []int{0, 1, 2},
 		plots:  0.1,
 		wait:   [2]int64{300, 4000},
 		faults: faults{crash: 1, freeze: 0.5, cut: 1, stall: 1, clock: 0.3, operator: 1.5, ask: 1},
@@ -44,12 +44,14 @@ func (w *World) patience() int64 {
 	return 2*(w.timeout+w.profile.long[1]*millisecond+upkeep) + w.options.ReshardWait*millisecond
 }
 
-// look judges, again and again, for how long what waits has been waiting. From
-// is when it began to, in ms.
-func (l *ledger) look(was waits, from int64) {
+// look judges, again and again, for how long what waits has been waiting. Order
+// is when the time of order begins, in ms: a strategy that failed before the calm
+// is asked again 30 s later, so reshards and the items that await them are judged
+// from then on.
+func (l *ledger) look(was waits, order int64) {
 	now := waits{}
 	most := l.w.patience()
-	for _, what := range l.standing(from) {
+	for _, what := range l.standing(order) {
 		now[what] = l.w.now
 		if since, ok := was[what]; ok {
 			now[what] = since
@@ -58,14 +60,14 @@ func (l *ledger) look(was waits, from int64) {
 			l.w.breach("age", "%s for %d ms", what, age/millisecond)
 		}
 	}
-	l.w.after(second/2, func() { l.look(now, from) })
+	l.w.after(second/2, func() { l.look(now, order) })
 }
 
 // standing lists what waits.
-func (l *ledger) standing(from int64) []string {
+func (l *ledger) standing(order int64) []string {
 	v := l.v
 	var all []string
-	if l.w.orderly && (v.Necessary || v.Processing) { // a strategy that failed before the calm is asked again 30 s later
+	if l.w.orderly && (v.Necessary || v.Processing) {
 		all = append(all, "a reshard has been awaited")
 	}
 	if v.Paused {
@@ -77,7 +79,7 @@ func (l *ledger) standing(from int64) []string {
 		}
 	}
 	for i := range min(v.Config.Total, len(v.Items)) {
-		if !v.Items[i].Disabled && !l.open(i) && l.behind(i, from) {
+		if !v.Items[i].Disabled && !l.open(i) && l.behind(i, order) {
 			// Whoever begins it makes that instant another.
 			all = append(all, fmt.Sprintf("nobody has begun item %d, last accounted for at %d,", i, lastOf(v, i)))
 		}
@@ -85,12 +87,12 @@ func (l *ledger) standing(from int64) []string {
 	return all
 }
 
-// behind tells whether two instants of the item have come due since then that are
-// not accounted for. One alone may have passed while the job was paused or the
-// item forbidden; nobody begins it then.
-func (l *ledger) behind(i int, from int64) bool {
+// behind tells whether two instants of the item have come due in the time of
+// order that are not accounted for. One alone may have passed while the job was
+// paused or the item forbidden; nobody begins it then.
+func (l *ledger) behind(i int, order int64) bool {
 	n := len(l.dues)
-	return n > 1 && l.dues[n-2] > max(lastOf(l.v, i), l.dealt[i], from)
+	return n > 1 && l.dues[n-2] > max(lastOf(l.v, i), l.dealt[i], order)
 }
 
 // open tells whether a run of the item is open.

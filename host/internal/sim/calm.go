@@ -26,7 +26,7 @@ func (w *World) plan() int64 {
 		w.nextCommand(orderly + 25*second)
 	})
 	if w.profile.busy {
-		w.at(calm, func() { w.ledger.look(nil, calm/millisecond) })
+		w.at(calm, func() { w.ledger.look(nil, orderly/millisecond) })
 		return orderly + 80*second
 	}
 	quiet := orderly + 40*second
