@@ -26,11 +26,15 @@ var (
 	only    = flag.String("only", "", "play the mutants whose names match this expression")
 	share   = flag.String("share", "", "K/N: each N-th mutant only, from the K-th on")
 	budget  = flag.Int("budget", 10000, "seeds that a mutant may survive")
+	keep    = flag.Bool("keep", false, "record the schedule that kills a mutant which lived long")
 	rebuilt = flag.String("rebuilt", "", "play this mutant, whose edits this program was built with")
 )
 
 // patience is how long one mutant is played.
 const patience = 10 * time.Minute
+
+// slowly is how long a mutant lives of which a schedule is kept.
+const slowly = 20 * time.Second
 
 // mutant is the program without one rule or one fence, or with other code in
 // their place.
@@ -161,22 +165,28 @@ func (m mutant) play() verdict {
 			break
 		}
 	}
-	for seed := uint64(0); v.invariant == "" && seed < uint64(*budget) && time.Since(start) < patience; seed++ {
+	if v.invariant == "" {
+		if v.invariant, v.err = m.replayed(); v.invariant != "" || v.err != nil {
+			v.seed = "kept"
+		}
+	}
+	for seed := uint64(0); v.err == nil && v.invariant == "" && seed < uint64(*budget) && time.Since(start) < patience; seed++ {
 		v.invariant = breach(func() Result { return m.simulate(seed) })
 		v.seed = strconv.FormatUint(seed, 10)
 	}
-	v.took = time.Since(start)
+	if v.took = time.Since(start); *keep && v.invariant != "" && v.took > slowly {
+		v.err = m.keep(v)
+	}
 	return v
 }
 
 // simulate is Run with the mutant.
 func (m mutant) simulate(seed uint64) Result {
-	p := profiles()
-	w := m.apply(newWorld(seed, drawn(seed), p[seed%uint64(len(p))], nil))
-	w.setup()
-	w.populate()
-	w.disturb()
-	return w.play()
+	return m.run(seed, drawn(seed), profileOfSeed(seed))
+}
+
+func (m mutant) run(seed uint64, d *draws, p profile) Result {
+	return m.apply(newWorld(seed, d, p, nil)).playAtRandom()
 }
 
 // breach is the invariant that a world breaks; "" if none.
@@ -206,6 +216,9 @@ func TestRebuilt(t *testing.T) {
 		t.Fatalf("no mutant is called %q", *rebuilt)
 	}
 	v := all[k].play()
+	if v.err != nil {
+		t.Fatal(v.err)
+	}
 	fmt.Printf("verdict %s by %s\n", v.seed, v.invariant)
 }
 
@@ -214,7 +227,7 @@ func (m mutant) runRebuilt(ctx context.Context, binary string, number int) verdi
 	start := time.Now()
 	ctx, cancel := context.WithTimeout(ctx, patience+time.Minute)
 	defer cancel()
-	cmd := exec.CommandContext(ctx, binary, "-test.run", "^TestRebuilt$", "-test.timeout=0", "-rebuilt="+m.name, fmt.Sprintf("-budget=%d", *budget))
+	cmd := exec.CommandContext(ctx, binary, "-test.run", "^TestRebuilt$", "-test.timeout=0", "-rebuilt="+m.name, fmt.Sprintf("-budget=%d", *budget), fmt.Sprintf("-keep=%t", *keep))
 	cmd.Env = append(os.Environ(), fmt.Sprintf("%s=%d", overlay.NumberVariable, number))
 	out, err := cmd.CombinedOutput()
 	v := verdict{took: time.Since(start)}

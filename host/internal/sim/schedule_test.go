@@ -38,8 +38,8 @@ type schedule struct {
 	drawn   recording
 }
 
-// TestRecordedSchedules replays runs that broke a promise. None may do so again
-// but those that are known to.
+// TestRecordedSchedules replays runs that broke a promise, and those that kill a
+// mutant. None may do so without it but those that are known to.
 func TestRecordedSchedules(t *testing.T) {
 	t.Parallel()
 	if *record != "" {
@@ -48,10 +48,7 @@ func TestRecordedSchedules(t *testing.T) {
 		}
 		return
 	}
-	files, err := filepath.Glob(schedules + "/*.gz")
-	if err != nil || len(files) == 0 {
-		t.Fatalf("no recorded schedules in %s: %v", schedules, err)
-	}
+	files := scheduleFiles(t)
 	if *rename != "" {
 		renamePlace(t, files)
 		return
@@ -67,10 +64,11 @@ func TestRecordedSchedules(t *testing.T) {
 		}
 	}
 	for _, file := range files {
-		seed := strings.TrimSuffix(filepath.Base(file), ".gz")
+		seed := strings.TrimSuffix(strings.TrimPrefix(file, schedules+"/"), ".gz")
 		t.Run(seed, func(t *testing.T) {
 			t.Parallel()
-			s := readSchedule(t, file)
+			s, err := readSchedule(file)
+			must(t, err)
 			for place := range s.drawn {
 				if !isFunction(place) {
 					t.Errorf("%s has draws of %s, which is no function here any more. If it has another name now, run\n"+
@@ -83,6 +81,18 @@ func TestRecordedSchedules(t *testing.T) {
 			}
 		})
 	}
+}
+
+// scheduleFiles are the schedules of seeds and of mutants.
+func scheduleFiles(t *testing.T) []string {
+	t.Helper()
+	files, err := filepath.Glob(schedules + "/*.gz")
+	if err != nil || len(files) == 0 {
+		t.Fatalf("no recorded schedules in %s: %v", schedules, err)
+	}
+	ofMutants, err := filepath.Glob(schedules + "/*/*.gz")
+	must(t, err)
+	return append(files, ofMutants...)
 }
 
 // judge replays the schedule: it must break the promise that it is known to
@@ -104,17 +114,18 @@ func (s *schedule) judge(t *testing.T, promise string) {
 
 func (s *schedule) replay(t *testing.T, trace io.Writer) Result {
 	t.Helper()
-	return runDrawn(s.seed, replayed(s.drawn), profileNamed(t, s.profile), trace)
+	p, err := profileOf(s.profile)
+	must(t, err)
+	return runDrawn(s.seed, replayed(s.drawn), p, trace)
 }
 
-func profileNamed(t *testing.T, name string) profile {
-	t.Helper()
+func profileOf(name string) (profile, error) {
 	all := profiles()
 	k := slices.IndexFunc(all, func(p profile) bool { return p.name == name })
 	if k < 0 {
-		t.Fatalf("a recorded schedule is of the profile %q, which is gone; a profile keeps its name", name)
+		return profile{}, fmt.Errorf("a recorded schedule is of the profile %q, which is gone; a profile keeps its name", name)
 	}
-	return all[k]
+	return all[k], nil
 }
 
 // keepSchedule records a seed that breaks a promise, and sees to it that the
@@ -125,8 +136,7 @@ func keepSchedule(t *testing.T, text string) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	all := profiles()
-	p := all[seed%uint64(len(all))]
+	p := profileOfSeed(seed)
 	d, kept := recorded(seed)
 	b := runDrawn(seed, d, p, nil).Breach
 	if b == nil {
@@ -134,8 +144,9 @@ func keepSchedule(t *testing.T, text string) {
 		return
 	}
 	file := scheduleFile(text)
-	writeSchedule(t, file, &schedule{seed: seed, profile: p.name, promise: b.Invariant, at: b.At, drawn: kept})
-	s := readSchedule(t, file)
+	must(t, writeSchedule(file, &schedule{seed: seed, profile: p.name, promise: b.Invariant, at: b.At, drawn: kept}))
+	s, err := readSchedule(file)
+	must(t, err)
 	if again := s.replay(t, nil).Breach; again == nil || *again != *b {
 		t.Errorf("seed %d: %v, and replayed: %v", seed, b, again)
 	}
@@ -154,7 +165,8 @@ func renamePlace(t *testing.T, files []string) {
 		t.Fatalf("-rename=%s is not OLD=NEW with NEW a function of the simulator", *rename)
 	}
 	for _, file := range files {
-		s := readSchedule(t, file)
+		s, err := readSchedule(file)
+		must(t, err)
 		v := s.drawn[was]
 		if v == nil {
 			continue
@@ -166,7 +178,7 @@ func renamePlace(t *testing.T, files []string) {
 		if is != "" {
 			s.drawn[is] = v
 		}
-		writeSchedule(t, file, s)
+		must(t, writeSchedule(file, s))
 	}
 }
 
@@ -184,12 +196,11 @@ func scheduleFile(seed string) string { return schedules + "/" + seed + ".gz" }
 // A schedule is kept as lines of text: what it is, then the values of each
 // place, a line for each kind.
 
-func writeSchedule(t *testing.T, file string, s *schedule) {
-	t.Helper()
+func writeSchedule(file string, s *schedule) error {
 	var out bytes.Buffer
 	z, err := gzip.NewWriterLevel(&out, gzip.BestCompression)
 	if err != nil {
-		t.Fatal(err)
+		return err
 	}
 	fmt.Fprintf(z, "%d %s %d %s\n", s.seed, s.profile, s.at, s.promise)
 	for _, place := range slices.Sorted(maps.Keys(s.drawn)) {
@@ -209,43 +220,52 @@ func writeSchedule(t *testing.T, file string, s *schedule) {
 		}
 	}
 	if err := z.Close(); err != nil {
-		t.Fatal(err)
+		return err
 	}
-	if err := os.WriteFile(file, out.Bytes(), 0o600); err != nil {
-		t.Fatal(err)
-	}
+	return os.WriteFile(file, out.Bytes(), 0o600)
 }
 
-func readSchedule(t *testing.T, file string) *schedule {
-	t.Helper()
+func readSchedule(file string) (*schedule, error) {
 	packed, err := os.ReadFile(file)
 	if err != nil {
-		t.Fatal(err)
+		return nil, err
 	}
 	z, err := gzip.NewReader(bytes.NewReader(packed))
 	if err != nil {
-		t.Fatalf("%s: %v", file, err)
+		return nil, fmt.Errorf("%s: %w", file, err)
 	}
 	lines := bufio.NewScanner(z)
 	lines.Buffer(nil, 1<<24)
 	s := &schedule{drawn: recording{}}
 	for lines.Scan() {
 		if s.profile == "" {
-			head := strings.SplitN(lines.Text(), " ", 4)
-			s.seed, s.profile, s.at, s.promise = parsed[uint64](t, head[0]), head[1], parsed[int64](t, head[2]), head[3]
+			if err := s.readHead(lines.Text()); err != nil {
+				return nil, fmt.Errorf("%s: %w", file, err)
+			}
 			continue
 		}
-		s.read(t, strings.Fields(lines.Text()))
+		if err := s.read(strings.Fields(lines.Text())); err != nil {
+			return nil, fmt.Errorf("%s: %w", file, err)
+		}
 	}
-	if err := lines.Err(); err != nil {
-		t.Fatalf("%s: %v", file, err)
+	return s, lines.Err()
+}
+
+func (s *schedule) readHead(line string) (err error) {
+	head := strings.SplitN(line, " ", 4)
+	if len(head) < 4 {
+		return fmt.Errorf("%q: want a seed, a profile, a moment and a promise", line)
 	}
-	return s
+	s.profile, s.promise = head[1], head[3]
+	if s.seed, err = parsed[uint64](head[0]); err != nil {
+		return err
+	}
+	s.at, err = parsed[int64](head[2])
+	return err
 }
 
 // read takes one line of values.
-func (s *schedule) read(t *testing.T, words []string) {
-	t.Helper()
+func (s *schedule) read(words []string) (err error) {
 	v := s.drawn.at(words[0])
 	for _, word := range words[2:] {
 		switch words[1] {
@@ -254,18 +274,33 @@ func (s *schedule) read(t *testing.T, words []string) {
 				v.chances = append(v.chances, c == '1')
 			}
 		case "numbers":
-			v.numbers = append(v.numbers, parsed[int64](t, word))
+			v.numbers, err = add(v.numbers, word)
 		case "shares":
-			v.shares = append(v.shares, parsed[float64](t, word))
+			v.shares, err = add(v.shares, word)
+		}
+		if err != nil {
+			return err
 		}
 	}
+	return nil
 }
 
-func parsed[T any](t *testing.T, text string) T {
-	t.Helper()
+func add[T any](list []T, word string) ([]T, error) {
+	x, err := parsed[T](word)
+	return append(list, x), err
+}
+
+func parsed[T any](text string) (T, error) {
 	var x T
 	if _, err := fmt.Sscan(text, &x); err != nil {
-		t.Fatalf("%q: %v", text, err)
+		return x, fmt.Errorf("%q: %w", text, err)
 	}
-	return x
+	return x, nil
+}
+
+func must(t *testing.T, err error) {
+	t.Helper()
+	if err != nil {
+		t.Fatal(err)
+	}
 }

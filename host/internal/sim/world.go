@@ -82,8 +82,12 @@ type Result struct {
 
 // Run simulates one seed. With trace, everything that happens is written there.
 func Run(seed uint64, trace io.Writer) Result {
-	p := profiles()
-	return run(seed, p[seed%uint64(len(p))], trace)
+	return run(seed, profileOfSeed(seed), trace)
+}
+
+func profileOfSeed(seed uint64) profile {
+	all := profiles()
+	return all[seed%uint64(len(all))]
 }
 
 func run(seed uint64, p profile, trace io.Writer) Result {
@@ -91,7 +95,11 @@ func run(seed uint64, p profile, trace io.Writer) Result {
 }
 
 func runDrawn(seed uint64, d *draws, p profile, trace io.Writer) Result {
-	w := newWorld(seed, d, p, trace)
+	return newWorld(seed, d, p, trace).playAtRandom()
+}
+
+// playAtRandom plays a world of which nobody wants anything certain.
+func (w *World) playAtRandom() Result {
 	w.setup()
 	w.populate()
 	w.disturb()
