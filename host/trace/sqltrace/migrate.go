@@ -4,6 +4,7 @@ import (
 	"context"
 	"database/sql"
 	"embed"
+	"errors"
 	"fmt"
 	"strings"
 	"time"
@@ -14,12 +15,11 @@ var migrations embed.FS
 
 // steps are the files that lead from each version to the next.
 func steps() []string {
-	return []string{"0001_run.sql", "0002_cost.sql", "0003_code.sql", "0004_schedule.sql"}
+	return []string{"0001_run.sql", "0002_cost.sql", "0003_code.sql"}
 }
 
-// latest is the version of the tables that this program reads and writes. It
-// reads those of readable, too: another server may still be of the release before.
-const latest, readable = 4, 3
+// latest is the version of the tables that this program reads and writes.
+const latest = 3
 
 // version is 0 for a database without our tables.
 func (r *Reader) version(ctx context.Context) (int, error) {
@@ -42,7 +42,7 @@ func (r *Reader) migrate(ctx context.Context) error {
 			return fmt.Errorf("%w: %s has version %d, this program knows %d; install the newer program again",
 				ErrVersion, r.place, version, latest)
 		case version == latest:
-			return nil
+			return r.widen(ctx)
 		}
 		if err := r.step(ctx, version); err != nil {
 			// Another process may have made the same step meanwhile.
@@ -71,6 +71,33 @@ func (r *Reader) step(ctx context.Context, version int) error {
 		}
 		return err
 	})
+}
+
+// widen adds the column of schedules: the cron expression from which a row's
+// instants come, NULL where there is none, or nobody said. It is no step to another
+// version, as programs that do not know it go on with tables that have it.
+func (r *Reader) widen(ctx context.Context) error {
+	if has, err := r.hasSchedules(ctx); has || err != nil {
+		return err
+	}
+	if _, err := r.db.ExecContext(ctx, "ALTER TABLE wasmjobd_run ADD COLUMN schedule TEXT"); err != nil {
+		if has, again := r.hasSchedules(ctx); again == nil && has { // another process was quicker
+			return nil
+		}
+		return r.fail("add a column to its tables", err)
+	}
+	return nil
+}
+
+func (r *Reader) hasSchedules(ctx context.Context) (bool, error) {
+	rows, err := r.db.QueryContext(ctx, "SELECT schedule FROM wasmjobd_run LIMIT 0")
+	switch {
+	case codeOf(err) == codeSQL: // there is no such column
+		return false, nil
+	case err != nil:
+		return false, r.fail("look at its columns", err)
+	}
+	return true, errors.Join(rows.Err(), rows.Close())
 }
 
 // statements takes a migration apart; not every driver takes many at once.

@@ -37,7 +37,7 @@ type Reader struct {
 }
 
 // OpenReader opens the history for reading. It must be there, in the version of
-// this program or of the one before.
+// this program.
 func OpenReader(ctx context.Context, at Location) (*Reader, error) {
 	return at.connect(ctx, at.reader(), func(ctx context.Context, r *Reader) error {
 		version, err := r.version(ctx)
@@ -46,13 +46,15 @@ func OpenReader(ctx context.Context, at Location) (*Reader, error) {
 			return fmt.Errorf("%w: %s has none; serve makes them", ErrVersion, r.place)
 		case err != nil:
 			return r.fail("read its version", err)
-		case version < readable || version > latest:
+		case version != latest:
 			return fmt.Errorf("%w: %s has version %d, this program reads %d; use the program that serve runs",
 				ErrVersion, r.place, version, latest)
-		case version == readable:
+		}
+		has, err := r.hasSchedules(ctx)
+		if !has { // no program that knows them has written yet
 			r.columns = strings.Replace(columns, "schedule", "NULL", 1)
 		}
-		return nil
+		return err
 	})
 }
 
