@@ -98,9 +98,10 @@ func (l *ledger) decided(old *protocol.View, by author) {
 	case protocol.ClearMarks:
 		l.strays(old, by)
 	case protocol.Join:
-		// A join may arrive when its process is gone, and somebody who came and went
-		// meanwhile has had the name: nobody acts under it any more.
-		if a := old.Assignment; by.member.up && (slices.Contains(a.Owners, m.ID) || slices.Contains(a.Members, m.ID)) {
+		// It is judged on what the member had seen. Somebody who came and went since
+		// may have had the name, and have left items to it: nobody acts under it any
+		// more, and who joins may have them as well as anybody.
+		if a := by.view.Assignment; slices.Contains(a.Owners, m.ID) || slices.Contains(a.Members, m.ID) {
 			l.w.breach("a name of one's own", "%s joins as %s, which still has items", by, m.ID)
 		}
 	case protocol.Begin:
