@@ -381,7 +381,7 @@ func unadopted(v *protocol.View) bool {
 	if !theyLead(v) || v.Config == nil {
 		return false
 	}
-	differs := !v.Sealed
+	differs := !v.Sealed || v.Assignment.Total != v.Config.Total
 	for i := range v.Config.Total {
 		if i >= len(v.Items) || v.Items[i].Owner == "" {
 			return false
