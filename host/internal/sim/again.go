@@ -10,7 +10,7 @@ func (l *ledger) again(m protocol.Again, by author) {
 			continue
 		}
 		switch {
-		case e.Instant < by.ticked:
+		case by.later(e.Instant):
 			l.w.breach("no overtaken run", "%s: item %d run %s, but a later instant had come", by, e.Item, runName(e))
 		case forbidden(v, m.Self, e):
 			l.w.breach("disabled items", "%s runs item %d again, seeing that it must not", by, e.Item)

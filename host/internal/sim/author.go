@@ -30,3 +30,13 @@ func (a author) String() string {
 	}
 	return a.member.name() + " " + describe(a.m)
 }
+
+// later: an instant after t had come due. One waits until the registry's clock is
+// near it.
+func (a author) later(t int64) bool {
+	most := int64(tolerated)
+	if c := a.view.Config; c != nil && c.MaxSkew > 0 {
+		most = c.MaxSkew
+	}
+	return t < a.ticked && a.ticked <= a.now-a.skew+most
+}

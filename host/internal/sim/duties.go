@@ -203,7 +203,7 @@ func (l *ledger) take(m protocol.Take, old *protocol.View, by author) {
 	for _, i := range m.Items {
 		k := slices.IndexFunc(m.Own.Open, func(e protocol.Entry) bool { return e.Item == i })
 		switch e := m.Own.Open[k]; {
-		case e.Instant < by.ticked || e.Instant < lastOf(old, i):
+		case by.later(e.Instant) || e.Instant < lastOf(old, i):
 			l.w.breach("no overtaken run", "%s: item %d run %s, but a later instant had come", by, i, runName(e))
 		case by.view.Items[i].Disabled:
 			l.w.breach("disabled items", "%s takes item %d, seeing it disabled", by, i)

@@ -32,7 +32,7 @@ func (l *ledger) tried(r, was *protocol.Runs, by author) {
 		switch {
 		case by.now < t.After:
 			l.w.breach("retries", "%s: item %d run %s is tried again %d ms too early", by, t.Item, runName(t.Entry), t.After-by.now)
-		case t.Instant < by.ticked:
+		case by.later(t.Instant):
 			l.w.breach("no overtaken run", "%s: item %d run %s is tried again, but a later instant had come", by, t.Item, runName(t.Entry))
 		}
 	}
