@@ -75,12 +75,13 @@ const aheadOfRegistry = "the server's clock was ahead of the registry's"
 // that came by a clock which was set back have not come.
 func (s *State) goByClocks(p *Plan) {
 	s.tellClocks(p)
-	if t := s.early; t.At != 0 && !s.future(t.At) {
+	waited := s.early.At != 0
+	if t := s.early; waited && !s.future(t.At) {
 		s.early = Tick{}
 		s.arrive(t)
 	}
 	setBack := s.latest.At > s.now+clocksAgree
-	if !setBack && (s.early.At == 0 || s.skew > s.tolerance()) {
+	if !setBack && (!waited || s.skew > s.tolerance()) {
 		return
 	}
 	s.early = Tick{}
@@ -88,7 +89,8 @@ func (s *State) goByClocks(p *Plan) {
 		s.latest, s.tick, s.instants, s.paused = Tick{}, Tick{}, nil, 0
 		s.due = slices.DeleteFunc(s.due, func(d due) bool { return d.at > s.now+clocksAgree })
 	}
-	// The schedule has told these instants, and would not tell them again.
+	// The schedule has told these instants, also those behind the one that waited,
+	// and would not tell them again.
 	if s.cron != nil && s.self != "" {
 		p.add(Reschedule{Cron: *s.cron})
 	}

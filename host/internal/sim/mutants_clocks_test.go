@@ -8,7 +8,7 @@ func clockMutants() []mutant {
 			in("protocol.State.dateOf", "s.skew > s.tolerance()", "false"),
 			in("protocol.State.dateOf", "s.future(t)", "false"),
 		}},
-		{"clocks: set right", "when a clock that was ahead is set right, the schedule is asked anew", []change{in("protocol.State.goByClocks", "s.early.At == 0 || s.skew > s.tolerance()", "true")}},
+		{"clocks: set right", "when a clock that was ahead is set right, the schedule is asked anew", []change{in("protocol.State.goByClocks", "!waited || s.skew > s.tolerance()", "true")}},
 		{"clocks: set back", "when a clock is set back, the schedule is asked anew", []change{in("protocol.State.goByClocks", "s.latest.At > s.now+clocksAgree", "false")}},
 		{"clocks: not resumed", "what nobody began while the registry's clock was ahead begins", []change{in("protocol.State.passed", "s.distant(last)", "false")}},
 		{"clocks: anything resumed", "what began while the registry's clock was ahead does not begin again", []change{in("protocol.State.passed", "s.view.idle(t)", "true")}},
