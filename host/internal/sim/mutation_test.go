@@ -143,13 +143,26 @@ func TestMutants(t *testing.T) {
 
 func (m mutant) verdict(ctx context.Context, number int, build func() (string, error)) verdict {
 	if len(m.edits()) == 0 {
-		return m.play()
+		return m.play().ofIts()
 	}
 	binary, err := build()
 	if err != nil {
 		return verdict{err: err}
 	}
-	return m.runRebuilt(ctx, binary, number)
+	return m.runRebuilt(ctx, binary, number).ofIts()
+}
+
+// ofIts is the verdict if the seed breaks nothing without the mutant: what the
+// program does of itself kills nobody.
+func (v verdict) ofIts() verdict {
+	seed, err := strconv.ParseUint(v.seed, 10, 64)
+	if err != nil || v.invariant == "" || v.err != nil {
+		return v
+	}
+	if own := breach(func() Result { return Run(seed, nil) }); own != "" {
+		v.err = fmt.Errorf("seed %d breaks %q without the mutant, too: mend that first", seed, own)
+	}
+	return v
 }
 
 // play plays the scenarios, and simulates seeds until one breaks.
