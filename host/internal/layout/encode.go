@@ -113,6 +113,7 @@ func (j Job) Encode(m protocol.Mutation, v *protocol.View) []registry.Op {
 		t.unpend(m.Items)
 	case protocol.Disown:
 		t.disown(m.Items)
+		t.markReshard()
 	case protocol.Leave:
 		t.leave(m)
 	case protocol.RequestTrigger:

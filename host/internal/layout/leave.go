@@ -10,6 +10,9 @@ import (
 func (t *transaction) leave(m protocol.Leave) {
 	if m.Listened {
 		t.disown(m.Items)
+		if t.v.Necessary {
+			t.renewMark()
+		}
 	}
 	t.delete(t.runsOf(m.Self), t.seen("leave/record", t.version(m.Self)))
 	t.setAssignment("leave/epoch", &m.Next)
@@ -24,6 +27,9 @@ func (t *transaction) leave(m protocol.Leave) {
 	t.delete(t.member(m.Self), registry.AnyVersion)
 }
 
+// A Leave makes no mark: members of ElasticJob make one when they have heard that
+// the instance has gone. A mark that is there before has their leader deal to it.
+
 // disown deletes owners' nodes before the instance that they name: listeners of
 // ElasticJob hear of them in this order. If a leader of ElasticJob has dealt since,
 // the seal is gone, and the items may be others.
@@ -35,15 +41,19 @@ func (t *transaction) disown(items []int) {
 		t.checkSeal("disown/seal")
 	}
 	t.strip(items)
-	t.markReshard()
 }
 
-// markReshard asks for a reshard. One that was decided before is refused, as the
-// mark that it saw is another one, or gone.
+// markReshard asks for a reshard.
 func (t *transaction) markReshard() {
 	if t.v.Necessary {
-		t.op(registry.Set, t.at(nodeNecessary), nil, registry.AnyVersion)
+		t.renewMark()
 	} else {
 		t.create(t.at(nodeNecessary), "")
 	}
+}
+
+// renewMark refuses a reshard that was decided before: the mark that it saw is
+// another one.
+func (t *transaction) renewMark() {
+	t.op(registry.Set, t.at(nodeNecessary), nil, registry.AnyVersion)
 }

@@ -195,7 +195,7 @@ func (c *cluster) printCommit(v *protocol.View, m protocol.Mutation) {
 		c.say("%s %s", name, list(m.Items))
 		c.printRecord(&m.Own)
 	case protocol.Leave:
-		c.say("%s%s%s%s", name, epoch, some(", without the owners of ", m.Items), given(m.Listened, ", marking a reshard"))
+		c.say("%s%s%s%s", name, epoch, some(", without the owners of ", m.Items), given(m.Listened, ", renewing the mark if there is one"))
 		c.printAssignment(&m.Next)
 	case protocol.Disown:
 		c.say("%s %s", name, list(m.Items))
