@@ -19,12 +19,12 @@ func (a *Assignment) departing(i int) bool {
 	return departs
 }
 
-// holdsBack: an item that has begun since a leader of ElasticJob was asked to assign
-// is not begun again before the leader has found a moment in which nothing runs.
-// What runs in its own process keeps it from looking, and nobody waits for that.
-func (s *State) holdsBack(i int) bool {
-	v := s.view
-	if !v.foreignLeads() || !v.Necessary || s.markSince == 0 || !v.Config.MonitorExecution || at(s.own().Begun, i) < s.markSince {
+// leaderWaits: a leader of ElasticJob that was asked to assign waits until nothing
+// runs. What has begun since is not begun again before that. What runs in its own
+// process keeps it from looking, and nobody waits for that.
+func (s *State) leaderWaits() bool {
+	v, c := s.view, s.config()
+	if c == nil || !c.MonitorExecution || !v.foreignLeads() || !v.Necessary || s.markSince == 0 {
 		return false
 	}
 	running := func(it Item) bool { return it.Running != 0 }

@@ -69,12 +69,13 @@ type beginning struct {
 	taken   []bool // by item: it begins
 	room    *room  // nil before the first item
 	idled   bool   // it was looked how long nothing had begun
+	awaited bool   // a leader of ElasticJob waits until nothing runs
 	changed bool
 }
 
 func newBeginning(s *State) *beginning {
 	own := s.own()
-	return &beginning{s: s, taken: make([]bool, s.view.total()), m: Begin{Self: s.self, Own: s.next(own), Monitor: s.config() != nil && s.config().MonitorExecution, Shared: s.view.foreign() || s.view.foreignLeads()}}
+	return &beginning{s: s, taken: make([]bool, s.view.total()), awaited: s.leaderWaits(), m: Begin{Self: s.self, Own: s.next(own), Monitor: s.config() != nil && s.config().MonitorExecution, Shared: s.view.foreign() || s.view.foreignLeads()}}
 }
 
 func (b *beginning) mutation() *Begin {
@@ -256,7 +257,7 @@ func (b *beginning) blocked(i int) string {
 	switch {
 	case b.s.view.Assignment.departing(i):
 		return "it was about to move to another server"
-	case b.s.holdsBack(i):
+	case b.awaited && at(b.s.own().Begun, i) >= b.s.markSince:
 		return "the leader waited for its end to assign the items"
 	case it.Failover != "":
 		return "another server was running it after a failure"

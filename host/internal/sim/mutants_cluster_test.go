@@ -19,7 +19,7 @@ func clusterMutants() []mutant {
 		{"enqueue: overtaken", "an orphan whose next instant was begun gets its row", []change{in("protocol.State.notAgain", "s.later(_)", "false")}},
 		{"reshard: nothing departs", "runs that overlap do not keep a reshard away for ever", []change{in("protocol.reshard", "s.depart(_)", "false")}},
 		{"begin: departing", "an item that is about to move is not begun again", []change{in("protocol.beginning.blocked", "b.s.view.Assignment.departing(i)", "false")}},
-		{"begin: held back", "nor is one that a leader of ElasticJob waits for to assign", []change{in("protocol.beginning.blocked", "b.s.holdsBack(i)", "false")}},
+		{"begin: held back", "nor is one that a leader of ElasticJob waits for to assign", []change{in("protocol.beginning.blocked", "b.awaited", "false")}},
 		{"mark: departed", "the leader moves an item when the run has ended that it stayed for", []change{in("protocol.State.stale", "s.view.departed()", "false")}},
 		{"take: assignment unchecked", "a take holds only in the epoch in which it was decided", []change{noFence("take/epoch")}},
 		{"take: pending kept", "a take deletes the pending mark", []change{without("layout.transaction.takeOver", "t.unpend(_)")}},
