@@ -7,6 +7,9 @@ import (
 	"github.com/wasmjob/wasmjob/host/registry"
 )
 
+// leave takes a member out of the tree. It makes no mark for a reshard: members of
+// ElasticJob make one when they have heard that the instance has gone. By one that
+// is there before, their leader would deal to it.
 func (t *transaction) leave(m protocol.Leave) {
 	if m.Listened {
 		t.disown(m.Items)
@@ -26,9 +29,6 @@ func (t *transaction) leave(m protocol.Leave) {
 	}
 	t.delete(t.member(m.Self), registry.AnyVersion)
 }
-
-// A Leave makes no mark: members of ElasticJob make one when they have heard that
-// the instance has gone. A mark that is there before has their leader deal to it.
 
 // disown deletes owners' nodes before the instance that they name: listeners of
 // ElasticJob hear of them in this order. If a leader of ElasticJob has dealt since,
