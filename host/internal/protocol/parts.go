@@ -265,7 +265,7 @@ func (s *State) deal() Mutation {
 // restore makes owners' nodes say what the assignment does, while no strategy says
 // anything newer: parts of a reshard may be left, whose nodes name nobody who begins.
 // Beside members of ElasticJob these are the nodes that were deleted, which copies
-// have heard of by then.
+// have to hear of first. The leader before may delete more of them at any time.
 func (s *State) restore(eligible []ID) Mutation {
 	v := s.view
 	r, items := s.ownersAlone(), []int(nil)
@@ -277,13 +277,27 @@ func (s *State) restore(eligible []ID) Mutation {
 		}
 	}
 	if len(items) == 0 {
+		s.bereft = bereft{}
 		return nil
 	}
-	if until := s.retry - retryAfter + lag(v.total()); v.foreign() && s.now < until {
+	if !s.bereft.has(items) {
+		s.bereft = bereft{items, s.now}
+	}
+	if until := s.bereft.since + lag(v.total()); v.foreign() && s.now < until {
 		s.hold(until)
 		return nil
 	}
 	return Owners{Write: items}
+}
+
+// bereft are items without an owner's node, and since when no other was seen to be.
+type bereft struct {
+	items []int
+	since int64
+}
+
+func (b bereft) has(items []int) bool {
+	return !slices.ContainsFunc(items, func(i int) bool { return !slices.Contains(b.items, i) })
 }
 
 // lag is how long, in ms, a member of ElasticJob may take to hear of all items.

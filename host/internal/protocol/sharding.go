@@ -268,7 +268,7 @@ func (s *State) answered(in Assigned, p *Plan) {
 	}
 	s.answer = &in
 	if in.Fault != "" {
-		s.retry = s.now + retryAfter
+		s.retry, s.bereft = s.now+retryAfter, bereft{}
 		p.add(Note{Text: "the sharding strategy failed: " + in.Fault})
 	}
 }

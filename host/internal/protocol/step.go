@@ -43,6 +43,7 @@ type State struct {
 	waitAsked int64 // the newest request that did, by the revision that wrote it
 	occupied  []occupied
 	parts     *parts   // a reshard of ours whose nodes are not all written
+	bereft    bereft   // what restore writes next
 	disowned  int      // items below this have no owner's node that names the member, but for those dealt since
 	used      *room    // by the mutation that is being decided; nil: it counts nothing
 	smaller   int      // items that a transaction may concern, since the registry did not take one of more; 0: as Options say

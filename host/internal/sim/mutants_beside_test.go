@@ -15,6 +15,7 @@ func besideMutants() []mutant {
 		}},
 		{"two steps: at once", "beside members of ElasticJob an owner's node that changes is deleted first", []change{in("protocol.reshard", "s.stripped(_, _)", "nil")}},
 		{"two steps: no pause", "it is made again after a while", []change{in("protocol.lag", "20 + int64(total)/10", "int64(total) / 1000")}},
+		{"two steps: restored at once", "also while the strategy fails, when the leader before deletes more of them", []change{in("protocol.State.restore", "s.now < until", "false")}},
 		{"two steps: new deal", "it is made again after a while, also when the items have been dealt anew since", []change{in("protocol.reshard", "v.bereft()", "false")}},
 		{"two steps: of another leader", "so is one that the leader before has written since the new assignment was decided", []change{in("protocol.State.deal", "s.view.foreign()", "false")}},
 		{"two steps: over a new deal", "a part that is on its way while a leader of ElasticJob deals is refused", []change{
