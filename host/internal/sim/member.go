@@ -218,6 +218,9 @@ func (m *member) pump() {
 		m.seeRequest(v)
 		m.leaving = m.leaving || m.st.Self() != "" && registered(v, m.st.Self()) == nil
 		m.step(protocol.Observed{View: v})
+		if m.st != nil {
+			m.seeRequest(v) // the view in which it sees itself first may have it
+		}
 	}
 }
 

@@ -10,14 +10,12 @@ import (
 // reschedule ticks at every multiple of the period, by the member's clock.
 func (m *member) reschedule(cron string) {
 	m.ticker++
-	m.prev = 0
+	m.prev, m.fresh = 0, false // what waited by the schedule before is dropped
 	m.period = period(cron)
 	if m.period > 0 {
 		m.later(1, func() {
 			at := m.now() / m.period * m.period
-			if at > m.ticked {
-				m.ticked, m.fresh = at, false
-			}
+			m.ticked = max(m.ticked, at)
 			m.step(protocol.Passed{At: at})
 		})
 		m.nextTick(m.now())
