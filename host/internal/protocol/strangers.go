@@ -234,7 +234,7 @@ func (s *State) accountFor(next *Assignment, own *RunsData) {
 // may have existed for them.
 func (s *State) comesBack(i int, next *Assignment, own *RunsData) {
 	before, existed, from := at(next.Last, i), s.view.Assignment.Total, s.beganAt(i)
-	if existed == 0 || i < existed || before >= from || at(s.witness.ran, i) != 0 || s.witness.strange(next.owner(i)) {
+	if existed == 0 || i < existed || before >= from || s.witness.strange(s.view.item(i).Owner) || s.witness.strange(next.owner(i)) {
 		return
 	}
 	own.rows(s.gap(Row{Entry: Entry{Item: i, Instant: from}, After: before, Until: from + 1, State: Skipped, Why: "the item did not exist", By: s.self}))

@@ -169,8 +169,9 @@ func (l *ledger) noted(old *protocol.View, by author) {
 // items that members of ElasticJob had then.
 func (l *ledger) theirs(old *protocol.View, by author) {
 	for i := range max(len(l.v.Assignment.Owners), len(l.v.Assignment.Last)) {
-		from, to := lastOf(old, i), lastOf(l.v, i)
-		if from == 0 || to == from || l.cameBack(i, span{from, to + 1}, old, by) {
+		from := lastOf(old, i)
+		to := l.cameBack(i, span{from, lastOf(l.v, i)}, old, by)
+		if from == 0 || to == from {
 			continue
 		}
 		_, dealt := by.m.(protocol.Reshard)
@@ -182,25 +183,27 @@ func (l *ledger) theirs(old *protocol.View, by author) {
 	}
 }
 
-// cameBack: the item did not exist under the assignment before, and a row says so
-// of what came due meanwhile. It says nothing of what is still to come.
-func (l *ledger) cameBack(i int, meanwhile span, old *protocol.View, by author) bool {
+// cameBack is up to when the item is accounted for as theirs, if it did not exist
+// under the assignment before: rows say so of what came due meanwhile, and nothing
+// of what is still to come.
+func (l *ledger) cameBack(i int, accounted span, old *protocol.View, by author) int64 {
+	to := accounted.until
+	if i < old.Assignment.Total || to > l.w.now/millisecond+l.w.profile.skew {
+		return to
+	}
 	var rows []protocol.Row
 	switch m := by.m.(type) {
 	case protocol.Reshard:
 		rows = m.Own.Rows
 	case protocol.Adopt:
 		rows = m.Own.Rows
-	default:
-		return false
 	}
-	said := span{meanwhile.after, meanwhile.after + 1}
-	for _, r := range rows {
-		if r.Gap && r.Item == i && r.State == protocol.Skipped && r.After == said.until-1 { // one row for each schedule
-			said.until = r.Until
+	for _, r := range slices.Backward(rows) {
+		if r.Gap && r.Item == i && r.State == protocol.Skipped && r.Until == to+1 && r.After >= accounted.after { // one row for each schedule
+			to = r.After
 		}
 	}
-	return i >= old.Assignment.Total && meanwhile.until <= l.w.now/millisecond+l.w.profile.skew+1 && said == meanwhile
+	return to
 }
 
 // moves: beside members of ElasticJob an owner's node that changes goes first,
@@ -287,7 +290,7 @@ func (l *ledger) awaited(old *protocol.View) {
 	asked := l.w.now
 	for i, o := range l.v.Assignment.Owners {
 		m := l.w.member(o)
-		if m == nil || ownerOf(old, i) == o || !m.fresh || m.ticked <= lastOf(l.v, i) || m.marked == 0 || m.marked > m.ticked || m.now() > m.marked+l.w.options.ReshardWait-prompt/millisecond {
+		if m == nil || ownerOf(old, i) == o || !m.fresh || m.ticked <= lastOf(l.v, i) || m.marked == 0 || m.marked >= m.ticked || m.now() > m.marked+l.w.options.ReshardWait-prompt/millisecond {
 			continue
 		}
 		at, life := m.ticked, m.life
