@@ -82,6 +82,9 @@ func markReshard(s *State, _ *Plan) Mutation {
 	if s.view.Necessary || s.config() == nil || !s.view.Assignment.Exists {
 		return nil
 	}
+	if s.wishes > 0 && !slices.Equal(s.view.eligible(), s.wishedFor) {
+		s.wishes = 0
+	}
 	if s.reclaims() && !s.leads() && (s.abandoned() || s.tick.At == 0 && s.overlooked()) {
 		return MarkReshard{} // what is due now would wait for it until the next instant
 	}
@@ -113,7 +116,7 @@ func (s *State) abandoned() bool {
 func (s *State) overlooked() bool {
 	v := s.view
 	el := v.eligible()
-	if v.Processing || v.unadopted() || v.total() < len(el) || slices.Equal(el, s.wishedFor) && s.wishes >= mostWishes {
+	if v.Processing || v.unadopted() || v.total() < len(el) || s.wishes >= mostWishes {
 		return false
 	}
 	return slices.ContainsFunc(el, func(id ID) bool {

@@ -346,10 +346,10 @@ func (s *State) applied(f *flight, rev int64, p *Plan) {
 			s.parts = &parts{epoch: f.view.Assignment.Version + 1, mark: f.view.NecessaryV + 1, strip: m.Pause, since: s.now}
 		}
 	case MarkReshard:
-		if el := f.view.eligible(); !slices.Equal(el, s.wishedFor) {
-			s.wishedFor, s.wishes = el, 0
+		if f.view.Leader != s.self { // else it is ours to assign
+			s.wishedFor = f.view.eligible()
+			s.wishes++
 		}
-		s.wishes++
 	case Owners:
 		if s.parts != nil && len(m.Strip) > 0 {
 			s.parts.strip, s.parts.since = true, s.now
