@@ -20,13 +20,20 @@ func (l *ledger) force() {
 	}
 }
 
-// early is by how many ms the clock of one who notes a change may be behind.
-func (l *ledger) early() int64 { return l.w.profile.skew + 1 }
+// early is by how many ms the moment may be too early at which a change was noted.
+// The clock may have been behind then, and have been set ahead since, by which the
+// moment is dated.
+func (l *ledger) early(by author) int64 {
+	if by.member != nil && by.member.set != 0 {
+		return 2*l.w.profile.skew + 1
+	}
+	return l.w.profile.skew + 1
+}
 
 // existed: nobody accounts for an item from before there was one of this number.
 func (l *ledger) existed(old *protocol.View, by author) {
 	for i := old.Assignment.Total; i < min(l.v.Assignment.Total, len(l.since)); i++ {
-		if t := last(l.v.Assignment.Last, i); t+l.early() < l.since[i] && !l.strangers[ownerOf(l.v, i)] {
+		if t := last(l.v.Assignment.Last, i); t+l.early(by) < l.since[i] && !l.strangers[ownerOf(l.v, i)] {
 			l.w.breach("items that exist", "%s: item %d is to be accounted for from %d on, and exists since %d", by, i, t-1_700_000_000_000, l.since[i]-1_700_000_000_000)
 		}
 	}
@@ -37,7 +44,7 @@ const remembered = 4
 
 // counts: a gap claims no instant of a schedule from before that was in force.
 func (l *ledger) counts(r protocol.Row, by author) {
-	if m := by.member; m != nil && m.lost && r.State == protocol.Missed && r.By == by.self && r.After+l.early() < m.since/millisecond && r.Why == "no server began it" {
+	if m := by.member; m != nil && m.lost && r.State == protocol.Missed && r.By == by.self && r.After+l.early(by) < m.since/millisecond && r.Why == "no server began it" {
 		l.w.breach("the reason of a gap", "%s had lost its session, and does not say so of item %d after %d", by, r.Item, r.After-1_700_000_000_000)
 	}
 	p := period(r.Cron)
@@ -55,7 +62,7 @@ func (l *ledger) counts(r protocol.Row, by author) {
 	if changes >= remembered {
 		return // members do not go back as far
 	}
-	if t := (r.After/p + 1) * p; k > 0 && t < r.Until && t+l.early() < l.forced[k].Since {
+	if t := (r.After/p + 1) * p; k > 0 && t < r.Until && t+l.early(by) < l.forced[k].Since {
 		l.w.breach("the schedule of a gap", "%s: item %d is said to have missed %d of %q, by which the job went from %d on", by, r.Item, t-1_700_000_000_000, r.Cron, l.forced[k].Since-1_700_000_000_000)
 	}
 }
