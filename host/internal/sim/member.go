@@ -246,6 +246,9 @@ func (m *member) step(in protocol.Input) {
 	if p.Commit != nil && m.up && m.st != nil {
 		m.write(p)
 	}
+	if slices.Contains(p.Effects, protocol.Effect(protocol.Reread{})) {
+		m.mir.Reread() // what is being written by now is read when its answer is there
+	}
 }
 
 func (m *member) write(p protocol.Plan) {
@@ -346,8 +349,6 @@ func (m *member) effect(e protocol.Effect) {
 		})
 	case protocol.Sync:
 		m.sync()
-	case protocol.Reread:
-		m.mir.Reread()
 	case protocol.Answer:
 		w.tracef("%s: answer %d %q", m.name(), e.ID, e.Fault)
 		delete(m.asked, e.ID)
