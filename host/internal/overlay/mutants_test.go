@@ -12,9 +12,9 @@ func in(fn, old, by string) []Edit { return []Edit{{fn, old, by}} }
 func runnerMutants() []mutant {
 	by := func(test string) notice { return notice{"../runner", "^" + test + "$"} }
 	return []mutant{
-		{"outcome: unknown is refused", "a commit without an answer may have been applied", in("runner.member.committed", "in.Outcome = protocol.Unknown", "in.Outcome = protocol.Refused"), by("TestTriggerWithoutAnswerIsNotWrittenAgain")},
-		{"outcome: nothing read again", "what a commit without an answer wrote is read again", without("runner.member.sync", "m.reread = true"), by("TestOutcomeIsReadAgain")},
-		{"outcome: view before the sync", "no view is shown while a sync is under way", in("runner.member.publish", "!m.syncing", "true"), by("TestReadsOfADeposedLeaderSettleNothing")},
+		{"outcome: unknown is refused", "a commit without an answer may have been applied", in("follow.Loop.Answered", "in.Outcome = protocol.Unknown", "in.Outcome = protocol.Refused"), by("TestTriggerWithoutAnswerIsNotWrittenAgain")},
+		{"outcome: nothing read again", "what a commit without an answer wrote is read again", without("follow.Loop.Answered", "l.reread = true"), by("TestOutcomeIsReadAgain")},
+		{"outcome: view before the sync", "no view is shown while a sync is under way", in("follow.Loop.Look", "l.syncing", "false"), by("TestReadsOfADeposedLeaderSettleNothing")},
 		{"clock: not looked at", "a step begins with a look at the clock", without("runner.member.step", "m.judge()"), by("TestStepAfterAFreeze")},
 		{"clock: guest does not look", "a guest that waited for a place begins nothing in doubt", in("runner.guest.admit", "g.member.line.Trust() == session.Trusted", "true"), by("TestGuestThatWaitedBeginsNothingInDoubt")},
 		{"doubt: core not told", "the core knows when the session is in doubt", in("runner.member.judge", "level = protocol.Doubtful", "level = protocol.Trusted"), by("TestDoubtStopsGuestsAndStartsThemAgain")},

@@ -18,7 +18,7 @@ type barred struct {
 // it may not, it is told in a line for each reason, and nothing of the job's is
 // written but what a member needs to leave.
 func (m *member) heed() {
-	v, old := m.view, m.bars
+	v, old := m.loop.View(), m.bars
 	if v.ConfigFault != "" {
 		return // the core takes care
 	}
@@ -36,8 +36,8 @@ func (m *member) heed() {
 // hindrances are what keeps this server out of the job, and what is otherwise in
 // it because of members of ElasticJob.
 func (m *member) hindrances() (hindrances, cautions []string) {
-	shared := m.view.Shared()
-	config, module, err := definition(m.view)
+	shared := m.loop.View().Shared()
+	config, module, err := definition(m.loop.View())
 	switch {
 	case err != nil:
 		return nil, nil
@@ -64,7 +64,7 @@ func (m *member) hindrances() (hindrances, cautions []string) {
 // isBarred also counts what cannot be read, of which the core tells: nothing
 // begins until it can, and a leader of ElasticJob deals items all the same.
 func (m *member) isBarred() bool {
-	return len(m.bars.lines) > 0 || m.view.ConfigFault != "" && m.view.Shared()
+	return len(m.bars.lines) > 0 || m.loop.View().ConfigFault != "" && m.loop.View().Shared()
 }
 
 // bar tells of a change.

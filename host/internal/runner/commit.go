@@ -4,62 +4,38 @@ import (
 	"errors"
 	"time"
 
-	"github.com/wasmjob/wasmjob/host/internal/protocol"
+	"github.com/wasmjob/wasmjob/host/internal/follow"
 	"github.com/wasmjob/wasmjob/host/internal/session"
 	"github.com/wasmjob/wasmjob/host/registry"
 )
 
-// commit writes what the plan says, against the view it was decided on: that is
-// the core's, which may be older than the member's.
-func (m *member) commit(p protocol.Plan) {
-	ops := m.Layout.Encode(p.Commit, m.state.View())
-	m.Log.Debug("commit", "plan", p.ID, "mutation", p.Commit.Name(), "ops", len(ops))
-	m.mirror.Submitted(ops)
-	m.line.Submit(m.life, ops, func(receipt registry.Receipt, err error) {
+// commit sends the transaction of a plan.
+func (m *member) commit(p follow.Plan) {
+	m.Log.Debug("commit", "plan", p.ID, "mutation", p.Commit.Name(), "ops", len(p.Ops))
+	m.line.Submit(m.life, p.Ops, func(receipt registry.Receipt, err error) {
 		m.box.put(commitLetter{plan: p.ID, name: p.Commit.Name(), receipt: receipt, err: err})
 	})
 }
 
 func (m *member) committed(l commitLetter) {
-	in := protocol.Committed{Plan: l.plan, Revision: l.receipt.Revision}
-	if l.err != nil {
-		m.mirror.Answered(nil, 0)
-	}
-	switch {
-	case l.err == nil:
-		m.mirror.Answered(&l.receipt, m.line.ID())
-		in.Outcome = protocol.Applied
-		m.refusals = 0
+	in, outcome := m.loop.Answered(l.plan, l.receipt, m.line.ID(), l.err)
+	switch outcome {
+	case follow.Applied:
 		m.troubles.clear(troubleCommit)
-	case errors.Is(l.err, registry.ErrConflict):
-		// An ordinary thing: somebody was quicker.
-		in.Outcome, in.Occupied = protocol.Refused, m.Layout.Occupied(l.err)
-		m.refusals++
+	case follow.Conflict:
 		m.Log.Debug("commit refused", "mutation", l.name, "error", l.err)
-	case errors.Is(l.err, registry.ErrTooLarge):
-		in.Outcome, in.TooLarge = protocol.Refused, true
-		m.refusals++
+	case follow.TooLarge:
 		m.troubles.set(troubleCommit, l.err.Error())
 		m.Log.Error("a transaction is larger than the registry takes", "mutation", l.name, "error", l.err)
-	case errors.Is(l.err, registry.ErrDenied):
-		in.Outcome = protocol.Refused
-		m.refusals++
+	case follow.Denied:
 		m.troubles.set(troubleCommit, l.err.Error())
 		m.Log.Error("the registry does not permit a transaction; it is tried again until it does", "mutation", l.name, "error", l.err)
-	case errors.Is(l.err, registry.ErrEnded):
-		in.Outcome = protocol.Refused
-		m.refusals++
-	case errors.Is(l.err, registry.ErrReadOnly) && !errors.Is(l.err, registry.ErrUnknown):
-		in.Outcome = protocol.Refused
-		m.refusals++
+	case follow.ReadOnly:
 		m.readOnly(l.err)
-	default:
-		// Also what the port does not name: to call it refused would be a guess.
-		in.Outcome = protocol.Unknown
-		m.refusals++
+	case follow.Unknown:
 		m.Log.Warn("the outcome of a commit is unknown", "mutation", l.name, "error", l.err)
+	case follow.Ended:
 	}
-	m.answered = true
 	m.step(in)
 }
 
@@ -69,24 +45,8 @@ func (m *member) readOnly(cause error) {
 	m.toldReadOnly.Do(func() { m.Log.Error("the registry takes no writes, nothing begins", "error", cause) })
 }
 
-// freeRefusals is how many refusals in a row are answered without a pause.
-const freeRefusals = 3
-
-// sync lets the next view wait until the session has caught up with the
-// service. After many refusals it also waits a little: a mutation that is
-// refused for ever must not become a busy circle.
-func (m *member) sync(in protocol.Input) {
-	if c, ok := in.(protocol.Committed); ok && c.Outcome == protocol.Unknown {
-		m.reread = true
-	}
-	if m.syncing {
-		return
-	}
-	m.syncing = true
-	pause := time.Duration(0)
-	if n := m.refusals - freeRefusals; n > 0 {
-		pause = min(session.FirstPause<<min(n, 10), session.LastPause)
-	}
+// sync syncs the session after a pause, however often that takes.
+func (m *member) sync(pause time.Duration) {
 	m.work.Go(func() {
 		if pause > 0 && !session.Sleep(m.life, pause) {
 			return

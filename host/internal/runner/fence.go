@@ -3,7 +3,6 @@ package runner
 import (
 	"sync"
 
-	"github.com/wasmjob/wasmjob/host/internal/protocol"
 	"github.com/wasmjob/wasmjob/host/internal/session"
 	"github.com/wasmjob/wasmjob/host/job"
 )
@@ -131,13 +130,4 @@ func (m *member) fenceGuest(g *guest) (leave func()) {
 		g.ask(job.StopSessionLost, "the registry session is in doubt")
 		g.kill()
 	}})
-}
-
-// learn tells the core what the fence has done, even if the session is to be
-// trusted again: else it would take the ends of guests for their own.
-func (m *member) learn() {
-	if m.box.fence.learn() && m.doubt != protocol.Expired {
-		m.doubt = protocol.Expired
-		m.advance(protocol.Doubted{Level: protocol.Expired})
-	}
 }

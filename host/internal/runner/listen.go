@@ -12,7 +12,7 @@ import (
 // listen calls the listener of a fire: once for all servers, and beside the
 // items, so it takes no slot. What comes of it is logged and changes nothing.
 func (m *member) listen(e protocol.Listen) {
-	c, self := *m.effective.job, m.state.Self()
+	c, self := *m.effective.job, m.loop.State().Self()
 	call := job.Call{
 		Config: c, Instance: self, Total: c.Shards, Event: job.Event(e.Event),
 		RunID:   c.Name + "/" + string(e.Event) + "/" + strconv.FormatInt(e.Instant, 10),

@@ -7,8 +7,8 @@ import (
 	"sync"
 	"time"
 
+	"github.com/wasmjob/wasmjob/host/internal/follow"
 	"github.com/wasmjob/wasmjob/host/internal/layout"
-	"github.com/wasmjob/wasmjob/host/internal/mirror"
 	"github.com/wasmjob/wasmjob/host/internal/protocol"
 	"github.com/wasmjob/wasmjob/host/internal/session"
 	"github.com/wasmjob/wasmjob/host/job"
@@ -27,20 +27,10 @@ type member struct {
 	history history
 	work    sync.WaitGroup // every goroutine that the member began
 
-	state   *protocol.State
-	mirror  *mirror.Mirror
-	decoder *layout.Decoder
-	view    *protocol.View // the newest; the core sees it when it knows its settings
+	loop    follow.Loop
 	self    job.InstanceID // "" until the registry shows that it joined
-
-	looking  bool          // it reads all of its nodes for the first time, in one of Looks
-	answered bool          // a commit was answered after the view
-	syncing  bool          // no view is published before the answer of Sync
-	reread   bool          // … and before everything was read again
-	refusals int           // of commits, in a row
-	failed   []mirror.Read // reads that are to be repeated
-	rounds   int           // of them, in a row
-	denied   map[string]string
+	looking bool           // it reads all of its nodes for the first time, in one of Looks
+	denied  map[string]string
 
 	toldReadOnly sync.Once
 	toldEnabled  bool // or there was no need to
@@ -56,24 +46,13 @@ type member struct {
 	deal      *deal              // the question to the strategy; nil: it was answered
 	preparing context.CancelFunc // ends the wait for the next module
 	told      protocol.Ready     // what was logged of it last
-	doubt     protocol.Doubt
 
 	wake, drain *time.Timer // nil until they are needed
 	wakeAt      time.Time   // when wake fires; zero: it does not
 	draining    drainPhase
 	over, again bool
 	err         error
-	marks       marks
 }
-
-// marks is how far marks of runs are that wait to be read.
-type marks uint8
-
-const (
-	unmarked marks = iota // there are none
-	marked                // a letter is to come
-	waited                // it came
-)
 
 func newMember(l *lives, box *mailbox, line *session.Line) (*member, error) {
 	r := l.Runner
@@ -85,7 +64,7 @@ func newMember(l *lives, box *mailbox, line *session.Line) (*member, error) {
 	rules := r.rules(r.Config)
 	m := &member{
 		lives: l, box: box, line: line,
-		state: protocol.NewState(protocol.Options{
+		loop: follow.New(&r.Layout, r.Layout.NewDecoder(), protocol.NewState(protocol.Options{
 			Base: r.Instance, Session: int64(line.ID()), Config: config, Module: module,
 			ReshardWait: reshardWait, PruneAfter: pruneAfter, MaxUnstored: maxUnstored,
 			MaxNodes: r.Layout.MaxNodes(), MaxBytes: layout.MaxBytes, NodeBytes: r.Layout.NodeBytes(), Linger: linger, Contender: layout.Contender(int64(line.ID())),
@@ -93,9 +72,7 @@ func newMember(l *lives, box *mailbox, line *session.Line) (*member, error) {
 			Slots: rules.Slots, Queue: rules.Queue, Finish: rules.Finish, Replace: rules.Replace,
 			Started: rules.Started, Completed: rules.Completed, Retry: rules.Retry,
 			Labels: r.Labels, Address: r.Address,
-		}),
-		mirror:  mirror.New(r.Layout.Root(), layout.Watched(), layout.Follow),
-		decoder: r.Layout.NewDecoder(),
+		})),
 	}
 	m.effective, m.ruled = &effective{job: r.Config}, rules
 	box.fence.rule(rules.Finish)
@@ -176,7 +153,7 @@ func (m *member) finish() {
 // open tells whether the member's record had something in it when it was seen
 // last, or was being written.
 func (m *member) open() bool {
-	return len(m.guests) > 0 || m.state.Owes()
+	return len(m.guests) > 0 || m.loop.State().Owes()
 }
 
 // read takes one letter.
@@ -187,15 +164,11 @@ func (m *member) read(l letter) {
 	case replyLetter:
 		m.replied(l)
 	case againLetter:
-		m.readAgain()
+		m.loop.Repeat()
 	case commitLetter:
 		m.committed(l)
 	case syncLetter:
-		m.syncing = false
-		if m.reread {
-			m.reread = false
-			m.mirror.Reread()
-		}
+		m.loop.Synced()
 	case wakeLetter:
 		m.wakeAt = time.Time{}
 		m.step(protocol.Elapsed{})
@@ -204,9 +177,7 @@ func (m *member) read(l letter) {
 	case leaveLetter:
 		m.leave(l.now)
 	case marksLetter:
-		if m.marks == marked {
-			m.marks = waited
-		}
+		m.loop.Waited()
 	case *endsLetter:
 		for _, e := range l.ends {
 			m.ended(e.Entry)
@@ -230,39 +201,23 @@ func (m *member) read(l letter) {
 // event takes an event of the line. Of those of the whole session the server
 // tells, not each job.
 func (m *member) event(e registry.Event) {
-	m.mirror.Event(e)
-	switch e.Kind { //nolint:exhaustive // the others are the mirror's alone
-	case registry.Resumed:
-		m.rounds = 0
-		m.readAgain()
-	case registry.Ended:
+	m.loop.Event(e)
+	if e.Kind == registry.Ended {
 		m.step(protocol.SessionLost{})
 		m.over, m.again = true, true
 		m.err = registry.ErrEnded
 	}
 }
 
-// publish shows the core the tree, if it is known to be one moment of it and
-// there is something new to see: a change, or the end of a commit.
+// publish shows the core what is new, once it knows the settings of the job.
 func (m *member) publish() {
-	for !m.over && !m.syncing && m.mirror.Settled() {
-		changes := m.mirror.Changes()
-		if len(changes) == 0 && m.view != nil && !m.answered {
-			return
-		}
-		for _, c := range changes {
-			m.decoder.Apply(c.Path, c.Node)
-		}
-		if len(changes) > 0 || m.view == nil {
-			m.view = m.decoder.View()
-			m.looked()
-		}
-		m.answered = false
+	for !m.over && m.loop.Look() {
+		m.looked()
 		m.allowAll()
 		m.fresh = m.configure() || m.fresh
 		m.heed()
 		m.rule() // a module comes when it comes
-		m.step(protocol.Observed{View: m.view})
+		m.step(protocol.Observed{View: m.loop.View()})
 		m.show()
 		if m.fresh || !m.defining.done {
 			m.define()
@@ -272,13 +227,13 @@ func (m *member) publish() {
 
 // show lets others see where the member stands.
 func (m *member) show() {
-	if self := m.state.Self(); self != m.self {
+	if self := m.loop.State().Self(); self != m.self {
 		m.self = self
 		if self != "" {
 			m.joinOnce.Do(func() { close(m.joined) })
 		}
 	}
-	m.snapshot.Store(&snapshot{view: m.view, self: m.self, effective: m.effective, troubles: m.state.Troubles()})
+	m.snapshot.Store(&snapshot{view: m.loop.View(), self: m.self, effective: m.effective, troubles: m.loop.State().Troubles()})
 }
 
 // step asks the core, after a look at the clock: a process that was frozen must
@@ -291,8 +246,7 @@ func (m *member) step(in protocol.Input) {
 // judge tells the core when the session is to be trusted more, or less, than
 // before.
 func (m *member) judge() {
-	m.learn()
-	m.measure()
+	ended := m.box.fence.learn() // the session may have come to be trusted again since
 	level := protocol.Trusted
 	switch m.line.Trust() {
 	case session.Trusted:
@@ -301,17 +255,20 @@ func (m *member) judge() {
 	case session.Expired:
 		level = protocol.Expired
 	}
-	if level != m.doubt {
-		m.doubt = level
-		m.advance(protocol.Doubted{Level: level})
+	for _, in := range m.loop.Trust(level, ended) {
+		m.advance(in)
 	}
+	m.measure()
 }
 
 // advance asks the core and carries out what it says.
 func (m *member) advance(in protocol.Input) {
-	plan := protocol.Step(m.state, time.Now().UnixMilli(), in)
+	plan := m.loop.Step(time.Now().UnixMilli(), in)
 	if plan.Commit != nil {
 		m.commit(plan)
+	}
+	if plan.Sync {
+		m.sync(plan.Pause)
 	}
 	for _, e := range plan.Effects {
 		m.effect(in, e)
@@ -338,10 +295,6 @@ func (m *member) effect(in protocol.Input, e protocol.Effect) {
 		m.history.add(batch{e.Rows, e.Schedules})
 	case protocol.Wake:
 		m.wakeBy(time.UnixMilli(e.At))
-	case protocol.Sync:
-		m.sync(in)
-	case protocol.Reread:
-		m.mirror.Reread()
 	case protocol.Answer:
 		if e.ID == defineAsk {
 			m.defined(e.Fault)
@@ -352,6 +305,7 @@ func (m *member) effect(in protocol.Input, e protocol.Effect) {
 		m.note(e)
 	case protocol.Stop:
 		m.over, m.again = true, e.Rejoin
+	case protocol.Sync, protocol.Reread: // the loop's own
 	}
 }
 
@@ -359,10 +313,10 @@ func (m *member) effect(in protocol.Input, e protocol.Effect) {
 // since nothing else says so.
 func (m *member) note(n protocol.Note) {
 	if n.Wrong {
-		m.Log.Error("the job cannot go on", "reason", n.Text, "instance", m.state.Self())
+		m.Log.Error("the job cannot go on", "reason", n.Text, "instance", m.loop.State().Self())
 		return
 	}
-	m.Log.Info("note", "text", n.Text, "instance", m.state.Self())
+	m.Log.Info("note", "text", n.Text, "instance", m.loop.State().Self())
 }
 
 // wakeBy sets the one timer; what is asked for earlier has precedence.
@@ -432,7 +386,7 @@ func (m *member) assign(r protocol.AssignRequest) {
 	ctx, end := context.WithCancel(m.life)
 	question := &deal{end}
 	m.deal = question
-	c, self := *m.effective.job, m.state.Self()
+	c, self := *m.effective.job, m.loop.State().Self()
 	if r.Shared {
 		c.StrategyModule, c.StrategyDigest = "", "" // a leader of ElasticJob would deal otherwise
 	}

@@ -33,7 +33,7 @@ func definition(v *protocol.View) (config *layout.Config21, module *layout.Modul
 // the core reports it and begins nothing. It tells whether there is something
 // new.
 func (m *member) configure() bool {
-	v, old := m.view, m.effective
+	v, old := m.loop.View(), m.effective
 	if v.ConfigFault != "" {
 		return false
 	}
@@ -156,7 +156,7 @@ func (m *member) defined(fault string) {
 // layout.Merge, and tells of the keys in which the two go on to differ.
 func (m *member) define() {
 	o := &m.defining
-	v := m.view
+	v := m.loop.View()
 	if m.Define == nil || o.asked || m.over || m.self == "" || len(m.bars.lines) > 0 || v.Config == nil || v.ConfigFault != "" {
 		return
 	}
@@ -237,7 +237,7 @@ func (m *member) sayEnabled() {
 		return
 	}
 	m.toldEnabled = true
-	for _, s := range m.view.Servers {
+	for _, s := range m.loop.View().Servers {
 		if s.IP == m.self.IP() && !s.Disabled {
 			m.Log.Warn("disabled = true has no effect: the registry knows this server for the job, as enabled; disable it there", "server", s.IP)
 		}

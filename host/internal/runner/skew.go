@@ -14,7 +14,7 @@ func (m *member) measure() {
 	}
 	m.skew = skew
 	m.advance(protocol.Measured{Skew: skew})
-	if m.view != nil {
+	if m.loop.View() != nil {
 		m.show() // it may be a trouble
 	}
 }

@@ -29,7 +29,7 @@ type itemState struct {
 }
 
 func newItemState(m *member, item int) *itemState {
-	return &itemState{layout: m.Layout, session: m.line, self: m.state.Self(), item: item}
+	return &itemState{layout: m.Layout, session: m.line, self: m.loop.State().Self(), item: item}
 }
 
 // Load implements job.State. It needs no sync: the begin of the run was written

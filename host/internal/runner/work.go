@@ -190,7 +190,7 @@ func (m *member) call(e protocol.Run) job.Call {
 	c := *m.effective.job
 	f := m.fireOf(e.Items)
 	call := job.Call{
-		Config: c, Instance: m.state.Self(), TaskID: f.taskID, Total: c.Shards, Item: e.Entry.Item,
+		Config: c, Instance: m.loop.State().Self(), TaskID: f.taskID, Total: c.Shards, Item: e.Entry.Item,
 		Items: f.items, Params: f.params,
 		RunID:   c.Name + "/" + strconv.Itoa(e.Entry.Item) + "/" + runOf(e.Entry),
 		Attempt: e.Entry.Attempt, Scheduled: time.UnixMilli(e.Entry.Instant), Fence: e.Fence,
@@ -211,7 +211,7 @@ func (m *member) fireOf(items []int) fire {
 		return m.fire
 	}
 	f := fire{items: items, params: map[int]string{}, log: m.guestLog()}
-	if id, err := job.NewTaskID(m.Config.Name, items, m.state.Self()); err == nil {
+	if id, err := job.NewTaskID(m.Config.Name, items, m.loop.State().Self()); err == nil {
 		f.taskID = id.String()
 	}
 	params := m.params()
