@@ -47,10 +47,9 @@ func (m *member) doubts() {
 	case quiet >= m.s.timeout/2:
 		level = protocol.Doubtful
 	}
-	if level != m.doubt {
-		m.doubt = level
+	for _, in := range m.loop.Trust(level, false) {
 		m.w.tracef("%s: doubt %d", m.name(), level)
-		m.step(protocol.Doubted{Level: level})
+		m.step(in)
 		if level == protocol.Trusted {
 			m.w.ledger.recovers(m)
 		}
@@ -59,21 +58,25 @@ func (m *member) doubts() {
 
 // suspended: the client library noticed that the connection is gone.
 func (m *member) suspended() {
-	m.mir.Event(registry.Event{Kind: registry.Suspended})
+	m.loop.Event(registry.Event{Kind: registry.Suspended})
 	for _, r := range m.reads {
-		m.mir.Failed(r)
+		m.loop.Failed(r)
 	}
+	m.loop.Repeat()
 	m.reads = nil
-	m.mir.Answered(nil, 0)
 	if c := m.commit; c != nil {
-		m.commit, m.owed = nil, true
-		m.step(protocol.Committed{Plan: c.plan, Outcome: protocol.Unknown})
+		m.commit = nil
+		// To the loop it is a refusal: it reads everything again on the next
+		// connection, and that has to do here.
+		in, _ := m.loop.Answered(c.plan, registry.Receipt{}, 0, registry.ErrConflict)
+		in.Outcome = protocol.Unknown
+		m.step(in)
 	}
 }
 
 func (m *member) resumed() {
-	m.mir.Event(registry.Event{Kind: registry.Resumed})
-	if m.syncing && m.st != nil {
+	m.loop.Event(registry.Event{Kind: registry.Resumed})
+	if m.loop.Syncing() && m.st != nil {
 		m.sync()
 	}
 }

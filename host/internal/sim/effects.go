@@ -46,7 +46,7 @@ func (l *ledger) writes(g *running) {
 func (l *ledger) cancels(g *running, hard bool) {
 	m := g.m
 	r := recordOf(l.v, m.st.Self())
-	if r == nil || !hard || m.doubt != protocol.Trusted || !m.s.alive || !slices.ContainsFunc(r.Open, g.Same) || registered(m.st.View(), m.st.Self()) == nil {
+	if r == nil || !hard || m.loop.Doubt() != protocol.Trusted || !m.s.alive || !slices.ContainsFunc(r.Open, g.Same) || registered(m.st.View(), m.st.Self()) == nil {
 		return
 	}
 	l.w.breach("no needless cancel", "%s ends the guest of item %d run %s#%d, whose record is there", m.name(), g.Item, runName(g.Entry), g.Attempt)

@@ -57,7 +57,7 @@ func (w *World) well(id protocol.ID) bool {
 		}
 	}
 	m := w.member(id)
-	return m != nil && !m.frozen && !m.leaving && m.doubt == protocol.Trusted && m.s.connected
+	return m != nil && !m.frozen && !m.leaving && m.loop.Doubt() == protocol.Trusted && m.s.connected
 }
 
 func (w *World) member(id protocol.ID) *member {

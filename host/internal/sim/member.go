@@ -6,6 +6,7 @@ import (
 	"slices"
 	"strconv"
 
+	"github.com/wasmjob/wasmjob/host/internal/follow"
 	"github.com/wasmjob/wasmjob/host/internal/layout"
 	"github.com/wasmjob/wasmjob/host/internal/mirror"
 	"github.com/wasmjob/wasmjob/host/internal/protocol"
@@ -14,8 +15,8 @@ import (
 	"github.com/wasmjob/wasmjob/strategy"
 )
 
-// member is one server's share of the job: what package runner is in the real
-// daemon, without goroutines.
+// member is one server's share of the job. Its loop is the shipped one; what
+// package runner does around that is done here in virtual time, without goroutines.
 type member struct {
 	w       *World
 	label   string // for people
@@ -32,14 +33,10 @@ type member struct {
 	backlog []func()
 
 	s        *session
-	st       *protocol.State
-	mir      *mirror.Mirror
-	dec      *layout.Decoder
-	owed     bool // an Observed is due after a commit's answer
-	syncing  bool
-	opening  int64 // how long it takes until a session that was asked for is there
-	acked    int64 // send time of the last acknowledged transaction
-	doubt    protocol.Doubt
+	loop     follow.Loop
+	st       *protocol.State // the loop's, from when the session is there until the life ends
+	opening  int64           // how long it takes until a session that was asked for is there
+	acked    int64           // send time of the last acknowledged transaction
 	commit   *sent
 	reads    []mirror.Read
 	guests   []*running
@@ -99,15 +96,13 @@ func (m *member) start() {
 	m.since = w.now
 	life := m.life
 	m.frozen, m.backlog = false, nil
-	m.owed, m.syncing, m.commit, m.reads, m.period, m.prev, m.ticked = false, false, nil, nil, 0, 0, 0
-	m.doubt = protocol.Trusted
+	m.commit, m.reads, m.period, m.prev, m.ticked = nil, nil, 0, 0, 0
 	m.stored, m.skew, m.measured = 0, 0, 0
 	m.refusals, m.viewRev = map[string]int{}, 0
 	m.leaving, m.marked, m.asked = false, 0, map[int64]bool{}
 	asked := w.now
 	m.s = w.newSession(m.timeout, func(msg message) { m.guard(life, func() { m.receive(msg) }) })
-	m.mir = mirror.New(w.job.Root(), layout.Watched(), layout.Follow)
-	m.dec = w.job.NewDecoderOf(w.records)
+	m.loop = follow.New(&w.job, w.job.NewDecoderOf(w.records), protocol.NewState(m.options()))
 	if m.opening == 0 {
 		m.open(asked)
 		return
@@ -119,16 +114,21 @@ func (m *member) start() {
 	})
 }
 
+// options are what the core is told of the member.
+func (m *member) options() protocol.Options {
+	o := m.w.options
+	o.Base = job.InstanceID(fmt.Sprintf("%s@-@%d", m.ip, m.pid))
+	o.Session = int64(m.s.id)
+	o.Contender = layout.Contender(o.Session)
+	o.Without, o.Lost = m.w.without, m.lost
+	return o
+}
+
 // open begins the member's life on a session that is there.
 func (m *member) open(asked int64) {
 	w := m.w
 	m.acked = asked
-	o := w.options
-	o.Base = job.InstanceID(fmt.Sprintf("%s@-@%d", m.ip, m.pid))
-	o.Session = int64(m.s.id)
-	o.Contender = layout.Contender(o.Session)
-	o.Without, o.Lost = w.without, m.lost
-	m.st = protocol.NewState(o)
+	m.st = m.loop.State()
 	w.tracef("%s: opens session %d", m.name(), m.s.id)
 	m.heartbeat(m.life)
 	m.pump()
@@ -149,10 +149,10 @@ func (m *member) guard(life int, do func()) {
 	do()
 	m.pump()
 	m.lease()
-	if m.doubt == protocol.Expired && m.st != nil && m.call != nil {
+	if m.loop.Doubt() == protocol.Expired && m.st != nil && m.call != nil {
 		m.w.breach("self-fencing", "%s: a listener goes on though the session may be over", m.name())
 	}
-	if m.doubt == protocol.Expired && m.st != nil && len(m.guests) > 0 && !m.w.options.Finish {
+	if m.loop.Doubt() == protocol.Expired && m.st != nil && len(m.guests) > 0 && !m.w.options.Finish {
 		m.w.breach("self-fencing", "%s: a guest of item %d goes on though the session may be over", m.name(), m.guests[0].Item)
 	}
 }
@@ -171,42 +171,17 @@ func (m *member) receive(msg message) {
 		m.ended()
 		return
 	}
-	m.mir.Event(msg.event)
+	m.loop.Event(msg.event)
 }
 
 // pump is the rest of a turn: reads that are wanted, a view that has settled.
 func (m *member) pump() {
 	for m.up && !m.frozen && m.st != nil && !m.w.broken() {
-		for _, r := range m.mir.Wanted() {
-			m.reads = append(m.reads, r)
-			life, s := m.life, m.s
-			s.read(r.Path, func(n registry.Node) {
-				if m.life != life {
-					return
-				}
-				if k := slices.Index(m.reads, r); k >= 0 {
-					m.reads = slices.Delete(m.reads, k, k+1)
-				}
-				m.mir.Reply(r, n)
-			})
-		}
-		if !m.mir.Settled() || m.syncing {
+		m.fetch()
+		if !m.loop.Look() {
 			return
 		}
-		changes := m.mir.Changes()
-		if len(changes) == 0 && !m.owed && m.viewRev != 0 {
-			return
-		}
-		m.owed = false
-		for _, c := range changes {
-			m.dec.Apply(c.Path, c.Node)
-		}
-		var v *protocol.View
-		if len(changes) > 0 || m.viewRev == 0 {
-			v = m.dec.View()
-		} else {
-			v = m.st.View()
-		}
+		v := m.loop.View()
 		m.viewRev = v.Rev
 		switch {
 		case m.commit != nil: // it looks later
@@ -221,6 +196,28 @@ func (m *member) pump() {
 		if m.st != nil {
 			m.seeRequest(v) // the view in which it sees itself first may have it
 		}
+	}
+}
+
+// fetch reads what the loop wants. Marks of runs do not wait here.
+func (m *member) fetch() {
+	reads, wait := m.loop.Reads()
+	if wait > 0 {
+		m.loop.Waited()
+		reads, _ = m.loop.Reads()
+	}
+	life := m.life
+	for _, r := range reads {
+		m.reads = append(m.reads, r)
+		m.s.read(r.Path, func(n registry.Node) {
+			if m.life != life {
+				return
+			}
+			if k := slices.Index(m.reads, r); k >= 0 {
+				m.reads = slices.Delete(m.reads, k, k+1)
+			}
+			m.loop.Reply(r, n)
+		})
 	}
 }
 
@@ -239,19 +236,19 @@ func (m *member) step(in protocol.Input) {
 		m.w.breach("no busy wait", "%d steps, the newest by %s on %T", m.w.steps, m.name(), in)
 		return
 	}
-	p := protocol.Step(m.st, m.now(), in)
+	p := m.loop.Step(m.now(), in)
+	if p.Sync {
+		m.sync()
+	}
 	for _, e := range p.Effects {
 		m.effect(e)
 	}
 	if p.Commit != nil && m.up && m.st != nil {
 		m.write(p)
 	}
-	if slices.Contains(p.Effects, protocol.Effect(protocol.Reread{})) {
-		m.mir.Reread() // what is being written by now is read when its answer is there
-	}
 }
 
-func (m *member) write(p protocol.Plan) {
+func (m *member) write(p follow.Plan) {
 	if m.commit != nil {
 		m.w.breach("one commit in flight", "%s sends %s while %s is under way", m.name(), describe(p.Commit), describe(m.commit.m))
 		return
@@ -270,26 +267,17 @@ func (m *member) write(p protocol.Plan) {
 		}
 	}
 	by := author{sent: m.w.now, now: m.now(), skew: m.skew, unstored: unstored, member: m, self: m.st.Self(), m: p.Commit, view: m.st.View(), ticked: m.ticked, marked: m.now() - m.marked, asked: m.now() - m.requested, ending: m.leaving}
-	ops := m.w.job.Encode(p.Commit, by.view)
-	m.mir.Submitted(ops)
-	m.s.commit(ops, by, func(receipt registry.Receipt, err error) {
+	m.s.commit(p.Ops, by, func(receipt registry.Receipt, err error) {
 		if m.life != life || m.commit == nil || m.commit.plan != p.ID {
 			return
 		}
 		m.vouched(at)
-		m.commit, m.owed = nil, true
-		c := protocol.Committed{Plan: p.ID, Outcome: protocol.Refused, Revision: receipt.Revision, Occupied: m.w.job.Occupied(err)}
-		if err != nil {
-			m.mir.Answered(nil, 0)
-		}
-		switch {
-		case err == nil:
-			c.Outcome = protocol.Applied
-			m.mir.Answered(&receipt, m.s.id)
-		case c.Occupied == 0: // else no view could have told
+		m.commit = nil
+		in, _ := m.loop.Answered(p.ID, receipt, m.s.id, err)
+		if err != nil && in.Occupied == 0 { // else no view could have told
 			m.refused(p.Commit)
 		}
-		m.step(c)
+		m.step(in)
 	})
 }
 
@@ -347,8 +335,6 @@ func (m *member) effect(e protocol.Effect) {
 				m.step(protocol.Elapsed{})
 			}
 		})
-	case protocol.Sync:
-		m.sync()
 	case protocol.Answer:
 		w.tracef("%s: answer %d %q", m.name(), e.ID, e.Fault)
 		delete(m.asked, e.ID)
@@ -356,17 +342,16 @@ func (m *member) effect(e protocol.Effect) {
 		w.tracef("%s: note: %s", m.name(), e.Text)
 	case protocol.Stop:
 		m.stop(e.Rejoin)
+	case protocol.Sync, protocol.Reread: // the loop's own
 	}
 }
 
 func (m *member) sync() {
-	m.syncing = true
-	m.owed = true
 	life, at := m.life, m.w.now
 	m.s.sync(func() {
 		if m.life == life {
 			m.vouched(at)
-			m.syncing = false
+			m.loop.Synced()
 		}
 	})
 }

@@ -161,7 +161,7 @@ func (l *ledger) recovers(m *member) {
 	for _, e := range r.Open {
 		l.w.after(2*upkeep, func() {
 			now := entryOf(l.v, id, e.Item)
-			if m.life != life || m.st == nil || m.doubt != protocol.Trusted || forbidden(l.v, id, e) || m.leaving || m.ticked > e.Instant || now == nil || !now.Same(e) ||
+			if m.life != life || m.st == nil || m.loop.Doubt() != protocol.Trusted || forbidden(l.v, id, e) || m.leaving || m.ticked > e.Instant || now == nil || !now.Same(e) ||
 				slices.ContainsFunc(m.guests, func(g *running) bool { return g.Item == e.Item }) {
 				return
 			}

@@ -35,7 +35,7 @@ func (m *member) readsAgain() {
 	life := m.life
 	m.w.after(second, func() {
 		if m.life == life && m.st != nil {
-			m.guard(life, m.mir.Reread)
+			m.guard(life, m.loop.Reread)
 			m.readsAgain()
 		}
 	})
