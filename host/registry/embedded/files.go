@@ -59,7 +59,8 @@ func createLog(d disk, seq uint64) (file, error) {
 		err = d.sync()
 	}
 	if err != nil {
-		return nil, errors.Join(fmt.Errorf("create log %s: %w", d.path(name), err), f.Close())
+		// Else each start on a full disk would leave one.
+		return nil, errors.Join(fmt.Errorf("create log %s: %w", d.path(name), err), f.Close(), d.remove(name))
 	}
 	return f, nil
 }

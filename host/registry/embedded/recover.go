@@ -72,7 +72,7 @@ func recoverNothing(d disk, files listing) (recovered, error) {
 
 // replayLogs repeats the logs from number seq on, and returns the number after
 // the last. Only the last log that was in use may have lost its end: before a log
-// is used, the one before it is whole on the disk.
+// is used, the one before it is whole on the disk, or a snapshot replaces it.
 func replayLogs(d disk, t *tree.Tree, seq uint64, logs []uint64, logger *slog.Logger) (uint64, error) {
 	last := seq
 	if len(logs) > 0 {
@@ -93,11 +93,13 @@ func replayLogs(d disk, t *tree.Tree, seq uint64, logs []uint64, logger *slog.Lo
 			return 0, torn
 		}
 		if problem := checkLogHeader(b, n); problem != "" {
-			if n == last && n > seq && len(b) <= logHeader {
-				// It was being made when the process ended.
-				break
+			torn = &DamageError{d.path(name), 0, problem, restoreAdvice}
+			if n > seq && len(b) <= logHeader {
+				// It was being made when the process ended, and so may those be
+				// that follow: on a full disk no start gets further.
+				continue
 			}
-			return 0, &DamageError{d.path(name), 0, problem, restoreAdvice}
+			return 0, torn
 		}
 		cut, err := replayLog(d.path(name), t, b, n)
 		if err != nil {
