@@ -13,8 +13,8 @@ var (
 	ErrUnknown = errors.New("registry: outcome unknown")
 	// ErrEnded: the session is over; nothing was applied.
 	ErrEnded = errors.New("registry: session ended")
-	// ErrReadOnly: the service takes no writes until somebody mends it; nothing
-	// was applied.
+	// ErrReadOnly: the service takes no writes now, as when its disk is full;
+	// nothing was applied. A later try may succeed.
 	ErrReadOnly = errors.New("registry: read-only")
 	// ErrTooLarge: the transaction exceeds the service's limit; nothing was applied.
 	ErrTooLarge = errors.New("registry: transaction too large")

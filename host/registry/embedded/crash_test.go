@@ -195,12 +195,12 @@ func (m *image) clone() image {
 	c := newImage()
 	same := map[*memFile]*memFile{}
 	for name, f := range m.files {
-		same[f] = &memFile{slices.Clone(f.data), f.synced}
+		same[f] = &memFile{slices.Clone(f.data), f.synced, f.lost}
 		c.files[name] = same[f]
 	}
 	for name, f := range m.durable {
 		if same[f] == nil {
-			same[f] = &memFile{slices.Clone(f.data), f.synced}
+			same[f] = &memFile{slices.Clone(f.data), f.synced, f.lost}
 		}
 		c.durable[name] = same[f]
 	}

@@ -37,6 +37,10 @@ func mustRead(t *testing.T, s registry.Session, path string) registry.Node {
 
 func TestWriteFault_refuses_the_commit_and_all_after_it(t *testing.T) {
 	t.Parallel()
+	synctest.Test(t, refusedByWriteFault) // nobody tries again meanwhile
+}
+
+func refusedByWriteFault(t *testing.T) {
 	for _, written := range []int{0, 1, 20} {
 		d := newMemDisk()
 		r, err := open(d, Options{})
@@ -55,7 +59,7 @@ func TestWriteFault_refuses_the_commit_and_all_after_it(t *testing.T) {
 		if !errors.Is(err, syscall.ENOSPC) || errors.Is(err, registry.ErrUnknown) || errors.Is(err, registry.ErrConflict) {
 			t.Errorf("commit on a full disk: %v", err)
 		}
-		d.inject(nil) // there is space again, but nobody tries
+		d.inject(nil) // there is space again, but nobody has tried yet
 		for range 2 {
 			if _, err = s.Commit(t.Context(), write("/later")); !errors.Is(err, registry.ErrReadOnly) || !errors.Is(err, syscall.ENOSPC) {
 				t.Errorf("next commit: %v", err)
@@ -120,6 +124,10 @@ func TestWriteFault_that_may_have_succeeded_is_unknown(t *testing.T) {
 
 func TestSyncFault_acknowledges_nothing_more(t *testing.T) {
 	t.Parallel()
+	synctest.Test(t, refusedBySyncFault) // nobody tries again meanwhile
+}
+
+func refusedBySyncFault(t *testing.T) {
 	d := newMemDisk()
 	r, err := open(d, Options{})
 	if err != nil {

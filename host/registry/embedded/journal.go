@@ -36,13 +36,17 @@ type journal struct {
 	appended atomic.Int64 // records
 
 	// Signals to the loops. Each holds one: a second says nothing new.
-	urgent, lazy, full chan struct{}
-	stop               chan struct{} // closed when no append can follow
+	urgent, lazy, full, broken chan struct{}
+	stop                       chan struct{} // closed when no append can follow
 
 	// switching is held during a sync of the log and while a new log takes
 	// its place, so that no sync meets a closed file. It is taken before the
 	// registry's mu.
 	switching sync.Mutex
+
+	// next is a log that is to take the place of one that failed: empty, durable
+	// and not in use yet. Only the snapshot loop uses it.
+	next file
 
 	// Guarded by the registry's mu.
 	file    file
@@ -54,7 +58,7 @@ type journal struct {
 	batch   *batch // of the records since the last sync began
 	dirty   bool   // batch has records
 	running *batch // whose sync is under way
-	failed  error  // of the first sync that went wrong
+	failed  error  // of the first sync of this log that went wrong
 }
 
 // batch is the records that one sync serves.
@@ -105,6 +109,7 @@ func startJournal(r *Registry, d disk, epoch, seq uint64) (*journal, error) {
 		urgent:   make(chan struct{}, 1),
 		lazy:     make(chan struct{}, 1),
 		full:     make(chan struct{}, 1),
+		broken:   make(chan struct{}, 1),
 		stop:     make(chan struct{}),
 		file:     log,
 		seq:      seq,
@@ -117,7 +122,7 @@ func startJournal(r *Registry, d disk, epoch, seq uint64) (*journal, error) {
 
 // append writes r to the file, with mu held, and returns the batch to wait
 // for if the matter is urgent. After an error r is not in the log, unless the
-// error is registry.ErrUnknown.
+// error is registry.ErrUnknown, and the registry takes no more writes.
 func (j *journal) append(r record, when urgency) (*batch, error) {
 	if err := j.write(r); err != nil {
 		return nil, err
@@ -140,7 +145,7 @@ func (j *journal) append(r record, when urgency) (*batch, error) {
 func (j *journal) write(r record) error {
 	j.buffer = appendFrame(j.buffer[:0], r, j.seq, j.size)
 	if n, err := j.file.Write(j.buffer); err != nil {
-		err = fmt.Errorf("write %s: %w", j.disk.path(logName(j.seq)), err)
+		err = j.registry.refuseWrites(fmt.Errorf("append to the log: %w", err))
 		// A part of a record would be cut at the next start, but a whole one
 		// would be believed.
 		if cut := j.file.Truncate(j.size); cut != nil && n >= len(j.buffer) {
@@ -245,9 +250,7 @@ func (j *journal) noteSynced(size int64) {
 	if j.registry.readOnly != nil {
 		return
 	}
-	if err := j.write(record{kind: recordSynced, synced: size}); err != nil {
-		j.registry.refuseWrites(err)
-	}
+	_ = j.write(record{kind: recordSynced, synced: size}) // an error is the registry's: it takes no more writes
 }
 
 // take begins the sync of what is there, with mu held. It returns nil if that
@@ -269,17 +272,21 @@ func (j *journal) settle(err error) error {
 	j.running = nil
 	if err != nil && j.failed == nil {
 		j.failed = fmt.Errorf("sync %s: %w", j.disk.path(logName(j.seq)), err)
-		j.registry.refuseWrites(j.failed)
+		_ = j.registry.refuseWrites(j.failed)
 	}
 	return j.failed
 }
 
-// snapshotLoop writes a snapshot whenever the log has grown enough.
+// snapshotLoop writes a snapshot whenever the log has grown enough, and begins
+// anew when the log has failed.
 func (j *journal) snapshotLoop() {
 	for {
 		select {
 		case <-j.stop:
 			return
+		case <-j.broken:
+			j.mend()
+			continue
 		case <-j.full:
 		}
 		if !j.due() {
@@ -358,5 +365,9 @@ func (j *journal) switchTo(next file, seq uint64) ([]byte, error) {
 
 // close releases the files; the loops have ended.
 func (j *journal) close() error {
-	return errors.Join(j.failed, j.file.Close(), j.disk.close())
+	err := j.failed
+	if j.next != nil {
+		err = errors.Join(err, j.next.Close())
+	}
+	return errors.Join(err, j.file.Close(), j.disk.close())
 }

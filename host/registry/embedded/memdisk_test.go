@@ -29,6 +29,9 @@ type image struct {
 type memFile struct {
 	data   []byte
 	synced int
+	// lost: a sync went wrong. The kernel reports that once, and takes what it
+	// could not write for written: no later sync brings it to the disk.
+	lost bool
 }
 
 type stepKind string
@@ -37,6 +40,7 @@ const (
 	stepCreate   stepKind = "create"
 	stepWrite    stepKind = "write"
 	stepSync     stepKind = "sync"
+	stepSyncLost stepKind = "sync that failed"
 	stepTruncate stepKind = "truncate"
 	stepRename   stepKind = "rename"
 	stepRemove   stepKind = "remove"
@@ -69,7 +73,11 @@ func (m *image) apply(s step, cut int) {
 	case stepWrite:
 		f.data = append(f.data, s.data[:cut]...)
 	case stepSync:
-		f.synced = min(int(s.size), len(f.data))
+		if !f.lost {
+			f.synced = min(int(s.size), len(f.data))
+		}
+	case stepSyncLost:
+		f.lost = true
 	case stepTruncate:
 		f.data = f.data[:s.size]
 		f.synced = min(f.synced, int(s.size))
@@ -128,7 +136,10 @@ func (d *memDisk) do(s step) (int, error) {
 	}
 	d.mu.Lock()
 	defer d.mu.Unlock()
-	if err == nil || s.kind == stepWrite {
+	if err != nil && s.kind == stepSync {
+		s.kind = stepSyncLost
+	}
+	if err == nil || s.kind == stepWrite || s.kind == stepSyncLost {
 		d.now.apply(s, cut)
 		s.data = slices.Clone(s.data[:cut])
 		d.steps = append(d.steps, s)

@@ -16,6 +16,11 @@
 // no reply of a session overtakes an event of what it shows. Readers may see a
 // commit a moment before it is durable.
 //
+// When a write or a sync of the log fails, as on a full disk, commits are
+// refused and reads go on from memory. What the log holds by then cannot be
+// trusted, so the tree in memory is written as a new pair of files, again and
+// again until that succeeds; then commits are taken again.
+//
 // Files: log-N has every transaction since snapshot-N was taken. When a log
 // has grown enough, log-N+1 is begun and snapshot-N+1 written behind it;
 // only then are the older files removed. Open reads the newest snapshot
@@ -213,21 +218,24 @@ func (r *Registry) Close() error {
 	return nil
 }
 
-// Healthy returns nil, or why the registry takes no more writes: then a write
-// or sync of its log went wrong, reads go on from memory, every commit is
-// refused with registry.ErrReadOnly, and only a restart ends it.
+// Healthy returns nil, or why the registry takes no writes now: a write or sync
+// of its log went wrong, reads go on from memory, and every commit is refused
+// with registry.ErrReadOnly until a new log could be begun.
 func (r *Registry) Healthy() error {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	return r.readOnly
 }
 
-// refuseWrites is called with mu held. The first cause stays.
-func (r *Registry) refuseWrites(cause error) {
+// refuseWrites is called with mu held, and returns what commits are refused with
+// until the log was mended. The first cause stays.
+func (r *Registry) refuseWrites(cause error) error {
 	if r.readOnly == nil {
-		r.readOnly = fmt.Errorf("%w until a restart: %w", registry.ErrReadOnly, cause)
-		r.options.Logger.Error("registry takes no more writes", "error", cause)
+		r.readOnly = fmt.Errorf("%w until its files can be written, which is tried all the time: %w", registry.ErrReadOnly, cause)
+		r.options.Logger.Error("the registry takes no writes; it tries again all the time", "error", cause)
+		signal(r.journal.broken)
 	}
+	return r.readOnly
 }
 
 // end ends s, with mu held. It follows nothing from then on: of its own end a
@@ -244,11 +252,9 @@ func (r *Registry) end(s *session) {
 		changes := r.tree.EndSession(s.id, now)
 		if r.journal != nil && r.readOnly == nil {
 			// If this write fails the ephemeral nodes are gone all the same:
-			// the restart that must follow drops them.
+			// the snapshot that must follow, or a restart, is without them.
 			record := record{kind: recordEnd, revision: r.tree.Revision(), nowMS: now, owner: s.id}
-			if _, err := r.journal.append(record, lazily); err != nil {
-				r.refuseWrites(err)
-			}
+			_, _ = r.journal.append(record, lazily)
 		}
 		r.tell(changes)
 	}

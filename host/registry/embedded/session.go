@@ -85,8 +85,7 @@ func (s *session) apply(ops []registry.Op, when urgency) (registry.Receipt, *bat
 		if b, err = r.journal.append(record, when); err != nil {
 			// Nobody has seen the change: mu was not let go.
 			r.tree.Undo()
-			r.refuseWrites(err)
-			return registry.Receipt{}, nil, r.readOnly
+			return registry.Receipt{}, nil, err
 		}
 	}
 	r.tell(changes)

@@ -1,0 +1,43 @@
+package main
+
+import (
+	"os"
+	"path/filepath"
+	"syscall"
+	"testing"
+
+	"github.com/rogpeppe/go-internal/testscript"
+)
+
+// TestDiskScripts run a server on a disk of its own, $WORK/disk, which is small
+// enough to be filled.
+func TestDiskScripts(t *testing.T) {
+	t.Parallel()
+	if os.Getuid() != 0 {
+		t.Skip("left out: a disk of its own takes root to mount")
+	}
+	hello, err := filepath.Abs("../../plugins/examples/hello-wat/hello.wasm")
+	if err != nil {
+		t.Fatal(err)
+	}
+	testscript.Run(t, testscript.Params{
+		Dir:  "testdata/disk",
+		Cmds: map[string]func(*testscript.TestScript, bool, []string){"until": until},
+		Setup: func(e *testscript.Env) error {
+			e.Setenv("HELLO", hello)
+			disk := filepath.Join(e.WorkDir, "disk")
+			if err := os.Mkdir(disk, 0o700); err != nil {
+				return err
+			}
+			if err := syscall.Mount("tmpfs", disk, "tmpfs", 0, "size=4m"); err != nil {
+				return err
+			}
+			e.Defer(func() {
+				if err := syscall.Unmount(disk, syscall.MNT_DETACH); err != nil {
+					t.Error(err)
+				}
+			})
+			return nil
+		},
+	})
+}

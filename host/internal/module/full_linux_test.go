@@ -1,0 +1,52 @@
+package module
+
+import (
+	"bytes"
+	"errors"
+	"os"
+	"path/filepath"
+	"syscall"
+	"testing"
+)
+
+// A module for which there is no room leaves nothing behind, and is stored once
+// there is room.
+func TestFullDisk_stores_the_module_later(t *testing.T) {
+	t.Parallel()
+	if os.Getuid() != 0 {
+		t.Skip("left out: a disk of its own takes root to mount")
+	}
+	dir := t.TempDir()
+	if err := syscall.Mount("tmpfs", dir, "tmpfs", 0, "size=1m"); err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() {
+		if err := syscall.Unmount(dir, syscall.MNT_DETACH); err != nil {
+			t.Error(err)
+		}
+	})
+	s, err := Open(dir)
+	if err != nil {
+		t.Fatal(err)
+	}
+	fill, binary := filepath.Join(dir, "fill"), bytes.Repeat([]byte("m"), 600_000)
+	if err := os.WriteFile(fill, make([]byte, 700_000), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := s.Put(bytes.NewReader(binary), 1<<20); !errors.Is(err, syscall.ENOSPC) {
+		t.Errorf("got %v", err)
+	}
+	if entries, err := os.ReadDir(dir); err != nil || len(entries) != 1 {
+		t.Errorf("%v beside what fills the disk, %v", entries, err)
+	}
+	if err := os.Remove(fill); err != nil {
+		t.Fatal(err)
+	}
+	digest, err := s.Put(bytes.NewReader(binary), 1<<20)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if got, err := s.Get(digest); err != nil || !bytes.Equal(got, binary) {
+		t.Errorf("%d bytes are back, %v", len(got), err)
+	}
+}

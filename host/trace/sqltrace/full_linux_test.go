@@ -1,0 +1,64 @@
+package sqltrace_test
+
+import (
+	"errors"
+	"os"
+	"path/filepath"
+	"strings"
+	"syscall"
+	"testing"
+
+	"github.com/wasmjob/wasmjob/host/trace"
+	"github.com/wasmjob/wasmjob/host/trace/sqltrace"
+)
+
+// A full disk costs the rows that it has no room for, and no others: whoever
+// writes them again once there is room has them all.
+func TestFullDisk_is_written_again_once_there_is_room(t *testing.T) {
+	t.Parallel()
+	if os.Getuid() != 0 {
+		t.Skip("left out: a disk of its own takes root to mount")
+	}
+	dir := t.TempDir()
+	if err := syscall.Mount("tmpfs", dir, "tmpfs", 0, "size=1m"); err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() {
+		if err := syscall.Unmount(dir, syscall.MNT_DETACH); err != nil {
+			t.Error(err)
+		}
+	})
+	s := open(t, sqltrace.File(filepath.Join(dir, "history.db")))
+	fill := filepath.Join(dir, "fill")
+	instant, kept := int64(0), 0
+	next := func() trace.Row {
+		instant++
+		r := run("a", 0, instant)
+		r.Result = strings.Repeat("r", 9_000)
+		return r
+	}
+	for range 3 {
+		if err := os.WriteFile(fill, make([]byte, 1<<20), 0o600); !errors.Is(err, syscall.ENOSPC) {
+			t.Fatalf("the disk is not full: %v", err)
+		}
+		failed := 0
+		for range 30 {
+			if err := s.Write(t.Context(), []trace.Row{next()}); err != nil {
+				failed++
+			} else {
+				kept++
+			}
+		}
+		if failed == 0 {
+			t.Error("nothing failed")
+		}
+		if err := os.Remove(fill); err != nil {
+			t.Fatal(err)
+		}
+		write(t, s, next())
+		kept++
+	}
+	if got := len(all(t, s.Reader, sqltrace.Filter{})); got != kept {
+		t.Errorf("%d rows, %d were taken", got, kept)
+	}
+}
