@@ -20,14 +20,19 @@ func WhyNever(s Schedule, t time.Time) string {
 	if FiresAfter(s, t) {
 		return ""
 	}
-	q, ok := s.(*Quartz)
-	if !ok {
+	var f *fields
+	switch s := s.(type) {
+	case *Quartz:
+		f = &s.f
+	case *Unix:
+		f = &s.f
+	default:
 		return "it has no further instant"
 	}
-	if q.f.never != "" {
-		return q.f.never
+	if f.never != "" {
+		return f.never
 	}
-	anyYear := q.f
+	anyYear := *f
 	for y := firstYear; y <= int(anyYear.lastYear); y++ {
 		anyYear.addYear(y)
 	}
@@ -35,10 +40,10 @@ func WhyNever(s Schedule, t time.Time) string {
 	if _, ok := anyYear.next(time.UTC, 0); !ok {
 		return "none of its months has such a day"
 	}
-	if _, ok := q.f.next(q.loc, 0); !ok {
+	if !FiresAfter(s, time.Unix(-1, 0)) {
 		return "none of its years has such a day"
 	}
-	return fmt.Sprintf("its last instant has passed (no schedule goes beyond %d)", q.f.lastYear)
+	return fmt.Sprintf("its last instant has passed (no schedule goes beyond %d)", f.lastYear)
 }
 
 // Count counts the instants of s in (after, upTo], up to limit, and returns the

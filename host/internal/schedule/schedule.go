@@ -1,8 +1,7 @@
 // Package schedule says when jobs are due and tells them so.
 //
 // It reads the cron dialect of Quartz 2.2.1 (Parse) and, on request, Unix cron
-// (ParseUnix), both searched by the same engine and by the same rules for
-// clock changes; it loads time zones (LoadLocation, GMTZone) and holds the one
+// (ParseUnix), which takes clock changes as Debian's cron does; it loads time zones (LoadLocation, GMTZone) and holds the one
 // Ticker that wakes every job of a server. It is not the place for misfire,
 // overlap or pause: a tick carries the instant it stands for, and what a late
 // or unwelcome tick means is decided by whoever receives it.
@@ -16,7 +15,8 @@
 // Next of a Quartz schedule first searches on plain local date arithmetic
 // (civil.go). Where that could differ from Quartz, that is near clock changes
 // and for a few odd day rules, it replays Quartz's search step by step
-// (rounds.go).
+// (rounds.go). Next of Unix cron searches on local dates alone, from one change of
+// the clocks to the next (unix_next.go).
 package schedule
 
 import (

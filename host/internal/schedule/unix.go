@@ -11,8 +11,8 @@ import (
 // ParseUnix reads the five fields of Unix cron (minute, hour, day of month,
 // month, day of week with 0 for Sunday) or one of the words @hourly, @daily,
 // @weekly, @monthly, @yearly, @every <duration>. Clock changes are treated as
-// in Parse. Instants of @every are counted from 1 January 1970, so that every
-// server has the same ones.
+// Unix.Next says. Instants of @every are counted from 1 January 1970, so that
+// every server has the same ones.
 func ParseUnix(text string, loc *time.Location) (Schedule, error) {
 	if loc == nil {
 		return nil, &Error{Text: text, Reason: "has no time zone"}
@@ -31,7 +31,7 @@ func ParseUnix(text string, loc *time.Location) (Schedule, error) {
 	}
 	switch s := parsed.(type) {
 	case *cron.SpecSchedule:
-		return &Quartz{text: text, loc: loc, f: unixFields(s)}, nil
+		return &Unix{text: text, loc: loc, f: unixFields(s), fixed: !beats(trimmed)}, nil
 	case cron.ConstantDelaySchedule:
 		// robfig's parser rounds what is no whole second, and less than one up.
 		asked, err := time.ParseDuration(strings.TrimPrefix(trimmed, "@every "))
@@ -52,6 +52,16 @@ func unixHint(fields []string) string {
 		return `; six or seven fields are dialect = "quartz"`
 	}
 	return ""
+}
+
+// beats reports whether the minute or the hour of a text begins with a star, also
+// where a step follows it. Of the words @hourly alone means that.
+func beats(text string) bool {
+	parts := strings.Fields(text)
+	if len(parts) == 1 {
+		return parts[0] == "@hourly"
+	}
+	return strings.ContainsAny(parts[0][:1]+parts[1][:1], "*?")
 }
 
 const unixStar = 1 << 63 // robfig's mark for a field written as *

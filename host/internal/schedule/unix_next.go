@@ -1,0 +1,90 @@
+package schedule
+
+import "time"
+
+// Unix is a parsed Unix cron expression bound to a time zone.
+type Unix struct {
+	text string
+	loc  *time.Location
+	f    fields
+	// fixed: neither the minute nor the hour begins with a star. Such a schedule
+	// means times of day, any other one a beat.
+	fixed bool
+}
+
+// Clocks that are moved by more than this were wrong before, so cron believes
+// them. It compares the minute in which it wakes up with the one before, which is
+// why the two differ.
+const (
+	mostForward = 3*3600 - 60
+	mostBack    = 3 * 3600
+)
+
+// String returns the text that was parsed.
+func (u *Unix) String() string { return u.text }
+
+// Next returns the first instant strictly after t that the schedule names, in
+// the schedule's zone, or the zero time if there is none until the end of
+// LastYear. Its work is bounded.
+//
+// At a change of the clocks it does what Debian's cron does. A schedule that means
+// times of day fires at the change, once, if the change leaves out one of its
+// times, and does not fire in the second pass of a stretch that clocks show
+// again. Any other one goes by what clocks show.
+func (u *Unix) Next(t time.Time) time.Time {
+	at, ok := u.next(t.Unix() + 1)
+	if !ok {
+		return time.Time{}
+	}
+	return time.Unix(at, 0).In(u.loc)
+}
+
+// next returns the first instant that is not before from.
+func (u *Unix) next(from int64) (int64, bool) {
+	if u.f.never != "" || from > beyondAll {
+		return 0, false
+	}
+	from = max(from, -2*daySeconds) // no year before 1970 is ever listed
+	// A change at this very instant is the end of the span before.
+	for here := spanAt(u.loc, from-1); ; {
+		wall, ok := u.f.civilNext(max(u.unseen(here, from+here.offset), 0))
+		if !ok {
+			return 0, false
+		}
+		if at := wall - here.offset; at < here.end {
+			return at, true
+		}
+		after := spanAt(u.loc, here.end)
+		if u.catchesUp(here, after) && wall < after.start+after.offset {
+			return after.start, true
+		}
+		from = here.end
+		if after.offset >= here.offset { // else clocks show again what was passed over here
+			from = max(from, wall-here.offset-2*margin)
+		}
+		here = after
+		if from >= after.end {
+			here = spanAt(u.loc, from)
+		}
+	}
+}
+
+// unseen is the first local time of a span from wall on that counts: what clocks
+// have shown before they were set back does not, to a schedule of fixed times.
+func (u *Unix) unseen(s span, wall int64) int64 {
+	if !u.fixed || s.start == distantPast || wall >= s.start+s.offset+mostBack {
+		return wall
+	}
+	before := spanAt(u.loc, s.start-1)
+	if back := before.offset - s.offset; back <= 0 || back > mostBack {
+		return wall
+	}
+	return max(wall, s.start+before.offset)
+}
+
+// catchesUp reports whether what is listed in the time that clocks leave out
+// between two spans fires at the change.
+func (u *Unix) catchesUp(before, after span) bool {
+	forward := after.offset - before.offset
+	return u.fixed && forward > 0 && forward <= mostForward
+}
