@@ -8,9 +8,12 @@ import (
 	"fmt"
 	"io/fs"
 	"log/slog"
+	"maps"
 	"os"
 	"path/filepath"
+	"slices"
 	"sync"
+	"time"
 
 	"github.com/wasmjob/wasmjob/host/internal/layout"
 )
@@ -88,11 +91,18 @@ func (a *applied) keep(job string, said []byte) {
 	}
 }
 
-// run writes what is kept, until ctx ends and all of it is written.
+// appliedAgain is how long what could not be written waits for the next try.
+const appliedAgain = time.Minute
+
+// run writes what is kept, until ctx ends and all of it was tried once more.
 func (a *applied) run(ctx context.Context) {
+	again := time.NewTicker(appliedAgain)
+	defer again.Stop()
 	for {
 		select {
 		case <-a.wake:
+			a.flush()
+		case <-again.C:
 			a.flush()
 		case <-ctx.Done():
 			a.flush()
@@ -101,27 +111,23 @@ func (a *applied) run(ctx context.Context) {
 	}
 }
 
+// flush tries each job once.
 func (a *applied) flush() {
-	for {
-		job, said, ok := a.next()
-		if !ok {
-			return
-		}
-		if err := a.write(job, said); err != nil {
-			a.log.Warn("what this server's file says of the job cannot be kept, so it counts as new at the next start", "job", job, "error", err)
-		}
-	}
-}
-
-// next takes a job that is to be written.
-func (a *applied) next() (job, said string, ok bool) {
 	a.mu.Lock()
-	defer a.mu.Unlock()
-	for job = range a.unwritten {
+	jobs := slices.Sorted(maps.Keys(a.unwritten))
+	a.mu.Unlock()
+	for _, job := range jobs {
+		a.mu.Lock()
+		said := a.said[job]
 		delete(a.unwritten, job)
-		return job, a.said[job], true
+		a.mu.Unlock()
+		if err := a.write(job, said); err != nil {
+			a.log.Warn("what this server's file says of the job cannot be kept, so it counts as new at the next start; it is tried again", "job", job, "error", err)
+			a.mu.Lock()
+			a.unwritten[job] = true
+			a.mu.Unlock()
+		}
 	}
-	return "", "", false
 }
 
 // write replaces the file in one step. It is not synced: what a power cut takes
