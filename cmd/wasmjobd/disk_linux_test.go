@@ -16,7 +16,7 @@ func TestDiskScripts(t *testing.T) {
 	if os.Getuid() != 0 {
 		t.Skip("left out: a disk of its own takes root to mount")
 	}
-	hello, err := filepath.Abs("../../plugins/examples/hello-wat/hello.wasm")
+	examples, err := filepath.Abs("../../plugins/examples")
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -24,7 +24,8 @@ func TestDiskScripts(t *testing.T) {
 		Dir:  "testdata/disk",
 		Cmds: map[string]func(*testscript.TestScript, bool, []string){"until": until},
 		Setup: func(e *testscript.Env) error {
-			e.Setenv("HELLO", hello)
+			e.Setenv("HELLO", filepath.Join(examples, "hello-wat/hello.wasm"))
+			e.Setenv("LONG", filepath.Join(examples, "long-wat/long.wasm"))
 			disk := filepath.Join(e.WorkDir, "disk")
 			if err := os.Mkdir(disk, 0o700); err != nil {
 				return err
