@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -38,6 +39,11 @@ func TestHealthy(t *testing.T) {
 			<-h.Ready()
 			if err := h.Healthy(); !errors.Is(err, why) {
 				t.Errorf("got %v, want %v", err, why)
+			}
+			// A job that has nothing to write shows it, too.
+			troubles := h.Jobs()[0].Troubles
+			if want := why != nil; want != slices.Equal(troubles, []string{"registry: registry: read-only"}) || !want && len(troubles) > 0 {
+				t.Errorf("troubles %q", troubles)
 			}
 			if err := errors.Join(stop(), reg.Close()); err != nil {
 				t.Error(err)

@@ -9,13 +9,14 @@ import (
 	"github.com/wasmjob/wasmjob/host/internal/protocol"
 	"github.com/wasmjob/wasmjob/host/internal/runner"
 	"github.com/wasmjob/wasmjob/host/job"
+	"github.com/wasmjob/wasmjob/host/registry"
 )
 
 // Jobs tells where each job stands: those of Options.Jobs in their order, then
 // those that were found in the registry, by name.
 func (h *Host) Jobs() []job.Status {
 	h.mu.Lock()
-	trunk := h.trunk
+	reg, trunk := h.registry, h.trunk
 	jobs, all := make([]hosted, len(h.jobs)), make([]job.Status, len(h.jobs))
 	for i, j := range h.jobs {
 		jobs[i], all[i].Config = *j, *j.config
@@ -24,6 +25,9 @@ func (h *Host) Jobs() []job.Status {
 	shared := h.out.troubles() // what ails these or the session ails every job
 	if trunk != nil {
 		shared = append(shared, trunk.Troubles()...)
+	}
+	if err := takesNoWrites(reg); err != nil {
+		shared = append(shared, "registry: "+err.Error())
 	}
 	for i, j := range jobs {
 		s := &all[i]
@@ -35,7 +39,8 @@ func (h *Host) Jobs() []job.Status {
 					it.Next = s.Next
 				}
 			}
-			s.Troubles = slices.Concat(shared, s.Troubles)
+			own := slices.DeleteFunc(s.Troubles, func(t string) bool { return slices.Contains(shared, t) })
+			s.Troubles = slices.Concat(shared, own)
 		} else if trunk != nil && j.waits() {
 			s.Troubles = []string{"its module is being compiled; the job begins after that"}
 		}
@@ -45,8 +50,8 @@ func (h *Host) Jobs() []job.Status {
 }
 
 // Healthy returns nil, or why no job can go on here: there is no session of the
-// registry, its connection is lost, it does not answer, or it cannot be written
-// any more. What ails a single job is in its Troubles.
+// registry, its connection is lost, it does not answer, or it cannot be written.
+// What ails a single job is in its Troubles.
 func (h *Host) Healthy() error {
 	h.mu.Lock()
 	reg, trunk := h.registry, h.trunk
@@ -56,10 +61,16 @@ func (h *Host) Healthy() error {
 			return failf(Unavailable, errors.New(strings.Join(troubles, "; ")), "no job can go on")
 		}
 	}
+	if err := takesNoWrites(reg); err != nil {
+		return failf(Unavailable, err, "no job can go on")
+	}
+	return nil
+}
+
+// takesNoWrites is why a registry takes none now, if it is one that can tell.
+func takesNoWrites(reg registry.Registry) error {
 	if r, ok := reg.(interface{ Healthy() error }); ok {
-		if err := r.Healthy(); err != nil {
-			return failf(Unavailable, err, "no job can go on")
-		}
+		return r.Healthy()
 	}
 	return nil
 }
