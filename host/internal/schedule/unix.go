@@ -31,7 +31,11 @@ func ParseUnix(text string, loc *time.Location) (Schedule, error) {
 	}
 	switch s := parsed.(type) {
 	case *cron.SpecSchedule:
-		return &Unix{text: text, loc: loc, f: unixFields(s), fixed: !beats(trimmed)}, nil
+		if parts := strings.Fields(trimmed); len(parts) == 5 {
+			star := func(k int) bool { return strings.ContainsAny(parts[k][:1], "*?") }
+			return &Unix{text: text, loc: loc, f: unixFields(s, star(2) || star(4)), fixed: !star(0) && !star(1)}, nil
+		}
+		return &Unix{text: text, loc: loc, f: unixFields(s, true), fixed: trimmed != "@hourly"}, nil
 	case cron.ConstantDelaySchedule:
 		// robfig's parser rounds what is no whole second, and less than one up.
 		asked, err := time.ParseDuration(strings.TrimPrefix(trimmed, "@every "))
@@ -54,21 +58,12 @@ func unixHint(fields []string) string {
 	return ""
 }
 
-// beats reports whether the minute or the hour of a text begins with a star, also
-// where a step follows it. Of the words @hourly alone means that.
-func beats(text string) bool {
-	parts := strings.Fields(text)
-	if len(parts) == 1 {
-		return parts[0] == "@hourly"
-	}
-	return strings.ContainsAny(parts[0][:1]+parts[1][:1], "*?")
-}
-
-const unixStar = 1 << 63 // robfig's mark for a field written as *
+const unixStar = 1 << 63 // robfig's mark for a field that holds *
 
 // unixFields takes over the bit sets of a parsed Unix schedule, in which days
-// of the week count from 0.
-func unixFields(s *cron.SpecSchedule) fields {
+// of the week count from 0. To cron a field is a star that begins with one, also if
+// a step follows; with both then says that the day must be in both lists.
+func unixFields(s *cron.SpecSchedule, both bool) fields {
 	f := fields{
 		second:   s.Second &^ unixStar,
 		minute:   s.Minute &^ unixStar,
@@ -79,7 +74,7 @@ func unixFields(s *cron.SpecSchedule) fields {
 		lastYear: int32(clampYear(LastYear)),
 		rule:     byEither,
 	}
-	if (s.Dom|s.Dow)&unixStar != 0 {
+	if both {
 		f.rule = byBoth
 	}
 	for y := firstYear; y <= int(f.lastYear); y++ {

@@ -13,9 +13,10 @@ import (
 // debian is cron as Debian has it: it wakes up each minute, looks how far the
 // clock on the wall is from where it should be, and runs what is due by that.
 type debian struct {
-	u       *Unix
-	virtual int64 // the local minute up to which everything was run
-	fires   []int64
+	u          *Unix
+	star, both bool  // the minute or the hour is one; the day is, or the weekday
+	virtual    int64 // the local minute up to which everything was run
+	fires      []int64
 }
 
 // wake is what it does in one minute of real time.
@@ -45,15 +46,16 @@ func (d *debian) wake(minute int64) {
 // find runs what the local minute lists. An instant is run once, however many
 // times of the day it stands for.
 func (d *debian) find(minute, local int64, wild, fixed bool) {
-	t, f := time.Unix(local*60, 0).UTC(), &d.u.f
-	if d.u.fixed && !fixed || !d.u.fixed && !wild {
+	f := &d.u.f
+	if f.minute>>(local%60)&1 == 0 || f.hour>>(local/60%24)&1 == 0 {
 		return
 	}
+	t := time.Unix(local*60, 0).UTC()
 	day, weekday := f.days>>t.Day()&1 != 0, f.weekdays>>(int(t.Weekday())+1)&1 != 0
-	if f.rule == byEither && !day && !weekday || f.rule == byBoth && !(day && weekday) {
+	if d.star && !wild || !d.star && !fixed || d.both && !(day && weekday) || !day && !weekday {
 		return
 	}
-	if f.minute>>t.Minute()&1 == 0 || f.hour>>t.Hour()&1 == 0 || f.month>>t.Month()&1 == 0 {
+	if f.month>>t.Month()&1 == 0 {
 		return
 	}
 	if n := len(d.fires); n == 0 || d.fires[n-1] != minute*60 {
@@ -142,7 +144,9 @@ func followsDebian(t *testing.T, r *rand.Rand, loc *time.Location, text string, 
 	if err != nil {
 		t.Fatalf("%q: %v", text, err)
 	}
-	d := debian{u: s.(*Unix)}
+	parts := strings.Fields(text)
+	star := func(k int) bool { return parts[k][0] == '*' }
+	d := debian{u: s.(*Unix), star: star(0) || star(1), both: star(2) || star(4)}
 	_, offset := time.Unix(from, 0).In(loc).Zone()
 	d.virtual = (from + int64(offset)) / 60
 	for minute := from/60 + 1; minute <= to/60; minute++ {
