@@ -16,7 +16,7 @@ import (
 
 var documents = []string{
 	"README.md", "CONTRIBUTING.md", "docs/ARCHITECTURE.md", "docs/PROTOCOL.md", "docs/RATIONALE.md", "docs/STATUS.md", "docs/CASES.md", "docs/FAULTS.md", "docs/OPERATIONS.md", "docs/MIGRATION.md",
-	"abi/ABI.md", "abi/conformance/README.md", "abi/conformance/GUEST.md", "plugins/examples/README.md",
+	"abi/ABI.md", "abi/conformance/README.md", "abi/conformance/GUEST.md", "plugins/examples/README.md", "host/job/recorded/testdata/README.md",
 }
 
 const (

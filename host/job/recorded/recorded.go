@@ -1,10 +1,9 @@
-// Package recorded opens, for tests, the answers and trees that were recorded
-// from real ElasticJob and Quartz. They lie beside the repository, not in it.
-// No package of the daemon imports it.
+// Package recorded gives tests the answers and trees that were recorded from
+// real ElasticJob and Quartz. They lie in its testdata, with a README. No
+// package of the daemon imports it.
 //
-// A folder is named by an environment variable, relative to the root of the
-// repository if it is not absolute. If the variable is set, a missing file
-// fails the test; if not, a missing folder skips it, unless WASMJOBD_STRICT=1.
+// An environment variable may name another folder to be read instead, relative
+// to the root of the repository if it is not absolute.
 package recorded
 
 import (
@@ -13,16 +12,28 @@ import (
 	"encoding/json"
 	"os"
 	"path/filepath"
+	"strings"
 	"testing"
 )
 
-// Vectors reads a file of vectors (WASMJOBD_VECTORS, default ../shared/vectors),
-// one T a line. It fails the test if the file has no line, or a line has a
-// field that T lacks: an answer nobody compares.
+const (
+	vectors    = "WASMJOBD_VECTORS"
+	recordings = "WASMJOBD_GOLDEN"
+)
+
+// kept is where the repository has what these variables may name elsewhere.
+var kept = map[string]string{
+	vectors:    "host/job/recorded/testdata/vectors",
+	recordings: "host/job/recorded/testdata/recordings",
+}
+
+// Vectors reads a file of vectors (from $WASMJOBD_VECTORS, if that is set), one
+// T a line. It fails the test if the file has no line, or a line has a field
+// that T lacks: an answer nobody compares.
 func Vectors[T any](t testing.TB, file string) []T {
 	t.Helper()
 	var all []T
-	scan := bufio.NewScanner(bytes.NewReader(read(t, "WASMJOBD_VECTORS", "vectors", file)))
+	scan := bufio.NewScanner(bytes.NewReader(read(t, vectors, file)))
 	scan.Buffer(nil, 1<<22)
 	for scan.Scan() {
 		var v T
@@ -42,41 +53,55 @@ func Vectors[T any](t testing.TB, file string) []T {
 	return all
 }
 
-// Golden reads a file of recorded trees and writes (WASMJOBD_GOLDEN, default
-// ../shared/golden).
+// Golden reads a file of recorded trees and writes (from $WASMJOBD_GOLDEN, if
+// that is set).
 func Golden(t testing.TB, file string) []byte {
 	t.Helper()
-	return read(t, "WASMJOBD_GOLDEN", "golden", file)
+	return read(t, recordings, file)
 }
 
-func read(t testing.TB, env, folder, file string) []byte {
+// Scenarios are the names of the recordings in a folder: "ej2".
+func Scenarios(t testing.TB, folder string) []string {
 	t.Helper()
-	root := Root(t)
-	dir, asked := os.LookupEnv(env)
-	if asked = asked && dir != ""; !asked {
-		dir = filepath.Join("..", "shared", folder)
+	entries, err := os.ReadDir(dir(t, recordings) + "/" + folder)
+	if err != nil {
+		t.Fatal(err)
 	}
-	if filepath.IsAbs(dir) {
-		rel, err := filepath.Rel(root, dir)
-		if err != nil {
-			t.Fatal(err)
-		}
-		dir = rel
-	}
-	// Not cleaned on purpose: only of a path that begins with the module's own
-	// root does the go command notice that the file changed, and run the test
-	// again.
-	path := root + "/" + dir + "/" + file
-	data, err := os.ReadFile(path)
-	if os.IsNotExist(err) && !asked && os.Getenv("WASMJOBD_STRICT") != "1" {
-		if _, err := os.Stat(root + "/" + dir); os.IsNotExist(err) {
-			t.Skipf("left out: no %s beside the repository", folder)
+	var names []string
+	for _, e := range entries {
+		if name, ok := strings.CutSuffix(e.Name(), ".json"); ok {
+			names = append(names, name)
 		}
 	}
+	return names
+}
+
+func read(t testing.TB, env, file string) []byte {
+	t.Helper()
+	data, err := os.ReadFile(dir(t, env) + "/" + file)
 	if err != nil {
 		t.Fatal(err)
 	}
 	return data
+}
+
+// dir is the folder to read from. It is not cleaned on purpose: only of a path
+// that begins with the module's own root does the go command notice that a file
+// changed, and run the test again.
+func dir(t testing.TB, env string) string {
+	t.Helper()
+	root, asked := Root(t), os.Getenv(env)
+	if asked == "" {
+		asked = kept[env]
+	}
+	if filepath.IsAbs(asked) {
+		rel, err := filepath.Rel(root, asked)
+		if err != nil {
+			t.Fatal(err)
+		}
+		asked = rel
+	}
+	return root + "/" + asked
 }
 
 // Root is the folder of go.mod.

@@ -113,21 +113,9 @@ func TestAll(t *testing.T) {
 // files are the recordings of version 2.1.5.
 func files(t *testing.T) map[string]bool {
 	t.Helper()
-	recorded.Golden(t, "ej2/basic.json") // fails or skips where there are none
-	dir := os.Getenv("WASMJOBD_GOLDEN")
-	switch {
-	case dir == "":
-		dir = filepath.Join(recorded.Root(t), "..", "shared", "golden")
-	case !filepath.IsAbs(dir):
-		dir = filepath.Join(recorded.Root(t), dir)
-	}
-	names, err := filepath.Glob(filepath.Join(dir, "ej2", "*.json"))
-	if err != nil {
-		t.Fatal(err)
-	}
 	all := map[string]bool{}
-	for _, n := range names {
-		all[strings.TrimSuffix(filepath.Base(n), ".json")] = true
+	for _, name := range recorded.Scenarios(t, "ej2") {
+		all[name] = true
 	}
 	return all
 }
