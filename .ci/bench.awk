@@ -25,7 +25,8 @@
 	next
 }
 /^PASS$/ { next }
-/^(ok|FAIL|---|panic)/ { print; if (/^(FAIL|---|panic)/ && !/SKIP/) bad = 1; next }
+/^(FAIL|--- FAIL|panic)/ { print; bad = 1; next }
+/^(ok|---)/ { print; next } # a note of a benchmark begins with --- BENCH
 { print "  " $0 }
 END {
 	if (ratios) { print "\nratios"; for (i = 1; i <= ratios; i++) print ratio[i] }

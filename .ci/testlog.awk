@@ -1,9 +1,11 @@
-# Reads the output of `go test -v` and prints what a person wants to see of it:
-# a line for each package, everything of a package that failed, and at the end
-# the tests that were left out, with their reasons. Fails if a test failed, or,
-# with WASMJOBD_STRICT=1, if one was left out.
+# Reads what was left out of the guests and the output of `go test -v`, and
+# prints what a person wants to see of it: a line for each package, everything of
+# a package that failed, and at the end, in one place, what was left out and what
+# failed, with the reasons. Fails if a test failed, or, with WASMJOBD_STRICT=1, if
+# one was left out.
 
-function forget() { lines = 0; test = ""; }
+# Names of tests are those of one package.
+function forget(  name) { lines = 0; test = ""; why = ""; building = 0; for (name in said) delete said[name]; for (name in bad) delete bad[name] }
 
 # Of a package that failed everything is shown but the names of what passed.
 function tell(  i) {
@@ -11,25 +13,49 @@ function tell(  i) {
 		if (held[i] !~ /^ *(=== (RUN|PAUSE|CONT|NAME)|--- (PASS|SKIP))/) print held[i]
 }
 
+# What failed in a package: its tests, not those that failed for one within them.
+function blame(package,  name, other, within, some) {
+	for (name in bad) {
+		within = 0
+		for (other in bad) if (index(other, name "/") == 1) within = 1
+		if (!within) { bads[++blamed] = package ": " name (said[name] == "" ? "" : ": " said[name]); some = 1 }
+	}
+	if (!some) bads[++blamed] = package ": " (why == "" ? "no test says why" : why)
+}
+
+/^guests: left out: / { sub(/^guests: left out: /, "guests of "); sub(/: (skipped|left out): /, ": "); out[++skips] = $0; guests++; next }
 /^=== (RUN|CONT|NAME)/ { test = $3 }
+/^# / { building = 1 } # what the compiler says comes when it says it
 /^ +[A-Za-z0-9_]+\.go:[0-9]+: / { said[test] = $0; sub(/^ +[A-Za-z0-9_]+\.go:[0-9]+: /, "", said[test]) }
-/^ *--- SKIP: / { why = said[$3]; sub(/^left out: /, "", why); out[++skips] = $3 ": " (why == "" ? "no reason given" : why) }
+/^panic: / && why == "" { why = $0 }
+/^ *--- SKIP: / { reason = said[$3]; sub(/^left out: /, "", reason); out[++skips] = $3 ": " (reason == "" ? "no reason given" : reason) }
+/^ *--- FAIL: / { bad[$3] = 1 }
 /^ *--- (PASS|SKIP|FAIL): / && $0 !~ /^ / { count[$2]++ }
 
 /^ok  ?\t/ || /^\?? *\t.*\[no test files\]/ { if ($0 !~ /no test files/) { print; packages++ } forget(); fflush(); next }
-/^FAIL\t/ { tell(); print; forget(); failed++; fflush(); next }
-/^-test\.shuffle / { print_later = $0 }
+/^FAIL\t/ {
+	tell(); print
+	if (match($0, /\[.*\]$/)) why = substr($0, RSTART)
+	blame($2); forget(); failed++; fflush(); next
+}
+/^-test\.shuffle / { next }
+building && !/^(===|---) / { print; next }
 { held[++lines] = $0 }
 
 END {
 	# What belongs to no package: an error of the go command itself.
 	if (lines) tell()
 	for (i = 1; i <= lines; i++) if (held[i] ~ /^(go: |make|FAIL|.*cannot find)/) broken = 1
-	printf "\n%d packages passed, %d failed; tests: %d passed, %d failed, %d left out\n", packages, failed, count["PASS:"], count["FAIL:"], count["SKIP:"]
+	printf "\n%d packages passed, %d failed; tests: %d passed, %d failed, %d left out\n", packages, failed, count["PASS:"], count["FAIL:"], skips - guests
 	if (skips) {
 		print "left out:"
 		for (i = 1; i <= skips; i++) print "  " out[i]
 	}
+	if (blamed) {
+		print "failed (all that was printed is in build/test.log):"
+		for (i = 1; i <= blamed; i++) print "  " bads[i]
+	}
+	if (broken || packages + failed == 0) print "not all was run: see above"
 	if (failed || broken || packages == 0) exit 1
 	if (skips && ENVIRON["WASMJOBD_STRICT"] == "1") {
 		print "WASMJOBD_STRICT=1: nothing may be left out"
