@@ -103,6 +103,7 @@ func clusterScripts(t *testing.T, dir string, server *zktest.Server) testscript.
 			e.Setenv("ROOT", root)
 			e.Setenv("LONG", filepath.Join(root, "plugins/examples/long-wat/long.wasm"))
 			e.Setenv("PORT", port)
+			e.Setenv("FREE", strconv.Itoa(zktest.FreePort(t)))
 			e.Setenv("WASMJOBD_REGISTRY__SERVERS", server.Address())
 			e.Setenv("WASMJOBD_REGISTRY__CHROOT", "/"+filepath.Base(e.WorkDir)) // scripts do not meet
 			e.Setenv("WASMJOBD_SERVER__LOG__FORMAT", "json")

@@ -37,6 +37,10 @@ var readmeCommands = map[string]struct{ file, text string }{
 	"wasmjobd inspect plugins/examples/hello-rust/hello-rust.wasm": {
 		readmeScript, "\nexec wasmjobd inspect plugins/examples/hello-rust/hello-rust.wasm\nstdout ",
 	},
+	"sudo apt-get install zookeeper": {"host/registry/zk/zktest/release.go", `run("apt-get", "-o", "DPkg::Lock::Timeout=300", "-y", "-qq", "install", "--no-install-recommends", "zookeeper")`},
+	"java -cp /usr/share/java/zookeeper.jar org.apache.zookeeper.server.ZooKeeperServerMain 2181 data/zookeeper": {
+		clusterScript, "\nexec java -cp /usr/share/java/zookeeper.jar org.apache.zookeeper.server.ZooKeeperServerMain $FREE $WORK/zookeeper &",
+	},
 	"SERVER=1 wasmjobd serve --config plugins/examples/long-wat/jobs.toml": {
 		clusterScript, "\nenv SERVER=1\nenv WASMJOBD_SERVER__DATA_DIR=$WORK/1\nexec sh -c 'exec wasmjobd serve --config plugins/examples/long-wat/jobs.toml ",
 	},
