@@ -153,12 +153,21 @@ func jobShutdown(o *operatorVerb) *cobra.Command {
 }
 
 func jobRemove(o *operatorVerb) *cobra.Command {
-	var yes bool
-	c := jobVerb(o, "remove", "Take a job out of the registry, with what its guests keep", "removed", (*host.Operator).Remove)
+	var yes, force bool
+	c := jobVerb(o, "remove", "Take a job out of the registry, with what its guests keep", "removed", func(op *host.Operator, ctx context.Context, name string) error {
+		if !force {
+			if err := op.Returns(ctx, name); err != nil {
+				return err
+			}
+		}
+		return op.Remove(ctx, name)
+	})
 	c.Long = "The job ends on every server that runs it because the registry says so. A server whose own file\n" +
-		"defines it makes it again: take it out of the files first. Rows of its runs stay in the histories.\n" +
-		"It is refused while an item runs."
+		"defines it makes it again, so it is refused as long as there is such a file: that of a server that\n" +
+		"runs, or the configuration that is read here. Rows of its runs stay in the histories. It is refused\n" +
+		"while an item runs."
 	c.Flags().BoolVar(&yes, "yes", false, "really: this cannot be taken back")
+	c.Flags().BoolVar(&force, "force", false, "also if a file brings it back")
 	remove := c.RunE
 	c.RunE = func(c *cobra.Command, args []string) error {
 		if !yes {

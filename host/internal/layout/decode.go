@@ -197,7 +197,7 @@ func (d *Decoder) child(rel string, n registry.Node) {
 		held := n.Exists && n.Stat.Owner != 0
 		d.faults.stray(rel, n.Exists && !held, "no session holds it, so it counts as nobody; delete it")
 		said := decodeMember(n.Data)
-		v.Members = put(v.Members, held, protocol.Member{ID: job.InstanceID(shared(name)), Owner: int64(n.Stat.Owner), Labels: said.Labels, Address: said.Address, Ready: said.ready()},
+		v.Members = put(v.Members, held, protocol.Member{ID: job.InstanceID(shared(name)), Owner: int64(n.Stat.Owner), Labels: said.Labels, Address: said.Address, Defines: said.Defines, Ready: said.ready()},
 			func(a, b protocol.Member) int { return cmp.Compare(a.ID, b.ID) })
 	case nodeRuns:
 		r := protocol.Runs{ID: job.InstanceID(shared(name)), Version: n.Stat.Version, Modified: n.Stat.Modified}

@@ -92,6 +92,8 @@ type memberJSON struct {
 	Labels map[string]string `json:"labels,omitempty"`
 	// Address is where the member's server gives modules to others.
 	Address string `json:"address,omitempty"`
+	// Defines: the server's own file has the job, and makes it again when it is gone.
+	Defines bool `json:"defines,omitempty"`
 	// Next is how far the member is with the module that is to come.
 	Next *readyJSON `json:"next,omitempty"`
 }
@@ -102,7 +104,7 @@ type readyJSON struct {
 }
 
 func encodeMember(m protocol.Join, r protocol.Ready) string {
-	v := memberJSON{V: valueVersion, Labels: m.Labels, Address: m.Address}
+	v := memberJSON{V: valueVersion, Labels: m.Labels, Address: m.Address, Defines: m.Defines}
 	if r.Digest != "" {
 		v.Next = &readyJSON{r.Digest, r.Fault}
 	}

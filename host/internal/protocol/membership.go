@@ -152,7 +152,7 @@ func join(s *State, p *Plan) Mutation {
 		}
 		return Setup{Config: s.o.Config, Module: s.o.Module}
 	}
-	return Join{ID: s.freeID(), Disabled: v.Config.Disabled, Labels: s.o.Labels, Address: s.o.Address}
+	return Join{ID: s.freeID(), Disabled: v.Config.Disabled, Labels: s.o.Labels, Address: s.o.Address, Defines: s.o.Defines}
 }
 
 // setUpAgain makes what somebody deleted of the job's nodes, if the job itself

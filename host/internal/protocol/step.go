@@ -115,6 +115,8 @@ type Options struct {
 	Labels map[string]string
 	// Address is where this server gives modules to others; empty: nowhere.
 	Address string
+	// Defines: this server's own file has the job.
+	Defines bool
 	// Without names a rule that is not asked. Only the simulator says one, to
 	// show what breaks then.
 	Without string

@@ -57,7 +57,7 @@ func publish(s *State, _ *Plan) Mutation {
 	if s.self == "" || s.doubt != Trusted || s.swap.answer == nil || s.view.ready(s.self) == *s.swap.answer {
 		return nil
 	}
-	return Publish{Member: Join{ID: s.self, Labels: s.o.Labels, Address: s.o.Address}, Ready: *s.swap.answer}
+	return Publish{Member: Join{ID: s.self, Labels: s.o.Labels, Address: s.o.Address, Defines: s.o.Defines}, Ready: *s.swap.answer}
 }
 
 // switchModule is the reclaimer's: everybody has the next module.

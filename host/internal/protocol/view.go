@@ -109,6 +109,8 @@ type Member struct {
 	Labels map[string]string // of its server, for strategies
 	// Address is where its server gives modules to others; empty: nowhere.
 	Address string
+	// Defines: its server's own file has the job, and makes it again when it is gone.
+	Defines bool
 	Ready   Ready // how far it is with the next module
 }
 

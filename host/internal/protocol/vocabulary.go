@@ -189,6 +189,7 @@ type (
 		Disabled bool // value of the server's node if it is absent
 		Labels   map[string]string
 		Address  string
+		Defines  bool
 	}
 	// SetServer re-creates the own server's node, which a clean-up took.
 	SetServer struct{ IP string }

@@ -71,7 +71,7 @@ func newMember(l *lives, box *mailbox, line *session.Line) (*member, error) {
 			Knows: r.Knows, Zoneless: rules.Zoneless, Lost: l.lost,
 			Slots: rules.Slots, Queue: rules.Queue, Finish: rules.Finish, Replace: rules.Replace,
 			Started: rules.Started, Completed: rules.Completed, Retry: rules.Retry,
-			Labels: r.Labels, Address: r.Address,
+			Labels: r.Labels, Address: r.Address, Defines: r.Define != nil,
 		})),
 	}
 	m.effective, m.ruled = &effective{job: r.Config}, rules

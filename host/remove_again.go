@@ -1,0 +1,33 @@
+package host
+
+import (
+	"context"
+	"slices"
+	"strings"
+
+	"github.com/wasmjob/wasmjob/host/job"
+)
+
+// Returns is refused for a job that files bring back after Remove: those of
+// servers that run it, which make it again at once, and what Compare was given.
+// Files of servers that do not run are not known.
+func (o *Operator) Returns(ctx context.Context, name string) error {
+	v, _, err := o.whole(ctx, name)
+	if err != nil {
+		return err
+	}
+	var files []string
+	cure := "take it out there"
+	for _, m := range v.Members {
+		if m.Defines {
+			files, cure = append(files, "the file of "+string(m.ID)), "take it out there and restart"
+		}
+	}
+	if slices.ContainsFunc(o.files, func(c job.Config) bool { return c.Name == name }) {
+		files = append(files, "the configuration that was read here")
+	}
+	if len(files) == 0 {
+		return nil
+	}
+	return failf(Refused, nil, "remove job %s: it would come back from %s; %s, or say --force", name, strings.Join(files, ", "), cure)
+}
