@@ -19,9 +19,10 @@ import (
 const maxDump = 16 << 20
 
 // Dump writes the nodes of a job, one a line: its path below the namespace, " | "
-// and its value. Addresses are replaced by ip1, ip2 and so on, so that it can be
-// shown to others; what guests keep is left out. A dump that would be larger than
-// 16 MiB ends with a line that says so.
+// and its value. So that it can be shown to others, addresses are replaced by ip1,
+// ip2 and so on, and values that may be secrets or tell of a machine's files by
+// ***; what guests keep is left out. A dump that would be larger than 16 MiB ends
+// with a line that says so.
 func (o *Operator) Dump(ctx context.Context, name string, to io.Writer) error {
 	l := layout.NewJob(o.namespace, name)
 	n, err := o.session.Read(ctx, l.Root())
@@ -66,11 +67,7 @@ func (d *dump) below(ctx context.Context, path string, children []string) error 
 		if !n.Exists {
 			continue // it went meanwhile
 		}
-		value := string(n.Data)
-		if d.job.Private(child) {
-			value = fmt.Sprintf("(%d bytes)", len(n.Data))
-		}
-		d.line(child[d.above:] + " | " + value)
+		d.line(child[d.above:] + " | " + d.job.Masked(child, n.Data))
 		if err := d.below(ctx, child, n.Children); err != nil {
 			return err
 		}

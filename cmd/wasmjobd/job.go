@@ -182,7 +182,8 @@ func jobDump(o *operatorVerb) *cobra.Command {
 	return &cobra.Command{
 		Use: "dump JOB", Short: "Print the nodes of a job, to be shown to others", Args: cobra.ExactArgs(1),
 		Long: "One line is one node: its path, \" | \" and its value. Addresses are replaced by ip1, ip2 and\n" +
-			"so on; what guests keep as state is left out. The monitor_port of a job gives the same.",
+			"so on, and values of config, args and allow.env, commands and paths of files by ***; parameters\n" +
+			"are shown. What guests keep as state is left out. The monitor_port of a job gives the same.",
 		RunE: func(c *cobra.Command, args []string) error {
 			return o.do(c.Context(), func(ctx context.Context, _ *config.File, op *host.Operator) error {
 				return withNearest(ctx, op, args[0], op.Dump(ctx, args[0], o.term.out))
