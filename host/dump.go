@@ -30,7 +30,7 @@ func (o *Operator) Dump(ctx context.Context, name string, to io.Writer) error {
 	case err != nil:
 		return unread(err, "look at job %s", name)
 	case !n.Exists:
-		return failf(NotFound, nil, "there is no job %q in namespace %s", name, o.namespace)
+		return o.noJob(ctx, name)
 	}
 	d := &dump{o: o, job: l, above: len(l.Root()) - len("/"+name), masks: masks{}, to: bufio.NewWriter(to)}
 	if err := d.below(ctx, l.Root(), n.Children); err != nil {

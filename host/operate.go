@@ -238,7 +238,7 @@ func (o *Operator) whole(ctx context.Context, name string) (*protocol.View, layo
 		return nil, l, unread(err, "look at job %s", name)
 	}
 	if !v.Dirs.Root || !isJob(v) {
-		return nil, l, failf(NotFound, nil, "there is no job %q in namespace %s", name, o.namespace)
+		return nil, l, o.noJob(ctx, name)
 	}
 	return v, l, nil
 }

@@ -147,8 +147,12 @@ func (r *JobReport) State() string {
 
 // Jobs reports on every job of the namespace, without its items, ascending by
 // name; of one that may not be read it says so. What changes while it reads may be told half old and half new.
+// A namespace that is not there is an error.
 func (o *Operator) Jobs(ctx context.Context) ([]JobReport, error) {
 	names, err := o.Names(ctx)
+	if err == nil && len(names) == 0 {
+		err = o.Namespace(ctx)
+	}
 	if err != nil {
 		return nil, err
 	}

@@ -74,7 +74,9 @@ func namespaceThere(ctx context.Context, o *Options) error {
 	}
 	names, err := op.Names(ctx)
 	if err == nil && len(names) == 0 {
-		err = failf(NotFound, nil, "there is no job in namespace %s", o.Namespace)
+		if err = op.Namespace(ctx); err == nil {
+			err = failf(NotFound, nil, "there is no job in namespace %s", o.Namespace)
+		}
 	}
 	return errors.Join(err, op.Close())
 }

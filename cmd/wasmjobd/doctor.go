@@ -61,13 +61,20 @@ func examine(ctx context.Context, term *terminal, f *config.File, op *host.Opera
 	if err != nil {
 		return err
 	}
+	there := op.Namespace(ctx)
 	for _, name := range names {
 		if !slices.ContainsFunc(all, func(c host.Checkup) bool { return c.Job == name }) {
+			if there != nil {
+				return there
+			}
 			return withNearest(ctx, op, name, &host.Error{Code: host.NotFound, Msg: fmt.Sprintf("there is no job %q in namespace %s", name, f.Registry.Namespace)})
 		}
 	}
 	if len(names) == 0 {
 		leaveOthers(all)
+	}
+	if there != nil {
+		term.note("%v", there) // a first server makes it
 	}
 	if err := compareTokens(ctx, f, all); err != nil {
 		return err

@@ -27,11 +27,12 @@ func jobList(o *operatorVerb) *cobra.Command {
 	return &cobra.Command{
 		Use: "list", Short: "Show all jobs of the namespace", Args: cobra.NoArgs,
 		RunE: func(c *cobra.Command, _ []string) error {
-			return o.do(c.Context(), func(ctx context.Context, _ *config.File, op *host.Operator) error {
+			return o.do(c.Context(), func(ctx context.Context, f *config.File, op *host.Operator) error {
 				jobs, err := op.Jobs(ctx)
 				if err != nil {
 					return err
 				}
+				noteNone(o.term, f, jobs)
 				if o.term.json() {
 					return o.term.printJSON(jobsOf(jobs))
 				}
@@ -56,6 +57,13 @@ func jobShow(o *operatorVerb) *cobra.Command {
 				return printJob(o.term, r, zonesOf(f.Jobs)[r.Name])
 			})
 		},
+	}
+}
+
+// noteNone tells that a list is empty because its namespace is.
+func noteNone(term *terminal, f *config.File, jobs []host.JobReport) {
+	if len(jobs) == 0 {
+		term.note("there is no job in namespace %s", f.Registry.Namespace)
 	}
 }
 
@@ -202,11 +210,12 @@ func serverList(o *operatorVerb) *cobra.Command {
 	return &cobra.Command{
 		Use: "list", Short: "Show the servers that the jobs of the namespace know", Args: cobra.NoArgs,
 		RunE: func(c *cobra.Command, _ []string) error {
-			return o.do(c.Context(), func(ctx context.Context, _ *config.File, op *host.Operator) error {
+			return o.do(c.Context(), func(ctx context.Context, f *config.File, op *host.Operator) error {
 				jobs, err := op.Jobs(ctx)
 				if err != nil {
 					return err
 				}
+				noteNone(o.term, f, jobs)
 				if o.term.json() {
 					return o.term.printJSON(serversOf(host.ServersOf(jobs)))
 				}
