@@ -83,9 +83,6 @@ func (b *caseBuilder) request() {
 	}
 	name, scheduled := b.text("job", "job"), b.moment("scheduled", caseScheduled()).UnixMilli()
 	plain := job.Config{Name: name, Kind: job.Simple, Shards: 1, Overlap: job.Skip, OnRegistryLoss: job.CancelOnLoss, Layout: job.Layout21}
-	if fault, ok := errors.AsType[*job.FieldError](plain.Validate()); ok {
-		b.wrong("job", "", fault.Msg, `write a name such as "job"`)
-	}
 	// The name is all that could be wrong with it.
 	task, _ := job.NewTaskID(name, []int{int(item)}, caseInstance)
 	r := &b.c.Request
@@ -103,13 +100,31 @@ func (b *caseBuilder) request() {
 	if b.has("item_param") {
 		param := b.text("item_param", "")
 		r.Run.ItemParam, r.Run.Params[int(item)] = &param, param
-		if _, err := job.FormatItemParams(r.Run.Params); err != nil {
+		text, err := job.FormatItemParams(r.Run.Params)
+		if err != nil {
 			b.wrong("item_param", "", err.Error(), "put such values into config")
 		}
+		plain.ItemParams = text
 	}
+	plain.Param = r.Job.Param
+	b.sameAsServe(plain)
 	r.Limits = conformance.Limits{Timeout: b.millis("timeout", caseTimeout), Memory: b.number("memory", 0), Fuel: b.number("fuel", 0)}
 	if b.has("grace") {
 		r.Limits.Grace = b.millis("grace", 0)
+	}
+}
+
+// sameAsServe refuses what no server would have of such a job.
+func (b *caseBuilder) sameAsServe(c job.Config) {
+	fault, ok := errors.AsType[*job.FieldError](c.Validate())
+	switch {
+	case !ok:
+	case fault.Field == "name":
+		b.wrong("job", "", fault.Msg, `write a name such as "job"`)
+	case fault.Field == "item_params":
+		b.wrong("item_param", "", fault.Msg, fault.Hint)
+	default:
+		b.wrong(fault.Field, "", fault.Msg, fault.Hint)
 	}
 }
 

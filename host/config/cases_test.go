@@ -13,6 +13,7 @@ import (
 	"github.com/google/go-cmp/cmp/cmpopts"
 
 	"github.com/wasmjob/wasmjob/abi/conformance"
+	"github.com/wasmjob/wasmjob/host/job"
 )
 
 func TestParseCases(t *testing.T) {
@@ -113,6 +114,8 @@ func TestFaultsOfCases(t *testing.T) {
 		"owners":     {"[cases.a]\ninstances = { a = {} }\nwant.owners = ['b', 'a']\nprevious = ['a', 'a']", []string{`:3:15: cases.a.want.owners: 2 owners of 1 items`, `:3:16: cases.a.want.owners[0]: "b" is none of`, `:4:12: cases.a.previous: 2 owners of 1 items`}},
 		"many":       {"[cases.a]\ntotal = 2\ninstances = { a = {} }\nwant.owners = ['a']", []string{`:4:15: cases.a.want.owners: 1 owners of 2 items`}},
 		"job":        {"[cases.a]\njob = 'a@-@b'", []string{`:2:7: cases.a.job: `}},
+		"long":       {"[cases.a]\nitem_param = '" + strings.Repeat("x", job.MaxText) + "'", []string{`:2:14: cases.a.item_param: has 262146 bytes (use at most 262144)`}},
+		"long text":  {"[cases.a]\nparam = '" + strings.Repeat("x", job.MaxText+1) + "'", []string{`:2:9: cases.a.param: has 262145 bytes (use at most 262144)`}},
 		"twice":      {"[cases.a]\n[cases.a]", []string{`:2:2: cases: Key 'cases.a' has already been defined.`}},
 	} {
 		t.Run(name, func(t *testing.T) {
