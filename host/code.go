@@ -233,6 +233,9 @@ func (c *code) module(ctx context.Context, name, digest, kind string, k *gear) (
 		}
 	}
 	if m, err = c.library.take(ctx, digest, c.peers); err != nil {
+		if _, own := c.library.name(name); own != nil && ctx.Err() == nil {
+			return nil, fmt.Errorf("%w; %w", own, err) // why the server's own file does not do
+		}
 		return nil, fmt.Errorf("module %s: %w", name, err)
 	}
 	k.give = append(k.give, func() { c.library.give(digest) })

@@ -1,6 +1,7 @@
 package main
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"slices"
@@ -10,6 +11,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/wasmjob/wasmjob/host"
 	"github.com/wasmjob/wasmjob/host/config"
 	"github.com/wasmjob/wasmjob/host/job"
 )
@@ -20,25 +22,35 @@ func validateCommand(term *terminal) *cobra.Command {
 		Short: "Check configuration files and show when each job fires next",
 		Long: "Validate reads configuration files without starting anything and lists everything\n" +
 			"that is wrong with them. Several files make one configuration; - is standard input.\n" +
-			"With -o json it prints an array of problems, which is empty if there are none.",
+			"With -o json it prints an array of problems, which is empty if there are none.\n\n" +
+			"With --modules it also loads what the jobs run, as serve would on this machine: it reads,\n" +
+			"checks and compiles modules, holds them against kinds, limits and granted directories, looks\n" +
+			"for secrets, and runs nothing.",
 		Example: "  wasmjobd validate\n  wasmjobd validate --config jobs.toml --config site.toml\n  generate | wasmjobd validate - -o json",
 	}
 	paths := configFlag(c)
+	var modules bool
+	c.Flags().BoolVar(&modules, "modules", false, "also load what the jobs run")
 	c.RunE = func(c *cobra.Command, args []string) error {
 		files := args
 		if c.Flags().Changed("config") || len(args) == 0 {
 			files = slices.Concat(*paths, args)
 		}
-		return validate(term, files)
+		return untilSignal(c.Context(), func(ctx context.Context) error { return validate(ctx, term, files, modules) })
 	}
 	return c
 }
 
-func validate(term *terminal, paths []string) error {
+func validate(ctx context.Context, term *terminal, paths []string, modules bool) error {
 	f, err := readConfig(term, paths)
 	var problems config.Problems
 	if err != nil && !errors.As(err, &problems) {
 		return err
+	}
+	if err == nil && modules {
+		if problems, err = loadable(ctx, term, paths, f); err != nil {
+			return err
+		}
 	}
 	if term.json() {
 		if problems == nil {
@@ -57,8 +69,30 @@ func validate(term *terminal, paths []string) error {
 	}
 	if !term.json() {
 		summarise(term, paths, f)
+		if modules {
+			term.printf("the modules of all jobs can be loaded\n")
+		}
 	}
 	return nil
+}
+
+// loadable loads what the jobs run, as serve would.
+func loadable(ctx context.Context, term *terminal, paths []string, f *config.File) (config.Problems, error) {
+	k, err := fetchKeys(f, term)
+	if err != nil {
+		return nil, err
+	}
+	o := options(f, nil, nil)
+	o.Secrets, o.Compiler = k.secrets, k.compiler
+	faults, err := host.Loads(ctx, o)
+	if err != nil {
+		return nil, coded(err)
+	}
+	var problems config.Problems
+	for _, fault := range faults {
+		problems = append(problems, config.Problem{File: strings.Join(paths, ", "), Path: "jobs." + fault.Job, Code: config.CodeModule, Message: fault.Err.Error()})
+	}
+	return problems, nil
 }
 
 // summarise tells what a valid configuration has, and when each job fires.

@@ -24,6 +24,7 @@ const (
 	CodeReference  Code = "reference"      // names something that is not there
 	CodeGrant      Code = "above-ceiling"  // more than [host.allow] gives
 	CodeRelease    Code = "not-in-release" // a known name that this release does not serve
+	CodeModule     Code = "module"         // what a job runs cannot be loaded
 )
 
 // Problem is one thing that is wrong, at one place. Line and Col count from 1,

@@ -53,11 +53,19 @@ type crew struct {
 	alone bool // the run waits for them and does not count as busy
 }
 
+// bears is an error if there will never be so much for one guest.
+func (b *budget) bears(need uint64) error {
+	if need > b.most {
+		return fmt.Errorf("the guest needs %d bytes of memory, all guests together may have %d", need, b.most)
+	}
+	return nil
+}
+
 // take sets memory aside for a run, which becomes busy with its first. It
 // waits for it until the deadline.
 func (b *budget) take(r *run, need uint64) error {
-	if need > b.most {
-		return fmt.Errorf("the guest needs %d bytes of memory, all guests together may have %d", need, b.most)
+	if err := b.bears(need); err != nil {
+		return err
 	}
 	if b.try(r, need) {
 		return nil

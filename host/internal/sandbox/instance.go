@@ -92,16 +92,26 @@ func (r *run) attach(fresh bool) error {
 			return r.begun(in, in.serve(r))
 		}
 	}
-	limit := r.memoryLimit()
-	if r.c.memory > limit {
-		return fmt.Errorf("the module needs %d bytes of memory to begin with, the limit is %d; raise limits.memory", r.c.memory, limit)
+	in, err := r.fresh()
+	if err != nil {
+		return err
 	}
-	in := &instance{c: r.c, allow: r.facts.call.Config.Allow, files: r.openFiles(), depth: r.overhead(), closeDirs: func() {}}
-	in.mem.limit, in.mem.claimed, in.mem.more = limit, r.c.memory, in.grow
 	if err := r.c.engine.budget.take(r, in.cost()); err != nil {
 		return err
 	}
 	return r.begun(in, in.start(r))
+}
+
+// fresh is an instance that has nothing yet, unless the job's limit is below what
+// it begins with.
+func (r *run) fresh() (*instance, error) {
+	limit := r.memoryLimit()
+	if r.c.memory > limit {
+		return nil, fmt.Errorf("the module needs %d bytes of memory to begin with, the limit is %d; raise limits.memory", r.c.memory, limit)
+	}
+	in := &instance{c: r.c, allow: r.facts.call.Config.Allow, files: r.openFiles(), depth: r.overhead(), closeDirs: func() {}}
+	in.mem.limit, in.mem.claimed, in.mem.more = limit, r.c.memory, in.grow
+	return in, nil
 }
 
 // begun ends an instance that could not begin.

@@ -1,0 +1,26 @@
+package sandbox
+
+import (
+	"context"
+	"time"
+
+	"github.com/wasmjob/wasmjob/host/job"
+)
+
+// Fits tells why no run of the module for a job could begin: its limit is below
+// the memory that the module begins with, all guests together may not have so
+// much, or a granted directory cannot be opened.
+func (e *Engine) Fits(ctx context.Context, m *Module, c job.Config) error {
+	in, err := newRun(job.Call{Config: c}, m.c, time.Now()).fresh()
+	if err != nil {
+		return err
+	}
+	if err := e.budget.bears(in.cost()); err != nil {
+		return err
+	}
+	_, closeDirs, err := grantedDirs(ctx, in.allow.Dirs, e, in.files)
+	if err == nil {
+		closeDirs()
+	}
+	return err
+}

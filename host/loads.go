@@ -1,0 +1,66 @@
+package host
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"slices"
+)
+
+// JobFault is why a server would not run a job.
+type JobFault struct {
+	Job string
+	Err error
+}
+
+// Loads loads what the jobs of the options run as Run would, in a directory of
+// its own, and runs and keeps nothing. It tells which jobs Run would refuse, and
+// of which no run could begin, in the order of the options.
+func Loads(ctx context.Context, o Options) (faults []JobFault, err error) {
+	if o.DataDir != "" {
+		o.Private = append(slices.Clip(o.Private), DataPrivate(o.DataDir))
+	}
+	if o.DataDir, err = os.MkdirTemp("", "wasmjobd-"); err != nil {
+		return nil, failf(Internal, err, "make room for modules")
+	}
+	defer func() { err = errors.Join(err, os.RemoveAll(o.DataDir)) }()
+	h, err := New(o)
+	if err != nil {
+		return nil, err
+	}
+	if h.library, err = openLibrary(&h.o); err != nil {
+		return nil, err
+	}
+	defer func() { err = errors.Join(err, h.library.close()) }()
+	for _, j := range h.jobs {
+		j.code = newCode(&h.o, h.library, j.config)
+	}
+	defer h.dismiss()
+	for _, j := range h.jobs {
+		fault := h.fits(ctx, j)
+		if ctx.Err() != nil {
+			return nil, fmt.Errorf("load modules: %w", ctx.Err())
+		}
+		if fault != nil {
+			faults = append(faults, JobFault{j.config.Name, fault})
+		}
+	}
+	return faults, nil
+}
+
+// fits loads what one job runs, and tells why no run of it could begin.
+func (h *Host) fits(ctx context.Context, j *hosted) error {
+	c := h.identified(j)
+	k, err := j.code.equip(ctx, c)
+	if err != nil {
+		return err
+	}
+	defer k.release()
+	if g, ok := k.run.(equipped); ok {
+		if w, ok := g.Runner.(wasmGuests); ok {
+			return w.engine.Fits(ctx, w.module, c)
+		}
+	}
+	return nil
+}
