@@ -108,7 +108,13 @@ func (o *Operator) SetItem(ctx context.Context, name string, item int, disabled 
 // SetServer disables the servers at an address for the job, which then own none
 // of its items, or enables them again.
 func (o *Operator) SetServer(ctx context.Context, name, ip string, disabled bool) error {
-	return o.ask(ctx, able(disabled)+" a server of", name, protocol.AskServer{IP: ip, Disabled: disabled})
+	what := able(disabled) + " a server of"
+	return o.askBy(ctx, what, name, func(v *protocol.View) (protocol.Ask, error) {
+		if !slices.ContainsFunc(v.Servers, func(s protocol.Server) bool { return s.IP == ip }) {
+			return nil, failf(NotFound, nil, "%s job %s: there is no such server: %s", what, name, ip)
+		}
+		return protocol.AskServer{IP: ip, Disabled: disabled}, nil
+	})
 }
 
 // SetJob disables or enables every server that the job knows; a server that

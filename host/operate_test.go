@@ -106,7 +106,7 @@ func TestOperatorFromOutside(t *testing.T) {
 		wantCode(t, "no such job", o.Trigger(ctx, "nobody"), NotFound)
 		wantCode(t, "no such item", o.SetItem(ctx, "j", 9, true), Refused)
 		wantCode(t, "no item at all", o.SetItem(ctx, "j", -1, true), Refused)
-		wantCode(t, "no such server", o.SetServer(ctx, "j", "10.9.9.9", true), Refused)
+		wantCode(t, "no such server", o.SetServer(ctx, "j", "10.9.9.9", true), NotFound)
 		wantCode(t, "nobody to trigger", o.Trigger(ctx, "j"), Refused)
 		if err := errors.Join(o.Close(), stop(), reg.Close()); err != nil {
 			t.Error(err)

@@ -111,6 +111,9 @@ func (p *replay) find(ctx context.Context, attempt bool) error {
 	if !ok || err != nil || run == "" {
 		return usage("--replay %q: write job/item/run, or job/item/time as \"history list\" shows it", p.flags.replay)
 	}
+	if err := historyThere(p.file); err != nil {
+		return err
+	}
 	at, timeErr := time.Parse(time.RFC3339Nano, run)
 	rows, err := sqltrace.OpenReader(ctx, sqltrace.File(p.file.History.Path))
 	if err != nil {

@@ -47,10 +47,15 @@ func (h *historyVerb) load() (*config.File, error) {
 	if err != nil {
 		return nil, err
 	}
+	return f, historyThere(f)
+}
+
+// historyThere sees that a configuration's history is there.
+func historyThere(f *config.File) error {
 	if _, err := os.Stat(f.History.Path); errors.Is(err, fs.ErrNotExist) {
-		return nil, exitf(exitNotFound, "there is no history at %s; serve makes it (or is this another server's configuration?)", f.History.Path)
+		return exitf(exitNotFound, "there is no history at %s; serve makes it (or is this another server's configuration?)", f.History.Path)
 	}
-	return f, nil
+	return nil
 }
 
 // read gives do the history to look at, until a signal comes.
@@ -138,6 +143,10 @@ func (h *historyVerb) printList(ctx context.Context, filter sqltrace.Filter) err
 			return usage("--cursor: %w", err)
 		case err != nil:
 			return err
+		case len(page.Rows) == 0 && filter.Job != "":
+			if err := knownJob(ctx, r, f, filter.Job); err != nil {
+				return err
+			}
 		}
 		if h.term.json() {
 			return h.term.printJSON(listedPage(page))
@@ -148,6 +157,27 @@ func (h *historyVerb) printList(ctx context.Context, filter sqltrace.Filter) err
 		}
 		return nil
 	})
+}
+
+// knownJob refuses a job that neither the configuration nor any row has: nothing
+// is found of it, and would look as if nothing had happened.
+func knownJob(ctx context.Context, r *sqltrace.Reader, f *config.File, name string) error {
+	page, err := r.Query(ctx, sqltrace.Filter{Job: name, Limit: 1})
+	if err != nil || len(page.Rows) > 0 {
+		return err
+	}
+	var names []string
+	for _, j := range f.Jobs {
+		if j.Name == name {
+			return nil
+		}
+		names = append(names, j.Name)
+	}
+	hint := ""
+	if near := config.Nearest(name, names); near != "" {
+		hint = fmt.Sprintf("; did you mean %q?", near)
+	}
+	return exitf(exitNotFound, "no row is of a job %q, and the configuration does not have it%s", name, hint)
 }
 
 func historyCheck(h *historyVerb) *cobra.Command {

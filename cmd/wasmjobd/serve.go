@@ -140,11 +140,7 @@ func serveJobs(ctx context.Context, f *config.File, k keys, log *slog.Logger, ob
 			if err == nil {
 				err = runHost(ctx, h, f, log, rows)
 			}
-			var coded *host.Error
-			if errors.As(err, &coded) && coded.Code == host.Invalid {
-				return &exitError{code: exitInvalid, err: err}
-			}
-			return err
+			return coded(err)
 		})
 	})
 }

@@ -279,7 +279,7 @@ func TestServeSecondSignal(t *testing.T) {
 
 	// Meanwhile the directory is in use.
 	second := startServe(t, dir)
-	if s := second.end(t); s.ExitStatus() != exitFailure || !strings.Contains(second.errors.String(), "in use") {
+	if s := second.end(t); s.ExitStatus() != exitConflict || !strings.Contains(second.errors.String(), "in use") {
 		t.Errorf("a second server on the directory ended by %v:\n%s", s, second.errors)
 	}
 
