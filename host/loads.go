@@ -18,8 +18,12 @@ type JobFault struct {
 // its own, and runs and keeps nothing. It tells which jobs Run would refuse, and
 // of which no run could begin, in the order of the options.
 func Loads(ctx context.Context, o Options) (faults []JobFault, err error) {
+	var refused map[string]string
 	if o.DataDir != "" {
 		o.Private = append(slices.Clip(o.Private), DataPrivate(o.DataDir))
+		if refused, err = RefusedModules(o.DataDir); err != nil {
+			return nil, err
+		}
 	}
 	if o.DataDir, err = os.MkdirTemp("", "wasmjobd-"); err != nil {
 		return nil, failf(Internal, err, "make room for modules")
@@ -38,7 +42,7 @@ func Loads(ctx context.Context, o Options) (faults []JobFault, err error) {
 	}
 	defer h.dismiss()
 	for _, j := range h.jobs {
-		fault := h.fits(ctx, j)
+		fault := h.fits(ctx, j, refused)
 		if ctx.Err() != nil {
 			return nil, fmt.Errorf("load modules: %w", ctx.Err())
 		}
@@ -49,9 +53,15 @@ func Loads(ctx context.Context, o Options) (faults []JobFault, err error) {
 	return faults, nil
 }
 
-// fits loads what one job runs, and tells why no run of it could begin.
-func (h *Host) fits(ctx context.Context, j *hosted) error {
+// fits loads what one job runs, and tells why no run of it could begin. What the
+// server refuses since compiling it ended processes is not compiled here either.
+func (h *Host) fits(ctx context.Context, j *hosted, refused map[string]string) error {
 	c := h.identified(j)
+	for name, digest := range map[string]string{c.Module: c.ModuleDigest, c.StrategyModule: c.StrategyDigest} {
+		if why := refused[digest]; why != "" {
+			return fmt.Errorf("module %s: %s", name, why)
+		}
+	}
 	k, err := j.code.equip(ctx, c)
 	if err != nil {
 		return err
