@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"encoding/json"
 	"fmt"
+	"regexp"
 	"slices"
 )
 
@@ -24,8 +25,11 @@ func (j Job) Masked(path string, data []byte) string {
 		}
 		return string(text)
 	}
-	return string(data)
+	return filePath.ReplaceAllString(string(data), "${1}***") // of an error
 }
+
+// filePath finds an absolute path within a text; that of a URL is none.
+var filePath = regexp.MustCompile(`(^|[\s"'(=:,])/[\pL._~-][^\s\\"'():,]*`)
 
 // private tells whether a key of config or of the module's node, under the keys
 // above it, has such a value.
