@@ -76,7 +76,7 @@ func newPath(b *testing.B, jobs ...job.Config) *path {
 	p := &path{jobs: jobs, rows: &arrivals{history: history}}
 	p.h, err = New(Options{
 		Jobs: jobs, DataDir: filepath.Join(dir, "data"), Modules: map[string]Module{"small": {Path: module}},
-		NativeScripts: true, Sinks: []trace.Sink{p.rows},
+		NativeScripts: true, Supervisor: supervisor(b), Sinks: []trace.Sink{p.rows},
 	})
 	if err != nil {
 		b.Fatal(err)

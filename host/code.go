@@ -10,7 +10,6 @@ import (
 	"slices"
 	"sync"
 
-	"github.com/wasmjob/wasmjob/host/internal/native"
 	"github.com/wasmjob/wasmjob/host/internal/outbound"
 	"github.com/wasmjob/wasmjob/host/internal/sandbox"
 	"github.com/wasmjob/wasmjob/host/job"
@@ -196,7 +195,7 @@ func (c *code) runner(ctx context.Context, j job.Config, k *gear) (Runner, error
 	case c.o.Runner != nil:
 		return c.o.Runner, nil
 	case j.Command != "":
-		command, err := native.New(j.Command)
+		command, err := c.o.commands.New(j.Command)
 		if err != nil {
 			return nil, err
 		}

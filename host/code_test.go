@@ -68,7 +68,7 @@ func TestAJobMayBeACommand(t *testing.T) {
 	t.Parallel()
 	rows := make(toRows, 2)
 	h, stop := start(t, Options{
-		DataDir: t.TempDir(), NativeScripts: true, Sinks: []trace.Sink{rows},
+		DataDir: t.TempDir(), NativeScripts: true, Supervisor: supervisor(t), Sinks: []trace.Sink{rows},
 		Jobs: []job.Config{{
 			Name: "j", Kind: job.Script, Shards: 2, ItemParams: "0=a,1=b", Command: `/bin/sh -c 'echo "$WASMJOB_ITEM $1"; exit $WASMJOB_ITEM' sh`,
 		}},
@@ -128,6 +128,8 @@ func TestCodeThatIsNotThere(t *testing.T) {
 	}{
 		"command": {Options{DataDir: "d", Jobs: []job.Config{{Name: "j", Kind: job.Script, Shards: 1, Command: "echo"}}},
 			"command: commands of the operating system are not allowed; set NativeScripts"},
+		"supervisor": {Options{DataDir: "d", NativeScripts: true, Jobs: []job.Config{{Name: "j", Kind: job.Script, Shards: 1, Command: "echo"}}},
+			"command: nothing would end what it starts; set Supervisor"},
 		"strategy": {Options{Runner: Func(fine), Jobs: []job.Config{{Name: "j", Shards: 1, StrategyModule: "m"}}, Modules: map[string]Module{"m": {}}},
 			`strategy module: there is no module "m"`},
 		"secret": {Options{Runner: Func(fine), Jobs: []job.Config{{Name: "j", Shards: 1, Allow: job.Allow{Secrets: []string{"s"}}}}},

@@ -122,6 +122,11 @@ func (h *Host) Run(ctx context.Context) (err error) {
 		return err
 	}
 	defer func() { err = errors.Join(err, closeRegistry()) }()
+	closeCommands, err := h.openCommands(ctx)
+	if err != nil {
+		return err
+	}
+	defer closeCommands()
 	if h.o.Runner == nil {
 		if h.library, err = openLibrary(&h.o); err != nil {
 			return err

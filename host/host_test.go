@@ -17,16 +17,12 @@ import (
 	"testing/synctest"
 	"time"
 
-	"go.uber.org/goleak"
-
 	"github.com/wasmjob/wasmjob/host/internal/protocol"
 	"github.com/wasmjob/wasmjob/host/job"
 	"github.com/wasmjob/wasmjob/host/registry/embedded"
 	"github.com/wasmjob/wasmjob/host/trace"
 	"github.com/wasmjob/wasmjob/strategy"
 )
-
-func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 
 // pile is a Sink in memory.
 type pile struct {

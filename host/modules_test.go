@@ -17,6 +17,7 @@ func TestModulesThatCannotBeSet(t *testing.T) {
 	reg, rows := embedded.Memory(), make(chan trace.Row, 100)
 	o := server(t, reg, "10.0.0.1", rows)
 	o.Namespace, o.Peers, o.Modules, o.NativeScripts = "jobs", Peers{}, kit("ok"), true
+	o.Supervisor = supervisor(t)
 	o.Jobs = []job.Config{
 		{Name: "wasm", Module: "ok", Shards: 1},
 		{Name: "native", Kind: job.Script, Command: "/bin/true", Shards: 1},

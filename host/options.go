@@ -13,6 +13,7 @@ import (
 	"time"
 
 	"github.com/wasmjob/wasmjob/host/internal/layout"
+	"github.com/wasmjob/wasmjob/host/internal/native"
 	"github.com/wasmjob/wasmjob/host/internal/outbound"
 	"github.com/wasmjob/wasmjob/host/internal/peer"
 	"github.com/wasmjob/wasmjob/host/internal/runner"
@@ -122,6 +123,10 @@ type Options struct {
 	// NativeScripts lets jobs run commands of the operating system, which no
 	// sandbox holds.
 	NativeScripts bool
+	// Supervisor is the command line of a program that calls Supervise with the args
+	// that follow. Each command of the operating system runs below one, which ends all
+	// that the command started when the run ends or this process does.
+	Supervisor []string
 	// Memory is how many bytes all instances of modules have together; who needs
 	// more waits. It counts what the host holds for them, too. 0 is half of what
 	// the control group of the process has, or the machine.
@@ -137,6 +142,8 @@ type Options struct {
 	Alone bool
 	// Labels are what sharding strategies are told of this server.
 	Labels map[string]string
+
+	commands *native.Commands // nil: none can run; see openCommands
 
 	DataDir string
 	// Workers is how many guests compute at once, of all jobs; 0 is four for each
@@ -288,6 +295,8 @@ func (o *Options) validateCode(c job.Config) error {
 	case c.Command != "":
 		if !o.NativeScripts {
 			faults = append(faults, errors.New("command: commands of the operating system are not allowed; set NativeScripts"))
+		} else if len(o.Supervisor) == 0 {
+			faults = append(faults, errors.New("command: nothing would end what it starts; set Supervisor"))
 		}
 	case !ok:
 		faults = append(faults, fmt.Errorf("module: there is no module %q", c.Module))

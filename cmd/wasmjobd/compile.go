@@ -25,19 +25,19 @@ func compileCommand(term *terminal) *cobra.Command {
 	}
 }
 
-// compiler is the command line of that: the program that runs, also when another
+// itself is the command line of a verb of the program that runs, also when another
 // version lies at its path by now. Empty if this process is another program.
-func compiler(term *terminal) []string {
+func itself(term *terminal, verb string) []string {
 	if term.program != os.Args[0] {
 		return nil
 	}
 	const running = "/proc/self/exe"
 	if _, err := os.Stat(running); err == nil {
-		return []string{running, compileVerb}
+		return []string{running, verb}
 	}
 	path, err := os.Executable()
 	if err != nil {
 		return nil
 	}
-	return []string{path, compileVerb}
+	return []string{path, verb}
 }

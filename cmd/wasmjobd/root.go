@@ -41,6 +41,7 @@ func rootCommand(term *terminal) *cobra.Command {
 		doctorCommand(term),
 		versionCommand(term),
 		compileCommand(term),
+		superviseCommand(term),
 	)
 	guard(term, root)
 	return root

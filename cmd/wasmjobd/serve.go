@@ -41,8 +41,8 @@ func serveCommand(term *terminal) *cobra.Command {
 		Short: "Run the jobs of a configuration",
 		Long: "Serve runs jobs until SIGTERM, which lets running items finish within drain_timeout, or\n" +
 			"SIGINT (Ctrl-C), which asks them to stop at once and ends them when their grace is over; a\n" +
-			"second signal ends the program at once. On a terminal it shows what happens, line by line;\n" +
-			"otherwise it logs JSON. Both go to standard error.\n\n" +
+			"second signal ends at once all commands of the operating system, and then the program. On a\n" +
+			"terminal it shows what happens, line by line; otherwise it logs JSON. Both go to standard error.\n\n" +
 			"With --events - it also prints a JSON object on standard output as each item starts\n" +
 			"and ends.\n\n" +
 			"With --shadow it joins nothing, runs nothing and writes nothing into the registry: it logs\n" +
@@ -84,16 +84,19 @@ func serve(ctx context.Context, term *terminal, flags serveFlags) error {
 	if readable {
 		show = printEvents(term.err)
 	}
-	do := serveJobs
-	if flags.shadow {
-		do = serveShadow
+	lastly := &deed{}
+	do := func(ctx context.Context, observe func(host.Event)) error {
+		if flags.shadow {
+			return serveShadow(ctx, f, keys, log, observe)
+		}
+		return serveJobs(ctx, f, keys, log, observe, lastly)
 	}
-	return untilSignal(ctx, func(ctx context.Context) error {
+	return untilSignals(ctx, lastly.run, func(ctx context.Context) error {
 		if flags.events != "-" {
-			return do(ctx, f, keys, log, show)
+			return do(ctx, show)
 		}
 		return withEvents(term.out, log, func(tell func(host.Event)) error {
-			return do(ctx, f, keys, log, func(e host.Event) {
+			return do(ctx, func(e host.Event) {
 				show(e)
 				tell(e)
 			})
@@ -106,10 +109,11 @@ const flushPatience = 2 * time.Second
 
 // keys are what a server needs that the configuration does not hold.
 type keys struct {
-	secrets  map[string]string // of jobs
-	access   config.Access     // to the registry
-	peers    string            // token of all servers
-	compiler []string          // see host.Options
+	secrets    map[string]string // of jobs
+	access     config.Access     // to the registry
+	peers      string            // token of all servers
+	compiler   []string          // see host.Options
+	supervisor []string          // see host.Options
 }
 
 func fetchKeys(f *config.File, term *terminal) (keys, error) {
@@ -120,13 +124,17 @@ func fetchKeys(f *config.File, term *terminal) (keys, error) {
 	if err := errors.Join(err, accessErr, peersErr); err != nil {
 		return keys{}, exitf(exitInvalid, "secrets are not there:\n%w", err)
 	}
-	return keys{secrets, access, peers, compiler(term)}, nil
+	return keys{secrets, access, peers, itself(term, compileVerb), itself(term, superviseVerb)}, nil
 }
 
-// serveJobs runs a configuration that was read until ctx ends.
-func serveJobs(ctx context.Context, f *config.File, k keys, log *slog.Logger, observe func(host.Event)) error {
+// commandsPatience is how long a second signal waits for commands to be gone.
+const commandsPatience = 5 * time.Second
+
+// serveJobs runs a configuration that was read until ctx ends. lastly comes to be
+// what has to be done if the process ends without waiting for that.
+func serveJobs(ctx context.Context, f *config.File, k keys, log *slog.Logger, observe func(host.Event), lastly *deed) error {
 	o := options(f, log, observe)
-	o.Secrets, o.Peers.Token, o.Compiler = k.secrets, k.peers, k.compiler
+	o.Secrets, o.Peers.Token, o.Compiler, o.Supervisor = k.secrets, k.peers, k.compiler, k.supervisor
 	if f.Registry.Kind == config.ZooKeeper || f.Server.IP != "" {
 		var err error
 		if o.Instance, err = instanceOf(f, log); err != nil {
@@ -138,6 +146,11 @@ func serveJobs(ctx context.Context, f *config.File, k keys, log *slog.Logger, ob
 			o.Registry, o.Sinks = r, []trace.Sink{rows}
 			h, err := host.New(o)
 			if err == nil {
+				lastly.set(func() {
+					within, cancel := context.WithTimeout(context.WithoutCancel(ctx), commandsPatience)
+					defer cancel()
+					h.EndCommands(within)
+				})
 				err = runHost(ctx, h, f, log, rows)
 			}
 			return coded(err)

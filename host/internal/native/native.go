@@ -2,22 +2,23 @@
 // where the operator allows that. It is not a sandbox: the command may do what
 // the server's user may do, and limits of memory or instructions do not exist.
 // What it does hold is the end: a command is over when its run is, and with it
-// all processes of its group.
+// all processes that it started. Not all of that can be promised everywhere: see
+// docs/FAULTS.md.
 //
-// Flow: New splits the command line → Run starts the program with the context
-// as one more argument and an environment of its own → its standard error goes
-// to the log and its standard output is the result (output.go) → it exits, or
-// is asked to end and then ended, with its group (group_unix.go).
+// Flow: Open ends what an earlier server has left → New splits a command line →
+// Run starts a supervisor (supervise_unix.go), which is this program under another
+// name, with the context as one more argument and an environment of its own →
+// that starts the command, whose standard error goes to the log and whose standard
+// output is the result (output.go) → the command exits, or is asked to end and then
+// ended; the supervisor ends what is left below it, tells how the command ended and
+// ends last → what the supervisor could not end, or all if somebody ended it, is
+// ended by its control group (group_linux.go) or its environment (marked_linux.go).
 package native
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"maps"
-	"os"
-	"os/exec"
-	"runtime"
 	"slices"
 	"strings"
 	"sync"
@@ -42,23 +43,15 @@ const (
 // Command is a program with its arguments. It may be run from any number of
 // goroutines at once.
 type Command struct {
+	all    *Commands
 	words  []string
 	logged lograte.Limiter // lines of its runs
 }
 
-// New reads a command line as job.SplitCommand does.
-func New(line string) (*Command, error) {
-	words, err := job.SplitCommand(line)
-	if err != nil {
-		return nil, err
-	}
-	return &Command{words: words}, nil
-}
-
-// Run executes the command once. It returns when the command has ended: by
-// itself, at its deadline plus grace, or because ctx was cancelled, which kills
-// it at once. Before that it is asked to stop with SIGTERM: at the deadline, and
-// when c.Why gives a reason.
+// Run executes the command once. It returns when the command, with all that it
+// started, has ended: by itself, at its deadline plus grace, or because ctx was
+// cancelled, which kills it at once. Before that it is asked to stop with SIGTERM:
+// at the deadline, and when c.Why gives a reason.
 func (k *Command) Run(ctx context.Context, c job.Call) job.Outcome {
 	began := time.Now()
 	out := job.Outcome{}
@@ -72,33 +65,30 @@ func (k *Command) Run(ctx context.Context, c job.Call) job.Outcome {
 		out.Error = fmt.Sprintf("the context has %d bytes, and a command takes %d; shorten the parameters of the job and its items, or have fewer items", len(about), maxContext)
 		return out
 	}
+	mark, ok := k.all.begin()
+	if !ok {
+		out.Verdict, out.Error = job.Stopped, "stopped before it began"
+		return out
+	}
+	defer k.all.ended()
 	result := &head{most: atLeast(c.Config.Limits.Result, defaultResult)}
 	log := newJournal(c, &k.logged)
-	cmd := exec.Command(k.words[0], append(slices.Clone(k.words[1:]), about)...) //nolint:gosec,noctx // that is what the operator allowed; the group is killed, not the process alone
-	cmd.Env = environment(c)
-	cmd.Stdout, cmd.Stderr = result, log
-	cmd.WaitDelay = pipeDelay
-	ownGroup(cmd)
-	// The kernel may be asked to end the command with this thread.
-	runtime.LockOSThread()
-	defer runtime.UnlockOSThread()
-	if err := cmd.Start(); err != nil {
+	run, err := k.all.start(append(slices.Clone(k.words), about), mark, environment(c), result, log)
+	if err != nil {
 		out.Verdict, out.Error, out.Took = job.Failure, fmt.Sprintf("start the command: %v", err), time.Since(began)
 		return out
 	}
-	w := &warden{group: cmd.Process, call: c, ended: make(chan struct{})}
+	w := &warden{run: run, call: c, ended: make(chan struct{})}
 	var watching sync.WaitGroup
 	watching.Go(func() { w.watch(ctx) })
-	err := await(cmd, func() {
-		close(w.ended)
-		watching.Wait()
-		kill(cmd.Process)
-	})
+	how, err := run.wait(ctx)
+	close(w.ended)
+	watching.Wait()
 	log.finish()
-	out.Took, out.PeakBytes = time.Since(began), peak(cmd.ProcessState)
+	out.Took, out.PeakBytes = time.Since(began), how.Peak
 	out.Result = result.bytes()
 	out.Shown = visible(strings.TrimSpace(string(out.Result[:min(len(out.Result), shownResult)])), shownResult)
-	w.judge(&out, cmd.ProcessState, err)
+	w.judge(&out, how, err)
 	if out.Verdict != job.OK {
 		if text := log.tail(); text != "" {
 			out.Error += "\nstderr:\n" + text
@@ -125,7 +115,7 @@ func environment(c job.Call) []string {
 
 // warden ends a command in time.
 type warden struct {
-	group *os.Process
+	run   *supervised
 	call  job.Call
 	ended chan struct{} // closed when the command has exited
 
@@ -149,7 +139,7 @@ func (w *warden) watch(ctx context.Context) {
 	ask := func() {
 		if !asked {
 			asked = true
-			terminate(w.group)
+			w.run.ask()
 		}
 	}
 	for {
@@ -158,14 +148,18 @@ func (w *warden) watch(ctx context.Context) {
 			return
 		case <-ctx.Done():
 			w.stopped = true
-			kill(w.group)
+			w.run.end()
+			return
+		case <-w.run.all.stop:
+			w.stopped = true
+			w.run.end()
 			return
 		case <-deadline.C:
 			w.late = true
 			ask()
 			end.Reset(grace)
 		case <-end.C:
-			kill(w.group)
+			w.run.end()
 			return
 		case <-look.C:
 			if w.call.Why != nil && w.call.Why() != job.Continue {
@@ -183,23 +177,24 @@ func stopped() *time.Timer {
 
 // judge says how the run ended. An exit after the deadline is late whatever
 // its code.
-func (w *warden) judge(out *job.Outcome, state *os.ProcessState, err error) {
-	code := state.ExitCode()
+func (w *warden) judge(out *job.Outcome, how ending, err error) {
 	switch {
+	case how.Fault != "":
+		out.Verdict, out.Error = job.Failure, "start the command: "+how.Fault
 	case w.stopped:
 		out.Verdict, out.Error = job.Stopped, "the command was ended from outside"
 	case w.late:
 		out.Verdict = job.Deadline
-		out.Error = fmt.Sprintf("deadline of %s passed; the command ended with %v", w.call.Config.Timeout, state)
-	case code == 0:
+		out.Error = fmt.Sprintf("deadline of %s passed; the command ended with %s", w.call.Config.Timeout, how.State)
+	case how.Code == 0:
 		out.Verdict, out.HasCode = job.OK, true
-	case code < 0:
-		out.Verdict, out.Error = job.Failure, fmt.Sprintf("the command was ended: %v", state)
+	case how.Code < 0:
+		out.Verdict, out.Error = job.Failure, "the command was ended: "+how.State
 	default:
-		out.Verdict, out.Code, out.HasCode = job.Failure, int32(code), true
-		out.Error = fmt.Sprintf("the command ended with exit code %d", code)
+		out.Verdict, out.Code, out.HasCode = job.Failure, int32(how.Code), true
+		out.Error = fmt.Sprintf("the command ended with exit code %d", how.Code)
 	}
-	if exit := (*exec.ExitError)(nil); err != nil && !errors.As(err, &exit) && !errors.Is(err, exec.ErrWaitDelay) {
+	if err != nil {
 		out.Error = fmt.Sprintf("%s\n%v", out.Error, err)
 	}
 }

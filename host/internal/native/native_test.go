@@ -6,6 +6,7 @@ import (
 	"context"
 	"log/slog"
 	"os"
+	"path/filepath"
 	"runtime"
 	"slices"
 	"strconv"
@@ -20,12 +21,47 @@ import (
 	"github.com/wasmjob/wasmjob/host/job"
 )
 
-func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
+// TestMain lets a test start this binary as the supervisor.
+func TestMain(m *testing.M) {
+	if len(os.Args) > 1 && os.Args[1] == "supervise" {
+		os.Exit(Supervise(os.Args[2:], os.Stdin, os.Stderr))
+	}
+	goleak.VerifyTestMain(m)
+}
 
-func call(line string) (*Command, job.Call) {
-	k, err := New(line)
+// open makes ready for commands in a directory.
+func open(t *testing.T, dir string) *Commands {
+	t.Helper()
+	self, err := os.Executable()
 	if err != nil {
-		panic(err)
+		t.Fatal(err)
+	}
+	lock, err := os.Create(filepath.Join(dir, "lock"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	c, err := Open(t.Context(), Options{Dir: dir, Lock: lock, Supervisor: []string{self, "supervise"}, Log: slog.New(slog.DiscardHandler)})
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() {
+		c.End(context.Background())
+		c.Close()
+		_ = lock.Close()
+	})
+	return c
+}
+
+func call(t *testing.T, line string) (*Command, job.Call) {
+	t.Helper()
+	return callOf(t, open(t, t.TempDir()), line)
+}
+
+func callOf(t *testing.T, all *Commands, line string) (*Command, job.Call) {
+	t.Helper()
+	k, err := all.New(line)
+	if err != nil {
+		t.Fatal(err)
 	}
 	return k, job.Call{
 		Config: job.Config{Name: "j", Kind: job.Script, Command: line}, TaskID: "j@-@1", Total: 3, Item: 1, Items: []int{1},
@@ -50,7 +86,7 @@ const context1 = `{"jobName":"j","taskId":"j@-@1","shardingTotalCount":3,"jobPar
 
 func TestArgumentsAndEnvironment(t *testing.T) {
 	t.Parallel()
-	k, c := call(`/bin/sh -c 'printf "%s|" "$@"; env' sh "a b" ""`)
+	k, c := call(t, `/bin/sh -c 'printf "%s|" "$@"; env' sh "a b" ""`)
 	c.Config.Allow.Env = map[string]string{"GRANTED": "yes"}
 	out := k.Run(t.Context(), c)
 	if out.Verdict != job.OK || !strings.HasPrefix(string(out.Result), "a b||"+context1+"|") {
@@ -58,8 +94,8 @@ func TestArgumentsAndEnvironment(t *testing.T) {
 	}
 	got := strings.Fields(strings.TrimPrefix(string(out.Result), "a b||"+context1+"|"))
 	slices.Sort(got)
-	got = slices.DeleteFunc(got, func(s string) bool { // what the shell makes itself
-		return strings.HasPrefix(s, "PWD=") || strings.HasPrefix(s, "_=") || strings.HasPrefix(s, "SHLVL=") || strings.HasPrefix(s, "OLDPWD=")
+	got = slices.DeleteFunc(got, func(s string) bool { // what the shell makes itself, and the mark, which has another number each time
+		return strings.HasPrefix(s, belongVar+"=") || strings.HasPrefix(s, "PWD=") || strings.HasPrefix(s, "_=") || strings.HasPrefix(s, "SHLVL=") || strings.HasPrefix(s, "OLDPWD=")
 	})
 	want := []string{"GRANTED=yes", "WASMJOB_ATTEMPT=2", "WASMJOB_FENCE=7", "WASMJOB_ITEM=1", "WASMJOB_ITEM_PARAM=it's", "WASMJOB_JOB=j", "WASMJOB_JOB_PARAM=", "WASMJOB_RUN_ID=j/1/5",
 		"WASMJOB_SCHEDULED=1970-01-01T00:00:00.005Z", "WASMJOB_TOTAL=3"}
@@ -71,7 +107,7 @@ func TestArgumentsAndEnvironment(t *testing.T) {
 // The system would say that the list of arguments is too long.
 func TestContextIsBounded(t *testing.T) {
 	t.Parallel()
-	k, c := call("/bin/true")
+	k, c := call(t, "/bin/true")
 	c.Config.Param = strings.Repeat("x", maxContext-len(c.JSON()))
 	if out := k.Run(t.Context(), c); out.Verdict != job.OK {
 		t.Errorf("the longest context: %s", out.Error)
@@ -101,7 +137,7 @@ func TestEnds(t *testing.T) {
 	for name, tt := range tests {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			k, c := call(tt.line)
+			k, c := call(t, tt.line)
 			out := k.Run(t.Context(), c)
 			if out.Verdict != tt.verdict || out.Code != tt.code || out.HasCode != (out.Verdict == job.OK || tt.code != 0) || string(out.Result) != tt.result || out.Error != tt.says {
 				t.Errorf("got %+v, result %q", out, out.Result)
@@ -112,7 +148,7 @@ func TestEnds(t *testing.T) {
 
 func TestOutputIsBounded(t *testing.T) {
 	t.Parallel()
-	k, c := call(`/bin/sh -c 'i=0; while [ $i -lt 200 ]; do echo "line $i is too long" >&2; echo 0123456789; i=$((i+1)); done'`)
+	k, c := call(t, `/bin/sh -c 'i=0; while [ $i -lt 200 ]; do echo "line $i is too long" >&2; echo 0123456789; i=$((i+1)); done'`)
 	log := make(lines, 1000)
 	c.Log = slog.New(log)
 	c.Config.Limits = job.Limits{Result: 25, LogLine: 10, LogRate: 3}
@@ -134,7 +170,7 @@ func TestOutputIsBounded(t *testing.T) {
 // share its lines.
 func TestLinesAreCutAfterTheyAreMadeVisible(t *testing.T) {
 	t.Parallel()
-	k, c := call(`/bin/sh -c 'i=0; while [ $i -lt 200 ]; do printf "\\033\\377\\033\\377" >&2; i=$((i+1)); done; echo >&2; printf "one\\033 two\\n"; exit 1'`)
+	k, c := call(t, `/bin/sh -c 'i=0; while [ $i -lt 200 ]; do printf "\\033\\377\\033\\377" >&2; i=$((i+1)); done; echo >&2; printf "one\\033 two\\n"; exit 1'`)
 	c.Config.Limits = job.Limits{LogLine: 10, LogRate: 1}
 	log := make(lines, 1000)
 	c.Log = slog.New(log)
@@ -147,7 +183,12 @@ func TestLinesAreCutAfterTheyAreMadeVisible(t *testing.T) {
 // started runs a command that says "ready" on its standard error.
 func started(t *testing.T, ctx context.Context, line string, change func(*job.Call)) (<-chan string, <-chan job.Outcome) { //nolint:revive // t first
 	t.Helper()
-	k, c := call(line)
+	return startedBy(t, ctx, open(t, t.TempDir()), line, change)
+}
+
+func startedBy(t *testing.T, ctx context.Context, all *Commands, line string, change func(*job.Call)) (<-chan string, <-chan job.Outcome) { //nolint:revive // t first
+	t.Helper()
+	k, c := callOf(t, all, line)
 	log := make(lines, 100)
 	c.Log = slog.New(log)
 	if change != nil {
@@ -232,7 +273,7 @@ func TestRunOfAnEndedContext(t *testing.T) {
 	t.Parallel()
 	ctx, cancel := context.WithCancel(t.Context())
 	cancel()
-	k, c := call("/bin/echo")
+	k, c := call(t, "/bin/echo")
 	if out := k.Run(ctx, c); out.Verdict != job.Stopped {
 		t.Errorf("got %+v", out)
 	}
@@ -240,7 +281,7 @@ func TestRunOfAnEndedContext(t *testing.T) {
 
 func TestNewRefuses(t *testing.T) {
 	t.Parallel()
-	if _, err := New("'"); err == nil {
+	if _, err := open(t, t.TempDir()).New("'"); err == nil {
 		t.Error("an open quote was accepted")
 	}
 }

@@ -1,0 +1,118 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"os"
+	"os/signal"
+	"sync"
+	"syscall"
+	"time"
+
+	"github.com/wasmjob/wasmjob/host"
+)
+
+// signalError is the cause of a context that a signal ended.
+type signalError struct{ sig os.Signal }
+
+func (e signalError) Error() string { return "ended by " + e.sig.String() }
+
+// Is tells a server that Ctrl-C, unlike the signal of a service manager, does not
+// give running items the time to end by themselves.
+func (e signalError) Is(target error) bool { return target == host.ErrStopNow && e.sig == os.Interrupt }
+
+func (e signalError) code() int {
+	if e.sig == syscall.SIGTERM {
+		return exitTerminated
+	}
+	return exitInterrupted
+}
+
+// untilSignal runs the part of a verb that a signal should end in order: the
+// first SIGINT or SIGTERM cancels do's context. What do then says of the
+// cancellation becomes the signal's exit code. The other verbs, and what is
+// read before, just end.
+func untilSignal(ctx context.Context, do func(context.Context) error) error {
+	return untilSignals(ctx, nil, do)
+}
+
+// untilSignals is untilSignal for a verb that has something to do before a second
+// signal ends the process.
+func untilSignals(ctx context.Context, lastly func(), do func(context.Context) error) error {
+	ctx, stop := withSignals(ctx, lastly)
+	defer stop()
+	err := do(ctx)
+	var ended signalError
+	if errors.Is(err, context.Canceled) && errors.As(context.Cause(ctx), &ended) {
+		return &exitError{code: ended.code()}
+	}
+	return err
+}
+
+// withSignals returns a context that the first SIGINT or SIGTERM cancels. The
+// second one ends the process as soon as lastly has returned, so a verb that hangs
+// while it cleans up can still be stopped; a third does not wait for that. The
+// returned function ends the watch and waits for it.
+func withSignals(parent context.Context, lastly func()) (context.Context, func()) {
+	ctx, cancel := context.WithCancelCause(parent)
+	signals := make(chan os.Signal, 2) // package signal drops what finds no room
+	signal.Notify(signals, os.Interrupt, syscall.SIGTERM)
+	quit, done := make(chan struct{}), make(chan struct{})
+	go func() {
+		defer close(done)
+		select {
+		case sig := <-signals:
+			if lastly == nil {
+				signal.Stop(signals) // the system ends the process, whatever that is busy with
+			}
+			cancel(signalError{sig})
+		case <-quit:
+			return
+		}
+		select {
+		case sig := <-signals:
+			signal.Stop(signals)
+			lastly()
+			endBy(sig)
+		case <-quit:
+		}
+	}()
+	return ctx, func() {
+		signal.Stop(signals)
+		close(quit)
+		<-done
+		cancel(nil)
+	}
+}
+
+// endBy ends the process as the signal would have without a handler, so that a
+// shell and a service manager see what they know.
+func endBy(sig os.Signal) {
+	signal.Reset(sig)
+	if p, err := os.FindProcess(os.Getpid()); err == nil && p.Signal(sig) == nil {
+		time.Sleep(time.Second) // it comes at any moment, but not to the first process of a container
+	}
+	os.Exit(signalError{sig}.code())
+}
+
+// deed is something to do that is known later, if at all. Before that it is
+// nothing.
+type deed struct {
+	mu sync.Mutex // guards do
+	do func()
+}
+
+func (d *deed) set(do func()) {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	d.do = do
+}
+
+func (d *deed) run() {
+	d.mu.Lock()
+	do := d.do
+	d.mu.Unlock()
+	if do != nil {
+		do()
+	}
+}

@@ -1,0 +1,26 @@
+package main
+
+import (
+	"github.com/spf13/cobra"
+
+	"github.com/wasmjob/wasmjob/host"
+)
+
+// superviseVerb is how a server starts this program to have it look after a command
+// of the operating system.
+const superviseVerb = "supervise-command"
+
+// superviseCommand is no verb for people: see host.Options.Supervisor.
+func superviseCommand(term *terminal) *cobra.Command {
+	return &cobra.Command{
+		Use: superviseVerb, Hidden: true, Short: "Run a command of the operating system for a server, which starts this itself",
+		Args:               cobra.ArbitraryArgs,
+		DisableFlagParsing: true, // what looks like a flag is the command's
+		RunE: func(_ *cobra.Command, args []string) error {
+			if code := host.Supervise(args, term.in, term.err); code != 0 {
+				return &exitError{code: code}
+			}
+			return nil
+		},
+	}
+}

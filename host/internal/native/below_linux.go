@@ -1,0 +1,181 @@
+package native
+
+import (
+	"errors"
+	"fmt"
+	"os"
+	"slices"
+	"strconv"
+	"strings"
+	"syscall"
+	"time"
+
+	"golang.org/x/sys/unix"
+)
+
+// adopt has orphans among what this process starts become its own children, also
+// those that left session and group.
+func adopt() error {
+	return os.NewSyscallError("prctl", unix.Prctl(unix.PR_SET_CHILD_SUBREAPER, 1, 0, 0, 0))
+}
+
+// endWithSupervisor ends the command at least if its supervisor is killed. What the
+// command started is then found by its control group or its environment.
+func endWithSupervisor(attr *syscall.SysProcAttr) { attr.Pdeathsig = syscall.SIGKILL }
+
+// peak is the most memory that the command, or one of the processes that it
+// waited for, had at once.
+func peak(usage *syscall.Rusage) int64 { return usage.Maxrss << 10 }
+
+// process is one that lives.
+type process struct {
+	pid, parent, group int
+	start              string // when it began; a number that is used again has another
+}
+
+// processes are all that /proc shows.
+func processes() ([]process, error) {
+	names, err := numbers()
+	if err != nil {
+		return nil, err
+	}
+	var found []process
+	for _, pid := range names {
+		if p, ok := look(pid); ok {
+			found = append(found, p)
+		}
+	}
+	return found, nil
+}
+
+// numbers are those of all processes.
+func numbers() ([]int, error) {
+	proc, err := os.Open("/proc")
+	if err != nil {
+		return nil, err
+	}
+	defer proc.Close() //nolint:errcheck // it was only read
+	names, err := proc.Readdirnames(-1)
+	if err != nil {
+		return nil, fmt.Errorf("list the processes: %w", err)
+	}
+	var pids []int
+	for _, name := range names {
+		if pid, err := strconv.Atoi(name); err == nil {
+			pids = append(pids, pid)
+		}
+	}
+	return pids, nil
+}
+
+// look reads one process. It gives none that has ended, also if nobody has
+// taken it away yet.
+func look(pid int) (process, bool) {
+	text, err := os.ReadFile(fmt.Sprintf("/proc/%d/stat", pid))
+	if err != nil {
+		return process{}, false
+	}
+	// The name in parentheses may have anything in it.
+	fields := strings.Fields(string(text[strings.LastIndexByte(string(text), ')')+1:]))
+	const state, parent, group, start = 0, 1, 2, 19
+	if len(fields) <= start || fields[state] == "Z" || fields[state] == "X" {
+		return process{}, false
+	}
+	p := process{pid: pid, start: fields[start]}
+	p.parent, err = strconv.Atoi(fields[parent])
+	if err != nil {
+		return process{}, false
+	}
+	p.group, err = strconv.Atoi(fields[group])
+	return p, err == nil
+}
+
+// below are all that descend from a process.
+func below(root int) ([]process, error) {
+	all, err := processes()
+	if err != nil {
+		return nil, err
+	}
+	children := map[int][]process{}
+	for _, p := range all {
+		children[p.parent] = append(children[p.parent], p)
+	}
+	found := slices.Clone(children[root])
+	for i := 0; i < len(found); i++ {
+		found = append(found, children[found[i].pid]...)
+	}
+	return found, nil
+}
+
+// send signals a process, unless that has ended and another has its number.
+func send(pid int, sig syscall.Signal, same func() bool) error {
+	p, err := os.FindProcess(pid) // which is held from here on
+	if err != nil {
+		return nil // it has ended
+	}
+	defer p.Release() //nolint:errcheck // nothing can be done
+	if !same() {
+		return nil
+	}
+	if err := p.Signal(sig); errors.Is(err, syscall.EPERM) {
+		return err
+	}
+	return nil
+}
+
+// signalBelow signals everything below this process once: the group of the leader
+// at one moment, and one by one what is not in it.
+func signalBelow(leader int, sig syscall.Signal) {
+	all, _ := below(os.Getpid()) // without /proc the group is all there is
+	_ = syscall.Kill(-leader, sig)
+	for _, p := range all {
+		if p.group != leader {
+			_ = send(p.pid, sig, func() bool { again, ok := look(p.pid); return ok && again.start == p.start })
+		}
+	}
+}
+
+// Bounds of the pause between two looks at what has to end.
+const (
+	shortPause = time.Millisecond
+	longPause  = 50 * time.Millisecond
+)
+
+// endBelow ends everything below this process, and takes it away. It gives what
+// belongs to other users, which it leaves alone. The leader was taken away before,
+// so that its number may be another's.
+func endBelow(int) (left []int) {
+	for pause := shortPause; ; pause = min(2*pause, longPause) {
+		if !childrenLeft() {
+			return nil // and nothing is below a process without children
+		}
+		all, err := below(os.Getpid())
+		if err != nil {
+			return []int{-1}
+		}
+		left = nil
+		for _, p := range all {
+			same := func() bool { again, ok := look(p.pid); return ok && again.start == p.start }
+			if send(p.pid, syscall.SIGKILL, same) != nil {
+				left = append(left, p.pid)
+			}
+		}
+		if len(all) > 0 && len(left) == len(all) {
+			return left
+		}
+		time.Sleep(pause)
+	}
+}
+
+// childrenLeft takes away the children that have ended, and tells whether there
+// are others.
+func childrenLeft() bool {
+	for {
+		pid, err := syscall.Wait4(-1, nil, syscall.WNOHANG, nil)
+		switch {
+		case errors.Is(err, syscall.EINTR), err == nil && pid > 0:
+		default:
+			return err == nil
+		}
+	}
+}

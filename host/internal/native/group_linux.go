@@ -1,0 +1,184 @@
+package native
+
+import (
+	"bufio"
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"slices"
+	"strings"
+	"syscall"
+	"time"
+
+	"golang.org/x/sys/unix"
+)
+
+// groupFile, in the directory of a server, names the control group that it has made.
+const groupFile = "control-group"
+
+// ownGroup makes a control group for all commands below that of this process, if
+// that is of version 2 and may be divided. dir gets its name first, for the next
+// server.
+func ownGroup(ctx context.Context, dir, mark string) (string, error) {
+	at, err := groupOfProcess()
+	if err != nil {
+		return "", err
+	}
+	if err := unix.Access(filepath.Join(at, "cgroup.procs"), unix.W_OK); err != nil {
+		return "", fmt.Errorf("move a process within %s: %w", at, err)
+	}
+	own := filepath.Join(at, groupName(mark))
+	if err := os.WriteFile(filepath.Join(dir, groupFile), []byte(own), 0o600); err != nil {
+		return "", err
+	}
+	if err := endGroup(ctx, own); err != nil { // of a directory that was removed, and the lock has its number
+		return "", err
+	}
+	if err := os.Mkdir(own, 0o755); err != nil { //nolint:gosec // others may see it, as all of them
+		return "", err
+	}
+	if _, err := os.Stat(filepath.Join(own, "cgroup.kill")); err != nil {
+		return "", errors.Join(err, os.Remove(own)) // the kernel is older than 5.14
+	}
+	return own, nil
+}
+
+func groupName(mark string) string { return "wasmjobd-" + mark }
+
+// groupOfProcess is the directory of the control group in which this process is.
+func groupOfProcess() (string, error) {
+	name := ""
+	if err := eachLine("/proc/self/cgroup", func(line string) {
+		if text, is := strings.CutPrefix(line, "0::"); is {
+			name = text
+		}
+	}); err != nil {
+		return "", err
+	}
+	dir := ""
+	if err := eachLine("/proc/self/mountinfo", func(line string) {
+		mount, kind, _ := strings.Cut(line, " - ")
+		fields := strings.Fields(mount)
+		const root, point = 3, 4
+		if len(fields) <= point || !strings.HasPrefix(kind, "cgroup2 ") {
+			return
+		}
+		if rest, is := strings.CutPrefix(name, strings.TrimSuffix(fields[root], "/")); is && name != "" {
+			dir = filepath.Join(fields[point], rest)
+		}
+	}); err != nil {
+		return "", err
+	}
+	if dir == "" {
+		return "", errors.New("there are no control groups of version 2 here")
+	}
+	return dir, nil
+}
+
+func eachLine(file string, do func(string)) error {
+	text, err := os.ReadFile(file)
+	if err != nil {
+		return err
+	}
+	for s := bufio.NewScanner(bytes.NewReader(text)); s.Scan(); {
+		do(s.Text())
+	}
+	return nil
+}
+
+// makeGroup makes the control group of one run; empty if there are none.
+func (c *Commands) makeGroup(mark string) string {
+	if c.own == "" {
+		return ""
+	}
+	group := filepath.Join(c.own, strings.TrimSuffix(mark, "."))
+	if err := os.Mkdir(group, 0o755); err != nil { //nolint:gosec // as above
+		c.o.Log.Debug("a command gets no control group", "reason", err)
+		return ""
+	}
+	return group
+}
+
+// startIn starts a supervisor in a control group, and in a session of its own.
+func startIn(cmd *exec.Cmd, group string) error {
+	dir, err := os.Open(group)
+	if err != nil {
+		return err
+	}
+	defer dir.Close() //nolint:errcheck // it was only read
+	cmd.SysProcAttr = &syscall.SysProcAttr{Setsid: true, UseCgroupFD: true, CgroupFD: int(dir.Fd())}
+	return cmd.Start() //nolint:wrapcheck // the caller tries otherwise
+}
+
+// endGroups ends what the control group holds that an earlier server has made, and
+// tells whether there was anything.
+func (c *Commands) endGroups(ctx context.Context) (there bool, err error) {
+	text, err := os.ReadFile(filepath.Join(c.o.Dir, groupFile))
+	if errors.Is(err, fs.ErrNotExist) {
+		return false, nil
+	}
+	if err != nil {
+		return false, err
+	}
+	group := string(text)
+	if filepath.Base(group) != groupName(c.mark) {
+		return false, nil // the directory is a copy
+	}
+	if at, err := groupOfProcess(); err == nil && (at == group || strings.HasPrefix(at, group+"/")) {
+		return false, nil // a command of that server has started this one
+	}
+	events, err := os.ReadFile(filepath.Join(group, "cgroup.events")) //nolint:gosec // this server has written the name
+	there = err == nil && bytes.Contains(events, []byte("populated 1\n"))
+	return there, endGroup(ctx, group)
+}
+
+// endGroup ends all processes of a control group at once, also those of other
+// users, and removes it.
+func endGroup(ctx context.Context, group string) error {
+	for pause := shortPause; ; pause = min(2*pause, longPause) {
+		err := os.WriteFile(filepath.Join(group, "cgroup.kill"), []byte("1"), 0) //nolint:gosec // as above
+		if err == nil {
+			err = removeGroup(group)
+		}
+		if err == nil || errors.Is(err, fs.ErrNotExist) {
+			return nil
+		}
+		wait := time.NewTimer(pause)
+		select {
+		case <-wait.C:
+		case <-ctx.Done():
+			wait.Stop()
+			return fmt.Errorf("the processes of control group %s do not end: %w", group, err)
+		}
+	}
+}
+
+// removeGroup removes a control group and those in it, which works when their
+// processes are gone.
+func removeGroup(group string) error {
+	var dirs []string
+	err := filepath.WalkDir(group, func(path string, e fs.DirEntry, err error) error { //nolint:gosec // as above
+		if err == nil && e.IsDir() {
+			dirs = append(dirs, path)
+		}
+		return err
+	})
+	if err != nil {
+		return fmt.Errorf("look for what is in it: %w", err)
+	}
+	for _, dir := range slices.Backward(dirs) {
+		if err := os.Remove(dir); err != nil && !errors.Is(err, fs.ErrNotExist) {
+			return err
+		}
+	}
+	return nil
+}
+
+// apart starts a supervisor in a session of its own: what a terminal sends to the
+// server is not for it.
+func apart(cmd *exec.Cmd) { cmd.SysProcAttr = &syscall.SysProcAttr{Setsid: true} }

@@ -1,0 +1,257 @@
+package native
+
+import (
+	"context"
+	"io"
+	"os"
+	"path/filepath"
+	"strconv"
+	"strings"
+	"syscall"
+	"testing"
+
+	"github.com/wasmjob/wasmjob/host/job"
+)
+
+// away says its number and goes on for ever, in a session and a group of its own,
+// as a daemon does that a command has started; the command goes on as well.
+const (
+	away  = `/bin/sh -c 'setsid sh -c "echo \$\$ >&2; exec sleep 1000 2>/dev/null >&2" & while :; do sleep 1000; done'`
+	wiped = `/bin/sh -c 'setsid env -i sh -c "echo \$\$ >&2; exec sleep 1000 2>/dev/null >&2" & while :; do sleep 1000; done'`
+	// The command ends when the number was read.
+	left = `/bin/sh -c '(setsid sh -c "echo \$\$; exec sleep 1000 2>/dev/null >&2" &) | head -n 1 >&2; exit 0'`
+)
+
+// grouped gives commands that have a control group, or none.
+func grouped(t *testing.T, dir string, groups bool) *Commands {
+	t.Helper()
+	c := open(t, dir)
+	switch {
+	case !groups && c.own != "":
+		c.Close()
+		c.own = ""
+	case groups && c.own == "":
+		t.Skip("left out: this process may not make control groups of version 2")
+	}
+	return c
+}
+
+// begun runs a command, and gives the number that it says.
+func begun(t *testing.T, ctx context.Context, c *Commands, line string) (pid int, done <-chan job.Outcome) { //nolint:revive // t first
+	t.Helper()
+	log, done := startedBy(t, ctx, c, line, nil)
+	pid, err := strconv.Atoi(strings.TrimSpace(<-log))
+	if err != nil {
+		t.Fatal(err)
+	}
+	if !alive(pid) {
+		t.Fatalf("process %d does not run", pid)
+	}
+	return pid, done
+}
+
+func alive(pid int) bool {
+	_, ok := look(pid)
+	return ok
+}
+
+// What leaves session and group is below the supervisor all the same.
+func TestWhoLeftTheSessionIsEnded(t *testing.T) {
+	t.Parallel()
+	for _, groups := range []bool{false, true} {
+		for name, line := range map[string]string{"cancelled": away, "wiped": wiped, "leftover": left} {
+			t.Run(name+" groups="+strconv.FormatBool(groups), func(t *testing.T) {
+				t.Parallel()
+				ctx, cancel := context.WithCancel(t.Context())
+				defer cancel()
+				c := grouped(t, t.TempDir(), groups)
+				log, done := startedBy(t, ctx, c, line, nil)
+				pid, err := strconv.Atoi(<-log)
+				if err != nil {
+					t.Error(err)
+				}
+				want := job.OK
+				if name != "leftover" {
+					want = job.Stopped
+					cancel()
+				}
+				if out := <-done; out.Verdict != want || alive(pid) {
+					t.Errorf("process %d lives: %v; %+v", pid, alive(pid), out)
+				}
+			})
+		}
+	}
+}
+
+// A process is asked before it is ended, wherever it is.
+func TestWhoLeftTheSessionIsAsked(t *testing.T) {
+	t.Parallel()
+	told := filepath.Join(t.TempDir(), "told")
+	line := `/bin/sh -c 'setsid sh -c "trap \"echo asked > ` + told + `; exit\" TERM; echo \$\$ >&2; while :; do sleep 0.01; done" & trap "wait; exit 4" TERM; wait; wait'`
+	ask := make(chan struct{})
+	log, done := startedBy(t, t.Context(), open(t, t.TempDir()), line, func(c *job.Call) {
+		c.Why = func() job.StopReason {
+			select {
+			case <-ask:
+				return job.StopShutdown
+			default:
+				return job.Continue
+			}
+		}
+	})
+	<-log
+	close(ask)
+	if out := <-done; out.Code != 4 {
+		t.Errorf("%+v", out)
+	}
+	if text, err := os.ReadFile(told); err != nil || string(text) != "asked\n" {
+		t.Errorf("%q, %v", text, err)
+	}
+}
+
+// supervisorOf finds the supervisor above a process.
+func supervisorOf(t *testing.T, c *Commands, pid int) int {
+	t.Helper()
+	all, err := marked(c.mark + ".")
+	if err != nil {
+		t.Fatal(err)
+	}
+	for p, supervises := range all {
+		if supervises && p != pid {
+			return p
+		}
+	}
+	t.Fatal("no supervisor")
+	return 0
+}
+
+// The run of a supervisor that somebody ends does not go on without it.
+func TestASupervisorIsKilled(t *testing.T) {
+	t.Parallel()
+	for name, tt := range map[string]struct {
+		line   string
+		groups bool
+	}{"by environment": {away, false}, "by control group": {wiped, true}} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			c := grouped(t, t.TempDir(), tt.groups)
+			pid, done := begun(t, t.Context(), c, tt.line)
+			if err := syscall.Kill(supervisorOf(t, c, pid), syscall.SIGKILL); err != nil {
+				t.Fatal(err)
+			}
+			if out := <-done; out.Verdict != job.Failure || !strings.Contains(out.Error, "its supervisor ended before it (signal: killed)") || alive(pid) {
+				t.Errorf("process %d lives: %v; %+v", pid, alive(pid), out)
+			}
+		})
+	}
+}
+
+// abandon starts a command and kills its supervisor; this server does nothing
+// about it, as if it had been killed as well.
+func abandon(t *testing.T, c *Commands, line string) (pid int) {
+	t.Helper()
+	words, err := c.New(line)
+	if err != nil {
+		t.Fatal(err)
+	}
+	r, w, err := os.Pipe()
+	if err != nil {
+		t.Fatal(err)
+	}
+	run, err := c.start(words.words, c.mark+".1.", nil, io.Discard, w)
+	if err != nil {
+		t.Fatal(err)
+	}
+	text := make([]byte, 20)
+	n, err := r.Read(text)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if pid, err = strconv.Atoi(strings.TrimSpace(string(text[:n]))); err != nil {
+		t.Fatal(err)
+	}
+	if err := run.cmd.Process.Kill(); err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _ = run.cmd.Wait(); _ = run.hold.Close(); _ = run.said.Close(); _ = r.Close(); _ = w.Close() })
+	return pid
+}
+
+// Server and supervisors were killed. The next server finds what goes on.
+func TestTheNextServerEndsWhatIsLeft(t *testing.T) {
+	t.Parallel()
+	for name, tt := range map[string]struct {
+		line   string
+		groups bool
+	}{"by environment": {away, false}, "by control group": {wiped, true}} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			dir, copied := t.TempDir(), t.TempDir()
+			pid := abandon(t, grouped(t, dir, tt.groups), tt.line)
+			if text, err := os.ReadFile(filepath.Join(dir, groupFile)); err == nil {
+				if err := os.WriteFile(filepath.Join(copied, groupFile), text, 0o600); err != nil {
+					t.Fatal(err)
+				}
+			}
+			if open(t, copied); !alive(pid) {
+				t.Error("a server on a copy of the directory has ended it")
+			}
+			if open(t, dir); alive(pid) {
+				t.Error("it goes on")
+			}
+		})
+	}
+}
+
+func TestNothingBeginsAfterEnd(t *testing.T) {
+	t.Parallel()
+	c := open(t, t.TempDir())
+	pid, done := begun(t, t.Context(), c, away)
+	c.End(t.Context())
+	if out := <-done; out.Verdict != job.Stopped || alive(pid) {
+		t.Errorf("process %d lives: %v; %+v", pid, alive(pid), out)
+	}
+	k, about := callOf(t, c, "/bin/echo")
+	if out := k.Run(t.Context(), about); out.Verdict != job.Stopped {
+		t.Errorf("%+v", out)
+	}
+}
+
+// Whoever calls it by hand is told, and nothing is run.
+func TestSuperviseWithoutAServer(t *testing.T) {
+	t.Parallel()
+	var say strings.Builder
+	if code := Supervise([]string{"/bin/true"}, strings.NewReader(""), &say); code != exitMisuse || !strings.Contains(say.String(), "a server starts this") {
+		t.Errorf("%d: %s", code, &say)
+	}
+}
+
+// A server does not begin beside what does not end.
+func TestWhatDoesNotEndIsAnError(t *testing.T) {
+	t.Parallel()
+	pid := abandon(t, grouped(t, t.TempDir(), false), away)
+	mark, ok := markOf(t, pid)
+	over, cancel := context.WithCancel(t.Context())
+	cancel() // it has no time to end
+	there, err := endMarked(over, mark)
+	if !ok || !there || err == nil || !strings.Contains(err.Error(), strconv.Itoa(pid)) {
+		t.Errorf("mark %q: %v, %v", mark, there, err)
+	}
+	if there, err = endMarked(t.Context(), mark); err != nil || alive(pid) {
+		t.Errorf("%v, %v, and process %d lives: %v", there, err, pid, alive(pid))
+	}
+}
+
+func markOf(t *testing.T, pid int) (mark string, ok bool) {
+	t.Helper()
+	env, err := os.ReadFile("/proc/" + strconv.Itoa(pid) + "/environ")
+	if err != nil {
+		t.Fatal(err)
+	}
+	for entry := range strings.SplitSeq(string(env), "\x00") {
+		if text, is := strings.CutPrefix(entry, belongVar+"="); is {
+			mark, ok = text, true
+		}
+	}
+	return mark, ok
+}
