@@ -86,7 +86,7 @@ func TestRunWithoutAProcess(t *testing.T) {
 }
 
 func TestTheFirstSignalCancels(t *testing.T) {
-	ctx, stop := withSignals(t.Context(), nil)
+	ctx, stop := withSignals(t.Context(), signalled{})
 	defer stop()
 	if err := syscall.Kill(os.Getpid(), syscall.SIGTERM); err != nil {
 		t.Fatal(err)

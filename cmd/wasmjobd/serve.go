@@ -41,7 +41,8 @@ func serveCommand(term *terminal) *cobra.Command {
 		Short: "Run the jobs of a configuration",
 		Long: "Serve runs jobs until SIGTERM, which lets running items finish within drain_timeout, or\n" +
 			"SIGINT (Ctrl-C), which asks them to stop at once and ends them when their grace is over; a\n" +
-			"second signal ends at once all commands of the operating system, and then the program. On a\n" +
+			"second signal ends at once all commands of the operating system, and then the program. SIGHUP\n" +
+			"is taken for SIGTERM: to go by files that have changed, the server has to start anew. On a\n" +
 			"terminal it shows what happens, line by line; otherwise it logs JSON. Both go to standard error.\n\n" +
 			"With --events - it also prints a JSON object on standard output as each item starts\n" +
 			"and ends.\n\n" +
@@ -91,7 +92,10 @@ func serve(ctx context.Context, term *terminal, flags serveFlags) error {
 		}
 		return serveJobs(ctx, f, keys, log, observe, lastly)
 	}
-	return untilSignals(ctx, lastly.run, func(ctx context.Context) error {
+	hangup := func() {
+		log.Warn("SIGHUP stops the server as SIGTERM does: it does not read its files again while it runs; start it anew to have it go by them")
+	}
+	return untilSignals(ctx, signalled{hangup, lastly.run}, func(ctx context.Context) error {
 		if flags.events != "-" {
 			return do(ctx, show)
 		}

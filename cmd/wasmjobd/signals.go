@@ -22,10 +22,16 @@ func (e signalError) Error() string { return "ended by " + e.sig.String() }
 func (e signalError) Is(target error) bool { return target == host.ErrStopNow && e.sig == os.Interrupt }
 
 func (e signalError) code() int {
-	if e.sig == syscall.SIGTERM {
-		return exitTerminated
+	if e.sig == os.Interrupt {
+		return exitInterrupted
 	}
-	return exitInterrupted
+	return exitTerminated
+}
+
+// signalled is what a verb does about signals beside ending in order.
+type signalled struct {
+	hangup func() // before SIGHUP ends it like SIGTERM; nil: SIGHUP just ends the process
+	lastly func() // before a second signal ends the process; nil: nothing
 }
 
 // untilSignal runs the part of a verb that a signal should end in order: the
@@ -33,13 +39,12 @@ func (e signalError) code() int {
 // cancellation becomes the signal's exit code. The other verbs, and what is
 // read before, just end.
 func untilSignal(ctx context.Context, do func(context.Context) error) error {
-	return untilSignals(ctx, nil, do)
+	return untilSignals(ctx, signalled{}, do)
 }
 
-// untilSignals is untilSignal for a verb that has something to do before a second
-// signal ends the process.
-func untilSignals(ctx context.Context, lastly func(), do func(context.Context) error) error {
-	ctx, stop := withSignals(ctx, lastly)
+// untilSignals is untilSignal for a verb that does more about signals.
+func untilSignals(ctx context.Context, s signalled, do func(context.Context) error) error {
+	ctx, stop := withSignals(ctx, s)
 	defer stop()
 	err := do(ctx)
 	var ended signalError
@@ -51,20 +56,29 @@ func untilSignals(ctx context.Context, lastly func(), do func(context.Context) e
 
 // withSignals returns a context that the first SIGINT or SIGTERM cancels. The
 // second one ends the process as soon as lastly has returned, so a verb that hangs
-// while it cleans up can still be stopped; a third does not wait for that. The
-// returned function ends the watch and waits for it.
-func withSignals(parent context.Context, lastly func()) (context.Context, func()) {
+// while it cleans up can still be stopped; a third does not wait for that. A SIGHUP
+// that is watched is no second signal: a terminal that goes away may send several.
+// Whoever has had it ignored, as nohup does, is not told of it. The returned
+// function ends the watch and waits for it.
+func withSignals(parent context.Context, s signalled) (context.Context, func()) {
 	ctx, cancel := context.WithCancelCause(parent)
 	signals := make(chan os.Signal, 2) // package signal drops what finds no room
 	signal.Notify(signals, os.Interrupt, syscall.SIGTERM)
+	hangups := make(chan os.Signal, 1)
+	if s.hangup != nil && !signal.Ignored(syscall.SIGHUP) {
+		signal.Notify(hangups, syscall.SIGHUP)
+	}
 	quit, done := make(chan struct{}), make(chan struct{})
 	go func() {
 		defer close(done)
 		select {
 		case sig := <-signals:
-			if lastly == nil {
+			if s.lastly == nil {
 				signal.Stop(signals) // the system ends the process, whatever that is busy with
 			}
+			cancel(signalError{sig})
+		case sig := <-hangups:
+			s.hangup()
 			cancel(signalError{sig})
 		case <-quit:
 			return
@@ -72,13 +86,14 @@ func withSignals(parent context.Context, lastly func()) (context.Context, func()
 		select {
 		case sig := <-signals:
 			signal.Stop(signals)
-			lastly()
+			s.lastly()
 			endBy(sig)
 		case <-quit:
 		}
 	}()
 	return ctx, func() {
 		signal.Stop(signals)
+		signal.Stop(hangups)
 		close(quit)
 		<-done
 		cancel(nil)
