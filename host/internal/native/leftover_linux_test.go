@@ -47,7 +47,18 @@ func begun(t *testing.T, ctx context.Context, c *Commands, line string) (pid int
 	if !alive(pid) {
 		t.Fatalf("process %d does not run", pid)
 	}
+	endAfter(t, pid)
 	return pid, done
+}
+
+// endAfter ends a process that the test has found to go on.
+func endAfter(t *testing.T, pid int) {
+	t.Helper()
+	t.Cleanup(func() {
+		if t.Failed() && alive(pid) {
+			_ = syscall.Kill(pid, syscall.SIGKILL)
+		}
+	})
 }
 
 func alive(pid int) bool {
@@ -170,6 +181,7 @@ func abandon(t *testing.T, c *Commands, line string) (pid int) {
 	if pid, err = strconv.Atoi(strings.TrimSpace(string(text[:n]))); err != nil {
 		t.Fatal(err)
 	}
+	endAfter(t, pid)
 	if err := run.cmd.Process.Kill(); err != nil {
 		t.Fatal(err)
 	}

@@ -1,7 +1,9 @@
 package overlay
 
+import "slices"
+
 func mutants() []mutant {
-	return append(runnerMutants(), belowMutants()...)
+	return slices.Concat(runnerMutants(), belowMutants(), commandMutants())
 }
 
 func without(fn, code string) []Edit { return []Edit{{fn, code, ""}} }
@@ -57,5 +59,16 @@ func belowMutants() []mutant {
 		{"again: replaced", "a run that is being replaced when doubt comes is not run again", in("protocol.State.doubted", `g.fenced || g.why == ""`, "true"), script("replaced_then_fenced")},
 		{"complete: another's running mark", "the end of a run leaves the marks of other sessions", in("layout.transaction.unmark", "it.Running == session && session != 0", "it.Running != 0"), script("complete_foreign_mark")},
 		{"complete: another's failover mark", "nor takes it their failover marks away", in("layout.transaction.unmark", "it.FOOwner == session", "true"), script("complete_foreign_mark")},
+	}
+}
+
+// commandMutants leave out pieces of what ends commands of the operating system. A
+// supervisor is a process of its own, which is no mutant.
+func commandMutants() []mutant {
+	by := func(test string) notice { return notice{"../native", test} }
+	return []mutant{
+		{"command: left by another server", "what an earlier server has left is ended before a job begins", in("native.Open", `others, err := endMarked(ctx, mark+".")`, "others, err := false, error(nil)"), by("^TestTheNextServerEndsWhatIsLeft$/^by_environment$")},
+		{"command: without its supervisor", "what has lost its supervisor is ended with the run", in("native.supervised.wait", "_, fault := endMarked(ctx, s.mark)", "_, fault := false, error(nil)"), by("^TestASupervisorIsKilled$/^by_environment$")},
+		{"command: begins too late", "no command begins when the process is about to end", in("native.Commands.begin", "c.over", "false"), by("^TestNothingBeginsAfterEnd$")},
 	}
 }
