@@ -52,6 +52,8 @@ var scenarios = []scenario{
 	{"listeners", waiting, listeners},
 	{"listeners-two", waiting, listenersOfTwo},
 	{"shadow", usual, shadow},
+	{"tools-java", byHand, func(c *cluster) { useTools(c, true) }},
+	{"tools-wasmjobd", byHand, func(c *cluster) { useTools(c, false) }},
 }
 
 // byHand is a job that only triggers run.

@@ -130,18 +130,25 @@ func startOperator(t testing.TB, classpath, zk, log string) *operator {
 
 // ask has one thing done.
 func (o *operator) ask(namespace, job string, words ...string) error {
+	_, err := o.call(namespace, job, words...)
+	return err
+}
+
+// call has one thing done, and gives what the library answers.
+func (o *operator) call(namespace, job string, words ...string) (string, error) {
 	o.mu.Lock()
 	defer o.mu.Unlock()
 	line := strings.Join(append([]string{namespace, job}, words...), " ")
 	if _, err := io.WriteString(o.in, line+"\n"); err != nil {
-		return fmt.Errorf("ask the Java operator: %w", err)
+		return "", fmt.Errorf("ask the Java operator: %w", err)
 	}
 	answer, err := o.out.ReadString('\n')
 	if err != nil {
-		return fmt.Errorf("ask the Java operator: %w", err)
+		return "", fmt.Errorf("ask the Java operator: %w", err)
 	}
-	if answer != "done\n" {
-		return fmt.Errorf("the Java operator was asked for %q and %s", line, strings.TrimSpace(answer))
+	said, ok := strings.CutPrefix(strings.TrimSpace(answer), "done")
+	if !ok {
+		return "", fmt.Errorf("the Java operator was asked for %q and %s", line, strings.TrimSpace(answer))
 	}
-	return nil
+	return strings.TrimSpace(said), nil
 }

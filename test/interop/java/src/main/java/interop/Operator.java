@@ -13,7 +13,8 @@ import java.nio.charset.StandardCharsets;
 
 /**
  * Operator does with the library's own operations what a console does. A line of its input is namespace, job, word and
- * argument; it says "done" or "failed" to each.
+ * argument; it says "done" or "failed" to each. A word that names one of the methods of Tools has two arguments, of which
+ * the first may be the job; what the method answers stands behind "done".
  */
 public final class Operator {
 
@@ -33,6 +34,12 @@ public final class Operator {
         for (String line = in.readLine(); null != line; line = in.readLine()) {
             try {
                 String[] words = line.split(" ", 4);
+                if (words[2].contains("API.")) {
+                    String[] more = (words.length > 3 ? words[3] : "").split(" ", 2);
+                    String answer = new Tools(operator.zk, words[0], operator.digest).call(words[2], more[0], more.length > 1 ? more[1] : "");
+                    Told.line("done%s", answer.isEmpty() ? "" : " " + answer.trim());
+                    continue;
+                }
                 operator.operate(words[0], words[1], words[2], words.length > 3 ? words[3] : "");
                 Told.line("done");
             } catch (final RuntimeException ex) {
@@ -73,7 +80,7 @@ public final class Operator {
     }
 
     /** Each change is key=value. */
-    private static void change(final JobSettingsAPI api, final String job, final String[] changes) {
+    static void change(final JobSettingsAPI api, final String job, final String[] changes) {
         JobSettings settings = api.getJobSettings(job);
         for (String each : changes) {
             String[] pair = each.split("=", 2);
@@ -92,6 +99,39 @@ public final class Operator {
                 break;
             case "params":
                 settings.setShardingItemParameters(value);
+                break;
+            case "class":
+                settings.setJobClass(value);
+                break;
+            case "parameter":
+                settings.setJobParameter(value);
+                break;
+            case "strategy":
+                settings.setJobShardingStrategyClass(value);
+                break;
+            case "description":
+                settings.setDescription(value);
+                break;
+            case "monitor":
+                settings.setMonitorExecution(Boolean.parseBoolean(value));
+                break;
+            case "streaming":
+                settings.setStreamingProcess(Boolean.parseBoolean(value));
+                break;
+            case "failover":
+                settings.setFailover(Boolean.parseBoolean(value));
+                break;
+            case "misfire":
+                settings.setMisfire(Boolean.parseBoolean(value));
+                break;
+            case "skew":
+                settings.setMaxTimeDiffSeconds(Integer.parseInt(value));
+                break;
+            case "port":
+                settings.setMonitorPort(Integer.parseInt(value));
+                break;
+            case "reconcile":
+                settings.setReconcileIntervalMinutes(Integer.parseInt(value));
                 break;
             default:
                 throw new IllegalArgumentException("no such setting: " + key);
