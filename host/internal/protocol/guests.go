@@ -101,12 +101,6 @@ func (s *State) cancel(i int, hard bool, why string, p *Plan) {
 	p.add(Cancel{Item: i, Hard: hard, Why: why})
 }
 
-func (s *State) cancelAll(p *Plan, why string) {
-	for k := range s.guests {
-		s.cancel(s.guests[k].Item, false, why, p)
-	}
-}
-
 // doubted fences the member itself: long before the registry gives its items
 // away, nothing starts here any more and what runs is ended.
 func (s *State) doubted(level Doubt, p *Plan) {

@@ -33,7 +33,7 @@ func (s *State) observe(p *Plan) {
 		// ElasticJob's shutdown of one instance: its node is deleted.
 		s.leaving = true
 		p.add(Note{Text: "the instance's node was removed: shutting this job down here"})
-		s.cancelAll(p, "shut down by an operator")
+		p.add(Drain{Why: "shut down by an operator"})
 	}
 	s.bar(p)
 	if v.Necessary || v.Processing || v.unadopted() || v.departed() {

@@ -47,6 +47,8 @@ func (c *cluster) printEffect(e protocol.Effect) {
 			how = "end"
 		}
 		c.say("%s guest %d: %s", how, e.Item, e.Why)
+	case protocol.Drain:
+		c.say("drain: %s", e.Why)
 	case protocol.Assign:
 		r := e.Request
 		var before []string

@@ -490,6 +490,9 @@ type (
 		Hard bool
 		Why  string
 	}
+	// Drain: the member leaves, and its guests may go on for as long as at a stop of
+	// the server.
+	Drain struct{ Why string }
 	// Listen calls the module's listener of fires; answered by Told.
 	Listen struct {
 		Event   Event
@@ -539,6 +542,7 @@ type (
 
 func (Run) effect()        {}
 func (Cancel) effect()     {}
+func (Drain) effect()      {}
 func (Listen) effect()     {}
 func (Hush) effect()       {}
 func (Prepare) effect()    {}

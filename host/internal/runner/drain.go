@@ -25,18 +25,29 @@ const leaveTimeout = 5 * time.Second
 // instead of after DrainTimeout.
 var ErrStopNow = errors.New("guests are to stop at once")
 
-// leave begins the way out: no more ticks, and the core leaves as soon as
-// nothing is open.
+// leave ends the member because its server ends.
 func (m *member) leave(now bool) {
-	m.Clock.Remove()
-	m.draining = finishing
-	m.going.Store(true)
 	wait := m.DrainTimeout
 	if now {
 		wait = 0
 	}
-	m.drain = time.AfterFunc(wait, func() { m.box.put(drainLetter{}) })
+	m.depart(wait, "the server was shutting down")
 	m.step(protocol.Asked{Ask: protocol.AskLeave{}})
+}
+
+// depart begins the way out: no more ticks, and the core leaves as soon as
+// nothing is open. Who is on the way out already does not get more time by it.
+func (m *member) depart(wait time.Duration, why string) {
+	if m.draining != notDraining {
+		if wait == 0 && m.draining == finishing {
+			m.drain.Reset(0)
+		}
+		return
+	}
+	m.Clock.Remove()
+	m.draining, m.departs = finishing, why
+	m.going.Store(true)
+	m.drain = time.AfterFunc(wait, func() { m.box.put(drainLetter{}) })
 }
 
 // drained goes on when a phase has had its time.
@@ -46,7 +57,7 @@ func (m *member) drained() {
 		m.hush()
 		grace := time.Duration(0)
 		for _, g := range m.guests {
-			g.ask(job.StopShutdown, "the server was shutting down")
+			g.ask(job.StopShutdown, m.departs)
 			grace = max(grace, g.grace)
 		}
 		m.drain.Reset(grace + leaveTimeout)

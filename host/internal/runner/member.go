@@ -50,6 +50,7 @@ type member struct {
 	wake, drain *time.Timer // nil until they are needed
 	wakeAt      time.Time   // when wake fires; zero: it does not
 	draining    drainPhase
+	departs     string // why, once it does
 	over, again bool
 	err         error
 }
@@ -204,7 +205,7 @@ func (m *member) event(e registry.Event) {
 	m.loop.Event(e)
 	if e.Kind == registry.Ended {
 		m.step(protocol.SessionLost{})
-		m.over, m.again = true, true
+		m.over, m.again = true, m.draining == notDraining || m.stop.Err() != nil // whom an operator shut down stays away
 		m.err = registry.ErrEnded
 	}
 }
@@ -281,6 +282,8 @@ func (m *member) effect(in protocol.Input, e protocol.Effect) {
 		m.start(e)
 	case protocol.Cancel:
 		m.cancel(e, reasonOf(in))
+	case protocol.Drain:
+		m.depart(m.DrainTimeout, e.Why)
 	case protocol.Prepare:
 		m.prepare(e)
 	case protocol.Listen:

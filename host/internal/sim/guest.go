@@ -69,9 +69,23 @@ func (m *member) cancel(e protocol.Cancel) {
 			})
 			return
 		}
-		if w.chance(0.7) {
-			m.later(w.between(1, 200*millisecond), func() { g.end(protocol.Cancelled, e.Why) })
-		}
+		g.asked(e.Why)
 		return
+	}
+}
+
+// asked to stop, a guest often does.
+func (g *running) asked(why string) {
+	if w := g.m.w; w.chance(0.7) {
+		g.m.later(w.between(1, 200*millisecond), func() { g.end(protocol.Cancelled, why) })
+	}
+}
+
+// drain lets guests go on, but here only for a moment.
+func (m *member) drain(why string) {
+	m.w.tracef("%s: drains: %s", m.name(), why)
+	guests := slices.SortedFunc(slices.Values(m.guests), func(a, b *running) int { return a.Item - b.Item })
+	for _, g := range guests {
+		g.asked(why)
 	}
 }

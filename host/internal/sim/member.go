@@ -303,6 +303,8 @@ func (m *member) effect(e protocol.Effect) {
 		m.run(e)
 	case protocol.Cancel:
 		m.cancel(e)
+	case protocol.Drain:
+		m.drain(e.Why)
 	case protocol.Assign:
 		a := assign(e.Request)
 		switch {

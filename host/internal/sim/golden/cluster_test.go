@@ -276,6 +276,8 @@ func (m *member) effect(e protocol.Effect) {
 		})
 	case protocol.Cancel:
 		c.faults = append(c.faults, m.name+": cancels item "+strconv.Itoa(e.Item)+": "+e.Why)
+	case protocol.Drain:
+		c.faults = append(c.faults, m.name+": drains: "+e.Why)
 	case protocol.Assign:
 		m.inbox = append(m.inbox, assign(c.t, e.Request))
 	case protocol.Reschedule:
