@@ -203,7 +203,7 @@ func (c *Checkup) examine(as *Options, file *job.Config, l layout.Job, v *protoc
 	if why := over(j); why != "" {
 		c.Notes = append(c.Notes, why)
 	}
-	c.breaks(config.Hindrances(j, beside)...)
+	c.breaks(config.Hindrances(j, beside, false)...)
 	if !beside {
 		if file != nil { // of what others defined foundFault tells
 			c.Notes = append(c.Notes, as.dealtOtherwise(j)...)

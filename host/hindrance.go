@@ -35,7 +35,7 @@ func (o *Operator) hindrances(name string, v *protocol.View) []string {
 		return nil // it is none of ours
 	}
 	var lines []string
-	for _, line := range config.Hindrances(j, v.Shared()) {
+	for _, line := range config.Hindrances(j, v.Shared(), len(v.Members) > 0) {
 		lines = append(lines, "servers of ours do not run it: "+line)
 	}
 	if _, err := schedule.Compile(j.Cron, j.Dialect, j.TimeZone); j.Cron != "" && err != nil {
@@ -43,6 +43,9 @@ func (o *Operator) hindrances(name string, v *protocol.View) []string {
 	}
 	if v.Shared() {
 		return append(lines, config.Cautions(j, new(Options).knows)...)
+	}
+	if text := config.Stays(j); text != "" && len(v.Members) > 0 {
+		lines = append(lines, text)
 	}
 	return append(lines, new(Options).dealtOtherwise(j)...)
 }

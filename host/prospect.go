@@ -260,7 +260,7 @@ func (p *prospect) try(config, module registry.Node) {
 // anotherClass is what is wrong with a job whose module stands in for another
 // class than its configuration names now.
 func anotherClass(d *layout.Definition, c job.Config) error {
-	if lines := d.Config.Hindrances(c, false); len(lines) > 0 {
+	if lines := d.Config.Hindrances(c, false, false); len(lines) > 0 {
 		return errors.New(strings.Join(lines, "; "))
 	}
 	return nil

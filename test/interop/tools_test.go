@@ -20,7 +20,6 @@ type tools struct {
 var differences = map[string]string{
 	"the settings":            `mixed SIMPLE 'interop.Work' cron=` + never + ` total=6 params=` + byHand.parameters() + ` ` + withStrategy("com.dangdang.ddframe.job.lite.api.strategy.impl.AverageAllocationJobShardingStrategy"),
 	"the cron cannot be read": "it stops",
-	"another class":           "nothing, by nobody",
 	"the job was removed":     "somebody defines it",
 }
 

@@ -150,19 +150,14 @@ func (j Job) Began(e registry.Event) (item int, ok bool) {
 // beside is whether members of ElasticJob run it, too.
 //
 // What is said when beside is false lasts until a file or the registry is
-// changed. The rest holds only as long as members of ElasticJob are there.
-func (c *Config21) Hindrances(j job.Config, beside bool) []string {
+// changed. The rest holds only as long as members of ElasticJob are there. Who is
+// a member already stays whatever the class, as members of ElasticJob do: only one
+// of theirs would run another.
+func (c *Config21) Hindrances(j job.Config, beside, member bool) []string {
 	var lines []string
 	add := func(format string, args ...any) { lines = append(lines, fmt.Sprintf(format, args...)) }
-	mine := FromJob(j)
-	switch {
-	case mine.JobClass == c.JobClass, c.ours(), j.Overwrite && !beside:
-	case c.JobType == Script21 || mine.JobType == Script21:
-		add("the registry has it as a job of type %s, this server's file as one of kind %s: set kind to what the module is to stand in for", c.JobType, j.Kind)
-	case j.Class == "":
-		add("its class in the registry is %.200q, and this server's file names none: write class = %.200[1]q if the module does the same work", c.JobClass)
-	default:
-		add("its class in the registry is %.200q, in this server's file %.200q: write class = %.200[1]q if the module does the same work", c.JobClass, j.Class)
+	if text := c.otherClass(j); text != "" && (beside || !member && !j.Overwrite) {
+		add("%s", text)
 	}
 	if !beside {
 		return lines
@@ -176,10 +171,34 @@ func (c *Config21) Hindrances(j job.Config, beside bool) []string {
 	return lines
 }
 
+// otherClass is what to do where the module is to stand in for another class than
+// the registry says; empty: it is the same, or nobody's.
+func (c *Config21) otherClass(j job.Config) string {
+	mine := FromJob(j)
+	switch {
+	case mine.JobClass == c.JobClass, c.ours():
+		return ""
+	case c.JobType == Script21 || mine.JobType == Script21:
+		return fmt.Sprintf("the registry has it as a job of type %s, this server's file as one of kind %s: set kind to what the module is to stand in for", c.JobType, j.Kind)
+	case j.Class == "":
+		return fmt.Sprintf("its class in the registry is %.200q, and this server's file names none: write class = %.200[1]q if the module does the same work", c.JobClass)
+	}
+	return fmt.Sprintf("its class in the registry is %.200q, in this server's file %.200q: write class = %.200[1]q if the module does the same work", c.JobClass, j.Class)
+}
+
 // ours: no member of ElasticJob can run a job with this configuration, so a file
 // may say what its class is to be.
 func (c *Config21) ours() bool {
 	return c.JobClass == WasmClass21 || c.JobType == Script21 && c.ScriptCommandLine == ""
+}
+
+// Stays says what keeps a job of ours running here only because no member of
+// ElasticJob is there; empty: nothing does.
+func (c *Config21) Stays(j job.Config) string {
+	if text := c.otherClass(j); text != "" && !j.Overwrite {
+		return text + "; until then the job goes on here as long as no member of ElasticJob joins it, and a server that starts does not join it"
+	}
+	return ""
 }
 
 // Cautions says what is otherwise in a job of ours as long as members of

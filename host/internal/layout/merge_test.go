@@ -5,6 +5,7 @@ import (
 	"maps"
 	"math/rand/v2"
 	"slices"
+	"strings"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
@@ -249,21 +250,36 @@ func TestMergeOfAFileWithoutClass(t *testing.T) {
 	without, with := plainJob(), plainJob()
 	with.Class = class
 	h := held{config: &theirs}
-	if j, _ := AsJoined(&without, h.config, nil); len(h.config.Hindrances(j, false)) != 1 {
+	if j, _ := AsJoined(&without, h.config, nil); len(h.config.Hindrances(j, false, false)) != 1 {
 		t.Error("it joins what nobody of ours has joined")
 	}
 	if d := h.apply(t, with, digestA); len(d) > 0 || h.job().Class != class {
 		t.Fatal(d, h.job().Class)
 	}
-	if j, _ := AsJoined(&without, h.config, h.module); len(h.config.Hindrances(j, false)) > 0 {
-		t.Error(h.config.Hindrances(j, false))
+	if j, _ := AsJoined(&without, h.config, h.module); len(h.config.Hindrances(j, false, false)) > 0 {
+		t.Error(h.config.Hindrances(j, false, false))
 	}
 	if d := h.apply(t, without, digestA); len(d) > 0 || h.config.JobClass != class || h.job().Class != class {
 		t.Errorf("%v, class %q in config, %q in module", d, h.config.JobClass, h.job().Class)
 	}
 	h.config.JobClass = "com.example.Other" // which the module does not stand in for
-	if j, _ := AsJoined(&without, h.config, h.module); len(h.config.Hindrances(j, false)) != 1 {
-		t.Error("it stays in a job of another class")
+	j, _ := AsJoined(&without, h.config, h.module)
+	for _, c := range []struct {
+		what                   string
+		beside, member, barred bool
+	}{
+		{"who starts joins it", false, false, true},
+		{"who starts beside members of ElasticJob joins it", true, false, true},
+		{"a member leaves", false, true, false},
+		{"a member stays beside members of ElasticJob", true, true, true},
+	} {
+		lines := h.config.Hindrances(j, c.beside, c.member)
+		if named := strings.Contains(strings.Join(lines, "\n"), "com.example.Other"); named != c.barred {
+			t.Errorf("%s: %q", c.what, lines)
+		}
+	}
+	if h.config.Stays(j) == "" {
+		t.Error("a member that stays is told nothing")
 	}
 	h.config.JobClass = class
 	without.Overwrite = true

@@ -10,8 +10,9 @@ import (
 // barred is why this server must not be in the job, and what that was made of.
 type barred struct {
 	config, module []byte
-	shared         bool
+	shared, member bool
 	lines          []string
+	class          string // why it is only because the server is a member that it may
 }
 
 // heed finds out whether this server may be in the job that the view shows. If
@@ -22,29 +23,33 @@ func (m *member) heed() {
 	if v.ConfigFault != "" {
 		return // the core takes care
 	}
-	now := barred{config: v.ConfigData, module: v.Module, shared: v.Shared()}
-	if bytes.Equal(now.config, old.config) && bytes.Equal(now.module, old.module) && now.shared == old.shared {
+	now := barred{config: v.ConfigData, module: v.Module, shared: v.Shared(), member: m.isMember()}
+	if bytes.Equal(now.config, old.config) && bytes.Equal(now.module, old.module) && now.shared == old.shared && now.member == old.member {
 		return
 	}
 	var cautions []string
-	now.lines, cautions = m.hindrances()
+	now.lines, now.class, cautions = m.hindrances()
 	m.bars = now
 	m.bar(old.lines)
+	if now.class != "" && now.class != old.class {
+		m.Log.Warn("the registry has another class for the job", "reason", now.class)
+	}
+	m.troubles.set(troubleClass, now.class)
 	m.troubles.set(troubleShared, strings.Join(cautions, "\n"))
 }
 
-// hindrances are what keeps this server out of the job, and what is otherwise in
-// it because of members of ElasticJob.
-func (m *member) hindrances() (hindrances, cautions []string) {
+// hindrances are what keeps this server out of the job, what would if it were not a
+// member, and what is otherwise in it because of members of ElasticJob.
+func (m *member) hindrances() (hindrances []string, class string, cautions []string) {
 	shared := m.loop.View().Shared()
 	config, module, err := definition(m.loop.View())
 	switch {
 	case err != nil:
-		return nil, nil
+		return nil, "", nil
 	case config == nil && shared:
-		return []string{"its configuration is gone, and members of ElasticJob are there: write config again, as they know it"}, nil
+		return []string{"its configuration is gone, and members of ElasticJob are there: write config again, as they know it"}, "", nil
 	case config == nil:
-		return nil, nil
+		return nil, "", nil
 	}
 	file := m.Config
 	if m.Define == nil {
@@ -52,13 +57,23 @@ func (m *member) hindrances() (hindrances, cautions []string) {
 	}
 	j, ok := layout.AsJoined(file, config, module)
 	if !ok {
-		return nil, nil
+		return nil, "", nil
 	}
-	if shared {
+	member := m.isMember()
+	switch {
+	case shared:
 		known := func(string) bool { return true } // of others the core tells
 		cautions = config.Cautions(j, known)
+	case member:
+		class = config.Stays(j)
 	}
-	return config.Hindrances(j, shared), cautions
+	return config.Hindrances(j, shared, member), class, cautions
+}
+
+// isMember: the server is in the job, or was until its session ended. Who had to
+// leave comes back only as one that starts.
+func (m *member) isMember() bool {
+	return len(m.bars.lines) == 0 && (m.self != "" || m.bars.member)
 }
 
 // isBarred also counts what cannot be read, of which the core tells: nothing

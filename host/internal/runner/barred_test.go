@@ -59,7 +59,7 @@ func TestRunsOfWhoMustGoEnd(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		reg, rows := embedded.Memory(), &book{}
 		s := serve(t, reg, rows, "10.0.0.1", func(o *Options) {
-			o.Config.Class, o.Guests = "com.example.Job", takes(7*time.Second)
+			o.Config.Class, o.Config.TimeZone, o.Guests = "com.example.Job", "UTC", takes(7*time.Second)
 		})
 		<-s.Joined()
 		synctest.Wait()
@@ -67,20 +67,24 @@ func TestRunsOfWhoMustGoEnd(t *testing.T) {
 		must(t, err)
 		at, _, _ := s.Layout.Nodes()
 		text := string(s.snapshot.Load().view.ConfigData)
-		write := func(text string) {
-			_, err := tool.Commit(t.Context(), registry.Op{Kind: registry.Set, Path: at, Data: []byte(text), Version: registry.AnyVersion})
+		write := func(by registry.Session, text string, more ...registry.Op) {
+			_, err := by.Commit(t.Context(), append(more, registry.Op{Kind: registry.Set, Path: at, Data: []byte(text), Version: registry.AnyVersion})...)
 			must(t, err)
 		}
+		java, err := reg.Open(t.Context(), func(registry.Event) {})
+		must(t, err)
 		time.Sleep(time.Until(time.Now().Truncate(10 * time.Second).Add(12 * time.Second))) // all items run
-		write(strings.Replace(text, "com.example.Job", "com.example.Other", 1))
-		time.Sleep(time.Minute)
+		write(java, strings.Replace(text, "com.example.Job", "com.example.Other", 1), registry.Op{Kind: registry.CreateEphemeral, Path: s.Layout.Instance("10.0.0.2@-@7")})
+		time.Sleep(30 * time.Second)
+		must(t, java.Close())
+		time.Sleep(30 * time.Second)
 		if st := s.Status(); st.Instance != "" || len(st.Instances) != 0 || len(st.Troubles) != 1 {
-			t.Errorf("it has not left: %+v", st)
+			t.Errorf("it has not left, or came back: %+v", st)
 		}
 		if n := rows.states()["succeeded"]; n != 4 {
 			t.Errorf("%d runs have ended well: %v", n, rows.states())
 		}
-		write(text)
+		write(tool, text)
 		time.Sleep(25 * time.Second)
 		if st := s.Status(); st.Instance == "" || len(st.Troubles) != 0 {
 			t.Errorf("it has not come back: %+v", st)
@@ -89,6 +93,44 @@ func TestRunsOfWhoMustGoEnd(t *testing.T) {
 		if n := rows.states()["succeeded"]; n < 8 {
 			t.Errorf("%d runs have ended well: %v", n, rows.states())
 		}
+		rows.check(t, testJob, 4, 10*time.Second)
+		must(t, tool.Close())
+		must(t, reg.Close())
+	})
+}
+
+// An operator writes another class, and nobody of ElasticJob is there: members stay,
+// as those of ElasticJob do, also in the next session. Who starts does not join.
+func TestMembersStayWhateverTheClass(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		reg, rows := embedded.Memory(), &book{}
+		file := func(o *Options) { o.Config.Class, o.Config.TimeZone = "com.example.Job", "UTC" }
+		s := serve(t, reg, rows, "10.0.0.1", file)
+		<-s.Joined()
+		time.Sleep(15 * time.Second)
+		tool, err := reg.Open(t.Context(), func(registry.Event) {})
+		must(t, err)
+		at, _, _ := s.Layout.Nodes()
+		text := strings.Replace(string(s.snapshot.Load().view.ConfigData), "com.example.Job", "com.example.Other", 1)
+		_, err = tool.Commit(t.Context(), registry.Op{Kind: registry.Set, Path: at, Data: []byte(text), Version: registry.AnyVersion})
+		must(t, err)
+		for _, then := range []string{"the class has changed", "its session has ended"} {
+			time.Sleep(time.Minute)
+			if st := s.Status(); st.Instance == "" || !strings.Contains(strings.Join(st.Troubles, "\n"), "the job goes on here as long as no member of ElasticJob joins it") {
+				t.Errorf("%s: %+v", then, st)
+			}
+			if then == "the class has changed" {
+				must(t, s.kill())
+			}
+		}
+		late := serve(t, reg, rows, "10.0.0.3", file)
+		time.Sleep(time.Minute)
+		if st := late.Status(); st.Instance != "" || !strings.Contains(strings.Join(st.Troubles, "\n"), `its class in the registry is "com.example.Other"`) {
+			t.Errorf("one that starts: %+v", st)
+		}
+		late.stop(t)
+		s.stop(t)
 		rows.check(t, testJob, 4, 10*time.Second)
 		must(t, tool.Close())
 		must(t, reg.Close())
@@ -140,7 +182,7 @@ func TestSettingsComeWithAnotherChange(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		reg := embedded.Memory()
-		s := serve(t, reg, &book{}, "10.0.0.1", nil)
+		s := serve(t, reg, &book{}, "10.0.0.1", func(o *Options) { o.Config.TimeZone = "UTC" })
 		<-s.Joined()
 		time.Sleep(15 * time.Second) // everything has begun, and ended
 		tool, err := reg.Open(t.Context(), func(registry.Event) {})
@@ -151,7 +193,8 @@ func TestSettingsComeWithAnotherChange(t *testing.T) {
 		config, _, _ := s.Layout.Nodes()
 		assigned := s.Layout.Encode(protocol.Reshard{Next: theirs}, v)[0]
 		text := strings.Replace(string(v.ConfigData), layout.WasmClass21, "com.example.Other", 1)
-		_, err = tool.Commit(t.Context(), assigned, registry.Op{Kind: registry.Set, Path: config, Data: []byte(text), Version: registry.AnyVersion})
+		_, err = tool.Commit(t.Context(), assigned, registry.Op{Kind: registry.Set, Path: config, Data: []byte(text), Version: registry.AnyVersion},
+			registry.Op{Kind: registry.CreateEphemeral, Path: s.Layout.Instance("10.0.0.2@-@7")})
 		must(t, err)
 		time.Sleep(5 * time.Second)
 		if st := s.Status(); st.Instance != "" {
