@@ -3,6 +3,7 @@ package layout
 import (
 	"cmp"
 	"math"
+	"slices"
 	"time"
 
 	"github.com/wasmjob/wasmjob/host/job"
@@ -30,6 +31,12 @@ func classes21(name string) string {
 		return strategies21 + "RotateServerByNameJobShardingStrategy"
 	}
 	return name
+}
+
+// sameStrategy tells whether two classes deal alike: none is the average one.
+func sameStrategy(a, b string) bool {
+	const none, average = "", strategies21 + "AverageAllocationJobShardingStrategy"
+	return a == b || a == none && b == average || a == average && b == none
 }
 
 // FromJob returns what Java members are told of a job of ours: one of its kind
@@ -62,7 +69,9 @@ func FromJob(j job.Config) Config21 {
 	if j.MaxClockSkew >= 0 {
 		c.MaxTimeDiffSeconds = clamp32(int64(j.MaxClockSkew / time.Second))
 	}
-	c.JobShardingStrategyClass = classes21(j.Strategy)
+	if !slices.Contains(j.Unsaid, "strategy") { // Java leaves it empty, too, where none is named
+		c.JobShardingStrategyClass = classes21(j.Strategy)
+	}
 	c.ReconcileIntervalMinutes = clamp32(int64(j.ReconcileEvery / time.Minute))
 	c.Disabled = j.Disabled
 	c.Overwrite = j.Overwrite
@@ -120,7 +129,7 @@ func (c Config21) Apply(j job.Config) job.Config {
 	if c.MaxTimeDiffSeconds >= 0 {
 		j.MaxClockSkew = time.Duration(c.MaxTimeDiffSeconds) * time.Second
 	}
-	if classes21(j.Strategy) != c.JobShardingStrategyClass {
+	if !sameStrategy(classes21(j.Strategy), c.JobShardingStrategyClass) {
 		j.Strategy = c.JobShardingStrategyClass
 	}
 	j.ReconcileEvery = time.Duration(max(c.ReconcileIntervalMinutes, 0)) * time.Minute

@@ -452,3 +452,26 @@ func BenchmarkDecodeConfig21(b *testing.B) {
 		}
 	}
 }
+
+// A job whose file names no strategy has none in config, as one that Java has built.
+// It is dealt out as by the average one, so neither word makes it another job.
+func TestNoStrategyIsEmpty(t *testing.T) {
+	t.Parallel()
+	file := plainJob()
+	file.Strategy = "average" // what a file stands for that says nothing
+	said := FromJob(file)
+	file.Unsaid = []string{"strategy"}
+	unsaid := FromJob(file)
+	if said.JobShardingStrategyClass != strategies21+"AverageAllocationJobShardingStrategy" || unsaid.JobShardingStrategyClass != "" {
+		t.Errorf("%q where the file says average, %q where it says nothing", said.JobShardingStrategyClass, unsaid.JobShardingStrategyClass)
+	}
+	for _, there := range []Config21{said, unsaid} {
+		if j := there.Apply(file); j.Strategy != "average" {
+			t.Errorf("%q in the registry makes it %q", there.JobShardingStrategyClass, j.Strategy)
+		}
+		d := Define(file)
+		if m, err := Merge(d, &there, nil); err != nil || len(m.Disputed) > 0 || m.Config.JobShardingStrategyClass != there.JobShardingStrategyClass {
+			t.Errorf("%q in the registry becomes %q, in dispute %v, %v", there.JobShardingStrategyClass, m.Config.JobShardingStrategyClass, m.Disputed, err)
+		}
+	}
+}

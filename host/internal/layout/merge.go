@@ -116,9 +116,8 @@ func (d *Definition) adopt(there *Config21, module *Module) {
 			d.Config.JobClass = class
 		}
 	}
-	const none, average = "", strategies21 + "AverageAllocationJobShardingStrategy"
-	if a, b := d.Config.JobShardingStrategyClass, there.JobShardingStrategyClass; a == none && b == average || a == average && b == none {
-		d.Config.JobShardingStrategyClass = b
+	if sameStrategy(d.Config.JobShardingStrategyClass, there.JobShardingStrategyClass) {
+		d.Config.JobShardingStrategyClass = there.JobShardingStrategyClass
 	}
 }
 
