@@ -15,8 +15,8 @@ const removeAtOnce = 1000
 
 // Remove takes a job out of the registry, with its configuration and with what
 // its guests keep; rows of its runs stay in the histories. It is refused while an
-// item runs. Servers that run it because the registry says so stop; one whose own
-// file defines it makes it again.
+// item runs. Servers that run it stop; one whose own file defines it makes it again
+// when it starts next.
 func (o *Operator) Remove(ctx context.Context, name string) error {
 	const what = "remove"
 	for try := 1; ; try++ {

@@ -170,10 +170,9 @@ func jobRemove(o *operatorVerb) *cobra.Command {
 		}
 		return op.Remove(ctx, name)
 	})
-	c.Long = "The job ends on every server that runs it because the registry says so. A server whose own file\n" +
-		"defines it makes it again, so it is refused as long as there is such a file: that of a server that\n" +
-		"runs, or the configuration that is read here. Rows of its runs stay in the histories. It is refused\n" +
-		"while an item runs."
+	c.Long = "The job ends on every server. One whose own file defines it makes it again when it starts next,\n" +
+		"so it is refused as long as there is such a file: that of a server that runs, or the configuration\n" +
+		"that is read here. Rows of its runs stay in the histories. It is refused while an item runs."
 	c.Flags().BoolVar(&yes, "yes", false, "really: this cannot be taken back")
 	c.Flags().BoolVar(&force, "force", false, "also if a file brings it back")
 	remove := c.RunE

@@ -4,7 +4,7 @@ package protocol
 // the others let that one go first, and do not queue behind it: when it has gone,
 // there is a leader, or nobody is in the queue.
 func elect(s *State, _ *Plan) Mutation {
-	if !s.wantsLead() {
+	if !s.wantsLead() || s.removing() {
 		return nil
 	}
 	place, first := s.place(ElectionLatch)

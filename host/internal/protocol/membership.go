@@ -19,17 +19,11 @@ func (s *State) observe(p *Plan) {
 			}
 		}
 	}
-	if s.self != "" && v.RecordFault == "" && (!s.present() || s.own() == nil) {
-		// We left after all, or somebody removed the job or our nodes.
-		s.gone = true
-		for k := range s.guests {
-			s.cancel(s.guests[k].Item, true, "the member's nodes were removed", p)
-		}
-		p.add(Note{Text: "the member's nodes were removed from the registry"})
-		p.add(Stop{Rejoin: !s.leaving || s.barred})
+	s.seeRemoval()
+	if s.seeNodesGone(p) {
 		return
 	}
-	if s.self != "" && !s.leaving && v.instance(s.self) == nil {
+	if s.self != "" && !s.leaving && v.instance(s.self) == nil && !s.removing() {
 		// ElasticJob's shutdown of one instance: its node is deleted.
 		s.leaving = true
 		p.add(Note{Text: "the instance's node was removed: shutting this job down here"})
@@ -143,7 +137,7 @@ func join(s *State, p *Plan) Mutation {
 		p.add(Stop{})
 		return nil
 	}
-	if v.ConfigFault != "" || s.o.Barred {
+	if v.ConfigFault != "" || s.o.Barred || s.removed() {
 		return nil
 	}
 	if v.Config == nil || !v.Dirs.all() || !v.Dirs.Latch {
@@ -159,7 +153,7 @@ func join(s *State, p *Plan) Mutation {
 // is still there.
 func (s *State) setUpAgain() Mutation {
 	v := s.view
-	if !s.reclaims() || s.leaving || v.Config == nil || v.Dirs.all() {
+	if !s.reclaims() || s.leaving || v.Config == nil || v.Dirs.all() || s.removing() {
 		return nil
 	}
 	return Setup{}
@@ -198,7 +192,7 @@ func (v *View) occurs(id ID) bool {
 
 // setServer heals what a clean-up race may take: the node of a live server.
 func setServer(s *State, _ *Plan) Mutation {
-	if s.self == "" || s.leaving || s.view.instance(s.self) == nil || s.view.hasServer(s.self.IP()) {
+	if s.self == "" || s.leaving || s.view.instance(s.self) == nil || s.view.hasServer(s.self.IP()) || s.removing() {
 		return nil
 	}
 	return SetServer{IP: s.self.IP()}

@@ -87,7 +87,7 @@ func (c *cluster) printEffect(e protocol.Effect) {
 	case protocol.Note:
 		c.say("note: %s%s", given(e.Wrong, "wrong: "), spelled.ReplaceAllStringFunc(e.Text, c.nodeOf))
 	case protocol.Stop:
-		c.say("stop%s", given(e.Rejoin, ", and join anew"))
+		c.say("stop%s", given(e.Rejoin, ", and join anew")+given(e.Rejoin && e.Removed, " what is there"))
 	default:
 		c.say("%#v", e)
 	}

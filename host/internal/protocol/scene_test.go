@@ -21,6 +21,7 @@ import (
 //	start a b slots=1 queue         members join, one after the other, until all is calm; options:
 //	                                zoneless lost knows=strategy wait prune (seconds) unstored slots nodes bytes retry (attempts, 1 to 3 s apart) only-asked linger queue replace finish started completed label=name:value
 //	                                module=text (of the module's node) found (they have no file)
+//	                                removed (somebody has removed the nodes of those before)
 //	new a                           a member that has not observed anything yet; options as of start
 //	me b                            whom commands are meant for
 //	now 112                         the clock
@@ -44,7 +45,7 @@ var scene = map[string]func(*cluster, *arguments) error{
 	"show":  func(c *cluster, _ *arguments) error { c.printView(c.look(&c.watcher)); return nil },
 	"start": start, "new": newMembers, "prefer": prefer, "me": chooseMe, "now": setClock, "die": die,
 	"java": java, "deal": deal, "java-dies": javaDies,
-	"troubles": troubles, "config": rewrite, "operator": operator, "node": node,
+	"troubles": troubles, "config": rewrite, "operator": operator, "node": node, "remove-job": removeJob,
 }
 
 // troubles prints what the member that was started first complains of.
@@ -93,7 +94,8 @@ func configure(c *cluster, a *arguments) error {
 
 func options(a *arguments) (protocol.Options, error) {
 	var o protocol.Options
-	if o.Module = []byte(a.key("module", "")); a.flag("found") {
+	o.Removed = a.flag("removed")
+	if o.Module = []byte(a.key("module", "")); a.flag("found") || o.Removed {
 		o.Module = nil
 	}
 	o.Zoneless = a.flag("zoneless")
@@ -285,4 +287,19 @@ func node(c *cluster, a *arguments) error {
 	}
 	_, _, err := c.tree.Commit(registry.SessionID(session), c.now, []registry.Op{op})
 	return err
+}
+
+// removeJob deletes all nodes of the job, as a tool does.
+func removeJob(c *cluster, _ *arguments) error {
+	var below func(at string) error
+	below = func(at string) error {
+		for _, name := range c.tree.Get(at).Children {
+			if err := below(path.Join(at, name)); err != nil {
+				return err
+			}
+		}
+		_, _, err := c.tree.Commit(0, c.now, []registry.Op{{Kind: registry.Delete, Path: at, Version: registry.AnyVersion}})
+		return err
+	}
+	return below(c.root())
 }

@@ -79,7 +79,7 @@ func (s *State) stale(eligible []ID) bool {
 // markReshard asks for a reshard by level, not by edge: whatever event was
 // missed, the leader sees that the assignment does not fit.
 func markReshard(s *State, _ *Plan) Mutation {
-	if s.view.Necessary || s.config() == nil || !s.view.Assignment.Exists {
+	if s.view.Necessary || s.removing() || s.config() == nil || !s.view.Assignment.Exists {
 		return nil
 	}
 	if s.wishes > 0 && !slices.Equal(s.view.eligible(), s.wishedFor) {

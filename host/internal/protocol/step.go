@@ -67,6 +67,7 @@ type State struct {
 	absent    []absence
 	wake      int64
 	held      int64 // until when a rule waits that is to be asked right then; 0: none does
+	torn      int64 // since when a parent of the job's nodes is missing
 	wishedFor []ID  // who was there when we asked a leader of ElasticJob to deal anew
 	wishes    int   // how often we did, in a row
 	witness   witness
@@ -109,8 +110,9 @@ type Options struct {
 	Zoneless bool
 	// Barred: the member must not be in the job.
 	Barred bool
-	// Lost: this server was a member before, and its session ended.
-	Lost bool
+	// Lost: this server was a member before, and its session ended. Removed: it was,
+	// and somebody else has removed its nodes.
+	Lost, Removed bool
 	// Labels are those of this server, for the strategies of others.
 	Labels map[string]string
 	// Address is where this server gives modules to others; empty: nowhere.
@@ -472,6 +474,9 @@ func (s *State) sleep(p *Plan) {
 // 0: there is none.
 func (s *State) alarm() int64 {
 	next := sooner(s.nextRetry(), s.swap.retry)
+	if s.removing() {
+		next = sooner(next, s.torn+removalPause)
+	}
 	if s.early.At != 0 {
 		next = sooner(next, s.early.At-s.tolerance()+s.skew)
 	}

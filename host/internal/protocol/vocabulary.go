@@ -536,8 +536,9 @@ type (
 		Wrong bool // it keeps the job from going on
 	}
 	// Stop: the member has left; the runner ends the session's share and, with
-	// Rejoin, begins anew in another session.
-	Stop struct{ Rejoin bool }
+	// Rejoin, begins anew in another session. With Removed somebody may be removing
+	// the job: who begins anew must not define it.
+	Stop struct{ Rejoin, Removed bool }
 )
 
 func (Run) effect()        {}

@@ -190,7 +190,7 @@ func (w *faultyWorld) below(path string) (all []string) {
 }
 
 // remove takes a job out of the registry while none of its items runs, as
-// host.Operator does; each server makes it again.
+// host.Operator does, and makes it anew, as a server does that starts.
 func (w *faultyWorld) remove(name string) {
 	l := layout.NewJob("test", name)
 	for range 20 {
@@ -205,6 +205,12 @@ func (w *faultyWorld) remove(name string) {
 		if whole && len(ops) > 0 && !slices.ContainsFunc(runs, func(r protocol.Runs) bool { return len(r.Open) > 0 }) {
 			if _, err := w.operator.Commit(w.t.Context(), ops...); err == nil {
 				w.story.tell("%s is removed", name)
+				w.pass(300 * time.Millisecond)
+				v := decoder.View()
+				setup := l.Encode(protocol.Setup{Config: v.ConfigData, Module: v.Module}, l.NewDecoder().View())
+				if _, err := w.operator.Commit(w.t.Context(), setup...); err != nil {
+					w.story.tell("%s is not made anew: %v", name, err)
+				}
 				return
 			}
 		}

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"time"
 
 	"github.com/wasmjob/wasmjob/host/internal/session"
 	"github.com/wasmjob/wasmjob/host/registry"
@@ -18,6 +19,8 @@ type lives struct {
 	pause *session.Pauses
 	left  bool // something that an earlier life left is in the registry
 	lost  bool // an earlier life ended with its session
+
+	removed bool // somebody has removed the nodes of the newest life that had joined
 }
 
 // life is how the life of a member went.
@@ -93,7 +96,9 @@ func (l *lives) another(how life) bool {
 		return true // the next session is waited for
 	}
 	wait := l.pause.Next()
-	l.Log.Warn("the job begins again on this server", "pause", wait.String(), "cause", how.err)
+	if !l.removed { // what that means was told
+		l.Log.Warn("the job begins again on this server", "pause", wait.String(), "cause", how.err)
+	}
 	session.Sleep(l.stop, wait)
 	return true
 }
@@ -133,4 +138,22 @@ func closeWithin(stop context.Context, line *session.Line) error {
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(stop), leaveTimeout)
 	defer cancel()
 	return line.Close(ctx)
+}
+
+// removalPause is how long a tool may take to remove the job's nodes.
+const removalPause = 3 * time.Second
+
+// setRemoved notes whether somebody has removed the job's nodes since the server
+// joined it.
+func (l *lives) setRemoved(is bool) {
+	if is == l.removed {
+		return
+	}
+	if l.removed = is; !is {
+		l.troubles.clear(troubleRemoved)
+		return
+	}
+	const text = "somebody has removed the job from the registry: it is not made anew before a server starts whose file defines it; what is left of it goes with job remove"
+	l.Log.Warn(text)
+	l.troubles.set(troubleRemoved, text)
 }

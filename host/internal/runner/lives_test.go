@@ -12,6 +12,7 @@ import (
 	"time"
 
 	"github.com/wasmjob/wasmjob/host/internal/layout"
+	"github.com/wasmjob/wasmjob/host/internal/protocol"
 	"github.com/wasmjob/wasmjob/host/internal/session"
 	"github.com/wasmjob/wasmjob/host/job"
 	"github.com/wasmjob/wasmjob/host/registry"
@@ -34,9 +35,9 @@ func removeBelow(t *testing.T, s registry.Session, path string) {
 	}
 }
 
-// An operator removes the job, namespace and all, in the middle of a run. The
-// job begins again, in the same session, and nothing of its earlier life gets
-// in its way.
+// An operator removes the job, namespace and all, in the middle of a run, and
+// writes it anew later. Nobody else brings it back. Then the job begins again, in
+// the same session, and nothing of its earlier life gets in its way.
 func TestManyLivesInOneSession(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
@@ -46,7 +47,17 @@ func TestManyLivesInOneSession(t *testing.T) {
 		s := serve(t, reg, rows, "10.0.0.1", nil)
 		for range 5 {
 			time.Sleep(10*time.Second + 500*time.Millisecond)
+			v := s.snapshot.Load().view
 			removeBelow(t, operator, "/test")
+			time.Sleep(time.Minute)
+			n, err := operator.Read(t.Context(), s.Layout.Root())
+			must(t, err)
+			if text := strings.Join(s.Status().Troubles, "\n"); n.Exists || !strings.Contains(text, "somebody has removed the job") {
+				t.Fatalf("the job is there: %v; %s", n.Exists, text)
+			}
+			setup := s.Layout.Encode(protocol.Setup{Config: v.ConfigData, Module: v.Module}, s.Layout.NewDecoder().View())
+			_, err = operator.Commit(t.Context(), setup...)
+			must(t, err)
 			time.Sleep(2 * time.Second)
 			if got := s.Status(); got.Instance == "" || len(got.Items) != 4 {
 				t.Fatalf("status %+v, want that it has begun again", got)
@@ -55,10 +66,55 @@ func TestManyLivesInOneSession(t *testing.T) {
 		if n := len(s.sessions); n != 1 {
 			t.Errorf("%d sessions, want one", n)
 		}
+		if text := strings.Join(s.Status().Troubles, "\n"); strings.Contains(text, "removed") {
+			t.Error(text)
+		}
 		time.Sleep(time.Minute)
 		s.stop(t)
 		if got := rows.states()[trace.Succeeded]; got < 16 {
 			t.Errorf("%d good runs", got)
+		}
+		must(t, reg.Close())
+	})
+}
+
+// A tool removes a job that three servers run, node by node. They do not bring it
+// back, also not in another session; a server that starts does, and then all run it.
+func TestARemovedJobStaysAway(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		reg, rows := embedded.Memory(), &book{}
+		operator, err := reg.Open(t.Context(), nil)
+		must(t, err)
+		var all []*server
+		for _, ip := range []string{"10.0.0.1", "10.0.0.2", "10.0.0.3"} {
+			all = append(all, serve(t, reg, rows, ip, nil))
+			time.Sleep(time.Second)
+		}
+		time.Sleep(12*time.Second + 500*time.Millisecond) // all items run
+		root := all[0].Layout.Root()
+		removeBelow(t, operator, root)
+		away := func(when string) {
+			t.Helper()
+			time.Sleep(time.Minute)
+			n, err := operator.Read(t.Context(), root)
+			must(t, err)
+			if n.Exists {
+				t.Errorf("%s, the job is there again", when)
+			}
+		}
+		away("when it was removed")
+		must(t, all[0].kill())
+		away("when a session has ended")
+		all = append(all, serve(t, reg, rows, "10.0.0.4", nil))
+		time.Sleep(time.Minute)
+		for k, s := range all {
+			if st := s.Status(); st.Instance == "" || len(st.Troubles) != 0 {
+				t.Errorf("server %d: %+v", k, st)
+			}
+		}
+		for _, s := range all {
+			s.stop(t)
 		}
 		must(t, reg.Close())
 	})

@@ -57,7 +57,7 @@ type member struct {
 
 func newMember(l *lives, box *mailbox, line *session.Line) (*member, error) {
 	r := l.Runner
-	config, module, err := r.texts()
+	config, module, err := l.texts()
 	if err != nil {
 		return nil, err
 	}
@@ -69,7 +69,7 @@ func newMember(l *lives, box *mailbox, line *session.Line) (*member, error) {
 			Base: r.Instance, Session: int64(line.ID()), Config: config, Module: module,
 			ReshardWait: reshardWait, PruneAfter: pruneAfter, MaxUnstored: maxUnstored,
 			MaxNodes: r.Layout.MaxNodes(), MaxBytes: layout.MaxBytes, NodeBytes: r.Layout.NodeBytes(), Linger: linger, Contender: layout.Contender(int64(line.ID())),
-			Knows: r.Knows, Zoneless: rules.Zoneless, Lost: l.lost,
+			Knows: r.Knows, Zoneless: rules.Zoneless, Lost: l.lost, Removed: l.removed,
 			Slots: rules.Slots, Queue: rules.Queue, Finish: rules.Finish, Replace: rules.Replace,
 			Started: rules.Started, Completed: rules.Completed, Retry: rules.Retry,
 			Labels: r.Labels, Address: r.Address, Defines: r.Define != nil,
@@ -142,6 +142,9 @@ func (m *member) finish() {
 		if t != nil {
 			t.Stop()
 		}
+	}
+	if m.removed && m.again { // a tool that is at it gives up when nodes go by themselves
+		session.Sleep(m.stop, removalPause)
 	}
 	how := life{again: m.again, joined: m.self != "", open: m.open(), err: m.err}
 	m.detach()
@@ -231,6 +234,7 @@ func (m *member) show() {
 	if self := m.loop.State().Self(); self != m.self {
 		m.self = self
 		if self != "" {
+			m.setRemoved(false)
 			m.joinOnce.Do(func() { close(m.joined) })
 		}
 	}
@@ -308,6 +312,7 @@ func (m *member) effect(in protocol.Input, e protocol.Effect) {
 		m.note(e)
 	case protocol.Stop:
 		m.over, m.again = true, e.Rejoin
+		m.setRemoved(e.Rejoin && e.Removed)
 	case protocol.Sync, protocol.Reread: // the loop's own
 	}
 }

@@ -245,9 +245,11 @@ func (m *member) sayEnabled() {
 }
 
 // texts are what the server's own file makes of a job that is not there; nil if
-// it does not know the job.
-func (r *Runner) texts() (config, module []byte, err error) {
-	if r.Define == nil {
+// it does not know the job, or somebody has removed that: it is not for a server
+// that goes on to bring it back.
+func (l *lives) texts() (config, module []byte, err error) {
+	r := l.Runner
+	if r.Define == nil || l.removed {
 		return nil, nil, nil
 	}
 	first, err := layout.Merge(r.Define(), nil, nil)

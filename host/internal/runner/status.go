@@ -91,13 +91,14 @@ const (
 	troubleBarred
 	troubleShared
 	troubleClass
+	troubleRemoved
 	troubleRows
 	troubleGuest
 	troubleLoop
 )
 
 func (t trouble) String() string {
-	return [...]string{"registry", "registry read", "registry write", "earlier life", "history", "schedule", "strategy", "configuration", "it does not run here", "beside ElasticJob", "class", "rows lost to the history", "guests that ignore their end", "given up"}[t]
+	return [...]string{"registry", "registry read", "registry write", "earlier life", "history", "schedule", "strategy", "configuration", "it does not run here", "beside ElasticJob", "class", "removed", "rows lost to the history", "guests that ignore their end", "given up"}[t]
 }
 
 // troubles are what goes wrong at present, one or more lines each.

@@ -1,0 +1,46 @@
+package protocol
+
+// A tool removes a job node by node, children first, and gives up when what it is
+// about to look at has gone. So nothing is made anew while it may be at work, and
+// who has seen it does not make whole what it has left.
+
+// removalPause is how long, in ms, a parent of the job's nodes is missing before
+// members make it anew.
+const removalPause = 3000
+
+// seeRemoval notes since when a parent is missing that was there.
+func (s *State) seeRemoval() {
+	switch {
+	case s.self == "" || s.view.Dirs.parents() && s.view.Dirs.Members && s.view.Dirs.Runs:
+		s.torn = 0
+	case s.torn == 0:
+		s.torn = s.now
+	}
+}
+
+// removing: somebody may be removing the job.
+func (s *State) removing() bool { return s.torn != 0 && s.now < s.torn+removalPause }
+
+// removed: somebody has removed the job here, and what is left of it is not whole.
+func (s *State) removed() bool { return s.o.Removed && !s.view.Dirs.parents() }
+
+// parents tells whether those nodes are there that ElasticJob has, too, and of
+// which none goes but with the job.
+func (d *Dirs) parents() bool {
+	return d.Servers && d.Instances && d.LeaderSharding && d.Latch
+}
+
+// seeNodesGone ends a member whose nodes somebody has removed, alone or with the
+// job; or it left after all.
+func (s *State) seeNodesGone(p *Plan) bool {
+	if s.self == "" || s.view.RecordFault != "" || s.present() && s.own() != nil {
+		return false
+	}
+	s.gone = true
+	for k := range s.guests {
+		s.cancel(s.guests[k].Item, true, "the member's nodes were removed", p)
+	}
+	p.add(Note{Text: "the member's nodes were removed from the registry"})
+	p.add(Stop{Rejoin: !s.leaving || s.barred, Removed: true})
+	return true
+}
