@@ -39,7 +39,7 @@ func (o *Operator) hindrances(name string, v *protocol.View) []string {
 		lines = append(lines, "servers of ours do not run it: "+line)
 	}
 	if _, err := schedule.Compile(j.Cron, j.Dialect, j.TimeZone); j.Cron != "" && err != nil {
-		lines = append(lines, "nothing fires: cron: "+err.Error())
+		lines = append(lines, unreadable(v, j)+": cron: "+err.Error())
 	}
 	if v.Shared() {
 		return append(lines, config.Cautions(j, new(Options).knows)...)
@@ -48,6 +48,19 @@ func (o *Operator) hindrances(name string, v *protocol.View) []string {
 		lines = append(lines, text)
 	}
 	return append(lines, new(Options).dealtOtherwise(j)...)
+}
+
+// unreadable says what a cron that cannot be read does to a job.
+func unreadable(v *protocol.View, j job.Config) string {
+	if v.Shared() || len(v.Members) == 0 {
+		return "nothing fires"
+	}
+	for _, s := range slices.Backward(v.Past().Schedules) {
+		if _, err := schedule.Compile(s.Cron, j.Dialect, j.TimeZone); s.Cron != "" && err == nil {
+			return fmt.Sprintf("it goes on by the schedule before, %q, until another cron is written", s.Cron)
+		}
+	}
+	return "nothing fires"
 }
 
 // dealtOtherwise tells of a job of ours alone whose strategy is not there.

@@ -45,7 +45,6 @@ var tooLong = map[string]int{
 	"host/internal/sim/profile.go profiles":        80,
 	"host/config/job.go job":                       70,
 	"host/internal/meter/bulk.go inPieces":         70,
-	"host/internal/protocol/membership.go observe": 70,
 }
 
 // TestSizes: what grows past the limits holds a second idea. The functions of

@@ -109,6 +109,8 @@ func (b *beginning) scheduled(p *Plan) {
 		switch {
 		case s.view.Paused:
 			s.excuse(i, "the job was paused")
+		case s.pausedByCron():
+			s.excuse(i, cronUnreadable)
 		case s.view.item(i).Disabled:
 			s.excuse(i, "the item was disabled")
 		case s.busy(i):
@@ -137,7 +139,7 @@ func (s *State) overlap(i int, t int64, p *Plan) {
 // mark on an item that moved here is made good by us, its new owner.
 func (b *beginning) compensations() {
 	s := b.s
-	if s.markSince != 0 || s.view.Paused {
+	if s.markSince != 0 || s.view.Paused || s.pausedByCron() {
 		return
 	}
 	for _, d := range s.due {

@@ -40,11 +40,7 @@ func (s *State) observe(p *Plan) {
 	s.queued()
 	s.seeSchedule()
 	s.seeTotal()
-	if c := v.Config; c != nil && s.self != "" && (s.cron == nil || *s.cron != c.Cron) {
-		s.cron = &c.Cron
-		s.tick = Tick{}
-		p.add(Reschedule{Cron: c.Cron})
-	}
+	s.schedule(p)
 	if c := v.Config; c != nil && c.ReconcileEvery > 0 && s.self != "" && s.now >= s.reread+c.ReconcileEvery {
 		s.reread = s.now
 		p.add(Reread{})

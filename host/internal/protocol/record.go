@@ -80,7 +80,7 @@ func forget(s *State, _ *Plan) Mutation {
 func account(s *State, _ *Plan) Mutation {
 	own := s.own()
 	if own == nil || len(own.Triggers)+len(own.Retries) == 0 || s.config() == nil && !s.leaving {
-		return nil
+		return s.keepSchedule(own)
 	}
 	m := Account{Self: s.self, Own: s.next(own)}
 	m.Own.Triggers = nil

@@ -95,6 +95,7 @@ func configure(c *cluster, a *arguments) error {
 func options(a *arguments) (protocol.Options, error) {
 	var o protocol.Options
 	o.Removed = a.flag("removed")
+	o.Reads = func(cron string) bool { return !strings.HasPrefix(cron, "unreadable") }
 	if o.Module = []byte(a.key("module", "")); a.flag("found") || o.Removed {
 		o.Module = nil
 	}

@@ -32,11 +32,11 @@ func (s *State) seeSchedule() {
 	for k := range s.view.Runs {
 		s.schedules = joined(s.schedules, s.view.Runs[k].Schedules)
 	}
-	switch n := len(s.schedules); {
+	switch n, cron := len(s.schedules), s.inForce(c); {
 	case n == 0:
-		s.schedules = []Schedule{{Cron: c.Cron}}
-	case s.schedules[n-1].Cron != c.Cron:
-		s.schedules = joined(s.schedules, []Schedule{{max(s.view.ConfigModified, s.schedules[n-1].Rev), s.now, c.Cron}})
+		s.schedules = []Schedule{{Cron: cron}}
+	case s.schedules[n-1].Cron != cron:
+		s.schedules = joined(s.schedules, []Schedule{{max(s.view.ConfigModified, s.schedules[n-1].Rev), s.now, cron}})
 	}
 }
 

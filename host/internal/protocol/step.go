@@ -75,6 +75,8 @@ type State struct {
 	watched   bool // what strangers have when the first view comes, they may have had for long
 	reread    int64
 	noted     string
+	notedCron string
+	unread    bool // not even the cron by which the clock is to go can be read
 }
 
 // Options are what a member brings along. They never change, but for those of
@@ -104,8 +106,8 @@ type Options struct {
 	Started, Completed bool
 	// Contender is the session's token in the queues of latches.
 	Contender string
-	// Knows tells whether a strategy is known here; nil: each is.
-	Knows func(strategy string) bool
+	// Knows tells whether a strategy is known here, Reads whether a cron can be read; nil: each.
+	Knows, Reads func(text string) bool
 	// Zoneless: the job names no time zone.
 	Zoneless bool
 	// Barred: the member must not be in the job.
@@ -284,7 +286,7 @@ func (s *State) came(t Tick) bool {
 		return false
 	}
 	s.latest = t
-	if s.view != nil && s.view.Paused {
+	if s.view != nil && (s.view.Paused || s.pausedByCron()) {
 		s.paused = t.At
 	}
 	return true
@@ -423,10 +425,7 @@ func (s *State) Troubles() []string {
 	if s.clocks.text != "" {
 		all = append(all, s.clocks.text)
 	}
-	if text := s.accountedAhead(); text != "" {
-		all = append(all, text)
-	}
-	return all
+	return append(all, slices.DeleteFunc([]string{s.accountedAhead(), s.unreadText()}, func(text string) bool { return text == "" })...)
 }
 
 // skewed: the clock differs from the registry's by more than the job allows.

@@ -196,7 +196,8 @@ type Idle struct {
 // Span is the time between two instants, neither of which belongs to it.
 type Span struct{ From, To int64 }
 
-// Past is what operators are told of runs; nothing is decided by it.
+// Past is what operators are told of runs; nothing is decided by it, but for the
+// schedules when the configuration's cannot be read.
 type Past struct {
 	Begun, Ended []int64 // by item, 0 unknown: when its newest run began, and when one ended last
 	Flow         Flow

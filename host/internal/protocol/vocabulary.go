@@ -534,6 +534,7 @@ type (
 	Note struct {
 		Text  string
 		Wrong bool // it keeps the job from going on
+		Goes  bool // … as it should, but not at all
 	}
 	// Stop: the member has left; the runner ends the session's share and, with
 	// Rejoin, begins anew in another session. With Removed somebody may be removing

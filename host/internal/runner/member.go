@@ -69,7 +69,7 @@ func newMember(l *lives, box *mailbox, line *session.Line) (*member, error) {
 			Base: r.Instance, Session: int64(line.ID()), Config: config, Module: module,
 			ReshardWait: reshardWait, PruneAfter: pruneAfter, MaxUnstored: maxUnstored,
 			MaxNodes: r.Layout.MaxNodes(), MaxBytes: layout.MaxBytes, NodeBytes: r.Layout.NodeBytes(), Linger: linger, Contender: layout.Contender(int64(line.ID())),
-			Knows: r.Knows, Zoneless: rules.Zoneless, Lost: l.lost, Removed: l.removed,
+			Knows: r.Knows, Reads: r.reads, Zoneless: rules.Zoneless, Lost: l.lost, Removed: l.removed,
 			Slots: rules.Slots, Queue: rules.Queue, Finish: rules.Finish, Replace: rules.Replace,
 			Started: rules.Started, Completed: rules.Completed, Retry: rules.Retry,
 			Labels: r.Labels, Address: r.Address, Defines: r.Define != nil,
@@ -320,7 +320,11 @@ func (m *member) effect(in protocol.Input, e protocol.Effect) {
 // note writes a line into the log. What keeps the job from going on is an error,
 // since nothing else says so.
 func (m *member) note(n protocol.Note) {
-	if n.Wrong {
+	switch {
+	case n.Goes:
+		m.Log.Error("the job does not go on as it should", "reason", n.Text, "instance", m.loop.State().Self())
+		return
+	case n.Wrong:
 		m.Log.Error("the job cannot go on", "reason", n.Text, "instance", m.loop.State().Self())
 		return
 	}

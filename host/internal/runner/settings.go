@@ -107,6 +107,12 @@ func (m *member) rule() {
 	}
 }
 
+// reads tells whether a cron can be read.
+func (r *Runner) reads(cron string) bool {
+	_, _, _, err := r.Clock.Between(cron, 0, 1)
+	return err == nil
+}
+
 // rules are what the core is told of a job's settings.
 func (r *Runner) rules(c *job.Config) protocol.Configured {
 	slots := c.Parallel

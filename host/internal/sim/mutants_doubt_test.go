@@ -32,7 +32,7 @@ func wordMutants() []mutant {
 			in("protocol.Assignment.fits", "a.Total == total", "true"),
 			in("protocol.State.stale", "i < len(v.Items)", "false"),
 		}},
-		{"config: cron unnoticed", "a new cron is obeyed", []change{in("protocol.State.observe", "*s.cron != c.Cron", "false")}},
+		{"config: cron unnoticed", "a new cron is obeyed", []change{in("protocol.State.schedule", "*s.cron != cron", "false")}},
 		{"wish: never answered", "a wish ends with an answer", []change{
 			in("protocol.State.applied", "f.ask != 0", "false"),
 			in("protocol.operate", "s.reply(_, _, _)", "_ = fault; return nil"),
