@@ -175,6 +175,27 @@ func checkedMembers(v *protocol.View, form layout.Form) []CheckedMember {
 	return all
 }
 
+// leaderless tells who is in the way when nobody leads a job that has members.
+func (c *Checkup) leaderless(v *protocol.View, form layout.Form) {
+	if v.Leader != "" || len(v.Instances) == 0 {
+		return
+	}
+	if form.First == "" {
+		c.Notes = append(c.Notes, "nobody leads, and nobody is in the queue of the election latch: its members are about to elect one, or none of them may lead")
+		return
+	}
+	if form.FirstOwner == 0 {
+		return // that breaks it, and was told
+	}
+	whose := "which is no member of the job"
+	for _, in := range v.Instances {
+		if in.Owner == form.FirstOwner {
+			whose = "that of " + string(in.ID)
+		}
+	}
+	c.Notes = append(c.Notes, fmt.Sprintf("nobody leads: %s is the first in the queue, and session %#x holds it, %s; if that stays, end what hangs there, and the others go on when its session is over", form.First, form.FirstOwner, whose))
+}
+
 // examine looks at a job of layout 2.1.
 func (c *Checkup) examine(as *Options, file *job.Config, l layout.Job, v *protocol.View, form layout.Form) {
 	beside := v.Shared()
@@ -183,6 +204,7 @@ func (c *Checkup) examine(as *Options, file *job.Config, l layout.Job, v *protoc
 	for _, place := range form.Unheld {
 		c.breaks(place + ": no session holds it, so it never leaves the queue, and nobody behind it leads or takes over; delete it")
 	}
+	c.leaderless(v, form)
 	config, module := layout.Defined(v)
 	if config == nil {
 		return // the faults tell

@@ -45,6 +45,7 @@ func (d *Decoder) View() *protocol.View {
 	v := d.v
 	v.Pending = d.pending.applied(v.Pending)
 	v.Rev++
+	v.ElectionLatch = whose(v.ElectionLatch, v.Members)
 	d.faults.stray(nodeAssignment, len(v.Runs) > 0 && !v.Dirs.Wasm, "expected an assignment, it is gone; the leader makes a new one")
 	d.faults.tell(v, d.j)
 	d.items, d.published = false, true

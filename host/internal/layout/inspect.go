@@ -27,6 +27,10 @@ type Form struct {
 	// Unheld are places in the queues of latches that no session holds: they never
 	// go, and hold up all behind them.
 	Unheld []string
+	// First is the first place in the queue of the election latch, and FirstOwner the
+	// session that holds it; empty: nobody is there.
+	First      string
+	FirstOwner int64
 	// Newest is at least the revision of the last transaction of ours.
 	Newest int64
 }
@@ -76,8 +80,27 @@ func (j Job) Form(read func(path string) (registry.Node, error)) (Form, error) {
 	case bytes.HasPrefix(text, []byte("{")):
 		f.Layout = job.Layout21
 	}
-	f.Unheld, err = j.unheld(read)
+	if f.Unheld, err = j.unheld(read); err != nil {
+		return f, err
+	}
+	f.First, f.FirstOwner, err = j.first(read)
 	return f, err
+}
+
+// first is who is the next to lead.
+func (j Job) first(read func(path string) (registry.Node, error)) (path string, owner int64, err error) {
+	latch, err := read(j.at(nodeLatch))
+	if err != nil {
+		return "", 0, err
+	}
+	for _, c := range queue(latch.Children) {
+		path = j.at(nodeLatch) + "/" + c.Name
+		place, err := read(path)
+		if err != nil || place.Exists {
+			return path, int64(place.Stat.Owner), err
+		}
+	}
+	return "", 0, nil
 }
 
 // unheld looks at the first places of each latch: the first is what matters.

@@ -54,3 +54,20 @@ func rank(name string) string {
 	}
 	return name
 }
+
+// whose says whose the places are, as far as the tokens of members of ours tell.
+func whose(q []protocol.Contender, members []protocol.Member) []protocol.Contender {
+	if len(q) == 0 {
+		return nil
+	}
+	q = slices.Clone(q)
+	for k := range q {
+		q[k].Holder = ""
+		for _, m := range members {
+			if q[k].Token == Contender(m.Owner) {
+				q[k].Holder = m.ID
+			}
+		}
+	}
+	return q
+}

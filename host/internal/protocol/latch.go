@@ -22,8 +22,9 @@ const (
 
 // Contender is a place in a queue.
 type Contender struct {
-	Token string // whose it is; "" if its name does not say
-	Name  string // of the node
+	Token  string // whose it is; "" if its name does not say
+	Name   string // of the node
+	Holder ID     // whose it is, if it is a member's of ours
 }
 
 func (v *View) latch(l Latch) []Contender {
@@ -73,27 +74,64 @@ func (s *State) wants(l Latch) bool {
 // ahead is the first place of the election latch, as long as nobody leads and it
 // is another's.
 type ahead struct {
-	place string // "" if there is none
-	since int64
+	place  string // "" if there is none
+	holder ID
+	since  int64
 }
 
-// queued notes since when somebody else is first in the election queue.
-func (s *State) queued() {
+// queued notes since when somebody else is first in the election queue, and tells
+// if that is for long.
+func (s *State) queued(p *Plan) {
 	q := s.view.ElectionLatch
 	switch {
 	case !s.wantsLead() || len(q) == 0 || q[0].Token == s.o.Contender:
 		s.ahead = ahead{}
 	case q[0].Name != s.ahead.place:
-		s.ahead = ahead{q[0].Name, s.now}
+		s.ahead = ahead{q[0].Name, q[0].Holder, s.now}
 	}
+	s.tellLead(p)
+}
+
+// leadDue is when it is told that nobody leads; 0: it is not.
+func (s *State) leadDue() int64 {
+	if s.ahead.place == "" || s.o.ReshardWait == 0 {
+		return 0
+	}
+	return s.ahead.since + overdueAfter*s.o.ReshardWait + 1
+}
+
+// leadTold is when that is to be told; 0: it was, or is not.
+func (s *State) leadTold() int64 {
+	if s.said.leaderless == s.ahead.place {
+		return 0
+	}
+	return s.leadDue()
 }
 
 // leadOverdue says what keeps everybody from leading for longer than an election
-// takes; "" if nothing does. The mirror does not tell whose a place is, so it may
-// be that of a member that hangs: its session ends by itself.
+// takes; "" if nothing does. The mirror does not tell whose a place is that is not
+// ours, so it may be that of a member that hangs: its session ends by itself.
 func (s *State) leadOverdue() string {
-	if s.ahead.place == "" || s.o.ReshardWait == 0 || s.now-s.ahead.since <= overdueAfter*s.o.ReshardWait {
+	if due := s.leadDue(); due == 0 || s.now < due {
 		return ""
 	}
-	return fmt.Sprintf("nobody leads: %q is first in the queue of the election latch for %d s; delete that node if no session holds it", s.ahead.place, (s.now-s.ahead.since)/1000)
+	whose := "delete that node if no session holds it"
+	if s.ahead.holder != "" {
+		whose = fmt.Sprintf("it is that of %s, see what keeps that server", s.ahead.holder)
+	}
+	return fmt.Sprintf("nobody leads: %q is first in the queue of the election latch for %d s; %s", s.ahead.place, (s.now-s.ahead.since)/1000, whose)
+}
+
+// tellLead tells, once for each who is in the way, that nobody leads, and when
+// somebody does again.
+func (s *State) tellLead(p *Plan) {
+	text := s.leadOverdue()
+	switch {
+	case text != "" && s.said.leaderless != s.ahead.place:
+		s.said.leaderless = s.ahead.place
+		p.add(Note{Text: text, Wrong: true, Goes: true})
+	case s.said.leaderless != "" && s.view.Leader != "":
+		s.said.leaderless = ""
+		p.add(Note{Text: "somebody leads again: " + string(s.view.Leader)})
+	}
 }

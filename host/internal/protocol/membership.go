@@ -37,7 +37,7 @@ func (s *State) observe(p *Plan) {
 	} else {
 		s.markSince, s.waitFrom = 0, 0
 	}
-	s.queued()
+	s.queued(p)
 	s.seeSchedule()
 	s.seeTotal()
 	s.schedule(p)

@@ -21,6 +21,14 @@ func (s *State) seeRemoval() {
 // removing: somebody may be removing the job.
 func (s *State) removing() bool { return s.torn != 0 && s.now < s.torn+removalPause }
 
+// removalOver is when that is over; 0: nobody does.
+func (s *State) removalOver() int64 {
+	if !s.removing() {
+		return 0
+	}
+	return s.torn + removalPause
+}
+
 // removed: somebody has removed the job here, and what is left of it is not whole.
 func (s *State) removed() bool { return s.o.Removed && !s.view.Dirs.parents() }
 

@@ -75,8 +75,7 @@ type State struct {
 	watched   bool // what strangers have when the first view comes, they may have had for long
 	reread    int64
 	noted     string
-	notedCron string
-	unread    bool // not even the cron by which the clock is to go can be read
+	said      said
 }
 
 // Options are what a member brings along. They never change, but for those of
@@ -473,9 +472,7 @@ func (s *State) sleep(p *Plan) {
 // 0: there is none.
 func (s *State) alarm() int64 {
 	next := sooner(s.nextRetry(), s.swap.retry)
-	if s.removing() {
-		next = sooner(next, s.torn+removalPause)
-	}
+	next = sooner(sooner(next, s.removalOver()), s.leadTold())
 	if s.early.At != 0 {
 		next = sooner(next, s.early.At-s.tolerance()+s.skew)
 	}

@@ -12,6 +12,12 @@ import (
 // the new one, is not known here, and an item that waits is better than one that
 // runs by another schedule than its neighbours.
 
+// said is what was told last, and is not told again.
+type said struct {
+	cron, leaderless string
+	unread           bool // not even the cron by which the clock is to go can be read
+}
+
 // cronUnreadable is why nobody began what came due meanwhile.
 const cronUnreadable = "the schedule in the registry could not be read"
 
@@ -31,7 +37,7 @@ func (s *State) inForce(c *Config) string {
 
 // reads: the schedule is none, or one that can be read.
 func (s *State) reads(cron string) bool {
-	return cron == "" || s.o.Reads == nil || s.cron != nil && *s.cron == cron && !s.unread || s.o.Reads(cron)
+	return cron == "" || s.o.Reads == nil || s.cron != nil && *s.cron == cron && !s.said.unread || s.o.Reads(cron)
 }
 
 // schedule has the clock go by what is in force.
@@ -41,20 +47,20 @@ func (s *State) schedule(p *Plan) {
 		return
 	}
 	cron := s.inForce(c)
-	s.unread = !s.reads(cron)
+	s.said.unread = !s.reads(cron)
 	if s.cron == nil || *s.cron != cron {
 		s.cron = &cron
 		s.tick = Tick{}
 		p.add(Reschedule{Cron: cron})
 	}
 	switch text := s.unreadText(); {
-	case text == s.notedCron:
+	case text == s.said.cron:
 	case text == "":
 		p.add(Note{Text: "the schedule in the registry can be read again"})
-		s.notedCron = text
+		s.said.cron = text
 	default:
 		p.add(Note{Text: text, Wrong: true, Goes: !s.pausedByCron()})
-		s.notedCron = text
+		s.said.cron = text
 	}
 }
 
