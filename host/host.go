@@ -3,7 +3,6 @@ package host
 import (
 	"context"
 	"errors"
-	"path/filepath"
 	"reflect"
 	"runtime"
 	"slices"
@@ -17,7 +16,6 @@ import (
 	"github.com/wasmjob/wasmjob/host/internal/workers"
 	"github.com/wasmjob/wasmjob/host/job"
 	"github.com/wasmjob/wasmjob/host/registry"
-	"github.com/wasmjob/wasmjob/host/registry/embedded"
 )
 
 // Host runs jobs. Make it with New.
@@ -145,28 +143,6 @@ func (h *Host) Run(ctx context.Context) (err error) {
 		return err
 	}
 	return h.work(ctx, serve)
-}
-
-// maxCommit is the largest transaction of the registry inside, in bytes. Unlike
-// others it sends nothing over a network: a reshard of as many items as a job
-// can have fits.
-const maxCommit = 64 << 20
-
-func (h *Host) openRegistry() (registry.Registry, func() error, error) {
-	if h.o.Registry != nil {
-		return h.o.Registry, func() error { return nil }, nil
-	}
-	if h.o.DataDir == "" {
-		r := embedded.MemoryWith(embedded.Options{MaxCommit: maxCommit, Logger: h.o.Log})
-		return r, r.Close, nil
-	}
-	r, err := embedded.Open(filepath.Join(h.o.DataDir, "registry"), embedded.Options{
-		Relaxed: layout.Relaxed, MaxCommit: maxCommit, Logger: h.o.Log,
-	})
-	if err != nil {
-		return nil, nil, failf(Refused, err, "data directory %s", h.o.DataDir)
-	}
-	return r, r.Close, nil
 }
 
 // looksAtOnce is how many jobs read all of their nodes at once: enough to keep

@@ -20,7 +20,7 @@ func lockFile(name string) (*os.File, error) {
 	}
 	if err := syscall.Flock(int(f.Fd()), syscall.LOCK_EX|syscall.LOCK_NB); err != nil {
 		if errors.Is(err, syscall.EWOULDBLOCK) {
-			err = fmt.Errorf("in use by %s", holder(f))
+			err = fmt.Errorf("%w by %s", ErrInUse, holder(f))
 		}
 		return nil, errors.Join(err, f.Close())
 	}

@@ -43,6 +43,9 @@ import (
 // ErrClosed is returned by Open on a registry that was closed.
 var ErrClosed = errors.New("registry: closed")
 
+// ErrInUse is in the error of Open for a directory that another process has.
+var ErrInUse = errors.New("in use")
+
 const (
 	defaultSnapshotBytes = 16 << 20
 	defaultMaxCommit     = 1 << 20

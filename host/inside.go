@@ -1,0 +1,44 @@
+package host
+
+import (
+	"log/slog"
+	"path/filepath"
+
+	"github.com/wasmjob/wasmjob/host/internal/layout"
+	"github.com/wasmjob/wasmjob/host/registry"
+	"github.com/wasmjob/wasmjob/host/registry/embedded"
+)
+
+// maxCommit is the largest transaction of the registry inside, in bytes. Unlike
+// others it sends nothing over a network: a reshard of as many items as a job
+// can have fits.
+const maxCommit = 64 << 20
+
+// OpenRegistry opens the registry inside of the server whose data directory is
+// dir, as Run does where Options name none. It is for callers who need it beside
+// the Host: they pass it in Options, and close it after Run. It is refused while
+// another process has it.
+func OpenRegistry(dir string, log *slog.Logger) (registry.Registry, error) {
+	r, err := embedded.Open(filepath.Join(dir, "registry"), embedded.Options{
+		Relaxed: layout.Relaxed, MaxCommit: maxCommit, Logger: log,
+	})
+	if err != nil {
+		return nil, failf(Refused, err, "data directory %s", dir)
+	}
+	return r, nil
+}
+
+func (h *Host) openRegistry() (registry.Registry, func() error, error) {
+	if h.o.Registry != nil {
+		return h.o.Registry, func() error { return nil }, nil
+	}
+	if h.o.DataDir == "" {
+		r := embedded.MemoryWith(embedded.Options{MaxCommit: maxCommit, Logger: h.o.Log})
+		return r, r.Close, nil
+	}
+	r, err := OpenRegistry(h.o.DataDir, h.o.Log)
+	if err != nil {
+		return nil, nil, err
+	}
+	return r, r.Close, nil
+}
