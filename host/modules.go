@@ -18,22 +18,23 @@ import (
 
 // ModuleRef names a module.
 type ModuleRef struct {
-	Name, Digest string
-	Reference    string // where it was taken from, for people
+	Name      string `json:"name"`
+	Digest    string `json:"digest"`
+	Reference string `json:"reference,omitempty"` // where it was taken from, for people
 }
 
 // ModulesReport is which modules the registry names for a job.
 type ModulesReport struct {
-	Now   *ModuleRef  // nil: none
-	Next  *ModuleRef  // which takes its place when every server has it; nil: none
-	Past  []ModuleRef // that ran before, the newest last
-	Waits []ModuleWait
+	Now   *ModuleRef   `json:"now,omitempty"`  // nil: none
+	Next  *ModuleRef   `json:"next,omitempty"` // which takes its place when every server has it; nil: none
+	Past  []ModuleRef  `json:"past,omitempty"` // that ran before, the newest last
+	Waits []ModuleWait `json:"waits,omitempty"`
 }
 
 // ModuleWait is a server for which the next module waits.
 type ModuleWait struct {
-	ID    job.InstanceID
-	Fault string // why it cannot have it; empty: it has not said yet
+	ID    job.InstanceID `json:"instance"`
+	Fault string         `json:"fault,omitempty"` // why it cannot have it; empty: it has not said yet
 }
 
 // bringing is how many servers are given a module at once.

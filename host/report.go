@@ -20,48 +20,48 @@ import (
 
 // JobReport is what the registry tells of a job at one moment.
 type JobReport struct {
-	Name string
+	Name string `json:"job"`
 	// Config is what the registry has of the job's configuration; nil if there is
 	// none that can be read, and Faults says why.
-	Config *job.Config
+	Config *job.Config `json:"-"`
 	// Faults are what is wrong with the job, as far as the registry shows it.
-	Faults []string
+	Faults []string `json:"faults"`
 
-	Leader     job.InstanceID // "" if nobody leads
-	Paused     bool
-	Resharding bool // the items are to be handed out anew
-	Members    []MemberReport
-	Servers    []ServerState // ascending by address
-	Running    int           // items with an open run
-	Items      []ItemReport  // by number; none in a list of jobs
-	Modules    ModulesReport
+	Leader     job.InstanceID `json:"leader,omitempty"` // "" if nobody leads
+	Paused     bool           `json:"paused"`
+	Resharding bool           `json:"resharding"` // the items are to be handed out anew
+	Members    []MemberReport `json:"members"`
+	Servers    []ServerState  `json:"servers"`         // ascending by address
+	Running    int            `json:"running"`         // items with an open run
+	Items      []ItemReport   `json:"items,omitempty"` // by number; none in a list of jobs
+	Modules    ModulesReport  `json:"modules"`
 }
 
 // MemberReport is one server as a part of a job.
 type MemberReport struct {
-	ID       job.InstanceID
-	Foreign  bool // of ElasticJob
-	Labels   map[string]string
-	Disabled bool // its server, by an operator
-	Asked    bool // a trigger waits for it
-	Items    int  // that it owns
-	Running  int
+	ID       job.InstanceID    `json:"instance"`
+	Foreign  bool              `json:"foreign"` // of ElasticJob
+	Labels   map[string]string `json:"labels,omitempty"`
+	Disabled bool              `json:"disabled"`  // its server, by an operator
+	Asked    bool              `json:"triggered"` // a trigger waits for it
+	Items    int               `json:"items"`     // that it owns
+	Running  int               `json:"running"`
 }
 
 // ServerState is an operator's word about the servers at one address.
 type ServerState struct {
-	IP       string
-	Disabled bool
+	IP       string `json:"server"`
+	Disabled bool   `json:"disabled"`
 }
 
 // ServerReport is what the jobs of a namespace have on one address.
 type ServerReport struct {
-	IP       string
-	Members  int // jobs that a server there is a part of now
-	Disabled int // jobs for which an operator disabled it
-	Leads    int // jobs
-	Items    int // that it owns
-	Running  int
+	IP       string `json:"server"`
+	Members  int    `json:"jobs"`          // jobs that a server there is a part of now
+	Disabled int    `json:"disabled_jobs"` // jobs for which an operator disabled it
+	Leads    int    `json:"leads"`         // jobs
+	Items    int    `json:"items"`         // that it owns
+	Running  int    `json:"running"`
 }
 
 // ServersOf turns reports on jobs into one on servers, ascending by address.
@@ -99,26 +99,27 @@ func ServersOf(jobs []JobReport) []ServerReport {
 
 // ItemReport is one item.
 type ItemReport struct {
-	Item     int
-	Owner    job.InstanceID // "" while nobody has it
-	Disabled bool
-	Misfired bool           // an instant came while it ran; it will be made good
-	Pending  bool           // an interrupted run waits for a server
-	Retry    time.Time      // not before this its failed run is tried again; zero: none waits
-	Runner   job.InstanceID // who runs it; "" if nobody does, as far as is known
-	Run      RunReport      // the open run, or the one that is pending
-	Last     time.Time      // the newest instant that began or has a row; zero: none
+	Item     int            `json:"item"`
+	Owner    job.InstanceID `json:"owner,omitempty"` // "" while nobody has it
+	Disabled bool           `json:"disabled"`
+	Misfired bool           `json:"misfired"`          // an instant came while it ran; it will be made good
+	Pending  bool           `json:"pending"`           // an interrupted run waits for a server
+	Retry    time.Time      `json:"retry,omitzero"`    // not before this its failed run is tried again; zero: none waits
+	Runner   job.InstanceID `json:"runs_on,omitempty"` // who runs it; "" if nobody does, as far as is known
+	Run      RunReport      `json:"run,omitzero"`      // the open run, or the one that is pending
+	Last     time.Time      `json:"last,omitzero"`     // the newest instant that began or has a row; zero: none
 	// LastBegin is when the newest run began, LastEnd when one ended last; zero if
 	// that is not known. In jobs of thousands of items they may be rounded down.
-	LastBegin, LastEnd time.Time
+	LastBegin time.Time `json:"last_begin,omitzero"`
+	LastEnd   time.Time `json:"last_end,omitzero"`
 }
 
 // RunReport is a run that has not ended.
 type RunReport struct {
-	Instant time.Time // what it is for; of a trigger: when it was accepted
-	Begun   time.Time // zero: not known
-	Cause   string
-	Attempt int
+	Instant time.Time `json:"instant,omitzero"` // what it is for; of a trigger: when it was accepted
+	Begun   time.Time `json:"begun,omitzero"`   // zero: not known
+	Cause   string    `json:"cause"`
+	Attempt int       `json:"attempt"`
 }
 
 // State is a word for how the job is: unreadable, paused, down (no server),
