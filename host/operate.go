@@ -135,6 +135,34 @@ func (o *Operator) SetJob(ctx context.Context, name string, disabled bool) error
 	return nil
 }
 
+// SetServers says the same of the servers at an address to every job that knows
+// them, and tells which jobs these are, and which could not be read and are left
+// as they are.
+func (o *Operator) SetServers(ctx context.Context, ip string, disabled bool) (set, unread []string, err error) {
+	jobs, err := o.Jobs(ctx)
+	if err != nil {
+		return nil, nil, err
+	}
+	for i := range jobs {
+		j := &jobs[i]
+		if j.Config == nil {
+			unread = append(unread, j.Name)
+			continue
+		}
+		if !slices.ContainsFunc(j.Servers, func(s ServerState) bool { return s.IP == ip }) {
+			continue
+		}
+		if err := o.SetServer(ctx, j.Name, ip, disabled); err != nil {
+			return set, unread, err
+		}
+		set = append(set, j.Name)
+	}
+	if len(set) == 0 {
+		err = failf(NotFound, nil, "no job knows a server %s", ip)
+	}
+	return set, unread, err
+}
+
 func able(disabled bool) string {
 	if disabled {
 		return "disable"
@@ -147,9 +175,20 @@ func (o *Operator) Reshard(ctx context.Context, name string) error {
 	return o.ask(ctx, "reshard", name, protocol.AskReshard{})
 }
 
-// Shutdown ends the job on the members that of names, without ending their
+// Which names members of a job: all of them, those of one address, or one.
+type Which struct {
+	All      bool
+	IP       string
+	Instance job.InstanceID
+}
+
+func (w Which) names(id job.InstanceID) bool {
+	return w.All || w.IP != "" && id.IP() == w.IP || w.Instance != "" && id == w.Instance
+}
+
+// Shutdown ends the job on the members that w names, without ending their
 // servers, and tells which they are. A server that starts again runs it again.
-func (o *Operator) Shutdown(ctx context.Context, name string, of func(job.InstanceID) bool) ([]job.InstanceID, error) {
+func (o *Operator) Shutdown(ctx context.Context, name string, w Which) ([]job.InstanceID, error) {
 	const what = "shut down"
 	v, l, err := o.view(ctx, what, name)
 	if err != nil {
@@ -161,7 +200,7 @@ func (o *Operator) Shutdown(ctx context.Context, name string, of func(job.Instan
 		all = append(all, in.ID)
 	}
 	for _, id := range all {
-		if !of(id) {
+		if !w.names(id) {
 			continue
 		}
 		_, err := o.session.Commit(ctx, registry.Op{Kind: registry.Delete, Path: l.Instance(id), Version: registry.AnyVersion})

@@ -77,11 +77,11 @@ func TestOperatorFromOutside(t *testing.T) {
 			{"enable it", func() error { return o.SetJob(ctx, "j", false) }, 2, "idle"},
 			{"reshard", func() error { return o.Reshard(ctx, "j") }, 2, "idle"},
 			{"shut down nobody", func() error {
-				gone, err := o.Shutdown(ctx, "j", func(id job.InstanceID) bool { return id == "10.0.0.9@-@a" })
+				gone, err := o.Shutdown(ctx, "j", Which{Instance: "10.0.0.9@-@a"})
 				return errors.Join(err, equal(len(gone), 0))
 			}, 2, "idle"},
 			{"shut down", func() error {
-				gone, err := o.Shutdown(ctx, "j", func(id job.InstanceID) bool { return id.IP() == "10.0.0.1" })
+				gone, err := o.Shutdown(ctx, "j", Which{IP: "10.0.0.1"})
 				return errors.Join(err, equal(len(gone), 1))
 			}, 0, "down"},
 		}
@@ -250,7 +250,7 @@ func TestOperatorAndDamage(t *testing.T) {
 	if err := o.SetServer(ctx, "good", "10.0.0.1", true); err != nil {
 		t.Error(err)
 	}
-	gone, err := o.Shutdown(ctx, "good", func(job.InstanceID) bool { return true })
+	gone, err := o.Shutdown(ctx, "good", Which{All: true})
 	if err != nil || len(gone) != 1 {
 		t.Errorf("ghosts cleared away: %v, %v", gone, err)
 	}

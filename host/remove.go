@@ -16,9 +16,16 @@ const removeAtOnce = 1000
 // Remove takes a job out of the registry, with its configuration and with what
 // its guests keep; rows of its runs stay in the histories. It is refused while an
 // item runs. Servers that run it stop; one whose own file defines it makes it again
-// when it starts next.
-func (o *Operator) Remove(ctx context.Context, name string) error {
+// when it starts next. It is refused, if not forced, while a server that runs it
+// has such a file, or what Compare was given has the job; files of servers that do
+// not run are not known.
+func (o *Operator) Remove(ctx context.Context, name string, force bool) error {
 	const what = "remove"
+	if !force {
+		if err := o.returns(ctx, name); err != nil {
+			return err
+		}
+	}
 	for try := 1; ; try++ {
 		v, l, err := o.whole(ctx, name)
 		if err != nil {

@@ -8,10 +8,9 @@ import (
 	"github.com/wasmjob/wasmjob/host/job"
 )
 
-// Returns is refused for a job that files bring back after Remove: those of
-// servers that run it, which make it again at once, and what Compare was given.
-// Files of servers that do not run are not known.
-func (o *Operator) Returns(ctx context.Context, name string) error {
+// returns is refused for a job that files bring back after Remove: those of
+// servers that run it, when they start next, and what Compare was given.
+func (o *Operator) returns(ctx context.Context, name string) error {
 	v, _, err := o.whole(ctx, name)
 	if err != nil {
 		return err

@@ -33,13 +33,13 @@ func TestRemove(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if err := o.Remove(t.Context(), "j"); err != nil {
+	if err := o.Remove(t.Context(), "j", true); err != nil {
 		t.Error(err)
 	}
 	until(t, second, "the job is gone", none)
 	_, err = o.Job(t.Context(), "j")
 	wantCode(t, "afterwards", err, NotFound)
-	wantCode(t, "twice", o.Remove(t.Context(), "j"), NotFound)
+	wantCode(t, "twice", o.Remove(t.Context(), "j", true), NotFound)
 	if err := errors.Join(o.Close(), stopSecond(), reg.Close()); err != nil {
 		t.Error(err)
 	}
@@ -63,7 +63,7 @@ func TestRemoveIsRefusedWhileItRuns(t *testing.T) {
 		}
 		<-begun
 		o := operate(t, reg)
-		wantCode(t, "it runs", o.Remove(t.Context(), "j"), Refused)
+		wantCode(t, "it runs", o.Remove(t.Context(), "j", true), Refused)
 		if err := errors.Join(o.Close(), stop(), reg.Close()); err != nil {
 			t.Error(err)
 		}
@@ -88,7 +88,7 @@ func TestRemoveInParts(t *testing.T) {
 	for i := range 3 * removeAtOnce {
 		put(t, o, registry.Create, fmt.Sprintf("%s/a%d", l.Root(), i), "")
 	}
-	if err := o.Remove(t.Context(), "j"); err != nil {
+	if err := o.Remove(t.Context(), "j", true); err != nil {
 		t.Error(err)
 	}
 	if n, err := o.session.Read(t.Context(), l.Root()); err != nil || n.Exists {

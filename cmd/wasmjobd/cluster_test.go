@@ -191,14 +191,17 @@ func TestServeWithoutZooKeeper(t *testing.T) {
 	}
 }
 
-// The embedded registry is its server's alone while that runs.
+// Verbs on the embedded registry ask its server while that runs, and else its
+// files.
 func TestJobVerbsOnTheEmbeddedRegistry(t *testing.T) {
 	t.Parallel()
 	dir := serveFolder(t, "[modules.says]\nsource = \"file:says.wasm\"\n[jobs.quick]\nmodule = \"says\"\ncron = \"* * * * * ?\"\n")
 	verb(t, dir, exitNotFound, "job", "list") // serve makes it
 	d := startServe(t, dir)
 	d.until(t, func(e eventLine) bool { return e.Event == "end" })
-	verb(t, dir, exitConflict, "job", "pause", "quick")
+	verb(t, dir, exitOK, "job", "pause", "quick")
+	verb(t, dir, exitOK, "job", "resume", "quick")
+	verb(t, dir, exitConflict, "doctor", "--registry")
 	if err := d.Process.Signal(syscall.SIGTERM); err != nil {
 		t.Fatal(err)
 	}

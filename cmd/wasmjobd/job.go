@@ -17,8 +17,9 @@ func jobCommand(term *terminal) *cobra.Command {
 		Use: "job", Short: "Look after jobs: list, show, trigger, pause, disable, …",
 		Long: "These verbs talk to the registry of the configuration, on which the servers meet, and\n" +
 			"join nothing: they work from any machine that reaches it. They return when what was\n" +
-			"asked for is written; the servers act on it at once. The embedded registry belongs to\n" +
-			"the server that runs on it; while that does, nobody else can ask.",
+			"asked for is written; the servers act on it at once. The embedded registry is inside its\n" +
+			"server: while that runs, the verbs ask it through a socket in its data_dir, as the same\n" +
+			"user on the same machine; while it does not, they read and write its files.",
 	}
 	return operatorNoun(term, c, jobList, jobShow, jobTrigger, jobPause, jobResume, jobEnable, jobDisable, jobReshard, jobShutdown, jobRemove, jobDump)
 }
@@ -27,7 +28,7 @@ func jobList(o *operatorVerb) *cobra.Command {
 	return &cobra.Command{
 		Use: "list", Short: "Show all jobs of the namespace", Args: cobra.NoArgs,
 		RunE: func(c *cobra.Command, _ []string) error {
-			return o.do(c.Context(), func(ctx context.Context, f *config.File, op *host.Operator) error {
+			return o.ask(c.Context(), func(ctx context.Context, f *config.File, op cluster) error {
 				jobs, err := op.Jobs(ctx)
 				if err != nil {
 					return err
@@ -46,7 +47,7 @@ func jobShow(o *operatorVerb) *cobra.Command {
 	return &cobra.Command{
 		Use: "show JOB", Short: "Show one job: its servers, its items, and what is wrong", Args: cobra.ExactArgs(1),
 		RunE: func(c *cobra.Command, args []string) error {
-			return o.do(c.Context(), func(ctx context.Context, f *config.File, op *host.Operator) error {
+			return o.ask(c.Context(), func(ctx context.Context, f *config.File, op cluster) error {
 				r, err := op.Job(ctx, args[0])
 				if err != nil {
 					return withNearest(ctx, op, args[0], err)
@@ -68,29 +69,30 @@ func noteNone(term *terminal, f *config.File, jobs []host.JobReport) {
 }
 
 // jobVerb is a verb that asks the same of each job that is named.
-func jobVerb(o *operatorVerb, name, short, asked string, do func(*host.Operator, context.Context, string) error) *cobra.Command {
+func jobVerb(o *operatorVerb, name, short, asked string, do func(cluster, context.Context, string) error) *cobra.Command {
 	return &cobra.Command{
 		Use: name + " JOB...", Short: short, Args: cobra.MinimumNArgs(1),
 		RunE: func(c *cobra.Command, args []string) error {
-			return o.each(c.Context(), args, asked, func(ctx context.Context, op *host.Operator, name string) error { return do(op, ctx, name) })
+			return o.each(c.Context(), args, asked, func(ctx context.Context, op cluster, name string) error { return do(op, ctx, name) })
 		},
 	}
 }
 
 func jobTrigger(o *operatorVerb) *cobra.Command {
-	return jobVerb(o, "trigger", "Run all items of a job now", "asked to run now", (*host.Operator).Trigger)
+	o.needsServer = true
+	return jobVerb(o, "trigger", "Run all items of a job now", "asked to run now", cluster.Trigger)
 }
 
 func jobPause(o *operatorVerb) *cobra.Command {
-	return jobVerb(o, "pause", "Let a job miss its instants until it is resumed", "paused", (*host.Operator).Pause)
+	return jobVerb(o, "pause", "Let a job miss its instants until it is resumed", "paused", cluster.Pause)
 }
 
 func jobResume(o *operatorVerb) *cobra.Command {
-	return jobVerb(o, "resume", "End a pause", "resumed", (*host.Operator).Resume)
+	return jobVerb(o, "resume", "End a pause", "resumed", cluster.Resume)
 }
 
 func jobReshard(o *operatorVerb) *cobra.Command {
-	return jobVerb(o, "reshard", "Hand out the items of a job anew", "asked to hand out its items anew", (*host.Operator).Reshard)
+	return jobVerb(o, "reshard", "Hand out the items of a job anew", "asked to hand out its items anew", cluster.Reshard)
 }
 
 func jobDisable(o *operatorVerb) *cobra.Command { return jobSwitch(o, "disable", "disabled", true) }
@@ -113,16 +115,16 @@ func jobSwitch(o *operatorVerb, name, done string, disabled bool) *cobra.Command
 	c.MarkFlagsMutuallyExclusive("item", "server")
 	c.RunE = func(c *cobra.Command, args []string) error {
 		what := ""
-		do := func(ctx context.Context, op *host.Operator, name string) error { return op.SetJob(ctx, name, disabled) }
+		do := func(ctx context.Context, op cluster, name string) error { return op.SetJob(ctx, name, disabled) }
 		switch {
 		case c.Flags().Changed("item"):
 			what = "item " + strconv.Itoa(item) + " "
-			do = func(ctx context.Context, op *host.Operator, name string) error {
+			do = func(ctx context.Context, op cluster, name string) error {
 				return op.SetItem(ctx, name, item, disabled)
 			}
 		case server != "":
 			what = "server " + server + " "
-			do = func(ctx context.Context, op *host.Operator, name string) error {
+			do = func(ctx context.Context, op cluster, name string) error {
 				return op.SetServer(ctx, name, server, disabled)
 			}
 		}
@@ -147,10 +149,8 @@ func jobShutdown(o *operatorVerb) *cobra.Command {
 	c.MarkFlagsMutuallyExclusive("server", "instance", "all")
 	c.MarkFlagsOneRequired("server", "instance", "all")
 	c.RunE = func(c *cobra.Command, args []string) error {
-		return o.each(c.Context(), args, "shut down", func(ctx context.Context, op *host.Operator, name string) error {
-			gone, err := op.Shutdown(ctx, name, func(id job.InstanceID) bool {
-				return all || server != "" && id.IP() == server || instance != "" && string(id) == instance
-			})
+		return o.each(c.Context(), args, "shut down", func(ctx context.Context, op cluster, name string) error {
+			gone, err := op.Shutdown(ctx, name, host.Which{All: all, IP: server, Instance: job.InstanceID(instance)})
 			if err == nil && len(gone) == 0 {
 				return exitf(exitNotFound, "shut down job %s: no such server runs it", name)
 			}
@@ -162,13 +162,8 @@ func jobShutdown(o *operatorVerb) *cobra.Command {
 
 func jobRemove(o *operatorVerb) *cobra.Command {
 	var yes, force bool
-	c := jobVerb(o, "remove", "Take a job out of the registry, with what its guests keep", "removed", func(op *host.Operator, ctx context.Context, name string) error {
-		if !force {
-			if err := op.Returns(ctx, name); err != nil {
-				return err
-			}
-		}
-		return op.Remove(ctx, name)
+	c := jobVerb(o, "remove", "Take a job out of the registry, with what its guests keep", "removed", func(op cluster, ctx context.Context, name string) error {
+		return op.Remove(ctx, name, force)
 	})
 	c.Long = "The job ends on every server. One whose own file defines it makes it again when it starts next,\n" +
 		"so it is refused as long as there is such a file: that of a server that runs, or the configuration\n" +
@@ -192,7 +187,7 @@ func jobDump(o *operatorVerb) *cobra.Command {
 			"so on, and values of config, args and allow.env, commands and paths of files by ***; parameters\n" +
 			"are shown. What guests keep as state is left out. The monitor_port of a job gives the same.",
 		RunE: func(c *cobra.Command, args []string) error {
-			return o.do(c.Context(), func(ctx context.Context, _ *config.File, op *host.Operator) error {
+			return o.ask(c.Context(), func(ctx context.Context, _ *config.File, op cluster) error {
 				return withNearest(ctx, op, args[0], op.Dump(ctx, args[0], o.term.out))
 			})
 		},
@@ -209,7 +204,7 @@ func serverList(o *operatorVerb) *cobra.Command {
 	return &cobra.Command{
 		Use: "list", Short: "Show the servers that the jobs of the namespace know", Args: cobra.NoArgs,
 		RunE: func(c *cobra.Command, _ []string) error {
-			return o.do(c.Context(), func(ctx context.Context, f *config.File, op *host.Operator) error {
+			return o.ask(c.Context(), func(ctx context.Context, f *config.File, op cluster) error {
 				jobs, err := op.Jobs(ctx)
 				if err != nil {
 					return err
@@ -236,43 +231,20 @@ func serverSwitch(o *operatorVerb, name, done string, disabled bool) *cobra.Comm
 		Use: name + " ADDRESS", Args: cobra.ExactArgs(1),
 		Short: map[bool]string{true: "Take the items of all jobs away from a server", false: "Give it items again"}[disabled],
 		RunE: func(c *cobra.Command, args []string) error {
-			return o.do(c.Context(), func(ctx context.Context, _ *config.File, op *host.Operator) error {
-				jobs, err := op.Jobs(ctx)
+			return o.ask(c.Context(), func(ctx context.Context, _ *config.File, op cluster) error {
+				jobs, unread, err := op.SetServers(ctx, args[0], disabled)
+				for _, name := range unread {
+					o.term.note("wasmjobd: job %s cannot be read, and is left as it is", plain(name))
+				}
 				if err != nil {
 					return err
 				}
-				result := askedOf{Version: 1, Jobs: []string{}, Asked: "server " + args[0] + " " + done}
-				for i := range jobs {
-					if jobs[i].Config == nil {
-						o.term.note("wasmjobd: job %s cannot be read, and is left as it is", plain(jobs[i].Name))
-						continue
-					}
-					if !knows(&jobs[i], args[0]) {
-						continue
-					}
-					if err := op.SetServer(ctx, jobs[i].Name, args[0], disabled); err != nil {
-						return err
-					}
-					result.Jobs = append(result.Jobs, jobs[i].Name)
+				if o.term.json() {
+					return o.term.printJSON(askedOf{Version: 1, Jobs: jobs, Asked: "server " + args[0] + " " + done})
 				}
-				switch {
-				case len(result.Jobs) == 0:
-					return exitf(exitNotFound, "no job knows a server %s", args[0])
-				case o.term.json():
-					return o.term.printJSON(result)
-				}
-				o.term.printf("%s: %s for %s\n", plain(args[0]), done, count(len(result.Jobs), "job"))
+				o.term.printf("%s: %s for %s\n", plain(args[0]), done, count(len(jobs), "job"))
 				return nil
 			})
 		},
 	}
-}
-
-func knows(j *host.JobReport, ip string) bool {
-	for _, s := range j.Servers {
-		if s.IP == ip {
-			return true
-		}
-	}
-	return false
 }

@@ -212,7 +212,7 @@ func moduleShow(o *operatorVerb) *cobra.Command {
 	return &cobra.Command{
 		Use: "show JOB", Short: "Show which module a job runs, which is to come, and which ran before", Args: cobra.ExactArgs(1),
 		RunE: func(c *cobra.Command, args []string) error {
-			return o.do(c.Context(), func(ctx context.Context, f *config.File, op *host.Operator) error {
+			return o.ask(c.Context(), func(ctx context.Context, f *config.File, op cluster) error {
 				r, err := op.Job(ctx, args[0])
 				if err != nil {
 					return withNearest(ctx, op, args[0], err)

@@ -4,28 +4,26 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"io/fs"
-	"log/slog"
-	"os"
-	"path/filepath"
 	"time"
 
 	"github.com/spf13/cobra"
 
 	"github.com/wasmjob/wasmjob/host"
 	"github.com/wasmjob/wasmjob/host/config"
-	"github.com/wasmjob/wasmjob/host/registry"
 	"github.com/wasmjob/wasmjob/host/registry/embedded"
 )
 
 // operatorVerb is what the verbs have in common that look after jobs: they talk
-// to the registry of the configuration, and to no server.
+// to the registry of the configuration or, where that is inside a server that
+// runs, to the server.
 type operatorVerb struct {
 	term    *terminal
 	files   *[]string
 	timeout time.Duration
 	// readOnly: the verb writes nothing, and is not let.
 	readOnly bool
+	// needsServer: the verb does nothing for a server that is yet to start.
+	needsServer bool
 }
 
 const defaultPatience = 10 * time.Second
@@ -42,8 +40,20 @@ func operatorNoun(term *terminal, c *cobra.Command, verbs ...func(*operatorVerb)
 	return c
 }
 
-// do runs a verb on the registry, until a signal or the time-out ends it.
+// do runs a verb on the registry, which a server cannot be asked to do.
 func (o *operatorVerb) do(ctx context.Context, verb func(context.Context, *config.File, *host.Operator) error) error {
+	return o.within(ctx, func(ctx context.Context, f *config.File) error {
+		err := o.onRegistry(ctx, f, func(op *host.Operator) error { return verb(ctx, f, op) })
+		if errors.Is(err, embedded.ErrInUse) {
+			return exitf(exitConflict, "%w\nthis verb needs the embedded registry for itself: stop the server first, or let servers meet at a ZooKeeper ([registry] kind)", err)
+		}
+		return err
+	})
+}
+
+// within reads the configuration for a verb, and runs it until a signal or the
+// time-out ends it.
+func (o *operatorVerb) within(ctx context.Context, verb func(context.Context, *config.File) error) error {
 	if o.timeout <= 0 {
 		return usage("--timeout: write more than nothing")
 	}
@@ -54,36 +64,8 @@ func (o *operatorVerb) do(ctx context.Context, verb func(context.Context, *confi
 	return untilSignal(ctx, func(ctx context.Context) error {
 		ctx, cancel := context.WithTimeout(ctx, o.timeout)
 		defer cancel()
-		return coded(o.withRegistry(f, func(r registry.Registry) error {
-			op, err := host.Operate(ctx, r, f.Registry.Namespace)
-			if err != nil {
-				return err
-			}
-			op.Compare(f.Jobs)
-			return errors.Join(verb(ctx, f, op), op.Close())
-		}))
+		return coded(verb(ctx, f))
 	})
-}
-
-// withRegistry opens the registry of a configuration for somebody who joins
-// nothing.
-func (o *operatorVerb) withRegistry(f *config.File, do func(registry.Registry) error) error {
-	if f.Registry.Kind == config.ZooKeeper {
-		access, err := f.Access(o.term.env)
-		if err != nil {
-			return exitf(exitInvalid, "secrets are not there:\n%w", err)
-		}
-		return withRegistry(f, access, o.readOnly, slog.New(slog.DiscardHandler), do)
-	}
-	dir := filepath.Join(f.Server.DataDir, "registry")
-	if _, err := os.Stat(dir); errors.Is(err, fs.ErrNotExist) {
-		return exitf(exitNotFound, "there is no registry at %s; serve makes it (or is this another server's configuration?)", dir)
-	}
-	r, err := embedded.Open(dir, embedded.Options{})
-	if err != nil {
-		return exitf(exitConflict, "%w\nthe embedded registry is its server's alone: stop that first, or let servers meet at a ZooKeeper ([registry] kind)", err)
-	}
-	return errors.Join(do(r), r.Close())
 }
 
 // coded gives an error of the host its exit code.
@@ -112,8 +94,8 @@ func coded(err error) error {
 
 // each does the same for several jobs. What fails for one is told, and the
 // others get their turn; the first error gives the exit code.
-func (o *operatorVerb) each(ctx context.Context, names []string, asked string, do func(context.Context, *host.Operator, string) error) error {
-	return o.do(ctx, func(ctx context.Context, _ *config.File, op *host.Operator) error {
+func (o *operatorVerb) each(ctx context.Context, names []string, asked string, do func(context.Context, cluster, string) error) error {
+	return o.ask(ctx, func(ctx context.Context, _ *config.File, op cluster) error {
 		result := askedOf{Version: 1, Jobs: []string{}, Asked: asked}
 		var first error
 		for _, name := range names {
@@ -139,7 +121,9 @@ func (o *operatorVerb) each(ctx context.Context, names []string, asked string, d
 
 // withNearest adds to the error of a job that is not there which one may have
 // been meant.
-func withNearest(ctx context.Context, op *host.Operator, name string, err error) error {
+func withNearest(ctx context.Context, op interface {
+	Names(context.Context) ([]string, error)
+}, name string, err error) error {
 	var e *host.Error
 	if !errors.As(err, &e) || e.Code != host.NotFound {
 		return err

@@ -104,8 +104,11 @@ var layers = []layer{
 	{pkg: "host/config", may: []string{"abi/conformance", "host", "host/job", "host/internal/outbound", "host/internal/schedule", "strategy"}, libs: []string{"github.com/BurntSushi/toml"},
 		why: "text to options; it starts nothing"},
 
+	{pkg: "host/admin", may: []string{"host", "host/job"}, tests: []string{"host/registry", "host/registry/embedded"},
+		why: "a request becomes a call of an Operator; what that does is decided below"},
+
 	{pkg: "cmd/wasmjobd/internal/scaffold", why: "it writes files for authors; what they say is theirs"},
-	{pkg: "cmd/wasmjobd", may: []string{"internal/queue", "cmd/wasmjobd/internal/scaffold", "abi", "abi/conformance", "strategy", "host", "host/job", "host/config", "host/registry", "host/registry/embedded", "host/registry/zk", "host/trace", "host/trace/sqltrace"},
+	{pkg: "cmd/wasmjobd", may: []string{"internal/queue", "cmd/wasmjobd/internal/scaffold", "abi", "abi/conformance", "strategy", "host", "host/admin", "host/job", "host/config", "host/registry", "host/registry/embedded", "host/registry/zk", "host/trace", "host/trace/sqltrace"},
 		libs:  []string{"github.com/spf13/cobra", "github.com/spf13/pflag", "modernc.org/sqlite", "golang.org/x/sys"},
 		tests: []string{"github.com/rogpeppe/go-internal", "host/registry/zk/zktest"},
 		why:   "flags, wiring and printing; decisions are below"},
@@ -133,7 +136,8 @@ var owners = map[string]string{
 
 // beside are further importers, each of which has nothing to do with the first.
 var beside = map[string][]string{
-	"net/http": {"host/internal/peer"}, // modules from server to server, which no grant of a guest allows or forbids
+	// modules from server to server, which no grant of a guest allows or forbids, and what operators ask
+	"net/http": {"host/internal/peer", "host/admin"},
 }
 
 // adapters turn a technology into a port; they never meet.

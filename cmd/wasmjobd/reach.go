@@ -1,0 +1,139 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"log/slog"
+	"os"
+	"path/filepath"
+	"time"
+
+	"github.com/wasmjob/wasmjob/host"
+	"github.com/wasmjob/wasmjob/host/admin"
+	"github.com/wasmjob/wasmjob/host/config"
+	"github.com/wasmjob/wasmjob/host/job"
+	"github.com/wasmjob/wasmjob/host/registry"
+	"github.com/wasmjob/wasmjob/host/registry/embedded"
+)
+
+// cluster is what verbs ask: the registry on which servers meet, or the one
+// server whose registry is inside it.
+type cluster interface {
+	reports
+	wishes
+}
+
+type reports interface {
+	Dump(context.Context, string, io.Writer) error
+	Names(context.Context) ([]string, error)
+	Jobs(context.Context) ([]host.JobReport, error)
+	Job(context.Context, string) (*host.JobReport, error)
+}
+
+type wishes interface {
+	switches
+	Trigger(context.Context, string) error
+	Pause(context.Context, string) error
+	Resume(context.Context, string) error
+	Reshard(context.Context, string) error
+	Shutdown(context.Context, string, host.Which) ([]job.InstanceID, error)
+	Remove(ctx context.Context, name string, force bool) error
+}
+
+type switches interface {
+	SetJob(ctx context.Context, name string, disabled bool) error
+	SetItem(ctx context.Context, name string, item int, disabled bool) error
+	SetServer(ctx context.Context, name, ip string, disabled bool) error
+	SetServers(ctx context.Context, ip string, disabled bool) (set, unread []string, err error)
+}
+
+var (
+	_ cluster = (*host.Operator)(nil)
+	_ cluster = (*admin.Client)(nil)
+)
+
+const (
+	// settleTime is how long a server may have the registry inside without
+	// answering, as it does for a moment when it starts and ends.
+	settleTime = 2 * time.Second
+	// reachAgain is the time between two tries to reach it.
+	reachAgain = 20 * time.Millisecond
+)
+
+// ask runs a verb on the registry, or on the server that has it inside.
+func (o *operatorVerb) ask(ctx context.Context, verb func(context.Context, *config.File, cluster) error) error {
+	return o.within(ctx, func(ctx context.Context, f *config.File) error {
+		direct := func(op *host.Operator) error { return verb(ctx, f, op) }
+		if f.Registry.Kind == config.ZooKeeper {
+			return o.onRegistry(ctx, f, direct)
+		}
+		return o.reach(ctx, f, func(c *admin.Client) error { return verb(ctx, f, c) }, direct)
+	})
+}
+
+// reach asks the server that has the registry inside. While none runs, the
+// registry's files are read instead.
+func (o *operatorVerb) reach(ctx context.Context, f *config.File, asked func(*admin.Client) error, direct func(*host.Operator) error) error {
+	again := time.NewTicker(reachAgain)
+	defer again.Stop()
+	settled := time.After(settleTime)
+	for {
+		c, err := admin.Dial(ctx, f.Server.DataDir)
+		switch {
+		case err == nil:
+			return errors.Join(asked(c), c.Close())
+		case !errors.Is(err, admin.ErrNoServer):
+			return err
+		}
+		err = o.onRegistry(ctx, f, direct)
+		if e, ok := errors.AsType[*host.Error](err); ok && o.needsServer && e.Code == host.Refused {
+			return fmt.Errorf("%w; none runs on %s: start it with serve", err, f.Server.DataDir)
+		}
+		if !errors.Is(err, embedded.ErrInUse) {
+			return err
+		}
+		select {
+		case <-again.C:
+			continue
+		case <-settled:
+		case <-ctx.Done():
+		}
+		return exitf(exitConflict, "%w\nthe server that has it does not answer operators: see its log, or stop it", err)
+	}
+}
+
+// onRegistry runs a verb on the registry itself.
+func (o *operatorVerb) onRegistry(ctx context.Context, f *config.File, verb func(*host.Operator) error) error {
+	return o.withRegistry(f, func(r registry.Registry) error {
+		op, err := host.Operate(ctx, r, f.Registry.Namespace)
+		if err != nil {
+			return err
+		}
+		op.Compare(f.Jobs)
+		return errors.Join(verb(op), op.Close())
+	})
+}
+
+// withRegistry opens the registry of a configuration for somebody who joins
+// nothing.
+func (o *operatorVerb) withRegistry(f *config.File, do func(registry.Registry) error) error {
+	if f.Registry.Kind == config.ZooKeeper {
+		access, err := f.Access(o.term.env)
+		if err != nil {
+			return exitf(exitInvalid, "secrets are not there:\n%w", err)
+		}
+		return withRegistry(f, access, o.readOnly, slog.New(slog.DiscardHandler), do)
+	}
+	dir := filepath.Join(f.Server.DataDir, "registry")
+	if _, err := os.Stat(dir); errors.Is(err, fs.ErrNotExist) {
+		return exitf(exitNotFound, "there is no registry at %s; serve makes it (or is this another server's configuration?)", dir)
+	}
+	r, err := embedded.Open(dir, embedded.Options{})
+	if err != nil {
+		return &exitError{code: exitConflict, err: err}
+	}
+	return errors.Join(do(r), r.Close())
+}

@@ -1,0 +1,61 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"log/slog"
+	"sync"
+
+	"github.com/wasmjob/wasmjob/host"
+	"github.com/wasmjob/wasmjob/host/admin"
+	"github.com/wasmjob/wasmjob/host/config"
+	"github.com/wasmjob/wasmjob/host/registry"
+)
+
+// withServed gives do the registry of a server. While do runs, operators can ask
+// for what is in the one inside, which nobody else can open.
+func withServed(ctx context.Context, f *config.File, access config.Access, log *slog.Logger, do func(registry.Registry) error) error {
+	if f.Registry.Kind == config.ZooKeeper {
+		return withRegistry(f, access, false, log, do)
+	}
+	r, err := host.OpenRegistry(f.Server.DataDir, log)
+	if err != nil {
+		return err
+	}
+	stop := serveAdmin(ctx, f, r, log)
+	err = do(r)
+	stop() // before the lock of the directory goes with the registry: the next server makes a socket of its own
+	return errors.Join(err, r.Close())
+}
+
+// serveAdmin answers operators on the socket in the data directory until the
+// function that it gives is called. A server without runs all the same.
+func serveAdmin(ctx context.Context, f *config.File, r registry.Registry, log *slog.Logger) (stop func()) {
+	s, err := admin.Listen(ctx, f.Server.DataDir)
+	if err != nil {
+		log.Error("operators cannot reach this server, its jobs run", "error", err)
+		return func() {}
+	}
+	log.Info("operators reach this server", "socket", s.Path())
+	h := admin.NewHandler(admin.Options{Log: log, Operate: func(ctx context.Context) (*host.Operator, error) {
+		op, err := host.Operate(ctx, r, f.Registry.Namespace)
+		if err == nil {
+			op.Compare(f.Jobs)
+		}
+		return op, err
+	}})
+	within, end := context.WithCancel(context.WithoutCancel(ctx)) // a server that drains can be asked
+	var serving sync.WaitGroup
+	serving.Go(func() {
+		if err := admin.Serve(within, s, h); err != nil {
+			log.Error("operators cannot reach this server any more, its jobs run", "error", err)
+		}
+	})
+	return func() {
+		end()
+		serving.Wait()
+		if err := s.Close(); err != nil {
+			log.Warn("the socket for operators was not removed", "error", err)
+		}
+	}
+}

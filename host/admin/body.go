@@ -1,0 +1,122 @@
+package admin
+
+import (
+	"bytes"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"mime"
+	"net/http"
+	"os"
+	"slices"
+	"strings"
+	"unicode/utf8"
+)
+
+// maxBody bounds what is sent with a request, in bytes.
+const maxBody = 64 << 10
+
+const jsonType = "application/json"
+
+// readBody reads the members of a JSON object into the variables that fields
+// names. A request without a body has none of them. What a client of another
+// release means by a member that is not known here cannot be guessed, so it is
+// refused, and so is one that comes twice.
+func readBody(r *http.Request, fields map[string]any) error {
+	body, err := io.ReadAll(r.Body)
+	switch {
+	case errors.As(err, new(*http.MaxBytesError)):
+		return refuse(http.StatusRequestEntityTooLarge, codeTooLarge, fmt.Sprintf("the body has more than %d bytes", maxBody))
+	case errors.Is(err, os.ErrDeadlineExceeded):
+		return refuse(http.StatusRequestTimeout, codeTimeout, "the body did not come in time")
+	case err != nil:
+		return refuse(http.StatusBadRequest, codeBadRequest, "the body cannot be read: "+err.Error())
+	}
+	if r.Header.Get("Content-Encoding") != "" {
+		return refuse(http.StatusUnsupportedMediaType, codeMediaType, "a body is sent as it is, without Content-Encoding")
+	}
+	if sent := r.Header.Get("Content-Type"); sent != "" || len(body) > 0 {
+		mediaType, _, err := mime.ParseMediaType(sent)
+		if err != nil || mediaType != jsonType {
+			return refuse(http.StatusUnsupportedMediaType, codeMediaType, fmt.Sprintf("the body is %.64q; send %s", sent, jsonType))
+		}
+	}
+	if len(body) == 0 {
+		return nil
+	}
+	if faults := parseObject(body, fields); len(faults) > 0 {
+		return refuse(http.StatusBadRequest, codeBadRequest, "the body is not what this request takes: "+faults[0].Message, faults...)
+	}
+	return nil
+}
+
+// parseObject reads one JSON object, and tells everything that is wrong with its
+// members.
+func parseObject(body []byte, fields map[string]any) []fault {
+	if !utf8.Valid(body) {
+		return []fault{{"", "it is not UTF-8"}}
+	}
+	d := json.NewDecoder(bytes.NewReader(body))
+	if t, err := d.Token(); err != nil || t != json.Delim('{') {
+		return []fault{{"", "it is no JSON object"}}
+	}
+	var faults []fault
+	seen := map[string]bool{}
+	for d.More() {
+		t, err := d.Token()
+		name, ok := t.(string)
+		var value json.RawMessage
+		if err != nil || !ok || d.Decode(&value) != nil {
+			return append(faults, fault{"", "it is no JSON"})
+		}
+		if message := parseMember(name, value, fields, seen); message != "" {
+			faults = append(faults, fault{"/" + escapePointer(name), message})
+		}
+		seen[name] = true
+	}
+	if t, err := d.Token(); err != nil || t != json.Delim('}') {
+		return append(faults, fault{"", "it is no JSON"})
+	}
+	if _, err := d.Token(); !errors.Is(err, io.EOF) {
+		faults = append(faults, fault{"", "there is more behind the object"})
+	}
+	return faults
+}
+
+// parseMember reads one member, and tells what is wrong with it.
+func parseMember(name string, value json.RawMessage, fields map[string]any, seen map[string]bool) string {
+	to, ok := fields[name]
+	switch {
+	case !ok && len(fields) == 0:
+		return fmt.Sprintf("%.64q is not known; nothing is", name)
+	case !ok:
+		return fmt.Sprintf("%.64q is not known; known are %s", name, strings.Join(sortedKeys(fields), ", "))
+	case seen[name]:
+		return fmt.Sprintf("%q comes twice", name)
+	case string(value) == "null" || json.Unmarshal(value, to) != nil:
+		return fmt.Sprintf("%q is to be %s", name, kindOf(to))
+	}
+	return ""
+}
+
+func sortedKeys(fields map[string]any) []string {
+	var names []string
+	for name := range fields {
+		names = append(names, name)
+	}
+	slices.Sort(names)
+	return names
+}
+
+// kindOf says what a variable takes.
+func kindOf(to any) string {
+	if _, ok := to.(*bool); ok {
+		return "true or false"
+	}
+	return "a string"
+}
+
+func escapePointer(name string) string {
+	return strings.NewReplacer("~", "~0", "/", "~1").Replace(name)
+}

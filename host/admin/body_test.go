@@ -1,0 +1,42 @@
+package admin
+
+import (
+	"bytes"
+	"encoding/json"
+	"testing"
+)
+
+// said are members of every kind.
+type said struct {
+	All    bool    `json:"all"`
+	Server *string `json:"server"`
+}
+
+// What is taken means the same to a parser that is less strict.
+func FuzzBody(f *testing.F) {
+	for _, text := range []string{
+		"", "{}", `{"all":true}`, `{"server":"10.0.0.1","all":false}`, `{"server":"\ud800"}`, `{"all":true,"all":true}`, `{"ALL":true}`, `{"all":null}`,
+		`{"all":true}x`, "{\"server\":\"\xff\"}", `[`, `{"a":{"b":[1,2,{}]}}`, `{"all":tru`, `{"all" "server"}`, "\ufeff{}",
+	} {
+		f.Add([]byte(text))
+	}
+	f.Fuzz(func(t *testing.T, body []byte) {
+		var got, want said
+		if faults := parseObject(body, map[string]any{"all": &got.All, "server": &got.Server}); len(faults) > 0 {
+			for _, fault := range faults {
+				if fault.Message == "" {
+					t.Errorf("a fault without words: %+v", faults)
+				}
+			}
+			return
+		}
+		d := json.NewDecoder(bytes.NewReader(body))
+		d.DisallowUnknownFields()
+		if err := d.Decode(&want); err != nil {
+			t.Fatalf("%q is taken: %v", body, err)
+		}
+		if got.All != want.All || (got.Server == nil) != (want.Server == nil) || got.Server != nil && *got.Server != *want.Server {
+			t.Errorf("%q is taken for %+v, not %+v", body, got, want)
+		}
+	})
+}

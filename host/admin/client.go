@@ -1,0 +1,202 @@
+package admin
+
+import (
+	"bytes"
+	"cmp"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"mime"
+	"net"
+	"net/http"
+	"slices"
+
+	"github.com/wasmjob/wasmjob/host"
+)
+
+// maxAnswer bounds what a server may answer, in bytes: the list of many thousand
+// jobs, or a dump.
+const maxAnswer = 64 << 20
+
+// Client asks a running server. Its methods are those of a host.Operator, and
+// so are its errors. Make it with Dial.
+type Client struct {
+	transport *http.Transport
+	path      string
+}
+
+// Dial finds the server with a data directory. If none runs, the error is
+// ErrNoServer.
+func Dial(ctx context.Context, dataDir string) (*Client, error) {
+	path, err := find(dataDir)
+	if err != nil {
+		return nil, err
+	}
+	first, err := connect(ctx, path)
+	if err != nil {
+		return nil, err
+	}
+	_ = first.Close() // nothing was said
+	return &Client{path: path, transport: &http.Transport{
+		DialContext:            func(ctx context.Context, _, _ string) (net.Conn, error) { return connect(ctx, path) },
+		MaxResponseHeaderBytes: maxHead,
+		DisableCompression:     true, // few bytes would become many
+		IdleConnTimeout:        idleTimeout,
+	}}, nil
+}
+
+// Close ends the connections.
+func (c *Client) Close() error {
+	c.transport.CloseIdleConnections()
+	return nil
+}
+
+// ask sends a request and gives a good answer, which the caller closes. body is
+// nil if nothing is to be said.
+func (c *Client) ask(ctx context.Context, method, path string, body any) (*http.Response, error) {
+	var sent io.Reader = http.NoBody
+	if body != nil {
+		text, err := json.Marshal(body)
+		if err != nil {
+			return nil, fmt.Errorf("write a request: %w", err)
+		}
+		sent = bytes.NewReader(text)
+	}
+	r, err := http.NewRequestWithContext(ctx, method, "http://wasmjobd"+path, sent)
+	if err != nil {
+		return nil, fmt.Errorf("make a request: %w", err)
+	}
+	r.Header.Set("User-Agent", "wasmjobd")
+	if body != nil {
+		r.Header.Set("Content-Type", jsonType)
+	}
+	answer, err := c.transport.RoundTrip(r) // and no http.Client, which would follow redirects
+	if err != nil {
+		return nil, lost(method, c.path, err)
+	}
+	if answer.StatusCode >= http.StatusOK && answer.StatusCode < http.StatusMultipleChoices {
+		return answer, nil
+	}
+	defer func() { _ = answer.Body.Close() }()
+	return nil, refused(answer)
+}
+
+// lost is the error of a request without an answer.
+func lost(method, path string, err error) error {
+	code := host.Unavailable
+	if method != http.MethodGet && !errors.Is(err, ErrNoServer) {
+		code = host.Unknown // it may have been done
+	}
+	return &host.Error{Code: code, Msg: "ask the server at " + path, Err: err}
+}
+
+// codesOf are the codes of the host that stand for those of the API alone.
+var codesOf = map[string]host.Code{codeBusy: host.Unavailable, codeTimeout: host.Unavailable}
+
+// refused is the error that a server tells.
+func refused(answer *http.Response) error {
+	var p problem
+	text, err := io.ReadAll(io.LimitReader(answer.Body, maxBody))
+	mediaType, _, typeErr := mime.ParseMediaType(answer.Header.Get("Content-Type"))
+	if err != nil || typeErr != nil || mediaType != problemType || json.Unmarshal(text, &p) != nil {
+		return &host.Error{Code: host.Internal, Msg: fmt.Sprintf("the server answers %d, and does not say why", answer.StatusCode)}
+	}
+	if _, ok := statuses[host.Code(p.Code)]; ok {
+		return &host.Error{Code: host.Code(p.Code), Msg: p.Detail}
+	}
+	if p.Code == codeNoRoute || p.Code == codeMethod || p.Code == codeBadRequest {
+		p.Detail += "; is the server of another release? Restart it with this one"
+	}
+	return &host.Error{Code: cmp.Or(codesOf[p.Code], host.Internal), Msg: p.Detail}
+}
+
+// wish sends a request whose answer has nothing to read.
+func (c *Client) wish(ctx context.Context, method, path string, body any) error {
+	answer, err := c.ask(ctx, method, path, body)
+	if err != nil {
+		return err
+	}
+	_ = answer.Body.Close()
+	return nil
+}
+
+// read sends a request and reads the document that it is answered with.
+func (c *Client) read(ctx context.Context, method, path string, body, to any) error {
+	answer, err := c.ask(ctx, method, path, body)
+	if err != nil {
+		return err
+	}
+	defer func() { _ = answer.Body.Close() }()
+	if err := json.NewDecoder(io.LimitReader(answer.Body, maxAnswer)).Decode(to); err != nil {
+		return lost(method, c.path, fmt.Errorf("read the answer: %w", err))
+	}
+	return nil
+}
+
+// Jobs is host.Operator.Jobs.
+func (c *Client) Jobs(ctx context.Context) ([]host.JobReport, error) {
+	var all jobsDocument
+	if err := c.read(ctx, http.MethodGet, jobsPath, nil, &all); err != nil {
+		return nil, err
+	}
+	var jobs []host.JobReport
+	for i := range all.Jobs {
+		jobs = append(jobs, *all.Jobs[i].report())
+	}
+	return jobs, nil
+}
+
+// Names is host.Operator.Names.
+func (c *Client) Names(ctx context.Context) ([]string, error) {
+	jobs, err := c.Jobs(ctx)
+	names := make([]string, 0, len(jobs))
+	for i := range jobs {
+		names = append(names, jobs[i].Name)
+	}
+	slices.Sort(names)
+	return names, err
+}
+
+// Job is host.Operator.Job.
+func (c *Client) Job(ctx context.Context, name string) (*host.JobReport, error) {
+	name, err := checkName(name)
+	if err != nil {
+		return nil, err
+	}
+	var d shownDocument
+	if err := c.read(ctx, http.MethodGet, jobPath(name), nil, &d); err != nil {
+		return nil, err
+	}
+	return d.report(), nil
+}
+
+// Trigger is host.Operator.Trigger.
+func (c *Client) Trigger(ctx context.Context, name string) error {
+	return c.post(ctx, name, "/runs", nil)
+}
+
+// Pause is host.Operator.Pause.
+func (c *Client) Pause(ctx context.Context, name string) error {
+	return c.post(ctx, name, ":pause", nil)
+}
+
+// Resume is host.Operator.Resume.
+func (c *Client) Resume(ctx context.Context, name string) error {
+	return c.post(ctx, name, ":resume", nil)
+}
+
+// Reshard is host.Operator.Reshard.
+func (c *Client) Reshard(ctx context.Context, name string) error {
+	return c.post(ctx, name, ":reshard", nil)
+}
+
+// post writes a wish for a job.
+func (c *Client) post(ctx context.Context, name, what string, body any) error {
+	name, err := checkName(name)
+	if err != nil {
+		return err
+	}
+	return c.wish(ctx, http.MethodPost, jobPath(name)+what, body)
+}

@@ -1,0 +1,96 @@
+package admin
+
+import (
+	"context"
+	"fmt"
+	"io"
+	"net/http"
+	"net/url"
+	"strconv"
+
+	"github.com/wasmjob/wasmjob/host"
+	"github.com/wasmjob/wasmjob/host/job"
+)
+
+// verbOf is how a switch is called in a path.
+func verbOf(disabled bool) string {
+	if disabled {
+		return ":disable"
+	}
+	return ":enable"
+}
+
+// SetJob is host.Operator.SetJob.
+func (c *Client) SetJob(ctx context.Context, name string, disabled bool) error {
+	return c.post(ctx, name, verbOf(disabled), nil)
+}
+
+// SetItem is host.Operator.SetItem.
+func (c *Client) SetItem(ctx context.Context, name string, item int, disabled bool) error {
+	return c.post(ctx, name, "/shards/"+strconv.Itoa(item)+verbOf(disabled), nil)
+}
+
+// SetServer is host.Operator.SetServer.
+func (c *Client) SetServer(ctx context.Context, name, ip string, disabled bool) error {
+	return c.post(ctx, name, verbOf(disabled), map[string]string{"server": ip})
+}
+
+// SetServers is host.Operator.SetServers.
+func (c *Client) SetServers(ctx context.Context, ip string, disabled bool) (set, unread []string, err error) {
+	if ip == "" || ip == "." || ip == ".." {
+		return nil, nil, &host.Error{Code: host.NotFound, Msg: fmt.Sprintf("no job knows a server %q", ip)}
+	}
+	var d setDocument
+	err = c.read(ctx, http.MethodPost, serversPath+"/"+url.PathEscape(ip)+verbOf(disabled), nil, &d)
+	return d.Jobs, d.Unread, err
+}
+
+// Shutdown is host.Operator.Shutdown.
+func (c *Client) Shutdown(ctx context.Context, name string, w host.Which) ([]job.InstanceID, error) {
+	name, err := checkName(name)
+	if err != nil {
+		return nil, err
+	}
+	body := map[string]any{}
+	switch {
+	case w.All:
+		body["all"] = true
+	case w.IP != "":
+		body["server"] = w.IP
+	default:
+		body["instance"] = w.Instance
+	}
+	var d shutDocument
+	err = c.read(ctx, http.MethodPost, jobPath(name)+":shutdown", body, &d)
+	return d.Instances, err
+}
+
+// Remove is host.Operator.Remove.
+func (c *Client) Remove(ctx context.Context, name string, force bool) error {
+	name, err := checkName(name)
+	if err != nil {
+		return err
+	}
+	var body any
+	if force {
+		body = map[string]any{"force": true}
+	}
+	return c.wish(ctx, http.MethodDelete, jobPath(name), body)
+}
+
+// Dump is host.Operator.Dump.
+func (c *Client) Dump(ctx context.Context, name string, to io.Writer) error {
+	name, err := checkName(name)
+	if err != nil {
+		return err
+	}
+	answer, err := c.ask(ctx, http.MethodGet, jobPath(name)+"/dump", nil)
+	if err != nil {
+		return err
+	}
+	defer func() { _ = answer.Body.Close() }()
+	if _, err := io.Copy(to, io.LimitReader(answer.Body, maxAnswer)); err != nil {
+		return lost(http.MethodGet, c.path, fmt.Errorf("read the dump: %w", err))
+	}
+	return nil
+}

@@ -1,0 +1,63 @@
+package admin
+
+import (
+	"github.com/wasmjob/wasmjob/host"
+	"github.com/wasmjob/wasmjob/host/job"
+)
+
+// The documents of the API. Programs read them: add members, change none.
+
+type jobsDocument struct {
+	Version int           `json:"version"`
+	Jobs    []jobDocument `json:"jobs"`
+}
+
+type shownDocument struct {
+	Version int `json:"version"`
+	jobDocument
+}
+
+// jobDocument is a report with a word for the job's state, and with what of its
+// configuration is nobody's secret.
+type jobDocument struct {
+	host.JobReport
+	State  string          `json:"state"`
+	Config *configDocument `json:"config,omitempty"`
+}
+
+type configDocument struct {
+	Kind        job.Kind `json:"kind"`
+	Cron        string   `json:"cron,omitempty"` // none: the job is triggered
+	Dialect     string   `json:"dialect,omitempty"`
+	TimeZone    string   `json:"timezone,omitempty"`
+	Shards      int      `json:"shards"`
+	Description string   `json:"description,omitempty"`
+}
+
+func documentOf(r *host.JobReport) jobDocument {
+	d := jobDocument{JobReport: *r, State: r.State()}
+	if c := r.Config; c != nil {
+		d.Config = &configDocument{c.Kind, c.Cron, c.Dialect, c.TimeZone, c.Shards, c.Description}
+	}
+	d.Faults = listed(d.Faults)
+	d.Members = listed(d.Members)
+	d.Servers = listed(d.Servers)
+	return d
+}
+
+// listed is a list that JSON has no null for.
+func listed[T any](all []T) []T {
+	if all == nil {
+		return []T{}
+	}
+	return all
+}
+
+// report is what a document was made of, as far as it tells.
+func (d *jobDocument) report() *host.JobReport {
+	r := d.JobReport
+	if c := d.Config; c != nil {
+		r.Config = &job.Config{Name: r.Name, Kind: c.Kind, Cron: c.Cron, Dialect: c.Dialect, TimeZone: c.TimeZone, Shards: c.Shards, Description: c.Description}
+	}
+	return &r
+}

@@ -1,0 +1,160 @@
+package admin
+
+import (
+	"context"
+	"crypto/rand"
+	"fmt"
+	"log/slog"
+	"net/http"
+	"path"
+	"strings"
+	"unicode"
+
+	"github.com/wasmjob/wasmjob/host"
+)
+
+// Options of a Handler.
+type Options struct {
+	// Operate opens an Operator for one request, which closes it.
+	Operate func(context.Context) (*host.Operator, error)
+	// Log hears of each request that writes. Nil discards.
+	Log *slog.Logger
+}
+
+// Handler answers requests for /api/v1. It can be mounted on any listener; who
+// may reach that is not its business.
+type Handler struct {
+	o   Options
+	mux *http.ServeMux
+}
+
+// request is one request on its way.
+type request struct {
+	*http.Request
+	op *host.Operator
+	w  http.ResponseWriter
+}
+
+// NewHandler makes one.
+func NewHandler(o Options) *Handler {
+	if o.Log == nil {
+		o.Log = slog.New(slog.DiscardHandler)
+	}
+	h := &Handler{o: o, mux: http.NewServeMux()}
+	for pattern, do := range map[string]func(*request) error{
+		"GET /api/v1/jobs":                      listJobs,
+		"GET /api/v1/jobs/{job}":                showJob,
+		"DELETE /api/v1/jobs/{job}":             removeJob,
+		"POST /api/v1/jobs/{call}":              callJob,
+		"POST /api/v1/jobs/{job}/runs":          trigger,
+		"POST /api/v1/jobs/{job}/shards/{call}": callItem,
+		"GET /api/v1/jobs/{job}/dump":           dumpJob,
+		"GET /api/v1/servers":                   listServers,
+		"POST " + serversPath + "/{call}":       callServer,
+	} {
+		h.mux.HandleFunc(pattern, func(w http.ResponseWriter, r *http.Request) { h.serve(w, r, do) })
+	}
+	return h
+}
+
+// ServeHTTP implements http.Handler.
+func (h *Handler) ServeHTTP(w http.ResponseWriter, r *http.Request) {
+	at := r.URL.EscapedPath()
+	if at == "" || path.Clean(at) != at { // the mux would redirect, and what follows that may write twice
+		h.fail(w, r, noRoute(r))
+		return
+	}
+	if answer, pattern := h.mux.Handler(r); pattern == "" {
+		of := headers{}
+		answer.ServeHTTP(of, r)
+		if allow := of.Header().Get("Allow"); allow != "" {
+			w.Header().Set("Allow", allow)
+			h.fail(w, r, refuse(http.StatusMethodNotAllowed, codeMethod, fmt.Sprintf("%.16q is not possible here; possible are %s", r.Method, allow)))
+			return
+		}
+		h.fail(w, r, noRoute(r))
+		return
+	}
+	h.mux.ServeHTTP(w, r)
+}
+
+// headers is an answer of which only the headers count.
+type headers http.Header
+
+// Header, Write and WriteHeader implement http.ResponseWriter.
+func (h headers) Header() http.Header { return http.Header(h) }
+
+// Write drops the text.
+func (h headers) Write(b []byte) (int, error) { return len(b), nil }
+
+// WriteHeader drops the status.
+func (h headers) WriteHeader(int) {}
+
+func noRoute(r *http.Request) *problem {
+	return refuse(http.StatusNotFound, codeNoRoute, fmt.Sprintf("there is nothing at %.256q", r.URL.Path))
+}
+
+// serve answers one request by one call of an Operator.
+func (h *Handler) serve(w http.ResponseWriter, r *http.Request, do func(*request) error) {
+	if r.URL.RawQuery != "" {
+		h.fail(w, r, refuse(http.StatusBadRequest, codeBadRequest, "this request takes no query"))
+		return
+	}
+	op, err := h.o.Operate(r.Context())
+	if err != nil {
+		h.fail(w, r, err)
+		return
+	}
+	defer func() {
+		if err := op.Close(); err != nil {
+			h.o.Log.Warn("the session of a request was not closed", "error", err)
+		}
+	}()
+	if err := do(&request{r, op, w}); err != nil {
+		h.fail(w, r, err)
+		return
+	}
+	if r.Method != http.MethodGet && r.Method != http.MethodHead {
+		h.o.Log.Info("an operator's request is done", "method", r.Method, "path", r.URL.Path)
+	}
+}
+
+// fail answers that a request was not fulfilled.
+func (h *Handler) fail(w http.ResponseWriter, r *http.Request, err error) {
+	p, id := problemOf(err), rand.Text()
+	level := slog.LevelInfo
+	if p.Status == http.StatusInternalServerError {
+		level = slog.LevelError
+	}
+	h.o.Log.Log(r.Context(), level, "an operator's request is refused", "method", r.Method, "path", r.URL.Path, "code", p.Code, "error", err, "request_id", id)
+	p.write(w, id)
+}
+
+// jobName is the job that the path names.
+func (r *request) jobName() (string, error) { return checkName(r.PathValue("job")) }
+
+// checkName refuses what no job can be called, and what names another node.
+func checkName(name string) (string, error) {
+	if name == "" || name == "." || name == ".." || strings.Contains(name, "/") || strings.ContainsFunc(name, unicode.IsControl) {
+		return "", &host.Error{Code: host.NotFound, Msg: fmt.Sprintf("there is no job %.300q: that is no name of a job", name)}
+	}
+	return name, nil
+}
+
+// answer sends what was asked for.
+func (r *request) answer(v any) error {
+	writeJSON(r.w, http.StatusOK, jsonType, v)
+	return nil
+}
+
+// done answers that a wish for a job is written, if it is. What becomes of it is
+// to be seen at the job.
+func (r *request) done(name string, err error) error {
+	if err != nil {
+		return err
+	}
+	r.w.Header().Set("Location", jobPath(name))
+	r.w.Header().Set("Cache-Control", "no-store")
+	r.w.WriteHeader(http.StatusAccepted)
+	return nil
+}

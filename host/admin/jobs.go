@@ -1,0 +1,191 @@
+package admin
+
+import (
+	"context"
+	"net/http"
+	"net/url"
+	"strconv"
+
+	"github.com/wasmjob/wasmjob/host"
+	"github.com/wasmjob/wasmjob/host/job"
+)
+
+const jobsPath = "/api/v1/jobs"
+
+// jobPath is where a job is.
+func jobPath(name string) string { return jobsPath + "/" + url.PathEscape(name) }
+
+func listJobs(r *request) error {
+	jobs, err := r.op.Jobs(r.Context())
+	if err != nil {
+		return err
+	}
+	all := jobsDocument{Version: 1, Jobs: []jobDocument{}}
+	for i := range jobs {
+		all.Jobs = append(all.Jobs, documentOf(&jobs[i]))
+	}
+	return r.answer(all)
+}
+
+func showJob(r *request) error {
+	name, err := r.jobName()
+	if err != nil {
+		return err
+	}
+	report, err := r.op.Job(r.Context(), name)
+	if err != nil {
+		return err
+	}
+	return r.answer(shownDocument{Version: 1, jobDocument: documentOf(report)})
+}
+
+func trigger(r *request) error {
+	name, err := r.jobName()
+	if err != nil {
+		return err
+	}
+	return r.wish(name, (*host.Operator).Trigger)
+}
+
+// jobCalls are what POST /api/v1/jobs/{job}:{call} does.
+var jobCalls = map[string]func(*request, string) error{
+	"pause":    func(r *request, name string) error { return r.wish(name, (*host.Operator).Pause) },
+	"resume":   func(r *request, name string) error { return r.wish(name, (*host.Operator).Resume) },
+	"reshard":  func(r *request, name string) error { return r.wish(name, (*host.Operator).Reshard) },
+	"disable":  func(r *request, name string) error { return switchJob(r, name, true) },
+	"enable":   func(r *request, name string) error { return switchJob(r, name, false) },
+	"shutdown": shutJob,
+}
+
+// callJob does what stands behind the last colon of the path: a job's name may
+// have colons as well.
+func callJob(r *request) error {
+	called, verb := cutVerb(r.PathValue("call"))
+	if verb == "" {
+		r.w.Header().Set("Allow", "DELETE, GET, HEAD")
+		return refuse(http.StatusMethodNotAllowed, codeMethod, "say what to do with the job, as in "+jobPath(called)+":pause")
+	}
+	do, ok := jobCalls[verb]
+	if !ok {
+		return noRoute(r.Request)
+	}
+	name, err := checkName(called)
+	if err != nil {
+		return err
+	}
+	return do(r, name)
+}
+
+// wish has something written for a job that needs no more words.
+func (r *request) wish(name string, do func(*host.Operator, context.Context, string) error) error {
+	if err := readBody(r.Request, nil); err != nil {
+		return err
+	}
+	return r.done(name, do(r.op, r.Context(), name))
+}
+
+// switchJob disables or enables a job: on every server that it knows, or on those
+// at one address.
+func switchJob(r *request, name string, disabled bool) error {
+	var ip *string
+	if err := readBody(r.Request, map[string]any{"server": &ip}); err != nil {
+		return err
+	}
+	if ip == nil {
+		return r.done(name, r.op.SetJob(r.Context(), name, disabled))
+	}
+	return r.done(name, r.op.SetServer(r.Context(), name, *ip, disabled))
+}
+
+// callItem disables or enables an item of a job.
+func callItem(r *request) error {
+	name, err := r.jobName()
+	if err != nil {
+		return err
+	}
+	text, verb := cutVerb(r.PathValue("call"))
+	disabled, ok := switches[verb]
+	item, err := strconv.Atoi(text)
+	if !ok || err != nil || strconv.Itoa(item) != text {
+		return noRoute(r.Request)
+	}
+	if err := readBody(r.Request, nil); err != nil {
+		return err
+	}
+	return r.done(name, r.op.SetItem(r.Context(), name, item, disabled))
+}
+
+// shutDocument tells on which members a job ends.
+type shutDocument struct {
+	Version   int              `json:"version"`
+	Instances []job.InstanceID `json:"instances"`
+}
+
+// shutJob ends a job on some of its members, or all.
+func shutJob(r *request, name string) error {
+	var w host.Which
+	if err := readBody(r.Request, map[string]any{"all": &w.All, "server": &w.IP, "instance": &w.Instance}); err != nil {
+		return err
+	}
+	said := 0
+	for _, is := range []bool{w.All, w.IP != "", w.Instance != ""} {
+		if is {
+			said++
+		}
+	}
+	if said != 1 {
+		return refuse(http.StatusUnprocessableEntity, string(host.Invalid), `say where the job is to end: one of "server", "instance" and "all"`)
+	}
+	gone, err := r.op.Shutdown(r.Context(), name, w)
+	if err != nil {
+		return err
+	}
+	return r.answer(shutDocument{Version: 1, Instances: listed(gone)})
+}
+
+func removeJob(r *request) error {
+	name, err := r.jobName()
+	if err != nil {
+		return err
+	}
+	force := false
+	if err := readBody(r.Request, map[string]any{"force": &force}); err != nil {
+		return err
+	}
+	if err := r.op.Remove(r.Context(), name, force); err != nil {
+		return err
+	}
+	r.w.WriteHeader(http.StatusNoContent)
+	return nil
+}
+
+func dumpJob(r *request) error {
+	name, err := r.jobName()
+	if err != nil {
+		return err
+	}
+	to := &plainText{w: r.w}
+	err = r.op.Dump(r.Context(), name, to)
+	if err != nil && to.begun {
+		panic(http.ErrAbortHandler) // which cuts the answer off, so that it is not taken for a whole one
+	}
+	return err
+}
+
+// plainText is an answer that begins with the first piece of its text.
+type plainText struct {
+	w     http.ResponseWriter
+	begun bool
+}
+
+// Write implements io.Writer.
+func (p *plainText) Write(b []byte) (int, error) {
+	if !p.begun {
+		p.begun = true
+		h := p.w.Header()
+		h.Set("Content-Type", "text/plain; charset=utf-8")
+		h.Set("X-Content-Type-Options", "nosniff")
+		h.Set("Cache-Control", "no-store")
+	}
+	return p.w.Write(b) //nolint:wrapcheck // it stands for the answer
+}

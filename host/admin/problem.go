@@ -1,0 +1,97 @@
+package admin
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"net/http"
+
+	"github.com/wasmjob/wasmjob/host"
+)
+
+// Codes of problems beside those of host.Error. Scripts read them: never change
+// one.
+const (
+	codeNoRoute    = "no_such_route"
+	codeMethod     = "method_not_allowed"
+	codeBadRequest = "bad_request"
+	codeMediaType  = "unsupported_media_type"
+	codeTooLarge   = "too_large"
+	codeTimeout    = "timeout"
+	codeBusy       = "busy"
+)
+
+const (
+	problemType = "application/problem+json" // of RFC 9457
+	// problemURN stands before the code in the type of a problem.
+	problemURN = "urn:wasmjobd:problem:"
+)
+
+// problem is the answer to a request that was not fulfilled.
+type problem struct {
+	Type      string  `json:"type"`
+	Title     string  `json:"title"`
+	Status    int     `json:"status"`
+	Detail    string  `json:"detail"`
+	Code      string  `json:"code"`
+	Errors    []fault `json:"errors,omitempty"`
+	RequestID string  `json:"request_id,omitempty"`
+}
+
+// fault is what is wrong at one place of a body.
+type fault struct {
+	Pointer string `json:"pointer"` // RFC 6901; empty: the whole body
+	Message string `json:"message"`
+}
+
+// Error is what to tell a person.
+func (p *problem) Error() string { return p.Detail }
+
+func refuse(status int, code, detail string, faults ...fault) *problem {
+	return &problem{Status: status, Code: code, Detail: detail, Errors: faults}
+}
+
+// statuses are the answers for errors of the host.
+var statuses = map[host.Code]int{
+	host.Invalid:     http.StatusUnprocessableEntity,
+	host.NotFound:    http.StatusNotFound,
+	host.Refused:     http.StatusConflict,
+	host.Denied:      http.StatusForbidden,
+	host.Unavailable: http.StatusServiceUnavailable,
+	host.Unknown:     http.StatusGatewayTimeout,
+	host.Internal:    http.StatusInternalServerError,
+}
+
+// problemOf turns an error into an answer.
+func problemOf(err error) *problem {
+	if p, ok := errors.AsType[*problem](err); ok {
+		return p
+	}
+	code := host.Internal
+	if e, ok := errors.AsType[*host.Error](err); ok {
+		code = e.Code
+	} else if errors.Is(err, context.DeadlineExceeded) || errors.Is(err, context.Canceled) {
+		code = host.Unavailable
+	}
+	return refuse(statuses[code], string(code), err.Error())
+}
+
+// write sends the problem.
+func (p *problem) write(w http.ResponseWriter, id string) {
+	sent := *p
+	sent.Type, sent.Title, sent.RequestID = problemURN+p.Code, http.StatusText(p.Status), id
+	if p.Status == http.StatusServiceUnavailable {
+		w.Header().Set("Retry-After", "1")
+	}
+	writeJSON(w, p.Status, problemType, sent)
+}
+
+// writeJSON sends v. An error is of who asked, and has gone with them.
+func writeJSON(w http.ResponseWriter, status int, mediaType string, v any) {
+	h := w.Header()
+	h.Set("Content-Type", mediaType)
+	h.Set("X-Content-Type-Options", "nosniff")
+	h.Set("Cache-Control", "no-store")
+	w.WriteHeader(status)
+	_ = json.NewEncoder(w).Encode(v)
+}

@@ -1,0 +1,257 @@
+package admin
+
+import (
+	"bufio"
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"net"
+	"net/http"
+	"strings"
+	"sync"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/wasmjob/wasmjob/host"
+	"github.com/wasmjob/wasmjob/host/registry/embedded"
+)
+
+// pipes is a listener without a network, so that time is virtual.
+type pipes struct {
+	calls chan net.Conn
+	done  chan struct{}
+	close func()
+}
+
+func newPipes() *pipes {
+	p := &pipes{calls: make(chan net.Conn), done: make(chan struct{})}
+	p.close = sync.OnceFunc(func() { close(p.done) })
+	return p
+}
+
+func (p *pipes) Accept() (net.Conn, error) {
+	select {
+	case c := <-p.calls:
+		return c, nil
+	case <-p.done:
+		return nil, net.ErrClosed
+	}
+}
+
+func (p *pipes) Close() error {
+	p.close()
+	return nil
+}
+
+func (p *pipes) Addr() net.Addr { return &net.UnixAddr{Name: "pipe", Net: "unix"} }
+
+// call opens a connection.
+func (p *pipes) call() net.Conn {
+	here, there := net.Pipe()
+	p.calls <- there
+	return here
+}
+
+// serveWith serves until stop is called, which tells when it has ended.
+func serveWith(t *testing.T, operate func(context.Context) (*host.Operator, error)) (p *pipes, stop func()) {
+	t.Helper()
+	p = newPipes()
+	ctx, cancel := context.WithCancel(context.Background())
+	var serving sync.WaitGroup
+	serving.Go(func() {
+		if err := Serve(ctx, p, NewHandler(Options{Operate: operate})); err != nil {
+			t.Error(err)
+		}
+	})
+	return p, func() {
+		cancel()
+		serving.Wait()
+	}
+}
+
+func onMemory(ctx context.Context) (*host.Operator, error) {
+	return host.Operate(ctx, embedded.Memory(), "wasmjobd")
+}
+
+// Nobody holds a connection for long who says nothing, or says it too slowly.
+func TestSlowRequestsAreCutOff(t *testing.T) {
+	t.Parallel()
+	for _, tt := range []struct {
+		name, says string
+		answer     string
+		within     time.Duration
+	}{
+		{"nothing", "", "", headTimeout},
+		{"half a head", "GET /api/v1/jobs HTTP/1.1\r\nHost:", "", headTimeout},
+		{"half a body", "POST /api/v1/jobs/a:pause HTTP/1.1\r\nHost: x\r\nContent-Type: application/json\r\nContent-Length: 2\r\n\r\n{", "408 Request Timeout", readTimeout},
+		{"nothing more", "GET /api/v1/jobs HTTP/1.1\r\nHost: x\r\n\r\n", "200 OK", idleTimeout},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			t.Parallel()
+			synctest.Test(t, func(t *testing.T) {
+				p, stop := serveWith(t, onMemory)
+				defer stop()
+				c, begun := p.call(), time.Now()
+				if _, err := io.WriteString(c, tt.says); err != nil {
+					t.Fatal(err)
+				}
+				text, err := io.ReadAll(c) // ends when the server closes the connection
+				if took := time.Since(begun); err != nil || took > tt.within+time.Second || !strings.Contains(string(text), tt.answer) {
+					t.Errorf("after %s: %v, %s", took, err, text)
+				}
+			})
+		})
+	}
+}
+
+// Who does not read the answer is cut off, too, and so is who reads it slowly.
+func TestSlowReadersAreCutOff(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		p, stop := serveWith(t, onMemory)
+		c, begun := p.call(), time.Now()
+		if _, err := io.WriteString(c, "GET /api/v1/jobs HTTP/1.1\r\nHost: x\r\n\r\n"); err != nil {
+			t.Fatal(err)
+		}
+		if _, err := c.Read(make([]byte, 1)); err != nil { // the answer has begun
+			t.Fatal(err)
+		}
+		time.Sleep(writeTimeout)
+		synctest.Wait()
+		if _, err := c.Write([]byte("G")); err == nil {
+			t.Errorf("after %s the connection is open", time.Since(begun))
+		}
+		stop()
+	})
+}
+
+func TestLargeRequestsAreRefused(t *testing.T) {
+	t.Parallel()
+	for _, tt := range []struct{ name, says, answer string }{
+		{"head", "GET /api/v1/jobs HTTP/1.1\r\nHost: x\r\nX: " + strings.Repeat("x", 64<<10) + "\r\n\r\n", "431 Request Header Fields Too Large"},
+		{"body", "POST /api/v1/jobs/a:pause HTTP/1.1\r\nHost: x\r\nContent-Type: application/json\r\nContent-Length: 1000000000\r\n\r\n" + strings.Repeat(" ", maxBody+1), `"code":"too_large"`},
+		{"body without a length", "POST /api/v1/jobs/a:pause HTTP/1.1\r\nHost: x\r\nContent-Type: application/json\r\nTransfer-Encoding: chunked\r\n\r\n" +
+			strings.Repeat("1000\r\n"+strings.Repeat(" ", 4096)+"\r\n", maxBody/4096+1), `"code":"too_large"`},
+		{"packed body", "POST /api/v1/jobs/a:pause HTTP/1.1\r\nHost: x\r\nContent-Encoding: gzip\r\nContent-Type: application/json\r\nContent-Length: 2\r\n\r\n{}", `"code":"unsupported_media_type"`},
+		{"no HTTP", "dump\r\n\r\n", "400 Bad Request"},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			t.Parallel()
+			synctest.Test(t, func(t *testing.T) {
+				p, stop := serveWith(t, onMemory)
+				defer stop()
+				c := p.call()
+				go func() { _, _ = io.WriteString(c, tt.says) }() // it may be cut off meanwhile
+				if text, _ := io.ReadAll(c); !strings.Contains(string(text), tt.answer) {
+					t.Errorf("answered %s, want %s", text, tt.answer)
+				}
+			})
+		})
+	}
+}
+
+// So many requests are under way at once, and the next one hears it at once. A
+// request that takes too long is given up, and at the end none is left.
+func TestRequestsAtOnce(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		var under sync.WaitGroup
+		begun := make(chan struct{}, maxRequests)
+		p, stop := serveWith(t, func(ctx context.Context) (*host.Operator, error) {
+			under.Add(1)
+			defer under.Done()
+			begun <- struct{}{}
+			<-ctx.Done()
+			return nil, fmt.Errorf("hang: %w", ctx.Err())
+		})
+		ask := func() *bufio.Reader {
+			c := p.call()
+			if _, err := io.WriteString(c, "GET /api/v1/jobs HTTP/1.1\r\nHost: x\r\n\r\n"); err != nil {
+				t.Error(err)
+			}
+			return bufio.NewReader(c)
+		}
+		answer := func(r *bufio.Reader) (int, string) {
+			a, err := http.ReadResponse(r, nil)
+			if err != nil {
+				t.Fatal(err)
+			}
+			text, err := io.ReadAll(a.Body)
+			if err := errors.Join(err, a.Body.Close()); err != nil {
+				t.Error(err)
+			}
+			return a.StatusCode, string(text) + a.Header.Get("Retry-After")
+		}
+		var asked []*bufio.Reader
+		for range maxRequests {
+			asked = append(asked, ask())
+			<-begun
+		}
+		at := time.Now()
+		if status, text := answer(ask()); status != http.StatusServiceUnavailable || !strings.Contains(text, `"code":"busy"`) || !strings.HasSuffix(text, "1") || time.Since(at) > 0 {
+			t.Errorf("after %s: %d %s", time.Since(at), status, text)
+		}
+		for _, r := range asked {
+			if status, text := answer(r); status != http.StatusServiceUnavailable || !strings.Contains(text, `"code":"unavailable"`) || time.Since(at) != answerTimeout {
+				t.Errorf("after %s: %d %s", time.Since(at), status, text)
+			}
+		}
+
+		// Two hang when the server is to end.
+		ask()
+		<-begun
+		ask()
+		<-begun
+		at = time.Now()
+		stop()
+		if took := time.Since(at); took > shutTimeout {
+			t.Errorf("it ended after %s", took)
+		}
+		under.Wait()
+	})
+}
+
+// More connections than there are places for wait, and have their turn.
+func TestConnectionsAtOnce(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		p, stop := serveWith(t, onMemory)
+		defer stop()
+		var held []net.Conn
+		for range maxConnections {
+			held = append(held, p.call())
+		}
+		at := time.Now()
+		c := p.call() // when the first of those who say nothing is cut off
+		if took := time.Since(at); took != headTimeout {
+			t.Errorf("it had its turn after %s", took)
+		}
+		for _, c := range held {
+			_ = c.Close()
+		}
+		_ = c.Close()
+	})
+}
+
+// A reader who stands still holds up no job.
+func TestJobsRunBesideWhoHangs(t *testing.T) {
+	t.Parallel()
+	s := start(t, "report")
+	for range maxRequests + 3 {
+		c, err := net.Dial("unix", s.data+"/"+folder+"/"+socketName)
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer c.Close()
+		if _, err := io.WriteString(c, strings.Repeat("GET /api/v1/jobs/report/dump HTTP/1.1\r\nHost: x\r\n\r\n", 100)); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if err := s.host.Trigger(t.Context(), "report"); err != nil {
+		t.Fatal(err)
+	}
+	<-s.ran
+	s.stop()
+}
