@@ -44,6 +44,9 @@ func trusted(path, dataDir string, kind fs.FileMode) error {
 	if errors.Is(err, fs.ErrNotExist) {
 		return fmt.Errorf("%w: there is no %s", ErrNoServer, path)
 	}
+	if errors.Is(err, fs.ErrPermission) {
+		return notYours(err)
+	}
 	if err != nil {
 		return err
 	}
@@ -71,8 +74,15 @@ func connect(ctx context.Context, path string) (net.Conn, error) {
 		return c, nil
 	case errors.Is(err, syscall.ECONNREFUSED) || errors.Is(err, fs.ErrNotExist):
 		return nil, fmt.Errorf("%w: %w", ErrNoServer, err) // it was killed, or has just ended
+	case errors.Is(err, fs.ErrPermission):
+		return nil, notYours(err)
 	case len(path) > maxPath:
 		return nil, fmt.Errorf("the path %s is too long for a socket; name data_dir by a shorter one", path)
 	}
 	return nil, fmt.Errorf("reach the server: %w", err)
+}
+
+// notYours is the error of somebody whom the system does not let in.
+func notYours(err error) error {
+	return &host.Error{Code: host.Denied, Msg: "only the user of the server, or root, may ask it", Err: err}
 }

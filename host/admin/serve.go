@@ -37,7 +37,7 @@ func Serve(ctx context.Context, l net.Listener, h *Handler) error {
 	server := &http.Server{
 		Handler: &bounds{h: h, places: places}, BaseContext: func(net.Listener) context.Context { return within },
 		MaxHeaderBytes: maxHead, ReadHeaderTimeout: headTimeout, ReadTimeout: readTimeout, WriteTimeout: writeTimeout, IdleTimeout: idleTimeout,
-		ErrorLog: slog.NewLogLogger(h.o.Log.Handler(), slog.LevelDebug), DisableGeneralOptionsHandler: true,
+		ErrorLog: slog.NewLogLogger(h.o.Log.Handler(), slog.LevelWarn), DisableGeneralOptionsHandler: true,
 	}
 	ended := make(chan error, 1)
 	go func() {
