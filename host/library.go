@@ -76,6 +76,23 @@ func openLibrary(o *Options) (*library, error) {
 	return l, nil
 }
 
+// KeepModule puts a module into the store of the server whose data directory is
+// dir, which may run meanwhile; no job runs it by that. Bytes that do not have
+// the digest are refused, and so are more than a module may have.
+func KeepModule(dir string, r io.Reader, digest string) error {
+	store, err := module.Open(filepath.Join(dir, "modules"))
+	if err == nil {
+		err = store.PutAs(r, digest, maxModule)
+	}
+	switch {
+	case errors.Is(err, module.ErrPin), errors.Is(err, module.ErrTooBig), module.CheckDigest(digest) != nil:
+		return failf(Invalid, err, "keep a module")
+	case err != nil:
+		return failf(Internal, err, "keep a module in %s", dir)
+	}
+	return nil
+}
+
 // dirs are the directories from which the sandbox opens what is granted. An
 // embedder that grants directories without a ceiling has none.
 func (o *Options) dirs() []job.Dir {

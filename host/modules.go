@@ -188,12 +188,29 @@ func (o *Operator) amend(ctx context.Context, what, name string, change func(*la
 	})
 }
 
+const awaiting = "wait for the module of"
+
+// Awaited tells whether the job of that name runs the module with the digest. The
+// error is that nobody waits for it any more: somebody names another module, or
+// of the servers that are members none is left.
+func (r *ModulesReport) Awaited(name, digest string, members int) (runs bool, err error) {
+	switch {
+	case r.Now != nil && r.Now.Digest == digest:
+		return true, nil
+	case r.Next == nil || r.Next.Digest != digest:
+		return false, failf(Refused, nil, "%s job %s: somebody has decided otherwise meanwhile", awaiting, name)
+	case members == 0:
+		return false, failf(Refused, nil, "%s job %s: no server runs it", awaiting, name)
+	}
+	return false, nil
+}
+
 // AwaitModule waits until the job runs the module with the digest. tell hears,
 // once each, of servers that cannot have it. It ends with an error when ctx
 // does, when somebody names another module, and when no server is left to wait
 // for.
 func (o *Operator) AwaitModule(ctx context.Context, name, digest string, tell func(ModuleWait)) error {
-	const what = "wait for the module of"
+	const what = awaiting
 	l := layout.NewJob(o.namespace, name)
 	if err := o.session.Follow(ctx, l.Root()); err != nil {
 		return unread(err, "%s job %s", what, name)
@@ -205,13 +222,8 @@ func (o *Operator) AwaitModule(ctx context.Context, name, digest string, tell fu
 			return unread(err, "%s job %s", what, name)
 		}
 		r := modulesOf(v)
-		switch {
-		case r.Now != nil && r.Now.Digest == digest:
-			return nil
-		case r.Next == nil || r.Next.Digest != digest:
-			return failf(Refused, nil, "%s job %s: somebody has decided otherwise meanwhile", what, name)
-		case len(v.Members) == 0:
-			return failf(Refused, nil, "%s job %s: no server runs it", what, name)
+		if runs, err := r.Awaited(name, digest, len(v.Members)); runs || err != nil {
+			return err
 		}
 		for _, w := range r.Waits {
 			if w.Fault != "" && !told[w] {

@@ -23,6 +23,7 @@ func TestInsideScripts(t *testing.T) {
 		Dir:  "testdata/inside",
 		Cmds: map[string]func(*testscript.TestScript, bool, []string){"until": until},
 		Setup: func(e *testscript.Env) error {
+			e.Setenv("WAT", wat)
 			e.Setenv("OK", filepath.Join(wat, "ok.wasm"))
 			e.Setenv("LONG", long)
 			e.Setenv("WASMJOBD_SERVER__LOG__FORMAT", "json")

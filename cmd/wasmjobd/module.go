@@ -3,6 +3,7 @@ package main
 import (
 	"context"
 	"errors"
+	"fmt"
 	"path/filepath"
 	"slices"
 	"strings"
@@ -11,7 +12,9 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/wasmjob/wasmjob/host"
+	"github.com/wasmjob/wasmjob/host/admin"
 	"github.com/wasmjob/wasmjob/host/config"
+	"github.com/wasmjob/wasmjob/host/job"
 )
 
 const (
@@ -25,9 +28,9 @@ const (
 func moduleCommand(term *terminal) *cobra.Command {
 	c := &cobra.Command{
 		Use: "module", Short: "Change the module of a job while it runs: set, rollback, show, retry",
-		Long: "These verbs talk to the registry of the configuration, as those of job do. Set also talks\n" +
-			"to the servers that run the job, at the addresses that they publish, with the peer_token of\n" +
-			"the configuration.",
+		Long: "These verbs talk to the registry of the configuration, or to the server that has it inside, as\n" +
+			"those of job do. On ZooKeeper, set also talks to the servers that run the job, at the addresses\n" +
+			"that they publish, with the peer_token of the configuration.",
 	}
 	return operatorNoun(term, c, moduleSet, moduleRollback, moduleShow, moduleRetry)
 }
@@ -43,6 +46,7 @@ func moduleSet(o *operatorVerb) *cobra.Command {
 		Example: "  wasmjobd module set report report.wasm\n  wasmjobd module rollback report",
 	}
 	waitFlag(c, &wait)
+	o.needsServer = true
 	c.RunE = func(c *cobra.Command, args []string) error {
 		wasm, err := readModule(o.term, args[1])
 		if err != nil {
@@ -60,14 +64,14 @@ func moduleSet(o *operatorVerb) *cobra.Command {
 			next.Reference = filepath.Base(args[1])
 		}
 		o.timeout += wait
-		return o.do(c.Context(), func(ctx context.Context, f *config.File, op *host.Operator) error {
+		return o.ask(c.Context(), func(ctx context.Context, f *config.File, op cluster) error {
 			if err := fits(ctx, op, args[0], report); err != nil {
 				return withNearest(ctx, op, args[0], err)
 			}
-			if err := o.bring(ctx, f, op, args[0], wasm); err != nil {
+			if err := o.bring(ctx, f, op, args[0], wasm, next.Digest); err != nil {
 				return err
 			}
-			return o.setModule(ctx, op, args[0], next, wait)
+			return o.untilStart(f, op, args[0], o.setModule(ctx, op, args[0], next, wait))
 		})
 	}
 	return c
@@ -78,7 +82,7 @@ func waitFlag(c *cobra.Command, wait *time.Duration) {
 }
 
 // setModule names the next module, and waits until the job runs it.
-func (o *operatorVerb) setModule(ctx context.Context, op *host.Operator, name string, next host.ModuleRef, wait time.Duration) error {
+func (o *operatorVerb) setModule(ctx context.Context, op cluster, name string, next host.ModuleRef, wait time.Duration) error {
 	if err := op.NextModule(ctx, name, next); err != nil {
 		o.unname(ctx, op, name, next.Digest, err)
 		return err
@@ -87,7 +91,7 @@ func (o *operatorVerb) setModule(ctx context.Context, op *host.Operator, name st
 }
 
 // fits refuses a module that the job could not run.
-func fits(ctx context.Context, op *host.Operator, name string, report host.ModuleReport) error {
+func fits(ctx context.Context, op cluster, name string, report host.ModuleReport) error {
 	r, err := op.Job(ctx, name)
 	switch {
 	case err != nil:
@@ -102,8 +106,20 @@ func fits(ctx context.Context, op *host.Operator, name string, report host.Modul
 	return nil
 }
 
-// bring gives the servers of a job the bytes of a module.
-func (o *operatorVerb) bring(ctx context.Context, f *config.File, op *host.Operator, name string, wasm []byte) error {
+// bring gives the servers of a job the bytes of a module: the one that has the
+// registry inside, or those whose addresses the registry has.
+func (o *operatorVerb) bring(ctx context.Context, f *config.File, op cluster, name string, wasm []byte, digest string) error {
+	if server, ok := op.(*admin.Client); ok {
+		return server.KeepModule(ctx, wasm, digest)
+	}
+	registry, ok := op.(*host.Operator)
+	if !ok || f.Registry.Kind != config.ZooKeeper {
+		return &host.Error{Code: host.Refused, Msg: fmt.Sprintf("set the module of job %s: no server is there to take it", name)}
+	}
+	return o.bringToPeers(ctx, f, registry, name, wasm)
+}
+
+func (o *operatorVerb) bringToPeers(ctx context.Context, f *config.File, op *host.Operator, name string, wasm []byte) error {
 	token, err := f.PeerToken(o.term.env)
 	if err != nil {
 		return exitf(exitInvalid, "secrets are not there:\n%w", err)
@@ -120,7 +136,7 @@ func (o *operatorVerb) bring(ctx context.Context, f *config.File, op *host.Opera
 
 // awaitModule waits until the job runs a module, and takes it back if that does
 // not come.
-func (o *operatorVerb) awaitModule(ctx context.Context, op *host.Operator, name, digest string, wait time.Duration) error {
+func (o *operatorVerb) awaitModule(ctx context.Context, op cluster, name, digest string, wait time.Duration) error {
 	if wait == 0 {
 		return o.moduleResult(name, digest, "is to come")
 	}
@@ -138,7 +154,7 @@ func (o *operatorVerb) awaitModule(ctx context.Context, op *host.Operator, name,
 
 // unname takes a module back that may be named as the next, although err came of
 // naming it.
-func (o *operatorVerb) unname(ctx context.Context, op *host.Operator, name, digest string, err error) {
+func (o *operatorVerb) unname(ctx context.Context, op cluster, name, digest string, err error) {
 	told, ok := errors.AsType[*host.Error](err)
 	if ctx.Err() != nil || ok && (told.Code == host.Unknown || told.Code == host.Unavailable) {
 		o.withdraw(ctx, op, name, digest)
@@ -146,7 +162,7 @@ func (o *operatorVerb) unname(ctx context.Context, op *host.Operator, name, dige
 }
 
 // withdraw takes the next module back, also when the verb was interrupted.
-func (o *operatorVerb) withdraw(ctx context.Context, op *host.Operator, name, digest string) {
+func (o *operatorVerb) withdraw(ctx context.Context, op cluster, name, digest string) {
 	after, cancel := context.WithTimeout(context.WithoutCancel(ctx), withdrawPatience)
 	defer cancel()
 	if err := op.WithdrawModule(after, name, digest); err != nil {
@@ -154,6 +170,15 @@ func (o *operatorVerb) withdraw(ctx context.Context, op *host.Operator, name, di
 		return
 	}
 	o.term.note("wasmjobd: it is not awaited any more; module show %s tells what runs", name)
+}
+
+// untilStart tells that a module is a job's for as long as its server runs, where
+// the server's file counts again when it starts.
+func (o *operatorVerb) untilStart(f *config.File, op cluster, name string, err error) error {
+	if _, inside := op.(*admin.Client); err == nil && inside && slices.ContainsFunc(f.Jobs, func(c job.Config) bool { return c.Name == name && c.Overwrite }) {
+		o.term.note("wasmjobd: at its next start the server takes the module that its file names for job %s; change the file, or set overwrite = false", plain(name))
+	}
+	return err
 }
 
 func moduleRollback(o *operatorVerb) *cobra.Command {
@@ -169,15 +194,15 @@ func moduleRollback(o *operatorVerb) *cobra.Command {
 	waitFlag(c, &wait)
 	c.RunE = func(c *cobra.Command, args []string) error {
 		o.timeout += wait
-		return o.do(c.Context(), func(ctx context.Context, _ *config.File, op *host.Operator) error {
-			return o.rollBack(ctx, op, args[0], strings.TrimPrefix(to, "sha256:"), wait)
+		return o.ask(c.Context(), func(ctx context.Context, f *config.File, op cluster) error {
+			return o.untilStart(f, op, args[0], o.rollBack(ctx, op, args[0], strings.TrimPrefix(to, "sha256:"), wait))
 		})
 	}
 	return c
 }
 
 // rollBack goes one step back, and waits until the job runs what it leads to.
-func (o *operatorVerb) rollBack(ctx context.Context, op *host.Operator, name, to string, wait time.Duration) error {
+func (o *operatorVerb) rollBack(ctx context.Context, op cluster, name, to string, wait time.Duration) error {
 	back, runs, err := op.RollBack(ctx, name, to)
 	switch {
 	case err != nil:

@@ -24,6 +24,7 @@ import (
 type cluster interface {
 	reports
 	wishes
+	modules
 }
 
 type reports interface {
@@ -41,6 +42,13 @@ type wishes interface {
 	Reshard(context.Context, string) error
 	Shutdown(context.Context, string, host.Which) ([]job.InstanceID, error)
 	Remove(ctx context.Context, name string, force bool) error
+}
+
+type modules interface {
+	NextModule(context.Context, string, host.ModuleRef) error
+	RollBack(ctx context.Context, name, to string) (back host.ModuleRef, runs bool, err error)
+	WithdrawModule(ctx context.Context, name, digest string) error
+	AwaitModule(ctx context.Context, name, digest string, tell func(host.ModuleWait)) error
 }
 
 type switches interface {

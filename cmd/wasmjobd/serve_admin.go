@@ -3,6 +3,7 @@ package main
 import (
 	"context"
 	"errors"
+	"io"
 	"log/slog"
 	"sync"
 
@@ -37,7 +38,8 @@ func serveAdmin(ctx context.Context, f *config.File, r registry.Registry, log *s
 		return func() {}
 	}
 	log.Info("operators reach this server", "socket", s.Path())
-	h := admin.NewHandler(admin.Options{Log: log, Operate: func(ctx context.Context) (*host.Operator, error) {
+	keep := func(r io.Reader, digest string) error { return host.KeepModule(f.Server.DataDir, r, digest) }
+	h := admin.NewHandler(admin.Options{Log: log, Keep: keep, Operate: func(ctx context.Context) (*host.Operator, error) {
 		op, err := host.Operate(ctx, r, f.Registry.Namespace)
 		if err == nil {
 			op.Compare(f.Jobs)

@@ -23,13 +23,13 @@ const jsonType = "application/json"
 // names. A request without a body has none of them. What a client of another
 // release means by a member that is not known here cannot be guessed, so it is
 // refused, and so is one that comes twice.
-func readBody(r *http.Request, fields map[string]any) error {
-	body, err := io.ReadAll(r.Body)
+func (r *request) readBody(fields map[string]any) error {
+	body, err := io.ReadAll(http.MaxBytesReader(r.w, r.Body, maxBody))
 	switch {
 	case errors.As(err, new(*http.MaxBytesError)):
 		return refuse(http.StatusRequestEntityTooLarge, codeTooLarge, fmt.Sprintf("the body has more than %d bytes", maxBody))
 	case errors.Is(err, os.ErrDeadlineExceeded):
-		return refuse(http.StatusRequestTimeout, codeTimeout, "the body did not come in time")
+		return tooSlow()
 	case err != nil:
 		return refuse(http.StatusBadRequest, codeBadRequest, "the body cannot be read: "+err.Error())
 	}
@@ -49,6 +49,10 @@ func readBody(r *http.Request, fields map[string]any) error {
 		return refuse(http.StatusBadRequest, codeBadRequest, "the body is not what this request takes: "+faults[0].Message, faults...)
 	}
 	return nil
+}
+
+func tooSlow() *problem {
+	return refuse(http.StatusRequestTimeout, codeTimeout, "the body did not come in time")
 }
 
 // parseObject reads one JSON object, and tells everything that is wrong with its

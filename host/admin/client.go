@@ -56,21 +56,25 @@ func (c *Client) Close() error {
 // ask sends a request and gives a good answer, which the caller closes. body is
 // nil if nothing is to be said.
 func (c *Client) ask(ctx context.Context, method, path string, body any) (*http.Response, error) {
-	var sent io.Reader = http.NoBody
-	if body != nil {
-		text, err := json.Marshal(body)
-		if err != nil {
-			return nil, fmt.Errorf("write a request: %w", err)
-		}
-		sent = bytes.NewReader(text)
+	if body == nil {
+		return c.send(ctx, method, path, "", http.NoBody)
 	}
-	r, err := http.NewRequestWithContext(ctx, method, "http://wasmjobd"+path, sent)
+	text, err := json.Marshal(body)
+	if err != nil {
+		return nil, fmt.Errorf("write a request: %w", err)
+	}
+	return c.send(ctx, method, path, jsonType, bytes.NewReader(text))
+}
+
+// send is ask with a body that is written already.
+func (c *Client) send(ctx context.Context, method, path, mediaType string, body io.Reader) (*http.Response, error) {
+	r, err := http.NewRequestWithContext(ctx, method, "http://wasmjobd"+path, body)
 	if err != nil {
 		return nil, fmt.Errorf("make a request: %w", err)
 	}
 	r.Header.Set("User-Agent", "wasmjobd")
-	if body != nil {
-		r.Header.Set("Content-Type", jsonType)
+	if mediaType != "" {
+		r.Header.Set("Content-Type", mediaType)
 	}
 	answer, err := c.transport.RoundTrip(r) // and no http.Client, which would follow redirects
 	if err != nil {

@@ -4,6 +4,7 @@ import (
 	"context"
 	"crypto/rand"
 	"fmt"
+	"io"
 	"log/slog"
 	"net/http"
 	"path"
@@ -17,6 +18,8 @@ import (
 type Options struct {
 	// Operate opens an Operator for one request, which closes it.
 	Operate func(context.Context) (*host.Operator, error)
+	// Keep puts a module where the servers' jobs find it; nil: none can be brought.
+	Keep func(r io.Reader, digest string) error
 	// Log hears of each request that writes. Nil discards.
 	Log *slog.Logger
 }
@@ -49,6 +52,7 @@ func NewHandler(o Options) *Handler {
 		"POST /api/v1/jobs/{job}/runs":          trigger,
 		"POST /api/v1/jobs/{job}/shards/{call}": callItem,
 		"GET /api/v1/jobs/{job}/dump":           dumpJob,
+		"PUT /api/v1/modules/{digest}":          h.keepModule,
 		"GET /api/v1/servers":                   listServers,
 		"POST " + serversPath + "/{call}":       callServer,
 	} {

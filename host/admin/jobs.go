@@ -55,6 +55,10 @@ var jobCalls = map[string]func(*request, string) error{
 	"disable":  func(r *request, name string) error { return switchJob(r, name, true) },
 	"enable":   func(r *request, name string) error { return switchJob(r, name, false) },
 	"shutdown": shutJob,
+
+	"set-module":      setModule,
+	"rollback-module": rollBackModule,
+	"withdraw-module": withdrawModule,
 }
 
 // callJob does what stands behind the last colon of the path: a job's name may
@@ -78,7 +82,7 @@ func callJob(r *request) error {
 
 // wish has something written for a job that needs no more words.
 func (r *request) wish(name string, do func(*host.Operator, context.Context, string) error) error {
-	if err := readBody(r.Request, nil); err != nil {
+	if err := r.readBody(nil); err != nil {
 		return err
 	}
 	return r.done(name, do(r.op, r.Context(), name))
@@ -88,7 +92,7 @@ func (r *request) wish(name string, do func(*host.Operator, context.Context, str
 // at one address.
 func switchJob(r *request, name string, disabled bool) error {
 	var ip *string
-	if err := readBody(r.Request, map[string]any{"server": &ip}); err != nil {
+	if err := r.readBody(map[string]any{"server": &ip}); err != nil {
 		return err
 	}
 	if ip == nil {
@@ -109,7 +113,7 @@ func callItem(r *request) error {
 	if !ok || err != nil || strconv.Itoa(item) != text {
 		return noRoute(r.Request)
 	}
-	if err := readBody(r.Request, nil); err != nil {
+	if err := r.readBody(nil); err != nil {
 		return err
 	}
 	return r.done(name, r.op.SetItem(r.Context(), name, item, disabled))
@@ -124,7 +128,7 @@ type shutDocument struct {
 // shutJob ends a job on some of its members, or all.
 func shutJob(r *request, name string) error {
 	var w host.Which
-	if err := readBody(r.Request, map[string]any{"all": &w.All, "server": &w.IP, "instance": &w.Instance}); err != nil {
+	if err := r.readBody(map[string]any{"all": &w.All, "server": &w.IP, "instance": &w.Instance}); err != nil {
 		return err
 	}
 	said := 0
@@ -149,7 +153,7 @@ func removeJob(r *request) error {
 		return err
 	}
 	force := false
-	if err := readBody(r.Request, map[string]any{"force": &force}); err != nil {
+	if err := r.readBody(map[string]any{"force": &force}); err != nil {
 		return err
 	}
 	if err := r.op.Remove(r.Context(), name, force); err != nil {

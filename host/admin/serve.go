@@ -80,9 +80,7 @@ func (b *bounds) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		b.h.fail(w, r, refuse(http.StatusServiceUnavailable, codeBusy, fmt.Sprintf("the server answers %d requests already; ask again", maxRequests)))
 		return
 	}
-	r = r.WithContext(ctx)
-	r.Body = http.MaxBytesReader(w, r.Body, maxBody)
-	b.h.ServeHTTP(w, r)
+	b.h.ServeHTTP(w, r.WithContext(ctx))
 }
 
 // bounded accepts no more connections than it has places; the others wait in the

@@ -48,7 +48,7 @@ func callServer(r *request) error {
 	if !ok {
 		return noRoute(r.Request)
 	}
-	if err := readBody(r.Request, nil); err != nil {
+	if err := r.readBody(nil); err != nil {
 		return err
 	}
 	set, unread, err := r.op.SetServers(r.Context(), ip, disabled)

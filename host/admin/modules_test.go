@@ -1,0 +1,113 @@
+package admin
+
+import (
+	"bytes"
+	"context"
+	"crypto/sha256"
+	"encoding/hex"
+	"errors"
+	"io"
+	"net/http"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/wasmjob/wasmjob/host"
+)
+
+func digestOf(text string) string {
+	sum := sha256.Sum256([]byte(text))
+	return hex.EncodeToString(sum[:])
+}
+
+// keeping is a handler that keeps modules in a data directory.
+func keeping(dir string) *Handler {
+	return NewHandler(Options{Operate: onMemory, Keep: func(r io.Reader, digest string) error { return host.KeepModule(dir, r, digest) }})
+}
+
+func TestModulesAreKeptByTheirDigest(t *testing.T) {
+	t.Parallel()
+	dir := t.TempDir()
+	h := keeping(dir)
+	at := modulesPath + "/" + digestOf("hello")
+	for _, tt := range []struct {
+		name, path, body, mediaType string
+		status                      int
+		code                        string
+	}{
+		{"other bytes", at, "hallo", wasmType, 422, "invalid"},
+		{"no digest", modulesPath + "/x", "hello", wasmType, 422, "invalid"},
+		{"a path", modulesPath + "/..%2F..%2Fregistry", "hello", wasmType, 422, "invalid"},
+		{"JSON", at, "hello", jsonType, 415, codeMediaType},
+		{"no type", at, "hello", "", 415, codeMediaType},
+	} {
+		w := answered(t, h, "PUT", tt.path, tt.body, tt.mediaType)
+		if p := problemIn(t, w); w.Code != tt.status || p.Code != tt.code {
+			t.Errorf("%s: answered %d %s (%s), want %d %s", tt.name, w.Code, p.Code, p.Detail, tt.status, tt.code)
+		}
+	}
+	for range 2 { // again is as good
+		if w := answered(t, h, "PUT", at, "hello", wasmType); w.Code != http.StatusNoContent {
+			t.Fatalf("answered %d: %s", w.Code, w.Body)
+		}
+	}
+	kept, err := filepath.Glob(filepath.Join(dir, "*", "*"))
+	if err != nil || len(kept) != 1 {
+		t.Errorf("kept: %q, %v", kept, err)
+	}
+	if text, err := os.ReadFile(kept[0]); err != nil || string(text) != "hello" {
+		t.Errorf("kept: %q, %v", text, err)
+	}
+}
+
+// Of a module that does not come to its end nothing is kept.
+func TestModuleThatStops(t *testing.T) {
+	t.Parallel()
+	dir := t.TempDir()
+	synctest.Test(t, func(t *testing.T) {
+		p := newPipes()
+		ctx, cancel := context.WithCancel(context.Background())
+		ended := make(chan error, 1)
+		go func() { ended <- Serve(ctx, p, keeping(dir)) }()
+		c, begun := p.call(), time.Now()
+		if _, err := io.WriteString(c, "PUT "+modulesPath+"/"+digestOf("hello")+" HTTP/1.1\r\nHost: x\r\nContent-Type: application/wasm\r\nContent-Length: 5\r\n\r\nhell"); err != nil {
+			t.Fatal(err)
+		}
+		text, err := io.ReadAll(c)
+		if took := time.Since(begun); err != nil || took != bringTimeout || !bytes.Contains(text, []byte(`"code":"timeout"`)) {
+			t.Errorf("after %s: %s, %v", took, text, err)
+		}
+		cancel()
+		if err := <-ended; err != nil {
+			t.Error(err)
+		}
+	})
+	if kept, err := filepath.Glob(filepath.Join(dir, "*", "*")); err != nil || len(kept) > 0 {
+		t.Errorf("kept: %q, %v", kept, err)
+	}
+}
+
+// A job that is a Go function has no module to change.
+func TestModulesOfAJobWithoutOne(t *testing.T) {
+	t.Parallel()
+	s := start(t, "report")
+	ctx, digest := t.Context(), digestOf("hello")
+	wantCode(t, "next", s.client.NextModule(ctx, "report", host.ModuleRef{Digest: digest}), host.Refused, "it runs no module")
+	wantCode(t, "no digest", s.client.NextModule(ctx, "report", host.ModuleRef{Digest: "x"}), host.Invalid, "set the module of job report")
+	_, _, err := s.client.RollBack(ctx, "report", "")
+	wantCode(t, "back", err, host.Refused, "it runs no module")
+	wantCode(t, "withdraw", s.client.WithdrawModule(ctx, "report", digest), host.Refused, "it runs no module")
+	wantCode(t, "await", s.client.AwaitModule(ctx, "report", digest, nil), host.Refused, "somebody has decided otherwise meanwhile")
+	gone, cancel := context.WithCancel(ctx)
+	cancel()
+	err = s.client.AwaitModule(gone, "report", digest, nil)
+	if wantCode(t, "await no longer", err, host.Unavailable, "not every server has it"); !errors.Is(err, context.Canceled) {
+		t.Errorf("its cause is %v", err)
+	}
+	if err := s.client.KeepModule(ctx, []byte("hello"), digest); err == nil || !strings.Contains(err.Error(), "there is nothing at") {
+		t.Errorf("kept: %v", err)
+	}
+}
