@@ -39,7 +39,7 @@ func (s *server) operate(ctx context.Context) (*host.Operator, error) {
 }
 
 // start runs jobs that are triggered, until the test ends.
-func start(t *testing.T, names ...string) *server {
+func start(t testing.TB, names ...string) *server {
 	t.Helper()
 	s := &server{registry: embedded.Memory(), data: t.TempDir(), ran: make(chan string, 100)}
 	var jobs []job.Config

@@ -245,7 +245,7 @@ func TestJobsRunBesideWhoHangs(t *testing.T) {
 			t.Fatal(err)
 		}
 		defer c.Close()
-		if _, err := io.WriteString(c, strings.Repeat("GET /api/v1/jobs/report/dump HTTP/1.1\r\nHost: x\r\n\r\n", 100)); err != nil {
+		if _, err := io.WriteString(c, strings.Repeat("GET /api/v1/jobs/report/dump HTTP/1.1\r\nHost: x\r\n\r\n", 2000)); err != nil {
 			t.Fatal(err)
 		}
 	}
