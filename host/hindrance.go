@@ -12,7 +12,12 @@ import (
 
 // Compare lets reports also tell what keeps a server from its jobs in whose own
 // file they are like these.
-func (o *Operator) Compare(files []job.Config) { o.files = files }
+func (o *Operator) Compare(files []job.Config) {
+	o.files = make(map[string]*job.Config, len(files))
+	for i := range files {
+		o.files[files[i].Name] = &files[i]
+	}
+}
 
 // hindrances say what keeps servers of ours from the job as the registry has it,
 // what they cannot do as it says, and what is otherwise beside members of
@@ -26,11 +31,7 @@ func (o *Operator) hindrances(name string, v *protocol.View) []string {
 	if m, err := layout.DecodeModule(v.Module); v.Dirs.Module && err == nil {
 		module = &m
 	}
-	var file *job.Config
-	if i := slices.IndexFunc(o.files, func(j job.Config) bool { return j.Name == name }); i >= 0 {
-		file = &o.files[i]
-	}
-	j, ok := layout.AsJoined(file, config, module)
+	j, ok := layout.AsJoined(o.files[name], config, module)
 	if !ok {
 		return nil // it is none of ours
 	}

@@ -23,7 +23,7 @@ type Operator struct {
 	namespace string
 	session   registry.Session
 	heard     *heard
-	files     []job.Config
+	files     map[string]*job.Config // of Compare, by name
 }
 
 const (

@@ -2,10 +2,7 @@ package host
 
 import (
 	"context"
-	"slices"
 	"strings"
-
-	"github.com/wasmjob/wasmjob/host/job"
 )
 
 // returns is refused for a job that files bring back after Remove: those of
@@ -22,7 +19,7 @@ func (o *Operator) returns(ctx context.Context, name string) error {
 			files, cure = append(files, "the file of "+string(m.ID)), "take it out there and restart"
 		}
 	}
-	if slices.ContainsFunc(o.files, func(c job.Config) bool { return c.Name == name }) {
+	if o.files[name] != nil {
 		files = append(files, "the configuration that was read here")
 	}
 	if len(files) == 0 {
