@@ -124,7 +124,7 @@ func (t *tools) goesOn() func() string {
 	since, until := time.Now(), time.Now().Add(4*every)
 	return func() string {
 		n := 0
-		for _, r := range t.cluster.runs() {
+		for _, r := range t.runs() {
 			if r.Item == 0 && r.Start >= since.UnixMilli() && r.End != 0 {
 				n++
 			}
@@ -149,7 +149,7 @@ func (t *tools) long() (since time.Time) {
 	t.ask("JobOperateAPI.trigger", jobName, "-")
 	t.await("all items to begin", func() bool {
 		n := 0
-		for _, r := range t.cluster.runs() {
+		for _, r := range t.runs() {
 			if r.Start >= since.UnixMilli() {
 				n++
 			}
@@ -166,7 +166,7 @@ func (t *tools) ends(since time.Time) func() string {
 			return "they run"
 		}
 		n := 0
-		for _, r := range t.cluster.runs() {
+		for _, r := range t.runs() {
 			if r.Start >= since.UnixMilli() && r.End != 0 {
 				n++
 			}

@@ -12,12 +12,8 @@ import (
 // console: each method of its lifecycle API.
 type tools struct {
 	*cluster
-	java  bool              // all members are of ElasticJob: the control
-	known map[string]string // what servers of ours answer otherwise, by check
+	java bool // all members are of ElasticJob: the control
 }
-
-// differences are what is known to be otherwise on servers of ours.
-var differences = map[string]string{}
 
 // withStrategy is the end of what the tool tells of the usual settings.
 func withStrategy(class string) string {
@@ -29,12 +25,12 @@ func withStrategy(class string) string {
 const handlers = "{executor_service_handler=com.dangdang.ddframe.job.executor.handler.impl.DefaultExecutorServiceHandler, job_exception_handler=com.dangdang.ddframe.job.executor.handler.impl.DefaultJobExceptionHandler}"
 
 // useTools calls each method on three members. What the control answers and what
-// servers of ours do is one table: they may differ only in what is known.
+// servers of ours do is one table.
 func useTools(c *cluster, java bool) {
-	t := &tools{cluster: c, java: java, known: differences}
+	t := &tools{cluster: c, java: java}
 	ips := []string{oursA, oursB, oursC}
 	if java {
-		t.known, ips = nil, []string{javaA, javaB, javaC}
+		ips = []string{javaA, javaB, javaC}
 	}
 	for _, ip := range ips {
 		c.member(ip, java)
@@ -75,12 +71,9 @@ func (t *tools) refused(method string, args ...string) {
 // soon is how long something may take that both kinds do when they hear of it.
 const soon = 15 * time.Second
 
-// see waits until it is as wanted, or, where that is known, otherwise.
+// see waits until it is as wanted.
 func (t *tools) see(what, want string, look func() string) {
 	t.Helper()
-	if other, ok := t.known[what]; ok {
-		want = other
-	}
 	var got string
 	late := time.Now().Add(soon)
 	t.await(what, func() bool {
@@ -130,7 +123,7 @@ func (t *tools) mayEnd() {
 func (t *tools) ran(since time.Time) string {
 	t.Helper()
 	n, by := map[int]int{}, []string{}
-	for _, r := range t.cluster.runs() {
+	for _, r := range t.runs() {
 		if r.Start < since.UnixMilli() || r.End == 0 {
 			continue
 		}

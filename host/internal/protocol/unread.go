@@ -53,9 +53,9 @@ func (s *State) schedule(p *Plan) {
 		s.tick = Tick{}
 		p.add(Reschedule{Cron: cron})
 	}
-	switch text := s.unreadText(); {
-	case text == s.said.cron:
-	case text == "":
+	switch text := s.unreadText(); text {
+	case s.said.cron:
+	case "":
 		p.add(Note{Text: "the schedule in the registry can be read again"})
 		s.said.cron = text
 	default:
