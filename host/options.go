@@ -19,6 +19,7 @@ import (
 	"github.com/wasmjob/wasmjob/host/internal/runner"
 	"github.com/wasmjob/wasmjob/host/internal/schedule"
 	"github.com/wasmjob/wasmjob/host/job"
+	"github.com/wasmjob/wasmjob/host/reason"
 	"github.com/wasmjob/wasmjob/host/registry"
 	"github.com/wasmjob/wasmjob/host/trace"
 	"github.com/wasmjob/wasmjob/strategy"
@@ -67,9 +68,9 @@ type Event struct {
 	Instance  job.InstanceID
 	Cause     trace.Cause
 	Attempt   int
-	State     trace.State // trace.Running at the start
-	Outcome   job.Outcome // of an end
-	Reason    string      // of an end: why it was stopped; of a strategy or a module: what is wrong
+	State     trace.State   // trace.Running at the start
+	Outcome   job.Outcome   // of an end
+	Reason    reason.Reason // of an end: why it was stopped; of a strategy or a module: what is wrong
 }
 
 // The kinds of Event.

@@ -44,7 +44,7 @@ func (o *Options) detach() (out outputs) {
 const eventSize = 1 << 10
 
 func (e *Event) size() int {
-	return eventSize + len(e.Outcome.Result) + len(e.Outcome.Shown) + len(e.Outcome.Error) + len(e.Reason)
+	return eventSize + len(e.Outcome.Result) + len(e.Outcome.Shown) + len(e.Outcome.Error) + len(e.Reason.Args)
 }
 
 // flush lets them have what they were not told yet, if they take it in time. What

@@ -9,6 +9,7 @@ import (
 	"github.com/wasmjob/wasmjob/host/internal/module"
 	"github.com/wasmjob/wasmjob/host/internal/sandbox"
 	"github.com/wasmjob/wasmjob/host/job"
+	"github.com/wasmjob/wasmjob/host/reason"
 )
 
 // CompileApart is all that the program does which Options.Compiler names: args
@@ -50,6 +51,6 @@ func RetryModule(dataDir, digest string) error {
 // it ended processes; the log has it already.
 func (o *Options) refusedModule(digest, why string) {
 	if o.Observe != nil {
-		o.Observe(Event{Kind: EventModule, At: time.Now(), Outcome: job.Outcome{Digest: digest}, Instance: o.Instance, Reason: why})
+		o.Observe(Event{Kind: EventModule, At: time.Now(), Outcome: job.Outcome{Digest: digest}, Instance: o.Instance, Reason: reason.Of(reason.ModuleRefused, why)})
 	}
 }

@@ -9,6 +9,7 @@ import (
 
 	"github.com/wasmjob/wasmjob/host/internal/protocol"
 	"github.com/wasmjob/wasmjob/host/job"
+	"github.com/wasmjob/wasmjob/host/reason"
 	"github.com/wasmjob/wasmjob/host/trace"
 )
 
@@ -46,7 +47,7 @@ func (s *shade) tick(ctx context.Context) {
 				Instance: s.o.Instance, Cause: trace.Schedule, Attempt: 1,
 			}
 			if i < len(s.view.Items) {
-				e.Reason = string(s.view.Items[i].Owner)
+				e.Reason = reason.Text(string(s.view.Items[i].Owner))
 			}
 			s.share = append(s.share, e)
 			s.o.Observe(e)
@@ -73,7 +74,7 @@ func (s *shade) match() {
 	for _, x := range s.seen[:early] {
 		for _, e := range s.share {
 			if e.Item == x.item {
-				e.Kind, e.At, e.Instance = EventBegan, x.at, job.InstanceID(e.Reason)
+				e.Kind, e.At, e.Instance = EventBegan, x.at, job.InstanceID(e.Reason.String())
 				s.o.Observe(e)
 			}
 		}

@@ -14,6 +14,7 @@ import (
 	"github.com/wasmjob/wasmjob/host/internal/layout"
 	"github.com/wasmjob/wasmjob/host/internal/protocol"
 	"github.com/wasmjob/wasmjob/host/job"
+	"github.com/wasmjob/wasmjob/host/reason"
 	"github.com/wasmjob/wasmjob/host/registry"
 	"github.com/wasmjob/wasmjob/host/registry/embedded"
 	"github.com/wasmjob/wasmjob/host/trace"
@@ -113,7 +114,7 @@ func TestModulesDeal(t *testing.T) {
 	for len(events) > 0 && (failed.Kind != EventStrategy || failed.Config.Name != "bad") {
 		failed = <-events
 	}
-	if failed.Kind != EventStrategy || failed.Config.Name != "bad" || !strings.Contains(failed.Reason, "items are dealt out evenly: module deal: ") {
+	if failed.Kind != EventStrategy || failed.Config.Name != "bad" || failed.Reason.Code != reason.StrategyFailedEvenly || !strings.Contains(failed.Reason.String(), "items are dealt out evenly: module deal: ") {
 		t.Errorf("event %+v", failed)
 	}
 	s := h.Jobs()

@@ -144,7 +144,7 @@ func (p *replay) find(ctx context.Context, attempt bool) error {
 		}
 	}
 	if nothing != nil {
-		return exitf(exitConflict, "nothing ran for %s: it is %s (%s)", p.flags.replay, nothing.State, orDash(plain(nothing.Reason+nothing.Error)))
+		return exitf(exitConflict, "nothing ran for %s: it is %s (%s)", p.flags.replay, nothing.State, orDash(plain(nothing.Reason.String()+nothing.Error)))
 	}
 	return exitf(exitNotFound, "the history at %s has no such run: %s (see wasmjobd history list --job %s)", p.file.History.Path, p.flags.replay, name)
 }
@@ -282,7 +282,7 @@ func (p *replay) readState(ctx context.Context) error {
 // tell shows what is run, before it runs.
 func (p *replay) tell() {
 	how := string(p.row.State)
-	if reason := plain(cmp.Or(p.row.Error, p.row.Reason)); reason != "" {
+	if reason := plain(cmp.Or(p.row.Error, p.row.Reason.String())); reason != "" {
 		how += ": " + reason
 	}
 	p.term.note("replays %s, attempt %d of %s on %s, which is %s", p.r.Run, p.row.Attempt,

@@ -36,19 +36,20 @@ type listedRow struct {
 	Cause     trace.Cause `json:"cause"`
 	State     trace.State `json:"state"`
 	Reason    string      `json:"reason,omitempty"`
-	Instance  string      `json:"instance,omitempty"`
-	TaskID    string      `json:"task_id,omitempty"`
-	Start     string      `json:"start,omitempty"`
-	StartMs   int64       `json:"start_unix_ms,omitempty"`
-	End       string      `json:"end,omitempty"`
-	EndMs     int64       `json:"end_unix_ms,omitempty"`
-	Took      string      `json:"duration,omitempty"`
-	TookMs    int64       `json:"duration_ms,omitempty"`
-	Result    string      `json:"result,omitempty"`
-	Error     string      `json:"error,omitempty"`
-	Code      *int32      `json:"code,omitempty"` // absent where the entry did not return
-	Digest    string      `json:"digest,omitempty"`
-	Fence     int64       `json:"fence,omitempty"`
+	reasonCode
+	Instance string `json:"instance,omitempty"`
+	TaskID   string `json:"task_id,omitempty"`
+	Start    string `json:"start,omitempty"`
+	StartMs  int64  `json:"start_unix_ms,omitempty"`
+	End      string `json:"end,omitempty"`
+	EndMs    int64  `json:"end_unix_ms,omitempty"`
+	Took     string `json:"duration,omitempty"`
+	TookMs   int64  `json:"duration_ms,omitempty"`
+	Result   string `json:"result,omitempty"`
+	Error    string `json:"error,omitempty"`
+	Code     *int32 `json:"code,omitempty"` // absent where the entry did not return
+	Digest   string `json:"digest,omitempty"`
+	Fence    int64  `json:"fence,omitempty"`
 
 	Fuel      int64           `json:"fuel,omitempty"`
 	Succeeded int64           `json:"elements_succeeded,omitempty"`
@@ -81,7 +82,7 @@ func listedPage(page sqltrace.Page) listed {
 	for _, r := range page.Rows {
 		x := listedRow{Job: r.Job, Item: r.Item, Run: r.Run, Attempt: r.Attempt,
 			Instant: stamp(r.Instant, time.UTC), InstantMs: r.Instant, Count: r.Count,
-			Cause: r.Cause, State: r.State, Reason: r.Reason, Instance: r.Instance, TaskID: r.TaskID,
+			Cause: r.Cause, State: r.State, Reason: r.Reason.String(), reasonCode: codeOf(r.Reason), Instance: r.Instance, TaskID: r.TaskID,
 			Start: stamp(r.Start, time.UTC), StartMs: r.Start, End: stamp(r.End, time.UTC), EndMs: r.End,
 			Result: r.Result, Error: r.Error, Digest: r.Digest, Fence: r.Fence,
 			Fuel: r.Fuel, Succeeded: r.Succeeded, Failed: r.Failed, Metrics: json.RawMessage(r.Metrics)}
@@ -161,7 +162,7 @@ func saying(r trace.Row, zone *time.Location) string {
 	if r.Count > 0 {
 		parts = append(parts, fmt.Sprintf("%d instants to %s", r.Count, stamp(r.Last, zone)))
 	}
-	for _, s := range []string{r.Reason, r.Error, r.Result} {
+	for _, s := range []string{r.Reason.String(), r.Error, r.Result} {
 		if s = plain(s); s != "" {
 			parts = append(parts, s)
 		}

@@ -26,8 +26,10 @@ type eventLine struct {
 	Instance  string `json:"instance"`
 	Cause     string `json:"cause"`
 	State     string `json:"state"`
-	Code      *int32 `json:"code,omitempty"`  // what the entry returned; absent where it did not
-	Owner     string `json:"owner,omitempty"` // of the item, where a shadow tells
+	Code      *int32 `json:"code,omitempty"`   // what the entry returned; absent where it did not
+	Owner     string `json:"owner,omitempty"`  // of the item, where a shadow tells
+	Reason    string `json:"reason,omitempty"` // of an end: why it was stopped
+	reasonCode
 }
 
 // strategyLine is what --events prints of a strategy that failed.
@@ -37,6 +39,7 @@ type strategyLine struct {
 	Job      string `json:"job"`
 	Instance string `json:"instance"`
 	Reason   string `json:"reason"`
+	reasonCode
 }
 
 // moduleLine is what --events prints of a module that this server does not
@@ -47,6 +50,7 @@ type moduleLine struct {
 	Digest   string `json:"digest"`
 	Instance string `json:"instance"`
 	Reason   string `json:"reason"`
+	reasonCode
 }
 
 // logEvents logs the end of each item, for those who read logs by program.
@@ -59,7 +63,7 @@ func logEvents(log *slog.Logger) func(host.Event) {
 		case host.EventStrategy, host.EventModule:
 			return // is in the log already
 		case host.EventWould:
-			log.Info("would run", "job", e.Config.Name, "item", e.Item, "instant", e.Scheduled, "owner", e.Reason)
+			log.Info("would run", "job", e.Config.Name, "item", e.Item, "instant", e.Scheduled, "owner", e.Reason.String())
 			return
 		case host.EventBegan:
 			log.Info("began", "job", e.Config.Name, "item", e.Item, "instant", e.Scheduled, "owner", e.Instance, "after_ms", e.At.Sub(e.Scheduled).Milliseconds())
@@ -77,8 +81,8 @@ func logEvents(log *slog.Logger) func(host.Event) {
 		if e.Outcome.Error != "" {
 			attrs = append(attrs, slog.String("error", shorten(e.Outcome.Error)))
 		}
-		if e.Reason != "" {
-			attrs = append(attrs, slog.String("reason", e.Reason))
+		if !e.Reason.None() {
+			attrs = append(attrs, slog.String("reason", e.Reason.String()), slog.String("reason_code", string(e.Reason.Code)))
 		}
 		log.LogAttrs(context.Background(), slog.LevelInfo, "item ended", attrs...)
 	}
@@ -97,7 +101,7 @@ func printEvents(to io.Writer) func(host.Event) {
 		}
 		switch e.Kind {
 		case host.EventWould:
-			fmt.Fprintf(&b, " would run for %s, is with %s", e.Scheduled.Format(time.TimeOnly), shorten(cmp.Or(e.Reason, "nobody")))
+			fmt.Fprintf(&b, " would run for %s, is with %s", e.Scheduled.Format(time.TimeOnly), shorten(cmp.Or(e.Reason.String(), "nobody")))
 		case host.EventBegan:
 			fmt.Fprintf(&b, " began for %s on %s, %s after", e.Scheduled.Format(time.TimeOnly), shorten(string(e.Instance)), round(e.At.Sub(e.Scheduled)))
 		case host.EventStart:
@@ -107,7 +111,7 @@ func printEvents(to io.Writer) func(host.Event) {
 			}
 		default:
 			fmt.Fprintf(&b, " %s in %s on %s", e.State, round(e.Outcome.Took), shorten(string(e.Instance)))
-			for _, text := range []string{e.Outcome.Shown, e.Outcome.Error, e.Reason} {
+			for _, text := range []string{e.Outcome.Shown, e.Outcome.Error, e.Reason.String()} {
 				if text != "" {
 					fmt.Fprintf(&b, ": %s", shorten(text))
 				}

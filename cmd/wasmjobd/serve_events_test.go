@@ -9,6 +9,7 @@ import (
 
 	"github.com/wasmjob/wasmjob/host"
 	"github.com/wasmjob/wasmjob/host/job"
+	"github.com/wasmjob/wasmjob/host/reason"
 	"github.com/wasmjob/wasmjob/host/trace"
 )
 
@@ -19,9 +20,9 @@ func sampleEvents() []host.Event {
 		Instance: "10.0.0.1@-@7", Cause: trace.Failover, Attempt: 2, State: trace.Running,
 	}
 	end := start
-	end.Kind, end.State, end.Reason = host.EventEnd, trace.Cancelled, "the server was shutting down"
+	end.Kind, end.State, end.Reason = host.EventEnd, trace.Cancelled, reason.Of(reason.ShuttingDown)
 	end.Outcome = job.Outcome{Code: 130, HasCode: true, Result: []byte("not shown"), Shown: "half\x1b[31m\ndone", Took: 1234 * time.Millisecond}
-	dealt := host.Event{Kind: host.EventStrategy, At: start.At, Config: start.Config, Instance: start.Instance, Reason: "out of fuel"}
+	dealt := host.Event{Kind: host.EventStrategy, At: start.At, Config: start.Config, Instance: start.Instance, Reason: reason.Text("out of fuel")}
 	return []host.Event{start, end, dealt}
 }
 
@@ -35,7 +36,7 @@ func TestEventsAsJSON(t *testing.T) {
 		return nil
 	})
 	const want = `{"event":"start","unix_ms":1777636800003,"job":"greet","item":2,"task_id":"greet@-@2@-@READY@-@10.0.0.1@-@7","parameter":"<Berlin>","scheduled_unix_ms":1777636800000,"instance":"10.0.0.1@-@7","cause":"failover","state":"running"}
-{"event":"end","unix_ms":1777636800003,"job":"greet","item":2,"task_id":"greet@-@2@-@READY@-@10.0.0.1@-@7","parameter":"<Berlin>","scheduled_unix_ms":1777636800000,"instance":"10.0.0.1@-@7","cause":"failover","state":"cancelled","code":130}
+{"event":"end","unix_ms":1777636800003,"job":"greet","item":2,"task_id":"greet@-@2@-@READY@-@10.0.0.1@-@7","parameter":"<Berlin>","scheduled_unix_ms":1777636800000,"instance":"10.0.0.1@-@7","cause":"failover","state":"cancelled","code":130,"reason":"the server was shutting down","reason_code":"shutting_down"}
 {"event":"strategy","unix_ms":1777636800003,"job":"greet","instance":"10.0.0.1@-@7","reason":"out of fuel"}
 `
 	if err != nil || out.String() != want {

@@ -55,19 +55,22 @@ func lineOf(e host.Event) []byte {
 	enc.SetEscapeHTML(false)
 	// Texts and numbers: there is nothing that could not be encoded.
 	if e.Kind == host.EventStrategy {
-		_ = enc.Encode(strategyLine{Event: e.Kind, UnixMS: e.At.UnixMilli(), Job: e.Config.Name, Instance: string(e.Instance), Reason: e.Reason})
+		_ = enc.Encode(strategyLine{Event: e.Kind, UnixMS: e.At.UnixMilli(), Job: e.Config.Name, Instance: string(e.Instance), Reason: e.Reason.String(), reasonCode: codeOf(e.Reason)})
 		return b.Bytes()
 	}
 	if e.Kind == host.EventModule {
-		_ = enc.Encode(moduleLine{Event: e.Kind, UnixMS: e.At.UnixMilli(), Digest: e.Outcome.Digest, Instance: string(e.Instance), Reason: e.Reason})
+		_ = enc.Encode(moduleLine{Event: e.Kind, UnixMS: e.At.UnixMilli(), Digest: e.Outcome.Digest, Instance: string(e.Instance), Reason: e.Reason.String(), reasonCode: codeOf(e.Reason)})
 		return b.Bytes()
 	}
 	line := eventLine{
 		Event: e.Kind, UnixMS: e.At.UnixMilli(), Job: e.Config.Name, Item: e.Item, TaskID: e.TaskID, Parameter: e.Parameter,
 		Scheduled: e.Scheduled.UnixMilli(), Instance: string(e.Instance), Cause: string(e.Cause), State: string(e.State),
 	}
+	if e.Kind == host.EventEnd {
+		line.Reason, line.reasonCode = e.Reason.String(), codeOf(e.Reason)
+	}
 	if e.Kind == host.EventWould || e.Kind == host.EventBegan {
-		line.Owner = e.Reason
+		line.Owner = e.Reason.String()
 	}
 	if e.Outcome.HasCode {
 		line.Code = &e.Outcome.Code

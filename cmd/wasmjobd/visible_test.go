@@ -13,6 +13,7 @@ import (
 	"github.com/wasmjob/wasmjob/host"
 	"github.com/wasmjob/wasmjob/host/config"
 	"github.com/wasmjob/wasmjob/host/job"
+	"github.com/wasmjob/wasmjob/host/reason"
 )
 
 // steering is what a terminal acts upon or hides: of C0 and C1, writing from right
@@ -30,7 +31,7 @@ func shows(t *testing.T, what, text string) {
 
 func TestNothingSteersATerminal(t *testing.T) {
 	t.Parallel()
-	e := host.Event{Kind: host.EventEnd, Config: job.Config{Name: steering}, Parameter: steering, Reason: steering}
+	e := host.Event{Kind: host.EventEnd, Config: job.Config{Name: steering}, Parameter: steering, Reason: reason.Text(steering)}
 	e.Outcome.Shown, e.Outcome.Error = steering, steering
 	var out bytes.Buffer
 	term := &terminal{out: &out, err: &out, started: true}
@@ -51,7 +52,7 @@ func TestNothingSteersATerminal(t *testing.T) {
 		"the readable log": func() { slog.New(newLineHandler(&out, 0)).Info(steering, "error", errors.New(steering)) },
 		"lines":            func() { printEvents(&out)(e) },
 		"events":           func() { out.Write(lineOf(e)) },
-		"a strategy's":     func() { out.Write(lineOf(host.Event{Kind: host.EventStrategy, Reason: steering})) },
+		"a strategy's":     func() { out.Write(lineOf(host.Event{Kind: host.EventStrategy, Reason: reason.Text(steering)})) },
 		"data":             func() { term.printf("job %s", steering) },
 		"a note":           func() { term.note("job %s", steering) },
 		"an error":         func() { report(term, errors.New(steering)) },

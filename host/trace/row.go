@@ -10,6 +10,8 @@ package trace
 import (
 	"context"
 	"errors"
+
+	"github.com/wasmjob/wasmjob/host/reason"
 )
 
 // State is how a run ended, or why there was none.
@@ -72,7 +74,7 @@ type Row struct {
 
 	Cause    Cause
 	State    State
-	Reason   string // short, for people: why skipped, missed, cancelled …
+	Reason   reason.Reason // why skipped, missed, cancelled …
 	Instance string
 	TaskID   string
 	Start    int64

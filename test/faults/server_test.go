@@ -10,6 +10,7 @@ import (
 	"syscall"
 	"time"
 
+	"github.com/wasmjob/wasmjob/host/reason"
 	"github.com/wasmjob/wasmjob/host/trace"
 )
 
@@ -174,7 +175,7 @@ func (s *server) rows() []trace.Row {
 		}
 		for _, r := range page.Rows {
 			rows = append(rows, trace.Row{Job: r.Job, Item: r.Item, Run: r.Run, Attempt: r.Attempt, Instant: r.Instant, Last: r.Last, Count: r.Count,
-				Cause: r.Cause, State: r.State, Reason: r.Reason, Instance: r.Instance, Start: r.Start, End: r.End, Fence: r.Fence})
+				Cause: r.Cause, State: r.State, Reason: reason.Read("", r.Reason), Instance: r.Instance, Start: r.Start, End: r.End, Fence: r.Fence})
 		}
 		if cursor = page.Next; cursor == "" {
 			return rows

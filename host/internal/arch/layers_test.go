@@ -34,6 +34,8 @@ var layers = []layer{
 	{pkg: "host/job", why: "the nouns that everything else shares import nothing, or cycles follow"},
 	{pkg: "host/job/recorded", why: "it opens files for tests"},
 
+	{pkg: "host/reason", why: "a list of codes and their words; what produces them comes later"},
+
 	{pkg: "host/registry", why: "a port knows neither its adapters nor what is stored"},
 	{pkg: "host/registry/registrytest", may: []string{"host/registry"}, tests: []string{"host/registry/tree", "host/registry/embedded"},
 		why: "the conformance suite proves any adapter, so it knows none"},
@@ -48,13 +50,13 @@ var layers = []layer{
 		why:   "an adapter knows the port and the one library that it makes safe"},
 	{pkg: "host/registry/zk/zktest", tests: []string{"host/registry", "host/registry/zk"}, why: "it starts servers for any test, of whatever client"},
 
-	{pkg: "host/trace", may: []string{"host/job"}, why: "rows are nouns; who keeps them comes later"},
-	{pkg: "host/trace/sqltrace", may: []string{"host/trace", "host/job"}, tests: []string{"modernc.org/sqlite"},
+	{pkg: "host/trace", may: []string{"host/job", "host/reason"}, why: "rows are nouns; who keeps them comes later"},
+	{pkg: "host/trace/sqltrace", may: []string{"host/trace", "host/reason", "host/job"}, tests: []string{"modernc.org/sqlite"},
 		why: "SQL stays behind the sink; the driver is chosen in cmd"},
 
-	{pkg: "host/internal/protocol", may: []string{"host/job"}, tests: []string{"host/internal/layout", "host/internal/mirror", "host/registry", "host/registry/tree"},
+	{pkg: "host/internal/protocol", may: []string{"host/job", "host/reason"}, tests: []string{"host/internal/layout", "host/internal/mirror", "host/registry", "host/registry/tree"},
 		why: "decisions are a function of a view: no I/O, no spelling, no third party"},
-	{pkg: "host/internal/layout", may: []string{"host/internal/protocol", "host/registry", "host/job"}, tests: []string{"host/registry/tree"},
+	{pkg: "host/internal/layout", may: []string{"host/internal/protocol", "host/registry", "host/job", "host/reason"}, tests: []string{"host/registry/tree"},
 		why: "spelling knows the facts and the ops, not who carries them"},
 	{pkg: "host/internal/mirror", may: []string{"host/registry"}, tests: []string{"host/registry/tree"},
 		why: "events and replies in, a view out; the simulator runs the same code"},
@@ -82,10 +84,10 @@ var layers = []layer{
 		tests: []string{"host/registry/registrytest", "host/registry/embedded"},
 		why:   "it shares the port's session out by path; what a path means is not its business"},
 	{pkg: "host/internal/workers", may: []string{"host/job"}, why: "it counts who computes; what runs is not its business"},
-	{pkg: "host/internal/runner", may: []string{"host/internal/protocol", "host/internal/layout", "host/internal/follow", "host/internal/mirror", "host/internal/session", "host/internal/workers", "host/registry", "host/trace", "host/job"},
+	{pkg: "host/internal/runner", may: []string{"host/internal/protocol", "host/internal/layout", "host/internal/follow", "host/internal/mirror", "host/internal/session", "host/internal/workers", "host/registry", "host/trace", "host/job", "host/reason"},
 		tests: []string{"host/registry/tree", "host/registry/embedded", "host/registry/registrytest", "strategy"},
 		why:   "it declares the ports of schedule and sandbox and meets them only through those"},
-	{pkg: "host/internal/sim", may: []string{"host/internal/protocol", "host/internal/layout", "host/internal/follow", "host/internal/mirror", "host/registry", "host/registry/tree", "host/job", "host/trace", "strategy"},
+	{pkg: "host/internal/sim", may: []string{"host/internal/protocol", "host/internal/layout", "host/internal/follow", "host/internal/mirror", "host/registry", "host/registry/tree", "host/job", "host/reason", "host/trace", "strategy"},
 		tests: []string{"host/internal/overlay", "host/registry/registrytest"},
 		why:   "it runs the shipped core and replaces sockets, clocks and guests"},
 	{pkg: "host/internal/sim/golden", may: []string{"host/internal/protocol", "host/internal/layout", "host/internal/mirror", "host/registry", "host/registry/tree", "host/job", "strategy"},
@@ -94,7 +96,7 @@ var layers = []layer{
 	{pkg: "host/internal/overlay", why: "it edits sources as text, for tests alone; what they mean is not its business"},
 	{pkg: "host/internal/arch", why: "tests only"},
 
-	{pkg: "host", may: []string{"internal/queue", "abi", "abi/conformance", "strategy", "host/job", "host/registry", "host/registry/embedded", "host/trace", "host/trace/sqltrace",
+	{pkg: "host", may: []string{"internal/queue", "abi", "abi/conformance", "strategy", "host/job", "host/reason", "host/registry", "host/registry/embedded", "host/trace", "host/trace/sqltrace",
 		"host/internal/protocol", "host/internal/layout", "host/internal/mirror", "host/internal/schedule", "host/internal/sandbox", "host/internal/module", "host/internal/outbound", "host/internal/peer", "host/internal/reach", "host/internal/native", "host/internal/runner", "host/internal/session", "host/internal/workers"},
 		libs: []string{"golang.org/x/sync"}, tests: []string{"host/registry/tree", "host/registry/zk", "host/registry/zk/zktest", "modernc.org/sqlite"},
 		why: "the place where parts are joined; it imports everything below it"},
@@ -108,13 +110,13 @@ var layers = []layer{
 		why: "a request becomes a call of an Operator; what that does is decided below"},
 
 	{pkg: "cmd/wasmjobd/internal/scaffold", why: "it writes files for authors; what they say is theirs"},
-	{pkg: "cmd/wasmjobd", may: []string{"internal/queue", "cmd/wasmjobd/internal/scaffold", "abi", "abi/conformance", "strategy", "host", "host/admin", "host/job", "host/config", "host/registry", "host/registry/embedded", "host/registry/zk", "host/trace", "host/trace/sqltrace"},
+	{pkg: "cmd/wasmjobd", may: []string{"internal/queue", "cmd/wasmjobd/internal/scaffold", "abi", "abi/conformance", "strategy", "host", "host/admin", "host/job", "host/reason", "host/config", "host/registry", "host/registry/embedded", "host/registry/zk", "host/trace", "host/trace/sqltrace"},
 		libs:  []string{"github.com/spf13/cobra", "github.com/spf13/pflag", "modernc.org/sqlite", "golang.org/x/sys"},
 		tests: []string{"github.com/rogpeppe/go-internal", "host/registry/zk/zktest"},
 		why:   "flags, wiring and printing; decisions are below"},
 
-	{pkg: "test/faults/evidence", may: []string{"host/job", "host/trace"}, why: "it judges what was told and stored; who ran it is not its business"},
-	{pkg: "test/faults", tests: []string{"test/faults/evidence", "host/job", "host/trace", "host/registry/zk/zktest"},
+	{pkg: "test/faults/evidence", may: []string{"host/job", "host/reason", "host/trace"}, why: "it judges what was told and stored; who ran it is not its business"},
+	{pkg: "test/faults", tests: []string{"test/faults/evidence", "host/job", "host/reason", "host/trace", "host/registry/zk/zktest"},
 		why: "it runs the built program, and knows nothing of what is in it"},
 	{pkg: "test/interop/judge", may: []string{"host/job", "test/faults/evidence"}, why: "it judges what was told; who ran it is not its business"},
 	{pkg: "test/interop", tests: []string{"test/faults/evidence", "test/interop/judge", "host/registry", "host/registry/zk", "host/registry/zk/zktest"},
@@ -196,7 +198,7 @@ func refuse(l layer, imp string, test bool) string {
 
 func TestLayersRefuse(t *testing.T) {
 	t.Parallel()
-	row := layer{pkg: "host/internal/protocol", may: []string{"host/job"}, libs: []string{"example.org/lib"}, tests: []string{"strategy", "example.org/probe"}, why: "reason"}
+	row := layer{pkg: "host/internal/protocol", may: []string{"host/job", "host/reason"}, libs: []string{"example.org/lib"}, tests: []string{"strategy", "example.org/probe"}, why: "reason"}
 	for _, c := range []struct {
 		imp  string
 		test bool

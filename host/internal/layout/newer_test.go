@@ -1,12 +1,14 @@
 package layout
 
 import (
+	"bytes"
 	"math/rand/v2"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/wasmjob/wasmjob/host/internal/protocol"
+	"github.com/wasmjob/wasmjob/host/reason"
 )
 
 // While a cluster is upgraded, servers of the release before read what newer ones
@@ -37,5 +39,29 @@ func TestKeysOfANewerReleaseArePassedOver(t *testing.T) {
 		if diff := cmp.Diff(want, got, same); diff != "" || err != nil {
 			t.Errorf("%s: error %v (-want +got):\n%s", name, err, diff)
 		}
+	}
+}
+
+// A release that knows no codes reads the words of a row, and writes words alone when
+// it moves the row on.
+func TestReasonsOfRowsBesideTheReleaseBefore(t *testing.T) {
+	t.Parallel()
+	d := protocol.RunsData{Seq: 2, Rows: []protocol.Row{
+		{Seq: 1, Entry: protocol.Entry{Item: 0, Instant: 1000, Cause: protocol.Scheduled, Attempt: 1}, State: protocol.TakenOver, Why: reason.Of(reason.ServerDied)},
+		{Seq: 2, Entry: protocol.Entry{Item: 1, Instant: 1000, Cause: protocol.Scheduled, Attempt: 1}, State: protocol.Retried, Why: reason.Text("it failed: busy")},
+	}}
+	value := encodeRuns(&d)
+	for _, want := range []string{`"why":"the server died","code":"server_died"`, `"why":"it failed: busy"`} {
+		if !bytes.Contains(value, []byte(want)) {
+			t.Errorf("the record has no %s: %s", want, value)
+		}
+	}
+	before := bytes.ReplaceAll(value, []byte(`,"code":"server_died"`), nil)
+	if bytes.Contains(before, []byte("code")) {
+		t.Fatalf("the record of the release before has a code: %s", before)
+	}
+	got, err := decodeRuns(before)
+	if diff := cmp.Diff(d, got, same); diff != "" || err != nil {
+		t.Errorf("error %v (-want +got):\n%s", err, diff)
 	}
 }

@@ -8,6 +8,7 @@ import (
 
 	"github.com/wasmjob/wasmjob/host/internal/protocol"
 	"github.com/wasmjob/wasmjob/host/job"
+	"github.com/wasmjob/wasmjob/host/reason"
 )
 
 // The values of our own nodes are JSON with items as ranges: [from, to, …],
@@ -182,7 +183,8 @@ type rowJSON struct {
 	Gap   *[2]int64         `json:"gap,omitempty"` // after, until
 	Cron  string            `json:"cron,omitempty"`
 	State protocol.RowState `json:"state"`
-	Why   string            `json:"why,omitempty"`
+	Why   string            `json:"why,omitempty"`  // the words, for releases that know no codes
+	Code  string            `json:"code,omitempty"` // with the values of its parameters
 	Ended int64             `json:"e,omitempty"`
 	By    job.InstanceID    `json:"by,omitempty"`
 }
@@ -265,7 +267,7 @@ func encodeRuns(d *protocol.RunsData) []byte {
 			v.Rows[n-1].count++
 			continue
 		}
-		rj := rowJSON{Seq: r.Seq, count: 1, entryJSON: entryOf(r.Entry), State: r.State, Why: r.Why, Cron: r.Cron, Ended: r.Ended, By: r.By}
+		rj := rowJSON{Seq: r.Seq, count: 1, entryJSON: entryOf(r.Entry), State: r.State, Why: r.Why.String(), Code: r.Why.Key(), Cron: r.Cron, Ended: r.Ended, By: r.By}
 		if r.Gap {
 			rj.Gap = &[2]int64{r.After, r.Until}
 		}
@@ -275,7 +277,7 @@ func encodeRuns(d *protocol.RunsData) []byte {
 }
 
 func (r *rowJSON) joinsRow(next protocol.Row) bool {
-	return r.joins(next.Entry) && r.Seq+r.count == next.Seq && r.State == next.State && r.Why == next.Why && r.Cron == next.Cron && r.Ended == next.Ended && r.By == next.By &&
+	return r.joins(next.Entry) && r.Seq+r.count == next.Seq && r.State == next.State && r.Why == next.Why.String() && r.Code == next.Why.Key() && r.Cron == next.Cron && r.Ended == next.Ended && r.By == next.By &&
 		(r.Gap == nil && !next.Gap || r.Gap != nil && next.Gap && *r.Gap == [2]int64{next.After, next.Until})
 }
 
@@ -368,7 +370,7 @@ func (r rowJSON) spread(d *protocol.RunsData) error {
 		return errors.New("too many rows")
 	}
 	for k, i := range items {
-		row := protocol.Row{Seq: r.Seq + int64(k), Entry: r.entry(i), State: r.State, Why: r.Why, Cron: r.Cron, Ended: r.Ended, By: r.By}
+		row := protocol.Row{Seq: r.Seq + int64(k), Entry: r.entry(i), State: r.State, Why: reason.Read(r.Code, r.Why), Cron: r.Cron, Ended: r.Ended, By: r.By}
 		if r.Gap != nil {
 			row.Gap, row.After, row.Until = true, r.Gap[0], r.Gap[1]
 		}

@@ -11,6 +11,7 @@ import (
 
 	"github.com/wasmjob/wasmjob/host/internal/protocol"
 	"github.com/wasmjob/wasmjob/host/job"
+	"github.com/wasmjob/wasmjob/host/reason"
 )
 
 var same = cmpopts.EquateEmpty()
@@ -199,7 +200,7 @@ func anyRuns(rng *rand.Rand) protocol.RunsData {
 		d.Seq += 1 + rng.Int64N(2)
 		r := protocol.Row{Seq: d.Seq, Entry: anyEntry(rng, rng.IntN(4)), State: protocol.Failed, By: "10.0.0.1@-@1"}
 		if rng.IntN(3) == 0 {
-			r.Gap, r.After, r.Until, r.State, r.Why = true, 1, rng.Int64N(3), protocol.Missed, "paused"
+			r.Gap, r.After, r.Until, r.State, r.Why = true, 1, rng.Int64N(3), protocol.Missed, reason.Of(reason.JobPaused)
 			r.Cron = []string{"", "0 0 * * * ?"}[rng.IntN(2)]
 		}
 		d.Rows = append(d.Rows, r)

@@ -6,6 +6,7 @@ import (
 	"testing"
 
 	"github.com/wasmjob/wasmjob/host/internal/protocol"
+	"github.com/wasmjob/wasmjob/host/reason"
 )
 
 // What the core takes values for is never below what they have.
@@ -52,7 +53,7 @@ func wideRuns(rng *rand.Rand) protocol.RunsData {
 			d.Retries = append(d.Retries, protocol.Retry{Entry: e, After: instant()})
 		}
 		d.Seq++
-		d.Rows = append(d.Rows, protocol.Row{Seq: d.Seq, Entry: e, State: protocol.Failed, Why: whys[rng.IntN(len(whys))], Ended: instant(), By: "10.0.0.1@-@1"})
+		d.Rows = append(d.Rows, protocol.Row{Seq: d.Seq, Entry: e, State: protocol.Failed, Why: anyReason(rng), Ended: instant(), By: "10.0.0.1@-@1"})
 		d.Last, d.Requested = append(d.Last, instant()), append(d.Requested, 1+rng.Int64N(kinds))
 		d.Begun, d.Ended = append(d.Begun, instant()), append(d.Ended, instant())
 	}
@@ -63,6 +64,17 @@ func wideRuns(rng *rand.Rand) protocol.RunsData {
 }
 
 var whys = []string{"", "no", "no", "no", "it said \"<no>\" & more\n\u2028 \xff", strings.Repeat("schlöß ", 30)}
+
+// anyReason has a code, or a text that may be of any length.
+func anyReason(rng *rand.Rand) reason.Reason {
+	switch rng.IntN(3) {
+	case 0:
+		return reason.Of(reason.ServerDiedFailoverOff)
+	case 1:
+		return reason.Of(reason.StrategyFailedKept, whys[rng.IntN(len(whys))])
+	}
+	return reason.Text(whys[rng.IntN(len(whys))])
+}
 
 // filler steps a member of a job of many items, and holds each record that it would
 // write against the bound.
@@ -165,7 +177,7 @@ func (f *filler) goOn() protocol.Plan {
 	}
 	var ends protocol.Finished
 	for _, e := range own.Open {
-		ends = append(ends, protocol.End{Entry: e, State: protocol.Failed, Why: whys[f.rng.IntN(len(whys))]})
+		ends = append(ends, protocol.End{Entry: e, State: protocol.Failed, Why: anyReason(f.rng)})
 	}
 	return f.step(ends)
 }

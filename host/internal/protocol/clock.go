@@ -4,6 +4,8 @@ import (
 	"fmt"
 	"slices"
 	"time"
+
+	"github.com/wasmjob/wasmjob/host/reason"
 )
 
 // clocksAgree is by how many ms a server's clock and the registry's may differ where
@@ -56,7 +58,7 @@ func (s *State) arrive(t Tick) {
 		}
 		for i := range s.view.total() {
 			if s.mine(i) && !s.passed(i, t.At) {
-				s.excuse(i, aheadOfRegistry)
+				s.excuse(i, reason.ClockAhead)
 			}
 		}
 		return
@@ -68,8 +70,6 @@ func (s *State) arrive(t Tick) {
 		s.silenced()
 	}
 }
-
-const aheadOfRegistry = "the server's clock was ahead of the registry's"
 
 // goByClocks follows the two clocks: an instant that waited becomes due, and those
 // that came by a clock which was set back have not come.

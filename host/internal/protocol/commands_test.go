@@ -8,6 +8,7 @@ import (
 	"strings"
 
 	"github.com/wasmjob/wasmjob/host/internal/protocol"
+	"github.com/wasmjob/wasmjob/host/reason"
 )
 
 // The words of the scripts.
@@ -150,7 +151,7 @@ func finish(c *cluster, m *member, a *arguments) error {
 		if !ok {
 			return fmt.Errorf("%s has no guest of item %d", m.name, i)
 		}
-		ends = append(ends, protocol.End{Entry: e, State: state, Why: a.text, Asked: asked})
+		ends = append(ends, protocol.End{Entry: e, State: state, Why: reason.Text(a.text), Asked: asked})
 		if together && k+1 < len(items) {
 			continue
 		}

@@ -1,6 +1,10 @@
 package protocol
 
-import "slices"
+import (
+	"slices"
+
+	"github.com/wasmjob/wasmjob/host/reason"
+)
 
 // ends is when the first and the newest of the ends came that no commit carries
 // yet; 0: there is none, see complete.
@@ -47,7 +51,7 @@ func complete(s *State, _ *Plan) Mutation {
 		}
 		row, again := Row{Entry: *e, State: g.state, Why: g.why, Ended: s.now, By: s.self}, s.retries(g)
 		if again {
-			row.State, row.Why = Retried, "it "+verb(g.state)+because(g.why)
+			row.State, row.Why = Retried, reason.Of(failure(g.state))
 		}
 		w := r.weight.ends(row)
 		if again {

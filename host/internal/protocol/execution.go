@@ -1,6 +1,10 @@
 package protocol
 
-import "slices"
+import (
+	"slices"
+
+	"github.com/wasmjob/wasmjob/host/reason"
+)
 
 // begin opens runs of own items: those of the instant that is due, those whose
 // instant came while they ran, and those that an operator triggered. All of
@@ -14,10 +18,10 @@ func begin(s *State, p *Plan) Mutation {
 	// The instant stays due while the reshard is awaited or the history is full.
 	switch {
 	case s.waits(), s.view.unsealed():
-		s.excuseAll("a reshard was awaited")
+		s.excuseAll(reason.ReshardAwaited)
 		return nil
 	case s.o.MaxUnstored > 0 && len(s.unstored(s.own())) >= s.o.MaxUnstored:
-		s.excuseAll("the history could not be written")
+		s.excuseAll(reason.HistoryUnwritable)
 		return nil
 	}
 	s.due = slices.DeleteFunc(s.due, func(d due) bool { return !s.mine(d.item) || s.passed(d.item, d.at) })
@@ -108,11 +112,11 @@ func (b *beginning) scheduled(p *Plan) {
 		}
 		switch {
 		case s.view.Paused:
-			s.excuse(i, "the job was paused")
+			s.excuse(i, reason.JobPaused)
 		case s.pausedByCron():
-			s.excuse(i, cronUnreadable)
+			s.excuse(i, reason.ScheduleUnreadable)
 		case s.view.item(i).Disabled:
-			s.excuse(i, "the item was disabled")
+			s.excuse(i, reason.ItemDisabled)
 		case s.busy(i):
 			s.overlap(i, t, p)
 		default:
@@ -123,7 +127,7 @@ func (b *beginning) scheduled(p *Plan) {
 
 // overlap decides what becomes of an instant that came while its item runs.
 func (s *State) overlap(i int, t int64, p *Plan) {
-	s.excuse(i, "the run before was still going on")
+	s.excuse(i, reason.StillRunning)
 	switch {
 	case s.config().Misfire:
 		s.setDue(due{i, t, Misfired})
@@ -131,7 +135,7 @@ func (s *State) overlap(i int, t int64, p *Plan) {
 		s.setDue(due{i, t, Scheduled})
 	case s.o.Replace:
 		s.setDue(due{i, t, Scheduled})
-		s.cancel(i, false, "replaced by its next run", p)
+		s.cancel(i, false, reason.ReplacedByNextRun, p)
 	}
 }
 
@@ -175,7 +179,7 @@ func (b *beginning) open(i int, t int64, cause Cause) {
 	}
 	p := s.view.pending(i)
 	if p != nil && (p.Foreign && !s.ripe(p) || !p.Foreign && t <= p.Entry.Instant) {
-		s.excuse(i, "an interrupted run of the item was waiting for a server")
+		s.excuse(i, reason.TakeoverAwaited)
 		return
 	}
 	var rows []Row
@@ -186,11 +190,11 @@ func (b *beginning) open(i int, t int64, cause Cause) {
 		if p.Foreign {
 			e = s.unnamed(p)
 		}
-		rows = append(rows, Row{Entry: e, State: Interrupted, Why: "the next instant came before it was taken over", Ended: s.now, By: p.Dead})
+		rows = append(rows, Row{Entry: e, State: Interrupted, Why: reason.Of(reason.NextInstantBeforeTake), Ended: s.now, By: p.Dead})
 	}
 	last := s.accounted(i)
 	if last > 0 && last < t && !(s.latest.At == t && s.latest.Prev != 0 && last >= s.latest.Prev) {
-		rows = append(rows, s.gap(Row{Entry: Entry{Item: i, Instant: t}, After: last, Until: t, State: Missed, Why: s.whyOf(i), By: s.self})...)
+		rows = append(rows, s.gap(Row{Entry: Entry{Item: i, Instant: t}, After: last, Until: t, State: Missed, Why: reason.Of(s.whyOf(i)), By: s.self})...)
 	}
 	rows = append(rows, b.overtaken(i)...)
 	e := Entry{Item: i, Instant: t, Cause: cause, Attempt: 1, Begun: s.now}
@@ -228,11 +232,11 @@ func (b *beginning) fits(e Entry, rows []Row) bool {
 }
 
 // short is why a run does not fit.
-func (b *beginning) short() string {
+func (b *beginning) short() reason.Code {
 	if b.s.full != 0 {
-		return "the record of the server was full of other runs"
+		return reason.RecordFull
 	}
-	return "more items were due than begin at once"
+	return reason.TooManyDue
 }
 
 // nodes is how many of them a run of the item writes.
@@ -254,17 +258,17 @@ func (b *beginning) nodes(i int) int {
 }
 
 // blocked says who else has the item; "" if nobody.
-func (b *beginning) blocked(i int) string {
+func (b *beginning) blocked(i int) reason.Code {
 	it := b.s.view.item(i)
 	switch {
 	case b.s.view.Assignment.departing(i):
-		return "it was about to move to another server"
+		return reason.AboutToMove
 	case b.awaited && at(b.s.own().Begun, i) >= b.s.markSince:
-		return "the leader waited for its end to assign the items"
+		return reason.LeaderAwaitsEnd
 	case it.Failover != "":
-		return "another server was running it after a failure"
+		return reason.RunningAfterFailure
 	case b.m.Monitor && (it.Running != 0 || it.RunningP):
-		return "it was marked as running elsewhere"
+		return reason.MarkedRunning
 	}
 	return ""
 }
@@ -300,7 +304,7 @@ func again(s *State, _ *Plan) Mutation {
 		if !fenced(*e) {
 			continue
 		}
-		row, anew := Row{Entry: *e, State: Retried, Why: "the registry session was in doubt", Ended: s.now, By: s.self}, *e
+		row, anew := Row{Entry: *e, State: Retried, Why: reason.Of(reason.SessionDoubtful), Ended: s.now, By: s.self}, *e
 		anew.Attempt++
 		anew.Begun = s.now
 		if !r.takeWith(0, r.weight.begins(anew, []Row{row})) {
@@ -350,7 +354,7 @@ func (s *State) overtaken() {
 	}
 	for i := range s.view.total() {
 		if s.mine(i) && s.own().entry(i) != nil && !s.passed(i, s.tick.At) && !s.view.item(i).Disabled {
-			s.excuse(i, "the run before was still going on")
+			s.excuse(i, reason.StillRunning)
 			s.setDue(due{i, s.tick.At, Misfired})
 		}
 	}
@@ -369,47 +373,45 @@ func (s *State) setDue(d due) {
 
 // excuse remembers why an instant of the item was not begun; the gap row that
 // the next Begin writes says so.
-func (s *State) excuse(i int, text string) {
+func (s *State) excuse(i int, why reason.Code) {
 	for len(s.why) <= i {
 		s.why = append(s.why, "")
 	}
 	if s.why[i] == "" {
-		s.why[i] = text
+		s.why[i] = why
 	}
 }
 
 // excuseAll does so for each item to which the instant that is due belongs.
-func (s *State) excuseAll(text string) {
+func (s *State) excuseAll(why reason.Code) {
 	if s.tick.At == 0 || s.own() == nil {
 		return
 	}
 	for i := range s.view.total() {
 		if s.mine(i) && !s.passed(i, s.tick.At) {
-			s.excuse(i, text)
+			s.excuse(i, why)
 		}
 	}
 }
 
 // inability is why the member may begin nothing.
-func (s *State) inability() string {
+func (s *State) inability() reason.Code {
 	switch {
 	case s.barred:
-		return "this server must not run the job"
+		return reason.ServerNotAllowed
 	case s.leaving:
-		return "the server was shutting down"
+		return reason.ShuttingDown
 	case s.disabledHere():
-		return "the server was disabled"
+		return reason.ServerDisabled
 	case s.doubt != Trusted:
-		return silence
+		return reason.RegistrySilent
 	case s.apart() != "":
-		return "a member of ElasticJob shared the job"
+		return reason.ForeignShares
 	case s.skewed():
-		return skewed
+		return reason.ClockDiffers
 	}
-	return "the instance was removed"
+	return reason.InstanceRemoved
 }
-
-const silence = "the registry did not answer"
 
 func (s *State) unexcuse(i int) {
 	if i < len(s.why) {
@@ -417,14 +419,12 @@ func (s *State) unexcuse(i int) {
 	}
 }
 
-const nobody = "no server began it"
-
-func (s *State) whyOf(i int) string {
+func (s *State) whyOf(i int) reason.Code {
 	if i < len(s.why) && s.why[i] != "" {
 		return s.why[i]
 	}
 	if s.accounted(i) < s.away.until {
-		return nobody + "; " + s.away.why
+		return s.away.why
 	}
-	return nobody
+	return reason.NotBegun
 }

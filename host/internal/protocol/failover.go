@@ -3,6 +3,8 @@ package protocol
 import (
 	"fmt"
 	"slices"
+
+	"github.com/wasmjob/wasmjob/host/reason"
 )
 
 // enqueue ends the record of a dead member: its rows move to us, its open runs
@@ -63,10 +65,10 @@ func (s *State) enqueueDead(d *Runs, part int) *Enqueue {
 		open++
 		why := s.notAgain(e)
 		if why == "" && waits[e.Item] {
-			why = anotherRun
+			why = reason.ServerDiedAnotherRun
 		}
 		if why != "" {
-			m.Own.row(Row{Entry: e, State: Interrupted, Why: why, Ended: s.now, By: d.ID})
+			m.Own.row(Row{Entry: e, State: Interrupted, Why: reason.Of(why), Ended: s.now, By: d.ID})
 			continue
 		}
 		m.Pend = append(m.Pend, Pending{Item: e.Item, Entry: e, Dead: d.ID})
@@ -89,7 +91,7 @@ func (s *State) enqueueDead(d *Runs, part int) *Enqueue {
 	for _, t := range d.Triggers {
 		for _, i := range t.Items {
 			e := Entry{Item: i, Instant: t.At, Trigger: t.ID, Cause: Triggered, Attempt: 1}
-			m.Own.row(Row{Entry: e, State: Interrupted, Why: "the server died before the run began", Ended: s.now, By: d.ID})
+			m.Own.row(Row{Entry: e, State: Interrupted, Why: reason.Of(reason.ServerDiedBeforeBegin), Ended: s.now, By: d.ID})
 		}
 	}
 	return m
@@ -105,28 +107,26 @@ func (d *RunsData) unfinished() []Entry {
 	return all
 }
 
-const anotherRun = "the server died; another run of the item waits or runs"
-
 // notAgain says why an orphan is not run again; "" if it is.
-func (s *State) notAgain(e Entry) string {
+func (s *State) notAgain(e Entry) reason.Code {
 	v := s.view
 	it := v.item(e.Item)
 	for k := range v.Runs {
 		if !v.dead(v.Runs[k].ID) && v.Runs[k].entry(e.Item) != nil {
-			return "a later run of the item had begun"
+			return reason.LaterRunBegan
 		}
 	}
 	switch {
 	case !v.Config.Failover:
-		return "the server died; failover is off"
+		return reason.ServerDiedFailoverOff
 	case e.Item >= v.total():
-		return "the server died; the item no longer exists"
+		return reason.ServerDiedItemGone
 	case it.Disabled:
-		return "the server died; the item is disabled"
+		return reason.ServerDiedItemDisabled
 	case s.later(e):
-		return "the server died; the next instant had come"
+		return reason.ServerDiedNextInstant
 	case v.pending(e.Item) != nil || it.Failover != "":
-		return anotherRun
+		return reason.ServerDiedAnotherRun
 	}
 	return ""
 }
@@ -184,7 +184,7 @@ func (s *State) taking() *Take {
 		if m.Monitor && (it.Running != 0 || it.RunningP) {
 			continue
 		}
-		row := Row{Entry: p.Entry, State: TakenOver, Why: "the server died", Ended: s.now, By: p.Dead}
+		row := Row{Entry: p.Entry, State: TakenOver, Why: reason.Of(reason.ServerDied), Ended: s.now, By: p.Dead}
 		e := p.Entry
 		e.Cause, e.Begun = Failover, s.now
 		e.Attempt++
@@ -245,28 +245,28 @@ func (s *State) dropped(p *Pending) Row {
 	v := s.view
 	switch {
 	case p.Foreign && v.foreign() && s.idle(p) && s.ripe(p):
-		return Row{Entry: s.unnamed(p), State: Skipped, Why: "a member of ElasticJob wanted it run again, but it had ended", Ended: s.now}
+		return Row{Entry: s.unnamed(p), State: Skipped, Why: reason.Of(reason.ForeignRunHadEnded), Ended: s.now}
 	case p.Foreign && v.foreign() && !v.Config.Failover && s.ripe(p):
 		// Theirs would let it stand, and take it when failover is on again.
-		return Row{Entry: s.unnamed(p), State: Skipped, Why: "a member of ElasticJob wanted it run again, but failover was switched off", Ended: s.now}
+		return Row{Entry: s.unnamed(p), State: Skipped, Why: reason.Of(reason.ForeignFailoverOff), Ended: s.now}
 	case p.Foreign && v.foreign():
 		return Row{}
 	case p.Foreign:
 		// Nobody who could say what it was is left.
-		return Row{Entry: s.unnamed(p), State: Lost, Why: "a member of ElasticJob left it; whether it ran could not be told", Ended: s.now}
+		return Row{Entry: s.unnamed(p), State: Lost, Why: reason.Of(reason.ForeignLeftUnknown), Ended: s.now}
 	}
-	var why string
+	var why reason.Code
 	switch {
 	case !v.Config.Failover:
-		why = "failover was switched off"
+		why = reason.FailoverOff
 	case p.Item >= v.total():
-		why = "the item no longer exists"
+		why = reason.ItemGone
 	case v.item(p.Item).Disabled:
-		why = "the item was disabled"
+		why = reason.ItemDisabled
 	case s.later(p.Entry):
-		why = "the next instant came before it was taken over"
+		why = reason.NextInstantBeforeTake
 	default:
 		return Row{}
 	}
-	return Row{Entry: p.Entry, State: Interrupted, Why: why, Ended: s.now, By: p.Dead}
+	return Row{Entry: p.Entry, State: Interrupted, Why: reason.Of(why), Ended: s.now, By: p.Dead}
 }

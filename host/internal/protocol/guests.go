@@ -1,6 +1,10 @@
 package protocol
 
-import "slices"
+import (
+	"slices"
+
+	"github.com/wasmjob/wasmjob/host/reason"
+)
 
 func (s *State) guest(i int) *guest {
 	k, ok := slices.BinarySearchFunc(s.guests, i, func(g guest, i int) int { return g.Item - i })
@@ -48,7 +52,7 @@ func (s *State) act(p *Plan) {
 	for k := range s.guests {
 		g := &s.guests[k]
 		if e := own.entry(g.Item); !g.ended && (e == nil || !e.Same(g.Entry)) {
-			s.cancel(g.Item, true, "the record of the run is gone", p)
+			s.cancel(g.Item, true, reason.RecordGone, p)
 		}
 	}
 	if s.doubt != Trusted {
@@ -60,7 +64,7 @@ func (s *State) act(p *Plan) {
 		}
 		if s.leaving {
 			k, _ := slices.BinarySearchFunc(s.guests, e.Item, func(g guest, i int) int { return g.Item - i })
-			s.guests = slices.Insert(s.guests, k, guest{Entry: e, ended: true, state: Cancelled, why: "the server was shutting down"})
+			s.guests = slices.Insert(s.guests, k, guest{Entry: e, ended: true, state: Cancelled, why: reason.Of(reason.ShuttingDown)})
 			continue
 		}
 		s.run(e, own.Modified, []int{e.Item}, p)
@@ -77,7 +81,7 @@ func (s *State) finished(e End) {
 		s.ends.first = s.now
 	}
 	s.ends.last = s.now
-	if g.why == "" || e.State != Cancelled {
+	if g.why.None() || e.State != Cancelled {
 		g.why = e.Why
 	}
 }
@@ -86,19 +90,19 @@ func (s *State) finished(e End) {
 // under way no rule is asked.
 func (s *State) silenced() {
 	if s.doubt != Trusted && s.view != nil {
-		s.excuseAll(silence)
+		s.excuseAll(reason.RegistrySilent)
 	}
 }
 
 // cancel asks a guest to stop, or ends it.
-func (s *State) cancel(i int, hard bool, why string, p *Plan) {
+func (s *State) cancel(i int, hard bool, why reason.Code, p *Plan) {
 	g := s.guest(i)
-	if g == nil || g.ended || g.killed || g.why == why && !hard {
+	if g == nil || g.ended || g.killed || g.why.Code == why && !hard {
 		return
 	}
-	g.why = why
+	g.why = reason.Of(why)
 	g.killed, g.fenced = g.killed || hard, false
-	p.add(Cancel{Item: i, Hard: hard, Why: why})
+	p.add(Cancel{Item: i, Hard: hard, Why: g.why})
 }
 
 // doubted fences the member itself: long before the registry gives its items
@@ -117,7 +121,7 @@ func (s *State) doubted(level Doubt, p *Plan) {
 		if g.ended {
 			continue
 		}
-		fenced := g.fenced || g.why == "" // not if it was asked to stop for another reason
+		fenced := g.fenced || g.why.None() // not if it was asked to stop for another reason
 		s.cancel(g.Item, level == Expired, "the registry session is in doubt", p)
 		g.fenced = fenced
 	}

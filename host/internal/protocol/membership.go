@@ -3,6 +3,8 @@ package protocol
 import (
 	"fmt"
 	"slices"
+
+	"github.com/wasmjob/wasmjob/host/reason"
 )
 
 // observe derives from the view what the rules look at.
@@ -27,7 +29,7 @@ func (s *State) observe(p *Plan) {
 		// ElasticJob's shutdown of one instance: its node is deleted.
 		s.leaving = true
 		p.add(Note{Text: "the instance's node was removed: shutting this job down here"})
-		p.add(Drain{Why: "shut down by an operator"})
+		p.add(Drain{Why: reason.Of(reason.StopOrdered)})
 	}
 	s.bar(p)
 	if v.Necessary || v.Processing || v.unadopted() || v.departed() {

@@ -1,6 +1,10 @@
 package protocol
 
-import "slices"
+import (
+	"slices"
+
+	"github.com/wasmjob/wasmjob/host/reason"
+)
 
 // When a member of ElasticJob dies with runs open, or leaves some to others, one
 // of ours makes of them what its own members leave: pending runs that say which
@@ -14,7 +18,7 @@ func (s *State) seeTakes() {
 		if v.pending(p.Item) != nil || !s.reclaims() || v.told(p.Entry) {
 			continue
 		}
-		r := Row{Entry: p.Entry, State: TakenOver, Why: "a member of ElasticJob took it over, and keeps no rows of what it ran", Ended: s.now, By: p.Dead}
+		r := Row{Entry: p.Entry, State: TakenOver, Why: reason.Of(reason.ForeignTookOver), Ended: s.now, By: p.Dead}
 		w.taken = append(w.taken, r)
 	}
 	w.pending = nil
@@ -93,7 +97,7 @@ func orphan(s *State, _ *Plan) Mutation {
 			done = true
 			m.Next.Last = set(m.Next.Last, e.Item, max(at(m.Next.Last, e.Item), e.Instant))
 			if why := s.notAgain(e); why != "" {
-				m.Own.row(Row{Entry: e, State: Lost, Why: why, Ended: s.now, By: t.id})
+				m.Own.row(Row{Entry: e, State: Lost, Why: reason.Of(why), Ended: s.now, By: t.id})
 				continue
 			}
 			m.Pend = append(m.Pend, Pending{Item: e.Item, Entry: e, Dead: t.id})

@@ -281,7 +281,7 @@ func entry(e protocol.Entry, items string) string {
 }
 
 func row(r protocol.Row, items string) string {
-	by := given(r.By != "", " by "+nameOf(r.By)) + because(r.Why)
+	by := given(r.By != "", " by "+nameOf(r.By)) + because(r.Why.String())
 	if r.Gap {
 		cron := given(r.Cron != "every-10s", " of "+r.Cron)
 		return fmt.Sprintf("%s between %s and %s%s %s%s", items, secondsOf(r.After), secondsOf(r.Until), cron, r.State, by)

@@ -1,6 +1,10 @@
 package protocol
 
-import "slices"
+import (
+	"slices"
+
+	"github.com/wasmjob/wasmjob/host/reason"
+)
 
 // next copies the own record for the next set of it, without what is no longer
 // needed: stored rows, and instants and requests that the assignment holds as
@@ -100,16 +104,16 @@ func account(s *State, _ *Plan) Mutation {
 	for _, t := range own.Triggers {
 		var rest []int
 		for _, i := range t.Items {
-			why := ""
+			var why reason.Code
 			switch {
 			case s.leaving:
-				why = "the server was shutting down"
+				why = reason.ShuttingDown
 			case i >= s.view.total() && s.markSince == 0:
-				why = "the item no longer exists"
+				why = reason.ItemGone
 			case s.view.item(i).Disabled:
-				why = "the item was disabled"
+				why = reason.ItemDisabled
 			case !s.mine(i) && s.markSince == 0:
-				why = "the item moved to another server"
+				why = reason.ItemMoved
 			}
 			if why == "" || !gives(t.skipped(i, why, s.now, s.self)) {
 				rest = append(rest, i)

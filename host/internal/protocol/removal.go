@@ -1,5 +1,7 @@
 package protocol
 
+import "github.com/wasmjob/wasmjob/host/reason"
+
 // A tool removes a job node by node, children first, and gives up when what it is
 // about to look at has gone. So nothing is made anew while it may be at work, and
 // who has seen it does not make whole what it has left.
@@ -46,7 +48,7 @@ func (s *State) seeNodesGone(p *Plan) bool {
 	}
 	s.gone = true
 	for k := range s.guests {
-		s.cancel(s.guests[k].Item, true, "the member's nodes were removed", p)
+		s.cancel(s.guests[k].Item, true, reason.NodesRemoved, p)
 	}
 	p.add(Note{Text: "the member's nodes were removed from the registry"})
 	p.add(Stop{Rejoin: !s.leaving || s.barred, Removed: true})

@@ -1,6 +1,10 @@
 package protocol
 
-import "slices"
+import (
+	"slices"
+
+	"github.com/wasmjob/wasmjob/host/reason"
+)
 
 // A run that failed may be tried again after a while, as the next attempt. It
 // waits in the record: its item is not open meanwhile, so it holds up neither a
@@ -49,18 +53,12 @@ func (d *RunsData) retry(s *State, e Entry) {
 	d.Retries = slices.Insert(d.Retries, k, Retry{Entry: e, After: after})
 }
 
-func verb(s RowState) string {
+// failure is why an attempt that ended so is tried again.
+func failure(s RowState) reason.Code {
 	if s == TimedOut {
-		return "timed out"
+		return reason.TimedOut
 	}
-	return "failed"
-}
-
-func because(why string) string {
-	if why == "" {
-		return ""
-	}
-	return ": " + why
+	return reason.Failed
 }
 
 // retries begins what has waited long enough.
@@ -86,7 +84,7 @@ func (b *beginning) overtaken(i int) []Row {
 	var rows []Row
 	for _, r := range b.m.Own.Retries {
 		if r.Item == i {
-			rows = append(rows, b.s.givenUp(r, "the next instant came before it was tried again"))
+			rows = append(rows, b.s.givenUp(r, reason.NextInstantBeforeRetry))
 		}
 	}
 	return rows
@@ -97,23 +95,23 @@ func (b *beginning) overtake(i int) {
 	b.m.Own.Retries = slices.DeleteFunc(b.m.Own.Retries, func(r Retry) bool { return r.Item == i })
 }
 
-func (s *State) givenUp(r Retry, why string) Row {
-	return Row{Entry: r.Entry, State: Interrupted, Why: why, Ended: s.now, By: s.self}
+func (s *State) givenUp(r Retry, why reason.Code) Row {
+	return Row{Entry: r.Entry, State: Interrupted, Why: reason.Of(why), Ended: s.now, By: s.self}
 }
 
 // hopeless is why a retry will never begin here; "" if it may.
-func (s *State) hopeless(r Retry) string {
+func (s *State) hopeless(r Retry) reason.Code {
 	switch {
 	case s.leaving:
-		return "the server was shutting down"
+		return reason.ShuttingDown
 	case s.later(r.Entry):
-		return "the next instant came before it was tried again"
+		return reason.NextInstantBeforeRetry
 	case r.Item >= s.view.total() && s.markSince == 0:
-		return "the item no longer exists"
+		return reason.ItemGone
 	case s.view.item(r.Item).Disabled:
-		return "the item was disabled"
+		return reason.ItemDisabled
 	case !s.mine(r.Item) && s.markSince == 0:
-		return "the item moved to another server"
+		return reason.ItemMoved
 	}
 	return ""
 }

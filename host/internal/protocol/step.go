@@ -3,6 +3,8 @@ package protocol
 import (
 	"fmt"
 	"slices"
+
+	"github.com/wasmjob/wasmjob/host/reason"
 )
 
 // State is what one member knows and does for one job during one session. Make
@@ -33,8 +35,8 @@ type State struct {
 	dated  bool  // the schedule has said which that is; it may have none
 	paused int64 // the newest instant that came during a pause
 	ends   ends
-	due    []due    // instants that came while their item ran
-	why    []string // by item: why its instants were not begun
+	due    []due         // instants that came while their item ran
+	why    []reason.Code // by item: why its instants were not begun
 	away   away
 
 	markSince int64 // since when a reshard is under way
@@ -138,7 +140,7 @@ type guest struct {
 	Entry
 	ended  bool
 	state  RowState
-	why    string
+	why    reason.Reason
 	flow   Flow
 	asked  bool // for another attempt
 	fenced bool // asked to stop because the session is in doubt
@@ -273,7 +275,7 @@ func (s *State) receive(in Input, p *Plan) {
 		s.hush(p)
 		for _, g := range s.guests {
 			if !g.ended {
-				p.add(Cancel{Item: g.Item, Hard: true, Why: "the registry session is over"})
+				p.add(Cancel{Item: g.Item, Hard: true, Why: reason.Of(reason.SessionOver)})
 			}
 		}
 	}

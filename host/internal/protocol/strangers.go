@@ -3,6 +3,8 @@ package protocol
 import (
 	"fmt"
 	"slices"
+
+	"github.com/wasmjob/wasmjob/host/reason"
 )
 
 // Members of ElasticJob keep no records. What they did, and what they had open
@@ -217,7 +219,7 @@ func (s *State) accountFor(next *Assignment, own *RunsData) {
 		}
 		if before := at(next.Last, i); last > before && !s.witness.strange(next.owner(i)) {
 			if hole := min(at(s.witness.holes, i), last); before > 0 && hole > before {
-				own.rows(s.gap(Row{Entry: Entry{Item: i, Instant: hole}, After: before, Until: hole + 1, State: Lost, Why: theirs, By: s.self}))
+				own.rows(s.gap(Row{Entry: Entry{Item: i, Instant: hole}, After: before, Until: hole + 1, State: Lost, Why: reason.Of(reason.ForeignHadItem), By: s.self}))
 			}
 			next.Last = set(next.Last, i, last)
 		}
@@ -237,7 +239,7 @@ func (s *State) comesBack(i int, next *Assignment, own *RunsData) {
 	if existed == 0 || i < existed || before >= from || s.witness.strange(s.view.item(i).Owner) || s.witness.strange(next.owner(i)) {
 		return
 	}
-	own.rows(s.gap(Row{Entry: Entry{Item: i, Instant: from}, After: before, Until: from + 1, State: Skipped, Why: "the item did not exist", By: s.self}))
+	own.rows(s.gap(Row{Entry: Entry{Item: i, Instant: from}, After: before, Until: from + 1, State: Skipped, Why: reason.Of(reason.ItemDidNotExist), By: s.self}))
 	next.Last = set(next.Last, i, from)
 }
 
@@ -249,8 +251,6 @@ func (s *State) beganAt(i int) int64 {
 	}
 	return s.dateOf(max(s.markSince, s.total.since))
 }
-
-const theirs = "a member of ElasticJob had the item, and keeps no rows of what it ran"
 
 // lost is what a stranger had open of the item when it went away.
 func (w *witness) lost(i int) *Entry {

@@ -3,6 +3,8 @@ package protocol
 import (
 	"fmt"
 	"slices"
+
+	"github.com/wasmjob/wasmjob/host/reason"
 )
 
 // triggered: an operator's request waits at our instance.
@@ -26,14 +28,14 @@ func (b *beginning) request(p *Plan) {
 	for _, i := range b.asked() {
 		switch {
 		case s.view.item(i).Disabled:
-			b.m.Own.row(b.declined(t, i, "the item is disabled"))
+			b.m.Own.row(b.declined(t, i, reason.ItemDisabled))
 		case b.waiting(i):
-			b.m.Own.row(b.declined(t, i, "another request was waiting"))
+			b.m.Own.row(b.declined(t, i, reason.AnotherRequestWaited))
 		case s.busy(i) && !s.o.Queue && !s.o.Replace:
-			b.m.Own.row(b.declined(t, i, "the run before was still going on"))
+			b.m.Own.row(b.declined(t, i, reason.StillRunning))
 		default:
 			if s.busy(i) && s.o.Replace {
-				s.cancel(i, false, "replaced by a trigger", p)
+				s.cancel(i, false, reason.ReplacedByTrigger, p)
 			}
 			t.Items = append(t.Items, i)
 		}
@@ -74,7 +76,7 @@ func (b *beginning) waiting(i int) bool {
 }
 
 // decline accepts the trigger and runs none of its items.
-func (b *beginning) decline(why string) {
+func (b *beginning) decline(why reason.Code) {
 	t := Trigger{ID: b.s.requestID(), At: b.s.now}
 	for _, i := range b.asked() {
 		b.m.Own.row(b.declined(t, i, why))
@@ -87,14 +89,14 @@ func (s *State) requestID() string { return s.view.instance(s.self).requestID() 
 // requestID names the request by the revision that wrote it.
 func (in *Instance) requestID() string { return fmt.Sprintf("t%d", in.Modified) }
 
-func (b *beginning) declined(t Trigger, i int, why string) Row {
+func (b *beginning) declined(t Trigger, i int, why reason.Code) Row {
 	return t.skipped(i, why, b.s.now, b.s.self)
 }
 
 // skipped is the row of an item that the request does not run.
-func (t *Trigger) skipped(i int, why string, now int64, by ID) Row {
+func (t *Trigger) skipped(i int, why reason.Code, now int64, by ID) Row {
 	e := Entry{Item: i, Instant: t.At, Trigger: t.ID, Cause: Triggered, Attempt: 1}
-	return Row{Entry: e, State: Skipped, Why: why, Ended: now, By: by}
+	return Row{Entry: e, State: Skipped, Why: reason.Of(why), Ended: now, By: by}
 }
 
 // unaccepted gives a row to each item that moves away from a member which was
@@ -107,9 +109,9 @@ func (s *State) unaccepted(next *Assignment, own *RunsData) {
 		if next.owner(i) == owner || !from.asks(next, i) || to.asks(next, i) {
 			continue
 		}
-		why := "the item moved to another server"
+		why := reason.ItemMoved
 		if i >= next.Total {
-			why = "the item no longer exists"
+			why = reason.ItemGone
 		}
 		t := Trigger{ID: from.requestID(), At: s.now}
 		own.row(t.skipped(i, why, s.now, owner))

@@ -18,9 +18,6 @@ type said struct {
 	unread           bool // not even the cron by which the clock is to go can be read
 }
 
-// cronUnreadable is why nobody began what came due meanwhile.
-const cronUnreadable = "the schedule in the registry could not be read"
-
 // inForce is the cron by which the job goes: the registry's or, while that cannot be
 // read, the newest before it that can; if there is none, it is the registry's.
 func (s *State) inForce(c *Config) string {

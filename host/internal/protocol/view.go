@@ -4,6 +4,7 @@ import (
 	"slices"
 
 	"github.com/wasmjob/wasmjob/host/job"
+	"github.com/wasmjob/wasmjob/host/reason"
 )
 
 // ID names a member of the job.
@@ -314,7 +315,7 @@ type Row struct {
 	Until int64  // of a gap: the first instant that is not part of it
 	Cron  string // of a gap: what it is counted by; "" in records that do not say
 	State RowState
-	Why   string
+	Why   reason.Reason
 	Ended int64
 	By    ID // who ran it
 }

@@ -1,5 +1,7 @@
 package protocol
 
+import "github.com/wasmjob/wasmjob/host/reason"
+
 // Input is something that happened to one member's share of one job.
 //
 //sumtype:decl
@@ -33,7 +35,7 @@ type (
 	End struct {
 		Entry Entry
 		State RowState
-		Why   string
+		Why   reason.Reason
 		Flow  Flow
 		Asked bool // it failed, and the guest asks for another attempt
 	}
@@ -488,11 +490,11 @@ type (
 	Cancel struct {
 		Item int
 		Hard bool
-		Why  string
+		Why  reason.Reason
 	}
 	// Drain: the member leaves, and its guests may go on for as long as at a stop of
 	// the server.
-	Drain struct{ Why string }
+	Drain struct{ Why reason.Reason }
 	// Listen calls the module's listener of fires; answered by Told.
 	Listen struct {
 		Event   Event

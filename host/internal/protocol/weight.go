@@ -16,7 +16,7 @@ const (
 
 	recordBytes = 400 // what a record has without anything in it
 	entryBytes  = 64  // of an entry, but for its items, numbers and texts
-	rowBytes    = 64  // and of a row, beside those of its entry
+	rowBytes    = 74  // and of a row, beside those of its entry
 	waitBytes   = 40  // of a run that waits, beside those of its entry
 	pairBytes   = 12  // from, to
 	spanBytes   = 40  // from, to, as instants
@@ -150,7 +150,7 @@ func (w *weight) row(r *Row) {
 		w.rest += pair(t.Item, r.Item)
 		return
 	}
-	w.rest += r.bytes() + rowBytes + numberBytes + digits(r.Ended) + len(r.State) + textBytes(r.Why) + textBytes(string(r.By))
+	w.rest += r.bytes() + rowBytes + numberBytes + digits(r.Ended) + len(r.State) + textBytes(r.Why.String()) + textBytes(r.Why.Key()) + textBytes(string(r.By))
 	if r.Gap {
 		w.rest += 2*numberBytes + textBytes(r.Cron)
 	}

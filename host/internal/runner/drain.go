@@ -6,6 +6,7 @@ import (
 
 	"github.com/wasmjob/wasmjob/host/internal/protocol"
 	"github.com/wasmjob/wasmjob/host/job"
+	"github.com/wasmjob/wasmjob/host/reason"
 )
 
 // drainPhase is how far a member is on its way out.
@@ -31,13 +32,13 @@ func (m *member) leave(now bool) {
 	if now {
 		wait = 0
 	}
-	m.depart(wait, "the server was shutting down")
+	m.depart(wait, reason.Of(reason.ShuttingDown))
 	m.step(protocol.Asked{Ask: protocol.AskLeave{}})
 }
 
 // depart begins the way out: no more ticks, and the core leaves as soon as
 // nothing is open. Who is on the way out already does not get more time by it.
-func (m *member) depart(wait time.Duration, why string) {
+func (m *member) depart(wait time.Duration, why reason.Reason) {
 	if m.draining != notDraining {
 		if wait == 0 && m.draining == finishing {
 			m.drain.Reset(0)

@@ -5,6 +5,7 @@ import (
 
 	"github.com/wasmjob/wasmjob/host/internal/session"
 	"github.com/wasmjob/wasmjob/host/job"
+	"github.com/wasmjob/wasmjob/host/reason"
 )
 
 // fence ends what a member has running when its session can be over elsewhere,
@@ -127,7 +128,7 @@ func (b *mailbox) Turns() (n uint64, waits bool) {
 // fenceGuest lets the fence end a guest, as the core would.
 func (m *member) fenceGuest(g *guest) (leave func()) {
 	return m.box.fence.add(&fenced{spare: true, end: func() {
-		g.ask(job.StopSessionLost, "the registry session is in doubt")
+		g.ask(job.StopSessionLost, reason.Of(reason.SessionDoubtful))
 		g.kill()
 	}})
 }

@@ -13,6 +13,7 @@ import (
 	"github.com/wasmjob/wasmjob/host/internal/protocol"
 	"github.com/wasmjob/wasmjob/host/internal/session"
 	"github.com/wasmjob/wasmjob/host/job"
+	"github.com/wasmjob/wasmjob/host/reason"
 	"github.com/wasmjob/wasmjob/host/trace"
 )
 
@@ -166,10 +167,6 @@ func (m *member) row(r *protocol.Row, schedules []protocol.Schedule) (trace.Row,
 	return row, true
 }
 
-// cronUnreadable is why nobody began what came due while the schedule in the registry
-// was none.
-const cronUnreadable = "the schedule in the registry could not be read"
-
 // count tells which instants a gap has, by the schedule under which it came about.
 // One that cannot be read has none: what the one before it names was missed.
 func (m *member) count(row *trace.Row, r *protocol.Row, schedules []protocol.Schedule) {
@@ -183,7 +180,7 @@ func (m *member) count(row *trace.Row, r *protocol.Row, schedules []protocol.Sch
 			row.Instant, row.Last, row.Count, row.Schedule = first, last, n, cron
 			return
 		}
-		row.Reason = cronUnreadable
+		row.Reason = reason.Of(reason.ScheduleUnreadable)
 		k := slices.IndexFunc(schedules, func(s protocol.Schedule) bool { return s.Cron == cron })
 		if k < 1 {
 			return

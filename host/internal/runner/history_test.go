@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"github.com/wasmjob/wasmjob/host/internal/protocol"
+	"github.com/wasmjob/wasmjob/host/reason"
 	"github.com/wasmjob/wasmjob/host/registry"
 	"github.com/wasmjob/wasmjob/host/registry/embedded"
 	"github.com/wasmjob/wasmjob/host/registry/registrytest"
@@ -49,11 +50,11 @@ func TestGapsKeepTheirSchedule(t *testing.T) {
 		row  protocol.Row
 		want string
 	}{
-		{protocol.Row{Gap: true, After: 0, Until: 60_000, Cron: "10s", Why: "w"}, "gap-10000 5 to 50000 of 10s: w"},
-		{protocol.Row{Gap: true, After: 0, Until: 60_000, Why: "w"}, "gap-20000 2 to 40000 of 20s: w"}, // in a record of an older release
-		{protocol.Row{Gap: true, After: 0, Until: 130_000, Why: "w"}, "gap-1000 129 to 129000 of 1s: w"},
-		{protocol.Row{Gap: true, After: 89_999, Until: 120_001, Cron: "no schedule", Why: "w"}, "gap-100000 2 to 120000 of 20s: the schedule in the registry could not be read"},
-		{protocol.Row{Gap: true, After: 0, Until: 60_000, Cron: "never known", Why: "w"}, "nothing"},
+		{protocol.Row{Gap: true, After: 0, Until: 60_000, Cron: "10s", Why: reason.Text("w")}, "gap-10000 5 to 50000 of 10s: w"},
+		{protocol.Row{Gap: true, After: 0, Until: 60_000, Why: reason.Text("w")}, "gap-20000 2 to 40000 of 20s: w"}, // in a record of an older release
+		{protocol.Row{Gap: true, After: 0, Until: 130_000, Why: reason.Text("w")}, "gap-1000 129 to 129000 of 1s: w"},
+		{protocol.Row{Gap: true, After: 89_999, Until: 120_001, Cron: "no schedule", Why: reason.Text("w")}, "gap-100000 2 to 120000 of 20s: the schedule in the registry could not be read"},
+		{protocol.Row{Gap: true, After: 0, Until: 60_000, Cron: "never known", Why: reason.Text("w")}, "nothing"},
 		{protocol.Row{Entry: protocol.Entry{Instant: 80_000}}, "80000 0 to 0 of 20s: "},
 		{protocol.Row{Entry: protocol.Entry{Instant: 120_000}}, "120000 0 to 0 of 1s: "},
 		{protocol.Row{Entry: protocol.Entry{Instant: 120_000, Trigger: "t7"}}, "t7 0 to 0 of : "},
@@ -102,7 +103,7 @@ func TestGapsOfALostRegistry(t *testing.T) {
 		for _, r := range rows.sorted() {
 			if r.State == trace.Missed {
 				missed++
-				if want := "no server began it; this server had lost the registry"; r.Reason != want {
+				if want := reason.NotBegunRegistryLost; r.Reason.Code != want {
 					t.Errorf("item %d from %d on: %q, want %q", r.Item, r.Instant, r.Reason, want)
 				}
 			}

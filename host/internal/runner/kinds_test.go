@@ -172,7 +172,7 @@ func TestStrategyThatFails(t *testing.T) {
 			if len(trouble) != 1 || !strings.HasPrefix(trouble[0], "strategy: it failed, and items") || !strings.HasSuffix(trouble[0], "out of fuel") {
 				t.Errorf("keep %v: troubles %q", keep, trouble)
 			}
-			if e := <-s.events; e.Kind != StrategyFault || "strategy: "+e.Reason != trouble[0] || e.Config.Name != testJob || e.Instance == "" {
+			if e := <-s.events; e.Kind != StrategyFault || "strategy: "+e.Reason.String() != trouble[0] || e.Config.Name != testJob || e.Instance == "" {
 				t.Errorf("keep %v: event %+v", keep, e)
 			}
 			owned := func() bool {

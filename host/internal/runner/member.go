@@ -12,6 +12,7 @@ import (
 	"github.com/wasmjob/wasmjob/host/internal/protocol"
 	"github.com/wasmjob/wasmjob/host/internal/session"
 	"github.com/wasmjob/wasmjob/host/job"
+	"github.com/wasmjob/wasmjob/host/reason"
 	"github.com/wasmjob/wasmjob/host/registry"
 )
 
@@ -50,7 +51,7 @@ type member struct {
 	wake, drain *time.Timer // nil until they are needed
 	wakeAt      time.Time   // when wake fires; zero: it does not
 	draining    drainPhase
-	departs     string // why, once it does
+	departs     reason.Reason // why, once it does
 	over, again bool
 	err         error
 }
@@ -423,13 +424,13 @@ func (m *member) dealt(e Event, err error, kept bool) {
 		m.troubles.clear(troubleStrategy)
 		return
 	}
-	instead := "items are dealt out evenly"
+	code := reason.StrategyFailedEvenly
 	if kept {
-		instead = "items stay where they are"
+		code = reason.StrategyFailedKept
 	}
-	e.Reason = fmt.Sprintf("it failed, and %s: %v", instead, err)
-	m.Log.Error("the sharding strategy failed", "instead", instead, "error", err)
-	m.troubles.set(troubleStrategy, e.Reason)
+	e.Reason = reason.Of(code, err.Error())
+	m.Log.Error("the sharding strategy failed", "code", code, "error", err)
+	m.troubles.set(troubleStrategy, e.Reason.String())
 	if m.Observe != nil {
 		m.Observe(e)
 	}

@@ -10,6 +10,7 @@ import (
 	"github.com/wasmjob/wasmjob/host/internal/layout"
 	"github.com/wasmjob/wasmjob/host/internal/workers"
 	"github.com/wasmjob/wasmjob/host/job"
+	"github.com/wasmjob/wasmjob/host/reason"
 	"github.com/wasmjob/wasmjob/host/registry"
 	"github.com/wasmjob/wasmjob/host/registry/embedded"
 	"github.com/wasmjob/wasmjob/host/trace"
@@ -26,7 +27,7 @@ func TestGuestThatWasToldToStopDoesNotBegin(t *testing.T) {
 		for range 100 { // which of two that are ready is taken is a matter of chance
 			places, pool := NewSlots(1), workers.New(1).Job()
 			g := waiting(places, pool.Worker())
-			g.ask(job.StopShutdown, "")
+			g.ask(job.StopShutdown, reason.Reason{})
 			if _, ok := g.place(t.Context()); ok {
 				t.Fatal("it begins")
 			}
@@ -46,7 +47,7 @@ func TestGuestThatWasToldToStopDoesNotBegin(t *testing.T) {
 				done <- ok
 			}()
 			synctest.Wait()
-			g.ask(job.StopShutdown, "")
+			g.ask(job.StopShutdown, reason.Reason{})
 			if <-done {
 				t.Error("it begins without a place")
 			}

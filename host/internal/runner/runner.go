@@ -23,6 +23,7 @@ import (
 	"github.com/wasmjob/wasmjob/host/internal/session"
 	"github.com/wasmjob/wasmjob/host/internal/workers"
 	"github.com/wasmjob/wasmjob/host/job"
+	"github.com/wasmjob/wasmjob/host/reason"
 	"github.com/wasmjob/wasmjob/host/trace"
 )
 
@@ -125,9 +126,9 @@ type Event struct {
 	Instance  job.InstanceID
 	Cause     trace.Cause
 	Attempt   int
-	State     trace.State // Running at the start
-	Outcome   job.Outcome // of an end
-	Reason    string      // of an end: why it was stopped; of a strategy: what is wrong
+	State     trace.State   // Running at the start
+	Outcome   job.Outcome   // of an end
+	Reason    reason.Reason // of an end: why it was stopped; of a strategy: what is wrong
 }
 
 // The kinds of Event.

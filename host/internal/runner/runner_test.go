@@ -111,7 +111,7 @@ func TestDrain(t *testing.T) {
 					t.Errorf("states (-want +got):\n%s", diff)
 				}
 				for _, r := range rows.sorted() {
-					if r.State == trace.Cancelled && r.Reason == "" {
+					if r.State == trace.Cancelled && r.Reason.None() {
 						t.Errorf("row %+v has no reason", r)
 					}
 				}

@@ -14,6 +14,7 @@ import (
 	"github.com/wasmjob/wasmjob/host/internal/protocol"
 	"github.com/wasmjob/wasmjob/host/internal/workers"
 	"github.com/wasmjob/wasmjob/host/job"
+	"github.com/wasmjob/wasmjob/host/reason"
 	"github.com/wasmjob/wasmjob/host/trace"
 )
 
@@ -40,7 +41,7 @@ type guest struct {
 
 	// mu guards what follows: loop, deadline and guest meet here.
 	mu    sync.Mutex
-	why   string
+	why   reason.Reason
 	timer *time.Timer // kills when the grace is over
 	done  bool
 	over  bool        // it has returned, and who observes it as well
@@ -52,24 +53,24 @@ type guest struct {
 
 // ask asks the guest to stop, and ends it when it does not. The first reason
 // is the one that is recorded.
-func (g *guest) ask(reason job.StopReason, why string) {
+func (g *guest) ask(stop job.StopReason, why reason.Reason) {
 	g.mu.Lock()
 	defer g.mu.Unlock()
 	if g.done || g.timer != nil {
 		return
 	}
 	g.why = why
-	g.reason.Store(int32(reason))
+	g.reason.Store(int32(stop))
 	close(g.told)
 	wait := g.grace
-	if reason == job.StopDeadline {
+	if stop == job.StopDeadline {
 		wait += deadlineSlack
 	}
 	g.timer = time.AfterFunc(wait, g.kill)
 }
 
 // finish ends the timers and says why it was asked to stop.
-func (g *guest) finish() (job.StopReason, string) {
+func (g *guest) finish() (job.StopReason, reason.Reason) {
 	g.mu.Lock()
 	defer g.mu.Unlock()
 	g.done = true
@@ -136,12 +137,12 @@ func (m *member) ended(e protocol.Entry) {
 }
 
 // cancel stops a guest as the core says.
-func (m *member) cancel(e protocol.Cancel, reason job.StopReason) {
+func (m *member) cancel(e protocol.Cancel, stop job.StopReason) {
 	g := m.guests[e.Item]
 	if g == nil {
 		return
 	}
-	g.ask(reason, e.Why)
+	g.ask(stop, e.Why)
 	if e.Hard {
 		g.kill()
 	}
@@ -162,11 +163,11 @@ func reasonOf(in protocol.Input) job.StopReason {
 // ends it if it does not heed that.
 func (m *member) why(g *guest) func() job.StopReason {
 	return func() job.StopReason {
-		reason := g.stopReason()
-		if reason == job.Continue && g.call.Config.Kind == job.Dataflow && g.call.Config.Streaming {
+		stop := g.stopReason()
+		if stop == job.Continue && g.call.Config.Kind == job.Dataflow && g.call.Config.Streaming {
 			return m.pausing(g.entry.Item)
 		}
-		return reason
+		return stop
 	}
 }
 
@@ -238,14 +239,14 @@ func (m *member) attempt(ctx context.Context, g *guest) protocol.End {
 	began := time.Now()
 	m.observe(g, began, nil, nil)
 	if limit := g.call.Config.Timeout; limit > 0 {
-		deadline := time.AfterFunc(limit, func() { g.ask(job.StopDeadline, "") })
+		deadline := time.AfterFunc(limit, func() { g.ask(job.StopDeadline, reason.Reason{}) })
 		defer deadline.Stop()
 	}
 	out := m.guarded(ctx, &g.call)
 	leave()
-	reason, why := g.finish()
+	stop, why := g.finish()
 	in.Flow = protocol.Flow{Succeeded: out.Flow.Succeeded, Failed: out.Flow.Failed}
-	in.State, in.Asked = stateOf(out.Verdict, reason), out.Verdict == job.Retryable
+	in.State, in.Asked = stateOf(out.Verdict, stop), out.Verdict == job.Retryable
 	if in.State == protocol.Cancelled {
 		in.Why = why
 	}

@@ -4,6 +4,7 @@ import (
 	"slices"
 
 	"github.com/wasmjob/wasmjob/host/internal/protocol"
+	"github.com/wasmjob/wasmjob/host/reason"
 )
 
 // force notes by which schedule the job goes from now on, and which items there
@@ -44,7 +45,7 @@ const remembered = 4
 
 // counts: a gap claims no instant of a schedule from before that was in force.
 func (l *ledger) counts(r protocol.Row, by author) {
-	if m := by.member; m != nil && m.lost && r.State == protocol.Missed && r.By == by.self && r.After+l.early(by) < m.since/millisecond && r.Why == "no server began it" {
+	if m := by.member; m != nil && m.lost && r.State == protocol.Missed && r.By == by.self && r.After+l.early(by) < m.since/millisecond && r.Why.Code == reason.NotBegun {
 		l.w.breach("the reason of a gap", "%s had lost its session, and does not say so of item %d after %d", by, r.Item, r.After-1_700_000_000_000)
 	}
 	p := period(r.Cron)

@@ -4,6 +4,7 @@ import (
 	"slices"
 
 	"github.com/wasmjob/wasmjob/host/internal/protocol"
+	"github.com/wasmjob/wasmjob/host/reason"
 )
 
 // run starts a guest. It works, may fail, and shows its token to the sink when
@@ -28,7 +29,7 @@ func (m *member) run(e protocol.Run) {
 	case w.chance(0.03):
 		g.result = protocol.TimedOut
 	}
-	m.later(d, func() { g.end(g.result, "") })
+	m.later(d, func() { g.end(g.result, reason.Reason{}) })
 	switch {
 	case w.dooms(m, e.Entry):
 		w.laterIn(m, w.between(0, 3*millisecond), func() { w.crash(m) })
@@ -38,7 +39,7 @@ func (m *member) run(e protocol.Run) {
 }
 
 // end of a guest, once.
-func (g *running) end(state protocol.RowState, why string) {
+func (g *running) end(state protocol.RowState, why reason.Reason) {
 	if g.over {
 		return
 	}
@@ -75,14 +76,14 @@ func (m *member) cancel(e protocol.Cancel) {
 }
 
 // asked to stop, a guest often does.
-func (g *running) asked(why string) {
+func (g *running) asked(why reason.Reason) {
 	if w := g.m.w; w.chance(0.7) {
 		g.m.later(w.between(1, 200*millisecond), func() { g.end(protocol.Cancelled, why) })
 	}
 }
 
 // drain lets guests go on, but here only for a moment.
-func (m *member) drain(why string) {
+func (m *member) drain(why reason.Reason) {
 	m.w.tracef("%s: drains: %s", m.name(), why)
 	guests := slices.SortedFunc(slices.Values(m.guests), func(a, b *running) int { return a.Item - b.Item })
 	for _, g := range guests {

@@ -98,7 +98,7 @@ func (j *jvm) submit(ops []registry.Op, answer func(registry.Receipt, error)) {
 	}, func() { w.apply(s, ops, by) }, false)
 }
 
-func reason(err error) registry.Reason {
+func conflictOf(err error) registry.Reason {
 	if c, ok := errors.AsType[*registry.ConflictError](err); ok {
 		return c.Reason
 	}
@@ -108,7 +108,7 @@ func reason(err error) registry.Reason {
 // create makes a node and, if need be, those above it.
 func (t *thread) create(kind registry.OpKind, p, data string) {
 	for range 4 {
-		if reason(t.commit(registry.Op{Kind: kind, Path: p, Data: []byte(data)})) != registry.NoParent {
+		if conflictOf(t.commit(registry.Op{Kind: kind, Path: p, Data: []byte(data)})) != registry.NoParent {
 			return
 		}
 		t.create(registry.Create, path.Dir(p), "")
@@ -146,7 +146,7 @@ func (t *thread) remove(p string) {
 // delete takes a node away with all below it.
 func (t *thread) delete(p string) {
 	for range 4 {
-		if reason(t.commit(registry.Op{Kind: registry.Delete, Path: p, Version: registry.AnyVersion})) != registry.NotEmpty {
+		if conflictOf(t.commit(registry.Op{Kind: registry.Delete, Path: p, Version: registry.AnyVersion})) != registry.NotEmpty {
 			return
 		}
 		for _, k := range t.kids(p) {
@@ -218,7 +218,7 @@ func (t *thread) enqueue(latch, name string) string {
 		switch {
 		case made != "":
 			return made
-		case reason(err) == registry.NoParent:
+		case conflictOf(err) == registry.NoParent:
 			t.create(registry.Create, latch, "")
 		}
 	}

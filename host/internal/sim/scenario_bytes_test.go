@@ -10,7 +10,7 @@ func bytesScenarios() []scenario {
 			w.plain(40, 2)
 			w.config.MonitorExecution = false
 			w.slowJobs, w.profile.long = 0.7, [2]int64{100, 9000}
-			w.options.MaxBytes = 5577
+			w.options.MaxBytes = 5650
 			w.ours(1, 0)
 		}, waitsForRoom},
 	}

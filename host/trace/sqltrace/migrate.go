@@ -72,25 +72,32 @@ func (r *Reader) step(ctx context.Context, version int) error {
 	})
 }
 
-// widen adds the column of schedules: the cron expression from which a row's
-// instants come, NULL where there is none, or nobody said. It is no step to another
-// version, as programs that do not know it go on with tables that have it.
+// widen adds the columns that are no step to another version: the cron expression
+// from which a row's instants come, and the code of its reason. They are NULL where
+// there is none, or nobody said.
 func (r *Reader) widen(ctx context.Context) error {
-	if has, err := r.hasSchedules(ctx); has || err != nil {
-		return err
-	}
-	if _, err := r.db.ExecContext(ctx, "ALTER TABLE wasmjobd_run ADD COLUMN schedule TEXT"); err != nil {
-		if has, again := r.hasSchedules(ctx); again == nil && has { // another process was quicker
-			return nil
+	for name := range strings.SplitSeq(added, ", ") {
+		has, err := r.has(ctx, name)
+		if err != nil {
+			return err
 		}
-		return r.fail("add a column to its tables", err)
+		if has {
+			continue
+		}
+		if _, err := r.db.ExecContext(ctx, "ALTER TABLE wasmjobd_run ADD COLUMN "+name+" TEXT"); err != nil {
+			if has, again := r.has(ctx, name); again == nil && has { // another process was quicker
+				continue
+			}
+			return r.fail("add a column to its tables", err)
+		}
 	}
 	return nil
 }
 
-func (r *Reader) hasSchedules(ctx context.Context) (bool, error) {
+// has reports whether the table of rows has one of the columns in added.
+func (r *Reader) has(ctx context.Context, column string) (bool, error) {
 	var n int
-	err := r.db.QueryRowContext(ctx, "SELECT COUNT(schedule) FROM wasmjobd_run WHERE 0 = 1").Scan(&n)
+	err := r.db.QueryRowContext(ctx, "SELECT COUNT("+column+") FROM wasmjobd_run WHERE 0 = 1").Scan(&n)
 	switch {
 	case codeOf(err) == codeSQL: // there is no such column
 		return false, nil

@@ -9,6 +9,7 @@ import (
 	"iter"
 	"strings"
 
+	"github.com/wasmjob/wasmjob/host/reason"
 	"github.com/wasmjob/wasmjob/host/trace"
 )
 
@@ -191,16 +192,18 @@ func (r *Reader) scan(ctx context.Context, query string, args []any) iter.Seq2[t
 		for rows.Next() {
 			var x trace.Row
 			var result []byte
-			var metrics, schedule sql.NullString
+			var metrics, schedule, key sql.NullString
+			var words string
 			var code sql.NullInt32
 			err := rows.Scan(&x.Job, &x.Item, &x.Run, &x.Attempt, &x.Instant, &x.Last, &x.Count, &x.Cause, &x.State,
-				&x.Reason, &x.Instance, &x.TaskID, &x.Start, &x.End, &result, &x.Error, &x.Digest, &x.Fence,
-				&x.Fuel, &x.Succeeded, &x.Failed, &metrics, &code, &schedule)
+				&words, &x.Instance, &x.TaskID, &x.Start, &x.End, &result, &x.Error, &x.Digest, &x.Fence,
+				&x.Fuel, &x.Succeeded, &x.Failed, &metrics, &code, &schedule, &key)
 			if err != nil {
 				yield(trace.Row{}, r.fail("read a row", err))
 				return
 			}
 			x.Result, x.Metrics, x.Code, x.HasCode, x.Schedule = string(result), metrics.String, code.Int32, code.Valid, schedule.String
+			x.Reason = reason.Read(key.String, words)
 			if !yield(x, nil) {
 				return
 			}

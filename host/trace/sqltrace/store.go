@@ -50,11 +50,16 @@ func OpenReader(ctx context.Context, at Location) (*Reader, error) {
 			return fmt.Errorf("%w: %s has version %d, this program reads %d; use the program that serve runs",
 				ErrVersion, r.place, version, latest)
 		}
-		has, err := r.hasSchedules(ctx)
-		if !has { // no program that knows them has written yet
-			r.columns = strings.Replace(columns, "schedule", "NULL", 1)
+		for name := range strings.SplitSeq(added, ", ") {
+			has, err := r.has(ctx, name)
+			if err != nil {
+				return err
+			}
+			if !has { // no program that knows it has written yet
+				r.columns = strings.Replace(r.columns, name, "NULL", 1)
+			}
 		}
-		return err
+		return nil
 	})
 }
 

@@ -15,6 +15,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 	_ "modernc.org/sqlite"
 
+	"github.com/wasmjob/wasmjob/host/reason"
 	"github.com/wasmjob/wasmjob/host/trace"
 	"github.com/wasmjob/wasmjob/host/trace/sqltrace"
 )
@@ -59,7 +60,7 @@ func run(job string, item int, instant int64) trace.Row {
 
 func gap(job string, item int, first, last, count int64) trace.Row {
 	return trace.Row{Job: job, Item: item, Run: fmt.Sprintf("gap-%d", first), Instant: first, Last: last, Count: count,
-		Cause: trace.Schedule, State: trace.Missed, Reason: "nobody owned the item"}
+		Cause: trace.Schedule, State: trace.Missed, Reason: reason.Of(reason.NotBegun)}
 }
 
 func write(t *testing.T, s *sqltrace.Store, rows ...trace.Row) {
@@ -90,7 +91,7 @@ func TestWriteKeepsEveryField(t *testing.T) {
 	t.Parallel()
 	s := open(t, locate(t))
 	want := trace.Row{Job: "täglich", Item: 3, Run: "run-1", Attempt: 2, Instant: 5, Last: 6, Count: 0,
-		Cause: trace.Trigger, State: trace.Failed, Reason: "r", Instance: "i", TaskID: "task", Start: 7, End: 8,
+		Cause: trace.Trigger, State: trace.Failed, Reason: reason.Text("r"), Instance: "i", TaskID: "task", Start: 7, End: 8,
 		Result: "any \x00\xff bytes", Error: "e", Digest: "d", Fence: 1 << 60,
 		Fuel: 1 << 50, Succeeded: 3, Failed: 2, Metrics: `{"rows":2.5}`, Code: 130, HasCode: true}
 	write(t, s, want)
@@ -120,7 +121,7 @@ func TestWriteBoundsTexts(t *testing.T) {
 	r := run("j", 0, 10)
 	r.Result = strings.Repeat("ä", 100_000)
 	r.Error = strings.Repeat("x\xff\x00", 10_000)
-	r.Reason = strings.Repeat("z", sqltrace.MaxText)
+	r.Reason = reason.Text(strings.Repeat("z", sqltrace.MaxText))
 	write(t, s, r)
 	got := all(t, s.Reader, sqltrace.Filter{})[0]
 	if n := len(got.Result); n > sqltrace.MaxResult || n < sqltrace.MaxResult-4 || !strings.HasSuffix(got.Result, "ä… [cut from 200000 bytes]") {
@@ -232,12 +233,13 @@ func TestOpenUpdatesOlderTables(t *testing.T) {
 	loc := locate(t)
 	s := open(t, loc)
 	old := run("j", 0, 10)
+	old.Reason = reason.Of(reason.ShuttingDown)
 	write(t, s, old)
 	db, err := sql.Open("sqlite", loc.File)
 	if err != nil {
 		t.Fatal(err)
 	}
-	for _, column := range []string{"fuel", "succeeded", "failed", "metrics", "code", "schedule"} {
+	for _, column := range []string{"fuel", "succeeded", "failed", "metrics", "code", "schedule", "reason_code"} {
 		if _, err := db.ExecContext(t.Context(), "ALTER TABLE wasmjobd_run DROP COLUMN "+column); err != nil {
 			t.Fatal(err)
 		}
@@ -251,6 +253,7 @@ func TestOpenUpdatesOlderTables(t *testing.T) {
 	s = open(t, loc)
 	fresh := run("j", 0, 20)
 	fresh.Metrics, fresh.HasCode, fresh.Schedule = `{"rows":1}`, true, "0 0 * * * ?"
+	fresh.Reason = reason.Of(reason.StrategyFailedKept, "out of fuel")
 	write(t, s, fresh)
 	if diff := cmp.Diff([]trace.Row{fresh, old}, all(t, s.Reader, sqltrace.Filter{})); diff != "" {
 		t.Error(diff)

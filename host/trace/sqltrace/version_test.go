@@ -7,6 +7,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
+	"github.com/wasmjob/wasmjob/host/reason"
 	"github.com/wasmjob/wasmjob/host/trace"
 	"github.com/wasmjob/wasmjob/host/trace/sqltrace"
 )
@@ -18,10 +19,13 @@ func TestReaderOfTheReleaseBefore(t *testing.T) {
 	loc := locate(t)
 	s := open(t, loc)
 	old := run("j", 0, 10)
+	old.Reason = reason.Of(reason.ShuttingDown)
 	write(t, s, old)
 	db, err := sql.Open("sqlite", loc.File)
-	if err == nil {
-		_, err = db.ExecContext(t.Context(), "ALTER TABLE wasmjobd_run DROP COLUMN schedule")
+	for _, column := range []string{"schedule", "reason_code"} {
+		if err == nil {
+			_, err = db.ExecContext(t.Context(), "ALTER TABLE wasmjobd_run DROP COLUMN "+column)
+		}
 	}
 	if err = errors.Join(err, db.Close()); err != nil {
 		t.Fatal(err)
@@ -34,5 +38,32 @@ func TestReaderOfTheReleaseBefore(t *testing.T) {
 		if err != nil || row.Instant != 10 {
 			t.Errorf("%+v, %v", row, err)
 		}
+	}
+}
+
+// A program of the release before writes beside one of today, into the same table:
+// its words are read as their code, and what has none stays as it is.
+func TestWordsOfTheReleaseBefore(t *testing.T) {
+	t.Parallel()
+	loc := locate(t)
+	s := open(t, loc)
+	db, err := sql.Open("sqlite", loc.File)
+	if err != nil {
+		t.Fatal(err)
+	}
+	const before = "INSERT INTO wasmjobd_run (job, item, run, attempt, instant_ms, last_ms, instants, cause, state, reason, " +
+		"instance, task_id, start_ms, end_ms, result, error, digest, fence) VALUES ('j', ?, 'r', 1, 5, 0, 0, 'schedule', 'cancelled', ?, '', '', 0, 0, '', '', '', 0)"
+	for item, words := range []string{"the server was shutting down", "it failed: no such table"} {
+		if _, err := db.ExecContext(t.Context(), before, item, words); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if err := db.Close(); err != nil {
+		t.Fatal(err)
+	}
+	rows := all(t, s.Reader, sqltrace.Filter{})
+	got := []reason.Reason{rows[1].Reason, rows[0].Reason}
+	if diff := cmp.Diff([]reason.Reason{reason.Of(reason.ShuttingDown), reason.Text("it failed: no such table")}, got); diff != "" {
+		t.Error(diff)
 	}
 }

@@ -24,9 +24,14 @@ const (
 )
 
 const columns = "job, item, run, attempt, instant_ms, last_ms, instants, cause, state, " +
-	"reason, instance, task_id, start_ms, end_ms, result, error, digest, fence, fuel, succeeded, failed, metrics, code, schedule"
+	"reason, instance, task_id, start_ms, end_ms, result, error, digest, fence, fuel, succeeded, failed, metrics, code, " + added
 
-const insert = "INSERT INTO wasmjobd_run (" + columns + ") VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?) " +
+// added are the columns that came without a new version, in the order in which they
+// did: programs that do not know them go on with tables that have them, and tables
+// of earlier programs are read without.
+const added = "schedule, reason_code"
+
+const insert = "INSERT INTO wasmjobd_run (" + columns + ") VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?) " +
 	"ON CONFLICT DO NOTHING"
 
 // Write implements trace.Sink: the batch is one transaction, on disk before it
@@ -51,12 +56,13 @@ func (s *Store) Write(ctx context.Context, batch []trace.Row) error {
 		for i := range batch {
 			r := &batch[i]
 			_, err := put.ExecContext(ctx, r.Job, r.Item, r.Run, r.Attempt, r.Instant, r.Last, r.Count,
-				string(r.Cause), string(r.State), text(r.Reason, MaxText), text(r.Instance, MaxText),
+				string(r.Cause), string(r.State), text(r.Reason.String(), MaxText), text(r.Instance, MaxText),
 				text(r.TaskID, MaxText), r.Start, r.End, []byte(cut(r.Result, MaxResult)),
 				text(r.Error, MaxError), text(r.Digest, MaxText), r.Fence,
 				r.Fuel, r.Succeeded, r.Failed, sql.NullString{String: r.Metrics, Valid: r.Metrics != ""},
 				sql.NullInt32{Int32: r.Code, Valid: r.HasCode},
-				sql.NullString{String: text(r.Schedule, MaxText), Valid: r.Schedule != ""})
+				sql.NullString{String: text(r.Schedule, MaxText), Valid: r.Schedule != ""},
+				sql.NullString{String: text(r.Reason.Key(), MaxText), Valid: r.Reason.Code != ""})
 			if err != nil {
 				return err
 			}

@@ -275,9 +275,9 @@ func (m *member) effect(e protocol.Effect) {
 			m.inbox = append(m.inbox, protocol.Finished{{Entry: e.Entry, State: protocol.Succeeded}})
 		})
 	case protocol.Cancel:
-		c.faults = append(c.faults, m.name+": cancels item "+strconv.Itoa(e.Item)+": "+e.Why)
+		c.faults = append(c.faults, m.name+": cancels item "+strconv.Itoa(e.Item)+": "+e.Why.String())
 	case protocol.Drain:
-		c.faults = append(c.faults, m.name+": drains: "+e.Why)
+		c.faults = append(c.faults, m.name+": drains: "+e.Why.String())
 	case protocol.Assign:
 		m.inbox = append(m.inbox, assign(c.t, e.Request))
 	case protocol.Reschedule:

@@ -1,0 +1,70 @@
+package reason
+
+// Why a run ended, or was not run again.
+const (
+	Failed                 Code = "failed"
+	TimedOut               Code = "timed_out"
+	SessionDoubtful        Code = "session_doubtful"
+	SessionOver            Code = "session_over"
+	ShuttingDown           Code = "shutting_down"
+	StopOrdered            Code = "stop_ordered"
+	NodesRemoved           Code = "nodes_removed"
+	RecordGone             Code = "record_gone"
+	ReplacedByTrigger      Code = "replaced_by_trigger"
+	ReplacedByNextRun      Code = "replaced_by_next_run"
+	ServerDied             Code = "server_died"
+	ServerDiedBeforeBegin  Code = "server_died_before_begin"
+	ServerDiedFailoverOff  Code = "server_died_failover_off"
+	ServerDiedItemGone     Code = "server_died_item_gone"
+	ServerDiedItemDisabled Code = "server_died_item_disabled"
+	ServerDiedNextInstant  Code = "server_died_next_instant"
+	ServerDiedAnotherRun   Code = "server_died_another_run"
+	LaterRunBegan          Code = "later_run_began"
+	NextInstantBeforeTake  Code = "next_instant_before_takeover"
+	NextInstantBeforeRetry Code = "next_instant_before_retry"
+	FailoverOff            Code = "failover_off"
+	ItemGone               Code = "item_gone"
+	ItemDisabled           Code = "item_disabled"
+	ItemMoved              Code = "item_moved"
+	ForeignTookOver        Code = "foreign_took_over"
+	ForeignRunHadEnded     Code = "foreign_run_had_ended"
+	ForeignFailoverOff     Code = "foreign_failover_off"
+	ForeignLeftUnknown     Code = "foreign_left_unknown"
+	ForeignHadItem         Code = "foreign_had_item"
+)
+
+// What an event without an item tells.
+const (
+	StrategyFailedEvenly Code = "strategy_failed_evenly"
+	StrategyFailedKept   Code = "strategy_failed_kept"
+	ModuleRefused        Code = "module_refused"
+)
+
+// Why instants passed at which no run began.
+const (
+	NotBegun               Code = "not_begun"
+	NotBegunBarred         Code = "not_begun_server_not_allowed"
+	NotBegunRegistryLost   Code = "not_begun_registry_lost"
+	NotBegunServerDisabled Code = "not_begun_server_disabled"
+	ItemDidNotExist        Code = "item_did_not_exist"
+	ReshardAwaited         Code = "reshard_awaited"
+	HistoryUnwritable      Code = "history_unwritable"
+	JobPaused              Code = "job_paused"
+	StillRunning           Code = "still_running"
+	TakeoverAwaited        Code = "takeover_awaited"
+	RecordFull             Code = "record_full"
+	TooManyDue             Code = "too_many_due"
+	AboutToMove            Code = "about_to_move"
+	LeaderAwaitsEnd        Code = "leader_awaits_end"
+	RunningAfterFailure    Code = "running_after_failure"
+	MarkedRunning          Code = "marked_running"
+	ServerNotAllowed       Code = "server_not_allowed"
+	ServerDisabled         Code = "server_disabled"
+	RegistrySilent         Code = "registry_silent"
+	ForeignShares          Code = "foreign_shares"
+	ClockDiffers           Code = "clock_differs"
+	ClockAhead             Code = "clock_ahead"
+	InstanceRemoved        Code = "instance_removed"
+	AnotherRequestWaited   Code = "another_request_waited"
+	ScheduleUnreadable     Code = "schedule_unreadable"
+)

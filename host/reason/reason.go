@@ -1,0 +1,124 @@
+// Package reason is the closed list of why something happened to a run or to a
+// job, or did not: codes with parameters. Core, records, history, events and logs
+// carry a Reason; the one table of words in this package is for the edge, where
+// people read.
+//
+// It decides nothing and knows nothing of what it names. A new reason is a constant,
+// and a line in the table.
+package reason
+
+import "strings"
+
+// Code names a reason. Scripts compare it, so a released one keeps its spelling and
+// its meaning.
+type Code string
+
+// Reason is a code with the values of its parameters, or a text that has no code. The
+// zero value is none. Reasons can be compared.
+type Reason struct {
+	Code Code
+	// Args are the values of the parameters that the table names, in its order, with
+	// a separator between them; without a code, the text.
+	Args string
+}
+
+// separator stands between the values of parameters, and between a code and those.
+const separator = "\x1f"
+
+// Of is the reason with a code. There are as many args as the table names parameters.
+func Of(c Code, args ...string) Reason {
+	if c == "" {
+		return Reason{}
+	}
+	clean := make([]string, len(args))
+	for i, a := range args {
+		clean[i] = strings.ReplaceAll(a, separator, " ")
+	}
+	return Reason{Code: c, Args: strings.Join(clean, separator)}
+}
+
+// Text is a reason that has no code: what a guest, a library or another release says.
+func Text(s string) Reason { return Reason{Args: s} }
+
+// None reports whether there is no reason.
+func (r Reason) None() bool { return r == Reason{} }
+
+// Params are the values of the parameters by name; nil if there are none.
+func (r Reason) Params() map[string]string {
+	names := table[r.Code].params
+	if r.Code == "" || len(names) == 0 {
+		return nil
+	}
+	values := strings.SplitN(r.Args, separator, len(names))
+	params := make(map[string]string, len(names))
+	for i, name := range names {
+		params[name] = ""
+		if i < len(values) {
+			params[name] = values[i]
+		}
+	}
+	return params
+}
+
+// String puts words to the reason.
+func (r Reason) String() string {
+	if r.Code == "" {
+		return r.Args
+	}
+	row, known := table[r.Code]
+	if !known {
+		return string(r.Code)
+	}
+	text := row.words
+	if len(row.params) > 0 {
+		var pairs []string
+		for name, value := range r.Params() {
+			pairs = append(pairs, "{"+name+"}", value)
+		}
+		text = strings.NewReplacer(pairs...).Replace(text)
+	}
+	return text
+}
+
+// Key is the code with its values, as records and histories keep it beside the words;
+// empty for a text without a code.
+func (r Reason) Key() string {
+	if r.Code == "" || r.Args == "" {
+		return string(r.Code)
+	}
+	return string(r.Code) + separator + r.Args
+}
+
+// Read is the reason of which a record or a history has the key and the words. If
+// this release does not know the code, or there is none, the words count: an earlier
+// release wrote words alone, which mostly are those of a code.
+func Read(key, words string) Reason {
+	code, args, _ := strings.Cut(key, separator)
+	if _, known := table[Code(code)]; known {
+		return Reason{Code(code), args}
+	}
+	if c, ok := coded[words]; ok {
+		return Reason{Code: c}
+	}
+	return Text(words)
+}
+
+// coded is which code has words without parameters.
+var coded = func() map[string]Code {
+	all := make(map[string]Code, len(table))
+	for c, row := range table {
+		if len(row.params) == 0 {
+			all[row.words] = c
+		}
+	}
+	return all
+}()
+
+// Codes are all there are, in no order.
+func Codes() []Code {
+	all := make([]Code, 0, len(table))
+	for c := range table {
+		all = append(all, c)
+	}
+	return all
+}

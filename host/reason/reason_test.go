@@ -1,0 +1,183 @@
+package reason
+
+import (
+	"go/ast"
+	"go/parser"
+	"go/token"
+	"io/fs"
+	"maps"
+	"path/filepath"
+	"regexp"
+	"slices"
+	"strconv"
+	"strings"
+	"testing"
+)
+
+// constants are the codes that codes.go declares, by the name of the constant.
+func constants(t *testing.T) map[string]Code {
+	t.Helper()
+	file, err := parser.ParseFile(token.NewFileSet(), "codes.go", nil, 0)
+	if err != nil {
+		t.Fatal(err)
+	}
+	all := map[string]Code{}
+	ast.Inspect(file, func(n ast.Node) bool {
+		spec, ok := n.(*ast.ValueSpec)
+		if !ok {
+			return true
+		}
+		text, err := strconv.Unquote(spec.Values[0].(*ast.BasicLit).Value)
+		if err != nil {
+			t.Fatal(err)
+		}
+		all[spec.Names[0].Name] = Code(text)
+		return false
+	})
+	if len(all) == 0 {
+		t.Fatal("codes.go declares no codes")
+	}
+	return all
+}
+
+func TestEveryCodeHasWords(t *testing.T) {
+	t.Parallel()
+	codes := constants(t)
+	spelled := regexp.MustCompile(`^[a-z]+(_[a-z]+)*$`)
+	seen := map[Code]string{}
+	for name, c := range codes {
+		if other := seen[c]; other != "" {
+			t.Errorf("%s and %s are both %q", name, other, c)
+		}
+		seen[c] = name
+		if !spelled.MatchString(string(c)) {
+			t.Errorf("%s is spelled %q", name, c)
+		}
+		if table[c].words == "" {
+			t.Errorf("%s has no words", name)
+		}
+	}
+	if len(table) != len(codes) || len(Codes()) != len(codes) {
+		t.Errorf("%d codes, %d lines in the table", len(codes), len(table))
+	}
+}
+
+// TestWordsAreOnes: Read finds a code by its words, so two codes cannot have the same.
+func TestWordsAreOnes(t *testing.T) {
+	t.Parallel()
+	seen := map[string]Code{}
+	for c, row := range table {
+		if other, twice := seen[row.words]; twice && len(row.params) == 0 {
+			t.Errorf("%s and %s say the same: %s", c, other, row.words)
+		}
+		seen[row.words] = c
+	}
+}
+
+func TestWordsNameTheirParameters(t *testing.T) {
+	t.Parallel()
+	named := regexp.MustCompile(`\{(\w+)\}`)
+	for c, row := range table {
+		var in []string
+		for _, m := range named.FindAllStringSubmatch(row.words, -1) {
+			in = append(in, m[1])
+		}
+		slices.Sort(in)
+		if want := slices.Sorted(slices.Values(row.params)); !slices.Equal(slices.Compact(in), want) {
+			t.Errorf("%s: its words name %q, the table %q", c, in, want)
+		}
+	}
+}
+
+// TestEveryCodeIsProduced: a code that nothing gives, or that is given with another
+// number of values than the table names, is a defect.
+func TestEveryCodeIsProduced(t *testing.T) {
+	t.Parallel()
+	codes, produced := constants(t), map[string]bool{}
+	root := filepath.Join("..", "..")
+	for _, dir := range []string{"host", "cmd"} {
+		err := filepath.WalkDir(filepath.Join(root, dir), func(path string, d fs.DirEntry, err error) error {
+			if err != nil || d.IsDir() || !strings.HasSuffix(path, ".go") || strings.HasSuffix(path, "_test.go") {
+				return err
+			}
+			file, err := parser.ParseFile(token.NewFileSet(), path, nil, 0)
+			if err != nil {
+				return err
+			}
+			ast.Inspect(file, func(n ast.Node) bool {
+				if name := selected(n); name != "" {
+					produced[name] = true
+				}
+				call, ok := n.(*ast.CallExpr)
+				if !ok || selected(call.Fun) != "Of" || call.Ellipsis.IsValid() {
+					return true
+				}
+				c, known := codes[selected(call.Args[0])]
+				if known && len(call.Args)-1 != len(table[c].params) {
+					t.Errorf("%s gives %s %d values, and it has the parameters %q", path, c, len(call.Args)-1, table[c].params)
+				}
+				return true
+			})
+			return nil
+		})
+		if err != nil {
+			t.Fatal(err)
+		}
+	}
+	for name := range codes {
+		if !produced[name] {
+			t.Errorf("nothing gives %s", name)
+		}
+	}
+}
+
+// selected is X in reason.X; "" of anything else.
+func selected(n ast.Node) string {
+	s, ok := n.(*ast.SelectorExpr)
+	if !ok {
+		return ""
+	}
+	if x, ok := s.X.(*ast.Ident); !ok || x.Name != "reason" {
+		return ""
+	}
+	return s.Sel.Name
+}
+
+func TestReason(t *testing.T) {
+	t.Parallel()
+	r := Of(StrategyFailedKept, "a\x1fb")
+	if want := "it failed, and items stay where they are: a b"; r.String() != want {
+		t.Errorf("%q, want %q", r, want)
+	}
+	if got := r.Params(); !maps.Equal(got, map[string]string{"error": "a b"}) {
+		t.Errorf("parameters %q", got)
+	}
+	if got := Of(ServerDied).Params(); got != nil {
+		t.Errorf("parameters %q of a code without any", got)
+	}
+	if !Of("").None() || !Text("").None() || Text("x").None() || Of(ServerDied).None() {
+		t.Error("none is the zero value alone")
+	}
+}
+
+func TestRead(t *testing.T) {
+	t.Parallel()
+	for _, r := range []Reason{{}, Of(ServerDied), Of(StrategyFailedKept, "x"), Text("what a guest says")} {
+		if got := Read(r.Key(), r.String()); got != r {
+			t.Errorf("%+v is read as %+v", r, got)
+		}
+	}
+	for _, tt := range []struct {
+		name, key, words string
+		want             Reason
+	}{
+		{"an earlier release wrote words alone", "", "the server died", Of(ServerDied)},
+		{"words that never were those of a code", "", "it failed: no such file", Text("it failed: no such file")},
+		{"better words of a later release", "server_died", "the server has died", Of(ServerDied)},
+		{"a code of a later release", "on_holiday", "its owner is on holiday", Text("its owner is on holiday")},
+	} {
+		if got := Read(tt.key, tt.words); got != tt.want {
+			t.Errorf("%s: %+v, want %+v", tt.name, got, tt.want)
+		}
+	}
+}

@@ -1,0 +1,70 @@
+package reason
+
+// entry is what people read of a code.
+type entry struct {
+	words  string // {name} stands for the value of a parameter
+	params []string
+}
+
+// table is the wording of each code.
+var table = map[Code]entry{
+	Failed:                 {words: "it failed"},
+	TimedOut:               {words: "it timed out"},
+	SessionDoubtful:        {words: "the registry session was in doubt"},
+	SessionOver:            {words: "the registry session is over"},
+	ShuttingDown:           {words: "the server was shutting down"},
+	StopOrdered:            {words: "shut down by an operator"},
+	NodesRemoved:           {words: "the member's nodes were removed"},
+	RecordGone:             {words: "the record of the run is gone"},
+	ReplacedByTrigger:      {words: "replaced by a trigger"},
+	ReplacedByNextRun:      {words: "replaced by its next run"},
+	ServerDied:             {words: "the server died"},
+	ServerDiedBeforeBegin:  {words: "the server died before the run began"},
+	ServerDiedFailoverOff:  {words: "the server died; failover is off"},
+	ServerDiedItemGone:     {words: "the server died; the item no longer exists"},
+	ServerDiedItemDisabled: {words: "the server died; the item is disabled"},
+	ServerDiedNextInstant:  {words: "the server died; the next instant had come"},
+	ServerDiedAnotherRun:   {words: "the server died; another run of the item waits or runs"},
+	LaterRunBegan:          {words: "a later run of the item had begun"},
+	NextInstantBeforeTake:  {words: "the next instant came before it was taken over"},
+	NextInstantBeforeRetry: {words: "the next instant came before it was tried again"},
+	FailoverOff:            {words: "failover was switched off"},
+	ItemGone:               {words: "the item no longer exists"},
+	ItemDisabled:           {words: "the item was disabled"},
+	ItemMoved:              {words: "the item moved to another server"},
+	ForeignTookOver:        {words: "a member of ElasticJob took it over, and keeps no rows of what it ran"},
+	ForeignRunHadEnded:     {words: "a member of ElasticJob wanted it run again, but it had ended"},
+	ForeignFailoverOff:     {words: "a member of ElasticJob wanted it run again, but failover was switched off"},
+	ForeignLeftUnknown:     {words: "a member of ElasticJob left it; whether it ran could not be told"},
+	ForeignHadItem:         {words: "a member of ElasticJob had the item, and keeps no rows of what it ran"},
+
+	StrategyFailedEvenly: {"it failed, and items are dealt out evenly: {error}", []string{"error"}},
+	StrategyFailedKept:   {"it failed, and items stay where they are: {error}", []string{"error"}},
+	ModuleRefused:        {"{error}", []string{"error"}},
+
+	NotBegun:               {words: "no server began it"},
+	NotBegunBarred:         {words: "no server began it; this server was not allowed to run the job"},
+	NotBegunRegistryLost:   {words: "no server began it; this server had lost the registry"},
+	NotBegunServerDisabled: {words: "no server began it; this server was disabled"},
+	ItemDidNotExist:        {words: "the item did not exist"},
+	ReshardAwaited:         {words: "a reshard was awaited"},
+	HistoryUnwritable:      {words: "the history could not be written"},
+	JobPaused:              {words: "the job was paused"},
+	StillRunning:           {words: "the run before was still going on"},
+	TakeoverAwaited:        {words: "an interrupted run of the item was waiting for a server"},
+	RecordFull:             {words: "the record of the server was full of other runs"},
+	TooManyDue:             {words: "more items were due than begin at once"},
+	AboutToMove:            {words: "it was about to move to another server"},
+	LeaderAwaitsEnd:        {words: "the leader waited for its end to assign the items"},
+	RunningAfterFailure:    {words: "another server was running it after a failure"},
+	MarkedRunning:          {words: "it was marked as running elsewhere"},
+	ServerNotAllowed:       {words: "this server must not run the job"},
+	ServerDisabled:         {words: "the server was disabled"},
+	RegistrySilent:         {words: "the registry did not answer"},
+	ForeignShares:          {words: "a member of ElasticJob shared the job"},
+	ClockDiffers:           {words: "the server's clock differed from the registry's"},
+	ClockAhead:             {words: "the server's clock was ahead of the registry's"},
+	InstanceRemoved:        {words: "the instance was removed"},
+	AnotherRequestWaited:   {words: "another request was waiting"},
+	ScheduleUnreadable:     {words: "the schedule in the registry could not be read"},
+}
