@@ -12,6 +12,7 @@ import (
 
 	"github.com/wasmjob/wasmjob/host/internal/layout"
 	"github.com/wasmjob/wasmjob/host/job"
+	"github.com/wasmjob/wasmjob/host/reason"
 	"github.com/wasmjob/wasmjob/host/registry"
 	"github.com/wasmjob/wasmjob/host/registry/embedded"
 	"github.com/wasmjob/wasmjob/host/registry/zk"
@@ -216,7 +217,7 @@ func runsWithoutAFile(t *testing.T, reg registry.Registry) {
 	a.Jobs[0].Shards = 5
 	first, stopFirst = start(t, a)
 	until(t, first, "a dispute", func(all []job.Status) bool {
-		return len(all[0].Troubles) == 1 && strings.Contains(all[0].Troubles[0], "shardingTotalCount") && all[0].Config.Shards == 3
+		return len(all[0].Troubles) == 1 && strings.Contains(all[0].Troubles[0].String(), "shardingTotalCount") && all[0].Config.Shards == 3
 	})
 	o.change("j", func(c *layout.Config21) { c.ShardingTotalCount = 5 })
 	until(t, first, "no dispute", func(all []job.Status) bool { return len(all[0].Troubles) == 0 && all[0].Config.Shards == 5 })
@@ -516,15 +517,15 @@ func swapsUnderRuns(t *testing.T, reg registry.Registry) {
 	// Nobody has the one after that: it is told, and nothing changes.
 	swap("none", strings.Repeat("0", 64))
 	waits := func(all []job.Status) bool {
-		return len(all[0].Troubles) == 1 && strings.Contains(all[0].Troubles[0], "10.0.0.1@-@1 (") &&
-			strings.Contains(all[0].Troubles[0], "10.0.0.2@-@1 (") && all[0].Config.ModuleDigest == next
+		return len(all[0].Troubles) == 1 && strings.Contains(all[0].Troubles[0].String(), "10.0.0.1@-@1 (") &&
+			strings.Contains(all[0].Troubles[0].String(), "10.0.0.2@-@1 (") && all[0].Config.ModuleDigest == next
 	}
 	until(t, first, "nobody has it", waits)
 	until(t, second, "nobody has it", waits)
 	// One that does not fit is as good as none.
 	swap("deal", digestOfKit(t, "deal"))
 	until(t, first, "it is a strategy", func(all []job.Status) bool {
-		return len(all[0].Troubles) == 1 && strings.Contains(all[0].Troubles[0], "is of the kinds [strategy], not simple") && all[0].Config.ModuleDigest == next
+		return len(all[0].Troubles) == 1 && strings.Contains(all[0].Troubles[0].String(), "is of the kinds [strategy], not simple") && all[0].Config.ModuleDigest == next
 	})
 	o.close()
 	for _, stop := range []func() error{stopFirst, stopSecond} {
@@ -536,7 +537,7 @@ func swapsUnderRuns(t *testing.T, reg registry.Registry) {
 	a.Modules["loop"] = Module{Path: kit("result")["result"].Path}
 	again, stopAgain := start(t, a)
 	until(t, again, "the operator's and the file's", func(all []job.Status) bool {
-		return len(all[0].Troubles) > 0 && strings.Contains(strings.Join(all[0].Troubles, " "), "module: the registry has ")
+		return len(all[0].Troubles) > 0 && strings.Contains(reason.Words(all[0].Troubles, " "), "module: the registry has ")
 	})
 	if err := stopAgain(); err != nil {
 		t.Error(err)

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"slices"
+	"strconv"
 	"strings"
 
 	"golang.org/x/sync/errgroup"
@@ -12,6 +13,7 @@ import (
 	"github.com/wasmjob/wasmjob/host/internal/layout"
 	"github.com/wasmjob/wasmjob/host/internal/protocol"
 	"github.com/wasmjob/wasmjob/host/job"
+	"github.com/wasmjob/wasmjob/host/reason"
 	"github.com/wasmjob/wasmjob/host/registry"
 )
 
@@ -31,7 +33,7 @@ type Checkup struct {
 	// Breaks are what has to be mended before a server with these options can run
 	// it beside those who do, Needs what its configuration still has to say, and
 	// Notes what to know besides. Each is one line.
-	Breaks, Needs, Notes []string
+	Breaks, Needs, Notes []reason.Reason
 	// Newest is at least the token of the last run of ours that the registry knows
 	// of; where the job is not there, how far the registry had come when the list
 	// of jobs changed last. -1: it may not be read.
@@ -82,7 +84,7 @@ func (o *Operator) Checkups(ctx context.Context, as Options, names ...string) ([
 			c, err := o.checkup(within, &as, name)
 			switch {
 			case errors.Is(err, registry.ErrDenied): // the others may be read
-				c = &Checkup{Job: name, Named: as.file(name) != nil, Newest: -1, Breaks: []string{denied(err)}}
+				c = &Checkup{Job: name, Named: as.file(name) != nil, Newest: -1, Breaks: []reason.Reason{denied(err)}}
 			case err != nil:
 				return unread(err, "look at job %s", name)
 			}
@@ -121,16 +123,16 @@ func (o *Operator) checkup(ctx context.Context, as *Options, name string) (*Chec
 		if file == nil {
 			return nil, nil
 		}
-		c.Notes = append(c.Notes, "it is not in the registry: the first server that starts with this configuration defines it")
+		c.note(reason.NotInRegistry)
 		above, err := o.newestAbove(ctx)
 		if err != nil {
 			return nil, err
 		}
 		c.Newest = max(c.Newest, above)
 	case form.Layout != "" && form.Layout != job.Layout21:
-		c.breaks(fmt.Sprintf("it is a job of layout %s, and this release runs those of 2.1 alone: leave it to its members, and give a new job another name", form.Layout))
+		c.breaks(reason.Of(reason.OtherLayout, form.Layout))
 	case v.Config == nil && v.ConfigFault == "":
-		c.breaks("it has no configuration, so its members fail whenever it fires: write config again, or remove what is left of the job")
+		c.breaks(reason.Of(reason.NoConfig))
 	default:
 		c.examine(as, file, l, v, form)
 	}
@@ -181,19 +183,20 @@ func (c *Checkup) leaderless(v *protocol.View, form layout.Form) {
 		return
 	}
 	if form.First == "" {
-		c.Notes = append(c.Notes, "nobody leads, and nobody is in the queue of the election latch: its members are about to elect one, or none of them may lead")
+		c.Notes = append(c.Notes, reason.Of(reason.LatchEmpty))
 		return
 	}
 	if form.FirstOwner == 0 {
 		return // that breaks it, and was told
 	}
-	whose := "which is no member of the job"
+	session := fmt.Sprintf("%#x", form.FirstOwner)
 	for _, in := range v.Instances {
 		if in.Owner == form.FirstOwner {
-			whose = "that of " + string(in.ID)
+			c.Notes = append(c.Notes, reason.Of(reason.LatchOfMember, form.First, session, string(in.ID)))
+			return
 		}
 	}
-	c.Notes = append(c.Notes, fmt.Sprintf("nobody leads: %s is the first in the queue, and session %#x holds it, %s; if that stays, end what hangs there, and the others go on when its session is over", form.First, form.FirstOwner, whose))
+	c.Notes = append(c.Notes, reason.Of(reason.LatchOfStranger, form.First, session))
 }
 
 // examine looks at a job of layout 2.1.
@@ -202,7 +205,7 @@ func (c *Checkup) examine(as *Options, file *job.Config, l layout.Job, v *protoc
 	c.breaks(v.Faults...)
 	c.orphans(l.Orphans(v), beside)
 	for _, place := range form.Unheld {
-		c.breaks(place + ": no session holds it, so it never leaves the queue, and nobody behind it leads or takes over; delete it")
+		c.breaks(reason.Of(reason.LatchUnheld, place))
 	}
 	c.leaderless(v, form)
 	config, module := layout.Defined(v)
@@ -220,9 +223,9 @@ func (c *Checkup) examine(as *Options, file *job.Config, l layout.Job, v *protoc
 	default:
 		j = config.Apply(job.Config{Name: c.Job, Class: config.JobClass, Kind: kindOf(config.JobType), TimeZone: "UTC"})
 		c.breaks(linesOf(as.validateSchedule(j))...)
-		c.Needs = append(c.Needs, fmt.Sprintf("this configuration has no [jobs.%s]: it takes a module, class = %.200q, kind = %q and, as timezone, that of the JVMs", c.Job, c.Class, j.Kind))
+		c.Needs = append(c.Needs, reason.Of(reason.NotInConfiguration, c.Job, fmt.Sprintf("%.200q", c.Class), strconv.Quote(string(j.Kind))))
 	}
-	if why := over(j); why != "" {
+	if why := over(j); !why.None() {
 		c.Notes = append(c.Notes, why)
 	}
 	c.breaks(config.Hindrances(j, beside, false)...)
@@ -234,10 +237,10 @@ func (c *Checkup) examine(as *Options, file *job.Config, l layout.Job, v *protoc
 	}
 	c.Notes = append(c.Notes, config.Cautions(j, as.knows)...)
 	if form.Guarantee {
-		c.Notes = append(c.Notes, "its members of ElasticJob have a listener that runs once for all of them: whoever is the last to tell of its items calls it, so a module beside them needs wasmjob_started and wasmjob_completed, too")
+		c.note(reason.ListenerOnce)
 	}
 	if config.Failover {
-		c.Notes = append(c.Notes, "failover is on: members of ElasticJob 2.1.5 run all their items once more after they took some over, so after a death a fire may be run twice")
+		c.note(reason.FailoverTwice)
 		c.prefixes(as.Instance.IP())
 	}
 }
@@ -248,7 +251,7 @@ func (c *Checkup) compare(file job.Config, config *layout.Config21, module *layo
 	c.breaks(linesOf(err)...)
 	for _, d := range merged.Disputed {
 		if d.Key != "jobClass" { // the hindrances tell
-			c.Notes = append(c.Notes, "the registry is followed in "+d.String())
+			c.note(reason.RegistryFollowed, d.String())
 		}
 	}
 }
@@ -270,7 +273,11 @@ func kindOf(t layout.JobType21) job.Kind {
 	return job.Simple
 }
 
-func (c *Checkup) breaks(lines ...string) { c.Breaks = append(c.Breaks, lines...) }
+func (c *Checkup) breaks(all ...reason.Reason) { c.Breaks = append(c.Breaks, all...) }
+
+func (c *Checkup) note(code reason.Code, args ...string) {
+	c.Notes = append(c.Notes, reason.Of(code, args...))
+}
 
 // maxOrphans bounds the marks that are named.
 const maxOrphans = 5
@@ -279,15 +286,15 @@ const maxOrphans = 5
 // clears them, but not as long as it cannot know what members of ElasticJob mean
 // by them.
 func (c *Checkup) orphans(paths []string, beside bool) {
-	to, remedy := &c.Notes, "the first server of ours that leads deletes it"
+	to, code := &c.Notes, reason.MarkUnheld
 	if beside {
-		to, remedy = &c.Breaks, "delete it"
+		to, code = &c.Breaks, reason.MarkUnheldBesideForeign
 	}
 	for _, path := range paths[:min(len(paths), maxOrphans)] {
-		*to = append(*to, path+": no session holds it, and to members of ElasticJob the item runs for ever: "+remedy)
+		*to = append(*to, reason.Of(code, path))
 	}
 	if n := len(paths) - maxOrphans; n > 0 {
-		*to = append(*to, fmt.Sprintf("%d more nodes are like that", n))
+		*to = append(*to, reason.Of(reason.MoreMarksUnheld, strconv.Itoa(n)))
 	}
 }
 
@@ -296,16 +303,21 @@ func (c *Checkup) orphans(paths []string, beside bool) {
 func (c *Checkup) prefixes(ip string) {
 	for _, m := range c.Members {
 		if other := m.ID.IP(); other != ip && (strings.HasPrefix(other, ip) || strings.HasPrefix(ip, other)) {
-			c.Notes = append(c.Notes, fmt.Sprintf("to members of ElasticJob %s and %s look like one server, for one begins with the other: they may think it alive when it is dead", ip, other))
+			c.note(reason.AddressPrefix, ip, other)
 			return
 		}
 	}
 }
 
-// linesOf takes joined errors apart.
-func linesOf(err error) []string {
+// linesOf takes joined errors apart: what is wrong with the job as this server would
+// run it.
+func linesOf(err error) []reason.Reason {
 	if err == nil {
 		return nil
 	}
-	return strings.Split(err.Error(), "\n")
+	var all []reason.Reason
+	for line := range strings.SplitSeq(err.Error(), "\n") {
+		all = append(all, reason.Of(reason.InvalidHere, line))
+	}
+	return all
 }

@@ -10,6 +10,7 @@ import (
 	"github.com/wasmjob/wasmjob/host/internal/layout"
 	"github.com/wasmjob/wasmjob/host/job"
 	"github.com/wasmjob/wasmjob/host/job/recorded"
+	"github.com/wasmjob/wasmjob/host/reason"
 	"github.com/wasmjob/wasmjob/host/registry"
 	"github.com/wasmjob/wasmjob/host/registry/embedded"
 	"github.com/wasmjob/wasmjob/host/registry/zk"
@@ -182,8 +183,12 @@ func TestCheckups(t *testing.T) {
 	}
 }
 
-func wantLines(t *testing.T, what string, got, parts []string) {
+func wantLines(t *testing.T, what string, found []reason.Reason, parts []string) {
 	t.Helper()
+	var got []string
+	for _, r := range found {
+		got = append(got, r.String())
+	}
 	fits := len(got) == len(parts)
 	for i := range min(len(got), len(parts)) {
 		fits = fits && strings.Contains(got[i], parts[i])
@@ -206,8 +211,8 @@ func TestCheckupsWithoutJob(t *testing.T) {
 		t.Fatal(err)
 	}
 	want := []Checkup{
-		{Job: "lost", Breaks: []string{"it has no configuration, so its members fail whenever it fires: write config again, or remove what is left of the job"}},
-		{Job: "orders", Named: true, Notes: []string{"it is not in the registry: the first server that starts with this configuration defines it"}},
+		{Job: "lost", Breaks: []reason.Reason{reason.Of(reason.NoConfig)}},
+		{Job: "orders", Named: true, Notes: []reason.Reason{reason.Of(reason.NotInRegistry)}},
 	}
 	list, err := o.session.Read(t.Context(), "/jobs")
 	if err != nil {

@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"github.com/wasmjob/wasmjob/host/job"
+	"github.com/wasmjob/wasmjob/host/reason"
 	"github.com/wasmjob/wasmjob/host/registry"
 	"github.com/wasmjob/wasmjob/host/registry/embedded"
 	"github.com/wasmjob/wasmjob/host/trace"
@@ -42,7 +43,7 @@ func TestHealthy(t *testing.T) {
 			}
 			// A job that has nothing to write shows it, too.
 			troubles := h.Jobs()[0].Troubles
-			if want := why != nil; want != slices.Equal(troubles, []string{"registry: registry: read-only"}) || !want && len(troubles) > 0 {
+			if want := why != nil; want != slices.Equal(troubles, []reason.Reason{reason.Of(reason.RegistryFailed, "registry: read-only")}) || !want && len(troubles) > 0 {
 				t.Errorf("troubles %q", troubles)
 			}
 			if err := errors.Join(stop(), reg.Close()); err != nil {

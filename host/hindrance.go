@@ -3,11 +3,13 @@ package host
 import (
 	"fmt"
 	"slices"
+	"strconv"
 
 	"github.com/wasmjob/wasmjob/host/internal/layout"
 	"github.com/wasmjob/wasmjob/host/internal/protocol"
 	"github.com/wasmjob/wasmjob/host/internal/schedule"
 	"github.com/wasmjob/wasmjob/host/job"
+	"github.com/wasmjob/wasmjob/host/reason"
 )
 
 // Compare lets reports also tell what keeps a server from its jobs in whose own
@@ -19,13 +21,12 @@ func (o *Operator) Compare(files []job.Config) {
 	}
 }
 
-// hindrances say what keeps servers of ours from the job as the registry has it,
-// what they cannot do as it says, and what is otherwise beside members of
-// ElasticJob.
-func (o *Operator) hindrances(name string, v *protocol.View) []string {
+// hindrances say what keeps servers of ours from the job as the registry has it, and
+// what they cannot do as it says, or is otherwise beside members of ElasticJob.
+func (o *Operator) hindrances(name string, v *protocol.View) (blockers, faults []reason.Reason) {
 	config, err := layout.DecodeConfig21(v.ConfigData)
 	if v.ConfigFault != "" || err != nil || config == nil {
-		return nil // the view's own faults tell
+		return nil, nil // the view's own faults tell
 	}
 	var module *layout.Module
 	if m, err := layout.DecodeModule(v.Module); v.Dirs.Module && err == nil {
@@ -33,41 +34,38 @@ func (o *Operator) hindrances(name string, v *protocol.View) []string {
 	}
 	j, ok := layout.AsJoined(o.files[name], config, module)
 	if !ok {
-		return nil // it is none of ours
+		return nil, nil // it is none of ours
 	}
-	var lines []string
-	for _, line := range config.Hindrances(j, v.Shared(), len(v.Members) > 0) {
-		lines = append(lines, "servers of ours do not run it: "+line)
-	}
+	blockers = config.Hindrances(j, v.Shared(), len(v.Members) > 0)
 	if _, err := schedule.Compile(j.Cron, j.Dialect, j.TimeZone); j.Cron != "" && err != nil {
-		lines = append(lines, unreadable(v, j)+": cron: "+err.Error())
+		faults = append(faults, unreadable(v, j, err))
 	}
 	if v.Shared() {
-		return append(lines, config.Cautions(j, new(Options).knows)...)
+		return blockers, append(faults, config.Cautions(j, new(Options).knows)...)
 	}
-	if text := config.Stays(j); text != "" && len(v.Members) > 0 {
-		lines = append(lines, text)
+	if len(v.Members) > 0 {
+		faults = append(faults, config.Stays(j)...)
 	}
-	return append(lines, new(Options).dealtOtherwise(j)...)
+	return blockers, append(faults, new(Options).dealtOtherwise(j)...)
 }
 
 // unreadable says what a cron that cannot be read does to a job.
-func unreadable(v *protocol.View, j job.Config) string {
+func unreadable(v *protocol.View, j job.Config, err error) reason.Reason {
 	if v.Shared() || len(v.Members) == 0 {
-		return "nothing fires"
+		return reason.Of(reason.CronInvalid, err.Error())
 	}
 	for _, s := range slices.Backward(v.Past().Schedules) {
-		if _, err := schedule.Compile(s.Cron, j.Dialect, j.TimeZone); s.Cron != "" && err == nil {
-			return fmt.Sprintf("it goes on by the schedule before, %q, until another cron is written", s.Cron)
+		if _, unread := schedule.Compile(s.Cron, j.Dialect, j.TimeZone); s.Cron != "" && unread == nil {
+			return reason.Of(reason.CronInvalidGoesOn, strconv.Quote(s.Cron), err.Error())
 		}
 	}
-	return "nothing fires"
+	return reason.Of(reason.CronInvalid, err.Error())
 }
 
 // dealtOtherwise tells of a job of ours alone whose strategy is not there.
-func (o *Options) dealtOtherwise(j job.Config) []string {
+func (o *Options) dealtOtherwise(j job.Config) []reason.Reason {
 	if j.StrategyModule != "" || o.knows(j.Strategy) {
 		return nil
 	}
-	return []string{fmt.Sprintf("its strategy %.200q is not known here, and servers that do not know it deal its items out evenly: set jobShardingStrategyClass to one that there is", j.Strategy)}
+	return []reason.Reason{reason.Of(reason.StrategyUnknown, fmt.Sprintf("%.200q", j.Strategy))}
 }

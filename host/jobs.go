@@ -9,6 +9,7 @@ import (
 	"github.com/wasmjob/wasmjob/host/internal/protocol"
 	"github.com/wasmjob/wasmjob/host/internal/runner"
 	"github.com/wasmjob/wasmjob/host/job"
+	"github.com/wasmjob/wasmjob/host/reason"
 	"github.com/wasmjob/wasmjob/host/registry"
 )
 
@@ -24,10 +25,12 @@ func (h *Host) Jobs() []job.Status {
 	h.mu.Unlock()
 	shared := h.out.troubles() // what ails these or the session ails every job
 	if trunk != nil {
-		shared = append(shared, trunk.Troubles()...)
+		for _, text := range trunk.Troubles() {
+			shared = append(shared, reason.Of(reason.SessionFailing, text))
+		}
 	}
 	if err := takesNoWrites(reg); err != nil {
-		shared = append(shared, "registry: "+err.Error())
+		shared = append(shared, reason.Of(reason.RegistryFailed, err.Error()))
 	}
 	for i, j := range jobs {
 		s := &all[i]
@@ -39,10 +42,10 @@ func (h *Host) Jobs() []job.Status {
 					it.Next = s.Next
 				}
 			}
-			own := slices.DeleteFunc(s.Troubles, func(t string) bool { return slices.Contains(shared, t) })
+			own := slices.DeleteFunc(s.Troubles, func(t reason.Reason) bool { return slices.Contains(shared, t) })
 			s.Troubles = slices.Concat(shared, own)
 		} else if trunk != nil && j.waits() {
-			s.Troubles = []string{"its module is being compiled; the job begins after that"}
+			s.Troubles = []reason.Reason{reason.Of(reason.ModuleCompiling)}
 		}
 		s.Fault = j.ails()
 	}

@@ -15,6 +15,7 @@ import (
 	"github.com/wasmjob/wasmjob/host/internal/layout"
 	"github.com/wasmjob/wasmjob/host/job"
 	"github.com/wasmjob/wasmjob/host/job/recorded"
+	"github.com/wasmjob/wasmjob/host/reason"
 	"github.com/wasmjob/wasmjob/host/registry"
 	"github.com/wasmjob/wasmjob/host/registry/embedded"
 	"github.com/wasmjob/wasmjob/host/trace"
@@ -112,7 +113,7 @@ func asIs(*job.Config) {}
 // out: the job does not run here, for this reason, and no other.
 func out(reason string) func([]job.Status) bool {
 	return func(all []job.Status) bool {
-		return all[0].Instance == "" && len(all[0].Troubles) == 1 && strings.Contains(all[0].Troubles[0], reason)
+		return all[0].Instance == "" && len(all[0].Troubles) == 1 && strings.Contains(all[0].Troubles[0].String(), reason)
 	}
 }
 
@@ -150,9 +151,8 @@ func TestAServerJoinsAJobOfJava(t *testing.T) {
 			t.Errorf("the registry has %+v", j)
 		}
 		until(t, h, "tells the one difference", func(all []job.Status) bool {
-			return slices.Equal(all[0].Troubles, []string{
-				`configuration: cron: the registry has "0/10 * * * * ?", this server's file "0 0 3 * * ?"; the registry is followed until they agree, or the file says overwrite`,
-			})
+			return slices.Equal(all[0].Troubles, []reason.Reason{reason.Of(reason.ConfigDisputed,
+				`cron: the registry has "0/10 * * * * ?", this server's file "0 0 3 * * ?"; the registry is followed until they agree, or the file says overwrite`)})
 		})
 		if n := java.read(java.config); string(n.Data) != java.text || n.Stat.Version != 0 {
 			t.Errorf("the configuration was written:\n%s\n%s", n.Data, java.text)
@@ -204,7 +204,7 @@ func jobFaults(t *testing.T, reg registry.Registry, files []job.Config) string {
 	if err = errors.Join(err, o.Close()); err != nil {
 		t.Fatal(err)
 	}
-	return strings.Join(r.Faults, "\n")
+	return reason.Words(append(r.Faults, r.Blockers...), "\n")
 }
 
 // A server that cannot have a part in a job says why, in one line, changes
@@ -220,18 +220,18 @@ func TestWhatKeepsAServerOutOfAJobOfJava(t *testing.T) {
 		"no_class": {
 			file:   func(j *job.Config) { j.Class = "" },
 			mend:   func(j *recordedJob) { j.rewrite(recordedClass, layout.WasmClass21) },
-			reason: `it does not run here: its class in the registry is "peer.PeerSimpleJob", and this server's file names none: write class = "peer.PeerSimpleJob"`,
+			reason: `its class in the registry is "peer.PeerSimpleJob", and this server's file names none: write class = "peer.PeerSimpleJob"`,
 		},
 		"another_class": {
 			file:   func(j *job.Config) { j.Class = "com.example.Mine" },
 			mend:   func(j *recordedJob) { j.rewrite(recordedClass, "com.example.Mine") },
-			reason: `it does not run here: its class in the registry is "peer.PeerSimpleJob", in this server's file "com.example.Mine"`,
+			reason: `its class in the registry is "peer.PeerSimpleJob", in this server's file "com.example.Mine"`,
 		},
 		"script": {
 			spoil: func(j *recordedJob) {
 				j.rewrite(`"SIMPLE"`, `"SCRIPT"`, recordedClass, "com.dangdang.ddframe.job.api.script.ScriptJob", `,"monitorExecution"`, `,"scriptCommandLine":"echo","monitorExecution"`)
 			},
-			reason: "it does not run here: the registry has it as a job of type SCRIPT, this server's file as one of kind simple",
+			reason: "the registry has it as a job of type SCRIPT, this server's file as one of kind simple",
 		},
 		"overwrite_beside_java": {
 			file:   func(j *job.Config) { j.Class, j.Overwrite = "com.example.Mine", true },
@@ -244,11 +244,11 @@ func TestWhatKeepsAServerOutOfAJobOfJava(t *testing.T) {
 				instances := filepath.Dir(layout.NewJob("n", recordedName).Instance("any"))
 				j.member.remove(instances + "/" + j.read(instances).Children[0])
 			},
-			reason: "it does not run here: it has no timezone",
+			reason: "it has no timezone",
 		},
 		"not_monitored": {
 			spoil:  func(j *recordedJob) { j.rewrite(`"monitorExecution":true`, `"monitorExecution":false`) },
-			reason: "it does not run here: monitorExecution is off",
+			reason: "monitorExecution is off",
 		},
 		"unknown_type": {
 			spoil:  func(j *recordedJob) { j.rewrite(`"SIMPLE"`, `"WASM"`) },
@@ -260,7 +260,7 @@ func TestWhatKeepsAServerOutOfAJobOfJava(t *testing.T) {
 		},
 		"no_config": {
 			spoil:  func(j *recordedJob) { j.remove(j.config) },
-			reason: "it does not run here: its configuration is gone, and members of ElasticJob are there",
+			reason: "its configuration is gone, and members of ElasticJob are there",
 		},
 		"yaml": {
 			spoil:  func(j *recordedJob) { j.set(j.config, "cron: 0/10 * * * * ?\njobName: job\n") },
@@ -289,7 +289,7 @@ func TestWhatKeepsAServerOutOfAJobOfJava(t *testing.T) {
 			before := java.snapshot("/n")
 			options := besideJava(t, reg, tt.file)
 			if java.read(java.config).Exists { // without, there is no job to tell of
-				if text := jobFaults(t, reg, options.Jobs); !strings.Contains(text, strings.TrimPrefix(tt.reason, "it does not run here: ")) {
+				if text := jobFaults(t, reg, options.Jobs); !strings.Contains(text, tt.reason) {
 					t.Errorf("an operator is told %q", text)
 				}
 			}
@@ -322,7 +322,7 @@ func TestAStrategyOfJavaIsItsOwn(t *testing.T) {
 		})
 		h, stop := start(t, o)
 		until(t, h, "joins, and tells", func(all []job.Status) bool {
-			return joined(recordedName, 2)(all) && len(all[0].Troubles) == 1 && strings.Contains(all[0].Troubles[0], `the sharding strategy "com.example.ByRack" is not known here`)
+			return joined(recordedName, 2)(all) && len(all[0].Troubles) == 1 && strings.Contains(all[0].Troubles[0].String(), `the sharding strategy "com.example.ByRack" is not known here`)
 		})
 		if text := jobFaults(t, reg, o.Jobs); !strings.Contains(text, `its strategy "com.example.ByRack" is not known to this server`) {
 			t.Errorf("an operator is told %q", text)
@@ -380,11 +380,11 @@ func TestAFoundJobOfAnotherClassDoesNotRun(t *testing.T) {
 	until(t, h, "it runs", joined("found", 1))
 	tool.change("found", func(c *layout.Config21) { c.JobClass = "com.example.Other" })
 	until(t, h, "it stays", func(all []job.Status) bool {
-		return all[0].Instance != "" && strings.Contains(strings.Join(all[0].Troubles, ""), `its class in the registry is "com.example.Other"`)
+		return all[0].Instance != "" && strings.Contains(reason.Words(all[0].Troubles, ""), `its class in the registry is "com.example.Other"`)
 	})
 	until(t, h, "another one does not run", func(all []job.Status) bool {
 		return slices.ContainsFunc(all, func(s job.Status) bool {
-			said := s.Fault + strings.Join(s.Troubles, "")
+			said := s.Fault + reason.Words(s.Troubles, "")
 			return s.Config.Name == "never" && s.Instance == "" && strings.Contains(said, `in this server's file "com.example.Mine"`)
 		})
 	})

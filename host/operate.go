@@ -13,6 +13,7 @@ import (
 	"github.com/wasmjob/wasmjob/host/internal/mirror"
 	"github.com/wasmjob/wasmjob/host/internal/protocol"
 	"github.com/wasmjob/wasmjob/host/job"
+	"github.com/wasmjob/wasmjob/host/reason"
 	"github.com/wasmjob/wasmjob/host/registry"
 )
 
@@ -270,7 +271,7 @@ func (o *Operator) view(ctx context.Context, what, name string) (*protocol.View,
 	case v.ConfigFault != "":
 		return nil, l, failf(Refused, nil, "%s job %s: its configuration cannot be read, so nothing of it is touched: %s", what, name, v.ConfigFault)
 	case v.Config == nil:
-		return nil, l, failf(Refused, nil, "%s job %s: %s", what, name, protocol.ConfigGone)
+		return nil, l, failf(Refused, nil, "%s job %s: %s", what, name, reason.Of(reason.ConfigGone))
 	}
 	return v, l, nil
 }

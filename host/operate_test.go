@@ -14,8 +14,8 @@ import (
 	"github.com/google/go-cmp/cmp/cmpopts"
 
 	"github.com/wasmjob/wasmjob/host/internal/layout"
-	"github.com/wasmjob/wasmjob/host/internal/protocol"
 	"github.com/wasmjob/wasmjob/host/job"
+	"github.com/wasmjob/wasmjob/host/reason"
 	"github.com/wasmjob/wasmjob/host/registry"
 	"github.com/wasmjob/wasmjob/host/registry/embedded"
 	"github.com/wasmjob/wasmjob/host/trace"
@@ -200,8 +200,8 @@ func TestJobReport(t *testing.T) {
 	})
 }
 
-func ghostly(faults []string) bool {
-	return slices.ContainsFunc(faults, func(f string) bool { return strings.Contains(f, "no session holds it") })
+func ghostly(faults []reason.Reason) bool {
+	return slices.ContainsFunc(faults, func(r reason.Reason) bool { return strings.Contains(r.String(), "no session holds it") })
 }
 
 // What is wrong in the registry is named, and not touched.
@@ -238,7 +238,7 @@ func TestOperatorAndDamage(t *testing.T) {
 	if err != nil || len(all) != 2 {
 		t.Fatalf("jobs: %+v, %v", all, err)
 	}
-	if r := all[0]; r.Name != "bad" || r.State() != "unreadable" || !slices.ContainsFunc(r.Faults, func(f string) bool { return strings.Contains(f, "config: ") }) {
+	if r := all[0]; r.Name != "bad" || r.State() != "unreadable" || !slices.ContainsFunc(r.Faults, func(r reason.Reason) bool { return strings.Contains(r.String(), "config: ") }) {
 		t.Errorf("unreadable: %+v", r)
 	}
 	if r := all[1]; r.State() != "down" || !ghostly(r.Faults) {
@@ -296,8 +296,8 @@ func TestOperatorAndWhatCannotBeUsed(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			faults := slices.DeleteFunc(r.Faults, func(f string) bool { return f == "no server runs it" })
-			if text := strings.Join(faults, "\n"); !strings.Contains(text, c.want) || (text == "") != (c.want == "") {
+			faults := slices.DeleteFunc(r.Faults, func(r reason.Reason) bool { return r.Code == reason.NoServer })
+			if text := reason.Words(faults, "\n"); !strings.Contains(text, c.want) || (text == "") != (c.want == "") {
 				t.Errorf("faults %q, want %q", faults, c.want)
 			}
 			other.close()
@@ -321,7 +321,7 @@ func TestOperatorAndNodesOfOthers(t *testing.T) {
 		t.Fatal(err)
 	}
 	all, err := o.Jobs(t.Context())
-	if err != nil || len(all) != 2 || all[0].State() != "down" || all[1].State() != "unreadable" || !strings.Contains(strings.Join(all[1].Faults, " "), "its nodes are another user's, see digest") {
+	if err != nil || len(all) != 2 || all[0].State() != "down" || all[1].State() != "unreadable" || !strings.Contains(reason.Words(all[1].Faults, " "), "its nodes are another user's, see digest") {
 		t.Errorf("jobs %+v, %v", all, err)
 	}
 	_, err = o.Job(t.Context(), "theirs")
@@ -373,14 +373,14 @@ func TestConfigurationThatIsGone(t *testing.T) {
 			t.Fatal(err)
 		}
 		r, err := o.Job(t.Context(), "j")
-		if err != nil || r.State() != "unreadable" || !slices.Contains(r.Faults, protocol.ConfigGone) {
+		if err != nil || r.State() != "unreadable" || !slices.Contains(r.Faults, reason.Of(reason.ConfigGone)) {
 			t.Errorf("%+v, %v", r, err)
 		}
-		if all, err := o.Jobs(t.Context()); err != nil || len(all) != 1 || !slices.Contains(all[0].Faults, protocol.ConfigGone) {
+		if all, err := o.Jobs(t.Context()); err != nil || len(all) != 1 || !slices.Contains(all[0].Faults, reason.Of(reason.ConfigGone)) {
 			t.Errorf("jobs %+v, %v", all, err)
 		}
 		wantCode(t, "trigger", o.Trigger(t.Context(), "j"), Refused)
-		if got := h.Jobs()[0].Troubles; !slices.Contains(got, protocol.ConfigGone) {
+		if got := h.Jobs()[0].Troubles; !slices.Contains(got, reason.Of(reason.ConfigGone)) {
 			t.Errorf("troubles %q", got)
 		}
 		other.set(at, text)

@@ -1,10 +1,11 @@
 package host
 
 import (
-	"fmt"
 	"log/slog"
+	"strconv"
 	"time"
 
+	"github.com/wasmjob/wasmjob/host/reason"
 	"github.com/wasmjob/wasmjob/internal/queue"
 )
 
@@ -60,16 +61,16 @@ func (out outputs) flush() {
 }
 
 // troubles says what is lost at present.
-func (out outputs) troubles() (all []string) {
+func (out outputs) troubles() (all []reason.Reason) {
 	for _, of := range []struct {
-		what string
+		code reason.Code
 		*queue.Queue
-	}{{"log", out.log}, {"observer", out.events}} {
+	}{{reason.LogStuck, out.log}, {reason.ObserverStuck, out.events}} {
 		if of.Queue == nil {
 			continue
 		}
 		if dropped, since := of.Stuck(); dropped > 0 {
-			all = append(all, fmt.Sprintf("%s: it takes nothing since %s, and has lost %d so far", of.what, since.UTC().Format(time.RFC3339), dropped))
+			all = append(all, reason.Of(of.code, since.UTC().Format(time.RFC3339), strconv.FormatInt(dropped, 10)))
 		}
 	}
 	return all

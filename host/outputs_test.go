@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"github.com/wasmjob/wasmjob/host/job"
+	"github.com/wasmjob/wasmjob/host/reason"
 	"github.com/wasmjob/wasmjob/host/trace"
 )
 
@@ -60,7 +61,7 @@ func TestLogAndObserverThatBlock(t *testing.T) {
 		if got := rows.count("j", trace.Succeeded); got != 10 {
 			t.Errorf("%d runs, want 10", got)
 		}
-		if got := h.Jobs()[0].Troubles; !slices.ContainsFunc(got, func(s string) bool { return strings.HasPrefix(s, "observer: ") }) {
+		if got := h.Jobs()[0].Troubles; !slices.ContainsFunc(got, func(r reason.Reason) bool { return strings.HasPrefix(r.String(), "observer: ") }) {
 			t.Errorf("troubles %q, want one of the observer", got)
 		}
 		close(gate)

@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"github.com/wasmjob/wasmjob/host/job"
+	"github.com/wasmjob/wasmjob/host/reason"
 	"github.com/wasmjob/wasmjob/host/registry/embedded"
 	"github.com/wasmjob/wasmjob/host/trace"
 )
@@ -42,7 +43,7 @@ func TestAScheduleThatIsOver(t *testing.T) {
 		time.Sleep(time.Hour)
 		before := rows.count("good", trace.Succeeded)
 		serve(2*time.Minute+time.Second, func(h *Host) {
-			if got := h.Jobs()[0]; len(got.Troubles) != 1 || !strings.Contains(got.Troubles[0], "is over: its last instant has passed") {
+			if got := h.Jobs()[0]; len(got.Troubles) != 1 || !strings.Contains(got.Troubles[0].String(), "is over: its last instant has passed") {
 				t.Errorf("after its last instant: %q", got.Troubles)
 			}
 			if n := rows.count("good", trace.Succeeded) - before; n != 2 {
@@ -59,10 +60,10 @@ func TestAScheduleThatIsOver(t *testing.T) {
 		})
 		op := operate(t, reg)
 		r, err := op.Job(t.Context(), "past")
-		if err != nil || !strings.Contains(strings.Join(r.Faults, "; "), "is over, nothing fires any more") {
+		if err != nil || !strings.Contains(reason.Words(r.Faults, "; "), "is over, nothing fires any more") {
 			t.Errorf("%+v, %v", r, err)
 		}
-		if r, err := op.Job(t.Context(), "good"); err != nil || strings.Contains(strings.Join(r.Faults, "; "), "over") {
+		if r, err := op.Job(t.Context(), "good"); err != nil || strings.Contains(reason.Words(r.Faults, "; "), "over") {
 			t.Errorf("%+v, %v", r, err)
 		}
 		if err := op.Close(); err != nil {

@@ -12,6 +12,7 @@ import (
 	"github.com/wasmjob/wasmjob/host/internal/layout"
 	"github.com/wasmjob/wasmjob/host/internal/session"
 	"github.com/wasmjob/wasmjob/host/job"
+	"github.com/wasmjob/wasmjob/host/reason"
 	"github.com/wasmjob/wasmjob/host/registry"
 )
 
@@ -260,8 +261,8 @@ func (p *prospect) try(config, module registry.Node) {
 // anotherClass is what is wrong with a job whose module stands in for another
 // class than its configuration names now.
 func anotherClass(d *layout.Definition, c job.Config) error {
-	if lines := d.Config.Hindrances(c, false, false); len(lines) > 0 {
-		return errors.New(strings.Join(lines, "; "))
+	if all := d.Config.Hindrances(c, false, false); len(all) > 0 {
+		return errors.New(reason.Words(all, "; "))
 	}
 	return nil
 }

@@ -4,9 +4,9 @@ import (
 	"cmp"
 	"context"
 	"errors"
-	"fmt"
 	"maps"
 	"slices"
+	"strconv"
 	"time"
 
 	"golang.org/x/sync/errgroup"
@@ -15,6 +15,7 @@ import (
 	"github.com/wasmjob/wasmjob/host/internal/protocol"
 	"github.com/wasmjob/wasmjob/host/internal/schedule"
 	"github.com/wasmjob/wasmjob/host/job"
+	"github.com/wasmjob/wasmjob/host/reason"
 	"github.com/wasmjob/wasmjob/host/registry"
 )
 
@@ -25,7 +26,9 @@ type JobReport struct {
 	// none that can be read, and Faults says why.
 	Config *job.Config `json:"-"`
 	// Faults are what is wrong with the job, as far as the registry shows it.
-	Faults []string `json:"faults"`
+	Faults []reason.Reason `json:"faults"`
+	// Blockers are why servers of ours do not run it.
+	Blockers []reason.Reason `json:"blockers"`
 
 	Leader     job.InstanceID `json:"leader,omitempty"` // "" if nobody leads
 	Paused     bool           `json:"paused"`
@@ -166,7 +169,7 @@ func (o *Operator) Jobs(ctx context.Context) ([]JobReport, error) {
 			v, err := o.gather(within, l, layout.Outline(), false)
 			switch {
 			case errors.Is(err, registry.ErrDenied): // the others may be read
-				reports[i] = &JobReport{Name: name, Faults: []string{denied(err)}}
+				reports[i] = &JobReport{Name: name, Faults: []reason.Reason{denied(err)}}
 				return nil
 			case err != nil:
 				return unread(err, "look at job %s", name)
@@ -190,8 +193,8 @@ func (o *Operator) Jobs(ctx context.Context) ([]JobReport, error) {
 }
 
 // denied is what is wrong with a job that may not be read.
-func denied(err error) string {
-	return fmt.Sprintf("its nodes are another user's, see digest in [registry]: %v", err)
+func denied(err error) reason.Reason {
+	return reason.Of(reason.JobDenied, err.Error())
 }
 
 // Job reports on one job, as it was at one moment.
@@ -219,27 +222,28 @@ func (o *Operator) report(name string, v *protocol.View) *JobReport {
 	for i := range v.Runs {
 		r.Running += len(v.Runs[i].Open)
 	}
-	r.Faults, r.Modules = append(faultsOf(v), o.hindrances(name, v)...), modulesOf(v)
+	blockers, faults := o.hindrances(name, v)
+	r.Faults, r.Blockers, r.Modules = append(faultsOf(v), faults...), blockers, modulesOf(v)
 	if r.Config != nil {
-		if why := over(*r.Config); why != "" {
+		if why := over(*r.Config); !why.None() {
 			r.Faults = append(r.Faults, why)
 		}
 	}
 	for _, w := range r.Modules.Waits {
 		if w.Fault != "" {
-			r.Faults = append(r.Faults, fmt.Sprintf("the next module waits, %s cannot have it: %s", w.ID, w.Fault))
+			r.Faults = append(r.Faults, reason.Of(reason.NextModuleRefused, string(w.ID), w.Fault))
 		}
 	}
 	return r
 }
 
-// over tells that a job fires no more; "" if it does.
-func over(c job.Config) string {
+// over tells that a job fires no more; none if it does.
+func over(c job.Config) reason.Reason {
 	s, err := schedule.Compile(c.Cron, c.Dialect, c.TimeZone)
 	if c.Cron == "" || err != nil || !schedule.Over(s, time.Now()) {
-		return ""
+		return reason.Reason{}
 	}
-	return fmt.Sprintf("its schedule %q is over, nothing fires any more: change its cron, or remove the job", c.Cron)
+	return reason.Of(reason.ScheduleOver, strconv.Quote(c.Cron))
 }
 
 // configOf is the configuration that the registry has; nil if it cannot be read.
@@ -286,23 +290,23 @@ func memberReport(v *protocol.View, in protocol.Instance) MemberReport {
 }
 
 // faultsOf says what an operator should know.
-func faultsOf(v *protocol.View) []string {
+func faultsOf(v *protocol.View) []reason.Reason {
 	faults := slices.Clone(v.Faults)
-	add := func(format string, args ...any) { faults = append(faults, fmt.Sprintf(format, args...)) }
+	add := func(c reason.Code, args ...string) { faults = append(faults, reason.Of(c, args...)) }
 	if v.Config == nil && v.ConfigFault == "" {
-		add(protocol.ConfigGone)
+		add(reason.ConfigGone)
 	}
 	if len(v.Instances) == 0 {
-		add("no server runs it")
+		add(reason.NoServer)
 	} else if v.Leader == "" {
-		add("nobody leads")
+		add(reason.NobodyLeads)
 	}
 	for i := range v.Runs {
 		id := v.Runs[i].ID
 		alive := slices.ContainsFunc(v.Instances, func(in protocol.Instance) bool { return in.ID == id }) ||
 			slices.ContainsFunc(v.Members, func(m protocol.Member) bool { return m.ID == id })
 		if !alive {
-			add("%s is gone, and what it left is not taken over yet", id)
+			add(reason.NotTakenOver, string(id))
 		}
 	}
 	return faults

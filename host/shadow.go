@@ -6,7 +6,6 @@ import (
 	"fmt"
 	"runtime"
 	"slices"
-	"strings"
 	"sync"
 	"time"
 
@@ -18,6 +17,7 @@ import (
 	"github.com/wasmjob/wasmjob/host/internal/schedule"
 	"github.com/wasmjob/wasmjob/host/internal/session"
 	"github.com/wasmjob/wasmjob/host/job"
+	"github.com/wasmjob/wasmjob/host/reason"
 	"github.com/wasmjob/wasmjob/host/registry"
 )
 
@@ -277,7 +277,7 @@ func (s *shade) fits() (j job.Config, why string) {
 	case beside && !s.o.knows(config.JobShardingStrategyClass):
 		return j, fmt.Sprintf("its members deal the items out by the strategy %.200q, which is not known here", config.JobShardingStrategyClass)
 	}
-	return j, strings.Join(config.Hindrances(j, beside, false), "; ")
+	return j, reason.Words(config.Hindrances(j, beside, false), "; ")
 }
 
 // schedule lets the clock go by the job.

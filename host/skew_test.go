@@ -52,7 +52,7 @@ func TestClockThatDiffers(t *testing.T) {
 		<-h.Ready()
 		time.Sleep(5 * time.Minute)
 		s := h.Jobs()[0]
-		if n := rows.count("j", trace.Succeeded); n != 0 || len(s.Troubles) != 1 || !strings.Contains(s.Troubles[0], "clock") {
+		if n := rows.count("j", trace.Succeeded); n != 0 || len(s.Troubles) != 1 || !strings.Contains(s.Troubles[0].String(), "clock") {
 			t.Errorf("%d runs, troubles %q", n, s.Troubles)
 		}
 		reg.ahead.Store(0)
@@ -104,7 +104,7 @@ func TestDailyJobAndTheRegistrysClock(t *testing.T) {
 					t.Errorf("%d items ran by one", n)
 				}
 				s := h.Jobs()[0].Troubles
-				if len(s) != 1 || !strings.Contains(s[0], "registry's 2000-01-01") {
+				if len(s) != 1 || !strings.Contains(s[0].String(), "registry's 2000-01-01") {
 					t.Errorf("troubles %q", s)
 				}
 				time.Sleep(24 * time.Hour)

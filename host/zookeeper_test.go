@@ -11,6 +11,7 @@ import (
 
 	"github.com/wasmjob/wasmjob/host/internal/layout"
 	"github.com/wasmjob/wasmjob/host/job"
+	"github.com/wasmjob/wasmjob/host/reason"
 	"github.com/wasmjob/wasmjob/host/registry/zk"
 	"github.com/wasmjob/wasmjob/host/registry/zk/zktest"
 	"github.com/wasmjob/wasmjob/host/trace"
@@ -80,7 +81,7 @@ func TestServiceComesLate(t *testing.T) {
 		Jobs: []job.Config{{Name: "late", Shards: 2}},
 	})
 	until(t, h, "it says what is missing", func(all []job.Status) bool {
-		return len(all[0].Troubles) == 1 && strings.HasPrefix(all[0].Troubles[0], "registry session: ")
+		return len(all[0].Troubles) == 1 && strings.HasPrefix(all[0].Troubles[0].String(), "registry session: ")
 	})
 	var e *Error
 	if err := h.Healthy(); !errors.As(err, &e) || e.Code != Unavailable {
@@ -216,7 +217,7 @@ func TestDamagedJobs(t *testing.T) {
 	for _, c := range cases {
 		until(t, h, c.name+" is in trouble", func(all []job.Status) bool {
 			return slices.ContainsFunc(all, func(s job.Status) bool {
-				return s.Config.Name == c.name && strings.Contains(strings.Join(s.Troubles, "; "), c.names) && (s.Instance != "") == c.joins
+				return s.Config.Name == c.name && strings.Contains(reason.Words(s.Troubles, "; "), c.names) && (s.Instance != "") == c.joins
 			})
 		})
 	}

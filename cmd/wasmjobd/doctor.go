@@ -16,6 +16,7 @@ import (
 	"github.com/wasmjob/wasmjob/host"
 	"github.com/wasmjob/wasmjob/host/config"
 	"github.com/wasmjob/wasmjob/host/job"
+	"github.com/wasmjob/wasmjob/host/reason"
 	"github.com/wasmjob/wasmjob/host/trace/sqltrace"
 )
 
@@ -132,7 +133,7 @@ func compareTokens(ctx context.Context, f *config.File, all []host.Checkup) erro
 			newest = max(newest, row.Fence)
 		}
 		if newest > c.Newest && c.Newest >= 0 {
-			c.Notes = append(c.Notes, fmt.Sprintf("the history has a run with the token %d, and the registry has only come to %d: it was emptied or is another one, so sinks that remember tokens must forget them", newest, c.Newest))
+			c.Notes = append(c.Notes, reason.Of(reason.TokensBackwards, strconv.FormatInt(newest, 10), strconv.FormatInt(c.Newest, 10)))
 		}
 	}
 	return r.Close()
@@ -156,6 +157,8 @@ type examinedJob struct {
 	Breaks  []string         `json:"breaks"`
 	Needs   []string         `json:"needs"`
 	Notes   []string         `json:"notes"`
+	// Findings are all three, with their codes.
+	Findings []finding `json:"findings"`
 }
 
 type examinedMember struct {
@@ -170,7 +173,8 @@ func examinedOf(all []host.Checkup) examined {
 		c := &all[i]
 		j := examinedJob{
 			Job: c.Job, Layout: layoutOf(c), Class: c.Class, Type: c.Type, Leader: string(c.Leader), Members: []examinedMember{}, Named: c.Named,
-			Breaks: append([]string{}, c.Breaks...), Needs: append([]string{}, c.Needs...), Notes: append([]string{}, c.Notes...),
+			Breaks: textsOf(c.Breaks), Needs: textsOf(c.Needs), Notes: textsOf(c.Notes),
+			Findings: slices.Concat(findingsOf("breaks", c.Breaks), findingsOf("needs", c.Needs), findingsOf("note", c.Notes)),
 		}
 		for _, m := range c.Members {
 			j.Members = append(j.Members, examinedMember{string(m.ID), string(m.Kind), m.Disabled})
@@ -212,10 +216,10 @@ func printCheckups(term *terminal, all []host.Checkup) {
 		}
 		for _, list := range []struct {
 			word  string
-			lines []string
+			lines []reason.Reason
 		}{{"breaks ", c.Breaks}, {"needs  ", c.Needs}, {"note   ", c.Notes}} {
 			for _, line := range list.lines {
-				term.printf("  %s  %s\n", list.word, shorten(line))
+				term.printf("  %s  %s\n", list.word, shorten(line.String()))
 			}
 		}
 		if (c.Named || c.Ours) && len(c.Breaks) == 0 {

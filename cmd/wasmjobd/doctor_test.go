@@ -11,6 +11,7 @@ import (
 
 	"github.com/wasmjob/wasmjob/host"
 	"github.com/wasmjob/wasmjob/host/config"
+	"github.com/wasmjob/wasmjob/host/reason"
 	"github.com/wasmjob/wasmjob/host/registry"
 	"github.com/wasmjob/wasmjob/host/registry/zk"
 	"github.com/wasmjob/wasmjob/host/trace"
@@ -73,7 +74,7 @@ func TestTokensGoBackwards(t *testing.T) {
 		t.Fatal(err)
 	}
 	for i, want := range []string{"a run with the token 41, and the registry has only come to 40", "", "has only come to 3:", ""} {
-		notes := strings.Join(all[i].Notes, "\n")
+		notes := reason.Words(all[i].Notes, "\n")
 		if !strings.Contains(notes, want) || (notes == "") != (want == "") {
 			t.Errorf("%s: notes %q, want %q", all[i].Job, notes, want)
 		}

@@ -40,6 +40,8 @@ type listedJob struct {
 	Paused      bool     `json:"paused"`
 	Resharding  bool     `json:"resharding"`
 	Faults      []string `json:"faults"`
+	// Findings are the faults, with their codes.
+	Findings []finding `json:"findings"`
 }
 
 type shownJob struct {
@@ -110,7 +112,8 @@ func jobsOf(reports []host.JobReport) listedJobs {
 func jobOf(r *host.JobReport) listedJob {
 	j := listedJob{
 		Job: r.Name, State: r.State(), Running: r.Running, Servers: len(r.Members), Leader: string(r.Leader),
-		Paused: r.Paused, Resharding: r.Resharding, Faults: append([]string{}, r.Faults...), Disabled: []string{},
+		Paused: r.Paused, Resharding: r.Resharding, Faults: append(textsOf(r.Faults), blockedBy(r)...), Disabled: []string{},
+		Findings: append(findingsOf("wrong", r.Faults), findingsOf("blocker", r.Blockers)...),
 	}
 	if r.Config != nil {
 		j.Cron, j.Description, j.Shards = r.Config.Cron, r.Config.Description, r.Config.Shards

@@ -15,6 +15,7 @@ import (
 	"github.com/wasmjob/wasmjob/host/admin"
 	"github.com/wasmjob/wasmjob/host/config"
 	"github.com/wasmjob/wasmjob/host/job"
+	"github.com/wasmjob/wasmjob/host/reason"
 )
 
 const (
@@ -97,7 +98,7 @@ func fits(ctx context.Context, op cluster, name string, report host.ModuleReport
 	case err != nil:
 		return err
 	case r.Config == nil:
-		return exitf(exitConflict, "set the module of job %s: its configuration cannot be read: %s", name, strings.Join(r.Faults, "; "))
+		return exitf(exitConflict, "set the module of job %s: its configuration cannot be read: %s", name, reason.Words(r.Faults, "; "))
 	case r.Modules.Now == nil:
 		return exitf(exitConflict, "set the module of job %s: it runs no module", name)
 	case !slices.Contains(report.Kinds, string(r.Config.Kind)):

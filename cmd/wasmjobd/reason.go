@@ -1,6 +1,9 @@
 package main
 
-import "github.com/wasmjob/wasmjob/host/reason"
+import (
+	"github.com/wasmjob/wasmjob/host"
+	"github.com/wasmjob/wasmjob/host/reason"
+)
 
 // reasonCode stands in JSON beside the words of a reason. Scripts compare the code;
 // words may get better.
@@ -10,3 +13,37 @@ type reasonCode struct {
 }
 
 func codeOf(r reason.Reason) reasonCode { return reasonCode{r.Code, r.Params()} }
+
+// finding is something that is wrong, or to be known, of a job.
+type finding struct {
+	Kind   string            `json:"kind"` // wrong, blocker, breaks, needs or note
+	Code   reason.Code       `json:"code,omitempty"`
+	Params map[string]string `json:"params,omitempty"`
+	Text   string            `json:"text"`
+}
+
+func findingsOf(kind string, all []reason.Reason) []finding {
+	out := []finding{}
+	for _, r := range all {
+		out = append(out, finding{kind, r.Code, r.Params(), r.String()})
+	}
+	return out
+}
+
+func textsOf(all []reason.Reason) []string {
+	out := []string{}
+	for _, r := range all {
+		out = append(out, r.String())
+	}
+	return out
+}
+
+// blockedBy says of a job, in which other things are wrong as well, what keeps servers
+// of ours from it.
+func blockedBy(r *host.JobReport) []string {
+	var out []string
+	for _, why := range r.Blockers {
+		out = append(out, "servers of ours do not run it: "+why.String())
+	}
+	return out
+}

@@ -18,6 +18,7 @@ import (
 
 	"github.com/wasmjob/wasmjob/host"
 	"github.com/wasmjob/wasmjob/host/job"
+	"github.com/wasmjob/wasmjob/host/reason"
 	"github.com/wasmjob/wasmjob/host/registry"
 	"github.com/wasmjob/wasmjob/host/registry/embedded"
 )
@@ -232,6 +233,10 @@ func TestEveryFieldOfAReportTravels(t *testing.T) {
 func fill(v reflect.Value, n int64) {
 	if v.Type() == reflect.TypeFor[time.Time]() {
 		v.Set(reflect.ValueOf(time.UnixMilli(1_700_000_000_000 + n)))
+		return
+	}
+	if v.Type() == reflect.TypeFor[reason.Reason]() { // its codes are a closed list
+		v.Set(reflect.ValueOf(reason.Of(reason.JobDenied, strings.Repeat("x", int(n)))))
 		return
 	}
 	switch v.Kind() {

@@ -1,6 +1,10 @@
 package job
 
-import "time"
+import (
+	"time"
+
+	"github.com/wasmjob/wasmjob/host/reason"
+)
 
 // Status is what one server knows of a job at one moment.
 type Status struct {
@@ -11,7 +15,7 @@ type Status struct {
 	// runs fails; empty if it does.
 	Fault string
 	// Troubles are what goes wrong at present although the job runs.
-	Troubles []string
+	Troubles []reason.Reason
 
 	Instance  InstanceID // this server as a member of the job; empty while it has not joined
 	Leader    InstanceID // empty if nobody leads

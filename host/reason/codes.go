@@ -68,3 +68,102 @@ const (
 	AnotherRequestWaited   Code = "another_request_waited"
 	ScheduleUnreadable     Code = "schedule_unreadable"
 )
+
+// What happens to a member.
+const (
+	Joined              Code = "joined"
+	InstanceNodeRemoved Code = "instance_node_removed"
+	LeavingUntilAllowed Code = "leaving_until_allowed"
+	StrategyFailed      Code = "strategy_failed"
+	ClocksAgree         Code = "clocks_agree"
+	RefusedTwice        Code = "refused_twice"
+	Mended              Code = "mended"
+	CronReadable        Code = "cron_readable"
+	LedAgain            Code = "led_again"
+)
+
+// What keeps a job from going on as it should, or is wrong with its nodes.
+const (
+	NodeUnreadable          Code = "node_unreadable"
+	NodeStray               Code = "node_stray"
+	RecordUnreadable        Code = "record_unreadable"
+	ConfigUnreadable        Code = "config_unreadable"
+	ConfigGone              Code = "config_gone"
+	ConfigGoneBesideForeign Code = "config_gone_beside_foreign"
+	ForeignUnmonitored      Code = "foreign_unmonitored"
+	ForeignZoneless         Code = "foreign_zoneless"
+	ClockUnusable           Code = "clock_unusable"
+	ClockEarly              Code = "clock_early"
+	ClockBehind             Code = "clock_behind"
+	AccountedAhead          Code = "accounted_ahead"
+	LeadLeftToForeign       Code = "lead_left_to_foreign"
+	ReshardOverdue          Code = "reshard_overdue"
+	LatchHeld               Code = "latch_held"
+	LatchHeldBy             Code = "latch_held_by"
+	RecordWouldOverflow     Code = "record_would_overflow"
+	NoServer                Code = "no_server"
+	NobodyLeads             Code = "nobody_leads"
+	NotTakenOver            Code = "not_taken_over"
+	JobDenied               Code = "job_denied"
+	ScheduleOver            Code = "schedule_over"
+	CronInvalid             Code = "cron_invalid"
+	CronInvalidGoesOn       Code = "cron_invalid_goes_on"
+	CronUnreadable          Code = "cron_unreadable"
+	CronUnreadableBeside    Code = "cron_unreadable_beside_foreign"
+	StrategyUnknown         Code = "strategy_unknown"
+	StrategyUnknownBeside   Code = "strategy_unknown_beside_foreign"
+	StrategyModuleRefused   Code = "strategy_module_refused"
+	NextModuleAwaited       Code = "next_module_awaited"
+	NextModuleRefused       Code = "next_module_refused"
+	ModuleCompiling         Code = "module_compiling"
+)
+
+// Why a server must not run a job.
+const (
+	TypeDiffers   Code = "type_differs"
+	ClassNotNamed Code = "class_not_named"
+	ClassDiffers  Code = "class_differs"
+	ClassStays    Code = "class_stays"
+	ZoneMissing   Code = "zone_missing"
+	MonitorOff    Code = "monitor_off"
+)
+
+// What goes wrong on a server.
+const (
+	SessionFailing    Code = "session_failing"
+	LogStuck          Code = "log_stuck"
+	ObserverStuck     Code = "observer_stuck"
+	RegistryFailed    Code = "registry_failed"
+	RegistryUnread    Code = "registry_unread"
+	RegistryUnwritten Code = "registry_unwritten"
+	EarlierLife       Code = "earlier_life"
+	HistoryFailed     Code = "history_failed"
+	ScheduleFailed    Code = "schedule_failed"
+	StrategyFailing   Code = "strategy_failing"
+	ConfigDisputed    Code = "config_disputed"
+	RowsRefused       Code = "rows_refused"
+	GuestsIgnoreEnd   Code = "guests_ignore_end"
+	GivenUp           Code = "given_up"
+	JobRemoved        Code = "job_removed"
+)
+
+// What doctor finds besides.
+const (
+	NotInRegistry           Code = "not_in_registry"
+	NotInConfiguration      Code = "not_in_configuration"
+	OtherLayout             Code = "other_layout"
+	NoConfig                Code = "no_config"
+	InvalidHere             Code = "invalid_here"
+	LatchUnheld             Code = "latch_unheld"
+	LatchEmpty              Code = "latch_empty"
+	LatchOfMember           Code = "latch_of_member"
+	LatchOfStranger         Code = "latch_of_stranger"
+	MarkUnheld              Code = "mark_unheld"
+	MarkUnheldBesideForeign Code = "mark_unheld_beside_foreign"
+	MoreMarksUnheld         Code = "more_marks_unheld"
+	ListenerOnce            Code = "listener_once"
+	FailoverTwice           Code = "failover_twice"
+	RegistryFollowed        Code = "registry_followed"
+	AddressPrefix           Code = "address_prefix"
+	TokensBackwards         Code = "tokens_backwards"
+)

@@ -7,7 +7,10 @@
 // and a line in the table.
 package reason
 
-import "strings"
+import (
+	"cmp"
+	"strings"
+)
 
 // Code names a reason. Scripts compare it, so a released one keeps its spelling and
 // its meaning.
@@ -80,6 +83,18 @@ func (r Reason) String() string {
 	return text
 }
 
+// Event is the words without values, the same each time: the message of a log line.
+func (r Reason) Event() string {
+	words := table[r.Code].words
+	if i := strings.IndexByte(words, '{'); i >= 0 {
+		words = words[:i]
+	}
+	if text := strings.TrimRight(words, " :"); text != "" {
+		return text
+	}
+	return cmp.Or(string(r.Code), r.Args)
+}
+
 // Key is the code with its values, as records and histories keep it beside the words;
 // empty for a text without a code.
 func (r Reason) Key() string {
@@ -121,4 +136,13 @@ func Codes() []Code {
 		all = append(all, c)
 	}
 	return all
+}
+
+// Words puts words to several reasons.
+func Words(all []Reason, between string) string {
+	texts := make([]string, len(all))
+	for i, r := range all {
+		texts[i] = r.String()
+	}
+	return strings.Join(texts, between)
 }

@@ -31,7 +31,7 @@ var layers = []layer{
 	{pkg: "abi", why: "guests in every language and TinyGo build against it"},
 	{pkg: "abi/conformance", may: []string{"abi"}, why: "it judges any host, so it knows none"},
 	{pkg: "strategy", why: "an algorithm over names and numbers; embedders call it on its own"},
-	{pkg: "host/job", why: "the nouns that everything else shares import nothing, or cycles follow"},
+	{pkg: "host/job", may: []string{"host/reason"}, why: "the nouns that everything else shares import nothing, or cycles follow"},
 	{pkg: "host/job/recorded", why: "it opens files for tests"},
 
 	{pkg: "host/reason", why: "a list of codes and their words; what produces them comes later"},
@@ -100,13 +100,13 @@ var layers = []layer{
 		"host/internal/protocol", "host/internal/layout", "host/internal/mirror", "host/internal/schedule", "host/internal/sandbox", "host/internal/module", "host/internal/outbound", "host/internal/peer", "host/internal/reach", "host/internal/native", "host/internal/runner", "host/internal/session", "host/internal/workers"},
 		libs: []string{"golang.org/x/sync"}, tests: []string{"host/registry/tree", "host/registry/zk", "host/registry/zk/zktest", "modernc.org/sqlite"},
 		why: "the place where parts are joined; it imports everything below it"},
-	{pkg: "host/internal/cluster", may: []string{"host", "host/job", "host/registry", "host/registry/zk", "host/registry/zk/zktest", "host/trace", "host/internal/protocol", "host/internal/layout", "host/internal/mirror"},
+	{pkg: "host/internal/cluster", may: []string{"host", "host/job", "host/reason", "host/registry", "host/registry/zk", "host/registry/zk/zktest", "host/trace", "host/internal/protocol", "host/internal/layout", "host/internal/mirror"},
 		tests: []string{"strategy", "github.com/go-zookeeper/zk"},
 		why:   "hosts on a real service, for tests alone"},
 	{pkg: "host/config", may: []string{"abi/conformance", "host", "host/job", "host/internal/outbound", "host/internal/schedule", "strategy"}, libs: []string{"github.com/BurntSushi/toml"},
 		why: "text to options; it starts nothing"},
 
-	{pkg: "host/admin", may: []string{"host", "host/job"}, tests: []string{"host/registry", "host/registry/embedded"},
+	{pkg: "host/admin", may: []string{"host", "host/job"}, tests: []string{"host/reason", "host/registry", "host/registry/embedded"},
 		why: "a request becomes a call of an Operator; what that does is decided below"},
 
 	{pkg: "cmd/wasmjobd/internal/scaffold", why: "it writes files for authors; what they say is theirs"},

@@ -10,6 +10,7 @@ import (
 	"github.com/wasmjob/wasmjob/host"
 	"github.com/wasmjob/wasmjob/host/internal/cluster"
 	"github.com/wasmjob/wasmjob/host/job"
+	"github.com/wasmjob/wasmjob/host/reason"
 	"github.com/wasmjob/wasmjob/host/registry"
 )
 
@@ -72,7 +73,7 @@ func otherClocks(t *testing.T, c *stage, by time.Duration) {
 	}
 	const differs = "the server's clock differed from the registry's"
 	tells := func(m *cluster.Member) bool {
-		return slices.ContainsFunc(m.Host.Jobs()[0].Troubles, func(s string) bool { return strings.Contains(s, differs) })
+		return slices.ContainsFunc(m.Host.Jobs()[0].Troubles, func(r reason.Reason) bool { return strings.Contains(r.String(), differs) })
 	}
 	if !tells(leader) {
 		t.Errorf("the leader's troubles: %q", leader.Host.Jobs()[0].Troubles)

@@ -7,6 +7,7 @@ import (
 	"strings"
 
 	"github.com/wasmjob/wasmjob/host/internal/protocol"
+	"github.com/wasmjob/wasmjob/host/reason"
 	"github.com/wasmjob/wasmjob/host/registry"
 )
 
@@ -55,6 +56,14 @@ func (f *faults) others(parent string, children []string) {
 	}
 }
 
+// code is what the fault is.
+func (o *fault) code() reason.Code {
+	if o.stray {
+		return reason.NodeStray
+	}
+	return reason.NodeUnreadable
+}
+
 // tell puts the faults into a view.
 func (f faults) tell(v *protocol.View, j Job) {
 	v.ConfigFault, v.RecordFault, v.Faults = "", "", nil
@@ -71,10 +80,10 @@ func (f faults) tell(v *protocol.View, j Job) {
 			v.RecordFault = text
 		}
 		if len(v.Faults) < maxFaults {
-			v.Faults = append(v.Faults, text)
+			v.Faults = append(v.Faults, reason.Of(o.code(), text))
 		}
 	}
-	slices.Sort(v.Faults)
+	slices.SortFunc(v.Faults, func(a, b reason.Reason) int { return strings.Compare(a.Args, b.Args) })
 }
 
 // errLayout is what a job of an older layout gets: it is not touched.

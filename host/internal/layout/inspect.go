@@ -8,6 +8,7 @@ import (
 
 	"github.com/wasmjob/wasmjob/host/internal/protocol"
 	"github.com/wasmjob/wasmjob/host/job"
+	"github.com/wasmjob/wasmjob/host/reason"
 	"github.com/wasmjob/wasmjob/host/registry"
 )
 
@@ -176,38 +177,41 @@ func (j Job) Began(e registry.Event) (item int, ok bool) {
 // changed. The rest holds only as long as members of ElasticJob are there. Who is
 // a member already stays whatever the class, as members of ElasticJob do: only one
 // of theirs would run another.
-func (c *Config21) Hindrances(j job.Config, beside, member bool) []string {
-	var lines []string
-	add := func(format string, args ...any) { lines = append(lines, fmt.Sprintf(format, args...)) }
-	if text := c.otherClass(j); text != "" && (beside || !member && !j.Overwrite) {
-		add("%s", text)
+func (c *Config21) Hindrances(j job.Config, beside, member bool) []reason.Reason {
+	var all []reason.Reason
+	add := func(code reason.Code) { all = append(all, reason.Of(code)) }
+	if why := c.otherClass(j); !why.None() && (beside || !member && !j.Overwrite) {
+		all = append(all, why)
 	}
 	if !beside {
-		return lines
+		return all
 	}
 	if j.TimeZone == "" {
-		add("it has no timezone, and members of ElasticJob fire in that of their JVM: set timezone to it")
+		add(reason.ZoneMissing)
 	}
 	if !c.MonitorExecution {
-		add("monitorExecution is off, so members of ElasticJob could not be kept from running the same item: set it to true")
+		add(reason.MonitorOff)
 	}
-	return lines
+	return all
 }
 
 // otherClass is what to do where the module is to stand in for another class than
-// the registry says; empty: it is the same, or nobody's.
-func (c *Config21) otherClass(j job.Config) string {
+// the registry says; none: it is the same, or nobody's.
+func (c *Config21) otherClass(j job.Config) reason.Reason {
 	mine := FromJob(j)
 	switch {
 	case mine.JobClass == c.JobClass, c.ours():
-		return ""
+		return reason.Reason{}
 	case c.JobType == Script21 || mine.JobType == Script21:
-		return fmt.Sprintf("the registry has it as a job of type %s, this server's file as one of kind %s: set kind to what the module is to stand in for", c.JobType, j.Kind)
+		return reason.Of(reason.TypeDiffers, string(c.JobType), string(j.Kind))
 	case j.Class == "":
-		return fmt.Sprintf("its class in the registry is %.200q, and this server's file names none: write class = %.200[1]q if the module does the same work", c.JobClass)
+		return reason.Of(reason.ClassNotNamed, quoted(c.JobClass))
 	}
-	return fmt.Sprintf("its class in the registry is %.200q, in this server's file %.200q: write class = %.200[1]q if the module does the same work", c.JobClass, j.Class)
+	return reason.Of(reason.ClassDiffers, quoted(c.JobClass), quoted(j.Class))
 }
+
+// quoted is a name that others chose, as it may be shown.
+func quoted(name string) string { return fmt.Sprintf("%.200q", name) }
 
 // ours: no member of ElasticJob can run a job with this configuration, so a file
 // may say what its class is to be.
@@ -216,24 +220,24 @@ func (c *Config21) ours() bool {
 }
 
 // Stays says what keeps a job of ours running here only because no member of
-// ElasticJob is there; empty: nothing does.
-func (c *Config21) Stays(j job.Config) string {
-	if text := c.otherClass(j); text != "" && !j.Overwrite {
-		return text + "; until then the job goes on here as long as no member of ElasticJob joins it, and a server that starts does not join it"
+// ElasticJob is there; none: nothing does.
+func (c *Config21) Stays(j job.Config) []reason.Reason {
+	if why := c.otherClass(j); !why.None() && !j.Overwrite {
+		return []reason.Reason{why, reason.Of(reason.ClassStays)}
 	}
-	return ""
+	return nil
 }
 
 // Cautions says what is otherwise in a job of ours as long as members of
 // ElasticJob run it, too. known tells whether the server can deal items out by a
 // strategy of that name.
-func (c *Config21) Cautions(j job.Config, known func(strategy string) bool) []string {
-	var lines []string
+func (c *Config21) Cautions(j job.Config, known func(strategy string) bool) []reason.Reason {
+	var all []reason.Reason
 	if name := c.JobShardingStrategyClass; !known(name) {
-		lines = append(lines, fmt.Sprintf("its strategy %.200q is not known to this server, which leaves the lead to members of ElasticJob: set jobShardingStrategyClass to one that both have", name))
+		all = append(all, reason.Of(reason.StrategyUnknownBeside, quoted(name)))
 	}
 	if j.StrategyModule != "" {
-		lines = append(lines, fmt.Sprintf("members of ElasticJob do not know the strategy module %.200q: it is refused, and as long as they are there the strategy of config deals", j.StrategyModule))
+		all = append(all, reason.Of(reason.StrategyModuleRefused, quoted(j.StrategyModule)))
 	}
-	return lines
+	return all
 }

@@ -11,6 +11,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/wasmjob/wasmjob/host/job"
+	"github.com/wasmjob/wasmjob/host/reason"
 )
 
 // held is a registry with one job in it.
@@ -274,11 +275,11 @@ func TestMergeOfAFileWithoutClass(t *testing.T) {
 		{"a member stays beside members of ElasticJob", true, true, true},
 	} {
 		lines := h.config.Hindrances(j, c.beside, c.member)
-		if named := strings.Contains(strings.Join(lines, "\n"), "com.example.Other"); named != c.barred {
+		if named := strings.Contains(reason.Words(lines, "\n"), "com.example.Other"); named != c.barred {
 			t.Errorf("%s: %q", c.what, lines)
 		}
 	}
-	if h.config.Stays(j) == "" {
+	if len(h.config.Stays(j)) == 0 {
 		t.Error("a member that stays is told nothing")
 	}
 	h.config.JobClass = class

@@ -1,5 +1,7 @@
 package protocol
 
+import "github.com/wasmjob/wasmjob/host/reason"
+
 // Who must not run a job is not a member of it either: what it is dealt it would
 // miss, and a leader of ElasticJob deals to every instance. Why it must not is
 // for others to say; they have read more than this package does.
@@ -11,7 +13,7 @@ func (s *State) bar(p *Plan) {
 		return
 	}
 	s.leaving, s.barred = true, true
-	p.add(Note{Text: "this server must not run the job any more: leaving it until it may"})
+	p.add(Note{Why: reason.Of(reason.LeavingUntilAllowed)})
 }
 
 // Shared tells whether members of ElasticJob have a part in the job, too.

@@ -1,8 +1,8 @@
 package protocol
 
 import (
-	"fmt"
 	"slices"
+	"strconv"
 	"time"
 
 	"github.com/wasmjob/wasmjob/host/reason"
@@ -14,9 +14,9 @@ const clocksAgree = 5_000
 
 // clocks is what was told of the difference between the two.
 type clocks struct {
-	skew  int64  // that the text names
-	text  string // empty: they agree
-	later bool   // items are accounted for up to an instant that is still far away
+	skew  int64         // that the text names
+	why   reason.Reason // none: they agree
+	later bool          // items are accounted for up to an instant that is still far away
 }
 
 // registryTime is what the registry's clock shows, as far as is known here.
@@ -100,30 +100,29 @@ func (s *State) goByClocks(p *Plan) {
 // again.
 func (s *State) tellClocks(p *Plan) {
 	if most := s.tolerance(); max(s.skew, -s.skew) <= most {
-		if s.clocks.text != "" {
-			p.add(Note{Text: "the server's clock agrees with the registry's again"})
+		if !s.clocks.why.None() {
+			p.add(Note{Why: reason.Of(reason.ClocksAgree)})
 		}
-		s.clocks.text = ""
+		s.clocks.why = reason.Reason{}
 		return
 	}
-	if by := s.skew - s.clocks.skew; s.clocks.text != "" && max(by, -by) <= max(s.tolerance(), clocksAgree) {
+	if by := s.skew - s.clocks.skew; !s.clocks.why.None() && max(by, -by) <= max(s.tolerance(), clocksAgree) {
 		return
 	}
-	s.clocks.skew, s.clocks.text = s.skew, s.bothClocks()
-	p.add(Note{Text: s.clocks.text, Wrong: true})
+	s.clocks.skew, s.clocks.why = s.skew, s.bothClocks()
+	p.add(Note{Why: s.clocks.why, Wrong: true})
 }
 
 // bothClocks is the trouble of clocks that differ.
-func (s *State) bothClocks() string {
-	effect := "instants begin late here"
+func (s *State) bothClocks() reason.Reason {
+	code := reason.ClockBehind
 	switch {
 	case s.skewed():
-		effect = "nothing begins here"
+		code = reason.ClockUnusable
 	case s.skew > 0:
-		effect = "no instant begins here before the registry's clock is near it"
+		code = reason.ClockEarly
 	}
-	return fmt.Sprintf("%s: it showed %s, the registry's %s, and they may differ by %v; %s", skewed,
-		clockText(s.now), clockText(s.registryTime()), time.Duration(s.tolerance())*time.Millisecond, effect)
+	return reason.Of(code, clockText(s.now), clockText(s.registryTime()), (time.Duration(s.tolerance()) * time.Millisecond).String())
 }
 
 func clockText(ms int64) string { return time.UnixMilli(ms).UTC().Format("2006-01-02T15:04:05.000Z") }
@@ -131,19 +130,19 @@ func clockText(ms int64) string { return time.UnixMilli(ms).UTC().Format("2006-0
 // seeFuture notes, once, that items are accounted for up to a moment that is still
 // to come: a clock was ahead when that was written.
 func (s *State) seeFuture(p *Plan) {
-	text := s.accountedAhead()
-	if later := text != ""; later != s.clocks.later {
+	why := s.accountedAhead()
+	if later := !why.None(); later != s.clocks.later {
 		s.clocks.later = later
 		if later {
-			p.add(Note{Text: text, Wrong: true})
+			p.add(Note{Why: why, Wrong: true})
 		}
 	}
 }
 
 // accountedAhead is the trouble of items that wait for a moment that is far away.
-func (s *State) accountedAhead() string {
+func (s *State) accountedAhead() reason.Reason {
 	if s.self == "" || s.config() == nil || !s.distant(s.view.newest()) {
-		return ""
+		return reason.Reason{}
 	}
 	n, until := 0, int64(0)
 	for i := range s.view.total() {
@@ -152,8 +151,7 @@ func (s *State) accountedAhead() string {
 		}
 	}
 	if n == 0 {
-		return ""
+		return reason.Reason{}
 	}
-	return fmt.Sprintf("a clock was ahead: %d items are accounted for up to %s, and the registry's clock shows %s, this server's %s; what may have begun until then does not begin again",
-		n, clockText(until), clockText(s.registryTime()), clockText(s.now))
+	return reason.Of(reason.AccountedAhead, strconv.Itoa(n), clockText(until), clockText(s.registryTime()), clockText(s.now))
 }

@@ -1,8 +1,10 @@
 package protocol
 
 import (
-	"fmt"
 	"slices"
+	"strconv"
+
+	"github.com/wasmjob/wasmjob/host/reason"
 )
 
 // Members of ElasticJob take turns at what two of them must not do at once by
@@ -109,29 +111,29 @@ func (s *State) leadTold() int64 {
 }
 
 // leadOverdue says what keeps everybody from leading for longer than an election
-// takes; "" if nothing does. The mirror does not tell whose a place is that is not
+// takes; none if nothing does. The mirror does not tell whose a place is that is not
 // ours, so it may be that of a member that hangs: its session ends by itself.
-func (s *State) leadOverdue() string {
+func (s *State) leadOverdue() reason.Reason {
 	if due := s.leadDue(); due == 0 || s.now < due {
-		return ""
+		return reason.Reason{}
 	}
-	whose := "delete that node if no session holds it"
+	place, seconds := strconv.Quote(s.ahead.place), strconv.FormatInt((s.now-s.ahead.since)/1000, 10)
 	if s.ahead.holder != "" {
-		whose = fmt.Sprintf("it is that of %s, see what keeps that server", s.ahead.holder)
+		return reason.Of(reason.LatchHeldBy, place, seconds, string(s.ahead.holder))
 	}
-	return fmt.Sprintf("nobody leads: %q is first in the queue of the election latch for %d s; %s", s.ahead.place, (s.now-s.ahead.since)/1000, whose)
+	return reason.Of(reason.LatchHeld, place, seconds)
 }
 
 // tellLead tells, once for each who is in the way, that nobody leads, and when
 // somebody does again.
 func (s *State) tellLead(p *Plan) {
-	text := s.leadOverdue()
+	why := s.leadOverdue()
 	switch {
-	case text != "" && s.said.leaderless != s.ahead.place:
+	case !why.None() && s.said.leaderless != s.ahead.place:
 		s.said.leaderless = s.ahead.place
-		p.add(Note{Text: text, Wrong: true, Goes: true})
+		p.add(Note{Why: why, Wrong: true, Goes: true})
 	case s.said.leaderless != "" && s.view.Leader != "":
 		s.said.leaderless = ""
-		p.add(Note{Text: "somebody leads again: " + string(s.view.Leader)})
+		p.add(Note{Why: reason.Of(reason.LedAgain, string(s.view.Leader))})
 	}
 }

@@ -17,7 +17,7 @@ func (s *State) observe(p *Plan) {
 				s.self = m.ID
 				s.o.Config, s.o.Module = nil, nil // not needed any more, and large
 				s.reread = s.now
-				p.add(Note{Text: "joined as " + string(m.ID)})
+				p.add(Note{Why: reason.Of(reason.Joined, string(m.ID))})
 			}
 		}
 	}
@@ -28,7 +28,7 @@ func (s *State) observe(p *Plan) {
 	if s.self != "" && !s.leaving && v.instance(s.self) == nil && !s.removing() {
 		// ElasticJob's shutdown of one instance: its node is deleted.
 		s.leaving = true
-		p.add(Note{Text: "the instance's node was removed: shutting this job down here"})
+		p.add(Note{Why: reason.Of(reason.InstanceNodeRemoved)})
 		p.add(Drain{Why: reason.Of(reason.StopOrdered)})
 	}
 	s.bar(p)
@@ -49,15 +49,15 @@ func (s *State) observe(p *Plan) {
 	}
 	switch {
 	case v.RecordFault != "":
-		s.note(p, "a node in the registry cannot be read, nothing is done until it is removed or mended: "+v.RecordFault)
+		s.note(p, reason.Of(reason.RecordUnreadable, v.RecordFault))
 	case v.ConfigFault != "":
-		s.note(p, "the configuration in the registry cannot be read, nothing begins: "+v.ConfigFault)
+		s.note(p, reason.Of(reason.ConfigUnreadable, v.ConfigFault))
 	case s.self != "" && v.Config == nil:
-		s.note(p, ConfigGone)
+		s.note(p, reason.Of(reason.ConfigGone))
 	case s.self != "" && s.apart() != "":
-		s.note(p, s.apart())
+		s.note(p, reason.Of(s.apart()))
 	default:
-		s.note(p, "")
+		s.note(p, reason.Reason{})
 	}
 	s.seeFuture(p)
 	s.seeServers()
@@ -68,9 +68,6 @@ func (s *State) observe(p *Plan) {
 		s.hand(own, p)
 	}
 }
-
-// ConfigGone is what to say of a job that has members, and no configuration.
-const ConfigGone = "the job's configuration is gone, nothing begins until it is written again"
 
 func (s *State) config() *Config {
 	if s.view == nil || s.view.ConfigFault != "" {
@@ -111,15 +108,15 @@ func (s *State) works() bool {
 
 // apart is why the job must not run here beside members of ElasticJob; "" if it
 // may, or if there are none.
-func (s *State) apart() string {
+func (s *State) apart() reason.Code {
 	c := s.config()
 	switch {
 	case c == nil || !s.view.foreign():
 		return ""
 	case !c.MonitorExecution:
-		return "a member of ElasticJob shares this job, and monitorExecution is off: nothing would keep the two from running the same item; nothing begins here until it is on"
+		return reason.ForeignUnmonitored
 	case s.o.Zoneless:
-		return "a member of ElasticJob shares this job, and the job names no time zone: ElasticJob fires in the zone of its process; nothing begins here until timezone says which that is"
+		return reason.ForeignZoneless
 	}
 	return ""
 }

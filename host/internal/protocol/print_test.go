@@ -85,7 +85,7 @@ func (c *cluster) printEffect(e protocol.Effect) {
 	case protocol.Answer:
 		c.say("answer %d%s", e.ID, because(e.Fault))
 	case protocol.Note:
-		c.say("note: %s%s", given(e.Wrong, "wrong: "), spelled.ReplaceAllStringFunc(e.Text, c.nodeOf))
+		c.say("note: %s%s", given(e.Wrong, "wrong: "), spelled.ReplaceAllStringFunc(e.Why.String(), c.nodeOf))
 	case protocol.Stop:
 		c.say("stop%s", given(e.Rejoin, ", and join anew")+given(e.Rejoin && e.Removed, " what is there"))
 	default:

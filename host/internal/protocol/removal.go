@@ -50,7 +50,7 @@ func (s *State) seeNodesGone(p *Plan) bool {
 	for k := range s.guests {
 		s.cancel(s.guests[k].Item, true, reason.NodesRemoved, p)
 	}
-	p.add(Note{Text: "the member's nodes were removed from the registry"})
+	p.add(Note{Why: reason.Of(reason.NodesRemoved)})
 	p.add(Stop{Rejoin: !s.leaving || s.barred, Removed: true})
 	return true
 }

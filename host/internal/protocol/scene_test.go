@@ -51,7 +51,7 @@ var scene = map[string]func(*cluster, *arguments) error{
 // troubles prints what the member that was started first complains of.
 func troubles(c *cluster, _ *arguments) error {
 	for _, t := range c.me.state.Troubles() {
-		c.say("%s", spelled.ReplaceAllStringFunc(t, c.nodeOf))
+		c.say("%s", spelled.ReplaceAllStringFunc(t.String(), c.nodeOf))
 	}
 	if len(c.printed) == 0 {
 		c.say("none")

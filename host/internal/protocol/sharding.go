@@ -3,6 +3,8 @@ package protocol
 import (
 	"fmt"
 	"slices"
+
+	"github.com/wasmjob/wasmjob/host/reason"
 )
 
 // waits: a due run waits for the reshard that somebody asked for, but not
@@ -272,7 +274,7 @@ func (s *State) answered(in Assigned, p *Plan) {
 	s.answer = &in
 	if in.Fault != "" {
 		s.retry, s.bereft = s.now+retryAfter, bereft{}
-		p.add(Note{Text: "the sharding strategy failed: " + in.Fault})
+		p.add(Note{Why: reason.Of(reason.StrategyFailed, in.Fault)})
 	}
 }
 

@@ -1,8 +1,8 @@
 package protocol
 
 import (
-	"fmt"
 	"slices"
+	"strconv"
 
 	"github.com/wasmjob/wasmjob/host/reason"
 )
@@ -76,7 +76,7 @@ type State struct {
 	vouched   []vouching
 	watched   bool // what strangers have when the first view comes, they may have had for long
 	reread    int64
-	noted     string
+	noted     reason.Reason
 	said      said
 }
 
@@ -334,7 +334,7 @@ func (s *State) committed(in Committed, p *Plan) {
 		s.refusals++
 		if s.refusals > 1 {
 			// The view cannot explain the refusal: it must have missed something.
-			p.add(Note{Text: "refused twice on the same view: " + f.m.Name()})
+			p.add(Note{Why: reason.Of(reason.RefusedTwice, f.m.Name())})
 			p.add(Reread{})
 		}
 		p.add(Sync{})
@@ -399,34 +399,34 @@ func (p *Plan) add(e Effect) { p.Effects = append(p.Effects, e) }
 
 // Troubles are what keeps the job from going on as it should, and what is
 // foreign or damaged in its nodes, one sentence each.
-func (s *State) Troubles() []string {
+func (s *State) Troubles() []reason.Reason {
 	v := s.view
 	if v == nil {
 		return nil
 	}
 	all := slices.Clone(v.Faults)
 	if s.self != "" && v.Config == nil && v.ConfigFault == "" {
-		all = append(all, ConfigGone)
+		all = append(all, reason.Of(reason.ConfigGone))
 	}
 	if s.self != "" && s.apart() != "" && !s.barred { // else who bars it tells
-		all = append(all, s.apart())
+		all = append(all, reason.Of(s.apart()))
 	}
 	if s.self != "" && s.puzzled() {
-		all = append(all, fmt.Sprintf("the sharding strategy %q is not known here; the lead is left to members of ElasticJob", s.config().Strategy))
+		all = append(all, reason.Of(reason.LeadLeftToForeign, strconv.Quote(s.config().Strategy)))
 	}
 	if s.reshardOverdue() {
-		all = append(all, fmt.Sprintf("the items have been about to be assigned anew for %d s; see whether their strategy fails, and what runs that would move or vanish", (s.now-s.markSince)/1000))
+		all = append(all, reason.Of(reason.ReshardOverdue, strconv.FormatInt((s.now-s.markSince)/1000, 10)))
 	}
-	if text := s.leadOverdue(); text != "" {
-		all = append(all, text)
+	if why := s.leadOverdue(); !why.None() {
+		all = append(all, why)
 	}
 	if own := s.own(); s.full != 0 && own != nil {
-		all = append(all, fmt.Sprintf("with one more run the record of this server would have %d bytes, and may have %d; nothing more begins here until some of its %d runs have ended, or items have gone to other servers", s.full, s.recordBound(), len(own.Open)))
+		all = append(all, reason.Of(reason.RecordWouldOverflow, strconv.Itoa(s.full), strconv.Itoa(s.recordBound()), strconv.Itoa(len(own.Open))))
 	}
-	if s.clocks.text != "" {
-		all = append(all, s.clocks.text)
+	if !s.clocks.why.None() {
+		all = append(all, s.clocks.why)
 	}
-	return append(all, slices.DeleteFunc([]string{s.accountedAhead(), s.unreadText()}, func(text string) bool { return text == "" })...)
+	return append(all, slices.DeleteFunc([]reason.Reason{s.accountedAhead(), s.unreadWhy()}, reason.Reason.None)...)
 }
 
 // skewed: the clock differs from the registry's by more than the job allows.
@@ -435,19 +435,17 @@ func (s *State) skewed() bool {
 	return c != nil && c.MaxSkew > 0 && max(s.skew, -s.skew) > c.MaxSkew
 }
 
-const skewed = "the server's clock differed from the registry's"
-
-// note tells, once, what keeps the job from going on; empty: nothing does any
+// note tells, once, what keeps the job from going on; none: nothing does any
 // more.
-func (s *State) note(p *Plan, text string) {
-	switch text {
-	case s.noted:
-	case "":
-		p.add(Note{Text: "what kept the job from going on is mended"})
+func (s *State) note(p *Plan, why reason.Reason) {
+	switch {
+	case why == s.noted:
+	case why.None():
+		p.add(Note{Why: reason.Of(reason.Mended)})
 	default:
-		p.add(Note{Text: text, Wrong: true})
+		p.add(Note{Why: why, Wrong: true})
 	}
-	s.noted = text
+	s.noted = why
 }
 
 // sleep asks to be woken when a wait ends, once for each moment.

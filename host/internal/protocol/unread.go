@@ -3,6 +3,9 @@ package protocol
 import (
 	"fmt"
 	"slices"
+	"strconv"
+
+	"github.com/wasmjob/wasmjob/host/reason"
 )
 
 // Whoever writes a cron that cannot be read means another one, and nobody knows
@@ -14,8 +17,9 @@ import (
 
 // said is what was told last, and is not told again.
 type said struct {
-	cron, leaderless string
-	unread           bool // not even the cron by which the clock is to go can be read
+	cron       reason.Reason
+	leaderless string
+	unread     bool // not even the cron by which the clock is to go can be read
 }
 
 // inForce is the cron by which the job goes: the registry's or, while that cannot be
@@ -50,28 +54,28 @@ func (s *State) schedule(p *Plan) {
 		s.tick = Tick{}
 		p.add(Reschedule{Cron: cron})
 	}
-	switch text := s.unreadText(); text {
+	switch why := s.unreadWhy(); why {
 	case s.said.cron:
-	case "":
-		p.add(Note{Text: "the schedule in the registry can be read again"})
-		s.said.cron = text
+	case reason.Reason{}:
+		p.add(Note{Why: reason.Of(reason.CronReadable)})
+		s.said.cron = why
 	default:
-		p.add(Note{Text: text, Wrong: true, Goes: !s.pausedByCron()})
-		s.said.cron = text
+		p.add(Note{Why: why, Wrong: true, Goes: !s.pausedByCron()})
+		s.said.cron = why
 	}
 }
 
-// unreadText is what to say of a schedule that cannot be read while there is one
-// before it; "" otherwise.
-func (s *State) unreadText() string {
+// unreadWhy is what to say of a schedule that cannot be read while there is one
+// before it; none otherwise.
+func (s *State) unreadWhy() reason.Reason {
 	c := s.config()
 	switch {
 	case c == nil || s.cron == nil || *s.cron == c.Cron:
-		return ""
+		return reason.Reason{}
 	case s.view.foreign():
-		return fmt.Sprintf("the schedule %.100q in the registry cannot be read, and members of ElasticJob share the job: nothing that is scheduled begins here until another one is written", c.Cron)
+		return reason.Of(reason.CronUnreadableBeside, fmt.Sprintf("%.100q", c.Cron))
 	}
-	return fmt.Sprintf("the schedule %.100q in the registry cannot be read: the job goes on by the one before, %q, until another one is written", c.Cron, *s.cron)
+	return reason.Of(reason.CronUnreadable, fmt.Sprintf("%.100q", c.Cron), strconv.Quote(*s.cron))
 }
 
 // pausedByCron: what is due now is not begun, since others may go by another schedule.
@@ -83,7 +87,7 @@ func (s *State) pausedByCron() bool {
 // keepSchedule writes the schedule that is in force into the own record, if nobody
 // else has: who starts later cannot see it in the registry's configuration.
 func (s *State) keepSchedule(own *Runs) Mutation {
-	if own == nil || s.leaving || s.unreadText() == "" {
+	if own == nil || s.leaving || s.unreadWhy().None() {
 		return nil
 	}
 	kept := func(all []Schedule) bool {

@@ -36,7 +36,7 @@ type View struct {
 	RecordFault string
 	// Faults are what is wrong with nodes of the job, those two included: each
 	// begins with a path, and says what was expected there.
-	Faults []string
+	Faults []reason.Reason
 	Paused bool
 
 	Leader      ID // "" when nobody leads

@@ -534,7 +534,7 @@ type (
 	}
 	// Note is a line for the log, written for whoever runs the server.
 	Note struct {
-		Text  string
+		Why   reason.Reason
 		Wrong bool // it keeps the job from going on
 		Goes  bool // … as it should, but not at all
 	}

@@ -2,17 +2,18 @@ package runner
 
 import (
 	"bytes"
-	"strings"
+	"slices"
 
 	"github.com/wasmjob/wasmjob/host/internal/layout"
+	"github.com/wasmjob/wasmjob/host/reason"
 )
 
 // barred is why this server must not be in the job, and what that was made of.
 type barred struct {
 	config, module []byte
 	shared, member bool
-	lines          []string
-	class          string // why it is only because the server is a member that it may
+	why            []reason.Reason
+	class          []reason.Reason // why it is only because the server is a member that it may
 }
 
 // heed finds out whether this server may be in the job that the view shows. If
@@ -27,29 +28,29 @@ func (m *member) heed() {
 	if bytes.Equal(now.config, old.config) && bytes.Equal(now.module, old.module) && now.shared == old.shared && now.member == old.member {
 		return
 	}
-	var cautions []string
-	now.lines, now.class, cautions = m.hindrances()
+	var cautions []reason.Reason
+	now.why, now.class, cautions = m.hindrances()
 	m.bars = now
-	m.bar(old.lines)
-	if now.class != "" && now.class != old.class {
-		m.Log.Warn("the registry has another class for the job", "reason", now.class)
+	m.bar(old.why)
+	if len(now.class) > 0 && !slices.Equal(now.class, old.class) {
+		m.Log.Warn("the registry has another class for the job", "reason", reason.Words(now.class, "; "), "reason_code", now.class[0].Code)
 	}
-	m.troubles.set(troubleClass, now.class)
-	m.troubles.set(troubleShared, strings.Join(cautions, "\n"))
+	m.troubles.because(troubleClass, now.class)
+	m.troubles.because(troubleShared, cautions)
 }
 
 // hindrances are what keeps this server out of the job, what would if it were not a
 // member, and what is otherwise in it because of members of ElasticJob.
-func (m *member) hindrances() (hindrances []string, class string, cautions []string) {
+func (m *member) hindrances() (hindrances, class, cautions []reason.Reason) {
 	shared := m.loop.View().Shared()
 	config, module, err := definition(m.loop.View())
 	switch {
 	case err != nil:
-		return nil, "", nil
+		return nil, nil, nil
 	case config == nil && shared:
-		return []string{"its configuration is gone, and members of ElasticJob are there: write config again, as they know it"}, "", nil
+		return []reason.Reason{reason.Of(reason.ConfigGoneBesideForeign)}, nil, nil
 	case config == nil:
-		return nil, "", nil
+		return nil, nil, nil
 	}
 	file := m.Config
 	if m.Define == nil {
@@ -57,7 +58,7 @@ func (m *member) hindrances() (hindrances []string, class string, cautions []str
 	}
 	j, ok := layout.AsJoined(file, config, module)
 	if !ok {
-		return nil, "", nil
+		return nil, nil, nil
 	}
 	member := m.isMember()
 	switch {
@@ -73,29 +74,27 @@ func (m *member) hindrances() (hindrances []string, class string, cautions []str
 // isMember: the server is in the job, or was until its session ended. Who had to
 // leave comes back only as one that starts.
 func (m *member) isMember() bool {
-	return len(m.bars.lines) == 0 && (m.self != "" || m.bars.member)
+	return len(m.bars.why) == 0 && (m.self != "" || m.bars.member)
 }
 
 // isBarred also counts what cannot be read, of which the core tells: nothing
 // begins until it can, and a leader of ElasticJob deals items all the same.
 func (m *member) isBarred() bool {
-	return len(m.bars.lines) > 0 || m.loop.View().ConfigFault != "" && m.loop.View().Shared()
+	return len(m.bars.why) > 0 || m.loop.View().ConfigFault != "" && m.loop.View().Shared()
 }
 
 // bar tells of a change.
-func (m *member) bar(was []string) {
-	lines := m.bars.lines
-	text := strings.Join(lines, "\n")
-	if text == strings.Join(was, "\n") {
+func (m *member) bar(was []reason.Reason) {
+	if slices.Equal(m.bars.why, was) {
 		return
 	}
-	m.troubles.set(troubleBarred, text)
-	if len(lines) == 0 {
+	m.troubles.because(troubleBarred, m.bars.why)
+	if len(m.bars.why) == 0 {
 		m.Log.Info("this server may run the job now")
 		return
 	}
-	for _, line := range lines {
-		m.Log.Error("this server must not run the job", "reason", line)
+	for _, why := range m.bars.why {
+		m.Log.Error("this server must not run the job", "reason", why.String(), "reason_code", why.Code)
 	}
 	m.defining.disputed = nil // that is for members
 	m.troubles.clear(troubleDefinition)

@@ -10,6 +10,7 @@ import (
 	"github.com/wasmjob/wasmjob/host/internal/layout"
 	"github.com/wasmjob/wasmjob/host/internal/protocol"
 	"github.com/wasmjob/wasmjob/host/job"
+	"github.com/wasmjob/wasmjob/host/reason"
 	"github.com/wasmjob/wasmjob/host/registry"
 	"github.com/wasmjob/wasmjob/host/registry/embedded"
 )
@@ -40,7 +41,7 @@ func TestStrategyModuleBesideJava(t *testing.T) {
 			t.Errorf("beside Java, the strategy %+v is asked", c.StrategyModule)
 		}
 		synctest.Wait()
-		if text := strings.Join(s.Status().Troubles, "\n"); !strings.Contains(text, `do not know the strategy module "near": it is refused`) || s.Status().Instance == "" {
+		if text := reason.Words(s.Status().Troubles, "\n"); !strings.Contains(text, `do not know the strategy module "near": it is refused`) || s.Status().Instance == "" {
 			t.Errorf("%q, instance %q", text, s.Status().Instance)
 		}
 		must(t, java.Close())
@@ -117,7 +118,7 @@ func TestMembersStayWhateverTheClass(t *testing.T) {
 		must(t, err)
 		for _, then := range []string{"the class has changed", "its session has ended"} {
 			time.Sleep(time.Minute)
-			if st := s.Status(); st.Instance == "" || !strings.Contains(strings.Join(st.Troubles, "\n"), "the job goes on here as long as no member of ElasticJob joins it") {
+			if st := s.Status(); st.Instance == "" || !strings.Contains(reason.Words(st.Troubles, "\n"), "the job goes on here as long as no member of ElasticJob joins it") {
 				t.Errorf("%s: %+v", then, st)
 			}
 			if then == "the class has changed" {
@@ -126,7 +127,7 @@ func TestMembersStayWhateverTheClass(t *testing.T) {
 		}
 		late := serve(t, reg, rows, "10.0.0.3", file)
 		time.Sleep(time.Minute)
-		if st := late.Status(); st.Instance != "" || !strings.Contains(strings.Join(st.Troubles, "\n"), `its class in the registry is "com.example.Other"`) {
+		if st := late.Status(); st.Instance != "" || !strings.Contains(reason.Words(st.Troubles, "\n"), `its class in the registry is "com.example.Other"`) {
 			t.Errorf("one that starts: %+v", st)
 		}
 		late.stop(t)
@@ -162,7 +163,7 @@ func TestWhatCannotBeReadBesideJava(t *testing.T) {
 		_, err = java.Commit(t.Context(), registry.Op{Kind: registry.CreateEphemeral, Path: s.Layout.Instance("10.0.0.2@-@7")})
 		must(t, err)
 		time.Sleep(time.Minute)
-		if st := s.Status(); st.Instance != "" || len(st.Troubles) != 1 || !strings.Contains(st.Troubles[0], "version 9 is not known") {
+		if st := s.Status(); st.Instance != "" || len(st.Troubles) != 1 || !strings.Contains(st.Troubles[0].String(), "version 9 is not known") {
 			t.Errorf("it is still there: %+v", st)
 		}
 		write(text)

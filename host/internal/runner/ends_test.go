@@ -14,6 +14,7 @@ import (
 
 	"github.com/wasmjob/wasmjob/host/internal/protocol"
 	"github.com/wasmjob/wasmjob/host/job"
+	"github.com/wasmjob/wasmjob/host/reason"
 	"github.com/wasmjob/wasmjob/host/registry"
 	"github.com/wasmjob/wasmjob/host/registry/embedded"
 )
@@ -37,7 +38,9 @@ func TestGuestThatIgnoresItsEnd(t *testing.T) {
 		time.Sleep(12 * time.Second)
 		must(t, s.kill())
 		time.Sleep(10 * time.Second)
-		if got := s.Status().Troubles; !slices.ContainsFunc(got, func(s string) bool { return strings.Contains(s, "item 3 of nightly, ended at 2000-01-01T00:00:12Z") }) {
+		if got := s.Status().Troubles; !slices.ContainsFunc(got, func(r reason.Reason) bool {
+			return strings.Contains(r.String(), "item 3 of nightly, ended at 2000-01-01T00:00:12Z")
+		}) {
 			t.Errorf("troubles %q, want item and time", got)
 		}
 		time.Sleep(2 * time.Minute)
@@ -85,7 +88,7 @@ func TestRegistryThatTakesNoWrites(t *testing.T) {
 		time.Sleep(15 * time.Second)
 		broken.Store(true)
 		time.Sleep(time.Minute)
-		if got := s.Status().Troubles; len(got) != 1 || !strings.Contains(got[0], "read-only") {
+		if got := s.Status().Troubles; len(got) != 1 || !strings.Contains(got[0].String(), "read-only") {
 			t.Errorf("troubles %q, want one that says why", got)
 		}
 		if strings.Contains(log.String(), "unknown") || strings.Count(log.String(), "level=ERROR") != 1 {

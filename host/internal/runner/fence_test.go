@@ -196,7 +196,7 @@ func TestWedgedLoop(t *testing.T) {
 				must(t, b.Ask(t.Context(), protocol.AskItem{Item: 0, Disabled: true}))
 				must(t, b.Ask(t.Context(), protocol.AskItem{Item: 0, Disabled: false}))
 				time.Sleep(time.Minute)
-				if got := a.Status().Troubles; len(got) != 1 || !strings.Contains(got[0], "given up") {
+				if got := a.Status().Troubles; len(got) != 1 || !strings.Contains(got[0].String(), "given up") {
 					t.Errorf("troubles of what was given up: %q", got)
 				}
 				begun, ended := guests.far()

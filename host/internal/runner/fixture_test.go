@@ -302,7 +302,13 @@ func serveThrough(t *testing.T, d *door, rows *book, ip string, change func(*Opt
 }
 
 // allTroubles are those of the job and those of its server's session.
-func (s *server) allTroubles() []string { return append(s.trunk.Troubles(), s.Status().Troubles...) }
+func (s *server) allTroubles() []string {
+	all := s.trunk.Troubles()
+	for _, r := range s.Status().Troubles {
+		all = append(all, r.String())
+	}
+	return all
+}
 
 // stop ends the runner and waits for it.
 func (s *server) stop(t *testing.T) {

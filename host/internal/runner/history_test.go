@@ -26,7 +26,7 @@ func TestRowThatCanNeverBeStored(t *testing.T) {
 		var log lockedBuffer
 		s := serve(t, reg, rows, "10.0.0.1", func(o *Options) { o.Log = slog.New(slog.NewTextHandler(&log, nil)) })
 		time.Sleep(25 * time.Second)
-		if got := s.Status().Troubles; len(got) != 1 || !strings.Contains(got[0], "2 since") {
+		if got := s.Status().Troubles; len(got) != 1 || !strings.Contains(got[0].String(), "2 since") {
 			t.Errorf("troubles %q, want one that counts two rows", got)
 		}
 		s.stop(t)

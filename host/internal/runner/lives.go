@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"github.com/wasmjob/wasmjob/host/internal/session"
+	"github.com/wasmjob/wasmjob/host/reason"
 	"github.com/wasmjob/wasmjob/host/registry"
 )
 
@@ -153,7 +154,7 @@ func (l *lives) setRemoved(is bool) {
 		l.troubles.clear(troubleRemoved)
 		return
 	}
-	const text = "somebody has removed the job from the registry: it is not made anew before a server starts whose file defines it; what is left of it goes with job remove"
-	l.Log.Warn(text)
-	l.troubles.set(troubleRemoved, text)
+	why := reason.Of(reason.JobRemoved)
+	l.Log.Warn("the job was removed", "reason", why.String(), "reason_code", why.Code)
+	l.troubles.because(troubleRemoved, []reason.Reason{why})
 }

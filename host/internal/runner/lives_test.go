@@ -15,6 +15,7 @@ import (
 	"github.com/wasmjob/wasmjob/host/internal/protocol"
 	"github.com/wasmjob/wasmjob/host/internal/session"
 	"github.com/wasmjob/wasmjob/host/job"
+	"github.com/wasmjob/wasmjob/host/reason"
 	"github.com/wasmjob/wasmjob/host/registry"
 	"github.com/wasmjob/wasmjob/host/registry/embedded"
 	"github.com/wasmjob/wasmjob/host/registry/registrytest"
@@ -52,7 +53,7 @@ func TestManyLivesInOneSession(t *testing.T) {
 			time.Sleep(time.Minute)
 			n, err := operator.Read(t.Context(), s.Layout.Root())
 			must(t, err)
-			if text := strings.Join(s.Status().Troubles, "\n"); n.Exists || !strings.Contains(text, "somebody has removed the job") {
+			if text := reason.Words(s.Status().Troubles, "\n"); n.Exists || !strings.Contains(text, "somebody has removed the job") {
 				t.Fatalf("the job is there: %v; %s", n.Exists, text)
 			}
 			setup := s.Layout.Encode(protocol.Setup{Config: v.ConfigData, Module: v.Module}, s.Layout.NewDecoder().View())
@@ -66,7 +67,7 @@ func TestManyLivesInOneSession(t *testing.T) {
 		if n := len(s.sessions); n != 1 {
 			t.Errorf("%d sessions, want one", n)
 		}
-		if text := strings.Join(s.Status().Troubles, "\n"); strings.Contains(text, "removed") {
+		if text := reason.Words(s.Status().Troubles, "\n"); strings.Contains(text, "removed") {
 			t.Error(text)
 		}
 		time.Sleep(time.Minute)
@@ -136,7 +137,7 @@ func TestDenied(t *testing.T) {
 		time.Sleep(15 * time.Second)
 		denied.Store(true)
 		time.Sleep(time.Minute)
-		if got := s.Status().Troubles; len(got) != 1 || !strings.Contains(got[0], "/test/"+testJob) {
+		if got := s.Status().Troubles; len(got) != 1 || !strings.Contains(got[0].String(), "/test/"+testJob) {
 			t.Errorf("troubles %q, want one that names the path", got)
 		}
 		denied.Store(false)
@@ -173,7 +174,7 @@ func TestReadIsDenied(t *testing.T) {
 		d := &door{Registry: reg, wrap: func(s registry.Session) registry.Session { return unreadable{s, &denied} }}
 		s := serveThrough(t, d, rows, "10.0.0.1", nil)
 		time.Sleep(time.Minute)
-		if got := s.Status().Troubles; len(got) != 1 || !strings.Contains(got[0], "/test/"+testJob+"/config") {
+		if got := s.Status().Troubles; len(got) != 1 || !strings.Contains(got[0].String(), "/test/"+testJob+"/config") {
 			t.Errorf("troubles %q, want one that names the path", got)
 		}
 		denied.Store(nil)

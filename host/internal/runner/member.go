@@ -321,15 +321,15 @@ func (m *member) effect(in protocol.Input, e protocol.Effect) {
 // note writes a line into the log. What keeps the job from going on is an error,
 // since nothing else says so.
 func (m *member) note(n protocol.Note) {
+	log := []any{"reason", n.Why.String(), "reason_code", n.Why.Code, "instance", m.loop.State().Self()}
 	switch {
 	case n.Goes:
-		m.Log.Error("the job does not go on as it should", "reason", n.Text, "instance", m.loop.State().Self())
-		return
+		m.Log.Error("the job does not go on as it should", log...)
 	case n.Wrong:
-		m.Log.Error("the job cannot go on", "reason", n.Text, "instance", m.loop.State().Self())
-		return
+		m.Log.Error("the job cannot go on", log...)
+	default:
+		m.Log.Info(n.Why.Event(), log...) //nolint:sloglint // it is one for each code
 	}
-	m.Log.Info("note", "text", n.Text, "instance", m.loop.State().Self())
 }
 
 // wakeBy sets the one timer; what is asked for earlier has precedence.

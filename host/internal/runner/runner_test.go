@@ -250,7 +250,7 @@ func TestFileAndRegistry(t *testing.T) {
 			if got.Config.Shards != shards || got.Config.Cron != cron || got.Config.Timeout != timeout {
 				t.Errorf("%d items, cron %q, timeout %v; want %d, %q, %v", got.Config.Shards, got.Config.Cron, got.Config.Timeout, shards, cron, timeout)
 			}
-			if len(got.Troubles) != len(troubles) || len(troubles) > 0 && !strings.Contains(got.Troubles[0], troubles[0]) {
+			if len(got.Troubles) != len(troubles) || len(troubles) > 0 && !strings.Contains(got.Troubles[0].String(), troubles[0]) {
 				t.Errorf("troubles %q, want %q", got.Troubles, troubles)
 			}
 		}

@@ -9,6 +9,7 @@ import (
 
 	"github.com/wasmjob/wasmjob/host/internal/protocol"
 	"github.com/wasmjob/wasmjob/host/job"
+	"github.com/wasmjob/wasmjob/host/reason"
 )
 
 // snapshot is where a member stands; nothing in it changes.
@@ -16,7 +17,7 @@ type snapshot struct {
 	view      *protocol.View
 	self      job.InstanceID
 	effective *effective
-	troubles  []string // what the core says
+	troubles  []reason.Reason // what the core says
 }
 
 // Status is what the runner knows at this moment. It blocks nobody.
@@ -32,9 +33,7 @@ func (r *Runner) Status() job.Status {
 	for _, in := range v.Instances {
 		s.Instances = append(s.Instances, in.ID)
 	}
-	if text := awaited(v); text != "" {
-		s.Troubles = append(s.Troubles, text)
-	}
+	s.Troubles = append(s.Troubles, awaited(v)...)
 	past := v.Past()
 	s.Succeeded, s.Failed = past.Flow.Succeeded, past.Flow.Failed
 	for i, it := range v.Items {
@@ -76,7 +75,7 @@ func find(items []job.ItemStatus, n int) int {
 	return i
 }
 
-// trouble names what can go wrong while the job runs.
+// trouble names what can go wrong while the job runs, in the order in which it is told.
 type trouble uint8
 
 const (
@@ -97,39 +96,55 @@ const (
 	troubleLoop
 )
 
-func (t trouble) String() string {
-	return [...]string{"registry", "registry read", "registry write", "earlier life", "history", "schedule", "strategy", "configuration", "it does not run here", "beside ElasticJob", "class", "removed", "rows lost to the history", "guests that ignore their end", "given up"}[t]
+// code is the reason by which a trouble is told whose text is that of an error.
+func (t trouble) code() reason.Code {
+	return [...]reason.Code{
+		troubleReadOnly: reason.RegistryFailed, troubleRead: reason.RegistryUnread, troubleCommit: reason.RegistryUnwritten,
+		troubleLeft: reason.EarlierLife, troubleHistory: reason.HistoryFailed, troubleSchedule: reason.ScheduleFailed,
+		troubleStrategy: reason.StrategyFailing, troubleDefinition: reason.ConfigDisputed, troubleRows: reason.RowsRefused,
+		troubleGuest: reason.GuestsIgnoreEnd, troubleLoop: reason.GivenUp,
+	}[t]
 }
 
-// troubles are what goes wrong at present, one or more lines each.
+// troubles are what goes wrong at present, one or more reasons each.
 type troubles struct {
-	mu   sync.Mutex // guards text: all goroutines of a member write it, anybody reads
-	text map[trouble]string
+	mu  sync.Mutex // guards why: all goroutines of a member write it, anybody reads
+	why map[trouble][]reason.Reason
 }
 
+// set says what is wrong, a line for each reason; "" that nothing is.
 func (t *troubles) set(what trouble, text string) {
+	var all []reason.Reason
+	if text != "" {
+		for line := range strings.SplitSeq(text, "\n") {
+			all = append(all, reason.Of(what.code(), line))
+		}
+	}
+	t.because(what, all)
+}
+
+// because says what is wrong by reasons of their own; none says that nothing is.
+func (t *troubles) because(what trouble, all []reason.Reason) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	if text == "" {
-		delete(t.text, what)
+	if len(all) == 0 {
+		delete(t.why, what)
 		return
 	}
-	if t.text == nil {
-		t.text = map[trouble]string{}
+	if t.why == nil {
+		t.why = map[trouble][]reason.Reason{}
 	}
-	t.text[what] = text
+	t.why[what] = all
 }
 
-func (t *troubles) clear(what trouble) { t.set(what, "") }
+func (t *troubles) clear(what trouble) { t.because(what, nil) }
 
-func (t *troubles) list() []string {
+func (t *troubles) list() []reason.Reason {
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	var all []string
-	for _, what := range slices.Sorted(maps.Keys(t.text)) {
-		for line := range strings.SplitSeq(t.text[what], "\n") {
-			all = append(all, what.String()+": "+line)
-		}
+	var all []reason.Reason
+	for _, what := range slices.Sorted(maps.Keys(t.why)) {
+		all = append(all, t.why[what]...)
 	}
 	return all
 }

@@ -7,6 +7,7 @@ import (
 
 	"github.com/wasmjob/wasmjob/host/internal/protocol"
 	"github.com/wasmjob/wasmjob/host/job"
+	"github.com/wasmjob/wasmjob/host/reason"
 )
 
 // Preparer is what Guests are whose code has to come from somewhere.
@@ -54,9 +55,9 @@ func (m *member) prepared(r protocol.Ready) {
 }
 
 // awaited tells for whom the next module waits.
-func awaited(v *protocol.View) string {
+func awaited(v *protocol.View) []reason.Reason {
 	if v.Next == "" {
-		return ""
+		return nil
 	}
 	var who []string
 	for _, m := range v.Members {
@@ -68,7 +69,7 @@ func awaited(v *protocol.View) string {
 		}
 	}
 	if len(who) == 0 {
-		return ""
+		return nil
 	}
-	return fmt.Sprintf("next module: %.12s… waits until these have it: %s", v.Next, strings.Join(who, ", "))
+	return []reason.Reason{reason.Of(reason.NextModuleAwaited, fmt.Sprintf("%.12s", v.Next), strings.Join(who, ", "))}
 }

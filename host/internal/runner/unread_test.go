@@ -8,6 +8,7 @@ import (
 	"testing/synctest"
 	"time"
 
+	"github.com/wasmjob/wasmjob/host/reason"
 	"github.com/wasmjob/wasmjob/host/registry"
 	"github.com/wasmjob/wasmjob/host/registry/embedded"
 	"github.com/wasmjob/wasmjob/host/trace"
@@ -38,7 +39,7 @@ func TestScheduleThatCannotBeRead(t *testing.T) {
 			if more := rows.states()[trace.Succeeded] - n; more < 5*4 {
 				t.Errorf("%s, %d runs in a minute", when, more)
 			}
-			if text := strings.Join(s.Status().Troubles, "\n"); !strings.Contains(text, `the job goes on by the one before, "10s"`) {
+			if text := reason.Words(s.Status().Troubles, "\n"); !strings.Contains(text, `the job goes on by the one before, "10s"`) {
 				t.Errorf("%s, its troubles are %q", when, text)
 			}
 			if when == "when it is written" {

@@ -1,0 +1,36 @@
+package reason
+
+import "encoding/json"
+
+// document is a reason as JSON. The text is for people, who may read it in another
+// release than the one that gives the reason.
+type document struct {
+	Code   Code              `json:"code,omitempty"`
+	Params map[string]string `json:"params,omitempty"`
+	Text   string            `json:"text"`
+}
+
+// MarshalJSON implements json.Marshaler.
+func (r Reason) MarshalJSON() ([]byte, error) {
+	return json.Marshal(document{r.Code, r.Params(), r.String()})
+}
+
+// UnmarshalJSON implements json.Unmarshaler. Of a code that this release does not
+// know the text counts.
+func (r *Reason) UnmarshalJSON(b []byte) error {
+	var d document
+	if err := json.Unmarshal(b, &d); err != nil {
+		return err
+	}
+	row, known := table[d.Code]
+	if !known {
+		*r = Text(d.Text)
+		return nil
+	}
+	args := make([]string, len(row.params))
+	for i, name := range row.params {
+		args[i] = d.Params[name]
+	}
+	*r = Of(d.Code, args...)
+	return nil
+}
