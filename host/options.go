@@ -67,6 +67,7 @@ type Event struct {
 	Scheduled time.Time // the instant it runs for; of a trigger: when it was accepted
 	Instance  job.InstanceID
 	Cause     trace.Cause
+	Run       string // the id of the run, which its attempts share
 	Attempt   int
 	State     trace.State   // trace.Running at the start
 	Outcome   job.Outcome   // of an end

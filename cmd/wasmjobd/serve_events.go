@@ -26,9 +26,13 @@ type eventLine struct {
 	Instance  string `json:"instance"`
 	Cause     string `json:"cause"`
 	State     string `json:"state"`
-	Code      *int32 `json:"code,omitempty"`   // what the entry returned; absent where it did not
-	Owner     string `json:"owner,omitempty"`  // of the item, where a shadow tells
-	Reason    string `json:"reason,omitempty"` // of an end: why it was stopped
+	Run       string `json:"run,omitempty"`
+	Attempt   int    `json:"attempt,omitempty"`
+	Error     string `json:"error,omitempty"`       // of an end
+	TookMS    *int64 `json:"duration_ms,omitempty"` // of an end
+	Code      *int32 `json:"code,omitempty"`        // what the entry returned; absent where it did not
+	Owner     string `json:"owner,omitempty"`       // of the item, where a shadow tells
+	Reason    string `json:"reason,omitempty"`      // of an end: why it was stopped
 	reasonCode
 }
 
@@ -58,7 +62,7 @@ func logEvents(log *slog.Logger) func(host.Event) {
 	return func(e host.Event) {
 		switch e.Kind {
 		case host.EventStart:
-			log.Debug("item started", "job", e.Config.Name, "item", e.Item, "task", e.TaskID, "attempt", e.Attempt)
+			log.Debug("item started", "job", e.Config.Name, "item", e.Item, "run", e.Run, "task", e.TaskID, "attempt", e.Attempt)
 			return
 		case host.EventStrategy, host.EventModule:
 			return // is in the log already
@@ -70,7 +74,7 @@ func logEvents(log *slog.Logger) func(host.Event) {
 			return
 		}
 		attrs := []slog.Attr{
-			slog.String("job", e.Config.Name), slog.Int("item", e.Item), slog.String("state", string(e.State)),
+			slog.String("job", e.Config.Name), slog.Int("item", e.Item), slog.String("state", string(e.State)), slog.String("run", e.Run),
 			slog.String("result", shorten(e.Outcome.Shown)), slog.Float64("took_ms", float64(e.Outcome.Took.Microseconds())/1000),
 			slog.Time("scheduled", e.Scheduled), slog.String("cause", string(e.Cause)), slog.Int("attempt", e.Attempt),
 			slog.String("instance", string(e.Instance)), slog.String("task", e.TaskID),

@@ -17,7 +17,7 @@ func sampleEvents() []host.Event {
 	start := host.Event{
 		Kind: host.EventStart, At: time.Date(2026, 5, 1, 12, 0, 0, 3e6, time.UTC), Config: job.Config{Name: "greet"}, Item: 2,
 		TaskID: "greet@-@2@-@READY@-@10.0.0.1@-@7", Parameter: "<Berlin>", Scheduled: time.Date(2026, 5, 1, 12, 0, 0, 0, time.UTC),
-		Instance: "10.0.0.1@-@7", Cause: trace.Failover, Attempt: 2, State: trace.Running,
+		Instance: "10.0.0.1@-@7", Cause: trace.Failover, Run: "greet/2/7", Attempt: 2, State: trace.Running,
 	}
 	end := start
 	end.Kind, end.State, end.Reason = host.EventEnd, trace.Cancelled, reason.Of(reason.ShuttingDown)
@@ -35,8 +35,8 @@ func TestEventsAsJSON(t *testing.T) {
 		}
 		return nil
 	})
-	const want = `{"event":"start","unix_ms":1777636800003,"job":"greet","item":2,"task_id":"greet@-@2@-@READY@-@10.0.0.1@-@7","parameter":"<Berlin>","scheduled_unix_ms":1777636800000,"instance":"10.0.0.1@-@7","cause":"failover","state":"running"}
-{"event":"end","unix_ms":1777636800003,"job":"greet","item":2,"task_id":"greet@-@2@-@READY@-@10.0.0.1@-@7","parameter":"<Berlin>","scheduled_unix_ms":1777636800000,"instance":"10.0.0.1@-@7","cause":"failover","state":"cancelled","code":130,"reason":"the server was shutting down","reason_code":"shutting_down"}
+	const want = `{"event":"start","unix_ms":1777636800003,"job":"greet","item":2,"task_id":"greet@-@2@-@READY@-@10.0.0.1@-@7","parameter":"<Berlin>","scheduled_unix_ms":1777636800000,"instance":"10.0.0.1@-@7","cause":"failover","state":"running","run":"greet/2/7","attempt":2}
+{"event":"end","unix_ms":1777636800003,"job":"greet","item":2,"task_id":"greet@-@2@-@READY@-@10.0.0.1@-@7","parameter":"<Berlin>","scheduled_unix_ms":1777636800000,"instance":"10.0.0.1@-@7","cause":"failover","state":"cancelled","run":"greet/2/7","attempt":2,"duration_ms":1234,"code":130,"reason":"the server was shutting down","reason_code":"shutting_down"}
 {"event":"strategy","unix_ms":1777636800003,"job":"greet","instance":"10.0.0.1@-@7","reason":"out of fuel"}
 `
 	if err != nil || out.String() != want {

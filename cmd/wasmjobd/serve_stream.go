@@ -64,10 +64,11 @@ func lineOf(e host.Event) []byte {
 	}
 	line := eventLine{
 		Event: e.Kind, UnixMS: e.At.UnixMilli(), Job: e.Config.Name, Item: e.Item, TaskID: e.TaskID, Parameter: e.Parameter,
-		Scheduled: e.Scheduled.UnixMilli(), Instance: string(e.Instance), Cause: string(e.Cause), State: string(e.State),
+		Scheduled: e.Scheduled.UnixMilli(), Instance: string(e.Instance), Cause: string(e.Cause), State: string(e.State), Run: e.Run, Attempt: e.Attempt,
 	}
 	if e.Kind == host.EventEnd {
-		line.Reason, line.reasonCode = e.Reason.String(), codeOf(e.Reason)
+		took := e.Outcome.Took.Milliseconds()
+		line.Reason, line.reasonCode, line.Error, line.TookMS = e.Reason.String(), codeOf(e.Reason), e.Outcome.Error, &took
 	}
 	if e.Kind == host.EventWould || e.Kind == host.EventBegan {
 		line.Owner = e.Reason.String()

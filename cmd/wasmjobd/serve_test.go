@@ -16,6 +16,7 @@ import (
 	"syscall"
 	"testing"
 
+	"github.com/wasmjob/wasmjob/host"
 	"github.com/wasmjob/wasmjob/host/registry/embedded"
 )
 
@@ -147,7 +148,12 @@ func parseEvent(t *testing.T, line []byte) eventLine {
 	if e.Code != nil { // only at the end of a guest that returned
 		delete(keys, "code")
 	}
-	want := []string{"cause", "event", "instance", "item", "job", "parameter", "scheduled_unix_ms", "state", "task_id", "unix_ms"}
+	if e.Event == host.EventEnd {
+		for _, name := range []string{"duration_ms", "error", "reason", "reason_code"} {
+			delete(keys, name)
+		}
+	}
+	want := []string{"attempt", "cause", "event", "instance", "item", "job", "parameter", "run", "scheduled_unix_ms", "state", "task_id", "unix_ms"}
 	if got := slices.Sorted(maps.Keys(keys)); !slices.Equal(got, want) {
 		t.Fatalf("event has keys %q, want %q", got, want)
 	}

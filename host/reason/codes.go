@@ -167,3 +167,18 @@ const (
 	AddressPrefix           Code = "address_prefix"
 	TokensBackwards         Code = "tokens_backwards"
 )
+
+// What became of a job.
+const (
+	MemberDied             Code = "member_died"
+	ForeignGone            Code = "foreign_gone"
+	LeaderChanged          Code = "leader_changed"
+	OperatorPaused         Code = "operator_paused"
+	OperatorResumed        Code = "operator_resumed"
+	OperatorDisabledItem   Code = "operator_disabled_item"
+	OperatorEnabledItem    Code = "operator_enabled_item"
+	OperatorDisabledServer Code = "operator_disabled_server"
+	OperatorEnabledServer  Code = "operator_enabled_server"
+	OperatorTriggered      Code = "operator_triggered"
+	ConfigChanged          Code = "config_changed"
+)

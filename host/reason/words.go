@@ -151,4 +151,16 @@ var table = map[Code]entry{
 	RegistryFollowed:        {"the registry is followed in {difference}", []string{"difference"}},
 	AddressPrefix:           {"to members of ElasticJob {server} and {other} look like one server, for one begins with the other: they may think it alive when it is dead", []string{"server", "other"}},
 	TokensBackwards:         {"the history has a run with the token {history}, and the registry has only come to {registry}: it was emptied or is another one, so sinks that remember tokens must forget them", []string{"history", "registry"}},
+
+	MemberDied:             {"a server of the job died: {server}", []string{"server"}},
+	ForeignGone:            {"a member of ElasticJob is gone: {server}", []string{"server"}},
+	LeaderChanged:          {"the job has a new leader: {leader}", []string{"leader"}},
+	OperatorPaused:         {words: "an operator paused the job"},
+	OperatorResumed:        {words: "an operator resumed the job"},
+	OperatorDisabledItem:   {"an operator disabled an item: {item}", []string{"item"}},
+	OperatorEnabledItem:    {"an operator enabled an item: {item}", []string{"item"}},
+	OperatorDisabledServer: {"an operator disabled a server: {server}", []string{"server"}},
+	OperatorEnabledServer:  {"an operator enabled a server: {server}", []string{"server"}},
+	OperatorTriggered:      {words: "an operator asked for a run"},
+	ConfigChanged:          {words: "the configuration of the job was changed"},
 }

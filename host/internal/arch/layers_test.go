@@ -63,6 +63,7 @@ var layers = []layer{
 	{pkg: "host/internal/follow", may: []string{"host/internal/protocol", "host/internal/layout", "host/internal/mirror", "host/registry"}, tests: []string{"host/registry/tree", "host/job"},
 		why: "it judges answers and says what to ask; who asks, and how, differs between server and simulator"},
 
+	{pkg: "host/internal/status", may: []string{"host/internal/protocol", "host/job", "host/reason"}, why: "it tells what views say; who reads it, and in which words, is not its business"},
 	{pkg: "host/internal/schedule", may: []string{"host/job", "abi"}, libs: []string{"github.com/robfig/cron/v3"},
 		tests: []string{"github.com/hashicorp/cronexpr"},
 		why:   "cron and the ticker know nothing of shards or registries"},
@@ -84,7 +85,7 @@ var layers = []layer{
 		tests: []string{"host/registry/registrytest", "host/registry/embedded"},
 		why:   "it shares the port's session out by path; what a path means is not its business"},
 	{pkg: "host/internal/workers", may: []string{"host/job"}, why: "it counts who computes; what runs is not its business"},
-	{pkg: "host/internal/runner", may: []string{"host/internal/protocol", "host/internal/layout", "host/internal/follow", "host/internal/mirror", "host/internal/session", "host/internal/workers", "host/registry", "host/trace", "host/job", "host/reason"},
+	{pkg: "host/internal/runner", may: []string{"host/internal/protocol", "host/internal/layout", "host/internal/follow", "host/internal/mirror", "host/internal/session", "host/internal/status", "host/internal/workers", "host/registry", "host/trace", "host/job", "host/reason"},
 		tests: []string{"host/registry/tree", "host/registry/embedded", "host/registry/registrytest", "strategy"},
 		why:   "it declares the ports of schedule and sandbox and meets them only through those"},
 	{pkg: "host/internal/sim", may: []string{"host/internal/protocol", "host/internal/layout", "host/internal/follow", "host/internal/mirror", "host/registry", "host/registry/tree", "host/job", "host/reason", "host/trace", "strategy"},
@@ -97,7 +98,7 @@ var layers = []layer{
 	{pkg: "host/internal/arch", why: "tests only"},
 
 	{pkg: "host", may: []string{"internal/queue", "abi", "abi/conformance", "strategy", "host/job", "host/reason", "host/registry", "host/registry/embedded", "host/trace", "host/trace/sqltrace",
-		"host/internal/protocol", "host/internal/layout", "host/internal/mirror", "host/internal/schedule", "host/internal/sandbox", "host/internal/module", "host/internal/outbound", "host/internal/peer", "host/internal/reach", "host/internal/native", "host/internal/runner", "host/internal/session", "host/internal/workers"},
+		"host/internal/protocol", "host/internal/layout", "host/internal/mirror", "host/internal/schedule", "host/internal/sandbox", "host/internal/module", "host/internal/outbound", "host/internal/peer", "host/internal/reach", "host/internal/native", "host/internal/runner", "host/internal/session", "host/internal/status", "host/internal/workers"},
 		libs: []string{"golang.org/x/sync"}, tests: []string{"host/registry/tree", "host/registry/zk", "host/registry/zk/zktest", "modernc.org/sqlite"},
 		why: "the place where parts are joined; it imports everything below it"},
 	{pkg: "host/internal/cluster", may: []string{"host", "host/job", "host/reason", "host/registry", "host/registry/zk", "host/registry/zk/zktest", "host/trace", "host/internal/protocol", "host/internal/layout", "host/internal/mirror"},

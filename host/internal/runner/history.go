@@ -58,6 +58,7 @@ func (h *history) take() []batch {
 func (h *history) run(ctx context.Context) {
 	for batches := h.take(); len(batches) > 0; batches = h.take() {
 		for _, b := range batches {
+			h.m.tell(b.rows, b.schedules)
 			for len(b.rows) > 0 {
 				n := min(len(b.rows), maxBatch)
 				if !h.store(ctx, b.rows[:n], b.schedules) {

@@ -239,6 +239,7 @@ func (m *member) show() {
 			m.joinOnce.Do(func() { close(m.joined) })
 		}
 	}
+	m.news(m.snapshot.Load())
 	m.snapshot.Store(&snapshot{view: m.loop.View(), self: m.self, effective: m.effective, troubles: m.loop.State().Troubles()})
 }
 

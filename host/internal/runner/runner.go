@@ -125,6 +125,7 @@ type Event struct {
 	Scheduled time.Time // of a trigger: when it was accepted
 	Instance  job.InstanceID
 	Cause     trace.Cause
+	Run       string // the id of the run, which its attempts share
 	Attempt   int
 	State     trace.State   // Running at the start
 	Outcome   job.Outcome   // of an end

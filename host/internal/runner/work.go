@@ -294,7 +294,7 @@ func (m *member) observe(g *guest, at time.Time, how *protocol.End, out *job.Out
 	}
 	e := Event{
 		Kind: Start, At: at, Config: g.call.Config, Item: g.entry.Item, TaskID: g.call.TaskID, Parameter: g.call.ItemParam,
-		Scheduled: g.call.Scheduled, Instance: g.call.Instance, Cause: trace.Cause(g.entry.Cause), Attempt: g.entry.Attempt,
+		Scheduled: g.call.Scheduled, Instance: g.call.Instance, Cause: trace.Cause(g.entry.Cause), Run: g.call.RunID, Attempt: g.entry.Attempt,
 		State: trace.Running,
 	}
 	if how != nil {

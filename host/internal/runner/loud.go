@@ -1,0 +1,77 @@
+package runner
+
+import (
+	"log/slog"
+	"slices"
+	"strconv"
+	"time"
+
+	"github.com/wasmjob/wasmjob/host/internal/protocol"
+	"github.com/wasmjob/wasmjob/host/reason"
+	"github.com/wasmjob/wasmjob/host/trace"
+)
+
+// Whoever runs a server learns from its log at once what did not go well: each row
+// of such an end is a line, written when the core hands it out, since the history may
+// be what cannot be written.
+
+// outcome is how loud a row of a state is; without a message it is none for the log,
+// or has its line by other means.
+type outcome struct {
+	level   slog.Level
+	message string
+}
+
+var outcomes = map[trace.State]outcome{
+	trace.Failed:      {slog.LevelError, "a run failed"},
+	trace.TimedOut:    {slog.LevelError, "a run timed out"},
+	trace.Interrupted: {slog.LevelError, "a run was interrupted, and is not made again"},
+	trace.Lost:        {slog.LevelError, "whether a run ended cannot be told"},
+	trace.Retried:     {slog.LevelWarn, "an attempt ended, and another follows"},
+	trace.TakenOver:   {slog.LevelWarn, "a run of a server that died was taken over"},
+	trace.Missed:      {slog.LevelWarn, "instants were missed"},
+	trace.Cancelled:   {slog.LevelWarn, "a run was cancelled"},
+}
+
+// tell writes a line for each row that somebody should know of.
+func (m *member) tell(rows []protocol.Row, schedules []protocol.Schedule) {
+	for i := range rows {
+		how := outcomes[trace.State(rows[i].State)]
+		if how.message == "" {
+			continue
+		}
+		if row, ok := m.row(&rows[i], schedules); ok {
+			if ordered(row.Reason.Code) {
+				how.level = slog.LevelInfo
+			}
+			m.Log.LogAttrs(m.life, how.level, how.message, attrsOf(&row)...) //nolint:sloglint // it is one for each state
+		}
+	}
+}
+
+// ordered: somebody wants it to be so.
+func ordered(c reason.Code) bool {
+	return slices.Contains([]reason.Code{
+		reason.JobPaused, reason.ItemDisabled, reason.ServerDisabled, reason.NotBegunServerDisabled, reason.StopOrdered,
+		reason.ShuttingDown, reason.ReplacedByTrigger, reason.ReplacedByNextRun,
+	}, c)
+}
+
+func attrsOf(r *trace.Row) []slog.Attr {
+	attrs := []slog.Attr{slog.Int("item", r.Item)}
+	if r.Count > 0 {
+		attrs = append(attrs, slog.Int64("instants", r.Count), slog.Time("first", time.UnixMilli(r.Instant)), slog.Time("last", time.UnixMilli(r.Last)))
+	} else {
+		attrs = append(attrs, slog.String("run", r.Job+"/"+strconv.Itoa(r.Item)+"/"+r.Run), slog.Int("attempt", r.Attempt), slog.Time("instant", time.UnixMilli(r.Instant)))
+	}
+	if r.Error != "" {
+		attrs = append(attrs, slog.String("error", r.Error))
+	}
+	if !r.Reason.None() {
+		attrs = append(attrs, slog.String("reason", r.Reason.String()), slog.String("reason_code", string(r.Reason.Code)))
+	}
+	if measured := r.State != trace.TakenOver && r.State != trace.Interrupted && r.State != trace.Lost; measured && r.Start != 0 && r.End >= r.Start && r.Count == 0 {
+		attrs = append(attrs, slog.Int64("duration_ms", r.End-r.Start))
+	}
+	return append(attrs, slog.String("instance", r.Instance))
+}

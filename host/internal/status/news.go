@@ -1,0 +1,88 @@
+package status
+
+import (
+	"bytes"
+	"slices"
+	"strconv"
+
+	"github.com/wasmjob/wasmjob/host/internal/protocol"
+	"github.com/wasmjob/wasmjob/host/reason"
+)
+
+// News is something that became of a job between two views.
+type News struct {
+	Why reason.Reason
+	Bad bool // nobody wanted it
+}
+
+// Between tells what became of a job from one view to the next: who died, who leads,
+// and what an operator did. self is who asks, and is told what others did alone.
+func Between(was, is *protocol.View, self protocol.ID) []News {
+	var all []News
+	tell := func(c reason.Code, args ...string) { all = append(all, News{Why: reason.Of(c, args...)}) }
+	for _, in := range was.Instances {
+		if in.ID == self || present(is, in.ID) {
+			continue
+		}
+		switch ours := member(was, in.ID); {
+		case !ours:
+			all = append(all, News{reason.Of(reason.ForeignGone, string(in.ID)), false})
+		case leftBehind(is, in.ID):
+			all = append(all, News{reason.Of(reason.MemberDied, string(in.ID)), true})
+		}
+	}
+	if is.Leader != "" && is.Leader != was.Leader {
+		tell(reason.LeaderChanged, string(is.Leader))
+	}
+	acts(was, is, self, tell)
+	return all
+}
+
+// acts tells of what an operator did.
+func acts(was, is *protocol.View, self protocol.ID, tell func(reason.Code, ...string)) {
+	choose := func(now, before bool, yes, no reason.Code, args ...string) {
+		switch {
+		case now == before:
+		case now:
+			tell(yes, args...)
+		default:
+			tell(no, args...)
+		}
+	}
+	choose(is.Paused, was.Paused, reason.OperatorPaused, reason.OperatorResumed)
+	for i := range min(len(was.Items), len(is.Items)) {
+		if was.Items[i].Exists && is.Items[i].Exists {
+			choose(is.Items[i].Disabled, was.Items[i].Disabled, reason.OperatorDisabledItem, reason.OperatorEnabledItem, strconv.Itoa(i))
+		}
+	}
+	for _, s := range is.Servers {
+		k := slices.IndexFunc(was.Servers, func(o protocol.Server) bool { return o.IP == s.IP })
+		if k >= 0 {
+			choose(s.Disabled, was.Servers[k].Disabled, reason.OperatorDisabledServer, reason.OperatorEnabledServer, s.IP)
+		}
+	}
+	asked := func(v *protocol.View) bool {
+		return slices.ContainsFunc(v.Instances, func(in protocol.Instance) bool { return in.ID == self && in.Triggered })
+	}
+	if asked(is) && !asked(was) {
+		tell(reason.OperatorTriggered)
+	}
+	if was.ConfigData != nil && is.ConfigData != nil && !bytes.Equal(was.ConfigData, is.ConfigData) {
+		tell(reason.ConfigChanged)
+	}
+}
+
+func present(v *protocol.View, id protocol.ID) bool {
+	return slices.ContainsFunc(v.Instances, func(in protocol.Instance) bool { return in.ID == id })
+}
+
+func member(v *protocol.View, id protocol.ID) bool {
+	return slices.ContainsFunc(v.Members, func(m protocol.Member) bool { return m.ID == id })
+}
+
+// leftBehind: a member that is gone has not left in order, for its record is there, or
+// runs that it had open wait for a server.
+func leftBehind(v *protocol.View, id protocol.ID) bool {
+	return !member(v, id) && (slices.ContainsFunc(v.Runs, func(r protocol.Runs) bool { return r.ID == id }) ||
+		slices.ContainsFunc(v.Pending, func(p protocol.Pending) bool { return p.Dead == id }))
+}
