@@ -298,7 +298,7 @@ func faultsOf(v *protocol.View) []reason.Reason {
 	}
 	if len(v.Instances) == 0 {
 		add(reason.NoServer)
-	} else if v.Leader == "" {
+	} else if v.Leader == "" && !allDisabled(v) { // a server that is disabled does not lead
 		add(reason.NobodyLeads)
 	}
 	for i := range v.Runs {
@@ -310,6 +310,11 @@ func faultsOf(v *protocol.View) []reason.Reason {
 		}
 	}
 	return faults
+}
+
+// allDisabled: an operator disabled every server that runs the job.
+func allDisabled(v *protocol.View) bool {
+	return !slices.ContainsFunc(v.Instances, func(in protocol.Instance) bool { return !v.ServerDisabled(in.ID) })
 }
 
 // itemReports tells of each item. Of one that is gone, what is not ours may keep

@@ -42,6 +42,7 @@ type listedJob struct {
 	Faults      []string `json:"faults"`
 	// Findings are the faults, with their codes.
 	Findings []finding `json:"findings"`
+	lastRuns
 }
 
 type shownJob struct {
@@ -101,19 +102,19 @@ type listedServer struct {
 	Running  int    `json:"running"`
 }
 
-func jobsOf(reports []host.JobReport) listedJobs {
+func jobsOf(reports []host.JobReport, last recently) listedJobs {
 	out := listedJobs{Version: 1, Jobs: []listedJob{}}
 	for i := range reports {
-		out.Jobs = append(out.Jobs, jobOf(&reports[i]))
+		out.Jobs = append(out.Jobs, jobOf(&reports[i], last))
 	}
 	return out
 }
 
-func jobOf(r *host.JobReport) listedJob {
+func jobOf(r *host.JobReport, last recently) listedJob {
 	j := listedJob{
 		Job: r.Name, State: r.State(), Running: r.Running, Servers: len(r.Members), Leader: string(r.Leader),
 		Paused: r.Paused, Resharding: r.Resharding, Faults: append(textsOf(r.Faults), blockedBy(r)...), Disabled: []string{},
-		Findings: append(findingsOf("wrong", r.Faults), findingsOf("blocker", r.Blockers)...),
+		Findings: append(findingsOf("wrong", r.Faults), findingsOf("blocker", r.Blockers)...), lastRuns: last.of(r.Name),
 	}
 	if r.Config != nil {
 		j.Cron, j.Description, j.Shards = r.Config.Cron, r.Config.Description, r.Config.Shards
@@ -209,11 +210,11 @@ func flush(w *tabwriter.Writer) error {
 	return nil
 }
 
-func printJobs(term *terminal, jobs []host.JobReport) error {
-	w := table(term, "JOB\tSTATE\tCRON\tITEMS\tRUNNING\tSERVERS\tLEADER\tFAULTS")
+func printJobs(term *terminal, jobs []host.JobReport, last recently) error {
+	w := table(term, "JOB\tSTATE\tCRON\tITEMS\tRUNNING\tSERVERS\tLEADER\tFAULTS\tLAST RUN")
 	for i := range jobs {
-		j := jobOf(&jobs[i])
-		fmt.Fprintf(w, "%s\t%s\t%s\t%d\t%d\t%d\t%s\t%d\n", plain(j.Job), j.State, orDash(plain(j.Cron)), j.Shards, j.Running, j.Servers, orDash(plain(j.Leader)), len(j.Faults))
+		j := jobOf(&jobs[i], last)
+		fmt.Fprintf(w, "%s\t%s\t%s\t%d\t%d\t%d\t%s\t%d\t%s\n", plain(j.Job), j.State, orDash(plain(j.Cron)), j.Shards, j.Running, j.Servers, orDash(plain(j.Leader)), len(j.Faults), j.short())
 	}
 	return flush(w)
 }
@@ -227,11 +228,11 @@ func printServers(term *terminal, servers []host.ServerReport) error {
 }
 
 // printJob shows a job; its times in zone, or UTC.
-func printJob(term *terminal, r *host.JobReport, zone *time.Location) error {
+func printJob(term *terminal, r *host.JobReport, last recently, zone *time.Location) error {
 	if zone == nil {
 		zone = time.UTC
 	}
-	j := jobOf(r)
+	j := jobOf(r, last)
 	w := tabwriter.NewWriter(term.out, 0, 0, 2, ' ', 0)
 	line := func(name, value string) { fmt.Fprintf(w, "%s\t%s\n", name, value) }
 	line("job", plain(j.Job))
@@ -260,6 +261,9 @@ func printJob(term *terminal, r *host.JobReport, zone *time.Location) error {
 	if len(j.Disabled) > 0 {
 		line("disabled on", plain(strings.Join(j.Disabled, ", ")))
 	}
+	if j.LastState != "" {
+		line("last run", j.long(zone))
+	}
 	for _, f := range j.Faults {
 		line("wrong", plainUpTo(sentenceLimit, f))
 	}
@@ -274,7 +278,11 @@ func printJob(term *terminal, r *host.JobReport, zone *time.Location) error {
 		return nil
 	}
 	term.printf("\n")
-	w = table(term, "ITEM\tSTATE\tOWNER\tRUNS ON\tBEGUN\tATTEMPT\tCAUSE\tLAST INSTANT\tLAST END\tNOTES")
+	return printItems(term, r, zone)
+}
+
+func printItems(term *terminal, r *host.JobReport, zone *time.Location) error {
+	w := table(term, "ITEM\tSTATE\tOWNER\tRUNS ON\tBEGUN\tATTEMPT\tCAUSE\tLAST INSTANT\tLAST END\tNOTES")
 	for _, i := range r.Items {
 		attempt := "-"
 		if i.Run.Attempt > 0 {
