@@ -99,8 +99,8 @@ func TestOperatorFromOutside(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			if r.State() != s.state {
-				t.Errorf("%s: the job is %s, want %s", s.what, r.State(), s.state)
+			if r.State != s.state {
+				t.Errorf("%s: the job is %s, want %s", s.what, r.State, s.state)
 			}
 		}
 		wantCode(t, "no such job", o.Trigger(ctx, "nobody"), NotFound)
@@ -157,17 +157,17 @@ func TestJobReport(t *testing.T) {
 		}
 		run := RunReport{Instant: begun, Begun: begun, Cause: "schedule", Attempt: 1}
 		want := &JobReport{
-			Name: "j", Leader: "10.0.0.1@-@a", Running: 3,
+			Name: "j", State: "running", Leader: "10.0.0.1@-@a", Running: 3,
 			Servers: []ServerState{{IP: "10.0.0.1"}, {IP: "10.0.0.2"}},
 			Members: []MemberReport{
 				{ID: "10.0.0.2@-@b", Items: 2, Running: 2},
 				{ID: "10.0.0.1@-@a", Labels: map[string]string{"zone": "a"}, Items: 2, Running: 1},
 			},
 			Items: []ItemReport{
-				{Item: 0, Owner: "10.0.0.2@-@b", Runner: "10.0.0.2@-@b", Run: run, Last: begun},
-				{Item: 1, Owner: "10.0.0.2@-@b", Runner: "10.0.0.2@-@b", Run: run, Last: begun},
-				{Item: 2, Owner: "10.0.0.1@-@a", Runner: "10.0.0.1@-@a", Run: run, Last: begun},
-				{Item: 3, Owner: "10.0.0.1@-@a", Disabled: true},
+				{Item: 0, State: "running", Owner: "10.0.0.2@-@b", Runner: "10.0.0.2@-@b", Run: run, Last: begun},
+				{Item: 1, State: "running", Owner: "10.0.0.2@-@b", Runner: "10.0.0.2@-@b", Run: run, Last: begun},
+				{Item: 2, State: "running", Owner: "10.0.0.1@-@a", Runner: "10.0.0.1@-@a", Run: run, Last: begun},
+				{Item: 3, State: "disabled", Owner: "10.0.0.1@-@a", Disabled: true},
 			},
 		}
 		for i := range r.Items { // what was before the first minute is of no interest here
@@ -179,12 +179,12 @@ func TestJobReport(t *testing.T) {
 		if d := cmp.Diff(want, r, cmpopts.IgnoreFields(JobReport{}, "Config"), cmpopts.EquateApproxTime(time.Second)); d != "" {
 			t.Error(d)
 		}
-		if r.Config == nil || r.Config.Cron != "0 * * * * ?" || r.Config.Shards != 4 || r.State() != "running" {
-			t.Errorf("config %+v, state %s", r.Config, r.State())
+		if r.Config == nil || r.Config.Cron != "0 * * * * ?" || r.Config.Shards != 4 || r.State != "running" {
+			t.Errorf("config %+v, state %s", r.Config, r.State)
 		}
 
 		all, err := o.Jobs(ctx)
-		if err != nil || len(all) != 2 || all[0].Name != "j" || all[0].State() != "running" || all[0].Running != 3 || all[1].Name != "other" || all[1].State() != "idle" {
+		if err != nil || len(all) != 2 || all[0].Name != "j" || all[0].State != "running" || all[0].Running != 3 || all[1].Name != "other" || all[1].State != "idle" {
 			t.Errorf("jobs: %+v, %v", all, err)
 		}
 		servers := []ServerReport{
@@ -238,10 +238,10 @@ func TestOperatorAndDamage(t *testing.T) {
 	if err != nil || len(all) != 2 {
 		t.Fatalf("jobs: %+v, %v", all, err)
 	}
-	if r := all[0]; r.Name != "bad" || r.State() != "unreadable" || !slices.ContainsFunc(r.Faults, func(r reason.Reason) bool { return strings.Contains(r.String(), "config: ") }) {
+	if r := all[0]; r.Name != "bad" || r.State != "unreadable" || !slices.ContainsFunc(r.Faults, func(r reason.Reason) bool { return strings.Contains(r.String(), "config: ") }) {
 		t.Errorf("unreadable: %+v", r)
 	}
-	if r := all[1]; r.State() != "down" || !ghostly(r.Faults) {
+	if r := all[1]; r.State != "down" || !ghostly(r.Faults) {
 		t.Errorf("a ghost: %+v", r)
 	}
 	wantCode(t, "unreadable", o.Trigger(ctx, "bad"), Refused)
@@ -321,7 +321,7 @@ func TestOperatorAndNodesOfOthers(t *testing.T) {
 		t.Fatal(err)
 	}
 	all, err := o.Jobs(t.Context())
-	if err != nil || len(all) != 2 || all[0].State() != "down" || all[1].State() != "unreadable" || !strings.Contains(reason.Words(all[1].Faults, " "), "its nodes are another user's, see digest") {
+	if err != nil || len(all) != 2 || all[0].State != "down" || all[1].State != "unreadable" || !strings.Contains(reason.Words(all[1].Faults, " "), "its nodes are another user's, see digest") {
 		t.Errorf("jobs %+v, %v", all, err)
 	}
 	_, err = o.Job(t.Context(), "theirs")
@@ -373,7 +373,7 @@ func TestConfigurationThatIsGone(t *testing.T) {
 			t.Fatal(err)
 		}
 		r, err := o.Job(t.Context(), "j")
-		if err != nil || r.State() != "unreadable" || !slices.Contains(r.Faults, reason.Of(reason.ConfigGone)) {
+		if err != nil || r.State != "unreadable" || !slices.Contains(r.Faults, reason.Of(reason.ConfigGone)) {
 			t.Errorf("%+v, %v", r, err)
 		}
 		if all, err := o.Jobs(t.Context()); err != nil || len(all) != 1 || !slices.Contains(all[0].Faults, reason.Of(reason.ConfigGone)) {

@@ -14,6 +14,7 @@ import (
 	"github.com/wasmjob/wasmjob/host/internal/layout"
 	"github.com/wasmjob/wasmjob/host/internal/protocol"
 	"github.com/wasmjob/wasmjob/host/internal/schedule"
+	"github.com/wasmjob/wasmjob/host/internal/status"
 	"github.com/wasmjob/wasmjob/host/job"
 	"github.com/wasmjob/wasmjob/host/reason"
 	"github.com/wasmjob/wasmjob/host/registry"
@@ -22,6 +23,9 @@ import (
 // JobReport is what the registry tells of a job at one moment.
 type JobReport struct {
 	Name string `json:"job"`
+	// State is the first that applies: unreadable, down (no server), paused, disabled
+	// (every server is), running, resharding or idle.
+	State string `json:"state"`
 	// Config is what the registry has of the job's configuration; nil if there is
 	// none that can be read, and Faults says why.
 	Config *job.Config `json:"-"`
@@ -103,6 +107,7 @@ func ServersOf(jobs []JobReport) []ServerReport {
 // ItemReport is one item.
 type ItemReport struct {
 	Item     int            `json:"item"`
+	State    string         `json:"state"`           // the first that applies: running, pending, disabled, unassigned or idle
 	Owner    job.InstanceID `json:"owner,omitempty"` // "" while nobody has it
 	Disabled bool           `json:"disabled"`
 	Misfired bool           `json:"misfired"`          // an instant came while it ran; it will be made good
@@ -125,30 +130,6 @@ type RunReport struct {
 	Attempt int       `json:"attempt"`
 }
 
-// State is a word for how the job is: unreadable, paused, down (no server),
-// disabled (every server is), resharding, running or idle.
-func (r *JobReport) State() string {
-	disabled := len(r.Members) > 0
-	for _, m := range r.Members {
-		disabled = disabled && m.Disabled
-	}
-	switch {
-	case r.Config == nil:
-		return "unreadable"
-	case len(r.Members) == 0:
-		return "down"
-	case r.Paused:
-		return "paused"
-	case disabled:
-		return "disabled"
-	case r.Running > 0:
-		return "running"
-	case r.Resharding:
-		return "resharding"
-	}
-	return "idle"
-}
-
 // Jobs reports on every job of the namespace, without its items, ascending by
 // name; of one that may not be read it says so. What changes while it reads may be told half old and half new.
 // A namespace that is not there is an error.
@@ -169,7 +150,7 @@ func (o *Operator) Jobs(ctx context.Context) ([]JobReport, error) {
 			v, err := o.gather(within, l, layout.Outline(), false)
 			switch {
 			case errors.Is(err, registry.ErrDenied): // the others may be read
-				reports[i] = &JobReport{Name: name, Faults: []reason.Reason{denied(err)}}
+				reports[i] = &JobReport{Name: name, State: status.Unreadable, Faults: []reason.Reason{denied(err)}}
 				return nil
 			case err != nil:
 				return unread(err, "look at job %s", name)
@@ -209,21 +190,19 @@ func (o *Operator) Job(ctx context.Context, name string) (*JobReport, error) {
 }
 
 func (o *Operator) report(name string, v *protocol.View) *JobReport {
-	r := &JobReport{Name: name, Leader: v.Leader, Paused: v.Paused, Resharding: v.Necessary || v.Processing}
+	now := status.Of(v)
+	r := &JobReport{Name: name, State: now.State, Leader: now.Leader, Paused: now.Paused, Resharding: now.Resharding, Running: now.Running}
 	if v.Config != nil && v.ConfigFault == "" {
 		r.Config = configOf(name, v)
 	}
 	for _, s := range v.Servers {
 		r.Servers = append(r.Servers, ServerState{s.IP, s.Disabled})
 	}
-	for _, in := range v.Instances {
-		r.Members = append(r.Members, memberReport(v, in))
-	}
-	for i := range v.Runs {
-		r.Running += len(v.Runs[i].Open)
+	for _, m := range now.Members {
+		r.Members = append(r.Members, MemberReport(m))
 	}
 	blockers, faults := o.hindrances(name, v)
-	r.Faults, r.Blockers, r.Modules = append(faultsOf(v), faults...), blockers, modulesOf(v)
+	r.Faults, r.Blockers, r.Modules = append(now.Faults, faults...), blockers, modulesOf(v)
 	if r.Config != nil {
 		if why := over(*r.Config); !why.None() {
 			r.Faults = append(r.Faults, why)
@@ -262,116 +241,16 @@ func configOf(name string, v *protocol.View) *job.Config {
 	return &j
 }
 
-func memberReport(v *protocol.View, in protocol.Instance) MemberReport {
-	m := MemberReport{ID: in.ID, Foreign: true, Disabled: v.ServerDisabled(in.ID), Asked: in.Triggered}
-	for _, ours := range v.Members {
-		if ours.ID == in.ID {
-			m.Foreign, m.Labels = false, ours.Labels
-		}
-	}
-	for _, owner := range v.Assignment.Owners {
-		if owner == in.ID {
-			m.Items++
-		}
-	}
-	if !v.Assignment.Exists { // a job that members of ElasticJob alone run
-		for i := range v.Items {
-			if v.Items[i].Owner == in.ID {
-				m.Items++
-			}
-		}
-	}
-	for i := range v.Runs {
-		if r := &v.Runs[i]; r.ID == in.ID {
-			m.Running = len(r.Open)
-		}
-	}
-	return m
-}
-
-// faultsOf says what an operator should know.
-func faultsOf(v *protocol.View) []reason.Reason {
-	faults := slices.Clone(v.Faults)
-	add := func(c reason.Code, args ...string) { faults = append(faults, reason.Of(c, args...)) }
-	if v.Config == nil && v.ConfigFault == "" {
-		add(reason.ConfigGone)
-	}
-	if len(v.Instances) == 0 {
-		add(reason.NoServer)
-	} else if v.Leader == "" && !allDisabled(v) { // a server that is disabled does not lead
-		add(reason.NobodyLeads)
-	}
-	for i := range v.Runs {
-		id := v.Runs[i].ID
-		alive := slices.ContainsFunc(v.Instances, func(in protocol.Instance) bool { return in.ID == id }) ||
-			slices.ContainsFunc(v.Members, func(m protocol.Member) bool { return m.ID == id })
-		if !alive {
-			add(reason.NotTakenOver, string(id))
-		}
-	}
-	return faults
-}
-
-// allDisabled: an operator disabled every server that runs the job.
-func allDisabled(v *protocol.View) bool {
-	return !slices.ContainsFunc(v.Instances, func(in protocol.Instance) bool { return !v.ServerDisabled(in.ID) })
-}
-
-// itemReports tells of each item. Of one that is gone, what is not ours may keep
-// the node.
 func itemReports(v *protocol.View) []ItemReport {
-	total, past := 0, v.Past()
-	if v.Config != nil {
-		total = v.Config.Total
-	}
 	var items []ItemReport
-	at := map[int]*ItemReport{} // into items, when it is complete
-	for i, it := range v.Items {
-		if !it.Exists || i >= total && it.Owner == "" {
-			continue
-		}
-		r := ItemReport{
-			Item: i, Owner: it.Owner, Disabled: it.Disabled, Misfired: it.Misfire, Runner: it.Failover,
-			LastBegin: moment(nth(past.Begun, i)), LastEnd: moment(nth(past.Ended, i)),
-		}
-		if r.Runner == "" && (it.Running != 0 || it.RunningP) {
-			r.Runner = it.Owner
-		}
-		last := nth(v.Assignment.Last, i)
-		for k := range v.Runs {
-			last = max(last, nth(v.Runs[k].Last, i))
-		}
-		r.Last = moment(last)
-		items = append(items, r)
-	}
-	for k := range items {
-		at[items[k].Item] = &items[k]
-	}
-	for k := range v.Runs {
-		for _, e := range v.Runs[k].Open {
-			if r := at[e.Item]; r != nil {
-				r.Runner, r.Run = v.Runs[k].ID, runReport(e)
-			}
-		}
-		for _, e := range v.Runs[k].Retries {
-			if r := at[e.Item]; r != nil {
-				r.Retry = moment(e.After)
-			}
-		}
-	}
-	for k := range v.Pending {
-		if r := at[v.Pending[k].Item]; r != nil {
-			r.Pending, r.Run = true, runReport(v.Pending[k].Entry)
-		}
+	for _, it := range status.Items(v) {
+		items = append(items, ItemReport{
+			Item: it.Item, State: it.State, Owner: it.Owner, Disabled: it.Disabled, Misfired: it.Misfired, Pending: it.Pending,
+			Retry: moment(it.Retry), Runner: it.Runner, Run: runReport(it.Run), Last: moment(it.Last),
+			LastBegin: moment(it.LastBegin), LastEnd: moment(it.LastEnd),
+		})
 	}
 	return items
-}
-
-func nth(s []int64, i int) int64 {
-	if i < len(s) {
-		return s[i]
-	}
-	return 0
 }
 
 func runReport(e protocol.Entry) RunReport {

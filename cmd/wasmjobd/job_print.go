@@ -112,7 +112,7 @@ func jobsOf(reports []host.JobReport, last recently) listedJobs {
 
 func jobOf(r *host.JobReport, last recently) listedJob {
 	j := listedJob{
-		Job: r.Name, State: r.State(), Running: r.Running, Servers: len(r.Members), Leader: string(r.Leader),
+		Job: r.Name, State: r.State, Running: r.Running, Servers: len(r.Members), Leader: string(r.Leader),
 		Paused: r.Paused, Resharding: r.Resharding, Faults: append(textsOf(r.Faults), blockedBy(r)...), Disabled: []string{},
 		Findings: append(findingsOf("wrong", r.Faults), findingsOf("blocker", r.Blockers)...), lastRuns: last.of(r.Name),
 	}
@@ -142,7 +142,7 @@ func itemsOf(r *host.JobReport) []shownItem {
 	out := []shownItem{}
 	for _, i := range r.Items {
 		x := shownItem{
-			Item: i.Item, State: stateOf(i), Owner: string(i.Owner), Disabled: i.Disabled, Misfired: i.Misfired, Pending: i.Pending,
+			Item: i.Item, State: i.State, Owner: string(i.Owner), Disabled: i.Disabled, Misfired: i.Misfired, Pending: i.Pending,
 			Runner: string(i.Runner), Cause: i.Run.Cause, Attempt: i.Run.Attempt,
 			BegunMs: millis(i.Run.Begun), InstantMs: millis(i.Run.Instant), LastMs: millis(i.Last),
 			BeganMs: millis(i.LastBegin), EndedMs: millis(i.LastEnd), RetryMs: millis(i.Retry),
@@ -160,21 +160,6 @@ func millis(t time.Time) int64 {
 		return 0
 	}
 	return t.UnixMilli()
-}
-
-// stateOf is the first word that applies.
-func stateOf(i host.ItemReport) string {
-	switch {
-	case i.Runner != "":
-		return "running"
-	case i.Pending:
-		return "pending"
-	case i.Disabled:
-		return "disabled"
-	case i.Owner == "":
-		return "unassigned"
-	}
-	return "idle"
 }
 
 func serversOf(servers []host.ServerReport) listedServers {
@@ -288,7 +273,7 @@ func printItems(term *terminal, r *host.JobReport, zone *time.Location) error {
 		if i.Run.Attempt > 0 {
 			attempt = strconv.Itoa(i.Run.Attempt)
 		}
-		fmt.Fprintf(w, "%d\t%s\t%s\t%s\t%s\t%s\t%s\t%s\t%s\t%s\n", i.Item, stateOf(i), orDash(plain(string(i.Owner))), orDash(plain(string(i.Runner))),
+		fmt.Fprintf(w, "%d\t%s\t%s\t%s\t%s\t%s\t%s\t%s\t%s\t%s\n", i.Item, i.State, orDash(plain(string(i.Owner))), orDash(plain(string(i.Runner))),
 			orDash(stamp(millis(i.Run.Begun), zone)), attempt, orDash(plain(i.Run.Cause)), orDash(stamp(millis(i.Last), zone)), orDash(stamp(millis(i.LastEnd), zone)), itemNotes(i, zone))
 	}
 	return flush(w)

@@ -17,11 +17,9 @@ type shownDocument struct {
 	jobDocument
 }
 
-// jobDocument is a report with a word for the job's state, and with what of its
-// configuration is nobody's secret.
+// jobDocument is a report with what of the job's configuration is nobody's secret.
 type jobDocument struct {
 	host.JobReport
-	State  string          `json:"state"`
 	Config *configDocument `json:"config,omitempty"`
 }
 
@@ -35,11 +33,12 @@ type configDocument struct {
 }
 
 func documentOf(r *host.JobReport) jobDocument {
-	d := jobDocument{JobReport: *r, State: r.State()}
+	d := jobDocument{JobReport: *r}
 	if c := r.Config; c != nil {
 		d.Config = &configDocument{c.Kind, c.Cron, c.Dialect, c.TimeZone, c.Shards, c.Description}
 	}
 	d.Faults = listed(d.Faults)
+	d.Blockers = listed(d.Blockers)
 	d.Members = listed(d.Members)
 	d.Servers = listed(d.Servers)
 	return d

@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/wasmjob/wasmjob/host/internal/protocol"
+	"github.com/wasmjob/wasmjob/host/internal/status"
 	"github.com/wasmjob/wasmjob/host/job"
 	"github.com/wasmjob/wasmjob/host/reason"
 )
@@ -36,43 +37,20 @@ func (r *Runner) Status() job.Status {
 	s.Troubles = append(s.Troubles, awaited(v)...)
 	past := v.Past()
 	s.Succeeded, s.Failed = past.Flow.Succeeded, past.Flow.Failed
-	for i, it := range v.Items {
-		surplus := v.Config != nil && i >= v.Config.Total && it.Owner == "" // only what is not ours keeps its node
-		if it.Exists && !surplus {
-			s.Items = append(s.Items, job.ItemStatus{
-				Item: i, Owner: it.Owner, Running: it.Running != 0 || it.RunningP, Disabled: it.Disabled,
-				Misfired: it.Misfire, TakenBy: it.Failover, LastBegin: moment(past.Begun, i), LastEnd: moment(past.Ended, i),
-			})
-		}
-	}
-	for _, p := range v.Pending {
-		if i := find(s.Items, p.Item); i >= 0 {
-			s.Items[i].Pending = true
-		}
-	}
-	for k := range v.Runs {
-		for _, e := range v.Runs[k].Open {
-			if i := find(s.Items, e.Item); i >= 0 {
-				s.Items[i].Running = true
-			}
-		}
+	for _, it := range status.Items(v) {
+		s.Items = append(s.Items, job.ItemStatus{
+			Item: it.Item, Owner: it.Owner, Running: it.Running, Disabled: it.Disabled, Misfired: it.Misfired, Pending: it.Pending,
+			TakenBy: it.TakenBy, LastBegin: moment(it.LastBegin), LastEnd: moment(it.LastEnd),
+		})
 	}
 	return s
 }
 
-func moment(by []int64, i int) time.Time {
-	if i >= len(by) || by[i] == 0 {
+func moment(ms int64) time.Time {
+	if ms == 0 {
 		return time.Time{}
 	}
-	return time.UnixMilli(by[i])
-}
-
-func find(items []job.ItemStatus, n int) int {
-	i, ok := slices.BinarySearchFunc(items, n, func(s job.ItemStatus, n int) int { return s.Item - n })
-	if !ok {
-		return -1
-	}
-	return i
+	return time.UnixMilli(ms)
 }
 
 // trouble names what can go wrong while the job runs, in the order in which it is told.

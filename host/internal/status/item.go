@@ -1,0 +1,95 @@
+package status
+
+import "github.com/wasmjob/wasmjob/host/internal/protocol"
+
+// Item is one item at the moment of a view. Times are Unix milliseconds; 0 is unknown.
+type Item struct {
+	Item     int
+	State    string
+	Owner    protocol.ID // "" while nobody has it
+	Disabled bool
+	Misfired bool           // an instant came while it ran; it will be made good
+	Pending  bool           // an interrupted run waits for a server
+	Running  bool           // a run is open, or marked
+	TakenBy  protocol.ID    // who runs it after a failure; "" nobody
+	Runner   protocol.ID    // who runs it; "" if nobody does, as far as is known
+	Run      protocol.Entry // the open run, or the one that is pending
+	Retry    int64          // not before this its failed run is tried again; 0: none waits
+	Last     int64          // the newest instant that began or has a row
+	// LastBegin is when the newest run began, LastEnd when one ended last.
+	LastBegin, LastEnd int64
+}
+
+// Items reads the items of a view, by number. Of one that is gone, what is not ours may
+// keep the node: it is none.
+func Items(v *protocol.View) []Item {
+	past := v.Past()
+	var items []Item
+	for i, it := range v.Items {
+		if surplus := v.Config != nil && i >= v.Config.Total && it.Owner == ""; !it.Exists || surplus {
+			continue
+		}
+		x := Item{
+			Item: i, Owner: it.Owner, Disabled: it.Disabled, Misfired: it.Misfire, TakenBy: it.Failover, Runner: it.Failover,
+			Running: it.Running != 0 || it.RunningP, Last: nth(v.Assignment.Last, i), LastBegin: nth(past.Begun, i), LastEnd: nth(past.Ended, i),
+		}
+		if x.Runner == "" && x.Running {
+			x.Runner = it.Owner
+		}
+		for k := range v.Runs {
+			x.Last = max(x.Last, nth(v.Runs[k].Last, i))
+		}
+		items = append(items, x)
+	}
+	runs(v, items)
+	for k := range items {
+		items[k].State = items[k].state()
+	}
+	return items
+}
+
+// runs tells of what has begun, waits to be tried again, or waits for a server.
+func runs(v *protocol.View, items []Item) {
+	at := make(map[int]*Item, len(items))
+	for k := range items {
+		at[items[k].Item] = &items[k]
+	}
+	for k := range v.Runs {
+		for _, e := range v.Runs[k].Open {
+			if x := at[e.Item]; x != nil {
+				x.Running, x.Runner, x.Run = true, v.Runs[k].ID, e
+			}
+		}
+		for _, e := range v.Runs[k].Retries {
+			if x := at[e.Item]; x != nil {
+				x.Retry = e.After
+			}
+		}
+	}
+	for k := range v.Pending {
+		if x := at[v.Pending[k].Item]; x != nil {
+			x.Pending, x.Run = true, v.Pending[k].Entry
+		}
+	}
+}
+
+func (x *Item) state() string {
+	switch {
+	case x.Runner != "":
+		return Running
+	case x.Pending:
+		return Pending
+	case x.Disabled:
+		return Disabled
+	case x.Owner == "":
+		return Unassigned
+	}
+	return Idle
+}
+
+func nth(s []int64, i int) int64 {
+	if i < len(s) {
+		return s[i]
+	}
+	return 0
+}

@@ -1,0 +1,126 @@
+package status
+
+import (
+	"slices"
+
+	"github.com/wasmjob/wasmjob/host/internal/protocol"
+	"github.com/wasmjob/wasmjob/host/reason"
+)
+
+// Job is a job at the moment of a view.
+type Job struct {
+	State      string
+	Leader     protocol.ID // "" if nobody leads
+	Paused     bool
+	Resharding bool // the items are to be handed out anew
+	Members    []Member
+	Running    int             // items with an open run
+	Faults     []reason.Reason // what is wrong, as far as the nodes show it
+}
+
+// The states of a job, of which the first that applies counts.
+const (
+	Unreadable = "unreadable" // its configuration cannot be read
+	Down       = "down"       // no server runs it
+	Paused     = "paused"
+	Disabled   = "disabled" // every server is, by an operator; or an item
+	Running    = "running"
+	Resharding = "resharding"
+	Idle       = "idle"
+	// These are of items alone.
+	Pending    = "pending" // an interrupted run waits for a server
+	Unassigned = "unassigned"
+)
+
+// Member is one server as a part of a job.
+type Member struct {
+	ID       protocol.ID
+	Foreign  bool // of ElasticJob
+	Labels   map[string]string
+	Disabled bool // its server, by an operator
+	Asked    bool // a trigger waits for it
+	Items    int  // that it owns
+	Running  int
+}
+
+// Of reads a view.
+func Of(v *protocol.View) Job {
+	j := Job{Leader: v.Leader, Paused: v.Paused, Resharding: v.Necessary || v.Processing}
+	for _, in := range v.Instances {
+		j.Members = append(j.Members, memberOf(v, in))
+	}
+	for i := range v.Runs {
+		j.Running += len(v.Runs[i].Open)
+	}
+	j.State, j.Faults = j.state(v), j.faults(v)
+	return j
+}
+
+func memberOf(v *protocol.View, in protocol.Instance) Member {
+	m := Member{ID: in.ID, Foreign: true, Disabled: v.ServerDisabled(in.ID), Asked: in.Triggered}
+	for _, ours := range v.Members {
+		if ours.ID == in.ID {
+			m.Foreign, m.Labels = false, ours.Labels
+		}
+	}
+	for _, owner := range v.Assignment.Owners {
+		if owner == in.ID {
+			m.Items++
+		}
+	}
+	if !v.Assignment.Exists { // a job that members of ElasticJob alone run
+		for i := range v.Items {
+			if v.Items[i].Owner == in.ID {
+				m.Items++
+			}
+		}
+	}
+	for i := range v.Runs {
+		if r := &v.Runs[i]; r.ID == in.ID {
+			m.Running = len(r.Open)
+		}
+	}
+	return m
+}
+
+func (j *Job) state(v *protocol.View) string {
+	switch {
+	case v.Config == nil || v.ConfigFault != "":
+		return Unreadable
+	case len(j.Members) == 0:
+		return Down
+	case j.Paused:
+		return Paused
+	case j.disabled():
+		return Disabled
+	case j.Running > 0:
+		return Running
+	case j.Resharding:
+		return Resharding
+	}
+	return Idle
+}
+
+// disabled: an operator disabled every server that runs the job. Those do not lead.
+func (j *Job) disabled() bool {
+	return !slices.ContainsFunc(j.Members, func(m Member) bool { return !m.Disabled })
+}
+
+func (j *Job) faults(v *protocol.View) []reason.Reason {
+	faults := slices.Clone(v.Faults)
+	add := func(c reason.Code, args ...string) { faults = append(faults, reason.Of(c, args...)) }
+	if v.Config == nil && v.ConfigFault == "" {
+		add(reason.ConfigGone)
+	}
+	if len(j.Members) == 0 {
+		add(reason.NoServer)
+	} else if v.Leader == "" && !j.disabled() {
+		add(reason.NobodyLeads)
+	}
+	for i := range v.Runs {
+		if id := v.Runs[i].ID; !present(v, id) && !member(v, id) {
+			add(reason.NotTakenOver, string(id))
+		}
+	}
+	return faults
+}

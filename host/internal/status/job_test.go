@@ -1,0 +1,92 @@
+package status
+
+import (
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/wasmjob/wasmjob/host/internal/protocol"
+	"github.com/wasmjob/wasmjob/host/reason"
+)
+
+func TestStateOfAJob(t *testing.T) {
+	t.Parallel()
+	for _, tt := range []struct {
+		name   string
+		change func(*protocol.View)
+		state  string
+		faults []reason.Reason
+	}{
+		{"all is well", func(*protocol.View) {}, Idle, nil},
+		{"a run is open", func(v *protocol.View) { v.Runs[0].Open = []protocol.Entry{{Item: 1}} }, Running, nil},
+		{"the items are handed out", func(v *protocol.View) { v.Processing = true }, Resharding, nil},
+		{"paused, and running", func(v *protocol.View) { v.Paused, v.Runs[0].Open = true, []protocol.Entry{{Item: 1}} }, Paused, nil},
+		{"nobody leads", func(v *protocol.View) { v.Leader = "" }, Idle, []reason.Reason{reason.Of(reason.NobodyLeads)}},
+		{"an operator disabled all servers", func(v *protocol.View) {
+			v.Leader, v.Servers = "", []protocol.Server{{IP: "10.0.0.1", Disabled: true}, {IP: "10.0.0.2", Disabled: true}, {IP: "10.0.0.3", Disabled: true}}
+		}, Disabled, nil},
+		{"no server", func(v *protocol.View) { v.Leader, v.Instances, v.Members, v.Runs = "", nil, nil, nil }, Down, []reason.Reason{reason.Of(reason.NoServer)}},
+		{"a record is left", func(v *protocol.View) { v.Instances, v.Members = v.Instances[:1], v.Members[:1] }, Idle, []reason.Reason{reason.Of(reason.NotTakenOver, string(other))}},
+		{"no configuration", func(v *protocol.View) { v.Config = nil }, Unreadable, []reason.Reason{reason.Of(reason.ConfigGone)}},
+		{"a bad configuration", func(v *protocol.View) { v.ConfigFault = "bad" }, Unreadable, nil},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			t.Parallel()
+			v := whole()
+			v.Config = &protocol.Config{Total: 2}
+			tt.change(v)
+			j := Of(v)
+			if diff := cmp.Diff(tt.faults, j.Faults); j.State != tt.state || diff != "" {
+				t.Errorf("%s, want %s\n%s", j.State, tt.state, diff)
+			}
+		})
+	}
+}
+
+func TestMembers(t *testing.T) {
+	t.Parallel()
+	v := whole()
+	v.Assignment = protocol.Assignment{Exists: true, Total: 2, Owners: []protocol.ID{me, me}}
+	v.Runs[0].Open = []protocol.Entry{{Item: 1}}
+	v.Instances[1].Triggered, v.Members[1].Labels = true, map[string]string{"zone": "a"}
+	v.Servers[1].Disabled = true
+	want := []Member{
+		{ID: me, Items: 2, Running: 1},
+		{ID: other, Labels: map[string]string{"zone": "a"}, Disabled: true, Asked: true},
+		{ID: java, Foreign: true},
+	}
+	if diff := cmp.Diff(want, Of(v).Members); diff != "" {
+		t.Error(diff)
+	}
+	v.Assignment, v.Items[0].Owner = protocol.Assignment{}, java
+	if got := Of(v).Members[2].Items; got != 1 {
+		t.Errorf("a job of ElasticJob's alone: %d items", got)
+	}
+}
+
+func TestItems(t *testing.T) {
+	t.Parallel()
+	v := &protocol.View{
+		Config: &protocol.Config{Total: 6},
+		Items: []protocol.Item{
+			{Exists: true, Owner: me}, {Exists: true, Owner: me, Running: 7}, {Exists: true, Owner: me}, {Exists: true, Disabled: true},
+			{Exists: true}, {}, {Exists: true}, {Exists: true, Owner: other, Failover: me},
+		},
+		Assignment: protocol.Assignment{Exists: true, Total: 6},
+		Runs: []protocol.Runs{{ID: other, RunsData: protocol.RunsData{
+			Open: []protocol.Entry{{Item: 0, Instant: 10, Attempt: 2}}, Retries: []protocol.Retry{{Entry: protocol.Entry{Item: 3}, After: 50}},
+		}}},
+		Pending: []protocol.Pending{{Item: 2, Entry: protocol.Entry{Item: 2, Instant: 9}, Dead: "gone"}},
+	}
+	want := []Item{
+		{Item: 0, State: Running, Owner: me, Running: true, Runner: other, Run: protocol.Entry{Item: 0, Instant: 10, Attempt: 2}},
+		{Item: 1, State: Running, Owner: me, Running: true, Runner: me},
+		{Item: 2, State: Pending, Owner: me, Pending: true, Run: protocol.Entry{Item: 2, Instant: 9}},
+		{Item: 3, State: Disabled, Disabled: true, Retry: 50},
+		{Item: 4, State: Unassigned},
+		{Item: 7, State: Running, Owner: other, TakenBy: me, Runner: me},
+	}
+	if diff := cmp.Diff(want, Items(v)); diff != "" {
+		t.Error(diff)
+	}
+}
