@@ -35,21 +35,26 @@ func (m *member) heartbeat(life int) {
 // at which it was sent.
 func (m *member) vouched(sent int64) { m.acked = max(m.acked, sent) }
 
-// doubts judges by the member's own clock how far the session can be trusted.
+// trust is how far the session can be trusted by the member's own clock.
+func (m *member) trust() protocol.Doubt {
+	switch quiet := m.w.now - m.acked; {
+	case quiet >= m.s.timeout*3/4:
+		return protocol.Expired
+	case quiet >= m.s.timeout/2:
+		return protocol.Doubtful
+	}
+	return protocol.Trusted
+}
+
+// doubts lets the loop know.
 func (m *member) doubts() {
 	if m.st == nil {
 		return
 	}
-	level := protocol.Trusted
-	switch quiet := m.w.now - m.acked; {
-	case quiet >= m.s.timeout*3/4:
-		level = protocol.Expired
-	case quiet >= m.s.timeout/2:
-		level = protocol.Doubtful
-	}
+	level := m.trust()
 	for _, in := range m.loop.Trust(level, false) {
 		m.w.tracef("%s: doubt %d", m.name(), level)
-		m.step(in)
+		m.advance(in)
 		if level == protocol.Trusted {
 			m.w.ledger.recovers(m)
 		}
@@ -60,24 +65,27 @@ func (m *member) doubts() {
 func (m *member) suspended() {
 	m.loop.Event(registry.Event{Kind: registry.Suspended})
 	for _, r := range m.reads {
-		m.loop.Failed(r)
+		if pause := m.loop.Failed(r); pause > 0 {
+			m.later(pause.Microseconds(), m.loop.Repeat)
+		}
 	}
-	m.loop.Repeat()
 	m.reads = nil
+	m.unanswered()
+}
+
+// unanswered: the answer to a transaction is not awaited any longer.
+func (m *member) unanswered() {
 	if c := m.commit; c != nil {
 		m.commit = nil
-		// To the loop it is a refusal: it reads everything again on the next
-		// connection, and that has to do here.
-		in, _ := m.loop.Answered(c.plan, registry.Receipt{}, 0, registry.ErrConflict)
-		in.Outcome = protocol.Unknown
+		in, _ := m.loop.Answered(c.plan, registry.Receipt{}, 0, registry.ErrUnknown)
 		m.step(in)
 	}
 }
 
 func (m *member) resumed() {
 	m.loop.Event(registry.Event{Kind: registry.Resumed})
-	if m.loop.Syncing() && m.st != nil {
-		m.sync()
+	if m.loop.Syncing() && !m.resting && m.st != nil {
+		m.sync(0)
 	}
 }
 

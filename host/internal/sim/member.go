@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"slices"
 	"strconv"
+	"time"
 
 	"github.com/wasmjob/wasmjob/host/internal/follow"
 	"github.com/wasmjob/wasmjob/host/internal/layout"
@@ -35,6 +36,7 @@ type member struct {
 	s        *session
 	loop     follow.Loop
 	st       *protocol.State // the loop's, from when the session is there until the life ends
+	resting  bool            // it is to sync its session, after a pause
 	opening  int64           // how long it takes until a session that was asked for is there
 	acked    int64           // send time of the last acknowledged transaction
 	commit   *sent
@@ -96,7 +98,7 @@ func (m *member) start() {
 	m.since = w.now
 	life := m.life
 	m.frozen, m.backlog = false, nil
-	m.commit, m.reads, m.period, m.prev, m.ticked = nil, nil, 0, 0, 0
+	m.resting, m.commit, m.reads, m.period, m.prev, m.ticked = false, nil, nil, 0, 0, 0
 	m.stored, m.skew, m.measured = 0, 0, 0
 	m.refusals, m.viewRev = map[string]int{}, 0
 	m.leaving, m.marked, m.asked = false, 0, map[int64]bool{}
@@ -144,15 +146,14 @@ func (m *member) guard(life int, do func()) {
 		m.backlog = append(m.backlog, func() { m.guard(life, do) })
 		return
 	}
-	m.doubts()
-	m.learnTime()
+	m.look() // who watches over the session has told of doubt
 	do()
 	m.pump()
 	m.lease()
-	if m.loop.Doubt() == protocol.Expired && m.st != nil && m.call != nil {
+	if m.st != nil && m.trust() == protocol.Expired && m.call != nil {
 		m.w.breach("self-fencing", "%s: a listener goes on though the session may be over", m.name())
 	}
-	if m.loop.Doubt() == protocol.Expired && m.st != nil && len(m.guests) > 0 && !m.w.options.Finish {
+	if m.st != nil && m.trust() == protocol.Expired && len(m.guests) > 0 && !m.w.options.Finish {
 		m.w.breach("self-fencing", "%s: a guest of item %d goes on though the session may be over", m.name(), m.guests[0].Item)
 	}
 }
@@ -199,12 +200,11 @@ func (m *member) pump() {
 	}
 }
 
-// fetch reads what the loop wants. Marks of runs do not wait here.
+// fetch reads what the loop wants.
 func (m *member) fetch() {
 	reads, wait := m.loop.Reads()
 	if wait > 0 {
-		m.loop.Waited()
-		reads, _ = m.loop.Reads()
+		m.later(wait.Microseconds(), m.loop.Waited)
 	}
 	life := m.life
 	for _, r := range reads {
@@ -228,7 +228,21 @@ func (m *member) seeRequest(v *protocol.View) {
 	}
 }
 
+// step asks the core, after a look at the clock, as the runner does.
 func (m *member) step(in protocol.Input) {
+	m.look()
+	m.advance(in)
+}
+
+// look tells the core when the session is to be trusted more, or less, than
+// before, and by how much the clock is wrong.
+func (m *member) look() {
+	m.doubts()
+	m.learnTime()
+}
+
+// advance asks the core and carries out what it says.
+func (m *member) advance(in protocol.Input) {
 	if m.st == nil {
 		return
 	}
@@ -238,7 +252,7 @@ func (m *member) step(in protocol.Input) {
 	}
 	p := m.loop.Step(m.now(), in)
 	if p.Sync {
-		m.sync()
+		m.sync(p.Pause)
 	}
 	for _, e := range p.Effects {
 		m.effect(e)
@@ -348,7 +362,17 @@ func (m *member) effect(e protocol.Effect) {
 	}
 }
 
-func (m *member) sync() {
+// sync syncs the session. What a lost connection swallows is asked again on the
+// next one.
+func (m *member) sync(pause time.Duration) {
+	if m.resting = pause > 0; m.resting {
+		m.later(pause.Microseconds(), func() {
+			if m.st != nil && m.resting {
+				m.sync(0)
+			}
+		})
+		return
+	}
 	life, at := m.life, m.w.now
 	m.s.sync(func() {
 		if m.life == life {

@@ -62,7 +62,7 @@ func (m *member) retick() {
 func (m *member) learnTime() {
 	if m.w.clocks.told && m.st != nil && m.skew != m.offset {
 		m.skew = m.offset
-		m.step(protocol.Measured{Skew: m.skew})
+		m.advance(protocol.Measured{Skew: m.skew})
 	}
 }
 
