@@ -281,14 +281,14 @@ func (m *member) write(p follow.Plan) {
 		}
 	}
 	by := author{sent: m.w.now, now: m.now(), skew: m.skew, unstored: unstored, member: m, self: m.st.Self(), m: p.Commit, view: m.st.View(), ticked: m.ticked, marked: m.now() - m.marked, asked: m.now() - m.requested, ending: m.leaving}
-	m.s.commit(p.Ops, by, func(receipt registry.Receipt, err error) {
+	m.s.send(m.w.steer.fateOf(m, p.Commit), p.Ops, by, func(receipt registry.Receipt, err error) {
 		if m.life != life || m.commit == nil || m.commit.plan != p.ID {
 			return
 		}
 		m.vouched(at)
 		m.commit = nil
-		in, _ := m.loop.Answered(p.ID, receipt, m.s.id, err)
-		if err != nil && in.Occupied == 0 { // else no view could have told
+		in, outcome := m.loop.Answered(p.ID, receipt, m.s.id, err)
+		if outcome == follow.Conflict && in.Occupied == 0 { // else no view could have told
 			m.refused(p.Commit)
 		}
 		m.step(in)

@@ -1,0 +1,117 @@
+package sim
+
+import (
+	"github.com/wasmjob/wasmjob/host/internal/protocol"
+	"github.com/wasmjob/wasmjob/host/registry"
+)
+
+// Scenarios of answers that a conflict does not give.
+
+func fateScenarios() []scenario {
+	one := func(w *World) {
+		w.plain(4, 20)
+		w.ours(1, 0).timeout = 60 * second
+	}
+	return []scenario{
+		{"a begin has no answer, and what it changed is not told", one, begunUnheard},
+		{"a begin has no answer from a server of the registry that was replaced", one, begunByReplaced},
+		{"a trigger has no answer", func(w *World) {
+			one(w)
+			w.ours(2, 5)
+		}, triggeredUnanswered},
+		{"a begin is not permitted for a while", one, begunDenied},
+		{"a begin is larger than the registry takes", one, begunTooLarge},
+	}
+}
+
+// begunUnheard: what a transaction without an answer did is read, and not left to
+// events, nor to the refusal of the next one.
+func begunUnheard(w *World) steering {
+	reached := false
+	return steering{reached: &reached, fate: func(m *member, mu protocol.Mutation) *fate {
+		if reached {
+			if r := recordOf(m.st.View(), m.st.Self()); r == nil || len(r.Open) == 0 && len(recordOf(w.ledger.v, m.st.Self()).Open) > 0 {
+				w.breach("outcome", "%s sends %s and has not seen what it has begun", m.name(), describe(mu))
+			}
+			return nil
+		}
+		if _, ok := mu.(protocol.Begin); !ok || !settledIn(w) {
+			return nil
+		}
+		reached = true
+		return &fate{err: registry.ErrUnknown, applied: true, unheard: true}
+	}}
+}
+
+// begunByReplaced: the server holds the transaction, and may carry it out yet. What it
+// lets the member read shows that it was not, which settles nothing.
+func begunByReplaced(w *World) steering {
+	reached, alone := false, false
+	return steering{reached: &reached, sending: func(m *member, mu protocol.Mutation) {
+		if alone {
+			w.breach("outcome", "%s sends %s before the outcome of the one before is settled", m.name(), describe(mu))
+		}
+		if _, ok := mu.(protocol.Begin); !ok || reached || !settledIn(w) {
+			return
+		}
+		reached, alone = true, true
+		w.depose(m)
+		w.after(second, func() { m.guard(m.life, m.unanswered) })
+		w.after(5*second, func() {
+			alone = false
+			w.reinstate(m)
+		})
+	}}
+}
+
+// triggeredUnanswered: who asked is told so, though the request was answered before. To
+// write it again would run the job twice for one wish.
+func triggeredUnanswered(w *World) steering {
+	reached := false
+	w.at((1_700_000_000+26)*second, func() { w.tool(protocol.DisableServer{IP: w.members[0].ip, Disabled: true}) })
+	w.at((1_700_000_000+30)*second, func() { w.wish(w.members[0], protocol.AskTrigger{}) })
+	return steering{reached: &reached, fate: func(m *member, mu protocol.Mutation) *fate {
+		if _, ok := mu.(protocol.RequestTrigger); !ok {
+			return nil
+		}
+		if reached {
+			w.breach("outcome", "%s writes the trigger again", m.name())
+		}
+		reached = true
+		return &fate{err: registry.ErrUnknown, applied: true, late: second}
+	}}
+}
+
+// begunDenied: it is tried again until it is permitted, and ever less often.
+func begunDenied(w *World) steering {
+	reached, tries := false, 0
+	return steering{reached: &reached, fate: func(m *member, mu protocol.Mutation) *fate {
+		if _, ok := mu.(protocol.Begin); !ok || !settledIn(w) || w.now > (1_700_000_000+50)*second {
+			return nil
+		}
+		reached = true
+		if tries++; tries > 20 {
+			w.breach("no busy wait", "%s tries for the %d. time what is not permitted", m.name(), tries)
+		}
+		return &fate{err: registry.ErrDenied}
+	}}
+}
+
+// begunTooLarge: who is told that it is too large begins less at once.
+func begunTooLarge(w *World) steering {
+	reached, tries := false, 0
+	return steering{reached: &reached, fate: func(m *member, mu protocol.Mutation) *fate {
+		b, ok := mu.(protocol.Begin)
+		if !ok || !settledIn(w) {
+			return nil
+		}
+		if len(b.Begun) > 2 {
+			if tries++; tries > 5 {
+				w.breach("size", "%s tries for the %d. time what is larger than the registry takes", m.name(), tries)
+			}
+			return &fate{err: registry.ErrTooLarge}
+		}
+		reached = reached || len(b.Begun) > 0
+		return nil
+	}}
+}
