@@ -122,7 +122,7 @@ func (s *State) doubted(level Doubt, p *Plan) {
 			continue
 		}
 		fenced := g.fenced || g.why.None() // not if it was asked to stop for another reason
-		s.cancel(g.Item, level == Expired, "the registry session is in doubt", p)
+		s.cancel(g.Item, level == Expired, reason.SessionDoubtful, p)
 		g.fenced = fenced
 	}
 }
