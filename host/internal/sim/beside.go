@@ -183,9 +183,8 @@ func (l *ledger) theirs(old *protocol.View, by author) {
 	}
 }
 
-// cameBack is up to when the item is accounted for as theirs, if it did not exist
-// under the assignment before: rows say so of what came due meanwhile, and nothing
-// of what is still to come.
+// cameBack is up to when the item is accounted for as theirs. If it did not exist
+// under the assignment before, rows say so of what came due since.
 func (l *ledger) cameBack(i int, accounted span, old *protocol.View, by author) int64 {
 	to := accounted.until
 	if i < old.Assignment.Total || to > l.w.now/millisecond+l.w.profile.skew {
@@ -197,6 +196,8 @@ func (l *ledger) cameBack(i int, accounted span, old *protocol.View, by author) 
 		rows = m.Own.Rows
 	case protocol.Adopt:
 		rows = m.Own.Rows
+	default:
+		return to
 	}
 	for _, r := range slices.Backward(rows) {
 		if r.Gap && r.Item == i && r.State == protocol.Skipped && r.Until == to+1 && r.After >= accounted.after { // one row for each schedule

@@ -1,7 +1,6 @@
 package sim
 
 import (
-	"context"
 	"fmt"
 	"slices"
 	"strconv"
@@ -13,7 +12,6 @@ import (
 	"github.com/wasmjob/wasmjob/host/internal/protocol"
 	"github.com/wasmjob/wasmjob/host/job"
 	"github.com/wasmjob/wasmjob/host/registry"
-	"github.com/wasmjob/wasmjob/strategy"
 )
 
 // member is one server's share of the job. Its loop is the shipped one; what
@@ -383,21 +381,4 @@ func (m *member) sync(pause time.Duration) {
 			m.loop.Synced()
 		}
 	})
-}
-
-func assign(r protocol.AssignRequest) protocol.Assigned {
-	st, err := strategy.Named(r.Strategy)
-	if err != nil {
-		return protocol.Assigned{Request: r, Fault: err.Error()}
-	}
-	ids := make([]string, len(r.Instances))
-	for i, id := range r.Instances {
-		ids[i] = string(id)
-	}
-	//nolint:forbidigo // nothing waits in virtual time, so there is nothing to cancel
-	items, err := st.Assign(context.Background(), strategy.Request{Job: jobName, Instances: ids, Total: r.Total, Previous: r.Previous})
-	if err != nil {
-		return protocol.Assigned{Request: r, Fault: err.Error()}
-	}
-	return protocol.Assigned{Request: r, Items: items}
 }

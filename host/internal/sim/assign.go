@@ -1,0 +1,26 @@
+package sim
+
+import (
+	"context"
+
+	"github.com/wasmjob/wasmjob/host/internal/protocol"
+	"github.com/wasmjob/wasmjob/strategy"
+)
+
+// assign answers as the strategies that ship do.
+func assign(r protocol.AssignRequest) protocol.Assigned {
+	st, err := strategy.Named(r.Strategy)
+	if err != nil {
+		return protocol.Assigned{Request: r, Fault: err.Error()}
+	}
+	ids := make([]string, len(r.Instances))
+	for i, id := range r.Instances {
+		ids[i] = string(id)
+	}
+	//nolint:forbidigo // nothing waits in virtual time, so there is nothing to cancel
+	items, err := st.Assign(context.Background(), strategy.Request{Job: jobName, Instances: ids, Total: r.Total, Previous: r.Previous})
+	if err != nil {
+		return protocol.Assigned{Request: r, Fault: err.Error()}
+	}
+	return protocol.Assigned{Request: r, Items: items}
+}
