@@ -1,6 +1,9 @@
 package reason
 
-import "encoding/json"
+import (
+	"encoding/json"
+	"fmt"
+)
 
 // document is a reason as JSON. The text is for people, who may read it in another
 // release than the one that gives the reason.
@@ -12,7 +15,11 @@ type document struct {
 
 // MarshalJSON implements json.Marshaler.
 func (r Reason) MarshalJSON() ([]byte, error) {
-	return json.Marshal(document{r.Code, r.Params(), r.String()})
+	b, err := json.Marshal(document{r.Code, r.Params(), r.String()})
+	if err != nil {
+		return nil, fmt.Errorf("reason %s: %w", r.Code, err)
+	}
+	return b, nil
 }
 
 // UnmarshalJSON implements json.Unmarshaler. Of a code that this release does not
@@ -20,7 +27,7 @@ func (r Reason) MarshalJSON() ([]byte, error) {
 func (r *Reason) UnmarshalJSON(b []byte) error {
 	var d document
 	if err := json.Unmarshal(b, &d); err != nil {
-		return err
+		return fmt.Errorf("reason: %w", err)
 	}
 	row, known := table[d.Code]
 	if !known {
