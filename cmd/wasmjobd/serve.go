@@ -146,7 +146,7 @@ func serveJobs(ctx context.Context, f *config.File, k keys, log *slog.Logger, ob
 		}
 	}
 	return withHistory(ctx, f, func(rows *sqltrace.Store) error {
-		return withServed(ctx, f, k.access, log, func(r registry.Registry) error {
+		return coded(withServed(ctx, f, k.access, log, func(r registry.Registry) error {
 			o.Registry, o.Sinks = r, []trace.Sink{rows}
 			h, err := host.New(o)
 			if err == nil {
@@ -157,8 +157,8 @@ func serveJobs(ctx context.Context, f *config.File, k keys, log *slog.Logger, ob
 				})
 				err = runHost(ctx, h, f, log, rows)
 			}
-			return coded(err)
-		})
+			return err
+		}))
 	})
 }
 

@@ -83,7 +83,7 @@ func loadable(ctx context.Context, term *terminal, paths []string, f *config.Fil
 		return nil, err
 	}
 	o := options(f, nil, nil)
-	o.Secrets, o.Compiler = k.secrets, k.compiler
+	o.Secrets, o.Compiler, o.Supervisor = k.secrets, k.compiler, k.supervisor
 	faults, err := host.Loads(ctx, o)
 	if err != nil {
 		return nil, coded(err)
