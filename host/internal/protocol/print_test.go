@@ -2,9 +2,11 @@ package protocol_test
 
 import (
 	"fmt"
+	"slices"
 	"strings"
 
 	"github.com/wasmjob/wasmjob/host/internal/protocol"
+	"github.com/wasmjob/wasmjob/host/reason"
 	"github.com/wasmjob/wasmjob/host/registry"
 )
 
@@ -46,9 +48,9 @@ func (c *cluster) printEffect(e protocol.Effect) {
 		if e.Hard {
 			how = "end"
 		}
-		c.say("%s guest %d: %s", how, e.Item, e.Why)
+		c.say("%s guest %d: %s", how, e.Item, words(e.Why))
 	case protocol.Drain:
-		c.say("drain: %s", e.Why)
+		c.say("drain: %s", words(e.Why))
 	case protocol.Assign:
 		r := e.Request
 		var before []string
@@ -85,7 +87,7 @@ func (c *cluster) printEffect(e protocol.Effect) {
 	case protocol.Answer:
 		c.say("answer %d%s", e.ID, because(e.Fault))
 	case protocol.Note:
-		c.say("note: %s%s", given(e.Wrong, "wrong: "), spelled.ReplaceAllStringFunc(e.Why.String(), c.nodeOf))
+		c.say("note: %s%s", given(e.Wrong, "wrong: "), spelled.ReplaceAllStringFunc(words(e.Why), c.nodeOf))
 	case protocol.Stop:
 		c.say("stop%s", given(e.Rejoin, ", and join anew")+given(e.Rejoin && e.Removed, " what is there"))
 	default:
@@ -280,8 +282,17 @@ func entry(e protocol.Entry, items string) string {
 	return fmt.Sprintf("%s@%s %s/%d %s..", items, secondsOf(e.Instant), cause, e.Attempt, begun)
 }
 
+// words are those of a reason. A code is a string to the compiler, so only here a
+// text shows that stands where one of the list belongs.
+func words(r reason.Reason) string {
+	if r.Code != "" && !slices.Contains(reason.Codes(), r.Code) {
+		panic(fmt.Sprintf("%q is given as a code, and is none", r.Code))
+	}
+	return r.String()
+}
+
 func row(r protocol.Row, items string) string {
-	by := given(r.By != "", " by "+nameOf(r.By)) + because(r.Why.String())
+	by := given(r.By != "", " by "+nameOf(r.By)) + because(words(r.Why))
 	if r.Gap {
 		cron := given(r.Cron != "every-10s", " of "+r.Cron)
 		return fmt.Sprintf("%s between %s and %s%s %s%s", items, secondsOf(r.After), secondsOf(r.Until), cron, r.State, by)

@@ -6,9 +6,9 @@ import "github.com/wasmjob/wasmjob/host/reason"
 // about to look at has gone. So nothing is made anew while it may be at work, and
 // who has seen it does not make whole what it has left.
 
-// removalPause is how long, in ms, a parent of the job's nodes is missing before
+// RemovalPause is how long, in ms, a parent of the job's nodes is missing before
 // members make it anew.
-const removalPause = 3000
+const RemovalPause = 3000
 
 // seeRemoval notes since when a parent is missing that was there.
 func (s *State) seeRemoval() {
@@ -21,14 +21,14 @@ func (s *State) seeRemoval() {
 }
 
 // removing: somebody may be removing the job.
-func (s *State) removing() bool { return s.torn != 0 && s.now < s.torn+removalPause }
+func (s *State) removing() bool { return s.torn != 0 && s.now < s.torn+RemovalPause }
 
 // removalOver is when that is over; 0: nobody does.
 func (s *State) removalOver() int64 {
 	if !s.removing() {
 		return 0
 	}
-	return s.torn + removalPause
+	return s.torn + RemovalPause
 }
 
 // removed: somebody has removed the job here, and what is left of it is not whole.

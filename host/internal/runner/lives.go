@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"time"
 
 	"github.com/wasmjob/wasmjob/host/internal/session"
 	"github.com/wasmjob/wasmjob/host/reason"
@@ -140,9 +139,6 @@ func closeWithin(stop context.Context, line *session.Line) error {
 	defer cancel()
 	return line.Close(ctx)
 }
-
-// removalPause is how long a tool may take to remove the job's nodes.
-const removalPause = 3 * time.Second
 
 // setRemoved notes whether somebody has removed the job's nodes since the server
 // joined it.
