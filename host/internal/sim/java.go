@@ -45,6 +45,7 @@ type jvm struct {
 	running bool   // items run
 	leaving bool   // it was told to end
 	shut    bool   // an operator ended the job here
+	stuck   bool   // it waits in a queue for a node of its own
 	replace bool   // its configuration takes the place of the one that is there
 	config  *layout.Config21
 	text    string // of config

@@ -217,10 +217,28 @@ func (t *thread) enqueue(latch, name string) string {
 		t.asking = false
 		switch {
 		case made != "":
+			t.j.doubled(latch, name)
 			return made
 		case conflictOf(err) == registry.NoParent:
 			t.create(registry.Create, latch, "")
 		}
+	}
+}
+
+// doubled notices a second node of the same place in a queue. A create may be on its
+// way while its session moves to a server of ZooKeeper that has not applied it yet;
+// the list that Curator asks for there lacks the node, and Curator makes another one,
+// which waits for the first as long as the process lives.
+func (j *jvm) doubled(latch, name string) {
+	own := 0
+	for _, n := range j.w.tree.Get(latch).Children {
+		if strings.HasPrefix(n, name) {
+			own++
+		}
+	}
+	if own > 1 {
+		j.stuck = true
+		j.w.revive(j)
 	}
 }
 

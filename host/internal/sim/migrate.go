@@ -97,7 +97,7 @@ func (w *World) healJava() {
 	for _, j := range w.jvms {
 		w.thawJava(j, j.life, true)
 		switch {
-		case j.up && j.shut:
+		case j.up && (j.shut || j.stuck):
 			j.exit()
 			j.start()
 		case j.up && !j.s.connected:
@@ -108,14 +108,14 @@ func (w *World) healJava() {
 	}
 }
 
-// revive starts a process again whose job has ended when nothing is disturbed any
-// more. ElasticJob ends the job for good when it hears late, with its connection back,
+// revive starts a process again whose job has ended, or which blocks a queue, when
+// nothing is disturbed any more, as an operator would. ElasticJob ends the job for good when it hears late, with its connection back,
 // that its instance had gone with the session before; then it registers, and never
 // runs.
 func (w *World) revive(j *jvm) {
 	life := j.life
 	w.after(second, func() {
-		if w.calm && j.up && j.life == life && j.shut && !j.leaving {
+		if w.calm && j.up && j.life == life && (j.shut || j.stuck) && !j.leaving {
 			j.exit()
 			j.start()
 		}
