@@ -32,11 +32,12 @@ func (a author) String() string {
 }
 
 // later: an instant after t had come due. One waits until the registry's clock is
-// near it.
+// near it, and one that still waited when the member's clock was set back has not
+// come: the schedule tells it again.
 func (a author) later(t int64) bool {
 	most := int64(tolerated)
 	if c := a.view.Config; c != nil && c.MaxSkew > 0 {
 		most = c.MaxSkew
 	}
-	return t < a.ticked && a.ticked <= a.now-a.skew+most
+	return t < a.ticked && a.ticked <= a.now+min(0, most-a.skew)
 }
