@@ -132,8 +132,8 @@ func (v *View) leftByStrangers() bool {
 }
 
 // marked are the runs that a stranger marks. One that is new is of the newest
-// instant; what a trigger began looks the same, unless that instant is accounted
-// for.
+// instant; what a trigger or a misfire began looks the same, unless that instant is
+// accounted for, or the item was seen to begin a run since.
 func (s *State) marked(t *stranger) []Entry {
 	var open []Entry
 	for i := range s.view.Items {
@@ -146,7 +146,7 @@ func (s *State) marked(t *stranger) []Entry {
 			continue
 		}
 		e := Entry{Item: i, Instant: s.latest.At, Cause: Scheduled, Attempt: 1, Begun: s.now}
-		if e.Instant <= s.view.last(i) {
+		if e.Instant <= max(s.view.last(i), at(s.witness.ran, i)) {
 			e.Instant, e.Cause, e.Trigger = s.now, Triggered, fmt.Sprintf("j%d", s.now)
 		}
 		open = append(open, e)

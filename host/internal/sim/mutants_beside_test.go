@@ -45,6 +45,7 @@ func besideMutants() []mutant {
 		{"strangers: takes at once", "what a member of ElasticJob left to its own kind is theirs for a while", []change{in("protocol.State.ripe", "s.now >= until", "true")}},
 		{"strangers: finished runs again", "of what members of ElasticJob leave nothing runs again that had ended", []change{in("protocol.State.idle", "s.evidence(_) == nil", "false")}},
 		{"evidence: none", "what members of ElasticJob were seen to run is not run again by who gets the item", []change{in("protocol.State.seeRuns", "case it.Marks != w.marks[_]:", "case false:")}},
+		{"evidence: a second run", "what a member of ElasticJob runs for the second time since an instant is no run of that instant", []change{in("protocol.State.marked", "at(s.witness.ran, i)", "0")}},
 		{"orphan: never", "what a member of ElasticJob had open when it died is run again", []change{noRule("orphan")}},
 		{"orphan: records unchecked", "what strangers had open becomes pending only if nobody has begun anything since", []change{noFence("orphan/records")}},
 		{"orphan: back meanwhile", "who has come back is not dead", []change{noFence("orphan/away")}},
