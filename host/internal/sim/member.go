@@ -198,14 +198,11 @@ func (m *member) pump() {
 	}
 }
 
-// fetch reads what the loop wants. Marks of runs do not wait here: with the wait, a
-// member of ElasticJob that leaves within 25 ms of the end of its run is taken to
-// have died in it, since one view shows both. The promise "evidence" does not hold then.
+// fetch reads what the loop wants.
 func (m *member) fetch() {
 	reads, wait := m.loop.Reads()
 	if wait > 0 {
-		m.loop.Waited()
-		reads, _ = m.loop.Reads()
+		m.later(wait.Microseconds(), m.loop.Waited)
 	}
 	life := m.life
 	for _, r := range reads {
