@@ -77,10 +77,24 @@ func (l *Loop) Look() bool {
 		l.decoder.Apply(c.Path, c.Node)
 	}
 	if len(changes) > 0 || l.view == nil {
+		before := l.view
 		l.view = l.decoder.View()
+		if l.inspect(before) {
+			return false
+		}
 	}
 	l.answered = false
 	return true
+}
+
+// inspect lets be read what the view leaves unclear; it tells whether it leaves
+// anything. The core is shown the view that has it.
+func (l *Loop) inspect(before *protocol.View) bool {
+	items := l.view.Unclear(before)
+	for _, i := range items {
+		l.mirror.Once(layout.ItemNode(i))
+	}
+	return len(items) > 0
 }
 
 // Trust tells the loop how far the session can be trusted, and whether guests were

@@ -279,6 +279,39 @@ func TestMarksWait(t *testing.T) {
 	}
 }
 
+// A view in which a member of ElasticJob is gone with its mark is not shown before
+// it was read which of the two went first.
+func TestEndAndLeaveInOneView(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t)
+	create := func(path string) registry.Op { return registry.Op{Kind: registry.Create, Path: path} }
+	item, instance := w.job.At("sharding")+"/0", w.job.Instance("10.0.0.9@-@9")
+	held := func(path string) registry.Op { return registry.Op{Kind: registry.CreateEphemeral, Path: path} }
+	w.others(create(w.job.Root()), create(w.job.At("sharding")), create(item), create(w.job.At("instances")), held(instance), held(item+"/running"))
+	w.observe()
+	w.others(registry.Op{Kind: registry.Delete, Path: item + "/running", Version: registry.AnyVersion})
+	w.others(registry.Op{Kind: registry.Delete, Path: instance, Version: registry.AnyVersion})
+	if w.settle(); w.Look() {
+		t.Fatal("the view is shown")
+	}
+	if reads := w.wanted(); len(reads) != 1 || reads[0].Path != item {
+		t.Fatalf("reads %v", reads)
+	} else {
+		w.Reply(reads[0], w.tree.Get(item))
+	}
+	if !w.Look() {
+		t.Fatal("it is not shown after the answer")
+	}
+	if v := w.View(); len(v.MarksChanged) != 1 || v.MarksChanged[0] == 0 || v.MarksChanged[0] >= v.InstancesChanged {
+		t.Errorf("marks changed at %v, instances at %d", v.MarksChanged, v.InstancesChanged)
+	}
+	w.others(create(item + "/misfire"))
+	w.observe()
+	if v := w.View(); v.MarksChanged != nil {
+		t.Errorf("a later view says %v", v.MarksChanged)
+	}
+}
+
 func TestTrust(t *testing.T) {
 	t.Parallel()
 	const trusted, doubtful, expired = protocol.Trusted, protocol.Doubtful, protocol.Expired

@@ -35,6 +35,7 @@ func (j Job) NewDecoderOf(records Records) *Decoder {
 func (d *Decoder) renew() {
 	if d.published {
 		v := *d.v
+		v.MarksChanged = nil
 		d.v, d.published = &v, false
 	}
 }
@@ -70,7 +71,7 @@ func (d *Decoder) Apply(path string, n registry.Node) {
 	case nodeServers:
 		v.Dirs.Servers = n.Exists
 	case nodeInstances:
-		v.Dirs.Instances = n.Exists
+		v.Dirs.Instances, v.InstancesChanged, v.InstancesVersion = n.Exists, n.Stat.ChildrenChanged, n.Stat.ChildVersion
 	case nodeLeader:
 		v.Dirs.Leader = n.Exists
 	case nodeElection:
@@ -211,6 +212,11 @@ func (d *Decoder) child(rel string, n registry.Node) {
 	case nodeFailoverItems:
 		if i, ok := itemNumber(name); ok {
 			d.faults.set(rel, expected("an interrupted run", d.pending.set(i, n)))
+		}
+	case nodeSharding:
+		if i, ok := itemNumber(name); ok && i < len(v.Items) && v.Items[i].Exists {
+			v.MarksChanged = append(v.MarksChanged, make([]int64, max(0, i+1-len(v.MarksChanged)))...)
+			v.MarksChanged[i] = n.Stat.ChildrenChanged
 		}
 	default:
 		d.mark(parent, name, n)

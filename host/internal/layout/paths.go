@@ -157,6 +157,10 @@ func Follow(name string, n registry.Node) []string {
 	return below
 }
 
+// ItemNode is the name, as in Watched, of the node above the marks of an item. It
+// is not followed: it changes with each of them.
+func ItemNode(i int) string { return nodeSharding + "/" + strconv.Itoa(i) }
+
 // RunningMark tells whether a name, as in Watched, is that of a mark of a run.
 func RunningMark(name string) bool {
 	return strings.HasPrefix(name, nodeSharding+"/") && strings.HasSuffix(name, "/"+markRunning)

@@ -94,6 +94,7 @@ const (
 	ours                       // to that of this mirror
 	parent                     // of other nodes
 	flashed                    // it is not there, but was since it was looked at
+	passing                    // it is read once, and then forgotten
 )
 
 func (n *entry) has(t traits) bool { return n.is&t != 0 }
@@ -317,6 +318,10 @@ func (m *Mirror) flash(name string, n *entry, exists bool) {
 func (m *Mirror) learn(name string, n *entry, node registry.Node) {
 	if n.has(known) || node.Exists {
 		m.changes = append(m.changes, Change{m.path(name), node})
+	}
+	if n.has(passing) {
+		delete(m.more, name)
+		return
 	}
 	n.last, n.is = markOf(node.Stat), m.traitsOf(node)
 	m.refollow(name, node)

@@ -96,7 +96,14 @@ func (c *cluster) look(e *eye) *protocol.View {
 		e.decoder.Apply(ch.Path, ch.Node)
 	}
 	if len(changes) > 0 || e.view == nil {
+		before := e.view
 		e.view = e.decoder.View()
+		if items := e.view.Unclear(before); len(items) > 0 {
+			for _, i := range items {
+				e.mirror.Once(layout.ItemNode(i))
+			}
+			return c.look(e)
+		}
 	}
 	return e.view
 }

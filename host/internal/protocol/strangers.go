@@ -30,7 +30,9 @@ type witness struct {
 	holes []int64 // by item: up to where instants may not have been run, or were not seen
 	ended []int64 // by item: when the mark was there last
 	marks []int32 // by item: as Item.Marks was then
-	left  []left  // ascending by item
+	// instances is how many instances had come or gone.
+	instances int32
+	left      []left // ascending by item
 	// pending are the runs of ours that wait for a taker, taken those that a
 	// stranger has taken and that have no row of it yet.
 	pending []Pending
@@ -78,7 +80,7 @@ func (s *State) watchStrangers() {
 			t.gone = s.now
 			// What is still marked was not ended by a death: somebody shut the job
 			// down there. Whether it comes to its end will not be seen.
-			t.open = slices.DeleteFunc(t.open, func(e Entry) bool { return v.item(e.Item).Running == t.session })
+			t.open = slices.DeleteFunc(t.open, func(e Entry) bool { return v.item(e.Item).Running == t.session || s.endedFirst(e.Item) })
 		}
 		if version := v.serverVersion(t.id.IP()); t.gone == s.now || version != t.server {
 			t.quiet, t.server = s.now, version
@@ -108,7 +110,7 @@ func (s *State) watchStrangers() {
 		}
 		seen = append(seen, l)
 	}
-	w.left, s.watched = seen, true
+	w.left, w.instances, s.watched = seen, v.InstancesVersion, true
 }
 
 // doubtLast: a stranger that is asked to end at an instant marks its items, runs

@@ -62,6 +62,7 @@ type View struct {
 	Fires      Fires
 	Guarantee  Guarantee
 	Runs       []Runs // ascending by id
+	Went
 }
 
 // Dirs tells which parent nodes exist, so that nobody creates what is there.

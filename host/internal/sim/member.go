@@ -173,11 +173,11 @@ func (m *member) receive(msg message) {
 	m.loop.Event(msg.event)
 }
 
-// pump is the rest of a turn: reads that are wanted, a view that has settled.
+// pump is the rest of a turn: a view that has settled, reads that are wanted.
 func (m *member) pump() {
 	for m.up && !m.frozen && m.st != nil && !m.w.broken() {
-		m.fetch()
 		if !m.loop.Look() {
+			m.fetch()
 			return
 		}
 		v := m.loop.View()
