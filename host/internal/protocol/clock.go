@@ -66,7 +66,7 @@ func (s *State) arrive(t Tick) {
 	if s.came(t) {
 		s.witness.early(t)
 		s.instants = append(s.instants[max(0, len(s.instants)+1-keptInstants):], t.At)
-		s.tick = t
+		s.tick, s.unseen = t, 0
 		s.silenced()
 	}
 }

@@ -31,6 +31,7 @@ var rules = []rule{
 
 	{"mark-misfire", markMisfire},
 	{"begin", begin},
+	{"missed", missed},
 	{"drop", drop},
 	{"vouch", vouch},
 	{"tell", tell},

@@ -34,6 +34,7 @@ type State struct {
 	latest Tick  // the newest instant that came due
 	dated  bool  // the schedule has said which that is; it may have none
 	paused int64 // the newest instant that came during a pause
+	unseen int64 // the newest instant that had come before this server, until the next one comes; 0: none
 	ends   ends
 	due    []due         // instants that came while their item ran
 	why    []reason.Code // by item: why its instants were not begun
@@ -231,10 +232,7 @@ func (s *State) receive(in Input, p *Plan) {
 		s.dated = true
 		s.arrive(in)
 	case Passed:
-		s.dated = true
-		if !s.future(in.At) {
-			s.came(Tick{At: in.At})
-		}
+		s.seePassed(in.At)
 	case Committed:
 		s.committed(in, p)
 	case Finished:

@@ -83,6 +83,9 @@ func (l *ledger) standing(order int64) []string {
 			// Whoever begins it makes that instant another.
 			all = append(all, fmt.Sprintf("nobody has begun item %d, last accounted for at %d,", i, lastOf(v, i)))
 		}
+		if l.unseen(i) {
+			all = append(all, fmt.Sprintf("what item %d missed after %d, before its owner came, has had no row", i, lastOf(v, i)))
+		}
 	}
 	return all
 }

@@ -34,7 +34,7 @@ func TestWhatWaitsUnderLoadIsNoticed(t *testing.T) {
 		rule string // that nobody follows
 		profile
 	}{
-		{"reshard", busy()}, {"mark-reshard", busy()}, {"elect", busy()}, {"take", seldom()},
+		{"reshard", busy()}, {"mark-reshard", busy()}, {"elect", busy()}, {"take", seldom()}, {"missed", seldom()},
 	} {
 		t.Run(c.rule, func(t *testing.T) {
 			t.Parallel()

@@ -67,3 +67,14 @@ func (l *ledger) counts(r protocol.Row, by author) {
 		l.w.breach("the schedule of a gap", "%s: item %d is said to have missed %d of %q, by which the job went from %d on", by, r.Item, t-1_700_000_000_000, r.Cron, l.forced[k].Since-1_700_000_000_000)
 	}
 }
+
+// unseen: an instant of the item had come before its owner was there, no other has
+// come since, and it is not accounted for.
+func (l *ledger) unseen(i int) bool {
+	v := l.v
+	m := l.w.known(ownerOf(v, i))
+	if m == nil || len(l.w.jvms) > 0 || i >= len(v.Items) || v.Items[i].Disabled || v.Paused {
+		return false
+	}
+	return lastOf(v, i) < m.unseen && m.unseen <= m.now()
+}

@@ -9,6 +9,8 @@ func namedMutants() []mutant {
 		{"complete: never", "a run whose guest has ended is closed", []change{noRule("complete")}},
 		{"operate: never", "what an operator asks for is done", []change{noRule("operate")}},
 		{"reshard: never", "items get owners", []change{noRule("reshard")}},
+		{"missed: never", "what came while nobody was there has its row before the next instant", []change{noRule("missed")}},
+		{"missed: twice", "what has its row at the start is accounted for", []change{without("protocol.missed", "m.Own.Last = set(_, _, _)")}},
 		{"begin: never", "what is due begins", []change{noRule("begin")}},
 		{"swap: unpublished", "a member says that it has the next module", []change{noRule("publish")}},
 		{"swap: never", "a module that all have is switched", []change{noRule("switch-module")}},

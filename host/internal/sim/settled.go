@@ -34,6 +34,9 @@ func (l *ledger) settled() {
 	l.queues()
 	for i := range min(v.Config.Total, len(v.Items)) {
 		l.coverage(i)
+		if l.unseen(i) {
+			l.w.breach("missed at the start", "item %d is accounted for up to %d, and an instant after it had come before its owner did", i, lastOf(v, i)-1_700_000_000_000)
+		}
 	}
 	for _, p := range l.unknown {
 		if n := l.w.tree.Get(p); !n.Exists || n.Stat.Version != 0 || string(n.Data) != "theirs" {

@@ -15,6 +15,9 @@ func (m *member) reschedule(cron string) {
 	if m.period > 0 {
 		m.later(1, func() {
 			at := m.now() / m.period * m.period
+			if m.ticked == 0 {
+				m.unseen = at
+			}
 			m.ticked = max(m.ticked, at)
 			m.step(protocol.Passed{At: at})
 		})
@@ -42,7 +45,7 @@ func (m *member) nextTick(after int64) {
 			m.w.ledger.due(m, at)
 			prev := m.prev
 			if m.prev = at; at > m.ticked {
-				m.ticked, m.fresh = at, true
+				m.ticked, m.fresh, m.unseen = at, true, 0
 			}
 			m.step(protocol.Tick{At: at, Prev: prev})
 		}

@@ -1,0 +1,82 @@
+package protocol
+
+import "github.com/wasmjob/wasmjob/host/reason"
+
+// What came due while no server was there gets its row as soon as somebody of ours
+// owns the item. The next instant, whose begin would write it as well, may be a day
+// away, and the job gone by then.
+
+// seePassed takes the newest instant that had come when the schedule was set. What
+// had come when it was set first, this server has not seen.
+func (s *State) seePassed(t int64) {
+	first := !s.dated
+	s.dated = true
+	if s.future(t) {
+		return
+	}
+	if s.came(Tick{At: t}) && first {
+		s.unseen = t
+	}
+}
+
+// missed gives a row to what had passed of own items before this server came, and
+// nobody began. What comes due from then on the next begin accounts for. It is a
+// Begin of nothing, since it holds as a Begin does: if the items are still ours.
+func missed(s *State, _ *Plan) Mutation {
+	t := s.unseen
+	if t == 0 || !s.works() || s.view.Paused || s.waits() || s.future(t) {
+		return nil
+	}
+	if s.view.foreign() || s.view.foreignLeads() {
+		s.unseen = 0 // they may have run it; what is known of that is told when an item moves
+		return nil
+	}
+	if s.o.MaxUnstored > 0 && len(s.unstored(s.own())) >= s.o.MaxUnstored {
+		return nil
+	}
+	m := Begin{Self: s.self, Own: s.next(s.own()), More: s.tick.At != 0}
+	room := s.ending(&m.Own)
+	for i := range s.view.total() {
+		rows := s.passedOver(i, t)
+		if len(rows) == 0 {
+			continue
+		}
+		if !room.takeWith(0, room.weight.passes(i, t, rows)) {
+			break // the rest goes with the next one
+		}
+		m.Own.rows(rows)
+		m.Own.Last = set(m.Own.Last, i, t)
+	}
+	if room.items == 0 {
+		return nil
+	}
+	return m
+}
+
+// passedOver are the rows of an own item that nobody has accounted for up to t.
+func (s *State) passedOver(i int, t int64) []Row {
+	last := s.accounted(i)
+	if last == 0 || last >= t || !s.mine(i) || s.spoken(i) {
+		return nil
+	}
+	why := reason.NotBegun
+	if last < s.away.until {
+		why = s.away.why
+	}
+	return s.gap(Row{Entry: Entry{Item: i, Instant: t}, After: last, Until: t + 1, State: Missed, Why: reason.Of(why), By: s.self})
+}
+
+// spoken: something else will say what became of the item's instants.
+func (s *State) spoken(i int) bool {
+	it := s.view.item(i)
+	return it.Disabled || it.Misfire && s.config().Misfire || s.view.pending(i) != nil
+}
+
+// passes is the weight with the rows of instants that an item does not begin.
+func (w weight) passes(i int, t int64, rows []Row) weight {
+	for k := range rows {
+		w.row(&rows[k])
+	}
+	w.last.set(i, t)
+	return w
+}
