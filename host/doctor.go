@@ -81,7 +81,7 @@ func (o *Operator) Checkups(ctx context.Context, as Options, names ...string) ([
 	jobs.SetLimit(readsAtOnce)
 	for i, name := range names {
 		jobs.Go(func() error {
-			c, err := o.checkup(within, &as, name)
+			c, err := o.checkup(within, &as, name, readsEach(len(names)))
 			switch {
 			case errors.Is(err, registry.ErrDenied): // the others may be read
 				c = &Checkup{Job: name, Named: as.file(name) != nil, Newest: -1, Breaks: []reason.Reason{denied(err)}}
@@ -105,13 +105,13 @@ func (o *Operator) Checkups(ctx context.Context, as Options, names ...string) ([
 }
 
 // checkup looks at one job; nil if the node is none of a job's.
-func (o *Operator) checkup(ctx context.Context, as *Options, name string) (*Checkup, error) {
+func (o *Operator) checkup(ctx context.Context, as *Options, name string, atOnce int) (*Checkup, error) {
 	l := layout.NewJob(o.namespace, name)
 	form, err := l.Form(func(path string) (registry.Node, error) { return o.session.Read(ctx, path) })
 	if err != nil {
 		return nil, err
 	}
-	v, err := o.gather(ctx, l, layout.Watched(), false)
+	v, err := o.gather(ctx, l, layout.Watched(), false, atOnce)
 	if err != nil {
 		return nil, err
 	}

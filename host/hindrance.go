@@ -23,14 +23,9 @@ func (o *Operator) Compare(files []job.Config) {
 
 // hindrances say what keeps servers of ours from the job as the registry has it, and
 // what they cannot do as it says, or is otherwise beside members of ElasticJob.
-func (o *Operator) hindrances(name string, v *protocol.View) (blockers, faults []reason.Reason) {
-	config, err := layout.DecodeConfig21(v.ConfigData)
-	if v.ConfigFault != "" || err != nil || config == nil {
+func (o *Operator) hindrances(name string, v *protocol.View, config *layout.Config21, module *layout.Module) (blockers, faults []reason.Reason) {
+	if config == nil {
 		return nil, nil // the view's own faults tell
-	}
-	var module *layout.Module
-	if m, err := layout.DecodeModule(v.Module); v.Dirs.Module && err == nil {
-		module = &m
 	}
 	j, ok := layout.AsJoined(o.files[name], config, module)
 	if !ok {

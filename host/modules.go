@@ -217,11 +217,12 @@ func (o *Operator) AwaitModule(ctx context.Context, name, digest string, tell fu
 	}
 	told := map[ModuleWait]bool{}
 	for {
-		v, err := o.gather(ctx, l, layout.Definers(), false)
+		v, err := o.gather(ctx, l, layout.Definers(), false, readsAtOnce)
 		if err != nil {
 			return unread(err, "%s job %s", what, name)
 		}
-		r := modulesOf(v)
+		_, module := layout.Defined(v)
+		r := modulesOf(v, module)
 		if runs, err := r.Awaited(name, digest, len(v.Members)); runs || err != nil {
 			return err
 		}
@@ -240,10 +241,9 @@ func (o *Operator) AwaitModule(ctx context.Context, name, digest string, tell fu
 }
 
 // modulesOf is what a view says of a job's modules, as far as it can be read.
-func modulesOf(v *protocol.View) ModulesReport {
+func modulesOf(v *protocol.View, m *layout.Module) ModulesReport {
 	var r ModulesReport
-	m, err := layout.DecodeModule(v.Module)
-	if !v.Dirs.Module || err != nil {
+	if m == nil {
 		return r
 	}
 	r.Now, r.Next = (*ModuleRef)(m.Code), (*ModuleRef)(m.Next)

@@ -28,7 +28,7 @@ type Operator struct {
 }
 
 const (
-	// readsAtOnce bounds the reads under way.
+	// readsAtOnce bounds the reads under way, of all jobs that are looked at.
 	readsAtOnce = 32
 	// askTries is how often a wish is written again when somebody else was
 	// quicker.
@@ -279,7 +279,7 @@ func (o *Operator) view(ctx context.Context, what, name string) (*protocol.View,
 // whole reads all of a job, as it was at one moment.
 func (o *Operator) whole(ctx context.Context, name string) (*protocol.View, layout.Job, error) {
 	l := layout.NewJob(o.namespace, name)
-	v, err := o.gather(ctx, l, layout.Watched(), true)
+	v, err := o.gather(ctx, l, layout.Watched(), true, readsAtOnce)
 	if err != nil {
 		return nil, l, unread(err, "look at job %s", name)
 	}
@@ -295,10 +295,14 @@ func isJob(v *protocol.View) bool {
 	return v.Config != nil || v.ConfigFault != "" || len(v.Instances)+len(v.Runs) > 0
 }
 
-// gather reads the named nodes and what is to be known below them. If it
-// watches, the view is one moment of the tree; if not, it is good enough to look
-// at.
-func (o *Operator) gather(ctx context.Context, l layout.Job, names []string, watch bool) (*protocol.View, error) {
+// readsEach is how many reads of one job are under way where so many jobs are
+// looked at: a goroutine for each read costs more than a read of the registry inside.
+func readsEach(jobs int) int { return max(1, readsAtOnce/max(1, jobs)) }
+
+// gather reads the named nodes and what is to be known below them, so many at
+// once. If it watches, the view is one moment of the tree; if not, it is good enough
+// to look at.
+func (o *Operator) gather(ctx context.Context, l layout.Job, names []string, watch bool, atOnce int) (*protocol.View, error) {
 	if watch {
 		if err := o.session.Follow(ctx, l.Root()); err != nil {
 			return nil, fmt.Errorf("follow %s: %w", l.Root(), err)
@@ -307,18 +311,9 @@ func (o *Operator) gather(ctx context.Context, l layout.Job, names []string, wat
 	}
 	m, d := mirror.New(l.Root(), names, layout.Follow), l.NewDecoder()
 	for wanted := m.Wanted(); len(wanted) > 0; wanted = m.Wanted() {
-		nodes := make([]registry.Node, len(wanted))
-		reads, ctx := errgroup.WithContext(ctx)
-		reads.SetLimit(readsAtOnce)
-		for i, r := range wanted {
-			reads.Go(func() error {
-				n, err := o.session.Read(ctx, r.Path)
-				nodes[i] = n
-				return err
-			})
-		}
-		if err := reads.Wait(); err != nil {
-			return nil, err //nolint:wrapcheck // those that were given to it are ours
+		nodes, err := o.readAll(ctx, wanted, atOnce)
+		if err != nil {
+			return nil, err
 		}
 		if watch {
 			events, lost := o.heard.take()
@@ -340,6 +335,31 @@ func (o *Operator) gather(ctx context.Context, l layout.Job, names []string, wat
 		d.Apply(c.Path, c.Node)
 	}
 	return d.View(), nil
+}
+
+// readAll reads nodes, so many at once.
+func (o *Operator) readAll(ctx context.Context, wanted []mirror.Read, atOnce int) ([]registry.Node, error) {
+	nodes := make([]registry.Node, len(wanted))
+	if atOnce == 1 {
+		for i, r := range wanted {
+			n, err := o.session.Read(ctx, r.Path)
+			if err != nil {
+				return nil, err
+			}
+			nodes[i] = n
+		}
+		return nodes, nil
+	}
+	reads, within := errgroup.WithContext(ctx)
+	reads.SetLimit(atOnce)
+	for i, r := range wanted {
+		reads.Go(func() error {
+			n, err := o.session.Read(within, r.Path)
+			nodes[i] = n
+			return err
+		})
+	}
+	return nodes, reads.Wait() //nolint:wrapcheck // those that were given to it are ours
 }
 
 // Names lists what may be jobs of the namespace, ascending.

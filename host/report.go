@@ -147,7 +147,7 @@ func (o *Operator) Jobs(ctx context.Context) ([]JobReport, error) {
 	for i, name := range names {
 		jobs.Go(func() error {
 			l := layout.NewJob(o.namespace, name)
-			v, err := o.gather(within, l, layout.Outline(), false)
+			v, err := o.gather(within, l, layout.Outline(), false, readsEach(len(names)))
 			switch {
 			case errors.Is(err, registry.ErrDenied): // the others may be read
 				reports[i] = &JobReport{Name: name, State: status.Unreadable, Faults: []reason.Reason{denied(err)}}
@@ -191,18 +191,17 @@ func (o *Operator) Job(ctx context.Context, name string) (*JobReport, error) {
 
 func (o *Operator) report(name string, v *protocol.View) *JobReport {
 	now := status.Of(v)
+	config, module := layout.Defined(v)
 	r := &JobReport{Name: name, State: now.State, Leader: now.Leader, Paused: now.Paused, Resharding: now.Resharding, Running: now.Running}
-	if v.Config != nil && v.ConfigFault == "" {
-		r.Config = configOf(name, v)
-	}
+	r.Config = configOf(name, config, module)
 	for _, s := range v.Servers {
 		r.Servers = append(r.Servers, ServerState{s.IP, s.Disabled})
 	}
 	for _, m := range now.Members {
 		r.Members = append(r.Members, MemberReport(m))
 	}
-	blockers, faults := o.hindrances(name, v)
-	r.Faults, r.Blockers, r.Modules = append(now.Faults, faults...), blockers, modulesOf(v)
+	blockers, faults := o.hindrances(name, v, config, module)
+	r.Faults, r.Blockers, r.Modules = append(now.Faults, faults...), blockers, modulesOf(v, module)
 	if r.Config != nil {
 		if why := over(*r.Config); !why.None() {
 			r.Faults = append(r.Faults, why)
@@ -226,13 +225,12 @@ func over(c job.Config) reason.Reason {
 }
 
 // configOf is the configuration that the registry has; nil if it cannot be read.
-func configOf(name string, v *protocol.View) *job.Config {
-	c, err := layout.DecodeConfig21(v.ConfigData)
-	if err != nil || c == nil {
+func configOf(name string, c *layout.Config21, m *layout.Module) *job.Config {
+	if c == nil {
 		return nil
 	}
-	if m, err := layout.DecodeModule(v.Module); v.Dirs.Module && err == nil {
-		d := layout.Definition{Config: *c, Module: m}
+	if m != nil {
+		d := layout.Definition{Config: *c, Module: *m}
 		j := d.Job(job.Config{})
 		j.TimeZone = cmp.Or(j.TimeZone, "UTC") // members of ours agree on it
 		return &j

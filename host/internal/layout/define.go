@@ -67,7 +67,10 @@ func AsJoined(file *job.Config, config *Config21, module *Module) (job.Config, b
 	switch {
 	case file != nil:
 		j := *file
-		if merged, err := Merge(Define(j), config, module); err == nil {
+		// Mostly the registry agrees, and reports ask for thousands of jobs.
+		if mine, there := sides(Define(j), config, module); mine.agrees(&there) {
+			j = there.Job(j)
+		} else if merged, err := Merge(Define(j), config, module); err == nil {
 			j = merged.Job(j)
 		}
 		if j.Kind, j.Overwrite = file.Kind, file.Overwrite; file.Class != "" || file.Overwrite {

@@ -126,17 +126,18 @@ func (j Job) unheld(read func(path string) (registry.Node, error)) ([]string, er
 	return paths, nil
 }
 
-// Defined is what a view says of the job: config is nil if it cannot be read, of
-// which the view's faults tell, or is not there; module is nil if there is none.
+// Defined is what a view says of the job. Either is nil if it cannot be read, of
+// which the view's faults tell, or is not there.
 func Defined(v *protocol.View) (config *Config21, module *Module) {
-	c, err := DecodeConfig21(v.ConfigData)
-	if v.ConfigFault != "" || err != nil || c == nil {
-		return nil, nil
+	if c, err := DecodeConfig21(v.ConfigData); v.ConfigFault == "" && err == nil {
+		config = c
 	}
-	if m, err := DecodeModule(v.Module); v.Dirs.Module && err == nil {
-		module = &m
+	if v.Dirs.Module {
+		if m, err := DecodeModule(v.Module); err == nil {
+			module = &m
+		}
 	}
-	return c, module
+	return config, module
 }
 
 // Orphans names the marks of items that no session holds: to members of

@@ -8,6 +8,7 @@ import (
 	"errors"
 	"fmt"
 	"maps"
+	"reflect"
 	"slices"
 	"strconv"
 	"strings"
@@ -28,19 +29,7 @@ import (
 // one of them has, and what the file has for want of a word. What was applied is
 // part of the result, for the next time.
 func Merge(file Definition, config *Config21, module *Module) (Merged, error) {
-	var there Definition
-	if there.Config = file.Config; config != nil {
-		file.adopt(config, module)
-		there.Config = *config
-	}
-	if module != nil {
-		there.Module = *module
-	}
-	file.Module.Code = known(file.Module.Code, there.Module.Wanted())
-	file.Module.Strategy = known(file.Module.Strategy, there.Module.Strategy)
-	if module == nil {
-		there.Module = file.Module
-	}
+	file, there := sides(file, config, module)
 	m := merger{overwrite: file.Config.Overwrite, unsaid: file.unsaid, said: file.said, says: map[string]string{}}
 	mine, err := file.tree()
 	if err != nil {
@@ -55,6 +44,31 @@ func Merge(file Definition, config *Config21, module *Module) (Merged, error) {
 	d.Module.base, d.said = base, m.says
 	return Merged{Definition: d, Changed: m.changed, Disputed: m.disputed}, err
 }
+
+// sides are what a file and the registry say, so that the two can be compared.
+func sides(file Definition, config *Config21, module *Module) (mine, there Definition) {
+	if there.Config = file.Config; config != nil {
+		file.adopt(config, module)
+		there.Config = *config
+	}
+	if module != nil {
+		there.Module = *module
+	}
+	file.Module.Code = known(file.Module.Code, there.Module.Wanted())
+	file.Module.Strategy = known(file.Module.Strategy, there.Module.Strategy)
+	if module == nil {
+		there.Module = file.Module
+	}
+	return file, there
+}
+
+// agrees tells whether the registry has all as the file says it.
+func (d *Definition) agrees(there *Definition) bool {
+	return d.Config == there.Config && reflect.DeepEqual(d.Module.settings, there.Module.settings) &&
+		sameCode(d.Module.Code, there.Module.Wanted()) && sameCode(d.Module.Strategy, there.Module.Strategy)
+}
+
+func sameCode(a, b *Code) bool { return a == b || a != nil && b != nil && a.Digest == b.Digest }
 
 // Merged is what Merge gives. Changed are the keys that the registry has
 // otherwise, Disputed those in which it is left as it is although the file says

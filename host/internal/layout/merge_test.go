@@ -37,6 +37,9 @@ func (h *held) apply(t *testing.T, file job.Config, digest string) (disputed []s
 	if err != nil {
 		t.Fatal(err)
 	}
+	if h.config != nil {
+		h.joins(t, file, &merged)
+	}
 	config, err := EncodeConfig21(merged.Config)
 	if err != nil {
 		t.Fatal(err)
