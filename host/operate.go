@@ -381,3 +381,12 @@ func unread(err error, format string, args ...any) error {
 	}
 	return failf(code, err, format, args...)
 }
+
+// Node is a node of the registry as it is; one that is not there is no error.
+func (o *Operator) Node(ctx context.Context, path string) (registry.Node, error) {
+	n, err := o.session.Read(ctx, path)
+	if err != nil {
+		return registry.Node{}, unread(err, "read %s", path)
+	}
+	return n, nil
+}

@@ -26,8 +26,8 @@ func doctorCommand(term *terminal) *cobra.Command {
 	c := &cobra.Command{
 		Use: "doctor --registry [JOB...]", Short: "Tell what keeps a server from joining the jobs of a namespace",
 		Long: "Doctor reads the jobs of the registry as a server with this configuration would find them,\n" +
-			"and writes nothing there; only of an embedded registry, opening it writes log and snapshot\n" +
-			"anew. For each it tells whose it is, who runs it, what has to be mended before such a server\n" +
+			"and writes nothing there. An embedded registry is looked at through its server; while that\n" +
+			"does not run, opening the registry writes log and snapshot anew. For each it tells whose it is, who runs it, what has to be mended before such a server\n" +
 			"can run it, too (breaks), what the configuration has yet to say (needs), and what else to\n" +
 			"know. If anything breaks, it exits with 5. Of jobs that are neither named, nor in the\n" +
 			"configuration, nor ever run by a server of ours, all that is only noted.",
@@ -40,7 +40,7 @@ func doctorCommand(term *terminal) *cobra.Command {
 		if !look {
 			return usage("say what to look at: --registry")
 		}
-		return o.do(c.Context(), func(ctx context.Context, f *config.File, op *host.Operator) error {
+		return o.look(c.Context(), func(ctx context.Context, f *config.File, op *host.Operator) error {
 			return examine(ctx, term, f, op, names)
 		})
 	}
@@ -174,7 +174,7 @@ func examinedOf(all []host.Checkup) examined {
 		j := examinedJob{
 			Job: c.Job, Layout: layoutOf(c), Class: c.Class, Type: c.Type, Leader: string(c.Leader), Members: []examinedMember{}, Named: c.Named,
 			Breaks: textsOf(c.Breaks), Needs: textsOf(c.Needs), Notes: textsOf(c.Notes),
-			Findings: slices.Concat(findingsOf("breaks", c.Breaks), findingsOf("needs", c.Needs), findingsOf("note", c.Notes)),
+			Findings: append(append(findingsOf("breaks", c.Breaks), findingsOf("needs", c.Needs)...), findingsOf("note", c.Notes)...),
 		}
 		for _, m := range c.Members {
 			j.Members = append(j.Members, examinedMember{string(m.ID), string(m.Kind), m.Disabled})

@@ -9,8 +9,8 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/wasmjob/wasmjob/host"
+	"github.com/wasmjob/wasmjob/host/admin"
 	"github.com/wasmjob/wasmjob/host/config"
-	"github.com/wasmjob/wasmjob/host/registry/embedded"
 )
 
 // operatorVerb is what the verbs have in common that look after jobs: they talk
@@ -40,14 +40,21 @@ func operatorNoun(term *terminal, c *cobra.Command, verbs ...func(*operatorVerb)
 	return c
 }
 
-// do runs a verb on the registry, which a server cannot be asked to do.
-func (o *operatorVerb) do(ctx context.Context, verb func(context.Context, *config.File, *host.Operator) error) error {
+// look runs a verb that looks at the registry as it is. Where that is inside a server
+// that runs, it looks through the server.
+func (o *operatorVerb) look(ctx context.Context, verb func(context.Context, *config.File, *host.Operator) error) error {
 	return o.within(ctx, func(ctx context.Context, f *config.File) error {
-		err := o.onRegistry(ctx, f, func(op *host.Operator) error { return verb(ctx, f, op) })
-		if errors.Is(err, embedded.ErrInUse) {
-			return exitf(exitConflict, "%w\nthis verb needs the embedded registry for itself: stop the server first, or let servers meet at a ZooKeeper ([registry] kind)", err)
+		direct := func(op *host.Operator) error { return verb(ctx, f, op) }
+		if f.Registry.Kind == config.ZooKeeper {
+			return o.onRegistry(ctx, f, direct)
 		}
-		return err
+		return o.reach(ctx, f, func(c *admin.Client) error {
+			op, err := c.Operate(ctx, f.Registry.Namespace)
+			if err != nil {
+				return err
+			}
+			return errors.Join(direct(op), op.Close())
+		}, direct)
 	})
 }
 

@@ -39,7 +39,7 @@ func serveAdmin(ctx context.Context, f *config.File, r registry.Registry, log *s
 	}
 	log.Info("operators reach this server", "socket", s.Path())
 	keep := func(r io.Reader, digest string) error { return host.KeepModule(f.Server.DataDir, r, digest) }
-	h := admin.NewHandler(admin.Options{Log: log, Keep: keep, Operate: func(ctx context.Context) (*host.Operator, error) {
+	h := admin.NewHandler(admin.Options{Log: log, Keep: keep, Nodes: true, Operate: func(ctx context.Context) (*host.Operator, error) {
 		op, err := host.Operate(ctx, r, f.Registry.Namespace)
 		if err == nil {
 			op.Compare(f.Jobs)

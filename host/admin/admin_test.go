@@ -67,7 +67,7 @@ func start(t testing.TB, names ...string) *server {
 		}
 	})
 	running.Go(func() {
-		if err := Serve(ctx, socket, NewHandler(Options{Operate: s.operate})); err != nil {
+		if err := Serve(ctx, socket, NewHandler(Options{Operate: s.operate, Nodes: true})); err != nil {
 			t.Error(err)
 		}
 	})

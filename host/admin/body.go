@@ -59,11 +59,11 @@ func tooSlow() *problem {
 // members.
 func parseObject(body []byte, fields map[string]any) []fault {
 	if !utf8.Valid(body) {
-		return []fault{{"", "it is not UTF-8"}}
+		return []fault{{Message: "it is not UTF-8"}}
 	}
 	d := json.NewDecoder(bytes.NewReader(body))
 	if t, err := d.Token(); err != nil || t != json.Delim('{') {
-		return []fault{{"", "it is no JSON object"}}
+		return []fault{{Message: "it is no JSON object"}}
 	}
 	var faults []fault
 	seen := map[string]bool{}
@@ -72,18 +72,18 @@ func parseObject(body []byte, fields map[string]any) []fault {
 		name, ok := t.(string)
 		var value json.RawMessage
 		if err != nil || !ok || d.Decode(&value) != nil {
-			return append(faults, fault{"", "it is no JSON"})
+			return append(faults, fault{Message: "it is no JSON"})
 		}
 		if message := parseMember(name, value, fields, seen); message != "" {
-			faults = append(faults, fault{"/" + escapePointer(name), message})
+			faults = append(faults, fault{Pointer: "/" + escapePointer(name), Message: message})
 		}
 		seen[name] = true
 	}
 	if t, err := d.Token(); err != nil || t != json.Delim('}') {
-		return append(faults, fault{"", "it is no JSON"})
+		return append(faults, fault{Message: "it is no JSON"})
 	}
 	if _, err := d.Token(); !errors.Is(err, io.EOF) {
-		faults = append(faults, fault{"", "there is more behind the object"})
+		faults = append(faults, fault{Message: "there is more behind the object"})
 	}
 	return faults
 }

@@ -43,6 +43,7 @@ func Dial(ctx context.Context, dataDir string) (*Client, error) {
 		DialContext:            func(ctx context.Context, _, _ string) (net.Conn, error) { return connect(ctx, path) },
 		MaxResponseHeaderBytes: maxHead,
 		DisableCompression:     true, // few bytes would become many
+		MaxIdleConnsPerHost:    maxRequests,
 		IdleConnTimeout:        idleTimeout,
 	}}, nil
 }

@@ -20,6 +20,9 @@ type Options struct {
 	Operate func(context.Context) (*host.Operator, error)
 	// Keep puts a module where the servers' jobs find it; nil: none can be brought.
 	Keep func(r io.Reader, digest string) error
+	// Nodes lets the nodes of the registry be read as they are, with what guests
+	// keep: for a listener that nobody but the user of the server reaches.
+	Nodes bool
 	// Log hears of each request that writes. Nil discards.
 	Log *slog.Logger
 }
@@ -56,9 +59,22 @@ func NewHandler(o Options) *Handler {
 		"GET /api/v1/servers":                   listServers,
 		"POST " + serversPath + "/{call}":       callServer,
 	} {
-		h.mux.HandleFunc(pattern, func(w http.ResponseWriter, r *http.Request) { h.serve(w, r, do) })
+		h.handle(pattern, func(r *request) error {
+			if err := r.readQuery(nil); err != nil {
+				return err
+			}
+			return do(r)
+		})
+	}
+	if o.Nodes {
+		h.handle("GET "+nodesPath, readNode)
 	}
 	return h
+}
+
+// handle has requests answered that a pattern names.
+func (h *Handler) handle(pattern string, do func(*request) error) {
+	h.mux.HandleFunc(pattern, func(w http.ResponseWriter, r *http.Request) { h.serve(w, r, do) })
 }
 
 // ServeHTTP implements http.Handler.
@@ -100,10 +116,6 @@ func noRoute(r *http.Request) *problem {
 
 // serve answers one request by one call of an Operator.
 func (h *Handler) serve(w http.ResponseWriter, r *http.Request, do func(*request) error) {
-	if r.URL.RawQuery != "" {
-		h.fail(w, r, refuse(http.StatusBadRequest, codeBadRequest, "this request takes no query"))
-		return
-	}
 	op, err := h.o.Operate(r.Context())
 	if err != nil {
 		h.fail(w, r, err)

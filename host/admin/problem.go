@@ -38,10 +38,11 @@ type problem struct {
 	RequestID string  `json:"request_id,omitempty"`
 }
 
-// fault is what is wrong at one place of a body.
+// fault is what is wrong at one place of a body, or with one parameter of the query.
 type fault struct {
-	Pointer string `json:"pointer"` // RFC 6901; empty: the whole body
-	Message string `json:"message"`
+	Pointer   string `json:"pointer"` // RFC 6901; empty: the whole body, or it is none of the body
+	Parameter string `json:"parameter,omitempty"`
+	Message   string `json:"message"`
 }
 
 // Error is what to tell a person.

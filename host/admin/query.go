@@ -1,0 +1,42 @@
+package admin
+
+import (
+	"fmt"
+	"maps"
+	"net/http"
+	"net/url"
+	"slices"
+	"strings"
+)
+
+// readQuery reads the parameters of a query into the variables that fields names.
+// As of a body, one that is not known is refused, and so is one that comes twice.
+func (r *request) readQuery(fields map[string]*string) error {
+	if r.URL.RawQuery == "" {
+		return nil
+	}
+	if len(fields) == 0 {
+		return refuse(http.StatusBadRequest, codeBadRequest, "this request takes no query")
+	}
+	query, err := url.ParseQuery(r.URL.RawQuery)
+	if err != nil {
+		return refuse(http.StatusBadRequest, codeBadRequest, "the query cannot be read: "+err.Error())
+	}
+	var faults []fault
+	for _, name := range slices.Sorted(maps.Keys(query)) {
+		to, ok := fields[name]
+		switch {
+		case !ok:
+			known := strings.Join(slices.Sorted(maps.Keys(fields)), ", ")
+			faults = append(faults, fault{Parameter: name, Message: fmt.Sprintf("%.64q is not known; known are %s", name, known)})
+		case len(query[name]) > 1:
+			faults = append(faults, fault{Parameter: name, Message: fmt.Sprintf("%q comes twice", name)})
+		default:
+			*to = query[name][0]
+		}
+	}
+	if len(faults) > 0 {
+		return refuse(http.StatusBadRequest, codeBadRequest, "the query is not what this request takes: "+faults[0].Message, faults...)
+	}
+	return nil
+}
