@@ -80,12 +80,14 @@ func (h *historyVerb) readAll(ctx context.Context, paths []string, do func(conte
 func historyList(h *historyVerb) *cobra.Command {
 	var f sqltrace.Filter
 	var item int
-	var state, cause, since, until string
+	var state, cause, since, until, zone string
 	c := &cobra.Command{
 		Use:   "list",
 		Short: "Show runs, newest first",
 		Long: "Show runs, newest first. Times are RFC 3339 (2026-01-31T12:00:00Z) or how long ago\n" +
-			"(90m, 30d), and are those at which a run was due.",
+			"(90m, 30d), and are those at which a run was due. All of a table are in one time zone,\n" +
+			"which its heading names: --tz, or that of --job, or the one that all jobs of the\n" +
+			"configuration have, or UTC.",
 		RunE: func(c *cobra.Command, _ []string) error {
 			var err error
 			if f.Since, err = parseMoment("since", since, time.Now()); err != nil {
@@ -104,7 +106,7 @@ func historyList(h *historyVerb) *cobra.Command {
 			if err := errors.Join(oneOf("state", f.State, trace.States()), oneOf("cause", f.Cause, trace.Causes())); err != nil {
 				return err
 			}
-			return h.printList(c.Context(), f)
+			return h.printList(c.Context(), f, zone)
 		},
 	}
 	c.Flags().StringVar(&f.Job, "job", "", "only this job")
@@ -115,6 +117,7 @@ func historyList(h *historyVerb) *cobra.Command {
 	c.Flags().StringVar(&until, "until", "", "only runs due before")
 	c.Flags().IntVar(&f.Limit, "limit", sqltrace.DefaultLimit, "how many rows")
 	c.Flags().StringVar(&f.Cursor, "cursor", "", "go on where a page ended")
+	zoneFlag(c, &zone)
 	return c
 }
 
@@ -131,8 +134,12 @@ func oneOf[T ~string](flag string, word T, known []T) error {
 	return usage("--%s %q: write one of %s", flag, word, strings.Join(names, ", "))
 }
 
-func (h *historyVerb) printList(ctx context.Context, filter sqltrace.Filter) error {
+func (h *historyVerb) printList(ctx context.Context, filter sqltrace.Filter, tz string) error {
 	f, err := h.load()
+	if err != nil {
+		return err
+	}
+	zone, err := zoneOf(f, tz, filter.Job)
 	if err != nil {
 		return err
 	}
@@ -151,7 +158,7 @@ func (h *historyVerb) printList(ctx context.Context, filter sqltrace.Filter) err
 		if h.term.json() {
 			return h.term.printJSON(listedPage(page))
 		}
-		printRows(h.term, page.Rows, zonesOf(f.Jobs))
+		printRows(h.term, page.Rows, zone)
 		if page.Next != "" {
 			h.term.note("there are more: --cursor %s", page.Next)
 		}

@@ -126,14 +126,10 @@ func zonesOf(jobs []job.Config) map[string]*time.Location {
 	return zones
 }
 
-func printRows(term *terminal, rows []trace.Row, zones map[string]*time.Location) {
+func printRows(term *terminal, rows []trace.Row, zone *time.Location) {
 	w := tabwriter.NewWriter(term.out, 0, 0, 2, ' ', 0)
-	fmt.Fprintln(w, "TIME\tJOB\tITEM\tATTEMPT\tCAUSE\tSTATE\tCODE\tSERVER\tDURATION\tRESULT")
+	fmt.Fprintf(w, "TIME (%s)\tJOB\tITEM\tATTEMPT\tCAUSE\tSTATE\tCODE\tSERVER\tDURATION\tRESULT\n", zone)
 	for _, r := range rows {
-		zone := zones[r.Job]
-		if zone == nil {
-			zone = time.UTC
-		}
 		attempt, code, took := strconv.Itoa(r.Attempt), "-", "-"
 		if r.Attempt == 0 {
 			attempt = "-"

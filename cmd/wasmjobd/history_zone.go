@@ -1,0 +1,40 @@
+package main
+
+import (
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"github.com/wasmjob/wasmjob/host/config"
+)
+
+func zoneFlag(c *cobra.Command, zone *string) {
+	c.Flags().StringVar(zone, "tz", "", "time `zone` of the times that are shown, such as Europe/Berlin")
+}
+
+// zoneOf is the one time zone in which a verb shows all its times: the one that was
+// asked for, else that of the job, else the one that all jobs have, else UTC.
+func zoneOf(f *config.File, asked, job string) (*time.Location, error) {
+	if asked != "" {
+		zone, err := config.Location(asked)
+		if err != nil {
+			return nil, usage("--tz: %w", err)
+		}
+		return zone, nil
+	}
+	zones := zonesOf(f.Jobs)
+	if zone := zones[job]; zone != nil {
+		return zone, nil
+	}
+	var common *time.Location
+	for _, zone := range zones {
+		if common != nil && zone.String() != common.String() {
+			return time.UTC, nil
+		}
+		common = zone
+	}
+	if common == nil || job != "" { // the configuration does not have that job
+		return time.UTC, nil
+	}
+	return common, nil
+}
