@@ -62,7 +62,8 @@ func logEvents(log *slog.Logger) func(host.Event) {
 	return func(e host.Event) {
 		switch e.Kind {
 		case host.EventStart:
-			log.Debug("item started", "job", e.Config.Name, "item", e.Item, "run", e.Run, "task", e.TaskID, "attempt", e.Attempt)
+			log.Debug("item started", "job", e.Config.Name, "item", e.Item, "run", e.Run, "attempt", e.Attempt,
+				"scheduled", e.Scheduled, "cause", string(e.Cause), "instance", string(e.Instance), "task", e.TaskID)
 			return
 		case host.EventStrategy, host.EventModule:
 			return // is in the log already
@@ -75,7 +76,7 @@ func logEvents(log *slog.Logger) func(host.Event) {
 		}
 		attrs := []slog.Attr{
 			slog.String("job", e.Config.Name), slog.Int("item", e.Item), slog.String("state", string(e.State)), slog.String("run", e.Run),
-			slog.String("result", shorten(e.Outcome.Shown)), slog.Float64("took_ms", float64(e.Outcome.Took.Microseconds())/1000),
+			slog.String("result", shorten(e.Outcome.Shown)), slog.Float64("duration_ms", float64(e.Outcome.Took.Microseconds())/1000),
 			slog.Time("scheduled", e.Scheduled), slog.String("cause", string(e.Cause)), slog.Int("attempt", e.Attempt),
 			slog.String("instance", string(e.Instance)), slog.String("task", e.TaskID),
 		}
@@ -172,6 +173,7 @@ type lineHandler struct {
 	level slog.Level
 	attrs string // of With, written already
 	group string
+	guest bool // these are the words of a guest
 }
 
 func newLineHandler(to io.Writer, level slog.Level) *lineHandler {
@@ -204,6 +206,9 @@ func (h *lineHandler) attr(b *strings.Builder, group string, a slog.Attr) {
 	if a.Key == "task" || a.Key == "module" {
 		return // long, and for programs: the JSON log has them
 	}
+	if h.guest && (a.Key == "run" || a.Key == "attempt") {
+		return // the line of the item's end has them
+	}
 	v := a.Value.Resolve()
 	if v.Kind() == slog.KindGroup {
 		if a.Key != "" {
@@ -226,7 +231,8 @@ func (h *lineHandler) WithAttrs(attrs []slog.Attr) slog.Handler {
 	n := *h
 	var b strings.Builder
 	for _, a := range attrs {
-		h.attr(&b, h.group, a)
+		n.guest = n.guest || a.Key == "source" && a.Value.String() == "guest"
+		n.attr(&b, h.group, a)
 	}
 	n.attrs += b.String()
 	return &n

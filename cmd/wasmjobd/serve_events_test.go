@@ -70,6 +70,49 @@ func TestLinesForPeople(t *testing.T) {
 	}
 }
 
+// Who reads a terminal knows what has just started; who searches a log by a run does
+// not, so there each line has it.
+func TestLinesOfGuests(t *testing.T) {
+	t.Parallel()
+	for _, tt := range []struct {
+		handler func(*bytes.Buffer) slog.Handler
+		want    string
+	}{
+		{func(b *bytes.Buffer) slog.Handler { return newLineHandler(b, slog.LevelInfo) }, " hello  source=guest  job=j\n"},
+		{func(b *bytes.Buffer) slog.Handler { return slog.NewJSONHandler(b, nil) }, `"msg":"hello","source":"guest","job":"j","run":"j/0/1","attempt":2}` + "\n"},
+	} {
+		var out bytes.Buffer
+		slog.New(tt.handler(&out)).With("source", "guest").With("job", "j", "run", "j/0/1", "attempt", 2).Info("hello")
+		if !strings.HasSuffix(out.String(), tt.want) {
+			t.Errorf("got %q, want %q", &out, tt.want)
+		}
+	}
+}
+
+// The log has of each start and end which attempt of which run it is, and of an end
+// how long it took and what was wrong.
+func TestEventsInTheLog(t *testing.T) {
+	t.Parallel()
+	var out bytes.Buffer
+	tell := logEvents(slog.New(slog.NewJSONHandler(&out, &slog.HandlerOptions{Level: slog.LevelDebug})))
+	events := sampleEvents()
+	events[1].Outcome.Error = "no such table"
+	for _, e := range events {
+		tell(e)
+	}
+	for k, line := range strings.Split(strings.TrimSpace(out.String()), "\n") {
+		want := [][]string{
+			{`"msg":"item started"`, `"run":"greet/2/7"`, `"attempt":2`, `"cause":"failover"`},
+			{`"msg":"item ended"`, `"run":"greet/2/7"`, `"attempt":2`, `"duration_ms":1234`, `"error":"no such table"`},
+		}[k]
+		for _, text := range want {
+			if !strings.Contains(line, text) {
+				t.Errorf("%s is missing in %s", text, line)
+			}
+		}
+	}
+}
+
 func TestShorten(t *testing.T) {
 	t.Parallel()
 	long := shorten(strings.Repeat("é", maxShown))

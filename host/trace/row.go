@@ -89,6 +89,11 @@ type Row struct {
 	Fuel              int64  // what the guest used, in the meter's units
 	Succeeded, Failed int64  // elements of a dataflow job
 	Metrics           string // sums that the guest kept, a JSON object; empty: none
+
+	// Log is the end of what the guest logged: lines of how long after Start, level and
+	// words. HasLog tells "" from nothing kept.
+	Log    string
+	HasLog bool
 }
 
 // ErrRow: a row can never be stored. Trying again does not help.

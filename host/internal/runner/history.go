@@ -161,6 +161,7 @@ func (m *member) row(r *protocol.Row, schedules []protocol.Schedule) (trace.Row,
 		row.Code, row.HasCode = t.code, t.hasCode
 		row.Start, row.End = t.start, t.end
 		row.Fuel, row.Succeeded, row.Failed, row.Metrics = t.fuel, t.flow.Succeeded, t.flow.Failed, t.metrics
+		row.Log, row.HasLog = t.log, true
 	}
 	if r.Trigger == "" {
 		row.Schedule = inForce(schedules, r.Instant)
@@ -217,6 +218,7 @@ type text struct {
 	start, end, fence, fuel       int64
 	flow                          job.Flow
 	metrics                       string // a JSON object
+	log                           string // its last lines
 }
 
 // keptTexts has the texts of ended guests until their rows are stored. It
@@ -241,7 +243,7 @@ const maxTexts = 64 << 20
 func keyOf(e protocol.Entry) textKey { return textKey{e.Item, runOf(e), e.Attempt} }
 
 // bytes is about what a text occupies.
-func (t text) bytes() int { return 256 + len(t.result) + len(t.fault) + len(t.metrics) }
+func (t text) bytes() int { return 256 + len(t.result) + len(t.fault) + len(t.metrics) + len(t.log) }
 
 // metricsText is the sums of a guest as JSON, or "" for none.
 func metricsText(sums map[string]float64) string {

@@ -16,8 +16,9 @@ func (m *member) listen(e protocol.Listen) {
 	call := job.Call{
 		Config: c, Instance: self, Total: c.Shards, Event: job.Event(e.Event),
 		RunID:   c.Name + "/" + string(e.Event) + "/" + strconv.FormatInt(e.Instant, 10),
-		Attempt: e.Attempt, Scheduled: time.UnixMilli(e.Instant), Fence: e.Fence, Log: m.base.With("source", "guest"),
+		Attempt: e.Attempt, Scheduled: time.UnixMilli(e.Instant), Fence: e.Fence,
 	}
+	call.Log, _ = logOf(m.guestLog(), call.RunID, call.Attempt)
 	if id, err := job.NewTaskID(c.Name, nil, self); err == nil {
 		call.TaskID = id.String()
 	}

@@ -30,6 +30,7 @@ const (
 type guest struct {
 	member *member
 	call   job.Call
+	lines  *runLines // that it logs
 	entry  protocol.Entry
 	end    context.CancelFunc
 	grace  time.Duration
@@ -105,6 +106,7 @@ func (m *member) start(e protocol.Run) {
 		g.grace = defaultGrace
 	}
 	g.call.Why = m.why(g)
+	g.call.Log, g.lines = logOf(g.call.Log, g.call.RunID, g.call.Attempt)
 	if m.guests == nil {
 		m.guests = map[int]*guest{}
 	}
@@ -237,6 +239,7 @@ func (m *member) attempt(ctx context.Context, g *guest) protocol.End {
 	}
 	stretch() // not before: those that wait may be very many
 	began := time.Now()
+	g.lines.began = began
 	m.observe(g, began, nil, nil)
 	if limit := g.call.Config.Timeout; limit > 0 {
 		deadline := time.AfterFunc(limit, func() { g.ask(job.StopDeadline, reason.Reason{}) })
@@ -254,7 +257,7 @@ func (m *member) attempt(ctx context.Context, g *guest) protocol.End {
 	m.kept.put(g.entry, text{
 		result: printable(out.Result), fault: out.Error, code: out.Code, hasCode: out.HasCode, digest: out.Digest, taskID: g.call.TaskID,
 		start: began.UnixMilli(), end: ended.UnixMilli(), fence: g.call.Fence,
-		fuel: out.Fuel, flow: out.Flow, metrics: metricsText(out.Metrics),
+		fuel: out.Fuel, flow: out.Flow, metrics: metricsText(out.Metrics), log: g.lines.kept(),
 	})
 	m.observe(g, ended, &in, &out)
 	return in

@@ -73,8 +73,8 @@ func (r *Reader) step(ctx context.Context, version int) error {
 }
 
 // widen adds the columns that are no step to another version: the cron expression
-// from which a row's instants come, and the code of its reason. They are NULL where
-// there is none, or nobody said.
+// from which a row's instants come, the code of its reason, and the end of what the
+// guest logged. They are NULL where there is none, or nobody said.
 func (r *Reader) widen(ctx context.Context) error {
 	for name := range strings.SplitSeq(added, ", ") {
 		has, err := r.has(ctx, name)

@@ -17,6 +17,7 @@ import (
 type Filter struct {
 	Job   string
 	Item  *int
+	Run   string
 	State trace.State
 	Cause trace.Cause
 	// Since and Until bound the instant, Since <= instant < Until, in Unix
@@ -26,6 +27,8 @@ type Filter struct {
 	Limit int
 	// Cursor is Page.Next of the page before.
 	Cursor string
+	// Logs has what guests logged as well.
+	Logs bool
 }
 
 // Sizes of a page.
@@ -52,7 +55,11 @@ func (r *Reader) Query(ctx context.Context, f Filter) (Page, error) {
 		limit = DefaultLimit
 	}
 	limit = min(limit, MaxLimit)
-	query := "SELECT " + r.columns + " FROM wasmjobd_run" + w.String() +
+	columns := r.columns
+	if !f.Logs {
+		columns = withoutLogs(columns)
+	}
+	query := "SELECT " + columns + " FROM wasmjobd_run" + w.String() +
 		" ORDER BY instant_ms DESC, job DESC, item DESC, run DESC, attempt DESC LIMIT ?"
 	var page Page
 	for row, err := range r.scan(ctx, query, append(w.args, limit+1)) {
@@ -67,6 +74,8 @@ func (r *Reader) Query(ctx context.Context, f Filter) (Page, error) {
 	}
 	return page, nil
 }
+
+func withoutLogs(columns string) string { return strings.Replace(columns, guestLog, "NULL", 1) }
 
 // conditions are joined by AND.
 type conditions struct {
@@ -93,6 +102,9 @@ func (f Filter) where() (*conditions, error) {
 	}
 	if f.Item != nil {
 		w.add("item = ?", *f.Item)
+	}
+	if f.Run != "" {
+		w.add("run = ?", f.Run)
 	}
 	if f.State != "" {
 		w.add("state = ?", string(f.State))
@@ -173,9 +185,9 @@ func (r *Reader) Jobs(ctx context.Context) ([]string, error) {
 
 // Rows yields the rows of a job that touch (from, to], in the order that
 // trace.Check wants and as they are at one moment. Texts of guests (result,
-// error) are left out. It holds a connection until the loop over it ends.
+// error, log) are left out. It holds a connection until the loop over it ends.
 func (r *Reader) Rows(ctx context.Context, job string, from, to int64) iter.Seq2[trace.Row, error] {
-	short := strings.Replace(r.columns, "result, error", "'', ''", 1)
+	short := withoutLogs(strings.Replace(r.columns, "result, error", "'', ''", 1))
 	return r.scan(ctx, "SELECT "+short+" FROM wasmjobd_run"+
 		" WHERE job = ? AND instant_ms <= ? AND (instant_ms > ? OR last_ms > ?)"+
 		" ORDER BY instant_ms, item, run, attempt", []any{job, to, from, from})
@@ -192,18 +204,19 @@ func (r *Reader) scan(ctx context.Context, query string, args []any) iter.Seq2[t
 		for rows.Next() {
 			var x trace.Row
 			var result []byte
-			var metrics, schedule, key sql.NullString
+			var metrics, schedule, key, log sql.NullString
 			var words string
 			var code sql.NullInt32
 			err := rows.Scan(&x.Job, &x.Item, &x.Run, &x.Attempt, &x.Instant, &x.Last, &x.Count, &x.Cause, &x.State,
 				&words, &x.Instance, &x.TaskID, &x.Start, &x.End, &result, &x.Error, &x.Digest, &x.Fence,
-				&x.Fuel, &x.Succeeded, &x.Failed, &metrics, &code, &schedule, &key)
+				&x.Fuel, &x.Succeeded, &x.Failed, &metrics, &code, &schedule, &key, &log)
 			if err != nil {
 				yield(trace.Row{}, r.fail("read a row", err))
 				return
 			}
 			x.Result, x.Metrics, x.Code, x.HasCode, x.Schedule = string(result), metrics.String, code.Int32, code.Valid, schedule.String
 			x.Reason = reason.Read(key.String, words)
+			x.Log, x.HasLog = log.String, log.Valid
 			if !yield(x, nil) {
 				return
 			}

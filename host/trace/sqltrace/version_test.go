@@ -22,7 +22,7 @@ func TestReaderOfTheReleaseBefore(t *testing.T) {
 	old.Reason = reason.Of(reason.ShuttingDown)
 	write(t, s, old)
 	db, err := sql.Open("sqlite", loc.File)
-	for _, column := range []string{"schedule", "reason_code"} {
+	for _, column := range []string{"schedule", "reason_code", "guest_log"} {
 		if err == nil {
 			_, err = db.ExecContext(t.Context(), "ALTER TABLE wasmjobd_run DROP COLUMN "+column)
 		}

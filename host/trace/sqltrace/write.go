@@ -21,6 +21,7 @@ const (
 	// MaxMetrics is more than a guest can keep; longer ones are refused with
 	// trace.ErrRow, as half a document is none.
 	MaxMetrics = 16 << 10
+	MaxLog     = 16 << 10
 )
 
 const columns = "job, item, run, attempt, instant_ms, last_ms, instants, cause, state, " +
@@ -29,9 +30,12 @@ const columns = "job, item, run, attempt, instant_ms, last_ms, instants, cause, 
 // added are the columns that came without a new version, in the order in which they
 // did: programs that do not know them go on with tables that have them, and tables
 // of earlier programs are read without.
-const added = "schedule, reason_code"
+const added = "schedule, reason_code, " + guestLog
 
-const insert = "INSERT INTO wasmjobd_run (" + columns + ") VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?) " +
+// guestLog is the column that only those read who ask for it: it may be large.
+const guestLog = "guest_log"
+
+const insert = "INSERT INTO wasmjobd_run (" + columns + ") VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?) " +
 	"ON CONFLICT DO NOTHING"
 
 // Write implements trace.Sink: the batch is one transaction, on disk before it
@@ -62,7 +66,8 @@ func (s *Store) Write(ctx context.Context, batch []trace.Row) error {
 				r.Fuel, r.Succeeded, r.Failed, sql.NullString{String: r.Metrics, Valid: r.Metrics != ""},
 				sql.NullInt32{Int32: r.Code, Valid: r.HasCode},
 				sql.NullString{String: text(r.Schedule, MaxText), Valid: r.Schedule != ""},
-				sql.NullString{String: text(r.Reason.Key(), MaxText), Valid: r.Reason.Code != ""})
+				sql.NullString{String: text(r.Reason.Key(), MaxText), Valid: r.Reason.Code != ""},
+				sql.NullString{String: text(r.Log, MaxLog), Valid: r.HasLog})
 			if err != nil {
 				return err
 			}

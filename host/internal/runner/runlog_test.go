@@ -1,0 +1,83 @@
+package runner
+
+import (
+	"context"
+	"fmt"
+	"log/slog"
+	"strings"
+	"testing"
+	"testing/synctest"
+	"time"
+	"unicode/utf8"
+
+	"github.com/wasmjob/wasmjob/host/internal/session"
+	"github.com/wasmjob/wasmjob/host/job"
+	"github.com/wasmjob/wasmjob/host/registry/embedded"
+)
+
+// What a guest logs is in the server's log, where each line names run and attempt, and
+// in the row of the attempt.
+func TestRowHasTheLogOfItsAttempt(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		reg, rows := embedded.Memory(), &book{}
+		var log lockedBuffer
+		s := serve(t, reg, rows, "10.0.0.1", func(o *Options) {
+			o.Config.Shards, o.Config.Retry = 1, job.Retry{Attempts: 2, Backoff: time.Second}
+			o.Log = slog.New(slog.NewTextHandler(&log, nil))
+			o.Guests = guestFunc(func(ctx context.Context, c job.Call) job.Outcome {
+				session.Sleep(ctx, time.Duration(c.Attempt)*time.Second)
+				c.Log.With("item", c.Item).Warn(fmt.Sprintf("attempt %d", c.Attempt), "n", 7)
+				c.Log.Debug("nobody reads")
+				return job.Outcome{Verdict: job.Failure}
+			})
+		})
+		time.Sleep(15 * time.Second)
+		s.stop(t)
+		got := rows.sorted()
+		if len(got) < 2 {
+			t.Fatalf("%d rows", len(got))
+		}
+		for k, want := range []string{"+1.000s warn attempt 1 n=7\n", "+2.000s warn attempt 2 n=7\n"} {
+			if r := got[k]; r.Attempt != k+1 || r.Log != want || !r.HasLog {
+				t.Errorf("attempt %d logged %q, %v; want %q", r.Attempt, r.Log, r.HasLog, want)
+			}
+			if want := fmt.Sprintf(`level=WARN msg="attempt %d" source=guest item=0 run=%s/0/%s attempt=%d n=7`, k+1, testJob, got[k].Run, k+1); !strings.Contains(log.String(), want) {
+				t.Errorf("the log has no line %s:\n%s", want, &log)
+			}
+		}
+		must(t, reg.Close())
+	})
+}
+
+func TestLogOfAnAttemptIsBounded(t *testing.T) {
+	t.Parallel()
+	log, lines := logOf(slog.New(slog.DiscardHandler), "j/0/1", 1)
+	on := slog.New(all{log.Handler()})
+	if lines.kept() != "" {
+		t.Errorf("nothing was logged, kept is %q", lines.kept())
+	}
+	on.Info("first")
+	if got := lines.kept(); !strings.HasSuffix(got, "s info first\n") || strings.Contains(got, cutLog) {
+		t.Errorf("kept is %q", got)
+	}
+	for n := range 2_000 {
+		on.Info(fmt.Sprintf("line %d\nof two", n))
+	}
+	on.Info(strings.Repeat("é", keptLine))
+	got := lines.kept()
+	if len(got) > keptLog || len(got) < keptLog/2 || !utf8.ValidString(got) {
+		t.Errorf("%d bytes are kept", len(got))
+	}
+	if !strings.HasPrefix(got, cutLog+"+") || !strings.Contains(got, `line 1999\nof two`+"\n") || !strings.HasSuffix(got, "é…\n") {
+		t.Errorf("kept is %q", got)
+	}
+	if lines.kept() != got {
+		t.Error("to look at it changes it")
+	}
+}
+
+// all lets every line through.
+type all struct{ slog.Handler }
+
+func (all) Enabled(context.Context, slog.Level) bool { return true }
