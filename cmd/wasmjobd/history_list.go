@@ -1,0 +1,126 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"github.com/wasmjob/wasmjob/host/config"
+	"github.com/wasmjob/wasmjob/host/trace"
+	"github.com/wasmjob/wasmjob/host/trace/sqltrace"
+)
+
+func historyList(h *historyVerb) *cobra.Command {
+	var f sqltrace.Filter
+	var item int
+	var state, cause, since, until, zone string
+	c := &cobra.Command{
+		Use:   "list",
+		Short: "Show runs, newest first",
+		Long: "Show runs, newest first. Times are RFC 3339 (2026-01-31T12:00:00Z) or how long ago\n" +
+			"(90m, 30d), and are those at which a run was due. All of a table are in one time zone,\n" +
+			"which its heading names: --tz, or that of --job, or the one that all jobs of the\n" +
+			"configuration have, or UTC.",
+		RunE: func(c *cobra.Command, _ []string) error {
+			var err error
+			if f.Since, err = parseMoment("since", since, time.Now()); err != nil {
+				return err
+			}
+			if f.Until, err = parseMoment("until", until, time.Now()); err != nil {
+				return err
+			}
+			if c.Flags().Changed("item") {
+				f.Item = &item
+			}
+			if f.Limit < 1 || f.Limit > sqltrace.MaxLimit {
+				return usage("--limit is 1 to %d", sqltrace.MaxLimit)
+			}
+			f.State, f.Cause = trace.State(state), trace.Cause(cause)
+			if err := errors.Join(oneOf("state", f.State, trace.States()), oneOf("cause", f.Cause, trace.Causes())); err != nil {
+				return err
+			}
+			return h.printList(c.Context(), f, zone)
+		},
+	}
+	c.Flags().StringVar(&f.Job, "job", "", "only this job")
+	c.Flags().IntVar(&item, "item", 0, "only this item")
+	c.Flags().StringVar(&state, "state", "", "only this state: succeeded, failed, timed_out, cancelled, skipped, missed, …")
+	c.Flags().StringVar(&cause, "cause", "", "only this cause: schedule, misfire, failover, trigger")
+	c.Flags().StringVar(&since, "since", "", "only runs due then or later")
+	c.Flags().StringVar(&until, "until", "", "only runs due before")
+	c.Flags().IntVar(&f.Limit, "limit", sqltrace.DefaultLimit, "how many rows")
+	c.Flags().StringVar(&f.Cursor, "cursor", "", "go on where a page ended")
+	zoneFlag(c, &zone)
+	return c
+}
+
+// oneOf refuses a word that no row has: it would find nothing, and look as if
+// there was nothing.
+func oneOf[T ~string](flag string, word T, known []T) error {
+	if word == "" || slices.Contains(known, word) {
+		return nil
+	}
+	names := make([]string, len(known))
+	for i, k := range known {
+		names[i] = string(k)
+	}
+	return usage("--%s %q: write one of %s", flag, word, strings.Join(names, ", "))
+}
+
+func (h *historyVerb) printList(ctx context.Context, filter sqltrace.Filter, tz string) error {
+	f, err := h.load()
+	if err != nil {
+		return err
+	}
+	zone, err := zoneOf(f, tz, filter.Job)
+	if err != nil {
+		return err
+	}
+	return h.read(ctx, f, func(ctx context.Context, r *sqltrace.Reader) error {
+		page, err := r.Query(ctx, filter)
+		switch {
+		case errors.Is(err, sqltrace.ErrCursor):
+			return usage("--cursor: %w", err)
+		case err != nil:
+			return err
+		case len(page.Rows) == 0 && filter.Job != "":
+			if err := knownJob(ctx, r, f, filter.Job); err != nil {
+				return err
+			}
+		}
+		if h.term.json() {
+			return h.term.printJSON(listedPage(page))
+		}
+		printRows(h.term, page.Rows, zone)
+		if page.Next != "" {
+			h.term.note("there are more: --cursor %s", page.Next)
+		}
+		return nil
+	})
+}
+
+// knownJob refuses a job that neither the configuration nor any row has: nothing
+// is found of it, and would look as if nothing had happened.
+func knownJob(ctx context.Context, r *sqltrace.Reader, f *config.File, name string) error {
+	page, err := r.Query(ctx, sqltrace.Filter{Job: name, Limit: 1})
+	if err != nil || len(page.Rows) > 0 {
+		return err
+	}
+	var names []string
+	for _, j := range f.Jobs {
+		if j.Name == name {
+			return nil
+		}
+		names = append(names, j.Name)
+	}
+	hint := ""
+	if near := config.Nearest(name, names); near != "" {
+		hint = fmt.Sprintf("; did you mean %q?", near)
+	}
+	return exitf(exitNotFound, "no row is of a job %q, and the configuration does not have it%s", name, hint)
+}
