@@ -7,7 +7,6 @@ import (
 	"fmt"
 	"maps"
 	"slices"
-	"strconv"
 	"strings"
 	"time"
 
@@ -105,37 +104,32 @@ func setFlags(c *cobra.Command) (names []string) {
 // find reads the row that is meant: job/item/run, or job/item/time as "history
 // list" shows it.
 func (p *replay) find(ctx context.Context, attempt bool) error {
-	name, rest, _ := strings.Cut(p.flags.replay, "/")
-	number, run, ok := strings.Cut(rest, "/")
-	item, err := strconv.Atoi(number)
-	if !ok || err != nil || run == "" {
-		return usage("--replay %q: write job/item/run, or job/item/time as \"history list\" shows it", p.flags.replay)
+	filter, err := filterOf(p.flags.replay)
+	if err != nil {
+		return usage("--replay %w", err)
 	}
 	if err := historyThere(p.file); err != nil {
 		return err
 	}
-	at, timeErr := time.Parse(time.RFC3339Nano, run)
 	rows, err := sqltrace.OpenReader(ctx, sqltrace.File(p.file.History.Path))
 	if err != nil {
 		return err
 	}
 	defer func() { _ = rows.Close() }() // only read
 	var nothing *trace.Row
-	filter := sqltrace.Filter{Job: name, Item: &item, Limit: sqltrace.MaxLimit}
 	for {
 		page, err := rows.Query(ctx, filter)
 		if err != nil {
 			return err
 		}
 		for _, row := range page.Rows { // the newest attempt comes first
-			meant := row.Run == run || timeErr == nil && row.Instant == at.UnixMilli()
 			switch {
-			case !meant || attempt && row.Attempt != p.flags.attempt:
+			case attempt && row.Attempt != p.flags.attempt:
 			case row.Digest == "":
 				nothing = &row
 			default:
 				p.row = row
-				p.r.Run, p.r.Attempt, p.r.State, p.r.Error = name+"/"+number+"/"+row.Run, row.Attempt, row.State, row.Error
+				p.r.Run, p.r.Attempt, p.r.State, p.r.Error = fmt.Sprintf("%s/%d/%s", row.Job, row.Item, row.Run), row.Attempt, row.State, row.Error
 				return nil
 			}
 		}
@@ -146,7 +140,7 @@ func (p *replay) find(ctx context.Context, attempt bool) error {
 	if nothing != nil {
 		return exitf(exitConflict, "nothing ran for %s: it is %s (%s)", p.flags.replay, nothing.State, orDash(plain(nothing.Reason.String()+nothing.Error)))
 	}
-	return exitf(exitNotFound, "the history at %s has no such run: %s (see wasmjobd history list --job %s)", p.file.History.Path, p.flags.replay, name)
+	return exitf(exitNotFound, "the history at %s has no such run: %s (see wasmjobd history list --job %s)", p.file.History.Path, p.flags.replay, filter.Job)
 }
 
 // module is the one that ran, or another one to be tried in its place.

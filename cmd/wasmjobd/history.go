@@ -23,10 +23,12 @@ import (
 // with and without a server running on it.
 func historyCommand(term *terminal) *cobra.Command {
 	c := &cobra.Command{Use: "history", Short: "Show, check and purge the record of what ran"}
-	for _, verb := range []func(*historyVerb) *cobra.Command{historyList, historyCheck, historyPurge} {
+	for _, verb := range []func(*historyVerb) *cobra.Command{historyList, historyShow, historyCheck, historyPurge} {
 		h := &historyVerb{term: term}
 		child := verb(h)
-		child.Args = cobra.NoArgs
+		if child.Args == nil {
+			child.Args = cobra.NoArgs
+		}
 		h.files = configFlag(child)
 		c.AddCommand(child)
 	}
@@ -37,6 +39,12 @@ func historyCommand(term *terminal) *cobra.Command {
 type historyVerb struct {
 	term  *terminal
 	files *[]string
+	with  []string // histories of other servers
+}
+
+// withFlag lets a verb look at the histories of other servers as well.
+func (h *historyVerb) withFlag(c *cobra.Command) {
+	c.Flags().StringArrayVar(&h.with, "with", nil, "history.db of another server of the cluster, or a copy of it; for each server once")
 }
 
 // load reads the configuration and sees that its history is there.
@@ -45,7 +53,15 @@ func (h *historyVerb) load() (*config.File, error) {
 	if err != nil {
 		return nil, err
 	}
-	return f, historyThere(f)
+	if err := historyThere(f); err != nil {
+		return nil, err
+	}
+	for _, path := range h.with {
+		if _, err := os.Stat(path); err != nil {
+			return nil, exitf(exitNotFound, "--with: there is no history at %s", path)
+		}
+	}
+	return f, nil
 }
 
 // historyThere sees that a configuration's history is there.
@@ -77,7 +93,6 @@ func (h *historyVerb) readAll(ctx context.Context, paths []string, do func(conte
 
 func historyCheck(h *historyVerb) *cobra.Command {
 	var name, from, to string
-	var with []string
 	c := &cobra.Command{
 		Use:   "check",
 		Short: "Check that every scheduled instant is accounted for",
@@ -110,13 +125,13 @@ func historyCheck(h *historyVerb) *cobra.Command {
 			if w.from >= w.to {
 				return usage("--from must be before --to")
 			}
-			return h.printCheck(c.Context(), name, w, with)
+			return h.printCheck(c.Context(), name, w)
 		},
 	}
 	c.Flags().StringVar(&name, "job", "", "only this job")
 	c.Flags().StringVar(&from, "from", "", "check every instant after this time (RFC 3339 or how long ago)")
 	c.Flags().StringVar(&to, "to", "", "check every instant up to this time")
-	c.Flags().StringArrayVar(&with, "with", nil, "history.db of another server of the cluster, or a copy of it; for each server once")
+	h.withFlag(c)
 	return c
 }
 
@@ -126,15 +141,10 @@ type checkWindow struct {
 	begin, end bool
 }
 
-func (h *historyVerb) printCheck(ctx context.Context, name string, w checkWindow, with []string) error {
+func (h *historyVerb) printCheck(ctx context.Context, name string, w checkWindow) error {
 	f, err := h.load()
 	if err != nil {
 		return err
-	}
-	for _, path := range with {
-		if _, err := os.Stat(path); err != nil {
-			return exitf(exitNotFound, "--with: there is no history at %s", path)
-		}
 	}
 	var jobs []job.Config
 	for _, j := range f.Jobs {
@@ -146,7 +156,7 @@ func (h *historyVerb) printCheck(ctx context.Context, name string, w checkWindow
 		return noSuchJob(f, name)
 	}
 	var reports []checkedJob
-	err = h.readAll(ctx, append([]string{f.History.Path}, with...), func(ctx context.Context, all []*sqltrace.Reader) error {
+	err = h.readAll(ctx, append([]string{f.History.Path}, h.with...), func(ctx context.Context, all []*sqltrace.Reader) error {
 		for _, j := range jobs {
 			report, err := checkJob(ctx, all, j, w)
 			if err != nil {
@@ -161,7 +171,7 @@ func (h *historyVerb) printCheck(ctx context.Context, name string, w checkWindow
 	}
 	found, err := printReports(h.term, reports)
 	if err == nil && found > 0 {
-		if f.Registry.Kind == config.ZooKeeper && len(with) == 0 {
+		if f.Registry.Kind == config.ZooKeeper && len(h.with) == 0 {
 			h.term.note("what other servers ran is in their histories, which were not looked at: --with")
 		}
 		err = &exitError{code: exitConflict}

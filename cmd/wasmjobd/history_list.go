@@ -25,7 +25,9 @@ func historyList(h *historyVerb) *cobra.Command {
 		Long: "Show runs, newest first. Times are RFC 3339 (2026-01-31T12:00:00Z) or how long ago\n" +
 			"(90m, 30d), and are those at which a run was due. All of a table are in one time zone,\n" +
 			"which its heading names: --tz, or that of --job, or the one that all jobs of the\n" +
-			"configuration have, or UTC.",
+			"configuration have, or UTC.\n\n" +
+			"In a cluster each server has the rows of what it ran; name the histories of the others\n" +
+			"with --with.",
 		RunE: func(c *cobra.Command, _ []string) error {
 			var err error
 			if f.Since, err = parseMoment("since", since, time.Now()); err != nil {
@@ -55,6 +57,7 @@ func historyList(h *historyVerb) *cobra.Command {
 	c.Flags().StringVar(&until, "until", "", "only runs due before")
 	c.Flags().IntVar(&f.Limit, "limit", sqltrace.DefaultLimit, "how many rows")
 	c.Flags().StringVar(&f.Cursor, "cursor", "", "go on where a page ended")
+	h.withFlag(c)
 	zoneFlag(c, &zone)
 	return c
 }
@@ -81,24 +84,21 @@ func (h *historyVerb) printList(ctx context.Context, filter sqltrace.Filter, tz 
 	if err != nil {
 		return err
 	}
-	return h.read(ctx, f, func(ctx context.Context, r *sqltrace.Reader) error {
-		page, err := r.Query(ctx, filter)
-		switch {
-		case errors.Is(err, sqltrace.ErrCursor):
-			return usage("--cursor: %w", err)
-		case err != nil:
+	paths := append([]string{f.History.Path}, h.with...)
+	return h.readAll(ctx, paths, func(ctx context.Context, all []*sqltrace.Reader) error {
+		page, err := findRows(ctx, all, paths, filter)
+		if err == nil && len(page.rows) == 0 && filter.Job != "" {
+			err = knownJob(ctx, all, f, filter.Job)
+		}
+		if err != nil {
 			return err
-		case len(page.Rows) == 0 && filter.Job != "":
-			if err := knownJob(ctx, r, f, filter.Job); err != nil {
-				return err
-			}
 		}
 		if h.term.json() {
 			return h.term.printJSON(listedPage(page))
 		}
-		printRows(h.term, page.Rows, zone)
-		if page.Next != "" {
-			h.term.note("there are more: --cursor %s", page.Next)
+		printRows(h.term, page.rows, zone)
+		if page.next != "" {
+			h.term.note("there are more: --cursor %s", page.next)
 		}
 		return nil
 	})
@@ -106,9 +106,9 @@ func (h *historyVerb) printList(ctx context.Context, filter sqltrace.Filter, tz 
 
 // knownJob refuses a job that neither the configuration nor any row has: nothing
 // is found of it, and would look as if nothing had happened.
-func knownJob(ctx context.Context, r *sqltrace.Reader, f *config.File, name string) error {
-	page, err := r.Query(ctx, sqltrace.Filter{Job: name, Limit: 1})
-	if err != nil || len(page.Rows) > 0 {
+func knownJob(ctx context.Context, all []*sqltrace.Reader, f *config.File, name string) error {
+	page, err := findRows(ctx, all, make([]string, len(all)), sqltrace.Filter{Job: name, Limit: 1})
+	if err != nil || len(page.rows) > 0 {
 		return err
 	}
 	var names []string

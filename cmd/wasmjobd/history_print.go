@@ -12,7 +12,6 @@ import (
 	"github.com/wasmjob/wasmjob/host/config"
 	"github.com/wasmjob/wasmjob/host/job"
 	"github.com/wasmjob/wasmjob/host/trace"
-	"github.com/wasmjob/wasmjob/host/trace/sqltrace"
 )
 
 // The JSON of the verbs below history. Scripts read it: add fields, change none.
@@ -37,19 +36,20 @@ type listedRow struct {
 	State     trace.State `json:"state"`
 	Reason    string      `json:"reason,omitempty"`
 	reasonCode
-	Instance string `json:"instance,omitempty"`
-	TaskID   string `json:"task_id,omitempty"`
-	Start    string `json:"start,omitempty"`
-	StartMs  int64  `json:"start_unix_ms,omitempty"`
-	End      string `json:"end,omitempty"`
-	EndMs    int64  `json:"end_unix_ms,omitempty"`
-	Took     string `json:"duration,omitempty"`
-	TookMs   int64  `json:"duration_ms,omitempty"`
-	Result   string `json:"result,omitempty"`
-	Error    string `json:"error,omitempty"`
-	Code     *int32 `json:"code,omitempty"` // absent where the entry did not return
-	Digest   string `json:"digest,omitempty"`
-	Fence    int64  `json:"fence,omitempty"`
+	Instance string  `json:"instance,omitempty"`
+	TaskID   string  `json:"task_id,omitempty"`
+	Start    string  `json:"start,omitempty"`
+	StartMs  int64   `json:"start_unix_ms,omitempty"`
+	End      string  `json:"end,omitempty"`
+	EndMs    int64   `json:"end_unix_ms,omitempty"`
+	Took     string  `json:"duration,omitempty"`
+	TookMs   int64   `json:"duration_ms,omitempty"`
+	Result   string  `json:"result,omitempty"`
+	Error    string  `json:"error,omitempty"`
+	Code     *int32  `json:"code,omitempty"` // absent where the entry did not return
+	Digest   string  `json:"digest,omitempty"`
+	Fence    int64   `json:"fence,omitempty"`
+	Log      *string `json:"log,omitempty"` // of "show"; absent where none is kept
 
 	Fuel      int64           `json:"fuel,omitempty"`
 	Succeeded int64           `json:"elements_succeeded,omitempty"`
@@ -77,27 +77,34 @@ type purged struct {
 	DryRun  bool  `json:"dry_run"`
 }
 
-func listedPage(page sqltrace.Page) listed {
-	out := listed{Version: 1, Rows: make([]listedRow, 0, len(page.Rows)), Next: page.Next}
-	for _, r := range page.Rows {
-		x := listedRow{Job: r.Job, Item: r.Item, Run: r.Run, Attempt: r.Attempt,
-			Instant: stamp(r.Instant, time.UTC), InstantMs: r.Instant, Count: r.Count,
-			Cause: r.Cause, State: r.State, Reason: r.Reason.String(), reasonCode: codeOf(r.Reason), Instance: r.Instance, TaskID: r.TaskID,
-			Start: stamp(r.Start, time.UTC), StartMs: r.Start, End: stamp(r.End, time.UTC), EndMs: r.End,
-			Result: r.Result, Error: r.Error, Digest: r.Digest, Fence: r.Fence,
-			Fuel: r.Fuel, Succeeded: r.Succeeded, Failed: r.Failed, Metrics: json.RawMessage(r.Metrics)}
-		if r.Count > 0 {
-			x.Last, x.LastMs = stamp(r.Last, time.UTC), r.Last
-		}
-		if r.HasCode {
-			x.Code = &r.Code
-		}
-		if took, ok := tookOf(r); ok {
-			x.Took, x.TookMs = took.String(), took.Milliseconds()
-		}
-		out.Rows = append(out.Rows, x)
+func listedPage(page foundPage) listed {
+	out := listed{Version: 1, Rows: make([]listedRow, 0, len(page.rows)), Next: page.next}
+	for i := range page.rows {
+		out.Rows = append(out.Rows, rowOf(&page.rows[i]))
 	}
 	return out
+}
+
+func rowOf(r *foundRow) listedRow {
+	x := listedRow{Job: r.Job, Item: r.Item, Run: r.Run, Attempt: r.Attempt,
+		Instant: stamp(r.Instant, time.UTC), InstantMs: r.Instant, Count: r.Count,
+		Cause: r.Cause, State: r.State, Reason: r.Reason.String(), reasonCode: codeOf(r.Reason), Instance: r.Instance, TaskID: r.TaskID,
+		Start: stamp(r.Start, time.UTC), StartMs: r.Start, End: stamp(r.End, time.UTC), EndMs: r.End,
+		Result: r.Result, Error: r.Error, Digest: r.Digest, Fence: r.Fence,
+		Fuel: r.Fuel, Succeeded: r.Succeeded, Failed: r.Failed, Metrics: json.RawMessage(r.Metrics)}
+	if r.Count > 0 {
+		x.Last, x.LastMs = stamp(r.Last, time.UTC), r.Last
+	}
+	if r.HasCode {
+		x.Code = &r.Code
+	}
+	if r.HasLog {
+		x.Log = &r.Log
+	}
+	if took, ok := tookOf(r.Row); ok {
+		x.Took, x.TookMs = took.String(), took.Milliseconds()
+	}
+	return x
 }
 
 // stamp is "" for the unknown time 0.
@@ -126,7 +133,7 @@ func zonesOf(jobs []job.Config) map[string]*time.Location {
 	return zones
 }
 
-func printRows(term *terminal, rows []trace.Row, zone *time.Location) {
+func printRows(term *terminal, rows []foundRow, zone *time.Location) {
 	w := tabwriter.NewWriter(term.out, 0, 0, 2, ' ', 0)
 	fmt.Fprintf(w, "TIME (%s)\tJOB\tITEM\tATTEMPT\tCAUSE\tSTATE\tCODE\tSERVER\tDURATION\tRESULT\n", zone)
 	for _, r := range rows {
@@ -137,11 +144,11 @@ func printRows(term *terminal, rows []trace.Row, zone *time.Location) {
 		if r.HasCode {
 			code = strconv.Itoa(int(r.Code))
 		}
-		if d, ok := tookOf(r); ok {
+		if d, ok := tookOf(r.Row); ok {
 			took = d.String()
 		}
 		fmt.Fprintf(w, "%s\t%s\t%d\t%s\t%s\t%s\t%s\t%s\t%s\t%s\n", stamp(r.Instant, zone), plain(r.Job), r.Item, attempt,
-			orDash(plain(string(r.Cause))), plain(string(r.State)), code, orDash(plain(serverOf(r.Instance))), took, orDash(saying(r, zone)))
+			orDash(plain(string(r.Cause))), plain(string(r.State)), code, orDash(plain(serverOf(r.Instance))), took, orDash(saying(r.Row, zone)))
 	}
 	_ = w.Flush() // of a closed pipe nobody wants to know
 }

@@ -27,7 +27,7 @@ func TestRowHasTheLogOfItsAttempt(t *testing.T) {
 			o.Log = slog.New(slog.NewTextHandler(&log, nil))
 			o.Guests = guestFunc(func(ctx context.Context, c job.Call) job.Outcome {
 				session.Sleep(ctx, time.Duration(c.Attempt)*time.Second)
-				c.Log.With("item", c.Item).Warn(fmt.Sprintf("attempt %d", c.Attempt), "n", 7)
+				c.Log.With("item", c.Item).Warn(fmt.Sprintf("attempt %d", c.Attempt), "n", 7) //nolint:sloglint // as guests do
 				c.Log.Debug("nobody reads")
 				return job.Outcome{Verdict: job.Failure}
 			})
@@ -62,9 +62,9 @@ func TestLogOfAnAttemptIsBounded(t *testing.T) {
 		t.Errorf("kept is %q", got)
 	}
 	for n := range 2_000 {
-		on.Info(fmt.Sprintf("line %d\nof two", n))
+		on.Info(fmt.Sprintf("line %d\nof two", n)) //nolint:sloglint // as guests do
 	}
-	on.Info(strings.Repeat("é", keptLine))
+	on.Info(strings.Repeat("é", keptLine)) //nolint:sloglint // as guests do
 	got := lines.kept()
 	if len(got) > keptLog || len(got) < keptLog/2 || !utf8.ValidString(got) {
 		t.Errorf("%d bytes are kept", len(got))

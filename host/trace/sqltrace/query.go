@@ -67,7 +67,7 @@ func (r *Reader) Query(ctx context.Context, f Filter) (Page, error) {
 			return Page{}, err
 		}
 		if len(page.Rows) == limit {
-			page.Next = cursorAt(page.Rows[limit-1]).String()
+			page.Next = After(&page.Rows[limit-1])
 			break
 		}
 		page.Rows = append(page.Rows, row)
@@ -137,9 +137,8 @@ type cursor struct {
 	Attempt int    `json:"a"`
 }
 
-func cursorAt(r trace.Row) cursor {
-	return cursor{r.Instant, r.Job, r.Item, r.Run, r.Attempt}
-}
+// After is the cursor of a page that begins behind a row, in any history.
+func After(r *trace.Row) string { return cursor{r.Instant, r.Job, r.Item, r.Run, r.Attempt}.String() }
 
 func (c cursor) String() string {
 	b, err := json.Marshal(c)

@@ -1,0 +1,70 @@
+package main
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"slices"
+
+	"github.com/wasmjob/wasmjob/host/trace"
+	"github.com/wasmjob/wasmjob/host/trace/sqltrace"
+)
+
+// foundRow is a row, and where it was found.
+type foundRow struct {
+	trace.Row
+	in string
+}
+
+// foundPage is a part of what several histories have.
+type foundPage struct {
+	rows []foundRow
+	next string // cursor of the next page; empty on the last one
+}
+
+// findRows makes one page of those of several histories; paths are theirs.
+func findRows(ctx context.Context, all []*sqltrace.Reader, paths []string, f sqltrace.Filter) (foundPage, error) {
+	var out foundPage
+	more := false
+	for i, r := range all {
+		page, err := r.Query(ctx, f)
+		if err != nil {
+			if errors.Is(err, sqltrace.ErrCursor) {
+				err = usage("--cursor: %w", err)
+			}
+			return out, err
+		}
+		more = more || page.Next != ""
+		for _, row := range page.Rows {
+			out.rows = append(out.rows, foundRow{row, paths[i]})
+		}
+	}
+	out.rows = merged(out.rows)
+	if more || len(out.rows) > f.Limit {
+		out.rows = out.rows[:min(f.Limit, len(out.rows))]
+		out.next = sqltrace.After(&out.rows[len(out.rows)-1].Row)
+	}
+	return out, nil
+}
+
+// merged has the newest first, and each row once: where there are several, as of a
+// server that died before it could say that it had stored it, the one that says most.
+func merged(rows []foundRow) []foundRow {
+	slices.SortStableFunc(rows, func(a, b foundRow) int {
+		return cmp.Or(newestFirst(&a.Row, &b.Row), -cmp.Compare(told(&a.Row), told(&b.Row)))
+	})
+	return slices.CompactFunc(rows, func(a, b foundRow) bool { return newestFirst(&a.Row, &b.Row) == 0 })
+}
+
+func newestFirst(a, b *trace.Row) int {
+	return -cmp.Or(cmp.Compare(a.Instant, b.Instant), cmp.Compare(a.Job, b.Job), cmp.Compare(a.Item, b.Item),
+		cmp.Compare(a.Run, b.Run), cmp.Compare(a.Attempt, b.Attempt))
+}
+
+// told is how much whoever wrote the row knew of the run: who ran it has its task.
+func told(r *trace.Row) int {
+	if r.TaskID != "" {
+		return 1
+	}
+	return 0
+}

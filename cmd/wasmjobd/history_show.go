@@ -1,0 +1,177 @@
+package main
+
+import (
+	"context"
+	"fmt"
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"github.com/wasmjob/wasmjob/host/config"
+	"github.com/wasmjob/wasmjob/host/trace"
+	"github.com/wasmjob/wasmjob/host/trace/sqltrace"
+)
+
+func historyShow(h *historyVerb) *cobra.Command {
+	var zone string
+	c := &cobra.Command{
+		Use:   "show JOB/ITEM/RUN",
+		Short: "Show a run with all its attempts: errors, results and logs",
+		Long: "Show a run with all its attempts: errors and results as far as they are kept, and the\n" +
+			"end of what the guest logged. A run is named as the log and --events name it, or with\n" +
+			"the time of \"history list\" in place of its id: JOB/ITEM/2026-01-31T12:00:00Z.\n\n" +
+			"Attempts that other servers made are in their histories: --with.",
+		Example: "  wasmjobd history show daily-report/0/2026-01-31T12:00:00Z --tz Europe/Berlin",
+		Args:    cobra.ExactArgs(1),
+		RunE:    func(c *cobra.Command, args []string) error { return h.printShow(c.Context(), args[0], zone) },
+	}
+	h.withFlag(c)
+	zoneFlag(c, &zone)
+	return c
+}
+
+// errRun is how a run is to be named.
+const errRun = "write job/item/run as the log has it, or job/item/time as \"history list\" shows it"
+
+// filterOf reads the name of a run.
+func filterOf(text string) (sqltrace.Filter, error) {
+	name, rest, _ := strings.Cut(text, "/")
+	number, run, ok := strings.Cut(rest, "/")
+	item, err := strconv.Atoi(number)
+	if !ok || err != nil || name == "" || run == "" {
+		return sqltrace.Filter{}, usage("%q: %s", text, errRun)
+	}
+	f := sqltrace.Filter{Job: name, Item: &item, Run: run, Limit: sqltrace.MaxLimit}
+	if at, err := time.Parse(time.RFC3339Nano, run); err == nil {
+		f.Run, f.Since, f.Until = "", at.UnixMilli(), at.UnixMilli()+1
+	}
+	return f, nil
+}
+
+// shownRun is the JSON of the verb.
+type shownRun struct {
+	Version  int         `json:"version"`
+	Attempts []listedRow `json:"attempts"` // of one run after the other, the first attempt first
+}
+
+func (h *historyVerb) printShow(ctx context.Context, text, tz string) error {
+	filter, err := filterOf(text)
+	if err != nil {
+		return err
+	}
+	filter.Logs = true
+	f, err := h.load()
+	if err != nil {
+		return err
+	}
+	zone, err := zoneOf(f, tz, filter.Job)
+	if err != nil {
+		return err
+	}
+	paths := append([]string{f.History.Path}, h.with...)
+	return h.readAll(ctx, paths, func(ctx context.Context, all []*sqltrace.Reader) error {
+		page, err := findRows(ctx, all, paths, filter)
+		if err != nil {
+			return err
+		}
+		rows := page.rows
+		if len(rows) == 0 {
+			return h.noRun(f, text, filter.Job, paths)
+		}
+		slices.Reverse(rows) // the first attempt first
+		if h.term.json() {
+			out := shownRun{Version: 1}
+			for i := range rows {
+				out.Attempts = append(out.Attempts, rowOf(&rows[i]))
+			}
+			return h.term.printJSON(out)
+		}
+		h.term.printf("all times in %s\n", zone)
+		for i := range rows {
+			if i == 0 || rows[i].Run != rows[i-1].Run {
+				printRun(h.term, &rows[i].Row, zone)
+			}
+			printAttempt(h.term, &rows[i], len(paths) > 1, zone)
+		}
+		return nil
+	})
+}
+
+// noRun is the error of a run that no history has which was looked at.
+func (h *historyVerb) noRun(f *config.File, text, name string, paths []string) error {
+	hint := ""
+	if f.Registry.Kind == config.ZooKeeper {
+		hint = "; other servers have histories of their own: --with"
+	}
+	return exitf(exitNotFound, "there is no such run at %s: %s (see wasmjobd history list --job %s)%s", strings.Join(paths, ", "), text, name, hint)
+}
+
+// printRun shows what the attempts of a run have in common.
+func printRun(term *terminal, r *trace.Row, zone *time.Location) {
+	term.printf("\nrun        %s\n", oneLine(r.Job+"/"+strconv.Itoa(r.Item)+"/"+r.Run))
+	due := stamp(r.Instant, zone)
+	if r.Count > 0 {
+		due = fmt.Sprintf("%s to %s, %s", due, stamp(r.Last, zone), count(int(r.Count), "instant"))
+	}
+	term.printf("due        %s\n", due)
+	if r.Schedule != "" {
+		term.printf("schedule   %s\n", oneLine(r.Schedule))
+	}
+}
+
+// printAttempt shows one attempt, with its texts as far as they are kept.
+func printAttempt(term *terminal, r *foundRow, several bool, zone *time.Location) {
+	head := string(r.State)
+	if r.Attempt > 0 {
+		head = fmt.Sprintf("attempt %d  %s", r.Attempt, r.State)
+	}
+	term.printf("\n%s\n", oneLine(head))
+	line := func(name, value string) {
+		if value != "" {
+			term.printf("  %-9s%s\n", name, oneLine(value))
+		}
+	}
+	line("cause", string(r.Cause))
+	line("reason", r.Reason.String())
+	line("server", r.Instance)
+	line("began", stamp(r.Start, zone))
+	line("ended", stamp(r.End, zone))
+	if took, ok := tookOf(r.Row); ok {
+		line("took", took.String())
+	}
+	if r.HasCode {
+		line("code", strconv.Itoa(int(r.Code)))
+	}
+	if r.Fence != 0 {
+		line("token", strconv.FormatInt(r.Fence, 10))
+	}
+	line("module", r.Digest)
+	line("metrics", r.Metrics)
+	if several {
+		line("history", r.in)
+	}
+	block(term, "result", r.Result)
+	block(term, "error", r.Error)
+	switch {
+	case r.Log != "":
+		block(term, "log", r.Log)
+	case r.HasLog:
+		line("log", "nothing was logged")
+	case r.Start != 0:
+		line("log", "is not kept; what there is stands in the log of that server")
+	}
+}
+
+// oneLine keeps a text from looking like several lines.
+func oneLine(s string) string { return strings.ReplaceAll(s, "\n", " ") }
+
+// block shows a text of several lines, moved in.
+func block(term *terminal, name, text string) {
+	if text = strings.TrimRight(text, "\n"); text == "" {
+		return
+	}
+	term.printf("  %s\n    %s\n", name, strings.ReplaceAll(text, "\n", "\n    "))
+}
