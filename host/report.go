@@ -141,7 +141,24 @@ func (o *Operator) Jobs(ctx context.Context) ([]JobReport, error) {
 	if err != nil {
 		return nil, err
 	}
-	reports := make([]*JobReport, len(names))
+	all, err := o.outlines(ctx, names, false)
+	var reports []JobReport
+	for _, of := range all {
+		reports = append(reports, *of.report)
+	}
+	return reports, err
+}
+
+// outline is a job without its items, and the rows that the registry has of it.
+type outline struct {
+	report *JobReport
+	kept   []KeptRow
+}
+
+// outlines looks at jobs, with their rows if they are wanted, and leaves out those that
+// are none.
+func (o *Operator) outlines(ctx context.Context, names []string, rows bool) ([]outline, error) {
+	all := make([]outline, len(names))
 	jobs, within := errgroup.WithContext(ctx)
 	jobs.SetLimit(readsAtOnce)
 	for i, name := range names {
@@ -150,13 +167,16 @@ func (o *Operator) Jobs(ctx context.Context) ([]JobReport, error) {
 			v, err := o.gather(within, l, layout.Outline(), false, readsEach(len(names)))
 			switch {
 			case errors.Is(err, registry.ErrDenied): // the others may be read
-				reports[i] = &JobReport{Name: name, State: status.Unreadable, Faults: []reason.Reason{denied(err)}}
+				all[i].report = &JobReport{Name: name, State: status.Unreadable, Faults: []reason.Reason{denied(err)}}
 				return nil
 			case err != nil:
 				return unread(err, "look at job %s", name)
 			}
 			if isJob(v) {
-				reports[i] = o.report(name, v)
+				all[i].report = o.report(name, v)
+			}
+			if rows {
+				all[i].kept = keptRows(name, v)
 			}
 			return nil
 		})
@@ -164,13 +184,7 @@ func (o *Operator) Jobs(ctx context.Context) ([]JobReport, error) {
 	if err := jobs.Wait(); err != nil {
 		return nil, err //nolint:wrapcheck // those that were given to it are ours
 	}
-	var all []JobReport
-	for _, r := range reports {
-		if r != nil {
-			all = append(all, *r)
-		}
-	}
-	return all, nil
+	return slices.DeleteFunc(all, func(of outline) bool { return of.report == nil }), nil
 }
 
 // denied is what is wrong with a job that may not be read.

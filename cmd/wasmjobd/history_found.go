@@ -13,7 +13,8 @@ import (
 // foundRow is a row, and where it was found.
 type foundRow struct {
 	trace.Row
-	in string
+	in string // path of a history, or registry
+	by string // address of the server that the registry has it of
 }
 
 // foundPage is a part of what several histories have.
@@ -22,8 +23,9 @@ type foundPage struct {
 	next string // cursor of the next page; empty on the last one
 }
 
-// findRows makes one page of those of several histories; paths are theirs.
-func findRows(ctx context.Context, all []*sqltrace.Reader, paths []string, f sqltrace.Filter) (foundPage, error) {
+// findRows makes one page of those of several histories, of which paths are the names,
+// and of rows that are in none.
+func findRows(ctx context.Context, all []*sqltrace.Reader, paths []string, also []foundRow, f sqltrace.Filter) (foundPage, error) {
 	var out foundPage
 	more := false
 	for i, r := range all {
@@ -36,7 +38,16 @@ func findRows(ctx context.Context, all []*sqltrace.Reader, paths []string, f sql
 		}
 		more = more || page.Next != ""
 		for _, row := range page.Rows {
-			out.rows = append(out.rows, foundRow{row, paths[i]})
+			out.rows = append(out.rows, foundRow{Row: row, in: paths[i]})
+		}
+	}
+	for i := range also {
+		has, err := f.Has(&also[i].Row)
+		if err != nil {
+			return out, usage("--cursor: %w", err)
+		}
+		if has {
+			out.rows = append(out.rows, also[i])
 		}
 	}
 	out.rows = merged(out.rows)
@@ -61,7 +72,8 @@ func newestFirst(a, b *trace.Row) int {
 		cmp.Compare(a.Run, b.Run), cmp.Compare(a.Attempt, b.Attempt))
 }
 
-// told is how much whoever wrote the row knew of the run: who ran it has its task.
+// told is how much whoever wrote the row knew of the run: who ran it has its task. Of
+// those that know as much the first is kept, and histories come before the registry.
 func told(r *trace.Row) int {
 	if r.TaskID != "" {
 		return 1

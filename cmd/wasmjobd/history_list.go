@@ -27,7 +27,8 @@ func historyList(h *historyVerb) *cobra.Command {
 			"which its heading names: --tz, or that of --job, or the one that all jobs of the\n" +
 			"configuration have, or UTC.\n\n" +
 			"In a cluster each server has the rows of what it ran; name the histories of the others\n" +
-			"with --with.",
+			"with --with. Of those that are not named there are the newest rows, as far as the registry\n" +
+			"still has them, without texts, and the servers are told.",
 		RunE: func(c *cobra.Command, _ []string) error {
 			var err error
 			if f.Since, err = parseMoment("since", since, time.Now()); err != nil {
@@ -86,20 +87,24 @@ func (h *historyVerb) printList(ctx context.Context, filter sqltrace.Filter, tz 
 	}
 	paths := append([]string{f.History.Path}, h.with...)
 	return h.readAll(ctx, paths, func(ctx context.Context, all []*sqltrace.Reader) error {
-		page, err := findRows(ctx, all, paths, filter)
-		if err == nil && len(page.rows) == 0 && filter.Job != "" {
+		beside := h.elsewhere(ctx, f, filter.Job)
+		page, err := findRows(ctx, all, paths, beside.rows, filter)
+		if err == nil && len(page.rows) == 0 && filter.Job != "" && !beside.known {
 			err = knownJob(ctx, all, f, filter.Job)
 		}
 		if err != nil {
 			return err
 		}
 		if h.term.json() {
-			return h.term.printJSON(listedPage(page))
+			out := listedPage(page)
+			out.Others = beside.others
+			return h.term.printJSON(out)
 		}
 		printRows(h.term, page.rows, zone)
 		if page.next != "" {
 			h.term.note("there are more: --cursor %s", page.next)
 		}
+		beside.tell(h.term)
 		return nil
 	})
 }
@@ -107,7 +112,7 @@ func (h *historyVerb) printList(ctx context.Context, filter sqltrace.Filter, tz 
 // knownJob refuses a job that neither the configuration nor any row has: nothing
 // is found of it, and would look as if nothing had happened.
 func knownJob(ctx context.Context, all []*sqltrace.Reader, f *config.File, name string) error {
-	page, err := findRows(ctx, all, make([]string, len(all)), sqltrace.Filter{Job: name, Limit: 1})
+	page, err := findRows(ctx, all, make([]string, len(all)), nil, sqltrace.Filter{Job: name, Limit: 1})
 	if err != nil || len(page.rows) > 0 {
 		return err
 	}

@@ -20,6 +20,10 @@ type listed struct {
 	Version int         `json:"version"`
 	Rows    []listedRow `json:"rows"`
 	Next    string      `json:"next,omitempty"`
+	// InRegistry are rows that are in no history which was looked at.
+	InRegistry []listedRow `json:"registry_rows,omitempty"`
+	// Others are servers whose histories were not looked at.
+	Others []otherServer `json:"other_servers,omitempty"`
 }
 
 type listedRow struct {
@@ -50,6 +54,9 @@ type listedRow struct {
 	Digest   string  `json:"digest,omitempty"`
 	Fence    int64   `json:"fence,omitempty"`
 	Log      *string `json:"log,omitempty"` // of "show"; absent where none is kept
+	// Registry is the address of the server for whose history the registry has the row,
+	// where no history has it that was looked at.
+	Registry string `json:"in_registry_for,omitempty"`
 
 	Fuel      int64           `json:"fuel,omitempty"`
 	Succeeded int64           `json:"elements_succeeded,omitempty"`
@@ -80,7 +87,11 @@ type purged struct {
 func listedPage(page foundPage) listed {
 	out := listed{Version: 1, Rows: make([]listedRow, 0, len(page.rows)), Next: page.next}
 	for i := range page.rows {
-		out.Rows = append(out.Rows, rowOf(&page.rows[i]))
+		if r := &page.rows[i]; r.by != "" {
+			out.InRegistry = append(out.InRegistry, rowOf(r))
+		} else {
+			out.Rows = append(out.Rows, rowOf(r))
+		}
 	}
 	return out
 }
@@ -100,6 +111,9 @@ func rowOf(r *foundRow) listedRow {
 	}
 	if r.HasLog {
 		x.Log = &r.Log
+	}
+	if r.by != "" {
+		x.Registry = r.by
 	}
 	if took, ok := tookOf(r.Row); ok {
 		x.Took, x.TookMs = took.String(), took.Milliseconds()
@@ -148,7 +162,7 @@ func printRows(term *terminal, rows []foundRow, zone *time.Location) {
 			took = d.String()
 		}
 		fmt.Fprintf(w, "%s\t%s\t%d\t%s\t%s\t%s\t%s\t%s\t%s\t%s\n", stamp(r.Instant, zone), plain(r.Job), r.Item, attempt,
-			orDash(plain(string(r.Cause))), plain(string(r.State)), code, orDash(plain(serverOf(r.Instance))), took, orDash(saying(r.Row, zone)))
+			orDash(plain(string(r.Cause))), plain(string(r.State)), code, orDash(plain(serverOf(r.Instance))), took, orDash(saying(&r, zone)))
 	}
 	_ = w.Flush() // of a closed pipe nobody wants to know
 }
@@ -160,8 +174,11 @@ func serverOf(instance string) string {
 }
 
 // saying is what a row has to say, in one short line.
-func saying(r trace.Row, zone *time.Location) string {
+func saying(r *foundRow, zone *time.Location) string {
 	var parts []string
+	if r.by != "" {
+		parts = append(parts, "in the registry, for the history of "+r.by)
+	}
 	if r.Count > 0 {
 		parts = append(parts, fmt.Sprintf("%d instants to %s", r.Count, stamp(r.Last, zone)))
 	}

@@ -10,7 +10,6 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"github.com/wasmjob/wasmjob/host/config"
 	"github.com/wasmjob/wasmjob/host/trace"
 	"github.com/wasmjob/wasmjob/host/trace/sqltrace"
 )
@@ -23,7 +22,8 @@ func historyShow(h *historyVerb) *cobra.Command {
 		Long: "Show a run with all its attempts: errors and results as far as they are kept, and the\n" +
 			"end of what the guest logged. A run is named as the log and --events name it, or with\n" +
 			"the time of \"history list\" in place of its id: JOB/ITEM/2026-01-31T12:00:00Z.\n\n" +
-			"Attempts that other servers made are in their histories: --with.",
+			"Attempts that other servers made are in their histories: --with. Of those that the registry\n" +
+			"still has it is shown how they ended.",
 		Example: "  wasmjobd history show daily-report/0/2026-01-31T12:00:00Z --tz Europe/Berlin",
 		Args:    cobra.ExactArgs(1),
 		RunE:    func(c *cobra.Command, args []string) error { return h.printShow(c.Context(), args[0], zone) },
@@ -73,13 +73,14 @@ func (h *historyVerb) printShow(ctx context.Context, text, tz string) error {
 	}
 	paths := append([]string{f.History.Path}, h.with...)
 	return h.readAll(ctx, paths, func(ctx context.Context, all []*sqltrace.Reader) error {
-		page, err := findRows(ctx, all, paths, filter)
+		beside := h.elsewhere(ctx, f, filter.Job)
+		page, err := findRows(ctx, all, paths, beside.rows, filter)
 		if err != nil {
 			return err
 		}
 		rows := page.rows
 		if len(rows) == 0 {
-			return h.noRun(f, text, filter.Job, paths)
+			return noRun(text, filter.Job, paths, &beside)
 		}
 		slices.Reverse(rows) // the first attempt first
 		if h.term.json() {
@@ -96,15 +97,16 @@ func (h *historyVerb) printShow(ctx context.Context, text, tz string) error {
 			}
 			printAttempt(h.term, &rows[i], len(paths) > 1, zone)
 		}
+		beside.tell(h.term)
 		return nil
 	})
 }
 
-// noRun is the error of a run that no history has which was looked at.
-func (h *historyVerb) noRun(f *config.File, text, name string, paths []string) error {
+// noRun is the error of a run that is nowhere where was looked.
+func noRun(text, name string, paths []string, beside *elsewhere) error {
 	hint := ""
-	if f.Registry.Kind == config.ZooKeeper {
-		hint = "; other servers have histories of their own: --with"
+	if len(beside.others) > 0 {
+		hint = "; these servers have histories of their own: " + beside.names() + ": --with"
 	}
 	return exitf(exitNotFound, "there is no such run at %s: %s (see wasmjobd history list --job %s)%s", strings.Join(paths, ", "), text, name, hint)
 }
@@ -150,7 +152,11 @@ func printAttempt(term *terminal, r *foundRow, several bool, zone *time.Location
 	}
 	line("module", r.Digest)
 	line("metrics", r.Metrics)
-	if several {
+	switch {
+	case r.by != "":
+		line("history", "in the registry, for the history of "+r.by+", which has error, result and log")
+		return
+	case several:
 		line("history", r.in)
 	}
 	block(term, "result", r.Result)

@@ -223,7 +223,8 @@ func TestEveryFieldOfAReportTravels(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		if diff := cmp.Diff(want, got); diff != "" {
+		// Rows of a registry that one server has inside are in that server's history.
+		if diff := cmp.Diff(want, got, cmpopts.IgnoreUnexported(host.JobReport{})); diff != "" {
 			t.Errorf("%s: %s", name, diff)
 		}
 	}

@@ -1,6 +1,7 @@
 package sqltrace
 
 import (
+	"cmp"
 	"context"
 	"database/sql"
 	"encoding/base64"
@@ -126,6 +127,24 @@ func (f Filter) where() (*conditions, error) {
 		w.add("(instant_ms, job, item, run, attempt) < (?, ?, ?, ?, ?)", c.Instant, c.Job, c.Item, c.Run, c.Attempt)
 	}
 	return w, nil
+}
+
+// Has tells whether Query would give a row, if it was there.
+func (f Filter) Has(r *trace.Row) (bool, error) {
+	if f.Cursor != "" {
+		c, err := parseCursor(f.Cursor)
+		if err != nil {
+			return false, err
+		}
+		before := cmp.Or(cmp.Compare(r.Instant, c.Instant), cmp.Compare(r.Job, c.Job), cmp.Compare(r.Item, c.Item),
+			cmp.Compare(r.Run, c.Run), cmp.Compare(r.Attempt, c.Attempt)) < 0
+		if !before {
+			return false, nil
+		}
+	}
+	return (f.Job == "" || r.Job == f.Job) && (f.Item == nil || r.Item == *f.Item) && (f.Run == "" || r.Run == f.Run) &&
+		(f.State == "" || r.State == f.State) && (f.Cause == "" || r.Cause == f.Cause) &&
+		(f.Since == 0 || r.Instant >= f.Since) && (f.Until == 0 || r.Instant < f.Until), nil
 }
 
 // cursor is the place of a row in the order of Query.

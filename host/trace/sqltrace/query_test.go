@@ -65,6 +65,11 @@ func TestQuery(t *testing.T) {
 		t.Run(tt.name, func(t *testing.T) {
 			t.Parallel()
 			want := slices.DeleteFunc(slices.Clone(rows), func(r trace.Row) bool { return !tt.keep(r) })
+			for _, r := range rows {
+				if has, err := tt.filter.Has(&r); has != tt.keep(r) || err != nil {
+					t.Errorf("that it has %+v is %v, %v", r, has, err)
+				}
+			}
 			for _, limit := range []int{1, 7, len(want), 1000} {
 				tt.filter.Limit = limit
 				if diff := gocmp.Diff(want, append(want[:0:0], all(t, s.Reader, tt.filter)...)); diff != "" {
@@ -94,6 +99,15 @@ func TestCursorIsStable(t *testing.T) {
 	}
 	if second.Next != "" {
 		t.Error("the last page has a next one")
+	}
+	for instant, want := range map[int64]bool{10: true, 20: true, 30: false, 35: false} {
+		r := run("j", 0, instant)
+		if has, err := (sqltrace.Filter{Cursor: first.Next}).Has(&r); has != want || err != nil {
+			t.Errorf("that the second page has what was due at %d is %v, %v", instant, has, err)
+		}
+	}
+	if _, err := (sqltrace.Filter{Cursor: "x"}).Has(&want[0]); !errors.Is(err, sqltrace.ErrCursor) {
+		t.Errorf("got %v", err)
 	}
 }
 

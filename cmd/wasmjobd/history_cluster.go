@@ -1,0 +1,110 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/wasmjob/wasmjob/host"
+	"github.com/wasmjob/wasmjob/host/config"
+	"github.com/wasmjob/wasmjob/host/registry"
+)
+
+// registryPatience is how long the registry is waited for where it only adds to what
+// histories have.
+const registryPatience = 3 * time.Second
+
+// elsewhere is what of a cluster is in no history that is looked at.
+type elsewhere struct {
+	rows   []foundRow // that the registry has
+	others []otherServer
+	known  bool // the job that was asked for
+}
+
+// otherServer has a history of its own.
+type otherServer struct {
+	Server string `json:"server"`
+	State  string `json:"state"`
+}
+
+// elsewhere asks the registry on which servers meet; name is a job, or "" for all.
+// Without it the histories still tell what they have.
+func (h *historyVerb) elsewhere(ctx context.Context, f *config.File, name string) elsewhere {
+	if f.Registry.Kind != config.ZooKeeper {
+		return elsewhere{}
+	}
+	o := operatorVerb{term: h.term, readOnly: true}
+	ctx, cancel := context.WithTimeout(ctx, registryPatience)
+	defer cancel()
+	var rows []host.KeptRow
+	var reports []host.JobReport
+	err := o.withRegistry(f, func(r registry.Registry) error {
+		op, err := host.Operate(ctx, r, f.Registry.Namespace)
+		if err != nil {
+			return err
+		}
+		rows, reports, err = op.Kept(ctx, name)
+		return errors.Join(err, op.Close())
+	})
+	if err != nil {
+		text, _, _ := strings.Cut(err.Error(), "\n")
+		h.term.note("the registry was not asked what other servers ran: %s", text)
+		return elsewhere{}
+	}
+	e := elsewhere{known: name != "" && len(reports) > 0}
+	for i := range rows {
+		e.rows = append(e.rows, foundRow{rows[i].Row, "registry", rows[i].By.IP()})
+	}
+	own, _, _ := serverIP(f) // without an address all are others
+	e.others = othersThan(own, reports)
+	if len(h.with) >= len(e.others) {
+		e.others = nil
+	}
+	return e
+}
+
+// othersThan are the servers that jobs know besides the one at an address, and those
+// at the same one.
+func othersThan(own string, reports []host.JobReport) []otherServer {
+	var others []otherServer
+	for _, s := range host.ServersOf(reports) {
+		if s.IP != own || severalAt(own, reports) {
+			others = append(others, otherServer{s.IP, serverState(s)})
+		}
+	}
+	return others
+}
+
+func severalAt(ip string, reports []host.JobReport) bool {
+	return slices.ContainsFunc(reports, func(r host.JobReport) bool {
+		here := 0
+		for _, m := range r.Members {
+			if m.ID.IP() == ip && !m.Foreign {
+				here++
+			}
+		}
+		return here > 1
+	})
+}
+
+// names lists the others.
+func (e *elsewhere) names() string {
+	var names []string
+	for _, o := range e.others {
+		name := o.Server
+		if o.State != "up" {
+			name += " (" + o.State + ")"
+		}
+		names = append(names, name)
+	}
+	return strings.Join(names, ", ")
+}
+
+// tell says whose histories are missing.
+func (e *elsewhere) tell(term *terminal) {
+	if len(e.others) > 0 {
+		term.note("of what these servers ran there is only what the registry has: %s; --with FILE adds history.db of their data_dir", e.names())
+	}
+}
