@@ -253,13 +253,12 @@ func (h *Host) runnerOf(j *hosted, changed func(*job.Config)) *runner.Runner {
 		Sink: sinks(h.o.Sinks), Workers: h.workers, Commands: h.outside, Looks: h.looks, DrainTimeout: h.o.DrainTimeout, Observe: h.observer(), Log: h.o.Log,
 	}
 	if !j.found {
-		file := j.config
-		o.Define = func() layout.Definition {
-			d := h.defined(*file)
-			h.applied.recall(file.Name, &d)
+		o.Define = func(file job.Config) layout.Definition {
+			d := h.defined(file)
+			h.applied.recall(c.Name, &d)
 			return d
 		}
-		o.Defined = func(said []byte) { h.applied.keep(file.Name, said) }
+		o.Defined = func(said []byte) { h.applied.keep(c.Name, said) }
 	}
 	return runner.New(o)
 }

@@ -54,11 +54,15 @@ func (r *Runner) submit(p *pendingAsk) (int64, error) {
 	return r.asked, nil
 }
 
-// attach lets a member hear the wishes, also those that waited for it.
+// attach lets a member hear the wishes, also those that waited for it, and of a file
+// that was read while it was made.
 func (r *Runner) attach(box *mailbox) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	r.box = box
+	if r.own.Load() != r.file {
+		box.put(redefineLetter{})
+	}
 	for id := int64(1); id <= r.asked; id++ {
 		if p := r.asks[id]; p != nil {
 			box.put(inputLetter{protocol.Asked{ID: id, Ask: p.ask}})

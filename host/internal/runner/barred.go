@@ -52,7 +52,7 @@ func (m *member) hindrances() (hindrances, class, cautions []reason.Reason) {
 	case config == nil:
 		return nil, nil, nil
 	}
-	file := m.Config
+	file := m.file
 	if m.Define == nil {
 		file = nil
 	}

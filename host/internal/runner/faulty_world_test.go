@@ -112,7 +112,7 @@ func (s *faultyServer) start() {
 		r := New(Options{
 			Trunk: trunk, Layout: layout.NewJob("test", c.Name), Config: &c, Instance: job.NewInstanceID(s.ip, "1"),
 			Clock: &metronome{}, Guests: s.seen.guests(guestFunc(s.run)), Dealer: dealAverage{}, Sink: s.rows, DrainTimeout: 5 * time.Second,
-			Define: func() layout.Definition { return layout.Define(c) }, Log: log,
+			Define: layout.Define, Log: log,
 		})
 		s.runners[c.Name] = r
 		jobs.Add(1)

@@ -272,7 +272,7 @@ func serveThrough(t *testing.T, d *door, rows *book, ip string, change func(*Opt
 		change(&o)
 	}
 	if o.Define == nil {
-		o.Define = func() layout.Definition { return layout.Define(*o.Config) }
+		o.Define = layout.Define
 	}
 	if rows != nil {
 		o.Guests = rows.guests(o.Guests)

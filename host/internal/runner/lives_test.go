@@ -266,7 +266,7 @@ func runnerOn(rows *book, ip string, trunk *session.Trunk, l layout.Job) *Runner
 	return New(Options{
 		Trunk: trunk, Layout: l, Config: &config, Instance: job.NewInstanceID(ip, "1"), Clock: &metronome{},
 		Guests: takes(time.Second), Dealer: dealAverage{}, Sink: rows, DrainTimeout: 10 * time.Second,
-		Define: func() layout.Definition { return layout.Define(config) },
+		Define: layout.Define,
 	})
 }
 

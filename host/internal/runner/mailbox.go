@@ -60,33 +60,35 @@ type (
 		receipt registry.Receipt
 		err     error
 	}
-	syncLetter  struct{}
-	wakeLetter  struct{}           // the time that the core asked for has come
-	drainLetter struct{}           // a phase of the way out has had its time
-	leaveLetter struct{ now bool } // the member is to leave; now: without waiting for guests to end by themselves
-	marksLetter struct{}           // marks of runs have waited to be read
-	lookLetter  struct{}           // look at the clock, and for what is to be read
-	inputLetter struct{ protocol.Input }
-	dealtLetter struct {
+	syncLetter     struct{}
+	wakeLetter     struct{}           // the time that the core asked for has come
+	drainLetter    struct{}           // a phase of the way out has had its time
+	leaveLetter    struct{ now bool } // the member is to leave; now: without waiting for guests to end by themselves
+	marksLetter    struct{}           // marks of runs have waited to be read
+	lookLetter     struct{}           // look at the clock, and for what is to be read
+	redefineLetter struct{}           // the server's own file was read again
+	inputLetter    struct{ protocol.Input }
+	dealtLetter    struct {
 		*deal
 		protocol.Assigned
 	}
 	endsLetter struct{ ends protocol.Finished }
 )
 
-func (eventLetter) letter()  {}
-func (replyLetter) letter()  {}
-func (againLetter) letter()  {}
-func (commitLetter) letter() {}
-func (syncLetter) letter()   {}
-func (wakeLetter) letter()   {}
-func (drainLetter) letter()  {}
-func (leaveLetter) letter()  {}
-func (lookLetter) letter()   {}
-func (marksLetter) letter()  {}
-func (inputLetter) letter()  {}
-func (dealtLetter) letter()  {}
-func (*endsLetter) letter()  {}
+func (eventLetter) letter()    {}
+func (replyLetter) letter()    {}
+func (againLetter) letter()    {}
+func (commitLetter) letter()   {}
+func (syncLetter) letter()     {}
+func (wakeLetter) letter()     {}
+func (drainLetter) letter()    {}
+func (leaveLetter) letter()    {}
+func (lookLetter) letter()     {}
+func (redefineLetter) letter() {}
+func (marksLetter) letter()    {}
+func (inputLetter) letter()    {}
+func (dealtLetter) letter()    {}
+func (*endsLetter) letter()    {}
 
 func (b *mailbox) put(l letter) {
 	b.mu.Lock()

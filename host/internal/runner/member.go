@@ -58,12 +58,12 @@ type member struct {
 
 func newMember(l *lives, box *mailbox, line *session.Line) (*member, error) {
 	r := l.Runner
+	r.takeFile()
 	config, module, err := l.texts()
 	if err != nil {
 		return nil, err
 	}
-	r.defining.asked, r.defining.tries = false, 0
-	rules := r.rules(r.Config)
+	rules := r.rules(r.file)
 	m := &member{
 		lives: l, box: box, line: line,
 		loop: follow.New(&r.Layout, r.Layout.NewDecoder(), protocol.NewState(protocol.Options{
@@ -76,9 +76,9 @@ func newMember(l *lives, box *mailbox, line *session.Line) (*member, error) {
 			Labels: r.Labels, Address: r.Address, Defines: r.Define != nil,
 		})),
 	}
-	m.effective, m.ruled = &effective{job: r.Config}, rules
+	m.effective, m.ruled = &effective{job: r.file}, rules
 	box.fence.rule(rules.Finish)
-	r.Clock.Use(*r.Config)
+	r.Clock.Use(*r.file)
 	m.history.m = m
 	return m, nil
 }
@@ -181,6 +181,8 @@ func (m *member) read(l letter) {
 		m.drained()
 	case leaveLetter:
 		m.leave(l.now)
+	case redefineLetter:
+		m.redefined()
 	case marksLetter:
 		m.loop.Waited()
 	case *endsLetter:

@@ -145,11 +145,11 @@ type Options struct {
 	Trunk  *session.Trunk // of the server
 	Layout layout.Job
 	// Config is the server's own, which nobody changes any more; what the registry
-	// says goes over it.
+	// says goes over it. Redefine puts another one in its place.
 	Config *job.Config
-	// Define tells what the server's own file says of the job, for the registry.
+	// Define spells what the server's own file says of the job, for the registry.
 	// Nil: the server has the job from there.
-	Define func() layout.Definition
+	Define func(job.Config) layout.Definition
 	// Defined is told what to remember for the next Define when the registry has
 	// it. It must not block. It may be nil.
 	Defined func(said []byte)
@@ -205,8 +205,9 @@ type Runner struct {
 	sink     sink
 	parallel Slots // of this job: for the guests that have begun; the loop's; nil until one does
 	sharing  sharing
-	defining defining // the loop's
-	bars     barred   // the loop's
+	file     *job.Config // the server's own, as the job goes by it; the loop's
+	defining defining    // the loop's
+	bars     barred      // the loop's
 	troubles troubles
 	stuck    stuck
 	lostRows atomic.Int64 // those that the history refused for good
@@ -214,6 +215,7 @@ type Runner struct {
 	joinOnce sync.Once
 	going    atomic.Bool // the job is about to leave this server
 	snapshot atomic.Pointer[snapshot]
+	own      atomic.Pointer[job.Config] // the newest of the server's own: Options.Config, or what Redefine has put in its place
 
 	// mu guards what callers of Ask share with the loop.
 	mu     sync.Mutex
@@ -233,7 +235,10 @@ func New(o Options) *Runner {
 	}
 	base := o.Log
 	o.Log = slog.New(ofJob{base.Handler(), o.Config.Name})
-	return &Runner{Options: o, base: base, sink: make(sink, 1), joined: make(chan struct{})}
+	r := &Runner{Options: o, base: base, sink: make(sink, 1), joined: make(chan struct{})}
+	r.file = o.Config
+	r.own.Store(o.Config)
+	return r
 }
 
 // Joined is closed when the job has joined the registry for the first time, or

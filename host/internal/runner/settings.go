@@ -50,10 +50,10 @@ func (m *member) configure() bool {
 	}
 	e := effective{config: v.ConfigData, module: v.Module}
 	if module == nil {
-		e.job = m.shared(config.Apply(*m.Config))
+		e.job = m.shared(config.Apply(*m.file))
 	} else {
 		d := layout.Definition{Config: *config, Module: *module}
-		e.job = m.shared(d.Job(*m.Config))
+		e.job = m.shared(d.Job(*m.file))
 	}
 	m.effective = &e
 	m.fire = fire{}
@@ -75,8 +75,8 @@ func (m *member) params() map[int]string {
 // shared is the server's own configuration if c says the same. Most do, and a
 // server may have thousands.
 func (r *Runner) shared(c job.Config) *job.Config {
-	if reflect.DeepEqual(c, *r.Config) {
-		return r.Config
+	if reflect.DeepEqual(c, *r.file) {
+		return r.file
 	}
 	return &c
 }
@@ -135,10 +135,11 @@ func (r *Runner) rules(c *job.Config) protocol.Configured {
 const defineAsk = -1
 
 // defining is how far the server's own file got into the registry. That is done
-// once: what is changed later is somebody's will.
+// once for each time that it was read: what is changed later is somebody's will.
 type defining struct {
 	done     bool
 	asked    bool // the answer is awaited
+	again    bool // the file was read again meanwhile
 	tries    int
 	fault    string
 	disputed []layout.Dispute // as was told last
@@ -156,6 +157,9 @@ func (m *member) defined(fault string) {
 		m.Defined(o.said)
 	}
 	o.said = nil // it is large
+	if o.again {
+		m.box.put(redefineLetter{})
+	}
 }
 
 // define brings the server's own file into the registry, by the rule of
@@ -172,7 +176,7 @@ func (m *member) define() {
 	if err != nil || config == nil {
 		return
 	}
-	merged, err := layout.Merge(m.Define(), config, module)
+	merged, err := layout.Merge(m.Define(*m.file), config, module)
 	if err != nil {
 		m.undefined(err)
 		return
@@ -239,7 +243,7 @@ func (m *member) dispute(keys []layout.Dispute) {
 // the server's own file says so: that counts when the server is new to the job,
 // later an operator's word does.
 func (m *member) sayEnabled() {
-	if !m.Config.Disabled || m.toldEnabled {
+	if !m.file.Disabled || m.toldEnabled {
 		return
 	}
 	m.toldEnabled = true
@@ -258,7 +262,7 @@ func (l *lives) texts() (config, module []byte, err error) {
 	if r.Define == nil || l.removed {
 		return nil, nil, nil
 	}
-	first, err := layout.Merge(r.Define(), nil, nil)
+	first, err := layout.Merge(r.Define(*r.file), nil, nil)
 	if err == nil {
 		config, err = layout.EncodeConfig21(first.Config)
 		config = slices.Clone(config) // it is kept, and has room to spare

@@ -1,0 +1,46 @@
+package runner
+
+import "github.com/wasmjob/wasmjob/host/job"
+
+// Redefine has the job go by another configuration of the server's own file, as if
+// it had been started with that; c has the same name, and nobody changes it. It
+// returns at once. It is for jobs that have Define.
+func (r *Runner) Redefine(c *job.Config) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	r.own.Store(c)
+	if r.box != nil {
+		r.box.put(redefineLetter{})
+	}
+}
+
+// takeFile has the loop go by the newest file, which is to be brought into the
+// registry if it is another one.
+func (r *Runner) takeFile() {
+	o := &r.defining
+	o.asked, o.again, o.tries = false, false, 0
+	if file := r.own.Load(); file != r.file {
+		r.file, o.done = file, false
+	}
+}
+
+// redefined brings a file that was read again into the registry, as at the start of
+// the server. What the file alone can say is in force at once.
+func (m *member) redefined() {
+	if m.defining.asked {
+		m.defining.again = true // one after the other
+		return
+	}
+	m.takeFile()
+	if m.fresh = true; m.loop.View() == nil {
+		return // the first one is held against it
+	}
+	if len(m.defining.disputed) == 0 {
+		m.troubles.clear(troubleDefinition)
+	}
+	m.effective, m.bars.config = &effective{job: m.effective.job}, nil
+	m.configure()
+	m.heed()
+	m.rule()
+	m.define()
+}
