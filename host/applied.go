@@ -42,15 +42,26 @@ func readApplied(o *Options) *applied {
 	}
 	a.dir = filepath.Join(o.DataDir, "applied")
 	for _, c := range o.Jobs {
-		text, err := os.ReadFile(a.path(c.Name))
-		switch {
-		case err == nil:
-			a.said[c.Name] = string(text)
-		case !errors.Is(err, fs.ErrNotExist):
-			a.forgotten(c.Name, err)
-		}
+		a.read(c.Name)
 	}
 	return a
+}
+
+// read reads what is kept of a job that is about to begin. What was not written yet
+// of an earlier one is newer.
+func (a *applied) read(job string) {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	if a.dir == "" || a.unwritten[job] {
+		return
+	}
+	text, err := os.ReadFile(a.path(job))
+	switch {
+	case err == nil:
+		a.said[job] = string(text)
+	case !errors.Is(err, fs.ErrNotExist):
+		a.forgotten(job, err)
+	}
 }
 
 // path is of a file whose name is a digest, as a job's name need not be a file's.

@@ -31,23 +31,30 @@ func ofTheSystem(err error) bool {
 // call decides, and a run that has begun keeps what it began with.
 type code struct {
 	o       *Options
-	library *library    // nil: the caller has a Runner
-	file    *job.Config // the job in the server's own file; nil: it is not there
+	library *library // nil: the caller has a Runner
 	peers   offers
 
 	turn chan struct{} // holds one: who has put it in assembles what is to be now
 
-	mu     sync.Mutex // guards what follows
-	fault  string     // why the newest configuration cannot be run; empty: it can
-	now    *gear      // nil: nothing was equipped yet
-	next   *gear      // the module that is to come; nil: none was asked for
-	closed bool       // what comes later is not kept
+	mu     sync.Mutex  // guards what follows
+	file   *job.Config // the job in the server's own file, which nobody changes; nil: it is not there
+	fault  string      // why the newest configuration cannot be run; empty: it can
+	now    *gear       // nil: nothing was equipped yet
+	next   *gear       // the module that is to come; nil: none was asked for
+	closed bool        // what comes later is not kept
 
 	started, completed bool // the listeners of fires that now has
 }
 
 func newCode(o *Options, l *library, file *job.Config) *code {
 	return &code{o: o, library: l, file: file, turn: make(chan struct{}, 1)}
+}
+
+// redefine has the server's own file say something else.
+func (c *code) redefine(file *job.Config) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.file = file
 }
 
 // equip gives the gear for a configuration, which may take as long as a module
@@ -159,10 +166,13 @@ func (c *code) assemble(ctx context.Context, j job.Config) (k *gear, err error) 
 // file grants the job is granted; what somebody else asks for it is held against
 // the ceiling.
 func (c *code) may(j job.Config) error {
-	if j.Command != "" && (c.file == nil || j.Command != c.file.Command) {
+	c.mu.Lock()
+	file := c.file
+	c.mu.Unlock()
+	if j.Command != "" && (file == nil || j.Command != file.Command) {
 		return errors.New("a command of the operating system is taken from the server's own file alone")
 	}
-	if c.file != nil && reflect.DeepEqual(plain(j.Allow), plain(c.file.Allow)) {
+	if file != nil && reflect.DeepEqual(plain(j.Allow), plain(file.Allow)) {
 		return nil
 	}
 	var faults []error

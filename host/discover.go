@@ -35,6 +35,15 @@ type scout struct {
 	closed   bool
 }
 
+// beside does something that the end of the host waits for, unless that is near.
+func (s *scout) beside(do func()) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if !s.closed {
+		s.h.at.Go(do)
+	}
+}
+
 // errand is work that is done by one at a time, and once more if it was asked
 // for meanwhile.
 type errand struct{ busy, again bool }

@@ -3,7 +3,6 @@ package host
 import (
 	"context"
 	"errors"
-	"reflect"
 	"runtime"
 	"slices"
 	"sync"
@@ -28,13 +27,13 @@ type Host struct {
 	deals sync.WaitGroup // questions to strategies
 
 	mu       sync.Mutex // guards what follows: Run fills it in, anybody reads
-	jobs     []*hosted  // in the order of Options.Jobs; those of the registry follow, by name
+	jobs     []*hosted  // of the server's own file, in its order; those of the registry follow, by name
 	registry registry.Registry
 	trunk    *session.Trunk  // the one session of all jobs
 	address  string          // where modules are given to others; empty: nowhere
 	busy     map[string]bool // the jobs that have begun, and not ended
 
-	files   map[string]bool // the jobs of Options.Jobs
+	files   map[string]bool // the jobs of the server's own file; guarded by the scout's mu, once there is one
 	library *library        // nil: the caller has a Runner
 	applied *applied
 	loading sync.WaitGroup // modules of the server's own file
@@ -43,6 +42,10 @@ type Host struct {
 	looks   runner.Slots   // of all jobs
 	settled func()         // the jobs have begun
 	at      work
+
+	working   chan struct{} // closed when scout is there
+	scout     *scout
+	reloading sync.Mutex // held by whoever reloads
 }
 
 // hosted is one job of the host.
@@ -52,11 +55,27 @@ type hosted struct {
 
 	tried chan struct{} // closed when its module was loaded, or could not be; nil of those found
 
+	// Of those of the server's own file; nil of those found:
+
+	ctx   context.Context    //nolint:containedctx // that of its run; nil before the host works
+	leave context.CancelFunc // ends ctx
+	left  chan struct{}      // closed when the runner has ended
+	gone  chan struct{}      // closed when it has left since the file has it no more
+
 	// Guarded by the host's mu:
 
 	config *job.Config    // as the server's own file has it, or, for want of that, as it was found; not changed
 	runner *runner.Runner // nil: it does not run
 	fault  string         // why it does not run; empty also if its code says why
+	leaves bool           // the file has it no more
+}
+
+// live lets a job of the server's own file run as long as ctx, or until it leaves.
+func (j *hosted) live(ctx context.Context) { j.ctx, j.leave = context.WithCancel(ctx) }
+
+// newHosted is a job of the server's own file.
+func newHosted(c *job.Config) *hosted {
+	return &hosted{config: c, tried: make(chan struct{}), left: make(chan struct{}), gone: make(chan struct{})}
 }
 
 // ails is why this server does not run the job's code; empty if it does.
@@ -86,10 +105,10 @@ func New(o Options) (*Host, error) {
 		return nil, failf(Invalid, err, "options of the host")
 	}
 	out := o.detach()
-	h := &Host{o: o, out: out, settled: func() {}, ready: make(chan struct{}), tick: schedule.NewTicker(runtime.GOMAXPROCS(0)), files: map[string]bool{}, busy: map[string]bool{}}
+	h := &Host{o: o, out: out, settled: func() {}, ready: make(chan struct{}), tick: schedule.NewTicker(runtime.GOMAXPROCS(0)), files: map[string]bool{}, busy: map[string]bool{}, working: make(chan struct{})}
 	for i := range h.o.Jobs {
 		c := &h.o.Jobs[i]
-		h.jobs = append(h.jobs, &hosted{config: c, tried: make(chan struct{})})
+		h.jobs = append(h.jobs, newHosted(c))
 		h.files[c.Name] = true
 	}
 	return h, nil
@@ -270,7 +289,10 @@ func (h *Host) defined(c job.Config) layout.Definition {
 		if code == nil {
 			continue
 		}
-		if m, ok := h.o.Modules[code.Name]; ok {
+		if h.library == nil {
+			continue
+		}
+		if m, ok := h.library.source(code.Name); ok {
 			code.Reference = "file:" + m.Path
 		}
 	}
@@ -309,6 +331,9 @@ func (h *Host) work(ctx context.Context, serve func(context.Context) error) erro
 	scout := newScout(ctx, h)
 	h.mu.Lock()
 	jobs := slices.Clone(h.jobs)
+	for _, j := range jobs {
+		j.live(ctx)
+	}
 	h.mu.Unlock()
 	scout.begin()
 	var begin sync.WaitGroup
@@ -318,12 +343,14 @@ func (h *Host) work(ctx context.Context, serve func(context.Context) error) erro
 			defer begin.Done()
 			select {
 			case <-j.tried:
-				h.beginOwn(ctx, j, scout)
+				h.beginOwn(j, scout)
 			case <-ctx.Done():
 			}
 		})
+		h.monitor(j)
 	}
-	h.monitor(ctx)
+	h.scout = scout
+	close(h.working)
 	h.at.Go(func() {
 		begin.Wait() // which ends with ctx
 		h.await(ctx, jobs, scout)
@@ -343,26 +370,30 @@ func (h *Host) work(ctx context.Context, serve func(context.Context) error) erro
 }
 
 // beginOwn lets a job of the server's own file run, once its module was tried.
-func (h *Host) beginOwn(ctx context.Context, j *hosted, scout *scout) {
-	file := j.config // nobody changes it any more
-	if fault := j.ails(); fault != "" {
-		h.o.Log.Error("job refused, its runs will fail", "job", file.Name, "error", fault)
-	}
-	j.code.peers = func(ctx context.Context) ([]string, error) {
-		return scout.peers(ctx, layout.NewJob(h.o.Namespace, file.Name))
-	}
-	r := h.runnerOf(j, func(c *job.Config) {
-		if c != nil && h.library != nil && !reflect.DeepEqual(wantsOf(*c), wantsOf(*file)) {
+func (h *Host) beginOwn(j *hosted, scout *scout) {
+	fault := j.ails()
+	h.mu.Lock()
+	file := j.config       // nobody changes it any more; another may take its place
+	last := wantsOf(*file) // of the job's loop
+	j.code.peers = scout.peersOf(file.Name)
+	j.runner = h.runnerOf(j, func(c *job.Config) {
+		if c == nil || h.library == nil {
+			return
+		}
+		if now := wantsOf(*c); !now.equal(&last) {
+			last = now
 			h.prefetch(scout, j, *c)
 		}
 	})
-	h.mu.Lock()
-	j.runner = r
 	h.mu.Unlock()
-	if file.StrategyModule != "" {
-		h.deals.Go(func() { j.code.try(ctx, *file) })
+	if fault != "" {
+		h.o.Log.Error("job refused, its runs will fail", "job", file.Name, "error", fault)
 	}
-	if err := h.begin(ctx, j, func() {}); err != nil {
+	if file.StrategyModule != "" {
+		h.deals.Go(func() { j.code.try(j.ctx, *file) })
+	}
+	if err := h.begin(j.ctx, j, func() { close(j.left) }); err != nil {
+		close(j.left)
 		h.o.Log.Error("the job does not run", "job", file.Name, "error", err)
 	}
 	if h.library != nil && file.ModuleDigest != "" {
@@ -417,16 +448,17 @@ func (h *Host) await(ctx context.Context, jobs []*hosted, s *scout) {
 	if ctx.Err() != nil {
 		return // some may have no runner
 	}
-	var steps []<-chan struct{}
 	for _, j := range jobs {
-		steps = append(steps, j.runner.Joined())
+		select {
+		case <-j.runner.Joined():
+		case <-j.gone: // the file has it no more
+		case <-ctx.Done():
+			return
+		}
 	}
 	if h.o.Discover {
-		steps = append(steps, s.listed)
-	}
-	for _, step := range steps {
 		select {
-		case <-step:
+		case <-s.listed:
 		case <-ctx.Done():
 			return
 		}

@@ -134,7 +134,7 @@ func (h *Host) runner(name string) (*runner.Runner, error) {
 	defer h.mu.Unlock()
 	for _, j := range h.jobs {
 		switch {
-		case j.config.Name != name:
+		case j.config.Name != name || j.leaves:
 		case j.ails() != "":
 			return nil, failf(Refused, nil, "job %s was refused: %s", name, j.ails())
 		case j.runner == nil && h.trunk != nil && j.waits():

@@ -32,9 +32,10 @@ type library struct {
 	engine *sandbox.Engine
 	client *peer.Client
 
-	mu    sync.Mutex // guards what follows
-	held  map[string]*compiled
-	names map[string]named
+	mu      sync.Mutex // guards what follows
+	held    map[string]*compiled
+	modules map[string]Module // of the server's own file; replaced as a whole
+	names   map[string]named  // of those, as far as they were read
 }
 
 // compiled is a module that somebody holds, or waits for.
@@ -71,7 +72,7 @@ func openLibrary(o *Options) (*library, error) {
 	if err != nil {
 		return nil, failf(Internal, err, "sandbox")
 	}
-	l := &library{o: o, store: store, engine: engine, held: map[string]*compiled{}, names: map[string]named{}}
+	l := &library{o: o, store: store, engine: engine, held: map[string]*compiled{}, modules: o.Modules, names: map[string]named{}}
 	l.client = peer.NewClient(peer.ClientOptions{Token: o.Peers.Token, Store: store, Limit: maxModule, Log: o.Log})
 	return l, nil
 }
@@ -111,20 +112,44 @@ func (o *Options) dirs() []job.Dir {
 func (l *library) name(name string) (digest string, err error) {
 	l.mu.Lock()
 	n, known := l.names[name]
+	m, ok := l.modules[name]
 	l.mu.Unlock()
 	if known {
 		return n.digest, n.err
 	}
-	m, ok := l.o.Modules[name]
 	if n.err = fmt.Errorf("this server has no module %q", name); ok {
-		if n.digest, _, n.err = l.store.LoadSource("file:"+m.Path, m.SHA256, "", maxModule); n.err != nil {
-			n.err = fmt.Errorf("module %s: %w", name, n.err)
-		}
+		n = l.readFile(name, m)
 	}
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	l.names[name] = n
+	if l.modules[name] == m { // nobody has read the configuration again meanwhile
+		l.names[name] = n
+	}
 	return n.digest, n.err
+}
+
+// readFile puts a module into the store that a file has.
+func (l *library) readFile(name string, m Module) (n named) {
+	if n.digest, _, n.err = l.store.LoadSource("file:"+m.Path, m.SHA256, "", maxModule); n.err != nil {
+		n.err = fmt.Errorf("module %s: %w", name, n.err)
+	}
+	return n
+}
+
+// source is what the server's own file says of a module.
+func (l *library) source(name string) (m Module, ok bool) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	m, ok = l.modules[name]
+	return m, ok
+}
+
+// replace puts other modules in the place of those of the server's own file, of
+// which some were read already.
+func (l *library) replace(modules map[string]Module, names map[string]named) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	l.modules, l.names = modules, names
 }
 
 // digest is that of a module of the server's own file, as far as it can be told:
@@ -134,7 +159,13 @@ func (l *library) digest(name string) string {
 	if err == nil {
 		return digest
 	}
-	pin := strings.TrimPrefix(l.o.Modules[name].SHA256, "sha256:")
+	m, _ := l.source(name)
+	return m.pin()
+}
+
+// pin is the digest that a module must have; empty: any.
+func (m Module) pin() string {
+	pin := strings.TrimPrefix(m.SHA256, "sha256:")
 	if module.CheckDigest(pin) != nil {
 		return ""
 	}
@@ -249,8 +280,11 @@ func (l *library) compile(ctx context.Context, digest string) (*sandbox.Module, 
 // has puts a module into the store if it is in one of the files that the server's
 // configuration names.
 func (l *library) has(digest string) bool {
-	for _, name := range slices.Sorted(maps.Keys(l.o.Modules)) {
-		if m := l.o.Modules[name]; m.SHA256 == "" || m.SHA256 == digest {
+	l.mu.Lock()
+	modules := l.modules
+	l.mu.Unlock()
+	for _, name := range slices.Sorted(maps.Keys(modules)) {
+		if m := modules[name]; m.SHA256 == "" || m.SHA256 == digest {
 			if got, _, err := l.store.LoadSource("file:"+m.Path, m.SHA256, "", maxModule); err == nil && got == digest {
 				return true
 			}

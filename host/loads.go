@@ -6,6 +6,8 @@ import (
 	"fmt"
 	"os"
 	"slices"
+
+	"github.com/wasmjob/wasmjob/host/job"
 )
 
 // JobFault is why a server would not run a job.
@@ -62,14 +64,19 @@ func (h *Host) fits(ctx context.Context, j *hosted, refused map[string]string) e
 			return fmt.Errorf("module %s: %s", name, why)
 		}
 	}
-	k, err := j.code.equip(ctx, c)
+	return j.code.fits(ctx, c)
+}
+
+// fits loads what a configuration runs, and tells why no run of it could begin.
+func (c *code) fits(ctx context.Context, j job.Config) error {
+	k, err := c.equip(ctx, j)
 	if err != nil {
 		return err
 	}
 	defer k.release()
 	if g, ok := k.run.(equipped); ok {
 		if w, ok := g.Runner.(wasmGuests); ok {
-			return w.engine.Fits(ctx, w.module, c)
+			return w.engine.Fits(ctx, w.module, j)
 		}
 	}
 	return nil

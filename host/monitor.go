@@ -2,6 +2,7 @@ package host
 
 import (
 	"bufio"
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -12,8 +13,6 @@ import (
 	"strings"
 	"sync"
 	"time"
-
-	"github.com/wasmjob/wasmjob/host/job"
 )
 
 const (
@@ -33,32 +32,25 @@ const (
 	maxDumpsFrom = 2
 )
 
-// monitor opens the monitor ports of the jobs that Options name, and answers there
-// until ctx ends, as ElasticJob does: to the line "dump" with the nodes of the job.
-// A port that is taken is no reason not to run the job.
-func (h *Host) monitor(ctx context.Context) {
+// monitor opens the monitor port of a job of the server's own file, if it has one,
+// and answers there until the job ends, as ElasticJob does: to the line "dump" with the
+// nodes of the job. A port that is taken is no reason not to run the job.
+func (h *Host) monitor(j *hosted) {
 	h.mu.Lock()
-	var jobs []job.Config
-	for i := range h.o.Jobs {
-		if h.o.Jobs[i].MonitorPort != 0 {
-			jobs = append(jobs, h.o.Jobs[i])
-		}
-	}
+	c := *j.config
 	h.mu.Unlock()
-	for _, c := range jobs {
-		ip := h.o.MonitorIP
-		if ip == "" {
-			ip = "127.0.0.1"
-		}
-		at := net.JoinHostPort(ip, strconv.Itoa(c.MonitorPort))
-		l, err := new(net.ListenConfig).Listen(ctx, "tcp", at)
-		if err != nil {
-			h.o.Log.Error("the monitor port cannot be opened, so nobody gets dumps there", "job", c.Name, "error", err)
-			continue
-		}
-		h.o.Log.Info("dumps can be had", "job", c.Name, "address", l.Addr().String())
-		h.at.Go(func() { h.dumps(ctx, l, c.Name) })
+	ctx := j.ctx
+	if c.MonitorPort == 0 {
+		return
 	}
+	at := net.JoinHostPort(cmp.Or(h.o.MonitorIP, "127.0.0.1"), strconv.Itoa(c.MonitorPort))
+	l, err := new(net.ListenConfig).Listen(ctx, "tcp", at)
+	if err != nil {
+		h.o.Log.Error("the monitor port cannot be opened, so nobody gets dumps there", "job", c.Name, "error", err)
+		return
+	}
+	h.o.Log.Info("dumps can be had", "job", c.Name, "address", l.Addr().String())
+	h.at.Go(func() { h.dumps(ctx, l, c.Name) })
 }
 
 // dumps serves a monitor port.

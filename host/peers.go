@@ -64,5 +64,11 @@ func (s *scout) peers(ctx context.Context, j layout.Job) ([]string, error) {
 	return addresses, nil
 }
 
+// peersOf is peers for those who know a job by its name.
+func (s *scout) peersOf(name string) offers {
+	l := layout.NewJob(s.h.o.Namespace, name)
+	return func(ctx context.Context) ([]string, error) { return s.peers(ctx, l) }
+}
+
 // maxPeers is how many members are asked for their address.
 const maxPeers = 64

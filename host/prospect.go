@@ -25,6 +25,7 @@ type prospect struct {
 
 	settle  sync.Once
 	settled chan struct{} // closed when it was looked at, and has joined if it may
+	buried  chan struct{} // closed when nothing of it is left
 
 	// Guarded by the scout's mu:
 
@@ -36,6 +37,8 @@ type prospect struct {
 	dead     bool // it is gone; if there is such a job again, another prospect has it
 	lacks    bool // its module, which a new member may have
 	patience pause
+	yields   bool               // the server's own file has the job now
+	withdraw context.CancelFunc // ends the job here; nil: it has never run
 
 	// Of the errand:
 
@@ -48,7 +51,7 @@ type prospect struct {
 var errShut = errors.New("it was shut down on this server")
 
 func newProspect(s *scout, name string) *prospect {
-	return &prospect{s: s, name: name, layout: layout.NewJob(s.h.o.Namespace, name), settled: make(chan struct{})}
+	return &prospect{s: s, name: name, layout: layout.NewJob(s.h.o.Namespace, name), settled: make(chan struct{}), buried: make(chan struct{})}
 }
 
 // Event implements session.Listener.
@@ -87,9 +90,14 @@ func (p *prospect) stir() { p.s.run(&p.errand, p.look) }
 // may and can run it. Else it waits for something to change.
 func (p *prospect) look() {
 	p.s.mu.Lock()
-	rests := p.running || p.dead
+	rests, yields := p.running || p.dead, p.yields
+	p.dead = p.dead || yields && !rests
 	p.s.mu.Unlock()
 	if rests {
+		return
+	}
+	if yields {
+		p.bury()
 		return
 	}
 	config, module, err := p.read()
@@ -214,15 +222,7 @@ func (p *prospect) gone() bool {
 	if !dead {
 		return false
 	}
-	p.hide()
-	p.settle.Do(func() { close(p.settled) })
-	if err := p.hangUp(); err != nil {
-		p.s.h.o.Log.Debug("the end of the session closes the line of a job that is gone", "job", p.name, "error", err)
-	}
-	p.s.mu.Lock()
-	delete(p.s.jobs, p.name)
-	p.s.mu.Unlock()
-	p.s.stir() // it may have come back meanwhile
+	p.bury()
 	return true
 }
 
@@ -277,7 +277,10 @@ func (p *prospect) run() {
 	h.mu.Unlock()
 	p.s.mu.Lock()
 	p.patience.stop()
-	p.running, p.lacks, p.patience = true, false, pause{}
+	p.running, p.lacks, p.patience, p.withdraw = true, false, pause{}, cancel
+	if p.yields {
+		cancel() // it was told meanwhile
+	}
 	p.s.mu.Unlock()
 	err := h.begin(ctx, p.job, func() { // somebody of the runner's still waits for this
 		p.rest(ctx.Err() == nil)
@@ -369,9 +372,10 @@ func (p *prospect) show(c job.Config) {
 		return
 	}
 	p.job = &hosted{config: &c, found: true, code: newCode(&h.o, h.library, nil)}
-	p.job.code.peers = func(ctx context.Context) ([]string, error) { return p.s.peers(ctx, p.layout) }
-	at, _ := slices.BinarySearchFunc(h.jobs[len(h.o.Jobs):], c.Name, func(j *hosted, name string) int { return strings.Compare(j.config.Name, name) })
-	h.jobs = slices.Insert(h.jobs, len(h.o.Jobs)+at, p.job)
+	p.job.code.peers = p.s.peersOf(p.name)
+	own := h.owned()
+	at, _ := slices.BinarySearchFunc(h.jobs[own:], c.Name, func(j *hosted, name string) int { return strings.Compare(j.config.Name, name) })
+	h.jobs = slices.Insert(h.jobs, own+at, p.job)
 }
 
 // hide takes the job from those of the host.
