@@ -41,9 +41,11 @@ func serveCommand(term *terminal) *cobra.Command {
 		Short: "Run the jobs of a configuration",
 		Long: "Serve runs jobs until SIGTERM, which lets running items finish within drain_timeout, or\n" +
 			"SIGINT (Ctrl-C), which asks them to stop at once and ends them when their grace is over; a\n" +
-			"second signal ends at once all commands of the operating system, and then the program. SIGHUP\n" +
-			"is taken for SIGTERM: to go by files that have changed, the server has to start anew. On a\n" +
+			"second signal ends at once all commands of the operating system, and then the program. On a\n" +
 			"terminal it shows what happens, line by line; otherwise it logs JSON. Both go to standard error.\n\n" +
+			"At SIGHUP it reads its files again, those of modules, too, and goes by the jobs in them without a\n" +
+			"restart. If anything in them is wrong, it says so and goes on as before. When the terminal goes\n" +
+			"away from which it was started, it stops as at SIGTERM.\n\n" +
 			"With --events - it also prints a JSON object on standard output as each item starts\n" +
 			"and ends.\n\n" +
 			"With --shadow it joins nothing, runs nothing and writes nothing into the registry: it logs\n" +
@@ -86,16 +88,14 @@ func serve(ctx context.Context, term *terminal, flags serveFlags) error {
 		show = printEvents(term.err)
 	}
 	lastly := &deed{}
+	again := newReloader(term, flags, f, log)
 	do := func(ctx context.Context, observe func(host.Event)) error {
 		if flags.shadow {
 			return serveShadow(ctx, f, keys, log, observe)
 		}
-		return serveJobs(ctx, f, keys, log, observe, lastly)
+		return serveJobs(ctx, again, keys, observe, lastly)
 	}
-	hangup := func() {
-		log.Warn("SIGHUP stops the server as SIGTERM does: it does not read its files again while it runs; start it anew to have it go by them")
-	}
-	return untilSignals(ctx, signalled{hangup, lastly.run}, func(ctx context.Context) error {
+	return untilSignals(ctx, signalled{again.hangup, lastly.run}, func(ctx context.Context) error {
 		if flags.events != "-" {
 			return do(ctx, show)
 		}
@@ -134,9 +134,11 @@ func fetchKeys(f *config.File, term *terminal) (keys, error) {
 // commandsPatience is how long a second signal waits for commands to be gone.
 const commandsPatience = 5 * time.Second
 
-// serveJobs runs a configuration that was read until ctx ends. lastly comes to be
-// what has to be done if the process ends without waiting for that.
-func serveJobs(ctx context.Context, f *config.File, k keys, log *slog.Logger, observe func(host.Event), lastly *deed) error {
+// serveJobs runs a configuration that was read, and may be read again, until ctx
+// ends. lastly comes to be what has to be done if the process ends without waiting
+// for that.
+func serveJobs(ctx context.Context, again *reloader, k keys, observe func(host.Event), lastly *deed) error {
+	f, log := again.file(), again.log
 	o := options(f, log, observe)
 	o.Secrets, o.Peers.Token, o.Compiler, o.Supervisor = k.secrets, k.peers, k.compiler, k.supervisor
 	if f.Registry.Kind == config.ZooKeeper || f.Server.IP != "" {
@@ -146,7 +148,7 @@ func serveJobs(ctx context.Context, f *config.File, k keys, log *slog.Logger, ob
 		}
 	}
 	return withHistory(ctx, f, func(rows *sqltrace.Store) error {
-		return coded(withServed(ctx, f, k.access, log, func(r registry.Registry) error {
+		return coded(withServed(ctx, again, k.access, func(r registry.Registry) error {
 			o.Registry, o.Sinks = r, []trace.Sink{rows}
 			h, err := host.New(o)
 			if err == nil {
@@ -155,7 +157,7 @@ func serveJobs(ctx context.Context, f *config.File, k keys, log *slog.Logger, ob
 					defer cancel()
 					h.EndCommands(within)
 				})
-				err = runHost(ctx, h, f, log, rows)
+				err = runHost(ctx, h, again, rows)
 			}
 			return err
 		}))
@@ -191,9 +193,18 @@ func instanceOf(f *config.File, log *slog.Logger) (job.InstanceID, error) {
 	return job.NewInstanceID(ip, strconv.Itoa(os.Getpid())), nil
 }
 
-// serveConfig loads the configuration. A flag goes over the environment, and
-// the environment over the file.
+// serveConfig loads the configuration.
 func serveConfig(term *terminal, flags serveFlags) (*config.File, error) {
+	t, err := serveTerminal(term, flags)
+	if err != nil {
+		return nil, err
+	}
+	return loadConfig(t, flags.files)
+}
+
+// serveTerminal is a terminal by which the configuration is read. A flag goes over
+// the environment, and the environment over the file.
+func serveTerminal(term *terminal, flags serveFlags) (*terminal, error) {
 	t := *term
 	if flags.dataDir != "" {
 		dir, err := filepath.Abs(flags.dataDir)
@@ -202,12 +213,12 @@ func serveConfig(term *terminal, flags serveFlags) (*config.File, error) {
 		}
 		t.env = append(slices.Clip(t.env), "WASMJOBD_SERVER__DATA_DIR="+dir)
 	}
-	return loadConfig(&t, flags.files)
+	return &t, nil
 }
 
 func options(f *config.File, log *slog.Logger, observe func(host.Event)) host.Options {
 	o := host.Options{
-		Namespace: f.Registry.Namespace, Jobs: f.Jobs, Modules: map[string]host.Module{},
+		Namespace: f.Registry.Namespace, Jobs: f.Jobs, Modules: modulesIn(f),
 		DataDir: f.Server.DataDir, DrainTimeout: f.Server.DrainTimeout,
 		Log: log, Observe: observe,
 		Memory: f.Host.Memory, Workers: f.Host.Workers, PrivateHosts: f.Host.Allow.PrivateHosts, NativeScripts: f.Host.NativeScripts, Labels: f.Server.Labels,
@@ -218,17 +229,25 @@ func options(f *config.File, log *slog.Logger, observe func(host.Event)) host.Op
 	if f.Server.DrainTimeout == 0 {
 		o.DrainTimeout = -1 // 0 in the file means none, in Options the default
 	}
-	for _, m := range f.Modules {
-		o.Modules[m.Name] = host.Module{Path: m.Path, SHA256: m.SHA256}
-	}
 	return o
 }
 
-// runHost runs the host and, beside it, the purge of old rows.
-func runHost(ctx context.Context, h *host.Host, f *config.File, log *slog.Logger, rows *sqltrace.Store) error {
+func modulesIn(f *config.File) map[string]host.Module {
+	modules := map[string]host.Module{}
+	for _, m := range f.Modules {
+		modules[m.Name] = host.Module{Path: m.Path, SHA256: m.SHA256}
+	}
+	return modules
+}
+
+// runHost runs the host and, beside it, the purge of old rows, and reads the
+// configuration again for it.
+func runHost(ctx context.Context, h *host.Host, again *reloader, rows *sqltrace.Store) error {
+	f, log := again.file(), again.log
 	serving, stop := context.WithCancel(ctx)
 	var beside sync.WaitGroup
 	beside.Go(func() { purgeEvery(serving, f.History, log, rows) })
+	beside.Go(func() { again.run(serving, h) })
 	beside.Go(func() {
 		select {
 		case <-h.Ready():

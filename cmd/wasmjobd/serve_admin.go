@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"io"
-	"log/slog"
 	"sync"
 
 	"github.com/wasmjob/wasmjob/host"
@@ -15,7 +14,8 @@ import (
 
 // withServed gives do the registry of a server. While do runs, operators can ask
 // for what is in the one inside, which nobody else can open.
-func withServed(ctx context.Context, f *config.File, access config.Access, log *slog.Logger, do func(registry.Registry) error) error {
+func withServed(ctx context.Context, again *reloader, access config.Access, do func(registry.Registry) error) error {
+	f, log := again.file(), again.log
 	if f.Registry.Kind == config.ZooKeeper {
 		return withRegistry(f, access, false, log, do)
 	}
@@ -23,7 +23,7 @@ func withServed(ctx context.Context, f *config.File, access config.Access, log *
 	if err != nil {
 		return err
 	}
-	stop := serveAdmin(ctx, f, r, log)
+	stop := serveAdmin(ctx, again, r)
 	err = do(r)
 	stop() // before the lock of the directory goes with the registry: the next server makes a socket of its own
 	return errors.Join(err, r.Close())
@@ -31,7 +31,8 @@ func withServed(ctx context.Context, f *config.File, access config.Access, log *
 
 // serveAdmin answers operators on the socket in the data directory until the
 // function that it gives is called. A server without runs all the same.
-func serveAdmin(ctx context.Context, f *config.File, r registry.Registry, log *slog.Logger) (stop func()) {
+func serveAdmin(ctx context.Context, again *reloader, r registry.Registry) (stop func()) {
+	f, log := again.file(), again.log
 	s, err := admin.Listen(ctx, f.Server.DataDir)
 	if err != nil {
 		log.Error("operators cannot reach this server, its jobs run", "error", err)
@@ -42,7 +43,7 @@ func serveAdmin(ctx context.Context, f *config.File, r registry.Registry, log *s
 	h := admin.NewHandler(admin.Options{Log: log, Keep: keep, Nodes: true, Operate: func(ctx context.Context) (*host.Operator, error) {
 		op, err := host.Operate(ctx, r, f.Registry.Namespace)
 		if err == nil {
-			op.Compare(f.Jobs)
+			op.Compare(again.file().Jobs)
 		}
 		return op, err
 	}})

@@ -104,6 +104,12 @@ func startServe(t *testing.T, dir string, args ...string) *daemon {
 // arguments.
 func startServeBy(t *testing.T, dir string, by []string, args ...string) *daemon {
 	t.Helper()
+	return startServeWith(t, dir, by, func(*exec.Cmd) {}, args...)
+}
+
+// startServeWith also changes the command before it starts.
+func startServeWith(t *testing.T, dir string, by []string, change func(*exec.Cmd), args ...string) *daemon {
+	t.Helper()
 	self, err := os.Executable()
 	if err != nil {
 		t.Fatal(err)
@@ -121,6 +127,7 @@ func startServeBy(t *testing.T, dir string, by []string, args ...string) *daemon
 		t.Fatal(err)
 	}
 	d.out, d.events = out, bufio.NewScanner(out)
+	change(d.Cmd)
 	if err := d.Start(); err != nil {
 		t.Fatal(err)
 	}

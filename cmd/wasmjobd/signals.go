@@ -30,8 +30,8 @@ func (e signalError) code() int {
 
 // signalled is what a verb does about signals beside ending in order.
 type signalled struct {
-	hangup func() // before SIGHUP ends it like SIGTERM; nil: SIGHUP just ends the process
-	lastly func() // before a second signal ends the process; nil: nothing
+	hangup func() (ends bool) // at SIGHUP, which ends it like SIGTERM or not; nil: SIGHUP just ends the process
+	lastly func()             // before a second signal ends the process; nil: nothing
 }
 
 // untilSignal runs the part of a verb that a signal should end in order: the
@@ -71,17 +71,21 @@ func withSignals(parent context.Context, s signalled) (context.Context, func()) 
 	quit, done := make(chan struct{}), make(chan struct{})
 	go func() {
 		defer close(done)
-		select {
-		case sig := <-signals:
-			if s.lastly == nil {
-				signal.Stop(signals) // the system ends the process, whatever that is busy with
+		for ending := false; !ending; {
+			select {
+			case sig := <-signals:
+				if s.lastly == nil {
+					signal.Stop(signals) // the system ends the process, whatever that is busy with
+				}
+				ending = true
+				cancel(signalError{sig})
+			case sig := <-hangups:
+				if ending = s.hangup(); ending {
+					cancel(signalError{sig})
+				}
+			case <-quit:
+				return
 			}
-			cancel(signalError{sig})
-		case sig := <-hangups:
-			s.hangup()
-			cancel(signalError{sig})
-		case <-quit:
-			return
 		}
 		select {
 		case sig := <-signals:

@@ -1,0 +1,162 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"log/slog"
+	"os"
+	"path/filepath"
+	"slices"
+	"sync/atomic"
+	"syscall"
+
+	"github.com/wasmjob/wasmjob/host"
+	"github.com/wasmjob/wasmjob/host/config"
+	"github.com/wasmjob/wasmjob/host/job"
+)
+
+// reloader reads the files of a server again while it runs.
+type reloader struct {
+	term  *terminal
+	flags serveFlags
+	log   *slog.Logger
+	tty   bool          // the server was started from a terminal
+	asked chan struct{} // holds one
+	now   atomic.Pointer[config.File]
+}
+
+func newReloader(term *terminal, flags serveFlags, f *config.File, log *slog.Logger) *reloader {
+	r := &reloader{term: term, flags: flags, log: log, tty: onTerminal(), asked: make(chan struct{}, 1)}
+	r.now.Store(f)
+	return r
+}
+
+// file is the configuration by which the server goes.
+func (r *reloader) file() *config.File { return r.now.Load() }
+
+// hangup has the files read again, or tells that the server is to stop: a terminal
+// that goes away sends the same signal, and nobody would see the server any more.
+func (r *reloader) hangup() (ends bool) {
+	switch {
+	case r.tty && !onTerminal():
+		r.log.Warn("the terminal is gone from which the server was started, so it stops as at SIGTERM; start it by a service manager or with nohup to have it stay")
+		return true
+	case r.flags.shadow:
+		r.log.Warn("SIGHUP stops a shadow as SIGTERM does; start it anew to have it go by other files")
+		return true
+	}
+	select {
+	case r.asked <- struct{}{}:
+	default: // it is about to do so
+	}
+	return false
+}
+
+// onTerminal tells whether the process has a terminal that sends it signals.
+func onTerminal() bool {
+	f, err := os.OpenFile("/dev/tty", os.O_RDWR|syscall.O_NOCTTY, 0)
+	if err != nil {
+		return false
+	}
+	_ = f.Close() // nothing was written
+	return true
+}
+
+// run reads the files whenever somebody asks, until ctx ends.
+func (r *reloader) run(ctx context.Context, h *host.Host) {
+	for {
+		select {
+		case <-r.asked:
+			r.reload(ctx, h)
+		case <-ctx.Done():
+			return
+		}
+	}
+}
+
+// reload has the host go by what the files say now, or tells all that is wrong with
+// that.
+func (r *reloader) reload(ctx context.Context, h *host.Host) {
+	running := r.file()
+	next, faults := r.read(running)
+	var done host.Reloaded
+	if len(faults) == 0 {
+		var err error
+		if done, err = h.Reload(ctx, next.Jobs, modulesIn(next)); err != nil {
+			faults = parts(err)
+		}
+	}
+	if len(faults) > 0 {
+		if ctx.Err() != nil {
+			return // the server ends
+		}
+		for _, fault := range faults {
+			r.log.Error("the configuration cannot be gone by", "error", fault)
+		}
+		r.log.Error("not reloaded, the server goes on as before", "faults", len(faults))
+		return
+	}
+	for _, key := range running.NeedsRestart(next) {
+		r.log.Warn("it was changed and needs a restart, the old value stays", "key", key)
+	}
+	r.now.Store(running.With(next))
+	r.log.Info("reloaded", "added", len(done.Added), "changed", len(done.Changed), "removed", len(done.Removed), "unchanged", done.Kept)
+}
+
+// read reads the files, and tells what a server that runs cannot go by.
+func (r *reloader) read(running *config.File) (*config.File, []error) {
+	if slices.Contains(r.flags.files, "-") {
+		return nil, []error{errors.New("standard input cannot be read again; name a file with --config, and restart")}
+	}
+	term, err := serveTerminal(r.term, r.flags)
+	if err != nil {
+		return nil, []error{err}
+	}
+	next, err := readConfig(term, r.flags.files)
+	if err != nil {
+		return nil, parts(err)
+	}
+	return next, beyond(running, next)
+}
+
+// beyond tells what of the jobs and modules rests on settings that need a restart:
+// what is granted, and which files guests cannot write to.
+func beyond(running, next *config.File) (faults []error) {
+	allow, own := running.Host.Allow, running.Private()
+	for _, c := range next.Jobs {
+		for _, e := range allow.Excess(c.Allow, own) {
+			faults = append(faults, fmt.Errorf("job %s: %s in the configuration that the server was started with; restart it", c.Name, e.Msg))
+		}
+	}
+	var trees job.Allow
+	for _, t := range allow.Dirs {
+		trees.Dirs = append(trees.Dirs, job.Dir{Host: t.Path, Write: t.Write})
+	}
+	for _, p := range next.Private() {
+		known := slices.ContainsFunc(own, func(o job.Private) bool {
+			return o == p || o.Readable && p.Readable && o.What == p.What && filepath.Dir(o.Path) == filepath.Dir(p.Path)
+		})
+		if reached := (&host.Ceiling{Dirs: allow.Dirs}).Excess(trees, []job.Private{p}); !known && len(reached) > 0 {
+			faults = append(faults, fmt.Errorf("%s, %s, lies in a directory of [host.allow], and guests that run are not kept from it; restart the server", p.What, p.Path))
+		}
+	}
+	return faults
+}
+
+// parts are the faults of which an error consists.
+func parts(err error) []error {
+	if problems, ok := errors.AsType[config.Problems](err); ok {
+		faults := make([]error, len(problems))
+		for i, p := range problems {
+			faults[i] = errors.New(p.String())
+		}
+		return faults
+	}
+	if e, ok := errors.AsType[*host.Error](err); ok {
+		if all, ok := e.Err.(interface{ Unwrap() []error }); ok {
+			return all.Unwrap()
+		}
+	}
+	return []error{err}
+}

@@ -1,0 +1,60 @@
+package config
+
+import "reflect"
+
+// fixed are the settings by which a server goes as long as it runs, with what they
+// are in a File.
+func fixed() []struct {
+	key string
+	of  func(*File) any
+} {
+	return []struct {
+		key string
+		of  func(*File) any
+	}{
+		{"server.ip", func(f *File) any { return f.Server.IP }},
+		{"server.data_dir", func(f *File) any { return f.Server.DataDir }},
+		{"server.drain_timeout", func(f *File) any { return f.Server.DrainTimeout }},
+		{"server.log.level", func(f *File) any { return f.Server.LogLevel }},
+		{"server.log.format", func(f *File) any { return f.Server.LogFormat }},
+		{"server.labels", func(f *File) any { return f.Server.Labels }},
+		{"server.peer_listen", func(f *File) any { return f.Server.Peers.Listen }},
+		{"server.peer_address", func(f *File) any { return f.Server.Peers.Address }},
+		{"server.peer_token", func(f *File) any { return f.Server.Peers.Token }},
+		{"server.monitor_ip", func(f *File) any { return f.Server.MonitorIP }},
+		{"registry.kind", func(f *File) any { return f.Registry.Kind }},
+		{"registry.namespace", func(f *File) any { return f.Registry.Namespace }},
+		{"registry.servers", func(f *File) any { return f.Registry.Servers }},
+		{"registry.chroot", func(f *File) any { return f.Registry.Chroot }},
+		{"registry.session_timeout", func(f *File) any { return f.Registry.SessionTimeout }},
+		{"registry.digest", func(f *File) any { return f.Registry.Digest }},
+		{"registry.tls", func(f *File) any { return f.Registry.TLS }},
+		{"host.allow", func(f *File) any { return f.Host.Allow }},
+		{"host.allow_native_scripts", func(f *File) any { return f.Host.NativeScripts }},
+		{"host.memory", func(f *File) any { return f.Host.Memory }},
+		{"host.workers", func(f *File) any { return f.Host.Workers }},
+		{"host.secrets", func(f *File) any { return f.Host.Secrets }},
+		{"history.dsn", func(f *File) any { return f.History.Path }},
+		{"history.retention.age", func(f *File) any { return f.History.Age }},
+		{"history.retention.per_job", func(f *File) any { return f.History.PerJob }},
+	}
+}
+
+// NeedsRestart are the settings beside jobs and modules in which next differs from
+// f, which a running server goes by: it takes them when it starts.
+func (f *File) NeedsRestart(next *File) (keys []string) {
+	for _, s := range fixed() {
+		if !reflect.DeepEqual(s.of(f), s.of(next)) {
+			keys = append(keys, s.key)
+		}
+	}
+	return keys
+}
+
+// With returns f with jobs and modules of next, by which the server goes from now on.
+// What is private stays: guests that run were held against it.
+func (f *File) With(next *File) *File {
+	now := *f
+	now.Jobs, now.Modules, now.named = next.Jobs, next.Modules, next.named
+	return &now
+}
