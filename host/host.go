@@ -139,11 +139,11 @@ func (h *Host) Run(ctx context.Context) (err error) {
 		return err
 	}
 	defer func() { err = errors.Join(err, closeRegistry()) }()
-	closeCommands, err := h.openCommands(ctx)
+	closeDataDir, err := h.openDataDir(ctx)
 	if err != nil {
 		return err
 	}
-	defer closeCommands()
+	defer closeDataDir()
 	if h.o.Runner == nil {
 		if h.library, err = openLibrary(&h.o); err != nil {
 			return err

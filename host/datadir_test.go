@@ -1,0 +1,61 @@
+package host
+
+import (
+	"context"
+	"os"
+	"strconv"
+	"strings"
+	"testing"
+	"testing/synctest"
+
+	"github.com/wasmjob/wasmjob/host/job"
+)
+
+// Servers that meet at one registry have a data directory each.
+func TestDataDirIsOneServersOwn(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		o := Options{Registry: passing(t), Namespace: "jobs", DataDir: t.TempDir(), Jobs: []job.Config{{Name: "j", Shards: 1}}, Runner: Func(fine)}
+		first, stop := start(t, o)
+		<-first.Ready()
+		second, err := New(o)
+		if err != nil {
+			t.Fatal(err)
+		}
+		err = second.Run(t.Context())
+		wantCode(t, "a second server on the directory", err, Refused)
+		for _, want := range []string{o.DataDir, "process " + strconv.Itoa(os.Getpid()), "a data_dir of its own"} {
+			if err != nil && !strings.Contains(err.Error(), want) {
+				t.Errorf("%v: it does not say %q", err, want)
+			}
+		}
+		if err := stop(); err != nil {
+			t.Error(err)
+		}
+		again, stop := start(t, o)
+		<-again.Ready()
+		if err := stop(); err != nil {
+			t.Error(err)
+		}
+	})
+}
+
+// Who waits for the directory of a server that was killed just now is not kept from
+// ending.
+func TestWaitForADataDirEnds(t *testing.T) {
+	t.Parallel()
+	o := Options{DataDir: t.TempDir(), Runner: Func(fine)}
+	unlock, err := (&Host{o: o}).lockDataDir(t.Context())
+	if err != nil {
+		t.Fatal(err)
+	}
+	ctx, cancel := context.WithCancel(t.Context())
+	cancel()
+	_, err = (&Host{o: o}).lockDataDir(ctx)
+	wantCode(t, "while it is locked", err, Refused)
+	unlock()
+	if unlock, err = (&Host{o: o}).lockDataDir(ctx); err != nil {
+		t.Fatal(err)
+	}
+	unlock()
+}
