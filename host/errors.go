@@ -38,7 +38,13 @@ type Error struct {
 	Code Code
 	Msg  string
 	Err  error // the cause; may be nil
+	// Unless names the parameter with which it is done all the same; mostly empty.
+	// How it is spelled is for whoever passes the error on: --force, {"force": true}.
+	Unless string
 }
+
+// Force is the parameter of Remove.
+const Force = "force"
 
 // Error is the message with its cause.
 func (e *Error) Error() string {

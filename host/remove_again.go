@@ -25,5 +25,7 @@ func (o *Operator) returns(ctx context.Context, name string) error {
 	if len(files) == 0 {
 		return nil
 	}
-	return failf(Refused, nil, "remove job %s: it would come back from %s; %s, or say --force", name, strings.Join(files, ", "), cure)
+	refused := failf(Refused, nil, "remove job %s: it would come back from %s; %s", name, strings.Join(files, ", "), cure)
+	refused.Unless = Force
+	return refused
 }

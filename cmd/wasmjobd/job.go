@@ -2,6 +2,8 @@ package main
 
 import (
 	"context"
+	"errors"
+	"fmt"
 	"strconv"
 
 	"github.com/spf13/cobra"
@@ -165,7 +167,11 @@ func jobShutdown(o *operatorVerb) *cobra.Command {
 func jobRemove(o *operatorVerb) *cobra.Command {
 	var yes, force bool
 	c := jobVerb(o, "remove", "Take a job out of the registry, with what its guests keep", "removed", func(op cluster, ctx context.Context, name string) error {
-		return op.Remove(ctx, name, force)
+		err := op.Remove(ctx, name, force)
+		if e, ok := errors.AsType[*host.Error](err); ok && e.Unless == host.Force {
+			return fmt.Errorf("%w, or say --force", err)
+		}
+		return err
 	})
 	c.Long = "The job ends on every server. One whose own file defines it makes it again when it starts next,\n" +
 		"so it is refused as long as there is such a file: that of a server that runs, or the configuration\n" +

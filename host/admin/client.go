@@ -12,6 +12,7 @@ import (
 	"net"
 	"net/http"
 	"slices"
+	"strings"
 
 	"github.com/wasmjob/wasmjob/host"
 )
@@ -109,7 +110,11 @@ func refused(answer *http.Response) error {
 		return &host.Error{Code: host.Internal, Msg: fmt.Sprintf("the server answers %d, and does not say why", answer.StatusCode)}
 	}
 	if _, ok := statuses[host.Code(p.Code)]; ok {
-		return &host.Error{Code: host.Code(p.Code), Msg: p.Detail}
+		e := &host.Error{Code: host.Code(p.Code), Msg: p.Detail}
+		if len(p.Errors) == 1 && e.Code == host.Refused {
+			e.Unless = strings.TrimPrefix(p.Errors[0].Pointer, "/")
+		}
+		return e
 	}
 	if p.Code == codeNoRoute || p.Code == codeMethod || p.Code == codeBadRequest {
 		p.Detail += "; is the server of another release? Restart it with this one"

@@ -143,7 +143,14 @@ func TestErrorsTravel(t *testing.T) {
 		}
 		wantCode(t, "answer", refused(w.Result()), code, "try: it <failed>")
 	}
-	w := httptest.NewRecorder()
+	h := NewHandler(Options{Operate: func(context.Context) (*host.Operator, error) {
+		return nil, &host.Error{Code: host.Refused, Msg: "it comes back", Unless: host.Force}
+	}})
+	w := answered(t, h, "GET", "/api/v1/jobs", "", "")
+	if e, ok := errors.AsType[*host.Error](refused(w.Result())); !ok || e.Unless != host.Force || strings.Contains(e.Msg, "force") {
+		t.Errorf("what it can be done with all the same: %+v, want %s in a field of its own", e, host.Force)
+	}
+	w = httptest.NewRecorder()
 	w.WriteHeader(http.StatusBadGateway)
 	wantCode(t, "no problem document", refused(w.Result()), host.Internal, "the server answers 502, and does not say why")
 }

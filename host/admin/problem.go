@@ -69,12 +69,16 @@ func problemOf(err error) *problem {
 		return p
 	}
 	code := host.Internal
+	var faults []fault
 	if e, ok := errors.AsType[*host.Error](err); ok {
 		code = e.Code
+		if e.Unless != "" {
+			faults = []fault{{Pointer: "/" + e.Unless, Message: "with true it is done all the same"}}
+		}
 	} else if errors.Is(err, context.DeadlineExceeded) || errors.Is(err, context.Canceled) {
 		code = host.Unavailable
 	}
-	return refuse(statuses[code], string(code), err.Error())
+	return refuse(statuses[code], string(code), err.Error(), faults...)
 }
 
 // write sends the problem.
