@@ -61,6 +61,7 @@ const (
 	ServerNotAllowed       Code = "server_not_allowed"
 	ServerDisabled         Code = "server_disabled"
 	RegistrySilent         Code = "registry_silent"
+	RegistryReadOnly       Code = "registry_read_only"
 	ForeignShares          Code = "foreign_shares"
 	ClockDiffers           Code = "clock_differs"
 	ClockAhead             Code = "clock_ahead"

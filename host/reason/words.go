@@ -61,6 +61,7 @@ var table = map[Code]entry{
 	ServerNotAllowed:       {words: "this server must not run the job"},
 	ServerDisabled:         {words: "the server was disabled"},
 	RegistrySilent:         {words: "the registry did not answer"},
+	RegistryReadOnly:       {words: "the registry took no writes"},
 	ForeignShares:          {words: "a member of ElasticJob shared the job"},
 	ClockDiffers:           {words: "the server's clock differed from the registry's"},
 	ClockAhead:             {words: "the server's clock was ahead of the registry's"},

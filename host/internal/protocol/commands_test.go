@@ -44,6 +44,7 @@ import (
 //	prepared fault of=digest: why   the next module is here, or is not
 //	bar, unbar                      it must not be in the job; it may
 //	unask                           whoever asked last waits no longer
+//	readonly                        the registry takes no writes
 //	elapsed, lost                   a timer; the session is over
 var inputs = map[string]func(*cluster, *member, *arguments) error{
 	"observe":  func(c *cluster, m *member, _ *arguments) error { return c.observe(m) },
@@ -52,6 +53,7 @@ var inputs = map[string]func(*cluster, *member, *arguments) error{
 	"elapsed":  func(c *cluster, m *member, _ *arguments) error { return c.step(m, protocol.Elapsed{}) },
 	"bar":      func(c *cluster, m *member, _ *arguments) error { return c.step(m, protocol.Configured{Barred: true}) },
 	"unbar":    func(c *cluster, m *member, _ *arguments) error { return c.step(m, protocol.Configured{}) },
+	"readonly": func(c *cluster, m *member, _ *arguments) error { return c.step(m, protocol.ReadOnly{}) },
 	"unask":    func(c *cluster, m *member, _ *arguments) error { return c.step(m, protocol.Unasked{ID: c.asks}) },
 	"lost":     func(c *cluster, m *member, _ *arguments) error { return c.step(m, protocol.SessionLost{}) },
 	"measured": measured, "told": toldOf, "tick": tick, "passed": passed, "refuse": refuse, "unknown": unknown, "arrive": arrive, "ops": showOps,

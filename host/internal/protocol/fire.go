@@ -32,6 +32,12 @@ const (
 	FireCompleted Event = "completed"
 )
 
+func (s *State) told(in Told) {
+	if t := s.telling; t != nil && t.event == in.Event && t.Instant == in.Instant && t.Attempt == in.Attempt {
+		t.ended = true
+	}
+}
+
 // telling is the call that goes on here.
 type telling struct {
 	Telling

@@ -86,12 +86,22 @@ func (s *State) finished(e End) {
 	}
 }
 
-// silenced notes why an instant that is due in doubt may pass: while a commit is
-// under way no rule is asked.
+// silenced notes why an instant that is due may pass while the registry is in doubt,
+// or takes no writes: while a commit is under way no rule is asked.
 func (s *State) silenced() {
-	if s.doubt != Trusted && s.view != nil {
+	switch {
+	case s.view == nil:
+	case s.doubt != Trusted:
 		s.excuseAll(reason.RegistrySilent)
+	case s.readOnly:
+		s.excuseAll(reason.RegistryReadOnly)
 	}
+}
+
+// unwritable notes that the registry takes no writes.
+func (s *State) unwritable() {
+	s.readOnly = true
+	s.silenced()
 }
 
 // cancel asks a guest to stop, or ends it.

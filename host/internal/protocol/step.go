@@ -19,7 +19,6 @@ type State struct {
 	blind  bool    // a commit was answered: nothing is decided until the next view
 	plans  int64
 	refused
-
 	over    bool // the session is lost, or we left
 	leaving bool
 	barred  bool // leaving, and only until it may join again
@@ -156,6 +155,7 @@ type due struct {
 }
 
 type refused struct {
+	readOnly bool  // all were, and are until the next view
 	refusals int   // in a row,
 	refRev   int64 // on the view of this number
 }
@@ -227,7 +227,7 @@ func (s *State) settled() bool { return s.view != nil && s.flight == nil && !s.b
 func (s *State) receive(in Input, p *Plan) {
 	switch in := in.(type) {
 	case Observed:
-		s.view, s.blind = in.View, false
+		s.view, s.blind, s.readOnly = in.View, false, false
 	case Tick:
 		s.dated = true
 		s.arrive(in)
@@ -240,9 +240,7 @@ func (s *State) receive(in Input, p *Plan) {
 			s.finished(e)
 		}
 	case Told:
-		if t := s.telling; t != nil && t.event == in.Event && t.Instant == in.Instant && t.Attempt == in.Attempt {
-			t.ended = true
-		}
+		s.told(in)
 	case Assigned:
 		// An answer to an older question must not displace the newer one's.
 		if s.asked != nil && s.asked.equal(in.Request) {
@@ -252,6 +250,8 @@ func (s *State) receive(in Input, p *Plan) {
 		s.stored = max(s.stored, in.Upto)
 	case Doubted:
 		s.doubted(in.Level, p)
+	case ReadOnly:
+		s.unwritable()
 	case Measured:
 		s.skew = in.Skew
 	case Asked:

@@ -57,6 +57,8 @@ type (
 	// Doubted tells how much of the session time-out passed since the last
 	// acknowledged request was sent.
 	Doubted struct{ Level Doubt }
+	// ReadOnly: the registry takes no writes. It holds until the next Observed.
+	ReadOnly struct{}
 	// Measured tells by how many ms the member's clock is ahead of the registry's,
 	// or, negative, behind; what the measuring itself may have added is left out.
 	Measured struct{ Skew int64 }
@@ -80,6 +82,7 @@ func (Observed) input()    {}
 func (Tick) input()        {}
 func (Passed) input()      {}
 func (Committed) input()   {}
+func (ReadOnly) input()    {}
 func (Finished) input()    {}
 func (Told) input()        {}
 func (Assigned) input()    {}

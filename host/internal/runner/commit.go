@@ -5,6 +5,7 @@ import (
 	"time"
 
 	"github.com/wasmjob/wasmjob/host/internal/follow"
+	"github.com/wasmjob/wasmjob/host/internal/protocol"
 	"github.com/wasmjob/wasmjob/host/internal/session"
 	"github.com/wasmjob/wasmjob/host/registry"
 )
@@ -39,8 +40,10 @@ func (m *member) committed(l commitLetter) {
 	m.step(in)
 }
 
-// readOnly tells, once in a session, that nothing can be written any more.
+// readOnly tells, once in a session, that nothing can be written any more. The core
+// hears of it each time: it says so of the instants that pass.
 func (m *member) readOnly(cause error) {
+	m.box.put(inputLetter{protocol.ReadOnly{}})
 	m.troubles.set(troubleReadOnly, cause.Error())
 	m.toldReadOnly.Do(func() { m.Log.Error("the registry takes no writes, nothing begins", "error", cause) })
 }

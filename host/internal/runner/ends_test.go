@@ -17,6 +17,7 @@ import (
 	"github.com/wasmjob/wasmjob/host/reason"
 	"github.com/wasmjob/wasmjob/host/registry"
 	"github.com/wasmjob/wasmjob/host/registry/embedded"
+	"github.com/wasmjob/wasmjob/host/trace"
 )
 
 // A job written in Go may ignore its context: the server must say what it
@@ -101,6 +102,14 @@ func TestRegistryThatTakesNoWrites(t *testing.T) {
 		}
 		s.stop(t)
 		rows.check(t, testJob, 4, 10*time.Second)
+		for _, r := range rows.sorted() {
+			if r.State == trace.Missed && r.Count > 1 && r.Reason.Code != reason.RegistryReadOnly {
+				t.Errorf("missed, and it does not say why: %+v", r)
+			}
+		}
+		if rows.states()[trace.Missed] < 4 {
+			t.Error("not every item has missed something")
+		}
 		must(t, reg.Close())
 	})
 }

@@ -17,6 +17,7 @@ import (
 //   - replies, Committed, synced, Assigned, Stored: one for each request or batch
 //     that is under way;
 //   - ends of guests: those that come together are one letter;
+//   - ReadOnly: one for each try to write or to sync, between which are pauses;
 //   - Asked: by maxAsks; Unasked: one for each;
 //   - ticks: the newest one replaces the one that waits. Its own Prev stays
 //     with it: the core sees that instants lie between it and the last one
