@@ -4,6 +4,7 @@ import (
 	"context"
 	"strconv"
 
+	"github.com/wasmjob/wasmjob/host/internal/layout"
 	"github.com/wasmjob/wasmjob/host/internal/protocol"
 	"github.com/wasmjob/wasmjob/host/job"
 	"github.com/wasmjob/wasmjob/host/trace"
@@ -38,7 +39,8 @@ func (o *Operator) Kept(ctx context.Context, name string) ([]KeptRow, []JobRepor
 
 func keptRows(name string, v *protocol.View) []KeptRow {
 	c := &clock{}
-	if known := configOf(name, v); known != nil {
+	config, module := layout.Defined(v)
+	if known := configOf(name, config, module); known != nil {
 		c.Use(*known)
 	}
 	var kept []KeptRow

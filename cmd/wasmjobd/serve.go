@@ -148,7 +148,7 @@ func serveJobs(ctx context.Context, again *reloader, k keys, observe func(host.E
 		}
 	}
 	return withHistory(ctx, f, func(rows *sqltrace.Store) error {
-		return coded(withServed(ctx, again, k.access, func(r registry.Registry) error {
+		return coded(withServed(ctx, again, k.access, rows, func(r registry.Registry) error {
 			o.Registry, o.Sinks = r, []trace.Sink{rows}
 			h, err := host.New(o)
 			if err == nil {

@@ -10,11 +10,13 @@ import (
 	"github.com/wasmjob/wasmjob/host/admin"
 	"github.com/wasmjob/wasmjob/host/config"
 	"github.com/wasmjob/wasmjob/host/registry"
+	"github.com/wasmjob/wasmjob/host/trace"
+	"github.com/wasmjob/wasmjob/host/trace/sqltrace"
 )
 
 // withServed gives do the registry of a server. While do runs, operators can ask
 // for what is in the one inside, which nobody else can open.
-func withServed(ctx context.Context, again *reloader, access config.Access, do func(registry.Registry) error) error {
+func withServed(ctx context.Context, again *reloader, access config.Access, rows *sqltrace.Store, do func(registry.Registry) error) error {
 	f, log := again.file(), again.log
 	if f.Registry.Kind == config.ZooKeeper {
 		return withRegistry(f, access, false, log, do)
@@ -23,7 +25,7 @@ func withServed(ctx context.Context, again *reloader, access config.Access, do f
 	if err != nil {
 		return err
 	}
-	stop := serveAdmin(ctx, again, r)
+	stop := serveAdmin(ctx, again, r, rows)
 	err = do(r)
 	stop() // before the lock of the directory goes with the registry: the next server makes a socket of its own
 	return errors.Join(err, r.Close())
@@ -31,7 +33,7 @@ func withServed(ctx context.Context, again *reloader, access config.Access, do f
 
 // serveAdmin answers operators on the socket in the data directory until the
 // function that it gives is called. A server without runs all the same.
-func serveAdmin(ctx context.Context, again *reloader, r registry.Registry) (stop func()) {
+func serveAdmin(ctx context.Context, again *reloader, r registry.Registry, rows *sqltrace.Store) (stop func()) {
 	f, log := again.file(), again.log
 	s, err := admin.Listen(ctx, f.Server.DataDir)
 	if err != nil {
@@ -40,7 +42,7 @@ func serveAdmin(ctx context.Context, again *reloader, r registry.Registry) (stop
 	}
 	log.Info("operators reach this server", "socket", s.Path())
 	keep := func(r io.Reader, digest string) error { return host.KeepModule(f.Server.DataDir, r, digest) }
-	h := admin.NewHandler(admin.Options{Log: log, Keep: keep, Nodes: true, Operate: func(ctx context.Context) (*host.Operator, error) {
+	h := admin.NewHandler(admin.Options{Log: log, Keep: keep, Runs: runsOf(rows), Nodes: true, Operate: func(ctx context.Context) (*host.Operator, error) {
 		op, err := host.Operate(ctx, r, f.Registry.Namespace)
 		if err == nil {
 			op.Compare(again.file().Jobs)
@@ -60,5 +62,16 @@ func serveAdmin(ctx context.Context, again *reloader, r registry.Registry) (stop
 		if err := s.Close(); err != nil {
 			log.Warn("the socket for operators was not removed", "error", err)
 		}
+	}
+}
+
+// runsOf reads pages of a history for operators.
+func runsOf(rows *sqltrace.Store) admin.Runs {
+	return func(ctx context.Context, w admin.RunsWanted) ([]trace.Row, string, error) {
+		page, err := rows.Query(ctx, sqltrace.Filter{Job: w.Job, Item: w.Item, Run: w.Run, State: w.State, Limit: w.Limit, Cursor: w.Cursor})
+		if errors.Is(err, sqltrace.ErrCursor) {
+			err = &host.Error{Code: host.Invalid, Msg: "go on where a page ended", Err: err}
+		}
+		return page.Rows, page.Next, err
 	}
 }

@@ -149,12 +149,23 @@ func TestVerbsDoWhatTheOperatorDoes(t *testing.T) {
 		}
 	}
 	wantCode(t, "trigger nobody", s.client.Trigger(ctx, name), host.Refused, "no server is registered")
-	if err := s.client.Remove(ctx, name, false); err != nil {
+	err := s.client.Remove(ctx, name, false)
+	for leaving(err) {
+		err = s.client.Remove(ctx, name, false)
+	}
+	if err != nil {
 		t.Error(err)
 	}
 	if names, err := s.client.Names(ctx); err != nil || !reflect.DeepEqual(names, []string{"other"}) {
 		t.Errorf("left: %q, %v", names, err)
 	}
+}
+
+// leaving: a member that was shut down has not left yet, and its file would bring the
+// job back.
+func leaving(err error) bool {
+	e, ok := errors.AsType[*host.Error](err)
+	return ok && e.Unless == host.Force
 }
 
 func TestClientTellsWhatTheOperatorTells(t *testing.T) {

@@ -20,6 +20,8 @@ type Options struct {
 	Operate func(context.Context) (*host.Operator, error)
 	// Keep puts a module where the servers' jobs find it; nil: none can be brought.
 	Keep func(r io.Reader, digest string) error
+	// Runs reads the history of the server; nil: it has none.
+	Runs Runs
 	// Nodes lets the nodes of the registry be read as they are, with what guests
 	// keep: for a listener that nobody but the user of the server reaches.
 	Nodes bool
@@ -65,6 +67,10 @@ func NewHandler(o Options) *Handler {
 			}
 			return do(r)
 		})
+	}
+	if o.Runs != nil {
+		h.handle("GET /api/v1/jobs/{job}/runs", h.listRuns)
+		h.handle("GET "+runsPath+"{job}/{item}/{run}", h.showRun)
 	}
 	if o.Nodes {
 		h.handle("GET "+nodesPath, readNode)

@@ -1,0 +1,165 @@
+package admin
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"net/http"
+	"net/url"
+	"slices"
+	"strconv"
+
+	"github.com/wasmjob/wasmjob/host"
+	"github.com/wasmjob/wasmjob/host/reason"
+	"github.com/wasmjob/wasmjob/host/trace"
+)
+
+const (
+	runsPath = "/api/v1/runs/"
+	// usualRuns and maxRuns bound a page.
+	usualRuns = 100
+	maxRuns   = 1000
+)
+
+// RunsWanted are the rows of a history that a request asks for, the newest first.
+type RunsWanted struct {
+	Job    string
+	Item   *int   // nil: of all
+	Run    string // "" is all; else the attempts of one
+	State  trace.State
+	Limit  int
+	Cursor string // where the page before ended
+}
+
+// Runs reads a page of a server's history. next is the cursor of the page behind it,
+// "" on the last one.
+type Runs func(ctx context.Context, want RunsWanted) (rows []trace.Row, next string, err error)
+
+type runsDocument struct {
+	Version int           `json:"version"`
+	Runs    []runDocument `json:"runs"`
+	Next    string        `json:"next,omitempty"`
+}
+
+// runDocument is a row of the history; its members are those of history list -o json.
+// Times are Unix milliseconds, and absent where they are not known.
+type runDocument struct {
+	Job       string            `json:"job"`
+	Item      int               `json:"item"`
+	Run       string            `json:"run"`
+	Attempt   int               `json:"attempt"`
+	InstantMs int64             `json:"instant_unix_ms"`
+	LastMs    int64             `json:"last_unix_ms,omitempty"` // of a gap
+	Count     int64             `json:"count,omitempty"`
+	Cause     trace.Cause       `json:"cause"`
+	State     trace.State       `json:"state"`
+	Reason    string            `json:"reason,omitempty"`
+	Code      reason.Code       `json:"reason_code,omitempty"`
+	Params    map[string]string `json:"reason_params,omitempty"`
+	Instance  string            `json:"instance,omitempty"`
+	TaskID    string            `json:"task_id,omitempty"`
+	StartMs   int64             `json:"start_unix_ms,omitempty"`
+	EndMs     int64             `json:"end_unix_ms,omitempty"`
+	Result    string            `json:"result,omitempty"`
+	Error     string            `json:"error,omitempty"`
+	ExitCode  *int32            `json:"code,omitempty"`
+	Digest    string            `json:"digest,omitempty"`
+	Fence     int64             `json:"fence,omitempty"`
+	Fuel      int64             `json:"fuel,omitempty"`
+	Succeeded int64             `json:"elements_succeeded,omitempty"`
+	Failed    int64             `json:"elements_failed,omitempty"`
+	Metrics   json.RawMessage   `json:"metrics,omitempty"`
+}
+
+func runOf(r *trace.Row) runDocument {
+	d := runDocument{
+		Job: r.Job, Item: r.Item, Run: r.Run, Attempt: r.Attempt, InstantMs: r.Instant, Count: r.Count,
+		Cause: r.Cause, State: r.State, Reason: r.Reason.String(), Code: r.Reason.Code, Params: r.Reason.Params(),
+		Instance: r.Instance, TaskID: r.TaskID, StartMs: r.Start, EndMs: r.End, Result: r.Result, Error: r.Error,
+		Digest: r.Digest, Fence: r.Fence, Fuel: r.Fuel, Succeeded: r.Succeeded, Failed: r.Failed, Metrics: json.RawMessage(r.Metrics),
+	}
+	if r.Count > 0 {
+		d.LastMs = r.Last
+	}
+	if r.HasCode {
+		d.ExitCode = &r.Code
+	}
+	return d
+}
+
+// listRuns answers with a page of what the history of this server has of a job.
+func (h *Handler) listRuns(r *request) error {
+	var limit, item, state string
+	want := RunsWanted{Limit: usualRuns}
+	if err := r.readQuery(map[string]*string{"limit": &limit, "item": &item, "state": &state, "cursor": &want.Cursor}); err != nil {
+		return err
+	}
+	name, err := r.jobName()
+	if err != nil {
+		return err
+	}
+	want.Job, want.State = name, trace.State(state)
+	if want.State != "" && !slices.Contains(trace.States(), want.State) {
+		return wrongParameter("state", fmt.Sprintf("there is no state %.64q", state))
+	}
+	if limit != "" {
+		if want.Limit, err = strconv.Atoi(limit); err != nil || want.Limit < 1 || want.Limit > maxRuns {
+			return wrongParameter("limit", fmt.Sprintf("limit is 1 to %d", maxRuns))
+		}
+	}
+	if item != "" {
+		n, err := strconv.Atoi(item)
+		if err != nil || n < 0 {
+			return wrongParameter("item", fmt.Sprintf("%.64q is not the number of an item", item))
+		}
+		want.Item = &n
+	}
+	d, err := h.page(r, want)
+	if err != nil {
+		return err
+	}
+	if d.Next != "" {
+		query := r.URL.Query()
+		query.Set("cursor", d.Next)
+		next := url.URL{Path: r.URL.Path, RawPath: r.URL.RawPath, RawQuery: query.Encode()}
+		r.w.Header().Set("Link", "<"+next.String()+`>; rel="next"`)
+	}
+	return r.answer(d)
+}
+
+// showRun answers with the attempts of one run that this server's history has, the
+// newest first.
+func (h *Handler) showRun(r *request) error {
+	if err := r.readQuery(nil); err != nil {
+		return err
+	}
+	id := r.PathValue("job") + "/" + r.PathValue("item") + "/" + r.PathValue("run")
+	item, err := strconv.Atoi(r.PathValue("item"))
+	var d runsDocument
+	if err == nil && r.PathValue("run") != "" {
+		d, err = h.page(r, RunsWanted{Job: r.PathValue("job"), Item: &item, Run: r.PathValue("run"), Limit: maxRuns})
+		if err != nil {
+			return err
+		}
+	}
+	if len(d.Runs) == 0 {
+		return &host.Error{Code: host.NotFound, Msg: fmt.Sprintf("the history of this server has no run %.600q", id)}
+	}
+	return r.answer(d)
+}
+
+func (h *Handler) page(r *request, want RunsWanted) (runsDocument, error) {
+	rows, next, err := h.o.Runs(r.Context(), want)
+	if err != nil {
+		return runsDocument{}, err
+	}
+	d := runsDocument{Version: 1, Runs: make([]runDocument, 0, len(rows)), Next: next}
+	for i := range rows {
+		d.Runs = append(d.Runs, runOf(&rows[i]))
+	}
+	return d, nil
+}
+
+func wrongParameter(name, message string) *problem {
+	return refuse(http.StatusBadRequest, codeBadRequest, message, fault{Parameter: name, Message: message})
+}
