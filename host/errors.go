@@ -6,6 +6,7 @@ import (
 	"fmt"
 
 	"github.com/wasmjob/wasmjob/host/internal/runner"
+	"github.com/wasmjob/wasmjob/host/reason"
 	"github.com/wasmjob/wasmjob/host/registry"
 )
 
@@ -41,6 +42,8 @@ type Error struct {
 	// Unless names the parameter with which it is done all the same; mostly empty.
 	// How it is spelled is for whoever passes the error on: --force, {"force": true}.
 	Unless string
+	// Reasons are the causes by their codes, as far as they have some.
+	Reasons []reason.Reason
 }
 
 // Force is the parameter of Remove.

@@ -38,8 +38,12 @@ func TestHealthy(t *testing.T) {
 			reg := ailing{embedded.Memory(), why}
 			h, stop := start(t, Options{Registry: reg, Runner: Func(fine), Jobs: []job.Config{{Name: "a", Shards: 1}}})
 			<-h.Ready()
-			if err := h.Healthy(); !errors.Is(err, why) {
+			err := h.Healthy()
+			if !errors.Is(err, why) {
 				t.Errorf("got %v, want %v", err, why)
+			}
+			if e, ok := errors.AsType[*Error](err); why != nil && (!ok || len(e.Reasons) != 1 || e.Reasons[0].Code != reason.RegistryFailed) {
+				t.Errorf("%+v does not give its reason by a code", e)
 			}
 			// A job that has nothing to write shows it, too.
 			troubles := h.Jobs()[0].Troubles

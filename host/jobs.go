@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"slices"
-	"strings"
 
 	"github.com/wasmjob/wasmjob/host/internal/protocol"
 	"github.com/wasmjob/wasmjob/host/internal/runner"
@@ -25,9 +24,7 @@ func (h *Host) Jobs() []job.Status {
 	h.mu.Unlock()
 	shared := h.out.troubles() // what ails these or the session ails every job
 	if trunk != nil {
-		for _, text := range trunk.Troubles() {
-			shared = append(shared, reason.Of(reason.SessionFailing, text))
-		}
+		shared = append(shared, trunk.Troubles()...)
 	}
 	if err := takesNoWrites(reg); err != nil {
 		shared = append(shared, reason.Of(reason.RegistryFailed, err.Error()))
@@ -53,7 +50,8 @@ func (h *Host) Jobs() []job.Status {
 }
 
 // Healthy returns nil, or why no job can go on here: there is no session of the
-// registry, its connection is lost, it does not answer, or it cannot be written.
+// registry, its connection is lost, it does not answer, or it cannot be written. It is
+// an *Error whose Reasons tell which.
 // What ails a single job is in its Troubles.
 func (h *Host) Healthy() error {
 	h.mu.Lock()
@@ -61,11 +59,15 @@ func (h *Host) Healthy() error {
 	h.mu.Unlock()
 	if trunk != nil {
 		if troubles := trunk.Troubles(); len(troubles) > 0 {
-			return failf(Unavailable, errors.New(strings.Join(troubles, "; ")), "no job can go on")
+			e := failf(Unavailable, errors.New(reason.Words(troubles, "; ")), "no job can go on")
+			e.Reasons = troubles
+			return e
 		}
 	}
 	if err := takesNoWrites(reg); err != nil {
-		return failf(Unavailable, err, "no job can go on")
+		e := failf(Unavailable, err, "no job can go on")
+		e.Reasons = []reason.Reason{reason.Of(reason.RegistryFailed, err.Error())}
+		return e
 	}
 	return nil
 }

@@ -81,10 +81,10 @@ func TestServiceComesLate(t *testing.T) {
 		Jobs: []job.Config{{Name: "late", Shards: 2}},
 	})
 	until(t, h, "it says what is missing", func(all []job.Status) bool {
-		return len(all[0].Troubles) == 1 && strings.HasPrefix(all[0].Troubles[0].String(), "registry session: ")
+		return len(all[0].Troubles) == 1 && all[0].Troubles[0].Code == reason.SessionUnopened
 	})
 	var e *Error
-	if err := h.Healthy(); !errors.As(err, &e) || e.Code != Unavailable {
+	if err := h.Healthy(); !errors.As(err, &e) || e.Code != Unavailable || len(e.Reasons) != 1 || e.Reasons[0].Code != reason.SessionUnopened {
 		t.Errorf("healthy: %v", err)
 	}
 	select {

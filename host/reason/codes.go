@@ -131,7 +131,10 @@ const (
 
 // What goes wrong on a server.
 const (
-	SessionFailing    Code = "session_failing"
+	SessionUnopened   Code = "session_unopened"
+	SessionEnded      Code = "session_ended"
+	ConnectionLost    Code = "connection_lost"
+	SilentTooLong     Code = "silent_too_long"
 	LogStuck          Code = "log_stuck"
 	ObserverStuck     Code = "observer_stuck"
 	RegistryFailed    Code = "registry_failed"

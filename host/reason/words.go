@@ -119,7 +119,10 @@ var table = map[Code]entry{
 	ZoneMissing:   {words: "it has no timezone, and members of ElasticJob fire in that of their JVM: set timezone to it"},
 	MonitorOff:    {words: "monitorExecution is off, so members of ElasticJob could not be kept from running the same item: set it to true"},
 
-	SessionFailing:    {"{error}", []string{"error"}},
+	SessionUnopened:   {"registry session: {error}", []string{"error"}},
+	SessionEnded:      {words: "registry session: it ended, and there will be another"},
+	ConnectionLost:    {words: "registry connection: it is lost; nothing begins until it is back"},
+	SilentTooLong:     {words: "registry silence: it has not answered for long, nothing begins"},
 	LogStuck:          {"log: it takes nothing since {since}, and has lost {lines} so far", []string{"since", "lines"}},
 	ObserverStuck:     {"observer: it takes nothing since {since}, and has lost {events} so far", []string{"since", "events"}},
 	RegistryFailed:    {"registry: {error}", []string{"error"}},

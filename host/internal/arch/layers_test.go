@@ -81,7 +81,7 @@ var layers = []layer{
 		why: "it carries bytes by digest; whose they are and who runs them is not its business"},
 	{pkg: "host/internal/outbound", may: []string{"host/job"}, why: "it sends what a guest asks for, and knows neither guests nor engines"},
 
-	{pkg: "host/internal/session", may: []string{"host/registry"}, libs: []string{"golang.org/x/sys"},
+	{pkg: "host/internal/session", may: []string{"host/reason", "host/registry"}, libs: []string{"golang.org/x/sys"},
 		tests: []string{"host/registry/registrytest", "host/registry/embedded"},
 		why:   "it shares the port's session out by path; what a path means is not its business"},
 	{pkg: "host/internal/workers", may: []string{"host/job"}, why: "it counts who computes; what runs is not its business"},

@@ -303,8 +303,8 @@ func serveThrough(t *testing.T, d *door, rows *book, ip string, change func(*Opt
 
 // allTroubles are those of the job and those of its server's session.
 func (s *server) allTroubles() []string {
-	all := s.trunk.Troubles()
-	for _, r := range s.Status().Troubles {
+	var all []string
+	for _, r := range slices.Concat(s.trunk.Troubles(), s.Status().Troubles) {
 		all = append(all, r.String())
 	}
 	return all

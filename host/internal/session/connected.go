@@ -10,6 +10,7 @@ import (
 	"sync"
 	"time"
 
+	"github.com/wasmjob/wasmjob/host/reason"
 	"github.com/wasmjob/wasmjob/host/registry"
 )
 
@@ -139,7 +140,9 @@ func (c *connected) hear(e registry.Event) {
 	case registry.Suspended:
 		c.cut = true
 		jobs := len(c.lines)
-		c.say(func(log *slog.Logger) { log.Warn("the connection to the registry is lost", "jobs", jobs) })
+		c.say(func(log *slog.Logger) {
+			log.Warn("the connection to the registry is lost", "reason_code", reason.ConnectionLost, "jobs", jobs)
+		})
 	case registry.Resumed:
 		c.cut = false
 		c.say(func(log *slog.Logger) { log.Info("the connection to the registry is back, in the same session") })
@@ -167,15 +170,15 @@ func (t *Trunk) rootOf(path string) string {
 }
 
 // troubles says what ails this session.
-func (c *connected) troubles() []string {
+func (c *connected) troubles() []reason.Reason {
 	c.mu.RLock()
 	defer c.mu.RUnlock()
-	var all []string
+	var all []reason.Reason
 	if c.cut {
-		all = append(all, "registry connection: it is lost; nothing begins until it is back")
+		all = append(all, reason.Of(reason.ConnectionLost))
 	}
 	if c.doubt != Trusted {
-		all = append(all, "registry silence: it has not answered for long, nothing begins")
+		all = append(all, reason.Of(reason.SilentTooLong))
 	}
 	return all
 }
@@ -230,7 +233,7 @@ func (c *connected) report(level Trust, silent time.Duration) {
 		consequence = "guests are ended unless their job lets them finish"
 	}
 	c.say(func(log *slog.Logger) {
-		log.Error("the registry has not answered for long", "consequence", consequence, "for", silent.String(), "session_timeout", c.session.Timeout().String())
+		log.Error("the registry has not answered for long", "reason_code", reason.SilentTooLong, "consequence", consequence, "for", silent.String(), "session_timeout", c.session.Timeout().String())
 	})
 }
 

@@ -8,6 +8,7 @@ import (
 	"sync"
 	"time"
 
+	"github.com/wasmjob/wasmjob/host/reason"
 	"github.com/wasmjob/wasmjob/host/registry"
 )
 
@@ -42,7 +43,7 @@ type Trunk struct {
 	mu      sync.Mutex // guards what follows
 	now     *connected // nil: there is no session
 	changed chan struct{}
-	away    string // why there is none
+	away    reason.Reason // why there is none
 }
 
 // New makes a Trunk; nothing starts before Run.
@@ -50,17 +51,16 @@ func New(o Options) *Trunk {
 	if o.Log == nil {
 		o.Log = slog.New(slog.DiscardHandler)
 	}
-	return &Trunk{o: o, changed: make(chan struct{}), away: "not opened yet"}
+	return &Trunk{o: o, changed: make(chan struct{}), away: unopened("not opened yet")}
 }
 
-// Troubles says what ails the session at present, each with its kind in front;
-// none if all is well.
-func (t *Trunk) Troubles() []string {
+// Troubles says what ails the session at present; none if all is well.
+func (t *Trunk) Troubles() []reason.Reason {
 	t.mu.Lock()
 	c, away := t.now, t.away
 	t.mu.Unlock()
 	if c == nil {
-		return []string{"registry session: " + away}
+		return []reason.Reason{away}
 	}
 	return c.troubles()
 }
@@ -74,10 +74,10 @@ func (t *Trunk) Run(ctx context.Context) error {
 	for p := new(Pauses); ctx.Err() == nil; {
 		c, err := t.open(ctx, attempt)
 		if err != nil {
-			t.set(nil, err.Error())
+			t.set(nil, unopened(err.Error()))
 			if ctx.Err() == nil && !away {
 				away = true
-				t.o.Log.Error("there is no registry session, nothing begins; trying again until there is", "error", err)
+				t.o.Log.Error("there is no registry session, nothing begins; trying again until there is", "reason_code", reason.SessionUnopened, "error", err)
 			}
 			attempt = min(2*attempt, lastAttempt)
 			Sleep(ctx, p.Next())
@@ -97,7 +97,7 @@ func (t *Trunk) Run(ctx context.Context) error {
 			p = new(Pauses)
 		}
 		wait := p.Next()
-		t.o.Log.Warn("the registry session ended, all that ran in it has been ended; there will be another", "session", c.session.ID(), "pause", wait.String(), "error", err)
+		t.o.Log.Warn("the registry session ended, all that ran in it has been ended; there will be another", "reason_code", reason.SessionEnded, "session", c.session.ID(), "pause", wait.String(), "error", err)
 		Sleep(ctx, wait)
 	}
 	return nil
@@ -106,7 +106,7 @@ func (t *Trunk) Run(ctx context.Context) error {
 // use lets lines be opened in c until it or ctx ends, and closes it. It is also
 // who writes the log, which is called beside the session's own lock.
 func (t *Trunk) use(ctx context.Context, c *connected) error {
-	t.set(c, "")
+	t.set(c, reason.Reason{})
 	var watching sync.WaitGroup
 	watching.Go(func() { c.watch(ctx) })
 	watching.Go(func() { c.watchLoops(ctx) })
@@ -121,7 +121,7 @@ func (t *Trunk) use(ctx context.Context, c *connected) error {
 	}
 	watching.Wait()
 	c.finish()
-	t.set(nil, "the session ended")
+	t.set(nil, reason.Of(reason.SessionEnded))
 	if err := c.session.Close(); err != nil && !errors.Is(err, registry.ErrEnded) {
 		return fmt.Errorf("close the registry session: %w", err)
 	}
@@ -175,8 +175,10 @@ func (t *Trunk) root() string {
 	return "/"
 }
 
+func unopened(why string) reason.Reason { return reason.Of(reason.SessionUnopened, why) }
+
 // set says which session is to be used; if there is none, away says why.
-func (t *Trunk) set(c *connected, away string) {
+func (t *Trunk) set(c *connected, away reason.Reason) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	t.away = away

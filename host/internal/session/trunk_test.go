@@ -3,11 +3,13 @@ package session
 import (
 	"context"
 	"errors"
+	"slices"
 	"strings"
 	"testing"
 	"testing/synctest"
 	"time"
 
+	"github.com/wasmjob/wasmjob/host/reason"
 	"github.com/wasmjob/wasmjob/host/registry"
 	"github.com/wasmjob/wasmjob/host/registry/embedded"
 )
@@ -71,7 +73,7 @@ func TestServiceThatComesLate(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		w := newWorld(t, settings{since: time.Hour})
 		time.Sleep(time.Minute)
-		if got := w.Troubles(); len(got) != 1 || !strings.Contains(got[0], errAway.Error()) {
+		if got := w.Troubles(); len(got) != 1 || got[0].Code != reason.SessionUnopened || !strings.Contains(got[0].Params()["error"], errAway.Error()) {
 			t.Errorf("troubles %q, want one that says why", got)
 		}
 		begun := time.Now()
@@ -120,8 +122,8 @@ func TestSessionEnds(t *testing.T) {
 		if !strings.HasSuffix(hearsA.all(), "ended") || hearsB.all() != "ended" {
 			t.Error("somebody has not heard of the end")
 		}
-		if got := w.Troubles(); len(got) != 1 {
-			t.Errorf("troubles %q, want one", got)
+		if got := w.Troubles(); !slices.Equal(got, []reason.Reason{reason.Of(reason.SessionEnded)}) {
+			t.Errorf("troubles %q, want %s", got, reason.SessionEnded)
 		}
 		if w.read(w.other, jobA+"/e").Exists {
 			t.Error("the ephemeral node outlived its session")
@@ -147,8 +149,8 @@ func TestSuspendedAndResumed(t *testing.T) {
 		a, hearsA := w.open("a")
 		w.faulty.Suspend()
 		b, hearsB := w.open("b") // in the middle of it
-		if got := w.Troubles(); len(got) != 1 {
-			t.Errorf("troubles %q, want one", got)
+		if got := w.Troubles(); !slices.Equal(got, []reason.Reason{reason.Of(reason.ConnectionLost)}) {
+			t.Errorf("troubles %q, want %s", got, reason.ConnectionLost)
 		}
 		w.faulty.Resume()
 		for name, got := range map[string]string{"a": hearsA.all(), "b": hearsB.all()} {
@@ -189,8 +191,8 @@ func TestTrust(t *testing.T) {
 				t.Errorf("after %v: trust %d, and the job hears %q; want %d, %q", c.at, got, heard, c.trust, c.heard)
 			}
 		}
-		if got := w.Troubles(); len(got) != 1 {
-			t.Errorf("troubles %q, want one", got)
+		if got := w.Troubles(); !slices.Equal(got, []reason.Reason{reason.Of(reason.SilentTooLong)}) {
+			t.Errorf("troubles %q, want %s", got, reason.SilentTooLong)
 		}
 		back()
 		if a.Trust() != Trusted {
