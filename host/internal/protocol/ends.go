@@ -50,6 +50,9 @@ func complete(s *State, _ *Plan) Mutation {
 			continue
 		}
 		row, again := Row{Entry: *e, State: g.state, Why: g.why, Ended: s.now, By: s.self}, s.retries(g)
+		if g.unstarted {
+			row.Begun = 0
+		}
 		if again {
 			row.State, row.Why = Retried, reason.Of(failure(g.state))
 		}

@@ -64,7 +64,7 @@ func (s *State) act(p *Plan) {
 		}
 		if s.leaving {
 			k, _ := slices.BinarySearchFunc(s.guests, e.Item, func(g guest, i int) int { return g.Item - i })
-			s.guests = slices.Insert(s.guests, k, guest{Entry: e, ended: true, state: Cancelled, why: reason.Of(reason.ShuttingDown)})
+			s.guests = slices.Insert(s.guests, k, guest{Entry: e, ended: true, unstarted: true, state: Cancelled, why: reason.Of(reason.ShuttingDown)})
 			continue
 		}
 		s.run(e, own.Modified, []int{e.Item}, p)

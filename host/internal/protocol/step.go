@@ -146,6 +146,8 @@ type guest struct {
 	fenced bool // asked to stop because the session is in doubt
 	killed bool // a hard Cancel was said
 	items  []int
+
+	unstarted bool // there was none
 }
 
 type due struct {

@@ -162,11 +162,23 @@ func (m *member) row(r *protocol.Row, schedules []protocol.Schedule) (trace.Row,
 		row.Start, row.End = t.start, t.end
 		row.Fuel, row.Succeeded, row.Failed, row.Metrics = t.fuel, t.flow.Succeeded, t.flow.Failed, t.metrics
 		row.Log, row.HasLog = t.log, true
+	} else if unended(r) {
+		row.End = 0
 	}
 	if r.Trigger == "" {
 		row.Schedule = inForce(schedules, r.Instant)
 	}
 	return row, true
+}
+
+// unended: the row is of a run that had begun, and was written by somebody who does
+// not know when it ended.
+func unended(r *protocol.Row) bool {
+	switch trace.State(r.State) { //nolint:exhaustive // the others are of guests that were seen to end
+	case trace.TakenOver, trace.Interrupted, trace.Lost:
+		return r.Begun != 0
+	}
+	return false
 }
 
 // count tells which instants a gap has, by the schedule under which it came about.

@@ -70,7 +70,7 @@ func attrsOf(r *trace.Row) []slog.Attr {
 	if !r.Reason.None() {
 		attrs = append(attrs, slog.String("reason", r.Reason.String()), slog.String("reason_code", string(r.Reason.Code)))
 	}
-	if measured := r.State != trace.TakenOver && r.State != trace.Interrupted && r.State != trace.Lost; measured && r.Start != 0 && r.End >= r.Start && r.Count == 0 {
+	if r.Start != 0 && r.End >= r.Start && r.Count == 0 {
 		attrs = append(attrs, slog.Int64("duration_ms", r.End-r.Start))
 	}
 	return append(attrs, slog.String("instance", r.Instance))

@@ -235,6 +235,7 @@ func (m *member) attempt(ctx context.Context, g *guest) protocol.End {
 	if !ok {
 		_, in.Why = g.finish()
 		in.State = protocol.Cancelled
+		m.kept.put(g.entry, text{taskID: g.call.TaskID, fence: g.call.Fence, end: time.Now().UnixMilli()}) // it never started
 		return in
 	}
 	stretch() // not before: those that wait may be very many
