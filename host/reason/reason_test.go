@@ -152,17 +152,17 @@ func TestReason(t *testing.T) {
 	if got := r.Params(); !maps.Equal(got, map[string]string{"error": "a b"}) {
 		t.Errorf("parameters %q", got)
 	}
-	if got := Of(ServerDied).Params(); got != nil {
+	if got := Of(ServerGone).Params(); got != nil {
 		t.Errorf("parameters %q of a code without any", got)
 	}
-	if !Of("").None() || !Text("").None() || Text("x").None() || Of(ServerDied).None() {
+	if !Of("").None() || !Text("").None() || Text("x").None() || Of(ServerGone).None() {
 		t.Error("none is the zero value alone")
 	}
 }
 
 func TestRead(t *testing.T) {
 	t.Parallel()
-	for _, r := range []Reason{{}, Of(ServerDied), Of(StrategyFailedKept, "x"), Text("what a guest says")} {
+	for _, r := range []Reason{{}, Of(ServerGone), Of(StrategyFailedKept, "x"), Text("what a guest says")} {
 		if got := Read(r.Key(), r.String()); got != r {
 			t.Errorf("%+v is read as %+v", r, got)
 		}
@@ -171,9 +171,9 @@ func TestRead(t *testing.T) {
 		name, key, words string
 		want             Reason
 	}{
-		{"an earlier release wrote words alone", "", "the server died", Of(ServerDied)},
+		{"an earlier release wrote words alone", "", "the server died or lost the registry", Of(ServerGone)},
 		{"words that never were those of a code", "", "it failed: no such file", Text("it failed: no such file")},
-		{"better words of a later release", "server_died", "the server has died", Of(ServerDied)},
+		{"better words of a later release", "server_gone", "the server is gone", Of(ServerGone)},
 		{"a code of a later release", "on_holiday", "its owner is on holiday", Text("its owner is on holiday")},
 	} {
 		if got := Read(tt.key, tt.words); got != tt.want {

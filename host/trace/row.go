@@ -25,9 +25,9 @@ const (
 	Cancelled   State = "cancelled"   // ended by the operator, a shutdown or self-fencing
 	Skipped     State = "skipped"     // the guest had nothing to do, or overlap, or disabled
 	Missed      State = "missed"      // instants at which no run began
-	TakenOver   State = "taken_over"  // the server died; a later attempt has its own row
-	Interrupted State = "interrupted" // the server died and nobody ran it again
-	Lost        State = "lost"        // the server died; whether it ran cannot be told
+	TakenOver   State = "taken_over"  // the server was gone; a later attempt has its own row
+	Interrupted State = "interrupted" // the server was gone and nobody ran it again
+	Lost        State = "lost"        // the server was gone; whether it ran cannot be told
 	Retried     State = "retried"     // this attempt ended; a later attempt has its own row
 )
 

@@ -47,16 +47,16 @@ func TestKeysOfANewerReleaseArePassedOver(t *testing.T) {
 func TestReasonsOfRowsBesideTheReleaseBefore(t *testing.T) {
 	t.Parallel()
 	d := protocol.RunsData{Seq: 2, Rows: []protocol.Row{
-		{Seq: 1, Entry: protocol.Entry{Item: 0, Instant: 1000, Cause: protocol.Scheduled, Attempt: 1}, State: protocol.TakenOver, Why: reason.Of(reason.ServerDied)},
+		{Seq: 1, Entry: protocol.Entry{Item: 0, Instant: 1000, Cause: protocol.Scheduled, Attempt: 1}, State: protocol.TakenOver, Why: reason.Of(reason.ServerGone)},
 		{Seq: 2, Entry: protocol.Entry{Item: 1, Instant: 1000, Cause: protocol.Scheduled, Attempt: 1}, State: protocol.Retried, Why: reason.Text("it failed: busy")},
 	}}
 	value := encodeRuns(&d)
-	for _, want := range []string{`"why":"the server died","code":"server_died"`, `"why":"it failed: busy"`} {
+	for _, want := range []string{`"why":"the server died or lost the registry","code":"server_gone"`, `"why":"it failed: busy"`} {
 		if !bytes.Contains(value, []byte(want)) {
 			t.Errorf("the record has no %s: %s", want, value)
 		}
 	}
-	before := bytes.ReplaceAll(value, []byte(`,"code":"server_died"`), nil)
+	before := bytes.ReplaceAll(value, []byte(`,"code":"server_gone"`), nil)
 	if bytes.Contains(before, []byte("code")) {
 		t.Fatalf("the record of the release before has a code: %s", before)
 	}

@@ -69,7 +69,7 @@ var whys = []string{"", "no", "no", "no", "it said \"<no>\" & more\n\u2028 \xff"
 func anyReason(rng *rand.Rand) reason.Reason {
 	switch rng.IntN(3) {
 	case 0:
-		return reason.Of(reason.ServerDiedFailoverOff)
+		return reason.Of(reason.ServerGoneFailoverOff)
 	case 1:
 		return reason.Of(reason.StrategyFailedKept, whys[rng.IntN(len(whys))])
 	}

@@ -65,7 +65,7 @@ func (s *State) enqueueDead(d *Runs, part int) *Enqueue {
 		open++
 		why := s.notAgain(e)
 		if why == "" && waits[e.Item] {
-			why = reason.ServerDiedAnotherRun
+			why = reason.ServerGoneAnotherRun
 		}
 		if why != "" {
 			m.Own.row(Row{Entry: e, State: Interrupted, Why: reason.Of(why), Ended: s.now, By: d.ID})
@@ -91,7 +91,7 @@ func (s *State) enqueueDead(d *Runs, part int) *Enqueue {
 	for _, t := range d.Triggers {
 		for _, i := range t.Items {
 			e := Entry{Item: i, Instant: t.At, Trigger: t.ID, Cause: Triggered, Attempt: 1}
-			m.Own.row(Row{Entry: e, State: Interrupted, Why: reason.Of(reason.ServerDiedBeforeBegin), Ended: s.now, By: d.ID})
+			m.Own.row(Row{Entry: e, State: Interrupted, Why: reason.Of(reason.ServerGoneBeforeBegin), Ended: s.now, By: d.ID})
 		}
 	}
 	return m
@@ -118,15 +118,15 @@ func (s *State) notAgain(e Entry) reason.Code {
 	}
 	switch {
 	case !v.Config.Failover:
-		return reason.ServerDiedFailoverOff
+		return reason.ServerGoneFailoverOff
 	case e.Item >= v.total():
-		return reason.ServerDiedItemGone
+		return reason.ServerGoneItemGone
 	case it.Disabled:
-		return reason.ServerDiedItemDisabled
+		return reason.ServerGoneItemDisabled
 	case s.later(e):
-		return reason.ServerDiedNextInstant
+		return reason.ServerGoneNextInstant
 	case v.pending(e.Item) != nil || it.Failover != "":
-		return reason.ServerDiedAnotherRun
+		return reason.ServerGoneAnotherRun
 	}
 	return ""
 }
@@ -184,7 +184,7 @@ func (s *State) taking() *Take {
 		if m.Monitor && (it.Running != 0 || it.RunningP) {
 			continue
 		}
-		row := Row{Entry: p.Entry, State: TakenOver, Why: reason.Of(reason.ServerDied), Ended: s.now, By: p.Dead}
+		row := Row{Entry: p.Entry, State: TakenOver, Why: reason.Of(reason.ServerGone), Ended: s.now, By: p.Dead}
 		e := p.Entry
 		e.Cause, e.Begun = Failover, s.now
 		e.Attempt++

@@ -147,7 +147,7 @@ func (h *history) write(ctx context.Context, rows []protocol.Row, schedules []pr
 // which the schedule names no instant.
 func (m *member) row(r *protocol.Row, schedules []protocol.Schedule) (trace.Row, bool) {
 	row := trace.Row{
-		Job: m.Config.Name, Item: r.Item, State: trace.State(r.State), Reason: r.Why, Instance: string(r.By),
+		Job: m.Config.Name, Item: r.Item, State: trace.State(r.State), Reason: m.known(r), Instance: string(r.By),
 		Cause: trace.Cause(r.Cause), End: r.Ended,
 	}
 	if r.Gap {

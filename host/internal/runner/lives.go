@@ -6,6 +6,7 @@ import (
 	"fmt"
 
 	"github.com/wasmjob/wasmjob/host/internal/session"
+	"github.com/wasmjob/wasmjob/host/job"
 	"github.com/wasmjob/wasmjob/host/reason"
 	"github.com/wasmjob/wasmjob/host/registry"
 )
@@ -20,6 +21,8 @@ type lives struct {
 	left  bool // something that an earlier life left is in the registry
 	lost  bool // an earlier life ended with its session
 
+	former []job.InstanceID // the newest that did
+
 	removed bool // somebody has removed the nodes of the newest life that had joined
 }
 
@@ -27,7 +30,8 @@ type lives struct {
 type life struct {
 	again  bool // there is to be another
 	joined bool
-	open   bool // its record was left with something in it
+	self   job.InstanceID // if it had joined
+	open   bool           // its record was left with something in it
 	err    error
 }
 
@@ -79,6 +83,9 @@ func (l *lives) newLife() (*member, error) {
 // waits until it may begin. If not, the runner has ended.
 func (l *lives) another(how life) bool {
 	l.lost = errors.Is(how.err, registry.ErrEnded) && (how.joined || l.lost)
+	if l.lost && how.joined {
+		l.survive(how.self)
+	}
 	if how.joined {
 		l.left, l.pause = how.open, new(session.Pauses)
 	}

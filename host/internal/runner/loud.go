@@ -28,7 +28,7 @@ var outcomes = map[trace.State]outcome{
 	trace.Interrupted: {slog.LevelError, "a run was interrupted, and is not made again"},
 	trace.Lost:        {slog.LevelError, "whether a run ended cannot be told"},
 	trace.Retried:     {slog.LevelWarn, "an attempt ended, and another follows"},
-	trace.TakenOver:   {slog.LevelWarn, "a run of a server that died was taken over"},
+	trace.TakenOver:   {slog.LevelWarn, "a run was taken over"},
 	trace.Missed:      {slog.LevelWarn, "instants were missed"},
 	trace.Cancelled:   {slog.LevelWarn, "a run was cancelled"},
 }

@@ -147,7 +147,7 @@ func (m *member) finish() {
 	if m.removed && m.again { // a tool that is at it gives up when nodes go by themselves
 		session.Sleep(m.stop, protocol.RemovalPause*time.Millisecond)
 	}
-	how := life{again: m.again, joined: m.self != "", open: m.open(), err: m.err}
+	how := life{again: m.again, joined: m.self != "", self: m.self, open: m.open(), err: m.err}
 	m.detach()
 	m.hangUp(m.line)
 	if m.another(how) {

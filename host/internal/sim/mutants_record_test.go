@@ -81,7 +81,7 @@ func recordMutants() []mutant {
 			in("protocol.State.hopeless", "s.leaving", "false"),
 		}},
 		{"retry: no row", "a retry that cannot be made any more gets a row", []change{in("protocol.account", "gives(s.givenUp(_, _))", "room.takeWith(0, room.weight)")}},
-		{"retry: two of an item", "of two runs of an item that waited one is run again", []change{in("protocol.State.enqueueDead", "why = reason.ServerDiedAnotherRun", `why = ""`)}},
+		{"retry: two of an item", "of two runs of an item that waited one is run again", []change{in("protocol.State.enqueueDead", "why = reason.ServerGoneAnotherRun", `why = ""`)}},
 		{"guest: on any outcome", "a guest starts only when its begin has been applied", []change{in("protocol.State.committed", "s.unanswered(_)", "s.applied(f, in.Revision, p); s.unanswered(f.room)")}},
 		{"guest: on refusal", "a guest does not start when its begin was refused", []change{in("protocol.State.committed", "s.occupy(_, _)", "s.applied(f, in.Revision, p); s.occupy(in, f)")}},
 		{"guest: open entry ignored", "an open entry without guest is begun", []change{without("protocol.State.act", "s.run(_, _, _, _)")}},

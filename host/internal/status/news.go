@@ -28,7 +28,7 @@ func Between(was, is *protocol.View, self protocol.ID) []News {
 		case !ours:
 			all = append(all, News{reason.Of(reason.ForeignGone, string(in.ID)), false})
 		case leftBehind(is, in.ID):
-			all = append(all, News{reason.Of(reason.MemberDied, string(in.ID)), true})
+			all = append(all, News{reason.Of(reason.MemberGone, string(in.ID)), true})
 		}
 	}
 	if is.Leader != "" && is.Leader != was.Leader {

@@ -35,11 +35,11 @@ func TestBetween(t *testing.T) {
 		want   []News
 	}{
 		{"nothing", func(*protocol.View) {}, nil},
-		{"one of ours dies", leaves, []News{{reason.Of(reason.MemberDied, string(other)), true}}},
+		{"one of ours dies", leaves, []News{{reason.Of(reason.MemberGone, string(other)), true}}},
 		{"one of ours dies, and its run waits", func(v *protocol.View) {
 			leaves(v)
 			v.Runs, v.Pending = v.Runs[:1], []protocol.Pending{{Dead: other}}
-		}, []News{{reason.Of(reason.MemberDied, string(other)), true}}},
+		}, []News{{reason.Of(reason.MemberGone, string(other)), true}}},
 		{"one of ours leaves in order", func(v *protocol.View) {
 			leaves(v)
 			v.Runs = v.Runs[:1]

@@ -1,0 +1,126 @@
+package runner
+
+import (
+	"fmt"
+	"math/rand/v2"
+	"slices"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/wasmjob/wasmjob/host/registry/embedded"
+	"github.com/wasmjob/wasmjob/host/trace"
+)
+
+// cutOff plays a server that hears nothing for longer than its session lasts, while it
+// runs its items, beside another one or alone. It returns the rows that each has of
+// those runs.
+func cutOff(t *testing.T, cron string, alone bool) (own, others []string) {
+	t.Helper()
+	synctest.Test(t, func(t *testing.T) {
+		reg, rows, there := embedded.Memory(), &book{}, &book{}
+		long := func(o *Options) { o.Guests, o.Config.Cron, o.Config.Shards = takes(4*time.Minute), cron, 2 }
+		every, err := time.ParseDuration(cron)
+		must(t, err)
+		time.Sleep(time.Until(time.Now().Truncate(every).Add(every - 5*time.Second)))
+		instant := time.Now().Add(5 * time.Second)
+		n := newNetwork(reg, 18*time.Second, rand.New(rand.NewPCG(1, 2)))
+		n.ended = func(*remote) {}
+		servers := []*server{serve(t, n, rows, "10.0.0.1", long)}
+		if !alone {
+			servers = append(servers, serve(t, reg, there, "10.0.0.2", long))
+		}
+		time.Sleep(8 * time.Second)
+		n.change(func(n *network) { n.cut = true })
+		time.Sleep(50 * time.Second)
+		n.sound()
+		time.Sleep(40 * time.Second)
+		for _, s := range servers {
+			s.stop(t)
+		}
+		must(t, reg.Close())
+		own, others = rows.of("10.0.0.1@-@1", instant), there.of("10.0.0.1@-@1", instant)
+	})
+	return own, others
+}
+
+// of tells how the first attempts of a member at an instant ended, and how long they
+// took.
+func (b *book) of(member string, instant time.Time) []string {
+	var all []string
+	for _, r := range b.sorted() {
+		if r.Count > 0 || r.Instant != instant.UnixMilli() || r.Attempt != 1 || r.Instance != member {
+			continue
+		}
+		took := "unknown"
+		if r.End != 0 {
+			took = (time.Duration(r.End-r.Start) * time.Millisecond).Round(time.Second).String()
+		}
+		all = append(all, fmt.Sprintf("%s %s, for %s", r.State, r.Reason.Code, took))
+	}
+	return all
+}
+
+// A server that lived through the end of its session died in nobody's words, and its
+// runs lasted until it ended them, or nobody says how long.
+func TestRowsOfAServerThatLostTheRegistry(t *testing.T) {
+	t.Parallel()
+	for _, tt := range []struct {
+		name, cron  string
+		alone       bool
+		own, others []string
+	}{
+		// It was cut off three seconds after the begin, and asked its guests to stop nine seconds
+		// after it had last heard of the registry.
+		{"alone, and runs it again", "10m", true, slices.Repeat([]string{"taken_over registry_lost, for 11s"}, 2), nil},
+		{"alone, and the next instant has come", "10s", true, slices.Repeat([]string{"interrupted registry_lost_next_instant, for 11s"}, 2), nil},
+		{"another runs it again", "10m", false, nil, []string{"taken_over server_gone, for unknown"}},
+		{"another is there, and the next instant has come", "10s", false, nil, []string{"interrupted server_gone_next_instant, for unknown"}},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			t.Parallel()
+			own, others := cutOff(t, tt.cron, tt.alone)
+			if diff := cmp.Diff(tt.own, own); diff != "" {
+				t.Errorf("its own rows (-want +got):\n%s", diff)
+			}
+			if diff := cmp.Diff(tt.others, others); diff != "" {
+				t.Errorf("rows of the other server (-want +got):\n%s", diff)
+			}
+		})
+	}
+}
+
+// Another process that had the id before this one is not this one.
+func TestRowsOfAServerThatDied(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		reg, rows := embedded.Memory(), &book{}
+		long := func(o *Options) { o.Guests, o.Config.Cron = takes(4*time.Minute), "10m" }
+		d := &door{Registry: reg}
+		time.Sleep(time.Until(time.Now().Truncate(10 * time.Minute).Add(595 * time.Second)))
+		s := serveThrough(t, d, &book{}, "10.0.0.1", long)
+		time.Sleep(8 * time.Second)
+		again := serve(t, reg, rows, "10.0.0.1", long)
+		must(t, d.kill())
+		time.Sleep(time.Second)
+		s.now()
+		<-s.done
+		time.Sleep(30 * time.Second)
+		again.stop(t)
+		n := 0
+		for _, r := range rows.sorted() {
+			if r.State != trace.TakenOver {
+				continue
+			}
+			if n++; r.Reason.Code != "server_gone" || r.End != 0 || r.Start == 0 {
+				t.Errorf("row %+v, want one without an end, of a server that is gone", r)
+			}
+		}
+		if n == 0 {
+			t.Error("nothing was taken over")
+		}
+		must(t, reg.Close())
+	})
+}
