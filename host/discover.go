@@ -20,6 +20,7 @@ type scout struct {
 	h     *Host
 	ctx   context.Context //nolint:containedctx // that of the server's run
 	root  string          // the parent of all jobs
+	told  bool            // of those that nobody runs; the errand's
 	looks chan struct{}   // one for each prospect that is being looked at
 
 	mu       sync.Mutex // guards what follows
@@ -152,6 +153,9 @@ func (s *scout) list() {
 		return
 	}
 	if !s.h.o.Discover {
+		if err := s.undefined(line); err != nil {
+			s.later(err)
+		}
 		return
 	}
 	n, err := line.Read(s.ctx, s.root)
