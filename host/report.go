@@ -42,6 +42,7 @@ type JobReport struct {
 	Running    int            `json:"running"`         // items with an open run
 	Items      []ItemReport   `json:"items,omitempty"` // by number; none in a list of jobs
 	Modules    ModulesReport  `json:"modules"`
+	Latest     LatestReport   `json:"latest,omitzero"`
 }
 
 // MemberReport is one server as a part of a job.
@@ -120,6 +121,15 @@ type ItemReport struct {
 	// that is not known. In jobs of thousands of items they may be rounded down.
 	LastBegin time.Time `json:"last_begin,omitzero"`
 	LastEnd   time.Time `json:"last_end,omitzero"`
+}
+
+// LatestReport is how the newest runs of a job ended, whoever ran them.
+type LatestReport struct {
+	State string    `json:"state"`
+	Ended time.Time `json:"ended"`
+	// Failures are those of one item in a row, the most that one has.
+	Failures int `json:"failures_in_a_row"`
+	Item     int `json:"failing_item"` // whose they are
 }
 
 // RunReport is a run that has not ended.
@@ -213,6 +223,9 @@ func (o *Operator) report(name string, v *protocol.View) *JobReport {
 	}
 	for _, m := range now.Members {
 		r.Members = append(r.Members, MemberReport(m))
+	}
+	if run, streak := v.LatestRun(); run.At != 0 {
+		r.Latest = LatestReport{State: string(run.State), Ended: moment(run.At), Failures: streak.Failures, Item: streak.Item}
 	}
 	blockers, faults := o.hindrances(name, v, config, module)
 	r.Faults, r.Blockers, r.Modules = append(now.Faults, faults...), blockers, modulesOf(v, module)

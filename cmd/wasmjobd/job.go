@@ -36,11 +36,10 @@ func jobList(o *operatorVerb) *cobra.Command {
 					return err
 				}
 				noteNone(o.term, f, jobs)
-				last := recent(ctx, o.term, f, jobs...)
 				if o.term.json() {
-					return o.term.printJSON(jobsOf(jobs, last))
+					return o.term.printJSON(jobsOf(jobs))
 				}
-				return printJobs(o.term, jobs, last)
+				return printJobs(o.term, jobs)
 			})
 		},
 	}
@@ -55,11 +54,10 @@ func jobShow(o *operatorVerb) *cobra.Command {
 				if err != nil {
 					return withNearest(ctx, op, args[0], err)
 				}
-				last := recent(ctx, o.term, f, *r)
 				if o.term.json() {
-					return o.term.printJSON(shownJob{Version: 1, listedJob: jobOf(r, last), shownModules: modulesOf(&r.Modules), Members: membersOf(r), Items: itemsOf(r)})
+					return o.term.printJSON(shownJob{Version: 1, listedJob: jobOf(r), shownModules: modulesOf(&r.Modules), Members: membersOf(r), Items: itemsOf(r)})
 				}
-				return printJob(o.term, r, last, zonesOf(f.Jobs)[r.Name])
+				return printJob(o.term, r, zonesOf(f.Jobs)[r.Name])
 			})
 		},
 	}

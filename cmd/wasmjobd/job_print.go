@@ -102,19 +102,19 @@ type listedServer struct {
 	Running  int    `json:"running"`
 }
 
-func jobsOf(reports []host.JobReport, last recently) listedJobs {
+func jobsOf(reports []host.JobReport) listedJobs {
 	out := listedJobs{Version: 1, Jobs: []listedJob{}}
 	for i := range reports {
-		out.Jobs = append(out.Jobs, jobOf(&reports[i], last))
+		out.Jobs = append(out.Jobs, jobOf(&reports[i]))
 	}
 	return out
 }
 
-func jobOf(r *host.JobReport, last recently) listedJob {
+func jobOf(r *host.JobReport) listedJob {
 	j := listedJob{
 		Job: r.Name, State: r.State, Running: r.Running, Servers: len(r.Members), Leader: string(r.Leader),
 		Paused: r.Paused, Resharding: r.Resharding, Faults: append(textsOf(r.Faults), blockedBy(r)...), Disabled: []string{},
-		Findings: append(findingsOf("wrong", r.Faults), findingsOf("blocker", r.Blockers)...), lastRuns: last.of(r.Name),
+		Findings: append(findingsOf("wrong", r.Faults), findingsOf("blocker", r.Blockers)...), lastRuns: lastRunsOf(r),
 	}
 	if r.Config != nil {
 		j.Cron, j.Description, j.Shards = r.Config.Cron, r.Config.Description, r.Config.Shards
@@ -195,10 +195,10 @@ func flush(w *tabwriter.Writer) error {
 	return nil
 }
 
-func printJobs(term *terminal, jobs []host.JobReport, last recently) error {
+func printJobs(term *terminal, jobs []host.JobReport) error {
 	w := table(term, "JOB\tSTATE\tCRON\tITEMS\tRUNNING\tSERVERS\tLEADER\tFAULTS\tLAST RUN")
 	for i := range jobs {
-		j := jobOf(&jobs[i], last)
+		j := jobOf(&jobs[i])
 		fmt.Fprintf(w, "%s\t%s\t%s\t%d\t%d\t%d\t%s\t%d\t%s\n", plain(j.Job), j.State, orDash(plain(j.Cron)), j.Shards, j.Running, j.Servers, orDash(plain(j.Leader)), len(j.Faults), j.short())
 	}
 	return flush(w)
@@ -213,11 +213,11 @@ func printServers(term *terminal, servers []host.ServerReport) error {
 }
 
 // printJob shows a job; its times in zone, or UTC.
-func printJob(term *terminal, r *host.JobReport, last recently, zone *time.Location) error {
+func printJob(term *terminal, r *host.JobReport, zone *time.Location) error {
 	if zone == nil {
 		zone = time.UTC
 	}
-	j := jobOf(r, last)
+	j := jobOf(r)
 	w := tabwriter.NewWriter(term.out, 0, 0, 2, ' ', 0)
 	line := func(name, value string) { fmt.Fprintf(w, "%s\t%s\n", name, value) }
 	line("job", plain(j.Job))

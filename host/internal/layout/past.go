@@ -12,6 +12,14 @@ type pastJSON struct {
 	Fire  []int64 `json:"fire,omitempty"` // instant, and how many of its runs succeeded, failed, had nothing to do
 
 	Crons []cronJSON `json:"crons,omitempty"` // by which the job went, the newest last
+
+	Latest  *latestJSON `json:"latest,omitempty"`  // of its runs that ended
+	Streaks [][3]int64  `json:"streaks,omitempty"` // item, failures in a row, when the newest of its runs ended
+}
+
+type latestJSON struct {
+	At    int64             `json:"t"`
+	State protocol.RowState `json:"state"`
 }
 
 type cronJSON struct {
@@ -31,6 +39,12 @@ func pastOf(p *protocol.Past) pastJSON {
 	for _, s := range p.Schedules {
 		j.Crons = append(j.Crons, cronJSON(s))
 	}
+	if p.Latest.At != 0 {
+		j.Latest = &latestJSON{p.Latest.At, p.Latest.State}
+	}
+	for _, s := range p.Streaks {
+		j.Streaks = append(j.Streaks, [3]int64{int64(s.Item), int64(s.Failures), s.At})
+	}
 	return j
 }
 
@@ -44,6 +58,16 @@ func (j *pastJSON) past() protocol.Past {
 	}
 	for _, s := range j.Crons {
 		p.Schedules = append(p.Schedules, protocol.Schedule(s))
+	}
+	if j.Latest != nil {
+		p.Latest = protocol.Latest(*j.Latest)
+	}
+	last := int64(-1)
+	for _, s := range j.Streaks[:min(len(j.Streaks), protocol.MaxStreaks)] {
+		if s[0] > last && s[0] < maxItems && s[1] >= 0 && s[1] < 1e6 { // else it says nothing
+			p.Streaks = append(p.Streaks, protocol.Streak{Item: int(s[0]), Failures: int(s[1]), At: s[2]})
+			last = s[0]
+		}
 	}
 	return p
 }

@@ -189,6 +189,8 @@ func anyRuns(rng *rand.Rand) protocol.RunsData {
 		d.Begun, d.Ended, d.Flow = []int64{0, 7}, []int64{5, 5, 8}, protocol.Flow{Succeeded: 3}
 		d.Results = protocol.Results{Instant: 9, Succeeded: 3, Failed: 2, Skipped: 1}
 		d.Schedules = []protocol.Schedule{{Cron: "0 0 * * * ?"}, {Rev: 3, Since: 7}}
+		d.Latest = protocol.Latest{At: 1_700_000_000_000, State: protocol.Interrupted}
+		d.Streaks = anyStreaks(1 + rng.IntN(protocol.MaxStreaks))
 	}
 	d.Idle = anyIdle(rng)
 	for i := range rng.IntN(5) {
@@ -211,6 +213,15 @@ func anyRuns(rng *rand.Rand) protocol.RunsData {
 	return d
 }
 
+// anyStreaks are as long as they get.
+func anyStreaks(n int) []protocol.Streak {
+	var all []protocol.Streak
+	for k := range n {
+		all = append(all, protocol.Streak{Item: maxItems - n + k, Failures: 999_999, At: 1_700_000_000_000})
+	}
+	return all
+}
+
 func anyAssignment(rng *rand.Rand) protocol.Assignment {
 	a := protocol.Assignment{Exists: true, Members: []job.InstanceID{"b", "a"}, Total: rng.IntN(9)}
 	for i := range a.Total {
@@ -222,6 +233,7 @@ func anyAssignment(rng *rand.Rand) protocol.Assignment {
 		a.Requested = append(a.Requested, 1+rng.Int64N(2))
 	}
 	a.Idle = anyIdle(rng)
+	a.Streaks = anyStreaks(rng.IntN(protocol.MaxStreaks))
 	return a
 }
 

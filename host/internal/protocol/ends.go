@@ -60,11 +60,14 @@ func complete(s *State, _ *Plan) Mutation {
 		if again {
 			w.rest += e.bytes() + waitBytes
 		}
+		if _, told := s.streak(&next, &row); told {
+			w.streak()
+		}
 		if len(items) == rows || !r.takeWith(s.view.item(g.Item).ended(), w) {
 			break // the rest ends with the next one
 		}
 		items = append(items, g.Item)
-		next.row(row)
+		s.closes(&next, row)
 		if again {
 			next.retry(s, *e)
 		} else {

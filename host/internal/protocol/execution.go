@@ -205,7 +205,7 @@ func (b *beginning) open(i int, t int64, cause Cause) {
 	}
 	b.m.Unpend = append(b.m.Unpend, unpend...)
 	for _, r := range rows {
-		b.m.Own.row(r)
+		s.closes(&b.m.Own, r)
 	}
 	b.overtake(i)
 	s.unexcuse(i)

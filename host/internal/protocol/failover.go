@@ -68,7 +68,7 @@ func (s *State) enqueueDead(d *Runs, part int) *Enqueue {
 			why = reason.ServerGoneAnotherRun
 		}
 		if why != "" {
-			m.Own.row(Row{Entry: e, State: Interrupted, Why: reason.Of(why), Ended: s.now, By: d.ID})
+			s.closes(&m.Own, Row{Entry: e, State: Interrupted, Why: reason.Of(why), Ended: s.now, By: d.ID})
 			continue
 		}
 		m.Pend = append(m.Pend, Pending{Item: e.Item, Entry: e, Dead: d.ID})
@@ -91,7 +91,7 @@ func (s *State) enqueueDead(d *Runs, part int) *Enqueue {
 	for _, t := range d.Triggers {
 		for _, i := range t.Items {
 			e := Entry{Item: i, Instant: t.At, Trigger: t.ID, Cause: Triggered, Attempt: 1}
-			m.Own.row(Row{Entry: e, State: Interrupted, Why: reason.Of(reason.ServerGoneBeforeBegin), Ended: s.now, By: d.ID})
+			s.closes(&m.Own, Row{Entry: e, State: Interrupted, Why: reason.Of(reason.ServerGoneBeforeBegin), Ended: s.now, By: d.ID})
 		}
 	}
 	return m
@@ -231,7 +231,7 @@ func drop(s *State, _ *Plan) Mutation {
 			break
 		}
 		m.Items = append(m.Items, p.Item)
-		m.Own.row(row)
+		s.closes(&m.Own, row)
 	}
 	if len(m.Items) == 0 {
 		return nil

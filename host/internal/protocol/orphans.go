@@ -97,7 +97,7 @@ func orphan(s *State, _ *Plan) Mutation {
 			done = true
 			m.Next.Last = set(m.Next.Last, e.Item, max(at(m.Next.Last, e.Item), e.Instant))
 			if why := s.notAgain(e); why != "" {
-				m.Own.row(Row{Entry: e, State: Lost, Why: reason.Of(why), Ended: s.now, By: t.id})
+				s.closes(&m.Own, Row{Entry: e, State: Lost, Why: reason.Of(why), Ended: s.now, By: t.id})
 				continue
 			}
 			m.Pend = append(m.Pend, Pending{Item: e.Item, Entry: e, Dead: t.id})

@@ -19,6 +19,7 @@ func (s *State) next(own *Runs) RunsData {
 	n.Resumed = newest(nil, own.Resumed, s.view.Assignment.Resumed)
 	n.Spans = slices.Clone(own.Spans)
 	n.Flow, n.Results, n.Schedules = own.Flow, own.Results, s.schedules
+	n.Latest, n.Streaks = own.Latest, s.untold(own)
 	return n
 }
 
@@ -94,7 +95,7 @@ func account(s *State, _ *Plan) Mutation {
 		if !room.takeWith(0, room.weight.ends(r)) {
 			return false // with the next one
 		}
-		m.Own.row(r)
+		s.closes(&m.Own, r)
 		return true
 	}
 	m.Own.Retries = slices.DeleteFunc(m.Own.Retries, func(r Retry) bool {

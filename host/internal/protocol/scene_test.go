@@ -28,6 +28,7 @@ import (
 //	calm                            everybody goes on until nobody has anything to do
 //	die b                           its process and its session end
 //	show                            what the tree says
+//	past                            what it says of how runs ended, whoever ran them
 //
 // The registry as somebody else changes it:
 //
@@ -45,7 +46,24 @@ var scene = map[string]func(*cluster, *arguments) error{
 	"show":  func(c *cluster, _ *arguments) error { c.printView(c.look(&c.watcher)); return nil },
 	"start": start, "new": newMembers, "prefer": prefer, "me": chooseMe, "now": setClock, "die": die,
 	"java": java, "deal": deal, "java-dies": javaDies,
+	"past":     past,
 	"troubles": troubles, "config": rewrite, "operator": operator, "node": node, "remove-job": removeJob,
+}
+
+// past prints how the newest run ended, and which items fail.
+func past(c *cluster, _ *arguments) error {
+	p := c.look(&c.watcher).Past()
+	if p.Latest.At == 0 {
+		c.say("no run has ended")
+		return nil
+	}
+	c.say("latest %s at %s", p.Latest.State, secondsOf(p.Latest.At))
+	for _, s := range p.Streaks {
+		if s.Failures > 0 {
+			c.say("item %d failed %d in a row", s.Item, s.Failures)
+		}
+	}
+	return nil
 }
 
 // troubles prints what the member that was started first complains of.

@@ -370,6 +370,8 @@ func (a *Assignment) fold(d *RunsData) {
 	}
 	a.Begun = newest(a.Begun, d.Begun, a.Begun)
 	a.Ended = newest(a.Ended, d.Ended, a.Ended)
+	a.Latest.add(d.Latest)
+	a.Streaks = foldStreaks(a.Streaks, d.Streaks)
 }
 
 func set(s []int64, i int, t int64) []int64 {

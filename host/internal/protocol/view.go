@@ -204,6 +204,8 @@ type Past struct {
 	Begun, Ended []int64 // by item, 0 unknown: when its newest run began, and when one ended last
 	Flow         Flow
 	Results      Results
+	Latest       Latest
+	Streaks      []Streak // ascending by item
 	// Schedules are those that the job went by, the newest last.
 	Schedules []Schedule
 }

@@ -17,6 +17,7 @@ const (
 	recordBytes = 400 // what a record has without anything in it
 	entryBytes  = 64  // of an entry, but for its items, numbers and texts
 	rowBytes    = 74  // and of a row, beside those of its entry
+	streakBytes = 40  // item, failures, instant
 	waitBytes   = 40  // of a run that waits, beside those of its entry
 	pairBytes   = 12  // from, to
 	spanBytes   = 40  // from, to, as instants
@@ -34,6 +35,7 @@ type weight struct {
 	largest                       int     // of the open entries, in bytes
 	tail                          *Row
 	gone                          int // item that was taken out of a range last
+	streaks                       int // or fewer
 	last, requested, begun, ended list
 	resumed                       list
 }
@@ -45,7 +47,7 @@ func (d *RunsData) Bytes() int {
 }
 
 func (d *RunsData) weight() weight {
-	w := weight{open: d.Open, gone: -2, rest: recordBytes + spanBytes*len(d.Spans), last: listOf(d.Last), requested: listOf(d.Requested), begun: listOf(d.Begun), ended: listOf(d.Ended)}
+	w := weight{open: d.Open, gone: -2, rest: recordBytes + spanBytes*len(d.Spans), streaks: len(d.Streaks), last: listOf(d.Last), requested: listOf(d.Requested), begun: listOf(d.Begun), ended: listOf(d.Ended)}
 	w.resumed = listOf(d.Resumed)
 	w.begun.rounded, w.ended.rounded = true, true
 	for k := range d.Open {
@@ -101,7 +103,7 @@ func (a *Assignment) Bytes() int {
 			owners.ranges++
 		}
 	}
-	n := recordBytes + spanBytes*len(a.Spans) + owners.bytes() + pairBytes*len(a.Departing) + schedulesBytes(a.Schedules)
+	n := recordBytes + spanBytes*len(a.Spans) + streakBytes*len(a.Streaks) + owners.bytes() + pairBytes*len(a.Departing) + schedulesBytes(a.Schedules)
 	for _, id := range a.Members {
 		n += textBytes(string(id)) + 3
 	}
@@ -114,7 +116,7 @@ func (a *Assignment) Bytes() int {
 func (p *Pending) bytes() int { return waitBytes + p.Entry.bytes() + textBytes(string(p.Dead)) }
 
 func (w *weight) bytes() int {
-	return w.rest + w.last.bytes() + w.requested.bytes() + w.begun.bytes() + w.ended.bytes() + w.resumed.bytes()
+	return w.rest + streakBytes*w.streaks + w.last.bytes() + w.requested.bytes() + w.begun.bytes() + w.ended.bytes() + w.resumed.bytes()
 }
 
 // add opens a run. One whose neighbours shared an entry parts them.
@@ -167,6 +169,9 @@ func (w *weight) out(i int) {
 func (w weight) begins(e Entry, rows []Row) weight {
 	for k := range rows {
 		w.row(&rows[k])
+		if rows[k].State == Interrupted {
+			w.streak()
+		}
 	}
 	if e.Trigger == "" {
 		w.last.set(e.Item, e.Instant)
@@ -180,6 +185,9 @@ func (w weight) begins(e Entry, rows []Row) weight {
 // ends is the weight with one run fewer, and with the row that it leaves.
 func (w weight) ends(r Row) weight {
 	w.row(&r)
+	if r.State == Interrupted || r.State == Lost {
+		w.streak()
+	}
 	w.ended.set(r.Item, r.Ended)
 	w.out(r.Item)
 	return w

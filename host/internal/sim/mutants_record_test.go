@@ -41,7 +41,7 @@ func recordMutants() []mutant {
 		{"trigger: left behind", "an item that moves away from a request that nobody accepted gets a row", []change{without("protocol.reshard", "s.unaccepted(_, _)")}},
 		{"own record: any version", "a record is set by its version alone", []change{noFence("own/record")}},
 		{"complete: marks kept", "the end of a run deletes its marks", []change{without("layout.Job.Encode", "t.unmark(_, _)")}},
-		{"complete: no row", "the end of a run is a row", []change{without("protocol.complete", "next.row(_)")}},
+		{"complete: no row", "the end of a run is a row", []change{without("protocol.complete", "s.closes(_, _)")}},
 		{"complete: wrong attempt", "the end of an older attempt does not end the newer one", []change{
 			in("protocol.complete", "!e.Same(_)", "false"),
 			in("protocol.State.act", "g.ended && (e == nil || !e.Same(_))", "g.ended && e == nil"),
