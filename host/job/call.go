@@ -59,6 +59,20 @@ type Call struct {
 	// Worker is the run's right to compute, which it has as it begins. Whatever runs
 	// it should give it back while it waits; nil: nothing bounds how many run.
 	Worker Worker
+	// Lease is how long the run may go on without its server; nil: as long as it
+	// likes.
+	Lease Lease
+}
+
+// Lease is for what runs beside the process of its server, which may stand still
+// while another server takes the run over.
+type Lease interface {
+	// Left is for how long nobody else can begin the run, whatever becomes of the
+	// server. It grows whenever the registry answers. Not bounded: nobody can, or the
+	// job lets its runs go on all the same.
+	Left() (left time.Duration, bounded bool)
+	// Lapsed is to be called when the run was ended since nothing was left.
+	Lapsed()
 }
 
 // Worker is the right of a run to compute. A server has so many, and a run that

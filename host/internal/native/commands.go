@@ -138,10 +138,11 @@ type supervised struct {
 	said  *os.File
 	mark  string
 	group string // its control group; empty: it has none
+	last  int64  // until when it was vouched for last, by bootTime; 0: for ever
 }
 
 // start starts a program under a supervisor. Whoever gets it calls wait.
-func (c *Commands) start(words []string, mark string, env []string, out, err io.Writer) (*supervised, error) {
+func (c *Commands) start(words []string, mark string, last int64, env []string, out, err io.Writer) (*supervised, error) {
 	path, fault := exec.LookPath(words[0])
 	if fault != nil && !strings.ContainsRune(words[0], os.PathSeparator) {
 		return nil, fault //nolint:wrapcheck // it names the program
@@ -159,7 +160,7 @@ func (c *Commands) start(words []string, mark string, env []string, out, err io.
 		return nil, errors.Join(fault, hold.Close())
 	}
 	defer say.Close() //nolint:errcheck // as well
-	s := &supervised{all: c, hold: hold, said: said, mark: mark}
+	s := &supervised{all: c, hold: hold, said: said, mark: mark, last: last}
 	fault = s.launch(append([]string{path}, words...), env, life, say, out, err)
 	if fault == nil {
 		return s, nil
@@ -183,7 +184,7 @@ func (s *supervised) launch(args, env []string, life, say *os.File, out, err io.
 		s.cmd = command()
 		fault := startIn(s.cmd, s.group)
 		if fault == nil {
-			s.tell(toBegin)
+			s.begin()
 			return nil
 		}
 		s.all.o.Log.Debug("a command gets no control group", "reason", errors.Join(fault, os.Remove(s.group)))
@@ -193,14 +194,28 @@ func (s *supervised) launch(args, env []string, life, say *os.File, out, err io.
 	if fault := s.cmd.Start(); fault != nil {
 		return fmt.Errorf("its supervisor: %w", fault)
 	}
-	s.tell(toBegin)
+	s.begin()
 	return nil
+}
+
+// begin lets the command begin, as long as it is vouched for.
+func (s *supervised) begin() { s.tell(append(lasting(s.last), toBegin)...) }
+
+// vouch says until when the run may go on without this process.
+func (s *supervised) vouch(until int64) {
+	s.last = until
+	s.tell(lasting(until)...)
 }
 
 // ask asks the command, and all that it started, to end.
 func (s *supervised) ask() { s.tell(toAsk) }
 
-func (s *supervised) tell(what byte) { _, _ = s.hold.Write([]byte{what}) } // a supervisor that is gone needs not be told
+// tell does not wait for a supervisor that does not read, and need not for one that
+// is gone.
+func (s *supervised) tell(what ...byte) {
+	_ = s.hold.SetWriteDeadline(time.Now().Add(askEvery))
+	_, _ = s.hold.Write(what)
+}
 
 // end ends the command, and all that it started, at once.
 func (s *supervised) end() { _ = s.hold.Close() } // once is enough

@@ -169,7 +169,7 @@ func abandon(t *testing.T, c *Commands, line string) (pid int) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	run, err := c.start(words.words, c.mark+".1.", nil, io.Discard, w)
+	run, err := c.start(words.words, c.mark+".1.", 0, nil, io.Discard, w)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -73,7 +73,7 @@ func (k *Command) Run(ctx context.Context, c job.Call) job.Outcome {
 	defer k.all.ended()
 	result := &head{most: atLeast(c.Config.Limits.Result, defaultResult)}
 	log := newJournal(c, &k.logged)
-	run, err := k.all.start(append(slices.Clone(k.words), about), mark, environment(c), result, log)
+	run, err := k.all.start(append(slices.Clone(k.words), about), mark, leaseOf(c), environment(c), result, log)
 	if err != nil {
 		out.Verdict, out.Error, out.Took = job.Failure, fmt.Sprintf("start the command: %v", err), time.Since(began)
 		return out
@@ -89,6 +89,9 @@ func (k *Command) Run(ctx context.Context, c job.Call) job.Outcome {
 	out.Result = result.bytes()
 	out.Shown = visible(strings.TrimSpace(string(out.Result[:min(len(out.Result), shownResult)])), shownResult)
 	w.judge(&out, how, err)
+	if how.Lapsed && c.Lease != nil {
+		c.Lease.Lapsed()
+	}
 	if out.Verdict != job.OK {
 		if text := log.tail(); text != "" {
 			out.Error += "\nstderr:\n" + text
@@ -162,6 +165,7 @@ func (w *warden) watch(ctx context.Context) {
 			w.run.end()
 			return
 		case <-look.C:
+			w.run.renew(w.call)
 			if w.call.Why != nil && w.call.Why() != job.Continue {
 				ask()
 			}
@@ -181,6 +185,8 @@ func (w *warden) judge(out *job.Outcome, how ending, err error) {
 	switch {
 	case how.Fault != "":
 		out.Verdict, out.Error = job.Failure, "start the command: "+how.Fault
+	case how.Lapsed:
+		out.Verdict, out.Error = job.Stopped, "the command was ended: its server did not say in time that nobody else has the item"
 	case w.stopped:
 		out.Verdict, out.Error = job.Stopped, "the command was ended from outside"
 	case w.late:

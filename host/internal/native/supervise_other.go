@@ -21,3 +21,5 @@ func identity(*os.File) (string, error) {
 }
 
 func apart(*exec.Cmd) {}
+
+func bootTime() int64 { return 0 }

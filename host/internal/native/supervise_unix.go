@@ -3,6 +3,7 @@
 package native
 
 import (
+	"encoding/binary"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -11,6 +12,7 @@ import (
 	"os/signal"
 	"runtime"
 	"strings"
+	"sync/atomic"
 	"syscall"
 )
 
@@ -21,7 +23,8 @@ const exitMisuse = 2
 // the program and its words. It begins when the server says so, and ends after the
 // command and all that this started. What the command's processes do to leave
 // their group or session does not matter: they stay below this one. If the pipe
-// from the server ends, they are ended at once.
+// from the server ends, they are ended at once; and if the server, which may hang,
+// has not said in time that the run may go on.
 func Supervise(args []string, server io.Reader, say io.Writer) (exit int) {
 	var stat syscall.Stat_t
 	if len(args) < 2 || syscall.Fstat(sayFD, &stat) != nil {
@@ -33,11 +36,11 @@ func Supervise(args []string, server io.Reader, say io.Writer) (exit int) {
 	signal.Notify(make(chan os.Signal, 1), os.Interrupt, syscall.SIGTERM, syscall.SIGHUP, syscall.SIGQUIT)
 	syscall.CloseOnExec(sayFD)
 	report := os.NewFile(sayFD, "report")
-	first := make([]byte, 1)
-	if _, err := io.ReadFull(server, first); err != nil {
+	orders := listener{server: server}
+	if !orders.begin() {
 		return 0 // the server is gone, and nothing has begun
 	}
-	how := supervise(args, server)
+	how := supervise(args, &orders)
 	if err := json.NewEncoder(report).Encode(how); err != nil {
 		return 1 // nobody listens any more
 	}
@@ -45,7 +48,7 @@ func Supervise(args []string, server io.Reader, say io.Writer) (exit int) {
 }
 
 // supervise runs the command, and returns when nothing is left of it.
-func supervise(args []string, server io.Reader) ending {
+func supervise(args []string, orders *listener) ending {
 	// The kernel ends the command with the thread that has started it.
 	runtime.LockOSThread()
 	defer runtime.UnlockOSThread()
@@ -65,21 +68,61 @@ func supervise(args []string, server io.Reader) ending {
 		return ending{Fault: err.Error()}
 	}
 	pid := p.Pid
-	go obey(server, pid) // it ends with the process
+	go orders.obey(pid) // it ends with the process
 	how := bury(pid)
+	how.Lapsed = how.Code < 0 && orders.lapsed.Load() // else it has ended by itself just then
 	how.Left = endBelow(pid)
 	return how
 }
 
-// obey does what the server says, until that ends.
-func obey(server io.Reader, leader int) {
-	b := make([]byte, 1)
+// listener hears what the server says.
+type listener struct {
+	server io.Reader
+	until  int64 // until when the server vouches, as it said last; 0: for ever
+	lapsed atomic.Bool
+}
+
+// begin waits until the command may begin; false: the server is gone.
+func (l *listener) begin() bool {
 	for {
-		if _, err := io.ReadFull(server, b); err != nil {
-			signalBelow(leader, syscall.SIGKILL)
-			return // what is begun meanwhile is ended when the leader is
+		if what, err := l.hear(); err != nil || what == toBegin {
+			return err == nil
 		}
-		if b[0] == toAsk {
+	}
+}
+
+// hear waits for the next word of the server.
+func (l *listener) hear() (what byte, err error) {
+	var word [lastSize]byte
+	if _, err := io.ReadFull(l.server, word[:1]); err != nil {
+		return 0, err
+	}
+	what = word[0]
+	if what == toLast {
+		if _, err := io.ReadFull(l.server, word[:]); err != nil {
+			return 0, err
+		}
+		l.until = int64(binary.BigEndian.Uint64(word[:]))
+	}
+	return what, nil
+}
+
+// obey does what the server says, until that ends. Who does not say anything any
+// more is not waited for.
+func (l *listener) obey(leader int) {
+	end := func() { signalBelow(leader, syscall.SIGKILL) } // what is begun meanwhile is ended when the leader is
+	alarm := newAlarm(func() {
+		l.lapsed.Store(true)
+		end()
+	})
+	for {
+		alarm.set(l.until)
+		what, err := l.hear()
+		if err != nil {
+			end()
+			return
+		}
+		if what == toAsk {
 			signalBelow(leader, syscall.SIGTERM)
 		}
 	}

@@ -2,6 +2,7 @@ package runner
 
 import (
 	"sync"
+	"time"
 
 	"github.com/wasmjob/wasmjob/host/internal/session"
 	"github.com/wasmjob/wasmjob/host/job"
@@ -102,6 +103,32 @@ func (f *fence) rule(finish bool) {
 	defer f.mu.Unlock()
 	f.finish = finish
 }
+
+// finishes tells whether the job lets its guests finish.
+func (f *fence) finishes() bool {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	return f.finish && !f.cut
+}
+
+// lease is that of a run which goes on beside this process: it lasts until the fence
+// would strike.
+type lease struct {
+	box  *mailbox
+	line *session.Line
+}
+
+// Left is part of job.Lease.
+func (l lease) Left() (left time.Duration, bounded bool) {
+	if l.box.fence.finishes() {
+		return 0, false
+	}
+	return l.line.Left()
+}
+
+// Lapsed is part of job.Lease. This process was late: what the fence would have
+// ended has ended.
+func (l lease) Lapsed() { l.box.Doubted(session.Expired) }
 
 // Doubted is part of session.Listener. The loop is to look how far the session
 // can be trusted; guests do not wait for that when it is lost.

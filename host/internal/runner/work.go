@@ -200,6 +200,9 @@ func (m *member) call(e protocol.Run) job.Call {
 		Failover: e.Entry.Cause == protocol.Failover, Misfire: e.Entry.Cause == protocol.Misfired,
 		Log: f.log,
 	}
+	if c.Command != "" {
+		call.Lease = lease{m.box, m.line}
+	}
 	if c.Allow.State {
 		call.State = newItemState(m, e.Entry.Item)
 	}

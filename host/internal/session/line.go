@@ -45,6 +45,10 @@ func (l *Line) Trust() Trust {
 	return level
 }
 
+// Left is for how long Trust is not Expired, whatever happens; less than 0: it is.
+// Not bounded: the registry ends no session.
+func (l *Line) Left() (left time.Duration, bounded bool) { return l.of.judge.left() }
+
 // Skew is by how many ms this server's clock is ahead of the registry's.
 func (l *Line) Skew() int64 { return l.of.clock.skew() }
 

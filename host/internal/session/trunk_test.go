@@ -288,6 +288,9 @@ func TestTrustOfAMachineThatSlept(t *testing.T) {
 		if got, silent, _ := j.trust(); got != c.want {
 			t.Errorf("%s: trust %d after %v, want %d", c.name, got, silent, c.want)
 		}
+		if left, bounded := j.left(); !bounded || (left > 0) != (c.want != Expired) {
+			t.Errorf("%s: trust %d, and %v is left, bounded: %v", c.name, c.want, left, bounded)
+		}
 	}
 }
 

@@ -79,6 +79,16 @@ func (j *judge) trust() (level Trust, silent, again time.Duration) {
 	return Trusted, silent, half - silent
 }
 
+// left is for how long the session is not Expired, whatever happens, if it can be at
+// all; less than 0: it is.
+func (j *judge) left() (left time.Duration, bounded bool) {
+	granted := j.session.Timeout()
+	if granted <= 0 {
+		return 0, false
+	}
+	return granted*3/4 - j.silent(), true
+}
+
 func (j *judge) silent() time.Duration {
 	j.mu.Lock()
 	defer j.mu.Unlock()
