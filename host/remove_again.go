@@ -16,7 +16,7 @@ func (o *Operator) returns(ctx context.Context, name string) error {
 	cure := "take it out there"
 	for _, m := range v.Members {
 		if m.Defines {
-			files, cure = append(files, "the file of "+string(m.ID)), "take it out there and restart"
+			files, cure = append(files, "the file of "+string(m.ID)), "take it out there and reload it (kill -HUP)"
 		}
 	}
 	if o.files[name] != nil {
