@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"slices"
+	"strconv"
 	"testing"
 	"testing/synctest"
 
@@ -139,4 +140,41 @@ func TestSync_after_a_late_operation(t *testing.T) {
 			t.Errorf("%d requests in the end", n)
 		}
 	})
+}
+
+// Data and children of a node are two requests. Who reads a node that had children
+// before does not wait for the one to send the other.
+func TestRead_asks_for_both_at_once(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		var z standIn
+		s, _ := z.open(t)
+		for range 2 {
+			n, err := s.Read(t.Context(), "/a")
+			if err != nil || len(n.Children) != 1 {
+				t.Fatalf("%v, %v", n, err)
+			}
+			z.tellBoth()
+		}
+	})
+}
+
+func TestLists(t *testing.T) {
+	t.Parallel()
+	var l lists
+	for i := range maxLists {
+		l.note(strconv.Itoa(i), true)
+	}
+	l.note("0", false)
+	l.note("0", true)
+	if !l.has("0") || !l.has(strconv.Itoa(maxLists-1)) {
+		t.Error("a list is not known")
+	}
+	if l.note("0", false); l.has("0") {
+		t.Error("one without children is still known")
+	}
+	l.note("0", true)
+	if l.note("one more", true); !l.has("one more") || len(l.paths) > maxLists {
+		t.Errorf("%d lists are known", len(l.paths))
+	}
 }

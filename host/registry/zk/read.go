@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"math"
 	"slices"
+	"sync"
 	"time"
 
 	client "github.com/go-zookeeper/zk"
@@ -26,34 +27,36 @@ func (s *session) Read(ctx context.Context, path string) (registry.Node, error) 
 }
 
 // read reads a node. Data and children are two requests; they are repeated in
-// turn until nothing changed between the last two.
+// turn until nothing changed between the last two. Of a node that had children when
+// it was read last, both are asked for at once.
 func (s *session) read(ctx context.Context, path string) (registry.Node, error) {
-	var list children
-	for {
-		data, err := s.get(ctx, path)
-		if errors.Is(err, client.ErrNoNode) {
-			return registry.Node{}, nil
+	early := make(chan children, 1)
+	if s.lists.has(path) {
+		go func() {
+			list, _ := s.children(ctx, path) // if it fails, it is asked for again
+			early <- list
+		}()
+	} else {
+		early <- children{}
+	}
+	data, err := s.get(ctx, path)
+	for list := <-early; ; data, err = s.get(ctx, path) {
+		if err == nil && data.stat.NumChildren > 0 && (list.stat == nil || *list.stat != *data.stat) {
+			list, err = s.children(ctx, path)
 		}
-		if err != nil {
+		switch {
+		case errors.Is(err, client.ErrNoNode):
+			return registry.Node{}, nil
+		case err != nil:
 			return registry.Node{}, err
 		}
 		n := registry.Node{Exists: true, Data: data.data, Stat: statOf(data.stat)}
-		if data.stat.NumChildren == 0 {
+		switch {
+		case data.stat.NumChildren == 0:
+			s.lists.note(path, false)
 			return n, nil
-		}
-		if list.stat == nil || *list.stat != *data.stat {
-			list, err = call(ctx, s, func() (children, error) {
-				names, stat, err := s.conn.Children(path)
-				return children{names, stat}, err //nolint:wrapcheck // call names it
-			})
-			if errors.Is(err, client.ErrNoNode) {
-				return registry.Node{}, nil
-			}
-			if err != nil {
-				return registry.Node{}, err
-			}
-		}
-		if *list.stat == *data.stat {
+		case *list.stat == *data.stat:
+			s.lists.note(path, true)
 			slices.Sort(list.names)
 			n.Children = list.names
 			return n, nil
@@ -64,6 +67,43 @@ func (s *session) read(ctx context.Context, path string) (registry.Node, error) 
 type children struct {
 	names []string
 	stat  *client.Stat
+}
+
+func (s *session) children(ctx context.Context, path string) (children, error) {
+	return call(ctx, s, func() (children, error) {
+		names, stat, err := s.conn.Children(path)
+		return children{names, stat}, err //nolint:wrapcheck // call names it
+	})
+}
+
+// maxLists bounds the paths of lists. When there are more, all are forgotten, and
+// reads are slower until they are known again.
+const maxLists = 1000
+
+// lists are paths of nodes that had children when they were read last.
+type lists struct {
+	mu    sync.Mutex // guards paths
+	paths map[string]struct{}
+}
+
+func (l *lists) has(path string) bool {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	_, has := l.paths[path]
+	return has
+}
+
+func (l *lists) note(path string, list bool) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if !list {
+		delete(l.paths, path)
+		return
+	}
+	if l.paths == nil || len(l.paths) >= maxLists {
+		l.paths = map[string]struct{}{}
+	}
+	l.paths[path] = struct{}{}
 }
 
 func statOf(s *client.Stat) registry.Stat {

@@ -31,6 +31,7 @@ type session struct {
 	link     *link
 	events   *queue
 	slots    chan struct{} // one is taken by each operation under way
+	lists    lists
 
 	life context.Context //nolint:containedctx // that of the session, not of a call
 	over context.CancelFunc

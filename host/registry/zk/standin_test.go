@@ -19,11 +19,12 @@ import (
 const patience = time.Hour
 
 const (
-	opGet   = 4
-	opCheck = 13
-	opMulti = 14
-	opPing  = 11
-	opClose = -11
+	opGet      = 4
+	opCheck    = 13
+	opChildren = 12
+	opMulti    = 14
+	opPing     = 11
+	opClose    = -11
 )
 
 // standIn is a service in memory, so that a test in virtual time decides between
@@ -34,7 +35,8 @@ type standIn struct {
 
 	mu    sync.Mutex // guards the rest
 	held  chan func()
-	asked int // requests so far
+	both  bool // data and children are told when both were asked for
+	asked int  // requests so far
 	conns []net.Conn
 	work  sync.WaitGroup
 }
@@ -132,6 +134,20 @@ func (z *standIn) ask() chan<- func() {
 	return z.held
 }
 
+// tellBoth lets data and children of a node be told when both were asked for, and
+// not before.
+func (z *standIn) tellBoth() {
+	z.mu.Lock()
+	defer z.mu.Unlock()
+	z.both = true
+}
+
+func (z *standIn) pairs() bool {
+	z.mu.Lock()
+	defer z.mu.Unlock()
+	return z.both
+}
+
 func (z *standIn) requests() int {
 	z.mu.Lock()
 	defer z.mu.Unlock()
@@ -153,6 +169,7 @@ func (z *standIn) serve(c net.Conn) {
 	if _, err := c.Write(withLength(granted)); err != nil {
 		return
 	}
+	var first []byte // of two answers
 	for {
 		request, err := frame(c)
 		if err != nil {
@@ -160,6 +177,13 @@ func (z *standIn) serve(c net.Conn) {
 		}
 		reply := withLength(replyTo(request))
 		op := int32(binary.BigEndian.Uint32(request[4:]))
+		if z.pairs() && (op == opGet || op == opChildren) {
+			if first == nil {
+				first = reply
+				continue
+			}
+			reply, first = append(first, reply...), nil
+		}
 		if held := z.ask(); op == opAddWatch && held != nil {
 			held <- func() { _, _ = c.Write(reply) } // the connection may be lost
 			continue
@@ -181,12 +205,21 @@ func replyTo(request []byte) []byte {
 	case opAddWatch:
 		return append(reply, 0, 0, 0, 0)
 	case opGet:
-		const statSize = 68
-		return append(reply, make([]byte, 4+statSize)...)
+		return append(append(reply, 0, 0, 0, 0), statOfParent()...)
+	case opChildren:
+		return append(append(reply, 0, 0, 0, 1, 0, 0, 0, 1, 'a'), statOfParent()...)
 	case opMulti: // of one check
 		return append(append(reply, 0, 0, 0, opCheck, 0, 0, 0, 0, 0), lastPart...)
 	}
 	return reply
+}
+
+// statOfParent is that of a node with one child.
+func statOfParent() []byte {
+	const statSize, atChildren = 68, 56
+	stat := make([]byte, statSize)
+	stat[atChildren+3] = 1
+	return stat
 }
 
 func frame(c net.Conn) ([]byte, error) {
