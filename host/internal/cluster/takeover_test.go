@@ -41,7 +41,7 @@ func (h heard) Open(ctx context.Context, on func(registry.Event)) (registry.Sess
 
 const (
 	// warmTakeovers are not measured, see warmTurns.
-	warmTakeovers = 10
+	warmTakeovers = 25
 	takeovers     = 15 // of each round: one alone says little
 )
 
@@ -49,7 +49,7 @@ const (
 // instance's end, as the member hears it that is left, to the start of the last
 // guest there. Beside it stands how long one write takes.
 func BenchmarkTakeover(b *testing.B) {
-	server := serving(b, 100*time.Millisecond)
+	server := serving(b, 100*time.Millisecond, allCompilers)
 	theirs := newRival(b, server.Address(), "takeover", 0)
 	s := newSurvivor(b, server)
 	var took, write []float64

@@ -32,6 +32,9 @@ type Options struct {
 	Tick time.Duration
 	// Lines are added to the configuration.
 	Lines []string
+	// Java is added to the options of Java, which let a server start quickly, and
+	// have precedence over those.
+	Java []string
 }
 
 // Host is where a server runs: a network of its own, with an address there that
@@ -47,6 +50,7 @@ type Host struct {
 type Server struct {
 	t       testing.TB
 	release Release
+	java    []string
 	host    Host
 	dir     string
 	address string
@@ -139,7 +143,7 @@ func newServer(t testing.TB, r Release, o Options, h Host, port int, lines []str
 	if o.Tick == 0 {
 		o.Tick = 500 * time.Millisecond
 	}
-	s := &Server{t: t, release: r, host: h, dir: t.TempDir(), address: fmt.Sprintf("%s:%d", h.IP, port)}
+	s := &Server{t: t, release: r, java: o.Java, host: h, dir: t.TempDir(), address: fmt.Sprintf("%s:%d", h.IP, port)}
 	config := append([]string{
 		"tickTime=" + strconv.FormatInt(o.Tick.Milliseconds(), 10),
 		"dataDir=" + filepath.Join(s.dir, "data"),
@@ -179,7 +183,8 @@ func (s *Server) Launch() {
 	}
 	args := append(slices.Clone(s.host.Enter), "java", "-cp", s.release.classpath, "-Xmx256m", "-XX:+UseSerialGC", "-XX:TieredStopAtLevel=1",
 		"-Dzookeeper.forceSync=no", "-Dzookeeper.jmx.log4j.disable=true", "-Dzookeeper.extendedTypesEnabled=true",
-		"-Dzookeeper.serverCnxnFactory="+s.factory(),
+		"-Dzookeeper.serverCnxnFactory="+s.factory())
+	args = append(append(args, s.java...),
 		"org.apache.zookeeper.server.quorum.QuorumPeerMain", filepath.Join(s.dir, "zoo.cfg"))
 	cmd := exec.Command(args[0], args[1:]...) //nolint:noctx,gosec // Kill ends it; the arguments are ours
 	cmd.Dir, cmd.Stdout, cmd.Stderr = s.dir, log, log
