@@ -9,7 +9,8 @@ import (
 
 // disowned: nothing in the tree gives items to who has left in order, if a member of
 // ElasticJob may take that for a death. A deal that came while the member left is told
-// by the seal, if there was one; and what does not fit goes before, once.
+// by the seal, if there was one; and what does not fit goes before, once. What somebody
+// else writes is no deal, and nothing tells of it: it counts if the member could see it.
 func (l *ledger) disowned(self protocol.ID, by author) {
 	v := by.view
 	neighbour := func(in protocol.Instance) bool {
@@ -19,7 +20,10 @@ func (l *ledger) disowned(self protocol.ID, by author) {
 	if !listens || l.w.options.MaxNodes != 0 || !v.Sealed && (theyLead(v) || theyLead(l.v)) {
 		return
 	}
-	if i := slices.IndexFunc(l.v.Items, func(it protocol.Item) bool { return it.Owner == self }); i >= 0 {
-		l.w.breach("a clean stop is no death", "%s leaves, and item %d names it still", by, i)
+	for i, it := range l.v.Items {
+		unseen := i >= len(v.Items) || v.Items[i].Owner != self
+		if it.Owner == self && !(unseen && slices.Contains(l.w.scribbled, l.w.tree.Get(l.w.nodes.item(i, markOwner)).Stat.Modified)) {
+			l.w.breach("a clean stop is no death", "%s leaves, and item %d names it still", by, i)
+		}
 	}
 }

@@ -111,6 +111,7 @@ func (w *World) scribble() {
 		}
 	}
 	w.apply(nil, ops, author{what: "somebody else writes owners"})
+	w.scribbled = append(w.scribbled, w.tree.Revision())
 }
 
 // foreign creates or deletes the registration of a member that is not ours.

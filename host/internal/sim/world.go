@@ -52,6 +52,8 @@ type World struct {
 	squatted []int  // items below which there is something that is not ours
 	doomed   map[int]*member
 
+	scribbled []int64 // revisions at which somebody else wrote owners' nodes
+
 	steps, guestsRun, conflicts int64
 	committed                   map[string]int64
 	breaches                    []Breach
