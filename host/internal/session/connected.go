@@ -8,6 +8,7 @@ import (
 	"slices"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"github.com/wasmjob/wasmjob/host/reason"
@@ -27,8 +28,8 @@ type connected struct {
 
 	leaving sync.WaitGroup // one for each abandoned line
 
-	making sync.Mutex // held while the namespace is made
-	made   bool       // it is there; guarded by making
+	making chan struct{} // holds one while the namespace is made: whoever waits for that can give up
+	made   atomic.Bool   // it is there, or is being made
 
 	mu    sync.RWMutex       // guards what follows; held while listeners are told
 	lines map[string][]*Line // by root
@@ -39,12 +40,21 @@ type connected struct {
 }
 
 // prepare makes the nodes above the jobs, unless that was done.
-func (c *connected) prepare(ctx context.Context) error {
-	c.making.Lock()
-	defer c.making.Unlock()
-	if c.made {
+func (c *connected) prepare(ctx context.Context) (err error) {
+	select {
+	case c.making <- struct{}{}:
+	case <-ctx.Done():
+		return fmt.Errorf("the namespace is being made: %w", ctx.Err())
+	}
+	defer func() { <-c.making }()
+	if c.made.Swap(true) {
 		return nil
 	}
+	defer func() {
+		if err != nil {
+			c.made.Store(false)
+		}
+	}()
 	for _, path := range c.trunk.o.Namespace {
 		n, err := c.session.Read(ctx, path)
 		if err != nil {
@@ -58,16 +68,12 @@ func (c *connected) prepare(ctx context.Context) error {
 			return fmt.Errorf("create the namespace: %w", err)
 		}
 	}
-	c.made = true
 	return nil
 }
 
-// doubtNamespace lets the next line look whether the namespace is still there.
-func (c *connected) doubtNamespace() {
-	c.making.Lock()
-	defer c.making.Unlock()
-	c.made = false
-}
+// doubtNamespace lets the next line look whether the namespace is still there. It
+// does not wait for the registry.
+func (c *connected) doubtNamespace() { c.made.Store(false) }
 
 // add makes a line. It is nil if the session is over, or, which busy tells, if
 // something of an earlier line is still there.

@@ -140,7 +140,7 @@ func (t *Trunk) open(ctx context.Context, bound time.Duration) (*connected, erro
 	life, end := context.WithCancel(context.WithoutCancel(ctx))
 	ctx, cancel := context.WithTimeout(ctx, bound)
 	defer cancel()
-	c := &connected{trunk: t, life: life, end: end, lines: map[string][]*Line{}, left: map[string]*Line{}, ended: make(chan struct{}), news: make(chan func(*slog.Logger), maxNews)}
+	c := &connected{trunk: t, life: life, end: end, lines: map[string][]*Line{}, left: map[string]*Line{}, ended: make(chan struct{}), making: make(chan struct{}, 1), news: make(chan func(*slog.Logger), maxNews)}
 	asked := thisMoment() // from here on the service may count the session's time-out
 	session, err := t.o.Registry.Open(ctx, c.hear)
 	if err != nil {

@@ -1,0 +1,65 @@
+package session
+
+import (
+	"context"
+	"errors"
+	"testing"
+	"testing/synctest"
+
+	"github.com/wasmjob/wasmjob/host/registry"
+)
+
+// silent is a session whose reads come to no answer before it speaks.
+type silent struct {
+	registry.Session
+	speak chan struct{}
+}
+
+func (s silent) Read(ctx context.Context, _ string) (registry.Node, error) {
+	select {
+	case <-s.speak:
+		return registry.Node{Exists: true}, nil
+	case <-ctx.Done():
+		return registry.Node{}, ctx.Err()
+	}
+}
+
+// A line that closes while another one has the namespace made does not wait for
+// the registry, and the next line looks again.
+func TestNamespaceDoubtedWhileItIsMade(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		s := silent{speak: make(chan struct{})}
+		c := &connected{trunk: &Trunk{o: Options{Namespace: []string{"/ns"}}}, session: s, making: make(chan struct{}, 1)}
+		made := make(chan error, 1)
+		go func() { made <- c.prepare(t.Context()) }()
+		synctest.Wait()
+		c.doubtNamespace()
+		waits, stop := context.WithCancel(t.Context())
+		gaveUp := make(chan error, 1)
+		go func() { gaveUp <- c.prepare(waits) }()
+		synctest.Wait()
+		stop()
+		if err := <-gaveUp; !errors.Is(err, context.Canceled) {
+			t.Errorf("who waits for it and gives up: %v", err)
+		}
+		close(s.speak)
+		if err := <-made; err != nil || c.made.Load() {
+			t.Errorf("error %v, there %v, want that the next line looks again", err, c.made.Load())
+		}
+		if err := c.prepare(t.Context()); err != nil || !c.made.Load() {
+			t.Errorf("the next line: %v, there %v", err, c.made.Load())
+		}
+	})
+}
+
+// What could not be made is tried again.
+func TestNamespaceThatFailed(t *testing.T) {
+	t.Parallel()
+	c := &connected{trunk: &Trunk{o: Options{Namespace: []string{"/ns"}}}, session: silent{}, making: make(chan struct{}, 1)}
+	over, stop := context.WithCancel(t.Context())
+	stop()
+	if err := c.prepare(over); err == nil || c.made.Load() {
+		t.Errorf("error %v, there %v", err, c.made.Load())
+	}
+}
