@@ -1,6 +1,7 @@
 package main
 
 import (
+	"errors"
 	"strings"
 
 	"github.com/spf13/cobra"
@@ -67,6 +68,16 @@ func guard(term *terminal, c *cobra.Command) {
 			return unknownVerb(c, args[0])
 		}
 		return
+	}
+	if fit := c.Args; fit != nil {
+		// Cobra counts arguments, and does not say what they are.
+		c.Args = func(c *cobra.Command, args []string) error {
+			err := fit(c, args)
+			if _, ours := errors.AsType[*exitError](err); err == nil || ours {
+				return err
+			}
+			return usage("wrong number of arguments, %d; write %s\nsee %s --help", len(args), strings.TrimSuffix(c.UseLine(), " [flags]"), c.CommandPath())
+		}
 	}
 	if verb := c.RunE; verb != nil {
 		c.RunE = func(c *cobra.Command, args []string) error {
