@@ -3,19 +3,18 @@ package main
 import (
 	"os"
 	"path/filepath"
-	"syscall"
 	"testing"
 
 	"github.com/rogpeppe/go-internal/testscript"
+
+	"github.com/wasmjob/wasmjob/internal/smalldisk"
 )
 
 // TestDiskScripts run a server on a disk of its own, $WORK/disk, which is small
 // enough to be filled.
 func TestDiskScripts(t *testing.T) {
 	t.Parallel()
-	if os.Getuid() != 0 {
-		t.Skip("left out: a disk of its own takes root to mount")
-	}
+	smalldisk.RootOnly(t)
 	examples, err := filepath.Abs("../../plugins/examples")
 	if err != nil {
 		t.Fatal(err)
@@ -30,11 +29,12 @@ func TestDiskScripts(t *testing.T) {
 			if err := os.Mkdir(disk, 0o700); err != nil {
 				return err
 			}
-			if err := syscall.Mount("tmpfs", disk, "tmpfs", 0, "size=4m"); err != nil {
+			unmount, err := smalldisk.Mount(disk, "4m")
+			if err != nil {
 				return err
 			}
 			e.Defer(func() {
-				if err := syscall.Unmount(disk, syscall.MNT_DETACH); err != nil {
+				if err := unmount(); err != nil {
 					t.Error(err)
 				}
 			})

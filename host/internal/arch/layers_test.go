@@ -27,6 +27,7 @@ var pureStd = []string{"bytes", "cmp", "errors", "fmt", "iter", "maps", "math", 
 
 // layers is read from the bottom up.
 var layers = []layer{
+	{pkg: "internal/smalldisk", why: "a disk that is soon full, for tests alone"},
 	{pkg: "internal/queue", why: "what must not wait hands functions to it; what they do is not its business"},
 	{pkg: "abi", why: "guests in every language and TinyGo build against it"},
 	{pkg: "abi/conformance", may: []string{"abi"}, why: "it judges any host, so it knows none"},
@@ -51,7 +52,7 @@ var layers = []layer{
 	{pkg: "host/registry/zk/zktest", tests: []string{"host/registry", "host/registry/zk"}, why: "it starts servers for any test, of whatever client"},
 
 	{pkg: "host/trace", may: []string{"host/job", "host/reason"}, why: "rows are nouns; who keeps them comes later"},
-	{pkg: "host/trace/sqltrace", may: []string{"host/trace", "host/reason", "host/job"}, tests: []string{"modernc.org/sqlite"},
+	{pkg: "host/trace/sqltrace", may: []string{"host/trace", "host/reason", "host/job"}, tests: []string{"modernc.org/sqlite", "internal/smalldisk"},
 		why: "SQL stays behind the sink; the driver is chosen in cmd"},
 
 	{pkg: "host/internal/protocol", may: []string{"host/job", "host/reason"}, tests: []string{"host/internal/layout", "host/internal/mirror", "host/registry", "host/registry/tree"},
@@ -76,7 +77,7 @@ var layers = []layer{
 	{pkg: "host/internal/lograte", why: "it counts the lines of any guest, and sees none"},
 	{pkg: "host/internal/native", may: []string{"host/job", "host/internal/lograte"}, libs: []string{"golang.org/x/sys"},
 		why: "a command is a call without a sandbox; why it is called is not its business"},
-	{pkg: "host/internal/module", may: []string{"host/job", "abi"}, why: "files by digest, nothing of runs"},
+	{pkg: "host/internal/module", may: []string{"host/job", "abi"}, tests: []string{"internal/smalldisk"}, why: "files by digest, nothing of runs"},
 	{pkg: "host/internal/peer", may: []string{"host/internal/module"},
 		why: "it carries bytes by digest; whose they are and who runs them is not its business"},
 	{pkg: "host/internal/outbound", may: []string{"host/job"}, why: "it sends what a guest asks for, and knows neither guests nor engines"},
@@ -113,7 +114,7 @@ var layers = []layer{
 	{pkg: "cmd/wasmjobd/internal/scaffold", why: "it writes files for authors; what they say is theirs"},
 	{pkg: "cmd/wasmjobd", may: []string{"internal/queue", "cmd/wasmjobd/internal/scaffold", "abi", "abi/conformance", "strategy", "host", "host/admin", "host/job", "host/reason", "host/config", "host/registry", "host/registry/embedded", "host/registry/zk", "host/trace", "host/trace/sqltrace"},
 		libs:  []string{"github.com/spf13/cobra", "github.com/spf13/pflag", "modernc.org/sqlite", "golang.org/x/sys"},
-		tests: []string{"github.com/rogpeppe/go-internal", "host/registry/zk/zktest"},
+		tests: []string{"github.com/rogpeppe/go-internal", "host/registry/zk/zktest", "internal/smalldisk"},
 		why:   "flags, wiring and printing; decisions are below"},
 
 	{pkg: "test/faults/evidence", may: []string{"host/job", "host/reason", "host/trace"}, why: "it judges what was told and stored; who ran it is not its business"},

@@ -10,24 +10,14 @@ import (
 
 	"github.com/wasmjob/wasmjob/host/trace"
 	"github.com/wasmjob/wasmjob/host/trace/sqltrace"
+	"github.com/wasmjob/wasmjob/internal/smalldisk"
 )
 
 // A full disk costs the rows that it has no room for, and no others: whoever
 // writes them again once there is room has them all.
 func TestFullDisk_is_written_again_once_there_is_room(t *testing.T) {
 	t.Parallel()
-	if os.Getuid() != 0 {
-		t.Skip("left out: a disk of its own takes root to mount")
-	}
-	dir := t.TempDir()
-	if err := syscall.Mount("tmpfs", dir, "tmpfs", 0, "size=1m"); err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(func() {
-		if err := syscall.Unmount(dir, syscall.MNT_DETACH); err != nil {
-			t.Error(err)
-		}
-	})
+	dir := smalldisk.Dir(t, "1m")
 	s := open(t, sqltrace.File(filepath.Join(dir, "history.db")))
 	fill := filepath.Join(dir, "fill")
 	instant, kept := int64(0), 0

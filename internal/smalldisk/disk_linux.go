@@ -1,0 +1,42 @@
+package smalldisk
+
+import (
+	"fmt"
+	"os"
+	"syscall"
+	"testing"
+)
+
+// RootOnly leaves a test out that may not mount a disk.
+func RootOnly(t testing.TB) {
+	t.Helper()
+	if os.Getuid() != 0 {
+		t.Skip("left out: a disk of its own takes root to mount")
+	}
+}
+
+// Mount puts a disk at a directory, whose size is as that of a tmpfs ("1m"). The
+// caller unmounts it.
+func Mount(dir, size string) (unmount func() error, err error) {
+	if err := syscall.Mount("tmpfs", dir, "tmpfs", 0, "size="+size); err != nil {
+		return nil, fmt.Errorf("mount a disk at %s: %w", dir, err)
+	}
+	return func() error { return syscall.Unmount(dir, syscall.MNT_DETACH) }, nil
+}
+
+// Dir is a directory on a disk of its own, which goes with the test.
+func Dir(t testing.TB, size string) string {
+	t.Helper()
+	RootOnly(t)
+	dir := t.TempDir()
+	unmount, err := Mount(dir, size)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() {
+		if err := unmount(); err != nil {
+			t.Error(err)
+		}
+	})
+	return dir
+}
