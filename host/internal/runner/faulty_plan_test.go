@@ -70,6 +70,9 @@ func drawJob(rng *rand.Rand, k int) job.Config {
 	if rng.IntN(3) == 0 {
 		c.Retry = job.Retry{Attempts: 2 + rng.IntN(2), Backoff: time.Duration(1+rng.IntN(3)) * time.Second}
 	}
+	if k > 0 && rng.IntN(3) == 0 {
+		c.OnRegistryLoss = job.FinishOnLoss
+	}
 	c.Limits.Grace = time.Duration(3*rng.IntN(3)) * time.Second // some outlast the doubt, and are ended with the trust
 	return c
 }
@@ -88,7 +91,19 @@ func (p *plan) fault(rng *rand.Rand) {
 		p.add(at, fmt.Sprintf("server %d: %s", server, name), func(w *faultyWorld) { w.servers[server].network.change(on) })
 		p.add(until, fmt.Sprintf("server %d: no more %s", server, name), func(w *faultyWorld) { w.servers[server].network.change(off) })
 	}
-	switch rng.IntN(8) {
+	switch rng.IntN(10) {
+	case 8:
+		name := p.jobs[rng.IntN(len(p.jobs))].Name
+		p.add(at, fmt.Sprintf("server %d: the loop of %s stands still", server, name), func(w *faultyWorld) { w.servers[server].gates[name].set(true) })
+		if rng.IntN(2) == 0 {
+			wrong("cut", func(n *network) { n.cut = true }, func(n *network) { n.cut = false })
+			until += faultyTimeout // so that it stands still when the connection is back
+		}
+		p.add(until, fmt.Sprintf("server %d: the loop of %s may go on", server, name), func(w *faultyWorld) { w.servers[server].gates[name].set(false) })
+	case 9:
+		name := p.jobs[rng.IntN(len(p.jobs))].Name
+		wrong("no answer to 70%", func(n *network) { n.unknown = 0.7 }, func(n *network) { n.unknown = 0 })
+		p.add(at+time.Second/10, fmt.Sprintf("server %d: trigger %s", server, name), func(w *faultyWorld) { w.servers[server].ask(name, protocol.AskTrigger{}) })
 	case 0, 1:
 		wrong("cut", func(n *network) { n.cut = true }, func(n *network) { n.cut = false })
 	case 2:

@@ -35,6 +35,8 @@ type faultyWorld struct {
 	mu    sync.Mutex // guards what follows
 	calm  bool
 	fired map[itemOf]int // since it is calm
+	// wished are requests to run that operators made, written those that were, by the root of the job.
+	wished, written map[string]int
 }
 
 // story is what happened, to be told if a promise was broken.
@@ -67,13 +69,15 @@ type faultyServer struct {
 	runners map[string]*Runner
 	end     func() // stops it, and waits for that; nil: it has ended
 
-	mu     sync.Mutex                 // guards what follows
-	inside map[*remote]map[string]int // runs of each session
+	mu     sync.Mutex                       // guards what follows
+	inside map[*remote]map[string]*job.Call // runs of each session
+	loops  map[string]*Runner
+	gates  map[string]*turnstile // of each job's loop
 }
 
 func newFaultyWorld(t *testing.T, seed uint64) *faultyWorld {
 	t.Helper()
-	w := &faultyWorld{plan: newPlan(seed), t: t, begun: time.Now(), reg: embedded.Memory(), fired: map[itemOf]int{}}
+	w := &faultyWorld{plan: newPlan(seed), t: t, begun: time.Now(), reg: embedded.Memory(), fired: map[itemOf]int{}, wished: map[string]int{}, written: map[string]int{}}
 	w.story = &story{begun: w.begun}
 	w.rows = &finalRows{breach: w.breach, ends: map[string]trace.Row{}}
 	var err error
@@ -81,9 +85,13 @@ func newFaultyWorld(t *testing.T, seed uint64) *faultyWorld {
 		t.Fatal(err)
 	}
 	for k := range w.plan.servers {
-		s := &faultyServer{faultyWorld: w, ip: ipOf(k), control: make(chan struct{}, 1), inside: map[*remote]map[string]int{}}
+		s := &faultyServer{faultyWorld: w, ip: ipOf(k), control: make(chan struct{}, 1), inside: map[*remote]map[string]*job.Call{}, gates: map[string]*turnstile{}}
+		for _, c := range w.jobs {
+			s.gates[c.Name] = &turnstile{}
+		}
 		s.network = newNetwork(w.reg, faultyTimeout, rand.New(rand.NewPCG(w.networkSeed, uint64(k))))
-		s.network.ended = s.sessionEnded
+		s.network.ended, s.network.carriedOut, s.network.breach = s.sessionEnded, s.carriedOut, w.breach
+		s.network.requested = w.requested
 		w.servers = append(w.servers, s)
 	}
 	return w
@@ -111,8 +119,8 @@ func (s *faultyServer) start() {
 	for _, c := range s.jobs {
 		r := New(Options{
 			Trunk: trunk, Layout: layout.NewJob("test", c.Name), Config: &c, Instance: job.NewInstanceID(s.ip, "1"),
-			Clock: &metronome{}, Guests: s.seen.guests(guestFunc(s.run)), Dealer: dealAverage{}, Sink: s.rows, DrainTimeout: 5 * time.Second,
-			Define: layout.Define, Log: log,
+			Clock: &metronome{}, Guests: s.seen.guests(guestFunc(s.run)), Dealer: dealAverage{}, Sink: afterDisk{s.rows, s}, DrainTimeout: 5 * time.Second,
+			Define: layout.Define, Log: slog.New(stiller{log.Handler(), s.gates[c.Name]}),
 		})
 		s.runners[c.Name] = r
 		jobs.Add(1)
@@ -123,6 +131,9 @@ func (s *faultyServer) start() {
 			jobs.Done()
 		})
 	}
+	s.mu.Lock()
+	s.loops = s.runners
+	s.mu.Unlock()
 	s.end = func() {
 		cancel(ErrStopNow)
 		jobs.Wait()
@@ -160,6 +171,11 @@ func (s *faultyServer) ask(name string, a protocol.Ask) {
 	}
 	ctx, cancel := context.WithTimeout(s.t.Context(), 20*time.Second)
 	defer cancel()
+	if _, ok := a.(protocol.AskTrigger); ok {
+		s.faultyWorld.mu.Lock()
+		s.wished[layout.NewJob("test", name).Root()]++
+		s.faultyWorld.mu.Unlock()
+	}
 	s.story.tell("%s: %#v of %s: %v", s.ip, a, name, r.Ask(ctx, a))
 }
 
@@ -190,9 +206,10 @@ func (s *faultyServer) define(name string, change func(*layout.Config21)) {
 // run is a guest. How long it takes, whether it does as it is told, and how it
 // ends is drawn for each attempt.
 func (s *faultyServer) run(ctx context.Context, c job.Call) job.Outcome {
-	of := s.network.newest()
-	s.enter(of, &c)
-	defer s.leave(of, &c)
+	g := s.newGuest(&c)
+	g.begins()
+	s.enter(g.of, &c)
+	defer s.leave(g.of, &c)
 	h := fnv.New64a()
 	fmt.Fprint(h, c.RunID, c.Attempt)
 	rng := rand.New(rand.NewPCG(s.guestSeed, h.Sum64()))
@@ -205,9 +222,10 @@ func (s *faultyServer) run(ctx context.Context, c job.Call) job.Outcome {
 		length = min(length, time.Second)
 	}
 	for left := length; left > 0; left -= 100 * time.Millisecond {
+		g.look(ctx)
 		if heeds && c.Why() != job.Continue || !session.Sleep(ctx, min(left, 100*time.Millisecond)) {
 			if late {
-				s.pass(time.Duration(rng.Int64N(int64(faultyTimeout / 8)))) // less than what is left of the session
+				g.linger(time.Duration(rng.Int64N(int64(faultyTimeout / 8)))) // less than what is left of the session
 			}
 			return job.Outcome{Verdict: job.Stopped}
 		}
@@ -233,9 +251,9 @@ func (s *faultyServer) enter(of *remote, c *job.Call) {
 	}
 	s.mu.Lock()
 	if s.inside[of] == nil {
-		s.inside[of] = map[string]int{}
+		s.inside[of] = map[string]*job.Call{}
 	}
-	s.inside[of][run]++
+	s.inside[of][run] = c
 	s.mu.Unlock()
 	s.faultyWorld.mu.Lock()
 	defer s.faultyWorld.mu.Unlock()
@@ -249,7 +267,7 @@ func (s *faultyServer) leave(of *remote, c *job.Call) {
 	s.story.tell("%s ends %s", c.Instance, run)
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	if s.inside[of][run]--; s.inside[of][run] == 0 {
+	if s.inside[of][run] == c {
 		delete(s.inside[of], run)
 	}
 }
@@ -259,7 +277,10 @@ func (s *faultyServer) sessionEnded(of *remote) {
 	s.story.tell("%s: session %d has ended", s.ip, of.ID())
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	for run := range s.inside[of] {
+	for run, c := range s.inside[of] {
+		if c.Config.OnRegistryLoss == job.FinishOnLoss {
+			continue
+		}
 		s.breach("%s on %s goes on after its session", run, s.ip)
 	}
 }

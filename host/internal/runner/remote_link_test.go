@@ -2,6 +2,7 @@ package runner
 
 import (
 	"context"
+	"errors"
 	"time"
 
 	"github.com/wasmjob/wasmjob/host/registry"
@@ -55,6 +56,9 @@ func (s *remote) finish() bool {
 	defer s.telling.Unlock()
 	s.mu.Lock()
 	over, pending := s.over, s.pending
+	if !s.over {
+		s.overAt = time.Now()
+	}
 	s.over, s.pending = true, nil
 	s.mu.Unlock()
 	if over {
@@ -203,12 +207,24 @@ func (s *remote) Close() error {
 func background(ctx context.Context) context.Context { return context.WithoutCancel(ctx) }
 
 func (s *remote) Commit(ctx context.Context, ops ...registry.Op) (registry.Receipt, error) {
+	if s.judged.sends(ops) {
+		s.network.breach("session %d writes %s before it has settled what had no answer", s.ID(), ops[len(ops)-1].Path)
+	}
 	answer := make(chan registry.Receipt, 2) // it may be carried out when nobody waits any more
 	err := s.ask(ctx, committing, func() error {
 		receipt, err := s.inner.Commit(background(ctx), ops...)
+		if err == nil {
+			s.network.carriedOut(ops)
+		}
 		answer <- receipt
 		return err
 	})
+	if errors.Is(err, registry.ErrUnknown) {
+		s.judged.unknown(ops)
+	}
+	if err == nil || errors.Is(err, registry.ErrUnknown) {
+		s.network.requested(ops)
+	}
 	if err != nil {
 		return registry.Receipt{}, err
 	}
@@ -234,11 +250,21 @@ func (s *remote) Time(ctx context.Context) (time.Time, error) {
 }
 
 func (s *remote) Sync(ctx context.Context) error {
-	return s.ask(ctx, syncing, func() error { return s.inner.Sync(background(ctx)) })
+	err := s.ask(ctx, syncing, func() error { return s.inner.Sync(background(ctx)) })
+	if err == nil {
+		s.judged.synced()
+	}
+	return err
 }
 
 func (s *remote) Persist(ctx context.Context) error {
-	return s.ask(ctx, asking, func() error { return s.inner.Persist(background(ctx)) })
+	err := s.ask(ctx, asking, func() error { return s.inner.Persist(background(ctx)) })
+	if err == nil {
+		s.network.mu.Lock()
+		defer s.network.mu.Unlock()
+		s.network.persisted++
+	}
+	return err
 }
 
 func (s *remote) Follow(ctx context.Context, root string) error {

@@ -18,6 +18,8 @@ type remote struct {
 	out, in *pipe
 	life    chan struct{} // closed when the client knows that the session is over
 
+	judged judged
+
 	telling sync.Mutex // held while on is called
 	on      func(registry.Event)
 
@@ -33,6 +35,7 @@ type remote struct {
 	held      []*request // by a server that was replaced
 	beating   bool       // a sign of life is awaited
 	over      bool       // the client knows that
+	overAt    time.Time  // since then
 	gone      bool       // the service has ended it
 }
 

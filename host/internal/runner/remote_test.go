@@ -24,6 +24,9 @@ type network struct {
 	registry.Registry
 	timeout time.Duration
 	ended   func(*remote) // the service has ended a session; must not block
+	// carriedOut is told of a transaction that the service has carried out, requested of one that may be.
+	carriedOut, requested func([]registry.Op)
+	breach                func(format string, args ...any)
 
 	mu       sync.Mutex // guards what follows
 	rng      *rand.Rand
@@ -34,10 +37,14 @@ type network struct {
 	slowest  time.Duration // of a way
 	unknown  float64       // chance that a transaction comes to no answer
 	sessions []*remote
+	// persisted are the answers of the disk, stored the batches of rows that went to the history.
+	persisted, stored int
 }
 
 func newNetwork(reg registry.Registry, timeout time.Duration, rng *rand.Rand) *network {
-	return &network{Registry: reg, timeout: timeout, rng: rng, slowest: usual}
+	n := &network{Registry: reg, timeout: timeout, rng: rng, slowest: usual, breach: func(string, ...any) {}}
+	n.carriedOut, n.requested = func([]registry.Op) {}, func([]registry.Op) {}
+	return n
 }
 
 // change sets what is wrong with the network from now on.

@@ -1,0 +1,247 @@
+package runner
+
+import (
+	"context"
+	"fmt"
+	"log/slog"
+	"strings"
+	"sync"
+	"time"
+
+	"github.com/wasmjob/wasmjob/host/internal/layout"
+	"github.com/wasmjob/wasmjob/host/job"
+	"github.com/wasmjob/wasmjob/host/registry"
+	"github.com/wasmjob/wasmjob/host/trace"
+)
+
+// What a guest is promised is looked at where it runs, and what others are promised
+// of a server where its transactions arrive. So a promise is broken at the moment
+// at which it is, and not only if somebody else comes to harm by it.
+
+// margin is how late a promise may be kept: guests look ten times a second.
+const margin = 200 * time.Millisecond
+
+// inGuest is a guest that looks whether it is told what it has to know.
+type inGuest struct {
+	*faultyServer
+	of    *remote
+	c     *job.Call
+	box   *mailbox
+	turn  uint64    // of its loop
+	still time.Time // since when something waits for that turn; zero: nothing does
+}
+
+// newGuest notes a guest in the session that the server has.
+func (s *faultyServer) newGuest(c *job.Call) *inGuest {
+	g := &inGuest{faultyServer: s, of: s.network.newest(), c: c}
+	s.mu.Lock()
+	r := s.loops[c.Config.Name]
+	s.mu.Unlock()
+	if r != nil {
+		r.mu.Lock()
+		g.box = r.box
+		r.mu.Unlock()
+	}
+	return g
+}
+
+func (g *inGuest) String() string { return fmt.Sprintf("%s, attempt %d", g.c.RunID, g.c.Attempt) }
+
+// finishes tells whether the guest may outlive its session.
+func (g *inGuest) finishes() bool { return g.c.Config.OnRegistryLoss == job.FinishOnLoss }
+
+// begins: nothing begins in doubt, nor what was told to stop while it waited, nor
+// what was asked to stop for a run that takes its place.
+func (g *inGuest) begins() {
+	if silent := g.of.silent(); silent > faultyTimeout/2 {
+		g.breach("%s begins %v on %s after %v of silence", g.c.Instance, g, g.ip, silent)
+	}
+	if why := g.c.Why(); why != job.Continue {
+		g.breach("%s begins %v on %s, which was told to stop: %d", g.c.Instance, g, g.ip, why)
+	}
+}
+
+// look is called while the guest goes on.
+func (g *inGuest) look(ctx context.Context) {
+	over, silent, moves := ctx.Err() != nil, g.of.silent(), true
+	if g.box != nil {
+		var waits bool
+		n := g.turn
+		if g.turn, waits = g.box.Turns(); !waits || g.turn != n {
+			g.still = time.Now()
+		}
+		moves = time.Since(g.still) < margin
+		if given := time.Since(g.still); !over && given > faultyTimeout*7/10+margin {
+			g.breach("%v goes on, though its loop stands still for %v", g, given)
+		}
+	}
+	switch {
+	case !over && g.of.overFor() > margin:
+		g.breach("%v goes on, %v after its server heard of the end of its session", g, g.of.overFor())
+	case over || g.finishes():
+	case silent > faultyTimeout*3/4+margin:
+		g.breach("%v goes on after %v of silence", g, silent)
+	case silent > faultyTimeout/2+margin && moves && g.c.Why() == job.Continue:
+		g.breach("%v was not told of a silence of %v", g, silent)
+	}
+}
+
+// linger goes on for a while after the guest was told to stop, and for longer than
+// the server waits for it if that stops, while nothing endangers the session.
+func (g *inGuest) linger(d time.Duration) {
+	if g.c.Why() == job.StopShutdown {
+		for k := 0; k < 100 && g.of.silent() < faultyTimeout/2 && g.of.overFor() == 0; k++ {
+			g.pass(100 * time.Millisecond)
+		}
+	}
+	g.pass(d)
+}
+
+// silent is for how long the service has vouched for nothing.
+func (s *remote) silent() time.Duration {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return time.Since(s.acked)
+}
+
+// overFor is for how long the client has known that the session is over.
+func (s *remote) overFor() time.Duration {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if !s.over {
+		return 0
+	}
+	return time.Since(s.overAt)
+}
+
+// judged is a session of which is known what it has not settled.
+type judged struct {
+	mu   sync.Mutex      // guards open
+	open map[string]bool // by root of a job: a transaction came to no answer since the last sync
+}
+
+func rootOf(ops []registry.Op) string {
+	parts := strings.SplitN(ops[0].Path, "/", 4)
+	return strings.Join(parts[:min(3, len(parts))], "/")
+}
+
+// sends: after a transaction without an answer comes a sync, and then another one.
+func (j *judged) sends(ops []registry.Op) (broken bool) {
+	j.mu.Lock()
+	defer j.mu.Unlock()
+	return j.open[rootOf(ops)]
+}
+
+func (j *judged) unknown(ops []registry.Op) {
+	j.mu.Lock()
+	defer j.mu.Unlock()
+	if j.open == nil {
+		j.open = map[string]bool{}
+	}
+	j.open[rootOf(ops)] = true
+}
+
+func (j *judged) synced() {
+	j.mu.Lock()
+	defer j.mu.Unlock()
+	clear(j.open)
+}
+
+// carriedOut: who is not there any more for others has no guest.
+func (s *faultyServer) carriedOut(ops []registry.Op) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	for i := range ops {
+		if ops[i].Kind != registry.Delete {
+			continue
+		}
+		for _, of := range s.inside {
+			for run, c := range of {
+				if ops[i].Path == layout.NewJob("test", c.Config.Name).Instance(c.Instance) {
+					s.breach("%s has gone while %s runs", ops[i].Path, run)
+				}
+			}
+		}
+	}
+}
+
+// requested: a request that an operator makes once is written once.
+func (w *faultyWorld) requested(ops []registry.Op) {
+	for i := range ops {
+		if string(ops[i].Data) != "TRIGGER" {
+			continue
+		}
+		w.mu.Lock()
+		root := rootOf(ops)
+		if w.written[root]++; w.written[root] > w.wished[root] {
+			w.breach("%d requests are written in %s for %d wishes", w.written[root], root, w.wished[root])
+		}
+		w.mu.Unlock()
+		return
+	}
+}
+
+// afterDisk is the history of a server: rows are stored after the registry has on
+// its disk what they tell of.
+type afterDisk struct {
+	*finalRows
+	server *faultyServer
+}
+
+func (a afterDisk) Write(ctx context.Context, batch []trace.Row) error {
+	n := a.server.network
+	n.mu.Lock()
+	if n.stored++; n.stored > n.persisted {
+		a.breach("rows are stored on %s before the registry is on its disk", a.server.ip)
+	}
+	n.mu.Unlock()
+	return a.finalRows.Write(ctx, batch)
+}
+
+// stiller is the log of a job, which can hold up its loop at the next commit, as no
+// log may.
+type stiller struct {
+	slog.Handler
+	gate *turnstile
+}
+
+// turnstile is shut while a loop is to stand still.
+type turnstile struct {
+	mu   sync.Mutex
+	shut chan struct{} // nil: it is open
+}
+
+func (g *turnstile) set(shut bool) {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	switch {
+	case shut && g.shut == nil:
+		g.shut = make(chan struct{})
+	case !shut && g.shut != nil:
+		close(g.shut)
+		g.shut = nil
+	}
+}
+
+func (h stiller) Enabled(context.Context, slog.Level) bool { return true }
+
+func (h stiller) WithAttrs(attrs []slog.Attr) slog.Handler {
+	return stiller{h.Handler.WithAttrs(attrs), h.gate}
+}
+
+func (h stiller) WithGroup(name string) slog.Handler {
+	return stiller{h.Handler.WithGroup(name), h.gate}
+}
+
+func (h stiller) Handle(ctx context.Context, r slog.Record) error {
+	h.gate.mu.Lock()
+	shut := h.gate.shut
+	h.gate.mu.Unlock()
+	if shut != nil && r.Message == "commit" {
+		<-shut
+	}
+	if !h.Handler.Enabled(ctx, r.Level) {
+		return nil
+	}
+	return h.Handler.Handle(ctx, r)
+}
