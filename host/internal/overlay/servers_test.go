@@ -18,7 +18,7 @@ var servers = flag.Uint64("servers", 0, "with how many seeds TestFaultyRegistry 
 // a second line of defence as long as the first one holds.
 var seenByServers = []string{
 	"outcome: unknown is refused", "outcome: view before the sync", "clock: not looked at", "doubt: core not told",
-	"line: closed before its guests end", "rows: before the disk", "guest: told to stop begins", "trust: doubt not told", "trust: half is enough", "loop: stands still",
+	"line: closed before its guests end", "line: nodes left", "rows: before the disk", "guest: told to stop begins", "trust: doubt not told", "trust: half is enough", "loop: stands still",
 }
 
 func TestServersNotice(t *testing.T) {
