@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"github.com/wasmjob/wasmjob/host/job"
+	"github.com/wasmjob/wasmjob/host/registry/embedded"
 	"github.com/wasmjob/wasmjob/host/trace"
 )
 
@@ -87,6 +88,50 @@ func TestRetries(t *testing.T) {
 			"1 retried after 0 s: fault 1", "2 retried after 2 s: fault 2", "3 retried after 6 s: fault 3", "4 succeeded after 11 s: ",
 		}
 		if !slices.Equal(got, want) {
+			t.Errorf("rows %q, want %q", got, want)
+		}
+		if err := stop(); err != nil {
+			t.Error(err)
+		}
+	})
+}
+
+// A run that waits to be tried again outlives its server: the next one tries it again,
+// when it has waited, as the attempt that it would have been.
+func TestRetryOutlivesItsServer(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		rows := &pile{}
+		run := Func(func(_ context.Context, c job.Call) job.Outcome {
+			if c.Attempt == 1 {
+				return job.Outcome{Verdict: job.Failure}
+			}
+			return job.Outcome{Verdict: job.OK}
+		})
+		reg := embedded.Memory()
+		defer reg.Close()
+		o := Options{
+			Jobs: []job.Config{{
+				Name: "j", Cron: "0 0 * * * ?", Shards: 1, Retry: job.Retry{Attempts: 2, Backoff: 5 * time.Minute},
+			}},
+			Runner: run, Registry: reg, Sinks: []trace.Sink{rows},
+		}
+		h, stop := start(t, o)
+		<-h.Ready()
+		time.Sleep(time.Until(time.Now().Truncate(time.Hour).Add(time.Hour + time.Minute)))
+		synctest.Wait()
+		if err := stop(); err != nil {
+			t.Error(err)
+		}
+		h, stop = start(t, o)
+		<-h.Ready()
+		time.Sleep(10 * time.Minute)
+		synctest.Wait()
+		var got []string
+		for _, r := range rows.rows {
+			got = append(got, fmt.Sprintf("%d %s after %d s", r.Attempt, r.State, (r.Start-r.Instant)/1000))
+		}
+		if want := []string{"1 retried after 0 s", "2 succeeded after 300 s"}; !slices.Equal(got, want) {
 			t.Errorf("rows %q, want %q", got, want)
 		}
 		if err := stop(); err != nil {

@@ -30,6 +30,8 @@ const (
 	NextInstantBeforeTake    Code = "next_instant_before_takeover"
 	NextInstantBeforeRetry   Code = "next_instant_before_retry"
 	FailoverOff              Code = "failover_off"
+	AnotherRunWaits          Code = "another_run_waits"
+	RetryBesideForeign       Code = "retry_beside_foreign"
 	ItemGone                 Code = "item_gone"
 	ItemDisabled             Code = "item_disabled"
 	ItemMoved                Code = "item_moved"

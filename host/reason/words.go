@@ -36,6 +36,8 @@ var table = map[Code]entry{
 	NextInstantBeforeTake:    {words: "the next instant came before it was taken over"},
 	NextInstantBeforeRetry:   {words: "the next instant came before it was tried again"},
 	FailoverOff:              {words: "failover was switched off"},
+	AnotherRunWaits:          {words: "another run of the item waits already"},
+	RetryBesideForeign:       {words: "its item or its server went, and beside members of ElasticJob what waits to be tried again stays behind"},
 	ItemGone:                 {words: "the item no longer exists"},
 	ItemDisabled:             {words: "the item was disabled"},
 	ItemMoved:                {words: "the item moved to another server"},

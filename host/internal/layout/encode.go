@@ -69,6 +69,7 @@ func (j Job) Encode(m protocol.Mutation, v *protocol.View) []registry.Op {
 		t.own(m.Self, m.Own)
 	case protocol.Account:
 		t.own(m.Self, m.Own)
+		t.pend(m.Pend)
 	case protocol.MarkMisfire:
 		for _, i := range m.Items {
 			t.create(j.item(i, markMisfire), "")

@@ -383,10 +383,11 @@ type pendingJSON struct {
 	V    int            `json:"v"`
 	Dead job.InstanceID `json:"dead"`
 	entryJSON
+	After int64 `json:"after,omitempty"` // of one that waits to be tried again
 }
 
 func encodePending(p *protocol.Pending) []byte {
-	return mustJSON(pendingJSON{V: valueVersion, Dead: p.Dead, entryJSON: entryOf(p.Entry)})
+	return mustJSON(pendingJSON{V: valueVersion, Dead: p.Dead, entryJSON: entryOf(p.Entry), After: p.After})
 }
 
 // decodePending reads a pending mark; ElasticJob's own is empty and says
@@ -402,7 +403,7 @@ func decodePending(i int, data []byte) (protocol.Pending, error) {
 	if v.V != valueVersion {
 		return protocol.Pending{Item: i, Foreign: true}, fmt.Errorf("version %d is not known to this release", v.V)
 	}
-	return protocol.Pending{Item: i, Dead: v.Dead, Entry: v.entry(i)}, nil
+	return protocol.Pending{Item: i, Dead: v.Dead, Entry: v.entry(i), After: v.After}, nil
 }
 
 func decodeJSON(data []byte, v any) error {

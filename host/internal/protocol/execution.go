@@ -36,6 +36,7 @@ func begin(s *State, p *Plan) Mutation {
 	b.compensations()
 	b.triggers()
 	b.retries()
+	b.moved()
 	if m := b.mutation(); m != nil {
 		s.full = 0 // some fit
 		return *m
@@ -177,8 +178,8 @@ func (b *beginning) open(i int, t int64, cause Cause) {
 		s.excuse(i, why)
 		return
 	}
-	p := s.view.pending(i)
-	if p != nil && (p.Foreign && !s.ripe(p) || !p.Foreign && t <= p.Entry.Instant) {
+	p, waits := s.view.pending(i), s.view.waiting(i) != nil
+	if p != nil && !waits && (p.Foreign && !s.ripe(p) || !p.Foreign && t <= p.Entry.Instant) {
 		s.excuse(i, reason.TakeoverAwaited)
 		return
 	}
@@ -190,7 +191,7 @@ func (b *beginning) open(i int, t int64, cause Cause) {
 		if p.Foreign {
 			e = s.unnamed(p)
 		}
-		rows = append(rows, Row{Entry: e, State: Interrupted, Why: reason.Of(reason.NextInstantBeforeTake), Ended: s.now, By: p.Dead})
+		rows = append(rows, Row{Entry: e, State: Interrupted, Why: reason.Of(before(waits)), Ended: s.now, By: p.Dead})
 	}
 	last := s.accounted(i)
 	if last > 0 && last < t && !(s.latest.At == t && s.latest.Prev != 0 && last >= s.latest.Prev) {

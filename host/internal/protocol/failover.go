@@ -58,12 +58,16 @@ func (s *State) enqueueDead(d *Runs, part int) *Enqueue {
 		m.Own.row(r)
 	}
 	r, open, waits := s.room(), 0, map[int]bool{}
-	for _, e := range d.unfinished() {
+	for _, u := range d.unfinished() {
+		e := u.Entry
 		if rows+open >= part || !r.take(2) { // one that says much
 			break
 		}
 		open++
-		why := s.notAgain(e)
+		if v.foreign() {
+			u.After = 0
+		}
+		why := s.notAgain(e, u.After != 0)
 		if why == "" && waits[e.Item] {
 			why = reason.ServerGoneAnotherRun
 		}
@@ -71,7 +75,7 @@ func (s *State) enqueueDead(d *Runs, part int) *Enqueue {
 			s.closes(&m.Own, Row{Entry: e, State: Interrupted, Why: reason.Of(why), Ended: s.now, By: d.ID})
 			continue
 		}
-		m.Pend = append(m.Pend, Pending{Item: e.Item, Entry: e, Dead: d.ID})
+		m.Pend = append(m.Pend, Pending{Item: e.Item, Entry: e, After: u.After, Dead: d.ID})
 		waits[e.Item] = true
 		if o := v.Assignment.owner(e.Item); o != s.self && !v.dead(o) && v.runs(o) != nil && !slices.Contains(m.Check, o) {
 			m.Check = append(m.Check, o)
@@ -99,25 +103,26 @@ func (s *State) enqueueDead(d *Runs, part int) *Enqueue {
 
 // unfinished are the runs that are open, and then those that wait to be tried
 // again.
-func (d *RunsData) unfinished() []Entry {
-	all := slices.Clone(d.Open)
-	for _, r := range d.Retries {
-		all = append(all, r.Entry)
+func (d *RunsData) unfinished() []Retry {
+	var all []Retry
+	for _, e := range d.Open {
+		all = append(all, Retry{Entry: e})
 	}
-	return all
+	return append(all, d.Retries...)
 }
 
-// notAgain says why an orphan is not run again; "" if it is.
-func (s *State) notAgain(e Entry) reason.Code {
+// notAgain says why an orphan, or with waits a run that waits to be tried again,
+// is not run again; "" if it is.
+func (s *State) notAgain(e Entry, waits bool) reason.Code {
 	v := s.view
 	it := v.item(e.Item)
 	for k := range v.Runs {
-		if !v.dead(v.Runs[k].ID) && v.Runs[k].entry(e.Item) != nil {
+		if !waits && !v.dead(v.Runs[k].ID) && v.Runs[k].entry(e.Item) != nil {
 			return reason.LaterRunBegan
 		}
 	}
 	switch {
-	case !v.Config.Failover:
+	case !waits && !v.Config.Failover:
 		return reason.ServerGoneFailoverOff
 	case e.Item >= v.total():
 		return reason.ServerGoneItemGone
@@ -125,7 +130,7 @@ func (s *State) notAgain(e Entry) reason.Code {
 		return reason.ServerGoneItemDisabled
 	case s.later(e):
 		return reason.ServerGoneNextInstant
-	case v.pending(e.Item) != nil || it.Failover != "":
+	case v.pending(e.Item) != nil || !waits && it.Failover != "":
 		return reason.ServerGoneAnotherRun
 	}
 	return ""
@@ -178,7 +183,7 @@ func (s *State) taking() *Take {
 		if s.o.Slots > 0 && len(m.Own.Open) >= s.o.Slots {
 			break
 		}
-		if p.Foreign || it.Failover != "" || it.Disabled || p.Item >= v.total() || s.busy(p.Item) || s.later(p.Entry) || !it.Exists {
+		if p.Foreign || v.waits(&p) || it.Failover != "" || it.Disabled || p.Item >= v.total() || s.busy(p.Item) || s.later(p.Entry) || !it.Exists {
 			continue
 		}
 		if m.Monitor && (it.Running != 0 || it.RunningP) {
@@ -256,17 +261,26 @@ func (s *State) dropped(p *Pending) Row {
 		return Row{Entry: s.unnamed(p), State: Lost, Why: reason.Of(reason.ForeignLeftUnknown), Ended: s.now}
 	}
 	var why reason.Code
+	waits := v.waits(p)
 	switch {
-	case !v.Config.Failover:
+	case !waits && !v.Config.Failover:
 		why = reason.FailoverOff
 	case p.Item >= v.total():
 		why = reason.ItemGone
 	case v.item(p.Item).Disabled:
 		why = reason.ItemDisabled
 	case s.later(p.Entry):
-		why = reason.NextInstantBeforeTake
+		why = before(waits)
 	default:
 		return Row{}
 	}
 	return Row{Entry: p.Entry, State: Interrupted, Why: reason.Of(why), Ended: s.now, By: p.Dead}
+}
+
+// before is why a pending run was given up for the next instant.
+func before(waits bool) reason.Code {
+	if waits {
+		return reason.NextInstantBeforeRetry
+	}
+	return reason.NextInstantBeforeTake
 }

@@ -33,7 +33,8 @@ func (v *View) told(e Entry) bool {
 	same := func(o Entry) bool { return o.Item == e.Item && o.Instant == e.Instant && o.Trigger == e.Trigger }
 	for k := range v.Runs {
 		d := &v.Runs[k]
-		if slices.ContainsFunc(d.unfinished(), same) || slices.ContainsFunc(d.Rows, func(r Row) bool { return !r.Gap && same(r.Entry) }) {
+		open := slices.ContainsFunc(d.unfinished(), func(r Retry) bool { return same(r.Entry) })
+		if open || slices.ContainsFunc(d.Rows, func(r Row) bool { return !r.Gap && same(r.Entry) && r.Attempt >= e.Attempt }) {
 			return true
 		}
 	}
@@ -96,7 +97,7 @@ func orphan(s *State, _ *Plan) Mutation {
 			}
 			done = true
 			m.Next.Last = set(m.Next.Last, e.Item, max(at(m.Next.Last, e.Item), e.Instant))
-			if why := s.notAgain(e); why != "" {
+			if why := s.notAgain(e, false); why != "" {
 				s.closes(&m.Own, Row{Entry: e, State: Lost, Why: reason.Of(why), Ended: s.now, By: t.id})
 				continue
 			}

@@ -179,6 +179,9 @@ func (c *cluster) printCommit(v *protocol.View, m protocol.Mutation) {
 		c.printRecord(&m.Own)
 	case protocol.Account:
 		c.say("%s", name)
+		for k := range m.Pend {
+			c.printPending("  ", &m.Pend[k])
+		}
 		c.printRecord(&m.Own)
 	case protocol.MarkMisfire:
 		c.say("%s %s", name, list(m.Items))
@@ -221,15 +224,6 @@ func latchOf(l protocol.Latch) string {
 		return "failover latch"
 	}
 	return "election latch"
-}
-
-func (c *cluster) printEnqueue(m *protocol.Enqueue, epoch string) {
-	c.say("%s %s%s%s%s", m.Name(), nameOf(m.Dead), epoch, given(m.Rest != nil, " in part"), given(len(m.Check) > 0, ", if nobody of "+namesOf(m.Check)+" set its record"))
-	for _, p := range m.Pend {
-		c.say("  pending %s of %s", entry(p.Entry, list([]int{p.Item})), nameOf(p.Dead))
-	}
-	c.printAssignment(&m.Next)
-	c.printRecord(&m.Own)
 }
 
 func (c *cluster) printAssignment(a *protocol.Assignment) {
@@ -372,8 +366,8 @@ func (c *cluster) printView(v *protocol.View) {
 			given(it.Misfire, ", misfire"), given(it.Disabled, ", disabled"), given(it.Failover != "", ", failover by "+nameOf(it.Failover)),
 			given(!it.Exists, ", absent"))
 	}
-	for _, p := range v.Pending {
-		c.say("pending %s of %s", entry(p.Entry, list([]int{p.Item})), nameOf(p.Dead))
+	for k := range v.Pending {
+		c.printPending("", &v.Pending[k])
 	}
 	c.say("epoch %d", v.Assignment.Version)
 	c.printAssignment(&v.Assignment)

@@ -81,7 +81,7 @@ func forget(s *State, _ *Plan) Mutation {
 
 // account gives a row to accepted triggers, and to runs to be tried again, whose
 // items can no longer begin here: they moved, were disabled or removed, or the
-// member is leaving.
+// member is leaving. A run that another member can try again goes there.
 func account(s *State, _ *Plan) Mutation {
 	own := s.own()
 	if own == nil || len(own.Triggers)+len(own.Retries) == 0 || s.config() == nil && !s.leaving {
@@ -99,8 +99,16 @@ func account(s *State, _ *Plan) Mutation {
 		return true
 	}
 	m.Own.Retries = slices.DeleteFunc(m.Own.Retries, func(r Retry) bool {
-		why := s.hopeless(r)
-		return why != "" && gives(s.givenUp(r, why))
+		if why := s.hopeless(r); why != "" {
+			return gives(s.givenUp(r, why))
+		}
+		p, w := Pending{Item: r.Item, Entry: r.Entry, After: r.After}, room.weight
+		w.rest += p.bytes()
+		if !s.goes(r.Item) || s.view.pending(r.Item) != nil || !room.takeWith(2, w) {
+			return false
+		}
+		m.Pend = append(m.Pend, p)
+		return true
 	})
 	for _, t := range own.Triggers {
 		var rest []int

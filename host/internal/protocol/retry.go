@@ -8,7 +8,8 @@ import (
 
 // A run that failed may be tried again after a while, as the next attempt. It
 // waits in the record: its item is not open meanwhile, so it holds up neither a
-// reshard nor a trigger. The next instant of the item overtakes it.
+// reshard nor a trigger. The next instant of the item overtakes it. It goes where
+// its item goes: see moved.go.
 
 // RetryPolicy says how often a run may be made, and how long to wait in between.
 type RetryPolicy struct {
@@ -37,11 +38,14 @@ func (r RetryPolicy) wait(attempt int) int64 {
 }
 
 // retries tells whether a guest's run is to be tried again: it failed in a way
-// that the policy retries, the item is ours, and no other run of it waits already.
+// that the policy retries, no other run of the item waits already, and somebody
+// can: see goes.
 func (s *State) retries(g *guest) bool {
 	failed := g.state == Failed && (g.asked || !s.o.Retry.OnlyAsked) || g.state == TimedOut && !s.o.Retry.OnlyAsked
-	waiting := slices.ContainsFunc(s.own().Retries, func(r Retry) bool { return r.Item == g.Item })
-	return failed && !waiting && !s.leaving && g.Attempt < s.o.Retry.Attempts && s.mine(g.Item) && !s.later(g.Entry)
+	if !failed || g.Attempt >= s.o.Retry.Attempts || s.later(g.Entry) || s.goes(g.Item) && s.view.foreign() {
+		return false
+	}
+	return s.view.waiting(g.Item) == nil && !slices.ContainsFunc(s.own().Retries, func(r Retry) bool { return r.Item == g.Item })
 }
 
 // retry lets the next attempt wait.
@@ -99,19 +103,23 @@ func (s *State) givenUp(r Retry, why reason.Code) Row {
 	return Row{Entry: r.Entry, State: Interrupted, Why: reason.Of(why), Ended: s.now, By: s.self}
 }
 
-// hopeless is why a retry will never begin here; "" if it may.
+// hopeless is why a retry will never begin, here or anywhere; "" if it may.
 func (s *State) hopeless(r Retry) reason.Code {
 	switch {
-	case s.leaving:
-		return reason.ShuttingDown
 	case s.later(r.Entry):
 		return reason.NextInstantBeforeRetry
+	case s.leaving && s.config() == nil:
+		return reason.ShuttingDown
 	case r.Item >= s.view.total() && s.markSince == 0:
 		return reason.ItemGone
 	case s.view.item(r.Item).Disabled:
 		return reason.ItemDisabled
-	case !s.mine(r.Item) && s.markSince == 0:
-		return reason.ItemMoved
+	case !s.goes(r.Item):
+		return ""
+	case s.view.foreign():
+		return reason.RetryBesideForeign
+	case s.leaving && s.view.pending(r.Item) != nil:
+		return reason.AnotherRunWaits
 	}
 	return ""
 }
@@ -124,13 +132,19 @@ func (s *State) nextRetry() int64 {
 		return 0
 	}
 	for _, r := range s.own().Retries {
-		if r.After > s.now && (next == 0 || r.After < next) {
-			next = r.After
+		if r.After > s.now {
+			next = sooner(next, r.After)
+		}
+	}
+	for k := range s.view.Pending {
+		if p := &s.view.Pending[k]; s.waitsHere(p) && p.After > s.now {
+			next = sooner(next, p.After)
 		}
 	}
 	return next
 }
 
 func (s *State) retryDue() bool {
-	return s.works() && slices.ContainsFunc(s.own().Retries, func(r Retry) bool { return r.After <= s.now })
+	return s.works() && (slices.ContainsFunc(s.own().Retries, func(r Retry) bool { return r.After <= s.now }) ||
+		slices.ContainsFunc(s.view.Pending, func(p Pending) bool { return s.waitsHere(&p) && p.After <= s.now }))
 }

@@ -138,12 +138,14 @@ type Item struct {
 	Marks    int32 // how many marks that it runs have come; it may be fewer than one has seen of them
 }
 
-// Pending is an orphaned run that waits for a taker.
+// Pending is an orphaned run that waits for a taker or, with After, one that is to
+// be tried again and waits for the owner of its item.
 type Pending struct {
 	Item     int
 	Entry    Entry // the run as the dead member had it; Item repeated
-	Dead     ID
-	Foreign  bool // written by a Java member: no run is recorded in it
+	After    int64 // not before; 0: it is an orphan
+	Dead     ID    // "" if the member that had it lives, or left in order
+	Foreign  bool  // written by a Java member: no run is recorded in it
 	Version  int32
 	Modified int64
 }

@@ -295,10 +295,11 @@ type (
 		Own  RunsData
 	}
 	// Account writes rows that no other mutation carries: triggers that can
-	// no longer run.
+	// no longer run. What is to be tried again elsewhere becomes pending.
 	Account struct {
 		Self ID
 		Own  RunsData
+		Pend []Pending
 	}
 	// MarkMisfire marks running items whose next instant came.
 	MarkMisfire struct{ Items []int }

@@ -113,7 +113,9 @@ func (a *Assignment) Bytes() int {
 	return n + resumed.bytes() + last.bytes() + requested.bytes() + begun.bytes() + ended.bytes()
 }
 
-func (p *Pending) bytes() int { return waitBytes + p.Entry.bytes() + textBytes(string(p.Dead)) }
+func (p *Pending) bytes() int {
+	return 2*waitBytes + p.Entry.bytes() + textBytes(string(p.Dead))
+}
 
 func (w *weight) bytes() int {
 	return w.rest + streakBytes*w.streaks + w.last.bytes() + w.requested.bytes() + w.begun.bytes() + w.ended.bytes() + w.resumed.bytes()

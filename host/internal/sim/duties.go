@@ -117,7 +117,7 @@ func (l *ledger) decided(old *protocol.View, by author) {
 	case protocol.Tell:
 		l.tells(m, by)
 	case protocol.Enqueue:
-		if len(m.Pend) > 0 && !by.view.Config.Failover {
+		if slices.ContainsFunc(m.Pend, func(p protocol.Pending) bool { return p.After == 0 }) && !by.view.Config.Failover {
 			l.w.breach("failover off", "%s", by)
 		}
 		for _, p := range m.Pend {
@@ -125,6 +125,8 @@ func (l *ledger) decided(old *protocol.View, by author) {
 		}
 		l.wanted(m)
 		l.w.hold(m)
+	case protocol.Account:
+		l.handsOn(m, by)
 	case protocol.Leave:
 		if registered(l.v, m.Self) != nil || alive(l.v, m.Self) || recordOf(l.v, m.Self) != nil {
 			l.w.breach("leave", "%s left something of %s", by, m.Self)
@@ -205,21 +207,10 @@ func (l *ledger) take(m protocol.Take, old *protocol.View, by author) {
 		switch e := m.Own.Open[k]; {
 		case by.later(e.Instant) || e.Instant < lastOf(old, i):
 			l.w.breach("no overtaken run", "%s: item %d run %s, but a later instant had come", by, i, runName(e))
+		case !shared(by.view) && slices.ContainsFunc(movable(by.view), func(r protocol.Retry) bool { return r.Item == i }):
+			l.w.breach("retries", "%s takes item %d, which waits for its owner", by, i)
 		case by.view.Items[i].Disabled:
 			l.w.breach("disabled items", "%s takes item %d, seeing it disabled", by, i)
-		}
-	}
-}
-
-// pend: a run waits for a taker only while nothing later of its item began.
-func (l *ledger) pend(p protocol.Pending, old *protocol.View, by author) {
-	if lastOf(old, p.Item) > p.Entry.Instant {
-		l.w.breach("no overtaken run", "%s: item %d run %s, but a later one has begun", by, p.Item, runName(p.Entry))
-	}
-	for k := range old.Runs {
-		r := &old.Runs[k]
-		if alive(old, r.ID) && slices.ContainsFunc(r.Open, func(e protocol.Entry) bool { return e.Item == p.Item }) {
-			l.w.breach("no overtaken run", "%s: item %d waits for a taker while %s runs it", by, p.Item, r.ID)
 		}
 	}
 }

@@ -29,6 +29,9 @@ func (m *member) run(e protocol.Run) {
 	case w.chance(0.03):
 		g.result = protocol.TimedOut
 	}
+	if f := w.steer.fails; f != nil && f(e.Entry) {
+		g.result = protocol.Failed
+	}
 	m.later(d, func() { g.end(g.result, reason.Reason{}) })
 	switch {
 	case w.dooms(m, e.Entry):

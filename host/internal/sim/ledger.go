@@ -168,10 +168,10 @@ func (l *ledger) records(old *protocol.View, by author) {
 		}
 		for _, row := range r.Rows {
 			if row.Seq > seq {
-				l.newRow(row, by)
+				l.newRow(row, old, by)
 			}
 		}
-		l.tried(r, was, by)
+		l.tried(r, was, old, by)
 		for _, e := range r.Open {
 			if was == nil || !slices.ContainsFunc(was.Open, e.Same) {
 				l.newEntry(r.ID, e, old, by)
@@ -180,7 +180,7 @@ func (l *ledger) records(old *protocol.View, by author) {
 	}
 }
 
-func (l *ledger) newRow(r protocol.Row, by author) {
+func (l *ledger) newRow(r protocol.Row, old *protocol.View, by author) {
 	key := rowKeyOf(r)
 	if l.seen[key] {
 		return // moved from a dead member's record
@@ -197,6 +197,7 @@ func (l *ledger) newRow(r protocol.Row, by author) {
 			l.w.breach("one final row", "%s: item %d run %s has %s#%d and now %s#%d", by, r.Item, runName(r.Entry), f.State, f.Attempt, r.State, r.Attempt)
 		}
 		l.final[keyOf(r.Entry)] = r
+		l.gaveUp(r, old, by)
 		if m, ok := by.m.(protocol.Complete); ok && slices.Contains(m.Items, r.Item) {
 			l.closes(r, by)
 		}

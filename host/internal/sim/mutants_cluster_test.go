@@ -14,7 +14,7 @@ func clusterMutants() []mutant {
 		{"enqueue: failover off", "without failover an orphan gets its row", []change{
 			in("protocol.State.notAgain", "!v.Config.Failover", "false"),
 			in("protocol.State.taking", "!v.Config.Failover", "false"),
-			in("protocol.State.dropped", "case !v.Config.Failover:", "case false:"),
+			in("protocol.State.dropped", "!waits && !v.Config.Failover", "false"),
 		}},
 		{"enqueue: overtaken", "an orphan whose next instant was begun gets its row", []change{in("protocol.State.notAgain", "s.later(_)", "false")}},
 		{"reshard: nothing departs", "runs that overlap do not keep a reshard away for ever", []change{in("protocol.reshard", "s.depart(_)", "false")}},

@@ -68,18 +68,31 @@ func recordMutants() []mutant {
 		{"retry: at once", "a retry waits", []change{in("protocol.beginning.retries", "s.now < r.After", "false")}},
 		{"retry: overtaken", "a run whose next instant has come is not tried again", []change{
 			in("protocol.State.hopeless", "s.later(_)", "false"),
-			in("protocol.State.retries", "!s.later(_)", "true"),
+			in("protocol.State.retries", "s.later(_)", "false"),
 		}},
 		{"retry: same attempt", "a retry is the next attempt", []change{without("protocol.RunsData.retry", "e.Attempt++")}},
-		{"retry: for ever", "a run is made so often and not more", []change{in("protocol.State.retries", "g.Attempt < s.o.Retry.Attempts", "s.o.Retry.Attempts > 0")}},
+		{"retry: for ever", "a run is made so often and not more", []change{in("protocol.State.retries", "g.Attempt >= s.o.Retry.Attempts", "s.o.Retry.Attempts == 0")}},
 		{"retry: lost with its member", "what the dead were to try again goes on", []change{
 			in("protocol.RunsData.unfinished", "d.Retries", "d.Retries[:0]"),
 			in("protocol.State.enqueueDead", "len(d.Open)+len(d.Retries)", "len(d.Open)"),
 		}},
-		{"retry: forgotten by who leaves", "nobody leaves before its retries have rows", []change{
+		{"retry: forgotten by who leaves", "nobody leaves before its retries have gone to others", []change{
 			in("protocol.leave", "len(own.Retries) > 0", "false"),
-			in("protocol.State.hopeless", "s.leaving", "false"),
+			in("protocol.State.goes", "s.leaving", "false"),
 		}},
+		{"retry: stays behind", "what waits goes where its item goes", []change{in("protocol.State.goes", "!s.mine(i) && s.markSince == 0", "false")}},
+		{"retry: given up when it moves", "what waits is not given up because its item moves, or its member leaves", []change{
+			in("protocol.State.hopeless", "s.view.foreign()", "true"),
+		}},
+		{"retry: not after a drain", "what fails while its member leaves, or at a taker, is tried again", []change{in("protocol.State.retries", "s.view.foreign()", "true")}},
+		{"retry: moved for nothing", "the owner of an item tries again what waits for that", []change{without("protocol.begin", "b.moved()")}},
+		{"retry: moved, at once", "what has moved waits for what is left of its time", []change{in("protocol.beginning.moved", "s.now < p.After", "false")}},
+		{"retry: moved, overtaken", "what has moved is not tried again when the next instant has come", []change{
+			in("protocol.beginning.moved", "s.later(_)", "false"),
+			in("protocol.State.dropped", "s.later(_)", "false"),
+		}},
+		{"retry: moved, not owned", "only the owner of an item tries again what waits for it", []change{in("protocol.State.waitsHere", "s.mine(_)", "true")}},
+		{"retry: moved to a taker", "what waits for the owner of its item is no orphan", []change{in("protocol.State.taking", "v.waits(_)", "false")}},
 		{"retry: no row", "a retry that cannot be made any more gets a row", []change{in("protocol.account", "gives(s.givenUp(_, _))", "room.takeWith(0, room.weight)")}},
 		{"retry: two of an item", "of two runs of an item that waited one is run again", []change{in("protocol.State.enqueueDead", "why = reason.ServerGoneAnotherRun", `why = ""`)}},
 		{"guest: on any outcome", "a guest starts only when its begin has been applied", []change{in("protocol.State.committed", "s.unanswered(_)", "s.applied(f, in.Revision, p); s.unanswered(f.room)")}},

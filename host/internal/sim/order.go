@@ -180,7 +180,7 @@ func (l *ledger) wanted(m protocol.Enqueue) {
 		l.w.after(prompt, func() {
 			v := l.v
 			k := slices.IndexFunc(v.Pending, func(q protocol.Pending) bool { return q.Entry.Same(p.Entry) })
-			if k < 0 || l.wordAt > asked-obedience || !v.Config.Failover || v.Paused || p.Item >= len(v.Items) || v.Items[p.Item].Disabled {
+			if k < 0 || p.After != 0 || l.wordAt > asked-obedience || !v.Config.Failover || v.Paused || p.Item >= len(v.Items) || v.Items[p.Item].Disabled {
 				return
 			}
 			for _, o := range l.w.up() {

@@ -6,8 +6,9 @@ import (
 	"github.com/wasmjob/wasmjob/host/internal/protocol"
 )
 
-// tried judges what waits to be tried again, and what began that waited.
-func (l *ledger) tried(r, was *protocol.Runs, by author) {
+// tried judges what waits to be tried again, and what began that waited, in the
+// record or for the owner of its item.
+func (l *ledger) tried(r, was *protocol.Runs, old *protocol.View, by author) {
 	for _, t := range r.Retries {
 		if was != nil && slices.Contains(was.Retries, t) {
 			continue
@@ -24,7 +25,7 @@ func (l *ledger) tried(r, was *protocol.Runs, by author) {
 	if was == nil {
 		return
 	}
-	for _, t := range was.Retries {
+	for _, t := range append(movable(old), was.Retries...) {
 		k := slices.IndexFunc(r.Open, func(e protocol.Entry) bool { return e.Same(t.Entry) })
 		if k < 0 {
 			continue
@@ -34,6 +35,67 @@ func (l *ledger) tried(r, was *protocol.Runs, by author) {
 			l.w.breach("retries", "%s: item %d run %s is tried again %d ms too early", by, t.Item, runName(t.Entry), t.After-by.now)
 		case by.later(t.Instant):
 			l.w.breach("no overtaken run", "%s: item %d run %s is tried again, but a later instant had come", by, t.Item, runName(t.Entry))
+		}
+	}
+}
+
+// movable is what waits for the owner of its item.
+func movable(v *protocol.View) []protocol.Retry {
+	var all []protocol.Retry
+	for _, p := range v.Pending {
+		if p.After != 0 {
+			all = append(all, protocol.Retry{Entry: p.Entry, After: p.After})
+		}
+	}
+	return all
+}
+
+// gaveUp judges the last row of a run that the job would have tried again: only
+// what is newer, another run that waits, and the end of its item are reasons.
+func (l *ledger) gaveUp(r protocol.Row, old *protocol.View, by author) {
+	v := by.view
+	if by.member == nil || v.Config == nil || l.w.options.Retry.Attempts == 0 {
+		return
+	}
+	waits := func(v *protocol.View, which func(protocol.Entry) bool) bool {
+		mine := func(t protocol.Retry) bool { return which(t.Entry) }
+		return slices.ContainsFunc(movable(v), mine) || slices.ContainsFunc(v.Runs, func(r protocol.Runs) bool { return slices.ContainsFunc(r.Retries, mine) })
+	}
+	ofItem := func(e protocol.Entry) bool { return e.Item == r.Item }
+	_, ended := by.m.(protocol.Complete)
+	switch {
+	case shared(v): // members of ElasticJob would take what waits
+	case by.ticked > r.Instant || lastOf(v, r.Item) > r.Instant || r.Item >= v.Config.Total || r.Item < len(v.Items) && v.Items[r.Item].Disabled:
+	case ended && (r.State == protocol.Failed || r.State == protocol.TimedOut):
+		if r.Attempt < l.w.options.Retry.Attempts && !waits(v, ofItem) {
+			l.w.breach("retries", "%s: item %d run %s has failed as attempt %d of %d, and nobody tries it again", by, r.Item, runName(r.Entry), r.Attempt, l.w.options.Retry.Attempts)
+		}
+	case r.State == protocol.Interrupted && waits(old, r.Same):
+		began, _ := by.m.(protocol.Begin) // what begins overtakes what waits
+		if !slices.Contains(began.Begun, r.Item) && !slices.ContainsFunc(l.v.Pending, func(p protocol.Pending) bool { return p.Item == r.Item }) {
+			l.w.breach("retries", "%s: item %d run %s waited to be tried again, and is given up: %s", by, r.Item, runName(r.Entry), r.Why)
+		}
+	}
+}
+
+// handsOn: what becomes pending for the owner of its item has waited in the record.
+func (l *ledger) handsOn(m protocol.Account, by author) {
+	for _, p := range m.Pend {
+		if r := recordOf(by.view, by.self); p.After == 0 || !slices.Contains(r.Retries, protocol.Retry{Entry: p.Entry, After: p.After}) {
+			l.w.breach("retries", "%s: item %d run %s did not wait there", by, p.Item, runName(p.Entry))
+		}
+	}
+}
+
+// pend: a run waits for a taker only while nothing later of its item began.
+func (l *ledger) pend(p protocol.Pending, old *protocol.View, by author) {
+	if lastOf(old, p.Item) > p.Entry.Instant {
+		l.w.breach("no overtaken run", "%s: item %d run %s, but a later one has begun", by, p.Item, runName(p.Entry))
+	}
+	for k := range old.Runs {
+		r := &old.Runs[k]
+		if p.After == 0 && alive(old, r.ID) && slices.ContainsFunc(r.Open, func(e protocol.Entry) bool { return e.Item == p.Item }) {
+			l.w.breach("no overtaken run", "%s: item %d waits for a taker while %s runs it", by, p.Item, r.ID)
 		}
 	}
 }

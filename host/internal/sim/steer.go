@@ -8,6 +8,7 @@ type steering struct {
 	sending func(*member, protocol.Mutation)       // a member sends a transaction
 	change  func(old, now *protocol.View)          // one was carried out
 	fate    func(*member, protocol.Mutation) *fate // one that is sent meets another fate; nil: none does
+	fails   func(protocol.Entry) bool              // its guest does
 	reached *bool                                  // what is wanted came about
 }
 

@@ -67,7 +67,11 @@ func runs(v *protocol.View, items []Item) {
 		}
 	}
 	for k := range v.Pending {
-		if x := at[v.Pending[k].Item]; x != nil {
+		switch x := at[v.Pending[k].Item]; {
+		case x == nil:
+		case v.Pending[k].After != 0:
+			x.Retry = v.Pending[k].After
+		default:
 			x.Pending, x.Run = true, v.Pending[k].Entry
 		}
 	}
