@@ -3,7 +3,7 @@ package overlay
 import "slices"
 
 func mutants() []mutant {
-	return slices.Concat(runnerMutants(), belowMutants(), commandMutants())
+	return slices.Concat(runnerMutants(), belowMutants(), commandMutants(), toolMutants())
 }
 
 func without(fn, code string) []Edit { return []Edit{{fn, code, ""}} }

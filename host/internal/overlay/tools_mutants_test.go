@@ -1,0 +1,28 @@
+package overlay
+
+import "slices"
+
+// toolMutants leave out rules that are there for ElasticJob's tools, which write what
+// no server of ours does: a cron that cannot be read, another class, an instance that
+// is gone, and a job that goes node by node.
+func toolMutants() []mutant {
+	runner := func(test string) notice { return notice{"../runner", "^" + test + "$"} }
+	script := func(name string) notice { return notice{"../protocol", "^TestScripts$/^" + name + "$"} }
+	return []mutant{
+		{"cron: unreadable", "a job goes on by the newest schedule that can be read", in("protocol.State.inForce", "s.reads(c.Cron)", "true"), script("cron_unreadable")},
+		{"cron: not kept", "who starts later knows the schedule by which the job goes on", in("protocol.account", "return s.keepSchedule(_)", "return nil"), script("cron_unreadable_kill")},
+		{"cron: beside Java", "nothing begins by a schedule that members of ElasticJob may not have", in("protocol.State.pausedByCron", "s.view.foreign()", "false"), script("cron_unreadable_java")},
+		{"cron: not told", "a schedule that cannot be read is told, and when it can be again", in("protocol.State.unreadWhy", "*s.cron == c.Cron", "true"), script("cron_unreadable")},
+		{"class: members leave", "members stay whatever the class, where no member of ElasticJob is", in("layout.Config21.Hindrances", "!member", "true"), runner("TestMembersStayWhateverTheClass")},
+		{"class: beside Java", "nobody stays in a job of another class beside a member of ElasticJob", in("layout.Config21.Hindrances", "beside || _", "!member && !j.Overwrite"), notice{"../layout", "^TestMergeOfAFileWithoutClass$"}},
+		{"class: comes back", "who had to leave for the class comes back only when that is mended", in("runner.member.isMember", "len(m.bars.why) == 0", "true"), runner("TestRunsOfWhoMustGoEnd")},
+		{"shutdown: at once", "what runs when an operator shuts a job down may finish", in("runner.member.effect", "m.depart(m.DrainTimeout, _)", "m.depart(0, e.Why)"), runner("TestShutDownDrains")},
+		{"shutdown: no drain", "the core says that what runs may finish", without("protocol.State.observe", "p.add(Drain{Why: _})"), script("removed_instance")},
+		{"shutdown: comes back", "who was shut down does not come back with the next session", in("runner.member.event", "m.draining == notDraining", "true"), runner("TestShutDownOutlivesTheSession")},
+		{"removed: defined anew", "who finds its nodes gone does not define the job", in("protocol.State.seeNodesGone", "Stop{Rejoin: _, Removed: true}", "Stop{Rejoin: !s.leaving || s.barred}"), script("removed_job")},
+		{"removed: brought back", "nor does its server, from its file", slices.Concat(in("runner.lives.texts", "l.removed", "false"), in("protocol.State.removed", "s.o.Removed", "false")), runner("TestARemovedJobStaysAway")},
+		{"removed: in the way", "nobody makes a node anew while a job is removed node by node", in("protocol.State.removing", "s.torn != 0", "false"), script("removed_slowly")},
+		{"removed: for ever", "what a tool has left is made whole after a while", in("protocol.State.removing", "s.now < s.torn+RemovalPause", "true"), script("removed_half")},
+		{"removed: half", "who has seen a removal does not make whole what is left", in("protocol.State.removed", "s.o.Removed", "false"), script("removed_left")},
+	}
+}
