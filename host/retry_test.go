@@ -139,3 +139,51 @@ func TestRetryOutlivesItsServer(t *testing.T) {
 		}
 	})
 }
+
+// An attempt that ends because its server does is followed by one elsewhere, and is not
+// one of those that the job allows; its number is.
+func TestDrainDoesNotCountAsAttempt(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		rows := &pile{}
+		run := Func(func(_ context.Context, c job.Call) job.Outcome {
+			switch c.Attempt {
+			case 1:
+				for c.Why() == job.Continue {
+					time.Sleep(time.Second)
+				}
+				return job.Outcome{Verdict: job.Stopped}
+			case 2:
+				return job.Outcome{Verdict: job.Failure}
+			}
+			return job.Outcome{Verdict: job.OK}
+		})
+		reg := embedded.Memory()
+		defer reg.Close()
+		o := Options{
+			Jobs:   []job.Config{{Name: "j", Cron: "0 0 * * * ?", Shards: 1, Retry: job.Retry{Attempts: 2}, Limits: job.Limits{Grace: 10 * time.Second}}},
+			Runner: run, Registry: reg, Sinks: []trace.Sink{rows}, DrainTimeout: time.Second,
+		}
+		h, stop := start(t, o)
+		<-h.Ready()
+		time.Sleep(time.Until(time.Now().Truncate(time.Hour).Add(time.Hour + time.Minute)))
+		synctest.Wait()
+		if err := stop(); err != nil {
+			t.Error(err)
+		}
+		h, stop = start(t, o)
+		<-h.Ready()
+		time.Sleep(time.Minute)
+		synctest.Wait()
+		var got []string
+		for _, r := range rows.rows {
+			got = append(got, fmt.Sprintf("%d %s: %s", r.Attempt, r.State, r.Reason))
+		}
+		if want := []string{"1 retried: the server was shutting down", "2 retried: it failed", "3 succeeded: "}; !slices.Equal(got, want) {
+			t.Errorf("rows %q, want %q", got, want)
+		}
+		if err := stop(); err != nil {
+			t.Error(err)
+		}
+	})
+}

@@ -150,12 +150,13 @@ type runsJSON struct {
 }
 
 type entryJSON struct {
-	Items   []int          `json:"i"` // from, to, and so on
-	Instant int64          `json:"t"`
-	Trigger string         `json:"trigger,omitempty"`
-	Cause   protocol.Cause `json:"cause"`
-	Attempt int            `json:"n"`
-	Begun   int64          `json:"b,omitempty"`
+	Items     []int          `json:"i"` // from, to, and so on
+	Instant   int64          `json:"t"`
+	Trigger   string         `json:"trigger,omitempty"`
+	Cause     protocol.Cause `json:"cause"`
+	Attempt   int            `json:"n"`
+	Uncounted int            `json:"uncounted,omitempty"`
+	Begun     int64          `json:"b,omitempty"`
 }
 
 const (
@@ -190,11 +191,11 @@ type rowJSON struct {
 }
 
 func (e entryJSON) entry(i int) protocol.Entry {
-	return protocol.Entry{Item: i, Instant: e.Instant, Trigger: e.Trigger, Cause: e.Cause, Attempt: e.Attempt, Begun: e.Begun}
+	return protocol.Entry{Item: i, Instant: e.Instant, Trigger: e.Trigger, Cause: e.Cause, Attempt: e.Attempt, Uncounted: e.Uncounted, Begun: e.Begun}
 }
 
 func entryOf(e protocol.Entry) entryJSON {
-	return entryJSON{Items: []int{e.Item, e.Item}, Instant: e.Instant, Trigger: e.Trigger, Cause: e.Cause, Attempt: e.Attempt, Begun: e.Begun}
+	return entryJSON{Items: []int{e.Item, e.Item}, Instant: e.Instant, Trigger: e.Trigger, Cause: e.Cause, Attempt: e.Attempt, Uncounted: e.Uncounted, Begun: e.Begun}
 }
 
 // joins tells whether next says the same of a later item.

@@ -167,6 +167,7 @@ func anyEntry(rng *rand.Rand, i int) protocol.Entry {
 	e := protocol.Entry{Item: i, Instant: 1000 * rng.Int64N(4), Cause: protocol.Scheduled, Attempt: 1 + rng.IntN(2), Begun: rng.Int64N(3)}
 	if rng.IntN(4) == 0 {
 		e.Trigger, e.Cause = "t7", protocol.Triggered
+		e.Uncounted = rng.IntN(2)
 	}
 	return e
 }

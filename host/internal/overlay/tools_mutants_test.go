@@ -18,6 +18,7 @@ func toolMutants() []mutant {
 		{"class: comes back", "who had to leave for the class comes back only when that is mended", in("runner.member.isMember", "len(m.bars.why) == 0", "true"), runner("TestRunsOfWhoMustGoEnd")},
 		{"shutdown: at once", "what runs when an operator shuts a job down may finish", in("runner.member.effect", "m.depart(m.DrainTimeout, _)", "m.depart(0, e.Why)"), runner("TestShutDownDrains")},
 		{"shutdown: no drain", "the core says that what runs may finish", without("protocol.State.observe", "p.add(Drain{Why: _})"), script("removed_instance")},
+		{"retry: whatever was cancelled", "what was cancelled, and not since its member leaves, is not tried again", in("protocol.State.finished", "s.leaving && e.State == Cancelled", "e.State == Cancelled"), script("retry_not")},
 		{"shutdown: comes back", "who was shut down does not come back with the next session", in("runner.member.event", "m.draining == notDraining", "true"), runner("TestShutDownOutlivesTheSession")},
 		{"removed: defined anew", "who finds its nodes gone does not define the job", in("protocol.State.seeNodesGone", "Stop{Rejoin: _, Removed: true}", "Stop{Rejoin: !s.leaving || s.barred}"), script("removed_job")},
 		{"removed: brought back", "nor does its server, from its file", slices.Concat(in("runner.lives.texts", "l.removed", "false"), in("protocol.State.removed", "s.o.Removed", "false")), runner("TestARemovedJobStaysAway")},

@@ -2,8 +2,6 @@ package protocol
 
 import (
 	"slices"
-
-	"github.com/wasmjob/wasmjob/host/reason"
 )
 
 // ends is when the first and the newest of the ends came that no commit carries
@@ -50,15 +48,15 @@ func complete(s *State, _ *Plan) Mutation {
 			continue
 		}
 		row, again := Row{Entry: *e, State: g.state, Why: g.why, Ended: s.now, By: s.self}, s.retries(g)
-		if g.unstarted {
+		if g.unbegun {
 			row.Begun = 0
 		}
 		if again {
-			row.State, row.Why = Retried, reason.Of(failure(g.state))
+			row.State, row.Why = Retried, g.retried()
 		}
 		w := r.weight.ends(row)
 		if again {
-			w.rest += e.bytes() + waitBytes
+			w.rest += e.bytes() + waitBytes + uncountedBytes
 		}
 		if _, told := s.streak(&next, &row); told {
 			w.streak()
@@ -69,7 +67,7 @@ func complete(s *State, _ *Plan) Mutation {
 		items = append(items, g.Item)
 		s.closes(&next, row)
 		if again {
-			next.retry(s, *e)
+			next.retry(s, *e, g.drained)
 		} else {
 			if s.o.Completed {
 				next.Results.add(resultOf(*e, g.state))

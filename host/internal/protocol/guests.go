@@ -64,7 +64,7 @@ func (s *State) act(p *Plan) {
 		}
 		if s.leaving {
 			k, _ := slices.BinarySearchFunc(s.guests, e.Item, func(g guest, i int) int { return g.Item - i })
-			s.guests = slices.Insert(s.guests, k, guest{Entry: e, ended: true, unstarted: true, state: Cancelled, why: reason.Of(reason.ShuttingDown)})
+			s.guests = slices.Insert(s.guests, k, guest{Entry: e, ended: true, unbegun: true, state: Cancelled, drained: true, why: reason.Of(reason.ShuttingDown)})
 			continue
 		}
 		s.run(e, own.Modified, []int{e.Item}, p)
@@ -77,6 +77,7 @@ func (s *State) finished(e End) {
 		return
 	}
 	g.ended, g.state, g.flow, g.asked = true, e.State, e.Flow, e.Asked
+	g.drained = s.leaving && e.State == Cancelled && g.why.None()
 	if s.ends.first == 0 {
 		s.ends.first = s.now
 	}

@@ -21,14 +21,14 @@ type RetryPolicy struct {
 // longest bounds every wait: a year.
 const longest = 366 * 24 * 3_600_000
 
-// wait is how long to wait after an attempt.
-func (r RetryPolicy) wait(attempt int) int64 {
+// wait is how long to wait after so many attempts that count.
+func (r RetryPolicy) wait(attempts int) int64 {
 	bound := int64(longest)
 	if r.MaxBackoff > 0 {
 		bound = min(r.MaxBackoff, longest)
 	}
 	d := r.Backoff
-	for range attempt - 1 {
+	for range attempts - 1 {
 		if d >= bound {
 			break
 		}
@@ -37,32 +37,51 @@ func (r RetryPolicy) wait(attempt int) int64 {
 	return min(d, bound)
 }
 
-// retries tells whether a guest's run is to be tried again: it failed in a way
-// that the policy retries, no other run of the item waits already, and somebody
-// can: see goes.
+// retries tells whether a guest's run is to be tried again: it ended in a way that
+// the policy retries, no other run of the item waits already, and somebody can: see
+// goes.
 func (s *State) retries(g *guest) bool {
-	failed := g.state == Failed && (g.asked || !s.o.Retry.OnlyAsked) || g.state == TimedOut && !s.o.Retry.OnlyAsked
-	if !failed || g.Attempt >= s.o.Retry.Attempts || s.later(g.Entry) || s.goes(g.Item) && s.view.foreign() {
+	if !s.o.Retry.takes(g) || s.later(g.Entry) || s.goes(g.Item) && s.view.foreign() {
 		return false
 	}
 	return s.view.waiting(g.Item) == nil && !slices.ContainsFunc(s.own().Retries, func(r Retry) bool { return r.Item == g.Item })
 }
 
-// retry lets the next attempt wait.
-func (d *RunsData) retry(s *State, e Entry) {
-	after := s.now + s.o.Retry.wait(e.Attempt)
+// takes: the attempt failed, and it was not the last one that counts; or its member
+// left, which counts nothing.
+func (r RetryPolicy) takes(g *guest) bool {
+	if r.OnlyAsked && !(g.asked && g.state != TimedOut) {
+		return false
+	}
+	return r.Attempts > 1 && g.drained || (g.state == Failed || g.state == TimedOut) && g.counted() < r.Attempts
+}
+
+// counted is how many attempts of a run count, this one with them.
+func (e Entry) counted() int { return max(e.Attempt-e.Uncounted, 1) }
+
+// retry lets the next attempt wait. One that ended because its member left is not the
+// run's fault: the next one need not wait, and the policy does not count it.
+func (d *RunsData) retry(s *State, e Entry, drained bool) {
+	after := s.now + s.o.Retry.wait(e.counted())
+	if drained {
+		after = s.now
+		e.Uncounted++
+	}
 	e.Attempt++
 	e.Begun = 0
 	k, _ := slices.BinarySearchFunc(d.Retries, e.Item, func(r Retry, i int) int { return r.Item - i })
 	d.Retries = slices.Insert(d.Retries, k, Retry{Entry: e, After: after})
 }
 
-// failure is why an attempt that ended so is tried again.
-func failure(s RowState) reason.Code {
-	if s == TimedOut {
-		return reason.TimedOut
+// retried is why an attempt is tried again.
+func (g *guest) retried() reason.Reason {
+	switch {
+	case g.drained:
+		return g.why
+	case g.state == TimedOut:
+		return reason.Of(reason.TimedOut)
 	}
-	return reason.Failed
+	return reason.Of(reason.Failed)
 }
 
 // retries begins what has waited long enough.

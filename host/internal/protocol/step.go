@@ -138,16 +138,16 @@ type flight struct {
 
 type guest struct {
 	Entry
-	ended  bool
-	state  RowState
-	why    reason.Reason
-	flow   Flow
-	asked  bool // for another attempt
-	fenced bool // asked to stop because the session is in doubt
-	killed bool // a hard Cancel was said
-	items  []int
-
-	unstarted bool // there was none
+	ended   bool
+	state   RowState
+	why     reason.Reason
+	flow    Flow
+	asked   bool // for another attempt
+	fenced  bool // asked to stop because the session is in doubt
+	killed  bool // a hard Cancel was said
+	drained bool // its member left, and it was stopped for nothing else
+	items   []int
+	unbegun bool // there was none
 }
 
 type due struct {

@@ -285,12 +285,13 @@ func (v *View) Past() Past {
 
 // Entry is an open run.
 type Entry struct {
-	Item    int
-	Instant int64  // the scheduled instant; of a trigger: when it was accepted
-	Trigger string // id of the request; "" for a scheduled run
-	Cause   Cause
-	Attempt int
-	Begun   int64
+	Item      int
+	Instant   int64  // the scheduled instant; of a trigger: when it was accepted
+	Trigger   string // id of the request; "" for a scheduled run
+	Cause     Cause
+	Attempt   int
+	Uncounted int // attempts before this one that do not count against those that the job allows
+	Begun     int64
 }
 
 // Same tells whether two entries are the same attempt of the same run.

@@ -14,16 +14,17 @@ const (
 	// MaxMoments is how many of the times in such a list differ then.
 	MaxMoments = 127
 
-	recordBytes = 400 // what a record has without anything in it
-	entryBytes  = 64  // of an entry, but for its items, numbers and texts
-	rowBytes    = 74  // and of a row, beside those of its entry
-	streakBytes = 40  // item, failures, instant
-	waitBytes   = 40  // of a run that waits, beside those of its entry
-	pairBytes   = 12  // from, to
-	spanBytes   = 40  // from, to, as instants
-	rangeBytes  = 36  // from, to, number
-	numberBytes = 21
-	escapeBytes = 6
+	recordBytes    = 400 // what a record has without anything in it
+	entryBytes     = 64  // of an entry, but for its items, numbers and texts
+	rowBytes       = 74  // and of a row, beside those of its entry
+	uncountedBytes = 14  // of a number that most have not
+	streakBytes    = 40  // item, failures, instant
+	waitBytes      = 40  // of a run that waits, beside those of its entry
+	pairBytes      = 12  // from, to
+	spanBytes      = 40  // from, to, as instants
+	rangeBytes     = 36  // from, to, number
+	numberBytes    = 21
+	escapeBytes    = 6
 )
 
 // weight is the bytes of a record that a transaction is about to set. What is
@@ -197,7 +198,7 @@ func (w weight) ends(r Row) weight {
 
 // before tells whether o says the same of a later item.
 func (e *Entry) before(o *Entry) bool {
-	return e.Item < o.Item && e.Instant == o.Instant && e.Trigger == o.Trigger && e.Cause == o.Cause && e.Attempt == o.Attempt && e.Begun == o.Begun
+	return e.Item < o.Item && e.Instant == o.Instant && e.Trigger == o.Trigger && e.Cause == o.Cause && e.Attempt == o.Attempt && e.Uncounted == o.Uncounted && e.Begun == o.Begun
 }
 
 func pair(i, next int) int {
@@ -208,7 +209,14 @@ func pair(i, next int) int {
 }
 
 func (e *Entry) bytes() int {
-	return entryBytes + digits(e.Instant) + digits(e.Begun) + digits(int64(e.Attempt)) + textBytes(e.Trigger) + len(e.Cause)
+	return entryBytes + digits(e.Instant) + digits(e.Begun) + digits(int64(e.Attempt)) + e.uncountedBytes() + textBytes(e.Trigger) + len(e.Cause)
+}
+
+func (e *Entry) uncountedBytes() int {
+	if e.Uncounted == 0 {
+		return 0
+	}
+	return uncountedBytes + digits(int64(e.Uncounted))
 }
 
 func digits(n int64) int {

@@ -71,7 +71,7 @@ func recordMutants() []mutant {
 			in("protocol.State.retries", "s.later(_)", "false"),
 		}},
 		{"retry: same attempt", "a retry is the next attempt", []change{without("protocol.RunsData.retry", "e.Attempt++")}},
-		{"retry: for ever", "a run is made so often and not more", []change{in("protocol.State.retries", "g.Attempt >= s.o.Retry.Attempts", "s.o.Retry.Attempts == 0")}},
+		{"retry: for ever", "a run is made so often and not more", []change{in("protocol.RetryPolicy.takes", "g.counted() < r.Attempts", "r.Attempts > 1")}},
 		{"retry: lost with its member", "what the dead were to try again goes on", []change{
 			in("protocol.RunsData.unfinished", "d.Retries", "d.Retries[:0]"),
 			in("protocol.State.enqueueDead", "len(d.Open)+len(d.Retries)", "len(d.Open)"),
@@ -85,6 +85,8 @@ func recordMutants() []mutant {
 			in("protocol.State.hopeless", "s.view.foreign()", "true"),
 		}},
 		{"retry: not after a drain", "what fails while its member leaves, or at a taker, is tried again", []change{in("protocol.State.retries", "s.view.foreign()", "true")}},
+		{"retry: a drain counts", "what its leaving member ended does not count against the attempts of a run", []change{without("protocol.RunsData.retry", "e.Uncounted++")}},
+		{"retry: over with its member", "what its leaving member ended is tried again", []change{in("protocol.RetryPolicy.takes", "r.Attempts > 1 && g.drained", "false")}},
 		{"retry: moved for nothing", "the owner of an item tries again what waits for that", []change{without("protocol.begin", "b.moved()")}},
 		{"retry: moved, at once", "what has moved waits for what is left of its time", []change{in("protocol.beginning.moved", "s.now < p.After", "false")}},
 		{"retry: moved, overtaken", "what has moved is not tried again when the next instant has come", []change{

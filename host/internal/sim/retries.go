@@ -4,6 +4,7 @@ import (
 	"slices"
 
 	"github.com/wasmjob/wasmjob/host/internal/protocol"
+	"github.com/wasmjob/wasmjob/host/reason"
 )
 
 // tried judges what waits to be tried again, and what began that waited, in the
@@ -15,10 +16,17 @@ func (l *ledger) tried(r, was *protocol.Runs, old *protocol.View, by author) {
 		}
 		p := l.w.options.Retry
 		state, ran := l.ended[attempt{keyOf(t.Entry), t.Attempt - 1}]
-		if t.Attempt > p.Attempts || !ran || state != protocol.Failed && state != protocol.TimedOut {
+		cut := by.ending && (!ran || state == protocol.Cancelled)
+		if cut {
+			l.drained[keyOf(t.Entry)]++
+		}
+		if t.Attempt-t.Uncounted > p.Attempts || !cut && state != protocol.Failed && state != protocol.TimedOut {
 			l.w.breach("retries", "%s: item %d run %s is to be tried again as attempt %d, of %d, after %q", by, t.Item, runName(t.Entry), t.Attempt, p.Attempts, state)
 		}
-		if _, ok := by.m.(protocol.Complete); ok && t.After < by.now+min(p.Backoff, 1) {
+		if n := l.drained[keyOf(t.Entry)]; t.Uncounted != n {
+			l.w.breach("retries", "%s: item %d run %s: %d of its attempts are not counted, and %d ended with their member", by, t.Item, runName(t.Entry), t.Uncounted, n)
+		}
+		if _, ok := by.m.(protocol.Complete); ok && !cut && t.After < by.now+min(p.Backoff, 1) {
 			l.w.breach("retries", "%s: item %d run %s is to be tried again at once", by, t.Item, runName(t.Entry))
 		}
 	}
@@ -67,8 +75,12 @@ func (l *ledger) gaveUp(r protocol.Row, old *protocol.View, by author) {
 	case shared(v): // members of ElasticJob would take what waits
 	case by.ticked > r.Instant || lastOf(v, r.Item) > r.Instant || r.Item >= v.Config.Total || r.Item < len(v.Items) && v.Items[r.Item].Disabled:
 	case ended && (r.State == protocol.Failed || r.State == protocol.TimedOut):
-		if r.Attempt < l.w.options.Retry.Attempts && !waits(v, ofItem) {
+		if r.Attempt-r.Uncounted < l.w.options.Retry.Attempts && !waits(v, ofItem) {
 			l.w.breach("retries", "%s: item %d run %s has failed as attempt %d of %d, and nobody tries it again", by, r.Item, runName(r.Entry), r.Attempt, l.w.options.Retry.Attempts)
+		}
+	case ended && r.Why == reason.Of(reason.StopOrdered):
+		if !waits(v, ofItem) {
+			l.w.breach("retries", "%s: item %d run %s was stopped with its member, and nobody tries it again", by, r.Item, runName(r.Entry))
 		}
 	case r.State == protocol.Interrupted && waits(old, r.Same):
 		began, _ := by.m.(protocol.Begin) // what begins overtakes what waits
