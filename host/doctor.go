@@ -228,8 +228,12 @@ func (c *Checkup) examine(as *Options, file *job.Config, l layout.Job, v *protoc
 	if why := over(j); !why.None() {
 		c.Notes = append(c.Notes, why)
 	}
-	c.breaks(config.Hindrances(j, beside, false)...)
+	stays := file != nil && module.StandsFor(j)
+	c.breaks(config.Hindrances(j, beside, stays)...)
 	if !beside {
+		if stays {
+			c.Notes = append(c.Notes, config.Stays(j)...)
+		}
 		if file != nil { // of what others defined foundFault tells
 			c.Notes = append(c.Notes, as.dealtOtherwise(j)...)
 		}

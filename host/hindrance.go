@@ -31,14 +31,15 @@ func (o *Operator) hindrances(name string, v *protocol.View, config *layout.Conf
 	if !ok {
 		return nil, nil // it is none of ours
 	}
-	blockers = config.Hindrances(j, v.Shared(), len(v.Members) > 0)
+	stays := len(v.Members) > 0 || o.files[name] != nil && module.StandsFor(j)
+	blockers = config.Hindrances(j, v.Shared(), stays)
 	if _, err := schedule.Compile(j.Cron, j.Dialect, j.TimeZone); j.Cron != "" && err != nil {
 		faults = append(faults, unreadable(v, j, err))
 	}
 	if v.Shared() {
 		return blockers, append(faults, config.Cautions(j, new(Options).knows)...)
 	}
-	if len(v.Members) > 0 {
+	if stays {
 		faults = append(faults, config.Stays(j)...)
 	}
 	return blockers, append(faults, new(Options).dealtOtherwise(j)...)

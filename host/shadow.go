@@ -277,7 +277,7 @@ func (s *shade) fits() (j job.Config, why string) {
 	case beside && !s.o.knows(config.JobShardingStrategyClass):
 		return j, fmt.Sprintf("its members deal the items out by the strategy %.200q, which is not known here", config.JobShardingStrategyClass)
 	}
-	return j, reason.Words(config.Hindrances(j, beside, false), "; ")
+	return j, reason.Words(config.Hindrances(j, beside, module.StandsFor(j)), "; ")
 }
 
 // schedule lets the clock go by the job.

@@ -124,7 +124,7 @@ var table = map[Code]entry{
 	TypeDiffers:   {"the registry has it as a job of type {type}, this server's file as one of kind {kind}: set kind to what the module is to stand in for", []string{"type", "kind"}},
 	ClassNotNamed: {"its class in the registry is {class}, and this server's file names none: write class = {class} if the module does the same work", []string{"class"}},
 	ClassDiffers:  {"its class in the registry is {class}, in this server's file {file}: write class = {class} if the module does the same work", []string{"class", "file"}},
-	ClassStays:    {words: "until its class is written, the job goes on here as long as no member of ElasticJob joins it, and a server that starts does not join it"},
+	ClassStays:    {words: "until its class is written, the job goes on here as long as no member of ElasticJob joins it"},
 	ZoneMissing:   {words: "it has no timezone, and members of ElasticJob fire in that of their JVM: set timezone to it"},
 	MonitorOff:    {words: "monitorExecution is off, so members of ElasticJob could not be kept from running the same item: set it to true"},
 

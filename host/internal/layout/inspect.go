@@ -175,13 +175,14 @@ func (j Job) Began(e registry.Event) (item int, ok bool) {
 // beside is whether members of ElasticJob run it, too.
 //
 // What is said when beside is false lasts until a file or the registry is
-// changed. The rest holds only as long as members of ElasticJob are there. Who is
-// a member already stays whatever the class, as members of ElasticJob do: only one
-// of theirs would run another.
-func (c *Config21) Hindrances(j job.Config, beside, member bool) []reason.Reason {
+// changed. The rest holds only as long as members of ElasticJob are there. Who
+// stays does so whatever the class, as members of ElasticJob do: only one of theirs
+// would run another. It is who is a member already, or starts in a job that is still
+// ours: see StandsFor.
+func (c *Config21) Hindrances(j job.Config, beside, stays bool) []reason.Reason {
 	var all []reason.Reason
 	add := func(code reason.Code) { all = append(all, reason.Of(code)) }
-	if why := c.otherClass(j); !why.None() && (beside || !member && !j.Overwrite) {
+	if why := c.otherClass(j); !why.None() && (beside || !stays && !j.Overwrite) {
 		all = append(all, why)
 	}
 	if !beside {
@@ -219,6 +220,12 @@ func quoted(name string) string { return fmt.Sprintf("%.200q", name) }
 func (c *Config21) ours() bool {
 	return c.JobClass == WasmClass21 || c.JobType == Script21 && c.ScriptCommandLine == ""
 }
+
+// StandsFor tells whether servers of ours have run the job in the place of the class
+// that j stands in for. If config names another one now, somebody has written that
+// since; were nobody to join for it, the job would run nowhere once they had all
+// been started anew.
+func (m *Module) StandsFor(j job.Config) bool { return m != nil && m.settings.Class == j.Class }
 
 // Stays says what keeps a job of ours running here only because no member of
 // ElasticJob is there; none: nothing does.

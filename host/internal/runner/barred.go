@@ -13,7 +13,7 @@ type barred struct {
 	config, module []byte
 	shared, member bool
 	why            []reason.Reason
-	class          []reason.Reason // why it is only because the server is a member that it may
+	class          []reason.Reason // why it may only as long as no member of ElasticJob is there
 }
 
 // heed finds out whether this server may be in the job that the view shows. If
@@ -33,14 +33,14 @@ func (m *member) heed() {
 	m.bars = now
 	m.bar(old.why)
 	if len(now.class) > 0 && !slices.Equal(now.class, old.class) {
-		m.Log.Warn("the registry has another class for the job", "reason", reason.Words(now.class, "; "), "reason_code", now.class[0].Code)
+		m.Log.Error("the registry has another class for the job", "reason", reason.Words(now.class, "; "), "reason_code", now.class[0].Code)
 	}
 	m.troubles.because(troubleClass, now.class)
 	m.troubles.because(troubleShared, cautions)
 }
 
-// hindrances are what keeps this server out of the job, what would if it were not a
-// member, and what is otherwise in it because of members of ElasticJob.
+// hindrances are what keeps this server out of the job, what would beside members of
+// ElasticJob though the job is ours, and what is otherwise in it because of members of ElasticJob.
 func (m *member) hindrances() (hindrances, class, cautions []reason.Reason) {
 	shared := m.loop.View().Shared()
 	config, module, err := definition(m.loop.View())
@@ -60,19 +60,19 @@ func (m *member) hindrances() (hindrances, class, cautions []reason.Reason) {
 	if !ok {
 		return nil, nil, nil
 	}
-	member := m.isMember()
+	stays := m.isMember() || len(m.bars.why) == 0 && m.Define != nil && module.StandsFor(j)
 	switch {
 	case shared:
 		known := func(string) bool { return true } // of others the core tells
 		cautions = config.Cautions(j, known)
-	case member:
+	case stays:
 		class = config.Stays(j)
 	}
-	return config.Hindrances(j, shared, member), class, cautions
+	return config.Hindrances(j, shared, stays), class, cautions
 }
 
 // isMember: the server is in the job, or was until its session ended. Who had to
-// leave comes back only as one that starts.
+// leave, or was not let in, comes only when that is mended.
 func (m *member) isMember() bool {
 	return len(m.bars.why) == 0 && (m.self != "" || m.bars.member)
 }

@@ -101,7 +101,9 @@ func TestRunsOfWhoMustGoEnd(t *testing.T) {
 }
 
 // An operator writes another class, and nobody of ElasticJob is there: members stay,
-// as those of ElasticJob do, also in the next session. Who starts does not join.
+// as those of ElasticJob do, also in the next session. Who starts joins, if its file
+// stands in for the class that the job had, also when all have been started anew. It
+// leaves when a member of ElasticJob comes, and does not join beside one.
 func TestMembersStayWhateverTheClass(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
@@ -125,14 +127,29 @@ func TestMembersStayWhateverTheClass(t *testing.T) {
 				must(t, s.kill())
 			}
 		}
-		late := serve(t, reg, rows, "10.0.0.3", file)
-		time.Sleep(time.Minute)
-		if st := late.Status(); st.Instance != "" || !strings.Contains(reason.Words(st.Troubles, "\n"), `its class in the registry is "com.example.Other"`) {
-			t.Errorf("one that starts: %+v", st)
+		in := func(when string, s *server, is bool) {
+			time.Sleep(time.Minute)
+			if st := s.Status(); (st.Instance != "") != is || !strings.Contains(reason.Words(st.Troubles, "\n"), `its class in the registry is "com.example.Other"`) {
+				t.Errorf("%s: %+v", when, st)
+			}
 		}
-		late.stop(t)
+		stranger := serve(t, reg, rows, "10.0.0.3", func(o *Options) { o.Config.Class, o.Config.TimeZone = "com.example.Mine", "UTC" })
+		in("one of a third class", stranger, false)
+		stranger.stop(t)
 		s.stop(t)
+		late := serve(t, reg, rows, "10.0.0.4", file)
+		in("one that starts when all have stopped", late, true)
 		rows.check(t, testJob, 4, 10*time.Second)
+		java, err := reg.Open(t.Context(), func(registry.Event) {})
+		must(t, err)
+		_, err = java.Commit(t.Context(), registry.Op{Kind: registry.CreateEphemeral, Path: s.Layout.Instance("10.0.0.2@-@7")})
+		must(t, err)
+		in("a member of ElasticJob comes", late, false)
+		late.stop(t)
+		later := serve(t, reg, rows, "10.0.0.5", file)
+		in("one that starts beside it", later, false)
+		later.stop(t)
+		must(t, java.Close())
 		must(t, tool.Close())
 		must(t, reg.Close())
 	})
