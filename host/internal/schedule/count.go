@@ -105,3 +105,23 @@ func latest(s Schedule, at, upTo time.Time) time.Time {
 		next = later
 	}
 }
+
+// Newest returns the newest instants of s in (after, upTo], at most so many, ascending.
+// Schedules only search forward, so ever longer stretches before upTo are tried: what
+// it costs does not grow with the length of the gap.
+func Newest(s Schedule, after, upTo time.Time, most int) []time.Time {
+	for back := time.Minute; ; back *= 4 {
+		from := upTo.Add(-back)
+		whole := !from.After(after)
+		if whole {
+			from = after
+		}
+		var all []time.Time
+		for t := within(s, from, upTo); !t.IsZero(); t = within(s, t, upTo) {
+			all = append(all, t)
+		}
+		if whole || len(all) >= most {
+			return all[max(0, len(all)-most):]
+		}
+	}
+}

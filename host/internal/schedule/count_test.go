@@ -1,6 +1,7 @@
 package schedule
 
 import (
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -36,6 +37,53 @@ func TestCount(t *testing.T) {
 			}
 		})
 	}
+}
+
+// The newest are the end of all that there are, however far apart they lie.
+func TestNewest(t *testing.T) {
+	t.Parallel()
+	for _, c := range []struct {
+		name, text, after, upTo string
+		most                    int
+	}{
+		{"none", "0 0 12 * * ?", "2026-01-01T12:00:00Z", "2026-01-02T11:59:59Z", 3},
+		{"after is excluded, upTo included", "0 0 12 * * ?", "2026-01-01T12:00:00Z", "2026-01-03T12:00:00Z", 3},
+		{"fewer than wanted", "0 0 12 * * ?", "2026-01-01T00:00:00Z", "2026-01-05T00:00:00Z", 100},
+		{"as many as wanted", "0 0 12 * * ?", "2026-01-01T00:00:00Z", "2026-01-05T00:00:00Z", 4},
+		{"dense", "* * * * * ?", "2026-01-01T00:00:00Z", "2026-01-01T03:00:00Z", 100},
+		{"bursts far apart", "0 * 0 1 1 ?", "2020-06-01T00:00:00Z", "2026-06-01T00:00:00Z", 100},
+		{"clocks change", "0 30 2 * * ?", "2026-03-20T00:00:00Z", "2026-04-03T00:00:00Z", 10},
+		{"backwards", "* * * * * ?", "2026-01-01T00:00:00Z", "2025-01-01T00:00:00Z", 10},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			t.Parallel()
+			s, after, upTo := parse(t, c.text, "Europe/Berlin"), instant(t, c.after), instant(t, c.upTo)
+			var all []time.Time
+			for at := s.Next(after); !at.IsZero() && !at.After(upTo); at = s.Next(at) {
+				all = append(all, at)
+			}
+			want := all[max(0, len(all)-c.most):]
+			if got := Newest(s, after, upTo, c.most); !slices.EqualFunc(got, want, time.Time.Equal) {
+				t.Errorf("got %v, want %v", got, want)
+			}
+		})
+	}
+	year, began := instant(t, "2026-01-01T00:00:00Z"), 0
+	Newest(counted{parse(t, "* * * * * ?", "UTC"), &began}, year, year.AddDate(1, 0, 0), 100)
+	if began > 1000 {
+		t.Errorf("it asked for %d instants to list 100 of a year", began)
+	}
+}
+
+// counted counts how many instants are asked for.
+type counted struct {
+	Schedule
+	asked *int
+}
+
+func (c counted) Next(t time.Time) time.Time {
+	*c.asked++
+	return c.Schedule.Next(t)
 }
 
 // stuck is a schedule that breaks the contract of Next.
