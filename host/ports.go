@@ -91,6 +91,20 @@ func (c *clock) Between(cron string, after, until int64) (first, last, count int
 	return from.UnixMilli(), to.UnixMilli(), int64(n), nil
 }
 
+// Newest lists the newest of these, ascending.
+func (c *clock) Newest(cron string, after, until int64, most int) ([]int64, error) {
+	s, err := c.compile(cron)
+	if err != nil {
+		return nil, err
+	}
+	newest := schedule.Newest(s, time.UnixMilli(after), time.UnixMilli(until-1), most)
+	all := make([]int64, len(newest))
+	for k, t := range newest {
+		all[k] = t.UnixMilli()
+	}
+	return all, nil
+}
+
 // dealer asks a job's strategy, and the average one when that fails: items
 // that nobody has would be worse than items that somebody else should have.
 // Who thinks otherwise says so in the job.

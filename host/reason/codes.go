@@ -102,6 +102,7 @@ const (
 	ConfigGoneBesideForeign Code = "config_gone_beside_foreign"
 	ForeignUnmonitored      Code = "foreign_unmonitored"
 	ForeignZoneless         Code = "foreign_zoneless"
+	CatchUpForeign          Code = "catch_up_foreign"
 	ClockUnusable           Code = "clock_unusable"
 	ClockEarly              Code = "clock_early"
 	ClockBehind             Code = "clock_behind"

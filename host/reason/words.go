@@ -95,6 +95,7 @@ var table = map[Code]entry{
 	ConfigGone:              {words: "the job's configuration is gone, nothing begins until it is written again"},
 	ConfigGoneBesideForeign: {words: "its configuration is gone, and members of ElasticJob are there: write config again, as they know it"},
 	ForeignUnmonitored:      {words: "a member of ElasticJob shares this job, and monitorExecution is off: nothing would keep the two from running the same item; nothing begins here until it is on"},
+	CatchUpForeign:          {words: "a member of ElasticJob shares this job, and the job says catch_up: what ElasticJob ran while no server of ours was there nobody knows, so nothing that was missed begins late; take catch_up out until the last of them has gone"},
 	ForeignZoneless:         {words: "a member of ElasticJob shares this job, and the job names no time zone: ElasticJob fires in the zone of its process; nothing begins here until timezone says which that is"},
 	ClockUnusable:           {"the server's clock differed from the registry's: it showed {server}, the registry's {registry}, and they may differ by {tolerance}; nothing begins here", []string{"server", "registry", "tolerance"}},
 	ClockEarly:              {"the server's clock differed from the registry's: it showed {server}, the registry's {registry}, and they may differ by {tolerance}; no instant begins here before the registry's clock is near it", []string{"server", "registry", "tolerance"}},

@@ -285,7 +285,7 @@ func (t *transaction) join(m protocol.Join) {
 	t.ephemeral(t.Instance(m.ID), "")
 	t.ephemeral(t.member(m.ID), encodeMember(m, protocol.Ready{}))
 	t.op(registry.Set, t.at(nodeMembers), nil, registry.AnyVersion)
-	t.op(registry.Create, t.runsOf(m.ID), encodeRuns(&protocol.RunsData{}), 0)
+	t.op(registry.Create, t.runsOf(m.ID), encodeRuns(&protocol.RunsData{Idle: protocol.Idle{Unattended: m.Unattended}}), 0)
 	t.markReshard()
 }
 

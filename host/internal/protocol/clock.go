@@ -96,6 +96,12 @@ func (s *State) goByClocks(p *Plan) {
 	}
 }
 
+// skewed: the clock differs from the registry's by more than the job allows.
+func (s *State) skewed() bool {
+	c := s.config()
+	return c != nil && c.MaxSkew > 0 && max(s.skew, -s.skew) > c.MaxSkew
+}
+
 // tellClocks notes, once, that the clocks differ by more than they may, or agree
 // again.
 func (s *State) tellClocks(p *Plan) {

@@ -25,6 +25,7 @@ import (
 //	observe                         it sees the tree as it is now
 //	tick 110 prev=100               an instant is due; the clock follows. prev is 10 before, if not given
 //	passed 110                      the newest instant that had come when the schedule was set
+//	recalled 110 120                the instants that were asked for, ascending
 //	apply                           its commit reaches the registry and is answered, and it observes
 //	applied                         the same, but it does not observe yet
 //	refuse, unknown                 its commit gets that answer and is not applied
@@ -42,7 +43,7 @@ import (
 //	                                define total=4 have=0 have-module=0: text of the module
 //	                                disable-item 1 enable-item 1 disable-server b enable-server b
 //	prepared fault of=digest: why   the next module is here, or is not
-//	bar, unbar                      it must not be in the job; it may
+//	bar, unbar catchup=2            it must not be in the job; it may
 //	unask                           whoever asked last waits no longer
 //	readonly                        the registry takes no writes
 //	elapsed, lost                   a timer; the session is over
@@ -52,11 +53,10 @@ var inputs = map[string]func(*cluster, *member, *arguments) error{
 	"applied":  func(c *cluster, m *member, _ *arguments) error { return c.answer(m) },
 	"elapsed":  func(c *cluster, m *member, _ *arguments) error { return c.step(m, protocol.Elapsed{}) },
 	"bar":      func(c *cluster, m *member, _ *arguments) error { return c.step(m, protocol.Configured{Barred: true}) },
-	"unbar":    func(c *cluster, m *member, _ *arguments) error { return c.step(m, protocol.Configured{}) },
 	"readonly": func(c *cluster, m *member, _ *arguments) error { return c.step(m, protocol.ReadOnly{}) },
 	"unask":    func(c *cluster, m *member, _ *arguments) error { return c.step(m, protocol.Unasked{ID: c.asks}) },
 	"lost":     func(c *cluster, m *member, _ *arguments) error { return c.step(m, protocol.SessionLost{}) },
-	"measured": measured, "told": toldOf, "tick": tick, "passed": passed, "refuse": refuse, "unknown": unknown, "arrive": arrive, "ops": showOps,
+	"measured": measured, "told": toldOf, "tick": tick, "passed": passed, "recalled": recalled, "unbar": unbar, "refuse": refuse, "unknown": unknown, "arrive": arrive, "ops": showOps,
 	"prepared": prepared, "finish": finish, "assign": assign, "stored": stored, "doubt": doubt, "ask": ask,
 }
 
@@ -80,6 +80,26 @@ func passed(c *cluster, m *member, a *arguments) error {
 	}
 	c.now = max(c.now, at)
 	return c.step(m, protocol.Passed{At: at})
+}
+
+func unbar(c *cluster, m *member, a *arguments) error {
+	n, err := strconv.Atoi(a.key("catchup", "0"))
+	if err != nil {
+		return err
+	}
+	return c.step(m, protocol.Configured{CatchUp: n})
+}
+
+func recalled(c *cluster, m *member, a *arguments) error {
+	var in protocol.Recalled
+	for _, w := range a.all() {
+		at, err := msOf(w)
+		if err != nil {
+			return err
+		}
+		in.Instants = append(in.Instants, at)
+	}
+	return c.step(m, in)
 }
 
 // sent takes the commit in flight away.

@@ -36,13 +36,14 @@ type Configured struct {
 	Started, Completed     bool
 	Zoneless, Barred       bool
 	Retry                  RetryPolicy
+	CatchUp                int
 }
 
 func (Configured) input() {}
 
 func (s *State) configured(in Configured) {
 	s.o.Slots, s.o.Queue, s.o.Replace, s.o.Finish = in.Slots, in.Queue, in.Replace, in.Finish
-	s.o.Started, s.o.Completed, s.o.Zoneless, s.o.Barred, s.o.Retry = in.Started, in.Completed, in.Zoneless, in.Barred, in.Retry
+	s.o.Started, s.o.Completed, s.o.Zoneless, s.o.Barred, s.o.Retry, s.o.CatchUp = in.Started, in.Completed, in.Zoneless, in.Barred, in.Retry, in.CatchUp
 }
 
 func (v *View) moduleVersion() int32 {

@@ -24,6 +24,9 @@ func begin(s *State, p *Plan) Mutation {
 		s.excuseAll(reason.HistoryUnwritable)
 		return nil
 	}
+	if s.recalls(p) {
+		return nil
+	}
 	s.due = slices.DeleteFunc(s.due, func(d due) bool { return !s.mine(d.item) || s.passed(d.item, d.at) })
 	for i := range s.why {
 		if !s.mine(i) {
@@ -32,6 +35,7 @@ func begin(s *State, p *Plan) Mutation {
 	}
 	b := newBeginning(s)
 	b.request(p)
+	b.catchUp()
 	b.scheduled(p)
 	b.compensations()
 	b.triggers()
@@ -118,7 +122,7 @@ func (b *beginning) scheduled(p *Plan) {
 			s.excuse(i, reason.ScheduleUnreadable)
 		case s.view.item(i).Disabled:
 			s.excuse(i, reason.ItemDisabled)
-		case s.busy(i):
+		case s.busy(i), s.owed(i) != 0:
 			s.overlap(i, t, p)
 		default:
 			b.open(i, t, Scheduled)
@@ -148,7 +152,7 @@ func (b *beginning) compensations() {
 		return
 	}
 	for _, d := range s.due {
-		if s.mine(d.item) && !s.busy(d.item) && !s.passed(d.item, d.at) && !s.view.item(d.item).Disabled {
+		if s.mine(d.item) && !s.busy(d.item) && s.owed(d.item) == 0 && !s.passed(d.item, d.at) && !s.view.item(d.item).Disabled {
 			b.open(d.item, d.at, d.cause)
 		}
 	}
@@ -157,7 +161,7 @@ func (b *beginning) compensations() {
 	}
 	for i := range s.view.total() {
 		it := s.view.item(i)
-		if it.Misfire && !it.Disabled && s.mine(i) && !s.busy(i) && s.latest.At > s.paused && !s.passed(i, s.latest.At) {
+		if it.Misfire && !it.Disabled && s.mine(i) && !s.busy(i) && s.owed(i) == 0 && s.latest.At > s.paused && !s.passed(i, s.latest.At) {
 			b.open(i, s.latest.At, Misfired)
 		}
 	}
@@ -194,8 +198,8 @@ func (b *beginning) open(i int, t int64, cause Cause) {
 		rows = append(rows, Row{Entry: e, State: Interrupted, Why: reason.Of(before(waits)), Ended: s.now, By: p.Dead})
 	}
 	last := s.accounted(i)
-	if last > 0 && last < t && !(s.latest.At == t && s.latest.Prev != 0 && last >= s.latest.Prev) {
-		rows = append(rows, s.gap(Row{Entry: Entry{Item: i, Instant: t}, After: last, Until: t, State: Missed, Why: reason.Of(s.whyOf(i)), By: s.self})...)
+	if last > 0 && last < t && !(s.latest.At == t && s.latest.Prev != 0 && last >= s.latest.Prev) && (cause != CaughtUp || s.leavesOut(last, t)) {
+		rows = append(rows, s.gap(Row{Entry: Entry{Item: i, Instant: t}, After: last, Until: t, State: Missed, Why: reason.Of(s.whyLeftOut(i, cause)), By: s.self})...)
 	}
 	rows = append(rows, b.overtaken(i)...)
 	e := Entry{Item: i, Instant: t, Cause: cause, Attempt: 1, Begun: s.now}
@@ -209,11 +213,15 @@ func (b *beginning) open(i int, t int64, cause Cause) {
 		s.closes(&b.m.Own, r)
 	}
 	b.overtake(i)
-	s.unexcuse(i)
+	if cause != CaughtUp { // else what kept it from beginning is told when it begins what came since
+		s.unexcuse(i)
+	}
 	if t < last {
 		b.m.Own.Resumed = set(b.m.Own.Resumed, i, t)
 	} else {
-		b.idle(t)
+		if cause != CaughtUp { // others may begin in between, late as well
+			b.idle(t)
+		}
 		b.m.Own.Last = set(b.m.Own.Last, i, t)
 	}
 	b.add(e)
@@ -279,7 +287,7 @@ func (b *beginning) add(e Entry) {
 	b.m.Own.Open = append(b.m.Own.Open, e)
 	b.m.Own.Begun = set(b.m.Own.Begun, e.Item, e.Begun)
 	b.m.Begun = append(b.m.Begun, e.Item)
-	if b.s.view.item(e.Item).Misfire {
+	if b.s.view.item(e.Item).Misfire && (e.Cause != CaughtUp || e.Instant >= b.s.latest.At) { // else what came since is still to be made good
 		b.m.Unmark = append(b.m.Unmark, e.Item)
 	}
 }
@@ -424,6 +432,11 @@ func (s *State) whyOf(i int) reason.Code {
 	if i < len(s.why) && s.why[i] != "" {
 		return s.why[i]
 	}
+	return s.whyNobody(i)
+}
+
+// whyNobody is why no server began an instant, as far as this one knows.
+func (s *State) whyNobody(i int) reason.Code {
 	if s.accounted(i) < s.away.until {
 		return s.away.why
 	}

@@ -20,6 +20,18 @@ const (
 	keptSpans = 4
 )
 
+// Idle is what tells an instant that never began from one that did, after a clock
+// was ahead.
+type Idle struct {
+	Spans   []Span  // ascending; no item of the job began an instant within one
+	Resumed []int64 // by item, 0 none: the newest that began all the same, when the clock had been set back
+	// Unattended is the moment at which a member joined and nobody was there, in ms; 0: unknown.
+	Unattended int64
+}
+
+// Span is the time between two instants, neither of which belongs to it.
+type Span struct{ From, To int64 }
+
 // distant: the moment lies so far ahead of the registry's clock that a clock was
 // wrong when it was written.
 func (s *State) distant(t int64) bool {

@@ -141,7 +141,8 @@ func join(s *State, p *Plan) Mutation {
 		}
 		return Setup{Config: s.o.Config, Module: s.o.Module}
 	}
-	return Join{ID: s.freeID(), Disabled: v.Config.Disabled, Labels: s.o.Labels, Address: s.o.Address, Defines: s.o.Defines}
+	s.catchUp.empty = s.nobody()
+	return Join{ID: s.freeID(), Disabled: v.Config.Disabled, Labels: s.o.Labels, Address: s.o.Address, Defines: s.o.Defines, Unattended: s.catchUp.empty}
 }
 
 // setUpAgain makes what somebody deleted of the job's nodes, if the job itself

@@ -14,6 +14,9 @@ func (s *State) seePassed(t int64) {
 	if s.future(t) {
 		return
 	}
+	if first {
+		s.catchUp.passed = t
+	}
 	if s.came(Tick{At: t}) && first {
 		s.unseen = t
 	}
@@ -22,7 +25,7 @@ func (s *State) seePassed(t int64) {
 // missed gives a row to what had passed of own items before this server came, and
 // nobody began. What comes due from then on the next begin accounts for. It is a
 // Begin of nothing, since it holds as a Begin does: if the items are still ours.
-func missed(s *State, _ *Plan) Mutation {
+func missed(s *State, p *Plan) Mutation {
 	t := s.unseen
 	if t == 0 || !s.works() || s.view.Paused || s.waits() || s.future(t) {
 		return nil
@@ -31,7 +34,7 @@ func missed(s *State, _ *Plan) Mutation {
 		s.unseen = 0 // they may have run it; what is known of that is told when an item moves
 		return nil
 	}
-	if s.o.MaxUnstored > 0 && len(s.unstored(s.own())) >= s.o.MaxUnstored {
+	if s.o.MaxUnstored > 0 && len(s.unstored(s.own())) >= s.o.MaxUnstored || s.recalls(p) {
 		return nil
 	}
 	m := Begin{Self: s.self, Own: s.next(s.own()), More: s.tick.At != 0}
@@ -69,7 +72,7 @@ func (s *State) passedOver(i int, t int64) []Row {
 // spoken: something else will say what became of the item's instants.
 func (s *State) spoken(i int) bool {
 	it := s.view.item(i)
-	return it.Disabled || it.Misfire && s.config().Misfire || s.view.pending(i) != nil
+	return it.Disabled || s.owed(i) != 0 || it.Misfire && s.config().Misfire || s.view.pending(i) != nil
 }
 
 // passes is the weight with the rows of instants that an item does not begin.

@@ -76,6 +76,8 @@ func (c *cluster) printEffect(e protocol.Effect) {
 		c.say("prepare %.3s", e.Digest)
 	case protocol.Reschedule:
 		c.say("schedule %q", e.Cron)
+	case protocol.Recall:
+		c.say("recall %d %s", e.Most, gapsOf(e.Gaps))
 	case protocol.Store:
 		c.say("store row %s", span(e.Rows[0].Seq, len(e.Rows)))
 	case protocol.Wake:
@@ -123,7 +125,7 @@ func (c *cluster) printCommit(v *protocol.View, m protocol.Mutation) {
 	name := m.Name()
 	switch m := m.(type) {
 	case protocol.Join:
-		c.say("%s as %s%s%s", name, nameOf(m.ID), given(m.Disabled, ", its server disabled"), given(m.Labels != nil, fmt.Sprintf(", labels %v", m.Labels)))
+		c.say("%s as %s%s%s", name, nameOf(m.ID), given(m.Disabled, ", its server disabled"), given(m.Labels != nil, fmt.Sprintf(", labels %v", m.Labels))+given(m.Unattended != 0, ", nobody there at "+secondsOf(m.Unattended)))
 	case protocol.Publish:
 		c.say("%s %.3s%s", name, m.Ready.Digest, because(m.Ready.Fault))
 	case protocol.Switch:
@@ -244,6 +246,9 @@ func (c *cluster) printIdle(d *protocol.Idle) {
 			c.say("  idle from %s to %s", secondsOf(s.From), secondsOf(s.To))
 		}
 	}
+	if d.Unattended != 0 {
+		c.say("  nobody there at %s", secondsOf(d.Unattended))
+	}
 	if len(d.Resumed) > 0 {
 		c.say("  resumed %s", folded(d.Resumed, secondsOf))
 	}
@@ -327,14 +332,6 @@ func (c *cluster) printRecord(d *protocol.RunsData) {
 	if len(d.Open)+len(d.Retries)+len(d.Last)+len(d.Requested)+len(d.Triggers)+len(d.Rows) == 0 {
 		c.say("  record empty")
 	}
-}
-
-// span writes n numbers from the first on.
-func span(first int64, n int) string {
-	if n == 1 {
-		return fmt.Sprint(first)
-	}
-	return fmt.Sprintf("%d-%d", first, first+int64(n-1))
 }
 
 var kinds = map[registry.OpKind]string{

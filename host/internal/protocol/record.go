@@ -18,6 +18,9 @@ func (s *State) next(own *Runs) RunsData {
 	n.Ended = newest(nil, own.Ended, s.view.Assignment.Ended)
 	n.Resumed = newest(nil, own.Resumed, s.view.Assignment.Resumed)
 	n.Spans = slices.Clone(own.Spans)
+	if own.Unattended > s.view.Assignment.Unattended {
+		n.Unattended = own.Unattended
+	}
 	n.Flow, n.Results, n.Schedules = own.Flow, own.Results, s.schedules
 	n.Latest, n.Streaks = own.Latest, s.untold(own)
 	return n

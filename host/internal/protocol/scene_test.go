@@ -19,7 +19,7 @@ import (
 //	                                failover misfire disabled monitor=off
 //	prefer a a b                    whom a strategy gives item 0, 1, …; else the members in turn
 //	start a b slots=1 queue         members join, one after the other, until all is calm; options:
-//	                                zoneless lost knows=strategy wait prune (seconds) unstored slots nodes bytes retry (attempts, 1 to 3 s apart) only-asked linger queue replace finish started completed label=name:value
+//	                                zoneless lost knows=strategy wait prune (seconds) unstored slots nodes bytes retry (attempts, 1 to 3 s apart) only-asked linger queue replace finish started completed catchup (instants) label=name:value
 //	                                module=text (of the module's node) found (they have no file)
 //	                                removed (somebody has removed the nodes of those before)
 //	new a                           a member that has not observed anything yet; options as of start
@@ -127,7 +127,8 @@ func options(a *arguments) (protocol.Options, error) {
 	if name, value, ok := strings.Cut(a.key("label", ""), ":"); ok {
 		o.Labels = map[string]string{name: value}
 	}
-	var err [8]error
+	var err [9]error
+	o.CatchUp, err[8] = strconv.Atoi(a.key("catchup", "0"))
 	o.Linger, err[6] = msOf(a.key("linger", "0"))
 	if attempts := a.key("retry", ""); attempts != "" {
 		o.Retry = protocol.RetryPolicy{Backoff: 1000, MaxBackoff: 3000, OnlyAsked: a.flag("only-asked")}

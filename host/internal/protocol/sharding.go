@@ -365,6 +365,7 @@ func (a *Assignment) fold(d *RunsData) {
 	a.Last = newest(a.Last, d.Last, a.Last)
 	a.Requested = newest(a.Requested, d.Requested, a.Requested)
 	a.Resumed = newest(a.Resumed, d.Resumed, a.Resumed)
+	a.Unattended = max(a.Unattended, d.Unattended)
 	for _, span := range d.Spans {
 		a.idle(span)
 	}

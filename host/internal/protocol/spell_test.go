@@ -102,7 +102,23 @@ func msOf(text string) (int64, error) {
 	return int64(math.Round(s * 1000)), nil
 }
 
+func gapsOf(gaps []protocol.Gap) string {
+	texts := make([]string, len(gaps))
+	for k, g := range gaps {
+		texts[k] = fmt.Sprintf("between %s and %s%s", secondsOf(g.After), secondsOf(g.Until), given(g.Cron != "every-10s", " of "+g.Cron))
+	}
+	return strings.Join(texts, ", ")
+}
+
 func secondsOf(ms int64) string { return strconv.FormatFloat(float64(ms)/1000, 'f', -1, 64) }
+
+// span writes n numbers from the first on.
+func span(first int64, n int) string {
+	if n == 1 {
+		return fmt.Sprint(first)
+	}
+	return fmt.Sprintf("%d-%d", first, first+int64(n-1))
+}
 
 // itemsOf reads 0-2,5.
 func itemsOf(text string) ([]int, error) {

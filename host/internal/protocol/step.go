@@ -25,19 +25,20 @@ type State struct {
 	gone    bool // Stop was said
 	doubt   Doubt
 
-	guests []guest // ascending by item
-	skew   int64   // ms that the clock is ahead of the registry's, when it was measured last
-	clocks clocks
-	early  Tick  // the instant that waits for the registry's clock; At 0: none
-	tick   Tick  // the instant that is being answered; At 0: none
-	latest Tick  // the newest instant that came due
-	dated  bool  // the schedule has said which that is; it may have none
-	paused int64 // the newest instant that came during a pause
-	unseen int64 // the newest instant that had come before this server, until the next one comes; 0: none
-	ends   ends
-	due    []due         // instants that came while their item ran
-	why    []reason.Code // by item: why its instants were not begun
-	away   away
+	guests  []guest // ascending by item
+	skew    int64   // ms that the clock is ahead of the registry's, when it was measured last
+	clocks  clocks
+	early   Tick  // the instant that waits for the registry's clock; At 0: none
+	tick    Tick  // the instant that is being answered; At 0: none
+	latest  Tick  // the newest instant that came due
+	dated   bool  // the schedule has said which that is; it may have none
+	paused  int64 // the newest instant that came during a pause
+	unseen  int64 // the newest instant that had come before this server, until the next one comes; 0: none
+	ends    ends
+	due     []due         // instants that came while their item ran
+	why     []reason.Code // by item: why its instants were not begun
+	away    away
+	catchUp catchUp
 
 	markSince int64 // since when a reshard is under way
 	ahead     ahead
@@ -103,6 +104,7 @@ type Options struct {
 	Replace     bool  // overlap policy replace
 	Finish      bool  // self-fencing lets guests finish
 	Retry       RetryPolicy
+	CatchUp     int // how many of the instants that were missed while no server was there begin late, of each gap
 	// Started and Completed: the module has the listener of fires.
 	Started, Completed bool
 	// Contender is the session's token in the queues of latches.
@@ -235,6 +237,8 @@ func (s *State) receive(in Input, p *Plan) {
 		s.arrive(in)
 	case Passed:
 		s.seePassed(in.At)
+	case Recalled:
+		s.catchUp.awaited, s.catchUp.instants = false, in.Instants
 	case Committed:
 		s.committed(in, p)
 	case Finished:
@@ -426,13 +430,7 @@ func (s *State) Troubles() []reason.Reason {
 	if !s.clocks.why.None() {
 		all = append(all, s.clocks.why)
 	}
-	return append(all, slices.DeleteFunc([]reason.Reason{s.accountedAhead(), s.unreadWhy()}, reason.Reason.None)...)
-}
-
-// skewed: the clock differs from the registry's by more than the job allows.
-func (s *State) skewed() bool {
-	c := s.config()
-	return c != nil && c.MaxSkew > 0 && max(s.skew, -s.skew) > c.MaxSkew
+	return append(all, slices.DeleteFunc([]reason.Reason{s.accountedAhead(), s.unreadWhy(), s.catchUpRefused()}, reason.Reason.None)...)
 }
 
 // note tells, once, what keeps the job from going on; none: nothing does any

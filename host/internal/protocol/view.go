@@ -190,16 +190,6 @@ type RunsData struct {
 	Seq      int64 // of the newest row ever
 }
 
-// Idle is what tells an instant that never began from one that did, after a clock
-// was ahead.
-type Idle struct {
-	Spans   []Span  // ascending; no item of the job began an instant within one
-	Resumed []int64 // by item, 0 none: the newest that began all the same, when the clock had been set back
-}
-
-// Span is the time between two instants, neither of which belongs to it.
-type Span struct{ From, To int64 }
-
 // Past is what operators are told of runs; nothing is decided by it, but for the
 // schedules when the configuration's cannot be read.
 type Past struct {
@@ -333,6 +323,7 @@ const (
 	Scheduled Cause = "schedule"
 	Misfired  Cause = "misfire"
 	Failover  Cause = "failover"
+	CaughtUp  Cause = "catch_up"
 	Triggered Cause = "trigger"
 )
 

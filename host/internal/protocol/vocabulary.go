@@ -195,6 +195,9 @@ type (
 		Labels   map[string]string
 		Address  string
 		Defines  bool
+		// Unattended is the moment, if nobody is there who could have begun what came due
+		// until then, and somebody wants to know.
+		Unattended int64
 	}
 	// SetServer re-creates the own server's node, which a clean-up took.
 	SetServer struct{ IP string }

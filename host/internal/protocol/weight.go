@@ -50,6 +50,9 @@ func (d *RunsData) Bytes() int {
 func (d *RunsData) weight() weight {
 	w := weight{open: d.Open, gone: -2, rest: recordBytes + spanBytes*len(d.Spans), streaks: len(d.Streaks), last: listOf(d.Last), requested: listOf(d.Requested), begun: listOf(d.Begun), ended: listOf(d.Ended)}
 	w.resumed = listOf(d.Resumed)
+	if d.Unattended != 0 {
+		w.rest += spanBytes
+	}
 	w.begun.rounded, w.ended.rounded = true, true
 	for k := range d.Open {
 		e := &d.Open[k]
@@ -111,6 +114,9 @@ func (a *Assignment) Bytes() int {
 	last, requested, begun, ended := listOf(a.Last), listOf(a.Requested), listOf(a.Begun), listOf(a.Ended)
 	begun.rounded, ended.rounded = true, true
 	resumed := listOf(a.Resumed)
+	if a.Unattended != 0 {
+		n += spanBytes
+	}
 	return n + resumed.bytes() + last.bytes() + requested.bytes() + begun.bytes() + ended.bytes()
 }
 

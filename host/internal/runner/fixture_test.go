@@ -83,6 +83,22 @@ func (c *metronome) Between(cron string, after, until int64) (first, last, count
 	return first, last, (last-first)/ms + 1, nil
 }
 
+func (c *metronome) Newest(cron string, after, until int64, most int) ([]int64, error) {
+	first, last, n, err := c.Between(cron, after, until)
+	if n == 0 || err != nil {
+		return nil, err
+	}
+	every := int64(0)
+	if n > 1 {
+		every = (last - first) / (n - 1)
+	}
+	var all []int64
+	for k := max(n-int64(most), 0); k < n; k++ {
+		all = append(all, first+k*every)
+	}
+	return all, nil
+}
+
 type guestFunc func(ctx context.Context, c job.Call) job.Outcome
 
 func (f guestFunc) Run(ctx context.Context, c job.Call) job.Outcome { return f(ctx, c) }

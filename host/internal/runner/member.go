@@ -72,7 +72,7 @@ func newMember(l *lives, box *mailbox, line *session.Line) (*member, error) {
 			MaxNodes: r.Layout.MaxNodes(), MaxBytes: layout.MaxBytes, NodeBytes: r.Layout.NodeBytes(), Linger: linger, Contender: layout.Contender(int64(line.ID())),
 			Knows: r.Knows, Reads: r.reads, Zoneless: rules.Zoneless, Lost: l.lost, Removed: l.removed,
 			Slots: rules.Slots, Queue: rules.Queue, Finish: rules.Finish, Replace: rules.Replace,
-			Started: rules.Started, Completed: rules.Completed, Retry: rules.Retry,
+			Started: rules.Started, Completed: rules.Completed, Retry: rules.Retry, CatchUp: rules.CatchUp,
 			Labels: r.Labels, Address: r.Address, Defines: r.Define != nil,
 		})),
 	}
@@ -302,6 +302,8 @@ func (m *member) effect(in protocol.Input, e protocol.Effect) {
 		m.assign(e.Request)
 	case protocol.Reschedule:
 		m.reschedule(e.Cron)
+	case protocol.Recall:
+		m.box.put(inputLetter{protocol.Recalled{Instants: m.recall(e)}})
 	case protocol.Store:
 		m.history.add(batch{e.Rows, e.Schedules})
 	case protocol.Wake:

@@ -60,6 +60,8 @@ type Clock interface {
 	// instants strictly between after and until. The error says that the schedule
 	// cannot be read.
 	Between(cron string, after, until int64) (first, last, count int64, err error)
+	// Newest tells the newest of those instants, ascending, most of them at most.
+	Newest(cron string, after, until int64, most int) ([]int64, error)
 }
 
 // ErrOver is the error of Clock.Set for a schedule that had instants, and has no

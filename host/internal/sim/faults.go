@@ -31,6 +31,9 @@ func (w *World) disturb() {
 		w.faults = faults{every: second} // fair weather
 	}
 	w.nextFault()
+	if w.profile.catchUp {
+		w.nextBlackout()
+	}
 }
 
 func (w *World) nextFault() {

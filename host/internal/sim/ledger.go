@@ -44,6 +44,8 @@ type ledger struct {
 	killed int64 // when, in the time of order, a member was killed
 	unrest int64 // when something stood in the way of a prompt begin
 
+	unattended []attendance // when nobody was there
+
 	unmarked int64 // when the newest mark of a reshard was taken away
 
 	refusedWrites int64
@@ -120,6 +122,7 @@ func (l *ledger) judge(changes []tree.Change, by author) {
 		l.crons = append(l.crons, l.w.now/millisecond)
 	}
 	l.changes(old)
+	l.attended(old, by)
 	l.existed(old, by)
 	for i, t := range old.Assignment.Last {
 		if last(l.v.Assignment.Last, i) < t {
@@ -190,6 +193,7 @@ func (l *ledger) newRow(r protocol.Row, old *protocol.View, by author) {
 	switch {
 	case r.Gap:
 		l.counts(r, by)
+		l.leftOut(r, by)
 		l.gaps[r.Item] = append(l.gaps[r.Item], span{r.After, r.Until})
 	case r.State == protocol.TakenOver || r.State == protocol.Retried:
 		l.retries[keyOf(r.Entry)]++
@@ -236,6 +240,7 @@ func (l *ledger) newEntry(id protocol.ID, e protocol.Entry, old *protocol.View, 
 		l.w.breach("attempts", "%s: item %d run %s attempt %d after %d ended attempts", by, e.Item, runName(e), e.Attempt, n)
 	}
 	l.timely(e, by)
+	l.caughtUp(e, by)
 	if e.Trigger == "" && e.Attempt == 1 && e.Instant <= lastOf(old, e.Item) && !l.resumes(e, old) {
 		l.w.breach("last instants", "%s: item %d begins instant %s, but %d was accounted for", by, e.Item, runName(e), lastOf(old, e.Item))
 	}

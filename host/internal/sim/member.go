@@ -341,6 +341,8 @@ func (m *member) effect(e protocol.Effect) {
 		m.hush()
 	case protocol.Reschedule:
 		m.reschedule(e.Cron)
+	case protocol.Recall:
+		m.recall(e)
 	case protocol.Store:
 		m.store(e.Rows)
 	case protocol.Wake:

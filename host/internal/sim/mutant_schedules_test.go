@@ -47,7 +47,7 @@ func (m mutant) keep(v verdict) error {
 	if err != nil {
 		return fmt.Errorf("%s died by %q, which is no seed", m.name, v.seed)
 	}
-	p := profileOfSeed(seed)
+	p := m.profile(seed)
 	d, kept := recorded(seed)
 	s := &schedule{seed: seed, profile: p.name, promise: v.invariant, drawn: kept}
 	if again := breach(func() Result {

@@ -18,7 +18,7 @@ func recordMutants() []mutant {
 			in("protocol.State.seeSchedule", "s.view.Assignment.Schedules", "nil"),
 			in("protocol.State.seeSchedule", "s.view.Runs[k].Schedules", "s.view.Runs[k].Schedules[:0]"),
 		}},
-		{"gap: no reason", "who was kept from its items says so of what nobody began", []change{in("protocol.State.whyOf", "s.accounted(_) < s.away.until", "false")}},
+		{"gap: no reason", "who was kept from its items says so of what nobody began", []change{in("protocol.State.whyNobody", "s.accounted(_) < s.away.until", "false")}},
 		{"gap: before the item", "an item that did not exist before the mark came is accounted for from when it does", []change{in("protocol.State.beganAt", "max(_, _)", "s.markSince")}},
 		{"begin: last not raised", "a begin accounts for its instant", []change{without("protocol.beginning.open", "b.m.Own.Last = set(_, _, _)")}},
 		{"begin: no running mark", "what begins in a monitored job is marked as running", []change{

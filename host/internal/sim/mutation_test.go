@@ -57,7 +57,7 @@ func in(fn, old, by string) change   { return change{edit: overlay.Edit{Func: fn
 func without(fn, code string) change { return in(fn, code, "") }
 
 func allMutants() []mutant {
-	return slices.Concat(recordMutants(), clusterMutants(), mirrorMutants(), wordMutants(), besideMutants(), leaseMutants(), turnMutants(), clockMutants(), namedMutants())
+	return slices.Concat(recordMutants(), clusterMutants(), mirrorMutants(), wordMutants(), besideMutants(), leaseMutants(), turnMutants(), clockMutants(), catchUpMutants(), namedMutants())
 }
 
 // edits of a mutant; the program is built anew for them.
@@ -141,25 +141,33 @@ func TestMutants(t *testing.T) {
 	wg.Wait()
 }
 
+// profile is the weather in which the mutant is looked for.
+func (m mutant) profile(seed uint64) profile {
+	if strings.HasPrefix(m.name, catchUpMutant) {
+		return catchUp()
+	}
+	return profileOfSeed(seed)
+}
+
 func (m mutant) verdict(ctx context.Context, number int, build func() (string, error)) verdict {
 	if len(m.edits()) == 0 {
-		return m.play().ofIts()
+		return m.play().ofIts(m)
 	}
 	binary, err := build()
 	if err != nil {
 		return verdict{err: err}
 	}
-	return m.runRebuilt(ctx, binary, number).ofIts()
+	return m.runRebuilt(ctx, binary, number).ofIts(m)
 }
 
 // ofIts is the verdict if the seed breaks nothing without the mutant: what the
 // program does of itself kills nobody.
-func (v verdict) ofIts() verdict {
+func (v verdict) ofIts(m mutant) verdict {
 	seed, err := strconv.ParseUint(v.seed, 10, 64)
 	if err != nil || v.invariant == "" || v.err != nil {
 		return v
 	}
-	if own := breach(func() Result { return Run(seed, nil) }); own != "" {
+	if own := breach(func() Result { return run(seed, m.profile(seed), nil) }); own != "" {
 		v.err = fmt.Errorf("seed %d breaks %q without the mutant, too: mend that first", seed, own)
 	}
 	return v
@@ -195,7 +203,7 @@ func (m mutant) play() verdict {
 
 // simulate is Run with the mutant.
 func (m mutant) simulate(seed uint64) Result {
-	return m.run(seed, drawn(seed), profileOfSeed(seed))
+	return m.run(seed, drawn(seed), m.profile(seed))
 }
 
 func (m mutant) run(seed uint64, d *draws, p profile) Result {

@@ -37,6 +37,7 @@ type profile struct {
 	late21   int64    // s by which ours come later
 	away     bool     // those of ElasticJob go away for good
 	busy     bool     // load goes on to the end
+	catchUp  bool     // now and then nobody is there, and what is missed meanwhile begins late
 	faults   faults
 }
 
@@ -171,6 +172,9 @@ func (w *World) settle(p profile) {
 	}
 	if p.java[1] == 0 && w.chance(0.4) { // listeners of fires know nothing of ElasticJob's yet
 		w.options.Started, w.options.Completed = w.chance(0.8), w.chance(0.8)
+	}
+	if p.catchUp {
+		w.options.CatchUp = []int{1, 1, 3, 100}[w.rng.IntN(4)]
 	}
 }
 

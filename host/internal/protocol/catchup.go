@@ -1,0 +1,193 @@
+package protocol
+
+import (
+	"slices"
+
+	"github.com/wasmjob/wasmjob/host/reason"
+)
+
+// A job may want instants to begin late that were missed while no server was there.
+// Up to when that was, the first server says that comes: it writes it with its
+// join. From then on an item is behind until it is accounted for up to there,
+// whoever owns it, so nothing else has to be remembered by who is in the middle
+// of it and dies. Which instants those are, the schedule alone knows: it is asked.
+
+// Recall asks for the newest instants of gaps, at most so many; answered by Recalled.
+type Recall struct {
+	Gaps []Gap // ascending
+	Most int
+}
+
+func (Recall) effect() {}
+
+// Gap is the time strictly between two moments, by one schedule.
+type Gap struct {
+	Cron         string
+	After, Until int64
+}
+
+// Recalled answers Recall. A gap whose schedule cannot be read has no instants.
+type Recalled struct{ Instants []int64 } // ascending
+
+func (Recalled) input() {}
+
+// catchUp is what is known of the instants that are to be caught up.
+type catchUp struct {
+	empty    int64 // when this member saw that nobody was there, as it joined
+	passed   int64 // the newest instant that had come when it began to follow the schedule
+	from     int64 // what was asked for: instants after this
+	until    int64 // and not after that; 0: nothing was
+	most     int
+	awaited  bool
+	instants []int64
+}
+
+// nobody is the moment up to which nobody was there, for the record of who joins now; 0
+// if somebody was, or nobody wants to know. A server that was there and was kept from
+// the job is somebody.
+func (s *State) nobody() int64 {
+	v := s.view
+	if s.o.CatchUp == 0 || s.away.why != "" || len(v.Instances)+len(v.Members) > 0 || v.dealtElsewhere() {
+		return 0
+	}
+	return s.dateOf(s.now)
+}
+
+// dealtElsewhere: an item has an owner of whom the assignment does not know. Members
+// of ElasticJob were there, and what they ran nobody here can tell.
+func (v *View) dealtElsewhere() bool {
+	return slices.ContainsFunc(v.Items, func(it Item) bool {
+		return it.Owner != "" && !slices.Contains(v.Assignment.Members, it.Owner) && v.runs(it.Owner) == nil
+	})
+}
+
+// unattended is the newest moment up to which nobody was there.
+func (v *View) unattended() int64 {
+	t := v.Assignment.Unattended
+	for k := range v.Runs {
+		t = max(t, v.Runs[k].Unattended)
+	}
+	return t
+}
+
+// missedUntil is the end of what is caught up; 0: nothing is. What had not come when this
+// member began to follow the schedule comes due here. Who came first goes by that alone:
+// nobody hears of what comes between its join and then.
+func (s *State) missedUntil() int64 {
+	until := s.view.unattended()
+	switch {
+	case s.o.CatchUp == 0 || until == 0:
+		return 0
+	case until == s.catchUp.empty:
+		return s.catchUp.passed
+	}
+	return min(until, s.catchUp.passed)
+}
+
+// behind: the item was not accounted for when nobody was there any more, and has not been
+// since.
+func (s *State) behind(i int, until int64) bool {
+	last := s.accounted(i)
+	return last > 0 && last < until && s.mine(i)
+}
+
+// recalls asks for the instants that own items have missed. It tells whether the
+// answer is awaited: what is due now is not begun before what came first.
+func (s *State) recalls(p *Plan) bool {
+	from, until := int64(0), s.missedUntil()
+	for i := range s.view.total() {
+		if last := s.accounted(i); s.behind(i, until) && (from == 0 || last < from) {
+			from = last
+		}
+	}
+	m := &s.catchUp
+	if from == 0 {
+		return false
+	}
+	if m.until == until && m.from <= from && m.most == s.o.CatchUp {
+		return m.awaited
+	}
+	m.from, m.until, m.most, m.awaited, m.instants = from, until, s.o.CatchUp, true, nil
+	r := Recall{Most: m.most}
+	for _, g := range s.gap(Row{After: from, Until: until + 1}) {
+		r.Gaps = append(r.Gaps, Gap{g.Cron, g.After, g.Until})
+	}
+	p.add(r)
+	return true
+}
+
+// owed is the oldest instant of the item that is to be caught up; 0: there is none.
+func (s *State) owed(i int) int64 {
+	m := &s.catchUp
+	if len(m.instants) == 0 || m.until != s.missedUntil() || !s.behind(i, m.until) {
+		return 0
+	}
+	k, _ := slices.BinarySearch(m.instants, s.accounted(i)+1)
+	if k == len(m.instants) {
+		return 0
+	}
+	return m.instants[k]
+}
+
+// leavesOut: instants between what the item is accounted for and one that is caught up are
+// too many to be caught up.
+func (s *State) leavesOut(last, t int64) bool {
+	m := &s.catchUp
+	k, _ := slices.BinarySearch(m.instants, t)
+	if k == 0 {
+		return len(m.instants) >= m.most
+	}
+	return m.instants[k-1] > last
+}
+
+// whyLeftOut is why nobody began what a run passes over.
+func (s *State) whyLeftOut(i int, cause Cause) reason.Code {
+	if cause == CaughtUp {
+		return s.whyNobody(i)
+	}
+	return s.whyOf(i)
+}
+
+// catchUpRefused is what to say of a job that wants what cannot be; none otherwise.
+func (s *State) catchUpRefused() reason.Reason {
+	if s.self == "" || s.o.CatchUp == 0 || !s.view.foreign() {
+		return reason.Reason{}
+	}
+	return reason.Of(reason.CatchUpForeign)
+}
+
+// catchUp begins, of each item, the oldest instant that is owed. What may not begin now is
+// missed for good: nothing begins by itself when an operator lets the job go on.
+func (b *beginning) catchUp() {
+	s := b.s
+	for i := range s.view.total() {
+		t := s.owed(i)
+		if t == 0 || s.busy(i) {
+			continue
+		}
+		switch {
+		case s.view.foreign() || s.view.foreignLeads():
+			b.forgo(i, reason.NotBegun)
+		case s.view.Paused:
+			b.forgo(i, reason.JobPaused)
+		case s.view.item(i).Disabled:
+			b.forgo(i, reason.ItemDisabled)
+		default:
+			b.open(i, t, CaughtUp)
+		}
+	}
+}
+
+// forgo accounts for all that is owed, with a row.
+func (b *beginning) forgo(i int, why reason.Code) {
+	s := b.s
+	newest := s.catchUp.instants[len(s.catchUp.instants)-1]
+	rows := s.gap(Row{Entry: Entry{Item: i, Instant: newest}, After: s.accounted(i), Until: newest + 1, State: Missed, Why: reason.Of(why), By: s.self})
+	if !b.fits(Entry{Item: i, Instant: newest, Cause: CaughtUp}, rows) {
+		b.m.More = true
+		return
+	}
+	b.m.Own.rows(rows)
+	b.m.Own.Last = set(b.m.Own.Last, i, newest)
+	b.changed = true
+}

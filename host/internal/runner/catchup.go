@@ -1,0 +1,24 @@
+package runner
+
+import (
+	"slices"
+
+	"github.com/wasmjob/wasmjob/host/internal/protocol"
+)
+
+// recall lists the newest instants of gaps, ascending. A gap whose schedule cannot be
+// read has none: its row says so.
+func (m *member) recall(r protocol.Recall) []int64 {
+	var all []int64
+	for _, g := range slices.Backward(r.Gaps) {
+		if len(all) == r.Most {
+			break
+		}
+		newest, err := m.Clock.Newest(g.Cron, g.After, g.Until, r.Most-len(all))
+		if err != nil {
+			m.Log.Warn("instants that were missed cannot be caught up: their schedule cannot be read", "cron", g.Cron, "error", err)
+		}
+		all = append(newest, all...)
+	}
+	return all
+}

@@ -1,0 +1,113 @@
+package sim
+
+import (
+	"slices"
+
+	"github.com/wasmjob/wasmjob/host/internal/protocol"
+	"github.com/wasmjob/wasmjob/host/reason"
+)
+
+// Jobs that catch up what was missed while nobody was there. Other worlds never are
+// without anybody for long.
+
+// catchUp is a job that is deserted now and then.
+func catchUp() profile {
+	return profile{
+		name: "catch-up", catchUp: true, members: [2]int64{1, 4}, items: [2]int64{1, 6}, timeout: [2]int64{500, 3000}, period: [2]int64{1, 5},
+		trouble: [2]int64{30, 70}, every: [2]int64{1000, 9000}, restart: 4000,
+		slow: []float64{0, 0.02, 0.1}, slowJobs: []float64{0, 0.05, 0.3}, long: [2]int64{300, 5000}, late: 0.3,
+		untimely: 0.1, monitor: 0.7, holds: 0.05, skew: 1000, deaths: 0.02, spite: 0.05, slots: []int{0, 1, 3},
+		plots:  0.05,
+		wait:   [2]int64{300, 4000},
+		faults: faults{crash: 1, freeze: 0.5, cut: 1, stall: 1, clock: 0.3, operator: 1.5, ask: 1},
+	}
+}
+
+// nextBlackout ends all servers at once, again and again. Most come back when their
+// sessions are over.
+func (w *World) nextBlackout() {
+	w.after(w.between(4*second, 20*second), func() {
+		if w.calm {
+			return
+		}
+		w.tracef("everything ends")
+		away := w.between(0, 20*second)
+		for _, m := range w.up() {
+			m.crash()
+			life := m.life
+			w.after(away+w.between(0, 2*second), func() {
+				if !m.up && m.life == life {
+					m.start()
+				}
+			})
+		}
+		w.nextBlackout()
+	})
+}
+
+// recall answers with the newest multiples of the period within the gaps.
+func (m *member) recall(r protocol.Recall) {
+	var all []int64
+	for _, g := range r.Gaps {
+		if p := period(g.Cron); p > 0 {
+			for t := (g.After/p + 1) * p; t < g.Until; t += p {
+				all = append(all, t)
+			}
+		}
+	}
+	all = all[max(0, len(all)-r.Most):]
+	m.later(m.w.between(1, 5*millisecond), func() { m.step(protocol.Recalled{Instants: all}) })
+}
+
+// attendance is the end of a time in which nobody was there, in ms.
+type attendance struct {
+	until int64
+	said  int64 // by who came first, as it decided to join; 0: it did not know
+}
+
+// attended follows who is there.
+func (l *ledger) attended(old *protocol.View, by author) {
+	if len(l.v.Members)+len(l.v.Instances) == 0 {
+		return
+	}
+	j, joins := by.m.(protocol.Join)
+	if joins && j.Unattended != 0 && len(by.view.Members)+len(by.view.Instances) > 0 {
+		l.w.breach("nobody there", "%s says that nobody was there, seeing %d members", by, len(by.view.Members))
+	}
+	if len(old.Members)+len(old.Instances) == 0 && joins {
+		l.unattended = append(l.unattended, attendance{l.w.registryTime(), j.Unattended})
+	}
+}
+
+// caughtUp: what begins late came before the first server was there again.
+func (l *ledger) caughtUp(e protocol.Entry, by author) {
+	if e.Cause != protocol.CaughtUp {
+		return
+	}
+	if n := len(l.unattended); n == 0 || e.Instant > l.unattended[n-1].until+l.early(by)+joinTime {
+		l.w.breach("nothing is caught up in vain", "%s: item %d begins %s late, and somebody was there", by, e.Item, runName(e))
+	}
+}
+
+// joinTime, in ms, is how long a server may take to follow the schedule once it has joined.
+const joinTime = 3000
+
+// leftOut: nobody leaves the newest instant out that was missed while nobody was there,
+// unless the job or the item was not to run.
+func (l *ledger) leftOut(r protocol.Row, by author) {
+	n, p := len(l.unattended), period(r.Cron)
+	if n == 0 || p == 0 || r.State != protocol.Missed || r.Why.Code == reason.JobPaused || r.Why.Code == reason.ItemDisabled || shared(by.view) || l.w.options.CatchUp == 0 {
+		return
+	}
+	if m, ok := by.m.(protocol.Begin); ok && slices.ContainsFunc(m.Own.Open, func(e protocol.Entry) bool { return e.Item == r.Item && e.Cause == protocol.CaughtUp }) {
+		return // it is a newer one that begins
+	}
+	a := l.unattended[n-1]
+	t := (min(a.until, a.said) - l.early(by)) / p * p
+	if a.said == 0 || t <= r.After || t >= r.Until || r.After < l.first[r.Item] || l.ambiguous(t) {
+		return
+	}
+	if changed := slices.ContainsFunc(l.crons, func(c int64) bool { return c > t-20_000 }); !changed {
+		l.w.breach("caught up", "%s leaves out %d of item %d, the newest that came until nobody was there any more: %s", by, t-1_700_000_000_000, r.Item, r.Why)
+	}
+}

@@ -1,0 +1,40 @@
+package sim
+
+import (
+	"bytes"
+	"flag"
+	"testing"
+)
+
+var (
+	catchUpFrom  = flag.Uint64("catch-up-from", 0, "the first seed of TestWhatWasMissedIsCaughtUp")
+	catchUpSeeds = flag.Uint64("catch-up-seeds", 25, "how many seeds it runs")
+)
+
+func TestWhatWasMissedIsCaughtUp(t *testing.T) {
+	t.Parallel()
+	for seed := *catchUpFrom; seed < *catchUpFrom+*catchUpSeeds; seed++ {
+		if b := run(seed, catchUp(), nil).Breach; b != nil {
+			var story bytes.Buffer
+			run(seed, catchUp(), &story)
+			t.Errorf("seed %d: %s\n%s", seed, b, lastLines(story.String()))
+		}
+	}
+}
+
+// catchUpMutant begins the names of those that show in jobs that catch up alone.
+const catchUpMutant = "catch up: "
+
+func catchUpMutants() []mutant {
+	return []mutant{
+		{catchUpMutant + "never", "what was missed while nobody was there begins late", []change{without("protocol.begin", "b.catchUp()")}},
+		{catchUpMutant + "beside others", "while another server is there nothing counts as missed", []change{in("protocol.State.nobody", "len(v.Instances)+len(v.Members) > 0", "false")}},
+		{catchUpMutant + "forgotten", "who gets an item knows up to when nobody was there", []change{without("protocol.Assignment.fold", "a.Unattended = max(_, _)")}},
+		{catchUpMutant + "paused", "a paused job catches nothing up", []change{in("protocol.beginning.catchUp", "s.view.Paused", "false")}},
+		{catchUpMutant + "disabled item", "a disabled item catches nothing up", []change{in("protocol.beginning.catchUp", "s.view.item(i).Disabled", "false")}},
+		{catchUpMutant + "at once", "what is due does not begin before what was missed", []change{
+			without("protocol.begin", "if s.recalls(_) {}"),
+		}},
+		{catchUpMutant + "too early", "nobody begins what has not come by its own clock", []change{in("protocol.State.missedUntil", "min(until, s.catchUp.passed)", "until")}},
+	}
+}
