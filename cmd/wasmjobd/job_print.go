@@ -11,6 +11,7 @@ import (
 
 	"github.com/wasmjob/wasmjob/host"
 	"github.com/wasmjob/wasmjob/host/config"
+	"github.com/wasmjob/wasmjob/host/job"
 )
 
 // The JSON of the verbs below job and server. Scripts read it: add fields,
@@ -31,6 +32,7 @@ type listedJob struct {
 	Job         string   `json:"job"`
 	State       string   `json:"state"`
 	Cron        string   `json:"cron,omitempty"`
+	CatchUp     string   `json:"catch_up,omitempty"`
 	Description string   `json:"description,omitempty"`
 	Shards      int      `json:"shards"`
 	Running     int      `json:"running"`
@@ -117,7 +119,7 @@ func jobOf(r *host.JobReport) listedJob {
 		Findings: append(findingsOf("wrong", r.Faults), findingsOf("blocker", r.Blockers)...), lastRuns: lastRunsOf(r),
 	}
 	if r.Config != nil {
-		j.Cron, j.Description, j.Shards = r.Config.Cron, r.Config.Description, r.Config.Shards
+		j.Cron, j.Description, j.Shards, j.CatchUp = r.Config.Cron, r.Config.Description, r.Config.Shards, string(r.Config.CatchUp)
 	}
 	for _, s := range r.Servers {
 		if s.Disabled {
@@ -233,6 +235,9 @@ func printJob(term *terminal, r *host.JobReport, zone *time.Location) error {
 		line("cron", cron)
 		if next := nextOf(r); next != "" {
 			line("next", next)
+		}
+		if c := r.Config.CatchUp; c != job.CatchUpNone {
+			line("catch up", plain(string(c)))
 		}
 		line("items", strconv.Itoa(j.Shards))
 	}

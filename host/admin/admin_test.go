@@ -217,7 +217,7 @@ func TestEveryFieldOfAReportTravels(t *testing.T) {
 	var want host.JobReport
 	fill(reflect.ValueOf(&want).Elem(), 3)
 	config := *want.Config
-	want.Config = &job.Config{Name: want.Name, Kind: config.Kind, Cron: config.Cron, Dialect: config.Dialect, TimeZone: config.TimeZone, Shards: config.Shards, Description: config.Description}
+	want.Config = &job.Config{Name: want.Name, Kind: config.Kind, Cron: config.Cron, Dialect: config.Dialect, TimeZone: config.TimeZone, CatchUp: config.CatchUp, Shards: config.Shards, Description: config.Description}
 	for name, travel := range map[string]func() (host.JobReport, error){
 		"list": func() (host.JobReport, error) {
 			var d jobsDocument

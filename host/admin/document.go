@@ -24,18 +24,19 @@ type jobDocument struct {
 }
 
 type configDocument struct {
-	Kind        job.Kind `json:"kind"`
-	Cron        string   `json:"cron,omitempty"` // none: the job is triggered
-	Dialect     string   `json:"dialect,omitempty"`
-	TimeZone    string   `json:"timezone,omitempty"`
-	Shards      int      `json:"shards"`
-	Description string   `json:"description,omitempty"`
+	Kind        job.Kind    `json:"kind"`
+	Cron        string      `json:"cron,omitempty"` // none: the job is triggered
+	Dialect     string      `json:"dialect,omitempty"`
+	TimeZone    string      `json:"timezone,omitempty"`
+	CatchUp     job.CatchUp `json:"catch_up,omitempty"`
+	Shards      int         `json:"shards"`
+	Description string      `json:"description,omitempty"`
 }
 
 func documentOf(r *host.JobReport) jobDocument {
 	d := jobDocument{JobReport: *r}
 	if c := r.Config; c != nil {
-		d.Config = &configDocument{c.Kind, c.Cron, c.Dialect, c.TimeZone, c.Shards, c.Description}
+		d.Config = &configDocument{c.Kind, c.Cron, c.Dialect, c.TimeZone, c.CatchUp, c.Shards, c.Description}
 	}
 	d.Faults = listed(d.Faults)
 	d.Blockers = listed(d.Blockers)
@@ -56,7 +57,7 @@ func listed[T any](all []T) []T {
 func (d *jobDocument) report() *host.JobReport {
 	r := d.JobReport
 	if c := d.Config; c != nil {
-		r.Config = &job.Config{Name: r.Name, Kind: c.Kind, Cron: c.Cron, Dialect: c.Dialect, TimeZone: c.TimeZone, Shards: c.Shards, Description: c.Description}
+		r.Config = &job.Config{Name: r.Name, Kind: c.Kind, Cron: c.Cron, Dialect: c.Dialect, TimeZone: c.TimeZone, CatchUp: c.CatchUp, Shards: c.Shards, Description: c.Description}
 	}
 	return &r
 }

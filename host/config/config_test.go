@@ -162,6 +162,7 @@ monitor_execution = false
 monitor_port = 9888
 disabled = true
 overwrite = false
+catch_up = "none"
 overlap = "replace"
 on_registry_loss = "finish"
 timeout = "30m"
@@ -202,6 +203,7 @@ limits.batch = "2MiB"
 limits.instance = "per-run"
 strategy_module = "m"
 strategy_error = "keep"
+catch_up = "last"
 [jobs.l]
 module = "m"
 kind = "script"
@@ -219,6 +221,7 @@ command = "/bin/echo 'a b'"
 	}
 	flow, script, command := manual, manual, manual
 	flow.Name, flow.Kind, flow.Streaming, flow.FetchCount, flow.Concurrency = "k", job.Dataflow, true, 100, 4
+	flow.CatchUp = job.CatchUpLast
 	flow.Limits.Batch, flow.StrategyModule, flow.OnStrategyError = 2<<20, "m", job.KeepOld
 	script.Name, script.Kind, script.Args = "l", job.Script, []string{"-v", ""}
 	command.Name, command.Kind, command.Command, command.Module = "n", job.Script, "/bin/echo 'a b'", ""

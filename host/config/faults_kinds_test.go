@@ -41,6 +41,13 @@ func TestFaultsOfKinds(t *testing.T) {
 			"t.toml:7:15: jobs.j.fetch_count: 0 is out of range (write 1 to 100000)",
 			"t.toml:8:15: jobs.j.concurrency: 257 is out of range (write 1 to 256)",
 		}},
+		{"catch_up_beside_elasticjob", small + "class = 'com.example.Job'\ncatch_up = 'last'\n", []string{
+			`t.toml:7:12: jobs.j.catch_up: "last" does not go together with class: members of ElasticJob may have run what none of our servers was there for, and nobody knows (leave it out as long as the job is shared with them)`,
+		}},
+		{"catch_up_all_and_replace", small + "misfire = false\noverlap = 'replace'\ncatch_up = 'all'\n[jobs.k]\nmodule = 'm'\nschedule = 'manual'\ncatch_up = 'some'\n", []string{
+			`t.toml:8:12: jobs.j.catch_up: "all" does not go together with overlap = "replace": each instant that comes would end the run that is being caught up (write "last", or misfire = true)`,
+			`t.toml:12:12: jobs.k.catch_up: "some" is not known here (write "none", "last" or "all")`,
+		}},
 		{"bad_args", small + "kind = 'script'\nargs = ['a', 5, \"\\u0000\"]\n", []string{
 			`t.toml:7:14: jobs.j.args[1]: a string is wanted, not a number (write "5")`,
 			"t.toml:7:17: jobs.j.args[2]: is not UTF-8, or has a NUL",

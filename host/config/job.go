@@ -73,6 +73,7 @@ func (b *builder) job(path, name string) {
 		// changes a job; in a shared one, others and consoles do, too.
 		Overwrite: get(b, b.file.Registry.Kind == "embedded", both("overwrite")...),
 
+		CatchUp:        job.CatchUp(strings.TrimPrefix(get(b, "", both("catch_up")...), "none")),
 		Overlap:        job.Overlap(get(b, string(job.Skip), both("overlap")...)),
 		OnRegistryLoss: job.OnRegistryLoss(get(b, string(job.CancelOnLoss), both("on_registry_loss")...)),
 		MaxClockSkew:   get(b, time.Duration(0), both("max_clock_skew")...),

@@ -133,6 +133,7 @@ func schema() []key {
 		{path: "jobs.*.monitor_port", takes: number, min: 1, max: 65535},
 		{path: "jobs.*.disabled", takes: flag},
 		{path: "jobs.*.overwrite", takes: flag},
+		{path: "jobs.*.catch_up", takes: word, words: []string{"none", "last", "all"}},
 		{path: "jobs.*.overlap", takes: word, words: []string{"skip", "queue-one", "replace"}},
 		{path: "jobs.*.on_registry_loss", takes: word, words: []string{"cancel", "finish"}},
 		{path: "jobs.*.timeout", takes: duration, words: []string{off}},
@@ -189,7 +190,7 @@ func schema() []key {
 func inheritable() []string {
 	return []string{
 		"dialect", "timezone", "strategy", "strategy_module", "strategy_error", "failover", "misfire", "monitor_execution", "overwrite",
-		"overlap", "on_registry_loss", "timeout", "parallel", "reconcile_every", "max_clock_skew", "layout",
+		"catch_up", "overlap", "on_registry_loss", "timeout", "parallel", "reconcile_every", "max_clock_skew", "layout",
 		"retry.attempts", "retry.backoff", "retry.max_backoff",
 		"limits.memory", "limits.result", "limits.log_line", "limits.log_rate", "limits.grace", "limits.fuel",
 		"limits.batch", "limits.http_calls", "limits.http_body", "limits.state_value", "limits.open_files", "limits.instance",

@@ -21,6 +21,15 @@ const (
 	Replace  Overlap = "replace"
 )
 
+// CatchUp says which instants begin late that were missed while no server was there.
+type CatchUp string
+
+const (
+	CatchUpNone CatchUp = ""     // jobs.toml says none
+	CatchUpLast CatchUp = "last" // the newest of each item
+	CatchUpAll  CatchUp = "all"  // the newest MaxCatchUp of each item, one after the other
+)
+
 // OnRegistryLoss says what happens to running items when the registry session
 // can no longer be trusted.
 type OnRegistryLoss string
@@ -63,6 +72,7 @@ type Config struct {
 	Disabled         bool // applied when the server's node is created
 	Overwrite        bool // the local configuration replaces the registry's
 
+	CatchUp        CatchUp
 	Overlap        Overlap
 	OnRegistryLoss OnRegistryLoss
 	MaxClockSkew   time.Duration // negative: no check

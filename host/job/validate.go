@@ -30,6 +30,9 @@ const (
 	MaxState = 256 << 10
 	// MaxPool is the largest number of instances that a job keeps warm.
 	MaxPool = 1_000
+	// MaxCatchUp is how many of the instants that an item missed while no server was
+	// there begin late at most.
+	MaxCatchUp = 100
 	// MaxHTTPCalls is the largest limit of requests of one run.
 	MaxHTTPCalls = 1_000_000
 	// MaxHTTPBody is the largest limit of one body, in bytes.
@@ -83,6 +86,7 @@ func (c Config) Validate() error {
 	f.digest("strategy_module", c.StrategyDigest)
 
 	f.oneOf("overlap", string(c.Overlap), string(Skip), string(QueueOne), string(Replace))
+	f.catchUp(&c)
 	f.oneOf("on_registry_loss", string(c.OnRegistryLoss), string(CancelOnLoss), string(FinishOnLoss))
 	f.oneOf("layout", c.Layout, Layout21)
 	if c.MaxClockSkew >= 0 { // negative is off
@@ -116,6 +120,22 @@ func (f *faults) retry(r Retry) {
 	f.notNegative("retry.max_backoff", int64(r.MaxBackoff))
 	if r.MaxBackoff > 0 && r.MaxBackoff < r.Backoff {
 		f.add("retry.max_backoff", fmt.Sprintf("%s is less than backoff, %s", r.MaxBackoff, r.Backoff), "")
+	}
+}
+
+// catchUp refuses what cannot be: ElasticJob writes nowhere which instants it ran, and
+// what replaces the run before it leaves none that could come one after the other.
+func (f *faults) catchUp(c *Config) {
+	f.oneOf("catch_up", string(c.CatchUp), string(CatchUpNone), string(CatchUpLast), string(CatchUpAll))
+	if c.CatchUp == CatchUpNone {
+		return
+	}
+	if c.Class != "" {
+		f.add("catch_up", fmt.Sprintf("%q does not go together with class: members of ElasticJob may have run what none of our servers was there for, and nobody knows", c.CatchUp),
+			"leave it out as long as the job is shared with them")
+	}
+	if c.CatchUp == CatchUpAll && c.Overlap == Replace && !c.Misfire {
+		f.add("catch_up", `"all" does not go together with overlap = "replace": each instant that comes would end the run that is being caught up`, `write "last", or misfire = true`)
 	}
 }
 

@@ -54,7 +54,10 @@ func TestValidate(t *testing.T) {
 		"dirs": {func(c *Config) {
 			c.Allow.Dirs = []Dir{{"/a", "in", false}, {"/a", "/in/../x", false}, {"", "/in", true}, {"/b", "/in", false}}
 		}, []string{"allow.dirs[0]", "allow.dirs[1]", "allow.dirs[2]", "allow.dirs[3]"}},
-		"strategy error": {func(c *Config) { c.OnStrategyError = "retry" }, []string{"strategy_error"}},
+		"catch up":                   {func(c *Config) { c.CatchUp = "some" }, []string{"catch_up"}},
+		"catch up beside ElasticJob": {func(c *Config) { c.CatchUp, c.Class = CatchUpLast, "a.B" }, []string{"catch_up"}},
+		"catch up and replace":       {func(c *Config) { c.CatchUp, c.Overlap, c.Misfire = CatchUpAll, Replace, false }, []string{"catch_up"}},
+		"strategy error":             {func(c *Config) { c.OnStrategyError = "retry" }, []string{"strategy_error"}},
 		"keys of other kinds": {func(c *Config) {
 			c.Streaming, c.FetchCount, c.Concurrency, c.Args, c.Command = true, 1, 1, []string{"a"}, "echo"
 			c.Allow.Dirs = nil

@@ -47,10 +47,11 @@ const (
 	Misfire  Cause = "misfire"
 	Failover Cause = "failover"
 	Trigger  Cause = "trigger"
+	CatchUp  Cause = "catch_up" // an instant that was missed while no server was there, begun late
 )
 
 // Causes are all there are.
-func Causes() []Cause { return []Cause{Schedule, Misfire, Failover, Trigger} }
+func Causes() []Cause { return []Cause{Schedule, Misfire, Failover, Trigger, CatchUp} }
 
 // Row is one attempt of one run of one item, or one gap of instants at which
 // the item was not run. Times are Unix milliseconds; 0 is unknown.

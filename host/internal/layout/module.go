@@ -59,6 +59,7 @@ type settingsJSON struct {
 	TimeZone        string              `json:"timezone,omitzero"`
 	Dialect         string              `json:"dialect,omitzero"`
 	OnStrategyError job.OnStrategyError `json:"strategy_error,omitzero"`
+	CatchUp         job.CatchUp         `json:"catch_up,omitzero"`
 	Overlap         job.Overlap         `json:"overlap,omitzero"`
 	OnRegistryLoss  job.OnRegistryLoss  `json:"on_registry_loss,omitzero"`
 	Timeout         duration            `json:"timeout,omitzero"`
@@ -198,7 +199,7 @@ func (m *Module) Wanted() *Code {
 func settingsOf(j job.Config) settingsJSON {
 	s := settingsJSON{
 		Kind: j.Kind, Class: j.Class, TimeZone: j.TimeZone, Dialect: j.Dialect, OnStrategyError: j.OnStrategyError,
-		Overlap: j.Overlap, OnRegistryLoss: j.OnRegistryLoss, Timeout: duration(j.Timeout), Parallel: j.Parallel,
+		CatchUp: j.CatchUp, Overlap: j.Overlap, OnRegistryLoss: j.OnRegistryLoss, Timeout: duration(j.Timeout), Parallel: j.Parallel,
 		FetchCount: j.FetchCount, Concurrency: j.Concurrency, Args: j.Args, Settings: j.Settings,
 		Retry: retrySettings{j.Retry.Attempts, duration(j.Retry.Backoff), duration(j.Retry.MaxBackoff), j.Retry.OnlyAsked},
 		Limits: limitsJSON{
@@ -220,7 +221,7 @@ func settingsOf(j job.Config) settingsJSON {
 // put gives a job what settingsOf took.
 func (s settingsJSON) put(j *job.Config) {
 	j.Kind, j.Class, j.TimeZone, j.Dialect, j.OnStrategyError = s.Kind, s.Class, s.TimeZone, s.Dialect, s.OnStrategyError
-	j.Overlap, j.OnRegistryLoss, j.Timeout, j.Parallel = s.Overlap, s.OnRegistryLoss, time.Duration(s.Timeout), s.Parallel
+	j.CatchUp, j.Overlap, j.OnRegistryLoss, j.Timeout, j.Parallel = s.CatchUp, s.Overlap, s.OnRegistryLoss, time.Duration(s.Timeout), s.Parallel
 	j.FetchCount, j.Concurrency, j.Args, j.Settings = s.FetchCount, s.Concurrency, s.Args, s.Settings
 	j.Retry = job.Retry{Attempts: s.Retry.Attempts, Backoff: time.Duration(s.Retry.Backoff), MaxBackoff: time.Duration(s.Retry.MaxBackoff), OnlyAsked: s.Retry.OnlyAsked}
 	j.Limits = job.Limits{

@@ -126,9 +126,22 @@ func (r *Runner) rules(c *job.Config) protocol.Configured {
 	return protocol.Configured{
 		Started: started, Completed: completed, Zoneless: c.TimeZone == "",
 		Slots: slots, Queue: c.Overlap == job.QueueOne, Replace: c.Overlap == job.Replace,
-		Finish: c.OnRegistryLoss == job.FinishOnLoss,
-		Retry:  protocol.RetryPolicy{Attempts: c.Retry.Attempts, Backoff: c.Retry.Backoff.Milliseconds(), MaxBackoff: c.Retry.MaxBackoff.Milliseconds(), OnlyAsked: c.Retry.OnlyAsked},
+		Finish:  c.OnRegistryLoss == job.FinishOnLoss,
+		CatchUp: catchUp(c.CatchUp),
+		Retry:   protocol.RetryPolicy{Attempts: c.Retry.Attempts, Backoff: c.Retry.Backoff.Milliseconds(), MaxBackoff: c.Retry.MaxBackoff.Milliseconds(), OnlyAsked: c.Retry.OnlyAsked},
 	}
+}
+
+// catchUp is how many of the instants that an item missed begin late.
+func catchUp(c job.CatchUp) int {
+	switch c {
+	case job.CatchUpLast:
+		return 1
+	case job.CatchUpAll:
+		return job.MaxCatchUp
+	case job.CatchUpNone:
+	}
+	return 0
 }
 
 // defineAsk is the id of the runner's own wish; callers' ids are positive.
