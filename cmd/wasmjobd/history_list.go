@@ -53,7 +53,7 @@ func historyList(h *historyVerb) *cobra.Command {
 	c.Flags().StringVar(&f.Job, "job", "", "only this job")
 	c.Flags().IntVar(&item, "item", 0, "only this item")
 	c.Flags().StringVar(&state, "state", "", "only this state: succeeded, failed, timed_out, cancelled, skipped, missed, …")
-	c.Flags().StringVar(&cause, "cause", "", "only this cause: schedule, misfire, failover, trigger")
+	c.Flags().StringVar(&cause, "cause", "", "only this cause: schedule, misfire, failover, trigger, catch_up")
 	c.Flags().StringVar(&since, "since", "", "only runs due then or later")
 	c.Flags().StringVar(&until, "until", "", "only runs due before")
 	c.Flags().IntVar(&f.Limit, "limit", sqltrace.DefaultLimit, "how many rows")

@@ -246,5 +246,8 @@ func anyIdle(rng *rand.Rand) protocol.Idle {
 	for range rng.IntN(3) {
 		d.Resumed = append(d.Resumed, 1_700_000_000_000+rng.Int64N(2))
 	}
+	if rng.IntN(2) == 0 {
+		d.Unattended = 1_700_000_000_000
+	}
 	return d
 }
