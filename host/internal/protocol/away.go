@@ -13,6 +13,7 @@ type away struct {
 }
 
 func (s *State) seeAway() {
+	s.seeLingering()
 	switch {
 	case s.self == "" && s.o.Barred:
 		s.away = away{reason.NotBegunBarred, s.now}

@@ -33,13 +33,14 @@ func (Recalled) input() {}
 
 // catchUp is what is known of the instants that are to be caught up.
 type catchUp struct {
-	empty    int64 // when this member saw that nobody was there, as it joined
+	empty    int64 // when this member joined, if nobody else was there
 	passed   int64 // the newest instant that had come when it began to follow the schedule
 	from     int64 // what was asked for: instants after this
 	until    int64 // and not after that; 0: nothing was
 	most     int
 	awaited  bool
 	instants []int64
+	*lingering
 }
 
 // nobody is the moment up to which nobody was there, for the record of who joins now; 0
@@ -74,7 +75,7 @@ func (v *View) unattended() int64 {
 // member began to follow the schedule comes due here. Who came first goes by that alone:
 // nobody hears of what comes between its join and then.
 func (s *State) missedUntil() int64 {
-	until := s.view.unattended()
+	until := max(s.view.unattended(), s.catchUp.empty)
 	switch {
 	case s.o.CatchUp == 0 || until == 0:
 		return 0

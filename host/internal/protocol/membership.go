@@ -141,7 +141,7 @@ func join(s *State, p *Plan) Mutation {
 		}
 		return Setup{Config: s.o.Config, Module: s.o.Module}
 	}
-	s.catchUp.empty = s.nobody()
+	s.catchUp.empty, s.catchUp.lingering = s.nobody(), s.lingerers()
 	return Join{ID: s.freeID(), Disabled: v.Config.Disabled, Labels: s.o.Labels, Address: s.o.Address, Defines: s.o.Defines, Unattended: s.catchUp.empty}
 }
 

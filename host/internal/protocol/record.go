@@ -18,8 +18,8 @@ func (s *State) next(own *Runs) RunsData {
 	n.Ended = newest(nil, own.Ended, s.view.Assignment.Ended)
 	n.Resumed = newest(nil, own.Resumed, s.view.Assignment.Resumed)
 	n.Spans = slices.Clone(own.Spans)
-	if own.Unattended > s.view.Assignment.Unattended {
-		n.Unattended = own.Unattended
+	if t := max(own.Unattended, s.catchUp.empty); t > s.view.Assignment.Unattended {
+		n.Unattended = t
 	}
 	n.Flow, n.Results, n.Schedules = own.Flow, own.Results, s.schedules
 	n.Latest, n.Streaks = own.Latest, s.untold(own)

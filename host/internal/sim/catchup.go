@@ -71,6 +71,11 @@ func (l *ledger) attended(old *protocol.View, by author) {
 		return
 	}
 	j, joins := by.m.(protocol.Join)
+	if joins {
+		l.found[j.ID] = by.view.Members
+	}
+	l.claimed = max(l.claimed, j.Unattended)
+	l.claims(by)
 	if joins && j.Unattended != 0 && len(by.view.Members)+len(by.view.Instances) > 0 {
 		l.w.breach("nobody there", "%s says that nobody was there, seeing %d members", by, len(by.view.Members))
 	}
@@ -79,12 +84,28 @@ func (l *ledger) attended(old *protocol.View, by author) {
 	}
 }
 
+// claims: who says later than with its join that nobody was there has seen all who were
+// there before it go.
+func (l *ledger) claims(by author) {
+	r := recordOf(l.v, by.self)
+	if by.member == nil || r == nil || r.Unattended <= l.claimed {
+		return
+	}
+	l.claimed = r.Unattended
+	l.unattended = append(l.unattended, attendance{until: r.Unattended})
+	for _, m := range l.found[by.self] {
+		if l.lives(m.Owner) { // another may have its name
+			l.w.breach("nobody there", "%s says that nobody was there, and %s is", by, m.ID)
+		}
+	}
+}
+
 // caughtUp: what begins late came before the first server was there again.
 func (l *ledger) caughtUp(e protocol.Entry, by author) {
 	if e.Cause != protocol.CaughtUp {
 		return
 	}
-	if n := len(l.unattended); n == 0 || e.Instant > l.unattended[n-1].until+l.early(by)+joinTime {
+	if !slices.ContainsFunc(l.unattended, func(a attendance) bool { return e.Instant <= a.until+l.early(by)+joinTime }) {
 		l.w.breach("nothing is caught up in vain", "%s: item %d begins %s late, and somebody was there", by, e.Item, runName(e))
 	}
 }

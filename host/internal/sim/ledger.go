@@ -44,7 +44,9 @@ type ledger struct {
 	killed int64 // when, in the time of order, a member was killed
 	unrest int64 // when something stood in the way of a prompt begin
 
-	unattended []attendance // when nobody was there
+	unattended []attendance                      // when nobody was there
+	found      map[protocol.ID][]protocol.Member // who was there, as who joined saw it
+	claimed    int64                             // the newest moment up to which somebody says so
 
 	unmarked int64 // when the newest mark of a reshard was taken away
 
@@ -96,7 +98,7 @@ func newLedger(w *World) *ledger {
 		w: w, dec: w.job.NewDecoderOf(w.records), begun: map[int]begun{}, final: map[runKey]protocol.Row{}, owed: map[runKey]protocol.ID{}, retries: map[runKey]int{},
 		seen: map[rowKey]bool{}, history: map[rowKey]bool{}, gaps: map[int][]span{}, ran: map[int][]int64{}, first: map[int]int64{}, dealt: map[int]int64{},
 		token: map[int]int64{}, guests: map[int][]*running{}, derived: map[string]int32{}, fires: map[fireKey]told{}, counted: map[int64]map[int]bool{}, ended: map[attempt]protocol.RowState{}, opened: map[attempt]bool{}, drained: map[runKey]int{},
-		beside: newBeside(),
+		beside: newBeside(), found: map[protocol.ID][]protocol.Member{},
 	}
 }
 

@@ -1,0 +1,54 @@
+package protocol
+
+// Who is killed is there until its session is over. When everything died at once, whoever
+// comes first finds them all, and hears in the end that they were dead before.
+
+// lingering are the members that were there as this one joined, and how far they were then.
+type lingering struct {
+	ids     []ID
+	records []int32 // the versions of theirs
+	leader  ID
+	epoch   int32
+	since   int64 // when that was
+}
+
+// lingerers are all who are there, if they may be dead and somebody wants to know; nil
+// otherwise.
+func (s *State) lingerers() *lingering {
+	v := s.view
+	if s.o.CatchUp == 0 || s.away.why != "" || len(v.Members) == 0 || v.foreign() || v.dealtElsewhere() {
+		return nil
+	}
+	l := &lingering{leader: v.Leader, epoch: v.Assignment.Version, since: s.dateOf(s.now)}
+	for _, m := range v.Members {
+		r := v.runs(m.ID)
+		if r == nil {
+			return nil
+		}
+		l.ids, l.records = append(l.ids, m.ID), append(l.records, r.Version)
+	}
+	return l
+}
+
+// seeLingering finds out whether those who were there as this member joined were dead. One
+// that lives soon writes something: it is the leader who assigns items to who has joined.
+func (s *State) seeLingering() {
+	l, v := s.catchUp.lingering, s.view
+	if l == nil || s.self == "" {
+		return
+	}
+	there := false
+	for k, id := range l.ids {
+		r := v.runs(id)
+		switch {
+		case r == nil || r.Version != l.records[k], v.Leader == id && (l.leader != id || l.epoch != v.Assignment.Version):
+			s.catchUp.lingering = nil
+			return
+		case !v.dead(id):
+			there = true
+		}
+	}
+	if !there {
+		s.catchUp.lingering, s.catchUp.empty = nil, l.since
+	}
+}
