@@ -22,6 +22,9 @@ func (s *State) seePassed(t int64) {
 	}
 }
 
+// undated: the schedule has not said which instant is the newest.
+func (s *State) undated() bool { return !s.dated && s.config().Cron != "" }
+
 // missed gives a row to what had passed of own items before this server came, and
 // nobody began. What comes due from then on the next begin accounts for. It is a
 // Begin of nothing, since it holds as a Begin does: if the items are still ours.

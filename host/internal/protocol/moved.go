@@ -29,9 +29,14 @@ func (s *State) waitsHere(p *Pending) bool { return s.view.waits(p) && s.mine(p.
 // orphaned: a run of the item waits for a taker.
 func (v *View) orphaned(i int) bool { return v.pending(i) != nil && v.waiting(i) == nil }
 
-// moved begins what waited at another member and has waited long enough.
+// moved begins what waited at another member and has waited long enough. Who does
+// not know yet which instant is the newest waits until it does: one may have come
+// that overtakes it.
 func (b *beginning) moved() {
 	s := b.s
+	if s.undated() {
+		return
+	}
 	for k := range s.view.Pending {
 		p := &s.view.Pending[k]
 		i := p.Item

@@ -142,7 +142,7 @@ func (s *State) mourns() bool {
 // after one that has ended.
 func (s *State) ripe(p *Pending) bool {
 	k := slices.IndexFunc(s.witness.left, func(l left) bool { return l.item == p.Item })
-	if k < 0 || !s.dated && s.config().Cron != "" {
+	if k < 0 || s.undated() {
 		return false
 	}
 	until := s.witness.left[k].since + grace
