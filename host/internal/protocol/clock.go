@@ -17,6 +17,9 @@ type clocks struct {
 	skew  int64         // that the text names
 	why   reason.Reason // none: they agree
 	later bool          // items are accounted for up to an instant that is still far away
+	// dropped: instants came behind one that waited for the registry's clock. The
+	// schedule does not tell them again by itself.
+	dropped bool
 }
 
 // registryTime is what the registry's clock shows, as far as is known here.
@@ -52,6 +55,8 @@ func (s *State) arrive(t Tick) {
 	if s.future(t.At) {
 		if s.early.At == 0 {
 			s.early = t
+		} else {
+			s.clocks.dropped = true
 		}
 		if s.view == nil || s.own() == nil {
 			return
@@ -75,8 +80,8 @@ func (s *State) arrive(t Tick) {
 // that came by a clock which was set back have not come.
 func (s *State) goByClocks(p *Plan) {
 	s.tellClocks(p)
-	waited := s.early.At != 0
-	if t := s.early; waited && !s.future(t.At) {
+	waited := s.early.At != 0 || s.clocks.dropped
+	if t := s.early; t.At != 0 && !s.future(t.At) {
 		s.early = Tick{}
 		s.arrive(t)
 	}
@@ -84,7 +89,7 @@ func (s *State) goByClocks(p *Plan) {
 	if !setBack && (!waited || s.skew > s.tolerance()) {
 		return
 	}
-	s.early = Tick{}
+	s.early, s.clocks.dropped = Tick{}, false
 	if setBack {
 		s.latest, s.tick, s.instants, s.paused = Tick{}, Tick{}, nil, 0
 		s.due = slices.DeleteFunc(s.due, func(d due) bool { return d.at > s.now+clocksAgree })
