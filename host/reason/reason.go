@@ -109,6 +109,9 @@ func (r Reason) Key() string {
 // release wrote words alone, which mostly are those of a code.
 func Read(key, words string) Reason {
 	code, args, _ := strings.Cut(key, separator)
+	if rest, ok := strings.CutPrefix(code, diedCode); ok {
+		code = string(ServerGone) + rest
+	}
 	if _, known := table[Code(code)]; known {
 		return Reason{Code(code), args}
 	}
@@ -118,12 +121,21 @@ func Read(key, words string) Reason {
 	return Text(words)
 }
 
+// Releases before said of a server that lost the registry, too, that it died.
+const (
+	diedCode  = "server_died"
+	diedWords = "the server died"
+)
+
 // coded is which code has words without parameters.
 var coded = func() map[string]Code {
 	all := make(map[string]Code, len(table))
 	for c, row := range table {
 		if len(row.params) == 0 {
 			all[row.words] = c
+			if rest, ok := strings.CutPrefix(row.words, table[ServerGone].words); ok {
+				all[diedWords+rest] = c
+			}
 		}
 	}
 	return all

@@ -172,6 +172,8 @@ func TestRead(t *testing.T) {
 		want             Reason
 	}{
 		{"an earlier release wrote words alone", "", "the server died or lost the registry", Of(ServerGone)},
+		{"an earlier release said that the server died", "server_died_item_gone", "the server died; the item no longer exists", Of(ServerGoneItemGone)},
+		{"in words alone", "", "the server died; failover is off", Of(ServerGoneFailoverOff)},
 		{"words that never were those of a code", "", "it failed: no such file", Text("it failed: no such file")},
 		{"better words of a later release", "server_gone", "the server is gone", Of(ServerGone)},
 		{"a code of a later release", "on_holiday", "its owner is on holiday", Text("its owner is on holiday")},
