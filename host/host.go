@@ -412,8 +412,8 @@ type work struct {
 // that runs already is refused: both would be the same member, and run everything
 // twice.
 func (h *Host) begin(ctx context.Context, j *hosted, ended func()) error {
-	name := j.config.Name
 	h.mu.Lock()
+	name := j.config.Name // Reload may change the rest
 	twice := h.busy[name]
 	h.busy[name] = true
 	h.mu.Unlock()
