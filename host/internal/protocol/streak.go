@@ -48,9 +48,9 @@ func (s *State) closes(d *RunsData, r Row) {
 	d.row(r)
 }
 
-// final: no other attempt follows.
+// final: it ran, and no other attempt follows. What was skipped never ran.
 func final(r *Row) bool {
-	return !r.Gap && slices.Contains([]RowState{Succeeded, Failed, TimedOut, Cancelled, Skipped, Interrupted, Lost}, r.State)
+	return !r.Gap && slices.Contains([]RowState{Succeeded, Failed, TimedOut, Cancelled, Interrupted, Lost}, r.State)
 }
 
 // streak is what a row makes of its item's; false if there is nothing to be told. What
