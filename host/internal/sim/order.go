@@ -63,7 +63,10 @@ func (l *ledger) obeyed(since int64) func() {
 		if l.wordAt != since || l.w.now < l.killed+l.w.timeout+2*upkeep {
 			return
 		}
-		able := slices.ContainsFunc(v.Instances, func(in protocol.Instance) bool { return !banned(v, in.ID) })
+		able := slices.ContainsFunc(v.Instances, func(in protocol.Instance) bool {
+			m, ours := l.w.member(in.ID), alive(v, in.ID)
+			return !banned(v, in.ID) && (!ours || m != nil && m.since+upkeep <= l.w.now) // who has only just come will elect
+		})
 		if able && (v.Leader == "" || banned(v, v.Leader)) {
 			l.w.breach("disabled servers", "the leader is %q long after a server was disabled or enabled", v.Leader)
 		}
