@@ -168,7 +168,7 @@ func (b *beginning) catchUp() {
 		}
 		switch {
 		case s.view.foreign() || s.view.foreignLeads():
-			b.forgo(i, reason.NotBegun)
+			b.forgo(i, s.whyNobody(i))
 		case s.view.Paused:
 			b.forgo(i, reason.JobPaused)
 		case s.view.item(i).Disabled:
@@ -190,5 +190,6 @@ func (b *beginning) forgo(i int, why reason.Code) {
 	}
 	b.m.Own.rows(rows)
 	b.m.Own.Last = set(b.m.Own.Last, i, newest)
-	b.changed = true
+	b.forgone, b.changed = append(b.forgone, i), true
+	b.m.More = b.m.More || s.tick.At != 0 // it is answered when this is settled
 }

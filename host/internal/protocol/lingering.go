@@ -1,9 +1,12 @@
 package protocol
 
+import "slices"
+
 // Who is killed is there until its session is over. When everything died at once, whoever
 // comes first finds them all, and hears in the end that they were dead before.
 
-// lingering are the members that were there as this one joined, and how far they were then.
+// lingering are the members that were there as this one joined and have not been seen
+// dead since, and how far they were then.
 type lingering struct {
 	ids     []ID
 	records []int32 // the versions of theirs
@@ -37,18 +40,17 @@ func (s *State) seeLingering() {
 	if l == nil || s.self == "" {
 		return
 	}
-	there := false
-	for k, id := range l.ids {
+	for k, id := range slices.Backward(l.ids) {
 		r := v.runs(id)
 		switch {
 		case r == nil || r.Version != l.records[k], v.Leader == id && (l.leader != id || l.epoch != v.Assignment.Version):
 			s.catchUp.lingering = nil
 			return
-		case !v.dead(id):
-			there = true
+		case v.dead(id): // what becomes of its record from now on is others' doing
+			l.ids, l.records = slices.Delete(l.ids, k, k+1), slices.Delete(l.records, k, k+1)
 		}
 	}
-	if !there {
+	if len(l.ids) == 0 {
 		s.catchUp.lingering, s.catchUp.empty = nil, l.since
 	}
 }

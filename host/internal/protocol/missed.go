@@ -1,6 +1,10 @@
 package protocol
 
-import "github.com/wasmjob/wasmjob/host/reason"
+import (
+	"slices"
+
+	"github.com/wasmjob/wasmjob/host/reason"
+)
 
 // What came due while no server was there gets its row as soon as somebody of ours
 // owns the item. The next instant, whose begin would write it as well, may be a day
@@ -26,11 +30,16 @@ func (s *State) seePassed(t int64) {
 func (s *State) undated() bool { return !s.dated && s.config().Cron != "" }
 
 // missed gives a row to what had passed of own items before this server came, and
-// nobody began. What comes due from then on the next begin accounts for. It is a
-// Begin of nothing, since it holds as a Begin does: if the items are still ours.
+// nobody began. What comes due from then on the next begin accounts for, unless the
+// job catches up: then what comes here and does not begin has its row at once, or it
+// would look like what came while nobody was there. It is a Begin of nothing, since
+// it holds as a Begin does: if the items are still ours.
 func missed(s *State, p *Plan) Mutation {
 	t := s.unseen
-	if t == 0 || !s.works() || s.view.Paused || s.waits() || s.future(t) {
+	if s.o.CatchUp != 0 && s.tick.At == 0 {
+		t = max(t, s.latest.At)
+	}
+	if t == 0 || !s.works() || s.view.Paused && s.o.CatchUp == 0 || s.waits() || s.future(t) {
 		return nil
 	}
 	if s.view.foreign() || s.view.foreignLeads() {
@@ -52,6 +61,9 @@ func missed(s *State, p *Plan) Mutation {
 		}
 		m.Own.rows(rows)
 		m.Own.Last = set(m.Own.Last, i, t)
+		if s.o.CatchUp != 0 {
+			s.unexcuse(i)
+		}
 	}
 	if room.items == 0 {
 		return nil
@@ -65,9 +77,9 @@ func (s *State) passedOver(i int, t int64) []Row {
 	if last == 0 || last >= t || !s.mine(i) || s.spoken(i) {
 		return nil
 	}
-	why := reason.NotBegun
-	if last < s.away.until {
-		why = s.away.why
+	why := s.whyNobody(i)
+	if s.o.CatchUp != 0 {
+		why = s.whyOf(i)
 	}
 	return s.gap(Row{Entry: Entry{Item: i, Instant: t}, After: last, Until: t + 1, State: Missed, Why: reason.Of(why), By: s.self})
 }
@@ -75,7 +87,11 @@ func (s *State) passedOver(i int, t int64) []Row {
 // spoken: something else will say what became of the item's instants.
 func (s *State) spoken(i int) bool {
 	it := s.view.item(i)
-	return it.Disabled || s.owed(i) != 0 || it.Misfire && s.config().Misfire || s.view.pending(i) != nil
+	if s.o.CatchUp != 0 {
+		due := slices.ContainsFunc(s.due, func(d due) bool { return d.item == i })
+		return s.owed(i) != 0 || due || s.busy(i) || it.Misfire && s.config().Misfire && !it.Disabled || s.view.pending(i) != nil
+	}
+	return it.Disabled || it.Misfire && s.config().Misfire || s.view.pending(i) != nil
 }
 
 // passes is the weight with the rows of instants that an item does not begin.
