@@ -69,6 +69,9 @@ func (j Job) Encode(m protocol.Mutation, v *protocol.View) []registry.Op {
 		t.own(m.Self, m.Own)
 	case protocol.Account:
 		t.own(m.Self, m.Own)
+		if m.Next != nil {
+			t.setAssignment("account/epoch", m.Next)
+		}
 		t.pend(m.Pend)
 	case protocol.MarkMisfire:
 		for _, i := range m.Items {

@@ -7,6 +7,7 @@ func rareMutants() []mutant {
 	return []mutant{
 		{"evidence: a second run", "what a member of ElasticJob runs for the second time since an instant is no run of that instant", in("protocol.State.marked", "at(s.witness.ran, i)", "0"), script("accounted_java_twice")},
 		{"clocks: dropped", "what came behind an instant that waited is asked for when the clocks agree", in("protocol.State.goByClocks", "s.early.At != 0 || s.clocks.dropped", "s.early.At != 0"), script("clock_right_late")},
+		{"retry: taken late", "a take of the attempt before does not take what waits to be tried again", without("layout.Job.Encode", `t.setAssignment("account/epoch", _)`), script("take_race_retried")},
 		{"catch up: held back", "what came while a server was there is not caught up", in("protocol.missed", "t = max(t, s.latest.At)", "_ = t"), script("catch_up_passed")},
 		{"catch up: one that lingers", "the dead may be cleaned up one after the other", in("protocol.State.seeLingering", "v.dead(id)", "v.dead(id) && len(l.ids) == 1"), script("catch_up_lingers_two")},
 		{"catch up: due meanwhile", "what is due while nothing is caught up begins", in("protocol.beginning.forgo", "b.m.More || s.tick.At != 0", "b.m.More"), script("catch_up_java_due")},

@@ -180,7 +180,7 @@ func (c *cluster) printCommit(v *protocol.View, m protocol.Mutation) {
 		c.say("%s", name)
 		c.printRecord(&m.Own)
 	case protocol.Account:
-		c.say("%s", name)
+		c.say("%s%s", name, given(m.Next != nil, epoch))
 		for k := range m.Pend {
 			c.printPending("  ", &m.Pend[k])
 		}

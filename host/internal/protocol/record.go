@@ -107,27 +107,23 @@ func account(s *State, _ *Plan) Mutation {
 		}
 		p, w := Pending{Item: r.Item, Entry: r.Entry, After: r.After}, room.weight
 		w.rest += p.bytes()
+		if m.Next == nil {
+			w.rest += s.view.Assignment.Bytes()
+		}
 		if !s.goes(r.Item) || s.view.pending(r.Item) != nil || !room.takeWith(2, w) {
 			return false
 		}
 		m.Pend = append(m.Pend, p)
+		if m.Next == nil {
+			next := s.view.Assignment.clone()
+			m.Next = &next
+		}
 		return true
 	})
 	for _, t := range own.Triggers {
 		var rest []int
 		for _, i := range t.Items {
-			var why reason.Code
-			switch {
-			case s.leaving:
-				why = reason.ShuttingDown
-			case i >= s.view.total() && s.markSince == 0:
-				why = reason.ItemGone
-			case s.view.item(i).Disabled:
-				why = reason.ItemDisabled
-			case !s.mine(i) && s.markSince == 0:
-				why = reason.ItemMoved
-			}
-			if why == "" || !gives(t.skipped(i, why, s.now, s.self)) {
+			if why := s.neverBegins(i); why == "" || !gives(t.skipped(i, why, s.now, s.self)) {
 				rest = append(rest, i)
 			}
 		}
@@ -139,6 +135,21 @@ func account(s *State, _ *Plan) Mutation {
 		return nil
 	}
 	return m
+}
+
+// neverBegins is why an accepted trigger of the item will not begin here; "" if it may.
+func (s *State) neverBegins(i int) reason.Code {
+	switch {
+	case s.leaving:
+		return reason.ShuttingDown
+	case i >= s.view.total() && s.markSince == 0:
+		return reason.ItemGone
+	case s.view.item(i).Disabled:
+		return reason.ItemDisabled
+	case !s.mine(i) && s.markSince == 0:
+		return reason.ItemMoved
+	}
+	return ""
 }
 
 // clearMarks removes own marks that no open run justifies: monitoring was

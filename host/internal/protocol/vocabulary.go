@@ -298,11 +298,14 @@ type (
 		Own  RunsData
 	}
 	// Account writes rows that no other mutation carries: triggers that can
-	// no longer run. What is to be tried again elsewhere becomes pending.
+	// no longer run. What is to be tried again elsewhere becomes pending, in a new
+	// epoch: a take of the attempt before, still on its way, finds a node of the
+	// same name.
 	Account struct {
 		Self ID
 		Own  RunsData
 		Pend []Pending
+		Next *Assignment // nil if nothing becomes pending
 	}
 	// MarkMisfire marks running items whose next instant came.
 	MarkMisfire struct{ Items []int }

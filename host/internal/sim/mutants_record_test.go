@@ -94,6 +94,7 @@ func recordMutants() []mutant {
 			in("protocol.beginning.moved", "s.later(_)", "false"),
 			in("protocol.State.dropped", "s.later(_)", "false"),
 		}},
+		{"retry: moved in any epoch", "what makes a run pending to be tried again changes the assignment that it was decided on", []change{noFence("account/epoch")}},
 		{"retry: moved, not owned", "only the owner of an item tries again what waits for it", []change{in("protocol.State.waitsHere", "s.mine(_)", "true")}},
 		{"retry: moved to a taker", "what waits for the owner of its item is no orphan", []change{in("protocol.State.taking", "v.waits(_)", "false")}},
 		{"retry: no row", "a retry that cannot be made any more gets a row", []change{in("protocol.account", "gives(s.givenUp(_, _))", "room.takeWith(0, room.weight)")}},
