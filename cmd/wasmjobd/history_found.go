@@ -5,6 +5,7 @@ import (
 	"context"
 	"errors"
 	"slices"
+	"time"
 
 	"github.com/wasmjob/wasmjob/host/trace"
 	"github.com/wasmjob/wasmjob/host/trace/sqltrace"
@@ -21,6 +22,40 @@ type foundRow struct {
 type foundPage struct {
 	rows []foundRow
 	next string // cursor of the next page; empty on the last one
+}
+
+// found is a page of what the histories of a configuration and the registry have, and
+// in which zone its times are shown.
+type found struct {
+	foundPage
+	paths  []string // of the histories
+	beside elsewhere
+	zone   *time.Location
+}
+
+// find looks for rows in the configuration's history, in those of --with, and in the
+// registry. A job that none of them knows is an error.
+func (h *historyVerb) find(ctx context.Context, filter sqltrace.Filter, tz string, show func(*found) error) error {
+	f, err := h.load()
+	if err != nil {
+		return err
+	}
+	zone, err := zoneOf(f, tz, filter.Job)
+	if err != nil {
+		return err
+	}
+	paths := append([]string{f.History.Path}, h.with...)
+	return h.readAll(ctx, paths, func(ctx context.Context, all []*sqltrace.Reader) error {
+		beside := h.elsewhere(ctx, f, filter.Job)
+		page, err := findRows(ctx, all, paths, beside.rows, filter)
+		if err == nil && len(page.rows) == 0 && filter.Job != "" && !beside.known {
+			err = knownJob(ctx, all, f, filter.Job)
+		}
+		if err != nil {
+			return err
+		}
+		return show(&found{page, paths, beside, zone})
+	})
 }
 
 // findRows makes one page of those of several histories, of which paths are the names,

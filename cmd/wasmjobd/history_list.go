@@ -77,34 +77,17 @@ func oneOf[T ~string](flag string, word T, known []T) error {
 }
 
 func (h *historyVerb) printList(ctx context.Context, filter sqltrace.Filter, tz string) error {
-	f, err := h.load()
-	if err != nil {
-		return err
-	}
-	zone, err := zoneOf(f, tz, filter.Job)
-	if err != nil {
-		return err
-	}
-	paths := append([]string{f.History.Path}, h.with...)
-	return h.readAll(ctx, paths, func(ctx context.Context, all []*sqltrace.Reader) error {
-		beside := h.elsewhere(ctx, f, filter.Job)
-		page, err := findRows(ctx, all, paths, beside.rows, filter)
-		if err == nil && len(page.rows) == 0 && filter.Job != "" && !beside.known {
-			err = knownJob(ctx, all, f, filter.Job)
-		}
-		if err != nil {
-			return err
-		}
+	return h.find(ctx, filter, tz, func(all *found) error {
 		if h.term.json() {
-			out := listedPage(page)
-			out.Others = beside.others
+			out := listedPage(all.foundPage)
+			out.Others = all.beside.others
 			return h.term.printJSON(out)
 		}
-		printRows(h.term, page.rows, zone)
-		if page.next != "" {
-			h.term.note("there are more: --cursor %s", page.next)
+		printRows(h.term, all.rows, all.zone)
+		if all.next != "" {
+			h.term.note("there are more: --cursor %s", all.next)
 		}
-		beside.tell(h.term)
+		all.beside.tell(h.term)
 		return nil
 	})
 }

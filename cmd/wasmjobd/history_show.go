@@ -63,24 +63,10 @@ func (h *historyVerb) printShow(ctx context.Context, text, tz string) error {
 		return err
 	}
 	filter.Logs = true
-	f, err := h.load()
-	if err != nil {
-		return err
-	}
-	zone, err := zoneOf(f, tz, filter.Job)
-	if err != nil {
-		return err
-	}
-	paths := append([]string{f.History.Path}, h.with...)
-	return h.readAll(ctx, paths, func(ctx context.Context, all []*sqltrace.Reader) error {
-		beside := h.elsewhere(ctx, f, filter.Job)
-		page, err := findRows(ctx, all, paths, beside.rows, filter)
-		if err != nil {
-			return err
-		}
-		rows := page.rows
+	return h.find(ctx, filter, tz, func(all *found) error {
+		rows := all.rows
 		if len(rows) == 0 {
-			return noRun(text, filter.Job, paths, &beside)
+			return noRun(text, filter.Job, all.paths, &all.beside)
 		}
 		slices.Reverse(rows) // the first attempt first
 		if h.term.json() {
@@ -90,14 +76,14 @@ func (h *historyVerb) printShow(ctx context.Context, text, tz string) error {
 			}
 			return h.term.printJSON(out)
 		}
-		h.term.printf("all times in %s\n", zone)
+		h.term.printf("all times in %s\n", all.zone)
 		for i := range rows {
 			if i == 0 || rows[i].Run != rows[i-1].Run {
-				printRun(h.term, &rows[i].Row, zone)
+				printRun(h.term, &rows[i].Row, all.zone)
 			}
-			printAttempt(h.term, &rows[i], len(paths) > 1, zone)
+			printAttempt(h.term, &rows[i], len(all.paths) > 1, all.zone)
 		}
-		beside.tell(h.term)
+		all.beside.tell(h.term)
 		return nil
 	})
 }
