@@ -19,13 +19,13 @@ func leaseOf(c job.Call) int64 {
 	return max(now+left.Nanoseconds(), 1)
 }
 
-// tellings is how often a supervisor is told, at most, in what is left.
-const tellings = 8
+// renewals is how often, at most, the lease is renewed in the time that it has left.
+const renewals = 8
 
 // renew tells the supervisor what has become of the lease, if that is worth it.
 func (s *supervised) renew(c job.Call) {
 	until := leaseOf(c)
-	if bounded := until != 0; bounded == (s.last != 0) && (!bounded || until-s.last <= (until-bootTime())/tellings) {
+	if bounded := until != 0; bounded == (s.last != 0) && (!bounded || until-s.last <= (until-bootTime())/renewals) {
 		return
 	}
 	s.vouch(until)

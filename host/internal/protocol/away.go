@@ -13,7 +13,6 @@ type away struct {
 }
 
 func (s *State) seeAway() {
-	s.seeLingering()
 	switch {
 	case s.self == "" && s.o.Barred:
 		s.away = away{reason.NotBegunBarred, s.now}

@@ -96,6 +96,9 @@ func (s *State) behind(i int, until int64) bool {
 // answer is awaited: what is due now is not begun before what came first.
 func (s *State) recalls(p *Plan) bool {
 	from, until := int64(0), s.missedUntil()
+	if until == 0 {
+		return false
+	}
 	for i := range s.view.total() {
 		if last := s.accounted(i); s.behind(i, until) && (from == 0 || last < from) {
 			from = last
@@ -177,6 +180,12 @@ func (b *beginning) catchUp() {
 			b.open(i, t, CaughtUp)
 		}
 	}
+}
+
+// forgoes: what the item was owed has its row in this transaction.
+func (b *beginning) forgoes(i int) bool {
+	_, found := slices.BinarySearch(b.forgone, i)
+	return found
 }
 
 // forgo accounts for all that is owed, with a row.

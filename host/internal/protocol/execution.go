@@ -76,7 +76,7 @@ type beginning struct {
 	s       *State
 	m       Begin
 	taken   []bool // by item: it begins
-	forgone []int  // items of which all that is owed has a row
+	forgone []int  // ascending: items of which all that is owed has a row
 	room    *room  // nil before the first item
 	idled   bool   // it was looked how long nothing had begun
 	awaited bool   // a leader of ElasticJob waits until nothing runs
@@ -113,7 +113,7 @@ func (b *beginning) scheduled(p *Plan) {
 		return
 	}
 	for i := range s.view.total() {
-		if !s.mine(i) || s.passed(i, t) || slices.Contains(b.forgone, i) {
+		if !s.mine(i) || s.passed(i, t) || b.forgoes(i) {
 			continue
 		}
 		switch {

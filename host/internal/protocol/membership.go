@@ -11,16 +11,8 @@ import (
 func (s *State) observe(p *Plan) {
 	v := s.view
 	s.seeAway()
-	if s.self == "" {
-		for _, m := range v.Members {
-			if m.Owner == s.o.Session {
-				s.self = m.ID
-				s.o.Config, s.o.Module = nil, nil // not needed any more, and large
-				s.reread = s.now
-				p.add(Note{Why: reason.Of(reason.Joined, string(m.ID))})
-			}
-		}
-	}
+	s.seeSelf(p)
+	s.seeLingering()
 	s.seeRemoval()
 	if s.seeNodesGone(p) {
 		return
@@ -66,6 +58,21 @@ func (s *State) observe(p *Plan) {
 	s.prepare(p)
 	if own := s.own(); own != nil && v.RecordFault == "" {
 		s.hand(own, p)
+	}
+}
+
+// seeSelf finds out that this server is a member.
+func (s *State) seeSelf(p *Plan) {
+	if s.self != "" {
+		return
+	}
+	for _, m := range s.view.Members {
+		if m.Owner == s.o.Session {
+			s.self = m.ID
+			s.o.Config, s.o.Module = nil, nil // not needed any more, and large
+			s.reread = s.now
+			p.add(Note{Why: reason.Of(reason.Joined, string(m.ID))})
+		}
 	}
 }
 

@@ -88,8 +88,8 @@ func (s *State) passedOver(i int, t int64) []Row {
 func (s *State) spoken(i int) bool {
 	it := s.view.item(i)
 	if s.o.CatchUp != 0 {
-		due := slices.ContainsFunc(s.due, func(d due) bool { return d.item == i })
-		return s.owed(i) != 0 || due || s.busy(i) || it.Misfire && s.config().Misfire && !it.Disabled || s.view.pending(i) != nil
+		_, due := slices.BinarySearchFunc(s.due, i, func(d due, i int) int { return d.item - i })
+		return due || s.busy(i) || s.owed(i) != 0 || it.Misfire && s.config().Misfire && !it.Disabled || s.view.pending(i) != nil
 	}
 	return it.Disabled || it.Misfire && s.config().Misfire || s.view.pending(i) != nil
 }

@@ -22,7 +22,7 @@ func (s *State) next(own *Runs) RunsData {
 		n.Unattended = t
 	}
 	n.Flow, n.Results, n.Schedules = own.Flow, own.Results, s.schedules
-	n.Latest, n.Streaks = own.Latest, s.untold(own)
+	n.Latest, n.Streaks = own.Latest, s.streaksToKeep(own)
 	return n
 }
 

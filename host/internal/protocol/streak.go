@@ -37,7 +37,7 @@ func (l *Latest) add(o Latest) {
 	}
 }
 
-// closes appends the row of a run that has ended, and counts it.
+// closes appends a row and, if it ends a run, counts how that ended.
 func (s *State) closes(d *RunsData, r Row) {
 	if streak, told := s.streak(d, &r); told {
 		d.Streaks = withStreak(d.Streaks, streak)
@@ -85,8 +85,8 @@ func (v *View) streakOf(item int, but *Runs) Streak {
 	return x
 }
 
-// untold are the streaks of a record that it has to go on telling.
-func (s *State) untold(own *Runs) []Streak {
+// streaksToKeep are the streaks of a record that it has to go on telling.
+func (s *State) streaksToKeep(own *Runs) []Streak {
 	var all []Streak
 	for _, x := range own.Streaks {
 		others := s.view.streakOf(x.Item, own)

@@ -40,7 +40,7 @@ func TestRecordForgetsStreaks(t *testing.T) {
 	}}}}
 	s := &State{view: &View{Assignment: Assignment{Past: Past{Streaks: []Streak{{2, 2, 50}, {4, 1, 40}}}}}}
 	s.view.Runs = []Runs{own, {ID: "b", RunsData: RunsData{Past: Past{Streaks: []Streak{{1, 0, 60}}}}}}
-	if got := s.untold(&own); !slices.Equal(got, []Streak{{0, 2, 50}, {4, 0, 50}}) {
+	if got := s.streaksToKeep(&own); !slices.Equal(got, []Streak{{0, 2, 50}, {4, 0, 50}}) {
 		t.Errorf("it tells %v", got)
 	}
 }
