@@ -20,6 +20,7 @@ type beside struct {
 	spans     map[int][]span        // instants that count as theirs, the upper one included
 	stripped  map[int]stripped      // items whose owner's node has gone
 	away      map[protocol.ID]int64 // since when their instances are away
+	turnover  []int64               // when instances, whosoever, came or went
 	left      map[leftRun]int64     // since when pending runs that they wrote are there, or were
 	took      map[runKey]bool       // runs of ours that they took over
 	began     map[int64]map[int]int // how often each item began an instant, whoever ran it
@@ -131,6 +132,10 @@ const patience21 = 499 * millisecond
 
 // noted keeps what came and went.
 func (l *ledger) noted(old *protocol.View, by author) {
+	same := func(a, b protocol.Instance) bool { return a.ID == b.ID && a.Owner == b.Owner }
+	if !slices.EqualFunc(old.Instances, l.v.Instances, same) {
+		l.turnover = append(l.turnover, l.w.now)
+	}
 	for _, in := range old.Instances {
 		if registered(l.v, in.ID) == nil && l.strangers[in.ID] {
 			l.away[in.ID] = l.w.now
@@ -302,26 +307,6 @@ func (l *ledger) awaited(old *protocol.View) {
 		})
 	}
 }
-
-// known: of an item that moves from a member of ElasticJob to one of ours, the
-// instants count that its marks were there for, if who deals could see them.
-func (l *ledger) known(old *protocol.View, by author) {
-	if !l.w.orderly {
-		return
-	}
-	for i, o := range l.v.Assignment.Owners {
-		r := l.runs[i]
-		if !l.strangers[ownerOf(old, i)] || l.strangers[o] || r.at > l.w.now-evident || r.at < by.member.since+evident {
-			continue
-		}
-		if t := lastOf(l.v, i); t < r.instant {
-			l.w.breach("evidence", "%s: item %d goes to %s as accounted for up to %d, but a member of ElasticJob ran %d", by, i, o, t-1_700_000_000_000, r.instant-1_700_000_000_000)
-		}
-	}
-}
-
-// evident is how long after a mark everybody has seen it.
-const evident = 500 * millisecond
 
 // orphans: who has been away for so short that it may only have lost its
 // connection is not dead. A pending run that one of them left counts from when the
