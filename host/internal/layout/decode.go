@@ -106,7 +106,7 @@ func (d *Decoder) Apply(path string, n registry.Node) {
 	case nodeRuns:
 		v.Dirs.Runs = n.Exists
 	case nodeLeaderInstance:
-		v.Leader, v.LeaderOwner = named(n), int64(n.Stat.Owner)
+		v.Leader, v.LeaderOwner, v.LeaderVersion = named(n), int64(n.Stat.Owner), n.Stat.Version
 		d.faults.stray(rel, n.Exists && n.Stat.Owner == 0, "no session holds it, so nobody leads until it is deleted")
 	case nodeStarted:
 		v.Guarantee.Started = round(n)

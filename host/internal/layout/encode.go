@@ -32,7 +32,7 @@ func (j Job) Encode(m protocol.Mutation, v *protocol.View) []registry.Op {
 	case protocol.Withdraw:
 		t.delete(j.place(m.Latch, m.Place), registry.AnyVersion)
 	case protocol.Elect:
-		t.ephemeral(j.at(nodeLeaderInstance), string(m.ID))
+		t.elect(m.ID)
 		t.delete(j.place(protocol.ElectionLatch, m.Place), registry.AnyVersion)
 	case protocol.Abdicate:
 		t.own(m.Self, m.Own)
@@ -293,6 +293,7 @@ func (t *transaction) join(m protocol.Join) {
 }
 
 func (t *transaction) reshard(m protocol.Reshard) {
+	t.checkLead("reshard/lead")
 	t.checkRuns("reshard/records", m.Check)
 	t.unasked("reshard/requests", m.Moving)
 	t.setAssignment("reshard/epoch", &m.Next)
@@ -325,6 +326,7 @@ func (t *transaction) reshard(m protocol.Reshard) {
 
 // owners is a part of a reshard: it holds for the assignment that it spells.
 func (t *transaction) owners(m protocol.Owners) {
+	t.checkLead("owners/lead")
 	t.checkAssignment("owners/epoch")
 	if !m.Last {
 		t.check("owners/joins", t.at(nodeNecessary), t.v.NecessaryV) // nobody else has dealt since
@@ -458,7 +460,9 @@ func (t *transaction) begin(m protocol.Begin) {
 	t.own(m.Self, m.Own)
 	if m.Shared {
 		t.checkOwners("begin/owners", m.Begun)
-		t.checkSeal("begin/seal")
+		if sealed := t.checkSeal("begin/seal"); !sealed && t.v.Leader != "" {
+			t.checkLead("begin/lead")
+		}
 	}
 	if m.Monitor {
 		for _, i := range m.Begun {

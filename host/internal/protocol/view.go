@@ -41,6 +41,8 @@ type View struct {
 
 	Leader      ID // "" when nobody leads
 	LeaderOwner int64
+	// LeaderVersion tells a leader of ours from one of ElasticJob, see layout.
+	LeaderVersion int32
 	// ElectionLatch and FailoverLatch are the queues, whoever is first in front.
 	ElectionLatch, FailoverLatch []Contender
 	Instances                    []Instance // descending by id, as ElasticJob lists them

@@ -2,6 +2,7 @@ package runner
 
 import (
 	"context"
+	"slices"
 	"strings"
 	"testing"
 	"testing/synctest"
@@ -209,7 +210,8 @@ func TestSettingsComeWithAnotherChange(t *testing.T) {
 		theirs := v.Assignment
 		theirs.Last = []int64{0, 0, 0, 0, time.Now().UnixMilli()}
 		config, _, _ := s.Layout.Nodes()
-		assigned := s.Layout.Encode(protocol.Reshard{Next: theirs}, v)[0]
+		ops := s.Layout.Encode(protocol.Reshard{Next: theirs}, v)
+		assigned := ops[slices.IndexFunc(ops, func(op registry.Op) bool { return op.Kind == registry.Set })]
 		text := strings.Replace(string(v.ConfigData), layout.WasmClass21, "com.example.Other", 1)
 		_, err = tool.Commit(t.Context(), assigned, registry.Op{Kind: registry.Set, Path: config, Data: []byte(text), Version: registry.AnyVersion},
 			registry.Op{Kind: registry.CreateEphemeral, Path: s.Layout.Instance("10.0.0.2@-@7")})

@@ -98,6 +98,8 @@ func (l *ledger) neighbours(old *protocol.View, by author) {
 		return
 	}
 	switch m := by.m.(type) {
+	case protocol.Owners:
+		l.ledByOurs(old, by)
 	case protocol.Begin:
 		l.besideRuns(m.Begun, old, by)
 	case protocol.Take:
@@ -107,6 +109,7 @@ func (l *ledger) neighbours(old *protocol.View, by author) {
 	case protocol.Elect:
 		l.foremost(old.ElectionLatch, by)
 	case protocol.Reshard:
+		l.ledByOurs(old, by)
 		if k := l.w.options.Knows; k != nil && shared(by.view) && !k(by.view.Config.Strategy) {
 			l.w.breach("the strategy's word", "%s, though only members of ElasticJob have the strategy", by)
 		}
@@ -124,6 +127,13 @@ func (l *ledger) neighbours(old *protocol.View, by author) {
 	case protocol.Orphan:
 		l.orphans(m, by)
 	default:
+	}
+}
+
+// ledByOurs: where a member of ElasticJob leads, only that one assigns items.
+func (l *ledger) ledByOurs(old *protocol.View, by author) {
+	if theyLead(old) {
+		l.w.breach("a leader's word", "%s, while %s leads", by, old.Leader)
 	}
 }
 
@@ -247,13 +257,13 @@ func (l *ledger) besideRuns(items []int, old *protocol.View, by author) {
 
 // redealt: the owner's node is another than the one that was seen. One that was
 // deleted and made anew since has its version, and cannot be told from it but by
-// the seal.
+// the seal, and by who leads.
 func (l *ledger) redealt(i int, old *protocol.View, by author) bool {
 	if i >= len(old.Items) || i >= len(by.view.Items) {
 		return true
 	}
 	now, was := old.Items[i], by.view.Items[i]
-	if by.view.Sealed {
+	if _, begins := by.m.(protocol.Begin); by.view.Sealed || begins && by.view.Leader != "" && !theyLead(by.view) {
 		return now.Owner != was.Owner
 	}
 	return now.Owner == "" || now.Owner != was.Owner && now.OwnerVer != was.OwnerVer

@@ -38,7 +38,7 @@ func TestWhatWaitsUnderLoadIsNoticed(t *testing.T) {
 	} {
 		t.Run(c.rule, func(t *testing.T) {
 			t.Parallel()
-			for seed := range uint64(20) {
+			for seed := range uint64(100) {
 				w := newWorld(seed, drawn(seed), c.profile, nil)
 				w.without = c.rule
 				w.setup()

@@ -88,7 +88,7 @@ func (w *World) ban() {
 			ips = append(ips, m.ip)
 		}
 	}
-	if len(ips) > 1 && w.chance(0.3) {
+	if len(ips) > 1 && !w.steer.on() && w.chance(0.3) {
 		w.banned = ips[w.rng.IntN(len(ips))]
 	}
 }

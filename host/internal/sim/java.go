@@ -76,7 +76,7 @@ func (j *jvm) start() {
 	j.life++
 	j.pid++
 	w, was := j.w, *j
-	*j = jvm{w: w, label: was.label, ip: was.ip, pid: was.pid, timeout: was.timeout, up: true, life: was.life, replace: !w.calm && w.chance(0.1)}
+	*j = jvm{w: w, label: was.label, ip: was.ip, pid: was.pid, timeout: was.timeout, up: true, life: was.life, replace: !w.calm && !w.steer.on() && w.chance(0.1)}
 	w.ledger.strangers[j.id()] = true
 	w.tracef("%s: starts as %s", j.name(), j.id())
 	j.connect()

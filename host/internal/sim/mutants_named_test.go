@@ -31,6 +31,7 @@ func unnoticed() map[string]string {
 		"adopt/epoch":             "who sets the assignment meanwhile also writes a record, or takes the seal away; both are checked",
 		"orphan/epoch":            "who sets the assignment meanwhile also writes a record that is checked",
 		"reshard/epoch":           "who sets the assignment meanwhile also writes a record or the mark; both are checked",
+		"reshard-parts/joins":     "who joins raises the version of the mark, so the parts do not go on, and the next reshard has its items",
 		"owners/epoch":            "another deal in parts also sets the mark, which owners/joins checks; without both: parts: deal unchecked",
 		"owners/joins":            "another deal sets the assignment, which owners/epoch checks; who has joined has no item yet",
 		"owners-last/joins":       "the mark comes back by level, see the rule mark-reshard",

@@ -36,7 +36,7 @@ func TestScenarios(t *testing.T) {
 }
 
 func scenarios() []scenario {
-	return slices.Concat(definedScenarios(), scenariosOfSeeds(), leftScenarios(), leaveScenarios(), bytesScenarios(), clockScenarios(), fateScenarios(), missedScenarios(), retryScenarios(), []scenario{
+	return slices.Concat(definedScenarios(), scenariosOfSeeds(), leftScenarios(), leaveScenarios(), bytesScenarios(), clockScenarios(), fateScenarios(), missedScenarios(), retryScenarios(), leadScenarios(), []scenario{
 		{"a member dies while a leader of ElasticJob deals", func(w *World) {
 			w.plain(9, 2)
 			w.config.Failover = false

@@ -1,0 +1,83 @@
+package sim
+
+import "github.com/wasmjob/wasmjob/host/internal/protocol"
+
+// A leader of ElasticJob takes the lead, assigns the items, and is asked to do so
+// again, all while a transaction of the leader before is on its way. The mark and
+// the owners' nodes are others by then, in the versions that it has seen.
+
+func leadScenarios() []scenario {
+	return []scenario{
+		{"a reshard arrives after ElasticJob has taken the lead and assigned", func(w *World) {
+			w.plain(6, 3)
+			w.ours(1, 0)
+			w.theirs("10.0.1.1", 5)
+		}, leadBeforeReshard},
+		{"a part of a reshard arrives after ElasticJob has taken the lead and assigned", func(w *World) {
+			w.plain(6, 3)
+			w.options.MaxNodes = 4
+			w.ours(1, 0)
+			w.ours(2, -1)
+			w.theirs("10.0.1.1", 5)
+		}, leadBeforePart},
+		{"a begin arrives after ElasticJob has taken the lead and assigned", func(w *World) {
+			w.plain(6, 9)
+			w.ours(5, 0)
+			w.theirs("10.0.0.1", 3)
+			w.theirs("10.0.0.9", 4)
+		}, leadBeforeBegin},
+	}
+}
+
+func leadBeforeReshard(w *World) steering {
+	a := w.members[0]
+	return leadTaken(w, a, func(mu protocol.Mutation) bool { _, ok := mu.(protocol.Reshard); return ok && w.jvms[0].up })
+}
+
+func leadBeforePart(w *World) steering {
+	a, b := w.members[0], w.members[1]
+	s := leadTaken(w, a, func(mu protocol.Mutation) bool {
+		m, ok := mu.(protocol.Owners)
+		return ok && w.jvms[0].up && len(m.Write) > 0
+	})
+	asked := s.change
+	s.change = func(old, now *protocol.View) {
+		if asked(old, now); *s.reached && !b.up {
+			b.start() // its join raises the version of the mark
+		}
+	}
+	return s
+}
+
+func leadBeforeBegin(w *World) steering {
+	died := false
+	return leadTaken(w, w.members[0], func(mu protocol.Mutation) bool {
+		_, ok := mu.(protocol.Begin)
+		if ok = ok && settledIn(w); ok && !died {
+			died = true
+			w.after(1, w.jvms[1].dies) // so that items move
+		}
+		return ok
+	})
+}
+
+// leadTaken holds up what a sends first of that kind.
+func leadTaken(w *World, a *member, which func(protocol.Mutation) bool) steering {
+	sent, dealt, reached := false, false, false
+	p := w.jvms[0]
+	return steering{reached: &reached, sending: func(m *member, mu protocol.Mutation) {
+		if m != a || sent || !which(mu) {
+			return
+		}
+		sent = true
+		w.slowLine(a, 1500*millisecond)
+		w.after(1, w.unseat)
+		w.after(300*millisecond, func() { w.tool(protocol.RequestTrigger{To: []protocol.ID{p.id()}}) })
+	}, change: func(old, now *protocol.View) {
+		if sent && !dealt && theyLead(now) && old.Necessary && !now.Necessary {
+			dealt = true
+			w.after(1, func() { w.tool(protocol.MarkReshard{}) })
+		}
+		reached = reached || dealt && now.Necessary && a.commit != nil
+	}}
+}
