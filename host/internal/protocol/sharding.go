@@ -67,7 +67,8 @@ func (s *State) stale(eligible []ID) bool {
 			return true
 		}
 	}
-	if s.view.departed() {
+	// What a leader of ElasticJob has dealt may leave out who came meanwhile.
+	if v.departed() || v.Sealed && v.someoneWithout() {
 		return true
 	}
 	for i := total; i < len(v.Items); i++ {
@@ -117,11 +118,13 @@ func (s *State) abandoned() bool {
 // that give somebody nothing.
 func (s *State) overlooked() bool {
 	v := s.view
+	return !v.Processing && !v.unadopted() && s.wishes < mostWishes && v.someoneWithout()
+}
+
+// someoneWithout: an eligible member has no item, though there are enough.
+func (v *View) someoneWithout() bool {
 	el := v.eligible()
-	if v.Processing || v.unadopted() || v.total() < len(el) || s.wishes >= mostWishes {
-		return false
-	}
-	return slices.ContainsFunc(el, func(id ID) bool {
+	return v.total() >= len(el) && slices.ContainsFunc(el, func(id ID) bool {
 		return !slices.ContainsFunc(v.Items, func(it Item) bool { return it.Owner == id })
 	})
 }
