@@ -8,6 +8,7 @@ import (
 	"os"
 	"path/filepath"
 
+	"github.com/wasmjob/wasmjob/host/internal/lockfile"
 	"github.com/wasmjob/wasmjob/host/internal/native"
 )
 
@@ -48,7 +49,7 @@ func (h *Host) openCommands(ctx context.Context) (done func(), err error) {
 	if err := os.MkdirAll(dir, 0o700); err != nil {
 		return done, failf(Internal, err, "data directory %s", h.o.DataDir)
 	}
-	lock, err := lockFile(filepath.Join(dir, "lock"))
+	lock, err := lockfile.Take(filepath.Join(dir, "lock"))
 	if err != nil {
 		return done, failf(Refused, err, "data directory %s", dir)
 	}

@@ -9,6 +9,8 @@ import (
 	"os"
 	"path/filepath"
 	"time"
+
+	"github.com/wasmjob/wasmjob/host/internal/lockfile"
 )
 
 const (
@@ -40,7 +42,7 @@ func (h *Host) openDataDir(ctx context.Context) (done func(), err error) {
 // modules for their own.
 func (h *Host) lockDataDir(ctx context.Context) (unlock func(), err error) {
 	dir := h.o.DataDir
-	if dir == "" || !locks {
+	if dir == "" || !lockfile.Supported {
 		return func() {}, nil
 	}
 	if err := os.MkdirAll(dir, 0o700); err != nil {
@@ -50,11 +52,11 @@ func (h *Host) lockDataDir(ctx context.Context) (unlock func(), err error) {
 	again, over := time.NewTicker(lockAgain), time.After(lockPatience)
 	defer again.Stop()
 	for {
-		f, err := lockFile(name)
+		f, err := lockfile.Take(name)
 		switch {
 		case err == nil:
 			return func() { _ = f.Close() }, noteHolder(f)
-		case !errors.Is(err, errTaken):
+		case !errors.Is(err, lockfile.ErrTaken):
 			return nil, failf(Internal, err, "lock data directory %s", dir)
 		}
 		select {

@@ -13,6 +13,7 @@ import (
 	"slices"
 	"time"
 
+	"github.com/wasmjob/wasmjob/host/internal/lockfile"
 	"github.com/wasmjob/wasmjob/host/internal/module"
 	"github.com/wasmjob/wasmjob/host/internal/sandbox"
 	"github.com/wasmjob/wasmjob/host/job"
@@ -50,7 +51,7 @@ func (t Trial) engine(wasm []byte) (e *sandbox.Engine, free func(), err error) {
 			}
 			unlock()
 		}
-		if t.Note != nil && !errors.Is(err, errTaken) {
+		if t.Note != nil && !errors.Is(err, lockfile.ErrTaken) {
 			t.Note(fmt.Errorf("compiled code is not kept: %w", err))
 		}
 	}
@@ -69,9 +70,6 @@ func (t Trial) caching(dir string) (*sandbox.Engine, error) {
 	return sandbox.New(sandbox.Options{CacheDir: dir, Private: private})
 }
 
-// errTaken is the error for a cache that another process uses.
-var errTaken = errors.New("another process uses it")
-
 // takeCache gives the directory with the compiled code of one module to this
 // process alone, and removes those of modules that were not used for long.
 func takeCache(top, digest string) (dir string, unlock func(), err error) {
@@ -80,7 +78,7 @@ func takeCache(top, digest string) (dir string, unlock func(), err error) {
 	if err := os.MkdirAll(own, 0o700); err != nil { //nolint:gosec // where the caller keeps it
 		return "", nil, err
 	}
-	lock, err := lockFile(filepath.Join(own, "lock"))
+	lock, err := lockfile.Take(filepath.Join(own, "lock"))
 	if err != nil {
 		return "", nil, err
 	}
@@ -119,8 +117,8 @@ func forget(top string) error {
 		return cmp.Or(used[b.Name()].Compare(used[a.Name()]), cmp.Compare(a.Name(), b.Name()))
 	})
 	for _, e := range entries[maxTried:] {
-		lock, err := lockFile(filepath.Join(top, e.Name(), "lock"))
-		if errors.Is(err, errTaken) || errors.Is(err, fs.ErrNotExist) {
+		lock, err := lockfile.Take(filepath.Join(top, e.Name(), "lock"))
+		if errors.Is(err, lockfile.ErrTaken) || errors.Is(err, fs.ErrNotExist) {
 			continue // it is used, or another process was faster
 		}
 		if err == nil {

@@ -13,6 +13,7 @@ import (
 	"testing/synctest"
 	"time"
 
+	"github.com/wasmjob/wasmjob/host/internal/lockfile"
 	"github.com/wasmjob/wasmjob/host/job"
 )
 
@@ -91,7 +92,7 @@ func TestTheCacheOfTrials(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if _, _, err := takeCache(top, "taken"); !errors.Is(err, errTaken) {
+	if _, _, err := takeCache(top, "taken"); !errors.Is(err, lockfile.ErrTaken) {
 		t.Errorf("a second one: %v", err)
 	}
 	past := time.Now().Add(-time.Hour)

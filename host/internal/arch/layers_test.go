@@ -78,6 +78,7 @@ var layers = []layer{
 	{pkg: "host/internal/native", may: []string{"host/job", "host/internal/lograte"}, libs: []string{"golang.org/x/sys"},
 		why: "a command is a call without a sandbox; why it is called is not its business"},
 	{pkg: "host/internal/module", may: []string{"host/job", "abi"}, tests: []string{"internal/smalldisk"}, why: "files by digest, nothing of runs"},
+	{pkg: "host/internal/lockfile", why: "it locks a file; what the lock is for is not its business"},
 	{pkg: "host/internal/peer", may: []string{"host/internal/module"},
 		why: "it carries bytes by digest; whose they are and who runs them is not its business"},
 	{pkg: "host/internal/outbound", may: []string{"host/job"}, why: "it sends what a guest asks for, and knows neither guests nor engines"},
@@ -99,7 +100,7 @@ var layers = []layer{
 	{pkg: "host/internal/arch", why: "tests only"},
 
 	{pkg: "host", may: []string{"internal/queue", "abi", "abi/conformance", "strategy", "host/job", "host/reason", "host/registry", "host/registry/embedded", "host/trace", "host/trace/sqltrace",
-		"host/internal/protocol", "host/internal/layout", "host/internal/mirror", "host/internal/schedule", "host/internal/sandbox", "host/internal/module", "host/internal/outbound", "host/internal/peer", "host/internal/reach", "host/internal/native", "host/internal/runner", "host/internal/session", "host/internal/status", "host/internal/workers"},
+		"host/internal/protocol", "host/internal/layout", "host/internal/lockfile", "host/internal/mirror", "host/internal/schedule", "host/internal/sandbox", "host/internal/module", "host/internal/outbound", "host/internal/peer", "host/internal/reach", "host/internal/native", "host/internal/runner", "host/internal/session", "host/internal/status", "host/internal/workers"},
 		libs: []string{"golang.org/x/sync"}, tests: []string{"host/registry/tree", "host/registry/zk", "host/registry/zk/zktest", "modernc.org/sqlite"},
 		why: "the place where parts are joined; it imports everything below it"},
 	{pkg: "host/internal/cluster", may: []string{"host", "host/job", "host/reason", "host/registry", "host/registry/zk", "host/registry/zk/zktest", "host/trace", "host/internal/protocol", "host/internal/layout", "host/internal/mirror"},
