@@ -98,19 +98,20 @@ func TestModulesThatListen(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		err = Trial{}.withSandbox(nil, func(e *sandbox.Engine) error {
-			m, err := e.Load(t.Context(), wasm)
-			if err != nil {
-				return err
-			}
-			defer m.Close()
-			started, completed := equipped{Runner: wasmGuests{e, m}}.Listens()
-			if started != want || completed {
-				t.Errorf("it listens: %v, %v; want %v", started, completed, want)
-			}
-			return nil
-		})
+		e, err := sandbox.New(sandbox.Options{})
 		if err != nil {
+			t.Fatal(err)
+		}
+		m, err := e.Load(t.Context(), wasm)
+		if err != nil {
+			t.Fatal(err)
+		}
+		started, completed := equipped{Runner: wasmGuests{e, m}}.Listens()
+		if started != want || completed {
+			t.Errorf("it listens: %v, %v; want %v", started, completed, want)
+		}
+		m.Close()
+		if err := e.Close(); err != nil {
 			t.Error(err)
 		}
 	}

@@ -11,8 +11,8 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/wasmjob/wasmjob/abi/conformance"
-	"github.com/wasmjob/wasmjob/host"
 	"github.com/wasmjob/wasmjob/host/config"
+	"github.com/wasmjob/wasmjob/host/guest"
 )
 
 // caseResult is one case as JSON.
@@ -133,8 +133,8 @@ func chosen(cases []conformance.Case, only []string) ([]conformance.Case, error)
 }
 
 func testModule(ctx context.Context, term *terminal, wasm []byte, cases []conformance.Case) (err error) {
-	report, err := host.InspectModule(wasm)
-	if refusal, ok := errors.AsType[*host.ModuleRefusal](err); ok {
+	report, err := guest.InspectModule(wasm)
+	if refusal, ok := errors.AsType[*guest.ModuleRefusal](err); ok {
 		return exitf(exitInvalid, "the module cannot be run: %w", refusal)
 	}
 	if err != nil {

@@ -12,7 +12,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/wasmjob/wasmjob/abi/conformance"
-	"github.com/wasmjob/wasmjob/host"
+	"github.com/wasmjob/wasmjob/host/guest"
 )
 
 // verdictLine is one cell of the table as JSON.
@@ -71,7 +71,7 @@ func withHost(ctx context.Context, other []string, use func(conformance.Host) er
 		}
 		return errors.Join(use(p), p.Close())
 	}
-	j, err := host.NewJudged()
+	j, err := guest.NewJudged()
 	if err != nil {
 		return err
 	}

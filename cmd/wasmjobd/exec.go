@@ -12,6 +12,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/wasmjob/wasmjob/host"
+	"github.com/wasmjob/wasmjob/host/guest"
 	"github.com/wasmjob/wasmjob/host/job"
 )
 
@@ -228,8 +229,8 @@ func (f *execFlags) meant() job.Kind {
 
 // choose settles the kind by what the module can be.
 func (f *execFlags) choose(wasm []byte, c *job.Config) error {
-	report, err := host.InspectModule(wasm)
-	if refusal, ok := errors.AsType[*host.ModuleRefusal](err); ok {
+	report, err := guest.InspectModule(wasm)
+	if refusal, ok := errors.AsType[*guest.ModuleRefusal](err); ok {
 		return exitf(exitInvalid, "the module cannot be run: %w", refusal)
 	}
 	if err != nil {
@@ -268,7 +269,7 @@ func impossible(c job.Config) error {
 type attempt struct {
 	wasm     []byte
 	call     job.Call
-	trial    host.Trial
+	trial    guest.Trial
 	log      *guestLog
 	state    *itemState
 	replayed *replayed // nil unless it is one of the history
@@ -277,8 +278,8 @@ type attempt struct {
 func execute(ctx context.Context, term *terminal, a attempt) error {
 	forget := context.AfterFunc(ctx, func() { term.note("asked the guest to stop; Ctrl-C again ends it at once") })
 	defer forget()
-	out, err := host.RunModule(ctx, a.wasm, a.call, a.trial)
-	if refusal, ok := errors.AsType[*host.ModuleRefusal](err); ok {
+	out, err := guest.RunModule(ctx, a.wasm, a.call, a.trial)
+	if refusal, ok := errors.AsType[*guest.ModuleRefusal](err); ok {
 		return exitf(exitInvalid, "the module cannot be run: %w", refusal)
 	}
 	if coded, ok := errors.AsType[*host.Error](err); ok && coded.Code == host.Invalid {

@@ -15,6 +15,7 @@ import (
 
 	"github.com/wasmjob/wasmjob/host"
 	"github.com/wasmjob/wasmjob/host/config"
+	"github.com/wasmjob/wasmjob/host/guest"
 	"github.com/wasmjob/wasmjob/host/job"
 	"github.com/wasmjob/wasmjob/host/registry"
 	"github.com/wasmjob/wasmjob/host/trace"
@@ -146,7 +147,7 @@ func (p *replay) find(ctx context.Context, attempt bool) error {
 // module is the one that ran, or another one to be tried in its place.
 func (p *replay) module(args []string) ([]byte, error) {
 	if len(args) == 0 {
-		wasm, err := host.StoredModule(p.file.Server.DataDir, p.row.Digest)
+		wasm, err := guest.StoredModule(p.file.Server.DataDir, p.row.Digest)
 		if err != nil {
 			return nil, exitf(exitNotFound, "%w; name a module to run in its place: wasmjobd exec MODULE.wasm --replay …", err)
 		}

@@ -9,7 +9,7 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"github.com/wasmjob/wasmjob/host"
+	"github.com/wasmjob/wasmjob/host/guest"
 )
 
 // maxModuleFile bounds what is read of a file before anybody looks at it; the
@@ -18,7 +18,7 @@ const maxModuleFile = 256 << 20
 
 // inspection is what "inspect" prints as JSON.
 type inspection struct {
-	host.ModuleReport
+	guest.ModuleReport
 	Runs    bool   `json:"runs"`
 	Refused string `json:"refused,omitempty"` // a word for scripts
 	Problem string `json:"problem,omitempty"`
@@ -76,8 +76,8 @@ func readModule(term *terminal, path string) ([]byte, error) {
 }
 
 func inspect(term *terminal, path string, wasm []byte) error {
-	report, err := host.InspectModule(wasm)
-	refusal, refused := errors.AsType[*host.ModuleRefusal](err)
+	report, err := guest.InspectModule(wasm)
+	refusal, refused := errors.AsType[*guest.ModuleRefusal](err)
 	if err != nil && !refused {
 		return err
 	}
@@ -98,7 +98,7 @@ func inspect(term *terminal, path string, wasm []byte) error {
 	return nil
 }
 
-func printReport(term *terminal, r host.ModuleReport) {
+func printReport(term *terminal, r guest.ModuleReport) {
 	kinds := strings.Join(r.Kinds, ", ")
 	if kinds == "" {
 		kinds = "none"

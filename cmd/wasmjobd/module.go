@@ -14,6 +14,7 @@ import (
 	"github.com/wasmjob/wasmjob/host"
 	"github.com/wasmjob/wasmjob/host/admin"
 	"github.com/wasmjob/wasmjob/host/config"
+	"github.com/wasmjob/wasmjob/host/guest"
 	"github.com/wasmjob/wasmjob/host/job"
 	"github.com/wasmjob/wasmjob/host/reason"
 )
@@ -53,8 +54,8 @@ func moduleSet(o *operatorVerb) *cobra.Command {
 		if err != nil {
 			return err
 		}
-		report, err := host.InspectModule(wasm)
-		if refusal, ok := errors.AsType[*host.ModuleRefusal](err); ok {
+		report, err := guest.InspectModule(wasm)
+		if refusal, ok := errors.AsType[*guest.ModuleRefusal](err); ok {
 			return exitf(exitInvalid, "%s: %w", args[1], refusal)
 		}
 		if err != nil {
@@ -92,7 +93,7 @@ func (o *operatorVerb) setModule(ctx context.Context, op cluster, name string, n
 }
 
 // fits refuses a module that the job could not run.
-func fits(ctx context.Context, op cluster, name string, report host.ModuleReport) error {
+func fits(ctx context.Context, op cluster, name string, report guest.ModuleReport) error {
 	r, err := op.Job(ctx, name)
 	switch {
 	case err != nil:

@@ -12,6 +12,7 @@ import (
 	"time"
 
 	"github.com/wasmjob/wasmjob/host"
+	"github.com/wasmjob/wasmjob/host/guest"
 	"github.com/wasmjob/wasmjob/host/job"
 	"github.com/wasmjob/wasmjob/host/registry"
 	"github.com/wasmjob/wasmjob/host/registry/embedded"
@@ -156,7 +157,7 @@ func twoModules(t *testing.T) registry.Registry {
 	if err != nil {
 		t.Fatal(err)
 	}
-	report, err := host.InspectModule(wasm)
+	report, err := guest.InspectModule(wasm)
 	if err != nil {
 		t.Fatal(err)
 	}

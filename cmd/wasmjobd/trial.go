@@ -5,13 +5,13 @@ import (
 	"path/filepath"
 	"strings"
 
-	"github.com/wasmjob/wasmjob/host"
+	"github.com/wasmjob/wasmjob/host/guest"
 )
 
 // trial is what modules are run with outside of a server. Their compiled code is
 // kept in the cache directory of the user, if the environment tells of one.
-func trial(term *terminal) host.Trial {
-	t := host.Trial{Note: func(err error) { term.note("%v", err) }}
+func trial(term *terminal) guest.Trial {
+	t := guest.Trial{Note: func(err error) { term.note("%v", err) }}
 	top := term.variable("XDG_CACHE_HOME")
 	if home := term.variable("HOME"); home != "" {
 		top = cmp.Or(top, filepath.Join(home, ".cache"))

@@ -1,4 +1,4 @@
-package host
+package guest
 
 import (
 	"fmt"
@@ -35,7 +35,7 @@ func TestGuestConformance(t *testing.T) {
 	for _, sdk := range []string{"go", "tinygo", "rust", "assemblyscript", "c"} {
 		t.Run(sdk, func(t *testing.T) {
 			t.Parallel()
-			folder := filepath.Join("..", "build", "conformance")
+			folder := filepath.Join("..", "..", "build", "conformance")
 			g := conformance.Guest{Name: sdk}
 			var err error
 			if g.Module, err = os.ReadFile(filepath.Join(folder, sdk+".wasm")); err == nil {

@@ -1,4 +1,4 @@
-package host
+package guest
 
 import (
 	"context"
@@ -15,6 +15,7 @@ import (
 	"time"
 
 	"github.com/wasmjob/wasmjob/abi/conformance"
+	"github.com/wasmjob/wasmjob/host"
 	"github.com/wasmjob/wasmjob/host/internal/sandbox"
 	"github.com/wasmjob/wasmjob/host/job"
 )
@@ -35,7 +36,7 @@ const maxKept = 4
 func NewJudged() (*Judged, error) {
 	e, err := sandbox.New(sandbox.Options{})
 	if err != nil {
-		return nil, failf(Internal, err, "sandbox")
+		return nil, &host.Error{Code: host.Internal, Msg: "sandbox", Err: err}
 	}
 	return &Judged{engine: e, free: func() {}}, nil
 }
@@ -44,7 +45,7 @@ func NewJudged() (*Judged, error) {
 func (t Trial) Judged(wasm []byte) (*Judged, error) {
 	e, free, err := t.engine(wasm)
 	if err != nil {
-		return nil, failf(Internal, err, "sandbox")
+		return nil, &host.Error{Code: host.Internal, Msg: "sandbox", Err: err}
 	}
 	return &Judged{engine: e, free: free}, nil
 }

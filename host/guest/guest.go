@@ -1,4 +1,4 @@
-package host
+package guest
 
 import (
 	"context"
@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"github.com/wasmjob/wasmjob/abi"
+	"github.com/wasmjob/wasmjob/host"
 	"github.com/wasmjob/wasmjob/host/internal/outbound"
 	"github.com/wasmjob/wasmjob/host/internal/sandbox"
 	"github.com/wasmjob/wasmjob/host/job"
@@ -64,7 +65,7 @@ func RunModule(ctx context.Context, wasm []byte, c job.Call, t Trial) (out job.O
 	if grants := c.Config.Allow.HTTP; c.HTTP == nil && len(grants) > 0 {
 		client, err := outbound.New(grants, outbound.Options{AllowPrivate: t.PrivateHosts})
 		if err != nil {
-			return out, failf(Invalid, err, "grants of http")
+			return out, &host.Error{Code: host.Invalid, Msg: "grants of http", Err: err}
 		}
 		defer client.Close()
 		c.HTTP = client

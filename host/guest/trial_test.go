@@ -1,4 +1,4 @@
-package host
+package guest
 
 import (
 	"context"
@@ -175,7 +175,7 @@ func TestAReadOnlyTrialChangesNothingElsewhere(t *testing.T) {
 		files int
 	}{{Trial{ReadOnly: true}, 0}, {Trial{}, 1}} {
 		c := job.Call{Config: job.Config{Name: "long", Kind: job.Simple, Shards: 1, Allow: job.Allow{Dirs: []job.Dir{{Host: dir, Guest: "/d", Write: true}}}}, Total: 1, ItemParam: "0", HasItemParam: true}
-		wasm, err := os.ReadFile("../plugins/examples/long-wat/long.wasm")
+		wasm, err := os.ReadFile("../../plugins/examples/long-wat/long.wasm")
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -190,7 +190,7 @@ func TestAReadOnlyTrialChangesNothingElsewhere(t *testing.T) {
 
 func wasmOf(t *testing.T, name string) []byte {
 	t.Helper()
-	wasm, err := os.ReadFile(filepath.Join("..", "abi", "conformance", "wat", name+".wasm"))
+	wasm, err := os.ReadFile(filepath.Join("..", "..", "abi", "conformance", "wat", name+".wasm"))
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -1,4 +1,4 @@
-package host
+package guest
 
 import (
 	"cmp"
@@ -13,6 +13,7 @@ import (
 	"slices"
 	"time"
 
+	"github.com/wasmjob/wasmjob/host"
 	"github.com/wasmjob/wasmjob/host/internal/lockfile"
 	"github.com/wasmjob/wasmjob/host/internal/module"
 	"github.com/wasmjob/wasmjob/host/internal/sandbox"
@@ -147,11 +148,11 @@ func (h readOnly) Do(ctx context.Context, r job.HTTPRequest) (*job.HTTPResponse,
 func StoredModule(dataDir, digest string) ([]byte, error) {
 	s, err := module.Open(filepath.Join(dataDir, "modules"))
 	if err != nil {
-		return nil, failf(Internal, err, "data directory %s", dataDir)
+		return nil, &host.Error{Code: host.Internal, Msg: "data directory " + dataDir, Err: err}
 	}
 	wasm, err := s.Get(digest)
 	if err != nil {
-		return nil, failf(NotFound, err, "modules of %s", dataDir)
+		return nil, &host.Error{Code: host.NotFound, Msg: "modules of " + dataDir, Err: err}
 	}
 	return wasm, nil
 }
