@@ -133,8 +133,8 @@ func chosen(cases []conformance.Case, only []string) ([]conformance.Case, error)
 }
 
 func testModule(ctx context.Context, term *terminal, wasm []byte, cases []conformance.Case) (err error) {
-	report, err := guest.InspectModule(wasm)
-	if refusal, ok := errors.AsType[*guest.ModuleRefusal](err); ok {
+	report, err := guest.Inspect(wasm)
+	if refusal, ok := errors.AsType[*guest.Refusal](err); ok {
 		return exitf(exitInvalid, "the module cannot be run: %w", refusal)
 	}
 	if err != nil {
@@ -151,7 +151,7 @@ func testModule(ctx context.Context, term *terminal, wasm []byte, cases []confor
 				cases[i].Rule, cases[i].Name, r.Kind, strings.Join(report.Kinds, ", "))
 		}
 	}
-	j, err := trial(term).Judged(wasm)
+	j, err := guestOptions(term).Adapter(wasm)
 	if err != nil {
 		return err
 	}

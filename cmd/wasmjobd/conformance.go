@@ -71,7 +71,7 @@ func withHost(ctx context.Context, other []string, use func(conformance.Host) er
 		}
 		return errors.Join(use(p), p.Close())
 	}
-	j, err := guest.NewJudged()
+	j, err := guest.NewAdapter()
 	if err != nil {
 		return err
 	}

@@ -140,7 +140,7 @@ func (f *execFlags) prepare(term *terminal, path string) (func(context.Context) 
 		log.to = term.err
 	}
 	call.Log = log.logger()
-	t := trial(term)
+	t := guestOptions(term)
 	t.PrivateHosts = g.private
 	if call.Config.Kind == kindStrategy {
 		c, err := f.shardCall(call)
@@ -155,7 +155,7 @@ func (f *execFlags) prepare(term *terminal, path string) (func(context.Context) 
 	}
 	call.State = state
 	return func(ctx context.Context) error {
-		return execute(ctx, term, attempt{wasm: wasm, call: call, trial: t, log: log, state: state})
+		return execute(ctx, term, attempt{wasm: wasm, call: call, options: t, log: log, state: state})
 	}, nil
 }
 
@@ -229,8 +229,8 @@ func (f *execFlags) meant() job.Kind {
 
 // choose settles the kind by what the module can be.
 func (f *execFlags) choose(wasm []byte, c *job.Config) error {
-	report, err := guest.InspectModule(wasm)
-	if refusal, ok := errors.AsType[*guest.ModuleRefusal](err); ok {
+	report, err := guest.Inspect(wasm)
+	if refusal, ok := errors.AsType[*guest.Refusal](err); ok {
 		return exitf(exitInvalid, "the module cannot be run: %w", refusal)
 	}
 	if err != nil {
@@ -269,7 +269,7 @@ func impossible(c job.Config) error {
 type attempt struct {
 	wasm     []byte
 	call     job.Call
-	trial    guest.Trial
+	options  guest.Options
 	log      *guestLog
 	state    *itemState
 	replayed *replayed // nil unless it is one of the history
@@ -278,8 +278,8 @@ type attempt struct {
 func execute(ctx context.Context, term *terminal, a attempt) error {
 	forget := context.AfterFunc(ctx, func() { term.note("asked the guest to stop; Ctrl-C again ends it at once") })
 	defer forget()
-	out, err := guest.RunModule(ctx, a.wasm, a.call, a.trial)
-	if refusal, ok := errors.AsType[*guest.ModuleRefusal](err); ok {
+	out, err := guest.Run(ctx, a.wasm, a.call, a.options)
+	if refusal, ok := errors.AsType[*guest.Refusal](err); ok {
 		return exitf(exitInvalid, "the module cannot be run: %w", refusal)
 	}
 	if coded, ok := errors.AsType[*host.Error](err); ok && coded.Code == host.Invalid {

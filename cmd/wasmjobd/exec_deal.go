@@ -38,13 +38,13 @@ func (f *execFlags) shardCall(call job.Call) (job.ShardCall, error) {
 }
 
 // deal asks a strategy who gets what.
-func deal(ctx context.Context, term *terminal, wasm []byte, c job.ShardCall, t guest.Trial, log *guestLog) error {
-	owners, took, err := guest.DealModule(ctx, wasm, c, t)
+func deal(ctx context.Context, term *terminal, wasm []byte, c job.ShardCall, t guest.Options, log *guestLog) error {
+	owners, took, err := guest.Assign(ctx, wasm, c, t)
 	d := dealing{
 		Verdict: job.OK, Assignment: []assignment{}, Took: took.Round(time.Microsecond).String(),
 		TookMS: float64(took.Microseconds()) / 1000, Log: log.kept(),
 	}
-	if fault, ok := errors.AsType[*guest.StrategyFault](err); ok {
+	if fault, ok := errors.AsType[*guest.AssignFault](err); ok {
 		d.Verdict, d.Error = job.Failure, fault.Error()
 	} else if err != nil {
 		return err

@@ -84,7 +84,7 @@ func (f *execFlags) runAgain(ctx context.Context, term *terminal, c *cobra.Comma
 	if err != nil {
 		return err
 	}
-	t := trial(term)
+	t := guestOptions(term)
 	t.PrivateHosts, t.ReadOnly = p.file.Host.Allow.PrivateHosts, !f.write
 	log := &guestLog{}
 	if !term.json() {
@@ -94,7 +94,7 @@ func (f *execFlags) runAgain(ctx context.Context, term *terminal, c *cobra.Comma
 		}
 	}
 	call.Log = log.logger()
-	return execute(ctx, term, attempt{wasm: wasm, call: call, trial: t, log: log, state: p.state, replayed: &p.r})
+	return execute(ctx, term, attempt{wasm: wasm, call: call, options: t, log: log, state: p.state, replayed: &p.r})
 }
 
 func setFlags(c *cobra.Command) (names []string) {
@@ -147,7 +147,7 @@ func (p *replay) find(ctx context.Context, attempt bool) error {
 // module is the one that ran, or another one to be tried in its place.
 func (p *replay) module(args []string) ([]byte, error) {
 	if len(args) == 0 {
-		wasm, err := guest.StoredModule(p.file.Server.DataDir, p.row.Digest)
+		wasm, err := guest.Stored(p.file.Server.DataDir, p.row.Digest)
 		if err != nil {
 			return nil, exitf(exitNotFound, "%w; name a module to run in its place: wasmjobd exec MODULE.wasm --replay …", err)
 		}

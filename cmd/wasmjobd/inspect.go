@@ -18,7 +18,7 @@ const maxModuleFile = 256 << 20
 
 // inspection is what "inspect" prints as JSON.
 type inspection struct {
-	guest.ModuleReport
+	guest.Report
 	Runs    bool   `json:"runs"`
 	Refused string `json:"refused,omitempty"` // a word for scripts
 	Problem string `json:"problem,omitempty"`
@@ -76,14 +76,14 @@ func readModule(term *terminal, path string) ([]byte, error) {
 }
 
 func inspect(term *terminal, path string, wasm []byte) error {
-	report, err := guest.InspectModule(wasm)
-	refusal, refused := errors.AsType[*guest.ModuleRefusal](err)
+	report, err := guest.Inspect(wasm)
+	refusal, refused := errors.AsType[*guest.Refusal](err)
 	if err != nil && !refused {
 		return err
 	}
-	out := inspection{ModuleReport: report, Runs: err == nil}
+	out := inspection{Report: report, Runs: err == nil}
 	if refused {
-		out.Refused, out.Problem, out.Hint = string(refusal.Reason), refusal.Problem, refusal.Hint
+		out.Refused, out.Problem, out.Hint = refusal.Reason, refusal.Problem, refusal.Hint
 	}
 	if term.json() {
 		if err := term.printJSON(out); err != nil {
@@ -98,7 +98,7 @@ func inspect(term *terminal, path string, wasm []byte) error {
 	return nil
 }
 
-func printReport(term *terminal, r guest.ModuleReport) {
+func printReport(term *terminal, r guest.Report) {
 	kinds := strings.Join(r.Kinds, ", ")
 	if kinds == "" {
 		kinds = "none"

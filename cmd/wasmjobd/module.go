@@ -54,8 +54,8 @@ func moduleSet(o *operatorVerb) *cobra.Command {
 		if err != nil {
 			return err
 		}
-		report, err := guest.InspectModule(wasm)
-		if refusal, ok := errors.AsType[*guest.ModuleRefusal](err); ok {
+		report, err := guest.Inspect(wasm)
+		if refusal, ok := errors.AsType[*guest.Refusal](err); ok {
 			return exitf(exitInvalid, "%s: %w", args[1], refusal)
 		}
 		if err != nil {
@@ -93,7 +93,7 @@ func (o *operatorVerb) setModule(ctx context.Context, op cluster, name string, n
 }
 
 // fits refuses a module that the job could not run.
-func fits(ctx context.Context, op cluster, name string, report guest.ModuleReport) error {
+func fits(ctx context.Context, op cluster, name string, report guest.Report) error {
 	r, err := op.Job(ctx, name)
 	switch {
 	case err != nil:

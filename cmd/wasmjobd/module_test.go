@@ -157,7 +157,7 @@ func twoModules(t *testing.T) registry.Registry {
 	if err != nil {
 		t.Fatal(err)
 	}
-	report, err := guest.InspectModule(wasm)
+	report, err := guest.Inspect(wasm)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -3,74 +3,29 @@ package guest
 import (
 	"context"
 	"slices"
-	"strings"
 	"time"
 
-	"github.com/wasmjob/wasmjob/abi"
 	"github.com/wasmjob/wasmjob/host"
 	"github.com/wasmjob/wasmjob/host/internal/outbound"
 	"github.com/wasmjob/wasmjob/host/internal/sandbox"
 	"github.com/wasmjob/wasmjob/host/job"
 )
 
-// ModuleReport says what a module consists of, without running it.
-type ModuleReport struct {
-	sandbox.Report
-	Listeners []string `json:"listeners"` // before, after, started, completed
-	// Since is the number of additions to the host that the module's functions
-	// ask for: an older host would refuse it.
-	Since int `json:"since"`
-}
-
-// ModuleRefusal is the error for a module that this host will not run; it says
-// what is wrong and how to build the module right.
-type ModuleRefusal = sandbox.Refusal
-
-// StrategyFault is the error for a strategy that did not deal as it must.
-type StrategyFault = sandbox.ShardError
-
-// InspectModule takes a module apart. The report is filled in also when the
-// error is a *ModuleRefusal, unless nothing could be read (then its Digest is
-// empty).
-func InspectModule(wasm []byte) (report ModuleReport, err error) {
-	err = Trial{}.withSandbox(wasm, func(e *sandbox.Engine) error {
-		report.Report, err = e.Inspect(wasm)
-		return err
-	})
-	report.Listeners = []string{}
-	for _, export := range report.Exports {
-		switch export.Name {
-		case abi.ExportBefore, abi.ExportAfter, abi.ExportStarted, abi.ExportCompleted:
-			report.Listeners = append(report.Listeners, strings.TrimPrefix(export.Name, "wasmjob_"))
-		}
-	}
-	since := map[string]int{}
-	for _, f := range abi.Functions() {
-		since[f.Name] = f.Since
-	}
-	for _, im := range report.Imports {
-		if im.Module == abi.Module {
-			report.Since = max(report.Since, since[im.Name])
-		}
-	}
-	return report, err
-}
-
-// RunModule runs a module once, outside of any server: no registry, no
-// history, nothing but the call. Requests that the call's configuration grants
+// Run runs a module once, outside of any server: no registry, no history,
+// nothing but the call. Requests that the call's configuration grants
 // are sent, if the call brings nothing that sends them. When ctx ends the guest is
 // asked to stop, and ended when its grace is over. A guest's fault is an outcome;
-// the error is a *ModuleRefusal or a fault of this host.
-func RunModule(ctx context.Context, wasm []byte, c job.Call, t Trial) (out job.Outcome, err error) {
+// the error is a *Refusal or a fault of this host.
+func Run(ctx context.Context, wasm []byte, c job.Call, o Options) (out job.Outcome, err error) {
 	if grants := c.Config.Allow.HTTP; c.HTTP == nil && len(grants) > 0 {
-		client, err := outbound.New(grants, outbound.Options{AllowPrivate: t.PrivateHosts})
+		client, err := outbound.New(grants, outbound.Options{AllowPrivate: o.PrivateHosts})
 		if err != nil {
 			return out, &host.Error{Code: host.Invalid, Msg: "grants of http", Err: err}
 		}
 		defer client.Close()
 		c.HTTP = client
 	}
-	if t.ReadOnly {
+	if o.ReadOnly {
 		c.Config.Allow.Dirs = slices.Clone(c.Config.Allow.Dirs)
 		for i := range c.Config.Allow.Dirs {
 			c.Config.Allow.Dirs[i].Write = false
@@ -79,7 +34,7 @@ func RunModule(ctx context.Context, wasm []byte, c job.Call, t Trial) (out job.O
 			c.HTTP = readOnly{c.HTTP}
 		}
 	}
-	err = t.withSandbox(wasm, func(e *sandbox.Engine) error {
+	err = o.withSandbox(wasm, func(e *sandbox.Engine) error {
 		m, err := e.Load(ctx, wasm)
 		if err != nil {
 			return err
@@ -90,15 +45,15 @@ func RunModule(ctx context.Context, wasm []byte, c job.Call, t Trial) (out job.O
 		out = e.Run(hard, m, c)
 		return nil
 	})
-	return out, err
+	return out, own(err)
 }
 
-// DealModule asks a strategy's module once to deal out items, outside of any
-// server. The answer has, per item, the index of an instance, and took is
-// without loading the module. The error is a *ModuleRefusal, a *StrategyFault
-// or a fault of this host.
-func DealModule(ctx context.Context, wasm []byte, c job.ShardCall, t Trial) (owners []int, took time.Duration, err error) {
-	err = t.withSandbox(wasm, func(e *sandbox.Engine) error {
+// Assign asks a strategy's module once to assign items, outside of any server.
+// owners has the index of an instance for each item; took leaves out the time that
+// loading the module needs. The error is a *Refusal, an *AssignFault or a fault of
+// this host.
+func Assign(ctx context.Context, wasm []byte, c job.ShardCall, o Options) (owners []int, took time.Duration, err error) {
+	err = o.withSandbox(wasm, func(e *sandbox.Engine) error {
 		m, err := e.Load(ctx, wasm)
 		if err != nil {
 			return err
@@ -109,12 +64,12 @@ func DealModule(ctx context.Context, wasm []byte, c job.ShardCall, t Trial) (own
 		took = time.Since(began)
 		return err
 	})
-	return owners, took, err
+	return owners, took, own(err)
 }
 
 // withSandbox lends a sandbox for one piece of work with a module.
-func (t Trial) withSandbox(wasm []byte, use func(*sandbox.Engine) error) error {
-	e, free, err := t.engine(wasm)
+func (o Options) withSandbox(wasm []byte, use func(*sandbox.Engine) error) error {
+	e, free, err := o.engine(wasm)
 	if err != nil {
 		return err
 	}

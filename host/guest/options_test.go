@@ -45,15 +45,15 @@ func TestAGuestIsAskedToStopFirst(t *testing.T) {
 }
 
 // A guest must not change the code that the next call runs as it is, nor its key.
-func TestNoTrialWritesToItsCache(t *testing.T) {
+func TestNoGuestWritesToTheCache(t *testing.T) {
 	t.Parallel()
 	top := t.TempDir()
-	trial := Trial{CacheDir: filepath.Join(top, "cache")}
+	o := Options{CacheDir: filepath.Join(top, "cache")}
 	wasm := wasmOf(t, "ok")
 	for write, want := range map[bool]job.Verdict{false: job.OK, true: job.Failure} {
 		call := job.Call{Config: job.Config{Name: "j", Kind: job.Simple, Shards: 1}, Total: 1}
 		call.Config.Allow.Dirs = []job.Dir{{Host: top, Guest: "/data", Write: write}}
-		out, err := RunModule(t.Context(), wasm, call, trial)
+		out, err := Run(t.Context(), wasm, call, o)
 		if err != nil || out.Verdict != want || write != strings.Contains(out.Error, "no job may write to where compiled code is kept") {
 			t.Errorf("write is %v: %s (%s), %v", write, out.Verdict, out.Error, err)
 		}
@@ -62,10 +62,10 @@ func TestNoTrialWritesToItsCache(t *testing.T) {
 
 // Compiled code is kept for the next call, by one process at a time, and of the
 // modules that were used last.
-func TestTheCacheOfTrials(t *testing.T) {
+func TestTheCacheOfCompiledCode(t *testing.T) {
 	t.Parallel()
 	top := filepath.Join(t.TempDir(), "cache", "wasmjobd")
-	trial := Trial{CacheDir: top, Note: func(err error) { t.Error(err) }}
+	o := Options{CacheDir: top, Note: func(err error) { t.Error(err) }}
 	call := job.Call{Config: job.Config{Name: "j", Kind: job.Simple, Shards: 1}, Total: 1}
 	compiled := func() int {
 		t.Helper()
@@ -77,7 +77,7 @@ func TestTheCacheOfTrials(t *testing.T) {
 	}
 	wasm := wasmOf(t, "ok")
 	for range 2 {
-		if out, err := RunModule(t.Context(), wasm, call, trial); err != nil || out.Verdict != job.OK {
+		if out, err := Run(t.Context(), wasm, call, o); err != nil || out.Verdict != job.OK {
 			t.Fatalf("%+v, %v", out, err)
 		}
 	}
@@ -140,8 +140,8 @@ func TestARunWithoutTheCache(t *testing.T) {
 		t.Fatal(err)
 	}
 	noted := 0
-	out, err := RunModule(t.Context(), wasmOf(t, "ok"), job.Call{Config: job.Config{Name: "j", Kind: job.Simple, Shards: 1}, Total: 1},
-		Trial{CacheDir: filepath.Join(file, "below"), Note: func(error) { noted++ }})
+	out, err := Run(t.Context(), wasmOf(t, "ok"), job.Call{Config: job.Config{Name: "j", Kind: job.Simple, Shards: 1}, Total: 1},
+		Options{CacheDir: filepath.Join(file, "below"), Note: func(error) { noted++ }})
 	if err != nil || out.Verdict != job.OK || noted != 1 {
 		t.Errorf("%+v, %v, %d notes", out, err, noted)
 	}
@@ -155,7 +155,7 @@ func (a *asking) Do(_ context.Context, r job.HTTPRequest) (*job.HTTPResponse, er
 	return &job.HTTPResponse{Status: 200}, nil
 }
 
-func TestAReadOnlyTrialChangesNothingElsewhere(t *testing.T) {
+func TestReadOnlyChangesNothingElsewhere(t *testing.T) {
 	t.Parallel()
 	network := &asking{}
 	h := readOnly{network}
@@ -171,19 +171,19 @@ func TestAReadOnlyTrialChangesNothingElsewhere(t *testing.T) {
 
 	dir := t.TempDir()
 	for _, tt := range []struct {
-		trial Trial
+		o     Options
 		files int
-	}{{Trial{ReadOnly: true}, 0}, {Trial{}, 1}} {
+	}{{Options{ReadOnly: true}, 0}, {Options{}, 1}} {
 		c := job.Call{Config: job.Config{Name: "long", Kind: job.Simple, Shards: 1, Allow: job.Allow{Dirs: []job.Dir{{Host: dir, Guest: "/d", Write: true}}}}, Total: 1, ItemParam: "0", HasItemParam: true}
 		wasm, err := os.ReadFile("../../plugins/examples/long-wat/long.wasm")
 		if err != nil {
 			t.Fatal(err)
 		}
-		if out, err := RunModule(t.Context(), wasm, c, tt.trial); err != nil || out.Verdict != job.OK {
+		if out, err := Run(t.Context(), wasm, c, tt.o); err != nil || out.Verdict != job.OK {
 			t.Fatalf("%+v, %v", out, err)
 		}
 		if files, err := os.ReadDir(dir); err != nil || len(files) != tt.files {
-			t.Errorf("%+v: %v, %v", tt.trial, files, err)
+			t.Errorf("%+v: %v, %v", tt.o, files, err)
 		}
 	}
 }

@@ -20,16 +20,17 @@ import (
 	"github.com/wasmjob/wasmjob/host/job"
 )
 
-// Trial is what modules may use that run outside of any server; the zero value
+// Options say what modules may use that run outside of any server; the zero value
 // is useful.
-type Trial struct {
+type Options struct {
 	// CacheDir keeps compiled code from one call to the next, of the modules that
 	// were used last. Several processes may use it; it is made with mode 0700.
 	// Empty: compiled code lives in memory only.
 	CacheDir string
 	// Note is told why CacheDir cannot be used; nil discards.
 	Note func(error)
-	// PrivateHosts are as in Options.
+	// PrivateHosts are names, or patterns "*.name", that granted requests may reach
+	// although they lead to this machine or into a private network.
 	PrivateHosts []string
 	// ReadOnly denies requests other than GET and HEAD, and lets nothing be changed
 	// in granted directories.
@@ -41,19 +42,19 @@ const maxTried = 16
 
 // engine makes a sandbox for a module; free is called after it was closed.
 // Without the cache it works as well, only later.
-func (t Trial) engine(wasm []byte) (e *sandbox.Engine, free func(), err error) {
+func (o Options) engine(wasm []byte) (e *sandbox.Engine, free func(), err error) {
 	free = func() {}
-	if t.CacheDir != "" {
+	if o.CacheDir != "" {
 		sum := sha256.Sum256(wasm)
-		dir, unlock, err := takeCache(t.CacheDir, hex.EncodeToString(sum[:]))
+		dir, unlock, err := takeCache(o.CacheDir, hex.EncodeToString(sum[:]))
 		if err == nil {
-			if e, err = t.caching(dir); err == nil {
+			if e, err = o.caching(dir); err == nil {
 				return e, unlock, nil
 			}
 			unlock()
 		}
-		if t.Note != nil && !errors.Is(err, lockfile.ErrTaken) {
-			t.Note(fmt.Errorf("compiled code is not kept: %w", err))
+		if o.Note != nil && !errors.Is(err, lockfile.ErrTaken) {
+			o.Note(fmt.Errorf("compiled code is not kept: %w", err))
 		}
 	}
 	e, err = sandbox.New(sandbox.Options{})
@@ -62,8 +63,8 @@ func (t Trial) engine(wasm []byte) (e *sandbox.Engine, free func(), err error) {
 
 // caching makes a sandbox that keeps compiled code, which runs as it is found: no
 // guest may write there.
-func (t Trial) caching(dir string) (*sandbox.Engine, error) {
-	top, err := filepath.Abs(t.CacheDir)
+func (o Options) caching(dir string) (*sandbox.Engine, error) {
+	top, err := filepath.Abs(o.CacheDir)
 	if err != nil {
 		return nil, fmt.Errorf("look for the cache: %w", err)
 	}
@@ -143,9 +144,9 @@ func (h readOnly) Do(ctx context.Context, r job.HTTPRequest) (*job.HTTPResponse,
 	return h.HTTP.Do(ctx, r)
 }
 
-// StoredModule gives the bytes of a module that a server with this data directory
+// Stored returns the bytes of a module that a server with this data directory
 // has run, by its sha256 in hex.
-func StoredModule(dataDir, digest string) ([]byte, error) {
+func Stored(dataDir, digest string) ([]byte, error) {
 	s, err := module.Open(filepath.Join(dataDir, "modules"))
 	if err != nil {
 		return nil, &host.Error{Code: host.Internal, Msg: "data directory " + dataDir, Err: err}

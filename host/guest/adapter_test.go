@@ -13,7 +13,7 @@ import (
 // The sandbox keeps to the contract, by the modules of the kit.
 func TestConformance(t *testing.T) {
 	t.Parallel()
-	j, err := NewJudged()
+	j, err := NewAdapter()
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -44,7 +44,7 @@ func TestGuestConformance(t *testing.T) {
 			if err != nil {
 				omit(t, fmt.Sprintf("no guest of this SDK: make guests (%v)", err))
 			}
-			j, err := NewJudged()
+			j, err := NewAdapter()
 			if err != nil {
 				t.Fatal(err)
 			}

@@ -20,9 +20,9 @@ import (
 	"github.com/wasmjob/wasmjob/host/job"
 )
 
-// Judged is this host's sandbox as the conformance kit sees it, and as the
-// cases of authors do. One goroutine uses it at a time.
-type Judged struct {
+// Adapter lets the conformance kit, and the cases of authors, ask this host's
+// sandbox. One goroutine uses it at a time.
+type Adapter struct {
 	engine *sandbox.Engine
 	free   func()            // after engine was closed
 	kept   []*sandbox.Module // compiled, the oldest first
@@ -32,79 +32,79 @@ type Judged struct {
 // asked in turn.
 const maxKept = 4
 
-// NewJudged makes one; Close it.
-func NewJudged() (*Judged, error) {
+// NewAdapter makes an Adapter, which the caller closes.
+func NewAdapter() (*Adapter, error) {
 	e, err := sandbox.New(sandbox.Options{})
 	if err != nil {
 		return nil, &host.Error{Code: host.Internal, Msg: "sandbox", Err: err}
 	}
-	return &Judged{engine: e, free: func() {}}, nil
+	return &Adapter{engine: e, free: func() {}}, nil
 }
 
-// Judged makes one for the cases of one module.
-func (t Trial) Judged(wasm []byte) (*Judged, error) {
-	e, free, err := t.engine(wasm)
+// Adapter makes an Adapter for the cases of one module, which the caller closes.
+func (o Options) Adapter(wasm []byte) (*Adapter, error) {
+	e, free, err := o.engine(wasm)
 	if err != nil {
 		return nil, &host.Error{Code: host.Internal, Msg: "sandbox", Err: err}
 	}
-	return &Judged{engine: e, free: free}, nil
+	return &Adapter{engine: e, free: free}, nil
 }
 
 // Close gives up what it holds.
-func (j *Judged) Close() error {
-	for _, m := range j.kept {
+func (a *Adapter) Close() error {
+	for _, m := range a.kept {
 		m.Close()
 	}
-	defer j.free()
-	return j.engine.Close()
+	defer a.free()
+	return a.engine.Close()
 }
 
 // load compiles a module, unless it was asked for lately.
-func (j *Judged) load(ctx context.Context, wasm []byte) (*sandbox.Module, error) {
+func (a *Adapter) load(ctx context.Context, wasm []byte) (*sandbox.Module, error) {
 	sum := sha256.Sum256(wasm)
 	digest := hex.EncodeToString(sum[:])
-	for _, m := range j.kept {
+	for _, m := range a.kept {
 		if m.Digest() == digest {
 			return m, nil
 		}
 	}
-	m, err := j.engine.Load(ctx, wasm)
+	m, err := a.engine.Load(ctx, wasm)
 	if err != nil {
 		return nil, err
 	}
-	if len(j.kept) == maxKept {
-		j.kept[0].Close()
-		j.kept = slices.Delete(j.kept, 0, 1)
+	if len(a.kept) == maxKept {
+		a.kept[0].Close()
+		a.kept = slices.Delete(a.kept, 0, 1)
 	}
-	j.kept = append(j.kept, m)
+	a.kept = append(a.kept, m)
 	return m, nil
 }
 
 // Do implements conformance.Host. When ctx ends the guest is asked to stop, and
 // ended when its grace is over.
-func (j *Judged) Do(ctx context.Context, r conformance.Request) (conformance.Answer, error) {
+func (a *Adapter) Do(ctx context.Context, r conformance.Request) (conformance.Answer, error) {
 	if err := ctx.Err(); err != nil {
 		return conformance.Answer{}, err
 	}
-	m, err := j.load(ctx, r.Module)
-	if refusal, ok := errors.AsType[*ModuleRefusal](err); ok {
+	m, err := a.load(ctx, r.Module)
+	if refusal, ok := errors.AsType[*sandbox.Refusal](err); ok {
 		return conformance.Answer{Refused: refusal.Error()}, nil
 	}
 	if err != nil {
 		return conformance.Answer{}, err
 	}
-	j.engine.ForgetLines() // each request stands for itself
+	a.engine.ForgetLines() // each request stands for itself
 	said := &lines{}
 	switch r.Kind {
 	case "":
 		return conformance.Answer{}, nil
 	case "strategy":
-		owners, err := j.engine.Shard(ctx, m, shardCallOf(r, slog.New(said)))
-		a := conformance.Answer{Verdict: string(job.OK), Owners: owners, Logs: said.all}
+		owners, err := a.engine.Shard(ctx, m, shardCallOf(r, slog.New(said)))
+		answer := conformance.Answer{Verdict: string(job.OK), Owners: owners, Logs: said.all}
 		if err != nil {
-			a.Verdict, a.Reason = string(job.Failure), err.Error()
+			answer.Verdict, answer.Reason = string(job.Failure), err.Error()
 		}
-		return a, nil
+		return answer, nil
 	}
 	c := callOf(r, slog.New(said))
 	state := &values{now: map[string][]byte{}}
@@ -115,7 +115,7 @@ func (j *Judged) Do(ctx context.Context, r conformance.Request) (conformance.Ans
 	c.State, c.HTTP = state, network
 	hard, done := stoppable(ctx, &c)
 	defer done()
-	out := j.engine.Run(hard, m, c)
+	out := a.engine.Run(hard, m, c)
 	return conformance.Answer{
 		Verdict: string(out.Verdict), Code: out.Code, Result: out.Result, Reason: out.Error, Logs: said.all,
 		Values: state.texts(), Metrics: out.Metrics, Flow: conformance.Flow(out.Flow), Fuel: out.Fuel, Requests: network.sent,

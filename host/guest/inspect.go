@@ -1,0 +1,114 @@
+package guest
+
+import (
+	"errors"
+	"strings"
+
+	"github.com/wasmjob/wasmjob/abi"
+	"github.com/wasmjob/wasmjob/host/internal/sandbox"
+)
+
+// Report says what a module consists of, without running it.
+type Report struct {
+	Digest      string   `json:"digest"` // SHA-256, in hex
+	Bytes       int      `json:"bytes"`
+	Kinds       []string `json:"kinds"`              // what it can be: simple, dataflow, strategy, script
+	ABI         int      `json:"abi"`                // 0: it says none
+	Exports     []Export `json:"exports"`            // functions alone
+	Imports     []Import `json:"imports"`            // everything
+	Grants      []string `json:"grants"`             // what it may want of the job's allow table
+	MemoryMin   int64    `json:"memory_min"`         // bytes at the start
+	MemoryMax   int64    `json:"memory_max"`         // the most bytes that it declares; 0: it declares none
+	Initialize  bool     `json:"initialize"`         // it has _initialize
+	Functions   int      `json:"functions"`          // with code
+	Sections    []string `json:"sections,omitempty"` // names of custom sections
+	StartOnLoad bool     `json:"start_on_load"`      // it has a start section
+	Listeners   []string `json:"listeners"`          // before, after, started, completed
+	// Since is the number of additions to the host that the module's functions
+	// ask for: an older host would refuse it.
+	Since int `json:"since"`
+}
+
+// Export is a function that a module offers.
+type Export struct {
+	Name      string `json:"name"`
+	Signature string `json:"signature"`
+}
+
+// Import is what a module asks of its host.
+type Import struct {
+	Module    string `json:"module"`
+	Name      string `json:"name"`
+	Signature string `json:"signature,omitempty"`
+	Grant     string `json:"grant,omitempty"` // key of the allow table without which it does little
+}
+
+// Refusal is the error for a module that this host will not run.
+type Refusal struct {
+	Reason  string // one word, for programs
+	Problem string // what is wrong
+	Hint    string // how to build the module right; may be empty
+}
+
+// Error is the problem with the hint, in one line.
+func (r *Refusal) Error() string {
+	if r.Hint == "" {
+		return r.Problem
+	}
+	return r.Problem + "; " + r.Hint
+}
+
+// AssignFault is the error for a strategy that did not assign each item to one
+// instance, or not the same one when it was asked again.
+type AssignFault struct{ msg string }
+
+// Error says what is wrong, and with which items.
+func (f *AssignFault) Error() string { return f.msg }
+
+// own turns the errors of the sandbox that callers tell apart into those of this
+// package.
+func own(err error) error {
+	if r, ok := errors.AsType[*sandbox.Refusal](err); ok {
+		return &Refusal{Reason: string(r.Reason), Problem: r.Problem, Hint: r.Hint}
+	}
+	if f, ok := errors.AsType[*sandbox.ShardError](err); ok {
+		return &AssignFault{msg: f.Error()}
+	}
+	return err
+}
+
+// Inspect takes a module apart. The report is filled in also when the error is a
+// *Refusal, unless nothing could be read; then its Digest is empty.
+func Inspect(wasm []byte) (Report, error) {
+	var found sandbox.Report
+	err := Options{}.withSandbox(wasm, func(e *sandbox.Engine) (err error) {
+		found, err = e.Inspect(wasm)
+		return err
+	})
+	r := Report{
+		Digest: found.Digest, Bytes: found.Bytes, Kinds: found.Kinds, ABI: found.ABI, Grants: found.Grants,
+		MemoryMin: found.MemoryMin, MemoryMax: found.MemoryMax, Initialize: found.Initialize, Functions: found.Functions,
+		Sections: found.Sections, StartOnLoad: found.StartOnLoad, Listeners: []string{},
+	}
+	if found.Digest != "" {
+		r.Exports, r.Imports = []Export{}, []Import{} // lists in JSON, also if there are none
+	}
+	for _, export := range found.Exports {
+		r.Exports = append(r.Exports, Export(export))
+		switch export.Name {
+		case abi.ExportBefore, abi.ExportAfter, abi.ExportStarted, abi.ExportCompleted:
+			r.Listeners = append(r.Listeners, strings.TrimPrefix(export.Name, "wasmjob_"))
+		}
+	}
+	since := map[string]int{}
+	for _, f := range abi.Functions() {
+		since[f.Name] = f.Since
+	}
+	for _, im := range found.Imports {
+		r.Imports = append(r.Imports, Import(im))
+		if im.Module == abi.Module {
+			r.Since = max(r.Since, since[im.Name])
+		}
+	}
+	return r, own(err)
+}
