@@ -10,6 +10,7 @@ import (
 
 	"golang.org/x/sync/errgroup"
 
+	"github.com/wasmjob/wasmjob/host/internal/assign"
 	"github.com/wasmjob/wasmjob/host/internal/layout"
 	"github.com/wasmjob/wasmjob/host/internal/protocol"
 	"github.com/wasmjob/wasmjob/host/job"
@@ -235,11 +236,11 @@ func (c *Checkup) examine(as *Options, file *job.Config, l layout.Job, v *protoc
 			c.Notes = append(c.Notes, config.Stays(j)...)
 		}
 		if file != nil { // of what others defined foundFault tells
-			c.Notes = append(c.Notes, as.dealtOtherwise(j)...)
+			c.Notes = append(c.Notes, dealtOtherwise(j, as.Strategies)...)
 		}
 		return
 	}
-	c.Notes = append(c.Notes, config.Cautions(j, as.knows)...)
+	c.Notes = append(c.Notes, config.Cautions(j, assign.Known(as.Strategies))...)
 	if form.Guarantee {
 		c.note(reason.ListenerOnce)
 	}
@@ -258,12 +259,6 @@ func (c *Checkup) compare(file job.Config, config *layout.Config21, module *layo
 			c.note(reason.RegistryFollowed, d.String())
 		}
 	}
-}
-
-// knows tells whether items can be dealt out here by a strategy of that name.
-func (o *Options) knows(strategy string) bool {
-	_, err := o.strategy(strategy)
-	return err == nil
 }
 
 func kindOf(t layout.JobType21) job.Kind {

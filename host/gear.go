@@ -6,6 +6,7 @@ import (
 	"slices"
 
 	"github.com/wasmjob/wasmjob/abi"
+	"github.com/wasmjob/wasmjob/host/internal/assign"
 	"github.com/wasmjob/wasmjob/host/internal/sandbox"
 	"github.com/wasmjob/wasmjob/host/job"
 )
@@ -14,9 +15,9 @@ import (
 type gear struct {
 	wants    wants
 	run      Runner
-	deal     strategist // nil: no module deals
-	give     []func()   // gives back what was taken
-	users    int        // the code itself, and one for each run; guarded by the code's mu
+	deal     assign.Module // nil: no module deals
+	give     []func()      // gives back what was taken
+	users    int           // the code itself, and one for each run; guarded by the code's mu
 	guardian *code
 }
 

@@ -5,11 +5,13 @@ import (
 	"slices"
 	"strconv"
 
+	"github.com/wasmjob/wasmjob/host/internal/assign"
 	"github.com/wasmjob/wasmjob/host/internal/layout"
 	"github.com/wasmjob/wasmjob/host/internal/protocol"
 	"github.com/wasmjob/wasmjob/host/internal/schedule"
 	"github.com/wasmjob/wasmjob/host/job"
 	"github.com/wasmjob/wasmjob/host/reason"
+	"github.com/wasmjob/wasmjob/strategy"
 )
 
 // Compare lets reports also tell what keeps a server from its jobs in whose own
@@ -37,12 +39,12 @@ func (o *Operator) hindrances(name string, v *protocol.View, config *layout.Conf
 		faults = append(faults, unreadable(v, j, err))
 	}
 	if v.Shared() {
-		return blockers, append(faults, config.Cautions(j, new(Options).knows)...)
+		return blockers, append(faults, config.Cautions(j, assign.Known(nil))...)
 	}
 	if stays {
 		faults = append(faults, config.Stays(j)...)
 	}
-	return blockers, append(faults, new(Options).dealtOtherwise(j)...)
+	return blockers, append(faults, dealtOtherwise(j, nil)...)
 }
 
 // unreadable says what a cron that cannot be read does to a job.
@@ -59,8 +61,8 @@ func unreadable(v *protocol.View, j job.Config, err error) reason.Reason {
 }
 
 // dealtOtherwise tells of a job of ours alone whose strategy is not there.
-func (o *Options) dealtOtherwise(j job.Config) []reason.Reason {
-	if j.StrategyModule != "" || o.knows(j.Strategy) {
+func dealtOtherwise(j job.Config, own map[string]strategy.Strategy) []reason.Reason {
+	if j.StrategyModule != "" || assign.Known(own)(j.Strategy) {
 		return nil
 	}
 	return []reason.Reason{reason.Of(reason.StrategyUnknown, fmt.Sprintf("%.200q", j.Strategy))}

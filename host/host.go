@@ -8,6 +8,8 @@ import (
 	"sync"
 	"sync/atomic"
 
+	"github.com/wasmjob/wasmjob/host/internal/assign"
+	"github.com/wasmjob/wasmjob/host/internal/clock"
 	"github.com/wasmjob/wasmjob/host/internal/layout"
 	"github.com/wasmjob/wasmjob/host/internal/runner"
 	"github.com/wasmjob/wasmjob/host/internal/schedule"
@@ -264,11 +266,11 @@ func (h *Host) dismiss() {
 // runnerOf makes the runner of a job. changed is told what becomes of the job.
 func (h *Host) runnerOf(j *hosted, changed func(*job.Config)) *runner.Runner {
 	c := *j.config
-	deal := &dealer{o: &h.o, work: &h.deals, module: j.code.shard}
+	deal := &assign.Assigner{Strategies: h.o.Strategies, Module: j.code.shard, Namespace: h.o.Namespace, Log: h.o.Log, Work: &h.deals}
 	o := runner.Options{
 		Trunk: h.trunk, Layout: layout.NewJob(h.o.Namespace, c.Name), Config: j.config, Instance: h.o.Instance,
-		Clock: &clock{ticker: h.tick, name: c.Name}, Guests: j.code, Dealer: deal, Changed: changed,
-		Labels: h.o.Labels, Address: h.address, Knows: h.o.knows,
+		Clock: clock.New(h.tick, c.Name), Guests: j.code, Dealer: deal, Changed: changed,
+		Labels: h.o.Labels, Address: h.address, Knows: assign.Known(h.o.Strategies),
 		Sink: sinks(h.o.Sinks), Workers: h.workers, Commands: h.outside, Looks: h.looks, DrainTimeout: h.o.DrainTimeout, Observe: h.observer(), Log: h.o.Log,
 	}
 	if !j.found {

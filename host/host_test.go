@@ -17,11 +17,9 @@ import (
 	"testing/synctest"
 	"time"
 
-	"github.com/wasmjob/wasmjob/host/internal/protocol"
 	"github.com/wasmjob/wasmjob/host/job"
 	"github.com/wasmjob/wasmjob/host/registry/embedded"
 	"github.com/wasmjob/wasmjob/host/trace"
-	"github.com/wasmjob/wasmjob/strategy"
 )
 
 // pile is a Sink in memory.
@@ -310,69 +308,6 @@ func TestNewRefuses(t *testing.T) {
 	}
 	if _, err := New(Options{Jobs: []job.Config{good}}); err == nil || !strings.Contains(err.Error(), "no module") || !strings.Contains(err.Error(), "data directory") {
 		t.Errorf("a sandbox without module and directory: %v", err)
-	}
-}
-
-func TestStrategyThatFails(t *testing.T) {
-	t.Parallel()
-	synctest.Test(t, func(t *testing.T) {
-		forEver := make(chan struct{})
-		o := Options{Strategies: map[string]strategy.Strategy{
-			"last": strategy.Func(func(_ context.Context, r strategy.Request) ([][]int, error) {
-				items := make([][]int, len(r.Instances))
-				for i := range r.Total {
-					items[len(items)-1] = append(items[len(items)-1], i)
-				}
-				return items, nil
-			}),
-			"error":  strategy.Func(func(context.Context, strategy.Request) ([][]int, error) { return nil, errors.New("no") }),
-			"panic":  strategy.Func(func(context.Context, strategy.Request) ([][]int, error) { panic("no") }),
-			"wrong":  strategy.Func(func(context.Context, strategy.Request) ([][]int, error) { return [][]int{{0}, {0}}, nil }),
-			"hangs":  strategy.Func(func(context.Context, strategy.Request) ([][]int, error) { <-forEver; return nil, nil }),
-			"absent": nil,
-		}}
-		var work sync.WaitGroup
-		for name := range o.Strategies {
-			d := &dealer{o: &o, work: &work}
-			items, err := d.Deal(t.Context(), job.Config{Name: "j"}, protocol.AssignRequest{Strategy: name, Instances: []job.InstanceID{"b@-@1", "a@-@1"}, Total: 4})
-			want := "[[0 1] [2 3]]"
-			if name == "last" {
-				want = "[[] [0 1 2 3]]"
-			}
-			if got := fmt.Sprint(items); (err == nil) != (name == "last") || got != want {
-				t.Errorf("%s: %s, %v; want %s", name, got, err, want)
-			}
-		}
-		close(forEver)
-		work.Wait()
-	})
-}
-
-func TestGapIsCounted(t *testing.T) {
-	t.Parallel()
-	c := &clock{zone: "UTC"}
-	at := func(s string) int64 {
-		v, err := time.Parse(time.TimeOnly, s)
-		if err != nil {
-			t.Fatal(err)
-		}
-		return v.AddDate(2026, 5, 5).UnixMilli()
-	}
-	for _, g := range []struct {
-		after, until, first, last string
-		count                     int64
-	}{
-		{"10:00:00", "13:00:00", "11:00:00", "12:00:00", 2},
-		{"09:59:59", "13:00:01", "10:00:00", "13:00:00", 4},
-		{"10:00:00", "11:00:00", "", "", 0},
-	} {
-		first, last, n, err := c.Between("0 0 * * * ?", at(g.after), at(g.until))
-		if err != nil || n != g.count || n > 0 && (first != at(g.first) || last != at(g.last)) {
-			t.Errorf("between %s and %s: %d, %v", g.after, g.until, n, err)
-		}
-	}
-	if _, _, _, err := c.Between("nonsense", 0, 1); err == nil {
-		t.Error("nonsense was counted")
 	}
 }
 

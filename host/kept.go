@@ -4,6 +4,7 @@ import (
 	"context"
 	"strconv"
 
+	"github.com/wasmjob/wasmjob/host/internal/clock"
 	"github.com/wasmjob/wasmjob/host/internal/layout"
 	"github.com/wasmjob/wasmjob/host/internal/protocol"
 	"github.com/wasmjob/wasmjob/host/job"
@@ -38,7 +39,7 @@ func (o *Operator) Kept(ctx context.Context, name string) ([]KeptRow, []JobRepor
 }
 
 func keptRows(name string, v *protocol.View) []KeptRow {
-	c := &clock{}
+	c := &clock.Clock{}
 	config, module := layout.Defined(v)
 	if known := configOf(name, config, module); known != nil {
 		c.Use(*known)
@@ -57,7 +58,7 @@ func keptRows(name string, v *protocol.View) []KeptRow {
 
 // keptRow is a row as the history has it; false where that cannot be told: a gap whose
 // schedule is not known.
-func keptRow(name string, r *protocol.Row, c *clock) (trace.Row, bool) {
+func keptRow(name string, r *protocol.Row, c *clock.Clock) (trace.Row, bool) {
 	row := trace.Row{
 		Job: name, Item: r.Item, Attempt: r.Attempt, State: trace.State(r.State), Reason: r.Why, Instance: string(r.By),
 		Cause: trace.Cause(r.Cause), Instant: r.Instant, Run: r.Trigger, Start: r.Begun, End: r.Ended,

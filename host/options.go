@@ -12,6 +12,7 @@ import (
 	"strconv"
 	"time"
 
+	"github.com/wasmjob/wasmjob/host/internal/assign"
 	"github.com/wasmjob/wasmjob/host/internal/layout"
 	"github.com/wasmjob/wasmjob/host/internal/native"
 	"github.com/wasmjob/wasmjob/host/internal/outbound"
@@ -337,8 +338,5 @@ func DataPrivate(dir string) job.Private {
 
 // strategy finds a strategy by name; the caller's own go first.
 func (o *Options) strategy(name string) (strategy.Strategy, error) {
-	if s := o.Strategies[name]; s != nil {
-		return s, nil
-	}
-	return strategy.Named(name)
+	return assign.Find(o.Strategies, name)
 }

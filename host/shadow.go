@@ -11,6 +11,8 @@ import (
 
 	"golang.org/x/sync/errgroup"
 
+	"github.com/wasmjob/wasmjob/host/internal/assign"
+	"github.com/wasmjob/wasmjob/host/internal/clock"
 	"github.com/wasmjob/wasmjob/host/internal/layout"
 	"github.com/wasmjob/wasmjob/host/internal/mirror"
 	"github.com/wasmjob/wasmjob/host/internal/protocol"
@@ -55,7 +57,7 @@ func Shadow(ctx context.Context, o Options) error {
 	for _, j := range o.Jobs {
 		s := &shade{
 			o: &o, file: j, layout: layout.NewJob(o.Namespace, j.Name), trunk: trunk, woken: make(chan struct{}, 1), said: "nobody has looked yet",
-			clock: &clock{ticker: tick, name: j.Name}, dealer: &dealer{o: &o, work: &deals},
+			clock: clock.New(tick, j.Name), assign: &assign.Assigner{Strategies: o.Strategies, Namespace: o.Namespace, Log: o.Log, Work: &deals},
 		}
 		jobs.Go(func() { s.run(ctx) })
 	}
@@ -88,8 +90,8 @@ type shade struct {
 	file   job.Config
 	layout layout.Job
 	trunk  *session.Trunk
-	clock  *clock
-	dealer *dealer
+	clock  *clock.Clock
+	assign *assign.Assigner
 	heard  heard
 	woken  chan struct{} // there is something to do; one more would say no more
 
@@ -274,7 +276,7 @@ func (s *shade) fits() (j job.Config, why string) {
 	switch {
 	case j.StrategyModule != "" && !beside:
 		return j, "a module deals its items out, and nothing is run here"
-	case beside && !s.o.knows(config.JobShardingStrategyClass):
+	case beside && !assign.Known(s.o.Strategies)(config.JobShardingStrategyClass):
 		return j, fmt.Sprintf("its members deal the items out by the strategy %.200q, which is not known here", config.JobShardingStrategyClass)
 	}
 	return j, reason.Words(config.Hindrances(j, beside, module.StandsFor(j)), "; ")

@@ -59,7 +59,7 @@ func (s *shade) tick(ctx context.Context) {
 // was seen when an instant had come of which nothing is told yet waits for that,
 // and so does one that was seen shortly before: clocks differ.
 func (s *shade) match() {
-	next := s.clock.ticker.Next(s.file.Name)
+	next := s.clock.Next()
 	s.mu.Lock()
 	untold := len(s.due) > 0
 	s.mu.Unlock()
@@ -90,7 +90,7 @@ func (s *shade) ahead(at time.Time) time.Duration {
 	if s.job == nil || at.IsZero() {
 		return 0
 	}
-	c, err := s.clock.compile(s.job.Cron)
+	c, err := s.clock.Compile(s.job.Cron)
 	if err != nil {
 		return 0 // the clock goes by it, so it is none that fails
 	}
@@ -109,7 +109,7 @@ func (s *shade) deal(ctx context.Context, members []job.InstanceID) ([]job.Insta
 	}
 	j := *s.job
 	j.StrategyModule = ""
-	items, err := s.dealer.Deal(ctx, j, r)
+	items, err := s.assign.Deal(ctx, j, r)
 	owners := make([]job.InstanceID, r.Total)
 	for k := range items {
 		for _, i := range items[k] {

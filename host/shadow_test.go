@@ -10,6 +10,7 @@ import (
 	"testing/synctest"
 	"time"
 
+	"github.com/wasmjob/wasmjob/host/internal/clock"
 	"github.com/wasmjob/wasmjob/host/internal/layout"
 	"github.com/wasmjob/wasmjob/host/internal/schedule"
 	"github.com/wasmjob/wasmjob/host/job"
@@ -189,7 +190,7 @@ func TestShadowOfAnEarlyMember(t *testing.T) {
 func TestShadowTellsOfTheInstantFirst(t *testing.T) {
 	t.Parallel()
 	s := &shade{
-		o: &Options{Observe: func(e Event) { t.Errorf("told: %+v", e) }}, clock: &clock{ticker: schedule.NewTicker(1)},
+		o: &Options{Observe: func(e Event) { t.Errorf("told: %+v", e) }}, clock: clock.New(schedule.NewTicker(1), "j"),
 		due: []int64{60_000}, share: []Event{{Kind: EventWould}}, seen: []sight{{at: time.UnixMilli(60_001)}},
 	}
 	if s.match(); len(s.seen) != 1 {

@@ -1,18 +1,12 @@
 package host
 
 import (
-	"context"
 	"errors"
-	"fmt"
-	"log/slog"
-	"maps"
 	"path/filepath"
 	"strings"
-	"sync"
 	"testing"
 
 	"github.com/wasmjob/wasmjob/host/internal/layout"
-	"github.com/wasmjob/wasmjob/host/internal/protocol"
 	"github.com/wasmjob/wasmjob/host/job"
 	"github.com/wasmjob/wasmjob/host/reason"
 	"github.com/wasmjob/wasmjob/host/registry"
@@ -27,63 +21,6 @@ func kit(names ...string) map[string]Module {
 		modules[name] = Module{Path: filepath.Join("..", "abi", "conformance", "wat", name+".wasm")}
 	}
 	return modules
-}
-
-func question() protocol.AssignRequest {
-	return protocol.AssignRequest{
-		Strategy: "odevity", Total: 4, Instances: []job.InstanceID{"b@-@1", "a@-@1"},
-		Labels:   []map[string]string{nil, {"zone": "eu"}},
-		Previous: [][]int{{1}, {0, 3, 7}}, // there were more
-	}
-}
-
-func TestWhatAStrategysModuleIsTold(t *testing.T) {
-	t.Parallel()
-	var work sync.WaitGroup
-	var got job.ShardCall
-	d := &dealer{o: &Options{Namespace: "n", Log: slog.New(slog.DiscardHandler)}, work: &work, module: func(_ context.Context, c job.ShardCall) ([]int, error) {
-		got = c
-		return []int{1, 1, 0, 1}, nil
-	}}
-	items, err := d.Deal(t.Context(), job.Config{Name: "j", Param: "p", StrategyModule: "m"}, question())
-	if err != nil || fmt.Sprint(items) != "[[2] [0 1 3]]" {
-		t.Errorf("%v, %v", items, err)
-	}
-	if fmt.Sprint(got.Previous) != "[1 0 -1 1]" || got.Total != 4 || got.Namespace != "n" || got.Config.Param != "p" || got.Log == nil {
-		t.Errorf("asked %+v", got)
-	}
-	if len(got.Instances) != 2 || got.Instances[0].ID != "b@-@1" || got.Instances[0].Labels != nil || !maps.Equal(got.Instances[1].Labels, map[string]string{"zone": "eu"}) {
-		t.Errorf("asked about %+v", got.Instances)
-	}
-	work.Wait()
-}
-
-func TestAStrategysModuleThatFails(t *testing.T) {
-	t.Parallel()
-	for name, answer := range map[string]strategist{
-		"error":    func(context.Context, job.ShardCall) ([]int, error) { return nil, errors.New("no") },
-		"panic":    func(context.Context, job.ShardCall) ([]int, error) { panic("no") },
-		"nobody":   func(context.Context, job.ShardCall) ([]int, error) { return []int{0, 0, 0, 2}, nil },
-		"negative": func(context.Context, job.ShardCall) ([]int, error) { return []int{0, 0, 0, -1}, nil },
-		"few":      func(context.Context, job.ShardCall) ([]int, error) { return []int{0, 0, 0}, nil },
-		"many":     func(context.Context, job.ShardCall) ([]int, error) { return []int{0, 0, 0, 0, 0}, nil },
-	} {
-		t.Run(name, func(t *testing.T) {
-			t.Parallel()
-			var work sync.WaitGroup
-			d := &dealer{o: &Options{Log: slog.New(slog.DiscardHandler)}, work: &work, module: answer}
-			c := job.Config{Name: "j", StrategyModule: "m"}
-			// The strategy that the registry names is for those who know no modules.
-			if items, err := d.Deal(t.Context(), c, question()); err == nil || fmt.Sprint(items) != "[[0 1] [2 3]]" || !strings.HasPrefix(err.Error(), "module m: ") {
-				t.Errorf("%v, %v", items, err)
-			}
-			c.OnStrategyError = job.KeepOld
-			if items, err := d.Deal(t.Context(), c, question()); err == nil || items != nil {
-				t.Errorf("%v, %v", items, err)
-			}
-			work.Wait()
-		})
-	}
 }
 
 // The whole way: a module deals, and one that fails is told of.

@@ -1,0 +1,154 @@
+// Package assign asks the strategy of a job who gets which item: one of the
+// built-in ones, the caller's or a module. It bounds how long that may take, and
+// does not decide when items are assigned anew.
+package assign
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"log/slog"
+	"sync"
+	"time"
+
+	"github.com/wasmjob/wasmjob/host/internal/protocol"
+	"github.com/wasmjob/wasmjob/host/job"
+	"github.com/wasmjob/wasmjob/strategy"
+)
+
+// Assigner asks a job's strategy, and the average one when that fails: items
+// that nobody has would be worse than items that somebody else should have.
+// Who thinks otherwise says so in the job.
+type Assigner struct {
+	Strategies map[string]strategy.Strategy // the caller's own, by name
+	Module     Module                       // asks the module of a job that has one; nil: none is asked
+	Namespace  string                       // what such a module is told
+	Log        *slog.Logger                 // what such a module logs
+	Work       *sync.WaitGroup              // one for each question to a strategy
+}
+
+// Module asks the module of a strategy; it answers with the index of the instance for
+// each item.
+type Module func(ctx context.Context, c job.ShardCall) ([]int, error)
+
+// Find finds a strategy by name; the caller's own go first.
+func Find(own map[string]strategy.Strategy, name string) (strategy.Strategy, error) {
+	if s := own[name]; s != nil {
+		return s, nil
+	}
+	return strategy.Named(name)
+}
+
+// Known tells of a name whether Find finds a strategy by it.
+func Known(own map[string]strategy.Strategy) func(name string) bool {
+	return func(name string) bool {
+		_, err := Find(own, name)
+		return err == nil
+	}
+}
+
+// dealTimeout is how long a strategy may take.
+const dealTimeout = 10 * time.Second
+
+// Deal returns the items of each instance; with an error, too, if they are not
+// those that the strategy wants.
+func (a *Assigner) Deal(ctx context.Context, c job.Config, r protocol.AssignRequest) ([][]int, error) {
+	req := strategy.Request{Job: c.Name, Total: r.Total, Previous: r.Previous}
+	for _, id := range r.Instances {
+		req.Instances = append(req.Instances, string(id))
+	}
+	name := r.Strategy
+	s, err := Find(a.Strategies, name)
+	modular := a.Module != nil && c.StrategyModule != ""
+	if modular {
+		name = "module " + c.StrategyModule
+		s, err = moduleStrategy{a, c, r}, nil
+	}
+	var items [][]int
+	if err == nil {
+		items, err = a.ask(ctx, s, req)
+	}
+	if err == nil {
+		return items, nil
+	}
+	if ctx.Err() != nil {
+		return nil, ctx.Err()
+	}
+	err = fmt.Errorf("%s: %w", cmp.Or(name, "average"), err)
+	if modular && c.OnStrategyError == job.KeepOld {
+		return nil, err
+	}
+	even, evenErr := strategy.Average(ctx, req)
+	if evenErr != nil {
+		return nil, errors.Join(err, evenErr)
+	}
+	return even, err
+}
+
+// moduleStrategy puts one question to a module.
+type moduleStrategy struct {
+	a *Assigner
+	c job.Config
+	r protocol.AssignRequest
+}
+
+// Assign is part of strategy.Strategy.
+func (s moduleStrategy) Assign(ctx context.Context, req strategy.Request) ([][]int, error) {
+	c := job.ShardCall{Config: s.c, Namespace: s.a.Namespace, Total: req.Total, Previous: make([]int, req.Total), Log: s.a.Log.With("job", s.c.Name, "source", "strategy")}
+	for i := range c.Previous {
+		c.Previous[i] = -1
+	}
+	for k, id := range s.r.Instances {
+		in := job.ShardInstance{ID: id}
+		if k < len(s.r.Labels) {
+			in.Labels = s.r.Labels[k]
+		}
+		c.Instances = append(c.Instances, in)
+		for _, i := range s.r.Previous[k] {
+			if i < len(c.Previous) {
+				c.Previous[i] = k
+			}
+		}
+	}
+	owners, err := s.a.Module(ctx, c)
+	if err != nil {
+		return nil, err
+	}
+	items := make([][]int, len(req.Instances))
+	for i, k := range owners {
+		if k < 0 || k >= len(items) {
+			return nil, fmt.Errorf("item %d is given to instance %d of %d", i, k, len(items))
+		}
+		items[k] = append(items[k], i)
+	}
+	return items, nil
+}
+
+func (a *Assigner) ask(ctx context.Context, s strategy.Strategy, req strategy.Request) ([][]int, error) {
+	ctx, cancel := context.WithTimeout(ctx, dealTimeout)
+	defer cancel()
+	type answer struct {
+		items [][]int
+		err   error
+	}
+	answers := make(chan answer, 1) // nobody reads one that comes too late
+	a.Work.Go(func() {
+		defer func() {
+			if p := recover(); p != nil {
+				answers <- answer{err: fmt.Errorf("panic: %v", p)}
+			}
+		}()
+		items, err := s.Assign(ctx, req)
+		answers <- answer{items, err}
+	})
+	select {
+	case got := <-answers:
+		if got.err != nil {
+			return nil, got.err
+		}
+		return got.items, strategy.Check(req, got.items)
+	case <-ctx.Done():
+		return nil, ctx.Err()
+	}
+}

@@ -1,0 +1,111 @@
+// Package clock joins a schedule to a job: it wakes the job at its instants and
+// counts them, in the job's dialect and time zone. It decides nothing about
+// instants that are late or were missed.
+package clock
+
+import (
+	"fmt"
+	"sync"
+	"time"
+
+	"github.com/wasmjob/wasmjob/host/internal/runner"
+	"github.com/wasmjob/wasmjob/host/internal/schedule"
+	"github.com/wasmjob/wasmjob/host/job"
+)
+
+// Clock is one job's share of a ticker. It adds what the registry does not say,
+// dialect and time zone. The zero Clock counts instants, and wakes nobody.
+type Clock struct {
+	ticker *schedule.Ticker
+	job    string
+
+	mu            sync.Mutex // guards what follows: the loop sets it, the history counts by it
+	dialect, zone string
+	text          string
+	last          schedule.Schedule // what text means
+}
+
+// New makes the clock of a job.
+func New(t *schedule.Ticker, job string) *Clock { return &Clock{ticker: t, job: job} }
+
+// Compile says what a cron expression means here.
+func (c *Clock) Compile(cron string) (schedule.Schedule, error) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if c.last != nil && c.text == cron {
+		return c.last, nil
+	}
+	s, err := schedule.Compile(cron, c.dialect, c.zone)
+	if err != nil {
+		return nil, err
+	}
+	c.text, c.last = cron, s
+	return s, nil
+}
+
+// Use takes dialect and time zone from a job.
+func (c *Clock) Use(j job.Config) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.dialect, c.zone, c.last = j.Dialect, j.TimeZone, nil
+}
+
+// Set lets ticks come, from the first instant after from.
+func (c *Clock) Set(cron string, from time.Time, tick func(at, prev int64)) error {
+	s, err := c.Compile(cron)
+	if err != nil {
+		return err
+	}
+	if schedule.Over(s, from) {
+		return runner.ErrOver
+	}
+	if why := schedule.WhyNever(s, from); why != "" {
+		return fmt.Errorf("it never fires: %s", why)
+	}
+	c.ticker.Set(c.job, s, from, func(t schedule.Tick) {
+		prev := int64(0)
+		if !t.Prev.IsZero() {
+			prev = t.Prev.UnixMilli()
+		}
+		tick(t.At.UnixMilli(), prev)
+	})
+	return nil
+}
+
+// Next is the instant that is awaited; zero if there is none.
+func (c *Clock) Next() time.Time { return c.ticker.Next(c.job) }
+
+// Remove ends the ticks.
+func (c *Clock) Remove() { c.ticker.Remove(c.job) }
+
+// maxCount bounds how long counting takes: so many instants of the densest
+// schedule are more than a year.
+const maxCount = 50_000_000
+
+// Between counts the instants strictly between after and until.
+func (c *Clock) Between(cron string, after, until int64) (first, last, count int64, err error) {
+	s, err := c.Compile(cron)
+	if err != nil {
+		return 0, 0, 0, err
+	}
+	n, from, to := schedule.Count(s, time.UnixMilli(after), time.UnixMilli(until-1), maxCount)
+	if n == 0 {
+		return 0, 0, 0, nil
+	}
+	return from.UnixMilli(), to.UnixMilli(), int64(n), nil
+}
+
+// Newest lists the newest instants between after and until, ascending, and most
+// of them at most.
+func (c *Clock) Newest(cron string, after, until int64, most int) ([]int64, error) {
+	s, err := c.Compile(cron)
+	if err != nil {
+		return nil, err
+	}
+	newest := schedule.Newest(s, time.UnixMilli(after), time.UnixMilli(until-1), most)
+	all := make([]int64, len(newest))
+	for k, t := range newest {
+		all[k] = t.UnixMilli()
+	}
+	return all, nil
+}
