@@ -233,7 +233,7 @@ func (o *Operator) AwaitModule(ctx context.Context, name, digest string, tell fu
 			}
 		}
 		select {
-		case <-o.heard.news:
+		case <-o.inbox.News():
 		case <-ctx.Done():
 			return failf(Unavailable, ctx.Err(), "%s job %s: not every server has it", what, name)
 		}

@@ -5,13 +5,13 @@ import (
 	"errors"
 	"fmt"
 	"slices"
-	"sync"
 
 	"golang.org/x/sync/errgroup"
 
 	"github.com/wasmjob/wasmjob/host/internal/layout"
 	"github.com/wasmjob/wasmjob/host/internal/mirror"
 	"github.com/wasmjob/wasmjob/host/internal/protocol"
+	"github.com/wasmjob/wasmjob/host/internal/session"
 	"github.com/wasmjob/wasmjob/host/job"
 	"github.com/wasmjob/wasmjob/host/reason"
 	"github.com/wasmjob/wasmjob/host/registry"
@@ -23,7 +23,7 @@ import (
 type Operator struct {
 	namespace string
 	session   registry.Session
-	heard     *heard
+	inbox     *session.Inbox
 	files     map[string]*job.Config // of Compare, by name
 }
 
@@ -38,8 +38,8 @@ const (
 // Operate opens a session of its own on the registry, which the caller closes
 // after the Operator.
 func Operate(ctx context.Context, r registry.Registry, namespace string) (*Operator, error) {
-	o := &Operator{namespace: namespace, heard: &heard{news: make(chan struct{}, 1)}}
-	s, err := r.Open(ctx, o.heard.event)
+	o := &Operator{namespace: namespace, inbox: session.NewInbox()}
+	s, err := r.Open(ctx, o.inbox.Put)
 	if err != nil {
 		return nil, failf(Unavailable, err, "reach the registry")
 	}
@@ -49,40 +49,6 @@ func Operate(ctx context.Context, r registry.Registry, namespace string) (*Opera
 
 // Close ends the session.
 func (o *Operator) Close() error { return o.session.Close() }
-
-// maxHeard bounds the events that wait, of a busy job that nobody looks at.
-const maxHeard = 10_000
-
-// heard keeps the events of a session until somebody asks for them.
-type heard struct {
-	news chan struct{} // has one if there was an event since somebody waited
-
-	mu     sync.Mutex // guards what follows: the session tells, the Operator takes
-	events []registry.Event
-	lost   bool // there were too many
-}
-
-func (h *heard) event(e registry.Event) {
-	h.mu.Lock()
-	defer h.mu.Unlock()
-	if len(h.events) == maxHeard {
-		h.events, h.lost = nil, true
-	}
-	h.events = append(h.events, e)
-	select {
-	case h.news <- struct{}{}:
-	default:
-	}
-}
-
-// take gives what was heard since the last time, and whether more was.
-func (h *heard) take() (events []registry.Event, lost bool) {
-	h.mu.Lock()
-	defer h.mu.Unlock()
-	events, lost = h.events, h.lost
-	h.events, h.lost = nil, false
-	return events, lost
-}
 
 // Trigger asks every member of the job to run its items now. It returns when
 // the request is written.
@@ -307,7 +273,7 @@ func (o *Operator) gather(ctx context.Context, l layout.Job, names []string, wat
 		if err := o.session.Follow(ctx, l.Root()); err != nil {
 			return nil, fmt.Errorf("follow %s: %w", l.Root(), err)
 		}
-		o.heard.take() // what it tells is older than any reply to come
+		o.inbox.Take() // what it tells is older than any reply to come
 	}
 	m, d := mirror.New(l.Root(), names, layout.Follow), l.NewDecoder()
 	for wanted := m.Wanted(); len(wanted) > 0; wanted = m.Wanted() {
@@ -316,7 +282,7 @@ func (o *Operator) gather(ctx context.Context, l layout.Job, names []string, wat
 			return nil, err
 		}
 		if watch {
-			events, lost := o.heard.take()
+			events, lost := o.inbox.Take()
 			for _, e := range events {
 				m.Event(e)
 			}

@@ -56,7 +56,7 @@ func Shadow(ctx context.Context, o Options) error {
 	var jobs, deals sync.WaitGroup
 	for _, j := range o.Jobs {
 		s := &shade{
-			o: &o, file: j, layout: layout.NewJob(o.Namespace, j.Name), trunk: trunk, woken: make(chan struct{}, 1), said: "nobody has looked yet",
+			o: &o, file: j, layout: layout.NewJob(o.Namespace, j.Name), trunk: trunk, inbox: session.NewInbox(), woken: make(chan struct{}, 1), said: "nobody has looked yet",
 			clock: clock.New(tick, j.Name), assign: &assign.Assigner{Strategies: o.Strategies, Namespace: o.Namespace, Log: o.Log, Work: &deals},
 		}
 		jobs.Go(func() { s.run(ctx) })
@@ -92,7 +92,7 @@ type shade struct {
 	trunk  *session.Trunk
 	clock  *clock.Clock
 	assign *assign.Assigner
-	heard  heard
+	inbox  *session.Inbox
 	woken  chan struct{} // there is something to do; one more would say no more
 
 	mu    sync.Mutex // guards what follows
@@ -111,6 +111,9 @@ type shade struct {
 	odd    bool // its members were said to deal the items out otherwise
 }
 
+// maxSeen bounds the sightings that wait for the instant that they belong to.
+const maxSeen = 10_000
+
 // sight is an item whose mark has appeared.
 type sight struct {
 	item int
@@ -119,7 +122,7 @@ type sight struct {
 
 // Event implements session.Listener.
 func (s *shade) Event(e registry.Event) {
-	s.heard.event(e)
+	s.inbox.Put(e)
 	s.mu.Lock()
 	s.ended = s.ended || e.Kind == registry.Ended
 	s.mu.Unlock()
@@ -140,7 +143,7 @@ func (s *shade) wake() {
 func (s *shade) run(ctx context.Context) {
 	defer s.clock.Remove()
 	for ctx.Err() == nil {
-		s.heard.take()
+		s.inbox.Take()
 		s.mu.Lock()
 		s.ended = false
 		s.mu.Unlock()
@@ -190,10 +193,10 @@ func (s *shade) over() bool {
 
 // listen tells the mirror what has happened.
 func (s *shade) listen(m *mirror.Mirror) {
-	events, lost := s.heard.take()
+	events, lost := s.inbox.Take()
 	for _, e := range events {
 		m.Event(e)
-		if item, ok := s.layout.Began(e); ok && len(s.seen) < maxHeard {
+		if item, ok := s.layout.Began(e); ok && len(s.seen) < maxSeen {
 			s.seen = append(s.seen, sight{item, time.Now()})
 		}
 	}

@@ -1,0 +1,34 @@
+package session
+
+import (
+	"testing"
+
+	"github.com/wasmjob/wasmjob/host/registry"
+)
+
+// An inbox gives what came since the last time. If that was more than it keeps, it
+// says so and gives the newest.
+func TestAnInboxKeepsTheNewest(t *testing.T) {
+	t.Parallel()
+	b := NewInbox()
+	put := func(n int) {
+		for range n {
+			b.Put(registry.Event{Kind: registry.Changed})
+		}
+	}
+	for _, tt := range []struct {
+		put, kept int
+		lost      bool
+	}{{0, 0, false}, {3, 3, false}, {maxEvents, maxEvents, false}, {maxEvents + 2, 2, true}, {1, 1, false}} {
+		put(tt.put)
+		if events, lost := b.Take(); len(events) != tt.kept || lost != tt.lost {
+			t.Errorf("of %d events it gives %d, lost: %v", tt.put, len(events), lost)
+		}
+	}
+	<-b.News()
+	select {
+	case <-b.News():
+		t.Error("there are news, and nothing came")
+	default:
+	}
+}
