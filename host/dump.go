@@ -1,22 +1,13 @@
 package host
 
 import (
-	"bufio"
 	"context"
-	"fmt"
+	"errors"
 	"io"
-	"net/netip"
-	"regexp"
-	"slices"
-	"strings"
-	"unicode"
 
+	"github.com/wasmjob/wasmjob/host/internal/dump"
 	"github.com/wasmjob/wasmjob/host/internal/layout"
 )
-
-// maxDump bounds what one dump says, in bytes. A job of many thousand items has
-// more nodes than anybody reads.
-const maxDump = 16 << 20
 
 // Dump writes the nodes of a job, one a line: its path below the namespace, " | "
 // and its value. So that it can be shown to others, addresses are replaced by ip1,
@@ -24,85 +15,12 @@ const maxDump = 16 << 20
 // ***; what guests keep is left out. A dump that would be larger than 16 MiB ends
 // with a line that says so.
 func (o *Operator) Dump(ctx context.Context, name string, to io.Writer) error {
-	l := layout.NewJob(o.namespace, name)
-	n, err := o.session.Read(ctx, l.Root())
+	err := dump.Write(ctx, o.session, layout.NewJob(o.namespace, name), to)
 	switch {
-	case err != nil:
-		return unread(err, "look at job %s", name)
-	case !n.Exists:
+	case errors.Is(err, dump.ErrNoJob):
 		return o.noJob(ctx, name)
-	}
-	d := &dump{o: o, job: l, above: len(l.Root()) - len("/"+name), masks: masks{}, to: bufio.NewWriter(to)}
-	if err := d.below(ctx, l.Root(), n.Children); err != nil {
-		return err
-	}
-	if err := d.to.Flush(); err != nil {
-		return failf(Unavailable, err, "dump job %s", name)
+	case err != nil:
+		return unread(err, "dump job %s", name)
 	}
 	return nil
-}
-
-// dump is one on its way.
-type dump struct {
-	o       *Operator
-	job     layout.Job
-	above   int // length of the namespace's path
-	masks   masks
-	to      *bufio.Writer
-	written int
-}
-
-// below writes what is below a node, depth first, as ElasticJob does: names
-// descending.
-func (d *dump) below(ctx context.Context, path string, children []string) error {
-	for _, name := range slices.Backward(children) {
-		if d.written >= maxDump {
-			return nil
-		}
-		child := path + "/" + name
-		n, err := d.o.session.Read(ctx, child)
-		if err != nil {
-			return unread(err, "look at %s", child)
-		}
-		if !n.Exists {
-			continue // it went meanwhile
-		}
-		d.line(child[d.above:] + " | " + d.job.Masked(child, n.Data))
-		if err := d.below(ctx, child, n.Children); err != nil {
-			return err
-		}
-	}
-	return nil
-}
-
-func (d *dump) line(text string) {
-	text = d.masks.hide(strings.Map(func(r rune) rune {
-		if !unicode.IsGraphic(r) {
-			return ' ' // one node, one line, and nothing that steers a terminal
-		}
-		return r
-	}, text))
-	n, _ := d.to.WriteString(text + "\n") // Flush tells what went wrong
-	if d.written += n; d.written >= maxDump {
-		_, _ = d.to.WriteString("(there is more)\n")
-	}
-}
-
-// masks are the stand-ins of addresses.
-type masks map[string]string
-
-// address finds what may be an address: four numbers with dots, or groups of
-// hexadecimal digits with colons.
-var address = regexp.MustCompile(`(?:[0-9]{1,3}\.){3}[0-9]{1,3}|(?i)(?:\b[0-9a-f]{1,4})?(?::[0-9a-f]{0,4}){2,7}`)
-
-func (m masks) hide(text string) string {
-	return address.ReplaceAllStringFunc(text, func(found string) string {
-		if _, err := netip.ParseAddr(found); err != nil {
-			return found
-		}
-		if m[found] == "" {
-			m[found] = fmt.Sprintf("ip%d", len(m)+1)
-		}
-		return m[found]
-	})
 }

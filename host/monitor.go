@@ -13,6 +13,10 @@ import (
 	"strings"
 	"sync"
 	"time"
+
+	"github.com/wasmjob/wasmjob/host/internal/dump"
+	"github.com/wasmjob/wasmjob/host/internal/layout"
+	"github.com/wasmjob/wasmjob/host/registry"
 )
 
 const (
@@ -96,11 +100,11 @@ func (h *Host) answer(ctx context.Context, c net.Conn, name string) error {
 	if err != nil && !errors.Is(err, io.EOF) || !strings.EqualFold(strings.TrimSpace(line), dumpCommand) {
 		return nil // who says nothing, or something else, gets no answer
 	}
-	o, err := Operate(ctx, h.registry, h.o.Namespace)
+	s, err := h.registry.Open(ctx, func(registry.Event) {})
 	if err != nil {
-		return err
+		return fmt.Errorf("reach the registry: %w", err)
 	}
-	return errors.Join(o.Dump(ctx, name, patient{c}), o.Close())
+	return errors.Join(dump.Write(ctx, s, layout.NewJob(h.o.Namespace, name), patient{c}), s.Close())
 }
 
 // patient gives the reader of a connection some time for each piece.

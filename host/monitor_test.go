@@ -6,12 +6,14 @@ import (
 	"io"
 	"log/slog"
 	"net"
+	"strconv"
+	"strings"
 	"testing"
 	"testing/synctest"
 	"time"
 
 	"github.com/wasmjob/wasmjob/host/internal/layout"
-	"github.com/wasmjob/wasmjob/host/registry"
+	"github.com/wasmjob/wasmjob/host/job"
 	"github.com/wasmjob/wasmjob/host/registry/embedded"
 )
 
@@ -61,10 +63,10 @@ func TestMonitorPortIsShared(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		reg := embedded.Memory()
-		o := operate(t, reg)
-		put(t, o, registry.Create, "/jobs", "")
-		put(t, o, registry.Create, layout.NewJob("jobs", "j").Root(), "")
-		put(t, o, registry.Create, layout.NewJob("jobs", "j").Root()+"/a", "b")
+		o := newTool(t, reg)
+		o.set("/jobs", "")
+		o.set(layout.NewJob("jobs", "j").Root(), "")
+		o.set(layout.NewJob("jobs", "j").Root()+"/a", "b")
 		h := &Host{o: Options{Namespace: "jobs", Log: slog.New(slog.DiscardHandler)}, registry: reg}
 		box := callBox{make(chan net.Conn)}
 		ctx, cancel := context.WithCancel(t.Context())
@@ -108,8 +110,71 @@ func TestMonitorPortIsShared(t *testing.T) {
 		}
 		cancel()
 		<-done
-		if err := errors.Join(o.Close(), reg.Close()); err != nil {
+		o.close()
+		if err := reg.Close(); err != nil {
 			t.Error(err)
 		}
 	})
+}
+
+func TestMonitorPort(t *testing.T) {
+	t.Parallel()
+	l, err := new(net.ListenConfig).Listen(t.Context(), "tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	port := l.Addr().(*net.TCPAddr).Port
+	taken, err := new(net.ListenConfig).Listen(t.Context(), "tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	var said strings.Builder
+	h, err := New(Options{
+		Runner: Func(fine), Instance: "10.0.0.1@-@7",
+		Jobs: []job.Config{{Name: "j", Shards: 2, MonitorPort: port}, {Name: "k", Shards: 1, MonitorPort: taken.Addr().(*net.TCPAddr).Port}},
+		Log:  slog.New(slog.NewTextHandler(&said, nil)),
+	})
+	if err := errors.Join(err, l.Close()); err != nil {
+		t.Fatal(err)
+	}
+	ctx, cancel := context.WithCancel(t.Context())
+	done := make(chan error, 1)
+	go func() { done <- h.Run(ctx) }()
+	<-h.Ready()
+	ask := func(what string) string {
+		c, err := new(net.Dialer).DialContext(t.Context(), "tcp", "127.0.0.1:"+strconv.Itoa(port))
+		if err != nil {
+			t.Fatal(err)
+		}
+		if _, err := io.WriteString(c, what); err != nil {
+			t.Fatal(err)
+		}
+		answer, err := io.ReadAll(c)
+		if err := errors.Join(err, c.Close()); err != nil {
+			t.Errorf("ask for %q: %v", what, err)
+		}
+		return string(answer)
+	}
+	for _, what := range []string{"dump\n", "DUMP\r\n"} {
+		got := ask(what)
+		masked := "\n" + layout.NewJob("", "j").Instance("ip1@-@7") + " | \n"
+		if !strings.Contains(got, masked) || strings.Contains(got, "10.0.0.1") || !strings.HasPrefix(got, "/j/wasm | \n") {
+			t.Errorf("%q gives\n%s", what, got)
+		}
+	}
+	if got := ask("ruok\n"); got != "" {
+		t.Errorf("another word gives %q", got)
+	}
+	// Somebody who says nothing does not keep the server from stopping.
+	c, err := new(net.Dialer).DialContext(t.Context(), "tcp", "127.0.0.1:"+strconv.Itoa(port))
+	if err != nil {
+		t.Fatal(err)
+	}
+	cancel()
+	if err := errors.Join(<-done, c.Close(), taken.Close()); err != nil {
+		t.Error(err)
+	}
+	if !strings.Contains(said.String(), "the monitor port cannot be opened") {
+		t.Errorf("a port that is taken is not told:\n%s", said.String())
+	}
 }

@@ -1,0 +1,120 @@
+// Package dump writes down what the registry has of a job, for people: masked, so
+// that it can be shown to others, and of bounded size. It does not say what the
+// nodes mean.
+package dump
+
+import (
+	"bufio"
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"net/netip"
+	"regexp"
+	"slices"
+	"strings"
+	"unicode"
+
+	"github.com/wasmjob/wasmjob/host/internal/layout"
+	"github.com/wasmjob/wasmjob/host/registry"
+)
+
+// maxDump bounds what one dump says, in bytes. A job of many thousand items has
+// more nodes than anybody reads.
+const maxDump = 16 << 20
+
+// ErrNoJob is the error of Write for a job that is not in the registry.
+var ErrNoJob = errors.New("there is no such job in the registry")
+
+// Reader reads nodes of a registry.
+type Reader interface {
+	Read(ctx context.Context, path string) (registry.Node, error)
+}
+
+// Write writes the nodes of a job, one a line: its path below the namespace, " | "
+// and its value. So that it can be shown to others, addresses are replaced by ip1,
+// ip2 and so on, and values that may be secrets or tell of a machine's files by
+// ***; what guests keep is left out. A dump that would be larger than 16 MiB ends
+// with a line that says so.
+func Write(ctx context.Context, r Reader, job layout.Job, to io.Writer) error {
+	n, err := r.Read(ctx, job.Root())
+	switch {
+	case err != nil:
+		return fmt.Errorf("read %s: %w", job.Root(), err)
+	case !n.Exists:
+		return ErrNoJob
+	}
+	d := &dump{from: r, job: job, above: strings.LastIndexByte(job.Root(), '/'), masks: masks{}, to: bufio.NewWriter(to)}
+	if err := d.below(ctx, job.Root(), n.Children); err != nil {
+		return err
+	}
+	if err := d.to.Flush(); err != nil {
+		return fmt.Errorf("write the dump: %w", err)
+	}
+	return nil
+}
+
+// dump is one on its way.
+type dump struct {
+	from    Reader
+	job     layout.Job
+	above   int // length of the namespace's path
+	masks   masks
+	to      *bufio.Writer
+	written int
+}
+
+// below writes what is below a node, depth first, as ElasticJob does: names
+// descending.
+func (d *dump) below(ctx context.Context, path string, children []string) error {
+	for _, name := range slices.Backward(children) {
+		if d.written >= maxDump {
+			return nil
+		}
+		child := path + "/" + name
+		n, err := d.from.Read(ctx, child)
+		if err != nil {
+			return fmt.Errorf("read %s: %w", child, err)
+		}
+		if !n.Exists {
+			continue // it went meanwhile
+		}
+		d.line(child[d.above:] + " | " + d.job.Masked(child, n.Data))
+		if err := d.below(ctx, child, n.Children); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func (d *dump) line(text string) {
+	text = d.masks.hide(strings.Map(func(r rune) rune {
+		if !unicode.IsGraphic(r) {
+			return ' ' // one node, one line, and nothing that steers a terminal
+		}
+		return r
+	}, text))
+	n, _ := d.to.WriteString(text + "\n") // Flush tells what went wrong
+	if d.written += n; d.written >= maxDump {
+		_, _ = d.to.WriteString("(there is more)\n")
+	}
+}
+
+// masks are the stand-ins of addresses.
+type masks map[string]string
+
+// address finds what may be an address: four numbers with dots, or groups of
+// hexadecimal digits with colons.
+var address = regexp.MustCompile(`(?:[0-9]{1,3}\.){3}[0-9]{1,3}|(?i)(?:\b[0-9a-f]{1,4})?(?::[0-9a-f]{0,4}){2,7}`)
+
+func (m masks) hide(text string) string {
+	return address.ReplaceAllStringFunc(text, func(found string) string {
+		if _, err := netip.ParseAddr(found); err != nil {
+			return found
+		}
+		if m[found] == "" {
+			m[found] = fmt.Sprintf("ip%d", len(m)+1)
+		}
+		return m[found]
+	})
+}
