@@ -6,7 +6,6 @@ import (
 	"fmt"
 	"io/fs"
 	"os"
-	"reflect"
 	"slices"
 	"sync"
 
@@ -162,41 +161,12 @@ func (c *code) assemble(ctx context.Context, j job.Config) (k *gear, err error) 
 	return k, nil
 }
 
-// may tells why this server must not run the job as it is. What the server's own
-// file grants the job is granted; what somebody else asks for it is held against
-// the ceiling.
+// may tells why this server must not run the job as it is.
 func (c *code) may(j job.Config) error {
 	c.mu.Lock()
 	file := c.file
 	c.mu.Unlock()
-	if j.Command != "" && (file == nil || j.Command != file.Command) {
-		return errors.New("a command of the operating system is taken from the server's own file alone")
-	}
-	if file != nil && reflect.DeepEqual(plain(j.Allow), plain(file.Allow)) {
-		return nil
-	}
-	var faults []error
-	for _, e := range c.o.Allow.Excess(j.Allow, c.o.private()) {
-		faults = append(faults, e)
-	}
-	return errors.Join(append(faults, c.o.validateGrants(j.Allow))...)
-}
-
-// plain is a with one way to say that nothing is granted.
-func plain(a job.Allow) job.Allow {
-	if len(a.Dirs) == 0 {
-		a.Dirs = nil
-	}
-	if len(a.Env) == 0 {
-		a.Env = nil
-	}
-	if len(a.Secrets) == 0 {
-		a.Secrets = nil
-	}
-	if len(a.HTTP) == 0 {
-		a.HTTP = nil
-	}
-	return a
+	return c.o.grants(j, file)
 }
 
 // runner gives what executes the job's code.

@@ -7,12 +7,14 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+	"time"
 
 	"golang.org/x/sync/errgroup"
 
 	"github.com/wasmjob/wasmjob/host/internal/assign"
 	"github.com/wasmjob/wasmjob/host/internal/layout"
 	"github.com/wasmjob/wasmjob/host/internal/protocol"
+	"github.com/wasmjob/wasmjob/host/internal/schedule"
 	"github.com/wasmjob/wasmjob/host/job"
 	"github.com/wasmjob/wasmjob/host/reason"
 	"github.com/wasmjob/wasmjob/host/registry"
@@ -65,7 +67,7 @@ const (
 // reports by name, ascending; what changes meanwhile may be told half old and
 // half new.
 func (o *Operator) Checkups(ctx context.Context, as Options, names ...string) ([]Checkup, error) {
-	as = as.withDefaults()
+	as = as.WithDefaults()
 	if len(names) == 0 {
 		there, err := o.Names(ctx)
 		if err != nil {
@@ -218,12 +220,12 @@ func (c *Checkup) examine(as *Options, file *job.Config, l layout.Job, v *protoc
 	switch {
 	case file != nil:
 		c.compare(*file, config, module)
-		c.breaks(linesOf(errors.Join(as.validateSchedule(j), (&code{o: as, file: file}).may(j)))...)
+		c.breaks(linesOf(as.Admit(j, file))...)
 	case ours:
-		c.breaks(linesOf(errors.Join(as.foundFault(j), (&code{o: as}).may(j)))...)
+		c.breaks(linesOf(as.Admit(j, nil))...)
 	default:
 		j = config.Apply(job.Config{Name: c.Job, Class: config.JobClass, Kind: kindOf(config.JobType), TimeZone: "UTC"})
-		c.breaks(linesOf(as.validateSchedule(j))...)
+		c.breaks(linesOf(schedule.Check(j, time.Now()))...)
 		c.Needs = append(c.Needs, reason.Of(reason.NotInConfiguration, c.Job, fmt.Sprintf("%.200q", c.Class), strconv.Quote(string(j.Kind))))
 	}
 	if why := over(j); !why.None() {
@@ -235,7 +237,7 @@ func (c *Checkup) examine(as *Options, file *job.Config, l layout.Job, v *protoc
 		if stays {
 			c.Notes = append(c.Notes, config.Stays(j)...)
 		}
-		if file != nil { // of what others defined foundFault tells
+		if file != nil { // of what others defined Admit tells
 			c.Notes = append(c.Notes, dealtOtherwise(j, as.Strategies)...)
 		}
 		return

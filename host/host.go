@@ -102,7 +102,7 @@ func (j *hosted) waits() bool {
 // New validates the options; it opens and starts nothing. Its error is an
 // *Error with everything that is wrong.
 func New(o Options) (*Host, error) {
-	o = o.withDefaults()
+	o = o.WithDefaults()
 	if err := o.validate(); err != nil {
 		return nil, failf(Invalid, err, "options of the host")
 	}

@@ -17,7 +17,7 @@ import (
 // shelves is a library in a directory of its own.
 func shelves(t *testing.T) *library {
 	t.Helper()
-	o := Options{DataDir: t.TempDir()}.withDefaults()
+	o := Options{DataDir: t.TempDir()}.WithDefaults()
 	l, err := openLibrary(&o)
 	if err != nil {
 		t.Fatal(err)

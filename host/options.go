@@ -187,7 +187,9 @@ const (
 	workersPerCPU    = 4
 )
 
-func (o Options) withDefaults() Options {
+// WithDefaults returns the options as a Host takes them: each that was left open
+// has the value that its comment names.
+func (o Options) WithDefaults() Options {
 	if o.Namespace == "" {
 		o.Namespace = defaultNamespace
 	}
@@ -260,7 +262,7 @@ func (o *Options) validate() error {
 }
 
 func (o *Options) validateJob(c job.Config) error {
-	faults := []error{c.Validate(), o.validateSchedule(c)}
+	faults := []error{c.Validate(), schedule.Check(c, time.Now())}
 	if _, err := o.strategy(c.Strategy); err != nil {
 		faults = append(faults, fmt.Errorf("strategy: %w", err))
 	}
@@ -269,22 +271,6 @@ func (o *Options) validateJob(c job.Config) error {
 		faults = append(faults, err)
 	}
 	return errors.Join(faults...)
-}
-
-// validateSchedule checks that the job can fire, or could at some time.
-func (o *Options) validateSchedule(c job.Config) error {
-	if c.Cron == "" {
-		return nil
-	}
-	s, err := schedule.Compile(c.Cron, c.Dialect, c.TimeZone)
-	if err != nil {
-		return fmt.Errorf("cron: %w", err)
-	}
-	now := time.Now()
-	if why := schedule.WhyNever(s, now); why != "" && !schedule.Over(s, now) {
-		return fmt.Errorf("cron: %q never fires: %s", c.Cron, why)
-	}
-	return nil
 }
 
 // validateCode checks that what the job runs may be run here.

@@ -236,7 +236,7 @@ func (p *prospect) try(config, module registry.Node) {
 	}
 	c := d.Job(job.Config{})
 	p.show(c)
-	if err := errors.Join(anotherClass(&d, c), h.o.foundFault(c), p.job.code.may(c)); err != nil {
+	if err := errors.Join(anotherClass(&d, c), h.o.Admit(c, nil)); err != nil {
 		p.refuse(err, false)
 		return
 	}
@@ -332,7 +332,7 @@ func (p *prospect) changed(now *job.Config, withdraw context.CancelFunc) {
 	if same {
 		return
 	}
-	if err := errors.Join(h.o.foundFault(*now), p.job.code.may(*now)); err != nil {
+	if err := h.o.Admit(*now, nil); err != nil {
 		h.o.Log.Error("the job was changed so that this server may not run it any more", "job", p.name, "error", err)
 		withdraw() // and the next look tells why
 		return
@@ -410,18 +410,4 @@ func (h *Host) prefetch(s *scout, j *hosted, c job.Config) {
 		}
 		k.release()
 	})
-}
-
-// foundFault is what is wrong with a job that no file of this server vouches
-// for.
-func (o *Options) foundFault(c job.Config) error {
-	faults := []error{c.Validate(), o.validateSchedule(c)}
-	// Of a job of ElasticJob its own members may know the strategy.
-	if _, err := o.strategy(c.Strategy); err != nil && c.Class == "" {
-		faults = append(faults, fmt.Errorf("strategy: %w", err))
-	}
-	if o.Runner == nil && c.ModuleDigest == "" && c.Command == "" {
-		faults = append(faults, errors.New("nobody has said the digest of its module"))
-	}
-	return errors.Join(faults...)
 }

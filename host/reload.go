@@ -36,7 +36,7 @@ func (h *Host) Reload(ctx context.Context, jobs []job.Config, modules map[string
 	defer h.reloading.Unlock()
 	n := next{h: h, o: h.o}
 	n.o.Jobs, n.o.Modules = jobs, maps.Clone(modules)
-	n.o = n.o.withDefaults()
+	n.o = n.o.WithDefaults()
 	if err := n.o.validate(); err != nil {
 		return Reloaded{}, failf(Invalid, err, "options of the host")
 	}

@@ -39,7 +39,7 @@ const (
 // nothing and writes nothing; what keeps it from a job it says in the log. Runner,
 // Sinks and Modules are not asked.
 func Shadow(ctx context.Context, o Options) error {
-	o = o.withDefaults()
+	o = o.WithDefaults()
 	if o.Registry == nil || o.Observe == nil {
 		return failf(Invalid, nil, "a shadow needs a registry that others run jobs on, and somebody to tell")
 	}
