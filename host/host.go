@@ -11,6 +11,7 @@ import (
 	"github.com/wasmjob/wasmjob/host/internal/assign"
 	"github.com/wasmjob/wasmjob/host/internal/clock"
 	"github.com/wasmjob/wasmjob/host/internal/layout"
+	"github.com/wasmjob/wasmjob/host/internal/outputs"
 	"github.com/wasmjob/wasmjob/host/internal/runner"
 	"github.com/wasmjob/wasmjob/host/internal/schedule"
 	"github.com/wasmjob/wasmjob/host/internal/session"
@@ -22,7 +23,7 @@ import (
 // Host runs jobs. Make it with New.
 type Host struct {
 	o     Options
-	out   outputs
+	out   outputs.Outputs
 	begun atomic.Bool
 	ready chan struct{}
 	tick  *schedule.Ticker
@@ -106,7 +107,8 @@ func New(o Options) (*Host, error) {
 	if err := o.validate(); err != nil {
 		return nil, failf(Invalid, err, "options of the host")
 	}
-	out := o.detach()
+	var out outputs.Outputs
+	out, o.Log, o.Observe = outputs.Detach(o.Log, o.Observe, (*Event).size)
 	h := &Host{o: o, out: out, settled: func() {}, ready: make(chan struct{}), tick: schedule.NewTicker(runtime.GOMAXPROCS(0)), files: map[string]bool{}, busy: map[string]bool{}, working: make(chan struct{})}
 	for i := range h.o.Jobs {
 		c := &h.o.Jobs[i]
@@ -128,7 +130,7 @@ func (h *Host) Run(ctx context.Context) (err error) {
 	if h.begun.Swap(true) {
 		return failf(Refused, nil, "a host runs only once")
 	}
-	defer h.out.flush()
+	defer h.out.Flush()
 	if h.o.Alone {
 		h.settled = thrifty()
 		if h.o.Runner == nil {

@@ -22,7 +22,7 @@ func (h *Host) Jobs() []job.Status {
 		jobs[i], all[i].Config = *j, *j.config
 	}
 	h.mu.Unlock()
-	shared := h.out.troubles() // what ails these or the session ails every job
+	shared := h.out.Troubles() // what ails these or the session ails every job
 	if trunk != nil {
 		shared = append(shared, trunk.Troubles()...)
 	}

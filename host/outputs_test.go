@@ -9,6 +9,7 @@ import (
 	"testing/synctest"
 	"time"
 
+	"github.com/wasmjob/wasmjob/host/internal/outputs"
 	"github.com/wasmjob/wasmjob/host/job"
 	"github.com/wasmjob/wasmjob/host/reason"
 	"github.com/wasmjob/wasmjob/host/trace"
@@ -66,7 +67,7 @@ func TestLogAndObserverThatBlock(t *testing.T) {
 		}
 		close(gate)
 		synctest.Wait()
-		if got := h.out.troubles(); len(got) != 0 {
+		if got := h.out.Troubles(); len(got) != 0 {
 			t.Errorf("troubles %q, want none", got)
 		}
 		cancel()
@@ -106,7 +107,7 @@ func TestNothingIsToldAfterTheEnd(t *testing.T) {
 		time.Sleep(2*time.Minute + time.Second)
 		cancel()
 		asked := time.Now()
-		if err := <-done; err != nil || time.Since(asked) > 2*flushPatience {
+		if err := <-done; err != nil || time.Since(asked) > 2*outputs.Patience {
 			t.Errorf("it ended after %v: %v", time.Since(asked), err)
 		}
 		close(gate)

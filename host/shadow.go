@@ -15,6 +15,7 @@ import (
 	"github.com/wasmjob/wasmjob/host/internal/clock"
 	"github.com/wasmjob/wasmjob/host/internal/layout"
 	"github.com/wasmjob/wasmjob/host/internal/mirror"
+	"github.com/wasmjob/wasmjob/host/internal/outputs"
 	"github.com/wasmjob/wasmjob/host/internal/protocol"
 	"github.com/wasmjob/wasmjob/host/internal/schedule"
 	"github.com/wasmjob/wasmjob/host/internal/session"
@@ -46,7 +47,9 @@ func Shadow(ctx context.Context, o Options) error {
 	if err := namespaceThere(ctx, &o); err != nil {
 		return err
 	}
-	defer o.detach().flush()
+	out, log, observe := outputs.Detach(o.Log, o.Observe, (*Event).size)
+	defer out.Flush()
+	o.Log, o.Observe = log, observe
 	tick := schedule.NewTicker(runtime.GOMAXPROCS(0))
 	trunk := session.New(session.Options{Registry: o.Registry, Namespace: layout.NewJob(o.Namespace, "").Namespace(), Log: o.Log})
 	below, stop := context.WithCancel(context.WithoutCancel(ctx)) // both end after those who use them

@@ -93,6 +93,7 @@ var layers = []layer{
 	{pkg: "host/internal/clock", may: []string{"host/internal/runner", "host/internal/schedule", "host/job"}, why: "it is the runner's clock, made of a schedule; what happens at an instant is decided elsewhere"},
 	{pkg: "host/internal/assign", may: []string{"host/internal/protocol", "host/job", "strategy"}, why: "it asks strategies; when, and what becomes of the answer, is decided elsewhere"},
 	{pkg: "host/internal/dump", may: []string{"host/internal/layout", "host/registry"}, tests: []string{"host/registry/embedded"}, why: "it writes down nodes; who may see them is decided by who calls it"},
+	{pkg: "host/internal/outputs", may: []string{"internal/queue", "host/reason"}, why: "it puts queues before what may block; what is told is not its business"},
 	{pkg: "host/internal/sim", may: []string{"host/internal/protocol", "host/internal/layout", "host/internal/follow", "host/internal/mirror", "host/registry", "host/registry/tree", "host/job", "host/reason", "host/trace", "strategy"},
 		tests: []string{"host/internal/overlay", "host/registry/registrytest"},
 		why:   "it runs the shipped core and replaces sockets, clocks and guests"},
@@ -102,8 +103,8 @@ var layers = []layer{
 	{pkg: "host/internal/overlay", why: "it edits sources as text, for tests alone; what they mean is not its business"},
 	{pkg: "host/internal/arch", why: "tests only"},
 
-	{pkg: "host", may: []string{"internal/queue", "abi", "strategy", "host/job", "host/reason", "host/registry", "host/registry/embedded", "host/trace", "host/trace/sqltrace",
-		"host/internal/assign", "host/internal/clock", "host/internal/dump", "host/internal/protocol", "host/internal/layout", "host/internal/lockfile", "host/internal/mirror", "host/internal/schedule", "host/internal/sandbox", "host/internal/module", "host/internal/outbound", "host/internal/peer", "host/internal/reach", "host/internal/native", "host/internal/runner", "host/internal/session", "host/internal/status", "host/internal/workers"},
+	{pkg: "host", may: []string{"abi", "strategy", "host/job", "host/reason", "host/registry", "host/registry/embedded", "host/trace", "host/trace/sqltrace",
+		"host/internal/assign", "host/internal/clock", "host/internal/dump", "host/internal/outputs", "host/internal/protocol", "host/internal/layout", "host/internal/lockfile", "host/internal/mirror", "host/internal/schedule", "host/internal/sandbox", "host/internal/module", "host/internal/outbound", "host/internal/peer", "host/internal/reach", "host/internal/native", "host/internal/runner", "host/internal/session", "host/internal/status", "host/internal/workers"},
 		libs: []string{"golang.org/x/sync"}, tests: []string{"host/registry/tree", "host/registry/zk", "host/registry/zk/zktest", "modernc.org/sqlite"},
 		why: "the place where parts are joined; it imports everything below it"},
 	{pkg: "host/guest", may: []string{"abi", "abi/conformance", "host", "host/job", "host/internal/lockfile", "host/internal/module", "host/internal/outbound", "host/internal/sandbox"},

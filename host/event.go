@@ -1,0 +1,8 @@
+package host
+
+// eventSize is about what an Event occupies beside the texts of its outcome.
+const eventSize = 1 << 10
+
+func (e *Event) size() int {
+	return eventSize + len(e.Outcome.Result) + len(e.Outcome.Shown) + len(e.Outcome.Error) + len(e.Reason.Args)
+}

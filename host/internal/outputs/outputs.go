@@ -1,0 +1,71 @@
+// Package outputs stands between a program and what it tells its caller by: a log
+// and an observer. Neither may hold up the program, however long it blocks. What
+// is told, and in which words, is not its business.
+package outputs
+
+import (
+	"log/slog"
+	"strconv"
+	"time"
+
+	"github.com/wasmjob/wasmjob/host/reason"
+	"github.com/wasmjob/wasmjob/internal/queue"
+)
+
+// Outputs are the queues before a log and an observer.
+type Outputs struct {
+	log, events *queue.Queue
+	ours        bool // the log's queue is: it ends with the program
+	warn        *slog.Logger
+}
+
+// Patience is how long Flush waits for each of the two.
+const Patience = 2 * time.Second
+
+// Detach puts queues before a log and an observer, and returns what takes their
+// place. size is about what an event occupies, in bytes. The observer may be nil.
+func Detach[E any](log *slog.Logger, observe func(E), size func(*E) int) (out Outputs, queuedLog *slog.Logger, queued func(E)) {
+	h, ready := log.Handler().(queue.Handler) // as serve's is
+	if !ready {
+		h = queue.NewHandler(log.Handler())
+		log = slog.New(h)
+	}
+	out.log, out.ours, out.warn = h.Queue, !ready, log
+	if observe == nil {
+		return out, log, nil
+	}
+	out.events = queue.New(
+		func() { log.Error("the observer of runs does not return, so it will not hear of some") },
+		func(dropped int64) {
+			log.Warn("the observer of runs has returned", "events_lost", dropped)
+		})
+	return out, log, func(e E) { out.events.Put(size(&e), func() { observe(e) }) }
+}
+
+// Flush lets log and observer have what they were not told yet, if they take it in
+// time. What they do not take is dropped: neither is called afterwards, but for a
+// call that has begun.
+func (out Outputs) Flush() {
+	if q := out.events; q != nil && !q.Flush(Patience) {
+		out.warn.Warn("the observer of runs did not take all events in time", "events_lost", q.Close())
+	}
+	if q := out.log; !q.Flush(Patience) && out.ours {
+		q.Close()
+	}
+}
+
+// Troubles says what is lost at present.
+func (out Outputs) Troubles() (all []reason.Reason) {
+	for _, of := range []struct {
+		code reason.Code
+		*queue.Queue
+	}{{reason.LogStuck, out.log}, {reason.ObserverStuck, out.events}} {
+		if of.Queue == nil {
+			continue
+		}
+		if dropped, since := of.Stuck(); dropped > 0 {
+			all = append(all, reason.Of(of.code, since.UTC().Format(time.RFC3339), strconv.FormatInt(dropped, 10)))
+		}
+	}
+	return all
+}
