@@ -21,6 +21,7 @@ import (
 	"github.com/wasmjob/wasmjob/host/config"
 	"github.com/wasmjob/wasmjob/host/job"
 	"github.com/wasmjob/wasmjob/host/registry"
+	"github.com/wasmjob/wasmjob/host/shadow"
 	"github.com/wasmjob/wasmjob/host/trace"
 	"github.com/wasmjob/wasmjob/host/trace/sqltrace"
 	"github.com/wasmjob/wasmjob/internal/queue"
@@ -177,7 +178,7 @@ func serveShadow(ctx context.Context, f *config.File, k keys, log *slog.Logger, 
 	return coded(withRegistry(f, k.access, true, log, func(r registry.Registry) error {
 		o.Registry = r
 		log.Info("a shadow begins: it joins nothing, and tells what it would run", "jobs", len(f.Jobs), "instance", o.Instance)
-		return host.Shadow(ctx, o)
+		return shadow.Run(ctx, o)
 	}))
 }
 

@@ -12,6 +12,7 @@ import (
 	"unicode/utf8"
 
 	"github.com/wasmjob/wasmjob/host"
+	"github.com/wasmjob/wasmjob/host/shadow"
 )
 
 // eventLine is what --events prints. The keys are a promise.
@@ -67,10 +68,10 @@ func logEvents(log *slog.Logger) func(host.Event) {
 			return
 		case host.EventStrategy, host.EventModule:
 			return // is in the log already
-		case host.EventWould:
+		case shadow.Would:
 			log.Info("would run", "job", e.Config.Name, "item", e.Item, "instant", e.Scheduled, "owner", e.Reason.String())
 			return
-		case host.EventBegan:
+		case shadow.Began:
 			log.Info("began", "job", e.Config.Name, "item", e.Item, "instant", e.Scheduled, "owner", e.Instance, "after_ms", e.At.Sub(e.Scheduled).Milliseconds())
 			return
 		}
@@ -105,9 +106,9 @@ func printEvents(to io.Writer) func(host.Event) {
 			fmt.Fprintf(&b, " (%s)", shorten(e.Parameter))
 		}
 		switch e.Kind {
-		case host.EventWould:
+		case shadow.Would:
 			fmt.Fprintf(&b, " would run for %s, is with %s", e.Scheduled.Format(time.TimeOnly), shorten(cmp.Or(e.Reason.String(), "nobody")))
-		case host.EventBegan:
+		case shadow.Began:
 			fmt.Fprintf(&b, " began for %s on %s, %s after", e.Scheduled.Format(time.TimeOnly), shorten(string(e.Instance)), round(e.At.Sub(e.Scheduled)))
 		case host.EventStart:
 			fmt.Fprintf(&b, " started for %s", e.Scheduled.Format(time.TimeOnly))

@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/wasmjob/wasmjob/host"
+	"github.com/wasmjob/wasmjob/host/shadow"
 	"github.com/wasmjob/wasmjob/internal/queue"
 )
 
@@ -70,7 +71,7 @@ func lineOf(e host.Event) []byte {
 		took := e.Outcome.Took.Milliseconds()
 		line.Reason, line.reasonCode, line.Error, line.TookMS = e.Reason.String(), codeOf(e.Reason), e.Outcome.Error, &took
 	}
-	if e.Kind == host.EventWould || e.Kind == host.EventBegan {
+	if e.Kind == shadow.Would || e.Kind == shadow.Began {
 		line.Owner = e.Reason.String()
 	}
 	if e.Outcome.HasCode {

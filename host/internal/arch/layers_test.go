@@ -109,6 +109,10 @@ var layers = []layer{
 		why: "the place where parts are joined; it imports everything below it"},
 	{pkg: "host/guest", may: []string{"abi", "abi/conformance", "host", "host/job", "host/internal/lockfile", "host/internal/module", "host/internal/outbound", "host/internal/sandbox"},
 		why: "one module without a server: it has errors in common with a host, and nothing that joins a registry"},
+	{pkg: "host/internal/javatest", may: []string{"host/internal/layout", "host/job", "host/registry"}, why: "it writes what members of ElasticJob write, for tests alone"},
+	{pkg: "host/shadow", may: []string{"host", "host/internal/assign", "host/internal/clock", "host/internal/layout", "host/internal/mirror", "host/internal/outputs", "host/internal/protocol", "host/internal/schedule", "host/internal/session", "host/job", "host/reason", "host/registry", "host/trace"},
+		libs: []string{"golang.org/x/sync"}, tests: []string{"host/internal/javatest", "host/registry/embedded", "host/registry/zk", "host/registry/zk/zktest"},
+		why: "it follows jobs as a host does, and joins none"},
 	{pkg: "host/internal/cluster", may: []string{"host", "host/job", "host/reason", "host/registry", "host/registry/zk", "host/registry/zk/zktest", "host/trace", "host/internal/protocol", "host/internal/layout", "host/internal/mirror"},
 		tests: []string{"strategy", "github.com/go-zookeeper/zk"},
 		why:   "hosts on a real service, for tests alone"},
@@ -119,7 +123,7 @@ var layers = []layer{
 		why: "a request becomes a call of an Operator; what that does is decided below"},
 
 	{pkg: "cmd/wasmjobd/internal/scaffold", why: "it writes files for authors; what they say is theirs"},
-	{pkg: "cmd/wasmjobd", may: []string{"internal/queue", "cmd/wasmjobd/internal/scaffold", "abi", "abi/conformance", "strategy", "host", "host/admin", "host/guest", "host/job", "host/reason", "host/config", "host/registry", "host/registry/embedded", "host/registry/zk", "host/trace", "host/trace/sqltrace"},
+	{pkg: "cmd/wasmjobd", may: []string{"internal/queue", "cmd/wasmjobd/internal/scaffold", "abi", "abi/conformance", "strategy", "host", "host/admin", "host/guest", "host/shadow", "host/job", "host/reason", "host/config", "host/registry", "host/registry/embedded", "host/registry/zk", "host/trace", "host/trace/sqltrace"},
 		libs:  []string{"github.com/spf13/cobra", "github.com/spf13/pflag", "modernc.org/sqlite", "golang.org/x/sys"},
 		tests: []string{"github.com/rogpeppe/go-internal", "host/registry/zk/zktest", "internal/smalldisk"},
 		why:   "flags, wiring and printing; decisions are below"},
@@ -156,7 +160,7 @@ var adapters = []string{"host/registry/zk", "host/registry/embedded", "host/trac
 
 // above are the packages below the folder host that stand above the package: what
 // it is used for, and what starts it for tests.
-var above = []string{"host/admin", "host/config", "host/guest", "host/internal/cluster"}
+var above = []string{"host/admin", "host/config", "host/guest", "host/internal/cluster", "host/shadow"}
 
 func TestLayers(t *testing.T) {
 	t.Parallel()

@@ -1,4 +1,4 @@
-package host
+package shadow
 
 import (
 	"context"
@@ -11,6 +11,7 @@ import (
 
 	"golang.org/x/sync/errgroup"
 
+	"github.com/wasmjob/wasmjob/host"
 	"github.com/wasmjob/wasmjob/host/internal/assign"
 	"github.com/wasmjob/wasmjob/host/internal/clock"
 	"github.com/wasmjob/wasmjob/host/internal/layout"
@@ -24,30 +25,32 @@ import (
 	"github.com/wasmjob/wasmjob/host/registry"
 )
 
-// The kinds of Event that Shadow tells.
+// The kinds of host.Event that Run tells.
 const (
-	// EventWould: a member here would begin the item. Reason is who owns it.
-	EventWould = "would_run"
-	// EventBegan: an item of which EventWould was told is seen to run. Instance is
-	// who owns it.
-	EventBegan = "began"
+	// Would: a member here would begin the item. Reason is who owns it.
+	Would = "would_run"
+	// Began: an item of which Would was told is seen to run. Instance is who owns
+	// it.
+	Began = "began"
 )
 
-// Shadow follows the jobs of the options in their Registry until ctx ends, and
+// eventSize is about what an event of a shadow occupies; it has no outcome.
+const eventSize = 1 << 10
+
+// Run follows the jobs of the options in their Registry until ctx ends, and
 // lets Observe hear, whenever one of them fires, which items a server with these
 // options would begin if it were one more member, and when each of those is seen
-// to run. It is a member of none, runs
-// nothing and writes nothing; what keeps it from a job it says in the log. Runner,
-// Sinks and Modules are not asked.
-func Shadow(ctx context.Context, o Options) error {
+// to run. It is a member of none, runs nothing and writes nothing; what keeps it
+// from a job it says in the log. Runner, Sinks and Modules are not asked.
+func Run(ctx context.Context, o host.Options) error {
 	o = o.WithDefaults()
 	if o.Registry == nil || o.Observe == nil {
-		return failf(Invalid, nil, "a shadow needs a registry that others run jobs on, and somebody to tell")
+		return &host.Error{Code: host.Invalid, Msg: "a shadow needs a registry that others run jobs on, and somebody to tell"}
 	}
 	if err := namespaceThere(ctx, &o); err != nil {
 		return err
 	}
-	out, log, observe := outputs.Detach(o.Log, o.Observe, (*Event).size)
+	out, log, observe := outputs.Detach(o.Log, o.Observe, func(*host.Event) int { return eventSize })
 	defer out.Flush()
 	o.Log, o.Observe = log, observe
 	tick := schedule.NewTicker(runtime.GOMAXPROCS(0))
@@ -72,15 +75,15 @@ func Shadow(ctx context.Context, o Options) error {
 
 // namespaceThere refuses a namespace without jobs, which nobody but a member
 // would make.
-func namespaceThere(ctx context.Context, o *Options) error {
-	op, err := Operate(ctx, o.Registry, o.Namespace)
+func namespaceThere(ctx context.Context, o *host.Options) error {
+	op, err := host.Operate(ctx, o.Registry, o.Namespace)
 	if err != nil {
 		return err
 	}
 	names, err := op.Names(ctx)
 	if err == nil && len(names) == 0 {
 		if err = op.Namespace(ctx); err == nil {
-			err = failf(NotFound, nil, "there is no job in namespace %s", o.Namespace)
+			err = &host.Error{Code: host.NotFound, Msg: "there is no job in namespace " + o.Namespace}
 		}
 	}
 	return errors.Join(err, op.Close())
@@ -89,7 +92,7 @@ func namespaceThere(ctx context.Context, o *Options) error {
 // shade is one job of a shadow. Its loop alone looks at the mirror; the session
 // and the ticker put what they tell where the loop finds it.
 type shade struct {
-	o      *Options
+	o      *host.Options
 	file   job.Config
 	layout layout.Job
 	trunk  *session.Trunk
@@ -106,10 +109,10 @@ type shade struct {
 
 	pauses session.Pauses // while it cannot be read
 	view   *protocol.View
-	job    *job.Config // as it would run here; nil: it would not
-	said   string      // why not, as was told last
-	rhythm [3]string   // cron, dialect and zone that the clock goes by
-	share  []Event     // of the newest instant
+	job    *job.Config  // as it would run here; nil: it would not
+	said   string       // why not, as was told last
+	rhythm [3]string    // cron, dialect and zone that the clock goes by
+	share  []host.Event // of the newest instant
 	seen   []sight
 	odd    bool // its members were said to deal the items out otherwise
 }

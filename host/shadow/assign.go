@@ -1,4 +1,4 @@
-package host
+package shadow
 
 import (
 	"context"
@@ -7,6 +7,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/wasmjob/wasmjob/host"
 	"github.com/wasmjob/wasmjob/host/internal/protocol"
 	"github.com/wasmjob/wasmjob/host/job"
 	"github.com/wasmjob/wasmjob/host/reason"
@@ -42,8 +43,8 @@ func (s *shade) tick(ctx context.Context) {
 			if owner != s.o.Instance || i < len(s.view.Items) && s.view.Items[i].Disabled {
 				continue
 			}
-			e := Event{
-				Kind: EventWould, At: time.Now(), Config: *s.job, Item: i, Parameter: params[i], Scheduled: time.UnixMilli(at),
+			e := host.Event{
+				Kind: Would, At: time.Now(), Config: *s.job, Item: i, Parameter: params[i], Scheduled: time.UnixMilli(at),
 				Instance: s.o.Instance, Cause: trace.Schedule, Attempt: 1,
 			}
 			if i < len(s.view.Items) {
@@ -74,7 +75,7 @@ func (s *shade) match() {
 	for _, x := range s.seen[:early] {
 		for _, e := range s.share {
 			if e.Item == x.item {
-				e.Kind, e.At, e.Instance = EventBegan, x.at, job.InstanceID(e.Reason.String())
+				e.Kind, e.At, e.Instance = Began, x.at, job.InstanceID(e.Reason.String())
 				s.o.Observe(e)
 			}
 		}

@@ -1,4 +1,4 @@
-package host
+package shadow
 
 import (
 	"context"
@@ -10,7 +10,9 @@ import (
 	"testing/synctest"
 	"time"
 
+	"github.com/wasmjob/wasmjob/host"
 	"github.com/wasmjob/wasmjob/host/internal/clock"
+	"github.com/wasmjob/wasmjob/host/internal/javatest"
 	"github.com/wasmjob/wasmjob/host/internal/layout"
 	"github.com/wasmjob/wasmjob/host/internal/schedule"
 	"github.com/wasmjob/wasmjob/host/job"
@@ -23,12 +25,12 @@ import (
 // told keeps what a shadow tells, and its log.
 type told struct {
 	mu     sync.Mutex // guards what follows
-	events []Event
+	events []host.Event
 	log    strings.Builder
-	news   chan Event // as long as there is room
+	news   chan host.Event // as long as there is room
 }
 
-func (k *told) event(e Event) {
+func (k *told) event(e host.Event) {
 	k.mu.Lock()
 	defer k.mu.Unlock()
 	k.events = append(k.events, e)
@@ -45,7 +47,7 @@ func (k *told) Write(p []byte) (int, error) {
 }
 
 // heard are the events since the last take.
-func (k *told) heard() []Event {
+func (k *told) heard() []host.Event {
 	k.mu.Lock()
 	defer k.mu.Unlock()
 	return slices.Clone(k.events)
@@ -57,7 +59,7 @@ func (k *told) take() (items map[int64][]int, log string) {
 	defer k.mu.Unlock()
 	items = map[int64][]int{}
 	for _, e := range k.events {
-		if at := e.Scheduled.Unix(); e.Kind == EventWould {
+		if at := e.Scheduled.Unix(); e.Kind == Would {
 			items[at] = append(items[at], e.Item)
 		}
 	}
@@ -67,14 +69,24 @@ func (k *told) take() (items map[int64][]int, log string) {
 	return items, log
 }
 
+// open opens a session on the registry of a test.
+func open(t *testing.T, r registry.Registry) registry.Session {
+	t.Helper()
+	s, err := r.Open(t.Context(), func(registry.Event) {})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return s
+}
+
 // shadow starts one on a registry; it ends with the test.
 func shadow(t *testing.T, r registry.Registry, jobs []job.Config) *told {
 	t.Helper()
-	k := &told{news: make(chan Event, 1000)}
+	k := &told{news: make(chan host.Event, 1000)}
 	ctx, stop := context.WithCancel(context.WithoutCancel(t.Context()))
 	done := make(chan error, 1)
 	go func() {
-		done <- Shadow(ctx, Options{
+		done <- Run(ctx, host.Options{
 			Registry: r, Namespace: "jobs", Jobs: jobs, Instance: "10.0.0.2@-@7", Observe: k.event, Log: slog.New(slog.NewTextHandler(k, nil)),
 		})
 	}()
@@ -92,13 +104,13 @@ func TestShadow(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		r := embedded.Memory()
 		t.Cleanup(func() { _ = r.Close() }) // the last of all; it was in memory
-		o := operate(t, r)
-		javaJob(t, o, javaConfig(func(c *layout.Config21) { c.ShardingTotalCount = 3 }))
-		for _, path := range []string{node("sharding", "2"), node("sharding", "2", "instance")} {
-			put(t, o, registry.Create, path, "")
+		o := open(t, r)
+		javatest.Write(t, o, javatest.Config(func(c *layout.Config21) { c.ShardingTotalCount = 3 }))
+		for _, path := range []string{javatest.Node("sharding", "2"), javatest.Node("sharding", "2", "instance")} {
+			javatest.Put(t, o, registry.Create, path, "")
 		}
-		put(t, o, registry.Set, node("sharding", "2", "instance"), javaMember)
-		k := shadow(t, r, ordersFile(func(j *job.Config) { j.Shards = 3 }))
+		javatest.Put(t, o, registry.Set, javatest.Node("sharding", "2", "instance"), javatest.Member)
+		k := shadow(t, r, javatest.File(func(j *job.Config) { j.Shards = 3 }))
 		after := func(what string, want []int, says string) { // a minute, in which the job fires once
 			t.Helper()
 			time.Sleep(time.Minute)
@@ -115,28 +127,28 @@ func TestShadow(t *testing.T) {
 		// 10.0.0.2 comes before 10.0.0.1: items descend.
 		after("beside one member", []int{0, 2}, "the job would run here")
 		for _, item := range []string{"0", "1"} { // of which the other one is not the shadow's
-			put(t, o, registry.CreateEphemeral, node("sharding", item, "running"), "")
-			put(t, o, registry.Delete, node("sharding", item, "running"), "")
+			javatest.Put(t, o, registry.CreateEphemeral, javatest.Node("sharding", item, "running"), "")
+			javatest.Put(t, o, registry.Delete, javatest.Node("sharding", item, "running"), "")
 		}
 		synctest.Wait()
-		if all := k.heard(); len(all) != 1 || all[0].Kind != EventBegan || all[0].Item != 0 || all[0].Instance != javaMember {
+		if all := k.heard(); len(all) != 1 || all[0].Kind != Began || all[0].Item != 0 || all[0].Instance != javatest.Member {
 			t.Errorf("began: %+v", all)
 		}
-		put(t, o, registry.Create, node("sharding", "2", "disabled"), "")
+		javatest.Put(t, o, registry.Create, javatest.Node("sharding", "2", "disabled"), "")
 		after("an item is disabled", []int{0}, "")
-		put(t, o, registry.CreateEphemeral, node("instances", "10.0.0.3@-@1"), "")
+		javatest.Put(t, o, registry.CreateEphemeral, javatest.Node("instances", "10.0.0.3@-@1"), "")
 		after("another member, and nobody has dealt", []int{1}, "dealt the items out otherwise")
-		put(t, o, registry.Delete, node("instances", "10.0.0.3@-@1"), "")
-		put(t, o, registry.Create, node("servers", "10.0.0.2"), "DISABLED")
+		javatest.Put(t, o, registry.Delete, javatest.Node("instances", "10.0.0.3@-@1"), "")
+		javatest.Put(t, o, registry.Create, javatest.Node("servers", "10.0.0.2"), "DISABLED")
 		after("this server is disabled", nil, "this server is disabled")
-		put(t, o, registry.Delete, node("servers", "10.0.0.2"), "")
-		put(t, o, registry.Set, node("config"), "cron: x\n")
+		javatest.Put(t, o, registry.Delete, javatest.Node("servers", "10.0.0.2"), "")
+		javatest.Put(t, o, registry.Set, javatest.Node("config"), "cron: x\n")
 		after("a configuration that cannot be read", nil, "layout 3")
-		put(t, o, registry.Set, node("config"), javaConfig(func(c *layout.Config21) { c.JobClass = "com.acme.Other" }))
+		javatest.Put(t, o, registry.Set, javatest.Node("config"), javatest.Config(func(c *layout.Config21) { c.JobClass = "com.acme.Other" }))
 		after("another class", nil, "com.acme.Other")
-		put(t, o, registry.Set, node("config"), javaConfig(func(c *layout.Config21) { c.JobShardingStrategyClass = "com.acme.Mine" }))
+		javatest.Put(t, o, registry.Set, javatest.Node("config"), javatest.Config(func(c *layout.Config21) { c.JobShardingStrategyClass = "com.acme.Mine" }))
 		after("a strategy of theirs", nil, "com.acme.Mine")
-		put(t, o, registry.Set, node("config"), javaConfig(func(c *layout.Config21) { c.Cron = "30 * * * * ?" }))
+		javatest.Put(t, o, registry.Set, javatest.Node("config"), javatest.Config(func(c *layout.Config21) { c.Cron = "30 * * * * ?" }))
 		after("another cron", []int{0}, "the job would run here")
 	})
 }
@@ -147,9 +159,9 @@ func TestShadowOfAnEarlyMember(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		r := embedded.Memory()
 		t.Cleanup(func() { _ = r.Close() }) // the last of all; it was in memory
-		o := operate(t, r)
-		javaJob(t, o, javaConfig(nil))
-		k := shadow(t, r, ordersFile(nil))
+		o := open(t, r)
+		javatest.Write(t, o, javatest.Config(nil))
+		k := shadow(t, r, javatest.File(nil))
 		time.Sleep(time.Until(time.Now().Truncate(time.Minute).Add(time.Minute + time.Second)))
 		synctest.Wait()
 		k.take()
@@ -159,13 +171,13 @@ func TestShadowOfAnEarlyMember(t *testing.T) {
 			{20 * time.Millisecond, 0},
 		} {
 			time.Sleep(time.Until(next.Add(-c.before)))
-			put(t, o, registry.CreateEphemeral, node("sharding", "0", "running"), "")
-			put(t, o, registry.Delete, node("sharding", "0", "running"), "")
+			javatest.Put(t, o, registry.CreateEphemeral, javatest.Node("sharding", "0", "running"), "")
+			javatest.Put(t, o, registry.Delete, javatest.Node("sharding", "0", "running"), "")
 			time.Sleep(c.before / 2)
 			synctest.Wait()
-			began := func() (all []Event) {
+			began := func() (all []host.Event) {
 				for _, e := range k.heard() {
-					if e.Kind == EventBegan {
+					if e.Kind == Began {
 						all = append(all, e)
 					}
 				}
@@ -190,8 +202,8 @@ func TestShadowOfAnEarlyMember(t *testing.T) {
 func TestShadowTellsOfTheInstantFirst(t *testing.T) {
 	t.Parallel()
 	s := &shade{
-		o: &Options{Observe: func(e Event) { t.Errorf("told: %+v", e) }}, clock: clock.New(schedule.NewTicker(1), "j"),
-		due: []int64{60_000}, share: []Event{{Kind: EventWould}}, seen: []sight{{at: time.UnixMilli(60_001)}},
+		o: &host.Options{Observe: func(e host.Event) { t.Errorf("told: %+v", e) }}, clock: clock.New(schedule.NewTicker(1), "j"),
+		due: []int64{60_000}, share: []host.Event{{Kind: Would}}, seen: []sight{{at: time.UnixMilli(60_001)}},
 	}
 	if s.match(); len(s.seen) != 1 {
 		t.Error("it is forgotten")
@@ -208,9 +220,9 @@ func TestShadowWritesNothing(t *testing.T) {
 		t.Fatal(err)
 	}
 	t.Cleanup(func() { _ = whole.Close() }) // it returns none
-	o := operate(t, whole)
-	javaJob(t, o, javaConfig(func(c *layout.Config21) { c.Cron = "* * * * * ?" }))
-	mark, err := o.session.Commit(t.Context(), registry.Op{Kind: registry.Set, Path: "/jobs", Version: registry.AnyVersion})
+	o := open(t, whole)
+	javatest.Write(t, o, javatest.Config(func(c *layout.Config21) { c.Cron = "* * * * * ?" }))
+	mark, err := o.Commit(t.Context(), registry.Op{Kind: registry.Set, Path: "/jobs", Version: registry.AnyVersion})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -219,7 +231,7 @@ func TestShadowWritesNothing(t *testing.T) {
 		t.Fatal(err)
 	}
 	t.Cleanup(func() { _ = r.Close() }) // it returns none
-	k := shadow(t, r, ordersFile(nil))
+	k := shadow(t, r, javatest.File(nil))
 	<-k.news
 	service.Kill()
 	service.Restart()

@@ -1,0 +1,84 @@
+// Package javatest writes a job into a registry as members of ElasticJob 2.1.5
+// have it, for tests of those who meet one. No member of ElasticJob runs.
+package javatest
+
+import (
+	"strings"
+	"testing"
+
+	"github.com/wasmjob/wasmjob/host/internal/layout"
+	"github.com/wasmjob/wasmjob/host/job"
+	"github.com/wasmjob/wasmjob/host/registry"
+)
+
+// The job, its class, and its one member.
+const (
+	Namespace = "jobs"
+	Name      = "orders"
+	Class     = "com.acme.OrderJob"
+	Member    = "10.0.0.1@-@812"
+)
+
+// Node is the path of a node of the job.
+func Node(names ...string) string {
+	return strings.Join(append([]string{"/" + Namespace, Name}, names...), "/")
+}
+
+// Config is what a member writes of the job's configuration.
+func Config(change func(*layout.Config21)) string {
+	c := layout.Default21()
+	c.JobName, c.JobClass, c.JobType, c.Cron, c.ShardingTotalCount = Name, Class, layout.Simple21, "0 * * * * ?", 2
+	if change != nil {
+		change(&c)
+	}
+	text, err := layout.EncodeConfig21(c)
+	if err != nil {
+		panic(err) // the tests' own words
+	}
+	return string(text)
+}
+
+// File is the job as a server's own file has it that fits.
+func File(change func(*job.Config)) []job.Config {
+	j := job.Config{
+		Name: Name, Cron: "0 * * * * ?", Shards: 2, Misfire: true, MonitorExecution: true, MaxClockSkew: -1, Strategy: "average",
+		ReconcileEvery: 600e9, Class: Class, TimeZone: "Europe/Berlin",
+	}
+	if change != nil {
+		change(&j)
+	}
+	return []job.Config{j}
+}
+
+// Put writes a node without asking anybody.
+func Put(t *testing.T, s registry.Session, kind registry.OpKind, path, data string) {
+	t.Helper()
+	if _, err := s.Commit(t.Context(), registry.Op{Kind: kind, Path: path, Data: []byte(data), Version: registry.AnyVersion}); err != nil {
+		t.Fatal(err)
+	}
+}
+
+// Write writes the job with its member, which owns both items.
+func Write(t *testing.T, s registry.Session, config string) {
+	t.Helper()
+	Put(t, s, registry.Create, "/"+Namespace, "")
+	for _, n := range []struct{ path, data string }{
+		{Node(), ""},
+		{Node("config"), config},
+		{Node("servers"), ""},
+		{Node("servers", "10.0.0.1"), ""},
+		{Node("instances"), ""},
+		{Node("leader"), ""},
+		{Node("leader", "election"), ""},
+		{Node("leader", "sharding"), ""},
+		{Node("sharding"), ""},
+		{Node("sharding", "0"), ""},
+		{Node("sharding", "0", "instance"), Member},
+		{Node("sharding", "1"), ""},
+		{Node("sharding", "1", "instance"), Member},
+	} {
+		Put(t, s, registry.Create, n.path, n.data)
+	}
+	Put(t, s, registry.CreateEphemeral, Node("instances", Member), "")
+	Put(t, s, registry.CreateEphemeral, Node("leader", "election", "instance"), Member)
+}
