@@ -9,13 +9,14 @@ import (
 	"testing/synctest"
 
 	"github.com/wasmjob/wasmjob/host/job"
+	"github.com/wasmjob/wasmjob/host/registry/embedded"
 )
 
 // Servers that meet at one registry have a data directory each.
 func TestDataDirIsOneServersOwn(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
-		o := Options{Registry: passing(t), Namespace: "jobs", DataDir: t.TempDir(), Jobs: []job.Config{{Name: "j", Shards: 1}}, Runner: Func(fine)}
+		o := Options{Registry: embedded.Memory(), Namespace: "jobs", DataDir: t.TempDir(), Jobs: []job.Config{{Name: "j", Shards: 1}}, Runner: Func(fine)}
 		first, stop := start(t, o)
 		<-first.Ready()
 		second, err := New(o)

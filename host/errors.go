@@ -46,9 +46,6 @@ type Error struct {
 	Reasons []reason.Reason
 }
 
-// Force is the parameter of Remove.
-const Force = "force"
-
 // Error is the message with its cause.
 func (e *Error) Error() string {
 	if e.Err == nil {
@@ -73,10 +70,11 @@ func askError(what, name string, err error) error {
 	case errors.As(err, &told):
 		return err
 	}
-	return failf(codeOf(err), err, "%s job %s", what, name)
+	return failf(CodeOf(err), err, "%s job %s", what, name)
 }
 
-func codeOf(err error) Code {
+// CodeOf says what kind of error it is that a registry or the loop of a job gave.
+func CodeOf(err error) Code {
 	var refusal *runner.Refusal
 	switch {
 	case errors.As(err, &refusal), errors.Is(err, registry.ErrConflict), errors.Is(err, registry.ErrTooLarge):

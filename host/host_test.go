@@ -69,6 +69,14 @@ func start(t *testing.T, o Options) (h *Host, stop func() error) {
 	}
 }
 
+func wantCode(t *testing.T, what string, err error, code Code) {
+	t.Helper()
+	var e *Error
+	if !errors.As(err, &e) || e.Code != code {
+		t.Errorf("%s: error %v, want code %s", what, err, code)
+	}
+}
+
 func TestCronFiresWithTheRealTicker(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {

@@ -192,21 +192,6 @@ func TestAServerJoinsAJobOfJava(t *testing.T) {
 	})
 }
 
-// jobFaults are what an operator is told who has the file.
-func jobFaults(t *testing.T, reg registry.Registry, files []job.Config) string {
-	t.Helper()
-	o, err := Operate(t.Context(), reg, "n")
-	if err != nil {
-		t.Fatal(err)
-	}
-	o.Compare(files)
-	r, err := o.Job(t.Context(), recordedName)
-	if err = errors.Join(err, o.Close()); err != nil {
-		t.Fatal(err)
-	}
-	return reason.Words(append(r.Faults, r.Blockers...), "\n")
-}
-
 // A server that cannot have a part in a job says why, in one line, changes
 // nothing, and joins as soon as that is mended.
 func TestWhatKeepsAServerOutOfAJobOfJava(t *testing.T) {
@@ -287,13 +272,7 @@ func TestWhatKeepsAServerOutOfAJobOfJava(t *testing.T) {
 				tt.mend = func(j *recordedJob) { j.rewrite() }
 			}
 			before := java.snapshot("/n")
-			options := besideJava(t, reg, tt.file)
-			if java.read(java.config).Exists { // without, there is no job to tell of
-				if text := jobFaults(t, reg, options.Jobs); !strings.Contains(text, tt.reason) {
-					t.Errorf("an operator is told %q", text)
-				}
-			}
-			h, stop := start(t, options)
+			h, stop := start(t, besideJava(t, reg, tt.file))
 			until(t, h, "says why", out(tt.reason))
 			if d := cmp.Diff(before, java.snapshot("/n")); d != "" {
 				t.Errorf("something was written: %s", d)
@@ -324,9 +303,6 @@ func TestAStrategyOfJavaIsItsOwn(t *testing.T) {
 		until(t, h, "joins, and tells", func(all []job.Status) bool {
 			return joined(recordedName, 2)(all) && len(all[0].Troubles) == 1 && strings.Contains(all[0].Troubles[0].String(), `the sharding strategy "com.example.ByRack" is not known here`)
 		})
-		if text := jobFaults(t, reg, o.Jobs); !strings.Contains(text, `its strategy "com.example.ByRack" is not known to this server`) {
-			t.Errorf("an operator is told %q", text)
-		}
 		if err := stop(); err != nil {
 			t.Error(err)
 		}

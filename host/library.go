@@ -18,11 +18,9 @@ import (
 	"github.com/wasmjob/wasmjob/host/job"
 )
 
-// Bounds of the library.
-const (
-	maxModule    = 64 << 20        // bytes of one module
-	fetchTimeout = 3 * time.Minute // of all peers together that are asked for one module
-)
+// fetchTimeout is how long all peers together may take that are asked for one
+// module.
+const fetchTimeout = 3 * time.Minute
 
 // library has the modules of this server by digest: those that jobs hold are
 // compiled, once, and others may have their bytes.
@@ -67,13 +65,13 @@ func openLibrary(o *Options) (*library, error) {
 	}
 	engine, err := sandbox.New(sandbox.Options{
 		CacheDir: cacheDir(o.DataDir), Compiler: o.Compiler, Refused: o.refusedModule,
-		MaxModule: maxModule, Budget: o.Memory, Dirs: o.dirs(), Private: o.private(), Log: o.Log,
+		MaxModule: module.MaxSize, Budget: o.Memory, Dirs: o.dirs(), Private: o.private(), Log: o.Log,
 	})
 	if err != nil {
 		return nil, failf(Internal, err, "sandbox")
 	}
 	l := &library{o: o, store: store, engine: engine, held: map[string]*compiled{}, modules: o.Modules, names: map[string]named{}}
-	l.client = peer.NewClient(peer.ClientOptions{Token: o.Peers.Token, Store: store, Limit: maxModule, Log: o.Log})
+	l.client = peer.NewClient(peer.ClientOptions{Token: o.Peers.Token, Store: store, Limit: module.MaxSize, Log: o.Log})
 	return l, nil
 }
 
@@ -83,7 +81,7 @@ func openLibrary(o *Options) (*library, error) {
 func KeepModule(dir string, r io.Reader, digest string) error {
 	store, err := module.Open(filepath.Join(dir, "modules"))
 	if err == nil {
-		err = store.PutAs(r, digest, maxModule)
+		err = store.PutAs(r, digest, module.MaxSize)
 	}
 	switch {
 	case errors.Is(err, module.ErrPin), errors.Is(err, module.ErrTooBig), module.CheckDigest(digest) != nil:
@@ -130,7 +128,7 @@ func (l *library) name(name string) (digest string, err error) {
 
 // readFile puts a module into the store that a file has.
 func (l *library) readFile(name string, m Module) (n named) {
-	if n.digest, _, n.err = l.store.LoadSource("file:"+m.Path, m.SHA256, "", maxModule); n.err != nil {
+	if n.digest, _, n.err = l.store.LoadSource("file:"+m.Path, m.SHA256, "", module.MaxSize); n.err != nil {
 		n.err = fmt.Errorf("module %s: %w", name, n.err)
 	}
 	return n
@@ -285,7 +283,7 @@ func (l *library) has(digest string) bool {
 	l.mu.Unlock()
 	for _, name := range slices.Sorted(maps.Keys(modules)) {
 		if m := modules[name]; m.SHA256 == "" || m.SHA256 == digest {
-			if got, _, err := l.store.LoadSource("file:"+m.Path, m.SHA256, "", maxModule); err == nil && got == digest {
+			if got, _, err := l.store.LoadSource("file:"+m.Path, m.SHA256, "", module.MaxSize); err == nil && got == digest {
 				return true
 			}
 		}

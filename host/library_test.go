@@ -87,7 +87,7 @@ func TestCodeThatIsClosedWhileItsModuleComes(t *testing.T) {
 	t.Parallel()
 	digest := digestOfKit(t, "ok")
 	there, here := shelves(t), shelves(t)
-	if _, _, err := there.store.LoadSource("file:"+kit("ok")["ok"].Path, "", "", maxModule); err != nil {
+	if _, _, err := there.store.LoadSource("file:"+kit("ok")["ok"].Path, "", "", module.MaxSize); err != nil {
 		t.Fatal(err)
 	}
 	listener, err := peer.Listen(t.Context(), "127.0.0.1:0", "")

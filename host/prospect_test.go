@@ -82,6 +82,14 @@ func (o *tool) commit(ops ...registry.Op) {
 	}
 }
 
+// deletions delete nodes, in their order.
+func deletions(nodes []string) (ops []registry.Op) {
+	for _, path := range nodes {
+		ops = append(ops, registry.Op{Kind: registry.Delete, Path: path, Version: registry.AnyVersion})
+	}
+	return ops
+}
+
 // simple is a job that needs nothing.
 func simple(name, digest string) job.Config {
 	return job.Config{

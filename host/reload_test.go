@@ -11,6 +11,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
+	"github.com/wasmjob/wasmjob/host/internal/layout"
 	"github.com/wasmjob/wasmjob/host/job"
 	"github.com/wasmjob/wasmjob/host/registry/embedded"
 	"github.com/wasmjob/wasmjob/host/trace"
@@ -128,12 +129,10 @@ func TestReloadOfAJobThatLeaves(t *testing.T) {
 		if d := cmp.Diff(map[string]int{"a": 3, "b": 1}, shards(h)); d != "" || rows.count("a", trace.Succeeded) != 1 {
 			t.Errorf("%s, %+v", d, rows.rows)
 		}
-		o, err := Operate(t.Context(), h.registry, "wasmjobd")
-		if err != nil {
-			t.Fatal(err)
-		}
-		if _, err := o.Shutdown(t.Context(), "b", Which{All: true}); err != nil {
-			t.Error(err)
+		o := newTool(t, h.registry)
+		instances := filepath.Dir(layout.NewJob("wasmjobd", "b").Instance("any"))
+		for _, id := range o.read(instances).Children {
+			o.remove(instances + "/" + id) // an operator shuts it down
 		}
 		time.Sleep(time.Second)
 		for n, kept := range []int{2, 1} {
@@ -145,9 +144,7 @@ func TestReloadOfAJobThatLeaves(t *testing.T) {
 				t.Errorf("trigger of a job that was shut down, of which %d are kept: %v", kept, err)
 			}
 		}
-		if err := o.Close(); err != nil {
-			t.Error(err)
-		}
+		o.close()
 		if err := stop(); err != nil {
 			t.Error(err)
 		}

@@ -16,6 +16,7 @@ import (
 	"github.com/wasmjob/wasmjob/host"
 	"github.com/wasmjob/wasmjob/host/config"
 	"github.com/wasmjob/wasmjob/host/job"
+	"github.com/wasmjob/wasmjob/host/operator"
 	"github.com/wasmjob/wasmjob/host/reason"
 	"github.com/wasmjob/wasmjob/host/trace/sqltrace"
 )
@@ -40,7 +41,7 @@ func doctorCommand(term *terminal) *cobra.Command {
 		if !look {
 			return usage("say what to look at: --registry")
 		}
-		return o.look(c.Context(), func(ctx context.Context, f *config.File, op *host.Operator) error {
+		return o.look(c.Context(), func(ctx context.Context, f *config.File, op *operator.Operator) error {
 			return examine(ctx, term, f, op, names)
 		})
 	}
@@ -48,7 +49,7 @@ func doctorCommand(term *terminal) *cobra.Command {
 }
 
 // examine looks at jobs, and prints what there is to say.
-func examine(ctx context.Context, term *terminal, f *config.File, op *host.Operator, names []string) error {
+func examine(ctx context.Context, term *terminal, f *config.File, op *operator.Operator, names []string) error {
 	as := options(f, slog.New(slog.DiscardHandler), nil)
 	secrets, err := f.Secrets(term.env)
 	if err != nil {
@@ -64,7 +65,7 @@ func examine(ctx context.Context, term *terminal, f *config.File, op *host.Opera
 	}
 	there := op.Namespace(ctx)
 	for _, name := range names {
-		if !slices.ContainsFunc(all, func(c host.Checkup) bool { return c.Job == name }) {
+		if !slices.ContainsFunc(all, func(c operator.Checkup) bool { return c.Job == name }) {
 			if there != nil {
 				return there
 			}
@@ -90,7 +91,7 @@ func examine(ctx context.Context, term *terminal, f *config.File, op *host.Opera
 
 // leaveOthers makes notes of what breaks jobs that no server of ours is to run:
 // they may share the namespace.
-func leaveOthers(all []host.Checkup) {
+func leaveOthers(all []operator.Checkup) {
 	for i := range all {
 		if c := &all[i]; !c.Named && !c.Ours {
 			c.Notes, c.Breaks = append(c.Breaks, c.Notes...), nil
@@ -99,7 +100,7 @@ func leaveOthers(all []host.Checkup) {
 }
 
 // verdict is an error that names the jobs that a server cannot join.
-func verdict(all []host.Checkup) error {
+func verdict(all []operator.Checkup) error {
 	var broken []string
 	for i := range all {
 		if len(all[i].Breaks) > 0 {
@@ -114,7 +115,7 @@ func verdict(all []host.Checkup) error {
 
 // compareTokens finds jobs whose tokens would go backwards: this server has rows
 // of later ones than the registry has come to.
-func compareTokens(ctx context.Context, f *config.File, all []host.Checkup) error {
+func compareTokens(ctx context.Context, f *config.File, all []operator.Checkup) error {
 	if _, err := os.Stat(f.History.Path); errors.Is(err, fs.ErrNotExist) {
 		return nil // it has never run
 	}
@@ -167,7 +168,7 @@ type examinedMember struct {
 	Disabled bool   `json:"disabled"`
 }
 
-func examinedOf(all []host.Checkup) examined {
+func examinedOf(all []operator.Checkup) examined {
 	out := examined{Version: 1, Jobs: []examinedJob{}}
 	for i := range all {
 		c := &all[i]
@@ -184,14 +185,14 @@ func examinedOf(all []host.Checkup) examined {
 	return out
 }
 
-func layoutOf(c *host.Checkup) string {
+func layoutOf(c *operator.Checkup) string {
 	if c.Layout == "" {
 		return "unknown"
 	}
 	return c.Layout
 }
 
-func printCheckups(term *terminal, all []host.Checkup) {
+func printCheckups(term *terminal, all []operator.Checkup) {
 	for i := range all {
 		c := &all[i]
 		term.printf("%s: layout %s", plain(c.Job), layoutOf(c))

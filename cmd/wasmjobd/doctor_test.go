@@ -9,8 +9,8 @@ import (
 
 	"github.com/rogpeppe/go-internal/testscript"
 
-	"github.com/wasmjob/wasmjob/host"
 	"github.com/wasmjob/wasmjob/host/config"
+	"github.com/wasmjob/wasmjob/host/operator"
 	"github.com/wasmjob/wasmjob/host/reason"
 	"github.com/wasmjob/wasmjob/host/registry"
 	"github.com/wasmjob/wasmjob/host/registry/zk"
@@ -52,7 +52,7 @@ func TestTokensGoBackwards(t *testing.T) {
 	t.Parallel()
 	at := filepath.Join(t.TempDir(), "history.db")
 	f := &config.File{History: config.History{Path: at}}
-	all := []host.Checkup{{Job: "orders", Layout: "2.1", Newest: 40}, {Job: "mail", Layout: "2.1", Newest: 41}, {Job: "gone", Newest: 3}, {Job: "secret", Newest: -1}}
+	all := []operator.Checkup{{Job: "orders", Layout: "2.1", Newest: 40}, {Job: "mail", Layout: "2.1", Newest: 41}, {Job: "gone", Newest: 3}, {Job: "secret", Newest: -1}}
 	if err := compareTokens(t.Context(), f, all); err != nil {
 		t.Fatalf("without a history: %v", err)
 	}

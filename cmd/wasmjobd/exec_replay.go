@@ -13,10 +13,10 @@ import (
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
 
-	"github.com/wasmjob/wasmjob/host"
 	"github.com/wasmjob/wasmjob/host/config"
 	"github.com/wasmjob/wasmjob/host/guest"
 	"github.com/wasmjob/wasmjob/host/job"
+	"github.com/wasmjob/wasmjob/host/operator"
 	"github.com/wasmjob/wasmjob/host/registry"
 	"github.com/wasmjob/wasmjob/host/trace"
 	"github.com/wasmjob/wasmjob/host/trace/sqltrace"
@@ -254,7 +254,7 @@ func (p *replay) readState(ctx context.Context) error {
 	defer cancel()
 	var values map[string][]byte
 	err := o.withRegistry(p.file, func(r registry.Registry) error {
-		op, err := host.Operate(ctx, r, p.file.Registry.Namespace)
+		op, err := operator.Open(ctx, r, p.file.Registry.Namespace)
 		if err != nil {
 			return err
 		}

@@ -7,8 +7,8 @@ import (
 	"strings"
 	"time"
 
-	"github.com/wasmjob/wasmjob/host"
 	"github.com/wasmjob/wasmjob/host/config"
+	"github.com/wasmjob/wasmjob/host/operator"
 	"github.com/wasmjob/wasmjob/host/registry"
 )
 
@@ -38,10 +38,10 @@ func (h *historyVerb) elsewhere(ctx context.Context, f *config.File, name string
 	o := operatorVerb{term: h.term, readOnly: true}
 	ctx, cancel := context.WithTimeout(ctx, registryPatience)
 	defer cancel()
-	var rows []host.KeptRow
-	var reports []host.JobReport
+	var rows []operator.KeptRow
+	var reports []operator.JobReport
 	err := o.withRegistry(f, func(r registry.Registry) error {
-		op, err := host.Operate(ctx, r, f.Registry.Namespace)
+		op, err := operator.Open(ctx, r, f.Registry.Namespace)
 		if err != nil {
 			return err
 		}
@@ -67,9 +67,9 @@ func (h *historyVerb) elsewhere(ctx context.Context, f *config.File, name string
 
 // othersThan are the servers that jobs know besides the one at an address, and those
 // at the same one.
-func othersThan(own string, reports []host.JobReport) []otherServer {
+func othersThan(own string, reports []operator.JobReport) []otherServer {
 	var others []otherServer
-	for _, s := range host.ServersOf(reports) {
+	for _, s := range operator.ServersOf(reports) {
 		if s.IP != own || severalAt(own, reports) {
 			others = append(others, otherServer{s.IP, serverState(s)})
 		}
@@ -77,8 +77,8 @@ func othersThan(own string, reports []host.JobReport) []otherServer {
 	return others
 }
 
-func severalAt(ip string, reports []host.JobReport) bool {
-	return slices.ContainsFunc(reports, func(r host.JobReport) bool {
+func severalAt(ip string, reports []operator.JobReport) bool {
+	return slices.ContainsFunc(reports, func(r operator.JobReport) bool {
 		here := 0
 		for _, m := range r.Members {
 			if m.ID.IP() == ip && !m.Foreign {

@@ -11,6 +11,7 @@ import (
 	"github.com/wasmjob/wasmjob/host"
 	"github.com/wasmjob/wasmjob/host/config"
 	"github.com/wasmjob/wasmjob/host/job"
+	"github.com/wasmjob/wasmjob/host/operator"
 )
 
 // jobCommand holds the verbs that look after jobs.
@@ -64,7 +65,7 @@ func jobShow(o *operatorVerb) *cobra.Command {
 }
 
 // noteNone tells that a list is empty because its namespace is.
-func noteNone(term *terminal, f *config.File, jobs []host.JobReport) {
+func noteNone(term *terminal, f *config.File, jobs []operator.JobReport) {
 	if len(jobs) == 0 {
 		term.note("there is no job in namespace %s", f.Registry.Namespace)
 	}
@@ -152,7 +153,7 @@ func jobShutdown(o *operatorVerb) *cobra.Command {
 	c.MarkFlagsOneRequired("server", "instance", "all")
 	c.RunE = func(c *cobra.Command, args []string) error {
 		return o.each(c.Context(), args, "shut down", func(ctx context.Context, op cluster, name string) error {
-			gone, err := op.Shutdown(ctx, name, host.Which{All: all, IP: server, Instance: job.InstanceID(instance)})
+			gone, err := op.Shutdown(ctx, name, operator.Which{All: all, IP: server, Instance: job.InstanceID(instance)})
 			if err == nil && len(gone) == 0 {
 				return exitf(exitNotFound, "shut down job %s: no such server runs it", name)
 			}
@@ -166,7 +167,7 @@ func jobRemove(o *operatorVerb) *cobra.Command {
 	var yes, force bool
 	c := jobVerb(o, "remove", "Take a job out of the registry, with what its guests keep", "removed", func(op cluster, ctx context.Context, name string) error {
 		err := op.Remove(ctx, name, force)
-		if e, ok := errors.AsType[*host.Error](err); ok && e.Unless == host.Force {
+		if e, ok := errors.AsType[*host.Error](err); ok && e.Unless == operator.Force {
 			return fmt.Errorf("%w, or say --force", err)
 		}
 		return err
@@ -217,9 +218,9 @@ func serverList(o *operatorVerb) *cobra.Command {
 				}
 				noteNone(o.term, f, jobs)
 				if o.term.json() {
-					return o.term.printJSON(serversOf(host.ServersOf(jobs)))
+					return o.term.printJSON(serversOf(operator.ServersOf(jobs)))
 				}
-				return printServers(o.term, host.ServersOf(jobs))
+				return printServers(o.term, operator.ServersOf(jobs))
 			})
 		},
 	}

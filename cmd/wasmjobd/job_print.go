@@ -9,9 +9,9 @@ import (
 	"text/tabwriter"
 	"time"
 
-	"github.com/wasmjob/wasmjob/host"
 	"github.com/wasmjob/wasmjob/host/config"
 	"github.com/wasmjob/wasmjob/host/job"
+	"github.com/wasmjob/wasmjob/host/operator"
 )
 
 // The JSON of the verbs below job and server. Scripts read it: add fields,
@@ -104,7 +104,7 @@ type listedServer struct {
 	Running  int    `json:"running"`
 }
 
-func jobsOf(reports []host.JobReport) listedJobs {
+func jobsOf(reports []operator.JobReport) listedJobs {
 	out := listedJobs{Version: 1, Jobs: []listedJob{}}
 	for i := range reports {
 		out.Jobs = append(out.Jobs, jobOf(&reports[i]))
@@ -112,7 +112,7 @@ func jobsOf(reports []host.JobReport) listedJobs {
 	return out
 }
 
-func jobOf(r *host.JobReport) listedJob {
+func jobOf(r *operator.JobReport) listedJob {
 	j := listedJob{
 		Job: r.Name, State: r.State, Running: r.Running, Servers: len(r.Members), Leader: string(r.Leader),
 		Paused: r.Paused, Resharding: r.Resharding, Faults: append(textsOf(r.Faults), blockedBy(r)...), Disabled: []string{},
@@ -129,7 +129,7 @@ func jobOf(r *host.JobReport) listedJob {
 	return j
 }
 
-func membersOf(r *host.JobReport) []shownMember {
+func membersOf(r *operator.JobReport) []shownMember {
 	out := []shownMember{}
 	for _, m := range r.Members {
 		out = append(out, shownMember{
@@ -140,7 +140,7 @@ func membersOf(r *host.JobReport) []shownMember {
 	return out
 }
 
-func itemsOf(r *host.JobReport) []shownItem {
+func itemsOf(r *operator.JobReport) []shownItem {
 	out := []shownItem{}
 	for _, i := range r.Items {
 		x := shownItem{
@@ -164,7 +164,7 @@ func millis(t time.Time) int64 {
 	return t.UnixMilli()
 }
 
-func serversOf(servers []host.ServerReport) listedServers {
+func serversOf(servers []operator.ServerReport) listedServers {
 	out := listedServers{Version: 1, Servers: []listedServer{}}
 	for _, s := range servers {
 		out.Servers = append(out.Servers, listedServer{
@@ -174,7 +174,7 @@ func serversOf(servers []host.ServerReport) listedServers {
 	return out
 }
 
-func serverState(s host.ServerReport) string {
+func serverState(s operator.ServerReport) string {
 	switch {
 	case s.Members == 0:
 		return "down"
@@ -197,7 +197,7 @@ func flush(w *tabwriter.Writer) error {
 	return nil
 }
 
-func printJobs(term *terminal, jobs []host.JobReport) error {
+func printJobs(term *terminal, jobs []operator.JobReport) error {
 	w := table(term, "JOB\tSTATE\tCRON\tITEMS\tRUNNING\tSERVERS\tLEADER\tFAULTS\tLAST RUN")
 	for i := range jobs {
 		j := jobOf(&jobs[i])
@@ -206,7 +206,7 @@ func printJobs(term *terminal, jobs []host.JobReport) error {
 	return flush(w)
 }
 
-func printServers(term *terminal, servers []host.ServerReport) error {
+func printServers(term *terminal, servers []operator.ServerReport) error {
 	w := table(term, "SERVER\tSTATE\tJOBS\tDISABLED\tLEADS\tITEMS\tRUNNING")
 	for _, s := range servers {
 		fmt.Fprintf(w, "%s\t%s\t%d\t%d\t%d\t%d\t%d\n", plain(s.IP), serverState(s), s.Members, s.Disabled, s.Leads, s.Items, s.Running)
@@ -215,7 +215,7 @@ func printServers(term *terminal, servers []host.ServerReport) error {
 }
 
 // printJob shows a job; its times in zone, or UTC.
-func printJob(term *terminal, r *host.JobReport, zone *time.Location) error {
+func printJob(term *terminal, r *operator.JobReport, zone *time.Location) error {
 	if zone == nil {
 		zone = time.UTC
 	}
@@ -271,7 +271,7 @@ func printJob(term *terminal, r *host.JobReport, zone *time.Location) error {
 	return printItems(term, r, zone)
 }
 
-func printItems(term *terminal, r *host.JobReport, zone *time.Location) error {
+func printItems(term *terminal, r *operator.JobReport, zone *time.Location) error {
 	w := table(term, "ITEM\tSTATE\tOWNER\tRUNS ON\tBEGUN\tATTEMPT\tCAUSE\tLAST INSTANT\tLAST END\tNOTES")
 	for _, i := range r.Items {
 		attempt := "-"
@@ -285,7 +285,7 @@ func printItems(term *terminal, r *host.JobReport, zone *time.Location) error {
 }
 
 // nextOf is the next instant of a job whose time zone the registry tells.
-func nextOf(r *host.JobReport) string {
+func nextOf(r *operator.JobReport) string {
 	c := r.Config
 	if c.Cron == "" || c.TimeZone == "" {
 		return ""
@@ -301,7 +301,7 @@ func nextOf(r *host.JobReport) string {
 	return clock(next)
 }
 
-func printMembers(term *terminal, r *host.JobReport) {
+func printMembers(term *terminal, r *operator.JobReport) {
 	w := table(term, "SERVER\tITEMS\tRUNNING\tLABELS\tNOTES")
 	for _, m := range r.Members {
 		var notes []string
@@ -324,7 +324,7 @@ func printMembers(term *terminal, r *host.JobReport) {
 	_ = w.Flush() // to where printf writes, which reports nothing either
 }
 
-func itemNotes(i host.ItemReport, zone *time.Location) string {
+func itemNotes(i operator.ItemReport, zone *time.Location) string {
 	var notes []string
 	if i.Disabled {
 		notes = append(notes, "disabled")

@@ -16,6 +16,7 @@ import (
 	"github.com/wasmjob/wasmjob/host/config"
 	"github.com/wasmjob/wasmjob/host/guest"
 	"github.com/wasmjob/wasmjob/host/job"
+	"github.com/wasmjob/wasmjob/host/operator"
 	"github.com/wasmjob/wasmjob/host/reason"
 )
 
@@ -61,7 +62,7 @@ func moduleSet(o *operatorVerb) *cobra.Command {
 		if err != nil {
 			return err
 		}
-		next := host.ModuleRef{Digest: report.Digest}
+		next := operator.ModuleRef{Digest: report.Digest}
 		if args[1] != "-" {
 			next.Reference = filepath.Base(args[1])
 		}
@@ -84,7 +85,7 @@ func waitFlag(c *cobra.Command, wait *time.Duration) {
 }
 
 // setModule names the next module, and waits until the job runs it.
-func (o *operatorVerb) setModule(ctx context.Context, op cluster, name string, next host.ModuleRef, wait time.Duration) error {
+func (o *operatorVerb) setModule(ctx context.Context, op cluster, name string, next operator.ModuleRef, wait time.Duration) error {
 	if err := op.NextModule(ctx, name, next); err != nil {
 		o.unname(ctx, op, name, next.Digest, err)
 		return err
@@ -114,14 +115,14 @@ func (o *operatorVerb) bring(ctx context.Context, f *config.File, op cluster, na
 	if server, ok := op.(*admin.Client); ok {
 		return server.KeepModule(ctx, wasm, digest)
 	}
-	registry, ok := op.(*host.Operator)
+	registry, ok := op.(*operator.Operator)
 	if !ok || f.Registry.Kind != config.ZooKeeper {
 		return &host.Error{Code: host.Refused, Msg: fmt.Sprintf("set the module of job %s: no server is there to take it", name)}
 	}
 	return o.bringToPeers(ctx, f, registry, name, wasm)
 }
 
-func (o *operatorVerb) bringToPeers(ctx context.Context, f *config.File, op *host.Operator, name string, wasm []byte) error {
+func (o *operatorVerb) bringToPeers(ctx context.Context, f *config.File, op *operator.Operator, name string, wasm []byte) error {
 	token, err := f.PeerToken(o.term.env)
 	if err != nil {
 		return exitf(exitInvalid, "secrets are not there:\n%w", err)
@@ -144,7 +145,7 @@ func (o *operatorVerb) awaitModule(ctx context.Context, op cluster, name, digest
 	}
 	patience, cancel := context.WithTimeout(ctx, wait)
 	defer cancel()
-	err := op.AwaitModule(patience, name, digest, func(w host.ModuleWait) {
+	err := op.AwaitModule(patience, name, digest, func(w operator.ModuleWait) {
 		o.term.note("wasmjobd: %s cannot have it: %s", plain(string(w.ID)), plain(w.Fault))
 	})
 	if err == nil {

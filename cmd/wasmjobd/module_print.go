@@ -3,7 +3,7 @@ package main
 import (
 	"fmt"
 
-	"github.com/wasmjob/wasmjob/host"
+	"github.com/wasmjob/wasmjob/host/operator"
 )
 
 type modulesShown struct {
@@ -38,7 +38,7 @@ type shownWait struct {
 	Fault    string `json:"fault,omitempty"` // why it cannot have it; else it has not said yet
 }
 
-func modulesOf(r *host.ModulesReport) shownModules {
+func modulesOf(r *operator.ModulesReport) shownModules {
 	m := shownModules{Module: (*shownModule)(r.Now), Next: (*shownModule)(r.Next), Past: []shownModule{}, Waits: []shownWait{}}
 	for _, p := range r.Past {
 		m.Past = append(m.Past, shownModule(p))
@@ -49,9 +49,9 @@ func modulesOf(r *host.ModulesReport) shownModules {
 	return m
 }
 
-func printModules(term *terminal, r *host.JobReport, refused []refusedModule) error {
+func printModules(term *terminal, r *operator.JobReport, refused []refusedModule) error {
 	w := table(term, "STATE\tDIGEST\tNAME\tFROM")
-	row := func(state string, m *host.ModuleRef) {
+	row := func(state string, m *operator.ModuleRef) {
 		fmt.Fprintf(w, "%s\t%s\t%s\t%s\n", state, m.Digest, orDash(plain(m.Name)), orDash(plain(m.Reference)))
 	}
 	if r.Modules.Next != nil {

@@ -9,6 +9,7 @@ import (
 
 	"github.com/wasmjob/wasmjob/host"
 	"github.com/wasmjob/wasmjob/host/config"
+	"github.com/wasmjob/wasmjob/host/operator"
 )
 
 // moduleRetry lifts what a server has decided for itself, so it works on the
@@ -59,13 +60,13 @@ func (o *operatorVerb) retryModule(dataDir, prefix string) error {
 
 // refusedOf are the modules of a job that the server with the data directory of
 // the configuration refuses because compiling them ended processes.
-func refusedOf(f *config.File, r *host.ModulesReport) ([]refusedModule, error) {
+func refusedOf(f *config.File, r *operator.ModulesReport) ([]refusedModule, error) {
 	refused, err := host.RefusedModules(f.Server.DataDir)
 	if err != nil {
 		return nil, err
 	}
 	found := []refusedModule{}
-	for _, m := range []*host.ModuleRef{r.Now, r.Next} {
+	for _, m := range []*operator.ModuleRef{r.Now, r.Next} {
 		if m != nil && refused[m.Digest] != "" {
 			found = append(found, refusedModule{m.Digest, refused[m.Digest]})
 		}

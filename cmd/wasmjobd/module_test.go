@@ -14,6 +14,7 @@ import (
 	"github.com/wasmjob/wasmjob/host"
 	"github.com/wasmjob/wasmjob/host/guest"
 	"github.com/wasmjob/wasmjob/host/job"
+	"github.com/wasmjob/wasmjob/host/operator"
 	"github.com/wasmjob/wasmjob/host/registry"
 	"github.com/wasmjob/wasmjob/host/registry/embedded"
 )
@@ -73,7 +74,7 @@ func TestInterruptedWhileTheModuleIsNamed(t *testing.T) {
 	for _, tt := range []struct {
 		name string
 		late bool
-		verb func(context.Context, *operatorVerb, *host.Operator) error
+		verb func(context.Context, *operatorVerb, *operator.Operator) error
 	}{
 		{"set", false, setAnother},
 		{"set_late", true, setAnother},
@@ -83,7 +84,7 @@ func TestInterruptedWhileTheModuleIsNamed(t *testing.T) {
 		t.Run(tt.name, func(t *testing.T) {
 			t.Parallel()
 			r := &interrupting{Registry: twoModules(t), late: tt.late}
-			op, err := host.Operate(t.Context(), r, "jobs")
+			op, err := operator.Open(t.Context(), r, "jobs")
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -112,11 +113,11 @@ func TestInterruptedWhileTheModuleIsNamed(t *testing.T) {
 	}
 }
 
-func setAnother(ctx context.Context, o *operatorVerb, op *host.Operator) error {
-	return o.setModule(ctx, op, "says", host.ModuleRef{Digest: strings.Repeat("0", 64)}, time.Minute)
+func setAnother(ctx context.Context, o *operatorVerb, op *operator.Operator) error {
+	return o.setModule(ctx, op, "says", operator.ModuleRef{Digest: strings.Repeat("0", 64)}, time.Minute)
 }
 
-func rollBackOnce(ctx context.Context, o *operatorVerb, op *host.Operator) error {
+func rollBackOnce(ctx context.Context, o *operatorVerb, op *operator.Operator) error {
 	return o.rollBack(ctx, op, "says", "", time.Minute)
 }
 
@@ -149,7 +150,7 @@ func twoModules(t *testing.T) registry.Registry {
 		}
 	}()
 	<-h.Ready()
-	op, err := host.Operate(ctx, r, "jobs")
+	op, err := operator.Open(ctx, r, "jobs")
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -164,10 +165,10 @@ func twoModules(t *testing.T) registry.Registry {
 	if faults, err := op.BringModule(ctx, "says", wasm, token); err != nil || len(faults) > 0 {
 		t.Fatal(faults, err)
 	}
-	if err := op.NextModule(ctx, "says", host.ModuleRef{Digest: report.Digest}); err != nil {
+	if err := op.NextModule(ctx, "says", operator.ModuleRef{Digest: report.Digest}); err != nil {
 		t.Fatal(err)
 	}
-	if err := op.AwaitModule(ctx, "says", report.Digest, func(w host.ModuleWait) { t.Errorf("%+v", w) }); err != nil {
+	if err := op.AwaitModule(ctx, "says", report.Digest, func(w operator.ModuleWait) { t.Errorf("%+v", w) }); err != nil {
 		t.Fatal(err)
 	}
 	if err := op.Close(); err != nil {

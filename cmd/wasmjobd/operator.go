@@ -11,6 +11,7 @@ import (
 	"github.com/wasmjob/wasmjob/host"
 	"github.com/wasmjob/wasmjob/host/admin"
 	"github.com/wasmjob/wasmjob/host/config"
+	"github.com/wasmjob/wasmjob/host/operator"
 )
 
 // operatorVerb is what the verbs have in common that look after jobs: they talk
@@ -42,9 +43,9 @@ func operatorNoun(term *terminal, c *cobra.Command, verbs ...func(*operatorVerb)
 
 // look runs a verb that looks at the registry as it is. Where that is inside a server
 // that runs, it looks through the server.
-func (o *operatorVerb) look(ctx context.Context, verb func(context.Context, *config.File, *host.Operator) error) error {
+func (o *operatorVerb) look(ctx context.Context, verb func(context.Context, *config.File, *operator.Operator) error) error {
 	return o.within(ctx, func(ctx context.Context, f *config.File) error {
-		direct := func(op *host.Operator) error { return verb(ctx, f, op) }
+		direct := func(op *operator.Operator) error { return verb(ctx, f, op) }
 		if f.Registry.Kind == config.ZooKeeper {
 			return o.onRegistry(ctx, f, direct)
 		}

@@ -15,6 +15,7 @@ import (
 	"github.com/wasmjob/wasmjob/host/admin"
 	"github.com/wasmjob/wasmjob/host/config"
 	"github.com/wasmjob/wasmjob/host/job"
+	"github.com/wasmjob/wasmjob/host/operator"
 	"github.com/wasmjob/wasmjob/host/registry"
 	"github.com/wasmjob/wasmjob/host/registry/embedded"
 )
@@ -30,8 +31,8 @@ type cluster interface {
 type reports interface {
 	Dump(context.Context, string, io.Writer) error
 	Names(context.Context) ([]string, error)
-	Jobs(context.Context) ([]host.JobReport, error)
-	Job(context.Context, string) (*host.JobReport, error)
+	Jobs(context.Context) ([]operator.JobReport, error)
+	Job(context.Context, string) (*operator.JobReport, error)
 }
 
 type wishes interface {
@@ -40,15 +41,15 @@ type wishes interface {
 	Pause(context.Context, string) error
 	Resume(context.Context, string) error
 	Reshard(context.Context, string) error
-	Shutdown(context.Context, string, host.Which) ([]job.InstanceID, error)
+	Shutdown(context.Context, string, operator.Which) ([]job.InstanceID, error)
 	Remove(ctx context.Context, name string, force bool) error
 }
 
 type modules interface {
-	NextModule(context.Context, string, host.ModuleRef) error
-	RollBack(ctx context.Context, name, to string) (back host.ModuleRef, runs bool, err error)
+	NextModule(context.Context, string, operator.ModuleRef) error
+	RollBack(ctx context.Context, name, to string) (back operator.ModuleRef, runs bool, err error)
 	WithdrawModule(ctx context.Context, name, digest string) error
-	AwaitModule(ctx context.Context, name, digest string, tell func(host.ModuleWait)) error
+	AwaitModule(ctx context.Context, name, digest string, tell func(operator.ModuleWait)) error
 }
 
 type switches interface {
@@ -59,7 +60,7 @@ type switches interface {
 }
 
 var (
-	_ cluster = (*host.Operator)(nil)
+	_ cluster = (*operator.Operator)(nil)
 	_ cluster = (*admin.Client)(nil)
 )
 
@@ -74,7 +75,7 @@ const (
 // ask runs a verb on the registry, or on the server that has it inside.
 func (o *operatorVerb) ask(ctx context.Context, verb func(context.Context, *config.File, cluster) error) error {
 	return o.within(ctx, func(ctx context.Context, f *config.File) error {
-		direct := func(op *host.Operator) error { return verb(ctx, f, op) }
+		direct := func(op *operator.Operator) error { return verb(ctx, f, op) }
 		if f.Registry.Kind == config.ZooKeeper {
 			return o.onRegistry(ctx, f, direct)
 		}
@@ -84,7 +85,7 @@ func (o *operatorVerb) ask(ctx context.Context, verb func(context.Context, *conf
 
 // reach asks the server that has the registry inside. While none runs, the
 // registry's files are read instead.
-func (o *operatorVerb) reach(ctx context.Context, f *config.File, asked func(*admin.Client) error, direct func(*host.Operator) error) error {
+func (o *operatorVerb) reach(ctx context.Context, f *config.File, asked func(*admin.Client) error, direct func(*operator.Operator) error) error {
 	again := time.NewTicker(reachAgain)
 	defer again.Stop()
 	settled := time.After(settleTime)
@@ -114,9 +115,9 @@ func (o *operatorVerb) reach(ctx context.Context, f *config.File, asked func(*ad
 }
 
 // onRegistry runs a verb on the registry itself.
-func (o *operatorVerb) onRegistry(ctx context.Context, f *config.File, verb func(*host.Operator) error) error {
+func (o *operatorVerb) onRegistry(ctx context.Context, f *config.File, verb func(*operator.Operator) error) error {
 	return o.withRegistry(f, func(r registry.Registry) error {
-		op, err := host.Operate(ctx, r, f.Registry.Namespace)
+		op, err := operator.Open(ctx, r, f.Registry.Namespace)
 		if err != nil {
 			return err
 		}

@@ -1,7 +1,7 @@
 package main
 
 import (
-	"github.com/wasmjob/wasmjob/host"
+	"github.com/wasmjob/wasmjob/host/operator"
 	"github.com/wasmjob/wasmjob/host/reason"
 )
 
@@ -40,7 +40,7 @@ func textsOf(all []reason.Reason) []string {
 
 // blockedBy says of a job, in which other things are wrong as well, what keeps servers
 // of ours from it.
-func blockedBy(r *host.JobReport) []string {
+func blockedBy(r *operator.JobReport) []string {
 	var out []string
 	for _, why := range r.Blockers {
 		out = append(out, "servers of ours do not run it: "+why.String())

@@ -4,7 +4,7 @@ import (
 	"fmt"
 	"time"
 
-	"github.com/wasmjob/wasmjob/host"
+	"github.com/wasmjob/wasmjob/host/operator"
 )
 
 // lastRuns is what JSON has of how the newest runs of a job ended, whoever ran them.
@@ -16,7 +16,7 @@ type lastRuns struct {
 	FailingItem *int   `json:"failing_item,omitempty"` // whose they are
 }
 
-func lastRunsOf(r *host.JobReport) lastRuns {
+func lastRunsOf(r *operator.JobReport) lastRuns {
 	l := &r.Latest
 	out := lastRuns{LastState: l.State, LastRanMs: millis(l.Ended), Failures: l.Failures}
 	out.LastRan = stamp(out.LastRanMs, time.UTC)

@@ -9,6 +9,7 @@ import (
 	"github.com/wasmjob/wasmjob/host"
 	"github.com/wasmjob/wasmjob/host/admin"
 	"github.com/wasmjob/wasmjob/host/config"
+	"github.com/wasmjob/wasmjob/host/operator"
 	"github.com/wasmjob/wasmjob/host/registry"
 	"github.com/wasmjob/wasmjob/host/trace"
 	"github.com/wasmjob/wasmjob/host/trace/sqltrace"
@@ -42,8 +43,8 @@ func serveAdmin(ctx context.Context, again *reloader, r registry.Registry, rows 
 	}
 	log.Info("operators reach this server", "socket", s.Path())
 	keep := func(r io.Reader, digest string) error { return host.KeepModule(f.Server.DataDir, r, digest) }
-	h := admin.NewHandler(admin.Options{Log: log, Keep: keep, Runs: runsOf(rows), Nodes: true, Operate: func(ctx context.Context) (*host.Operator, error) {
-		op, err := host.Operate(ctx, r, f.Registry.Namespace)
+	h := admin.NewHandler(admin.Options{Log: log, Keep: keep, Runs: runsOf(rows), Nodes: true, Operate: func(ctx context.Context) (*operator.Operator, error) {
+		op, err := operator.Open(ctx, r, f.Registry.Namespace)
 		if err == nil {
 			op.Compare(again.file().Jobs)
 		}

@@ -18,6 +18,7 @@ import (
 
 	"github.com/wasmjob/wasmjob/host"
 	"github.com/wasmjob/wasmjob/host/job"
+	"github.com/wasmjob/wasmjob/host/operator"
 	"github.com/wasmjob/wasmjob/host/reason"
 	"github.com/wasmjob/wasmjob/host/registry"
 	"github.com/wasmjob/wasmjob/host/registry/embedded"
@@ -35,8 +36,8 @@ type server struct {
 	stop     func() // ends all of it; it may be called twice
 }
 
-func (s *server) operate(ctx context.Context) (*host.Operator, error) {
-	return host.Operate(ctx, s.registry, "wasmjobd")
+func (s *server) operate(ctx context.Context) (*operator.Operator, error) {
+	return operator.Open(ctx, s.registry, "wasmjobd")
 }
 
 // start runs jobs that are triggered, until the test ends.
@@ -105,7 +106,7 @@ func TestVerbsDoWhatTheOperatorDoes(t *testing.T) {
 	if ran := <-s.ran; ran != name {
 		t.Errorf("%q ran", ran)
 	}
-	report := func() *host.JobReport {
+	report := func() *operator.JobReport {
 		r, err := s.client.Job(ctx, name)
 		if err != nil {
 			t.Fatal(err)
@@ -116,30 +117,30 @@ func TestVerbsDoWhatTheOperatorDoes(t *testing.T) {
 	for _, step := range []struct {
 		what string
 		do   func() error
-		is   func(*host.JobReport) bool
+		is   func(*operator.JobReport) bool
 	}{
-		{"pause", func() error { return s.client.Pause(ctx, name) }, func(r *host.JobReport) bool { return r.Paused }},
-		{"resume", func() error { return s.client.Resume(ctx, name) }, func(r *host.JobReport) bool { return !r.Paused }},
-		{"disable an item", func() error { return s.client.SetItem(ctx, name, 0, true) }, func(r *host.JobReport) bool { return r.Items[0].Disabled }},
-		{"enable it", func() error { return s.client.SetItem(ctx, name, 0, false) }, func(r *host.JobReport) bool { return !r.Items[0].Disabled }},
-		{"disable a server", func() error { return s.client.SetServer(ctx, name, id.IP(), true) }, func(r *host.JobReport) bool { return r.Servers[0].Disabled }},
-		{"enable the job", func() error { return s.client.SetJob(ctx, name, false) }, func(r *host.JobReport) bool { return !r.Servers[0].Disabled }},
+		{"pause", func() error { return s.client.Pause(ctx, name) }, func(r *operator.JobReport) bool { return r.Paused }},
+		{"resume", func() error { return s.client.Resume(ctx, name) }, func(r *operator.JobReport) bool { return !r.Paused }},
+		{"disable an item", func() error { return s.client.SetItem(ctx, name, 0, true) }, func(r *operator.JobReport) bool { return r.Items[0].Disabled }},
+		{"enable it", func() error { return s.client.SetItem(ctx, name, 0, false) }, func(r *operator.JobReport) bool { return !r.Items[0].Disabled }},
+		{"disable a server", func() error { return s.client.SetServer(ctx, name, id.IP(), true) }, func(r *operator.JobReport) bool { return r.Servers[0].Disabled }},
+		{"enable the job", func() error { return s.client.SetJob(ctx, name, false) }, func(r *operator.JobReport) bool { return !r.Servers[0].Disabled }},
 		{"disable a server for all", func() error {
 			set, unread, err := s.client.SetServers(ctx, id.IP(), true)
 			if len(set) != 2 || len(unread) != 0 {
 				t.Errorf("set for %q, not for %q", set, unread)
 			}
 			return err
-		}, func(r *host.JobReport) bool { return r.Servers[0].Disabled }},
-		{"enable the job again", func() error { return s.client.SetJob(ctx, name, false) }, func(r *host.JobReport) bool { return !r.Servers[0].Disabled }},
-		{"reshard", func() error { return s.client.Reshard(ctx, name) }, func(*host.JobReport) bool { return true }},
+		}, func(r *operator.JobReport) bool { return r.Servers[0].Disabled }},
+		{"enable the job again", func() error { return s.client.SetJob(ctx, name, false) }, func(r *operator.JobReport) bool { return !r.Servers[0].Disabled }},
+		{"reshard", func() error { return s.client.Reshard(ctx, name) }, func(*operator.JobReport) bool { return true }},
 		{"shut down", func() error {
-			gone, err := s.client.Shutdown(ctx, name, host.Which{Instance: id})
+			gone, err := s.client.Shutdown(ctx, name, operator.Which{Instance: id})
 			if len(gone) != 1 || gone[0] != id {
 				t.Errorf("shut down: %q", gone)
 			}
 			return err
-		}, func(r *host.JobReport) bool { return len(r.Members) == 0 }},
+		}, func(r *operator.JobReport) bool { return len(r.Members) == 0 }},
 	} {
 		if err := step.do(); err != nil {
 			t.Errorf("%s: %v", step.what, err)
@@ -165,7 +166,7 @@ func TestVerbsDoWhatTheOperatorDoes(t *testing.T) {
 // job back.
 func leaving(err error) bool {
 	e, ok := errors.AsType[*host.Error](err)
-	return ok && e.Unless == host.Force
+	return ok && e.Unless == operator.Force
 }
 
 func TestClientTellsWhatTheOperatorTells(t *testing.T) {
@@ -176,7 +177,7 @@ func TestClientTellsWhatTheOperatorTells(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	var want, got, after *host.JobReport
+	var want, got, after *operator.JobReport
 	for want == nil || !cmp.Equal(want, after) { // the items may just be handed out
 		var faults [3]error
 		want, faults[0] = op.Job(ctx, "report")
@@ -214,17 +215,17 @@ func TestClientTellsWhatTheOperatorTells(t *testing.T) {
 // needs a place in the document.
 func TestEveryFieldOfAReportTravels(t *testing.T) {
 	t.Parallel()
-	var want host.JobReport
+	var want operator.JobReport
 	fill(reflect.ValueOf(&want).Elem(), 3)
 	config := *want.Config
 	want.Config = &job.Config{Name: want.Name, Kind: config.Kind, Cron: config.Cron, Dialect: config.Dialect, TimeZone: config.TimeZone, CatchUp: config.CatchUp, Shards: config.Shards, Description: config.Description}
-	for name, travel := range map[string]func() (host.JobReport, error){
-		"list": func() (host.JobReport, error) {
+	for name, travel := range map[string]func() (operator.JobReport, error){
+		"list": func() (operator.JobReport, error) {
 			var d jobsDocument
 			err := travel(jobsDocument{Version: 1, Jobs: []jobDocument{documentOf(&want)}}, &d)
 			return *d.Jobs[0].report(), err
 		},
-		"show": func() (host.JobReport, error) {
+		"show": func() (operator.JobReport, error) {
 			var d shownDocument
 			err := travel(shownDocument{Version: 1, jobDocument: documentOf(&want)}, &d)
 			return *d.report(), err
@@ -235,7 +236,7 @@ func TestEveryFieldOfAReportTravels(t *testing.T) {
 			t.Fatal(err)
 		}
 		// Rows of a registry that one server has inside are in that server's history.
-		if diff := cmp.Diff(want, got, cmpopts.IgnoreUnexported(host.JobReport{})); diff != "" {
+		if diff := cmp.Diff(want, got, cmpopts.IgnoreUnexported(operator.JobReport{})); diff != "" {
 			t.Errorf("%s: %s", name, diff)
 		}
 	}

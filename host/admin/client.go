@@ -15,13 +15,14 @@ import (
 	"strings"
 
 	"github.com/wasmjob/wasmjob/host"
+	"github.com/wasmjob/wasmjob/host/operator"
 )
 
 // maxAnswer bounds what a server may answer, in bytes: the list of many thousand
 // jobs, or a dump.
 const maxAnswer = 64 << 20
 
-// Client asks a running server. Its methods are those of a host.Operator, and
+// Client asks a running server. Its methods are those of a operator.Operator, and
 // so are its errors. Make it with Dial.
 type Client struct {
 	transport *http.Transport
@@ -145,20 +146,20 @@ func (c *Client) read(ctx context.Context, method, path string, body, to any) er
 	return nil
 }
 
-// Jobs is host.Operator.Jobs.
-func (c *Client) Jobs(ctx context.Context) ([]host.JobReport, error) {
+// Jobs is operator.Operator.Jobs.
+func (c *Client) Jobs(ctx context.Context) ([]operator.JobReport, error) {
 	var all jobsDocument
 	if err := c.read(ctx, http.MethodGet, jobsPath, nil, &all); err != nil {
 		return nil, err
 	}
-	var jobs []host.JobReport
+	var jobs []operator.JobReport
 	for i := range all.Jobs {
 		jobs = append(jobs, *all.Jobs[i].report())
 	}
 	return jobs, nil
 }
 
-// Names is host.Operator.Names.
+// Names is operator.Operator.Names.
 func (c *Client) Names(ctx context.Context) ([]string, error) {
 	jobs, err := c.Jobs(ctx)
 	names := make([]string, 0, len(jobs))
@@ -169,8 +170,8 @@ func (c *Client) Names(ctx context.Context) ([]string, error) {
 	return names, err
 }
 
-// Job is host.Operator.Job.
-func (c *Client) Job(ctx context.Context, name string) (*host.JobReport, error) {
+// Job is operator.Operator.Job.
+func (c *Client) Job(ctx context.Context, name string) (*operator.JobReport, error) {
 	name, err := checkName(name)
 	if err != nil {
 		return nil, err
@@ -182,22 +183,22 @@ func (c *Client) Job(ctx context.Context, name string) (*host.JobReport, error) 
 	return d.report(), nil
 }
 
-// Trigger is host.Operator.Trigger.
+// Trigger is operator.Operator.Trigger.
 func (c *Client) Trigger(ctx context.Context, name string) error {
 	return c.post(ctx, name, "/runs", nil)
 }
 
-// Pause is host.Operator.Pause.
+// Pause is operator.Operator.Pause.
 func (c *Client) Pause(ctx context.Context, name string) error {
 	return c.post(ctx, name, ":pause", nil)
 }
 
-// Resume is host.Operator.Resume.
+// Resume is operator.Operator.Resume.
 func (c *Client) Resume(ctx context.Context, name string) error {
 	return c.post(ctx, name, ":resume", nil)
 }
 
-// Reshard is host.Operator.Reshard.
+// Reshard is operator.Operator.Reshard.
 func (c *Client) Reshard(ctx context.Context, name string) error {
 	return c.post(ctx, name, ":reshard", nil)
 }

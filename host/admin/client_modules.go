@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/wasmjob/wasmjob/host"
+	"github.com/wasmjob/wasmjob/host/operator"
 )
 
 // lookAgain is the time between two looks at a job that is to get a module.
@@ -23,14 +24,14 @@ func (c *Client) KeepModule(ctx context.Context, wasm []byte, digest string) err
 	return nil
 }
 
-// NextModule is host.Operator.NextModule. What next calls the module is left to
+// NextModule is operator.Operator.NextModule. What next calls the module is left to
 // the server.
-func (c *Client) NextModule(ctx context.Context, name string, next host.ModuleRef) error {
+func (c *Client) NextModule(ctx context.Context, name string, next operator.ModuleRef) error {
 	return c.post(ctx, name, ":set-module", map[string]string{"digest": next.Digest, "reference": next.Reference})
 }
 
-// RollBack is host.Operator.RollBack.
-func (c *Client) RollBack(ctx context.Context, name, to string) (back host.ModuleRef, runs bool, err error) {
+// RollBack is operator.Operator.RollBack.
+func (c *Client) RollBack(ctx context.Context, name, to string) (back operator.ModuleRef, runs bool, err error) {
 	if name, err = checkName(name); err != nil {
 		return back, false, err
 	}
@@ -39,16 +40,16 @@ func (c *Client) RollBack(ctx context.Context, name, to string) (back host.Modul
 	return d.ModuleRef, d.Runs, err
 }
 
-// WithdrawModule is host.Operator.WithdrawModule.
+// WithdrawModule is operator.Operator.WithdrawModule.
 func (c *Client) WithdrawModule(ctx context.Context, name, digest string) error {
 	return c.post(ctx, name, ":withdraw-module", map[string]string{"digest": digest})
 }
 
-// AwaitModule is host.Operator.AwaitModule.
-func (c *Client) AwaitModule(ctx context.Context, name, digest string, tell func(host.ModuleWait)) error {
+// AwaitModule is operator.Operator.AwaitModule.
+func (c *Client) AwaitModule(ctx context.Context, name, digest string, tell func(operator.ModuleWait)) error {
 	again := time.NewTicker(lookAgain)
 	defer again.Stop()
-	told := map[host.ModuleWait]bool{}
+	told := map[operator.ModuleWait]bool{}
 	for {
 		r, err := c.Job(ctx, name)
 		if err == nil {

@@ -10,6 +10,7 @@ import (
 
 	"github.com/wasmjob/wasmjob/host"
 	"github.com/wasmjob/wasmjob/host/job"
+	"github.com/wasmjob/wasmjob/host/operator"
 )
 
 // verbOf is how a switch is called in a path.
@@ -20,22 +21,22 @@ func verbOf(disabled bool) string {
 	return ":enable"
 }
 
-// SetJob is host.Operator.SetJob.
+// SetJob is operator.Operator.SetJob.
 func (c *Client) SetJob(ctx context.Context, name string, disabled bool) error {
 	return c.post(ctx, name, verbOf(disabled), nil)
 }
 
-// SetItem is host.Operator.SetItem.
+// SetItem is operator.Operator.SetItem.
 func (c *Client) SetItem(ctx context.Context, name string, item int, disabled bool) error {
 	return c.post(ctx, name, "/shards/"+strconv.Itoa(item)+verbOf(disabled), nil)
 }
 
-// SetServer is host.Operator.SetServer.
+// SetServer is operator.Operator.SetServer.
 func (c *Client) SetServer(ctx context.Context, name, ip string, disabled bool) error {
 	return c.post(ctx, name, verbOf(disabled), map[string]string{"server": ip})
 }
 
-// SetServers is host.Operator.SetServers.
+// SetServers is operator.Operator.SetServers.
 func (c *Client) SetServers(ctx context.Context, ip string, disabled bool) (set, unread []string, err error) {
 	if ip == "" || ip == "." || ip == ".." {
 		return nil, nil, &host.Error{Code: host.NotFound, Msg: fmt.Sprintf("no job knows a server %q", ip)}
@@ -45,8 +46,8 @@ func (c *Client) SetServers(ctx context.Context, ip string, disabled bool) (set,
 	return d.Jobs, d.Unread, err
 }
 
-// Shutdown is host.Operator.Shutdown.
-func (c *Client) Shutdown(ctx context.Context, name string, w host.Which) ([]job.InstanceID, error) {
+// Shutdown is operator.Operator.Shutdown.
+func (c *Client) Shutdown(ctx context.Context, name string, w operator.Which) ([]job.InstanceID, error) {
 	name, err := checkName(name)
 	if err != nil {
 		return nil, err
@@ -65,7 +66,7 @@ func (c *Client) Shutdown(ctx context.Context, name string, w host.Which) ([]job
 	return d.Instances, err
 }
 
-// Remove is host.Operator.Remove.
+// Remove is operator.Operator.Remove.
 func (c *Client) Remove(ctx context.Context, name string, force bool) error {
 	name, err := checkName(name)
 	if err != nil {
@@ -78,7 +79,7 @@ func (c *Client) Remove(ctx context.Context, name string, force bool) error {
 	return c.wish(ctx, http.MethodDelete, jobPath(name), body)
 }
 
-// Dump is host.Operator.Dump.
+// Dump is operator.Operator.Dump.
 func (c *Client) Dump(ctx context.Context, name string, to io.Writer) error {
 	name, err := checkName(name)
 	if err != nil {

@@ -1,7 +1,7 @@
 // Package admin is the HTTP API for operators, and the Unix socket on which a
 // server answers it. The registry inside a server belongs to its process, so a
 // verb that is typed beside it asks the server. The package decides nothing: a
-// request becomes one call of a host.Operator. It is not for guests, nor for
+// request becomes one call of a operator.Operator. It is not for guests, nor for
 // other servers; those have host/internal/outbound and host/internal/peer.
 //
 // Flow: Listen makes the socket in the data directory, Serve takes connections

@@ -1,8 +1,8 @@
 package admin
 
 import (
-	"github.com/wasmjob/wasmjob/host"
 	"github.com/wasmjob/wasmjob/host/job"
+	"github.com/wasmjob/wasmjob/host/operator"
 )
 
 // The documents of the API. Programs read them: add members, change none.
@@ -19,7 +19,7 @@ type shownDocument struct {
 
 // jobDocument is a report with what of the job's configuration is nobody's secret.
 type jobDocument struct {
-	host.JobReport
+	operator.JobReport
 	Config *configDocument `json:"config,omitempty"`
 }
 
@@ -33,7 +33,7 @@ type configDocument struct {
 	Description string      `json:"description,omitempty"`
 }
 
-func documentOf(r *host.JobReport) jobDocument {
+func documentOf(r *operator.JobReport) jobDocument {
 	d := jobDocument{JobReport: *r}
 	if c := r.Config; c != nil {
 		d.Config = &configDocument{c.Kind, c.Cron, c.Dialect, c.TimeZone, c.CatchUp, c.Shards, c.Description}
@@ -54,7 +54,7 @@ func listed[T any](all []T) []T {
 }
 
 // report is what a document was made of, as far as it tells.
-func (d *jobDocument) report() *host.JobReport {
+func (d *jobDocument) report() *operator.JobReport {
 	r := d.JobReport
 	if c := d.Config; c != nil {
 		r.Config = &job.Config{Name: r.Name, Kind: c.Kind, Cron: c.Cron, Dialect: c.Dialect, TimeZone: c.TimeZone, CatchUp: c.CatchUp, Shards: c.Shards, Description: c.Description}

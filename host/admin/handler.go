@@ -12,12 +12,13 @@ import (
 	"unicode"
 
 	"github.com/wasmjob/wasmjob/host"
+	"github.com/wasmjob/wasmjob/host/operator"
 )
 
 // Options of a Handler.
 type Options struct {
 	// Operate opens an Operator for one request, which closes it.
-	Operate func(context.Context) (*host.Operator, error)
+	Operate func(context.Context) (*operator.Operator, error)
 	// Keep puts a module where the servers' jobs find it; nil: none can be brought.
 	Keep func(r io.Reader, digest string) error
 	// Runs reads the history of the server; nil: it has none.
@@ -39,7 +40,7 @@ type Handler struct {
 // request is one request on its way.
 type request struct {
 	*http.Request
-	op *host.Operator
+	op *operator.Operator
 	w  http.ResponseWriter
 }
 

@@ -12,6 +12,7 @@ import (
 	"testing"
 
 	"github.com/wasmjob/wasmjob/host"
+	"github.com/wasmjob/wasmjob/host/operator"
 	"github.com/wasmjob/wasmjob/host/registry/embedded"
 )
 
@@ -46,7 +47,7 @@ func problemIn(t *testing.T, w *httptest.ResponseRecorder) problem {
 func TestProblems(t *testing.T) {
 	t.Parallel()
 	r := embedded.Memory()
-	h := NewHandler(Options{Operate: func(ctx context.Context) (*host.Operator, error) { return host.Operate(ctx, r, "wasmjobd") }})
+	h := NewHandler(Options{Operate: func(ctx context.Context) (*operator.Operator, error) { return operator.Open(ctx, r, "wasmjobd") }})
 	for _, tt := range []struct {
 		name, method, path, body, mediaType string
 		status                              int
@@ -113,8 +114,8 @@ func TestProblems(t *testing.T) {
 
 func TestFaultsOfABodyHaveTheirPlaces(t *testing.T) {
 	t.Parallel()
-	h := NewHandler(Options{Operate: func(ctx context.Context) (*host.Operator, error) {
-		return host.Operate(ctx, embedded.Memory(), "wasmjobd")
+	h := NewHandler(Options{Operate: func(ctx context.Context) (*operator.Operator, error) {
+		return operator.Open(ctx, embedded.Memory(), "wasmjobd")
 	}})
 	p := problemIn(t, answered(t, h, "POST", "/api/v1/jobs/report:shutdown", `{"all":"yes","a/b~c":1,"all":true,"instance":"x"}`, jsonType))
 	var at []string
@@ -134,7 +135,7 @@ func TestErrorsTravel(t *testing.T) {
 		t.Errorf("codes: %q", codes)
 	}
 	for _, code := range codes {
-		h := NewHandler(Options{Operate: func(context.Context) (*host.Operator, error) {
+		h := NewHandler(Options{Operate: func(context.Context) (*operator.Operator, error) {
 			return nil, &host.Error{Code: code, Msg: "try", Err: errors.New("it <failed>")}
 		}})
 		w := answered(t, h, "GET", "/api/v1/jobs", "", "")
@@ -143,12 +144,12 @@ func TestErrorsTravel(t *testing.T) {
 		}
 		wantCode(t, "answer", refused(w.Result()), code, "try: it <failed>")
 	}
-	h := NewHandler(Options{Operate: func(context.Context) (*host.Operator, error) {
-		return nil, &host.Error{Code: host.Refused, Msg: "it comes back", Unless: host.Force}
+	h := NewHandler(Options{Operate: func(context.Context) (*operator.Operator, error) {
+		return nil, &host.Error{Code: host.Refused, Msg: "it comes back", Unless: operator.Force}
 	}})
 	w := answered(t, h, "GET", "/api/v1/jobs", "", "")
-	if e, ok := errors.AsType[*host.Error](refused(w.Result())); !ok || e.Unless != host.Force || strings.Contains(e.Msg, "force") {
-		t.Errorf("what it can be done with all the same: %+v, want %s in a field of its own", e, host.Force)
+	if e, ok := errors.AsType[*host.Error](refused(w.Result())); !ok || e.Unless != operator.Force || strings.Contains(e.Msg, "force") {
+		t.Errorf("what it can be done with all the same: %+v, want %s in a field of its own", e, operator.Force)
 	}
 	w = httptest.NewRecorder()
 	w.WriteHeader(http.StatusBadGateway)

@@ -8,6 +8,7 @@ import (
 
 	"github.com/wasmjob/wasmjob/host"
 	"github.com/wasmjob/wasmjob/host/job"
+	"github.com/wasmjob/wasmjob/host/operator"
 )
 
 const jobsPath = "/api/v1/jobs"
@@ -44,14 +45,14 @@ func trigger(r *request) error {
 	if err != nil {
 		return err
 	}
-	return r.wish(name, (*host.Operator).Trigger)
+	return r.wish(name, (*operator.Operator).Trigger)
 }
 
 // jobCalls are what POST /api/v1/jobs/{job}:{call} does.
 var jobCalls = map[string]func(*request, string) error{
-	"pause":    func(r *request, name string) error { return r.wish(name, (*host.Operator).Pause) },
-	"resume":   func(r *request, name string) error { return r.wish(name, (*host.Operator).Resume) },
-	"reshard":  func(r *request, name string) error { return r.wish(name, (*host.Operator).Reshard) },
+	"pause":    func(r *request, name string) error { return r.wish(name, (*operator.Operator).Pause) },
+	"resume":   func(r *request, name string) error { return r.wish(name, (*operator.Operator).Resume) },
+	"reshard":  func(r *request, name string) error { return r.wish(name, (*operator.Operator).Reshard) },
 	"disable":  func(r *request, name string) error { return switchJob(r, name, true) },
 	"enable":   func(r *request, name string) error { return switchJob(r, name, false) },
 	"shutdown": shutJob,
@@ -81,7 +82,7 @@ func callJob(r *request) error {
 }
 
 // wish has something written for a job that needs no more words.
-func (r *request) wish(name string, do func(*host.Operator, context.Context, string) error) error {
+func (r *request) wish(name string, do func(*operator.Operator, context.Context, string) error) error {
 	if err := r.readBody(nil); err != nil {
 		return err
 	}
@@ -127,7 +128,7 @@ type shutDocument struct {
 
 // shutJob ends a job on some of its members, or all.
 func shutJob(r *request, name string) error {
-	var w host.Which
+	var w operator.Which
 	if err := r.readBody(map[string]any{"all": &w.All, "server": &w.IP, "instance": &w.Instance}); err != nil {
 		return err
 	}

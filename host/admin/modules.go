@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/wasmjob/wasmjob/host"
+	"github.com/wasmjob/wasmjob/host/operator"
 )
 
 const (
@@ -22,7 +23,7 @@ const (
 // movedDocument is the module to which a step back leads.
 type movedDocument struct {
 	Version int `json:"version"`
-	host.ModuleRef
+	operator.ModuleRef
 	Runs bool `json:"runs"` // already; else it is to come
 }
 
@@ -51,7 +52,7 @@ func (h *Handler) keepModule(r *request) error {
 
 // setModule names the module that is to take the place of the one that a job has.
 func setModule(r *request, name string) error {
-	var next host.ModuleRef
+	var next operator.ModuleRef
 	if err := r.readBody(map[string]any{"digest": &next.Digest, "reference": &next.Reference}); err != nil {
 		return err
 	}

@@ -16,6 +16,7 @@ import (
 	"time"
 
 	"github.com/wasmjob/wasmjob/host"
+	"github.com/wasmjob/wasmjob/host/operator"
 )
 
 func digestOf(text string) string {
@@ -95,8 +96,8 @@ func TestModulesOfAJobWithoutOne(t *testing.T) {
 	t.Parallel()
 	s := start(t, "report")
 	ctx, digest := t.Context(), digestOf("hello")
-	wantCode(t, "next", s.client.NextModule(ctx, "report", host.ModuleRef{Digest: digest}), host.Refused, "it runs no module")
-	wantCode(t, "no digest", s.client.NextModule(ctx, "report", host.ModuleRef{Digest: "x"}), host.Invalid, "set the module of job report")
+	wantCode(t, "next", s.client.NextModule(ctx, "report", operator.ModuleRef{Digest: digest}), host.Refused, "it runs no module")
+	wantCode(t, "no digest", s.client.NextModule(ctx, "report", operator.ModuleRef{Digest: "x"}), host.Invalid, "set the module of job report")
 	_, _, err := s.client.RollBack(ctx, "report", "")
 	wantCode(t, "back", err, host.Refused, "it runs no module")
 	wantCode(t, "withdraw", s.client.WithdrawModule(ctx, "report", digest), host.Refused, "it runs no module")

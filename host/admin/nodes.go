@@ -9,7 +9,7 @@ import (
 	"strings"
 	"time"
 
-	"github.com/wasmjob/wasmjob/host"
+	"github.com/wasmjob/wasmjob/host/operator"
 	"github.com/wasmjob/wasmjob/host/registry"
 )
 
@@ -53,8 +53,8 @@ func readNode(r *request) error {
 // Operate gives an Operator that looks at the server's registry through the client,
 // for who has to hold what is there against a configuration of their own. It cannot
 // change anything. The caller closes it before the client.
-func (c *Client) Operate(ctx context.Context, namespace string) (*host.Operator, error) {
-	return host.Operate(ctx, onlyRead{c}, namespace)
+func (c *Client) Operate(ctx context.Context, namespace string) (*operator.Operator, error) {
+	return operator.Open(ctx, onlyRead{c}, namespace)
 }
 
 // onlyRead is a server's registry as its nodes can be read from outside.

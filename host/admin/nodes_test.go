@@ -10,6 +10,7 @@ import (
 
 	"github.com/wasmjob/wasmjob/host"
 	"github.com/wasmjob/wasmjob/host/job"
+	"github.com/wasmjob/wasmjob/host/operator"
 )
 
 // What is wrong with a job is found through the server as it is on its registry, by
@@ -27,7 +28,7 @@ func TestCheckupsThroughTheServer(t *testing.T) {
 		t.Fatal(err)
 	}
 	as := host.Options{Jobs: []job.Config{{Name: "report", Shards: 1}, {Name: "new", Shards: 1}}}
-	checkups := func(o *host.Operator) []host.Checkup {
+	checkups := func(o *operator.Operator) []operator.Checkup {
 		all, err := o.Checkups(t.Context(), as)
 		if err != nil || len(all) != 3 {
 			t.Fatalf("%+v: %v", all, err)

@@ -14,7 +14,7 @@ import (
 	"testing/synctest"
 	"time"
 
-	"github.com/wasmjob/wasmjob/host"
+	"github.com/wasmjob/wasmjob/host/operator"
 	"github.com/wasmjob/wasmjob/host/registry/embedded"
 )
 
@@ -55,7 +55,7 @@ func (p *pipes) call() net.Conn {
 }
 
 // serveWith serves until stop is called, which tells when it has ended.
-func serveWith(t *testing.T, operate func(context.Context) (*host.Operator, error)) (p *pipes, stop func()) {
+func serveWith(t *testing.T, operate func(context.Context) (*operator.Operator, error)) (p *pipes, stop func()) {
 	t.Helper()
 	p = newPipes()
 	ctx, cancel := context.WithCancel(context.Background())
@@ -71,8 +71,8 @@ func serveWith(t *testing.T, operate func(context.Context) (*host.Operator, erro
 	}
 }
 
-func onMemory(ctx context.Context) (*host.Operator, error) {
-	return host.Operate(ctx, embedded.Memory(), "wasmjobd")
+func onMemory(ctx context.Context) (*operator.Operator, error) {
+	return operator.Open(ctx, embedded.Memory(), "wasmjobd")
 }
 
 // Nobody holds a connection for long who says nothing, or says it too slowly.
@@ -159,7 +159,7 @@ func TestRequestsAtOnce(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		var under sync.WaitGroup
 		begun := make(chan struct{}, maxRequests)
-		p, stop := serveWith(t, func(ctx context.Context) (*host.Operator, error) {
+		p, stop := serveWith(t, func(ctx context.Context) (*operator.Operator, error) {
 			under.Add(1)
 			defer under.Done()
 			begun <- struct{}{}

@@ -3,14 +3,14 @@ package admin
 import (
 	"strings"
 
-	"github.com/wasmjob/wasmjob/host"
+	"github.com/wasmjob/wasmjob/host/operator"
 )
 
 const serversPath = "/api/v1/servers"
 
 type serversDocument struct {
-	Version int                 `json:"version"`
-	Servers []host.ServerReport `json:"servers"`
+	Version int                     `json:"version"`
+	Servers []operator.ServerReport `json:"servers"`
 }
 
 // setDocument tells for which jobs a wish is written.
@@ -25,7 +25,7 @@ func listServers(r *request) error {
 	if err != nil {
 		return err
 	}
-	return r.answer(serversDocument{Version: 1, Servers: listed(host.ServersOf(jobs))})
+	return r.answer(serversDocument{Version: 1, Servers: listed(operator.ServersOf(jobs))})
 }
 
 // switches are what a server or an item can be asked to be: disabled or not.

@@ -21,6 +21,7 @@ import (
 	"github.com/wasmjob/wasmjob/host/internal/schedule"
 	"github.com/wasmjob/wasmjob/host/internal/session"
 	"github.com/wasmjob/wasmjob/host/job"
+	"github.com/wasmjob/wasmjob/host/operator"
 	"github.com/wasmjob/wasmjob/host/reason"
 	"github.com/wasmjob/wasmjob/host/registry"
 )
@@ -76,7 +77,7 @@ func Run(ctx context.Context, o host.Options) error {
 // namespaceThere refuses a namespace without jobs, which nobody but a member
 // would make.
 func namespaceThere(ctx context.Context, o *host.Options) error {
-	op, err := host.Operate(ctx, o.Registry, o.Namespace)
+	op, err := operator.Open(ctx, o.Registry, o.Namespace)
 	if err != nil {
 		return err
 	}

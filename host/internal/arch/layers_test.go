@@ -110,20 +110,23 @@ var layers = []layer{
 	{pkg: "host/guest", may: []string{"abi", "abi/conformance", "host", "host/job", "host/internal/lockfile", "host/internal/module", "host/internal/outbound", "host/internal/sandbox"},
 		why: "one module without a server: it has errors in common with a host, and nothing that joins a registry"},
 	{pkg: "host/internal/javatest", may: []string{"host/internal/layout", "host/job", "host/registry"}, why: "it writes what members of ElasticJob write, for tests alone"},
-	{pkg: "host/shadow", may: []string{"host", "host/internal/assign", "host/internal/clock", "host/internal/layout", "host/internal/mirror", "host/internal/outputs", "host/internal/protocol", "host/internal/schedule", "host/internal/session", "host/job", "host/reason", "host/registry", "host/trace"},
+	{pkg: "host/operator", may: []string{"strategy", "host", "host/internal/assign", "host/internal/clock", "host/internal/dump", "host/internal/layout", "host/internal/mirror", "host/internal/module", "host/internal/peer", "host/internal/protocol", "host/internal/schedule", "host/internal/session", "host/internal/status", "host/job", "host/reason", "host/registry", "host/trace"},
+		libs: []string{"golang.org/x/sync"}, tests: []string{"host/internal/javatest", "host/registry/embedded", "host/registry/zk", "host/registry/zk/zktest"},
+		why: "it reads and writes the registry; it joins nothing and runs nothing"},
+	{pkg: "host/shadow", may: []string{"host", "host/operator", "host/internal/assign", "host/internal/clock", "host/internal/layout", "host/internal/mirror", "host/internal/outputs", "host/internal/protocol", "host/internal/schedule", "host/internal/session", "host/job", "host/reason", "host/registry", "host/trace"},
 		libs: []string{"golang.org/x/sync"}, tests: []string{"host/internal/javatest", "host/registry/embedded", "host/registry/zk", "host/registry/zk/zktest"},
 		why: "it follows jobs as a host does, and joins none"},
-	{pkg: "host/internal/cluster", may: []string{"host", "host/job", "host/reason", "host/registry", "host/registry/zk", "host/registry/zk/zktest", "host/trace", "host/internal/protocol", "host/internal/layout", "host/internal/mirror"},
+	{pkg: "host/internal/cluster", may: []string{"host", "host/operator", "host/job", "host/reason", "host/registry", "host/registry/zk", "host/registry/zk/zktest", "host/trace", "host/internal/protocol", "host/internal/layout", "host/internal/mirror"},
 		tests: []string{"strategy", "github.com/go-zookeeper/zk"},
 		why:   "hosts on a real service, for tests alone"},
 	{pkg: "host/config", may: []string{"abi/conformance", "host", "host/job", "host/internal/outbound", "host/internal/schedule", "strategy"}, libs: []string{"github.com/BurntSushi/toml"},
 		why: "text to options; it starts nothing"},
 
-	{pkg: "host/admin", may: []string{"host", "host/job", "host/reason", "host/registry", "host/trace"}, tests: []string{"host/registry/embedded"},
+	{pkg: "host/admin", may: []string{"host", "host/operator", "host/job", "host/reason", "host/registry", "host/trace"}, tests: []string{"host/registry/embedded"},
 		why: "a request becomes a call of an Operator; what that does is decided below"},
 
 	{pkg: "cmd/wasmjobd/internal/scaffold", why: "it writes files for authors; what they say is theirs"},
-	{pkg: "cmd/wasmjobd", may: []string{"internal/queue", "cmd/wasmjobd/internal/scaffold", "abi", "abi/conformance", "strategy", "host", "host/admin", "host/guest", "host/shadow", "host/job", "host/reason", "host/config", "host/registry", "host/registry/embedded", "host/registry/zk", "host/trace", "host/trace/sqltrace"},
+	{pkg: "cmd/wasmjobd", may: []string{"internal/queue", "cmd/wasmjobd/internal/scaffold", "abi", "abi/conformance", "strategy", "host", "host/admin", "host/guest", "host/operator", "host/shadow", "host/job", "host/reason", "host/config", "host/registry", "host/registry/embedded", "host/registry/zk", "host/trace", "host/trace/sqltrace"},
 		libs:  []string{"github.com/spf13/cobra", "github.com/spf13/pflag", "modernc.org/sqlite", "golang.org/x/sys"},
 		tests: []string{"github.com/rogpeppe/go-internal", "host/registry/zk/zktest", "internal/smalldisk"},
 		why:   "flags, wiring and printing; decisions are below"},
@@ -160,7 +163,7 @@ var adapters = []string{"host/registry/zk", "host/registry/embedded", "host/trac
 
 // above are the packages below the folder host that stand above the package: what
 // it is used for, and what starts it for tests.
-var above = []string{"host/admin", "host/config", "host/guest", "host/internal/cluster", "host/shadow"}
+var above = []string{"host/admin", "host/config", "host/guest", "host/internal/cluster", "host/operator", "host/shadow"}
 
 func TestLayers(t *testing.T) {
 	t.Parallel()

@@ -6,8 +6,8 @@ import (
 	"testing"
 	"time"
 
-	"github.com/wasmjob/wasmjob/host"
 	"github.com/wasmjob/wasmjob/host/internal/cluster"
+	"github.com/wasmjob/wasmjob/host/operator"
 	"github.com/wasmjob/wasmjob/host/registry/zk"
 )
 
@@ -41,7 +41,7 @@ func times(t *testing.T, c *stage) {
 		t.Fatal(err)
 	}
 	defer func() { _ = r.Close() }() // it returns none
-	o, err := host.Operate(t.Context(), r, "times")
+	o, err := operator.Open(t.Context(), r, "times")
 	if err != nil {
 		t.Fatal(err)
 	}

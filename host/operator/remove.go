@@ -1,10 +1,11 @@
-package host
+package operator
 
 import (
 	"context"
 	"errors"
 	"slices"
 
+	"github.com/wasmjob/wasmjob/host"
 	"github.com/wasmjob/wasmjob/host/internal/layout"
 	"github.com/wasmjob/wasmjob/host/registry"
 )
@@ -33,7 +34,7 @@ func (o *Operator) Remove(ctx context.Context, name string, force bool) error {
 		}
 		for i := range v.Runs {
 			if len(v.Runs[i].Open) > 0 {
-				return failf(Refused, nil, "remove job %s: %s runs items of it; pause the job and wait for their end", name, v.Runs[i].ID)
+				return failf(host.Refused, nil, "remove job %s: %s runs items of it; pause the job and wait for their end", name, v.Runs[i].ID)
 			}
 		}
 		nodes, err := o.nodes(ctx, l.Root())

@@ -1,4 +1,4 @@
-package host
+package operator
 
 import (
 	"context"
@@ -9,6 +9,7 @@ import (
 
 	"golang.org/x/sync/errgroup"
 
+	"github.com/wasmjob/wasmjob/host"
 	"github.com/wasmjob/wasmjob/host/internal/layout"
 	"github.com/wasmjob/wasmjob/host/internal/module"
 	"github.com/wasmjob/wasmjob/host/internal/peer"
@@ -46,8 +47,8 @@ const bringing = 4
 // is that which servers share.
 func (o *Operator) BringModule(ctx context.Context, name string, wasm []byte, token string) (faults []error, err error) {
 	const what = "bring a module to the servers of"
-	if len(wasm) > maxModule {
-		return nil, failf(Invalid, nil, "the module has %d bytes, the limit is %d", len(wasm), maxModule)
+	if len(wasm) > module.MaxSize {
+		return nil, failf(host.Invalid, nil, "the module has %d bytes, the limit is %d", len(wasm), module.MaxSize)
 	}
 	v, _, err := o.view(ctx, what, name)
 	if err != nil {
@@ -61,9 +62,9 @@ func (o *Operator) BringModule(ctx context.Context, name string, wasm []byte, to
 	}
 	switch {
 	case len(v.Members) == 0:
-		return nil, failf(Refused, nil, "%s job %s: no server runs it", what, name)
+		return nil, failf(host.Refused, nil, "%s job %s: no server runs it", what, name)
 	case len(addresses) == 0:
-		return nil, failf(Refused, nil, "%s job %s: none of them takes modules; they need peer_listen and peer_token", what, name)
+		return nil, failf(host.Refused, nil, "%s job %s: none of them takes modules; they need peer_listen and peer_token", what, name)
 	}
 	c := peer.NewClient(peer.ClientOptions{Token: token})
 	defer c.Close()
@@ -81,7 +82,7 @@ func (o *Operator) BringModule(ctx context.Context, name string, wasm []byte, to
 	_ = all.Wait() // faults are in brought
 	faults = slices.DeleteFunc(brought, func(err error) bool { return err == nil })
 	if len(faults) == len(addresses) {
-		return nil, failf(Unavailable, errors.Join(faults...), "%s job %s", what, name)
+		return nil, failf(host.Unavailable, errors.Join(faults...), "%s job %s", what, name)
 	}
 	return faults, nil
 }
@@ -91,7 +92,7 @@ func (o *Operator) BringModule(ctx context.Context, name string, wasm []byte, to
 func (o *Operator) NextModule(ctx context.Context, name string, next ModuleRef) error {
 	const what = "set the module of"
 	if err := module.CheckDigest(next.Digest); err != nil {
-		return failf(Invalid, err, "%s job %s", what, name)
+		return failf(host.Invalid, err, "%s job %s", what, name)
 	}
 	return o.amend(ctx, what, name, func(m *layout.Module) error {
 		c := layout.Code(next)
@@ -144,9 +145,9 @@ func (r *rollBack) decide(m *layout.Module) (back ModuleRef, runs bool, err erro
 		}
 	}
 	if r.to != "" {
-		return back, false, failf(NotFound, nil, "roll back the module of job %s: none that ran before begins with %q", r.job, r.to)
+		return back, false, failf(host.NotFound, nil, "roll back the module of job %s: none that ran before begins with %q", r.job, r.to)
 	}
-	return back, false, failf(Refused, nil, "roll back the module of job %s: none is known that ran before", r.job)
+	return back, false, failf(host.Refused, nil, "roll back the module of job %s: none is known that ran before", r.job)
 }
 
 // WithdrawModule takes the next module back, if it is the one with this digest,
@@ -168,21 +169,21 @@ func (o *Operator) WithdrawModule(ctx context.Context, name, digest string) erro
 func (o *Operator) amend(ctx context.Context, what, name string, change func(*layout.Module) error) error {
 	return o.askBy(ctx, what, name, func(v *protocol.View) (protocol.Ask, error) {
 		if !v.Dirs.Module {
-			return nil, failf(Refused, nil, "%s job %s: no server of ours has ever run it", what, name)
+			return nil, failf(host.Refused, nil, "%s job %s: no server of ours has ever run it", what, name)
 		}
 		m, err := layout.DecodeModule(v.Module)
 		if err != nil {
-			return nil, failf(Refused, err, "%s job %s: what the registry says of its module cannot be read", what, name)
+			return nil, failf(host.Refused, err, "%s job %s: what the registry says of its module cannot be read", what, name)
 		}
 		if m.Code == nil {
-			return nil, failf(Refused, nil, "%s job %s: it runs no module", what, name)
+			return nil, failf(host.Refused, nil, "%s job %s: it runs no module", what, name)
 		}
 		if err := change(&m); err != nil {
 			return nil, err
 		}
 		text, err := layout.EncodeModule(m)
 		if err != nil {
-			return nil, failf(Refused, err, "%s job %s", what, name)
+			return nil, failf(host.Refused, err, "%s job %s", what, name)
 		}
 		return protocol.AskDefine{Config: v.ConfigData, Module: text, Have: v.ConfigVersion, HaveModule: v.ModuleVersion}, nil
 	})
@@ -198,9 +199,9 @@ func (r *ModulesReport) Awaited(name, digest string, members int) (runs bool, er
 	case r.Now != nil && r.Now.Digest == digest:
 		return true, nil
 	case r.Next == nil || r.Next.Digest != digest:
-		return false, failf(Refused, nil, "%s job %s: somebody has decided otherwise meanwhile", awaiting, name)
+		return false, failf(host.Refused, nil, "%s job %s: somebody has decided otherwise meanwhile", awaiting, name)
 	case members == 0:
-		return false, failf(Refused, nil, "%s job %s: no server runs it", awaiting, name)
+		return false, failf(host.Refused, nil, "%s job %s: no server runs it", awaiting, name)
 	}
 	return false, nil
 }
@@ -235,7 +236,7 @@ func (o *Operator) AwaitModule(ctx context.Context, name, digest string, tell fu
 		select {
 		case <-o.inbox.News():
 		case <-ctx.Done():
-			return failf(Unavailable, ctx.Err(), "%s job %s: not every server has it", what, name)
+			return failf(host.Unavailable, ctx.Err(), "%s job %s: not every server has it", what, name)
 		}
 	}
 }

@@ -1,8 +1,10 @@
-package host
+package operator
 
 import (
 	"context"
 	"strings"
+
+	"github.com/wasmjob/wasmjob/host"
 )
 
 // returns is refused for a job that files bring back after Remove: those of
@@ -25,7 +27,7 @@ func (o *Operator) returns(ctx context.Context, name string) error {
 	if len(files) == 0 {
 		return nil
 	}
-	refused := failf(Refused, nil, "remove job %s: it would come back from %s; %s", name, strings.Join(files, ", "), cure)
+	refused := failf(host.Refused, nil, "remove job %s: it would come back from %s; %s", name, strings.Join(files, ", "), cure)
 	refused.Unless = Force
 	return refused
 }

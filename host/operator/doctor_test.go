@@ -1,4 +1,4 @@
-package host
+package operator
 
 import (
 	"encoding/json"
@@ -7,6 +7,8 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
+	"github.com/wasmjob/wasmjob/host"
+	"github.com/wasmjob/wasmjob/host/internal/javatest"
 	"github.com/wasmjob/wasmjob/host/internal/layout"
 	"github.com/wasmjob/wasmjob/host/job"
 	"github.com/wasmjob/wasmjob/host/job/recorded"
@@ -16,24 +18,6 @@ import (
 	"github.com/wasmjob/wasmjob/host/registry/zk"
 	"github.com/wasmjob/wasmjob/host/registry/zk/zktest"
 )
-
-const javaClass = "com.acme.OrderJob"
-
-// javaConfig is what a member of ElasticJob 2.1.5 writes of a job.
-func javaConfig(change func(*layout.Config21)) string {
-	c := layout.Default21()
-	c.JobName, c.JobClass, c.JobType, c.Cron, c.ShardingTotalCount = "orders", javaClass, layout.Simple21, "0 * * * * ?", 2
-	if change != nil {
-		change(&c)
-	}
-	text, err := layout.EncodeConfig21(c)
-	if err != nil {
-		panic(err) // the tests' own words
-	}
-	return string(text)
-}
-
-const javaMember = "10.0.0.1@-@812"
 
 // passing is a registry that ends with the test.
 func passing(t *testing.T) registry.Registry {
@@ -47,51 +31,9 @@ func passing(t *testing.T) registry.Registry {
 	return r
 }
 
-// javaJob writes a job with one member of ElasticJob below /jobs.
-func javaJob(t *testing.T, o *Operator, config string) {
-	t.Helper()
-	put(t, o, registry.Create, "/jobs", "")
-	for _, n := range []struct{ path, data string }{
-		{node(), ""},
-		{node("config"), config},
-		{node("servers"), ""},
-		{node("servers", "10.0.0.1"), ""},
-		{node("instances"), ""},
-		{node("leader"), ""},
-		{node("leader", "election"), ""},
-		{node("leader", "sharding"), ""},
-		{node("sharding"), ""},
-		{node("sharding", "0"), ""},
-		{node("sharding", "0", "instance"), javaMember},
-		{node("sharding", "1"), ""},
-		{node("sharding", "1", "instance"), javaMember},
-	} {
-		put(t, o, registry.Create, n.path, n.data)
-	}
-	put(t, o, registry.CreateEphemeral, node("instances", javaMember), "")
-	put(t, o, registry.CreateEphemeral, node("leader", "election", "instance"), javaMember)
-}
-
-// node is the path of a node of the job.
-func node(names ...string) string {
-	return strings.Join(append([]string{"/jobs", "orders"}, names...), "/")
-}
-
-// ordersFile is the job as a server's own file has it that fits.
-func ordersFile(change func(*job.Config)) []job.Config {
-	j := job.Config{
-		Name: "orders", Cron: "0 * * * * ?", Shards: 2, Misfire: true, MonitorExecution: true, MaxClockSkew: -1, Strategy: "average",
-		ReconcileEvery: 600e9, Class: javaClass, TimeZone: "Europe/Berlin",
-	}
-	if change != nil {
-		change(&j)
-	}
-	return []job.Config{j}
-}
-
 func TestCheckups(t *testing.T) {
 	t.Parallel()
-	fits := ordersFile(nil)
+	fits := javatest.File(nil)
 	type extra struct{ path, data string }
 	for _, c := range []struct {
 		name   string
@@ -104,71 +46,71 @@ func TestCheckups(t *testing.T) {
 	}{
 		{name: "it fits", jobs: fits},
 		{name: "no file", needs: []string{`class = "com.acme.OrderJob", kind = "simple"`}},
-		{name: "no file for a dataflow", config: javaConfig(func(c *layout.Config21) { c.JobType = layout.Dataflow21 }), needs: []string{`kind = "dataflow"`}},
+		{name: "no file for a dataflow", config: javatest.Config(func(c *layout.Config21) { c.JobType = layout.Dataflow21 }), needs: []string{`kind = "dataflow"`}},
 		{
-			name: "another class", jobs: ordersFile(func(j *job.Config) { j.Class = "com.acme.Other" }),
+			name: "another class", jobs: javatest.File(func(j *job.Config) { j.Class = "com.acme.Other" }),
 			breaks: []string{`in the registry is "com.acme.OrderJob", in this server's file "com.acme.Other": write class = "com.acme.OrderJob"`},
 		},
 		{
-			name: "no class", jobs: ordersFile(func(j *job.Config) { j.Class = "" }),
+			name: "no class", jobs: javatest.File(func(j *job.Config) { j.Class = "" }),
 			breaks: []string{`this server's file names none: write class = "com.acme.OrderJob"`},
 		},
 		{
-			name: "a script", config: javaConfig(func(c *layout.Config21) { c.JobType, c.ScriptCommandLine = layout.Script21, "/bin/orders" }), jobs: fits,
+			name: "a script", config: javatest.Config(func(c *layout.Config21) { c.JobType, c.ScriptCommandLine = layout.Script21, "/bin/orders" }), jobs: fits,
 			breaks: []string{"the registry has it as a job of type SCRIPT, this server's file as one of kind simple"}, notes: []string{"jobType"},
 		},
-		{name: "no zone", jobs: ordersFile(func(j *job.Config) { j.TimeZone = "" }), breaks: []string{"it has no timezone"}},
+		{name: "no zone", jobs: javatest.File(func(j *job.Config) { j.TimeZone = "" }), breaks: []string{"it has no timezone"}},
 		{
-			name: "not monitored", config: javaConfig(func(c *layout.Config21) { c.MonitorExecution = false }), jobs: ordersFile(func(j *job.Config) { j.MonitorExecution = false }),
+			name: "not monitored", config: javatest.Config(func(c *layout.Config21) { c.MonitorExecution = false }), jobs: javatest.File(func(j *job.Config) { j.MonitorExecution = false }),
 			breaks: []string{"monitorExecution is off"},
 		},
 		{
-			name: "a strategy of theirs", config: javaConfig(func(c *layout.Config21) { c.JobShardingStrategyClass = "com.acme.Mine" }),
+			name: "a strategy of theirs", config: javatest.Config(func(c *layout.Config21) { c.JobShardingStrategyClass = "com.acme.Mine" }),
 			needs: []string{"[jobs.orders]"}, notes: []string{`its strategy "com.acme.Mine" is not known to this server`},
 		},
 		{
-			name: "a strategy of ours", jobs: ordersFile(func(j *job.Config) { j.StrategyModule = "weighted" }),
+			name: "a strategy of ours", jobs: javatest.File(func(j *job.Config) { j.StrategyModule = "weighted" }),
 			notes: []string{`members of ElasticJob do not know the strategy module "weighted"`},
 		},
 		{
-			name: "a cron that is none", config: javaConfig(func(c *layout.Config21) { c.Cron = "0 61 * * * ?" }), jobs: fits,
+			name: "a cron that is none", config: javatest.Config(func(c *layout.Config21) { c.Cron = "0 61 * * * ?" }), jobs: fits,
 			breaks: []string{"cron: "}, notes: []string{"cron"},
 		},
-		{name: "another cron", config: javaConfig(func(c *layout.Config21) { c.Cron = "0 0 * * * ?" }), jobs: fits, notes: []string{`the registry is followed in cron: the registry has "0 0 * * * ?"`}},
-		{name: "an unknown type", config: strings.Replace(javaConfig(nil), "SIMPLE", "WASM", 1), jobs: fits, breaks: []string{`"WASM" is none of SIMPLE, DATAFLOW, SCRIPT`}},
+		{name: "another cron", config: javatest.Config(func(c *layout.Config21) { c.Cron = "0 0 * * * ?" }), jobs: fits, notes: []string{`the registry is followed in cron: the registry has "0 0 * * * ?"`}},
+		{name: "an unknown type", config: strings.Replace(javatest.Config(nil), "SIMPLE", "WASM", 1), jobs: fits, breaks: []string{`"WASM" is none of SIMPLE, DATAFLOW, SCRIPT`}},
 		{
-			name: "an unknown property", config: strings.Replace(javaConfig(nil), `"jobProperties":{`, `"jobProperties":{"mine":"x",`, 1), jobs: fits,
+			name: "an unknown property", config: strings.Replace(javatest.Config(nil), `"jobProperties":{`, `"jobProperties":{"mine":"x",`, 1), jobs: fits,
 			breaks: []string{"mine"},
 		},
 		{name: "layout 3", config: "cron: 0 * * * * ?\njobName: orders\n", jobs: fits, breaks: []string{"a job of layout 3"}},
-		{name: "layout 2.0", jobs: fits, nodes: []extra{{node("servers", "10.0.0.1", "status"), "READY"}}, breaks: []string{"a job of layout 2.0"}},
-		{name: "layout 1", jobs: fits, nodes: []extra{{node("config", "cron"), "0 * * * * ?"}}, breaks: []string{"a job of layout 1"}},
-		{name: "text that is nothing", config: "?", jobs: fits, breaks: []string{node("config") + ": expected the JSON of layout 2.1"}},
+		{name: "layout 2.0", jobs: fits, nodes: []extra{{javatest.Node("servers", "10.0.0.1", "status"), "READY"}}, breaks: []string{"a job of layout 2.0"}},
+		{name: "layout 1", jobs: fits, nodes: []extra{{javatest.Node("config", "cron"), "0 * * * * ?"}}, breaks: []string{"a job of layout 1"}},
+		{name: "text that is nothing", config: "?", jobs: fits, breaks: []string{javatest.Node("config") + ": expected the JSON of layout 2.1"}},
 		{
-			name: "failover", config: javaConfig(func(c *layout.Config21) { c.Failover = true }), jobs: ordersFile(func(j *job.Config) { j.Failover = true }),
+			name: "failover", config: javatest.Config(func(c *layout.Config21) { c.Failover = true }), jobs: javatest.File(func(j *job.Config) { j.Failover = true }),
 			notes: []string{"failover is on", "10.0.0.10 and 10.0.0.1 look like one server"},
 		},
-		{name: "a ghost", jobs: fits, nodes: []extra{{node("instances", "10.0.0.2@-@1"), ""}}, breaks: []string{node("instances", "10.0.0.2@-@1") + ": no session holds it"}},
+		{name: "a ghost", jobs: fits, nodes: []extra{{javatest.Node("instances", "10.0.0.2@-@1"), ""}}, breaks: []string{javatest.Node("instances", "10.0.0.2@-@1") + ": no session holds it"}},
 		{
 			name: "a stray place in a queue", jobs: fits,
-			nodes:  []extra{{node("leader", "election", "latch"), ""}, {node("leader", "election", "latch", "_c_stray-latch-0000000000"), ""}},
-			breaks: []string{node("leader", "election", "latch", "_c_stray-latch-0000000000") + ": no session holds it, so it never leaves the queue"},
+			nodes:  []extra{{javatest.Node("leader", "election", "latch"), ""}, {javatest.Node("leader", "election", "latch", "_c_stray-latch-0000000000"), ""}},
+			breaks: []string{javatest.Node("leader", "election", "latch", "_c_stray-latch-0000000000") + ": no session holds it, so it never leaves the queue"},
 		},
-		{name: "an orphaned mark", jobs: fits, nodes: []extra{{node("sharding", "1", "running"), ""}}, breaks: []string{node("sharding", "1", "running") + ": no session holds it"}},
-		{name: "a listener of fires", jobs: fits, nodes: []extra{{node("guarantee"), ""}}, notes: []string{"runs once for all"}},
-		{name: "damaged records", jobs: fits, nodes: []extra{{node("wasm"), ""}, {node("wasm", "assignment"), "{"}}, breaks: []string{node("wasm", "assignment") + ": expected an assignment"}},
+		{name: "an orphaned mark", jobs: fits, nodes: []extra{{javatest.Node("sharding", "1", "running"), ""}}, breaks: []string{javatest.Node("sharding", "1", "running") + ": no session holds it"}},
+		{name: "a listener of fires", jobs: fits, nodes: []extra{{javatest.Node("guarantee"), ""}}, notes: []string{"runs once for all"}},
+		{name: "damaged records", jobs: fits, nodes: []extra{{javatest.Node("wasm"), ""}, {javatest.Node("wasm", "assignment"), "{"}}, breaks: []string{javatest.Node("wasm", "assignment") + ": expected an assignment"}},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			t.Parallel()
 			o := operate(t, passing(t))
 			if c.config == "" {
-				c.config = javaConfig(nil)
+				c.config = javatest.Config(nil)
 			}
-			javaJob(t, o, c.config)
+			javatest.Write(t, o.session, c.config)
 			for _, n := range c.nodes {
 				put(t, o, registry.Create, n.path, n.data)
 			}
-			all, err := o.Checkups(t.Context(), Options{Jobs: c.jobs, Instance: "10.0.0.10@-@7"})
+			all, err := o.Checkups(t.Context(), host.Options{Jobs: c.jobs, Instance: "10.0.0.10@-@7"})
 			if err != nil || len(all) != 1 {
 				t.Fatalf("%d jobs, %v", len(all), err)
 			}
@@ -176,7 +118,7 @@ func TestCheckups(t *testing.T) {
 			wantLines(t, "breaks", got.Breaks, c.breaks)
 			wantLines(t, "needs", got.Needs, c.needs)
 			wantLines(t, "notes", got.Notes, c.notes)
-			if got.Leader != javaMember || got.Members[0].Kind != Java {
+			if got.Leader != javatest.Member || got.Members[0].Kind != Java {
 				t.Errorf("led by %s, members %v", got.Leader, got.Members)
 			}
 		})
@@ -206,7 +148,7 @@ func TestCheckupsWithoutJob(t *testing.T) {
 	for _, at := range []string{"/jobs", "/jobs/notes", "/jobs/lost", "/jobs/lost/" + "instances"} {
 		put(t, o, registry.Create, at, "")
 	}
-	all, err := o.Checkups(t.Context(), Options{Jobs: ordersFile(nil)})
+	all, err := o.Checkups(t.Context(), host.Options{Jobs: javatest.File(nil)})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -233,13 +175,13 @@ func TestCheckupsWithoutJob(t *testing.T) {
 func TestCheckupsWithoutNamespace(t *testing.T) {
 	t.Parallel()
 	r := passing(t)
-	o, err := Operate(t.Context(), r, "team/jobs")
+	o, err := Open(t.Context(), r, "team/jobs")
 	if err != nil {
 		t.Fatal(err)
 	}
 	newest := func() int64 {
 		t.Helper()
-		all, err := o.Checkups(t.Context(), Options{Jobs: ordersFile(nil)})
+		all, err := o.Checkups(t.Context(), host.Options{Jobs: javatest.File(nil)})
 		if err != nil || len(all) != 1 {
 			t.Fatalf("%d jobs, %v", len(all), err)
 		}
@@ -282,11 +224,11 @@ func TestCheckupsOfRecordedJobs(t *testing.T) {
 	for _, file := range recordings {
 		members := operate(t, r)
 		namespace, mark, live := writeRecorded(t, members, file)
-		o, err := Operate(t.Context(), r, namespace)
+		o, err := Open(t.Context(), r, namespace)
 		if err != nil {
 			t.Fatal(err)
 		}
-		all, err := o.Checkups(t.Context(), Options{})
+		all, err := o.Checkups(t.Context(), host.Options{})
 		if err != nil || len(all) != 1 {
 			t.Fatalf("%s: %d jobs, %v", file, len(all), err)
 		}
@@ -329,9 +271,9 @@ func TestCheckupsOfOthers(t *testing.T) {
 		return operate(t, r)
 	}
 	all, owner := open(""), open("owner:secret")
-	javaJob(t, all, javaConfig(nil))
+	javatest.Write(t, all.session, javatest.Config(nil))
 	put(t, owner, registry.Create, "/jobs/secret", "")
-	got, err := all.Checkups(t.Context(), Options{})
+	got, err := all.Checkups(t.Context(), host.Options{})
 	if err != nil || len(got) != 2 {
 		t.Fatalf("%d jobs, %v", len(got), err)
 	}

@@ -1,9 +1,10 @@
-package host
+package operator
 
 import (
 	"context"
 	"strings"
 
+	"github.com/wasmjob/wasmjob/host"
 	"github.com/wasmjob/wasmjob/host/internal/layout"
 )
 
@@ -20,7 +21,7 @@ func (o *Operator) Namespace(ctx context.Context) error {
 		case err != nil:
 			return unread(err, "look at namespace %s", o.namespace)
 		case !n.Exists:
-			return failf(NotFound, nil, "there is no namespace %s in the registry%s", o.namespace, besides(there, beside))
+			return failf(host.NotFound, nil, "there is no namespace %s in the registry%s", o.namespace, besides(there, beside))
 		}
 		there, beside = path, n.Children
 	}
@@ -45,5 +46,5 @@ func (o *Operator) noJob(ctx context.Context, name string) error {
 	if err := o.Namespace(ctx); err != nil {
 		return err
 	}
-	return failf(NotFound, nil, "there is no job %q in namespace %s", name, o.namespace)
+	return failf(host.NotFound, nil, "there is no job %q in namespace %s", name, o.namespace)
 }

@@ -1,4 +1,4 @@
-package host
+package operator
 
 import (
 	"context"
@@ -11,6 +11,7 @@ import (
 
 	"golang.org/x/sync/errgroup"
 
+	"github.com/wasmjob/wasmjob/host"
 	"github.com/wasmjob/wasmjob/host/internal/assign"
 	"github.com/wasmjob/wasmjob/host/internal/layout"
 	"github.com/wasmjob/wasmjob/host/internal/protocol"
@@ -66,7 +67,7 @@ const (
 // as a server with the options as would find them, and writes nothing. It
 // reports by name, ascending; what changes meanwhile may be told half old and
 // half new.
-func (o *Operator) Checkups(ctx context.Context, as Options, names ...string) ([]Checkup, error) {
+func (o *Operator) Checkups(ctx context.Context, as host.Options, names ...string) ([]Checkup, error) {
 	as = as.WithDefaults()
 	if len(names) == 0 {
 		there, err := o.Names(ctx)
@@ -87,7 +88,7 @@ func (o *Operator) Checkups(ctx context.Context, as Options, names ...string) ([
 			c, err := o.checkup(within, &as, name, readsEach(len(names)))
 			switch {
 			case errors.Is(err, registry.ErrDenied): // the others may be read
-				c = &Checkup{Job: name, Named: as.file(name) != nil, Newest: -1, Breaks: []reason.Reason{denied(err)}}
+				c = &Checkup{Job: name, Named: fileOf(&as, name) != nil, Newest: -1, Breaks: []reason.Reason{denied(err)}}
 			case err != nil:
 				return unread(err, "look at job %s", name)
 			}
@@ -108,7 +109,7 @@ func (o *Operator) Checkups(ctx context.Context, as Options, names ...string) ([
 }
 
 // checkup looks at one job; nil if the node is none of a job's.
-func (o *Operator) checkup(ctx context.Context, as *Options, name string, atOnce int) (*Checkup, error) {
+func (o *Operator) checkup(ctx context.Context, as *host.Options, name string, atOnce int) (*Checkup, error) {
 	l := layout.NewJob(o.namespace, name)
 	form, err := l.Form(func(path string) (registry.Node, error) { return o.session.Read(ctx, path) })
 	if err != nil {
@@ -118,7 +119,7 @@ func (o *Operator) checkup(ctx context.Context, as *Options, name string, atOnce
 	if err != nil {
 		return nil, err
 	}
-	file := as.file(name)
+	file := fileOf(as, name)
 	c := &Checkup{Job: name, Layout: form.Layout, Class: form.Class, Leader: v.Leader, Named: file != nil, Ours: v.Dirs.Module, Newest: form.Newest}
 	c.Members = checkedMembers(v, form)
 	switch {
@@ -153,8 +154,8 @@ func (o *Operator) newestAbove(ctx context.Context) (int64, error) {
 	}
 }
 
-// file is the job of that name in the server's own configuration, or nil.
-func (o *Options) file(name string) *job.Config {
+// fileOf is the job of that name in the server's own configuration, or nil.
+func fileOf(o *host.Options, name string) *job.Config {
 	i := slices.IndexFunc(o.Jobs, func(j job.Config) bool { return j.Name == name })
 	if i < 0 {
 		return nil
@@ -203,7 +204,7 @@ func (c *Checkup) leaderless(v *protocol.View, form layout.Form) {
 }
 
 // examine looks at a job of layout 2.1.
-func (c *Checkup) examine(as *Options, file *job.Config, l layout.Job, v *protocol.View, form layout.Form) {
+func (c *Checkup) examine(as *host.Options, file *job.Config, l layout.Job, v *protocol.View, form layout.Form) {
 	beside := v.Shared()
 	c.breaks(v.Faults...)
 	c.orphans(l.Orphans(v), beside)

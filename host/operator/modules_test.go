@@ -1,29 +1,34 @@
-package host
+package operator
 
 import (
 	"context"
+	"crypto/sha256"
+	"encoding/hex"
+	"errors"
+	"os"
 	"strings"
 	"testing"
 
+	"github.com/wasmjob/wasmjob/host"
 	"github.com/wasmjob/wasmjob/host/internal/layout"
+	"github.com/wasmjob/wasmjob/host/internal/module"
 	"github.com/wasmjob/wasmjob/host/job"
 	"github.com/wasmjob/wasmjob/host/registry/embedded"
-	"github.com/wasmjob/wasmjob/host/trace"
 )
 
 // What cannot be done with the modules of a job is said, and nothing is changed.
 func TestModulesThatCannotBeSet(t *testing.T) {
 	t.Parallel()
-	reg, rows := embedded.Memory(), make(chan trace.Row, 100)
-	o := server(t, reg, "10.0.0.1", rows)
-	o.Namespace, o.Peers, o.Modules, o.NativeScripts = "jobs", Peers{}, kit("ok"), true
-	o.Supervisor = supervisor(t)
-	o.Jobs = []job.Config{
-		{Name: "wasm", Module: "ok", Shards: 1},
-		{Name: "native", Kind: job.Script, Command: "/bin/true", Shards: 1},
-	}
+	reg := embedded.Memory()
+	o := server(t, reg, "10.0.0.1")
+	o.Namespace, o.Peers, o.Modules, o.Discover = "jobs", host.Peers{}, kit("ok"), false
+	o.Jobs = []job.Config{{Name: "wasm", Module: "ok", Shards: 1}}
 	h, stop := start(t, o)
 	<-h.Ready()
+	native, stopNative := start(t, host.Options{
+		Registry: reg, Namespace: "jobs", Instance: "10.0.0.2@-@1", Runner: host.Func(fine), Jobs: []job.Config{{Name: "native", Shards: 1}},
+	})
+	<-native.Ready()
 	op := operate(t, reg)
 	ctx := t.Context()
 	next := ModuleRef{Digest: strings.Repeat("0", 64)}
@@ -38,16 +43,16 @@ func TestModulesThatCannotBeSet(t *testing.T) {
 	for _, tt := range []struct {
 		what string
 		err  error
-		code Code
+		code host.Code
 	}{
-		{"no such job", op.NextModule(ctx, "nobody", next), NotFound},
-		{"no digest", op.NextModule(ctx, "wasm", ModuleRef{Digest: "../x"}), Invalid},
-		{"no module", op.NextModule(ctx, "native", next), Refused},
-		{"nobody takes it", bring("wasm", []byte("x")), Refused},
-		{"too large", bring("wasm", make([]byte, maxModule+1)), Invalid},
-		{"nothing ran before", back("wasm", ""), Refused},
-		{"nothing like that ran before", back("wasm", "0"), NotFound},
-		{"it is not awaited", op.AwaitModule(ctx, "wasm", next.Digest, nil), Refused},
+		{"no such job", op.NextModule(ctx, "nobody", next), host.NotFound},
+		{"no digest", op.NextModule(ctx, "wasm", ModuleRef{Digest: "../x"}), host.Invalid},
+		{"no module", op.NextModule(ctx, "native", next), host.Refused},
+		{"nobody takes it", bring("wasm", []byte("x")), host.Refused},
+		{"too large", bring("wasm", make([]byte, module.MaxSize+1)), host.Invalid},
+		{"nothing ran before", back("wasm", ""), host.Refused},
+		{"nothing like that ran before", back("wasm", "0"), host.NotFound},
+		{"it is not awaited", op.AwaitModule(ctx, "wasm", next.Digest, nil), host.Refused},
 	} {
 		wantCode(t, tt.what, tt.err, tt.code)
 	}
@@ -55,7 +60,7 @@ func TestModulesThatCannotBeSet(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if m := r.Modules; m.Now == nil || m.Now.Digest != digestOfKit(t, "ok") || m.Next != nil || len(m.Past) > 0 {
+	if m := r.Modules; m.Now == nil || m.Now.Digest != digestOf(t, o.Modules["ok"].Path) || m.Next != nil || len(m.Past) > 0 {
 		t.Errorf("%+v", m)
 	}
 	// One that is awaited by nobody any more is not waited for.
@@ -68,14 +73,14 @@ func TestModulesThatCannotBeSet(t *testing.T) {
 			t.Errorf("%+v, %v", w, err)
 		}
 	})
-	wantCode(t, "withdrawn by somebody else", err, Refused)
+	wantCode(t, "withdrawn by somebody else", err, host.Refused)
 	if err := op.NextModule(ctx, "wasm", next); err != nil {
 		t.Fatal(err)
 	}
-	if err := stop(); err != nil {
+	if err := errors.Join(stop(), stopNative()); err != nil {
 		t.Error(err)
 	}
-	wantCode(t, "nobody is left", op.AwaitModule(ctx, "wasm", next.Digest, func(ModuleWait) {}), Refused)
+	wantCode(t, "nobody is left", op.AwaitModule(ctx, "wasm", next.Digest, func(ModuleWait) {}), host.Refused)
 	for _, end := range []func() error{op.Close, other.Close, reg.Close} {
 		if err := end(); err != nil {
 			t.Error(err)
@@ -128,4 +133,14 @@ func TestRollBackIsOneStep(t *testing.T) {
 			}
 		})
 	}
+}
+
+func digestOf(t *testing.T, path string) string {
+	t.Helper()
+	wasm, err := os.ReadFile(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	sum := sha256.Sum256(wasm)
+	return hex.EncodeToString(sum[:])
 }

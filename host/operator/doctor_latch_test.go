@@ -1,15 +1,17 @@
-package host
+package operator
 
 import (
 	"testing"
 
+	"github.com/wasmjob/wasmjob/host"
+	"github.com/wasmjob/wasmjob/host/internal/javatest"
 	"github.com/wasmjob/wasmjob/host/registry"
 )
 
 // Nobody leads, and doctor tells who is in the way: nobody, a member, or a stranger.
 func TestCheckupTellsWhoKeepsAJobWithoutLeader(t *testing.T) {
 	t.Parallel()
-	place := node("leader", "election", "latch", "_c_0f0f0f0f-0000-4000-8000-000000000001-latch-0000000000")
+	place := javatest.Node("leader", "election", "latch", "_c_0f0f0f0f-0000-4000-8000-000000000001-latch-0000000000")
 	for name, c := range map[string]struct {
 		hold func(t *testing.T, member, stranger *Operator)
 		want string
@@ -22,17 +24,17 @@ func TestCheckupTellsWhoKeepsAJobWithoutLeader(t *testing.T) {
 			t.Parallel()
 			reg := passing(t)
 			member, stranger := operate(t, reg), operate(t, reg)
-			javaJob(t, member, javaConfig(nil))
-			put(t, member, registry.Delete, node("leader", "election", "instance"), "")
-			put(t, member, registry.Create, node("leader", "election", "latch"), "")
+			javatest.Write(t, member.session, javatest.Config(nil))
+			put(t, member, registry.Delete, javatest.Node("leader", "election", "instance"), "")
+			put(t, member, registry.Create, javatest.Node("leader", "election", "latch"), "")
 			c.hold(t, member, stranger)
-			all, err := stranger.Checkups(t.Context(), Options{Jobs: ordersFile(nil)})
+			all, err := stranger.Checkups(t.Context(), host.Options{Jobs: javatest.File(nil)})
 			if err != nil || len(all) != 1 {
 				t.Fatalf("%d jobs, %v", len(all), err)
 			}
 			wantLines(t, "notes", all[0].Notes[:1], []string{c.want})
 			if name == "a member" {
-				wantLines(t, "notes", all[0].Notes[:1], []string{"that of " + javaMember})
+				wantLines(t, "notes", all[0].Notes[:1], []string{"that of " + javatest.Member})
 			}
 		})
 	}

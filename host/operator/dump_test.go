@@ -1,4 +1,4 @@
-package host
+package operator
 
 import (
 	"errors"
@@ -6,6 +6,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/wasmjob/wasmjob/host"
 	"github.com/wasmjob/wasmjob/host/internal/layout"
 	"github.com/wasmjob/wasmjob/host/registry"
 )
@@ -25,8 +26,8 @@ func TestDumpsThatFail(t *testing.T) {
 	if err := o.Dump(t.Context(), "j", &got); err != nil || got.String() != "/j/a | ip1\n" {
 		t.Errorf("%q, %v", got.String(), err)
 	}
-	wantCode(t, "no such job", o.Dump(t.Context(), "k", io.Discard), NotFound)
-	wantCode(t, "nobody reads", o.Dump(t.Context(), "j", torn{}), Unavailable)
+	wantCode(t, "no such job", o.Dump(t.Context(), "k", io.Discard), host.NotFound)
+	wantCode(t, "nobody reads", o.Dump(t.Context(), "j", torn{}), host.Unavailable)
 	if err := o.Close(); err != nil {
 		t.Error(err)
 	}

@@ -1,4 +1,4 @@
-package host
+package operator
 
 import (
 	"context"
@@ -7,29 +7,29 @@ import (
 	"testing"
 	"testing/synctest"
 
+	"github.com/wasmjob/wasmjob/host"
 	"github.com/wasmjob/wasmjob/host/internal/layout"
 	"github.com/wasmjob/wasmjob/host/job"
 	"github.com/wasmjob/wasmjob/host/registry"
 	"github.com/wasmjob/wasmjob/host/registry/embedded"
-	"github.com/wasmjob/wasmjob/host/trace"
 )
 
 // A job that is in no running server's file ends when it is taken out of the
 // registry.
 func TestRemove(t *testing.T) {
 	t.Parallel()
-	reg, rows := embedded.Memory(), make(chan trace.Row, 100)
-	a := server(t, reg, "10.0.0.1", rows)
+	reg := embedded.Memory()
+	a := server(t, reg, "10.0.0.1")
 	a.Modules = kit("ok")
 	a.Jobs = []job.Config{{Name: "j", Module: "ok", Shards: 2}}
 	first, stopFirst := start(t, a)
 	<-first.Ready()
-	second, stopSecond := start(t, server(t, reg, "10.0.0.2", rows))
+	second, stopSecond := start(t, server(t, reg, "10.0.0.2"))
 	until(t, second, "both have joined", joined("j", 2))
 	if err := stopFirst(); err != nil {
 		t.Fatal(err)
 	}
-	o, err := Operate(t.Context(), reg, "n")
+	o, err := Open(t.Context(), reg, "n")
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -38,8 +38,8 @@ func TestRemove(t *testing.T) {
 	}
 	until(t, second, "the job is gone", none)
 	_, err = o.Job(t.Context(), "j")
-	wantCode(t, "afterwards", err, NotFound)
-	wantCode(t, "twice", o.Remove(t.Context(), "j", true), NotFound)
+	wantCode(t, "afterwards", err, host.NotFound)
+	wantCode(t, "twice", o.Remove(t.Context(), "j", true), host.NotFound)
 	if err := errors.Join(o.Close(), stopSecond(), reg.Close()); err != nil {
 		t.Error(err)
 	}
@@ -49,9 +49,9 @@ func TestRemoveIsRefusedWhileItRuns(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		reg, begun := embedded.Memory(), make(chan struct{})
-		h, stop := start(t, Options{
+		h, stop := start(t, host.Options{
 			Registry: reg, Namespace: "jobs", DrainTimeout: -1, Jobs: []job.Config{{Name: "j", Shards: 1}},
-			Runner: Func(func(ctx context.Context, _ job.Call) job.Outcome {
+			Runner: host.Func(func(ctx context.Context, _ job.Call) job.Outcome {
 				close(begun)
 				<-ctx.Done()
 				return job.Outcome{Verdict: job.Stopped}
@@ -63,7 +63,7 @@ func TestRemoveIsRefusedWhileItRuns(t *testing.T) {
 		}
 		<-begun
 		o := operate(t, reg)
-		wantCode(t, "it runs", o.Remove(t.Context(), "j", true), Refused)
+		wantCode(t, "it runs", o.Remove(t.Context(), "j", true), host.Refused)
 		if err := errors.Join(o.Close(), stop(), reg.Close()); err != nil {
 			t.Error(err)
 		}

@@ -1,4 +1,4 @@
-package host
+package operator
 
 import (
 	"context"
@@ -8,6 +8,8 @@ import (
 	"testing/synctest"
 	"time"
 
+	"github.com/wasmjob/wasmjob/host"
+	"github.com/wasmjob/wasmjob/host/internal/javatest"
 	"github.com/wasmjob/wasmjob/host/registry"
 )
 
@@ -39,14 +41,14 @@ func TestReadsOfManyJobsAreBounded(t *testing.T) {
 			for i := range jobs {
 				root := fmt.Sprintf("/jobs/j%d", i)
 				put(t, o, registry.Create, root, "")
-				put(t, o, registry.Create, root+"/config", javaConfig(nil))
+				put(t, o, registry.Create, root+"/config", javatest.Config(nil))
 			}
 			s := &slowly{Session: o.session}
 			o.session = s
 			for what, look := range map[string]func() (int, error){
 				"Jobs": func() (int, error) { all, err := o.Jobs(t.Context()); return len(all), err },
 				"Checkups": func() (int, error) {
-					all, err := o.Checkups(t.Context(), Options{})
+					all, err := o.Checkups(t.Context(), host.Options{})
 					return len(all), err
 				},
 			} {

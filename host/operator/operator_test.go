@@ -1,9 +1,8 @@
-package host
+package operator
 
 import (
 	"context"
 	"errors"
-	"fmt"
 	"slices"
 	"strings"
 	"testing"
@@ -13,6 +12,8 @@ import (
 	"github.com/google/go-cmp/cmp"
 	"github.com/google/go-cmp/cmp/cmpopts"
 
+	"github.com/wasmjob/wasmjob/host"
+	"github.com/wasmjob/wasmjob/host/internal/javatest"
 	"github.com/wasmjob/wasmjob/host/internal/layout"
 	"github.com/wasmjob/wasmjob/host/job"
 	"github.com/wasmjob/wasmjob/host/reason"
@@ -24,7 +25,7 @@ import (
 // operate opens an Operator on the registry of a test.
 func operate(t *testing.T, r registry.Registry) *Operator {
 	t.Helper()
-	o, err := Operate(t.Context(), r, "jobs")
+	o, err := Open(t.Context(), r, "jobs")
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -34,14 +35,12 @@ func operate(t *testing.T, r registry.Registry) *Operator {
 // put writes a node without asking anybody.
 func put(t *testing.T, o *Operator, kind registry.OpKind, path, data string) {
 	t.Helper()
-	if _, err := o.session.Commit(t.Context(), registry.Op{Kind: kind, Path: path, Data: []byte(data), Version: registry.AnyVersion}); err != nil {
-		t.Fatal(err)
-	}
+	javatest.Put(t, o.session, kind, path, data)
 }
 
-func wantCode(t *testing.T, what string, err error, code Code) {
+func wantCode(t *testing.T, what string, err error, code host.Code) {
 	t.Helper()
-	var e *Error
+	var e *host.Error
 	if !errors.As(err, &e) || e.Code != code {
 		t.Errorf("%s: error %v, want code %s", what, err, code)
 	}
@@ -52,9 +51,9 @@ func TestOperatorFromOutside(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		reg, rows := embedded.Memory(), &pile{}
-		h, stop := start(t, Options{
+		h, stop := start(t, host.Options{
 			Registry: reg, Namespace: "jobs", Instance: "10.0.0.1@-@a", Jobs: []job.Config{{Name: "j", Cron: "0 * * * * ?", Shards: 2}},
-			Runner: Func(fine), Sinks: []trace.Sink{rows},
+			Runner: host.Func(fine), Sinks: []trace.Sink{rows},
 		})
 		<-h.Ready()
 		o := operate(t, reg)
@@ -103,11 +102,11 @@ func TestOperatorFromOutside(t *testing.T) {
 				t.Errorf("%s: the job is %s, want %s", s.what, r.State, s.state)
 			}
 		}
-		wantCode(t, "no such job", o.Trigger(ctx, "nobody"), NotFound)
-		wantCode(t, "no such item", o.SetItem(ctx, "j", 9, true), Refused)
-		wantCode(t, "no item at all", o.SetItem(ctx, "j", -1, true), Refused)
-		wantCode(t, "no such server", o.SetServer(ctx, "j", "10.9.9.9", true), NotFound)
-		wantCode(t, "nobody to trigger", o.Trigger(ctx, "j"), Refused)
+		wantCode(t, "no such job", o.Trigger(ctx, "nobody"), host.NotFound)
+		wantCode(t, "no such item", o.SetItem(ctx, "j", 9, true), host.Refused)
+		wantCode(t, "no item at all", o.SetItem(ctx, "j", -1, true), host.Refused)
+		wantCode(t, "no such server", o.SetServer(ctx, "j", "10.9.9.9", true), host.NotFound)
+		wantCode(t, "nobody to trigger", o.Trigger(ctx, "j"), host.Refused)
 		if err := errors.Join(o.Close(), stop(), reg.Close()); err != nil {
 			t.Error(err)
 		}
@@ -126,14 +125,14 @@ func TestJobReport(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		reg := embedded.Memory()
-		slow := Func(func(ctx context.Context, c job.Call) job.Outcome {
+		slow := host.Func(func(ctx context.Context, c job.Call) job.Outcome {
 			select {
 			case <-time.After(time.Hour):
 			case <-ctx.Done():
 			}
 			return job.Outcome{Verdict: job.Stopped}
 		})
-		options := Options{
+		options := host.Options{
 			Registry: reg, Namespace: "jobs", Instance: "10.0.0.1@-@a", Runner: slow, DrainTimeout: -1, Labels: map[string]string{"zone": "a"},
 			Jobs: []job.Config{{Name: "j", Cron: "0 * * * * ?", Shards: 4}, {Name: "other", Shards: 1}},
 		}
@@ -211,9 +210,9 @@ func TestOperatorAndDamage(t *testing.T) {
 	o := operate(t, reg)
 	ctx := t.Context()
 	_, err := o.Jobs(ctx)
-	wantCode(t, "no namespace", err, NotFound)
+	wantCode(t, "no namespace", err, host.NotFound)
 	_, err = o.Job(ctx, "j")
-	wantCode(t, "no namespace", err, NotFound)
+	wantCode(t, "no namespace", err, host.NotFound)
 
 	bad, good := layout.NewJob("jobs", "bad"), layout.NewJob("jobs", "good")
 	text, err := layout.EncodeConfig21(layout.FromJob(job.Config{Name: "good", Kind: job.Simple, Shards: 1, Strategy: "average"}))
@@ -244,9 +243,9 @@ func TestOperatorAndDamage(t *testing.T) {
 	if r := all[1]; r.State != "down" || !ghostly(r.Faults) {
 		t.Errorf("a ghost: %+v", r)
 	}
-	wantCode(t, "unreadable", o.Trigger(ctx, "bad"), Refused)
+	wantCode(t, "unreadable", o.Trigger(ctx, "bad"), host.Refused)
 	// Members of ElasticJob alone know no pauses; the rest is theirs, too.
-	wantCode(t, "pause of others", o.Pause(ctx, "good"), Refused)
+	wantCode(t, "pause of others", o.Pause(ctx, "good"), host.Refused)
 	if err := o.SetServer(ctx, "good", "10.0.0.1", true); err != nil {
 		t.Error(err)
 	}
@@ -262,9 +261,9 @@ func TestOperatorAndDamage(t *testing.T) {
 		t.Error(err)
 	}
 	_, err = o.Jobs(ctx)
-	wantCode(t, "after the end", err, Unavailable)
-	_, err = Operate(ctx, reg, "jobs")
-	wantCode(t, "a registry that is closed", err, Unavailable)
+	wantCode(t, "after the end", err, host.Unavailable)
+	_, err = Open(ctx, reg, "jobs")
+	wantCode(t, "a registry that is closed", err, host.Unavailable)
 }
 
 // What servers cannot use of a configuration that can be read is wrong, too, and
@@ -288,7 +287,7 @@ func TestOperatorAndWhatCannotBeUsed(t *testing.T) {
 			other := newTool(t, reg)
 			other.define(job.Config{Name: "j", Kind: job.Simple, Cron: "* * * * * ?", Shards: 1, MaxClockSkew: -1})
 			other.change("j", c.spoil)
-			o, err := Operate(t.Context(), reg, "n")
+			o, err := Open(t.Context(), reg, "n")
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -308,67 +307,20 @@ func TestOperatorAndWhatCannotBeUsed(t *testing.T) {
 	}
 }
 
-// A job that may not be read hides no other.
-func TestOperatorAndNodesOfOthers(t *testing.T) {
-	t.Parallel()
-	reg := embedded.Memory()
-	other := newTool(t, reg)
-	for _, name := range []string{"mine", "theirs"} {
-		other.define(job.Config{Name: name, Kind: job.Simple, Cron: "* * * * * ?", Shards: 1, MaxClockSkew: -1})
-	}
-	o, err := Operate(t.Context(), private{reg, "/n/theirs"}, "n")
-	if err != nil {
-		t.Fatal(err)
-	}
-	all, err := o.Jobs(t.Context())
-	if err != nil || len(all) != 2 || all[0].State != "down" || all[1].State != "unreadable" || !strings.Contains(reason.Words(all[1].Faults, " "), "its nodes are another user's, see digest") {
-		t.Errorf("jobs %+v, %v", all, err)
-	}
-	_, err = o.Job(t.Context(), "theirs")
-	wantCode(t, "one job", err, Denied)
-	other.close()
-	if err := errors.Join(o.Close(), reg.Close()); err != nil {
-		t.Error(err)
-	}
-}
-
-// private lets nobody read what is at, or below, a path.
-type private struct {
-	registry.Registry
-	path string
-}
-
-func (p private) Open(ctx context.Context, on func(registry.Event)) (registry.Session, error) {
-	s, err := p.Registry.Open(ctx, on)
-	return privateSession{s, p.path}, err
-}
-
-type privateSession struct {
-	registry.Session
-	path string
-}
-
-func (s privateSession) Read(ctx context.Context, path string) (registry.Node, error) {
-	if path == s.path || strings.HasPrefix(path, s.path+"/") {
-		return registry.Node{}, fmt.Errorf("read %s: %w", path, registry.ErrDenied)
-	}
-	return s.Session.Read(ctx, path)
-}
-
 // A job whose configuration somebody took away says so, and goes on when it is
 // there again.
 func TestConfigurationThatIsGone(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		reg := embedded.Memory()
-		h, stop := start(t, Options{Registry: reg, Namespace: "n", Runner: Func(fine), Jobs: []job.Config{{Name: "j", Cron: "* * * * * ?", Shards: 1}}})
+		h, stop := start(t, host.Options{Registry: reg, Namespace: "n", Runner: host.Func(fine), Jobs: []job.Config{{Name: "j", Cron: "* * * * * ?", Shards: 1}}})
 		<-h.Ready()
 		other := newTool(t, reg)
 		at, _, _ := layout.NewJob("n", "j").Nodes()
 		text := string(other.read(at).Data)
 		other.remove(at)
 		time.Sleep(5 * time.Second)
-		o, err := Operate(t.Context(), reg, "n")
+		o, err := Open(t.Context(), reg, "n")
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -379,7 +331,7 @@ func TestConfigurationThatIsGone(t *testing.T) {
 		if all, err := o.Jobs(t.Context()); err != nil || len(all) != 1 || !slices.Contains(all[0].Faults, reason.Of(reason.ConfigGone)) {
 			t.Errorf("jobs %+v, %v", all, err)
 		}
-		wantCode(t, "trigger", o.Trigger(t.Context(), "j"), Refused)
+		wantCode(t, "trigger", o.Trigger(t.Context(), "j"), host.Refused)
 		if got := h.Jobs()[0].Troubles; !slices.Contains(got, reason.Of(reason.ConfigGone)) {
 			t.Errorf("troubles %q", got)
 		}
@@ -393,50 +345,4 @@ func TestConfigurationThatIsGone(t *testing.T) {
 			t.Error(err)
 		}
 	})
-}
-
-// Others write, too; a wish that they got in the way of is looked at again.
-func TestOperatorAmongOthers(t *testing.T) {
-	t.Parallel()
-	synctest.Test(t, func(t *testing.T) {
-		reg := embedded.Memory()
-		h, stop := start(t, Options{Registry: reg, Namespace: "jobs", Runner: Func(fine), Jobs: []job.Config{{Name: "j", Cron: "* * * * * ?", Shards: 3}}})
-		<-h.Ready()
-		o := operate(t, contrary{reg})
-		for range 3 {
-			if err := o.Pause(t.Context(), "j"); err != nil {
-				t.Error(err)
-			}
-			if err := o.Resume(t.Context(), "j"); err != nil {
-				t.Error(err)
-			}
-		}
-		if err := errors.Join(o.Close(), stop(), reg.Close()); err != nil {
-			t.Error(err)
-		}
-	})
-}
-
-// contrary refuses the first two tries of every transaction, the second so that
-// nobody knows whether it happened.
-type contrary struct{ registry.Registry }
-
-func (c contrary) Open(ctx context.Context, on func(registry.Event)) (registry.Session, error) {
-	s, err := c.Registry.Open(ctx, on)
-	return &contrarySession{Session: s}, err
-}
-
-type contrarySession struct {
-	registry.Session
-	tries int
-}
-
-func (s *contrarySession) Commit(ctx context.Context, ops ...registry.Op) (registry.Receipt, error) {
-	switch s.tries++; s.tries % 3 {
-	case 1:
-		return registry.Receipt{}, &registry.ConflictError{Op: ops[0], Reason: registry.BadVersion}
-	case 2:
-		return registry.Receipt{}, registry.ErrUnknown
-	}
-	return s.Session.Commit(ctx, ops...)
 }

@@ -1,4 +1,4 @@
-package host
+package operator
 
 import (
 	"context"
@@ -8,6 +8,7 @@ import (
 
 	"golang.org/x/sync/errgroup"
 
+	"github.com/wasmjob/wasmjob/host"
 	"github.com/wasmjob/wasmjob/host/internal/layout"
 	"github.com/wasmjob/wasmjob/host/internal/mirror"
 	"github.com/wasmjob/wasmjob/host/internal/protocol"
@@ -19,7 +20,7 @@ import (
 
 // Operator looks after the jobs of a namespace without being a member of any:
 // what it asks for, it writes into the registry, and the members act on it. Make
-// it with Operate. Its methods are called one after the other.
+// it with Open. Its methods are called one after the other.
 type Operator struct {
 	namespace string
 	session   registry.Session
@@ -35,13 +36,13 @@ const (
 	askTries = 20
 )
 
-// Operate opens a session of its own on the registry, which the caller closes
+// Open opens a session of its own on the registry, which the caller closes
 // after the Operator.
-func Operate(ctx context.Context, r registry.Registry, namespace string) (*Operator, error) {
+func Open(ctx context.Context, r registry.Registry, namespace string) (*Operator, error) {
 	o := &Operator{namespace: namespace, inbox: session.NewInbox()}
 	s, err := r.Open(ctx, o.inbox.Put)
 	if err != nil {
-		return nil, failf(Unavailable, err, "reach the registry")
+		return nil, failf(host.Unavailable, err, "reach the registry")
 	}
 	o.session = s
 	return o, nil
@@ -78,7 +79,7 @@ func (o *Operator) SetServer(ctx context.Context, name, ip string, disabled bool
 	what := able(disabled) + " a server of"
 	return o.askBy(ctx, what, name, func(v *protocol.View) (protocol.Ask, error) {
 		if !slices.ContainsFunc(v.Servers, func(s protocol.Server) bool { return s.IP == ip }) {
-			return nil, failf(NotFound, nil, "%s job %s: there is no such server: %s", what, name, ip)
+			return nil, failf(host.NotFound, nil, "%s job %s: there is no such server: %s", what, name, ip)
 		}
 		return protocol.AskServer{IP: ip, Disabled: disabled}, nil
 	})
@@ -92,7 +93,7 @@ func (o *Operator) SetJob(ctx context.Context, name string, disabled bool) error
 		return err
 	}
 	if len(v.Servers) == 0 {
-		return failf(Refused, nil, "%s job %s: no server is known to it", able(disabled), name)
+		return failf(host.Refused, nil, "%s job %s: no server is known to it", able(disabled), name)
 	}
 	for _, s := range v.Servers {
 		if err := o.SetServer(ctx, name, s.IP, disabled); err != nil {
@@ -125,7 +126,7 @@ func (o *Operator) SetServers(ctx context.Context, ip string, disabled bool) (se
 		set = append(set, j.Name)
 	}
 	if len(set) == 0 {
-		err = failf(NotFound, nil, "no job knows a server %s", ip)
+		err = failf(host.NotFound, nil, "no job knows a server %s", ip)
 	}
 	return set, unread, err
 }
@@ -201,14 +202,14 @@ func (o *Operator) askBy(ctx context.Context, what, name string, wish func(*prot
 		m, fault := protocol.Wish(v, a)
 		switch {
 		case fault != "":
-			return failf(Refused, nil, "%s job %s: %s", what, name, fault)
+			return failf(host.Refused, nil, "%s job %s: %s", what, name, fault)
 		case m == nil:
 			return nil
 		}
 		ops := l.Encode(m, v)
 		if _, pause := m.(protocol.SetPaused); !v.Dirs.Wasm {
 			if pause {
-				return failf(Refused, nil, "%s job %s: no server of ours has ever run it, and others do not know of pauses", what, name)
+				return failf(host.Refused, nil, "%s job %s: no server of ours has ever run it, and others do not know of pauses", what, name)
 			}
 			ops = ops[:len(ops)-1] // the node that every transaction of ours sets is not there
 		}
@@ -220,7 +221,7 @@ func (o *Operator) askBy(ctx context.Context, what, name string, wish func(*prot
 		case errors.Is(err, registry.ErrConflict) && try < askTries:
 		case errors.Is(err, registry.ErrUnknown) && !trigger && try < askTries:
 			if err := o.session.Sync(ctx); err != nil {
-				return failf(Unknown, err, "%s job %s", what, name)
+				return failf(host.Unknown, err, "%s job %s", what, name)
 			}
 		default:
 			return askError(what, name, err)
@@ -235,9 +236,9 @@ func (o *Operator) view(ctx context.Context, what, name string) (*protocol.View,
 	case err != nil:
 		return nil, l, err
 	case v.ConfigFault != "":
-		return nil, l, failf(Refused, nil, "%s job %s: its configuration cannot be read, so nothing of it is touched: %s", what, name, v.ConfigFault)
+		return nil, l, failf(host.Refused, nil, "%s job %s: its configuration cannot be read, so nothing of it is touched: %s", what, name, v.ConfigFault)
 	case v.Config == nil:
-		return nil, l, failf(Refused, nil, "%s job %s: %s", what, name, reason.Of(reason.ConfigGone))
+		return nil, l, failf(host.Refused, nil, "%s job %s: %s", what, name, reason.Of(reason.ConfigGone))
 	}
 	return v, l, nil
 }
@@ -341,9 +342,9 @@ func (o *Operator) Names(ctx context.Context) ([]string, error) {
 
 // unread is the error of a question that got no answer.
 func unread(err error, format string, args ...any) error {
-	code := codeOf(err)
-	if code == Unknown || code == Internal {
-		code = Unavailable // nothing was to be changed
+	code := host.CodeOf(err)
+	if code == host.Unknown || code == host.Internal {
+		code = host.Unavailable // nothing was to be changed
 	}
 	return failf(code, err, format, args...)
 }

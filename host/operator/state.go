@@ -1,8 +1,9 @@
-package host
+package operator
 
 import (
 	"context"
 
+	"github.com/wasmjob/wasmjob/host"
 	"github.com/wasmjob/wasmjob/host/internal/layout"
 )
 
@@ -12,11 +13,11 @@ func (o *Operator) ItemState(ctx context.Context, name string, item int) (map[st
 	_, path := layout.NewJob(o.namespace, name).StateOf(item)
 	node, err := o.session.Read(ctx, path)
 	if err != nil {
-		return nil, failf(Unavailable, err, "read the state of item %d of job %s", item, name)
+		return nil, failf(host.Unavailable, err, "read the state of item %d of job %s", item, name)
 	}
 	values, err := layout.DecodeState(node)
 	if err != nil {
-		return nil, failf(Internal, err, "item %d of job %s", item, name)
+		return nil, failf(host.Internal, err, "item %d of job %s", item, name)
 	}
 	return values, nil
 }

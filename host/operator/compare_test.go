@@ -1,0 +1,83 @@
+package operator
+
+import (
+	"strings"
+	"testing"
+
+	"github.com/wasmjob/wasmjob/host/internal/javatest"
+	"github.com/wasmjob/wasmjob/host/internal/layout"
+	"github.com/wasmjob/wasmjob/host/job"
+	"github.com/wasmjob/wasmjob/host/reason"
+	"github.com/wasmjob/wasmjob/host/registry"
+)
+
+// Who has a server's file is told in a report, too, what keeps that server from the
+// job, and that a job fires no more.
+func TestReportsTellWhatKeepsAServerOut(t *testing.T) {
+	t.Parallel()
+	for _, tt := range []struct {
+		name   string
+		config string // "" is what fits
+		file   func(*job.Config)
+		want   string // "" is nothing
+	}{
+		{name: "it fits"},
+		{name: "no class", file: func(j *job.Config) { j.Class = "" }, want: `its class in the registry is "com.acme.OrderJob", and this server's file names none: write class = "com.acme.OrderJob"`},
+		{name: "another class", file: func(j *job.Config) { j.Class = "com.acme.Mine" }, want: `its class in the registry is "com.acme.OrderJob", in this server's file "com.acme.Mine"`},
+		{name: "overwritten", file: func(j *job.Config) { j.Class, j.Overwrite = "com.acme.Mine", true }, want: "its class in the registry is"},
+		{
+			name: "a script", file: func(j *job.Config) { j.Kind = job.Simple }, config: javatest.Config(func(c *layout.Config21) { c.JobType, c.ScriptCommandLine = layout.Script21, "echo" }),
+			want: "the registry has it as a job of type SCRIPT, this server's file as one of kind simple",
+		},
+		{name: "no zone", file: func(j *job.Config) { j.TimeZone = "" }, want: "it has no timezone"},
+		{name: "not monitored", config: javatest.Config(func(c *layout.Config21) { c.MonitorExecution = false }), want: "monitorExecution is off"},
+		{
+			name: "unknown type", config: strings.Replace(javatest.Config(nil), `"SIMPLE"`, `"WASM"`, 1),
+			want: `expected the JSON of layout 2.1: read configuration: jobType: at byte`,
+		},
+		{name: "a job of layout 3", config: "cron: 0/10 * * * * ?\njobName: orders\n", want: "it seems to be YAML, a job of layout 3"},
+		{
+			name: "a strategy of theirs", config: javatest.Config(func(c *layout.Config21) { c.JobShardingStrategyClass = "com.acme.ByRack" }),
+			file: func(j *job.Config) { j.Unsaid = append(j.Unsaid, "strategy") },
+			want: `its strategy "com.acme.ByRack" is not known to this server`,
+		},
+		{name: "it is over", config: javatest.Config(func(c *layout.Config21) { c.Cron = "0 10 0 1 1 ? 2000" }), want: "is over, nothing fires any more"},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			t.Parallel()
+			o := operate(t, passing(t))
+			if tt.config == "" {
+				tt.config = javatest.Config(nil)
+			}
+			javatest.Write(t, o.session, tt.config)
+			o.Compare(javatest.File(tt.file))
+			r, err := o.Job(t.Context(), javatest.Name)
+			if err != nil {
+				t.Fatal(err)
+			}
+			text := reason.Words(append(r.Faults, r.Blockers...), "\n")
+			if !strings.Contains(text, tt.want) || (text == "") != (tt.want == "") {
+				t.Errorf("an operator is told %q, want %q", text, tt.want)
+			}
+			if err := o.Close(); err != nil {
+				t.Error(err)
+			}
+		})
+	}
+}
+
+// A configuration of a layout before 2.1 is told as well.
+func TestReportsTellOfOlderLayouts(t *testing.T) {
+	t.Parallel()
+	o := operate(t, passing(t))
+	javatest.Write(t, o.session, javatest.Config(nil))
+	javatest.Put(t, o.session, registry.Create, javatest.Node("config", "cron"), "0/10 * * * * ?")
+	o.Compare(javatest.File(nil))
+	r, err := o.Job(t.Context(), javatest.Name)
+	if text := reason.Words(r.Faults, "\n"); err != nil || !strings.Contains(text, "this is a job of layout 1 or 2.0") {
+		t.Errorf("an operator is told %q, %v", text, err)
+	}
+	if err := o.Close(); err != nil {
+		t.Error(err)
+	}
+}

@@ -1,0 +1,100 @@
+package operator
+
+import (
+	"path/filepath"
+	"testing"
+
+	"github.com/wasmjob/wasmjob/host/internal/layout"
+	"github.com/wasmjob/wasmjob/host/job"
+	"github.com/wasmjob/wasmjob/host/registry"
+)
+
+// tool is somebody else's tool: a session of its own, which writes what it likes.
+type tool struct {
+	t *testing.T
+	s registry.Session
+}
+
+func newTool(t *testing.T, reg registry.Registry) *tool {
+	t.Helper()
+	s, err := reg.Open(t.Context(), func(registry.Event) {})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return &tool{t, s}
+}
+
+func (o *tool) close() {
+	o.t.Helper()
+	if err := o.s.Close(); err != nil {
+		o.t.Error(err)
+	}
+}
+
+func (o *tool) read(path string) registry.Node {
+	o.t.Helper()
+	n, err := o.s.Read(o.t.Context(), path)
+	if err != nil {
+		o.t.Fatal(err)
+	}
+	return n
+}
+
+func (o *tool) set(path, data string) {
+	o.t.Helper()
+	kind := registry.Create
+	if o.read(path).Exists {
+		kind = registry.Set
+	}
+	if _, err := o.s.Commit(o.t.Context(), registry.Op{Kind: kind, Path: path, Data: []byte(data), Version: registry.AnyVersion}); err != nil {
+		o.t.Fatalf("%s: %v", path, err)
+	}
+}
+
+// remove deletes a node with all that is below it.
+func (o *tool) remove(path string) {
+	o.t.Helper()
+	for _, c := range o.read(path).Children {
+		o.remove(path + "/" + c)
+	}
+	_, _ = o.s.Commit(o.t.Context(), registry.Op{Kind: registry.Delete, Path: path, Version: registry.AnyVersion}) // it may have gone with its session
+}
+
+// change rewrites a job's configuration.
+func (o *tool) change(name string, change func(*layout.Config21)) {
+	o.t.Helper()
+	at, _, _ := layout.NewJob("n", name).Nodes()
+	n := o.read(at)
+	c, err := layout.DecodeConfig21(n.Data)
+	if err != nil {
+		o.t.Fatal(err)
+	}
+	change(c)
+	data, err := layout.UpdateConfig21(n.Data, c)
+	if err != nil {
+		o.t.Fatal(err)
+	}
+	o.set(at, string(data))
+}
+
+// define puts a job into the registry, as a tool would.
+func (o *tool) define(j job.Config) {
+	o.t.Helper()
+	d := layout.Define(j)
+	config, err := layout.EncodeConfig21(d.Config)
+	if err != nil {
+		o.t.Fatal(err)
+	}
+	module, err := layout.EncodeModule(d.Module)
+	if err != nil {
+		o.t.Fatal(err)
+	}
+	at, beside, _ := layout.NewJob("n", j.Name).Nodes()
+	for _, path := range []string{"/n", "/n/" + j.Name, filepath.Dir(beside)} {
+		if !o.read(path).Exists {
+			o.set(path, "")
+		}
+	}
+	o.set(beside, string(module))
+	o.set(at, string(config))
+}
