@@ -3,6 +3,10 @@
 // what (that is the protocol core) and reads no configuration file (that is
 // package config).
 //
+// It is for programs that embed a server. What operators ask of a cluster is in
+// package operator, what a server would run without joining in package shadow, and
+// tools around one module are in package guest.
+//
 // A program fills in Options, makes a Host with New and calls Run, which blocks
 // until its context ends and then drains. With Options.Runner the job is a Go
 // function; without, it is a Wasm module in a sandbox. With Options.Registry

@@ -258,6 +258,9 @@ func TestTable(t *testing.T) {
 		{pkg: "host/registry/embedded", may: []string{"host/trace/sqltrace"}},
 		{pkg: "host/internal/runner", may: []string{"host"}},
 		{pkg: "host", may: []string{"cmd/wasmjobd"}},
+		{pkg: "host", may: []string{"host/operator"}},
+		{pkg: "host/internal/dump", may: []string{"host/operator"}},
+		{pkg: "host/internal/assign", may: []string{"host"}},
 		{pkg: "host/internal/schedule", may: []string{"host/internal/sandbox"}},
 	}
 	for _, l := range bad {
@@ -277,6 +280,8 @@ func tableFaults(rows []layer) []string {
 				faults = append(faults, l.pkg+" may import cmd/wasmjobd, which nobody imports")
 			case m == "host" && strings.HasPrefix(l.pkg, "host/") && !slices.Contains(above, l.pkg):
 				faults = append(faults, l.pkg+" may import host: the arrow points upward")
+			case slices.Contains(above, m) && (l.pkg == "host" || within(l.pkg, "host/internal") && !slices.Contains(above, l.pkg)):
+				faults = append(faults, l.pkg+" may import "+m+": that stands above host")
 			case slices.Contains(adapters, l.pkg) && slices.Contains(adapters, m):
 				faults = append(faults, l.pkg+" may import "+m+": adapters never meet")
 			case slices.Contains(tiles, l.pkg) && (slices.Contains(tiles, m) || m == "host/internal/protocol"):
