@@ -239,7 +239,7 @@ func (c *Checkup) examine(as *host.Options, file *job.Config, l layout.Job, v *p
 			c.Notes = append(c.Notes, config.Stays(j)...)
 		}
 		if file != nil { // of what others defined Admit tells
-			c.Notes = append(c.Notes, dealtOtherwise(j, as.Strategies)...)
+			c.Notes = append(c.Notes, unknownStrategy(j, as.Strategies)...)
 		}
 		return
 	}

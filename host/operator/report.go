@@ -227,7 +227,7 @@ func (o *Operator) report(name string, v *protocol.View) *JobReport {
 	if run, streak := v.LatestRun(); run.At != 0 {
 		r.Latest = LatestReport{State: string(run.State), Ended: moment(run.At), Failures: streak.Failures, Item: streak.Item}
 	}
-	blockers, faults := o.hindrances(name, v, config, module)
+	blockers, faults := o.blockers(name, v, config, module)
 	r.Faults, r.Blockers, r.Modules = append(now.Faults, faults...), blockers, modulesOf(v, module)
 	if r.Config != nil {
 		if why := over(*r.Config); !why.None() {

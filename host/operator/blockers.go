@@ -23,9 +23,9 @@ func (o *Operator) Compare(files []job.Config) {
 	}
 }
 
-// hindrances say what keeps servers of ours from the job as the registry has it, and
+// blockers are what keeps servers of ours from the job as the registry has it, and
 // what they cannot do as it says, or is otherwise beside members of ElasticJob.
-func (o *Operator) hindrances(name string, v *protocol.View, config *layout.Config21, module *layout.Module) (blockers, faults []reason.Reason) {
+func (o *Operator) blockers(name string, v *protocol.View, config *layout.Config21, module *layout.Module) (blockers, faults []reason.Reason) {
 	if config == nil {
 		return nil, nil // the view's own faults tell
 	}
@@ -44,7 +44,7 @@ func (o *Operator) hindrances(name string, v *protocol.View, config *layout.Conf
 	if stays {
 		faults = append(faults, config.Stays(j)...)
 	}
-	return blockers, append(faults, dealtOtherwise(j, nil)...)
+	return blockers, append(faults, unknownStrategy(j, nil)...)
 }
 
 // unreadable says what a cron that cannot be read does to a job.
@@ -60,8 +60,8 @@ func unreadable(v *protocol.View, j job.Config, err error) reason.Reason {
 	return reason.Of(reason.CronInvalid, err.Error())
 }
 
-// dealtOtherwise tells of a job of ours alone whose strategy is not there.
-func dealtOtherwise(j job.Config, own map[string]strategy.Strategy) []reason.Reason {
+// unknownStrategy tells of a job of ours alone whose strategy is not there.
+func unknownStrategy(j job.Config, own map[string]strategy.Strategy) []reason.Reason {
 	if j.StrategyModule != "" || assign.Known(own)(j.Strategy) {
 		return nil
 	}
