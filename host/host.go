@@ -46,9 +46,10 @@ type Host struct {
 	settled func()         // the jobs have begun
 	at      work
 
-	working   chan struct{} // closed when scout is there
-	scout     *scout
-	reloading sync.Mutex // held by whoever reloads
+	working chan struct{} // closed when scout is there
+	scout   *scout
+	over    chan struct{} // closed when Run has ended
+	editing chan struct{} // holds one: who has put it in changes jobs or modules
 }
 
 // hosted is one job of the host.
@@ -64,6 +65,7 @@ type hosted struct {
 	leave context.CancelFunc // ends ctx
 	left  chan struct{}      // closed when the runner has ended
 	gone  chan struct{}      // closed when it has left since the file has it no more
+	begun chan struct{}      // closed when it has a runner; only of one that came while the host ran
 
 	// Guarded by the host's mu:
 
@@ -78,7 +80,7 @@ func (j *hosted) live(ctx context.Context) { j.ctx, j.leave = context.WithCancel
 
 // newHosted is a job of the server's own file.
 func newHosted(c *job.Config) *hosted {
-	return &hosted{config: c, tried: make(chan struct{}), left: make(chan struct{}), gone: make(chan struct{})}
+	return &hosted{config: c, tried: make(chan struct{}), left: make(chan struct{}), gone: make(chan struct{}), begun: make(chan struct{})}
 }
 
 // ails is why this server does not run the job's code; empty if it does.
@@ -109,7 +111,7 @@ func New(o Options) (*Host, error) {
 	}
 	var out outputs.Outputs
 	out, o.Log, o.Observe = outputs.Detach(o.Log, o.Observe, (*Event).size)
-	h := &Host{o: o, out: out, settled: func() {}, ready: make(chan struct{}), tick: schedule.NewTicker(runtime.GOMAXPROCS(0)), files: map[string]bool{}, busy: map[string]bool{}, working: make(chan struct{})}
+	h := &Host{o: o, out: out, settled: func() {}, ready: make(chan struct{}), tick: schedule.NewTicker(runtime.GOMAXPROCS(0)), files: map[string]bool{}, busy: map[string]bool{}, working: make(chan struct{}), over: make(chan struct{}), editing: make(chan struct{}, 1)}
 	for i := range h.o.Jobs {
 		c := &h.o.Jobs[i]
 		h.jobs = append(h.jobs, newHosted(c))
@@ -130,6 +132,7 @@ func (h *Host) Run(ctx context.Context) (err error) {
 	if h.begun.Swap(true) {
 		return failf(Refused, nil, "a host runs only once")
 	}
+	defer close(h.over)
 	defer h.out.Flush()
 	if h.o.Alone {
 		h.settled = thrifty()
@@ -366,6 +369,7 @@ func (h *Host) work(ctx context.Context, serve func(context.Context) error) erro
 	}
 	h.o.Log.Info("stopping", "drain_timeout", drain.String())
 	h.at.Wait()
+	h.editing <- struct{}{} // nothing is changed any more
 	scoutErr := scout.end()
 	h.deals.Wait() // a strategy is not interrupted, only no longer waited for by its job
 	stopBelow()
@@ -417,7 +421,7 @@ type work struct {
 // twice.
 func (h *Host) begin(ctx context.Context, j *hosted, ended func()) error {
 	h.mu.Lock()
-	name := j.config.Name // Reload may change the rest
+	name := j.config.Name // an edit may change the rest
 	twice := h.busy[name]
 	h.busy[name] = true
 	h.mu.Unlock()

@@ -12,8 +12,8 @@ import (
 	"github.com/wasmjob/wasmjob/host/registry"
 )
 
-// Jobs tells where each job stands: those of Options.Jobs in their order, then
-// those that were found in the registry, by name.
+// Jobs tells where each job stands: those of Options.Jobs in their order and those
+// that came later, then those that were found in the registry, by name.
 func (h *Host) Jobs() []job.Status {
 	h.mu.Lock()
 	reg, trunk := h.registry, h.trunk
@@ -141,8 +141,10 @@ func (h *Host) runner(name string) (*runner.Runner, error) {
 			return nil, failf(Refused, nil, "job %s was refused: %s", name, j.ails())
 		case j.runner == nil && h.trunk != nil && j.waits():
 			return nil, failf(Unavailable, nil, "job %s: its module is being compiled", name)
-		case j.runner == nil:
+		case j.runner == nil && h.trunk == nil:
 			return nil, failf(Unavailable, nil, "job %s: the host does not run", name)
+		case j.runner == nil:
+			return nil, failf(Unavailable, nil, "job %s has not begun", name)
 		default:
 			return j.runner, nil
 		}

@@ -142,6 +142,21 @@ func (l *library) source(name string) (m Module, ok bool) {
 	return m, ok
 }
 
+// known are the modules of the server's own file, and those that were read without
+// fault.
+func (l *library) known() (modules map[string]Module, names map[string]named) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	modules, names = map[string]Module{}, map[string]named{}
+	maps.Copy(modules, l.modules)
+	for name, n := range l.names {
+		if n.err == nil {
+			names[name] = n
+		}
+	}
+	return modules, names
+}
+
 // replace puts other modules in the place of those of the server's own file, of
 // which some were read already.
 func (l *library) replace(modules map[string]Module, names map[string]named) {

@@ -1,0 +1,378 @@
+package host
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"maps"
+	"reflect"
+	"slices"
+
+	"github.com/wasmjob/wasmjob/host/job"
+)
+
+// edit is one change of the jobs and modules of a host that runs. It is prepared
+// beside the jobs that run; once nothing of it can fail any more, it is applied.
+type edit struct {
+	h     *Host
+	own   map[string]*hosted // the host's own jobs before, without those that leave
+	o     Options            // Jobs: those that are put; Modules: all that are there afterwards
+	names map[string]named   // modules whose files need not be read again
+	told  Reloaded
+
+	withdrawn, admitted []*hosted
+	changed             []change
+	tried               []*code  // hold what jobs that changed need
+	give                []func() // gives back what else is held
+}
+
+// change is a job with what is to take the place of its configuration.
+type change struct {
+	j  *hosted
+	to *job.Config
+}
+
+// edit changes what the host runs, one edit after the other: plan says what is to
+// change, and then all of it happens, or nothing. what is the request, for errors.
+func (h *Host) edit(ctx context.Context, what string, plan func(context.Context, *edit) error) (*edit, error) {
+	free, err := h.beginEdit(ctx, what)
+	if err != nil {
+		return nil, err
+	}
+	defer free()
+	during, cancel := context.WithCancel(ctx)
+	defer cancel()
+	defer context.AfterFunc(h.scout.ctx, cancel)() // Run waits for the end of this
+	e := h.newEdit()
+	defer e.release()
+	if err = plan(during, e); err == nil {
+		err = e.prepare(during)
+	}
+	known, coded := errors.AsType[*Error](err)
+	switch {
+	case during.Err() != nil:
+		return nil, failf(Unavailable, during.Err(), "%s: it was given up, and nothing has changed", what)
+	case coded:
+		return nil, failf(known.Code, err, "%s", what)
+	case ofTheSystem(err):
+		return nil, failf(Internal, err, "%s", what) // another time it may work
+	case err != nil:
+		return nil, failf(Invalid, err, "%s", what)
+	}
+	e.apply()
+	return e, nil
+}
+
+// beginEdit waits until the host runs and nobody else changes it.
+func (h *Host) beginEdit(ctx context.Context, what string) (free func(), err error) {
+	ended := failf(Unavailable, nil, "%s: the host runs no more", what)
+	select {
+	case <-h.working:
+	case <-h.over:
+		return nil, ended
+	case <-ctx.Done():
+		return nil, failf(Unavailable, ctx.Err(), "%s: the host does not run yet", what)
+	}
+	select {
+	case h.editing <- struct{}{}:
+	case <-h.over: // which keeps the place
+		return nil, ended
+	case <-ctx.Done():
+		return nil, failf(Unavailable, ctx.Err(), "%s: something else is being changed", what)
+	}
+	if h.scout.ctx.Err() != nil {
+		<-h.editing
+		return nil, ended
+	}
+	return func() { <-h.editing }, nil
+}
+
+// newEdit is one that changes nothing.
+func (h *Host) newEdit() *edit {
+	e := &edit{h: h, own: map[string]*hosted{}, o: h.o, names: map[string]named{}}
+	h.mu.Lock()
+	for _, j := range h.jobs[:h.owned()] {
+		if !j.leaves {
+			e.own[j.config.Name] = j
+		}
+	}
+	h.mu.Unlock()
+	e.o.Jobs, e.o.Modules = nil, maps.Clone(h.o.Modules)
+	if h.library != nil {
+		e.o.Modules, e.names = h.library.known()
+	}
+	return e
+}
+
+// prepare finds out what is otherwise, and whether it can run.
+func (e *edit) prepare(ctx context.Context) error {
+	e.o = e.o.WithDefaults()
+	if err := e.o.validate(); err != nil {
+		return err
+	}
+	e.readModules()
+	var faults []error
+	for i := range e.o.Jobs {
+		c := &e.o.Jobs[i]
+		j := e.own[c.Name]
+		if j != nil {
+			if err := j.wait(ctx); err != nil {
+				return err
+			}
+			if j.same(e.h, c) {
+				e.told.Kept++
+				continue
+			}
+		}
+		if err := e.try(ctx, j, c); err != nil {
+			faults = append(faults, fmt.Errorf("job %s: %w", c.Name, err))
+		}
+	}
+	for _, j := range e.withdrawn {
+		if err := j.wait(ctx); err != nil {
+			return err
+		}
+	}
+	return errors.Join(faults...)
+}
+
+// readModules reads the files of the modules that jobs name, and gives the jobs
+// their digests.
+func (e *edit) readModules() {
+	if e.h.library == nil {
+		return
+	}
+	digest := func(name string) string {
+		m, ok := e.o.Modules[name]
+		if !ok {
+			return "" // the job names none
+		}
+		if r := e.read(name); r.err == nil {
+			return r.digest
+		}
+		return m.pin()
+	}
+	for i := range e.o.Jobs {
+		c := &e.o.Jobs[i]
+		c.ModuleDigest, c.StrategyDigest = digest(c.Module), digest(c.StrategyModule)
+	}
+}
+
+// read reads the file of a module, once.
+func (e *edit) read(name string) named {
+	r, known := e.names[name]
+	if !known {
+		r = e.h.library.readFile(name, e.o.Modules[name])
+		e.names[name] = r
+	}
+	return r
+}
+
+// load compiles a module, and holds it until the end of the edit.
+func (e *edit) load(ctx context.Context, name string) error {
+	r := e.read(name)
+	if r.err != nil {
+		return r.err
+	}
+	if _, err := e.h.library.take(ctx, r.digest, nil); err != nil {
+		return fmt.Errorf("module %s: %w", name, err)
+	}
+	e.give = append(e.give, func() { e.h.library.give(r.digest) })
+	return nil
+}
+
+// users are the host's own jobs whose configuration names a module, by name.
+func (e *edit) users(module string) (jobs []job.Config) {
+	e.h.mu.Lock()
+	defer e.h.mu.Unlock()
+	for _, name := range slices.Sorted(maps.Keys(e.own)) {
+		if c := e.own[name].config; c.Module == module || c.StrategyModule == module {
+			jobs = append(jobs, *c)
+		}
+	}
+	return jobs
+}
+
+// remove has a job of the host's own leave.
+func (e *edit) remove(name string) {
+	e.told.Removed = append(e.told.Removed, name)
+	e.withdrawn = append(e.withdrawn, e.own[name])
+}
+
+// wait returns when the module of a job was loaded, or could not be.
+func (j *hosted) wait(ctx context.Context) error {
+	select {
+	case <-j.tried:
+		return nil
+	case <-ctx.Done():
+		return ctx.Err()
+	}
+}
+
+// owned is how many jobs of the server's own file there are. It is called with mu
+// held.
+func (h *Host) owned() int {
+	n := slices.IndexFunc(h.jobs, func(j *hosted) bool { return j.found })
+	if n < 0 {
+		return len(h.jobs)
+	}
+	return n
+}
+
+// same tells whether a job is as the file has it now.
+func (j *hosted) same(h *Host, c *job.Config) bool {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	return reflect.DeepEqual(*j.config, *c)
+}
+
+// try loads what a job needs that is new, or is to take the place of j, and tells
+// why no run of it could begin.
+func (e *edit) try(ctx context.Context, j *hosted, c *job.Config) error {
+	k := newCode(&e.h.o, e.h.library, c)
+	k.peers = e.h.scout.peersOf(c.Name)
+	e.tried = append(e.tried, k)
+	for name, digest := range map[string]string{c.Module: c.ModuleDigest, c.StrategyModule: c.StrategyDigest} {
+		if digest == "" && e.names[name].err != nil {
+			return e.names[name].err
+		}
+	}
+	if err := k.fits(ctx, *c); err != nil {
+		return err
+	}
+	if j != nil {
+		e.told.Changed = append(e.told.Changed, c.Name)
+	} else {
+		e.told.Added = append(e.told.Added, c.Name)
+	}
+	if j != nil && !j.ended() {
+		e.changed = append(e.changed, change{j, c})
+		return nil
+	}
+	if j != nil { // an operator has shut it down here; a start lets it run again
+		e.withdrawn = append(e.withdrawn, j)
+	}
+	fresh := newHosted(c)
+	fresh.code = k
+	close(fresh.tried)
+	e.admitted = append(e.admitted, fresh)
+	return nil
+}
+
+// ended tells whether a job of the server's own file runs no more.
+func (j *hosted) ended() bool {
+	select {
+	case <-j.left:
+		return true
+	default:
+		return false
+	}
+}
+
+// release lets go of what was tried.
+func (e *edit) release() {
+	for _, k := range e.tried {
+		k.close()
+	}
+	for _, give := range e.give {
+		give()
+	}
+}
+
+// apply has the host go by it.
+func (e *edit) apply() {
+	h := e.h
+	if h.library != nil {
+		h.library.replace(e.o.Modules, e.names)
+	}
+	for _, told := range []struct {
+		what string
+		jobs []string
+	}{{"a job was added", e.told.Added}, {"a job was changed", e.told.Changed}, {"a job was removed", e.told.Removed}} {
+		slices.Sort(told.jobs)
+		for _, name := range told.jobs {
+			h.o.Log.Info(told.what, "job", name) //nolint:sloglint // three of one kind
+		}
+	}
+	for _, j := range e.withdrawn {
+		h.withdraw(j)
+	}
+	for _, c := range e.changed {
+		h.change(c.j, c.to)
+	}
+	for _, j := range e.admitted {
+		e.tried = slices.DeleteFunc(e.tried, func(k *code) bool { return k == j.code })
+		h.admit(j)
+	}
+}
+
+// withdraw lets a job drain and leave this server.
+func (h *Host) withdraw(j *hosted) {
+	h.mu.Lock()
+	j.leaves = true
+	h.mu.Unlock()
+	j.leave()
+	h.scout.beside(func() {
+		<-j.left
+		h.forget(j)
+	})
+}
+
+// forget takes a job that has left from those of the host. The registry may have it
+// still, and then it is found there.
+func (h *Host) forget(j *hosted) {
+	j.code.close()
+	h.mu.Lock()
+	h.jobs = slices.DeleteFunc(h.jobs, func(o *hosted) bool { return o == j })
+	h.mu.Unlock()
+	h.scout.mu.Lock()
+	delete(h.files, j.config.Name)
+	h.scout.mu.Unlock()
+	close(j.gone)
+	h.scout.stir()
+}
+
+// admit lets a new job run, after one of the same name that still leaves, or that
+// was found in the registry.
+func (h *Host) admit(j *hosted) {
+	name := j.config.Name
+	h.mu.Lock()
+	own := h.jobs[:h.owned()]
+	var before *hosted
+	for _, o := range own {
+		if o.config.Name == name {
+			before = o // the newest
+		}
+	}
+	h.jobs = slices.Insert(h.jobs, len(own), j)
+	j.live(h.scout.ctx)
+	h.mu.Unlock()
+	h.scout.beside(func() {
+		if before != nil {
+			<-before.gone
+		}
+		h.scout.yield(name)
+		h.applied.read(name)
+		h.monitor(j)
+		h.beginOwn(j, h.scout)
+		close(j.begun)
+	})
+}
+
+// change has a job go by another configuration.
+func (h *Host) change(j *hosted, to *job.Config) {
+	h.mu.Lock()
+	old, r := *j.config, j.runner
+	j.config = to
+	h.mu.Unlock()
+	j.code.redefine(to)
+	if r != nil {
+		r.Redefine(to) // else it begins with that
+	}
+	if old.MonitorPort != to.MonitorPort {
+		h.o.Log.Warn("it was changed and needs a restart, the old value stays", "key", "jobs."+to.Name+".monitor_port")
+	}
+	if to.StrategyModule != "" && to.StrategyDigest != old.StrategyDigest {
+		h.scout.beside(func() { j.code.try(j.ctx, *to) })
+	}
+}
