@@ -30,10 +30,6 @@ const (
 	Internal Code = "internal"
 )
 
-// ErrStopNow is the cause of the end of Run's context that has guests asked to
-// stop at once.
-var ErrStopNow = runner.ErrStopNow
-
 // Error is an error of this package.
 type Error struct {
 	Code Code

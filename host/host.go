@@ -364,7 +364,7 @@ func (h *Host) work(ctx context.Context, serve func(context.Context) error) erro
 	})
 	<-ctx.Done()
 	drain := h.o.DrainTimeout
-	if errors.Is(context.Cause(ctx), ErrStopNow) {
+	if errors.Is(context.Cause(ctx), job.ErrStopNow) {
 		drain = 0
 	}
 	h.o.Log.Info("stopping", "drain_timeout", drain.String())

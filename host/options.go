@@ -17,7 +17,6 @@ import (
 	"github.com/wasmjob/wasmjob/host/internal/native"
 	"github.com/wasmjob/wasmjob/host/internal/outbound"
 	"github.com/wasmjob/wasmjob/host/internal/peer"
-	"github.com/wasmjob/wasmjob/host/internal/runner"
 	"github.com/wasmjob/wasmjob/host/internal/schedule"
 	"github.com/wasmjob/wasmjob/host/job"
 	"github.com/wasmjob/wasmjob/host/reason"
@@ -77,9 +76,9 @@ type Event struct {
 
 // The kinds of Event.
 const (
-	EventStart    = runner.Start
-	EventEnd      = runner.End
-	EventStrategy = runner.StrategyFault
+	EventStart    = "start"
+	EventEnd      = "end"
+	EventStrategy = "strategy"
 	EventModule   = "module"
 )
 
@@ -154,7 +153,7 @@ type Options struct {
 	// whose runs wait themselves should give their Worker back meanwhile.
 	Workers int
 	// DrainTimeout is how long guests may go on at the end; 0 is 30 s, less
-	// than 0 none. It is none as well if ErrStopNow is the cause of the end of
+	// than 0 none. It is none as well if job.ErrStopNow is the cause of the end of
 	// Run's context.
 	DrainTimeout time.Duration
 	// Log gets records one at a time, from a goroutine of its own. No job waits

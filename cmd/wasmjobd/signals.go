@@ -9,7 +9,7 @@ import (
 	"syscall"
 	"time"
 
-	"github.com/wasmjob/wasmjob/host"
+	"github.com/wasmjob/wasmjob/host/job"
 )
 
 // signalError is the cause of a context that a signal ended.
@@ -19,7 +19,7 @@ func (e signalError) Error() string { return "ended by " + e.sig.String() }
 
 // Is tells a server that Ctrl-C, unlike the signal of a service manager, does not
 // give running items the time to end by themselves.
-func (e signalError) Is(target error) bool { return target == host.ErrStopNow && e.sig == os.Interrupt }
+func (e signalError) Is(target error) bool { return target == job.ErrStopNow && e.sig == os.Interrupt }
 
 func (e signalError) code() int {
 	if e.sig == os.Interrupt {

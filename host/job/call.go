@@ -158,6 +158,10 @@ const (
 	StopSessionLost
 )
 
+// ErrStopNow is the cause of the end of a host's context that asks its guests to
+// stop at once, instead of after the time to drain.
+var ErrStopNow = errors.New("guests are to stop at once")
+
 // Verdict is how a call ended.
 type Verdict string
 

@@ -1,7 +1,6 @@
 package runner
 
 import (
-	"errors"
 	"time"
 
 	"github.com/wasmjob/wasmjob/host/internal/protocol"
@@ -21,10 +20,6 @@ const (
 // leaveTimeout is how long, after the last guest was ended, the ends of runs
 // may take to be committed and stored.
 const leaveTimeout = 5 * time.Second
-
-// ErrStopNow is the cause of a context whose end asks guests to stop at once,
-// instead of after DrainTimeout.
-var ErrStopNow = errors.New("guests are to stop at once")
 
 // leave ends the member because its server ends.
 func (m *member) leave(now bool) {

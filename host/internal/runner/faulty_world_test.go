@@ -135,7 +135,7 @@ func (s *faultyServer) start() {
 	s.loops = s.runners
 	s.mu.Unlock()
 	s.end = func() {
-		cancel(ErrStopNow)
+		cancel(job.ErrStopNow)
 		jobs.Wait()
 		stopBelow()
 		work.Wait()

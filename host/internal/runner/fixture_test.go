@@ -302,7 +302,7 @@ func serveThrough(t *testing.T, d *door, rows *book, ip string, change func(*Opt
 	o.Trunk = s.trunk
 	s.Runner = New(o)
 	ctx, cancel := context.WithCancelCause(t.Context())
-	s.cancel, s.now = func() { cancel(nil) }, func() { cancel(ErrStopNow) }
+	s.cancel, s.now = func() { cancel(nil) }, func() { cancel(job.ErrStopNow) }
 	below, end := context.WithCancel(context.WithoutCancel(ctx))
 	go func() {
 		defer close(s.done)

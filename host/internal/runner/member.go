@@ -87,7 +87,7 @@ func newMember(l *lives, box *mailbox, line *session.Line) (*member, error) {
 // stop asks it to leave.
 func (m *member) begin(stop context.Context) {
 	m.life, m.end = context.WithCancel(context.WithoutCancel(stop))
-	m.unstop = context.AfterFunc(stop, func() { m.box.put(leaveLetter{errors.Is(context.Cause(stop), ErrStopNow)}) })
+	m.unstop = context.AfterFunc(stop, func() { m.box.put(leaveLetter{errors.Is(context.Cause(stop), job.ErrStopNow)}) })
 	m.attach(m.box)
 	m.box.put(lookLetter{}) // the first is for what is to be read
 	m.box.open(m.turn)

@@ -1,0 +1,215 @@
+package arch
+
+import (
+	"go/ast"
+	"go/token"
+	"path"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+)
+
+// leaks are the exported names of public packages that may show a type of an
+// internal package, as "host/file.go Name". The table only becomes shorter.
+var leaks = []string{
+	"host/guest.go ModuleRefusal",
+	"host/guest.go ModuleReport",
+	"host/guest.go StrategyFault",
+}
+
+// TestExported: a program that embeds a public package can name each type that it
+// meets, and read what it consists of.
+func TestExported(t *testing.T) {
+	t.Parallel()
+	p := tree(t)
+	found := map[string]bool{}
+	for _, f := range p.main() {
+		if !public(f.rel) {
+			continue
+		}
+		for _, l := range leaksOf(f) {
+			at := p.at(l.node)
+			file, _, _ := strings.Cut(at, ":")
+			key := file + " " + l.name
+			if found[key] = true; !slices.Contains(leaks, key) {
+				t.Errorf("%s: %s shows %s, which who imports %s cannot name", at, l.name, l.what, f.rel)
+			}
+		}
+	}
+	for _, key := range leaks {
+		if !found[key] {
+			t.Errorf("%s shows nothing internal: take its line out of leaks", key)
+		}
+	}
+}
+
+// TestExportedRefuses runs the same walk over a sample whose comments say what must
+// be found, and nothing else may be.
+func TestExportedRefuses(t *testing.T) {
+	t.Parallel()
+	p := tree(t)
+	name := filepath.Join(p.root, "host/internal/arch/testdata/leaky/leaky.go")
+	s, err := p.parse(name)
+	if err != nil {
+		t.Fatal(err)
+	}
+	want, got := wanted(t, name), map[int]string{}
+	for _, l := range leaksOf(folder{rel: "host/leaky", files: []source{s}}) {
+		got[p.fset.Position(l.node.Pos()).Line] += l.name + " shows " + l.what
+	}
+	for line, text := range want {
+		if !strings.Contains(got[line], text) {
+			t.Errorf("line %d: got %q, want %q", line, got[line], text)
+		}
+	}
+	for line, text := range got {
+		if _, ok := want[line]; !ok {
+			t.Errorf("line %d: %q was not expected", line, text)
+		}
+	}
+}
+
+// public tells whether other programs may import a folder of the main module. What
+// serves this project alone, as its commands and tests do, they have no use for.
+func public(rel string) bool {
+	dirs := strings.Split(rel, "/")
+	return !slices.Contains(dirs, "internal") && dirs[0] != "cmd" && dirs[0] != "test"
+}
+
+// leak is an exported name whose declaration shows something internal.
+type leak struct {
+	name string // of the function, method, type, variable or constant
+	what string // "runner.Start"
+	node ast.Node
+}
+
+// leaksOf looks at all that a package exports.
+func leaksOf(f folder) (found []leak) {
+	types := map[string]typeAt{}
+	for _, s := range f.files {
+		for _, spec := range specs[*ast.TypeSpec](s, token.TYPE) {
+			types[spec.Name.Name] = typeAt{spec, s}
+		}
+	}
+	for _, s := range f.files {
+		if s.test {
+			continue
+		}
+		see := func(name string, nodes ...ast.Node) {
+			w := walker{types: types, seen: map[string]bool{}}
+			for _, n := range nodes {
+				w.walk(s, n)
+			}
+			for _, l := range w.found {
+				l.name = name
+				found = append(found, l)
+			}
+		}
+		for _, d := range s.ast.Decls {
+			if fn, ok := d.(*ast.FuncDecl); ok && fn.Name.IsExported() && (fn.Recv == nil || ast.IsExported(receiver(fn))) {
+				see(fn.Name.Name, fn.Type)
+			}
+		}
+		for _, spec := range specs[*ast.TypeSpec](s, token.TYPE) {
+			if spec.Name.IsExported() {
+				see(spec.Name.Name, spec.Type)
+			}
+		}
+		for _, spec := range append(specs[*ast.ValueSpec](s, token.CONST), specs[*ast.ValueSpec](s, token.VAR)...) {
+			for i, name := range spec.Names {
+				switch {
+				case !name.IsExported():
+				case spec.Type != nil:
+					see(name.Name, spec.Type)
+				case i < len(spec.Values): // which has the type
+					see(name.Name, spec.Values[i])
+				}
+			}
+		}
+	}
+	return found
+}
+
+// specs are the declarations of one kind in a file, outside of functions.
+func specs[T ast.Spec](s source, kind token.Token) (all []T) {
+	for _, d := range s.ast.Decls {
+		if d, ok := d.(*ast.GenDecl); ok && d.Tok == kind {
+			for _, spec := range d.Specs {
+				if spec, ok := spec.(T); ok {
+					all = append(all, spec)
+				}
+			}
+		}
+	}
+	return all
+}
+
+// receiver is the name of the type that a method is of.
+func receiver(fn *ast.FuncDecl) (name string) {
+	ast.Inspect(fn.Recv.List[0].Type, func(n ast.Node) bool {
+		if id, ok := n.(*ast.Ident); ok && name == "" {
+			name = id.Name
+		}
+		return name == ""
+	})
+	return name
+}
+
+// typeAt is the declaration of a type, with the file by whose imports it is read.
+type typeAt struct {
+	spec *ast.TypeSpec
+	in   source
+}
+
+// walker looks at types as who imports their package sees them.
+type walker struct {
+	types map[string]typeAt
+	seen  map[string]bool
+	found []leak
+}
+
+func (w *walker) walk(s source, node ast.Node) {
+	ast.Inspect(node, func(n ast.Node) bool {
+		switch n := n.(type) {
+		case *ast.BlockStmt:
+			return false
+		case *ast.Field: // unexported ones are seen by nobody, but embedded ones are
+			return len(n.Names) == 0 || n.Names[0].IsExported() || !inStruct(node, n)
+		case *ast.SelectorExpr:
+			if id, ok := n.X.(*ast.Ident); ok && internalImport(s, id.Name) {
+				w.found = append(w.found, leak{what: id.Name + "." + n.Sel.Name, node: n})
+			}
+			return false
+		case *ast.Ident: // what an unexported type has is seen by way of what has it
+			if t, ok := w.types[n.Name]; ok && !n.IsExported() && !w.seen[n.Name] {
+				w.seen[n.Name] = true
+				w.walk(t.in, t.spec.Type)
+			}
+		}
+		return true
+	})
+}
+
+// inStruct tells a field from a parameter, whose name does not matter.
+func inStruct(within ast.Node, field *ast.Field) (yes bool) {
+	ast.Inspect(within, func(n ast.Node) bool {
+		if st, ok := n.(*ast.StructType); ok {
+			yes = yes || slices.Contains(st.Fields.List, field)
+		}
+		return !yes
+	})
+	return yes
+}
+
+// internalImport tells whether a file means an internal package by a name.
+func internalImport(s source, name string) bool {
+	return slices.ContainsFunc(s.imports(), func(spec *ast.ImportSpec) bool {
+		rel, of := ours(importPath(spec))
+		called := path.Base(rel)
+		if spec.Name != nil {
+			called = spec.Name.Name
+		}
+		return of && called == name && slices.Contains(strings.Split(rel, "/"), "internal")
+	})
+}
