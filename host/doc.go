@@ -10,7 +10,8 @@
 // A program fills in Options, makes a Host with New and calls Run, which blocks
 // until its context ends and then drains. With Options.Runner the job is a Go
 // function; without, it is a Wasm module in a sandbox. With Options.Registry
-// nil, the registry is the one inside, kept in Options.DataDir.
+// nil, the registry is the one inside, kept in Options.DataDir. While it runs, Put and
+// Remove change its jobs, PutModule and RemoveModule its modules.
 //
 // Flow: New validates → Run opens registry and sandbox, loads the modules, and
 // starts a ticker and one loop for each job → their rows go to Options.Sinks →

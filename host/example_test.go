@@ -2,7 +2,9 @@ package host_test
 
 import (
 	"context"
+	"errors"
 	"fmt"
+	"os"
 	"slices"
 	"sync"
 	"time"
@@ -43,7 +45,7 @@ func Example() {
 		}
 	})
 
-	// Its instant is three at night; who cannot wait triggers it.
+	// The job fires at three at night; Trigger runs it now.
 	<-h.Ready()
 	if err := h.Trigger(ctx, "greet"); err != nil {
 		fmt.Println(err)
@@ -77,4 +79,95 @@ func (c toChannel) Write(ctx context.Context, batch []trace.Row) error {
 		}
 	}
 	return nil
+}
+
+// Jobs are added to a host that runs, changed and removed.
+func ExampleHost_Put() {
+	ran := make(chan string, 1)
+	h, err := host.New(host.Options{
+		Runner: host.Func(func(_ context.Context, c job.Call) job.Outcome {
+			ran <- "it ran with " + c.Config.Param
+			return job.Outcome{Verdict: job.OK}
+		}),
+	})
+	if err != nil {
+		fmt.Println(err)
+		return
+	}
+	ctx, stop := context.WithTimeout(context.Background(), time.Minute)
+	var running sync.WaitGroup
+	defer running.Wait()
+	defer stop()
+	running.Go(func() {
+		if err := h.Run(ctx); err != nil {
+			fmt.Println(err)
+		}
+	})
+
+	if err := h.Put(ctx, job.Config{Name: "report", Shards: 1, Param: "orders"}); err != nil {
+		fmt.Println(err)
+		return
+	}
+	if err := h.Trigger(ctx, "report"); err != nil {
+		fmt.Println(err)
+		return
+	}
+	fmt.Println(<-ran)
+
+	// What cannot run is refused, and changes nothing.
+	err = h.Put(ctx, job.Config{Name: "report", Shards: 1, Cron: "at noon"})
+	if refused, ok := errors.AsType[*host.Error](err); ok {
+		fmt.Println(refused.Code)
+	}
+	// Remove returns when no run of the job goes on any more.
+	if err := h.Remove(ctx, "report"); err != nil {
+		fmt.Println(err)
+	}
+	fmt.Println(len(h.Jobs()), "jobs")
+	// Output:
+	// it ran with orders
+	// invalid
+	// 0 jobs
+}
+
+// A job that is a Wasm module, in the sandbox.
+func ExampleModule() {
+	dir, err := os.MkdirTemp("", "example-")
+	if err != nil {
+		fmt.Println(err)
+		return
+	}
+	defer os.RemoveAll(dir)
+	results := make(chan string, 1)
+	h, err := host.New(host.Options{
+		DataDir: dir, // of this server: the registry inside, compiled modules
+		Modules: map[string]host.Module{"hello": {Path: "../plugins/examples/hello-rust/hello-rust.wasm"}},
+		Jobs:    []job.Config{{Name: "greet", Module: "hello", Shards: 1, ItemParams: "0=moon"}},
+		Observe: func(e host.Event) {
+			if e.Kind == host.EventEnd {
+				results <- string(e.Outcome.Result)
+			}
+		},
+	})
+	if err != nil {
+		fmt.Println(err)
+		return
+	}
+	ctx, stop := context.WithTimeout(context.Background(), time.Minute)
+	var running sync.WaitGroup
+	defer running.Wait()
+	defer stop()
+	running.Go(func() {
+		if err := h.Run(ctx); err != nil {
+			fmt.Println(err)
+		}
+	})
+
+	<-h.Ready()
+	if err := h.Trigger(ctx, "greet"); err != nil {
+		fmt.Println(err)
+		return
+	}
+	fmt.Println(<-results)
+	// Output: hello, moon, from item 0 of 1
 }

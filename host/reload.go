@@ -20,8 +20,8 @@ import (
 // A new job has begun when Put returns: Jobs has it, and Trigger finds it. One of
 // that name that still leaves has left by then, and one that was found in the
 // registry is the host's own from there on. What changed in a job is brought into
-// the registry as at a start, while its runs go on; those that begin later go by it.
-// A job that is put as it is stays as it is.
+// the registry as at a start, soon after Put has returned and while its runs go on;
+// those that begin then go by it. A job that is put as it is stays as it is.
 func (h *Host) Put(ctx context.Context, c job.Config) error {
 	e, err := h.edit(ctx, "put job "+c.Name, func(_ context.Context, e *edit) error {
 		e.o.Jobs = []job.Config{c}
@@ -82,8 +82,8 @@ func (h *Host) notOwn(name string) error {
 
 // PutModule adds a module to those of the host's Options, or puts another in the
 // place of the one of that name; its file is read now, also if it is the same file.
-// The jobs that name it go by it with the runs that begin later, and every one of
-// them must be able to; a module that no job names yet is compiled all the same.
+// The jobs that name it go by it as by another configuration, and every one of them
+// must be able to; a module that no job names yet is compiled all the same.
 // Invalid is a module, or a job with it, that cannot run here.
 func (h *Host) PutModule(ctx context.Context, name string, m Module) error {
 	_, err := h.edit(ctx, "put module "+name, func(ctx context.Context, e *edit) error {
