@@ -36,8 +36,8 @@ type Tree struct {
 // Excess is one thing that a job asks for and a ceiling does not give.
 type Excess struct {
 	Key   string // of the table of grants
-	Index int    // in the list of that key; -1: it is none
-	Name  string // in the table of that key; "": it is none
+	Place int    // in the list of that key, from 1; 0: that is no list
+	Name  string // in the table of that key; "": that is none
 	Msg   string // what is wrong
 	Hint  string // what to write, and where
 }
@@ -49,45 +49,45 @@ func (e *Excess) Error() string { return e.Msg + " (" + e.Hint + ")" }
 // private to the server.
 func (c *Ceiling) Excess(a job.Allow, own []job.Private) []*Excess {
 	var all []*Excess
-	add := func(key string, index int, name, what, hint string) {
-		all = append(all, &Excess{key, index, name, what + " is more than [host.allow] gives", hint})
+	add := func(key string, place int, name, what, hint string) {
+		all = append(all, &Excess{key, place, name, what + " is more than [host.allow] gives", hint})
 	}
 	for i, d := range a.Dirs {
 		p := reach.Find(own, d)
 		switch {
 		case p != nil:
-			all = append(all, &Excess{"dirs", i, "", fmt.Sprintf("no job may %s %s, %s", reach.Verb(*p), p.What, p.Path), "grant a directory beside that"})
+			all = append(all, &Excess{"dirs", i + 1, "", fmt.Sprintf("no job may %s %s, %s", reach.Verb(*p), p.What, p.Path), "grant a directory beside that"})
 		case !c.covers(d):
 			what, mode := "the directory "+d.Host, "ro:"
 			if d.Write {
 				what, mode = "writing to "+what, "rw:"
 			}
-			add("dirs", i, "", what, fmt.Sprintf("add %q to dirs in [host.allow]", mode+d.Host))
+			add("dirs", i+1, "", what, fmt.Sprintf("add %q to dirs in [host.allow]", mode+d.Host))
 		}
 	}
 	for _, name := range slices.Sorted(maps.Keys(a.Env)) {
 		if !slices.Contains(c.Env, name) {
-			add("env", -1, name, "the variable "+name, fmt.Sprintf("add %q to env in [host.allow]", name))
+			add("env", 0, name, "the variable "+name, fmt.Sprintf("add %q to env in [host.allow]", name))
 		}
 	}
 	if a.Clock == "real" && c.Clock != "real" {
-		add("clock", -1, "", "the real clock", `write clock = "real" in [host.allow]`)
+		add("clock", 0, "", "the real clock", `write clock = "real" in [host.allow]`)
 	}
 	if a.Random && !c.Random {
-		add("random", -1, "", "randomness", "write random = true in [host.allow]")
+		add("random", 0, "", "randomness", "write random = true in [host.allow]")
 	}
 	if a.State && !c.State {
-		add("state", -1, "", "state", "write state = true in [host.allow]")
+		add("state", 0, "", "state", "write state = true in [host.allow]")
 	}
 	for i, name := range a.Secrets {
 		if !slices.Contains(c.Secrets, name) {
-			add("secrets", i, "", "the secret "+strconv.Quote(name), fmt.Sprintf("add %q to secrets in [host.allow]", name))
+			add("secrets", i+1, "", "the secret "+strconv.Quote(name), fmt.Sprintf("add %q to secrets in [host.allow]", name))
 		}
 	}
 	most := grantsOf(c.HTTP)
 	for i, g := range grantsOf(a.HTTP) {
 		if !g.Within(most) {
-			add("http", i, "", g.String(), fmt.Sprintf("add %q to http in [host.allow]", g))
+			add("http", i+1, "", g.String(), fmt.Sprintf("add %q to http in [host.allow]", g))
 		}
 	}
 	return all

@@ -307,6 +307,8 @@ func TestNewRefuses(t *testing.T) {
 		{"shards", Options{Jobs: with(func(c *job.Config) { c.Shards = 0 })}},
 		{"instance", Options{Instance: "me"}},
 		{"workers", Options{Workers: -1}},
+		{"less than 0; set NoDrain", Options{NoDrain: true}},
+		{"NoDrain as well", Options{DrainTimeout: time.Second, NoDrain: true}},
 	} {
 		c.o.Runner = Func(fine)
 		var e *Error

@@ -152,10 +152,11 @@ type Options struct {
 	// processor. Those beyond it wait, and no job for another's to end. A Runner
 	// whose runs wait themselves should give their Worker back meanwhile.
 	Workers int
-	// DrainTimeout is how long guests may go on at the end; 0 is 30 s, less
-	// than 0 none. It is none as well if job.ErrStopNow is the cause of the end of
-	// Run's context.
+	// DrainTimeout is how long guests may go on at the end; 0 is 30 s. With NoDrain
+	// they are asked to stop at once, and as well if job.ErrStopNow is the cause of
+	// the end of Run's context.
 	DrainTimeout time.Duration
+	NoDrain      bool
 	// Log gets records one at a time, from a goroutine of its own. No job waits
 	// for a handler that blocks: what finds no room meanwhile is lost, and the
 	// log says how much. Nil discards.
@@ -198,10 +199,9 @@ func (o Options) WithDefaults() Options {
 	if o.Workers == 0 {
 		o.Workers = workersPerCPU * runtime.GOMAXPROCS(0)
 	}
-	if o.DrainTimeout == 0 {
+	if o.DrainTimeout == 0 && !o.NoDrain {
 		o.DrainTimeout = defaultDrain
 	}
-	o.DrainTimeout = max(o.DrainTimeout, 0)
 	if o.Log == nil {
 		o.Log = slog.New(slog.DiscardHandler)
 	}
@@ -228,6 +228,12 @@ func (o *Options) validate() error {
 	}
 	if o.Workers < 0 {
 		add("workers: %d is less than 0", o.Workers)
+	}
+	switch {
+	case o.DrainTimeout < 0:
+		add("time to drain: %v is less than 0; set NoDrain for none", o.DrainTimeout)
+	case o.DrainTimeout > 0 && o.NoDrain:
+		add("time to drain: %v is set, and NoDrain as well; leave one of them out", o.DrainTimeout)
 	}
 	if o.Runner == nil && o.DataDir == "" && (len(o.Jobs) > 0 || o.Discover) {
 		add("data directory: the sandbox needs one; set DataDir, or Runner for jobs in Go")

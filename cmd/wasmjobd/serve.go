@@ -218,19 +218,15 @@ func serveTerminal(term *terminal, flags serveFlags) (*terminal, error) {
 }
 
 func options(f *config.File, log *slog.Logger, observe func(host.Event)) host.Options {
-	o := host.Options{
+	return host.Options{
 		Namespace: f.Registry.Namespace, Jobs: f.Jobs, Modules: modulesIn(f),
-		DataDir: f.Server.DataDir, DrainTimeout: f.Server.DrainTimeout,
+		DataDir: f.Server.DataDir, DrainTimeout: f.Server.DrainTimeout, NoDrain: f.Server.DrainTimeout == 0,
 		Log: log, Observe: observe,
 		Memory: f.Host.Memory, Workers: f.Host.Workers, PrivateHosts: f.Host.Allow.PrivateHosts, NativeScripts: f.Host.NativeScripts, Labels: f.Server.Labels,
 		Allow: f.Host.Allow, Private: f.Private(), Discover: f.Registry.Kind == config.ZooKeeper, Peers: host.Peers{Listen: f.Server.Peers.Listen, Address: f.Server.Peers.Address},
 		MonitorIP: f.Server.MonitorIP,
 		Alone:     true,
 	}
-	if f.Server.DrainTimeout == 0 {
-		o.DrainTimeout = -1 // 0 in the file means none, in Options the default
-	}
-	return o
 }
 
 func modulesIn(f *config.File) map[string]host.Module {

@@ -88,8 +88,8 @@ func (b *builder) grants(path string) job.Allow {
 	for _, e := range most.Excess(a, b.file.private) {
 		sub := ""
 		switch {
-		case e.Index >= 0:
-			sub = "[" + strconv.Itoa(e.Index) + "]"
+		case e.Place > 0:
+			sub = "[" + strconv.Itoa(e.Place-1) + "]"
 		case e.Name != "":
 			sub = "." + quoteKey(e.Name)
 		}

@@ -133,7 +133,7 @@ func TestJobReport(t *testing.T) {
 			return job.Outcome{Verdict: job.Stopped}
 		})
 		options := host.Options{
-			Registry: reg, Namespace: "jobs", Instance: "10.0.0.1@-@a", Runner: slow, DrainTimeout: -1, Labels: map[string]string{"zone": "a"},
+			Registry: reg, Namespace: "jobs", Instance: "10.0.0.1@-@a", Runner: slow, NoDrain: true, Labels: map[string]string{"zone": "a"},
 			Jobs: []job.Config{{Name: "j", Cron: "0 * * * * ?", Shards: 4}, {Name: "other", Shards: 1}},
 		}
 		a, stopA := start(t, options)

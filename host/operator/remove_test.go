@@ -50,7 +50,7 @@ func TestRemoveIsRefusedWhileItRuns(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		reg, begun := embedded.Memory(), make(chan struct{})
 		h, stop := start(t, host.Options{
-			Registry: reg, Namespace: "jobs", DrainTimeout: -1, Jobs: []job.Config{{Name: "j", Shards: 1}},
+			Registry: reg, Namespace: "jobs", NoDrain: true, Jobs: []job.Config{{Name: "j", Shards: 1}},
 			Runner: host.Func(func(ctx context.Context, _ job.Call) job.Outcome {
 				close(begun)
 				<-ctx.Done()

@@ -1,4 +1,4 @@
-package host_test
+package operator_test
 
 import (
 	"context"
@@ -8,6 +8,7 @@ import (
 
 	"github.com/wasmjob/wasmjob/host"
 	"github.com/wasmjob/wasmjob/host/job"
+	"github.com/wasmjob/wasmjob/host/operator"
 	"github.com/wasmjob/wasmjob/host/registry/embedded"
 )
 
@@ -38,7 +39,7 @@ func ExampleOperator() {
 	})
 	<-h.Ready()
 
-	o, err := host.Operate(ctx, registry, "shop")
+	o, err := operator.Open(ctx, registry, "shop")
 	if err != nil {
 		fmt.Println(err)
 		return
