@@ -1,7 +1,6 @@
 package host
 
 import (
-	"fmt"
 	"maps"
 	"path/filepath"
 	"slices"
@@ -10,6 +9,7 @@ import (
 	"github.com/wasmjob/wasmjob/host/internal/outbound"
 	"github.com/wasmjob/wasmjob/host/internal/reach"
 	"github.com/wasmjob/wasmjob/host/job"
+	"github.com/wasmjob/wasmjob/host/reason"
 )
 
 // Ceiling is the most that a server grants to any job. The zero value grants
@@ -38,56 +38,54 @@ type Excess struct {
 	Key   string // of the table of grants
 	Place int    // in the list of that key, from 1; 0: that is no list
 	Name  string // in the table of that key; "": that is none
-	Msg   string // what is wrong
-	Hint  string // what to write, and where
+	Why   reason.Reason
 }
 
 // Error is one line: what is wrong and what to write.
-func (e *Excess) Error() string { return e.Msg + " (" + e.Hint + ")" }
+func (e *Excess) Error() string { return e.Why.String() + " (" + e.Why.Hint() + ")" }
 
 // Excess tells what of a job's wishes is more than the ceiling, or meets what is
 // private to the server.
 func (c *Ceiling) Excess(a job.Allow, own []job.Private) []*Excess {
 	var all []*Excess
-	add := func(key string, place int, name, what, hint string) {
-		all = append(all, &Excess{key, place, name, what + " is more than [host.allow] gives", hint})
+	add := func(key string, place int, name string, why reason.Reason) {
+		all = append(all, &Excess{key, place, name, why})
 	}
 	for i, d := range a.Dirs {
 		p := reach.Find(own, d)
 		switch {
 		case p != nil:
-			all = append(all, &Excess{"dirs", i + 1, "", fmt.Sprintf("no job may %s %s, %s", reach.Verb(*p), p.What, p.Path), "grant a directory beside that"})
-		case !c.covers(d):
-			what, mode := "the directory "+d.Host, "ro:"
-			if d.Write {
-				what, mode = "writing to "+what, "rw:"
-			}
-			add("dirs", i+1, "", what, fmt.Sprintf("add %q to dirs in [host.allow]", mode+d.Host))
+			add("dirs", i+1, "", reason.Of(reason.DirPrivate, reach.Verb(*p), p.What, p.Path))
+		case c.covers(d):
+		case d.Write:
+			add("dirs", i+1, "", reason.Of(reason.WriteAboveCeiling, d.Host, strconv.Quote("rw:"+d.Host)))
+		default:
+			add("dirs", i+1, "", reason.Of(reason.DirAboveCeiling, d.Host, strconv.Quote("ro:"+d.Host)))
 		}
 	}
 	for _, name := range slices.Sorted(maps.Keys(a.Env)) {
 		if !slices.Contains(c.Env, name) {
-			add("env", 0, name, "the variable "+name, fmt.Sprintf("add %q to env in [host.allow]", name))
+			add("env", 0, name, reason.Of(reason.EnvAboveCeiling, name))
 		}
 	}
 	if a.Clock == "real" && c.Clock != "real" {
-		add("clock", 0, "", "the real clock", `write clock = "real" in [host.allow]`)
+		add("clock", 0, "", reason.Of(reason.ClockAboveCeiling))
 	}
 	if a.Random && !c.Random {
-		add("random", 0, "", "randomness", "write random = true in [host.allow]")
+		add("random", 0, "", reason.Of(reason.RandomAboveCeiling))
 	}
 	if a.State && !c.State {
-		add("state", 0, "", "state", "write state = true in [host.allow]")
+		add("state", 0, "", reason.Of(reason.StateAboveCeiling))
 	}
 	for i, name := range a.Secrets {
 		if !slices.Contains(c.Secrets, name) {
-			add("secrets", i+1, "", "the secret "+strconv.Quote(name), fmt.Sprintf("add %q to secrets in [host.allow]", name))
+			add("secrets", i+1, "", reason.Of(reason.SecretAboveCeiling, strconv.Quote(name)))
 		}
 	}
 	most := grantsOf(c.HTTP)
 	for i, g := range grantsOf(a.HTTP) {
 		if !g.Within(most) {
-			add("http", i+1, "", g.String(), fmt.Sprintf("add %q to http in [host.allow]", g))
+			add("http", i+1, "", reason.Of(reason.HTTPAboveCeiling, g.String()))
 		}
 	}
 	return all

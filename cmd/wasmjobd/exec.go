@@ -260,7 +260,7 @@ func (f *execFlags) choose(wasm []byte, c *job.Config) error {
 func impossible(c job.Config) error {
 	c.Name, c.Overlap, c.OnRegistryLoss, c.Layout = "exec", job.Skip, job.CancelOnLoss, job.Layout21
 	if fault, ok := errors.AsType[*job.FieldError](c.Validate()); ok {
-		return usage("%s: %s", fault.Field, fault.Msg)
+		return usage("%s: %s", fault.Field, fault.Why)
 	}
 	return nil
 }

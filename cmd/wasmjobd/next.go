@@ -10,6 +10,7 @@ import (
 
 	"github.com/wasmjob/wasmjob/host/config"
 	"github.com/wasmjob/wasmjob/host/job"
+	"github.com/wasmjob/wasmjob/host/reason"
 )
 
 // maxFires bounds --count.
@@ -155,7 +156,7 @@ func planOf(term *terminal, what string, flags nextFlags, configGiven bool) (pla
 // not have meant to read one.
 func jobOrCron(what string, configGiven bool, err error) error {
 	var problems config.Problems
-	if !configGiven && errors.As(err, &problems) && len(problems) == 1 && problems[0].Code == config.CodeFile {
+	if !configGiven && errors.As(err, &problems) && len(problems) == 1 && problems[0].Why.Code == reason.FileUnreadable {
 		return exitf(exitNotFound, "%q has no blanks, so it is the name of a job, but there is no %s here; say where with --config", what, defaultConfig)
 	}
 	return err

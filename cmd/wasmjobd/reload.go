@@ -126,7 +126,7 @@ func beyond(running, next *config.File) (faults []error) {
 	allow, own := running.Host.Allow, running.Private()
 	for _, c := range next.Jobs {
 		for _, e := range allow.Excess(c.Allow, own) {
-			faults = append(faults, fmt.Errorf("job %s: %s in the configuration that the server was started with; restart it", c.Name, e.Msg))
+			faults = append(faults, fmt.Errorf("job %s: %s in the configuration that the server was started with; restart it", c.Name, e.Why))
 		}
 	}
 	var trees job.Allow

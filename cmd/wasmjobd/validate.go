@@ -14,6 +14,7 @@ import (
 	"github.com/wasmjob/wasmjob/host"
 	"github.com/wasmjob/wasmjob/host/config"
 	"github.com/wasmjob/wasmjob/host/job"
+	"github.com/wasmjob/wasmjob/host/reason"
 )
 
 func validateCommand(term *terminal) *cobra.Command {
@@ -90,7 +91,7 @@ func loadable(ctx context.Context, term *terminal, paths []string, f *config.Fil
 	}
 	var problems config.Problems
 	for _, fault := range faults {
-		problems = append(problems, config.Problem{File: strings.Join(paths, ", "), Path: "jobs." + fault.Job, Code: config.CodeModule, Message: fault.Err.Error()})
+		problems = append(problems, config.Problem{File: strings.Join(paths, ", "), Path: "jobs." + fault.Job, Why: reason.Of(reason.ModuleRefused, fault.Err.Error())})
 	}
 	return problems, nil
 }

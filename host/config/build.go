@@ -2,7 +2,6 @@ package config
 
 import (
 	"encoding/hex"
-	"fmt"
 	"log/slog"
 	"net/netip"
 	"net/url"
@@ -11,6 +10,8 @@ import (
 	"strings"
 	"time"
 	"unicode/utf8"
+
+	"github.com/wasmjob/wasmjob/host/reason"
 )
 
 // Defaults of what the file does not say.
@@ -42,7 +43,7 @@ func get[T any](b *builder, instead T, paths ...string) T {
 }
 
 // fault reports a problem of a value, at its place or at that of the table.
-func (b *builder) fault(table, key, sub string, code Code, message, hint string) {
+func (b *builder) fault(table, key, sub string, why reason.Reason) {
 	path := joinPath(table, key)
 	at := b.named[table]
 	if v := b.values[path]; v.at.file != "" {
@@ -51,7 +52,7 @@ func (b *builder) fault(table, key, sub string, code Code, message, hint string)
 			at = inside
 		}
 	}
-	b.report(at.problem(path+sub, code, message, hint))
+	b.report(at.problem(path+sub, why))
 }
 
 func joinPath(table, key string) string {
@@ -103,7 +104,7 @@ func (b *builder) server() {
 	s.MonitorIP = get(b, "", "server.monitor_ip")
 	for key, ip := range map[string]string{"ip": s.IP, "monitor_ip": s.MonitorIP} {
 		if _, err := netip.ParseAddr(ip); b.isSet("server."+key) && ip != "" && err != nil {
-			b.fault("server", key, "", CodeValue, strconv.Quote(ip)+" is not an IP address", `write an address such as "10.0.0.7"`)
+			b.fault("server", key, "", reason.Of(reason.AddressInvalid, strconv.Quote(ip)))
 		}
 	}
 	s.Labels = b.labels()
@@ -120,22 +121,19 @@ const (
 func (b *builder) labels() map[string]string {
 	labels := get(b, map[string]string(nil), "server.labels")
 	if len(labels) > maxLabels {
-		b.fault("server", "labels", "", CodeValue, fmt.Sprintf("there are %d labels", len(labels)), fmt.Sprintf("write at most %d", maxLabels))
+		b.fault("server", "labels", "", reason.Of(reason.TooManyLabels, strconv.Itoa(len(labels)), strconv.Itoa(maxLabels)))
 	}
 	for _, name := range sortedNames(labels) {
 		sub := "." + quoteKey(name)
 		switch {
 		case !isName(name):
-			b.fault("server", "labels", sub, CodeValue, strconv.Quote(name)+" is no name of a label", nameHint)
+			b.fault("server", "labels", sub, reason.Of(reason.LabelName, strconv.Quote(name)))
 		case len(labels[name]) > maxLabel || !utf8.ValidString(labels[name]):
-			b.fault("server", "labels", sub, CodeValue, "the label is too long", fmt.Sprintf("use at most %d bytes", maxLabel))
+			b.fault("server", "labels", sub, reason.Of(reason.LabelTooLong, strconv.Itoa(maxLabel)))
 		}
 	}
 	return labels
 }
-
-// nameHint says what isName lets through.
-const nameHint = "use up to 64 letters, digits, _, . and -"
 
 // isName reports whether a label or a secret may be called so.
 func isName(name string) bool {
@@ -172,18 +170,17 @@ func (b *builder) history() {
 
 // dsn reads sqlite://relative/path and sqlite:///absolute/path.
 func (b *builder) dsn(dsn string) string {
-	const want = `write "sqlite://history.db"`
-	refuse := func(code Code, message string) { b.fault("history", "dsn", "", code, message, want) }
+	refuse := func(why reason.Reason) { b.fault("history", "dsn", "", why) }
 	scheme, path, ok := strings.Cut(dsn, "://")
 	switch {
 	case !ok:
-		refuse(CodeValue, "the address of a database has a scheme")
+		refuse(reason.Of(reason.DatabaseSchemeless))
 	case scheme == "postgres", scheme == "postgresql", scheme == "mysql":
-		refuse(CodeRelease, scheme+" is not in this release")
+		refuse(reason.Of(reason.DatabaseNotServed, scheme))
 	case scheme != "sqlite":
-		refuse(CodeValue, strconv.Quote(scheme)+" is not a kind of database")
+		refuse(reason.Of(reason.DatabaseUnknown, strconv.Quote(scheme)))
 	case path == "" || strings.ContainsAny(path, "?#"):
-		refuse(CodeValue, "a path and nothing else follows sqlite://")
+		refuse(reason.Of(reason.DatabasePath))
 	default:
 		return b.resolve(b.values["history.dsn"].at, path)
 	}
@@ -195,31 +192,30 @@ func (b *builder) module(path, name string) {
 	source := get(b, "", path+".source")
 	switch {
 	case !b.isSet(path + ".source"):
-		b.fault(path, "", "", CodeMissing, "source is missing", `write source = "file:path/to/module.wasm"`)
+		b.fault(path, "", "", reason.Of(reason.SourceMissing))
 	case !b.values[path+".source"].refused:
 		m.Path = b.source(path, source)
 	}
 	if digest, err := hex.DecodeString(m.SHA256); b.isSet(path+".sha256") && !b.values[path+".sha256"].refused && (err != nil || len(digest) != 32) {
-		b.fault(path, "sha256", "", CodeValue, "not a SHA-256 digest", "write the 64 digits that sha256sum prints")
+		b.fault(path, "sha256", "", reason.Of(reason.DigestUnreadable))
 	}
 	b.file.Modules = append(b.file.Modules, m)
 }
 
 // source reads where a module comes from: "file:path" or a path.
 func (b *builder) source(module, source string) string {
-	const want = `write "file:path/to/module.wasm"`
 	rest, isFile := strings.CutPrefix(source, "file:")
 	if u, err := url.Parse(source); !isFile && err == nil && u.Scheme != "" {
 		if u.Scheme == "https" || u.Scheme == "oci" {
-			b.fault(module, "source", "", CodeRelease, u.Scheme+" is not in this release", want)
+			b.fault(module, "source", "", reason.Of(reason.SourceNotServed, u.Scheme))
 		} else {
-			b.fault(module, "source", "", CodeValue, strconv.Quote(u.Scheme)+" is not a source of modules", want)
+			b.fault(module, "source", "", reason.Of(reason.SourceUnknown, strconv.Quote(u.Scheme)))
 		}
 		return ""
 	}
 	rest = strings.TrimPrefix(rest, "//")
 	if rest == "" {
-		b.fault(module, "source", "", CodeValue, "the path is empty", want)
+		b.fault(module, "source", "", reason.Of(reason.SourceEmpty))
 		return ""
 	}
 	return b.resolve(b.values[module+".source"].at, rest)
@@ -232,7 +228,7 @@ func (b *builder) path(key, instead string) string {
 		return b.resolve(b.values[key].at, path)
 	}
 	if b.isSet(key) && !b.values[key].refused {
-		b.fault("", key, "", CodeValue, "the path is empty", "remove it")
+		b.fault("", key, "", reason.Of(reason.PathEmpty))
 	}
 	return b.resolve(place{file: b.main}, instead)
 }

@@ -9,6 +9,7 @@ import (
 
 	"github.com/wasmjob/wasmjob/abi/conformance"
 	"github.com/wasmjob/wasmjob/host/job"
+	"github.com/wasmjob/wasmjob/host/reason"
 )
 
 // caseKeys returns every key of a file of cases; docs/CASES.md tells them.
@@ -95,7 +96,7 @@ func ParseCases(name string, content []byte) ([]conformance.Case, error) {
 		cases = append(cases, c.build())
 	}
 	if len(cases) == 0 && len(r.problems) == 0 {
-		r.report(place{file: name}.problem("cases", CodeMissing, "there are no cases", "write [cases.<name>]"))
+		r.report(place{file: name}.problem("cases", reason.Of(reason.CasesMissing)))
 	}
 	if len(r.problems) > 0 {
 		return nil, r.problems.sorted(r.order)

@@ -11,6 +11,7 @@ import (
 
 	"github.com/wasmjob/wasmjob/abi/conformance"
 	"github.com/wasmjob/wasmjob/host/job"
+	"github.com/wasmjob/wasmjob/host/reason"
 )
 
 // caseBuilder makes one case of the values that were read.
@@ -54,9 +55,9 @@ func (b *caseBuilder) millis(key string, instead time.Duration) int64 {
 }
 
 // wrong reports a problem of a key's value, or of what is inside of it.
-func (b *caseBuilder) wrong(key, sub, message, hint string) {
+func (b *caseBuilder) wrong(key, sub string, why reason.Reason) {
 	if path := b.table + "." + key; !b.faulty[path] && !b.faulty[path+sub] {
-		b.fault(b.table, key, sub, CodeValue, message, hint)
+		b.fault(b.table, key, sub, why)
 	}
 }
 
@@ -79,7 +80,7 @@ func (b *caseBuilder) request() {
 		if !b.has(key) {
 			key = "total"
 		}
-		b.wrong(key, "", fmt.Sprintf("item %d of %d: items are numbered from 0", item, total), fmt.Sprintf("write total = %d or more", item+1))
+		b.wrong(key, "", reason.Of(reason.CaseItem, strconv.FormatInt(item, 10), strconv.FormatInt(total, 10), strconv.FormatInt(item+1, 10)))
 	}
 	name, scheduled := b.text("job", "job"), b.moment("scheduled", caseScheduled()).UnixMilli()
 	plain := job.Config{Name: name, Kind: job.Simple, Shards: 1, Overlap: job.Skip, OnRegistryLoss: job.CancelOnLoss, Layout: job.Layout21}
@@ -102,7 +103,7 @@ func (b *caseBuilder) request() {
 		r.Run.ItemParam, r.Run.Params[int(item)] = &param, param
 		text, err := job.FormatItemParams(r.Run.Params)
 		if err != nil {
-			b.wrong("item_param", "", err.Error(), "put such values into config")
+			b.wrong("item_param", "", reason.Of(reason.CaseParamUnwritable, err.Error()))
 		}
 		plain.ItemParams = text
 	}
@@ -120,11 +121,11 @@ func (b *caseBuilder) sameAsServe(c job.Config) {
 	switch {
 	case !ok:
 	case fault.Field == "name":
-		b.wrong("job", "", fault.Msg, `write a name such as "job"`)
+		b.wrong("job", "", reason.Of(reason.CaseJob, fault.Why.String()))
 	case fault.Field == "item_params":
-		b.wrong("item_param", "", fault.Msg, fault.Hint)
+		b.wrong("item_param", "", fault.Why)
 	default:
-		b.wrong(fault.Field, "", fault.Msg, fault.Hint)
+		b.wrong(fault.Field, "", fault.Why)
 	}
 }
 
@@ -156,7 +157,7 @@ func (b *caseBuilder) allow() {
 		mode, rest, _ := strings.Cut(entry, ":")
 		colon := strings.LastIndexByte(rest, ':')
 		if mode != "ro" && mode != "rw" || colon <= 0 || !strings.HasPrefix(rest[colon+1:], "/") {
-			b.wrong("dirs", "["+strconv.Itoa(i)+"]", strconv.Quote(entry)+" is not a grant", `write "ro:testdata:/path/for/the/guest"`)
+			b.wrong("dirs", "["+strconv.Itoa(i)+"]", reason.Of(reason.GrantUnreadable, strconv.Quote(entry), `"ro:testdata:/path/for/the/guest"`))
 			continue
 		}
 		at := b.values[b.table+".dirs"].at
@@ -172,7 +173,7 @@ func (b *caseBuilder) exchanges() {
 		method, target, _ := strings.Cut(request, " ")
 		u, err := url.Parse(target)
 		if method == "" || strings.ToUpper(method) != method || err != nil || u.Host == "" || u.Scheme != "http" && u.Scheme != "https" {
-			b.report(b.named[path].problem(path, CodeValue, strconv.Quote(request)+" is not a request", `write "GET https://example.org/path"`))
+			b.report(b.named[path].problem(path, reason.Of(reason.CaseRequest, strconv.Quote(request))))
 			continue
 		}
 		key := strings.TrimPrefix(path, b.table+".") + "."
@@ -192,7 +193,7 @@ func (b *caseBuilder) instances() {
 	for _, path := range inside(b.leaves, top) {
 		id := caseID(unquoteKey(strings.TrimPrefix(path, top)))
 		if err := job.InstanceID(id).Validate(); err != nil {
-			b.report(b.values[path].at.problem(path, CodeValue, err.Error(), `write "10.0.0.1" = { label = "value" }`))
+			b.report(b.values[path].at.problem(path, reason.Of(reason.CaseInstance, err.Error())))
 			continue
 		}
 		labels[id], _ = b.values[path].is.(map[string]string)
@@ -201,7 +202,7 @@ func (b *caseBuilder) instances() {
 	slices.Sort(b.ids)
 	slices.Reverse(b.ids)
 	if same := len(b.ids) != len(labels); same {
-		b.report(b.named[b.table].problem(b.table+".instances", CodeDuplicate, "an instance is there twice", "an id without "+job.Delimiter+" ends with "+job.Delimiter+"1"))
+		b.report(b.named[b.table].problem(b.table+".instances", reason.Of(reason.CaseInstanceTwice, job.Delimiter)))
 	}
 	d := &b.c.Request.Deal
 	for _, id := range b.ids {
@@ -212,7 +213,7 @@ func (b *caseBuilder) instances() {
 	}
 	total := int(b.number("total", 1))
 	if n := len(b.list("previous")); n > total {
-		b.wrong("previous", "", fmt.Sprintf("%d owners of %d items", n, total), "write one id for each item")
+		b.wrong("previous", "", reason.Of(reason.CaseOwners, strconv.Itoa(n), strconv.Itoa(total)))
 		return
 	}
 	d.Previous = slices.Repeat([]int{-1}, total)
@@ -249,7 +250,7 @@ func (b *caseBuilder) want() {
 	for i, line := range w.Lines {
 		level, _, _ := strings.Cut(line, " ")
 		if !slices.Contains([]string{"trace", "debug", "info", "warn", "error"}, level) {
-			b.wrong("want.log", "["+strconv.Itoa(i)+"]", strconv.Quote(line)+" does not begin with a level", `write "info text"`)
+			b.wrong("want.log", "["+strconv.Itoa(i)+"]", reason.Of(reason.CaseLog, strconv.Quote(line)))
 		}
 	}
 	w.Values = b.texts("want.state")
@@ -288,12 +289,12 @@ func (b *caseBuilder) owners() func(conformance.Answer) error {
 	for i, id := range b.list("want.owners") {
 		owner := slices.Index(b.ids, caseID(id))
 		if owner < 0 {
-			b.wrong("want.owners", "["+strconv.Itoa(i)+"]", strconv.Quote(id)+" is none of the instances", "name one of the table instances")
+			b.wrong("want.owners", "["+strconv.Itoa(i)+"]", reason.Of(reason.CaseInstanceUnknown, strconv.Quote(id)))
 		}
 		want = append(want, owner)
 	}
 	if n, total := len(want), int(b.number("total", 1)); want != nil && n != total {
-		b.wrong("want.owners", "", fmt.Sprintf("%d owners of %d items", n, total), "write one id for each item")
+		b.wrong("want.owners", "", reason.Of(reason.CaseOwners, strconv.Itoa(n), strconv.Itoa(total)))
 	}
 	ids := b.ids
 	return func(a conformance.Answer) error {

@@ -19,6 +19,7 @@ import (
 	"time"
 
 	"github.com/wasmjob/wasmjob/host/job"
+	"github.com/wasmjob/wasmjob/host/reason"
 )
 
 // File is what the configuration says, complete with defaults, all paths
@@ -126,7 +127,7 @@ func Load(paths []string, o Options) (*File, error) {
 		}
 		text, err := readText(o.Stdin)
 		if err != nil {
-			r.report(place{file: stdin}.problem("", CodeFile, plainError(err), ""))
+			r.report(place{file: stdin}.problem("", reason.Of(reason.StdinUnreadable, plainError(err))))
 			continue
 		}
 		r.follow(source{name: stdin, text: text}, read)
@@ -142,7 +143,7 @@ func Parse(name string, text []byte, o Options) (*File, error) {
 	r := newReader(o)
 	s := source{name: name, dir: filepath.Dir(name), text: string(text)}
 	if include := r.add(s); include.is != nil {
-		r.report(include.at.problem("include", CodeConflict, "cannot be used here", "load the file from disk"))
+		r.report(include.at.problem("include", reason.Of(reason.IncludeImpossible)))
 	}
 	return r.finish()
 }
@@ -150,8 +151,8 @@ func Parse(name string, text []byte, o Options) (*File, error) {
 // At returns a problem at the place where the job or module with this dotted
 // path ("modules.hello") is defined; for what is found after Load, such as a
 // file that is no module.
-func (f *File) At(path string, code Code, message, hint string) Problem {
-	return f.named[path].problem(path, code, message, hint)
+func (f *File) At(path string, why reason.Reason) Problem {
+	return f.named[path].problem(path, why)
 }
 
 // load reads the file at path, unless it was read before, and what it includes.
@@ -173,7 +174,7 @@ func (r *reader) follow(s source, read map[string]bool) {
 		at := include.inside["["+strconv.Itoa(i)+"]"]
 		if pattern == "" {
 			if name := "include[" + strconv.Itoa(i) + "]"; !r.faulty[name] {
-				r.report(at.problem(name, CodeValue, "the path is empty", "remove it"))
+				r.report(at.problem(name, reason.Of(reason.PathEmpty)))
 			}
 			r.broken = true
 			continue
@@ -183,7 +184,7 @@ func (r *reader) follow(s source, read map[string]bool) {
 				continue
 			}
 			if len(read) > maxFiles {
-				r.report(at.problem("include", CodeFile, "more than "+strconv.Itoa(maxFiles)+" files", "put several jobs into one file"))
+				r.report(at.problem("include", reason.Of(reason.TooManyFiles, strconv.Itoa(maxFiles))))
 				return
 			}
 			inner, ok := r.openIncluded(path)
@@ -191,7 +192,7 @@ func (r *reader) follow(s source, read map[string]bool) {
 				continue
 			}
 			if nested := r.add(inner); nested.at.file != "" {
-				r.report(nested.at.problem("include", CodeConflict, "an included file cannot include others", "name them in "+s.name))
+				r.report(nested.at.problem("include", reason.Of(reason.IncludeNested, s.name)))
 			}
 		}
 	}
@@ -205,10 +206,10 @@ func (r *reader) match(dir, pattern string, at place) []string {
 	paths, err := filepath.Glob(pattern)
 	switch {
 	case err != nil:
-		r.report(at.problem("include", CodeValue, "not a pattern", `write a path like "jobs.d/*.toml"`))
+		r.report(at.problem("include", reason.Of(reason.IncludePattern)))
 	case len(paths) == 0 && !strings.ContainsAny(pattern, `*?[`):
 		r.broken = true
-		r.report(at.problem("include", CodeFile, pattern+" does not exist", "check the path"))
+		r.report(at.problem("include", reason.Of(reason.FileMissing, pattern)))
 	}
 	slices.Sort(paths)
 	return paths

@@ -62,6 +62,11 @@ func linesOf(t *testing.T, f *File, err error) []string {
 	if f != nil {
 		t.Error("there are problems and a File")
 	}
+	for _, p := range ps {
+		if p.Why.Code == "" || p.Why.String() == "" {
+			t.Errorf("%v: the fault has no code, or no words", p)
+		}
+	}
 	return strings.Split(ps.Error(), "\n")
 }
 
@@ -368,24 +373,24 @@ func TestDurationsAndSizes(t *testing.T) {
 		"250ms": 250 * time.Millisecond, "90s": 90 * time.Second, "1h30m": 90 * time.Minute, "1.5h": 90 * time.Minute,
 		"30d": 720 * time.Hour, "2w": 336 * time.Hour, "0s": 0,
 	} {
-		if got, f := parseDuration(s); f != nil || got != want {
-			t.Errorf("parseDuration(%q) = %v, %v", s, got, f)
+		if got, why := parseDuration(s); !why.None() || got != want {
+			t.Errorf("parseDuration(%q) = %v, %v", s, got, why)
 		}
 	}
 	for _, s := range []string{"", "s", "1", "1.5", "1x", "-1s", "1 s", "1s ", "1..5s", "9999999d", "1µs", "1s2"} {
-		if got, f := parseDuration(s); f == nil {
+		if got, why := parseDuration(s); why.None() {
 			t.Errorf("parseDuration(%q) = %v, want a fault", s, got)
 		}
 	}
 	for s, want := range map[string]int64{
 		"512B": 512, "4KiB": 4096, "64MiB": 64 << 20, "64 MiB": 64 << 20, "1GiB": 1 << 30, "2kB": 2000, "3MB": 3e6, "1GB": 1e9,
 	} {
-		if got, f := parseSize(s); f != nil || got != want {
-			t.Errorf("parseSize(%q) = %v, %v", s, got, f)
+		if got, why := parseSize(s); !why.None() || got != want {
+			t.Errorf("parseSize(%q) = %v, %v", s, got, why)
 		}
 	}
 	for _, s := range []string{"", "B", "1", "1.5MiB", "-1B", "1mib", "99999999999999999999B", "9223372036854775807GiB"} {
-		if got, f := parseSize(s); f == nil {
+		if got, why := parseSize(s); why.None() {
 			t.Errorf("parseSize(%q) = %v, want a fault", s, got)
 		}
 	}

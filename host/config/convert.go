@@ -8,13 +8,14 @@ import (
 	"time"
 
 	"github.com/wasmjob/wasmjob/host/job"
+	"github.com/wasmjob/wasmjob/host/reason"
 )
 
 // convert turns what the TOML parser gave for key k into the Go value that the
 // key stands for: string, bool, int64 (numbers and sizes), time.Duration,
 // []string, map[string]string, job.Pool. at is called with the sub-path ("" for the value
 // itself, "[0]" or ".name" for what is inside) of every fault.
-func convert(k key, raw any, lookup func(string) (string, bool), at func(sub string, f *fault)) (any, bool) {
+func convert(k key, raw any, lookup func(string) (string, bool), at func(sub string, why reason.Reason)) (any, bool) {
 	c := converter{key: k, lookup: lookup, at: at}
 	v := c.value(raw)
 	return v, !c.refused
@@ -23,15 +24,15 @@ func convert(k key, raw any, lookup func(string) (string, bool), at func(sub str
 type converter struct {
 	key     key
 	lookup  func(string) (string, bool)
-	at      func(sub string, f *fault)
+	at      func(sub string, why reason.Reason)
 	refused bool
 }
 
 // refuse reports a fault. One inside of a list or a table leaves the rest of it
 // in force, so that what is wrong there is found in the same pass.
-func (c *converter) refuse(sub string, f *fault) {
+func (c *converter) refuse(sub string, why reason.Reason) {
 	c.refused = c.refused || sub == ""
-	c.at(sub, f)
+	c.at(sub, why)
 }
 
 func (c *converter) value(raw any) any {
@@ -61,98 +62,93 @@ func (c *converter) value(raw any) any {
 		c.refuse("", c.notText(raw))
 		return nil
 	}
-	s, f := c.expand(s)
-	if f == nil {
+	s, why := c.expand(s)
+	if why.None() {
 		var v any
-		if v, f = c.parse(s); f == nil {
+		if v, why = c.parse(s); why.None() {
 			return v
 		}
 	}
-	c.refuse("", f)
+	c.refuse("", why)
 	return nil
 }
 
 // expand replaces the variables of a string.
-func (c *converter) expand(s string) (string, *fault) {
+func (c *converter) expand(s string) (string, reason.Reason) {
 	if c.key.plain {
-		return s, nil
+		return s, reason.Reason{}
 	}
 	// A guest that got the reference for the secret would go on with it.
 	if strings.HasPrefix(s, "secret://") {
-		return "", refuse(CodeRelease, "write ${NAME} to take it from the environment", "secret:// is not in this release")
+		return "", reason.Of(reason.SecretsNotServed)
 	}
 	return expand(s, c.lookup)
 }
 
 // parse reads a string value after its variables have been replaced.
-func (c *converter) parse(s string) (any, *fault) {
+func (c *converter) parse(s string) (any, reason.Reason) {
 	k := c.key
 	switch k.takes {
 	case word:
 		return s, c.word(s)
 	case duration:
 		if slices.Contains(k.words, s) {
-			return time.Duration(0), nil
+			return time.Duration(0), reason.Reason{}
 		}
-		d, f := parseDuration(s)
-		if f == nil && d == 0 {
-			hint := "remove it"
+		d, why := parseDuration(s)
+		if why.None() && d == 0 {
+			why = reason.Of(reason.DurationZero)
 			if slices.Contains(k.words, off) {
-				hint = `write "off"`
+				why = reason.Of(reason.DurationZeroOff)
 			}
-			f = refuse(CodeValue, hint, "a duration of nothing")
 		}
-		return d, f
+		return d, why
 	case size:
-		n, f := parseSize(s)
-		if f == nil && (n < k.min || n > k.max) {
-			f = refuse(CodeValue, fmt.Sprintf("write %q to %q", formatSize(k.min), formatSize(k.max)), "%s is out of range", s)
+		n, why := parseSize(s)
+		if why.None() && (n < k.min || n > k.max) {
+			why = reason.Of(reason.OutOfRange, s, strconv.Quote(formatSize(k.min)), strconv.Quote(formatSize(k.max)))
 		}
-		return n, f
+		return n, why
 	}
-	return s, nil
+	return s, reason.Reason{}
 }
 
-func (c *converter) word(s string) *fault {
+func (c *converter) word(s string) reason.Reason {
 	k := c.key
 	if slices.Contains(k.words, s) {
-		return nil
+		return reason.Reason{}
 	}
-	want := "write " + quoted(k.words)
 	if slices.Contains(k.later, s) {
-		return refuse(CodeRelease, want, "%q is not in this release", s)
+		return reason.Of(reason.WordNotServed, strconv.Quote(s), quoted(k.words))
 	}
 	if near := Nearest(s, k.words); near != "" {
-		want = fmt.Sprintf("did you mean %q?", near)
+		return reason.Of(reason.WordMeant, strconv.Quote(s), strconv.Quote(near))
 	}
-	return refuse(CodeValue, want, "%q is not known here", s)
+	return reason.Of(reason.WordUnknown, strconv.Quote(s), quoted(k.words))
 }
 
 // notText explains what to write instead of a bare number and the like.
-func (c *converter) notText(raw any) *fault {
+func (c *converter) notText(raw any) reason.Reason {
 	n, whole := raw.(int64)
 	switch {
 	case c.key.takes == duration && whole && n > 0:
-		return refuse(CodeType, fmt.Sprintf("write \"%ds\" for seconds", n), "a duration is a string with a unit")
+		return reason.Of(reason.DurationBare, strconv.FormatInt(n, 10))
 	case c.key.takes == duration:
-		return refuse(CodeType, `write "90s"`, "a duration is a string with a unit, not %s", kindOf(raw))
+		return reason.Of(reason.DurationWanted, kindOf(raw))
 	case c.key.takes == size && whole && n > 0:
-		return refuse(CodeType, fmt.Sprintf("write \"%dB\" for bytes or \"%dMiB\"", n, n), "a size is a string with a unit")
+		return reason.Of(reason.SizeBare, strconv.FormatInt(n, 10))
 	case c.key.takes == size:
-		return refuse(CodeType, `write "64MiB"`, "a size is a string with a unit, not %s", kindOf(raw))
+		return reason.Of(reason.SizeWanted, kindOf(raw))
 	case c.key.takes == items:
-		return refuse(CodeType, `write { 0 = "a", 1 = "b" }`, "item parameters are a table or a string, not %s", kindOf(raw))
+		return reason.Of(reason.ItemParamsWanted, kindOf(raw))
 	case c.key.takes == word:
-		return refuse(CodeType, "write "+quoted(c.key.words), "a string is wanted, not %s", kindOf(raw))
-	}
-	hint := "put it in quotes"
-	switch {
+		return reason.Of(reason.TextWantedAs, kindOf(raw), quoted(c.key.words))
 	case c.key.secret:
-		hint = `write "env:NAME"`
+		return reason.Of(reason.TextWantedAs, kindOf(raw), `"env:NAME"`)
 	case whole:
-		hint = fmt.Sprintf("write \"%d\"", n)
+		return reason.Of(reason.TextWantedAs, kindOf(raw), fmt.Sprintf(`"%d"`, n))
 	}
-	return refuse(CodeType, hint, "a string is wanted, not %s", kindOf(raw))
+	return reason.Of(reason.TextWanted, kindOf(raw))
 }
 
 func (c *converter) flag(raw any) any {
@@ -160,31 +156,32 @@ func (c *converter) flag(raw any) any {
 	if ok {
 		return b
 	}
-	hint := "write true or false"
+	why := reason.Of(reason.FlagWanted, kindOf(raw))
 	if s, _ := raw.(string); s == "true" || s == "false" {
-		hint = "write " + s + " without quotes"
+		why = reason.Of(reason.FlagInQuotes, kindOf(raw), s)
 	}
-	c.refuse("", refuse(CodeType, hint, "true or false is wanted, not %s", kindOf(raw)))
+	c.refuse("", why)
 	return nil
 }
 
 func (c *converter) number(raw any) any {
 	k := c.key
+	least, most := strconv.FormatInt(k.min, 10), strconv.FormatInt(k.max, 10)
 	n, ok := raw.(int64)
 	if !ok {
-		hint := fmt.Sprintf("write a number from %d to %d", k.min, k.max)
+		why := reason.Of(reason.NumberWanted, kindOf(raw), least, most)
 		if s, _ := raw.(string); isNumber(s) {
-			hint = "write " + s + " without quotes"
+			why = reason.Of(reason.NumberInQuotes, kindOf(raw), s)
 		}
-		c.refuse("", refuse(CodeType, hint, "a whole number is wanted, not %s", kindOf(raw)))
+		c.refuse("", why)
 		return nil
 	}
 	if n < k.min || n > k.max {
-		hint := fmt.Sprintf("write %d to %d", k.min, k.max)
+		why := reason.Of(reason.OutOfRange, strconv.FormatInt(n, 10), least, most)
 		if k.min == k.max {
-			hint = fmt.Sprintf("write %d", k.min)
+			why = reason.Of(reason.OutOfRangeOfOne, strconv.FormatInt(n, 10), least)
 		}
-		c.refuse("", refuse(CodeValue, hint, "%d is out of range", n))
+		c.refuse("", why)
 		return nil
 	}
 	return n
@@ -193,7 +190,7 @@ func (c *converter) number(raw any) any {
 func (c *converter) list(raw any) any {
 	elements, ok := raw.([]any)
 	if !ok {
-		c.refuse("", refuse(CodeType, `write ["a", "b"]`, "a list of strings is wanted, not %s", kindOf(raw)))
+		c.refuse("", reason.Of(reason.ListWanted, kindOf(raw)))
 		return nil
 	}
 	out := make([]string, 0, len(elements))
@@ -208,7 +205,7 @@ func (c *converter) list(raw any) any {
 func (c *converter) texts(raw any) any {
 	table, ok := raw.(map[string]any)
 	if !ok {
-		c.refuse("", refuse(CodeType, `write { name = "text" }`, "a table of strings is wanted, not %s", kindOf(raw)))
+		c.refuse("", reason.Of(reason.TextsWanted, kindOf(raw)))
 		return nil
 	}
 	out := make(map[string]string, len(table))
@@ -224,20 +221,20 @@ func (c *converter) texts(raw any) any {
 func (c *converter) text(sub string, raw any) (string, bool) {
 	s, ok := raw.(string)
 	if !ok {
-		hint := "put it in quotes"
+		why := reason.Of(reason.TextWanted, kindOf(raw))
 		switch raw.(type) {
 		case bool, int64, float64:
-			hint = fmt.Sprintf("write %q", fmt.Sprint(raw))
+			why = reason.Of(reason.TextWantedAs, kindOf(raw), strconv.Quote(fmt.Sprint(raw)))
 		}
 		if c.key.secret {
-			hint = `write "env:NAME"`
+			why = reason.Of(reason.TextWantedAs, kindOf(raw), `"env:NAME"`)
 		}
-		c.refuse(sub, refuse(CodeType, hint, "a string is wanted, not %s", kindOf(raw)))
+		c.refuse(sub, why)
 		return "", false
 	}
-	s, f := c.expand(s)
-	if f != nil {
-		c.refuse(sub, f)
+	s, why := c.expand(s)
+	if !why.None() {
+		c.refuse(sub, why)
 		return "", false
 	}
 	return s, true
@@ -251,7 +248,7 @@ func (c *converter) itemTable(table map[string]any) any {
 		sub := "." + quoteKey(name)
 		item, err := strconv.Atoi(name)
 		if err != nil || strconv.Itoa(item) != name {
-			c.refuse(sub, refuse(CodeValue, `write { 0 = "a", 1 = "b" }`, "%q is not the number of an item", name))
+			c.refuse(sub, reason.Of(reason.ItemNumber, strconv.Quote(name)))
 			continue
 		}
 		s, ok := c.text(sub, table[name])
@@ -259,36 +256,35 @@ func (c *converter) itemTable(table map[string]any) any {
 			continue
 		}
 		if _, err := job.FormatItemParams(map[int]string{item: s}); err != nil {
-			c.refuse(sub, refuse(CodeValue, "put such values into [jobs.<name>.config]", "%v", err))
+			c.refuse(sub, reason.Of(reason.ItemParamUnwritable, err.Error()))
 			continue
 		}
 		byItem[item] = s
 	}
 	line, err := job.FormatItemParams(byItem)
 	if err != nil {
-		c.refuse("", refuse(CodeValue, "", "%v", err))
+		c.refuse("", reason.Of(reason.ItemParamUnwritable, err.Error()))
 	}
 	return line
 }
 
 // instances reads "per-run" or { pool = 4, max_uses = 100 }.
 func (c *converter) instances(raw any) any {
-	const want = `write "per-run" or { pool = 4, max_uses = 100 }`
 	table, ok := raw.(map[string]any)
 	if s, text := raw.(string); text && s == perRun {
 		return job.Pool{}
 	} else if !ok {
-		f := refuse(CodeType, want, "a table is wanted, not %s", kindOf(raw))
+		why := reason.Of(reason.InstancesWanted, kindOf(raw))
 		if text {
-			f = refuse(CodeValue, want, "%q is not known here", s)
+			why = reason.Of(reason.InstancesUnknown, strconv.Quote(s))
 		}
-		c.refuse("", f)
+		c.refuse("", why)
 		return nil
 	}
 	var pool job.Pool
 	for _, name := range sortedNames(table) {
 		sub := "." + quoteKey(name)
-		inner := converter{key: key{takes: number, min: 1, max: job.MaxPool}, at: func(_ string, f *fault) { c.refuse(sub, f) }}
+		inner := converter{key: key{takes: number, min: 1, max: job.MaxPool}, at: func(_ string, why reason.Reason) { c.refuse(sub, why) }}
 		switch name {
 		case "pool":
 			pool.Size = inner.whole(table[name])
@@ -298,11 +294,11 @@ func (c *converter) instances(raw any) any {
 			pool.MaxUses = inner.whole(table[name])
 			c.refused = c.refused || pool.MaxUses == 0
 		default:
-			c.refuse(sub, refuse(CodeUnknownKey, "known here: max_uses, pool", "unknown key"))
+			c.refuse(sub, reason.Of(reason.KeyUnknown, "max_uses, pool"))
 		}
 	}
 	if _, ok := table["pool"]; !ok && !c.refused {
-		c.refuse("", refuse(CodeMissing, want, "pool is missing"))
+		c.refuse("", reason.Of(reason.PoolMissing))
 	}
 	return pool
 }
@@ -324,7 +320,7 @@ func (c *converter) moment(raw any) any {
 			return at
 		}
 	}
-	c.refuse("", refuse(CodeValue, "write 2026-01-02T03:04:05Z", "a date with a time and a zone is wanted"))
+	c.refuse("", reason.Of(reason.MomentWanted))
 	return nil
 }
 
@@ -332,7 +328,7 @@ func (c *converter) moment(raw any) any {
 func (c *converter) sums(raw any) any {
 	table, ok := raw.(map[string]any)
 	if !ok {
-		c.refuse("", refuse(CodeType, `write { name = 1 }`, "a table of numbers is wanted, not %s", kindOf(raw)))
+		c.refuse("", reason.Of(reason.NumbersWanted, kindOf(raw)))
 		return nil
 	}
 	out := make(map[string]float64, len(table))
@@ -343,7 +339,7 @@ func (c *converter) sums(raw any) any {
 		case float64:
 			out[name] = n
 		default:
-			c.refuse("."+quoteKey(name), refuse(CodeType, "write a number", "a number is wanted, not %s", kindOf(n)))
+			c.refuse("."+quoteKey(name), reason.Of(reason.AnyNumberWanted, kindOf(n)))
 		}
 	}
 	return out

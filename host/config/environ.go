@@ -3,6 +3,8 @@ package config
 import (
 	"strconv"
 	"strings"
+
+	"github.com/wasmjob/wasmjob/host/reason"
 )
 
 const envPrefix = "WASMJOBD_"
@@ -54,17 +56,17 @@ func (r *reader) overlayOne(variable string, parts []string) {
 		full := joinKey(path, part)
 		switch {
 		case len(meant) > 1:
-			r.report(at.problem(full, CodeConflict, "the variable may mean "+quoted(meant), "set it in a file, or give one of them another name"))
+			r.report(at.problem(full, reason.Of(reason.VariableAmbiguous, quoted(meant))))
 			return
 		case n.children == nil:
 			r.unset(at, path, n.key)
 			return
 		case child == nil:
-			r.report(at.problem(full, CodeUnknownKey, "unknown key", suggest(n, path, part)))
+			r.report(at.problem(full, unknownKey(n, path, part)))
 			return
 		case n.free() && r.named[full] == place{}:
 			if !r.broken {
-				r.report(at.problem(full, CodeReference, "a variable cannot define it", "define it in a file"))
+				r.report(at.problem(full, reason.Of(reason.VariableDefinesNothing)))
 			}
 			return
 		}
@@ -73,18 +75,18 @@ func (r *reader) overlayOne(variable string, parts []string) {
 	k := n.key
 	switch {
 	case n.children != nil:
-		r.report(at.problem(path, CodeType, "this is a table, a variable sets one key", "append __ and a key"))
+		r.report(at.problem(path, reason.Of(reason.VariableOfTable)))
 		return
 	case k.release != "", k.takes == texts:
 		r.unset(at, path, k)
 		return
 	case path == "include", path == "schema":
-		r.report(at.problem(path, CodeConflict, "cannot be set by a variable", "set it in the file"))
+		r.report(at.problem(path, reason.Of(reason.VariableOfFileKey)))
 		return
 	}
 	// What a variable holds is taken as it is, dollars and all.
-	is, ok := convert(k, fromText(k, r.env[variable]), nil, func(sub string, f *fault) {
-		r.report(at.problem(path+sub, f.code, f.message, f.hint))
+	is, ok := convert(k, fromText(k, r.env[variable]), nil, func(sub string, why reason.Reason) {
+		r.report(at.problem(path+sub, why))
 	})
 	r.values[path] = value{is: is, at: at, refused: !ok}
 }
@@ -93,11 +95,11 @@ func (r *reader) overlayOne(variable string, parts []string) {
 func (r *reader) unset(at place, path string, k key) {
 	switch {
 	case k.release != "":
-		r.report(at.problem(path, CodeRelease, "not in this release", k.release))
+		r.report(at.problem(path, reason.Of(reason.KeyNotServed, k.release)))
 	case k.takes == texts:
-		r.report(at.problem(path, CodeType, "a table cannot be set by a variable", "set it in a file; ${NAME} takes a variable of another name"))
+		r.report(at.problem(path, reason.Of(reason.VariableForTable)))
 	default:
-		r.report(at.problem(path, CodeType, "this is a value, not a table", "let the name of the variable end here"))
+		r.report(at.problem(path, reason.Of(reason.VariableTooLong)))
 	}
 }
 

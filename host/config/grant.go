@@ -2,7 +2,6 @@ package config
 
 import (
 	"errors"
-	"fmt"
 	"slices"
 	"strconv"
 	"strings"
@@ -10,6 +9,7 @@ import (
 	"github.com/wasmjob/wasmjob/host"
 	"github.com/wasmjob/wasmjob/host/internal/outbound"
 	"github.com/wasmjob/wasmjob/host/job"
+	"github.com/wasmjob/wasmjob/host/reason"
 )
 
 // Ceiling is the table [host.allow]: the most that this server grants to any
@@ -41,7 +41,7 @@ func (b *builder) ceiling() Ceiling {
 		}
 		mode, dir, _ := strings.Cut(entry, ":")
 		if mode != "ro" && mode != "rw" || dir == "" {
-			b.fault("host.allow", "dirs", sub, CodeValue, strconv.Quote(entry)+" is not a grant", `write "ro:/directory" or "rw:/directory"`)
+			b.fault("host.allow", "dirs", sub, reason.Of(reason.GrantUnreadable, strconv.Quote(entry), `"ro:/directory" or "rw:/directory"`))
 			continue
 		}
 		c.Dirs = append(c.Dirs, Tree{Path: b.resolve(v.at, dir), Write: mode == "rw"})
@@ -62,11 +62,11 @@ func (b *builder) ceilingSecrets() []string {
 		if b.faulty[path+sub] || b.broken || b.values["host.secrets"].refused || slices.Contains(known, name) || b.faulty[joinKey("host.secrets", name)] {
 			continue
 		}
-		hint := fmt.Sprintf(`add %s = "env:NAME" to [host.secrets]`, quoteKey(name))
+		why := reason.Of(reason.SecretUnknown, strconv.Quote(name), quoteKey(name))
 		if near := Nearest(name, known); near != "" {
-			hint = fmt.Sprintf("did you mean %q?", near)
+			why = reason.Of(reason.SecretMeant, strconv.Quote(name), strconv.Quote(near))
 		}
-		b.fault("host.allow", "secrets", sub, CodeReference, "there is no secret "+strconv.Quote(name), hint)
+		b.fault("host.allow", "secrets", sub, why)
 	}
 	return names
 }
@@ -97,7 +97,7 @@ func (b *builder) grants(path string) job.Allow {
 		case b.faulty[table+"."+e.Key+sub]: // it has its problem
 		case e.Key == "dirs" && b.ceilingFault, e.Key == "http" && b.httpFault: // what is wrong there may be meant to give it
 		default:
-			b.fault(table, e.Key, sub, CodeGrant, e.Msg, e.Hint)
+			b.fault(table, e.Key, sub, e.Why)
 		}
 	}
 	return a
@@ -109,7 +109,7 @@ func (b *builder) httpGrants(table string, texts []string) {
 		sub := "[" + strconv.Itoa(i) + "]"
 		_, err := outbound.Parse(text)
 		if f, wrong := errors.AsType[*outbound.Fault](err); wrong && !b.faulty[table+".http"+sub] {
-			b.fault(table, "http", sub, CodeValue, f.Problem, f.Hint)
+			b.fault(table, "http", sub, reason.Of(reason.GrantRefused, f.Problem, f.Hint))
 		}
 	}
 	if table == "host.allow" {
@@ -136,7 +136,7 @@ func (b *builder) privateHosts(hosts []string) {
 		if f, ok := errors.AsType[*outbound.Fault](err); ok {
 			message, hint = f.Problem, f.Hint
 		}
-		b.fault("host.allow", "private_hosts", sub, CodeValue, message, hint)
+		b.fault("host.allow", "private_hosts", sub, reason.Of(reason.GrantRefused, message, hint))
 	}
 }
 
@@ -153,7 +153,7 @@ func (b *builder) dirsOf(table string) []job.Dir {
 		mode, rest, _ := strings.Cut(entry, ":")
 		colon := strings.LastIndexByte(rest, ':')
 		if mode != "ro" && mode != "rw" || colon <= 0 {
-			b.fault(table, "dirs", sub, CodeValue, strconv.Quote(entry)+" is not a grant", `write "ro:/directory/of/the/server:/path/for/the/guest"`)
+			b.fault(table, "dirs", sub, reason.Of(reason.GrantUnreadable, strconv.Quote(entry), `"ro:/directory/of/the/server:/path/for/the/guest"`))
 			dirs = append(dirs, job.Dir{})
 			continue
 		}

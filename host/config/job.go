@@ -2,7 +2,6 @@ package config
 
 import (
 	"errors"
-	"fmt"
 	"maps"
 	"slices"
 	"strconv"
@@ -10,6 +9,7 @@ import (
 	"time"
 
 	"github.com/wasmjob/wasmjob/host/job"
+	"github.com/wasmjob/wasmjob/host/reason"
 	"github.com/wasmjob/wasmjob/strategy"
 )
 
@@ -109,7 +109,7 @@ func (b *builder) job(path, name string) {
 	b.code(path, c)
 	b.itemParams(path, c)
 	if _, err := strategy.Named(c.Strategy); err != nil {
-		b.faultOf(path, "strategy", CodeValue, err.Error(), "")
+		b.faultOf(path, "strategy", reason.Of(reason.StrategyRefused, err.Error()))
 	}
 	b.validated(path, c)
 	b.file.Jobs = append(b.file.Jobs, c)
@@ -134,18 +134,18 @@ func (k jobKeys) unsaid() []string {
 func (b *builder) monitorPort(path string, c job.Config) {
 	for _, other := range b.file.Jobs {
 		if c.MonitorPort != 0 && other.MonitorPort == c.MonitorPort {
-			b.fault(path, "monitor_port", "", CodeConflict, "the job "+other.Name+" has this port", "write another one")
+			b.fault(path, "monitor_port", "", reason.Of(reason.PortTaken, other.Name))
 			return
 		}
 	}
 }
 
 // faultOf reports a fault of a key of a job that may have come from [defaults].
-func (b *builder) faultOf(path, key string, code Code, message, hint string) {
+func (b *builder) faultOf(path, key string, why reason.Reason) {
 	if !b.isSet(path+"."+key) && b.isSet("defaults."+key) {
 		path = "defaults"
 	}
-	b.fault(path, key, "", code, message, hint)
+	b.fault(path, key, "", why)
 }
 
 // schedule checks when the job fires.
@@ -153,19 +153,19 @@ func (b *builder) schedule(path string, c job.Config) {
 	cron, manual := path+".cron", path+".schedule"
 	_, zone := Location(c.TimeZone)
 	if zone != nil {
-		b.faultOf(path, "timezone", CodeValue, zone.Error(), "")
+		b.faultOf(path, "timezone", reason.Of(reason.ZoneUnknown, zone.Error()))
 	}
 	switch {
 	case b.isSet(cron) && b.isSet(manual):
-		b.fault(path, "schedule", "", CodeConflict, "a job with a cron is not manual", "remove one of them")
+		b.fault(path, "schedule", "", reason.Of(reason.CronOfManual))
 		return
 	case !b.isSet(cron) && !b.isSet(manual):
-		b.fault(path, "", "", CodeMissing, "cron is missing", `write cron = "0 0 2 * * ?", or schedule = "manual" for a job that only a trigger runs`)
+		b.fault(path, "", "", reason.Of(reason.CronMissing))
 		return
 	case !b.isSet(cron), b.values[cron].refused:
 		return
 	case strings.TrimSpace(c.Cron) == "":
-		b.fault(path, "cron", "", CodeValue, "the cron is empty", `write schedule = "manual" for a job that only a trigger runs`)
+		b.fault(path, "cron", "", reason.Of(reason.CronEmpty))
 		return
 	}
 	timezone := c.TimeZone
@@ -173,7 +173,7 @@ func (b *builder) schedule(path string, c job.Config) {
 		timezone = "" // its fault is no reason to be silent about the cron
 	}
 	if err := checkCron(c.Cron, c.Dialect, timezone); err != nil {
-		b.fault(path, "cron", "", CodeValue, err.Error(), "")
+		b.fault(path, "cron", "", reason.Of(reason.CronRefused, err.Error()))
 	}
 }
 
@@ -207,14 +207,14 @@ func (k jobKeys) misplaced() {
 			continue
 		}
 		if slices.Contains(key.kinds, k.kind) || len(key.kinds) == 0 {
-			k.fault(k.path, name, "", CodeConflict, "a command of the operating system runs outside of the sandbox, which this is for", "remove it")
+			k.fault(k.path, name, "", reason.Of(reason.KeyOfSandbox))
 			continue
 		}
 		var kinds []string
 		for _, kind := range key.kinds {
 			kinds = append(kinds, string(kind))
 		}
-		k.fault(k.path, name, "", CodeConflict, "belongs to jobs of kind "+strings.Join(kinds, " or "), fmt.Sprintf("write kind = %q, or remove it", kinds[0]))
+		k.fault(k.path, name, "", reason.Of(reason.KeyOfOtherKind, strings.Join(kinds, " or "), strconv.Quote(kinds[0])))
 	}
 }
 
@@ -225,7 +225,7 @@ func (b *builder) code(path string, c job.Config) {
 		b.command(path, c)
 	case b.values[path+".module"].refused:
 	case !b.isSet(path + ".module"):
-		b.fault(path, "", "", CodeMissing, "module is missing", `write module = "<name>" and a table [modules.<name>]`)
+		b.fault(path, "", "", reason.Of(reason.ModuleMissing))
 	default:
 		b.moduleOf(path, "module", c.Module)
 	}
@@ -233,7 +233,7 @@ func (b *builder) code(path string, c job.Config) {
 	case c.StrategyModule != "":
 		b.moduleOf(path, "strategy_module", c.StrategyModule)
 	case b.isSet(path+".strategy_error") && !b.isSet(path+".strategy_module") && !b.isSet("defaults.strategy_module"):
-		b.fault(path, "strategy_error", "", CodeConflict, "there is no strategy_module that could fail", "remove it")
+		b.fault(path, "strategy_error", "", reason.Of(reason.StrategyErrorAlone))
 	}
 }
 
@@ -244,10 +244,9 @@ func (b *builder) command(path string, c job.Config) {
 	switch {
 	case v.refused:
 	case strings.TrimSpace(c.Command) == "":
-		b.fault(path, "command", "", CodeValue, "the command is empty", `write command = "/path/to/program argument"`)
+		b.fault(path, "command", "", reason.Of(reason.CommandEmpty))
 	case !b.file.Host.NativeScripts && !b.values["host.allow_native_scripts"].refused:
-		b.fault(path, "command", "", CodeGrant, "commands of the operating system run without any sandbox, and this server does not allow them",
-			"write allow_native_scripts = true in [host], or give the job a module")
+		b.fault(path, "command", "", reason.Of(reason.CommandsNotAllowed))
 	}
 }
 
@@ -256,15 +255,15 @@ func (b *builder) moduleOf(path, key, name string) {
 	if b.named[joinKey("modules", name)] != (place{}) || b.broken {
 		return
 	}
-	hint := "add [" + joinKey("modules", name) + "]"
 	var known []string
 	for _, m := range b.file.Modules {
 		known = append(known, m.Name)
 	}
+	why := reason.Of(reason.ModuleUnknown, strconv.Quote(name), joinKey("modules", name))
 	if near := Nearest(name, known); near != "" {
-		hint = fmt.Sprintf("did you mean %q?", near)
+		why = reason.Of(reason.ModuleMeant, strconv.Quote(name), strconv.Quote(near))
 	}
-	b.faultOf(path, key, CodeReference, "there is no module "+strconv.Quote(name), hint)
+	b.faultOf(path, key, why)
 }
 
 // itemParams checks that every parameter belongs to an item.
@@ -274,7 +273,7 @@ func (b *builder) itemParams(path string, c job.Config) {
 		return // Validate reports it
 	}
 	if item, twice := doubledItem(c.ItemParams); twice {
-		b.fault(path, "item_params", "", CodeConflict, fmt.Sprintf("item %d is there twice", item), "remove one; ElasticJob would take the last")
+		b.fault(path, "item_params", "", reason.Of(reason.ItemTwice, strconv.Itoa(item)))
 	}
 	for _, item := range slices.Sorted(maps.Keys(params)) {
 		if item < 0 || item >= c.Shards {
@@ -282,7 +281,7 @@ func (b *builder) itemParams(path string, c job.Config) {
 			if _, table := b.values[path+".item_params"].inside[sub]; !table {
 				sub = ""
 			}
-			b.fault(path, "item_params", sub, CodeReference, fmt.Sprintf("there is no item %d", item), b.itemsHint(path, c.Shards))
+			b.fault(path, "item_params", sub, b.noItem(path, item, c.Shards))
 		}
 	}
 }
@@ -305,11 +304,11 @@ func doubledItem(text string) (item int, twice bool) {
 	return 0, false
 }
 
-func (b *builder) itemsHint(path string, shards int) string {
+func (b *builder) noItem(path string, item, shards int) reason.Reason {
 	if !b.isSet(path + ".shards") {
-		return "set shards; without it there is item 0 only"
+		return reason.Of(reason.ItemWithoutShards, strconv.Itoa(item))
 	}
-	return fmt.Sprintf("with shards = %d the items are 0 to %d", shards, shards-1)
+	return reason.Of(reason.ItemUnknown, strconv.Itoa(item), strconv.Itoa(shards), strconv.Itoa(shards-1))
 }
 
 // validated adds what the job itself says is wrong with it.
@@ -330,15 +329,15 @@ func (b *builder) validated(path string, c job.Config) {
 		}
 		switch {
 		case key == "name":
-			b.fault(path, "", "", CodeValue, "the name "+f.Msg, f.Hint)
+			b.fault(path, "", "", f.Why)
 		case b.values[path+"."+key].refused, b.faulty[path+"."+f.Field], b.faulty[path+"."+key]:
 			// The value in c is a stand-in, or the place has its problem.
 		case b.values[path+".kind"].refused && ofSomeKind(b.keys, key):
 			// Of what kind the job is meant to be is not known.
 		case sub != "":
-			b.fault(path, key, sub, CodeValue, f.Msg, f.Hint)
+			b.fault(path, key, sub, f.Why)
 		default:
-			b.faultOf(path, key, CodeValue, f.Msg, f.Hint)
+			b.faultOf(path, key, f.Why)
 		}
 	}
 }

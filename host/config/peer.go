@@ -4,6 +4,8 @@ import (
 	"net"
 	"net/netip"
 	"strconv"
+
+	"github.com/wasmjob/wasmjob/host/reason"
 )
 
 // Peers is what [server] says of modules that pass between servers.
@@ -20,14 +22,14 @@ func (b *builder) peers() Peers {
 	if b.file.Registry.Kind == Embedded && !b.values["registry.kind"].refused {
 		for _, key := range keys {
 			if path := "server." + key; b.isSet(path) && !b.values[path].refused {
-				b.fault("server", key, "", CodeConflict, "with the embedded registry there are no other servers", `remove it, or write kind = "zookeeper" in [registry]`)
+				b.fault("server", key, "", reason.Of(reason.PeersOfOne))
 			}
 		}
 		return Peers{}
 	}
 	for _, key := range keys[:2] {
 		if path := "server." + key; b.isSet(path) && !b.values[path].refused && !isEndpoint(get(b, "", path)) {
-			b.fault("server", key, "", CodeValue, strconv.Quote(get(b, "", path))+" is not an address with a port", `write "10.0.0.7:7071"`)
+			b.fault("server", key, "", reason.Of(reason.EndpointInvalid, strconv.Quote(get(b, "", path))))
 		}
 	}
 	if v := b.values["server.peer_token"]; b.isSet("server.peer_token") && !v.refused {
@@ -36,10 +38,10 @@ func (b *builder) peers() Peers {
 	switch {
 	case !b.isSet("server.peer_listen"):
 		if b.isSet("server.peer_address") {
-			b.fault("server", "peer_address", "", CodeMissing, "nobody listens there: peer_listen is missing", "add it, or remove this")
+			b.fault("server", "peer_address", "", reason.Of(reason.PeerListenMissing))
 		}
 	case !b.isSet("server.peer_token") && isEndpoint(p.Listen) && !isLoopback(p.Listen):
-		b.fault("server", "peer_listen", "", CodeMissing, "other machines reach this address, and peer_token is missing", `write peer_token = "env:NAME", the same on every server`)
+		b.fault("server", "peer_listen", "", reason.Of(reason.PeerTokenMissing))
 	}
 	return p
 }
@@ -71,7 +73,7 @@ func (f *File) PeerToken(env []string) (string, error) {
 	}
 	token, err := f.Server.Peers.Token.fetch(newEnvironment(env))
 	if err != nil {
-		return "", Problems{f.absent("server.peer_token", err, "see to it, or remove it")}
+		return "", Problems{f.absent("server.peer_token", reason.NamedAbsent, err)}
 	}
 	return token, nil
 }

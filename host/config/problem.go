@@ -2,42 +2,46 @@ package config
 
 import (
 	"cmp"
+	"encoding/json"
 	"fmt"
 	"slices"
 	"strings"
-)
 
-// Code classifies a Problem for programs; the text is for people.
-type Code string
-
-// The codes are part of the JSON that "validate" prints.
-const (
-	CodeFile       Code = "file"           // a file cannot be read
-	CodeSyntax     Code = "syntax"         // not TOML
-	CodeUnknownKey Code = "unknown-key"    // no such key in this table
-	CodeType       Code = "wrong-type"     // a value of another kind is wanted
-	CodeValue      Code = "bad-value"      // the right kind, but it means nothing
-	CodeMissing    Code = "missing"        // a key that must be there is not
-	CodeDuplicate  Code = "duplicate"      // defined in two places
-	CodeConflict   Code = "conflict"       // two keys that exclude each other
-	CodeVariable   Code = "variable"       // ${VAR} cannot be replaced
-	CodeReference  Code = "reference"      // names something that is not there
-	CodeGrant      Code = "above-ceiling"  // more than [host.allow] gives
-	CodeRelease    Code = "not-in-release" // a known name that this release does not serve
-	CodeModule     Code = "module"         // what a job runs cannot be loaded
+	"github.com/wasmjob/wasmjob/host/reason"
 )
 
 // Problem is one thing that is wrong, at one place. Line and Col count from 1,
 // Col in characters; both are 0 where there is no text to point at.
 type Problem struct {
-	File    string `json:"file"`
-	Line    int    `json:"line"`
-	Col     int    `json:"column"`
-	Path    string `json:"path"` // dotted key, as TOML spells it
-	Code    Code   `json:"code"`
-	Message string `json:"message"`
-	Hint    string `json:"hint,omitempty"` // what to write instead
+	File string
+	Line int
+	Col  int
+	Path string // dotted key, as TOML spells it
+	Why  reason.Reason
 }
+
+// MarshalJSON implements json.Marshaler.
+func (p Problem) MarshalJSON() ([]byte, error) {
+	b, err := json.Marshal(struct {
+		File    string            `json:"file"`
+		Line    int               `json:"line"`
+		Col     int               `json:"column"`
+		Path    string            `json:"path"`
+		Code    reason.Code       `json:"code"`
+		Params  map[string]string `json:"params,omitempty"`
+		Message string            `json:"message"`
+		Hint    string            `json:"hint,omitempty"`
+	}{p.File, p.Line, p.Col, p.Path, p.Why.Code, p.Why.Params(), p.message(), p.hint()})
+	if err != nil {
+		return nil, fmt.Errorf("problem at %s: %w", p.Path, err)
+	}
+	return b, nil
+}
+
+// message and hint are for people. What the file has in names and values must not
+// break the line.
+func (p Problem) message() string { return printable(p.Why.String()) }
+func (p Problem) hint() string    { return printable(p.Why.Hint()) }
 
 // String is one line in the style of a compiler.
 func (p Problem) String() string {
@@ -50,9 +54,9 @@ func (p Problem) String() string {
 	if p.Path != "" {
 		b.WriteString(p.Path + ": ")
 	}
-	b.WriteString(p.Message)
-	if p.Hint != "" {
-		b.WriteString(" (" + p.Hint + ")")
+	b.WriteString(p.message())
+	if hint := p.hint(); hint != "" {
+		b.WriteString(" (" + hint + ")")
 	}
 	return b.String()
 }
@@ -98,8 +102,8 @@ func (p place) String() string {
 	return fmt.Sprintf("%s:%d:%d", p.file, p.line, p.col)
 }
 
-func (p place) problem(path string, code Code, message, hint string) Problem {
-	return Problem{File: p.file, Line: p.line, Col: p.col, Path: path, Code: code, Message: message, Hint: hint}
+func (p place) problem(path string, why reason.Reason) Problem {
+	return Problem{File: p.file, Line: p.line, Col: p.col, Path: path, Why: why}
 }
 
 // Nearest returns the candidate that name was probably meant to be, or "".

@@ -15,6 +15,8 @@ import (
 	"unicode/utf8"
 
 	"github.com/BurntSushi/toml"
+
+	"github.com/wasmjob/wasmjob/host/reason"
 )
 
 // Bounds on what is read.
@@ -70,13 +72,12 @@ func (r *reader) isSet(path string) bool { return r.values[path].at.file != "" }
 
 func (r *reader) report(p Problem) {
 	if len(r.problems) == maxProblems {
-		p = place{file: p.File}.problem("", CodeFile, "there are more problems", "mend these first")
+		p = place{file: p.File}.problem("", reason.Of(reason.TooManyFaults))
 	}
 	if len(r.problems) > maxProblems {
 		return
 	}
-	// Names and values from the file must not break the line.
-	p.Path, p.Message, p.Hint = printable(p.Path), printable(p.Message), printable(p.Hint)
+	p.Path = printable(p.Path) // it must not break the line
 	r.problems = append(r.problems, p)
 	r.faulty[p.Path] = true
 }
@@ -102,7 +103,7 @@ func (r *reader) open(path string) (source, bool) {
 	if err != nil {
 		r.order[path] = len(r.order)
 		r.broken = true
-		r.report(place{file: path}.problem("", CodeFile, plainError(err), "check the path and its permissions"))
+		r.report(place{file: path}.problem("", reason.Of(reason.FileUnreadable, plainError(err))))
 		return source{}, false
 	}
 	return source{name: path, dir: filepath.Dir(path), text: text}, true
@@ -114,7 +115,7 @@ func (r *reader) openIncluded(path string) (source, bool) {
 	if info, err := os.Stat(path); err == nil && !info.Mode().IsRegular() && !info.IsDir() {
 		r.order[path] = len(r.order)
 		r.broken = true
-		r.report(place{file: path}.problem("", CodeFile, "cannot be read: it is not a regular file", "move it away"))
+		r.report(place{file: path}.problem("", reason.Of(reason.FileIrregular)))
 		return source{}, false
 	}
 	return r.open(path)
@@ -142,7 +143,7 @@ func plainError(err error) string {
 	if p, ok := errors.AsType[*os.PathError](err); ok {
 		err = p.Err
 	}
-	return "cannot be read: " + err.Error()
+	return err.Error()
 }
 
 // add reads one text into the values and returns its key "include".
@@ -157,13 +158,13 @@ func (r *reader) add(s source) value {
 	d.lines = indexLines(s.text)
 	if len(s.text) > maxFileBytes {
 		r.broken = true
-		r.report(place{file: s.name}.problem("", CodeFile, "the file is larger than 1 MiB", "split it with include"))
+		r.report(place{file: s.name}.problem("", reason.Of(reason.FileTooLarge)))
 		return value{}
 	}
 	var deep int
 	if d.marks, deep = scan(s.text); deep >= 0 {
 		r.broken = true
-		r.report(d.place(deep).problem("", CodeSyntax, "nested too deeply", ""))
+		r.report(d.place(deep).problem("", reason.Of(reason.NestedTooDeeply)))
 		return value{}
 	}
 	raw := map[string]any{}
@@ -198,13 +199,13 @@ func (d *document) valueAt(path string) place { return d.place(d.marks[path].val
 func (d *document) syntax(err error) Problem {
 	var p toml.ParseError
 	if !errors.As(err, &p) {
-		return place{file: d.name}.problem("", CodeSyntax, err.Error(), "")
+		return place{file: d.name}.problem("", reason.Of(reason.NotTOML, err.Error()))
 	}
 	// Line and column of the parser disagree with each other at the end of a
 	// line; its offset is right, save for blanks that it counts in.
 	start := min(max(0, p.Position.Start), len(d.lines.text))
 	blanks := len(d.lines.text[start:]) - len(strings.TrimLeft(d.lines.text[start:], " \t"))
-	return d.place(start+min(blanks, max(0, p.Position.Len-1))).problem(p.LastKey, CodeSyntax, p.Message, "")
+	return d.place(start+min(blanks, max(0, p.Position.Len-1))).problem(p.LastKey, reason.Of(reason.NotTOML, p.Message))
 }
 
 // table checks the keys of one table against the schema, and goes into it.
@@ -216,7 +217,7 @@ func (d *document) table(n *node, path string, raw map[string]any) {
 		case child == nil:
 			d.unknown(n, path, name)
 		case child.key.release != "":
-			d.report(d.keyAt(full).problem(full, CodeRelease, "not in this release", child.key.release))
+			d.report(d.keyAt(full).problem(full, reason.Of(reason.KeyNotServed, child.key.release)))
 		case child.children == nil:
 			d.leaf(child.key, full, raw[name])
 		default:
@@ -229,17 +230,17 @@ func (d *document) table(n *node, path string, raw map[string]any) {
 func (d *document) subtable(parent, n *node, path string, raw any) {
 	below, ok := raw.(map[string]any)
 	if !ok {
-		hint := "write [" + path + "]"
+		table := path
 		if n.free() {
-			hint = "write [" + path + ".<name>]"
+			table += ".<name>"
 		}
-		d.report(d.keyAt(path).problem(path, CodeType, "a table is wanted, not "+kindOf(raw), hint))
+		d.report(d.keyAt(path).problem(path, reason.Of(reason.TableWanted, kindOf(raw), table)))
 		return
 	}
 	if parent.free() {
 		at := d.keyAt(path)
 		if first, twice := d.named[path]; twice {
-			d.report(at.problem(path, CodeDuplicate, "already defined at "+first.String(), "give one of them another name"))
+			d.report(at.problem(path, reason.Of(reason.DefinedTwice, first.String())))
 			return
 		}
 		d.named[path] = at
@@ -254,8 +255,8 @@ func (r *reader) isTable(path string) bool { return r.tables[path] != (place{}) 
 
 func (d *document) leaf(k key, path string, raw any) {
 	v := value{at: d.valueAt(path), inside: map[string]place{}}
-	is, ok := convert(k, raw, d.env.lookup, func(sub string, f *fault) {
-		d.report(d.valueAt(path+sub).problem(path+sub, f.code, f.message, f.hint))
+	is, ok := convert(k, raw, d.env.lookup, func(sub string, why reason.Reason) {
+		d.report(d.valueAt(path+sub).problem(path+sub, why))
 	})
 	v.is, v.refused = is, !ok
 	switch raw := raw.(type) {
@@ -296,28 +297,28 @@ func (d *document) unknown(n *node, path, name string) {
 	full := joinKey(path, name)
 	at := d.keyAt(full)
 	if path == "defaults" && d.schema.children["jobs"].child("").children[name] != nil {
-		d.report(at.problem(full, CodeUnknownKey, "cannot be a default", "set it in each job"))
+		d.report(at.problem(full, reason.Of(reason.KeyNoDefault)))
 		return
 	}
 	if len(d.problems) > maxProblems {
 		return
 	}
 	meant := n.meant(name)
-	d.report(at.problem(full, CodeUnknownKey, "unknown key", suggest(n, path, name)))
+	d.report(at.problem(full, unknownKey(n, path, name)))
 	if instead := joinKey(path, meant); meant != "" && !d.isSet(instead) {
 		d.values[instead] = value{at: at, refused: true}
 	}
 }
 
-// suggest says what to write instead of an unknown key.
-func suggest(n *node, path, name string) string {
+// unknownKey says what to write instead of a key that the table at path does not have.
+func unknownKey(n *node, path, name string) reason.Reason {
 	if meant := n.meant(name); meant != "" {
-		return fmt.Sprintf("did you mean %q?", meant)
+		return reason.Of(reason.KeyMeant, strconv.Quote(meant))
 	}
 	if strings.HasPrefix(path, "jobs.") && n.children["cron"] != nil {
-		return "what the guest reads goes into [" + path + ".config]"
+		return reason.Of(reason.KeyOfGuest, path)
 	}
-	return "known here: " + strings.Join(n.names(), ", ")
+	return reason.Of(reason.KeyUnknown, strings.Join(n.names(), ", "))
 }
 
 func sortedNames[K cmp.Ordered, V any](m map[K]V) []K {

@@ -11,6 +11,8 @@ import (
 	"time"
 	"unicode"
 	"unicode/utf8"
+
+	"github.com/wasmjob/wasmjob/host/reason"
 )
 
 // maxSession is the longest session of ZooKeeper that can be asked for.
@@ -26,12 +28,11 @@ func (b *builder) registry() {
 		Namespace: get(b, "wasmjobd", "registry.namespace"),
 		Layout:    get(b, "2.1", "registry.layout"),
 	}
-	refuse := func(key, message, hint string) { b.fault("registry", key, "", CodeValue, message, hint) }
 	switch name := strconv.Quote(r.Namespace); {
 	case strings.Trim(r.Namespace, "/") != r.Namespace || !isPath("/"+r.Namespace):
-		refuse("namespace", name+" cannot be a namespace", `write a name such as "wasmjobd"`)
+		b.fault("registry", "namespace", "", reason.Of(reason.NamespaceInvalid, name))
 	case r.Namespace == reserved || strings.HasPrefix(r.Namespace, reserved+"/"):
-		refuse("namespace", name+" is ZooKeeper's own", `write a name such as "wasmjobd"`)
+		b.fault("registry", "namespace", "", reason.Of(reason.NamespaceReserved, name))
 	}
 	switch {
 	case b.values["registry.kind"].refused:
@@ -50,11 +51,11 @@ const reserved = "zookeeper"
 func (b *builder) onlyZooKeeper() {
 	for _, key := range []string{"servers", "chroot", "session_timeout", "digest"} {
 		if b.isSet("registry."+key) && !b.values["registry."+key].refused {
-			b.fault("registry", key, "", CodeConflict, "the embedded registry has no "+strings.ReplaceAll(key, "_", " "), `remove it, or write kind = "zookeeper"`)
+			b.fault("registry", key, "", reason.Of(reason.EmbeddedWithout, strings.ReplaceAll(key, "_", " ")))
 		}
 	}
 	if at, ok := b.tls(); ok {
-		b.report(at.problem("registry.tls", CodeConflict, "the embedded registry has no connections", `remove it, or write kind = "zookeeper"`))
+		b.report(at.problem("registry.tls", reason.Of(reason.EmbeddedWithout, "connections")))
 	}
 }
 
@@ -80,14 +81,14 @@ func (b *builder) zookeeper(r *Registry) {
 	switch {
 	case !b.isSet("registry.chroot") || b.values["registry.chroot"].refused:
 	case !isPath(r.Chroot):
-		b.fault("registry", "chroot", "", CodeValue, strconv.Quote(r.Chroot)+" is not the path of a node", `write a path such as "/production", or remove it`)
+		b.fault("registry", "chroot", "", reason.Of(reason.ChrootInvalid, strconv.Quote(r.Chroot)))
 	}
 	switch {
 	case !b.isSet("registry.session_timeout"):
 	case r.SessionTimeout < time.Second:
-		b.fault("registry", "session_timeout", "", CodeValue, "too short: every pause of the system would end the session", `write at least "1s"`)
+		b.fault("registry", "session_timeout", "", reason.Of(reason.SessionTooShort))
 	case r.SessionTimeout > maxSession:
-		b.fault("registry", "session_timeout", "", CodeValue, "too long: nobody would take over from a dead server", `write at most "1h"`)
+		b.fault("registry", "session_timeout", "", reason.Of(reason.SessionTooLong))
 	}
 	if v := b.values["registry.digest"]; b.isSet("registry.digest") && !v.refused {
 		r.Digest, _ = b.secret("registry", "digest", "", get(b, "", "registry.digest"))
@@ -96,29 +97,28 @@ func (b *builder) zookeeper(r *Registry) {
 }
 
 func (b *builder) servers(servers []string) {
-	const example = `write servers = ["zk1:2181", "zk2:2181", "zk3:2181"]`
 	if !b.isSet("registry.servers") || len(servers) == 0 && !b.values["registry.servers"].refused {
 		at := b.values["registry.kind"].at
 		if b.isSet("registry.servers") {
 			at = b.values["registry.servers"].at
 		}
-		b.report(at.problem("registry.servers", CodeMissing, "ZooKeeper's servers are missing", example))
+		b.report(at.problem("registry.servers", reason.Of(reason.ServersMissing)))
 		return
 	}
 	seen := map[string]bool{}
 	for i, s := range servers {
 		sub := "[" + strconv.Itoa(i) + "]"
-		refuse := func(message, hint string) { b.fault("registry", "servers", sub, CodeValue, message, hint) }
+		refuse := func(why reason.Reason) { b.fault("registry", "servers", sub, why) }
 		switch {
 		case b.faulty["registry.servers"+sub]:
 		case strings.Contains(s, ","):
-			refuse("these are several servers in one string", example)
+			refuse(reason.Of(reason.ServersInOne))
 		case strings.Contains(s, "/"):
-			refuse(strconv.Quote(s)+" is not a server", `write "host:2181"; a path below which all nodes are is chroot`)
+			refuse(reason.Of(reason.ServerWithPath, strconv.Quote(s)))
 		case !isServer(s):
-			refuse(strconv.Quote(s)+" is not a server", `write "host:2181"`)
+			refuse(reason.Of(reason.ServerInvalid, strconv.Quote(s)))
 		case seen[s]:
-			refuse(strconv.Quote(s)+" is there twice", "remove it")
+			refuse(reason.Of(reason.ServerTwice, strconv.Quote(s)))
 		}
 		seen[s] = true
 	}
@@ -170,18 +170,18 @@ func (b *builder) registryTLS() *TLS {
 		ServerName: get(b, "", "registry.tls.server_name"),
 	}
 	if !b.isSet("registry.tls.ca") {
-		b.report(at.problem("registry.tls", CodeMissing, "ca is missing", `write ca = "path/to/ca.pem", or "system" for those whom this machine trusts`))
+		b.report(at.problem("registry.tls", reason.Of(reason.CAMissing)))
 	}
 	if get(b, "", "registry.tls.ca") == system {
 		t.CA = ""
 	}
 	for _, pair := range [][2]string{{"cert", "key"}, {"key", "cert"}} {
 		if b.isSet("registry.tls."+pair[0]) && !b.isSet("registry.tls."+pair[1]) {
-			b.fault("registry.tls", pair[0], "", CodeMissing, pair[1]+" is missing beside it", "write both or neither")
+			b.fault("registry.tls", pair[0], "", reason.Of(reason.PairIncomplete, pair[1]))
 		}
 	}
 	if b.isSet("registry.tls.server_name") && t.ServerName == "" && !b.values["registry.tls.server_name"].refused {
-		b.fault("registry.tls", "server_name", "", CodeValue, "the name is empty", "remove it")
+		b.fault("registry.tls", "server_name", "", reason.Of(reason.ServerNameEmpty))
 	}
 	return t
 }
@@ -210,7 +210,7 @@ func (f *File) Access(env []string) (Access, error) {
 	var a Access
 	var problems Problems
 	absent := func(key string, err error) {
-		problems = append(problems, f.absent("registry."+key, err, "see to it, or remove it"))
+		problems = append(problems, f.absent("registry."+key, reason.NamedAbsent, err))
 	}
 	if s := f.Registry.Digest; s != (Secret{}) {
 		digest, err := s.fetch(newEnvironment(env))
@@ -229,7 +229,7 @@ func (f *File) Access(env []string) (Access, error) {
 			text, err := readBounded(t.CA)
 			switch {
 			case err != nil:
-				absent("tls.ca", errors.New("the file "+t.CA+" "+plainError(err)))
+				absent("tls.ca", errors.New("the file "+t.CA+" cannot be read: "+plainError(err)))
 			case !a.TLS.RootCAs.AppendCertsFromPEM([]byte(text)):
 				absent("tls.ca", errors.New("the file "+t.CA+" has no certificate in PEM"))
 			}

@@ -7,6 +7,8 @@ import (
 	"io"
 	"os"
 	"strings"
+
+	"github.com/wasmjob/wasmjob/host/reason"
 )
 
 // Secret is where a secret comes from, not what it is.
@@ -27,7 +29,7 @@ func (b *builder) secrets() []Secret {
 	for _, name := range sortedNames(texts) {
 		sub := "." + quoteKey(name)
 		if !isName(name) {
-			b.fault("host", "secrets", sub, CodeValue, "this is no name of a secret", nameHint)
+			b.fault("host", "secrets", sub, reason.Of(reason.SecretName))
 			continue
 		}
 		if s, ok := b.secret("host", "secrets", sub, texts[name]); ok {
@@ -52,11 +54,11 @@ func (b *builder) secret(table, key, sub, text string) (Secret, bool) {
 	case kind == "env" && isVariable(from):
 		return Secret{Env: from}, true
 	case kind == "env":
-		b.fault(table, key, sub, CodeValue, "after env: the name of a variable is wanted", `write "env:NAME"`)
+		b.fault(table, key, sub, reason.Of(reason.SecretVariable))
 	case kind == "file" && from != "":
 		return Secret{File: b.resolve(at, from)}, true
 	default:
-		b.fault(table, key, sub, CodeValue, "a secret is named here, not written", `write "env:NAME" or "file:path/to/file"`)
+		b.fault(table, key, sub, reason.Of(reason.SecretWritten))
 	}
 	return Secret{}, false
 }
@@ -71,7 +73,7 @@ func (f *File) Secrets(env []string) (map[string]string, error) {
 	for _, s := range f.Host.Secrets {
 		value, err := s.fetch(variables)
 		if err != nil {
-			problems = append(problems, f.absent(joinKey("host.secrets", s.Name), err, "see to it, or remove the secret"))
+			problems = append(problems, f.absent(joinKey("host.secrets", s.Name), reason.SecretAbsent, err))
 			continue
 		}
 		values[s.Name] = value
@@ -84,8 +86,8 @@ func (f *File) Secrets(env []string) (map[string]string, error) {
 
 // absent is the problem of something that is named in the file, and is not
 // there, or not what it should be.
-func (f *File) absent(path string, err error, hint string) Problem {
-	return f.laid[path].problem(path, CodeReference, printable(err.Error()), hint)
+func (f *File) absent(path string, code reason.Code, err error) Problem {
+	return f.laid[path].problem(path, reason.Of(code, err.Error()))
 }
 
 func (s Secret) fetch(variables environment) (string, error) {
@@ -113,12 +115,12 @@ func (s Secret) read() (string, error) {
 	}
 	f, err := os.Open(s.File)
 	if err != nil {
-		return "", errors.New(plainError(err))
+		return "", errors.New("cannot be read: " + plainError(err))
 	}
 	defer f.Close() //nolint:errcheck // only read
 	text, err := io.ReadAll(io.LimitReader(f, MaxSecret+3))
 	if err != nil {
-		return "", errors.New(plainError(err))
+		return "", errors.New("cannot be read: " + plainError(err))
 	}
 	text = bytes.TrimSuffix(bytes.TrimSuffix(text, []byte("\n")), []byte("\r"))
 	switch {

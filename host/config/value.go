@@ -1,44 +1,33 @@
 package config
 
 import (
-	"fmt"
 	"math"
 	"strconv"
 	"strings"
 	"time"
+
+	"github.com/wasmjob/wasmjob/host/reason"
 )
-
-// fault is why a value was refused; the caller knows where it stands.
-type fault struct {
-	code    Code
-	message string
-	hint    string
-}
-
-func refuse(code Code, hint, format string, args ...any) *fault {
-	return &fault{code: code, message: fmt.Sprintf(format, args...), hint: hint}
-}
 
 // longest bounds every duration: a slip of a few zeros should not be a job
 // that never times out.
 const longest = 10 * 365 * 24 * time.Hour
 
 // parseDuration reads "90s", "1h30m", "1.5h", "30d", "2w".
-func parseDuration(s string) (time.Duration, *fault) {
-	const example = `write a number with a unit: "250ms", "90s", "10m", "2h", "30d"`
+func parseDuration(s string) (time.Duration, reason.Reason) {
 	if isNumber(s) {
-		return 0, refuse(CodeValue, fmt.Sprintf("write \"%ss\" for seconds", s), "a duration needs a unit")
+		return 0, reason.Of(reason.DurationUnitless, s)
 	}
 	var sum float64
 	rest := s
 	for rest != "" {
 		digits := strings.IndexFunc(rest, func(r rune) bool { return r != '.' && (r < '0' || r > '9') })
 		if digits <= 0 {
-			return 0, refuse(CodeValue, example, "%q is not a duration", s)
+			return 0, reason.Of(reason.DurationInvalid, strconv.Quote(s))
 		}
 		n, err := strconv.ParseFloat(rest[:digits], 64)
 		if err != nil {
-			return 0, refuse(CodeValue, example, "%q is not a duration", s)
+			return 0, reason.Of(reason.DurationInvalid, strconv.Quote(s))
 		}
 		rest = rest[digits:]
 		end := strings.IndexFunc(rest, func(r rune) bool { return r == '.' || '0' <= r && r <= '9' })
@@ -47,18 +36,18 @@ func parseDuration(s string) (time.Duration, *fault) {
 		}
 		unit, ok := timeUnit(rest[:end])
 		if !ok {
-			return 0, refuse(CodeValue, "units are ms, s, m, h, d, w", "%q is not a unit of time", rest[:end])
+			return 0, reason.Of(reason.TimeUnitUnknown, strconv.Quote(rest[:end]))
 		}
 		sum += n * float64(unit)
 		rest = rest[end:]
 	}
 	switch {
 	case s == "":
-		return 0, refuse(CodeValue, example, "a duration cannot be empty")
+		return 0, reason.Of(reason.DurationEmpty)
 	case sum > float64(longest):
-		return 0, refuse(CodeValue, "write at most 3650d", "%q is longer than ten years", s)
+		return 0, reason.Of(reason.DurationTooLong, strconv.Quote(s))
 	}
-	return time.Duration(math.Round(sum)), nil
+	return time.Duration(math.Round(sum)), reason.Reason{}
 }
 
 func timeUnit(unit string) (time.Duration, bool) {
@@ -80,27 +69,26 @@ func timeUnit(unit string) (time.Duration, bool) {
 }
 
 // parseSize reads "512B", "4KiB", "64MiB", "1GiB" and the decimal "64MB".
-func parseSize(s string) (int64, *fault) {
-	const example = `write a whole number with a unit: "4KiB", "64MiB", "1GiB"`
+func parseSize(s string) (int64, reason.Reason) {
 	if isNumber(s) {
-		return 0, refuse(CodeValue, fmt.Sprintf("write \"%sB\" for bytes or \"%sMiB\"", s, s), "a size needs a unit")
+		return 0, reason.Of(reason.SizeUnitless, s)
 	}
 	digits := strings.IndexFunc(s, func(r rune) bool { return r < '0' || r > '9' })
 	if digits <= 0 {
-		return 0, refuse(CodeValue, example, "%q is not a size", s)
+		return 0, reason.Of(reason.SizeInvalid, strconv.Quote(s))
 	}
 	n, err := strconv.ParseInt(s[:digits], 10, 64)
 	if err != nil {
-		return 0, refuse(CodeValue, example, "%q is too large", s)
+		return 0, reason.Of(reason.SizeTooLarge, strconv.Quote(s))
 	}
 	unit, ok := sizeUnit(strings.TrimSpace(s[digits:]))
 	if !ok {
-		return 0, refuse(CodeValue, "units are B, KiB, MiB, GiB, kB, MB, GB", "%q is not a unit of size", s[digits:])
+		return 0, reason.Of(reason.SizeUnitUnknown, strconv.Quote(s[digits:]))
 	}
 	if n > math.MaxInt64/unit {
-		return 0, refuse(CodeValue, example, "%q is too large", s)
+		return 0, reason.Of(reason.SizeTooLarge, strconv.Quote(s))
 	}
-	return n * unit, nil
+	return n * unit, reason.Reason{}
 }
 
 func sizeUnit(unit string) (int64, bool) {
@@ -142,13 +130,13 @@ func formatSize(n int64) string {
 
 // expand replaces ${VAR}, ${VAR:-default}, ${VAR:?message} and $$. What a
 // variable holds is not looked at again.
-func expand(s string, lookup func(string) (string, bool)) (string, *fault) {
+func expand(s string, lookup func(string) (string, bool)) (string, reason.Reason) {
 	var b strings.Builder
 	for {
 		before, after, found := strings.Cut(s, "$")
 		b.WriteString(before)
 		if !found {
-			return b.String(), nil
+			return b.String(), reason.Reason{}
 		}
 		switch {
 		case strings.HasPrefix(after, "$"):
@@ -157,53 +145,53 @@ func expand(s string, lookup func(string) (string, bool)) (string, *fault) {
 		case strings.HasPrefix(after, "{"):
 			inside, rest, closed := strings.Cut(after[1:], "}")
 			if !closed {
-				return "", refuse(CodeVariable, "write ${NAME}, or $$ for a dollar", "${ has no closing brace")
+				return "", reason.Of(reason.BraceOpen)
 			}
-			value, f := variable(inside, lookup)
-			if f != nil {
-				return "", f
+			value, why := variable(inside, lookup)
+			if !why.None() {
+				return "", why
 			}
 			b.WriteString(value)
 			s = rest
 		default:
-			return "", refuse(CodeVariable, "write ${NAME} for a variable, $$ for a dollar", "a dollar stands alone")
+			return "", reason.Of(reason.DollarAlone)
 		}
 	}
 }
 
 // variable gives the value of what stands between the braces.
-func variable(inside string, lookup func(string) (string, bool)) (string, *fault) {
+func variable(inside string, lookup func(string) (string, bool)) (string, reason.Reason) {
 	name, instead, op := inside, "", ""
 	if i := strings.IndexByte(inside, ':'); i >= 0 {
 		name, op, instead = inside[:i], inside[i:min(i+2, len(inside))], inside[min(i+2, len(inside)):]
 	}
 	if !isVariable(name) {
-		return "", refuse(CodeVariable, "names have letters, digits and underscores", "%q is not the name of a variable", name)
+		return "", reason.Of(reason.VariableName, strconv.Quote(name))
 	}
 	if strings.Contains(instead, "${") {
-		return "", refuse(CodeVariable, "give "+name+" a value, or write the default itself", "the default of ${%s cannot hold a variable", name)
+		return "", reason.Of(reason.VariableInDefault, name)
 	}
 	value, set := lookup(name)
 	switch op {
 	case "":
 		if !set {
-			return "", refuse(CodeVariable, "set it, or write ${"+name+":-default}", "variable %s is not set", name)
+			return "", reason.Of(reason.VariableUnset, name)
 		}
 	case ":-":
 		if value == "" {
-			return instead, nil
+			return instead, reason.Reason{}
 		}
 	case ":?":
 		if value == "" {
 			if instead == "" {
 				instead = "it is needed"
 			}
-			return "", refuse(CodeVariable, "set "+name, "variable %s is not set: %s", name, instead)
+			return "", reason.Of(reason.VariableDemanded, name, instead)
 		}
 	default:
-		return "", refuse(CodeVariable, "write ${"+name+":-default} or ${"+name+":?message}", "%q means nothing in ${%s}", op, inside)
+		return "", reason.Of(reason.VariableOperator, strconv.Quote(op), inside, name)
 	}
-	return value, nil
+	return value, reason.Reason{}
 }
 
 func isVariable(name string) bool {

@@ -7,10 +7,13 @@ import (
 	"math"
 	"path"
 	"slices"
+	"strconv"
 	"strings"
 	"time"
 	"unicode"
 	"unicode/utf8"
+
+	"github.com/wasmjob/wasmjob/host/reason"
 )
 
 const (
@@ -50,16 +53,16 @@ const Layout21 = "2.1"
 // FieldError is one fault of a Config.
 type FieldError struct {
 	Field string // as jobs.toml spells it
-	Msg   string // what is wrong
-	Hint  string // what to write instead; may be empty
+	Why   reason.Reason
 }
 
 // Error is one line: field, fault and hint.
 func (e *FieldError) Error() string {
-	if e.Hint == "" {
-		return e.Field + ": " + e.Msg
+	text := e.Field + ": " + e.Why.String()
+	if hint := e.Why.Hint(); hint != "" {
+		text += " (" + hint + ")"
 	}
-	return e.Field + ": " + e.Msg + " (" + e.Hint + ")"
+	return text
 }
 
 // Validate returns every fault of the configuration that can be told without
@@ -70,11 +73,9 @@ func (c Config) Validate() error {
 	f.name(c.Name)
 	f.oneOf("kind", string(c.Kind), string(Simple), string(Dataflow), string(Script))
 	f.oneOf("dialect", c.Dialect, "", "quartz", "unix")
-	if c.Shards < 1 || c.Shards > MaxShards {
-		f.add("shards", fmt.Sprintf("%d is not in 1..%d", c.Shards, MaxShards), "")
-	}
+	f.between("shards", c.Shards, 1, MaxShards)
 	if _, err := ParseItemParams(c.ItemParams); err != nil {
-		f.add("item_params", err.Error(), "write 0=a,1=b")
+		f.add("item_params", reason.Of(reason.ItemParamsUnreadable, err.Error()))
 	}
 	f.text("cron", c.Cron)
 	f.text("item_params", c.ItemParams)
@@ -96,9 +97,7 @@ func (c Config) Validate() error {
 	f.notNegative("timeout", int64(c.Timeout))
 	f.notNegative("parallel", int64(c.Parallel))
 	f.retry(c.Retry)
-	if c.MonitorPort < 0 || c.MonitorPort > 65535 {
-		f.add("monitor_port", fmt.Sprintf("%d is not in 0..65535", c.MonitorPort), "")
-	}
+	f.between("monitor_port", c.MonitorPort, 0, 65535)
 	f.oneOf("strategy_error", string(c.OnStrategyError), "", string(DealAverage), string(KeepOld))
 	f.ofKind(&c)
 	f.limits(c.Limits)
@@ -113,13 +112,11 @@ func (c Config) Validate() error {
 const MaxAttempts = 100
 
 func (f *faults) retry(r Retry) {
-	if r.Attempts < 0 || r.Attempts > MaxAttempts {
-		f.add("retry.attempts", fmt.Sprintf("%d is not in 0..%d", r.Attempts, MaxAttempts), "")
-	}
+	f.between("retry.attempts", r.Attempts, 0, MaxAttempts)
 	f.notNegative("retry.backoff", int64(r.Backoff))
 	f.notNegative("retry.max_backoff", int64(r.MaxBackoff))
 	if r.MaxBackoff > 0 && r.MaxBackoff < r.Backoff {
-		f.add("retry.max_backoff", fmt.Sprintf("%s is less than backoff, %s", r.MaxBackoff, r.Backoff), "")
+		f.add("retry.max_backoff", reason.Of(reason.BackoffAboveMax, r.MaxBackoff.String(), r.Backoff.String()))
 	}
 }
 
@@ -131,31 +128,30 @@ func (f *faults) catchUp(c *Config) {
 		return
 	}
 	if c.Class != "" {
-		f.add("catch_up", fmt.Sprintf("%q does not go together with class: members of ElasticJob may have run what none of our servers was there for, and nobody knows", c.CatchUp),
-			"leave it out as long as the job is shared with them")
+		f.add("catch_up", reason.Of(reason.CatchUpOfClass, strconv.Quote(string(c.CatchUp))))
 	}
 	if c.CatchUp == CatchUpAll && c.Overlap == Replace && !c.Misfire {
-		f.add("catch_up", `"all" does not go together with overlap = "replace": each instant that comes would end the run that is being caught up`, `write "last", or misfire = true`)
+		f.add("catch_up", reason.Of(reason.CatchUpReplaced))
 	}
 }
 
 type faults []error
 
-func (f *faults) add(field, msg, hint string) {
-	*f = append(*f, &FieldError{field, msg, hint})
+func (f *faults) add(field string, why reason.Reason) {
+	*f = append(*f, &FieldError{field, why})
 }
 
 func (f *faults) name(name string) {
 	switch {
 	case name == "":
-		f.add("name", "is empty", "give the job a name")
+		f.add("name", reason.Of(reason.NameEmpty))
 	case len(name) > MaxName:
-		f.add("name", fmt.Sprintf("has %d bytes", len(name)), fmt.Sprintf("use at most %d", MaxName))
+		f.add("name", reason.Of(reason.NameTooLong, strconv.Itoa(len(name)), strconv.Itoa(MaxName)))
 	case strings.Contains(name, Delimiter):
-		f.add("name", fmt.Sprintf("%q contains %q, which separates the parts of a task id", name, Delimiter), "")
+		f.add("name", reason.Of(reason.NameDelimited, strconv.Quote(name), strconv.Quote(Delimiter)))
 	default:
 		if fault := nodeNameFault(name); fault != "" {
-			f.add("name", quote(name)+" "+fault, "")
+			f.add("name", reason.Of(reason.NameUnusable, quote(name), fault))
 		}
 	}
 }
@@ -187,27 +183,27 @@ func (f *faults) oneOf(field, got string, known ...string) {
 	if known[0] == "" {
 		known = known[1:]
 	}
-	f.add(field, quote(got)+" is unknown", "write "+strings.Join(known, " or "))
+	f.add(field, reason.Of(reason.WordNotOneOf, quote(got), strings.Join(known, " or ")))
 }
 
 func (f *faults) text(field, s string) {
 	if len(s) > MaxText {
-		f.add(field, fmt.Sprintf("has %d bytes", len(s)), fmt.Sprintf("use at most %d", MaxText))
+		f.add(field, reason.Of(reason.TooLong, strconv.Itoa(len(s)), strconv.Itoa(MaxText)))
 	}
 	if !utf8.ValidString(s) {
-		f.add(field, "is not UTF-8", "")
+		f.add(field, reason.Of(reason.NotUTF8))
 	}
 }
 
 func (f *faults) digest(field, s string) {
 	if s != "" && (len(s) != 64 || strings.Trim(s, "0123456789abcdef") != "") {
-		f.add(field, quote(s)+" is no sha256", "write 64 lower-case hex digits")
+		f.add(field, reason.Of(reason.DigestInvalid, quote(s)))
 	}
 }
 
 func (f *faults) notNegative(field string, n int64) {
 	if n < 0 {
-		f.add(field, "is negative", "write 0 or leave it out")
+		f.add(field, reason.Of(reason.Negative))
 	}
 }
 
@@ -218,10 +214,9 @@ func (f *faults) whole(field string, d, unit time.Duration) {
 	case d < 0:
 		f.notNegative(field, int64(d))
 	case d/unit >= math.MaxInt32:
-		f.add(field, fmt.Sprintf("%v is too long", d), "")
+		f.add(field, reason.Of(reason.DurationBeyond, d.String()))
 	case d%unit != 0:
-		f.add(field, fmt.Sprintf("%v is not a multiple of %v, the unit of the registry", d, unit),
-			fmt.Sprintf("write %v", d.Truncate(unit)+unit))
+		f.add(field, reason.Of(reason.DurationUneven, d.String(), unit.String(), (d.Truncate(unit)+unit).String()))
 	}
 }
 
@@ -229,7 +224,7 @@ func (f *faults) whole(field string, d, unit time.Duration) {
 func (f *faults) ofKind(c *Config) {
 	only := func(field string, set bool, kind Kind) {
 		if set && c.Kind != kind {
-			f.add(field, fmt.Sprintf("belongs to jobs of kind %s", kind), fmt.Sprintf("write kind = %q, or remove it", kind))
+			f.add(field, reason.Of(reason.KeyOfOtherKind, string(kind), strconv.Quote(string(kind))))
 		}
 	}
 	only("streaming", c.Streaming, Dataflow)
@@ -242,26 +237,26 @@ func (f *faults) ofKind(c *Config) {
 	if c.Command != "" {
 		f.text("command", c.Command)
 		if _, err := SplitCommand(c.Command); err != nil {
-			f.add("command", err.Error(), "write the program and its arguments, in quotes where they have blanks")
+			f.add("command", reason.Of(reason.CommandUnreadable, err.Error()))
 		}
 		if c.Module != "" {
-			f.add("command", "a command takes the place of the module", "remove one of them")
+			f.add("command", reason.Of(reason.CommandAndModule))
 		}
 		if len(c.Args) > 0 {
-			f.add("args", "the arguments of a command stand in its line", "append them to command")
+			f.add("args", reason.Of(reason.CommandAndArgs))
 		}
 	}
 	if len(c.Args) > maxArgs {
-		f.add("args", fmt.Sprintf("has %d elements", len(c.Args)), fmt.Sprintf("use at most %d", maxArgs))
+		f.add("args", reason.Of(reason.TooManyElements, strconv.Itoa(len(c.Args)), strconv.Itoa(maxArgs)))
 	}
 	size := 0
 	for i, arg := range c.Args {
 		if size += len(arg); strings.ContainsRune(arg, 0) || !utf8.ValidString(arg) {
-			f.add(fmt.Sprintf("args[%d]", i), "is not UTF-8, or has a NUL", "")
+			f.add(fmt.Sprintf("args[%d]", i), reason.Of(reason.ArgUnusable))
 		}
 	}
 	if size > MaxText {
-		f.add("args", fmt.Sprintf("has %d bytes", size), fmt.Sprintf("use at most %d", MaxText))
+		f.add("args", reason.Of(reason.TooLong, strconv.Itoa(size), strconv.Itoa(MaxText)))
 	}
 }
 
@@ -289,22 +284,28 @@ func (f *faults) unsandboxed(c *Config) {
 		{"limits.instance", l.Pool != Pool{}},
 	} {
 		if field.set {
-			f.add(field.name, "a command of the operating system runs outside of the sandbox, which this is for", "remove it")
+			f.add(field.name, reason.Of(reason.KeyOfSandbox))
 		}
+	}
+}
+
+func (f *faults) between(field string, n, least, most int) {
+	if n < least || n > most {
+		f.add(field, reason.Of(reason.NotInRange, strconv.Itoa(n), strconv.Itoa(least), strconv.Itoa(most)))
 	}
 }
 
 func (f *faults) upTo(field string, n, most int64) {
 	f.notNegative(field, n)
 	if n > most {
-		f.add(field, fmt.Sprintf("%d is too much", n), fmt.Sprintf("use at most %d", most))
+		f.add(field, reason.Of(reason.TooMuch, strconv.FormatInt(n, 10), strconv.FormatInt(most, 10)))
 	}
 }
 
 func (f *faults) limits(l Limits) {
 	f.notNegative("limits.memory", l.Memory)
 	if l.Memory > 4<<30 {
-		f.add("limits.memory", "is more than a module can address", "use at most 4GiB")
+		f.add("limits.memory", reason.Of(reason.MemoryTooMuch))
 	}
 	f.notNegative("limits.result", l.Result)
 	f.notNegative("limits.log_line", l.LogLine)
@@ -319,7 +320,7 @@ func (f *faults) limits(l Limits) {
 	f.upTo("limits.instance", int64(l.Pool.Size), MaxPool)
 	f.notNegative("limits.instance", int64(l.Pool.MaxUses))
 	if l.Pool.MaxUses > 0 && l.Pool.Size == 0 {
-		f.add("limits.instance", "max_uses says nothing without a pool", "write { pool = 4, max_uses = 100 }")
+		f.add("limits.instance", reason.Of(reason.PoolUsesAlone))
 	}
 }
 
@@ -329,23 +330,23 @@ func (f *faults) allow(a Allow) {
 		field := fmt.Sprintf("allow.dirs[%d]", i)
 		switch {
 		case !path.IsAbs(d.Guest):
-			f.add(field, "the guest's path "+quote(d.Guest)+" is not absolute", "write /"+d.Guest)
+			f.add(field, reason.Of(reason.GuestPathRelative, quote(d.Guest), "/"+d.Guest))
 		case path.Clean(d.Guest) != d.Guest:
-			f.add(field, "the guest's path "+quote(d.Guest)+" is not in its shortest form", "write "+path.Clean(d.Guest))
+			f.add(field, reason.Of(reason.GuestPathUnclean, quote(d.Guest), path.Clean(d.Guest)))
 		case seen[d.Guest]:
-			f.add(field, "the guest's path "+quote(d.Guest)+" is there twice", "")
+			f.add(field, reason.Of(reason.GuestPathTwice, quote(d.Guest)))
 		}
 		seen[d.Guest] = true
 		if d.Host == "" {
-			f.add(field, "the server's directory is empty", "")
+			f.add(field, reason.Of(reason.DirEmpty))
 		}
 	}
 	for _, name := range slices.Sorted(maps.Keys(a.Env)) {
 		if name == "" || strings.ContainsAny(name, "=\x00") || strings.Contains(a.Env[name], "\x00") {
-			f.add("allow.env", quote(name)+" is no variable: names are not empty and without =, and neither has a NUL", "")
+			f.add("allow.env", reason.Of(reason.EnvInvalid, quote(name)))
 		}
 		if strings.HasPrefix(name, VariablePrefix) {
-			f.add("allow.env", quote(name)+" begins with "+VariablePrefix+", as those do that tell a script of its run", "give it another name")
+			f.add("allow.env", reason.Of(reason.EnvReserved, quote(name), VariablePrefix))
 		}
 	}
 	f.oneOf("allow.clock", a.Clock, "", "fixed", "real")
@@ -354,9 +355,9 @@ func (f *faults) allow(a Allow) {
 		field := fmt.Sprintf("allow.secrets[%d]", i)
 		switch {
 		case name == "" || len(name) > MaxName || !utf8.ValidString(name):
-			f.add(field, quote(name)+" is no name of a secret", "")
+			f.add(field, reason.Of(reason.SecretNameInvalid, quote(name)))
 		case seen[name]:
-			f.add(field, "the secret "+quote(name)+" is there twice", "")
+			f.add(field, reason.Of(reason.SecretTwice, quote(name)))
 		}
 		seen[name] = true
 	}

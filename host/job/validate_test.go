@@ -109,7 +109,7 @@ func fields(t *testing.T, err error) []string {
 		if !errors.As(e, &f) {
 			t.Fatalf("not a FieldError: %v", e)
 		}
-		if f.Msg == "" || len(f.Error()) > 2000 {
+		if f.Why.None() || len(f.Error()) > 2000 {
 			t.Errorf("%s: bad text %q", f.Field, f.Error())
 		}
 		names = append(names, f.Field)

@@ -29,7 +29,7 @@ func (r *Reason) UnmarshalJSON(b []byte) error {
 	if err := json.Unmarshal(b, &d); err != nil {
 		return fmt.Errorf("reason: %w", err)
 	}
-	row, known := table[d.Code]
+	row, known := rowOf(d.Code)
 	if !known {
 		*r = Text(d.Text)
 		return nil

@@ -9,6 +9,8 @@ package reason
 
 import (
 	"cmp"
+	"maps"
+	"slices"
 	"strings"
 )
 
@@ -48,7 +50,8 @@ func (r Reason) None() bool { return r == Reason{} }
 
 // Params are the values of the parameters by name; nil if there are none.
 func (r Reason) Params() map[string]string {
-	names := table[r.Code].params
+	row, _ := rowOf(r.Code)
+	names := row.params
 	if r.Code == "" || len(names) == 0 {
 		return nil
 	}
@@ -68,19 +71,32 @@ func (r Reason) String() string {
 	if r.Code == "" {
 		return r.Args
 	}
-	row, known := table[r.Code]
+	row, known := rowOf(r.Code)
 	if !known {
 		return string(r.Code)
 	}
-	text := row.words
-	if len(row.params) > 0 {
-		var pairs []string
-		for name, value := range r.Params() {
-			pairs = append(pairs, "{"+name+"}", value)
-		}
-		text = strings.NewReplacer(pairs...).Replace(text)
+	return r.fill(row.words)
+}
+
+// Hint is what to write instead, of a fault of a configuration; "" if its words say that.
+func (r Reason) Hint() string { return r.fill(faults[r.Code].hint) }
+
+// fill puts the values of the parameters into a text of the table.
+func (r Reason) fill(text string) string {
+	var pairs []string
+	for name, value := range r.Params() {
+		pairs = append(pairs, "{"+name+"}", value)
 	}
-	return text
+	return strings.NewReplacer(pairs...).Replace(text)
+}
+
+// rowOf is the line of the table for a code.
+func rowOf(c Code) (entry, bool) {
+	if f, ok := faults[c]; ok {
+		return entry{f.words, f.params}, true
+	}
+	row, ok := table[c]
+	return row, ok
 }
 
 // Event is the words without values, the same each time: the message of a log line.
@@ -143,11 +159,7 @@ var coded = func() map[string]Code {
 
 // Codes are all there are, in no order.
 func Codes() []Code {
-	all := make([]Code, 0, len(table))
-	for c := range table {
-		all = append(all, c)
-	}
-	return all
+	return slices.AppendSeq(slices.Collect(maps.Keys(table)), maps.Keys(faults))
 }
 
 // Words puts words to several reasons.

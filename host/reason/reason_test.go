@@ -14,28 +14,31 @@ import (
 	"testing"
 )
 
-// constants are the codes that codes.go declares, by the name of the constant.
+// constants are the codes that codes.go and faults.go declare, by the name of the constant.
 func constants(t *testing.T) map[string]Code {
 	t.Helper()
-	file, err := parser.ParseFile(token.NewFileSet(), "codes.go", nil, 0)
-	if err != nil {
-		t.Fatal(err)
-	}
 	all := map[string]Code{}
-	ast.Inspect(file, func(n ast.Node) bool {
-		spec, ok := n.(*ast.ValueSpec)
-		if !ok {
-			return true
-		}
-		text, err := strconv.Unquote(spec.Values[0].(*ast.BasicLit).Value)
+	for _, name := range []string{"codes.go", "faults.go"} {
+		file, err := parser.ParseFile(token.NewFileSet(), name, nil, 0)
 		if err != nil {
 			t.Fatal(err)
 		}
-		all[spec.Names[0].Name] = Code(text)
-		return false
-	})
-	if len(all) == 0 {
-		t.Fatal("codes.go declares no codes")
+		before := len(all)
+		ast.Inspect(file, func(n ast.Node) bool {
+			spec, ok := n.(*ast.ValueSpec)
+			if !ok {
+				return true
+			}
+			text, err := strconv.Unquote(spec.Values[0].(*ast.BasicLit).Value)
+			if err != nil {
+				t.Fatal(err)
+			}
+			all[spec.Names[0].Name] = Code(text)
+			return false
+		})
+		if len(all) == before {
+			t.Fatalf("%s declares no codes", name)
+		}
 	}
 	return all
 }
@@ -53,12 +56,12 @@ func TestEveryCodeHasWords(t *testing.T) {
 		if !spelled.MatchString(string(c)) {
 			t.Errorf("%s is spelled %q", name, c)
 		}
-		if table[c].words == "" {
+		if row, _ := rowOf(c); row.words == "" {
 			t.Errorf("%s has no words", name)
 		}
 	}
-	if len(table) != len(codes) || len(Codes()) != len(codes) {
-		t.Errorf("%d codes, %d lines in the table", len(codes), len(table))
+	if len(table)+len(faults) != len(codes) || len(Codes()) != len(codes) {
+		t.Errorf("%d codes, %d lines in the table", len(codes), len(table)+len(faults))
 	}
 }
 
@@ -76,10 +79,11 @@ func TestWordsAreOnes(t *testing.T) {
 
 func TestWordsNameTheirParameters(t *testing.T) {
 	t.Parallel()
-	named := regexp.MustCompile(`\{(\w+)\}`)
-	for c, row := range table {
+	named := regexp.MustCompile(`\{([a-z_]+)\}`) // ${NAME} is that of a file
+	for _, c := range Codes() {
 		var in []string
-		for _, m := range named.FindAllStringSubmatch(row.words, -1) {
+		row, _ := rowOf(c)
+		for _, m := range named.FindAllStringSubmatch(row.words+faults[c].hint, -1) {
 			in = append(in, m[1])
 		}
 		slices.Sort(in)
@@ -113,8 +117,8 @@ func TestEveryCodeIsProduced(t *testing.T) {
 					return true
 				}
 				c, known := codes[selected(call.Args[0])]
-				if known && len(call.Args)-1 != len(table[c].params) {
-					t.Errorf("%s gives %s %d values, and it has the parameters %q", path, c, len(call.Args)-1, table[c].params)
+				if row, _ := rowOf(c); known && len(call.Args)-1 != len(row.params) {
+					t.Errorf("%s gives %s %d values, and it has the parameters %q", path, c, len(call.Args)-1, row.params)
 				}
 				return true
 			})

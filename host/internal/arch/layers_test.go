@@ -119,7 +119,7 @@ var layers = []layer{
 	{pkg: "host/internal/cluster", may: []string{"host", "host/operator", "host/job", "host/reason", "host/registry", "host/registry/zk", "host/registry/zk/zktest", "host/trace", "host/internal/protocol", "host/internal/layout", "host/internal/mirror"},
 		tests: []string{"strategy", "github.com/go-zookeeper/zk"},
 		why:   "hosts on a real service, for tests alone"},
-	{pkg: "host/config", may: []string{"abi/conformance", "host", "host/job", "host/internal/outbound", "host/internal/schedule", "strategy"}, libs: []string{"github.com/BurntSushi/toml"},
+	{pkg: "host/config", may: []string{"abi/conformance", "host", "host/job", "host/reason", "host/internal/outbound", "host/internal/schedule", "strategy"}, libs: []string{"github.com/BurntSushi/toml"},
 		why: "text to options; it starts nothing"},
 
 	{pkg: "host/admin", may: []string{"host", "host/operator", "host/job", "host/reason", "host/registry", "host/trace"}, tests: []string{"host/registry/embedded"},
