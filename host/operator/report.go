@@ -116,7 +116,7 @@ type ItemReport struct {
 	Retry    time.Time      `json:"retry,omitzero"`    // not before this its failed run is tried again; zero: none waits
 	Runner   job.InstanceID `json:"runs_on,omitempty"` // who runs it; "" if nobody does, as far as is known
 	Run      RunReport      `json:"run,omitzero"`      // the open run, or the one that is pending
-	Last     time.Time      `json:"last,omitzero"`     // the newest instant that began or has a row; zero: none
+	Last     time.Time      `json:"last,omitzero"`     // the newest instant that began or has a row; zero: none, or a manual job
 	// LastBegin is when the newest run began, LastEnd when one ended last; zero if
 	// that is not known. In jobs of thousands of items they may be rounded down.
 	LastBegin time.Time `json:"last_begin,omitzero"`

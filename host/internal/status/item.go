@@ -15,7 +15,7 @@ type Item struct {
 	Runner   protocol.ID    // who runs it; "" if nobody does, as far as is known
 	Run      protocol.Entry // the open run, or the one that is pending
 	Retry    int64          // not before this its failed run is tried again; 0: none waits
-	Last     int64          // the newest instant that began or has a row
+	Last     int64          // the newest instant that began or has a row; 0 of a manual job
 	// LastBegin is when the newest run began, LastEnd when one ended last.
 	LastBegin, LastEnd int64
 }
@@ -38,6 +38,9 @@ func Items(v *protocol.View) []Item {
 		}
 		for k := range v.Runs {
 			x.Last = max(x.Last, nth(v.Runs[k].Last, i))
+		}
+		if v.Config != nil && v.Config.Cron == "" {
+			x.Last = 0 // nothing is due; it says since when there is the item
 		}
 		items = append(items, x)
 	}

@@ -90,3 +90,20 @@ func TestItems(t *testing.T) {
 		t.Error(diff)
 	}
 }
+
+// Where there is a schedule the items are accounted for up to an instant. Without one it
+// is the moment in which they were dealt out first.
+func TestItemsOfAManualJobHaveNoInstant(t *testing.T) {
+	t.Parallel()
+	v := &protocol.View{
+		Config: &protocol.Config{Total: 1, Cron: "0 0 2 * * ?"}, Items: []protocol.Item{{Exists: true, Owner: me}},
+		Assignment: protocol.Assignment{Exists: true, Total: 1, Last: []int64{7_200_000}},
+	}
+	if got := Items(v)[0].Last; got != 7_200_000 {
+		t.Errorf("the last instant is %d", got)
+	}
+	v.Config.Cron = ""
+	if got := Items(v)[0].Last; got != 0 {
+		t.Errorf("the last instant of a manual job is %d", got)
+	}
+}
