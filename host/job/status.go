@@ -17,7 +17,7 @@ type Status struct {
 	// Troubles are what goes wrong at present although the job runs.
 	Troubles []reason.Reason
 
-	Instance  InstanceID // this server as a member of the job; empty while it has not joined
+	Instance  InstanceID // this server as a member of the job; empty while it has not joined, and when it has left
 	Leader    InstanceID // empty if nobody leads
 	Instances []InstanceID
 	Paused    bool

@@ -54,9 +54,18 @@ func TestShutDownDrains(t *testing.T) {
 				if diff := cmp.Diff(map[trace.State]int{c.want: 4}, rows.states()); diff != "" {
 					t.Errorf("states (-want +got):\n%s", diff)
 				}
+				notHere(t, s)
 				must(t, reg.Close())
 			})
 		})
+	}
+}
+
+// notHere: the server is no member of the job any more, and does not claim to know who is.
+func notHere(t *testing.T, s *server) {
+	t.Helper()
+	if st := s.Status(); st.Instance != "" || st.Leader != "" || len(st.Instances) != 0 || len(st.Items) != 0 || st.Config.Name != testJob {
+		t.Errorf("status %+v of a job that has left this server", st)
 	}
 }
 

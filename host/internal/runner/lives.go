@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 
+	"github.com/wasmjob/wasmjob/host/internal/protocol"
 	"github.com/wasmjob/wasmjob/host/internal/session"
 	"github.com/wasmjob/wasmjob/host/job"
 	"github.com/wasmjob/wasmjob/host/reason"
@@ -110,7 +111,12 @@ func (l *lives) another(how life) bool {
 	return true
 }
 
+// over ends the job on this server: nobody looks at it here any more, so what was seen
+// last is not told as what is.
 func (l *lives) over(err error) {
+	if was := l.snapshot.Load(); was != nil {
+		l.snapshot.Store(&snapshot{view: &protocol.View{}, effective: was.effective})
+	}
 	l.close()
 	l.ended(err)
 }

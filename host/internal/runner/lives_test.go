@@ -103,6 +103,9 @@ func TestARemovedJobStaysAway(t *testing.T) {
 			if n.Exists {
 				t.Errorf("%s, the job is there again", when)
 			}
+			for _, s := range all {
+				notHere(t, s)
+			}
 		}
 		away("when it was removed")
 		must(t, all[0].kill())
