@@ -74,7 +74,7 @@ func NewHandler(o Options) *Handler {
 		h.handle("GET "+runsPath+"{job}/{item}/{run}", h.showRun)
 	}
 	if o.Nodes {
-		h.handle("GET "+nodesPath, readNode)
+		h.handle("GET "+nodesPath, readNodes)
 	}
 	return h
 }

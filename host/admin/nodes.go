@@ -9,20 +9,30 @@ import (
 	"strings"
 	"time"
 
+	"github.com/wasmjob/wasmjob/host"
 	"github.com/wasmjob/wasmjob/host/operator"
 	"github.com/wasmjob/wasmjob/host/registry"
 )
 
 const nodesPath = "/api/v1/nodes"
 
+// nodesDocument are the first of the nodes that were asked for, as many as fit.
+type nodesDocument struct {
+	Version int            `json:"version"`
+	Nodes   []nodeDocument `json:"nodes"`
+}
+
 // nodeDocument is a node of the registry as it is.
 type nodeDocument struct {
-	Version  int          `json:"version"`
+	Path     string       `json:"path"`
 	Exists   bool         `json:"exists"`
 	Data     []byte       `json:"data,omitempty"` // in base64
 	Children []string     `json:"children,omitempty"`
-	Stat     statDocument `json:"stat"`
+	Stat     statDocument `json:"stat,omitzero"`
 }
+
+// maxNodes is after how many bytes of values and names an answer has no further node.
+const maxNodes = 4 << 20
 
 type statDocument struct {
 	Created         int64              `json:"created"`
@@ -34,20 +44,38 @@ type statDocument struct {
 	ModifiedAt      time.Time          `json:"modified_at"`
 }
 
-func readNode(r *request) error {
-	at := ""
-	if err := r.readQuery(map[string]*string{"path": &at}); err != nil {
+// readNodes answers with nodes, each as it is when it is read.
+func readNodes(r *request) error {
+	var paths []string
+	if err := r.readQuery(map[string]any{"path": &paths}); err != nil {
 		return err
 	}
-	if !strings.HasPrefix(at, "/") || path.Clean(at) != at {
-		const want = "say which node, as in path=/wasmjobd"
+	for _, at := range paths {
+		if !strings.HasPrefix(at, "/") || path.Clean(at) != at {
+			paths = nil
+			break
+		}
+	}
+	if len(paths) == 0 {
+		const want = "say which nodes, as in path=/wasmjobd"
 		return refuse(http.StatusBadRequest, codeBadRequest, want, fault{Parameter: "path", Message: want})
 	}
-	n, err := r.op.Node(r.Context(), at)
-	if err != nil {
-		return err
+	d, size := nodesDocument{Version: 1}, 0
+	for _, at := range paths {
+		n, err := r.op.Node(r.Context(), at)
+		if err != nil {
+			return err
+		}
+		d.Nodes = append(d.Nodes, nodeDocument{at, n.Exists, n.Data, n.Children, statDocument(n.Stat)})
+		size += len(n.Data)
+		for _, name := range n.Children {
+			size += len(name)
+		}
+		if size >= maxNodes {
+			break
+		}
 	}
-	return r.answer(nodeDocument{1, n.Exists, n.Data, n.Children, statDocument(n.Stat)})
+	return r.answer(d)
 }
 
 // Operate gives an Operator that looks at the server's registry through the client,
@@ -81,15 +109,52 @@ type reader struct {
 
 // Read implements registry.Session.
 func (r *reader) Read(ctx context.Context, path string) (registry.Node, error) {
+	nodes, err := r.ReadMany(ctx, []string{path})
+	if err != nil {
+		return registry.Node{}, err
+	}
+	return nodes[0], nil
+}
+
+// ReadMany implements operator.ManyReader.
+func (r *reader) ReadMany(ctx context.Context, paths []string) ([]registry.Node, error) {
 	select {
 	case r.places <- struct{}{}:
 		defer func() { <-r.places }()
 	case <-ctx.Done():
-		return registry.Node{}, fmt.Errorf("read %s: %w", path, ctx.Err())
+		return nil, fmt.Errorf("read %s: %w", paths[0], ctx.Err())
 	}
-	var d nodeDocument
-	err := r.c.read(ctx, http.MethodGet, nodesPath+"?path="+url.QueryEscape(path), nil, &d)
-	return registry.Node{Exists: d.Exists, Data: d.Data, Children: d.Children, Stat: registry.Stat(d.Stat)}, err
+	nodes := make([]registry.Node, 0, len(paths))
+	for len(nodes) < len(paths) {
+		wanted := paths[len(nodes):]
+		var d nodesDocument
+		if err := r.c.read(ctx, http.MethodGet, nodesPath+"?"+queryOf(wanted), nil, &d); err != nil {
+			return nil, err
+		}
+		if len(d.Nodes) == 0 || len(d.Nodes) > len(wanted) {
+			return nil, &host.Error{Code: host.Internal, Msg: fmt.Sprintf("the server gave %d nodes where %d were asked for: it is of another release, restart it", len(d.Nodes), len(wanted))}
+		}
+		for _, n := range d.Nodes {
+			nodes = append(nodes, registry.Node{Exists: n.Exists, Data: n.Data, Children: n.Children, Stat: registry.Stat(n.Stat)})
+		}
+	}
+	return nodes, nil
+}
+
+// queryOf asks for the first of the paths, as many as a request has room for.
+func queryOf(paths []string) string {
+	var b strings.Builder
+	for _, at := range paths {
+		one := "path=" + strings.ReplaceAll(url.QueryEscape(at), "%2F", "/")
+		if b.Len() > 0 && b.Len()+1+len(one) > maxHead/2 {
+			break
+		}
+		if b.Len() > 0 {
+			b.WriteByte('&')
+		}
+		b.WriteString(one)
+	}
+	return b.String()
 }
 
 // Close implements registry.Session.

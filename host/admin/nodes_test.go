@@ -3,7 +3,10 @@ package admin
 import (
 	"bytes"
 	"context"
+	"fmt"
 	"net/http"
+	"strings"
+	"sync/atomic"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
@@ -11,6 +14,7 @@ import (
 	"github.com/wasmjob/wasmjob/host"
 	"github.com/wasmjob/wasmjob/host/job"
 	"github.com/wasmjob/wasmjob/host/operator"
+	"github.com/wasmjob/wasmjob/host/registry"
 )
 
 // What is wrong with a job is found through the server as it is on its registry, by
@@ -53,6 +57,104 @@ func TestCheckupsThroughTheServer(t *testing.T) {
 	}
 }
 
+// requests is a reader that counts what it asks of the server.
+type requests struct {
+	*reader
+	n atomic.Int64
+}
+
+func (r *requests) Open(context.Context, func(registry.Event)) (registry.Session, error) {
+	return r, nil
+}
+
+func (r *requests) Read(ctx context.Context, path string) (registry.Node, error) {
+	r.n.Add(1)
+	return r.reader.Read(ctx, path)
+}
+
+func (r *requests) ReadMany(ctx context.Context, paths []string) ([]registry.Node, error) {
+	r.n.Add(1)
+	return r.reader.ReadMany(ctx, paths)
+}
+
+// A job has some forty nodes that a checkup looks at. It asks for those with known names,
+// and then for those that the first name.
+func TestCheckupsTakeTwoRequestsAJob(t *testing.T) {
+	t.Parallel()
+	var names []string
+	for i := range 20 {
+		names = append(names, fmt.Sprintf("job%d", i))
+	}
+	s := start(t, names...)
+	session, err := onlyRead{s.client}.Open(t.Context(), nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	counted := &requests{reader: session.(*reader)}
+	o, err := operator.Open(t.Context(), counted, "wasmjobd")
+	if err != nil {
+		t.Fatal(err)
+	}
+	all, err := o.Checkups(t.Context(), host.Options{})
+	if err != nil || len(all) != len(names) {
+		t.Fatalf("%d jobs: %v", len(all), err)
+	}
+	if n := counted.n.Load(); n > int64(2*len(names)+1) {
+		t.Errorf("%d requests for %d jobs and their list", n, len(names))
+	}
+	if err := o.Close(); err != nil {
+		t.Error(err)
+	}
+}
+
+// Neither a request nor an answer is larger than the two sides take: what has no room is
+// asked for again.
+func TestManyNodesComeInParts(t *testing.T) {
+	t.Parallel()
+	s := start(t)
+	direct, err := s.registry.Open(t.Context(), func(registry.Event) {})
+	if err != nil {
+		t.Fatal(err)
+	}
+	var paths []string
+	for i := range 12 {
+		at := fmt.Sprintf("/large%d", i)
+		op := registry.Op{Kind: registry.Create, Path: at, Data: bytes.Repeat([]byte{byte(i)}, 900_000)}
+		if _, err := direct.Commit(t.Context(), op); err != nil {
+			t.Fatal(err)
+		}
+		paths = append(paths, at)
+	}
+	answer := answered(t, NewHandler(Options{Operate: s.operate, Nodes: true}), http.MethodGet, nodesPath+"?"+queryOf(paths), "", "")
+	if n := bytes.Count(answer.Body.Bytes(), []byte(`"path":`)); n != 5 {
+		t.Errorf("%d nodes of 900 kB in an answer", n)
+	}
+	for i := range 100 {
+		paths = append(paths, fmt.Sprintf("/%d/%s", i, strings.Repeat("ü&", 100)))
+	}
+	session, err := onlyRead{s.client}.Open(t.Context(), nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	got, err := session.(operator.ManyReader).ReadMany(t.Context(), paths)
+	if err != nil || len(got) != len(paths) {
+		t.Fatalf("%d of %d nodes: %v", len(got), len(paths), err)
+	}
+	for i, at := range paths {
+		want, err := direct.Read(t.Context(), at)
+		if err != nil || !bytes.Equal(want.Data, got[i].Data) {
+			t.Errorf("%s: another value, %v", at, err)
+		}
+		want.Data, got[i].Data = nil, nil
+		if diff := cmp.Diff(want, got[i]); diff != "" {
+			t.Errorf("%s:\n%s", at, diff)
+		}
+	}
+	if err := direct.Close(); err != nil {
+		t.Error(err)
+	}
+}
+
 func TestNodesAreForTheSocketAlone(t *testing.T) {
 	t.Parallel()
 	for _, tt := range []struct {
@@ -66,7 +168,8 @@ func TestNodesAreForTheSocketAlone(t *testing.T) {
 		{true, "", http.StatusBadRequest, `"parameter":"path"`},
 		{true, "?path=jobs", http.StatusBadRequest, `"parameter":"path"`},
 		{true, "?path=/a/../b", http.StatusBadRequest, `"parameter":"path"`},
-		{true, "?path=/&path=/", http.StatusBadRequest, `\"path\" comes twice`},
+		{true, "?path=/not/there&path=/", http.StatusOK, `{"version":1,"nodes":[{"path":"/not/there","exists":false`},
+		{true, "?path=/&path=jobs", http.StatusBadRequest, `"parameter":"path"`},
 		{true, "?paths=/", http.StatusBadRequest, `"parameter":"paths","message":"\"paths\" is not known; known are path"`},
 		{true, "?path=%zz", http.StatusBadRequest, `the query cannot be read`},
 		{false, "?path=/", http.StatusNotFound, codeNoRoute},

@@ -9,9 +9,10 @@ import (
 	"strings"
 )
 
-// readQuery reads the parameters of a query into the variables that fields names.
-// As of a body, one that is not known is refused, and so is one that comes twice.
-func (r *request) readQuery(fields map[string]*string) error {
+// readQuery reads the parameters of a query into the variables that fields names, strings
+// or lists of them. As of a body, one that is not known is refused, and so is one that
+// comes twice and is no list.
+func (r *request) readQuery(fields map[string]any) error {
 	if r.URL.RawQuery == "" {
 		return nil
 	}
@@ -24,15 +25,19 @@ func (r *request) readQuery(fields map[string]*string) error {
 	}
 	var faults []fault
 	for _, name := range slices.Sorted(maps.Keys(query)) {
-		to, ok := fields[name]
+		to := fields[name]
+		one, single := to.(*string)
+		many, _ := to.(*[]string)
 		switch {
-		case !ok:
+		case many != nil:
+			*many = query[name]
+		case !single:
 			known := strings.Join(slices.Sorted(maps.Keys(fields)), ", ")
 			faults = append(faults, fault{Parameter: name, Message: fmt.Sprintf("%.64q is not known; known are %s", name, known)})
 		case len(query[name]) > 1:
 			faults = append(faults, fault{Parameter: name, Message: fmt.Sprintf("%q comes twice", name)})
 		default:
-			*to = query[name][0]
+			*one = query[name][0]
 		}
 	}
 	if len(faults) > 0 {

@@ -91,7 +91,7 @@ func runOf(r *trace.Row) runDocument {
 func (h *Handler) listRuns(r *request) error {
 	var limit, item, state string
 	want := RunsWanted{Limit: usualRuns}
-	if err := r.readQuery(map[string]*string{"limit": &limit, "item": &item, "state": &state, "cursor": &want.Cursor}); err != nil {
+	if err := r.readQuery(map[string]any{"limit": &limit, "item": &item, "state": &state, "cursor": &want.Cursor}); err != nil {
 		return err
 	}
 	name, err := r.jobName()

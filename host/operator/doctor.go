@@ -14,6 +14,7 @@ import (
 	"github.com/wasmjob/wasmjob/host"
 	"github.com/wasmjob/wasmjob/host/internal/assign"
 	"github.com/wasmjob/wasmjob/host/internal/layout"
+	"github.com/wasmjob/wasmjob/host/internal/mirror"
 	"github.com/wasmjob/wasmjob/host/internal/protocol"
 	"github.com/wasmjob/wasmjob/host/internal/schedule"
 	"github.com/wasmjob/wasmjob/host/job"
@@ -111,15 +112,15 @@ func (o *Operator) Checkups(ctx context.Context, as host.Options, names ...strin
 // checkup looks at one job; nil if the node is none of a job's.
 func (o *Operator) checkup(ctx context.Context, as *host.Options, name string, atOnce int) (*Checkup, error) {
 	l := layout.NewJob(o.namespace, name)
-	form, err := l.Form(func(path string) (registry.Node, error) { return o.session.Read(ctx, path) })
+	nodes, err := o.nodesOf(ctx, l, layout.Inspected(), false, atOnce)
 	if err != nil {
 		return nil, err
 	}
-	v, err := o.gather(ctx, l, layout.Watched(), false, atOnce)
+	form, err := o.form(ctx, l, nodes)
 	if err != nil {
 		return nil, err
 	}
-	file := fileOf(as, name)
+	v, file := viewOf(l, nodes), fileOf(as, name)
 	c := &Checkup{Job: name, Layout: form.Layout, Class: form.Class, Leader: v.Leader, Named: file != nil, Ours: v.Dirs.Module, Newest: form.Newest}
 	c.Members = checkedMembers(v, form)
 	switch {
@@ -141,6 +142,26 @@ func (o *Operator) checkup(ctx context.Context, as *host.Options, name string, a
 		c.examine(as, file, l, v, form)
 	}
 	return c, nil
+}
+
+// form looks at the nodes that differ from layout to layout, of which most were read.
+func (o *Operator) form(ctx context.Context, l layout.Job, nodes []mirror.Change) (layout.Form, error) {
+	known := make(map[string]registry.Node, len(nodes))
+	for _, name := range layout.Inspected() {
+		known[l.At(name)] = registry.Node{} // those that are not there are not among nodes
+	}
+	for _, c := range nodes {
+		known[c.Path] = c.Node
+	}
+	return l.Form(func(path string) (registry.Node, error) {
+		n, ok := known[path]
+		if ok {
+			return n, nil
+		}
+		n, err := o.session.Read(ctx, path)
+		known[path] = n
+		return n, err
+	})
 }
 
 // newestAbove is the newest revision that the namespace shows or, where it is not

@@ -270,13 +270,22 @@ func readsEach(jobs int) int { return max(1, readsAtOnce/max(1, jobs)) }
 // once. If it watches, the view is one moment of the tree; if not, it is good enough
 // to look at.
 func (o *Operator) gather(ctx context.Context, l layout.Job, names []string, watch bool, atOnce int) (*protocol.View, error) {
+	nodes, err := o.nodesOf(ctx, l, names, watch, atOnce)
+	if err != nil {
+		return nil, err
+	}
+	return viewOf(l, nodes), nil
+}
+
+// nodesOf reads the nodes that gather makes a view of. Those that are not there are left out.
+func (o *Operator) nodesOf(ctx context.Context, l layout.Job, names []string, watch bool, atOnce int) ([]mirror.Change, error) {
 	if watch {
 		if err := o.session.Follow(ctx, l.Root()); err != nil {
 			return nil, fmt.Errorf("follow %s: %w", l.Root(), err)
 		}
 		o.inbox.Take() // what it tells is older than any reply to come
 	}
-	m, d := mirror.New(l.Root(), names, layout.Follow), l.NewDecoder()
+	m := mirror.New(l.Root(), names, layout.Follow)
 	for wanted := m.Wanted(); len(wanted) > 0; wanted = m.Wanted() {
 		nodes, err := o.readAll(ctx, wanted, atOnce)
 		if err != nil {
@@ -298,14 +307,18 @@ func (o *Operator) gather(ctx context.Context, l layout.Job, names []string, wat
 	if !m.Settled() {
 		return nil, errors.New("the connection to the registry is lost")
 	}
-	for _, c := range m.Changes() {
-		d.Apply(c.Path, c.Node)
-	}
-	return d.View(), nil
+	return m.Changes(), nil
 }
 
 // readAll reads nodes, so many at once.
 func (o *Operator) readAll(ctx context.Context, wanted []mirror.Read, atOnce int) ([]registry.Node, error) {
+	if many, ok := o.session.(ManyReader); ok {
+		paths := make([]string, len(wanted))
+		for i, r := range wanted {
+			paths[i] = r.Path
+		}
+		return many.ReadMany(ctx, paths)
+	}
 	nodes := make([]registry.Node, len(wanted))
 	if atOnce == 1 {
 		for i, r := range wanted {
@@ -347,13 +360,4 @@ func unread(err error, format string, args ...any) error {
 		code = host.Unavailable // nothing was to be changed
 	}
 	return failf(code, err, format, args...)
-}
-
-// Node is a node of the registry as it is; one that is not there is no error.
-func (o *Operator) Node(ctx context.Context, path string) (registry.Node, error) {
-	n, err := o.session.Read(ctx, path)
-	if err != nil {
-		return registry.Node{}, unread(err, "read %s", path)
-	}
-	return n, nil
 }

@@ -42,6 +42,7 @@ var heldNumbers = []held{
 	{"docs/OPERATIONS.md", "up to eight that ran before", "host/internal/layout/swap.go", "maxPast = 8\n"},
 	{"docs/OPERATIONS.md", "`--wait` (2 min)", "cmd/wasmjobd/module.go", "switchPatience = 2 * time.Minute\n"},
 	{"docs/OPERATIONS.md", "the last 8 KiB of what", "host/internal/runner/runlog.go", "keptLog = 8 << 10\n"},
+	{"docs/OPERATIONS.md", "fit into 4 MiB", "host/admin/nodes.go", "maxNodes = 4 << 20\n"},
 	{"docs/OPERATIONS.md", "64 MiB at most each", "host/internal/module/size.go", "MaxSize = 64 << 20\n"},
 	{"docs/OPERATIONS.md", "at least every minute", "host/internal/protocol/swap.go", "lastPause  = 60_000\n"},
 	{"docs/OPERATIONS.md", "too long for a socket (107 bytes)", "host/admin/socket.go", "maxPath = 107\n"},

@@ -40,6 +40,12 @@ const (
 	oldStatus = "status"
 )
 
+// Inspected lists the nodes that Form and a view of a job are made of, as Watched does,
+// but for those whose names others choose.
+func Inspected() []string { return inspected }
+
+var inspected = append(slices.Clone(watched), nodeWasm)
+
 // Form looks at the nodes that differ from layout to layout.
 func (j Job) Form(read func(path string) (registry.Node, error)) (Form, error) {
 	root, err := read(j.root)

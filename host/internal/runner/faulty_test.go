@@ -190,7 +190,7 @@ func (w *faultyWorld) below(path string) (all []string) {
 }
 
 // remove takes a job out of the registry while none of its items runs, as
-// host.Operator does, and makes it anew, as a server does that starts.
+// operator.Operator does, and makes it anew, as a server does that starts.
 func (w *faultyWorld) remove(name string) {
 	l := layout.NewJob("test", name)
 	for range 20 {
