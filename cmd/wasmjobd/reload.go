@@ -12,22 +12,30 @@ import (
 	"syscall"
 
 	"github.com/wasmjob/wasmjob/host"
+	"github.com/wasmjob/wasmjob/host/admin"
 	"github.com/wasmjob/wasmjob/host/config"
 	"github.com/wasmjob/wasmjob/host/job"
 )
 
 // reloader reads the files of a server again while it runs.
 type reloader struct {
-	term  *terminal
-	flags serveFlags
-	log   *slog.Logger
-	tty   bool          // the server was started from a terminal
-	asked chan struct{} // holds one
-	now   atomic.Pointer[config.File]
+	term   *terminal
+	flags  serveFlags
+	log    *slog.Logger
+	tty    bool              // the server was started from a terminal
+	asked  chan struct{}     // by a signal; holds one
+	wanted chan chan<- fresh // by who waits for what comes of it, on a channel that holds that
+	now    atomic.Pointer[config.File]
+}
+
+// fresh is what came of reading the files again.
+type fresh struct {
+	admin.Reloaded
+	faults []error // all that is wrong; then nothing has changed
 }
 
 func newReloader(term *terminal, flags serveFlags, f *config.File, log *slog.Logger) *reloader {
-	r := &reloader{term: term, flags: flags, log: log, tty: onTerminal(), asked: make(chan struct{}, 1)}
+	r := &reloader{term: term, flags: flags, log: log, tty: onTerminal(), asked: make(chan struct{}, 1), wanted: make(chan chan<- fresh)}
 	r.now.Store(f)
 	return r
 }
@@ -63,12 +71,33 @@ func onTerminal() bool {
 	return true
 }
 
+// ask has the files read again, and waits for what comes of it.
+func (r *reloader) ask(ctx context.Context) (admin.Reloaded, error) {
+	got := make(chan fresh, 1)
+	select {
+	case r.wanted <- got:
+	case <-ctx.Done():
+		return admin.Reloaded{}, &host.Error{Code: host.Unavailable, Msg: "not reloaded: the server is starting, or about to end", Err: ctx.Err()}
+	}
+	select {
+	case f := <-got:
+		if len(f.faults) > 0 {
+			return admin.Reloaded{}, &host.Error{Code: host.Invalid, Msg: "not reloaded, the server goes on as before", Err: errors.Join(f.faults...)}
+		}
+		return f.Reloaded, nil
+	case <-ctx.Done():
+		return admin.Reloaded{}, &host.Error{Code: host.Unknown, Msg: "the server still reads its files; its log tells what comes of it", Err: ctx.Err()}
+	}
+}
+
 // run reads the files whenever somebody asks, until ctx ends.
 func (r *reloader) run(ctx context.Context, h *host.Host) {
 	for {
 		select {
 		case <-r.asked:
 			r.reload(ctx, h)
+		case to := <-r.wanted:
+			to <- r.reload(ctx, h)
 		case <-ctx.Done():
 			return
 		}
@@ -77,31 +106,32 @@ func (r *reloader) run(ctx context.Context, h *host.Host) {
 
 // reload has the host go by what the files say now, or tells all that is wrong with
 // that.
-func (r *reloader) reload(ctx context.Context, h *host.Host) {
+func (r *reloader) reload(ctx context.Context, h *host.Host) (done fresh) {
 	running := r.file()
 	next, faults := r.read(running)
-	var done host.Reloaded
 	if len(faults) == 0 {
 		var err error
-		if done, err = h.Reload(ctx, next.Jobs, modulesIn(next)); err != nil {
+		if done.Reloaded.Reloaded, err = h.Reload(ctx, next.Jobs, modulesIn(next)); err != nil {
 			faults = parts(err)
 		}
 	}
 	if len(faults) > 0 {
 		if ctx.Err() != nil {
-			return // the server ends
+			return fresh{faults: faults} // the server ends
 		}
 		for _, fault := range faults {
 			r.log.Error("the configuration cannot be gone by", "error", fault)
 		}
 		r.log.Error("not reloaded, the server goes on as before", "faults", len(faults))
-		return
+		return fresh{faults: faults}
 	}
-	for _, key := range running.NeedsRestart(next) {
+	done.NeedRestart = running.NeedsRestart(next)
+	for _, key := range done.NeedRestart {
 		r.log.Warn("it was changed and needs a restart, the old value stays", "key", key)
 	}
 	r.now.Store(running.With(next))
 	r.log.Info("reloaded", "added", len(done.Added), "changed", len(done.Changed), "removed", len(done.Removed), "unchanged", done.Kept)
+	return done
 }
 
 // read reads the files, and tells what a server that runs cannot go by.

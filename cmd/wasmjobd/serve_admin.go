@@ -43,7 +43,7 @@ func serveAdmin(ctx context.Context, again *reloader, r registry.Registry, rows 
 	}
 	log.Info("operators reach this server", "socket", s.Path())
 	keep := func(r io.Reader, digest string) error { return host.KeepModule(f.Server.DataDir, r, digest) }
-	h := admin.NewHandler(admin.Options{Log: log, Keep: keep, Runs: runsOf(rows), Nodes: true, Operate: func(ctx context.Context) (*operator.Operator, error) {
+	h := admin.NewHandler(admin.Options{Log: log, Keep: keep, Runs: runsOf(rows), Reload: again.ask, Nodes: true, Operate: func(ctx context.Context) (*operator.Operator, error) {
 		op, err := operator.Open(ctx, r, f.Registry.Namespace)
 		if err == nil {
 			op.Compare(again.file().Jobs)

@@ -23,6 +23,8 @@ type Options struct {
 	Keep func(r io.Reader, digest string) error
 	// Runs reads the history of the server; nil: it has none.
 	Runs Runs
+	// Reload has the server read its files again; nil: it cannot.
+	Reload Reload
 	// Nodes lets the nodes of the registry be read as they are, with what guests
 	// keep: for a listener that nobody but the user of the server reaches.
 	Nodes bool
@@ -72,6 +74,14 @@ func NewHandler(o Options) *Handler {
 	if o.Runs != nil {
 		h.handle("GET /api/v1/jobs/{job}/runs", h.listRuns)
 		h.handle("GET "+runsPath+"{job}/{item}/{run}", h.showRun)
+	}
+	if o.Reload != nil {
+		h.handle("POST "+reloadPath, func(r *request) error {
+			if err := r.readQuery(nil); err != nil {
+				return err
+			}
+			return h.reload(r)
+		})
 	}
 	if o.Nodes {
 		h.handle("GET "+nodesPath, readNodes)

@@ -1,0 +1,50 @@
+package admin
+
+import (
+	"context"
+	"errors"
+
+	"github.com/wasmjob/wasmjob/host"
+)
+
+const reloadPath = "/api/v1/config:reload"
+
+// Reload has a server go by its files as they are now. Its error is a *host.Error, whose
+// Err joins all that is wrong if there is more than one thing.
+type Reload func(context.Context) (Reloaded, error)
+
+// Reloaded is what a reload came to.
+type Reloaded struct {
+	host.Reloaded
+	NeedRestart []string // settings that were changed and stay as they were
+}
+
+type reloadedDocument struct {
+	Version     int      `json:"version"`
+	Added       []string `json:"added"` // jobs
+	Changed     []string `json:"changed"`
+	Removed     []string `json:"removed"`
+	Unchanged   int      `json:"unchanged"`
+	NeedRestart []string `json:"need_restart"`
+}
+
+// reload answers when the server goes by its files, or tells all that is wrong with them.
+func (h *Handler) reload(r *request) error {
+	if err := r.readBody(nil); err != nil {
+		return err
+	}
+	d, err := h.o.Reload(r.Context())
+	if err != nil {
+		p := problemOf(err)
+		if e, ok := errors.AsType[*host.Error](err); ok {
+			if all, ok := e.Err.(interface{ Unwrap() []error }); ok {
+				p.Detail = e.Msg
+				for _, one := range all.Unwrap() {
+					p.Errors = append(p.Errors, fault{Message: one.Error()})
+				}
+			}
+		}
+		return p
+	}
+	return r.answer(reloadedDocument{1, listed(d.Added), listed(d.Changed), listed(d.Removed), d.Kept, listed(d.NeedRestart)})
+}
