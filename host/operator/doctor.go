@@ -256,8 +256,9 @@ func (c *Checkup) examine(as *host.Options, file *job.Config, l layout.Job, v *p
 	stays := file != nil && module.StandsFor(j)
 	c.breaks(config.Hindrances(j, beside, stays)...)
 	if !beside {
-		if stays {
-			c.Notes = append(c.Notes, config.Stays(j)...)
+		if why := config.Stays(j); stays && len(why) > 0 {
+			c.Notes = append(c.Notes, why...)
+			c.away(v)
 		}
 		if file != nil { // of what others defined Admit tells
 			c.Notes = append(c.Notes, unknownStrategy(j, as.Strategies)...)
@@ -271,6 +272,20 @@ func (c *Checkup) examine(as *host.Options, file *job.Config, l layout.Job, v *p
 	if config.Failover {
 		c.note(reason.FailoverTwice)
 		c.prefixes(as.Instance.IP())
+	}
+}
+
+// away tells of servers of a job that are down. Which of them members of ElasticJob had,
+// the registry does not say.
+func (c *Checkup) away(v *protocol.View) {
+	var down []string
+	for _, s := range v.Servers {
+		if !slices.ContainsFunc(v.Instances, func(in protocol.Instance) bool { return in.ID.IP() == s.IP }) {
+			down = append(down, s.IP)
+		}
+	}
+	if len(down) > 0 {
+		c.note(reason.ServersAway, strings.Join(down, ", "))
 	}
 }
 

@@ -135,6 +135,7 @@ const (
 	ClassNotNamed Code = "class_not_named"
 	ClassDiffers  Code = "class_differs"
 	ClassStays    Code = "class_stays"
+	ServersAway   Code = "servers_away"
 	ZoneMissing   Code = "zone_missing"
 	MonitorOff    Code = "monitor_off"
 )

@@ -126,6 +126,7 @@ var table = map[Code]entry{
 	ClassNotNamed: {"its class in the registry is {class}, and this server's file names none: write class = {class} if the module does the same work", []string{"class"}},
 	ClassDiffers:  {"its class in the registry is {class}, in this server's file {file}: write class = {class} if the module does the same work", []string{"class", "file"}},
 	ClassStays:    {words: "until its class is written, the job goes on here as long as no member of ElasticJob joins it"},
+	ServersAway:   {"nobody of the job is at {servers} now: if a member of ElasticJob was there and comes back, servers of ours leave the job", []string{"servers"}},
 	ZoneMissing:   {words: "it has no timezone, and members of ElasticJob fire in that of their JVM: set timezone to it"},
 	MonitorOff:    {words: "monitorExecution is off, so members of ElasticJob could not be kept from running the same item: set it to true"},
 

@@ -1,0 +1,39 @@
+package operator
+
+import (
+	"testing"
+
+	"github.com/wasmjob/wasmjob/host"
+	"github.com/wasmjob/wasmjob/host/internal/javatest"
+	"github.com/wasmjob/wasmjob/host/internal/layout"
+	"github.com/wasmjob/wasmjob/host/registry"
+)
+
+// The class of a job that servers of ours ran was changed, and no member of ElasticJob is
+// there at the moment. A server with the file of before joins, and doctor tells what ends
+// that, and where it may come from.
+func TestCheckupTellsThatAJobGoesOnOnlyWithoutElasticJob(t *testing.T) {
+	t.Parallel()
+	o, file := operate(t, passing(t)), javatest.File(nil)
+	javatest.Write(t, o.session, javatest.Config(func(c *layout.Config21) { c.JobClass = "com.acme.Newer" }))
+	module, err := layout.EncodeModule(layout.Define(file[0]).Module)
+	if err != nil {
+		t.Fatal(err)
+	}
+	put(t, o, registry.Create, javatest.Node("wasm"), "")
+	put(t, o, registry.Create, javatest.Node("wasm", "module"), string(module))
+	look := func(breaks, notes []string) {
+		t.Helper()
+		all, err := o.Checkups(t.Context(), host.Options{Jobs: file, Instance: "10.0.0.10@-@7"})
+		if err != nil || len(all) != 1 {
+			t.Fatalf("%d jobs, %v", len(all), err)
+		}
+		wantLines(t, "breaks", all[0].Breaks, breaks)
+		wantLines(t, "notes", all[0].Notes, notes)
+	}
+	const class = `its class in the registry is "com.acme.Newer"`
+	look([]string{class}, nil)
+	put(t, o, registry.Delete, javatest.Node("instances", javatest.Member), "")
+	put(t, o, registry.Delete, javatest.Node("leader", "election", "instance"), "")
+	look(nil, []string{class, "the job goes on here as long as no member of ElasticJob joins it", "nobody of the job is at 10.0.0.1 now"})
+}
