@@ -49,7 +49,7 @@ func (h *Host) Put(ctx context.Context, c job.Config) error {
 // the error is Unknown, and all of it happens nevertheless.
 //
 // What the registry says of the job stays there, for its other members; with
-// Options.Discover this host, too, finds it there. Operator.Remove deletes that.
+// Options.Discover this host, too, finds it there. An Operator's Remove deletes that.
 func (h *Host) Remove(ctx context.Context, name string) error {
 	e, err := h.edit(ctx, "remove job "+name, func(_ context.Context, e *edit) error {
 		if e.own[name] == nil {
