@@ -307,7 +307,7 @@ func TestNewRefuses(t *testing.T) {
 		{"shards", Options{Jobs: with(func(c *job.Config) { c.Shards = 0 })}},
 		{"instance", Options{Instance: "me"}},
 		{"workers", Options{Workers: -1}},
-		{"less than 0; set NoDrain", Options{NoDrain: true}},
+		{"less than 0; set NoDrain", Options{DrainTimeout: -1}},
 		{"NoDrain as well", Options{DrainTimeout: time.Second, NoDrain: true}},
 	} {
 		c.o.Runner = Func(fine)
