@@ -11,9 +11,9 @@ import (
 	"github.com/wasmjob/wasmjob/host/registry"
 )
 
-// Who has a server's file is told in a report, too, what keeps that server from the
-// job, and that a job fires no more.
-func TestReportsTellWhatKeepsAServerOut(t *testing.T) {
+// A report for somebody who has a server's file also says what keeps that server
+// from the job, and that a job fires no more.
+func TestReportsSayWhatKeepsAServerOut(t *testing.T) {
 	t.Parallel()
 	for _, tt := range []struct {
 		name   string
@@ -57,7 +57,7 @@ func TestReportsTellWhatKeepsAServerOut(t *testing.T) {
 			}
 			text := reason.Words(append(r.Faults, r.Blockers...), "\n")
 			if !strings.Contains(text, tt.want) || (text == "") != (tt.want == "") {
-				t.Errorf("an operator is told %q, want %q", text, tt.want)
+				t.Errorf("the report says %q, want %q", text, tt.want)
 			}
 			if err := o.Close(); err != nil {
 				t.Error(err)
@@ -66,8 +66,8 @@ func TestReportsTellWhatKeepsAServerOut(t *testing.T) {
 	}
 }
 
-// A configuration of a layout before 2.1 is told as well.
-func TestReportsTellOfOlderLayouts(t *testing.T) {
+// So does one on a job of a layout before 2.1.
+func TestReportsNameOlderLayouts(t *testing.T) {
 	t.Parallel()
 	o := operate(t, passing(t))
 	javatest.Write(t, o.session, javatest.Config(nil))
@@ -75,7 +75,7 @@ func TestReportsTellOfOlderLayouts(t *testing.T) {
 	o.Compare(javatest.File(nil))
 	r, err := o.Job(t.Context(), javatest.Name)
 	if text := reason.Words(r.Faults, "\n"); err != nil || !strings.Contains(text, "this is a job of layout 1 or 2.0") {
-		t.Errorf("an operator is told %q, %v", text, err)
+		t.Errorf("the report says %q, %v", text, err)
 	}
 	if err := o.Close(); err != nil {
 		t.Error(err)

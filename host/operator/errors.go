@@ -17,7 +17,7 @@ func failf(code host.Code, err error, format string, args ...any) *host.Error {
 
 // askError says what became of a request to a job.
 func askError(what, name string, err error) error {
-	if _, told := errors.AsType[*host.Error](err); told {
+	if _, ok := errors.AsType[*host.Error](err); ok {
 		return err
 	}
 	return failf(host.CodeOf(err), err, "%s job %s", what, name)

@@ -206,17 +206,16 @@ func (r *ModulesReport) Awaited(name, digest string, members int) (runs bool, er
 	return false, nil
 }
 
-// AwaitModule waits until the job runs the module with the digest. tell hears,
-// once each, of servers that cannot have it. It ends with an error when ctx
-// does, when somebody names another module, and when no server is left to wait
-// for.
-func (o *Operator) AwaitModule(ctx context.Context, name, digest string, tell func(ModuleWait)) error {
+// AwaitModule waits until the job runs the module with the digest. It calls report
+// once for each server that cannot have it. It ends with an error when ctx does,
+// when somebody names another module, and when no server is left to wait for.
+func (o *Operator) AwaitModule(ctx context.Context, name, digest string, report func(ModuleWait)) error {
 	const what = awaiting
 	l := layout.NewJob(o.namespace, name)
 	if err := o.session.Follow(ctx, l.Root()); err != nil {
 		return unread(err, "%s job %s", what, name)
 	}
-	told := map[ModuleWait]bool{}
+	reported := map[ModuleWait]bool{}
 	for {
 		v, err := o.gather(ctx, l, layout.Definers(), false, readsAtOnce)
 		if err != nil {
@@ -228,9 +227,9 @@ func (o *Operator) AwaitModule(ctx context.Context, name, digest string, tell fu
 			return err
 		}
 		for _, w := range r.Waits {
-			if w.Fault != "" && !told[w] {
-				told[w] = true
-				tell(w)
+			if w.Fault != "" && !reported[w] {
+				reported[w] = true
+				report(w)
 			}
 		}
 		select {

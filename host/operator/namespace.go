@@ -14,16 +14,16 @@ const maxNeighbours = 10
 // Namespace is an error of the code NotFound if the namespace is not in the
 // registry. It tells what is there instead, as far as the path goes.
 func (o *Operator) Namespace(ctx context.Context) error {
-	there, beside := "/", []string(nil)
+	there, siblings := "/", []string(nil)
 	for _, path := range append([]string{"/"}, layout.NewJob(o.namespace, "").Namespace()...) {
 		n, err := o.session.Read(ctx, path)
 		switch {
 		case err != nil:
 			return unread(err, "look at namespace %s", o.namespace)
 		case !n.Exists:
-			return failf(host.NotFound, nil, "there is no namespace %s in the registry%s", o.namespace, besides(there, beside))
+			return failf(host.NotFound, nil, "there is no namespace %s in the registry%s", o.namespace, besides(there, siblings))
 		}
-		there, beside = path, n.Children
+		there, siblings = path, n.Children
 	}
 	return nil
 }

@@ -69,7 +69,7 @@ func TestOperatorAmongOthers(t *testing.T) {
 		reg := embedded.Memory()
 		h, stop := start(t, host.Options{Registry: reg, Namespace: "jobs", Runner: host.Func(fine), Jobs: []job.Config{{Name: "j", Cron: "* * * * * ?", Shards: 3}}})
 		<-h.Ready()
-		o := operate(t, contrary{reg})
+		o := operate(t, refusing{reg})
 		for range 3 {
 			if err := o.Pause(t.Context(), "j"); err != nil {
 				t.Error(err)
@@ -84,21 +84,21 @@ func TestOperatorAmongOthers(t *testing.T) {
 	})
 }
 
-// contrary refuses the first two tries of every transaction, the second so that
+// refusing refuses the first two tries of every transaction, the second so that
 // nobody knows whether it happened.
-type contrary struct{ registry.Registry }
+type refusing struct{ registry.Registry }
 
-func (c contrary) Open(ctx context.Context, on func(registry.Event)) (registry.Session, error) {
+func (c refusing) Open(ctx context.Context, on func(registry.Event)) (registry.Session, error) {
 	s, err := c.Registry.Open(ctx, on)
-	return &contrarySession{Session: s}, err
+	return &refusingSession{Session: s}, err
 }
 
-type contrarySession struct {
+type refusingSession struct {
 	registry.Session
 	tries int
 }
 
-func (s *contrarySession) Commit(ctx context.Context, ops ...registry.Op) (registry.Receipt, error) {
+func (s *refusingSession) Commit(ctx context.Context, ops ...registry.Op) (registry.Receipt, error) {
 	switch s.tries++; s.tries % 3 {
 	case 1:
 		return registry.Receipt{}, &registry.ConflictError{Op: ops[0], Reason: registry.BadVersion}

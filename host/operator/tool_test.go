@@ -89,12 +89,12 @@ func (o *tool) define(j job.Config) {
 	if err != nil {
 		o.t.Fatal(err)
 	}
-	at, beside, _ := layout.NewJob("n", j.Name).Nodes()
-	for _, path := range []string{"/n", "/n/" + j.Name, filepath.Dir(beside)} {
+	at, second, _ := layout.NewJob("n", j.Name).Nodes()
+	for _, path := range []string{"/n", "/n/" + j.Name, filepath.Dir(second)} {
 		if !o.read(path).Exists {
 			o.set(path, "")
 		}
 	}
-	o.set(beside, string(module))
+	o.set(second, string(module))
 	o.set(at, string(config))
 }

@@ -32,14 +32,14 @@ func (s *shade) tick(ctx context.Context) {
 	s.compare(ctx, present)
 	with := slices.Insert(slices.Clone(present), 0, s.o.Instance)
 	slices.SortFunc(with, func(a, b job.InstanceID) int { return strings.Compare(string(b), string(a)) })
-	dealt, err := s.deal(ctx, with)
+	owners, err := s.owners(ctx, with)
 	params, paramErr := job.ParseItemParams(s.job.ItemParams)
 	if err = errors.Join(err, paramErr); err != nil && ctx.Err() == nil {
 		s.o.Log.Warn("the items of the job are not dealt out as they should be", "job", s.file.Name, "error", err)
 	}
 	for _, at := range due {
 		s.share = nil
-		for i, owner := range dealt {
+		for i, owner := range owners {
 			if owner != s.o.Instance || i < len(s.view.Items) && s.view.Items[i].Disabled {
 				continue
 			}
@@ -102,15 +102,15 @@ func (s *shade) ahead(at time.Time) time.Duration {
 	return min(maxAhead, after.Sub(at)/10)
 }
 
-// deal says who would own each item among members.
-func (s *shade) deal(ctx context.Context, members []job.InstanceID) ([]job.InstanceID, error) {
+// owners says who would own each item among members.
+func (s *shade) owners(ctx context.Context, members []job.InstanceID) ([]job.InstanceID, error) {
 	r := protocol.AssignRequest{
 		Strategy: s.view.Config.Strategy, Instances: members, Labels: make([]map[string]string, len(members)),
 		Total: s.view.Config.Total, Previous: make([][]int, len(members)),
 	}
 	j := *s.job
 	j.StrategyModule = ""
-	items, err := s.assign.Deal(ctx, j, r)
+	items, err := s.assigner.Deal(ctx, j, r)
 	owners := make([]job.InstanceID, r.Total)
 	for k := range items {
 		for _, i := range items[k] {
@@ -127,9 +127,9 @@ func (s *shade) compare(ctx context.Context, members []job.InstanceID) {
 	if v.Necessary || v.Processing || len(members) == 0 {
 		return // they are about to
 	}
-	dealt, err := s.deal(ctx, members)
+	owners, err := s.owners(ctx, members)
 	odd := false
-	for i, owner := range dealt {
+	for i, owner := range owners {
 		odd = odd || i >= len(v.Items) || v.Items[i].Owner != owner
 	}
 	if err == nil && odd && !s.odd {

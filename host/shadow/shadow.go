@@ -64,7 +64,7 @@ func Run(ctx context.Context, o host.Options) error {
 	for _, j := range o.Jobs {
 		s := &shade{
 			o: &o, file: j, layout: layout.NewJob(o.Namespace, j.Name), trunk: trunk, inbox: session.NewInbox(), woken: make(chan struct{}, 1), said: "nobody has looked yet",
-			clock: clock.New(tick, j.Name), assign: &assign.Assigner{Strategies: o.Strategies, Namespace: o.Namespace, Log: o.Log, Work: &deals},
+			clock: clock.New(tick, j.Name), assigner: &assign.Assigner{Strategies: o.Strategies, Namespace: o.Namespace, Log: o.Log, Work: &deals},
 		}
 		jobs.Go(func() { s.run(ctx) })
 	}
@@ -93,14 +93,14 @@ func namespaceThere(ctx context.Context, o *host.Options) error {
 // shade is one job of a shadow. Its loop alone looks at the mirror; the session
 // and the ticker put what they tell where the loop finds it.
 type shade struct {
-	o      *host.Options
-	file   job.Config
-	layout layout.Job
-	trunk  *session.Trunk
-	clock  *clock.Clock
-	assign *assign.Assigner
-	inbox  *session.Inbox
-	woken  chan struct{} // there is something to do; one more would say no more
+	o        *host.Options
+	file     job.Config
+	layout   layout.Job
+	trunk    *session.Trunk
+	clock    *clock.Clock
+	assigner *assign.Assigner
+	inbox    *session.Inbox
+	woken    chan struct{} // there is something to do; one more would say no more
 
 	mu    sync.Mutex // guards what follows
 	ended bool       // the session

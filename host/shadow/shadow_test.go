@@ -199,7 +199,7 @@ func TestShadowOfAnEarlyMember(t *testing.T) {
 }
 
 // What was seen is matched to no older instant while one waits to be told of.
-func TestShadowTellsOfTheInstantFirst(t *testing.T) {
+func TestShadowReportsTheInstantFirst(t *testing.T) {
 	t.Parallel()
 	s := &shade{
 		o: &host.Options{Observe: func(e host.Event) { t.Errorf("told: %+v", e) }}, clock: clock.New(schedule.NewTicker(1), "j"),

@@ -48,8 +48,8 @@ func Known(own map[string]strategy.Strategy) func(name string) bool {
 	}
 }
 
-// dealTimeout is how long a strategy may take.
-const dealTimeout = 10 * time.Second
+// timeout is how long a strategy may take.
+const timeout = 10 * time.Second
 
 // Deal returns the items of each instance; with an error, too, if they are not
 // those that the strategy wants.
@@ -126,7 +126,7 @@ func (s moduleStrategy) Assign(ctx context.Context, req strategy.Request) ([][]i
 }
 
 func (a *Assigner) ask(ctx context.Context, s strategy.Strategy, req strategy.Request) ([][]int, error) {
-	ctx, cancel := context.WithTimeout(ctx, dealTimeout)
+	ctx, cancel := context.WithTimeout(ctx, timeout)
 	defer cancel()
 	type answer struct {
 		items [][]int

@@ -28,7 +28,7 @@ func question() protocol.AssignRequest {
 	}
 }
 
-func TestWhatAStrategysModuleIsTold(t *testing.T) {
+func TestWhatAStrategysModuleIsAsked(t *testing.T) {
 	t.Parallel()
 	var work sync.WaitGroup
 	var got job.ShardCall
