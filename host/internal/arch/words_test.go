@@ -1,0 +1,199 @@
+package arch
+
+import (
+	"go/ast"
+	"go/parser"
+	"go/token"
+	"path"
+	"regexp"
+	"slices"
+	"strings"
+	"testing"
+)
+
+// worded are the packages whose identifiers no longer use retired words. A
+// package is added when its last one is gone, and stays.
+var worded = []string{
+	"host/internal/module",
+}
+
+// retiredWord is a word that identifiers no longer use.
+type retiredWord struct {
+	forms   string   // the word as identifiers spell it, forms separated by spaces
+	meaning string   // what it stood for, and the word for that now
+	only    []string // packages in which it is retired; nil: all of worded
+	stays   []string // identifiers in which it means something else
+}
+
+var retiredWords = []retiredWord{
+	{forms: "stranger strangers beside apart", meaning: "what is not of this program: foreign; a process of its own: subprocess"},
+	{forms: "prospect prospects", meaning: "a job of the registry that no file has: candidate"},
+	{forms: "scout scouts", meaning: "the search for candidates: discovery"},
+	{forms: "hindrance hindrances ail ails lacks", meaning: "what keeps a server from a job: blocker"},
+	{forms: "caution cautions contrary", meaning: "warning"},
+	{forms: "ceiling ceilings excess", meaning: "what a server grants at most: grant limit; more than that: grant violation"},
+	{forms: "gear geared equip equips equipped guardian guardians", meaning: "prepared code, its lease"},
+	{forms: "errand errands", meaning: "work that several callers share: single flight"},
+	{forms: "shade shades", meaning: "shadow job"},
+	{forms: "library libraries shelf shelves", meaning: "module store"},
+	{forms: "hire hires hired dismiss dismisses dismissed", meaning: "start jobs, stop jobs"},
+	{forms: "thrift thrifty", meaning: "tune the collector while starting"},
+	{forms: "letter letters mailbox rouse roused", meaning: "message, inbox, wake"},
+	{forms: "trunk trunks", meaning: "session"},
+	{forms: "judge judges judged", meaning: "session health; what turns a result into an outcome; the adapter of the conformance kit"},
+	{forms: "crew crews", meaning: "workers of the pool, subtasks of a dataflow"},
+	{forms: "deal deals dealt dealing dealer", meaning: "which server has which item: assign, assignment"},
+	{forms: "heed heeds heeded bars", meaning: "say what it is: stop reasons, generations"},
+	{forms: "bereft mourn mourns ripe puzzled unserved overlooked", meaning: "predicates that state the fact: ownerGone, retryDue"},
+	{forms: "vouch vouches vouched witness witnesses", meaning: "evidence, guarantee"},
+	{forms: "orphan orphans orphaned", meaning: "pending run, abandoned mark"},
+	{forms: "tell tells told hear hears heard", meaning: "publish, notify, receive, report"},
+
+	{forms: "desk desks", meaning: "the files that an instance has open", only: []string{"host/internal/sandbox"}},
+	{forms: "jail jails jailed", meaning: "root directory", only: []string{"host/internal/sandbox"}},
+	{forms: "dice", meaning: "random source", only: []string{"host/internal/sandbox"}},
+	{forms: "anatomy anatomies", meaning: "a module that was decoded", only: []string{"host/internal/sandbox"}},
+	{forms: "tail tails", meaning: "the last bytes of a stream", only: []string{"host/internal/sandbox"}},
+	{forms: "round rounds", meaning: "iteration of a loop", only: []string{"host/internal/meter", "host/internal/sandbox"}},
+}
+
+// TestRetiredWords: a colleague finds the words of the glossary in the code,
+// and no second ones.
+func TestRetiredWords(t *testing.T) {
+	t.Parallel()
+	p := tree(t)
+	for _, pkg := range worded {
+		if !p.has(pkg) {
+			t.Errorf("worded: there is no package %s", pkg)
+		}
+	}
+	for _, f := range p.main() {
+		if !slices.Contains(worded, f.rel) {
+			continue
+		}
+		for _, s := range f.files {
+			for _, fault := range retiredIn(f.rel, path.Base(s.rel), s.ast) {
+				t.Errorf("%s: %s", p.at(fault.node), fault.why)
+			}
+		}
+	}
+}
+
+func TestRetiredWordsRefuses(t *testing.T) {
+	t.Parallel()
+	const text = `package x
+type jailFS struct{ openDesk int }
+type reader interface{ HearAll(scouts []int) }
+func (j *jailFS) run() (crew int) {
+	for errand := range 3 { crew += errand }
+	wasTold, ideal := true, "a jail in a text"
+	_, _ = wasTold, ideal
+	return strings.Heard
+}
+`
+	f, err := parser.ParseFile(token.NewFileSet(), "x.go", text, parser.SkipObjectResolution)
+	if err != nil {
+		t.Fatal(err)
+	}
+	var got []string
+	for _, fault := range retiredIn("host/internal/sandbox", "dice_linux_test.go", f) {
+		got = append(got, fault.name)
+	}
+	slices.Sort(got)
+	want := []string{"HearAll", "crew", "dice_linux_test.go", "errand", "jailFS", "openDesk", "scouts", "wasTold"}
+	if !slices.Equal(got, want) {
+		t.Errorf("found %q, want %q", got, want)
+	}
+	if retiredIn("host/internal/peer", "x.go", f)[0].name == "jailFS" {
+		t.Error("a word that is retired in one package was refused in another")
+	}
+	r := retiredWord{forms: "dice", stays: []string{"diceRoll"}}
+	if r.has("host/internal/peer", "diceRoll") || !r.has("host/internal/peer", "rollDICE") {
+		t.Error("an identifier that stays was refused, or one that does not was not")
+	}
+}
+
+type wordFault struct {
+	node      ast.Node
+	name, why string
+}
+
+// retiredIn finds the names that a file declares, its own among them, which
+// have a retired word in them.
+func retiredIn(pkg, file string, f *ast.File) []wordFault {
+	var faults []wordFault
+	check := func(n ast.Node, name string) {
+		for _, r := range retiredWords {
+			if r.has(pkg, name) {
+				faults = append(faults, wordFault{n, name, name + " has a retired word; write " + r.meaning})
+			}
+		}
+	}
+	for _, id := range declared(f) {
+		check(id, id.Name)
+	}
+	check(f.Name, file)
+	return faults
+}
+
+func (r retiredWord) has(pkg, name string) bool {
+	if r.only != nil && !slices.Contains(r.only, pkg) || slices.Contains(r.stays, name) {
+		return false
+	}
+	forms := strings.Fields(r.forms)
+	return slices.ContainsFunc(wordsOf(name), func(w string) bool { return slices.Contains(forms, w) })
+}
+
+var wordPattern = regexp.MustCompile(`[A-Z]+[a-z]*|[a-z]+`)
+
+// wordsOf divides an identifier, or the name of a file. Capitals that follow each
+// other are one word, with one letter less if small ones follow: HTTPTail.
+func wordsOf(name string) []string {
+	var words []string
+	for _, w := range wordPattern.FindAllString(name, -1) {
+		capitals := len(w) - len(strings.TrimLeft(w, "ABCDEFGHIJKLMNOPQRSTUVWXYZ"))
+		if capitals > 1 && capitals < len(w) {
+			words = append(words, strings.ToLower(w[:capitals-1]))
+			w = w[capitals-1:]
+		}
+		words = append(words, strings.ToLower(w))
+	}
+	return words
+}
+
+// declared are the names that a file declares. The names of other packages that
+// it uses are theirs.
+func declared(f *ast.File) []*ast.Ident {
+	var ids []*ast.Ident
+	add := func(list ...ast.Expr) {
+		for _, e := range list {
+			if id, ok := e.(*ast.Ident); ok {
+				ids = append(ids, id)
+			}
+		}
+	}
+	ast.Inspect(f, func(n ast.Node) bool {
+		switch n := n.(type) {
+		case *ast.FuncDecl:
+			ids = append(ids, n.Name)
+		case *ast.TypeSpec:
+			ids = append(ids, n.Name)
+		case *ast.ValueSpec:
+			ids = append(ids, n.Names...)
+		case *ast.Field:
+			ids = append(ids, n.Names...)
+		case *ast.LabeledStmt:
+			ids = append(ids, n.Label)
+		case *ast.AssignStmt:
+			if n.Tok == token.DEFINE {
+				add(n.Lhs...)
+			}
+		case *ast.RangeStmt:
+			if n.Tok == token.DEFINE {
+				add(n.Key, n.Value)
+			}
+		}
+		return true
+	})
+	return ids
+}
