@@ -13,14 +13,14 @@ import (
 	"time"
 )
 
-// Together is how many times the lines of one item all items of a job have.
-const Together = 20
+// JobFactor is how many times the lines of one item all items of a job have.
+const JobFactor = 20
 
 // Limiter counts the lines of any number of jobs. The zero value is ready.
 type Limiter struct {
-	mu    sync.Mutex // guards what follows
-	left  map[source]bucket
-	sweep int // how many there may be before those are dropped that are full
+	mu         sync.Mutex // guards what follows
+	buckets    map[source]bucket
+	sweepAbove int // how many there may be before those are dropped that are full
 }
 
 // source is an item; allItems stands for those of a job together.
@@ -36,45 +36,45 @@ type bucket struct {
 	filled time.Time
 }
 
-// Take asks for one line of an item, of which a second may have so many; false
+// TakeLine asks for one line of an item, of which a second may have so many; false
 // if it is one too many.
-func (l *Limiter) Take(now time.Time, job string, item, perSecond int) bool {
+func (l *Limiter) TakeLine(now time.Time, job string, item, perSecond int) bool {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	one, all := source{job, item}, source{job, allItems}
-	ofOne, ofAll := l.at(one, now, float64(perSecond)), l.at(all, now, Together*float64(perSecond))
-	ok := ofOne.lines >= 1 && ofAll.lines >= 1
+	itemSource, jobSource := source{job, item}, source{job, allItems}
+	itemBucket, jobBucket := l.bucketOf(itemSource, now, float64(perSecond)), l.bucketOf(jobSource, now, JobFactor*float64(perSecond))
+	ok := itemBucket.lines >= 1 && jobBucket.lines >= 1
 	if ok {
-		ofOne.lines--
-		ofAll.lines--
+		itemBucket.lines--
+		jobBucket.lines--
 	}
-	if l.left == nil {
-		l.left = map[source]bucket{}
+	if l.buckets == nil {
+		l.buckets = map[source]bucket{}
 	}
-	l.left[one], l.left[all] = ofOne, ofAll
-	if len(l.left) > l.sweep {
-		maps.DeleteFunc(l.left, func(_ source, b bucket) bool { return now.Sub(b.filled) >= time.Second })
-		l.sweep = 2*len(l.left) + 64
+	l.buckets[itemSource], l.buckets[jobSource] = itemBucket, jobBucket
+	if len(l.buckets) > l.sweepAbove {
+		maps.DeleteFunc(l.buckets, func(_ source, b bucket) bool { return now.Sub(b.filled) >= time.Second })
+		l.sweepAbove = 2*len(l.buckets) + 64
 	}
 	return ok
 }
 
-// Forget gives everybody all lines again.
-func (l *Limiter) Forget() {
+// Reset gives everybody all lines again.
+func (l *Limiter) Reset() {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	clear(l.left)
+	clear(l.buckets)
 }
 
-// at is what a source has left. After a second it has all again, so nothing is
+// bucketOf is what a source has left. After a second it has all again, so nothing is
 // remembered of one that was silent for so long.
-func (l *Limiter) at(s source, now time.Time, perSecond float64) bucket {
-	b, ok := l.left[s]
+func (l *Limiter) bucketOf(s source, now time.Time, perSecond float64) bucket {
+	b, ok := l.buckets[s]
 	if !ok {
 		return bucket{perSecond, now}
 	}
-	if since := now.Sub(b.filled); since > 0 {
-		b.lines, b.filled = b.lines+since.Seconds()*perSecond, now
+	if elapsed := now.Sub(b.filled); elapsed > 0 {
+		b.lines, b.filled = b.lines+elapsed.Seconds()*perSecond, now
 	}
 	b.lines = min(b.lines, perSecond)
 	return b

@@ -6,11 +6,11 @@ import (
 	"time"
 )
 
-// taken is how many of n lines an item gets.
-func taken(l *Limiter, now time.Time, job string, item, perSecond, n int) int {
+// linesGot is how many of n lines an item gets.
+func linesGot(l *Limiter, now time.Time, job string, item, perSecond, n int) int {
 	got := 0
 	for range n {
-		if l.Take(now, job, item, perSecond) {
+		if l.TakeLine(now, job, item, perSecond) {
 			got++
 		}
 	}
@@ -26,15 +26,15 @@ func TestAnItemHasItsLinesASecond(t *testing.T) {
 		want  int
 	}{{0, 10}, {0, 0}, {100 * time.Millisecond, 1}, {500 * time.Millisecond, 5}, {time.Hour, 10}, {-time.Minute, 0}} {
 		now = now.Add(step.after)
-		if got := taken(&l, now, "a", 0, 10, 100); got != step.want {
+		if got := linesGot(&l, now, "a", 0, 10, 100); got != step.want {
 			t.Errorf("%v later: %d lines, want %d", step.after, got, step.want)
 		}
 	}
-	if got := taken(&l, now, "a", 1, 10, 100); got != 10 {
+	if got := linesGot(&l, now, "a", 1, 10, 100); got != 10 {
 		t.Errorf("another item: %d lines", got)
 	}
-	l.Forget()
-	if got := taken(&l, now, "a", 1, 10, 100); got != 10 {
+	l.Reset()
+	if got := linesGot(&l, now, "a", 1, 10, 100); got != 10 {
 		t.Errorf("anew: %d lines", got)
 	}
 }
@@ -45,18 +45,18 @@ func TestItemsOfAJobShareABound(t *testing.T) {
 	now := time.Unix(1000, 0)
 	flood := func(job string) (n int) {
 		for item := range 1000 {
-			n += taken(&l, now, job, item, 50, 60)
+			n += linesGot(&l, now, job, item, 50, 60)
 		}
 		return n
 	}
-	if got := flood("a"); got != 50*Together {
+	if got := flood("a"); got != 50*JobFactor {
 		t.Errorf("%d lines", got)
 	}
-	if got := taken(&l, now, "b", 0, 50, 60); got != 50 {
+	if got := linesGot(&l, now, "b", 0, 50, 60); got != 50 {
 		t.Errorf("another job: %d lines", got)
 	}
 	now = now.Add(time.Second)
-	if got := flood("a"); got != 50*Together {
+	if got := flood("a"); got != 50*JobFactor {
 		t.Errorf("a second later: %d lines", got)
 	}
 }
@@ -65,8 +65,8 @@ func TestRateMayChange(t *testing.T) {
 	t.Parallel()
 	var l Limiter
 	now := time.Unix(1000, 0)
-	taken(&l, now, "a", 0, 1000, 1)
-	if got := taken(&l, now, "a", 0, 2, 100); got != 2 {
+	linesGot(&l, now, "a", 0, 1000, 1)
+	if got := linesGot(&l, now, "a", 0, 2, 100); got != 2 {
 		t.Errorf("%d lines", got)
 	}
 }
@@ -78,9 +78,9 @@ func TestSilentItemsAreForgotten(t *testing.T) {
 	now := time.Unix(1000, 0)
 	for i := range 100_000 {
 		now = now.Add(10 * time.Millisecond)
-		l.Take(now, strconv.Itoa(i), i, 50)
+		l.TakeLine(now, strconv.Itoa(i), i, 50)
 	}
-	if n := len(l.left); n > 1000 {
+	if n := len(l.buckets); n > 1000 {
 		t.Errorf("%d are remembered", n)
 	}
 }

@@ -107,7 +107,7 @@ func (j *journal) flush() {
 	if line == "" {
 		return
 	}
-	if !j.left.Take(time.Now(), j.job, j.item, j.rate) {
+	if !j.left.TakeLine(time.Now(), j.job, j.item, j.rate) {
 		j.dropped++
 		return
 	}

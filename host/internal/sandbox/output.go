@@ -118,7 +118,7 @@ func newJournal(c *job.Call, of *compilation) *journal {
 
 // ForgetLines lets every item log as if it had not logged before, for those whose
 // runs have nothing to do with each other.
-func (e *Engine) ForgetLines() { e.logged.Forget() }
+func (e *Engine) ForgetLines() { e.logged.Reset() }
 
 // room is how many bytes of a line write wants to see: one more than it keeps,
 // which shows that the line was cut, and what a secret across the cut needs.
@@ -138,7 +138,7 @@ func (j *journal) write(ctx context.Context, level slog.Level, text string) {
 // may takes one line of those that the item has, and says how many are missing
 // before it. j.mu is held.
 func (j *journal) may(ctx context.Context) bool {
-	if !j.left.Take(time.Now(), j.call.Config.Name, j.call.Item, j.rate) {
+	if !j.left.TakeLine(time.Now(), j.call.Config.Name, j.call.Item, j.rate) {
 		j.dropped++
 		return false
 	}
