@@ -16,6 +16,7 @@ import (
 var worded = []string{
 	"host/internal/lograte",
 	"host/internal/module",
+	"host/internal/workers",
 }
 
 // retiredWord is a word that identifiers no longer use.

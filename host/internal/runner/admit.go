@@ -99,7 +99,7 @@ func (g *guest) place(ctx context.Context) (leave func(), ok bool) {
 			<-g.parallel
 		}
 	}
-	if g.worker != nil && !g.worker.Begin(ctx, g.told) || ctx.Err() != nil || g.stopReason() != job.Continue {
+	if g.worker != nil && !g.worker.AcquireFirst(ctx, g.told) || ctx.Err() != nil || g.stopReason() != job.Continue {
 		leave()
 		return nil, false
 	}

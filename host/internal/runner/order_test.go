@@ -31,7 +31,7 @@ func TestGuestThatWasToldToStopDoesNotBegin(t *testing.T) {
 			if _, ok := g.place(t.Context()); ok {
 				t.Fatal("it begins")
 			}
-			if len(places) != 0 || !pool.Worker().Begin(t.Context(), nil) {
+			if len(places) != 0 || !pool.Worker().AcquireFirst(t.Context(), nil) {
 				t.Fatal("it keeps its place")
 			}
 			g.finish()
@@ -39,7 +39,7 @@ func TestGuestThatWasToldToStopDoesNotBegin(t *testing.T) {
 
 		places, pool := NewSlots(1), workers.New(1).Job()
 		places <- struct{}{}
-		pool.Worker().Begin(t.Context(), nil)
+		pool.Worker().AcquireFirst(t.Context(), nil)
 		for _, g := range []*guest{waiting(places, nil), waiting(nil, pool.Worker())} {
 			done := make(chan bool, 1)
 			go func() {

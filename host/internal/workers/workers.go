@@ -20,12 +20,12 @@ import (
 )
 
 const (
-	// patience is how long a job that has less than its share waits for workers
+	// extraDelay is how long a job that has less than its share waits for workers
 	// of others before it gets one beyond what the pool has.
-	patience = 5 * time.Millisecond
-	// mostExtra bounds how many workers are added at once, so that a thousand jobs
+	extraDelay = 5 * time.Millisecond
+	// maxExtra bounds how many workers are added at once, so that a thousand jobs
 	// that are due together and short run one after the other.
-	mostExtra = 64
+	maxExtra = 64
 )
 
 // Pool is the workers of a server. When they are short, the next one goes to the
@@ -33,38 +33,38 @@ const (
 type Pool struct {
 	size int
 
-	mu      sync.Mutex // guards what follows, and all of Job and Worker
-	held    int        // workers in use; beyond size they are for jobs below their share
-	active  int        // jobs that have workers or wait for one
-	waiting queue      // jobs that wait for one
-	turns   uint64     // waits that began
+	mu       sync.Mutex // guards what follows, and all of Job and Worker
+	held     int        // workers in use; beyond size they are for jobs below their share
+	active   int        // jobs that have workers or wait for one
+	waiting  queue      // jobs that wait for one
+	lastTurn uint64     // waits that began
 
-	timer *time.Timer // calls late; nil until it is needed
-	timed bool        // it runs: a job waits that has less than its share
-	extra int         // workers to be added when it ends, less
-	moved int         // those that were handed on meanwhile
+	extraTimer   *time.Timer // calls late; nil until it is needed
+	timerRunning bool        // it runs: a job waits that has less than its share
+	nextExtra    int         // workers to be added when it ends, less
+	handedOver   int         // those that were handed on meanwhile
 }
 
 // Job is what one job has of a Pool.
 type Job struct {
-	pool   *Pool
-	held   int
-	active bool
-	begun  list.List // waits of runs that were at it already: they go first
-	fresh  list.List // waits of runs that have yet to begin
-	at     int       // in the queue; only while it waits
+	pool     *Pool
+	held     int
+	active   bool
+	resuming list.List // waits of runs that were at it already: they go first
+	starting list.List // waits of runs that have yet to begin
+	index    int       // in the queue; only while it waits
 }
 
 // Worker is the worker of one run, or of one part of a run; the run may have it or
 // not. It implements job.Worker.
 type Worker struct {
-	job   *Job
-	begun bool
-	held  bool
+	job     *Job
+	started bool
+	held    bool
 }
 
-// wait is one worker that is waited for.
-type wait struct {
+// waiter is one worker that is waited for.
+type waiter struct {
 	worker *Worker
 	turn   uint64
 	ready  chan struct{} // closed when the run has it
@@ -75,7 +75,7 @@ func New(size int) *Pool {
 	if size <= 0 {
 		return nil
 	}
-	return &Pool{size: size, extra: 1}
+	return &Pool{size: size, nextExtra: 1}
 }
 
 // Size is how many workers there are; 0 if there is no bound.
@@ -93,53 +93,55 @@ func (p *Pool) Job() *Job { return &Job{pool: p} }
 func (j *Job) Worker() *Worker { return &Worker{job: j} }
 
 // Fork implements job.Worker.
-func (w *Worker) Fork() job.Worker { return &Worker{job: w.job, begun: true} }
+func (w *Worker) Fork() job.Worker { return &Worker{job: w.job, started: true} }
 
-// Begin is Acquire for a run that is to begin. It also ends, with false, when told
+// AcquireFirst is Acquire for a run that is to begin. It also ends, with false, when stop
 // is closed.
-func (w *Worker) Begin(ctx context.Context, told <-chan struct{}) bool { return w.wait(ctx, told) }
+func (w *Worker) AcquireFirst(ctx context.Context, stop <-chan struct{}) bool {
+	return w.acquire(ctx, stop)
+}
 
 // Acquire implements job.Worker.
 func (w *Worker) Acquire(ctx context.Context) error {
-	if w.wait(ctx, nil) {
+	if w.acquire(ctx, nil) {
 		return nil
 	}
 	return ctx.Err()
 }
 
-func (w *Worker) wait(ctx context.Context, told <-chan struct{}) bool {
+func (w *Worker) acquire(ctx context.Context, stop <-chan struct{}) bool {
 	j, p := w.job, w.job.pool
 	p.mu.Lock()
-	if w.held || p.free(j) { // who waits has found none
-		w.grant()
+	if w.held || p.available(j) { // who waits has found none
+		w.markHeld()
 		p.mu.Unlock()
 		return true
 	}
-	of := &j.fresh
-	if w.begun {
-		of = &j.begun
+	waits := &j.starting
+	if w.started {
+		waits = &j.resuming
 	}
-	p.turns++
-	t := &wait{worker: w, turn: p.turns, ready: make(chan struct{})}
-	e := of.PushBack(t)
-	j.settle()
-	p.hand(0)
+	p.lastTurn++
+	entry := &waiter{worker: w, turn: p.lastTurn, ready: make(chan struct{})}
+	element := waits.PushBack(entry)
+	j.updateQueue()
+	p.serveQueue(0)
 	p.mu.Unlock()
 
 	select {
-	case <-t.ready:
+	case <-entry.ready:
 		return true
 	case <-ctx.Done():
-	case <-told:
+	case <-stop:
 	}
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	if w.held { // it came in the same moment
 		return true
 	}
-	of.Remove(e)
-	j.settle()
-	p.hand(0)
+	waits.Remove(element)
+	j.updateQueue()
+	p.serveQueue(0)
 	return false
 }
 
@@ -154,106 +156,106 @@ func (w *Worker) Release() {
 	w.held = false
 	j.held--
 	p.held--
-	j.settle()
-	p.hand(1) // one that was extra goes on to a job below its share, or is no more
+	j.updateQueue()
+	p.serveQueue(1) // one that was extra goes on to a job below its share, or is no more
 }
 
-// grant gives the run the worker. p.mu is held, as in all that follows.
-func (w *Worker) grant() {
+// markHeld gives the run the worker. p.mu is held, as in all that follows.
+func (w *Worker) markHeld() {
 	if w.held {
 		return
 	}
-	w.held, w.begun = true, true
+	w.held, w.started = true, true
 	w.job.held++
 	w.job.pool.held++
-	w.job.settle()
+	w.job.updateQueue()
 }
 
-// share is how many workers each job that wants some should have at least.
-func (p *Pool) share() int { return max(1, p.size/max(1, p.active)) }
+// fairShare is how many workers each job that wants some should have at least.
+func (p *Pool) fairShare() int { return max(1, p.size/max(1, p.active)) }
 
-// free tells whether a worker is there for a job. As many as the pool has are kept
+// available tells whether a worker is there for a job. As many as the pool has are kept
 // beside it for jobs that have none, so that those do not even wait.
-func (p *Pool) free(j *Job) bool { return p.held < p.size || j.held == 0 && p.held < 2*p.size }
+func (p *Pool) available(j *Job) bool { return p.held < p.size || j.held == 0 && p.held < 2*p.size }
 
-// short tells whether a job waits that has less than its share. Whoever is first
+// isShort tells whether a job waits that has less than its share. Whoever is first
 // in the queue has the fewest.
-func (p *Pool) short() bool { return len(p.waiting) > 0 && p.waiting[0].held < p.share() }
+func (p *Pool) isShort() bool { return len(p.waiting) > 0 && p.waiting[0].held < p.fairShare() }
 
-// hand gives the workers that are free to those who wait. The first few may be
+// serveQueue gives the workers that are free to those who wait. The first few may be
 // extra, for jobs that have less than their share.
-func (p *Pool) hand(extra int) {
+func (p *Pool) serveQueue(mayAdd int) {
 	for len(p.waiting) > 0 {
-		if !p.free(p.waiting[0]) && (extra <= 0 || !p.short()) {
+		if !p.available(p.waiting[0]) && (mayAdd <= 0 || !p.isShort()) {
 			break
 		}
-		extra--
-		p.waiting[0].next()
-		p.moved++
+		mayAdd--
+		p.waiting[0].wakeFirst()
+		p.handedOver++
 	}
-	switch short := p.short(); {
-	case short && !p.timed:
-		p.timed, p.moved = true, 0
-		if p.timer == nil {
-			p.timer = time.AfterFunc(patience, p.late)
+	switch short := p.isShort(); {
+	case short && !p.timerRunning:
+		p.timerRunning, p.handedOver = true, 0
+		if p.extraTimer == nil {
+			p.extraTimer = time.AfterFunc(extraDelay, p.addExtra)
 		} else {
-			p.timer.Reset(patience)
+			p.extraTimer.Reset(extraDelay)
 		}
 	case !short:
-		if p.timed {
-			p.timer.Stop()
+		if p.timerRunning {
+			p.extraTimer.Stop()
 		}
-		p.timed, p.extra = false, 1
+		p.timerRunning, p.nextExtra = false, 1
 	}
 }
 
-// late adds workers when those that are there do not come free: they may be held
+// addExtra adds workers when those that are there do not come free: they may be held
 // by runs that never end. It adds one, and after each patience twice as many, so
 // that a hundred jobs behind endless runs do not wait for one another. What was
 // handed on meanwhile counts, since runs that end make room by themselves.
-func (p *Pool) late() {
+func (p *Pool) addExtra() {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	if !p.timed {
+	if !p.timerRunning {
 		return
 	}
-	p.timed = false
-	extra := max(0, p.extra-p.moved)
-	p.extra = min(2*p.extra, mostExtra)
-	p.hand(extra)
+	p.timerRunning = false
+	extra := max(0, p.nextExtra-p.handedOver)
+	p.nextExtra = min(2*p.nextExtra, maxExtra)
+	p.serveQueue(extra)
 }
 
-// next lets the first who waits go on.
-func (j *Job) next() {
-	of := &j.begun
-	if of.Len() == 0 {
-		of = &j.fresh
+// wakeFirst lets the first who waits go on.
+func (j *Job) wakeFirst() {
+	waits := &j.resuming
+	if waits.Len() == 0 {
+		waits = &j.starting
 	}
-	t := of.Remove(of.Front()).(*wait)
-	t.worker.grant()
-	close(t.ready)
+	entry := waits.Remove(waits.Front()).(*waiter)
+	entry.worker.markHeld()
+	close(entry.ready)
 }
 
-// turn is when the first who waits began to.
-func (j *Job) turn() uint64 {
-	if e := j.begun.Front(); e != nil {
-		return e.Value.(*wait).turn
+// firstTurn is when the first who waits began to.
+func (j *Job) firstTurn() uint64 {
+	if e := j.resuming.Front(); e != nil {
+		return e.Value.(*waiter).turn
 	}
-	return j.fresh.Front().Value.(*wait).turn
+	return j.starting.Front().Value.(*waiter).turn
 }
 
-// settle puts the job where it belongs after a change of what it has or wants.
-func (j *Job) settle() {
+// updateQueue puts the job where it belongs after a change of what it has or wants.
+func (j *Job) updateQueue() {
 	p := j.pool
-	waits := j.begun.Len()+j.fresh.Len() > 0
-	queued := j.at < len(p.waiting) && p.waiting[j.at] == j
+	waits := j.resuming.Len()+j.starting.Len() > 0
+	queued := j.index < len(p.waiting) && p.waiting[j.index] == j
 	switch {
 	case waits && queued:
-		heap.Fix(&p.waiting, j.at)
+		heap.Fix(&p.waiting, j.index)
 	case waits:
 		heap.Push(&p.waiting, j)
 	case queued:
-		heap.Remove(&p.waiting, j.at)
+		heap.Remove(&p.waiting, j.index)
 	}
 	if active := waits || j.held > 0; active != j.active {
 		j.active = active
@@ -274,17 +276,17 @@ func (q queue) Less(a, b int) bool {
 	if q[a].held != q[b].held {
 		return q[a].held < q[b].held
 	}
-	return q[a].turn() < q[b].turn()
+	return q[a].firstTurn() < q[b].firstTurn()
 }
 
 func (q queue) Swap(a, b int) {
 	q[a], q[b] = q[b], q[a]
-	q[a].at, q[b].at = a, b
+	q[a].index, q[b].index = a, b
 }
 
 // Push is part of heap.Interface.
 func (q *queue) Push(j any) {
-	j.(*Job).at = len(*q)
+	j.(*Job).index = len(*q)
 	*q = append(*q, j.(*Job))
 }
 

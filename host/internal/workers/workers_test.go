@@ -19,12 +19,12 @@ func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 
 var _ job.Worker = (*Worker)(nil)
 
-// begin has a run begin, which must not have to wait.
-func begin(t *testing.T, j *Job) *Worker {
+// acquireNow has a run begin, which must not have to wait.
+func acquireNow(t *testing.T, j *Job) *Worker {
 	t.Helper()
 	w := j.Worker()
 	from := time.Now()
-	if !w.Begin(t.Context(), nil) || time.Since(from) > 0 {
+	if !w.AcquireFirst(t.Context(), nil) || time.Since(from) > 0 {
 		t.Fatal("a worker was free and did not come at once")
 	}
 	return w
@@ -35,7 +35,7 @@ func fill(t *testing.T, p *Pool) (endless []*Worker) {
 	t.Helper()
 	j := p.Job()
 	for range p.Size() {
-		endless = append(endless, begin(t, j))
+		endless = append(endless, acquireNow(t, j))
 	}
 	return endless
 }
@@ -45,8 +45,8 @@ func (p *Pool) idle(t *testing.T) {
 	t.Helper()
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	if p.held != 0 || p.active != 0 || len(p.waiting) != 0 || p.timed || p.extra != 1 {
-		t.Errorf("held %d, active %d, waiting %d, timed %v, extra %d after all", p.held, p.active, len(p.waiting), p.timed, p.extra)
+	if p.held != 0 || p.active != 0 || len(p.waiting) != 0 || p.timerRunning || p.nextExtra != 1 {
+		t.Errorf("held %d, active %d, waiting %d, timed %v, extra %d after all", p.held, p.active, len(p.waiting), p.timerRunning, p.nextExtra)
 	}
 }
 
@@ -61,13 +61,13 @@ func TestTheNextWorkerGoesToTheJobThatHasTheFewest(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		p := New(1)
 		many, few, none := p.Job(), p.Job(), p.Job()
-		one, two := begin(t, many), begin(t, few)
+		one, two := acquireNow(t, many), acquireNow(t, few)
 		order := make(chan string, 4)
 		var runs sync.WaitGroup
 		wait := func(name string, j *Job) {
 			runs.Go(func() {
 				w := j.Worker()
-				if !w.Begin(t.Context(), nil) {
+				if !w.AcquireFirst(t.Context(), nil) {
 					t.Errorf("%s got no worker", name)
 				}
 				order <- name
@@ -101,14 +101,14 @@ func TestRunsThatWereAtItGoBeforeThoseThatBegin(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		p := New(1)
 		j := p.Job()
-		slept := begin(t, j)
+		slept := acquireNow(t, j)
 		slept.Release()
-		now := begin(t, j)
+		now := acquireNow(t, j)
 		order := make(chan string, 2)
 		var runs sync.WaitGroup
 		runs.Go(func() {
 			w := j.Worker()
-			w.Begin(t.Context(), nil)
+			w.AcquireFirst(t.Context(), nil)
 			order <- "fresh"
 			w.Release()
 		})
@@ -137,7 +137,7 @@ func TestOneJobHasAllWorkersWhileNobodyElseWantsThem(t *testing.T) {
 		endless := fill(t, p)
 		ctx, cancel := context.WithTimeout(t.Context(), time.Hour)
 		defer cancel()
-		if one := endless[0].job.Worker(); one.Begin(ctx, nil) {
+		if one := endless[0].job.Worker(); one.AcquireFirst(ctx, nil) {
 			t.Error("there is a bound of 8, and a ninth run has begun")
 		}
 		release(endless...)
@@ -155,16 +155,16 @@ func TestEndlessRunsHoldUpNoOtherJob(t *testing.T) {
 			var has []*Worker
 			for k := range 2 { // its share
 				w := j.Worker()
-				if !w.Begin(t.Context(), nil) {
+				if !w.AcquireFirst(t.Context(), nil) {
 					t.Fatal("it did not begin")
 				}
-				if late := time.Since(from); late != time.Duration(k)*patience {
+				if late := time.Since(from); late != time.Duration(k)*extraDelay {
 					t.Errorf("worker %d was there after %s", k, late)
 				}
 				has = append(has, w)
 			}
 			ctx, cancel := context.WithTimeout(t.Context(), time.Hour)
-			if j.Worker().Begin(ctx, nil) {
+			if j.Worker().AcquireFirst(ctx, nil) {
 				t.Error("it got more than its share beyond the size of the pool")
 			}
 			cancel()
@@ -191,7 +191,7 @@ func TestAHundredEndlessJobsHoldUpNoOther(t *testing.T) {
 				runs.Go(func() {
 					ctx, cancel := context.WithDeadline(t.Context(), runUntil)
 					defer cancel()
-					if w := j.Worker(); w.Begin(ctx, nil) {
+					if w := j.Worker(); w.AcquireFirst(ctx, nil) {
 						<-ctx.Done()
 						w.Release()
 					}
@@ -200,7 +200,7 @@ func TestAHundredEndlessJobsHoldUpNoOther(t *testing.T) {
 		}
 		synctest.Wait()
 		w := p.Job().Worker() // as late as can be
-		if !w.Begin(t.Context(), nil) {
+		if !w.AcquireFirst(t.Context(), nil) {
 			t.Fatal("it did not begin")
 		}
 		if late := time.Since(began); late > 50*time.Millisecond {
@@ -225,7 +225,7 @@ func TestRunsThatEndMakeRoomByThemselves(t *testing.T) {
 			j := p.Job()
 			runs.Go(func() {
 				w := j.Worker()
-				if !w.Begin(t.Context(), nil) {
+				if !w.AcquireFirst(t.Context(), nil) {
 					t.Error("it did not begin")
 				}
 				time.Sleep(100 * time.Microsecond)
@@ -248,15 +248,15 @@ func TestWhoIsEndedWhileItWaitsTakesNothingAlong(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		p := New(1)
 		j := p.Job()
-		slept := begin(t, j)
+		slept := acquireNow(t, j)
 		slept.Release()
-		now := begin(t, j)
-		told := make(chan struct{})
+		now := acquireNow(t, j)
+		stop := make(chan struct{})
 		ctx, end := context.WithCancel(t.Context())
 		var runs sync.WaitGroup
 		runs.Go(func() {
-			if j.Worker().Begin(t.Context(), told) {
-				t.Error("it was told to stop, and has begun")
+			if j.Worker().AcquireFirst(t.Context(), stop) {
+				t.Error("it was stopped, and has begun")
 			}
 		})
 		runs.Go(func() {
@@ -266,7 +266,7 @@ func TestWhoIsEndedWhileItWaitsTakesNothingAlong(t *testing.T) {
 		})
 		synctest.Wait()
 		from := time.Now()
-		close(told)
+		close(stop)
 		end()
 		runs.Wait()
 		if took := time.Since(from); took != 0 {
@@ -274,7 +274,7 @@ func TestWhoIsEndedWhileItWaitsTakesNothingAlong(t *testing.T) {
 		}
 		slept.Release() // the run is over; it has none
 		now.Release()
-		release(begin(t, j))
+		release(acquireNow(t, j))
 		p.idle(t)
 	})
 }
@@ -307,7 +307,7 @@ func walk(t *testing.T, j *Job, random *rand.Rand) {
 		if random.IntN(4) == 0 {
 			of = w.Fork()
 		}
-		ok := w.Begin(ctx, nil)
+		ok := w.AcquireFirst(ctx, nil)
 		for random.IntN(3) > 0 && ok {
 			<-time.After(some())
 			of.Release()
