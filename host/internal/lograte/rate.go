@@ -1,10 +1,10 @@
-// Package lograte bounds how many lines guests log, whatever runs them. It counts;
-// what a line is, and what becomes of one too many, is not its business.
+// Package lograte limits how many lines guests log. It counts lines only: it
+// does not know what a line contains or what happens to a dropped one.
 //
-// An item has its lines a second, and as many at once after a pause: its runs and
-// their attempts follow each other, and share them. All items of a job together
-// have Together times that, so that a job of a thousand items does not log a
-// thousand times as much as one.
+// Each item may log a number of lines per second, and the same number at once
+// after a pause. All runs and attempts of an item share this rate. All items of
+// a job together have JobFactor times the rate of one item, so that a job of a
+// thousand items does not log a thousand times as much as a job of one.
 package lograte
 
 import (
@@ -13,17 +13,17 @@ import (
 	"time"
 )
 
-// JobFactor is how many times the lines of one item all items of a job have.
+// JobFactor is the line rate of a whole job as a multiple of the rate of one item.
 const JobFactor = 20
 
-// Limiter counts the lines of any number of jobs. The zero value is ready.
+// Limiter limits the lines of any number of jobs. The zero value is ready to use.
 type Limiter struct {
-	mu         sync.Mutex // guards what follows
+	mu         sync.Mutex // guards the fields below
 	buckets    map[source]bucket
-	sweepAbove int // how many there may be before those are dropped that are full
+	sweepAbove int // number of buckets above which full ones are removed
 }
 
-// source is an item; allItems stands for those of a job together.
+// source is an item of a job, or allItems for the job as a whole.
 type source struct {
 	job  string
 	item int
@@ -31,13 +31,14 @@ type source struct {
 
 const allItems = -1
 
+// bucket is a token bucket: the lines left when it was last filled.
 type bucket struct {
 	lines  float64
 	filled time.Time
 }
 
-// TakeLine asks for one line of an item, of which a second may have so many; false
-// if it is one too many.
+// TakeLine takes one line from an item that may log perSecond lines per second.
+// It returns false if the item or its job has none left.
 func (l *Limiter) TakeLine(now time.Time, job string, item, perSecond int) bool {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -59,15 +60,15 @@ func (l *Limiter) TakeLine(now time.Time, job string, item, perSecond int) bool 
 	return ok
 }
 
-// Reset gives everybody all lines again.
+// Reset fills all buckets.
 func (l *Limiter) Reset() {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	clear(l.buckets)
 }
 
-// bucketOf is what a source has left. After a second it has all again, so nothing is
-// remembered of one that was silent for so long.
+// bucketOf returns the bucket of s as filled up until now. A bucket is full after
+// a second without lines, so a missing one is a full one.
 func (l *Limiter) bucketOf(s source, now time.Time, perSecond float64) bucket {
 	b, ok := l.buckets[s]
 	if !ok {

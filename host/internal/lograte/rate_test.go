@@ -6,7 +6,7 @@ import (
 	"time"
 )
 
-// linesGot is how many of n lines an item gets.
+// linesGot returns how many of n lines an item may log.
 func linesGot(l *Limiter, now time.Time, job string, item, perSecond, n int) int {
 	got := 0
 	for range n {
@@ -35,7 +35,7 @@ func TestAnItemHasItsLinesASecond(t *testing.T) {
 	}
 	l.Reset()
 	if got := linesGot(&l, now, "a", 1, 10, 100); got != 10 {
-		t.Errorf("anew: %d lines", got)
+		t.Errorf("after a reset: %d lines", got)
 	}
 }
 
@@ -71,7 +71,7 @@ func TestRateMayChange(t *testing.T) {
 	}
 }
 
-// What is silent leaves nothing behind.
+// Sources without lines take no memory.
 func TestSilentItemsAreForgotten(t *testing.T) {
 	t.Parallel()
 	var l Limiter
@@ -81,6 +81,6 @@ func TestSilentItemsAreForgotten(t *testing.T) {
 		l.TakeLine(now, strconv.Itoa(i), i, 50)
 	}
 	if n := len(l.buckets); n > 1000 {
-		t.Errorf("%d are remembered", n)
+		t.Errorf("%d buckets, want at most 1000", n)
 	}
 }
