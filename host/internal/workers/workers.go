@@ -1,12 +1,13 @@
-// Package workers bounds how many runs compute at once on a server, and shares
-// that right out among its jobs. A worker is the right to compute: a run has one
-// while its code goes on and gives it back while it waits for something else.
+// Package workers limits how many runs compute at the same time on a server, and
+// shares the workers among its jobs. A worker is the right to compute: a run holds
+// one while its code runs, and releases it while it waits for anything else.
 //
-// It is not for deciding what runs, and it stops nobody: a run that never gives
-// its worker back keeps it. Others do not wait for that one, see Pool.late.
+// The package does not decide what runs, and it interrupts no run: a run that
+// never releases its worker keeps it. Pool.addExtra then adds workers, so that
+// other jobs do not wait for that run.
 //
-// Flow: Job → Worker → Begin, then Release and Acquire in turns, and Release at
-// the end. Pool.hand picks who goes on.
+// Flow: Job → Worker → AcquireFirst, then Release and Acquire alternately, and
+// Release at the end. Pool.serveQueue picks the next run.
 package workers
 
 import (
@@ -20,57 +21,57 @@ import (
 )
 
 const (
-	// extraDelay is how long a job that has less than its share waits for workers
-	// of others before it gets one beyond what the pool has.
+	// extraDelay is how long a job below its fair share waits for a worker of
+	// another job before the pool adds one beyond its size.
 	extraDelay = 5 * time.Millisecond
-	// maxExtra bounds how many workers are added at once, so that a thousand jobs
-	// that are due together and short run one after the other.
+	// maxExtra is the most workers that the pool adds at once. A thousand short
+	// jobs that are due together then run one after the other.
 	maxExtra = 64
 )
 
-// Pool is the workers of a server. When they are short, the next one goes to the
-// job that has the fewest, and among such to the one that has waited longest.
+// Pool holds the workers of a server. A free worker goes to the waiting job that
+// holds the fewest; among equals, to the one that has waited longest.
 type Pool struct {
 	size int
 
-	mu       sync.Mutex // guards what follows, and all of Job and Worker
-	held     int        // workers in use; beyond size they are for jobs below their share
-	active   int        // jobs that have workers or wait for one
-	waiting  queue      // jobs that wait for one
-	lastTurn uint64     // waits that began
+	mu       sync.Mutex // guards the fields below, and all fields of Job and Worker
+	held     int        // workers in use; more than size if the pool has added some
+	active   int        // jobs that hold a worker or wait for one
+	waiting  queue      // jobs that wait for a worker
+	lastTurn uint64     // number of the latest waiter
 
-	extraTimer   *time.Timer // calls late; nil until it is needed
-	timerRunning bool        // it runs: a job waits that has less than its share
-	nextExtra    int         // workers to be added when it ends, less
-	handedOver   int         // those that were handed on meanwhile
+	extraTimer   *time.Timer // calls addExtra; nil until first needed
+	timerRunning bool        // a job below its fair share waits
+	nextExtra    int         // workers that addExtra adds, before it subtracts handedOver
+	handedOver   int         // workers that waiters have got since the timer started
 }
 
-// Job is what one job has of a Pool.
+// Job is the part of a Pool that belongs to one job.
 type Job struct {
 	pool     *Pool
 	held     int
 	active   bool
-	resuming list.List // waits of runs that were at it already: they go first
-	starting list.List // waits of runs that have yet to begin
-	index    int       // in the queue; only while it waits
+	resuming list.List // waiters whose run has started; they come first
+	starting list.List // waiters whose run has not started yet
+	index    int       // position in Pool.waiting, valid while the job waits
 }
 
-// Worker is the worker of one run, or of one part of a run; the run may have it or
-// not. It implements job.Worker.
+// Worker is the worker of one run, or of one subtask of a run. The run may hold it
+// or not. It implements job.Worker.
 type Worker struct {
 	job     *Job
 	started bool
 	held    bool
 }
 
-// waiter is one worker that is waited for.
+// waiter is a run that waits for its worker.
 type waiter struct {
 	worker *Worker
 	turn   uint64
-	ready  chan struct{} // closed when the run has it
+	ready  chan struct{} // closed when the run holds the worker
 }
 
-// New makes a pool of so many workers; nil, which bounds nothing, for 0.
+// New returns a pool of size workers, or nil for size 0: a nil pool limits nothing.
 func New(size int) *Pool {
 	if size <= 0 {
 		return nil
@@ -78,7 +79,7 @@ func New(size int) *Pool {
 	return &Pool{size: size, nextExtra: 1}
 }
 
-// Size is how many workers there are; 0 if there is no bound.
+// Size returns the number of workers; 0 means unlimited.
 func (p *Pool) Size() int {
 	if p == nil {
 		return 0
@@ -86,17 +87,19 @@ func (p *Pool) Size() int {
 	return p.size
 }
 
-// Job adds a job. It needs no end: a job without runs is not known to the pool.
+// Job returns a new job. It needs no cleanup: the pool keeps nothing of a job
+// without runs.
 func (p *Pool) Job() *Job { return &Job{pool: p} }
 
-// Worker is for a run that is to begin; it does not have it yet.
+// Worker returns the worker of a run that has not started. The run does not hold
+// it yet.
 func (j *Job) Worker() *Worker { return &Worker{job: j} }
 
 // Fork implements job.Worker.
 func (w *Worker) Fork() job.Worker { return &Worker{job: w.job, started: true} }
 
-// AcquireFirst is Acquire for a run that is to begin. It also ends, with false, when stop
-// is closed.
+// AcquireFirst is Acquire for a run that has not started. It also returns false
+// when stop is closed.
 func (w *Worker) AcquireFirst(ctx context.Context, stop <-chan struct{}) bool {
 	return w.acquire(ctx, stop)
 }
@@ -112,7 +115,7 @@ func (w *Worker) Acquire(ctx context.Context) error {
 func (w *Worker) acquire(ctx context.Context, stop <-chan struct{}) bool {
 	j, p := w.job, w.job.pool
 	p.mu.Lock()
-	if w.held || p.available(j) { // who waits has found none
+	if w.held || p.available(j) { // the jobs in the queue found none available
 		w.markHeld()
 		p.mu.Unlock()
 		return true
@@ -136,7 +139,7 @@ func (w *Worker) acquire(ctx context.Context, stop <-chan struct{}) bool {
 	}
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	if w.held { // it came in the same moment
+	if w.held { // granted at the same moment
 		return true
 	}
 	waits.Remove(element)
@@ -157,10 +160,11 @@ func (w *Worker) Release() {
 	j.held--
 	p.held--
 	j.updateQueue()
-	p.serveQueue(1) // one that was extra goes on to a job below its share, or is no more
+	p.serveQueue(1) // an extra worker goes to a job below its fair share, or ends here
 }
 
-// markHeld gives the run the worker. p.mu is held, as in all that follows.
+// markHeld records that the run holds the worker. The caller holds p.mu, as for
+// all functions below.
 func (w *Worker) markHeld() {
 	if w.held {
 		return
@@ -171,19 +175,19 @@ func (w *Worker) markHeld() {
 	w.job.updateQueue()
 }
 
-// fairShare is how many workers each job that wants some should have at least.
+// fairShare returns how many workers each active job should hold at least.
 func (p *Pool) fairShare() int { return max(1, p.size/max(1, p.active)) }
 
-// available tells whether a worker is there for a job. As many as the pool has are kept
-// beside it for jobs that have none, so that those do not even wait.
+// available reports whether j may have a worker now. Beyond its size the pool has
+// the same number of workers for jobs that hold none, so that these need not wait.
 func (p *Pool) available(j *Job) bool { return p.held < p.size || j.held == 0 && p.held < 2*p.size }
 
-// isShort tells whether a job waits that has less than its share. Whoever is first
-// in the queue has the fewest.
+// isShort reports whether a job below its fair share waits. The first job of the
+// queue holds the fewest workers.
 func (p *Pool) isShort() bool { return len(p.waiting) > 0 && p.waiting[0].held < p.fairShare() }
 
-// serveQueue gives the workers that are free to those who wait. The first few may be
-// extra, for jobs that have less than their share.
+// serveQueue gives available workers to waiting jobs. It may add up to mayAdd
+// workers for jobs below their fair share.
 func (p *Pool) serveQueue(mayAdd int) {
 	for len(p.waiting) > 0 {
 		if !p.available(p.waiting[0]) && (mayAdd <= 0 || !p.isShort()) {
@@ -209,10 +213,10 @@ func (p *Pool) serveQueue(mayAdd int) {
 	}
 }
 
-// addExtra adds workers when those that are there do not come free: they may be held
-// by runs that never end. It adds one, and after each patience twice as many, so
-// that a hundred jobs behind endless runs do not wait for one another. What was
-// handed on meanwhile counts, since runs that end make room by themselves.
+// addExtra adds workers for jobs below their fair share, since the runs that hold
+// the others may never end. It adds one, and twice as many after each further
+// extraDelay: a hundred jobs behind endless runs do not wait for each other.
+// Workers that were handed over meanwhile count, since ending runs make room.
 func (p *Pool) addExtra() {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -225,7 +229,7 @@ func (p *Pool) addExtra() {
 	p.serveQueue(extra)
 }
 
-// wakeFirst lets the first who waits go on.
+// wakeFirst gives a worker to the job's first waiter.
 func (j *Job) wakeFirst() {
 	waits := &j.resuming
 	if waits.Len() == 0 {
@@ -236,7 +240,7 @@ func (j *Job) wakeFirst() {
 	close(entry.ready)
 }
 
-// firstTurn is when the first who waits began to.
+// firstTurn returns the turn of the job's first waiter.
 func (j *Job) firstTurn() uint64 {
 	if e := j.resuming.Front(); e != nil {
 		return e.Value.(*waiter).turn
@@ -244,7 +248,8 @@ func (j *Job) firstTurn() uint64 {
 	return j.starting.Front().Value.(*waiter).turn
 }
 
-// updateQueue puts the job where it belongs after a change of what it has or wants.
+// updateQueue moves the job to its place in the queue after held, resuming or
+// starting has changed.
 func (j *Job) updateQueue() {
 	p := j.pool
 	waits := j.resuming.Len()+j.starting.Len() > 0
@@ -267,7 +272,7 @@ func (j *Job) updateQueue() {
 	}
 }
 
-// queue is a heap of the jobs that wait; the first is the next.
+// queue is a heap of waiting jobs; the first one is served next.
 type queue []*Job
 
 func (q queue) Len() int { return len(q) }
@@ -284,13 +289,13 @@ func (q queue) Swap(a, b int) {
 	q[a].index, q[b].index = a, b
 }
 
-// Push is part of heap.Interface.
+// Push implements heap.Interface.
 func (q *queue) Push(j any) {
 	j.(*Job).index = len(*q)
 	*q = append(*q, j.(*Job))
 }
 
-// Pop is part of heap.Interface.
+// Pop implements heap.Interface.
 func (q *queue) Pop() any {
 	last := len(*q) - 1
 	j := (*q)[last]
