@@ -11,8 +11,8 @@ import (
 	"github.com/wasmjob/wasmjob/internal/smalldisk"
 )
 
-// A module for which there is no room leaves nothing behind, and is stored once
-// there is room.
+// A full disk leaves no partial module behind, and the module can be stored once
+// there is space.
 func TestFullDisk_stores_the_module_later(t *testing.T) {
 	t.Parallel()
 	dir := smalldisk.Dir(t, "1m")
@@ -28,7 +28,7 @@ func TestFullDisk_stores_the_module_later(t *testing.T) {
 		t.Errorf("got %v", err)
 	}
 	if entries, err := os.ReadDir(dir); err != nil || len(entries) != 1 {
-		t.Errorf("%v beside what fills the disk, %v", entries, err)
+		t.Errorf("directory has %v besides the filler, %v", entries, err)
 	}
 	if err := os.Remove(fill); err != nil {
 		t.Fatal(err)
@@ -38,6 +38,6 @@ func TestFullDisk_stores_the_module_later(t *testing.T) {
 		t.Fatal(err)
 	}
 	if got, err := s.Get(digest); err != nil || !bytes.Equal(got, binary) {
-		t.Errorf("%d bytes are back, %v", len(got), err)
+		t.Errorf("got %d bytes back, %v", len(got), err)
 	}
 }

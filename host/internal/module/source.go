@@ -11,15 +11,15 @@ import (
 	"strings"
 )
 
-// LoadSource reads the module that a configuration names, at most limit bytes,
-// stores it, and answers its digest and bytes. References are
+// LoadSource loads the module that a configuration names, at most limit bytes,
+// stores it, and returns its digest and bytes. A reference is one of
 //
-//	file:PATH     a file, relative to baseDir; a reference without a scheme is the same
-//	sha256:HEX    what the store holds already
+//	file:PATH     a file, relative to baseDir; also written as PATH alone
+//	sha256:HEX    a module that is already in the store
 //
-// pin is the sha256 that the bytes must have; empty means any. If the file is
-// gone but the pinned module is stored, the stored one is used, so that a
-// server starts again without the place that its modules came from.
+// pin is the SHA-256 that the bytes must have, or "" for any. If the file is missing
+// but the pinned module is stored, LoadSource returns the stored module, so that a
+// server can restart without the source of its modules.
 func (s *Store) LoadSource(ref, pin, baseDir string, limit int64) (digest string, wasm []byte, err error) {
 	if pin = strings.TrimPrefix(pin, "sha256:"); pin != "" {
 		if err := CheckDigest(pin); err != nil {
@@ -36,7 +36,7 @@ func (s *Store) LoadSource(ref, pin, baseDir string, limit int64) (digest string
 			err = fmt.Errorf("%w: it has %d bytes, the limit is %d", ErrTooBig, len(wasm), limit)
 		}
 	case "https", "oci", "upload", "peer":
-		return "", nil, fmt.Errorf("module source %s: fetching by %s comes with a later release; fetch the file and write file:PATH", ref, scheme)
+		return "", nil, fmt.Errorf("module source %s: scheme %q is not supported yet; download the module and write file:PATH", ref, scheme)
 	default:
 		return "", nil, fmt.Errorf("module source %s: unknown scheme %q; write file:PATH or sha256:HEX", ref, scheme)
 	}
@@ -45,12 +45,12 @@ func (s *Store) LoadSource(ref, pin, baseDir string, limit int64) (digest string
 	}
 	digest = Digest(wasm)
 	if pin != "" && digest != pin {
-		return "", nil, fmt.Errorf("module source %s: %w: its sha256 is %s, pinned is %s", ref, ErrPin, digest, pin)
+		return "", nil, fmt.Errorf("module source %s: %w: its sha256 is %s, the pin is %s", ref, ErrPin, digest, pin)
 	}
 	return digest, wasm, nil
 }
 
-// splitScheme takes a reference apart. One letter is a drive, not a scheme.
+// splitScheme divides a reference at the scheme. A single letter is a Windows drive.
 func splitScheme(ref string) (scheme, rest string) {
 	scheme, rest, ok := strings.Cut(ref, ":")
 	if !ok || len(scheme) < 2 || strings.ContainsAny(scheme, `/\.`) {
@@ -59,7 +59,8 @@ func splitScheme(ref string) (scheme, rest string) {
 	return scheme, rest
 }
 
-// filePath also takes the form file:///absolute/path.
+// filePath converts the path of a reference, which may be written
+// file:///absolute/path.
 func filePath(p, baseDir string) string {
 	if after, ok := strings.CutPrefix(p, "///"); ok {
 		p = "/" + after
@@ -85,7 +86,7 @@ func (s *Store) fromFile(path, pin string, limit int64) ([]byte, error) {
 		return nil, err
 	}
 	if pin != "" && Digest(wasm) != pin {
-		return wasm, nil // the caller says so; what is not wanted is not stored
+		return wasm, nil // not stored; the caller reports the mismatch
 	}
 	if _, err := s.Put(bytes.NewReader(wasm), limit); err != nil {
 		return nil, err
@@ -93,9 +94,9 @@ func (s *Store) fromFile(path, pin string, limit int64) ([]byte, error) {
 	return wasm, nil
 }
 
-// readFile reads a regular file of at most limit bytes.
+// readFile returns the content of a regular file of at most limit bytes.
 func readFile(path string, limit int64) (b []byte, err error) {
-	// A pipe or a device could block for ever when it is opened.
+	// Opening a pipe or a device could block forever.
 	if info, err := os.Stat(path); err != nil {
 		return nil, err
 	} else if !info.Mode().IsRegular() {

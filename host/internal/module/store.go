@@ -1,11 +1,11 @@
-// Package module keeps guest binaries, each under the sha256 of its bytes, and
-// fetches them from where a configuration says they are.
+// Package module stores guest modules, each under the SHA-256 of its bytes, and
+// loads modules from the sources that a configuration names.
 //
-// It is not for judging what is in a binary: that is the sandbox's part. Here
-// bytes are bytes, addressed by digest.
+// It does not interpret a module: checking is the job of package sandbox. Here a
+// module is a sequence of bytes with a digest.
 //
-// The flow: LoadSource or Put → file <digest>.wasm in the store's directory →
-// Get, which hashes what it read before anybody runs it.
+// Flow: LoadSource or Put → file <digest>.wasm in the store's directory → Get, which
+// verifies the digest before it returns the bytes.
 package module
 
 import (
@@ -22,15 +22,14 @@ import (
 )
 
 var (
-	// ErrNotFound is the error for a digest or a source that is not there.
+	// ErrNotFound reports that a digest is not in the store, or a source does not
+	// exist.
 	ErrNotFound = errors.New("module not found")
-	// ErrTooBig is the error for more bytes than the caller allows.
+	// ErrTooBig reports a module with more bytes than the caller's limit.
 	ErrTooBig = errors.New("module too big")
-	// ErrDamaged is the error for a stored module whose bytes are not those
-	// that its digest names.
+	// ErrDamaged reports a stored module whose bytes do not match its digest.
 	ErrDamaged = errors.New("stored module is damaged")
-	// ErrPin is the error for a source whose bytes are not those that were
-	// pinned.
+	// ErrPin reports a module whose bytes do not match the pinned digest.
 	ErrPin = errors.New("module is not the pinned one")
 )
 
@@ -39,17 +38,17 @@ const (
 	unfinished = ".put-*"
 )
 
-// Store is a directory of modules. Its methods may be called from any
-// goroutine, and several processes may share the directory.
+// Store is a directory of modules. Its methods are safe for concurrent use, and
+// several processes may share the directory.
 type Store struct{ dir string }
 
-// Open makes the directory, if need be with mode 0700, and answers the store.
-// It removes what a Put left behind that was cut short long ago.
+// Open opens the store in dir, which it creates with mode 0700 if necessary. It
+// removes temporary files that an interrupted Put left behind long ago.
 func Open(dir string) (*Store, error) {
 	if err := os.MkdirAll(dir, 0o700); err != nil {
 		return nil, fmt.Errorf("open module store: %w", err)
 	}
-	entries, err := os.ReadDir(dir) // its path is no pattern
+	entries, err := os.ReadDir(dir) // not Glob: dir may contain wildcards
 	if err != nil {
 		return nil, fmt.Errorf("open module store: %w", err)
 	}
@@ -58,7 +57,7 @@ func Open(dir string) (*Store, error) {
 			continue
 		}
 		f := filepath.Join(dir, e.Name())
-		// A young one may be the work of another process.
+		// Another process may still write a recent one.
 		if info, err := os.Lstat(f); err != nil || time.Since(info.ModTime()) < time.Hour {
 			continue
 		}
@@ -69,15 +68,15 @@ func Open(dir string) (*Store, error) {
 	return &Store{dir: dir}, nil
 }
 
-// Put stores what r gives, at most limit bytes, and answers its digest. When
-// it returns without error the module will be there after a power loss. What
-// is there already is not written again.
+// Put stores the bytes of r, at most limit, and returns their digest. After Put
+// returns nil, the module survives a power loss. Put does not write a module again
+// that is already stored.
 func (s *Store) Put(r io.Reader, limit int64) (digest string, err error) {
 	return s.put(r, "", limit)
 }
 
-// PutAs stores what r gives as Put does, if it has the digest. What has not is
-// ErrPin, and is not kept.
+// PutAs is Put for a module with a known digest. If the bytes have another digest,
+// it stores nothing and returns ErrPin.
 func (s *Store) PutAs(r io.Reader, digest string, limit int64) error {
 	if err := CheckDigest(digest); err != nil {
 		return err
@@ -86,9 +85,9 @@ func (s *Store) PutAs(r io.Reader, digest string, limit int64) error {
 	return err
 }
 
-// put stores what r gives; pin is the digest that it must have, empty means any.
+// put stores the bytes of r. A pin other than "" is the digest that they must have.
 func (s *Store) put(r io.Reader, pin string, limit int64) (digest string, err error) {
-	// Beside its final place, as only within one file system renaming is atomic.
+	// In the same directory, since a rename is atomic only within one file system.
 	f, err := os.CreateTemp(s.dir, unfinished)
 	if err != nil {
 		return "", fmt.Errorf("store module: %w", err)
@@ -102,7 +101,7 @@ func (s *Store) put(r io.Reader, pin string, limit int64) (digest string, err er
 		}
 	}()
 	hash := sha256.New()
-	// One byte more than allowed tells a full measure from too much.
+	// Reading one byte more than the limit shows that the module exceeds it.
 	n, err := io.Copy(io.MultiWriter(f, hash), io.LimitReader(r, limit+1))
 	if err != nil {
 		return "", fmt.Errorf("store module: %w", err)
@@ -112,7 +111,7 @@ func (s *Store) put(r io.Reader, pin string, limit int64) (digest string, err er
 	}
 	digest = hex.EncodeToString(hash.Sum(nil))
 	if pin != "" && digest != pin {
-		return "", fmt.Errorf("store module: %w: its sha256 is %s, wanted is %s", ErrPin, digest, pin)
+		return "", fmt.Errorf("store module: %w: its sha256 is %s, want %s", ErrPin, digest, pin)
 	}
 	if _, err := s.Get(digest); err == nil {
 		return digest, nil
@@ -126,8 +125,8 @@ func (s *Store) put(r io.Reader, pin string, limit int64) (digest string, err er
 	return digest, s.syncDir()
 }
 
-// Open gives the bytes of a module without holding them against the digest, and
-// how many they are: for whoever does that itself.
+// Open returns a reader for the bytes of a module, and their number. It does not
+// verify the digest; the caller does.
 func (s *Store) Open(digest string) (io.ReadCloser, int64, error) {
 	if err := CheckDigest(digest); err != nil {
 		return nil, 0, err
@@ -146,7 +145,7 @@ func (s *Store) Open(digest string) (io.ReadCloser, int64, error) {
 	return f, info.Size(), nil
 }
 
-// Size is how many bytes a module of the store has.
+// Size returns the number of bytes of a stored module.
 func (s *Store) Size(digest string) (int64, error) {
 	f, size, err := s.Open(digest)
 	if err != nil {
@@ -155,7 +154,7 @@ func (s *Store) Size(digest string) (int64, error) {
 	return size, f.Close()
 }
 
-// syncDir makes a rename last.
+// syncDir makes a rename durable.
 func (s *Store) syncDir() error {
 	d, err := os.Open(s.dir)
 	if err != nil {
@@ -168,8 +167,8 @@ func (s *Store) syncDir() error {
 	return nil
 }
 
-// Get reads a module and holds its bytes against the digest. A damaged one is
-// ErrDamaged; storing it anew mends it.
+// Get returns the bytes of a module after verifying its digest. It returns
+// ErrDamaged if they do not match; Put repairs the module.
 func (s *Store) Get(digest string) ([]byte, error) {
 	if err := CheckDigest(digest); err != nil {
 		return nil, err
@@ -187,8 +186,8 @@ func (s *Store) Get(digest string) ([]byte, error) {
 	return b, nil
 }
 
-// List answers the digests in the store, in ascending order, without reading
-// the modules.
+// List returns the digests of all stored modules in ascending order. It does not
+// read the modules.
 func (s *Store) List() ([]string, error) {
 	entries, err := os.ReadDir(s.dir)
 	if err != nil {
@@ -205,17 +204,18 @@ func (s *Store) List() ([]string, error) {
 
 func (s *Store) path(digest string) string { return filepath.Join(s.dir, digest+suffix) }
 
-// Digest is the address of a module: the sha256 of its bytes in lower-case hex.
+// Digest returns the address of a module: the SHA-256 of its bytes in lower-case
+// hex.
 func Digest(b []byte) string {
 	sum := sha256.Sum256(b)
 	return hex.EncodeToString(sum[:])
 }
 
-// CheckDigest tells whether s has the form of a digest. Only such text ever
-// becomes part of a path.
+// CheckDigest returns an error if s does not have the form of a digest. The store
+// builds paths from checked digests only.
 func CheckDigest(s string) error {
 	if len(s) != 2*sha256.Size || strings.Trim(s, "0123456789abcdef") != "" {
-		return fmt.Errorf("%q is not a sha256: write 64 lower-case hex digits", s)
+		return fmt.Errorf("%q is not a sha256 digest: write 64 lower-case hex digits", s)
 	}
 	return nil
 }

@@ -189,8 +189,8 @@ func TestLoadSource(t *testing.T) {
 		{"file:job.wasm", "", 3, ErrTooBig, "3 bytes"},
 		{"file:job.wasm", "abc", 100, nil, "not a sha256"},
 		{"sha256:" + wrong, "", 100, ErrNotFound, "not in the store"},
-		{"https://example.org/job.wasm", "", 100, nil, "later release"},
-		{"oci:example.org/job", "", 100, nil, "later release"},
+		{"https://example.org/job.wasm", "", 100, nil, "not supported yet"},
+		{"oci:example.org/job", "", 100, nil, "not supported yet"},
 		{"ftp:job.wasm", "", 100, nil, "unknown scheme"},
 	} {
 		_, _, err := s.LoadSource(tt.ref, tt.pin, base, tt.limit)
