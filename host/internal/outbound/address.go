@@ -7,7 +7,7 @@ import "net/netip"
 func reserved() []netip.Prefix {
 	return []netip.Prefix{
 		netip.PrefixFrom(netip.AddrFrom4([4]byte{0}), 8), // this network
-		carrier(), //
+		carrierGradeNAT(), //
 		netip.PrefixFrom(netip.AddrFrom4([4]byte{192, 0, 0}), 24),    // protocol assignments
 		netip.PrefixFrom(netip.AddrFrom4([4]byte{192, 0, 2}), 24),    // documentation
 		netip.PrefixFrom(netip.AddrFrom4([4]byte{192, 88, 99}), 24),  // relays of 6to4
@@ -21,8 +21,8 @@ func reserved() []netip.Prefix {
 	}
 }
 
-// carrier is the space between providers and their customers.
-func carrier() netip.Prefix { return netip.PrefixFrom(netip.AddrFrom4([4]byte{100, 64}), 10) }
+// carrierGradeNAT is the space between providers and their customers.
+func carrierGradeNAT() netip.Prefix { return netip.PrefixFrom(netip.AddrFrom4([4]byte{100, 64}), 10) }
 
 func v6(first ...byte) netip.Addr {
 	var b [16]byte
@@ -30,17 +30,17 @@ func v6(first ...byte) netip.Addr {
 	return netip.AddrFrom16(b)
 }
 
-// public says whether an address belongs to the internet at large. An address
+// isPublic says whether an address belongs to the internet at large. An address
 // that carries an IPv4 address to a translator is what that one is.
-func public(addr netip.Addr) bool {
+func isPublic(addr netip.Addr) bool {
 	addr = addr.WithZone("").Unmap()
 	if addr.Is6() {
 		b := addr.As16()
 		switch {
 		case netip.PrefixFrom(v6(0x00, 0x64, 0xff, 0x9b), 96).Contains(addr): // NAT64
-			return public(netip.AddrFrom4([4]byte(b[12:16])))
+			return isPublic(netip.AddrFrom4([4]byte(b[12:16])))
 		case netip.PrefixFrom(v6(0x20, 0x02), 16).Contains(addr): // 6to4
-			return public(netip.AddrFrom4([4]byte(b[2:6])))
+			return isPublic(netip.AddrFrom4([4]byte(b[2:6])))
 		case !netip.PrefixFrom(v6(0x20), 3).Contains(addr): // nothing else is given out
 			return false
 		}
@@ -56,10 +56,10 @@ func public(addr netip.Addr) bool {
 	return true
 }
 
-// neighbour says whether an address may be meant by the name of a host that
+// isPrivate says whether an address may be meant by the name of a host that
 // the operator calls private. Link-local addresses are not: there the machines
 // of a cloud are told their credentials.
-func neighbour(addr netip.Addr) bool {
+func isPrivate(addr netip.Addr) bool {
 	addr = addr.Unmap()
-	return addr.IsPrivate() || addr.IsLoopback() || carrier().Contains(addr)
+	return addr.IsPrivate() || addr.IsLoopback() || carrierGradeNAT().Contains(addr)
 }

@@ -21,16 +21,16 @@ func TestPublic(t *testing.T) {
 		"2002:7f00:1::": false, "2002:a00:1::1": false, "2001::1": false, "2001:db8::1": false, "3fff::1": false,
 		"fec0::1": false, "100::1": false, "4000::1": false,
 	} {
-		if got := public(netip.MustParseAddr(text)); got != want {
+		if got := isPublic(netip.MustParseAddr(text)); got != want {
 			t.Errorf("%s is public: %v", text, got)
 		}
 	}
-	if public(netip.Addr{}) {
+	if isPublic(netip.Addr{}) {
 		t.Error("no address is public")
 	}
 }
 
-func TestLeads(t *testing.T) {
+func TestMayDial(t *testing.T) {
 	t.Parallel()
 	c, err := New([]string{
 		"https://*", "http://127.0.0.1:8080", "http://localhost:9000", "http://*.inside:80", "http://db.example", "http://169.254.169.254",
@@ -73,7 +73,7 @@ func TestLeads(t *testing.T) {
 		if why != "" {
 			t.Fatal(why)
 		}
-		if got := c.leads(h, tt.port, netip.MustParseAddr(tt.addr)); got != tt.want {
+		if got := c.mayDial(h, tt.port, netip.MustParseAddr(tt.addr)); got != tt.want {
 			t.Errorf("%s:%d may be %s: %v", tt.host, tt.port, tt.addr, got)
 		}
 	}

@@ -27,7 +27,7 @@ const (
 	idleTimeout     = 30 * time.Second
 	idlePerHost     = 2
 	idleConnections = 16
-	agent           = "wasmjobd"
+	userAgent       = "wasmjobd"
 	// receiveAhead is how many bytes of an answer come before somebody reads
 	// them: of a stream of HTTP/2, and of a connection in the system, which takes
 	// twice as much. The sandbox counts them.
@@ -74,7 +74,7 @@ func New(grants []string, o Options) (*Client, error) {
 	for _, text := range o.AllowPrivate {
 		p := parser{text: text}
 		h := p.pattern(0, text)
-		if p.fault == nil && (h.literal() || h.anyPublic()) {
+		if p.fault == nil && (h.isAddress() || h.isAnyPublic()) {
 			p.fail(0, "a private host is listed by its name", "grant an address itself")
 		}
 		if p.fault != nil {
@@ -102,12 +102,12 @@ func (c *Client) Close() { c.transport.CloseIdleConnections() }
 
 // Do implements job.HTTP. What is not granted fails with job.ErrDenied.
 func (c *Client) Do(ctx context.Context, r job.HTTPRequest) (*job.HTTPResponse, error) {
-	req, err := newRequest(ctx, r)
+	req, err := buildRequest(ctx, r)
 	if err != nil {
 		return nil, fmt.Errorf("send request: %w", err)
 	}
 	for calls := 1; ; calls++ {
-		if err := c.admit(req); err != nil {
+		if err := c.authorize(req); err != nil {
 			return nil, fmt.Errorf("send request: %w", err)
 		}
 		resp, err := c.transport.RoundTrip(req)
@@ -118,9 +118,9 @@ func (c *Client) Do(ctx context.Context, r job.HTTPRequest) (*job.HTTPResponse, 
 			_ = resp.Body.Close() // a connection that no context ends
 			return nil, errors.New("send request: the server changes the protocol, which nobody asked for")
 		}
-		next, err := redirected(req, resp, r)
+		next, err := followUp(req, resp, r)
 		if next == nil && err == nil {
-			return &job.HTTPResponse{Status: resp.StatusCode, Header: fields(resp.Header), Body: resp.Body, Calls: calls}, nil
+			return &job.HTTPResponse{Status: resp.StatusCode, Header: headerFields(resp.Header), Body: resp.Body, Calls: calls}, nil
 		}
 		// Not read to its end, which could take for ever.
 		_ = resp.Body.Close()
@@ -138,7 +138,7 @@ func (c *Client) Do(ctx context.Context, r job.HTTPRequest) (*job.HTTPResponse, 
 	}
 }
 
-func newRequest(ctx context.Context, r job.HTTPRequest) (*http.Request, error) {
+func buildRequest(ctx context.Context, r job.HTTPRequest) (*http.Request, error) {
 	req, err := http.NewRequestWithContext(ctx, r.Method, r.URL, bytes.NewReader(r.Body))
 	if err != nil {
 		return nil, fmt.Errorf("%w: %w", job.ErrDenied, err)
@@ -150,13 +150,13 @@ func newRequest(ctx context.Context, r job.HTTPRequest) (*http.Request, error) {
 		req.Header.Add(f.Name, f.Value)
 	}
 	if len(req.Header.Values("User-Agent")) == 0 {
-		req.Header.Set("User-Agent", agent)
+		req.Header.Set("User-Agent", userAgent)
 	}
 	return req, nil
 }
 
-// fields are the lines of a head, in an order that does not change.
-func fields(h http.Header) []job.HTTPField {
+// headerFields are the lines of a head, in an order that does not change.
+func headerFields(h http.Header) []job.HTTPField {
 	var out []job.HTTPField
 	for _, name := range slices.Sorted(maps.Keys(h)) {
 		for _, v := range h[name] {
@@ -166,9 +166,9 @@ func fields(h http.Header) []job.HTTPField {
 	return out
 }
 
-// admit holds a request against the grants, and puts the host that they
+// authorize holds a request against the grants, and puts the host that they
 // allowed into it, so that no other reading of the URL is dialled.
-func (c *Client) admit(r *http.Request) error {
+func (c *Client) authorize(r *http.Request) error {
 	t, err := targetOf(r.Method, r.URL)
 	if err != nil {
 		return err
@@ -203,7 +203,7 @@ func (c *Client) dial(ctx context.Context, _, address string) (net.Conn, error) 
 		Resolver: c.resolver,
 		Control: func(_, address string, _ syscall.RawConn) error {
 			ap, err := netip.ParseAddrPort(address)
-			if err != nil || !c.leads(h, n, ap.Addr()) {
+			if err != nil || !c.mayDial(h, n, ap.Addr()) {
 				return fmt.Errorf("%w: %s leads to %s", job.ErrDenied, h, address)
 			}
 			return nil
@@ -218,25 +218,25 @@ func (c *Client) dial(ctx context.Context, _, address string) (net.Conn, error) 
 	return conn, err //nolint:wrapcheck // Do says what it was for
 }
 
-// leads says whether the host at that port may be this address.
-func (c *Client) leads(h host, port uint16, addr netip.Addr) bool {
+// mayDial says whether the host at that port may be this address.
+func (c *Client) mayDial(h host, port uint16, addr netip.Addr) bool {
 	addr = addr.Unmap()
-	if h.literal() && addr != h.addr {
+	if h.isAddress() && addr != h.addr {
 		return false
 	}
-	if public(addr) {
+	if isPublic(addr) {
 		return true
 	}
 	named := slices.ContainsFunc(c.grants, func(g Grant) bool {
-		return g.port == port && !g.host.anyPublic() && g.host.covers(h)
+		return g.port == port && !g.host.isAnyPublic() && g.host.covers(h)
 	})
 	switch {
 	case !named:
 		return false
-	case h.literal():
+	case h.isAddress():
 		return true
 	case h.name == localhost:
 		return addr.IsLoopback()
 	}
-	return neighbour(addr) && slices.ContainsFunc(c.private, func(p host) bool { return p.covers(h) })
+	return isPrivate(addr) && slices.ContainsFunc(c.private, func(p host) bool { return p.covers(h) })
 }

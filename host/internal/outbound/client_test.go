@@ -280,7 +280,7 @@ func TestDoIsPlain(t *testing.T) {
 	t.Setenv("http_proxy", "http://127.0.0.1:1")
 	c := client(t, Options{}, s.URL)
 	for range 2 {
-		if _, got, err := do(t, c, get(s.URL)); err != nil || got != agent {
+		if _, got, err := do(t, c, get(s.URL)); err != nil || got != userAgent {
 			t.Errorf("%q, %v", got, err)
 		}
 	}

@@ -57,7 +57,7 @@ func Parse(text string) (Grant, error) {
 // parser walks once over the text, and keeps the first fault.
 type parser struct {
 	text  string
-	at    int
+	pos   int
 	fault *Fault
 }
 
@@ -67,7 +67,7 @@ func (p *parser) fail(at int, problem, hint string) {
 	}
 }
 
-func (p *parser) rest() string { return p.text[p.at:] }
+func (p *parser) rest() string { return p.text[p.pos:] }
 
 func (p *parser) grant() Grant {
 	const shape = `write "https://host/path" or "GET https://host/path"`
@@ -84,55 +84,55 @@ func (p *parser) grant() Grant {
 		if !slices.Contains(methods(), method) {
 			p.fail(0, strconv.Quote(method)+" is not a method that can be granted", "write one of "+strings.Join(methods(), ", ")+", or none for all")
 		}
-		g.method, p.at = method, len(method)+1
+		g.method, p.pos = method, len(method)+1
 	}
 	if i := strings.IndexByte(p.rest(), ' '); i >= 0 {
-		p.fail(p.at+i, "it has one space too many", shape)
+		p.fail(p.pos+i, "it has one space too many", shape)
 	}
 	scheme, _, ok := strings.Cut(p.rest(), "://")
 	switch {
 	case !ok:
-		p.fail(p.at, "it has no scheme", shape)
+		p.fail(p.pos, "it has no scheme", shape)
 	case scheme != "http" && scheme != "https":
-		p.fail(p.at, strconv.Quote(scheme)+" is not a scheme that can be granted", "write http or https")
+		p.fail(p.pos, strconv.Quote(scheme)+" is not a scheme that can be granted", "write http or https")
 	}
 	if p.fault != nil {
 		return Grant{}
 	}
-	g.scheme, p.at = scheme, p.at+len(scheme)+len("://")
+	g.scheme, p.pos = scheme, p.pos+len(scheme)+len("://")
 	if i := strings.IndexAny(p.rest(), "?#"); i >= 0 {
-		p.fail(p.at+i, "a query or a fragment cannot be granted", "end the grant before it; a path is granted with every query")
+		p.fail(p.pos+i, "a query or a fragment cannot be granted", "end the grant before it; a path is granted with every query")
 	}
 	end := len(p.text)
 	if i := strings.IndexByte(p.rest(), '/'); i >= 0 {
-		end = p.at + i
+		end = p.pos + i
 	}
-	g.host, g.port = p.authority(g.scheme, p.text[p.at:end])
-	p.at = end
+	g.host, g.port = p.authority(g.scheme, p.text[p.pos:end])
+	p.pos = end
 	g.path = p.path()
-	if g.host.anyPublic() && (g.scheme != "https" || g.port != 443 || len(g.path) > 0) {
-		p.fail(p.at, "every public host is granted by https alone, at its own port, with every path", `write "https://*", or name hosts`)
+	if g.host.isAnyPublic() && (g.scheme != "https" || g.port != 443 || len(g.path) > 0) {
+		p.fail(p.pos, "every public host is granted by https alone, at its own port, with every path", `write "https://*", or name hosts`)
 	}
 	return g
 }
 
 func (p *parser) authority(scheme, s string) (host, uint16) {
-	begin := p.at
+	offset := p.pos
 	if strings.Contains(s, "@") {
-		p.fail(begin, "a user cannot be granted", "remove what stands before @")
+		p.fail(offset, "a user cannot be granted", "remove what stands before @")
 		return host{}, 0
 	}
 	name, port, given := s, "", false
 	if strings.HasPrefix(s, "[") {
 		inside, after, ok := strings.Cut(s[1:], "]")
 		if !ok || after != "" && after[0] != ':' || !strings.Contains(inside, ":") {
-			p.fail(begin, "the address in brackets is not IPv6", "write it as [2001:db8::1]")
+			p.fail(offset, "the address in brackets is not IPv6", "write it as [2001:db8::1]")
 			return host{}, 0
 		}
 		name, port, given = inside, strings.TrimPrefix(after, ":"), after != ""
 	} else if i := strings.LastIndexByte(s, ':'); i >= 0 {
 		if strings.IndexByte(s, ':') != i {
-			p.fail(begin, "an IPv6 address stands in brackets", "write it as [2001:db8::1]")
+			p.fail(offset, "an IPv6 address stands in brackets", "write it as [2001:db8::1]")
 			return host{}, 0
 		}
 		name, port, given = s[:i], s[i+1:], true
@@ -141,31 +141,31 @@ func (p *parser) authority(scheme, s string) (host, uint16) {
 	if given {
 		var ok bool
 		if n, ok = parsePort(port); !ok {
-			p.fail(begin+len(s)-len(port), strconv.Quote(port)+" is not a port", "write a number from 1 to 65535")
+			p.fail(offset+len(s)-len(port), strconv.Quote(port)+" is not a port", "write a number from 1 to 65535")
 		}
 	}
-	return p.pattern(begin, name), n
+	return p.pattern(offset, name), n
 }
 
-func (p *parser) pattern(at int, s string) host {
+func (p *parser) pattern(offset int, s string) host {
 	if s == "*" {
-		return host{wild: true}
+		return host{wildcard: true}
 	}
 	suffix, wild := strings.CutPrefix(s, "*.")
 	if i := strings.IndexByte(suffix, '*'); i >= 0 {
-		p.fail(at+len(s)-len(suffix)+i, `"*" stands for the whole first label only`, `write "*.example.org"`)
+		p.fail(offset+len(s)-len(suffix)+i, `"*" stands for the whole first label only`, `write "*.example.org"`)
 		return host{}
 	}
 	h, why := parseHost(suffix)
 	switch {
 	case suffix == "":
-		p.fail(at, "it has no host", "name one")
+		p.fail(offset, "it has no host", "name one")
 	case why != "":
-		p.fail(at, "the host "+strconv.Quote(s)+" "+why, "write the name as a name server knows it, or an address")
-	case wild && h.literal():
-		p.fail(at, "an address has no labels", "write the whole address")
+		p.fail(offset, "the host "+strconv.Quote(s)+" "+why, "write the name as a name server knows it, or an address")
+	case wild && h.isAddress():
+		p.fail(offset, "an address has no labels", "write the whole address")
 	}
-	h.wild = wild
+	h.wildcard = wild
 	return h
 }
 
@@ -176,22 +176,22 @@ func (p *parser) path() []string {
 		return nil
 	}
 	var out []string
-	at := p.at
+	offset := p.pos
 	for segment := range strings.SplitSeq(text[1:], "/") {
-		at++
+		offset++
 		plain, err := url.PathUnescape(segment)
 		switch {
 		case err != nil:
-			p.fail(at, strconv.Quote(segment)+" has a wrong escape", "write % and two hex digits, or %25 for a percent sign")
+			p.fail(offset, strconv.Quote(segment)+" has a wrong escape", "write % and two hex digits, or %25 for a percent sign")
 		case segment == "":
-			p.fail(at, "the path has an empty segment", "write one slash")
-		case !sound(plain):
-			p.fail(at, strconv.Quote(segment)+" is not a segment that servers agree on", "write the path without dots, backslashes and slashes in escapes")
+			p.fail(offset, "the path has an empty segment", "write one slash")
+		case !unambiguous(plain):
+			p.fail(offset, strconv.Quote(segment)+" is not a segment that servers agree on", "write the path without dots, backslashes and slashes in escapes")
 		case strings.Contains(plain, "*"):
-			p.fail(at, `"*" has no meaning in a path`, "end the path before it; all below is granted")
+			p.fail(offset, `"*" has no meaning in a path`, "end the path before it; all below is granted")
 		}
 		out = append(out, plain)
-		at += len(segment)
+		offset += len(segment)
 	}
 	return out
 }

@@ -43,7 +43,7 @@ func TestParse(t *testing.T) {
 	}
 }
 
-func TestParseTellsWhereTheFaultIs(t *testing.T) {
+func TestParseReportsWhereTheFaultIs(t *testing.T) {
 	t.Parallel()
 	for text, want := range map[string]struct {
 		at      int
@@ -230,8 +230,8 @@ func TestAllows(t *testing.T) {
 func TestWithin(t *testing.T) {
 	t.Parallel()
 	for _, tt := range []struct {
-		grant, ceiling string
-		want           bool
+		grant, limits string
+		want          bool
 	}{
 		{"https://a.org", "https://a.org", true},
 		{"https://a.org", "", false},
@@ -256,12 +256,12 @@ func TestWithin(t *testing.T) {
 		{"https://9.9.9.9", "https://*", true},
 		{"https://10.0.0.1", "https://10.0.0.1", true},
 	} {
-		var ceiling []Grant
-		if tt.ceiling != "" {
-			ceiling = grantsOf(t, strings.Split(tt.ceiling, ",")...)
+		var limits []Grant
+		if tt.limits != "" {
+			limits = grantsOf(t, strings.Split(tt.limits, ",")...)
 		}
-		if got := grantsOf(t, tt.grant)[0].Within(ceiling); got != tt.want {
-			t.Errorf("%s within %q: %v", tt.grant, tt.ceiling, got)
+		if got := grantsOf(t, tt.grant)[0].Within(limits); got != tt.want {
+			t.Errorf("%s within %q: %v", tt.grant, tt.limits, got)
 		}
 	}
 }

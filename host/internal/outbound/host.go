@@ -7,9 +7,9 @@ import (
 
 // host is whom a request goes to, or a pattern of a grant.
 type host struct {
-	name string     // lower case; of a pattern what follows "*."
-	addr netip.Addr // of a literal, which has no name
-	wild bool       // any one label before name; any public host if that is empty
+	name     string     // lower case; of a pattern what follows "*."
+	addr     netip.Addr // of a literal, which has no name
+	wildcard bool       // any one label before name; any public host if that is empty
 }
 
 const localhost = "localhost"
@@ -81,18 +81,18 @@ func lower(s string) string {
 	return string(b)
 }
 
-func (h host) literal() bool { return h.addr.IsValid() }
+func (h host) isAddress() bool { return h.addr.IsValid() }
 
-// anyPublic is the pattern "*".
-func (h host) anyPublic() bool { return h.wild && h.name == "" }
+// isAnyPublic is the pattern "*".
+func (h host) isAnyPublic() bool { return h.wildcard && h.name == "" }
 
 // covers says whether all that the pattern or host o stands for is what h
 // stands for.
 func (h host) covers(o host) bool {
 	switch {
-	case h.anyPublic():
-		return o.anyPublic() || o.name != localhost && (!o.literal() || public(o.addr))
-	case h.wild && !o.wild:
+	case h.isAnyPublic():
+		return o.isAnyPublic() || o.name != localhost && (!o.isAddress() || isPublic(o.addr))
+	case h.wildcard && !o.wildcard:
 		_, rest, ok := strings.Cut(o.name, ".")
 		return ok && rest == h.name
 	}
@@ -102,13 +102,13 @@ func (h host) covers(o host) bool {
 // String is the form in a URL.
 func (h host) String() string {
 	switch {
-	case h.anyPublic():
+	case h.isAnyPublic():
 		return "*"
-	case h.wild:
+	case h.wildcard:
 		return "*." + h.name
-	case h.literal() && h.addr.Is6():
+	case h.isAddress() && h.addr.Is6():
 		return "[" + h.addr.String() + "]"
-	case h.literal():
+	case h.isAddress():
 		return h.addr.String()
 	}
 	return h.name

@@ -12,11 +12,11 @@ import (
 
 // target is a request as grants see it.
 type target struct {
-	method, scheme string
-	host           host
-	port           uint16
-	path           []string
-	plain          bool // every server understands the path alike
+	method, scheme  string
+	host            host
+	port            uint16
+	path            []string
+	unambiguousPath bool // every server understands the path alike
 }
 
 // targetOf reads where a request goes. What can be understood in two ways is
@@ -44,13 +44,13 @@ func targetOf(method string, u *url.URL) (target, error) {
 			return t, fmt.Errorf("%w: the port %q", job.ErrDenied, port)
 		}
 	}
-	t.path, t.plain = segments(u.EscapedPath())
+	t.path, t.unambiguousPath = decodeSegments(u.EscapedPath())
 	return t, nil
 }
 
-// segments cuts a path and takes the escapes out of its parts. It answers
+// decodeSegments cuts a path and takes the escapes out of its parts. It answers
 // false if servers may see other segments.
-func segments(escaped string) ([]string, bool) {
+func decodeSegments(escaped string) ([]string, bool) {
 	var out []string
 	escaped = strings.TrimPrefix(escaped, "/")
 	if escaped == "" {
@@ -58,7 +58,7 @@ func segments(escaped string) ([]string, bool) {
 	}
 	for part := range strings.SplitSeq(escaped, "/") {
 		plain, err := url.PathUnescape(part)
-		if err != nil || !sound(plain) {
+		if err != nil || !unambiguous(plain) {
 			return nil, false
 		}
 		out = append(out, plain)
@@ -66,10 +66,10 @@ func segments(escaped string) ([]string, bool) {
 	return out, true
 }
 
-// sound says whether a decoded segment is the same for every server: some
+// unambiguous says whether a decoded segment is the same for every server: some
 // decode once more, take a backslash for a slash, or cut at a semicolon before
 // they look for dots.
-func sound(segment string) bool {
+func unambiguous(segment string) bool {
 	for range 4 {
 		if strings.ContainsFunc(segment, func(r rune) bool { return r < 0x20 || r == 0x7f || r == '/' || r == '\\' }) {
 			return false
@@ -91,20 +91,20 @@ func sound(segment string) bool {
 func (g Grant) allows(t target) bool {
 	return (g.method == "" || g.method == t.method) &&
 		g.scheme == t.scheme && g.port == t.port && g.host.covers(t.host) &&
-		(len(g.path) == 0 || t.plain && below(g.path, t.path))
+		(len(g.path) == 0 || t.unambiguousPath && hasPrefix(g.path, t.path))
 }
 
 // Within says whether a server whose own grants are ceiling may give g to a
 // job: one of them has all of g in it. "https://*" does not have localhost in
 // it, nor an address that is not public.
-func (g Grant) Within(ceiling []Grant) bool {
-	return slices.ContainsFunc(ceiling, func(c Grant) bool {
+func (g Grant) Within(limits []Grant) bool {
+	return slices.ContainsFunc(limits, func(c Grant) bool {
 		return (c.method == "" || c.method == g.method) &&
-			c.scheme == g.scheme && c.port == g.port && c.host.covers(g.host) && below(c.path, g.path)
+			c.scheme == g.scheme && c.port == g.port && c.host.covers(g.host) && hasPrefix(c.path, g.path)
 	})
 }
 
-func below(prefix, path []string) bool {
+func hasPrefix(prefix, path []string) bool {
 	return len(path) >= len(prefix) && slices.Equal(path[:len(prefix)], prefix)
 }
 
@@ -119,7 +119,7 @@ func refusedHeaders() []string {
 // checkField refuses what could end a header early, change how the request is
 // framed, or name another host than the URL.
 func checkField(f job.HTTPField) error {
-	if !token(f.Name) || slices.Contains(refusedHeaders(), http.CanonicalHeaderKey(f.Name)) {
+	if !isToken(f.Name) || slices.Contains(refusedHeaders(), http.CanonicalHeaderKey(f.Name)) {
 		return fmt.Errorf("%w: header %q", job.ErrDenied, f.Name)
 	}
 	if strings.ContainsFunc(f.Value, func(r rune) bool { return r < 0x20 && r != '\t' || r == 0x7f }) {
@@ -128,8 +128,8 @@ func checkField(f job.HTTPField) error {
 	return nil
 }
 
-// token says whether s is a name as HTTP has them.
-func token(s string) bool {
+// isToken says whether s is a name as HTTP has them.
+func isToken(s string) bool {
 	for i := range len(s) {
 		c := s[i]
 		alnum := 'a' <= c && c <= 'z' || 'A' <= c && c <= 'Z' || '0' <= c && c <= '9'

@@ -11,21 +11,21 @@ import (
 	"github.com/wasmjob/wasmjob/host/job"
 )
 
-// redirected is the request that the answer asks for, or nil if it is to be
+// followUp is the request that the answer asks for, or nil if it is to be
 // handed on as it is.
-func redirected(req *http.Request, resp *http.Response, r job.HTTPRequest) (*http.Request, error) {
+func followUp(req *http.Request, resp *http.Response, r job.HTTPRequest) (*http.Request, error) {
 	location := resp.Header.Get("Location")
 	if location == "" {
 		return nil, nil //nolint:nilnil // an answer like any other
 	}
-	method, keep := req.Method, false
+	method, keepBody := req.Method, false
 	switch resp.StatusCode {
 	case http.StatusMovedPermanently, http.StatusFound, http.StatusSeeOther:
 		if method != http.MethodHead {
 			method = http.MethodGet
 		}
 	case http.StatusTemporaryRedirect, http.StatusPermanentRedirect:
-		keep = req.ContentLength > 0
+		keepBody = req.ContentLength > 0
 	default:
 		return nil, nil //nolint:nilnil // not a redirect that can be followed
 	}
@@ -34,7 +34,7 @@ func redirected(req *http.Request, resp *http.Response, r job.HTTPRequest) (*htt
 		return nil, fmt.Errorf("%w: %w", job.ErrDenied, err)
 	}
 	var body []byte
-	if keep {
+	if keepBody {
 		body = r.Body
 	}
 	// Whether it may be sent is for Do to see.
@@ -43,17 +43,17 @@ func redirected(req *http.Request, resp *http.Response, r job.HTTPRequest) (*htt
 		return nil, fmt.Errorf("%w: %w", job.ErrDenied, err)
 	}
 	next.Header = req.Header.Clone()
-	stripHeaders(next.Header, sameOrigin(req.URL, next.URL), keep, r.Private)
+	stripHeaders(next.Header, sameOrigin(req.URL, next.URL), keepBody, r.Private)
 	return next, nil
 }
 
 // stripHeaders leaves out what speaks of a body that is gone, and for another
 // origin all but what can be no credential.
-func stripHeaders(h http.Header, same, body bool, private []string) {
+func stripHeaders(h http.Header, same, keepBody bool, private []string) {
 	harmless := []string{"Accept", "Accept-Encoding", "Accept-Language", "Cache-Control", "User-Agent"}
 	for name := range h {
-		ofBody := strings.HasPrefix(name, "Content-")
-		if ofBody && !body || !same && !ofBody && !slices.Contains(harmless, name) {
+		describesBody := strings.HasPrefix(name, "Content-")
+		if describesBody && !keepBody || !same && !describesBody && !slices.Contains(harmless, name) {
 			delete(h, name)
 		}
 	}

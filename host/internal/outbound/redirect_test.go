@@ -87,7 +87,7 @@ func TestStripHeaders(t *testing.T) {
 		h := full.Clone()
 		stripHeaders(h, tt.same, tt.body, []string{"accept"})
 		var got []string
-		for _, f := range fields(h) {
+		for _, f := range headerFields(h) {
 			got = append(got, f.Name)
 		}
 		if strings.Join(got, " ") != tt.want {
