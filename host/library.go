@@ -358,7 +358,7 @@ func (l *library) nextOffers(digest string, c *compiled) offers {
 // shelf is what other servers may have: the modules that jobs hold here.
 type shelf struct{ *library }
 
-// Open is part of peer.Shelf.
+// Open implements peer.ModuleReader.
 func (s shelf) Open(digest string) (io.ReadCloser, int64, error) {
 	s.mu.Lock()
 	c := s.held[digest]

@@ -99,7 +99,7 @@ func TestCodeThatIsClosedWhileItsModuleComes(t *testing.T) {
 	ctx, stop := context.WithCancel(t.Context())
 	var work sync.WaitGroup
 	work.Go(func() {
-		if err := peer.NewServer(peer.ServerOptions{Address: address, Shelf: shelf, Log: slog.New(slog.DiscardHandler)}).Serve(ctx, listener); err != nil {
+		if err := peer.NewServer(peer.ServerOptions{Address: address, Modules: shelf, Log: slog.New(slog.DiscardHandler)}).Serve(ctx, listener); err != nil {
 			t.Error(err)
 		}
 	})

@@ -26,7 +26,7 @@ func (h *Host) offer(ctx context.Context) (serve func(context.Context) error, er
 	h.address = cmp.Or(p.Address, h.reachable(l.Addr()))
 	h.o.Log.Info("modules are given to other servers", "address", h.address)
 	server := peer.NewServer(peer.ServerOptions{
-		Address: h.address, Token: p.Token, Shelf: shelf{h.library}, Store: h.library.store, Limit: module.MaxSize, Log: h.o.Log,
+		Address: h.address, Token: p.Token, Modules: shelf{h.library}, Store: h.library.store, Limit: module.MaxSize, Log: h.o.Log,
 	})
 	return func(ctx context.Context) error { return server.Serve(ctx, l) }, nil
 }

@@ -73,7 +73,7 @@ func (o *Operator) BringModule(ctx context.Context, name string, wasm []byte, to
 	all.SetLimit(bringing)
 	for i, a := range addresses {
 		all.Go(func() error {
-			if err := c.Bring(ctx, wasm, a); err != nil {
+			if err := c.Upload(ctx, wasm, a); err != nil {
 				brought[i] = fmt.Errorf("server %.256q: %w", a, err)
 			}
 			return nil

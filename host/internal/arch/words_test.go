@@ -17,6 +17,7 @@ var worded = []string{
 	"host/internal/lograte",
 	"host/internal/module",
 	"host/internal/outbound",
+	"host/internal/peer",
 	"host/internal/workers",
 }
 

@@ -27,7 +27,7 @@ var ErrNoPeer = errors.New("no other server offers modules")
 const (
 	dialTimeout  = 5 * time.Second
 	fetchTimeout = 2 * time.Minute // of one peer
-	maxAsked     = 16              // peers, for one module
+	maxPeers     = 16              // peers, for one module
 	maxAddress   = 256             // bytes
 	maxReason    = 200             // bytes of a refusal that are shown
 )
@@ -76,17 +76,17 @@ func (c *Client) Close() { c.transport.CloseIdleConnections() }
 // Addresses come from the registry, so whoever writes there may have made them
 // up.
 func (c *Client) Fetch(ctx context.Context, digest string, addresses []string) error {
-	asked := slices.Clone(addresses)
-	slices.Sort(asked)
-	asked = slices.Compact(asked)
-	rand.Shuffle(len(asked), func(i, j int) { asked[i], asked[j] = asked[j], asked[i] })
-	asked = asked[:min(len(asked), maxAsked)]
-	if len(asked) == 0 {
+	peers := slices.Clone(addresses)
+	slices.Sort(peers)
+	peers = slices.Compact(peers)
+	rand.Shuffle(len(peers), func(i, j int) { peers[i], peers[j] = peers[j], peers[i] })
+	peers = peers[:min(len(peers), maxPeers)]
+	if len(peers) == 0 {
 		return fmt.Errorf("module %s: %w", digest, ErrNoPeer)
 	}
-	var faults []error
-	for _, address := range asked {
-		err := c.from(ctx, digest, address)
+	var errs []error
+	for _, address := range peers {
+		err := c.fetchFrom(ctx, digest, address)
 		if err == nil {
 			c.o.Log.Info("module fetched from another server", "module", digest, "peer", address)
 			return nil
@@ -94,14 +94,14 @@ func (c *Client) Fetch(ctx context.Context, digest string, addresses []string) e
 		if ctx.Err() != nil {
 			return fmt.Errorf("fetch module %s: %w", digest, ctx.Err())
 		}
-		faults = append(faults, fmt.Errorf("peer %.256q: %w", address, err))
+		errs = append(errs, fmt.Errorf("peer %.256q: %w", address, err))
 	}
-	return fmt.Errorf("fetch module %s: %w", digest, errors.Join(faults...))
+	return fmt.Errorf("fetch module %s: %w", digest, errors.Join(errs...))
 }
 
-// request is what one server understands.
-func (c *Client) request(ctx context.Context, method, address, digest string, body io.Reader) (*http.Request, error) {
-	r, err := http.NewRequestWithContext(ctx, method, "http://"+address+folder+digest, body)
+// newRequest is what one server understands.
+func (c *Client) newRequest(ctx context.Context, method, address, digest string, body io.Reader) (*http.Request, error) {
+	r, err := http.NewRequestWithContext(ctx, method, "http://"+address+modulesPath+digest, body)
 	if err != nil {
 		return nil, fmt.Errorf("make a request for %s: %w", address, err)
 	}
@@ -112,79 +112,79 @@ func (c *Client) request(ctx context.Context, method, address, digest string, bo
 	return r, nil
 }
 
-// Bring gives a module to the server at an address, which then has it. Only a
+// Upload gives a module to the server at an address, which then has it. Only a
 // server that shows that it knows the token is given any: addresses come from the
 // registry, and code is nobody else's business.
-func (c *Client) Bring(ctx context.Context, wasm []byte, address string) error {
+func (c *Client) Upload(ctx context.Context, wasm []byte, address string) error {
 	if err := CheckAddress(address); err != nil {
 		return err
 	}
-	ctx, cancel := context.WithTimeout(ctx, giveTimeout)
+	ctx, cancel := context.WithTimeout(ctx, transferTimeout)
 	defer cancel()
 	digest := module.Digest(wasm)
-	has, err := c.greet(ctx, digest, address)
+	has, err := c.authenticate(ctx, digest, address)
 	if err != nil || has {
 		return err
 	}
-	r, err := c.request(ctx, http.MethodPut, address, digest, bytes.NewReader(wasm))
+	r, err := c.newRequest(ctx, http.MethodPut, address, digest, bytes.NewReader(wasm))
 	if err != nil {
 		return err
 	}
 	r.Header.Set("Expect", "100-continue")
-	answer, err := c.transport.RoundTrip(r)
+	resp, err := c.transport.RoundTrip(r)
 	if err != nil {
 		return fmt.Errorf("bring the module: %w", err)
 	}
-	defer func() { _ = answer.Body.Close() }()
-	if answer.StatusCode != http.StatusNoContent {
-		return fmt.Errorf("it answers %d: %s", answer.StatusCode, reason(answer.Body))
+	defer func() { _ = resp.Body.Close() }()
+	if resp.StatusCode != http.StatusNoContent {
+		return fmt.Errorf("it answers %d: %s", resp.StatusCode, reason(resp.Body))
 	}
 	return nil
 }
 
-// greet has a server show that it knows the token, and tells whether it has a
+// authenticate has a server show that it knows the token, and tells whether it has a
 // module already.
-func (c *Client) greet(ctx context.Context, digest, address string) (has bool, err error) {
-	r, err := c.request(ctx, http.MethodHead, address, digest, http.NoBody)
+func (c *Client) authenticate(ctx context.Context, digest, address string) (has bool, err error) {
+	r, err := c.newRequest(ctx, http.MethodHead, address, digest, http.NoBody)
 	if err != nil {
 		return false, err
 	}
-	answer, err := c.transport.RoundTrip(r)
+	resp, err := c.transport.RoundTrip(r)
 	if err != nil {
 		return false, fmt.Errorf("ask for the module: %w", err)
 	}
-	defer func() { _ = answer.Body.Close() }()
-	proof := prove(c.o.Token, r.Header.Get("Authorization"))
-	if c.o.Token == "" || !hmac.Equal([]byte(answer.Header.Get(proofHeader)), []byte(proof)) {
-		return false, fmt.Errorf("it answers %d: it has another token, or none, or its clock differs by minutes", answer.StatusCode)
+	defer func() { _ = resp.Body.Close() }()
+	proof := proofOf(c.o.Token, r.Header.Get("Authorization"))
+	if c.o.Token == "" || !hmac.Equal([]byte(resp.Header.Get(proofHeader)), []byte(proof)) {
+		return false, fmt.Errorf("it answers %d: it has another token, or none, or its clock differs by minutes", resp.StatusCode)
 	}
-	return answer.StatusCode == http.StatusOK, nil
+	return resp.StatusCode == http.StatusOK, nil
 }
 
-// from asks one peer.
-func (c *Client) from(ctx context.Context, digest, address string) (err error) {
+// fetchFrom asks one peer.
+func (c *Client) fetchFrom(ctx context.Context, digest, address string) (err error) {
 	if err := CheckAddress(address); err != nil {
 		return err
 	}
 	ctx, cancel := context.WithTimeout(ctx, fetchTimeout)
 	defer cancel()
-	r, err := c.request(ctx, http.MethodGet, address, digest, http.NoBody)
+	r, err := c.newRequest(ctx, http.MethodGet, address, digest, http.NoBody)
 	if err != nil {
 		return err
 	}
-	answer, err := c.transport.RoundTrip(r) // and no client, which would follow redirects
+	resp, err := c.transport.RoundTrip(r) // and no client, which would follow redirects
 	if err != nil {
 		return fmt.Errorf("ask for the module: %w", err)
 	}
 	// Not read to its end, which could take for ever.
-	defer func() { _ = answer.Body.Close() }()
+	defer func() { _ = resp.Body.Close() }()
 	switch {
-	case answer.StatusCode != http.StatusOK:
-		return fmt.Errorf("it answers %d: %s", answer.StatusCode, reason(answer.Body))
-	case answer.ContentLength > c.o.Limit:
-		return fmt.Errorf("it has %d bytes, the limit is %d", answer.ContentLength, c.o.Limit)
+	case resp.StatusCode != http.StatusOK:
+		return fmt.Errorf("it answers %d: %s", resp.StatusCode, reason(resp.Body))
+	case resp.ContentLength > c.o.Limit:
+		return fmt.Errorf("it has %d bytes, the limit is %d", resp.ContentLength, c.o.Limit)
 	}
-	if err := c.o.Store.PutAs(answer.Body, digest, c.o.Limit); err != nil {
+	if err := c.o.Store.PutAs(resp.Body, digest, c.o.Limit); err != nil {
 		return fmt.Errorf("take the module: %w", err)
 	}
 	return nil

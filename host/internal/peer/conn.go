@@ -8,22 +8,22 @@ import (
 	"github.com/wasmjob/wasmjob/host/internal/module"
 )
 
-// slotted gives its slot back when it is closed.
-type slotted struct {
+// slotConn gives its slot back when it is closed.
+type slotConn struct {
 	net.Conn
 	slots chan struct{}
 	once  sync.Once
 }
 
 // Close implements net.Conn.
-func (c *slotted) Close() error {
+func (c *slotConn) Close() error {
 	c.once.Do(func() { <-c.slots })
 	return c.Conn.Close() //nolint:wrapcheck // it stands for the connection itself
 }
 
-const folder = "/modules/"
+const modulesPath = "/modules/"
 
 func digestOf(path string) (string, bool) {
-	digest, ok := strings.CutPrefix(path, folder)
+	digest, ok := strings.CutPrefix(path, modulesPath)
 	return digest, ok && module.CheckDigest(digest) == nil
 }

@@ -74,7 +74,7 @@ func newClient(t *testing.T, token string, s Store) *Client {
 func TestModuleGoesFromServerToServer(t *testing.T) {
 	t.Parallel()
 	for _, token := range []string{"", "open sesame"} {
-		address := serve(t, ServerOptions{Token: token, Shelf: newStore(t, "hello")})
+		address := serve(t, ServerOptions{Token: token, Modules: newStore(t, "hello")})
 		mine := newStore(t)
 		digest := module.Digest([]byte("hello"))
 		if err := newClient(t, token, mine).Fetch(t.Context(), digest, []string{address}); err != nil {
@@ -90,31 +90,31 @@ func TestServerRefuses(t *testing.T) {
 	t.Parallel()
 	const token = "open sesame"
 	digest := module.Digest([]byte("hello"))
-	address := serve(t, ServerOptions{Token: token, Shelf: newStore(t, "hello")})
+	address := serve(t, ServerOptions{Token: token, Modules: newStore(t, "hello")})
 	now := time.Now()
 	for _, tt := range []struct {
 		name, method, path, sign string
 		status                   int
 	}{
-		{"get", "GET", folder + digest, sign(token, scheme, address, digest, now), 200},
-		{"head", "HEAD", folder + digest, sign(token, scheme, address, digest, now), 200},
-		{"unsigned", "GET", folder + digest, "", 403},
-		{"bearer", "GET", folder + digest, "Bearer " + token, 403},
-		{"wrong_token", "GET", folder + digest, sign("other", scheme, address, digest, now), 403},
-		{"for_another_server", "GET", folder + digest, sign(token, scheme, "10.0.0.1:1", digest, now), 403},
-		{"for_another_module", "GET", folder + digest, sign(token, scheme, address, module.Digest(nil), now), 403},
-		{"old", "GET", folder + digest, sign(token, scheme, address, digest, now.Add(-time.Hour)), 403},
-		{"of_the_future", "GET", folder + digest, sign(token, scheme, address, digest, now.Add(time.Hour)), 403},
-		{"absent", "GET", folder + module.Digest(nil), sign(token, scheme, address, module.Digest(nil), now), 404},
-		{"post", "POST", folder + digest, sign(token, scheme, address, digest, now), 405},
-		{"put_without_store", "PUT", folder + digest, sign(token, schemeBring, address, digest, now), 405},
+		{"get", "GET", modulesPath + digest, sign(token, schemeFetch, address, digest, now), 200},
+		{"head", "HEAD", modulesPath + digest, sign(token, schemeFetch, address, digest, now), 200},
+		{"unsigned", "GET", modulesPath + digest, "", 403},
+		{"bearer", "GET", modulesPath + digest, "Bearer " + token, 403},
+		{"wrong_token", "GET", modulesPath + digest, sign("other", schemeFetch, address, digest, now), 403},
+		{"for_another_server", "GET", modulesPath + digest, sign(token, schemeFetch, "10.0.0.1:1", digest, now), 403},
+		{"for_another_module", "GET", modulesPath + digest, sign(token, schemeFetch, address, module.Digest(nil), now), 403},
+		{"old", "GET", modulesPath + digest, sign(token, schemeFetch, address, digest, now.Add(-time.Hour)), 403},
+		{"of_the_future", "GET", modulesPath + digest, sign(token, schemeFetch, address, digest, now.Add(time.Hour)), 403},
+		{"absent", "GET", modulesPath + module.Digest(nil), sign(token, schemeFetch, address, module.Digest(nil), now), 404},
+		{"post", "POST", modulesPath + digest, sign(token, schemeFetch, address, digest, now), 405},
+		{"put_without_store", "PUT", modulesPath + digest, sign(token, schemeUpload, address, digest, now), 405},
 		{"root", "GET", "/", "", 404},
-		{"list", "GET", folder, "", 404},
-		{"path", "GET", folder + "../../etc/passwd", "", 404},
-		{"encoded_path", "GET", folder + "..%2f..%2fetc%2fpasswd", "", 404},
-		{"upper_case", "GET", folder + strings.ToUpper(digest), "", 404},
-		{"query", "GET", folder + digest + "?x=1", sign(token, scheme, address, digest, now), 404},
-		{"large_head", "GET", folder + digest, strings.Repeat("x", 64<<10), 431},
+		{"list", "GET", modulesPath, "", 404},
+		{"path", "GET", modulesPath + "../../etc/passwd", "", 404},
+		{"encoded_path", "GET", modulesPath + "..%2f..%2fetc%2fpasswd", "", 404},
+		{"upper_case", "GET", modulesPath + strings.ToUpper(digest), "", 404},
+		{"query", "GET", modulesPath + digest + "?x=1", sign(token, schemeFetch, address, digest, now), 404},
+		{"large_head", "GET", modulesPath + digest, strings.Repeat("x", 64<<10), 431},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
 			t.Parallel()
@@ -164,7 +164,7 @@ func bad(t *testing.T, handle http.HandlerFunc) string {
 func TestBadPeersAreFailedAttempts(t *testing.T) {
 	t.Parallel()
 	digest := module.Digest([]byte("hello"))
-	good := serve(t, ServerOptions{Shelf: newStore(t, "hello")})
+	good := serve(t, ServerOptions{Modules: newStore(t, "hello")})
 	forever := make(chan struct{})
 	t.Cleanup(func() { close(forever) })
 	for _, tt := range []struct {
@@ -253,7 +253,7 @@ func TestBadPeersAreFailedAttempts(t *testing.T) {
 	})
 }
 
-func TestModuleIsBrought(t *testing.T) {
+func TestUpload(t *testing.T) {
 	t.Parallel()
 	const token = "open sesame"
 	hello := []byte("hello")
@@ -272,8 +272,8 @@ func TestModuleIsBrought(t *testing.T) {
 		t.Run(tt.name, func(t *testing.T) {
 			t.Parallel()
 			store := newStore(t)
-			address := serve(t, ServerOptions{Token: tt.server, Shelf: store, Store: store, Limit: limit})
-			err := newClient(t, tt.token, nil).Bring(t.Context(), tt.wasm, address)
+			address := serve(t, ServerOptions{Token: tt.server, Modules: store, Store: store, Limit: limit})
+			err := newClient(t, tt.token, nil).Upload(t.Context(), tt.wasm, address)
 			if tt.refused == "" && err != nil || tt.refused != "" && (err == nil || !strings.Contains(err.Error(), tt.refused)) {
 				t.Errorf("got %v, want %q", err, tt.refused)
 			}
@@ -285,15 +285,15 @@ func TestModuleIsBrought(t *testing.T) {
 }
 
 // Nobody who does not know the token is sent a module.
-func TestStrangersGetNoModules(t *testing.T) {
+func TestOnlyServersWithTheTokenGetModules(t *testing.T) {
 	t.Parallel()
 	asked := make(chan string, 10)
-	stranger := bad(t, func(w http.ResponseWriter, r *http.Request) {
+	listener := bad(t, func(w http.ResponseWriter, r *http.Request) {
 		asked <- r.Method
-		w.Header().Set(proofHeader, prove("guess", r.Header.Get("Authorization")))
+		w.Header().Set(proofHeader, proofOf("guess", r.Header.Get("Authorization")))
 		w.WriteHeader(http.StatusNotFound)
 	})
-	err := newClient(t, "open sesame", nil).Bring(t.Context(), []byte("hello"), stranger)
+	err := newClient(t, "open sesame", nil).Upload(t.Context(), []byte("hello"), listener)
 	if err == nil || !strings.Contains(err.Error(), "it has another token") {
 		t.Error(err)
 	}
@@ -304,11 +304,11 @@ func TestStrangersGetNoModules(t *testing.T) {
 
 // What is brought is kept only if it is what was signed, and only up to the
 // bound.
-func TestBadModulesAreNotTaken(t *testing.T) {
+func TestUploadRefusesBadModules(t *testing.T) {
 	t.Parallel()
 	const token = "open sesame"
 	store := newStore(t)
-	address := serve(t, ServerOptions{Token: token, Shelf: store, Store: store, Limit: limit})
+	address := serve(t, ServerOptions{Token: token, Modules: store, Store: store, Limit: limit})
 	digest := module.Digest([]byte("hello"))
 	now := time.Now()
 	for _, tt := range []struct {
@@ -316,15 +316,15 @@ func TestBadModulesAreNotTaken(t *testing.T) {
 		body       io.Reader // of no known length
 		status     int
 	}{
-		{"other_bytes", sign(token, schemeBring, address, digest, now), io.MultiReader(strings.NewReader("hullo")), 422},
-		{"nothing", sign(token, schemeBring, address, digest, now), io.MultiReader(), 422},
-		{"too_much", sign(token, schemeBring, address, digest, now), io.MultiReader(bytes.NewReader(make([]byte, limit+1))), 413},
-		{"signed_for_reading", sign(token, scheme, address, digest, now), io.MultiReader(strings.NewReader("hello")), 403},
-		{"old", sign(token, schemeBring, address, digest, now.Add(-time.Hour)), io.MultiReader(strings.NewReader("hello")), 403},
+		{"other_bytes", sign(token, schemeUpload, address, digest, now), io.MultiReader(strings.NewReader("hullo")), 422},
+		{"nothing", sign(token, schemeUpload, address, digest, now), io.MultiReader(), 422},
+		{"too_much", sign(token, schemeUpload, address, digest, now), io.MultiReader(bytes.NewReader(make([]byte, limit+1))), 413},
+		{"signed_for_reading", sign(token, schemeFetch, address, digest, now), io.MultiReader(strings.NewReader("hello")), 403},
+		{"old", sign(token, schemeUpload, address, digest, now.Add(-time.Hour)), io.MultiReader(strings.NewReader("hello")), 403},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
 			t.Parallel()
-			r, err := http.NewRequestWithContext(t.Context(), http.MethodPut, "http://"+address+folder+digest, tt.body)
+			r, err := http.NewRequestWithContext(t.Context(), http.MethodPut, "http://"+address+modulesPath+digest, tt.body)
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -351,19 +351,19 @@ func TestBadModulesAreNotTaken(t *testing.T) {
 func TestTokenIsNotSent(t *testing.T) {
 	t.Parallel()
 	const token = "open sesame"
-	heard := make(chan string, 1)
+	requests := make(chan string, 1)
 	spy := bad(t, func(_ http.ResponseWriter, r *http.Request) {
 		var b bytes.Buffer
 		_ = r.Write(&b)
-		heard <- b.String()
+		requests <- b.String()
 	})
 	digest := module.Digest([]byte("hello"))
 	_ = newClient(t, token, newStore(t)).Fetch(t.Context(), digest, []string{spy})
-	request := <-heard
-	if strings.Contains(request, token) || !strings.Contains(request, scheme) {
+	request := <-requests
+	if strings.Contains(request, token) || !strings.Contains(request, schemeFetch) {
 		t.Error(request)
 	}
-	if target := serve(t, ServerOptions{Token: token, Shelf: newStore(t, "hello")}); signed(headerOf(request), token, scheme, target, digest, time.Now()) {
+	if target := serve(t, ServerOptions{Token: token, Modules: newStore(t, "hello")}); verify(headerOf(request), token, schemeFetch, target, digest, time.Now()) {
 		t.Error("what one server was told counts at another")
 	}
 }
@@ -396,11 +396,11 @@ func FuzzCheckAddress(f *testing.F) {
 		if CheckAddress(address) != nil {
 			return
 		}
-		r, err := http.NewRequestWithContext(t.Context(), http.MethodGet, "http://"+address+folder+"x", http.NoBody)
+		r, err := http.NewRequestWithContext(t.Context(), http.MethodGet, "http://"+address+modulesPath+"x", http.NoBody)
 		if err != nil {
 			return // it is one more failed attempt
 		}
-		if r.URL.Path != folder+"x" || r.URL.User != nil || r.URL.RawQuery != "" {
+		if r.URL.Path != modulesPath+"x" || r.URL.User != nil || r.URL.RawQuery != "" {
 			t.Errorf("%q: %v", address, r.URL)
 		}
 	})
@@ -412,7 +412,7 @@ func TestSlotsComeBack(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	b := &bounded{Listener: l, slots: make(chan struct{}, 1), done: t.Context().Done()}
+	b := &limitedListener{Listener: l, slots: make(chan struct{}, 1), done: t.Context().Done()}
 	for range 3 {
 		c, err := net.Dial("tcp", l.Addr().String())
 		if err != nil {
@@ -457,16 +457,16 @@ func TestOpenGivesWhatIsThere(t *testing.T) {
 
 func FuzzSigned(f *testing.F) {
 	at := time.Unix(1_700_000_000, 0)
-	f.Add(sign("token", scheme, "a:1", "digest", at))
-	for _, s := range []string{"", scheme, scheme + " 1700000000 ", scheme + " x y", scheme + " 9223372036854775807 00", scheme + " -9223372036854775808 00"} {
+	f.Add(sign("token", schemeFetch, "a:1", "digest", at))
+	for _, s := range []string{"", schemeFetch, schemeFetch + " 1700000000 ", schemeFetch + " x y", schemeFetch + " 9223372036854775807 00", schemeFetch + " -9223372036854775808 00"} {
 		f.Add(s)
 	}
 	f.Fuzz(func(t *testing.T, header string) {
-		if !signed(header, "token", scheme, "a:1", "digest", at) {
+		if !verify(header, "token", schemeFetch, "a:1", "digest", at) {
 			return
 		}
 		for _, other := range [][3]string{{"other", "a:1", "digest"}, {"token", "b:1", "digest"}, {"token", "a:1", "other"}} {
-			if signed(header, other[0], scheme, other[1], other[2], at) {
+			if verify(header, other[0], schemeFetch, other[1], other[2], at) {
 				t.Errorf("%q counts for %v, too", header, other)
 			}
 		}

@@ -15,8 +15,8 @@ import (
 	"github.com/wasmjob/wasmjob/host/internal/module"
 )
 
-// Shelf has the modules that other servers may have.
-type Shelf interface {
+// ModuleReader has the modules that other servers may have.
+type ModuleReader interface {
 	// Open gives the bytes of a module and how many they are. Any error means
 	// that there is none for others.
 	Open(digest string) (io.ReadCloser, int64, error)
@@ -25,20 +25,20 @@ type Shelf interface {
 // Bounds of a server. Each of them is generous to an honest peer: a module is
 // asked for once by each server.
 const (
-	maxConnections = 64
-	maxGiving      = 8 // modules at once
-	maxHead        = 8 << 10
-	headTimeout    = 10 * time.Second
-	giveTimeout    = 2 * time.Minute
-	idleTimeout    = 30 * time.Second
-	shutTimeout    = time.Second
+	maxConnections  = 64
+	maxTransfers    = 8 // modules at once
+	maxHead         = 8 << 10
+	headTimeout     = 10 * time.Second
+	transferTimeout = 2 * time.Minute
+	idleTimeout     = 30 * time.Second
+	shutdownTimeout = time.Second
 )
 
 // ServerOptions say what a Server does.
 type ServerOptions struct {
 	Address string // as others reach it, host and port: it is part of what they sign
 	Token   string // that all servers share; empty: whoever reaches the address may ask
-	Shelf   Shelf
+	Modules ModuleReader
 	// Store takes modules that operators bring, of at most Limit bytes. Nobody can
 	// bring any if it is nil, or if there is no token.
 	Store Store
@@ -48,8 +48,8 @@ type ServerOptions struct {
 
 // Server gives modules to others, and takes them from operators.
 type Server struct {
-	o      ServerOptions
-	giving chan struct{} // one for each module that is on its way
+	o         ServerOptions
+	transfers chan struct{} // one for each module that is on its way
 }
 
 // NewServer makes one; nothing starts before Serve.
@@ -57,7 +57,7 @@ func NewServer(o ServerOptions) *Server {
 	if o.Log == nil {
 		o.Log = slog.New(slog.DiscardHandler)
 	}
-	return &Server{o: o, giving: make(chan struct{}, maxGiving)}
+	return &Server{o: o, transfers: make(chan struct{}, maxTransfers)}
 }
 
 // Listen opens the address on which modules are given. Without a token it must
@@ -79,24 +79,24 @@ func Listen(ctx context.Context, address, token string) (net.Listener, error) {
 func (s *Server) Serve(ctx context.Context, l net.Listener) error {
 	server := &http.Server{
 		Handler: s, MaxHeaderBytes: maxHead, ReadHeaderTimeout: headTimeout, ReadTimeout: headTimeout,
-		WriteTimeout: giveTimeout, IdleTimeout: idleTimeout, ErrorLog: slog.NewLogLogger(s.o.Log.Handler(), slog.LevelDebug),
+		WriteTimeout: transferTimeout, IdleTimeout: idleTimeout, ErrorLog: slog.NewLogLogger(s.o.Log.Handler(), slog.LevelDebug),
 		DisableGeneralOptionsHandler: true,
 	}
-	l = &bounded{Listener: l, slots: make(chan struct{}, maxConnections), done: ctx.Done()}
-	ended := make(chan error, 1)
-	go func() { ended <- server.Serve(l) }()
+	l = &limitedListener{Listener: l, slots: make(chan struct{}, maxConnections), done: ctx.Done()}
+	served := make(chan error, 1)
+	go func() { served <- server.Serve(l) }()
 	var err error
 	select {
-	case err = <-ended:
+	case err = <-served:
 	case <-ctx.Done():
-		patience, cancel := context.WithTimeout(context.WithoutCancel(ctx), shutTimeout)
+		shutdownCtx, cancel := context.WithTimeout(context.WithoutCancel(ctx), shutdownTimeout)
 		defer cancel()
-		_ = server.Shutdown(patience) // that somebody is cut off is no fault: it asks another
-		err = <-ended
+		_ = server.Shutdown(shutdownCtx) // that somebody is cut off is no fault: it asks another
+		err = <-served
 	}
 	err = errors.Join(err, server.Close())
-	for range cap(s.giving) { // those that have not noticed yet
-		s.giving <- struct{}{}
+	for range cap(s.transfers) { // those that have not noticed yet
+		s.transfers <- struct{}{}
 	}
 	if ctx.Err() != nil {
 		return nil
@@ -118,37 +118,37 @@ func (s *Server) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		w.Header().Set("Allow", "GET, HEAD, PUT")
 		refuse(w, http.StatusMethodNotAllowed, "modules can be read and brought")
 		return
-	case s.o.Token != "" && !signed(r.Header.Get("Authorization"), s.o.Token, schemeOf(r.Method), s.o.Address, digest, time.Now()):
+	case s.o.Token != "" && !verify(r.Header.Get("Authorization"), s.o.Token, schemeOf(r.Method), s.o.Address, digest, time.Now()):
 		refuse(w, http.StatusForbidden, "the request is not signed with the token of these servers for "+s.o.Address+", or the clocks differ by minutes")
 		return
 	}
 	if s.o.Token != "" {
-		w.Header().Set(proofHeader, prove(s.o.Token, r.Header.Get("Authorization")))
+		w.Header().Set(proofHeader, proofOf(s.o.Token, r.Header.Get("Authorization")))
 	}
 	select {
-	case s.giving <- struct{}{}:
-		defer func() { <-s.giving }()
+	case s.transfers <- struct{}{}:
+		defer func() { <-s.transfers }()
 	default:
 		w.Header().Set("Retry-After", "1")
 		refuse(w, http.StatusServiceUnavailable, "too many modules are on their way")
 		return
 	}
 	if r.Method == http.MethodPut {
-		s.take(w, r, digest)
+		s.receive(w, r, digest)
 		return
 	}
-	s.give(w, r, digest)
+	s.send(w, r, digest)
 }
 
-// take keeps a module that an operator brings. It runs nowhere by that: which
+// receive keeps a module that an operator brings. It runs nowhere by that: which
 // module a job has is in the registry.
-func (s *Server) take(w http.ResponseWriter, r *http.Request, digest string) {
+func (s *Server) receive(w http.ResponseWriter, r *http.Request, digest string) {
 	if r.ContentLength > s.o.Limit {
 		refuse(w, http.StatusRequestEntityTooLarge, fmt.Sprintf("the limit is %d bytes", s.o.Limit))
 		return
 	}
 	// Until here whoever sends has had as long as a head needs.
-	if err := http.NewResponseController(w).SetReadDeadline(time.Now().Add(giveTimeout)); err != nil {
+	if err := http.NewResponseController(w).SetReadDeadline(time.Now().Add(transferTimeout)); err != nil {
 		refuse(w, http.StatusInternalServerError, "it cannot be read")
 		return
 	}
@@ -166,8 +166,8 @@ func (s *Server) take(w http.ResponseWriter, r *http.Request, digest string) {
 	}
 }
 
-func (s *Server) give(w http.ResponseWriter, r *http.Request, digest string) {
-	body, size, err := s.o.Shelf.Open(digest)
+func (s *Server) send(w http.ResponseWriter, r *http.Request, digest string) {
+	body, size, err := s.o.Modules.Open(digest)
 	if err != nil {
 		refuse(w, http.StatusNotFound, "this server does not have the module")
 		return
@@ -198,16 +198,16 @@ func refuse(w http.ResponseWriter, status int, text string) {
 	_, _ = io.WriteString(w, text+"\n") // whoever does not read it does not want it
 }
 
-// bounded accepts no more connections than it has slots; the others wait in the
+// limitedListener accepts no more connections than it has slots; the others wait in the
 // kernel.
-type bounded struct {
+type limitedListener struct {
 	net.Listener
 	slots chan struct{}
 	done  <-chan struct{}
 }
 
 // Accept implements net.Listener.
-func (b *bounded) Accept() (net.Conn, error) {
+func (b *limitedListener) Accept() (net.Conn, error) {
 	select {
 	case b.slots <- struct{}{}:
 	case <-b.done:
@@ -218,5 +218,5 @@ func (b *bounded) Accept() (net.Conn, error) {
 		<-b.slots
 		return nil, err //nolint:wrapcheck // net/http judges it by its type
 	}
-	return &slotted{Conn: c, slots: b.slots}, nil
+	return &slotConn{Conn: c, slots: b.slots}, nil
 }

@@ -13,15 +13,15 @@ import (
 // The schemes of the header Authorization. Who was allowed to read is not
 // thereby allowed to bring.
 const (
-	scheme      = "wasmjobd-peer"
-	schemeBring = "wasmjobd-bring"
+	schemeFetch  = "wasmjobd-peer"
+	schemeUpload = "wasmjobd-bring"
 )
 
 func schemeOf(method string) string {
 	if method == http.MethodPut {
-		return schemeBring
+		return schemeUpload
 	}
-	return scheme
+	return schemeFetch
 }
 
 // maxAge is how old a signature may be, and how far the clocks of two servers
@@ -46,16 +46,16 @@ func mac(token, scheme, server, digest, when string) []byte {
 // proofHeader is where who was asked shows that it knows the token, too.
 const proofHeader = "Wasmjobd-Proof"
 
-// prove answers a signature that was found right. Nobody else can, as it was made
+// proofOf answers a signature that was found right. Nobody else can, as it was made
 // for one server.
-func prove(token, authorization string) string {
+func proofOf(token, authorization string) string {
 	h := hmac.New(sha256.New, []byte(token))
 	h.Write([]byte("wasmjobd-proof\n" + authorization))
 	return hex.EncodeToString(h.Sum(nil))
 }
 
-// signed tells whether header is a signature as sign makes it.
-func signed(header, token, scheme, server, digest string, now time.Time) bool {
+// verify tells whether header is a signature as sign makes it.
+func verify(header, token, scheme, server, digest string, now time.Time) bool {
 	parts := strings.Split(header, " ")
 	if len(parts) != 3 || parts[0] != scheme {
 		return false
