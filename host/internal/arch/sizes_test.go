@@ -43,7 +43,7 @@ var tooLong = map[string]int{
 	"host/internal/sim/plot.go plot":            80,
 	"host/internal/sim/profile.go profiles":     80,
 	"host/config/job.go job":                    70,
-	"host/internal/meter/bulk.go inPieces":      70,
+	"host/internal/meter/bulk.go bulkInPieces":  70,
 }
 
 // TestSizes: what grows past the limits holds a second idea. The functions of

@@ -15,9 +15,11 @@ import (
 // package is added when its last one is gone, and stays.
 var worded = []string{
 	"host/internal/lograte",
+	"host/internal/meter",
 	"host/internal/module",
 	"host/internal/outbound",
 	"host/internal/peer",
+	"host/internal/wasm",
 	"host/internal/workers",
 }
 

@@ -43,7 +43,7 @@ func (m *module) addAll() {
 	yield := m.addType([]byte{wasm.I64}, []byte{wasm.I64})
 	m.imports.add(slices.Concat(text(ImportModule), text(ImportYield), []byte{wasm.KindFunc}, yield)...)
 	known := map[string][]byte{}
-	for _, h := range m.added() {
+	for _, h := range m.addedFunctions() {
 		key := string(h.params) + " " + string(h.results)
 		if known[key] == nil {
 			known[key] = m.addType(h.params, h.results)
@@ -56,7 +56,7 @@ func (m *module) addAll() {
 	m.addReferences()
 	m.addExport(ExportLeft, wasm.KindGlobal, uint32(m.Globals))
 	if m.Start != nil {
-		m.addExport(ExportStart, wasm.KindFunc, m.firstHelper()+uint32(len(m.helpers)+len(m.paying)))
+		m.addExport(ExportStart, wasm.KindFunc, m.firstHelper()+uint32(len(m.helpers)+len(m.payWrappers)))
 	}
 }
 

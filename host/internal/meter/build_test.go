@@ -67,12 +67,12 @@ func lget(i int) []byte { return cat(0x20, u(i)) }
 func lset(i int) []byte { return cat(0x21, u(i)) }
 func ltee(i int) []byte { return cat(0x22, u(i)) }
 
-var letters = map[byte]byte{'i': 0x7f, 'l': 0x7e, 'f': 0x7d, 'd': 0x7c, 'v': 0x7b, 'r': 0x70, 'e': 0x6f}
+var typeCodes = map[byte]byte{'i': 0x7f, 'l': 0x7e, 'f': 0x7d, 'd': 0x7c, 'v': 0x7b, 'r': 0x70, 'e': 0x6f}
 
 func valTypes(s string) (out []byte) {
 	out = u(len(s))
 	for i := range len(s) {
-		out = append(out, letters[s[i]])
+		out = append(out, typeCodes[s[i]])
 	}
 	return out
 }
@@ -94,7 +94,7 @@ func (b *build) bytes() []byte {
 		funcs = append(funcs, u(b.typ(f.typ)))
 		groups := make([][]byte, 0, len(f.locals))
 		for j := range len(f.locals) {
-			groups = append(groups, []byte{1, letters[f.locals[j]]})
+			groups = append(groups, []byte{1, typeCodes[f.locals[j]]})
 		}
 		body := cat(vec(groups), f.code, 0x0b)
 		code = append(code, cat(u(len(body)), body))

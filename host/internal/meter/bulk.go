@@ -15,8 +15,8 @@ const (
 	pageShift    = 16 - bytesShift
 )
 
-// rangeOp is an instruction on a range, with what it works on.
-type rangeOp struct {
+// bulkOp is an instruction on a range, with what it works on.
+type bulkOp struct {
 	op   wasm.Op
 	a, b uint32 // its operands
 }
@@ -30,14 +30,14 @@ type helper struct {
 	params, results, body []byte
 }
 
-var rangeNames = map[wasm.Op]string{ // read only
+var bulkNames = map[wasm.Op]string{ // read only
 	wasm.OpMemoryInit: "memory.init", wasm.OpMemoryCopy: "memory.copy", wasm.OpMemoryFill: "memory.fill",
 	wasm.OpTableInit: "table.init", wasm.OpTableCopy: "table.copy", wasm.OpTableFill: "table.fill",
 }
 
-// ranged replaces an instruction on a range by a call.
-func (w *walk) ranged() {
-	m, op := w.m, rangeOp{w.Op, w.A, w.B}
+// replaceBulk replaces an instruction on a range by a call.
+func (w *walk) replaceBulk() {
+	m, op := w.m, bulkOp{w.Op, w.A, w.B}
 	i, known := m.helperOf[op]
 	if !known {
 		i = m.firstHelper() + uint32(len(m.helpers))
@@ -46,58 +46,58 @@ func (w *walk) ranged() {
 			return
 		}
 		m.helperOf[op] = i
-		m.helpers = append(m.helpers, m.helperFor(op))
+		m.helpers = append(m.helpers, m.newHelper(op))
 	}
 	c := &asm{}
 	if short := w.Op == wasm.OpMemoryFill || w.Op == wasm.OpMemoryCopy; short && !w.dead {
-		w.short(c, op, int(i))
+		w.inlineBulk(c, op, int(i))
 	} else {
-		c.index(0x10, int(i))
+		c.emitIndex(0x10, int(i))
 	}
-	w.instead(c.b...)
+	w.replaceInstruction(c.b...)
 }
 
 // maxShort is how many bytes are filled or copied without calling a function
 // for it.
 const maxShort = 4 << 10
 
-// short has an instruction that is about few bytes pay and run where it stands:
+// inlineBulk has an instruction that is about few bytes pay and run where it stands:
 // each function that fills or copies begins by saving all registers that the
 // engine has, and a loop around a call would do that in each round.
-func (w *walk) short(c *asm, op rangeOp, helper int) {
-	s := &w.m.segments[w.here]
+func (w *walk) inlineBulk(c *asm, op bulkOp, helper int) {
+	s := &w.m.segments[w.current]
 	s.bulk += maxShort >> bytesShift
 	s.calls++
-	w.length = true
-	if w.m.ranges == nil {
-		w.m.ranges = appendSigned(nil, int64(w.m.types.n)) // as a block names it
+	w.needsLength = true
+	if w.m.bulkBlockType == nil {
+		w.m.bulkBlockType = appendSigned(nil, int64(w.m.types.n)) // as a block names it
 		w.m.addType([]byte{wasm.I32, wasm.I32, wasm.I32}, nil)
 	}
-	c.index(0x22, w.Locals)
-	c.get(w.Locals)
-	c.i32(maxShort)
-	c.op(0x4b, 0x04) // i32.gt_u if
-	c.op(w.m.ranges...)
-	c.index(0x10, helper)
-	c.op(0x05) // else
+	c.emitIndex(0x22, w.Locals)
+	c.getLocal(w.Locals)
+	c.constI32(maxShort)
+	c.emit(0x4b, 0x04) // i32.gt_u if
+	c.emit(w.m.bulkBlockType...)
+	c.emitIndex(0x10, helper)
+	c.emit(0x05) // else
 	c.charge(w.m, noLocal, func(c *asm) {
-		c.wide(w.Locals)
-		c.i64(bytesShift)
-		c.op(0x88) // i64.shr_u
+		c.getU64(w.Locals)
+		c.constI64(bytesShift)
+		c.emit(0x88) // i64.shr_u
 	})
-	c.ranged(op)
-	c.op(0x0b)
+	c.emitBulk(op)
+	c.emit(0x0b)
 }
 
-// added are the functions added to the module: the refill, the helpers behind
+// addedFunctions are the functions added to the module: the refill, the helpers behind
 // it, and the call of the start function. To export that itself would allow it
 // another type, and references that the original did not declare.
-func (m *module) added() []helper {
-	all := slices.Concat([]helper{{name: Reserved + ".refill", body: m.refillBody()}}, m.helpers, m.paying)
+func (m *module) addedFunctions() []helper {
+	all := slices.Concat([]helper{{name: Reserved + ".refill", body: m.refillBody()}}, m.helpers, m.payWrappers)
 	if m.Start != nil {
 		c := &asm{b: []byte{0}}
-		c.index(0x10, int(m.shift(*m.Start)))
-		c.op(0x0b)
+		c.emitIndex(0x10, int(m.shiftIndex(*m.Start)))
+		c.emit(0x0b)
 		all = append(all, helper{name: ExportStart, body: c.b})
 	}
 	return all
@@ -108,7 +108,7 @@ func (m *module) yield() uint32       { return uint32(m.Imported) }
 func (m *module) refill() uint32      { return uint32(len(m.Funcs)) + 1 }
 func (m *module) firstHelper() uint32 { return uint32(len(m.Funcs)) + 2 }
 
-func (m *module) helperFor(op rangeOp) helper {
+func (m *module) newHelper(op bulkOp) helper {
 	value := byte(wasm.I32)
 	switch op.op {
 	case wasm.OpMemoryGrow:
@@ -119,7 +119,7 @@ func (m *module) helperFor(op rangeOp) helper {
 		value = m.Tables[op.a].Elem
 	default: // all others take three numbers
 	}
-	return helper{rangeNames[op.op], []byte{wasm.I32, value, wasm.I32}, nil, m.inPieces(op)}
+	return helper{bulkNames[op.op], []byte{wasm.I32, value, wasm.I32}, nil, m.bulkInPieces(op)}
 }
 
 // growMemory grows at once, as a part of it could not be taken back, and pays
@@ -127,12 +127,12 @@ func (m *module) helperFor(op rangeOp) helper {
 func (m *module) growMemory() []byte {
 	const pages, result = 0, 1
 	c := &asm{b: []byte{1, 1, wasm.I32}}
-	c.get(pages)
-	c.op(0x40, 0)
-	c.grown(m, result, func(c *asm) {
-		c.wide(pages)
-		c.i64(pageShift)
-		c.op(0x86) // i64.shl
+	c.getLocal(pages)
+	c.emit(0x40, 0)
+	c.payForGrowth(m, result, func(c *asm) {
+		c.getU64(pages)
+		c.constI64(pageShift)
+		c.emit(0x86) // i64.shl
 	})
 	return c.b
 }
@@ -141,198 +141,198 @@ func (m *module) growMemory() []byte {
 func (m *module) growTable(table uint32) []byte {
 	const entries, result = 1, 2
 	c := &asm{b: []byte{1, 1, wasm.I32}}
-	c.wide(entries)
-	c.size(table)
-	c.op(0xad, 0x7c) // i64.extend_i32_u i64.add
-	c.i64(int64(m.maxTable))
-	c.op(0x56, 0x04, 0x40) // i64.gt_u if
-	c.i32(-1)
-	c.op(0x0f, 0x0b) // return end
-	c.get(0)
-	c.get(entries)
-	c.misc(wasm.OpTableGrow, int(table))
-	c.grown(m, result, func(c *asm) { c.wide(entries) })
+	c.getU64(entries)
+	c.tableSize(table)
+	c.emit(0xad, 0x7c) // i64.extend_i32_u i64.add
+	c.constI64(int64(m.maxTable))
+	c.emit(0x56, 0x04, 0x40) // i64.gt_u if
+	c.constI32(-1)
+	c.emit(0x0f, 0x0b) // return end
+	c.getLocal(0)
+	c.getLocal(entries)
+	c.emitMisc(wasm.OpTableGrow, int(table))
+	c.payForGrowth(m, result, func(c *asm) { c.getU64(entries) })
 	return c.b
 }
 
-// grown ends a function that tried to grow something: it pays if that worked.
-func (c *asm) grown(m *module, result int, amount func(*asm)) {
-	c.index(0x22, result)
-	c.i32(-1)
-	c.op(0x47, 0x04, 0x40) // i32.ne if
+// payForGrowth ends a function that tried to grow something: it pays if that worked.
+func (c *asm) payForGrowth(m *module, result int, amount func(*asm)) {
+	c.emitIndex(0x22, result)
+	c.constI32(-1)
+	c.emit(0x47, 0x04, 0x40) // i32.ne if
 	c.charge(m, noLocal, amount)
-	c.look(m, noLocal)
-	c.op(0x0b)
-	c.get(result)
-	c.op(0x0b)
+	c.checkBalance(m, noLocal)
+	c.emit(0x0b)
+	c.getLocal(result)
+	c.emit(0x0b)
 }
 
-func (c *asm) misc(op wasm.Op, operands ...int) {
-	c.op(0xfc, byte(op))
+func (c *asm) emitMisc(op wasm.Op, operands ...int) {
+	c.emit(0xfc, byte(op))
 	for _, o := range operands {
 		c.b = binary.AppendUvarint(c.b, uint64(o))
 	}
 }
 
-func (c *asm) size(table uint32) { c.misc(16, int(table)) }
+func (c *asm) tableSize(table uint32) { c.emitMisc(16, int(table)) }
 
 // The parameters of an instruction on a range.
 const to, from, length = 0, 1, 2
 
-// inPieces is the body for filling, copying and initializing. An instruction
+// bulkInPieces is the body for filling, copying and initializing. An instruction
 // that would trap does so before it writes anything, so a long range is
 // checked as a whole before its first piece.
-func (m *module) inPieces(op rangeOp) []byte {
+func (m *module) bulkInPieces(op bulkOp) []byte {
 	piece, shift := int32(pieceBytes), int64(bytesShift)
 	if op.op == wasm.OpTableInit || op.op == wasm.OpTableCopy || op.op == wasm.OpTableFill {
 		piece, shift = pieceEntries, 0
 	}
-	fixed := func(c *asm) { c.i64(int64(piece) >> shift) }
+	fixed := func(c *asm) { c.constI64(int64(piece) >> shift) }
 	more := func(c *asm) {
-		c.get(length)
-		c.i32(piece)
-		c.op(0x4b) // i32.gt_u
+		c.getLocal(length)
+		c.constI32(piece)
+		c.emit(0x4b) // i32.gt_u
 	}
 
 	c := &asm{b: []byte{0}}
 	more(c)
-	c.op(0x04, 0x40) // if
-	c.wholly(op)
+	c.emit(0x04, 0x40) // if
+	c.trapOutOfBounds(op)
 	copies := op.op == wasm.OpMemoryCopy || op.op == wasm.OpTableCopy
 	if copies { // ranges may overlap
-		c.get(to)
-		c.get(from)
-		c.op(0x4d, 0x04, 0x40) // i32.le_u if
+		c.getLocal(to)
+		c.getLocal(from)
+		c.emit(0x4d, 0x04, 0x40) // i32.le_u if
 	}
-	c.op(0x03, 0x40) // loop
-	c.look(m, noLocal)
+	c.emit(0x03, 0x40) // loop
+	c.checkBalance(m, noLocal)
 	c.charge(m, noLocal, fixed)
-	c.get(to)
-	c.get(from)
-	c.i32(piece)
-	c.ranged(op)
-	c.advance(to, piece)
+	c.getLocal(to)
+	c.getLocal(from)
+	c.constI32(piece)
+	c.emitBulk(op)
+	c.addTo(to, piece)
 	if op.op != wasm.OpMemoryFill && op.op != wasm.OpTableFill {
-		c.advance(from, piece)
+		c.addTo(from, piece)
 	}
-	c.advance(length, -piece)
+	c.addTo(length, -piece)
 	more(c)
-	c.op(0x0d, 0, 0x0b) // br_if end
+	c.emit(0x0d, 0, 0x0b) // br_if end
 	if copies {
-		c.op(0x05, 0x03, 0x40) // else loop
-		c.look(m, noLocal)
+		c.emit(0x05, 0x03, 0x40) // else loop
+		c.checkBalance(m, noLocal)
 		c.charge(m, noLocal, fixed)
-		c.advance(length, -piece)
+		c.addTo(length, -piece)
 		for _, start := range []int{to, from} {
-			c.get(start)
-			c.get(length)
-			c.op(0x6a) // i32.add
+			c.getLocal(start)
+			c.getLocal(length)
+			c.emit(0x6a) // i32.add
 		}
-		c.i32(piece)
-		c.ranged(op)
+		c.constI32(piece)
+		c.emitBulk(op)
 		more(c)
-		c.op(0x0d, 0, 0x0b, 0x0b) // br_if end end
+		c.emit(0x0d, 0, 0x0b, 0x0b) // br_if end end
 	}
-	c.op(0x0b)
-	c.look(m, noLocal)
+	c.emit(0x0b)
+	c.checkBalance(m, noLocal)
 	c.charge(m, noLocal, func(c *asm) {
-		c.wide(length)
-		c.i64(shift)
-		c.op(0x88) // i64.shr_u
+		c.getU64(length)
+		c.constI64(shift)
+		c.emit(0x88) // i64.shr_u
 	})
-	c.get(to)
-	c.get(from)
-	c.get(length)
-	c.ranged(op)
-	c.op(0x0b)
+	c.getLocal(to)
+	c.getLocal(from)
+	c.getLocal(length)
+	c.emitBulk(op)
+	c.emit(0x0b)
 	return c.b
 }
 
-func (c *asm) advance(local int, by int32) {
-	c.get(local)
-	c.i32(by)
-	c.op(0x6a)
-	c.set(local)
+func (c *asm) addTo(local int, by int32) {
+	c.getLocal(local)
+	c.constI32(by)
+	c.emit(0x6a)
+	c.setLocal(local)
 }
 
-// ranged writes the instruction itself.
-func (c *asm) ranged(op rangeOp) {
+// emitBulk writes the instruction itself.
+func (c *asm) emitBulk(op bulkOp) {
 	switch op.op {
 	case wasm.OpMemoryInit:
-		c.misc(op.op, int(op.a), 0)
+		c.emitMisc(op.op, int(op.a), 0)
 	case wasm.OpMemoryCopy:
-		c.misc(op.op, 0, 0)
+		c.emitMisc(op.op, 0, 0)
 	case wasm.OpMemoryFill:
-		c.misc(op.op, 0)
+		c.emitMisc(op.op, 0)
 	case wasm.OpTableFill:
-		c.misc(op.op, int(op.a))
+		c.emitMisc(op.op, int(op.a))
 	default: // table.init table.copy
-		c.misc(op.op, int(op.a), int(op.b))
+		c.emitMisc(op.op, int(op.a), int(op.b))
 	}
 }
 
-// wholly runs the instruction on the whole range if that goes beyond an end:
+// trapOutOfBounds runs the instruction on the whole range if that goes beyond an end:
 // it traps.
-func (c *asm) wholly(op rangeOp) {
+func (c *asm) trapOutOfBounds(op bulkOp) {
 	memory := func() {
-		c.op(0x3f, 0, 0xad) // memory.size
-		c.i64(16)
-		c.op(0x86)
+		c.emit(0x3f, 0, 0xad) // memory.size
+		c.constI64(16)
+		c.emit(0x86)
 	}
 	table := func(t uint32) func() {
 		return func() {
-			c.size(t)
-			c.op(0xad)
+			c.tableSize(t)
+			c.emit(0xad)
 		}
 	}
 	switch op.op {
 	case wasm.OpMemoryFill:
-		c.beyond(op, to, memory)
+		c.trapBeyond(op, to, memory)
 	case wasm.OpMemoryCopy:
-		c.beyond(op, to, memory)
-		c.beyond(op, from, memory)
+		c.trapBeyond(op, to, memory)
+		c.trapBeyond(op, from, memory)
 	case wasm.OpMemoryInit:
-		c.beyond(op, to, memory)
-		c.beyondSegment(op)
+		c.trapBeyond(op, to, memory)
+		c.trapBeyondSegment(op)
 	case wasm.OpTableFill:
-		c.beyond(op, to, table(op.a))
+		c.trapBeyond(op, to, table(op.a))
 	case wasm.OpTableCopy:
-		c.beyond(op, to, table(op.a))
-		c.beyond(op, from, table(op.b))
+		c.trapBeyond(op, to, table(op.a))
+		c.trapBeyond(op, from, table(op.b))
 	default: // table.init
-		c.beyond(op, to, table(op.b))
-		c.beyondSegment(op)
+		c.trapBeyond(op, to, table(op.b))
+		c.trapBeyondSegment(op)
 	}
 }
 
-// beyond compares the end of a range with a size.
-func (c *asm) beyond(op rangeOp, start int, size func()) {
-	c.wide(start)
-	c.wide(length)
-	c.op(0x7c) // i64.add
+// trapBeyond compares the end of a range with a size.
+func (c *asm) trapBeyond(op bulkOp, start int, size func()) {
+	c.getU64(start)
+	c.getU64(length)
+	c.emit(0x7c) // i64.add
 	size()
-	c.op(0x56, 0x04, 0x40) // i64.gt_u if
-	c.whole(op)
-	c.op(0x0b)
+	c.emit(0x56, 0x04, 0x40) // i64.gt_u if
+	c.runWhole(op)
+	c.emit(0x0b)
 }
 
-// beyondSegment finds out the same of a segment, whose size, none once it was
+// trapBeyondSegment finds out the same of a segment, whose size, none once it was
 // dropped, no instruction tells: an empty range at the end traps if that lies
 // beyond. No segment is as long as the numbers go.
-func (c *asm) beyondSegment(op rangeOp) {
-	c.beyond(op, from, func() { c.i64(1<<32 - 1) })
-	c.i32(0)
-	c.get(from)
-	c.get(length)
-	c.op(0x6a)
-	c.i32(0)
-	c.ranged(op)
+func (c *asm) trapBeyondSegment(op bulkOp) {
+	c.trapBeyond(op, from, func() { c.constI64(1<<32 - 1) })
+	c.constI32(0)
+	c.getLocal(from)
+	c.getLocal(length)
+	c.emit(0x6a)
+	c.constI32(0)
+	c.emitBulk(op)
 }
 
-func (c *asm) whole(op rangeOp) {
-	c.get(to)
-	c.get(from)
-	c.get(length)
-	c.ranged(op)
-	c.op(0x00) // unreachable: it has trapped
+func (c *asm) runWhole(op bulkOp) {
+	c.getLocal(to)
+	c.getLocal(from)
+	c.getLocal(length)
+	c.emitBulk(op)
+	c.emit(0x00) // unreachable: it has trapped
 }

@@ -122,7 +122,7 @@ func (l *lab) same(wasm []byte, calls ...call) outcome {
 	want := l.run(plain, 0, calls)
 	trapped := slices.ContainsFunc(want.seen, func(s string) bool { return strings.Contains(s, "error") })
 
-	for _, how := range []mode{apart, each, together} {
+	for _, how := range []mode{separate, perInstruction, gathered} {
 		c := l.rewritten(wasm, Options{}, how)
 		defer c.Close(ctx)
 		fuel := int64(0)
@@ -135,18 +135,18 @@ func (l *lab) same(wasm []byte, calls ...call) outcome {
 				l.t.Fatalf("mode %d, slice %d: fuel %d, with large ones %d\n%x", how, slice, got.fuel, fuel, wasm)
 			}
 			fuel = got.fuel
-			if how == each {
+			if how == perInstruction {
 				break
 			}
 		}
 		switch {
-		case how == apart:
+		case how == separate:
 			want.fuel = fuel
-		case how == each && (fuel > want.fuel || fuel < want.fuel && !trapped):
+		case how == perInstruction && (fuel > want.fuel || fuel < want.fuel && !trapped):
 			l.t.Fatalf("fuel %d, but each instruction by itself pays %d\n%x", want.fuel, fuel, wasm)
-		case how == together && (fuel < want.fuel || fuel > 2*want.fuel):
+		case how == gathered && (fuel < want.fuel || fuel > 2*want.fuel):
 			l.t.Fatalf("fuel %d, but each segment by itself pays %d\n%x", fuel, want.fuel, wasm)
-		case how == together:
+		case how == gathered:
 			want.fuel = fuel
 		}
 	}

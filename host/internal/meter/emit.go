@@ -11,8 +11,8 @@ import (
 // walked through, and then written with their payments.
 func (m *module) rewriteCode() error {
 	size := len(m.Sections[wasm.SectionCode].Body)
-	m.walked = walked{
-		raw: make([]byte, 0, size+size/32), all: make([]function, 0, len(m.Bodies)),
+	m.analysis = analysis{
+		raw: make([]byte, 0, size+size/32), funcInfos: make([]function, 0, len(m.Bodies)),
 		segments: make([]segment, 0, size/16), calls: make([]callSite, 0, size/32),
 	}
 	w := walk{m: m}
@@ -21,13 +21,13 @@ func (m *module) rewriteCode() error {
 			return err
 		}
 	}
-	newGraph(m).search()
-	if m.mode != each {
+	newGraph(m).findComponents()
+	if m.mode != perInstruction {
 		m.payEntries()
 	}
 	m.code = entries{n: len(m.Bodies), b: make([]byte, 0, size+size/2)}
 	var body asm
-	for i := range m.all {
+	for i := range m.funcInfos {
 		body.b = body.b[:0]
 		m.emit(&body, i)
 		m.code.b = binary.AppendUvarint(m.code.b, uint64(len(body.b)))
@@ -38,7 +38,7 @@ func (m *module) rewriteCode() error {
 
 // emit writes a function.
 func (m *module) emit(c *asm, i int) {
-	f := &m.all[i]
+	f := &m.funcInfos[i]
 	balance := m.emitLocals(c, f)
 	done, calls := f.code, m.callsOf(i)
 	upTo := func(at int32) {
@@ -46,36 +46,36 @@ func (m *module) emit(c *asm, i int) {
 		done = int(at)
 	}
 	behind := func(at int32) {
-		for ; len(calls) > 0 && calls[0].behind <= at; calls = calls[1:] {
-			if calls[0].look {
-				upTo(calls[0].behind)
-				c.look(m, noLocal)
+		for ; len(calls) > 0 && calls[0].end <= at; calls = calls[1:] {
+			if calls[0].check {
+				upTo(calls[0].end)
+				c.checkBalance(m, noLocal)
 			}
 		}
 	}
 	own := m.segmentsOf(i)
 	for k := range own {
 		s := &own[k]
-		behind(s.at)
+		behind(s.offset)
 		price := s.price + s.extra + s.callees
 		if k == 0 && m.prepaid(i) {
 			price = s.callees
 		}
-		if price == 0 && s.look == lookNot && !s.loads {
+		if price == 0 && s.check == checkNone && !s.loadsBalance {
 			continue
 		}
-		upTo(s.at)
+		upTo(s.offset)
 		local := noLocal
-		if s.local {
+		if s.balanceInLocal {
 			local = balance
 		}
 		switch {
-		case s.loads:
-			c.load(m, balance)
-		case s.look == lookOnce:
-			c.look(m, local)
-		case s.look == lookHead:
-			c.again(m, local)
+		case s.loadsBalance:
+			c.loadBalance(m, balance)
+		case s.check == checkLoop:
+			c.checkBalance(m, local)
+		case s.check == checkHead:
+			c.checkAtHead(m, local)
 		}
 		if price > 0 {
 			c.pay(m, local, price)
@@ -90,11 +90,11 @@ func (m *module) emit(c *asm, i int) {
 func (m *module) emitLocals(c *asm, f *function) (balance int) {
 	var more []byte
 	balance = f.locals
-	if f.length {
+	if f.needsLength {
 		more = append(more, 1, wasm.I32)
 		balance++
 	}
-	if f.balance {
+	if f.needsBalance {
 		more = append(more, 1, wasm.I64)
 	}
 	c.b = binary.AppendUvarint(c.b, uint64(f.groups+len(more)/2))
@@ -108,7 +108,7 @@ const maxPrepaid = 24
 // prepaid says whether direct calls, and nothing else, lead to a function, so
 // that they pay for its first segment, together with their own.
 func (m *module) prepaid(f int) bool {
-	return m.mode != each && !m.taken[m.Imported+f] && m.entryPrice(f) <= maxPrepaid
+	return m.mode != perInstruction && !m.addressTaken[m.Imported+f] && m.entryPrice(f) <= maxPrepaid
 }
 
 func (m *module) entryPrice(f int) int32 {
@@ -121,7 +121,7 @@ func (m *module) entryPrice(f int) int32 {
 // payEntries has calls pay. An export of such a function becomes that of
 // another one, which pays and calls it, unless nobody else does.
 func (m *module) payEntries() {
-	called := make([]bool, len(m.all))
+	called := make([]bool, len(m.funcInfos))
 	for _, c := range m.calls {
 		if c.callee != unknown {
 			called[c.callee] = true
@@ -130,12 +130,12 @@ func (m *module) payEntries() {
 	for _, ref := range m.Sections[wasm.SectionExport].Refs {
 		f := int(ref.Func) - m.Imported
 		switch {
-		case f < 0 || !m.prepaid(f) || m.payingOf[ref.Func] > 0:
+		case f < 0 || !m.prepaid(f) || m.payWrapperOf[ref.Func] > 0:
 		case called[f]:
-			m.payingOf[ref.Func] = m.firstHelper() + uint32(len(m.helpers)+len(m.paying))
-			m.paying = append(m.paying, m.payFor(ref.Func))
+			m.payWrapperOf[ref.Func] = m.firstHelper() + uint32(len(m.helpers)+len(m.payWrappers))
+			m.payWrappers = append(m.payWrappers, m.payWrapper(ref.Func))
 		default:
-			m.taken[ref.Func] = true
+			m.addressTaken[ref.Func] = true
 		}
 	}
 	for _, c := range m.calls {
@@ -145,14 +145,14 @@ func (m *module) payEntries() {
 	}
 }
 
-func (m *module) payFor(f uint32) helper {
+func (m *module) payWrapper(f uint32) helper {
 	typ, _ := m.Type(f)
 	c := &asm{b: []byte{0}}
 	c.pay(m, noLocal, m.entryPrice(int(f)-m.Imported))
 	for i := range len(typ.Params) {
-		c.get(i)
+		c.getLocal(i)
 	}
-	c.index(0x10, int(m.shift(f)))
-	c.op(0x0b)
+	c.emitIndex(0x10, int(m.shiftIndex(f)))
+	c.emit(0x0b)
 	return helper{Reserved + ".entry", []byte(typ.Params), []byte(typ.Results), c.b}
 }

@@ -4,84 +4,84 @@ package meter
 // Tarjan's algorithm. One node stands for all tables: whoever calls indirectly
 // leads to it, and it leads to every function that a reference may be had of.
 type graph struct {
-	m      *module
-	tables int     // the node
-	taken  []int   // functions that it leads to
-	order  []int32 // when a node was come to, from 1
-	low    []int32 // the lowest such number that it leads back to
-	group  []int32 // by which node its component was come to; 0: not known yet
-	count  int32
-	path   []visit
-	open   []int // nodes that were come to, and whose component is not known yet
+	m            *module
+	tables       int     // the node
+	addressTaken []int   // functions that it leads to
+	index        []int32 // when a node was come to, from 1
+	lowlink      []int32 // the lowest such number that it leads back to
+	component    []int32 // by which node its component was come to; 0: not known yet
+	count        int32
+	path         []visit
+	stack        []int // nodes that were come to, and whose component is not known yet
 
-	entry   []bool // functions that look at the balance in each call, soon
-	stretch []int  // what a call of others may cost before something looks
+	checksAtEntry []bool // functions that look at the balance in each call, soon
+	uncheckedCost []int  // what a call of others may cost before something looks
 }
 
 // visit is a node on the path of the search, and which of its ways comes next.
 type visit struct{ node, next int }
 
 func newGraph(m *module) *graph {
-	n := len(m.all)
+	n := len(m.funcInfos)
 	g := &graph{
-		m: m, tables: n, order: make([]int32, n+1), low: make([]int32, n+1), group: make([]int32, n+1),
-		entry: make([]bool, n), stretch: make([]int, n),
+		m: m, tables: n, index: make([]int32, n+1), lowlink: make([]int32, n+1), component: make([]int32, n+1),
+		checksAtEntry: make([]bool, n), uncheckedCost: make([]int, n),
 	}
-	for f, taken := range m.taken[m.Imported:] {
+	for f, taken := range m.addressTaken[m.Imported:] {
 		if taken {
-			g.taken = append(g.taken, f)
+			g.addressTaken = append(g.addressTaken, f)
 		}
 	}
 	return g
 }
 
-// search comes to all functions, and decides of those that are called before
+// findComponents comes to all functions, and decides of those that are called before
 // it does of their callers.
-func (g *graph) search() {
-	for f := range g.m.all {
-		if g.order[f] == 0 {
-			g.enter(f)
+func (g *graph) findComponents() {
+	for f := range g.m.funcInfos {
+		if g.index[f] == 0 {
+			g.visitNode(f)
 		}
 		for len(g.path) > 0 {
-			g.step()
+			g.visitNext()
 		}
 	}
 }
 
-func (g *graph) enter(node int) {
+func (g *graph) visitNode(node int) {
 	g.count++
-	g.order[node], g.low[node] = g.count, g.count
+	g.index[node], g.lowlink[node] = g.count, g.count
 	g.path = append(g.path, visit{node: node})
-	g.open = append(g.open, node)
+	g.stack = append(g.stack, node)
 }
 
-func (g *graph) step() {
+func (g *graph) visitNext() {
 	v := &g.path[len(g.path)-1]
 	node := v.node
-	if to, ok := g.way(node, v.next); ok {
+	if to, ok := g.successor(node, v.next); ok {
 		v.next++
-		if g.order[to] == 0 {
-			g.enter(to)
-		} else if g.group[to] == 0 {
-			g.low[node] = min(g.low[node], g.order[to])
+		if g.index[to] == 0 {
+			g.visitNode(to)
+		} else if g.component[to] == 0 {
+			g.lowlink[node] = min(g.lowlink[node], g.index[to])
 		}
 		return
 	}
 	g.path = g.path[:len(g.path)-1]
 	if len(g.path) > 0 {
 		up := g.path[len(g.path)-1].node
-		g.low[up] = min(g.low[up], g.low[node])
+		g.lowlink[up] = min(g.lowlink[up], g.lowlink[node])
 	}
-	if g.low[node] == g.order[node] {
-		g.close(node)
+	if g.lowlink[node] == g.index[node] {
+		g.closeComponent(node)
 	}
 }
 
-// way is where a node leads to.
-func (g *graph) way(node, i int) (int, bool) {
+// successor is where a node leads to.
+func (g *graph) successor(node, i int) (int, bool) {
 	if node == g.tables {
-		if i < len(g.taken) {
-			return g.taken[i], true
+		if i < len(g.addressTaken) {
+			return g.addressTaken[i], true
 		}
 		return 0, false
 	}
@@ -98,20 +98,20 @@ func (g *graph) callee(c callSite) int {
 	return int(c.callee)
 }
 
-// close takes the component of a node from those that are open.
-func (g *graph) close(node int) {
-	from := len(g.open) - 1
-	for g.open[from] != node {
+// closeComponent takes the component of a node from those that are open.
+func (g *graph) closeComponent(node int) {
+	from := len(g.stack) - 1
+	for g.stack[from] != node {
 		from--
 	}
-	nodes := g.open[from:]
-	g.open = g.open[:from]
+	nodes := g.stack[from:]
+	g.stack = g.stack[:from]
 	for _, n := range nodes {
-		g.group[n] = g.order[node]
+		g.component[n] = g.index[node]
 	}
 	for _, n := range nodes {
 		if n != g.tables {
-			g.decide(n)
+			g.placeChecks(n)
 		}
 	}
 }

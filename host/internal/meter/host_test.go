@@ -11,13 +11,13 @@ import (
 
 // meters is the host's part: it keeps a tally for each instance of a runtime.
 type meters struct {
-	mu    sync.Mutex
-	slice int64
-	limit int64 // of fuel; 0: none
-	asked int   // calls of yield
-	apart int64 // most fuel from one to the next
-	tally map[api.Module]*Tally
-	last  *Tally
+	mu         sync.Mutex
+	slice      int64
+	limit      int64 // of fuel; 0: none
+	yields     int   // calls of yield
+	maxBetween int64 // most fuel from one to the next
+	tally      map[api.Module]*Tally
+	last       *Tally
 }
 
 type outOfFuel struct{}
@@ -44,13 +44,13 @@ func (m *meters) yield(_ context.Context, mod api.Module, stack []uint64) {
 		y = &Tally{}
 		m.tally[mod] = y
 	}
-	m.asked++
+	m.yields++
 	m.last = y
-	m.apart = max(m.apart, y.given-int64(stack[0]))
-	if used := y.Settle(int64(stack[0])); m.limit > 0 && used > m.limit {
+	m.maxBetween = max(m.maxBetween, y.given-int64(stack[0]))
+	if used := y.SettleBalance(int64(stack[0])); m.limit > 0 && used > m.limit {
 		panic(outOfFuel{})
 	}
-	stack[0] = uint64(y.Grant(m.slice))
+	stack[0] = uint64(y.GrantSlice(m.slice))
 }
 
 // used is the fuel of an instance so far.
@@ -61,7 +61,7 @@ func (m *meters) used(mod api.Module) int64 {
 	if y == nil { // it never asked
 		y = &Tally{}
 	}
-	return y.Settle(int64(mod.ExportedGlobal(ExportLeft).Get()))
+	return y.SettleBalance(int64(mod.ExportedGlobal(ExportLeft).Get()))
 }
 
 // setGlobal sets the balance of an instance before a call.

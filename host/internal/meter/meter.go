@@ -55,16 +55,16 @@ type Result struct {
 // gives equal output. Errors are ErrReserved or a *wasm.Fault: what is wrong
 // with the code, or beyond a bound of this package.
 func Rewrite(m *wasm.Module, o Options) (Result, error) {
-	return rewrite(m, o, together)
+	return rewrite(m, o, gathered)
 }
 
 // mode says how finely is paid; all but the first are for tests.
 type mode int
 
 const (
-	together mode = iota // small segments with those that lead to them
-	apart                // each segment for itself
-	each                 // each instruction for itself
+	gathered       mode = iota // small segments with those that lead to them
+	separate                   // each segment for itself
+	perInstruction             // each instruction for itself
 )
 
 func newModule(in *wasm.Module, o Options, how mode) *module {
@@ -73,7 +73,7 @@ func newModule(in *wasm.Module, o Options, how mode) *module {
 	}
 	return &module{
 		Module: in, maxTable: o.MaxTable, mode: how,
-		helperOf: map[rangeOp]uint32{}, payingOf: map[uint32]uint32{}, variableOf: map[uint32]int{},
+		helperOf: map[bulkOp]uint32{}, payWrapperOf: map[uint32]uint32{}, globalOf: map[uint32]int{},
 	}
 }
 
@@ -93,18 +93,18 @@ func rewrite(in *wasm.Module, o Options, how mode) (Result, error) {
 // fits a fresh instance.
 type Tally struct{ used, given int64 }
 
-// Settle takes the balance of the guest and gives the fuel used since the
+// SettleBalance takes the balance of the guest and gives the fuel used since the
 // instance began.
-func (t *Tally) Settle(left int64) int64 {
+func (t *Tally) SettleBalance(left int64) int64 {
 	t.used += t.given - left
 	t.given = left
 	return t.used
 }
 
-// Grant notes that slice becomes the balance of the guest, and gives it back.
+// GrantSlice notes that slice becomes the balance of the guest, and gives it back.
 // Below zero it would be asked for again at once, without end. Settle comes
 // first, or what was used since is lost.
-func (t *Tally) Grant(slice int64) int64 {
+func (t *Tally) GrantSlice(slice int64) int64 {
 	t.given = slice
 	return slice
 }

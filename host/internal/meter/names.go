@@ -38,11 +38,11 @@ func (m *module) renamed(body []byte) ([]byte, bool) {
 		return nil, false
 	}
 	r := wasm.NewReader(body)
-	r.PassName() // of the section
+	r.NameBytes() // of the section
 	out := slices.Clone(r.Since(0))
 	named := false
 	for !r.Done() {
-		id, part := r.Byte(), r.Take(r.U32())
+		id, part := r.Byte(), r.Bytes(r.U32())
 		if r.Err() != nil {
 			break
 		}
@@ -52,7 +52,7 @@ func (m *module) renamed(body []byte) ([]byte, bool) {
 		}
 		switch id {
 		case 0:
-			sub.PassName()
+			sub.NameBytes()
 			sub.End()
 		case namesFunctions:
 			part, named = m.functionNames(sub), true
@@ -78,22 +78,22 @@ func (m *module) functionNames(r *wasm.Reader) []byte {
 	next := uint32(m.Imported)
 	fill := func(to uint32) {
 		for ; next < to; next++ {
-			list.add(binary.AppendUvarint(nil, uint64(m.shift(next)))...)
+			list.add(binary.AppendUvarint(nil, uint64(m.shiftIndex(next)))...)
 			list.b = append(list.b, text("$"+strconv.Itoa(int(next)))...)
 		}
 	}
 	for n := r.Count("functions", 2, len(m.Funcs)); n > 0 && r.Err() == nil; n-- {
 		i := r.Index("function", len(m.Funcs))
 		start := r.Pos()
-		r.PassName()
+		r.NameBytes()
 		fill(i)
 		next = max(next, i+1)
-		list.add(binary.AppendUvarint(nil, uint64(m.shift(i)))...)
+		list.add(binary.AppendUvarint(nil, uint64(m.shiftIndex(i)))...)
 		list.b = append(list.b, r.Since(start)...)
 	}
 	r.End()
 	fill(uint32(len(m.Funcs)))
-	for i, h := range m.added() {
+	for i, h := range m.addedFunctions() {
 		list.add(binary.AppendUvarint(nil, uint64(m.refill())+uint64(i))...)
 		list.b = append(list.b, text(h.name)...)
 	}
@@ -105,11 +105,11 @@ func (m *module) innerNames(r *wasm.Reader) []byte {
 	n := r.Count("functions", 2, len(m.Funcs))
 	out := binary.AppendUvarint(make([]byte, 0, r.Left()+r.Left()/8), uint64(n))
 	for ; n > 0 && r.Err() == nil; n-- {
-		i := m.shift(r.Index("function", len(m.Funcs)))
+		i := m.shiftIndex(r.Index("function", len(m.Funcs)))
 		start := r.Pos()
 		for names := r.Count("names", 2, r.Left()); names > 0 && r.Err() == nil; names-- {
 			r.U32()
-			r.PassName()
+			r.NameBytes()
 		}
 		out = append(binary.AppendUvarint(out, uint64(i)), r.Since(start)...)
 	}

@@ -91,9 +91,9 @@ func TestOperations(t *testing.T) {
 				t.Fatal(err)
 			}
 			var c wasm.Code
-			c.Begin(m, 0)
+			c.BeginBody(m, 0)
 			c.Next()
-			if takes, leaves := c.Op.Moves(); takes != len(o.takes) || leaves != 1 || !c.Next() || c.Op != wasm.OpEnd {
+			if takes, leaves := c.Op.StackEffect(); takes != len(o.takes) || leaves != 1 || !c.Next() || c.Op != wasm.OpEnd {
 				t.Errorf("% x takes %d and leaves %d; then comes %#x, %v", o.code, takes, leaves, c.Op, c.Err())
 			}
 		}

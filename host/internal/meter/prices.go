@@ -16,9 +16,9 @@ const (
 var prices = allPrices() // read only
 
 // allPrices says what instructions cost: 1, but for those listed.
-func allPrices() (of [wasm.Ops]byte) {
-	for o := range of {
-		of[o] = 1
+func allPrices() (table [wasm.Ops]byte) {
+	for o := range table {
+		table[o] = 1
 	}
 	for _, p := range [...]struct {
 		from, to wasm.Op
@@ -44,14 +44,14 @@ func allPrices() (of [wasm.Ops]byte) {
 		{0x2ef, 0x2ef, priceDiv}, {0x2f3, 0x2f3, priceDiv},
 	} {
 		for o := p.from; o <= p.to; o++ {
-			of[o] = p.price
+			table[o] = p.price
 		}
 	}
 	for o := range wasm.Op(wasm.Ops) {
-		if o.Ranged() {
-			of[o] = priceRange
+		if o.IsBulk() {
+			table[o] = priceRange
 		}
 	}
-	of[wasm.OpMemoryGrow], of[wasm.OpTableGrow] = priceGrow, priceGrow
-	return of
+	table[wasm.OpMemoryGrow], table[wasm.OpTableGrow] = priceGrow, priceGrow
+	return table
 }

@@ -210,7 +210,7 @@ func (g *generator) value(t byte, depth int) []byte {
 	case 0:
 		return g.load(t, depth)
 	case 1:
-		return cat(g.value(t, depth-1), g.value(t, depth-1), g.value('i', depth-1), 0x1c, 1, letters[t])
+		return cat(g.value(t, depth-1), g.value(t, depth-1), g.value('i', depth-1), 0x1c, 1, typeCodes[t])
 	case 2:
 		if i := strings.IndexByte(globals, t); i >= 0 {
 			return cat(0x23, i)
@@ -224,9 +224,9 @@ func (g *generator) value(t byte, depth int) []byte {
 		g.labels = append(g.labels, string(t))
 		defer func() { g.labels = g.labels[:len(g.labels)-1] }()
 		if g.one(2) {
-			return cat(condition, 0x04, letters[t], g.statements(1), g.value(t, depth-1), 0x05, g.statements(1), g.value(t, depth-1), 0x0b)
+			return cat(condition, 0x04, typeCodes[t], g.statements(1), g.value(t, depth-1), 0x05, g.statements(1), g.value(t, depth-1), 0x0b)
 		}
-		return cat(0x02, letters[t], g.statements(1), g.value(t, depth-1), g.value('i', depth-1), 0x0d, 0, g.statements(1), 0x0b)
+		return cat(0x02, typeCodes[t], g.statements(1), g.value(t, depth-1), g.value('i', depth-1), 0x0d, 0, g.statements(1), 0x0b)
 	case 5:
 		if t == 'i' {
 			return g.pickBytes(cat(0x3f, 0), cat(0xfc, 16, 0), cat(g.value('i', 1), 0x10, 0),

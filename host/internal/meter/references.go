@@ -19,23 +19,23 @@ func (w *walk) reference() {
 		w.Fail(wasm.Damaged, "a reference to function %d, which is declared nowhere", f)
 		return
 	}
-	m.taken[f] = true
-	i, known := m.variableOf[f]
+	m.addressTaken[f] = true
+	i, known := m.globalOf[f]
 	if !known {
-		if i = len(m.referred); i == maxReferences {
+		if i = len(m.referenced); i == maxReferences {
 			w.Fail(wasm.TooBig, "references to more than %d functions", maxReferences)
 			return
 		}
-		m.variableOf[f] = i
-		m.referred = append(m.referred, f)
+		m.globalOf[f] = i
+		m.referenced = append(m.referenced, f)
 	}
-	w.instead(binary.AppendUvarint([]byte{byte(wasm.OpGlobalGet)}, uint64(m.Globals+1+i))...) // behind the balance
+	w.replaceInstruction(binary.AppendUvarint([]byte{byte(wasm.OpGlobalGet)}, uint64(m.Globals+1+i))...) // behind the balance
 }
 
 // addReferences adds the variables.
 func (m *module) addReferences() {
-	for _, f := range m.referred {
+	for _, f := range m.referenced {
 		m.globals.add(wasm.Funcref, 0)
-		m.globals.b = append(binary.AppendUvarint(append(m.globals.b, byte(wasm.OpRefFunc)), uint64(m.shift(f))), byte(wasm.OpEnd))
+		m.globals.b = append(binary.AppendUvarint(append(m.globals.b, byte(wasm.OpRefFunc)), uint64(m.shiftIndex(f))), byte(wasm.OpEnd))
 	}
 }

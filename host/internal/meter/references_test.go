@@ -16,7 +16,7 @@ func TestReferencesAreMadeOnce(t *testing.T) { //nolint:paralleltest // counts a
 		{"h", "i>i", "", cat(lget(0), 0xd2, 1, 0x26, 0, lget(0), 0x11, 1, 0)},
 	}, tables: [][]byte{{0x70, 0, 3}}}
 	l := newLab(t)
-	m, err := l.rt.InstantiateModule(t.Context(), l.rewritten(b.bytes(), Options{}, together), wazero.NewModuleConfig())
+	m, err := l.rt.InstantiateModule(t.Context(), l.rewritten(b.bytes(), Options{}, gathered), wazero.NewModuleConfig())
 	if err != nil {
 		t.Fatal(err)
 	}

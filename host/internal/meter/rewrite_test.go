@@ -63,7 +63,7 @@ func TestTableBound(t *testing.T) {
 	t.Parallel()
 	b := &build{tables: [][]byte{cat(0x70, 0, u(10))}, funcs: []fn{{"f", "i>i", "", cat(0xd0, 0x70, lget(0), 0xfc, 15, 0)}, {"size", ">i", "", cat(0xfc, 16, 0)}}}
 	l := newLab(t)
-	m, err := l.rt.InstantiateModule(t.Context(), l.rewritten(b.bytes(), Options{MaxTable: 50}, together), wazero.NewModuleConfig())
+	m, err := l.rt.InstantiateModule(t.Context(), l.rewritten(b.bytes(), Options{MaxTable: 50}, gathered), wazero.NewModuleConfig())
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -38,17 +38,17 @@ type module struct {
 	dropped   []string
 	names     []byte // the name section
 
-	walked
-	tabled     bool   // a function of the host may be in a table
-	taken      []bool // functions that something else than direct calls leads to
-	ranges     []byte // type of a block that takes what an instruction on a range does; nil: none yet
-	helpers    []helper
-	paying     []helper          // functions that pay for another one, and call it
-	payingOf   map[uint32]uint32 // the index of that, by the other one
-	helperOf   map[rangeOp]uint32
-	declared   []bool // functions that code may refer to
-	referred   []uint32
-	variableOf map[uint32]int // index in referred
+	analysis
+	hostFuncInTable bool   // a function of the host may be in a table
+	addressTaken    []bool // functions that something else than direct calls leads to
+	bulkBlockType   []byte // type of a block that takes what an instruction on a range does; nil: none yet
+	helpers         []helper
+	payWrappers     []helper          // functions that pay for another one, and call it
+	payWrapperOf    map[uint32]uint32 // the index of that, by the other one
+	helperOf        map[bulkOp]uint32
+	declared        []bool // functions that code may refer to
+	referenced      []uint32
+	globalOf        map[uint32]int // index in referred
 }
 
 // rewrite does all but adding what is new.
@@ -57,7 +57,7 @@ func (m *module) rewrite() error {
 		if strings.HasPrefix(im.Module, Reserved) {
 			return fmt.Errorf("%w: import %.64q.%.64q", ErrReserved, im.Module, im.Name)
 		}
-		m.tabled = m.tabled || im.Kind == wasm.KindTable || im.Kind == wasm.KindGlobal
+		m.hostFuncInTable = m.hostFuncInTable || im.Kind == wasm.KindTable || im.Kind == wasm.KindGlobal
 	}
 	for _, e := range m.Exports {
 		if strings.HasPrefix(e.Name, Reserved) {
@@ -65,14 +65,14 @@ func (m *module) rewrite() error {
 		}
 	}
 	for _, c := range m.Customs {
-		m.custom(c)
+		m.keepOrDrop(c)
 	}
-	m.types, m.imports, m.functions = m.copied(wasm.SectionType), m.copied(wasm.SectionImport), m.copied(wasm.SectionFunction)
-	m.declared, m.taken = make([]bool, len(m.Funcs)), make([]bool, len(m.Funcs))
-	m.globals, m.elements = m.shifted(wasm.SectionGlobal), m.shifted(wasm.SectionElement)
-	copy(m.taken, m.declared)
+	m.types, m.imports, m.functions = m.copiedSection(wasm.SectionType), m.copiedSection(wasm.SectionImport), m.copiedSection(wasm.SectionFunction)
+	m.declared, m.addressTaken = make([]bool, len(m.Funcs)), make([]bool, len(m.Funcs))
+	m.globals, m.elements = m.shiftedSection(wasm.SectionGlobal), m.shiftedSection(wasm.SectionElement)
+	copy(m.addressTaken, m.declared)
 	if m.Start != nil {
-		m.taken[*m.Start] = true
+		m.addressTaken[*m.Start] = true
 	}
 	for _, ref := range m.Sections[wasm.SectionExport].Refs {
 		m.declared[ref.Func] = true
@@ -80,34 +80,34 @@ func (m *module) rewrite() error {
 	if err := m.rewriteCode(); err != nil {
 		return err
 	}
-	m.exports = m.shifted(wasm.SectionExport)
+	m.exports = m.shiftedSection(wasm.SectionExport)
 	return nil
 }
 
-// shift is where the new import moves a function to.
-func (m *module) shift(i uint32) uint32 {
+// shiftIndex is where the new import moves a function to.
+func (m *module) shiftIndex(i uint32) uint32 {
 	if int64(i) >= int64(m.Imported) {
 		i++
 	}
 	return i
 }
 
-func (m *module) copied(id int) entries {
+func (m *module) copiedSection(id int) entries {
 	s := m.Sections[id]
 	return entries{s.N, slices.Clone(s.Entries)}
 }
 
-// shifted copies a section with its indexes of functions shifted. To name a
+// shiftedSection copies a section with its indexes of functions shifted. To name a
 // function there declares references to it.
-func (m *module) shifted(id int) entries {
+func (m *module) shiftedSection(id int) entries {
 	s := m.Sections[id]
 	e := entries{s.N, make([]byte, 0, len(s.Entries)+len(s.Refs)/8+64)}
 	done := uint32(0)
 	for _, ref := range s.Refs {
 		m.declared[ref.Func] = true
-		m.tabled = m.tabled || int(ref.Func) < m.Imported
-		to := m.shift(ref.Func)
-		if entry := m.payingOf[ref.Func]; id == wasm.SectionExport && entry > 0 {
+		m.hostFuncInTable = m.hostFuncInTable || int(ref.Func) < m.Imported
+		to := m.shiftIndex(ref.Func)
+		if entry := m.payWrapperOf[ref.Func]; id == wasm.SectionExport && entry > 0 {
 			to = entry
 		}
 		e.b = append(e.b, s.Entries[done:ref.From]...)
@@ -118,8 +118,8 @@ func (m *module) shifted(id int) entries {
 	return e
 }
 
-// custom keeps or drops a custom section.
-func (m *module) custom(c wasm.Custom) {
+// keepOrDrop keeps or drops a custom section.
+func (m *module) keepOrDrop(c wasm.Custom) {
 	switch name := c.Name; {
 	case name == "name" && m.names == nil:
 		// Rewritten later, when it is known how many functions are imported.

@@ -3,33 +3,33 @@ package meter
 // segment is a stretch of code with one payment, at its begin: whoever comes
 // to one of its instructions comes to all of them.
 type segment struct {
-	at      int32 // where in module.raw its payment belongs
-	parent  int32 // the segment that leads here, and runs at least as often; noSegment: none
-	price   int32 // of its own instructions, and of what was moved here
-	extra   int32 // what it pays for smaller ones that it leads to
-	callees int32 // what it pays for the first segments of functions that it calls
-	bulk    int32 // what filling and copying may cost in it, beside its price
-	cycle   int32 // the innermost loop around it: which of walk.cycles
-	before  int32 // how many calls there were in module.calls
-	since   int32 // price behind the first of those in it
-	calls   uint8
-	look    look
-	moved   bool // its price, to those who come before
-	closes  bool // a cycle of calls
-	round   bool // in a loop that goes round, so the head of that was come to before
-	local   bool // the balance is also in a local
-	loads   bool // the balance is put there here; nothing else is done
+	offset         int32 // where in module.raw its payment belongs
+	parent         int32 // the segment that leads here, and runs at least as often; noSegment: none
+	price          int32 // of its own instructions, and of what was moved here
+	extra          int32 // what it pays for smaller ones that it leads to
+	callees        int32 // what it pays for the first segments of functions that it calls
+	bulk           int32 // what filling and copying may cost in it, beside its price
+	loop           int32 // the innermost loop around it: which of walk.cycles
+	callsBefore    int32 // how many calls there were in module.calls
+	priceSinceCall int32 // price behind the first of those in it
+	calls          uint8
+	check          balanceCheck
+	paidElsewhere  bool // its price, to those who come before
+	closesCycle    bool // a cycle of calls
+	repeats        bool // in a loop that goes round, so the head of that was come to before
+	balanceInLocal bool // the balance is also in a local
+	loadsBalance   bool // the balance is put there here; nothing else is done
 }
 
 const noSegment = -1
 
-// look is how a segment looks at the balance before it pays.
-type look uint8
+// balanceCheck is how a segment looks at the balance before it pays.
+type balanceCheck uint8
 
 const (
-	lookNot  look = iota
-	lookOnce      // in a loop of its own
-	lookHead      // as part of the loop that it is the head of
+	checkNone balanceCheck = iota
+	checkLoop              // in a loop of its own
+	checkHead              // as part of the loop that it is the head of
 )
 
 // What makes a segment so large that the next one begins.
@@ -43,8 +43,8 @@ func (s *segment) full() bool { return s.price > maxSegment || s.calls > maxCall
 // callSite is a call of a function of this module, or an indirect one.
 type callSite struct {
 	segment, callee int32
-	behind          int32 // where in module.raw what follows begins
-	look            bool  // at the balance, there
+	end             int32 // where in module.raw what follows begins
+	check           bool  // at the balance, there
 }
 
 // unknown is the callee of an indirect call.
@@ -52,9 +52,9 @@ const unknown = -1
 
 // loop is one that goes round.
 type loop struct {
-	before int   // segment in which it stands
-	head   int   // segment that it begins with
-	backs  []int // segments that end with a jump back
+	before    int   // segment in which it stands
+	head      int   // segment that it begins with
+	backJumps []int // segments that end with a jump back
 }
 
 // function is a function that the walk has passed through: its code in
@@ -63,37 +63,37 @@ type function struct {
 	from, code, to         int // the locals, the instructions, and their end
 	segments, calls, loops int
 	groups, locals         int  // of locals, and how many there are with the parameters
-	length                 bool // one more has the length of what is filled or copied
-	balance                bool // one more has the balance
+	needsLength            bool // one more has the length of what is filled or copied
+	needsBalance           bool // one more has the balance
 }
 
-// walked is what is known of all functions.
-type walked struct {
-	raw      []byte // their code without payments
-	segments []segment
-	calls    []callSite
-	loops    []loop
-	all      []function
+// analysis is what is known of all functions.
+type analysis struct {
+	raw       []byte // their code without payments
+	segments  []segment
+	calls     []callSite
+	loops     []loop
+	funcInfos []function
 }
 
-// until is where the next function begins, of the list of which this is the end.
-func until(w *walked, f, end int, begin func(*function) int) int {
-	if f+1 < len(w.all) {
-		return begin(&w.all[f+1])
+// nextStart is where the next function begins, of the list of which this is the end.
+func nextStart(w *analysis, f, end int, begin func(*function) int) int {
+	if f+1 < len(w.funcInfos) {
+		return begin(&w.funcInfos[f+1])
 	}
 	return end
 }
 
-func (w *walked) segmentsOf(f int) []segment {
-	return w.segments[w.all[f].segments:until(w, f, len(w.segments), func(f *function) int { return f.segments })]
+func (w *analysis) segmentsOf(f int) []segment {
+	return w.segments[w.funcInfos[f].segments:nextStart(w, f, len(w.segments), func(f *function) int { return f.segments })]
 }
 
-func (w *walked) callsOf(f int) []callSite {
-	return w.calls[w.all[f].calls:until(w, f, len(w.calls), func(f *function) int { return f.calls })]
+func (w *analysis) callsOf(f int) []callSite {
+	return w.calls[w.funcInfos[f].calls:nextStart(w, f, len(w.calls), func(f *function) int { return f.calls })]
 }
 
-func (w *walked) loopsOf(f int) []loop {
-	return w.loops[w.all[f].loops:until(w, f, len(w.loops), func(f *function) int { return f.loops })]
+func (w *analysis) loopsOf(f int) []loop {
+	return w.loops[w.funcInfos[f].loops:nextStart(w, f, len(w.loops), func(f *function) int { return f.loops })]
 }
 
 // maxGathered is what a segment may cost that another one pays for.
@@ -109,13 +109,13 @@ func gather(segments []segment, from int) {
 			continue
 		}
 		p := &segments[s.parent]
-		if p.moved && p.parent != noSegment { // was gathered itself
+		if p.paidElsewhere && p.parent != noSegment { // was gathered itself
 			s.parent = p.parent
 			p = &segments[s.parent]
 		}
-		if s.look == lookNot && s.calls == 0 && s.price <= maxGathered && p.extra+s.price <= min(p.price, maxReturned) {
+		if s.check == checkNone && s.calls == 0 && s.price <= maxGathered && p.extra+s.price <= min(p.price, maxReturned) {
 			p.extra += s.price
-			s.price, s.moved = 0, true
+			s.price, s.paidElsewhere = 0, true
 		}
 	}
 }

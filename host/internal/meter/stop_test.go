@@ -74,7 +74,7 @@ func TestStop(t *testing.T) {
 				l.meters.limit = 10_000
 				c.over = 100
 			}
-			m := l.rewritten(c.b.bytes(), Options{}, together)
+			m := l.rewritten(c.b.bytes(), Options{}, gathered)
 			mod, err := l.rt.InstantiateModule(t.Context(), m, wazero.NewModuleConfig().WithStartFunctions(ExportStart))
 			if name != "start" {
 				if err != nil {
@@ -85,21 +85,21 @@ func TestStop(t *testing.T) {
 			if !errors.Is(err, outOfFuel{}) {
 				t.Fatalf("it ended with %v", err)
 			}
-			used := l.meters.last.Settle(l.meters.last.given)
+			used := l.meters.last.SettleBalance(l.meters.last.given)
 			if most := l.meters.limit + 200 + c.over; used > most {
 				t.Errorf("stopped after %d of fuel; want at most %d", used, most)
 			}
 			// Between any two yields lie some pieces, or one growth.
-			if asked := int64(l.meters.asked); (used-1023<<pageShift)/asked > 8300+200 {
+			if asked := int64(l.meters.yields); (used-1023<<pageShift)/asked > 8300+200 {
 				t.Errorf("%d yields for %d of fuel", asked, used)
 			}
 		})
 	}
 }
 
-// TestLooksBeforeCallsOfTheHost is straight code of many calls: each function
+// TestChecksBeforeCallsOfTheHost is straight code of many calls: each function
 // of the host may take long, so the balance is looked at before each.
-func TestLooksBeforeCallsOfTheHost(t *testing.T) {
+func TestChecksBeforeCallsOfTheHost(t *testing.T) {
 	t.Parallel()
 	const n = 1000
 	odd := cat(i32c(1), 0x10, 0, 0x1a)
@@ -119,12 +119,12 @@ func TestLooksBeforeCallsOfTheHost(t *testing.T) {
 		}
 		l := newLab(t)
 		l.meters.slice = 1
-		m, err := l.rt.InstantiateModule(t.Context(), l.rewritten(b.bytes(), Options{}, together), wazero.NewModuleConfig())
+		m, err := l.rt.InstantiateModule(t.Context(), l.rewritten(b.bytes(), Options{}, gathered), wazero.NewModuleConfig())
 		if err != nil {
 			t.Fatal(err)
 		}
-		if _, err := m.ExportedFunction("f").Call(t.Context()); err != nil || l.meters.asked < n {
-			t.Errorf("%s: asked %d times, %v", name, l.meters.asked, err)
+		if _, err := m.ExportedFunction("f").Call(t.Context()); err != nil || l.meters.yields < n {
+			t.Errorf("%s: asked %d times, %v", name, l.meters.yields, err)
 		}
 	}
 }
@@ -134,21 +134,21 @@ func TestNeverAsked(t *testing.T) {
 	t.Parallel()
 	l := newLab(t)
 	b := &build{funcs: []fn{{"f", "i>i", "i", cat(countDown(lget(1), lget(0), 0x6a, lset(1)), lget(1))}}}
-	mod, err := l.rt.InstantiateModule(t.Context(), l.rewritten(b.bytes(), Options{}, together), wazero.NewModuleConfig())
+	mod, err := l.rt.InstantiateModule(t.Context(), l.rewritten(b.bytes(), Options{}, gathered), wazero.NewModuleConfig())
 	if err != nil {
 		t.Fatal(err)
 	}
 	var fuel []string
 	for range 2 {
 		var y Tally
-		setGlobal(mod, y.Grant(100_000))
+		setGlobal(mod, y.GrantSlice(100_000))
 		if _, err := mod.ExportedFunction("f").Call(t.Context(), 100); err != nil {
 			t.Fatal(err)
 		}
-		fuel = append(fuel, fmt.Sprint(y.Settle(int64(mod.ExportedGlobal(ExportLeft).Get()))))
+		fuel = append(fuel, fmt.Sprint(y.SettleBalance(int64(mod.ExportedGlobal(ExportLeft).Get()))))
 	}
-	if l.meters.asked != 0 || fuel[0] != fuel[1] || fuel[0] == "0" {
-		t.Errorf("asked %d times; fuel %v", l.meters.asked, fuel)
+	if l.meters.yields != 0 || fuel[0] != fuel[1] || fuel[0] == "0" {
+		t.Errorf("asked %d times; fuel %v", l.meters.yields, fuel)
 	}
 }
 
@@ -171,24 +171,24 @@ func TestReportsOnTheWayBack(t *testing.T) {
 		l.meters.slice = slice
 		before := 0
 		_, err := l.rt.NewHostModuleBuilder("test").NewFunctionBuilder().
-			WithFunc(func(uint32) uint32 { before = l.meters.asked; return 0 }).Export("bottom").Instantiate(t.Context())
+			WithFunc(func(uint32) uint32 { before = l.meters.yields; return 0 }).Export("bottom").Instantiate(t.Context())
 		if err != nil {
 			t.Fatal(err)
 		}
 		b := &build{}
 		b.imports = [][]byte{cat(text("test"), text("bottom"), 0, u(b.typ("i>i")))}
 		b.funcs = []fn{{"f", "i>i", "", code}}
-		m, err := l.rt.InstantiateModule(t.Context(), l.rewritten(b.bytes(), Options{}, together), wazero.NewModuleConfig())
+		m, err := l.rt.InstantiateModule(t.Context(), l.rewritten(b.bytes(), Options{}, gathered), wazero.NewModuleConfig())
 		if err != nil {
 			t.Fatal(err)
 		}
 		if _, err := m.ExportedFunction("f").Call(t.Context(), depth); err != nil {
 			t.Fatal(err)
 		}
-		if l.meters.apart > slice+5*times {
-			t.Errorf("%s: %d of fuel between two reports", name, l.meters.apart)
+		if l.meters.maxBetween > slice+5*times {
+			t.Errorf("%s: %d of fuel between two reports", name, l.meters.maxBetween)
 		}
-		if back := l.meters.asked - before; back < depth-1 {
+		if back := l.meters.yields - before; back < depth-1 {
 			t.Errorf("%s: %d reports on the way back from %d calls", name, back, depth)
 		}
 	}
@@ -205,14 +205,14 @@ func TestReportsAmongSmallFunctions(t *testing.T) {
 		{"f", ">", "", bytes.Repeat(cat(0x10, 1), n)},
 		{"", ">", "", bytes.Repeat(cat(i32c(1), 0x1a), maxCalled-10)},
 	}}
-	m, err := l.rt.InstantiateModule(t.Context(), l.rewritten(b.bytes(), Options{}, together), wazero.NewModuleConfig())
+	m, err := l.rt.InstantiateModule(t.Context(), l.rewritten(b.bytes(), Options{}, gathered), wazero.NewModuleConfig())
 	if err != nil {
 		t.Fatal(err)
 	}
 	if _, err := m.ExportedFunction("f").Call(t.Context()); err != nil {
 		t.Fatal(err)
 	}
-	if most := int64(slice + 2*(maxCalls+1)*maxCalled); l.meters.asked < n/(maxCalls+2) || l.meters.apart > most {
-		t.Errorf("asked %d times; %d of fuel between two of them, want at most %d", l.meters.asked, l.meters.apart, most)
+	if most := int64(slice + 2*(maxCalls+1)*maxCalled); l.meters.yields < n/(maxCalls+2) || l.meters.maxBetween > most {
+		t.Errorf("asked %d times; %d of fuel between two of them, want at most %d", l.meters.yields, l.meters.maxBetween, most)
 	}
 }

@@ -72,7 +72,7 @@ func (a *anatomy) checkLocals() error {
 	var c wasm.Code
 	locals := 0
 	for i := range a.Bodies {
-		c.Begin(a.Module, i)
+		c.BeginBody(a.Module, i)
 		if locals += c.Locals; locals > maxLocalsAll {
 			c.Fail(wasm.TooBig, "more than %d locals in all functions", maxLocalsAll)
 		}

@@ -19,7 +19,7 @@ type price struct {
 // priced adds up what compiling all functions takes. first is the index that
 // the first of them had before metering.
 func priced(metered []byte, first int) (*price, error) {
-	m, err := wasm.DecodeMade(metered)
+	m, err := wasm.DecodeMetered(metered)
 	if err != nil {
 		return nil, err
 	}
@@ -107,11 +107,11 @@ func (w *walk) step() {
 
 // plain is every instruction that only takes values and gives others.
 func (w *walk) plain() {
-	takes, leaves := w.Op.Moves()
+	takes, leaves := w.Op.StackEffect()
 	switch {
-	case w.Op.Access():
+	case w.Op.AccessesMemory():
 		w.known++
-	case w.Op.Ranged():
+	case w.Op.IsBulk():
 		w.pass(takes + leaves)
 		w.called()
 	}

@@ -66,7 +66,7 @@ func (w *walk) made() {
 		return
 	}
 	w.native += int(machineCode[w.Op])
-	takes, leaves := w.Op.Moves()
+	takes, leaves := w.Op.StackEffect()
 	if silent[w.Op] {
 		return
 	}

@@ -126,7 +126,7 @@ type walk struct {
 }
 
 func (w *walk) begin(body int) {
-	w.Begin(w.p.Module, body)
+	w.BeginBody(w.p.Module, body)
 	*w = walk{
 		Code: w.Code, p: w.p, blocks: w.blocks[:0], exposed: w.exposed[:0], ahead: w.ahead[:0], lives: w.lives[:0],
 		vars: slices.Grow(w.vars[:0], w.Locals)[:w.Locals],
@@ -139,7 +139,7 @@ func (w *walk) begin(body int) {
 
 // called is what each call takes beside what it moves: any variable of the
 // module may have changed.
-func (w *walk) called() { w.cost(nsReload*w.p.Variables, bytesReload*w.p.Variables) }
+func (w *walk) called() { w.cost(nsReload*w.p.MutableGlobals, bytesReload*w.p.MutableGlobals) }
 
 // cost adds what one thing takes to what the whole function takes.
 func (w *walk) cost(ns, bytes int) {

@@ -45,7 +45,7 @@ type gauge struct {
 // yield gives the guest its next balance, or does not return.
 func (g *gauge) yield(ctx context.Context, left int64) int64 {
 	ran := time.Since(g.resumed)
-	used := g.tally.Settle(left)
+	used := g.tally.SettleBalance(left)
 	if g.limit > 0 && used > g.limit {
 		panic(errFuel)
 	}
@@ -59,14 +59,16 @@ func (g *gauge) yield(ctx context.Context, left int64) int64 {
 	g.slice = nextSlice(g.slice, ran)
 	g.resumed = now
 	if g.limit > 0 {
-		return g.tally.Grant(min(g.slice, g.limit-used))
+		return g.tally.GrantSlice(min(g.slice, g.limit-used))
 	}
-	return g.tally.Grant(g.slice)
+	return g.tally.GrantSlice(g.slice)
 }
 
 // overdrawn says whether a call that has returned used more than there was:
 // what it did last it may not have reported.
-func (g *gauge) overdrawn(left int64) bool { return g.limit > 0 && g.tally.Settle(left) > g.limit }
+func (g *gauge) overdrawn(left int64) bool {
+	return g.limit > 0 && g.tally.SettleBalance(left) > g.limit
+}
 
 func nextSlice(slice int64, ran time.Duration) int64 {
 	switch {

@@ -198,7 +198,7 @@ func (in *instance) bind(r *run) {
 	in.r, r.in = r, in
 	in.stdout.j, in.stderr.j, in.stderr.tail = r.journal, r.journal, &r.stderr
 	// The account of fuel is the run's, the balance the instance's.
-	r.gauge.tally.Grant(0)
+	r.gauge.tally.GrantSlice(0)
 	if in.left != nil {
 		in.left.Set(0)
 	}
@@ -254,7 +254,7 @@ func (in *instance) entry(name string) *entry {
 func (r *run) settle() {
 	in := r.in
 	if in.left != nil {
-		r.fuel = r.gauge.tally.Settle(int64(in.left.Get()))
+		r.fuel = r.gauge.tally.SettleBalance(int64(in.left.Get()))
 	}
 	r.peak = max(r.peak, in.mem.peak)
 	r.full = r.full || in.mem.full
@@ -264,9 +264,9 @@ func (r *run) settle() {
 
 // spend adds what parts of the run used in its place.
 func (r *run) spend(fuel int64) {
-	r.gauge.tally.Grant(0)
-	r.fuel = r.gauge.tally.Settle(-fuel)
-	r.gauge.tally.Grant(0)
+	r.gauge.tally.GrantSlice(0)
+	r.fuel = r.gauge.tally.SettleBalance(-fuel)
+	r.gauge.tally.GrantSlice(0)
 }
 
 // detach ends the run's use of its instance, which then rests in the pool of

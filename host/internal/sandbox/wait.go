@@ -90,15 +90,15 @@ func (r *run) heed(cancel context.CancelFunc, do func()) {
 // fuel. What counts is the time that it asks for, which is the same everywhere.
 func (r *run) chargeWait(wanted time.Duration) {
 	g, balance := &r.gauge, int64(r.in.left.Get())
-	used := g.tally.Settle(balance - max(wanted.Microseconds(), 0))
+	used := g.tally.SettleBalance(balance - max(wanted.Microseconds(), 0))
 	if g.limit > 0 {
 		if used > g.limit {
-			r.in.left.Set(uint64(g.tally.Grant(0)))
+			r.in.left.Set(uint64(g.tally.GrantSlice(0)))
 			panic(errFuel)
 		}
 		balance = min(balance, g.limit-used)
 	}
-	r.in.left.Set(uint64(g.tally.Grant(balance)))
+	r.in.left.Set(uint64(g.tally.GrantSlice(balance)))
 }
 
 // sleepMS waits on the real clock. The fixed clock of the guest, if it has

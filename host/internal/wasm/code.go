@@ -8,8 +8,8 @@ import "fmt"
 type Code struct {
 	Reader
 
-	Op Op  // of this instruction
-	At int // where it begins
+	Op     Op  // of this instruction
+	Offset int // where it begins
 	// A and B are the operands. Of most instructions A is the index that
 	// follows; of call_indirect A is the type and B the table; of a block they
 	// are how many parameters and results it has; of work of any length they
@@ -19,31 +19,31 @@ type Code struct {
 	// instruction.
 	Labels []uint32
 
-	Locals int    // parameters included
-	Kinds  []byte // types of the locals
-	Groups int    // of locals, as declared
-	First  int    // where the groups begin, behind their number
+	Locals      int    // parameters included
+	Kinds       []byte // types of the locals
+	Groups      int    // of locals, as declared
+	GroupsStart int    // where the groups begin, behind their number
 
-	m        *Module
-	open     []Op // the function, and what is open in it: block, loop, if or else
+	module   *Module
+	blocks   []Op // the function, and what is open in it: block, loop, if or else
 	branches int
 	index    int
 }
 
-// Begin goes to the first instruction of a body, and reads the locals.
-func (c *Code) Begin(m *Module, body int) {
+// BeginBody goes to the first instruction of a body, and reads the locals.
+func (c *Code) BeginBody(m *Module, body int) {
 	f := m.Imported + body
 	*c = Code{
-		Reader: Reader{b: m.Bodies[body]}, m: m, index: f, Locals: len(m.Types[m.Funcs[f]].Params),
-		open: append(c.open[:0], OpBlock), Labels: c.Labels[:0],
+		Reader: Reader{b: m.Bodies[body]}, module: m, index: f, Locals: len(m.Types[m.Funcs[f]].Params),
+		blocks: append(c.blocks[:0], OpBlock), Labels: c.Labels[:0],
 		Kinds: append(c.Kinds[:0], m.Types[m.Funcs[f]].Params...),
 	}
-	c.Groups = c.Count("groups of locals", 2, maxLocals*m.wide)
-	c.First = c.pos
+	c.Groups = c.Count("groups of locals", 2, maxLocals*m.boundsFactor)
+	c.GroupsStart = c.pos
 	for n := c.Groups; n > 0 && c.err == nil; n-- {
 		more, kind := c.U32(), c.Byte()
-		valueTypeIs(&c.Reader, kind)
-		if uint64(c.Locals)+uint64(more) > maxLocals*uint64(m.wide) {
+		checkValueType(&c.Reader, kind)
+		if uint64(c.Locals)+uint64(more) > maxLocals*uint64(m.boundsFactor) {
 			c.Fail(TooBig, "%d locals; %d are taken", uint64(c.Locals)+uint64(more), maxLocals)
 			return
 		}
@@ -65,10 +65,10 @@ func (c *Code) Err() error {
 // Next reads an instruction. It answers false behind the end of the function
 // and after a problem, which Err then tells.
 func (c *Code) Next() bool {
-	if len(c.open) == 0 || c.err != nil {
+	if len(c.blocks) == 0 || c.err != nil {
 		return false
 	}
-	c.At = c.pos
+	c.Offset = c.pos
 	op := Op(c.Byte())
 	o := shapes[op].operand
 	if o == operandPrefix {
@@ -89,12 +89,12 @@ func (c *Code) Next() bool {
 	case operandLabel:
 		c.A = c.label()
 	case operandFunc:
-		c.A = c.Index("function", len(c.m.Funcs))
+		c.A = c.Index("function", len(c.module.Funcs))
 	case operandGlobal:
-		c.A = c.Index("global", c.m.Globals)
+		c.A = c.Index("global", c.module.Globals)
 	case operandEnd:
-		c.open = c.open[:len(c.open)-1]
-		if len(c.open) == 0 {
+		c.blocks = c.blocks[:len(c.blocks)-1]
+		if len(c.blocks) == 0 {
 			c.End()
 		}
 	default:
@@ -108,19 +108,19 @@ func (c *Code) prefixed(prefix Op) Op {
 	sub := c.U32()
 	// The engine takes the second byte of a vector instruction for the whole
 	// number: spelled at more length, it and we would see different code behind it.
-	if n := c.pos - c.At; prefix == 0xfd && (n > 3 || n == 3 && sub < 0x80) {
+	if n := c.pos - c.Offset; prefix == 0xfd && (n > 3 || n == 3 && sub < 0x80) {
 		c.Fail(Unsupported, "instruction %#x %d at more length than it needs is not offered", uint16(prefix), sub)
 		return 0
 	}
-	above, most := Op(behindFC), uint32(0x100)
+	base, most := Op(opsFC), uint32(0x100)
 	if prefix == 0xfd {
-		above = behindFD
+		base = opsFD
 	}
-	if sub >= most || shapes[above+Op(sub)].operand == operandUnknown {
+	if sub >= most || shapes[base+Op(sub)].operand == operandUnknown {
 		c.Fail(Unsupported, "instruction %#x %d (%s) is not offered", uint16(prefix), sub, featureOf(byte(prefix)))
 		return 0
 	}
-	return above + Op(sub)
+	return base + Op(sub)
 }
 
 func (c *Code) operands(o operand) {
@@ -129,25 +129,25 @@ func (c *Code) operands(o operand) {
 	case operandUnknown:
 		c.Fail(Unsupported, "instruction %#x (%s) is not offered", uint16(c.Op), featureOf(byte(c.Op)))
 	case operandElse:
-		if top := len(c.open) - 1; c.open[top] == OpIf {
-			c.open[top] = OpElse
+		if top := len(c.blocks) - 1; c.blocks[top] == OpIf {
+			c.blocks[top] = OpElse
 		} else {
 			c.Fail(Damaged, "else without if")
 		}
 	case operandLabels:
-		n := c.Count("targets of br_table", 1, maxBranches*c.m.wide)
+		n := c.Count("targets of br_table", 1, maxBranches*c.module.boundsFactor)
 		c.branch(n)
 		for c.Labels = c.Labels[:0]; n >= 0 && c.err == nil; n-- {
-			c.Labels = append(c.Labels, c.Index("label", len(c.open)))
+			c.Labels = append(c.Labels, c.Index("label", len(c.blocks)))
 		}
 	case operandIndirect:
-		c.A = c.Index("type", len(c.m.Types))
+		c.A = c.Index("type", len(c.module.Types))
 		c.B = c.table()
 	case operandTypes:
 		for n := c.Count("types of select", 1, maxParams); n > 0 && c.err == nil; n-- {
 			valueType(&c.Reader)
 		}
-	case operandTable, operandTableRange:
+	case operandTable, operandTableBulk:
 		c.A = c.table()
 	case operandMemory, operandGrow, operandMemoryFill:
 		c.memory()
@@ -159,11 +159,11 @@ func (c *Code) operands(o operand) {
 	case operandI64:
 		c.Signed(64)
 	case operand4:
-		c.Take(4)
+		c.Bytes(4)
 	case operand8:
-		c.Take(8)
+		c.Bytes(8)
 	case operand16:
-		c.Take(16)
+		c.Bytes(16)
 	case operandReference:
 		reference(&c.Reader)
 	case operandSegment: // which the engine looks for
@@ -181,7 +181,7 @@ func (c *Code) operands(o operand) {
 	}
 }
 
-func (c *Code) table() uint32 { return c.Index("table", len(c.m.Tables)) }
+func (c *Code) table() uint32 { return c.Index("table", len(c.module.Tables)) }
 
 func (c *Code) memory() {
 	if c.Byte() != 0 {
@@ -204,13 +204,13 @@ func (c *Code) label() uint32 {
 	if c.Op == OpBrIf {
 		c.branch(1)
 	}
-	return c.Index("label", len(c.open))
+	return c.Index("label", len(c.blocks))
 }
 
 // branch counts what splits the flow of a function.
 func (c *Code) branch(n int) {
 	c.branches += n
-	if c.branches > maxBranches*c.m.wide {
+	if c.branches > maxBranches*c.module.boundsFactor {
 		c.Fail(TooBig, "more than %d branches in one function", maxBranches)
 	}
 }
@@ -218,12 +218,12 @@ func (c *Code) branch(n int) {
 // block reads its type: nothing, one value, or, not negative, an index.
 func (c *Code) block() {
 	c.branch(1)
-	c.open = append(c.open, c.Op)
+	c.blocks = append(c.blocks, c.Op)
 	switch t := c.Signed(33); {
-	case t >= int64(len(c.m.Types)):
-		c.Fail(Damaged, "a block of type %d, but there are %d", t, len(c.m.Types))
+	case t >= int64(len(c.module.Types)):
+		c.Fail(Damaged, "a block of type %d, but there are %d", t, len(c.module.Types))
 	case t >= 0:
-		c.A, c.B = uint32(len(c.m.Types[t].Params)), uint32(len(c.m.Types[t].Results))
+		c.A, c.B = uint32(len(c.module.Types[t].Params)), uint32(len(c.module.Types[t].Results))
 		if c.A > maxBlockParams {
 			c.Fail(TooBig, "a block of %d parameters; %d are taken", c.A, maxBlockParams)
 		}

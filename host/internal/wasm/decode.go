@@ -12,12 +12,12 @@ import (
 // looked at by a Code, and types are not validated.
 func Decode(wasm []byte) (*Module, error) { return decode(wasm, 1) }
 
-// DecodeMade is Decode for what was made of a module that Decode has taken:
+// DecodeMetered is Decode for what was made of a module that Decode has taken:
 // that may be larger, so its bounds are out of reach.
-func DecodeMade(wasm []byte) (*Module, error) { return decode(wasm, 1000) }
+func DecodeMetered(wasm []byte) (*Module, error) { return decode(wasm, 1000) }
 
 // decode has bounds of what the code is made of that are that many times as wide.
-func decode(wasm []byte, wide int) (*Module, error) {
+func decode(wasm []byte, boundsFactor int) (*Module, error) {
 	if len(wasm) < 8 || string(wasm[:4]) != "\x00asm" {
 		return nil, &Fault{Kind: NotWasm, What: "this is not a Wasm binary"}
 	}
@@ -28,15 +28,15 @@ func decode(wasm []byte, wide int) (*Module, error) {
 	default:
 		return nil, &Fault{Kind: NotWasm, What: fmt.Sprintf("Wasm binary of an unknown version % x", wasm[4:8])}
 	}
-	d := decoder{Module: &Module{Size: len(wasm), byName: map[string]int{}, wide: wide}}
+	d := decoder{Module: &Module{Size: len(wasm), byName: map[string]int{}, boundsFactor: boundsFactor}}
 	rank := -1
 	for r := (&Reader{b: wasm, pos: 8}); !r.Done(); {
 		id := r.Byte()
-		body := r.Take(r.U32())
+		body := r.Bytes(r.U32())
 		switch next := bytes.IndexByte(Order[:], id); {
 		case r.err != nil:
 		case id == SectionCustom:
-			d.in(id, body)
+			d.openSection(id, body)
 			d.custom(rank)
 		case id == 13:
 			r.Fail(Unsupported, "the module needs exception handling, which is not offered")
@@ -46,8 +46,8 @@ func decode(wasm []byte, wide int) (*Module, error) {
 			r.Fail(Damaged, "section %s is repeated or out of order", sectionName(id))
 		default:
 			rank = next
-			d.in(id, body)
-			d.read(id)
+			d.openSection(id, body)
+			d.readSection(id)
 		}
 		if r.err != nil {
 			return nil, r.err
@@ -75,7 +75,7 @@ type decoder struct {
 	values  int // parameters and results of all types
 }
 
-func (d *decoder) in(id byte, body []byte) {
+func (d *decoder) openSection(id byte, body []byte) {
 	d.Reader = Reader{b: body}
 	d.section = &d.Sections[id]
 	if id != SectionCustom {
@@ -83,10 +83,10 @@ func (d *decoder) in(id byte, body []byte) {
 	}
 }
 
-func (d *decoder) read(id byte) {
+func (d *decoder) readSection(id byte) {
 	switch id {
 	case SectionType:
-		d.list("types", 3, maxTypes, d.typ)
+		d.list("types", 3, maxTypes, d.functionType)
 	case SectionImport:
 		d.list("imports", 4, maxImports, d.imported)
 	case SectionFunction:
@@ -126,15 +126,15 @@ func (d *decoder) read(id byte) {
 
 // list reads how many entries a section has, and each of them.
 func (d *decoder) list(what string, size, most int, entry func()) {
-	d.section.N = d.Count(what, size, most*d.wide)
+	d.section.N = d.Count(what, size, most*d.boundsFactor)
 	d.section.Entries = d.b[d.pos:]
 	for n := d.section.N; n > 0 && d.err == nil; n-- {
 		entry()
 	}
 }
 
-// ref reads the index of a function and notes where it stands.
-func (d *decoder) ref() uint32 {
+// functionRef reads the index of a function and notes where it stands.
+func (d *decoder) functionRef() uint32 {
 	begin := len(d.section.Body) - len(d.section.Entries)
 	from := d.pos - begin
 	f := d.Index("function", len(d.Funcs))
@@ -144,13 +144,13 @@ func (d *decoder) ref() uint32 {
 
 func (d *decoder) custom(rank int) {
 	name := d.Name() // the engine would make room for whatever length it claims
-	if len(d.Customs) == maxCustoms*d.wide {
+	if len(d.Customs) == maxCustoms*d.boundsFactor {
 		d.Fail(TooBig, "more than %d custom sections", maxCustoms)
 	}
 	d.Customs = append(d.Customs, Custom{name, d.b, rank})
 }
 
-func (d *decoder) typ() {
+func (d *decoder) functionType() {
 	switch form := d.Byte(); form {
 	case 0x60:
 	case 0x4e, 0x4f, 0x50, 0x5e, 0x5f:
@@ -159,23 +159,23 @@ func (d *decoder) typ() {
 		d.Fail(Damaged, "a type of an unknown form %#x", form)
 	}
 	t := FuncType{d.valueTypes("parameters", maxParams), d.valueTypes("results", maxResults)}
-	if d.values += len(t.Params) + len(t.Results); d.values > maxTypeValues*d.wide {
+	if d.values += len(t.Params) + len(t.Results); d.values > maxTypeValues*d.boundsFactor {
 		d.Fail(TooBig, "types of more than %d parameters and results", maxTypeValues)
 	}
 	d.Types = append(d.Types, t)
 }
 
 func (d *decoder) valueTypes(what string, most int) string {
-	types := d.Take(uint32(d.Count(what, 1, most)))
+	types := d.Bytes(uint32(d.Count(what, 1, most)))
 	for _, c := range types {
-		valueTypeIs(&d.Reader, c)
+		checkValueType(&d.Reader, c)
 	}
 	return string(types)
 }
 
-func valueType(r *Reader) { valueTypeIs(r, r.Byte()) }
+func valueType(r *Reader) { checkValueType(r, r.Byte()) }
 
-func valueTypeIs(r *Reader, c byte) {
+func checkValueType(r *Reader, c byte) {
 	if !isValue(c) {
 		r.Fail(Unsupported, "a value type %#x is not offered", c)
 	}
@@ -264,8 +264,8 @@ func (d *decoder) global() {
 	if c > 1 {
 		d.Fail(Damaged, "a global that is neither constant nor variable (%#x)", c)
 	}
-	d.Variables += int(c)
-	if d.Globals++; d.Globals > maxGlobals*d.wide {
+	d.MutableGlobals += int(c)
+	if d.Globals++; d.Globals > maxGlobals*d.boundsFactor {
 		d.Fail(TooBig, "more than %d globals", maxGlobals)
 	}
 }
@@ -274,7 +274,7 @@ func (d *decoder) export() {
 	e := Export{Name: d.Name(), Kind: d.Byte()}
 	switch e.Kind {
 	case KindFunc:
-		e.Index = d.ref()
+		e.Index = d.functionRef()
 	case KindGlobal:
 		e.Index = d.Index("global", d.Globals)
 	case KindTable, KindMemory: // which the engine looks for
@@ -318,7 +318,7 @@ func (d *decoder) element() {
 		if exprs {
 			d.constant(d.Globals)
 		} else {
-			d.ref()
+			d.functionRef()
 		}
 	}
 	d.Segments++
@@ -326,10 +326,10 @@ func (d *decoder) element() {
 
 func (d *decoder) body() {
 	size := d.U32()
-	if int64(size) > maxFunction*int64(d.wide) {
+	if int64(size) > maxFunction*int64(d.boundsFactor) {
 		d.Fail(TooBig, "function %d has %d bytes; %d are taken", d.Imported+len(d.Bodies), size, maxFunction)
 	}
-	d.Bodies = append(d.Bodies, d.Take(size))
+	d.Bodies = append(d.Bodies, d.Bytes(size))
 }
 
 func (d *decoder) data() {
@@ -343,7 +343,7 @@ func (d *decoder) data() {
 	default:
 		d.Fail(Unsupported, "a data segment of kind %d is not offered", flags)
 	}
-	d.Take(d.U32())
+	d.Bytes(d.U32())
 	d.Segments++
 }
 
@@ -359,20 +359,20 @@ func (d *decoder) constant(globals int) {
 		case 0x42:
 			d.Signed(64)
 		case 0x43:
-			d.Take(4)
+			d.Bytes(4)
 		case 0x44:
-			d.Take(8)
+			d.Bytes(8)
 		case OpGlobalGet:
 			d.Index("global", globals)
 		case OpRefNull:
 			reference(&d.Reader)
 		case OpRefFunc:
-			d.ref()
+			d.functionRef()
 		case 0xfd:
-			if behindFD+Op(d.Byte()) != OpVectorConst {
+			if opsFD+Op(d.Byte()) != OpVectorConst {
 				d.Fail(Unsupported, "a vector instruction in a constant expression is not offered")
 			}
-			d.Take(16)
+			d.Bytes(16)
 		default:
 			d.Fail(Unsupported, "instruction %#x in a constant expression is not offered", uint16(op))
 		}

@@ -44,7 +44,7 @@ func whole(wasm []byte) (*Module, error) {
 	}
 	var c Code
 	for i := range m.Bodies {
-		c.Begin(m, i)
+		c.BeginBody(m, i)
 		for c.Next() {
 		}
 		if err := c.Err(); err != nil {
@@ -64,12 +64,12 @@ func TestMadeIsBeyondBounds(t *testing.T) {
 		if _, err := whole(binary); err == nil {
 			t.Errorf("%s: taken as they come", name)
 		}
-		m, err := DecodeMade(binary)
+		m, err := DecodeMetered(binary)
 		if err != nil {
 			t.Fatal(name, err)
 		}
 		var c Code
-		for c.Begin(m, 1); c.Next(); {
+		for c.BeginBody(m, 1); c.Next(); {
 		}
 		if err := c.Err(); err != nil {
 			t.Error(name, err)

@@ -80,26 +80,26 @@ const (
 // Module is a module taken apart. It refers to the bytes that it was decoded
 // from, and is not changed afterwards: any number of goroutines may read it.
 type Module struct {
-	Size      int // bytes
-	Types     []FuncType
-	Imports   []Import
-	Imported  int      // functions among them
-	Funcs     []uint32 // type of each function, imported ones first
-	Tables    []Table  // imported ones first
-	Memory    *Limits  // its own; nil: none, or an imported one
-	Globals   int      // imported ones included
-	Variables int      // globals that code may set
-	Exports   []Export
-	Start     *uint32  // function; nil: none
-	Entries   int      // of all element segments
-	Segments  int      // of elements and of data
-	Bodies    [][]byte // of the functions that are not imported
-	Customs   []Custom // in their order
-	Sections  [Sections]Section
+	Size           int // bytes
+	Types          []FuncType
+	Imports        []Import
+	Imported       int      // functions among them
+	Funcs          []uint32 // type of each function, imported ones first
+	Tables         []Table  // imported ones first
+	Memory         *Limits  // its own; nil: none, or an imported one
+	Globals        int      // imported ones included
+	MutableGlobals int      // globals that code may set
+	Exports        []Export
+	Start          *uint32  // function; nil: none
+	Entries        int      // of all element segments
+	Segments       int      // of elements and of data
+	Bodies         [][]byte // of the functions that are not imported
+	Customs        []Custom // in their order
+	Sections       [Sections]Section
 
-	wide     int // how many times as wide as usual the bounds are
-	memories int
-	byName   map[string]int // in Exports
+	boundsFactor int // how many times as wide as usual the bounds are
+	memories     int
+	byName       map[string]int // in Exports
 }
 
 // FuncType is a signature in the binary's own letters, e.g. "\x7f\x7f".

@@ -5,8 +5,8 @@ package wasm
 type Op uint16
 
 const (
-	behindFC = 0x100
-	behindFD = 0x200
+	opsFC = 0x100
+	opsFD = 0x200
 	// Ops is above every Op.
 	Ops = 0x300
 )
@@ -35,29 +35,29 @@ const (
 	OpRefNull      Op = 0xd0
 	OpRefFunc      Op = 0xd2
 
-	OpMemoryInit Op = behindFC + 8
-	OpMemoryCopy Op = behindFC + 10
-	OpMemoryFill Op = behindFC + 11
-	OpTableInit  Op = behindFC + 12
-	OpTableCopy  Op = behindFC + 14
-	OpTableGrow  Op = behindFC + 15
-	OpTableFill  Op = behindFC + 17
+	OpMemoryInit Op = opsFC + 8
+	OpMemoryCopy Op = opsFC + 10
+	OpMemoryFill Op = opsFC + 11
+	OpTableInit  Op = opsFC + 12
+	OpTableCopy  Op = opsFC + 14
+	OpTableGrow  Op = opsFC + 15
+	OpTableFill  Op = opsFC + 17
 
-	OpVectorConst Op = behindFD + 12
+	OpVectorConst Op = opsFD + 12
 )
 
-// Ranged says whether it is work of any length: filling, copying,
+// IsBulk says whether it is work of any length: filling, copying,
 // initializing or growing a memory or a table.
-func (o Op) Ranged() bool { return shapes[o].operand >= operandGrow }
+func (o Op) IsBulk() bool { return shapes[o].operand >= operandGrow }
 
-// Access says whether it finds something in memory by an address.
-func (o Op) Access() bool {
+// AccessesMemory says whether it finds something in memory by an address.
+func (o Op) AccessesMemory() bool {
 	return shapes[o].operand == operandAddress || shapes[o].operand == operandAddressLane
 }
 
-// Moves is how many values it takes from the stack and leaves there. What a
+// StackEffect is how many values it takes from the stack and leaves there. What a
 // block, a call or a jump moves depends on its type.
-func (o Op) Moves() (takes, leaves int) { return int(shapes[o].takes), int(shapes[o].leaves) }
+func (o Op) StackEffect() (pops, pushes int) { return int(shapes[o].pops), int(shapes[o].pushes) }
 
 // operand says what follows an opcode.
 type operand byte
@@ -95,22 +95,22 @@ const (
 	operandMemoryFill
 	operandTableInit
 	operandTableCopy
-	operandTableRange // table.grow table.fill
+	operandTableBulk // table.grow table.fill
 )
 
 // shape is what follows an opcode, and what it does to the stack.
 type shape struct {
-	operand       operand
-	takes, leaves uint8
+	operand      operand
+	pops, pushes uint8
 }
 
 var shapes = allShapes() // read only
 
-func allShapes() (of [Ops]shape) {
+func allShapes() (ops [Ops]shape) {
 	for _, s := range [...]struct {
-		from, to      Op
-		operand       operand
-		takes, leaves uint8
+		from, to     Op
+		operand      operand
+		pops, pushes uint8
 	}{
 		{0x00, 0x01, operandNone, 0, 0}, // unreachable nop
 		{OpBlock, OpLoop, operandBlock, 0, 0},
@@ -150,31 +150,31 @@ func allShapes() (of [Ops]shape) {
 		{OpRefFunc, OpRefFunc, operandFunc, 0, 1},
 		{0xfc, 0xfd, operandPrefix, 0, 0},
 
-		{behindFC, behindFC + 7, operandNone, 1, 1}, // saturating conversions
+		{opsFC, opsFC + 7, operandNone, 1, 1}, // saturating conversions
 		{OpMemoryInit, OpMemoryInit, operandMemoryInit, 3, 0},
-		{behindFC + 9, behindFC + 9, operandSegment, 0, 0}, // data.drop
+		{opsFC + 9, opsFC + 9, operandSegment, 0, 0}, // data.drop
 		{OpMemoryCopy, OpMemoryCopy, operandMemoryCopy, 3, 0},
 		{OpMemoryFill, OpMemoryFill, operandMemoryFill, 3, 0},
 		{OpTableInit, OpTableInit, operandTableInit, 3, 0},
-		{behindFC + 13, behindFC + 13, operandSegment, 0, 0}, // elem.drop
+		{opsFC + 13, opsFC + 13, operandSegment, 0, 0}, // elem.drop
 		{OpTableCopy, OpTableCopy, operandTableCopy, 3, 0},
-		{OpTableGrow, OpTableGrow, operandTableRange, 2, 1},
-		{behindFC + 16, behindFC + 16, operandTable, 0, 1}, // table.size
-		{OpTableFill, OpTableFill, operandTableRange, 3, 0},
+		{OpTableGrow, OpTableGrow, operandTableBulk, 2, 1},
+		{opsFC + 16, opsFC + 16, operandTable, 0, 1}, // table.size
+		{OpTableFill, OpTableFill, operandTableBulk, 3, 0},
 
-		{behindFD, behindFD + 0xff, operandNone, 1, 1}, // but for the next lines
-		{behindFD, behindFD + 0x0a, operandAddress, 1, 1},
-		{behindFD + 0x0b, behindFD + 0x0b, operandAddress, 2, 0},
+		{opsFD, opsFD + 0xff, operandNone, 1, 1}, // but for the next lines
+		{opsFD, opsFD + 0x0a, operandAddress, 1, 1},
+		{opsFD + 0x0b, opsFD + 0x0b, operandAddress, 2, 0},
 		{OpVectorConst, OpVectorConst, operand16, 0, 1},
-		{behindFD + 0x0d, behindFD + 0x0d, operand16, 2, 1},          // i8x16.shuffle
-		{behindFD + 0x15, behindFD + 0x22, operandLane, 1, 1},        // of a lane
-		{behindFD + 0x52, behindFD + 0x52, operandNone, 3, 1},        // v128.bitselect
-		{behindFD + 0x54, behindFD + 0x57, operandAddressLane, 2, 1}, // loads of a lane
-		{behindFD + 0x58, behindFD + 0x5b, operandAddressLane, 2, 0}, // stores of a lane
-		{behindFD + 0x5c, behindFD + 0x5d, operandAddress, 1, 1},
+		{opsFD + 0x0d, opsFD + 0x0d, operand16, 2, 1},          // i8x16.shuffle
+		{opsFD + 0x15, opsFD + 0x22, operandLane, 1, 1},        // of a lane
+		{opsFD + 0x52, opsFD + 0x52, operandNone, 3, 1},        // v128.bitselect
+		{opsFD + 0x54, opsFD + 0x57, operandAddressLane, 2, 1}, // loads of a lane
+		{opsFD + 0x58, opsFD + 0x5b, operandAddressLane, 2, 0}, // stores of a lane
+		{opsFD + 0x5c, opsFD + 0x5d, operandAddress, 1, 1},
 	} {
 		for o := s.from; o <= s.to; o++ {
-			of[o] = shape{s.operand, s.takes, s.leaves}
+			ops[o] = shape{s.operand, s.pops, s.pushes}
 		}
 	}
 	for _, two := range [...][2]Op{
@@ -182,17 +182,17 @@ func allShapes() (of [Ops]shape) {
 		{0x6b, 0x73}, {0x76, 0x79}, {0x7b, 0x7b}, {0x82, 0x82}, {0x85, 0x86}, {0x8b, 0x93}, {0x95, 0x99}, {0x9b, 0x9f}, {0xab, 0xae}, {0xb1, 0xb1},
 		{0xb5, 0xba}, {0xbc, 0xbf}, {0xcb, 0xce}, {0xd1, 0xd1}, {0xd5, 0xdf}, {0xe4, 0xeb}, {0xf0, 0xf7},
 	} {
-		for o := behindFD + two[0]; o <= behindFD+two[1]; o++ {
-			of[o].takes = 2
+		for o := opsFD + two[0]; o <= opsFD+two[1]; o++ {
+			ops[o].pops = 2
 		}
 	}
 	for _, o := range [...]Op{ // never given out, or only to relaxed vectors
 		0x9a, 0xa2, 0xa5, 0xa6, 0xaf, 0xb0, 0xb2, 0xb3, 0xb4, 0xbb,
 		0xc2, 0xc5, 0xc6, 0xcf, 0xd0, 0xd2, 0xd3, 0xd4, 0xe2, 0xee,
 	} {
-		of[behindFD+o] = shape{}
+		ops[opsFD+o] = shape{}
 	}
-	return of
+	return ops
 }
 
 // featureOf says what an unknown opcode belongs to.

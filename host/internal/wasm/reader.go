@@ -85,16 +85,16 @@ func (r *Reader) Byte() byte {
 		r.pos++
 		return r.b[r.pos-1]
 	}
-	return r.cut()
+	return r.truncated()
 }
 
-func (r *Reader) cut() byte {
+func (r *Reader) truncated() byte {
 	r.Fail(Damaged, "it breaks off")
 	return 0
 }
 
-// Take cuts the next n bytes off.
-func (r *Reader) Take(n uint32) []byte {
+// Bytes cuts the next n bytes off.
+func (r *Reader) Bytes(n uint32) []byte {
 	if uint64(n) > uint64(r.Left()) {
 		r.Fail(Damaged, "a part of %d bytes is declared where %d remain", n, r.Left())
 		return nil
@@ -178,11 +178,11 @@ func (r *Reader) Index(what string, n int) uint32 {
 }
 
 // Name reads a text of at most MaxName bytes.
-func (r *Reader) Name() string { return string(r.PassName()) }
+func (r *Reader) Name() string { return string(r.NameBytes()) }
 
-// PassName is Name without a copy.
-func (r *Reader) PassName() []byte {
-	p := r.Take(r.U32())
+// NameBytes is Name without a copy.
+func (r *Reader) NameBytes() []byte {
+	p := r.Bytes(r.U32())
 	if len(p) > MaxName {
 		r.Fail(TooBig, "a name of %d bytes; %d are taken", len(p), MaxName)
 		return nil

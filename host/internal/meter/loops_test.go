@@ -33,7 +33,7 @@ func TestHeadsOfLoopsArePaidBefore(t *testing.T) {
 		m := walkedThrough(t, b)
 		paid := 0
 		for _, l := range m.loops {
-			if head := m.segments[l.head]; head.moved && head.price == 0 {
+			if head := m.segments[l.head]; head.paidElsewhere && head.price == 0 {
 				paid++
 			}
 		}
@@ -53,7 +53,7 @@ func walkedThrough(t *testing.T, b *build) *module {
 	if err != nil {
 		t.Fatal(err)
 	}
-	m := newModule(in, Options{}, together)
+	m := newModule(in, Options{}, gathered)
 	if err := m.rewrite(); err != nil {
 		t.Fatal(err)
 	}
