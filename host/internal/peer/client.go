@@ -20,61 +20,60 @@ import (
 	"github.com/wasmjob/wasmjob/host/internal/module"
 )
 
-// ErrNoPeer is the error when there is nobody to ask.
+// ErrNoPeer reports that there is no address to fetch from.
 var ErrNoPeer = errors.New("no other server offers modules")
 
 // Bounds of a client.
 const (
 	dialTimeout  = 5 * time.Second
-	fetchTimeout = 2 * time.Minute // of one peer
-	maxPeers     = 16              // peers, for one module
+	fetchTimeout = 2 * time.Minute // for one peer
+	maxPeers     = 16              // for one module
 	maxAddress   = 256             // bytes
-	maxReason    = 200             // bytes of a refusal that are shown
+	maxReason    = 200             // bytes of a refusal in an error
 )
 
-// Store keeps what was fetched.
+// Store keeps modules.
 type Store interface {
-	// PutAs keeps what r gives, at most limit bytes, if it has the digest.
+	// PutAs stores the bytes of r, at most limit, if they have the digest.
 	PutAs(r io.Reader, digest string, limit int64) error
 }
 
-// ClientOptions say how a Client asks.
+// ClientOptions are the settings of a Client.
 type ClientOptions struct {
-	Token string       // as in ServerOptions
-	Store Store        // for Fetch alone
-	Limit int64        // bytes of a module
+	Token string       // shared by all servers
+	Store Store        // used by Fetch only
+	Limit int64        // maximum bytes of a module
 	Log   *slog.Logger // nil discards
 }
 
-// Client fetches modules from other servers, or brings them there.
+// Client fetches modules from other servers and uploads modules to them.
 type Client struct {
 	o         ClientOptions
 	transport *http.Transport
 }
 
-// NewClient makes one; Close it.
+// NewClient returns a Client. The caller must close it.
 func NewClient(o ClientOptions) *Client {
 	if o.Log == nil {
 		o.Log = slog.New(slog.DiscardHandler)
 	}
 	return &Client{o: o, transport: &http.Transport{
-		// Servers of one cluster meet directly: no proxy.
+		// The servers of a cluster connect directly, without a proxy.
 		DialContext:            (&net.Dialer{Timeout: dialTimeout}).DialContext,
 		ResponseHeaderTimeout:  headTimeout,
 		MaxResponseHeaderBytes: maxHead,
-		ExpectContinueTimeout:  headTimeout, // a module is not sent to who refuses it
-		DisableCompression:     true,        // few bytes would become many
+		ExpectContinueTimeout:  headTimeout, // send a module only after the server accepts it
+		DisableCompression:     true,        // a few compressed bytes could become many
 		IdleConnTimeout:        idleTimeout,
 	}}
 }
 
-// Close ends the connections that nobody uses.
+// Close closes idle connections.
 func (c *Client) Close() { c.transport.CloseIdleConnections() }
 
-// Fetch asks one peer after the other, in random order, until one has sent the
-// module, and leaves it in the store. The error says of each peer what it did.
-// Addresses come from the registry, so whoever writes there may have made them
-// up.
+// Fetch requests a module from one address after the other, in random order, until
+// one server has sent it, and puts it into the store. The error lists the failure of
+// each peer. Addresses come from the registry and may be false.
 func (c *Client) Fetch(ctx context.Context, digest string, addresses []string) error {
 	peers := slices.Clone(addresses)
 	slices.Sort(peers)
@@ -99,7 +98,7 @@ func (c *Client) Fetch(ctx context.Context, digest string, addresses []string) e
 	return fmt.Errorf("fetch module %s: %w", digest, errors.Join(errs...))
 }
 
-// newRequest is what one server understands.
+// newRequest returns a signed request for a module.
 func (c *Client) newRequest(ctx context.Context, method, address, digest string, body io.Reader) (*http.Request, error) {
 	r, err := http.NewRequestWithContext(ctx, method, "http://"+address+modulesPath+digest, body)
 	if err != nil {
@@ -112,9 +111,9 @@ func (c *Client) newRequest(ctx context.Context, method, address, digest string,
 	return r, nil
 }
 
-// Upload gives a module to the server at an address, which then has it. Only a
-// server that shows that it knows the token is given any: addresses come from the
-// registry, and code is nobody else's business.
+// Upload sends a module to the server at address, unless the server has it. It sends
+// a module only to a server that proves that it knows the token: an address in the
+// registry may be false, and the code of jobs is confidential.
 func (c *Client) Upload(ctx context.Context, wasm []byte, address string) error {
 	if err := CheckAddress(address); err != nil {
 		return err
@@ -133,17 +132,17 @@ func (c *Client) Upload(ctx context.Context, wasm []byte, address string) error 
 	r.Header.Set("Expect", "100-continue")
 	resp, err := c.transport.RoundTrip(r)
 	if err != nil {
-		return fmt.Errorf("bring the module: %w", err)
+		return fmt.Errorf("upload the module: %w", err)
 	}
 	defer func() { _ = resp.Body.Close() }()
 	if resp.StatusCode != http.StatusNoContent {
-		return fmt.Errorf("it answers %d: %s", resp.StatusCode, reason(resp.Body))
+		return fmt.Errorf("it answered %d: %s", resp.StatusCode, reason(resp.Body))
 	}
 	return nil
 }
 
-// authenticate has a server show that it knows the token, and tells whether it has a
-// module already.
+// authenticate requires the server at address to prove that it knows the token. It
+// reports whether the server has the module.
 func (c *Client) authenticate(ctx context.Context, digest, address string) (has bool, err error) {
 	r, err := c.newRequest(ctx, http.MethodHead, address, digest, http.NoBody)
 	if err != nil {
@@ -151,17 +150,17 @@ func (c *Client) authenticate(ctx context.Context, digest, address string) (has 
 	}
 	resp, err := c.transport.RoundTrip(r)
 	if err != nil {
-		return false, fmt.Errorf("ask for the module: %w", err)
+		return false, fmt.Errorf("request the module: %w", err)
 	}
 	defer func() { _ = resp.Body.Close() }()
 	proof := proofOf(c.o.Token, r.Header.Get("Authorization"))
 	if c.o.Token == "" || !hmac.Equal([]byte(resp.Header.Get(proofHeader)), []byte(proof)) {
-		return false, fmt.Errorf("it answers %d: it has another token, or none, or its clock differs by minutes", resp.StatusCode)
+		return false, fmt.Errorf("it answered %d without proof of the token: check that both servers have the same token, and their clocks", resp.StatusCode)
 	}
 	return resp.StatusCode == http.StatusOK, nil
 }
 
-// fetchFrom asks one peer.
+// fetchFrom fetches a module from one peer.
 func (c *Client) fetchFrom(ctx context.Context, digest, address string) (err error) {
 	if err := CheckAddress(address); err != nil {
 		return err
@@ -172,27 +171,27 @@ func (c *Client) fetchFrom(ctx context.Context, digest, address string) (err err
 	if err != nil {
 		return err
 	}
-	resp, err := c.transport.RoundTrip(r) // and no client, which would follow redirects
+	resp, err := c.transport.RoundTrip(r) // an http.Client would follow redirects
 	if err != nil {
-		return fmt.Errorf("ask for the module: %w", err)
+		return fmt.Errorf("request the module: %w", err)
 	}
-	// Not read to its end, which could take for ever.
+	// Closed without reading the rest, which could take forever.
 	defer func() { _ = resp.Body.Close() }()
 	switch {
 	case resp.StatusCode != http.StatusOK:
-		return fmt.Errorf("it answers %d: %s", resp.StatusCode, reason(resp.Body))
+		return fmt.Errorf("it answered %d: %s", resp.StatusCode, reason(resp.Body))
 	case resp.ContentLength > c.o.Limit:
-		return fmt.Errorf("it has %d bytes, the limit is %d", resp.ContentLength, c.o.Limit)
+		return fmt.Errorf("the module has %d bytes; the limit is %d", resp.ContentLength, c.o.Limit)
 	}
 	if err := c.o.Store.PutAs(resp.Body, digest, c.o.Limit); err != nil {
-		return fmt.Errorf("take the module: %w", err)
+		return fmt.Errorf("store the module: %w", err)
 	}
 	return nil
 }
 
-// reason is what a peer says, as far as it can be shown.
+// reason returns the text of a refusal in printable form.
 func reason(body io.Reader) string {
-	b, _ := io.ReadAll(io.LimitReader(body, maxReason)) // what was read until then will do
+	b, _ := io.ReadAll(io.LimitReader(body, maxReason)) // a part of the text is enough
 	return strings.Map(func(r rune) rune {
 		if !unicode.IsPrint(r) {
 			return ' '
@@ -201,19 +200,19 @@ func reason(body io.Reader) string {
 	}, strings.TrimSpace(strings.ToValidUTF8(string(b), "?")))
 }
 
-// CheckAddress refuses what is no host with a port.
+// CheckAddress returns an error if address is not a host with a port.
 func CheckAddress(address string) error {
 	host, port, err := net.SplitHostPort(address)
 	if err != nil || len(address) > maxAddress || host == "" || strings.ContainsAny(host, "/@?#\\ ") {
-		return errors.New(`that is no address: it is written as "10.0.0.7:7071"`)
+		return errors.New(`not an address: write it as "10.0.0.7:7071"`)
 	}
 	for _, r := range host {
 		if r <= ' ' || r >= 0x7f {
-			return errors.New("that is no address: the host has characters that no host has")
+			return errors.New("not an address: the host has invalid characters")
 		}
 	}
 	if n, err := strconv.ParseUint(port, 10, 16); err != nil || n == 0 {
-		return errors.New("that is no address: the port is a number from 1 to 65535")
+		return errors.New("not an address: the port must be a number from 1 to 65535")
 	}
 	return nil
 }

@@ -8,7 +8,7 @@ import (
 	"github.com/wasmjob/wasmjob/host/internal/module"
 )
 
-// slotConn gives its slot back when it is closed.
+// slotConn is a connection that frees its slot when it is closed.
 type slotConn struct {
 	net.Conn
 	slots chan struct{}
@@ -18,7 +18,7 @@ type slotConn struct {
 // Close implements net.Conn.
 func (c *slotConn) Close() error {
 	c.once.Do(func() { <-c.slots })
-	return c.Conn.Close() //nolint:wrapcheck // it stands for the connection itself
+	return c.Conn.Close() //nolint:wrapcheck // it behaves like the connection itself
 }
 
 const modulesPath = "/modules/"

@@ -1,17 +1,17 @@
-// Package peer passes modules between servers: whoever has the bytes of a job's
-// module gives them to whoever asks for their digest, and an operator brings new
-// ones to servers the same way. It is not for judging or running modules, and it
-// knows no registry: of whom to ask is told to it, and whether a digest may be
-// given is asked of the Shelf.
+// Package peer transfers modules between servers. A server that has a module sends
+// it to any server that requests its digest, and operators upload new modules the
+// same way. The package does not check or run modules, and it does not use the
+// registry: callers give it addresses, and a ModuleReader decides which modules
+// other servers may read.
 //
-// What a peer sends is trusted in nothing. It is read up to a bound and within a
-// time, and kept only if it has the digest that was asked for; a redirect is
-// never followed. Who asks proves that it knows the token of the servers without
-// sending it, so that a false address in the registry learns nothing; and who is
-// to be brought a module proves it first.
+// A client does not trust a server. It reads an answer up to a size and a time
+// limit, never follows a redirect, and stores a module only if it has the requested
+// digest. A signature proves that the client knows the token of the servers without
+// sending the token, so a false address in the registry reveals nothing. Before an
+// upload the server proves the same to the client.
 //
-// Flow: Server.Run answers GET /modules/{sha256} from the Shelf; Client.Fetch
-// asks one address after the other in random order and puts what it gets into
-// the Store. Client.Bring asks one address with HEAD, then sends PUT
-// /modules/{sha256}, and the Server there puts it into its own Store.
+// Flow: Server.Serve answers GET /modules/{sha256} from the ModuleReader;
+// Client.Fetch tries addresses in random order and puts the module into the Store.
+// Client.Upload first sends HEAD to an address, then PUT /modules/{sha256}, and the
+// server there puts the module into its own Store.
 package peer

@@ -25,7 +25,7 @@ func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 
 const limit = 1 << 10
 
-// newStore is a store with these modules.
+// newStore returns a store that contains the given modules.
 func newStore(t *testing.T, modules ...string) *module.Store {
 	t.Helper()
 	s, err := module.Open(filepath.Join(t.TempDir(), "modules"))
@@ -40,7 +40,7 @@ func newStore(t *testing.T, modules ...string) *module.Store {
 	return s
 }
 
-// serve runs a server until the test ends, and gives its address.
+// serve runs a server until the test ends and returns its address.
 func serve(t *testing.T, o ServerOptions) string {
 	t.Helper()
 	l, err := Listen(t.Context(), "127.0.0.1:0", o.Token)
@@ -191,11 +191,11 @@ func TestBadPeersAreFailedAttempts(t *testing.T) {
 		}, "unexpected EOF"},
 		{"redirects", func(w http.ResponseWriter, r *http.Request) {
 			http.Redirect(w, r, "http://"+good+r.URL.Path, http.StatusFound)
-		}, "it answers 302"},
+		}, "it answered 302"},
 		{"refuses_with_junk", func(w http.ResponseWriter, _ *http.Request) {
 			w.WriteHeader(500)
 			_, _ = w.Write(bytes.Repeat([]byte("\x1b[31mred\xff\n"), 10_000))
-		}, "it answers 500"},
+		}, "it answered 500"},
 		{"large_head", func(w http.ResponseWriter, _ *http.Request) { w.Header().Set("X", strings.Repeat("x", 1<<20)) }, "exceeded"},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
@@ -264,10 +264,10 @@ func TestUpload(t *testing.T) {
 		stored, refused string
 	}{
 		{name: "brought", server: token, token: token, wasm: hello, stored: "hello"},
-		{name: "large", server: token, token: token, wasm: make([]byte, limit+1), refused: "it answers 413: the limit is 1024 bytes"},
-		{name: "wrong_token", server: token, token: "other", wasm: hello, refused: "it answers 403: it has another token"},
-		{name: "unsigned", server: token, wasm: hello, refused: "it answers 403"},
-		{name: "server_without_token", token: token, wasm: hello, refused: "it answers 404: it has another token, or none"},
+		{name: "large", server: token, token: token, wasm: make([]byte, limit+1), refused: "it answered 413: the module is too big; the limit is 1024 bytes"},
+		{name: "wrong_token", server: token, token: "other", wasm: hello, refused: "it answered 403 without proof of the token"},
+		{name: "unsigned", server: token, wasm: hello, refused: "it answered 403"},
+		{name: "server_without_token", token: token, wasm: hello, refused: "it answered 404 without proof of the token"},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
 			t.Parallel()
@@ -284,7 +284,7 @@ func TestUpload(t *testing.T) {
 	}
 }
 
-// Nobody who does not know the token is sent a module.
+// A server without the token receives no module.
 func TestOnlyServersWithTheTokenGetModules(t *testing.T) {
 	t.Parallel()
 	asked := make(chan string, 10)
@@ -294,7 +294,7 @@ func TestOnlyServersWithTheTokenGetModules(t *testing.T) {
 		w.WriteHeader(http.StatusNotFound)
 	})
 	err := newClient(t, "open sesame", nil).Upload(t.Context(), []byte("hello"), listener)
-	if err == nil || !strings.Contains(err.Error(), "it has another token") {
+	if err == nil || !strings.Contains(err.Error(), "without proof of the token") {
 		t.Error(err)
 	}
 	if method := <-asked; method != http.MethodHead || len(asked) > 0 {
@@ -302,8 +302,8 @@ func TestOnlyServersWithTheTokenGetModules(t *testing.T) {
 	}
 }
 
-// What is brought is kept only if it is what was signed, and only up to the
-// bound.
+// A server stores an uploaded module only if it has the signed digest and is not
+// too big.
 func TestUploadRefusesBadModules(t *testing.T) {
 	t.Parallel()
 	const token = "open sesame"
@@ -347,7 +347,7 @@ func TestUploadRefusesBadModules(t *testing.T) {
 	}
 }
 
-// The token itself never reaches whoever is asked.
+// A client never sends the token itself.
 func TestTokenIsNotSent(t *testing.T) {
 	t.Parallel()
 	const token = "open sesame"
@@ -364,7 +364,7 @@ func TestTokenIsNotSent(t *testing.T) {
 		t.Error(request)
 	}
 	if target := serve(t, ServerOptions{Token: token, Modules: newStore(t, "hello")}); verify(headerOf(request), token, schemeFetch, target, digest, time.Now()) {
-		t.Error("what one server was told counts at another")
+		t.Error("a signature for one server is valid at another")
 	}
 }
 
@@ -383,7 +383,7 @@ func TestCheckAddress(t *testing.T) {
 	}
 	for _, wrong := range []string{"", "10.0.0.7", ":7071", "a:0", "a:65536", "a:http", "a/b:1", "u@h:1", "a b:1", "h\n:1", "ä:1", strings.Repeat("a", 300) + ":1"} {
 		if CheckAddress(wrong) == nil {
-			t.Errorf("%q passes for an address", wrong)
+			t.Errorf("%q is accepted as an address", wrong)
 		}
 	}
 }

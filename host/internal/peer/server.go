@@ -15,18 +15,18 @@ import (
 	"github.com/wasmjob/wasmjob/host/internal/module"
 )
 
-// ModuleReader has the modules that other servers may have.
+// ModuleReader opens the modules that other servers may read.
 type ModuleReader interface {
-	// Open gives the bytes of a module and how many they are. Any error means
-	// that there is none for others.
+	// Open returns the bytes of a module and their number. Any error means that
+	// other servers cannot have the module.
 	Open(digest string) (io.ReadCloser, int64, error)
 }
 
-// Bounds of a server. Each of them is generous to an honest peer: a module is
-// asked for once by each server.
+// Limits of a server. Each leaves room for every well-behaved peer, since a server
+// fetches a module once.
 const (
 	maxConnections  = 64
-	maxTransfers    = 8 // modules at once
+	maxTransfers    = 8 // at the same time
 	maxHead         = 8 << 10
 	headTimeout     = 10 * time.Second
 	transferTimeout = 2 * time.Minute
@@ -34,25 +34,25 @@ const (
 	shutdownTimeout = time.Second
 )
 
-// ServerOptions say what a Server does.
+// ServerOptions are the settings of a Server.
 type ServerOptions struct {
-	Address string // as others reach it, host and port: it is part of what they sign
-	Token   string // that all servers share; empty: whoever reaches the address may ask
+	Address string // host and port under which other servers reach this one; part of signatures
+	Token   string // shared by all servers; "": requests need no signature
 	Modules ModuleReader
-	// Store takes modules that operators bring, of at most Limit bytes. Nobody can
-	// bring any if it is nil, or if there is no token.
+	// Store keeps modules that operators upload, each of at most Limit bytes.
+	// Without a Store or a Token the server accepts no uploads.
 	Store Store
 	Limit int64
 	Log   *slog.Logger // nil discards
 }
 
-// Server gives modules to others, and takes them from operators.
+// Server sends modules to other servers, and receives modules from operators.
 type Server struct {
 	o         ServerOptions
-	transfers chan struct{} // one for each module that is on its way
+	transfers chan struct{} // one slot for each transfer in progress
 }
 
-// NewServer makes one; nothing starts before Serve.
+// NewServer returns a Server. It is idle until Serve is called.
 func NewServer(o ServerOptions) *Server {
 	if o.Log == nil {
 		o.Log = slog.New(slog.DiscardHandler)
@@ -60,21 +60,20 @@ func NewServer(o ServerOptions) *Server {
 	return &Server{o: o, transfers: make(chan struct{}, maxTransfers)}
 }
 
-// Listen opens the address on which modules are given. Without a token it must
-// be one of this machine's own, which no other machine reaches: the code of jobs
-// is nobody else's business.
+// Listen listens on the address from which modules are served. Without a token the
+// address must be a loopback address, because the code of jobs is confidential.
 func Listen(ctx context.Context, address, token string) (net.Listener, error) {
 	l, err := new(net.ListenConfig).Listen(ctx, "tcp", address)
 	if err != nil {
-		return nil, fmt.Errorf("listen for other servers: %w", err)
+		return nil, fmt.Errorf("listen for peers: %w", err)
 	}
 	if at, err := netip.ParseAddrPort(l.Addr().String()); token == "" && (err != nil || !at.Addr().Unmap().IsLoopback()) {
-		return nil, errors.Join(fmt.Errorf("listen for other servers: %s can be reached from other machines, and there is no token", address), l.Close())
+		return nil, errors.Join(fmt.Errorf("listen for peers: other machines can reach %s; set a token, or listen on a loopback address", address), l.Close())
 	}
 	return l, nil
 }
 
-// Serve answers until ctx ends, and closes l. Nothing that it started is left
+// Serve answers requests until ctx ends, and closes l. All its goroutines have ended
 // when it returns.
 func (s *Server) Serve(ctx context.Context, l net.Listener) error {
 	server := &http.Server{
@@ -91,35 +90,35 @@ func (s *Server) Serve(ctx context.Context, l net.Listener) error {
 	case <-ctx.Done():
 		shutdownCtx, cancel := context.WithTimeout(context.WithoutCancel(ctx), shutdownTimeout)
 		defer cancel()
-		_ = server.Shutdown(shutdownCtx) // that somebody is cut off is no fault: it asks another
+		_ = server.Shutdown(shutdownCtx) // an interrupted client fetches from another server
 		err = <-served
 	}
 	err = errors.Join(err, server.Close())
-	for range cap(s.transfers) { // those that have not noticed yet
+	for range cap(s.transfers) { // wait for the transfers in progress
 		s.transfers <- struct{}{}
 	}
 	if ctx.Err() != nil {
 		return nil
 	}
-	return fmt.Errorf("give modules to other servers: %w", err)
+	return fmt.Errorf("serve modules to peers: %w", err)
 }
 
-// ServeHTTP answers one request.
+// ServeHTTP implements http.Handler.
 func (s *Server) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	digest, ok := digestOf(r.URL.Path)
 	switch {
 	case !ok || r.URL.RawQuery != "":
-		refuse(w, http.StatusNotFound, "there is nothing but /modules/{sha256}")
+		refuse(w, http.StatusNotFound, "not found; the only path is /modules/{sha256}")
 		return
 	case r.Method == http.MethodPut && (s.o.Store == nil || s.o.Token == ""):
-		refuse(w, http.StatusMethodNotAllowed, "modules can only be read here: this server has no token")
+		refuse(w, http.StatusMethodNotAllowed, "this server accepts no uploads, since it has no token")
 		return
 	case r.Method != http.MethodGet && r.Method != http.MethodHead && r.Method != http.MethodPut:
 		w.Header().Set("Allow", "GET, HEAD, PUT")
-		refuse(w, http.StatusMethodNotAllowed, "modules can be read and brought")
+		refuse(w, http.StatusMethodNotAllowed, "use GET, HEAD or PUT")
 		return
 	case s.o.Token != "" && !verify(r.Header.Get("Authorization"), s.o.Token, schemeOf(r.Method), s.o.Address, digest, time.Now()):
-		refuse(w, http.StatusForbidden, "the request is not signed with the token of these servers for "+s.o.Address+", or the clocks differ by minutes")
+		refuse(w, http.StatusForbidden, "the signature is not valid for "+s.o.Address+": check the token of both servers and their clocks")
 		return
 	}
 	if s.o.Token != "" {
@@ -130,7 +129,7 @@ func (s *Server) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		defer func() { <-s.transfers }()
 	default:
 		w.Header().Set("Retry-After", "1")
-		refuse(w, http.StatusServiceUnavailable, "too many modules are on their way")
+		refuse(w, http.StatusServiceUnavailable, "too many transfers in progress; try again")
 		return
 	}
 	if r.Method == http.MethodPut {
@@ -140,32 +139,33 @@ func (s *Server) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	s.send(w, r, digest)
 }
 
-// receive keeps a module that an operator brings. It runs nowhere by that: which
-// module a job has is in the registry.
+// receive stores a module that an operator uploads. Storing it runs nothing: the
+// registry decides which module a job uses.
 func (s *Server) receive(w http.ResponseWriter, r *http.Request, digest string) {
 	if r.ContentLength > s.o.Limit {
-		refuse(w, http.StatusRequestEntityTooLarge, fmt.Sprintf("the limit is %d bytes", s.o.Limit))
+		refuse(w, http.StatusRequestEntityTooLarge, fmt.Sprintf("the module is too big; the limit is %d bytes", s.o.Limit))
 		return
 	}
-	// Until here whoever sends has had as long as a head needs.
+	// Until here the read deadline was that of the request's head.
 	if err := http.NewResponseController(w).SetReadDeadline(time.Now().Add(transferTimeout)); err != nil {
-		refuse(w, http.StatusInternalServerError, "it cannot be read")
+		refuse(w, http.StatusInternalServerError, "the request cannot be read")
 		return
 	}
 	switch err := s.o.Store.PutAs(r.Body, digest, s.o.Limit); {
 	case errors.Is(err, module.ErrPin):
-		refuse(w, http.StatusUnprocessableEntity, "it does not have the sha256 that was signed")
+		refuse(w, http.StatusUnprocessableEntity, "the module does not have the signed sha256")
 	case errors.Is(err, module.ErrTooBig):
-		refuse(w, http.StatusRequestEntityTooLarge, fmt.Sprintf("the limit is %d bytes", s.o.Limit))
+		refuse(w, http.StatusRequestEntityTooLarge, fmt.Sprintf("the module is too big; the limit is %d bytes", s.o.Limit))
 	case err != nil:
-		s.o.Log.Warn("a module that was brought could not be kept", "module", digest, "peer", r.RemoteAddr, "error", err)
-		refuse(w, http.StatusInternalServerError, "it could not be kept, see this server's log")
+		s.o.Log.Warn("cannot store an uploaded module", "module", digest, "peer", r.RemoteAddr, "error", err)
+		refuse(w, http.StatusInternalServerError, "the module could not be stored; see this server's log")
 	default:
-		s.o.Log.Info("module brought by an operator", "module", digest, "peer", r.RemoteAddr, "bytes", r.ContentLength)
+		s.o.Log.Info("module uploaded by an operator", "module", digest, "peer", r.RemoteAddr, "bytes", r.ContentLength)
 		w.WriteHeader(http.StatusNoContent)
 	}
 }
 
+// send answers a GET or HEAD request for a module.
 func (s *Server) send(w http.ResponseWriter, r *http.Request, digest string) {
 	body, size, err := s.o.Modules.Open(digest)
 	if err != nil {
@@ -174,7 +174,7 @@ func (s *Server) send(w http.ResponseWriter, r *http.Request, digest string) {
 	}
 	defer func() {
 		if err := body.Close(); err != nil {
-			s.o.Log.Warn("a module was not closed", "module", digest, "error", err)
+			s.o.Log.Warn("cannot close a module", "module", digest, "error", err)
 		}
 	}()
 	h := w.Header()
@@ -185,21 +185,22 @@ func (s *Server) send(w http.ResponseWriter, r *http.Request, digest string) {
 		return
 	}
 	if _, err := io.Copy(w, body); err != nil {
-		s.o.Log.Debug("a server did not take the whole module", "module", digest, "peer", r.RemoteAddr, "error", err)
+		s.o.Log.Debug("module was not sent completely", "module", digest, "peer", r.RemoteAddr, "error", err)
 		return
 	}
-	s.o.Log.Info("module given to another server", "module", digest, "peer", r.RemoteAddr, "bytes", size)
+	s.o.Log.Info("module sent to another server", "module", digest, "peer", r.RemoteAddr, "bytes", size)
 }
 
+// refuse answers a request with an error.
 func refuse(w http.ResponseWriter, status int, text string) {
 	h := w.Header()
 	h.Set("Content-Type", "text/plain; charset=utf-8")
 	w.WriteHeader(status)
-	_, _ = io.WriteString(w, text+"\n") // whoever does not read it does not want it
+	_, _ = io.WriteString(w, text+"\n") // the client may be gone
 }
 
-// limitedListener accepts no more connections than it has slots; the others wait in the
-// kernel.
+// limitedListener accepts as many connections as it has slots. Further connections
+// wait in the kernel's queue.
 type limitedListener struct {
 	net.Listener
 	slots chan struct{}
@@ -216,7 +217,7 @@ func (b *limitedListener) Accept() (net.Conn, error) {
 	c, err := b.Listener.Accept()
 	if err != nil {
 		<-b.slots
-		return nil, err //nolint:wrapcheck // net/http judges it by its type
+		return nil, err //nolint:wrapcheck // net/http examines its type
 	}
 	return &slotConn{Conn: c, slots: b.slots}, nil
 }

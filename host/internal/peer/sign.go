@@ -10,8 +10,8 @@ import (
 	"time"
 )
 
-// The schemes of the header Authorization. Who was allowed to read is not
-// thereby allowed to bring.
+// Schemes of the Authorization header. They differ, so that a signature for
+// reading a module cannot be used to upload one.
 const (
 	schemeFetch  = "wasmjobd-peer"
 	schemeUpload = "wasmjobd-bring"
@@ -24,13 +24,13 @@ func schemeOf(method string) string {
 	return schemeFetch
 }
 
-// maxAge is how old a signature may be, and how far the clocks of two servers
-// may be apart.
+// maxAge is the maximum age of a signature, and the maximum difference between the
+// clocks of two servers.
 const maxAge = 5 * time.Minute
 
-// sign proves knowledge of the token for one module, one server and one moment.
-// It names the server that is asked: what one server is told cannot be said to
-// another.
+// sign returns a signature for one module, one server and one moment. It names the
+// server, so that no server can present a signature that it has received to another
+// one.
 func sign(token, scheme, server, digest string, at time.Time) string {
 	when := strconv.FormatInt(at.Unix(), 10)
 	return scheme + " " + when + " " + hex.EncodeToString(mac(token, scheme, server, digest, when))
@@ -43,18 +43,18 @@ func mac(token, scheme, server, digest, when string) []byte {
 	return h.Sum(nil)
 }
 
-// proofHeader is where who was asked shows that it knows the token, too.
+// proofHeader is the header in which a server proves that it knows the token.
 const proofHeader = "Wasmjobd-Proof"
 
-// proofOf answers a signature that was found right. Nobody else can, as it was made
-// for one server.
+// proofOf returns the proof for a verified signature. Only the server that the
+// signature was made for sees it, and can answer it.
 func proofOf(token, authorization string) string {
 	h := hmac.New(sha256.New, []byte(token))
 	h.Write([]byte("wasmjobd-proof\n" + authorization))
 	return hex.EncodeToString(h.Sum(nil))
 }
 
-// verify tells whether header is a signature as sign makes it.
+// verify reports whether header is a valid signature as returned by sign.
 func verify(header, token, scheme, server, digest string, now time.Time) bool {
 	parts := strings.Split(header, " ")
 	if len(parts) != 3 || parts[0] != scheme {
