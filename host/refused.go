@@ -17,7 +17,7 @@ import (
 // standard error. It compiles one module within bounds of its own, and returns
 // the exit code.
 func CompileApart(ctx context.Context, args []string, wasm io.Reader, say io.Writer) int {
-	return sandbox.CompileApart(ctx, args, wasm, say)
+	return sandbox.CompileInSubprocess(ctx, args, wasm, say)
 }
 
 // cacheDir is where a server keeps compiled modules.

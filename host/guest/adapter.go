@@ -93,7 +93,7 @@ func (a *Adapter) Do(ctx context.Context, r conformance.Request) (conformance.An
 	if err != nil {
 		return conformance.Answer{}, err
 	}
-	a.engine.ForgetLines() // each request stands for itself
+	a.engine.ResetLogLimits() // each request stands for itself
 	said := &lines{}
 	switch r.Kind {
 	case "":

@@ -19,6 +19,7 @@ var worded = []string{
 	"host/internal/module",
 	"host/internal/outbound",
 	"host/internal/peer",
+	"host/internal/sandbox",
 	"host/internal/wasm",
 	"host/internal/workers",
 }

@@ -32,7 +32,7 @@ const answersAt = 0xe000
 // put places data in the memory of the guest.
 func (a *asking) put(s string) int64 {
 	at := a.room(len(s))
-	a.b.at(at, s)
+	a.b.putData(at, s)
 	return at
 }
 
@@ -124,19 +124,19 @@ func (a *asking) wants(t *testing.T, c job.Call, want ...int64) ([]byte, job.Out
 	return mem, out
 }
 
-// shelf is a state that is kept in memory.
-type shelf struct {
+// fakeState is a state that is kept in memory.
+type fakeState struct {
 	values        map[string][]byte
 	loads, saves  int
 	noLoad, noSav error
 }
 
-func (s *shelf) Load(context.Context) (map[string][]byte, error) {
+func (s *fakeState) Load(context.Context) (map[string][]byte, error) {
 	s.loads++
 	return maps.Clone(s.values), s.noLoad
 }
 
-func (s *shelf) Save(_ context.Context, values map[string][]byte) error {
+func (s *fakeState) Save(_ context.Context, values map[string][]byte) error {
 	s.saves++
 	if s.noSav == nil {
 		s.values = values
@@ -144,7 +144,7 @@ func (s *shelf) Save(_ context.Context, values map[string][]byte) error {
 	return s.noSav
 }
 
-func (s *shelf) String() string {
+func (s *fakeState) String() string {
 	var b strings.Builder
 	for _, key := range slices.Sorted(maps.Keys(s.values)) {
 		b.WriteString(key + "=" + string(s.values[key]) + " ")
@@ -198,7 +198,7 @@ func (n *network) Do(ctx context.Context, r job.HTTPRequest) (*job.HTTPResponse,
 func granted(change func(*job.Call)) job.Call {
 	c := job.Call{
 		Config:  job.Config{Allow: job.Allow{State: true, Random: true, Clock: "real", Secrets: []string{"key", "lines"}, HTTP: []string{"https://a"}}},
-		State:   &shelf{},
+		State:   &fakeState{},
 		HTTP:    &network{},
 		Secrets: map[string]string{"key": "s3cret", "lines": "first line\nsecond line\n}\n", "hidden": "not granted"},
 	}

@@ -46,13 +46,13 @@ func assemblyFunctions() []assemblyFunction {
 	return all
 }
 
-// offerAssembly puts them into a runtime.
-func offerAssembly(ctx context.Context, rt wazero.Runtime) error {
+// exportAssembly puts them into a runtime.
+func exportAssembly(ctx context.Context, rt wazero.Runtime) error {
 	b := rt.NewHostModuleBuilder(envModule)
 	for _, f := range assemblyFunctions() {
 		b.NewFunctionBuilder().WithGoModuleFunction(api.GoModuleFunc(func(ctx context.Context, mod api.Module, stack []uint64) {
 			r := runOf(ctx)
-			r.goOn()
+			r.checkRunning()
 			r.calls++
 			f.body(ctx, r, mod.Memory(), stack)
 		}), valueTypesOf(f.typ.Params), valueTypesOf(f.typ.Results)).Export(f.name)
@@ -73,9 +73,9 @@ func assemblyText(r *run, mem api.Memory, ptr uint64) string {
 	if at < 4 {
 		panic(guestBug(fmt.Sprintf("there is no text at %#x", at)))
 	}
-	n := binary.LittleEndian.Uint32(bytesAt(mem, at-4, 4))
-	b := bytesAt(mem, at, n)
-	secrets := r.journal.secrets
+	n := binary.LittleEndian.Uint32(guestBytes(mem, at-4, 4))
+	b := guestBytes(mem, at, n)
+	secrets := r.log.secrets
 	cut := len(b) > maxAssembly
 	b = b[:min(len(b), maxAssembly+2*secrets.slack())]
 	units := make([]uint16, len(b)/2)
@@ -105,20 +105,20 @@ func assemblyTrace(ctx context.Context, r *run, mem api.Memory, s []uint64) {
 	if len(numbers) > 0 {
 		text += " " + strings.Join(numbers, ", ")
 	}
-	r.journal.write(ctx, slog.LevelInfo, text)
+	r.log.write(ctx, slog.LevelInfo, text)
 }
 
 func assemblyLog(level slog.Level) body {
 	return func(ctx context.Context, r *run, mem api.Memory, s []uint64) {
-		r.journal.write(ctx, level, assemblyText(r, mem, s[0]))
+		r.log.write(ctx, level, assemblyText(r, mem, s[0]))
 	}
 }
 
 // assemblySeed starts the guest's own random numbers.
 func assemblySeed(_ context.Context, r *run, _ api.Memory, s []uint64) {
-	var b [8]byte
-	if _, err := (dice{r.in}).Read(b[:]); err != nil { // never, for either source
+	var seed [8]byte
+	if _, err := (randomSource{r.in}).Read(seed[:]); err != nil { // never, for either source
 		panic(guestBug("there are no random numbers"))
 	}
-	s[0] = math.Float64bits(float64(binary.LittleEndian.Uint64(b[:]) >> 11))
+	s[0] = math.Float64bits(float64(binary.LittleEndian.Uint64(seed[:]) >> 11))
 }

@@ -33,8 +33,8 @@ func (b *builder) assembly(name string) uint32 {
 func TestAssemblyAbort(t *testing.T) {
 	t.Parallel()
 	abort := func(message, file int64) job.Outcome {
-		b := (&builder{}).at(16, assemblyData("it bröke \U0001f600")).at(100, assemblyData("a.ts"))
-		b.at(200, "\xff\xff\xff\xff")
+		b := (&builder{}).putData(16, assemblyData("it bröke \U0001f600")).putData(100, assemblyData("a.ts"))
+		b.putData(200, "\xff\xff\xff\xff")
 		f := b.assembly("abort")
 		return runOnce(t, b.job(invokes(f, message, file, 12, 34), i32(0)), job.Call{})
 	}
@@ -47,7 +47,7 @@ func TestAssemblyAbort(t *testing.T) {
 
 func TestAssemblyLogs(t *testing.T) {
 	t.Parallel()
-	b := (&builder{}).at(16, assemblyData("words"))
+	b := (&builder{}).putData(16, assemblyData("words"))
 	trace, warn := b.assembly("trace"), b.assembly("console.warn")
 	f64 := func(v float64) []byte { return binary.LittleEndian.AppendUint64([]byte{0x44}, math.Float64bits(v)) }
 	numbers := slices.Concat(f64(1.5), f64(2), f64(0), f64(0), f64(0))

@@ -9,28 +9,28 @@ import (
 	"github.com/wasmjob/wasmjob/host/job"
 )
 
-// deal is the work of a strategy in progress: who gets which item.
-type deal struct {
-	call   *job.ShardCall
-	owners []int // per item the index of an instance, or nobody
-	twice  []int // items that were given again
+// assignment is the work of a strategy in progress: who gets which item.
+type assignment struct {
+	call          *job.ShardCall
+	owners        []int // per item the index of an instance, or nobody
+	assignedTwice []int // items that were given again
 }
 
-const nobody = -1
+const unassigned = -1
 
-func newDeal(c *job.ShardCall) *deal {
-	d := &deal{call: c, owners: make([]int, c.Total)}
+func newAssignment(c *job.ShardCall) *assignment {
+	d := &assignment{call: c, owners: make([]int, c.Total)}
 	for i := range d.owners {
-		d.owners[i] = nobody
+		d.owners[i] = unassigned
 	}
 	return d
 }
 
 // missing are the items that nobody got.
-func (d *deal) missing() []int {
+func (d *assignment) missing() []int {
 	var items []int
 	for i, owner := range d.owners {
-		if owner == nobody {
+		if owner == unassigned {
 			items = append(items, i)
 		}
 	}
@@ -38,7 +38,7 @@ func (d *deal) missing() []int {
 }
 
 // instance finds one of those that may be given items.
-func (d *deal) instance(v uint64) (*job.ShardInstance, bool) {
+func (d *assignment) instance(v uint64) (*job.ShardInstance, bool) {
 	if i := u32(v); uint64(i) < uint64(len(d.call.Instances)) {
 		return &d.call.Instances[i], true
 	}
@@ -55,61 +55,61 @@ func shardCalls() map[string]body {
 }
 
 func shardInstanceCount(_ context.Context, r *run, _ api.Memory, s []uint64) {
-	answer(s, int32(len(r.deal.call.Instances)))
+	setResult(s, int32(len(r.assignment.call.Instances)))
 }
 
 func shardInstanceID(_ context.Context, r *run, mem api.Memory, s []uint64) {
-	in, ok := r.deal.instance(s[0])
+	in, ok := r.assignment.instance(s[0])
 	if !ok {
-		bytesAt(mem, u32(s[1]), u32(s[2]))
-		answer(s, abi.ErrInvalid)
+		guestBytes(mem, u32(s[1]), u32(s[2]))
+		setResult(s, abi.ErrInvalid)
 		return
 	}
-	answer(s, give(mem, string(in.ID), u32(s[1]), u32(s[2])))
+	setResult(s, writeValue(mem, string(in.ID), u32(s[1]), u32(s[2])))
 }
 
 func shardInstanceLabel(_ context.Context, r *run, mem api.Memory, s []uint64) {
-	key := bytesAt(mem, u32(s[1]), u32(s[2]))
-	in, ok := r.deal.instance(s[0])
+	key := guestBytes(mem, u32(s[1]), u32(s[2]))
+	in, ok := r.assignment.instance(s[0])
 	if !ok {
-		bytesAt(mem, u32(s[3]), u32(s[4]))
-		answer(s, abi.ErrInvalid)
+		guestBytes(mem, u32(s[3]), u32(s[4]))
+		setResult(s, abi.ErrInvalid)
 		return
 	}
 	label, ok := in.Labels[string(key)]
-	n := give(mem, label, u32(s[3]), u32(s[4]))
+	n := writeValue(mem, label, u32(s[3]), u32(s[4]))
 	if !ok {
 		n = abi.ErrNotFound
 	}
-	answer(s, n)
+	setResult(s, n)
 }
 
 func shardPrev(_ context.Context, r *run, _ api.Memory, s []uint64) {
 	item := u32(s[0])
-	switch d := r.deal; {
+	switch d := r.assignment; {
 	case uint64(item) >= uint64(len(d.owners)):
-		answer(s, abi.ErrInvalid)
+		setResult(s, abi.ErrInvalid)
 	case uint64(item) >= uint64(len(d.call.Previous)) || d.call.Previous[item] < 0:
-		answer(s, abi.ErrNotFound)
+		setResult(s, abi.ErrNotFound)
 	default:
-		answer(s, int32(d.call.Previous[item]))
+		setResult(s, int32(d.call.Previous[item]))
 	}
 }
 
 func shardAssign(_ context.Context, r *run, _ api.Memory, s []uint64) {
-	d, item := r.deal, u32(s[0])
+	d, item := r.assignment, u32(s[0])
 	_, ok := d.instance(s[1])
 	switch {
 	case !ok || uint64(item) >= uint64(len(d.owners)):
-		answer(s, abi.ErrInvalid)
-	case d.owners[item] != nobody:
+		setResult(s, abi.ErrInvalid)
+	case d.owners[item] != unassigned:
 		// One is enough to say what is wrong; a loop could ask for ever.
-		if len(d.twice) < maxNamed {
-			d.twice = append(d.twice, int(item))
+		if len(d.assignedTwice) < maxNamed {
+			d.assignedTwice = append(d.assignedTwice, int(item))
 		}
-		answer(s, abi.ErrConflict)
+		setResult(s, abi.ErrConflict)
 	default:
 		d.owners[item] = int(u32(s[1]))
-		answer(s, 0)
+		setResult(s, 0)
 	}
 }

@@ -83,16 +83,16 @@ func (f slowService) Read(p []byte) (int, error) {
 }
 
 // slow is a state that is a second away.
-type slow struct{ shelf }
+type slow struct{ fakeState }
 
 func (s *slow) Load(ctx context.Context) (map[string][]byte, error) {
 	<-time.After(time.Second)
-	return s.shelf.Load(ctx)
+	return s.fakeState.Load(ctx)
 }
 
 func (s *slow) Save(ctx context.Context, values map[string][]byte) error {
 	<-time.After(time.Second)
-	return s.shelf.Save(ctx, values)
+	return s.fakeState.Save(ctx, values)
 }
 
 // asks is a guest that calls the functions of the host.
@@ -153,7 +153,7 @@ func TestARunThatWaitsHasNoWorker(t *testing.T) {
 				if !w.held {
 					t.Error("the guest went on without a worker")
 				}
-				if w.Release(); w.all.had != time.Duration(tt.waits)*brief {
+				if w.Release(); w.all.had != time.Duration(tt.waits)*workerGrace {
 					t.Errorf("it had its worker for %s of %d waits", w.all.had, tt.waits)
 				}
 			})
@@ -175,7 +175,7 @@ func TestARunThatWaitsForMemoryHasNoWorker(t *testing.T) {
 		if took := time.Since(began); took != 2*time.Second || out.Verdict != job.OK {
 			t.Errorf("%s after %s (%s)", out.Verdict, took, out.Error)
 		}
-		if w.Release(); w.all.had != 2*brief {
+		if w.Release(); w.all.had != 2*workerGrace {
 			t.Errorf("it had its worker for %s", w.all.had)
 		}
 	})
@@ -202,7 +202,7 @@ func TestPartsHaveWorkers(t *testing.T) {
 		if w.all.forks != 2 || w.all.now != 1 || !w.held {
 			t.Errorf("%d forks; of all workers, %d are held", w.all.forks, w.all.now)
 		}
-		if w.Release(); w.all.had != 4*brief { // three sleeps, and the wait for two of them
+		if w.Release(); w.all.had != 4*workerGrace { // three sleeps, and the wait for two of them
 			t.Errorf("they had their workers for %s", w.all.had)
 		}
 	})

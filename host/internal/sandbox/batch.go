@@ -23,34 +23,34 @@ const elementBytes = 48
 // instance that found it. It grows in place outside of Go's heap, like the
 // memory of a guest, and counts in the budget as it does.
 type batch struct {
-	most  int64 // bytes
-	arena []byte
-	data  []byte // the part of arena that is used
-	ends  []int  // of each element in data
-	held  uint64 // bytes of the budget
+	limit     int64 // bytes
+	arena     []byte
+	data      []byte // the part of arena that is used
+	ends      []int  // of each element in data
+	heldBytes uint64 // bytes of the budget
 }
 
 func newBatch(limits *job.Limits) *batch {
-	b := &batch{most: limits.Batch}
-	if b.most <= 0 {
-		b.most = DefaultBatch
+	b := &batch{limit: limits.Batch}
+	if b.limit <= 0 {
+		b.limit = DefaultBatch
 	}
 	return b
 }
 
-// clear gives up all elements and their memory: the next batch may be long in
+// release gives up all elements and their memory: the next batch may be long in
 // coming.
-func (b *batch) clear(r *run) {
+func (b *batch) release(r *run) {
 	if b.arena != nil {
-		giveBack(b.arena)
+		unmap(b.arena)
 	}
 	b.arena, b.data, b.ends = nil, nil, nil
-	r.drop(b.held)
-	b.held = 0
+	r.dropMemory(b.heldBytes)
+	b.heldBytes = 0
 }
 
 func (b *batch) add(r *run, element []byte) int32 {
-	if len(b.ends) >= maxElements || int64(len(element)) > b.most-int64(len(b.data)) || !b.claim(r, len(element)) {
+	if len(b.ends) >= maxElements || int64(len(element)) > b.limit-int64(len(b.data)) || !b.makeRoom(r, len(element)) {
 		return abi.ErrLimit
 	}
 	b.data = append(b.data, element...)
@@ -58,29 +58,29 @@ func (b *batch) add(r *run, element []byte) int32 {
 	return int32(len(b.ends) - 1)
 }
 
-// claim has the budget and the arena hold another element.
-func (b *batch) claim(r *run, size int) bool {
+// makeRoom has the budget and the arena hold another element.
+func (b *batch) makeRoom(r *run, size int) bool {
 	if b.arena == nil {
-		arena, err := reserve(uint64(b.most))
+		arena, err := reserve(uint64(b.limit))
 		if err != nil {
-			r.starved = err
+			r.memoryErr = err
 			return false
 		}
 		b.arena, b.data = arena, arena[:0]
 	}
 	need := uint64(len(b.data)+size) + elementBytes*uint64(len(b.ends)+1)
-	if need <= b.held {
+	if need <= b.heldBytes {
 		return true
 	}
-	more := (need - b.held + batchStep - 1) / batchStep * batchStep
-	if !r.hold(more) {
+	more := (need - b.heldBytes + batchStep - 1) / batchStep * batchStep
+	if !r.holdMemory(more) {
 		return false
 	}
-	b.held += more
+	b.heldBytes += more
 	return true
 }
 
-func (b *batch) at(i int) []byte {
+func (b *batch) element(i int) []byte {
 	begin := 0
 	if i > 0 {
 		begin = b.ends[i-1]
@@ -91,46 +91,46 @@ func (b *batch) at(i int) []byte {
 // unmarked is the mark of an element that process said nothing about.
 const unmarked int8 = -1
 
-// share is what one call of process sees of a batch: some elements, numbered
+// subset is what one call of process sees of a batch: some elements, numbered
 // from 0, and what it says of each.
-type share struct {
+type subset struct {
 	b       *batch
-	element []int // where in the batch
+	indexes []int // where in the batch
 	marks   []int8
 }
 
-// span is the share of neighbours.
-func (b *batch) span(from, to int) *share {
-	s := &share{b: b, element: make([]int, to-from), marks: make([]int8, to-from)}
-	for i := range s.element {
-		s.element[i] = from + i
+// subset is the share of neighbours.
+func (b *batch) subset(from, to int) *subset {
+	s := &subset{b: b, indexes: make([]int, to-from), marks: make([]int8, to-from)}
+	for i := range s.indexes {
+		s.indexes[i] = from + i
 	}
-	s.wipe()
+	s.resetMarks()
 	return s
 }
 
-func (s *share) wipe() {
+func (s *subset) resetMarks() {
 	for i := range s.marks {
 		s.marks[i] = unmarked
 	}
 }
 
-// marked is the share of the elements with a mark.
-func (s *share) marked(mark int8) *share {
-	some := &share{b: s.b}
+// withMark is the share of the elements with a mark.
+func (s *subset) withMark(mark int8) *subset {
+	some := &subset{b: s.b}
 	for i, m := range s.marks {
 		if m == mark {
-			some.element = append(some.element, s.element[i])
+			some.indexes = append(some.indexes, s.indexes[i])
 		}
 	}
-	some.marks = make([]int8, len(some.element))
-	some.wipe()
+	some.marks = make([]int8, len(some.indexes))
+	some.resetMarks()
 	return some
 }
 
-// count says how many elements were done and how many failed, given how those
+// countMarks says how many elements were done and how many failed, given how those
 // without a mark ended. One that shall be tried again has failed for now.
-func (s *share) count(well bool) (done, failed int64) {
+func (s *subset) countMarks(well bool) (done, failed int64) {
 	for _, m := range s.marks {
 		if m == abi.AckDone || m == unmarked && well {
 			done++
@@ -151,21 +151,21 @@ func batchCalls() map[string]body {
 }
 
 func batchAdd(_ context.Context, r *run, mem api.Memory, s []uint64) {
-	answer(s, r.batch.add(r, bytesAt(mem, u32(s[0]), u32(s[1]))))
+	setResult(s, r.batch.add(r, guestBytes(mem, u32(s[0]), u32(s[1]))))
 }
 
 func batchCount(_ context.Context, r *run, _ api.Memory, s []uint64) {
-	answer(s, int32(len(r.share.element)))
+	setResult(s, int32(len(r.subset.indexes)))
 }
 
 func batchRead(_ context.Context, r *run, mem api.Memory, s []uint64) {
 	i := u32(s[0])
-	if uint64(i) >= uint64(len(r.share.element)) {
-		bytesAt(mem, u32(s[1]), u32(s[2]))
-		answer(s, abi.ErrInvalid)
+	if uint64(i) >= uint64(len(r.subset.indexes)) {
+		guestBytes(mem, u32(s[1]), u32(s[2]))
+		setResult(s, abi.ErrInvalid)
 		return
 	}
-	answer(s, give(mem, r.share.b.at(r.share.element[i]), u32(s[1]), u32(s[2])))
+	setResult(s, writeValue(mem, r.subset.b.element(r.subset.indexes[i]), u32(s[1]), u32(s[2])))
 }
 
 func batchAck(_ context.Context, r *run, _ api.Memory, s []uint64) {
@@ -173,10 +173,10 @@ func batchAck(_ context.Context, r *run, _ api.Memory, s []uint64) {
 	if outcome > abi.AckRetry {
 		panic(guestBug(fmt.Sprintf("there is no outcome %d", outcome)))
 	}
-	if uint64(i) >= uint64(len(r.share.marks)) {
-		answer(s, abi.ErrInvalid)
+	if uint64(i) >= uint64(len(r.subset.marks)) {
+		setResult(s, abi.ErrInvalid)
 		return
 	}
-	r.share.marks[i] = int8(outcome)
-	answer(s, 0)
+	r.subset.marks[i] = int8(outcome)
+	setResult(s, 0)
 }

@@ -29,7 +29,7 @@ func resident(b *testing.B) float64 {
 func BenchmarkResident(b *testing.B) {
 	e := benchEngine(b, Options{})
 	m := benchLoad(b, e, (&builder{}).job(i32(0), i32(7), i32(pageSize), op(0xfc, 11, 0), i32(0)))
-	tenth := rounds(10_000)
+	tenth := iterations(10_000)
 	most := func() (mib float64) {
 		for i := range tenth {
 			if out := e.Run(b.Context(), m, job.Call{}); out.Verdict != job.OK {

@@ -28,8 +28,8 @@ func quantile[T cmp.Ordered](of []T, q float64) T {
 
 func median[T cmp.Ordered](of []T) T { return quantile(of, 0.5) }
 
-// rounds is how often something is measured; -short only shows that it works.
-func rounds(n int) int {
+// iterations is how often something is measured; -short only shows that it works.
+func iterations(n int) int {
 	if testing.Short() {
 		return max(n/20, 1)
 	}
@@ -118,9 +118,9 @@ func BenchmarkStop(b *testing.B) {
 			var ours, theirs []time.Duration
 			for b.Loop() {
 				for range 10 {
-					ours = append(ours, overshoots(b, rounds(20), neighbour, func() time.Duration { return runLate(b, e, m) })...)
+					ours = append(ours, overshoots(b, iterations(20), neighbour, func() time.Duration { return runLate(b, e, m) })...)
 					if c.name == "loop" {
-						theirs = append(theirs, closingOvershoots(b, rounds(10))...)
+						theirs = append(theirs, closingOvershoots(b, iterations(10))...)
 					}
 				}
 			}
@@ -225,10 +225,10 @@ func benchStart(b *testing.B, wasm []byte) {
 	}
 	var first, second []time.Duration
 	for b.Loop() {
-		for range rounds(3) {
+		for range iterations(3) {
 			dir := b.TempDir()
 			first = append(first, start(dir))
-			for range rounds(7) {
+			for range iterations(7) {
 				second = append(second, start(dir))
 			}
 		}
@@ -252,12 +252,12 @@ func BenchmarkCheck(b *testing.B) {
 		if err != nil {
 			b.Fatal(err)
 		}
-		out, err := metered(m)
+		out, err := meterModule(m)
 		if err != nil {
 			b.Fatal(err)
 		}
 		took[1] = time.Now()
-		if _, err = priced(out.Wasm, m.Imported); err != nil {
+		if _, err = estimateCost(out.Wasm, m.Imported); err != nil {
 			b.Fatal(err)
 		}
 		took[2] = time.Now()

@@ -85,7 +85,7 @@ func compareRates(b *testing.B, ours, bare, closing func(), unit string) {
 		return runs / (processorTime(b) - before).Seconds()
 	}
 	for b.Loop() {
-		for range rounds(20) {
+		for range iterations(20) {
 			rate := turn(ours)
 			rates = append(rates, rate)
 			overBare = append(overBare, rate/turn(bare))

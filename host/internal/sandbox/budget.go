@@ -12,8 +12,8 @@ import (
 // what the engine keeps of it, and a stack that has not grown.
 const instanceCost = 32 << 10
 
-// errStuck refuses memory for which everybody would wait for ever.
-var errStuck = errors.New("every guest waits for memory that another one has, and the last quarter is for jobs without a guest; raise the budget of the host, or run fewer at once")
+// errDeadlock refuses memory for which everybody would wait for ever.
+var errDeadlock = errors.New("every guest waits for memory that another one has, and the last quarter is for jobs without a guest; raise the budget of the host, or run fewer at once")
 
 // budget bounds the memory of all instances together. What counts is what they
 // have, not what their limits would allow: most guests use a small part of
@@ -35,102 +35,102 @@ var errStuck = errors.New("every guest waits for memory that another one has, an
 // none of it, nor is room kept from a first guest for them. Guests that never end
 // and are all of one job thus leave another job something to run with.
 type budget struct {
-	most  uint64
+	limit uint64
 	evict func() // closes what rests in the pools
 
-	mu      sync.Mutex // guards what follows
-	used    uint64
-	busy    int
-	guests  map[string]int // by job, the runs that have something, and their parts
-	growing turns          // of runs that have something
-	coming  turns          // of runs that have nothing
+	mu       sync.Mutex // guards what follows
+	used     uint64
+	active   int
+	guests   map[string]int // by job, the runs that have something, and their parts
+	growing  claimQueue     // of runs that have something
+	starting claimQueue     // of runs that have nothing
 }
 
-// crew are the parts of a run that go on at the same time.
-type crew struct {
-	job   string
-	left  int
-	alone bool // the run waits for them and does not count as busy
+// subtasks are the parts of a run that go on at the same time.
+type subtasks struct {
+	job     string
+	running int
+	waiting bool // the run waits for them and does not count as busy
 }
 
-// bears is an error if there will never be so much for one guest.
-func (b *budget) bears(need uint64) error {
-	if need > b.most {
-		return fmt.Errorf("the guest needs %d bytes of memory, all guests together may have %d", need, b.most)
+// checkNeed is an error if there will never be so much for one guest.
+func (b *budget) checkNeed(need uint64) error {
+	if need > b.limit {
+		return fmt.Errorf("the guest needs %d bytes of memory, all guests together may have %d", need, b.limit)
 	}
 	return nil
 }
 
-// take sets memory aside for a run, which becomes busy with its first. It
+// takeMemory sets memory aside for a run, which becomes busy with its first. It
 // waits for it until the deadline.
-func (b *budget) take(r *run, need uint64) error {
-	if err := b.bears(need); err != nil {
+func (b *budget) takeMemory(r *run, need uint64) error {
+	if err := b.checkNeed(need); err != nil {
 		return err
 	}
-	if b.try(r, need) {
+	if b.tryTakeMemory(r, need) {
 		return nil
 	}
 	b.evict()
-	if b.try(r, need) {
+	if b.tryTakeMemory(r, need) {
 		return nil
 	}
 	ctx := r.ctx
-	if !r.soft.IsZero() {
+	if !r.deadline.IsZero() {
 		var cancel context.CancelFunc
-		ctx, cancel = context.WithDeadline(ctx, r.soft)
+		ctx, cancel = context.WithDeadline(ctx, r.deadline)
 		defer cancel()
 	}
-	defer r.away()()
-	c := b.queue(r, need)
+	defer r.releaseWorker()()
+	c := b.addClaim(r, need)
 	// From now on nothing comes to rest; what did before nobody else may end.
 	b.evict()
-	reopen := time.NewTimer(b.reopens())
+	reopen := time.NewTimer(b.untilReservationChange())
 	defer reopen.Stop()
 	for waits := true; waits; {
 		select {
 		case err := <-c.done:
-			if errors.Is(err, errStuck) && b.try(r, need) {
+			if errors.Is(err, errDeadlock) && b.tryTakeMemory(r, need) {
 				return nil
 			}
-			return b.taken(r, err)
+			return b.endWait(r, err)
 		case <-reopen.C:
-			b.give(0) // nothing, but others may fit who had to wait
-			reopen.Reset(b.reopens())
+			b.returnMemory(0) // nothing, but others may fit who had to wait
+			reopen.Reset(b.untilReservationChange())
 		case <-ctx.Done():
 			waits = false
 		}
 	}
-	if err, decided := b.giveUp(r, c); decided {
-		return b.taken(r, err)
+	if err, decided := b.cancelClaim(r, c); decided {
+		return b.endWait(r, err)
 	}
-	return fmt.Errorf("wait for %d bytes of memory, as all guests together may have %d: %w", need, b.most, ctx.Err())
+	return fmt.Errorf("wait for %d bytes of memory, as all guests together may have %d: %w", need, b.limit, ctx.Err())
 }
 
-// taken notes the end of a wait.
-func (b *budget) taken(r *run, err error) error {
+// endWait notes the end of a wait.
+func (b *budget) endWait(r *run, err error) error {
 	r.busy = r.busy || err == nil
 	return err
 }
 
-// try takes memory if there is some and nobody who waits is overdue.
-func (b *budget) try(r *run, need uint64) bool {
+// tryTakeMemory takes memory if there is some and nobody who waits is overdue.
+func (b *budget) tryTakeMemory(r *run, need uint64) bool {
 	b.mu.Lock()
 	defer b.mu.Unlock()
-	now, first := time.Now(), b.first(r.job, r.busy)
-	if need > b.room(first) || b.growing.closed(first, now) || !r.busy && b.coming.closed(first, now) {
+	now, first := time.Now(), b.isOnlyGuest(r.job, r.busy)
+	if need > b.freeFor(first) || b.growing.closedFor(first, now) || !r.busy && b.starting.closedFor(first, now) {
 		return false
 	}
 	b.used += need
 	if !r.busy {
 		r.busy = true
-		b.busy++
-		b.count(r.job, 1)
+		b.active++
+		b.countGuests(r.job, 1)
 	}
 	return true
 }
 
-// first reports whether a run that asks is the only guest of its job. b.mu is held.
-func (b *budget) first(job string, has bool) bool {
+// isOnlyGuest reports whether a run that asks is the only guest of its job. b.mu is held.
+func (b *budget) isOnlyGuest(job string, has bool) bool {
 	others := b.guests[job]
 	if has {
 		others--
@@ -138,18 +138,18 @@ func (b *budget) first(job string, has bool) bool {
 	return others == 0
 }
 
-// room is what is free for the first guest of a job, or for a further one.
+// freeFor is what is free for the first guest of a job, or for a further one.
 // b.mu is held.
-func (b *budget) room(first bool) uint64 {
-	free := b.most - b.used
+func (b *budget) freeFor(first bool) uint64 {
+	free := b.limit - b.used
 	if first {
 		return free
 	}
-	return free - min(free, b.most/4)
+	return free - min(free, b.limit/4)
 }
 
-// count notes that a job has more guests, or fewer. b.mu is held.
-func (b *budget) count(job string, more int) {
+// countGuests notes that a job has more guests, or fewer. b.mu is held.
+func (b *budget) countGuests(job string, more int) {
 	if b.guests == nil {
 		b.guests = map[string]int{}
 	}
@@ -158,30 +158,30 @@ func (b *budget) count(job string, more int) {
 	}
 }
 
-func (b *budget) queue(r *run, need uint64) *claim {
-	c := &claim{job: r.job, has: r.busy, need: need, since: time.Now(), done: make(chan error, 1)}
+func (b *budget) addClaim(r *run, need uint64) *claim {
+	c := &claim{job: r.job, hasMemory: r.busy, need: need, since: time.Now(), done: make(chan error, 1)}
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	if r.busy {
-		b.busy--
+		b.active--
 		b.growing.add(c)
 	} else {
-		b.coming.add(c)
+		b.starting.add(c)
 	}
-	b.serve()
+	b.serveClaims()
 	return c
 }
 
-// reopens is how long it is until claims may be served that had to wait only
+// untilReservationChange is how long it is until claims may be served that had to wait only
 // because room was kept for others.
-func (b *budget) reopens() time.Duration {
+func (b *budget) untilReservationChange() time.Duration {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	now := time.Now()
-	least := maxPatience
-	for _, t := range []*turns{&b.growing, &b.coming} {
+	least := maxOvertakeTime
+	for _, t := range []*claimQueue{&b.growing, &b.starting} {
 		for _, first := range []bool{true, false} {
-			if _, until := t.kept(first, now); !until.IsZero() {
+			if _, until := t.reserved(first, now); !until.IsZero() {
 				least = min(least, until.Sub(now))
 			}
 		}
@@ -189,8 +189,8 @@ func (b *budget) reopens() time.Duration {
 	return least
 }
 
-// giveUp ends a wait, unless it was decided in the same moment.
-func (b *budget) giveUp(r *run, c *claim) (err error, decided bool) {
+// cancelClaim ends a wait, unless it was decided in the same moment.
+func (b *budget) cancelClaim(r *run, c *claim) (err error, decided bool) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	select {
@@ -198,128 +198,128 @@ func (b *budget) giveUp(r *run, c *claim) (err error, decided bool) {
 		return err, true
 	default:
 	}
-	b.growing.drop(c)
-	b.coming.drop(c)
+	b.growing.removeClaim(c)
+	b.starting.removeClaim(c)
 	if r.busy {
-		b.busy++
+		b.active++
 	}
-	b.serve() // a claim that the room was kept from may fit
+	b.serveClaims() // a claim that the room was kept from may fit
 	return nil, false
 }
 
-// serve gives memory to those who wait, as far as there is room. b.mu is held.
-func (b *budget) serve() {
+// serveClaims gives memory to those who wait, as far as there is room. b.mu is held.
+func (b *budget) serveClaims() {
 	now := time.Now()
-	b.serveTurns(&b.growing, now)
-	if b.busy == 0 && len(b.growing.claims) > 0 {
-		b.unlock()
+	b.serveQueue(&b.growing, now)
+	if b.active == 0 && len(b.growing.claims) > 0 {
+		b.breakDeadlock()
 	}
-	b.serveTurns(&b.coming, now)
+	b.serveQueue(&b.starting, now)
 }
 
-func (b *budget) serveTurns(t *turns, now time.Time) {
-	for at := b.next(t, now); at >= 0; at = b.next(t, now) {
-		b.grant(t.remove(at))
+func (b *budget) serveQueue(t *claimQueue, now time.Time) {
+	for at := b.nextClaim(t, now); at >= 0; at = b.nextClaim(t, now) {
+		b.grantClaim(t.removeAt(at))
 	}
 }
 
-// next finds the claim that is served next, or -1. Which of them are the first
+// nextClaim finds the claim that is served next, or -1. Which of them are the first
 // of their jobs changes with each grant.
-func (b *budget) next(t *turns, now time.Time) int {
-	for _, waiting := range []*turns{&b.growing, &b.coming} {
+func (b *budget) nextClaim(t *claimQueue, now time.Time) int {
+	for _, waiting := range []*claimQueue{&b.growing, &b.starting} {
 		for _, c := range waiting.claims {
-			first := b.first(c.job, c.has)
-			if first && !c.first {
-				c.rank = now
+			first := b.isOnlyGuest(c.job, c.hasMemory)
+			if first && !c.onlyGuest {
+				c.onlyGuestSince = now
 			}
-			c.first = first
+			c.onlyGuest = first
 		}
 	}
-	return t.fits(b.room, func(first bool) bool { return t == &b.coming && b.growing.closed(first, now) }, now)
+	return t.nextFitting(b.freeFor, func(first bool) bool { return t == &b.starting && b.growing.closedFor(first, now) }, now)
 }
 
-// grant has a claim go on with what it asked for. b.mu is held.
-func (b *budget) grant(c *claim) {
+// grantClaim has a claim go on with what it asked for. b.mu is held.
+func (b *budget) grantClaim(c *claim) {
 	b.used += c.need
-	b.busy++
-	if !c.has {
-		b.count(c.job, 1)
+	b.active++
+	if !c.hasMemory {
+		b.countGuests(c.job, 1)
 	}
 	c.done <- nil
 }
 
-// unlock has one of the growing go on when nobody is left who could give
+// breakDeadlock has one of the growing go on when nobody is left who could give
 // memory back: one that fits, although an overdue claim is before it, or else
 // the last, which is refused. b.mu is held.
-func (b *budget) unlock() {
+func (b *budget) breakDeadlock() {
 	for at, c := range b.growing.claims {
-		if c.need <= b.room(b.first(c.job, true)) {
-			b.grant(b.growing.remove(at))
+		if c.need <= b.freeFor(b.isOnlyGuest(c.job, true)) {
+			b.grantClaim(b.growing.removeAt(at))
 			return
 		}
 	}
-	b.busy++
-	b.growing.remove(len(b.growing.claims) - 1).done <- errStuck
+	b.active++
+	b.growing.removeAt(len(b.growing.claims) - 1).done <- errDeadlock
 }
 
-// give returns what an instance had.
-func (b *budget) give(had uint64) {
+// returnMemory returns what an instance had.
+func (b *budget) returnMemory(had uint64) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	b.used -= had
-	b.serve()
+	b.serveClaims()
 }
 
-// wanted tells whether somebody waits, so that nothing should rest in a pool.
-func (b *budget) wanted() bool {
+// hasClaims tells whether somebody waits, so that nothing should rest in a pool.
+func (b *budget) hasClaims() bool {
 	b.mu.Lock()
 	defer b.mu.Unlock()
-	return len(b.growing.claims)+len(b.coming.claims) > 0
+	return len(b.growing.claims)+len(b.starting.claims) > 0
 }
 
-// leave says that a run has ended and given back what it had.
-func (b *budget) leave(r *run) {
+// endRun says that a run has ended and given back what it had.
+func (b *budget) endRun(r *run) {
 	if !r.busy {
 		return
 	}
 	r.busy = false
 	b.mu.Lock()
 	defer b.mu.Unlock()
-	b.busy--
-	b.count(r.job, -1)
-	b.serve()
+	b.active--
+	b.countGuests(r.job, -1)
+	b.serveClaims()
 }
 
-// send makes n parts of a busy run busy, too.
-func (b *budget) send(c *crew, n int) {
+// startSubtasks makes n parts of a busy run busy, too.
+func (b *budget) startSubtasks(c *subtasks, n int) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
-	c.left = n
-	b.busy += n
-	b.count(c.job, n)
+	c.running = n
+	b.active += n
+	b.countGuests(c.job, n)
 }
 
-// back says that a part has ended. The last one leaves its place to the run.
-func (b *budget) back(c *crew) {
+// endSubtask says that a part has ended. The last one leaves its place to the run.
+func (b *budget) endSubtask(c *subtasks) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
-	c.left--
-	b.count(c.job, -1)
-	if c.left == 0 && c.alone {
-		c.alone = false
+	c.running--
+	b.countGuests(c.job, -1)
+	if c.running == 0 && c.waiting {
+		c.waiting = false
 		return
 	}
-	b.busy--
-	b.serve()
+	b.active--
+	b.serveClaims()
 }
 
-// await says that a run does nothing but wait for its parts.
-func (b *budget) await(c *crew) {
+// awaitSubtasks says that a run does nothing but wait for its parts.
+func (b *budget) awaitSubtasks(c *subtasks) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
-	if c.left > 0 {
-		c.alone = true
-		b.busy--
-		b.serve()
+	if c.running > 0 {
+		c.waiting = true
+		b.active--
+		b.serveClaims()
 	}
 }

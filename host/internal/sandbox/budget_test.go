@@ -14,12 +14,12 @@ import (
 	"github.com/wasmjob/wasmjob/host/job"
 )
 
-func newBudget(most uint64) *budget { return &budget{most: most, evict: func() {}} }
+func newBudget(most uint64) *budget { return &budget{limit: most, evict: func() {}} }
 
 // taking asks for memory in the background and answers when it is decided.
 func taking(b *budget, r *run, need uint64) <-chan error {
 	got := make(chan error, 1)
-	go func() { got <- b.take(r, need) }()
+	go func() { got <- b.takeMemory(r, need) }()
 	synctest.Wait()
 	return got
 }
@@ -64,16 +64,16 @@ func TestBudgetWaits(t *testing.T) {
 		wantWaiting(t, second)
 		wantDecided(t, taking(b, three, 1), nil) // fits and passes
 		wantDecided(t, taking(b, one, 2), nil)
-		b.give(8)
-		b.leave(one)
+		b.returnMemory(8)
+		b.endRun(one)
 		wantDecided(t, second, nil)
-		b.give(7)
-		b.leave(two)
-		b.leave(three)
-		if b.used != 0 || b.busy != 0 {
-			t.Errorf("%d used, %d busy", b.used, b.busy)
+		b.returnMemory(7)
+		b.endRun(two)
+		b.endRun(three)
+		if b.used != 0 || b.active != 0 {
+			t.Errorf("%d used, %d busy", b.used, b.active)
 		}
-		if err := b.take(one, 11); err == nil || !strings.Contains(err.Error(), "needs 11 bytes") {
+		if err := b.takeMemory(one, 11); err == nil || !strings.Contains(err.Error(), "needs 11 bytes") {
 			t.Errorf("more than there is: %v", err)
 		}
 	})
@@ -88,7 +88,7 @@ func TestBudgetWaitEnds(t *testing.T) {
 
 		ctx, cancel := context.WithCancel(t.Context())
 		two, three := someRun(ctx), someRun(t.Context())
-		three.soft = time.Now().Add(time.Minute)
+		three.deadline = time.Now().Add(time.Minute)
 		second := taking(b, two, 9)
 		third := taking(b, three, 5)
 		cancel()
@@ -120,10 +120,10 @@ func TestBudgetBreaksCircles(t *testing.T) {
 		coming := taking(b, someRun(ctx), 1)
 		first := taking(b, one, 3)
 		wantWaiting(t, first)
-		wantDecided(t, taking(b, two, 4), errStuck)
+		wantDecided(t, taking(b, two, 4), errDeadlock)
 		wantWaiting(t, first) // two goes on and may end
-		b.give(5)
-		b.leave(two)
+		b.returnMemory(5)
+		b.endRun(two)
 		wantDecided(t, first, nil)
 		wantDecided(t, coming, nil)
 	})
@@ -140,11 +140,11 @@ func TestBudgetFindsWhatCameToRestMeanwhile(t *testing.T) {
 				wantDecided(t, taking(b, r, has), nil)
 			}
 			wantDecided(t, taking(b, someRun(t.Context()), 8), nil)
-			b.busy-- // the other run ends, its instance is about to rest
+			b.active-- // the other run ends, its instance is about to rest
 			looked := 0
 			b.evict = func() {
 				if looked++; looked == 2 {
-					b.give(8)
+					b.returnMemory(8)
 				}
 			}
 			wantDecided(t, taking(b, r, 5), nil)
@@ -189,26 +189,26 @@ func TestBudgetKnowsParts(t *testing.T) {
 		b, ctx := newBudget(10), t.Context()
 		whole := someRun(ctx)
 		wantDecided(t, taking(b, whole, 4), nil)
-		var c crew
-		b.send(&c, 2)
+		var c subtasks
+		b.startSubtasks(&c, 2)
 		one, two := &run{ctx: ctx, busy: true}, &run{ctx: ctx, busy: true}
 		wantDecided(t, taking(b, one, 4), nil)
 		second := taking(b, two, 4)
-		b.await(&c)
+		b.awaitSubtasks(&c)
 		wantWaiting(t, second) // the first part works
-		b.give(4)
-		b.back(&c)
+		b.returnMemory(4)
+		b.endSubtask(&c)
 		wantDecided(t, second, nil)
-		wantDecided(t, taking(b, two, 9), errStuck) // nobody else is busy
-		b.give(4)
-		b.back(&c)
-		if b.busy != 1 {
-			t.Errorf("%d busy, want the run itself", b.busy)
+		wantDecided(t, taking(b, two, 9), errDeadlock) // nobody else is busy
+		b.returnMemory(4)
+		b.endSubtask(&c)
+		if b.active != 1 {
+			t.Errorf("%d busy, want the run itself", b.active)
 		}
-		b.give(4)
-		b.leave(whole)
-		if b.used != 0 || b.busy != 0 {
-			t.Errorf("%d used, %d busy", b.used, b.busy)
+		b.returnMemory(4)
+		b.endRun(whole)
+		if b.used != 0 || b.active != 0 {
+			t.Errorf("%d used, %d busy", b.used, b.active)
 		}
 	})
 }
@@ -231,8 +231,8 @@ func TestBudgetOfTheEngine(t *testing.T) {
 		if err := e.Close(); err != nil {
 			t.Error(err)
 		}
-		if e.budget.used != 0 || e.budget.busy != 0 {
-			t.Errorf("%d used, %d busy", e.budget.used, e.budget.busy)
+		if e.budget.used != 0 || e.budget.active != 0 {
+			t.Errorf("%d used, %d busy", e.budget.used, e.budget.active)
 		}
 	})
 	// Within the budget; more than there ever is, which the guest survives.
@@ -309,8 +309,8 @@ func TestPartsWaitForMemory(t *testing.T) {
 		if out.Flow != tt.flow {
 			t.Errorf("%+v", out.Flow)
 		}
-		if e.budget.used != 0 || e.budget.busy != 0 {
-			t.Errorf("%d used, %d busy", e.budget.used, e.budget.busy)
+		if e.budget.used != 0 || e.budget.active != 0 {
+			t.Errorf("%d used, %d busy", e.budget.used, e.budget.active)
 		}
 		if err := e.Close(); err != nil {
 			t.Error(err)

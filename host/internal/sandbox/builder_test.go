@@ -19,7 +19,7 @@ type builder struct {
 	types, imports, funcs, globals, exports, bodies, data [][]byte
 	imported                                              uint32
 	table, memory, element, start                         []byte
-	tailSections                                          []byte
+	customSections                                        []byte
 	dataCount                                             uint32 // 0: not told
 }
 
@@ -99,8 +99,8 @@ func (b *builder) starting(f uint32) *builder {
 	return b
 }
 
-// at places data in the memory.
-func (b *builder) at(offset int64, data string) *builder {
+// data places data in the memory.
+func (b *builder) putData(offset int64, data string) *builder {
 	b.data = append(b.data, slices.Concat([]byte{0, 0x41}, sleb(offset), []byte{0x0b}, text(data)))
 	return b
 }
@@ -124,7 +124,7 @@ func (b *builder) bytes() []byte {
 	add(12, uleb(b.dataCount), b.dataCount > 0)
 	add(10, vector(b.bodies), len(b.bodies) > 0)
 	add(11, vector(b.data), len(b.data) > 0)
-	return append(out, b.tailSections...)
+	return append(out, b.customSections...)
 }
 
 // job completes a module: marker, memory of one page unless there is one, and

@@ -31,7 +31,7 @@ func openCache(dir string) (wazero.CompilationCache, error) {
 	if err := os.MkdirAll(dir, 0o700); err != nil {
 		return nil, fmt.Errorf("make the cache of compiled modules: %w", err)
 	}
-	if err := onlyOurs(dir); err != nil {
+	if err := checkPermissions(dir); err != nil {
 		return nil, err
 	}
 	key := cacheKey(dir)
@@ -44,15 +44,15 @@ func openCache(dir string) (wazero.CompilationCache, error) {
 			return nil, err
 		}
 	}
-	files, err := cached(dir)
+	files, err := cachedFiles(dir)
 	if err != nil {
 		return nil, err
 	}
 	for _, f := range files {
-		if strings.HasSuffix(f, sealSuffix) || sealed(f, key) {
+		if strings.HasSuffix(f, sealSuffix) || hasValidSeal(f, key) {
 			continue
 		}
-		if err := forgetKnown(dir); err != nil {
+		if err := forgetCompiled(dir); err != nil {
 			return nil, err
 		}
 		for _, gone := range []string{f, f + sealSuffix} {
@@ -68,9 +68,9 @@ func openCache(dir string) (wazero.CompilationCache, error) {
 	return cache, nil
 }
 
-// onlyOurs refuses a cache in which others may write: what lies there is run
+// checkPermissions refuses a cache in which others may write: what lies there is run
 // as it is.
-func onlyOurs(dir string) error {
+func checkPermissions(dir string) error {
 	if runtime.GOOS == "windows" { // its file modes say nothing
 		return nil
 	}
@@ -78,7 +78,7 @@ func onlyOurs(dir string) error {
 	if err != nil {
 		return fmt.Errorf("look for compiled modules: %w", err)
 	}
-	files, err := cached(dir)
+	files, err := cachedFiles(dir)
 	if err != nil {
 		return err
 	}
@@ -90,7 +90,7 @@ func onlyOurs(dir string) error {
 		if err != nil {
 			return fmt.Errorf("look at the cache of compiled modules: %w", err)
 		}
-		if foreign(info) || info.Mode().Perm()&0o022 != 0 {
+		if ownedByOther(info) || info.Mode().Perm()&0o022 != 0 {
 			return fmt.Errorf("others may write to %s in the cache of compiled modules, which holds code that is run unseen; remove %s", f, dir)
 		}
 	}
@@ -107,8 +107,8 @@ func glob(dir, pattern string) ([]string, error) {
 	return names, err
 }
 
-// cached are all files of the cache.
-func cached(dir string) ([]string, error) {
+// cachedFiles are all files of the cache.
+func cachedFiles(dir string) ([]string, error) {
 	files, err := glob(dir, "wazero-*/*")
 	if err != nil {
 		return nil, fmt.Errorf("look for compiled modules: %w", err)
@@ -131,7 +131,7 @@ func sealOf(file string, key []byte) (string, error) {
 	return hex.EncodeToString(mac.Sum(nil)) + "\n", err
 }
 
-func sealed(file string, key []byte) bool {
+func hasValidSeal(file string, key []byte) bool {
 	seal, err := os.ReadFile(file + sealSuffix)
 	if err != nil {
 		return false
@@ -140,10 +140,10 @@ func sealed(file string, key []byte) bool {
 	return err == nil && hmac.Equal([]byte(want), seal)
 }
 
-// sealNew seals what the engine has added to the cache. Without a seal a file
+// sealNewFiles seals what the engine has added to the cache. Without a seal a file
 // is not used again, which costs time but does no harm.
-func sealNew(dir string) error {
-	files, err := cached(dir)
+func sealNewFiles(dir string) error {
+	files, err := cachedFiles(dir)
 	if err != nil {
 		return err
 	}
@@ -172,7 +172,7 @@ func sealNew(dir string) error {
 // emptyCache removes the compiled code and leaves the directories, which the
 // runtime expects to be there.
 func emptyCache(dir string) error {
-	files, err := cached(dir)
+	files, err := cachedFiles(dir)
 	if err != nil {
 		return err
 	}
@@ -181,5 +181,5 @@ func emptyCache(dir string) error {
 			return fmt.Errorf("remove a damaged compiled module: %w", err)
 		}
 	}
-	return forgetKnown(dir)
+	return forgetCompiled(dir)
 }

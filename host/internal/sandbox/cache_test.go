@@ -39,7 +39,7 @@ func cacheWithOne(t *testing.T) (dir, file string, content []byte) {
 	t.Helper()
 	dir = filepath.Join(t.TempDir(), "cache")
 	cacheUser(t, dir, undamaged)
-	files, err := cached(dir)
+	files, err := cachedFiles(dir)
 	if err != nil || len(files) != 2 {
 		t.Fatalf("cached: %v, %v", files, err)
 	}
@@ -67,7 +67,7 @@ func TestCacheOnDisk(t *testing.T) {
 	}
 	mended := func(name string) {
 		t.Helper()
-		if b, err := os.ReadFile(file); err != nil || len(b) != len(whole) || !sealed(file, cacheKey(dir)) {
+		if b, err := os.ReadFile(file); err != nil || len(b) != len(whole) || !hasValidSeal(file, cacheKey(dir)) {
 			t.Errorf("%s: the cache was not mended: %d bytes, %v", name, len(b), err)
 		}
 	}
@@ -134,12 +134,12 @@ func TestCacheWhosePathLooksLikeAPattern(t *testing.T) {
 	t.Parallel()
 	dir := filepath.Join(t.TempDir(), "[a]*")
 	cacheUser(t, dir, undamaged)
-	files, err := cached(dir)
+	files, err := cachedFiles(dir)
 	if err != nil || len(files) != 2 {
 		t.Errorf("cached: %v, %v", files, err)
 	}
 	of := trialsOf(dir, 1)
-	if err := of.write("some", trial{Stage: trialRefused, Why: "x"}); err != nil {
+	if err := of.writeTrial("some", trial{Stage: trialRefused, Why: "x"}); err != nil {
 		t.Fatal(err)
 	}
 	if refused, err := RefusedModules(dir); err != nil || len(refused) != 1 || refused["some"] == "" {
@@ -149,7 +149,7 @@ func TestCacheWhosePathLooksLikeAPattern(t *testing.T) {
 	if err := os.Mkdir(left, 0o700); err != nil {
 		t.Fatal(err)
 	}
-	if err := removeApart(dir); err != nil {
+	if err := removeSubprocessDirs(dir); err != nil {
 		t.Error(err)
 	}
 	if _, err := os.Stat(left); err == nil {
@@ -189,7 +189,7 @@ func TestCacheWithoutItsKey(t *testing.T) {
 			t.Errorf("%s: new key: %v, %v", name, info, err)
 		}
 		cacheUser(t, dir, undamaged)
-		if !sealed(file, cacheKey(dir)) {
+		if !hasValidSeal(file, cacheKey(dir)) {
 			t.Errorf("%s: nothing is kept any more", name)
 		}
 	}

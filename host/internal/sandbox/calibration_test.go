@@ -62,11 +62,11 @@ func estimated(t *testing.T, binary []byte) cost {
 // pricedAsIs is the same without metering.
 func pricedAsIs(t *testing.T, binary []byte) cost {
 	t.Helper()
-	p, err := priced(binary, 0)
+	p, err := estimateCost(binary, 0)
 	if err != nil {
 		t.Fatal(err)
 	}
-	return cost{float64(p.machineCode), float64(p.memory(0))}
+	return cost{float64(p.machineCode), float64(p.totalMemory(0))}
 }
 
 func meteredOf(t *testing.T, binary []byte) []byte {
@@ -75,7 +75,7 @@ func meteredOf(t *testing.T, binary []byte) []byte {
 	if err != nil {
 		t.Fatal(err)
 	}
-	out, err := metered(m)
+	out, err := meterModule(m)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -101,11 +101,11 @@ func compiled(t *testing.T, binary []byte) cost {
 	if err != nil {
 		t.Fatal(err)
 	}
-	made, err := madeOf(code)
+	made, err := compiledSizeOf(code)
 	if err != nil {
 		t.Fatal(err)
 	}
-	return cost{float64(made.all), float64(after.TotalAlloc - before.TotalAlloc + uint64(len(binary)+made.all))}
+	return cost{float64(made.total), float64(after.TotalAlloc - before.TotalAlloc + uint64(len(binary)+made.total))}
 }
 
 // slope is what each of n more costs.

@@ -12,7 +12,7 @@ import (
 // the engine; a reason that the guest has set comes before that.
 func TestReasonOfATrapComesFirst(t *testing.T) {
 	t.Parallel()
-	stack := strings.Repeat("goroutine 1 [running]:\n", stderrTail/20)
+	stack := strings.Repeat("goroutine 1 [running]:\n", maxStderrKept/20)
 	for name, tt := range map[string]struct {
 		build func(a *asking)
 		first string

@@ -114,6 +114,6 @@ func chain(o operation, n int, how operands) []byte {
 	}
 	results := params[:min(len(params), 100)]
 	b.fnOf(string(params), string(results), nil, code, getLocals(0, len(results)))
-	b.at(0, "abc")
+	b.putData(0, "abc")
 	return b.job(i32(0))
 }

@@ -10,19 +10,19 @@ import (
 
 // Bounds of what a host takes, beside those of package wasm.
 const (
-	defaultModule = 64 << 20   // bytes of a module
-	maxTable      = 500_000    // entries of all tables, which each instance has for itself
-	maxGrown      = 100_000    // entries that a table may grow to
-	maxPassed     = 2_000_000  // values that the calls of one function pass and return
-	maxLocalsAll  = 10_000_000 // of all functions
-	pageSize      = 64 << 10
+	defaultModule  = 64 << 20   // bytes of a module
+	maxTable       = 500_000    // entries of all tables, which each instance has for itself
+	maxTableGrowth = 100_000    // entries that a table may grow to
+	maxPassed      = 2_000_000  // values that the calls of one function pass and return
+	maxLocalsAll   = 10_000_000 // of all functions
+	pageSize       = 64 << 10
 )
 
-// anatomy is what a binary is made of, as far as its admission depends on it.
-type anatomy struct {
+// decodedModule is what a binary is made of, as far as its admission depends on it.
+type decodedModule struct {
 	*wasm.Module
 	metered meter.Result // what the engine compiles; as price, there once it was checked
-	price   *price
+	cost    *compileCost
 }
 
 // decode takes a binary of bounded size apart.
@@ -35,28 +35,28 @@ func decode(binary []byte, most int64) (m *wasm.Module, err error) {
 		}
 	}
 	if m, err = wasm.Decode(binary); err != nil {
-		return nil, refusal(err)
+		return nil, refusalOf(err)
 	}
 	return m, nil
 }
 
-// check meters the module and holds it against the bounds: what each instance
+// checkBounds meters the module and holds it against the bounds: what each instance
 // would have of tables, and what compiling it would take. Code is not
 // validated: that is left to the engine, which may then trust every count.
-func (a *anatomy) check() (err error) {
+func (a *decodedModule) checkBounds() (err error) {
 	defer refusePanic(&err)
 	if err := a.checkLocals(); err != nil {
-		return refusal(err)
+		return refusalOf(err)
 	}
-	if a.metered, err = metered(a.Module); err != nil {
+	if a.metered, err = meterModule(a.Module); err != nil {
 		return err
 	}
-	if a.price, err = priced(a.metered.Wasm, a.Imported); err != nil {
-		return refusal(err)
+	if a.cost, err = estimateCost(a.metered.Wasm, a.Imported); err != nil {
+		return refusalOf(err)
 	}
 	entries := 0
 	for i := range a.Tables {
-		if entries += a.tableMost(i); entries > maxTable {
+		if entries += a.maxTableEntries(i); entries > maxTable {
 			return &Refusal{
 				Reason: TooBig, Problem: fmt.Sprintf("tables of more than %d entries in all", maxTable),
 				Hint: "declare smaller ones, and a maximum for those that grow",
@@ -68,7 +68,7 @@ func (a *anatomy) check() (err error) {
 
 // checkLocals bounds the locals of all functions before anybody else makes
 // room for them: a few bytes declare thousands.
-func (a *anatomy) checkLocals() error {
+func (a *decodedModule) checkLocals() error {
 	var c wasm.Code
 	locals := 0
 	for i := range a.Bodies {
@@ -83,22 +83,22 @@ func (a *anatomy) checkLocals() error {
 	return nil
 }
 
-// tableMost is how many entries a table may come to have.
-func (a *anatomy) tableMost(i int) int {
+// maxTableEntries is how many entries a table may come to have.
+func (a *decodedModule) maxTableEntries(i int) int {
 	t := a.Tables[i]
-	if a.price.grows[i] {
-		return int(max(t.Min, min(t.Max, maxGrown)))
+	if a.cost.growsTable[i] {
+		return int(max(t.Min, min(t.Max, maxTableGrowth)))
 	}
 	return int(t.Min)
 }
 
-// refusal tells what package wasm or the meter finds wrong as a Refusal.
-func refusal(err error) error {
+// refusalOf tells what package wasm or the meter finds wrong as a Refusal.
+func refusalOf(err error) error {
 	r := &Refusal{Reason: Damaged, Problem: readable(err.Error(), 512)}
 	if f, ok := errors.AsType[*wasm.Fault](err); ok {
 		r.Reason = Reason(f.Kind)
 	}
-	return hinted(r)
+	return withHint(r)
 }
 
 const hostFault = "this is a fault of the host; please report it with the module"

@@ -17,8 +17,8 @@ var ( // signatures, read only
 	noneToI32  = wasm.FuncType{Results: valI32}
 )
 
-// entries are the exports that the host calls or looks for, with their type.
-func entries() map[string]wasm.FuncType {
+// entryTypes are the exports that the host calls or looks for, with their type.
+func entryTypes() map[string]wasm.FuncType {
 	return map[string]wasm.FuncType{
 		abi.ExportMarker:     noneToNone,
 		abi.ExportInitialize: noneToNone,
@@ -34,29 +34,29 @@ func entries() map[string]wasm.FuncType {
 	}
 }
 
-// admit decides whether a module can be run at all: by its exports, its memory
+// checkABI decides whether a module can be run at all: by its exports, its memory
 // and its imports. The functions offered are given as module name → function
 // name → signature.
-func (a *anatomy) admit(offered map[string]map[string]wasm.FuncType) error {
-	if err := a.admitVersion(); err != nil {
+func (a *decodedModule) checkABI(offered map[string]map[string]wasm.FuncType) error {
+	if err := a.checkVersion(); err != nil {
 		return err
 	}
-	if err := a.admitExports(); err != nil {
-		return hinted(err)
+	if err := a.checkExports(); err != nil {
+		return withHint(err)
 	}
-	if err := a.admitMemory(); err != nil {
+	if err := a.checkMemory(); err != nil {
 		return err
 	}
-	return a.admitImports(offered)
+	return a.checkImports(offered)
 }
 
-// admitVersion refuses a module of another version of the contract before its
+// checkVersion refuses a module of another version of the contract before its
 // exports and imports are held against this one.
-func (a *anatomy) admitVersion() error {
+func (a *decodedModule) checkVersion() error {
 	for _, e := range a.Exports {
 		number, ok := strings.CutPrefix(e.Name, abi.MarkerPrefix)
 		version, err := strconv.ParseUint(number, 10, 32)
-		if !ok || err != nil || a.has(abi.ExportMarker) {
+		if !ok || err != nil || a.exports(abi.ExportMarker) {
 			continue
 		}
 		return &Refusal{
@@ -68,7 +68,7 @@ func (a *anatomy) admitVersion() error {
 	return nil
 }
 
-func (a *anatomy) admitExports() error {
+func (a *decodedModule) checkExports() error {
 	for _, e := range a.Exports {
 		name := e.Name
 		if strings.HasPrefix(name, meter.Reserved) {
@@ -77,17 +77,17 @@ func (a *anatomy) admitExports() error {
 				Hint: "let no name begin with " + meter.Reserved,
 			}
 		}
-		want, known := entries()[name]
+		want, known := entryTypes()[name]
 		if !known {
 			continue
 		}
 		if e.Kind != wasm.KindFunc {
 			return &Refusal{Reason: BadSignature, Problem: fmt.Sprintf("export %s is not a function", name), Hint: "export a function " + want.String()}
 		}
-		if got, _ := a.Type(e.Index); got != want {
+		if res, _ := a.Type(e.Index); res != want {
 			return &Refusal{
 				Reason:  BadSignature,
-				Problem: fmt.Sprintf("export %s has the signature %s instead of %s", name, got, want),
+				Problem: fmt.Sprintf("export %s has the signature %s instead of %s", name, res, want),
 				Hint:    "the context is read with host functions, not from parameters",
 			}
 		}
@@ -100,54 +100,54 @@ func (a *anatomy) admitExports() error {
 		}
 	}
 	if a.Start != nil {
-		if got, _ := a.Type(*a.Start); got != noneToNone {
+		if res, _ := a.Type(*a.Start); res != noneToNone {
 			return &Refusal{
-				Reason: BadSignature, Problem: fmt.Sprintf("the start function has the signature %s instead of %s", got, noneToNone),
+				Reason: BadSignature, Problem: fmt.Sprintf("the start function has the signature %s instead of %s", res, noneToNone),
 				Hint: "let it take and return nothing",
 			}
 		}
 	}
-	return a.admitEntry()
+	return a.checkEntry()
 }
 
-// known are the exports that the host may call.
-func (a *anatomy) known() map[string]bool {
+// abiExports are the exports that the host may call.
+func (a *decodedModule) abiExports() map[string]bool {
 	there := map[string]bool{}
-	for name := range entries() {
-		there[name] = a.has(name)
+	for name := range entryTypes() {
+		there[name] = a.exports(name)
 	}
 	return there
 }
 
 // Bytes that the engine has for each thing of an instance, as measured.
 const (
-	bytesEntry     = 8 // of a table
-	bytesGlobal    = 96
-	bytesReference = 48 // in an element segment
-	bytesSegment   = 40
+	bytesTableEntry = 8 // of a table
+	bytesGlobal     = 96
+	bytesReference  = 48 // in an element segment
+	bytesSegment    = 40
 )
 
 // instanceBytes is what the engine keeps for each instance beside its memory,
 // with the tables as large as they may grow.
-func (a *anatomy) instanceBytes() uint64 {
+func (a *decodedModule) instanceBytes() uint64 {
 	n := uint64(a.Globals)*bytesGlobal + uint64(a.Entries)*bytesReference + uint64(a.Segments)*bytesSegment
 	for i := range a.Tables {
-		n += uint64(a.tableMost(i)) * bytesEntry
+		n += uint64(a.maxTableEntries(i)) * bytesTableEntry
 	}
 	return n
 }
 
-func (a *anatomy) has(name string) bool {
+func (a *decodedModule) exports(name string) bool {
 	_, ok := a.Export(name)
 	return ok
 }
 
-// admitEntry asks for something to call, and for the marker unless that is a
+// checkEntry asks for something to call, and for the marker unless that is a
 // command.
-func (a *anatomy) admitEntry() error {
-	if a.has(abi.ExportStart) {
-		for name := range entries() {
-			if name != abi.ExportStart && name != abi.ExportInitialize && a.has(name) {
+func (a *decodedModule) checkEntry() error {
+	if a.exports(abi.ExportStart) {
+		for name := range entryTypes() {
+			if name != abi.ExportStart && name != abi.ExportInitialize && a.exports(name) {
 				return &Refusal{
 					Reason:  IsCommand,
 					Problem: "the module is a command (it exports _start) and a job at once; a command's other exports must not be called",
@@ -158,7 +158,7 @@ func (a *anatomy) admitEntry() error {
 		return nil
 	}
 	switch {
-	case !a.has(abi.ExportMarker):
+	case !a.exports(abi.ExportMarker):
 		return &Refusal{
 			Reason:  NoMarker,
 			Problem: "the module does not export " + abi.ExportMarker + ", so it is not written for this host",
@@ -166,7 +166,7 @@ func (a *anatomy) admitEntry() error {
 		}
 	case len(a.kinds()) > 0:
 		return nil
-	case a.has(abi.ExportFetch) || a.has(abi.ExportProcess):
+	case a.exports(abi.ExportFetch) || a.exports(abi.ExportProcess):
 		return &Refusal{
 			Reason:  NoEntry,
 			Problem: "the module has one half of a dataflow job",
@@ -176,7 +176,7 @@ func (a *anatomy) admitEntry() error {
 	return &Refusal{Reason: NoEntry, Problem: "the module exports nothing that a job could call", Hint: "export " + abi.ExportExecute + " " + noneToI32.String()}
 }
 
-func (a *anatomy) admitMemory() error {
+func (a *decodedModule) checkMemory() error {
 	for _, im := range a.Imports {
 		if im.Kind == wasm.KindMemory {
 			return &Refusal{Reason: BadMemory, Problem: "the module imports its memory", Hint: "let the module define and export its own (no --import-memory)"}
@@ -191,8 +191,8 @@ func (a *anatomy) admitMemory() error {
 	return nil
 }
 
-// admitImports lists everything that is amiss, not just the first.
-func (a *anatomy) admitImports(offered map[string]map[string]wasm.FuncType) error {
+// checkImports lists everything that is amiss, not just the first.
+func (a *decodedModule) checkImports(offered map[string]map[string]wasm.FuncType) error {
 	var unknown, wrong []string
 	for _, im := range a.Imports {
 		full := shorten(im.Module) + "." + shorten(im.Name)
@@ -209,9 +209,9 @@ func (a *anatomy) admitImports(offered map[string]map[string]wasm.FuncType) erro
 	}
 	switch {
 	case len(unknown) > 0:
-		return &Refusal{Reason: BadImport, Problem: "the module imports what this host does not have: " + listed(unknown), Hint: importHint(unknown)}
+		return &Refusal{Reason: BadImport, Problem: "the module imports what this host does not have: " + joinNames(unknown), Hint: importHint(unknown)}
 	case len(wrong) > 0:
-		return &Refusal{Reason: BadSignature, Problem: "import " + listed(wrong), Hint: "update the SDK, or compare with ABI.md"}
+		return &Refusal{Reason: BadSignature, Problem: "import " + joinNames(wrong), Hint: "update the SDK, or compare with ABI.md"}
 	}
 	return nil
 }

@@ -26,16 +26,16 @@ func offeredHere() map[string]map[string]wasm.FuncType {
 }
 
 // checked takes a binary apart as far as needed to admit it.
-func checked(binary []byte) (*anatomy, error) {
+func checked(binary []byte) (*decodedModule, error) {
 	m, err := decode(binary, defaultModule)
 	if err != nil {
 		return nil, err
 	}
-	a := &anatomy{Module: m}
-	if err := a.admit(offeredHere()); err != nil {
+	a := &decodedModule{Module: m}
+	if err := a.checkABI(offeredHere()); err != nil {
 		return nil, err
 	}
-	return a, a.check()
+	return a, a.checkBounds()
 }
 
 func inspect(binary []byte) error {
@@ -50,7 +50,7 @@ func wantRefusal(t *testing.T, err error, why Reason, inText string) {
 	}
 }
 
-func TestAdmission(t *testing.T) {
+func TestModuleChecks(t *testing.T) {
 	t.Parallel()
 	zero := i32(0)
 	plainJob := func() []byte { return (&builder{}).job(zero) }
@@ -176,7 +176,7 @@ func TestTablesAreBounded(t *testing.T) {
 func TestTablesThatGrow(t *testing.T) {
 	t.Parallel()
 	grow := func(b *builder) []byte { return b.job(op(0xd0, 0x70), i32(1), op(0xfc, 15, 0)) }
-	most := slices.Concat(op(0x70, 1), uleb(maxTable-maxGrown), uleb(maxTable-maxGrown))
+	most := slices.Concat(op(0x70, 1), uleb(maxTable-maxTableGrowth), uleb(maxTable-maxTableGrowth))
 	for _, tt := range []struct {
 		name  string
 		table []byte
@@ -202,13 +202,13 @@ func TestTablesThatGrow(t *testing.T) {
 func TestNamesThatLieAreCutOut(t *testing.T) {
 	t.Parallel()
 	lies := func(body ...[]byte) []byte { return section(0, slices.Concat(text("name"), slices.Concat(body...))) }
-	for name, tail := range map[string][]byte{
+	for name, sections := range map[string][]byte{
 		"functions": lies([]byte{1, 5}, huge),
 		"locals":    lies([]byte{2, 7, 1, 0}, huge),
 		"size":      lies([]byte{1}, huge),
 		"twice":     append(lies([]byte{1, 5}, huge), lies([]byte{1, 5}, huge)...),
 	} {
-		b := &builder{tailSections: tail}
+		b := &builder{customSections: sections}
 		e := newEngine(t)
 		m := load(t, e, b.job(i32(3)))
 		if out := e.Run(t.Context(), m, job.Call{}); out.Code != 3 {
@@ -225,15 +225,15 @@ func TestNamesAreNotTooLong(t *testing.T) {
 		return section(0, slices.Concat(text("name"), []byte{1}, text(string(list))))
 	}
 	for _, tt := range []struct {
-		tail []byte
-		text string
+		sections []byte
+		text     string
 	}{
 		{names(5), `.\x07\x07\x07\x07\x07() i32`},
 		{names(wasm.MaxName), `.\x07\x07`},
 		{names(wasm.MaxName + 1), ".$1() i32"},
 		{append(names(1), names(2)...), `.\x07() i32`}, // the second list is cut out
 	} {
-		out := runOnce(t, (&builder{tailSections: tt.tail}).job(op(opUnreachable)), job.Call{})
+		out := runOnce(t, (&builder{customSections: tt.sections}).job(op(opUnreachable)), job.Call{})
 		expect(t, out, job.Failure, tt.text)
 		if len(out.Error) > maxFailure+10 {
 			t.Errorf("an error of %d bytes", len(out.Error))
@@ -250,7 +250,7 @@ func FuzzCheck(f *testing.F) {
 	f.Add(withSection(section(1, huge)))
 	f.Add(withSection(section(0, append(text("name"), 1, 5, 0xff, 0xff, 0xff, 0xff, 0x0f))))
 	b := &builder{table: []byte{1, 0x70, 0, 1}, element: []byte{1, 0, 0x41, 0, opEnd, 1, 0}}
-	f.Add(b.at(5, "data").job(i64(-5), op(opDrop), i32(0), op(0x04, 0x7f), i32(1), op(0x05), i32(2), op(opEnd)))
+	f.Add(b.putData(5, "data").job(i64(-5), op(opDrop), i32(0), op(0x04, 0x7f), i32(1), op(0x05), i32(2), op(opEnd)))
 	e, err := New(Options{MaxModule: 1 << 16})
 	if err != nil {
 		f.Fatal(err)
@@ -278,9 +278,9 @@ func FuzzCheck(f *testing.F) {
 // A fault of the host's own reading is a refusal, not the end of the server.
 func TestPanicOfReadingIsARefusal(t *testing.T) {
 	t.Parallel()
-	broken := &anatomy{Module: nil}
+	broken := &decodedModule{Module: nil}
 	var refused *Refusal
-	if err := broken.check(); !errors.As(err, &refused) || refused.Reason != Damaged || !strings.Contains(refused.Problem, "nil pointer") {
+	if err := broken.checkBounds(); !errors.As(err, &refused) || refused.Reason != Damaged || !strings.Contains(refused.Problem, "nil pointer") {
 		t.Errorf("got %v", err)
 	}
 }

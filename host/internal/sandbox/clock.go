@@ -37,8 +37,8 @@ func (in *instance) sleep(ns int64) {
 	if ns <= 0 {
 		return
 	}
-	if time.Duration(ns) >= brief {
-		defer in.r.away()()
+	if time.Duration(ns) >= workerGrace {
+		defer in.r.releaseWorker()()
 	}
 	t := time.NewTimer(time.Duration(ns))
 	defer t.Stop()
@@ -67,14 +67,14 @@ func (f *fixedClock) nanotime() int64 {
 
 func (f *fixedClock) sleep(ns int64) { f.moved += time.Duration(max(ns, 0)) }
 
-// randomness is the guest's source of random numbers: the system's if it is
+// randomReader is the guest's source of random numbers: the system's if it is
 // granted, else one that the seed of the run determines. Instances of one run
 // have streams of their own, so that what one has drawn does not come again.
-func (r *run) randomness() io.Reader {
+func (r *run) randomReader() io.Reader {
 	if r.facts.call.Config.Allow.Random {
 		return crand.Reader
 	}
-	seed := r.facts.seeded()
+	seed := r.facts.seedBytes()
 	if r.stream != 0 {
 		seed = sha256.Sum256(binary.BigEndian.AppendUint32(seed[:], r.stream))
 	}

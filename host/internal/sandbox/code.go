@@ -7,37 +7,37 @@ import (
 	"github.com/wasmjob/wasmjob/host/internal/wasm"
 )
 
-// price is what compiling a module takes, as the engine gets it: metered.
-type price struct {
+// compileCost is what compiling a module takes, as the engine gets it: metered.
+type compileCost struct {
 	*wasm.Module
 
-	grows       [wasm.MaxTables]bool // tables that an instruction grows
-	machineCode uint64               // bytes of all functions, and of the ways into them
-	heaviest    uint64               // bytes that the compiler needs for one function, at most
+	growsTable    [wasm.MaxTables]bool // tables that an instruction grows
+	machineCode   uint64               // bytes of all functions, and of the ways into them
+	maxFuncMemory uint64               // bytes that the compiler needs for one function, at most
 }
 
-// priced adds up what compiling all functions takes. first is the index that
+// estimateCost adds up what compiling all functions takes. first is the index that
 // the first of them had before metering.
-func priced(metered []byte, first int) (*price, error) {
+func estimateCost(metered []byte, first int) (*compileCost, error) {
 	m, err := wasm.DecodeMetered(metered)
 	if err != nil {
 		return nil, err
 	}
-	p := &price{Module: m}
-	if err := p.priceTypes(); err != nil {
+	p := &compileCost{Module: m}
+	if err := p.addTypes(); err != nil {
 		return nil, err
 	}
-	w := walk{p: p}
+	w := costWalk{cost: p}
 	effort := 0
 	most := effortAll + effortOfByte*len(m.Sections[wasm.SectionCode].Body)
 	for i := range m.Bodies {
-		w.begin(i)
+		w.beginFunction(i)
 		for w.Next() {
-			w.step()
+			w.instruction()
 		}
-		w.end()
-		p.priceBody(&w, i)
-		if effort += nsFunc + w.effort + nsCode*w.native; effort > most {
+		w.endFunction()
+		p.addBody(&w, i)
+		if effort += nsFunc + w.effort + nsCode*w.codeBytes; effort > most {
 			w.Fail(wasm.TooBig, "the functions up to this one would take too long to compile")
 		}
 		if err := w.Err(); err != nil {
@@ -50,93 +50,93 @@ func priced(metered []byte, first int) (*price, error) {
 	return p, nil
 }
 
-func (w *walk) step() {
-	w.cost(0, int(compilerMemory[w.Op]))
-	w.made()
+func (w *costWalk) instruction() {
+	w.addCost(0, int(compilerMemory[w.Op]))
+	w.emitInstruction()
 	switch w.Op {
 	case wasm.OpReturn:
 		w.emit(codeReturn)
-		w.arrive(w.blocks[0].results, codeMoveWide)
-		w.stop()
+		w.passValues(w.blocks[0].results, codeMoveWide)
+		w.endReachable()
 	case wasm.OpUnreachable:
 		w.emit(codeTrap)
-		w.stop()
+		w.endReachable()
 	case wasm.OpBlock, wasm.OpLoop, wasm.OpIf:
-		w.enter()
+		w.enterBlock()
 	case wasm.OpElse:
-		w.otherwise()
+		w.enterElse()
 	case wasm.OpEnd:
-		w.leave()
+		w.leaveBlock()
 	case wasm.OpBr:
-		w.jump(w.A)
-		w.stop()
+		w.recordJump(w.A)
+		w.endReachable()
 	case wasm.OpBrIf:
-		w.move(1, 0)
-		w.jump(w.A)
-		w.split()
+		w.moveStack(1, 0)
+		w.recordJump(w.A)
+		w.newPart()
 	case wasm.OpBrTable:
-		w.move(1, 0)
+		w.moveStack(1, 0)
 		n := len(w.Labels)
-		w.cost(n*nsTarget+n*n/perTargets, n*bytesTarget)
+		w.addCost(n*nsTarget+n*n/perTargets, n*bytesTarget)
 		w.emit(n * codeTarget)
 		w.part += n
 		w.targets += n
 		for _, label := range w.Labels {
-			w.jump(label)
+			w.recordJump(label)
 		}
-		w.stop()
+		w.endReachable()
 	case wasm.OpCall:
-		w.call(w.p.Types[w.p.Funcs[w.A]])
+		w.countCall(w.cost.Types[w.cost.Funcs[w.A]])
 	case wasm.OpCallIndirect:
-		w.move(1, 0)
-		w.call(w.p.Types[w.A])
+		w.moveStack(1, 0)
+		w.countCall(w.cost.Types[w.A])
 	case wasm.OpLocalGet:
-		w.use(w.A)
-		w.move(0, 1)
+		w.readLocal(w.A)
+		w.moveStack(0, 1)
 	case wasm.OpLocalSet:
-		w.set(w.A)
+		w.setLocal(w.A)
 		w.emit(codeStore)
-		w.move(1, 0)
+		w.moveStack(1, 0)
 	case wasm.OpLocalTee:
-		w.set(w.A)
+		w.setLocal(w.A)
 		w.emit(codeStore)
 	default:
-		w.plain()
+		w.plainInstruction()
 	}
 }
 
-// plain is every instruction that only takes values and gives others.
-func (w *walk) plain() {
+// plainInstruction is every instruction that only takes values and gives others.
+func (w *costWalk) plainInstruction() {
 	takes, leaves := w.Op.StackEffect()
 	switch {
 	case w.Op.AccessesMemory():
-		w.known++
+		w.knownAddresses++
 	case w.Op.IsBulk():
-		w.pass(takes + leaves)
-		w.called()
+		w.countPassed(takes + leaves)
+		w.reloadGlobals()
 	}
-	w.move(takes, leaves)
+	w.moveStack(takes, leaves)
 	switch w.Op {
 	case wasm.OpTableGrow:
-		w.p.grows[w.A] = true
+		w.cost.growsTable[w.A] = true
 	case wasm.OpMemoryFill, wasm.OpTableFill: // has a loop
-		w.through()
-		w.through()
-		w.through()
+		w.flowIntoPart()
+		w.flowIntoPart()
+		w.flowIntoPart()
 	default:
 	}
 }
 
-// call is a call with what it moves: two bytes of code can move a thousand values.
-func (w *walk) call(t wasm.FuncType) {
-	w.pass(len(t.Params) + len(t.Results))
-	w.called()
-	w.emit(passing(t))
-	w.cost(0, bytesParam*len(t.Params)+bytesResult*len(t.Results))
-	w.move(len(t.Params), len(t.Results))
+// countCall is a call with what it moves: two bytes of code can move a thousand values.
+func (w *costWalk) countCall(t wasm.FuncType) {
+	w.countPassed(len(t.Params) + len(t.Results))
+	w.reloadGlobals()
+	w.emit(signatureBytes(t))
+	w.addCost(0, bytesParam*len(t.Params)+bytesResult*len(t.Results))
+	w.moveStack(len(t.Params), len(t.Results))
 }
 
-func (w *walk) pass(values int) {
+func (w *costWalk) countPassed(values int) {
 	w.passed += values
 	if w.passed > maxPassed {
 		w.Fail(wasm.TooBig, "the calls of one function pass more than %d values", maxPassed)

@@ -24,8 +24,8 @@ const (
 	codeMove     = 14 // a number that a call moves, in and out of memory
 	codeMoveWide = 20 // a floating point number or vector so moved
 	codeKept     = 10 // a value that comes into a part in another register
-	codeRound    = 48 // a value that goes round a loop, or along with a jump
-	codeRoundInt = 28
+	codeLoop     = 48 // a value that goes round a loop, or along with a jump
+	codeLoopInt  = 28
 	registers    = 29 // that hold values
 )
 
@@ -53,67 +53,67 @@ const (
 )
 
 // emit adds machine code.
-func (w *walk) emit(bytes int) {
+func (w *costWalk) emit(bytes int) {
 	if !w.dead {
-		w.native += bytes
+		w.codeBytes += bytes
 	}
 }
 
-// made adds the machine code of an instruction beside the values that its type
+// emitInstruction adds the machine code of an instruction beside the values that its type
 // says, and of keeping the value that was made before it, unless it takes that.
-func (w *walk) made() {
+func (w *costWalk) emitInstruction() {
 	if w.dead {
 		return
 	}
-	w.native += int(machineCode[w.Op])
+	w.codeBytes += int(machineCode[w.Op])
 	takes, leaves := w.Op.StackEffect()
-	if silent[w.Op] {
+	if makesNoValue[w.Op] {
 		return
 	}
-	if w.fresh > 0 && w.fresh <= w.height-takes {
-		w.native += codeStore
+	if w.freshHeight > 0 && w.freshHeight <= w.height-takes {
+		w.codeBytes += codeStore
 	}
-	if w.fresh = 0; leaves > 0 {
-		w.fresh = w.height - takes + 1
+	if w.freshHeight = 0; leaves > 0 {
+		w.freshHeight = w.height - takes + 1
 	}
 }
 
-// silent are instructions that make nothing which could be in the way: nop,
+// makesNoValue are instructions that make nothing which could be in the way: nop,
 // drop, constants, and what only says which value is meant.
-var silent = [wasm.Ops]bool{ // read only
+var makesNoValue = [wasm.Ops]bool{ // read only
 	0x01: true, wasm.OpBlock: true, 0x1a: true, wasm.OpLocalGet: true, 0x41: true, 0x42: true, 0x43: true, 0x44: true,
 }
 
-// handing is the machine code that takes a local along with a jump.
-func handing(kind byte) int {
+// passBytes is the machine code that takes a local along with a jump.
+func passBytes(kind byte) int {
 	if kind == wasm.I32 || kind == wasm.I64 || wasm.IsReference(kind) {
 		return codeMove
 	}
 	return codeMoveWide
 }
 
-// going is the same for a jump to the begin of a loop.
-func going(kind byte) int {
+// loopPassBytes is the same for a jump to the begin of a loop.
+func loopPassBytes(kind byte) int {
 	if kind == wasm.I32 || kind == wasm.I64 || wasm.IsReference(kind) {
-		return codeRoundInt
+		return codeLoopInt
 	}
-	return codeRound
+	return codeLoop
 }
 
-// passing is the machine code that moves parameters and results, on one side.
-func passing(t wasm.FuncType) int {
+// signatureBytes is the machine code that moves parameters and results, on one side.
+func signatureBytes(t wasm.FuncType) int {
 	n := 0
 	for _, values := range [...]string{t.Params, t.Results} {
 		for i := range len(values) {
-			n += handing(values[i])
+			n += passBytes(values[i])
 		}
 	}
 	return n
 }
 
-// memory is how many bytes compiling takes in all: the original, of the given
+// totalMemory is how many bytes compiling takes in all: the original, of the given
 // size, what is compiled, what the compiler holds, and the result.
-func (p *price) memory(original int) uint64 {
+func (p *compileCost) totalMemory(original int) uint64 {
 	names := 0
 	for _, c := range p.Customs {
 		names += len(c.Body)
@@ -121,33 +121,33 @@ func (p *price) memory(original int) uint64 {
 	return memoryOfAny + uint64(original) + copiesOfBinary*uint64(p.Size) + memoryOfName*uint64(names) +
 		memoryOfType*uint64(len(p.Types)) + memoryOfFunc*uint64(len(p.Funcs)) + memoryOfGlobal*uint64(p.Globals) +
 		memoryOfElement*uint64(p.Entries) + memoryOfEntry*uint64(len(p.Imports)+len(p.Exports)+p.Segments) +
-		copiesOfCode*p.machineCode + (copiesOfTypes-copiesOfCode)*p.wayIn() + p.heaviest
+		copiesOfCode*p.machineCode + (copiesOfTypes-copiesOfCode)*p.preambleBytes() + p.maxFuncMemory
 }
 
-// wayIn is the machine code that leads from the host into functions, which
+// preambleBytes is the machine code that leads from the host into functions, which
 // each type has.
-func (p *price) wayIn() (bytes uint64) {
+func (p *compileCost) preambleBytes() (bytes uint64) {
 	for _, t := range p.Types {
-		bytes += codeType + uint64(passing(t))
+		bytes += codeType + uint64(signatureBytes(t))
 	}
 	return bytes
 }
 
-func (p *price) priceTypes() error {
-	if p.machineCode = p.wayIn(); p.machineCode > maxMachineCode {
+func (p *compileCost) addTypes() error {
+	if p.machineCode = p.preambleBytes(); p.machineCode > maxMachineCode {
 		return &wasm.Fault{Kind: wasm.TooBig, What: fmt.Sprintf("the types would become %d bytes of machine code; the limit is %d", p.machineCode, maxMachineCode)}
 	}
 	return nil
 }
 
-// priceBody adds what the function that was passed over takes.
-func (p *price) priceBody(w *walk, body int) {
-	w.native += codeFunc + passing(p.Types[p.Funcs[p.Imported+body]])
-	if w.native > maxMachineCodeFunc {
-		w.Fail(wasm.TooBig, "it would become %d bytes of machine code; the limit is %d", w.native, maxMachineCodeFunc)
+// addBody adds what the function that was passed over takes.
+func (p *compileCost) addBody(w *costWalk, body int) {
+	w.codeBytes += codeFunc + signatureBytes(p.Types[p.Funcs[p.Imported+body]])
+	if w.codeBytes > maxMachineCodeFunc {
+		w.Fail(wasm.TooBig, "it would become %d bytes of machine code; the limit is %d", w.codeBytes, maxMachineCodeFunc)
 	}
-	p.machineCode += uint64(w.native)
-	p.heaviest = max(p.heaviest, uint64(w.load))
+	p.machineCode += uint64(w.codeBytes)
+	p.maxFuncMemory = max(p.maxFuncMemory, uint64(w.load))
 	if p.machineCode > maxMachineCode {
 		w.Fail(wasm.TooBig, "the functions up to this one would become %d bytes of machine code; the limit is %d", p.machineCode, maxMachineCode)
 	}

@@ -12,33 +12,33 @@ import (
 // bounds, before any of it runs: should the estimate ever be too low, or the
 // cache hold what another bound let pass, calls might lead out of the code.
 func checkCompiled(code wazero.CompiledModule) error {
-	m, err := madeOf(code)
+	m, err := compiledSizeOf(code)
 	if err != nil {
 		return err
 	}
 	return m.check()
 }
 
-// made is how much machine code there is.
-type made struct {
-	all   int   // bytes
+// compiledSize is how much machine code there is.
+type compiledSize struct {
+	total int   // bytes
 	funcs []int // where that of each function begins
 }
 
-func (m made) check() error {
-	if m.all <= maxMachineCode {
+func (m compiledSize) check() error {
+	if m.total <= maxMachineCode {
 		return nil
 	}
 	return &Refusal{
-		Reason: TooBig, Problem: fmt.Sprintf("the module became %d bytes of machine code; the limit is %d", m.all, maxMachineCode),
+		Reason: TooBig, Problem: fmt.Sprintf("the module became %d bytes of machine code; the limit is %d", m.total, maxMachineCode),
 		Hint: "build it optimised for size, or as several modules",
 	}
 }
 
-// madeOf looks for it in the engine, which tells nobody. The names are those of
+// compiledSizeOf looks for it in the engine, which tells nobody. The names are those of
 // its own fields; should one of them ever be gone, nothing is compiled any
 // more, and every test fails.
-func madeOf(code wazero.CompiledModule) (m made, err error) {
+func compiledSizeOf(code wazero.CompiledModule) (m compiledSize, err error) {
 	defer func() {
 		if r := recover(); r != nil {
 			err = fmt.Errorf("the engine does not tell how much machine code it made: %v", r)
@@ -52,7 +52,7 @@ func madeOf(code wazero.CompiledModule) (m made, err error) {
 	counted := engine.FieldByName("compiledModules").MapIndex(module.FieldByName("module").Elem().FieldByName("ID"))
 	compiled := counted.Elem().FieldByName("compiledModule").Elem()
 	executables := compiled.FieldByName("executables").Elem()
-	m.all = executables.FieldByName("executable").Len() + executables.FieldByName("entryPreambles").Len()
+	m.total = executables.FieldByName("executable").Len() + executables.FieldByName("entryPreambles").Len()
 	offsets := compiled.FieldByName("functionOffsets")
 	for i := range offsets.Len() {
 		m.funcs = append(m.funcs, int(offsets.Index(i).Int()))

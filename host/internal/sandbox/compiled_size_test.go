@@ -13,10 +13,10 @@ func TestMachineCodeIsLookedAt(t *testing.T) {
 	b := &builder{}
 	b.fn("", "", 1, bytes.Repeat(slices.Concat(getLocal(0), op(0x0d, 0)), 1000))
 	m := load(t, newEngine(t), b.job(i32(0)))
-	made, err := madeOf(m.c.code)
-	if err != nil || made.all < 10_000 || made.all > 100_000 || len(made.funcs) < 3 {
-		t.Errorf("%d bytes of machine code, functions at %v, %v", made.all, made.funcs, err)
+	made, err := compiledSizeOf(m.c.code)
+	if err != nil || made.total < 10_000 || made.total > 100_000 || len(made.funcs) < 3 {
+		t.Errorf("%d bytes of machine code, functions at %v, %v", made.total, made.funcs, err)
 	}
-	made.all = maxMachineCode + 1
+	made.total = maxMachineCode + 1
 	wantRefusal(t, made.check(), TooBig, "of machine code")
 }

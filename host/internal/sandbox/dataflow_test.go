@@ -22,7 +22,7 @@ func flowing(change func(*job.Config)) job.Call {
 // pipe builds a dataflow job. Its memory begins with the elements "abc" and
 // "de"; add gives the code that adds one of them.
 func pipe(build func(b *builder, add func(at, n int64) []byte) (fetch, process []byte)) []byte {
-	b := (&builder{}).at(0, "abcde")
+	b := (&builder{}).putData(0, "abcde")
 	f := b.abi(abi.FuncBatchAdd)
 	fetch, process := build(b, func(at, n int64) []byte { return invokes(f, at, n) })
 	return b.entry(abi.ExportFetch, fetch).entry(abi.ExportProcess, process).guest()
@@ -213,8 +213,8 @@ func TestDataflowConcurrency(t *testing.T) {
 	if out.Flow != (job.Flow{Batches: 1, Succeeded: 7}) || string(out.Result) != "3" || out.PeakBytes != n*pageSize {
 		t.Errorf("%+v, result %q, peak %d", out.Flow, out.Result, out.PeakBytes)
 	}
-	if e.budget.used != 0 || e.budget.busy != 0 {
-		t.Errorf("budget: %d bytes, %d busy", e.budget.used, e.budget.busy)
+	if e.budget.used != 0 || e.budget.active != 0 {
+		t.Errorf("budget: %d bytes, %d busy", e.budget.used, e.budget.active)
 	}
 }
 
@@ -282,7 +282,7 @@ func TestBatchLimits(t *testing.T) {
 	}
 	r := &run{ctx: t.Context(), c: &compilation{engine: newEngine(t)}}
 	b := newBatch(&job.Limits{})
-	defer b.clear(r)
+	defer b.release(r)
 	for range maxElements {
 		if b.add(r, nil) < 0 {
 			t.Fatal("refused too early")
@@ -299,7 +299,7 @@ func TestDataflowState(t *testing.T) {
 	build := func(process func(set uint32) []byte) []byte {
 		return pipe(func(b *builder, add func(at, n int64) []byte) (fetch, code []byte) {
 			set := b.abi(abi.FuncStateSet)
-			b.at(100, "0").at(110, "fptu")
+			b.putData(100, "0").putData(110, "fptu")
 			return slices.Concat(
 				store8(100, plus(load8(100), i32(1))),
 				drop(invokes(set, 110, 1, 100, 1)), // f = the number of the batch
@@ -307,7 +307,7 @@ func TestDataflowState(t *testing.T) {
 		})
 	}
 	run := func(wasm []byte, change func(*job.Config)) (job.Outcome, string) {
-		s := &shelf{}
+		s := &fakeState{}
 		c := flowing(change)
 		c.Config.Allow.State, c.State = true, s
 		out := runOnce(t, wasm, c)
@@ -355,7 +355,7 @@ func TestDataflowState(t *testing.T) {
 	// A listener that fails afterwards changes nothing, nor does what it set.
 	b := &builder{}
 	set := b.abi(abi.FuncStateSet)
-	wasm := b.at(0, "ea").entry(abi.ExportExecute, invokes(set, 0, 1, 0, 1)).
+	wasm := b.putData(0, "ea").entry(abi.ExportExecute, invokes(set, 0, 1, 0, 1)).
 		entry(abi.ExportAfter, drop(invokes(set, 1, 1, 1, 1)), op(opUnreachable)).guest()
 	out, kept = run(wasm, func(c *job.Config) { c.Kind = job.Simple })
 	expect(t, out, job.OK, "")

@@ -8,30 +8,30 @@ import (
 	"unicode/utf8"
 )
 
-// widest is how many bytes of a text one byte of a secret may take: a Unicode
+// maxEscapeBytes is how many bytes of a text one byte of a secret may take: a Unicode
 // escape, quoted once more.
-const widest = 12
+const maxEscapeBytes = 12
 
-// reading is a text as somebody would read it who takes escapes for what they
+// decodedText is a text as somebody would read it who takes escapes for what they
 // stand for. It remembers where in the text each byte comes from.
-type reading struct {
+type decodedText struct {
 	text     string
 	from, to []int32 // nil: text is what it was read from
 }
 
 // span is where the bytes from i to j come from.
-func (r *reading) span(i, j int) (int, int) {
+func (r *decodedText) span(i, j int) (int, int) {
 	if r.from == nil {
 		return i, j
 	}
 	return int(r.from[i]), int(r.to[j-1])
 }
 
-// readings are those of a text in which a secret is looked for: as it is, with
+// decodings are those of a text in which a secret is looked for: as it is, with
 // the backslashes of JSON and of quoted text read once and twice, and each of
 // them with percent-encoding read, also where + is a space.
-func readings(text string, spaces bool) []reading {
-	all := []reading{{text: text}}
+func decodings(text string, spaces bool) []decodedText {
+	all := []decodedText{{text: text}}
 	if once, ok := all[0].unescaped(); ok {
 		all = append(all, once)
 		if twice, ok := once.unescaped(); ok {
@@ -39,11 +39,11 @@ func readings(text string, spaces bool) []reading {
 		}
 	}
 	for i := range len(all) {
-		if r, ok := all[i].unpercented(false); ok {
+		if r, ok := all[i].percentDecoded(false); ok {
 			all = append(all, r)
 		}
 		if spaces && strings.Contains(all[i].text, "+") {
-			r, _ := all[i].unpercented(true)
+			r, _ := all[i].percentDecoded(true)
 			all = append(all, r)
 		}
 	}
@@ -52,12 +52,12 @@ func readings(text string, spaces bool) []reading {
 
 // decode makes a reading of r. next reads the escape that a text begins with:
 // what it stands for, and its length; 0 if it is none.
-func (r *reading) decode(marks string, next func(string) (string, int)) (reading, bool) {
+func (r *decodedText) decode(marks string, next func(string) (string, int)) (decodedText, bool) {
 	first := strings.IndexAny(r.text, marks)
 	if first < 0 {
-		return reading{}, false
+		return decodedText{}, false
 	}
-	d := reading{from: make([]int32, 0, len(r.text)), to: make([]int32, 0, len(r.text))}
+	d := decodedText{from: make([]int32, 0, len(r.text)), to: make([]int32, 0, len(r.text))}
 	var b strings.Builder
 	for i := 0; i < len(r.text); {
 		bytes, n := r.text[i:i+1], 0
@@ -78,7 +78,7 @@ func (r *reading) decode(marks string, next func(string) (string, int)) (reading
 	return d, true
 }
 
-func (r *reading) unpercented(spaces bool) (reading, bool) {
+func (r *decodedText) percentDecoded(spaces bool) (decodedText, bool) {
 	marks := "%"
 	if spaces {
 		marks = "%+"
@@ -92,7 +92,7 @@ func (r *reading) unpercented(spaces bool) (reading, bool) {
 }
 
 // unescaped reads the escapes of JSON, JavaScript, Go, Rust and Python.
-func (r *reading) unescaped() (reading, bool) { return r.decode(`\`, unescape) }
+func (r *decodedText) unescaped() (decodedText, bool) { return r.decode(`\`, unescape) }
 
 func unescape(s string) (string, int) {
 	if len(s) < 2 {
@@ -183,7 +183,7 @@ func isBase64(b byte) bool {
 // addBase64 adds how a text looks within the base64 of a longer one, for each
 // place that it may have there. Characters that depend on its neighbours are
 // left out.
-func (s *search) addBase64(text string) {
+func (s *textSearch) addBase64(text string) {
 	for before, partial := range []int{0, 2, 3} {
 		coded := base64.RawStdEncoding.EncodeToString([]byte("\x00\x00"[:before] + text))
 		whole := (before + len(text)) * 8 / 6

@@ -14,11 +14,11 @@ import (
 // reached from there, and no step of the way is a link: whoever may write above
 // it could lead a job to where nobody meant it to be, such as the server's own
 // compiled code.
-func openDir(dir job.Dir, most []job.Dir) (*os.Root, error) {
+func openDir(dir job.Dir, grantable []job.Dir) (*os.Root, error) {
 	top, rest := dir.Host, "."
-	if most != nil {
+	if grantable != nil {
 		top = ""
-		for _, m := range most {
+		for _, m := range grantable {
 			rel, err := filepath.Rel(m.Host, dir.Host)
 			if err == nil && filepath.IsLocal(rel) && (m.Write || !dir.Write) && len(m.Host) > len(top) {
 				top, rest = m.Host, rel
@@ -34,7 +34,7 @@ func openDir(dir job.Dir, most []job.Dir) (*os.Root, error) {
 			return nil, err
 		}
 		above := root
-		root, err = step(above, name)
+		root, err = openSubdir(above, name)
 		_ = above.Close()
 	}
 	if err != nil {
@@ -43,8 +43,8 @@ func openDir(dir job.Dir, most []job.Dir) (*os.Root, error) {
 	return root, nil
 }
 
-// step opens a directory in another.
-func step(above *os.Root, name string) (*os.Root, error) {
+// openSubdir opens a directory in another.
+func openSubdir(above *os.Root, name string) (*os.Root, error) {
 	named, err := above.Lstat(name)
 	if err != nil {
 		return nil, err

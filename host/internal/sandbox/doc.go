@@ -9,7 +9,7 @@
 // The flow:
 //
 //	Load   turn (queue.go) → bytes → wasm.Decode → check (effort, imports, exports) → meter
-//	       → compile, here or in a process of its own (trial.go, apart.go) → *Module
+//	       → compile, here or in a process of its own (trial.go, subprocess.go) → *Module
 //	Run    *Module + job.Call → the way of its kind (kinds.go, dataflow.go)
 //	       → instance → _initialize → listener, entry, listener → state kept
 //	       → instance destroyed, or at rest → judge → job.Outcome
@@ -24,7 +24,7 @@
 // which follows that of package abi.
 //
 // What a guest has of the world beyond its memory is what it was granted:
-// state, secrets and requests (outside.go, http.go), and directories, which
+// state, secrets and requests (host_state.go, http.go), and directories, which
 // os.Root keeps it in (files.go). Secrets are hidden from the log and from the
 // reasons of failures (mask.go), and left alone in results.
 //

@@ -171,10 +171,10 @@ func TestStackIsFollowed(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			w := walk{p: &price{Module: m}}
-			w.begin(0)
+			w := costWalk{cost: &compileCost{Module: m}}
+			w.beginFunction(0)
 			for w.Next() && (w.Op != wasm.OpEnd || len(w.blocks) > 1) {
-				w.step()
+				w.instruction()
 			}
 			if w.height != 0 || w.Err() != nil || w.Left() != 0 {
 				t.Errorf("%d values are left, %d blocks, %v", w.height, len(w.blocks), w.Err())

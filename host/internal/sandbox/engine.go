@@ -58,25 +58,25 @@ type Options struct {
 // Engine compiles and runs modules. Its methods may be called from any
 // goroutine.
 type Engine struct {
-	rt       wazero.Runtime
-	cache    wazero.CompilationCache
-	dir      string
-	dirs     []job.Dir // may be granted; nil: any
-	guard    *reach.Guard
-	most     int64
-	log      *slog.Logger
-	offered  map[string]map[string]wasm.FuncType
-	life     context.Context //nolint:containedctx // ends every run when the engine is closed
-	end      context.CancelFunc
-	runs     sync.WaitGroup
-	budget   budget
-	stacks   stacks
-	logged   lograte.Limiter // lines of guests
-	masks    masks
-	queue    *compileQueue
-	trials   trials
-	compiler []string // see Options
-	refused  func(digest, why string)
+	rt            wazero.Runtime
+	cache         wazero.CompilationCache
+	dir           string
+	dirs          []job.Dir // may be granted; nil: any
+	guard         *reach.Guard
+	maxModule     int64
+	log           *slog.Logger
+	hostFunctions map[string]map[string]wasm.FuncType
+	ctx           context.Context //nolint:containedctx // ends every run when the engine is closed
+	cancel        context.CancelFunc
+	runs          sync.WaitGroup
+	budget        budget
+	stacks        stacks
+	logLimit      lograte.Limiter // lines of guests
+	masks         masks
+	queue         *compileQueue
+	trials        trials
+	compiler      []string // see Options
+	refused       func(digest, why string)
 
 	mu        sync.Mutex // guards what follows
 	closed    bool
@@ -87,15 +87,15 @@ type Engine struct {
 
 // New makes an Engine, and the cache directory if there is to be one.
 func New(o Options) (*Engine, error) {
-	e := &Engine{dir: o.CacheDir, dirs: o.Dirs, guard: reach.NewGuard(o.Private), most: o.MaxModule, log: o.Log, modules: map[string]*compilation{}, compiling: map[string]chan struct{}{}, refusals: map[string]*Refusal{}, compiler: o.Compiler, refused: o.Refused}
+	e := &Engine{dir: o.CacheDir, dirs: o.Dirs, guard: reach.NewGuard(o.Private), maxModule: o.MaxModule, log: o.Log, modules: map[string]*compilation{}, compiling: map[string]chan struct{}{}, refusals: map[string]*Refusal{}, compiler: o.Compiler, refused: o.Refused}
 	if e.log == nil {
 		e.log = slog.New(slog.DiscardHandler)
 	}
-	if e.most <= 0 {
-		e.most = defaultModule
+	if e.maxModule <= 0 {
+		e.maxModule = defaultModule
 	}
 	var heap uint64
-	e.budget.most, heap = Shares(o.Budget)
+	e.budget.limit, heap = Shares(o.Budget)
 	e.budget.evict = e.evict
 	e.queue = newCompileQueue(compileMemory(o.CompileMemory, heap))
 	config := wazero.NewRuntimeConfig().
@@ -108,49 +108,49 @@ func New(o Options) (*Engine, error) {
 			return nil, err
 		}
 		e.cache = cache
-		if e.trials, err = openTrials(e.dir, e.queue.most()); err != nil {
+		if e.trials, err = openTrials(e.dir, e.queue.maxSingle()); err != nil {
 			return nil, err
 		}
-		if err := removeApart(e.dir); err != nil {
+		if err := removeSubprocessDirs(e.dir); err != nil {
 			return nil, err
 		}
 		config = config.WithCompilationCache(cache)
 	}
-	e.life, e.end = context.WithCancel(context.Background()) //nolint:forbidigo // ended by Close alone
-	e.rt = wazero.NewRuntimeWithConfig(e.life, config)
-	if err := e.offer(); err != nil {
+	e.ctx, e.cancel = context.WithCancel(context.Background()) //nolint:forbidigo // ended by Close alone
+	e.rt = wazero.NewRuntimeWithConfig(e.ctx, config)
+	if err := e.exportHostFunctions(); err != nil {
 		return nil, errors.Join(err, e.Close())
 	}
 	return e, nil
 }
 
-// offer puts what guests may import into the runtime and notes its types.
-func (e *Engine) offer() error {
-	if err := offerYield(e.life, e.rt); err != nil {
+// exportHostFunctions puts what guests may import into the runtime and notes its types.
+func (e *Engine) exportHostFunctions() error {
+	if err := exportYield(e.ctx, e.rt); err != nil {
 		return err
 	}
-	if err := offerABI(e.life, e.rt); err != nil {
+	if err := exportABI(e.ctx, e.rt); err != nil {
 		return err
 	}
-	if err := offerAssembly(e.life, e.rt); err != nil {
+	if err := exportAssembly(e.ctx, e.rt); err != nil {
 		return err
 	}
-	wasi, err := compileWASI(e.life, e.rt)
+	wasi, err := compileWASI(e.ctx, e.rt)
 	if err != nil {
 		return err
 	}
-	if _, err := e.rt.InstantiateModule(e.life, wasi, wazero.NewModuleConfig()); err != nil {
+	if _, err := e.rt.InstantiateModule(e.ctx, wasi, wazero.NewModuleConfig()); err != nil {
 		return fmt.Errorf("offer %s: %w", wasiModule, err)
 	}
-	e.offered = map[string]map[string]wasm.FuncType{abi.Module: {}, wasiModule: {}, envModule: {}}
+	e.hostFunctions = map[string]map[string]wasm.FuncType{abi.Module: {}, wasiModule: {}, envModule: {}}
 	for _, f := range hostFunctions() {
-		e.offered[abi.Module][f.name] = f.typ
+		e.hostFunctions[abi.Module][f.name] = f.typ
 	}
 	for _, f := range assemblyFunctions() {
-		e.offered[envModule][f.name] = f.typ
+		e.hostFunctions[envModule][f.name] = f.typ
 	}
 	for name, f := range wasi.ExportedFunctions() {
-		e.offered[wasiModule][name] = wasm.FuncType{Params: string(f.ParamTypes()), Results: string(f.ResultTypes())}
+		e.hostFunctions[wasiModule][name] = wasm.FuncType{Params: string(f.ParamTypes()), Results: string(f.ResultTypes())}
 	}
 	return nil
 }
@@ -165,11 +165,11 @@ func (e *Engine) Close() error {
 	if already {
 		return nil
 	}
-	e.end()
+	e.cancel()
 	e.runs.Wait()
 	e.evict()
 	e.stacks.close()
-	after := context.WithoutCancel(e.life)
+	after := context.WithoutCancel(e.ctx)
 	err := e.rt.Close(after)
 	if e.cache != nil {
 		err = errors.Join(err, e.cache.Close(after))
@@ -180,8 +180,8 @@ func (e *Engine) Close() error {
 	return nil
 }
 
-// enter counts a run or a compilation that Close must wait for.
-func (e *Engine) enter() bool {
+// beginUse counts a run or a compilation that Close must wait for.
+func (e *Engine) beginUse() bool {
 	e.mu.Lock()
 	defer e.mu.Unlock()
 	if e.closed {

@@ -10,23 +10,23 @@ import (
 	"github.com/tetratelabs/wazero/sys"
 )
 
-// file is an open file or directory of a jail.
-type file struct {
+// openFile is an open file or directory of a jail.
+type openFile struct {
 	wasi.UnimplementedFile
-	f      *os.File
-	jail   *jail
-	name   string // when it was opened
-	dir    bool
-	write  bool
-	append bool
-	listed int // entries since the last rewind
+	f             *os.File
+	root          *rootDir
+	name          string // when it was opened
+	dir           bool
+	write         bool
+	append        bool
+	listedEntries int // entries since the last rewind
 }
 
-// settle looks at what was opened. Only now it is known to be a file, and cut
+// checkOpened looks at what was opened. Only now it is known to be a file, and cut
 // if that was asked for.
-func (f *file) settle(wantDir, cut bool) wasi.Errno {
+func (f *openFile) checkOpened(wantDir, truncate bool) wasi.Errno {
 	info, err := f.f.Stat()
-	if err != nil || !plain(info) {
+	if err != nil || !isFileOrDir(info) {
 		return wasi.EPERM
 	}
 	f.dir = info.IsDir()
@@ -35,24 +35,24 @@ func (f *file) settle(wantDir, cut bool) wasi.Errno {
 		return wasi.ENOTDIR
 	case f.dir && f.write:
 		return wasi.EISDIR
-	case cut:
+	case truncate:
 		return errnoOf(f.f.Truncate(0))
 	}
 	return 0
 }
 
-// over tells that the run has ended, and with it what its guest asked for: one
+// runEnded tells that the run has ended, and with it what its guest asked for: one
 // call of a guest may want more than can be done in a day.
-func (f *file) over() bool { return f.jail.ctx.Err() != nil }
+func (f *openFile) runEnded() bool { return f.root.ctx.Err() != nil }
 
 // IsDir implements wasi.File, as do the others.
-func (f *file) IsDir() (bool, wasi.Errno) { return f.dir, 0 }
+func (f *openFile) IsDir() (bool, wasi.Errno) { return f.dir, 0 }
 
 // IsAppend tells how the file was opened.
-func (f *file) IsAppend() bool { return f.append }
+func (f *openFile) IsAppend() bool { return f.append }
 
 // SetAppend does not change that: the operating system would have to.
-func (f *file) SetAppend(enable bool) wasi.Errno {
+func (f *openFile) SetAppend(enable bool) wasi.Errno {
 	if enable != f.append {
 		return wasi.ENOTSUP
 	}
@@ -60,65 +60,65 @@ func (f *file) SetAppend(enable bool) wasi.Errno {
 }
 
 // Stat gives what a guest learns of the file.
-func (f *file) Stat() (sys.Stat_t, wasi.Errno) {
+func (f *openFile) Stat() (sys.Stat_t, wasi.Errno) {
 	info, err := f.f.Stat()
 	if err != nil {
 		return sys.Stat_t{}, errnoOf(err)
 	}
-	return shown(info), 0
+	return guestStat(info), 0
 }
 
 // Dev is the number of the file's device.
-func (f *file) Dev() (uint64, wasi.Errno) {
+func (f *openFile) Dev() (uint64, wasi.Errno) {
 	st, errno := f.Stat()
 	return st.Dev, errno
 }
 
 // Ino is the number of the file on it.
-func (f *file) Ino() (sys.Inode, wasi.Errno) {
+func (f *openFile) Ino() (sys.Inode, wasi.Errno) {
 	st, errno := f.Stat()
 	return st.Ino, errno
 }
 
 // Read reads at most maxPiece bytes.
-func (f *file) Read(p []byte) (int, wasi.Errno) {
-	return f.piece(p, f.f.Read)
+func (f *openFile) Read(p []byte) (int, wasi.Errno) {
+	return f.transfer(p, f.f.Read)
 }
 
 // Pread reads at an offset.
-func (f *file) Pread(p []byte, at int64) (int, wasi.Errno) {
-	return f.piece(p, func(p []byte) (int, error) { return f.f.ReadAt(p, at) })
+func (f *openFile) Pread(p []byte, at int64) (int, wasi.Errno) {
+	return f.transfer(p, func(p []byte) (int, error) { return f.f.ReadAt(p, at) })
 }
 
 // Write writes at most maxPiece bytes.
-func (f *file) Write(p []byte) (int, wasi.Errno) {
+func (f *openFile) Write(p []byte) (int, wasi.Errno) {
 	if !f.write {
 		return 0, wasi.EBADF
 	}
-	return f.piece(p, f.f.Write)
+	return f.transfer(p, f.f.Write)
 }
 
 // Pwrite writes at an offset, which Go does not do to a file that only grows.
-func (f *file) Pwrite(p []byte, at int64) (int, wasi.Errno) {
+func (f *openFile) Pwrite(p []byte, at int64) (int, wasi.Errno) {
 	switch {
 	case !f.write:
 		return 0, wasi.EBADF
 	case f.append:
 		return 0, wasi.ENOTSUP
 	}
-	return f.piece(p, func(p []byte) (int, error) { return f.f.WriteAt(p, at) })
+	return f.transfer(p, func(p []byte) (int, error) { return f.f.WriteAt(p, at) })
 }
 
-func (f *file) piece(p []byte, do func([]byte) (int, error)) (int, wasi.Errno) {
+func (f *openFile) transfer(p []byte, do func([]byte) (int, error)) (int, wasi.Errno) {
 	switch {
-	case f.over():
+	case f.runEnded():
 		return 0, wasi.EINTR
 	case f.dir:
 		return 0, wasi.EISDIR
 	case len(p) == 0:
 		return 0, 0
 	}
-	n, err := do(p[:min(len(p), maxPiece)])
+	n, err := do(p[:min(len(p), maxTransfer)])
 	if n > 0 || errors.Is(err, io.EOF) {
 		return n, 0 // an error will come again
 	}
@@ -130,13 +130,13 @@ func (f *file) piece(p []byte, do func([]byte) (int, error)) (int, wasi.Errno) {
 type position = int64
 
 // Seek moves to an offset. A directory only goes back to its beginning.
-func (f *file) Seek(offset position, whence int) (position, wasi.Errno) {
+func (f *openFile) Seek(offset position, whence int) (position, wasi.Errno) {
 	if f.dir {
 		if offset != 0 || whence != io.SeekStart {
 			return 0, wasi.EISDIR
 		}
-		f.jail.listed -= f.listed
-		f.listed = 0
+		f.root.listedEntries -= f.listedEntries
+		f.listedEntries = 0
 	}
 	n, err := f.f.Seek(offset, whence)
 	return n, errnoOf(err)
@@ -144,14 +144,14 @@ func (f *file) Seek(offset position, whence int) (position, wasi.Errno) {
 
 // Readdir lists entries. The engine takes fewer than n for the end, however
 // many that are, so what would be too much is an error.
-func (f *file) Readdir(n int) ([]wasi.Dirent, wasi.Errno) {
-	if f.over() {
+func (f *openFile) Readdir(n int) ([]wasi.Dirent, wasi.Errno) {
+	if f.runEnded() {
 		return nil, wasi.EINTR
 	}
 	if !f.dir {
 		return nil, wasi.ENOTDIR
 	}
-	room := maxListed - f.jail.listed
+	room := maxListedEntries - f.root.listedEntries
 	if n <= 0 || n > room {
 		n = room + 1
 	}
@@ -162,17 +162,17 @@ func (f *file) Readdir(n int) ([]wasi.Dirent, wasi.Errno) {
 	if len(entries) > room {
 		return nil, wasi.ERANGE
 	}
-	f.listed += len(entries)
-	f.jail.listed += len(entries)
+	f.listedEntries += len(entries)
+	f.root.listedEntries += len(entries)
 	out := make([]wasi.Dirent, 0, len(entries))
 	for _, e := range entries {
-		out = append(out, wasi.Dirent{Name: e.Name(), Type: shownMode(e.Type()) & fs.ModeType})
+		out = append(out, wasi.Dirent{Name: e.Name(), Type: guestMode(e.Type()) & fs.ModeType})
 	}
 	return out, 0
 }
 
 // Truncate sets the size.
-func (f *file) Truncate(size int64) wasi.Errno {
+func (f *openFile) Truncate(size int64) wasi.Errno {
 	switch {
 	case f.dir:
 		return wasi.EISDIR
@@ -180,51 +180,51 @@ func (f *file) Truncate(size int64) wasi.Errno {
 		return wasi.EBADF
 	case size < 0:
 		return wasi.EINVAL
-	case f.over():
+	case f.runEnded():
 		return wasi.EINTR
 	}
 	return errnoOf(f.f.Truncate(size))
 }
 
 // Sync waits until all is on the disk.
-func (f *file) Sync() wasi.Errno {
+func (f *openFile) Sync() wasi.Errno {
 	switch {
-	case f.over():
+	case f.runEnded():
 		return wasi.EINTR
-	case !f.jail.write:
+	case !f.root.write:
 		return 0
 	}
 	return errnoOf(f.f.Sync())
 }
 
 // Datasync does the same.
-func (f *file) Datasync() wasi.Errno { return f.Sync() }
+func (f *openFile) Datasync() wasi.Errno { return f.Sync() }
 
 // Utimens goes by the name, if it still means this file.
-func (f *file) Utimens(atim, mtim int64) wasi.Errno {
-	if !f.jail.write {
+func (f *openFile) Utimens(atim, mtim int64) wasi.Errno {
+	if !f.root.write {
 		return wasi.EROFS
 	}
 	own, err := f.f.Stat()
 	if err != nil {
 		return errnoOf(err)
 	}
-	named, err := f.jail.root.Stat(f.name)
+	named, err := f.root.root.Stat(f.name)
 	if err != nil {
 		return errnoOf(err)
 	}
 	if !os.SameFile(own, named) {
 		return wasi.ENOENT
 	}
-	return f.jail.Utimens(f.name, atim, mtim)
+	return f.root.Utimens(f.name, atim, mtim)
 }
 
 // Close gives the file up; a second time it does nothing.
-func (f *file) Close() wasi.Errno {
-	if _, open := f.jail.open[f]; !open {
+func (f *openFile) Close() wasi.Errno {
+	if _, open := f.root.open[f]; !open {
 		return 0
 	}
-	delete(f.jail.open, f)
-	f.jail.listed -= f.listed
+	delete(f.root.open, f)
+	f.root.listedEntries -= f.listedEntries
 	return errnoOf(f.f.Close())
 }

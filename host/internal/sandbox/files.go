@@ -20,38 +20,38 @@ import (
 )
 
 const (
-	// maxPiece bounds one piece of reading or writing, after which the run's
+	// maxTransfer bounds one piece of reading or writing, after which the run's
 	// context is looked at; a guest gets what was done and asks again.
-	maxPiece = 16 << 20
+	maxTransfer = 16 << 20
 	// maxPath is longer than any path that an operating system takes.
 	maxPath = 4096
-	// maxListed bounds the entries of directories that the engine holds for a
+	// maxListedEntries bounds the entries of directories that the engine holds for a
 	// guest at a time, as that memory is not the guest's.
-	maxListed = 1 << 18
+	maxListedEntries = 1 << 18
 )
 
 // What a guest makes is made like by any other program of the server's user;
 // its umask says who else may read it.
 const (
-	newFile = 0o666
-	newDir  = 0o777
+	newFileMode = 0o666
+	newDirMode  = 0o777
 )
 
-// desk is what the directories of one instance have in common. The instance
+// fileTable is what the directories of one instance have in common. The instance
 // uses it from one goroutine.
-type desk struct {
-	ctx    context.Context //nolint:containedctx // of the run in progress; wasi.FS has no place for it
-	most   int             // files open at a time
-	open   map[*file]struct{}
-	listed int // entries of directories that the engine may hold
+type fileTable struct {
+	ctx           context.Context //nolint:containedctx // of the run in progress; wasi.FS has no place for it
+	limit         int             // files open at a time
+	open          map[*openFile]struct{}
+	listedEntries int // entries of directories that the engine may hold
 }
 
-// grantedDirs opens the directories of a grant for as long as ctx lasts, each at
+// openGrantedDirs opens the directories of a grant for as long as ctx lasts, each at
 // or below one of those that may be granted, and apart from what is private. The returned function closes them,
 // with every file that the guest left open; files bounds how many it may have.
-func grantedDirs(ctx context.Context, dirs []job.Dir, e *Engine, files int) (wazero.FSConfig, func(), error) {
+func openGrantedDirs(ctx context.Context, dirs []job.Dir, e *Engine, files int) (wazero.FSConfig, func(), error) {
 	config := wazero.NewFSConfig()
-	d := &desk{ctx: ctx, most: files, open: map[*file]struct{}{}}
+	d := &fileTable{ctx: ctx, limit: files, open: map[*openFile]struct{}{}}
 	var roots []*os.Root
 	closeAll := func() {
 		for f := range d.open {
@@ -81,26 +81,26 @@ func grantedDirs(ctx context.Context, dirs []job.Dir, e *Engine, files int) (waz
 			closeAll()
 			return nil, nil, errors.New("the engine takes no directories")
 		}
-		config = more.WithSysFSMount(&jail{desk: d, root: root, write: dir.Write}, dir.Guest)
+		config = more.WithSysFSMount(&rootDir{fileTable: d, root: root, write: dir.Write}, dir.Guest)
 	}
 	return config, closeAll, nil
 }
 
-// jail shows one directory to a guest. os.Root resolves every name, so neither
+// rootDir shows one directory to a guest. os.Root resolves every name, so neither
 // ".." nor a link leads out of it, also when a link is put there in between.
 // Only regular files and directories open, as a pipe or a device could block
 // for ever or do something when opened. Links can be neither made nor moved:
 // another program might follow them from where it can go further.
-type jail struct {
+type rootDir struct {
 	wasi.UnimplementedFS
-	*desk
+	*fileTable
 	root  *os.Root
 	write bool
 }
 
-// local turns a name of the engine into one for os.Root. The second value says
+// localName turns a name of the engine into one for os.Root. The second value says
 // that it must be a directory, as it ends in a slash.
-func (j *jail) local(name string) (string, bool, wasi.Errno) {
+func (j *rootDir) localName(name string) (string, bool, wasi.Errno) {
 	if j.ctx.Err() != nil {
 		return "", false, wasi.EINTR
 	}
@@ -115,24 +115,24 @@ func (j *jail) local(name string) (string, bool, wasi.Errno) {
 	return name, dir, 0
 }
 
-// change is local for what changes something.
-func (j *jail) change(name string) (string, bool, wasi.Errno) {
+// localNameToWrite is local for what changes something.
+func (j *rootDir) localNameToWrite(name string) (string, bool, wasi.Errno) {
 	if !j.write {
 		return "", false, wasi.EROFS
 	}
-	return j.local(name)
+	return j.localName(name)
 }
 
 // OpenFile implements wasi.FS.
-func (j *jail) OpenFile(name string, flag wasi.Oflag, _ fs.FileMode) (wasi.File, wasi.Errno) {
-	name, dir, errno := j.local(name)
+func (j *rootDir) OpenFile(name string, flag wasi.Oflag, _ fs.FileMode) (wasi.File, wasi.Errno) {
+	name, dir, errno := j.localName(name)
 	if errno != 0 {
 		return nil, errno
 	}
 	const writing = wasi.O_RDWR | wasi.O_WRONLY | wasi.O_CREAT | wasi.O_TRUNC | wasi.O_APPEND
 	dir = dir || flag&wasi.O_DIRECTORY != 0
 	switch {
-	case len(j.open) >= j.most:
+	case len(j.open) >= j.limit:
 		return nil, wasi.EAGAIN // the list of the engine has nothing closer
 	case flag&writing != 0 && !j.write:
 		return nil, wasi.EROFS
@@ -148,19 +148,19 @@ func (j *jail) OpenFile(name string, flag wasi.Oflag, _ fs.FileMode) (wasi.File,
 		if flag&wasi.O_NOFOLLOW != 0 {
 			return nil, wasi.ELOOP
 		}
-		if info, err = j.root.Stat(name); err == nil && !plain(info) {
+		if info, err = j.root.Stat(name); err == nil && !isFileOrDir(info) {
 			return nil, wasi.EPERM
 		}
-	case err == nil && !plain(info):
+	case err == nil && !isFileOrDir(info):
 		return nil, wasi.EPERM
 	}
-	f, err := j.root.OpenFile(name, hostFlag(flag), newFile)
+	f, err := j.root.OpenFile(name, hostFlag(flag), newFileMode)
 	if err != nil {
 		return nil, errnoOf(err)
 	}
 	// Then by descriptor, as the name may have been given to something else.
-	opened := &file{f: f, jail: j, name: name, write: flag&writing != 0, append: flag&wasi.O_APPEND != 0}
-	if errno := opened.settle(dir, flag&wasi.O_TRUNC != 0); errno != 0 {
+	opened := &openFile{f: f, root: j, name: name, write: flag&writing != 0, append: flag&wasi.O_APPEND != 0}
+	if errno := opened.checkOpened(dir, flag&wasi.O_TRUNC != 0); errno != 0 {
 		_ = f.Close()
 		return nil, errno
 	}
@@ -190,16 +190,16 @@ func hostFlag(flag wasi.Oflag) int {
 	return out | openNonblock
 }
 
-func plain(info fs.FileInfo) bool { return info.Mode().IsRegular() || info.IsDir() }
+func isFileOrDir(info fs.FileInfo) bool { return info.Mode().IsRegular() || info.IsDir() }
 
 // Stat implements wasi.FS.
-func (j *jail) Stat(name string) (sys.Stat_t, wasi.Errno) { return j.stat(name, j.root.Stat) }
+func (j *rootDir) Stat(name string) (sys.Stat_t, wasi.Errno) { return j.stat(name, j.root.Stat) }
 
 // Lstat implements wasi.FS.
-func (j *jail) Lstat(name string) (sys.Stat_t, wasi.Errno) { return j.stat(name, j.root.Lstat) }
+func (j *rootDir) Lstat(name string) (sys.Stat_t, wasi.Errno) { return j.stat(name, j.root.Lstat) }
 
-func (j *jail) stat(name string, of func(string) (fs.FileInfo, error)) (sys.Stat_t, wasi.Errno) {
-	name, dir, errno := j.local(name)
+func (j *rootDir) stat(name string, of func(string) (fs.FileInfo, error)) (sys.Stat_t, wasi.Errno) {
+	name, dir, errno := j.localName(name)
 	if errno != 0 {
 		return sys.Stat_t{}, errno
 	}
@@ -210,19 +210,19 @@ func (j *jail) stat(name string, of func(string) (fs.FileInfo, error)) (sys.Stat
 	if dir && info.Mode().IsRegular() {
 		return sys.Stat_t{}, wasi.ENOTDIR
 	}
-	return shown(info), 0
+	return guestStat(info), 0
 }
 
-// shown is what a guest learns of a file. Pipes and sockets, for which WASI
+// guestStat is what a guest learns of a file. Pipes and sockets, for which WASI
 // has no word, are shown as devices, which are as little to be opened: guests
 // in Go give a whole directory up if something in it has no type.
-func shown(info fs.FileInfo) sys.Stat_t {
+func guestStat(info fs.FileInfo) sys.Stat_t {
 	st := sys.NewStat_t(info)
-	st.Mode = shownMode(st.Mode)
+	st.Mode = guestMode(st.Mode)
 	return st
 }
 
-func shownMode(mode fs.FileMode) fs.FileMode {
+func guestMode(mode fs.FileMode) fs.FileMode {
 	if mode&(fs.ModeNamedPipe|fs.ModeSocket|fs.ModeIrregular) != 0 {
 		return mode.Perm() | fs.ModeDevice | fs.ModeCharDevice
 	}
@@ -230,26 +230,26 @@ func shownMode(mode fs.FileMode) fs.FileMode {
 }
 
 // Mkdir implements wasi.FS.
-func (j *jail) Mkdir(name string, _ fs.FileMode) wasi.Errno {
-	name, _, errno := j.change(name)
+func (j *rootDir) Mkdir(name string, _ fs.FileMode) wasi.Errno {
+	name, _, errno := j.localNameToWrite(name)
 	if errno != 0 {
 		return errno
 	}
-	return errnoOf(j.root.Mkdir(name, newDir))
+	return errnoOf(j.root.Mkdir(name, newDirMode))
 }
 
 // Rmdir implements wasi.FS.
-func (j *jail) Rmdir(name string) wasi.Errno {
+func (j *rootDir) Rmdir(name string) wasi.Errno {
 	return j.remove(name, true)
 }
 
 // Unlink implements wasi.FS.
-func (j *jail) Unlink(name string) wasi.Errno {
+func (j *rootDir) Unlink(name string) wasi.Errno {
 	return j.remove(name, false)
 }
 
-func (j *jail) remove(name string, dir bool) wasi.Errno {
-	name, slash, errno := j.change(name)
+func (j *rootDir) remove(name string, dir bool) wasi.Errno {
+	name, slash, errno := j.localNameToWrite(name)
 	if errno != 0 {
 		return errno
 	}
@@ -270,12 +270,12 @@ func (j *jail) remove(name string, dir bool) wasi.Errno {
 
 // Rename implements wasi.FS. From one granted directory to another the engine
 // does not ask for it.
-func (j *jail) Rename(from, to string) wasi.Errno {
-	from, slashFrom, errno := j.change(from)
+func (j *rootDir) Rename(from, to string) wasi.Errno {
+	from, slashFrom, errno := j.localNameToWrite(from)
 	if errno != 0 {
 		return errno
 	}
-	to, slashTo, errno := j.change(to)
+	to, slashTo, errno := j.localNameToWrite(to)
 	if errno != 0 {
 		return errno
 	}
@@ -294,14 +294,14 @@ func (j *jail) Rename(from, to string) wasi.Errno {
 }
 
 // Link implements wasi.FS.
-func (*jail) Link(_, _ string) wasi.Errno { return wasi.EPERM }
+func (*rootDir) Link(_, _ string) wasi.Errno { return wasi.EPERM }
 
 // Symlink implements wasi.FS.
-func (*jail) Symlink(_, _ string) wasi.Errno { return wasi.EPERM }
+func (*rootDir) Symlink(_, _ string) wasi.Errno { return wasi.EPERM }
 
 // Utimens implements wasi.FS.
-func (j *jail) Utimens(name string, atim, mtim int64) wasi.Errno {
-	name, _, errno := j.change(name)
+func (j *rootDir) Utimens(name string, atim, mtim int64) wasi.Errno {
+	name, _, errno := j.localNameToWrite(name)
 	if errno != 0 {
 		return errno
 	}

@@ -19,8 +19,8 @@ import (
 	wasi "github.com/tetratelabs/wazero/experimental/sys"
 )
 
-// jailOf shows dir to nobody but a test.
-func jailOf(t *testing.T, dir string, write bool) (*jail, context.CancelFunc) {
+// openRootDir shows dir to nobody but a test.
+func openRootDir(t *testing.T, dir string, write bool) (*rootDir, context.CancelFunc) {
 	t.Helper()
 	root, err := os.OpenRoot(dir)
 	if err != nil {
@@ -28,7 +28,7 @@ func jailOf(t *testing.T, dir string, write bool) (*jail, context.CancelFunc) {
 	}
 	ctx, cancel := context.WithCancel(t.Context())
 	t.Cleanup(cancel)
-	j := &jail{desk: &desk{ctx: ctx, most: 8, open: map[*file]struct{}{}}, root: root, write: write}
+	j := &rootDir{fileTable: &fileTable{ctx: ctx, limit: 8, open: map[*openFile]struct{}{}}, root: root, write: write}
 	t.Cleanup(func() {
 		for f := range j.open {
 			_ = f.f.Close()
@@ -38,8 +38,8 @@ func jailOf(t *testing.T, dir string, write bool) (*jail, context.CancelFunc) {
 	return j, cancel
 }
 
-// prison is a playground with everything in it that could lead out.
-func prison(t *testing.T) (inside, outside string) {
+// dirsWithLinks is a playground with everything in it that could lead out.
+func dirsWithLinks(t *testing.T) (inside, outside string) {
 	t.Helper()
 	inside, outside = playground(t)
 	for _, err := range []error{
@@ -62,16 +62,16 @@ func prison(t *testing.T) (inside, outside string) {
 const everyFlag = wasi.O_CREAT | wasi.O_EXCL | wasi.O_TRUNC | wasi.O_APPEND | wasi.O_DIRECTORY | wasi.O_RDWR | wasi.O_NOFOLLOW
 
 // No name and no flags open what is outside, or what is no file.
-func TestJailDoesNotOpenOut(t *testing.T) {
+func TestRootDirDoesNotOpenOutside(t *testing.T) {
 	t.Parallel()
-	inside, outside := prison(t)
+	inside, outside := dirsWithLinks(t)
 	names := []string{
 		"..", "../out/secret", "/..", "//../out", "sub/../../out/secret", "./../out", "pipe", "topipe", "absolute", "relative", "dirlink", "dirlink/secret",
 		"dirlink/new", "dangling", "danglingabs", "fds/0", "fds", "slash/etc/passwd", "null", "winding", "loop", "loop/x", "a.txt/..", "a.txt/x", "",
 		outside, filepath.Join(outside, "secret"), "nul\x00", strings.Repeat("x/", 5000), strings.Repeat("x", 300),
 	}
 	for _, write := range []bool{false, true} {
-		j, _ := jailOf(t, inside, write)
+		j, _ := openRootDir(t, inside, write)
 		for _, name := range names {
 			for flag := wasi.Oflag(0); flag <= everyFlag; flag++ {
 				if flag&^everyFlag != 0 || name == "a.txt/.." || name == "" {
@@ -103,10 +103,10 @@ func TestJailDoesNotOpenOut(t *testing.T) {
 }
 
 // What only reads has no way to change anything.
-func TestJailOnlyReads(t *testing.T) {
+func TestRootDirOnlyReads(t *testing.T) {
 	t.Parallel()
 	inside, _ := playground(t)
-	j, _ := jailOf(t, inside, false)
+	j, _ := openRootDir(t, inside, false)
 	for _, flag := range []wasi.Oflag{wasi.O_RDWR, wasi.O_WRONLY, wasi.O_CREAT, wasi.O_TRUNC, wasi.O_APPEND} {
 		if _, errno := j.OpenFile("a.txt", flag, 0); errno != wasi.EROFS {
 			t.Errorf("open with %x: %v", flag, errno)
@@ -136,10 +136,10 @@ func TestJailOnlyReads(t *testing.T) {
 	}
 }
 
-func TestJailWrites(t *testing.T) {
+func TestRootDirWrites(t *testing.T) {
 	t.Parallel()
 	inside, _ := playground(t)
-	j, _ := jailOf(t, inside, true)
+	j, _ := openRootDir(t, inside, true)
 	open := func(name string, flag wasi.Oflag, want wasi.Errno) wasi.File {
 		t.Helper()
 		f, errno := j.OpenFile(name, flag, 0)
@@ -205,10 +205,10 @@ func TestJailWrites(t *testing.T) {
 	}
 }
 
-func TestJailLists(t *testing.T) {
+func TestRootDirLists(t *testing.T) {
 	t.Parallel()
-	inside, _ := prison(t)
-	j, cancel := jailOf(t, inside, false)
+	inside, _ := dirsWithLinks(t)
+	j, cancel := openRootDir(t, inside, false)
 	// What cannot be opened is there all the same, as something that WASI knows.
 	top, errno := j.OpenFile(".", wasi.O_DIRECTORY, 0)
 	if errno != 0 {
@@ -226,16 +226,16 @@ func TestJailLists(t *testing.T) {
 	if more, errno := top.Readdir(10); len(more) != 0 || errno != 0 {
 		t.Errorf("after the end: %v, %v", more, errno)
 	}
-	if j.listed != len(entries) {
-		t.Errorf("%d entries are counted of %d", j.listed, len(entries))
+	if j.listedEntries != len(entries) {
+		t.Errorf("%d entries are counted of %d", j.listedEntries, len(entries))
 	}
 	if _, errno := top.Seek(3, 0); errno != wasi.EISDIR {
 		t.Errorf("seek: %v", errno)
 	}
-	if _, errno := top.Seek(0, 0); errno != 0 || j.listed != 0 {
-		t.Errorf("rewind: %v, %d entries are counted", errno, j.listed)
+	if _, errno := top.Seek(0, 0); errno != 0 || j.listedEntries != 0 {
+		t.Errorf("rewind: %v, %d entries are counted", errno, j.listedEntries)
 	}
-	j.listed = maxListed - 3
+	j.listedEntries = maxListedEntries - 3
 	if more, errno := top.Readdir(3); len(more) != 3 || errno != 0 {
 		t.Errorf("the last that fit: %v, %v", more, errno)
 	}
@@ -245,8 +245,8 @@ func TestJailLists(t *testing.T) {
 	if _, errno := top.Read(make([]byte, 1)); errno != wasi.EISDIR {
 		t.Errorf("read: %v", errno)
 	}
-	if top.Close() != 0 || j.listed != maxListed-3 {
-		t.Errorf("%d entries are counted after the end", j.listed)
+	if top.Close() != 0 || j.listedEntries != maxListedEntries-3 {
+		t.Errorf("%d entries are counted after the end", j.listedEntries)
 	}
 	cancel()
 	if _, errno := j.Stat("."); errno != wasi.EINTR {
@@ -254,20 +254,20 @@ func TestJailLists(t *testing.T) {
 	}
 }
 
-func TestJailBoundsFiles(t *testing.T) {
+func TestRootDirLimitsOpenFiles(t *testing.T) {
 	t.Parallel()
 	inside, _ := playground(t)
-	j, cancel := jailOf(t, inside, true)
-	other := &jail{desk: j.desk, root: j.root}
+	j, cancel := openRootDir(t, inside, true)
+	other := &rootDir{fileTable: j.fileTable, root: j.root}
 	var all []wasi.File
-	for i := range j.most {
-		f, errno := []*jail{j, other}[i%2].OpenFile("a.txt", 0, 0)
+	for i := range j.limit {
+		f, errno := []*rootDir{j, other}[i%2].OpenFile("a.txt", 0, 0)
 		if errno != 0 {
 			t.Fatal(errno)
 		}
 		all = append(all, f)
 	}
-	for _, j := range []*jail{j, other} {
+	for _, j := range []*rootDir{j, other} {
 		if _, errno := j.OpenFile("a.txt", 0, 0); errno != wasi.EAGAIN {
 			t.Errorf("one more: %v", errno)
 		}
@@ -297,10 +297,10 @@ func TestJailBoundsFiles(t *testing.T) {
 }
 
 // Whoever swaps a file for a link while it is opened leads nobody out.
-func TestJailWhileLinksChange(t *testing.T) {
+func TestRootDirWhileLinksChange(t *testing.T) {
 	t.Parallel()
 	inside, outside := playground(t)
-	j, _ := jailOf(t, inside, true)
+	j, _ := openRootDir(t, inside, true)
 	for i, target := range []string{"a.txt", "../out/secret", filepath.Join(outside, "secret"), "sub", "../out"} {
 		if err := os.Symlink(target, filepath.Join(inside, fmt.Sprint("swap", i))); err != nil {
 			t.Fatal(err)
@@ -345,12 +345,12 @@ func TestJailWhileLinksChange(t *testing.T) {
 	}
 }
 
-func TestJailOfDevices(t *testing.T) {
+func TestRootDirWithDevices(t *testing.T) {
 	t.Parallel()
 	if _, err := os.Stat("/dev/null"); err != nil {
 		t.Skip(err)
 	}
-	d, _ := jailOf(t, "/dev", false)
+	d, _ := openRootDir(t, "/dev", false)
 	if _, errno := d.OpenFile("null", 0, 0); errno != wasi.EPERM {
 		t.Errorf("a device opens: %v", errno)
 	}
@@ -358,7 +358,7 @@ func TestJailOfDevices(t *testing.T) {
 	if _, err := os.Stat("/proc/self/fd"); err != nil {
 		t.Skip(err)
 	}
-	p, _ := jailOf(t, "/proc", false)
+	p, _ := openRootDir(t, "/proc", false)
 	for _, name := range []string{"self/fd/0", "self/fd/1", "self/root/etc/passwd", "self/cwd/files.go", "self/exe"} {
 		if _, errno := p.OpenFile(name, 0, 0); errno == 0 {
 			t.Errorf("%s opens", name)

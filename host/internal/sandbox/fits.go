@@ -11,14 +11,14 @@ import (
 // the memory that the module begins with, all guests together may not have so
 // much, or a granted directory cannot be opened.
 func (e *Engine) Fits(ctx context.Context, m *Module, c job.Config) error {
-	in, err := newRun(job.Call{Config: c}, m.c, time.Now()).fresh()
+	in, err := newRun(job.Call{Config: c}, m.c, time.Now()).newInstance()
 	if err != nil {
 		return err
 	}
-	if err := e.budget.bears(in.cost()); err != nil {
+	if err := e.budget.checkNeed(in.memoryCost()); err != nil {
 		return err
 	}
-	_, closeDirs, err := grantedDirs(ctx, in.allow.Dirs, e, in.files)
+	_, closeDirs, err := openGrantedDirs(ctx, in.allow.Dirs, e, in.files)
 	if err == nil {
 		closeDirs()
 	}

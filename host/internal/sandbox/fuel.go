@@ -16,8 +16,8 @@ import (
 
 // How a guest is ended from outside; a panic with one of these unwinds it.
 var (
-	errFuel = errors.New("the fuel is used up")
-	errOver = errors.New("the run is over")
+	errFuel     = errors.New("the fuel is used up")
+	errRunEnded = errors.New("the run is over")
 )
 
 // A guest reports about once in this time. Until then neither another
@@ -28,13 +28,13 @@ const betweenYields = 100 * time.Microsecond
 // what the guest does, so it is found out as the guest goes.
 const (
 	firstSlice = 50_000
-	leastSlice = 1_000
-	mostSlice  = 1_000_000
+	minSlice   = 1_000
+	maxSlice   = 1_000_000
 )
 
-// gauge is the host's side of metering, for one run: it counts the fuel and
+// fuelGauge is the host's side of metering, for one run: it counts the fuel and
 // ends the guest when that, or its time, is up.
-type gauge struct {
+type fuelGauge struct {
 	tally   meter.Tally
 	limit   int64     // of fuel; 0: none
 	end     time.Time // when the guest is ended; zero: never
@@ -42,8 +42,8 @@ type gauge struct {
 	resumed time.Time // when the guest last got its balance
 }
 
-// yield gives the guest its next balance, or does not return.
-func (g *gauge) yield(ctx context.Context, left int64) int64 {
+// nextBalance gives the guest its next balance, or does not return.
+func (g *fuelGauge) nextBalance(ctx context.Context, left int64) int64 {
 	ran := time.Since(g.resumed)
 	used := g.tally.SettleBalance(left)
 	if g.limit > 0 && used > g.limit {
@@ -54,7 +54,7 @@ func (g *gauge) yield(ctx context.Context, left int64) int64 {
 	}
 	now := time.Now()
 	if ctx.Err() != nil || !g.end.IsZero() && !now.Before(g.end) {
-		panic(errOver)
+		panic(errRunEnded)
 	}
 	g.slice = nextSlice(g.slice, ran)
 	g.resumed = now
@@ -66,7 +66,7 @@ func (g *gauge) yield(ctx context.Context, left int64) int64 {
 
 // overdrawn says whether a call that has returned used more than there was:
 // what it did last it may not have reported.
-func (g *gauge) overdrawn(left int64) bool {
+func (g *fuelGauge) overdrawn(left int64) bool {
 	return g.limit > 0 && g.tally.SettleBalance(left) > g.limit
 }
 
@@ -75,19 +75,19 @@ func nextSlice(slice int64, ran time.Duration) int64 {
 	case slice == 0:
 		return firstSlice
 	case ran > 2*betweenYields:
-		return max(slice/2, leastSlice)
+		return max(slice/2, minSlice)
 	case ran < betweenYields/2:
-		return min(slice*2, mostSlice)
+		return min(slice*2, maxSlice)
 	}
 	return slice
 }
 
-// offerYield puts what metered code reports to into the runtime. No guest can
+// exportYield puts what metered code reports to into the runtime. No guest can
 // import it by itself, as the meter refuses its name.
-func offerYield(ctx context.Context, rt wazero.Runtime) error {
+func exportYield(ctx context.Context, rt wazero.Runtime) error {
 	yield := func(ctx context.Context, _ api.Module, stack []uint64) {
 		r := runOf(ctx)
-		stack[0] = uint64(r.gauge.yield(ctx, int64(stack[0])))
+		stack[0] = uint64(r.fuelGauge.nextBalance(ctx, int64(stack[0])))
 	}
 	i64 := []api.ValueType{api.ValueTypeI64}
 	_, err := rt.NewHostModuleBuilder(meter.ImportModule).
@@ -99,11 +99,11 @@ func offerYield(ctx context.Context, rt wazero.Runtime) error {
 	return nil
 }
 
-// metered gives the code that the engine may see.
-func metered(m *wasm.Module) (meter.Result, error) {
-	out, err := meter.Rewrite(m, meter.Options{MaxTable: maxGrown})
+// meterModule gives the code that the engine may see.
+func meterModule(m *wasm.Module) (meter.Result, error) {
+	out, err := meter.Rewrite(m, meter.Options{MaxTable: maxTableGrowth})
 	if err != nil {
-		return meter.Result{}, refusal(err)
+		return meter.Result{}, refusalOf(err)
 	}
 	return out, nil
 }

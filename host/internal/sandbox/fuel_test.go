@@ -186,8 +186,8 @@ func TestSliceFollowsTheClock(t *testing.T) {
 		{4000, betweenYields, 4000},
 		{4000, betweenYields / 3, 8000},
 		{4000, betweenYields * 3, 2000},
-		{leastSlice, time.Hour, leastSlice},
-		{mostSlice, 0, mostSlice},
+		{minSlice, time.Hour, minSlice},
+		{maxSlice, 0, maxSlice},
 	} {
 		if got := nextSlice(c.slice, c.ran); got != c.want {
 			t.Errorf("%d after %s: %d; want %d", c.slice, c.ran, got, c.want)
@@ -244,7 +244,7 @@ func TestStacksNameTheAuthorsFunctions(t *testing.T) {
 		outer := b.fn("", "", 0, call(asks), op(opDrop), call(inner))
 		if named {
 			list := slices.Concat([]byte{2}, uleb(inner), text("inner"), uleb(outer), text("outer"))
-			b.tailSections = section(0, slices.Concat(text("name"), section(1, list)))
+			b.customSections = section(0, slices.Concat(text("name"), section(1, list)))
 		}
 		return runOnce(t, b.job(call(outer), i32(0)), job.Call{}).Error
 	}

@@ -38,33 +38,33 @@ func now(_ context.Context, r *run, _ api.Memory, s []uint64) {
 }
 
 func random(_ context.Context, _ *run, mem api.Memory, s []uint64) {
-	buf := bytesAt(mem, u32(s[0]), u32(s[1]))
+	buf := guestBytes(mem, u32(s[0]), u32(s[1]))
 	if len(buf) > maxRandom {
-		answer(s, abi.ErrLimit)
+		setResult(s, abi.ErrLimit)
 		return
 	}
 	_, _ = crand.Read(buf) // it never fails
-	answer(s, 0)
+	setResult(s, 0)
 }
 
 func secretGet(_ context.Context, r *run, mem api.Memory, s []uint64) {
-	name := bytesAt(mem, u32(s[0]), u32(s[1]))
-	bytesAt(mem, u32(s[2]), u32(s[3]))
+	name := guestBytes(mem, u32(s[0]), u32(s[1]))
+	guestBytes(mem, u32(s[2]), u32(s[3]))
 	secret, ok := r.secret(name)
 	if !ok {
-		answer(s, abi.ErrDenied)
+		setResult(s, abi.ErrDenied)
 		return
 	}
-	answer(s, give(mem, secret, u32(s[2]), u32(s[3])))
+	setResult(s, writeValue(mem, secret, u32(s[2]), u32(s[3])))
 }
 
 func metricAdd(_ context.Context, r *run, mem api.Memory, s []uint64) {
-	name, v := bytesAt(mem, u32(s[0]), u32(s[1])), api.DecodeF64(s[2])
+	name, v := guestBytes(mem, u32(s[0]), u32(s[1])), api.DecodeF64(s[2])
 	if !metricName(name) || math.IsNaN(v) || math.IsInf(v, 0) {
-		answer(s, abi.ErrInvalid)
+		setResult(s, abi.ErrInvalid)
 		return
 	}
-	answer(s, r.outside.add(r.journal.secrets.all(string(name)), v))
+	setResult(s, r.state.addMetric(r.log.secrets.hideAll(string(name)), v))
 }
 
 func metricName(name []byte) bool {
@@ -80,13 +80,13 @@ func metricName(name []byte) bool {
 	return true
 }
 
-// add sums up under a name. A sum stays finite, as values are.
-func (o *outside) add(name string, v float64) int32 {
+// addMetric sums up under a name. A sum stays finite, as values are.
+func (o *hostState) addMetric(name string, v float64) int32 {
 	sum := o.sums[name] + v
 	if math.IsInf(sum, 0) {
 		return abi.ErrInvalid
 	}
-	if _, known := o.sums[name]; !known && o.names(name) >= maxMetrics {
+	if _, known := o.sums[name]; !known && o.countMetrics(name) >= maxMetrics {
 		return abi.ErrLimit
 	}
 	if o.sums == nil {
@@ -96,11 +96,11 @@ func (o *outside) add(name string, v float64) int32 {
 	return 0
 }
 
-// names counts the names of sums, those of what o was forked from among them,
+// countMetrics counts the names of sums, those of what o was forked from among them,
 // without the given one.
-func (o *outside) names(without string) int {
+func (o *hostState) countMetrics(without string) int {
 	seen := map[string]bool{without: true}
-	for layer := o; layer != nil; layer = layer.under {
+	for layer := o; layer != nil; layer = layer.parent {
 		for name := range layer.sums {
 			seen[name] = true
 		}

@@ -32,12 +32,12 @@ func TestMetricsAreBounded(t *testing.T) {
 	t.Parallel()
 	o := newOutside(job.Call{})
 	for i := range maxMetrics - 1 {
-		if o.add(strings.Repeat("m", i+1), 1) != 0 {
+		if o.addMetric(strings.Repeat("m", i+1), 1) != 0 {
 			t.Fatalf("name %d is refused", i)
 		}
 	}
 	one, two := o.fork(), o.fork()
-	if one.add("m", 1) != 0 || one.add("one", 1) != 0 || one.add("more", 1) != abi.ErrLimit || two.add("two", 1) != 0 {
+	if one.addMetric("m", 1) != 0 || one.addMetric("one", 1) != 0 || one.addMetric("more", 1) != abi.ErrLimit || two.addMetric("two", 1) != 0 {
 		t.Error("names of forks")
 	}
 	o.join(one, false)

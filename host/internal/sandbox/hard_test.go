@@ -140,7 +140,7 @@ func (s hardShape) largest(t *testing.T) int {
 	t.Helper()
 	n := s.full
 	for {
-		if _, err := priced(meteredOf(t, s.module(n)), 0); err == nil {
+		if _, err := estimateCost(meteredOf(t, s.module(n)), 0); err == nil {
 			return n
 		}
 		n -= n / 5
@@ -198,7 +198,7 @@ func TestMachineCodeIsBounded(t *testing.T) {
 	for range 700 {
 		b.fn(hundred, hundred, 0, getLocals(0, 100), bytes.Repeat(call(f), 300))
 	}
-	b.at(0, strings.Repeat("a", 1<<20))
+	b.putData(0, strings.Repeat("a", 1<<20))
 	wantRefusal(t, inspect(b.job(i32(0))), TooBig, "up to this one")
 
 	// A jump takes all variables along that are set before it, also when they

@@ -19,8 +19,8 @@ func tight(t *testing.T, more int64) *Engine {
 		if err := e.Close(); err != nil {
 			t.Error(err)
 		}
-		if e.budget.used != 0 || e.budget.busy != 0 {
-			t.Errorf("%d used, %d busy", e.budget.used, e.budget.busy)
+		if e.budget.used != 0 || e.budget.active != 0 {
+			t.Errorf("%d used, %d busy", e.budget.used, e.budget.active)
 		}
 	})
 	return e
@@ -149,14 +149,14 @@ func TestBudgetCountsWhatCommandsPrint(t *testing.T) {
 	r := &run{ctx: t.Context(), c: &compilation{engine: e}, resultLimit: 64 << 20}
 	piece, written := make([]byte, 100_000), 0
 	for range 100 {
-		n, err := (printed{r}).Write(piece)
+		n, err := (resultWriter{r}).Write(piece)
 		if written += n; err != nil {
 			break
 		}
 	}
-	if written == 0 || uint64(written) > e.budget.most || cap(r.result) > int(e.budget.used) {
-		t.Errorf("%d bytes kept, %d used of %d", written, e.budget.used, e.budget.most)
+	if written == 0 || uint64(written) > e.budget.limit || cap(r.result) > int(e.budget.used) {
+		t.Errorf("%d bytes kept, %d used of %d", written, e.budget.used, e.budget.limit)
 	}
-	r.drop(r.held)
-	e.budget.leave(r)
+	r.dropMemory(r.heldBytes)
+	e.budget.endRun(r)
 }

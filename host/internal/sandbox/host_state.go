@@ -8,19 +8,19 @@ import (
 	"github.com/wasmjob/wasmjob/host/job"
 )
 
-// outside is what an attempt has of the world beyond its instance: the state
+// hostState is what an attempt has of the world beyond its instance: the state
 // of the item, answers of HTTP, sums. Parts of a batch that are processed at
 // the same time have one each, forked from that of the attempt and joined with
 // it in the order of the batch; so each is used by one goroutine, except for
 // what is said to be shared.
-type outside struct {
-	call    *job.Call
-	shared  *shared
-	state   *values // made when first asked for
-	under   *outside
-	sums    map[string]float64
-	answers map[int32]*exchange
-	handle  int32 // the last that was given
+type hostState struct {
+	call       *job.Call
+	shared     *shared
+	state      *values // made when first asked for
+	parent     *hostState
+	sums       map[string]float64
+	answers    map[int32]*httpAnswer
+	lastHandle int32 // the last that was given
 }
 
 // shared is what all parts of an attempt have in common.
@@ -30,37 +30,37 @@ type shared struct {
 	store     store
 }
 
-func newOutside(c job.Call) *outside {
-	return &outside{call: &c, shared: &shared{}}
+func newOutside(c job.Call) *hostState {
+	return &hostState{call: &c, shared: &shared{}}
 }
 
 // begin is called before the first entry. The state is loaded when a guest
 // asks for it: most runs of most jobs do not.
-func (*outside) begin(context.Context) error { return nil }
+func (*hostState) begin(context.Context) error { return nil }
 
 // fork is for one call of process, or for one part of it: it sees what o has
 // set, and o is not used until it is joined or given up.
-func (o *outside) fork() *outside {
-	return &outside{call: o.call, shared: o.shared, under: o}
+func (o *hostState) fork() *hostState {
+	return &hostState{call: o.call, shared: o.shared, parent: o}
 }
 
 // join takes over what a fork has summed up and, if it is kept, has set.
-func (o *outside) join(fork *outside, kept bool) {
+func (o *hostState) join(fork *hostState, kept bool) {
 	for name, v := range fork.sums {
 		// What is one name too many was refused, unless parts added different
 		// ones; then the later parts lose theirs.
-		o.add(name, v)
+		o.addMetric(name, v)
 	}
 	if kept && fork.state != nil && fork.state.dirty() {
-		o.over(fork.state)
+		o.applyFork(fork.state)
 	}
 }
 
 // dirty tells whether something was set.
-func (o *outside) dirty() bool { return o.state != nil && o.state.dirty() }
+func (o *hostState) dirty() bool { return o.state != nil && o.state.dirty() }
 
 // commit has what was set kept in the store.
-func (o *outside) commit(ctx context.Context) error {
+func (o *hostState) commit(ctx context.Context) error {
 	if !o.dirty() {
 		return nil
 	}
@@ -69,10 +69,10 @@ func (o *outside) commit(ctx context.Context) error {
 
 // endCall is called after each entry: answers do not outlive it. It tells what
 // was held for them.
-func (o *outside) endCall() (held uint64) {
+func (o *hostState) endCall() (held uint64) {
 	for _, a := range o.answers {
 		a.end()
-		held += a.held
+		held += a.heldBytes
 	}
 	clear(o.answers)
 	return held
@@ -81,13 +81,13 @@ func (o *outside) endCall() (held uint64) {
 // maxExplained bounds the refusals of an attempt that are told to the log.
 const maxExplained = 100
 
-// explain tells the author of a guest what was refused, of which the guest gets
+// logRefusal tells the author of a guest what was refused, of which the guest gets
 // a number alone.
-func (r *run) explain(msg string, attrs ...slog.Attr) {
-	if r.outside.shared.explained.Add(1) <= maxExplained {
-		r.journal.remark(r.ctx, slog.LevelDebug, msg, attrs...)
+func (r *run) logRefusal(msg string, attrs ...slog.Attr) {
+	if r.state.shared.explained.Add(1) <= maxExplained {
+		r.log.logLimited(r.ctx, slog.LevelDebug, msg, attrs...)
 	}
 }
 
 // metrics are the sums of the attempt.
-func (o *outside) metrics() map[string]float64 { return o.sums }
+func (o *hostState) metrics() map[string]float64 { return o.sums }

@@ -36,10 +36,10 @@ func contextCalls() map[string]body {
 
 func u32(v uint64) uint32 { return api.DecodeU32(v) }
 
-func answer(stack []uint64, code int32) { stack[0] = api.EncodeI32(code) }
+func setResult(stack []uint64, code int32) { stack[0] = api.EncodeI32(code) }
 
-// bytesAt is the guest's memory itself, not a copy.
-func bytesAt(mem api.Memory, ptr, n uint32) []byte {
+// guestBytes is the guest's memory itself, not a copy.
+func guestBytes(mem api.Memory, ptr, n uint32) []byte {
 	b, ok := mem.Read(ptr, n)
 	if !ok {
 		panic(guestBug(fmt.Sprintf("%d bytes at %#x lie outside of the memory", n, ptr)))
@@ -47,11 +47,11 @@ func bytesAt(mem api.Memory, ptr, n uint32) []byte {
 	return b
 }
 
-// give follows the rule for reads: the full length is answered, and the bytes
+// writeValue follows the rule for reads: the full length is answered, and the bytes
 // are written only if the guest's buffer holds them all. The buffer is checked
 // either way, so that a wrong pointer does not work by luck.
-func give[T string | []byte](mem api.Memory, value T, ptr, room uint32) int32 {
-	buf := bytesAt(mem, ptr, room)
+func writeValue[T string | []byte](mem api.Memory, value T, ptr, room uint32) int32 {
+	buf := guestBytes(mem, ptr, room)
 	if len(value) <= len(buf) {
 		copy(buf, value)
 	}
@@ -59,34 +59,34 @@ func give[T string | []byte](mem api.Memory, value T, ptr, room uint32) int32 {
 }
 
 func ctxStr(_ context.Context, r *run, mem api.Memory, s []uint64) {
-	v, code := r.facts.text(u32(s[0]))
-	n := give(mem, v, u32(s[1]), u32(s[2]))
+	v, code := r.facts.textField(u32(s[0]))
+	n := writeValue(mem, v, u32(s[1]), u32(s[2]))
 	if code < 0 {
 		n = code
 	}
-	answer(s, n)
+	setResult(s, n)
 }
 
 func ctxInt(_ context.Context, r *run, _ api.Memory, s []uint64) {
-	s[0] = uint64(r.facts.number(u32(s[0])))
+	s[0] = uint64(r.facts.numberField(u32(s[0])))
 }
 
 func ctxJSON(_ context.Context, r *run, mem api.Memory, s []uint64) {
 	if r.facts.pure {
-		bytesAt(mem, u32(s[0]), u32(s[1]))
-		answer(s, abi.ErrNotFound)
+		guestBytes(mem, u32(s[0]), u32(s[1]))
+		setResult(s, abi.ErrNotFound)
 		return
 	}
-	answer(s, give(mem, r.facts.document(), u32(s[0]), u32(s[1])))
+	setResult(s, writeValue(mem, r.facts.contextJSON(), u32(s[0]), u32(s[1])))
 }
 
 func configGet(_ context.Context, r *run, mem api.Memory, s []uint64) {
-	v, ok := r.facts.call.Config.Settings[string(bytesAt(mem, u32(s[0]), u32(s[1])))]
-	n := give(mem, v, u32(s[2]), u32(s[3]))
+	v, ok := r.facts.call.Config.Settings[string(guestBytes(mem, u32(s[0]), u32(s[1])))]
+	n := writeValue(mem, v, u32(s[2]), u32(s[3]))
 	if !ok {
 		n = abi.ErrNotFound
 	}
-	answer(s, n)
+	setResult(s, n)
 }
 
 func logLine(ctx context.Context, r *run, mem api.Memory, s []uint64) {
@@ -94,8 +94,8 @@ func logLine(ctx context.Context, r *run, mem api.Memory, s []uint64) {
 	if level > abi.LevelError {
 		panic(guestBug(fmt.Sprintf("there is no log level %d", level)))
 	}
-	text := bytesAt(mem, u32(s[1]), u32(s[2]))
-	r.journal.write(ctx, slogLevel(level), string(text[:min(len(text), r.journal.room())]))
+	text := guestBytes(mem, u32(s[1]), u32(s[2]))
+	r.log.write(ctx, slogLevel(level), string(text[:min(len(text), r.log.room())]))
 }
 
 func slogLevel(level uint32) slog.Level {
@@ -104,42 +104,42 @@ func slogLevel(level uint32) slog.Level {
 
 func logLevel(ctx context.Context, r *run, _ api.Memory, s []uint64) {
 	if r.facts.pure { // what a server keeps must not change what a strategy does
-		answer(s, abi.LevelTrace)
+		setResult(s, abi.LevelTrace)
 		return
 	}
 	for level := uint32(abi.LevelTrace); level <= abi.LevelError; level++ {
-		if r.journal.log != nil && r.journal.log.Enabled(ctx, slogLevel(level)) {
-			answer(s, int32(level))
+		if r.log.log != nil && r.log.log.Enabled(ctx, slogLevel(level)) {
+			setResult(s, int32(level))
 			return
 		}
 	}
-	answer(s, abi.LevelNone)
+	setResult(s, abi.LevelNone)
 }
 
 func resultSet(_ context.Context, r *run, mem api.Memory, s []uint64) {
-	b := bytesAt(mem, u32(s[0]), u32(s[1]))
+	b := guestBytes(mem, u32(s[0]), u32(s[1]))
 	if int64(len(b)) > r.resultLimit || !r.holdResult(len(b)) {
-		answer(s, abi.ErrLimit)
+		setResult(s, abi.ErrLimit)
 		return
 	}
 	r.result = append([]byte{}, b...)
-	answer(s, 0)
+	setResult(s, 0)
 }
 
 func errorSet(_ context.Context, r *run, mem api.Memory, s []uint64) {
-	b := bytesAt(mem, u32(s[0]), u32(s[1]))
-	secrets := r.journal.secrets
+	b := guestBytes(mem, u32(s[0]), u32(s[1]))
+	secrets := r.log.secrets
 	text := secrets.hide(string(b[:min(len(b), maxErrorText+1+secrets.slack())]), 0, maxErrorText+1)
 	r.message = readableLines(text, maxErrorText)
-	answer(s, 0)
+	setResult(s, 0)
 }
 
 func cancelled(_ context.Context, r *run, _ api.Memory, s []uint64) {
-	answer(s, int32(r.why()))
+	setResult(s, int32(r.stopReason()))
 }
 
-// why is the reason for the guest to stop, once there is one.
-func (r *run) why() job.StopReason {
+// stopReason is the reason for the guest to stop, once there is one.
+func (r *run) stopReason() job.StopReason {
 	if r.overdue() {
 		return job.StopDeadline
 	}
@@ -152,8 +152,8 @@ func (r *run) why() job.StopReason {
 func progress(ctx context.Context, r *run, _ api.Memory, s []uint64) {
 	r.done, r.total = int64(s[0]), int64(s[1])
 	// It is for whoever looks on, so one line a second is plenty.
-	if now := time.Now(); r.journal.log != nil && now.Sub(r.told) >= time.Second {
-		r.told = now
-		r.journal.remark(ctx, slog.LevelDebug, "guest progress", slog.Int64("done", r.done), slog.Int64("total", r.total))
+	if now := time.Now(); r.log.log != nil && now.Sub(r.progressLogged) >= time.Second {
+		r.progressLogged = now
+		r.log.logLimited(ctx, slog.LevelDebug, "guest progress", slog.Int64("done", r.done), slog.Int64("total", r.total))
 	}
 }

@@ -75,7 +75,7 @@ func TestHTTPWithoutGrant(t *testing.T) {
 }
 
 // The guest is told that something was not granted, the log what; but not for ever.
-func TestHTTPFailuresAreTold(t *testing.T) {
+func TestHTTPFailuresAreReported(t *testing.T) {
 	t.Parallel()
 	var a asking
 	for range maxExplained + 10 {

@@ -44,22 +44,22 @@ type Import struct {
 // when the module would be refused, which the error, a *Refusal, then says; if
 // not even the report could be made, its Digest is empty.
 func (e *Engine) Inspect(binary []byte) (Report, error) {
-	m, err := decode(binary, e.most)
+	m, err := decode(binary, e.maxModule)
 	if err != nil {
 		return Report{}, err
 	}
-	a := &anatomy{Module: m}
-	if err = a.admit(e.offered); err == nil {
-		err = a.check()
+	a := &decodedModule{Module: m}
+	if err = a.checkABI(e.hostFunctions); err == nil {
+		err = a.checkBounds()
 	}
 	return a.report(digestOf(binary)), err
 }
 
-func (a *anatomy) report(digest string) Report {
+func (a *decodedModule) report(digest string) Report {
 	r := Report{
 		Digest: digest, Bytes: a.Size,
 		Kinds: a.kinds(), Listeners: a.listeners(), Exports: []Export{}, Imports: []Import{}, Grants: []string{},
-		Initialize: a.has(abi.ExportInitialize), Functions: len(a.Bodies), StartOnLoad: a.Start != nil,
+		Initialize: a.exports(abi.ExportInitialize), Functions: len(a.Bodies), StartOnLoad: a.Start != nil,
 	}
 	if a.Memory != nil {
 		r.MemoryMin = int64(a.Memory.Min) * pageSize
@@ -67,7 +67,7 @@ func (a *anatomy) report(digest string) Report {
 			r.MemoryMax = int64(a.Memory.Max) * pageSize
 		}
 	}
-	if a.has(abi.ExportMarker) {
+	if a.exports(abi.ExportMarker) {
 		r.ABI = abi.Version
 	}
 	for _, e := range a.Exports {
@@ -95,16 +95,16 @@ func (a *anatomy) report(digest string) Report {
 	return r
 }
 
-func (a *anatomy) kinds() []string {
+func (a *decodedModule) kinds() []string {
 	kinds := []string{}
 	for _, k := range []struct {
 		kind string
 		is   bool
 	}{
-		{"simple", a.has(abi.ExportExecute)},
-		{"dataflow", a.has(abi.ExportFetch) && a.has(abi.ExportProcess)},
-		{"strategy", a.has(abi.ExportShard)},
-		{"script", a.has(abi.ExportStart)},
+		{"simple", a.exports(abi.ExportExecute)},
+		{"dataflow", a.exports(abi.ExportFetch) && a.exports(abi.ExportProcess)},
+		{"strategy", a.exports(abi.ExportShard)},
+		{"script", a.exports(abi.ExportStart)},
 	} {
 		if k.is {
 			kinds = append(kinds, k.kind)
@@ -115,10 +115,10 @@ func (a *anatomy) kinds() []string {
 
 // listeners are the events that the module has an export for, named as that is
 // without what all begin with.
-func (a *anatomy) listeners() []string {
+func (a *decodedModule) listeners() []string {
 	var names []string
 	for _, name := range []string{abi.ExportBefore, abi.ExportAfter, abi.ExportStarted, abi.ExportCompleted} {
-		if a.has(name) {
+		if a.exports(name) {
 			names = append(names, strings.TrimPrefix(name, "wasmjob_"))
 		}
 	}

@@ -10,7 +10,7 @@ import (
 
 func TestInspect(t *testing.T) {
 	t.Parallel()
-	b := &builder{memory: []byte{1, 1, 2, 10}, tailSections: section(0, append(text("pro\nducers"), 0))}
+	b := &builder{memory: []byte{1, 1, 2, 10}, customSections: section(0, append(text("pro\nducers"), 0))}
 	b.abi(abi.FuncLog)
 	b.abi(abi.FuncStateGet)
 	b.fromHost(wasiModule, "path_open", "", "")

@@ -21,7 +21,7 @@ const (
 // is none that only this user can know.
 func cacheKey(dir string) []byte {
 	info, err := os.Lstat(dir + keySuffix)
-	private := err == nil && info.Mode().IsRegular() && info.Size() == keyBytes && !foreign(info) &&
+	private := err == nil && info.Mode().IsRegular() && info.Size() == keyBytes && !ownedByOther(info) &&
 		(runtime.GOOS == "windows" || info.Mode().Perm()&0o077 == 0) // its file modes say nothing
 	if !private {
 		return nil

@@ -13,13 +13,13 @@ import (
 	"github.com/wasmjob/wasmjob/host/job"
 )
 
-// way is how a call of some kind is made.
-type way func(*run) ending
+// attemptFunc is how a call of some kind is made.
+type attemptFunc func(*run) callResult
 
-// way picks it: by the event, or else by the kind that the job names. The
+// attemptFunc picks it: by the event, or else by the kind that the job names. The
 // module may be of several kinds; if it is not of this one, that is an error.
-func (c *compilation) way(call *job.Call) (way, error) {
-	lacks := func(what string) error {
+func (c *compilation) attemptFunc(call *job.Call) (attemptFunc, error) {
+	notOfKind := func(what string) error {
 		return fmt.Errorf("the job is %s, but module %s is not; it can be: %s", what, c.digest, strings.Join(c.report.Kinds, ", "))
 	}
 	switch call.Event {
@@ -33,129 +33,129 @@ func (c *compilation) way(call *job.Call) (way, error) {
 	}
 	switch kind := call.Config.Kind; kind {
 	case "", job.Simple:
-		if !c.has(abi.ExportExecute) {
-			return nil, lacks("simple")
+		if !c.exports(abi.ExportExecute) {
+			return nil, notOfKind("simple")
 		}
-		return (*run).simple, nil
+		return (*run).runSimple, nil
 	case job.Dataflow:
-		if !c.has(abi.ExportFetch) || !c.has(abi.ExportProcess) {
-			return nil, lacks("a dataflow")
+		if !c.exports(abi.ExportFetch) || !c.exports(abi.ExportProcess) {
+			return nil, notOfKind("a dataflow")
 		}
-		return (*run).dataflow, nil
+		return (*run).runDataflow, nil
 	case job.Script:
-		if !c.has(abi.ExportStart) {
-			return nil, lacks("a script")
+		if !c.exports(abi.ExportStart) {
+			return nil, notOfKind("a script")
 		}
-		return (*run).command, nil
+		return (*run).runScript, nil
 	default:
 		return nil, fmt.Errorf("there is no kind of job %q", kind)
 	}
 }
 
-// has tells whether the module exports a function of the ABI.
-func (c *compilation) has(name string) bool { return c.entries[name] }
+// exports tells whether the module exports a function of the ABI.
+func (c *compilation) exports(name string) bool { return c.abiExports[name] }
 
-// begin gets what every run needs before its entry. If ok is false the run has
+// beginAttempt gets what every run needs before its entry. If ok is false the run has
 // ended: something failed, or the listener did not want it.
-func (r *run) begin() (got ending, ok bool) {
+func (r *run) beginAttempt() (res callResult, ok bool) {
 	if err := r.attach(false); err != nil {
-		return ending{err: err}, false
+		return callResult{err: err}, false
 	}
-	if err := r.outside.begin(r.ctx); err != nil {
-		return ending{err: fmt.Errorf("load the state: %w", err)}, false
+	if err := r.state.begin(r.ctx); err != nil {
+		return callResult{err: fmt.Errorf("load the state: %w", err)}, false
 	}
-	if !r.c.has(abi.ExportBefore) {
-		return ending{}, true
+	if !r.c.exports(abi.ExportBefore) {
+		return callResult{}, true
 	}
-	got = r.entry(abi.ExportBefore, abi.InRun)
-	return got, got.err == nil && got.code == abi.ResultOK
+	res = r.callEntry(abi.ExportBefore, abi.InRun)
+	return res, res.err == nil && res.code == abi.ResultOK
 }
 
-// entry calls one export.
-func (r *run) entry(name string, phase abi.Phase) ending {
-	code, err := r.enter(name, phase)
-	return ending{entry: name, code: code, err: err}
+// callEntry calls one export.
+func (r *run) callEntry(name string, phase abi.Phase) callResult {
+	code, err := r.callExport(name, phase)
+	return callResult{entry: name, code: code, err: err}
 }
 
-// after tells the listener that the entry has returned, and how the run has
+// callAfterListener tells the listener that the entry has returned, and how the run has
 // ended by that. What comes of it changes nothing, except that the instance may
 // be lost; the reason that it gives is its own, not that of the run.
-func (r *run) after(got ending) {
-	if got.err != nil || !r.c.has(abi.ExportAfter) || r.in == nil || !r.in.sound {
+func (r *run) callAfterListener(res callResult) {
+	if res.err != nil || !r.c.exports(abi.ExportAfter) || r.in == nil || !r.in.reusable {
 		return
 	}
-	got.late = r.overdue()
-	own, message := r.outside, r.message
-	r.outside, r.message, r.facts.ended = own.fork(), "", endOf(got, r.message)
-	told := r.entry(abi.ExportAfter, abi.InRun)
-	own.join(r.outside, told.err == nil)
+	res.late = r.overdue()
+	own, message := r.state, r.message
+	r.state, r.message, r.facts.reportedEnd = own.fork(), "", reportedEndOf(res, r.message)
+	listenerResult := r.callEntry(abi.ExportAfter, abi.InRun)
+	own.join(r.state, listenerResult.err == nil)
 	defer func() { r.message = message }()
-	r.outside, r.facts.ended = own, nil
+	r.state, r.facts.reportedEnd = own, nil
 	switch {
-	case told.err != nil:
-		r.journal.say(r.ctx, slog.LevelWarn, "listener failed", slog.String("listener", abi.ExportAfter), slog.String("err", r.traced(told.err)))
-	case told.code != abi.ResultOK:
-		r.journal.say(r.ctx, slog.LevelWarn, "listener failed", slog.String("listener", abi.ExportAfter), slog.Int("code", int(told.code)), slog.String("err", r.message))
+	case listenerResult.err != nil:
+		r.log.logOnce(r.ctx, slog.LevelWarn, "listener failed", slog.String("listener", abi.ExportAfter), slog.String("err", r.explainTrapWithStack(listenerResult.err)))
+	case listenerResult.code != abi.ResultOK:
+		r.log.logOnce(r.ctx, slog.LevelWarn, "listener failed", slog.String("listener", abi.ExportAfter), slog.Int("code", int(listenerResult.code)), slog.String("err", r.message))
 	}
 }
 
-// close decides whether the run was in time, and if it is well keeps the state.
-func (r *run) close(got ending) ending {
-	got.late = r.overdue()
-	if got.err == nil && got.code == abi.ResultOK && !got.late {
-		got.err = r.commit()
+// finish decides whether the run was in time, and if it is well keeps the state.
+func (r *run) finish(res callResult) callResult {
+	res.late = r.overdue()
+	if res.err == nil && res.code == abi.ResultOK && !res.late {
+		res.err = r.commit()
 	}
-	return got
+	return res
 }
 
 func (r *run) commit() error {
-	if r.outside.dirty() {
-		defer r.away()()
+	if r.state.dirty() {
+		defer r.releaseWorker()()
 	}
-	if err := r.outside.commit(r.ctx); err != nil {
+	if err := r.state.commit(r.ctx); err != nil {
 		return fmt.Errorf("save the state: %w", err)
 	}
 	return nil
 }
 
-// simple is a run of one entry.
-func (r *run) simple() ending {
-	got, ok := r.begin()
+// runSimple is a run of one entry.
+func (r *run) runSimple() callResult {
+	res, ok := r.beginAttempt()
 	if ok {
-		got = r.entry(abi.ExportExecute, abi.InRun)
-		r.after(got)
+		res = r.callEntry(abi.ExportExecute, abi.InRun)
+		r.callAfterListener(res)
 	}
-	return r.close(got)
+	return r.finish(res)
 }
 
 // listener tells a module of an event, if it wants to know.
-func listener(name string) way {
-	return func(r *run) ending {
-		if !r.c.has(name) {
-			return ending{entry: name, code: abi.ResultSkipped}
+func listener(name string) attemptFunc {
+	return func(r *run) callResult {
+		if !r.c.exports(name) {
+			return callResult{entry: name, code: abi.ResultSkipped}
 		}
 		if err := r.attach(true); err != nil {
-			return r.close(ending{err: err})
+			return r.finish(callResult{err: err})
 		}
-		if err := r.outside.begin(r.ctx); err != nil {
-			return r.close(ending{err: fmt.Errorf("load the state: %w", err)})
+		if err := r.state.begin(r.ctx); err != nil {
+			return r.finish(callResult{err: fmt.Errorf("load the state: %w", err)})
 		}
-		return r.close(r.entry(name, abi.InRun))
+		return r.finish(r.callEntry(name, abi.InRun))
 	}
 }
 
-// command is a run of a script: a program that is told all by its arguments,
+// runScript is a run of a script: a program that is told all by its arguments,
 // ends with a number and says the rest on its outputs.
-func (r *run) command() ending {
+func (r *run) runScript() callResult {
 	r.script = true
 	if err := r.attach(true); err != nil {
-		return r.close(ending{err: err})
+		return r.finish(callResult{err: err})
 	}
-	got := r.entry(abi.ExportStart, abi.InRun)
-	if exit, ok := errors.AsType[*sys.ExitError](got.err); ok {
-		got.code, got.err = int32(exit.ExitCode()), nil
+	res := r.callEntry(abi.ExportStart, abi.InRun)
+	if exit, ok := errors.AsType[*sys.ExitError](res.err); ok {
+		res.code, res.err = int32(exit.ExitCode()), nil
 	}
-	return r.close(got)
+	return r.finish(res)
 }
 
 // withScript gives a command its arguments and variables and keeps what it
@@ -167,18 +167,18 @@ func withScript(config wazero.ModuleConfig, r *run) wazero.ModuleConfig {
 		name = c.Config.Name
 	}
 	args := append([]string{name}, c.Config.Args...)
-	args = append(args, string(r.facts.document()))
+	args = append(args, string(r.facts.contextJSON()))
 	for _, v := range c.Variables() {
 		config = config.WithEnv(v[0], v[1])
 	}
-	return config.WithArgs(args...).WithStdout(printed{r})
+	return config.WithArgs(args...).WithStdout(resultWriter{r})
 }
 
-// printed keeps what a command prints as the result of its run.
-type printed struct{ r *run }
+// resultWriter keeps what a command prints as the result of its run.
+type resultWriter struct{ r *run }
 
 // Write implements io.Writer. Like that of lineWriter it ends with the run.
-func (p printed) Write(b []byte) (int, error) {
+func (p resultWriter) Write(b []byte) (int, error) {
 	if err := p.r.ctx.Err(); err != nil {
 		return 0, err
 	}
@@ -188,7 +188,7 @@ func (p printed) Write(b []byte) (int, error) {
 		// Twice as much has the text copied seldom; while it is, both are there.
 		size := int(min(int64(2*need), max(r.resultLimit, int64(need))))
 		if !r.holdResult(size + len(r.result)) {
-			return 0, r.starved
+			return 0, r.memoryErr
 		}
 		r.result = append(make([]byte, 0, size), r.result...)
 	}

@@ -20,7 +20,7 @@ func TestKindMustBeThere(t *testing.T) {
 	t.Parallel()
 	e := newEngine(t)
 	execute := load(t, e, (&builder{}).job(i32(0)))
-	dealer := load(t, e, (&builder{}).entry(abi.ExportShard, i32(0)).guest())
+	strategy := load(t, e, (&builder{}).entry(abi.ExportShard, i32(0)).guest())
 	for _, tt := range []struct {
 		m    *Module
 		kind job.Kind
@@ -28,8 +28,8 @@ func TestKindMustBeThere(t *testing.T) {
 	}{
 		{execute, job.Dataflow, "the job is a dataflow, but module " + execute.Digest() + " is not; it can be: simple"},
 		{execute, job.Script, "the job is a script"},
-		{dealer, job.Simple, "it can be: strategy"},
-		{dealer, "", "the job is simple"},
+		{strategy, job.Simple, "it can be: strategy"},
+		{strategy, "", "the job is simple"},
 		{execute, "http", `no kind of job "http"`},
 	} {
 		expect(t, e.Run(t.Context(), tt.m, job.Call{Config: job.Config{Kind: tt.kind}}), job.Failure, tt.text)
@@ -38,22 +38,22 @@ func TestKindMustBeThere(t *testing.T) {
 	expect(t, e.Run(t.Context(), execute, job.Call{Event: job.FireStarted}), job.Nothing, "")
 }
 
-// listening writes what was called: each entry adds a letter, and execute and
+// listening writes what was called: each entry appends a character, and execute and
 // after set them all as the result.
 func listening(before, execute, after []byte) []byte {
 	b := &builder{}
 	result := b.abi(abi.FuncResultSet)
-	letter := func(c int64) []byte {
+	appendChar := func(c int64) []byte {
 		return slices.Concat(
 			plus(load8(0), i32(1)), i32(c), op(0x3a, 0, 0),
 			store8(0, plus(load8(0), i32(1))),
 			i32(1), load8(0), call(result), op(opDrop))
 	}
-	return b.entry(abi.ExportBefore, letter('b'), before).
-		entry(abi.ExportExecute, letter('e'), execute).
-		entry(abi.ExportAfter, letter('a'), after).
-		entry(abi.ExportStarted, letter('s'), i32(0)).
-		entry(abi.ExportCompleted, letter('c'), i32(150)).guest()
+	return b.entry(abi.ExportBefore, appendChar('b'), before).
+		entry(abi.ExportExecute, appendChar('e'), execute).
+		entry(abi.ExportAfter, appendChar('a'), after).
+		entry(abi.ExportStarted, appendChar('s'), i32(0)).
+		entry(abi.ExportCompleted, appendChar('c'), i32(150)).guest()
 }
 
 func TestListeners(t *testing.T) {
@@ -184,7 +184,7 @@ func TestScript(t *testing.T) {
 	c.Config.Param = "p"
 	exit := func(code int64) func(uint32) []byte { return func(f uint32) []byte { return invokes(f, code) } }
 	plain := func(uint32) []byte { return nil }
-	args := "tidy\x00-v\x00\x00" + string(newFacts(c, "", time.Time{}, time.Time{}).document()) + "\x00"
+	args := "tidy\x00-v\x00\x00" + string(newFacts(c, "", time.Time{}, time.Time{}).contextJSON()) + "\x00"
 
 	for _, end := range []func(uint32) []byte{plain, exit(0)} {
 		out := runOnce(t, echo("args_sizes_get", "args_get", end), c)

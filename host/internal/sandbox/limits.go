@@ -45,7 +45,7 @@ const (
 	maxMetrics     = 64           // names of one run
 	maxMetricName  = 64           // bytes
 	maxRandom      = 64 << 10     // bytes at once
-	maxDice        = 1 << 20      // bytes of WASI's random numbers, after which the run's context is looked at
+	maxRandomRead  = 1 << 20      // bytes of WASI's random numbers, after which the run's context is looked at
 	maxAnswers     = 16           // open at a time, of one instance
 	maxRequestHead = 64 << 10     // bytes
 	maxHeaders     = 100          // lines of a request

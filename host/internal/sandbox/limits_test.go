@@ -55,7 +55,7 @@ func TestRunResultLimit(t *testing.T) {
 	b := &builder{}
 	f := b.abi(abi.FuncResultSet)
 	// First 4 bytes, which fit, then 5, which do not.
-	wasm := b.at(0, "abcde").job(i32(0), i32(4), call(f), op(opDrop), i32(0), i32(5), call(f))
+	wasm := b.putData(0, "abcde").job(i32(0), i32(4), call(f), op(opDrop), i32(0), i32(5), call(f))
 	out := runOnce(t, wasm, job.Call{Config: job.Config{Limits: job.Limits{Result: 4}}})
 	if out.Code != abi.ErrLimit || string(out.Result) != "abcd" {
 		t.Errorf("code %d, result %q", out.Code, out.Result)
@@ -66,7 +66,7 @@ func TestRunResultLimit(t *testing.T) {
 func TestOutputEndsWithTheRun(t *testing.T) {
 	t.Parallel()
 	ctx, cancel := context.WithCancel(t.Context())
-	w := &lineWriter{ctx: ctx, j: &journal{line: 10}}
+	w := &lineWriter{ctx: ctx, j: &guestLog{line: 10}}
 	if n, err := w.Write([]byte("a\nb")); n != 3 || err != nil {
 		t.Errorf("%d, %v", n, err)
 	}
@@ -80,7 +80,7 @@ func TestRunErrorText(t *testing.T) {
 	t.Parallel()
 	b := &builder{}
 	f := b.abi(abi.FuncErrorSet)
-	wasm := b.at(0, "no \x1b[31mdisk\nleft\xff").job(i32(0), i32(19), call(f), op(opDrop), i32(130))
+	wasm := b.putData(0, "no \x1b[31mdisk\nleft\xff").job(i32(0), i32(19), call(f), op(opDrop), i32(130))
 	expect(t, runOnce(t, wasm, job.Call{}), job.Failure, "no \\x1b[31mdisk\nleft\ufffd")
 }
 
@@ -91,7 +91,7 @@ func TestRunLogs(t *testing.T) {
 	b := &builder{}
 	f, level := b.abi(abi.FuncLog), b.abi(abi.FuncLogLevel)
 	say := func(lvl, at, n int64) []byte { return bytes.Join([][]byte{i32(lvl), i32(at), i32(n), call(f)}, nil) }
-	wasm := b.at(0, "quiet").at(10, "a\nb\x07").at(20, "much too long").job(
+	wasm := b.putData(0, "quiet").putData(10, "a\nb\x07").putData(20, "much too long").job(
 		say(1, 0, 5), say(2, 10, 4), say(4, 20, 13), say(2, 0, 1), say(2, 0, 1), call(level))
 	got := runOnce(t, wasm, job.Call{
 		Config: job.Config{Name: "j", Limits: job.Limits{LogLine: 8, LogRate: 2}},

@@ -27,20 +27,20 @@ const (
 // backwards is not a leak but a decision of whoever granted it. The time it
 // takes grows with the text alone. A nil mask hides nothing.
 type mask struct {
-	plain, coded *search // secrets as they are; as base64
-	longest      int     // text of plain
-	spaces       bool    // a secret has one
+	plain, coded *textSearch // secrets as they are; as base64
+	longest      int         // text of plain
+	spaces       bool        // a secret has one
 }
 
 func newMask(secrets map[string]string) *mask {
-	m := &mask{plain: newSearch(), coded: newSearch()}
+	m := &mask{plain: newTextSearch(), coded: newTextSearch()}
 	// Of more secrets than anybody has, the lines are not looked for one by one.
 	room := maxMask
 	var lines []string
 	for _, name := range slices.Sorted(maps.Keys(secrets)) {
 		whole := strings.TrimSpace(secrets[name])
 		room -= len(whole)
-		m.hides(whole)
+		m.addText(whole)
 		if strings.Contains(whole, "\n") {
 			lines = slices.AppendSeq(lines, strings.Lines(whole))
 		}
@@ -48,7 +48,7 @@ func newMask(secrets map[string]string) *mask {
 	for _, line := range lines {
 		if line = strings.TrimSpace(line); len(line) >= shortestLine && room >= len(line) {
 			room -= len(line)
-			m.hides(line)
+			m.addText(line)
 		}
 	}
 	if m.longest == 0 {
@@ -59,9 +59,9 @@ func newMask(secrets map[string]string) *mask {
 	return m
 }
 
-// hides adds a text. A long one is looked for in pieces, so that little is
+// addText adds a text. A long one is looked for in pieces, so that little is
 // needed to know what stands at the edge of a text that was cut.
-func (m *mask) hides(text string) {
+func (m *mask) addText(text string) {
 	m.spaces = m.spaces || strings.Contains(text, " ")
 	for len(text) > 0 {
 		piece := text[:min(len(text), maxPattern)]
@@ -83,14 +83,14 @@ func (m *mask) slack() int {
 	if m == nil {
 		return 0
 	}
-	return m.longest * widest
+	return m.longest * maxEscapeBytes
 }
 
-// shows says whether there is a secret in s.
-func (m *mask) shows(s string) bool { return m.covered(s) != nil }
+// contains says whether there is a secret in s.
+func (m *mask) contains(s string) bool { return m.covered(s) != nil }
 
-// all hides the secrets in the whole of s.
-func (m *mask) all(s string) string { return m.hide(s, 0, len(s)) }
+// hideAll hides the secrets in the whole of s.
+func (m *mask) hideAll(s string) string { return m.hide(s, 0, len(s)) }
 
 // hide gives the bytes of s from lo to hi, where bytes that belong to a secret
 // are replaced, each stretch of them by masked. The rest of s is looked at, too.
@@ -130,7 +130,7 @@ func (m *mask) covered(s string) []bool {
 		begins[lo]++
 		begins[hi]--
 	}
-	for _, r := range readings(s, m.spaces) {
+	for _, r := range decodings(s, m.spaces) {
 		m.find(&r, mark)
 	}
 	if begins == nil {
@@ -146,14 +146,14 @@ func (m *mask) covered(s string) []bool {
 }
 
 // find tells where in the text secrets stand that are seen in a reading of it.
-func (m *mask) find(r *reading, mark func(lo, hi int)) {
+func (m *mask) find(r *decodedText, mark func(lo, hi int)) {
 	plain, coded := int32(0), int32(0)
 	for i := range len(r.text) {
-		plain = m.plain.follow(plain, r.text[i])
+		plain = m.plain.nextState(plain, r.text[i])
 		if found := m.plain.longest(plain); found != nil {
 			mark(r.span(i+1-found.n, i+1))
 		}
-		coded = m.coded.follow(coded, standard(r.text[i]))
+		coded = m.coded.nextState(coded, standard(r.text[i]))
 		found := m.coded.longest(coded)
 		if found == nil {
 			continue

@@ -39,7 +39,7 @@ func TestMask(t *testing.T) {
 		"say first } and second": "say *** } and ***",
 		"S3CRET":                 "S3CRET",
 	} {
-		if got := m.all(text); got != want {
+		if got := m.hideAll(text); got != want {
 			t.Errorf("%q: %q, want %q", text, got, want)
 		}
 	}
@@ -50,7 +50,7 @@ func TestMask(t *testing.T) {
 		t.Errorf("cut at the right: %q", got)
 	}
 	var none *mask
-	if none.all("s3cret") != "s3cret" || none.slack() != 0 || none.shows("x") || newMask(map[string]string{"a": "\n"}) != nil {
+	if none.hideAll("s3cret") != "s3cret" || none.slack() != 0 || none.contains("x") || newMask(map[string]string{"a": "\n"}) != nil {
 		t.Error("a mask without secrets")
 	}
 }
@@ -95,7 +95,7 @@ func TestMaskKnowsSpellings(t *testing.T) {
 	for name, text := range spellings {
 		for _, around := range [][2]string{{"", ""}, {"say ", "."}, {"%", "%4"}, {"100% + ", "\\"}} {
 			whole := around[0] + text + around[1]
-			got := m.all(whole)
+			got := m.hideAll(whole)
 			if left := strings.ReplaceAll(got, masked, ""); !strings.Contains(got, masked) || len(left) > len(whole)-len(secret) || leaks(left, text) {
 				t.Errorf("%s: %q shows as %q", name, whole, got)
 			}
@@ -120,7 +120,7 @@ func TestShortSecretsAreNotFoundByChance(t *testing.T) {
 		`a\u0062c`:  "***",
 		"100% sure": "100% sure",
 	} {
-		if got := m.all(text); got != want {
+		if got := m.hideAll(text); got != want {
 			t.Errorf("%q: %q, want %q", text, got, want)
 		}
 	}
@@ -135,10 +135,10 @@ func TestLargeSecrets(t *testing.T) {
 	}
 	secret := long.String()[:64<<10>>1]
 	m := newMask(map[string]string{"a": secret, "b": strings.Repeat("line of a secret\n", 4000)})
-	if got := m.all("<" + secret + ">"); got != "<***>" {
+	if got := m.hideAll("<" + secret + ">"); got != "<***>" {
 		t.Errorf("%.100q", got)
 	}
-	if got := m.all("<" + base64.StdEncoding.EncodeToString([]byte(secret)) + ">"); len(got) > 500 {
+	if got := m.hideAll("<" + base64.StdEncoding.EncodeToString([]byte(secret)) + ">"); len(got) > 500 {
 		t.Errorf("%d bytes are left: %.200q", len(got), got)
 	}
 	if m.slack() > 16<<10 {
@@ -154,7 +154,7 @@ func FuzzMask(f *testing.F) {
 	f.Add("b", "abcd", "xabcabcdx")
 	f.Add("x\ny", "yyyyy\nyyyy", "yyyyyyyyy")
 	f.Fuzz(func(t *testing.T, a, b, text string) {
-		s := newSearch()
+		s := newTextSearch()
 		want := make([]bool, len(text))
 		for _, p := range []string{a, b} {
 			s.add(p, false, false)
@@ -168,8 +168,8 @@ func FuzzMask(f *testing.F) {
 		}
 		s.link()
 		got := make([]bool, len(text))
-		m := mask{plain: s, coded: newSearch()}
-		m.find(&reading{text: text}, func(lo, hi int) {
+		m := mask{plain: s, coded: newTextSearch()}
+		m.find(&decodedText{text: text}, func(lo, hi int) {
 			for at := lo; at < hi; at++ {
 				got[at] = true
 			}
@@ -211,7 +211,7 @@ func FuzzSpellings(f *testing.F) {
 			return
 		}
 		m := newMask(map[string]string{"a": secret})
-		if got := m.all(before + text + after); strings.Contains(got, text) && !strings.Contains(before+after+masked, text) {
+		if got := m.hideAll(before + text + after); strings.Contains(got, text) && !strings.Contains(before+after+masked, text) {
 			t.Fatalf("%q, as %q: %q", secret, text, got)
 		}
 		whole := before + secret + after
@@ -256,9 +256,9 @@ func TestSecretsAreNotKept(t *testing.T) {
 		"stdout, cut":   func(a *asking) { a.writes(1, strings.Repeat("x", 58), secret[:3], secret[3:]+"\n") },
 		"stderr pieces": func(a *asking) { a.writes(2, "it is s3cr", "et-", "token!\n") },
 		"stderr tail": func(a *asking) {
-			a.writes(2, "begin ", secret, strings.Repeat("y", stderrTail-5))
+			a.writes(2, "begin ", secret, strings.Repeat("y", maxStderrKept-5))
 		},
-		"stderr tail, whole": func(a *asking) { a.writes(2, strings.Repeat("y\n", stderrTail), secret) },
+		"stderr tail, whole": func(a *asking) { a.writes(2, strings.Repeat("y\n", maxStderrKept), secret) },
 		"reason":             func(a *asking) { a.ask(abi.FuncErrorSet, "it is "+secret) },
 		"reason, cut":        func(a *asking) { a.ask(abi.FuncErrorSet, strings.Repeat("z", maxErrorText-4)+secret) },
 	} {
@@ -339,7 +339,7 @@ func BenchmarkMask(b *testing.B) {
 		b.Run(name, func(b *testing.B) {
 			b.SetBytes(int64(len(text)))
 			for b.Loop() {
-				m.all(text)
+				m.hideAll(text)
 			}
 		})
 	}

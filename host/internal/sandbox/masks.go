@@ -21,7 +21,7 @@ type madeMask struct {
 	mask    *mask
 }
 
-func (k *masks) of(secrets map[string]string) *mask {
+func (k *masks) maskFor(secrets map[string]string) *mask {
 	if len(secrets) == 0 {
 		return nil
 	}

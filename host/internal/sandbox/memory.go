@@ -10,14 +10,14 @@ import "github.com/tetratelabs/wazero/experimental"
 // there is none. The engine may or may not free it on its error paths; release
 // is therefore called by the run as well and is idempotent.
 type linearMemory struct {
-	limit uint64
-	arena []byte // reserved
-	held  bool   // arena came from reserve
-	peak  uint64
-	full  bool // a growth was refused by the limit
+	limit        uint64
+	arena        []byte // reserved
+	reserved     bool   // arena came from reserve
+	peak         uint64
+	limitReached bool // a growth was refused by the limit
 
-	claimed uint64                 // bytes that the host has set aside
-	more    func(more uint64) bool // sets aside more; nil: nobody counts
+	claimed   uint64                 // bytes that the host has set aside
+	claimMore func(more uint64) bool // sets aside more; nil: nobody counts
 }
 
 // open reserves the memory: what the limit allows and the module may ask for.
@@ -26,7 +26,7 @@ func (m *linearMemory) open(most uint64) error {
 	if err != nil {
 		return err
 	}
-	m.arena, m.held = arena, true
+	m.arena, m.reserved = arena, true
 	return nil
 }
 
@@ -36,11 +36,11 @@ func (m *linearMemory) Allocate(_, _ uint64) experimental.LinearMemory { return 
 // Reallocate implements experimental.LinearMemory; nil refuses.
 func (m *linearMemory) Reallocate(size uint64) []byte {
 	if size > m.limit || size > uint64(len(m.arena)) {
-		m.full = true
+		m.limitReached = true
 		return nil
 	}
-	if m.more != nil && size > m.claimed {
-		if !m.more(size - m.claimed) {
+	if m.claimMore != nil && size > m.claimed {
+		if !m.claimMore(size - m.claimed) {
 			return nil
 		}
 		m.claimed = size
@@ -53,9 +53,9 @@ func (m *linearMemory) Reallocate(size uint64) []byte {
 func (m *linearMemory) Free() { m.release() }
 
 func (m *linearMemory) release() {
-	if m.held {
-		m.held = false
-		giveBack(m.arena)
+	if m.reserved {
+		m.reserved = false
+		unmap(m.arena)
 		m.arena = nil
 	}
 }

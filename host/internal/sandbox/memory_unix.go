@@ -18,13 +18,13 @@ func reserve(size uint64) ([]byte, error) {
 	return b, nil
 }
 
-// forget gives the memory of a range back, and keeps its addresses.
-func forget(b []byte) {
+// discardPages gives the memory of a range back, and keeps its addresses.
+func discardPages(b []byte) {
 	// It can only fail for a range that is not mapped.
 	_ = unix.Madvise(b, unix.MADV_DONTNEED)
 }
 
-func giveBack(b []byte) {
+func unmap(b []byte) {
 	// It can only fail for a range that was not mapped; then there is nothing
 	// to give back.
 	_ = unix.Munmap(b)

@@ -32,24 +32,24 @@ func (m *Module) Report() Report { return m.c.report }
 
 // Close gives the module up; its code is freed with the last user, a run in
 // progress included.
-func (m *Module) Close() { m.once.Do(m.c.release) }
+func (m *Module) Close() { m.once.Do(m.c.removeUser) }
 
 // compilation is shared by all Modules of one digest.
 type compilation struct {
-	engine  *Engine
-	digest  string
-	ready   chan struct{}         // closed when what follows is final
-	code    wazero.CompiledModule // written under engine.mu, too
-	memory  uint64                // bytes that the memory begins with
-	most    uint64                // bytes that it may grow to
-	begin   []string              // exports to call before the first
-	entries map[string]bool       // functions of the ABI that it exports
-	fixed   uint64                // bytes that an instance takes beside its memory
-	report  Report
-	err     error
+	engine        *Engine
+	digest        string
+	ready         chan struct{}         // closed when what follows is final
+	code          wazero.CompiledModule // written under engine.mu, too
+	initialMemory uint64                // bytes that the memory begins with
+	maxMemory     uint64                // bytes that it may grow to
+	startExports  []string              // exports to call before the first
+	abiExports    map[string]bool       // functions of the ABI that it exports
+	fixedBytes    uint64                // bytes that an instance takes beside its memory
+	report        Report
+	err           error
 
-	wanted context.Context //nolint:containedctx // ends when nobody waits for the compilation any more
-	unwant context.CancelFunc
+	wanted       context.Context //nolint:containedctx // ends when nobody waits for the compilation any more
+	cancelWanted context.CancelFunc
 
 	users int                    // guarded by engine.mu
 	pools map[string][]*instance // per job, what rests; guarded by engine.mu
@@ -86,7 +86,7 @@ func (e *Engine) LoadFrom(ctx context.Context, from Source) (*Module, error) {
 	c, known := e.modules[from.Digest]
 	if !known {
 		c = &compilation{engine: e, digest: from.Digest, ready: make(chan struct{})}
-		c.wanted, c.unwant = context.WithCancel(e.life)
+		c.wanted, c.cancelWanted = context.WithCancel(e.ctx)
 		e.modules[from.Digest] = c
 		before := e.compiling[from.Digest] // nobody wants it, but it has notes on disk
 		e.compiling[from.Digest] = c.ready
@@ -103,11 +103,11 @@ func (e *Engine) LoadFrom(ctx context.Context, from Source) (*Module, error) {
 	select {
 	case <-c.ready:
 	case <-ctx.Done():
-		c.release()
+		c.removeUser()
 		return nil, fmt.Errorf("wait for the compilation of module %s: %w", from.Digest, ctx.Err())
 	}
 	if c.err != nil {
-		c.release()
+		c.removeUser()
 		return nil, c.err
 	}
 	return &Module{c: c}, nil
@@ -118,9 +118,9 @@ func (c *compilation) compile(from Source) {
 	e := c.engine
 	// Whoever reads a module has several copies of it for a moment.
 	lane := e.queue.laneOf(copiesOnRead * uint64(from.Size))
-	code, err := c.inTurn(lane, from)
+	code, err := c.compileInTurn(lane, from)
 	if errors.Is(err, errLarge) {
-		code, err = c.inTurn(largeLane, from)
+		code, err = c.compileInTurn(largeLane, from)
 	}
 	c.err = err
 	e.mu.Lock()
@@ -150,8 +150,8 @@ const copiesOnRead = 5
 // among the small ones.
 var errLarge = errors.New("the module is not small to compile")
 
-// inTurn waits for its turn, and then reads, checks and compiles the module.
-func (c *compilation) inTurn(lane lane, from Source) (wazero.CompiledModule, error) {
+// compileInTurn waits for its turn, and then reads, checks and compiles the module.
+func (c *compilation) compileInTurn(lane lane, from Source) (wazero.CompiledModule, error) {
 	e := c.engine
 	leave, err := e.queue.enter(c.wanted, lane)
 	if err != nil {
@@ -162,50 +162,50 @@ func (c *compilation) inTurn(lane lane, from Source) (wazero.CompiledModule, err
 	if err != nil {
 		return nil, err
 	}
-	out, cost, err := c.admit(binary)
+	out, cost, err := c.checkAndMeter(binary)
 	switch {
 	case err != nil:
 		return nil, err
 	case e.compiledBefore(out):
 		return e.compile(out)
 	}
-	if err := e.queue.hopeless(cost); err != nil {
+	if err := e.queue.checkMemory(cost); err != nil {
 		return nil, err
 	}
 	if lane == smallLane && e.queue.laneOf(cost) == largeLane {
 		return nil, errLarge
 	}
-	return e.tryOut(c.wanted, c.digest, binary, out, cost)
+	return e.compileTracked(c.wanted, c.digest, binary, out, cost)
 }
 
-// admit checks the module and meters it. cost is the memory that compiling it
+// checkAndMeter checks the module and meters it. cost is the memory that compiling it
 // takes.
-func (c *compilation) admit(binary []byte) (out []byte, cost uint64, err error) {
+func (c *compilation) checkAndMeter(binary []byte) (out []byte, cost uint64, err error) {
 	e := c.engine
-	m, err := decode(binary, e.most)
+	m, err := decode(binary, e.maxModule)
 	if err != nil {
 		return nil, 0, err
 	}
-	a := &anatomy{Module: m}
-	if err := a.admit(e.offered); err != nil {
+	a := &decodedModule{Module: m}
+	if err := a.checkABI(e.hostFunctions); err != nil {
 		return nil, 0, err
 	}
-	if err := a.check(); err != nil {
+	if err := a.checkBounds(); err != nil {
 		return nil, 0, err
 	}
-	c.memory = uint64(a.Memory.Min) * pageSize
-	c.most = uint64(min(a.Memory.Max, wasm.MaxPages)) * pageSize
-	c.entries = a.known()
-	c.fixed = instanceCost + a.instanceBytes()
+	c.initialMemory = uint64(a.Memory.Min) * pageSize
+	c.maxMemory = uint64(min(a.Memory.Max, wasm.MaxPages)) * pageSize
+	c.abiExports = a.abiExports()
+	c.fixedBytes = instanceCost + a.instanceBytes()
 	c.report = a.report(c.digest)
-	c.begin = nil // a large module is admitted twice
+	c.startExports = nil // a large module is admitted twice
 	if a.metered.Start {
-		c.begin = append(c.begin, meter.ExportStart)
+		c.startExports = append(c.startExports, meter.ExportStart)
 	}
-	if a.has(abi.ExportInitialize) {
-		c.begin = append(c.begin, abi.ExportInitialize)
+	if a.exports(abi.ExportInitialize) {
+		c.startExports = append(c.startExports, abi.ExportInitialize)
 	}
-	return a.metered.Wasm, a.price.memory(a.Size), nil
+	return a.metered.Wasm, a.cost.totalMemory(a.Size), nil
 }
 
 // compile hands a checked and metered binary to the runtime, whose cache goes
@@ -227,7 +227,7 @@ func (e *Engine) compile(binary []byte) (wazero.CompiledModule, error) {
 		code, err = e.tryCompile(binary)
 	}
 	if err == nil && e.dir != "" {
-		if err := errors.Join(sealNew(e.dir), e.note(binary)); err != nil {
+		if err := errors.Join(sealNewFiles(e.dir), e.markCompiled(binary)); err != nil {
 			e.log.Warn("compiled module is not kept for the next start", slog.Any("err", err))
 		}
 	}
@@ -261,12 +261,12 @@ func (e *Engine) tryCompile(binary []byte) (code wazero.CompiledModule, err erro
 			code, err = nil, fmt.Errorf("the compiler failed: %v", r)
 		}
 	}()
-	return e.rt.CompileModule(e.life, binary) //nolint:wrapcheck // compile says what it was for
+	return e.rt.CompileModule(e.ctx, binary) //nolint:wrapcheck // compile says what it was for
 }
 
-// hold keeps the code for one more user; release must follow unless it
+// addUser keeps the code for one more user; release must follow unless it
 // answers false, as the module was closed before.
-func (c *compilation) hold() bool {
+func (c *compilation) addUser() bool {
 	c.engine.mu.Lock()
 	defer c.engine.mu.Unlock()
 	if c.users == 0 {
@@ -276,16 +276,16 @@ func (c *compilation) hold() bool {
 	return true
 }
 
-// release frees the code with the last user.
-func (c *compilation) release() {
+// removeUser frees the code with the last user.
+func (c *compilation) removeUser() {
 	e := c.engine
 	e.mu.Lock()
 	c.users--
 	last := c.users == 0
 	var idle []*instance
 	if last {
-		idle = c.drain()
-		c.unwant()
+		idle = c.takeAllIdle()
+		c.cancelWanted()
 	}
 	code := c.code
 	if last && e.modules[c.digest] == c {
@@ -293,7 +293,7 @@ func (c *compilation) release() {
 	}
 	e.mu.Unlock()
 	for _, in := range idle {
-		in.end()
+		in.destroy()
 	}
 	if last && code != nil {
 		e.free(code)
@@ -303,5 +303,5 @@ func (c *compilation) release() {
 // free gives up compiled code.
 func (e *Engine) free(code wazero.CompiledModule) {
 	// It only takes the code out of the runtime's table.
-	_ = code.Close(context.WithoutCancel(e.life))
+	_ = code.Close(context.WithoutCancel(e.ctx))
 }

@@ -24,10 +24,10 @@ func naming(names map[uint32]string) []byte {
 
 // A guest that was ended at its deadline has its place told, so that its author
 // knows where it did not heed cancelled.
-func TestADeadlineTellsTheFunction(t *testing.T) {
+func TestADeadlineNamesTheFunction(t *testing.T) {
 	t.Parallel()
 	c := job.Call{Config: job.Config{Timeout: 50 * time.Millisecond, Limits: job.Limits{Grace: time.Millisecond}}}
-	b := &builder{tailSections: naming(map[uint32]string{1: "main.(*T).spin[...]"})}
+	b := &builder{customSections: naming(map[uint32]string{1: "main.(*T).spin[...]"})}
 	out := runOnce(t, b.job(forever()), c)
 	expect(t, out, job.Deadline, "deadline of 50ms passed; ended 1ms later in main.(*T).spin[...]\nwasm stack trace:\n\t.main.(*T).spin[...]() i32")
 }
@@ -41,7 +41,7 @@ func TestInnermostFunction(t *testing.T) {
 		"\twasi_snapshot_preview1.poll_oneoff(i32,i32,i32,i32) i32\n\t.runtime.usleep(i32)\n\t.main.run()": "wasi_snapshot_preview1.poll_oneoff, called by runtime.usleep",
 		"\twasmjob_v1.http_request(i32,i32) i64\n\t.main.fetch(i32)":                                       "wasmjob_v1.http_request, called by main.fetch",
 	} {
-		if got := innermost(stack); got != want {
+		if got := innermostCall(stack); got != want {
 			t.Errorf("%q: %q, want %q", stack, got, want)
 		}
 	}
@@ -53,9 +53,9 @@ func TestTheReasonComesBeforeTheStack(t *testing.T) {
 	t.Parallel()
 	b := &builder{}
 	says, writes := b.abi(abi.FuncErrorSet), b.fromHost(wasiModule, "fd_write", strings.Repeat(valI32, 4), valI32)
-	b.at(0, "the reason").at(20, "panic: oh\n").at(40, "\x14\x00\x00\x00\x0a\x00\x00\x00")
+	b.putData(0, "the reason").putData(20, "panic: oh\n").putData(40, "\x14\x00\x00\x00\x0a\x00\x00\x00")
 	entry := b.imported + 1
-	b.tailSections = naming(map[uint32]string{entry: strings.Repeat("n", wasm.MaxName)})
+	b.customSections = naming(map[uint32]string{entry: strings.Repeat("n", wasm.MaxName)})
 	out := runOnce(t, b.job(invokes(says, 0, 10), op(opDrop), invokes(writes, 2, 40, 1, 60), op(opDrop),
 		i32(10_000), op(0x40, 0, opDrop, opUnreachable)), job.Call{})
 	expect(t, out, job.Failure, "the reason\n")

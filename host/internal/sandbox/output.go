@@ -16,11 +16,11 @@ import (
 	"github.com/wasmjob/wasmjob/host/job"
 )
 
-// stderrTail is how much of what a guest wrote to stderr goes with a failure.
-const stderrTail = 4 << 10
+// maxStderrKept is how much of what a guest wrote to stderr goes with a failure.
+const maxStderrKept = 4 << 10
 
-// shownResult is how much of a result a log shows.
-const shownResult = 400
+// maxShownResult is how much of a result a log shows.
+const maxShownResult = 400
 
 // printable makes text safe for a terminal and for one line of a log: control
 // and formatting characters become visible escapes, broken UTF-8 is replaced.
@@ -83,12 +83,12 @@ func clip(s string, n int) string {
 	return s[:n] + "..."
 }
 
-// journal is where a guest's words go: cut, cleaned, and at a bounded rate.
-type journal struct {
-	log  *slog.Logger // nil discards
-	line int          // bytes of a line
-	rate int          // lines per second, and the most at once
-	left *lograte.Limiter
+// guestLog is where a guest's words go: cut, cleaned, and at a bounded rate.
+type guestLog struct {
+	log     *slog.Logger // nil discards
+	line    int          // bytes of a line
+	rate    int          // lines per second, and the most at once
+	limiter *lograte.Limiter
 	// secrets are hidden from whatever is kept of the guest's words, also
 	// beside the log; nil if there are none.
 	secrets *mask
@@ -100,8 +100,8 @@ type journal struct {
 	dropped int64
 }
 
-func newJournal(c *job.Call, of *compilation) *journal {
-	j := &journal{log: c.Log, call: c, digest: of.digest, line: DefaultLogLine, rate: DefaultLogRate}
+func newGuestLog(c *job.Call, of *compilation) *guestLog {
+	j := &guestLog{log: c.Log, call: c, digest: of.digest, line: DefaultLogLine, rate: DefaultLogRate}
 	if n := c.Config.Limits.LogLine; n > 0 {
 		j.line = int(min(n, 1<<20))
 	}
@@ -109,51 +109,51 @@ func newJournal(c *job.Call, of *compilation) *journal {
 		j.rate = n
 	}
 	if e := of.engine; e != nil {
-		j.left, j.secrets = &e.logged, e.masks.of(c.Secrets)
+		j.limiter, j.secrets = &e.logLimit, e.masks.maskFor(c.Secrets)
 	} else { // no engine, nobody to share with
-		j.left, j.secrets = &lograte.Limiter{}, newMask(c.Secrets)
+		j.limiter, j.secrets = &lograte.Limiter{}, newMask(c.Secrets)
 	}
 	return j
 }
 
-// ForgetLines lets every item log as if it had not logged before, for those whose
+// ResetLogLimits lets every item log as if it had not logged before, for those whose
 // runs have nothing to do with each other.
-func (e *Engine) ForgetLines() { e.logged.Reset() }
+func (e *Engine) ResetLogLimits() { e.logLimit.Reset() }
 
 // room is how many bytes of a line write wants to see: one more than it keeps,
 // which shows that the line was cut, and what a secret across the cut needs.
-func (j *journal) room() int { return j.line + 1 + j.secrets.slack() }
+func (j *guestLog) room() int { return j.line + 1 + j.secrets.slack() }
 
-func (j *journal) write(ctx context.Context, level slog.Level, text string) {
+func (j *guestLog) write(ctx context.Context, level slog.Level, text string) {
 	if j.log == nil || !j.log.Enabled(ctx, level) {
 		return
 	}
 	j.mu.Lock()
 	defer j.mu.Unlock()
-	if j.may(ctx) {
+	if j.takeLine(ctx) {
 		j.logger().Log(ctx, level, readable(j.secrets.hide(text, 0, j.line+1), j.line)) //nolint:sloglint // the guest's words, not ours
 	}
 }
 
-// may takes one line of those that the item has, and says how many are missing
+// takeLine takes one line of those that the item has, and says how many are missing
 // before it. j.mu is held.
-func (j *journal) may(ctx context.Context) bool {
-	if !j.left.TakeLine(time.Now(), j.call.Config.Name, j.call.Item, j.rate) {
+func (j *guestLog) takeLine(ctx context.Context) bool {
+	if !j.limiter.TakeLine(time.Now(), j.call.Config.Name, j.call.Item, j.rate) {
 		j.dropped++
 		return false
 	}
-	j.tell(ctx)
+	j.logDropped(ctx)
 	return true
 }
 
-// result is what a log shows of a result: its beginning, as a line of the guest.
-func (j *journal) result(result []byte) string {
-	text := j.secrets.hide(string(result[:min(len(result), shownResult+1+j.secrets.slack())]), 0, shownResult+1)
-	return readableLines(strings.TrimSpace(text), shownResult)
+// shownResult is what a log shows of a result: its beginning, as a line of the guest.
+func (j *guestLog) shownResult(result []byte) string {
+	text := j.secrets.hide(string(result[:min(len(result), maxShownResult+1+j.secrets.slack())]), 0, maxShownResult+1)
+	return readableLines(strings.TrimSpace(text), maxShownResult)
 }
 
 // logger is for j.log with what tells this run from others. j.mu is held.
-func (j *journal) logger() *slog.Logger {
+func (j *guestLog) logger() *slog.Logger {
 	if j.named == nil {
 		j.named = j.log.With(slog.String("job", j.call.Config.Name), slog.Int("item", j.call.Item),
 			slog.String("task", j.call.TaskID), slog.String("module", j.digest))
@@ -161,21 +161,21 @@ func (j *journal) logger() *slog.Logger {
 	return j.named
 }
 
-// remark writes a line of the host about what the guest does, as often as that may
+// logLimited writes a line of the host about what the guest does, as often as that may
 // log itself.
-func (j *journal) remark(ctx context.Context, level slog.Level, msg string, attrs ...slog.Attr) {
+func (j *guestLog) logLimited(ctx context.Context, level slog.Level, msg string, attrs ...slog.Attr) {
 	if j.log == nil || !j.log.Enabled(ctx, level) {
 		return
 	}
 	j.mu.Lock()
 	defer j.mu.Unlock()
-	if j.may(ctx) {
+	if j.takeLine(ctx) {
 		j.logger().LogAttrs(ctx, level, msg, attrs...) //nolint:sloglint // constants of the callers
 	}
 }
 
-// say writes a line of the host that a run has once.
-func (j *journal) say(ctx context.Context, level slog.Level, msg string, attrs ...slog.Attr) {
+// logOnce writes a line of the host that a run has once.
+func (j *guestLog) logOnce(ctx context.Context, level slog.Level, msg string, attrs ...slog.Attr) {
 	if j.log == nil {
 		return
 	}
@@ -184,15 +184,15 @@ func (j *journal) say(ctx context.Context, level slog.Level, msg string, attrs .
 	j.logger().LogAttrs(ctx, level, msg, attrs...) //nolint:sloglint // constants of the callers
 }
 
-// tellDropped says how many lines are missing at the end of a run.
-func (j *journal) tellDropped(ctx context.Context) {
+// logDroppedAtEnd says how many lines are missing at the end of a run.
+func (j *guestLog) logDroppedAtEnd(ctx context.Context) {
 	j.mu.Lock()
 	defer j.mu.Unlock()
-	j.tell(ctx)
+	j.logDropped(ctx)
 }
 
-// tell says how many lines are missing before the next one appears.
-func (j *journal) tell(ctx context.Context) {
+// logDropped says how many lines are missing before the next one appears.
+func (j *guestLog) logDropped(ctx context.Context) {
 	if j.dropped > 0 {
 		j.logger().WarnContext(ctx, "guest logs too fast, lines dropped", slog.Int64("lines", j.dropped))
 		j.dropped = 0
@@ -202,17 +202,17 @@ func (j *journal) tell(ctx context.Context) {
 // lineWriter cuts a stream of the guest into lines for the journal.
 type lineWriter struct {
 	ctx   context.Context //nolint:containedctx // an io.Writer lives as long as one run
-	j     *journal
+	j     *guestLog
 	level slog.Level
 	buf   []byte
-	tail  *tail // nil unless the last bytes are wanted
+	last  *lastBytes // nil unless the last bytes are wanted
 }
 
 // Write implements io.Writer. It fails when the run is over: the guest may have
 // asked for terabytes of the same bytes in one call, which only this ends.
 func (w *lineWriter) Write(p []byte) (int, error) {
-	if w.tail != nil {
-		w.tail.add(p, w.j.secrets)
+	if w.last != nil {
+		w.last.add(p, w.j.secrets)
 	}
 	for rest := p; len(rest) > 0; {
 		if err := w.ctx.Err(); err != nil {
@@ -237,8 +237,8 @@ func (w *lineWriter) keep(p []byte) {
 func (w *lineWriter) flush() {
 	if line := strings.TrimSuffix(string(w.buf), "\r"); line != "" {
 		w.j.write(w.ctx, w.level, line)
-		if w.tail != nil && endsRun(line) {
-			w.tail.cause = readable(w.j.secrets.hide(line, 0, maxCause+1), maxCause)
+		if w.last != nil && endsRun(line) {
+			w.last.cause = readable(w.j.secrets.hide(line, 0, maxCause+1), maxCause)
 		}
 	}
 	w.buf = w.buf[:0]
@@ -259,15 +259,15 @@ func endsRun(line string) bool {
 	return false
 }
 
-// tail keeps the last bytes of a stream.
-type tail struct {
+// lastBytes keeps the last bytes of a stream.
+type lastBytes struct {
 	b     []byte
 	cut   bool   // there were more
 	cause string // the last line that endsRun, however far back; empty: none
 }
 
-func (t *tail) add(p []byte, secrets *mask) {
-	most := stderrTail + secrets.slack()
+func (t *lastBytes) add(p []byte, secrets *mask) {
+	most := maxStderrKept + secrets.slack()
 	if len(p) > most {
 		p, t.cut = p[len(p)-most:], true
 	}
@@ -278,7 +278,7 @@ func (t *tail) add(p []byte, secrets *mask) {
 }
 
 // append takes over what another stream ended with.
-func (t *tail) append(o *tail, secrets *mask) {
+func (t *lastBytes) append(o *lastBytes, secrets *mask) {
 	if o.cause != "" {
 		t.cause = o.cause
 	}
@@ -292,13 +292,13 @@ func (t *tail) append(o *tail, secrets *mask) {
 
 // text is what is left without the secrets. The part of one that was cut off
 // at the beginning is not seen any more, so as much as it may be goes, too.
-func (t *tail) text(secrets *mask) string {
+func (t *lastBytes) text(secrets *mask) string {
 	lo := 0
 	if t.cut {
 		lo = secrets.slack()
 	}
 	text := escape(secrets.hide(string(t.b), lo, len(t.b)), true, math.MaxInt)
-	if over := len(text) - stderrTail; over > 0 { // what is escaped is longer
+	if over := len(text) - maxStderrKept; over > 0 { // what is escaped is longer
 		for over < len(text) && !utf8.RuneStart(text[over]) {
 			over++
 		}

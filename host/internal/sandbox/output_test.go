@@ -27,7 +27,7 @@ func TestTextsAreCutAfterTheyWereEscaped(t *testing.T) {
 		"log":    {func(a *asking) { a.ask(abi.FuncLog, abi.LevelInfo, odd) }, 512},
 		"stdout": {func(a *asking) { a.writes(1, odd, "\n") }, 512},
 		"reason": {func(a *asking) { a.ask(abi.FuncErrorSet, odd) }, maxErrorText},
-		"stderr": {func(a *asking) { a.writes(2, odd) }, 512 + stderrTail + 200},
+		"stderr": {func(a *asking) { a.writes(2, odd) }, 512 + maxStderrKept + 200},
 	} {
 		var buf bytes.Buffer
 		var a asking
@@ -44,7 +44,7 @@ func TestTextsAreCutAfterTheyWereEscaped(t *testing.T) {
 			}})),
 		})
 		all := strings.ReplaceAll(buf.String(), `\\`, `\`) + out.Error
-		if !strings.Contains(all, `\u202e\u202e`) || len(all) > tt.most+100 || len(out.Shown) > shownResult+len("...") {
+		if !strings.Contains(all, `\u202e\u202e`) || len(all) > tt.most+100 || len(out.Shown) > maxShownResult+len("...") {
 			t.Errorf("%s: %d bytes: %.200q, and %.200q", name, len(all), all, out.Shown)
 		}
 	}
@@ -58,12 +58,12 @@ func TestResultsInLogsHideSecrets(t *testing.T) {
 		"two\nlines\x1b[0m\u009b":  "two\nlines\\x1b[0m\\u009b",
 		"https://x?t=s3cret%2dtok": "https://x?t=s3cret%2dtok",
 		"?t=s3cret%2dtoken":        "?t=***",
-		strings.Repeat("r", shownResult-6) + "s3cret-token":  strings.Repeat("r", shownResult-6) + "***",
-		strings.Repeat("r", shownResult+6) + "s3cret-token.": strings.Repeat("r", shownResult) + "...",
+		strings.Repeat("r", maxShownResult-6) + "s3cret-token":  strings.Repeat("r", maxShownResult-6) + "***",
+		strings.Repeat("r", maxShownResult+6) + "s3cret-token.": strings.Repeat("r", maxShownResult) + "...",
 	} {
 		b := &builder{}
 		set := b.abi(abi.FuncResultSet)
-		wasm := b.at(0, result).job(i32(0), i32(int64(len(result))), call(set))
+		wasm := b.putData(0, result).job(i32(0), i32(int64(len(result))), call(set))
 		out := runOnce(t, wasm, job.Call{Secrets: map[string]string{"a": "s3cret-token"}})
 		if out.Shown != want || string(out.Result) != result {
 			t.Errorf("%q shows as %q, want %q", result, out.Shown, want)
@@ -79,7 +79,7 @@ func TestAttemptsShareTheRateOfLines(t *testing.T) {
 		lines := func(item int) int {
 			var buf bytes.Buffer
 			c := job.Call{Config: job.Config{Name: "j", Limits: job.Limits{LogRate: 3}}, Item: item, Log: textLog(&buf)}
-			j := newJournal(&c, &compilation{engine: e})
+			j := newGuestLog(&c, &compilation{engine: e})
 			for range 10 {
 				j.write(t.Context(), slog.LevelInfo, "again")
 			}
@@ -104,11 +104,11 @@ func TestRemarksCountAsLines(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		var buf bytes.Buffer
-		j := newJournal(&job.Call{Config: job.Config{Limits: job.Limits{LogRate: 3}}, Log: textLog(&buf)}, &compilation{})
+		j := newGuestLog(&job.Call{Config: job.Config{Limits: job.Limits{LogRate: 3}}, Log: textLog(&buf)}, &compilation{})
 		for range 10 {
-			j.remark(t.Context(), slog.LevelWarn, "batch is given to another instance")
+			j.logLimited(t.Context(), slog.LevelWarn, "batch is given to another instance")
 		}
-		j.tellDropped(t.Context())
+		j.logDroppedAtEnd(t.Context())
 		if got := buf.String(); strings.Count(got, "batch") != 3 || !strings.Contains(got, "lines=7") {
 			t.Error(got)
 		}

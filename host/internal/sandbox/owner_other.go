@@ -4,4 +4,4 @@ package sandbox
 
 import "io/fs"
 
-func foreign(fs.FileInfo) bool { return false }
+func ownedByOther(fs.FileInfo) bool { return false }

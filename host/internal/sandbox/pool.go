@@ -13,8 +13,8 @@ import (
 // part of the compilation and so ends with its last user; it also has to give
 // way when memory is short.
 
-// warm takes an instance at rest.
-func (c *compilation) warm(r *run) *instance {
+// takeIdle takes an instance at rest.
+func (c *compilation) takeIdle(r *run) *instance {
 	if !r.pooled() {
 		return nil
 	}
@@ -26,41 +26,41 @@ func (c *compilation) warm(r *run) *instance {
 		last := idle[len(idle)-1]
 		idle = idle[:len(idle)-1]
 		c.pools[name] = idle
-		if last.fits(r) {
+		if last.matches(r) {
 			in = last
 		} else {
 			old = append(old, last)
 		}
 	}
 	e.mu.Unlock()
-	if in != nil && !e.budget.try(r, r.overhead()) {
+	if in != nil && !e.budget.tryTakeMemory(r, r.overheadBytes()) {
 		old, in = append(old, in), nil // waiting with it would keep its memory from others
 	}
 	for _, o := range old {
-		o.end()
+		o.destroy()
 	}
 	if in != nil {
-		in.depth = r.overhead()
+		in.stackBytes = r.overheadBytes()
 	}
 	return in
 }
 
-// rest puts an instance into the pool of its job, if it may and there is room.
-func (c *compilation) rest(r *run, in *instance) bool {
+// keepIdle puts an instance into the pool of its job, if it may and there is room.
+func (c *compilation) keepIdle(r *run, in *instance) bool {
 	pool := r.facts.call.Config.Limits.Pool
 	uses := pool.MaxUses
 	if uses <= 0 {
 		uses = DefaultUses
 	}
 	e := c.engine
-	if !in.sound || !r.pooled() || in.uses >= uses {
+	if !in.reusable || !r.pooled() || in.uses >= uses {
 		return false
 	}
 	e.mu.Lock()
 	defer e.mu.Unlock()
 	name := r.facts.call.Config.Name
 	// Asked under the lock: whoever begins to wait then finds what rests here.
-	if e.budget.wanted() || e.closed || len(c.pools[name]) >= pool.Size {
+	if e.budget.hasClaims() || e.closed || len(c.pools[name]) >= pool.Size {
 		return false
 	}
 	if c.pools == nil {
@@ -75,11 +75,11 @@ func (c *compilation) rest(r *run, in *instance) bool {
 // strategy must not remember.
 func (r *run) pooled() bool {
 	c := &r.facts.call
-	return c.Config.Limits.Pool.Size > 0 && c.Event == "" && !r.script && r.deal == nil
+	return c.Config.Limits.Pool.Size > 0 && c.Event == "" && !r.script && r.assignment == nil
 }
 
-// fits tells whether an instance was made with what the run is granted.
-func (in *instance) fits(r *run) bool {
+// matches tells whether an instance was made with what the run is granted.
+func (in *instance) matches(r *run) bool {
 	return in.mem.limit == r.memoryLimit() && in.files == r.openFiles() && sameGrants(&in.allow, &r.facts.call.Config.Allow)
 }
 
@@ -89,9 +89,9 @@ func sameGrants(a, b *job.Allow) bool {
 		slices.Equal(a.Secrets, b.Secrets) && slices.Equal(a.HTTP, b.HTTP)
 }
 
-// drain empties the pools of a compilation. e.mu is held; the instances are to
+// takeAllIdle empties the pools of a compilation. e.mu is held; the instances are to
 // be ended without it.
-func (c *compilation) drain() []*instance {
+func (c *compilation) takeAllIdle() []*instance {
 	var all []*instance
 	for _, idle := range c.pools {
 		all = append(all, idle...)
@@ -106,10 +106,10 @@ func (e *Engine) evict() {
 	var all []*instance
 	e.mu.Lock()
 	for _, c := range e.modules {
-		all = append(all, c.drain()...)
+		all = append(all, c.takeAllIdle()...)
 	}
 	e.mu.Unlock()
 	for _, in := range all {
-		in.end()
+		in.destroy()
 	}
 }

@@ -64,8 +64,8 @@ func TestPoolKeepsInstances(t *testing.T) {
 		t.Errorf("%d instances rest", n)
 	}
 	m.Close()
-	if e.budget.used != 0 || e.budget.busy != 0 {
-		t.Errorf("after the last user: %d bytes, %d busy", e.budget.used, e.budget.busy)
+	if e.budget.used != 0 || e.budget.active != 0 {
+		t.Errorf("after the last user: %d bytes, %d busy", e.budget.used, e.budget.active)
 	}
 }
 
@@ -214,7 +214,7 @@ func TestPoolIsNoBoundOnRuns(t *testing.T) {
 	if err := e.Close(); err != nil {
 		t.Error(err)
 	}
-	if e.budget.used != 0 || e.budget.busy != 0 {
-		t.Errorf("%d bytes, %d busy", e.budget.used, e.budget.busy)
+	if e.budget.used != 0 || e.budget.active != 0 {
+		t.Errorf("%d bytes, %d busy", e.budget.used, e.budget.active)
 	}
 }

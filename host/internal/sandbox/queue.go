@@ -61,17 +61,17 @@ func newCompileQueue(memory uint64) *compileQueue {
 	return &compileQueue{memory: memory, small: min(smallCompile, memory/8/uint64(workers)), workers: workers}
 }
 
-// most is what a single compilation may need, in bytes.
-func (q *compileQueue) most() uint64 { return q.memory - q.small*uint64(q.workers) }
+// maxSingle is what a single compilation may need, in bytes.
+func (q *compileQueue) maxSingle() uint64 { return q.memory - q.small*uint64(q.workers) }
 
-// doubtful says that a compilation may need more than there is. Estimates are
+// mayNotFit says that a compilation may need more than there is. Estimates are
 // those of the worst code, and what people write takes half of them.
-func (q *compileQueue) doubtful(need uint64) bool { return need > q.most() }
+func (q *compileQueue) mayNotFit(need uint64) bool { return need > q.maxSingle() }
 
-// hopeless is the error for a compilation for which this server never has the
+// checkMemory is the error for a compilation for which this server never has the
 // memory, even if it takes half of the estimate; nil if it may have.
-func (q *compileQueue) hopeless(need uint64) error {
-	if need/2 <= q.most() {
+func (q *compileQueue) checkMemory(need uint64) error {
+	if need/2 <= q.maxSingle() {
 		return nil
 	}
 	return q.tooBig(need)
@@ -80,7 +80,7 @@ func (q *compileQueue) hopeless(need uint64) error {
 func (q *compileQueue) tooBig(need uint64) *Refusal {
 	return &Refusal{
 		Reason:  TooBig,
-		Problem: fmt.Sprintf("compiling the module takes up to %d bytes of memory; this server has %d for that", need, q.most()),
+		Problem: fmt.Sprintf("compiling the module takes up to %d bytes of memory; this server has %d for that", need, q.maxSingle()),
 		Hint:    "build it optimised for size, or as several smaller parts; or give the server more memory",
 	}
 }
@@ -102,7 +102,7 @@ func (q *compileQueue) enter(ctx context.Context, lane lane) (leave func(), err 
 	t := &compileTurn{ready: make(chan struct{})}
 	q.mu.Lock()
 	q.waiting[lane] = append(q.waiting[lane], t)
-	q.next()
+	q.beginNext()
 	q.mu.Unlock()
 	select {
 	case <-t.ready:
@@ -113,7 +113,7 @@ func (q *compileQueue) enter(ctx context.Context, lane lane) (leave func(), err 
 	i := slices.Index(q.waiting[lane], t)
 	if i >= 0 {
 		q.waiting[lane] = slices.Delete(q.waiting[lane], i, i+1)
-		q.next() // the large one may have waited for it
+		q.beginNext() // the large one may have waited for it
 	}
 	q.mu.Unlock()
 	if i < 0 { // its turn came in the same moment
@@ -130,11 +130,11 @@ func (q *compileQueue) leave(lane lane) {
 	} else {
 		q.large = false
 	}
-	q.next()
+	q.beginNext()
 }
 
-// next lets those begin whose turn it is. mu is held.
-func (q *compileQueue) next() {
+// beginNext lets those begin whose turn it is. mu is held.
+func (q *compileQueue) beginNext() {
 	begin := func(lane lane) {
 		close(q.waiting[lane][0].ready)
 		q.waiting[lane] = slices.Delete(q.waiting[lane], 0, 1)

@@ -49,8 +49,8 @@ func TestSmallModulesAreCompiledFirst(t *testing.T) {
 			t.Errorf("a place is free: third %v, large %v, next large %v", began(third), began(large), began(next))
 		}
 		(<-second)()
-		beside := compiling(t, q, 1)
-		if !began(beside) {
+		small := compiling(t, q, 1)
+		if !began(small) {
 			t.Error("a small one waits beside a large one")
 		}
 		(<-large)()
@@ -184,14 +184,14 @@ func TestMemoryOfCompilations(t *testing.T) {
 	t.Parallel()
 	for _, memory := range []uint64{48 << 20, 256 << 20, 8 << 30} {
 		q := newCompileQueue(memory)
-		if all := q.most() + q.small*uint64(q.workers); all > memory || q.small == 0 {
+		if all := q.maxSingle() + q.small*uint64(q.workers); all > memory || q.small == 0 {
 			t.Errorf("%d bytes: at a time %d, small ones %d", memory, all, q.small)
 		}
-		if most := q.most(); q.doubtful(most) || !q.doubtful(most+1) || q.hopeless(2*most+1) != nil {
+		if most := q.maxSingle(); q.mayNotFit(most) || !q.mayNotFit(most+1) || q.checkMemory(2*most+1) != nil {
 			t.Errorf("%d bytes: of %d", memory, most)
 		}
 		var r *Refusal
-		if err := q.hopeless(2*q.most() + 2); !errors.As(err, &r) || r.Reason != TooBig {
+		if err := q.checkMemory(2*q.maxSingle() + 2); !errors.As(err, &r) || r.Reason != TooBig {
 			t.Errorf("beyond all hope: %v", err)
 		}
 	}

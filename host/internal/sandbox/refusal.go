@@ -40,9 +40,9 @@ func (r *Refusal) Error() string {
 	return r.Problem + "; " + r.Hint
 }
 
-// hinted adds, where nothing better is known, what helps with most refusals of
+// withHint adds, where nothing better is known, what helps with most refusals of
 // the kind.
-func hinted(err error) error {
+func withHint(err error) error {
 	r, ok := err.(*Refusal) //nolint:errorlint // made here, never wrapped
 	if !ok || r.Hint != "" {
 		return err
@@ -70,8 +70,8 @@ const reactorHint = "build a reactor: Go and TinyGo with -buildmode=c-shared, Ru
 // and nothing that a terminal would act upon.
 func shorten(s string) string { return readable(s, 64) }
 
-// listed joins names for a message and stops after a hundred.
-func listed(names []string) string {
+// joinNames joins names for a message and stops after a hundred.
+func joinNames(names []string) string {
 	const most = 100
 	if len(names) <= most {
 		return strings.Join(names, ", ")

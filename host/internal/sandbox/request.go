@@ -14,10 +14,10 @@ import (
 // errRequest is a request that is not what ABI.md describes.
 var errRequest = errors.New("the request cannot be read")
 
-// unreadable are the fields of a head that a guest may not set: they say how
+// hostHeaders are the fields of a head that a guest may not set: they say how
 // the bytes on the wire belong together, which the host decides, or name
 // another host than the URL does.
-func unreadable() []string {
+func hostHeaders() []string {
 	return []string{
 		"connection", "content-length", "expect", "host", "http2-settings", "keep-alive", "proxy-authenticate",
 		"proxy-authorization", "proxy-connection", "te", "trailer", "transfer-encoding", "upgrade",
@@ -29,17 +29,17 @@ func unreadable() []string {
 // Nothing of the text is kept but the body.
 func parseRequest(text []byte) (job.HTTPRequest, error) {
 	var r job.HTTPRequest
-	line, rest, err := headLine(text)
+	line, rest, err := cutHeadLine(text)
 	if err != nil {
 		return r, err
 	}
 	method, address, _ := strings.Cut(line, " ")
-	if !soundMethod(method) || !soundURL(address) {
+	if !validMethod(method) || !validURL(address) {
 		return r, fmt.Errorf("%w: its first line is not METHOD URL", errRequest)
 	}
 	r.Method, r.URL = method, address
 	for {
-		if line, rest, err = headLine(rest); err != nil {
+		if line, rest, err = cutHeadLine(rest); err != nil {
 			return r, err
 		}
 		if len(text)-len(rest) > maxRequestHead {
@@ -50,22 +50,22 @@ func parseRequest(text []byte) (job.HTTPRequest, error) {
 			return r, nil
 		}
 		name, value, ok := strings.Cut(line, ":")
-		if !ok || !token(name) || slices.Contains(unreadable(), strings.ToLower(name)) {
+		if !ok || !isToken(name) || slices.Contains(hostHeaders(), strings.ToLower(name)) {
 			return r, fmt.Errorf("%w: a header of it is not Name: value, or is the host's to set", errRequest)
 		}
 		if len(r.Header) == maxHeaders {
 			return r, fmt.Errorf("%w: it has more than %d headers", errRequest, maxHeaders)
 		}
 		value = strings.Trim(value, " \t")
-		if !soundValue(value) {
+		if !validValue(value) {
 			return r, fmt.Errorf("%w: a header of it has a control character", errRequest)
 		}
 		r.Header = append(r.Header, job.HTTPField{Name: name, Value: value})
 	}
 }
 
-// headLine cuts off a line. Without an end it is none: the text broke off.
-func headLine(text []byte) (line string, rest []byte, err error) {
+// cutHeadLine cuts off a line. Without an end it is none: the text broke off.
+func cutHeadLine(text []byte) (line string, rest []byte, err error) {
 	at := bytes.IndexByte(text[:min(len(text), maxRequestHead)], '\n')
 	if at < 0 {
 		return "", nil, fmt.Errorf("%w: its head has no end", errRequest)
@@ -73,12 +73,12 @@ func headLine(text []byte) (line string, rest []byte, err error) {
 	return strings.TrimSuffix(string(text[:at]), "\r"), text[at+1:], nil
 }
 
-func soundMethod(s string) bool {
+func validMethod(s string) bool {
 	return s != "" && len(s) <= 16 && strings.Trim(s, "ABCDEFGHIJKLMNOPQRSTUVWXYZ") == ""
 }
 
-// soundURL leaves what is granted to others: it is about what is a URL at all.
-func soundURL(s string) bool {
+// validURL leaves what is granted to others: it is about what is a URL at all.
+func validURL(s string) bool {
 	if strings.ContainsFunc(s, func(r rune) bool { return r <= ' ' || r >= 0x7f }) {
 		return false
 	}
@@ -86,12 +86,12 @@ func soundURL(s string) bool {
 	return err == nil && u.Scheme != "" && u.Host != "" && u.Opaque == "" && u.User == nil
 }
 
-func soundValue(s string) bool {
+func validValue(s string) bool {
 	return !strings.ContainsFunc(s, func(r rune) bool { return r < ' ' && r != '\t' || r == 0x7f })
 }
 
-// token says whether s is a name as HTTP has them.
-func token(s string) bool {
+// isToken says whether s is a name as HTTP has them.
+func isToken(s string) bool {
 	return s != "" && !strings.ContainsFunc(s, func(r rune) bool {
 		alnum := 'a' <= r && r <= 'z' || 'A' <= r && r <= 'Z' || '0' <= r && r <= '9'
 		return !alnum && !strings.ContainsRune("!#$%&'*+-.^_`|~", r)
@@ -119,16 +119,16 @@ func (r *run) fillSecrets(req *job.HTTPRequest) error {
 			}
 			secret, ok := r.secret([]byte(name))
 			if !ok {
-				return fmt.Errorf("secret %q in header %s: %w", readable(r.journal.secrets.all(name), 64), f.Name, job.ErrDenied)
+				return fmt.Errorf("secret %q in header %s: %w", readable(r.log.secrets.hideAll(name), 64), f.Name, job.ErrDenied)
 			}
 			b.WriteString(secret)
 			rest = behind
 		}
 		value := b.String()
-		if value != f.Value && !soundValue(value) {
+		if value != f.Value && !validValue(value) {
 			return fmt.Errorf("%w: the secret in header %s has a control character", errRequest, f.Name)
 		}
-		if value != f.Value || r.journal.secrets.shows(value) {
+		if value != f.Value || r.log.secrets.contains(value) {
 			req.Private = append(req.Private, f.Name)
 		}
 		req.Header[i].Value = value

@@ -14,39 +14,39 @@ import (
 // They find it in their context; as it goes on one goroutine and has one
 // instance at a time, nothing here needs a lock. What parts share has its own.
 type run struct {
-	ctx     context.Context //nolint:containedctx // ends with the caller's, the engine's life, or deadline and grace
-	c       *compilation
-	in      *instance // nil between two
-	facts   *facts
-	soft    time.Time // the deadline; zero: none
-	journal *journal  // shared with parts
-	outside *outside
-	stderr  tail
-	gauge   gauge
-	script  bool   // a command, called in another way
-	batch   *batch // of a dataflow job, while fetch fills it
-	share   *share // what process sees of it
-	deal    *deal  // of a strategy
-	job     string // whose turn it is when memory is short
-	busy    bool   // for the budget
-	stream  uint32 // which of the streams of random numbers that the seed gives
-	streams uint32 // that were given out
-	held    uint64 // bytes of the budget for what the host keeps of the run
-	room    int    // bytes of the result among them
-	stateOK bool   // the state is among them
+	ctx         context.Context //nolint:containedctx // ends with the caller's, the engine's life, or deadline and grace
+	c           *compilation
+	in          *instance // nil between two
+	facts       *runFacts
+	deadline    time.Time // the deadline; zero: none
+	log         *guestLog // shared with parts
+	state       *hostState
+	stderr      lastBytes
+	fuelGauge   fuelGauge
+	script      bool        // a command, called in another way
+	batch       *batch      // of a dataflow job, while fetch fills it
+	subset      *subset     // what process sees of it
+	assignment  *assignment // of a strategy
+	job         string      // whose turn it is when memory is short
+	busy        bool        // for the budget
+	stream      uint32      // which of the streams of random numbers that the seed gives
+	streams     uint32      // that were given out
+	heldBytes   uint64      // bytes of the budget for what the host keeps of the run
+	resultBytes int         // bytes of the result among them
+	stateHeld   bool        // the state is among them
 
-	phase       abi.Phase // which entry of the guest is being called
-	calls, fuel int64
-	peak        uint64
-	full        bool  // the limit of memory was reached
-	starved     error // why the budget refused memory
-	result      []byte
-	resultLimit int64
-	message     string
-	done, total int64
-	told        time.Time
-	sought      string // the path that was asked of no granted directory
-	flow        job.Flow
+	phase              abi.Phase // which entry of the guest is being called
+	calls, fuel        int64
+	peak               uint64
+	memoryLimitReached bool  // the limit of memory was reached
+	memoryErr          error // why the budget refused memory
+	result             []byte
+	resultLimit        int64
+	message            string
+	done, total        int64
+	progressLogged     time.Time
+	ungrantedPath      string // the path that was asked of no granted directory
+	flow               job.Flow
 
 	worker job.Worker // nil: nothing bounds how many run
 }
@@ -69,7 +69,7 @@ func (c runContext) Value(key any) any {
 
 func runOf(ctx context.Context) *run { return ctx.Value(runKey{}).(*run) }
 
-func (r *run) overdue() bool { return !r.soft.IsZero() && !time.Now().Before(r.soft) }
+func (r *run) overdue() bool { return !r.deadline.IsZero() && !time.Now().Before(r.deadline) }
 
 // Run executes one attempt of what the call's kind or event says, and ends
 // what it made for that, unless the job keeps a pool. It returns when the guest
@@ -83,62 +83,62 @@ func (e *Engine) Run(ctx context.Context, m *Module, c job.Call) job.Outcome {
 		out.Verdict, out.Error = job.Failure, fmt.Sprintf(format, args...)
 		return out
 	}
-	if !e.enter() {
+	if !e.beginUse() {
 		return refuse("%v", ErrClosed)
 	}
 	defer e.runs.Done()
-	if !m.c.hold() {
+	if !m.c.addUser() {
 		return refuse("module %s was closed", m.c.digest)
 	}
-	defer m.c.release()
+	defer m.c.removeUser()
 
-	call, err := m.c.way(&c)
+	call, err := m.c.attemptFunc(&c)
 	if err != nil {
 		return refuse("%v", err)
 	}
 	r := newRun(c, m.c, began)
-	end := r.within(ctx)
+	end := r.open(ctx)
 	defer end()
-	r.outside = newOutside(c)
-	got := call(r)
+	r.state = newOutside(c)
+	res := call(r)
 	r.detach()
-	r.journal.tellDropped(ctx)
-	r.judge(&out, got, ctx.Err() != nil || e.life.Err() != nil)
+	r.log.logDroppedAtEnd(ctx)
+	r.fillOutcome(&out, res, ctx.Err() != nil || e.ctx.Err() != nil)
 	out.Took = time.Since(began)
 	return out
 }
 
 func newRun(c job.Call, of *compilation, began time.Time) *run {
 	limits := &c.Config.Limits
-	r := &run{c: of, job: c.Config.Name, resultLimit: limits.Result, gauge: gauge{limit: limits.Fuel}, worker: c.Worker}
+	r := &run{c: of, job: c.Config.Name, resultLimit: limits.Result, fuelGauge: fuelGauge{limit: limits.Fuel}, worker: c.Worker}
 	if c.Config.Timeout > 0 {
-		r.soft = began.Add(c.Config.Timeout)
-		r.gauge.end = r.soft.Add(graceOf(limits))
+		r.deadline = began.Add(c.Config.Timeout)
+		r.fuelGauge.end = r.deadline.Add(graceOf(limits))
 	}
 	if r.resultLimit <= 0 {
 		r.resultLimit = DefaultResult
 	}
-	r.facts = newFacts(c, of.digest, began, r.soft)
-	r.journal = newJournal(&c, of)
+	r.facts = newFacts(c, of.digest, began, r.deadline)
+	r.log = newGuestLog(&c, of)
 	return r
 }
 
-// within gives the run its context. The caller's and the engine's life end it,
+// open gives the run its context. The caller's and the engine's life end it,
 // and the deadline with its grace.
-func (r *run) within(ctx context.Context) (end func()) {
+func (r *run) open(ctx context.Context) (end func()) {
 	var hard context.Context
 	var cancel context.CancelFunc
-	if r.gauge.end.IsZero() {
+	if r.fuelGauge.end.IsZero() {
 		hard, cancel = context.WithCancel(ctx)
 	} else {
-		hard, cancel = context.WithDeadline(ctx, r.gauge.end)
+		hard, cancel = context.WithDeadline(ctx, r.fuelGauge.end)
 	}
-	forget := context.AfterFunc(r.c.engine.life, cancel)
+	forget := context.AfterFunc(r.c.engine.ctx, cancel)
 	r.ctx = runContext{hard, r}
 	return func() {
 		r.detach()
-		r.drop(r.held)
-		r.c.engine.budget.leave(r)
+		r.dropMemory(r.heldBytes)
+		r.c.engine.budget.endRun(r)
 		forget()
 		cancel()
 	}
@@ -166,10 +166,10 @@ func (r *run) openFiles() int {
 	return orDefault(r.facts.call.Config.Limits.OpenFiles, DefaultOpenFiles)
 }
 
-// goOn ends the guest if the run is over. Every function of the host begins with it:
+// checkRunning ends the guest if the run is over. Every function of the host begins with it:
 // a guest reports after a million steps, and each may be a call that takes long.
-func (r *run) goOn() {
+func (r *run) checkRunning() {
 	if r.ctx.Err() != nil {
-		panic(errOver)
+		panic(errRunEnded)
 	}
 }

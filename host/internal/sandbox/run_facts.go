@@ -10,50 +10,50 @@ import (
 	"github.com/wasmjob/wasmjob/host/job"
 )
 
-// facts is what a guest may ask about its run.
-type facts struct {
-	call     job.Call
-	digest   string
-	seed     [32]byte // made when first asked for
-	sown     bool
-	deadline time.Time // zero: none
-	fired    time.Time
-	json     []byte // made when first asked for
-	pure     bool   // of a strategy, which knows nothing of when and where it runs
-	ended    *ended // while wasmjob_after is called, else nil
+// runFacts is what a guest may ask about its run.
+type runFacts struct {
+	call        job.Call
+	digest      string
+	seed        [32]byte // made when first asked for
+	seedMade    bool
+	deadline    time.Time // zero: none
+	firedAt     time.Time
+	contextText []byte       // made when first asked for
+	pure        bool         // of a strategy, which knows nothing of when and where it runs
+	reportedEnd *reportedEnd // while wasmjob_after is called, else nil
 }
 
-// ended is how the run ended, for its listener.
-type ended struct {
+// reportedEnd is how the run ended, for its listener.
+type reportedEnd struct {
 	outcome int64  // a result code of the ABI
 	reason  string // what the guest has said of it; empty: nothing
 }
 
-// endOf says it in the words of the ABI.
-func endOf(got ending, reason string) *ended {
-	e := &ended{outcome: int64(got.code), reason: reason}
+// reportedEndOf says it in the words of the ABI.
+func reportedEndOf(res callResult, reason string) *reportedEnd {
+	e := &reportedEnd{outcome: int64(res.code), reason: reason}
 	switch {
-	case got.late:
+	case res.late:
 		e.outcome = abi.ResultLate
-	case got.code < 0 || got.code > abi.ResultSkipped && got.code < abi.ResultAuthor:
+	case res.code < 0 || res.code > abi.ResultSkipped && res.code < abi.ResultAuthor:
 		e.outcome = abi.ResultFailed
 	}
 	return e
 }
 
-// epoch is where a clock that was not granted stands at the start.
-func (f *facts) epoch() time.Time {
+// clockStart is where a clock that was not granted stands at the start.
+func (f *runFacts) clockStart() time.Time {
 	if f.pure {
 		return time.Date(2022, 1, 1, 0, 0, 0, 0, time.UTC) // on every server
 	}
 	return f.call.Scheduled
 }
 
-func newFacts(c job.Call, digest string, fired, deadline time.Time) *facts {
-	f := &facts{call: c, digest: digest, fired: fired, deadline: deadline}
+func newFacts(c job.Call, digest string, fired, deadline time.Time) *runFacts {
+	f := &runFacts{call: c, digest: digest, firedAt: fired, deadline: deadline}
 	if !realClock(c) {
 		// A guest without a clock must not learn the time in another way.
-		f.fired = c.Scheduled
+		f.firedAt = c.Scheduled
 		if !deadline.IsZero() {
 			f.deadline = c.Scheduled.Add(deadline.Sub(fired))
 		}
@@ -61,21 +61,21 @@ func newFacts(c job.Call, digest string, fired, deadline time.Time) *facts {
 	return f
 }
 
-// seeded is the same for the same run and item in every attempt, so that a
+// seedBytes is the same for the same run and item in every attempt, so that a
 // guest without real random numbers can be run again exactly.
-func (f *facts) seeded() [32]byte {
-	if !f.sown {
+func (f *runFacts) seedBytes() [32]byte {
+	if !f.seedMade {
 		c := &f.call
 		f.seed = sha256.Sum256([]byte(c.Config.Name + "\x00" + c.RunID + "\x00" + strconv.Itoa(c.Item)))
-		f.sown = true
+		f.seedMade = true
 	}
 	return f.seed
 }
 
 func realClock(c job.Call) bool { return c.Config.Allow.Clock == "real" }
 
-// text answers a field that is text: its value, or one of the ABI's errors.
-func (f *facts) text(field uint32) (string, int32) {
+// textField answers a field that is text: its value, or one of the ABI's errors.
+func (f *runFacts) textField(field uint32) (string, int32) {
 	c := &f.call
 	if f.pure && (field == abi.FieldTaskID || field == abi.FieldInstanceID || field == abi.FieldRunID) {
 		return "", abi.ErrNotFound
@@ -99,21 +99,21 @@ func (f *facts) text(field uint32) (string, int32) {
 	case abi.FieldModuleDigest:
 		return f.digest, 0
 	case abi.FieldSeed:
-		seed := f.seeded()
+		seed := f.seedBytes()
 		return hex.EncodeToString(seed[:]), 0
 	case abi.FieldRunID:
 		return c.RunID, 0
 	case abi.FieldReason:
-		if f.ended == nil || f.ended.reason == "" {
+		if f.reportedEnd == nil || f.reportedEnd.reason == "" {
 			return "", abi.ErrNotFound
 		}
-		return f.ended.reason, 0
+		return f.reportedEnd.reason, 0
 	}
 	return "", abi.ErrUnknownField
 }
 
-// number answers a field that is a number.
-func (f *facts) number(field uint32) int64 {
+// numberField answers a field that is a number.
+func (f *runFacts) numberField(field uint32) int64 {
 	c := &f.call
 	switch field {
 	case abi.FieldShardingTotal:
@@ -121,19 +121,19 @@ func (f *facts) number(field uint32) int64 {
 	case abi.FieldShardingItem:
 		return int64(c.Item)
 	case abi.FieldFireTime:
-		return millis(f.fired)
+		return millis(f.firedAt)
 	case abi.FieldDeadline:
 		return millis(f.deadline)
 	case abi.FieldAttempt:
 		return int64(c.Attempt)
 	case abi.FieldFailover:
-		return bit(c.Failover)
+		return boolInt(c.Failover)
 	case abi.FieldMisfire:
-		return bit(c.Misfire)
+		return boolInt(c.Misfire)
 	case abi.FieldHostMinor:
 		return abi.HostMinor
 	case abi.FieldStreaming:
-		return bit(c.Config.Kind == job.Dataflow && c.Config.Streaming && !f.pure)
+		return boolInt(c.Config.Kind == job.Dataflow && c.Config.Streaming && !f.pure)
 	case abi.FieldFence:
 		return c.Fence
 	case abi.FieldScheduledTime:
@@ -141,8 +141,8 @@ func (f *facts) number(field uint32) int64 {
 	case abi.FieldFetchCount:
 		return int64(c.Config.FetchCount)
 	case abi.FieldOutcome:
-		if f.ended != nil {
-			return f.ended.outcome
+		if f.reportedEnd != nil {
+			return f.reportedEnd.outcome
 		}
 	case abi.FieldFireSucceeded, abi.FieldFireFailed, abi.FieldFireSkipped:
 		if r := c.Results; r != nil && c.Event == job.FireCompleted {
@@ -159,17 +159,17 @@ func millis(t time.Time) int64 {
 	return t.UnixMilli()
 }
 
-func bit(b bool) int64 {
+func boolInt(b bool) int64 {
 	if b {
 		return 1
 	}
 	return 0
 }
 
-// document is the whole context as one JSON text.
-func (f *facts) document() []byte {
-	if f.json == nil {
-		f.json = f.call.JSON()
+// contextJSON is the whole context as one JSON text.
+func (f *runFacts) contextJSON() []byte {
+	if f.contextText == nil {
+		f.contextText = f.call.JSON()
 	}
-	return f.json
+	return f.contextText
 }

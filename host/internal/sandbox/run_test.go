@@ -16,7 +16,7 @@ import (
 
 func TestMain(m *testing.M) {
 	if len(os.Args) > 1 && os.Args[1] == compileArg {
-		os.Exit(CompileApart(context.Background(), os.Args[2:], os.Stdin, os.Stderr))
+		os.Exit(CompileInSubprocess(context.Background(), os.Args[2:], os.Stdin, os.Stderr))
 	}
 	goleak.VerifyTestMain(m)
 }
@@ -229,7 +229,7 @@ func asker(pages ...uint32) []byte {
 		getLocal(0), i32(200), op(opI32Add))
 }
 
-func TestRunTellsTheGuestToStop(t *testing.T) {
+func TestRunAsksTheGuestToStop(t *testing.T) {
 	t.Parallel()
 	e := newEngine(t)
 	m := load(t, e, asker())
@@ -327,14 +327,14 @@ func TestRunNumbers(t *testing.T) {
 		abi.FieldScheduledTime: at.UnixMilli(), abi.FieldFireTime: at.UnixMilli(), abi.FieldDeadline: at.UnixMilli() + 5000,
 		abi.FieldFetchCount: 0, abi.FieldOutcome: abi.NoInt, abi.FieldFireSucceeded: abi.NoInt, abi.FieldFireFailed: abi.NoInt, abi.FieldFireSkipped: abi.NoInt, 116: abi.NoInt,
 	} {
-		if got := f.number(field); got != want {
+		if got := f.numberField(field); got != want {
 			t.Errorf("field %d: %d, want %d", field, got, want)
 		}
 	}
 	call1.Config.Allow.Clock = "real"
 	f = newFacts(call1, "", time.UnixMilli(5), time.UnixMilli(5005))
-	if f.number(abi.FieldFireTime) != 5 || f.number(abi.FieldDeadline) != 5005 {
-		t.Errorf("real clock: %d, %d", f.number(abi.FieldFireTime), f.number(abi.FieldDeadline))
+	if f.numberField(abi.FieldFireTime) != 5 || f.numberField(abi.FieldDeadline) != 5005 {
+		t.Errorf("real clock: %d, %d", f.numberField(abi.FieldFireTime), f.numberField(abi.FieldDeadline))
 	}
 }
 
@@ -383,9 +383,9 @@ func TestModuleLifetime(t *testing.T) {
 // No fault of ours may end the host because of a guest.
 func TestEntryThatCannotBeCalled(t *testing.T) {
 	t.Parallel()
-	in := &instance{entries: map[string]*entry{"e": {}}, sound: true}
+	in := &instance{entries: map[string]*exportedFunc{"e": {}}, reusable: true}
 	r := &run{in: in}
-	if _, err := r.enter("e", abi.InRun); err == nil || !strings.Contains(err.Error(), "e: the host failed") || in.sound {
-		t.Errorf("error %v, sound %t", err, in.sound)
+	if _, err := r.callExport("e", abi.InRun); err == nil || !strings.Contains(err.Error(), "e: the host failed") || in.reusable {
+		t.Errorf("error %v, sound %t", err, in.reusable)
 	}
 }

@@ -4,7 +4,7 @@ import "testing"
 
 // What guests, Go's heap and the rest have is never more than there is, unless
 // the operator gave the guests so much that no room is left for the host.
-func TestSharesFitBesideEachOther(t *testing.T) {
+func TestSharesFitTogether(t *testing.T) {
 	t.Parallel()
 	const mib = 1 << 20
 	for _, tt := range []struct{ asked, all, budget, heap uint64 }{

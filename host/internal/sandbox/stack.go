@@ -17,12 +17,12 @@ const (
 	// is used up and has fewer than 50 million bytes; it ends the guest if there
 	// are more. Below stackSize nothing is ever touched.
 	stackSpan = 48 << 20
-	// keptStack is what a stack keeps of its memory for good.
-	keptStack = 64 << 10
+	// keptStackBytes is what a stack keeps of its memory for good.
+	keptStackBytes = 64 << 10
 	// keptStacks is how many stacks are kept for other runs, and forgetStack how
 	// many returns it takes until one gives back what deep calls have touched: to
 	// ask the system each time would take a run of a small guest a quarter longer.
-	keptStacks, forgetStack = 16, 16
+	keptStacks, discardEvery = 16, 16
 )
 
 // stacks are those of the engine that no run uses. By itself the engine makes a
@@ -36,8 +36,8 @@ type stacks struct {
 	returned int
 }
 
-// take gives a stack to a run.
-func (s *stacks) take() ([]byte, error) {
+// takeStack gives a stack to a run.
+func (s *stacks) takeStack() ([]byte, error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if n := len(s.free); n > 0 {
@@ -48,32 +48,32 @@ func (s *stacks) take() ([]byte, error) {
 	return reserve(stackSpan)
 }
 
-// give takes a stack back.
-func (s *stacks) give(stack []byte) {
+// returnStack takes a stack back.
+func (s *stacks) returnStack(stack []byte) {
 	if stack == nil {
 		return
 	}
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if len(s.free) == keptStacks {
-		giveBack(stack)
+		unmap(stack)
 		return
 	}
 	s.free = append(s.free, stack)
-	if s.returned++; s.returned%forgetStack == 0 {
-		forget(deepPart(stack))
+	if s.returned++; s.returned%discardEvery == 0 {
+		discardPages(deepPart(stack))
 	}
 }
 
 // deepPart is what of a stack is not kept for good.
-func deepPart(stack []byte) []byte { return stack[stackSpan-stackSize : stackSpan-keptStack] }
+func deepPart(stack []byte) []byte { return stack[stackSpan-stackSize : stackSpan-keptStackBytes] }
 
 // evict gives back what the stacks that nobody uses have, as memory is short.
 func (s *stacks) evict() {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	for _, stack := range s.free {
-		forget(deepPart(stack))
+		discardPages(deepPart(stack))
 	}
 }
 
@@ -82,47 +82,47 @@ func (s *stacks) close() {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	for _, stack := range s.free {
-		giveBack(stack)
+		unmap(stack)
 	}
 	s.free = nil
 }
 
-// entry is an export that is called, with the places in the engine that say
+// exportedFunc is an export that is called, with the places in the engine that say
 // where its stack is. They are nil where the engine interprets: then it bounds
 // calls to 2,000.
-type entry struct {
+type exportedFunc struct {
 	api.Function
 	stack  *[]byte
 	top    *uintptr // the highest address, a multiple of 16
 	bottom **byte   // calls that need more than down to here use up the stack
 }
 
-// entryOf looks for the stack in the engine.
-func entryOf(f api.Function) *entry {
+// exportedFuncOf looks for the stack in the engine.
+func exportedFuncOf(f api.Function) *exportedFunc {
 	engine := reflect.Indirect(reflect.ValueOf(f))
 	context := engine.FieldByName("execCtx")
 	if !context.IsValid() {
-		return &entry{Function: f}
+		return &exportedFunc{Function: f}
 	}
-	return &entry{
+	return &exportedFunc{
 		f,
-		place[[]byte](engine.FieldByName("stack")),
-		place[uintptr](engine.FieldByName("stackTop")),
-		place[*byte](context.FieldByName("stackBottomPtr")),
+		fieldAddress[[]byte](engine.FieldByName("stack")),
+		fieldAddress[uintptr](engine.FieldByName("stackTop")),
+		fieldAddress[*byte](context.FieldByName("stackBottomPtr")),
 	}
 }
 
-// place is where a field of the engine is. If the engine has none of that name
+// fieldAddress is where a field of the engine is. If the engine has none of that name
 // and type, every test panics.
-func place[T any](field reflect.Value) *T {
+func fieldAddress[T any](field reflect.Value) *T {
 	if field.Type() != reflect.TypeFor[T]() {
 		panic("the engine has changed: its stack is a " + field.Type().String())
 	}
 	return (*T)(unsafe.Pointer(field.UnsafeAddr())) //nolint:gosec // the type was compared
 }
 
-// use has the next call run on a stack.
-func (e *entry) use(stack []byte) {
+// useStack has the next call run on a stack.
+func (e *exportedFunc) useStack(stack []byte) {
 	if e.stack == nil {
 		return
 	}

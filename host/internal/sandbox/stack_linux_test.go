@@ -43,7 +43,7 @@ func TestBudgetCountsStacks(t *testing.T) {
 		}
 	}
 	small := newEngine(t)
-	small.budget.most = stackSize
+	small.budget.limit = stackSize
 	expect(t, small.Run(t.Context(), load(t, small, nested(1)), job.Call{}), job.Failure, "all guests together may have 1048576")
 }
 
@@ -61,18 +61,18 @@ func TestStacksAreGivenBack(t *testing.T) {
 		return residentBytes(t, e.stacks.free[0])
 	}
 	expect(t, e.Run(t.Context(), deep, pooledCall(1)), job.OK, "")
-	if got := kept(); got <= keptStack {
+	if got := kept(); got <= keptStackBytes {
 		t.Fatalf("10,000 calls touched %d bytes", got)
 	}
-	for range forgetStack {
+	for range discardEvery {
 		expect(t, e.Run(t.Context(), flat, job.Call{}), job.OK, "")
 	}
-	if got := kept(); got > keptStack {
+	if got := kept(); got > keptStackBytes {
 		t.Errorf("it keeps %d bytes", got)
 	}
 	expect(t, e.Run(t.Context(), deep, pooledCall(1)), job.OK, "")
 	e.stacks.evict()
-	if got := kept(); got > keptStack {
+	if got := kept(); got > keptStackBytes {
 		t.Errorf("it keeps %d bytes although memory is short", got)
 	}
 	if e.budget.used >= stackSize {

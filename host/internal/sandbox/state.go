@@ -17,11 +17,11 @@ import (
 
 // store loads the state of the item once for all parts of an attempt.
 type store struct {
-	mu     sync.Mutex // guards what follows
-	loaded bool
-	values map[string][]byte
-	err    error
-	told   bool // of err
+	mu       sync.Mutex // guards what follows
+	loaded   bool
+	values   map[string][]byte
+	err      error
+	reported bool // of err
 }
 
 func (s *store) load(ctx context.Context, from job.State) (map[string][]byte, error) {
@@ -34,12 +34,12 @@ func (s *store) load(ctx context.Context, from job.State) (map[string][]byte, er
 	return s.values, s.err
 }
 
-// news answers true once, for the first who wants to tell of the error.
-func (s *store) news() bool {
+// firstReport answers true once, for the first who wants to tell of the error.
+func (s *store) firstReport() bool {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	was := s.told
-	s.told = true
+	was := s.reported
+	s.reported = true
 	return !was
 }
 
@@ -105,9 +105,9 @@ func (v *values) save(ctx context.Context, to job.State) error {
 }
 
 // values gives the state as this part of the attempt sees it.
-func (o *outside) values(ctx context.Context) (*values, error) {
+func (o *hostState) values(ctx context.Context) (*values, error) {
 	if o.state == nil {
-		all := o.below()
+		all := o.parentValues()
 		if all == nil {
 			var err error
 			if all, err = o.shared.store.load(ctx, o.call.State); err != nil {
@@ -119,10 +119,10 @@ func (o *outside) values(ctx context.Context) (*values, error) {
 	return o.state, nil
 }
 
-// below is what o was forked from has; nil if none of it has a view of its own.
+// parentValues is what o was forked from has; nil if none of it has a view of its own.
 // Others may look there at the same time, and nobody changes it.
-func (o *outside) below() map[string][]byte {
-	for under := o.under; under != nil; under = under.under {
+func (o *hostState) parentValues() map[string][]byte {
+	for under := o.parent; under != nil; under = under.parent {
 		if under.state != nil {
 			return under.state.all
 		}
@@ -130,10 +130,10 @@ func (o *outside) below() map[string][]byte {
 	return nil
 }
 
-// over puts what a fork has set over what o has. The fork has loaded the store.
-func (o *outside) over(fork *values) {
+// applyFork puts what a fork has set over what o has. The fork has loaded the store.
+func (o *hostState) applyFork(fork *values) {
 	if o.state == nil {
-		all := o.below()
+		all := o.parentValues()
 		if all == nil {
 			all = o.shared.store.values
 		}
@@ -149,65 +149,65 @@ func (o *outside) over(fork *values) {
 	}
 }
 
-// stateOf is what the functions of the state begin with. The second value is
+// loadState is what the functions of the state begin with. The second value is
 // an error code, or 0.
-func stateOf(ctx context.Context, r *run) (*values, int32) {
-	if !r.stateOK && !r.hold(stateBytes) {
+func loadState(ctx context.Context, r *run) (*values, int32) {
+	if !r.stateHeld && !r.holdMemory(stateBytes) {
 		return nil, abi.ErrLimit
 	}
-	r.stateOK = true
-	if r.outside.state == nil { // it may have to be read
-		defer r.away()()
+	r.stateHeld = true
+	if r.state.state == nil { // it may have to be read
+		defer r.releaseWorker()()
 	}
-	v, err := r.outside.values(ctx)
+	v, err := r.state.values(ctx)
 	if err == nil {
 		return v, 0
 	}
-	if r.outside.shared.store.news() { // the guest may ask a million times
-		r.journal.say(ctx, slog.LevelWarn, "the state of the item cannot be read", slog.Any("err", err))
+	if r.state.shared.store.firstReport() { // the guest may ask a million times
+		r.log.logOnce(ctx, slog.LevelWarn, "the state of the item cannot be read", slog.Any("err", err))
 	}
-	return nil, r.failure(err)
+	return nil, r.errorCode(err)
 }
 
 func stateGet(ctx context.Context, r *run, mem api.Memory, s []uint64) {
-	key := bytesAt(mem, u32(s[0]), u32(s[1]))
-	bytesAt(mem, u32(s[2]), u32(s[3])) // before the store is asked
-	v, code := stateOf(ctx, r)
+	key := guestBytes(mem, u32(s[0]), u32(s[1]))
+	guestBytes(mem, u32(s[2]), u32(s[3])) // before the store is asked
+	v, code := loadState(ctx, r)
 	if code < 0 {
-		answer(s, code)
+		setResult(s, code)
 		return
 	}
 	value, ok := v.all[string(key)]
 	if !ok {
-		answer(s, abi.ErrNotFound)
+		setResult(s, abi.ErrNotFound)
 		return
 	}
-	answer(s, give(mem, value, u32(s[2]), u32(s[3])))
+	setResult(s, writeValue(mem, value, u32(s[2]), u32(s[3])))
 }
 
 func stateSet(ctx context.Context, r *run, mem api.Memory, s []uint64) {
-	key, value := bytesAt(mem, u32(s[0]), u32(s[1])), bytesAt(mem, u32(s[2]), u32(s[3]))
+	key, value := guestBytes(mem, u32(s[0]), u32(s[1])), guestBytes(mem, u32(s[2]), u32(s[3]))
 	limit := orDefault(r.facts.call.Config.Limits.StateValue, DefaultStateValue)
 	switch {
 	case len(key) == 0 || len(key) > maxStateKey || !utf8.Valid(key):
-		answer(s, abi.ErrInvalid)
+		setResult(s, abi.ErrInvalid)
 		return
 	case int64(len(value)) > limit:
-		answer(s, abi.ErrLimit)
+		setResult(s, abi.ErrLimit)
 		return
 	}
-	v, code := stateOf(ctx, r)
+	v, code := loadState(ctx, r)
 	if code == 0 && !v.put(string(key), append([]byte{}, value...)) {
 		code = abi.ErrLimit
 	}
-	answer(s, code)
+	setResult(s, code)
 }
 
 func stateDelete(ctx context.Context, r *run, mem api.Memory, s []uint64) {
-	key := bytesAt(mem, u32(s[0]), u32(s[1]))
-	v, code := stateOf(ctx, r)
+	key := guestBytes(mem, u32(s[0]), u32(s[1]))
+	v, code := loadState(ctx, r)
 	if code == 0 && !v.remove(key) {
 		code = abi.ErrNotFound
 	}
-	answer(s, code)
+	setResult(s, code)
 }

@@ -15,7 +15,7 @@ import (
 
 func TestState(t *testing.T) {
 	t.Parallel()
-	s := &shelf{values: map[string][]byte{"old": []byte("o"), "gone": []byte("g")}}
+	s := &fakeState{values: map[string][]byte{"old": []byte("o"), "gone": []byte("g")}}
 	var a asking
 	room := a.room(8)
 	a.ask(abi.FuncStateGet, "old", room, 8).
@@ -42,7 +42,7 @@ func TestState(t *testing.T) {
 
 func TestStateRefuses(t *testing.T) {
 	t.Parallel()
-	s := &shelf{}
+	s := &fakeState{}
 	var a asking
 	long := strings.Repeat("k", maxStateKey)
 	a.ask(abi.FuncStateSet, "", "v").
@@ -106,7 +106,7 @@ func TestStateIsKeptWithSuccessAlone(t *testing.T) {
 		{"nothing to do", i32(3), job.Nothing, false},
 		{"trap", op(opUnreachable), job.Failure, false},
 	} {
-		s := &shelf{values: map[string][]byte{"k": []byte("old")}}
+		s := &fakeState{values: map[string][]byte{"k": []byte("old")}}
 		var a asking
 		a.end = tt.end
 		a.ask(abi.FuncStateSet, "k", "new")
@@ -117,7 +117,7 @@ func TestStateIsKeptWithSuccessAlone(t *testing.T) {
 		}
 	}
 	// Too late: it sets, sees its deadline come, and says that all is well.
-	s := &shelf{}
+	s := &fakeState{}
 	var a asking
 	a.ask(abi.FuncStateSet, "k", "new").ask(abi.FuncSleep, 10_000)
 	_, out := a.wants(t, granted(func(c *job.Call) {
@@ -133,11 +133,11 @@ func TestStateThatFails(t *testing.T) {
 	t.Parallel()
 	var a asking
 	a.ask(abi.FuncStateSet, "k", "v")
-	_, _, out := a.run(t, granted(func(c *job.Call) { c.State = &shelf{noSav: errors.New("the item has moved")} }))
+	_, _, out := a.run(t, granted(func(c *job.Call) { c.State = &fakeState{noSav: errors.New("the item has moved")} }))
 	expect(t, out, job.Failure, "the item has moved")
 
 	var buf bytes.Buffer
-	s := &shelf{noLoad: errors.New("no registry")}
+	s := &fakeState{noLoad: errors.New("no registry")}
 	var b asking
 	b.ask(abi.FuncStateGet, "k", 0, 0).ask(abi.FuncStateSet, "k", "v").ask(abi.FuncStateDelete, "k")
 	_, out = b.wants(t, granted(func(c *job.Call) { c.State, c.Log = s, textLog(&buf) }), abi.ErrIO, abi.ErrIO, abi.ErrIO)
@@ -157,16 +157,16 @@ func TestStateThatFails(t *testing.T) {
 func TestStateOfForks(t *testing.T) {
 	t.Parallel()
 	ctx := t.Context()
-	s := &shelf{values: map[string][]byte{"a": []byte("0"), "b": []byte("0")}}
+	s := &fakeState{values: map[string][]byte{"a": []byte("0"), "b": []byte("0")}}
 	o := newOutside(job.Call{State: s})
-	see := func(o *outside, key string) string {
+	see := func(o *hostState, key string) string {
 		v, err := o.values(ctx)
 		if err != nil {
 			t.Fatal(err)
 		}
 		return string(v.all[key])
 	}
-	put := func(o *outside, key, value string) {
+	put := func(o *hostState, key, value string) {
 		v, err := o.values(ctx)
 		if err != nil || !v.put(key, []byte(value)) {
 			t.Fatal("put", key, err)

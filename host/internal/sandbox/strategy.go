@@ -61,7 +61,7 @@ func (s *ShardError) Error() string {
 	for i, item := range s.Items {
 		names[i] = strconv.Itoa(item)
 	}
-	return s.Text + " " + listed(names)
+	return s.Text + " " + joinNames(names)
 }
 
 // Shard asks a strategy for the owner of each item, as indexes of c.Instances.
@@ -72,23 +72,23 @@ func (e *Engine) Shard(ctx context.Context, m *Module, c job.ShardCall) ([]int, 
 	if len(c.Instances) == 0 || c.Total < 1 {
 		return nil, errors.New("there is nothing to deal out, or nobody to deal to")
 	}
-	if !e.enter() {
+	if !e.beginUse() {
 		return nil, ErrClosed
 	}
 	defer e.runs.Done()
-	if !m.c.hold() {
+	if !m.c.addUser() {
 		return nil, fmt.Errorf("module %s was closed", m.c.digest)
 	}
-	defer m.c.release()
-	if !m.c.has(abi.ExportShard) {
+	defer m.c.removeUser()
+	if !m.c.exports(abi.ExportShard) {
 		return nil, fmt.Errorf("module %s is not a strategy; it can be: %s", m.c.digest, strings.Join(m.c.report.Kinds, ", "))
 	}
-	first, err := m.c.dealOnce(ctx, c)
+	first, err := m.c.assignOnce(ctx, c)
 	if err != nil {
 		return nil, err
 	}
 	c.Log = nil // the second says the same
-	second, err := m.c.dealOnce(ctx, c)
+	second, err := m.c.assignOnce(ctx, c)
 	if err != nil {
 		return nil, err
 	}
@@ -101,35 +101,35 @@ func (e *Engine) Shard(ctx context.Context, m *Module, c job.ShardCall) ([]int, 
 	return first, nil
 }
 
-// dealOnce is one of the two runs.
-func (c *compilation) dealOnce(ctx context.Context, sc job.ShardCall) ([]int, error) {
+// assignOnce is one of the two runs.
+func (c *compilation) assignOnce(ctx context.Context, sc job.ShardCall) ([]int, error) {
 	r := newShardRun(c, &sc)
-	end := r.within(ctx)
+	end := r.open(ctx)
 	defer end()
 	if err := r.attach(true); err != nil {
-		return nil, r.shardFailed(ctx, ending{err: err})
+		return nil, r.shardFailed(ctx, callResult{err: err})
 	}
-	got := r.entry(abi.ExportShard, abi.InShard)
-	r.settle()
-	r.journal.tellDropped(ctx)
-	if r.starved != nil {
+	res := r.callEntry(abi.ExportShard, abi.InShard)
+	r.collectUsage()
+	r.log.logDroppedAtEnd(ctx)
+	if r.memoryErr != nil {
 		// On a server with more memory it might deal otherwise.
-		return nil, fmt.Errorf("deal out the items: %w", r.starved)
+		return nil, fmt.Errorf("deal out the items: %w", r.memoryErr)
 	}
-	if got.err != nil || got.code != abi.ResultOK {
-		return nil, r.shardFailed(ctx, got)
+	if res.err != nil || res.code != abi.ResultOK {
+		return nil, r.shardFailed(ctx, res)
 	}
-	if twice := r.deal.twice; len(twice) > 0 {
+	if twice := r.assignment.assignedTwice; len(twice) > 0 {
 		slices.Sort(twice)
 		return nil, &ShardError{Fault: ShardTwice, Items: slices.Compact(twice), Text: "the strategy gave items more than once:"}
 	}
-	if missing := r.deal.missing(); len(missing) > 0 {
+	if missing := r.assignment.missing(); len(missing) > 0 {
 		return nil, &ShardError{
 			Fault: ShardMissing, Items: missing[:min(len(missing), maxNamed)],
 			Text: fmt.Sprintf("the strategy gave %d of %d items to nobody:", len(missing), sc.Total),
 		}
 	}
-	return r.deal.owners, nil
+	return r.assignment.owners, nil
 }
 
 // newShardRun is a run that knows nothing of where and when it happens.
@@ -138,12 +138,12 @@ func newShardRun(of *compilation, sc *job.ShardCall) *run {
 	call.Config.Allow = job.Allow{}
 	call.Config.FetchCount = 0
 	now := time.Now()
-	r := &run{c: of, deal: newDeal(sc), resultLimit: DefaultResult, outside: newOutside(call), soft: now.Add(strategyTime)}
-	r.gauge = gauge{limit: strategyFuel + strategyFuelPerItem*int64(sc.Total), end: r.soft}
+	r := &run{c: of, assignment: newAssignment(sc), resultLimit: DefaultResult, state: newOutside(call), deadline: now.Add(strategyTime)}
+	r.fuelGauge = fuelGauge{limit: strategyFuel + strategyFuelPerItem*int64(sc.Total), end: r.deadline}
 	r.facts = newFacts(call, of.digest, time.Time{}, time.Time{})
 	r.facts.pure = true
-	r.facts.seed, r.facts.sown = shardSeed(sc), true
-	r.journal = newJournal(&call, of)
+	r.facts.seed, r.facts.seedMade = shardSeed(sc), true
+	r.log = newGuestLog(&call, of)
 	return r
 }
 
@@ -158,28 +158,28 @@ func shardSeed(sc *job.ShardCall) [32]byte {
 }
 
 // shardFailed explains why there is no answer.
-func (r *run) shardFailed(ctx context.Context, got ending) error {
+func (r *run) shardFailed(ctx context.Context, res callResult) error {
 	var out job.Outcome
 	// A guest may exit with the number that is the engine's for a deadline.
-	_, exited := errors.AsType[*sys.ExitError](got.err)
-	switch life := r.c.engine.life; {
-	case got.err != nil && ctx.Err() != nil:
+	_, exited := errors.AsType[*sys.ExitError](res.err)
+	switch life := r.c.engine.ctx; {
+	case res.err != nil && ctx.Err() != nil:
 		return fmt.Errorf("deal out the items: %w", ctx.Err())
-	case got.err != nil && life.Err() != nil:
+	case res.err != nil && life.Err() != nil:
 		return ErrClosed
-	case !exited && errors.Is(got.err, context.DeadlineExceeded): // waiting for memory
-		return fmt.Errorf("deal out the items: %w", got.err)
+	case !exited && errors.Is(res.err, context.DeadlineExceeded): // waiting for memory
+		return fmt.Errorf("deal out the items: %w", res.err)
 	}
-	if errors.Is(got.err, errOver) {
+	if errors.Is(res.err, errRunEnded) {
 		return &ShardError{Fault: ShardTime, Text: fmt.Sprintf("the strategy did not end within %s", strategyTime)}
 	}
-	r.judge(&out, got, false)
-	s := &ShardError{Code: got.code, Text: "the strategy failed: " + out.Error}
+	r.fillOutcome(&out, res, false)
+	s := &ShardError{Code: res.code, Text: "the strategy failed: " + out.Error}
 	switch {
-	case errors.Is(got.err, errFuel):
+	case errors.Is(res.err, errFuel):
 		s.Fault = ShardFuel
-		s.Text = fmt.Sprintf("the strategy used up its fuel of %d", r.gauge.limit)
-	case got.err != nil:
+		s.Text = fmt.Sprintf("the strategy used up its fuel of %d", r.fuelGauge.limit)
+	case res.err != nil:
 		s.Fault = ShardTrap
 	default:
 		s.Fault = ShardCode

@@ -13,9 +13,9 @@ import (
 	"github.com/wasmjob/wasmjob/host/job"
 )
 
-// dealing builds a strategy. Each gives the code for one item, whose number is
+// assigning builds a strategy. Each gives the code for one item, whose number is
 // in the local 0; assign is the function that takes an item and an instance.
-func dealing(each func(b *builder, assign uint32) []byte) []byte {
+func assigning(each func(b *builder, assign uint32) []byte) []byte {
 	b := &builder{}
 	assign, num := b.abi(abi.FuncShardAssign), b.abi(abi.FuncCtxInt)
 	code := each(b, assign)
@@ -29,7 +29,7 @@ func dealing(each func(b *builder, assign uint32) []byte) []byte {
 
 // modulo deals item i to instance i modulo their number.
 func modulo() []byte {
-	return dealing(func(b *builder, assign uint32) []byte {
+	return assigning(func(b *builder, assign uint32) []byte {
 		count := b.abi(abi.FuncShardInstanceCount)
 		return slices.Concat(getLocal(0), getLocal(0), call(count), op(0x70), call(assign), op(opDrop)) // i32.rem_u
 	})
@@ -62,7 +62,7 @@ func TestShard(t *testing.T) {
 	wantOwners(t, modulo(), shardCall(5, "c", "b", "a"), 0, 1, 2, 0, 1)
 
 	// The present owner, or else the last instance.
-	sticky := dealing(func(b *builder, assign uint32) []byte {
+	sticky := assigning(func(b *builder, assign uint32) []byte {
 		prev := b.abi(abi.FuncShardPrev)
 		return slices.Concat(
 			getLocal(0), getLocal(0), call(prev), setLocal(1),
@@ -75,9 +75,9 @@ func TestShard(t *testing.T) {
 
 	// The length of the label "w" of instance 0, or of its id.
 	label := func(key string) []byte {
-		return dealing(func(b *builder, assign uint32) []byte {
+		return assigning(func(b *builder, assign uint32) []byte {
 			get, id := b.abi(abi.FuncShardInstanceLabel), b.abi(abi.FuncShardInstanceID)
-			b.at(0, key)
+			b.putData(0, key)
 			return slices.Concat(
 				invokes(get, 0, 0, int64(len(key)), 0, 0), setLocal(1),
 				getLocal(0),
@@ -96,7 +96,7 @@ func TestShardFaults(t *testing.T) {
 	b := &builder{}
 	str, now := b.abi(abi.FuncErrorSet), b.fromHost(wasiModule, "random_get", valI32+valI32, valI32)
 	_ = now
-	reason := b.at(0, "no idea").entry(abi.ExportShard, drop(invokes(str, 0, 7)), i32(170)).guest()
+	reason := b.putData(0, "no idea").entry(abi.ExportShard, drop(invokes(str, 0, 7)), i32(170)).guest()
 
 	b = &builder{}
 	exit := b.fromHost(wasiModule, "proc_exit", valI32, "")
@@ -109,17 +109,17 @@ func TestShardFaults(t *testing.T) {
 		items []int
 		text  string
 	}{
-		{"missing", dealing(func(_ *builder, assign uint32) []byte {
+		{"missing", assigning(func(_ *builder, assign uint32) []byte {
 			return when(slices.Concat(getLocal(0), i32(2), op(0x70)), getLocal(0), i32(0), call(assign), op(opDrop))
 		}), ShardMissing, []int{0, 2, 4}, "gave 3 of 5 items to nobody: 0, 2, 4"},
-		{"twice", dealing(func(_ *builder, assign uint32) []byte {
+		{"twice", assigning(func(_ *builder, assign uint32) []byte {
 			one := slices.Concat(getLocal(0), i32(0), call(assign), op(opDrop))
 			return slices.Concat(one, one)
 		}), ShardTwice, []int{0, 1, 2, 3, 4}, "more than once: 0, 1, 2, 3, 4"},
-		{"trap", dealing(func(*builder, uint32) []byte { return op(opUnreachable) }), ShardTrap, nil, "unreachable"},
+		{"trap", assigning(func(*builder, uint32) []byte { return op(opUnreachable) }), ShardTrap, nil, "unreachable"},
 		{"exit like a deadline", exits, ShardTrap, nil, "exit code 4026531839"},
 		{"code", reason, ShardCode, nil, "no idea"},
-		{"endless", dealing(func(*builder, uint32) []byte { return forever() }), ShardFuel, nil, "fuel of 1000050000"},
+		{"endless", assigning(func(*builder, uint32) []byte { return forever() }), ShardFuel, nil, "fuel of 1000050000"},
 		{"nothing", (&builder{}).entry(abi.ExportShard, i32(0)).guest(), ShardMissing, []int{0, 1, 2, 3, 4}, "5 of 5"},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
@@ -251,7 +251,7 @@ func TestShardWithoutMemory(t *testing.T) {
 		t.Fatal(err)
 	}
 	t.Cleanup(func() { _ = e.Close() })
-	m := load(t, e, dealing(func(_ *builder, assign uint32) []byte {
+	m := load(t, e, assigning(func(_ *builder, assign uint32) []byte {
 		return slices.Concat(getLocal(0),
 			slices.Concat(i32(30), op(0x40, 0)), i32(-1), op(0x46), // 1 if it cannot grow
 			call(assign), op(opDrop))
@@ -274,7 +274,7 @@ func TestShardRefuses(t *testing.T) {
 	}
 	ctx, cancel := context.WithCancel(t.Context())
 	cancel()
-	endless := load(t, e, dealing(func(*builder, uint32) []byte { return forever() }))
+	endless := load(t, e, assigning(func(*builder, uint32) []byte { return forever() }))
 	if _, err := e.Shard(ctx, endless, shardCall(1, "a")); !errors.Is(err, context.Canceled) {
 		t.Error(err)
 	}
@@ -291,7 +291,7 @@ func TestCheckStrategy(t *testing.T) {
 		t.Error(err)
 	}
 	// Deals to three at most.
-	three := dealing(func(_ *builder, assign uint32) []byte {
+	three := assigning(func(_ *builder, assign uint32) []byte {
 		return when(slices.Concat(getLocal(0), i32(3), op(0x49)), getLocal(0), i32(0), call(assign), op(opDrop))
 	})
 	err := e.CheckStrategy(t.Context(), load(t, e, three), job.Config{Name: "j"})

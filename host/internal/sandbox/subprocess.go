@@ -20,9 +20,9 @@ import (
 	"time"
 )
 
-// apartTimeout is how long a compilation in a process of its own may take; the
+// subprocessTimeout is how long a compilation in a process of its own may take; the
 // bounds of effort.go allow a few minutes on a slow machine.
-const apartTimeout = 15 * time.Minute
+const subprocessTimeout = 15 * time.Minute
 
 // exitFault is how that process ends when it has compiled nothing and has said
 // why: a disk is full, for example. Any other end but 0 is that it died.
@@ -35,17 +35,17 @@ const exitNoMemory = 4
 // exitRefused is how it ends when it refuses the module; it says the Refusal as JSON.
 const exitRefused = 5
 
-// lifelineFD is open in the process as long as the server lives.
-const lifelineFD = 3
+// serverPipeFD is open in the process as long as the server lives.
+const serverPipeFD = 3
 
 // diedError is that the process which compiled a module died.
 type diedError struct{ how string }
 
 func (e *diedError) Error() string { return "a process of its own that compiled it " + e.how }
 
-// compileApart has a process of its own compile a module, and puts what comes of
+// compileInSubprocess has a process of its own compile a module, and puts what comes of
 // it into the cache. The error is a *diedError if the process died of the module.
-func (e *Engine) compileApart(ctx context.Context, binary []byte) (err error) {
+func (e *Engine) compileInSubprocess(ctx context.Context, binary []byte) (err error) {
 	if len(e.compiler) == 0 {
 		return &diedError{"cannot be started, as this program has no command for that"}
 	}
@@ -55,49 +55,49 @@ func (e *Engine) compileApart(ctx context.Context, binary []byte) (err error) {
 	}
 	defer func() { err = errors.Join(err, os.RemoveAll(dir)) }()
 	cache := filepath.Join(dir, "cache") // with its key beside it
-	life, hold, err := os.Pipe()
+	serverPipe, keepOpen, err := os.Pipe()
 	if err != nil {
 		return fmt.Errorf("compile a module apart: %w", err)
 	}
-	defer hold.Close() //nolint:errcheck // nothing was written
-	defer life.Close() //nolint:errcheck // nor read
+	defer keepOpen.Close()   //nolint:errcheck // nothing was written
+	defer serverPipe.Close() //nolint:errcheck // nor read
 
-	within, cancel := context.WithTimeout(ctx, apartTimeout)
+	timeoutCtx, cancel := context.WithTimeout(ctx, subprocessTimeout)
 	defer cancel()
-	args := append(e.compiler[1:len(e.compiler):len(e.compiler)], cache, strconv.FormatUint(e.queue.most(), 10))
-	cmd := exec.CommandContext(within, e.compiler[0], args...) //nolint:gosec // the embedder's own program
-	cmd.Args[0] = os.Args[0]                                   // it goes by the name of this process
-	cmd.Env = []string{}                                       // it needs none, and the server's has secrets
-	cmd.Stdin, cmd.ExtraFiles = bytes.NewReader(binary), []*os.File{life}
-	said := &firstBytes{}
-	cmd.Stderr = said
+	args := append(e.compiler[1:len(e.compiler):len(e.compiler)], cache, strconv.FormatUint(e.queue.maxSingle(), 10))
+	cmd := exec.CommandContext(timeoutCtx, e.compiler[0], args...) //nolint:gosec // the embedder's own program
+	cmd.Args[0] = os.Args[0]                                       // it goes by the name of this process
+	cmd.Env = []string{}                                           // it needs none, and the server's has secrets
+	cmd.Stdin, cmd.ExtraFiles = bytes.NewReader(binary), []*os.File{serverPipe}
+	stderr := &firstBytes{}
+	cmd.Stderr = stderr
 	err = cmd.Run()
-	exit, ended := errors.AsType[*exec.ExitError](err)
+	exit, exited := errors.AsType[*exec.ExitError](err)
 	switch {
 	case err == nil:
-		return e.adopt(cache)
+		return e.moveToCache(cache)
 	case ctx.Err() != nil:
 		return fmt.Errorf("compile a module apart: %w", ctx.Err())
-	case within.Err() != nil:
-		return &diedError{"took longer than " + apartTimeout.String()}
-	case !ended:
+	case timeoutCtx.Err() != nil:
+		return &diedError{"took longer than " + subprocessTimeout.String()}
+	case !exited:
 		return fmt.Errorf("compile a module apart: %w", err)
-	case askedToEnd(exit):
+	case terminated(exit):
 		return fmt.Errorf("compile a module apart: somebody ended the process: %w", exit)
 	case exit.ExitCode() == exitRefused:
-		return said.refusal()
+		return stderr.refusal()
 	case exit.ExitCode() == exitFault:
-		return fmt.Errorf("compile a module apart: %s", said)
+		return fmt.Errorf("compile a module apart: %s", stderr)
 	case exit.ExitCode() == exitNoMemory:
-		return &diedError{"got no more memory (" + said.line() + ")"}
+		return &diedError{"got no more memory (" + stderr.line() + ")"}
 	}
-	return &diedError{"died (" + strings.TrimSpace(exit.String()+" "+said.line()) + ")"}
+	return &diedError{"died (" + strings.TrimSpace(exit.String()+" "+stderr.line()) + ")"}
 }
 
-// askedToEnd tells whether a process was ended by a signal for which no module is
+// terminated tells whether a process was ended by a signal for which no module is
 // the reason: a terminal or a service sends it to the server as well, which may go
 // on for a while.
-func askedToEnd(exit *exec.ExitError) bool {
+func terminated(exit *exec.ExitError) bool {
 	status, ok := exit.Sys().(syscall.WaitStatus)
 	if !ok || !status.Signaled() {
 		return false
@@ -105,9 +105,9 @@ func askedToEnd(exit *exec.ExitError) bool {
 	return slices.Contains([]syscall.Signal{syscall.SIGHUP, syscall.SIGINT, syscall.SIGTERM}, status.Signal())
 }
 
-// adopt moves what was compiled apart into the cache.
-func (e *Engine) adopt(dir string) error {
-	files, err := cached(dir)
+// moveToCache moves what was compiled apart into the cache.
+func (e *Engine) moveToCache(dir string) error {
+	files, err := cachedFiles(dir)
 	if err != nil {
 		return err
 	}
@@ -123,11 +123,11 @@ func (e *Engine) adopt(dir string) error {
 			return fmt.Errorf("keep a compiled module: %w", err)
 		}
 	}
-	return sealNew(e.dir)
+	return sealNewFiles(e.dir)
 }
 
-// removeApart removes what processes left that ended with their server.
-func removeApart(dir string) error {
+// removeSubprocessDirs removes what processes left that ended with their server.
+func removeSubprocessDirs(dir string) error {
 	left, err := glob(dir, "apart-*")
 	if err != nil {
 		return fmt.Errorf("look for compilations that broke off: %w", err)
@@ -140,19 +140,19 @@ func removeApart(dir string) error {
 	return nil
 }
 
-// CompileApart is all that the process does which Options.Compiler starts: args
+// CompileInSubprocess is all that the process does which Options.Compiler starts: args
 // are the last two of its command line. It compiles the module that it reads,
 // within bounds of its own, and gives the process its exit code.
-func CompileApart(ctx context.Context, args []string, wasm io.Reader, say io.Writer) (exit int) {
+func CompileInSubprocess(ctx context.Context, args []string, wasm io.Reader, stderr io.Writer) (exit int) {
 	err := compileInto(ctx, args, wasm)
 	if err == nil {
 		return 0
 	}
 	if r, ok := errors.AsType[*Refusal](err); ok {
-		_ = json.NewEncoder(say).Encode(r) // if it fails, the server says that there was none
+		_ = json.NewEncoder(stderr).Encode(r) // if it fails, the server says that there was none
 		return exitRefused
 	}
-	fmt.Fprintln(say, err)
+	fmt.Fprintln(stderr, err)
 	if errors.Is(err, syscall.ENOMEM) {
 		return exitNoMemory
 	}
@@ -172,7 +172,7 @@ func compileInto(ctx context.Context, args []string, wasm io.Reader) error {
 		return err
 	}
 	go func() { // without the server nobody needs the result
-		_, _ = io.Copy(io.Discard, os.NewFile(lifelineFD, "the server"))
+		_, _ = io.Copy(io.Discard, os.NewFile(serverPipeFD, "the server"))
 		os.Exit(exitFault)
 	}()
 	binary, err := io.ReadAll(io.LimitReader(wasm, defaultModule+1))
@@ -195,7 +195,7 @@ func compileInto(ctx context.Context, args []string, wasm io.Reader) error {
 // before its stacks.
 type firstBytes struct{ b bytes.Buffer }
 
-const mostSaid = 4 << 10 // bytes
+const maxStderr = 4 << 10 // bytes
 
 // refusal is what the process said of the module.
 func (w *firstBytes) refusal() error {
@@ -209,7 +209,7 @@ func (w *firstBytes) refusal() error {
 
 // Write implements io.Writer.
 func (w *firstBytes) Write(p []byte) (int, error) {
-	w.b.Write(p[:min(len(p), mostSaid-w.b.Len())])
+	w.b.Write(p[:min(len(p), maxStderr-w.b.Len())])
 	return len(p), nil
 }
 

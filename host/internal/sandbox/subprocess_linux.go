@@ -12,11 +12,11 @@ import (
 // limitProcess bounds what this process may have more of, in bytes, and has the
 // system end it before others when memory is short.
 func limitProcess(more int64) error {
-	has, err := dataBytes()
+	used, err := dataBytes()
 	if err != nil {
 		return err
 	}
-	most := uint64(has + more)
+	most := uint64(used + more)
 	for resource, limit := range map[int]uint64{unix.RLIMIT_DATA: most, unix.RLIMIT_CORE: 0} {
 		if err := unix.Setrlimit(resource, &unix.Rlimit{Cur: limit, Max: limit}); err != nil {
 			return fmt.Errorf("bound this process: %w", err)

@@ -69,22 +69,22 @@ func typesOf(short string) string {
 // the arguments are.
 func (f *hostFunction) call(ctx context.Context, mod api.Module, stack []uint64) {
 	r := runOf(ctx)
-	r.goOn()
+	r.checkRunning()
 	r.calls++
 	var code int32
 	switch {
-	case f.When&r.phase == 0, r.deal != nil && f.When&abi.InShard == 0: // a strategy also starts as one
+	case f.When&r.phase == 0, r.assignment != nil && f.When&abi.InShard == 0: // a strategy also starts as one
 		code = abi.ErrWrongPhase
 	case !r.granted(f.Grant):
 		code = abi.ErrDenied
-		r.explain("the job is not granted what the guest asks for", slog.String("function", f.name), slog.String("grant", string(f.Grant)))
+		r.logRefusal("the job is not granted what the guest asks for", slog.String("function", f.name), slog.String("grant", string(f.Grant)))
 	default:
 		f.body(ctx, r, mod.Memory(), stack)
 		return
 	}
 	switch f.Results {
 	case "i":
-		answer(stack, code)
+		setResult(stack, code)
 	case "I":
 		stack[0] = api.EncodeI64(int64(code))
 	}
@@ -110,8 +110,8 @@ func (r *run) granted(g abi.Grant) bool {
 	return false
 }
 
-// offerABI puts the host functions into a runtime.
-func offerABI(ctx context.Context, rt wazero.Runtime) error {
+// exportABI puts the host functions into a runtime.
+func exportABI(ctx context.Context, rt wazero.Runtime) error {
 	b := rt.NewHostModuleBuilder(abi.Module)
 	for _, f := range hostFunctions() {
 		if f.body == nil {

@@ -1,10 +1,10 @@
 package sandbox
 
-// search finds many texts in one pass (Aho and Corasick). The time it takes
+// textSearch finds many texts in one pass (Aho and Corasick). The time it takes
 // grows with the text that is searched, whatever a guest writes. Nodes are a tree of
 // prefixes with lists of children: a row for each of 256 bytes would need a
 // hundred times the memory of the texts.
-type search struct {
+type textSearch struct {
 	nodes []searchNode
 	roots [256]int32 // children of the root, which most bytes of most texts ask for
 	texts []needle
@@ -26,13 +26,13 @@ type searchNode struct {
 	b           byte
 }
 
-func newSearch() *search { return &search{nodes: []searchNode{{text: -1}}} }
+func newTextSearch() *textSearch { return &textSearch{nodes: []searchNode{{text: -1}}} }
 
 // add is called before link.
-func (s *search) add(text string, left, right bool) {
+func (s *textSearch) add(text string, left, right bool) {
 	at := int32(0)
 	for i := range len(text) {
-		to := s.step(at, text[i])
+		to := s.child(at, text[i])
 		if to == 0 {
 			to = int32(len(s.nodes))
 			s.nodes = append(s.nodes, searchNode{b: text[i], text: -1, next: s.nodes[at].child})
@@ -54,8 +54,8 @@ func (s *search) add(text string, left, right bool) {
 	s.texts = append(s.texts, needle{len(text), left, right})
 }
 
-// step is the child of a node for a byte; 0: there is none.
-func (s *search) step(at int32, b byte) int32 {
+// child is the child of a node for a byte; 0: there is none.
+func (s *textSearch) child(at int32, b byte) int32 {
 	if at == 0 {
 		return s.roots[b]
 	}
@@ -67,14 +67,14 @@ func (s *search) step(at int32, b byte) int32 {
 }
 
 // link computes where a search goes on when a prefix does not continue.
-func (s *search) link() {
+func (s *textSearch) link() {
 	queue := []int32{0}
 	for len(queue) > 0 {
 		at := queue[0]
 		queue = queue[1:]
 		for c := s.nodes[at].child; c != 0; c = s.nodes[c].next {
 			if at != 0 {
-				s.nodes[c].fail = s.follow(s.nodes[at].fail, s.nodes[c].b)
+				s.nodes[c].fail = s.nextState(s.nodes[at].fail, s.nodes[c].b)
 			}
 			s.nodes[c].end = s.nodes[s.nodes[c].fail].end
 			if s.nodes[c].text >= 0 {
@@ -85,10 +85,10 @@ func (s *search) link() {
 	}
 }
 
-// follow is the longest prefix that ends with a byte after the prefix at.
-func (s *search) follow(at int32, b byte) int32 {
+// nextState is the longest prefix that ends with a byte after the prefix at.
+func (s *textSearch) nextState(at int32, b byte) int32 {
 	for {
-		if to := s.step(at, b); to != 0 || at == 0 {
+		if to := s.child(at, b); to != 0 || at == 0 {
 			return to
 		}
 		at = s.nodes[at].fail
@@ -97,7 +97,7 @@ func (s *search) follow(at int32, b byte) int32 {
 
 // longest is the longest text that ends at a prefix: it covers the others that
 // do.
-func (s *search) longest(at int32) *needle {
+func (s *textSearch) longest(at int32) *needle {
 	end := s.nodes[at].end
 	if end == 0 {
 		return nil

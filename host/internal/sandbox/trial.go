@@ -30,10 +30,10 @@ import (
 type trialStage string
 
 const (
-	trialNone    trialStage = ""        // nothing is known against the module
-	trialServer  trialStage = "server"  // begun in the process of the server
-	trialApart   trialStage = "apart"   // begun in a process of its own
-	trialRefused trialStage = "refused" // that process died
+	trialNone       trialStage = ""        // nothing is known against the module
+	trialServer     trialStage = "server"  // begun in the process of the server
+	trialSubprocess trialStage = "apart"   // begun in a process of its own
+	trialRefused    trialStage = "refused" // that process died
 )
 
 // maxTrials is how often a module is compiled apart while the server itself dies
@@ -101,17 +101,17 @@ func versions() (host, engine string) {
 
 func (t trials) file(digest string) string { return filepath.Join(t.dir, digest+".json") }
 
-// read gives what is known of a module under this setup.
-func (t trials) read(digest string) (trial, error) {
-	of, err := t.readAny(digest)
+// readTrial gives what is known of a module under this setup.
+func (t trials) readTrial(digest string) (trial, error) {
+	of, err := t.readAnyTrial(digest)
 	if of.Setup != t.setup {
 		return trial{}, err
 	}
 	return of, err
 }
 
-// readAny gives what is known of a module, under whatever setup.
-func (t trials) readAny(digest string) (of trial, err error) {
+// readAnyTrial gives what is known of a module, under whatever setup.
+func (t trials) readAnyTrial(digest string) (of trial, err error) {
 	if t.dir == "" {
 		return trial{}, nil
 	}
@@ -129,8 +129,8 @@ func (t trials) readAny(digest string) (of trial, err error) {
 	return of, nil
 }
 
-// write notes the stage of a module.
-func (t trials) write(digest string, of trial) error {
+// writeTrial notes the stage of a module.
+func (t trials) writeTrial(digest string, of trial) error {
 	if t.dir == "" {
 		return nil
 	}
@@ -145,8 +145,8 @@ func (t trials) write(digest string, of trial) error {
 	return nil
 }
 
-// forget removes what is known of a module.
-func (t trials) forget(digest string) error {
+// forgetTrial removes what is known of a module.
+func (t trials) forgetTrial(digest string) error {
 	if t.dir == "" {
 		return nil
 	}
@@ -156,26 +156,26 @@ func (t trials) forget(digest string) error {
 	return nil
 }
 
-// restore notes that a compilation apart has come to nothing, and what was known
+// restoreTrial notes that a compilation apart has come to nothing, and what was known
 // before it still holds.
-func (t trials) restore(digest string, before trial) error {
+func (t trials) restoreTrial(digest string, before trial) error {
 	if before.Stage == trialNone {
-		return t.forget(digest)
+		return t.forgetTrial(digest)
 	}
-	return t.write(digest, trial{Stage: trialServer, Ends: before.Ends})
+	return t.writeTrial(digest, trial{Stage: trialServer, Ends: before.Ends})
 }
 
-// next is the stage in which a module is to be compiled, after what was left of
+// nextTrial is the stage in which a module is to be compiled, after what was left of
 // earlier tries.
-func (of trial) next() trial {
+func (of trial) nextTrial() trial {
 	switch of.Stage {
 	case trialNone:
 		return trial{Stage: trialServer}
 	case trialServer:
-		return trial{Stage: trialApart, Ends: of.Ends}
-	case trialApart:
+		return trial{Stage: trialSubprocess, Ends: of.Ends}
+	case trialSubprocess:
 		if of.Ends++; of.Ends < maxTrials {
-			return trial{Stage: trialApart, Ends: of.Ends}
+			return trial{Stage: trialSubprocess, Ends: of.Ends}
 		}
 		return trial{Stage: trialRefused, Why: "the server died " + strconv.Itoa(of.Ends) + " times while the module was compiled in a process of its own"}
 	case trialRefused:
@@ -183,19 +183,19 @@ func (of trial) next() trial {
 	return of
 }
 
-// tryOut compiles a module, whose metered code is out, in the stage that comes
+// compileTracked compiles a module, whose metered code is out, in the stage that comes
 // after what is known of it. cost is the memory that compiling takes.
-func (e *Engine) tryOut(ctx context.Context, digest string, binary, out []byte, cost uint64) (code wazero.CompiledModule, err error) {
-	before, err := e.trials.read(digest)
+func (e *Engine) compileTracked(ctx context.Context, digest string, binary, out []byte, cost uint64) (code wazero.CompiledModule, err error) {
+	before, err := e.trials.readTrial(digest)
 	if err != nil {
 		return nil, err
 	}
-	now := before.next()
-	doubtful := e.queue.doubtful(cost)
+	now := before.nextTrial()
+	doubtful := e.queue.mayNotFit(cost)
 	if doubtful && now.Stage == trialServer {
-		now.Stage = trialApart
+		now.Stage = trialSubprocess
 	}
-	switch err := e.trials.write(digest, now); {
+	switch err := e.trials.writeTrial(digest, now); {
 	case err == nil:
 	case now.Stage == trialServer && cost <= e.queue.small:
 		e.log.Warn("compiled without a note on disk that it was begun", slog.String("digest", digest), slog.Any("err", err))
@@ -203,22 +203,22 @@ func (e *Engine) tryOut(ctx context.Context, digest string, binary, out []byte, 
 		// Without the note it could end each start of the server.
 		return nil, err
 	}
-	if now.Stage == trialApart {
+	if now.Stage == trialSubprocess {
 		if before.Stage != trialNone {
 			e.log.Warn("the server ended while it compiled a module; a process of its own compiles that now", "digest", digest)
 		}
 		var died *diedError
-		switch err := e.compileApart(ctx, binary); {
+		switch err := e.compileInSubprocess(ctx, binary); {
 		case errors.As(err, &died):
 			now = trial{Stage: trialRefused, Why: "compiling the module ended the server, and then " + died.Error()}
 			if before.Stage == trialNone {
 				now.Why = e.queue.tooBig(cost).Problem + ", and " + died.Error()
 			}
-			if err := e.trials.write(digest, now); err != nil {
+			if err := e.trials.writeTrial(digest, now); err != nil {
 				return nil, err
 			}
 		case err != nil: // of no fault of the module
-			return nil, errors.Join(err, e.trials.restore(digest, before))
+			return nil, errors.Join(err, e.trials.restoreTrial(digest, before))
 		}
 	}
 	if now.Stage == trialRefused {
@@ -231,7 +231,7 @@ func (e *Engine) tryOut(ctx context.Context, digest string, binary, out []byte, 
 		return nil, now.refusal()
 	}
 	code, err = e.compile(out)
-	return code, errors.Join(err, e.trials.forget(digest))
+	return code, errors.Join(err, e.trials.forgetTrial(digest))
 }
 
 // refusal is the error for a module whose compilation has died.
@@ -245,7 +245,7 @@ func (of trial) refusal() *Refusal {
 
 // RetryModule has the server whose cache is in a directory try a module again
 // that it refuses because compiling it ended processes.
-func RetryModule(cacheDir, digest string) error { return trialsOf(cacheDir, 0).forget(digest) }
+func RetryModule(cacheDir, digest string) error { return trialsOf(cacheDir, 0).forgetTrial(digest) }
 
 // RefusedModules are the modules, by digest, that the server whose cache is in a
 // directory refuses because compiling them ended processes, each with the reason.
@@ -258,7 +258,7 @@ func RefusedModules(cacheDir string) (map[string]string, error) {
 	refused := map[string]string{}
 	for _, f := range files {
 		digest := strings.TrimSuffix(filepath.Base(f), ".json")
-		of, err := t.readAny(digest)
+		of, err := t.readAnyTrial(digest)
 		if err != nil {
 			return nil, err
 		}

@@ -48,14 +48,14 @@ func dyingCompiler() []string { return []string{"/bin/sh", "-c", "kill -9 $$"} }
 func killedWhile(t *testing.T, dir string, binary []byte, of trial) {
 	t.Helper()
 	e := serverEngine(t, dir, nil, nil)
-	if err := e.trials.write(digestOf(binary), of); err != nil {
+	if err := e.trials.writeTrial(digestOf(binary), of); err != nil {
 		t.Fatal(err)
 	}
 }
 
 func stageOf(t *testing.T, e *Engine, binary []byte) trialStage {
 	t.Helper()
-	of, err := e.trials.read(digestOf(binary))
+	of, err := e.trials.readTrial(digestOf(binary))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -63,18 +63,18 @@ func stageOf(t *testing.T, e *Engine, binary []byte) trialStage {
 }
 
 // A server that is killed while it compiles an innocent module bans nothing.
-func TestAnInnocentModuleIsCompiledApart(t *testing.T) {
+func TestAnInnocentModuleIsCompiledInASubprocess(t *testing.T) {
 	t.Parallel()
 	dir, binary := t.TempDir(), (&builder{}).job(i32(3))
-	for _, left := range []trial{{Stage: trialServer}, {Stage: trialApart}, {Stage: trialApart, Ends: maxTrials - 2}} {
+	for _, left := range []trial{{Stage: trialServer}, {Stage: trialSubprocess}, {Stage: trialSubprocess, Ends: maxTrials - 2}} {
 		killedWhile(t, dir, binary, left)
 		e := serverEngine(t, dir, soundCompiler(t), func(_, why string) { t.Error(why) })
 		expect(t, e.Run(t.Context(), load(t, e, binary), job.Call{}), job.Nothing, "")
 		if s := stageOf(t, e, binary); s != trialNone {
 			t.Errorf("after %v the stage is %q", left, s)
 		}
-		files, err := cached(dir)
-		if err != nil || len(files) != 2 || !sealed(strings.TrimSuffix(files[0], sealSuffix), cacheKey(dir)) {
+		files, err := cachedFiles(dir)
+		if err != nil || len(files) != 2 || !hasValidSeal(strings.TrimSuffix(files[0], sealSuffix), cacheKey(dir)) {
 			t.Errorf("what was compiled apart is not in the cache: %v, %v", files, err)
 		}
 		if left, err := filepath.Glob(filepath.Join(dir, "apart-*")); err != nil || len(left) > 0 {
@@ -92,17 +92,17 @@ func TestAModuleThatEndsItsCompilerIsRefused(t *testing.T) {
 	t.Parallel()
 	dir, binary := t.TempDir(), (&builder{}).job(i32(3))
 	killedWhile(t, dir, binary, trial{Stage: trialServer})
-	told := make(chan string, 10)
-	tell := func(digest, _ string) { told <- digest }
+	refused := make(chan string, 10)
+	onRefused := func(digest, _ string) { refused <- digest }
 	for range 2 {
-		_, err := serverEngine(t, dir, dyingCompiler(), tell).Load(t.Context(), binary)
+		_, err := serverEngine(t, dir, dyingCompiler(), onRefused).Load(t.Context(), binary)
 		wantRefusal(t, err, CompileDied, "killed")
 	}
-	if len(told) != 1 || <-told != digestOf(binary) {
-		t.Error("it is not told exactly once")
+	if len(refused) != 1 || <-refused != digestOf(binary) {
+		t.Error("the refusal is not reported exactly once")
 	}
 	// Another one is compiled as ever.
-	e := serverEngine(t, dir, dyingCompiler(), tell)
+	e := serverEngine(t, dir, dyingCompiler(), onRefused)
 	load(t, e, (&builder{}).job(i32(4)))
 	if err := RetryModule(dir, digestOf(binary)); err != nil {
 		t.Fatal(err)
@@ -115,7 +115,7 @@ func TestAModuleThatEndsItsCompilerIsRefused(t *testing.T) {
 func TestAModuleThatEndsEveryProcessIsRefused(t *testing.T) {
 	t.Parallel()
 	dir, binary := t.TempDir(), (&builder{}).job(i32(3))
-	killedWhile(t, dir, binary, trial{Stage: trialApart, Ends: maxTrials - 1})
+	killedWhile(t, dir, binary, trial{Stage: trialSubprocess, Ends: maxTrials - 1})
 	_, err := serverEngine(t, dir, soundCompiler(t), nil).Load(t.Context(), binary)
 	wantRefusal(t, err, CompileDied, "3 times")
 }
@@ -131,7 +131,7 @@ func TestAnotherSetupTriesAgain(t *testing.T) {
 		e := serverEngine(t, dir, dyingCompiler(), nil)
 		of := e.trials
 		change(&of.setup)
-		if err := of.write(digestOf(binary), trial{Stage: trialRefused, Why: "x"}); err != nil {
+		if err := of.writeTrial(digestOf(binary), trial{Stage: trialRefused, Why: "x"}); err != nil {
 			t.Fatal(err)
 		}
 		if m, err := e.Load(t.Context(), binary); err != nil {
@@ -175,7 +175,7 @@ func TestAnEndInOrderIsNoDeath(t *testing.T) {
 	if err := e.Close(); err != nil {
 		t.Error(err)
 	}
-	if of, err := e.trials.read(digestOf(binary)); err != nil || of.Stage != trialServer || of.Ends != 1 {
+	if of, err := e.trials.readTrial(digestOf(binary)); err != nil || of.Stage != trialServer || of.Ends != 1 {
 		t.Errorf("%+v, %v", of, err)
 	}
 	e = serverEngine(t, dir, []string{"/bin/sh", "-c", "echo the disk is full >&2; exit 3"}, nil)
@@ -219,7 +219,7 @@ func TestADoubtThatIsNotSettledLeavesNoNote(t *testing.T) {
 
 // What the engine does not take, it does not take apart either, and is asked once:
 // a job may want the module each second.
-func TestAModuleThatIsRefusedApartIsRefused(t *testing.T) {
+func TestAModuleThatASubprocessRefusesIsRefused(t *testing.T) {
 	t.Parallel()
 	dir, binary := t.TempDir(), (&builder{}).job(i64(3)) // of another type than the result
 	killedWhile(t, dir, binary, trial{Stage: trialServer})
@@ -237,12 +237,12 @@ func TestTheCompilerIsBounded(t *testing.T) {
 	dir, binary := t.TempDir(), hungryToCompile()
 	killedWhile(t, dir, binary, trial{Stage: trialServer})
 	e := serverEngine(t, dir, soundCompiler(t), nil)
-	if err := e.compileApart(t.Context(), binary); err != nil {
+	if err := e.compileInSubprocess(t.Context(), binary); err != nil {
 		t.Errorf("with enough memory: %v", err)
 	}
 	e.queue = newCompileQueue(20 << 20)
 	var died *diedError
-	if err := e.compileApart(t.Context(), binary); !errors.As(err, &died) {
+	if err := e.compileInSubprocess(t.Context(), binary); !errors.As(err, &died) {
 		t.Errorf("with too little: %v", err)
 	}
 }

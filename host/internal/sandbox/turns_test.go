@@ -29,11 +29,11 @@ func TestBudgetPassesForASecond(t *testing.T) {
 		behind := taking(b, late, 1)
 		wantWaiting(t, behind)
 		wantDecided(t, taking(b, grows, 1), nil) // who has memory goes on, or it would never end
-		b.give(6)
-		b.leave(one)
+		b.returnMemory(6)
+		b.endRun(one)
 		wantWaiting(t, behind) // it fits, but the room is kept
-		b.give(2)
-		b.leave(passes)
+		b.returnMemory(2)
+		b.endRun(passes)
 		wantDecided(t, waits, nil)
 		wantDecided(t, behind, nil)
 	})
@@ -54,18 +54,18 @@ func TestBudgetUnlocksWhoFits(t *testing.T) {
 		comes := taking(b, someRun(t.Context()), 1)
 		wantWaiting(t, comes) // the room is kept for the one that grows
 		wantWaiting(t, waits)
-		b.give(3)
-		b.leave(two)
+		b.returnMemory(3)
+		b.endRun(two)
 		wantDecided(t, waits, nil)
-		b.give(10)
-		b.leave(one)
+		b.returnMemory(10)
+		b.endRun(one)
 		wantDecided(t, comes, nil)
 	})
 }
 
 // A job of 512 MiB begins within two seconds beside jobs of 8 MiB that come
 // and go without end.
-func TestBudgetServesALargeJobBesideSmallOnes(t *testing.T) {
+func TestBudgetServesALargeJobAmongSmallOnes(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		const mib = 1 << 20
@@ -76,27 +76,27 @@ func TestBudgetServesALargeJobBesideSmallOnes(t *testing.T) {
 			all.Go(func() {
 				for time.Sleep(time.Duration(k) * 9 * time.Millisecond); ctx.Err() == nil; {
 					small := runOfJob(t.Context(), fmt.Sprint("small ", k))
-					if err := b.take(small, 8*mib); err != nil {
+					if err := b.takeMemory(small, 8*mib); err != nil {
 						t.Error(err)
 						return
 					}
 					time.Sleep(700 * time.Millisecond)
-					b.give(8 * mib)
-					b.leave(small)
+					b.returnMemory(8 * mib)
+					b.endRun(small)
 				}
 			})
 		}
 		time.Sleep(3 * time.Second)
 		asked := time.Now()
 		r := runOfJob(t.Context(), "large")
-		if err := b.take(r, 512*mib); err != nil {
+		if err := b.takeMemory(r, 512*mib); err != nil {
 			t.Error(err)
 		}
 		if waited := time.Since(asked); waited == 0 || waited > 2*time.Second {
 			t.Errorf("it waited %s", waited)
 		}
-		b.give(512 * mib)
-		b.leave(r)
+		b.returnMemory(512 * mib)
+		b.endRun(r)
 		cancel()
 		all.Wait()
 	})
@@ -105,7 +105,7 @@ func TestBudgetServesALargeJobBesideSmallOnes(t *testing.T) {
 // A large claim for which there will be no room, as others hold it for ever, does
 // not stop everybody: not for long, not again and again, and not by giving up and
 // coming back.
-func TestBudgetIsOpenBesideAClaimInVain(t *testing.T) {
+func TestBudgetServesOthersAfterAFailedReservation(t *testing.T) {
 	t.Parallel()
 	for name, lasts := range map[string]time.Duration{"waits": time.Hour, "comes again": 4 * time.Second} {
 		t.Run(name, func(t *testing.T) {
@@ -120,7 +120,7 @@ func TestBudgetIsOpenBesideAClaimInVain(t *testing.T) {
 					all.Go(func() {
 						for ctx.Err() == nil {
 							within, cancel := context.WithTimeout(ctx, lasts)
-							if err := b.take(runOfJob(within, "large"), 9); err == nil {
+							if err := b.takeMemory(runOfJob(within, "large"), 9); err == nil {
 								t.Error("there was room")
 							}
 							cancel()
@@ -130,15 +130,15 @@ func TestBudgetIsOpenBesideAClaimInVain(t *testing.T) {
 				var waited, most time.Duration
 				for begin := time.Now(); time.Since(begin) < 50*time.Minute; time.Sleep(time.Second) {
 					r, asked := runOfJob(t.Context(), "neighbour"), time.Now()
-					if err := b.take(r, 1); err != nil {
+					if err := b.takeMemory(r, 1); err != nil {
 						t.Fatal(err)
 					}
 					waited += time.Since(asked)
 					most = max(most, time.Since(asked))
-					b.give(1)
-					b.leave(r)
+					b.returnMemory(1)
+					b.endRun(r)
 				}
-				if most > keeping || waited > 50*time.Minute/20 {
+				if most > reserveTime || waited > 50*time.Minute/20 {
 					t.Errorf("a neighbour waited up to %s, %s in all", most, waited)
 				}
 				end()
@@ -158,7 +158,7 @@ func TestBudgetLeavesAQuarterToFirstGuests(t *testing.T) {
 		var all sync.WaitGroup
 		for range 20 {
 			all.Go(func() {
-				if b.take(runOfJob(ctx, "sleeper"), 4) == nil {
+				if b.takeMemory(runOfJob(ctx, "sleeper"), 4) == nil {
 					<-ctx.Done()
 				}
 			})
@@ -169,11 +169,11 @@ func TestBudgetLeavesAQuarterToFirstGuests(t *testing.T) {
 			wantDecided(t, taking(b, r, 3), nil)
 			wantDecided(t, taking(b, r, 1), nil) // its only guest may grow, too
 			second := runOfJob(t.Context(), "neighbour")
-			if b.try(second, 1) {
+			if b.tryTakeMemory(second, 1) {
 				t.Error("a further guest got some of the quarter")
 			}
-			b.give(4)
-			b.leave(r)
+			b.returnMemory(4)
+			b.endRun(r)
 			time.Sleep(300 * time.Millisecond)
 		}
 		end()
@@ -188,8 +188,8 @@ func TestBudgetLeavesAQuarterToFirstGuests(t *testing.T) {
 		grows := taking(b, two, 2)
 		wantWaiting(t, grows)
 		wantDecided(t, taking(b, someRun(t.Context()), 5), nil)
-		b.give(6)
-		b.leave(one)
+		b.returnMemory(6)
+		b.endRun(one)
 		wantDecided(t, grows, nil)
 	})
 }
@@ -208,12 +208,12 @@ func TestBudgetKeepsRoomForOneThatBecomesFirst(t *testing.T) {
 		time.Sleep(time.Minute)
 		small := someRun(t.Context())
 		wantDecided(t, taking(b, small, 5), nil)
-		b.give(1)
-		b.leave(neighbour)
-		time.Sleep(patience)
+		b.returnMemory(1)
+		b.endRun(neighbour)
+		time.Sleep(overtakeTime)
 		wantWaiting(t, taking(b, someRun(t.Context()), 1)) // the room is kept
-		b.give(5)
-		b.leave(small)
+		b.returnMemory(5)
+		b.endRun(small)
 		wantDecided(t, waits, nil)
 	})
 }
@@ -232,14 +232,14 @@ func TestBudgetTakesTurnsBetweenJobs(t *testing.T) {
 			for k := range n {
 				all.Go(func() {
 					r := runOfJob(t.Context(), name)
-					if err := b.take(r, 10); err != nil {
+					if err := b.takeMemory(r, 10); err != nil {
 						t.Error(err)
 					}
 					mu.Lock()
 					order = append(order, fmt.Sprint(name, k))
 					mu.Unlock()
-					b.give(10)
-					b.leave(r)
+					b.returnMemory(10)
+					b.endRun(r)
 				})
 				synctest.Wait()
 				time.Sleep(time.Millisecond)
@@ -248,8 +248,8 @@ func TestBudgetTakesTurnsBetweenJobs(t *testing.T) {
 		come("many", 200)
 		come("few", 2)
 		come("one", 1)
-		b.give(10)
-		b.leave(first)
+		b.returnMemory(10)
+		b.endRun(first)
 		all.Wait()
 		if want := []string{"many0", "few0", "one0", "many1", "few1", "many2", "many3"}; !slices.Equal(order[:len(want)], want) {
 			t.Errorf("the order is %q, want %q", order[:len(want)], want)
@@ -267,11 +267,11 @@ type wait struct {
 	inVain     bool // room was kept before its end, and nothing came of it
 }
 
-// inVain tells whether room was kept in vain.
-func (b *budget) inVain() bool {
+// reservationFailed tells whether room was kept in vain.
+func (b *budget) reservationFailed() bool {
 	b.mu.Lock()
 	defer b.mu.Unlock()
-	return b.growing.ofFirst.vain+b.growing.ofFurther.vain+b.coming.ofFirst.vain+b.coming.ofFurther.vain > 0
+	return b.growing.forOnlyGuests.failures+b.growing.forFurtherGuests.failures+b.starting.forOnlyGuests.failures+b.starting.forFurtherGuests.failures > 0
 }
 
 // Whatever comes and goes: no more is given than there is, everybody goes on in
@@ -288,28 +288,28 @@ func TestBudgetKeepsItsPromises(t *testing.T) {
 			check := func() {
 				b.mu.Lock()
 				defer b.mu.Unlock()
-				if b.used > b.most {
-					t.Errorf("seed %d: %d of %d used", seed, b.used, b.most)
+				if b.used > b.limit {
+					t.Errorf("seed %d: %d of %d used", seed, b.used, b.limit)
 				}
 			}
 			// take notes how long it waited.
 			take := func(r *run, need uint64, grows bool) bool {
 				from := time.Now()
-				err := b.take(r, need)
+				err := b.takeMemory(r, need)
 				check()
 				mu.Lock()
 				defer mu.Unlock()
-				waits = append(waits, wait{from, time.Now(), grows, err == nil, b.inVain()})
+				waits = append(waits, wait{from, time.Now(), grows, err == nil, b.reservationFailed()})
 				return err == nil
 			}
 			var all sync.WaitGroup
 			for k := range 60 {
 				begin := time.Duration(random.IntN(5000)) * time.Millisecond
-				need := 1 + random.Uint64N(1+random.Uint64N(b.most))
+				need := 1 + random.Uint64N(1+random.Uint64N(b.limit))
 				lasts := time.Duration(random.IntN(900)) * time.Millisecond
 				more := make([]uint64, random.IntN(3))
 				for i := range more {
-					more[i] = random.Uint64N(max(b.most/4, 2))
+					more[i] = random.Uint64N(max(b.limit/4, 2))
 				}
 				impatient := random.IntN(5) == 0
 				all.Go(func() {
@@ -332,13 +332,13 @@ func TestBudgetKeepsItsPromises(t *testing.T) {
 						}
 					}
 					time.Sleep(lasts)
-					b.give(had)
-					b.leave(r)
+					b.returnMemory(had)
+					b.endRun(r)
 				})
 			}
 			all.Wait() // a wake-up that is lost ends the test
-			if b.used != 0 || b.busy != 0 || b.wanted() {
-				t.Errorf("seed %d: %d used, %d busy", seed, b.used, b.busy)
+			if b.used != 0 || b.active != 0 || b.hasClaims() {
+				t.Errorf("seed %d: %d used, %d busy", seed, b.used, b.active)
 			}
 			for _, y := range waits {
 				for _, x := range waits {

@@ -11,13 +11,13 @@ import (
 	"github.com/tetratelabs/wazero/api"
 )
 
-const maxSought = 200 // bytes of a path
+const maxUngrantedPath = 200 // bytes of a path
 
 // noDirectory is what guests in Go ask for a path that no granted directory fits.
 const noDirectory = 1<<32 - 1
 
-// noting is a function of WASI that keeps such a path.
-func noting(name string, do api.GoModuleFunction, bounds []wasiBound) api.GoModuleFunction {
+// recordPath is a function of WASI that keeps such a path.
+func recordPath(name string, do api.GoModuleFunction, bounds []wasiBound) api.GoModuleFunction {
 	if !strings.HasPrefix(name, "path_") || name == "path_symlink" {
 		return do
 	}
@@ -25,16 +25,16 @@ func noting(name string, do api.GoModuleFunction, bounds []wasiBound) api.GoModu
 	return api.GoModuleFunc(func(ctx context.Context, mod api.Module, stack []uint64) {
 		dir, address, length := u32(stack[0]), u32(stack[at-1]), u32(stack[at])
 		do.Call(ctx, mod, stack)
-		if r := runOf(ctx); dir == noDirectory && r.sought == "" {
-			text, _ := mod.Memory().Read(address, min(length, maxSought))
-			r.sought = string(text)
+		if r := runOf(ctx); dir == noDirectory && r.ungrantedPath == "" {
+			text, _ := mod.Memory().Read(address, min(length, maxUngrantedPath))
+			r.ungrantedPath = string(text)
 		}
 	})
 }
 
-// incapable is what guests say when no granted directory fits a path: the standard
+// noDirMessage is what guests say when no granted directory fits a path: the standard
 // library of Rust, TinyGo, and the C library of WASI.
-var incapable = regexp.MustCompile(`pre-opened file descriptor through which "([^"]+)"|(/\S+): errno 76\b|Capabilities insufficient`)
+var noDirMessage = regexp.MustCompile(`pre-opened file descriptor through which "([^"]+)"|(/\S+): errno 76\b|Capabilities insufficient`)
 
 // ungranted is the line about a directory that the guest of a failed run wanted and
 // was not granted, or "". text is what the guest said. The C library of WASI, which
@@ -42,8 +42,8 @@ var incapable = regexp.MustCompile(`pre-opened file descriptor through which "([
 // nothing if none fits: then all there is to go by is that the module can open
 // files, and may open none.
 func (r *run) ungranted(text string) string {
-	wanted := r.sought
-	found := incapable.FindStringSubmatch(text)
+	wanted := r.ungrantedPath
+	found := noDirMessage.FindStringSubmatch(text)
 	if found != nil && wanted == "" {
 		wanted = found[1] + found[2]
 	}
@@ -53,7 +53,7 @@ func (r *run) ungranted(text string) string {
 	top, _, _ := strings.Cut(strings.TrimPrefix(path.Clean("/"+wanted), "/"), "/")
 	switch {
 	case top != "":
-		guest := "/" + shorten(r.journal.secrets.all(top))
+		guest := "/" + shorten(r.log.secrets.hideAll(top))
 		return "\ndirectory " + guest + " is not granted: " + hint(guest)
 	case found != nil:
 		return "\na directory that the guest wanted is not granted: " + hint("/data")

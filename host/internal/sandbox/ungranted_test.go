@@ -10,17 +10,17 @@ import (
 
 // Who opens a file in a directory that was not granted is told so, as far as the
 // host can see that.
-func TestADirectoryThatIsNotGrantedIsTold(t *testing.T) {
+func TestADirectoryThatIsNotGrantedIsReported(t *testing.T) {
 	t.Parallel()
 	const open = valI32 + valI32 + valI32 + valI32 + valI32 + valI64 + valI64 + valI32 + valI32
 	opens := func(b *builder, dir int64) []byte {
-		b.at(0, "data/sub/x")
+		b.putData(0, "data/sub/x")
 		f := b.fromHost(wasiModule, "path_open", open, valI32)
 		return append(append(constants(dir, 0, 0, 10, 0), append(append(i64(0), i64(0)...), constants(0, 64)...)...), append(call(f), opDrop)...)
 	}
 	says := func(b *builder, what string) []byte {
 		f := b.abi(abi.FuncErrorSet)
-		b.at(100, what)
+		b.putData(100, what)
 		return append(invokes(f, 100, int64(len(what))), opDrop)
 	}
 	granted := job.Call{Config: job.Config{Allow: job.Allow{Dirs: []job.Dir{{Host: t.TempDir(), Guest: "/in"}}}}}

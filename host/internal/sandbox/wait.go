@@ -19,7 +19,7 @@ const stopTick = 50 * time.Millisecond
 // 0 if it may go on. A streaming job that is disabled, or whose items are dealt
 // out anew, ends between two batches, so what it does within one goes on.
 func (r *run) stopCode() int32 {
-	switch r.why() {
+	switch r.stopReason() {
 	case job.Continue:
 	case job.StopDeadline:
 		return abi.ErrTimeout
@@ -36,27 +36,27 @@ func (r *run) stopCode() int32 {
 	return 0
 }
 
-// look is how long it is until the run is next to be asked for stopCode; false
+// untilNextCheck is how long it is until the run is next to be asked for stopCode; false
 // if only its context can say that.
-func (r *run) look() (time.Duration, bool) {
+func (r *run) untilNextCheck() (time.Duration, bool) {
 	d, known := time.Duration(0), false
 	if r.facts.call.Why != nil {
 		d, known = stopTick, true
 	}
-	if !r.soft.IsZero() {
+	if !r.deadline.IsZero() {
 		// A clock that is read a little later is past the deadline for sure.
-		if left := max(time.Until(r.soft), 0) + time.Microsecond; !known || left < d {
+		if left := max(time.Until(r.deadline), 0) + time.Microsecond; !known || left < d {
 			d, known = left, true
 		}
 	}
 	return d, known
 }
 
-// heed does something that waits, and cancels it as soon as the run should
+// waitCancellable does something that waits, and cancels it as soon as the run should
 // stop. The context of the run has to cancel it, too.
-func (r *run) heed(cancel context.CancelFunc, do func()) {
-	defer r.away()()
-	d, known := r.look()
+func (r *run) waitCancellable(cancel context.CancelFunc, do func()) {
+	defer r.releaseWorker()()
+	d, known := r.untilNextCheck()
 	if !known {
 		do()
 		return
@@ -76,7 +76,7 @@ func (r *run) heed(cancel context.CancelFunc, do func()) {
 				cancel()
 				return
 			}
-			d, _ := r.look()
+			d, _ := r.untilNextCheck()
 			t.Reset(d)
 		}
 	})
@@ -89,16 +89,16 @@ func (r *run) heed(cancel context.CancelFunc, do func()) {
 // microsecond: without it a guest that sleeps would never come to the end of its
 // fuel. What counts is the time that it asks for, which is the same everywhere.
 func (r *run) chargeWait(wanted time.Duration) {
-	g, balance := &r.gauge, int64(r.in.left.Get())
+	g, balance := &r.fuelGauge, int64(r.in.balance.Get())
 	used := g.tally.SettleBalance(balance - max(wanted.Microseconds(), 0))
 	if g.limit > 0 {
 		if used > g.limit {
-			r.in.left.Set(uint64(g.tally.GrantSlice(0)))
+			r.in.balance.Set(uint64(g.tally.GrantSlice(0)))
 			panic(errFuel)
 		}
 		balance = min(balance, g.limit-used)
 	}
-	r.in.left.Set(uint64(g.tally.GrantSlice(balance)))
+	r.in.balance.Set(uint64(g.tally.GrantSlice(balance)))
 }
 
 // sleepMS waits on the real clock. The fixed clock of the guest, if it has
@@ -111,12 +111,12 @@ func sleepMS(_ context.Context, r *run, _ api.Memory, s []uint64) {
 	if !realClock(r.facts.call) {
 		r.in.clock.sleep(int64(wanted))
 	}
-	answer(s, r.sleep(wanted))
+	setResult(s, r.sleep(wanted))
 }
 
 func (r *run) sleep(wanted time.Duration) int32 {
-	if wanted >= brief && r.stopCode() == 0 { // a guest that should stop may ask a million times
-		defer r.away()()
+	if wanted >= workerGrace && r.stopCode() == 0 { // a guest that should stop may ask a million times
+		defer r.releaseWorker()()
 	}
 	until := time.Now().Add(wanted)
 	for {
@@ -127,7 +127,7 @@ func (r *run) sleep(wanted time.Duration) int32 {
 		if left <= 0 {
 			return 0
 		}
-		if d, known := r.look(); known {
+		if d, known := r.untilNextCheck(); known {
 			left = min(left, d)
 		}
 		t := time.NewTimer(left)

@@ -19,8 +19,8 @@ const (
 // What one call of WASI may ask for. Without bounds it could keep the host
 // busy, and its memory full, in proportion to the memory of the guest.
 const (
-	maxPieces = 1024 // to read into or to write, as operating systems have it
-	maxWaits  = 4096 // subscriptions
+	maxBuffers = 1024 // to read into or to write, as operating systems have it
+	maxWaits   = 4096 // subscriptions
 )
 
 // wasiBound is where such a call says how much it asks for.
@@ -32,7 +32,7 @@ type wasiBound struct {
 
 // wasiBounds are those of each function.
 func wasiBounds() map[string][]wasiBound {
-	pieces := []wasiBound{{2, maxPieces, 0}}
+	pieces := []wasiBound{{2, maxBuffers, 0}}
 	paths := func(params ...int) (all []wasiBound) {
 		for _, p := range params {
 			all = append(all, wasiBound{p, maxPath, errnoNametoolong})
@@ -68,7 +68,7 @@ func compileWASI(ctx context.Context, rt wazero.Runtime) (wazero.CompiledModule,
 		if name == "fd_renumber" {
 			do = api.GoModuleFunc(func(_ context.Context, _ api.Module, stack []uint64) { stack[0] = errnoNotsup })
 		}
-		b.NewFunctionBuilder().WithGoModuleFunction(bounded(noting(name, do, bounds[name]), bounds[name]), f.ParamTypes(), f.ResultTypes()).Export(name)
+		b.NewFunctionBuilder().WithGoModuleFunction(withBounds(recordPath(name, do, bounds[name]), bounds[name]), f.ParamTypes(), f.ResultTypes()).Export(name)
 	}
 	code, err := b.Compile(ctx)
 	if err != nil {
@@ -77,11 +77,11 @@ func compileWASI(ctx context.Context, rt wazero.Runtime) (wazero.CompiledModule,
 	return code, nil
 }
 
-// bounded is a function of WASI that does not begin when the run has ended, nor
+// withBounds is a function of WASI that does not begin when the run has ended, nor
 // with more than it may do.
-func bounded(do api.GoModuleFunction, bounds []wasiBound) api.GoModuleFunc {
+func withBounds(do api.GoModuleFunction, bounds []wasiBound) api.GoModuleFunc {
 	return func(ctx context.Context, mod api.Module, stack []uint64) {
-		runOf(ctx).goOn()
+		runOf(ctx).checkRunning()
 		for _, b := range bounds {
 			switch {
 			case u32(stack[b.param]) <= b.most:

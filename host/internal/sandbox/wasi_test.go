@@ -69,9 +69,9 @@ func TestRandomEndsWithTheRun(t *testing.T) {
 	ctx, cancel := context.WithCancel(t.Context())
 	r := newRun(job.Call{}, &compilation{}, time.Now())
 	r.ctx = ctx
-	d := dice{&instance{r: r}}
-	buf := make([]byte, 3*maxDice)
-	if n, err := d.Read(buf); n != maxDice || err != nil {
+	d := randomSource{&instance{r: r}}
+	buf := make([]byte, 3*maxRandomRead)
+	if n, err := d.Read(buf); n != maxRandomRead || err != nil {
 		t.Errorf("%d, %v", n, err)
 	}
 	cancel()
@@ -112,13 +112,13 @@ func TestWASIBoundsOneCall(t *testing.T) {
 	}
 	// A part of the pieces is an answer, too.
 	var pieces []byte
-	for i := range maxPieces + 1 {
+	for i := range maxBuffers + 1 {
 		pieces = append(pieces, store32(int64(4+8*i), i32(1))...)
 	}
 	b := &builder{}
 	write := b.fromHost(wasiModule, "fd_write", four, valI32)
-	got := b.job(pieces, drop(invokes(write, 1, 0, maxPieces+1, 1<<15)), load32(1<<15))
-	if out := runOnce(t, got, job.Call{}); out.Code != maxPieces {
+	got := b.job(pieces, drop(invokes(write, 1, 0, maxBuffers+1, 1<<15)), load32(1<<15))
+	if out := runOnce(t, got, job.Call{}); out.Code != maxBuffers {
 		t.Errorf("fd_write: %d (%s)", out.Code, out.Error)
 	}
 }
