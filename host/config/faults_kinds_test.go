@@ -125,10 +125,10 @@ func TestFaultsOfKinds(t *testing.T) {
 		}},
 		{"ceiling_of_http", small + "allow.http = ['https://a.org']\n[host.allow]\nhttp = ['https://*/x', 'a.org']\nprivate_hosts = ['10.0.0.1', 'a b', 5, '*.internal']\n", []string{
 			// What the ceiling was meant to be is not known, so nothing is above it.
-			"t.toml:8:9: host.allow.http[0]: every public host is granted by https alone, at its own port, with every path (write \"https://*\", or name hosts)",
+			"t.toml:8:9: host.allow.http[0]: a grant for every public host needs https, the default port and no path (write \"https://*\", or name hosts)",
 			"t.toml:8:24: host.allow.http[1]: it has no scheme (write \"https://host/path\" or \"GET https://host/path\")",
 			"t.toml:9:18: host.allow.private_hosts[0]: a private host is listed by its name (grant an address itself)",
-			`t.toml:9:30: host.allow.private_hosts[1]: the host "a b" has a character that no name has (write the name as a name server knows it, or an address)`,
+			`t.toml:9:30: host.allow.private_hosts[1]: the host "a b" has a character that is invalid in a name (write a DNS name or an address)`,
 			"t.toml:9:37: host.allow.private_hosts[2]: a string is wanted, not a number (write \"5\")",
 		}},
 		{"unknown_secrets", "[host.allow]\nsecrets = ['tokn', 'zzz', 5]\n[host.secrets]\ntoken = 'env:A'\n", []string{

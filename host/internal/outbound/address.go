@@ -2,12 +2,12 @@ package outbound
 
 import "net/netip"
 
-// reserved are the ranges that no host of the public internet has, beside
-// those that netip knows by name.
+// reserved returns the ranges that no public host has, besides those for which
+// netip.Addr has a method.
 func reserved() []netip.Prefix {
 	return []netip.Prefix{
-		netip.PrefixFrom(netip.AddrFrom4([4]byte{0}), 8), // this network
-		carrierGradeNAT(), //
+		netip.PrefixFrom(netip.AddrFrom4([4]byte{0}), 8), // "this network"
+		carrierGradeNAT(), // between a provider and its customers
 		netip.PrefixFrom(netip.AddrFrom4([4]byte{192, 0, 0}), 24),    // protocol assignments
 		netip.PrefixFrom(netip.AddrFrom4([4]byte{192, 0, 2}), 24),    // documentation
 		netip.PrefixFrom(netip.AddrFrom4([4]byte{192, 88, 99}), 24),  // relays of 6to4
@@ -21,7 +21,8 @@ func reserved() []netip.Prefix {
 	}
 }
 
-// carrierGradeNAT is the space between providers and their customers.
+// carrierGradeNAT returns the range that providers use for their customers (RFC
+// 6598).
 func carrierGradeNAT() netip.Prefix { return netip.PrefixFrom(netip.AddrFrom4([4]byte{100, 64}), 10) }
 
 func v6(first ...byte) netip.Addr {
@@ -30,8 +31,8 @@ func v6(first ...byte) netip.Addr {
 	return netip.AddrFrom16(b)
 }
 
-// isPublic says whether an address belongs to the internet at large. An address
-// that carries an IPv4 address to a translator is what that one is.
+// isPublic reports whether an address belongs to the public internet. An address
+// that embeds an IPv4 address (NAT64, 6to4) is public if that one is.
 func isPublic(addr netip.Addr) bool {
 	addr = addr.WithZone("").Unmap()
 	if addr.Is6() {
@@ -41,7 +42,7 @@ func isPublic(addr netip.Addr) bool {
 			return isPublic(netip.AddrFrom4([4]byte(b[12:16])))
 		case netip.PrefixFrom(v6(0x20, 0x02), 16).Contains(addr): // 6to4
 			return isPublic(netip.AddrFrom4([4]byte(b[2:6])))
-		case !netip.PrefixFrom(v6(0x20), 3).Contains(addr): // nothing else is given out
+		case !netip.PrefixFrom(v6(0x20), 3).Contains(addr): // all other ranges are unassigned
 			return false
 		}
 	}
@@ -56,9 +57,8 @@ func isPublic(addr netip.Addr) bool {
 	return true
 }
 
-// isPrivate says whether an address may be meant by the name of a host that
-// the operator calls private. Link-local addresses are not: there the machines
-// of a cloud are told their credentials.
+// isPrivate reports whether a host on the list of private hosts may have this
+// address. Link-local addresses are excluded: clouds serve credentials there.
 func isPrivate(addr netip.Addr) bool {
 	addr = addr.Unmap()
 	return addr.IsPrivate() || addr.IsLoopback() || carrierGradeNAT().Contains(addr)

@@ -13,7 +13,7 @@ import (
 	"github.com/wasmjob/wasmjob/host/job"
 )
 
-// A server cannot fill the memory with an answer that nobody reads.
+// A server cannot fill the memory with a response that is never read.
 func TestLittleIsReceivedAhead(t *testing.T) {
 	t.Parallel()
 	plain := httptest.NewTLSServer(nil) // for its certificate

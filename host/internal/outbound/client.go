@@ -21,37 +21,37 @@ import (
 
 // Bounds of a client.
 const (
-	MaxRedirects    = 10       // redirects that one request follows
-	maxHeader       = 64 << 10 // bytes of the head of an answer
+	MaxRedirects    = 10       // redirects followed for one request
+	maxHeader       = 64 << 10 // bytes of a response's head
 	dialTimeout     = 30 * time.Second
 	idleTimeout     = 30 * time.Second
 	idlePerHost     = 2
 	idleConnections = 16
 	userAgent       = "wasmjobd"
-	// receiveAhead is how many bytes of an answer come before somebody reads
-	// them: of a stream of HTTP/2, and of a connection in the system, which takes
-	// twice as much. The sandbox counts them.
+	// receiveAhead is the number of bytes of a response that are buffered before
+	// they are read: per HTTP/2 stream, and per connection in the kernel, which uses
+	// twice as much. The sandbox accounts for them.
 	receiveAhead = 256 << 10
 )
 
-// Options are the settings of a Client; the zero value is useful.
+// Options are the settings of a Client; the zero value is valid.
 type Options struct {
-	// AllowPrivate are the hosts that may lead to private and loopback
-	// addresses, as names or as patterns "*.name". A grant must name them, too.
+	// AllowPrivate lists hosts that may have private and loopback addresses, as
+	// names or as patterns "*.name". A grant must name them as well.
 	AllowPrivate []string
-	// Roots verify servers; nil: those of the system.
+	// Roots verify servers; nil means the roots of the system.
 	Roots *x509.CertPool
-	// Resolver finds addresses; nil: the system's.
+	// Resolver resolves names; nil means the resolver of the system.
 	Resolver *net.Resolver
 }
 
-// Client sends what its grants allow. It implements job.HTTP and may be used
-// from any number of goroutines.
+// Client sends requests that its grants allow. It implements job.HTTP and is safe
+// for concurrent use.
 //
-// A grant that names an address, or localhost, reaches exactly that: the
-// address, or the loopback ones. A name reaches public addresses only, unless
-// the operator has listed it as private; then private and loopback ones, too.
-// Link-local addresses are reached by none but a grant that names them.
+// A grant for an address, or for localhost, reaches that address, or the loopback
+// addresses. A grant for a name reaches public addresses; if the operator lists the
+// name as private, also private and loopback addresses. A link-local address needs a
+// grant for that address.
 type Client struct {
 	grants    []Grant
 	private   []host
@@ -61,7 +61,7 @@ type Client struct {
 
 var _ job.HTTP = (*Client)(nil)
 
-// New makes a client of the texts of grants; whoever made it closes it.
+// New returns a Client for the given grants. The caller must close it.
 func New(grants []string, o Options) (*Client, error) {
 	c := &Client{resolver: o.Resolver}
 	for _, text := range grants {
@@ -86,7 +86,7 @@ func New(grants []string, o Options) (*Client, error) {
 		DialContext:            c.dial,
 		TLSClientConfig:        &tls.Config{RootCAs: o.Roots, MinVersion: tls.VersionTLS12},
 		TLSHandshakeTimeout:    dialTimeout,
-		DisableCompression:     true, // few bytes would become many
+		DisableCompression:     true, // a few compressed bytes could become many
 		MaxResponseHeaderBytes: maxHeader,
 		MaxIdleConns:           idleConnections,
 		MaxIdleConnsPerHost:    idlePerHost,
@@ -97,10 +97,10 @@ func New(grants []string, o Options) (*Client, error) {
 	return c, nil
 }
 
-// Close ends the connections that nobody uses.
+// Close closes idle connections.
 func (c *Client) Close() { c.transport.CloseIdleConnections() }
 
-// Do implements job.HTTP. What is not granted fails with job.ErrDenied.
+// Do implements job.HTTP. A request that is not granted fails with job.ErrDenied.
 func (c *Client) Do(ctx context.Context, r job.HTTPRequest) (*job.HTTPResponse, error) {
 	req, err := buildRequest(ctx, r)
 	if err != nil {
@@ -115,14 +115,14 @@ func (c *Client) Do(ctx context.Context, r job.HTTPRequest) (*job.HTTPResponse, 
 			return nil, fmt.Errorf("send request: %w", err)
 		}
 		if resp.StatusCode == http.StatusSwitchingProtocols {
-			_ = resp.Body.Close() // a connection that no context ends
-			return nil, errors.New("send request: the server changes the protocol, which nobody asked for")
+			_ = resp.Body.Close() // no context would end such a connection
+			return nil, errors.New("send request: the server switched protocols without being asked")
 		}
 		next, err := followUp(req, resp, r)
 		if next == nil && err == nil {
 			return &job.HTTPResponse{Status: resp.StatusCode, Header: headerFields(resp.Header), Body: resp.Body, Calls: calls}, nil
 		}
-		// Not read to its end, which could take for ever.
+		// Closed without reading the rest, which could take forever.
 		_ = resp.Body.Close()
 		switch {
 		case err != nil:
@@ -155,7 +155,7 @@ func buildRequest(ctx context.Context, r job.HTTPRequest) (*http.Request, error)
 	return req, nil
 }
 
-// headerFields are the lines of a head, in an order that does not change.
+// headerFields returns the fields of a header in a stable order.
 func headerFields(h http.Header) []job.HTTPField {
 	var out []job.HTTPField
 	for _, name := range slices.Sorted(maps.Keys(h)) {
@@ -166,8 +166,8 @@ func headerFields(h http.Header) []job.HTTPField {
 	return out
 }
 
-// authorize holds a request against the grants, and puts the host that they
-// allowed into it, so that no other reading of the URL is dialled.
+// authorize checks a request against the grants. It writes the host that it has
+// checked into the request, so that the transport cannot parse the URL differently.
 func (c *Client) authorize(r *http.Request) error {
 	t, err := targetOf(r.Method, r.URL)
 	if err != nil {
@@ -186,8 +186,8 @@ func (c *Client) authorize(r *http.Request) error {
 	return nil
 }
 
-// dial looks at each address when the socket is there and not yet connected:
-// no name server can give another one after that.
+// dial connects to an address. It checks each resolved address after the socket
+// exists and before it connects, so that a name server cannot change it in between.
 func (c *Client) dial(ctx context.Context, _, address string) (net.Conn, error) {
 	name, port, err := net.SplitHostPort(address)
 	if err != nil {
@@ -215,10 +215,10 @@ func (c *Client) dial(ctx context.Context, _, address string) (net.Conn, error) 
 			_ = tcp.Close()
 		}
 	}
-	return conn, err //nolint:wrapcheck // Do says what it was for
+	return conn, err //nolint:wrapcheck // Do adds the context
 }
 
-// mayDial says whether the host at that port may be this address.
+// mayDial reports whether the host at that port may have this address.
 func (c *Client) mayDial(h host, port uint16, addr netip.Addr) bool {
 	addr = addr.Unmap()
 	if h.isAddress() && addr != h.addr {

@@ -295,7 +295,7 @@ func TestProtocolIsNotChanged(t *testing.T) {
 		w.Header().Set("Upgrade", "chat")
 		w.WriteHeader(http.StatusSwitchingProtocols)
 	})
-	if _, _, err := do(t, client(t, Options{}, s.URL), get(s.URL)); err == nil || !strings.Contains(err.Error(), "changes the protocol") {
+	if _, _, err := do(t, client(t, Options{}, s.URL), get(s.URL)); err == nil || !strings.Contains(err.Error(), "switched protocols") {
 		t.Errorf("error %v", err)
 	}
 }

@@ -1,16 +1,14 @@
-// Package outbound sends the HTTP requests of guests, and only those that are
-// granted. Clients refuse what no grant names, look again at every redirect,
-// and at every address when it is dialled, so that neither a redirect nor a
-// name server leads a guest to a neighbour of the host.
+// Package outbound sends the HTTP requests of guests if the job's grants allow them.
+// A Client checks each request, each redirect, and each address before it connects,
+// so that neither a redirect nor a name server can lead a guest to a private host.
 //
-// It is not for reading what a guest wrote, nor for counting its calls or
-// bounding bodies: that is the sandbox's. It knows no proxy, no cookie and no
-// cache.
+// The package does not parse the text that a guest writes, count calls or limit
+// bodies; the sandbox does. It has no proxy, no cookies and no cache.
 //
 // The flow:
 //
-//	Parse   text of a grant → Grant, which config holds against the ceiling
+//	Parse   text of a grant → Grant, which config compares with the grant limit
 //	New     grants → Client
-//	Do      request → headers → grants → dial, each address → answer
-//	        └── redirect → headers cut down → grants → …
+//	Do      request → headers → grants → dial, each address → response
+//	        └── redirect → headers removed → grants → …
 package outbound

@@ -8,43 +8,42 @@ import (
 	"strings"
 )
 
-// MaxGrant bounds the text of one grant in bytes.
+// MaxGrant is the maximum length of a grant in bytes.
 const MaxGrant = 2048
 
-// methods are those that a request may have. CONNECT and TRACE are not among
-// them: a tunnel has no URL to check, and an echo shows headers to whoever
-// asks.
+// methods returns the methods that a grant can name. CONNECT and TRACE are excluded:
+// a tunnel has no URL to check, and TRACE reveals headers.
 func methods() []string {
 	return []string{"GET", "HEAD", "POST", "PUT", "PATCH", "DELETE", "OPTIONS"}
 }
 
-// Grant is a set of requests that may be sent: those of one method, or of any,
-// to one scheme, host, port and all paths below one.
+// Grant is a set of requests: those with one method, or any, to one scheme, host and
+// port, and to all paths below one.
 type Grant struct {
-	method string // empty: any of methods
+	method string // "" means any of methods
 	scheme string
 	host   host
 	port   uint16
 	path   []string // decoded segments
 }
 
-// Fault is what is wrong with the text of a grant.
+// Fault is an error in the text of a grant.
 type Fault struct {
 	Text    string
-	At      int    // the byte of Text where it is
-	Problem string // without the text
-	Hint    string // what to write instead
+	At      int    // byte offset in Text
+	Problem string // does not repeat Text
+	Hint    string // how to correct it
 }
 
-// Error is part of error.
+// Error implements error.
 func (f *Fault) Error() string {
 	return fmt.Sprintf("grant %q: %s (%s)", f.Text, f.Problem, f.Hint)
 }
 
-// Parse reads a grant, "[METHOD ]scheme://host[:port][/path]". The host may be
-// a name, a pattern "*.name" for exactly one label more, or an address; the
-// URL "https://*" stands for every public host. A path stands for itself and
-// all below it. The error is a *Fault.
+// Parse parses a grant, "[METHOD ]scheme://host[:port][/path]". The host is a name,
+// an address, or a pattern "*.name" for exactly one more label; the URL "https://*"
+// stands for every public host. A path includes all paths below it. The error is a
+// *Fault.
 func Parse(text string) (Grant, error) {
 	p := parser{text: text}
 	g := p.grant()
@@ -54,7 +53,7 @@ func Parse(text string) (Grant, error) {
 	return g, nil
 }
 
-// parser walks once over the text, and keeps the first fault.
+// parser reads a text once and keeps the first fault.
 type parser struct {
 	text  string
 	pos   int
@@ -87,7 +86,7 @@ func (p *parser) grant() Grant {
 		g.method, p.pos = method, len(method)+1
 	}
 	if i := strings.IndexByte(p.rest(), ' '); i >= 0 {
-		p.fail(p.pos+i, "it has one space too many", shape)
+		p.fail(p.pos+i, "it has too many spaces", shape)
 	}
 	scheme, _, ok := strings.Cut(p.rest(), "://")
 	switch {
@@ -101,7 +100,7 @@ func (p *parser) grant() Grant {
 	}
 	g.scheme, p.pos = scheme, p.pos+len(scheme)+len("://")
 	if i := strings.IndexAny(p.rest(), "?#"); i >= 0 {
-		p.fail(p.pos+i, "a query or a fragment cannot be granted", "end the grant before it; a path is granted with every query")
+		p.fail(p.pos+i, "a query or a fragment cannot be granted", "remove it; a path is granted with every query")
 	}
 	end := len(p.text)
 	if i := strings.IndexByte(p.rest(), '/'); i >= 0 {
@@ -111,7 +110,7 @@ func (p *parser) grant() Grant {
 	p.pos = end
 	g.path = p.path()
 	if g.host.isAnyPublic() && (g.scheme != "https" || g.port != 443 || len(g.path) > 0) {
-		p.fail(p.pos, "every public host is granted by https alone, at its own port, with every path", `write "https://*", or name hosts`)
+		p.fail(p.pos, "a grant for every public host needs https, the default port and no path", `write "https://*", or name hosts`)
 	}
 	return g
 }
@@ -119,7 +118,7 @@ func (p *parser) grant() Grant {
 func (p *parser) authority(scheme, s string) (host, uint16) {
 	offset := p.pos
 	if strings.Contains(s, "@") {
-		p.fail(offset, "a user cannot be granted", "remove what stands before @")
+		p.fail(offset, "a user cannot be granted", "remove the part before @")
 		return host{}, 0
 	}
 	name, port, given := s, "", false
@@ -132,7 +131,7 @@ func (p *parser) authority(scheme, s string) (host, uint16) {
 		name, port, given = inside, strings.TrimPrefix(after, ":"), after != ""
 	} else if i := strings.LastIndexByte(s, ':'); i >= 0 {
 		if strings.IndexByte(s, ':') != i {
-			p.fail(offset, "an IPv6 address stands in brackets", "write it as [2001:db8::1]")
+			p.fail(offset, "an IPv6 address needs brackets", "write it as [2001:db8::1]")
 			return host{}, 0
 		}
 		name, port, given = s[:i], s[i+1:], true
@@ -153,7 +152,7 @@ func (p *parser) pattern(offset int, s string) host {
 	}
 	suffix, wild := strings.CutPrefix(s, "*.")
 	if i := strings.IndexByte(suffix, '*'); i >= 0 {
-		p.fail(offset+len(s)-len(suffix)+i, `"*" stands for the whole first label only`, `write "*.example.org"`)
+		p.fail(offset+len(s)-len(suffix)+i, `"*" can only replace the whole first label`, `write "*.example.org"`)
 		return host{}
 	}
 	h, why := parseHost(suffix)
@@ -161,7 +160,7 @@ func (p *parser) pattern(offset int, s string) host {
 	case suffix == "":
 		p.fail(offset, "it has no host", "name one")
 	case why != "":
-		p.fail(offset, "the host "+strconv.Quote(s)+" "+why, "write the name as a name server knows it, or an address")
+		p.fail(offset, "the host "+strconv.Quote(s)+" "+why, "write a DNS name or an address")
 	case wild && h.isAddress():
 		p.fail(offset, "an address has no labels", "write the whole address")
 	}
@@ -169,7 +168,7 @@ func (p *parser) pattern(offset int, s string) host {
 	return h
 }
 
-// path reads the rest as segments; a slash at the end changes nothing.
+// path parses the rest as segments. It ignores a trailing slash.
 func (p *parser) path() []string {
 	text := strings.TrimSuffix(p.rest(), "/")
 	if text == "" {
@@ -186,9 +185,9 @@ func (p *parser) path() []string {
 		case segment == "":
 			p.fail(offset, "the path has an empty segment", "write one slash")
 		case !unambiguous(plain):
-			p.fail(offset, strconv.Quote(segment)+" is not a segment that servers agree on", "write the path without dots, backslashes and slashes in escapes")
+			p.fail(offset, strconv.Quote(segment)+" is a segment that servers read differently", "write the path without dot segments, backslashes and escaped slashes")
 		case strings.Contains(plain, "*"):
-			p.fail(offset, `"*" has no meaning in a path`, "end the path before it; all below is granted")
+			p.fail(offset, `"*" has no meaning in a path`, "end the path before it; all paths below are granted")
 		}
 		out = append(out, plain)
 		offset += len(segment)
@@ -196,7 +195,7 @@ func (p *parser) path() []string {
 	return out
 }
 
-// parsePort reads a port in its only form.
+// parsePort parses a port in its canonical form.
 func parsePort(s string) (uint16, bool) {
 	n, err := strconv.ParseUint(s, 10, 16)
 	return uint16(n), err == nil && n > 0 && strconv.FormatUint(n, 10) == s
@@ -209,7 +208,7 @@ func defaultPort(scheme string) uint16 {
 	return 80
 }
 
-// String is the grant in its one form; Parse reads it.
+// String returns the canonical form of the grant, which Parse accepts.
 func (g Grant) String() string {
 	var b strings.Builder
 	if g.method != "" {

@@ -5,18 +5,18 @@ import (
 	"strings"
 )
 
-// host is whom a request goes to, or a pattern of a grant.
+// host is the host of a request, or the pattern of a grant.
 type host struct {
-	name     string     // lower case; of a pattern what follows "*."
-	addr     netip.Addr // of a literal, which has no name
-	wildcard bool       // any one label before name; any public host if that is empty
+	name     string     // lower case; for a pattern, the part after "*."
+	addr     netip.Addr // set for an address, which has no name
+	wildcard bool       // pattern: one label before name, or any public host if name is ""
 }
 
 const localhost = "localhost"
 
-// parseHost reads a host without brackets. Every spelling of an address has
-// one form afterwards; what some resolvers read as an address and others as a
-// name is refused. The second value says what is wrong.
+// parseHost parses a host without brackets. All spellings of an address give the
+// same host; a text that some resolvers read as an address and others as a name is
+// refused. The second result is the problem, or "".
 func parseHost(s string) (host, string) {
 	if strings.Contains(s, ":") {
 		addr, err := netip.ParseAddr(s)
@@ -24,7 +24,7 @@ func parseHost(s string) (host, string) {
 			return host{}, "is not an IPv6 address"
 		}
 		if addr.Zone() != "" {
-			return host{}, "has a zone, which only means something on one machine"
+			return host{}, "has a zone, which is valid on one machine only"
 		}
 		return host{addr: addr.Unmap()}, ""
 	}
@@ -43,7 +43,7 @@ func parseHost(s string) (host, string) {
 		last = label
 	}
 	if strings.Trim(last, "0123456789") == "" || strings.HasPrefix(last, "0x") {
-		return host{}, "ends in a number and is no address in its usual form"
+		return host{}, "ends in a number but is not an address in canonical form"
 	}
 	return host{name: s}, ""
 }
@@ -56,21 +56,21 @@ func labelFault(label string) string {
 		return "has a label of more than 63 bytes"
 	}
 	if label[0] == '-' || label[len(label)-1] == '-' {
-		return "has a label with a hyphen at its edge"
+		return "has a label that begins or ends with a hyphen"
 	}
 	for i := range len(label) {
 		switch c := label[i]; {
 		case 'a' <= c && c <= 'z', '0' <= c && c <= '9', c == '-', c == '_':
 		case c >= 0x80:
-			return "is not ASCII; its xn-- form is wanted"
+			return "is not ASCII; write its xn-- form"
 		default:
-			return "has a character that no name has"
+			return "has a character that is invalid in a name"
 		}
 	}
 	return ""
 }
 
-// lower is for ASCII alone: Unicode has letters whose small form is ASCII.
+// lower converts ASCII letters only: Unicode has letters whose lower case is ASCII.
 func lower(s string) string {
 	b := []byte(s)
 	for i, c := range b {
@@ -83,11 +83,10 @@ func lower(s string) string {
 
 func (h host) isAddress() bool { return h.addr.IsValid() }
 
-// isAnyPublic is the pattern "*".
+// isAnyPublic reports whether h is the pattern "*".
 func (h host) isAnyPublic() bool { return h.wildcard && h.name == "" }
 
-// covers says whether all that the pattern or host o stands for is what h
-// stands for.
+// covers reports whether h stands for every host that o stands for.
 func (h host) covers(o host) bool {
 	switch {
 	case h.isAnyPublic():
@@ -99,7 +98,7 @@ func (h host) covers(o host) bool {
 	return h == o
 }
 
-// String is the form in a URL.
+// String returns the host as written in a URL.
 func (h host) String() string {
 	switch {
 	case h.isAnyPublic():

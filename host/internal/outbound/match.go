@@ -10,17 +10,17 @@ import (
 	"github.com/wasmjob/wasmjob/host/job"
 )
 
-// target is a request as grants see it.
+// target is the part of a request that grants refer to.
 type target struct {
 	method, scheme  string
 	host            host
 	port            uint16
 	path            []string
-	unambiguousPath bool // every server understands the path alike
+	unambiguousPath bool // all servers read the path in the same way
 }
 
-// targetOf reads where a request goes. What can be understood in two ways is
-// refused, as the server may understand the other one.
+// targetOf returns the target of a request. It refuses a URL that can be read in two
+// ways, because the server may read it in the other way.
 func targetOf(method string, u *url.URL) (target, error) {
 	t := target{method: method, scheme: u.Scheme}
 	switch {
@@ -48,8 +48,8 @@ func targetOf(method string, u *url.URL) (target, error) {
 	return t, nil
 }
 
-// decodeSegments cuts a path and takes the escapes out of its parts. It answers
-// false if servers may see other segments.
+// decodeSegments splits a path and decodes its segments. It returns false if a
+// server may read other segments.
 func decodeSegments(escaped string) ([]string, bool) {
 	var out []string
 	escaped = strings.TrimPrefix(escaped, "/")
@@ -66,9 +66,9 @@ func decodeSegments(escaped string) ([]string, bool) {
 	return out, true
 }
 
-// unambiguous says whether a decoded segment is the same for every server: some
-// decode once more, take a backslash for a slash, or cut at a semicolon before
-// they look for dots.
+// unambiguous reports whether all servers read a decoded segment in the same way.
+// Some decode it again, treat a backslash as a slash, or remove the part after a
+// semicolon before they look for dots.
 func unambiguous(segment string) bool {
 	for range 4 {
 		if strings.ContainsFunc(segment, func(r rune) bool { return r < 0x20 || r == 0x7f || r == '/' || r == '\\' }) {
@@ -87,16 +87,15 @@ func unambiguous(segment string) bool {
 	return false
 }
 
-// allows says whether the grant has the request in it.
+// allows reports whether the grant includes the request.
 func (g Grant) allows(t target) bool {
 	return (g.method == "" || g.method == t.method) &&
 		g.scheme == t.scheme && g.port == t.port && g.host.covers(t.host) &&
 		(len(g.path) == 0 || t.unambiguousPath && hasPrefix(g.path, t.path))
 }
 
-// Within says whether a server whose own grants are ceiling may give g to a
-// job: one of them has all of g in it. "https://*" does not have localhost in
-// it, nor an address that is not public.
+// Within reports whether one of limits, the grants of the server, includes all of g.
+// "https://*" includes neither localhost nor addresses that are not public.
 func (g Grant) Within(limits []Grant) bool {
 	return slices.ContainsFunc(limits, func(c Grant) bool {
 		return (c.method == "" || c.method == g.method) &&
@@ -108,7 +107,7 @@ func hasPrefix(prefix, path []string) bool {
 	return len(path) >= len(prefix) && slices.Equal(path[:len(prefix)], prefix)
 }
 
-// refusedHeaders belong to the connection, or to the host.
+// refusedHeaders are fields that belong to the connection or to the host.
 func refusedHeaders() []string {
 	return []string{
 		"Connection", "Content-Length", "Expect", "Host", "Http2-Settings", "Keep-Alive", "Proxy-Authenticate",
@@ -116,8 +115,8 @@ func refusedHeaders() []string {
 	}
 }
 
-// checkField refuses what could end a header early, change how the request is
-// framed, or name another host than the URL.
+// checkField refuses a field that could end the header early, change the framing of
+// the request, or name another host than the URL.
 func checkField(f job.HTTPField) error {
 	if !isToken(f.Name) || slices.Contains(refusedHeaders(), http.CanonicalHeaderKey(f.Name)) {
 		return fmt.Errorf("%w: header %q", job.ErrDenied, f.Name)
@@ -128,7 +127,7 @@ func checkField(f job.HTTPField) error {
 	return nil
 }
 
-// isToken says whether s is a name as HTTP has them.
+// isToken reports whether s is a token as defined by HTTP.
 func isToken(s string) bool {
 	for i := range len(s) {
 		c := s[i]

@@ -11,12 +11,12 @@ import (
 	"github.com/wasmjob/wasmjob/host/job"
 )
 
-// followUp is the request that the answer asks for, or nil if it is to be
-// handed on as it is.
+// followUp returns the request that follows a redirect, or nil if the response is
+// not a redirect and belongs to the guest.
 func followUp(req *http.Request, resp *http.Response, r job.HTTPRequest) (*http.Request, error) {
 	location := resp.Header.Get("Location")
 	if location == "" {
-		return nil, nil //nolint:nilnil // an answer like any other
+		return nil, nil //nolint:nilnil // not a redirect
 	}
 	method, keepBody := req.Method, false
 	switch resp.StatusCode {
@@ -37,7 +37,7 @@ func followUp(req *http.Request, resp *http.Response, r job.HTTPRequest) (*http.
 	if keepBody {
 		body = r.Body
 	}
-	// Whether it may be sent is for Do to see.
+	// Do checks it against the grants.
 	next, err := http.NewRequestWithContext(req.Context(), method, u.String(), bytes.NewReader(body)) //nolint:gosec // see above
 	if err != nil {
 		return nil, fmt.Errorf("%w: %w", job.ErrDenied, err)
@@ -47,8 +47,8 @@ func followUp(req *http.Request, resp *http.Response, r job.HTTPRequest) (*http.
 	return next, nil
 }
 
-// stripHeaders leaves out what speaks of a body that is gone, and for another
-// origin all but what can be no credential.
+// stripHeaders removes fields that describe a body which is no longer sent and, for
+// another origin, all fields that could be credentials.
 func stripHeaders(h http.Header, same, keepBody bool, private []string) {
 	harmless := []string{"Accept", "Accept-Encoding", "Accept-Language", "Cache-Control", "User-Agent"}
 	for name := range h {
