@@ -2,35 +2,35 @@ package wasm
 
 import "fmt"
 
-// Code walks the body of one function: after Begin, each Next reads one
-// instruction, and what is said of it below. The zero Code is ready for Begin,
-// and a Code may begin again, which spares memory.
+// Code reads the body of a function. After BeginBody, each Next reads one
+// instruction into the fields below. The zero Code is ready for BeginBody. A Code
+// can be reused, which saves memory.
 type Code struct {
 	Reader
 
-	Op     Op  // of this instruction
-	Offset int // where it begins
-	// A and B are the operands. Of most instructions A is the index that
-	// follows; of call_indirect A is the type and B the table; of a block they
-	// are how many parameters and results it has; of work of any length they
-	// are tables and segments as they stand, or 0. Of others they mean nothing.
+	Op     Op  // current instruction
+	Offset int // position of the instruction
+	// A and B are operands. For most instructions A is the index that follows the
+	// opcode. For call_indirect A is the type and B the table; for a block they are
+	// the numbers of parameters and results; for bulk operations they are tables and
+	// segments in their order, or 0. For other instructions they are undefined.
 	A, B uint32
-	// Labels are the targets of br_table, the default one last, until the next
-	// instruction.
+	// Labels are the targets of br_table, the default last. They are valid until the
+	// next instruction.
 	Labels []uint32
 
-	Locals      int    // parameters included
+	Locals      int    // including parameters
 	Kinds       []byte // types of the locals
-	Groups      int    // of locals, as declared
-	GroupsStart int    // where the groups begin, behind their number
+	Groups      int    // groups of locals
+	GroupsStart int    // position of the groups, after their count
 
 	module   *Module
-	blocks   []Op // the function, and what is open in it: block, loop, if or else
+	blocks   []Op // open blocks: the function, then block, loop, if or else
 	branches int
 	index    int
 }
 
-// BeginBody goes to the first instruction of a body, and reads the locals.
+// BeginBody reads the locals of a body and moves to its first instruction.
 func (c *Code) BeginBody(m *Module, body int) {
 	f := m.Imported + body
 	*c = Code{
@@ -44,7 +44,7 @@ func (c *Code) BeginBody(m *Module, body int) {
 		more, kind := c.U32(), c.Byte()
 		checkValueType(&c.Reader, kind)
 		if uint64(c.Locals)+uint64(more) > maxLocals*uint64(m.boundsFactor) {
-			c.Fail(TooBig, "%d locals; %d are taken", uint64(c.Locals)+uint64(more), maxLocals)
+			c.Fail(TooBig, "%d locals; the limit is %d", uint64(c.Locals)+uint64(more), maxLocals)
 			return
 		}
 		c.Locals += int(more)
@@ -54,7 +54,7 @@ func (c *Code) BeginBody(m *Module, body int) {
 	}
 }
 
-// Err is the first problem, with the function that it is in.
+// Err returns the first error with the index of its function.
 func (c *Code) Err() error {
 	if c.err != nil {
 		c.err.Where = fmt.Sprintf("function %d", c.index)
@@ -62,8 +62,8 @@ func (c *Code) Err() error {
 	return c.Reader.Err()
 }
 
-// Next reads an instruction. It answers false behind the end of the function
-// and after a problem, which Err then tells.
+// Next reads an instruction. It returns false after the end of the function and
+// after an error, see Err.
 func (c *Code) Next() bool {
 	if len(c.blocks) == 0 || c.err != nil {
 		return false
@@ -103,13 +103,13 @@ func (c *Code) Next() bool {
 	return c.err == nil
 }
 
-// prefixed reads the number of an instruction behind a prefix.
+// prefixed reads the opcode after a prefix byte.
 func (c *Code) prefixed(prefix Op) Op {
 	sub := c.U32()
-	// The engine takes the second byte of a vector instruction for the whole
-	// number: spelled at more length, it and we would see different code behind it.
+	// The engine reads only the second byte of a vector opcode. With a longer
+	// encoding it would interpret the following code differently.
 	if n := c.pos - c.Offset; prefix == 0xfd && (n > 3 || n == 3 && sub < 0x80) {
-		c.Fail(Unsupported, "instruction %#x %d at more length than it needs is not offered", uint16(prefix), sub)
+		c.Fail(Unsupported, "instruction %#x %d has an encoding that is too long", uint16(prefix), sub)
 		return 0
 	}
 	base, most := Op(opsFC), uint32(0x100)
@@ -117,7 +117,7 @@ func (c *Code) prefixed(prefix Op) Op {
 		base = opsFD
 	}
 	if sub >= most || shapes[base+Op(sub)].operand == operandUnknown {
-		c.Fail(Unsupported, "instruction %#x %d (%s) is not offered", uint16(prefix), sub, featureOf(byte(prefix)))
+		c.Fail(Unsupported, "instruction %#x %d (%s) is not supported", uint16(prefix), sub, featureOf(byte(prefix)))
 		return 0
 	}
 	return base + Op(sub)
@@ -127,7 +127,7 @@ func (c *Code) operands(o operand) {
 	c.A, c.B = 0, 0
 	switch o {
 	case operandUnknown:
-		c.Fail(Unsupported, "instruction %#x (%s) is not offered", uint16(c.Op), featureOf(byte(c.Op)))
+		c.Fail(Unsupported, "instruction %#x (%s) is not supported", uint16(c.Op), featureOf(byte(c.Op)))
 	case operandElse:
 		if top := len(c.blocks) - 1; c.blocks[top] == OpIf {
 			c.blocks[top] = OpElse
@@ -166,7 +166,7 @@ func (c *Code) operands(o operand) {
 		c.Bytes(16)
 	case operandReference:
 		reference(&c.Reader)
-	case operandSegment: // which the engine looks for
+	case operandSegment: // checked by the engine
 		c.A = c.U32()
 	case operandMemoryInit:
 		c.A = c.U32()
@@ -185,21 +185,21 @@ func (c *Code) table() uint32 { return c.Index("table", len(c.module.Tables)) }
 
 func (c *Code) memory() {
 	if c.Byte() != 0 {
-		c.Fail(Unsupported, "a second memory is not offered")
+		c.Fail(Unsupported, "a second memory is not supported")
 	}
 }
 
-// address passes over alignment and offset.
+// address skips alignment and offset.
 func (c *Code) address() {
 	if align := c.U32(); align >= 64 {
-		c.Fail(Unsupported, "a second memory is not offered")
+		c.Fail(Unsupported, "a second memory is not supported")
 	} else if align > 4 {
 		c.Fail(Damaged, "an alignment of 2^%d", align)
 	}
 	c.U32()
 }
 
-// label reads how many blocks out a jump goes.
+// label reads the depth of a jump.
 func (c *Code) label() uint32 {
 	if c.Op == OpBrIf {
 		c.branch(1)
@@ -207,7 +207,7 @@ func (c *Code) label() uint32 {
 	return c.Index("label", len(c.blocks))
 }
 
-// branch counts what splits the flow of a function.
+// branch counts branches, which divide the flow of a function.
 func (c *Code) branch(n int) {
 	c.branches += n
 	if c.branches > maxBranches*c.module.boundsFactor {
@@ -215,7 +215,7 @@ func (c *Code) branch(n int) {
 	}
 }
 
-// block reads its type: nothing, one value, or, not negative, an index.
+// block reads a block type: none, one value, or the index of a type.
 func (c *Code) block() {
 	c.branch(1)
 	c.blocks = append(c.blocks, c.Op)
@@ -225,12 +225,12 @@ func (c *Code) block() {
 	case t >= 0:
 		c.A, c.B = uint32(len(c.module.Types[t].Params)), uint32(len(c.module.Types[t].Results))
 		if c.A > maxBlockParams {
-			c.Fail(TooBig, "a block of %d parameters; %d are taken", c.A, maxBlockParams)
+			c.Fail(TooBig, "a block of %d parameters; the limit is %d", c.A, maxBlockParams)
 		}
 	case t == -64:
 		c.A, c.B = 0, 0
 	case t < -64 || !isValue(byte(t&0x7f)):
-		c.Fail(Unsupported, "a block of type %d is not offered", t)
+		c.Fail(Unsupported, "a block of type %d is not supported", t)
 	default:
 		c.A, c.B = 0, 1
 	}

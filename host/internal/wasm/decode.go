@@ -7,16 +7,16 @@ import (
 	"slices"
 )
 
-// Decode takes a binary apart and holds it against the bounds. It refuses what
-// is damaged, too big, or needs later features than WebAssembly 2.0; code is
-// looked at by a Code, and types are not validated.
+// Decode decodes a binary and checks limits. It refuses a binary that is damaged,
+// too big, or needs features later than WebAssembly 2.0. It does not read code,
+// which Code does, and does not validate types.
 func Decode(wasm []byte) (*Module, error) { return decode(wasm, 1) }
 
-// DecodeMetered is Decode for what was made of a module that Decode has taken:
-// that may be larger, so its bounds are out of reach.
+// DecodeMetered is Decode for a rewritten module, which may exceed the limits of the
+// original.
 func DecodeMetered(wasm []byte) (*Module, error) { return decode(wasm, 1000) }
 
-// decode has bounds of what the code is made of that are that many times as wide.
+// decode decodes a binary with limits multiplied by boundsFactor.
 func decode(wasm []byte, boundsFactor int) (*Module, error) {
 	if len(wasm) < 8 || string(wasm[:4]) != "\x00asm" {
 		return nil, &Fault{Kind: NotWasm, What: "this is not a Wasm binary"}
@@ -39,7 +39,7 @@ func decode(wasm []byte, boundsFactor int) (*Module, error) {
 			d.openSection(id, body)
 			d.custom(rank)
 		case id == 13:
-			r.Fail(Unsupported, "the module needs exception handling, which is not offered")
+			r.Fail(Unsupported, "the module needs exception handling, which is not supported")
 		case next < 0:
 			r.Fail(Damaged, "section of an unknown kind %d", id)
 		case next <= rank:
@@ -100,7 +100,7 @@ func (d *decoder) readSection(id byte) {
 		})
 	case SectionGlobal:
 		d.list("globals", 4, maxGlobals, func() {
-			known := d.Globals // an expression sees only those before it
+			known := d.Globals // an expression can use earlier globals only
 			d.global()
 			d.constant(known)
 		})
@@ -124,7 +124,7 @@ func (d *decoder) readSection(id byte) {
 	d.End()
 }
 
-// list reads how many entries a section has, and each of them.
+// list reads a count and that many entries.
 func (d *decoder) list(what string, size, most int, entry func()) {
 	d.section.N = d.Count(what, size, most*d.boundsFactor)
 	d.section.Entries = d.b[d.pos:]
@@ -133,7 +133,7 @@ func (d *decoder) list(what string, size, most int, entry func()) {
 	}
 }
 
-// functionRef reads the index of a function and notes where it stands.
+// functionRef reads a function index and records its position.
 func (d *decoder) functionRef() uint32 {
 	begin := len(d.section.Body) - len(d.section.Entries)
 	from := d.pos - begin
@@ -143,7 +143,7 @@ func (d *decoder) functionRef() uint32 {
 }
 
 func (d *decoder) custom(rank int) {
-	name := d.Name() // the engine would make room for whatever length it claims
+	name := d.Name() // checked, since the engine would allocate any declared length
 	if len(d.Customs) == maxCustoms*d.boundsFactor {
 		d.Fail(TooBig, "more than %d custom sections", maxCustoms)
 	}
@@ -154,7 +154,7 @@ func (d *decoder) functionType() {
 	switch form := d.Byte(); form {
 	case 0x60:
 	case 0x4e, 0x4f, 0x50, 0x5e, 0x5f:
-		d.Fail(Unsupported, "a type of form %#x: garbage collection is not offered", form)
+		d.Fail(Unsupported, "a type of form %#x: garbage collection is not supported", form)
 	default:
 		d.Fail(Damaged, "a type of an unknown form %#x", form)
 	}
@@ -177,16 +177,16 @@ func valueType(r *Reader) { checkValueType(r, r.Byte()) }
 
 func checkValueType(r *Reader, c byte) {
 	if !isValue(c) {
-		r.Fail(Unsupported, "a value type %#x is not offered", c)
+		r.Fail(Unsupported, "value type %#x is not supported", c)
 	}
 }
 
-// reference reads what ref.null is of. Behind any other byte the engine would
-// look for the number of a type, and see different code behind that.
+// reference reads a reference type. For any other byte the engine would read a type
+// index and interpret the following bytes differently.
 func reference(r *Reader) byte {
 	c := r.Byte()
 	if !IsReference(c) {
-		r.Fail(Unsupported, "a reference to %#x is not offered", c)
+		r.Fail(Unsupported, "a reference to %#x is not supported", c)
 	}
 	return c
 }
@@ -207,7 +207,7 @@ func (d *decoder) imported() {
 	case KindGlobal:
 		d.global()
 	default:
-		d.Fail(Unsupported, "import %.64q.%.64q of kind %d is not offered", im.Module, im.Name, im.Kind)
+		d.Fail(Unsupported, "import %.64q.%.64q of kind %d is not supported", im.Module, im.Name, im.Kind)
 	}
 	d.Imports = append(d.Imports, im)
 }
@@ -218,7 +218,7 @@ func (d *decoder) table() {
 	t := Table{Elem: reference(&d.Reader)}
 	flags := d.Byte()
 	if flags > 1 {
-		d.Fail(Unsupported, "a table with limits of kind %d is not offered", flags)
+		d.Fail(Unsupported, "a table with limits of kind %d is not supported", flags)
 	}
 	t.Limits = d.limits(flags)
 	if t.Max < t.Min {
@@ -234,9 +234,9 @@ func (d *decoder) memory() Limits {
 	flags := d.Byte()
 	switch {
 	case flags&2 != 0:
-		d.Fail(Unsupported, "a shared memory: threads are not offered")
+		d.Fail(Unsupported, "a shared memory: threads are not supported")
 	case flags&4 != 0:
-		d.Fail(Unsupported, "a memory with 64-bit addresses, which is not offered")
+		d.Fail(Unsupported, "a memory with 64-bit addresses, which is not supported")
 	case flags > 1:
 		d.Fail(Damaged, "a memory with unknown limits %#x", flags)
 	}
@@ -245,7 +245,7 @@ func (d *decoder) memory() Limits {
 		d.Fail(Damaged, "a memory of more than 4 GiB")
 	}
 	if d.memories++; d.memories > 1 {
-		d.Fail(Unsupported, "a second memory is not offered")
+		d.Fail(Unsupported, "a second memory is not supported")
 	}
 	return l
 }
@@ -277,34 +277,34 @@ func (d *decoder) export() {
 		e.Index = d.functionRef()
 	case KindGlobal:
 		e.Index = d.Index("global", d.Globals)
-	case KindTable, KindMemory: // which the engine looks for
+	case KindTable, KindMemory: // checked by the engine
 		e.Index = d.U32()
 	default:
-		d.Fail(Unsupported, "an export of kind %d is not offered", e.Kind)
+		d.Fail(Unsupported, "an export of kind %d is not supported", e.Kind)
 	}
 	if _, twice := d.byName[e.Name]; twice {
-		d.Fail(Damaged, "export %.64q is there twice", e.Name)
+		d.Fail(Damaged, "export %.64q occurs twice", e.Name)
 	}
 	d.byName[e.Name] = len(d.Exports)
 	d.Exports = append(d.Exports, e)
 }
 
-// element reads one element segment; its flags say which parts it has.
+// element reads an element segment. Its flags determine its parts.
 func (d *decoder) element() {
 	flags := d.U32()
 	if flags > 7 {
-		d.Fail(Unsupported, "an element segment of kind %d is not offered", flags)
+		d.Fail(Unsupported, "an element segment of kind %d is not supported", flags)
 	}
 	active, explicit, exprs := flags&1 == 0, flags&2 != 0, flags&4 != 0
 	if active {
 		if explicit {
-			d.U32() // the table, which the engine looks for
+			d.U32() // the table, checked by the engine
 		}
 		d.constant(d.Globals)
 	}
 	if !active || explicit {
 		if kind := d.Byte(); exprs && !IsReference(kind) || !exprs && kind != 0 {
-			d.Fail(Unsupported, "elements of kind %#x are not offered", kind)
+			d.Fail(Unsupported, "elements of kind %#x are not supported", kind)
 		}
 	}
 	n := d.Count("elements", 1, maxEntries)
@@ -327,7 +327,7 @@ func (d *decoder) element() {
 func (d *decoder) body() {
 	size := d.U32()
 	if int64(size) > maxFunction*int64(d.boundsFactor) {
-		d.Fail(TooBig, "function %d has %d bytes; %d are taken", d.Imported+len(d.Bodies), size, maxFunction)
+		d.Fail(TooBig, "function %d has %d bytes; the limit is %d", d.Imported+len(d.Bodies), size, maxFunction)
 	}
 	d.Bodies = append(d.Bodies, d.Bytes(size))
 }
@@ -336,19 +336,19 @@ func (d *decoder) data() {
 	switch flags := d.U32(); flags {
 	case 0, 2:
 		if flags == 2 {
-			d.U32() // the memory, which the engine looks for
+			d.U32() // the memory, checked by the engine
 		}
 		d.constant(d.Globals)
 	case 1:
 	default:
-		d.Fail(Unsupported, "a data segment of kind %d is not offered", flags)
+		d.Fail(Unsupported, "a data segment of kind %d is not supported", flags)
 	}
 	d.Bytes(d.U32())
 	d.Segments++
 }
 
-// constant reads the expression that gives a global, an offset or an element
-// its first value.
+// constant reads a constant expression, the initial value of a global, an offset or
+// an element.
 func (d *decoder) constant(globals int) {
 	for range maxConstant {
 		switch op := Op(d.Byte()); op {
@@ -370,15 +370,15 @@ func (d *decoder) constant(globals int) {
 			d.functionRef()
 		case 0xfd:
 			if opsFD+Op(d.Byte()) != OpVectorConst {
-				d.Fail(Unsupported, "a vector instruction in a constant expression is not offered")
+				d.Fail(Unsupported, "a vector instruction in a constant expression is not supported")
 			}
 			d.Bytes(16)
 		default:
-			d.Fail(Unsupported, "instruction %#x in a constant expression is not offered", uint16(op))
+			d.Fail(Unsupported, "instruction %#x in a constant expression is not supported", uint16(op))
 		}
 		if d.err != nil {
 			return
 		}
 	}
-	d.Fail(TooBig, "a constant expression of more than %d steps", maxConstant)
+	d.Fail(TooBig, "a constant expression of more than %d instructions", maxConstant)
 }

@@ -1,18 +1,18 @@
-// Package wasm reads the binary format of core Wasm modules, as foreign input:
-// every declared count is held against the bytes that remain and against a
-// bound, numbers must be spelled as the format says, and what is not known is
-// refused. Whoever wants to know something about a module's bytes asks this
-// package, so that no two readers can see different code behind them.
+// Package wasm decodes the binary format of core Wasm modules as untrusted input. It
+// compares each declared count with the remaining bytes and with a limit, requires
+// canonical encodings where the format does, and refuses everything that it does not
+// know. All code that reads a module's bytes uses this package, so that no two
+// readers can interpret the same bytes differently.
 //
-// It is not for validating types, which is left to the engine, nor for judging
-// what a module asks for. It changes and runs nothing.
+// The package does not validate types, which the engine does, and does not judge the
+// imports of a module. It changes and runs nothing.
 //
 // The flow:
 //
-//	Decode   bytes → *Module: all sections but the code, whose bodies are only cut
-//	Code     walks one body, an instruction at a time: opcode and operands
-//	         (code.go) by one table of what follows each opcode and what it does
-//	         to the stack (op.go)
+//	Decode   bytes → *Module: all sections; function bodies are only split
+//	Code     reads one body, an instruction at a time: opcode and operands
+//	         (code.go), based on a table of what follows each opcode and how it
+//	         changes the stack (op.go)
 //
-// What is wrong with a binary is told as a *Fault.
+// Errors in a binary are of type *Fault.
 package wasm

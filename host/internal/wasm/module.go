@@ -2,10 +2,10 @@ package wasm
 
 import "strings"
 
-// Bounds of what is taken. The engine makes room for whatever a binary declares
-// before it looks whether the bytes are there, its time grows faster than the
-// code for some shapes, and each entry costs more here than in the binary. Where
-// the JavaScript embedding of Wasm names a bound, it is not exceeded.
+// Limits of a module. The engine allocates memory for declared counts before it checks
+// that the bytes exist, its time grows faster than the code for some code, and each
+// entry takes more memory than bytes of the binary. No limit exceeds that of the
+// JavaScript embedding of Wasm.
 const (
 	maxTypes       = 100_000
 	maxParams      = 1_000
@@ -18,22 +18,22 @@ const (
 	maxSegments    = 100_000
 	maxEntries     = 1_000_000 // references in all element segments
 	maxCustoms     = 10_000
-	maxConstant    = 16 // steps of a constant expression
+	maxConstant    = 16 // instructions of a constant expression
 	maxBlockParams = 100
 
-	// MaxTables bounds the tables of a module.
+	// MaxTables is the maximum number of tables of a module.
 	MaxTables = 100
-	// MaxName bounds the bytes of one name.
+	// MaxName is the maximum length of a name in bytes.
 	MaxName = 100_000
-	// MaxPages is how many pages a memory can have.
+	// MaxPages is the maximum number of pages of a memory.
 	MaxPages = 65_536
 
-	maxLocals   = 50_000    // of one function, parameters included
+	maxLocals   = 50_000    // of one function, including parameters
 	maxFunction = 7_654_321 // bytes of one function
 	maxBranches = 50_000    // blocks, conditional branches and targets of one function
 )
 
-// Sections of a binary, by their numbers.
+// Section IDs.
 const (
 	SectionCustom = iota
 	SectionType
@@ -48,17 +48,17 @@ const (
 	SectionCode
 	SectionData
 	SectionDataCount
-	// Sections is above every number of a section.
+	// Sections is the number of section IDs.
 	Sections
 )
 
-// Order is the order in which sections stand: data count before code.
+// Order is the order of sections in a binary: data count is before code.
 var Order = [...]byte{ // read only
 	SectionType, SectionImport, SectionFunction, SectionTable, SectionMemory, SectionGlobal, SectionExport, SectionStart,
 	SectionElement, SectionDataCount, SectionCode, SectionData,
 }
 
-// What an import or export is.
+// Kinds of imports and exports.
 const (
 	KindFunc = iota
 	KindTable
@@ -66,7 +66,7 @@ const (
 	KindGlobal
 )
 
-// Types of values.
+// Value types.
 const (
 	I32       = 0x7f
 	I64       = 0x7e
@@ -77,84 +77,83 @@ const (
 	Externref = 0x6f
 )
 
-// Module is a module taken apart. It refers to the bytes that it was decoded
-// from, and is not changed afterwards: any number of goroutines may read it.
+// Module is a decoded module. It refers to the decoded bytes and is read-only, so it
+// is safe for concurrent use.
 type Module struct {
 	Size           int // bytes
 	Types          []FuncType
 	Imports        []Import
-	Imported       int      // functions among them
+	Imported       int      // imported functions
 	Funcs          []uint32 // type of each function, imported ones first
 	Tables         []Table  // imported ones first
-	Memory         *Limits  // its own; nil: none, or an imported one
-	Globals        int      // imported ones included
-	MutableGlobals int      // globals that code may set
+	Memory         *Limits  // defined by the module; nil: none, or imported
+	Globals        int      // including imported ones
+	MutableGlobals int      // mutable globals
 	Exports        []Export
 	Start          *uint32  // function; nil: none
-	Entries        int      // of all element segments
-	Segments       int      // of elements and of data
-	Bodies         [][]byte // of the functions that are not imported
+	Entries        int      // entries of all element segments
+	Segments       int      // element and data segments
+	Bodies         [][]byte // of functions that are not imported
 	Customs        []Custom // in their order
 	Sections       [Sections]Section
 
-	boundsFactor int // how many times as wide as usual the bounds are
+	boundsFactor int // factor for the limits
 	memories     int
-	byName       map[string]int // in Exports
+	byName       map[string]int // indexes of Exports
 }
 
-// FuncType is a signature in the binary's own letters, e.g. "\x7f\x7f".
+// FuncType is a signature, with value types as in the binary, e.g. "\x7f\x7f".
 type FuncType struct{ Params, Results string }
 
-// Import is what a module asks of its host.
+// Import is an import of a module.
 type Import struct {
 	Module, Name string
 	Kind         byte
 	Type         FuncType // of a function
 }
 
-// Export is what a module offers.
+// Export is an export of a module.
 type Export struct {
 	Name  string
 	Kind  byte
 	Index uint32
 }
 
-// Limits are the sizes of a table or memory; without a bound, Max is the
+// Limits are the sizes of a table or a memory. If they are not bounded, Max is the
 // largest number.
 type Limits struct {
 	Min, Max uint32
 	Bounded  bool
 }
 
-// Table is a table and the type of its elements.
+// Table is a table and its element type.
 type Table struct {
 	Elem byte
 	Limits
 }
 
-// Section is the content of a section. Of one that is a list, N says how many
-// Entries there are.
+// Section is the content of a section. If it is a list, N is the number of Entries.
 type Section struct {
-	Body    []byte // nil: not there
+	Body    []byte // nil: no such section
 	N       int
 	Entries []byte
-	// Refs are the indexes of functions in Entries that exports, elements and
-	// constant expressions speak of.
+	// Refs are the function indexes in Entries, in exports, elements and constant
+	// expressions.
 	Refs []Ref
 }
 
-// Ref is an index of a function, and where in the entries it stands.
+// Ref is a function index and its position in the entries.
 type Ref struct{ From, To, Func uint32 }
 
-// Custom is a custom section. It stands behind the section that has the place
-// Rank in Order, or, for -1, before all.
+// Custom is a custom section. It follows the section with index Rank in Order, or,
+// for -1, precedes all sections.
 type Custom struct {
 	Name string
-	Body []byte // the name included
+	Body []byte // including the name
 	Rank int
 }
 
-// Type is the type of a function by its index, if there is one.
+// Type returns the type of a function by its index.
 func (m *Module) Type(f uint32) (FuncType, bool) {
 	if int64(f) >= int64(len(m.Funcs)) {
 		return FuncType{}, false
@@ -162,7 +161,7 @@ func (m *Module) Type(f uint32) (FuncType, bool) {
 	return m.Types[m.Funcs[f]], true
 }
 
-// Export finds an export by its name.
+// Export returns an export by its name.
 func (m *Module) Export(name string) (Export, bool) {
 	i, ok := m.byName[name]
 	if !ok {
@@ -171,7 +170,7 @@ func (m *Module) Export(name string) (Export, bool) {
 	return m.Exports[i], true
 }
 
-// String writes the signature as the text format would, e.g. "(i32 i32) -> (i64)".
+// String returns the signature in text form, e.g. "(i32 i32) -> (i64)".
 func (t FuncType) String() string {
 	return "(" + valueNames(t.Params) + ") -> (" + valueNames(t.Results) + ")"
 }
@@ -201,5 +200,5 @@ func valueNames(s string) string {
 
 func isValue(c byte) bool { return c >= V128 && c <= I32 || IsReference(c) }
 
-// IsReference says whether a type of values is one of references.
+// IsReference reports whether a value type is a reference type.
 func IsReference(c byte) bool { return c == Funcref || c == Externref }

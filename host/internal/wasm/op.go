@@ -1,17 +1,17 @@
 package wasm
 
-// Op is an instruction: its byte, or, for those behind a prefix, their number
-// above that of the prefix.
+// Op is an instruction: its opcode, or, for an opcode after a prefix, opsFC or opsFD
+// plus its number.
 type Op uint16
 
 const (
 	opsFC = 0x100
 	opsFD = 0x200
-	// Ops is above every Op.
+	// Ops is greater than every Op.
 	Ops = 0x300
 )
 
-// Instructions that somebody calls by name.
+// Instructions with names in code.
 const (
 	OpUnreachable  Op = 0x00
 	OpBlock        Op = 0x02
@@ -46,37 +46,37 @@ const (
 	OpVectorConst Op = opsFD + 12
 )
 
-// IsBulk says whether it is work of any length: filling, copying,
-// initializing or growing a memory or a table.
+// IsBulk reports whether the work of an instruction depends on an operand: filling,
+// copying, initializing or growing a memory or a table.
 func (o Op) IsBulk() bool { return shapes[o].operand >= operandGrow }
 
-// AccessesMemory says whether it finds something in memory by an address.
+// AccessesMemory reports whether an instruction accesses memory by an address.
 func (o Op) AccessesMemory() bool {
 	return shapes[o].operand == operandAddress || shapes[o].operand == operandAddressLane
 }
 
-// StackEffect is how many values it takes from the stack and leaves there. What a
-// block, a call or a jump moves depends on its type.
+// StackEffect returns how many values an instruction pops and pushes, without those
+// that depend on the type of a block, a call or a jump.
 func (o Op) StackEffect() (pops, pushes int) { return int(shapes[o].pops), int(shapes[o].pushes) }
 
-// operand says what follows an opcode.
+// operand is the kind of operands after an opcode.
 type operand byte
 
 const (
 	operandUnknown operand = iota
 	operandNone
-	operandBlock  // type of a block
-	operandElse   // nothing, but it needs an if
-	operandEnd    // nothing, but a block ends
-	operandLabel  // a block to jump to
-	operandLabels // several
+	operandBlock  // block type
+	operandElse   // none; requires an if
+	operandEnd    // none; ends a block
+	operandLabel  // a jump target
+	operandLabels // several jump targets
 	operandFunc
 	operandIndirect // type and table
 	operandTypes    // value types of select
 	operandLocal
 	operandGlobal
 	operandTable
-	operandMemory // a byte that is zero: the only memory
+	operandMemory // a zero byte: the only memory
 	operandAddress
 	operandAddressLane
 	operandLane
@@ -87,9 +87,9 @@ const (
 	operand16
 	operandReference // a reference type
 	operandSegment
-	operandPrefix // another opcode
+	operandPrefix // another opcode follows
 
-	operandGrow // a memory; from here on, work of any length
+	operandGrow // a memory; from here on bulk operations
 	operandMemoryInit
 	operandMemoryCopy
 	operandMemoryFill
@@ -98,7 +98,7 @@ const (
 	operandTableBulk // table.grow table.fill
 )
 
-// shape is what follows an opcode, and what it does to the stack.
+// shape describes the operands of an opcode and its effect on the stack.
 type shape struct {
 	operand      operand
 	pops, pushes uint8
@@ -141,7 +141,7 @@ func allShapes() (ops [Ops]shape) {
 		{0x42, 0x42, operandI64, 0, 1},
 		{0x43, 0x43, operand4, 0, 1},
 		{0x44, 0x44, operand8, 0, 1},
-		{0x45, 0xc4, operandNone, 1, 1}, // comparing, calculating, converting: but for the next lines
+		{0x45, 0xc4, operandNone, 1, 1}, // comparisons, arithmetic, conversions, except for the next lines
 		{0x46, 0x4f, operandNone, 2, 1}, {0x51, 0x66, operandNone, 2, 1},
 		{0x6a, 0x78, operandNone, 2, 1}, {0x7c, 0x8a, operandNone, 2, 1},
 		{0x92, 0x98, operandNone, 2, 1}, {0xa0, 0xa6, operandNone, 2, 1},
@@ -162,12 +162,12 @@ func allShapes() (ops [Ops]shape) {
 		{opsFC + 16, opsFC + 16, operandTable, 0, 1}, // table.size
 		{OpTableFill, OpTableFill, operandTableBulk, 3, 0},
 
-		{opsFD, opsFD + 0xff, operandNone, 1, 1}, // but for the next lines
+		{opsFD, opsFD + 0xff, operandNone, 1, 1}, // except for the next lines
 		{opsFD, opsFD + 0x0a, operandAddress, 1, 1},
 		{opsFD + 0x0b, opsFD + 0x0b, operandAddress, 2, 0},
 		{OpVectorConst, OpVectorConst, operand16, 0, 1},
 		{opsFD + 0x0d, opsFD + 0x0d, operand16, 2, 1},          // i8x16.shuffle
-		{opsFD + 0x15, opsFD + 0x22, operandLane, 1, 1},        // of a lane
+		{opsFD + 0x15, opsFD + 0x22, operandLane, 1, 1},        // lane instructions
 		{opsFD + 0x52, opsFD + 0x52, operandNone, 3, 1},        // v128.bitselect
 		{opsFD + 0x54, opsFD + 0x57, operandAddressLane, 2, 1}, // loads of a lane
 		{opsFD + 0x58, opsFD + 0x5b, operandAddressLane, 2, 0}, // stores of a lane
@@ -186,7 +186,7 @@ func allShapes() (ops [Ops]shape) {
 			ops[o].pops = 2
 		}
 	}
-	for _, o := range [...]Op{ // never given out, or only to relaxed vectors
+	for _, o := range [...]Op{ // unassigned, or relaxed vectors
 		0x9a, 0xa2, 0xa5, 0xa6, 0xaf, 0xb0, 0xb2, 0xb3, 0xb4, 0xbb,
 		0xc2, 0xc5, 0xc6, 0xcf, 0xd0, 0xd2, 0xd3, 0xd4, 0xe2, 0xee,
 	} {
@@ -195,7 +195,7 @@ func allShapes() (ops [Ops]shape) {
 	return ops
 }
 
-// featureOf says what an unknown opcode belongs to.
+// featureOf returns the proposal that an unknown opcode belongs to.
 func featureOf(op byte) string {
 	switch {
 	case op >= 0x06 && op <= 0x0a, op == 0x18, op == 0x19, op == 0x1f:

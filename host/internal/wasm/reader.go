@@ -5,26 +5,26 @@ import (
 	"unicode/utf8"
 )
 
-// Kind says what is wrong with a binary, for callers that branch on it.
+// Kind is the kind of a fault, for callers that branch on it.
 type Kind string
 
 // The kinds of a Fault.
 const (
-	NotWasm     Kind = "not-wasm"    // something else than a Wasm binary
+	NotWasm     Kind = "not-wasm"    // not a Wasm binary
 	IsComponent Kind = "component"   // a component, not a core module
-	Damaged     Kind = "damaged"     // breaks off or contradicts itself
-	TooBig      Kind = "too-big"     // beyond a bound
-	Unsupported Kind = "unsupported" // needs a feature that is not known here
+	Damaged     Kind = "damaged"     // truncated or inconsistent
+	TooBig      Kind = "too-big"     // exceeds a limit
+	Unsupported Kind = "unsupported" // needs an unsupported feature
 )
 
-// Fault is the error for a binary that is not taken.
+// Fault is the error for a binary that is refused.
 type Fault struct {
 	Kind  Kind
-	Where string // e.g. "function 12"; empty: the module as a whole
+	Where string // e.g. "function 12"; empty: the whole module
 	What  string
 }
 
-// Error says where the problem is and what it is.
+// Error returns the position and the problem.
 func (f *Fault) Error() string {
 	if f.Where == "" {
 		return f.What
@@ -32,19 +32,19 @@ func (f *Fault) Error() string {
 	return f.Where + ": " + f.What
 }
 
-// Reader walks a piece of a binary. The first problem sticks: after it nothing
-// is left and every read answers zero, so that a decoder looks at Err once per
-// step and can never run past the end.
+// Reader reads a part of a binary. The first error is kept: afterwards nothing is
+// left and every read returns zero, so a decoder needs to check Err only once per
+// step and cannot read beyond the end.
 type Reader struct {
 	b   []byte
 	pos int
 	err *Fault
 }
 
-// NewReader reads b, which must not be changed meanwhile.
+// NewReader returns a Reader of b, which must not change while it is read.
 func NewReader(b []byte) *Reader { return &Reader{b: b} }
 
-// Err is the first problem, a *Fault, or nil.
+// Err returns the first error, a *Fault, or nil.
 func (r *Reader) Err() error {
 	if r.err == nil {
 		return nil
@@ -52,7 +52,7 @@ func (r *Reader) Err() error {
 	return r.err
 }
 
-// Fail notes a problem, unless there was one before.
+// Fail records an error unless there is one already.
 func (r *Reader) Fail(kind Kind, format string, args ...any) {
 	if r.err == nil {
 		r.err = &Fault{Kind: kind, What: fmt.Sprintf(format, args...)}
@@ -60,19 +60,19 @@ func (r *Reader) Fail(kind Kind, format string, args ...any) {
 	}
 }
 
-// Pos is how many bytes were read.
+// Pos returns the number of bytes read.
 func (r *Reader) Pos() int { return r.pos }
 
-// Left is how many bytes remain.
+// Left returns the number of bytes left.
 func (r *Reader) Left() int { return len(r.b) - r.pos }
 
-// Done says that nothing remains, be it for a problem.
+// Done reports whether nothing is left, also after an error.
 func (r *Reader) Done() bool { return r.pos >= len(r.b) }
 
-// Since is what was read from a place on.
+// Since returns the bytes read since a position.
 func (r *Reader) Since(from int) []byte { return r.b[from:r.pos:r.pos] }
 
-// End fails if something is left over.
+// End fails if bytes are left.
 func (r *Reader) End() {
 	if r.Left() > 0 {
 		r.Fail(Damaged, "%d bytes too many", r.Left())
@@ -89,14 +89,14 @@ func (r *Reader) Byte() byte {
 }
 
 func (r *Reader) truncated() byte {
-	r.Fail(Damaged, "it breaks off")
+	r.Fail(Damaged, "unexpected end")
 	return 0
 }
 
-// Bytes cuts the next n bytes off.
+// Bytes reads n bytes.
 func (r *Reader) Bytes(n uint32) []byte {
 	if uint64(n) > uint64(r.Left()) {
-		r.Fail(Damaged, "a part of %d bytes is declared where %d remain", n, r.Left())
+		r.Fail(Damaged, "%d bytes are declared, but %d remain", n, r.Left())
 		return nil
 	}
 	r.pos += int(n)
@@ -105,7 +105,7 @@ func (r *Reader) Bytes(n uint32) []byte {
 
 // U32 reads an unsigned LEB128 number of at most 32 bits.
 func (r *Reader) U32() uint32 {
-	if r.pos < len(r.b) && r.b[r.pos] < 0x80 { // as most are
+	if r.pos < len(r.b) && r.b[r.pos] < 0x80 { // the usual case
 		r.pos++
 		return uint32(r.b[r.pos-1])
 	}
@@ -152,22 +152,22 @@ func (r *Reader) Signed(bits int) int64 {
 	return 0
 }
 
-// Count reads how many entries follow. Each takes at least size bytes, so a
-// count that the rest cannot hold is refused before anybody makes room for it.
+// Count reads a number of entries. Each entry takes at least size bytes, so a count
+// that exceeds the remaining bytes is refused before memory is allocated for it.
 func (r *Reader) Count(what string, size, most int) int {
 	n := r.U32()
 	if uint64(n)*uint64(size) > uint64(r.Left()) {
-		r.Fail(Damaged, "%d %s are declared where %d bytes remain", n, what, r.Left())
+		r.Fail(Damaged, "%d %s are declared, but %d bytes remain", n, what, r.Left())
 		return 0
 	}
 	if uint64(n) > uint64(most) {
-		r.Fail(TooBig, "%d %s are declared; %d are taken", n, what, most)
+		r.Fail(TooBig, "%d %s are declared; the limit is %d", n, what, most)
 		return 0
 	}
 	return int(n)
 }
 
-// Index reads a number that must be below n.
+// Index reads an index below n.
 func (r *Reader) Index(what string, n int) uint32 {
 	i := r.U32()
 	if uint64(i) >= uint64(n) {
@@ -177,14 +177,14 @@ func (r *Reader) Index(what string, n int) uint32 {
 	return i
 }
 
-// Name reads a text of at most MaxName bytes.
+// Name reads a name of at most MaxName bytes.
 func (r *Reader) Name() string { return string(r.NameBytes()) }
 
 // NameBytes is Name without a copy.
 func (r *Reader) NameBytes() []byte {
 	p := r.Bytes(r.U32())
 	if len(p) > MaxName {
-		r.Fail(TooBig, "a name of %d bytes; %d are taken", len(p), MaxName)
+		r.Fail(TooBig, "a name of %d bytes; the limit is %d", len(p), MaxName)
 		return nil
 	}
 	if !utf8.Valid(p) {
