@@ -2,7 +2,7 @@ package meter
 
 import "encoding/binary"
 
-// asm writes instructions.
+// asm is a buffer for instructions.
 type asm struct{ b []byte }
 
 func (c *asm) emit(b ...byte) { c.b = append(c.b, b...) }
@@ -15,7 +15,7 @@ func (c *asm) setLocal(i int) { c.emitIndex(0x21, i) }
 func (c *asm) constI32(v int32) { c.b = appendSigned(append(c.b, 0x41), int64(v)) }
 func (c *asm) constI64(v int64) { c.b = appendSigned(append(c.b, 0x42), v) }
 
-// getU64 gets a local i32 as an unsigned i64.
+// getU64 pushes an i32 local as an unsigned i64.
 func (c *asm) getU64(i int) {
 	c.getLocal(i)
 	c.emit(0xad)
@@ -23,7 +23,7 @@ func (c *asm) getU64(i int) {
 
 const noLocal = -1
 
-// getBalance gets the balance, which may also be in a local.
+// getBalance pushes the balance, from a local if there is one.
 func (c *asm) getBalance(m *module, local int) {
 	if local == noLocal {
 		c.emitIndex(0x23, m.Globals)
@@ -32,13 +32,13 @@ func (c *asm) getBalance(m *module, local int) {
 	}
 }
 
-// loadBalance puts the balance into a local.
+// loadBalance copies the balance to a local.
 func (c *asm) loadBalance(m *module, local int) {
 	c.getBalance(m, noLocal)
 	c.setLocal(local)
 }
 
-// charge takes an amount off the balance.
+// charge subtracts an amount from the balance.
 func (c *asm) charge(m *module, local int, amount func(*asm)) {
 	c.getBalance(m, local)
 	amount(c)
@@ -53,10 +53,9 @@ func (c *asm) pay(m *module, local int, price int32) {
 	c.charge(m, local, func(c *asm) { c.constI64(int64(price)) })
 }
 
-// checkAtHead looks at the balance at the begin of a loop: below zero it is filled
-// up, and the loop begins once more. What nearly always happens is the first
-// arm, and goes on in one piece: the call, which leaves nothing in registers,
-// stands where the code has gone another way already.
+// checkAtHead checks the balance at the begin of a loop. If it is below zero, the
+// code refills it and starts the loop again. The usual case is the first branch and
+// falls through; the call, which clobbers all registers, is in the other branch.
 func (c *asm) checkAtHead(m *module, local int) {
 	c.getBalance(m, local)
 	c.constI64(0)
@@ -68,14 +67,15 @@ func (c *asm) checkAtHead(m *module, local int) {
 	c.emit(0x0c, 1, 0x0b) // br end
 }
 
-// checkBalance does so anywhere.
+// checkBalance checks the balance anywhere, in a loop of its own.
 func (c *asm) checkBalance(m *module, local int) {
 	c.emit(0x03, 0x40) // loop
 	c.checkAtHead(m, local)
 	c.emit(0x0b)
 }
 
-// refillBody asks the host for the next balance.
+// refillBody returns the body of the function that requests the next balance from
+// the host.
 func (m *module) refillBody() []byte {
 	c := &asm{b: []byte{0}} // no locals
 	c.emitIndex(0x23, m.Globals)

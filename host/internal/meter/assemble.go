@@ -7,8 +7,8 @@ import (
 	"github.com/wasmjob/wasmjob/host/internal/wasm"
 )
 
-// assemble puts the module together, with what was added to it. The stamp at
-// the end makes the output of another version another module to every cache.
+// assemble builds the module with its additions. The stamp at the end contains the
+// version, so that caches distinguish the output of different versions.
 func (m *module) assemble() []byte {
 	m.addAll()
 	lists := map[byte]entries{
@@ -38,7 +38,7 @@ func (m *module) assemble() []byte {
 	return appendSection(out, wasm.SectionCustom, append(text(Reserved), Version))
 }
 
-// addAll adds types, the import, functions, globals and the exports.
+// addAll adds types, the import, functions, globals and exports.
 func (m *module) addAll() {
 	yield := m.addType([]byte{wasm.I64}, []byte{wasm.I64})
 	m.imports.add(slices.Concat(text(ImportModule), text(ImportYield), []byte{wasm.KindFunc}, yield)...)
@@ -72,7 +72,7 @@ func (m *module) addExport(name string, kind byte, i uint32) {
 	m.exports.add(binary.AppendUvarint(append(text(name), kind), uint64(i))...)
 }
 
-// section is the content of a section, or nothing.
+// section returns the content of a list section, or nothing for an empty list.
 func (e entries) section() []byte {
 	if e.n == 0 {
 		return nil
@@ -89,7 +89,7 @@ func text(s string) []byte {
 	return append(binary.AppendUvarint(nil, uint64(len(s))), s...)
 }
 
-// appendSigned writes a signed LEB128 number.
+// appendSigned appends a signed LEB128 number.
 func appendSigned(b []byte, v int64) []byte {
 	for v < -64 || v > 63 {
 		b = append(b, byte(v)&0x7f|0x80)

@@ -7,24 +7,25 @@ import (
 	"github.com/wasmjob/wasmjob/host/internal/wasm"
 )
 
-// Work of any length goes in pieces, each paid for on its own.
+// Bulk operations are done in pieces with separate payments.
 const (
 	pieceBytes   = 64 << 10
-	pieceEntries = 8 << 10 // of a table, eight bytes each
-	bytesShift   = 3       // eight bytes for one of fuel
+	pieceEntries = 8 << 10 // table entries of eight bytes
+	bytesShift   = 3       // a unit of fuel pays for eight bytes
 	pageShift    = 16 - bytesShift
 )
 
-// bulkOp is an instruction on a range, with what it works on.
+// bulkOp is a bulk operation with its operands.
 type bulkOp struct {
 	op   wasm.Op
-	a, b uint32 // its operands
+	a, b uint32 // operands
 }
 
-// maxHelpers bounds the functions added.
+// maxHelpers is the maximum number of added functions for bulk operations.
 const maxHelpers = 1_000
 
-// helper is a function added to the module. Its name is for stack traces.
+// helper is a function that is added to the module. Its name appears in stack
+// traces.
 type helper struct {
 	name                  string
 	params, results, body []byte
@@ -35,14 +36,14 @@ var bulkNames = map[wasm.Op]string{ // read only
 	wasm.OpTableInit: "table.init", wasm.OpTableCopy: "table.copy", wasm.OpTableFill: "table.fill",
 }
 
-// replaceBulk replaces an instruction on a range by a call.
+// replaceBulk replaces a bulk operation with a call of its helper.
 func (w *walk) replaceBulk() {
 	m, op := w.m, bulkOp{w.Op, w.A, w.B}
 	i, known := m.helperOf[op]
 	if !known {
 		i = m.firstHelper() + uint32(len(m.helpers))
 		if len(m.helpers) == maxHelpers {
-			w.Fail(wasm.TooBig, "more than %d kinds of work of any length", maxHelpers)
+			w.Fail(wasm.TooBig, "more than %d different bulk operations", maxHelpers)
 			return
 		}
 		m.helperOf[op] = i
@@ -57,20 +58,19 @@ func (w *walk) replaceBulk() {
 	w.replaceInstruction(c.b...)
 }
 
-// maxShort is how many bytes are filled or copied without calling a function
-// for it.
+// maxShort is how many bytes are filled or copied inline.
 const maxShort = 4 << 10
 
-// inlineBulk has an instruction that is about few bytes pay and run where it stands:
-// each function that fills or copies begins by saving all registers that the
-// engine has, and a loop around a call would do that in each round.
+// inlineBulk executes a bulk operation inline if its length is small. A function
+// that fills or copies saves all registers of the engine when it begins, and a loop
+// around the call would do that in each iteration.
 func (w *walk) inlineBulk(c *asm, op bulkOp, helper int) {
 	s := &w.m.segments[w.current]
 	s.bulk += maxShort >> bytesShift
 	s.calls++
 	w.needsLength = true
 	if w.m.bulkBlockType == nil {
-		w.m.bulkBlockType = appendSigned(nil, int64(w.m.types.n)) // as a block names it
+		w.m.bulkBlockType = appendSigned(nil, int64(w.m.types.n)) // as the type of a block
 		w.m.addType([]byte{wasm.I32, wasm.I32, wasm.I32}, nil)
 	}
 	c.emitIndex(0x22, w.Locals)
@@ -89,9 +89,9 @@ func (w *walk) inlineBulk(c *asm, op bulkOp, helper int) {
 	c.emit(0x0b)
 }
 
-// addedFunctions are the functions added to the module: the refill, the helpers behind
-// it, and the call of the start function. To export that itself would allow it
-// another type, and references that the original did not declare.
+// addedFunctions returns the functions added to the module: the refill, the helpers,
+// and a wrapper that calls the start function. Exporting the start function itself
+// would declare references that the original did not declare.
 func (m *module) addedFunctions() []helper {
 	all := slices.Concat([]helper{{name: Reserved + ".refill", body: m.refillBody()}}, m.helpers, m.payWrappers)
 	if m.Start != nil {
@@ -103,7 +103,7 @@ func (m *module) addedFunctions() []helper {
 	return all
 }
 
-// Their indexes; yield is the last import.
+// Indexes of added functions; yield is the last import.
 func (m *module) yield() uint32       { return uint32(m.Imported) }
 func (m *module) refill() uint32      { return uint32(len(m.Funcs)) + 1 }
 func (m *module) firstHelper() uint32 { return uint32(len(m.Funcs)) + 2 }
@@ -117,13 +117,13 @@ func (m *module) newHelper(op bulkOp) helper {
 		return helper{"table.grow", []byte{m.Tables[op.a].Elem, wasm.I32}, []byte{wasm.I32}, m.growTable(op.a)}
 	case wasm.OpTableFill:
 		value = m.Tables[op.a].Elem
-	default: // all others take three numbers
+	default: // all others take three i32
 	}
 	return helper{bulkNames[op.op], []byte{wasm.I32, value, wasm.I32}, nil, m.bulkInPieces(op)}
 }
 
-// growMemory grows at once, as a part of it could not be taken back, and pays
-// for what it got before the guest can touch it.
+// growMemory grows at once, since growing cannot be undone, and pays before the
+// guest can use the new pages.
 func (m *module) growMemory() []byte {
 	const pages, result = 0, 1
 	c := &asm{b: []byte{1, 1, wasm.I32}}
@@ -137,7 +137,7 @@ func (m *module) growMemory() []byte {
 	return c.b
 }
 
-// growTable does the same for a table, up to the bound.
+// growTable is growMemory for a table, with a limit.
 func (m *module) growTable(table uint32) []byte {
 	const entries, result = 1, 2
 	c := &asm{b: []byte{1, 1, wasm.I32}}
@@ -155,7 +155,8 @@ func (m *module) growTable(table uint32) []byte {
 	return c.b
 }
 
-// payForGrowth ends a function that tried to grow something: it pays if that worked.
+// payForGrowth ends a function that tried to grow something: it pays if that
+// succeeded.
 func (c *asm) payForGrowth(m *module, result int, amount func(*asm)) {
 	c.emitIndex(0x22, result)
 	c.constI32(-1)
@@ -176,12 +177,12 @@ func (c *asm) emitMisc(op wasm.Op, operands ...int) {
 
 func (c *asm) tableSize(table uint32) { c.emitMisc(16, int(table)) }
 
-// The parameters of an instruction on a range.
+// Parameters of a bulk operation.
 const to, from, length = 0, 1, 2
 
-// bulkInPieces is the body for filling, copying and initializing. An instruction
-// that would trap does so before it writes anything, so a long range is
-// checked as a whole before its first piece.
+// bulkInPieces returns the body of a helper that fills, copies or initializes. Wasm
+// traps before it writes anything if a range is out of bounds, so the whole range is
+// checked before the first piece.
 func (m *module) bulkInPieces(op bulkOp) []byte {
 	piece, shift := int32(pieceBytes), int64(bytesShift)
 	if op.op == wasm.OpTableInit || op.op == wasm.OpTableCopy || op.op == wasm.OpTableFill {
@@ -199,7 +200,7 @@ func (m *module) bulkInPieces(op bulkOp) []byte {
 	c.emit(0x04, 0x40) // if
 	c.trapOutOfBounds(op)
 	copies := op.op == wasm.OpMemoryCopy || op.op == wasm.OpTableCopy
-	if copies { // ranges may overlap
+	if copies { // the ranges may overlap
 		c.getLocal(to)
 		c.getLocal(from)
 		c.emit(0x4d, 0x04, 0x40) // i32.le_u if
@@ -255,7 +256,7 @@ func (c *asm) addTo(local int, by int32) {
 	c.setLocal(local)
 }
 
-// emitBulk writes the instruction itself.
+// emitBulk emits the operation itself.
 func (c *asm) emitBulk(op bulkOp) {
 	switch op.op {
 	case wasm.OpMemoryInit:
@@ -271,8 +272,8 @@ func (c *asm) emitBulk(op bulkOp) {
 	}
 }
 
-// trapOutOfBounds runs the instruction on the whole range if that goes beyond an end:
-// it traps.
+// trapOutOfBounds executes the operation on the whole range if that is out of
+// bounds, so that it traps.
 func (c *asm) trapOutOfBounds(op bulkOp) {
 	memory := func() {
 		c.emit(0x3f, 0, 0xad) // memory.size
@@ -316,9 +317,9 @@ func (c *asm) trapBeyond(op bulkOp, start int, size func()) {
 	c.emit(0x0b)
 }
 
-// trapBeyondSegment finds out the same of a segment, whose size, none once it was
-// dropped, no instruction tells: an empty range at the end traps if that lies
-// beyond. No segment is as long as the numbers go.
+// trapBeyondSegment does the same for a segment. No instruction returns the size of
+// a segment, which is zero after a drop. But an empty range at the end traps if the
+// end is out of bounds. No segment is as long as the largest number.
 func (c *asm) trapBeyondSegment(op bulkOp) {
 	c.trapBeyond(op, from, func() { c.constI64(1<<32 - 1) })
 	c.constI32(0)
@@ -334,5 +335,5 @@ func (c *asm) runWhole(op bulkOp) {
 	c.getLocal(from)
 	c.getLocal(length)
 	c.emitBulk(op)
-	c.emit(0x00) // unreachable: it has trapped
+	c.emit(0x00) // unreachable after the trap
 }

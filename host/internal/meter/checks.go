@@ -2,21 +2,21 @@ package meter
 
 import "slices"
 
-// What may be spent from one look at the balance to the next, roughly.
+// Rough limits of what may be spent between two balance checks.
 const (
-	maxCalled   = 1_000  // by a function that does not look where it begins
-	maxBody     = 30_000 // by a function of which not each large segment looks
-	maxPlain    = 256    // by a segment of any other that does not
-	maxReturned = 64     // by a function in a cycle that does not look behind calls
+	maxCalled   = 1_000  // by a function that does not check at its begin
+	maxBody     = 30_000 // by a function in which not every large segment checks
+	maxPlain    = 256    // by a segment without a check, in other functions
+	maxReturned = 64     // by a function in a cycle that does not check after calls
 )
 
-// placeChecks says where a function looks at the balance, beside the heads of its
-// loops and calls of the host: somewhere on each cycle of calls, and wherever
-// else it may spend much before something looks.
+// placeChecks places balance checks of a function besides those at heads of loops
+// and before host calls: one on each cycle of calls, and others where much could be
+// spent between checks.
 //
-// If the calls that close a cycle are in one segment, that looks: then a call
-// that ends a recursion does not. If they are in several, but all in loops, the
-// heads of those were looked at. Otherwise it is the begin of the function.
+// If all calls that close a cycle are in one segment, that segment checks, so that
+// the last call of a recursion need not. If they are in several segments inside
+// loops, the heads of the loops check. Otherwise the begin of the function checks.
 func (g *graph) placeChecks(f int) {
 	own, calls := g.m.segmentsOf(f), g.m.callsOf(f)
 	for i := range own {
@@ -47,7 +47,7 @@ func (g *graph) placeChecks(f int) {
 		own[0].check = checkLoop
 	}
 	g.checksAtEntry[f] = long || len(own) > 0 && own[0].check != checkNone
-	for i, c := range calls { // the way back from a recursion is as long as that was deep
+	for i, c := range calls { // returning from a recursion takes as long as it was deep
 		calls[i].check = closing > 0 && g.uncheckedCost[f] > maxReturned && g.inCycle(f, c)
 	}
 	if g.uncheckedCost[f] > maxBody {
@@ -55,8 +55,8 @@ func (g *graph) placeChecks(f int) {
 	}
 }
 
-// alwaysReachesLoop says whether each call of a function comes to the head of a loop, where
-// the balance is looked at.
+// alwaysReachesLoop reports whether each call of a function reaches the head of a
+// loop with a check.
 func (g *graph) alwaysReachesLoop(f int) bool {
 	first := g.m.funcInfos[f].segments
 	return slices.ContainsFunc(g.m.loopsOf(f), func(l loop) bool {
@@ -64,10 +64,10 @@ func (g *graph) alwaysReachesLoop(f int) bool {
 	})
 }
 
-// inCycle says whether a call is part of a cycle.
+// inCycle reports whether a call is part of a cycle.
 func (g *graph) inCycle(f int, c callSite) bool { return g.component[g.callee(c)] == g.component[f] }
 
-// priceOfCall is what one that is not may cost before something looks.
+// priceOfCall returns the most cost before a check of a call that is in no cycle.
 func (g *graph) priceOfCall(c callSite) int {
 	switch {
 	case c.callee == unknown:
@@ -79,7 +79,8 @@ func (g *graph) priceOfCall(c callSite) int {
 	}
 }
 
-// dropRedundantChecks takes the look from heads of loops whose every round has another.
+// dropRedundantChecks removes the check from heads of loops whose every iteration
+// has another.
 func (g *graph) dropRedundantChecks(f int) {
 	for _, l := range g.m.loopsOf(f) {
 		none := func(i int) bool { return i == l.head || g.m.segments[i].check == checkNone }
@@ -89,7 +90,7 @@ func (g *graph) dropRedundantChecks(f int) {
 	}
 }
 
-// checkLargeSegments has all segments look in which much may be spent.
+// checkLargeSegments adds checks to all segments in which much may be spent.
 func (g *graph) checkLargeSegments(f int) {
 	cost := map[int32]int{}
 	for _, c := range g.m.callsOf(f) {

@@ -6,35 +6,35 @@ import (
 	"github.com/wasmjob/wasmjob/host/internal/wasm"
 )
 
-// frame is a block, loop or if that is open, or the function itself.
+// frame is an open block, loop or if, or the function itself.
 type frame struct {
 	op      wasm.Op
-	dead    bool // begins where nothing can come to
-	reached bool // its end is reached by a jump, or by the other arm of an if
-	lowest  int  // outermost frame that a jump from inside goes to
+	dead    bool // its begin is unreachable
+	reached bool // its end is reached by a jump, or from the then-branch of an if
+	lowest  int  // outermost frame that a jump from inside targets
 	segment int  // segment in which it begins
-	loop    int  // of a loop: which of walk.cycles
+	loop    int  // index in walk.loops, for a loop
 }
 
-// walk goes through one function at a time and finds its segments. Bytes that
-// do not change are copied late, in one go up to the next change.
+// walk walks through one function after the other and finds its segments. Unchanged
+// bytes are copied in one piece before the next change.
 type walk struct {
 	wasm.Code
 
 	m      *module
 	body   []byte
-	copied int // up to here body is in module.raw
+	copied int // offset up to which body was copied to module.raw
 
 	frames     []frame
 	loops      []loopState
-	newLoop    int  // cycle whose first payment comes next
-	innerLoop  int  // innermost cycle around this instruction
+	newLoop    int  // loop whose head segment begins next
+	innerLoop  int  // innermost loop around this instruction
 	current    int  // segment of this instruction
-	parent     int  // of the segment that begins next
-	dead       bool // nothing comes to this instruction
-	complexOps int  // calls and loops so far
+	parent     int  // parent of the segment that begins next
+	dead       bool // this instruction is unreachable
+	complexOps int  // calls, loops and bulk operations so far
 
-	needsLength, needsBalance bool // kept in locals
+	needsLength, needsBalance bool // locals to add
 }
 
 func (w *walk) function(i int) error {
@@ -53,7 +53,7 @@ func (w *walk) function(i int) error {
 		w.instruction()
 	}
 	if err := w.Err(); err != nil {
-		return err // which says where
+		return err // contains the position
 	}
 	w.copyUpTo(w.Pos())
 	w.prepayHeads()
@@ -66,8 +66,7 @@ func (w *walk) function(i int) error {
 	return nil
 }
 
-// copyUpTo copies what comes before the given place; the caller then writes
-// something else or something more.
+// copyUpTo copies the body up to an offset, before the caller writes something else.
 func (w *walk) copyUpTo(offset int) {
 	w.m.raw = append(w.m.raw, w.body[w.copied:offset]...)
 	w.copied = offset
@@ -80,7 +79,7 @@ func (w *walk) replaceInstruction(b ...byte) {
 	w.copied = w.Pos()
 }
 
-// addPrice adds a price to the payment that this instruction belongs to.
+// addPrice adds the price of this instruction to its segment.
 func (w *walk) addPrice(price int32) {
 	switch {
 	case w.dead || price == 0:
@@ -97,9 +96,9 @@ func (w *walk) addPrice(price int32) {
 	}
 }
 
-// shouldPayAfterCall says whether an instruction shall not belong to the segment, as
-// there was a call since that began: what comes behind calls that nest deep
-// would be paid long before it runs, and nothing reported while all return.
+// shouldPayAfterCall reports whether a new segment should begin here because of a
+// call in this one. Otherwise code after deeply nested calls would be paid for long
+// before it runs, and nothing would yield while they all return.
 func (w *walk) shouldPayAfterCall(price int32) bool {
 	s := &w.m.segments[w.current]
 	if !w.callsSince(w.current) {
@@ -112,13 +111,12 @@ func (w *walk) shouldPayAfterCall(price int32) bool {
 	return s.priceSinceCall > maxReturned
 }
 
-// callsSince says whether there was a call since a segment began.
+// callsSince reports whether there was a call since a segment began.
 func (w *walk) callsSince(segment int) bool {
 	return int(w.m.segments[segment].callsBefore) < len(w.m.calls)
 }
 
-// endSegment is where another segment begins, which runs at most as often as the
-// given one.
+// endSegment ends the current segment. The next one runs at most as often as parent.
 func (w *walk) endSegment(parent int) { w.current, w.parent = noSegment, parent }
 
 // beginSegment begins a segment before this instruction.
@@ -129,6 +127,7 @@ func (w *walk) beginSegment(price int32) {
 	}
 }
 
+// newSegment adds a segment at this instruction.
 func (w *walk) newSegment(s segment) int {
 	w.copyUpTo(w.Offset)
 	s.offset, s.loop, s.callsBefore = int32(len(w.m.raw)), int32(w.innerLoop), int32(len(w.m.calls))
@@ -136,8 +135,8 @@ func (w *walk) newSegment(s segment) int {
 	return len(w.m.segments) - 1
 }
 
-// payHostCall is before a call of a function of the host, which may take its time:
-// the balance is looked at.
+// payHostCall begins a segment before a host call. The balance is checked there,
+// because the call may take long.
 func (w *walk) payHostCall(price int32) {
 	if !w.dead {
 		w.complexOps++
@@ -147,7 +146,7 @@ func (w *walk) payHostCall(price int32) {
 	}
 }
 
-// recordCall is behind a call of a function of this module, or of any.
+// recordCall records a call of a function of this module, or an indirect call.
 func (w *walk) recordCall(callee int) {
 	if !w.dead {
 		w.complexOps++
@@ -203,9 +202,10 @@ func (w *walk) instruction() {
 	}
 }
 
+// enterBlock handles block, loop and if.
 func (w *walk) enterBlock() {
 	if w.Op != wasm.OpIf && w.current == noSegment && !w.dead {
-		w.beginSegment(0) // what comes behind its end may belong to it
+		w.beginSegment(0) // code after its end may belong to it
 	}
 	w.frames = append(w.frames, frame{op: w.Op, dead: w.dead, lowest: len(w.frames), segment: w.current})
 	if w.Op == wasm.OpIf {
@@ -220,7 +220,7 @@ func (w *walk) enterBlock() {
 	}
 }
 
-// recordJump is one that is always made, or may be made.
+// recordJump records a jump, which is unconditional if always is set.
 func (w *walk) recordJump(label uint32, always bool) {
 	i := len(w.frames) - 1 - int(label)
 	w.recordTarget(i)
@@ -231,7 +231,8 @@ func (w *walk) recordJump(label uint32, always bool) {
 	}
 }
 
-// recordTarget notes that flow goes from here to a frame.
+// recordTarget records that flow leads from here to the end of a frame, or to the
+// begin of a loop.
 func (w *walk) recordTarget(i int) {
 	if w.dead {
 		return
@@ -263,17 +264,17 @@ func (w *walk) leaveBlock() {
 		w.innerLoop = c.outer
 		w.keepBalanceInLocal(c)
 	}
-	w.newLoop = noLoop // a loop without anything to pay for
+	w.newLoop = noLoop // the loop had nothing to pay for
 	up := &w.frames[i-1]
 	up.lowest = min(up.lowest, f.lowest)
-	joined := f.reached || f.op == wasm.OpIf && !f.dead // without else, the condition may jump here
+	joined := f.reached || f.op == wasm.OpIf && !f.dead // without else, a false condition leads here
 	switch {
 	case f.dead, w.dead && !joined:
 		w.dead = true
 		return
 	case f.lowest >= i && f.segment != noSegment:
-		// Nothing jumps past this end: what follows runs as often as what
-		// was before.
+		// No jump leaves the block for another target, so the code after it runs as
+		// often as the code before it.
 		w.current = f.segment
 	case joined:
 		w.endSegment(f.segment)

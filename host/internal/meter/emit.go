@@ -6,9 +6,9 @@ import (
 	"github.com/wasmjob/wasmjob/host/internal/wasm"
 )
 
-// rewriteCode takes two steps, as what a segment pays, and whether it looks at
-// the balance, depends on the functions that it calls: all functions are
-// walked through, and then written with their payments.
+// rewriteCode works in two passes, because payments and checks of a segment depend
+// on the functions that it calls. The first analyzes all functions, the second
+// writes them.
 func (m *module) rewriteCode() error {
 	size := len(m.Sections[wasm.SectionCode].Body)
 	m.analysis = analysis{
@@ -85,8 +85,8 @@ func (m *module) emit(c *asm, i int) {
 	upTo(int32(f.to))
 }
 
-// emitLocals writes the locals, with those that are new, and gives the one for
-// the balance.
+// emitLocals writes the locals with the added ones, and returns the local for the
+// balance.
 func (m *module) emitLocals(c *asm, f *function) (balance int) {
 	var more []byte
 	balance = f.locals
@@ -102,11 +102,11 @@ func (m *module) emitLocals(c *asm, f *function) (balance int) {
 	return balance
 }
 
-// maxPrepaid is what the first segment of a function may cost that calls pay for.
+// maxPrepaid is the maximum price of a first segment that callers pay for.
 const maxPrepaid = 24
 
-// prepaid says whether direct calls, and nothing else, lead to a function, so
-// that they pay for its first segment, together with their own.
+// prepaid reports whether callers pay for the first segment of a function: it is
+// called directly only, and its first segment is small.
 func (m *module) prepaid(f int) bool {
 	return m.mode != perInstruction && !m.addressTaken[m.Imported+f] && m.entryPrice(f) <= maxPrepaid
 }
@@ -118,8 +118,8 @@ func (m *module) entryPrice(f int) int32 {
 	return 0
 }
 
-// payEntries has calls pay. An export of such a function becomes that of
-// another one, which pays and calls it, unless nobody else does.
+// payEntries moves payments to callers. An export of such a function is replaced by
+// a wrapper that pays and calls it, unless there are no other callers.
 func (m *module) payEntries() {
 	called := make([]bool, len(m.funcInfos))
 	for _, c := range m.calls {
@@ -145,6 +145,7 @@ func (m *module) payEntries() {
 	}
 }
 
+// payWrapper returns a function that pays for another function and calls it.
 func (m *module) payWrapper(f uint32) helper {
 	typ, _ := m.Type(f)
 	c := &asm{b: []byte{0}}

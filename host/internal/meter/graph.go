@@ -1,24 +1,24 @@
 package meter
 
-// graph finds the cycles of calls: the strongly connected components, by
-// Tarjan's algorithm. One node stands for all tables: whoever calls indirectly
-// leads to it, and it leads to every function that a reference may be had of.
+// graph finds cycles of calls: the strongly connected components of the call graph,
+// by Tarjan's algorithm. One node represents all tables: every indirect call leads
+// to it, and it leads to every function whose reference exists.
 type graph struct {
 	m            *module
-	tables       int     // the node
-	addressTaken []int   // functions that it leads to
-	index        []int32 // when a node was come to, from 1
-	lowlink      []int32 // the lowest such number that it leads back to
-	component    []int32 // by which node its component was come to; 0: not known yet
+	tables       int     // the node of all tables
+	addressTaken []int   // functions that the node of all tables leads to
+	index        []int32 // order of visits, from 1; 0: not visited
+	lowlink      []int32 // lowest index that a node leads back to
+	component    []int32 // index of the component's first node; 0: unknown
 	count        int32
 	path         []visit
-	stack        []int // nodes that were come to, and whose component is not known yet
+	stack        []int // visited nodes whose component is unknown
 
-	checksAtEntry []bool // functions that look at the balance in each call, soon
-	uncheckedCost []int  // what a call of others may cost before something looks
+	checksAtEntry []bool // functions that check the balance early in each call
+	uncheckedCost []int  // most cost of a call before a check
 }
 
-// visit is a node on the path of the search, and which of its ways comes next.
+// visit is a node on the path of the search and the number of its next successor.
 type visit struct{ node, next int }
 
 func newGraph(m *module) *graph {
@@ -35,8 +35,8 @@ func newGraph(m *module) *graph {
 	return g
 }
 
-// findComponents comes to all functions, and decides of those that are called before
-// it does of their callers.
+// findComponents visits all functions. It places the checks of functions before
+// those of their callers.
 func (g *graph) findComponents() {
 	for f := range g.m.funcInfos {
 		if g.index[f] == 0 {
@@ -77,7 +77,7 @@ func (g *graph) visitNext() {
 	}
 }
 
-// successor is where a node leads to.
+// successor returns the i-th successor of a node.
 func (g *graph) successor(node, i int) (int, bool) {
 	if node == g.tables {
 		if i < len(g.addressTaken) {
@@ -98,7 +98,7 @@ func (g *graph) callee(c callSite) int {
 	return int(c.callee)
 }
 
-// closeComponent takes the component of a node from those that are open.
+// closeComponent removes the component of a node from the stack.
 func (g *graph) closeComponent(node int) {
 	from := len(g.stack) - 1
 	for g.stack[from] != node {

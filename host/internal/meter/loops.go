@@ -4,21 +4,21 @@ import "slices"
 
 const noLoop = -1
 
-// loopState is a loop to which something comes.
+// loopState is a reachable loop.
 type loopState struct {
-	outer       int   // innermost cycle around it
+	outer       int   // innermost loop around it
 	before      int   // segment in which it begins
-	hasParams   bool  // it has parameters
-	head        int   // segment that it begins with
-	backJumps   []int // segments that end with a jump back
-	conditional bool  // some jump back need not be made
-	complexOps  int   // what walk.busy was
-	loadSegment int   // segment in which the balance may be loaded
-	afterCall   bool  // there was a call in what leads to its begin
-	repeats     bool  // it goes round, or one around it does
+	hasParams   bool  // the loop has parameters
+	head        int   // its first segment
+	backJumps   []int // segments that end with a jump to its begin
+	conditional bool  // a jump to its begin is conditional
+	complexOps  int   // walk.complexOps at its begin
+	loadSegment int   // segment in which the balance may be loaded into a local
+	afterCall   bool  // a segment that leads to its begin has a call
+	repeats     bool  // it has a jump to its begin, or a loop around it has one
 }
 
-// beginLoop begins one: the segment that is opened next is its head.
+// beginLoop begins a loop. Its head is the next segment.
 func (w *walk) beginLoop() {
 	f := &w.frames[len(w.frames)-1]
 	f.loop = len(w.loops)
@@ -32,12 +32,12 @@ func (w *walk) beginLoop() {
 	}
 }
 
-// maxTight is what all of a loop may cost to have the balance in a local.
+// maxTight is the maximum price of a loop that keeps the balance in a local.
 const maxTight = 64
 
-// keepBalanceInLocal is the end of a loop. One that is small, and calls nothing, has the
-// balance in a local, too: to read it from the variable, right after it was
-// written there, would take longer than the rest of the round.
+// keepBalanceInLocal handles the end of a loop. A small loop without calls keeps the
+// balance in a local as well: reading the variable right after writing it would take
+// longer than the rest of the iteration.
 func (w *walk) keepBalanceInLocal(c loopState) {
 	if w.complexOps != c.complexOps || len(c.backJumps) == 0 {
 		return
@@ -55,13 +55,13 @@ func (w *walk) keepBalanceInLocal(c loopState) {
 	}
 }
 
-// addBackJump notes a jump back at the end of a segment.
+// addBackJump records a jump to the begin of the loop at the end of a segment.
 func (c *loopState) addBackJump(from int, always bool) {
 	c.backJumps = append(c.backJumps, from)
 	c.conditional = c.conditional || !always
 }
 
-// markRepeating notes which segments are in a loop that goes round.
+// markRepeating marks the segments in loops that repeat.
 func (w *walk) markRepeating(segments []segment) {
 	for i := range w.loops {
 		c := &w.loops[i]
@@ -73,19 +73,19 @@ func (w *walk) markRepeating(segments []segment) {
 	}
 }
 
-// prepayHeads has the heads of loops paid by those who come there: who enters, and
-// who jumps back. Where nobody else pays in between, that makes one payment
-// of two. Only those can who always go on to the head, so that what is paid in
-// the end is the same.
+// prepayHeads moves the payment for the head of a loop to the segments that lead to
+// it: the one before the loop and those that jump back. Two payments become one
+// where no other segment lies between. The sum stays the same only if these segments
+// always continue with the head.
 func (w *walk) prepayHeads() {
-	for _, c := range slices.Backward(w.loops) { // the inner ones first: where they begin may itself be a head
+	for _, c := range slices.Backward(w.loops) { // inner loops first: they may begin in the head of an outer one
 		if c.head == noSegment {
 			continue
 		}
 		head := &w.m.segments[c.head]
 		if len(c.backJumps) > 0 {
 			head.check = checkHead
-			if c.hasParams { // to go there once more, they would have to be kept
+			if c.hasParams { // starting the loop again would need its parameters
 				head.check = checkLoop
 			}
 			w.m.loops = append(w.m.loops, loop{c.before, c.head, c.backJumps})

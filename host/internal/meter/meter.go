@@ -7,12 +7,12 @@ import (
 	"github.com/wasmjob/wasmjob/host/internal/wasm"
 )
 
-// Version changes whenever the same module and input may give another output
-// or another number of fuel: it belongs into every key of a cache or a pool.
+// Version changes whenever the output or the fuel of a module may change. It must be
+// part of every key of a cache or a pool.
 const Version = 4
 
-// The names by which a rewritten module and its host meet. A module that
-// imports or exports anything beginning with Reserved is refused.
+// Names shared by a rewritten module and its host. A module with an import or export
+// that begins with Reserved is refused.
 const (
 	Reserved     = "wasmjob_fuel"
 	ImportModule = Reserved
@@ -21,50 +21,48 @@ const (
 	ExportStart  = Reserved + "_start" // () -> (): the start function, if there is one
 )
 
-// DefaultTable is what Options.MaxTable means by 0.
+// DefaultTable is the value for Options.MaxTable 0.
 const DefaultTable = 100_000
 
-// The output is at most Growth times as long as the input, and GrowthFloor
-// bytes more.
+// The output has at most Growth times the bytes of the input plus GrowthFloor.
 const (
 	Growth      = 10
 	GrowthFloor = 256 << 10
 )
 
-// ErrReserved is the error for a module that uses a name that begins with
-// Reserved.
+// ErrReserved reports a module with a name that begins with Reserved.
 var ErrReserved = errors.New("reserved name")
 
-// Options say how to rewrite.
+// Options are the settings of Rewrite.
 type Options struct {
-	// MaxTable is how many entries a table may grow to: table.grow beyond
-	// gives -1. 0: DefaultTable.
+	// MaxTable is the maximum number of entries that a table may grow to: beyond it
+	// table.grow returns -1. 0 means DefaultTable.
 	MaxTable uint32
 }
 
 // Result is a rewritten module.
 type Result struct {
 	Wasm    []byte
-	Start   bool     // there is a start function, to be called as ExportStart
-	Dropped []string // custom sections left out
+	Start   bool     // there is a start function, exported as ExportStart
+	Dropped []string // names of dropped custom sections
 }
 
-// Rewrite gives a module that does the same as the given one and pays as it
-// runs. The input must be valid but need not have been validated: of an
-// invalid one comes an error or an output that no engine takes. Equal input
-// gives equal output. Errors are ErrReserved or a *wasm.Fault: what is wrong
-// with the code, or beyond a bound of this package.
+// Rewrite returns a module that does the same as m and pays while it runs. The input
+// must be valid but need not have been validated: for an invalid module Rewrite
+// returns an error, or an output that no engine accepts. Equal inputs give equal
+// outputs. An error is ErrReserved or a *wasm.Fault, for invalid code or an exceeded
+// limit.
 func Rewrite(m *wasm.Module, o Options) (Result, error) {
 	return rewrite(m, o, gathered)
 }
 
-// mode says how finely is paid; all but the first are for tests.
+// mode is the granularity of payments. Only gathered is used outside tests.
 type mode int
 
 const (
-	gathered       mode = iota // small segments with those that lead to them
-	separate                   // each segment for itself
-	perInstruction             // each instruction for itself
+	gathered       mode = iota // small segments are paid with those that lead to them
+	separate                   // each segment pays for itself
+	perInstruction             // each instruction pays for itself
 )
 
 func newModule(in *wasm.Module, o Options, how mode) *module {
@@ -89,21 +87,20 @@ func rewrite(in *wasm.Module, o Options, how mode) (Result, error) {
 	return Result{Wasm: out, Start: m.Start != nil, Dropped: m.dropped}, nil
 }
 
-// Tally is the host's side of the account of one instance. The zero Tally
-// fits a fresh instance.
+// Tally is the host's account of one instance. The zero Tally is for a new instance.
 type Tally struct{ used, given int64 }
 
-// SettleBalance takes the balance of the guest and gives the fuel used since the
-// instance began.
+// SettleBalance takes the guest's balance and returns the fuel that the instance has
+// used.
 func (t *Tally) SettleBalance(left int64) int64 {
 	t.used += t.given - left
 	t.given = left
 	return t.used
 }
 
-// GrantSlice notes that slice becomes the balance of the guest, and gives it back.
-// Below zero it would be asked for again at once, without end. Settle comes
-// first, or what was used since is lost.
+// GrantSlice records that slice becomes the guest's balance, and returns it. A
+// negative slice would make the guest yield again immediately, forever. Call
+// SettleBalance first, otherwise the fuel used since then is lost.
 func (t *Tally) GrantSlice(slice int64) int64 {
 	t.given = slice
 	return slice

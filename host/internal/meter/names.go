@@ -8,7 +8,7 @@ import (
 	"github.com/wasmjob/wasmjob/host/internal/wasm"
 )
 
-// Subsections of the name section that go by functions.
+// Subsections of the name section with function indexes.
 const (
 	namesFunctions = 1
 	namesLocals    = 2
@@ -17,9 +17,8 @@ const (
 
 const maxNames = 32 << 20 // bytes of the name section
 
-// nameSection is the content of the name section: what the module says, its
-// functions shifted. One that is damaged, or would keep an engine busy, counts
-// as none, as names are only a comfort.
+// nameSection returns the content of the name section with shifted indexes. A
+// damaged section, or a very large one, is dropped, because names are optional.
 func (m *module) nameSection() []byte {
 	none := text("name")
 	if m.names == nil {
@@ -38,7 +37,7 @@ func (m *module) renamed(body []byte) ([]byte, bool) {
 		return nil, false
 	}
 	r := wasm.NewReader(body)
-	r.NameBytes() // of the section
+	r.NameBytes() // the section's name
 	out := slices.Clone(r.Since(0))
 	named := false
 	for !r.Done() {
@@ -70,9 +69,9 @@ func (m *module) renamed(body []byte) ([]byte, bool) {
 	return out, r.Err() == nil
 }
 
-// functionNames copies the names of functions and adds those of the helpers.
-// A function without a name gets its number as one: the engine would tell the
-// number that it has now.
+// functionNames copies the names of functions and adds those of helpers. A function
+// without a name is named after its original index, because the engine would report
+// the new one.
 func (m *module) functionNames(r *wasm.Reader) []byte {
 	var list entries
 	next := uint32(m.Imported)
@@ -100,7 +99,7 @@ func (m *module) functionNames(r *wasm.Reader) []byte {
 	return list.section()
 }
 
-// innerNames copies lists of names that belong to a function each.
+// innerNames copies lists of names that belong to functions.
 func (m *module) innerNames(r *wasm.Reader) []byte {
 	n := r.Count("functions", 2, len(m.Funcs))
 	out := binary.AppendUvarint(make([]byte, 0, r.Left()+r.Left()/8), uint64(n))

@@ -2,20 +2,20 @@ package meter
 
 import "github.com/wasmjob/wasmjob/host/internal/wasm"
 
-// A price is about a nanosecond of a slow machine; it never exceeds mostPrice
-// for each byte of the instruction.
+// A unit of price is about a nanosecond on a slow machine. A price is at most mostPrice
+// per byte of the instruction.
 const (
 	mostPrice  = 12
 	priceDiv   = 8
 	priceCall  = 3
 	priceFar   = 8  // call_indirect
-	priceGrow  = 24 // two bytes at least
+	priceGrow  = 24 // the instruction has at least two bytes
 	priceRange = 8
 )
 
 var prices = allPrices() // read only
 
-// allPrices says what instructions cost: 1, but for those listed.
+// allPrices returns the prices of all instructions: 1 except for those listed.
 func allPrices() (table [wasm.Ops]byte) {
 	for o := range table {
 		table[o] = 1
@@ -39,7 +39,7 @@ func allPrices() (table [wasm.Ops]byte) {
 		{0x9f, 0x9f, priceDiv},     // f64.sqrt
 		{0xa3, 0xa3, priceDiv / 2}, // f64.div
 		{wasm.OpRefFunc, wasm.OpRefFunc, 2},
-		{0x100, 0x10f, 2},                                  // saturating conversions, data.drop, elem.drop, and what follows
+		{0x100, 0x10f, 2},                                  // saturating conversions, data.drop, elem.drop and others
 		{0x2e3, 0x2e3, priceDiv}, {0x2e7, 0x2e7, priceDiv}, // square roots and divisions of vectors
 		{0x2ef, 0x2ef, priceDiv}, {0x2f3, 0x2f3, priceDiv},
 	} {

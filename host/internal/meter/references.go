@@ -6,17 +6,17 @@ import (
 	"github.com/wasmjob/wasmjob/host/internal/wasm"
 )
 
-// maxReferences bounds the functions that code refers to, each of which has a
-// variable added.
+// maxReferences is the maximum number of functions that code refers to. Each needs a
+// global.
 const maxReferences = 1_000
 
-// reference has ref.func read a variable that has the reference from the
-// start. The engine would make another one each time, and keep them all until
-// the instance ends, in memory that nobody counts.
+// reference replaces ref.func by reading a global that contains the reference. The
+// engine would allocate a reference each time and keep it until the instance ends,
+// which the memory limit does not count.
 func (w *walk) reference() {
 	m, f := w.m, w.A
 	if !m.declared[f] {
-		w.Fail(wasm.Damaged, "a reference to function %d, which is declared nowhere", f)
+		w.Fail(wasm.Damaged, "a reference to function %d, which is not declared", f)
 		return
 	}
 	m.addressTaken[f] = true
@@ -29,10 +29,10 @@ func (w *walk) reference() {
 		m.globalOf[f] = i
 		m.referenced = append(m.referenced, f)
 	}
-	w.replaceInstruction(binary.AppendUvarint([]byte{byte(wasm.OpGlobalGet)}, uint64(m.Globals+1+i))...) // behind the balance
+	w.replaceInstruction(binary.AppendUvarint([]byte{byte(wasm.OpGlobalGet)}, uint64(m.Globals+1+i))...) // after the balance
 }
 
-// addReferences adds the variables.
+// addReferences adds the globals.
 func (m *module) addReferences() {
 	for _, f := range m.referenced {
 		m.globals.add(wasm.Funcref, 0)

@@ -36,7 +36,7 @@ func TestReferencesAreMadeOnce(t *testing.T) { //nolint:paralleltest // counts a
 func TestReferencesAreDeclared(t *testing.T) {
 	t.Parallel()
 	b := &build{funcs: []fn{{"f", ">", "", cat(0xd2, 1, 0x1a)}, {"", ">", "", nil}}}
-	if _, err := rewritten(b.bytes(), Options{}); err == nil || !strings.Contains(err.Error(), "reference to function 1, which is declared nowhere") {
+	if _, err := rewritten(b.bytes(), Options{}); err == nil || !strings.Contains(err.Error(), "reference to function 1, which is not declared") {
 		t.Error(err)
 	}
 	many := &build{funcs: []fn{{"f", ">", "", nil}}}

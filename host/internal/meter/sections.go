@@ -9,7 +9,7 @@ import (
 	"github.com/wasmjob/wasmjob/host/internal/wasm"
 )
 
-// entries is a section that is a list: how many, and their bytes.
+// entries is a list section: the number of entries and their bytes.
 type entries struct {
 	n int
 	b []byte
@@ -20,8 +20,8 @@ func (e *entries) add(b ...byte) {
 	e.b = append(e.b, b...)
 }
 
-// module is a module taken apart, and what becomes of it: the lists have their
-// indexes of functions already shifted.
+// module is a decoded module and its rewritten parts. The lists have shifted
+// function indexes.
 type module struct {
 	*wasm.Module
 	maxTable uint32
@@ -39,19 +39,19 @@ type module struct {
 	names     []byte // the name section
 
 	analysis
-	hostFuncInTable bool   // a function of the host may be in a table
-	addressTaken    []bool // functions that something else than direct calls leads to
-	bulkBlockType   []byte // type of a block that takes what an instruction on a range does; nil: none yet
+	hostFuncInTable bool   // a table may contain a host function
+	addressTaken    []bool // functions that are not only called directly
+	bulkBlockType   []byte // block type for the operands of a bulk operation; nil: not added yet
 	helpers         []helper
-	payWrappers     []helper          // functions that pay for another one, and call it
-	payWrapperOf    map[uint32]uint32 // the index of that, by the other one
+	payWrappers     []helper          // functions that pay for another function and call it
+	payWrapperOf    map[uint32]uint32 // index of the wrapper, by the index of the wrapped function
 	helperOf        map[bulkOp]uint32
-	declared        []bool // functions that code may refer to
+	declared        []bool // functions with a declared reference
 	referenced      []uint32
-	globalOf        map[uint32]int // index in referred
+	globalOf        map[uint32]int // index in referenced
 }
 
-// rewrite does all but adding what is new.
+// rewrite rewrites all parts but adds nothing.
 func (m *module) rewrite() error {
 	for _, im := range m.Imports {
 		if strings.HasPrefix(im.Module, Reserved) {
@@ -84,7 +84,7 @@ func (m *module) rewrite() error {
 	return nil
 }
 
-// shiftIndex is where the new import moves a function to.
+// shiftIndex returns the index of a function after the import was added.
 func (m *module) shiftIndex(i uint32) uint32 {
 	if int64(i) >= int64(m.Imported) {
 		i++
@@ -97,8 +97,8 @@ func (m *module) copiedSection(id int) entries {
 	return entries{s.N, slices.Clone(s.Entries)}
 }
 
-// shiftedSection copies a section with its indexes of functions shifted. To name a
-// function there declares references to it.
+// shiftedSection copies a section and shifts its function indexes. A function that
+// is named there has a declared reference.
 func (m *module) shiftedSection(id int) entries {
 	s := m.Sections[id]
 	e := entries{s.N, make([]byte, 0, len(s.Entries)+len(s.Refs)/8+64)}
@@ -122,12 +122,12 @@ func (m *module) shiftedSection(id int) entries {
 func (m *module) keepOrDrop(c wasm.Custom) {
 	switch name := c.Name; {
 	case name == "name" && m.names == nil:
-		// Rewritten later, when it is known how many functions are imported.
+		// Rewritten later, when all functions are known.
 		m.names = c.Body
 	case name == "name",
 		strings.HasPrefix(name, ".debug_"), strings.HasPrefix(name, "reloc."), strings.HasPrefix(name, "metadata.code."),
 		name == "linking", name == "sourceMappingURL", name == "external_debug_info":
-		m.drop(name) // a second list is one too many; the others speak of places in the code
+		m.drop(name) // a second name section, or positions in the code
 	default:
 		m.customs = append(m.customs, c)
 	}

@@ -1,82 +1,83 @@
 package meter
 
-// segment is a stretch of code with one payment, at its begin: whoever comes
-// to one of its instructions comes to all of them.
+// segment is straight-line code with one payment at its begin: if one of its
+// instructions runs, all run.
 type segment struct {
-	offset         int32 // where in module.raw its payment belongs
-	parent         int32 // the segment that leads here, and runs at least as often; noSegment: none
-	price          int32 // of its own instructions, and of what was moved here
-	extra          int32 // what it pays for smaller ones that it leads to
-	callees        int32 // what it pays for the first segments of functions that it calls
-	bulk           int32 // what filling and copying may cost in it, beside its price
-	loop           int32 // the innermost loop around it: which of walk.cycles
-	callsBefore    int32 // how many calls there were in module.calls
-	priceSinceCall int32 // price behind the first of those in it
+	offset         int32 // offset in module.raw of its payment
+	parent         int32 // the segment that leads here and runs at least as often; or noSegment
+	price          int32 // of its instructions, and payments moved here
+	extra          int32 // payments for small segments that it leads to
+	callees        int32 // payments for first segments of functions that it calls
+	bulk           int32 // maximum cost of inline filling and copying
+	loop           int32 // innermost loop around it: index in walk.loops
+	callsBefore    int32 // number of calls in module.calls before it
+	priceSinceCall int32 // price of the code after its first call
 	calls          uint8
 	check          balanceCheck
-	paidElsewhere  bool // its price, to those who come before
-	closesCycle    bool // a cycle of calls
-	repeats        bool // in a loop that goes round, so the head of that was come to before
+	paidElsewhere  bool // other segments pay for it
+	closesCycle    bool // it has a call that closes a cycle
+	repeats        bool // in a loop that repeats
 	balanceInLocal bool // the balance is also in a local
-	loadsBalance   bool // the balance is put there here; nothing else is done
+	loadsBalance   bool // it only loads the balance into the local
 }
 
 const noSegment = -1
 
-// balanceCheck is how a segment looks at the balance before it pays.
+// balanceCheck is how a segment checks the balance before it pays.
 type balanceCheck uint8
 
 const (
 	checkNone balanceCheck = iota
 	checkLoop              // in a loop of its own
-	checkHead              // as part of the loop that it is the head of
+	checkHead              // as part of the loop whose head it is
 )
 
-// What makes a segment so large that the next one begins.
+// Limits of a segment, after which the next one begins.
 const (
-	maxSegment = 8 << 10 // its price
+	maxSegment = 8 << 10 // price
 	maxCalls   = 32
 )
 
 func (s *segment) full() bool { return s.price > maxSegment || s.calls > maxCalls }
 
-// callSite is a call of a function of this module, or an indirect one.
+// callSite is a direct call of a function of this module, or an indirect call.
 type callSite struct {
 	segment, callee int32
-	end             int32 // where in module.raw what follows begins
-	check           bool  // at the balance, there
+	end             int32 // offset in module.raw after the call
+	check           bool  // check the balance there
 }
 
 // unknown is the callee of an indirect call.
 const unknown = -1
 
-// loop is one that goes round.
+// loop is a loop that repeats.
 type loop struct {
-	before    int   // segment in which it stands
+	before    int   // segment in which it begins
 	head      int   // segment that it begins with
 	backJumps []int // segments that end with a jump back
 }
 
-// function is a function that the walk has passed through: its code in
-// module.raw, and where its parts of other lists begin.
+// function is an analyzed function: its code in module.raw, and the first of its
+// entries in other lists.
 type function struct {
-	from, code, to         int // the locals, the instructions, and their end
+	from, code, to         int // offsets of locals, instructions and end
 	segments, calls, loops int
-	groups, locals         int  // of locals, and how many there are with the parameters
-	needsLength            bool // one more has the length of what is filled or copied
-	needsBalance           bool // one more has the balance
+	groups, locals         int  // groups of locals; locals including parameters
+	needsLength            bool // needs a local for the length of a bulk operation
+	needsBalance           bool // needs a local for the balance
 }
 
-// analysis is what is known of all functions.
+// analysis is the result of the walk through all functions.
 type analysis struct {
-	raw       []byte // their code without payments
+	raw       []byte // code without payments
 	segments  []segment
 	calls     []callSite
 	loops     []loop
 	funcInfos []function
 }
 
-// nextStart is where the next function begins, of the list of which this is the end.
+// nextStart returns where the entries of the next function begin in a list that ends
+// at end.
 func nextStart(w *analysis, f, end int, begin func(*function) int) int {
 	if f+1 < len(w.funcInfos) {
 		return begin(&w.funcInfos[f+1])
@@ -96,12 +97,13 @@ func (w *analysis) loopsOf(f int) []loop {
 	return w.loops[w.funcInfos[f].loops:nextStart(w, f, len(w.loops), func(f *function) int { return f.loops })]
 }
 
-// maxGathered is what a segment may cost that another one pays for.
+// maxGathered is the maximum price of a segment that another one pays for.
 const maxGathered = 8
 
-// gather has small segments paid by those that lead to them, whether they are
-// then come to or not, as a payment would take longer than they do. What a
-// segment pays so is never more than its own price, and nothing becomes cheaper.
+// gather moves the payments of small segments to the segments that lead to them,
+// even if flow may not reach them, because paying would take longer than running
+// them. A segment pays at most its own price in addition, and no path becomes
+// cheaper.
 func gather(segments []segment, from int) {
 	for i := from; i < len(segments); i++ {
 		s := &segments[i]
