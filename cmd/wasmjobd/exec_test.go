@@ -116,7 +116,7 @@ func TestExecAndInspect(t *testing.T) {
 		{"exec deal.wasm --param a --total 5", exitOK, "10.0.0.3@-@1 0 3\n10.0.0.2@-@1 1 4\n10.0.0.1@-@1 2\n", ""},
 		{"exec deal.wasm --param a --total 3 --instance a --instance b,weight=2 --previous b,-,a", exitOK, "b@-@1       0 2*\na@-@1       1\n(*", ""},
 		{"exec deal.wasm --param a --total 2 --instance a@-@1 -o json", exitOK, `"instance": "a@-@1"`, ""},
-		{"exec deal.wasm --param m --total 5", exitRunFailed, "verdict     failed\n", "to nobody: 4"},
+		{"exec deal.wasm --param m --total 5", exitRunFailed, "verdict     failed\n", "did not assign 1 of 5 items: 4"},
 		{"exec deal.wasm --param d --total 5 -o json", exitRunFailed, `"assignment": []`, "gave no reason"},
 		{"exec deal.wasm --instance a --instance a", exitUsage, "", "there twice"},
 		{"exec deal.wasm --instance a,b", exitUsage, "", "write id,label=value"},

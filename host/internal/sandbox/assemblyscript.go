@@ -16,21 +16,21 @@ import (
 	"github.com/wasmjob/wasmjob/host/internal/wasm"
 )
 
-// envModule is where AssemblyScript looks for its host.
+// envModule is the module from which AssemblyScript imports its host functions.
 const envModule = "env"
 
-// maxAssembly bounds the bytes that are read of one of its texts.
+// maxAssembly is the maximum number of bytes read from an AssemblyScript string.
 const maxAssembly = 2 * maxErrorText
 
-// assemblyFunction is one function of envModule.
+// assemblyFunction is a function of envModule.
 type assemblyFunction struct {
 	name string
 	typ  wasm.FuncType
 	body body
 }
 
-// assemblyFunctions are what the compiler of AssemblyScript imports for its
-// own library.
+// assemblyFunctions returns the functions that the AssemblyScript compiler imports
+// for its standard library.
 func assemblyFunctions() []assemblyFunction {
 	all := []assemblyFunction{
 		{"abort", wasm.FuncType{Params: valI32 + valI32 + valI32 + valI32}, assemblyAbort},
@@ -46,7 +46,7 @@ func assemblyFunctions() []assemblyFunction {
 	return all
 }
 
-// exportAssembly puts them into a runtime.
+// exportAssembly adds them to a runtime.
 func exportAssembly(ctx context.Context, rt wazero.Runtime) error {
 	b := rt.NewHostModuleBuilder(envModule)
 	for _, f := range assemblyFunctions() {
@@ -58,20 +58,20 @@ func exportAssembly(ctx context.Context, rt wazero.Runtime) error {
 		}), valueTypesOf(f.typ.Params), valueTypesOf(f.typ.Results)).Export(f.name)
 	}
 	if _, err := b.Instantiate(ctx); err != nil {
-		return fmt.Errorf("offer %s: %w", envModule, err)
+		return fmt.Errorf("export %s: %w", envModule, err)
 	}
 	return nil
 }
 
-// assemblyText reads a text of AssemblyScript: UTF-16, with its length in bytes
-// before it. Null is the empty text.
+// assemblyText reads an AssemblyScript string: UTF-16, with its length in bytes
+// before it. A null pointer is the empty string.
 func assemblyText(r *run, mem api.Memory, ptr uint64) string {
 	at := u32(ptr)
 	if at == 0 {
 		return ""
 	}
 	if at < 4 {
-		panic(guestBug(fmt.Sprintf("there is no text at %#x", at)))
+		panic(guestBug(fmt.Sprintf("there is no string at %#x", at)))
 	}
 	n := binary.LittleEndian.Uint32(guestBytes(mem, at-4, 4))
 	b := guestBytes(mem, at, n)
@@ -84,13 +84,13 @@ func assemblyText(r *run, mem api.Memory, ptr uint64) string {
 	}
 	text := string(utf16.Decode(units))
 	hi := len(text)
-	if cut { // the last of it may be a part of a secret
+	if cut { // the end may be a part of a secret
 		hi -= secrets.slack()
 	}
 	return secrets.hide(text, 0, hi)
 }
 
-// assemblyAbort ends the run: an error was thrown, or an assertion failed.
+// assemblyAbort ends the run after an exception or a failed assertion.
 func assemblyAbort(_ context.Context, r *run, mem api.Memory, s []uint64) {
 	text, file := assemblyText(r, mem, s[0]), assemblyText(r, mem, s[1])
 	panic(guestBug(fmt.Sprintf("abort: %s at %s:%d:%d", text, file, u32(s[2]), u32(s[3]))))
@@ -114,11 +114,11 @@ func assemblyLog(level slog.Level) body {
 	}
 }
 
-// assemblySeed starts the guest's own random numbers.
+// assemblySeed returns a seed for the guest's random numbers.
 func assemblySeed(_ context.Context, r *run, _ api.Memory, s []uint64) {
 	var seed [8]byte
-	if _, err := (randomSource{r.in}).Read(seed[:]); err != nil { // never, for either source
-		panic(guestBug("there are no random numbers"))
+	if _, err := (randomSource{r.in}).Read(seed[:]); err != nil { // neither source fails
+		panic(guestBug("no random numbers are available"))
 	}
 	s[0] = math.Float64bits(float64(binary.LittleEndian.Uint64(seed[:]) >> 11))
 }

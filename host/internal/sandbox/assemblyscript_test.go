@@ -41,7 +41,7 @@ func TestAssemblyAbort(t *testing.T) {
 	expect(t, abort(20, 104), job.Failure, "abort: it bröke \U0001f600 at a.ts:12:34")
 	expect(t, abort(0, 0), job.Failure, "abort:  at :12:34")
 	expect(t, abort(204, 0), job.Failure, "outside of the memory")
-	expect(t, abort(3, 0), job.Failure, "no text at 0x3")
+	expect(t, abort(3, 0), job.Failure, "no string at 0x3")
 	expect(t, abort(-1, 0), job.Failure, "outside of the memory")
 }
 

@@ -9,11 +9,12 @@ import (
 	"github.com/wasmjob/wasmjob/host/job"
 )
 
-// assignment is the work of a strategy in progress: who gets which item.
+// assignment is the result of a strategy in progress: which instance owns which
+// item.
 type assignment struct {
 	call          *job.ShardCall
-	owners        []int // per item the index of an instance, or nobody
-	assignedTwice []int // items that were given again
+	owners        []int // by item: index of an instance, or unassigned
+	assignedTwice []int // items that were assigned more than once
 }
 
 const unassigned = -1
@@ -26,7 +27,7 @@ func newAssignment(c *job.ShardCall) *assignment {
 	return d
 }
 
-// missing are the items that nobody got.
+// missing returns the items that are unassigned.
 func (d *assignment) missing() []int {
 	var items []int
 	for i, owner := range d.owners {
@@ -37,7 +38,7 @@ func (d *assignment) missing() []int {
 	return items
 }
 
-// instance finds one of those that may be given items.
+// instance returns an instance that may get items.
 func (d *assignment) instance(v uint64) (*job.ShardInstance, bool) {
 	if i := u32(v); uint64(i) < uint64(len(d.call.Instances)) {
 		return &d.call.Instances[i], true
@@ -45,7 +46,7 @@ func (d *assignment) instance(v uint64) (*job.ShardInstance, bool) {
 	return nil, false
 }
 
-// shardCalls are the functions of strategies.
+// shardCalls returns the host functions of strategies.
 func shardCalls() map[string]body {
 	return map[string]body{
 		abi.FuncShardInstanceCount: shardInstanceCount, abi.FuncShardInstanceID: shardInstanceID,
@@ -61,7 +62,7 @@ func shardInstanceCount(_ context.Context, r *run, _ api.Memory, s []uint64) {
 func shardInstanceID(_ context.Context, r *run, mem api.Memory, s []uint64) {
 	in, ok := r.assignment.instance(s[0])
 	if !ok {
-		guestBytes(mem, u32(s[1]), u32(s[2]))
+		checkBuffer(mem, u32(s[1]), u32(s[2]))
 		setResult(s, abi.ErrInvalid)
 		return
 	}
@@ -72,7 +73,7 @@ func shardInstanceLabel(_ context.Context, r *run, mem api.Memory, s []uint64) {
 	key := guestBytes(mem, u32(s[1]), u32(s[2]))
 	in, ok := r.assignment.instance(s[0])
 	if !ok {
-		guestBytes(mem, u32(s[3]), u32(s[4]))
+		checkBuffer(mem, u32(s[3]), u32(s[4]))
 		setResult(s, abi.ErrInvalid)
 		return
 	}
@@ -103,7 +104,7 @@ func shardAssign(_ context.Context, r *run, _ api.Memory, s []uint64) {
 	case !ok || uint64(item) >= uint64(len(d.owners)):
 		setResult(s, abi.ErrInvalid)
 	case d.owners[item] != unassigned:
-		// One is enough to say what is wrong; a loop could ask for ever.
+		// The number is limited because a guest could repeat the call forever.
 		if len(d.assignedTwice) < maxNamed {
 			d.assignedTwice = append(d.assignedTwice, int(item))
 		}

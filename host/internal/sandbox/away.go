@@ -2,15 +2,15 @@ package sandbox
 
 import "time"
 
-// workerGrace is how long a run may wait and keep its worker: for most answers it is
-// cheaper than to stand in line once more.
+// workerGrace is how long a waiting run keeps its worker. Most answers arrive
+// sooner, and waiting in the queue again would cost more.
 const workerGrace = time.Millisecond
 
-// releaseWorker is called before the run waits for something that is not a processor: the
-// guest's sleep, an answer from outside, memory that others have. If that takes
-// longer than a moment, others get its worker. What it gives is called after the
-// wait, and takes one again; if the run is over by then it has none, and the guest
-// ends at its next step.
+// releaseWorker is called before the run waits for something other than a processor:
+// the guest's sleep, an answer from outside, or memory. If the wait is longer than
+// workerGrace, the run's worker is released for other runs. resume, called after the
+// wait, acquires a worker again. If the run is over by then, it gets none, and the
+// guest ends at its next step.
 func (r *run) releaseWorker() (resume func()) {
 	w := r.worker
 	if w == nil {
@@ -26,19 +26,19 @@ func (r *run) releaseWorker() (resume func()) {
 			return
 		}
 		<-released
-		_ = w.Acquire(r.ctx) // else the run is over
+		_ = w.Acquire(r.ctx) // fails only if the run is over
 	}
 }
 
-// acquireWorker takes a worker for a part of a run, which goes on at the same time as the
-// others. What it gives is called when the part has ended. A part of a run that is
-// over gets none, and ends at its first step.
+// acquireWorker acquires a worker for a subtask, which runs concurrently with
+// others. The returned function releases it. A subtask of a run that is over gets
+// none, and ends at its first step.
 func (r *run) acquireWorker() (release func()) {
 	if r.worker == nil {
 		return func() {}
 	}
 	w := r.worker.Fork()
 	r.worker = w
-	_ = w.Acquire(r.ctx) // else the run is over
+	_ = w.Acquire(r.ctx) // fails only if the run is over
 	return w.Release
 }

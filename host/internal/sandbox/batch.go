@@ -10,24 +10,25 @@ import (
 	"github.com/wasmjob/wasmjob/host/job"
 )
 
+// maxElements is the maximum number of elements in a batch.
 const maxElements = 100_000
 
-// batchStep is by how much the claim of a batch grows.
+// batchStep is the granularity, in bytes, in which a batch claims memory.
 const batchStep = 64 << 10
 
-// elementBytes is what the host notes of an element: its end, and its place and
-// mark in the shares of process, once more when it is tried again.
+// elementBytes is what the host stores for an element besides its bytes: its end,
+// and its index and mark in a subset, twice if it is retried.
 const elementBytes = 48
 
-// batch holds what fetch found. The host keeps it, so that it outlives the
-// instance that found it. It grows in place outside of Go's heap, like the
-// memory of a guest, and counts in the budget as it does.
+// batch holds the elements that fetch added. The host keeps it, so that it outlives
+// the instance. Like the memory of a guest, it grows in place outside the Go heap
+// and counts against the budget.
 type batch struct {
 	limit     int64 // bytes
 	arena     []byte
-	data      []byte // the part of arena that is used
-	ends      []int  // of each element in data
-	heldBytes uint64 // bytes of the budget
+	data      []byte // the used part of arena
+	ends      []int  // end of each element in data
+	heldBytes uint64 // held of the budget
 }
 
 func newBatch(limits *job.Limits) *batch {
@@ -38,8 +39,8 @@ func newBatch(limits *job.Limits) *batch {
 	return b
 }
 
-// release gives up all elements and their memory: the next batch may be long in
-// coming.
+// release frees all elements and their memory, because the next batch may come much
+// later.
 func (b *batch) release(r *run) {
 	if b.arena != nil {
 		unmap(b.arena)
@@ -58,7 +59,7 @@ func (b *batch) add(r *run, element []byte) int32 {
 	return int32(len(b.ends) - 1)
 }
 
-// makeRoom has the budget and the arena hold another element.
+// makeRoom ensures that arena and budget have memory for another element.
 func (b *batch) makeRoom(r *run, size int) bool {
 	if b.arena == nil {
 		arena, err := reserve(uint64(b.limit))
@@ -88,18 +89,18 @@ func (b *batch) element(i int) []byte {
 	return b.data[begin:b.ends[i]]
 }
 
-// unmarked is the mark of an element that process said nothing about.
+// unmarked is the mark of an element that process did not acknowledge.
 const unmarked int8 = -1
 
-// subset is what one call of process sees of a batch: some elements, numbered
-// from 0, and what it says of each.
+// subset is the part of a batch that one call of process sees: some elements,
+// numbered from 0, and their marks.
 type subset struct {
 	b       *batch
-	indexes []int // where in the batch
+	indexes []int // positions in the batch
 	marks   []int8
 }
 
-// subset is the share of neighbours.
+// subset returns the elements from position from to position to.
 func (b *batch) subset(from, to int) *subset {
 	s := &subset{b: b, indexes: make([]int, to-from), marks: make([]int8, to-from)}
 	for i := range s.indexes {
@@ -115,7 +116,7 @@ func (s *subset) resetMarks() {
 	}
 }
 
-// withMark is the share of the elements with a mark.
+// withMark returns the elements that have the given mark, unmarked.
 func (s *subset) withMark(mark int8) *subset {
 	some := &subset{b: s.b}
 	for i, m := range s.marks {
@@ -128,8 +129,9 @@ func (s *subset) withMark(mark int8) *subset {
 	return some
 }
 
-// countMarks says how many elements were done and how many failed, given how those
-// without a mark ended. One that shall be tried again has failed for now.
+// countMarks returns how many elements are done and how many failed. An element
+// without a mark is done if the call ended well. An element to be retried counts as
+// failed.
 func (s *subset) countMarks(well bool) (done, failed int64) {
 	for _, m := range s.marks {
 		if m == abi.AckDone || m == unmarked && well {
@@ -141,8 +143,8 @@ func (s *subset) countMarks(well bool) (done, failed int64) {
 	return done, failed
 }
 
-// batchCalls are the functions of dataflow jobs. That fetch has a batch and
-// process a share follows from the phase.
+// batchCalls returns the functions of dataflow jobs. The phase guarantees that fetch
+// has a batch and process a subset.
 func batchCalls() map[string]body {
 	return map[string]body{
 		abi.FuncBatchAdd: batchAdd, abi.FuncBatchCount: batchCount,
@@ -161,7 +163,7 @@ func batchCount(_ context.Context, r *run, _ api.Memory, s []uint64) {
 func batchRead(_ context.Context, r *run, mem api.Memory, s []uint64) {
 	i := u32(s[0])
 	if uint64(i) >= uint64(len(r.subset.indexes)) {
-		guestBytes(mem, u32(s[1]), u32(s[2]))
+		checkBuffer(mem, u32(s[1]), u32(s[2]))
 		setResult(s, abi.ErrInvalid)
 		return
 	}

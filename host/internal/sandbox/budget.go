@@ -8,52 +8,52 @@ import (
 	"time"
 )
 
-// instanceCost is what an instance takes beside its memory and its tables:
-// what the engine keeps of it, and a stack that has not grown.
+// instanceCost is the memory of an instance besides its linear memory and tables:
+// the engine's data, and a stack that has not grown.
 const instanceCost = 32 << 10
 
-// errDeadlock refuses memory for which everybody would wait for ever.
-var errDeadlock = errors.New("every guest waits for memory that another one has, and the last quarter is for jobs without a guest; raise the budget of the host, or run fewer at once")
+// errDeadlock refuses memory if all guests would otherwise wait forever.
+var errDeadlock = errors.New("all guests wait for memory that other guests hold, and the last quarter is reserved for jobs without a guest; raise the host's memory budget, or run fewer guests at the same time")
 
-// budget bounds the memory of all instances together. What counts is what they
-// have, not what their limits would allow: most guests use a small part of
-// their limit, and a host that counted limits would run a tenth of what it
-// could. The price is that a guest may have to wait as it grows, and that
-// guests may come to wait for each other; then the last to ask is refused.
+// budget limits the memory of all instances together. It counts what instances have,
+// not what their limits would allow: most guests use a small part of their limit, so
+// counting limits would run a tenth of the possible guests. In return, a guest may
+// have to wait when it grows, and guests may wait for each other; then the latest
+// claim is refused.
 //
-// A run is busy from the moment it has an instance until it has ended, save
-// while it waits for memory or for parts of itself, which are busy in its
-// place. Who is busy goes before who has nothing yet, so that runs can end.
+// A run is active from the moment it has an instance until it ends, except while it
+// waits for memory or for its subtasks, which are active in its place. Active runs
+// go before runs that have nothing yet, so that runs can end.
 //
-// A claim that does not fit is passed by those that do, for a second. Then the
-// room is kept for it: nobody behind it gets any until it has some. Otherwise a
-// large claim would wait for ever beside small ones that come and go. If that was
-// in vain for two seconds, others may pass again, each time for longer: what
-// guests hold that never end must not stop everybody.
+// Claims that fit may overtake a claim that does not, for one second. Then memory is
+// reserved for that claim: no claim behind it is granted before it. Otherwise a
+// large claim would wait forever among small ones. After two seconds without success
+// others may overtake again, each time for longer, because guests that never end
+// must not block all others.
 //
-// A quarter is kept for the first guest of each job: further guests of a job get
-// none of it, nor is room kept from a first guest for them. Guests that never end
-// and are all of one job thus leave another job something to run with.
+// A quarter is reserved for the first guest of each job: further guests of a job get
+// none of it, and no memory is reserved for them that a first guest needs. Endless
+// guests of one job therefore leave memory for other jobs.
 type budget struct {
 	limit uint64
-	evict func() // closes what rests in the pools
+	evict func() // destroys idle instances
 
 	mu       sync.Mutex // guards what follows
 	used     uint64
 	active   int
-	guests   map[string]int // by job, the runs that have something, and their parts
-	growing  claimQueue     // of runs that have something
-	starting claimQueue     // of runs that have nothing
+	guests   map[string]int // by job: runs that hold memory, and their subtasks
+	growing  claimQueue     // claims of runs that hold memory
+	starting claimQueue     // claims of runs that hold none
 }
 
-// subtasks are the parts of a run that go on at the same time.
+// subtasks are the subtasks of a run that run at the same time.
 type subtasks struct {
 	job     string
 	running int
-	waiting bool // the run waits for them and does not count as busy
+	waiting bool // the run waits for them and does not count as active
 }
 
-// checkNeed is an error if there will never be so much for one guest.
+// checkNeed returns an error if one guest can never have need bytes.
 func (b *budget) checkNeed(need uint64) error {
 	if need > b.limit {
 		return fmt.Errorf("the guest needs %d bytes of memory, all guests together may have %d", need, b.limit)
@@ -61,8 +61,8 @@ func (b *budget) checkNeed(need uint64) error {
 	return nil
 }
 
-// takeMemory sets memory aside for a run, which becomes busy with its first. It
-// waits for it until the deadline.
+// takeMemory takes memory for a run, which becomes active with its first. It waits
+// for the memory until the run's deadline.
 func (b *budget) takeMemory(r *run, need uint64) error {
 	if err := b.checkNeed(need); err != nil {
 		return err
@@ -82,7 +82,7 @@ func (b *budget) takeMemory(r *run, need uint64) error {
 	}
 	defer r.releaseWorker()()
 	c := b.addClaim(r, need)
-	// From now on nothing comes to rest; what did before nobody else may end.
+	// From now on no instance becomes idle. Evict those that did before.
 	b.evict()
 	reopen := time.NewTimer(b.untilReservationChange())
 	defer reopen.Stop()
@@ -94,7 +94,7 @@ func (b *budget) takeMemory(r *run, need uint64) error {
 			}
 			return b.endWait(r, err)
 		case <-reopen.C:
-			b.returnMemory(0) // nothing, but others may fit who had to wait
+			b.returnMemory(0) // serve claims that had to wait for a reservation
 			reopen.Reset(b.untilReservationChange())
 		case <-ctx.Done():
 			waits = false
@@ -106,13 +106,13 @@ func (b *budget) takeMemory(r *run, need uint64) error {
 	return fmt.Errorf("wait for %d bytes of memory, as all guests together may have %d: %w", need, b.limit, ctx.Err())
 }
 
-// endWait notes the end of a wait.
+// endWait records the end of a wait.
 func (b *budget) endWait(r *run, err error) error {
 	r.busy = r.busy || err == nil
 	return err
 }
 
-// tryTakeMemory takes memory if there is some and nobody who waits is overdue.
+// tryTakeMemory takes memory if there is enough and none is reserved.
 func (b *budget) tryTakeMemory(r *run, need uint64) bool {
 	b.mu.Lock()
 	defer b.mu.Unlock()
@@ -129,7 +129,8 @@ func (b *budget) tryTakeMemory(r *run, need uint64) bool {
 	return true
 }
 
-// isOnlyGuest reports whether a run that asks is the only guest of its job. b.mu is held.
+// isOnlyGuest reports whether a claiming run is the only guest of its job. The
+// caller holds b.mu.
 func (b *budget) isOnlyGuest(job string, has bool) bool {
 	others := b.guests[job]
 	if has {
@@ -138,8 +139,8 @@ func (b *budget) isOnlyGuest(job string, has bool) bool {
 	return others == 0
 }
 
-// freeFor is what is free for the first guest of a job, or for a further one.
-// b.mu is held.
+// freeFor returns the free memory for the first guest of a job, or for a further
+// one. The caller holds b.mu.
 func (b *budget) freeFor(first bool) uint64 {
 	free := b.limit - b.used
 	if first {
@@ -148,7 +149,7 @@ func (b *budget) freeFor(first bool) uint64 {
 	return free - min(free, b.limit/4)
 }
 
-// countGuests notes that a job has more guests, or fewer. b.mu is held.
+// countGuests changes the number of guests of a job. The caller holds b.mu.
 func (b *budget) countGuests(job string, more int) {
 	if b.guests == nil {
 		b.guests = map[string]int{}
@@ -158,6 +159,7 @@ func (b *budget) countGuests(job string, more int) {
 	}
 }
 
+// addClaim adds a claim of a run to the queue.
 func (b *budget) addClaim(r *run, need uint64) *claim {
 	c := &claim{job: r.job, hasMemory: r.busy, need: need, since: time.Now(), done: make(chan error, 1)}
 	b.mu.Lock()
@@ -172,8 +174,8 @@ func (b *budget) addClaim(r *run, need uint64) *claim {
 	return c
 }
 
-// untilReservationChange is how long it is until claims may be served that had to wait only
-// because room was kept for others.
+// untilReservationChange returns the time until a reservation begins or ends, so
+// that other claims may be served.
 func (b *budget) untilReservationChange() time.Duration {
 	b.mu.Lock()
 	defer b.mu.Unlock()
@@ -189,7 +191,7 @@ func (b *budget) untilReservationChange() time.Duration {
 	return least
 }
 
-// cancelClaim ends a wait, unless it was decided in the same moment.
+// cancelClaim ends a wait, unless the claim was decided at the same moment.
 func (b *budget) cancelClaim(r *run, c *claim) (err error, decided bool) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
@@ -203,11 +205,11 @@ func (b *budget) cancelClaim(r *run, c *claim) (err error, decided bool) {
 	if r.busy {
 		b.active++
 	}
-	b.serveClaims() // a claim that the room was kept from may fit
+	b.serveClaims() // its reservation is gone, so other claims may fit
 	return nil, false
 }
 
-// serveClaims gives memory to those who wait, as far as there is room. b.mu is held.
+// serveClaims grants claims as far as memory allows. The caller holds b.mu.
 func (b *budget) serveClaims() {
 	now := time.Now()
 	b.serveQueue(&b.growing, now)
@@ -217,14 +219,15 @@ func (b *budget) serveClaims() {
 	b.serveQueue(&b.starting, now)
 }
 
+// serveQueue grants the claims of one queue. The caller holds b.mu.
 func (b *budget) serveQueue(t *claimQueue, now time.Time) {
 	for at := b.nextClaim(t, now); at >= 0; at = b.nextClaim(t, now) {
 		b.grantClaim(t.removeAt(at))
 	}
 }
 
-// nextClaim finds the claim that is served next, or -1. Which of them are the first
-// of their jobs changes with each grant.
+// nextClaim returns the position of the claim to serve next, or -1. Each grant can
+// change which claims come from an only guest.
 func (b *budget) nextClaim(t *claimQueue, now time.Time) int {
 	for _, waiting := range []*claimQueue{&b.growing, &b.starting} {
 		for _, c := range waiting.claims {
@@ -238,7 +241,7 @@ func (b *budget) nextClaim(t *claimQueue, now time.Time) int {
 	return t.nextFitting(b.freeFor, func(first bool) bool { return t == &b.starting && b.growing.closedFor(first, now) }, now)
 }
 
-// grantClaim has a claim go on with what it asked for. b.mu is held.
+// grantClaim grants a claim. The caller holds b.mu.
 func (b *budget) grantClaim(c *claim) {
 	b.used += c.need
 	b.active++
@@ -248,9 +251,9 @@ func (b *budget) grantClaim(c *claim) {
 	c.done <- nil
 }
 
-// breakDeadlock has one of the growing go on when nobody is left who could give
-// memory back: one that fits, although an overdue claim is before it, or else
-// the last, which is refused. b.mu is held.
+// breakDeadlock serves a claim when no active run is left that could return memory.
+// It grants one that fits, even if an overdue claim is before it, or refuses the
+// latest. The caller holds b.mu.
 func (b *budget) breakDeadlock() {
 	for at, c := range b.growing.claims {
 		if c.need <= b.freeFor(b.isOnlyGuest(c.job, true)) {
@@ -262,7 +265,7 @@ func (b *budget) breakDeadlock() {
 	b.growing.removeAt(len(b.growing.claims) - 1).done <- errDeadlock
 }
 
-// returnMemory returns what an instance had.
+// returnMemory returns memory to the budget.
 func (b *budget) returnMemory(had uint64) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
@@ -270,14 +273,15 @@ func (b *budget) returnMemory(had uint64) {
 	b.serveClaims()
 }
 
-// hasClaims tells whether somebody waits, so that nothing should rest in a pool.
+// hasClaims reports whether a run waits for memory. Then no instance should stay
+// idle.
 func (b *budget) hasClaims() bool {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	return len(b.growing.claims)+len(b.starting.claims) > 0
 }
 
-// endRun says that a run has ended and given back what it had.
+// endRun records that a run has ended and returned its memory.
 func (b *budget) endRun(r *run) {
 	if !r.busy {
 		return
@@ -290,7 +294,7 @@ func (b *budget) endRun(r *run) {
 	b.serveClaims()
 }
 
-// startSubtasks makes n parts of a busy run busy, too.
+// startSubtasks makes n subtasks of an active run active, too.
 func (b *budget) startSubtasks(c *subtasks, n int) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
@@ -299,7 +303,8 @@ func (b *budget) startSubtasks(c *subtasks, n int) {
 	b.countGuests(c.job, n)
 }
 
-// endSubtask says that a part has ended. The last one leaves its place to the run.
+// endSubtask records the end of a subtask. The last one passes its place to the run
+// if that waits.
 func (b *budget) endSubtask(c *subtasks) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
@@ -313,7 +318,7 @@ func (b *budget) endSubtask(c *subtasks) {
 	b.serveClaims()
 }
 
-// awaitSubtasks says that a run does nothing but wait for its parts.
+// awaitSubtasks records that a run only waits for its subtasks.
 func (b *budget) awaitSubtasks(c *subtasks) {
 	b.mu.Lock()
 	defer b.mu.Unlock()

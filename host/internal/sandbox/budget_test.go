@@ -298,7 +298,7 @@ func TestPartsWaitForMemory(t *testing.T) {
 		flow    job.Flow
 	}{
 		{3*one + batchStep, job.OK, "", job.Flow{Batches: 1, Succeeded: 3}},
-		{one + batchStep, job.Failure, "every guest waits for memory", job.Flow{Batches: 1, Succeeded: 1, Failed: 2}},
+		{one + batchStep, job.Failure, "all guests wait for memory", job.Flow{Batches: 1, Succeeded: 1, Failed: 2}},
 	} {
 		e, err := New(Options{Budget: tt.budget})
 		if err != nil {

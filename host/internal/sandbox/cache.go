@@ -17,19 +17,19 @@ import (
 	"github.com/tetratelabs/wazero"
 )
 
-// The engine holds the machine code in a cached file against a checksum, but
-// not the table of addresses beside it, and it makes room for whatever counts
-// it finds there: one flipped bit ends the process, at each start anew. And it
-// executes what it finds, also what somebody else has put there. So each file gets
-// a seal, an HMAC over its name and all of it with a key that lies elsewhere (key.go),
-// and what does not match its seal is removed before the engine may look.
+// The engine verifies a checksum of the machine code in a cached file, but not of the
+// table of addresses next to it, and it allocates whatever counts it finds there: one
+// flipped bit ends the process at each start. It also executes what it finds,
+// whoever put it there. Therefore each file gets a seal: an HMAC over its name and
+// content with a key that is stored elsewhere (key.go). Files that do not match
+// their seal are removed before the engine reads them.
 const sealSuffix = ".seal"
 
-// openCache makes the directory of compiled code if need be, and removes what
-// is damaged in it.
+// openCache creates the directory of compiled code if necessary, and removes damaged
+// files from it.
 func openCache(dir string) (wazero.CompilationCache, error) {
 	if err := os.MkdirAll(dir, 0o700); err != nil {
-		return nil, fmt.Errorf("make the cache of compiled modules: %w", err)
+		return nil, fmt.Errorf("create the cache of compiled modules: %w", err)
 	}
 	if err := checkPermissions(dir); err != nil {
 		return nil, err
@@ -68,37 +68,37 @@ func openCache(dir string) (wazero.CompilationCache, error) {
 	return cache, nil
 }
 
-// checkPermissions refuses a cache in which others may write: what lies there is run
-// as it is.
+// checkPermissions refuses a cache in which other users may write, because its code
+// is executed.
 func checkPermissions(dir string) error {
-	if runtime.GOOS == "windows" { // its file modes say nothing
+	if runtime.GOOS == "windows" { // file modes have no meaning there
 		return nil
 	}
 	inner, err := glob(dir, "wazero-*")
 	if err != nil {
-		return fmt.Errorf("look for compiled modules: %w", err)
+		return fmt.Errorf("list compiled modules: %w", err)
 	}
 	files, err := cachedFiles(dir)
 	if err != nil {
 		return err
 	}
 	for _, f := range slices.Concat([]string{dir}, inner, files) {
-		info, err := os.Lstat(f) // everybody may write to a link
+		info, err := os.Lstat(f) // the mode of a link allows writing to everyone
 		if f == dir {
 			info, err = os.Stat(f)
 		}
 		if err != nil {
-			return fmt.Errorf("look at the cache of compiled modules: %w", err)
+			return fmt.Errorf("check the cache of compiled modules: %w", err)
 		}
 		if ownedByOther(info) || info.Mode().Perm()&0o022 != 0 {
-			return fmt.Errorf("others may write to %s in the cache of compiled modules, which holds code that is run unseen; remove %s", f, dir)
+			return fmt.Errorf("other users may write to %s in the cache of compiled modules, whose code is executed; remove %s", f, dir)
 		}
 	}
 	return nil
 }
 
-// glob gives the paths of the files in a directory whose names match a pattern; the
-// path of the directory is none.
+// glob returns the paths of the files in dir whose names match pattern. dir itself
+// is not a pattern.
 func glob(dir, pattern string) ([]string, error) {
 	names, err := fs.Glob(os.DirFS(dir), pattern)
 	for i, name := range names {
@@ -107,17 +107,17 @@ func glob(dir, pattern string) ([]string, error) {
 	return names, err
 }
 
-// cachedFiles are all files of the cache.
+// cachedFiles returns all files of the cache.
 func cachedFiles(dir string) ([]string, error) {
 	files, err := glob(dir, "wazero-*/*")
 	if err != nil {
-		return nil, fmt.Errorf("look for compiled modules: %w", err)
+		return nil, fmt.Errorf("list compiled modules: %w", err)
 	}
 	return files, nil
 }
 
-// sealOf is what the seal of a file says. The name is in it: one sealed file must
-// not stand in for another.
+// sealOf returns the seal of a file. It covers the name, so that one sealed file
+// cannot replace another.
 func sealOf(file string, key []byte) (string, error) {
 	f, err := os.Open(file)
 	if err != nil {
@@ -125,12 +125,13 @@ func sealOf(file string, key []byte) (string, error) {
 	}
 	defer f.Close() //nolint:errcheck // only read
 	mac := hmac.New(sha256.New, key)
-	// The folder is named after the version of the engine. No name has a zero byte.
+	// The directory is named after the engine's version. Names have no zero byte.
 	mac.Write([]byte(filepath.Base(filepath.Dir(file)) + "\x00" + filepath.Base(file) + "\x00"))
 	_, err = io.Copy(mac, f)
 	return hex.EncodeToString(mac.Sum(nil)) + "\n", err
 }
 
+// hasValidSeal reports whether a file matches its seal.
 func hasValidSeal(file string, key []byte) bool {
 	seal, err := os.ReadFile(file + sealSuffix)
 	if err != nil {
@@ -140,15 +141,15 @@ func hasValidSeal(file string, key []byte) bool {
 	return err == nil && hmac.Equal([]byte(want), seal)
 }
 
-// sealNewFiles seals what the engine has added to the cache. Without a seal a file
-// is not used again, which costs time but does no harm.
+// sealNewFiles seals files that the engine has added to the cache. A file without a
+// seal is not used again, which only costs time.
 func sealNewFiles(dir string) error {
 	files, err := cachedFiles(dir)
 	if err != nil {
 		return err
 	}
 	key := cacheKey(dir)
-	if key == nil { // gone since the start; the next one makes another
+	if key == nil { // removed since the start; the next start creates another
 		return fmt.Errorf("seal compiled modules: there is no key at %s", dir+keySuffix)
 	}
 	for _, f := range files {
@@ -169,8 +170,8 @@ func sealNewFiles(dir string) error {
 	return nil
 }
 
-// emptyCache removes the compiled code and leaves the directories, which the
-// runtime expects to be there.
+// emptyCache removes the compiled code but keeps the directories, which the engine
+// expects to exist.
 func emptyCache(dir string) error {
 	files, err := cachedFiles(dir)
 	if err != nil {

@@ -200,7 +200,7 @@ func TestCacheThatOthersMayWrite(t *testing.T) {
 	dir, file, _ := cacheWithOne(t)
 	refused := func(what string) {
 		t.Helper()
-		if _, err := New(Options{CacheDir: dir}); err == nil || !strings.Contains(err.Error(), "others may write to "+what) {
+		if _, err := New(Options{CacheDir: dir}); err == nil || !strings.Contains(err.Error(), "other users may write to "+what) {
 			t.Errorf("%s: %v", what, err)
 		}
 	}
@@ -230,7 +230,7 @@ func TestCacheOfSomebodyElse(t *testing.T) {
 		if err := os.Chown(theirs, 12345, -1); err != nil {
 			t.Fatal(err)
 		}
-		if _, err := New(Options{CacheDir: dir}); err == nil || !strings.Contains(err.Error(), "others may write to "+theirs) {
+		if _, err := New(Options{CacheDir: dir}); err == nil || !strings.Contains(err.Error(), "other users may write to "+theirs) {
 			t.Errorf("%s: %v", theirs, err)
 		}
 		if err := os.Chown(theirs, 0, -1); err != nil {

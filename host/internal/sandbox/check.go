@@ -8,24 +8,24 @@ import (
 	"github.com/wasmjob/wasmjob/host/internal/wasm"
 )
 
-// Bounds of what a host takes, beside those of package wasm.
+// Bounds of modules, besides those of package wasm.
 const (
 	defaultModule  = 64 << 20   // bytes of a module
-	maxTable       = 500_000    // entries of all tables, which each instance has for itself
-	maxTableGrowth = 100_000    // entries that a table may grow to
-	maxPassed      = 2_000_000  // values that the calls of one function pass and return
-	maxLocalsAll   = 10_000_000 // of all functions
+	maxTable       = 500_000    // entries of all tables of an instance
+	maxTableGrowth = 100_000    // entries of a table that grows
+	maxPassed      = 2_000_000  // parameters and results of all calls in one function
+	maxLocalsAll   = 10_000_000 // locals of all functions
 	pageSize       = 64 << 10
 )
 
-// decodedModule is what a binary is made of, as far as its admission depends on it.
+// decodedModule is a decoded module with the facts that its checks need.
 type decodedModule struct {
 	*wasm.Module
-	metered meter.Result // what the engine compiles; as price, there once it was checked
+	metered meter.Result // the code that the engine compiles; set by checkBounds, like cost
 	cost    *compileCost
 }
 
-// decode takes a binary of bounded size apart.
+// decode decodes a module of bounded size.
 func decode(binary []byte, most int64) (m *wasm.Module, err error) {
 	defer refusePanic(&err)
 	if int64(len(binary)) > most {
@@ -40,25 +40,25 @@ func decode(binary []byte, most int64) (m *wasm.Module, err error) {
 	return m, nil
 }
 
-// checkBounds meters the module and holds it against the bounds: what each instance
-// would have of tables, and what compiling it would take. Code is not
-// validated: that is left to the engine, which may then trust every count.
-func (a *decodedModule) checkBounds() (err error) {
+// checkBounds meters the module and checks bounds: the size of tables, and the cost
+// of compiling. It does not validate the code; the engine does, and can trust the
+// counts that were checked here.
+func (m *decodedModule) checkBounds() (err error) {
 	defer refusePanic(&err)
-	if err := a.checkLocals(); err != nil {
+	if err := m.checkLocals(); err != nil {
 		return refusalOf(err)
 	}
-	if a.metered, err = meterModule(a.Module); err != nil {
+	if m.metered, err = meterModule(m.Module); err != nil {
 		return err
 	}
-	if a.cost, err = estimateCost(a.metered.Wasm, a.Imported); err != nil {
+	if m.cost, err = estimateCost(m.metered.Wasm, m.Imported); err != nil {
 		return refusalOf(err)
 	}
 	entries := 0
-	for i := range a.Tables {
-		if entries += a.maxTableEntries(i); entries > maxTable {
+	for i := range m.Tables {
+		if entries += m.maxTableEntries(i); entries > maxTable {
 			return &Refusal{
-				Reason: TooBig, Problem: fmt.Sprintf("tables of more than %d entries in all", maxTable),
+				Reason: TooBig, Problem: fmt.Sprintf("tables of more than %d entries in total", maxTable),
 				Hint: "declare smaller ones, and a maximum for those that grow",
 			}
 		}
@@ -66,13 +66,13 @@ func (a *decodedModule) checkBounds() (err error) {
 	return nil
 }
 
-// checkLocals bounds the locals of all functions before anybody else makes
-// room for them: a few bytes declare thousands.
-func (a *decodedModule) checkLocals() error {
+// checkLocals limits the locals of all functions before any memory is allocated for
+// them: a few bytes can declare thousands.
+func (m *decodedModule) checkLocals() error {
 	var c wasm.Code
 	locals := 0
-	for i := range a.Bodies {
-		c.BeginBody(a.Module, i)
+	for i := range m.Bodies {
+		c.BeginBody(m.Module, i)
 		if locals += c.Locals; locals > maxLocalsAll {
 			c.Fail(wasm.TooBig, "more than %d locals in all functions", maxLocalsAll)
 		}
@@ -83,16 +83,16 @@ func (a *decodedModule) checkLocals() error {
 	return nil
 }
 
-// maxTableEntries is how many entries a table may come to have.
-func (a *decodedModule) maxTableEntries(i int) int {
-	t := a.Tables[i]
-	if a.cost.growsTable[i] {
+// maxTableEntries returns the number of entries that a table can have.
+func (m *decodedModule) maxTableEntries(i int) int {
+	t := m.Tables[i]
+	if m.cost.growsTable[i] {
 		return int(max(t.Min, min(t.Max, maxTableGrowth)))
 	}
 	return int(t.Min)
 }
 
-// refusalOf tells what package wasm or the meter finds wrong as a Refusal.
+// refusalOf converts an error of package wasm or meter to a Refusal.
 func refusalOf(err error) error {
 	r := &Refusal{Reason: Damaged, Problem: readable(err.Error(), 512)}
 	if f, ok := errors.AsType[*wasm.Fault](err); ok {
@@ -103,8 +103,8 @@ func refusalOf(err error) error {
 
 const hostFault = "this is a fault of the host; please report it with the module"
 
-// refusePanic, deferred, makes a refusal of a panic: what reads a stranger's
-// module must not end the host, whatever fault it has.
+// refusePanic is deferred and converts a panic to a refusal: decoding untrusted
+// input must not end the host.
 func refusePanic(err *error) {
 	if p := recover(); p != nil {
 		*err = &Refusal{

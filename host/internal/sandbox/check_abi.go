@@ -12,12 +12,12 @@ import (
 
 const wasiModule = "wasi_snapshot_preview1"
 
-var ( // signatures, read only
+var ( // signatures; read only
 	noneToNone = wasm.FuncType{}
 	noneToI32  = wasm.FuncType{Results: valI32}
 )
 
-// entryTypes are the exports that the host calls or looks for, with their type.
+// entryTypes returns the exports that the host calls or looks for, with their types.
 func entryTypes() map[string]wasm.FuncType {
 	return map[string]wasm.FuncType{
 		abi.ExportMarker:     noneToNone,
@@ -34,29 +34,28 @@ func entryTypes() map[string]wasm.FuncType {
 	}
 }
 
-// checkABI decides whether a module can be run at all: by its exports, its memory
-// and its imports. The functions offered are given as module name → function
-// name → signature.
-func (a *decodedModule) checkABI(offered map[string]map[string]wasm.FuncType) error {
-	if err := a.checkVersion(); err != nil {
+// checkABI checks the exports, the memory and the imports of a module. offered lists
+// the host's functions as module name → function name → signature.
+func (m *decodedModule) checkABI(offered map[string]map[string]wasm.FuncType) error {
+	if err := m.checkVersion(); err != nil {
 		return err
 	}
-	if err := a.checkExports(); err != nil {
+	if err := m.checkExports(); err != nil {
 		return withHint(err)
 	}
-	if err := a.checkMemory(); err != nil {
+	if err := m.checkMemory(); err != nil {
 		return err
 	}
-	return a.checkImports(offered)
+	return m.checkImports(offered)
 }
 
-// checkVersion refuses a module of another version of the contract before its
-// exports and imports are held against this one.
-func (a *decodedModule) checkVersion() error {
-	for _, e := range a.Exports {
+// checkVersion refuses a module for another version of the contract, before its
+// exports and imports are compared with this one.
+func (m *decodedModule) checkVersion() error {
+	for _, e := range m.Exports {
 		number, ok := strings.CutPrefix(e.Name, abi.MarkerPrefix)
 		version, err := strconv.ParseUint(number, 10, 32)
-		if !ok || err != nil || a.exports(abi.ExportMarker) {
+		if !ok || err != nil || m.exports(abi.ExportMarker) {
 			continue
 		}
 		return &Refusal{
@@ -68,8 +67,8 @@ func (a *decodedModule) checkVersion() error {
 	return nil
 }
 
-func (a *decodedModule) checkExports() error {
-	for _, e := range a.Exports {
+func (m *decodedModule) checkExports() error {
+	for _, e := range m.Exports {
 		name := e.Name
 		if strings.HasPrefix(name, meter.Reserved) {
 			return &Refusal{
@@ -84,70 +83,70 @@ func (a *decodedModule) checkExports() error {
 		if e.Kind != wasm.KindFunc {
 			return &Refusal{Reason: BadSignature, Problem: fmt.Sprintf("export %s is not a function", name), Hint: "export a function " + want.String()}
 		}
-		if res, _ := a.Type(e.Index); res != want {
+		if res, _ := m.Type(e.Index); res != want {
 			return &Refusal{
 				Reason:  BadSignature,
 				Problem: fmt.Sprintf("export %s has the signature %s instead of %s", name, res, want),
 				Hint:    "the context is read with host functions, not from parameters",
 			}
 		}
-		// The engine has neither a stack nor an instance for a call of these.
-		if e.Index < uint32(a.Imported) {
+		// The engine cannot call an imported function from outside.
+		if e.Index < uint32(m.Imported) {
 			return &Refusal{
 				Reason: BadSignature, Problem: fmt.Sprintf("export %s is a function that the module imports", name),
 				Hint: "export a function of the module itself, which may call that one",
 			}
 		}
 	}
-	if a.Start != nil {
-		if res, _ := a.Type(*a.Start); res != noneToNone {
+	if m.Start != nil {
+		if res, _ := m.Type(*m.Start); res != noneToNone {
 			return &Refusal{
 				Reason: BadSignature, Problem: fmt.Sprintf("the start function has the signature %s instead of %s", res, noneToNone),
 				Hint: "let it take and return nothing",
 			}
 		}
 	}
-	return a.checkEntry()
+	return m.checkEntry()
 }
 
-// abiExports are the exports that the host may call.
-func (a *decodedModule) abiExports() map[string]bool {
+// abiExports reports for each export that the host may call whether it exists.
+func (m *decodedModule) abiExports() map[string]bool {
 	there := map[string]bool{}
 	for name := range entryTypes() {
-		there[name] = a.exports(name)
+		there[name] = m.exports(name)
 	}
 	return there
 }
 
-// Bytes that the engine has for each thing of an instance, as measured.
+// Bytes that the engine uses for each part of an instance, as measured.
 const (
-	bytesTableEntry = 8 // of a table
+	bytesTableEntry = 8 // per entry of a table
 	bytesGlobal     = 96
-	bytesReference  = 48 // in an element segment
+	bytesReference  = 48 // per reference in an element segment
 	bytesSegment    = 40
 )
 
-// instanceBytes is what the engine keeps for each instance beside its memory,
-// with the tables as large as they may grow.
-func (a *decodedModule) instanceBytes() uint64 {
-	n := uint64(a.Globals)*bytesGlobal + uint64(a.Entries)*bytesReference + uint64(a.Segments)*bytesSegment
-	for i := range a.Tables {
-		n += uint64(a.maxTableEntries(i)) * bytesTableEntry
+// instanceBytes returns the memory that the engine uses for an instance besides its
+// linear memory, with tables at their maximum size.
+func (m *decodedModule) instanceBytes() uint64 {
+	n := uint64(m.Globals)*bytesGlobal + uint64(m.Entries)*bytesReference + uint64(m.Segments)*bytesSegment
+	for i := range m.Tables {
+		n += uint64(m.maxTableEntries(i)) * bytesTableEntry
 	}
 	return n
 }
 
-func (a *decodedModule) exports(name string) bool {
-	_, ok := a.Export(name)
+func (m *decodedModule) exports(name string) bool {
+	_, ok := m.Export(name)
 	return ok
 }
 
-// checkEntry asks for something to call, and for the marker unless that is a
-// command.
-func (a *decodedModule) checkEntry() error {
-	if a.exports(abi.ExportStart) {
+// checkEntry requires an export to call and, unless the module is a command, the
+// marker.
+func (m *decodedModule) checkEntry() error {
+	if m.exports(abi.ExportStart) {
 		for name := range entryTypes() {
-			if name != abi.ExportStart && name != abi.ExportInitialize && a.exports(name) {
+			if name != abi.ExportStart && name != abi.ExportInitialize && m.exports(name) {
 				return &Refusal{
 					Reason:  IsCommand,
 					Problem: "the module is a command (it exports _start) and a job at once; a command's other exports must not be called",
@@ -158,43 +157,43 @@ func (a *decodedModule) checkEntry() error {
 		return nil
 	}
 	switch {
-	case !a.exports(abi.ExportMarker):
+	case !m.exports(abi.ExportMarker):
 		return &Refusal{
 			Reason:  NoMarker,
-			Problem: "the module does not export " + abi.ExportMarker + ", so it is not written for this host",
+			Problem: "the module does not export " + abi.ExportMarker + ", so it was not built for this host",
 			Hint:    "use an SDK, or export an empty function of that name",
 		}
-	case len(a.kinds()) > 0:
+	case len(m.kinds()) > 0:
 		return nil
-	case a.exports(abi.ExportFetch) || a.exports(abi.ExportProcess):
+	case m.exports(abi.ExportFetch) || m.exports(abi.ExportProcess):
 		return &Refusal{
 			Reason:  NoEntry,
-			Problem: "the module has one half of a dataflow job",
+			Problem: "the module exports only one of the two functions of a dataflow job",
 			Hint:    "export both " + abi.ExportFetch + " and " + abi.ExportProcess + ", " + noneToI32.String(),
 		}
 	}
-	return &Refusal{Reason: NoEntry, Problem: "the module exports nothing that a job could call", Hint: "export " + abi.ExportExecute + " " + noneToI32.String()}
+	return &Refusal{Reason: NoEntry, Problem: "the module exports no function that a job could call", Hint: "export " + abi.ExportExecute + " " + noneToI32.String()}
 }
 
-func (a *decodedModule) checkMemory() error {
-	for _, im := range a.Imports {
+func (m *decodedModule) checkMemory() error {
+	for _, im := range m.Imports {
 		if im.Kind == wasm.KindMemory {
 			return &Refusal{Reason: BadMemory, Problem: "the module imports its memory", Hint: "let the module define and export its own (no --import-memory)"}
 		}
 	}
-	if a.Memory == nil {
+	if m.Memory == nil {
 		return &Refusal{Reason: BadMemory, Problem: "the module has no memory", Hint: "define one and export it as " + abi.ExportMemory}
 	}
-	if e, ok := a.Export(abi.ExportMemory); !ok || e.Kind != wasm.KindMemory || e.Index != 0 {
+	if e, ok := m.Export(abi.ExportMemory); !ok || e.Kind != wasm.KindMemory || e.Index != 0 {
 		return &Refusal{Reason: BadMemory, Problem: "the module does not export its memory", Hint: "export it as " + abi.ExportMemory}
 	}
 	return nil
 }
 
-// checkImports lists everything that is amiss, not just the first.
-func (a *decodedModule) checkImports(offered map[string]map[string]wasm.FuncType) error {
+// checkImports reports all faulty imports, not just the first.
+func (m *decodedModule) checkImports(offered map[string]map[string]wasm.FuncType) error {
 	var unknown, wrong []string
-	for _, im := range a.Imports {
+	for _, im := range m.Imports {
 		full := shorten(im.Module) + "." + shorten(im.Name)
 		want, known := offered[im.Module][im.Name]
 		switch {
@@ -209,14 +208,14 @@ func (a *decodedModule) checkImports(offered map[string]map[string]wasm.FuncType
 	}
 	switch {
 	case len(unknown) > 0:
-		return &Refusal{Reason: BadImport, Problem: "the module imports what this host does not have: " + joinNames(unknown), Hint: importHint(unknown)}
+		return &Refusal{Reason: BadImport, Problem: "the module has imports that this host does not provide: " + joinNames(unknown), Hint: importHint(unknown)}
 	case len(wrong) > 0:
 		return &Refusal{Reason: BadSignature, Problem: "import " + joinNames(wrong), Hint: "update the SDK, or compare with ABI.md"}
 	}
 	return nil
 }
 
-// importHint says what to do about imports that nobody offers.
+// importHint returns advice for imports that this host does not have.
 func importHint(names []string) string {
 	for _, n := range names {
 		switch {
@@ -225,10 +224,10 @@ func importHint(names []string) string {
 		case strings.HasPrefix(n, envModule+".Date."), strings.HasPrefix(n, envModule+".performance."):
 			return "ask the SDK for the time, with the grant " + string(abi.GrantClock)
 		case strings.HasPrefix(n, envModule+"."):
-			return "a symbol was left unresolved at link time"
+			return "a symbol was not resolved at link time"
 		case strings.HasPrefix(n, abi.Module+"."):
-			return fmt.Sprintf("a newer host may have it; this one has version %d with %d additions", abi.Version, abi.HostMinor)
+			return fmt.Sprintf("a newer host may have it; this host has version %d with %d additions", abi.Version, abi.HostMinor)
 		}
 	}
-	return "only " + abi.Module + ", " + wasiModule + " and what AssemblyScript needs of " + envModule + " are offered"
+	return "only " + abi.Module + ", " + wasiModule + " and AssemblyScript's functions of " + envModule + " are available"
 }

@@ -13,10 +13,10 @@ import (
 	"github.com/wasmjob/wasmjob/host/job"
 )
 
-// withClock gives the guest the time that it is granted: the real one, or one
-// that begins at the scheduled instant and moves only when it is looked at or
-// slept upon, so that a run without a clock always sees the same time. The
-// instance may serve several runs, each with a clock of its own.
+// withClock gives the guest the granted clock: the real one, or a fixed one. The
+// fixed clock begins at the scheduled instant and moves only when the guest reads it
+// or sleeps, so that a run without the clock grant always sees the same time. An
+// instance may serve several runs, each with its own clock.
 func withClock(config wazero.ModuleConfig, in *instance, c job.Call) wazero.ModuleConfig {
 	if realClock(c) {
 		wall := func() (int64, int32) {
@@ -32,7 +32,7 @@ func withClock(config wazero.ModuleConfig, in *instance, c job.Call) wazero.Modu
 	return config.WithWalltime(f.walltime, 1).WithNanotime(f.nanotime, 1).WithNanosleep(f.sleep)
 }
 
-// sleep ends early with the run; the engine's own would not.
+// sleep ends early if the run ends; the engine's own sleep would not.
 func (in *instance) sleep(ns int64) {
 	if ns <= 0 {
 		return
@@ -48,7 +48,7 @@ func (in *instance) sleep(ns int64) {
 	}
 }
 
-// fixedClock moves by a millisecond with each look at it.
+// fixedClock moves by a millisecond each time it is read.
 type fixedClock struct {
 	start time.Time
 	moved time.Duration
@@ -67,9 +67,9 @@ func (f *fixedClock) nanotime() int64 {
 
 func (f *fixedClock) sleep(ns int64) { f.moved += time.Duration(max(ns, 0)) }
 
-// randomReader is the guest's source of random numbers: the system's if it is
-// granted, else one that the seed of the run determines. Instances of one run
-// have streams of their own, so that what one has drawn does not come again.
+// randomReader returns the guest's source of random numbers: the system's if
+// granted, or one that is seeded by the run. Each instance of a run has its own
+// stream, so that numbers do not repeat.
 func (r *run) randomReader() io.Reader {
 	if r.facts.call.Config.Allow.Random {
 		return crand.Reader

@@ -7,17 +7,17 @@ import (
 	"github.com/wasmjob/wasmjob/host/internal/wasm"
 )
 
-// compileCost is what compiling a module takes, as the engine gets it: metered.
+// compileCost is the estimated cost of compiling a metered module.
 type compileCost struct {
 	*wasm.Module
 
 	growsTable    [wasm.MaxTables]bool // tables that an instruction grows
-	machineCode   uint64               // bytes of all functions, and of the ways into them
-	maxFuncMemory uint64               // bytes that the compiler needs for one function, at most
+	machineCode   uint64               // bytes of all functions and of their entry preambles
+	maxFuncMemory uint64               // most bytes of memory that the compiler needs for one function
 }
 
-// estimateCost adds up what compiling all functions takes. first is the index that
-// the first of them had before metering.
+// estimateCost adds up the cost of compiling all functions. first is the index of
+// the first function before metering.
 func estimateCost(metered []byte, first int) (*compileCost, error) {
 	m, err := wasm.DecodeMetered(metered)
 	if err != nil {
@@ -105,7 +105,8 @@ func (w *costWalk) instruction() {
 	}
 }
 
-// plainInstruction is every instruction that only takes values and gives others.
+// plainInstruction handles an instruction that only takes values from the stack and
+// puts others on it.
 func (w *costWalk) plainInstruction() {
 	takes, leaves := w.Op.StackEffect()
 	switch {
@@ -119,7 +120,7 @@ func (w *costWalk) plainInstruction() {
 	switch w.Op {
 	case wasm.OpTableGrow:
 		w.cost.growsTable[w.A] = true
-	case wasm.OpMemoryFill, wasm.OpTableFill: // has a loop
+	case wasm.OpMemoryFill, wasm.OpTableFill: // compiled to a loop
 		w.flowIntoPart()
 		w.flowIntoPart()
 		w.flowIntoPart()
@@ -127,7 +128,8 @@ func (w *costWalk) plainInstruction() {
 	}
 }
 
-// countCall is a call with what it moves: two bytes of code can move a thousand values.
+// countCall adds the cost of a call and of the values that it passes: two bytes of
+// code can pass a thousand values.
 func (w *costWalk) countCall(t wasm.FuncType) {
 	w.countPassed(len(t.Params) + len(t.Results))
 	w.reloadGlobals()
@@ -136,9 +138,10 @@ func (w *costWalk) countCall(t wasm.FuncType) {
 	w.moveStack(len(t.Params), len(t.Results))
 }
 
+// countPassed counts values that calls pass.
 func (w *costWalk) countPassed(values int) {
 	w.passed += values
 	if w.passed > maxPassed {
-		w.Fail(wasm.TooBig, "the calls of one function pass more than %d values", maxPassed)
+		w.Fail(wasm.TooBig, "the calls in one function pass more than %d values", maxPassed)
 	}
 }

@@ -6,61 +6,61 @@ import (
 	"github.com/wasmjob/wasmjob/host/internal/wasm"
 )
 
-// What the engine makes of code. Nothing in it bounds the machine code of a
-// module, and on amd64 it writes the low 32 bits of a call's distance without
-// looking at the rest, so that is bounded here before it compiles.
+// Size of the machine code that the engine generates. The engine does not limit it,
+// and on amd64 it truncates the distance of a call to 32 bits, so the size is limited
+// here before the module is compiled.
 //
-// The figures are bytes of machine code on amd64 as measured, for the worst
-// that surrounding code can do: operands come from memory and results go there.
-// Instructions have theirs in code_prices.go.
+// The figures are measured bytes of machine code on amd64, for the worst surrounding
+// code: operands are loaded from memory and results are stored there. The figures of
+// instructions are in code_prices.go.
 const (
-	codeFunc     = 200 // a function: begin and end
-	codeType     = 200 // the way into functions of a type
-	codePart     = 8   // a part: the jump to it
+	codeFunc     = 200 // prologue and epilogue of a function
+	codeType     = 200 // entry preamble of a function type
+	codePart     = 8   // the jump to a part
 	codeReturn   = 140 // a return, which restores registers
 	codeTrap     = 48
 	codeTarget   = 24 // a target of br_table
-	codeStore    = 10 // a value that is kept in memory until it is needed
-	codeMove     = 14 // a number that a call moves, in and out of memory
-	codeMoveWide = 20 // a floating point number or vector so moved
-	codeKept     = 10 // a value that comes into a part in another register
-	codeLoop     = 48 // a value that goes round a loop, or along with a jump
+	codeStore    = 10 // spilling a value
+	codeMove     = 14 // passing an integer with a call, through memory
+	codeMoveWide = 20 // passing a floating point number or a vector
+	codeKept     = 10 // a value that a part expects in another register
+	codeLoop     = 48 // a value passed by a jump, or to the begin of a loop
 	codeLoopInt  = 28
-	registers    = 29 // that hold values
+	registers    = 29 // registers for values
 )
 
-// Bytes of memory of what a module declares, decoded here and by the
-// engine. What the compiler needs for a function stands in effort.go.
+// Bytes of memory for the declarations of a module, decoded here and by the engine.
+// The memory for compiling a function is in effort.go.
 const (
 	memoryOfAny     = 1 << 20
 	memoryOfType    = 1300
 	memoryOfFunc    = 350
 	memoryOfGlobal  = 500
 	memoryOfElement = 80
-	memoryOfEntry   = 100 // an export, import or segment
-	memoryOfName    = 40  // a byte of the section of names
+	memoryOfEntry   = 100 // per export, import or segment
+	memoryOfName    = 40  // per byte of the name section
 	copiesOfBinary  = 2
 	copiesOfCode    = 2 // of the machine code
-	copiesOfTypes   = 3 // of that of types, which grows by doubling
+	copiesOfTypes   = 3 // of the preambles, whose buffer grows by doubling
 )
 
-// maxMachineCode bounds the machine code of a module and maxMachineCodeFunc
-// that of one function, before they are compiled by the estimate, and before
-// they run by what came out. RATIONALE says why.
+// maxMachineCode limits the machine code of a module, and maxMachineCodeFunc that of
+// one function. Estimates are checked before compiling, and the real size before the
+// code runs. RATIONALE explains the values.
 const (
 	maxMachineCode     = 512 << 20
 	maxMachineCodeFunc = 16 << 20
 )
 
-// emit adds machine code.
+// emit adds bytes of machine code.
 func (w *costWalk) emit(bytes int) {
 	if !w.dead {
 		w.codeBytes += bytes
 	}
 }
 
-// emitInstruction adds the machine code of an instruction beside the values that its type
-// says, and of keeping the value that was made before it, unless it takes that.
+// emitInstruction adds the machine code of an instruction. It also adds the spilling
+// of the previous value unless the instruction consumes it.
 func (w *costWalk) emitInstruction() {
 	if w.dead {
 		return
@@ -78,13 +78,13 @@ func (w *costWalk) emitInstruction() {
 	}
 }
 
-// makesNoValue are instructions that make nothing which could be in the way: nop,
-// drop, constants, and what only says which value is meant.
+// makesNoValue are instructions that produce no value that could need spilling: nop,
+// drop, constants, block, and local.get.
 var makesNoValue = [wasm.Ops]bool{ // read only
 	0x01: true, wasm.OpBlock: true, 0x1a: true, wasm.OpLocalGet: true, 0x41: true, 0x42: true, 0x43: true, 0x44: true,
 }
 
-// passBytes is the machine code that takes a local along with a jump.
+// passBytes returns the machine code for passing a local with a jump.
 func passBytes(kind byte) int {
 	if kind == wasm.I32 || kind == wasm.I64 || wasm.IsReference(kind) {
 		return codeMove
@@ -92,7 +92,7 @@ func passBytes(kind byte) int {
 	return codeMoveWide
 }
 
-// loopPassBytes is the same for a jump to the begin of a loop.
+// loopPassBytes is passBytes for a jump to the begin of a loop.
 func loopPassBytes(kind byte) int {
 	if kind == wasm.I32 || kind == wasm.I64 || wasm.IsReference(kind) {
 		return codeLoopInt
@@ -100,7 +100,8 @@ func loopPassBytes(kind byte) int {
 	return codeLoop
 }
 
-// signatureBytes is the machine code that moves parameters and results, on one side.
+// signatureBytes returns the machine code for passing parameters and results, on one
+// side of a call.
 func signatureBytes(t wasm.FuncType) int {
 	n := 0
 	for _, values := range [...]string{t.Params, t.Results} {
@@ -111,8 +112,8 @@ func signatureBytes(t wasm.FuncType) int {
 	return n
 }
 
-// totalMemory is how many bytes compiling takes in all: the original, of the given
-// size, what is compiled, what the compiler holds, and the result.
+// totalMemory returns the memory that compiling takes: the original module of the
+// given size, the metered module, the compiler's data, and the result.
 func (p *compileCost) totalMemory(original int) uint64 {
 	names := 0
 	for _, c := range p.Customs {
@@ -124,8 +125,7 @@ func (p *compileCost) totalMemory(original int) uint64 {
 		copiesOfCode*p.machineCode + (copiesOfTypes-copiesOfCode)*p.preambleBytes() + p.maxFuncMemory
 }
 
-// preambleBytes is the machine code that leads from the host into functions, which
-// each type has.
+// preambleBytes returns the size of the entry preambles, one for each function type.
 func (p *compileCost) preambleBytes() (bytes uint64) {
 	for _, t := range p.Types {
 		bytes += codeType + uint64(signatureBytes(t))
@@ -133,6 +133,7 @@ func (p *compileCost) preambleBytes() (bytes uint64) {
 	return bytes
 }
 
+// addTypes adds the machine code of all types.
 func (p *compileCost) addTypes() error {
 	if p.machineCode = p.preambleBytes(); p.machineCode > maxMachineCode {
 		return &wasm.Fault{Kind: wasm.TooBig, What: fmt.Sprintf("the types would become %d bytes of machine code; the limit is %d", p.machineCode, maxMachineCode)}
@@ -140,7 +141,7 @@ func (p *compileCost) addTypes() error {
 	return nil
 }
 
-// addBody adds what the function that was passed over takes.
+// addBody adds the cost of the function that w has walked.
 func (p *compileCost) addBody(w *costWalk, body int) {
 	w.codeBytes += codeFunc + signatureBytes(p.Types[p.Funcs[p.Imported+body]])
 	if w.codeBytes > maxMachineCodeFunc {

@@ -8,18 +8,18 @@ import (
 	"path/filepath"
 )
 
-// The engine does not tell whether its cache has a module. So there is an empty
-// file for each metered module that was compiled under this version of the
-// engine: such a module is only read, which takes little memory and no turn.
+// The engine has no API to ask whether its cache contains a module. So an empty file
+// marks each metered module that was compiled with this version of the engine: such a
+// module is only loaded, which takes little memory and no turn in the queue.
 
-// compiledMark is that file.
+// compiledMark returns the path of that file.
 func (e *Engine) compiledMark(metered []byte) string {
 	return filepath.Join(compiledMarkDir(e.dir), e.trials.setup.Engine+"-"+digestOf(metered))
 }
 
 func compiledMarkDir(cache string) string { return filepath.Join(cache, "known") }
 
-// compiledBefore tells whether the cache has the code of a metered module.
+// compiledBefore reports whether the cache contains the code of a metered module.
 func (e *Engine) compiledBefore(metered []byte) bool {
 	if e.dir == "" {
 		return false
@@ -28,22 +28,22 @@ func (e *Engine) compiledBefore(metered []byte) bool {
 	return err == nil
 }
 
-// markCompiled says that the cache has the code of a metered module.
+// markCompiled records that the cache contains the code of a metered module.
 func (e *Engine) markCompiled(metered []byte) error {
 	err := os.MkdirAll(compiledMarkDir(e.dir), 0o700)
 	if err == nil {
 		err = os.WriteFile(e.compiledMark(metered), nil, 0o600)
 	}
 	if err != nil {
-		return fmt.Errorf("note a compiled module: %w", err)
+		return fmt.Errorf("mark a compiled module: %w", err)
 	}
 	return nil
 }
 
-// forgetCompiled is for a cache that has lost files.
+// forgetCompiled removes all marks, after files of the cache were lost.
 func forgetCompiled(cache string) error {
 	if err := os.RemoveAll(compiledMarkDir(cache)); err != nil && !errors.Is(err, fs.ErrNotExist) {
-		return fmt.Errorf("forget compiled modules: %w", err)
+		return fmt.Errorf("remove the marks of compiled modules: %w", err)
 	}
 	return nil
 }

@@ -8,9 +8,9 @@ import (
 	"github.com/tetratelabs/wazero"
 )
 
-// checkCompiled holds the machine code that came out of compiling against the
-// bounds, before any of it runs: should the estimate ever be too low, or the
-// cache hold what another bound let pass, calls might lead out of the code.
+// checkCompiled checks the size of the generated machine code before any of it runs.
+// Beyond the limit, calls might jump to wrong addresses; the estimate may be too
+// low, or the cache may contain code that another limit accepted.
 func checkCompiled(code wazero.CompiledModule) error {
 	m, err := compiledSizeOf(code)
 	if err != nil {
@@ -19,10 +19,10 @@ func checkCompiled(code wazero.CompiledModule) error {
 	return m.check()
 }
 
-// compiledSize is how much machine code there is.
+// compiledSize is the size of the machine code of a module.
 type compiledSize struct {
 	total int   // bytes
-	funcs []int // where that of each function begins
+	funcs []int // offset of each function
 }
 
 func (m compiledSize) check() error {
@@ -35,19 +35,18 @@ func (m compiledSize) check() error {
 	}
 }
 
-// compiledSizeOf looks for it in the engine, which tells nobody. The names are those of
-// its own fields; should one of them ever be gone, nothing is compiled any
-// more, and every test fails.
+// compiledSizeOf reads the size from private fields of the engine, which has no API
+// for it. If a field is gone, no module can be compiled and every test fails.
 func compiledSizeOf(code wazero.CompiledModule) (m compiledSize, err error) {
 	defer func() {
 		if r := recover(); r != nil {
-			err = fmt.Errorf("the engine does not tell how much machine code it made: %v", r)
+			err = fmt.Errorf("cannot read the size of the machine code from the engine: %v", r)
 		}
 	}()
 	module := reflect.ValueOf(code).Elem()
 	engine := module.FieldByName("compiledEngine").Elem().Elem()
 	mutex := (*sync.RWMutex)(engine.FieldByName("mux").Addr().UnsafePointer())
-	mutex.RLock() // others compile
+	mutex.RLock() // other goroutines compile
 	defer mutex.RUnlock()
 	counted := engine.FieldByName("compiledModules").MapIndex(module.FieldByName("module").Elem().FieldByName("ID"))
 	compiled := counted.Elem().FieldByName("compiledModule").Elem()

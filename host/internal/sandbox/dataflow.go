@@ -9,9 +9,8 @@ import (
 	"github.com/wasmjob/wasmjob/host/job"
 )
 
-// runDataflow is a run of fetch and process: once, or in a streaming job until
-// nothing is left or there is a reason to stop, which is asked for between
-// batches.
+// runDataflow runs fetch and process once. A streaming job repeats them until fetch
+// finds no elements or there is a reason to stop, which is checked between batches.
 func (r *run) runDataflow() callResult {
 	res, ok := r.beginAttempt()
 	if ok {
@@ -20,11 +19,12 @@ func (r *run) runDataflow() callResult {
 		r.batch.release(r)
 		r.callAfterListener(res)
 	}
-	// Each batch had its own commit: what it did cannot be undone by a later.
+	// Each batch was committed by itself, so lateness does not undo earlier ones.
 	res.late = r.overdue()
 	return res
 }
 
+// runBatches fetches and processes batches.
 func (r *run) runBatches() callResult {
 	for {
 		r.batch.release(r)
@@ -46,7 +46,7 @@ func (r *run) runBatches() callResult {
 		if res.err != nil || res.code != abi.ResultOK {
 			return res
 		}
-		if r.overdue() { // what it has set comes too late
+		if r.overdue() { // too late to commit
 			return res
 		}
 		if res.err = r.commit(); res.err != nil {
@@ -58,20 +58,19 @@ func (r *run) runBatches() callResult {
 	}
 }
 
-// subtask is a piece of a batch on its way through process, with the instance
-// that handles it.
+// subtask is a part of a batch that is processed by its own instance.
 type subtask struct {
 	r           *run
 	share       *subset
 	result      callResult
-	spareStream uint32 // stream of random numbers for another instance
-	retried     bool   // a trap was forgiven
+	spareStream uint32 // stream of random numbers for a second instance
+	retried     bool   // process was retried after a trap
 
 	done, failed int64 // elements
 }
 
-// processBatch has the batch processed, in as many parts at once as the job wants.
-// The first runs in the instance of the run.
+// processBatch processes the batch in as many concurrent subtasks as the job allows.
+// The first one uses the run's own instance.
 func (r *run) processBatch() callResult {
 	r.flow.Batches++
 	elements := len(r.batch.ends)
@@ -113,13 +112,14 @@ func (r *run) processBatch() callResult {
 	return r.mergeSubtasks(parts)
 }
 
-// newSubtaskRun is a run that goes on in place of r, with r's limits less what r used.
+// newSubtaskRun returns a run that acts in place of r, with r's limits less what r
+// has used.
 func (r *run) newSubtaskRun() *run {
 	p := &run{
 		c: r.c, deadline: r.deadline, log: r.log, resultLimit: r.resultLimit,
-		job: r.job, busy: true, stream: r.stream, state: r.state.fork(), worker: r.worker,
+		job: r.job, busy: true, stream: r.stream, hostState: r.hostState.fork(), worker: r.worker,
 	}
-	own := *r.facts // what it makes when asked is its own
+	own := *r.facts // lazily created values are not shared
 	p.facts = &own
 	p.ctx = runContext{r.ctx, p}
 	p.fuelGauge = fuelGauge{end: r.fuelGauge.end, slice: r.fuelGauge.slice}
@@ -129,14 +129,14 @@ func (r *run) newSubtaskRun() *run {
 	return p
 }
 
-// nextStream is the number of another stream of random numbers.
+// nextStream returns the number of an unused stream of random numbers.
 func (r *run) nextStream() uint32 {
 	r.streams++
 	return r.streams
 }
 
-// mergeSubtasks takes what the parts did into the run. What the first of those that
-// did not end well says, in the order of the batch, is the end of the run.
+// mergeSubtasks adds what the subtasks did to the run. The result of the run is that
+// of the first subtask, in the order of the batch, that did not end well.
 func (r *run) mergeSubtasks(parts []*subtask) callResult {
 	res := parts[0].result
 	for _, p := range parts {
@@ -147,7 +147,7 @@ func (r *run) mergeSubtasks(parts []*subtask) callResult {
 	well := res.err == nil && res.code == abi.ResultOK
 	var peak uint64
 	for _, p := range parts {
-		r.state.join(p.r.state, well)
+		r.hostState.join(p.r.hostState, well)
 		r.calls += p.r.calls
 		r.addFuel(p.r.fuel)
 		peak += p.r.peak
@@ -167,15 +167,15 @@ func (r *run) mergeSubtasks(parts []*subtask) callResult {
 		r.flow.Failed += p.failed
 	}
 	r.peak = max(r.peak, peak)
-	// Each part had all the fuel that was left; together they may not use more.
+	// Each subtask could use all remaining fuel; together they may not use more.
 	if limit := r.fuelGauge.limit; res.err == nil && limit > 0 && r.fuel > limit {
 		res.err = errFuel
 	}
 	return res
 }
 
-// runSubset gives the part to process, and then once more what process wants to see
-// again.
+// runSubset passes the subset to process, and then once more those elements that
+// process wants to retry.
 func (p *subtask) runSubset() {
 	p.result = p.process(p.share)
 	well := p.result.err == nil && p.result.code == abi.ResultOK
@@ -190,23 +190,22 @@ func (p *subtask) runSubset() {
 	p.done, p.failed = p.done+done, p.failed+failed
 }
 
-// process calls the entry with a share. A trap is forgiven once: the share is
-// given to a fresh instance, and what the first had done in this call is
-// forgotten.
+// process calls the entry with a subset. After the first trap it retries with a new
+// instance, and discards what the failed call has set.
 func (p *subtask) process(s *subset) callResult {
 	r := p.r
 	for {
-		own := r.state
-		r.state, r.subset = own.fork(), s
+		own := r.hostState
+		r.hostState, r.subset = own.fork(), s
 		res := r.callEntry(abi.ExportProcess, abi.InProcess)
-		call := r.state
-		r.state, r.subset = own, nil
+		call := r.hostState
+		r.hostState, r.subset = own, nil
 		if res.err == nil || p.retried || !r.mayRepeat(res.err) {
 			own.join(call, res.err == nil && res.code == abi.ResultOK)
 			return res
 		}
 		p.retried = true
-		r.log.logLimited(r.ctx, slog.LevelWarn, "batch is given to another instance", slog.String("err", clip(r.explainTrapWithStack(res.err), r.log.line)))
+		r.log.logLimited(r.ctx, slog.LevelWarn, "batch is retried in another instance", slog.String("err", clip(r.explainTrapWithStack(res.err), r.log.line)))
 		r.result, r.message, r.memoryLimitReached, r.memoryErr = nil, "", false, nil
 		r.stderr.cause = ""
 		s.resetMarks()
@@ -219,7 +218,8 @@ func (p *subtask) process(s *subset) callResult {
 	}
 }
 
-// mayRepeat tells a trap of the guest from an end that was meant for it.
+// mayRepeat reports whether an error is a trap of the guest itself, not the end of
+// its fuel, its time or its run.
 func (r *run) mayRepeat(err error) bool {
 	return !errors.Is(err, errFuel) && !errors.Is(err, errRunEnded) && r.ctx.Err() == nil && !r.overdue()
 }

@@ -144,7 +144,7 @@ func TestDataflowTrapIsForgivenOnce(t *testing.T) {
 	if out.Flow != (job.Flow{Batches: 1, Succeeded: 2}) || out.Result != nil {
 		t.Errorf("%+v, result %q", out.Flow, out.Result)
 	}
-	if !strings.Contains(log.String(), "batch is given to another instance") {
+	if !strings.Contains(log.String(), "batch is retried in another instance") {
 		t.Errorf("log: %s", log.String())
 	}
 }

@@ -8,18 +8,18 @@ import (
 	"unicode/utf8"
 )
 
-// maxEscapeBytes is how many bytes of a text one byte of a secret may take: a Unicode
-// escape, quoted once more.
+// maxEscapeBytes is how many bytes of a text one byte of a secret can take: a
+// Unicode escape, quoted once more.
 const maxEscapeBytes = 12
 
-// decodedText is a text as somebody would read it who takes escapes for what they
-// stand for. It remembers where in the text each byte comes from.
+// decodedText is a text after decoding escapes. It records where in the original
+// text each byte comes from.
 type decodedText struct {
 	text     string
-	from, to []int32 // nil: text is what it was read from
+	from, to []int32 // nil: text is the original
 }
 
-// span is where the bytes from i to j come from.
+// span returns where in the original text the bytes from i to j come from.
 func (r *decodedText) span(i, j int) (int, int) {
 	if r.from == nil {
 		return i, j
@@ -27,9 +27,9 @@ func (r *decodedText) span(i, j int) (int, int) {
 	return int(r.from[i]), int(r.to[j-1])
 }
 
-// decodings are those of a text in which a secret is looked for: as it is, with
-// the backslashes of JSON and of quoted text read once and twice, and each of
-// them with percent-encoding read, also where + is a space.
+// decodings returns the decodings of a text in which secrets are searched: the text
+// itself, backslash escapes decoded once and twice, and each of these
+// percent-decoded, with + as itself and as a space.
 func decodings(text string, spaces bool) []decodedText {
 	all := []decodedText{{text: text}}
 	if once, ok := all[0].unescaped(); ok {
@@ -50,8 +50,8 @@ func decodings(text string, spaces bool) []decodedText {
 	return all
 }
 
-// decode makes a reading of r. next reads the escape that a text begins with:
-// what it stands for, and its length; 0 if it is none.
+// decode decodes escapes. next decodes the escape at the beginning of a text, and
+// returns its bytes and its length, or 0 if there is none.
 func (r *decodedText) decode(marks string, next func(string) (string, int)) (decodedText, bool) {
 	first := strings.IndexAny(r.text, marks)
 	if first < 0 {
@@ -91,7 +91,7 @@ func (r *decodedText) percentDecoded(spaces bool) (decodedText, bool) {
 	})
 }
 
-// unescaped reads the escapes of JSON, JavaScript, Go, Rust and Python.
+// unescaped decodes the escapes of JSON, JavaScript, Go, Rust and Python.
 func (r *decodedText) unescaped() (decodedText, bool) { return r.decode(`\`, unescape) }
 
 func unescape(s string) (string, int) {
@@ -123,7 +123,7 @@ func unescape(s string) (string, int) {
 	return "", 0
 }
 
-// codeUnit reads a byte that is written in hexadecimal from s[at] on.
+// codeUnit decodes a byte written in hexadecimal at s[at].
 func codeUnit(s string, at, digits int) (string, int) {
 	if len(s) < at+digits {
 		return "", 0
@@ -143,7 +143,7 @@ func character(hex string, n int) (string, int) {
 	return string(rune(v)), n
 }
 
-// utf16Escape reads \uXXXX, or two of them that are one character.
+// utf16Escape decodes \uXXXX, or two of them that form a surrogate pair.
 func utf16Escape(s string) (string, int) {
 	unit := func(s string) (rune, bool) {
 		if len(s) < 6 || s[0] != '\\' || s[1] != 'u' {
@@ -164,7 +164,7 @@ func utf16Escape(s string) (string, int) {
 	return string(first), 6
 }
 
-// standard is what a byte of base64 for URLs is in the standard alphabet.
+// standard converts a byte of URL-safe base64 to the standard alphabet.
 func standard(b byte) byte {
 	switch b {
 	case '-':
@@ -180,9 +180,8 @@ func isBase64(b byte) bool {
 	return 'a' <= b && b <= 'z' || 'A' <= b && b <= 'Z' || '0' <= b && b <= '9' || b == '+' || b == '/'
 }
 
-// addBase64 adds how a text looks within the base64 of a longer one, for each
-// place that it may have there. Characters that depend on its neighbours are
-// left out.
+// addBase64 adds the forms of a text within the base64 of a longer one, one for each
+// of three offsets. It leaves out characters that depend on the neighbours.
 func (s *textSearch) addBase64(text string) {
 	for before, partial := range []int{0, 2, 3} {
 		coded := base64.RawStdEncoding.EncodeToString([]byte("\x00\x00"[:before] + text))

@@ -10,9 +10,9 @@ import (
 	"github.com/wasmjob/wasmjob/host/job"
 )
 
-// openDir opens a granted directory. If it is known what may be granted, it is
-// reached from there, and no step of the way is a link: whoever may write above
-// it could lead a job to where nobody meant it to be, such as the server's own
+// openDir opens a granted directory. If grantable is not nil, openDir starts at one
+// of these directories and follows no links from there. Otherwise a user who can
+// write above the directory could redirect the job, for example to the server's own
 // compiled code.
 func openDir(dir job.Dir, grantable []job.Dir) (*os.Root, error) {
 	top, rest := dir.Host, "."
@@ -25,7 +25,7 @@ func openDir(dir job.Dir, grantable []job.Dir) (*os.Root, error) {
 			}
 		}
 		if top == "" {
-			return nil, errors.New("it is more than this server grants")
+			return nil, errors.New("the server's grants do not include it")
 		}
 	}
 	root, err := os.OpenRoot(top)
@@ -43,7 +43,7 @@ func openDir(dir job.Dir, grantable []job.Dir) (*os.Root, error) {
 	return root, nil
 }
 
-// openSubdir opens a directory in another.
+// openSubdir opens a directory in another one, unless it is a link.
 func openSubdir(above *os.Root, name string) (*os.Root, error) {
 	named, err := above.Lstat(name)
 	if err != nil {
@@ -55,7 +55,7 @@ func openSubdir(above *os.Root, name string) (*os.Root, error) {
 	}
 	opened, err := root.Stat(".")
 	if err == nil && !os.SameFile(named, opened) {
-		err = fmt.Errorf("%s is a link; name in [host.allow] what it leads to", name)
+		err = fmt.Errorf("%s is a link; name its target in [host.allow]", name)
 	}
 	if err != nil {
 		_ = root.Close()

@@ -1,42 +1,41 @@
-// Package sandbox runs guest modules: it checks a binary, compiles it once per
-// digest, and gives each run an instance of its own with nothing granted but
-// what the job allows. It is the only package that knows the Wasm engine.
+// Package sandbox runs guest modules. It checks a module, compiles it once per
+// digest, and gives each run its own instance, which can use only what the job
+// grants. It is the only package that uses the Wasm engine.
 //
-// It is not for deciding when or where an item runs, for fetching modules, or
-// for retrying: a run is one attempt, and every fault of a guest comes back as
-// a job.Outcome.
+// The package does not decide when or where an item runs, does not fetch modules,
+// and does not retry: a run is one attempt, and every fault of a guest becomes a
+// job.Outcome.
 //
 // The flow:
 //
-//	Load   turn (queue.go) → bytes → wasm.Decode → check (effort, imports, exports) → meter
-//	       → compile, here or in a process of its own (trial.go, subprocess.go) → *Module
-//	Run    *Module + job.Call → the way of its kind (kinds.go, dataflow.go)
-//	       → instance → _initialize → listener, entry, listener → state kept
-//	       → instance destroyed, or at rest → judge → job.Outcome
-//	Shard  *Module + job.ShardCall → two runs that know their input alone
-//	       → owners, if they agree
+//	Load   turn (queue.go) → bytes → wasm.Decode → check (ABI, bounds, compile cost) → meter
+//	       → compile, in this process or a subprocess (trial.go, subprocess.go) → *Module
+//	Run    *Module + job.Call → function of its kind (kinds.go, dataflow.go)
+//	       → instance → _initialize → listener, entry, listener → state saved
+//	       → instance destroyed, or idle in the pool → job.Outcome (outcome.go)
+//	Shard  *Module + job.ShardCall → two runs that know only their input
+//	       → assignment, if both agree
 //
-// A run has one instance at a time; the parts of a batch that are processed at
-// once are runs of their own, forked from it and merged in order. An instance
-// is asked for by attach, which may find one at rest in the pool of the job
-// (pool.go), or waits until all instances together leave room for another
-// (budget.go). Guests reach the host by one table of functions (table.go),
-// which follows that of package abi.
+// A run has one instance at a time. The subtasks of a batch that run at the same
+// time are runs of their own; they are forked from the run and merged in order. A
+// run gets its instance with attach, which takes an idle one from the pool of the
+// job (pool.go) or waits until the budget has memory for a new one (budget.go).
+// Guests call the host through one table of functions (table.go), which follows that
+// of package abi.
 //
-// What a guest has of the world beyond its memory is what it was granted:
-// state, secrets and requests (host_state.go, http.go), and directories, which
-// os.Root keeps it in (files.go). Secrets are hidden from the log and from the
-// reasons of failures (mask.go), and left alone in results.
+// Beyond its memory a guest has only what was granted: state, secrets and requests
+// (host_state.go, http.go), and directories, which os.Root confines (files.go).
+// Secrets are masked in the log and in the reasons of failures (mask.go), but not in
+// results.
 //
-// A run is stopped in two steps. At its deadline the host function "cancelled"
-// begins to say so; when the grace is over, or as soon as the caller's context
-// ends, the guest is ended. For that the engine never sees a module as it is:
-// package meter has its code report to the host (fuel.go) about ten thousand
-// times a second, wherever it is: in loops, in calls, in a bulk operation. The
-// report is also when other goroutines and the collector of garbage get their
-// turn, and where a run ends that has used up its fuel.
+// A run is stopped in two steps. From its deadline on, the host function "cancelled"
+// returns a reason. When the grace period is over, or when the caller's context
+// ends, the host ends the guest. To make that possible, package meter rewrites each
+// module so that its code calls the host (fuel.go) about ten thousand times a
+// second: in loops, in calls and in bulk operations. These calls also let other
+// goroutines and the garbage collector run, and end a run that has used up its fuel.
 //
-// The memory limit is that of the linear memory. Beside it an instance has its
-// tables, globals and segments, and while it runs a stack of 1 MiB (stack.go); the
-// budget of all guests counts these, too.
+// The memory limit applies to the linear memory. An instance also has tables,
+// globals and segments, and during a run a stack of 1 MiB (stack.go); the budget of
+// all guests includes these.
 package sandbox

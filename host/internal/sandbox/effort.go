@@ -7,122 +7,121 @@ import (
 	"github.com/wasmjob/wasmjob/host/internal/wasm"
 )
 
-// What compiling costs beyond the size of the code. The engine follows every
-// variable and every value on the stack through all parts of a function that
-// it lives in, and looks for the way from each part back to the entry: a few
-// kilobytes of code can keep it busy for hours. So the check follows them
-// too, roughly, and adds up what the engine will have to do. It does so in the
-// metered code, which is what the engine gets: looks at the balance are loops,
-// and each is dearer than the instructions around it.
+// Cost of compiling beyond the size of the code. The compiler follows each variable
+// and each stack value through all parts (basic blocks) of a function in which it is
+// live, and searches a path from each part back to the entry: a few kilobytes of code
+// can take hours. The estimate follows them roughly and adds up the work. It reads the
+// metered code, which is what the engine compiles: balance checks are loops, which
+// cost more than the instructions around them.
 //
-// The figures are nanoseconds and bytes as measured, so the bounds mean about
-// what they say.
+// The figures are measured nanoseconds and bytes, so the limits are roughly real
+// times and sizes.
 const (
-	nsPath     = 40    // one step on the way from a part to the entry
-	nsLocal    = 4_000 // a variable passing from one part to the next
-	nsStack    = 250   // a value on the stack doing so
+	nsPath     = 40    // a step on the path from a part to the entry
+	nsLocal    = 4_000 // a variable live from one part to the next
+	nsStack    = 250   // a stack value live from one part to the next
 	nsFunc     = 4_000 // a function, however small
 	nsCode     = 100   // a byte of machine code
-	nsReload   = 100   // a variable of the module, for each call
-	nsGlobal   = 3     // a global or import, for each function
-	nsPass     = 700   // a value that a jump takes along
-	nsKnown    = 20    // a place in memory that was looked at before, in each part
-	nsLoopBack = 10    // a part on the way back round a loop, for each of its variables
-	nsHeld     = 3     // a value there when a loop began, in each part behind that
-	nsMerge    = 1     // two variables of a loop, for each way to its begin
-	nsTarget   = 5_000 // a target of br_table, which is a part of its own,
-	perTargets = 8     // and this many other ones of that br_table are a nanosecond more
+	nsReload   = 100   // a mutable global, per call
+	nsGlobal   = 3     // a global or import, per function
+	nsPass     = 700   // a value passed by a jump
+	nsKnown    = 20    // a known memory address, per part
+	nsLoopBack = 10    // a part of a loop, per variable of the loop
+	nsHeld     = 3     // a held value, per part
+	nsMerge    = 1     // a pair of variables of a loop, per jump to its begin
+	nsTarget   = 5_000 // a target of br_table, which is a part of its own
+	perTargets = 8     // this many other targets of the same br_table add a nanosecond
 
 	bytesPart   = 5 << 10
 	bytesTarget = 3 << 10
-	bytesLive   = 150  // a variable passing from one part to the next
-	bytesLocal  = 450  // that a jump takes along
-	bytesLoop   = 1100 // a variable that a jump takes to the begin of a loop
-	bytesPassed = 450  // a value that a jump takes along
+	bytesLive   = 150  // a variable live from one part to the next
+	bytesLocal  = 450  // a variable passed by a jump
+	bytesLoop   = 1100 // a variable passed to the begin of a loop
+	bytesPassed = 450  // a value passed by a jump
 	bytesStack  = 25
 	bytesKnown  = 24
 	bytesHeld   = 15
 	bytesParam  = 200 // of a call
 	bytesResult = 750
-	bytesReload = 180 // a variable of the module, which is loaded again after each call
+	bytesReload = 180 // a mutable global, which is loaded again after each call
 
-	maxEffort    = 4_000_000_000 // nanoseconds, of one function, beside those of its machine code; sound ones need a tenth
-	maxLoad      = 512 << 20     // bytes that the compiler needs for one function; sound ones need a third
+	maxEffort    = 4_000_000_000 // nanoseconds, of one function, besides its machine code; normal ones need a tenth
+	maxLoad      = 512 << 20     // bytes of memory for compiling one function; normal ones need a third
 	effortAll    = 4_000_000_000 // nanoseconds, of all functions,
-	effortOfByte = 6_000         // and more by the byte of the code
+	effortOfByte = 6_000         // plus this many per byte of code
 )
 
-// block is a block, loop or if that is open, or the function itself.
+// block is an open block, loop or if, or the function itself.
 type block struct {
-	loop, undecided          bool // undecided: an if whose else has not come
-	dead                     bool // begins where nothing can come to
-	base                     int  // values on the stack below it
+	loop, undecided          bool // undecided: an if without its else so far
+	dead                     bool // its begin is unreachable
+	base                     int  // height of the stack below it
 	params, results          int
-	pathLength               int // length of the way to where it begins
-	shortest                 int // least way from which its end is reached
-	part                     int // at its begin, targets of br_table not counted
-	inLoop                   int // part at which the innermost loop around it begins, itself included; -1: none
-	loopInputs               int // length of walk.exposed at its begin
-	knownAtBegin, knownAtEnd int // places known at its begin, and at least at its end
-	heldAtBegin, heldAtEnd   int // values held at its begin, and at least at its end
+	pathLength               int // walk.pathLength at its begin
+	shortest                 int // shortest path to its end
+	part                     int // at its begin, without targets of br_table
+	inLoop                   int // part at which the innermost loop begins, itself included; -1: none
+	loopInputs               int // number of walk.loopInputs at its begin
+	knownAtBegin, knownAtEnd int // known addresses at its begin, and at least at its end
+	heldAtBegin, heldAtEnd   int // held values at its begin, and at least at its end
 	floor                    int // walk.floor at its begin
-	held, heldOfParent       int // variables of around it that were found to be held in it, and those of right around it
-	backJumps, backParts     int // jumps to the begin of the loop, and how many parts they go back
-	id                       int // number of the block, or of its half behind else, among all of the function
+	held, heldOfParent       int // outer variables that became held in it, and those of the direct parent
+	backJumps, backParts     int // jumps to the begin of the loop, and the parts that they go back
+	id                       int // unique in the function; the part after else has its own
 }
 
 const unreached = math.MaxInt
 
-// variable is what is known of a local. Its value comes from where it was last
-// set, if all flow passes there; else from several places, and is handed on at
-// each end of a block since.
+// variable is the state of a local. If all paths pass the place where it was last
+// set, its value comes from there. Otherwise the value is passed on at each end of a
+// block since then.
 type variable struct {
-	lastUse      int  // part in which it was last read or set,
-	lastUseSeen  int  // and how many of those up to there were no targets of br_table
-	set          int  // part in which it got the value that it has,
-	depth        int  // in this block,
-	blockID      int  // of this number, until whose end that holds
-	held         int  // part in which it was last read while that held
-	passedOnUpTo int  // part up to which handing on is paid for
-	loopsBegun   int  // loops that had begun when it got the value
-	isHeld       bool // it counts as held
+	lastUse      int  // part in which it was last read or set
+	lastUseSeen  int  // the same, without targets of br_table
+	set          int  // part in which it got its value,
+	depth        int  // in the block at this depth
+	blockID      int  // with this id; the value is definite until the block ends
+	held         int  // part in which it was last read while definite
+	passedOnUpTo int  // part up to which passing on is paid for
+	loopsBegun   int  // walk.loopsBegun when it got its value
+	isHeld       bool // counted in walk.heldValues
 }
 
-// blockJump is a jump to the end of a block that is still open.
+// blockJump is a jump to the end of an open block.
 type blockJump struct{ depth, part int }
 
-// loopInput is a variable whose value comes into a loop from before it.
+// loopInput is a variable that a loop reads with a value from before the loop.
 type loopInput struct{ local, since int }
 
-// costWalk passes over the instructions of a function and knows what makes
-// compiling expensive.
+// costWalk walks through the instructions of a function and adds up the cost of
+// compiling them.
 type costWalk struct {
 	wasm.Code
 
 	cost           *compileCost
 	blocks         []block
-	dead           bool // nothing comes to this instruction
-	height         int  // values on the stack
-	part           int  // straight pieces of code so far,
-	targets        int  // of br_table among them
-	pathLength     int  // parts from the entry to here that all flow passes through
+	dead           bool // this instruction is unreachable
+	height         int  // of the stack
+	part           int  // number of parts so far
+	targets        int  // targets of br_table among the parts
+	pathLength     int  // parts from the entry to here that every path passes
 	vars           []variable
-	liveChanges    []int       // by part, how many more variables live in it than in the one before
-	latestJumps    []blockJump // the latest jump to each open block or one around it, where no block further out has a later one
+	liveChanges    []int       // by part: live variables more than in the part before
+	latestJumps    []blockJump // latest jumps to open blocks, outermost first, each later than those before it
 	blockIDs       int
 	loopInputs     []loopInput
-	knownAddresses int // places in memory that were looked at on the way here
-	heldValues     int // values that were there when a loop began that all flow to here passed: the compiler takes them for needed
-	floor          int // values on the stack that were there when the last one began
-	loopsBegun     int // loops that have begun
-	openLoops      int // that are open
-	maxOpenLoops   int // most that were
-	mergeCost      int // what bringing together the variables of all loops takes once
+	knownAddresses int // memory addresses that the compiler has checked on the path to here
+	heldValues     int // values from before a loop that every path to here has passed: the compiler keeps them live
+	floor          int // height of the stack when the last loop began
+	loopsBegun     int // loops so far
+	openLoops      int // open loops
+	maxOpenLoops   int // most open loops at a time
+	mergeCost      int // cost of merging the variables of all loops once
 
 	passed       int
 	effort, load int
 	codeBytes    int // bytes of machine code
-	freshHeight  int // height above a value that was just made; 0: none
+	freshHeight  int // stack height above a new value that may have to be spilled; 0: none
 }
 
 func (w *costWalk) beginFunction(body int) {
@@ -137,13 +136,13 @@ func (w *costWalk) beginFunction(body int) {
 	w.blocks = append(w.blocks, block{results: len(typ.Results), shortest: unreached, knownAtEnd: unreached, inLoop: -1})
 }
 
-// reloadGlobals is what each call takes beside what it moves: any variable of the
-// module may have changed.
+// reloadGlobals adds the cost of loading all mutable globals again after a call,
+// which may have changed them.
 func (w *costWalk) reloadGlobals() {
 	w.addCost(nsReload*w.cost.MutableGlobals, bytesReload*w.cost.MutableGlobals)
 }
 
-// addCost adds what one thing takes to what the whole function takes.
+// addCost adds time and memory to those of the function.
 func (w *costWalk) addCost(ns, bytes int) {
 	if w.dead {
 		return
@@ -155,8 +154,7 @@ func (w *costWalk) addCost(ns, bytes int) {
 	}
 }
 
-// newPart begins another part, into which all values on the stack pass, and all
-// that is known of the memory.
+// newPart begins another part. All stack values and known addresses flow into it.
 func (w *costWalk) newPart() {
 	if w.dead {
 		return
@@ -166,8 +164,7 @@ func (w *costWalk) newPart() {
 	w.emit(codePart)
 }
 
-// flowIntoPart is the same for a part that has its price with the instruction that
-// makes it.
+// flowIntoPart is newPart for a part whose own cost belongs to an instruction.
 func (w *costWalk) flowIntoPart() {
 	w.part++
 	w.pathLength++
@@ -176,7 +173,7 @@ func (w *costWalk) flowIntoPart() {
 	w.emit(codeKept * min(w.height, registers))
 }
 
-// moveStack takes values from the stack and puts others there.
+// moveStack pops and pushes values.
 func (w *costWalk) moveStack(pops, pushes int) {
 	top := &w.blocks[len(w.blocks)-1]
 	w.height = max(w.height-pops, top.base)
@@ -184,7 +181,7 @@ func (w *costWalk) moveStack(pops, pushes int) {
 	w.height += pushes
 }
 
-// endReachable says that what follows is not reached from here.
+// endReachable marks the following instructions as unreachable.
 func (w *costWalk) endReachable() {
 	w.dead = true
 	w.height = w.blocks[len(w.blocks)-1].base
@@ -222,8 +219,7 @@ func (w *costWalk) enterBlock() {
 	}
 }
 
-// recordJump goes to the end of a block around this instruction, or to the begin of
-// a loop.
+// recordJump records a jump to the end of an open block, or to the begin of a loop.
 func (w *costWalk) recordJump(depth uint32) {
 	if w.dead {
 		return
@@ -244,7 +240,7 @@ func (w *costWalk) recordJump(depth uint32) {
 	w.passValues(b.results, codeMoveWide)
 }
 
-// noteJump remembers that a jump goes to the end of a block.
+// noteJump records that a jump goes to the end of the block at a depth.
 func (w *costWalk) noteJump(depth int) {
 	for n := len(w.latestJumps); n > 0 && w.latestJumps[n-1].depth >= depth; n-- {
 		w.latestJumps = w.latestJumps[:n-1]
@@ -252,7 +248,7 @@ func (w *costWalk) noteJump(depth int) {
 	w.latestJumps = append(w.latestJumps, blockJump{depth, w.part})
 }
 
-// passValues is the end of a part, with values that go on.
+// passValues adds the cost of the end of a part that passes values on.
 func (w *costWalk) passValues(values, each int) {
 	w.addCost(nsPath*w.pathLength+nsPass*values, bytesPassed*values)
 	w.emit(each * values)
@@ -288,7 +284,7 @@ func (w *costWalk) leaveBlock() {
 	} else {
 		w.recordJump(0)
 	}
-	// Code after a block that nothing leaves is compiled all the same.
+	// Code after a block without a reachable end is compiled as well.
 	w.dead, w.height = b.dead, b.base+b.results
 	w.pathLength = b.pathLength
 	if b.shortest != unreached {
@@ -311,8 +307,8 @@ func (w *costWalk) leaveBlock() {
 	}
 }
 
-// closeLoop carries the variables that a loop has from before it to its end,
-// from where they come to its begin again.
+// closeLoop extends the live range of the inputs of a loop to its end, since the
+// next iteration reads them again.
 func (w *costWalk) closeLoop(b *block) {
 	w.openLoops--
 	n := len(w.loopInputs) - b.loopInputs + b.params
@@ -338,9 +334,9 @@ func (w *costWalk) closeLoop(b *block) {
 	w.loopInputs = kept
 }
 
-// endFunction counts what is done once for each loop in another: the variables of
-// loops are brought together until nothing changes any more, and what changes
-// in an inner one may change the next.
+// endFunction adds costs that depend on the whole function. The compiler merges the
+// variables of loops until nothing changes, and a change in an inner loop may cause
+// one in the outer loop.
 func (w *costWalk) endFunction() {
 	w.addCost(w.mergeCost*w.maxOpenLoops, 0)
 	n := 0

@@ -19,59 +19,58 @@ import (
 	"github.com/wasmjob/wasmjob/host/job"
 )
 
-// ErrClosed is the error of an Engine that was closed.
+// ErrClosed reports that the Engine was closed.
 var ErrClosed = errors.New("sandbox is closed")
 
-// Options are the settings of an Engine; the zero value is useful.
+// Options are the settings of an Engine; the zero value is valid.
 type Options struct {
-	// CacheDir keeps compiled code between starts of the program. It holds
-	// machine code that will be executed, so it is made with mode 0700, and
-	// refused if others may write there. One Engine uses it at a time. Empty:
-	// compiled code lives in memory only.
+	// CacheDir keeps compiled code between starts of the program. Its content is
+	// executed, so it is created with mode 0700, and refused if other users may
+	// write to it. Only one Engine may use it at a time. If empty, compiled code is
+	// kept in memory only.
 	CacheDir string
-	// MaxModule bounds the bytes of one module. 0: 64 MiB.
+	// MaxModule is the maximum size of a module in bytes. 0 means 64 MiB.
 	MaxModule int64
-	// Budget bounds the memory, in bytes, that all guests have at a time. A run
-	// that would exceed it waits. 0: half of what the machine, or the control
-	// group of the process, has.
+	// Budget is the memory, in bytes, that all guests together may have at a time. A
+	// run that would exceed it waits. 0 means half the memory of the machine, or of
+	// the control group of the process.
 	Budget int64
-	// CompileMemory bounds, in bytes, what all compilations take at a time. 0: nine
-	// tenths of the heap's share, see Shares.
+	// CompileMemory is the memory, in bytes, that all compilations together may take
+	// at a time. 0 means nine tenths of the heap's share, see Shares.
 	CompileMemory int64
-	// Compiler is the command line of a program that calls CompileApart with two
-	// more args. It compiles a module again whose compilation has ended the
-	// process before. Empty: such a module is refused at once.
+	// Compiler is the command line of a program that calls CompileInSubprocess with
+	// two more arguments. It repeats a compilation that has ended the process
+	// before. If empty, such a module is refused at once.
 	Compiler []string
-	// Refused is told of a module that is refused because compiling it ended
+	// Refused is called when a module is refused because compiling it ended
 	// processes. It may be nil.
 	Refused func(digest, why string)
-	// Dirs are the directories of the server that may be granted, with what is
-	// below them, and Write; a job with another one fails. Nil: any, as the
-	// caller looks after that.
+	// Dirs are the directories that may be granted, including those below them.
+	// Write applies to the grants as well. A job with another directory fails. nil
+	// allows any, if the caller checks the grants.
 	Dirs []job.Dir
-	// Private is what no directory may reach that is granted.
+	// Private lists paths that no granted directory may reach.
 	Private []job.Private
-	// Log receives what the operator of the host should know; nil discards.
+	// Log receives messages for the operator of the host; nil discards them.
 	Log *slog.Logger
 }
 
-// Engine compiles and runs modules. Its methods may be called from any
-// goroutine.
+// Engine compiles and runs modules. Its methods are safe for concurrent use.
 type Engine struct {
 	rt            wazero.Runtime
 	cache         wazero.CompilationCache
 	dir           string
-	dirs          []job.Dir // may be granted; nil: any
+	dirs          []job.Dir // that may be granted; nil: any
 	guard         *reach.Guard
 	maxModule     int64
 	log           *slog.Logger
 	hostFunctions map[string]map[string]wasm.FuncType
-	ctx           context.Context //nolint:containedctx // ends every run when the engine is closed
+	ctx           context.Context //nolint:containedctx // ends all runs when the engine is closed
 	cancel        context.CancelFunc
 	runs          sync.WaitGroup
 	budget        budget
 	stacks        stacks
-	logLimit      lograte.Limiter // lines of guests
+	logLimit      lograte.Limiter // limits the lines of guests
 	masks         masks
 	queue         *compileQueue
 	trials        trials
@@ -81,11 +80,11 @@ type Engine struct {
 	mu        sync.Mutex // guards what follows
 	closed    bool
 	modules   map[string]*compilation
-	compiling map[string]chan struct{} // by digest, ready of the last that goes on, wanted or not
+	compiling map[string]chan struct{} // by digest: ready of the latest compilation, even if it is no longer wanted
 	refusals  map[string]*Refusal      // by digest
 }
 
-// New makes an Engine, and the cache directory if there is to be one.
+// New returns an Engine. It creates the cache directory if Options name one.
 func New(o Options) (*Engine, error) {
 	e := &Engine{dir: o.CacheDir, dirs: o.Dirs, guard: reach.NewGuard(o.Private), maxModule: o.MaxModule, log: o.Log, modules: map[string]*compilation{}, compiling: map[string]chan struct{}{}, refusals: map[string]*Refusal{}, compiler: o.Compiler, refused: o.Refused}
 	if e.log == nil {
@@ -100,7 +99,7 @@ func New(o Options) (*Engine, error) {
 	e.queue = newCompileQueue(compileMemory(o.CompileMemory, heap))
 	config := wazero.NewRuntimeConfig().
 		WithCoreFeatures(api.CoreFeaturesV2).
-		// Debug information is foreign input to a parser that has no bounds.
+		// Debug information is untrusted, and its parser has no limits.
 		WithDebugInfoEnabled(false)
 	if e.dir != "" {
 		cache, err := openCache(e.dir)
@@ -116,7 +115,7 @@ func New(o Options) (*Engine, error) {
 		}
 		config = config.WithCompilationCache(cache)
 	}
-	e.ctx, e.cancel = context.WithCancel(context.Background()) //nolint:forbidigo // ended by Close alone
+	e.ctx, e.cancel = context.WithCancel(context.Background()) //nolint:forbidigo // cancelled by Close
 	e.rt = wazero.NewRuntimeWithConfig(e.ctx, config)
 	if err := e.exportHostFunctions(); err != nil {
 		return nil, errors.Join(err, e.Close())
@@ -124,7 +123,8 @@ func New(o Options) (*Engine, error) {
 	return e, nil
 }
 
-// exportHostFunctions puts what guests may import into the runtime and notes its types.
+// exportHostFunctions adds the functions that guests may import to the runtime, and
+// records their types.
 func (e *Engine) exportHostFunctions() error {
 	if err := exportYield(e.ctx, e.rt); err != nil {
 		return err
@@ -140,7 +140,7 @@ func (e *Engine) exportHostFunctions() error {
 		return err
 	}
 	if _, err := e.rt.InstantiateModule(e.ctx, wasi, wazero.NewModuleConfig()); err != nil {
-		return fmt.Errorf("offer %s: %w", wasiModule, err)
+		return fmt.Errorf("export %s: %w", wasiModule, err)
 	}
 	e.hostFunctions = map[string]map[string]wasm.FuncType{abi.Module: {}, wasiModule: {}, envModule: {}}
 	for _, f := range hostFunctions() {
@@ -155,8 +155,8 @@ func (e *Engine) exportHostFunctions() error {
 	return nil
 }
 
-// Close ends all runs, waits for them, and frees everything. Modules that were
-// loaded are of no use afterwards. It is safe to call twice.
+// Close ends all runs, waits for them, and frees everything. Loaded modules can no
+// longer be used. Close may be called more than once.
 func (e *Engine) Close() error {
 	e.mu.Lock()
 	already := e.closed
@@ -180,7 +180,8 @@ func (e *Engine) Close() error {
 	return nil
 }
 
-// beginUse counts a run or a compilation that Close must wait for.
+// beginUse registers a run or a compilation, for which Close waits. It returns false
+// if the engine is closed.
 func (e *Engine) beginUse() bool {
 	e.mu.Lock()
 	defer e.mu.Unlock()
@@ -191,7 +192,7 @@ func (e *Engine) beginUse() bool {
 	return true
 }
 
-// digestOf is how modules are addressed.
+// digestOf returns the digest of a module.
 func digestOf(binary []byte) string {
 	sum := sha256.Sum256(binary)
 	return hex.EncodeToString(sum[:])

@@ -10,20 +10,20 @@ import (
 	"github.com/tetratelabs/wazero/sys"
 )
 
-// openFile is an open file or directory of a jail.
+// openFile is an open file or directory of a rootDir.
 type openFile struct {
 	wasi.UnimplementedFile
 	f             *os.File
 	root          *rootDir
-	name          string // when it was opened
+	name          string // at the time of opening
 	dir           bool
 	write         bool
 	append        bool
 	listedEntries int // entries since the last rewind
 }
 
-// checkOpened looks at what was opened. Only now it is known to be a file, and cut
-// if that was asked for.
+// checkOpened checks what was opened, and truncates it if requested, after it is
+// known to be a regular file.
 func (f *openFile) checkOpened(wantDir, truncate bool) wasi.Errno {
 	info, err := f.f.Stat()
 	if err != nil || !isFileOrDir(info) {
@@ -41,17 +41,17 @@ func (f *openFile) checkOpened(wantDir, truncate bool) wasi.Errno {
 	return 0
 }
 
-// runEnded tells that the run has ended, and with it what its guest asked for: one
-// call of a guest may want more than can be done in a day.
+// runEnded reports whether the run has ended. File operations stop then, since a
+// guest can request more in one call than could be done in a day.
 func (f *openFile) runEnded() bool { return f.root.ctx.Err() != nil }
 
-// IsDir implements wasi.File, as do the others.
+// IsDir implements wasi.File, as do the methods below.
 func (f *openFile) IsDir() (bool, wasi.Errno) { return f.dir, 0 }
 
-// IsAppend tells how the file was opened.
+// IsAppend reports whether the file was opened for appending.
 func (f *openFile) IsAppend() bool { return f.append }
 
-// SetAppend does not change that: the operating system would have to.
+// SetAppend cannot change the mode; the operating system has no function for it.
 func (f *openFile) SetAppend(enable bool) wasi.Errno {
 	if enable != f.append {
 		return wasi.ENOTSUP
@@ -59,7 +59,7 @@ func (f *openFile) SetAppend(enable bool) wasi.Errno {
 	return 0
 }
 
-// Stat gives what a guest learns of the file.
+// Stat returns the guest's view of the file.
 func (f *openFile) Stat() (sys.Stat_t, wasi.Errno) {
 	info, err := f.f.Stat()
 	if err != nil {
@@ -68,19 +68,19 @@ func (f *openFile) Stat() (sys.Stat_t, wasi.Errno) {
 	return guestStat(info), 0
 }
 
-// Dev is the number of the file's device.
+// Dev returns the device number of the file.
 func (f *openFile) Dev() (uint64, wasi.Errno) {
 	st, errno := f.Stat()
 	return st.Dev, errno
 }
 
-// Ino is the number of the file on it.
+// Ino returns the inode number of the file.
 func (f *openFile) Ino() (sys.Inode, wasi.Errno) {
 	st, errno := f.Stat()
 	return st.Ino, errno
 }
 
-// Read reads at most maxPiece bytes.
+// Read reads at most maxTransfer bytes.
 func (f *openFile) Read(p []byte) (int, wasi.Errno) {
 	return f.transfer(p, f.f.Read)
 }
@@ -98,7 +98,7 @@ func (f *openFile) Write(p []byte) (int, wasi.Errno) {
 	return f.transfer(p, f.f.Write)
 }
 
-// Pwrite writes at an offset, which Go does not do to a file that only grows.
+// Pwrite writes at an offset. Go cannot do that for a file opened for appending.
 func (f *openFile) Pwrite(p []byte, at int64) (int, wasi.Errno) {
 	switch {
 	case !f.write:
@@ -109,6 +109,7 @@ func (f *openFile) Pwrite(p []byte, at int64) (int, wasi.Errno) {
 	return f.transfer(p, func(p []byte) (int, error) { return f.f.WriteAt(p, at) })
 }
 
+// transfer reads or writes at most maxTransfer bytes.
 func (f *openFile) transfer(p []byte, do func([]byte) (int, error)) (int, wasi.Errno) {
 	switch {
 	case f.runEnded():
@@ -120,16 +121,16 @@ func (f *openFile) transfer(p []byte, do func([]byte) (int, error)) (int, wasi.E
 	}
 	n, err := do(p[:min(len(p), maxTransfer)])
 	if n > 0 || errors.Is(err, io.EOF) {
-		return n, 0 // an error will come again
+		return n, 0 // the next call returns the error
 	}
 	return 0, errnoOf(err)
 }
 
-// position is an int64 by another name: this Seek is that of the engine, and
-// vet would take it for a mistaken io.Seeker.
+// position is an alias of int64: this Seek implements the engine's interface, and
+// vet would report it as a wrong io.Seeker.
 type position = int64
 
-// Seek moves to an offset. A directory only goes back to its beginning.
+// Seek moves to an offset. In a directory the only valid one is the beginning.
 func (f *openFile) Seek(offset position, whence int) (position, wasi.Errno) {
 	if f.dir {
 		if offset != 0 || whence != io.SeekStart {
@@ -142,8 +143,8 @@ func (f *openFile) Seek(offset position, whence int) (position, wasi.Errno) {
 	return n, errnoOf(err)
 }
 
-// Readdir lists entries. The engine takes fewer than n for the end, however
-// many that are, so what would be too much is an error.
+// Readdir returns directory entries. The engine takes fewer than n entries for the
+// end of the directory, so exceeding the limit is an error.
 func (f *openFile) Readdir(n int) ([]wasi.Dirent, wasi.Errno) {
 	if f.runEnded() {
 		return nil, wasi.EINTR
@@ -171,7 +172,7 @@ func (f *openFile) Readdir(n int) ([]wasi.Dirent, wasi.Errno) {
 	return out, 0
 }
 
-// Truncate sets the size.
+// Truncate sets the size of the file.
 func (f *openFile) Truncate(size int64) wasi.Errno {
 	switch {
 	case f.dir:
@@ -186,7 +187,7 @@ func (f *openFile) Truncate(size int64) wasi.Errno {
 	return errnoOf(f.f.Truncate(size))
 }
 
-// Sync waits until all is on the disk.
+// Sync waits until the content is on disk.
 func (f *openFile) Sync() wasi.Errno {
 	switch {
 	case f.runEnded():
@@ -197,10 +198,10 @@ func (f *openFile) Sync() wasi.Errno {
 	return errnoOf(f.f.Sync())
 }
 
-// Datasync does the same.
+// Datasync is Sync.
 func (f *openFile) Datasync() wasi.Errno { return f.Sync() }
 
-// Utimens goes by the name, if it still means this file.
+// Utimens sets the times by name, if the name still refers to this file.
 func (f *openFile) Utimens(atim, mtim int64) wasi.Errno {
 	if !f.root.write {
 		return wasi.EROFS
@@ -219,7 +220,7 @@ func (f *openFile) Utimens(atim, mtim int64) wasi.Errno {
 	return f.root.Utimens(f.name, atim, mtim)
 }
 
-// Close gives the file up; a second time it does nothing.
+// Close closes the file. Further calls do nothing.
 func (f *openFile) Close() wasi.Errno {
 	if _, open := f.root.open[f]; !open {
 		return 0

@@ -20,42 +20,41 @@ import (
 )
 
 const (
-	// maxTransfer bounds one piece of reading or writing, after which the run's
-	// context is looked at; a guest gets what was done and asks again.
+	// maxTransfer limits one read or write, since the run's context is checked
+	// between them; the guest sees a short count and continues.
 	maxTransfer = 16 << 20
-	// maxPath is longer than any path that an operating system takes.
+	// maxPath is longer than any path that an operating system accepts.
 	maxPath = 4096
-	// maxListedEntries bounds the entries of directories that the engine holds for a
-	// guest at a time, as that memory is not the guest's.
+	// maxListedEntries limits the directory entries that the engine holds for a
+	// guest at a time, because they are not in the guest's memory.
 	maxListedEntries = 1 << 18
 )
 
-// What a guest makes is made like by any other program of the server's user;
-// its umask says who else may read it.
+// Modes of new files and directories. The umask of the server's user applies.
 const (
 	newFileMode = 0o666
 	newDirMode  = 0o777
 )
 
-// fileTable is what the directories of one instance have in common. The instance
-// uses it from one goroutine.
+// fileTable holds the open files of one instance, which uses it from one goroutine.
 type fileTable struct {
-	ctx           context.Context //nolint:containedctx // of the run in progress; wasi.FS has no place for it
-	limit         int             // files open at a time
+	ctx           context.Context //nolint:containedctx // of the run in progress; wasi.FS passes none
+	limit         int             // open files at a time
 	open          map[*openFile]struct{}
-	listedEntries int // entries of directories that the engine may hold
+	listedEntries int // directory entries that the engine may hold
 }
 
-// openGrantedDirs opens the directories of a grant for as long as ctx lasts, each at
-// or below one of those that may be granted, and apart from what is private. The returned function closes them,
-// with every file that the guest left open; files bounds how many it may have.
+// openGrantedDirs opens granted directories until ctx ends. Each must be at or below
+// one that may be granted, and must not reach a private path. The returned function
+// closes them and all files that the guest left open; files is the most that it may
+// have.
 func openGrantedDirs(ctx context.Context, dirs []job.Dir, e *Engine, files int) (wazero.FSConfig, func(), error) {
 	config := wazero.NewFSConfig()
 	d := &fileTable{ctx: ctx, limit: files, open: map[*openFile]struct{}{}}
 	var roots []*os.Root
 	closeAll := func() {
 		for f := range d.open {
-			_ = f.f.Close() // nothing is left to be told of it
+			_ = f.f.Close() // no one needs the error
 		}
 		clear(d.open)
 		for _, root := range roots {
@@ -77,20 +76,20 @@ func openGrantedDirs(ctx context.Context, dirs []job.Dir, e *Engine, files int) 
 			return nil, nil, fmt.Errorf("open granted directory %s: %w", dir.Host, err)
 		}
 		more, ok := config.(sysfs.FSConfig)
-		if !ok { // never for what the engine made
+		if !ok { // the engine's own type has the method
 			closeAll()
-			return nil, nil, errors.New("the engine takes no directories")
+			return nil, nil, errors.New("the engine does not support directories")
 		}
 		config = more.WithSysFSMount(&rootDir{fileTable: d, root: root, write: dir.Write}, dir.Guest)
 	}
 	return config, closeAll, nil
 }
 
-// rootDir shows one directory to a guest. os.Root resolves every name, so neither
-// ".." nor a link leads out of it, also when a link is put there in between.
-// Only regular files and directories open, as a pipe or a device could block
-// for ever or do something when opened. Links can be neither made nor moved:
-// another program might follow them from where it can go further.
+// rootDir gives a guest access to one directory. os.Root resolves all names, so
+// neither ".." nor a link leads out of it, even if a link is created concurrently.
+// Only regular files and directories can be opened, because a pipe or a device could
+// block forever or have an effect when opened. Links cannot be created or renamed,
+// because another program might follow them beyond the directory.
 type rootDir struct {
 	wasi.UnimplementedFS
 	*fileTable
@@ -98,10 +97,10 @@ type rootDir struct {
 	write bool
 }
 
-// localName turns a name of the engine into one for os.Root. The second value says
-// that it must be a directory, as it ends in a slash.
-func (j *rootDir) localName(name string) (string, bool, wasi.Errno) {
-	if j.ctx.Err() != nil {
+// localName converts a name from the engine to one for os.Root. The second result
+// reports whether it must be a directory, because it ends in a slash.
+func (d *rootDir) localName(name string) (string, bool, wasi.Errno) {
+	if d.ctx.Err() != nil {
 		return "", false, wasi.EINTR
 	}
 	if len(name) > maxPath {
@@ -115,32 +114,32 @@ func (j *rootDir) localName(name string) (string, bool, wasi.Errno) {
 	return name, dir, 0
 }
 
-// localNameToWrite is local for what changes something.
-func (j *rootDir) localNameToWrite(name string) (string, bool, wasi.Errno) {
-	if !j.write {
+// localNameToWrite is localName for an operation that changes something.
+func (d *rootDir) localNameToWrite(name string) (string, bool, wasi.Errno) {
+	if !d.write {
 		return "", false, wasi.EROFS
 	}
-	return j.localName(name)
+	return d.localName(name)
 }
 
 // OpenFile implements wasi.FS.
-func (j *rootDir) OpenFile(name string, flag wasi.Oflag, _ fs.FileMode) (wasi.File, wasi.Errno) {
-	name, dir, errno := j.localName(name)
+func (d *rootDir) OpenFile(name string, flag wasi.Oflag, _ fs.FileMode) (wasi.File, wasi.Errno) {
+	name, dir, errno := d.localName(name)
 	if errno != 0 {
 		return nil, errno
 	}
 	const writing = wasi.O_RDWR | wasi.O_WRONLY | wasi.O_CREAT | wasi.O_TRUNC | wasi.O_APPEND
 	dir = dir || flag&wasi.O_DIRECTORY != 0
 	switch {
-	case len(j.open) >= j.limit:
-		return nil, wasi.EAGAIN // the list of the engine has nothing closer
-	case flag&writing != 0 && !j.write:
+	case len(d.open) >= d.limit:
+		return nil, wasi.EAGAIN // the engine has no closer error
+	case flag&writing != 0 && !d.write:
 		return nil, wasi.EROFS
 	case flag&writing != 0 && dir:
 		return nil, wasi.EISDIR
 	}
-	// First by name, as opening alone can have an effect on a device.
-	info, err := j.root.Lstat(name)
+	// Check the name first: opening a device can have an effect.
+	info, err := d.root.Lstat(name)
 	switch {
 	case err != nil && !(flag&wasi.O_CREAT != 0 && errors.Is(err, fs.ErrNotExist)):
 		return nil, errnoOf(err)
@@ -148,28 +147,28 @@ func (j *rootDir) OpenFile(name string, flag wasi.Oflag, _ fs.FileMode) (wasi.Fi
 		if flag&wasi.O_NOFOLLOW != 0 {
 			return nil, wasi.ELOOP
 		}
-		if info, err = j.root.Stat(name); err == nil && !isFileOrDir(info) {
+		if info, err = d.root.Stat(name); err == nil && !isFileOrDir(info) {
 			return nil, wasi.EPERM
 		}
 	case err == nil && !isFileOrDir(info):
 		return nil, wasi.EPERM
 	}
-	f, err := j.root.OpenFile(name, hostFlag(flag), newFileMode)
+	f, err := d.root.OpenFile(name, hostFlag(flag), newFileMode)
 	if err != nil {
 		return nil, errnoOf(err)
 	}
-	// Then by descriptor, as the name may have been given to something else.
-	opened := &openFile{f: f, root: j, name: name, write: flag&writing != 0, append: flag&wasi.O_APPEND != 0}
+	// Check the descriptor as well: the name may refer to another file by now.
+	opened := &openFile{f: f, root: d, name: name, write: flag&writing != 0, append: flag&wasi.O_APPEND != 0}
 	if errno := opened.checkOpened(dir, flag&wasi.O_TRUNC != 0); errno != 0 {
 		_ = f.Close()
 		return nil, errno
 	}
-	j.open[opened] = struct{}{}
+	d.open[opened] = struct{}{}
 	return opened, 0
 }
 
-// hostFlag translates what a guest may ask for. What is there is cut when it
-// is known to be a file.
+// hostFlag converts the flags of a guest. O_TRUNC is left out: the file is truncated
+// after it is known to be a regular file.
 func hostFlag(flag wasi.Oflag) int {
 	out := os.O_RDONLY
 	switch {
@@ -193,13 +192,13 @@ func hostFlag(flag wasi.Oflag) int {
 func isFileOrDir(info fs.FileInfo) bool { return info.Mode().IsRegular() || info.IsDir() }
 
 // Stat implements wasi.FS.
-func (j *rootDir) Stat(name string) (sys.Stat_t, wasi.Errno) { return j.stat(name, j.root.Stat) }
+func (d *rootDir) Stat(name string) (sys.Stat_t, wasi.Errno) { return d.stat(name, d.root.Stat) }
 
 // Lstat implements wasi.FS.
-func (j *rootDir) Lstat(name string) (sys.Stat_t, wasi.Errno) { return j.stat(name, j.root.Lstat) }
+func (d *rootDir) Lstat(name string) (sys.Stat_t, wasi.Errno) { return d.stat(name, d.root.Lstat) }
 
-func (j *rootDir) stat(name string, of func(string) (fs.FileInfo, error)) (sys.Stat_t, wasi.Errno) {
-	name, dir, errno := j.localName(name)
+func (d *rootDir) stat(name string, of func(string) (fs.FileInfo, error)) (sys.Stat_t, wasi.Errno) {
+	name, dir, errno := d.localName(name)
 	if errno != 0 {
 		return sys.Stat_t{}, errno
 	}
@@ -213,9 +212,9 @@ func (j *rootDir) stat(name string, of func(string) (fs.FileInfo, error)) (sys.S
 	return guestStat(info), 0
 }
 
-// guestStat is what a guest learns of a file. Pipes and sockets, for which WASI
-// has no word, are shown as devices, which are as little to be opened: guests
-// in Go give a whole directory up if something in it has no type.
+// guestStat returns what a guest can learn about a file. WASI has no type for pipes
+// and sockets, so they appear as devices, which cannot be opened either: guests in
+// Go reject a whole directory if an entry has no type.
 func guestStat(info fs.FileInfo) sys.Stat_t {
 	st := sys.NewStat_t(info)
 	st.Mode = guestMode(st.Mode)
@@ -230,33 +229,33 @@ func guestMode(mode fs.FileMode) fs.FileMode {
 }
 
 // Mkdir implements wasi.FS.
-func (j *rootDir) Mkdir(name string, _ fs.FileMode) wasi.Errno {
-	name, _, errno := j.localNameToWrite(name)
+func (d *rootDir) Mkdir(name string, _ fs.FileMode) wasi.Errno {
+	name, _, errno := d.localNameToWrite(name)
 	if errno != 0 {
 		return errno
 	}
-	return errnoOf(j.root.Mkdir(name, newDirMode))
+	return errnoOf(d.root.Mkdir(name, newDirMode))
 }
 
 // Rmdir implements wasi.FS.
-func (j *rootDir) Rmdir(name string) wasi.Errno {
-	return j.remove(name, true)
+func (d *rootDir) Rmdir(name string) wasi.Errno {
+	return d.remove(name, true)
 }
 
 // Unlink implements wasi.FS.
-func (j *rootDir) Unlink(name string) wasi.Errno {
-	return j.remove(name, false)
+func (d *rootDir) Unlink(name string) wasi.Errno {
+	return d.remove(name, false)
 }
 
-func (j *rootDir) remove(name string, dir bool) wasi.Errno {
-	name, slash, errno := j.localNameToWrite(name)
+func (d *rootDir) remove(name string, dir bool) wasi.Errno {
+	name, slash, errno := d.localNameToWrite(name)
 	if errno != 0 {
 		return errno
 	}
 	if name == "." {
 		return wasi.EINVAL
 	}
-	info, err := j.root.Lstat(name)
+	info, err := d.root.Lstat(name)
 	switch {
 	case err != nil:
 		return errnoOf(err)
@@ -265,21 +264,21 @@ func (j *rootDir) remove(name string, dir bool) wasi.Errno {
 	case !info.IsDir() && (dir || slash):
 		return wasi.ENOTDIR
 	}
-	return errnoOf(j.root.Remove(name))
+	return errnoOf(d.root.Remove(name))
 }
 
-// Rename implements wasi.FS. From one granted directory to another the engine
-// does not ask for it.
-func (j *rootDir) Rename(from, to string) wasi.Errno {
-	from, slashFrom, errno := j.localNameToWrite(from)
+// Rename implements wasi.FS. The engine does not call it for two different
+// directories.
+func (d *rootDir) Rename(from, to string) wasi.Errno {
+	from, slashFrom, errno := d.localNameToWrite(from)
 	if errno != 0 {
 		return errno
 	}
-	to, slashTo, errno := j.localNameToWrite(to)
+	to, slashTo, errno := d.localNameToWrite(to)
 	if errno != 0 {
 		return errno
 	}
-	info, err := j.root.Lstat(from)
+	info, err := d.root.Lstat(from)
 	switch {
 	case err != nil:
 		return errnoOf(err)
@@ -290,7 +289,7 @@ func (j *rootDir) Rename(from, to string) wasi.Errno {
 	case (slashFrom || slashTo) && !info.IsDir():
 		return wasi.ENOTDIR
 	}
-	return errnoOf(j.root.Rename(from, to))
+	return errnoOf(d.root.Rename(from, to))
 }
 
 // Link implements wasi.FS.
@@ -300,27 +299,27 @@ func (*rootDir) Link(_, _ string) wasi.Errno { return wasi.EPERM }
 func (*rootDir) Symlink(_, _ string) wasi.Errno { return wasi.EPERM }
 
 // Utimens implements wasi.FS.
-func (j *rootDir) Utimens(name string, atim, mtim int64) wasi.Errno {
-	name, _, errno := j.localNameToWrite(name)
+func (d *rootDir) Utimens(name string, atim, mtim int64) wasi.Errno {
+	name, _, errno := d.localNameToWrite(name)
 	if errno != 0 {
 		return errno
 	}
 	moment := func(ns int64) time.Time {
 		if ns == wasi.UTIME_OMIT {
-			return time.Time{} // leaves it as it is
+			return time.Time{} // unchanged
 		}
 		return time.Unix(0, ns)
 	}
-	return errnoOf(j.root.Chtimes(name, moment(atim), moment(mtim)))
+	return errnoOf(d.root.Chtimes(name, moment(atim), moment(mtim)))
 }
 
-// errnoOf turns an error of the host into one of the few that tell a guest
-// what it may know; a link out of the directory looks like missing permission.
+// errnoOf converts an error of the host to one that a guest may see. A link out of
+// the directory looks like missing permission.
 func errnoOf(err error) wasi.Errno {
 	if err == nil {
 		return 0
 	}
-	// To Go a directory that is not empty also exists, so it comes first.
+	// First, because fs.ErrExist also matches a directory that is not empty.
 	for _, known := range [...]struct {
 		err   error
 		errno wasi.Errno

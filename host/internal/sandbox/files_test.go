@@ -164,10 +164,10 @@ func TestDirsAreReachedFromWhatMayBeGranted(t *testing.T) {
 		{job.Dir{Host: filepath.Join(inside, "near")}, read, "is a link"},
 		{job.Dir{Host: filepath.Join(inside, "near", "deep")}, read, "is a link"},
 		{job.Dir{Host: filepath.Join(inside, "sub", "none")}, read, "none"},
-		{job.Dir{Host: inside, Write: true}, read, "more than this server grants"},
-		{job.Dir{Host: outside}, read, "more than this server grants"},
-		{job.Dir{Host: inside + "side"}, read, "more than this server grants"},
-		{job.Dir{Host: inside}, []job.Dir{}, "more than this server grants"},
+		{job.Dir{Host: inside, Write: true}, read, "the server's grants do not include it"},
+		{job.Dir{Host: outside}, read, "the server's grants do not include it"},
+		{job.Dir{Host: inside + "side"}, read, "the server's grants do not include it"},
+		{job.Dir{Host: inside}, []job.Dir{}, "the server's grants do not include it"},
 	} {
 		root, err := openDir(tt.dir, tt.most)
 		if err == nil {

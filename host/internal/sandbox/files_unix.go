@@ -4,5 +4,5 @@ package sandbox
 
 import "syscall"
 
-// openNonblock keeps the opening of a pipe that nobody writes from waiting.
+// openNonblock prevents opening a pipe without a writer from blocking.
 const openNonblock = syscall.O_NONBLOCK

@@ -7,9 +7,9 @@ import (
 	"github.com/wasmjob/wasmjob/host/job"
 )
 
-// Fits tells why no run of the module for a job could begin: its limit is below
-// the memory that the module begins with, all guests together may not have so
-// much, or a granted directory cannot be opened.
+// Fits returns an error if no run of the module could start for a job: the job's
+// memory limit is below the module's initial memory, the budget is too small, or a
+// granted directory cannot be opened.
 func (e *Engine) Fits(ctx context.Context, m *Module, c job.Config) error {
 	in, err := newRun(job.Call{Config: c}, m.c, time.Now()).newInstance()
 	if err != nil {

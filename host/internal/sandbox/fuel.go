@@ -14,42 +14,42 @@ import (
 	"github.com/wasmjob/wasmjob/host/internal/wasm"
 )
 
-// How a guest is ended from outside; a panic with one of these unwinds it.
+// Errors that end a guest; the host panics with one of them to unwind it.
 var (
 	errFuel     = errors.New("the fuel is used up")
 	errRunEnded = errors.New("the run is over")
 )
 
-// A guest reports about once in this time. Until then neither another
-// goroutine nor a collection of garbage gets the guest's processor.
+// betweenYields is about the time between two yields of a guest. In between, neither
+// other goroutines nor the garbage collector can use the guest's processor.
 const betweenYields = 100 * time.Microsecond
 
-// Fuel between two reports: what fits the time depends on the machine and on
-// what the guest does, so it is found out as the guest goes.
+// Fuel between two yields. It depends on the machine and on the code, so it is
+// adjusted while the guest runs.
 const (
 	firstSlice = 50_000
 	minSlice   = 1_000
 	maxSlice   = 1_000_000
 )
 
-// fuelGauge is the host's side of metering, for one run: it counts the fuel and
-// ends the guest when that, or its time, is up.
+// fuelGauge is the host's side of metering for one run. It counts the fuel and ends
+// the guest when its fuel or its time is used up.
 type fuelGauge struct {
 	tally   meter.Tally
-	limit   int64     // of fuel; 0: none
-	end     time.Time // when the guest is ended; zero: never
+	limit   int64     // of fuel; 0: unlimited
+	end     time.Time // time at which the guest is ended; zero: never
 	slice   int64
-	resumed time.Time // when the guest last got its balance
+	resumed time.Time // time at which the guest got its last balance
 }
 
-// nextBalance gives the guest its next balance, or does not return.
+// nextBalance returns the guest's next balance, or ends the guest.
 func (g *fuelGauge) nextBalance(ctx context.Context, left int64) int64 {
 	ran := time.Since(g.resumed)
 	used := g.tally.SettleBalance(left)
 	if g.limit > 0 && used > g.limit {
 		panic(errFuel)
 	}
-	if g.slice > 0 { // it has run already
+	if g.slice > 0 { // not the first call
 		runtime.Gosched()
 	}
 	now := time.Now()
@@ -64,8 +64,8 @@ func (g *fuelGauge) nextBalance(ctx context.Context, left int64) int64 {
 	return g.tally.GrantSlice(g.slice)
 }
 
-// overdrawn says whether a call that has returned used more than there was:
-// what it did last it may not have reported.
+// overdrawn reports whether a completed call used more than its limit: the guest may
+// not have yielded after its last payment.
 func (g *fuelGauge) overdrawn(left int64) bool {
 	return g.limit > 0 && g.tally.SettleBalance(left) > g.limit
 }
@@ -82,8 +82,8 @@ func nextSlice(slice int64, ran time.Duration) int64 {
 	return slice
 }
 
-// exportYield puts what metered code reports to into the runtime. No guest can
-// import it by itself, as the meter refuses its name.
+// exportYield adds the function that metered code calls to the runtime. A guest
+// cannot import it directly, because the meter refuses its name.
 func exportYield(ctx context.Context, rt wazero.Runtime) error {
 	yield := func(ctx context.Context, _ api.Module, stack []uint64) {
 		r := runOf(ctx)
@@ -94,12 +94,12 @@ func exportYield(ctx context.Context, rt wazero.Runtime) error {
 		NewFunctionBuilder().WithGoModuleFunction(api.GoModuleFunc(yield), i64, i64).Export(meter.ImportYield).
 		Instantiate(ctx)
 	if err != nil {
-		return fmt.Errorf("offer %s: %w", meter.ImportModule, err)
+		return fmt.Errorf("export %s: %w", meter.ImportModule, err)
 	}
 	return nil
 }
 
-// meterModule gives the code that the engine may see.
+// meterModule returns the rewritten module that the engine compiles.
 func meterModule(m *wasm.Module) (meter.Result, error) {
 	out, err := meter.Rewrite(m, meter.Options{MaxTable: maxTableGrowth})
 	if err != nil {

@@ -12,8 +12,8 @@ import (
 	"github.com/wasmjob/wasmjob/abi"
 )
 
-// grantCalls are the functions that reach beyond the run, most of them with a
-// grant only; see hostFunction.call for who asks for it.
+// grantCalls returns the functions with effects outside the run. Most need a grant,
+// which hostFunction.call checks.
 func grantCalls() map[string]body {
 	return map[string]body{
 		abi.FuncMetricAdd: metricAdd, abi.FuncSleep: sleepMS,
@@ -25,7 +25,7 @@ func grantCalls() map[string]body {
 	}
 }
 
-// clock is the granted one.
+// clock returns the time of the granted clock.
 func (r *run) clock() time.Time {
 	if f := r.facts.call.Now; f != nil {
 		return f()
@@ -43,13 +43,13 @@ func random(_ context.Context, _ *run, mem api.Memory, s []uint64) {
 		setResult(s, abi.ErrLimit)
 		return
 	}
-	_, _ = crand.Read(buf) // it never fails
+	_, _ = crand.Read(buf) // never fails
 	setResult(s, 0)
 }
 
 func secretGet(_ context.Context, r *run, mem api.Memory, s []uint64) {
 	name := guestBytes(mem, u32(s[0]), u32(s[1]))
-	guestBytes(mem, u32(s[2]), u32(s[3]))
+	checkBuffer(mem, u32(s[2]), u32(s[3]))
 	secret, ok := r.secret(name)
 	if !ok {
 		setResult(s, abi.ErrDenied)
@@ -64,7 +64,7 @@ func metricAdd(_ context.Context, r *run, mem api.Memory, s []uint64) {
 		setResult(s, abi.ErrInvalid)
 		return
 	}
-	setResult(s, r.state.addMetric(r.log.secrets.hideAll(string(name)), v))
+	setResult(s, r.hostState.addMetric(r.log.secrets.hideAll(string(name)), v))
 }
 
 func metricName(name []byte) bool {
@@ -80,27 +80,27 @@ func metricName(name []byte) bool {
 	return true
 }
 
-// addMetric sums up under a name. A sum stays finite, as values are.
-func (o *hostState) addMetric(name string, v float64) int32 {
-	sum := o.sums[name] + v
+// addMetric adds v to the sum of a metric. Sums stay finite.
+func (h *hostState) addMetric(name string, v float64) int32 {
+	sum := h.sums[name] + v
 	if math.IsInf(sum, 0) {
 		return abi.ErrInvalid
 	}
-	if _, known := o.sums[name]; !known && o.countMetrics(name) >= maxMetrics {
+	if _, known := h.sums[name]; !known && h.countMetrics(name) >= maxMetrics {
 		return abi.ErrLimit
 	}
-	if o.sums == nil {
-		o.sums = map[string]float64{}
+	if h.sums == nil {
+		h.sums = map[string]float64{}
 	}
-	o.sums[name] = sum
+	h.sums[name] = sum
 	return 0
 }
 
-// countMetrics counts the names of sums, those of what o was forked from among them,
-// without the given one.
-func (o *hostState) countMetrics(without string) int {
+// countMetrics counts the names of metrics, including those of parent states, except
+// one name.
+func (h *hostState) countMetrics(without string) int {
 	seen := map[string]bool{without: true}
-	for layer := o; layer != nil; layer = layer.parent {
+	for layer := h; layer != nil; layer = layer.parent {
 		for name := range layer.sums {
 			seen[name] = true
 		}

@@ -30,7 +30,7 @@ func TestMetrics(t *testing.T) {
 
 func TestMetricsAreBounded(t *testing.T) {
 	t.Parallel()
-	o := newOutside(job.Call{})
+	o := newHostState(job.Call{})
 	for i := range maxMetrics - 1 {
 		if o.addMetric(strings.Repeat("m", i+1), 1) != 0 {
 			t.Fatalf("name %d is refused", i)

@@ -1,16 +1,17 @@
 package sandbox
 
-// answerBytes is what the host may have in memory of an answer that a guest has
-// not read: what the transport receives ahead, the buffers of the connection
-// and of the system, and the head. Package outbound bounds these.
+// answerBytes is the memory for an HTTP response that a guest has not read: data
+// received ahead, the buffers of the connection and the kernel, and the head.
+// Package outbound limits these.
 const answerBytes = 1 << 20
 
-// stateBytes is for the state of an item: what was loaded, and what was set.
+// stateBytes is the memory for the state of an item: the loaded values and the new
+// ones.
 const stateBytes = 2 * maxState
 
-// holdMemory sets memory aside for what the host keeps for the run, until drop or the
-// end of the run. It waits like a guest that grows. If there is none, the guest
-// gets an error code, and the run's failure tells why.
+// holdMemory takes memory of the budget for data that the host keeps for the run,
+// until dropMemory or the end of the run. It waits like a growing guest. If there is
+// no memory, the guest gets an error code, and the run's failure gives the reason.
 func (r *run) holdMemory(need uint64) bool {
 	if err := r.c.engine.budget.takeMemory(r, need); err != nil {
 		r.memoryErr = err
@@ -20,13 +21,13 @@ func (r *run) holdMemory(need uint64) bool {
 	return true
 }
 
-// dropMemory gives up what was held.
+// dropMemory returns memory that was held.
 func (r *run) dropMemory(had uint64) {
 	r.heldBytes -= had
 	r.c.engine.budget.returnMemory(had)
 }
 
-// holdResult makes room for a result of so many bytes.
+// holdResult holds memory for a result of the given size.
 func (r *run) holdResult(size int) bool {
 	more := size - r.resultBytes
 	if more <= 0 {
@@ -39,8 +40,8 @@ func (r *run) holdResult(size int) bool {
 	return true
 }
 
-// adoptMemory takes over what the host keeps for a part that has ended: of the state
-// and of results there is one afterwards, so what is held for others is dropped.
+// adoptMemory takes over the memory that the host holds for a completed subtask.
+// Only one state and one result remain, so the memory of the others is returned.
 func (r *run) adoptMemory(p *run) {
 	r.heldBytes += p.heldBytes
 	if p.stateHeld && r.stateHeld {
@@ -54,8 +55,8 @@ func (r *run) adoptMemory(p *run) {
 	r.dropMemory(uint64(old))
 }
 
-// overheadBytes is what a run has beside its instance: the stack of its calls, and
-// lines of its log if they are long: two streams, and copies without secrets.
+// overheadBytes returns the memory of a run besides its instance: the stack, and
+// long log lines in two streams with copies for masking.
 func (r *run) overheadBytes() uint64 {
 	return stackSize + 4*uint64(max(r.log.line-DefaultLogLine, 0))
 }

@@ -8,86 +8,85 @@ import (
 	"github.com/wasmjob/wasmjob/host/job"
 )
 
-// hostState is what an attempt has of the world beyond its instance: the state
-// of the item, answers of HTTP, sums. Parts of a batch that are processed at
-// the same time have one each, forked from that of the attempt and joined with
-// it in the order of the batch; so each is used by one goroutine, except for
-// what is said to be shared.
+// hostState is the data outside the instance that an attempt uses: the state of the
+// item, HTTP responses and metrics. Each concurrent subtask has its own, forked from
+// that of the attempt and joined in the order of the batch. So only one goroutine
+// uses it, except for the shared part.
 type hostState struct {
 	call       *job.Call
 	shared     *shared
-	state      *values // made when first asked for
+	itemState  *values // created on first use
 	parent     *hostState
 	sums       map[string]float64
 	answers    map[int32]*httpAnswer
-	lastHandle int32 // the last that was given
+	lastHandle int32 // the last handle that was returned
 }
 
-// shared is what all parts of an attempt have in common.
+// shared is common to all subtasks of an attempt.
 type shared struct {
-	requests  atomic.Int64 // that were sent
-	explained atomic.Int64 // refusals that were told to the log
+	requests  atomic.Int64 // requests sent
+	explained atomic.Int64 // refusals logged
 	store     store
 }
 
-func newOutside(c job.Call) *hostState {
+func newHostState(c job.Call) *hostState {
 	return &hostState{call: &c, shared: &shared{}}
 }
 
-// begin is called before the first entry. The state is loaded when a guest
-// asks for it: most runs of most jobs do not.
+// begin is called before the first entry. It does nothing: the state is loaded on
+// first use, because most runs do not need it.
 func (*hostState) begin(context.Context) error { return nil }
 
-// fork is for one call of process, or for one part of it: it sees what o has
-// set, and o is not used until it is joined or given up.
-func (o *hostState) fork() *hostState {
-	return &hostState{call: o.call, shared: o.shared, parent: o}
+// fork returns a state for a call of process, or for a subtask. It reads through to
+// h, which must not be used until the fork is joined or discarded.
+func (h *hostState) fork() *hostState {
+	return &hostState{call: h.call, shared: h.shared, parent: h}
 }
 
-// join takes over what a fork has summed up and, if it is kept, has set.
-func (o *hostState) join(fork *hostState, kept bool) {
+// join adds the metrics of a fork and, if kept, its changes of the state.
+func (h *hostState) join(fork *hostState, kept bool) {
 	for name, v := range fork.sums {
-		// What is one name too many was refused, unless parts added different
-		// ones; then the later parts lose theirs.
-		o.addMetric(name, v)
+		// Subtasks may together have more names than the limit; then the later
+		// ones are dropped.
+		h.addMetric(name, v)
 	}
-	if kept && fork.state != nil && fork.state.dirty() {
-		o.applyFork(fork.state)
+	if kept && fork.itemState != nil && fork.itemState.dirty() {
+		h.applyFork(fork.itemState)
 	}
 }
 
-// dirty tells whether something was set.
-func (o *hostState) dirty() bool { return o.state != nil && o.state.dirty() }
+// dirty reports whether the state was changed.
+func (h *hostState) dirty() bool { return h.itemState != nil && h.itemState.dirty() }
 
-// commit has what was set kept in the store.
-func (o *hostState) commit(ctx context.Context) error {
-	if !o.dirty() {
+// commit saves the changes of the state.
+func (h *hostState) commit(ctx context.Context) error {
+	if !h.dirty() {
 		return nil
 	}
-	return o.state.save(ctx, o.call.State)
+	return h.itemState.save(ctx, h.call.State)
 }
 
-// endCall is called after each entry: answers do not outlive it. It tells what
-// was held for them.
-func (o *hostState) endCall() (held uint64) {
-	for _, a := range o.answers {
+// endCall is called after each entry, because responses do not outlive it. It
+// returns the memory that was held for them.
+func (h *hostState) endCall() (held uint64) {
+	for _, a := range h.answers {
 		a.end()
 		held += a.heldBytes
 	}
-	clear(o.answers)
+	clear(h.answers)
 	return held
 }
 
-// maxExplained bounds the refusals of an attempt that are told to the log.
+// maxExplained is the maximum number of refusals that an attempt logs.
 const maxExplained = 100
 
-// logRefusal tells the author of a guest what was refused, of which the guest gets
-// a number alone.
+// logRefusal logs why a call was refused, for the author of the guest: the guest
+// itself only gets a code.
 func (r *run) logRefusal(msg string, attrs ...slog.Attr) {
-	if r.state.shared.explained.Add(1) <= maxExplained {
+	if r.hostState.shared.explained.Add(1) <= maxExplained {
 		r.log.logLimited(r.ctx, slog.LevelDebug, msg, attrs...)
 	}
 }
 
-// metrics are the sums of the attempt.
-func (o *hostState) metrics() map[string]float64 { return o.sums }
+// metrics returns the metrics of the attempt.
+func (h *hostState) metrics() map[string]float64 { return h.sums }

@@ -17,13 +17,13 @@ const (
 	levelTrace   = slog.LevelDebug - 4
 )
 
-// guestBug is the panic of a host function that was called in a way that no
-// sound guest would; the engine turns it into a trap.
+// guestBug is the panic of a host function that was called with invalid arguments.
+// The engine converts it to a trap.
 type guestBug string
 
 func (b guestBug) Error() string { return string(b) }
 
-// contextCalls are the functions that every guest has: they concern the run
+// contextCalls returns the functions that every guest can call. They concern the run
 // itself.
 func contextCalls() map[string]body {
 	return map[string]body{
@@ -38,24 +38,28 @@ func u32(v uint64) uint32 { return api.DecodeU32(v) }
 
 func setResult(stack []uint64, code int32) { stack[0] = api.EncodeI32(code) }
 
-// guestBytes is the guest's memory itself, not a copy.
+// guestBytes returns a slice of the guest's memory, not a copy.
 func guestBytes(mem api.Memory, ptr, n uint32) []byte {
 	b, ok := mem.Read(ptr, n)
 	if !ok {
-		panic(guestBug(fmt.Sprintf("%d bytes at %#x lie outside of the memory", n, ptr)))
+		panic(guestBug(fmt.Sprintf("%d bytes at %#x are outside of the memory", n, ptr)))
 	}
 	return b
 }
 
-// writeValue follows the rule for reads: the full length is answered, and the bytes
-// are written only if the guest's buffer holds them all. The buffer is checked
-// either way, so that a wrong pointer does not work by luck.
+// checkBuffer ends the guest if a buffer is outside of its memory. A function that
+// has nothing to write calls it, so that a wrong pointer never works by accident.
+func checkBuffer(mem api.Memory, ptr, n uint32) { guestBytes(mem, ptr, n) }
+
+// writeValue copies value into the guest's buffer if it fits, and returns its full
+// length in any case. The buffer is checked in any case, so that a wrong pointer
+// never works by accident.
 func writeValue[T string | []byte](mem api.Memory, value T, ptr, room uint32) int32 {
 	buf := guestBytes(mem, ptr, room)
 	if len(value) <= len(buf) {
 		copy(buf, value)
 	}
-	return int32(len(value)) // values of the host are far below 2 GiB
+	return int32(len(value)) // values of the host are much smaller than 2 GiB
 }
 
 func ctxStr(_ context.Context, r *run, mem api.Memory, s []uint64) {
@@ -73,7 +77,7 @@ func ctxInt(_ context.Context, r *run, _ api.Memory, s []uint64) {
 
 func ctxJSON(_ context.Context, r *run, mem api.Memory, s []uint64) {
 	if r.facts.pure {
-		guestBytes(mem, u32(s[0]), u32(s[1]))
+		checkBuffer(mem, u32(s[0]), u32(s[1]))
 		setResult(s, abi.ErrNotFound)
 		return
 	}
@@ -103,7 +107,7 @@ func slogLevel(level uint32) slog.Level {
 }
 
 func logLevel(ctx context.Context, r *run, _ api.Memory, s []uint64) {
-	if r.facts.pure { // what a server keeps must not change what a strategy does
+	if r.facts.pure { // the server's log level must not influence a strategy
 		setResult(s, abi.LevelTrace)
 		return
 	}
@@ -138,7 +142,7 @@ func cancelled(_ context.Context, r *run, _ api.Memory, s []uint64) {
 	setResult(s, int32(r.stopReason()))
 }
 
-// stopReason is the reason for the guest to stop, once there is one.
+// stopReason returns the reason for the guest to stop, or job.Continue.
 func (r *run) stopReason() job.StopReason {
 	if r.overdue() {
 		return job.StopDeadline
@@ -151,7 +155,7 @@ func (r *run) stopReason() job.StopReason {
 
 func progress(ctx context.Context, r *run, _ api.Memory, s []uint64) {
 	r.done, r.total = int64(s[0]), int64(s[1])
-	// It is for whoever looks on, so one line a second is plenty.
+	// One line per second is enough for an observer.
 	if now := time.Now(); r.log.log != nil && now.Sub(r.progressLogged) >= time.Second {
 		r.progressLogged = now
 		r.log.logLimited(ctx, slog.LevelDebug, "guest progress", slog.Int64("done", r.done), slog.Int64("total", r.total))

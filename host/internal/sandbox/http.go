@@ -13,21 +13,21 @@ import (
 	"github.com/wasmjob/wasmjob/host/job"
 )
 
-// errCalls is the end of a request that would be one too many.
+// errCalls reports that a request would exceed the number of requests of the run.
 var errCalls = errors.New("the run has used up its http_calls")
 
-// httpAnswer is a request that was answered, and the body still to be read.
+// httpAnswer is an HTTP response whose body the guest may still read.
 type httpAnswer struct {
 	head      *job.HTTPResponse
-	leftBytes int64 // bytes that may still come
-	overLimit bool  // more came
+	leftBytes int64 // bytes that the guest may still read
+	overLimit bool  // the body is longer
 	heldBytes uint64
 	cancel    context.CancelFunc
 }
 
 func (e *httpAnswer) end() {
 	e.cancel()
-	_ = e.head.Body.Close() // nothing is lost that the guest still wanted
+	_ = e.head.Body.Close() // the guest does not need the rest
 }
 
 func httpRequest(ctx context.Context, r *run, mem api.Memory, s []uint64) {
@@ -36,7 +36,7 @@ func httpRequest(ctx context.Context, r *run, mem api.Memory, s []uint64) {
 		setResult(s, code)
 		return
 	}
-	fail := func(err error) { // the guest is told a number, its author why
+	fail := func(err error) { // the guest gets a code, the log the reason
 		setResult(s, r.errorCode(err))
 		r.logRefusal("request of the guest failed", slog.String("err", readable(r.log.secrets.hideAll(err.Error()), r.log.line)))
 	}
@@ -48,18 +48,18 @@ func httpRequest(ctx context.Context, r *run, mem api.Memory, s []uint64) {
 		fail(err)
 		return
 	}
-	o := r.state
+	h := r.hostState
 	limits := &r.facts.call.Config.Limits
 	body := orDefault(limits.HTTPBody, DefaultHTTPBody)
-	if int64(len(req.Body)) > body || len(o.answers) >= maxAnswers {
+	if int64(len(req.Body)) > body || len(h.answers) >= maxAnswers {
 		setResult(s, abi.ErrLimit)
 		return
 	}
-	if o.call.HTTP == nil {
+	if h.call.HTTP == nil {
 		setResult(s, abi.ErrDenied)
 		return
 	}
-	// The text beside the answer: what is sent is copied from it.
+	// Memory for the response and for a copy of the request.
 	held := uint64(len(text) + answerBytes)
 	if !r.holdMemory(held) {
 		setResult(s, abi.ErrLimit)
@@ -71,12 +71,12 @@ func httpRequest(ctx context.Context, r *run, mem api.Memory, s []uint64) {
 			r.dropMemory(held)
 		}
 	}()
-	// The guest's memory must not be read once it goes on.
+	// The guest's memory must not be read after this call returns.
 	req.Body = append([]byte(nil), req.Body...)
 	calls := int64(0) // of this request
 	countCall := func() error {
-		if o.shared.requests.Add(1) > int64(orDefault(limits.HTTPCalls, DefaultHTTPCalls)) {
-			o.shared.requests.Add(-1)
+		if h.shared.requests.Add(1) > int64(orDefault(limits.HTTPCalls, DefaultHTTPCalls)) {
+			h.shared.requests.Add(-1)
 			return errCalls
 		}
 		calls++
@@ -89,7 +89,7 @@ func httpRequest(ctx context.Context, r *run, mem api.Memory, s []uint64) {
 	}
 	ctx, cancel := context.WithCancel(ctx)
 	var head *job.HTTPResponse
-	r.waitCancellable(cancel, func() { head, err = o.call.HTTP.Do(ctx, req) })
+	r.waitCancellable(cancel, func() { head, err = h.call.HTTP.Do(ctx, req) })
 	if err != nil {
 		cancel()
 		fail(err)
@@ -98,24 +98,24 @@ func httpRequest(ctx context.Context, r *run, mem api.Memory, s []uint64) {
 	if head.Body == nil {
 		head.Body = io.NopCloser(strings.NewReader(""))
 	}
-	o.shared.requests.Add(max(int64(head.Calls)-calls, 0)) // of a sender that did not ask
-	if o.answers == nil {
-		o.answers = map[int32]*httpAnswer{}
+	h.shared.requests.Add(max(int64(head.Calls)-calls, 0)) // of a client that did not call countCall
+	if h.answers == nil {
+		h.answers = map[int32]*httpAnswer{}
 	}
-	o.lastHandle++
-	o.answers[o.lastHandle] = &httpAnswer{head: head, leftBytes: body, heldBytes: held, cancel: cancel}
+	h.lastHandle++
+	h.answers[h.lastHandle] = &httpAnswer{head: head, leftBytes: body, heldBytes: held, cancel: cancel}
 	opened = true
-	setResult(s, o.lastHandle)
+	setResult(s, h.lastHandle)
 }
 
-// answer finds the answer that a guest means.
-func (o *hostState) answer(handle uint64) (*httpAnswer, bool) {
-	e, ok := o.answers[api.DecodeI32(handle)]
+// answer returns the response with the given handle.
+func (h *hostState) answer(handle uint64) (*httpAnswer, bool) {
+	e, ok := h.answers[api.DecodeI32(handle)]
 	return e, ok
 }
 
 func httpStatus(_ context.Context, r *run, _ api.Memory, s []uint64) {
-	e, ok := r.state.answer(s[0])
+	e, ok := r.hostState.answer(s[0])
 	if !ok {
 		setResult(s, abi.ErrInvalid)
 		return
@@ -125,8 +125,8 @@ func httpStatus(_ context.Context, r *run, _ api.Memory, s []uint64) {
 
 func httpHeader(_ context.Context, r *run, mem api.Memory, s []uint64) {
 	name := guestBytes(mem, u32(s[1]), u32(s[2]))
-	guestBytes(mem, u32(s[3]), u32(s[4]))
-	e, ok := r.state.answer(s[0])
+	checkBuffer(mem, u32(s[3]), u32(s[4]))
+	e, ok := r.hostState.answer(s[0])
 	if !ok {
 		setResult(s, abi.ErrInvalid)
 		return
@@ -146,7 +146,7 @@ func httpHeader(_ context.Context, r *run, mem api.Memory, s []uint64) {
 
 func httpRead(_ context.Context, r *run, mem api.Memory, s []uint64) {
 	buf := guestBytes(mem, u32(s[1]), u32(s[2]))
-	e, ok := r.state.answer(s[0])
+	e, ok := r.hostState.answer(s[0])
 	code := r.stopCode()
 	switch {
 	case !ok:
@@ -162,8 +162,7 @@ func httpRead(_ context.Context, r *run, mem api.Memory, s []uint64) {
 		setResult(s, 0)
 		return
 	}
-	// One byte more than is allowed tells a body of just the limit from a
-	// larger one.
+	// Reading one byte beyond the limit shows that the body exceeds it.
 	into := buf[:min(int64(len(buf)), max(e.leftBytes, 1), maxTransfer)]
 	if e.leftBytes == 0 {
 		into = make([]byte, 1)
@@ -183,19 +182,19 @@ func httpRead(_ context.Context, r *run, mem api.Memory, s []uint64) {
 }
 
 func httpClose(_ context.Context, r *run, _ api.Memory, s []uint64) {
-	e, ok := r.state.answer(s[0])
+	e, ok := r.hostState.answer(s[0])
 	if !ok {
 		setResult(s, abi.ErrInvalid)
 		return
 	}
 	e.end()
 	r.dropMemory(e.heldBytes)
-	delete(r.state.answers, api.DecodeI32(s[0]))
+	delete(r.hostState.answers, api.DecodeI32(s[0]))
 	setResult(s, 0)
 }
 
-// errorCode is the code for what went wrong on the way to the outside. If the
-// run should stop, that was the reason.
+// errorCode returns the ABI's code for an error of an outside call. If the run
+// should stop, the code says that instead.
 func (r *run) errorCode(err error) int32 {
 	if code := r.stopCode(); code < 0 {
 		return code

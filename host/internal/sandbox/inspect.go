@@ -8,41 +8,40 @@ import (
 	"github.com/wasmjob/wasmjob/host/internal/wasm"
 )
 
-// Report says what a module consists of, without running it.
+// Report describes a module without running it.
 type Report struct {
 	Digest      string   `json:"digest"`
 	Bytes       int      `json:"bytes"`
-	Kinds       []string `json:"kinds"`               // what it can be: simple, dataflow, strategy, script
-	Listeners   []string `json:"listeners,omitempty"` // what it wants to be told of: before, after, started, completed
-	ABI         int      `json:"abi"`                 // 0: says none
+	Kinds       []string `json:"kinds"`               // simple, dataflow, strategy, script
+	Listeners   []string `json:"listeners,omitempty"` // events with an export: before, after, started, completed
+	ABI         int      `json:"abi"`                 // 0: no marker
 	Exports     []Export `json:"exports"`             // functions only
-	Imports     []Import `json:"imports"`             // everything
-	Grants      []string `json:"grants"`              // what it may want of the job's allow table
-	MemoryMin   int64    `json:"memory_min"`          // bytes it begins with
-	MemoryMax   int64    `json:"memory_max"`          // bytes it declares as its most; 0: none declared
+	Imports     []Import `json:"imports"`             // all kinds
+	Grants      []string `json:"grants"`              // keys of the job's allow table that it may need
+	MemoryMin   int64    `json:"memory_min"`          // initial bytes
+	MemoryMax   int64    `json:"memory_max"`          // declared maximum in bytes; 0: none
 	Initialize  bool     `json:"initialize"`          // has _initialize
-	Functions   int      `json:"functions"`           // with code
+	Functions   int      `json:"functions"`           // defined in the module
 	Sections    []string `json:"sections,omitempty"`  // names of custom sections
 	StartOnLoad bool     `json:"start_on_load"`       // has a start section
 }
 
-// Export is a function that a module offers.
+// Export is a function that a module exports.
 type Export struct {
 	Name      string `json:"name"`
 	Signature string `json:"signature"`
 }
 
-// Import is what a module asks of its host.
+// Import is an import of a module.
 type Import struct {
 	Module    string `json:"module"`
 	Name      string `json:"name"`
 	Signature string `json:"signature,omitempty"`
-	Grant     string `json:"grant,omitempty"` // key of the allow table without which it does little
+	Grant     string `json:"grant,omitempty"` // key of the allow table that makes it useful
 }
 
-// Inspect takes a module apart and reports on it. The report is there also
-// when the module would be refused, which the error, a *Refusal, then says; if
-// not even the report could be made, its Digest is empty.
+// Inspect decodes and checks a module. It returns a report even if the module is
+// refused; then the error is a *Refusal. If decoding fails, the report is empty.
 func (e *Engine) Inspect(binary []byte) (Report, error) {
 	m, err := decode(binary, e.maxModule)
 	if err != nil {
@@ -55,29 +54,29 @@ func (e *Engine) Inspect(binary []byte) (Report, error) {
 	return a.report(digestOf(binary)), err
 }
 
-func (a *decodedModule) report(digest string) Report {
+func (m *decodedModule) report(digest string) Report {
 	r := Report{
-		Digest: digest, Bytes: a.Size,
-		Kinds: a.kinds(), Listeners: a.listeners(), Exports: []Export{}, Imports: []Import{}, Grants: []string{},
-		Initialize: a.exports(abi.ExportInitialize), Functions: len(a.Bodies), StartOnLoad: a.Start != nil,
+		Digest: digest, Bytes: m.Size,
+		Kinds: m.kinds(), Listeners: m.listeners(), Exports: []Export{}, Imports: []Import{}, Grants: []string{},
+		Initialize: m.exports(abi.ExportInitialize), Functions: len(m.Bodies), StartOnLoad: m.Start != nil,
 	}
-	if a.Memory != nil {
-		r.MemoryMin = int64(a.Memory.Min) * pageSize
-		if a.Memory.Bounded {
-			r.MemoryMax = int64(a.Memory.Max) * pageSize
+	if m.Memory != nil {
+		r.MemoryMin = int64(m.Memory.Min) * pageSize
+		if m.Memory.Bounded {
+			r.MemoryMax = int64(m.Memory.Max) * pageSize
 		}
 	}
-	if a.exports(abi.ExportMarker) {
+	if m.exports(abi.ExportMarker) {
 		r.ABI = abi.Version
 	}
-	for _, e := range a.Exports {
+	for _, e := range m.Exports {
 		if e.Kind == wasm.KindFunc {
-			typ, _ := a.Type(e.Index)
+			typ, _ := m.Type(e.Index)
 			r.Exports = append(r.Exports, Export{Name: printable(e.Name), Signature: typ.String()})
 		}
 	}
 	wanted := map[string]bool{}
-	for _, im := range a.Imports {
+	for _, im := range m.Imports {
 		grant := grantFor(im.Module, im.Name)
 		out := Import{Module: printable(im.Module), Name: printable(im.Name), Grant: grant}
 		if im.Kind == wasm.KindFunc {
@@ -89,22 +88,22 @@ func (a *decodedModule) report(digest string) Report {
 			r.Grants = append(r.Grants, grant)
 		}
 	}
-	for _, c := range a.Customs[:min(len(a.Customs), 64)] {
+	for _, c := range m.Customs[:min(len(m.Customs), 64)] {
 		r.Sections = append(r.Sections, printable(c.Name))
 	}
 	return r
 }
 
-func (a *decodedModule) kinds() []string {
+func (m *decodedModule) kinds() []string {
 	kinds := []string{}
 	for _, k := range []struct {
 		kind string
 		is   bool
 	}{
-		{"simple", a.exports(abi.ExportExecute)},
-		{"dataflow", a.exports(abi.ExportFetch) && a.exports(abi.ExportProcess)},
-		{"strategy", a.exports(abi.ExportShard)},
-		{"script", a.exports(abi.ExportStart)},
+		{"simple", m.exports(abi.ExportExecute)},
+		{"dataflow", m.exports(abi.ExportFetch) && m.exports(abi.ExportProcess)},
+		{"strategy", m.exports(abi.ExportShard)},
+		{"script", m.exports(abi.ExportStart)},
 	} {
 		if k.is {
 			kinds = append(kinds, k.kind)
@@ -113,20 +112,21 @@ func (a *decodedModule) kinds() []string {
 	return kinds
 }
 
-// listeners are the events that the module has an export for, named as that is
-// without what all begin with.
-func (a *decodedModule) listeners() []string {
+// listeners returns the events that the module has an export for, without the prefix
+// of the exports.
+func (m *decodedModule) listeners() []string {
 	var names []string
 	for _, name := range []string{abi.ExportBefore, abi.ExportAfter, abi.ExportStarted, abi.ExportCompleted} {
-		if a.exports(name) {
+		if m.exports(name) {
 			names = append(names, strings.TrimPrefix(name, "wasmjob_"))
 		}
 	}
 	return names
 }
 
-// grantFor is the key of the allow table that an import depends on. Go and
-// others import most of WASI always, so it means "may want", not "needs".
+// grantFor returns the key of the allow table that an import depends on. Go and
+// others always import most of WASI, so an import does not mean that the grant is
+// needed.
 func grantFor(module, name string) string {
 	switch module {
 	case wasiModule:
@@ -150,5 +150,5 @@ func grantFor(module, name string) string {
 	return ""
 }
 
-// String is the signature as one text, for messages.
+// String returns name and signature for messages.
 func (e Export) String() string { return fmt.Sprintf("%s %s", e.Name, e.Signature) }

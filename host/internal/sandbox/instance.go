@@ -19,51 +19,51 @@ import (
 	"github.com/wasmjob/wasmjob/host/job"
 )
 
-// errClosed is what is left of an instance that ended itself.
+// errClosed reports that the guest closed its own instance.
 var errClosed = errors.New("the instance was closed")
 
-// instance is one live copy of a module. It serves one run at a time, on one
-// goroutine; between two runs it may rest in a pool. So what the engine was
-// given at its start, a clock for example, must not belong to a run: it asks
-// the instance for the run in progress.
+// instance is a live copy of a module. It serves one run at a time, on one
+// goroutine, and may be idle in a pool between runs. What the engine gets when the
+// instance is created, such as a clock, must therefore not belong to a run: it asks
+// the instance for the current run.
 type instance struct {
 	c   *compilation
 	mod api.Module
 	mem linearMemory
-	r   *run // in progress; nil at rest
+	r   *run // current run; nil while idle
 
 	clock  fixedClock
-	random io.Reader // made when first asked for
+	random io.Reader // created on first use
 	stdout lineWriter
 	stderr lineWriter
 
 	balance    api.MutableGlobal // balance of fuel
 	entries    map[string]*exportedFunc
-	callStack  []byte // the stack of the engine, while a run is in progress
-	stackBytes uint64 // what is set aside for the run
+	callStack  []byte // the engine's call stack, during a run
+	stackBytes uint64 // budget held for the run's stack and log
 	closeDirs  func()
-	results    [1]uint64 // for the result of an entry
+	results    [1]uint64 // receives the result of an entry
 
-	allow    job.Allow // what it was made with
-	files    int       // that it may have open
-	uses     int       // runs that it served
-	reusable bool      // may serve another: nothing went wrong in it
+	allow    job.Allow // grants that it was created with
+	files    int       // maximum number of open files
+	uses     int       // runs so far
+	reusable bool      // may serve another run, because nothing failed
 }
 
-// context is the context of whatever run is in progress.
+// context returns a context that follows that of the current run.
 func (in *instance) context() context.Context { return instanceContext{in} }
 
-// instanceContext has no state of its own, as it outlives each run.
+// instanceContext is stateless, since it outlives runs.
 type instanceContext struct{ in *instance }
 
 func (f instanceContext) current() context.Context {
-	if f.in.r == nil { // nobody asks between two runs
+	if f.in.r == nil { // between two runs
 		return f.in.c.engine.ctx
 	}
 	return f.in.r.ctx
 }
 
-// Deadline is part of context.Context, as are the others.
+// Deadline implements context.Context, as do the methods below.
 func (f instanceContext) Deadline() (time.Time, bool) { return f.current().Deadline() }
 func (f instanceContext) Done() <-chan struct{}       { return f.current().Done() }
 func (f instanceContext) Err() error                  { return f.current().Err() }
@@ -77,15 +77,15 @@ func (d randomSource) Read(p []byte) (int, error) {
 	if d.in.random == nil {
 		d.in.random = d.in.r.randomReader()
 	}
-	// One call may ask for all of the memory to be filled.
+	// One call may request as many bytes as the guest's memory has.
 	if err := d.in.context().Err(); err != nil {
 		return 0, err
 	}
 	return d.in.random.Read(p[:min(len(p), maxRandomRead)])
 }
 
-// attach gives the run an instance: a warm one if there is one that will do,
-// else a fresh one, for which it may have to wait until there is memory.
+// attach gives the run an instance: an idle one if one matches, or a new one, for
+// which it may wait until there is memory.
 func (r *run) attach(fresh bool) error {
 	if !fresh {
 		if in := r.c.takeIdle(r); in != nil {
@@ -102,19 +102,19 @@ func (r *run) attach(fresh bool) error {
 	return r.detachOnError(in, in.instantiate(r))
 }
 
-// newInstance is an instance that has nothing yet, unless the job's limit is below what
-// it begins with.
+// newInstance returns an instance that has no memory yet. It fails if the job's
+// limit is below the module's initial memory.
 func (r *run) newInstance() (*instance, error) {
 	limit := r.memoryLimit()
 	if r.c.initialMemory > limit {
-		return nil, fmt.Errorf("the module needs %d bytes of memory to begin with, the limit is %d; raise limits.memory", r.c.initialMemory, limit)
+		return nil, fmt.Errorf("the module needs %d bytes of initial memory, the limit is %d; raise limits.memory", r.c.initialMemory, limit)
 	}
 	in := &instance{c: r.c, allow: r.facts.call.Config.Allow, files: r.openFiles(), stackBytes: r.overheadBytes(), closeDirs: func() {}}
 	in.mem.limit, in.mem.claimed, in.mem.claimMore = limit, r.c.initialMemory, in.claimMemory
 	return in, nil
 }
 
-// detachOnError ends an instance that could not begin.
+// detachOnError gives up an instance that could not start.
 func (r *run) detachOnError(in *instance, err error) error {
 	if err != nil {
 		in.reusable = false
@@ -123,7 +123,7 @@ func (r *run) detachOnError(in *instance, err error) error {
 	return err
 }
 
-// instantiate makes the copy and has it start itself.
+// instantiate creates the copy of the module and calls its start functions.
 func (in *instance) instantiate(r *run) error {
 	if err := in.beginRun(r); err != nil {
 		return err
@@ -134,7 +134,7 @@ func (in *instance) instantiate(r *run) error {
 	}
 	in.closeDirs = closeDirs
 	if err := in.mem.open(in.c.maxMemory); err != nil {
-		return fmt.Errorf("there is no memory for the module: %w", err)
+		return fmt.Errorf("no memory for the module: %w", err)
 	}
 	ctx := experimental.WithMemoryAllocator(r.ctx, &in.mem)
 	in.mod, err = in.c.engine.rt.InstantiateModule(ctx, in.c.code, in.config(dirs))
@@ -142,13 +142,13 @@ func (in *instance) instantiate(r *run) error {
 		return fmt.Errorf("start the module: %w", err)
 	}
 	left, ok := in.mod.ExportedGlobal(meter.ExportLeft).(api.MutableGlobal)
-	if !ok { // never for what the meter made
+	if !ok { // the meter always exports it
 		return errors.New("start the module: it is not metered")
 	}
 	in.balance = left
 	for _, name := range in.c.startExports {
 		if r.script && name == abi.ExportInitialize {
-			continue // a command starts itself
+			continue // _start of a command does it
 		}
 		if _, err := r.callExport(name, abi.InInit); err != nil {
 			return err
@@ -157,7 +157,7 @@ func (in *instance) instantiate(r *run) error {
 	return nil
 }
 
-// config says what of the world the instance gets; see the table in ABI.md.
+// config returns what the instance can use of the system; see the table in ABI.md.
 func (in *instance) config(dirs wazero.FSConfig) wazero.ModuleConfig {
 	in.stdout = lineWriter{ctx: in.context(), level: slog.LevelInfo, j: in.r.log}
 	in.stderr = lineWriter{ctx: in.context(), level: slog.LevelWarn, j: in.r.log, last: &in.r.stderr}
@@ -173,7 +173,7 @@ func (in *instance) config(dirs wazero.FSConfig) wazero.ModuleConfig {
 	return config.WithStdout(&in.stdout)
 }
 
-// beginRun begins a run in the instance.
+// beginRun prepares the instance for a run.
 func (in *instance) beginRun(r *run) (err error) {
 	in.uses++
 	in.reusable = true
@@ -182,12 +182,12 @@ func (in *instance) beginRun(r *run) (err error) {
 	in.mem.limitReached = false
 	in.bind(r)
 	if in.callStack, err = in.c.engine.stacks.takeStack(); err != nil {
-		return fmt.Errorf("there is no memory for the stack: %w", err)
+		return fmt.Errorf("no memory for the stack: %w", err)
 	}
 	return nil
 }
 
-// handOver has another part of the same run go on in the instance.
+// handOver passes the instance from one part of a run to another.
 func (in *instance) handOver(from, to *run) {
 	from.collectUsage()
 	from.in = nil
@@ -197,20 +197,19 @@ func (in *instance) handOver(from, to *run) {
 func (in *instance) bind(r *run) {
 	in.r, r.in = r, in
 	in.stdout.j, in.stderr.j, in.stderr.last = r.log, r.log, &r.stderr
-	// The account of fuel is the run's, the balance the instance's.
+	// The tally belongs to the run, the balance to the instance.
 	r.fuelGauge.tally.GrantSlice(0)
 	if in.balance != nil {
 		in.balance.Set(0)
 	}
 }
 
-// callExport calls one export in a phase and gives what it returned, if it returns
-// something. An error ends the instance: after a trap the engine would let it
-// go on in whatever state it is.
+// callExport calls an export in a phase and returns its result, if it has one. An
+// error ends the instance: after a trap its state is undefined.
 func (r *run) callExport(name string, phase abi.Phase) (code int32, err error) {
 	in := r.in
-	// The engine catches what happens in the guest; what happens on the way there
-	// would end the host, on a goroutine that nobody else looks after.
+	// The engine recovers from panics inside the guest. A panic outside would end the
+	// process.
 	defer func() {
 		if p := recover(); p != nil {
 			in.reusable = false
@@ -222,8 +221,8 @@ func (r *run) callExport(name string, phase abi.Phase) (code int32, err error) {
 	e := in.entry(name)
 	e.useStack(in.callStack)
 	err = e.CallWithStack(r.ctx, in.results[:])
-	r.dropMemory(r.state.endCall())
-	// After an exit the engine may return as if nothing had happened.
+	r.dropMemory(r.hostState.endCall())
+	// After an exit the engine may return no error.
 	if err == nil && in.mod.IsClosed() {
 		err = errClosed
 	}
@@ -237,7 +236,7 @@ func (r *run) callExport(name string, phase abi.Phase) (code int32, err error) {
 	return api.DecodeI32(in.results[0]), nil
 }
 
-// entry looks an export up once, as the engine makes a stack each time.
+// entry looks up an export once, since the engine allocates a stack each time.
 func (in *instance) entry(name string) *exportedFunc {
 	e := in.entries[name]
 	if e == nil {
@@ -250,7 +249,7 @@ func (in *instance) entry(name string) *exportedFunc {
 	return e
 }
 
-// collectUsage takes what the instance did into the run's account.
+// collectUsage adds what the instance used to the run.
 func (r *run) collectUsage() {
 	in := r.in
 	if in.balance != nil {
@@ -262,15 +261,15 @@ func (r *run) collectUsage() {
 	in.stderr.flush()
 }
 
-// addFuel adds what parts of the run used in its place.
+// addFuel adds the fuel of subtasks.
 func (r *run) addFuel(fuel int64) {
 	r.fuelGauge.tally.GrantSlice(0)
 	r.fuel = r.fuelGauge.tally.SettleBalance(-fuel)
 	r.fuelGauge.tally.GrantSlice(0)
 }
 
-// detach ends the run's use of its instance, which then rests in the pool of
-// the job or is no more.
+// detach ends the run's use of its instance, which becomes idle in the job's pool or
+// is destroyed.
 func (r *run) detach() {
 	in := r.in
 	if in == nil {
@@ -286,11 +285,11 @@ func (r *run) detach() {
 	}
 }
 
-// destroy destroys the instance. The run's context may be over, and closing must
-// not depend on that.
+// destroy frees the instance. It does not use the run's context, which may have
+// ended.
 func (in *instance) destroy() {
 	if in.mod != nil {
-		_ = in.mod.Close(context.WithoutCancel(in.c.engine.ctx)) // files of the guest, which closeDirs closes
+		_ = in.mod.Close(context.WithoutCancel(in.c.engine.ctx)) // its error is about files, which closeDirs closes
 	}
 	in.closeDirs()
 	cost := in.memoryCost()
@@ -298,7 +297,7 @@ func (in *instance) destroy() {
 	in.c.engine.budget.returnMemory(cost)
 }
 
-// returnStack gives the stack back: an instance at rest needs none.
+// returnStack returns the call stack: an idle instance needs none.
 func (in *instance) returnStack() {
 	in.c.engine.stacks.returnStack(in.callStack)
 	had := in.stackBytes
@@ -306,10 +305,10 @@ func (in *instance) returnStack() {
 	in.c.engine.budget.returnMemory(had)
 }
 
-// memoryCost is what the instance has of the budget.
+// memoryCost returns what the instance holds of the budget.
 func (in *instance) memoryCost() uint64 { return in.c.fixedBytes + in.mem.claimed + in.stackBytes }
 
-// claimMemory asks for more memory on behalf of the guest.
+// claimMemory claims more memory on behalf of the guest.
 func (in *instance) claimMemory(more uint64) bool {
 	if err := in.c.engine.budget.takeMemory(in.r, more); err != nil {
 		in.r.memoryErr = err

@@ -11,18 +11,18 @@ import (
 )
 
 const (
-	// keySuffix makes the name of the key of that of the cache, so that it lies
-	// beside it: what is copied into a cache brings no key along.
+	// keySuffix is appended to the path of the cache. The key is not inside the
+	// cache, so that files copied into a cache cannot bring their own key.
 	keySuffix = ".key"
 	keyBytes  = 32
 )
 
-// cacheKey reads the key by which the files of a cache are sealed; nil if there
-// is none that only this user can know.
+// cacheKey returns the key that seals the files of a cache, or nil if there is none
+// that only this user can read.
 func cacheKey(dir string) []byte {
 	info, err := os.Lstat(dir + keySuffix)
 	private := err == nil && info.Mode().IsRegular() && info.Size() == keyBytes && !ownedByOther(info) &&
-		(runtime.GOOS == "windows" || info.Mode().Perm()&0o077 == 0) // its file modes say nothing
+		(runtime.GOOS == "windows" || info.Mode().Perm()&0o077 == 0) // file modes have no meaning there
 	if !private {
 		return nil
 	}
@@ -33,16 +33,15 @@ func cacheKey(dir string) []byte {
 	return key
 }
 
-// newKey makes another key for a cache. What older ones have sealed is of no use
-// any more.
+// newKey creates a new key for a cache. Seals made with older keys become invalid.
 func newKey(dir string) ([]byte, error) {
 	key := make([]byte, keyBytes)
-	_, _ = rand.Read(key) // it never fails
+	_, _ = rand.Read(key) // never fails
 	f, err := os.CreateTemp(filepath.Dir(dir), filepath.Base(dir)+keySuffix+".*")
 	if err != nil {
-		return nil, fmt.Errorf("make the key of compiled modules: %w", err)
+		return nil, fmt.Errorf("create the key of compiled modules: %w", err)
 	}
-	_, err = f.Write(key) // CreateTemp lets nobody else read
+	_, err = f.Write(key) // CreateTemp uses mode 0600
 	if err = errors.Join(err, f.Sync(), f.Close()); err == nil {
 		err = os.Rename(f.Name(), dir+keySuffix)
 	}
@@ -50,7 +49,7 @@ func newKey(dir string) ([]byte, error) {
 		if rmErr := os.Remove(f.Name()); rmErr != nil && !errors.Is(rmErr, fs.ErrNotExist) {
 			err = errors.Join(err, rmErr)
 		}
-		return nil, fmt.Errorf("make the key of compiled modules: %w", err)
+		return nil, fmt.Errorf("create the key of compiled modules: %w", err)
 	}
 	return key, nil
 }

@@ -13,11 +13,12 @@ import (
 	"github.com/wasmjob/wasmjob/host/job"
 )
 
-// attemptFunc is how a call of some kind is made.
+// attemptFunc runs an attempt of some kind.
 type attemptFunc func(*run) callResult
 
-// attemptFunc picks it: by the event, or else by the kind that the job names. The
-// module may be of several kinds; if it is not of this one, that is an error.
+// attemptFunc selects the function for the event of a call, or for the kind of its
+// job. A module may be of several kinds; it is an error if the job's kind is not
+// among them.
 func (c *compilation) attemptFunc(call *job.Call) (attemptFunc, error) {
 	notOfKind := func(what string) error {
 		return fmt.Errorf("the job is %s, but module %s is not; it can be: %s", what, c.digest, strings.Join(c.report.Kinds, ", "))
@@ -29,7 +30,7 @@ func (c *compilation) attemptFunc(call *job.Call) (attemptFunc, error) {
 	case job.FireCompleted:
 		return listener(abi.ExportCompleted), nil
 	default:
-		return nil, fmt.Errorf("there is no event %q", call.Event)
+		return nil, fmt.Errorf("unknown event %q", call.Event)
 	}
 	switch kind := call.Config.Kind; kind {
 	case "", job.Simple:
@@ -48,20 +49,20 @@ func (c *compilation) attemptFunc(call *job.Call) (attemptFunc, error) {
 		}
 		return (*run).runScript, nil
 	default:
-		return nil, fmt.Errorf("there is no kind of job %q", kind)
+		return nil, fmt.Errorf("unknown kind of job %q", kind)
 	}
 }
 
-// exports tells whether the module exports a function of the ABI.
+// exports reports whether the module exports a function of the ABI.
 func (c *compilation) exports(name string) bool { return c.abiExports[name] }
 
-// beginAttempt gets what every run needs before its entry. If ok is false the run has
-// ended: something failed, or the listener did not want it.
+// beginAttempt attaches an instance and calls the listener before the entry. If ok
+// is false, the attempt has ended: something failed, or the listener declined it.
 func (r *run) beginAttempt() (res callResult, ok bool) {
 	if err := r.attach(false); err != nil {
 		return callResult{err: err}, false
 	}
-	if err := r.state.begin(r.ctx); err != nil {
+	if err := r.hostState.begin(r.ctx); err != nil {
 		return callResult{err: fmt.Errorf("load the state: %w", err)}, false
 	}
 	if !r.c.exports(abi.ExportBefore) {
@@ -71,26 +72,26 @@ func (r *run) beginAttempt() (res callResult, ok bool) {
 	return res, res.err == nil && res.code == abi.ResultOK
 }
 
-// callEntry calls one export.
+// callEntry calls an export.
 func (r *run) callEntry(name string, phase abi.Phase) callResult {
 	code, err := r.callExport(name, phase)
 	return callResult{entry: name, code: code, err: err}
 }
 
-// callAfterListener tells the listener that the entry has returned, and how the run has
-// ended by that. What comes of it changes nothing, except that the instance may
-// be lost; the reason that it gives is its own, not that of the run.
+// callAfterListener calls the listener after the entry with the result so far. The
+// result of the listener changes nothing, except that its trap destroys the
+// instance. A reason that it sets is logged and does not replace that of the run.
 func (r *run) callAfterListener(res callResult) {
 	if res.err != nil || !r.c.exports(abi.ExportAfter) || r.in == nil || !r.in.reusable {
 		return
 	}
 	res.late = r.overdue()
-	own, message := r.state, r.message
-	r.state, r.message, r.facts.reportedEnd = own.fork(), "", reportedEndOf(res, r.message)
+	own, message := r.hostState, r.message
+	r.hostState, r.message, r.facts.reportedEnd = own.fork(), "", reportedEndOf(res, r.message)
 	listenerResult := r.callEntry(abi.ExportAfter, abi.InRun)
-	own.join(r.state, listenerResult.err == nil)
+	own.join(r.hostState, listenerResult.err == nil)
 	defer func() { r.message = message }()
-	r.state, r.facts.reportedEnd = own, nil
+	r.hostState, r.facts.reportedEnd = own, nil
 	switch {
 	case listenerResult.err != nil:
 		r.log.logOnce(r.ctx, slog.LevelWarn, "listener failed", slog.String("listener", abi.ExportAfter), slog.String("err", r.explainTrapWithStack(listenerResult.err)))
@@ -99,7 +100,7 @@ func (r *run) callAfterListener(res callResult) {
 	}
 }
 
-// finish decides whether the run was in time, and if it is well keeps the state.
+// finish checks the deadline and commits the state of a successful run.
 func (r *run) finish(res callResult) callResult {
 	res.late = r.overdue()
 	if res.err == nil && res.code == abi.ResultOK && !res.late {
@@ -109,16 +110,16 @@ func (r *run) finish(res callResult) callResult {
 }
 
 func (r *run) commit() error {
-	if r.state.dirty() {
+	if r.hostState.dirty() {
 		defer r.releaseWorker()()
 	}
-	if err := r.state.commit(r.ctx); err != nil {
+	if err := r.hostState.commit(r.ctx); err != nil {
 		return fmt.Errorf("save the state: %w", err)
 	}
 	return nil
 }
 
-// runSimple is a run of one entry.
+// runSimple runs the single entry of a simple job.
 func (r *run) runSimple() callResult {
 	res, ok := r.beginAttempt()
 	if ok {
@@ -128,7 +129,7 @@ func (r *run) runSimple() callResult {
 	return r.finish(res)
 }
 
-// listener tells a module of an event, if it wants to know.
+// listener calls the listener for an event if the module exports one.
 func listener(name string) attemptFunc {
 	return func(r *run) callResult {
 		if !r.c.exports(name) {
@@ -137,15 +138,15 @@ func listener(name string) attemptFunc {
 		if err := r.attach(true); err != nil {
 			return r.finish(callResult{err: err})
 		}
-		if err := r.state.begin(r.ctx); err != nil {
+		if err := r.hostState.begin(r.ctx); err != nil {
 			return r.finish(callResult{err: fmt.Errorf("load the state: %w", err)})
 		}
 		return r.finish(r.callEntry(name, abi.InRun))
 	}
 }
 
-// runScript is a run of a script: a program that is told all by its arguments,
-// ends with a number and says the rest on its outputs.
+// runScript runs a command: a program that gets its input as arguments and returns
+// an exit code and its output.
 func (r *run) runScript() callResult {
 	r.script = true
 	if err := r.attach(true); err != nil {
@@ -158,8 +159,7 @@ func (r *run) runScript() callResult {
 	return r.finish(res)
 }
 
-// withScript gives a command its arguments and variables and keeps what it
-// prints.
+// withScript sets the arguments and variables of a command, and keeps its output.
 func withScript(config wazero.ModuleConfig, r *run) wazero.ModuleConfig {
 	c := &r.facts.call
 	name := c.Config.Module
@@ -174,10 +174,10 @@ func withScript(config wazero.ModuleConfig, r *run) wazero.ModuleConfig {
 	return config.WithArgs(args...).WithStdout(resultWriter{r})
 }
 
-// resultWriter keeps what a command prints as the result of its run.
+// resultWriter stores the output of a command as the result of its run.
 type resultWriter struct{ r *run }
 
-// Write implements io.Writer. Like that of lineWriter it ends with the run.
+// Write implements io.Writer. Like lineWriter.Write it fails when the run has ended.
 func (p resultWriter) Write(b []byte) (int, error) {
 	if err := p.r.ctx.Err(); err != nil {
 		return 0, err
@@ -185,7 +185,7 @@ func (p resultWriter) Write(b []byte) (int, error) {
 	r := p.r
 	kept := b[:min(int64(len(b)), max(r.resultLimit-int64(len(r.result)), 0))]
 	if need := len(r.result) + len(kept); need > cap(r.result) {
-		// Twice as much has the text copied seldom; while it is, both are there.
+		// Doubling makes copies rare. While copying, both buffers exist.
 		size := int(min(int64(2*need), max(r.resultLimit, int64(need))))
 		if !r.holdResult(size + len(r.result)) {
 			return 0, r.memoryErr

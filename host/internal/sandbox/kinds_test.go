@@ -30,11 +30,11 @@ func TestKindMustBeThere(t *testing.T) {
 		{execute, job.Script, "the job is a script"},
 		{strategy, job.Simple, "it can be: strategy"},
 		{strategy, "", "the job is simple"},
-		{execute, "http", `no kind of job "http"`},
+		{execute, "http", `unknown kind of job "http"`},
 	} {
 		expect(t, e.Run(t.Context(), tt.m, job.Call{Config: job.Config{Kind: tt.kind}}), job.Failure, tt.text)
 	}
-	expect(t, e.Run(t.Context(), execute, job.Call{Event: "odd"}), job.Failure, `no event "odd"`)
+	expect(t, e.Run(t.Context(), execute, job.Call{Event: "odd"}), job.Failure, `unknown event "odd"`)
 	expect(t, e.Run(t.Context(), execute, job.Call{Event: job.FireStarted}), job.Nothing, "")
 }
 

@@ -10,8 +10,8 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// processMemory is how many bytes this process can have: those of the machine,
-// or fewer if a control group above it says so. 0: unknown.
+// processMemory returns the bytes that this process can use: those of the machine,
+// or fewer if a control group limits them. 0 means unknown.
 func processMemory(root string) uint64 {
 	var info unix.Sysinfo_t
 	if err := unix.Sysinfo(&info); err != nil {
@@ -24,16 +24,16 @@ func processMemory(root string) uint64 {
 	return most
 }
 
-// hierarchy is where the control groups of one kind are mounted.
+// hierarchy is a mounted control group hierarchy.
 type hierarchy struct {
 	dir  string // the mount point
 	top  string // the group that is mounted there
-	file string // that has the limit
+	file string // the file with the limit
 }
 
-// groupLimit finds the lowest limit of memory that a control group sets, the
-// groups above it included. Version 1, version 2 and both beside each other are
-// looked at. Only the tree below root is read.
+// groupLimit returns the lowest memory limit of the process's control group and the
+// groups above it. It supports version 1, version 2, and both together. It reads
+// only files below root.
 func groupLimit(root string) (limit uint64, ok bool) {
 	mounts, v1, v2 := groupMounts(root)
 	if !mounts {
@@ -62,7 +62,7 @@ func groupLimit(root string) (limit uint64, ok bool) {
 	return limit, ok
 }
 
-// groupMounts finds where the groups that bound memory are mounted.
+// groupMounts finds the hierarchies that limit memory.
 func groupMounts(root string) (found bool, v1, v2 *hierarchy) {
 	for line := range lines(filepath.Join(root, "proc/self/mountinfo")) {
 		// "ID PARENT DEVICE TOP DIR OPTIONS … - TYPE SOURCE OPTIONS"
@@ -82,9 +82,9 @@ func groupMounts(root string) (found bool, v1, v2 *hierarchy) {
 	return v1 != nil || v2 != nil, v1, v2
 }
 
-// least is the lowest limit of a group and of those above it. In a container the
-// path may be that of another place in the tree than what is mounted; then only
-// the top is known.
+// least returns the lowest limit of a group and the groups above it. In a container
+// the path may not be below the mounted group; then least reads the mounted group
+// only.
 func (h *hierarchy) least(root, path string) (limit uint64, ok bool) {
 	rel, err := filepath.Rel(h.top, path)
 	if err != nil || rel == ".." || strings.HasPrefix(rel, "../") {
@@ -92,7 +92,7 @@ func (h *hierarchy) least(root, path string) (limit uint64, ok bool) {
 	}
 	for dir := filepath.Clean("/" + rel); ; dir = filepath.Dir(dir) {
 		if text, err := os.ReadFile(filepath.Join(root, h.dir, dir, h.file)); err == nil {
-			// "max" is no limit; of version 1 it is a number beyond every machine.
+			// "max" means no limit; version 1 has a very large number instead.
 			if n, err := strconv.ParseUint(strings.TrimSpace(string(text)), 10, 64); err == nil && (!ok || n < limit) {
 				limit, ok = n, true
 			}
@@ -103,14 +103,14 @@ func (h *hierarchy) least(root, path string) (limit uint64, ok bool) {
 	}
 }
 
-// lines are those of a file, or none if it cannot be read.
+// lines returns the lines of a file, or none if it cannot be read.
 func lines(name string) func(yield func(string) bool) {
 	return func(yield func(string) bool) {
 		f, err := os.Open(name)
 		if err != nil {
 			return
 		}
-		defer func() { _ = f.Close() }() // it was only read
+		defer func() { _ = f.Close() }() // only read
 		for s := bufio.NewScanner(f); s.Scan(); {
 			if !yield(s.Text()) {
 				return
@@ -121,7 +121,7 @@ func lines(name string) func(yield func(string) bool) {
 
 func hasWord(list, word string) bool { return strings.Contains(","+list+",", ","+word+",") }
 
-// mountPath reads a path of mountinfo, in which blanks are octal.
+// mountPath decodes a path of mountinfo, in which blanks are octal escapes.
 func mountPath(path string) string {
 	return strings.NewReplacer(`\040`, " ", `\011`, "\t", `\012`, "\n", `\134`, `\`).Replace(path)
 }

@@ -6,52 +6,53 @@ import (
 	"github.com/wasmjob/wasmjob/host/job"
 )
 
-// Limits of a job that says nothing else. Fuel has none: time bounds a run.
+// Default limits of a job. Fuel has none: the time limit bounds a run.
 const (
-	// DefaultMemory bounds the linear memory of one instance, in bytes.
+	// DefaultMemory is the maximum linear memory of an instance, in bytes.
 	DefaultMemory = 64 << 20
-	// DefaultGrace is how long a guest may go on after its deadline, to end in
+	// DefaultGrace is how long a guest may continue after its deadline, to end in
 	// order.
 	DefaultGrace = 2 * time.Second
-	// DefaultResult bounds what a run gives back, in bytes.
+	// DefaultResult is the maximum size of a result, in bytes.
 	DefaultResult = 1 << 20
-	// DefaultLogLine bounds one line that a guest logs, in bytes.
+	// DefaultLogLine is the maximum length of a logged line, in bytes.
 	DefaultLogLine = 4 << 10
-	// DefaultLogRate bounds how many lines an item logs in a second, and how many at
-	// once.
+	// DefaultLogRate is how many lines an item may log per second, and at once.
 	DefaultLogRate = 50
-	// DefaultBatch bounds the elements of a batch together, in bytes.
+	// DefaultBatch is the maximum size of all elements of a batch, in bytes.
 	DefaultBatch = 8 << 20
-	// DefaultUses is how many runs an instance of a pool serves: enough to make
-	// its start cheap, few enough that what a guest leaks does not pile up.
+	// DefaultUses is how many runs a pooled instance serves: enough to amortize its
+	// start, few enough to limit what a guest leaks.
 	DefaultUses = 100
-	// DefaultStateValue bounds one value of an item's state, in bytes.
+	// DefaultStateValue is the maximum size of one value of an item's state, in
+	// bytes.
 	DefaultStateValue = 64 << 10
-	// DefaultHTTPCalls bounds the requests of one run, redirects included.
+	// DefaultHTTPCalls is the maximum number of requests of a run, including
+	// redirects.
 	DefaultHTTPCalls = 100
-	// DefaultHTTPBody bounds the body of a request, and that of an answer, in
+	// DefaultHTTPBody is the maximum size of the body of a request or a response, in
 	// bytes.
 	DefaultHTTPBody = 5 << 20
-	// DefaultOpenFiles bounds the files and directories that one instance has
-	// open at a time, so that guests cannot use up the descriptors of the host.
+	// DefaultOpenFiles is the maximum number of open files and directories of an
+	// instance, so that guests cannot exhaust the descriptors of the host.
 	DefaultOpenFiles = 128
 )
 
-// Limits that no job changes.
+// Limits that a job cannot change.
 const (
 	maxStateKey    = 256          // bytes
 	maxStateValues = 64           // of one item
-	maxState       = job.MaxState // bytes of all values of an item with their keys
-	maxMetrics     = 64           // names of one run
+	maxState       = job.MaxState // bytes of all values and keys of an item
+	maxMetrics     = 64           // names in one run
 	maxMetricName  = 64           // bytes
-	maxRandom      = 64 << 10     // bytes at once
-	maxRandomRead  = 1 << 20      // bytes of WASI's random numbers, after which the run's context is looked at
-	maxAnswers     = 16           // open at a time, of one instance
+	maxRandom      = 64 << 10     // bytes per call
+	maxRandomRead  = 1 << 20      // bytes per read; the run's context is checked between reads
+	maxAnswers     = 16           // open responses of an instance
 	maxRequestHead = 64 << 10     // bytes
-	maxHeaders     = 100          // lines of a request
+	maxHeaders     = 100          // fields of a request
 )
 
-// orDefault is a limit as it holds.
+// orDefault returns limit if it is set, or the default.
 func orDefault[T int | int64](limit, otherwise T) T {
 	if limit > 0 {
 		return limit

@@ -7,34 +7,33 @@ import (
 )
 
 const (
-	// masked stands where a secret stood.
+	// masked replaces a secret.
 	masked = "***"
-	// shortestLine is the shortest line of a secret of several lines that is
-	// hidden on its own; a brace at the end of a file is none.
+	// shortestLine is the length of the shortest line of a multi-line secret that is
+	// masked on its own. A closing brace is not.
 	shortestLine = 4
-	// shortestCoded is the shortest text that is looked for in base64: of fewer
-	// bytes so little is left that it would be found by chance.
+	// shortestCoded is the length of the shortest text that is searched for in
+	// base64. Shorter ones leave so few characters that they would match by chance.
 	shortestCoded = 4
-	// maxPattern is the longest text that is looked for as a whole, and maxMask
-	// bounds what is looked for beside the secrets themselves, in bytes.
+	// maxPattern is the length of the longest text that is searched for as a whole.
+	// maxMask limits the bytes of secrets whose lines are searched for separately.
 	maxPattern = 1 << 10
 	maxMask    = 256 << 10
 )
 
-// mask hides the secrets of a run in whatever is kept of the guest's words. It
-// knows them, and their lines, without white space around them, and as they look
-// in JSON, in quoted text, in URLs and within base64; a guest that writes one
-// backwards is not a leak but a decision of whoever granted it. The time it
-// takes grows with the text alone. A nil mask hides nothing.
+// mask masks the secrets of a run in text from the guest. It finds secrets and their
+// lines without surrounding white space, and their forms in JSON, quoted text, URLs
+// and base64. It does not find a secret that the guest transforms otherwise. Its
+// time is linear in the length of the text. A nil mask masks nothing.
 type mask struct {
-	plain, coded *textSearch // secrets as they are; as base64
-	longest      int         // text of plain
-	spaces       bool        // a secret has one
+	plain, coded *textSearch // secrets as they are, and in base64
+	longest      int         // length of the longest text in plain
+	spaces       bool        // a secret contains a space
 }
 
 func newMask(secrets map[string]string) *mask {
 	m := &mask{plain: newTextSearch(), coded: newTextSearch()}
-	// Of more secrets than anybody has, the lines are not looked for one by one.
+	// Beyond maxMask bytes of secrets, lines are not searched for separately.
 	room := maxMask
 	var lines []string
 	for _, name := range slices.Sorted(maps.Keys(secrets)) {
@@ -59,14 +58,14 @@ func newMask(secrets map[string]string) *mask {
 	return m
 }
 
-// addText adds a text. A long one is looked for in pieces, so that little is
-// needed to know what stands at the edge of a text that was cut.
+// addText adds a text. A long one is added in pieces, which limits the context that
+// is needed at the edge of a cut text.
 func (m *mask) addText(text string) {
 	m.spaces = m.spaces || strings.Contains(text, " ")
 	for len(text) > 0 {
 		piece := text[:min(len(text), maxPattern)]
 		if rest := len(text) - len(piece); rest < shortestLine {
-			piece = text // what is left would be found everywhere
+			piece = text // a shorter rest would match everywhere
 		}
 		text = text[len(piece):]
 		m.longest = max(m.longest, len(piece))
@@ -77,8 +76,8 @@ func (m *mask) addText(text string) {
 	}
 }
 
-// slack is how much more of a text is needed than will be kept, on the side
-// where it is cut, so that a secret across the cut is seen.
+// slack returns how many more bytes of a text are needed beyond a cut, so that a
+// secret across the cut is found.
 func (m *mask) slack() int {
 	if m == nil {
 		return 0
@@ -86,14 +85,14 @@ func (m *mask) slack() int {
 	return m.longest * maxEscapeBytes
 }
 
-// contains says whether there is a secret in s.
+// contains reports whether s contains a secret.
 func (m *mask) contains(s string) bool { return m.covered(s) != nil }
 
-// hideAll hides the secrets in the whole of s.
+// hideAll masks the secrets in s.
 func (m *mask) hideAll(s string) string { return m.hide(s, 0, len(s)) }
 
-// hide gives the bytes of s from lo to hi, where bytes that belong to a secret
-// are replaced, each stretch of them by masked. The rest of s is looked at, too.
+// hide returns s[lo:hi] with each stretch of secrets replaced by masked. It also
+// searches the rest of s.
 func (m *mask) hide(s string, lo, hi int) string {
 	hi = min(hi, len(s))
 	lo = min(lo, hi)
@@ -117,12 +116,13 @@ func (m *mask) hide(s string, lo, hi int) string {
 	return b.String()
 }
 
-// covered marks the bytes of s that belong to secrets; nil if none do.
+// covered marks the bytes of s that belong to secrets. It returns nil if there are
+// none.
 func (m *mask) covered(s string) []bool {
 	if m == nil {
 		return nil
 	}
-	var begins []int32 // how many finds begin at a byte, less those that ended before it
+	var begins []int32 // matches that begin at a byte, minus those that end before it
 	mark := func(lo, hi int) {
 		if begins == nil {
 			begins = make([]int32, len(s)+1)
@@ -145,7 +145,7 @@ func (m *mask) covered(s string) []bool {
 	return marks
 }
 
-// find tells where in the text secrets stand that are seen in a reading of it.
+// find calls mark with the position in the text of each secret in a decoding of it.
 func (m *mask) find(r *decodedText, mark func(lo, hi int)) {
 	plain, coded := int32(0), int32(0)
 	for i := range len(r.text) {

@@ -5,12 +5,11 @@ import (
 	"sync"
 )
 
-// maxMasks is how many masks are kept: one for each set of secrets that some
-// job is granted.
+// maxMasks is how many masks are cached, one for each set of secrets.
 const maxMasks = 64
 
-// masks keeps what was made of secrets: each run of a job has the same ones, and
-// to make a mask takes longer than most runs.
+// masks caches masks: all runs of a job have the same secrets, and creating a mask
+// takes longer than most runs.
 type masks struct {
 	mu   sync.Mutex // guards what follows
 	made []madeMask
@@ -21,6 +20,7 @@ type madeMask struct {
 	mask    *mask
 }
 
+// maskFor returns the mask for a set of secrets.
 func (k *masks) maskFor(secrets map[string]string) *mask {
 	if len(secrets) == 0 {
 		return nil

@@ -2,25 +2,25 @@ package sandbox
 
 import "github.com/tetratelabs/wazero/experimental"
 
-// linearMemory is the memory of one instance: it grows in place up to its
-// limit and is given back when the run ends. It lies outside the Go heap where
-// the system allows, so that guests do not drive the garbage collector.
+// linearMemory is the memory of one instance. It grows in place up to its limit and
+// is unmapped when the instance is destroyed. If the system allows, it is outside
+// the Go heap, so that guests do not cause garbage collections.
 //
-// It is reserved before the engine asks, as the engine cannot be told that
-// there is none. The engine may or may not free it on its error paths; release
-// is therefore called by the run as well and is idempotent.
+// It is reserved before the engine asks for it, because the engine cannot handle a
+// failure. The engine may or may not free it on its error paths; therefore the
+// instance calls release as well, and release is idempotent.
 type linearMemory struct {
 	limit        uint64
 	arena        []byte // reserved
-	reserved     bool   // arena came from reserve
+	reserved     bool   // arena is mapped
 	peak         uint64
-	limitReached bool // a growth was refused by the limit
+	limitReached bool // the limit refused a growth
 
-	claimed   uint64                 // bytes that the host has set aside
-	claimMore func(more uint64) bool // sets aside more; nil: nobody counts
+	claimed   uint64                 // bytes held of the budget
+	claimMore func(more uint64) bool // claims more of the budget; nil: no budget
 }
 
-// open reserves the memory: what the limit allows and the module may ask for.
+// open reserves the memory that the limit allows and the module can request.
 func (m *linearMemory) open(most uint64) error {
 	arena, err := reserve(max(min(m.limit, most), pageSize))
 	if err != nil {
@@ -33,7 +33,7 @@ func (m *linearMemory) open(most uint64) error {
 // Allocate implements experimental.MemoryAllocator.
 func (m *linearMemory) Allocate(_, _ uint64) experimental.LinearMemory { return m }
 
-// Reallocate implements experimental.LinearMemory; nil refuses.
+// Reallocate implements experimental.LinearMemory. It returns nil to refuse.
 func (m *linearMemory) Reallocate(size uint64) []byte {
 	if size > m.limit || size > uint64(len(m.arena)) {
 		m.limitReached = true

@@ -40,7 +40,7 @@ func TestRunWithoutMemory(t *testing.T) {
 		t.Skip(err)
 	}
 	much := job.Call{Config: job.Config{Limits: job.Limits{Memory: 4 << 30}}}
-	expect(t, e.Run(t.Context(), m, much), job.Failure, "there is no memory for the module")
+	expect(t, e.Run(t.Context(), m, much), job.Failure, "no memory for the module")
 	expect(t, e.Run(t.Context(), m, job.Call{}), job.OK, "")
 }
 

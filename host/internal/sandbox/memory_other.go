@@ -2,7 +2,7 @@
 
 package sandbox
 
-// reserve takes the memory from the Go heap; the system gives it page by page.
+// reserve allocates from the Go heap; the system provides it page by page.
 func reserve(size uint64) ([]byte, error) { return make([]byte, size), nil }
 
 func unmap([]byte) {}

@@ -8,7 +8,7 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// reserve maps address space; pages cost memory when they are first touched.
+// reserve maps address space. Pages cost memory when they are first touched.
 func reserve(size uint64) ([]byte, error) {
 	b, err := unix.Mmap(-1, 0, int(size), unix.PROT_READ|unix.PROT_WRITE, unix.MAP_ANON|unix.MAP_PRIVATE|mapNoReserve)
 	if err != nil {
@@ -18,14 +18,13 @@ func reserve(size uint64) ([]byte, error) {
 	return b, nil
 }
 
-// discardPages gives the memory of a range back, and keeps its addresses.
+// discardPages frees the memory of a range and keeps its addresses.
 func discardPages(b []byte) {
-	// It can only fail for a range that is not mapped.
+	// Fails only for a range that is not mapped.
 	_ = unix.Madvise(b, unix.MADV_DONTNEED)
 }
 
 func unmap(b []byte) {
-	// It can only fail for a range that was not mapped; then there is nothing
-	// to give back.
+	// Fails only for a range that is not mapped.
 	_ = unix.Munmap(b)
 }

@@ -17,62 +17,61 @@ import (
 	"github.com/wasmjob/wasmjob/host/internal/wasm"
 )
 
-// Module is a checked and compiled module. It may be run from any number of
-// goroutines at once. Whoever loaded it closes it once.
+// Module is a checked and compiled module. It is safe for concurrent use. The caller
+// that loaded it must close it.
 type Module struct {
 	c    *compilation
 	once sync.Once
 }
 
-// Digest is the sha256 of the bytes that were loaded, in hex.
+// Digest returns the SHA-256 of the loaded bytes, in hex.
 func (m *Module) Digest() string { return m.c.digest }
 
-// Report says what the module consists of.
+// Report returns the description of the module.
 func (m *Module) Report() Report { return m.c.report }
 
-// Close gives the module up; its code is freed with the last user, a run in
-// progress included.
+// Close gives up the module. Its code is freed with its last user, which may be a
+// run in progress.
 func (m *Module) Close() { m.once.Do(m.c.removeUser) }
 
-// compilation is shared by all Modules of one digest.
+// compilation is shared by all Modules with the same digest.
 type compilation struct {
 	engine        *Engine
 	digest        string
-	ready         chan struct{}         // closed when what follows is final
-	code          wazero.CompiledModule // written under engine.mu, too
-	initialMemory uint64                // bytes that the memory begins with
-	maxMemory     uint64                // bytes that it may grow to
-	startExports  []string              // exports to call before the first
-	abiExports    map[string]bool       // functions of the ABI that it exports
-	fixedBytes    uint64                // bytes that an instance takes beside its memory
+	ready         chan struct{}         // closed when the fields below are final
+	code          wazero.CompiledModule // written under engine.mu as well
+	initialMemory uint64                // initial bytes of the memory
+	maxMemory     uint64                // maximum bytes of the memory
+	startExports  []string              // exports to call before the first entry
+	abiExports    map[string]bool       // exported functions of the ABI
+	fixedBytes    uint64                // bytes of an instance besides its memory
 	report        Report
 	err           error
 
-	wanted       context.Context //nolint:containedctx // ends when nobody waits for the compilation any more
+	wanted       context.Context //nolint:containedctx // ends when no caller waits for the compilation
 	cancelWanted context.CancelFunc
 
 	users int                    // guarded by engine.mu
-	pools map[string][]*instance // per job, what rests; guarded by engine.mu
+	pools map[string][]*instance // idle instances by job; guarded by engine.mu
 }
 
-// Source is where the bytes of a module are.
+// Source provides the bytes of a module.
 type Source struct {
-	Digest string                 // sha256 of the bytes, in hex
-	Size   int64                  // how many there are
-	Read   func() ([]byte, error) // called when they are needed, perhaps twice
+	Digest string                 // SHA-256 of the bytes, in hex
+	Size   int64                  // number of bytes
+	Read   func() ([]byte, error) // may be called twice
 }
 
-// Load is LoadFrom for a module that is in memory.
+// Load is LoadFrom for bytes in memory.
 func (e *Engine) Load(ctx context.Context, binary []byte) (*Module, error) {
 	return e.LoadFrom(ctx, Source{digestOf(binary), int64(len(binary)), func() ([]byte, error) { return binary, nil }})
 }
 
-// LoadFrom checks and compiles a module, or finds it compiled. The same bytes are
-// compiled once however many ask, also at the same time. What a module does
-// wrong is told as a *Refusal. ctx ends the waiting. A compilation that has
-// begun goes on, as the engine underneath cannot be interrupted, which is why
-// the check bounds it; one that waits for its turn is given up with the last who
-// wants it.
+// LoadFrom checks and compiles a module. Callers that load the same module share one
+// compilation, also later ones. A faulty module is reported as a *Refusal. ctx ends
+// the waiting. A running compilation continues, because the engine cannot interrupt
+// it; the check limits its time. A compilation that is still in the queue is
+// cancelled when no caller waits for it.
 func (e *Engine) LoadFrom(ctx context.Context, from Source) (*Module, error) {
 	e.mu.Lock()
 	if e.closed {
@@ -88,9 +87,9 @@ func (e *Engine) LoadFrom(ctx context.Context, from Source) (*Module, error) {
 		c = &compilation{engine: e, digest: from.Digest, ready: make(chan struct{})}
 		c.wanted, c.cancelWanted = context.WithCancel(e.ctx)
 		e.modules[from.Digest] = c
-		before := e.compiling[from.Digest] // nobody wants it, but it has notes on disk
+		before := e.compiling[from.Digest] // cancelled, but its files may still exist
 		e.compiling[from.Digest] = c.ready
-		e.runs.Go(func() { // under mu, so that Close cannot have passed its Wait
+		e.runs.Go(func() { // under mu, so that Close waits for it
 			if before != nil {
 				<-before
 			}
@@ -113,10 +112,10 @@ func (e *Engine) LoadFrom(ctx context.Context, from Source) (*Module, error) {
 	return &Module{c: c}, nil
 }
 
-// compile makes everything of the module that its users share.
+// compile creates everything that the users of a module share.
 func (c *compilation) compile(from Source) {
 	e := c.engine
-	// Whoever reads a module has several copies of it for a moment.
+	// Reading a module creates several copies for a moment.
 	lane := e.queue.laneOf(copiesOnRead * uint64(from.Size))
 	code, err := c.compileInTurn(lane, from)
 	if errors.Is(err, errLarge) {
@@ -124,12 +123,12 @@ func (c *compilation) compile(from Source) {
 	}
 	c.err = err
 	e.mu.Lock()
-	// What is wrong with the bytes stays wrong, and a job may ask each second.
+	// Refusals are final, and a job may load its module every second.
 	if r, ok := errors.AsType[*Refusal](err); ok && r.Reason != CompileDied && len(e.refusals) < maxRefusals {
 		e.refusals[from.Digest] = r
 	}
 	c.code = code
-	left := c.users == 0 // nobody wants it any more
+	left := c.users == 0 // no caller is left
 	if e.compiling[from.Digest] == c.ready {
 		delete(e.compiling, from.Digest)
 	}
@@ -140,14 +139,13 @@ func (c *compilation) compile(from Source) {
 	}
 }
 
-// maxRefusals bounds how many refused modules are remembered.
+// maxRefusals is the maximum number of refusals that are remembered.
 const maxRefusals = 10_000
 
 // copiesOnRead is how many times the size of a module decoding and metering take.
 const copiesOnRead = 5
 
-// errLarge is that a module of few bytes takes too much memory to be compiled
-// among the small ones.
+// errLarge reports that compiling a module takes too much memory for the small lane.
 var errLarge = errors.New("the module is not small to compile")
 
 // compileInTurn waits for its turn, and then reads, checks and compiles the module.
@@ -178,7 +176,7 @@ func (c *compilation) compileInTurn(lane lane, from Source) (wazero.CompiledModu
 	return e.compileTracked(c.wanted, c.digest, binary, out, cost)
 }
 
-// checkAndMeter checks the module and meters it. cost is the memory that compiling it
+// checkAndMeter checks and meters the module. cost is the memory that compiling
 // takes.
 func (c *compilation) checkAndMeter(binary []byte) (out []byte, cost uint64, err error) {
 	e := c.engine
@@ -198,7 +196,7 @@ func (c *compilation) checkAndMeter(binary []byte) (out []byte, cost uint64, err
 	c.abiExports = a.abiExports()
 	c.fixedBytes = instanceCost + a.instanceBytes()
 	c.report = a.report(c.digest)
-	c.startExports = nil // a large module is admitted twice
+	c.startExports = nil // may be set: a large module is checked twice
 	if a.metered.Start {
 		c.startExports = append(c.startExports, meter.ExportStart)
 	}
@@ -208,11 +206,11 @@ func (c *compilation) checkAndMeter(binary []byte) (out []byte, cost uint64, err
 	return a.metered.Wasm, a.cost.totalMemory(a.Size), nil
 }
 
-// compile hands a checked and metered binary to the runtime, whose cache goes
-// by the bytes and so by the version of the meter, too. A damaged file in the cache
-// fails the compilation of a sound module for ever, so the cache is emptied
-// and asked once more. A cache that cannot be written fails it too, but leaves
-// the code in memory, where the second time finds it.
+// compile compiles a metered module. The engine's cache is keyed by the bytes, which
+// include the meter's version. A damaged cache file would make the compilation fail
+// each time, so compile empties the cache and tries again. If the cache cannot be
+// written, compilation fails too, but the code stays in memory, where the second
+// attempt finds it.
 func (e *Engine) compile(binary []byte) (wazero.CompiledModule, error) {
 	code, err := e.tryCompile(binary)
 	if err != nil && strings.Contains(err.Error(), "compilationcache") {
@@ -223,12 +221,12 @@ func (e *Engine) compile(binary []byte) (wazero.CompiledModule, error) {
 	}
 	var disk *fs.PathError
 	if errors.As(err, &disk) {
-		e.log.Warn("compiled module is not kept for the next start", slog.Any("err", err))
+		e.log.Warn("cannot keep a compiled module for the next start", slog.Any("err", err))
 		code, err = e.tryCompile(binary)
 	}
 	if err == nil && e.dir != "" {
 		if err := errors.Join(sealNewFiles(e.dir), e.markCompiled(binary)); err != nil {
-			e.log.Warn("compiled module is not kept for the next start", slog.Any("err", err))
+			e.log.Warn("cannot keep a compiled module for the next start", slog.Any("err", err))
 		}
 	}
 	switch {
@@ -238,34 +236,34 @@ func (e *Engine) compile(binary []byte) (wazero.CompiledModule, error) {
 			return nil, err
 		}
 		return code, nil
-	case errors.As(err, &disk), // the cache cannot be read
-		errors.Is(err, syscall.ENOMEM): // which says nothing of the module
+	case errors.As(err, &disk), // the cache is not readable
+		errors.Is(err, syscall.ENOMEM): // says nothing about the module
 		return nil, fmt.Errorf("compile module: %w", err)
 	}
 	return nil, &Refusal{
 		Reason:  Damaged,
 		Problem: "the module is not valid: " + readable(err.Error(), 512),
-		Hint:    "build it anew; if that gives the same bytes, the fault is its compiler's",
+		Hint:    "build it again; if the result is the same, its compiler is at fault",
 	}
 }
 
-// tryCompile also catches what the compiler does when it meets a case that
-// its authors thought impossible: a module must not end the host.
+// tryCompile also recovers from panics of the compiler: a module must not end the
+// host.
 func (e *Engine) tryCompile(binary []byte) (code wazero.CompiledModule, err error) {
 	defer func() {
 		switch r := recover().(type) {
 		case nil:
-		case error: // there may be no memory for the code
+		case error: // for example no memory for the code
 			code, err = nil, fmt.Errorf("the compiler failed: %w", r)
 		default:
 			code, err = nil, fmt.Errorf("the compiler failed: %v", r)
 		}
 	}()
-	return e.rt.CompileModule(e.ctx, binary) //nolint:wrapcheck // compile says what it was for
+	return e.rt.CompileModule(e.ctx, binary) //nolint:wrapcheck // compile adds the context
 }
 
-// addUser keeps the code for one more user; release must follow unless it
-// answers false, as the module was closed before.
+// addUser adds a user of the code, who must call removeUser. It returns false if the
+// module was closed before.
 func (c *compilation) addUser() bool {
 	c.engine.mu.Lock()
 	defer c.engine.mu.Unlock()
@@ -300,8 +298,8 @@ func (c *compilation) removeUser() {
 	}
 }
 
-// free gives up compiled code.
+// free frees compiled code.
 func (e *Engine) free(code wazero.CompiledModule) {
-	// It only takes the code out of the runtime's table.
+	// Close only removes the code from the runtime's table.
 	_ = code.Close(context.WithoutCancel(e.ctx))
 }

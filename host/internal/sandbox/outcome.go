@@ -15,19 +15,19 @@ import (
 
 const maxFailure = 16 << 10 // bytes of Outcome.Error
 
-// callResult is how the guest came to its end.
+// callResult is the end of a call of the guest.
 type callResult struct {
-	entry string // that ended it
-	code  int32  // what that returned
-	err   error  // why it did not return, or could not be called
-	late  bool   // after the deadline
+	entry string // the export that was called last
+	code  int32  // its result code
+	err   error  // why it did not return, or was not called
+	late  bool   // it ended after the deadline
 }
 
-// fillOutcome turns what happened into the outcome.
+// fillOutcome converts the result of a run to an outcome.
 func (r *run) fillOutcome(out *job.Outcome, res callResult, ended bool) {
 	out.Code, out.Result, out.Shown = res.code, r.result, r.log.shownResult(r.result)
 	out.PeakBytes, out.HostCalls, out.Fuel = int64(r.peak), r.calls, r.fuel
-	out.Metrics, out.Flow = r.state.metrics(), r.flow
+	out.Metrics, out.Flow = r.hostState.metrics(), r.flow
 	switch {
 	case res.err != nil && ended:
 		out.Verdict = job.Stopped
@@ -53,7 +53,7 @@ func (r *run) fillOutcome(out *job.Outcome, res callResult, ended bool) {
 		if text != "" {
 			out.Error += "\nstderr:\n" + text
 		}
-		// It is last, as what is too long is cut at its end.
+		// The stack is last, because a long text is cut at its end.
 		if _, stack := r.splitStack(res.err); stack != "" && out.Verdict != job.Stopped {
 			out.Error += "\n" + stackTitle + "\n" + stack
 		}
@@ -61,7 +61,7 @@ func (r *run) fillOutcome(out *job.Outcome, res callResult, ended bool) {
 	}
 }
 
-// explainCode explains a result code.
+// explainCode returns the verdict and the reason for a result code.
 func (r *run) explainCode(res callResult) (job.Verdict, string) {
 	say := func(text string) string {
 		if r.message != "" {
@@ -88,7 +88,7 @@ func (r *run) explainCode(res callResult) (job.Verdict, string) {
 	return job.Failure, say("the job failed") + fmt.Sprintf(" (%s returned %d, which has no meaning)", res.entry, res.code)
 }
 
-// explainDeadline explains the end of a run that took too long.
+// explainDeadline returns the reason for a run that exceeded its deadline.
 func (r *run) explainDeadline(err error) string {
 	text := fmt.Sprintf("deadline of %s passed", r.facts.call.Config.Timeout)
 	if errors.Is(err, errRunEnded) {
@@ -108,19 +108,19 @@ func (r *run) explainDeadline(err error) string {
 	return text
 }
 
-// splitStack divides what an error of the engine says into the reason and the stack of
-// the guest; err may be nil.
+// splitStack splits an error of the engine into the reason and the guest's stack.
+// err may be nil.
 func (r *run) splitStack(err error) (reason, stack string) {
 	if err == nil {
 		return "", ""
 	}
-	// What failed inside of the engine comes with a stack of the host.
+	// Panics inside the engine include a stack of the host.
 	text, _, _ := strings.Cut(err.Error(), "\n\nGo runtime stack trace:")
-	// The names of thirty functions can be megabytes.
+	// The names of thirty functions can take megabytes.
 	secrets := r.log.secrets
 	text = readableLines(secrets.hide(text[:min(len(text), maxFailure+1+secrets.slack())], 0, maxFailure+1), maxFailure)
 	reason, stack, _ = strings.Cut(text, "\n"+stackTitle+"\n")
-	for { // a guest is ended where it reports
+	for { // drop the host's own functions: the guest is ended in a yield
 		call, rest, _ := strings.Cut(stack, "\n")
 		if !strings.Contains(call, meter.ImportModule+".") {
 			return reason, strings.TrimRight(stack, "\n")
@@ -129,17 +129,17 @@ func (r *run) splitStack(err error) (reason, stack string) {
 	}
 }
 
-// stackTitle stands above the engine's stacks, and ours.
+// stackTitle is the line above stacks, both the engine's and ours.
 const stackTitle = "wasm stack trace:"
 
-// maxCall bounds the name of a function in a reason.
+// maxCall is the maximum length of a function's name in a reason.
 const maxCall = 200
 
-// signature is what the engine writes behind the name of a function.
+// signature matches what the engine appends to the name of a function.
 var signature = regexp.MustCompile(`\([a-z0-9,]*\)( \S+)?$`)
 
-// innermostCall names the function that was being called, or of ours the one that
-// the guest called and who did.
+// innermostCall returns the innermost function of a stack; for a function of the
+// host, also the guest's function that called it.
 func innermostCall(stack string) string {
 	var calls []string
 	for line := range strings.Lines(stack) {
@@ -152,7 +152,7 @@ func innermostCall(stack string) string {
 	return strings.Join(calls, ", called by ")
 }
 
-// explainTrapWithStack is trap with the stack.
+// explainTrapWithStack is explainTrap with the stack appended.
 func (r *run) explainTrapWithStack(err error) string {
 	text := r.explainTrap(err)
 	if _, stack := r.splitStack(err); stack != "" {
@@ -161,15 +161,15 @@ func (r *run) explainTrapWithStack(err error) string {
 	return text
 }
 
-// explainTrap explains an error of the engine: a trap, an exit, or a host function that
-// refused to go on.
+// explainTrap returns the reason for an error of the engine: a trap, an exit, or a
+// host function that ended the guest.
 func (r *run) explainTrap(err error) string {
 	text, _ := r.splitStack(err)
 	if exit, ok := errors.AsType[*sys.ExitError](err); ok {
-		text = fmt.Sprintf("the module ended itself with exit code %d instead of returning", exit.ExitCode())
+		text = fmt.Sprintf("the module exited instead of returning, with exit code %d", exit.ExitCode())
 	}
 	if strings.Contains(text, "stack overflow") {
-		text += fmt.Sprintf("\ncalls are nested too deep: a guest has %d bytes of stack", stackSize)
+		text += fmt.Sprintf("\nthe call stack is exhausted: a guest has %d bytes of stack", stackSize)
 	}
 	if r.memoryLimitReached {
 		text += fmt.Sprintf("\nthe memory limit of %d bytes was reached; raise limits.memory if the job needs more", r.memoryLimit())

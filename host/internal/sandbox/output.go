@@ -16,24 +16,24 @@ import (
 	"github.com/wasmjob/wasmjob/host/job"
 )
 
-// maxStderrKept is how much of what a guest wrote to stderr goes with a failure.
+// maxStderrKept is how many bytes of stderr are included in a failure.
 const maxStderrKept = 4 << 10
 
-// maxShownResult is how much of a result a log shows.
+// maxShownResult is how many bytes of a result a log shows.
 const maxShownResult = 400
 
-// printable makes text safe for a terminal and for one line of a log: control
-// and formatting characters become visible escapes, broken UTF-8 is replaced.
+// printable makes text safe for a terminal and for a single log line. It escapes
+// control and formatting characters and replaces invalid UTF-8.
 func printable(s string) string { return escape(s, false, math.MaxInt) }
 
-// readable is the beginning of s, printable and of at most n bytes: an escape is
-// longer than what it stands for, so the cut comes last.
+// readable returns the beginning of s, printable and at most n bytes long. It cuts
+// last, because escapes are longer than the original.
 func readable(s string, n int) string { return clip(escape(s, false, n), n) }
 
-// readableLines is readable with ends of lines, and tabs, as they are.
+// readableLines is readable but keeps line ends and tabs.
 func readableLines(s string, n int) string { return clip(escape(s, true, n), n) }
 
-// escape ends soon after most bytes: nobody wants more.
+// escape stops soon after most bytes.
 func escape(s string, lines bool, most int) string {
 	clean := func(r rune) bool {
 		return lines && (r == '\n' || r == '\t') || r == ' ' || unicode.IsGraphic(r) && r != '\u2028' && r != '\u2029'
@@ -47,7 +47,7 @@ func escape(s string, lines bool, most int) string {
 		r, n := utf8.DecodeRuneInString(s[i:])
 		i += n
 		if r == utf8.RuneError && n == 1 {
-			if !broken { // one mark for as many bytes as follow each other
+			if !broken { // one mark for consecutive invalid bytes
 				b.WriteRune(r)
 			}
 			broken = true
@@ -72,7 +72,7 @@ func escape(s string, lines bool, most int) string {
 	return b.String()
 }
 
-// clip cuts s to at most n bytes without splitting a character.
+// clip cuts s to at most n bytes at a character boundary.
 func clip(s string, n int) string {
 	if len(s) <= n {
 		return s
@@ -83,20 +83,20 @@ func clip(s string, n int) string {
 	return s[:n] + "..."
 }
 
-// guestLog is where a guest's words go: cut, cleaned, and at a bounded rate.
+// guestLog logs the lines of a guest: cut, escaped, masked and limited in rate.
 type guestLog struct {
 	log     *slog.Logger // nil discards
-	line    int          // bytes of a line
-	rate    int          // lines per second, and the most at once
+	line    int          // maximum bytes of a line
+	rate    int          // lines per second, and at once
 	limiter *lograte.Limiter
-	// secrets are hidden from whatever is kept of the guest's words, also
-	// beside the log; nil if there are none.
+	// secrets masks all text of the guest, also outside the log; nil if there are
+	// none.
 	secrets *mask
 
-	mu      sync.Mutex // guards what follows, for the parts of one run
+	mu      sync.Mutex // guards the fields below; subtasks share the log
 	call    *job.Call
 	digest  string
-	named   *slog.Logger // log, with what tells the run; made when first used
+	named   *slog.Logger // log with the attributes of the run; created on first use
 	dropped int64
 }
 
@@ -110,18 +110,18 @@ func newGuestLog(c *job.Call, of *compilation) *guestLog {
 	}
 	if e := of.engine; e != nil {
 		j.limiter, j.secrets = &e.logLimit, e.masks.maskFor(c.Secrets)
-	} else { // no engine, nobody to share with
+	} else { // tests without an engine
 		j.limiter, j.secrets = &lograte.Limiter{}, newMask(c.Secrets)
 	}
 	return j
 }
 
-// ResetLogLimits lets every item log as if it had not logged before, for those whose
-// runs have nothing to do with each other.
+// ResetLogLimits resets the log rate of all items, for callers whose runs are
+// unrelated.
 func (e *Engine) ResetLogLimits() { e.logLimit.Reset() }
 
-// room is how many bytes of a line write wants to see: one more than it keeps,
-// which shows that the line was cut, and what a secret across the cut needs.
+// room returns how many bytes of a line write needs: one more than the limit, which
+// shows that the line was cut, and the slack of the mask.
 func (j *guestLog) room() int { return j.line + 1 + j.secrets.slack() }
 
 func (j *guestLog) write(ctx context.Context, level slog.Level, text string) {
@@ -131,12 +131,12 @@ func (j *guestLog) write(ctx context.Context, level slog.Level, text string) {
 	j.mu.Lock()
 	defer j.mu.Unlock()
 	if j.takeLine(ctx) {
-		j.logger().Log(ctx, level, readable(j.secrets.hide(text, 0, j.line+1), j.line)) //nolint:sloglint // the guest's words, not ours
+		j.logger().Log(ctx, level, readable(j.secrets.hide(text, 0, j.line+1), j.line)) //nolint:sloglint // text of the guest
 	}
 }
 
-// takeLine takes one line of those that the item has, and says how many are missing
-// before it. j.mu is held.
+// takeLine takes a line from the item's rate, and logs how many lines were dropped
+// before it. The caller holds j.mu.
 func (j *guestLog) takeLine(ctx context.Context) bool {
 	if !j.limiter.TakeLine(time.Now(), j.call.Config.Name, j.call.Item, j.rate) {
 		j.dropped++
@@ -146,13 +146,13 @@ func (j *guestLog) takeLine(ctx context.Context) bool {
 	return true
 }
 
-// shownResult is what a log shows of a result: its beginning, as a line of the guest.
+// shownResult returns the beginning of a result for the log.
 func (j *guestLog) shownResult(result []byte) string {
 	text := j.secrets.hide(string(result[:min(len(result), maxShownResult+1+j.secrets.slack())]), 0, maxShownResult+1)
 	return readableLines(strings.TrimSpace(text), maxShownResult)
 }
 
-// logger is for j.log with what tells this run from others. j.mu is held.
+// logger returns the log with the attributes of this run. The caller holds j.mu.
 func (j *guestLog) logger() *slog.Logger {
 	if j.named == nil {
 		j.named = j.log.With(slog.String("job", j.call.Config.Name), slog.Int("item", j.call.Item),
@@ -161,8 +161,7 @@ func (j *guestLog) logger() *slog.Logger {
 	return j.named
 }
 
-// logLimited writes a line of the host about what the guest does, as often as that may
-// log itself.
+// logLimited logs a message of the host about the guest, within the guest's rate.
 func (j *guestLog) logLimited(ctx context.Context, level slog.Level, msg string, attrs ...slog.Attr) {
 	if j.log == nil || !j.log.Enabled(ctx, level) {
 		return
@@ -174,7 +173,7 @@ func (j *guestLog) logLimited(ctx context.Context, level slog.Level, msg string,
 	}
 }
 
-// logOnce writes a line of the host that a run has once.
+// logOnce logs a message of the host that occurs once per run.
 func (j *guestLog) logOnce(ctx context.Context, level slog.Level, msg string, attrs ...slog.Attr) {
 	if j.log == nil {
 		return
@@ -184,14 +183,15 @@ func (j *guestLog) logOnce(ctx context.Context, level slog.Level, msg string, at
 	j.logger().LogAttrs(ctx, level, msg, attrs...) //nolint:sloglint // constants of the callers
 }
 
-// logDroppedAtEnd says how many lines are missing at the end of a run.
+// logDroppedAtEnd logs how many lines were dropped since the last line of a run.
 func (j *guestLog) logDroppedAtEnd(ctx context.Context) {
 	j.mu.Lock()
 	defer j.mu.Unlock()
 	j.logDropped(ctx)
 }
 
-// logDropped says how many lines are missing before the next one appears.
+// logDropped logs how many lines were dropped before the next one. The caller holds
+// j.mu.
 func (j *guestLog) logDropped(ctx context.Context) {
 	if j.dropped > 0 {
 		j.logger().WarnContext(ctx, "guest logs too fast, lines dropped", slog.Int64("lines", j.dropped))
@@ -199,17 +199,17 @@ func (j *guestLog) logDropped(ctx context.Context) {
 	}
 }
 
-// lineWriter cuts a stream of the guest into lines for the journal.
+// lineWriter splits an output stream of the guest into lines for the log.
 type lineWriter struct {
 	ctx   context.Context //nolint:containedctx // an io.Writer lives as long as one run
 	j     *guestLog
 	level slog.Level
 	buf   []byte
-	last  *lastBytes // nil unless the last bytes are wanted
+	last  *lastBytes // keeps the last bytes; may be nil
 }
 
-// Write implements io.Writer. It fails when the run is over: the guest may have
-// asked for terabytes of the same bytes in one call, which only this ends.
+// Write implements io.Writer. It fails when the run has ended: the guest may write
+// terabytes with one call, and only an error ends that.
 func (w *lineWriter) Write(p []byte) (int, error) {
 	if w.last != nil {
 		w.last.add(p, w.j.secrets)
@@ -233,7 +233,7 @@ func (w *lineWriter) keep(p []byte) {
 	w.buf = append(w.buf, p[:min(len(p), max(room, 0))]...)
 }
 
-// flush logs what was gathered, also without a line end.
+// flush logs the current line, even without a line end.
 func (w *lineWriter) flush() {
 	if line := strings.TrimSuffix(string(w.buf), "\r"); line != "" {
 		w.j.write(w.ctx, w.level, line)
@@ -244,12 +244,12 @@ func (w *lineWriter) flush() {
 	w.buf = w.buf[:0]
 }
 
-// maxCause is how many bytes are kept of a line that tells why a guest ends.
+// maxCause is the maximum length of a line that gives the reason for the guest's
+// end.
 const maxCause = 1 << 10
 
-// endsRun tells whether a line is the one with which a runtime says why it ends
-// the guest: those of Go and TinyGo, and assert of the C library. They trap
-// after it, and what they print besides is a stack.
+// endsRun reports whether a line is the reason that a language runtime prints before
+// it traps: those of Go, TinyGo and C's assert. Its other output is a stack trace.
 func endsRun(line string) bool {
 	for _, begin := range [...]string{"panic: ", "fatal error: ", "Assertion failed: "} {
 		if strings.HasPrefix(line, begin) {
@@ -262,8 +262,8 @@ func endsRun(line string) bool {
 // lastBytes keeps the last bytes of a stream.
 type lastBytes struct {
 	b     []byte
-	cut   bool   // there were more
-	cause string // the last line that endsRun, however far back; empty: none
+	cut   bool   // earlier bytes were dropped
+	cause string // the last line for which endsRun is true; empty: none
 }
 
 func (t *lastBytes) add(p []byte, secrets *mask) {
@@ -277,12 +277,12 @@ func (t *lastBytes) add(p []byte, secrets *mask) {
 	}
 }
 
-// append takes over what another stream ended with.
+// append appends the last bytes of another stream.
 func (t *lastBytes) append(o *lastBytes, secrets *mask) {
 	if o.cause != "" {
 		t.cause = o.cause
 	}
-	if o.cut { // it alone fills the room
+	if o.cut { // o fills the buffer
 		o.cause = t.cause
 		*t = *o
 		return
@@ -290,15 +290,15 @@ func (t *lastBytes) append(o *lastBytes, secrets *mask) {
 	t.add(o.b, secrets)
 }
 
-// text is what is left without the secrets. The part of one that was cut off
-// at the beginning is not seen any more, so as much as it may be goes, too.
+// text returns the bytes with secrets masked. If the beginning was cut, it drops as
+// many bytes as a secret can have, since a partial secret is not recognized.
 func (t *lastBytes) text(secrets *mask) string {
 	lo := 0
 	if t.cut {
 		lo = secrets.slack()
 	}
 	text := escape(secrets.hide(string(t.b), lo, len(t.b)), true, math.MaxInt)
-	if over := len(text) - maxStderrKept; over > 0 { // what is escaped is longer
+	if over := len(text) - maxStderrKept; over > 0 { // escapes made it longer
 		for over < len(text) && !utf8.RuneStart(text[over]) {
 			over++
 		}

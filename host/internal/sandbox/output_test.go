@@ -106,7 +106,7 @@ func TestRemarksCountAsLines(t *testing.T) {
 		var buf bytes.Buffer
 		j := newGuestLog(&job.Call{Config: job.Config{Limits: job.Limits{LogRate: 3}}, Log: textLog(&buf)}, &compilation{})
 		for range 10 {
-			j.logLimited(t.Context(), slog.LevelWarn, "batch is given to another instance")
+			j.logLimited(t.Context(), slog.LevelWarn, "batch is retried in another instance")
 		}
 		j.logDroppedAtEnd(t.Context())
 		if got := buf.String(); strings.Count(got, "batch") != 3 || !strings.Contains(got, "lines=7") {

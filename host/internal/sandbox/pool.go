@@ -7,13 +7,12 @@ import (
 	"github.com/wasmjob/wasmjob/host/job"
 )
 
-// The pool of a job keeps instances that ended a run in good order. Instances
-// of one pool have run nothing but one job with one set of grants; when the
-// grants or the limit of memory change, what rests is thrown away. A pool is
-// part of the compilation and so ends with its last user; it also has to give
-// way when memory is short.
+// The pool of a job keeps instances that ended a run without a fault. They have run
+// only this job with one set of grants; when the grants or the memory limit change,
+// idle instances are destroyed. A pool belongs to the compilation and ends with its
+// last user. It is emptied when memory is short.
 
-// takeIdle takes an instance at rest.
+// takeIdle takes an idle instance from the pool, or returns nil.
 func (c *compilation) takeIdle(r *run) *instance {
 	if !r.pooled() {
 		return nil
@@ -34,7 +33,7 @@ func (c *compilation) takeIdle(r *run) *instance {
 	}
 	e.mu.Unlock()
 	if in != nil && !e.budget.tryTakeMemory(r, r.overheadBytes()) {
-		old, in = append(old, in), nil // waiting with it would keep its memory from others
+		old, in = append(old, in), nil // while waiting it would hold its memory
 	}
 	for _, o := range old {
 		o.destroy()
@@ -45,7 +44,8 @@ func (c *compilation) takeIdle(r *run) *instance {
 	return in
 }
 
-// keepIdle puts an instance into the pool of its job, if it may and there is room.
+// keepIdle puts an instance into the pool of its job, unless it is unfit or the pool
+// is full.
 func (c *compilation) keepIdle(r *run, in *instance) bool {
 	pool := r.facts.call.Config.Limits.Pool
 	uses := pool.MaxUses
@@ -59,7 +59,7 @@ func (c *compilation) keepIdle(r *run, in *instance) bool {
 	e.mu.Lock()
 	defer e.mu.Unlock()
 	name := r.facts.call.Config.Name
-	// Asked under the lock: whoever begins to wait then finds what rests here.
+	// Checked under the lock, so that a new claim finds the idle instance.
 	if e.budget.hasClaims() || e.closed || len(c.pools[name]) >= pool.Size {
 		return false
 	}
@@ -70,15 +70,15 @@ func (c *compilation) keepIdle(r *run, in *instance) bool {
 	return true
 }
 
-// pooled tells whether the run may use what others used, and leave it to
-// others. What is called once per fire gains nothing; a command ends itself; a
-// strategy must not remember.
+// pooled reports whether the run may use pooled instances. Events occur once per
+// fire and gain nothing; a command ends its own instance; a strategy must not have
+// memory.
 func (r *run) pooled() bool {
 	c := &r.facts.call
 	return c.Config.Limits.Pool.Size > 0 && c.Event == "" && !r.script && r.assignment == nil
 }
 
-// matches tells whether an instance was made with what the run is granted.
+// matches reports whether an instance was created with the run's grants and limits.
 func (in *instance) matches(r *run) bool {
 	return in.mem.limit == r.memoryLimit() && in.files == r.openFiles() && sameGrants(&in.allow, &r.facts.call.Config.Allow)
 }
@@ -89,8 +89,8 @@ func sameGrants(a, b *job.Allow) bool {
 		slices.Equal(a.Secrets, b.Secrets) && slices.Equal(a.HTTP, b.HTTP)
 }
 
-// takeAllIdle empties the pools of a compilation. e.mu is held; the instances are to
-// be ended without it.
+// takeAllIdle empties the pools of a compilation. The caller holds e.mu, and
+// destroys the instances after releasing it.
 func (c *compilation) takeAllIdle() []*instance {
 	var all []*instance
 	for _, idle := range c.pools {
@@ -100,7 +100,7 @@ func (c *compilation) takeAllIdle() []*instance {
 	return all
 }
 
-// evict ends every instance at rest.
+// evict destroys all idle instances.
 func (e *Engine) evict() {
 	e.stacks.evict()
 	var all []*instance

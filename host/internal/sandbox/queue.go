@@ -10,34 +10,34 @@ import (
 )
 
 const (
-	// smallCompile is the most memory, in bytes, that a small compilation needs.
+	// smallCompile is the maximum memory, in bytes, of a small compilation.
 	smallCompile = 32 << 20
-	// maxOvertakes is how many small compilations begin while a large one waits.
-	// A server starts as many modules first. Without a bound a stream of small
-	// modules would hold up the large one for ever.
+	// maxOvertakes is how many small compilations may begin while a large one waits.
+	// It allows a server to start that many modules first. Without a limit, a stream
+	// of small modules would delay the large one forever.
 	maxOvertakes = 1000
 )
 
-// compileQueue says when a module is loaded, so that all that are on their way
-// stay within their memory and the small ones never wait for the large ones. As
-// many small ones as there are processors go on at a time, and one large one
-// beside them. Who waits has no bytes of the module in memory yet.
+// compileQueue schedules compilations so that all together stay within their memory,
+// and small ones never wait for large ones. As many small ones as there are
+// processors run at a time, and one large one. Waiting compilations have not read
+// their module yet.
 type compileQueue struct {
 	memory  uint64 // bytes for all compilations
-	small   uint64 // bytes that a small one has at most
-	workers int    // small ones that go on at a time
+	small   uint64 // maximum bytes of a small one
+	workers int    // small ones that run at a time
 
 	mu        sync.Mutex // guards what follows
-	running   int        // small ones
-	large     bool       // a large one is going on
+	running   int        // running small ones
+	large     bool       // a large one is running
 	waiting   [2][]*compileTurn
-	overtakes int // small ones that began since the first large one waits
+	overtakes int // small ones begun since the first large one waits
 }
 
-// compileTurn is one that waits to compile.
+// compileTurn is a waiting compilation.
 type compileTurn struct{ ready chan struct{} }
 
-// lane is a line of compileQueue.waiting.
+// lane is an index of compileQueue.waiting.
 type lane int
 
 const (
@@ -45,31 +45,31 @@ const (
 	largeLane
 )
 
-// compileMemory is what all compilations may have, in bytes: asked, or nine tenths
-// of the heap. Estimates are twice what most modules take, so more is left for the
-// server itself.
+// compileMemory returns the memory for all compilations, in bytes: the configured
+// amount, or nine tenths of the heap. Estimates are twice the real use of most
+// modules, so the server itself has more left.
 func compileMemory(asked int64, heap uint64) uint64 {
 	if asked > 0 {
 		return uint64(asked)
 	}
-	return cmp.Or(heap/10*9, defaultBudget/2) // 0: nobody knows how much there is
+	return cmp.Or(heap/10*9, defaultBudget/2) // 0: unknown
 }
 
 func newCompileQueue(memory uint64) *compileQueue {
 	workers := runtime.GOMAXPROCS(0)
-	// An eighth is for the small ones.
+	// An eighth of the memory is for small compilations.
 	return &compileQueue{memory: memory, small: min(smallCompile, memory/8/uint64(workers)), workers: workers}
 }
 
-// maxSingle is what a single compilation may need, in bytes.
+// maxSingle returns the maximum memory of one compilation, in bytes.
 func (q *compileQueue) maxSingle() uint64 { return q.memory - q.small*uint64(q.workers) }
 
-// mayNotFit says that a compilation may need more than there is. Estimates are
-// those of the worst code, and what people write takes half of them.
+// mayNotFit reports whether a compilation may need more memory than there is.
+// Estimates are for the worst code; normal code takes half.
 func (q *compileQueue) mayNotFit(need uint64) bool { return need > q.maxSingle() }
 
-// checkMemory is the error for a compilation for which this server never has the
-// memory, even if it takes half of the estimate; nil if it may have.
+// checkMemory returns an error if the server can never have the memory for a
+// compilation, even if it takes half its estimate.
 func (q *compileQueue) checkMemory(need uint64) error {
 	if need/2 <= q.maxSingle() {
 		return nil
@@ -85,7 +85,7 @@ func (q *compileQueue) tooBig(need uint64) *Refusal {
 	}
 }
 
-// laneOf is where a compilation waits that needs so many bytes.
+// laneOf returns the lane for a compilation that needs the given memory.
 func (q *compileQueue) laneOf(need uint64) lane {
 	if need > q.small {
 		return largeLane
@@ -93,8 +93,8 @@ func (q *compileQueue) laneOf(need uint64) lane {
 	return smallLane
 }
 
-// enter waits until the next one of a lane may begin; leave must follow. The
-// error is that of ctx.
+// enter waits until the next compilation of a lane may begin. The caller must call
+// leave. The error is that of ctx.
 func (q *compileQueue) enter(ctx context.Context, lane lane) (leave func(), err error) {
 	if ctx.Err() != nil {
 		return nil, ctx.Err()
@@ -113,10 +113,10 @@ func (q *compileQueue) enter(ctx context.Context, lane lane) (leave func(), err 
 	i := slices.Index(q.waiting[lane], t)
 	if i >= 0 {
 		q.waiting[lane] = slices.Delete(q.waiting[lane], i, i+1)
-		q.beginNext() // the large one may have waited for it
+		q.beginNext() // a large one may have waited for it
 	}
 	q.mu.Unlock()
-	if i < 0 { // its turn came in the same moment
+	if i < 0 { // granted at the same moment
 		q.leave(lane)
 	}
 	return nil, ctx.Err()
@@ -133,7 +133,7 @@ func (q *compileQueue) leave(lane lane) {
 	q.beginNext()
 }
 
-// beginNext lets those begin whose turn it is. mu is held.
+// beginNext starts waiting compilations. The caller holds q.mu.
 func (q *compileQueue) beginNext() {
 	begin := func(lane lane) {
 		close(q.waiting[lane][0].ready)

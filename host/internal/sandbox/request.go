@@ -11,12 +11,11 @@ import (
 	"github.com/wasmjob/wasmjob/host/job"
 )
 
-// errRequest is a request that is not what ABI.md describes.
+// errRequest reports a request that does not follow ABI.md.
 var errRequest = errors.New("the request cannot be read")
 
-// hostHeaders are the fields of a head that a guest may not set: they say how
-// the bytes on the wire belong together, which the host decides, or name
-// another host than the URL does.
+// hostHeaders are fields that a guest may not set. They determine the framing of the
+// request, which the host decides, or name another host than the URL.
 func hostHeaders() []string {
 	return []string{
 		"connection", "content-length", "expect", "host", "http2-settings", "keep-alive", "proxy-authenticate",
@@ -24,9 +23,9 @@ func hostHeaders() []string {
 	}
 }
 
-// parseRequest reads what a guest passes to http_request. It is strict, as
-// whatever it lets through in two readings some server reads in the other one.
-// Nothing of the text is kept but the body.
+// parseRequest parses the text that a guest passes to http_request. It is strict,
+// because a server could read an ambiguous request in the other way. Only the body
+// refers to text afterwards.
 func parseRequest(text []byte) (job.HTTPRequest, error) {
 	var r job.HTTPRequest
 	line, rest, err := cutHeadLine(text)
@@ -64,7 +63,7 @@ func parseRequest(text []byte) (job.HTTPRequest, error) {
 	}
 }
 
-// cutHeadLine cuts off a line. Without an end it is none: the text broke off.
+// cutHeadLine cuts the first line off. A line without an end is an error.
 func cutHeadLine(text []byte) (line string, rest []byte, err error) {
 	at := bytes.IndexByte(text[:min(len(text), maxRequestHead)], '\n')
 	if at < 0 {
@@ -77,7 +76,7 @@ func validMethod(s string) bool {
 	return s != "" && len(s) <= 16 && strings.Trim(s, "ABCDEFGHIJKLMNOPQRSTUVWXYZ") == ""
 }
 
-// validURL leaves what is granted to others: it is about what is a URL at all.
+// validURL reports whether s is a URL. Grants are checked elsewhere.
 func validURL(s string) bool {
 	if strings.ContainsFunc(s, func(r rune) bool { return r <= ' ' || r >= 0x7f }) {
 		return false
@@ -90,7 +89,7 @@ func validValue(s string) bool {
 	return !strings.ContainsFunc(s, func(r rune) bool { return r < ' ' && r != '\t' || r == 0x7f })
 }
 
-// isToken says whether s is a name as HTTP has them.
+// isToken reports whether s is a token as defined by HTTP.
 func isToken(s string) bool {
 	return s != "" && !strings.ContainsFunc(s, func(r rune) bool {
 		alnum := 'a' <= r && r <= 'z' || 'A' <= r && r <= 'Z' || '0' <= r && r <= '9'
@@ -100,9 +99,10 @@ func isToken(s string) bool {
 
 const secretMark, secretEnd = "{{secret:", "}}"
 
-// fillSecrets puts secrets where the headers name them and lists those fields,
-// and those in which the guest has written a secret itself: another host must
-// not get them by a redirect. What a secret contains is not looked at again.
+// fillSecrets inserts secrets into the headers that name them. It lists those
+// fields, and fields in which the guest itself has written a secret, as private: a
+// redirect must not send them to another host. Inserted secrets are not scanned
+// again.
 func (r *run) fillSecrets(req *job.HTTPRequest) error {
 	for i, f := range req.Header {
 		var b strings.Builder
@@ -136,8 +136,8 @@ func (r *run) fillSecrets(req *job.HTTPRequest) error {
 	return nil
 }
 
-// secret finds a secret that is granted. The name may be as long as the memory
-// of the guest, so it is not copied.
+// secret returns a granted secret. The name is not copied, because it may be as long
+// as the guest's memory.
 func (r *run) secret(name []byte) (string, bool) {
 	c := &r.facts.call
 	if !slices.ContainsFunc(c.Config.Allow.Secrets, func(s string) bool { return s == string(name) }) {

@@ -10,52 +10,53 @@ import (
 	"github.com/wasmjob/wasmjob/host/job"
 )
 
-// run is one attempt, or a part of one, with what the host functions may touch.
-// They find it in their context; as it goes on one goroutine and has one
-// instance at a time, nothing here needs a lock. What parts share has its own.
+// run is one attempt, or a subtask of one, with the data that host functions use.
+// They get it from their context. A run uses one goroutine and one instance at a
+// time, so it needs no lock; data shared by subtasks has its own.
 type run struct {
-	ctx         context.Context //nolint:containedctx // ends with the caller's, the engine's life, or deadline and grace
+	ctx         context.Context //nolint:containedctx // ends with the caller's, the engine's, or deadline and grace
 	c           *compilation
-	in          *instance // nil between two
+	in          *instance // nil while there is none
 	facts       *runFacts
-	deadline    time.Time // the deadline; zero: none
-	log         *guestLog // shared with parts
-	state       *hostState
+	deadline    time.Time // zero: none
+	log         *guestLog // shared with subtasks
+	hostState   *hostState
 	stderr      lastBytes
 	fuelGauge   fuelGauge
-	script      bool        // a command, called in another way
-	batch       *batch      // of a dataflow job, while fetch fills it
-	subset      *subset     // what process sees of it
+	script      bool        // a command, which is called differently
+	batch       *batch      // of a dataflow job
+	subset      *subset     // the elements that process sees
 	assignment  *assignment // of a strategy
-	job         string      // whose turn it is when memory is short
-	busy        bool        // for the budget
-	stream      uint32      // which of the streams of random numbers that the seed gives
-	streams     uint32      // that were given out
-	heldBytes   uint64      // bytes of the budget for what the host keeps of the run
+	job         string      // name of the job, for the budget
+	busy        bool        // counted as active by the budget
+	stream      uint32      // number of its stream of random numbers
+	streams     uint32      // streams in use
+	heldBytes   uint64      // bytes of the budget for data that the host keeps
 	resultBytes int         // bytes of the result among them
 	stateHeld   bool        // the state is among them
 
-	phase              abi.Phase // which entry of the guest is being called
+	phase              abi.Phase // of the entry that is being called
 	calls, fuel        int64
 	peak               uint64
-	memoryLimitReached bool  // the limit of memory was reached
+	memoryLimitReached bool  // of the instance
 	memoryErr          error // why the budget refused memory
 	result             []byte
 	resultLimit        int64
 	message            string
 	done, total        int64
 	progressLogged     time.Time
-	ungrantedPath      string // the path that was asked of no granted directory
+	ungrantedPath      string // a path outside all granted directories that the guest used
 	flow               job.Flow
 
-	worker job.Worker // nil: nothing bounds how many run
+	worker job.Worker // nil: workers are not limited
 }
 
 type runKey struct{}
 
-// runContext is a context that knows its run at once: guests ask often.
+// runContext is a context that returns its run quickly: guests call host functions
+// often.
 type runContext struct {
-	context.Context //nolint:containedctx // it is one
+	context.Context //nolint:containedctx // it is a context
 	r               *run
 }
 
@@ -71,11 +72,11 @@ func runOf(ctx context.Context) *run { return ctx.Value(runKey{}).(*run) }
 
 func (r *run) overdue() bool { return !r.deadline.IsZero() && !time.Now().Before(r.deadline) }
 
-// Run executes one attempt of what the call's kind or event says, and ends
-// what it made for that, unless the job keeps a pool. It returns when the guest
-// has ended: by itself, at its deadline plus grace, or because ctx was
-// cancelled. A call that ends after its deadline is a Deadline whatever it
-// returned; one that ctx ended is Stopped.
+// Run executes one attempt of the call's kind or event. It returns when the guest
+// has ended: by itself, at its deadline plus grace, or because ctx was cancelled. A
+// call that ends after its deadline has the verdict Deadline whatever it returned;
+// one that ctx ended has the verdict Stopped. The instance is destroyed unless the
+// job has a pool.
 func (e *Engine) Run(ctx context.Context, m *Module, c job.Call) job.Outcome {
 	began := time.Now()
 	out := job.Outcome{Digest: m.c.digest}
@@ -99,7 +100,7 @@ func (e *Engine) Run(ctx context.Context, m *Module, c job.Call) job.Outcome {
 	r := newRun(c, m.c, began)
 	end := r.open(ctx)
 	defer end()
-	r.state = newOutside(c)
+	r.hostState = newHostState(c)
 	res := call(r)
 	r.detach()
 	r.log.logDroppedAtEnd(ctx)
@@ -123,8 +124,8 @@ func newRun(c job.Call, of *compilation, began time.Time) *run {
 	return r
 }
 
-// open gives the run its context. The caller's and the engine's life end it,
-// and the deadline with its grace.
+// open creates the run's context, which ends with the caller's, the engine's, or at
+// the deadline plus grace. The returned function ends the run.
 func (r *run) open(ctx context.Context) (end func()) {
 	var hard context.Context
 	var cancel context.CancelFunc
@@ -153,7 +154,7 @@ func graceOf(limits *job.Limits) time.Duration {
 
 func (r *run) grace() time.Duration { return graceOf(&r.facts.call.Config.Limits) }
 
-// memoryLimit is what one instance may have, in whole pages.
+// memoryLimit returns the maximum memory of an instance, in whole pages.
 func (r *run) memoryLimit() uint64 {
 	if most := r.facts.call.Config.Limits.Memory; most > 0 {
 		return min(uint64(most), wasm.MaxPages*pageSize) / pageSize * pageSize
@@ -161,13 +162,13 @@ func (r *run) memoryLimit() uint64 {
 	return DefaultMemory
 }
 
-// openFiles is how many one instance may have open.
+// openFiles returns the maximum number of open files of an instance.
 func (r *run) openFiles() int {
 	return orDefault(r.facts.call.Config.Limits.OpenFiles, DefaultOpenFiles)
 }
 
-// checkRunning ends the guest if the run is over. Every function of the host begins with it:
-// a guest reports after a million steps, and each may be a call that takes long.
+// checkRunning ends the guest if the run is over. All host functions call it first:
+// a guest yields after a million steps, and each could be a slow call.
 func (r *run) checkRunning() {
 	if r.ctx.Err() != nil {
 		panic(errRunEnded)

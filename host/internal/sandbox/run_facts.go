@@ -10,26 +10,26 @@ import (
 	"github.com/wasmjob/wasmjob/host/job"
 )
 
-// runFacts is what a guest may ask about its run.
+// runFacts are the facts that a guest can query about its run.
 type runFacts struct {
 	call        job.Call
 	digest      string
-	seed        [32]byte // made when first asked for
+	seed        [32]byte // created on first use
 	seedMade    bool
 	deadline    time.Time // zero: none
 	firedAt     time.Time
-	contextText []byte       // made when first asked for
-	pure        bool         // of a strategy, which knows nothing of when and where it runs
-	reportedEnd *reportedEnd // while wasmjob_after is called, else nil
+	contextText []byte       // created on first use
+	pure        bool         // for a strategy, which must not know when and where it runs
+	reportedEnd *reportedEnd // set while wasmjob_after is called
 }
 
-// reportedEnd is how the run ended, for its listener.
+// reportedEnd is the end of the run as reported to its listener.
 type reportedEnd struct {
 	outcome int64  // a result code of the ABI
-	reason  string // what the guest has said of it; empty: nothing
+	reason  string // given by the guest; may be empty
 }
 
-// reportedEndOf says it in the words of the ABI.
+// reportedEndOf converts a result to the codes of the ABI.
 func reportedEndOf(res callResult, reason string) *reportedEnd {
 	e := &reportedEnd{outcome: int64(res.code), reason: reason}
 	switch {
@@ -41,10 +41,10 @@ func reportedEndOf(res callResult, reason string) *reportedEnd {
 	return e
 }
 
-// clockStart is where a clock that was not granted stands at the start.
+// clockStart returns where the fixed clock begins.
 func (f *runFacts) clockStart() time.Time {
 	if f.pure {
-		return time.Date(2022, 1, 1, 0, 0, 0, 0, time.UTC) // on every server
+		return time.Date(2022, 1, 1, 0, 0, 0, 0, time.UTC) // the same on every server
 	}
 	return f.call.Scheduled
 }
@@ -52,7 +52,7 @@ func (f *runFacts) clockStart() time.Time {
 func newFacts(c job.Call, digest string, fired, deadline time.Time) *runFacts {
 	f := &runFacts{call: c, digest: digest, firedAt: fired, deadline: deadline}
 	if !realClock(c) {
-		// A guest without a clock must not learn the time in another way.
+		// A guest without the clock grant must not learn the time indirectly.
 		f.firedAt = c.Scheduled
 		if !deadline.IsZero() {
 			f.deadline = c.Scheduled.Add(deadline.Sub(fired))
@@ -61,8 +61,8 @@ func newFacts(c job.Call, digest string, fired, deadline time.Time) *runFacts {
 	return f
 }
 
-// seedBytes is the same for the same run and item in every attempt, so that a
-// guest without real random numbers can be run again exactly.
+// seedBytes returns a seed that is the same for all attempts of an item's run, so
+// that a guest without real random numbers can be repeated exactly.
 func (f *runFacts) seedBytes() [32]byte {
 	if !f.seedMade {
 		c := &f.call
@@ -74,7 +74,7 @@ func (f *runFacts) seedBytes() [32]byte {
 
 func realClock(c job.Call) bool { return c.Config.Allow.Clock == "real" }
 
-// textField answers a field that is text: its value, or one of the ABI's errors.
+// textField returns the value of a text field, or an error code of the ABI.
 func (f *runFacts) textField(field uint32) (string, int32) {
 	c := &f.call
 	if f.pure && (field == abi.FieldTaskID || field == abi.FieldInstanceID || field == abi.FieldRunID) {
@@ -112,7 +112,7 @@ func (f *runFacts) textField(field uint32) (string, int32) {
 	return "", abi.ErrUnknownField
 }
 
-// numberField answers a field that is a number.
+// numberField returns the value of a number field.
 func (f *runFacts) numberField(field uint32) int64 {
 	c := &f.call
 	switch field {
@@ -166,7 +166,7 @@ func boolInt(b bool) int64 {
 	return 0
 }
 
-// contextJSON is the whole context as one JSON text.
+// contextJSON returns the whole context as JSON.
 func (f *runFacts) contextJSON() []byte {
 	if f.contextText == nil {
 		f.contextText = f.call.JSON()

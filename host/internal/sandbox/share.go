@@ -1,17 +1,17 @@
 package sandbox
 
-// defaultBudget is for a machine that does not tell what it has.
+// defaultBudget is for a machine whose memory is unknown.
 const defaultBudget = 1 << 30
 
-// Shares divides the memory of the process, which its control group or the
-// machine bounds, given the budget that was asked for, or 0 for the usual one:
+// Shares divides the memory of the process, as limited by its control group or the
+// machine. asked is the configured budget, or 0:
 //
-//	budget   half: what all guests have together, and the host holds for them
-//	heap     what is left: where Go's collector begins to work harder
-//	         one eighth stays free: machine code, threads, buffers of the system
+//	budget   half: for all guests together, including data that the host holds for them
+//	heap     the rest: above it Go's collector works harder
+//	         one eighth stays free: machine code, threads, buffers of the kernel
 //
-// Guests have their memory outside of Go's heap, so the two are added up. A heap
-// of 0 means that nobody knows how much there is.
+// The memory of guests is outside the Go heap, so the two add up. A heap of 0 means
+// that the memory is unknown.
 func Shares(asked int64) (budget, heap uint64) { return shares(asked, processMemory("/")) }
 
 func shares(asked int64, all uint64) (budget, heap uint64) {
@@ -24,7 +24,7 @@ func shares(asked int64, all uint64) (budget, heap uint64) {
 	default:
 		budget = defaultBudget
 	}
-	if budget+2*free > all { // the host needs some heap, however much guests were given
+	if budget+2*free > all { // the host needs some heap in any case
 		return budget, free
 	}
 	return budget, all - budget - free

@@ -9,34 +9,33 @@ import (
 )
 
 const (
-	// stackSize is how deep the calls of a guest may nest, in bytes: as deep as
-	// those of a Java thread or of JavaScript in V8. It is set aside before the
-	// guest runs, as nothing asks the host when a guest goes deeper.
+	// stackSize is the depth of a guest's call stack, in bytes, similar to that of a
+	// Java thread or of V8. It is reserved before the guest runs, because the host
+	// is not called when the stack grows.
 	stackSize = 1 << 20
-	// stackSpan is the address space of a stack. The engine doubles a stack that
-	// is used up and has fewer than 50 million bytes; it ends the guest if there
-	// are more. Below stackSize nothing is ever touched.
+	// stackSpan is the address space of a stack. The engine doubles a stack that is
+	// full and smaller than 50 million bytes; above that it ends the guest. Only the
+	// highest stackSize bytes are ever used.
 	stackSpan = 48 << 20
-	// keptStackBytes is what a stack keeps of its memory for good.
+	// keptStackBytes is the memory that an unused stack keeps.
 	keptStackBytes = 64 << 10
-	// keptStacks is how many stacks are kept for other runs, and forgetStack how
-	// many returns it takes until one gives back what deep calls have touched: to
-	// ask the system each time would take a run of a small guest a quarter longer.
+	// keptStacks is how many unused stacks are kept. Every discardEvery-th return
+	// gives back the pages of deep calls: a system call for each return would make a
+	// run of a small guest a quarter slower.
 	keptStacks, discardEvery = 16, 16
 )
 
-// stacks are those of the engine that no run uses. By itself the engine makes a
-// stack of 10 KiB for each function that is called, and copies it into one of
-// twice the size whenever it is used up, until it has more than 50 MB: some 170 MB
-// with what the collector has yet to find. It asks nobody. So it gets stacks that
-// it never has to make larger.
+// stacks are the unused stacks of the engine. By itself the engine would allocate a
+// stack of 10 KiB for each called function, and copy it to one of twice the size
+// when it is full, up to 50 MB: 170 MB with garbage. It does not ask the host before
+// that. Therefore the host provides stacks that never have to grow.
 type stacks struct {
 	mu       sync.Mutex // guards what follows
 	free     [][]byte
 	returned int
 }
 
-// takeStack gives a stack to a run.
+// takeStack returns a stack for a run.
 func (s *stacks) takeStack() ([]byte, error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -48,7 +47,7 @@ func (s *stacks) takeStack() ([]byte, error) {
 	return reserve(stackSpan)
 }
 
-// returnStack takes a stack back.
+// returnStack takes back a stack.
 func (s *stacks) returnStack(stack []byte) {
 	if stack == nil {
 		return
@@ -65,10 +64,10 @@ func (s *stacks) returnStack(stack []byte) {
 	}
 }
 
-// deepPart is what of a stack is not kept for good.
+// deepPart returns the part of a stack that is given back.
 func deepPart(stack []byte) []byte { return stack[stackSpan-stackSize : stackSpan-keptStackBytes] }
 
-// evict gives back what the stacks that nobody uses have, as memory is short.
+// evict gives back the memory of unused stacks.
 func (s *stacks) evict() {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -77,7 +76,7 @@ func (s *stacks) evict() {
 	}
 }
 
-// close frees the stacks that nobody uses.
+// close frees unused stacks.
 func (s *stacks) close() {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -87,17 +86,16 @@ func (s *stacks) close() {
 	s.free = nil
 }
 
-// exportedFunc is an export that is called, with the places in the engine that say
-// where its stack is. They are nil where the engine interprets: then it bounds
-// calls to 2,000.
+// exportedFunc is an exported function with pointers to the engine's fields for its
+// stack. They are nil with the interpreter, which limits calls to 2,000.
 type exportedFunc struct {
 	api.Function
 	stack  *[]byte
-	top    *uintptr // the highest address, a multiple of 16
-	bottom **byte   // calls that need more than down to here use up the stack
+	top    *uintptr // highest address, a multiple of 16
+	bottom **byte   // lowest usable address
 }
 
-// exportedFuncOf looks for the stack in the engine.
+// exportedFuncOf finds the fields for the stack in the engine.
 func exportedFuncOf(f api.Function) *exportedFunc {
 	engine := reflect.Indirect(reflect.ValueOf(f))
 	context := engine.FieldByName("execCtx")
@@ -112,21 +110,21 @@ func exportedFuncOf(f api.Function) *exportedFunc {
 	}
 }
 
-// fieldAddress is where a field of the engine is. If the engine has none of that name
-// and type, every test panics.
+// fieldAddress returns the address of a field of the engine. It panics if the type
+// has changed, which fails every test.
 func fieldAddress[T any](field reflect.Value) *T {
 	if field.Type() != reflect.TypeFor[T]() {
 		panic("the engine has changed: its stack is a " + field.Type().String())
 	}
-	return (*T)(unsafe.Pointer(field.UnsafeAddr())) //nolint:gosec // the type was compared
+	return (*T)(unsafe.Pointer(field.UnsafeAddr())) //nolint:gosec // the type was checked
 }
 
-// useStack has the next call run on a stack.
+// useStack makes the next call use a stack.
 func (e *exportedFunc) useStack(stack []byte) {
 	if e.stack == nil {
 		return
 	}
 	*e.stack = stack
-	*e.top = uintptr(unsafe.Pointer(&stack[stackSpan-16])) &^ 15 //nolint:gosec // the engine has it as a number
+	*e.top = uintptr(unsafe.Pointer(&stack[stackSpan-16])) &^ 15 //nolint:gosec // the engine stores it as a number
 	*e.bottom = &stack[stackSpan-stackSize]
 }

@@ -35,7 +35,7 @@ func TestBudgetCountsStacks(t *testing.T) {
 		m := load(t, e, nested(calls))
 		out := e.Run(t.Context(), m, job.Call{})
 		expect(t, out, verdict, "")
-		if verdict == job.Failure && !strings.Contains(out.Error, "nested too deep: a guest has 1048576 bytes") {
+		if verdict == job.Failure && !strings.Contains(out.Error, "the call stack is exhausted: a guest has 1048576 bytes") {
 			t.Errorf("%d calls deep: %s", calls, out.Error)
 		}
 		if e.budget.used != 0 {

@@ -15,13 +15,13 @@ import (
 	"github.com/wasmjob/wasmjob/host/job"
 )
 
-// store loads the state of the item once for all parts of an attempt.
+// store loads the state of the item once for all subtasks of an attempt.
 type store struct {
 	mu       sync.Mutex // guards what follows
 	loaded   bool
 	values   map[string][]byte
 	err      error
-	reported bool // of err
+	reported bool // err was logged
 }
 
 func (s *store) load(ctx context.Context, from job.State) (map[string][]byte, error) {
@@ -34,7 +34,7 @@ func (s *store) load(ctx context.Context, from job.State) (map[string][]byte, er
 	return s.values, s.err
 }
 
-// firstReport answers true once, for the first who wants to tell of the error.
+// firstReport returns true on the first call only, for logging the error once.
 func (s *store) firstReport() bool {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -43,12 +43,12 @@ func (s *store) firstReport() bool {
 	return !was
 }
 
-// values are the state of an item as a guest sees it, with what it has set
-// itself. The bytes of a value never change, so maps are copied and they not.
+// values is the state of an item as a guest sees it, with its own changes. The bytes
+// of a value never change, so maps are copied and values are not.
 type values struct {
 	all  map[string][]byte
-	size int             // of all, with their keys
-	set  map[string]bool // keys that differ from what is below
+	size int             // bytes of all values and keys
+	set  map[string]bool // keys that differ from the parent's
 }
 
 func newValues(all map[string][]byte) *values {
@@ -62,14 +62,15 @@ func newValues(all map[string][]byte) *values {
 
 func (v *values) dirty() bool { return len(v.set) > 0 }
 
-// put sets a value; false, changing nothing, if there would be too much.
+// put sets a value. It returns false and changes nothing if a limit would be
+// exceeded.
 func (v *values) put(key string, value []byte) bool {
 	old, known := v.all[key]
 	count, size := len(v.all), v.size+len(value)-len(old)
 	if !known {
 		count, size = count+1, size+len(key)
 	}
-	// What is there may be more than is allowed by now: it may shrink.
+	// The stored state may exceed the limit already; then it may only shrink.
 	if (count > maxStateValues || size > maxState) && (!known || size > v.size) {
 		return false
 	}
@@ -77,8 +78,8 @@ func (v *values) put(key string, value []byte) bool {
 	return true
 }
 
-// remove takes a value out. A guest's key may be as large as its memory, so it
-// is not copied before it is found.
+// remove removes a value. The key may be as large as the guest's memory, so it is
+// not copied before it is found.
 func (v *values) remove(key []byte) bool {
 	old, known := v.all[string(key)]
 	if known {
@@ -89,7 +90,7 @@ func (v *values) remove(key []byte) bool {
 	return known
 }
 
-var errStateFull = errors.New("the parts of the batch together set more than the state of an item may hold")
+var errStateFull = errors.New("the subtasks of the batch together exceed the limit of an item's state")
 
 func (v *values) save(ctx context.Context, to job.State) error {
 	if len(v.all) > maxStateValues || v.size > maxState {
@@ -104,74 +105,74 @@ func (v *values) save(ctx context.Context, to job.State) error {
 	return nil
 }
 
-// values gives the state as this part of the attempt sees it.
-func (o *hostState) values(ctx context.Context) (*values, error) {
-	if o.state == nil {
-		all := o.parentValues()
+// values returns the state as this part of the attempt sees it.
+func (h *hostState) values(ctx context.Context) (*values, error) {
+	if h.itemState == nil {
+		all := h.parentValues()
 		if all == nil {
 			var err error
-			if all, err = o.shared.store.load(ctx, o.call.State); err != nil {
+			if all, err = h.shared.store.load(ctx, h.call.State); err != nil {
 				return nil, err
 			}
 		}
-		o.state = newValues(all)
+		h.itemState = newValues(all)
 	}
-	return o.state, nil
+	return h.itemState, nil
 }
 
-// parentValues is what o was forked from has; nil if none of it has a view of its own.
-// Others may look there at the same time, and nobody changes it.
-func (o *hostState) parentValues() map[string][]byte {
-	for under := o.parent; under != nil; under = under.parent {
-		if under.state != nil {
-			return under.state.all
+// parentValues returns the values of the nearest parent that has some, or nil. Other
+// subtasks may read them concurrently; none changes them.
+func (h *hostState) parentValues() map[string][]byte {
+	for under := h.parent; under != nil; under = under.parent {
+		if under.itemState != nil {
+			return under.itemState.all
 		}
 	}
 	return nil
 }
 
-// applyFork puts what a fork has set over what o has. The fork has loaded the store.
-func (o *hostState) applyFork(fork *values) {
-	if o.state == nil {
-		all := o.parentValues()
+// applyFork applies the changes of a fork. The fork has loaded the store.
+func (h *hostState) applyFork(fork *values) {
+	if h.itemState == nil {
+		all := h.parentValues()
 		if all == nil {
-			all = o.shared.store.values
+			all = h.shared.store.values
 		}
-		o.state = newValues(all)
+		h.itemState = newValues(all)
 	}
 	for key := range fork.set {
-		o.state.remove([]byte(key))
+		h.itemState.remove([]byte(key))
 		if value, ok := fork.all[key]; ok {
-			o.state.all[key] = value
-			o.state.size += len(key) + len(value)
+			h.itemState.all[key] = value
+			h.itemState.size += len(key) + len(value)
 		}
-		o.state.set[key] = true
+		h.itemState.set[key] = true
 	}
 }
 
-// loadState is what the functions of the state begin with. The second value is
-// an error code, or 0.
+// loadState returns the state for a state function. The second result is an error
+// code, or 0.
 func loadState(ctx context.Context, r *run) (*values, int32) {
 	if !r.stateHeld && !r.holdMemory(stateBytes) {
 		return nil, abi.ErrLimit
 	}
 	r.stateHeld = true
-	if r.state.state == nil { // it may have to be read
+	if r.hostState.itemState == nil { // it may have to be loaded
 		defer r.releaseWorker()()
 	}
-	v, err := r.state.values(ctx)
+	v, err := r.hostState.values(ctx)
 	if err == nil {
 		return v, 0
 	}
-	if r.state.shared.store.firstReport() { // the guest may ask a million times
-		r.log.logOnce(ctx, slog.LevelWarn, "the state of the item cannot be read", slog.Any("err", err))
+	if r.hostState.shared.store.firstReport() { // the guest may repeat the call
+		r.log.logOnce(ctx, slog.LevelWarn, "cannot read the state of the item", slog.Any("err", err))
 	}
 	return nil, r.errorCode(err)
 }
 
 func stateGet(ctx context.Context, r *run, mem api.Memory, s []uint64) {
 	key := guestBytes(mem, u32(s[0]), u32(s[1]))
-	guestBytes(mem, u32(s[2]), u32(s[3])) // before the store is asked
+	checkBuffer(mem, u32(s[2]), u32(s[3]))
 	v, code := loadState(ctx, r)
 	if code < 0 {
 		setResult(s, code)

@@ -158,7 +158,7 @@ func TestStateOfForks(t *testing.T) {
 	t.Parallel()
 	ctx := t.Context()
 	s := &fakeState{values: map[string][]byte{"a": []byte("0"), "b": []byte("0")}}
-	o := newOutside(job.Call{State: s})
+	o := newHostState(job.Call{State: s})
 	see := func(o *hostState, key string) string {
 		v, err := o.values(ctx)
 		if err != nil {
@@ -187,7 +187,7 @@ func TestStateOfForks(t *testing.T) {
 	o.join(lost, false)
 	o.join(two, true)
 	if see(o, "a") != "2" || see(o, "b") != "" || see(o, "d") != "" {
-		t.Errorf("joined: %v", o.state.all)
+		t.Errorf("joined: %v", o.itemState.all)
 	}
 	if see(o.fork(), "c") != "2" {
 		t.Error("a later fork does not see what was joined")

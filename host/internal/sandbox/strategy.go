@@ -18,41 +18,40 @@ import (
 
 const (
 	// strategyFuel and strategyFuelPerItem end a strategy at the same point on
-	// every server. They are for a second or two of work: each deal goes through
-	// all items and instances a few times, with room for a slow language.
+	// every server. They allow a second or two of work: a strategy visits all items
+	// and instances a few times, perhaps in a slow language.
 	strategyFuel        = 1_000_000_000
 	strategyFuelPerItem = 10_000
-	// strategyTime is what the host waits at most for one deal, for the case
-	// that a machine is so slow that the fuel does not end. By then it would
-	// no longer be of use.
+	// strategyTime is the most that the host waits for a strategy, in case a machine
+	// is too slow to use up the fuel. After that the assignment would come too late.
 	strategyTime = 30 * time.Second
-	// maxNamed bounds the items that an error lists.
+	// maxNamed is the maximum number of items that an error lists.
 	maxNamed = 100
 )
 
-// ShardFault says what is wrong with what a strategy did.
+// ShardFault is the kind of a strategy's fault.
 type ShardFault string
 
 // The faults of a ShardError.
 const (
-	ShardMissing ShardFault = "missing" // items were given to nobody
-	ShardTwice   ShardFault = "twice"   // items were given more than once
-	ShardDiffers ShardFault = "differs" // two runs with the same input dealt differently
-	ShardCode    ShardFault = "code"    // it says itself that it failed
-	ShardTrap    ShardFault = "trap"    // a trap, an exit, or it could not be started
+	ShardMissing ShardFault = "missing" // items were not assigned
+	ShardTwice   ShardFault = "twice"   // items were assigned more than once
+	ShardDiffers ShardFault = "differs" // two runs with the same input differ
+	ShardCode    ShardFault = "code"    // it returned an error code
+	ShardTrap    ShardFault = "trap"    // it trapped, exited or could not start
 	ShardFuel    ShardFault = "fuel"    // it used up its fuel
-	ShardTime    ShardFault = "time"    // it used up the host's patience
+	ShardTime    ShardFault = "time"    // it exceeded strategyTime
 )
 
-// ShardError is the error of Shard for a strategy's own fault.
+// ShardError reports a fault of a strategy.
 type ShardError struct {
 	Fault ShardFault
-	Items []int // that are missing, twice or differ; at most the first hundred
-	Code  int32 // what the entry returned
+	Items []int // missing, assigned twice or different; at most a hundred
+	Code  int32 // result code of the entry
 	Text  string
 }
 
-// Error says what is wrong, and with which items.
+// Error returns the fault and the items.
 func (s *ShardError) Error() string {
 	if len(s.Items) == 0 {
 		return s.Text
@@ -64,13 +63,13 @@ func (s *ShardError) Error() string {
 	return s.Text + " " + joinNames(names)
 }
 
-// Shard asks a strategy for the owner of each item, as indexes of c.Instances.
-// It runs twice on fresh instances, with nothing but its input, and the two
-// must agree. A fault of the strategy is a *ShardError; whoever calls decides
-// who deals instead. There must be an instance to deal to.
+// Shard runs a strategy and returns the owner of each item as an index of
+// c.Instances. It runs the strategy twice in new instances, with its input only, and
+// both runs must agree. A fault of the strategy is a *ShardError; then the caller
+// uses another strategy. There must be an instance.
 func (e *Engine) Shard(ctx context.Context, m *Module, c job.ShardCall) ([]int, error) {
 	if len(c.Instances) == 0 || c.Total < 1 {
-		return nil, errors.New("there is nothing to deal out, or nobody to deal to")
+		return nil, errors.New("there are no items to assign, or no instances to assign them to")
 	}
 	if !e.beginUse() {
 		return nil, ErrClosed
@@ -87,7 +86,7 @@ func (e *Engine) Shard(ctx context.Context, m *Module, c job.ShardCall) ([]int, 
 	if err != nil {
 		return nil, err
 	}
-	c.Log = nil // the second says the same
+	c.Log = nil // the second run logs the same
 	second, err := m.c.assignOnce(ctx, c)
 	if err != nil {
 		return nil, err
@@ -95,13 +94,13 @@ func (e *Engine) Shard(ctx context.Context, m *Module, c job.ShardCall) ([]int, 
 	if !slices.Equal(first, second) {
 		return nil, &ShardError{
 			Fault: ShardDiffers, Items: differing(first, second),
-			Text: "two runs of the strategy with the same input do not agree on the items",
+			Text: "two runs of the strategy with the same input differ in the items",
 		}
 	}
 	return first, nil
 }
 
-// assignOnce is one of the two runs.
+// assignOnce runs the strategy once.
 func (c *compilation) assignOnce(ctx context.Context, sc job.ShardCall) ([]int, error) {
 	r := newShardRun(c, &sc)
 	end := r.open(ctx)
@@ -113,32 +112,32 @@ func (c *compilation) assignOnce(ctx context.Context, sc job.ShardCall) ([]int, 
 	r.collectUsage()
 	r.log.logDroppedAtEnd(ctx)
 	if r.memoryErr != nil {
-		// On a server with more memory it might deal otherwise.
-		return nil, fmt.Errorf("deal out the items: %w", r.memoryErr)
+		// On a server with more memory the assignment might differ.
+		return nil, fmt.Errorf("assign the items: %w", r.memoryErr)
 	}
 	if res.err != nil || res.code != abi.ResultOK {
 		return nil, r.shardFailed(ctx, res)
 	}
 	if twice := r.assignment.assignedTwice; len(twice) > 0 {
 		slices.Sort(twice)
-		return nil, &ShardError{Fault: ShardTwice, Items: slices.Compact(twice), Text: "the strategy gave items more than once:"}
+		return nil, &ShardError{Fault: ShardTwice, Items: slices.Compact(twice), Text: "the strategy assigned items more than once:"}
 	}
 	if missing := r.assignment.missing(); len(missing) > 0 {
 		return nil, &ShardError{
 			Fault: ShardMissing, Items: missing[:min(len(missing), maxNamed)],
-			Text: fmt.Sprintf("the strategy gave %d of %d items to nobody:", len(missing), sc.Total),
+			Text: fmt.Sprintf("the strategy did not assign %d of %d items:", len(missing), sc.Total),
 		}
 	}
 	return r.assignment.owners, nil
 }
 
-// newShardRun is a run that knows nothing of where and when it happens.
+// newShardRun returns a run that does not know when and where it runs.
 func newShardRun(of *compilation, sc *job.ShardCall) *run {
 	call := job.Call{Config: sc.Config, Namespace: sc.Namespace, Total: sc.Total, Log: sc.Log}
 	call.Config.Allow = job.Allow{}
 	call.Config.FetchCount = 0
 	now := time.Now()
-	r := &run{c: of, assignment: newAssignment(sc), resultLimit: DefaultResult, state: newOutside(call), deadline: now.Add(strategyTime)}
+	r := &run{c: of, assignment: newAssignment(sc), resultLimit: DefaultResult, hostState: newHostState(call), deadline: now.Add(strategyTime)}
 	r.fuelGauge = fuelGauge{limit: strategyFuel + strategyFuelPerItem*int64(sc.Total), end: r.deadline}
 	r.facts = newFacts(call, of.digest, time.Time{}, time.Time{})
 	r.facts.pure = true
@@ -147,7 +146,7 @@ func newShardRun(of *compilation, sc *job.ShardCall) *run {
 	return r
 }
 
-// shardSeed differs between inputs only.
+// shardSeed returns a seed that depends on the input only.
 func shardSeed(sc *job.ShardCall) [32]byte {
 	ids := make([]string, len(sc.Instances))
 	for i, in := range sc.Instances {
@@ -157,18 +156,18 @@ func shardSeed(sc *job.ShardCall) [32]byte {
 	return sha256.Sum256([]byte(sc.Config.Name + "\x00" + strconv.Itoa(sc.Total) + "\x00" + strings.Join(ids, "\x00")))
 }
 
-// shardFailed explains why there is no answer.
+// shardFailed returns the error for a strategy that failed.
 func (r *run) shardFailed(ctx context.Context, res callResult) error {
 	var out job.Outcome
-	// A guest may exit with the number that is the engine's for a deadline.
+	// A guest may exit with the code that the engine uses for a deadline.
 	_, exited := errors.AsType[*sys.ExitError](res.err)
 	switch life := r.c.engine.ctx; {
 	case res.err != nil && ctx.Err() != nil:
-		return fmt.Errorf("deal out the items: %w", ctx.Err())
+		return fmt.Errorf("assign the items: %w", ctx.Err())
 	case res.err != nil && life.Err() != nil:
 		return ErrClosed
-	case !exited && errors.Is(res.err, context.DeadlineExceeded): // waiting for memory
-		return fmt.Errorf("deal out the items: %w", res.err)
+	case !exited && errors.Is(res.err, context.DeadlineExceeded): // while waiting for memory
+		return fmt.Errorf("assign the items: %w", res.err)
 	}
 	if errors.Is(res.err, errRunEnded) {
 		return &ShardError{Fault: ShardTime, Text: fmt.Sprintf("the strategy did not end within %s", strategyTime)}
@@ -197,10 +196,9 @@ func differing(a, b []int) []int {
 	return items
 }
 
-// CheckStrategy tries a strategy with a number of inputs, so that a module that
-// cannot deal is known when it is loaded and not when servers come and go. The
-// error says which input it failed with. A strategy is never asked to deal to
-// nobody, so that is not tried.
+// CheckStrategy runs a strategy with several inputs, so that a faulty module is
+// found when it is loaded, and not when servers come and go. The error names the
+// failing input. Empty lists of instances do not occur, so they are not tried.
 func (e *Engine) CheckStrategy(ctx context.Context, m *Module, config job.Config) error {
 	for _, total := range []int{1, 2, 3, 7, 64} {
 		var previous []int
@@ -213,7 +211,7 @@ func (e *Engine) CheckStrategy(ctx context.Context, m *Module, config job.Config
 			if err != nil {
 				return fmt.Errorf("strategy tried with %d items and %d instances: %w", total, n, err)
 			}
-			// Next, one joins at the front: who had an item moves by one place.
+			// An instance joins at the front, so that all indexes move by one.
 			previous = previous[:0]
 			for _, owner := range owners {
 				previous = append(previous, owner+1)

@@ -111,7 +111,7 @@ func TestShardFaults(t *testing.T) {
 	}{
 		{"missing", assigning(func(_ *builder, assign uint32) []byte {
 			return when(slices.Concat(getLocal(0), i32(2), op(0x70)), getLocal(0), i32(0), call(assign), op(opDrop))
-		}), ShardMissing, []int{0, 2, 4}, "gave 3 of 5 items to nobody: 0, 2, 4"},
+		}), ShardMissing, []int{0, 2, 4}, "did not assign 3 of 5 items: 0, 2, 4"},
 		{"twice", assigning(func(_ *builder, assign uint32) []byte {
 			one := slices.Concat(getLocal(0), i32(0), call(assign), op(opDrop))
 			return slices.Concat(one, one)
@@ -270,7 +270,7 @@ func TestShardRefuses(t *testing.T) {
 	}
 	m := load(t, e, modulo())
 	if _, err := e.Shard(t.Context(), m, shardCall(1)); err == nil {
-		t.Error("dealt to nobody")
+		t.Error("assigned items without an instance")
 	}
 	ctx, cancel := context.WithCancel(t.Context())
 	cancel()
@@ -295,7 +295,7 @@ func TestCheckStrategy(t *testing.T) {
 		return when(slices.Concat(getLocal(0), i32(3), op(0x49)), getLocal(0), i32(0), call(assign), op(opDrop))
 	})
 	err := e.CheckStrategy(t.Context(), load(t, e, three), job.Config{Name: "j"})
-	if err == nil || !strings.Contains(err.Error(), "with 7 items and 1 instances: the strategy gave 4 of 7 items to nobody: 3, 4, 5, 6") {
+	if err == nil || !strings.Contains(err.Error(), "with 7 items and 1 instances: the strategy did not assign 4 of 7 items: 3, 4, 5, 6") {
 		t.Error(err)
 	}
 }

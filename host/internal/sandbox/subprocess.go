@@ -20,44 +20,46 @@ import (
 	"time"
 )
 
-// subprocessTimeout is how long a compilation in a process of its own may take; the
-// bounds of effort.go allow a few minutes on a slow machine.
+// subprocessTimeout limits a compilation in a subprocess. The bounds of effort.go
+// allow a few minutes on a slow machine.
 const subprocessTimeout = 15 * time.Minute
 
-// exitFault is how that process ends when it has compiled nothing and has said
-// why: a disk is full, for example. Any other end but 0 is that it died.
+// exitFault is the exit code if the subprocess has compiled nothing and has reported
+// the reason, such as a full disk. Any other code besides 0 and those below means
+// that it died.
 const exitFault = 3
 
-// exitNoMemory is how it ends when the system refuses it memory and it could
-// still say so.
+// exitNoMemory is the exit code if the system refuses memory and the subprocess can
+// still report that.
 const exitNoMemory = 4
 
-// exitRefused is how it ends when it refuses the module; it says the Refusal as JSON.
+// exitRefused is the exit code if the subprocess refuses the module. It writes the
+// Refusal as JSON.
 const exitRefused = 5
 
-// serverPipeFD is open in the process as long as the server lives.
+// serverPipeFD is open in the subprocess as long as the server lives.
 const serverPipeFD = 3
 
-// diedError is that the process which compiled a module died.
+// diedError reports that the subprocess that compiled a module died.
 type diedError struct{ how string }
 
-func (e *diedError) Error() string { return "a process of its own that compiled it " + e.how }
+func (e *diedError) Error() string { return "a subprocess that compiled it " + e.how }
 
-// compileInSubprocess has a process of its own compile a module, and puts what comes of
-// it into the cache. The error is a *diedError if the process died of the module.
+// compileInSubprocess compiles a module in a subprocess and moves the result into
+// the cache. The error is a *diedError if the subprocess died because of the module.
 func (e *Engine) compileInSubprocess(ctx context.Context, binary []byte) (err error) {
 	if len(e.compiler) == 0 {
-		return &diedError{"cannot be started, as this program has no command for that"}
+		return &diedError{"cannot be started, because this program has no command for it"}
 	}
 	dir, err := os.MkdirTemp(e.dir, "apart-")
 	if err != nil {
-		return fmt.Errorf("compile a module apart: %w", err)
+		return fmt.Errorf("compile in a subprocess: %w", err)
 	}
 	defer func() { err = errors.Join(err, os.RemoveAll(dir)) }()
-	cache := filepath.Join(dir, "cache") // with its key beside it
+	cache := filepath.Join(dir, "cache") // its key is next to it
 	serverPipe, keepOpen, err := os.Pipe()
 	if err != nil {
-		return fmt.Errorf("compile a module apart: %w", err)
+		return fmt.Errorf("compile in a subprocess: %w", err)
 	}
 	defer keepOpen.Close()   //nolint:errcheck // nothing was written
 	defer serverPipe.Close() //nolint:errcheck // nor read
@@ -65,9 +67,9 @@ func (e *Engine) compileInSubprocess(ctx context.Context, binary []byte) (err er
 	timeoutCtx, cancel := context.WithTimeout(ctx, subprocessTimeout)
 	defer cancel()
 	args := append(e.compiler[1:len(e.compiler):len(e.compiler)], cache, strconv.FormatUint(e.queue.maxSingle(), 10))
-	cmd := exec.CommandContext(timeoutCtx, e.compiler[0], args...) //nolint:gosec // the embedder's own program
-	cmd.Args[0] = os.Args[0]                                       // it goes by the name of this process
-	cmd.Env = []string{}                                           // it needs none, and the server's has secrets
+	cmd := exec.CommandContext(timeoutCtx, e.compiler[0], args...) //nolint:gosec // configured by the embedder
+	cmd.Args[0] = os.Args[0]                                       // the subprocess has the name of this process
+	cmd.Env = []string{}                                           // the server's environment may contain secrets
 	cmd.Stdin, cmd.ExtraFiles = bytes.NewReader(binary), []*os.File{serverPipe}
 	stderr := &firstBytes{}
 	cmd.Stderr = stderr
@@ -77,26 +79,26 @@ func (e *Engine) compileInSubprocess(ctx context.Context, binary []byte) (err er
 	case err == nil:
 		return e.moveToCache(cache)
 	case ctx.Err() != nil:
-		return fmt.Errorf("compile a module apart: %w", ctx.Err())
+		return fmt.Errorf("compile in a subprocess: %w", ctx.Err())
 	case timeoutCtx.Err() != nil:
 		return &diedError{"took longer than " + subprocessTimeout.String()}
 	case !exited:
-		return fmt.Errorf("compile a module apart: %w", err)
+		return fmt.Errorf("compile in a subprocess: %w", err)
 	case terminated(exit):
-		return fmt.Errorf("compile a module apart: somebody ended the process: %w", exit)
+		return fmt.Errorf("compile in a subprocess: the process was terminated: %w", exit)
 	case exit.ExitCode() == exitRefused:
 		return stderr.refusal()
 	case exit.ExitCode() == exitFault:
-		return fmt.Errorf("compile a module apart: %s", stderr)
+		return fmt.Errorf("compile in a subprocess: %s", stderr)
 	case exit.ExitCode() == exitNoMemory:
-		return &diedError{"got no more memory (" + stderr.line() + ")"}
+		return &diedError{"ran out of memory (" + stderr.line() + ")"}
 	}
 	return &diedError{"died (" + strings.TrimSpace(exit.String()+" "+stderr.line()) + ")"}
 }
 
-// terminated tells whether a process was ended by a signal for which no module is
-// the reason: a terminal or a service sends it to the server as well, which may go
-// on for a while.
+// terminated reports whether a process was ended by a signal that no module causes.
+// A terminal or a service manager sends it to the server as well, which may continue
+// for a while.
 func terminated(exit *exec.ExitError) bool {
 	status, ok := exit.Sys().(syscall.WaitStatus)
 	if !ok || !status.Signaled() {
@@ -105,7 +107,7 @@ func terminated(exit *exec.ExitError) bool {
 	return slices.Contains([]syscall.Signal{syscall.SIGHUP, syscall.SIGINT, syscall.SIGTERM}, status.Signal())
 }
 
-// moveToCache moves what was compiled apart into the cache.
+// moveToCache moves compiled files from a subprocess's directory into the cache.
 func (e *Engine) moveToCache(dir string) error {
 	files, err := cachedFiles(dir)
 	if err != nil {
@@ -126,30 +128,31 @@ func (e *Engine) moveToCache(dir string) error {
 	return sealNewFiles(e.dir)
 }
 
-// removeSubprocessDirs removes what processes left that ended with their server.
+// removeSubprocessDirs removes the directories of subprocesses that ended with their
+// server.
 func removeSubprocessDirs(dir string) error {
 	left, err := glob(dir, "apart-*")
 	if err != nil {
-		return fmt.Errorf("look for compilations that broke off: %w", err)
+		return fmt.Errorf("look for interrupted compilations: %w", err)
 	}
 	for _, d := range left {
 		if err := os.RemoveAll(d); err != nil && !errors.Is(err, fs.ErrNotExist) {
-			return fmt.Errorf("remove a compilation that broke off: %w", err)
+			return fmt.Errorf("remove an interrupted compilation: %w", err)
 		}
 	}
 	return nil
 }
 
-// CompileInSubprocess is all that the process does which Options.Compiler starts: args
-// are the last two of its command line. It compiles the module that it reads,
-// within bounds of its own, and gives the process its exit code.
+// CompileInSubprocess is the main function of the subprocess that Options.Compiler
+// starts. args are the last two arguments of its command line. It reads a module,
+// compiles it within its own memory limit, and returns the exit code.
 func CompileInSubprocess(ctx context.Context, args []string, wasm io.Reader, stderr io.Writer) (exit int) {
 	err := compileInto(ctx, args, wasm)
 	if err == nil {
 		return 0
 	}
 	if r, ok := errors.AsType[*Refusal](err); ok {
-		_ = json.NewEncoder(stderr).Encode(r) // if it fails, the server says that there was none
+		_ = json.NewEncoder(stderr).Encode(r) // on failure the server reports an unreadable refusal
 		return exitRefused
 	}
 	fmt.Fprintln(stderr, err)
@@ -161,7 +164,7 @@ func CompileInSubprocess(ctx context.Context, args []string, wasm io.Reader, std
 
 func compileInto(ctx context.Context, args []string, wasm io.Reader) error {
 	if len(args) != 2 {
-		return errors.New("a server starts this command; there is nothing to see for people")
+		return errors.New("this command is started by a server; it is not for interactive use")
 	}
 	memory, err := strconv.ParseInt(args[1], 10, 64)
 	if err != nil {
@@ -171,7 +174,7 @@ func compileInto(ctx context.Context, args []string, wasm io.Reader) error {
 	if err := limitProcess(memory); err != nil {
 		return err
 	}
-	go func() { // without the server nobody needs the result
+	go func() { // end when the server has died
 		_, _ = io.Copy(io.Discard, os.NewFile(serverPipeFD, "the server"))
 		os.Exit(exitFault)
 	}()
@@ -179,7 +182,7 @@ func compileInto(ctx context.Context, args []string, wasm io.Reader) error {
 	if err != nil {
 		return fmt.Errorf("read the module: %w", err)
 	}
-	// The limit of this process bounds it, and no estimate.
+	// The memory limit of this process replaces the estimate.
 	e, err := New(Options{CacheDir: args[0], CompileMemory: math.MaxInt64})
 	if err != nil {
 		return err
@@ -191,17 +194,17 @@ func compileInto(ctx context.Context, args []string, wasm io.Reader) error {
 	return errors.Join(err, e.Close())
 }
 
-// firstBytes keeps the first of what is written to it: an end is explained
-// before its stacks.
+// firstBytes keeps the first bytes written to it: an error is explained before its
+// stack traces.
 type firstBytes struct{ b bytes.Buffer }
 
 const maxStderr = 4 << 10 // bytes
 
-// refusal is what the process said of the module.
+// refusal decodes the Refusal that the subprocess has written.
 func (w *firstBytes) refusal() error {
 	r := &Refusal{}
 	if err := json.Unmarshal(w.b.Bytes(), r); err != nil {
-		return fmt.Errorf("compile a module apart: read why it is refused: %w", err)
+		return fmt.Errorf("compile in a subprocess: read why it is refused: %w", err)
 	}
 	r.Problem, r.Hint = printable(r.Problem), printable(r.Hint)
 	return r

@@ -13,17 +13,17 @@ import (
 	"github.com/wasmjob/wasmjob/host/internal/wasm"
 )
 
-// body is what a function of the ABI does. It finds the arguments on the stack
-// and leaves the result there. It is only called when the guest may call it.
+// body implements a function of the ABI. It reads arguments from the stack and
+// writes the result there. It is called only when the guest may call the function.
 type body func(ctx context.Context, r *run, mem api.Memory, stack []uint64)
 
-const ( // types of values, as texts of one
+const ( // value types as strings
 	valI32 = "\x7f"
 	valI64 = "\x7e"
 	valF64 = "\x7c"
 )
 
-// hostFunction is one function of the ABI as a guest gets it.
+// hostFunction is a function of the ABI and its implementation.
 type hostFunction struct {
 	abi.Function
 	name string
@@ -31,8 +31,8 @@ type hostFunction struct {
 	body body
 }
 
-// hostFunctions are the functions of abi.Module: what the contract says of
-// each, and what this host does. One without a body is a fault that New tells.
+// hostFunctions returns the functions of abi.Module with their implementations. New
+// reports one without a body.
 func hostFunctions() []hostFunction {
 	bodies := map[string]body{}
 	for _, some := range []map[string]body{contextCalls(), grantCalls(), batchCalls(), shardCalls()} {
@@ -48,7 +48,7 @@ func hostFunctions() []hostFunction {
 	return all
 }
 
-// typesOf turns the short form of the ABI's table into that of binaries.
+// typesOf converts the short form of types in package abi to value types.
 func typesOf(short string) string {
 	var b []byte
 	for _, c := range short {
@@ -64,20 +64,19 @@ func typesOf(short string) string {
 	return string(b)
 }
 
-// call serves one call of a guest: counted, and answered with an error code if
-// it comes at the wrong time or without the grant. Either is looked at before
-// the arguments are.
+// call handles a call of a guest. It counts the call, and returns an error code if
+// the phase or a missing grant forbids it. It checks this before the arguments.
 func (f *hostFunction) call(ctx context.Context, mod api.Module, stack []uint64) {
 	r := runOf(ctx)
 	r.checkRunning()
 	r.calls++
 	var code int32
 	switch {
-	case f.When&r.phase == 0, r.assignment != nil && f.When&abi.InShard == 0: // a strategy also starts as one
+	case f.When&r.phase == 0, r.assignment != nil && f.When&abi.InShard == 0: // a strategy's start functions count as well
 		code = abi.ErrWrongPhase
 	case !r.granted(f.Grant):
 		code = abi.ErrDenied
-		r.logRefusal("the job is not granted what the guest asks for", slog.String("function", f.name), slog.String("grant", string(f.Grant)))
+		r.logRefusal("a host function was denied: the job lacks the grant", slog.String("function", f.name), slog.String("grant", string(f.Grant)))
 	default:
 		f.body(ctx, r, mod.Memory(), stack)
 		return
@@ -90,7 +89,7 @@ func (f *hostFunction) call(ctx context.Context, mod api.Module, stack []uint64)
 	}
 }
 
-// granted tells whether the job has what a function needs.
+// granted reports whether the job has a grant.
 func (r *run) granted(g abi.Grant) bool {
 	allow := &r.facts.call.Config.Allow
 	switch g {
@@ -110,18 +109,18 @@ func (r *run) granted(g abi.Grant) bool {
 	return false
 }
 
-// exportABI puts the host functions into a runtime.
+// exportABI adds the host functions to a runtime.
 func exportABI(ctx context.Context, rt wazero.Runtime) error {
 	b := rt.NewHostModuleBuilder(abi.Module)
 	for _, f := range hostFunctions() {
 		if f.body == nil {
-			return fmt.Errorf("offer %s: %s does nothing", abi.Module, f.name)
+			return fmt.Errorf("export %s: %s has no body", abi.Module, f.name)
 		}
 		b.NewFunctionBuilder().WithGoModuleFunction(api.GoModuleFunc(f.call),
 			valueTypesOf(f.typ.Params), valueTypesOf(f.typ.Results)).Export(f.name)
 	}
 	if _, err := b.Instantiate(ctx); err != nil {
-		return fmt.Errorf("offer %s: %w", abi.Module, err)
+		return fmt.Errorf("export %s: %w", abi.Module, err)
 	}
 	return nil
 }

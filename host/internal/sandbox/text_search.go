@@ -1,34 +1,34 @@
 package sandbox
 
-// textSearch finds many texts in one pass (Aho and Corasick). The time it takes
-// grows with the text that is searched, whatever a guest writes. Nodes are a tree of
-// prefixes with lists of children: a row for each of 256 bytes would need a
-// hundred times the memory of the texts.
+// textSearch finds many texts in one pass (Aho-Corasick). Its time is linear in the
+// length of the searched text, whatever a guest writes. Nodes form a prefix tree
+// with lists of children: an array of 256 children per node would take a hundred
+// times the memory.
 type textSearch struct {
 	nodes []searchNode
-	roots [256]int32 // children of the root, which most bytes of most texts ask for
+	roots [256]int32 // children of the root, the most frequent lookup
 	texts []needle
 }
 
-// needle is a text to find. In base64 the first and the last character of a
-// secret may hold bits of its neighbours; left and right say that such a
-// character stands beside the text.
+// needle is a text to find. In base64 the first and the last character of a secret
+// may contain bits of its neighbours; left and right report that such a character is
+// next to the text.
 type needle struct {
 	n           int
 	left, right bool
 }
 
 type searchNode struct {
-	child, next int32 // the first child, the next sibling; 0: none
-	fail        int32 // the longest proper end of this prefix that is a prefix, too
-	end         int32 // the nearest node that ends a text, this one or one by fail; 0: none
-	text        int32 // of texts that end here; -1: none does
+	child, next int32 // first child, next sibling; 0: none
+	fail        int32 // longest proper suffix of this prefix that is a prefix as well
+	end         int32 // nearest node that ends a text: this one, or one along fail; 0: none
+	text        int32 // index of the text that ends here; -1: none
 	b           byte
 }
 
 func newTextSearch() *textSearch { return &textSearch{nodes: []searchNode{{text: -1}}} }
 
-// add is called before link.
+// add adds a text. It must be called before link.
 func (s *textSearch) add(text string, left, right bool) {
 	at := int32(0)
 	for i := range len(text) {
@@ -54,7 +54,7 @@ func (s *textSearch) add(text string, left, right bool) {
 	s.texts = append(s.texts, needle{len(text), left, right})
 }
 
-// child is the child of a node for a byte; 0: there is none.
+// child returns the child of a node for a byte, or 0.
 func (s *textSearch) child(at int32, b byte) int32 {
 	if at == 0 {
 		return s.roots[b]
@@ -66,7 +66,7 @@ func (s *textSearch) child(at int32, b byte) int32 {
 	return at
 }
 
-// link computes where a search goes on when a prefix does not continue.
+// link computes fail and end of all nodes.
 func (s *textSearch) link() {
 	queue := []int32{0}
 	for len(queue) > 0 {
@@ -85,7 +85,7 @@ func (s *textSearch) link() {
 	}
 }
 
-// nextState is the longest prefix that ends with a byte after the prefix at.
+// nextState returns the longest prefix that ends with b, after the prefix at.
 func (s *textSearch) nextState(at int32, b byte) int32 {
 	for {
 		if to := s.child(at, b); to != 0 || at == 0 {
@@ -95,8 +95,8 @@ func (s *textSearch) nextState(at int32, b byte) int32 {
 	}
 }
 
-// longest is the longest text that ends at a prefix: it covers the others that
-// do.
+// longest returns the longest text that ends at a prefix; it covers the shorter
+// ones.
 func (s *textSearch) longest(at int32) *needle {
 	end := s.nodes[at].end
 	if end == 0 {

@@ -18,39 +18,38 @@ import (
 	"github.com/tetratelabs/wazero"
 )
 
-// A compilation that needs more memory than the estimate says may end the whole
-// server, and would do so again at each start. So a file says which modules are
-// being compiled: whoever finds one of a process that is gone compiles that
-// module once more, in a process of its own, and if that dies too, the server
-// refuses the module. Where the estimate leaves it in doubt whether there is
-// enough memory, the process of its own comes first. Nothing is synced to the disk: what a power cut
-// takes is a file about a compilation that the module did not end.
+// A compilation that needs more memory than estimated may end the server, and would
+// do so at each start. Therefore a file records each compilation in progress. If a
+// server finds the file of a process that has ended, it compiles the module again in a
+// subprocess, and refuses the module if that dies as well. If the estimate may exceed
+// the memory, the subprocess comes first. The files are not synced to disk: a power
+// failure can only lose records of compilations that the module did not end.
 
-// trialStage says how far the compilation of a module came.
+// trialStage is the stage of a module's compilation.
 type trialStage string
 
 const (
-	trialNone       trialStage = ""        // nothing is known against the module
-	trialServer     trialStage = "server"  // begun in the process of the server
-	trialSubprocess trialStage = "apart"   // begun in a process of its own
-	trialRefused    trialStage = "refused" // that process died
+	trialNone       trialStage = ""        // no problem is known
+	trialServer     trialStage = "server"  // begun in the server's process
+	trialSubprocess trialStage = "apart"   // begun in a subprocess
+	trialRefused    trialStage = "refused" // the subprocess died
 )
 
-// maxTrials is how often a module is compiled apart while the server itself dies
-// each time. A kill or a power cut ends both and says nothing about the module,
-// so one or two such ends mean nothing.
+// maxTrials is how often a module is compiled in a subprocess if the server dies
+// each time as well. A kill or a power failure ends both and says nothing about the
+// module, so one or two such ends are ignored.
 const maxTrials = 3
 
-// trial is what the file of a module says.
+// trial is the content of a module's file.
 type trial struct {
 	Stage trialStage `json:"stage"`
-	Ends  int        `json:"ends,omitempty"` // of servers while the module was compiled apart
-	Why   string     `json:"why,omitempty"`  // of a refusal
+	Ends  int        `json:"ends,omitempty"` // ends of the server during a compilation in a subprocess
+	Why   string     `json:"why,omitempty"`  // reason of a refusal
 	Setup trialSetup `json:"setup"`
 }
 
-// trialSetup is what the outcome of a compilation depends on beside the module.
-// What another setup left says nothing.
+// trialSetup is what the outcome of a compilation depends on besides the module.
+// Files of another setup are ignored.
 type trialSetup struct {
 	Host   string `json:"host"`
 	Engine string `json:"engine"`
@@ -59,13 +58,13 @@ type trialSetup struct {
 
 const maxTrialFile = 4 << 10 // bytes
 
-// trials are the files of a directory; the empty value keeps none.
+// trials are the files in a directory. The zero value stores nothing.
 type trials struct {
 	dir   string
 	setup trialSetup
 }
 
-// trialsOf are those of the server that has its cache in a directory.
+// trialsOf returns the trials of the server with a cache directory.
 func trialsOf(cacheDir string, memory uint64) trials {
 	host, engine := versions()
 	return trials{filepath.Join(cacheDir, "trials"), trialSetup{host, engine, memory}}
@@ -74,12 +73,12 @@ func trialsOf(cacheDir string, memory uint64) trials {
 func openTrials(cacheDir string, memory uint64) (trials, error) {
 	t := trialsOf(cacheDir, memory)
 	if err := os.MkdirAll(t.dir, 0o700); err != nil {
-		return trials{}, fmt.Errorf("make the directory of compilations: %w", err)
+		return trials{}, fmt.Errorf("create the directory of compilation records: %w", err)
 	}
 	return t, nil
 }
 
-// versions are those of this program and of the engine.
+// versions returns the versions of this program and of the engine.
 func versions() (host, engine string) {
 	info, ok := debug.ReadBuildInfo()
 	if !ok {
@@ -101,7 +100,7 @@ func versions() (host, engine string) {
 
 func (t trials) file(digest string) string { return filepath.Join(t.dir, digest+".json") }
 
-// readTrial gives what is known of a module under this setup.
+// readTrial returns the record of a module under this setup.
 func (t trials) readTrial(digest string) (trial, error) {
 	of, err := t.readAnyTrial(digest)
 	if of.Setup != t.setup {
@@ -110,7 +109,7 @@ func (t trials) readTrial(digest string) (trial, error) {
 	return of, err
 }
 
-// readAnyTrial gives what is known of a module, under whatever setup.
+// readAnyTrial returns the record of a module under any setup.
 func (t trials) readAnyTrial(digest string) (of trial, err error) {
 	if t.dir == "" {
 		return trial{}, nil
@@ -120,16 +119,16 @@ func (t trials) readAnyTrial(digest string) (of trial, err error) {
 		return trial{}, nil
 	}
 	if err != nil {
-		return trial{}, fmt.Errorf("read what became of a compilation: %w", err)
+		return trial{}, fmt.Errorf("read the record of a compilation: %w", err)
 	}
 	defer f.Close() //nolint:errcheck // only read
 	if err := json.NewDecoder(io.LimitReader(f, maxTrialFile)).Decode(&of); err != nil {
-		return trial{}, nil // a power cut has cut it off
+		return trial{}, nil // truncated by a power failure
 	}
 	return of, nil
 }
 
-// writeTrial notes the stage of a module.
+// writeTrial records the stage of a module.
 func (t trials) writeTrial(digest string, of trial) error {
 	if t.dir == "" {
 		return nil
@@ -137,27 +136,27 @@ func (t trials) writeTrial(digest string, of trial) error {
 	of.Setup = t.setup
 	text, err := json.Marshal(of)
 	if err != nil {
-		return fmt.Errorf("note a compilation: %w", err)
+		return fmt.Errorf("record a compilation: %w", err)
 	}
 	if err := os.WriteFile(t.file(digest), text, 0o600); err != nil {
-		return fmt.Errorf("note a compilation: %w", err)
+		return fmt.Errorf("record a compilation: %w", err)
 	}
 	return nil
 }
 
-// forgetTrial removes what is known of a module.
+// forgetTrial removes the record of a module.
 func (t trials) forgetTrial(digest string) error {
 	if t.dir == "" {
 		return nil
 	}
 	if err := os.Remove(t.file(digest)); err != nil && !errors.Is(err, fs.ErrNotExist) {
-		return fmt.Errorf("forget a compilation: %w", err)
+		return fmt.Errorf("remove the record of a compilation: %w", err)
 	}
 	return nil
 }
 
-// restoreTrial notes that a compilation apart has come to nothing, and what was known
-// before it still holds.
+// restoreTrial restores the record from before a compilation that ended without a
+// result.
 func (t trials) restoreTrial(digest string, before trial) error {
 	if before.Stage == trialNone {
 		return t.forgetTrial(digest)
@@ -165,8 +164,8 @@ func (t trials) restoreTrial(digest string, before trial) error {
 	return t.writeTrial(digest, trial{Stage: trialServer, Ends: before.Ends})
 }
 
-// nextTrial is the stage in which a module is to be compiled, after what was left of
-// earlier tries.
+// nextTrial returns the stage for the next compilation, given the record of earlier
+// ones.
 func (of trial) nextTrial() trial {
 	switch of.Stage {
 	case trialNone:
@@ -177,14 +176,14 @@ func (of trial) nextTrial() trial {
 		if of.Ends++; of.Ends < maxTrials {
 			return trial{Stage: trialSubprocess, Ends: of.Ends}
 		}
-		return trial{Stage: trialRefused, Why: "the server died " + strconv.Itoa(of.Ends) + " times while the module was compiled in a process of its own"}
+		return trial{Stage: trialRefused, Why: "the server died " + strconv.Itoa(of.Ends) + " times while the module was compiled in a subprocess"}
 	case trialRefused:
 	}
 	return of
 }
 
-// compileTracked compiles a module, whose metered code is out, in the stage that comes
-// after what is known of it. cost is the memory that compiling takes.
+// compileTracked compiles a module, whose metered code is out, in the stage that
+// follows from its record. cost is the memory that compiling takes.
 func (e *Engine) compileTracked(ctx context.Context, digest string, binary, out []byte, cost uint64) (code wazero.CompiledModule, err error) {
 	before, err := e.trials.readTrial(digest)
 	if err != nil {
@@ -198,14 +197,14 @@ func (e *Engine) compileTracked(ctx context.Context, digest string, binary, out 
 	switch err := e.trials.writeTrial(digest, now); {
 	case err == nil:
 	case now.Stage == trialServer && cost <= e.queue.small:
-		e.log.Warn("compiled without a note on disk that it was begun", slog.String("digest", digest), slog.Any("err", err))
+		e.log.Warn("cannot record that a compilation has begun", slog.String("digest", digest), slog.Any("err", err))
 	default:
-		// Without the note it could end each start of the server.
+		// Without the record it could end each start of the server.
 		return nil, err
 	}
 	if now.Stage == trialSubprocess {
 		if before.Stage != trialNone {
-			e.log.Warn("the server ended while it compiled a module; a process of its own compiles that now", "digest", digest)
+			e.log.Warn("the server ended while it compiled a module; a subprocess compiles it now", "digest", digest)
 		}
 		var died *diedError
 		switch err := e.compileInSubprocess(ctx, binary); {
@@ -217,13 +216,13 @@ func (e *Engine) compileTracked(ctx context.Context, digest string, binary, out 
 			if err := e.trials.writeTrial(digest, now); err != nil {
 				return nil, err
 			}
-		case err != nil: // of no fault of the module
+		case err != nil: // not the module's fault
 			return nil, errors.Join(err, e.trials.restoreTrial(digest, before))
 		}
 	}
 	if now.Stage == trialRefused {
 		if before.Stage != trialRefused {
-			e.log.Error("a module is refused, as compiling it ended processes of this server", "digest", digest, "why", now.Why)
+			e.log.Error("module refused: compiling it ended processes of this server", "digest", digest, "why", now.Why)
 			if e.refused != nil {
 				e.refused(digest, now.Why)
 			}
@@ -234,21 +233,21 @@ func (e *Engine) compileTracked(ctx context.Context, digest string, binary, out 
 	return code, errors.Join(err, e.trials.forgetTrial(digest))
 }
 
-// refusal is the error for a module whose compilation has died.
+// refusal returns the error for a module whose compilation died.
 func (of trial) refusal() *Refusal {
 	return &Refusal{
 		Reason:  CompileDied,
 		Problem: of.Why,
-		Hint:    "this server does not try again until it, or its memory, is another; wasmjobd module retry DIGEST has it try now",
+		Hint:    "this server tries again after an update or a change of its memory; to try now, run wasmjobd module retry DIGEST",
 	}
 }
 
-// RetryModule has the server whose cache is in a directory try a module again
-// that it refuses because compiling it ended processes.
+// RetryModule makes the server with a cache directory try a module again that it
+// refuses because compiling it ended processes.
 func RetryModule(cacheDir, digest string) error { return trialsOf(cacheDir, 0).forgetTrial(digest) }
 
-// RefusedModules are the modules, by digest, that the server whose cache is in a
-// directory refuses because compiling them ended processes, each with the reason.
+// RefusedModules returns the modules that the server with a cache directory refuses
+// because compiling them ended processes, with the reasons by digest.
 func RefusedModules(cacheDir string) (map[string]string, error) {
 	t := trialsOf(cacheDir, 0)
 	files, err := glob(t.dir, "*.json")
@@ -262,7 +261,7 @@ func RefusedModules(cacheDir string) (map[string]string, error) {
 		if err != nil {
 			return nil, err
 		}
-		t.setup.Memory = of.Setup.Memory // only that server knows it
+		t.setup.Memory = of.Setup.Memory // known to that server only
 		if of.Stage == trialRefused && of.Setup == t.setup {
 			refused[digest] = of.refusal().Error()
 		}

@@ -6,33 +6,35 @@ import (
 )
 
 const (
-	// overtakeTime is how long others may get memory before a claim that does not
-	// fit. Each time that room was kept in vain, they may for twice as long.
+	// overtakeTime is how long other claims may overtake a claim that does not fit.
+	// It doubles after each reservation that failed, up to maxOvertakeTime.
 	overtakeTime    = time.Second
 	maxOvertakeTime = 64 * time.Second
-	// reserveTime is how long room is kept for a claim. What guests hold that go on
-	// for hours does not come back, and others must not stand still as long.
+	// reserveTime is how long memory is reserved for a claim. Guests that run for
+	// hours do not return memory, and other guests must not wait that long.
 	reserveTime = 2 * time.Second
 )
 
-// claim is a wait for memory. Done receives nil, or why there is none.
+// claim is a run that waits for memory. done receives nil, or the reason for a
+// refusal.
 type claim struct {
 	job            string
-	hasMemory      bool // its run has something already
+	hasMemory      bool // its run holds memory already
 	onlyGuest      bool // its run is the only guest of its job
 	need           uint64
 	since          time.Time
-	onlyGuestSince time.Time // since when it is first, if it is: as such it has not been passed before
-	reserved       bool      // room was
-	turn           int       // the how-manieth claim of its job it is, counted from the first that waits
+	onlyGuestSince time.Time // valid if onlyGuest: no claim of its class can have overtaken it before
+	reserved       bool      // memory was reserved for it
+	turn           int       // its place among the claims of its job, counted from that of the first waiting claim
 	done           chan error
 }
 
-// overdue reports whether the claim has waited so long that room is kept for it
-// when that is possible.
+// overdue reports whether the claim has waited so long that memory should be
+// reserved for it.
 func (c *claim) overdue(now time.Time) bool { return now.Sub(c.waitsSince()) >= overtakeTime }
 
-// waitsSince is since when the claim waits as what it is.
+// waitsSince returns when the claim began to wait in its present class: as an only
+// guest or as a further one.
 func (c *claim) waitsSince() time.Time {
 	if c.onlyGuest {
 		return c.onlyGuestSince
@@ -40,65 +42,67 @@ func (c *claim) waitsSince() time.Time {
 	return c.since
 }
 
-// claimQueue are claims that wait, in the order in which they get memory: one of
-// each job, the oldest first, then the second of each job, and so on. A job with
-// many runs thus does not keep another job waiting behind all of them.
+// claimQueue holds waiting claims in the order in which they get memory: the oldest
+// claim of each job first, then the second of each job, and so on. A job with many
+// runs does not delay other jobs behind all of them.
 type claimQueue struct {
 	claims []*claim
-	last   map[string]int // by job, the turn of its newest claim
+	last   map[string]int // by job: turn of its latest claim
 
 	forOnlyGuests, forFurtherGuests reservation
 }
 
-// reservation knows when room is kept for claims of first guests, or of further ones.
+// reservation tells when memory is reserved for the claims of one class: those of
+// only guests, or those of further guests.
 type reservation struct {
-	notBefore time.Time // before this no room is kept
-	failures  int       // how often it was kept in vain since a claim that was overdue got some
+	notBefore time.Time // no memory is reserved before this time
+	failures  int       // failed reservations since the last one that led to a grant
 }
 
-func (t *claimQueue) reservationFor(first bool) *reservation {
+// reservationFor returns the reservation of a class.
+func (q *claimQueue) reservationFor(first bool) *reservation {
 	if first {
-		return &t.forOnlyGuests
+		return &q.forOnlyGuests
 	}
-	return &t.forFurtherGuests
+	return &q.forFurtherGuests
 }
 
-// add puts a claim in its place.
-func (t *claimQueue) add(c *claim) {
-	if len(t.claims) == 0 {
-		t.last = map[string]int{}
+// add inserts a claim at its place.
+func (q *claimQueue) add(c *claim) {
+	if len(q.claims) == 0 {
+		q.last = map[string]int{}
 	} else {
-		c.turn = t.claims[0].turn
+		c.turn = q.claims[0].turn
 	}
-	if last, waits := t.last[c.job]; waits {
+	if last, waits := q.last[c.job]; waits {
 		c.turn = max(c.turn, last+1)
 	}
-	t.last[c.job] = c.turn
-	at, _ := slices.BinarySearchFunc(t.claims, c.turn+1, func(c *claim, turn int) int { return c.turn - turn })
-	t.claims = slices.Insert(t.claims, at, c)
+	q.last[c.job] = c.turn
+	at, _ := slices.BinarySearchFunc(q.claims, c.turn+1, func(c *claim, turn int) int { return c.turn - turn })
+	q.claims = slices.Insert(q.claims, at, c)
 }
 
-// removeAt takes out the claim at a place.
-func (t *claimQueue) removeAt(at int) *claim {
-	c := t.claims[at]
-	t.claims = slices.Delete(t.claims, at, at+1)
+// removeAt removes the claim at a position.
+func (q *claimQueue) removeAt(at int) *claim {
+	c := q.claims[at]
+	q.claims = slices.Delete(q.claims, at, at+1)
 	return c
 }
 
-// removeClaim takes out a claim if it is there.
-func (t *claimQueue) removeClaim(c *claim) {
-	if at := slices.Index(t.claims, c); at >= 0 {
-		t.removeAt(at)
+// removeClaim removes a claim if it is in the queue.
+func (q *claimQueue) removeClaim(c *claim) {
+	if at := slices.Index(q.claims, c); at >= 0 {
+		q.removeAt(at)
 	}
 }
 
-// reserved tells whether room is kept for the claims that are overdue, and when that
-// ends or, if it is not, would end next; the zero time if there is no claim. What
-// was in vain is remembered when its claim has given up: the next one of the same
-// job must not have everybody wait again.
-func (t *claimQueue) reserved(first bool, now time.Time) (kept bool, until time.Time) {
+// reserved reports whether memory is reserved for overdue claims of a class, and
+// when the current or next reservation ends; zero if there is no claim. A failed
+// reservation counts after its claim has gone, so that the next claim of the same
+// job does not block all others again.
+func (q *claimQueue) reserved(first bool, now time.Time) (kept bool, until time.Time) {
 	var oldest time.Time
-	for _, c := range t.claims {
+	for _, c := range q.claims {
 		if c.onlyGuest == first && (oldest.IsZero() || c.waitsSince().Before(oldest)) {
 			oldest = c.waitsSince()
 		}
@@ -106,7 +110,7 @@ func (t *claimQueue) reserved(first bool, now time.Time) (kept bool, until time.
 	if oldest.IsZero() {
 		return false, oldest
 	}
-	k := t.reservationFor(first)
+	k := q.reservationFor(first)
 	for {
 		from := oldest.Add(overtakeTime)
 		if k.notBefore.After(from) {
@@ -120,14 +124,14 @@ func (t *claimQueue) reserved(first bool, now time.Time) (kept bool, until time.
 	}
 }
 
-// nextFitting finds the next claim for which there is room, or -1. A claim for which
-// room is kept is passed by nobody, that of a further guest by first ones only.
-// Closed says that nobody of a class may have any now.
-func (t *claimQueue) nextFitting(room func(first bool) uint64, closed func(first bool) bool, now time.Time) int {
-	reservedForOnly, _ := t.reserved(true, now)
-	reservedForFurther, _ := t.reserved(false, now)
+// nextFitting returns the position of the next claim that fits, or -1. No claim may
+// overtake one with a reservation, except that claims of only guests overtake those
+// of further guests. closed reports whether a class may get no memory now.
+func (q *claimQueue) nextFitting(room func(first bool) uint64, closed func(first bool) bool, now time.Time) int {
+	reservedForOnly, _ := q.reserved(true, now)
+	reservedForFurther, _ := q.reserved(false, now)
 	closedForOnly, closedForFurther := closed(true), closed(false)
-	for at, c := range t.claims {
+	for at, c := range q.claims {
 		isReserved, isClosed := reservedForFurther, closedForFurther
 		if c.onlyGuest {
 			isReserved, isClosed = reservedForOnly, closedForOnly
@@ -136,7 +140,7 @@ func (t *claimQueue) nextFitting(room func(first bool) uint64, closed func(first
 		case isClosed:
 		case c.need <= room(c.onlyGuest):
 			if c.reserved {
-				*t.reservationFor(c.onlyGuest) = reservation{}
+				*q.reservationFor(c.onlyGuest) = reservation{}
 			}
 			return at
 		case isReserved && c.overdue(now):
@@ -144,19 +148,20 @@ func (t *claimQueue) nextFitting(room func(first bool) uint64, closed func(first
 			closedForOnly, closedForFurther = closedForOnly || c.onlyGuest, true
 		}
 		if closedForOnly {
-			return -1 // for nobody
+			return -1 // all classes are closed
 		}
 	}
 	return -1
 }
 
-// closedFor reports whether room is kept for a claim, so that no newcomer may pass.
-func (t *claimQueue) closedFor(first bool, now time.Time) bool {
-	return t.reservesFor(true, now) || !first && t.reservesFor(false, now)
+// closedFor reports whether memory is reserved here, so that no new claim may
+// overtake.
+func (q *claimQueue) closedFor(first bool, now time.Time) bool {
+	return q.reservesFor(true, now) || !first && q.reservesFor(false, now)
 }
 
-// reservesFor reports whether room is kept for a claim of a class.
-func (t *claimQueue) reservesFor(first bool, now time.Time) bool {
-	kept, _ := t.reserved(first, now)
-	return kept && slices.ContainsFunc(t.claims, func(c *claim) bool { return c.onlyGuest == first && c.overdue(now) })
+// reservesFor reports whether memory is reserved for an overdue claim of a class.
+func (q *claimQueue) reservesFor(first bool, now time.Time) bool {
+	kept, _ := q.reserved(first, now)
+	return kept && slices.ContainsFunc(q.claims, func(c *claim) bool { return c.onlyGuest == first && c.overdue(now) })
 }

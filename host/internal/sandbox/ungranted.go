@@ -13,15 +13,16 @@ import (
 
 const maxUngrantedPath = 200 // bytes of a path
 
-// noDirectory is what guests in Go ask for a path that no granted directory fits.
+// noDirectory is the descriptor that guests in Go use for a path outside all granted
+// directories.
 const noDirectory = 1<<32 - 1
 
-// recordPath is a function of WASI that keeps such a path.
+// recordPath wraps a WASI function and records such a path.
 func recordPath(name string, do api.GoModuleFunction, bounds []wasiBound) api.GoModuleFunction {
 	if !strings.HasPrefix(name, "path_") || name == "path_symlink" {
 		return do
 	}
-	at := bounds[0].param // of the length, behind the address
+	at := bounds[0].param // the length; the address is before it
 	return api.GoModuleFunc(func(ctx context.Context, mod api.Module, stack []uint64) {
 		dir, address, length := u32(stack[0]), u32(stack[at-1]), u32(stack[at])
 		do.Call(ctx, mod, stack)
@@ -32,15 +33,15 @@ func recordPath(name string, do api.GoModuleFunction, bounds []wasiBound) api.Go
 	})
 }
 
-// noDirMessage is what guests say when no granted directory fits a path: the standard
-// library of Rust, TinyGo, and the C library of WASI.
+// noDirMessage matches the messages of guests for a path outside all granted
+// directories: those of Rust's standard library, TinyGo, and the C library of WASI.
 var noDirMessage = regexp.MustCompile(`pre-opened file descriptor through which "([^"]+)"|(/\S+): errno 76\b|Capabilities insufficient`)
 
-// ungranted is the line about a directory that the guest of a failed run wanted and
-// was not granted, or "". text is what the guest said. The C library of WASI, which
-// Rust and TinyGo have, too, looks through the granted directories itself and calls
-// nothing if none fits: then all there is to go by is that the module can open
-// files, and may open none.
+// ungranted returns a line about a directory that the guest of a failed run needed
+// but was not granted, or "". text is the output of the guest. The C library of
+// WASI, which Rust and TinyGo use too, searches the granted directories itself and
+// calls no function if none matches. Then the only evidence is that the module can
+// open files and no directory is granted.
 func (r *run) ungranted(text string) string {
 	wanted := r.ungrantedPath
 	found := noDirMessage.FindStringSubmatch(text)
@@ -63,8 +64,8 @@ func (r *run) ungranted(text string) string {
 	return ""
 }
 
-// opensFiles tells whether the module was linked with what opens files. That of Go
-// always is, which sched_yield gives away, and what it opens noting sees.
+// opensFiles reports whether the module contains code that opens files. Go modules
+// always do; sched_yield identifies them, and recordPath sees what they open.
 func (c *compilation) opensFiles() bool {
 	imports := func(name string) bool {
 		return slices.ContainsFunc(c.report.Imports, func(i Import) bool { return i.Module == wasiModule && i.Name == name })

@@ -1,8 +1,7 @@
 package sandbox
 
-// readLocal is the reading of a variable, whose value comes through every part since
-// it was met. Where it was not set on all ways to here, each jump to the end of
-// a block since may take it along.
+// readLocal records that the code reads a local, which is live since its last use.
+// If its value is not definite, each end of a block since then passes it on.
 func (w *costWalk) readLocal(local uint32) {
 	if w.dead {
 		return
@@ -26,9 +25,8 @@ func (w *costWalk) readLocal(local uint32) {
 	}
 }
 
-// holdVariable counts a variable that had its value when a loop began, and is used
-// since. The compiler takes it for needed in all that this loop leads to,
-// wherever that is and however early it was set anew.
+// holdVariable counts a variable that had its value before a loop began and is used
+// after that. The compiler keeps it live in everything that the loop leads to.
 func (w *costWalk) holdVariable(v *variable) {
 	if v.isHeld || v.loopsBegun == w.loopsBegun {
 		return
@@ -42,10 +40,10 @@ func (w *costWalk) holdVariable(v *variable) {
 	}
 }
 
-// partsSeen is how many parts there were but for the targets of br_table.
+// partsSeen returns the number of parts without targets of br_table.
 func (w *costWalk) partsSeen() int { return w.part - w.targets }
 
-// keepLive notes that a variable lives in all parts since it was met.
+// keepLive records that a variable is live in all parts since its last use.
 func (w *costWalk) keepLive(v *variable) {
 	if w.part > v.lastUse {
 		if short := w.part + 2 - len(w.liveChanges); short > 0 {
@@ -57,7 +55,7 @@ func (w *costWalk) keepLive(v *variable) {
 	}
 }
 
-// define says that from here on a variable has one value.
+// define records that a variable has a definite value from here on.
 func (w *costWalk) define(v *variable) {
 	v.lastUse, v.lastUseSeen, v.set, v.held = w.part, w.partsSeen(), w.part, w.part
 	v.loopsBegun, v.isHeld = w.loopsBegun, false
@@ -65,6 +63,7 @@ func (w *costWalk) define(v *variable) {
 	v.blockID = w.blocks[v.depth].id
 }
 
+// setLocal records that the code sets a local.
 func (w *costWalk) setLocal(local uint32) {
 	if w.dead {
 		return
@@ -72,6 +71,6 @@ func (w *costWalk) setLocal(local uint32) {
 	v := &w.vars[local]
 	w.define(v)
 	if n := len(w.latestJumps); n == 0 || w.latestJumps[n-1].part < v.passedOnUpTo {
-		v.passedOnUpTo = w.part // nobody takes what it was along
+		v.passedOnUpTo = w.part // no jump passes its old value on
 	}
 }

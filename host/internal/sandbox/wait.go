@@ -11,13 +11,13 @@ import (
 	"github.com/wasmjob/wasmjob/host/job"
 )
 
-// stopTick is how often a run that waits asks whether it should stop: there is
-// a function for that, and no channel.
+// stopTick is how often a waiting run checks whether it should stop. The caller
+// provides a function for that, not a channel.
 const stopTick = 50 * time.Millisecond
 
-// stopCode is what a function that waits answers when the run should stop, or
-// 0 if it may go on. A streaming job that is disabled, or whose items are dealt
-// out anew, ends between two batches, so what it does within one goes on.
+// stopCode returns the code for a waiting function if the run should stop, or 0. A
+// streaming job that is disabled or resharded ends between two batches, so its
+// waiting continues.
 func (r *run) stopCode() int32 {
 	switch r.stopReason() {
 	case job.Continue:
@@ -36,15 +36,15 @@ func (r *run) stopCode() int32 {
 	return 0
 }
 
-// untilNextCheck is how long it is until the run is next to be asked for stopCode; false
-// if only its context can say that.
+// untilNextCheck returns the time until stopCode should be checked again. It returns
+// false if only the run's context can stop the run.
 func (r *run) untilNextCheck() (time.Duration, bool) {
 	d, known := time.Duration(0), false
 	if r.facts.call.Why != nil {
 		d, known = stopTick, true
 	}
 	if !r.deadline.IsZero() {
-		// A clock that is read a little later is past the deadline for sure.
+		// Slightly later, so that the deadline has passed for certain.
 		if left := max(time.Until(r.deadline), 0) + time.Microsecond; !known || left < d {
 			d, known = left, true
 		}
@@ -52,8 +52,8 @@ func (r *run) untilNextCheck() (time.Duration, bool) {
 	return d, known
 }
 
-// waitCancellable does something that waits, and cancels it as soon as the run should
-// stop. The context of the run has to cancel it, too.
+// waitCancellable runs do, which waits, and calls cancel as soon as the run should
+// stop. The context of the run must cancel do as well.
 func (r *run) waitCancellable(cancel context.CancelFunc, do func()) {
 	defer r.releaseWorker()()
 	d, known := r.untilNextCheck()
@@ -85,9 +85,9 @@ func (r *run) waitCancellable(cancel context.CancelFunc, do func()) {
 	do()
 }
 
-// chargeWait takes fuel for the time that a guest is about to wait, a unit for each
-// microsecond: without it a guest that sleeps would never come to the end of its
-// fuel. What counts is the time that it asks for, which is the same everywhere.
+// chargeWait charges fuel for the time that a guest is about to wait, one unit per
+// microsecond. Otherwise a sleeping guest would never use up its fuel. The requested
+// time counts, because it is the same on every machine.
 func (r *run) chargeWait(wanted time.Duration) {
 	g, balance := &r.fuelGauge, int64(r.in.balance.Get())
 	used := g.tally.SettleBalance(balance - max(wanted.Microseconds(), 0))
@@ -101,11 +101,11 @@ func (r *run) chargeWait(wanted time.Duration) {
 	r.in.balance.Set(uint64(g.tally.GrantSlice(balance)))
 }
 
-// sleepMS waits on the real clock. The fixed clock of the guest, if it has
-// that one, moves on by as much as it wanted to sleep, whenever it wakes.
+// sleepMS waits on the real clock. A fixed clock of the guest moves by the requested
+// time, however long the sleep was.
 func sleepMS(_ context.Context, r *run, _ api.Memory, s []uint64) {
 	wanted := time.Duration(u32(s[0])) * time.Millisecond
-	if r.stopCode() == 0 { // a guest that should stop may ask a million times
+	if r.stopCode() == 0 { // a guest that should stop may repeat the call
 		r.chargeWait(wanted)
 	}
 	if !realClock(r.facts.call) {
@@ -115,7 +115,7 @@ func sleepMS(_ context.Context, r *run, _ api.Memory, s []uint64) {
 }
 
 func (r *run) sleep(wanted time.Duration) int32 {
-	if wanted >= workerGrace && r.stopCode() == 0 { // a guest that should stop may ask a million times
+	if wanted >= workerGrace && r.stopCode() == 0 { // a guest that should stop may repeat the call
 		defer r.releaseWorker()()
 	}
 	until := time.Now().Add(wanted)

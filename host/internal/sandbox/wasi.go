@@ -16,21 +16,21 @@ const (
 	errnoNotsup      = 58
 )
 
-// What one call of WASI may ask for. Without bounds it could keep the host
-// busy, and its memory full, in proportion to the memory of the guest.
+// Limits of one WASI call. Without them a call could use time and memory of the host in
+// proportion to the guest's memory.
 const (
-	maxBuffers = 1024 // to read into or to write, as operating systems have it
+	maxBuffers = 1024 // buffers of one read or write, as in operating systems
 	maxWaits   = 4096 // subscriptions
 )
 
-// wasiBound is where such a call says how much it asks for.
+// wasiBound is a parameter of a WASI function and its limit.
 type wasiBound struct {
 	param int
 	most  uint32
-	errno uint64 // the answer to more; 0: as much as is allowed is done
+	errno uint64 // the result above the limit; 0: the parameter is reduced to the limit
 }
 
-// wasiBounds are those of each function.
+// wasiBounds returns the limits of each function.
 func wasiBounds() map[string][]wasiBound {
 	pieces := []wasiBound{{2, maxBuffers, 0}}
 	paths := func(params ...int) (all []wasiBound) {
@@ -48,9 +48,9 @@ func wasiBounds() map[string][]wasiBound {
 	}
 }
 
-// compileWASI is the engine's WASI within bounds, and but for one function: the
-// engine keeps open files in a list as long as the largest number, and to give
-// one a number of the guest's choice could make that list larger than the machine.
+// compileWASI compiles the engine's WASI with limits. It disables fd_renumber: the
+// engine keeps open files in a slice as long as the largest number, so a number
+// chosen by the guest could exceed all memory.
 func compileWASI(ctx context.Context, rt wazero.Runtime) (wazero.CompiledModule, error) {
 	whole := rt.NewHostModuleBuilder(wasiModule + " without bounds")
 	wasi_snapshot_preview1.NewFunctionExporter().ExportFunctions(whole)
@@ -62,7 +62,7 @@ func compileWASI(ctx context.Context, rt wazero.Runtime) (wazero.CompiledModule,
 	bounds := wasiBounds()
 	for name, f := range theirs.ExportedFunctions() {
 		do, ok := f.GoFunction().(api.GoModuleFunction)
-		if !ok { // never for what the engine made
+		if !ok { // the engine's functions have this type
 			return nil, fmt.Errorf("compile %s: %s cannot be called", wasiModule, name)
 		}
 		if name == "fd_renumber" {
@@ -77,8 +77,8 @@ func compileWASI(ctx context.Context, rt wazero.Runtime) (wazero.CompiledModule,
 	return code, nil
 }
 
-// withBounds is a function of WASI that does not begin when the run has ended, nor
-// with more than it may do.
+// withBounds wraps a WASI function: it does not start if the run has ended or if a
+// parameter exceeds its limit.
 func withBounds(do api.GoModuleFunction, bounds []wasiBound) api.GoModuleFunc {
 	return func(ctx context.Context, mod api.Module, stack []uint64) {
 		runOf(ctx).checkRunning()
