@@ -86,7 +86,7 @@ func (w *walk) inlineBulk(c *asm, op bulkOp, helper int) {
 		c.emit(0x88) // i64.shr_u
 	})
 	c.emitBulk(op)
-	c.emit(0x0b)
+	c.emit(0x0b) // end
 }
 
 // addedFunctions returns the functions added to the module: the refill, the helpers,
@@ -97,7 +97,7 @@ func (m *module) addedFunctions() []helper {
 	if m.Start != nil {
 		c := &asm{b: []byte{0}}
 		c.emitIndex(0x10, int(m.shiftIndex(*m.Start)))
-		c.emit(0x0b)
+		c.emit(0x0b) // end
 		all = append(all, helper{name: ExportStart, body: c.b})
 	}
 	return all
@@ -122,8 +122,8 @@ func (m *module) newHelper(op bulkOp) helper {
 	return helper{bulkNames[op.op], []byte{wasm.I32, value, wasm.I32}, nil, m.bulkInPieces(op)}
 }
 
-// growMemory grows at once, since growing cannot be undone, and pays before the
-// guest can use the new pages.
+// growMemory returns the body of a helper that grows a memory. It grows at once,
+// since growing cannot be undone, and pays before the guest can use the new pages.
 func (m *module) growMemory() []byte {
 	const pages, result = 0, 1
 	c := &asm{b: []byte{1, 1, wasm.I32}}
@@ -137,7 +137,8 @@ func (m *module) growMemory() []byte {
 	return c.b
 }
 
-// growTable is growMemory for a table, with a limit.
+// growTable returns the body of a helper that does the same for a table, with a
+// limit.
 func (m *module) growTable(table uint32) []byte {
 	const entries, result = 1, 2
 	c := &asm{b: []byte{1, 1, wasm.I32}}
@@ -163,9 +164,9 @@ func (c *asm) payForGrowth(m *module, result int, amount func(*asm)) {
 	c.emit(0x47, 0x04, 0x40) // i32.ne if
 	c.charge(m, noLocal, amount)
 	c.checkBalance(m, noLocal)
-	c.emit(0x0b)
+	c.emit(0x0b) // end
 	c.getLocal(result)
-	c.emit(0x0b)
+	c.emit(0x0b) // end
 }
 
 func (c *asm) emitMisc(op wasm.Op, operands ...int) {
@@ -188,15 +189,15 @@ func (m *module) bulkInPieces(op bulkOp) []byte {
 	if op.op == wasm.OpTableInit || op.op == wasm.OpTableCopy || op.op == wasm.OpTableFill {
 		piece, shift = pieceEntries, 0
 	}
-	fixed := func(c *asm) { c.constI64(int64(piece) >> shift) }
-	more := func(c *asm) {
+	piecePrice := func(c *asm) { c.constI64(int64(piece) >> shift) }
+	exceedsPiece := func(c *asm) {
 		c.getLocal(length)
 		c.constI32(piece)
 		c.emit(0x4b) // i32.gt_u
 	}
 
 	c := &asm{b: []byte{0}}
-	more(c)
+	exceedsPiece(c)
 	c.emit(0x04, 0x40) // if
 	c.trapOutOfBounds(op)
 	copies := op.op == wasm.OpMemoryCopy || op.op == wasm.OpTableCopy
@@ -205,9 +206,9 @@ func (m *module) bulkInPieces(op bulkOp) []byte {
 		c.getLocal(from)
 		c.emit(0x4d, 0x04, 0x40) // i32.le_u if
 	}
-	c.emit(0x03, 0x40) // loop
+	c.emit(0x03, 0x40) // loop, ascending
 	c.checkBalance(m, noLocal)
-	c.charge(m, noLocal, fixed)
+	c.charge(m, noLocal, piecePrice)
 	c.getLocal(to)
 	c.getLocal(from)
 	c.constI32(piece)
@@ -217,12 +218,12 @@ func (m *module) bulkInPieces(op bulkOp) []byte {
 		c.addTo(from, piece)
 	}
 	c.addTo(length, -piece)
-	more(c)
+	exceedsPiece(c)
 	c.emit(0x0d, 0, 0x0b) // br_if end
 	if copies {
-		c.emit(0x05, 0x03, 0x40) // else loop
+		c.emit(0x05, 0x03, 0x40) // else loop, descending
 		c.checkBalance(m, noLocal)
-		c.charge(m, noLocal, fixed)
+		c.charge(m, noLocal, piecePrice)
 		c.addTo(length, -piece)
 		for _, start := range []int{to, from} {
 			c.getLocal(start)
@@ -231,10 +232,10 @@ func (m *module) bulkInPieces(op bulkOp) []byte {
 		}
 		c.constI32(piece)
 		c.emitBulk(op)
-		more(c)
+		exceedsPiece(c)
 		c.emit(0x0d, 0, 0x0b, 0x0b) // br_if end end
 	}
-	c.emit(0x0b)
+	c.emit(0x0b) // end
 	c.checkBalance(m, noLocal)
 	c.charge(m, noLocal, func(c *asm) {
 		c.getU64(length)
@@ -245,7 +246,7 @@ func (m *module) bulkInPieces(op bulkOp) []byte {
 	c.getLocal(from)
 	c.getLocal(length)
 	c.emitBulk(op)
-	c.emit(0x0b)
+	c.emit(0x0b) // end
 	return c.b
 }
 
@@ -314,7 +315,7 @@ func (c *asm) trapBeyond(op bulkOp, start int, size func()) {
 	size()
 	c.emit(0x56, 0x04, 0x40) // i64.gt_u if
 	c.runWhole(op)
-	c.emit(0x0b)
+	c.emit(0x0b) // end
 }
 
 // trapBeyondSegment does the same for a segment. No instruction returns the size of

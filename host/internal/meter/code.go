@@ -156,6 +156,8 @@ func (w *walk) recordCall(callee int) {
 	}
 }
 
+// instruction handles the current instruction: it pays for it, follows the flow, and
+// replaces it if necessary.
 func (w *walk) instruction() {
 	if w.Op == wasm.OpCall && int(w.A) < w.m.Imported || w.Op == wasm.OpCallIndirect && w.m.hostFuncInTable {
 		w.payHostCall(int32(prices[w.Op]))

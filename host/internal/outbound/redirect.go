@@ -11,8 +11,8 @@ import (
 	"github.com/wasmjob/wasmjob/host/job"
 )
 
-// followUp returns the request that follows a redirect, or nil if the response is
-// not a redirect and belongs to the guest.
+// followUp returns the request that follows a redirect, or nil if the guest gets the
+// response itself.
 func followUp(req *http.Request, resp *http.Response, r job.HTTPRequest) (*http.Request, error) {
 	location := resp.Header.Get("Location")
 	if location == "" {

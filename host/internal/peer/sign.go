@@ -46,8 +46,8 @@ func mac(token, scheme, server, digest, when string) []byte {
 // proofHeader is the header in which a server proves that it knows the token.
 const proofHeader = "Wasmjobd-Proof"
 
-// proofOf returns the proof for a verified signature. Only the server that the
-// signature was made for sees it, and can answer it.
+// proofOf returns the proof that a server knows the token: a MAC over the signature
+// that it received and verified.
 func proofOf(token, authorization string) string {
 	h := hmac.New(sha256.New, []byte(token))
 	h.Write([]byte("wasmjobd-proof\n" + authorization))
