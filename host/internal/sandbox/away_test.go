@@ -181,8 +181,8 @@ func TestARunThatWaitsForMemoryHasNoWorker(t *testing.T) {
 	})
 }
 
-// Each part has a worker of its own, and who waits for parts has none.
-func TestPartsHaveWorkers(t *testing.T) {
+// Each subtask has its own worker. A run that waits for its subtasks has none.
+func TestSubtasksHaveWorkers(t *testing.T) {
 	t.Parallel()
 	wasm := pipe(func(b *builder, add func(at, n int64) []byte) (fetch, process []byte) {
 		nap, read := b.abi(abi.FuncSleep), b.abi(abi.FuncBatchRead)

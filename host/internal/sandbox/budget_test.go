@@ -129,8 +129,8 @@ func TestBudgetBreaksCircles(t *testing.T) {
 	})
 }
 
-// An instance may come to rest after a run has looked for such, and before it
-// waits: nobody would end it then.
+// An instance may become idle after a run has evicted idle ones and before it waits.
+// It must still be destroyed.
 func TestBudgetFindsWhatCameToRestMeanwhile(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
@@ -182,7 +182,7 @@ func TestBudgetKnowsWhatInstancesHold(t *testing.T) {
 	}
 }
 
-// While a run waits for its parts, they are who could give something back.
+// While a run waits for its subtasks, they count as active in its place.
 func TestBudgetKnowsParts(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
@@ -199,7 +199,7 @@ func TestBudgetKnowsParts(t *testing.T) {
 		b.returnMemory(4)
 		b.endSubtask(&c)
 		wantDecided(t, second, nil)
-		wantDecided(t, taking(b, two, 9), errDeadlock) // nobody else is busy
+		wantDecided(t, taking(b, two, 9), errDeadlock) // no other run is active
 		b.returnMemory(4)
 		b.endSubtask(&c)
 		if b.active != 1 {

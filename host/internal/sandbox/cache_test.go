@@ -13,8 +13,8 @@ import (
 	"github.com/wasmjob/wasmjob/host/job"
 )
 
-// cacheUser opens an engine on a cache, breaks what it is told to, and runs a
-// module, which must work.
+// cacheUser opens an engine on a cache, calls damage, and runs a module, which must
+// work.
 func cacheUser(t *testing.T, dir string, damage func()) {
 	t.Helper()
 	e, err := New(Options{CacheDir: dir})
@@ -88,8 +88,9 @@ func TestCacheOnDisk(t *testing.T) {
 	}
 }
 
-// Who can write into the cache, but does not know the key, cannot bring code in: not
-// with the checksum of old, not with another key, not by exchanging what was sealed.
+// A process that can write to the cache but does not know the key cannot add code:
+// not with an old checksum, not with another key, and not by exchanging sealed
+// files.
 func TestCacheTakesNothingThatItDidNotSeal(t *testing.T) {
 	t.Parallel()
 	dir, file, whole := cacheWithOne(t)

@@ -19,7 +19,7 @@ import (
 	wasi "github.com/tetratelabs/wazero/experimental/sys"
 )
 
-// openRootDir shows dir to nobody but a test.
+// openRootDir returns dir as a rootDir, outside an instance.
 func openRootDir(t *testing.T, dir string, write bool) (*rootDir, context.CancelFunc) {
 	t.Helper()
 	root, err := os.OpenRoot(dir)
@@ -77,7 +77,7 @@ func TestRootDirDoesNotOpenOutside(t *testing.T) {
 				if flag&^everyFlag != 0 || name == "a.txt/.." || name == "" {
 					continue
 				}
-				// It must come back at all: nobody is at the other end of the pipe.
+				// It must return at all: the pipe has no other end.
 				if f, errno := j.OpenFile(name, flag, 0); errno == 0 {
 					t.Errorf("%q with %x opens: %v", name, flag, f)
 				}
@@ -296,7 +296,8 @@ func TestRootDirLimitsOpenFiles(t *testing.T) {
 	}
 }
 
-// Whoever swaps a file for a link while it is opened leads nobody out.
+// A process that replaces a file by a link during opening cannot lead a guest
+// outside.
 func TestRootDirWhileLinksChange(t *testing.T) {
 	t.Parallel()
 	inside, outside := playground(t)

@@ -66,7 +66,7 @@ func TestClockAndRandom(t *testing.T) {
 	large.wants(t, granted(nil), abi.ErrLimit)
 }
 
-// What WASI tells is the granted clock, too.
+// WASI uses the granted clock as well.
 func TestClockOfWASI(t *testing.T) {
 	t.Parallel()
 	at := time.Unix(7, 5)

@@ -166,6 +166,6 @@ func testOutput(t *testing.T, run runner) {
 		t.Errorf("%d lines of 1000", n)
 	}
 	if !strings.Contains(buf.String(), "lines dropped") {
-		t.Error("nobody is told of the dropped lines")
+		t.Error("dropped lines are not logged")
 	}
 }

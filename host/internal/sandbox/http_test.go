@@ -74,7 +74,8 @@ func TestHTTPWithoutGrant(t *testing.T) {
 	}
 }
 
-// The guest is told that something was not granted, the log what; but not for ever.
+// The guest gets a code for a denied request, and the log the reason, but only a
+// limited number of times.
 func TestHTTPFailuresAreReported(t *testing.T) {
 	t.Parallel()
 	var a asking

@@ -9,7 +9,7 @@ import (
 	"testing"
 )
 
-// unlimited is what version 1 says where nobody has set a limit.
+// unlimited is the content of the file of version 1 without a limit.
 const unlimited = "9223372036854771712\n"
 
 const (

@@ -58,7 +58,7 @@ func TestPoolKeepsInstances(t *testing.T) {
 	other := c
 	other.Config.Name = "q" // another job has its own
 	wantCodes(t, e, m, other, 201, 202)
-	wantCodes(t, e, m, job.Call{Config: job.Config{Name: "p"}}, 201, 201) // who wants none
+	wantCodes(t, e, m, job.Call{Config: job.Config{Name: "p"}}, 201, 201) // a job without a pool
 	wantCodes(t, e, m, c, 204)
 	if n := e.resting(); n != 2 {
 		t.Errorf("%d instances rest", n)

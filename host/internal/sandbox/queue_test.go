@@ -32,7 +32,8 @@ func testQueue() *compileQueue {
 	return q
 }
 
-// A large module is compiled beside small ones, and only when none of them waits.
+// Large modules are compiled together with small ones, but only when no small one
+// waits.
 func TestSmallModulesAreCompiledFirst(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
@@ -61,7 +62,7 @@ func TestSmallModulesAreCompiledFirst(t *testing.T) {
 	})
 }
 
-// Who keeps sending small modules does not hold up a large one for ever.
+// A stream of small modules does not delay a large one forever.
 func TestALargeModuleIsCompiledInTheEnd(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
@@ -84,7 +85,7 @@ func TestALargeModuleIsCompiledInTheEnd(t *testing.T) {
 	})
 }
 
-func TestWhoeverGivesUpLeavesTheQueue(t *testing.T) {
+func TestACancelledCompilationLeavesTheQueue(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		q := testQueue()
@@ -109,8 +110,8 @@ func TestWhoeverGivesUpLeavesTheQueue(t *testing.T) {
 	})
 }
 
-// What nobody wants any more does not begin, also where there is a place.
-func TestNobodyCompilesForNobody(t *testing.T) {
+// A compilation that no caller waits for does not begin.
+func TestACompilationWithoutCallersDoesNotBegin(t *testing.T) {
 	t.Parallel()
 	ctx, cancel := context.WithCancel(t.Context())
 	cancel()
@@ -123,8 +124,8 @@ func TestNobodyCompilesForNobody(t *testing.T) {
 	}
 }
 
-// A compilation that nobody wants any more cannot be interrupted. Whoever wants the
-// module again waits for its end: the two would take the same note on disk.
+// A running compilation cannot be interrupted. A new caller for the same module
+// waits for its end, because both would use the same record on disk.
 func TestAModuleIsCompiledOnceAtATime(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {

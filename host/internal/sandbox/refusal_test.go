@@ -6,7 +6,7 @@ import (
 	"testing"
 )
 
-// Whatever is wrong with a module, its author is told what to do.
+// Each refusal says how to correct the module.
 func TestEveryRefusalHasAHint(t *testing.T) {
 	t.Parallel()
 	whole := asker()

@@ -143,7 +143,7 @@ func TestStateThatFails(t *testing.T) {
 	_, out = b.wants(t, granted(func(c *job.Call) { c.State, c.Log = s, textLog(&buf) }), abi.ErrIO, abi.ErrIO, abi.ErrIO)
 	expect(t, out, job.OK, "")
 	if n := strings.Count(buf.String(), "no registry"); n != 1 || s.loads != 1 || s.saves != 0 {
-		t.Errorf("told %d times, %d loads, %d saves", n, s.loads, s.saves)
+		t.Errorf("%d reports, %d loads, %d saves", n, s.loads, s.saves)
 	}
 	// Without a place to keep it the run has one of its own.
 	var c asking

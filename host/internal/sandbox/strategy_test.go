@@ -243,7 +243,7 @@ func TestShardIsPure(t *testing.T) {
 	}
 }
 
-// Memory that this server does not have must not change who owns what.
+// A lack of memory on this server must not change an assignment.
 func TestShardWithoutMemory(t *testing.T) {
 	t.Parallel()
 	e, err := New(Options{Budget: 4*pageSize + stackSize})
@@ -300,8 +300,7 @@ func TestCheckStrategy(t *testing.T) {
 	}
 }
 
-// Two runs that differ cannot come from a guest, as nothing tells them apart;
-// but if an engine had a fault, this is how it would be told.
+// A guest cannot produce two different runs. A fault of the engine could.
 func TestDiffering(t *testing.T) {
 	t.Parallel()
 	if got := differing([]int{0, 1, 2, 0}, []int{0, 2, 2, 1}); !slices.Equal(got, []int{1, 3}) {

@@ -86,8 +86,8 @@ func TestAnInnocentModuleIsCompiledInASubprocess(t *testing.T) {
 	}
 }
 
-// A module that ends the process which compiles it, too, is refused, once more
-// without a compilation at each later start, until somebody asks for a retry.
+// A module that ends the subprocess as well is refused, also at later starts without
+// another compilation, until an operator requests a retry.
 func TestAModuleThatEndsItsCompilerIsRefused(t *testing.T) {
 	t.Parallel()
 	dir, binary := t.TempDir(), (&builder{}).job(i32(3))
@@ -184,8 +184,8 @@ func TestAnEndInOrderIsNoDeath(t *testing.T) {
 	}
 }
 
-// A process that somebody has asked to end has not died of the module: Ctrl-C in a
-// terminal, and the end of a service, reach it together with the server.
+// A signal that ends the subprocess is not the module's fault: Ctrl-C in a terminal,
+// and the end of a service, reach it together with the server.
 func TestACompilerThatIsAskedToEndHasNotDied(t *testing.T) {
 	t.Parallel()
 	for name, of := range map[string]os.Signal{"INT": syscall.SIGINT, "TERM": syscall.SIGTERM, "HUP": syscall.SIGHUP} {

@@ -13,7 +13,8 @@ import (
 
 func runOfJob(ctx context.Context, name string) *run { return &run{ctx: ctx, job: name} }
 
-// A claim that does not fit is passed for a second, and by nobody afterwards.
+// Other claims overtake a claim that does not fit for one second, and not
+// afterwards.
 func TestBudgetPassesForASecond(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
@@ -28,7 +29,7 @@ func TestBudgetPassesForASecond(t *testing.T) {
 		late, grows := someRun(t.Context()), one
 		behind := taking(b, late, 1)
 		wantWaiting(t, behind)
-		wantDecided(t, taking(b, grows, 1), nil) // who has memory goes on, or it would never end
+		wantDecided(t, taking(b, grows, 1), nil) // a run with memory must be able to continue
 		b.returnMemory(6)
 		b.endRun(one)
 		wantWaiting(t, behind) // it fits, but the room is kept
@@ -39,9 +40,9 @@ func TestBudgetPassesForASecond(t *testing.T) {
 	})
 }
 
-// One that waits to grow is passed by others that grow if otherwise nobody went
-// on: what fits is not refused.
-func TestBudgetUnlocksWhoFits(t *testing.T) {
+// A claim to grow is overtaken by others that fit if otherwise no run could
+// continue: a claim that fits is not refused.
+func TestBudgetBreaksADeadlockWithAClaimThatFits(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		b := newBudget(10)
@@ -267,16 +268,16 @@ type wait struct {
 	inVain     bool // room was kept before its end, and nothing came of it
 }
 
-// reservationFailed tells whether room was kept in vain.
+// reservationFailed reports whether a reservation has failed.
 func (b *budget) reservationFailed() bool {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	return b.growing.forOnlyGuests.failures+b.growing.forFurtherGuests.failures+b.starting.forOnlyGuests.failures+b.starting.forFurtherGuests.failures > 0
 }
 
-// Whatever comes and goes: no more is given than there is, everybody goes on in
-// the end, and nobody begins before one that has waited for more than a second,
-// unless room was kept in vain.
+// In random sequences no more memory is granted than exists, every run gets its
+// memory in the end, and no new run overtakes a claim that is overdue, unless its
+// reservation failed.
 func TestBudgetKeepsItsPromises(t *testing.T) {
 	t.Parallel()
 	for seed := range uint64(30) {

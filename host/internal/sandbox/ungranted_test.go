@@ -8,8 +8,8 @@ import (
 	"github.com/wasmjob/wasmjob/host/job"
 )
 
-// Who opens a file in a directory that was not granted is told so, as far as the
-// host can see that.
+// A guest that opens a file in a directory that was not granted gets a hint, as far
+// as the host can see the path.
 func TestADirectoryThatIsNotGrantedIsReported(t *testing.T) {
 	t.Parallel()
 	const open = valI32 + valI32 + valI32 + valI32 + valI32 + valI64 + valI64 + valI32 + valI32

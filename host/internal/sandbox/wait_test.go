@@ -25,7 +25,7 @@ func TestSleepingCostsFuel(t *testing.T) {
 	if got := sleeps(5, exact); got.Verdict != job.OK || got.Fuel != exact {
 		t.Errorf("the fuel was enough: %+v", got)
 	}
-	// Nobody waits for these.
+	// These do not wait.
 	for _, ms := range []int64{1000 * 3600 * 24, -1} {
 		expect(t, sleeps(ms, exact), job.OutOfFuel, "the fuel of")
 	}
