@@ -15,7 +15,7 @@ import (
 type hostState struct {
 	call       *job.Call
 	shared     *shared
-	itemState  *values // created on first use
+	itemState  *values // loaded on first use, because most runs do not need it
 	parent     *hostState
 	sums       map[string]float64
 	answers    map[int32]*httpAnswer
@@ -32,10 +32,6 @@ type shared struct {
 func newHostState(c job.Call) *hostState {
 	return &hostState{call: &c, shared: &shared{}}
 }
-
-// begin is called before the first entry. It does nothing: the state is loaded on
-// first use, because most runs do not need it.
-func (*hostState) begin(context.Context) error { return nil }
 
 // fork returns a state for a call of process, or for a subtask. It reads through to
 // h, which must not be used until the fork is joined or discarded.

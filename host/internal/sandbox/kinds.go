@@ -62,9 +62,6 @@ func (r *run) beginAttempt() (res callResult, ok bool) {
 	if err := r.attach(false); err != nil {
 		return callResult{err: err}, false
 	}
-	if err := r.hostState.begin(r.ctx); err != nil {
-		return callResult{err: fmt.Errorf("load the state: %w", err)}, false
-	}
 	if !r.c.exports(abi.ExportBefore) {
 		return callResult{}, true
 	}
@@ -137,9 +134,6 @@ func listener(name string) attemptFunc {
 		}
 		if err := r.attach(true); err != nil {
 			return r.finish(callResult{err: err})
-		}
-		if err := r.hostState.begin(r.ctx); err != nil {
-			return r.finish(callResult{err: fmt.Errorf("load the state: %w", err)})
 		}
 		return r.finish(r.callEntry(name, abi.InRun))
 	}
