@@ -108,7 +108,7 @@ func (b *budget) takeMemory(r *run, need uint64) error {
 
 // endWait records the end of a wait.
 func (b *budget) endWait(r *run, err error) error {
-	r.busy = r.busy || err == nil
+	r.active = r.active || err == nil
 	return err
 }
 
@@ -116,13 +116,13 @@ func (b *budget) endWait(r *run, err error) error {
 func (b *budget) tryTakeMemory(r *run, need uint64) bool {
 	b.mu.Lock()
 	defer b.mu.Unlock()
-	now, first := time.Now(), b.isOnlyGuest(r.job, r.busy)
-	if need > b.freeFor(first) || b.growing.closedFor(first, now) || !r.busy && b.starting.closedFor(first, now) {
+	now, onlyGuest := time.Now(), b.isOnlyGuest(r.job, r.active)
+	if need > b.freeFor(onlyGuest) || b.growing.closedFor(onlyGuest, now) || !r.active && b.starting.closedFor(onlyGuest, now) {
 		return false
 	}
 	b.used += need
-	if !r.busy {
-		r.busy = true
+	if !r.active {
+		r.active = true
 		b.active++
 		b.countGuests(r.job, 1)
 	}
@@ -131,9 +131,9 @@ func (b *budget) tryTakeMemory(r *run, need uint64) bool {
 
 // isOnlyGuest reports whether a claiming run is the only guest of its job. The
 // caller holds b.mu.
-func (b *budget) isOnlyGuest(job string, has bool) bool {
+func (b *budget) isOnlyGuest(job string, hasMemory bool) bool {
 	others := b.guests[job]
-	if has {
+	if hasMemory {
 		others--
 	}
 	return others == 0
@@ -141,9 +141,9 @@ func (b *budget) isOnlyGuest(job string, has bool) bool {
 
 // freeFor returns the free memory for the first guest of a job, or for a further
 // one. The caller holds b.mu.
-func (b *budget) freeFor(first bool) uint64 {
+func (b *budget) freeFor(onlyGuest bool) uint64 {
 	free := b.limit - b.used
-	if first {
+	if onlyGuest {
 		return free
 	}
 	return free - min(free, b.limit/4)
@@ -161,10 +161,10 @@ func (b *budget) countGuests(job string, more int) {
 
 // addClaim adds a claim of a run to the queue.
 func (b *budget) addClaim(r *run, need uint64) *claim {
-	c := &claim{job: r.job, hasMemory: r.busy, need: need, since: time.Now(), done: make(chan error, 1)}
+	c := &claim{job: r.job, hasMemory: r.active, need: need, since: time.Now(), done: make(chan error, 1)}
 	b.mu.Lock()
 	defer b.mu.Unlock()
-	if r.busy {
+	if r.active {
 		b.active--
 		b.growing.add(c)
 	} else {
@@ -182,8 +182,8 @@ func (b *budget) untilReservationChange() time.Duration {
 	now := time.Now()
 	least := maxOvertakeTime
 	for _, t := range []*claimQueue{&b.growing, &b.starting} {
-		for _, first := range []bool{true, false} {
-			if _, until := t.reserved(first, now); !until.IsZero() {
+		for _, onlyGuest := range []bool{true, false} {
+			if _, until := t.reserved(onlyGuest, now); !until.IsZero() {
 				least = min(least, until.Sub(now))
 			}
 		}
@@ -202,7 +202,7 @@ func (b *budget) cancelClaim(r *run, c *claim) (err error, decided bool) {
 	}
 	b.growing.removeClaim(c)
 	b.starting.removeClaim(c)
-	if r.busy {
+	if r.active {
 		b.active++
 	}
 	b.serveClaims() // its reservation is gone, so other claims may fit
@@ -231,14 +231,14 @@ func (b *budget) serveQueue(t *claimQueue, now time.Time) {
 func (b *budget) nextClaim(t *claimQueue, now time.Time) int {
 	for _, waiting := range []*claimQueue{&b.growing, &b.starting} {
 		for _, c := range waiting.claims {
-			first := b.isOnlyGuest(c.job, c.hasMemory)
-			if first && !c.onlyGuest {
+			onlyGuest := b.isOnlyGuest(c.job, c.hasMemory)
+			if onlyGuest && !c.onlyGuest {
 				c.onlyGuestSince = now
 			}
-			c.onlyGuest = first
+			c.onlyGuest = onlyGuest
 		}
 	}
-	return t.nextFitting(b.freeFor, func(first bool) bool { return t == &b.starting && b.growing.closedFor(first, now) }, now)
+	return t.nextFitting(b.freeFor, func(onlyGuest bool) bool { return t == &b.starting && b.growing.closedFor(onlyGuest, now) }, now)
 }
 
 // grantClaim grants a claim. The caller holds b.mu.
@@ -283,10 +283,10 @@ func (b *budget) hasClaims() bool {
 
 // endRun records that a run has ended and returned its memory.
 func (b *budget) endRun(r *run) {
-	if !r.busy {
+	if !r.active {
 		return
 	}
-	r.busy = false
+	r.active = false
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	b.active--

@@ -71,7 +71,7 @@ func TestBudgetWaits(t *testing.T) {
 		b.endRun(two)
 		b.endRun(three)
 		if b.used != 0 || b.active != 0 {
-			t.Errorf("%d used, %d busy", b.used, b.active)
+			t.Errorf("%d used, %d active", b.used, b.active)
 		}
 		if err := b.takeMemory(one, 11); err == nil || !strings.Contains(err.Error(), "needs 11 bytes") {
 			t.Errorf("more than there is: %v", err)
@@ -191,7 +191,7 @@ func TestBudgetKnowsParts(t *testing.T) {
 		wantDecided(t, taking(b, whole, 4), nil)
 		var c subtasks
 		b.startSubtasks(&c, 2)
-		one, two := &run{ctx: ctx, busy: true}, &run{ctx: ctx, busy: true}
+		one, two := &run{ctx: ctx, active: true}, &run{ctx: ctx, active: true}
 		wantDecided(t, taking(b, one, 4), nil)
 		second := taking(b, two, 4)
 		b.awaitSubtasks(&c)
@@ -203,12 +203,12 @@ func TestBudgetKnowsParts(t *testing.T) {
 		b.returnMemory(4)
 		b.endSubtask(&c)
 		if b.active != 1 {
-			t.Errorf("%d busy, want the run itself", b.active)
+			t.Errorf("%d active, want the run itself", b.active)
 		}
 		b.returnMemory(4)
 		b.endRun(whole)
 		if b.used != 0 || b.active != 0 {
-			t.Errorf("%d used, %d busy", b.used, b.active)
+			t.Errorf("%d used, %d active", b.used, b.active)
 		}
 	})
 }
@@ -232,7 +232,7 @@ func TestBudgetOfTheEngine(t *testing.T) {
 			t.Error(err)
 		}
 		if e.budget.used != 0 || e.budget.active != 0 {
-			t.Errorf("%d used, %d busy", e.budget.used, e.budget.active)
+			t.Errorf("%d used, %d active", e.budget.used, e.budget.active)
 		}
 	})
 	// Within the budget; more than there ever is, which the guest survives.
@@ -310,7 +310,7 @@ func TestPartsWaitForMemory(t *testing.T) {
 			t.Errorf("%+v", out.Flow)
 		}
 		if e.budget.used != 0 || e.budget.active != 0 {
-			t.Errorf("%d used, %d busy", e.budget.used, e.budget.active)
+			t.Errorf("%d used, %d active", e.budget.used, e.budget.active)
 		}
 		if err := e.Close(); err != nil {
 			t.Error(err)

@@ -117,7 +117,7 @@ func (r *run) processBatch() callResult {
 func (r *run) newSubtaskRun() *run {
 	p := &run{
 		c: r.c, deadline: r.deadline, log: r.log, resultLimit: r.resultLimit,
-		job: r.job, busy: true, stream: r.stream, hostState: r.hostState.fork(), worker: r.worker,
+		job: r.job, active: true, stream: r.stream, hostState: r.hostState.fork(), worker: r.worker,
 	}
 	own := *r.facts // lazily created values are not shared
 	p.facts = &own

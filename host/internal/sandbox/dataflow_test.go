@@ -214,7 +214,7 @@ func TestDataflowConcurrency(t *testing.T) {
 		t.Errorf("%+v, result %q, peak %d", out.Flow, out.Result, out.PeakBytes)
 	}
 	if e.budget.used != 0 || e.budget.active != 0 {
-		t.Errorf("budget: %d bytes, %d busy", e.budget.used, e.budget.active)
+		t.Errorf("budget: %d bytes, %d active", e.budget.used, e.budget.active)
 	}
 }
 

@@ -20,7 +20,7 @@ func tight(t *testing.T, more int64) *Engine {
 			t.Error(err)
 		}
 		if e.budget.used != 0 || e.budget.active != 0 {
-			t.Errorf("%d used, %d busy", e.budget.used, e.budget.active)
+			t.Errorf("%d used, %d active", e.budget.used, e.budget.active)
 		}
 	})
 	return e

@@ -65,7 +65,7 @@ func TestPoolKeepsInstances(t *testing.T) {
 	}
 	m.Close()
 	if e.budget.used != 0 || e.budget.active != 0 {
-		t.Errorf("after the last user: %d bytes, %d busy", e.budget.used, e.budget.active)
+		t.Errorf("after the last user: %d bytes, %d active", e.budget.used, e.budget.active)
 	}
 }
 
@@ -215,6 +215,6 @@ func TestPoolIsNoBoundOnRuns(t *testing.T) {
 		t.Error(err)
 	}
 	if e.budget.used != 0 || e.budget.active != 0 {
-		t.Errorf("%d bytes, %d busy", e.budget.used, e.budget.active)
+		t.Errorf("%d bytes, %d active", e.budget.used, e.budget.active)
 	}
 }

@@ -28,7 +28,7 @@ type run struct {
 	subset      *subset     // the elements that process sees
 	assignment  *assignment // of a strategy
 	job         string      // name of the job, for the budget
-	busy        bool        // counted as active by the budget
+	active      bool        // counted by the budget
 	stream      uint32      // number of its stream of random numbers
 	streams     uint32      // streams in use
 	heldBytes   uint64      // bytes of the budget for data that the host keeps

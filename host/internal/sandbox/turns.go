@@ -60,8 +60,8 @@ type reservation struct {
 }
 
 // reservationFor returns the reservation of a class.
-func (q *claimQueue) reservationFor(first bool) *reservation {
-	if first {
+func (q *claimQueue) reservationFor(onlyGuest bool) *reservation {
+	if onlyGuest {
 		return &q.forOnlyGuests
 	}
 	return &q.forFurtherGuests
@@ -100,34 +100,34 @@ func (q *claimQueue) removeClaim(c *claim) {
 // when the current or next reservation ends; zero if there is no claim. A failed
 // reservation counts after its claim has gone, so that the next claim of the same
 // job does not block all others again.
-func (q *claimQueue) reserved(first bool, now time.Time) (kept bool, until time.Time) {
+func (q *claimQueue) reserved(onlyGuest bool, now time.Time) (isReserved bool, until time.Time) {
 	var oldest time.Time
 	for _, c := range q.claims {
-		if c.onlyGuest == first && (oldest.IsZero() || c.waitsSince().Before(oldest)) {
+		if c.onlyGuest == onlyGuest && (oldest.IsZero() || c.waitsSince().Before(oldest)) {
 			oldest = c.waitsSince()
 		}
 	}
 	if oldest.IsZero() {
 		return false, oldest
 	}
-	k := q.reservationFor(first)
+	r := q.reservationFor(onlyGuest)
 	for {
 		from := oldest.Add(overtakeTime)
-		if k.notBefore.After(from) {
-			from = k.notBefore
+		if r.notBefore.After(from) {
+			from = r.notBefore
 		}
 		if until = from.Add(reserveTime); now.Before(until) {
 			return !now.Before(from), until
 		}
-		k.failures++
-		k.notBefore = until.Add(min(overtakeTime<<min(k.failures, 6), maxOvertakeTime))
+		r.failures++
+		r.notBefore = until.Add(min(overtakeTime<<min(r.failures, 6), maxOvertakeTime))
 	}
 }
 
 // nextFitting returns the position of the next claim that fits, or -1. No claim may
 // overtake one with a reservation, except that claims of only guests overtake those
 // of further guests. closed reports whether a class may get no memory now.
-func (q *claimQueue) nextFitting(room func(first bool) uint64, closed func(first bool) bool, now time.Time) int {
+func (q *claimQueue) nextFitting(room func(onlyGuest bool) uint64, closed func(onlyGuest bool) bool, now time.Time) int {
 	reservedForOnly, _ := q.reserved(true, now)
 	reservedForFurther, _ := q.reserved(false, now)
 	closedForOnly, closedForFurther := closed(true), closed(false)
@@ -156,12 +156,12 @@ func (q *claimQueue) nextFitting(room func(first bool) uint64, closed func(first
 
 // closedFor reports whether memory is reserved here, so that no new claim may
 // overtake.
-func (q *claimQueue) closedFor(first bool, now time.Time) bool {
-	return q.reservesFor(true, now) || !first && q.reservesFor(false, now)
+func (q *claimQueue) closedFor(onlyGuest bool, now time.Time) bool {
+	return q.reservesFor(true, now) || !onlyGuest && q.reservesFor(false, now)
 }
 
 // reservesFor reports whether memory is reserved for an overdue claim of a class.
-func (q *claimQueue) reservesFor(first bool, now time.Time) bool {
-	kept, _ := q.reserved(first, now)
-	return kept && slices.ContainsFunc(q.claims, func(c *claim) bool { return c.onlyGuest == first && c.overdue(now) })
+func (q *claimQueue) reservesFor(onlyGuest bool, now time.Time) bool {
+	isReserved, _ := q.reserved(onlyGuest, now)
+	return isReserved && slices.ContainsFunc(q.claims, func(c *claim) bool { return c.onlyGuest == onlyGuest && c.overdue(now) })
 }

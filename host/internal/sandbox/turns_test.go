@@ -339,7 +339,7 @@ func TestBudgetKeepsItsPromises(t *testing.T) {
 			}
 			all.Wait() // a wake-up that is lost ends the test
 			if b.used != 0 || b.active != 0 || b.hasClaims() {
-				t.Errorf("seed %d: %d used, %d busy", seed, b.used, b.active)
+				t.Errorf("seed %d: %d used, %d active", seed, b.used, b.active)
 			}
 			for _, y := range waits {
 				for _, x := range waits {
