@@ -20,24 +20,23 @@ import (
 
 var guests = flag.String("guests", filepath.Join("..", "..", "..", "..", "build", "bench", "call"), "folder of the two guests")
 
-// task is what the guest is given, and what its answer begins with.
+// task is an input for the guest and the beginning of its answer.
 type task struct{ name, input, want string }
 
-// tasks are a name, and a text as long as what a job is told of itself.
+// tasks are inputs: a word, and a text as long as the context of a job.
 var tasks = []task{
 	{"word", "world", "5 bytes, 1 words, "},
 	{"text", strings.TrimSpace(strings.Repeat("a small piece of work ", 14)), "307 bytes, 70 words, "},
 }
 
-// host is somebody who calls the guest and gets its answer.
+// host calls the guest and returns its answer.
 type host struct {
-	fresh func(input string) string // an instance, a call, its end
-	warm  func(input string) string // a call of an instance that stays
+	fresh func(input string) string // creates an instance, calls it, destroys it
+	warm  func(input string) string // calls an existing instance
 }
 
-// BenchmarkCall compares calls of one guest, built from one source for both
-// hosts, each with a deadline, in turns. What is reported are medians of the
-// turns.
+// BenchmarkCall compares calls of one guest, built from one source for both hosts,
+// each with a deadline. It alternates between the hosts and reports medians.
 func BenchmarkCall(b *testing.B) {
 	ours, theirs := sandboxHost(b), extismHost(b)
 	for _, t := range tasks {
