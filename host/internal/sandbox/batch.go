@@ -95,14 +95,14 @@ const unmarked int8 = -1
 // subset is the part of a batch that one call of process sees: some elements,
 // numbered from 0, and their marks.
 type subset struct {
-	b       *batch
+	batch   *batch
 	indexes []int // positions in the batch
 	marks   []int8
 }
 
 // subset returns the elements from position from to position to.
 func (b *batch) subset(from, to int) *subset {
-	s := &subset{b: b, indexes: make([]int, to-from), marks: make([]int8, to-from)}
+	s := &subset{batch: b, indexes: make([]int, to-from), marks: make([]int8, to-from)}
 	for i := range s.indexes {
 		s.indexes[i] = from + i
 	}
@@ -118,7 +118,7 @@ func (s *subset) resetMarks() {
 
 // withMark returns the elements that have the given mark, unmarked.
 func (s *subset) withMark(mark int8) *subset {
-	some := &subset{b: s.b}
+	some := &subset{batch: s.batch}
 	for i, m := range s.marks {
 		if m == mark {
 			some.indexes = append(some.indexes, s.indexes[i])
@@ -167,7 +167,7 @@ func batchRead(_ context.Context, r *run, mem api.Memory, s []uint64) {
 		setResult(s, abi.ErrInvalid)
 		return
 	}
-	setResult(s, writeValue(mem, r.subset.b.element(r.subset.indexes[i]), u32(s[1]), u32(s[2])))
+	setResult(s, writeValue(mem, r.subset.batch.element(r.subset.indexes[i]), u32(s[1]), u32(s[2])))
 }
 
 func batchAck(_ context.Context, r *run, _ api.Memory, s []uint64) {

@@ -103,7 +103,7 @@ func (b *budget) takeMemory(r *run, need uint64) error {
 	if err, decided := b.cancelClaim(r, c); decided {
 		return b.endWait(r, err)
 	}
-	return fmt.Errorf("wait for %d bytes of memory, as all guests together may have %d: %w", need, b.limit, ctx.Err())
+	return fmt.Errorf("wait for %d bytes of memory, of the %d that all guests together may have: %w", need, b.limit, ctx.Err())
 }
 
 // endWait records the end of a wait.

@@ -26,11 +26,11 @@ type decodedModule struct {
 }
 
 // decode decodes a module of bounded size.
-func decode(binary []byte, most int64) (m *wasm.Module, err error) {
+func decode(binary []byte, limit int64) (m *wasm.Module, err error) {
 	defer refusePanic(&err)
-	if int64(len(binary)) > most {
+	if int64(len(binary)) > limit {
 		return nil, &Refusal{
-			Reason: TooBig, Problem: fmt.Sprintf("the module has %d bytes; the limit is %d", len(binary), most),
+			Reason: TooBig, Problem: fmt.Sprintf("the module has %d bytes; the limit is %d", len(binary), limit),
 			Hint: "strip debug information, or raise the limit",
 		}
 	}

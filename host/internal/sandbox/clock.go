@@ -20,11 +20,11 @@ import (
 func withClock(config wazero.ModuleConfig, in *instance, c job.Call) wazero.ModuleConfig {
 	if realClock(c) {
 		wall := func() (int64, int32) {
-			t := in.r.clock()
+			t := in.run.clock()
 			return t.Unix(), int32(t.Nanosecond())
 		}
 		return config.WithWalltime(wall, 1).WithSysNanotime().WithNanosleep(func(ns int64) {
-			in.r.chargeWait(time.Duration(ns))
+			in.run.chargeWait(time.Duration(ns))
 			in.sleep(ns)
 		})
 	}
@@ -38,13 +38,13 @@ func (in *instance) sleep(ns int64) {
 		return
 	}
 	if time.Duration(ns) >= workerGrace {
-		defer in.r.releaseWorker()()
+		defer in.run.releaseWorker()()
 	}
 	t := time.NewTimer(time.Duration(ns))
 	defer t.Stop()
 	select {
 	case <-t.C:
-	case <-in.r.ctx.Done():
+	case <-in.run.ctx.Done():
 	}
 }
 

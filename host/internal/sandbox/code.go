@@ -29,7 +29,7 @@ func estimateCost(metered []byte, first int) (*compileCost, error) {
 	}
 	w := costWalk{cost: p}
 	effort := 0
-	most := effortAll + effortOfByte*len(m.Sections[wasm.SectionCode].Body)
+	limit := effortAll + effortOfByte*len(m.Sections[wasm.SectionCode].Body)
 	for i := range m.Bodies {
 		w.beginFunction(i)
 		for w.Next() {
@@ -37,7 +37,7 @@ func estimateCost(metered []byte, first int) (*compileCost, error) {
 		}
 		w.endFunction()
 		p.addBody(&w, i)
-		if effort += nsFunc + w.effort + nsCode*w.codeBytes; effort > most {
+		if effort += nsFunc + w.effort + nsCode*w.codeBytes; effort > limit {
 			w.Fail(wasm.TooBig, "the functions up to this one would take too long to compile")
 		}
 		if err := w.Err(); err != nil {

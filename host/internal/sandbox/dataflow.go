@@ -85,7 +85,7 @@ func (r *run) processBatch() callResult {
 	}
 	r.in.handOver(r, parts[0].r)
 
-	budget := &r.c.engine.budget
+	budget := &r.compiled.engine.budget
 	c := subtasks{job: r.job}
 	var wg sync.WaitGroup
 	budget.startSubtasks(&c, n-1)
@@ -116,7 +116,7 @@ func (r *run) processBatch() callResult {
 // has used.
 func (r *run) newSubtaskRun() *run {
 	p := &run{
-		c: r.c, deadline: r.deadline, log: r.log, resultLimit: r.resultLimit,
+		compiled: r.compiled, deadline: r.deadline, log: r.log, resultLimit: r.resultLimit,
 		job: r.job, active: true, stream: r.stream, hostState: r.hostState.fork(), worker: r.worker,
 	}
 	own := *r.facts // lazily created values are not shared

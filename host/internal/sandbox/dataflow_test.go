@@ -280,7 +280,7 @@ func TestBatchLimits(t *testing.T) {
 	if got := code(8, 6); got != abi.ErrLimit {
 		t.Errorf("too long: %d", got)
 	}
-	r := &run{ctx: t.Context(), c: &compilation{engine: newEngine(t)}}
+	r := &run{ctx: t.Context(), compiled: &compilation{engine: newEngine(t)}}
 	b := newBatch(&job.Limits{})
 	defer b.release(r)
 	for range maxElements {

@@ -20,11 +20,11 @@ type decodedText struct {
 }
 
 // span returns where in the original text the bytes from i to j come from.
-func (r *decodedText) span(i, j int) (int, int) {
+func (r *decodedText) span(i, l int) (int, int) {
 	if r.from == nil {
-		return i, j
+		return i, l
 	}
-	return int(r.from[i]), int(r.to[j-1])
+	return int(r.from[i]), int(r.to[l-1])
 }
 
 // decodings returns the decodings of a text in which secrets are searched: the text

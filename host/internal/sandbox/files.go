@@ -197,12 +197,12 @@ func (d *rootDir) Stat(name string) (sys.Stat_t, wasi.Errno) { return d.stat(nam
 // Lstat implements wasi.FS.
 func (d *rootDir) Lstat(name string) (sys.Stat_t, wasi.Errno) { return d.stat(name, d.root.Lstat) }
 
-func (d *rootDir) stat(name string, of func(string) (fs.FileInfo, error)) (sys.Stat_t, wasi.Errno) {
+func (d *rootDir) stat(name string, statFunc func(string) (fs.FileInfo, error)) (sys.Stat_t, wasi.Errno) {
 	name, dir, errno := d.localName(name)
 	if errno != 0 {
 		return sys.Stat_t{}, errno
 	}
-	info, err := of(name)
+	info, err := statFunc(name)
 	if err != nil {
 		return sys.Stat_t{}, errnoOf(err)
 	}

@@ -11,7 +11,7 @@ import (
 // memory limit is below the module's initial memory, the budget is too small, or a
 // granted directory cannot be opened.
 func (e *Engine) Fits(ctx context.Context, m *Module, c job.Config) error {
-	in, err := newRun(job.Call{Config: c}, m.c, time.Now()).newInstance()
+	in, err := newRun(job.Call{Config: c}, m.compiled, time.Now()).newInstance()
 	if err != nil {
 		return err
 	}

@@ -13,7 +13,7 @@ const stateBytes = 2 * maxState
 // until dropMemory or the end of the run. It waits like a growing guest. If there is
 // no memory, the guest gets an error code, and the run's failure gives the reason.
 func (r *run) holdMemory(need uint64) bool {
-	if err := r.c.engine.budget.takeMemory(r, need); err != nil {
+	if err := r.compiled.engine.budget.takeMemory(r, need); err != nil {
 		r.memoryErr = err
 		return false
 	}
@@ -24,7 +24,7 @@ func (r *run) holdMemory(need uint64) bool {
 // dropMemory returns memory that was held.
 func (r *run) dropMemory(had uint64) {
 	r.heldBytes -= had
-	r.c.engine.budget.returnMemory(had)
+	r.compiled.engine.budget.returnMemory(had)
 }
 
 // holdResult holds memory for a result of the given size.

@@ -146,7 +146,7 @@ func TestBudgetCountsResults(t *testing.T) {
 func TestBudgetCountsWhatCommandsPrint(t *testing.T) {
 	t.Parallel()
 	e := tight(t, 0)
-	r := &run{ctx: t.Context(), c: &compilation{engine: e}, resultLimit: 64 << 20}
+	r := &run{ctx: t.Context(), compiled: &compilation{engine: e}, resultLimit: 64 << 20}
 	piece, written := make([]byte, 100_000), 0
 	for range 100 {
 		n, err := (resultWriter{r}).Write(piece)

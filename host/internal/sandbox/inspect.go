@@ -43,15 +43,15 @@ type Import struct {
 // Inspect decodes and checks a module. It returns a report even if the module is
 // refused; then the error is a *Refusal. If decoding fails, the report is empty.
 func (e *Engine) Inspect(binary []byte) (Report, error) {
-	m, err := decode(binary, e.maxModule)
+	module, err := decode(binary, e.maxModule)
 	if err != nil {
 		return Report{}, err
 	}
-	a := &decodedModule{Module: m}
-	if err = a.checkABI(e.hostFunctions); err == nil {
-		err = a.checkBounds()
+	decoded := &decodedModule{Module: module}
+	if err = decoded.checkABI(e.hostFunctions); err == nil {
+		err = decoded.checkBounds()
 	}
-	return a.report(digestOf(binary)), err
+	return decoded.report(digestOf(binary)), err
 }
 
 func (m *decodedModule) report(digest string) Report {

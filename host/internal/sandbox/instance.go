@@ -27,10 +27,10 @@ var errClosed = errors.New("the instance was closed")
 // instance is created, such as a clock, must therefore not belong to a run: it asks
 // the instance for the current run.
 type instance struct {
-	c   *compilation
-	mod api.Module
-	mem linearMemory
-	r   *run // current run; nil while idle
+	compiled *compilation
+	mod      api.Module
+	mem      linearMemory
+	run      *run // current run; nil while idle
 
 	clock  fixedClock
 	random io.Reader // created on first use
@@ -57,10 +57,10 @@ func (in *instance) context() context.Context { return instanceContext{in} }
 type instanceContext struct{ in *instance }
 
 func (f instanceContext) current() context.Context {
-	if f.in.r == nil { // between two runs
-		return f.in.c.engine.ctx
+	if f.in.run == nil { // between two runs
+		return f.in.compiled.engine.ctx
 	}
-	return f.in.r.ctx
+	return f.in.run.ctx
 }
 
 // Deadline implements context.Context, as do the methods below.
@@ -75,7 +75,7 @@ type randomSource struct{ in *instance }
 // Read implements io.Reader.
 func (d randomSource) Read(p []byte) (int, error) {
 	if d.in.random == nil {
-		d.in.random = d.in.r.randomReader()
+		d.in.random = d.in.run.randomReader()
 	}
 	// One call may request as many bytes as the guest's memory has.
 	if err := d.in.context().Err(); err != nil {
@@ -88,7 +88,7 @@ func (d randomSource) Read(p []byte) (int, error) {
 // which it may wait until there is memory.
 func (r *run) attach(fresh bool) error {
 	if !fresh {
-		if in := r.c.takeIdle(r); in != nil {
+		if in := r.compiled.takeIdle(r); in != nil {
 			return r.detachOnError(in, in.beginRun(r))
 		}
 	}
@@ -96,7 +96,7 @@ func (r *run) attach(fresh bool) error {
 	if err != nil {
 		return err
 	}
-	if err := r.c.engine.budget.takeMemory(r, in.memoryCost()); err != nil {
+	if err := r.compiled.engine.budget.takeMemory(r, in.memoryCost()); err != nil {
 		return err
 	}
 	return r.detachOnError(in, in.instantiate(r))
@@ -106,11 +106,11 @@ func (r *run) attach(fresh bool) error {
 // limit is below the module's initial memory.
 func (r *run) newInstance() (*instance, error) {
 	limit := r.memoryLimit()
-	if r.c.initialMemory > limit {
-		return nil, fmt.Errorf("the module needs %d bytes of initial memory, the limit is %d; raise limits.memory", r.c.initialMemory, limit)
+	if r.compiled.initialMemory > limit {
+		return nil, fmt.Errorf("the module needs %d bytes of initial memory, the limit is %d; raise limits.memory", r.compiled.initialMemory, limit)
 	}
-	in := &instance{c: r.c, allow: r.facts.call.Config.Allow, files: r.openFiles(), stackBytes: r.overheadBytes(), closeDirs: func() {}}
-	in.mem.limit, in.mem.claimed, in.mem.claimMore = limit, r.c.initialMemory, in.claimMemory
+	in := &instance{compiled: r.compiled, allow: r.facts.call.Config.Allow, files: r.openFiles(), stackBytes: r.overheadBytes(), closeDirs: func() {}}
+	in.mem.limit, in.mem.claimed, in.mem.claimMore = limit, r.compiled.initialMemory, in.claimMemory
 	return in, nil
 }
 
@@ -128,16 +128,16 @@ func (in *instance) instantiate(r *run) error {
 	if err := in.beginRun(r); err != nil {
 		return err
 	}
-	dirs, closeDirs, err := openGrantedDirs(in.context(), in.allow.Dirs, in.c.engine, in.files)
+	dirs, closeDirs, err := openGrantedDirs(in.context(), in.allow.Dirs, in.compiled.engine, in.files)
 	if err != nil {
 		return err
 	}
 	in.closeDirs = closeDirs
-	if err := in.mem.open(in.c.maxMemory); err != nil {
+	if err := in.mem.open(in.compiled.maxMemory); err != nil {
 		return fmt.Errorf("no memory for the module: %w", err)
 	}
 	ctx := experimental.WithMemoryAllocator(r.ctx, &in.mem)
-	in.mod, err = in.c.engine.rt.InstantiateModule(ctx, in.c.code, in.config(dirs))
+	in.mod, err = in.compiled.engine.rt.InstantiateModule(ctx, in.compiled.code, in.config(dirs))
 	if err != nil {
 		return fmt.Errorf("start the module: %w", err)
 	}
@@ -146,7 +146,7 @@ func (in *instance) instantiate(r *run) error {
 		return errors.New("start the module: it is not metered")
 	}
 	in.balance = left
-	for _, name := range in.c.startExports {
+	for _, name := range in.compiled.startExports {
 		if r.script && name == abi.ExportInitialize {
 			continue // _start of a command does it
 		}
@@ -159,16 +159,16 @@ func (in *instance) instantiate(r *run) error {
 
 // config returns what the instance can use of the system; see the table in ABI.md.
 func (in *instance) config(dirs wazero.FSConfig) wazero.ModuleConfig {
-	in.stdout = lineWriter{ctx: in.context(), level: slog.LevelInfo, j: in.r.log}
-	in.stderr = lineWriter{ctx: in.context(), level: slog.LevelWarn, j: in.r.log, last: &in.r.stderr}
+	in.stdout = lineWriter{ctx: in.context(), level: slog.LevelInfo, log: in.run.log}
+	in.stderr = lineWriter{ctx: in.context(), level: slog.LevelWarn, log: in.run.log, last: &in.run.stderr}
 	config := wazero.NewModuleConfig().WithName("").WithStartFunctions().
 		WithStderr(&in.stderr).WithFSConfig(dirs).WithRandSource(randomSource{in})
-	config = withClock(config, in, in.r.facts.call)
+	config = withClock(config, in, in.run.facts.call)
 	for _, k := range slices.Sorted(maps.Keys(in.allow.Env)) {
 		config = config.WithEnv(k, in.allow.Env[k])
 	}
-	if in.r.script {
-		return withScript(config, in.r)
+	if in.run.script {
+		return withScript(config, in.run)
 	}
 	return config.WithStdout(&in.stdout)
 }
@@ -181,7 +181,7 @@ func (in *instance) beginRun(r *run) (err error) {
 	in.random = nil
 	in.mem.limitReached = false
 	in.bind(r)
-	if in.callStack, err = in.c.engine.stacks.takeStack(); err != nil {
+	if in.callStack, err = in.compiled.engine.stacks.takeStack(); err != nil {
 		return fmt.Errorf("no memory for the stack: %w", err)
 	}
 	return nil
@@ -195,8 +195,8 @@ func (in *instance) handOver(from, to *run) {
 }
 
 func (in *instance) bind(r *run) {
-	in.r, r.in = r, in
-	in.stdout.j, in.stderr.j, in.stderr.last = r.log, r.log, &r.stderr
+	in.run, r.in = r, in
+	in.stdout.log, in.stderr.log, in.stderr.last = r.log, r.log, &r.stderr
 	// The tally belongs to the run, the balance to the instance.
 	r.fuelGauge.tally.GrantSlice(0)
 	if in.balance != nil {
@@ -278,9 +278,9 @@ func (r *run) detach() {
 	r.collectUsage()
 	r.in = nil
 	in.reusable = in.reusable && !r.overdue() && r.ctx.Err() == nil
-	in.r = nil
+	in.run = nil
 	in.returnStack()
-	if !in.c.keepIdle(r, in) {
+	if !in.compiled.keepIdle(r, in) {
 		in.destroy()
 	}
 }
@@ -289,29 +289,31 @@ func (r *run) detach() {
 // ended.
 func (in *instance) destroy() {
 	if in.mod != nil {
-		_ = in.mod.Close(context.WithoutCancel(in.c.engine.ctx)) // its error is about files, which closeDirs closes
+		_ = in.mod.Close(context.WithoutCancel(in.compiled.engine.ctx)) // its error is about files, which closeDirs closes
 	}
 	in.closeDirs()
 	cost := in.memoryCost()
 	in.mem.release()
-	in.c.engine.budget.returnMemory(cost)
+	in.compiled.engine.budget.returnMemory(cost)
 }
 
 // returnStack returns the call stack: an idle instance needs none.
 func (in *instance) returnStack() {
-	in.c.engine.stacks.returnStack(in.callStack)
+	in.compiled.engine.stacks.returnStack(in.callStack)
 	had := in.stackBytes
 	in.callStack, in.stackBytes = nil, 0
-	in.c.engine.budget.returnMemory(had)
+	in.compiled.engine.budget.returnMemory(had)
 }
 
 // memoryCost returns what the instance holds of the budget.
-func (in *instance) memoryCost() uint64 { return in.c.fixedBytes + in.mem.claimed + in.stackBytes }
+func (in *instance) memoryCost() uint64 {
+	return in.compiled.fixedBytes + in.mem.claimed + in.stackBytes
+}
 
 // claimMemory claims more memory on behalf of the guest.
 func (in *instance) claimMemory(more uint64) bool {
-	if err := in.c.engine.budget.takeMemory(in.r, more); err != nil {
-		in.r.memoryErr = err
+	if err := in.compiled.engine.budget.takeMemory(in.run, more); err != nil {
+		in.run.memoryErr = err
 		return false
 	}
 	return true

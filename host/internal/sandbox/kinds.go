@@ -62,7 +62,7 @@ func (r *run) beginAttempt() (res callResult, ok bool) {
 	if err := r.attach(false); err != nil {
 		return callResult{err: err}, false
 	}
-	if !r.c.exports(abi.ExportBefore) {
+	if !r.compiled.exports(abi.ExportBefore) {
 		return callResult{}, true
 	}
 	res = r.callEntry(abi.ExportBefore, abi.InRun)
@@ -79,7 +79,7 @@ func (r *run) callEntry(name string, phase abi.Phase) callResult {
 // result of the listener changes nothing, except that its trap destroys the
 // instance. A reason that it sets is logged and does not replace that of the run.
 func (r *run) callAfterListener(res callResult) {
-	if res.err != nil || !r.c.exports(abi.ExportAfter) || r.in == nil || !r.in.reusable {
+	if res.err != nil || !r.compiled.exports(abi.ExportAfter) || r.in == nil || !r.in.reusable {
 		return
 	}
 	res.late = r.overdue()
@@ -129,7 +129,7 @@ func (r *run) runSimple() callResult {
 // listener calls the listener for an event if the module exports one.
 func listener(name string) attemptFunc {
 	return func(r *run) callResult {
-		if !r.c.exports(name) {
+		if !r.compiled.exports(name) {
 			return callResult{entry: name, code: abi.ResultSkipped}
 		}
 		if err := r.attach(true); err != nil {

@@ -17,11 +17,11 @@ func processMemory(root string) uint64 {
 	if err := unix.Sysinfo(&info); err != nil {
 		return 0
 	}
-	most := uint64(info.Totalram) * uint64(info.Unit) //nolint:unconvert // not the same type everywhere
+	total := uint64(info.Totalram) * uint64(info.Unit) //nolint:unconvert // not the same type everywhere
 	if limit, ok := groupLimit(root); ok {
-		most = min(most, limit)
+		total = min(total, limit)
 	}
-	return most
+	return total
 }
 
 // hierarchy is a mounted control group hierarchy.

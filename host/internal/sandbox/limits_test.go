@@ -66,7 +66,7 @@ func TestRunResultLimit(t *testing.T) {
 func TestOutputEndsWithTheRun(t *testing.T) {
 	t.Parallel()
 	ctx, cancel := context.WithCancel(t.Context())
-	w := &lineWriter{ctx: ctx, j: &guestLog{line: 10}}
+	w := &lineWriter{ctx: ctx, log: &guestLog{line: 10}}
 	if n, err := w.Write([]byte("a\nb")); n != 3 || err != nil {
 		t.Errorf("%d, %v", n, err)
 	}

@@ -21,8 +21,8 @@ type linearMemory struct {
 }
 
 // open reserves the memory that the limit allows and the module can request.
-func (m *linearMemory) open(most uint64) error {
-	arena, err := reserve(max(min(m.limit, most), pageSize))
+func (m *linearMemory) open(moduleMax uint64) error {
+	arena, err := reserve(max(min(m.limit, moduleMax), pageSize))
 	if err != nil {
 		return err
 	}

@@ -20,19 +20,19 @@ import (
 // Module is a checked and compiled module. It is safe for concurrent use. The caller
 // that loaded it must close it.
 type Module struct {
-	c    *compilation
-	once sync.Once
+	compiled *compilation
+	once     sync.Once
 }
 
 // Digest returns the SHA-256 of the loaded bytes, in hex.
-func (m *Module) Digest() string { return m.c.digest }
+func (m *Module) Digest() string { return m.compiled.digest }
 
 // Report returns the description of the module.
-func (m *Module) Report() Report { return m.c.report }
+func (m *Module) Report() Report { return m.compiled.report }
 
 // Close gives up the module. Its code is freed with its last user, which may be a
 // run in progress.
-func (m *Module) Close() { m.once.Do(m.c.removeUser) }
+func (m *Module) Close() { m.once.Do(m.compiled.removeUser) }
 
 // compilation is shared by all Modules with the same digest.
 type compilation struct {
@@ -109,7 +109,7 @@ func (e *Engine) LoadFrom(ctx context.Context, from Source) (*Module, error) {
 		c.removeUser()
 		return nil, c.err
 	}
-	return &Module{c: c}, nil
+	return &Module{compiled: c}, nil
 }
 
 // compile creates everything that the users of a module share.
@@ -160,12 +160,12 @@ func (c *compilation) compileInTurn(lane lane, from Source) (wazero.CompiledModu
 	if err != nil {
 		return nil, err
 	}
-	out, cost, err := c.checkAndMeter(binary)
+	metered, cost, err := c.checkAndMeter(binary)
 	switch {
 	case err != nil:
 		return nil, err
-	case e.compiledBefore(out):
-		return e.compile(out)
+	case e.compiledBefore(metered):
+		return e.compile(metered)
 	}
 	if err := e.queue.checkMemory(cost); err != nil {
 		return nil, err
@@ -173,37 +173,37 @@ func (c *compilation) compileInTurn(lane lane, from Source) (wazero.CompiledModu
 	if lane == smallLane && e.queue.laneOf(cost) == largeLane {
 		return nil, errLarge
 	}
-	return e.compileTracked(c.wanted, c.digest, binary, out, cost)
+	return e.compileTracked(c.wanted, c.digest, binary, metered, cost)
 }
 
 // checkAndMeter checks and meters the module. cost is the memory that compiling
 // takes.
-func (c *compilation) checkAndMeter(binary []byte) (out []byte, cost uint64, err error) {
+func (c *compilation) checkAndMeter(binary []byte) (metered []byte, cost uint64, err error) {
 	e := c.engine
-	m, err := decode(binary, e.maxModule)
+	module, err := decode(binary, e.maxModule)
 	if err != nil {
 		return nil, 0, err
 	}
-	a := &decodedModule{Module: m}
-	if err := a.checkABI(e.hostFunctions); err != nil {
+	decoded := &decodedModule{Module: module}
+	if err := decoded.checkABI(e.hostFunctions); err != nil {
 		return nil, 0, err
 	}
-	if err := a.checkBounds(); err != nil {
+	if err := decoded.checkBounds(); err != nil {
 		return nil, 0, err
 	}
-	c.initialMemory = uint64(a.Memory.Min) * pageSize
-	c.maxMemory = uint64(min(a.Memory.Max, wasm.MaxPages)) * pageSize
-	c.abiExports = a.abiExports()
-	c.fixedBytes = instanceCost + a.instanceBytes()
-	c.report = a.report(c.digest)
+	c.initialMemory = uint64(decoded.Memory.Min) * pageSize
+	c.maxMemory = uint64(min(decoded.Memory.Max, wasm.MaxPages)) * pageSize
+	c.abiExports = decoded.abiExports()
+	c.fixedBytes = instanceCost + decoded.instanceBytes()
+	c.report = decoded.report(c.digest)
 	c.startExports = nil // may be set: a large module is checked twice
-	if a.metered.Start {
+	if decoded.metered.Start {
 		c.startExports = append(c.startExports, meter.ExportStart)
 	}
-	if a.exports(abi.ExportInitialize) {
+	if decoded.exports(abi.ExportInitialize) {
 		c.startExports = append(c.startExports, abi.ExportInitialize)
 	}
-	return a.metered.Wasm, a.cost.totalMemory(a.Size), nil
+	return decoded.metered.Wasm, decoded.cost.totalMemory(decoded.Size), nil
 }
 
 // compile compiles a metered module. The engine's cache is keyed by the bytes, which

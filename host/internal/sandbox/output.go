@@ -34,7 +34,7 @@ func readable(s string, n int) string { return clip(escape(s, false, n), n) }
 func readableLines(s string, n int) string { return clip(escape(s, true, n), n) }
 
 // escape stops soon after most bytes.
-func escape(s string, lines bool, most int) string {
+func escape(s string, lines bool, limit int) string {
 	clean := func(r rune) bool {
 		return lines && (r == '\n' || r == '\t') || r == ' ' || unicode.IsGraphic(r) && r != '\u2028' && r != '\u2029'
 	}
@@ -43,7 +43,7 @@ func escape(s string, lines bool, most int) string {
 	}
 	var b strings.Builder
 	broken := false
-	for i := 0; i < len(s) && b.Len() <= most; {
+	for i := 0; i < len(s) && b.Len() <= limit; {
 		r, n := utf8.DecodeRuneInString(s[i:])
 		i += n
 		if r == utf8.RuneError && n == 1 {
@@ -100,20 +100,20 @@ type guestLog struct {
 	dropped int64
 }
 
-func newGuestLog(c *job.Call, of *compilation) *guestLog {
-	j := &guestLog{log: c.Log, call: c, digest: of.digest, line: DefaultLogLine, rate: DefaultLogRate}
+func newGuestLog(c *job.Call, compiled *compilation) *guestLog {
+	l := &guestLog{log: c.Log, call: c, digest: compiled.digest, line: DefaultLogLine, rate: DefaultLogRate}
 	if n := c.Config.Limits.LogLine; n > 0 {
-		j.line = int(min(n, 1<<20))
+		l.line = int(min(n, 1<<20))
 	}
 	if n := c.Config.Limits.LogRate; n > 0 {
-		j.rate = n
+		l.rate = n
 	}
-	if e := of.engine; e != nil {
-		j.limiter, j.secrets = &e.logLimit, e.masks.maskFor(c.Secrets)
+	if e := compiled.engine; e != nil {
+		l.limiter, l.secrets = &e.logLimit, e.masks.maskFor(c.Secrets)
 	} else { // tests without an engine
-		j.limiter, j.secrets = &lograte.Limiter{}, newMask(c.Secrets)
+		l.limiter, l.secrets = &lograte.Limiter{}, newMask(c.Secrets)
 	}
-	return j
+	return l
 }
 
 // ResetLogLimits resets the log rate of all items, for callers whose runs are
@@ -122,87 +122,87 @@ func (e *Engine) ResetLogLimits() { e.logLimit.Reset() }
 
 // room returns how many bytes of a line write needs: one more than the limit, which
 // shows that the line was cut, and the slack of the mask.
-func (j *guestLog) room() int { return j.line + 1 + j.secrets.slack() }
+func (l *guestLog) room() int { return l.line + 1 + l.secrets.slack() }
 
-func (j *guestLog) write(ctx context.Context, level slog.Level, text string) {
-	if j.log == nil || !j.log.Enabled(ctx, level) {
+func (l *guestLog) write(ctx context.Context, level slog.Level, text string) {
+	if l.log == nil || !l.log.Enabled(ctx, level) {
 		return
 	}
-	j.mu.Lock()
-	defer j.mu.Unlock()
-	if j.takeLine(ctx) {
-		j.logger().Log(ctx, level, readable(j.secrets.hide(text, 0, j.line+1), j.line)) //nolint:sloglint // text of the guest
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if l.takeLine(ctx) {
+		l.logger().Log(ctx, level, readable(l.secrets.hide(text, 0, l.line+1), l.line)) //nolint:sloglint // text of the guest
 	}
 }
 
 // takeLine takes a line from the item's rate, and logs how many lines were dropped
-// before it. The caller holds j.mu.
-func (j *guestLog) takeLine(ctx context.Context) bool {
-	if !j.limiter.TakeLine(time.Now(), j.call.Config.Name, j.call.Item, j.rate) {
-		j.dropped++
+// before it. The caller holds l.mu.
+func (l *guestLog) takeLine(ctx context.Context) bool {
+	if !l.limiter.TakeLine(time.Now(), l.call.Config.Name, l.call.Item, l.rate) {
+		l.dropped++
 		return false
 	}
-	j.logDropped(ctx)
+	l.logDropped(ctx)
 	return true
 }
 
 // shownResult returns the beginning of a result for the log.
-func (j *guestLog) shownResult(result []byte) string {
-	text := j.secrets.hide(string(result[:min(len(result), maxShownResult+1+j.secrets.slack())]), 0, maxShownResult+1)
+func (l *guestLog) shownResult(result []byte) string {
+	text := l.secrets.hide(string(result[:min(len(result), maxShownResult+1+l.secrets.slack())]), 0, maxShownResult+1)
 	return readableLines(strings.TrimSpace(text), maxShownResult)
 }
 
-// logger returns the log with the attributes of this run. The caller holds j.mu.
-func (j *guestLog) logger() *slog.Logger {
-	if j.named == nil {
-		j.named = j.log.With(slog.String("job", j.call.Config.Name), slog.Int("item", j.call.Item),
-			slog.String("task", j.call.TaskID), slog.String("module", j.digest))
+// logger returns the log with the attributes of this run. The caller holds l.mu.
+func (l *guestLog) logger() *slog.Logger {
+	if l.named == nil {
+		l.named = l.log.With(slog.String("job", l.call.Config.Name), slog.Int("item", l.call.Item),
+			slog.String("task", l.call.TaskID), slog.String("module", l.digest))
 	}
-	return j.named
+	return l.named
 }
 
 // logLimited logs a message of the host about the guest, within the guest's rate.
-func (j *guestLog) logLimited(ctx context.Context, level slog.Level, msg string, attrs ...slog.Attr) {
-	if j.log == nil || !j.log.Enabled(ctx, level) {
+func (l *guestLog) logLimited(ctx context.Context, level slog.Level, msg string, attrs ...slog.Attr) {
+	if l.log == nil || !l.log.Enabled(ctx, level) {
 		return
 	}
-	j.mu.Lock()
-	defer j.mu.Unlock()
-	if j.takeLine(ctx) {
-		j.logger().LogAttrs(ctx, level, msg, attrs...) //nolint:sloglint // constants of the callers
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if l.takeLine(ctx) {
+		l.logger().LogAttrs(ctx, level, msg, attrs...) //nolint:sloglint // constants of the callers
 	}
 }
 
 // logOnce logs a message of the host that occurs once per run.
-func (j *guestLog) logOnce(ctx context.Context, level slog.Level, msg string, attrs ...slog.Attr) {
-	if j.log == nil {
+func (l *guestLog) logOnce(ctx context.Context, level slog.Level, msg string, attrs ...slog.Attr) {
+	if l.log == nil {
 		return
 	}
-	j.mu.Lock()
-	defer j.mu.Unlock()
-	j.logger().LogAttrs(ctx, level, msg, attrs...) //nolint:sloglint // constants of the callers
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	l.logger().LogAttrs(ctx, level, msg, attrs...) //nolint:sloglint // constants of the callers
 }
 
 // logDroppedAtEnd logs how many lines were dropped since the last line of a run.
-func (j *guestLog) logDroppedAtEnd(ctx context.Context) {
-	j.mu.Lock()
-	defer j.mu.Unlock()
-	j.logDropped(ctx)
+func (l *guestLog) logDroppedAtEnd(ctx context.Context) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	l.logDropped(ctx)
 }
 
 // logDropped logs how many lines were dropped before the next one. The caller holds
 // j.mu.
-func (j *guestLog) logDropped(ctx context.Context) {
-	if j.dropped > 0 {
-		j.logger().WarnContext(ctx, "guest logs too fast, lines dropped", slog.Int64("lines", j.dropped))
-		j.dropped = 0
+func (l *guestLog) logDropped(ctx context.Context) {
+	if l.dropped > 0 {
+		l.logger().WarnContext(ctx, "guest logs too fast, lines dropped", slog.Int64("lines", l.dropped))
+		l.dropped = 0
 	}
 }
 
 // lineWriter splits an output stream of the guest into lines for the log.
 type lineWriter struct {
 	ctx   context.Context //nolint:containedctx // an io.Writer lives as long as one run
-	j     *guestLog
+	log   *guestLog
 	level slog.Level
 	buf   []byte
 	last  *lastBytes // keeps the last bytes; may be nil
@@ -212,7 +212,7 @@ type lineWriter struct {
 // terabytes with one call, and only an error ends that.
 func (w *lineWriter) Write(p []byte) (int, error) {
 	if w.last != nil {
-		w.last.add(p, w.j.secrets)
+		w.last.add(p, w.log.secrets)
 	}
 	for rest := p; len(rest) > 0; {
 		if err := w.ctx.Err(); err != nil {
@@ -229,16 +229,16 @@ func (w *lineWriter) Write(p []byte) (int, error) {
 }
 
 func (w *lineWriter) keep(p []byte) {
-	room := w.j.room() - len(w.buf)
+	room := w.log.room() - len(w.buf)
 	w.buf = append(w.buf, p[:min(len(p), max(room, 0))]...)
 }
 
 // flush logs the current line, even without a line end.
 func (w *lineWriter) flush() {
 	if line := strings.TrimSuffix(string(w.buf), "\r"); line != "" {
-		w.j.write(w.ctx, w.level, line)
+		w.log.write(w.ctx, w.level, line)
 		if w.last != nil && endsRun(line) {
-			w.last.cause = readable(w.j.secrets.hide(line, 0, maxCause+1), maxCause)
+			w.last.cause = readable(w.log.secrets.hide(line, 0, maxCause+1), maxCause)
 		}
 	}
 	w.buf = w.buf[:0]
@@ -267,12 +267,12 @@ type lastBytes struct {
 }
 
 func (t *lastBytes) add(p []byte, secrets *mask) {
-	most := maxStderrKept + secrets.slack()
-	if len(p) > most {
-		p, t.cut = p[len(p)-most:], true
+	limit := maxStderrKept + secrets.slack()
+	if len(p) > limit {
+		p, t.cut = p[len(p)-limit:], true
 	}
 	t.b = append(t.b, p...)
-	if over := len(t.b) - most; over > 0 {
+	if over := len(t.b) - limit; over > 0 {
 		t.b, t.cut = append(t.b[:0], t.b[over:]...), true
 	}
 }

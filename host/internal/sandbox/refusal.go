@@ -70,9 +70,9 @@ func shorten(s string) string { return readable(s, 64) }
 
 // joinNames joins up to a hundred names for a message.
 func joinNames(names []string) string {
-	const most = 100
-	if len(names) <= most {
+	const limit = 100
+	if len(names) <= limit {
 		return strings.Join(names, ", ")
 	}
-	return fmt.Sprintf("%s and %d more", strings.Join(names[:most], ", "), len(names)-most)
+	return fmt.Sprintf("%s and %d more", strings.Join(names[:limit], ", "), len(names)-limit)
 }

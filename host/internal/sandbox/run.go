@@ -15,7 +15,7 @@ import (
 // time, so it needs no lock; data shared by subtasks has its own.
 type run struct {
 	ctx         context.Context //nolint:containedctx // ends with the caller's, the engine's, or deadline and grace
-	c           *compilation
+	compiled    *compilation
 	in          *instance // nil while there is none
 	facts       *runFacts
 	deadline    time.Time // zero: none
@@ -79,7 +79,7 @@ func (r *run) overdue() bool { return !r.deadline.IsZero() && !time.Now().Before
 // job has a pool.
 func (e *Engine) Run(ctx context.Context, m *Module, c job.Call) job.Outcome {
 	began := time.Now()
-	out := job.Outcome{Digest: m.c.digest}
+	out := job.Outcome{Digest: m.compiled.digest}
 	refuse := func(format string, args ...any) job.Outcome {
 		out.Verdict, out.Error = job.Failure, fmt.Sprintf(format, args...)
 		return out
@@ -88,16 +88,16 @@ func (e *Engine) Run(ctx context.Context, m *Module, c job.Call) job.Outcome {
 		return refuse("%v", ErrClosed)
 	}
 	defer e.runs.Done()
-	if !m.c.addUser() {
-		return refuse("module %s was closed", m.c.digest)
+	if !m.compiled.addUser() {
+		return refuse("module %s was closed", m.compiled.digest)
 	}
-	defer m.c.removeUser()
+	defer m.compiled.removeUser()
 
-	call, err := m.c.attemptFunc(&c)
+	call, err := m.compiled.attemptFunc(&c)
 	if err != nil {
 		return refuse("%v", err)
 	}
-	r := newRun(c, m.c, began)
+	r := newRun(c, m.compiled, began)
 	end := r.open(ctx)
 	defer end()
 	r.hostState = newHostState(c)
@@ -109,9 +109,9 @@ func (e *Engine) Run(ctx context.Context, m *Module, c job.Call) job.Outcome {
 	return out
 }
 
-func newRun(c job.Call, of *compilation, began time.Time) *run {
+func newRun(c job.Call, compiled *compilation, began time.Time) *run {
 	limits := &c.Config.Limits
-	r := &run{c: of, job: c.Config.Name, resultLimit: limits.Result, fuelGauge: fuelGauge{limit: limits.Fuel}, worker: c.Worker}
+	r := &run{compiled: compiled, job: c.Config.Name, resultLimit: limits.Result, fuelGauge: fuelGauge{limit: limits.Fuel}, worker: c.Worker}
 	if c.Config.Timeout > 0 {
 		r.deadline = began.Add(c.Config.Timeout)
 		r.fuelGauge.end = r.deadline.Add(graceOf(limits))
@@ -119,8 +119,8 @@ func newRun(c job.Call, of *compilation, began time.Time) *run {
 	if r.resultLimit <= 0 {
 		r.resultLimit = DefaultResult
 	}
-	r.facts = newFacts(c, of.digest, began, r.deadline)
-	r.log = newGuestLog(&c, of)
+	r.facts = newFacts(c, compiled.digest, began, r.deadline)
+	r.log = newGuestLog(&c, compiled)
 	return r
 }
 
@@ -134,12 +134,12 @@ func (r *run) open(ctx context.Context) (end func()) {
 	} else {
 		hard, cancel = context.WithDeadline(ctx, r.fuelGauge.end)
 	}
-	forget := context.AfterFunc(r.c.engine.ctx, cancel)
+	forget := context.AfterFunc(r.compiled.engine.ctx, cancel)
 	r.ctx = runContext{hard, r}
 	return func() {
 		r.detach()
 		r.dropMemory(r.heldBytes)
-		r.c.engine.budget.endRun(r)
+		r.compiled.engine.budget.endRun(r)
 		forget()
 		cancel()
 	}
@@ -156,8 +156,8 @@ func (r *run) grace() time.Duration { return graceOf(&r.facts.call.Config.Limits
 
 // memoryLimit returns the maximum memory of an instance, in whole pages.
 func (r *run) memoryLimit() uint64 {
-	if most := r.facts.call.Config.Limits.Memory; most > 0 {
-		return min(uint64(most), wasm.MaxPages*pageSize) / pageSize * pageSize
+	if limit := r.facts.call.Config.Limits.Memory; limit > 0 {
+		return min(uint64(limit), wasm.MaxPages*pageSize) / pageSize * pageSize
 	}
 	return DefaultMemory
 }

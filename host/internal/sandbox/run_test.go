@@ -362,7 +362,7 @@ func TestModuleLifetime(t *testing.T) {
 		all = append(all, <-mods)
 	}
 	for _, m := range all {
-		if m.c != all[0].c {
+		if m.compiled != all[0].compiled {
 			t.Error("the same bytes were compiled twice")
 		}
 	}

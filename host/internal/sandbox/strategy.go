@@ -75,19 +75,19 @@ func (e *Engine) Shard(ctx context.Context, m *Module, c job.ShardCall) ([]int, 
 		return nil, ErrClosed
 	}
 	defer e.runs.Done()
-	if !m.c.addUser() {
-		return nil, fmt.Errorf("module %s was closed", m.c.digest)
+	if !m.compiled.addUser() {
+		return nil, fmt.Errorf("module %s was closed", m.compiled.digest)
 	}
-	defer m.c.removeUser()
-	if !m.c.exports(abi.ExportShard) {
-		return nil, fmt.Errorf("module %s is not a strategy; it can be: %s", m.c.digest, strings.Join(m.c.report.Kinds, ", "))
+	defer m.compiled.removeUser()
+	if !m.compiled.exports(abi.ExportShard) {
+		return nil, fmt.Errorf("module %s is not a strategy; it can be: %s", m.compiled.digest, strings.Join(m.compiled.report.Kinds, ", "))
 	}
-	first, err := m.c.assignOnce(ctx, c)
+	first, err := m.compiled.assignOnce(ctx, c)
 	if err != nil {
 		return nil, err
 	}
 	c.Log = nil // the second run logs the same
-	second, err := m.c.assignOnce(ctx, c)
+	second, err := m.compiled.assignOnce(ctx, c)
 	if err != nil {
 		return nil, err
 	}
@@ -132,17 +132,17 @@ func (c *compilation) assignOnce(ctx context.Context, sc job.ShardCall) ([]int, 
 }
 
 // newShardRun returns a run that does not know when and where it runs.
-func newShardRun(of *compilation, sc *job.ShardCall) *run {
+func newShardRun(compiled *compilation, sc *job.ShardCall) *run {
 	call := job.Call{Config: sc.Config, Namespace: sc.Namespace, Total: sc.Total, Log: sc.Log}
 	call.Config.Allow = job.Allow{}
 	call.Config.FetchCount = 0
 	now := time.Now()
-	r := &run{c: of, assignment: newAssignment(sc), resultLimit: DefaultResult, hostState: newHostState(call), deadline: now.Add(strategyTime)}
+	r := &run{compiled: compiled, assignment: newAssignment(sc), resultLimit: DefaultResult, hostState: newHostState(call), deadline: now.Add(strategyTime)}
 	r.fuelGauge = fuelGauge{limit: strategyFuel + strategyFuelPerItem*int64(sc.Total), end: r.deadline}
-	r.facts = newFacts(call, of.digest, time.Time{}, time.Time{})
+	r.facts = newFacts(call, compiled.digest, time.Time{}, time.Time{})
 	r.facts.pure = true
 	r.facts.seed, r.facts.seedMade = shardSeed(sc), true
-	r.log = newGuestLog(&call, of)
+	r.log = newGuestLog(&call, compiled)
 	return r
 }
 
@@ -161,7 +161,7 @@ func (r *run) shardFailed(ctx context.Context, res callResult) error {
 	var out job.Outcome
 	// A guest may exit with the code that the engine uses for a deadline.
 	_, exited := errors.AsType[*sys.ExitError](res.err)
-	switch life := r.c.engine.ctx; {
+	switch life := r.compiled.engine.ctx; {
 	case res.err != nil && ctx.Err() != nil:
 		return fmt.Errorf("assign the items: %w", ctx.Err())
 	case res.err != nil && life.Err() != nil:

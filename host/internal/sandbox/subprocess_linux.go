@@ -16,8 +16,8 @@ func limitProcess(more int64) error {
 	if err != nil {
 		return err
 	}
-	most := uint64(used + more)
-	for resource, limit := range map[int]uint64{unix.RLIMIT_DATA: most, unix.RLIMIT_CORE: 0} {
+	maxData := uint64(used + more)
+	for resource, limit := range map[int]uint64{unix.RLIMIT_DATA: maxData, unix.RLIMIT_CORE: 0} {
 		if err := unix.Setrlimit(resource, &unix.Rlimit{Cur: limit, Max: limit}); err != nil {
 			return fmt.Errorf("limit this process: %w", err)
 		}

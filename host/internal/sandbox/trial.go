@@ -102,15 +102,15 @@ func (t trials) file(digest string) string { return filepath.Join(t.dir, digest+
 
 // readTrial returns the record of a module under this setup.
 func (t trials) readTrial(digest string) (trial, error) {
-	of, err := t.readAnyTrial(digest)
-	if of.Setup != t.setup {
+	record, err := t.readAnyTrial(digest)
+	if record.Setup != t.setup {
 		return trial{}, err
 	}
-	return of, err
+	return record, err
 }
 
 // readAnyTrial returns the record of a module under any setup.
-func (t trials) readAnyTrial(digest string) (of trial, err error) {
+func (t trials) readAnyTrial(digest string) (record trial, err error) {
 	if t.dir == "" {
 		return trial{}, nil
 	}
@@ -122,19 +122,19 @@ func (t trials) readAnyTrial(digest string) (of trial, err error) {
 		return trial{}, fmt.Errorf("read the record of a compilation: %w", err)
 	}
 	defer f.Close() //nolint:errcheck // only read
-	if err := json.NewDecoder(io.LimitReader(f, maxTrialFile)).Decode(&of); err != nil {
+	if err := json.NewDecoder(io.LimitReader(f, maxTrialFile)).Decode(&record); err != nil {
 		return trial{}, nil // truncated by a power failure
 	}
-	return of, nil
+	return record, nil
 }
 
 // writeTrial records the stage of a module.
-func (t trials) writeTrial(digest string, of trial) error {
+func (t trials) writeTrial(digest string, record trial) error {
 	if t.dir == "" {
 		return nil
 	}
-	of.Setup = t.setup
-	text, err := json.Marshal(of)
+	record.Setup = t.setup
+	text, err := json.Marshal(record)
 	if err != nil {
 		return fmt.Errorf("record a compilation: %w", err)
 	}
@@ -166,78 +166,77 @@ func (t trials) restoreTrial(digest string, before trial) error {
 
 // nextTrial returns the stage for the next compilation, given the record of earlier
 // ones.
-func (of trial) nextTrial() trial {
-	switch of.Stage {
+func (t trial) nextTrial() trial {
+	switch t.Stage {
 	case trialNone:
 		return trial{Stage: trialServer}
 	case trialServer:
-		return trial{Stage: trialSubprocess, Ends: of.Ends}
+		return trial{Stage: trialSubprocess, Ends: t.Ends}
 	case trialSubprocess:
-		if of.Ends++; of.Ends < maxTrials {
-			return trial{Stage: trialSubprocess, Ends: of.Ends}
+		if t.Ends++; t.Ends < maxTrials {
+			return trial{Stage: trialSubprocess, Ends: t.Ends}
 		}
-		return trial{Stage: trialRefused, Why: "the server died " + strconv.Itoa(of.Ends) + " times while the module was compiled in a subprocess"}
+		return trial{Stage: trialRefused, Why: "the server died " + strconv.Itoa(t.Ends) + " times while the module was compiled in a subprocess"}
 	case trialRefused:
 	}
-	return of
+	return t
 }
 
-// compileTracked compiles a module, whose metered code is out, in the stage that
-// follows from its record. cost is the memory that compiling takes.
-func (e *Engine) compileTracked(ctx context.Context, digest string, binary, out []byte, cost uint64) (code wazero.CompiledModule, err error) {
+// compileTracked compiles a module in the stage that follows from its record. cost is
+// the memory that compiling takes.
+func (e *Engine) compileTracked(ctx context.Context, digest string, binary, metered []byte, cost uint64) (code wazero.CompiledModule, err error) {
 	before, err := e.trials.readTrial(digest)
 	if err != nil {
 		return nil, err
 	}
-	now := before.nextTrial()
-	doubtful := e.queue.mayNotFit(cost)
-	if doubtful && now.Stage == trialServer {
-		now.Stage = trialSubprocess
+	current := before.nextTrial()
+	if current.Stage == trialServer && e.queue.mayNotFit(cost) {
+		current.Stage = trialSubprocess
 	}
-	switch err := e.trials.writeTrial(digest, now); {
+	switch err := e.trials.writeTrial(digest, current); {
 	case err == nil:
-	case now.Stage == trialServer && cost <= e.queue.small:
+	case current.Stage == trialServer && cost <= e.queue.small:
 		e.log.Warn("cannot record that a compilation has begun", slog.String("digest", digest), slog.Any("err", err))
 	default:
 		// Without the record it could end each start of the server.
 		return nil, err
 	}
-	if now.Stage == trialSubprocess {
+	if current.Stage == trialSubprocess {
 		if before.Stage != trialNone {
 			e.log.Warn("the server ended while it compiled a module; a subprocess compiles it now", "digest", digest)
 		}
 		var died *diedError
 		switch err := e.compileInSubprocess(ctx, binary); {
 		case errors.As(err, &died):
-			now = trial{Stage: trialRefused, Why: "compiling the module ended the server, and then " + died.Error()}
+			current = trial{Stage: trialRefused, Why: "compiling the module ended the server, and then " + died.Error()}
 			if before.Stage == trialNone {
-				now.Why = e.queue.tooBig(cost).Problem + ", and " + died.Error()
+				current.Why = e.queue.tooBig(cost).Problem + ", and " + died.Error()
 			}
-			if err := e.trials.writeTrial(digest, now); err != nil {
+			if err := e.trials.writeTrial(digest, current); err != nil {
 				return nil, err
 			}
 		case err != nil: // not the module's fault
 			return nil, errors.Join(err, e.trials.restoreTrial(digest, before))
 		}
 	}
-	if now.Stage == trialRefused {
+	if current.Stage == trialRefused {
 		if before.Stage != trialRefused {
-			e.log.Error("module refused: compiling it ended processes of this server", "digest", digest, "why", now.Why)
+			e.log.Error("module refused: compiling it ended processes of this server", "digest", digest, "why", current.Why)
 			if e.refused != nil {
-				e.refused(digest, now.Why)
+				e.refused(digest, current.Why)
 			}
 		}
-		return nil, now.refusal()
+		return nil, current.refusal()
 	}
-	code, err = e.compile(out)
+	code, err = e.compile(metered)
 	return code, errors.Join(err, e.trials.forgetTrial(digest))
 }
 
 // refusal returns the error for a module whose compilation died.
-func (of trial) refusal() *Refusal {
+func (t trial) refusal() *Refusal {
 	return &Refusal{
 		Reason:  CompileDied,
-		Problem: of.Why,
+		Problem: t.Why,
 		Hint:    "this server tries again after an update or a change of its memory; to try now, run wasmjobd module retry DIGEST",
 	}
 }
@@ -257,13 +256,13 @@ func RefusedModules(cacheDir string) (map[string]string, error) {
 	refused := map[string]string{}
 	for _, f := range files {
 		digest := strings.TrimSuffix(filepath.Base(f), ".json")
-		of, err := t.readAnyTrial(digest)
+		record, err := t.readAnyTrial(digest)
 		if err != nil {
 			return nil, err
 		}
-		t.setup.Memory = of.Setup.Memory // known to that server only
-		if of.Stage == trialRefused && of.Setup == t.setup {
-			refused[digest] = of.refusal().Error()
+		t.setup.Memory = record.Setup.Memory // known to that server only
+		if record.Stage == trialRefused && record.Setup == t.setup {
+			refused[digest] = record.refusal().Error()
 		}
 	}
 	return refused, nil

@@ -58,7 +58,7 @@ func (r *run) ungranted(text string) string {
 		return "\ndirectory " + guest + " is not granted: " + hint(guest)
 	case found != nil:
 		return "\na directory that the guest wanted is not granted: " + hint("/data")
-	case len(r.facts.call.Config.Allow.Dirs) == 0 && r.c.opensFiles():
+	case len(r.facts.call.Config.Allow.Dirs) == 0 && r.compiled.opensFiles():
 		return "\nno directory is granted; if the job needs one, " + hint("/data")
 	}
 	return ""

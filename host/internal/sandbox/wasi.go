@@ -26,7 +26,7 @@ const (
 // wasiBound is a parameter of a WASI function and its limit.
 type wasiBound struct {
 	param int
-	most  uint32
+	limit uint32
 	errno uint64 // the result above the limit; 0: the parameter is reduced to the limit
 }
 
@@ -84,12 +84,12 @@ func withBounds(do api.GoModuleFunction, bounds []wasiBound) api.GoModuleFunc {
 		runOf(ctx).checkRunning()
 		for _, b := range bounds {
 			switch {
-			case u32(stack[b.param]) <= b.most:
+			case u32(stack[b.param]) <= b.limit:
 			case b.errno != 0:
 				stack[0] = b.errno
 				return
 			default:
-				stack[b.param] = uint64(b.most)
+				stack[b.param] = uint64(b.limit)
 			}
 		}
 		do.Call(ctx, mod, stack)

@@ -69,7 +69,7 @@ func TestRandomEndsWithTheRun(t *testing.T) {
 	ctx, cancel := context.WithCancel(t.Context())
 	r := newRun(job.Call{}, &compilation{}, time.Now())
 	r.ctx = ctx
-	d := randomSource{&instance{r: r}}
+	d := randomSource{&instance{run: r}}
 	buf := make([]byte, 3*maxRandomRead)
 	if n, err := d.Read(buf); n != maxRandomRead || err != nil {
 		t.Errorf("%d, %v", n, err)

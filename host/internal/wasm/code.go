@@ -112,11 +112,11 @@ func (c *Code) prefixed(prefix Op) Op {
 		c.Fail(Unsupported, "instruction %#x %d has an encoding that is too long", uint16(prefix), sub)
 		return 0
 	}
-	base, most := Op(opsFC), uint32(0x100)
+	base, limit := Op(opsFC), uint32(0x100)
 	if prefix == 0xfd {
 		base = opsFD
 	}
-	if sub >= most || shapes[base+Op(sub)].operand == operandUnknown {
+	if sub >= limit || shapes[base+Op(sub)].operand == operandUnknown {
 		c.Fail(Unsupported, "instruction %#x %d (%s) is not supported", uint16(prefix), sub, featureOf(byte(prefix)))
 		return 0
 	}

@@ -125,8 +125,8 @@ func (d *decoder) readSection(id byte) {
 }
 
 // list reads a count and that many entries.
-func (d *decoder) list(what string, size, most int, entry func()) {
-	d.section.N = d.Count(what, size, most*d.boundsFactor)
+func (d *decoder) list(what string, size, limit int, entry func()) {
+	d.section.N = d.Count(what, size, limit*d.boundsFactor)
 	d.section.Entries = d.b[d.pos:]
 	for n := d.section.N; n > 0 && d.err == nil; n-- {
 		entry()
@@ -165,8 +165,8 @@ func (d *decoder) functionType() {
 	d.Types = append(d.Types, t)
 }
 
-func (d *decoder) valueTypes(what string, most int) string {
-	types := d.Bytes(uint32(d.Count(what, 1, most)))
+func (d *decoder) valueTypes(what string, limit int) string {
+	types := d.Bytes(uint32(d.Count(what, 1, limit)))
 	for _, c := range types {
 		checkValueType(&d.Reader, c)
 	}

@@ -154,14 +154,14 @@ func (r *Reader) Signed(bits int) int64 {
 
 // Count reads a number of entries. Each entry takes at least size bytes, so a count
 // that exceeds the remaining bytes is refused before memory is allocated for it.
-func (r *Reader) Count(what string, size, most int) int {
+func (r *Reader) Count(what string, size, limit int) int {
 	n := r.U32()
 	if uint64(n)*uint64(size) > uint64(r.Left()) {
 		r.Fail(Damaged, "%d %s are declared, but %d bytes remain", n, what, r.Left())
 		return 0
 	}
-	if uint64(n) > uint64(most) {
-		r.Fail(TooBig, "%d %s are declared; the limit is %d", n, what, most)
+	if uint64(n) > uint64(limit) {
+		r.Fail(TooBig, "%d %s are declared; the limit is %d", n, what, limit)
 		return 0
 	}
 	return int(n)
