@@ -31,7 +31,11 @@ func peak(usage *syscall.Rusage) int64 { return usage.Maxrss << 10 }
 type process struct {
 	pid, parent, group int
 	start              string // when it began; a number that is used again has another
+	bare               bool   // it has no environment, and will have none as the program that it is
 }
+
+// kernelThread is the flag of what the kernel has made for itself.
+const kernelThread = 0x0020_0000
 
 // processes are all that /proc shows.
 func processes() ([]process, error) {
@@ -77,11 +81,16 @@ func look(pid int) (process, bool) {
 	}
 	// The name in parentheses may have anything in it.
 	fields := strings.Fields(string(text[strings.LastIndexByte(string(text), ')')+1:]))
-	const state, parent, group, start = 0, 1, 2, 19
-	if len(fields) <= start || fields[state] == "Z" || fields[state] == "X" {
+	const state, parent, group, flags, start, envStart, envEnd = 0, 1, 2, 6, 19, 47, 48
+	if len(fields) <= envEnd || fields[state] == "Z" || fields[state] == "X" {
 		return process{}, false
 	}
 	p := process{pid: pid, start: fields[start]}
+	set, err := strconv.ParseUint(fields[flags], 10, 64)
+	if err != nil {
+		return process{}, false
+	}
+	p.bare = set&kernelThread != 0 || fields[envEnd] == fields[envStart] && fields[envEnd] != "0"
 	p.parent, err = strconv.Atoi(fields[parent])
 	if err != nil {
 		return process{}, false

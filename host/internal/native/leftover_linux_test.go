@@ -2,7 +2,6 @@ package native
 
 import (
 	"context"
-	"errors"
 	"io"
 	"os"
 	"path/filepath"
@@ -10,8 +9,6 @@ import (
 	"strings"
 	"syscall"
 	"testing"
-
-	"golang.org/x/sys/unix"
 
 	"github.com/wasmjob/wasmjob/host/job"
 )
@@ -126,12 +123,12 @@ func TestWhoLeftTheSessionIsAsked(t *testing.T) {
 // supervisorOf finds the supervisor above a process.
 func supervisorOf(t *testing.T, c *Commands, pid int) int {
 	t.Helper()
-	all, err := marked(c.mark + ".")
-	if err != nil {
+	s := search{mark: c.mark + ".", ours: map[int]owned{}}
+	if err := s.look(); err != nil {
 		t.Fatal(err)
 	}
-	for p, supervises := range all {
-		if supervises && p != pid {
+	for p, o := range s.ours {
+		if o.supervises && p != pid {
 			return p
 		}
 	}
@@ -244,42 +241,18 @@ func TestSuperviseWithoutAServer(t *testing.T) {
 // A server does not begin beside what does not end.
 func TestWhatDoesNotEndIsAnError(t *testing.T) {
 	t.Parallel()
-	// It goes on as it was started: while a process becomes another program it has no environment.
+	// It goes on as it was started, and so always shows its environment.
 	stays := `/bin/sh -c 'setsid sh -c "echo \$\$ >&2; while :; do sleep 1000; done 2>/dev/null >&2" & while :; do sleep 1000; done'`
 	pid := abandon(t, grouped(t, t.TempDir(), false), stays)
 	mark, ok := markOf(t, pid)
-	gone := ended(t, pid)
 	over, cancel := context.WithCancel(t.Context())
 	cancel() // it has no time to end
 	there, err := endMarked(over, mark)
 	if !ok || !there || err == nil || !strings.Contains(err.Error(), strconv.Itoa(pid)) {
 		t.Errorf("mark %q: %v, %v", mark, there, err)
 	}
-	if there, err = endMarked(t.Context(), mark); err != nil {
-		t.Errorf("%v, %v", there, err)
-	}
-	gone() // one that is ending has no mark any more, but is still there
-}
-
-// ended returns what waits for the end of a process that need not be a child.
-func ended(t *testing.T, pid int) (wait func()) {
-	t.Helper()
-	fd, err := unix.PidfdOpen(pid, 0)
-	if err != nil {
-		t.Fatal(err)
-	}
-	return func() {
-		t.Helper()
-		defer func() { _ = unix.Close(fd) }()
-		for {
-			_, err := unix.Poll([]unix.PollFd{{Fd: int32(fd), Events: unix.POLLIN}}, -1)
-			if err == nil {
-				return
-			}
-			if !errors.Is(err, unix.EINTR) {
-				t.Fatal(err)
-			}
-		}
+	if there, err = endMarked(t.Context(), mark); err != nil || alive(pid) {
+		t.Errorf("%v, %v; it goes on: %v", there, err, alive(pid))
 	}
 }
 
