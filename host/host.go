@@ -120,7 +120,8 @@ func New(o Options) (*Host, error) {
 	return h, nil
 }
 
-// Ready is closed when every job that was not refused has joined the registry.
+// Ready is closed when every job that was not refused has joined the registry, and what
+// Options say of them is there.
 func (h *Host) Ready() <-chan struct{} { return h.ready }
 
 // Run runs the jobs until ctx ends, and then drains. A job whose module cannot

@@ -229,6 +229,15 @@ func (m *member) publish() {
 		if m.fresh || !m.defining.done {
 			m.define()
 		}
+		m.arrive()
+	}
+}
+
+// arrive tells that the job has joined. The server's own file is in the registry by
+// then: who starts a server, and then asks what a job is, is not told what it was.
+func (m *member) arrive() {
+	if m.self != "" && !m.defining.asked {
+		m.joinOnce.Do(func() { close(m.joined) })
 	}
 }
 
@@ -238,7 +247,6 @@ func (m *member) show() {
 		m.self = self
 		if self != "" {
 			m.setRemoved(false)
-			m.joinOnce.Do(func() { close(m.joined) })
 		}
 	}
 	m.news(m.snapshot.Load())

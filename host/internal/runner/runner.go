@@ -243,6 +243,7 @@ func New(o Options) *Runner {
 	return r
 }
 
-// Joined is closed when the job has joined the registry for the first time, or
-// turned out to be one that this server must not run as it is.
+// Joined is closed when the job has joined the registry for the first time, which then
+// has what the server's own file says, as far as it takes that; or when it turned out
+// to be one that this server must not run as it is.
 func (r *Runner) Joined() <-chan struct{} { return r.joined }

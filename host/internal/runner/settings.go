@@ -173,6 +173,7 @@ func (m *member) defined(fault string) {
 	if o.again {
 		m.box.put(redefineLetter{})
 	}
+	m.arrive()
 }
 
 // define brings the server's own file into the registry, by the rule of
