@@ -12,6 +12,7 @@ import (
 
 	_ "modernc.org/sqlite" // where rows are kept
 
+	"github.com/wasmjob/wasmjob/host/internal/native/nativetest"
 	"github.com/wasmjob/wasmjob/host/job"
 	"github.com/wasmjob/wasmjob/host/trace"
 	"github.com/wasmjob/wasmjob/host/trace/sqltrace"
@@ -76,7 +77,7 @@ func newPath(b *testing.B, jobs ...job.Config) *path {
 	p := &path{jobs: jobs, rows: &arrivals{history: history}}
 	p.h, err = New(Options{
 		Jobs: jobs, DataDir: filepath.Join(dir, "data"), Modules: map[string]Module{"small": {Path: module}},
-		NativeScripts: true, Supervisor: supervisor(b), Sinks: []trace.Sink{p.rows},
+		NativeScripts: true, Supervisor: nativetest.CommandLine(b), Sinks: []trace.Sink{p.rows},
 	})
 	if err != nil {
 		b.Fatal(err)

@@ -10,6 +10,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
+	"github.com/wasmjob/wasmjob/host/internal/native/nativetest"
 	"github.com/wasmjob/wasmjob/host/job"
 	"github.com/wasmjob/wasmjob/host/registry/embedded"
 	"github.com/wasmjob/wasmjob/host/trace"
@@ -68,7 +69,7 @@ func TestAJobMayBeACommand(t *testing.T) {
 	t.Parallel()
 	rows := make(toRows, 2)
 	h, stop := start(t, Options{
-		DataDir: t.TempDir(), NativeScripts: true, Supervisor: supervisor(t), Sinks: []trace.Sink{rows},
+		DataDir: t.TempDir(), NativeScripts: true, Supervisor: nativetest.CommandLine(t), Sinks: []trace.Sink{rows},
 		Jobs: []job.Config{{
 			Name: "j", Kind: job.Script, Shards: 2, ItemParams: "0=a,1=b", Command: `/bin/sh -c 'echo "$WASMJOB_ITEM $1"; exit $WASMJOB_ITEM' sh`,
 		}},

@@ -18,29 +18,24 @@ import (
 
 	"go.uber.org/goleak"
 
+	"github.com/wasmjob/wasmjob/host/internal/native/nativetest"
 	"github.com/wasmjob/wasmjob/host/job"
 )
 
 // TestMain lets a test start this binary as the supervisor.
 func TestMain(m *testing.M) {
-	if len(os.Args) > 1 && os.Args[1] == "supervise" {
-		os.Exit(Supervise(os.Args[2:], os.Stdin, os.Stderr))
-	}
+	nativetest.Serve(Supervise)
 	goleak.VerifyTestMain(m)
 }
 
 // open makes ready for commands in a directory.
 func open(t *testing.T, dir string) *Commands {
 	t.Helper()
-	self, err := os.Executable()
-	if err != nil {
-		t.Fatal(err)
-	}
 	lock, err := os.Create(filepath.Join(dir, "lock"))
 	if err != nil {
 		t.Fatal(err)
 	}
-	c, err := Open(t.Context(), Options{Dir: dir, Lock: lock, Supervisor: []string{self, "supervise"}, Log: slog.New(slog.DiscardHandler)})
+	c, err := Open(t.Context(), Options{Dir: dir, Lock: lock, Supervisor: nativetest.CommandLine(t), Log: slog.New(slog.DiscardHandler)})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -61,7 +61,7 @@ func supervise(args []string, orders *listener) ending {
 	}
 	attr := &syscall.SysProcAttr{Setpgid: true}
 	endWithSupervisor(attr)
-	p, err := os.StartProcess(args[0], args[1:], &os.ProcAttr{ //nolint:gosec // that is what the operator allowed
+	p, err := os.StartProcess(args[0], args[1:], &os.ProcAttr{
 		Env: belonging(os.Environ()), Files: []*os.File{null, os.Stdout, os.Stderr}, Sys: attr,
 	})
 	if err != nil {
