@@ -6,6 +6,7 @@ import (
 	"io"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -47,7 +48,7 @@ type cluster struct {
 	subnet   string // without a network
 	ensemble ensemble
 	slow     tempo
-	file     string // the configuration of its servers
+	files    []string // the configuration of its servers
 	name     string
 	dir      string
 	lines    *tail
@@ -61,7 +62,8 @@ type cluster struct {
 func newCluster(t *testing.T, n *network, e ensemble, machines []machine, slow tempo, knows func(n int) []string) *cluster {
 	t.Helper()
 	c := emptyCluster(t, e, slow)
-	c.net = n
+	c.net, c.files = n, append(c.files, commands)
+	c.input.Jobs = append(c.input.Jobs, evidence.Job{Name: commandJob, Items: 3, Every: slow.every, Command: true})
 	for i, m := range machines {
 		c.add(m, built, knows(i))
 	}
@@ -73,7 +75,7 @@ func newCluster(t *testing.T, n *network, e ensemble, machines []machine, slow t
 func emptyCluster(t *testing.T, e ensemble, slow tempo) *cluster {
 	t.Helper()
 	name := filepath.Base(t.Name())
-	c := &cluster{T: t, ensemble: e, slow: slow, file: "testdata/zookeeper.toml", name: name, dir: filepath.Join(workDir(t), name)}
+	c := &cluster{T: t, ensemble: e, slow: slow, files: []string{"testdata/zookeeper.toml"}, name: name, dir: filepath.Join(workDir(t), name)}
 	c.input.Jobs = jobs(slow)
 	c.lines = &tail{name: filepath.Join(c.dir, "evidence", "lines")}
 	if err := os.MkdirAll(filepath.Join(c.dir, "evidence"), 0o700); err != nil {
@@ -99,10 +101,13 @@ func (c *cluster) add(m machine, program string, zk []string) *server {
 	return s
 }
 
-// begin waits until every server runs something: from then on all is judged.
+// begin waits until every server runs something: from then on all is judged. Commands,
+// which need not be compiled, run before the rest.
 func (c *cluster) begin() {
 	c.Helper()
-	c.await("every server to run something", func(lines []evidence.Line) bool { return len(c.idle(lines, 0)) == 0 })
+	c.await("every server to run something", func(lines []evidence.Line) bool {
+		return len(c.idle(slices.DeleteFunc(slices.Clone(lines), func(l evidence.Line) bool { return l.Job == commandJob }), 0)) == 0
+	})
 	c.input.From = time.Now().UnixMilli()
 }
 
@@ -187,12 +192,15 @@ func (c *cluster) alive() {
 }
 
 // settle waits until every server and every item has begun a run of an instant
-// after a time.
+// after a time. Commands, which last longer, are due when slow is.
 func (c *cluster) settle(after int64) {
 	c.Helper()
 	c.await("every item to run, and every server", func(lines []evidence.Line) bool {
 		waiting := c.idle(lines, after)
 		for _, j := range c.input.Jobs {
+			if j.Command {
+				continue
+			}
 			for no := range j.Items {
 				waiting[fmt.Sprint(j.Name, no)] = true
 			}

@@ -8,9 +8,10 @@
 // Flow: a network of namespaces is made, with a router that can lose what goes
 // from one to another; an ensemble of three is started in it, and for each fault
 // a cluster of three servers with jobs of every tempo. Their guests, built from
-// guest, append to one file what they do. When the fault is over and every item
-// runs again, the servers are stopped and package evidence compares the file
-// with the rows of their histories.
+// guest, append to one file what they do, and so do the commands of one job, which
+// are this test binary once more. When the fault is over and every item runs again,
+// the servers are stopped and package evidence compares the file with the rows of
+// their histories.
 //
 // make upgrade tells stories of servers of two programs, that of today and that of
 // an earlier commit, on one ZooKeeper of this machine, and judges them the same way.

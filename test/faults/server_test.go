@@ -36,12 +36,20 @@ type process struct {
 // command runs the server's program with its configuration.
 func (s *server) command(args ...string) *exec.Cmd {
 	c := s.cluster
-	cmd := exec.Command(args[0], append(args[1:], "--config", c.file)...)
+	self, err := os.Executable()
+	if err != nil {
+		c.Fatal(err)
+	}
+	for _, file := range c.files {
+		args = append(args, "--config", file)
+	}
+	cmd := exec.Command(args[0], args[1:]...)
 	cmd.Env = append(os.Environ(),
 		"IP="+s.machine.ip, "NAMESPACE="+c.name, "SESSION="+session.String(),
 		"DATA="+filepath.Join(workDir(c), "data-"+s.machine.ip), "HISTORY="+filepath.Join(s.dir, "history.db"),
-		"EVIDENCE="+filepath.Dir(c.lines.name), "GUEST="+filepath.Join(workDir(c), "..", "guest.wasm"),
-		fmt.Sprintf("SLOW_EVERY=%d", c.slow.every/time.Second), fmt.Sprintf("SLOW_LASTS=%d", c.slow.lasts.Milliseconds()))
+		"EVIDENCE="+filepath.Dir(c.lines.name), "GUEST="+filepath.Join(workDir(c), "..", "guest.wasm"), "COMMAND="+self,
+		fmt.Sprintf("SLOW_EVERY=%d", c.slow.every/time.Second), fmt.Sprintf("SLOW_LASTS=%d", c.slow.lasts.Milliseconds()),
+		fmt.Sprintf("COMMAND_LASTS=%d", (c.slow.every+c.slow.lasts).Milliseconds()/2))
 	for i := range 3 { // as many as the file has
 		address := fmt.Sprintf("127.0.0.%d:1", i+1) // nobody is there
 		if i < len(s.zk) {

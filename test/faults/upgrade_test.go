@@ -238,7 +238,7 @@ func (c *cluster) operators(one, other *server) {
 // alone: a server on its own registry is killed amid runs, and today's program goes
 // on with its data. The program from before refuses what that has written.
 func alone(c *cluster, before, today string) {
-	c.file, c.ensemble = "testdata/jobs.toml", ensemble{}
+	c.files, c.ensemble = []string{"testdata/jobs.toml"}, ensemble{}
 	s := c.joins(before)
 	c.amidst()
 	s.kill()

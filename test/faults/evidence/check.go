@@ -30,10 +30,11 @@ type Finding struct {
 
 // Job is what is known of a job beforehand.
 type Job struct {
-	Name  string
-	Items int
-	Every time.Duration // instants are its multiples since 1970
-	Batch int64         // elements of a batch of a dataflow job
+	Name    string
+	Items   int
+	Every   time.Duration // instants are its multiples since 1970
+	Batch   int64         // elements of a batch of a dataflow job
+	Command bool          // its runs are processes, which do not sleep when their server is frozen
 }
 
 // Span is a time in Unix milliseconds during which a server was frozen. Server
@@ -197,8 +198,12 @@ func (c *checker) overlap(a, b *try) {
 // has lost: until the guest is next looked at.
 const wakeTime = time.Second
 
-// frozenAt tells when the server of a guest woke, if it was frozen at a time.
+// frozenAt tells when the server of a guest woke, if it was frozen at a time, and the
+// guest with it.
 func (c *checker) frozenAt(t *try, at int64) (woke int64, ok bool) {
+	if slices.ContainsFunc(c.in.Jobs, func(j Job) bool { return j.Name == t.job && j.Command }) {
+		return 0, false
+	}
 	for _, s := range c.in.Frozen {
 		if s.Server == t.ip() && s.From <= at && at <= s.To {
 			return s.To, true

@@ -101,6 +101,11 @@ func TestCheck(t *testing.T) {
 			change: func(in *evidence.Input) {
 				in.From, in.Frozen = 1000, []evidence.Span{{Server: "10.0.0.1", From: 2060, To: 2650}}
 			}},
+		{name: "a command of a frozen server goes on", lines: frozen, rows: killedRows()[1:],
+			change: func(in *evidence.Input) {
+				in.From, in.Frozen = 1000, []evidence.Span{{Server: "10.0.0.1", From: 2060, To: 2650}}
+				in.Jobs[0].Command = true
+			}, want: "overlap"},
 		{name: "another server was frozen", lines: frozen, rows: killedRows()[1:],
 			change: func(in *evidence.Input) {
 				in.From, in.Frozen = 1000, []evidence.Span{{Server: "10.0.0.2", From: 2060, To: 2650}}
