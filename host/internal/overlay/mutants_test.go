@@ -39,7 +39,7 @@ func belowMutants() []mutant {
 	return []mutant{
 		{"trust: doubt not told", "every job hears when the session is in doubt", in("session.connected.watch", "level == known", "level == known || level == Doubtful"), session("TestTrust")},
 		{"trust: half is enough", "guests end before others may have their items", in("session.judge.trust", "granted*3/4", "granted"), session("TestTrust")},
-		{"trust: from when it is there", "a session counts from when it was asked for", in("session.Trunk.open", "newJudge(_, asked)", "newJudge(session, moment{asked.at.Add(time.Since(asked.at)), asked.slept})"), session("TestTrustOfASessionThatWasLongInComing")},
+		{"trust: from when it is there", "a session counts from when it was asked for", in("session.Trunk.open", "newJudge(_, _, asked)", "newJudge(session, t.thisMoment, moment{asked.at.Add(time.Since(asked.at)), asked.slept})"), session("TestTrustOfASessionThatWasLongInComing")},
 		{"trust: asleep", "a machine that slept doubts its session", in("session.moment.since", "slept > sleepNoise", "false"), session("TestTrustOfAMachineThatSlept")},
 		{"line: unsettled", "a line that is closed has nothing under way", in("session.Line.soiled", "l.unsettled || _", "len(l.made) > 0"), session("TestCloseSettlesACommitWithoutMarks")},
 		{"line: nodes left", "a line that is closed leaves no ephemeral node", in("session.Line.soiled", "len(l.made) > 0", "false"), session("TestCloseLeavesNothing")},

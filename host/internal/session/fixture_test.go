@@ -84,6 +84,7 @@ type settings struct {
 	plan     registrytest.Plan
 	granted  time.Duration
 	since    time.Duration // from now on it can be reached
+	slept    func() time.Duration
 }
 
 const testNamespace = "/test/jobs"
@@ -99,7 +100,7 @@ func newWorld(t *testing.T, with settings) *world {
 	}
 	w.Trunk = New(Options{
 		Registry: reachable{w.faulty, time.Now().Add(with.since)}, Namespace: []string{"/test", testNamespace},
-		Log: slog.New(slog.NewTextHandler(w.log, nil)),
+		Log: slog.New(slog.NewTextHandler(w.log, nil)), Slept: with.slept,
 	})
 	ctx, cancel := context.WithCancel(t.Context())
 	done := make(chan error)

@@ -19,6 +19,9 @@ type Options struct {
 	// the parent of each job. None is the root.
 	Namespace []string
 	Log       *slog.Logger // must not block; nil discards
+	// Slept is for how long the machine has slept so far, as Go's clock does not tell;
+	// nil: as the kernel says.
+	Slept func() time.Duration
 }
 
 // Listener is a job, to its line. Its methods are called one at a time in the
@@ -50,6 +53,9 @@ type Trunk struct {
 func New(o Options) *Trunk {
 	if o.Log == nil {
 		o.Log = slog.New(slog.DiscardHandler)
+	}
+	if o.Slept == nil {
+		o.Slept = suspended
 	}
 	return &Trunk{o: o, changed: make(chan struct{}), away: unopened("not opened yet")}
 }
@@ -141,14 +147,14 @@ func (t *Trunk) open(ctx context.Context, bound time.Duration) (*connected, erro
 	ctx, cancel := context.WithTimeout(ctx, bound)
 	defer cancel()
 	c := &connected{trunk: t, life: life, end: end, lines: map[string][]*Line{}, left: map[string]*Line{}, ended: make(chan struct{}), making: make(chan struct{}, 1), news: make(chan func(*slog.Logger), maxNews)}
-	asked := thisMoment() // from here on the service may count the session's time-out
+	asked := t.thisMoment() // from here on the service may count the session's time-out
 	session, err := t.o.Registry.Open(ctx, c.hear)
 	if err != nil {
 		end()
 		return nil, fmt.Errorf("open a registry session: %w", err)
 	}
-	c.session, c.judge = session, newJudge(session, asked)
-	c.clock = clock{moment: thisMoment, inside: session.Timeout() == 0}
+	c.session, c.judge = session, newJudge(session, t.thisMoment, asked)
+	c.clock = clock{moment: t.thisMoment, inside: session.Timeout() == 0}
 	err = session.Follow(ctx, t.root()) // before anything is read
 	if err == nil {
 		err = c.prepare(ctx)

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"slices"
 	"strings"
+	"sync/atomic"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -261,8 +262,7 @@ func TestTrustOfAMachineThatSlept(t *testing.T) {
 	start := moment{time.Date(2030, 1, 1, 0, 0, 0, 0, time.UTC), time.Hour}
 	now := start
 	s := &vouched{at: start.at}
-	j := newJudge(s, start)
-	j.clock = func() moment { return now }
+	j := newJudge(s, func() moment { return now }, start)
 	for _, c := range []struct {
 		name    string
 		passes  time.Duration
@@ -346,5 +346,34 @@ func TestTroublesOfAnEarlierSession(t *testing.T) {
 		if err := errors.Join(err, <-done, inner.Close()); err != nil {
 			t.Error(err)
 		}
+	})
+}
+
+// Timers stand still with Go's clock. Who wakes without a registry must not wait for
+// what is left of one before guests are asked to stop, and are ended.
+func TestDoubtIsToldSoonAfterAMachineSlept(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		var slept atomic.Int64
+		w := newWorld(t, settings{granted: 30 * time.Second, slept: func() time.Duration { return time.Duration(slept.Load()) }})
+		a, hears := w.open("a")
+		time.Sleep(time.Hour)
+		back := w.faulty.Silence()
+		slept.Store(int64(20 * time.Second))
+		time.Sleep(1600 * time.Millisecond)
+		if got := hears.all(); got != "trust 1" {
+			t.Errorf("after 20 s of sleep, and a moment, the job hears %q", got)
+		}
+		time.Sleep(2 * time.Second)
+		if got := hears.all(); got != "trust 2" {
+			t.Errorf("when three quarters of the time-out have passed, it hears %q", got)
+		}
+		back()
+		time.Sleep(2 * time.Second)
+		if got := hears.all(); !strings.HasSuffix(got, "trust 0") { // it is also reminded to look at the clock
+			t.Errorf("when the registry answers, it hears %q", got)
+		}
+		w.close(a)
+		w.stop()
 	})
 }

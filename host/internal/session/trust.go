@@ -22,8 +22,9 @@ const (
 	Expired
 )
 
-// looksPerTimeout is how often, while a session is in doubt, somebody looks
-// whether it has answered.
+// looksPerTimeout is how often somebody looks how far the session can be trusted:
+// whether one in doubt has answered, and whether one beyond doubt still is. A timer
+// that is set for longer stands still while the machine sleeps, as Go's clock does.
 const looksPerTimeout = 20
 
 // moment is a point in time from which even a suspended machine counts on.
@@ -32,7 +33,7 @@ type moment struct {
 	slept time.Duration // up to then
 }
 
-func thisMoment() moment { return moment{time.Now(), suspended()} }
+func (t *Trunk) thisMoment() moment { return moment{time.Now(), t.o.Slept()} }
 
 // sleepNoise is what reading two clocks one after the other may pretend.
 const sleepNoise = time.Second
@@ -57,8 +58,8 @@ type judge struct {
 }
 
 // newJudge is for a session that was asked for at a moment.
-func newJudge(s registry.Session, asked moment) *judge {
-	return &judge{session: s, clock: thisMoment, looked: asked, acked: asked}
+func newJudge(s registry.Session, clock func() moment, asked moment) *judge {
+	return &judge{session: s, clock: clock, looked: asked, acked: asked}
 }
 
 // trust tells how far the session can be trusted now, for how long it has been
@@ -76,7 +77,7 @@ func (j *judge) trust() (level Trust, silent, again time.Duration) {
 	case silent >= half:
 		return Doubtful, silent, min(most-silent, granted/looksPerTimeout)
 	}
-	return Trusted, silent, half - silent
+	return Trusted, silent, min(half-silent, granted/looksPerTimeout)
 }
 
 // left is for how long the session is not Expired, whatever happens, if it can be at
