@@ -54,7 +54,8 @@ type judge struct {
 
 	mu     sync.Mutex // guards what follows
 	looked moment     // when somebody asked last
-	acked  moment     // when the newest transaction was sent that was acknowledged
+	woke   time.Time  // when somebody asked first after the machine had slept; zero: it has not
+	acked  moment     // when the newest transaction was sent that was acknowledged, and counts
 }
 
 // newJudge is for a session that was asked for at a moment.
@@ -94,13 +95,11 @@ func (j *judge) silent() time.Duration {
 	j.mu.Lock()
 	defer j.mu.Unlock()
 	now := j.clock()
-	if at := j.session.Acknowledged(); at.After(j.acked.at) {
+	if now.since(j.looked) > now.at.Sub(j.looked.at) {
+		j.woke = now.at // what was sent before may have been sent before the machine slept
+	}
+	if at := j.session.Acknowledged(); at.After(j.acked.at) && at.After(j.woke) {
 		j.acked = moment{at, now.slept}
-		if now.since(j.looked) > now.at.Sub(j.looked.at) {
-			// The machine slept since the last look, perhaps after this request
-			// was sent. The next one will be beyond doubt.
-			j.acked.slept = j.looked.slept
-		}
 	}
 	j.looked = now
 	return now.since(j.acked)
