@@ -14,11 +14,12 @@ var servers = flag.Uint64("servers", 0, "with how many seeds TestFaultyRegistry 
 
 // seenByServers are the mutants that TestFaultyRegistry of package runner notices: it
 // plays loop, session and core over a network of its own. Of the others it sees
-// nothing: those of the adapter for ZooKeeper, of a machine that sleeps, and what is
-// a second line of defence as long as the first one holds.
+// nothing: those of the adapter for ZooKeeper, and of what servers alone do not do.
 var seenByServers = []string{
 	"outcome: unknown is refused", "outcome: view before the sync", "clock: not looked at", "doubt: core not told",
 	"line: closed before its guests end", "line: nodes left", "rows: before the disk", "guest: told to stop begins", "trust: doubt not told", "trust: half is enough", "loop: stands still",
+	"outcome: nothing read again", "clock: guest does not look", "doubt: fence not told", "trust: from when it is there", "trust: asleep",
+	"line: does not wait", "complete: another's running mark", "complete: another's failover mark",
 }
 
 func TestServersNotice(t *testing.T) {

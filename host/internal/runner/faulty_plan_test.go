@@ -28,6 +28,7 @@ type plan struct {
 	events                 []planned
 	length                 time.Duration
 	guestSeed, networkSeed uint64
+	changed                map[string]bool // jobs that operators keep from running, or that are another later
 }
 
 // planned is something that happens to a world.
@@ -39,8 +40,8 @@ type planned struct {
 
 func newPlan(seed uint64) *plan {
 	rng := rand.New(rand.NewPCG(seed, 1))
-	p := &plan{servers: 2 + rng.IntN(3), length: time.Duration(60+rng.IntN(120)) * time.Second, guestSeed: rng.Uint64(), networkSeed: rng.Uint64()}
-	for k := range 2 + rng.IntN(2) {
+	p := &plan{servers: 2 + rng.IntN(3), length: time.Duration(60+rng.IntN(120)) * time.Second, guestSeed: rng.Uint64(), networkSeed: rng.Uint64(), changed: map[string]bool{}}
+	for k := range 2 + rng.IntN(3) {
 		p.jobs = append(p.jobs, drawJob(rng, k))
 	}
 	for range 5 + rng.IntN(15) {
@@ -48,6 +49,9 @@ func newPlan(seed uint64) *plan {
 	}
 	for range rng.IntN(8) {
 		p.operation(rng)
+	}
+	for range 2 + rng.IntN(5) {
+		p.scene(rng)
 	}
 	slices.SortStableFunc(p.events, func(a, b planned) int { return int(a.at - b.at) })
 	return p
@@ -62,7 +66,10 @@ func drawJob(rng *rand.Rand, k int) job.Config {
 	c.Failover, c.Misfire, c.MonitorExecution = rng.IntN(3) > 0, rng.IntN(3) == 0, rng.IntN(4) > 0
 	c.Failover = c.Failover && c.MonitorExecution
 	if !c.Misfire {
-		c.Overlap = []job.Overlap{"", job.Skip, job.QueueOne, job.Replace}[rng.IntN(4)]
+		c.Overlap = []job.Overlap{"", job.Skip, job.QueueOne, job.Replace, job.Replace}[rng.IntN(5)]
+	}
+	if c.Overlap == job.Replace && rng.IntN(2) == 0 {
+		c.Cron = "30s" // so that a trigger comes between
 	}
 	if rng.IntN(3) == 0 {
 		c.Parallel = 1 + rng.IntN(2)
@@ -70,8 +77,9 @@ func drawJob(rng *rand.Rand, k int) job.Config {
 	if rng.IntN(3) == 0 {
 		c.Retry = job.Retry{Attempts: 2 + rng.IntN(2), Backoff: time.Duration(1+rng.IntN(3)) * time.Second}
 	}
-	if k > 0 && rng.IntN(3) == 0 {
+	if k > 0 && rng.IntN(2) == 0 {
 		c.OnRegistryLoss = job.FinishOnLoss
+		c.Parallel = rng.IntN(2)
 	}
 	c.Limits.Grace = time.Duration(3*rng.IntN(3)) * time.Second // some outlast the doubt, and are ended with the trust
 	return c
@@ -87,19 +95,16 @@ func (p *plan) fault(rng *rand.Rand) {
 	long := []time.Duration{time.Second, faultyTimeout, 3 * faultyTimeout}[rng.IntN(3)]
 	until := at + time.Duration(rng.Int64N(int64(long)))
 	server := rng.IntN(p.servers)
-	wrong := func(name string, on, off func(*network)) {
-		p.add(at, fmt.Sprintf("server %d: %s", server, name), func(w *faultyWorld) { w.servers[server].network.change(on) })
-		p.add(until, fmt.Sprintf("server %d: no more %s", server, name), func(w *faultyWorld) { w.servers[server].network.change(off) })
-	}
+	wrong := func(name string, on, off func(*network)) { p.wrong(at, until, server, name, on, off) }
 	switch rng.IntN(10) {
 	case 8:
 		name := p.jobs[rng.IntN(len(p.jobs))].Name
-		p.add(at, fmt.Sprintf("server %d: the loop of %s stands still", server, name), func(w *faultyWorld) { w.servers[server].gates[name].set(true) })
+		p.still(at, server, name, atCommit)
 		if rng.IntN(2) == 0 {
 			wrong("cut", func(n *network) { n.cut = true }, func(n *network) { n.cut = false })
 			until += faultyTimeout // so that it stands still when the connection is back
 		}
-		p.add(until, fmt.Sprintf("server %d: the loop of %s may go on", server, name), func(w *faultyWorld) { w.servers[server].gates[name].set(false) })
+		p.goesOn(until, server, name)
 	case 9:
 		name := p.jobs[rng.IntN(len(p.jobs))].Name
 		wrong("no answer to 70%", func(n *network) { n.unknown = 0.7 }, func(n *network) { n.unknown = 0 })
@@ -107,11 +112,11 @@ func (p *plan) fault(rng *rand.Rand) {
 	case 0, 1:
 		wrong("cut", func(n *network) { n.cut = true }, func(n *network) { n.cut = false })
 	case 2:
-		wrong("requests lost", func(n *network) { n.outShut = true }, func(n *network) { n.outShut = false })
+		p.unsent(at, until, server)
 	case 3:
 		wrong("answers lost", func(n *network) { n.inShut = true }, func(n *network) { n.inShut = false })
 	case 4:
-		wrong("deposed leader", func(n *network) { n.deposed = true }, func(n *network) { n.deposed = false })
+		p.deposed(at, until, server)
 	case 5:
 		slowest := time.Duration(1+rng.Int64N(1500)) * time.Millisecond
 		wrong("delay of "+slowest.String(), func(n *network) { n.slowest = slowest }, func(n *network) { n.slowest = usual })
@@ -136,6 +141,7 @@ func (p *plan) operation(rng *rand.Rand) {
 	if k == 0 {
 		kind = kind % 2 // nothing that keeps its items from being begun
 	}
+	p.changed[name] = p.changed[name] || kind > 1
 	switch kind {
 	case 0:
 		ask(protocol.AskReshard{})

@@ -3,7 +3,7 @@ package runner
 import (
 	"context"
 	"fmt"
-	"log/slog"
+	"slices"
 	"strings"
 	"sync"
 	"time"
@@ -64,6 +64,9 @@ func (g *inGuest) begins() {
 // look is called while the guest goes on.
 func (g *inGuest) look(ctx context.Context) {
 	over, silent, moves := ctx.Err() != nil, g.of.silent(), true
+	if g.network.drowsy() {
+		silent = 0
+	}
 	if g.box != nil {
 		var waits bool
 		n := g.turn
@@ -99,9 +102,17 @@ func (g *inGuest) linger(d time.Duration) {
 
 // silent is for how long the service has vouched for nothing.
 func (s *remote) silent() time.Duration {
+	slept := s.network.asleep()
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	return time.Since(s.acked)
+	return time.Since(s.acked) + slept - s.ackedAsleep
+}
+
+// hasEnded: the client knows that the session is over.
+func (s *remote) hasEnded() bool {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.over
 }
 
 // overFor is for how long the client has known that the session is over.
@@ -116,20 +127,25 @@ func (s *remote) overFor() time.Duration {
 
 // judged is a session of which is known what it has not settled.
 type judged struct {
-	mu   sync.Mutex      // guards open
+	mu   sync.Mutex      // guards what follows
 	open map[string]bool // by root of a job: a transaction came to no answer since the last sync
+	busy map[string]int  // by root of a job: requests under way
 }
 
-func rootOf(ops []registry.Op) string {
-	parts := strings.SplitN(ops[0].Path, "/", 4)
+// rootOf is the root of the job that a path belongs to.
+func rootOf(path string) string {
+	parts := strings.SplitN(path, "/", 4)
 	return strings.Join(parts[:min(3, len(parts))], "/")
 }
 
 // sends: after a transaction without an answer comes a sync, and then another one.
+// What only takes away is excused: two may close a line that was given up, the loop
+// and its watcher, and neither waits for the other.
 func (j *judged) sends(ops []registry.Op) (broken bool) {
 	j.mu.Lock()
 	defer j.mu.Unlock()
-	return j.open[rootOf(ops)]
+	takesAway := !slices.ContainsFunc(ops, func(o registry.Op) bool { return o.Kind != registry.Delete })
+	return !takesAway && j.open[rootOf(ops[0].Path)]
 }
 
 func (j *judged) unknown(ops []registry.Op) {
@@ -138,7 +154,7 @@ func (j *judged) unknown(ops []registry.Op) {
 	if j.open == nil {
 		j.open = map[string]bool{}
 	}
-	j.open[rootOf(ops)] = true
+	j.open[rootOf(ops[0].Path)] = true
 }
 
 func (j *judged) synced() {
@@ -147,8 +163,10 @@ func (j *judged) synced() {
 	clear(j.open)
 }
 
-// carriedOut: who is not there any more for others has no guest.
-func (s *faultyServer) carriedOut(ops []registry.Op) {
+// carriedOut: who is not there any more for others has no guest, and marks of
+// strangers stay.
+func (s *faultyServer) carriedOut(ops []registry.Op, asked time.Time) {
+	s.spares(ops, asked)
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	for i := range ops {
@@ -165,6 +183,34 @@ func (s *faultyServer) carriedOut(ops []registry.Op) {
 	}
 }
 
+// begins notes a request that is under way, until it is told of its end.
+func (j *judged) begins(path string) (ends func()) {
+	count := func(n int) {
+		j.mu.Lock()
+		defer j.mu.Unlock()
+		if j.busy == nil {
+			j.busy = map[string]int{}
+		}
+		j.busy[rootOf(path)] += n
+	}
+	count(1)
+	return func() { count(-1) }
+}
+
+// left: nothing that a job asked for is under way when it has ended.
+func (s *faultyServer) left(name string) {
+	of, gate := s.network.newest(), s.gates[name]
+	if of == nil || of.hasEnded() || gate.isAbandoned() {
+		return
+	}
+	root := layout.NewJob("test", name).Root()
+	of.judged.mu.Lock()
+	defer of.judged.mu.Unlock()
+	if of.judged.open[root] || of.judged.busy[root] > 0 {
+		s.breach("%s has ended on %s: %d requests are under way, one has no outcome: %v", name, s.ip, of.judged.busy[root], of.judged.open[root])
+	}
+}
+
 // requested: a request that an operator makes once is written once.
 func (w *faultyWorld) requested(ops []registry.Op) {
 	for i := range ops {
@@ -172,7 +218,7 @@ func (w *faultyWorld) requested(ops []registry.Op) {
 			continue
 		}
 		w.mu.Lock()
-		root := rootOf(ops)
+		root := rootOf(ops[0].Path)
 		if w.written[root]++; w.written[root] > w.wished[root] {
 			w.breach("%d requests are written in %s for %d wishes", w.written[root], root, w.wished[root])
 		}
@@ -189,6 +235,7 @@ type afterDisk struct {
 }
 
 func (a afterDisk) Write(ctx context.Context, batch []trace.Row) error {
+	a.server.fenced(batch)
 	n := a.server.network
 	n.mu.Lock()
 	if n.stored++; n.stored > n.persisted {
@@ -196,52 +243,4 @@ func (a afterDisk) Write(ctx context.Context, batch []trace.Row) error {
 	}
 	n.mu.Unlock()
 	return a.finalRows.Write(ctx, batch)
-}
-
-// stiller is the log of a job, which can hold up its loop at the next commit, as no
-// log may.
-type stiller struct {
-	slog.Handler
-	gate *turnstile
-}
-
-// turnstile is shut while a loop is to stand still.
-type turnstile struct {
-	mu   sync.Mutex
-	shut chan struct{} // nil: it is open
-}
-
-func (g *turnstile) set(shut bool) {
-	g.mu.Lock()
-	defer g.mu.Unlock()
-	switch {
-	case shut && g.shut == nil:
-		g.shut = make(chan struct{})
-	case !shut && g.shut != nil:
-		close(g.shut)
-		g.shut = nil
-	}
-}
-
-func (h stiller) Enabled(context.Context, slog.Level) bool { return true }
-
-func (h stiller) WithAttrs(attrs []slog.Attr) slog.Handler {
-	return stiller{h.Handler.WithAttrs(attrs), h.gate}
-}
-
-func (h stiller) WithGroup(name string) slog.Handler {
-	return stiller{h.Handler.WithGroup(name), h.gate}
-}
-
-func (h stiller) Handle(ctx context.Context, r slog.Record) error {
-	h.gate.mu.Lock()
-	shut := h.gate.shut
-	h.gate.mu.Unlock()
-	if shut != nil && r.Message == "commit" {
-		<-shut
-	}
-	if !h.Handler.Enabled(ctx, r.Level) {
-		return nil
-	}
-	return h.Handler.Handle(ctx, r)
 }

@@ -37,6 +37,7 @@ type faultyWorld struct {
 	fired map[itemOf]int // since it is calm
 	// wished are requests to run that operators made, written those that were, by the root of the job.
 	wished, written map[string]int
+	strange         map[string]time.Time // marks that somebody has made who is no member, and when; zero: not any more
 }
 
 // story is what happened, to be told if a promise was broken.
@@ -73,11 +74,14 @@ type faultyServer struct {
 	inside map[*remote]map[string]*job.Call // runs of each session
 	loops  map[string]*Runner
 	gates  map[string]*turnstile // of each job's loop
+	leaves bool                  // it is to stop
+	// replaced are the runs that ended because another one took their place, by session.
+	replaced map[*remote]map[string]bool
 }
 
 func newFaultyWorld(t *testing.T, seed uint64) *faultyWorld {
 	t.Helper()
-	w := &faultyWorld{plan: newPlan(seed), t: t, begun: time.Now(), reg: embedded.Memory(), fired: map[itemOf]int{}, wished: map[string]int{}, written: map[string]int{}}
+	w := &faultyWorld{plan: newPlan(seed), t: t, begun: time.Now(), reg: embedded.Memory(), fired: map[itemOf]int{}, wished: map[string]int{}, written: map[string]int{}, strange: map[string]time.Time{}}
 	w.story = &story{begun: w.begun}
 	w.rows = &finalRows{breach: w.breach, ends: map[string]trace.Row{}}
 	var err error
@@ -85,7 +89,7 @@ func newFaultyWorld(t *testing.T, seed uint64) *faultyWorld {
 		t.Fatal(err)
 	}
 	for k := range w.plan.servers {
-		s := &faultyServer{faultyWorld: w, ip: ipOf(k), control: make(chan struct{}, 1), inside: map[*remote]map[string]*job.Call{}, gates: map[string]*turnstile{}}
+		s := &faultyServer{faultyWorld: w, ip: ipOf(k), control: make(chan struct{}, 1), inside: map[*remote]map[string]*job.Call{}, gates: map[string]*turnstile{}, replaced: map[*remote]map[string]bool{}}
 		for _, c := range w.jobs {
 			s.gates[c.Name] = &turnstile{}
 		}
@@ -105,7 +109,7 @@ func (s *faultyServer) start() {
 		return
 	}
 	log := slog.New(slog.NewTextHandler(s.story, &slog.HandlerOptions{Level: storyLevel()})).With("server", s.ip)
-	trunk := session.New(session.Options{Registry: s.network, Namespace: layout.NewJob("test", "").Namespace(), Log: log})
+	trunk := session.New(session.Options{Registry: s.network, Namespace: layout.NewJob("test", "").Namespace(), Log: log, Slept: s.network.asleep})
 	ctx, cancel := context.WithCancelCause(s.t.Context())
 	below, stopBelow := context.WithCancel(context.WithoutCancel(ctx))
 	var work sync.WaitGroup
@@ -116,11 +120,13 @@ func (s *faultyServer) start() {
 	})
 	s.runners = map[string]*Runner{}
 	var jobs sync.WaitGroup
+	jobs.Go(func() { s.witness(ctx, trunk) })
 	for _, c := range s.jobs {
+		s.gates[c.Name].renew()
 		r := New(Options{
 			Trunk: trunk, Layout: layout.NewJob("test", c.Name), Config: &c, Instance: job.NewInstanceID(s.ip, "1"),
 			Clock: &metronome{}, Guests: s.seen.guests(guestFunc(s.run)), Dealer: dealAverage{}, Sink: afterDisk{s.rows, s}, DrainTimeout: 5 * time.Second,
-			Define: layout.Define, Log: slog.New(stiller{log.Handler(), s.gates[c.Name]}),
+			Define: layout.Define, Observe: s.observe, Log: slog.New(stiller{log.Handler(), s.gates[c.Name]}),
 		})
 		s.runners[c.Name] = r
 		jobs.Add(1)
@@ -128,13 +134,17 @@ func (s *faultyServer) start() {
 			if err != nil && !errors.Is(err, ErrUnsafe) {
 				s.t.Errorf("%s on %s: %v", c.Name, s.ip, err)
 			}
+			s.left(c.Name)
 			jobs.Done()
 		})
 	}
 	s.mu.Lock()
-	s.loops = s.runners
+	s.loops, s.leaves = s.runners, false
 	s.mu.Unlock()
 	s.end = func() {
+		s.mu.Lock()
+		s.leaves = true
+		s.mu.Unlock()
 		cancel(job.ErrStopNow)
 		jobs.Wait()
 		stopBelow()

@@ -13,7 +13,7 @@ func (s *remote) hear(e registry.Event) {
 	delay := s.network.delay()
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	if !s.connected || s.over {
+	if !s.connected || s.over || e.Kind == registry.Changed && s.deaf[rootOf(e.Path)] > 0 {
 		return
 	}
 	if e.Kind == registry.Ended {
@@ -143,6 +143,21 @@ func (s *remote) expire() {
 	s.forget()
 }
 
+// passed lets time pass for the service alone.
+func (s *remote) passed(d time.Duration) {
+	s.mu.Lock()
+	s.heard = s.heard.Add(-d)
+	s.mu.Unlock()
+	s.expire()
+}
+
+// unheard is for how long the service has heard nothing.
+func (s *remote) unheard() time.Duration {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return time.Since(s.heard)
+}
+
 // forget ends the session at the service.
 func (s *remote) forget() {
 	s.mu.Lock()
@@ -210,15 +225,16 @@ func (s *remote) Commit(ctx context.Context, ops ...registry.Op) (registry.Recei
 	if s.judged.sends(ops) {
 		s.network.breach("session %d writes %s before it has settled what had no answer", s.ID(), ops[len(ops)-1].Path)
 	}
-	answer := make(chan registry.Receipt, 2) // it may be carried out when nobody waits any more
-	err := s.ask(ctx, committing, func() error {
+	defer s.judged.begins(ops[0].Path)()
+	asked, answer := time.Now(), make(chan registry.Receipt, 1) // it may be carried out when nobody waits any more
+	err := s.request(ctx, &request{kind: committing, root: rootOf(ops[0].Path), do: func() error {
 		receipt, err := s.inner.Commit(background(ctx), ops...)
 		if err == nil {
-			s.network.carriedOut(ops)
+			s.network.carriedOut(ops, asked)
 		}
 		answer <- receipt
 		return err
-	})
+	}})
 	if errors.Is(err, registry.ErrUnknown) {
 		s.judged.unknown(ops)
 	}
@@ -232,6 +248,7 @@ func (s *remote) Commit(ctx context.Context, ops ...registry.Op) (registry.Recei
 }
 
 func (s *remote) Read(ctx context.Context, path string) (registry.Node, error) {
+	defer s.judged.begins(path)()
 	answer := make(chan registry.Node, 1)
 	err := s.ask(ctx, reading, func() error {
 		n, err := s.inner.Read(background(ctx), path)

@@ -28,15 +28,18 @@ type remote struct {
 	connected bool
 	up        chan struct{} // closed while it is
 	acked     time.Time
-	answered  time.Time // when the client heard something last
-	heard     time.Time // when the service did
-	pending   map[*request]struct{}
-	late      []*request // sent on connections that were lost, and not carried out yet
-	held      []*request // by a server that was replaced
-	beating   bool       // a sign of life is awaited
-	over      bool       // the client knows that
-	overAt    time.Time  // since then
-	gone      bool       // the service has ended it
+	// ackedAsleep is how long the machine had slept by then.
+	ackedAsleep time.Duration
+	answered    time.Time // when the client heard something last
+	heard       time.Time // when the service did
+	pending     map[*request]struct{}
+	deaf        map[string]int // by root of a job: its events get lost
+	late        []*request     // sent on connections that were lost, and not carried out yet
+	held        []*request     // by a server that was replaced
+	beating     bool           // a sign of life is awaited
+	over        bool           // the client knows that
+	overAt      time.Time      // since then
+	gone        bool           // the service has ended it
 }
 
 // kind of a request.
@@ -53,9 +56,11 @@ const (
 // request is one on its way.
 type request struct {
 	kind   kind
+	root   string       // of the job, of a transaction
 	do     func() error // at the service
 	number int          // of the connection
 	sent   time.Time
+	asleep time.Duration // by then
 	done   chan struct{}
 	once   sync.Once // answers it
 	err    error
@@ -91,9 +96,18 @@ func (s *remote) alive() bool {
 
 // ask sends a request and waits for its answer.
 func (s *remote) ask(ctx context.Context, k kind, do func() error) error {
+	return s.request(ctx, &request{kind: k, do: do})
+}
+
+func (s *remote) request(ctx context.Context, r *request) error {
 	bound, cancel := context.WithTimeout(ctx, s.network.timeout*2/3)
 	defer cancel()
-	r := &request{kind: k, do: do, done: make(chan struct{})}
+	r.done = make(chan struct{})
+	do, once := r.do, sync.Once{}
+	r.do = func() (err error) { // it may be late twice: its answer was lost, and then its connection
+		once.Do(func() { err = do() })
+		return err
+	}
 	for !s.send(r) {
 		s.mu.Lock()
 		up, over := s.up, s.over
@@ -118,13 +132,13 @@ func (s *remote) ask(ctx context.Context, k kind, do func() error) error {
 
 // send tells whether there is a connection to send it on.
 func (s *remote) send(r *request) bool {
-	delay := s.network.delay()
+	delay, slept := s.network.delay(), s.network.asleep()
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if s.over || !s.connected {
 		return false
 	}
-	r.number, r.sent = s.number, time.Now()
+	r.number, r.sent, r.asleep = s.number, time.Now(), slept
 	s.pending[r] = struct{}{}
 	s.out.put(delay, func() { s.arrive(r) })
 	return true
@@ -178,9 +192,11 @@ func (s *remote) carryOut(r *request) {
 	if r.kind == syncing {
 		s.settle()
 	}
-	err := r.do()
+	err := errLost
 	if lost {
-		err = errLost
+		s.unanswered(r)
+	} else {
+		err = r.do()
 	}
 	s.in.put(s.network.delay(), func() { s.hearAnswer(r, err) })
 }
@@ -196,7 +212,7 @@ func (s *remote) hearAnswer(r *request, err error) {
 	s.answered = time.Now()
 	vouches := r.kind == committing || r.kind == syncing || r.kind == beating
 	if vouches && (err == nil || errors.Is(err, registry.ErrConflict)) && r.sent.After(s.acked) {
-		s.acked = r.sent
+		s.acked, s.ackedAsleep = r.sent, r.asleep
 	}
 	s.mu.Unlock()
 	r.answer(err)
@@ -210,9 +226,30 @@ func (s *remote) settle() {
 	s.mu.Unlock()
 	for _, r := range late {
 		if s.network.chance(0.5) {
-			_ = r.do() // nobody waits for it
+			s.unanswered(r)
 		}
 	}
+}
+
+// unanswered carries out what nobody waits for. Its events may get lost with its answer,
+// as those of a server that is about to lose its connections.
+func (s *remote) unanswered(r *request) {
+	if !s.network.chance(0.5) {
+		s.deafen(r.root, 1)
+		defer s.deafen(r.root, -1)
+	}
+	_ = r.do()                             // it has an answer, or will have one
+	_ = r.do()                             // nobody waits for it
+	_ = s.inner.Sync(context.Background()) // all that came of it was told by then
+}
+
+func (s *remote) deafen(root string, more int) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.deaf == nil {
+		s.deaf = map[string]int{}
+	}
+	s.deaf[root] += more
 }
 
 // delayed lets a request be carried out later, if no sync comes before.
@@ -228,7 +265,7 @@ func (s *remote) delayed(r *request) {
 		}
 		s.mu.Unlock()
 		if k >= 0 {
-			_ = r.do() // nobody waits for it
+			s.unanswered(r)
 		}
 	})
 }

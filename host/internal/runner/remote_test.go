@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"math/rand/v2"
+	"slices"
 	"sync"
 	"time"
 
@@ -25,8 +26,9 @@ type network struct {
 	timeout time.Duration
 	ended   func(*remote) // the service has ended a session; must not block
 	// carriedOut is told of a transaction that the service has carried out, requested of one that may be.
-	carriedOut, requested func([]registry.Op)
-	breach                func(format string, args ...any)
+	carriedOut func(ops []registry.Op, asked time.Time)
+	requested  func([]registry.Op)
+	breach     func(format string, args ...any)
 
 	mu       sync.Mutex // guards what follows
 	rng      *rand.Rand
@@ -37,13 +39,15 @@ type network struct {
 	slowest  time.Duration // of a way
 	unknown  float64       // chance that a transaction comes to no answer
 	sessions []*remote
+	slept    time.Duration // of the machine, as if it had: the service's time went on
+	woke     time.Time
 	// persisted are the answers of the disk, stored the batches of rows that went to the history.
 	persisted, stored int
 }
 
 func newNetwork(reg registry.Registry, timeout time.Duration, rng *rand.Rand) *network {
 	n := &network{Registry: reg, timeout: timeout, rng: rng, slowest: usual, breach: func(string, ...any) {}}
-	n.carriedOut, n.requested = func([]registry.Op) {}, func([]registry.Op) {}
+	n.carriedOut, n.requested = func([]registry.Op, time.Time) {}, func([]registry.Op) {}
 	return n
 }
 
@@ -69,6 +73,47 @@ func (n *network) sound() {
 	n.change(func(n *network) {
 		n.cut, n.deposed, n.outShut, n.inShut, n.slowest, n.unknown = false, false, false, false, 5*time.Millisecond, 0
 	})
+}
+
+// sleep lets the machine have slept, for d at most: the service has waited meanwhile,
+// and nothing here has gone on. It wakes in time to end what it has running.
+func (n *network) sleep(d time.Duration) {
+	sessions := n.opened()
+	for _, s := range sessions {
+		if s.alive() {
+			d = min(d, n.timeout*7/10-s.unheard())
+		}
+	}
+	if d <= 0 {
+		return
+	}
+	n.mu.Lock()
+	n.slept, n.woke = n.slept+d, time.Now()
+	n.mu.Unlock()
+	for _, s := range sessions {
+		s.passed(d)
+	}
+}
+
+// asleep is for how long the machine has slept so far.
+func (n *network) asleep() time.Duration {
+	n.mu.Lock()
+	defer n.mu.Unlock()
+	return n.slept
+}
+
+// drowsy: the machine has just slept, and who watches over its sessions may not have
+// looked yet.
+func (n *network) drowsy() bool {
+	n.mu.Lock()
+	defer n.mu.Unlock()
+	return !n.woke.IsZero() && time.Since(n.woke) < n.timeout/20+margin
+}
+
+func (n *network) opened() []*remote {
+	n.mu.Lock()
+	defer n.mu.Unlock()
+	return slices.Clone(n.sessions)
 }
 
 // delay of one way.
@@ -111,17 +156,16 @@ func (n *network) isDeposed() bool {
 
 // newest is the session that was opened last; nil: none was.
 func (n *network) newest() *remote {
-	n.mu.Lock()
-	defer n.mu.Unlock()
-	if len(n.sessions) == 0 {
+	all := n.opened()
+	if len(all) == 0 {
 		return nil
 	}
-	return n.sessions[len(n.sessions)-1]
+	return all[len(all)-1]
 }
 
 // Open implements registry.Registry. A server that was replaced makes no session.
 func (n *network) Open(ctx context.Context, on func(registry.Event)) (registry.Session, error) {
-	asked := time.Now()
+	asked, slept := time.Now(), n.asleep()
 	for !n.reachable() || n.isDeposed() {
 		if !session.Sleep(ctx, 100*time.Millisecond) {
 			return nil, fmt.Errorf("no connection: %w", ctx.Err())
@@ -131,7 +175,7 @@ func (n *network) Open(ctx context.Context, on func(registry.Event)) (registry.S
 		return nil, fmt.Errorf("no answer: %w", ctx.Err())
 	}
 	s := &remote{
-		network: n, on: on, acked: asked, heard: time.Now(), answered: time.Now(),
+		network: n, on: on, acked: asked, ackedAsleep: slept, heard: time.Now(), answered: time.Now(),
 		out: newPipe(), in: newPipe(), connected: true, up: make(chan struct{}), life: make(chan struct{}),
 		pending: map[*request]struct{}{},
 	}

@@ -1,0 +1,156 @@
+package runner
+
+import (
+	"context"
+	"time"
+
+	"github.com/wasmjob/wasmjob/host/internal/layout"
+	"github.com/wasmjob/wasmjob/host/internal/session"
+	"github.com/wasmjob/wasmjob/host/job"
+	"github.com/wasmjob/wasmjob/host/reason"
+	"github.com/wasmjob/wasmjob/host/registry"
+	"github.com/wasmjob/wasmjob/host/trace"
+)
+
+// witness is one more job on a server's session, which makes nothing and sees to it
+// that the session says what its jobs rely on.
+func (s *faultyServer) witness(ctx context.Context, trunk *session.Trunk) {
+	for ctx.Err() == nil {
+		ear := make(hears, 1)
+		line, err := trunk.Open(ctx, layout.NewJob("test", "witness").Root(), ear)
+		if err != nil {
+			return // the server ends
+		}
+		for over := false; !over && ctx.Err() == nil; {
+			s.looksAt(line)
+			select {
+			case <-ear:
+				over = true
+			case <-ctx.Done():
+			case <-time.After(margin / 2):
+			}
+		}
+		if err := line.Close(context.WithoutCancel(ctx)); err != nil {
+			s.breach("a line that made nothing is not closed on %s: %v", s.ip, err)
+		}
+	}
+}
+
+// hears is told of the end of a session.
+type hears chan struct{}
+
+func (h hears) Doubted(session.Trust) {}
+
+func (h hears) Event(e registry.Event) {
+	if e.Kind == registry.Ended {
+		h <- struct{}{}
+	}
+}
+
+// looksAt: no session is trusted longer than the service vouches for it, from when it
+// was asked for, and also while the machine slept.
+func (s *faultyServer) looksAt(line *session.Line) {
+	level, timeout := line.Trust(), s.network.timeout
+	for _, of := range s.network.opened() {
+		if of.ID() != line.ID() {
+			continue
+		}
+		if silent := of.silent(); level < session.Doubtful && silent >= timeout/2 || level < session.Expired && silent >= timeout*3/4 {
+			s.breach("session %d of %s is trusted (%d) after %v of silence", of.ID(), s.ip, level, silent)
+		}
+	}
+}
+
+// observe: what had to make room for another run does not begin again in its session.
+func (s *faultyServer) observe(e Event) {
+	of := s.network.newest()
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	switch {
+	case e.Kind == Start && s.replaced[of][e.Run]:
+		s.breach("%s begins again on %s, attempt %d, after it was replaced", e.Run, s.ip, e.Attempt)
+	case e.Kind == End && e.Reason.Code == reason.ReplacedByTrigger:
+		if s.replaced[of] == nil {
+			s.replaced[of] = map[string]bool{}
+		}
+		s.replaced[of][e.Run] = true
+	}
+}
+
+// meddle lets somebody who is no member take the place of marks of runs, or take the
+// runs over for their own servers, for a while: of each item that has such a mark.
+func (w *faultyWorld) meddle(name, mark string, d time.Duration) {
+	l := layout.NewJob("test", name)
+	var made []string
+	for _, item := range w.read(l.At("sharding")).Children {
+		at := l.At("sharding") + "/" + item
+		running, owner := w.read(at+"/running"), w.read(at+"/instance")
+		if !running.Exists || !owner.Exists {
+			continue
+		}
+		path := at + "/" + mark
+		ops := []registry.Op{{Kind: registry.CreateEphemeral, Path: path, Data: owner.Data}}
+		if mark == "running" {
+			ops = []registry.Op{{Kind: registry.Delete, Path: path, Version: running.Stat.Version}, {Kind: registry.CreateEphemeral, Path: path}}
+		}
+		if _, err := w.operator.Commit(w.t.Context(), ops...); err != nil {
+			continue // it has ended meanwhile
+		}
+		made = append(made, path)
+		w.setStrange(path, time.Now())
+		w.story.tell("somebody has made %s", path)
+	}
+	w.pass(d)
+	for _, path := range made {
+		w.setStrange(path, time.Time{})
+		_, err := w.operator.Commit(w.t.Context(), registry.Op{Kind: registry.Delete, Path: path, Version: registry.AnyVersion})
+		w.story.tell("somebody takes %s away: %v", path, err)
+	}
+}
+
+func (w *faultyWorld) setStrange(path string, since time.Time) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	w.strange[path] = since
+}
+
+// known is how long after it was made each member has seen a mark, or knows that it
+// sees nothing.
+const known = 8 * time.Second
+
+// spares: no member takes a mark away that another session has made.
+func (w *faultyWorld) spares(ops []registry.Op, asked time.Time) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	for i := range ops {
+		if since := w.strange[ops[i].Path]; ops[i].Kind == registry.Delete && !since.IsZero() && asked.Sub(since) > known {
+			w.breach("%s is taken away by a member, which has not made it", ops[i].Path)
+		}
+	}
+}
+
+// fenced looks for runs that were ended with the trust in the session and are told to
+// be over, though their next instant has not come and the session is there.
+func (s *faultyServer) fenced(batch []trace.Row) {
+	now := time.Now().UnixMilli()
+	s.mu.Lock()
+	leaves := s.leaves
+	s.mu.Unlock()
+	if leaves {
+		return
+	}
+	for _, r := range batch {
+		if r.State != trace.Cancelled || r.Reason.Code != reason.SessionDoubtful || s.changed[r.Job] {
+			continue
+		}
+		for _, c := range s.jobs {
+			period, err := time.ParseDuration(c.Cron)
+			if c.Name != r.Job || err != nil || c.OnRegistryLoss == job.FinishOnLoss {
+				continue
+			}
+			if next := (r.Instant/period.Milliseconds() + 1) * period.Milliseconds(); now < next {
+				s.breach("%s is over on %s, as its session was in doubt, and does not run again before %d", r.Run, s.ip, next)
+			}
+		}
+	}
+}
