@@ -78,19 +78,7 @@ func (j Job) Encode(m protocol.Mutation, v *protocol.View) []registry.Op {
 			t.create(j.item(i, markMisfire), "")
 		}
 	case protocol.ClearMarks:
-		// Carried out late, it must not take the mark of a run begun since.
-		if t.checkRuns("clear-marks/records", m.Check); !slices.Contains(m.Check, m.Self) {
-			t.checkRuns("clear-marks/own", []job.InstanceID{m.Self})
-		}
-		if len(m.Check) > 0 {
-			t.nobodyJoined("clear-marks/joins")
-		}
-		for _, i := range m.Running {
-			t.delete(j.item(i, markRunning), registry.AnyVersion)
-		}
-		for _, i := range m.Failover {
-			t.delete(j.item(i, markFailover), registry.AnyVersion)
-		}
+		t.clearMarks(m)
 	case protocol.Enqueue:
 		t.enqueue(m)
 	case protocol.Orphan:
@@ -436,6 +424,23 @@ func (t *transaction) resharded(fence string) {
 	t.delete(t.at(nodeNecessary), t.seen(fence, t.v.NecessaryV))
 	if t.v.Processing {
 		t.delete(t.at(nodeProcessing), registry.AnyVersion)
+	}
+}
+
+// clearMarks deletes marks that no open run justifies.
+func (t *transaction) clearMarks(m protocol.ClearMarks) {
+	// Carried out late, it must not take the mark of a run begun since.
+	if t.checkRuns("clear-marks/records", m.Check); !slices.Contains(m.Check, m.Self) {
+		t.checkRuns("clear-marks/own", []job.InstanceID{m.Self})
+	}
+	if len(m.Check) > 0 {
+		t.nobodyJoined("clear-marks/joins")
+	}
+	for _, i := range m.Running {
+		t.delete(t.item(i, markRunning), registry.AnyVersion)
+	}
+	for _, i := range m.Failover {
+		t.delete(t.item(i, markFailover), registry.AnyVersion)
 	}
 }
 
