@@ -1,13 +1,19 @@
 package host
 
 import (
+	"context"
+	"fmt"
+
 	"github.com/wasmjob/wasmjob/host/internal/layout"
+	"github.com/wasmjob/wasmjob/host/internal/mirror"
+	"github.com/wasmjob/wasmjob/host/internal/protocol"
+	"github.com/wasmjob/wasmjob/host/internal/runner"
 	"github.com/wasmjob/wasmjob/host/internal/session"
+	"github.com/wasmjob/wasmjob/host/internal/unserved"
 )
 
 // undefined tells, once, which jobs of the registry nobody runs, since they are in no
-// file of a server that runs those of its files alone. Nobody accounts for their
-// instants, so no row says that they do not run.
+// file of a server that runs those of its files alone, and stores what they have missed.
 func (s *scout) undefined(line *session.Line) error {
 	if s.told {
 		return nil
@@ -34,10 +40,52 @@ func (s *scout) undefined(line *session.Line) error {
 			alone = append(alone, name)
 		}
 	}
+	if err := s.recordUndefined(alone, line); err != nil {
+		return err
+	}
 	for _, name := range alone {
-		s.h.o.Log.Warn("a job of the registry is in no file of this server: it does not run, and no row tells of that",
+		s.h.o.Log.Warn("a job of the registry is in no file of this server: it does not run",
 			"job", name, "cure", "write it into a file again, or remove it with job remove")
 	}
 	s.told = true
 	return nil
+}
+
+// recordUndefined stores what such jobs have missed until now, if the registry is this
+// server's own: on one that servers share, the file of another may have them.
+func (s *scout) recordUndefined(names []string, line *session.Line) error {
+	if len(s.h.o.Sinks) == 0 || line.Timeout() > 0 {
+		return nil
+	}
+	for _, name := range names {
+		l := layout.NewJob(s.h.o.Namespace, name)
+		j := unserved.Job{Name: name, Layout: l, Registry: line, View: func(ctx context.Context) (*protocol.View, error) { return viewOf(ctx, l, line) }}
+		rows, err := j.Record(s.ctx, sinks(s.h.o.Sinks))
+		if err != nil {
+			return fmt.Errorf("job %s: %w", name, err)
+		}
+		for i := range rows {
+			runner.Tell(s.ctx, s.h.o.Log.With("job", name), &rows[i])
+		}
+	}
+	return nil
+}
+
+// viewOf reads a job that nobody writes.
+func viewOf(ctx context.Context, l layout.Job, line *session.Line) (*protocol.View, error) {
+	m := mirror.New(l.Root(), layout.Watched(), layout.Follow)
+	for wanted := m.Wanted(); len(wanted) > 0; wanted = m.Wanted() {
+		for _, r := range wanted {
+			n, err := line.Read(ctx, r.Path)
+			if err != nil {
+				return nil, err
+			}
+			m.Reply(r, n)
+		}
+	}
+	d := l.NewDecoder()
+	for _, c := range m.Changes() {
+		d.Apply(c.Path, c.Node)
+	}
+	return d.View(), nil
 }

@@ -172,9 +172,11 @@ func jobRemove(o *operatorVerb) *cobra.Command {
 		}
 		return err
 	})
+	o.records = true
 	c.Long = "The job ends on every server. One whose own file defines it makes it again when it starts next,\n" +
 		"so it is refused as long as there is such a file: that of a server that runs, or the configuration\n" +
-		"that is read here. Rows of its runs stay in the histories. It is refused while an item runs."
+		"that is read here. Rows of its runs stay in the histories; where the registry is inside the server, what\n" +
+		"the job has missed while no server ran it gets its row first. It is refused while an item runs."
 	c.Flags().BoolVar(&yes, "yes", false, "really: this cannot be taken back")
 	c.Flags().BoolVar(&force, "force", false, "also if a file brings it back")
 	remove := c.RunE

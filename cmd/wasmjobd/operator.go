@@ -25,6 +25,8 @@ type operatorVerb struct {
 	readOnly bool
 	// needsServer: the verb does nothing for a server that is yet to start.
 	needsServer bool
+	// records: without a server the verb writes into the history.
+	records bool
 }
 
 const defaultPatience = 10 * time.Second

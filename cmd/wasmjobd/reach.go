@@ -18,6 +18,7 @@ import (
 	"github.com/wasmjob/wasmjob/host/operator"
 	"github.com/wasmjob/wasmjob/host/registry"
 	"github.com/wasmjob/wasmjob/host/registry/embedded"
+	"github.com/wasmjob/wasmjob/host/trace/sqltrace"
 )
 
 // cluster is what verbs ask: the registry on which servers meet, or the one
@@ -122,7 +123,14 @@ func (o *operatorVerb) onRegistry(ctx context.Context, f *config.File, verb func
 			return err
 		}
 		op.Compare(f.Jobs)
-		return errors.Join(verb(op), op.Close())
+		if !o.records || f.Registry.Kind == config.ZooKeeper {
+			return errors.Join(verb(op), op.Close())
+		}
+		err = withHistory(ctx, f, func(rows *sqltrace.Store) error {
+			op.Record(rows)
+			return verb(op)
+		})
+		return errors.Join(err, op.Close())
 	})
 }
 

@@ -47,6 +47,7 @@ func serveAdmin(ctx context.Context, again *reloader, r registry.Registry, rows 
 		op, err := operator.Open(ctx, r, f.Registry.Namespace)
 		if err == nil {
 			op.Compare(again.file().Jobs)
+			op.Record(rows)
 		}
 		return op, err
 	}})

@@ -2,11 +2,9 @@ package operator
 
 import (
 	"context"
-	"strconv"
 
-	"github.com/wasmjob/wasmjob/host/internal/clock"
-	"github.com/wasmjob/wasmjob/host/internal/layout"
 	"github.com/wasmjob/wasmjob/host/internal/protocol"
+	"github.com/wasmjob/wasmjob/host/internal/unserved"
 	"github.com/wasmjob/wasmjob/host/job"
 	"github.com/wasmjob/wasmjob/host/trace"
 )
@@ -39,38 +37,11 @@ func (o *Operator) Kept(ctx context.Context, name string) ([]KeptRow, []JobRepor
 }
 
 func keptRows(name string, v *protocol.View) []KeptRow {
-	c := &clock.Clock{}
-	config, module := layout.Defined(v)
-	if known := configOf(name, config, module); known != nil {
-		c.Use(*known)
-	}
 	var kept []KeptRow
 	for i := range v.Runs {
-		of := &v.Runs[i]
-		for k := range of.Rows {
-			if row, ok := keptRow(name, &of.Rows[k], c); ok {
-				kept = append(kept, KeptRow{row, of.ID})
-			}
+		for _, row := range unserved.Rows(name, v, &v.Runs[i].RunsData) {
+			kept = append(kept, KeptRow{row, v.Runs[i].ID})
 		}
 	}
 	return kept
-}
-
-// keptRow is a row as the history has it; false where that cannot be told: a gap whose
-// schedule is not known.
-func keptRow(name string, r *protocol.Row, c *clock.Clock) (trace.Row, bool) {
-	row := trace.Row{
-		Job: name, Item: r.Item, Attempt: r.Attempt, State: trace.State(r.State), Reason: r.Why, Instance: string(r.By),
-		Cause: trace.Cause(r.Cause), Instant: r.Instant, Run: r.Trigger, Start: r.Begun, End: r.Ended,
-	}
-	if row.Run == "" {
-		row.Run = strconv.FormatInt(r.Instant, 10)
-	}
-	if !r.Gap {
-		return row, true
-	}
-	var err error
-	row.Instant, row.Last, row.Count, err = c.Between(r.Cron, r.After, r.Until)
-	row.Run, row.Cause, row.Attempt, row.Schedule = "gap-"+strconv.FormatInt(row.Instant, 10), trace.Schedule, 0, r.Cron
-	return row, r.Cron != "" && err == nil && row.Count > 0
 }

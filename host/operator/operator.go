@@ -16,6 +16,7 @@ import (
 	"github.com/wasmjob/wasmjob/host/job"
 	"github.com/wasmjob/wasmjob/host/reason"
 	"github.com/wasmjob/wasmjob/host/registry"
+	"github.com/wasmjob/wasmjob/host/trace"
 )
 
 // Operator looks after the jobs of a namespace without being a member of any:
@@ -26,6 +27,7 @@ type Operator struct {
 	session   registry.Session
 	inbox     *session.Inbox
 	files     map[string]*job.Config // of Compare, by name
+	rows      trace.Sink             // of Record; nil: none
 }
 
 const (

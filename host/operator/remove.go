@@ -7,17 +7,41 @@ import (
 
 	"github.com/wasmjob/wasmjob/host"
 	"github.com/wasmjob/wasmjob/host/internal/layout"
+	"github.com/wasmjob/wasmjob/host/internal/protocol"
+	"github.com/wasmjob/wasmjob/host/internal/unserved"
 	"github.com/wasmjob/wasmjob/host/registry"
+	"github.com/wasmjob/wasmjob/host/trace"
 )
 
 // removeAtOnce is how many nodes one transaction removes of a job that has too
 // many for a single one.
 const removeAtOnce = 1000
 
+// Record gives the Operator a history. What a job has missed that no server runs is
+// stored there before Remove takes the job away. It is for the registry inside a
+// server: on one that servers share, nobody knows all histories.
+func (o *Operator) Record(to trace.Sink) { o.rows = to }
+
+func (o *Operator) recordUnserved(ctx context.Context, name string) error {
+	if o.rows == nil {
+		return nil
+	}
+	whole := func(ctx context.Context) (*protocol.View, error) {
+		v, _, err := o.whole(ctx, name)
+		return v, err
+	}
+	j := unserved.Job{Name: name, Layout: layout.NewJob(o.namespace, name), Registry: o.session, View: whole, Removed: true}
+	if _, err := j.Record(ctx, o.rows); err != nil {
+		return unread(err, "remove job %s", name)
+	}
+	return nil
+}
+
 // Remove takes a job out of the registry, with its configuration and with what
-// its guests keep; rows of its runs stay in the histories. It is refused while an
-// item runs. Servers that run it stop; one whose own file defines it makes it again
-// when it starts next. It is refused, if not forced, while a server that runs it
+// its guests keep; rows of its runs stay in the histories, and after Record what it
+// has missed while no server ran it gets one. It is refused while an item runs.
+// Servers that run it stop; one whose own file defines it makes it again when it
+// starts next. It is refused, if not forced, while a server that runs it
 // has such a file, or what Compare was given has the job; files of servers that do
 // not run are not known.
 func (o *Operator) Remove(ctx context.Context, name string, force bool) error {
@@ -27,13 +51,17 @@ func (o *Operator) Remove(ctx context.Context, name string, force bool) error {
 			return err
 		}
 	}
+	if err := o.recordUnserved(ctx, name); err != nil {
+		return err
+	}
 	for try := 1; ; try++ {
 		v, l, err := o.whole(ctx, name)
 		if err != nil {
 			return err
 		}
+		told := o.rows != nil && len(v.Instances)+len(v.Members) == 0 // what was left open has its row
 		for i := range v.Runs {
-			if len(v.Runs[i].Open) > 0 {
+			if len(v.Runs[i].Open) > 0 && !told {
 				return failf(host.Refused, nil, "remove job %s: %s runs items of it; pause the job and wait for their end", name, v.Runs[i].ID)
 			}
 		}

@@ -1,7 +1,6 @@
 package operator
 
 import (
-	"cmp"
 	"context"
 	"errors"
 	"maps"
@@ -217,7 +216,7 @@ func (o *Operator) report(name string, v *protocol.View) *JobReport {
 	now := status.Of(v)
 	config, module := layout.Defined(v)
 	r := &JobReport{Name: name, State: now.State, Leader: now.Leader, Paused: now.Paused, Resharding: now.Resharding, Running: now.Running}
-	r.Config = configOf(name, config, module)
+	r.Config = layout.JobOf(name, config, module)
 	for _, s := range v.Servers {
 		r.Servers = append(r.Servers, ServerState{s.IP, s.Disabled})
 	}
@@ -249,21 +248,6 @@ func over(c job.Config) reason.Reason {
 		return reason.Reason{}
 	}
 	return reason.Of(reason.ScheduleOver, strconv.Quote(c.Cron))
-}
-
-// configOf is the configuration that the registry has; nil if it cannot be read.
-func configOf(name string, c *layout.Config21, m *layout.Module) *job.Config {
-	if c == nil {
-		return nil
-	}
-	if m != nil {
-		d := layout.Definition{Config: *c, Module: *m}
-		j := d.Job(job.Config{})
-		j.TimeZone = cmp.Or(j.TimeZone, "UTC") // members of ours agree on it
-		return &j
-	}
-	j := c.Apply(job.Config{Name: name})
-	return &j
 }
 
 func itemReports(v *protocol.View) []ItemReport {

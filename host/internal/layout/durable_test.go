@@ -29,6 +29,8 @@ func TestRelaxed(t *testing.T) {
 		{protocol.Begin{Self: me, Begun: []int{0}, Unmark: []int{0}, Unpend: []int{0}, Ack: true}, true},
 		{protocol.Complete{Self: me, Items: []int{0}}, true},
 		{protocol.Forget{Self: me}, true},
+		{protocol.RecordMissed{ID: me}, true},
+		{protocol.RecordMissed{ID: "10.0.0.9@-@1"}, true},
 		{protocol.MarkMisfire{Items: []int{0}}, true},
 		{protocol.MarkReshard{}, true},
 		{protocol.Reshard{Check: []protocol.ID{me}, Next: v.Assignment}, true},

@@ -65,6 +65,8 @@ func (j Job) Encode(m protocol.Mutation, v *protocol.View) []registry.Op {
 		t.own(m.Self, m.Own)
 	case protocol.Forget:
 		t.own(m.Self, m.Own)
+	case protocol.RecordMissed:
+		t.recordMissed(m)
 	case protocol.Tally:
 		t.own(m.Self, m.Own)
 	case protocol.Account:

@@ -2,6 +2,7 @@ package layout
 
 import (
 	"bytes"
+	"cmp"
 	"fmt"
 	"slices"
 	"strings"
@@ -144,6 +145,21 @@ func Defined(v *protocol.View) (config *Config21, module *Module) {
 		}
 	}
 	return config, module
+}
+
+// JobOf is the configuration that the registry has; nil if it cannot be read.
+func JobOf(name string, c *Config21, m *Module) *job.Config {
+	if c == nil {
+		return nil
+	}
+	if m != nil {
+		d := Definition{Config: *c, Module: *m}
+		j := d.Job(job.Config{})
+		j.TimeZone = cmp.Or(j.TimeZone, "UTC") // members of ours agree on it
+		return &j
+	}
+	j := c.Apply(job.Config{Name: name})
+	return &j
 }
 
 // Orphans names the marks of items that no session holds: to members of

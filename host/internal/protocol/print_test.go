@@ -176,6 +176,9 @@ func (c *cluster) printCommit(v *protocol.View, m protocol.Mutation) {
 	case protocol.Forget:
 		c.say("%s", name)
 		c.printRecord(&m.Own)
+	case protocol.RecordMissed:
+		c.say("%s in the record of %s", name, nameOf(m.ID))
+		c.printRecord(&m.Own)
 	case protocol.Tally:
 		c.say("%s", name)
 		c.printRecord(&m.Own)

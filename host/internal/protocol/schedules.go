@@ -56,6 +56,17 @@ func joined(a, b []Schedule) []Schedule {
 	return all[max(0, len(all)-keptSchedules):]
 }
 
+// CronAt is the schedule by which the job went at a moment.
+func CronAt(all []Schedule, at int64) string {
+	cron := ""
+	for k, sc := range all {
+		if k == 0 || sc.Since <= at {
+			cron = sc.Cron
+		}
+	}
+	return cron
+}
+
 // total is how many items there are, and since when; 0: since before we came.
 type total struct {
 	items int

@@ -318,6 +318,12 @@ type Row struct {
 	By    ID // who ran it
 }
 
+// Unended tells that the row is of a run that had begun, and was written by somebody who does
+// not know when it ended.
+func (r *Row) Unended() bool {
+	return r.Begun != 0 && (r.State == TakenOver || r.State == Interrupted || r.State == Lost)
+}
+
 // Cause is why a run began.
 type Cause string
 

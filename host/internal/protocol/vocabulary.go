@@ -292,6 +292,12 @@ type (
 		Self ID
 		Own  RunsData
 	}
+	// RecordMissed puts rows of a job that no server runs into the record of one who
+	// is gone, which it makes if there is none.
+	RecordMissed struct {
+		ID  ID
+		Own RunsData
+	}
 	// Tally writes rows of runs that members of ElasticJob have taken over.
 	Tally struct {
 		Self ID
@@ -423,6 +429,7 @@ func (Begin) Name() string          { return "begin" }
 func (Complete) Name() string       { return "complete" }
 func (Again) Name() string          { return "again" }
 func (Forget) Name() string         { return "forget" }
+func (RecordMissed) Name() string   { return "record-missed" }
 func (Tally) Name() string          { return "tally" }
 func (Account) Name() string        { return "account" }
 func (MarkMisfire) Name() string    { return "mark-misfire" }
@@ -462,6 +469,7 @@ func (Begin) mutation()          {}
 func (Complete) mutation()       {}
 func (Again) mutation()          {}
 func (Forget) mutation()         {}
+func (RecordMissed) mutation()   {}
 func (Tally) mutation()          {}
 func (Account) mutation()        {}
 func (MarkMisfire) mutation()    {}

@@ -162,23 +162,13 @@ func (m *member) row(r *protocol.Row, schedules []protocol.Schedule) (trace.Row,
 		row.Start, row.End = t.start, t.end
 		row.Fuel, row.Succeeded, row.Failed, row.Metrics = t.fuel, t.flow.Succeeded, t.flow.Failed, t.metrics
 		row.Log, row.HasLog = t.log, true
-	} else if unended(r) {
+	} else if r.Unended() {
 		row.End = 0
 	}
 	if r.Trigger == "" {
-		row.Schedule = inForce(schedules, r.Instant)
+		row.Schedule = protocol.CronAt(schedules, r.Instant)
 	}
 	return row, true
-}
-
-// unended: the row is of a run that had begun, and was written by somebody who does
-// not know when it ended.
-func unended(r *protocol.Row) bool {
-	switch trace.State(r.State) { //nolint:exhaustive // the others are of guests that were seen to end
-	case trace.TakenOver, trace.Interrupted, trace.Lost:
-		return r.Begun != 0
-	}
-	return false
 }
 
 // count tells which instants a gap has, by the schedule under which it came about.
@@ -186,7 +176,7 @@ func unended(r *protocol.Row) bool {
 func (m *member) count(row *trace.Row, r *protocol.Row, schedules []protocol.Schedule) {
 	cron := r.Cron
 	if cron == "" { // in a record of an older release
-		cron = inForce(schedules, r.Until)
+		cron = protocol.CronAt(schedules, r.Until)
 	}
 	for cron != "" {
 		first, last, n, err := m.Clock.Between(cron, r.After, r.Until)
@@ -201,17 +191,6 @@ func (m *member) count(row *trace.Row, r *protocol.Row, schedules []protocol.Sch
 		}
 		cron = schedules[k-1].Cron
 	}
-}
-
-// inForce is the schedule by which the job went at a moment.
-func inForce(schedules []protocol.Schedule, at int64) string {
-	cron := ""
-	for k, s := range schedules {
-		if k == 0 || s.Since <= at {
-			cron = s.Cron
-		}
-	}
-	return cron
 }
 
 // runOf is the id of an entry's run within job and item.

@@ -1,6 +1,7 @@
 package runner
 
 import (
+	"context"
 	"log/slog"
 	"slices"
 	"strconv"
@@ -36,17 +37,25 @@ var outcomes = map[trace.State]outcome{
 // tell writes a line for each row that somebody should know of.
 func (m *member) tell(rows []protocol.Row, schedules []protocol.Schedule) {
 	for i := range rows {
-		how := outcomes[trace.State(rows[i].State)]
-		if how.message == "" {
+		if outcomes[trace.State(rows[i].State)].message == "" {
 			continue
 		}
 		if row, ok := m.row(&rows[i], schedules); ok {
-			if ordered(row.Reason.Code) {
-				how.level = slog.LevelInfo
-			}
-			m.Log.LogAttrs(m.life, how.level, how.message, attrsOf(&row)...) //nolint:sloglint // it is one for each state
+			Tell(m.life, m.Log, &row)
 		}
 	}
+}
+
+// Tell writes a line for a row that somebody should know of.
+func Tell(ctx context.Context, log *slog.Logger, row *trace.Row) {
+	how := outcomes[row.State]
+	if how.message == "" {
+		return
+	}
+	if ordered(row.Reason.Code) {
+		how.level = slog.LevelInfo
+	}
+	log.LogAttrs(ctx, how.level, how.message, attrsOf(row)...) //nolint:sloglint // it is one for each state
 }
 
 // ordered: somebody wants it to be so.

@@ -15,6 +15,12 @@ const sinkPatience = time.Second
 // its items from others. It holds the write that is under way.
 type sink chan struct{}
 
+// Write is to.Write for whoever writes once. When ctx ends it returns soon, also if the
+// write goes on.
+func Write(ctx context.Context, to trace.Sink, rows []trace.Row) error {
+	return make(sink, 1).write(ctx, to, rows)
+}
+
 // write is to.Write. When ctx ends it returns soon, also if the write goes on; the
 // next one waits for that.
 func (s sink) write(ctx context.Context, to trace.Sink, rows []trace.Row) error {

@@ -138,6 +138,9 @@ func (l *Line) Sync(ctx context.Context) error {
 	return l.of.session.Sync(ctx)
 }
 
+// Timeout is that of the session; 0 on the registry inside a server.
+func (l *Line) Timeout() time.Duration { return l.of.session.Timeout() }
+
 // Persist is the session's.
 func (l *Line) Persist(ctx context.Context) error {
 	if err := l.begin(); err != nil {

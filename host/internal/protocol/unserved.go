@@ -1,0 +1,95 @@
+package protocol
+
+import (
+	"slices"
+
+	"github.com/wasmjob/wasmjob/host/reason"
+)
+
+// Unserved tells what became of the instants of a job that no server runs, and of the
+// runs that its last server has left. It is for a registry that belongs to one server:
+// that server knows that nobody else begins them.
+type Unserved struct {
+	Now int64
+	By  ID // who tells, a member of nothing
+	// Removed: the job is about to be removed, so no server comes to run it.
+	Removed bool
+}
+
+// Record is what puts the rows into the registry, on their way to the history; false
+// if a server is there, which tells all of that itself.
+func (u Unserved) Record(v *View) (RecordMissed, bool) {
+	if len(v.Instances)+len(v.Members) > 0 || v.Config == nil || !v.Assignment.Exists || v.RecordFault != "" {
+		return RecordMissed{}, false
+	}
+	s := &State{view: v, now: u.Now}
+	s.seeSchedule()
+	own := &Runs{ID: u.By}
+	if len(v.Runs) > 0 {
+		own = &v.Runs[0] // of somebody who is gone
+	}
+	m := RecordMissed{ID: own.ID, Own: s.next(own)}
+	if u.Removed {
+		m.Own.rows(u.left(v))
+		m.Own.Open, m.Own.Retries, m.Own.Triggers = nil, nil, nil
+	}
+	for i := range v.total() {
+		last := v.last(i)
+		if last == 0 || last >= u.Now {
+			continue
+		}
+		r := Row{Entry: Entry{Item: i, Instant: u.Now}, After: last, Until: u.Now + 1, State: Missed, Why: reason.Of(u.why(v, i)), By: u.By}
+		m.Own.rows(s.gap(r))
+		m.Own.Last = set(m.Own.Last, i, u.Now)
+	}
+	return m, true
+}
+
+// why is why nobody began the item.
+func (u Unserved) why(v *View, i int) reason.Code {
+	switch {
+	case v.Paused:
+		return reason.JobPaused
+	case v.item(i).Disabled:
+		return reason.ItemDisabled
+	case u.Removed:
+		return reason.NotBegunJobRemoved
+	}
+	return reason.NotBegunNoFile
+}
+
+// left are the rows of the runs that nobody will run again.
+func (u Unserved) left(v *View) []Row {
+	var rows []Row
+	ends := func(e Entry, why reason.Code, by ID) {
+		rows = append(rows, Row{Entry: e, State: Interrupted, Why: reason.Of(why), Ended: u.Now, By: by})
+	}
+	for k := range v.Runs {
+		d := &v.Runs[k]
+		for _, r := range d.unfinished() {
+			ends(r.Entry, reason.ServerGoneJobRemoved, d.ID)
+		}
+		for _, t := range d.Triggers {
+			for _, i := range t.Items {
+				ends(Entry{Item: i, Instant: t.At, Trigger: t.ID, Cause: Triggered, Attempt: 1}, reason.ServerGoneBeforeBegin, d.ID)
+			}
+		}
+	}
+	for _, p := range v.Pending {
+		if !p.Foreign {
+			ends(p.Entry, reason.ServerGoneJobRemoved, p.Dead)
+		}
+	}
+	return rows
+}
+
+// Stored is the record of one who is gone without its rows, which the history has.
+func (v *View) Stored(id ID) (Forget, bool) {
+	d := v.runs(id)
+	if d == nil || !v.dead(id) || len(d.Rows) == 0 {
+		return Forget{}, false
+	}
+	own := d.RunsData
+	own.Rows = slices.Clone(own.Rows[:0])
+	return Forget{Self: id, Own: own}, true
+}

@@ -1,0 +1,87 @@
+package unserved
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"strconv"
+	"time"
+
+	"github.com/wasmjob/wasmjob/host/internal/layout"
+	"github.com/wasmjob/wasmjob/host/internal/protocol"
+	"github.com/wasmjob/wasmjob/host/internal/runner"
+	"github.com/wasmjob/wasmjob/host/job"
+	"github.com/wasmjob/wasmjob/host/registry"
+	"github.com/wasmjob/wasmjob/host/trace"
+)
+
+// Job is a job that may have no server.
+type Job struct {
+	Name     string
+	Layout   layout.Job
+	Registry Registry
+	View     func(context.Context) (*protocol.View, error) // all of the job, at one moment
+	Removed  bool                                          // it is about to be removed
+}
+
+// Registry is what of a session is used.
+type Registry interface {
+	Commit(context.Context, ...registry.Op) (registry.Receipt, error)
+	Persist(context.Context) error
+}
+
+// Record stores what the job has missed, with the rows that its last server has left,
+// and returns these rows. They stay in the registry until to has them, so that none is
+// lost, and none is stored twice. An error is one of the registry's, of to, or of ctx.
+func (j Job) Record(ctx context.Context, to trace.Sink) ([]trace.Row, error) {
+	v, err := j.View(ctx)
+	if err != nil {
+		return nil, err
+	}
+	by := job.NewInstanceID("127.0.0.1", strconv.Itoa(os.Getpid()))
+	m, alone := protocol.Unserved{Now: time.Now().UnixMilli(), By: by, Removed: j.Removed}.Record(v)
+	if !alone {
+		return nil, nil // the server that runs it tells
+	}
+	if len(Rows(j.Name, v, &m.Own)) > 0 {
+		_, err := j.Registry.Commit(ctx, j.Layout.Encode(m, v)...)
+		if errors.Is(err, registry.ErrConflict) {
+			return nil, nil // one has come
+		}
+		if err != nil {
+			return nil, fmt.Errorf("record what the job has missed: %w", err)
+		}
+		if v, err = j.View(ctx); err != nil {
+			return nil, err
+		}
+	}
+	return j.store(ctx, v, to)
+}
+
+// store moves rows of those who are gone from the registry to the history.
+func (j Job) store(ctx context.Context, v *protocol.View, to trace.Sink) ([]trace.Row, error) {
+	var rows []trace.Row
+	for i := range v.Runs {
+		rows = append(rows, Rows(j.Name, v, &v.Runs[i].RunsData)...)
+	}
+	if len(rows) == 0 {
+		return nil, nil
+	}
+	if err := j.Registry.Persist(ctx); err != nil { // as before any row is stored
+		return nil, fmt.Errorf("have the registry on its disk: %w", err)
+	}
+	if err := runner.Write(ctx, to, rows); err != nil {
+		return nil, fmt.Errorf("store what the job has missed: %w", err)
+	}
+	for k := range v.Runs {
+		m, ok := v.Stored(v.Runs[k].ID)
+		if !ok {
+			continue
+		}
+		if _, err := j.Registry.Commit(ctx, j.Layout.Encode(m, v)...); err != nil && !errors.Is(err, registry.ErrConflict) {
+			return rows, fmt.Errorf("record that the history has what the job has missed: %w", err)
+		}
+	}
+	return rows, nil
+}

@@ -1,0 +1,58 @@
+// Package unserved records what a job has missed that no server runs: one row for
+// each item in the registry, then in a history, each of them once. It runs nothing,
+// and does nothing where a member of the job is there.
+package unserved
+
+import (
+	"strconv"
+
+	"github.com/wasmjob/wasmjob/host/internal/clock"
+	"github.com/wasmjob/wasmjob/host/internal/layout"
+	"github.com/wasmjob/wasmjob/host/internal/protocol"
+	"github.com/wasmjob/wasmjob/host/trace"
+)
+
+// Rows are the rows of one record of a job as a history has them. A gap whose
+// schedule is not known is left out.
+func Rows(name string, v *protocol.View, of *protocol.RunsData) []trace.Row {
+	if len(of.Rows) == 0 {
+		return nil
+	}
+	c := &clock.Clock{}
+	config, module := layout.Defined(v)
+	if known := layout.JobOf(name, config, module); known != nil {
+		c.Use(*known)
+	}
+	var rows []trace.Row
+	for k := range of.Rows {
+		if row, ok := rowOf(name, &of.Rows[k], of.Schedules, c); ok {
+			rows = append(rows, row)
+		}
+	}
+	return rows
+}
+
+// rowOf is a row as the history has it; false if it is a gap whose schedule is not
+// known.
+func rowOf(name string, r *protocol.Row, schedules []protocol.Schedule, c *clock.Clock) (trace.Row, bool) {
+	row := trace.Row{
+		Job: name, Item: r.Item, Attempt: r.Attempt, State: trace.State(r.State), Reason: r.Why, Instance: string(r.By),
+		Cause: trace.Cause(r.Cause), Instant: r.Instant, Run: r.Trigger, Start: r.Begun, End: r.Ended,
+	}
+	if row.Run == "" {
+		row.Run = strconv.FormatInt(r.Instant, 10)
+	}
+	if !r.Gap {
+		if r.Unended() {
+			row.End = 0
+		}
+		if r.Trigger == "" {
+			row.Schedule = protocol.CronAt(schedules, r.Instant)
+		}
+		return row, true
+	}
+	var err error
+	row.Instant, row.Last, row.Count, err = c.Between(r.Cron, r.After, r.Until)
+	row.Run, row.Cause, row.Attempt, row.Schedule = "gap-"+strconv.FormatInt(row.Instant, 10), trace.Schedule, 0, r.Cron
+	return row, r.Cron != "" && err == nil && row.Count > 0
+}
