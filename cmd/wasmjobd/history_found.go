@@ -95,9 +95,10 @@ func findRows(ctx context.Context, all []*sqltrace.Reader, paths []string, also 
 
 // merged has the newest first, and each row once: where there are several, as of a
 // server that died before it could say that it had stored it, the one that says most.
+// Of those that say as much the first is kept, and histories come before the registry.
 func merged(rows []foundRow) []foundRow {
 	slices.SortStableFunc(rows, func(a, b foundRow) int {
-		return cmp.Or(newestFirst(&a.Row, &b.Row), -cmp.Compare(told(&a.Row), told(&b.Row)))
+		return cmp.Or(newestFirst(&a.Row, &b.Row), -cmp.Compare(trace.Told(&a.Row), trace.Told(&b.Row)))
 	})
 	return slices.CompactFunc(rows, func(a, b foundRow) bool { return newestFirst(&a.Row, &b.Row) == 0 })
 }
@@ -105,13 +106,4 @@ func merged(rows []foundRow) []foundRow {
 func newestFirst(a, b *trace.Row) int {
 	return -cmp.Or(cmp.Compare(a.Instant, b.Instant), cmp.Compare(a.Job, b.Job), cmp.Compare(a.Item, b.Item),
 		cmp.Compare(a.Run, b.Run), cmp.Compare(a.Attempt, b.Attempt))
-}
-
-// told is how much whoever wrote the row knew of the run: who ran it has its task. Of
-// those that know as much the first is kept, and histories come before the registry.
-func told(r *trace.Row) int {
-	if r.TaskID != "" {
-		return 1
-	}
-	return 0
 }

@@ -7,7 +7,9 @@ import (
 
 // Merge makes one history of those of several servers, each in the order that
 // CheckInput wants. A row that more than one of them has, as when a server died
-// before it could say that it had stored it, comes once. The first error ends it.
+// before it could say that it had stored it, comes once. The two differ where a server
+// lost the registry and lived: what became of the run, the other one tells, and how its
+// guest ended, the server itself. The first error ends it.
 func Merge(histories ...iter.Seq2[Row, error]) iter.Seq2[Row, error] {
 	if len(histories) == 1 {
 		return histories[0]
@@ -25,16 +27,36 @@ func Merge(histories ...iter.Seq2[Row, error]) iter.Seq2[Row, error] {
 				return
 			}
 			row, err := first.row, first.err
-			if !yield(row, err) || err != nil {
-				return
-			}
 			for _, h := range all {
-				for h.more && compareRows(h.row, row) == 0 {
+				for h != first && err == nil && h.more && h.err == nil && compareRows(h.row, row) == 0 {
+					if Told(&h.row) > Told(&first.row) {
+						first.row = h.row
+					}
 					h.advance()
 				}
 			}
+			if !yield(first.row, err) || err != nil {
+				return
+			}
+			first.advance()
 		}
 	}
+}
+
+// Told is how much a row tells of its attempt, to be held against another row of the
+// same one: first what became of the run, then what only the server knows that ran it.
+func Told(r *Row) int {
+	n := 0
+	if r.State.Final() {
+		n += 4
+	}
+	if r.TaskID != "" {
+		n += 2
+	}
+	if r.End != 0 {
+		n++
+	}
+	return n
 }
 
 // head is the next row of a history.

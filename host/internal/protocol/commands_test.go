@@ -46,6 +46,7 @@ import (
 //	bar, unbar catchup=2            it must not be in the job; it may
 //	unask                           whoever asked last waits no longer
 //	readonly                        the registry takes no writes
+//	elsewhere 0@110/1 a             what its history says of a run that a, an earlier life of it, had open
 //	elapsed, lost                   a timer; the session is over
 var inputs = map[string]func(*cluster, *member, *arguments) error{
 	"observe":  func(c *cluster, m *member, _ *arguments) error { return c.observe(m) },
@@ -57,7 +58,7 @@ var inputs = map[string]func(*cluster, *member, *arguments) error{
 	"unask":    func(c *cluster, m *member, _ *arguments) error { return c.step(m, protocol.Unasked{ID: c.asks}) },
 	"lost":     func(c *cluster, m *member, _ *arguments) error { return c.step(m, protocol.SessionLost{}) },
 	"measured": measured, "told": toldOf, "tick": tick, "passed": passed, "recalled": recalled, "unbar": unbar, "refuse": refuse, "unknown": unknown, "arrive": arrive, "ops": showOps,
-	"prepared": prepared, "finish": finish, "assign": assign, "stored": stored, "doubt": doubt, "ask": ask,
+	"prepared": prepared, "finish": finish, "assign": assign, "stored": stored, "doubt": doubt, "ask": ask, "elsewhere": elsewhere,
 }
 
 func tick(c *cluster, m *member, a *arguments) error {

@@ -23,6 +23,7 @@ type lives struct {
 	lost  bool // an earlier life ended with its session
 
 	former []job.InstanceID // the newest that did
+	cut    []cutLife        // what they had open
 
 	removed bool // somebody has removed the nodes of the newest life that had joined
 }
@@ -31,8 +32,9 @@ type lives struct {
 type life struct {
 	again  bool // there is to be another
 	joined bool
-	self   job.InstanceID // if it had joined
-	open   bool           // its record was left with something in it
+	self   job.InstanceID   // if it had joined
+	open   bool             // its record was left with something in it
+	runs   []protocol.Entry // that were open
 	err    error
 }
 
@@ -85,7 +87,7 @@ func (l *lives) newLife() (*member, error) {
 func (l *lives) another(how life) bool {
 	l.lost = errors.Is(how.err, registry.ErrEnded) && (how.joined || l.lost)
 	if l.lost && how.joined {
-		l.survive(how.self)
+		l.survive(how.self, how.runs)
 	}
 	if how.joined {
 		l.left, l.pause = how.open, new(session.Pauses)

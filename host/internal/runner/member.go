@@ -26,7 +26,8 @@ type member struct {
 	end     context.CancelFunc
 	unstop  func() bool // takes back that the end of the server is told
 	history history
-	work    sync.WaitGroup // every goroutine that the member began
+	handed  map[textKey]bool // what elsewhere gave it
+	work    sync.WaitGroup   // every goroutine that the member began
 
 	loop    follow.Loop
 	self    job.InstanceID // "" until the registry shows that it joined
@@ -147,7 +148,7 @@ func (m *member) finish() {
 	if m.removed && m.again { // a tool that is at it gives up when nodes go by themselves
 		session.Sleep(m.stop, protocol.RemovalPause*time.Millisecond)
 	}
-	how := life{again: m.again, joined: m.self != "", self: m.self, open: m.open(), err: m.err}
+	how := life{again: m.again, joined: m.self != "", self: m.self, open: m.open(), runs: m.loop.State().Open(), err: m.err}
 	m.detach()
 	m.hangUp(m.line)
 	if m.another(how) {
@@ -225,6 +226,7 @@ func (m *member) publish() {
 		m.heed()
 		m.rule() // a module comes when it comes
 		m.step(protocol.Observed{View: m.loop.View()})
+		m.elsewhere()
 		m.show()
 		if m.fresh || !m.defining.done {
 			m.define()

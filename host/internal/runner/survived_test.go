@@ -2,6 +2,7 @@ package runner
 
 import (
 	"fmt"
+	"iter"
 	"math/rand/v2"
 	"slices"
 	"testing"
@@ -41,9 +42,26 @@ func cutOff(t *testing.T, cron string, alone bool) (own, others []string) {
 			s.stop(t)
 		}
 		must(t, reg.Close())
+		both := &book{}
+		for r, err := range trace.Merge(rows.all(), there.all()) {
+			must(t, err)
+			both.rows = append(both.rows, r)
+		}
+		both.check(t, testJob, 2, every)
 		own, others = rows.of("10.0.0.1@-@1", instant), there.of("10.0.0.1@-@1", instant)
 	})
 	return own, others
+}
+
+// all are the rows as a history gives them.
+func (b *book) all() iter.Seq2[trace.Row, error] {
+	return func(yield func(trace.Row, error) bool) {
+		for _, r := range b.sorted() {
+			if !yield(r, nil) {
+				return
+			}
+		}
+	}
 }
 
 // of tells how the first attempts of a member at an instant ended, and how long they
@@ -76,8 +94,9 @@ func TestRowsOfAServerThatLostTheRegistry(t *testing.T) {
 		// after it had last heard of the registry.
 		{"alone, and runs it again", "10m", true, slices.Repeat([]string{"taken_over registry_lost, for 11s"}, 2), nil},
 		{"alone, and the next instant has come", "10s", true, slices.Repeat([]string{"interrupted registry_lost_next_instant, for 11s"}, 2), nil},
-		{"another runs it again", "10m", false, nil, []string{"taken_over server_gone, for unknown"}},
-		{"another is there, and the next instant has come", "10s", false, nil, []string{"interrupted server_gone_next_instant, for unknown"}},
+		// What becomes of the run, the other one tells; how long it lasted there, nobody else knows.
+		{"another runs it again", "10m", false, []string{"taken_over registry_lost, for 11s"}, []string{"taken_over server_gone, for unknown"}},
+		{"another is there, and the next instant has come", "10s", false, []string{"taken_over registry_lost, for 11s"}, []string{"interrupted server_gone_next_instant, for unknown"}},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
 			t.Parallel()

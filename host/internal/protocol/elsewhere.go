@@ -1,0 +1,55 @@
+package protocol
+
+import (
+	"slices"
+
+	"github.com/wasmjob/wasmjob/host/reason"
+)
+
+// Open are the runs that the member's record had open when it was seen last.
+func (s *State) Open() []Entry {
+	if s.view == nil || s.own() == nil {
+		return nil
+	}
+	return slices.Clone(s.own().Open)
+}
+
+// Elsewhere are rows, for this server's own history, of runs which an earlier life of
+// it, by, had open when its session ended, and for which somebody else answers now. He
+// has the last row of the attempt, so these say that others go on from there. Beside
+// members of ElasticJob, who keep no rows, there are none.
+func (s *State) Elsewhere(by ID, runs []Entry) Store {
+	v := s.view
+	own := s.own()
+	if len(runs) == 0 || own == nil || v.foreign() {
+		return Store{}
+	}
+	has := map[attempt]bool{} // this member has, or will have
+	for k := range own.Rows {
+		has[attemptOf(own.Rows[k].Entry)] = true
+	}
+	if d := v.runs(by); d != nil && by != s.self {
+		for _, r := range d.unfinished() { // nobody has reclaimed it
+			has[attemptOf(r.Entry)] = true
+		}
+	}
+	for k := range v.Pending { // whoever takes it writes the row
+		has[attemptOf(v.Pending[k].Entry)] = true
+	}
+	store := Store{Schedules: s.schedules}
+	for _, e := range runs {
+		if !has[attemptOf(e)] {
+			store.Rows = append(store.Rows, Row{Entry: e, State: TakenOver, Why: reason.Of(reason.ServerGone), Ended: s.now, By: by})
+		}
+	}
+	return store
+}
+
+// attempt is what tells one attempt from all others.
+type attempt struct {
+	item, number int
+	instant      int64
+	trigger      string
+}
+
+func attemptOf(e Entry) attempt { return attempt{e.Item, e.Attempt, e.Instant, e.Trigger} }
