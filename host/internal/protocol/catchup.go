@@ -45,13 +45,21 @@ type catchUp struct {
 
 // nobody is the moment up to which nobody was there, for the record of who joins now; 0
 // if somebody was, or nobody wants to know. A server that was there and was kept from
-// the job is somebody.
+// the job is somebody. Where all servers are disabled, none would have begun anything.
 func (s *State) nobody() int64 {
 	v := s.view
-	if s.o.CatchUp == 0 || s.away.why != "" || len(v.Instances)+len(v.Members) > 0 || v.dealtElsewhere() {
+	if s.o.CatchUp == 0 || s.away.why != "" || s.allDisabled() || len(v.Instances)+len(v.Members) > 0 || v.dealtElsewhere() {
 		return 0
 	}
 	return s.dateOf(s.now)
+}
+
+// allDisabled: every server that the job knows is disabled, the one that is about to
+// join as well.
+func (s *State) allDisabled() bool {
+	v := s.view
+	enabled := func(x Server) bool { return !x.Disabled }
+	return !slices.ContainsFunc(v.Servers, enabled) && (v.hasServer(s.o.Base.IP()) || v.Config.Disabled)
 }
 
 // dealtElsewhere: an item has an owner of whom the assignment does not know. Members

@@ -108,9 +108,12 @@ func (s *State) reclaims() bool {
 func (s *State) disabledHere() bool { return s.view.serverDisabled(s.self.IP()) }
 
 // works: the member may begin runs.
-func (s *State) works() bool {
+func (s *State) works() bool { return s.able() && !s.disabledHere() }
+
+// able: it may, unless an operator has disabled its server.
+func (s *State) able() bool {
 	return s.own() != nil && s.config() != nil && !s.leaving && s.doubt == Trusted &&
-		s.view.instance(s.self) != nil && !s.disabledHere() && s.apart() == "" && !s.skewed()
+		s.view.instance(s.self) != nil && s.apart() == "" && !s.skewed()
 }
 
 // apart is why the job must not run here beside members of ElasticJob; "" if it

@@ -33,20 +33,24 @@ func (s *State) undated() bool { return !s.dated && s.config().Cron != "" }
 // nobody began. What comes due from then on the next begin accounts for, unless the
 // job catches up: then what comes here and does not begin has its row at once, or it
 // would look like what came while nobody was there. It is a Begin of nothing, since
-// it holds as a Begin does: if the items are still ours.
+// it holds as a Begin does: if the items are still ours. They also are where this server
+// was disabled while no other is there to have them: then that is why nothing begins.
 func missed(s *State, p *Plan) Mutation {
-	t := s.unseen
+	t, idle := s.unseen, s.o.CatchUp != 0 && s.able() && s.disabledHere()
 	if s.o.CatchUp != 0 && s.tick.At == 0 {
 		t = max(t, s.latest.At)
 	}
-	if t == 0 || !s.works() || s.view.Paused && s.o.CatchUp == 0 || s.waits() || s.future(t) {
+	if idle {
+		t = max(t, s.catchUp.passed)
+	}
+	if t == 0 || !s.works() && !idle || s.view.Paused && s.o.CatchUp == 0 || s.waits() || s.future(t) {
 		return nil
 	}
 	if s.view.foreign() || s.view.foreignLeads() {
 		s.unseen = 0 // they may have run it; what is known of that is told when an item moves
 		return nil
 	}
-	if s.o.MaxUnstored > 0 && len(s.unstored(s.own())) >= s.o.MaxUnstored || s.recalls(p) {
+	if s.o.MaxUnstored > 0 && len(s.unstored(s.own())) >= s.o.MaxUnstored || !idle && s.recalls(p) {
 		return nil
 	}
 	m := Begin{Self: s.self, Own: s.next(s.own()), More: s.tick.At != 0}
@@ -89,7 +93,7 @@ func (s *State) spoken(i int) bool {
 	it := s.view.item(i)
 	if s.o.CatchUp != 0 {
 		_, due := slices.BinarySearchFunc(s.due, i, func(d due, i int) int { return d.item - i })
-		return due || s.busy(i) || s.owed(i) != 0 || it.Misfire && s.config().Misfire && !it.Disabled || s.view.pending(i) != nil
+		return due || s.busy(i) || s.owed(i) != 0 && !s.disabledHere() || it.Misfire && s.config().Misfire && !it.Disabled || s.view.pending(i) != nil
 	}
 	return it.Disabled || it.Misfire && s.config().Misfire || s.view.pending(i) != nil
 }

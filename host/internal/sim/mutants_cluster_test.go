@@ -89,7 +89,7 @@ func clusterMutants() []mutant {
 		{"leave: triggers waiting", "nobody leaves before its triggers are accounted for", []change{in("protocol.leave", "len(own.Triggers) > 0", "false")}},
 		{"leave: request waiting", "nobody leaves before it has declined what it was asked", []change{in("protocol.leave", "s.triggered()", "false")}},
 		{"leave: asked meanwhile", "nobody leaves who was asked since that was decided", []change{noFence("leave/requests")}},
-		{"leave: begins on", "who is leaving begins nothing", []change{in("protocol.State.works", "!s.leaving", "true")}},
+		{"leave: begins on", "who is leaving begins nothing", []change{in("protocol.State.able", "!s.leaving", "true")}},
 		{"join: id in assignment", "a new member takes an id that the assignment does not know", []change{
 			in("protocol.View.occurs", "slices.Contains(v.Assignment.Owners, _)", "false"),
 			in("protocol.View.occurs", "slices.Contains(v.Assignment.Members, _)", "false"),
@@ -119,7 +119,7 @@ t.op(registry.Set, t.server(ip), nil, registry.AnyVersion)
 		{"tell: in doubt", "a call ends with the trust in the session", []change{without("protocol.State.doubted", "s.hush(_)")}},
 		{"tell: cut", "a call that was cut off is made again", []change{in("protocol.tell", "t.cut", "false")}},
 		{"strangers: works beside", "nothing that is not monitored runs beside a member that is not ours", []change{in("protocol.State.apart", "!c.MonitorExecution", "false")}},
-		{"skew: works all the same", "who has the wrong time begins nothing, if the job says so", []change{in("protocol.State.works", "!s.skewed()", "true")}},
+		{"skew: works all the same", "who has the wrong time begins nothing, if the job says so", []change{in("protocol.State.able", "!s.skewed()", "true")}},
 		{"server: works disabled", "a disabled server begins nothing", []change{in("protocol.State.works", "!s.disabledHere()", "true")}},
 		{"server: disabled is eligible", "a disabled server owns nothing", []change{in("protocol.View.eligible", "!v.serverDisabled(_)", "true")}},
 	}
