@@ -12,6 +12,7 @@ func rareMutants() []mutant {
 		{"catch up: disabled alone", "what comes while the only server is disabled is not caught up", in("protocol.missed", "s.o.CatchUp != 0 && s.able() && s.disabledHere()", "false"), script("catch_up_disabled")},
 		{"catch up: comes disabled", "what was missed until a disabled server comes is not caught up when it is enabled", in("protocol.State.nobody", "s.allDisabled()", "false"), script("catch_up_disabled")},
 		{"catch up: others enabled", "what an enabled server has missed is caught up, also if a disabled one comes before it", in("protocol.State.allDisabled", "slices.ContainsFunc(v.Servers, enabled)", "false"), script("catch_up_disabled_other")},
+		{"catch up: clock ahead", "what had come by the registry's clock is caught up by a server whose own is ahead", without("protocol.State.seePassed", "s.catchUp.passed = s.dateOf(_)"), script("catch_up_ahead")},
 		{"catch up: one that lingers", "the dead may be cleaned up one after the other", in("protocol.State.seeLingering", "v.dead(id)", "v.dead(id) && len(l.ids) == 1"), script("catch_up_lingers_two")},
 		{"catch up: due meanwhile", "what is due while nothing is caught up begins", in("protocol.beginning.forgo", "b.m.More || s.tick.At != 0", "b.m.More"), script("catch_up_java_due")},
 	}

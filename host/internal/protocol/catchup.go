@@ -34,7 +34,7 @@ func (Recalled) input() {}
 // catchUp is what is known of the instants that are to be caught up.
 type catchUp struct {
 	empty    int64 // when this member joined, if nobody else was there
-	passed   int64 // the newest instant that had come when it began to follow the schedule
+	passed   int64 // the newest instant that had come when it began to follow the schedule, or when that was
 	from     int64 // what was asked for: instants after this
 	until    int64 // and not after that; 0: nothing was
 	most     int

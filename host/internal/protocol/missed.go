@@ -15,7 +15,10 @@ import (
 func (s *State) seePassed(t int64) {
 	first := !s.dated
 	s.dated = true
-	if s.future(t) {
+	if s.future(t) { // what has come by the registry's clock came before that
+		if first {
+			s.catchUp.passed = s.dateOf(s.now)
+		}
 		return
 	}
 	if first {
