@@ -20,6 +20,7 @@ var seenByServers = []string{
 	"line: closed before its guests end", "line: nodes left", "rows: before the disk", "guest: told to stop begins", "trust: doubt not told", "trust: half is enough", "loop: stands still",
 	"outcome: nothing read again", "clock: guest does not look", "doubt: fence not told", "trust: from when it is there", "trust: asleep",
 	"line: does not wait", "complete: another's running mark", "complete: another's failover mark",
+	"doubt: loop does not learn", "end: guests go on", "line: unsettled", "again: replaced",
 }
 
 func TestServersNotice(t *testing.T) {

@@ -123,24 +123,30 @@ func (w *faultyWorld) spares(ops []registry.Op, asked time.Time) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	for i := range ops {
-		if since := w.strange[ops[i].Path]; ops[i].Kind == registry.Delete && !since.IsZero() && asked.Sub(since) > known {
+		since := w.strange[ops[i].Path]
+		if ops[i].Kind != registry.Delete || since.IsZero() {
+			continue
+		}
+		w.strange[ops[i].Path] = time.Time{}
+		if asked.Sub(since) > known {
 			w.breach("%s is taken away by a member, which has not made it", ops[i].Path)
 		}
 	}
 }
 
-// fenced looks for runs that were ended with the trust in the session and are told to
-// be over, though their next instant has not come and the session is there.
+// fenced looks for runs of the schedule that were ended with the trust in the session and are told to
+// be over, though their next instant has not come, the session is there, and the
+// server has neither left nor slept.
 func (s *faultyServer) fenced(batch []trace.Row) {
 	now := time.Now().UnixMilli()
 	s.mu.Lock()
-	leaves := s.leaves
+	since := s.stopped
 	s.mu.Unlock()
-	if leaves {
-		return
+	if woke := s.network.lastWoke(); woke.After(since) {
+		since = woke // a clock that stood still is behind, and instants pass by the registry's
 	}
 	for _, r := range batch {
-		if r.State != trace.Cancelled || r.Reason.Code != reason.SessionDoubtful || s.changed[r.Job] {
+		if r.Schedule == "" || r.State != trace.Cancelled || r.Reason.Code != reason.SessionDoubtful || s.changed[r.Job] || job.InstanceID(r.Instance).IP() != s.ip || since.UnixMilli() >= r.Start {
 			continue
 		}
 		for _, c := range s.jobs {

@@ -1,8 +1,10 @@
 package runner
 
 import (
+	"cmp"
 	"fmt"
 	"math/rand/v2"
+	"slices"
 	"time"
 
 	"github.com/wasmjob/wasmjob/host/internal/protocol"
@@ -49,6 +51,15 @@ func (p *plan) some(rng *rand.Rand, wanted func(job.Config) bool) (some []job.Co
 	return some
 }
 
+// seldom begins with jobs that fire seldom: no instant comes while something is wrong.
+func seldom(jobs []job.Config) []job.Config {
+	order := []string{"30s", "10s", "5s"}
+	slices.SortStableFunc(jobs, func(a, b job.Config) int {
+		return cmp.Compare(slices.Index(order, a.Cron), slices.Index(order, b.Cron))
+	})
+	return jobs
+}
+
 // instant draws one of a job's.
 func (p *plan) instant(rng *rand.Rand, c job.Config) time.Duration {
 	period, err := time.ParseDuration(c.Cron)
@@ -67,44 +78,27 @@ func (p *plan) scene(rng *rand.Rand) {
 	const s = time.Second
 	server := rng.IntN(p.servers)
 	switch rng.IntN(8) {
-	case 0, 1: // loops stand still while their session comes to be in doubt, and is trusted again
-		some := p.some(rng, func(c job.Config) bool { return c.OnRegistryLoss == "" })
-		at := p.instant(rng, some[0])
-		back := at + within(rng, 9*s/2, 6*s)
-		p.unsent(at-within(rng, 2*s, 3*s), back, server)
-		for _, c := range some {
-			p.still(at-s, server, c.Name, atCommit)
-			p.goesOn(back+within(rng, s/2, 2*s), server, c.Name)
-		}
+	case 0: // loops stand still while their session comes to be in doubt
+		p.standstill(rng, server, atCommit, job.CancelOnLoss, 8*s, 10*s)
+	case 1: // … and is trusted again, while runs go on
+		p.standstill(rng, server, atCommit, job.CancelOnLoss, 43*s/5, 46*s/5)
 	case 2: // … or ends
-		some := p.some(rng, func(c job.Config) bool { return c.OnRegistryLoss != "" })
-		at := p.instant(rng, some[0])
-		gone := at - within(rng, 0, s)
-		p.unsent(gone, gone+within(rng, faultyTimeout, faultyTimeout+s), server)
-		for _, c := range some {
-			p.still(gone, server, c.Name, atUnknown)
-			p.goesOn(gone+within(rng, faultyTimeout, 2*faultyTimeout), server, c.Name)
+		p.standstill(rng, server, atUnknown, job.FinishOnLoss, faultyTimeout, faultyTimeout+s)
+	case 3: // runs are replaced right before the doubt
+		c := seldom(p.some(rng, func(c job.Config) bool { return c.Overlap == job.Replace }))[0]
+		at := p.instant(rng, c) + within(rng, s/5, 4*s)
+		for k := range p.servers {
+			if k != server {
+				p.deposed(at-within(rng, 3*s/2, 3*s), at+within(rng, 2*s, 4*s), k)
+			}
 		}
-	case 3: // a run is replaced right before the doubt
-		c := p.some(rng, func(c job.Config) bool { return c.Overlap == job.Replace })[0]
-		at := p.instant(rng, c) + within(rng, s, 20*s)
-		p.deposed(at-within(rng, 3*s/2, 3*s), at+within(rng, 2*s, 4*s), server)
-		asked := (server + 1) % p.servers
-		p.add(at, fmt.Sprintf("server %d: trigger %s", asked, c.Name), func(w *faultyWorld) { w.servers[asked].ask(c.Name, protocol.AskTrigger{}) })
+		p.add(at, fmt.Sprintf("server %d: trigger %s", server, c.Name), func(w *faultyWorld) { w.servers[server].ask(c.Name, protocol.AskTrigger{}) })
 	case 4: // guests that wait for others come to their turn in doubt
 		c := p.some(rng, func(c job.Config) bool { return c.OnRegistryLoss != "" && c.Parallel > 0 })[0]
 		at := p.instant(rng, c)
 		p.unsent(at+within(rng, 0, 3*s), at+within(rng, 8*s, 10*s), server)
 	case 5: // a life is brief, and nothing is answered in it
-		at := time.Duration(0)
-		if rng.IntN(2) == 0 {
-			at = within(rng, 0, p.length)
-			p.add(at, fmt.Sprintf("server %d: stop", server), func(w *faultyWorld) { w.servers[server].stop() })
-		}
-		end := at + within(rng, 0, 3*s)
-		p.wrong(at, end+s, server, "no answer, late", func(n *network) { n.unknown, n.slowest = 0.9, 3*s/2 }, func(n *network) { n.unknown, n.slowest = 0, usual })
-		p.add(at, fmt.Sprintf("server %d: start", server), func(w *faultyWorld) { w.servers[server].start() })
-		p.add(end, fmt.Sprintf("server %d: stop", server), func(w *faultyWorld) { w.servers[server].stop() })
+		p.brief(rng, server)
 	case 6:
 		d := within(rng, 2*s, 7*s)
 		p.add(within(rng, 0, p.length), fmt.Sprintf("server %d: has slept", server), func(w *faultyWorld) { w.servers[server].network.sleep(d) })
@@ -113,4 +107,53 @@ func (p *plan) scene(rng *rand.Rand) {
 		mark, d := []string{"running", "failover"}[rng.IntN(2)], within(rng, 10*s, 20*s)
 		p.add(p.instant(rng, c)+within(rng, s/10, s), "somebody meddles with "+c.Name, func(w *faultyWorld) { w.meddle(c.Name, mark, d) })
 	}
+}
+
+// standstill: soon after runs have begun nothing arrives any more, for a while, and
+// loops with something to write stand still until it does.
+func (p *plan) standstill(rng *rand.Rand, server int, line string, loss job.OnRegistryLoss, least, most time.Duration) {
+	const s = time.Second
+	some := seldom(p.some(rng, func(c job.Config) bool { return (c.OnRegistryLoss == job.FinishOnLoss) == (loss == job.FinishOnLoss) }))
+	lost := p.instant(rng, some[0]) + within(rng, s/10, s)
+	back := lost + within(rng, least, most)
+	p.unsent(lost, back, server)
+	for _, c := range some {
+		p.still(lost, server, c.Name, line)
+		p.add(lost+within(rng, 2*s, 3*s), fmt.Sprintf("server %d: reshard %s", server, c.Name), func(w *faultyWorld) { w.servers[server].ask(c.Name, protocol.AskReshard{}) })
+		p.goesOn(back+within(rng, s/2, s), server, c.Name)
+	}
+}
+
+// brief is the life of a server that stops soon after it started, of a network that
+// is slow and leaves it without answers: the first life of all, or a later one.
+func (p *plan) brief(rng *rand.Rand, server int) {
+	const s = time.Second
+	stop := func(at time.Duration, k int) {
+		p.add(at, fmt.Sprintf("server %d: stop", k), func(w *faultyWorld) { w.servers[k].stop() })
+	}
+	start := func(at time.Duration, k int) {
+		p.add(at, fmt.Sprintf("server %d: start", k), func(w *faultyWorld) { w.servers[k].start() })
+	}
+	first := rng.IntN(2) == 0 && !p.brieflyFirst
+	at, slowest, lost, end := within(rng, 0, p.length), 3*s/2, 0.8, within(rng, s/4, 3*s)
+	if first {
+		p.brieflyFirst = true
+		at, slowest, lost, end = 0, s/5, 0, within(rng, 4*s/5, 2*s) // it is the one that makes the jobs
+		for k := range p.servers {
+			if k != server {
+				stop(at, k)
+				start(20*s, k)
+			}
+		}
+	} else {
+		stop(at, server)
+		start(at, server)
+	}
+	end += at
+	p.wrong(at, end+s, server, "no answer, late", func(n *network) { n.unknown, n.slowest = lost, slowest }, func(n *network) { n.unknown, n.slowest = 0, usual })
+	if first {
+		p.unsent(end, end+2*faultyTimeout, server)
+	}
+	stop(end, server)
+	start(end+2*faultyTimeout, server)
 }

@@ -70,11 +70,11 @@ type faultyServer struct {
 	runners map[string]*Runner
 	end     func() // stops it, and waits for that; nil: it has ended
 
-	mu     sync.Mutex                       // guards what follows
-	inside map[*remote]map[string]*job.Call // runs of each session
-	loops  map[string]*Runner
-	gates  map[string]*turnstile // of each job's loop
-	leaves bool                  // it is to stop
+	mu      sync.Mutex                       // guards what follows
+	inside  map[*remote]map[string]*job.Call // runs of each session
+	loops   map[string]*Runner
+	gates   map[string]*turnstile // of each job's loop
+	stopped time.Time             // when it was to stop last
 	// replaced are the runs that ended because another one took their place, by session.
 	replaced map[*remote]map[string]bool
 }
@@ -139,11 +139,11 @@ func (s *faultyServer) start() {
 		})
 	}
 	s.mu.Lock()
-	s.loops, s.leaves = s.runners, false
+	s.loops = s.runners
 	s.mu.Unlock()
 	s.end = func() {
 		s.mu.Lock()
-		s.leaves = true
+		s.stopped = time.Now()
 		s.mu.Unlock()
 		cancel(job.ErrStopNow)
 		jobs.Wait()

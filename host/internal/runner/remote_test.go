@@ -84,8 +84,8 @@ func (n *network) sleep(d time.Duration) {
 			d = min(d, n.timeout*7/10-s.unheard())
 		}
 	}
-	if d <= 0 {
-		return
+	if d <= 2*time.Second {
+		return // what is less may be noise
 	}
 	n.mu.Lock()
 	n.slept, n.woke = n.slept+d, time.Now()
@@ -108,6 +108,12 @@ func (n *network) drowsy() bool {
 	n.mu.Lock()
 	defer n.mu.Unlock()
 	return !n.woke.IsZero() && time.Since(n.woke) < n.timeout/20+margin
+}
+
+func (n *network) lastWoke() time.Time {
+	n.mu.Lock()
+	defer n.mu.Unlock()
+	return n.woke
 }
 
 func (n *network) opened() []*remote {
