@@ -151,7 +151,7 @@ func (s *faultyServer) fenced(batch []trace.Row) {
 		}
 		for _, c := range s.jobs {
 			period, err := time.ParseDuration(c.Cron)
-			if c.Name != r.Job || err != nil || c.OnRegistryLoss == job.FinishOnLoss {
+			if c.Name != r.Job || err != nil || c.OnRegistryLoss == job.FinishOnLoss || c.Overlap == job.Replace { // one that was replaced does not run again
 				continue
 			}
 			if next := (r.Instant/period.Milliseconds() + 1) * period.Milliseconds(); now < next {

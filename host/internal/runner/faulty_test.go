@@ -205,6 +205,9 @@ func (w *faultyWorld) remove(name string) {
 		if whole && len(ops) > 0 && !slices.ContainsFunc(runs, func(r protocol.Runs) bool { return len(r.Open) > 0 }) {
 			if _, err := w.operator.Commit(w.t.Context(), ops...); err == nil {
 				w.story.tell("%s is removed", name)
+				w.mu.Lock()
+				clear(w.strange) // those of the job are gone
+				w.mu.Unlock()
 				w.pass(300 * time.Millisecond)
 				v := decoder.View()
 				setup := l.Encode(protocol.Setup{Config: v.ConfigData, Module: v.Module}, l.NewDecoder().View())
