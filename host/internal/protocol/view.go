@@ -28,9 +28,7 @@ type View struct {
 	// Module is the text of the module's node, if Dirs shows one.
 	Module        []byte
 	ModuleVersion int32
-	// Next is the digest of the module that is to take the place of the one that
-	// runs; empty: none.
-	Next string
+	Next          string // digest of the module that is to take the place of the one that runs; "": none
 	// RecordFault is why a record of ours cannot be read; nothing at all is
 	// decided then.
 	RecordFault string
@@ -39,10 +37,9 @@ type View struct {
 	Faults []reason.Reason
 	Paused bool
 
-	Leader      ID // "" when nobody leads
-	LeaderOwner int64
-	// LeaderVersion tells a leader of ours from one of ElasticJob, see layout.
-	LeaderVersion int32
+	Leader        ID // "" when nobody leads
+	LeaderOwner   int64
+	LeaderVersion int32 // it tells a leader of ours from one of ElasticJob
 	// ElectionLatch and FailoverLatch are the queues, whoever is first in front.
 	ElectionLatch, FailoverLatch []Contender
 	Instances                    []Instance // descending by id, as ElasticJob lists them
