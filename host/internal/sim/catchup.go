@@ -114,10 +114,10 @@ func (l *ledger) caughtUp(e protocol.Entry, by author) {
 const joinTime = 3000
 
 // leftOut: nobody leaves the newest instant out that was missed while nobody was there,
-// unless the job or the item was not to run.
+// unless the job, the item or the server was not to run.
 func (l *ledger) leftOut(r protocol.Row, by author) {
 	n, p := len(l.unattended), period(r.Cron)
-	if n == 0 || p == 0 || r.State != protocol.Missed || r.Why.Code == reason.JobPaused || r.Why.Code == reason.ItemDisabled || shared(by.view) || l.w.options.CatchUp == 0 {
+	if n == 0 || p == 0 || banned(by.view, by.self) || r.State != protocol.Missed || r.Why.Code == reason.JobPaused || r.Why.Code == reason.ItemDisabled || shared(by.view) || l.w.options.CatchUp == 0 {
 		return
 	}
 	if m, ok := by.m.(protocol.Begin); ok && slices.ContainsFunc(m.Own.Open, func(e protocol.Entry) bool { return e.Item == r.Item && e.Cause == protocol.CaughtUp }) {
