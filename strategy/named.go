@@ -4,6 +4,8 @@ import (
 	"fmt"
 	"slices"
 	"strings"
+
+	"github.com/wasmjob/wasmjob/internal/nearest"
 )
 
 // builtin is a strategy that comes with the program, and how it is spelled.
@@ -59,49 +61,25 @@ func unknown(name string) error {
 		shown = shown[:longest] + "…"
 	}
 	known := strings.Join(Names(), ", ")
-	if near := nearest(name); near != "" {
+	if near := meant(name); near != "" {
 		return fmt.Errorf("unknown strategy %q: did you mean %q? (there are %s)", shown, near, known)
 	}
 	return fmt.Errorf("unknown strategy %q: there are %s, and their class and type names of ElasticJob", shown, known)
 }
 
-// nearest returns the spelling that name was probably meant to be, or "". A
-// class name is recognised by its last part, because packages were moved
-// between versions.
-func nearest(name string) string {
-	last := name[strings.LastIndexByte(name, '.')+1:]
-	if len(last) > 100 {
-		return ""
-	}
-	best, least := "", 1+len(last)/3
+// meant returns the spelling that name was probably meant to be, or "". A class
+// name is recognised by its last part, because packages were moved between
+// versions.
+func meant(name string) string {
+	var lasts []string
+	spelled := map[string]string{}
 	for _, b := range builtins() {
 		for _, s := range b.spellings() {
-			target := s[strings.LastIndexByte(s, '.')+1:]
-			if d := distance(strings.ToLower(last), strings.ToLower(target)); d < least {
-				best, least = s, d
-			}
+			last := lastPart(s)
+			lasts, spelled[last] = append(lasts, last), s
 		}
 	}
-	return best
+	return spelled[nearest.To(lastPart(name), lasts)]
 }
 
-// distance is the number of single-byte edits between a and b.
-func distance(a, b string) int {
-	row := make([]int, len(b)+1)
-	for j := range row {
-		row[j] = j
-	}
-	for i := range len(a) {
-		diagonal := row[0]
-		row[0] = i + 1
-		for j := range len(b) {
-			cost := diagonal
-			if a[i] != b[j] {
-				cost++
-			}
-			diagonal = row[j+1]
-			row[j+1] = min(cost, row[j]+1, diagonal+1)
-		}
-	}
-	return row[len(b)]
-}
+func lastPart(name string) string { return name[strings.LastIndexByte(name, '.')+1:] }

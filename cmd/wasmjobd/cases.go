@@ -13,6 +13,7 @@ import (
 	"github.com/wasmjob/wasmjob/abi/conformance"
 	"github.com/wasmjob/wasmjob/host/config"
 	"github.com/wasmjob/wasmjob/host/guest"
+	"github.com/wasmjob/wasmjob/internal/nearest"
 )
 
 // caseResult is one case as JSON.
@@ -123,8 +124,8 @@ func chosen(cases []conformance.Case, only []string) ([]conformance.Case, error)
 	for _, name := range only {
 		if !slices.Contains(names, name) {
 			hint := ""
-			if near := config.Nearest(name, names); near != "" {
-				hint = "; did you mean " + near + "?"
+			if ask := nearest.Question(name, names); ask != "" {
+				hint = "; " + ask
 			}
 			return nil, exitf(exitNotFound, "there is no case %q%s", name, hint)
 		}

@@ -3,7 +3,6 @@ package main
 import (
 	"context"
 	"errors"
-	"fmt"
 	"slices"
 	"strings"
 	"time"
@@ -13,6 +12,7 @@ import (
 	"github.com/wasmjob/wasmjob/host/config"
 	"github.com/wasmjob/wasmjob/host/trace"
 	"github.com/wasmjob/wasmjob/host/trace/sqltrace"
+	"github.com/wasmjob/wasmjob/internal/nearest"
 )
 
 func historyList(h *historyVerb) *cobra.Command {
@@ -107,8 +107,8 @@ func knownJob(ctx context.Context, all []*sqltrace.Reader, f *config.File, name 
 		names = append(names, j.Name)
 	}
 	hint := ""
-	if near := config.Nearest(name, names); near != "" {
-		hint = fmt.Sprintf("; did you mean %q?", near)
+	if ask := nearest.Question(name, names); ask != "" {
+		hint = "; " + ask
 	}
 	return exitf(exitNotFound, "no row is of a job %q, and the configuration does not have it%s", name, hint)
 }

@@ -11,6 +11,7 @@ import (
 	"github.com/wasmjob/wasmjob/host/config"
 	"github.com/wasmjob/wasmjob/host/job"
 	"github.com/wasmjob/wasmjob/host/reason"
+	"github.com/wasmjob/wasmjob/internal/nearest"
 )
 
 // maxFires bounds --count.
@@ -177,8 +178,8 @@ func noSuchJob(f *config.File, name string) error {
 	for _, c := range f.Jobs {
 		names = append(names, c.Name)
 	}
-	if near := config.Nearest(name, names); near != "" {
-		return exitf(exitNotFound, "there is no job %q; did you mean %q?", name, near)
+	if ask := nearest.Question(name, names); ask != "" {
+		return exitf(exitNotFound, "there is no job %q; %s", name, ask)
 	}
 	const most = 10 // names in a message
 	if len(names) > most {

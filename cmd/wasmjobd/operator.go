@@ -12,6 +12,7 @@ import (
 	"github.com/wasmjob/wasmjob/host/admin"
 	"github.com/wasmjob/wasmjob/host/config"
 	"github.com/wasmjob/wasmjob/host/operator"
+	"github.com/wasmjob/wasmjob/internal/nearest"
 )
 
 // operatorVerb is what the verbs have in common that look after jobs: they talk
@@ -139,7 +140,7 @@ func withNearest(ctx context.Context, op interface {
 		return err
 	}
 	names, listErr := op.Names(ctx)
-	if near := config.Nearest(name, names); listErr == nil && near != "" && near != name {
+	if near := nearest.To(name, names); listErr == nil && near != "" && near != name {
 		return fmt.Errorf("%w; did you mean %q?", err, near)
 	}
 	return err

@@ -1,10 +1,13 @@
 package main
 
 import (
+	"cmp"
 	"errors"
 	"strings"
 
 	"github.com/spf13/cobra"
+
+	"github.com/wasmjob/wasmjob/internal/nearest"
 )
 
 // rootCommand builds the whole tree of verbs. A new verb is a function in a
@@ -88,9 +91,12 @@ func guard(term *terminal, c *cobra.Command) {
 }
 
 func unknownVerb(c *cobra.Command, name string) error {
-	hint := "see " + c.CommandPath() + " --help for the verbs"
-	if near := c.SuggestionsFor(name); len(near) > 0 {
-		hint = "did you mean " + strings.Join(near, " or ") + "?"
+	var verbs []string
+	for _, verb := range c.Commands() {
+		if verb.IsAvailableCommand() {
+			verbs = append(verbs, verb.Name())
+		}
 	}
+	hint := cmp.Or(nearest.Question(name, verbs), "see "+c.CommandPath()+" --help for the verbs")
 	return usage("%s has no verb %q; %s", c.CommandPath(), name, hint)
 }

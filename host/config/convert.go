@@ -9,6 +9,7 @@ import (
 
 	"github.com/wasmjob/wasmjob/host/job"
 	"github.com/wasmjob/wasmjob/host/reason"
+	"github.com/wasmjob/wasmjob/internal/nearest"
 )
 
 // convert turns what the TOML parser gave for key k into the Go value that the
@@ -121,7 +122,7 @@ func (c *converter) word(s string) reason.Reason {
 	if slices.Contains(k.later, s) {
 		return reason.Of(reason.WordNotServed, strconv.Quote(s), quoted(k.words))
 	}
-	if near := Nearest(s, k.words); near != "" {
+	if near := nearest.To(s, k.words); near != "" {
 		return reason.Of(reason.WordMeant, strconv.Quote(s), strconv.Quote(near))
 	}
 	return reason.Of(reason.WordUnknown, strconv.Quote(s), quoted(k.words))

@@ -109,7 +109,7 @@ func TestFaults(t *testing.T) {
 			"t.toml:1:3: jobs: a table is wanted, not a list of tables (write [jobs.<name>])",
 		}},
 		{"unknown_word", small + "overlap = 'queue'\n", []string{
-			`t.toml:6:11: jobs.j.overlap: "queue" is not known here (write "skip", "queue-one" or "replace")`,
+			`t.toml:6:11: jobs.j.overlap: "queue" is not known here (did you mean "queue-one"?)`,
 		}},
 		{"newer_schema", "schema = 2\n", []string{
 			"t.toml:1:10: schema: 2 is out of range (write 1)",

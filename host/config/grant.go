@@ -10,6 +10,7 @@ import (
 	"github.com/wasmjob/wasmjob/host/internal/outbound"
 	"github.com/wasmjob/wasmjob/host/job"
 	"github.com/wasmjob/wasmjob/host/reason"
+	"github.com/wasmjob/wasmjob/internal/nearest"
 )
 
 // Ceiling is the table [host.allow]: the most that this server grants to any
@@ -63,7 +64,7 @@ func (b *builder) ceilingSecrets() []string {
 			continue
 		}
 		why := reason.Of(reason.SecretUnknown, strconv.Quote(name), quoteKey(name))
-		if near := Nearest(name, known); near != "" {
+		if near := nearest.To(name, known); near != "" {
 			why = reason.Of(reason.SecretMeant, strconv.Quote(name), strconv.Quote(near))
 		}
 		b.fault("host.allow", "secrets", sub, why)

@@ -10,6 +10,7 @@ import (
 
 	"github.com/wasmjob/wasmjob/host/job"
 	"github.com/wasmjob/wasmjob/host/reason"
+	"github.com/wasmjob/wasmjob/internal/nearest"
 	"github.com/wasmjob/wasmjob/strategy"
 )
 
@@ -260,7 +261,7 @@ func (b *builder) moduleOf(path, key, name string) {
 		known = append(known, m.Name)
 	}
 	why := reason.Of(reason.ModuleUnknown, strconv.Quote(name), joinKey("modules", name))
-	if near := Nearest(name, known); near != "" {
+	if near := nearest.To(name, known); near != "" {
 		why = reason.Of(reason.ModuleMeant, strconv.Quote(name), strconv.Quote(near))
 	}
 	b.faultOf(path, key, why)

@@ -106,48 +106,6 @@ func (p place) problem(path string, why reason.Reason) Problem {
 	return Problem{File: p.file, Line: p.line, Col: p.col, Path: path, Why: why}
 }
 
-// Nearest returns the candidate that name was probably meant to be, or "".
-func Nearest(name string, candidates []string) string {
-	// ElasticJob writes camel case; people also write hyphens.
-	plain := strings.ToLower(strings.ReplaceAll(name, "-", "_"))
-	best, distance := "", 1+max(1, len(plain)/3)
-	for _, c := range candidates {
-		if d := edits(plain, c); d < distance {
-			best, distance = c, d
-		}
-	}
-	return best
-}
-
-// edits counts insertions, deletions, replacements and swaps of neighbours
-// that turn a into b. Names longer than any key are not compared.
-func edits(a, b string) int {
-	const longest = 64
-	if len(a) > longest || len(b) > longest {
-		return longest
-	}
-	before, row := make([]int, len(b)+1), make([]int, len(b)+1)
-	for j := range row {
-		row[j] = j
-	}
-	older := slices.Clone(row)
-	for i := 1; i <= len(a); i++ {
-		older, before, row = before, row, older
-		row[0] = i
-		for j := 1; j <= len(b); j++ {
-			cost := 1
-			if a[i-1] == b[j-1] {
-				cost = 0
-			}
-			row[j] = min(before[j]+1, row[j-1]+1, before[j-1]+cost)
-			if i > 1 && j > 1 && a[i-1] == b[j-2] && a[i-2] == b[j-1] {
-				row[j] = min(row[j], older[j-2]+1)
-			}
-		}
-	}
-	return row[len(b)]
-}
-
 // quoted lists words for a message: "a", "b" or "c".
 func quoted(words []string) string {
 	q := make([]string, len(words))

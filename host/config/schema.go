@@ -5,6 +5,7 @@ import (
 	"strings"
 
 	"github.com/wasmjob/wasmjob/host/job"
+	"github.com/wasmjob/wasmjob/internal/nearest"
 )
 
 // takes says what kind of value a key wants.
@@ -263,7 +264,7 @@ func (n *node) meant(name string) string {
 	if known := elastic(name); n.children[known] != nil {
 		return known
 	}
-	return Nearest(name, n.names())
+	return nearest.To(name, n.names())
 }
 
 // elastic gives our name of a key that ElasticJob calls otherwise.

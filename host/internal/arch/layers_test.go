@@ -29,9 +29,10 @@ var pureStd = []string{"bytes", "cmp", "errors", "fmt", "iter", "maps", "math", 
 var layers = []layer{
 	{pkg: "internal/smalldisk", why: "a disk that is soon full, for tests alone"},
 	{pkg: "internal/queue", why: "what must not wait hands functions to it; what they do is not its business"},
+	{pkg: "internal/nearest", why: "names of anything; whose they are is not its business"},
 	{pkg: "abi", why: "guests in every language and TinyGo build against it"},
 	{pkg: "abi/conformance", may: []string{"abi"}, why: "it judges any host, so it knows none"},
-	{pkg: "strategy", why: "an algorithm over names and numbers; embedders call it on its own"},
+	{pkg: "strategy", may: []string{"internal/nearest"}, why: "an algorithm over names and numbers; embedders call it on its own"},
 	{pkg: "host/job", may: []string{"host/reason"}, why: "the nouns that everything else shares import nothing, or cycles follow"},
 	{pkg: "host/job/recorded", why: "it opens files for tests"},
 
@@ -124,14 +125,14 @@ var layers = []layer{
 	{pkg: "host/internal/cluster", may: []string{"host", "host/operator", "host/job", "host/reason", "host/registry", "host/registry/zk", "host/registry/zk/zktest", "host/trace", "host/internal/protocol", "host/internal/layout", "host/internal/mirror"},
 		tests: []string{"strategy", "github.com/go-zookeeper/zk"},
 		why:   "hosts on a real service, for tests alone"},
-	{pkg: "host/config", may: []string{"abi/conformance", "host", "host/job", "host/reason", "host/internal/outbound", "host/internal/schedule", "strategy"}, libs: []string{"github.com/BurntSushi/toml"},
+	{pkg: "host/config", may: []string{"internal/nearest", "abi/conformance", "host", "host/job", "host/reason", "host/internal/outbound", "host/internal/schedule", "strategy"}, libs: []string{"github.com/BurntSushi/toml"},
 		why: "text to options; it starts nothing"},
 
 	{pkg: "host/admin", may: []string{"host", "host/operator", "host/job", "host/reason", "host/registry", "host/trace"}, tests: []string{"host/registry/embedded"},
 		why: "a request becomes a call of an Operator; what that does is decided below"},
 
 	{pkg: "cmd/wasmjobd/internal/scaffold", why: "it writes files for authors; what they say is theirs"},
-	{pkg: "cmd/wasmjobd", may: []string{"internal/queue", "cmd/wasmjobd/internal/scaffold", "abi", "abi/conformance", "strategy", "host", "host/admin", "host/guest", "host/operator", "host/shadow", "host/job", "host/reason", "host/config", "host/registry", "host/registry/embedded", "host/registry/zk", "host/trace", "host/trace/sqltrace"},
+	{pkg: "cmd/wasmjobd", may: []string{"internal/nearest", "internal/queue", "cmd/wasmjobd/internal/scaffold", "abi", "abi/conformance", "strategy", "host", "host/admin", "host/guest", "host/operator", "host/shadow", "host/job", "host/reason", "host/config", "host/registry", "host/registry/embedded", "host/registry/zk", "host/trace", "host/trace/sqltrace"},
 		libs:  []string{"github.com/spf13/cobra", "github.com/spf13/pflag", "modernc.org/sqlite", "golang.org/x/sys"},
 		tests: []string{"github.com/rogpeppe/go-internal", "host/registry/zk/zktest", "internal/smalldisk"},
 		why:   "flags, wiring and printing; decisions are below"},
