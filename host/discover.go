@@ -9,6 +9,7 @@ import (
 	"sync"
 	"time"
 
+	"github.com/wasmjob/wasmjob/host/internal/backoff"
 	"github.com/wasmjob/wasmjob/host/internal/layout"
 	"github.com/wasmjob/wasmjob/host/internal/session"
 	"github.com/wasmjob/wasmjob/host/registry"
@@ -239,9 +240,9 @@ func (s *scout) reader(ctx context.Context) (*session.Line, error) {
 	return s.line, nil
 }
 
-// pause grows from one failure to the next.
+// pause is before the next look at what could not be read or may not run.
 type pause struct {
-	d     time.Duration
+	backoff.Backoff
 	timer *time.Timer
 }
 
@@ -251,9 +252,9 @@ const (
 )
 
 func (p *pause) after(do func()) {
-	p.d = min(max(2*p.d, firstPause), lastPause)
+	p.First, p.Last = firstPause, lastPause
 	p.stop()
-	p.timer = time.AfterFunc(p.d, do)
+	p.timer = time.AfterFunc(p.Next(), do)
 }
 
 func (p *pause) stop() {

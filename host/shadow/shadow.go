@@ -13,6 +13,7 @@ import (
 
 	"github.com/wasmjob/wasmjob/host"
 	"github.com/wasmjob/wasmjob/host/internal/assign"
+	"github.com/wasmjob/wasmjob/host/internal/backoff"
 	"github.com/wasmjob/wasmjob/host/internal/clock"
 	"github.com/wasmjob/wasmjob/host/internal/layout"
 	"github.com/wasmjob/wasmjob/host/internal/mirror"
@@ -108,7 +109,7 @@ type shade struct {
 
 	// Of the loop:
 
-	pauses session.Pauses // while it cannot be read
+	pauses backoff.Backoff // while it cannot be read
 	view   *protocol.View
 	job    *job.Config  // as it would run here; nil: it would not
 	said   string       // why not, as was told last
@@ -161,7 +162,7 @@ func (s *shade) run(ctx context.Context) {
 		}
 		if err != nil && ctx.Err() == nil {
 			s.o.Log.Warn("the job cannot be followed, trying again", "job", s.file.Name, "error", err)
-			session.Sleep(ctx, session.LastPause)
+			session.Sleep(ctx, backoff.Last)
 		}
 	}
 }
@@ -236,7 +237,7 @@ func (s *shade) read(ctx context.Context, line *session.Line, m *mirror.Mirror, 
 	first := slices.IndexFunc(faults, func(err error) bool { return err != nil })
 	switch {
 	case first < 0:
-		s.pauses = session.Pauses{}
+		s.pauses = backoff.Backoff{}
 	case ctx.Err() == nil && !s.over():
 		s.o.Log.Warn("the job cannot be read, trying again", "job", s.file.Name, "error", faults[first])
 		session.Sleep(ctx, s.pauses.Next())

@@ -38,6 +38,7 @@ var layers = []layer{
 
 	{pkg: "host/reason", why: "a list of codes and their words; what produces them comes later"},
 
+	{pkg: "host/internal/backoff", why: "it counts failures; what failed, and who waits, is not its business"},
 	{pkg: "host/registry", tests: []string{"host", "host/job", "host/registry/registrytest", "host/registry/tree"}, why: "a port knows neither its adapters nor what is stored"},
 	{pkg: "host/registry/registrytest", may: []string{"host/registry"}, tests: []string{"host/registry/tree", "host/registry/embedded"},
 		why: "the conformance suite proves any adapter, so it knows none"},
@@ -47,7 +48,7 @@ var layers = []layer{
 		tests: []string{"host/registry/registrytest", "go.etcd.io/bbolt"},
 		why:   "an adapter knows the port and the tree that it makes durable"},
 
-	{pkg: "host/registry/zk", may: []string{"host/registry"}, libs: []string{"github.com/go-zookeeper/zk"},
+	{pkg: "host/registry/zk", may: []string{"host/internal/backoff", "host/registry"}, libs: []string{"github.com/go-zookeeper/zk"},
 		tests: []string{"host/registry/registrytest", "host/registry/zk/zktest"},
 		why:   "an adapter knows the port and the one library that it makes safe"},
 	{pkg: "host/registry/zk/zktest", tests: []string{"host/registry", "host/registry/zk"}, why: "it starts servers for any test, of whatever client"},
@@ -56,13 +57,13 @@ var layers = []layer{
 	{pkg: "host/trace/sqltrace", may: []string{"host/trace", "host/reason", "host/job"}, tests: []string{"modernc.org/sqlite", "internal/smalldisk"},
 		why: "SQL stays behind the sink; the driver is chosen in cmd"},
 
-	{pkg: "host/internal/protocol", may: []string{"host/job", "host/reason"}, tests: []string{"host/internal/layout", "host/internal/mirror", "host/registry", "host/registry/tree"},
+	{pkg: "host/internal/protocol", may: []string{"host/internal/backoff", "host/job", "host/reason"}, tests: []string{"host/internal/layout", "host/internal/mirror", "host/registry", "host/registry/tree"},
 		why: "decisions are a function of a view: no I/O, no spelling, no third party"},
 	{pkg: "host/internal/layout", may: []string{"host/internal/protocol", "host/registry", "host/job", "host/reason"}, tests: []string{"host/registry/tree"},
 		why: "spelling knows the facts and the ops, not who carries them"},
 	{pkg: "host/internal/mirror", may: []string{"host/registry"}, tests: []string{"host/registry/tree"},
 		why: "events and replies in, a view out; the simulator runs the same code"},
-	{pkg: "host/internal/follow", may: []string{"host/internal/protocol", "host/internal/layout", "host/internal/mirror", "host/registry"}, tests: []string{"host/registry/tree", "host/job"},
+	{pkg: "host/internal/follow", may: []string{"host/internal/backoff", "host/internal/protocol", "host/internal/layout", "host/internal/mirror", "host/registry"}, tests: []string{"host/registry/tree", "host/job"},
 		why: "it judges answers and says what to ask; who asks, and how, differs between server and simulator"},
 
 	{pkg: "host/internal/status", may: []string{"host/internal/protocol", "host/job", "host/reason"}, why: "it tells what views say; who reads it, and in which words, is not its business"},
@@ -76,7 +77,7 @@ var layers = []layer{
 		why: "a guest is a call with limits; why it is called is not its business"},
 	{pkg: "host/internal/reach", may: []string{"host/job"}, libs: []string{"golang.org/x/sys"}, why: "it compares directories; what is private is told to it"},
 	{pkg: "host/internal/lograte", why: "it counts the lines of any guest, and sees none"},
-	{pkg: "host/internal/native", may: []string{"host/job", "host/internal/lograte"}, libs: []string{"golang.org/x/sys"},
+	{pkg: "host/internal/native", may: []string{"host/internal/backoff", "host/job", "host/internal/lograte"}, libs: []string{"golang.org/x/sys"},
 		tests: []string{"host/internal/native/nativetest"},
 		why:   "a command is a call without a sandbox; why it is called is not its business"},
 	{pkg: "host/internal/native/nativetest", why: "it starts a test binary anew, for tests alone"},
@@ -86,11 +87,11 @@ var layers = []layer{
 		why: "it carries bytes by digest; whose they are and who runs them is not its business"},
 	{pkg: "host/internal/outbound", may: []string{"host/job"}, why: "it sends what a guest asks for, and knows neither guests nor engines"},
 
-	{pkg: "host/internal/session", may: []string{"host/reason", "host/registry"}, libs: []string{"golang.org/x/sys"},
+	{pkg: "host/internal/session", may: []string{"host/internal/backoff", "host/reason", "host/registry"}, libs: []string{"golang.org/x/sys"},
 		tests: []string{"host/registry/registrytest", "host/registry/embedded"},
 		why:   "it shares the port's session out by path; what a path means is not its business"},
 	{pkg: "host/internal/workers", may: []string{"host/job"}, why: "it counts who computes; what runs is not its business"},
-	{pkg: "host/internal/runner", may: []string{"host/internal/protocol", "host/internal/layout", "host/internal/follow", "host/internal/mirror", "host/internal/session", "host/internal/status", "host/internal/workers", "host/registry", "host/trace", "host/job", "host/reason"},
+	{pkg: "host/internal/runner", may: []string{"host/internal/backoff", "host/internal/protocol", "host/internal/layout", "host/internal/follow", "host/internal/mirror", "host/internal/session", "host/internal/status", "host/internal/workers", "host/registry", "host/trace", "host/job", "host/reason"},
 		tests: []string{"host/registry/tree", "host/registry/embedded", "host/registry/registrytest", "strategy"},
 		why:   "it declares the ports of schedule and sandbox and meets them only through those"},
 	{pkg: "host/internal/clock", may: []string{"host/internal/runner", "host/internal/schedule", "host/job"}, why: "it is the runner's clock, made of a schedule; what happens at an instant is decided elsewhere"},
@@ -110,7 +111,7 @@ var layers = []layer{
 		why: "it writes rows of a job that nobody runs; who asks for that is above"},
 
 	{pkg: "host", may: []string{"abi", "strategy", "host/job", "host/reason", "host/registry", "host/registry/embedded", "host/trace", "host/trace/sqltrace",
-		"host/internal/assign", "host/internal/clock", "host/internal/dump", "host/internal/outputs", "host/internal/protocol", "host/internal/layout", "host/internal/lockfile", "host/internal/mirror", "host/internal/schedule", "host/internal/sandbox", "host/internal/module", "host/internal/outbound", "host/internal/peer", "host/internal/reach", "host/internal/native", "host/internal/runner", "host/internal/session", "host/internal/status", "host/internal/unserved", "host/internal/workers"},
+		"host/internal/assign", "host/internal/backoff", "host/internal/clock", "host/internal/dump", "host/internal/outputs", "host/internal/protocol", "host/internal/layout", "host/internal/lockfile", "host/internal/mirror", "host/internal/schedule", "host/internal/sandbox", "host/internal/module", "host/internal/outbound", "host/internal/peer", "host/internal/reach", "host/internal/native", "host/internal/runner", "host/internal/session", "host/internal/status", "host/internal/unserved", "host/internal/workers"},
 		libs: []string{"golang.org/x/sync"}, tests: []string{"host/internal/native/nativetest", "host/registry/tree", "host/registry/zk", "host/registry/zk/zktest", "modernc.org/sqlite"},
 		why: "the place where parts are joined; it imports everything below it"},
 	{pkg: "host/guest", may: []string{"abi", "abi/conformance", "host", "host/job", "host/internal/lockfile", "host/internal/module", "host/internal/outbound", "host/internal/sandbox"},
@@ -119,7 +120,7 @@ var layers = []layer{
 	{pkg: "host/operator", may: []string{"strategy", "host", "host/internal/assign", "host/internal/clock", "host/internal/dump", "host/internal/layout", "host/internal/mirror", "host/internal/module", "host/internal/peer", "host/internal/protocol", "host/internal/schedule", "host/internal/session", "host/internal/status", "host/internal/unserved", "host/job", "host/reason", "host/registry", "host/trace"},
 		libs: []string{"golang.org/x/sync"}, tests: []string{"host/internal/javatest", "host/registry/embedded", "host/registry/zk", "host/registry/zk/zktest"},
 		why: "it reads and writes the registry; it joins nothing and runs nothing"},
-	{pkg: "host/shadow", may: []string{"host", "host/operator", "host/internal/assign", "host/internal/clock", "host/internal/layout", "host/internal/mirror", "host/internal/outputs", "host/internal/protocol", "host/internal/schedule", "host/internal/session", "host/job", "host/reason", "host/registry", "host/trace"},
+	{pkg: "host/shadow", may: []string{"host", "host/operator", "host/internal/assign", "host/internal/backoff", "host/internal/clock", "host/internal/layout", "host/internal/mirror", "host/internal/outputs", "host/internal/protocol", "host/internal/schedule", "host/internal/session", "host/job", "host/reason", "host/registry", "host/trace"},
 		libs: []string{"golang.org/x/sync"}, tests: []string{"host/internal/javatest", "host/registry/embedded", "host/registry/zk", "host/registry/zk/zktest"},
 		why: "it follows jobs as a host does, and joins none"},
 	{pkg: "host/internal/cluster", may: []string{"host", "host/operator", "host/job", "host/reason", "host/registry", "host/registry/zk", "host/registry/zk/zktest", "host/trace", "host/internal/protocol", "host/internal/layout", "host/internal/mirror"},

@@ -221,7 +221,7 @@ func TestRefusalsInARowWait(t *testing.T) {
 func TestReadsThatFailComeAgain(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)
-	for round, want := range []time.Duration{firstReadPause, 2 * firstReadPause, 4 * firstReadPause} {
+	for round, want := range []time.Duration{firstPause, 2 * firstPause, 4 * firstPause} {
 		reads := w.wanted()
 		if len(reads) != len(layout.Watched()) {
 			t.Fatalf("round %d: %d reads", round, len(reads))

@@ -3,6 +3,7 @@ package follow
 import (
 	"time"
 
+	"github.com/wasmjob/wasmjob/host/internal/backoff"
 	"github.com/wasmjob/wasmjob/host/internal/layout"
 	"github.com/wasmjob/wasmjob/host/internal/mirror"
 	"github.com/wasmjob/wasmjob/host/registry"
@@ -11,9 +12,9 @@ import (
 // longest is the longest of all pauses.
 const longest = 10 * time.Second
 
-// firstReadPause keeps reads that failed from being repeated in a circle; it doubles
-// with each round that brings no answer.
-const firstReadPause = 200 * time.Millisecond
+// firstPause is the shortest of those that keep reads that fail, and transactions
+// that are refused, from being repeated in a circle.
+const firstPause = 200 * time.Millisecond
 
 // marksPause is how long marks of runs wait to be read beside members of
 // ElasticJob, which make and delete them one by one, at each instant all of them.
@@ -73,9 +74,8 @@ func (l *Loop) Failed(r mirror.Read) (pause time.Duration) {
 	if l.failed = append(l.failed, r); len(l.failed) > 1 {
 		return 0 // the others of this round are waited for already
 	}
-	pause = min(firstReadPause<<min(l.rounds, 10), longest)
 	l.rounds++
-	return pause
+	return backoff.After(firstPause, longest, int(l.rounds))
 }
 
 // Repeat lets what could not be read be wanted once more.

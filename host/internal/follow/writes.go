@@ -4,6 +4,7 @@ import (
 	"errors"
 	"time"
 
+	"github.com/wasmjob/wasmjob/host/internal/backoff"
 	"github.com/wasmjob/wasmjob/host/internal/protocol"
 	"github.com/wasmjob/wasmjob/host/registry"
 )
@@ -102,12 +103,8 @@ func (l *Loop) Answered(plan int64, receipt registry.Receipt, owner registry.Ses
 	return in, o
 }
 
-const (
-	// freeRefusals is how many refusals in a row are answered without a pause.
-	freeRefusals = 3
-	// firstSyncPause is that after one more; it doubles with each.
-	firstSyncPause = 100 * time.Millisecond
-)
+// freeRefusals is how many refusals in a row are answered without a pause.
+const freeRefusals = 3
 
 // sync lets the next view wait until the session has caught up with the
 // service. After many refusals it also waits a little: a mutation that is
@@ -117,10 +114,7 @@ func (l *Loop) sync() (due bool, pause time.Duration) {
 		return false, 0
 	}
 	l.syncing = true
-	if n := l.refusals - freeRefusals; n > 0 {
-		pause = min(firstSyncPause<<min(n, 10), longest)
-	}
-	return true, pause
+	return true, backoff.After(firstPause, longest, int(l.refusals)-freeRefusals)
 }
 
 // Syncing tells whether the answer to a sync is awaited.

@@ -11,6 +11,8 @@ import (
 	"time"
 
 	"golang.org/x/sys/unix"
+
+	"github.com/wasmjob/wasmjob/host/internal/backoff"
 )
 
 // adopt has orphans among what this process starts become its own children, also
@@ -144,17 +146,16 @@ func signalBelow(leader int, sig syscall.Signal) {
 	}
 }
 
-// Bounds of the pause between two looks at what has to end.
-const (
-	shortPause = time.Millisecond
-	longPause  = 50 * time.Millisecond
-)
+// untilEnded are the pauses between two looks at what has to end.
+func untilEnded() backoff.Backoff {
+	return backoff.Backoff{First: time.Millisecond, Last: 50 * time.Millisecond}
+}
 
 // endBelow ends everything below this process, and takes it away. It gives what
 // belongs to other users, which it leaves alone. The leader was taken away before,
 // so that its number may be another's.
 func endBelow(int) (left []int) {
-	for pause := shortPause; ; pause = min(2*pause, longPause) {
+	for pauses := untilEnded(); ; {
 		if !childrenLeft() {
 			return nil // and nothing is below a process without children
 		}
@@ -172,7 +173,7 @@ func endBelow(int) (left []int) {
 		if len(all) > 0 && len(left) == len(all) {
 			return left
 		}
-		time.Sleep(pause)
+		time.Sleep(pauses.Next())
 	}
 }
 

@@ -140,7 +140,7 @@ func (c *Commands) endGroups(ctx context.Context) (there bool, err error) {
 // endGroup ends all processes of a control group at once, also those of other
 // users, and removes it.
 func endGroup(ctx context.Context, group string) error {
-	for pause := shortPause; ; pause = min(2*pause, longPause) {
+	for pauses := untilEnded(); ; {
 		err := os.WriteFile(filepath.Join(group, "cgroup.kill"), []byte("1"), 0) //nolint:gosec // as above
 		if err == nil {
 			err = removeGroup(group)
@@ -148,7 +148,7 @@ func endGroup(ctx context.Context, group string) error {
 		if err == nil || errors.Is(err, fs.ErrNotExist) {
 			return nil
 		}
-		wait := time.NewTimer(pause)
+		wait := time.NewTimer(pauses.Next())
 		select {
 		case <-wait.C:
 		case <-ctx.Done():

@@ -28,7 +28,7 @@ const (
 func endMarked(ctx context.Context, mark string) (there bool, err error) {
 	began := time.Now()
 	s := search{mark: mark, ours: map[int]owned{}}
-	for pause := shortPause; ; pause = min(2*pause, longPause) {
+	for pauses := untilEnded(); ; {
 		if err := s.look(); err != nil {
 			return there, err
 		}
@@ -39,7 +39,7 @@ func endMarked(ctx context.Context, mark string) (there bool, err error) {
 		if foreign := s.end(time.Since(began) >= supervisorsTurn); len(foreign) > 0 && len(foreign) == len(s.ours) {
 			return there, fmt.Errorf("%w: %v", errForeign, foreign)
 		}
-		wait := time.NewTimer(pause)
+		wait := time.NewTimer(pauses.Next())
 		select {
 		case <-wait.C:
 		case <-ctx.Done():

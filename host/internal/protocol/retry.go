@@ -3,6 +3,7 @@ package protocol
 import (
 	"slices"
 
+	"github.com/wasmjob/wasmjob/host/internal/backoff"
 	"github.com/wasmjob/wasmjob/host/reason"
 )
 
@@ -27,14 +28,7 @@ func (r RetryPolicy) wait(attempts int) int64 {
 	if r.MaxBackoff > 0 {
 		bound = min(r.MaxBackoff, longest)
 	}
-	d := r.Backoff
-	for range attempts - 1 {
-		if d >= bound {
-			break
-		}
-		d *= 2
-	}
-	return min(d, bound)
+	return backoff.After(r.Backoff, bound, attempts)
 }
 
 // retries tells whether a guest's run is to be tried again: it ended in a way that

@@ -1,5 +1,7 @@
 package protocol
 
+import "github.com/wasmjob/wasmjob/host/internal/backoff"
+
 // A module is swapped under a job that goes on running. Somebody names the next
 // one in the module's node; each member gets it ready and says so in its own
 // node; when all have, the leader puts it in the place of the old one. If one
@@ -17,10 +19,10 @@ type swap struct {
 	wanted string // that Prepare named
 	answer *Ready // nil: it is awaited
 	retry  int64  // when it is tried again after a fault
-	pause  int64  // that was made then, in ms
+	faults int    // in a row
 }
 
-// The pauses after faults: the first one is short, as another member may just be
+// The pauses after faults, in ms: the first one is short, as another member may just be
 // about to have the module.
 const (
 	firstPause = 1_000
@@ -47,8 +49,8 @@ func (s *State) prepared(in Prepared) {
 		return // of an older one
 	}
 	if s.swap.answer = &in.Ready; in.Fault != "" {
-		s.swap.pause = min(max(2*s.swap.pause, firstPause), lastPause)
-		s.swap.retry = s.now + s.swap.pause
+		s.swap.faults++
+		s.swap.retry = s.now + backoff.After[int64](firstPause, lastPause, s.swap.faults)
 	}
 }
 

@@ -4,6 +4,7 @@ import (
 	"errors"
 	"time"
 
+	"github.com/wasmjob/wasmjob/host/internal/backoff"
 	"github.com/wasmjob/wasmjob/host/internal/follow"
 	"github.com/wasmjob/wasmjob/host/internal/protocol"
 	"github.com/wasmjob/wasmjob/host/internal/session"
@@ -54,7 +55,7 @@ func (m *member) sync(pause time.Duration) {
 		if pause > 0 && !session.Sleep(m.life, pause) {
 			return
 		}
-		for p := new(session.Pauses); ; {
+		for p := new(backoff.Backoff); ; {
 			err := m.line.Sync(m.life)
 			if err == nil {
 				m.troubles.clear(troubleReadOnly)

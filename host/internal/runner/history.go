@@ -10,6 +10,7 @@ import (
 	"strings"
 	"sync"
 
+	"github.com/wasmjob/wasmjob/host/internal/backoff"
 	"github.com/wasmjob/wasmjob/host/internal/protocol"
 	"github.com/wasmjob/wasmjob/host/internal/session"
 	"github.com/wasmjob/wasmjob/host/job"
@@ -75,7 +76,7 @@ func (h *history) run(ctx context.Context) {
 func (h *history) store(ctx context.Context, rows []protocol.Row, schedules []protocol.Schedule) bool {
 	m := h.m
 	told := false
-	for p := new(session.Pauses); ; {
+	for p := new(backoff.Backoff); ; {
 		err := h.write(ctx, rows, schedules)
 		if err == nil {
 			break

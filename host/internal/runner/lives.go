@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 
+	"github.com/wasmjob/wasmjob/host/internal/backoff"
 	"github.com/wasmjob/wasmjob/host/internal/protocol"
 	"github.com/wasmjob/wasmjob/host/internal/session"
 	"github.com/wasmjob/wasmjob/host/job"
@@ -18,7 +19,7 @@ type lives struct {
 	*Runner
 	stop  context.Context //nolint:containedctx // its end ends the job here
 	ended func(error)
-	pause *session.Pauses
+	pause *backoff.Backoff
 	left  bool // something that an earlier life left is in the registry
 	lost  bool // an earlier life ended with its session
 
@@ -43,7 +44,7 @@ type life struct {
 // has ended, ended is told; nil also when an operator shut the job down on this
 // server. It can be called once.
 func (r *Runner) Start(ctx context.Context, ended func(error)) {
-	l := &lives{Runner: r, stop: ctx, ended: ended, pause: new(session.Pauses)}
+	l := &lives{Runner: r, stop: ctx, ended: ended, pause: new(backoff.Backoff)}
 	go l.next()
 }
 
@@ -90,7 +91,7 @@ func (l *lives) another(how life) bool {
 		l.survive(how.self, how.runs)
 	}
 	if how.joined {
-		l.left, l.pause = how.open, new(session.Pauses)
+		l.left, l.pause = how.open, new(backoff.Backoff)
 	}
 	switch {
 	case !how.again:
@@ -127,7 +128,7 @@ func (l *lives) over(err error) {
 // life; when the job is to end here, the session goes on trying.
 func (l *lives) hangUp(line *session.Line) {
 	told := false
-	for p := new(session.Pauses); ; {
+	for p := new(backoff.Backoff); ; {
 		last := l.stop.Err() != nil
 		err := closeWithin(l.stop, line)
 		if err == nil {

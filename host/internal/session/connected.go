@@ -11,6 +11,7 @@ import (
 	"sync/atomic"
 	"time"
 
+	"github.com/wasmjob/wasmjob/host/internal/backoff"
 	"github.com/wasmjob/wasmjob/host/reason"
 	"github.com/wasmjob/wasmjob/host/registry"
 )
@@ -100,7 +101,7 @@ func (c *connected) abandon(l *Line) {
 	}
 	c.left[l.root] = l
 	c.leaving.Go(func() {
-		for p := new(Pauses); c.life.Err() == nil && l.Close(c.life) != nil; {
+		for p := new(backoff.Backoff); c.life.Err() == nil && l.Close(c.life) != nil; {
 			Sleep(c.life, p.Next())
 		}
 		c.mu.Lock()

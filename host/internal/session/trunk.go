@@ -8,6 +8,7 @@ import (
 	"sync"
 	"time"
 
+	"github.com/wasmjob/wasmjob/host/internal/backoff"
 	"github.com/wasmjob/wasmjob/host/reason"
 	"github.com/wasmjob/wasmjob/host/registry"
 )
@@ -77,7 +78,7 @@ func (t *Trunk) Run(ctx context.Context) error {
 	defer t.pool.work.Wait()
 	away := false
 	attempt := firstAttempt
-	for p := new(Pauses); ctx.Err() == nil; {
+	for p := new(backoff.Backoff); ctx.Err() == nil; {
 		c, err := t.open(ctx, attempt)
 		if err != nil {
 			t.set(nil, unopened(err.Error()))
@@ -99,8 +100,8 @@ func (t *Trunk) Run(ctx context.Context) error {
 		if ctx.Err() != nil {
 			return err
 		}
-		if time.Since(begun) > LastPause {
-			p = new(Pauses)
+		if time.Since(begun) > backoff.Last {
+			p = new(backoff.Backoff)
 		}
 		wait := p.Next()
 		t.o.Log.Warn("the registry session ended, all that ran in it has been ended; there will be another", "reason_code", reason.SessionEnded, "session", c.session.ID(), "pause", wait.String(), "error", err)
@@ -220,7 +221,7 @@ func (t *Trunk) Open(ctx context.Context, root string, l Listener) (*Line, error
 		case line != nil:
 			return line, nil
 		case busy:
-			if Sleep(ctx, FirstPause); ctx.Err() != nil {
+			if Sleep(ctx, backoff.First); ctx.Err() != nil {
 				return nil, fmt.Errorf("wait until nothing of the job is left: %w", ctx.Err())
 			}
 			continue

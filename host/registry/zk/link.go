@@ -10,6 +10,8 @@ import (
 	"net"
 	"sync"
 	"time"
+
+	"github.com/wasmjob/wasmjob/host/internal/backoff"
 )
 
 const (
@@ -108,12 +110,12 @@ func (l *link) pause() error {
 	if n == 0 || l.life.Err() == nil && !begins {
 		return l.life.Err()
 	}
-	d := min(firstPause<<min(round, 10), lastPause)
+	d := backoff.After(firstPause, lastPause, round+1)
 	if n > manyAttempts {
 		d = longPause
 	}
 	select {
-	case <-time.After(d/2 + rand.N(d)):
+	case <-time.After(backoff.Spread(d)):
 	case <-l.life.Done():
 	}
 	return l.life.Err()
