@@ -369,8 +369,10 @@ func (h *Host) change(j *hosted, to *job.Config) {
 	if r != nil {
 		r.Redefine(to) // else it begins with that
 	}
-	if old.MonitorPort != to.MonitorPort {
-		h.o.Log.Warn("it was changed and needs a restart, the old value stays", "key", "jobs."+to.Name+".monitor_port")
+	for s := range job.Settings() {
+		if s.Change == job.AfterStart && !reflect.DeepEqual(s.Field(&old), s.Field(to)) {
+			h.o.Log.Warn("it was changed and needs a restart, the old value stays", "key", "jobs."+to.Name+"."+s.Name)
+		}
 	}
 	if to.StrategyModule != "" && to.StrategyDigest != old.StrategyDigest {
 		h.scout.beside(func() { j.code.try(j.ctx, *to) })

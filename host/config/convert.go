@@ -107,7 +107,7 @@ func (c *converter) parse(s string) (any, reason.Reason) {
 	case size:
 		n, why := parseSize(s)
 		if why.None() && (n < k.min || n > k.max) {
-			why = reason.Of(reason.OutOfRange, s, strconv.Quote(formatSize(k.min)), strconv.Quote(formatSize(k.max)))
+			why = reason.Of(reason.OutOfRange, s, strconv.Quote(job.FormatSize(k.min)), strconv.Quote(job.FormatSize(k.max)))
 		}
 		return n, why
 	}

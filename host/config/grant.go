@@ -72,21 +72,13 @@ func (b *builder) ceilingSecrets() []string {
 	return names
 }
 
-// grants reads [jobs.<name>.allow] and holds it against the ceiling.
-func (b *builder) grants(path string) job.Allow {
+// grants reads directories in [jobs.<name>.allow], and holds all of it against the
+// ceiling.
+func (b *builder) grants(path string, a *job.Allow) {
 	table := path + ".allow"
-	most := b.file.Host.Allow
-	a := job.Allow{
-		Dirs:    b.dirsOf(table),
-		Env:     get(b, map[string]string(nil), table+".env"),
-		Clock:   get(b, "", table+".clock"),
-		Random:  get(b, false, table+".random"),
-		State:   get(b, false, table+".state"),
-		Secrets: get(b, []string(nil), table+".secrets"),
-		HTTP:    get(b, []string(nil), table+".http"),
-	}
+	a.Dirs = b.dirsOf(table)
 	b.httpGrants(table, a.HTTP)
-	for _, e := range most.Excess(a, b.file.private) {
+	for _, e := range b.file.Host.Allow.Excess(*a, b.file.private) {
 		sub := ""
 		switch {
 		case e.Place > 0:
@@ -101,7 +93,6 @@ func (b *builder) grants(path string) job.Allow {
 			b.fault(table, e.Key, sub, e.Why)
 		}
 	}
-	return a
 }
 
 // httpGrants checks the key http of a table of grants.

@@ -3,6 +3,7 @@ package config
 import (
 	"errors"
 	"maps"
+	"reflect"
 	"slices"
 	"strconv"
 	"strings"
@@ -13,9 +14,6 @@ import (
 	"github.com/wasmjob/wasmjob/internal/nearest"
 	"github.com/wasmjob/wasmjob/strategy"
 )
-
-// defaultReconcile is what ElasticJob does.
-const defaultReconcile = 10 * time.Minute
 
 // jobKeys finds the keys of one job: its own, or those of [defaults].
 type jobKeys struct {
@@ -31,79 +29,47 @@ func (b *builder) keysOf(path string) jobKeys {
 
 func (k jobKeys) own(name string) string { return k.path + "." + name }
 
-// both are the places of a key that may be inherited. A job inherits nothing
-// that belongs to others.
-func (k jobKeys) both(name string) []string {
-	n := k.schema.child("defaults")
-	for part := range strings.SplitSeq(name, ".") {
-		n = n.child(part)
+// places are those of a setting. A job inherits nothing that belongs to others.
+func (k jobKeys) places(s *job.Setting) []string {
+	if !s.Inherits || !s.Misplaced(k.kind, k.command).None() {
+		return []string{k.own(s.Name)}
 	}
-	if !n.key.belongs(k.kind, k.command) {
-		return []string{k.own(name)}
+	return []string{k.own(s.Name), "defaults." + s.Name}
+}
+
+// set gives the job what the file says of a setting, or what stands if it says
+// nothing.
+func (k jobKeys) set(s *job.Setting, c *job.Config) {
+	is := s.Default
+	for _, path := range k.places(s) {
+		if v := k.values[path]; v.is != nil && !v.refused {
+			is = v.is
+			break
+		}
 	}
-	return []string{k.own(name), "defaults." + name}
+	if s.Negative && is == time.Duration(0) {
+		is = time.Duration(-1)
+	}
+	if is == nil || is == s.Zero {
+		return
+	}
+	field := reflect.ValueOf(s.Field(c)).Elem()
+	if v := reflect.ValueOf(is); v.CanConvert(field.Type()) {
+		field.Set(v.Convert(field.Type()))
+	}
 }
 
 // job builds one job from the table at path, with [defaults] behind it.
 func (b *builder) job(path, name string) {
 	k := b.keysOf(path)
-	own, both := k.own, k.both
-	c := job.Config{
-		Name:        name,
-		Kind:        k.kind,
-		Cron:        get(b, "", own("cron")),
-		TimeZone:    get(b, "", both("timezone")...),
-		Dialect:     get(b, "quartz", both("dialect")...),
-		Shards:      int(get(b, int64(1), own("shards"))),
-		ItemParams:  get(b, "", own("item_params")),
-		Param:       get(b, "", own("param")),
-		Description: get(b, "", own("description")),
-
-		Module:          get(b, "", own("module")),
-		Strategy:        get(b, "average", both("strategy")...),
-		StrategyModule:  get(b, "", both("strategy_module")...),
-		OnStrategyError: job.OnStrategyError(get(b, "", both("strategy_error")...)),
-		Class:           get(b, "", own("class")),
-
-		Failover:         get(b, false, both("failover")...),
-		Misfire:          get(b, true, both("misfire")...),
-		MonitorExecution: get(b, true, both("monitor_execution")...),
-		MonitorPort:      int(get(b, int64(0), own("monitor_port"))),
-		Disabled:         get(b, false, own("disabled")),
-		// With a registry of its own the file is the only place where anybody
-		// changes a job; in a shared one, others and consoles do, too.
-		Overwrite: get(b, b.file.Registry.Kind == "embedded", both("overwrite")...),
-
-		CatchUp:        job.CatchUp(strings.TrimPrefix(get(b, "", both("catch_up")...), "none")),
-		Overlap:        job.Overlap(get(b, string(job.Skip), both("overlap")...)),
-		OnRegistryLoss: job.OnRegistryLoss(get(b, string(job.CancelOnLoss), both("on_registry_loss")...)),
-		MaxClockSkew:   get(b, time.Duration(0), both("max_clock_skew")...),
-		ReconcileEvery: get(b, defaultReconcile, both("reconcile_every")...),
-		Timeout:        get(b, time.Duration(0), both("timeout")...),
-		Parallel:       int(get(b, int64(0), both("parallel")...)),
-
-		Retry: job.Retry{
-			Attempts:   int(get(b, int64(0), both("retry.attempts")...)),
-			Backoff:    get(b, time.Duration(0), both("retry.backoff")...),
-			MaxBackoff: get(b, time.Duration(0), both("retry.max_backoff")...),
-			OnlyAsked:  get(b, false, own("retry.only_asked")),
-		},
-
-		Streaming:   get(b, false, own("streaming")),
-		FetchCount:  int(get(b, int64(0), own("fetch_count"))),
-		Concurrency: int(get(b, int64(0), own("concurrency"))),
-		Args:        get(b, []string(nil), own("args")),
-		Command:     get(b, "", own("command")),
-
-		Settings: get(b, map[string]string(nil), own("config")),
-		Limits:   k.limits(),
-		Allow:    b.grants(path),
-		Layout:   get(b, b.file.Registry.Layout, both("layout")...),
+	// With a registry of its own the file is the only place where anybody
+	// changes a job; in a shared one, others and consoles do, too.
+	c := job.Config{Name: name, Overwrite: b.file.Registry.Kind == Embedded, Layout: b.file.Registry.Layout}
+	for s := range job.Settings() {
+		k.set(&s, &c)
 	}
+	b.grants(path, &c.Allow)
 	c.Unsaid = k.unsaid()
-	if c.MaxClockSkew == 0 {
-		c.MaxClockSkew = -1 // in the file "off" is no check, in a job 0 is the strictest
-	}
 	k.misplaced()
 	b.monitorPort(path, c)
 	b.schedule(path, c)
@@ -120,12 +86,9 @@ func (b *builder) job(path, name string) {
 // without a word: neither the job nor [defaults] says anything.
 func (k jobKeys) unsaid() []string {
 	var names []string
-	for _, name := range []string{
-		"shards", "item_params", "param", "description", "strategy", "failover", "misfire", "monitor_execution",
-		"disabled", "overwrite", "max_clock_skew", "reconcile_every", "streaming",
-	} {
-		if !k.isSet(k.own(name)) && !k.isSet("defaults."+name) {
-			names = append(names, name)
+	for s := range job.Settings() {
+		if s.Yields && !k.isSet(k.own(s.Name)) && !k.isSet("defaults."+s.Name) {
+			names = append(names, s.Name)
 		}
 	}
 	return names
@@ -178,44 +141,18 @@ func (b *builder) schedule(path string, c job.Config) {
 	}
 }
 
-// limits are those of one run.
-func (k jobKeys) limits() job.Limits {
-	b, both := k.builder, func(name string) []string { return k.both("limits." + name) }
-	return job.Limits{
-		Memory:     get(b, int64(0), both("memory")...),
-		Fuel:       get(b, int64(0), both("fuel")...),
-		Result:     get(b, int64(0), both("result")...),
-		LogLine:    get(b, int64(0), both("log_line")...),
-		LogRate:    int(get(b, int64(0), both("log_rate")...)),
-		Grace:      get(b, time.Duration(0), both("grace")...),
-		Batch:      get(b, int64(0), both("batch")...),
-		StateValue: get(b, int64(0), both("state_value")...),
-		HTTPCalls:  int(get(b, int64(0), both("http_calls")...)),
-		HTTPBody:   get(b, int64(0), both("http_body")...),
-		OpenFiles:  int(get(b, int64(0), both("open_files")...)),
-		Pool:       get(b, job.Pool{}, both("instance")...),
-	}
-}
-
 // misplaced reports keys that belong to jobs of another kind.
 func (k jobKeys) misplaced() {
 	if k.values[k.own("kind")].refused {
 		return
 	}
-	for _, key := range k.keys {
-		name, ofJob := strings.CutPrefix(key.path, "jobs.*.")
-		if !ofJob || !k.isSet(k.own(name)) || k.values[k.own(name)].refused || key.belongs(k.kind, k.command) {
+	for s := range job.Settings() {
+		if own := k.own(s.Name); !k.isSet(own) || k.values[own].refused {
 			continue
 		}
-		if slices.Contains(key.kinds, k.kind) || len(key.kinds) == 0 {
-			k.fault(k.path, name, "", reason.Of(reason.KeyOfSandbox))
-			continue
+		if why := s.Misplaced(k.kind, k.command); !why.None() {
+			k.fault(k.path, s.Name, "", why)
 		}
-		var kinds []string
-		for _, kind := range key.kinds {
-			kinds = append(kinds, string(kind))
-		}
-		k.fault(k.path, name, "", reason.Of(reason.KeyOfOtherKind, strings.Join(kinds, " or "), strconv.Quote(kinds[0])))
 	}
 }
 
@@ -333,7 +270,7 @@ func (b *builder) validated(path string, c job.Config) {
 			b.fault(path, "", "", f.Why)
 		case b.values[path+"."+key].refused, b.faulty[path+"."+f.Field], b.faulty[path+"."+key]:
 			// The value in c is a stand-in, or the place has its problem.
-		case b.values[path+".kind"].refused && ofSomeKind(b.keys, key):
+		case b.values[path+".kind"].refused && ofSomeKind(key):
 			// Of what kind the job is meant to be is not known.
 		case sub != "":
 			b.fault(path, key, sub, f.Why)
@@ -343,7 +280,12 @@ func (b *builder) validated(path string, c job.Config) {
 	}
 }
 
-// ofSomeKind reports whether only some kinds of jobs have the key.
-func ofSomeKind(keys []key, name string) bool {
-	return slices.ContainsFunc(keys, func(k key) bool { return k.path == "jobs.*."+name && len(k.kinds) > 0 })
+// ofSomeKind reports whether only some kinds of jobs have the setting.
+func ofSomeKind(name string) bool {
+	for s := range job.Settings() {
+		if s.Name == name {
+			return len(s.Kinds) > 0
+		}
+	}
+	return false
 }

@@ -37,7 +37,6 @@ type value struct {
 
 // reader gathers the keys of all files.
 type reader struct {
-	keys     []key
 	schema   *node
 	env      environment
 	values   map[string]value  // by dotted path
@@ -55,7 +54,6 @@ func newReader(o Options) *reader { return newReaderOf(schema(), o) }
 
 func newReaderOf(keys []key, o Options) *reader {
 	return &reader{
-		keys:   keys,
 		schema: schemaTree(keys),
 		env:    newEnvironment(o.Env),
 		values: map[string]value{},

@@ -9,21 +9,22 @@ import (
 )
 
 // takes says what kind of value a key wants.
-type takes int
+type takes = job.SettingType
 
 const (
-	text      takes = iota + 1
-	word            // one of a few
-	flag            // true or false
-	number          // a whole number
-	duration        // "90s"
-	size            // "64MiB"
-	list            // of strings
-	texts           // a table of strings with free names
-	items           // item parameters: "0=a,1=b" or { 0 = "a" }
-	instances       // "per-run" or { pool = 4, max_uses = 100 }
-	moment          // 2026-01-02T03:04:05Z, also in quotes
-	sums            // a table of numbers with free names
+	text      = job.Text
+	word      = job.Word
+	flag      = job.Flag
+	number    = job.Number
+	duration  = job.Duration
+	size      = job.Size
+	list      = job.List
+	texts     = job.Texts
+	items     = job.Items
+	instances = job.Instances
+
+	moment takes = "moment" // 2026-01-02T03:04:05Z, also in quotes
+	sums   takes = "sums"   // a table of numbers with free names
 )
 
 // key describes one key of the file: the schema is a list of them. A "*" in the
@@ -35,13 +36,11 @@ type key struct {
 	later []string // words that a later release will know
 	min   int64    // of a number or size
 	max   int64
-	// kinds are those of the jobs that the key belongs to; none: all. Set in a
-	// job of another kind it is an error, and none inherits it.
-	kinds []job.Kind
+	// inherits is set for a key of a job that [defaults] may set for all of them: it
+	// says how to run, not what.
+	inherits bool
 	// plain is set for texts that are taken as they are: without variables.
 	plain bool
-	// sandbox is set for what a command of the operating system knows nothing of.
-	sandbox bool
 	// secret is set for what names a secret, and may be one by mistake: no
 	// message repeats it.
 	secret bool
@@ -57,11 +56,9 @@ const (
 	perRun = "per-run"
 )
 
-// schema returns every key of the file. [defaults] has the keys of a job that
-// inheritable names.
+// schema returns every key of the file. Those of a job are its settings.
 func schema() []key {
-	flow, script := []job.Kind{job.Dataflow}, []job.Kind{job.Script}
-	return []key{
+	keys := []key{
 		{path: "schema", takes: number, min: 1, max: 1},
 		{path: "include", takes: list},
 
@@ -81,7 +78,7 @@ func schema() []key {
 
 		{path: "registry.kind", takes: word, words: []string{Embedded, ZooKeeper}},
 		{path: "registry.namespace", takes: text},
-		{path: "registry.layout", takes: word, words: []string{"2.1"}, later: []string{"3", "2.0", "1"}},
+		{path: "registry.layout", takes: word, words: []string{job.Layout21}, later: laterLayouts()},
 		{path: "registry.servers", takes: list},
 		{path: "registry.chroot", takes: text},
 		{path: "registry.session_timeout", takes: duration},
@@ -114,95 +111,38 @@ func schema() []key {
 		{path: "modules.*.key", release: "pin the module with sha256"},
 		{path: "modules.*.signature", release: "pin the module with sha256"},
 
-		{path: "jobs.*.module", takes: text},
-		{path: "jobs.*.kind", takes: word, words: []string{"simple", "dataflow", "script"}},
-		{path: "jobs.*.cron", takes: text},
 		{path: "jobs.*.schedule", takes: word, words: []string{"manual"}},
-		{path: "jobs.*.dialect", takes: word, words: []string{"quartz", "unix"}},
-		{path: "jobs.*.timezone", takes: text},
-		{path: "jobs.*.shards", takes: number, min: 1, max: job.MaxShards},
-		{path: "jobs.*.item_params", takes: items},
-		{path: "jobs.*.strategy", takes: text},
-		{path: "jobs.*.strategy_module", takes: text},
-		{path: "jobs.*.strategy_error", takes: word, words: []string{"average", "keep"}},
-		{path: "jobs.*.param", takes: text},
-		{path: "jobs.*.description", takes: text},
-		{path: "jobs.*.class", takes: text},
-		{path: "jobs.*.failover", takes: flag},
-		{path: "jobs.*.misfire", takes: flag},
-		{path: "jobs.*.monitor_execution", takes: flag},
-		{path: "jobs.*.monitor_port", takes: number, min: 1, max: 65535},
-		{path: "jobs.*.disabled", takes: flag},
-		{path: "jobs.*.overwrite", takes: flag},
-		{path: "jobs.*.catch_up", takes: word, words: []string{"none", "last", "all"}},
-		{path: "jobs.*.overlap", takes: word, words: []string{"skip", "queue-one", "replace"}},
-		{path: "jobs.*.on_registry_loss", takes: word, words: []string{"cancel", "finish"}},
-		{path: "jobs.*.timeout", takes: duration, words: []string{off}},
-		{path: "jobs.*.parallel", takes: number, min: 1, max: job.MaxShards},
-		{path: "jobs.*.reconcile_every", takes: duration, words: []string{off}},
-		{path: "jobs.*.max_clock_skew", takes: duration, words: []string{off}},
-		{path: "jobs.*.layout", takes: word, words: []string{"2.1"}, later: []string{"3", "2.0", "1"}},
-		{path: "jobs.*.config", takes: texts},
-		{path: "jobs.*.retry.attempts", takes: number, min: 1, max: job.MaxAttempts},
-		{path: "jobs.*.retry.backoff", takes: duration},
-		{path: "jobs.*.retry.max_backoff", takes: duration},
-		{path: "jobs.*.retry.only_asked", takes: flag, kinds: []job.Kind{job.Simple, job.Dataflow}}, // a script has no way to ask
 		{path: "jobs.*.jitter", release: "spread the jobs by their cron"},
 		{path: "jobs.*.labels", release: notYet},
 		{path: "jobs.*.notify", release: notYet},
 		{path: "jobs.*.expect", release: notYet},
 		{path: "jobs.*.error_handler", release: notYet},
-		{path: "jobs.*.streaming", takes: flag, kinds: flow},
-		{path: "jobs.*.fetch_count", takes: number, min: 1, max: job.MaxBatch, kinds: flow},
-		{path: "jobs.*.concurrency", takes: number, min: 1, max: job.MaxConcurrency, kinds: flow},
-		{path: "jobs.*.args", takes: list, kinds: script},
-		{path: "jobs.*.command", takes: text, kinds: script},
-
-		{path: "jobs.*.allow.dirs", takes: list, sandbox: true},
-		{path: "jobs.*.allow.env", takes: texts},
-		{path: "jobs.*.allow.clock", takes: word, words: []string{"fixed", "real"}, sandbox: true},
-		{path: "jobs.*.allow.random", takes: flag, sandbox: true},
-		{path: "jobs.*.allow.http", takes: list, sandbox: true},
-		{path: "jobs.*.allow.secrets", takes: list, sandbox: true},
-		{path: "jobs.*.allow.state", takes: flag, sandbox: true},
-
-		// A page of WebAssembly memory is 64 KiB and there are at most 65,536.
-		{path: "jobs.*.limits.memory", takes: size, min: 64 << 10, max: 4 << 30, sandbox: true},
-		{path: "jobs.*.limits.result", takes: size, min: 1, max: 64 << 20},
-		{path: "jobs.*.limits.log_line", takes: size, min: 64, max: 1 << 20},
-		{path: "jobs.*.limits.log_rate", takes: number, min: 1, max: 1_000_000},
-		{path: "jobs.*.limits.grace", takes: duration},
-		{path: "jobs.*.limits.fuel", takes: number, min: 0, max: 1_000_000_000_000_000_000, sandbox: true},
 		{path: "jobs.*.limits.timeout", release: "write timeout in the job itself"},
-		{path: "jobs.*.limits.batch", takes: size, min: 1, max: 1 << 30, kinds: flow},
-		{path: "jobs.*.limits.http_calls", takes: number, min: 1, max: job.MaxHTTPCalls, sandbox: true},
-		{path: "jobs.*.limits.http_body", takes: size, min: 1, max: job.MaxHTTPBody, sandbox: true},
-		{path: "jobs.*.limits.state_value", takes: size, min: 1, max: job.MaxState, sandbox: true},
-		{path: "jobs.*.limits.open_files", takes: number, min: 1, max: job.MaxOpenFiles, sandbox: true},
-		{path: "jobs.*.limits.instance", takes: instances, kinds: []job.Kind{job.Simple, job.Dataflow}},
 		{path: "jobs.*.limits.isolation", release: notYet},
 
 		{path: "notify", release: notYet},
 	}
-}
-
-// inheritable are the keys of a job that [defaults] may set for all of them:
-// those that say how to run, not what.
-func inheritable() []string {
-	return []string{
-		"dialect", "timezone", "strategy", "strategy_module", "strategy_error", "failover", "misfire", "monitor_execution", "overwrite",
-		"catch_up", "overlap", "on_registry_loss", "timeout", "parallel", "reconcile_every", "max_clock_skew", "layout",
-		"retry.attempts", "retry.backoff", "retry.max_backoff",
-		"limits.memory", "limits.result", "limits.log_line", "limits.log_rate", "limits.grace", "limits.fuel",
-		"limits.batch", "limits.http_calls", "limits.http_body", "limits.state_value", "limits.open_files", "limits.instance",
+	for s := range job.Settings() {
+		keys = append(keys, keyOf(&s))
 	}
+	return keys
 }
 
-// belongs reports whether a job of this kind, with a command or a module, has
-// the key.
-func (k key) belongs(kind job.Kind, command bool) bool {
-	return (len(k.kinds) == 0 || slices.Contains(k.kinds, kind)) && !(k.sandbox && command)
+// keyOf is the key of a setting.
+func keyOf(s *job.Setting) key {
+	k := key{
+		path: "jobs.*." + s.Name, takes: s.Type, words: s.Words, min: s.Min, max: s.Max, inherits: s.Inherits,
+	}
+	if s.Zero != "" {
+		k.words = append([]string{s.Zero}, s.Words...)
+	}
+	if s.Name == "layout" {
+		k.later = laterLayouts()
+	}
+	return k
 }
+
+func laterLayouts() []string { return []string{"3", "2.0", "1"} }
 
 // node is the schema as a tree: a table has children, a key has none.
 type node struct {
@@ -213,12 +153,10 @@ type node struct {
 // schemaTree builds the tree, [defaults] included.
 func schemaTree(keys []key) *node {
 	root := &node{}
-	inherited := inheritable()
 	for _, k := range keys {
 		root.add(k.path, k)
-		name, ofJob := strings.CutPrefix(k.path, "jobs.*.")
-		if ofJob && slices.Contains(inherited, name) {
-			root.add("defaults."+name, k)
+		if k.inherits {
+			root.add("defaults."+strings.TrimPrefix(k.path, "jobs.*."), k)
 		}
 	}
 	return root

@@ -115,19 +115,6 @@ func isNumber(s string) bool {
 	return s != "" && strings.Trim(s, "0123456789") == ""
 }
 
-// formatSize writes n with the largest unit that leaves it whole.
-func formatSize(n int64) string {
-	for _, u := range []struct {
-		bytes int64
-		name  string
-	}{{1 << 30, "GiB"}, {1 << 20, "MiB"}, {1 << 10, "KiB"}} {
-		if n >= u.bytes && n%u.bytes == 0 {
-			return strconv.FormatInt(n/u.bytes, 10) + u.name
-		}
-	}
-	return strconv.FormatInt(n, 10) + "B"
-}
-
 // expand replaces ${VAR}, ${VAR:-default}, ${VAR:?message} and $$. What a
 // variable holds is not looked at again.
 func expand(s string, lookup func(string) (string, bool)) (string, reason.Reason) {

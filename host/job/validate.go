@@ -6,6 +6,7 @@ import (
 	"maps"
 	"math"
 	"path"
+	"reflect"
 	"slices"
 	"strconv"
 	"strings"
@@ -40,6 +41,8 @@ const (
 	MaxHTTPCalls = 1_000_000
 	// MaxHTTPBody is the largest limit of one body, in bytes.
 	MaxHTTPBody = 1 << 30
+	// MaxAttempts is how often a run can be made.
+	MaxAttempts = 100
 	// MaxOpenFiles is the largest limit of files that a run has open.
 	MaxOpenFiles = 10_000
 	// maxArgs is how many arguments a script has.
@@ -71,59 +74,98 @@ func (e *FieldError) Error() string {
 func (c Config) Validate() error {
 	var f faults
 	f.name(c.Name)
-	f.oneOf("kind", string(c.Kind), string(Simple), string(Dataflow), string(Script))
-	f.oneOf("dialect", c.Dialect, "", "quartz", "unix")
-	f.between("shards", c.Shards, 1, MaxShards)
+	for _, setting := range settings {
+		f.setting(&setting, &c)
+	}
 	if _, err := ParseItemParams(c.ItemParams); err != nil {
 		f.add("item_params", reason.Of(reason.ItemParamsUnreadable, err.Error()))
 	}
-	f.text("cron", c.Cron)
-	f.text("item_params", c.ItemParams)
-	f.text("param", c.Param)
-	f.text("description", c.Description)
-	f.text("strategy", c.Strategy)
-	f.text("class", c.Class)
 	f.digest("module", c.ModuleDigest)
 	f.digest("strategy_module", c.StrategyDigest)
-
-	f.oneOf("overlap", string(c.Overlap), string(Skip), string(QueueOne), string(Replace))
 	f.catchUp(&c)
-	f.oneOf("on_registry_loss", string(c.OnRegistryLoss), string(CancelOnLoss), string(FinishOnLoss))
-	f.oneOf("layout", c.Layout, Layout21)
-	if c.MaxClockSkew >= 0 { // negative is off
-		f.whole("max_clock_skew", c.MaxClockSkew, time.Second)
+	if r := c.Retry; r.MaxBackoff > 0 && r.MaxBackoff < r.Backoff {
+		f.add("retry.max_backoff", reason.Of(reason.BackoffAboveMax, r.MaxBackoff.String(), r.Backoff.String()))
 	}
-	f.whole("reconcile_every", c.ReconcileEvery, time.Minute)
-	f.notNegative("timeout", int64(c.Timeout))
-	f.notNegative("parallel", int64(c.Parallel))
-	f.retry(c.Retry)
-	f.between("monitor_port", c.MonitorPort, 0, 65535)
-	f.oneOf("strategy_error", string(c.OnStrategyError), "", string(DealAverage), string(KeepOld))
-	f.ofKind(&c)
-	f.limits(c.Limits)
+	f.run(&c)
 	f.allow(c.Allow)
-	if c.Command != "" {
-		f.unsandboxed(&c)
-	}
 	return errors.Join(f...)
 }
 
-// MaxAttempts is how often a run can be made.
-const MaxAttempts = 100
-
-func (f *faults) retry(r Retry) {
-	f.between("retry.attempts", r.Attempts, 0, MaxAttempts)
-	f.notNegative("retry.backoff", int64(r.Backoff))
-	f.notNegative("retry.max_backoff", int64(r.MaxBackoff))
-	if r.MaxBackoff > 0 && r.MaxBackoff < r.Backoff {
-		f.add("retry.max_backoff", reason.Of(reason.BackoffAboveMax, r.MaxBackoff.String(), r.Backoff.String()))
+// setting checks one by its row.
+func (f *faults) setting(s *Setting, c *Config) {
+	v := reflect.ValueOf(s.Field(c)).Elem()
+	if set := !v.IsZero() && (v.Kind() != reflect.Slice || v.Len() > 0); !set && !s.Must {
+		return
 	}
+	if why := s.Misplaced(c.Kind, c.Command != ""); !why.None() {
+		f.add(s.Name, why)
+		return
+	}
+	switch s.Type {
+	case Text, Items:
+		f.text(s.Name, v.String())
+	case Word:
+		f.oneOf(s.Name, v.String(), s.Words...)
+	case Number, Size:
+		f.number(s, v.Int())
+	case Duration:
+		f.duration(s, time.Duration(v.Int()))
+	case Instances:
+		f.pool(s.Name, v.Interface().(Pool))
+	case Flag, List, Texts:
+	}
+}
+
+func (f *faults) number(s *Setting, n int64) {
+	switch {
+	case s.Must && (n < s.Min || n > s.Max):
+		f.add(s.Name, reason.Of(reason.NotInRange, strconv.FormatInt(n, 10), strconv.FormatInt(s.Min, 10), strconv.FormatInt(s.Max, 10)))
+	case s.Type == Size && n > s.Max:
+		f.add(s.Name, reason.Of(reason.TooMuch, FormatSize(n), FormatSize(s.Max)))
+	default:
+		f.upTo(s.Name, n, s.Max)
+	}
+}
+
+// duration checks one that is not 0. The registry stores some as a 32-bit number of
+// units.
+func (f *faults) duration(s *Setting, d time.Duration) {
+	switch {
+	case d < 0 && s.Negative:
+	case d < 0:
+		f.notNegative(s.Name, int64(d))
+	case s.Unit == 0:
+	case d/s.Unit >= math.MaxInt32:
+		f.add(s.Name, reason.Of(reason.DurationBeyond, d.String()))
+	case d%s.Unit != 0:
+		f.add(s.Name, reason.Of(reason.DurationUneven, d.String(), s.Unit.String(), (d.Truncate(s.Unit)+s.Unit).String()))
+	}
+}
+
+func (f *faults) pool(field string, p Pool) {
+	f.upTo(field, int64(p.Size), MaxPool)
+	f.notNegative(field, int64(p.MaxUses))
+	if p.MaxUses > 0 && p.Size == 0 {
+		f.add(field, reason.Of(reason.PoolUsesAlone))
+	}
+}
+
+// FormatSize writes a number of bytes with the largest unit that leaves it whole.
+func FormatSize(n int64) string {
+	for _, u := range []struct {
+		bytes int64
+		name  string
+	}{{1 << 30, "GiB"}, {1 << 20, "MiB"}, {1 << 10, "KiB"}} {
+		if n >= u.bytes && n%u.bytes == 0 {
+			return strconv.FormatInt(n/u.bytes, 10) + u.name
+		}
+	}
+	return strconv.FormatInt(n, 10) + "B"
 }
 
 // catchUp refuses what cannot be: ElasticJob writes nowhere which instants it ran, and
 // what replaces the run before it leaves none that could come one after the other.
 func (f *faults) catchUp(c *Config) {
-	f.oneOf("catch_up", string(c.CatchUp), string(CatchUpNone), string(CatchUpLast), string(CatchUpAll))
 	if c.CatchUp == CatchUpNone {
 		return
 	}
@@ -180,9 +222,6 @@ func (f *faults) oneOf(field, got string, known ...string) {
 	if slices.Contains(known, got) {
 		return
 	}
-	if known[0] == "" {
-		known = known[1:]
-	}
 	f.add(field, reason.Of(reason.WordNotOneOf, quote(got), strings.Join(known, " or ")))
 }
 
@@ -207,35 +246,9 @@ func (f *faults) notNegative(field string, n int64) {
 	}
 }
 
-// whole checks a duration that the registry stores as a 32-bit number of
-// units.
-func (f *faults) whole(field string, d, unit time.Duration) {
-	switch {
-	case d < 0:
-		f.notNegative(field, int64(d))
-	case d/unit >= math.MaxInt32:
-		f.add(field, reason.Of(reason.DurationBeyond, d.String()))
-	case d%unit != 0:
-		f.add(field, reason.Of(reason.DurationUneven, d.String(), unit.String(), (d.Truncate(unit)+unit).String()))
-	}
-}
-
-// ofKind checks what only some kinds of jobs have.
-func (f *faults) ofKind(c *Config) {
-	only := func(field string, set bool, kind Kind) {
-		if set && c.Kind != kind {
-			f.add(field, reason.Of(reason.KeyOfOtherKind, string(kind), strconv.Quote(string(kind))))
-		}
-	}
-	only("streaming", c.Streaming, Dataflow)
-	only("fetch_count", c.FetchCount != 0, Dataflow)
-	only("concurrency", c.Concurrency != 0, Dataflow)
-	only("args", len(c.Args) > 0, Script)
-	only("command", c.Command != "", Script)
-	f.upTo("fetch_count", int64(c.FetchCount), MaxBatch)
-	f.upTo("concurrency", int64(c.Concurrency), MaxConcurrency)
+// run checks what is run: a module, a command, and the arguments of either.
+func (f *faults) run(c *Config) {
 	if c.Command != "" {
-		f.text("command", c.Command)
 		if _, err := SplitCommand(c.Command); err != nil {
 			f.add("command", reason.Of(reason.CommandUnreadable, err.Error()))
 		}
@@ -260,67 +273,10 @@ func (f *faults) ofKind(c *Config) {
 	}
 }
 
-// unsandboxed refuses for a command of the operating system what only a sandbox
-// could hold it to.
-func (f *faults) unsandboxed(c *Config) {
-	a, l := c.Allow, c.Limits
-	for _, field := range []struct {
-		name string
-		set  bool
-	}{
-		{"allow.dirs", len(a.Dirs) > 0},
-		{"allow.clock", a.Clock != ""},
-		{"allow.random", a.Random},
-		{"allow.state", a.State},
-		{"allow.secrets", len(a.Secrets) > 0},
-		{"allow.http", len(a.HTTP) > 0},
-		{"limits.memory", l.Memory != 0},
-		{"limits.fuel", l.Fuel != 0},
-		{"limits.batch", l.Batch != 0},
-		{"limits.state_value", l.StateValue != 0},
-		{"limits.http_calls", l.HTTPCalls != 0},
-		{"limits.http_body", l.HTTPBody != 0},
-		{"limits.open_files", l.OpenFiles != 0},
-		{"limits.instance", l.Pool != Pool{}},
-	} {
-		if field.set {
-			f.add(field.name, reason.Of(reason.KeyOfSandbox))
-		}
-	}
-}
-
-func (f *faults) between(field string, n, least, most int) {
-	if n < least || n > most {
-		f.add(field, reason.Of(reason.NotInRange, strconv.Itoa(n), strconv.Itoa(least), strconv.Itoa(most)))
-	}
-}
-
 func (f *faults) upTo(field string, n, most int64) {
 	f.notNegative(field, n)
 	if n > most {
 		f.add(field, reason.Of(reason.TooMuch, strconv.FormatInt(n, 10), strconv.FormatInt(most, 10)))
-	}
-}
-
-func (f *faults) limits(l Limits) {
-	f.notNegative("limits.memory", l.Memory)
-	if l.Memory > 4<<30 {
-		f.add("limits.memory", reason.Of(reason.MemoryTooMuch))
-	}
-	f.notNegative("limits.result", l.Result)
-	f.notNegative("limits.log_line", l.LogLine)
-	f.notNegative("limits.log_rate", int64(l.LogRate))
-	f.notNegative("limits.fuel", l.Fuel)
-	f.notNegative("limits.grace", int64(l.Grace))
-	f.notNegative("limits.batch", l.Batch)
-	f.upTo("limits.state_value", l.StateValue, MaxState)
-	f.upTo("limits.http_calls", int64(l.HTTPCalls), MaxHTTPCalls)
-	f.upTo("limits.http_body", l.HTTPBody, MaxHTTPBody)
-	f.upTo("limits.open_files", int64(l.OpenFiles), MaxOpenFiles)
-	f.upTo("limits.instance", int64(l.Pool.Size), MaxPool)
-	f.notNegative("limits.instance", int64(l.Pool.MaxUses))
-	if l.Pool.MaxUses > 0 && l.Pool.Size == 0 {
-		f.add("limits.instance", reason.Of(reason.PoolUsesAlone))
 	}
 }
 
@@ -349,7 +305,6 @@ func (f *faults) allow(a Allow) {
 			f.add("allow.env", reason.Of(reason.EnvReserved, quote(name), VariablePrefix))
 		}
 	}
-	f.oneOf("allow.clock", a.Clock, "", "fixed", "real")
 	seen = make(map[string]bool)
 	for i, name := range a.Secrets {
 		field := fmt.Sprintf("allow.secrets[%d]", i)

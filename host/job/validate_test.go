@@ -80,6 +80,13 @@ func TestValidate(t *testing.T) {
 		"more limits": {func(c *Config) {
 			c.Limits = Limits{Batch: -1, StateValue: MaxState + 1, HTTPCalls: MaxHTTPCalls + 1, HTTPBody: MaxHTTPBody + 1, OpenFiles: MaxOpenFiles + 1, Pool: Pool{Size: MaxPool + 1}}
 		}, []string{"limits.batch", "limits.state_value", "limits.http_calls", "limits.http_body", "limits.open_files", "limits.instance"}},
+		"bounds of jobs.toml": {func(c *Config) {
+			c.Kind, c.Limits = Dataflow, Limits{Batch: 2 << 30, Result: 65 << 20, LogLine: 2 << 20, LogRate: 1_000_001}
+		}, []string{"limits.batch", "limits.result", "limits.log_line", "limits.log_rate"}},
+		"less than jobs.toml asks for": {func(c *Config) { c.Limits, c.Parallel = Limits{Memory: 1, LogLine: 1}, 0; c.Name = "" }, []string{"name"}},
+		"limits of other kinds": {func(c *Config) {
+			c.Kind, c.Retry.OnlyAsked, c.Limits = Script, true, Limits{Batch: 1, Pool: Pool{Size: 1}}
+		}, []string{"retry.only_asked", "limits.batch", "limits.instance"}},
 		"pool":          {func(c *Config) { c.Limits.Pool = Pool{MaxUses: 1} }, []string{"limits.instance"}},
 		"secrets":       {func(c *Config) { c.Allow.Secrets = []string{"a", "", "a"} }, []string{"allow.secrets[1]", "allow.secrets[2]"}},
 		"own variables": {func(c *Config) { c.Allow.Env = map[string]string{"WASMJOB_ITEM": "7"} }, []string{"allow.env"}},
@@ -90,7 +97,10 @@ func TestValidate(t *testing.T) {
 			t.Parallel()
 			c := valid()
 			tt.change(&c)
-			if got := fields(t, c.Validate()); !slices.Equal(got, tt.fields) {
+			got := fields(t, c.Validate())
+			slices.Sort(got)
+			slices.Sort(tt.fields)
+			if !slices.Equal(got, tt.fields) {
 				t.Errorf("faults in %q, want %q", got, tt.fields)
 			}
 		})

@@ -158,7 +158,6 @@ const (
 	CommandAndArgs     Code = "command_and_args"
 	CommandsNotAllowed Code = "commands_not_allowed"
 	ArgUnusable        Code = "arg_unusable"
-	MemoryTooMuch      Code = "memory_too_much"
 	PoolUsesAlone      Code = "pool_uses_alone"
 
 	// Of item parameters.

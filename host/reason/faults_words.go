@@ -156,7 +156,6 @@ var faults = map[Code]advice{
 	CommandAndArgs:     {words: "the arguments of a command stand in its line", hint: "append them to command"},
 	CommandsNotAllowed: {words: "commands of the operating system run without any sandbox, and this server does not allow them", hint: "write allow_native_scripts = true in [host], or give the job a module"},
 	ArgUnusable:        {words: "is not UTF-8, or has a NUL"},
-	MemoryTooMuch:      {words: "is more than a module can address", hint: "use at most 4GiB"},
 	PoolUsesAlone:      {words: "max_uses says nothing without a pool", hint: "write { pool = 4, max_uses = 100 }"},
 
 	ItemParamsUnreadable: {words: "{error}", hint: "write 0=a,1=b", params: []string{"error"}},

@@ -78,31 +78,6 @@ func FromJob(j job.Config) Config21 {
 	return c
 }
 
-// key21 is the key of config for a setting of jobs.toml; empty if it has none.
-func key21(setting string) string {
-	switch setting {
-	case "shards":
-		return "shardingTotalCount"
-	case "item_params":
-		return "shardingItemParameters"
-	case "param":
-		return "jobParameter"
-	case "monitor_execution":
-		return "monitorExecution"
-	case "max_clock_skew":
-		return "maxTimeDiffSeconds"
-	case "strategy":
-		return "jobShardingStrategyClass"
-	case "reconcile_every":
-		return "reconcileIntervalMinutes"
-	case "streaming":
-		return "streamingProcess"
-	case "failover", "misfire", "description", "disabled", "overwrite":
-		return setting
-	}
-	return ""
-}
-
 func clamp32(n int64) int32 { return int32(max(math.MinInt32, min(n, math.MaxInt32))) }
 
 // Apply returns the job with what the registry says of it, which has

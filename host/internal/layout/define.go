@@ -28,9 +28,13 @@ type Definition struct {
 // ElasticJob has a key for it, but no server runs one that its own file does not
 // name.
 func Define(j job.Config) Definition {
-	d := Definition{Config: FromJob(j), Module: Module{settings: settingsOf(j)}, unsaid: map[string]bool{}}
+	d := Definition{Config: FromJob(j), Module: Module{settings: settingsOf(&j)}, unsaid: map[string]bool{}}
 	for _, name := range j.Unsaid {
-		d.unsaid[key21(name)] = true
+		for s := range job.Settings() {
+			if s.Name == name {
+				d.unsaid[s.Key] = true
+			}
+		}
 	}
 	if j.Module != "" {
 		d.Module.Code = &Code{Name: j.Module, Digest: j.ModuleDigest}

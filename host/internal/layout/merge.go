@@ -157,7 +157,7 @@ func (d *Definition) tree() (branch, error) {
 		return nil, err
 	}
 	t := branch{}
-	for _, text := range [][]byte{config, mustJSON(d.Module.settings)} {
+	for _, text := range [][]byte{config, d.Module.settings.text()} {
 		more, err := treeOf(text)
 		if err != nil { // never: we have just written it
 			return nil, err
@@ -233,7 +233,7 @@ func definitionOf(t branch, file, there Module) (Definition, error) {
 		return Definition{}, err
 	}
 	d := Definition{Config: *config}
-	if err := json.Unmarshal(text, &d.Module.settings); err != nil {
+	if d.Module.settings, _, err = readSettings(text); err != nil {
 		return Definition{}, fmt.Errorf("put a definition together: %w", err)
 	}
 	d.Module.Code, d.Module.Next, d.Module.Past = there.Code, there.Next, there.Past

@@ -141,7 +141,7 @@ func TestModuleIsRefused(t *testing.T) {
 		{"newer", `{"v":2,"whatever":1}`, "version 2"},
 		{"no_version", `{}`, "version 0"},
 		{"unknown_key", `{"v":1,"limit":{}}`, `"limit"`},
-		{"unknown_limit", `{"v":1,"limits":{"memmory":1}}`, `"memmory"`},
+		{"unknown_limit", `{"v":1,"limits":{"memmory":1}}`, `"limits.memmory"`},
 		{"wrong_type", `{"v":1,"parallel":"many"}`, "parallel"},
 		{"digest", `{"v":1,"module":{"name":"m","digest":"../../x"}}`, "module:"},
 		{"next", `{"v":1,"next":{"name":"m","digest":"AA"}}`, "next:"},

@@ -1,0 +1,205 @@
+package layout
+
+import (
+	"bytes"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"reflect"
+	"strings"
+	"time"
+
+	"github.com/wasmjob/wasmjob/host/job"
+)
+
+// settings are those of a job that ElasticJob's config has no key for, as the rows of
+// besides tell; all else of the Config is zero. They are written under the names of
+// jobs.toml. What is zero is left out: each server keeps the text of each job.
+type settings struct{ job.Config }
+
+// besides are the rows of what stands beside the module. The two modules of a job are
+// there by their digests.
+var besides = func() []job.Setting {
+	var rows []job.Setting
+	for s := range job.Settings() {
+		if s.Module && s.Name != keyModule && s.Name != keyStrategyModule {
+			rows = append(rows, s)
+		}
+	}
+	return rows
+}()
+
+// settingsOf takes from a job what settings hold.
+func settingsOf(j *job.Config) (s settings) {
+	copySettings(&s.Config, j)
+	return s
+}
+
+// put gives a job what settingsOf took.
+func (s *settings) put(j *job.Config) { copySettings(j, &s.Config) }
+
+func copySettings(to, from *job.Config) {
+	for i := range besides {
+		reflect.ValueOf(besides[i].Field(to)).Elem().Set(reflect.ValueOf(besides[i].Field(from)).Elem())
+	}
+}
+
+// text is an object with the settings.
+func (s *settings) text() []byte { return append(s.appendTo([]byte{'{'}), '}') }
+
+// appendTo writes the settings as members of an object that has been begun. Those of
+// a table stand together in the rows.
+func (s *settings) appendTo(b []byte) []byte {
+	begun := "" // the table that has been
+	for i := range besides {
+		field := besides[i].Field(&s.Config)
+		if v := reflect.ValueOf(field).Elem(); v.IsZero() || (v.Kind() == reflect.Slice || v.Kind() == reflect.Map) && v.Len() == 0 {
+			continue
+		}
+		table, name := tableOf(besides[i].Name)
+		if table != begun && begun != "" {
+			b = append(b, '}')
+		}
+		if table != begun && table != "" {
+			b = append(appendKey(b, table), '{')
+		}
+		begun = table
+		b = append(appendKey(b, name), mustJSON(asJSON(field))...)
+	}
+	if begun != "" {
+		b = append(b, '}')
+	}
+	return b
+}
+
+// appendKey writes the name of a member, behind those that the object has.
+func appendKey(b []byte, name string) []byte {
+	if b[len(b)-1] != '{' {
+		b = append(b, ',')
+	}
+	return append(append(b, mustJSON(name)...), ':')
+}
+
+// tableOf takes the name of a setting apart.
+func tableOf(name string) (table, key string) {
+	if table, key, in := strings.Cut(name, "."); in {
+		return table, key
+	}
+	return "", name
+}
+
+// readSettings takes the settings out of an object; rest is what else is in there, by
+// name, with that of its table.
+func readSettings(text []byte) (s settings, rest map[string]json.RawMessage, err error) {
+	if err := json.Unmarshal(text, &rest); err != nil {
+		return s, nil, err //nolint:wrapcheck // the caller says of what
+	}
+	for i := range besides {
+		table, _ := tableOf(besides[i].Name)
+		inner, there := rest[table]
+		if table == "" || !there {
+			continue
+		}
+		delete(rest, table)
+		var members map[string]json.RawMessage
+		if err := json.Unmarshal(inner, &members); err != nil {
+			return s, nil, fmt.Errorf("%s: %w", table, err)
+		}
+		for name, value := range members {
+			rest[table+"."+name] = value
+		}
+	}
+	for i := range besides {
+		name := besides[i].Name
+		value, there := rest[name]
+		if !there {
+			continue
+		}
+		delete(rest, name)
+		if err := strictJSON(value, asJSON(besides[i].Field(&s.Config))); err != nil {
+			return s, nil, fmt.Errorf("%s: %w", name, err)
+		}
+	}
+	return s, rest, nil
+}
+
+// strictJSON reads one value, without keys that are not known.
+func strictJSON(text []byte, v any) error {
+	if text[0] != '{' && text[0] != '[' {
+		return json.Unmarshal(text, v) //nolint:wrapcheck // as below; it has no keys, and thousands of jobs are read
+	}
+	d := json.NewDecoder(bytes.NewReader(text))
+	d.DisallowUnknownFields()
+	if err := d.Decode(v); err != nil {
+		return err //nolint:wrapcheck // the caller names the key
+	}
+	if _, err := d.Token(); !errors.Is(err, io.EOF) {
+		return errors.New("something stands behind it")
+	}
+	return nil
+}
+
+// asJSON is a field of a Config as it is written.
+func asJSON(field any) any {
+	switch f := field.(type) {
+	case *time.Duration:
+		return (*duration)(f)
+	case *job.Pool:
+		return (*poolJSON)(f)
+	case *[]job.Dir:
+		return (*dirsJSON)(f)
+	}
+	return field
+}
+
+// duration is written as "1m30s".
+type duration time.Duration
+
+// MarshalText implements encoding.TextMarshaler.
+func (d duration) MarshalText() ([]byte, error) { return []byte(time.Duration(d).String()), nil }
+
+// UnmarshalText implements encoding.TextUnmarshaler.
+func (d *duration) UnmarshalText(text []byte) error {
+	v, err := time.ParseDuration(string(text))
+	if err != nil {
+		return fmt.Errorf("%.100q is no duration: write 1m30s", text)
+	}
+	*d = duration(v)
+	return nil
+}
+
+type poolJSON struct {
+	Size    int `json:"pool,omitzero"`
+	MaxUses int `json:"max_uses,omitzero"`
+}
+
+type dirJSON struct {
+	Host  string `json:"host"`
+	Guest string `json:"guest"`
+	Write bool   `json:"write"`
+}
+
+type dirsJSON []job.Dir
+
+// MarshalJSON implements json.Marshaler.
+func (ds dirsJSON) MarshalJSON() ([]byte, error) {
+	all := make([]dirJSON, len(ds))
+	for i, d := range ds {
+		all[i] = dirJSON(d)
+	}
+	return mustJSON(all), nil
+}
+
+// UnmarshalJSON implements json.Unmarshaler.
+func (ds *dirsJSON) UnmarshalJSON(text []byte) error {
+	var all []dirJSON
+	if err := strictJSON(text, &all); err != nil {
+		return err
+	}
+	*ds = nil
+	for _, d := range all {
+		*ds = append(*ds, job.Dir(d))
+	}
+	return nil
+}

@@ -1,0 +1,155 @@
+package job
+
+import (
+	"iter"
+	"math"
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/wasmjob/wasmjob/host/reason"
+)
+
+//go:generate go test -run ^TestSettingsPage$ -update .
+
+// Setting is something that can be said of a job. By the table of them jobs.toml is
+// read, Validate goes, and the registry keeps what ElasticJob has no word for.
+type Setting struct {
+	Name  string            // in jobs.toml, below the job
+	Field func(*Config) any // points to where a Config has it
+	Type  SettingType
+	Words []string // of a Word
+	Zero  string   // the word that jobs.toml has for the zero value, "off" or "none"
+	// Min and Max bound a Number and a Size. What a Config has may be less, if it
+	// is not negative: it is for jobs.toml to ask for something useful.
+	Min, Max int64
+	Unit     time.Duration // a Duration is a whole number of these
+	Default  any           // if jobs.toml says nothing; nil: the zero value
+	Must     bool          // the zero value in a Config is a fault
+	Negative bool          // the word Zero is for whatever is negative, and 0 is a value
+	Kinds    []Kind        // of jobs that have it; none: all
+	Sandbox  bool          // a command of the operating system does not have it
+	Inherits bool          // [defaults] can say it for all jobs
+	Key      string        // in ElasticJob's config
+	Module   bool          // the registry keeps it beside the module, under Name
+	Yields   bool          // what is there for want of a word yields to what the registry has
+	Change   Change
+}
+
+// Misplaced is what is wrong with it in a job of that kind, which has a command or a
+// module; none if such a job can have it.
+func (s *Setting) Misplaced(kind Kind, command bool) reason.Reason {
+	if len(s.Kinds) > 0 && !slices.Contains(s.Kinds, kind) {
+		names := make([]string, len(s.Kinds))
+		for i, k := range s.Kinds {
+			names[i] = string(k)
+		}
+		return reason.Of(reason.KeyOfOtherKind, strings.Join(names, " or "), strconv.Quote(names[0]))
+	}
+	if s.Sandbox && command {
+		return reason.Of(reason.KeyOfSandbox)
+	}
+	return reason.Reason{}
+}
+
+// SettingType is how a setting is written in jobs.toml.
+type SettingType string
+
+const (
+	Text      SettingType = "text"
+	Word      SettingType = "word"     // one of a few
+	Flag      SettingType = "flag"     // true or false
+	Number    SettingType = "number"   // a whole one
+	Duration  SettingType = "duration" // "90s"
+	Size      SettingType = "size"     // "64MiB", in bytes
+	List      SettingType = "list"     // of texts
+	Texts     SettingType = "texts"    // a table of texts with free names
+	Items     SettingType = "items"    // item parameters: "0=a,1=b" or { 0 = "a" }
+	Instances SettingType = "instances"
+)
+
+// Change is when another value of a setting counts on a server that runs the job.
+type Change string
+
+const (
+	AtOnce     Change = ""                // for what begins after it
+	AtFirst    Change = "for new servers" // that the job has not seen yet
+	FromFile   Change = "with the file"   // of the server itself, when that is read again
+	AfterStart Change = "at a restart"
+)
+
+// defaultReconcile is what ElasticJob does.
+const defaultReconcile = 10 * time.Minute
+
+// Settings are all of them. What the registry keeps beside the module is written in
+// this order.
+func Settings() iter.Seq[Setting] { return slices.Values(settings) }
+
+var (
+	flow    = []Kind{Dataflow}
+	script  = []Kind{Script}
+	modular = []Kind{Simple, Dataflow}
+
+	settings = []Setting{
+		{Name: "kind", Field: func(c *Config) any { return &c.Kind }, Type: Word, Words: []string{"simple", "dataflow", "script"}, Default: "simple", Must: true, Key: "jobType", Module: true},
+		{Name: "module", Field: func(c *Config) any { return &c.Module }, Type: Text, Module: true},
+		{Name: "cron", Field: func(c *Config) any { return &c.Cron }, Type: Text, Key: "cron"},
+		{Name: "class", Field: func(c *Config) any { return &c.Class }, Type: Text, Key: "jobClass", Module: true},
+		{Name: "timezone", Field: func(c *Config) any { return &c.TimeZone }, Type: Text, Inherits: true, Module: true},
+		{Name: "dialect", Field: func(c *Config) any { return &c.Dialect }, Type: Word, Words: []string{"quartz", "unix"}, Default: "quartz", Inherits: true, Module: true},
+		{Name: "shards", Field: func(c *Config) any { return &c.Shards }, Type: Number, Min: 1, Max: MaxShards, Default: int64(1), Must: true, Key: "shardingTotalCount", Yields: true},
+		{Name: "item_params", Field: func(c *Config) any { return &c.ItemParams }, Type: Items, Key: "shardingItemParameters", Yields: true},
+		{Name: "param", Field: func(c *Config) any { return &c.Param }, Type: Text, Key: "jobParameter", Yields: true},
+		{Name: "description", Field: func(c *Config) any { return &c.Description }, Type: Text, Key: "description", Yields: true},
+		{Name: "strategy", Field: func(c *Config) any { return &c.Strategy }, Type: Text, Default: "average", Inherits: true, Key: "jobShardingStrategyClass", Yields: true},
+		{Name: "strategy_module", Field: func(c *Config) any { return &c.StrategyModule }, Type: Text, Inherits: true, Module: true},
+		{Name: "strategy_error", Field: func(c *Config) any { return &c.OnStrategyError }, Type: Word, Words: []string{"average", "keep"}, Inherits: true, Module: true},
+		{Name: "failover", Field: func(c *Config) any { return &c.Failover }, Type: Flag, Inherits: true, Key: "failover", Yields: true},
+		{Name: "misfire", Field: func(c *Config) any { return &c.Misfire }, Type: Flag, Default: true, Inherits: true, Key: "misfire", Yields: true},
+		{Name: "monitor_execution", Field: func(c *Config) any { return &c.MonitorExecution }, Type: Flag, Default: true, Inherits: true, Key: "monitorExecution", Yields: true},
+		{Name: "monitor_port", Field: func(c *Config) any { return &c.MonitorPort }, Type: Number, Min: 1, Max: math.MaxUint16, Key: "monitorPort", Change: AfterStart},
+		{Name: "disabled", Field: func(c *Config) any { return &c.Disabled }, Type: Flag, Key: "disabled", Yields: true, Change: AtFirst},
+		{Name: "overwrite", Field: func(c *Config) any { return &c.Overwrite }, Type: Flag, Inherits: true, Key: "overwrite", Yields: true, Change: FromFile},
+		{Name: "catch_up", Field: func(c *Config) any { return &c.CatchUp }, Type: Word, Words: []string{"last", "all"}, Zero: "none", Inherits: true, Module: true},
+		{Name: "overlap", Field: func(c *Config) any { return &c.Overlap }, Type: Word, Words: []string{"skip", "queue-one", "replace"}, Default: "skip", Must: true, Inherits: true, Module: true},
+		{Name: "on_registry_loss", Field: func(c *Config) any { return &c.OnRegistryLoss }, Type: Word, Words: []string{"cancel", "finish"}, Default: "cancel", Must: true, Inherits: true, Module: true},
+		{Name: "timeout", Field: func(c *Config) any { return &c.Timeout }, Type: Duration, Zero: "off", Inherits: true, Module: true},
+		{Name: "retry.attempts", Field: func(c *Config) any { return &c.Retry.Attempts }, Type: Number, Min: 1, Max: MaxAttempts, Inherits: true, Module: true},
+		{Name: "retry.backoff", Field: func(c *Config) any { return &c.Retry.Backoff }, Type: Duration, Inherits: true, Module: true},
+		{Name: "retry.max_backoff", Field: func(c *Config) any { return &c.Retry.MaxBackoff }, Type: Duration, Inherits: true, Module: true},
+		{Name: "retry.only_asked", Field: func(c *Config) any { return &c.Retry.OnlyAsked }, Type: Flag, Kinds: modular, Module: true}, // a script has no way to ask
+		{Name: "parallel", Field: func(c *Config) any { return &c.Parallel }, Type: Number, Min: 1, Max: MaxShards, Inherits: true, Module: true},
+		{Name: "max_clock_skew", Field: func(c *Config) any { return &c.MaxClockSkew }, Type: Duration, Zero: "off", Negative: true, Unit: time.Second, Default: time.Duration(-1), Inherits: true, Key: "maxTimeDiffSeconds", Yields: true},
+		{Name: "reconcile_every", Field: func(c *Config) any { return &c.ReconcileEvery }, Type: Duration, Zero: "off", Unit: time.Minute, Default: defaultReconcile, Inherits: true, Key: "reconcileIntervalMinutes", Yields: true},
+		{Name: "layout", Field: func(c *Config) any { return &c.Layout }, Type: Word, Words: []string{Layout21}, Must: true, Inherits: true, Change: FromFile},
+		{Name: "streaming", Field: func(c *Config) any { return &c.Streaming }, Type: Flag, Kinds: flow, Key: "streamingProcess", Yields: true},
+		{Name: "fetch_count", Field: func(c *Config) any { return &c.FetchCount }, Type: Number, Min: 1, Max: MaxBatch, Kinds: flow, Module: true},
+		{Name: "concurrency", Field: func(c *Config) any { return &c.Concurrency }, Type: Number, Min: 1, Max: MaxConcurrency, Kinds: flow, Module: true},
+		{Name: "args", Field: func(c *Config) any { return &c.Args }, Type: List, Kinds: script, Module: true},
+		{Name: "command", Field: func(c *Config) any { return &c.Command }, Type: Text, Kinds: script, Key: "scriptCommandLine", Change: FromFile},
+		{Name: "config", Field: func(c *Config) any { return &c.Settings }, Type: Texts, Module: true},
+
+		// A page of WebAssembly memory is 64 KiB and there are at most 65,536.
+		{Name: "limits.memory", Field: func(c *Config) any { return &c.Limits.Memory }, Type: Size, Min: 64 << 10, Max: 4 << 30, Sandbox: true, Inherits: true, Module: true},
+		{Name: "limits.fuel", Field: func(c *Config) any { return &c.Limits.Fuel }, Type: Number, Max: 1_000_000_000_000_000_000, Sandbox: true, Inherits: true, Module: true},
+		{Name: "limits.result", Field: func(c *Config) any { return &c.Limits.Result }, Type: Size, Min: 1, Max: 64 << 20, Inherits: true, Module: true},
+		{Name: "limits.log_line", Field: func(c *Config) any { return &c.Limits.LogLine }, Type: Size, Min: 64, Max: 1 << 20, Inherits: true, Module: true},
+		{Name: "limits.log_rate", Field: func(c *Config) any { return &c.Limits.LogRate }, Type: Number, Min: 1, Max: 1_000_000, Inherits: true, Module: true},
+		{Name: "limits.grace", Field: func(c *Config) any { return &c.Limits.Grace }, Type: Duration, Inherits: true, Module: true},
+		{Name: "limits.batch", Field: func(c *Config) any { return &c.Limits.Batch }, Type: Size, Min: 1, Max: 1 << 30, Kinds: flow, Inherits: true, Module: true},
+		{Name: "limits.state_value", Field: func(c *Config) any { return &c.Limits.StateValue }, Type: Size, Min: 1, Max: MaxState, Sandbox: true, Inherits: true, Module: true},
+		{Name: "limits.http_calls", Field: func(c *Config) any { return &c.Limits.HTTPCalls }, Type: Number, Min: 1, Max: MaxHTTPCalls, Sandbox: true, Inherits: true, Module: true},
+		{Name: "limits.http_body", Field: func(c *Config) any { return &c.Limits.HTTPBody }, Type: Size, Min: 1, Max: MaxHTTPBody, Sandbox: true, Inherits: true, Module: true},
+		{Name: "limits.open_files", Field: func(c *Config) any { return &c.Limits.OpenFiles }, Type: Number, Min: 1, Max: MaxOpenFiles, Sandbox: true, Inherits: true, Module: true},
+		{Name: "limits.instance", Field: func(c *Config) any { return &c.Limits.Pool }, Type: Instances, Zero: "per-run", Kinds: modular, Inherits: true, Module: true},
+
+		{Name: "allow.dirs", Field: func(c *Config) any { return &c.Allow.Dirs }, Type: List, Sandbox: true, Module: true},
+		{Name: "allow.env", Field: func(c *Config) any { return &c.Allow.Env }, Type: Texts, Module: true},
+		{Name: "allow.clock", Field: func(c *Config) any { return &c.Allow.Clock }, Type: Word, Words: []string{"fixed", "real"}, Sandbox: true, Module: true},
+		{Name: "allow.random", Field: func(c *Config) any { return &c.Allow.Random }, Type: Flag, Sandbox: true, Module: true},
+		{Name: "allow.state", Field: func(c *Config) any { return &c.Allow.State }, Type: Flag, Sandbox: true, Module: true},
+		{Name: "allow.secrets", Field: func(c *Config) any { return &c.Allow.Secrets }, Type: List, Sandbox: true, Module: true},
+		{Name: "allow.http", Field: func(c *Config) any { return &c.Allow.HTTP }, Type: List, Sandbox: true, Module: true},
+	}
+)
