@@ -4,12 +4,13 @@ import (
 	"context"
 	"fmt"
 
+	"github.com/wasmjob/wasmjob/host/internal/follow"
 	"github.com/wasmjob/wasmjob/host/internal/layout"
-	"github.com/wasmjob/wasmjob/host/internal/mirror"
 	"github.com/wasmjob/wasmjob/host/internal/protocol"
 	"github.com/wasmjob/wasmjob/host/internal/runner"
 	"github.com/wasmjob/wasmjob/host/internal/session"
 	"github.com/wasmjob/wasmjob/host/internal/unserved"
+	"github.com/wasmjob/wasmjob/host/registry"
 )
 
 // undefined tells, once, which jobs of the registry nobody runs, since they are in no
@@ -73,19 +74,16 @@ func (s *scout) recordUndefined(names []string, line *session.Line) error {
 
 // viewOf reads a job that nobody writes.
 func viewOf(ctx context.Context, l layout.Job, line *session.Line) (*protocol.View, error) {
-	m := mirror.New(l.Root(), layout.Watched(), layout.Follow)
-	for wanted := m.Wanted(); len(wanted) > 0; wanted = m.Wanted() {
-		for _, r := range wanted {
-			n, err := line.Read(ctx, r.Path)
-			if err != nil {
+	w := follow.NewWatch(&l, layout.Watched())
+	w.Read = func(paths []string) ([]registry.Node, error) {
+		nodes := make([]registry.Node, len(paths))
+		for i, path := range paths {
+			var err error
+			if nodes[i], err = line.Read(ctx, path); err != nil {
 				return nil, err
 			}
-			m.Reply(r, n)
 		}
+		return nodes, nil
 	}
-	d := l.NewDecoder()
-	for _, c := range m.Changes() {
-		d.Apply(c.Path, c.Node)
-	}
-	return d.View(), nil
+	return w.View()
 }

@@ -13,8 +13,8 @@ import (
 
 	"github.com/wasmjob/wasmjob/host"
 	"github.com/wasmjob/wasmjob/host/internal/assign"
+	"github.com/wasmjob/wasmjob/host/internal/follow"
 	"github.com/wasmjob/wasmjob/host/internal/layout"
-	"github.com/wasmjob/wasmjob/host/internal/mirror"
 	"github.com/wasmjob/wasmjob/host/internal/protocol"
 	"github.com/wasmjob/wasmjob/host/internal/schedule"
 	"github.com/wasmjob/wasmjob/host/job"
@@ -112,15 +112,24 @@ func (o *Operator) Checkups(ctx context.Context, as host.Options, names ...strin
 // checkup looks at one job; nil if the node is none of a job's.
 func (o *Operator) checkup(ctx context.Context, as *host.Options, name string, atOnce int) (*Checkup, error) {
 	l := layout.NewJob(o.namespace, name)
-	nodes, err := o.nodesOf(ctx, l, layout.Inspected(), false, atOnce)
+	known := map[string]registry.Node{}
+	w := follow.NewWatch(&l, layout.Inspected())
+	w.Read = func(paths []string) ([]registry.Node, error) {
+		nodes, err := o.readAll(ctx, paths, atOnce)
+		for i, n := range nodes {
+			known[paths[i]] = n
+		}
+		return nodes, err
+	}
+	v, err := w.View()
 	if err != nil {
 		return nil, err
 	}
-	form, err := o.form(ctx, l, nodes)
+	form, err := o.form(ctx, l, known)
 	if err != nil {
 		return nil, err
 	}
-	v, file := viewOf(l, nodes), fileOf(as, name)
+	file := fileOf(as, name)
 	c := &Checkup{Job: name, Layout: form.Layout, Class: form.Class, Leader: v.Leader, Named: file != nil, Ours: v.Dirs.Module, Newest: form.Newest}
 	c.Members = checkedMembers(v, form)
 	switch {
@@ -144,15 +153,8 @@ func (o *Operator) checkup(ctx context.Context, as *host.Options, name string, a
 	return c, nil
 }
 
-// form looks at the nodes that differ from layout to layout, of which most were read.
-func (o *Operator) form(ctx context.Context, l layout.Job, nodes []mirror.Change) (layout.Form, error) {
-	known := make(map[string]registry.Node, len(nodes))
-	for _, name := range layout.Inspected() {
-		known[l.At(name)] = registry.Node{} // those that are not there are not among nodes
-	}
-	for _, c := range nodes {
-		known[c.Path] = c.Node
-	}
+// form looks at the nodes that differ from layout to layout, of which most are known.
+func (o *Operator) form(ctx context.Context, l layout.Job, known map[string]registry.Node) (layout.Form, error) {
 	return l.Form(func(path string) (registry.Node, error) {
 		n, ok := known[path]
 		if ok {

@@ -3,9 +3,6 @@ package operator
 import (
 	"context"
 
-	"github.com/wasmjob/wasmjob/host/internal/layout"
-	"github.com/wasmjob/wasmjob/host/internal/mirror"
-	"github.com/wasmjob/wasmjob/host/internal/protocol"
 	"github.com/wasmjob/wasmjob/host/registry"
 )
 
@@ -23,13 +20,4 @@ func (o *Operator) Node(ctx context.Context, path string) (registry.Node, error)
 		return registry.Node{}, unread(err, "read %s", path)
 	}
 	return n, nil
-}
-
-// viewOf is what the nodes of a job say.
-func viewOf(l layout.Job, nodes []mirror.Change) *protocol.View {
-	d := l.NewDecoder()
-	for _, c := range nodes {
-		d.Apply(c.Path, c.Node)
-	}
-	return d.View()
 }

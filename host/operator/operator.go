@@ -9,8 +9,8 @@ import (
 	"golang.org/x/sync/errgroup"
 
 	"github.com/wasmjob/wasmjob/host"
+	"github.com/wasmjob/wasmjob/host/internal/follow"
 	"github.com/wasmjob/wasmjob/host/internal/layout"
-	"github.com/wasmjob/wasmjob/host/internal/mirror"
 	"github.com/wasmjob/wasmjob/host/internal/protocol"
 	"github.com/wasmjob/wasmjob/host/internal/session"
 	"github.com/wasmjob/wasmjob/host/job"
@@ -272,59 +272,27 @@ func readsEach(jobs int) int { return max(1, readsAtOnce/max(1, jobs)) }
 // once. If it watches, the view is one moment of the tree; if not, it is good enough
 // to look at.
 func (o *Operator) gather(ctx context.Context, l layout.Job, names []string, watch bool, atOnce int) (*protocol.View, error) {
-	nodes, err := o.nodesOf(ctx, l, names, watch, atOnce)
-	if err != nil {
-		return nil, err
-	}
-	return viewOf(l, nodes), nil
-}
-
-// nodesOf reads the nodes that gather makes a view of. Those that are not there are left out.
-func (o *Operator) nodesOf(ctx context.Context, l layout.Job, names []string, watch bool, atOnce int) ([]mirror.Change, error) {
+	w := follow.NewWatch(&l, names)
+	w.Read = func(paths []string) ([]registry.Node, error) { return o.readAll(ctx, paths, atOnce) }
 	if watch {
 		if err := o.session.Follow(ctx, l.Root()); err != nil {
 			return nil, fmt.Errorf("follow %s: %w", l.Root(), err)
 		}
 		o.inbox.Take() // what it tells is older than any reply to come
+		w.Events = o.inbox.Take
 	}
-	m := mirror.New(l.Root(), names, layout.Follow)
-	for wanted := m.Wanted(); len(wanted) > 0; wanted = m.Wanted() {
-		nodes, err := o.readAll(ctx, wanted, atOnce)
-		if err != nil {
-			return nil, err
-		}
-		if watch {
-			events, lost := o.inbox.Take()
-			for _, e := range events {
-				m.Event(e)
-			}
-			if lost {
-				m.Reread()
-			}
-		}
-		for i, r := range wanted {
-			m.Reply(r, nodes[i])
-		}
-	}
-	if !m.Settled() {
-		return nil, errors.New("the connection to the registry is lost")
-	}
-	return m.Changes(), nil
+	return w.View()
 }
 
 // readAll reads nodes, so many at once.
-func (o *Operator) readAll(ctx context.Context, wanted []mirror.Read, atOnce int) ([]registry.Node, error) {
+func (o *Operator) readAll(ctx context.Context, paths []string, atOnce int) ([]registry.Node, error) {
 	if many, ok := o.session.(ManyReader); ok {
-		paths := make([]string, len(wanted))
-		for i, r := range wanted {
-			paths[i] = r.Path
-		}
 		return many.ReadMany(ctx, paths)
 	}
-	nodes := make([]registry.Node, len(wanted))
+	nodes := make([]registry.Node, len(paths))
 	if atOnce == 1 {
-		for i, r := range wanted {
-			n, err := o.session.Read(ctx, r.Path)
+		for i, path := range paths {
+			n, err := o.session.Read(ctx, path)
 			if err != nil {
 				return nil, err
 			}
@@ -334,9 +302,9 @@ func (o *Operator) readAll(ctx context.Context, wanted []mirror.Read, atOnce int
 	}
 	reads, within := errgroup.WithContext(ctx)
 	reads.SetLimit(atOnce)
-	for i, r := range wanted {
+	for i, path := range paths {
 		reads.Go(func() error {
-			n, err := o.session.Read(within, r.Path)
+			n, err := o.session.Read(within, path)
 			nodes[i] = n
 			return err
 		})

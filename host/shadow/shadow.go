@@ -1,11 +1,11 @@
 package shadow
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
 	"runtime"
-	"slices"
 	"sync"
 	"time"
 
@@ -15,8 +15,8 @@ import (
 	"github.com/wasmjob/wasmjob/host/internal/assign"
 	"github.com/wasmjob/wasmjob/host/internal/backoff"
 	"github.com/wasmjob/wasmjob/host/internal/clock"
+	"github.com/wasmjob/wasmjob/host/internal/follow"
 	"github.com/wasmjob/wasmjob/host/internal/layout"
-	"github.com/wasmjob/wasmjob/host/internal/mirror"
 	"github.com/wasmjob/wasmjob/host/internal/outputs"
 	"github.com/wasmjob/wasmjob/host/internal/protocol"
 	"github.com/wasmjob/wasmjob/host/internal/schedule"
@@ -91,7 +91,7 @@ func namespaceThere(ctx context.Context, o *host.Options) error {
 	return errors.Join(err, op.Close())
 }
 
-// shade is one job of a shadow. Its loop alone looks at the mirror; the session
+// shade is one job of a shadow. Its loop alone looks at the view; the session
 // and the ticker put what they tell where the loop finds it.
 type shade struct {
 	o        *host.Options
@@ -167,22 +167,20 @@ func (s *shade) run(ctx context.Context) {
 	}
 }
 
-// follow keeps a mirror of the job until the session or ctx ends.
+// follow keeps a view of the job until the session or ctx ends.
 func (s *shade) follow(ctx context.Context, line *session.Line) {
-	m, d := mirror.New(s.layout.Root(), layout.Watched(), layout.Follow), s.layout.NewDecoder()
+	w := follow.NewWatch(&s.layout, layout.Watched())
+	w.Events, w.Read = s.listen, func(paths []string) ([]registry.Node, error) { return read(ctx, line, paths) }
 	for ctx.Err() == nil && !s.over() {
-		s.listen(m)
-		if wanted := m.Wanted(); len(wanted) > 0 {
-			s.read(ctx, line, m, wanted)
+		view, again, err := w.Turn()
+		if again {
+			s.trouble(ctx, err)
 			continue
 		}
-		if m.Settled() {
-			if changes := m.Changes(); len(changes) > 0 {
-				for _, c := range changes {
-					d.Apply(c.Path, c.Node)
-				}
-				s.see(d.View())
-			}
+		if view != nil {
+			s.see(view)
+		}
+		if w.Settled() {
 			s.tick(ctx)
 			s.match()
 		}
@@ -199,47 +197,39 @@ func (s *shade) over() bool {
 	return s.ended
 }
 
-// listen tells the mirror what has happened.
-func (s *shade) listen(m *mirror.Mirror) {
-	events, lost := s.inbox.Take()
+// listen notes which items have begun.
+func (s *shade) listen() (events []registry.Event, lost bool) {
+	events, lost = s.inbox.Take()
 	for _, e := range events {
-		m.Event(e)
 		if item, ok := s.layout.Began(e); ok && len(s.seen) < maxSeen {
 			s.seen = append(s.seen, sight{item, time.Now()})
 		}
 	}
-	if lost {
-		m.Reread()
-	}
+	return events, lost
 }
 
-// read answers what the mirror wants. What has happened meanwhile it is told
-// before.
-func (s *shade) read(ctx context.Context, line *session.Line, m *mirror.Mirror, wanted []mirror.Read) {
-	nodes, faults := make([]registry.Node, len(wanted)), make([]error, len(wanted))
+// read gives all nodes, or the first fault.
+func read(ctx context.Context, line *session.Line, paths []string) ([]registry.Node, error) {
+	nodes, faults := make([]registry.Node, len(paths)), make([]error, len(paths))
 	var reads sync.WaitGroup
-	for i, r := range wanted {
+	for i, path := range paths {
 		reads.Add(1)
-		line.Fetch(ctx, r.Path, func(n registry.Node, err error) {
+		line.Fetch(ctx, path, func(n registry.Node, err error) {
 			defer reads.Done()
 			nodes[i], faults[i] = n, err
 		})
 	}
 	reads.Wait()
-	s.listen(m)
-	for i, r := range wanted {
-		if faults[i] != nil {
-			m.Failed(r)
-		} else {
-			m.Reply(r, nodes[i])
-		}
-	}
-	first := slices.IndexFunc(faults, func(err error) bool { return err != nil })
+	return nodes, cmp.Or(faults...) //nolint:wrapcheck // they are those of our session
+}
+
+// trouble waits a while where the job cannot be read.
+func (s *shade) trouble(ctx context.Context, err error) {
 	switch {
-	case first < 0:
+	case err == nil:
 		s.pauses = backoff.Backoff{}
 	case ctx.Err() == nil && !s.over():
-		s.o.Log.Warn("the job cannot be read, trying again", "job", s.file.Name, "error", faults[first])
+		s.o.Log.Warn("the job cannot be read, trying again", "job", s.file.Name, "error", err)
 		session.Sleep(ctx, s.pauses.Next())
 	}
 }

@@ -3,29 +3,22 @@ package cluster
 import (
 	"sync"
 
+	"github.com/wasmjob/wasmjob/host/internal/follow"
 	"github.com/wasmjob/wasmjob/host/internal/layout"
-	"github.com/wasmjob/wasmjob/host/internal/mirror"
 	"github.com/wasmjob/wasmjob/host/registry"
 )
 
 // follower keeps the view of the job as members see it, by the session of the
 // operator.
 type follower struct {
-	c       *Cluster
-	mirror  *mirror.Mirror
-	decoder *layout.Decoder
-	ready   chan struct{} // holds one: events wait
+	c     *Cluster
+	ready chan struct{} // holds one: events wait
 
 	mu     sync.Mutex // guards events
 	events []registry.Event
 }
 
-func newFollower(c *Cluster) *follower {
-	return &follower{
-		c: c, mirror: mirror.New(c.job.Root(), layout.Watched(), layout.Follow), decoder: c.job.NewDecoder(),
-		ready: make(chan struct{}, 1),
-	}
-}
+func newFollower(c *Cluster) *follower { return &follower{c: c, ready: make(chan struct{}, 1)} }
 
 // hear is the session's callback.
 func (f *follower) hear(e registry.Event) {
@@ -38,15 +31,12 @@ func (f *follower) hear(e registry.Event) {
 	}
 }
 
-// take hands the events that have come to the mirror.
-func (f *follower) take() {
+// take gives the events that have come.
+func (f *follower) take() (events []registry.Event, lost bool) {
 	f.mu.Lock()
-	events := f.events
-	f.events = nil
-	f.mu.Unlock()
-	for _, e := range events {
-		f.mirror.Event(e)
-	}
+	defer f.mu.Unlock()
+	events, f.events = f.events, nil
+	return events, false
 }
 
 func (f *follower) run() {
@@ -56,14 +46,15 @@ func (f *follower) run() {
 		}
 		return
 	}
+	w := follow.NewWatch(&f.c.job, layout.Watched())
+	w.Events, w.Read = f.take, f.read
 	for f.c.ctx.Err() == nil {
-		f.take()
-		if reads := f.mirror.Wanted(); len(reads) > 0 {
-			f.read(reads)
+		view, again, _ := w.Turn() // what could not be read is read again
+		if again {
 			continue
 		}
-		if f.mirror.Settled() {
-			f.publish()
+		if view != nil {
+			f.c.change(func(s *State) { s.View = view })
 		}
 		select {
 		case <-f.ready:
@@ -72,26 +63,13 @@ func (f *follower) run() {
 	}
 }
 
-func (f *follower) read(reads []mirror.Read) {
-	for _, r := range reads {
-		n, err := f.c.operator.Read(f.c.ctx, r.Path)
-		f.take() // events first: they may make the answer stale
-		if err != nil {
-			f.mirror.Failed(r)
-			continue
+func (f *follower) read(paths []string) ([]registry.Node, error) {
+	nodes := make([]registry.Node, len(paths))
+	for i, path := range paths {
+		var err error
+		if nodes[i], err = f.c.operator.Read(f.c.ctx, path); err != nil {
+			return nil, err
 		}
-		f.mirror.Reply(r, n)
 	}
-}
-
-func (f *follower) publish() {
-	changes := f.mirror.Changes()
-	if len(changes) == 0 {
-		return
-	}
-	for _, ch := range changes {
-		f.decoder.Apply(ch.Path, ch.Node)
-	}
-	v := f.decoder.View()
-	f.c.change(func(s *State) { s.View = v })
+	return nodes, nil
 }

@@ -7,6 +7,8 @@
 //
 // Flow: Event, Reply, Failed → Look → Step with Observed → Plan: a transaction, a
 // sync, effects → Answered → Step with Committed → …; after each turn Reads.
+//
+// Those who look at a job and write nothing, operators and shadows, have a Watch.
 package follow
 
 import (
