@@ -207,37 +207,23 @@ func (n *node) meant(name string) string {
 
 // elastic gives our name of a key that ElasticJob calls otherwise.
 func elastic(name string) string {
-	switch strings.ToLower(strings.ReplaceAll(name, "_", "")) {
-	case "shardingtotalcount":
-		return "shards"
-	case "shardingitemparameters":
-		return "item_params"
-	case "jobparameter":
-		return "param"
-	case "jobshardingstrategyclass", "jobshardingstrategytype":
+	plain := strings.ToLower(strings.ReplaceAll(name, "_", ""))
+	switch plain {
+	case "jobshardingstrategytype":
 		return "strategy"
-	case "reconcileintervalminutes":
-		return "reconcile_every"
-	case "maxtimediffseconds":
-		return "max_clock_skew"
 	case "serverlists":
 		return "servers"
 	case "sessiontimeoutmilliseconds":
 		return "session_timeout"
-	case "monitorport":
-		return "monitor_port"
-	case "jobclass":
-		return "class"
-	case "jobtype":
-		return "kind"
-	case "streamingprocess":
-		return "streaming"
-	case "scriptcommandline":
-		return "command"
 	case "fetchdatacount":
 		return "fetch_count"
 	case "concurrentdataprocessthreadcount":
 		return "concurrency"
+	}
+	for s := range job.Settings() {
+		if strings.EqualFold(s.Key, plain) && plain != "" {
+			return s.Name
+		}
 	}
 	return ""
 }
