@@ -1,7 +1,10 @@
 package main
 
 import (
+	"os"
+	"os/signal"
 	"path/filepath"
+	"syscall"
 	"testing"
 
 	"github.com/rogpeppe/go-internal/testscript"
@@ -10,6 +13,10 @@ import (
 // TestMain lets scripts run the program as "wasmjobd": the test binary calls
 // itself, so a script sees the real exit codes.
 func TestMain(m *testing.M) {
+	if filepath.Base(os.Args[0]) != "wasmjobd" && signal.Ignored(syscall.SIGHUP) {
+		// Under nohup: servers that are started here would ignore it as well.
+		signal.Notify(make(chan os.Signal, 1), syscall.SIGHUP)
+	}
 	testscript.Main(m, map[string]func(){"wasmjobd": main})
 }
 
