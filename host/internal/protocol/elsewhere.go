@@ -25,10 +25,14 @@ func (s *State) Elsewhere(by ID, runs []Entry) Store {
 		return Store{}
 	}
 	has := map[attempt]bool{} // this member has, or will have
-	for k := range own.Rows {
-		has[attemptOf(own.Rows[k].Entry)] = true
-	}
-	if d := v.runs(by); d != nil && by != s.self {
+	for k := range v.Runs {
+		d := &v.Runs[k]
+		if d.ID != s.self && !v.dead(d.ID) {
+			continue
+		}
+		for i := range d.Rows { // this member may be who reclaims them
+			has[attemptOf(d.Rows[i].Entry)] = true
+		}
 		for _, r := range d.unfinished() { // nobody has reclaimed it
 			has[attemptOf(r.Entry)] = true
 		}
