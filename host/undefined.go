@@ -3,6 +3,7 @@ package host
 import (
 	"context"
 	"fmt"
+	"maps"
 
 	"github.com/wasmjob/wasmjob/host/internal/follow"
 	"github.com/wasmjob/wasmjob/host/internal/layout"
@@ -23,9 +24,12 @@ func (s *scout) undefined(line *session.Line) error {
 	if err != nil {
 		return err
 	}
+	s.mu.Lock()
+	files := maps.Clone(s.h.files)
+	s.mu.Unlock()
 	var alone []string
 	for _, name := range all.Children {
-		if s.h.files[name] {
+		if files[name] {
 			continue
 		}
 		config, _, members := layout.NewJob(s.h.o.Namespace, name).Nodes()
@@ -53,9 +57,10 @@ func (s *scout) undefined(line *session.Line) error {
 }
 
 // recordUndefined stores what such jobs have missed until now, if the registry is this
-// server's own: on one that servers share, the file of another may have them.
+// server's own: on one that servers share, the file of another may have them. A program
+// that embeds a host may be about to put them.
 func (s *scout) recordUndefined(names []string, line *session.Line) error {
-	if len(s.h.o.Sinks) == 0 || line.Timeout() > 0 {
+	if !s.h.o.Alone || len(s.h.o.Sinks) == 0 || line.Timeout() > 0 {
 		return nil
 	}
 	for _, name := range names {

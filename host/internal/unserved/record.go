@@ -39,24 +39,42 @@ func (j Job) Record(ctx context.Context, to trace.Sink) ([]trace.Row, error) {
 	if err != nil {
 		return nil, err
 	}
-	by := job.NewInstanceID("127.0.0.1", strconv.Itoa(os.Getpid()))
-	m, alone := protocol.Unserved{Now: time.Now().UnixMilli(), By: by, Removed: j.Removed}.Record(v)
-	if !alone {
+	if _, alone := j.missed(v); !alone {
 		return nil, nil // the server that runs it tells
 	}
-	if len(Rows(j.Name, v, &m.Own)) > 0 {
-		_, err := j.Registry.Commit(ctx, j.Layout.Encode(m, v)...)
-		if errors.Is(err, registry.ErrConflict) {
-			return nil, nil // one has come
-		}
-		if err != nil {
-			return nil, fmt.Errorf("record what the job has missed: %w", err)
-		}
-		if v, err = j.View(ctx); err != nil {
-			return nil, err
-		}
+	// Rows of an earlier call go first: while no history takes them, none is added.
+	waited, err := j.store(ctx, v, to)
+	if err != nil {
+		return nil, err
 	}
-	return j.store(ctx, v, to)
+	if v, err = j.View(ctx); err != nil {
+		return waited, err
+	}
+	m, alone := j.missed(v)
+	if !alone {
+		return waited, nil
+	}
+	if len(Rows(j.Name, v, &m.Own)) == 0 {
+		return waited, nil
+	}
+	_, err = j.Registry.Commit(ctx, j.Layout.Encode(m, v)...)
+	if errors.Is(err, registry.ErrConflict) {
+		return waited, nil // one has come
+	}
+	if err != nil {
+		return waited, fmt.Errorf("record what the job has missed: %w", err)
+	}
+	if v, err = j.View(ctx); err != nil {
+		return waited, err
+	}
+	rows, err := j.store(ctx, v, to)
+	return append(waited, rows...), err
+}
+
+// missed is what the job has missed until now; false if a server of it is there.
+func (j Job) missed(v *protocol.View) (protocol.RecordMissed, bool) {
+	by := job.NewInstanceID("127.0.0.1", strconv.Itoa(os.Getpid()))
+	return protocol.Unserved{Now: time.Now().UnixMilli(), By: by, Removed: j.Removed}.Record(v)
 }
 
 // store moves rows of those who are gone from the registry to the history.
@@ -76,8 +94,8 @@ func (j Job) store(ctx context.Context, v *protocol.View, to trace.Sink) ([]trac
 	}
 	for k := range v.Runs {
 		m, ok := v.Stored(v.Runs[k].ID)
-		if !ok {
-			continue
+		if !ok || len(Rows(j.Name, v, &v.Runs[k].RunsData)) < len(v.Runs[k].Rows) {
+			continue // a row that cannot be told stays, and those beside it
 		}
 		if _, err := j.Registry.Commit(ctx, j.Layout.Encode(m, v)...); err != nil && !errors.Is(err, registry.ErrConflict) {
 			return rows, fmt.Errorf("record that the history has what the job has missed: %w", err)
