@@ -1,6 +1,7 @@
 package main
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -31,7 +32,8 @@ type reloader struct {
 // fresh is what came of reading the files again.
 type fresh struct {
 	admin.Reloaded
-	faults []error // all that is wrong; then nothing has changed
+	faults []error   // all that is wrong; then nothing has changed
+	code   host.Code // of what is wrong; "": the files are
 }
 
 func newReloader(term *terminal, flags serveFlags, f *config.File, log *slog.Logger) *reloader {
@@ -82,7 +84,7 @@ func (r *reloader) ask(ctx context.Context) (admin.Reloaded, error) {
 	select {
 	case f := <-got:
 		if len(f.faults) > 0 {
-			return admin.Reloaded{}, &host.Error{Code: host.Invalid, Msg: "not reloaded, the server goes on as before", Err: errors.Join(f.faults...)}
+			return admin.Reloaded{}, &host.Error{Code: cmp.Or(f.code, host.Invalid), Msg: "not reloaded, the server goes on as before", Err: errors.Join(f.faults...)}
 		}
 		return f.Reloaded, nil
 	case <-ctx.Done():
@@ -112,18 +114,22 @@ func (r *reloader) reload(ctx context.Context, h *host.Host) (done fresh) {
 	if len(faults) == 0 {
 		var err error
 		if done.Reloaded.Reloaded, err = h.Reload(ctx, next.Jobs, modulesIn(next)); err != nil {
-			faults = parts(err)
+			faults, done.code = parts(err), host.CodeOf(err)
+			if told, ok := errors.AsType[*host.Error](err); ok {
+				done.code = told.Code
+			}
 		}
 	}
 	if len(faults) > 0 {
+		done = fresh{faults: faults, code: done.code}
 		if ctx.Err() != nil {
-			return fresh{faults: faults} // the server ends
+			return done // the server ends
 		}
 		for _, fault := range faults {
 			r.log.Error("the configuration cannot be gone by", "error", fault)
 		}
 		r.log.Error("not reloaded, the server goes on as before", "faults", len(faults))
-		return fresh{faults: faults}
+		return done
 	}
 	done.NeedRestart = running.NeedsRestart(next)
 	for _, key := range done.NeedRestart {

@@ -32,7 +32,7 @@ func (o *Operator) recordUnserved(ctx context.Context, name string) error {
 	}
 	j := unserved.Job{Name: name, Layout: layout.NewJob(o.namespace, name), Registry: o.session, View: whole, Removed: true}
 	if _, err := j.Record(ctx, o.rows); err != nil {
-		return unread(err, "remove job %s", name)
+		return askError("remove", name, err)
 	}
 	return nil
 }
