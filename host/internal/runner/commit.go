@@ -38,6 +38,9 @@ func (m *member) committed(l commitLetter) {
 		m.Log.Warn("the outcome of a commit is unknown", "mutation", l.name, "error", l.err)
 	case follow.Ended:
 	}
+	if outcome == follow.TooLarge || outcome == follow.Denied || outcome == follow.ReadOnly {
+		m.arrived()
+	}
 	m.step(in)
 }
 

@@ -238,7 +238,14 @@ func (m *member) publish() {
 // arrive tells that the job has joined. The server's own file is in the registry by
 // then: who starts a server, and then asks what a job is, is not told what it was.
 func (m *member) arrive() {
-	if m.self != "" && !m.defining.asked {
+	if !m.defining.asked {
+		m.arrived()
+	}
+}
+
+// arrived: what is tried for ever keeps no server from being ready.
+func (m *member) arrived() {
+	if m.self != "" {
 		m.joinOnce.Do(func() { close(m.joined) })
 	}
 }

@@ -238,7 +238,6 @@ func (s *remote) unanswered(r *request) {
 		s.deafen(r.root, 1)
 		defer s.deafen(r.root, -1)
 	}
-	_ = r.do()                             // it has an answer, or will have one
 	_ = r.do()                             // nobody waits for it
 	_ = s.inner.Sync(context.Background()) // all that came of it was told by then
 }
