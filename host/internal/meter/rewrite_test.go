@@ -35,7 +35,7 @@ func TestRefused(t *testing.T) {
 		{"the balance", (&build{funcs: []fn{{"f", ">", "", cat(0x23, 0)}}}).bytes(), "global 0, but there are 0"},
 		{"the hidden local", (&build{funcs: []fn{{"f", ">", "", lget(0)}}}).bytes(), "local 0, but there are 0"},
 		{"the helpers", (&build{funcs: []fn{{"f", ">", "", cat(0x10, 1)}}}).bytes(), "function 1, but there are 1"},
-		{"too many helpers", helpers.bytes(), "function 0: more than 1000 kinds of work"},
+		{"too many helpers", helpers.bytes(), "function 0: more than 1000 different bulk operations"},
 		{"reserved import", reserved(Reserved, "f"), "reserved name: import"},
 		{"reserved import 2", reserved(Reserved+"2", "f"), "reserved name: import"},
 		{"reserved export", reserved("env", ExportLeft), "reserved name: export"},
