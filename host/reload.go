@@ -21,7 +21,9 @@ import (
 // that name that still leaves has left by then, and one that was found in the
 // registry is the host's own from there on. What changed in a job is brought into
 // the registry as at a start, soon after Put has returned and while its runs go on;
-// those that begin then go by it. A job that is put as it is stays as it is.
+// those that begin then go by it. A job that is put as it is stays as it is. A job
+// may be granted directories only below those of Options.Allow, or, without that, if
+// a job of Options had one.
 func (h *Host) Put(ctx context.Context, c job.Config) error {
 	e, err := h.edit(ctx, "put job "+c.Name, func(_ context.Context, e *edit) error {
 		e.o.Jobs = []job.Config{c}
@@ -124,7 +126,7 @@ type Reloaded struct {
 // Reload has the host go by other jobs and modules than those that it has, as if
 // it had been started with them: it is Put of each, PutModule of each, and Remove
 // of what is there no more, all at once. All that is wrong is told together.
-// Reload returns when all of it has begun, and waits for no job to leave.
+// Reload returns when all of it is decided. It waits for no job to begin or to leave.
 func (h *Host) Reload(ctx context.Context, jobs []job.Config, modules map[string]Module) (Reloaded, error) {
 	e, err := h.edit(ctx, "reload", func(_ context.Context, e *edit) error {
 		e.o.Jobs, e.o.Modules, e.names = jobs, maps.Clone(modules), map[string]named{}
