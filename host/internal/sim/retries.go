@@ -20,7 +20,9 @@ func (l *ledger) tried(r, was *protocol.Runs, old *protocol.View, by author) {
 		if cut {
 			l.drained[keyOf(t.Entry)]++
 		}
-		if t.Attempt-t.Uncounted > p.Attempts || !cut && state != protocol.Failed && state != protocol.TimedOut {
+		// What was taken over, or fenced and begun again, may have more attempts than
+		// the job allows; a drain that ends one of these does not count either.
+		if !cut && (t.Attempt-t.Uncounted > p.Attempts || state != protocol.Failed && state != protocol.TimedOut) {
 			l.w.breach("retries", "%s: item %d run %s is to be tried again as attempt %d, of %d, after %q", by, t.Item, runName(t.Entry), t.Attempt, p.Attempts, state)
 		}
 		if n := l.drained[keyOf(t.Entry)]; t.Uncounted != n {
