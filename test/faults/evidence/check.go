@@ -1,7 +1,6 @@
 package evidence
 
 import (
-	"cmp"
 	"fmt"
 	"slices"
 	"time"
@@ -385,17 +384,4 @@ func (c *checker) account(e era, j Job, rows []trace.Row) {
 	for _, f := range report.Findings {
 		c.found(Row, "%s item %d, %d to %d: %s: %s", f.Job, f.Item, f.First, f.Last, f.Kind, f.Detail)
 	}
-}
-
-// unique sorts rows and drops what two histories hold alike: a row may be
-// stored by the server that has died and by the one that took its record.
-func unique(rows []trace.Row) []trace.Row {
-	sorted := slices.Clone(rows)
-	slices.SortStableFunc(sorted, func(a, b trace.Row) int {
-		return cmp.Or(cmp.Compare(a.Instant, b.Instant), cmp.Compare(a.Item, b.Item), cmp.Compare(a.Job, b.Job),
-			cmp.Compare(a.Run, b.Run), cmp.Compare(a.Attempt, b.Attempt), cmp.Compare(a.State, b.State))
-	})
-	return slices.CompactFunc(sorted, func(a, b trace.Row) bool {
-		return a.Instant == b.Instant && a.Item == b.Item && a.Job == b.Job && a.Run == b.Run && a.Attempt == b.Attempt && a.State == b.State
-	})
 }

@@ -7,6 +7,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/wasmjob/wasmjob/host/reason"
 	"github.com/wasmjob/wasmjob/host/trace"
 	"github.com/wasmjob/wasmjob/test/faults/evidence"
 )
@@ -202,6 +203,21 @@ func TestTakeover(t *testing.T) {
 		To: 2000, Hit: []evidence.Moment{{Server: "10.0.0.1", At: 2100}}})
 	if r.Orphans != 1 || !slices.Equal(r.TookOver, []time.Duration{500 * time.Millisecond}) || r.Margin != 550*time.Millisecond {
 		t.Errorf("%d orphans, %v, margin %v", r.Orphans, r.TookOver, r.Margin)
+	}
+}
+
+// The attempt was interrupted, says who has taken over its record. Its own server lost
+// the registry and lived, and has a row, too: that is none of two ends.
+func TestRowOfASurvivor(t *testing.T) {
+	t.Parallel()
+	for why, found := range map[reason.Code]bool{reason.RegistryLost: false, reason.ServerGone: true} {
+		rows := []trace.Row{row(1, 1, serverA, 5, trace.Succeeded), row(2, 1, serverA, 6, trace.Interrupted), row(2, 1, serverA, 6, trace.TakenOver)}
+		rows[2].Reason = reason.Of(why)
+		lines := strings.Join(strings.Split(strings.TrimSpace(killed), "\n")[:2], "\n") + "\nstart 2 1 6 A 2000\n"
+		r := evidence.Check(evidence.Input{Lines: words(t, lines), Rows: rows, Jobs: []evidence.Job{{Name: "j", Items: 1, Every: time.Second}}, To: 2000})
+		if doubled := strings.Contains(fmt.Sprint(r.Findings), "doubled"); doubled != found {
+			t.Errorf("%s: %v", why, r.Findings)
+		}
 	}
 }
 

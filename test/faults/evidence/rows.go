@@ -1,0 +1,32 @@
+package evidence
+
+import (
+	"cmp"
+	"slices"
+
+	"github.com/wasmjob/wasmjob/host/reason"
+	"github.com/wasmjob/wasmjob/host/trace"
+)
+
+// unique sorts rows and drops what two histories hold alike: a row may be
+// stored by the server that has died and by the one that took its record. A server
+// that lost the registry and lived has a row of its own, beside the last one of the
+// attempt, which who took the run over has.
+func unique(rows []trace.Row) []trace.Row {
+	sorted := slices.Clone(rows)
+	slices.SortStableFunc(sorted, func(a, b trace.Row) int { return cmp.Or(compareAttempts(a, b), cmp.Compare(a.State, b.State)) })
+	sorted = slices.CompactFunc(sorted, func(a, b trace.Row) bool { return compareAttempts(a, b) == 0 && a.State == b.State })
+	var kept []trace.Row
+	for k, r := range sorted {
+		beside := k > 0 && compareAttempts(sorted[k-1], r) == 0 || k+1 < len(sorted) && compareAttempts(r, sorted[k+1]) == 0
+		if !beside || r.State != trace.TakenOver || r.Reason.Code != reason.RegistryLost {
+			kept = append(kept, r)
+		}
+	}
+	return kept
+}
+
+func compareAttempts(a, b trace.Row) int {
+	return cmp.Or(cmp.Compare(a.Instant, b.Instant), cmp.Compare(a.Item, b.Item), cmp.Compare(a.Job, b.Job),
+		cmp.Compare(a.Run, b.Run), cmp.Compare(a.Attempt, b.Attempt))
+}
