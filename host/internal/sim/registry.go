@@ -220,8 +220,8 @@ func (s *session) advance(rev int64) {
 		k--
 	}
 	for ; k < len(w.log) && w.log[k].rev <= rev; k++ {
-		for _, c := range w.log[k].changes {
-			if !strings.HasPrefix(c.Path, w.job.Root()) {
+		for n, c := range w.log[k].changes {
+			if !strings.HasPrefix(c.Path, w.job.Root()) || again(w.log[k].changes[:n], c) {
 				continue
 			}
 			times := 1
@@ -231,6 +231,12 @@ func (s *session) advance(rev int64) {
 			s.client(message{event: registry.Event{Kind: registry.Changed, Path: c.Path, Changes: times, Gone: times > 0 && !c.Node.Exists}})
 		}
 	}
+}
+
+// again: the transaction has made the node of c and set it, which is one change to
+// who reads it after that.
+func again(before []tree.Change, c tree.Change) bool {
+	return c.Kind == tree.DataSet && slices.ContainsFunc(before, func(b tree.Change) bool { return b.Kind == tree.Created && b.Path == c.Path })
 }
 
 // node is what the replica holds.
