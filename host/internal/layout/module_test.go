@@ -142,6 +142,7 @@ func TestModuleIsRefused(t *testing.T) {
 		{"no_version", `{}`, "version 0"},
 		{"unknown_key", `{"v":1,"limit":{}}`, `"limit"`},
 		{"unknown_limit", `{"v":1,"limits":{"memmory":1}}`, `"limits.memmory"`},
+		{"name_with_table", `{"v":1,"retry.attempts":2}`, `"retry.attempts"`},
 		{"wrong_type", `{"v":1,"parallel":"many"}`, "parallel"},
 		{"digest", `{"v":1,"module":{"name":"m","digest":"../../x"}}`, "module:"},
 		{"next", `{"v":1,"next":{"name":"m","digest":"AA"}}`, "next:"},

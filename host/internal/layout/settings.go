@@ -95,6 +95,11 @@ func readSettings(text []byte) (s settings, rest map[string]json.RawMessage, err
 	if err := json.Unmarshal(text, &rest); err != nil {
 		return s, nil, err //nolint:wrapcheck // the caller says of what
 	}
+	for name := range rest {
+		if strings.Contains(name, ".") { // it would be taken for what a table has
+			return s, nil, fmt.Errorf("unknown key %.100q", name)
+		}
+	}
 	for i := range besides {
 		table, _ := tableOf(besides[i].Name)
 		inner, there := rest[table]
