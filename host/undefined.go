@@ -7,10 +7,10 @@ import (
 
 	"github.com/wasmjob/wasmjob/host/internal/follow"
 	"github.com/wasmjob/wasmjob/host/internal/layout"
+	"github.com/wasmjob/wasmjob/host/internal/missed"
 	"github.com/wasmjob/wasmjob/host/internal/protocol"
 	"github.com/wasmjob/wasmjob/host/internal/runner"
 	"github.com/wasmjob/wasmjob/host/internal/session"
-	"github.com/wasmjob/wasmjob/host/internal/unserved"
 	"github.com/wasmjob/wasmjob/host/registry"
 )
 
@@ -65,7 +65,7 @@ func (s *scout) recordUndefined(names []string, line *session.Line) error {
 	}
 	for _, name := range names {
 		l := layout.NewJob(s.h.o.Namespace, name)
-		j := unserved.Job{Name: name, Layout: l, Registry: line, View: func(ctx context.Context) (*protocol.View, error) { return viewOf(ctx, l, line) }}
+		j := missed.Job{Name: name, Layout: l, Registry: line, View: func(ctx context.Context) (*protocol.View, error) { return viewOf(ctx, l, line) }}
 		rows, err := j.Record(s.ctx, sinks(s.h.o.Sinks))
 		if err != nil {
 			return fmt.Errorf("job %s: %w", name, err)

@@ -3,8 +3,8 @@ package operator
 import (
 	"context"
 
+	"github.com/wasmjob/wasmjob/host/internal/missed"
 	"github.com/wasmjob/wasmjob/host/internal/protocol"
-	"github.com/wasmjob/wasmjob/host/internal/unserved"
 	"github.com/wasmjob/wasmjob/host/job"
 	"github.com/wasmjob/wasmjob/host/trace"
 )
@@ -39,7 +39,7 @@ func (o *Operator) Kept(ctx context.Context, name string) ([]KeptRow, []JobRepor
 func keptRows(name string, v *protocol.View) []KeptRow {
 	var kept []KeptRow
 	for i := range v.Runs {
-		for _, row := range unserved.Rows(name, v, &v.Runs[i].RunsData) {
+		for _, row := range missed.Rows(name, v, &v.Runs[i].RunsData) {
 			kept = append(kept, KeptRow{row, v.Runs[i].ID})
 		}
 	}

@@ -7,8 +7,8 @@ import (
 
 	"github.com/wasmjob/wasmjob/host"
 	"github.com/wasmjob/wasmjob/host/internal/layout"
+	"github.com/wasmjob/wasmjob/host/internal/missed"
 	"github.com/wasmjob/wasmjob/host/internal/protocol"
-	"github.com/wasmjob/wasmjob/host/internal/unserved"
 	"github.com/wasmjob/wasmjob/host/registry"
 	"github.com/wasmjob/wasmjob/host/trace"
 )
@@ -22,7 +22,7 @@ const removeAtOnce = 1000
 // server: on one that servers share, nobody knows all histories.
 func (o *Operator) Record(to trace.Sink) { o.rows = to }
 
-func (o *Operator) recordUnserved(ctx context.Context, name string) error {
+func (o *Operator) recordMissed(ctx context.Context, name string) error {
 	if o.rows == nil {
 		return nil
 	}
@@ -30,7 +30,7 @@ func (o *Operator) recordUnserved(ctx context.Context, name string) error {
 		v, _, err := o.whole(ctx, name)
 		return v, err
 	}
-	j := unserved.Job{Name: name, Layout: layout.NewJob(o.namespace, name), Registry: o.session, View: whole, Removed: true}
+	j := missed.Job{Name: name, Layout: layout.NewJob(o.namespace, name), Registry: o.session, View: whole, Removed: true}
 	if _, err := j.Record(ctx, o.rows); err != nil {
 		return askError("remove", name, err)
 	}
@@ -51,7 +51,7 @@ func (o *Operator) Remove(ctx context.Context, name string, force bool) error {
 			return err
 		}
 	}
-	if err := o.recordUnserved(ctx, name); err != nil {
+	if err := o.recordMissed(ctx, name); err != nil {
 		return err
 	}
 	for try := 1; ; try++ {
@@ -59,7 +59,7 @@ func (o *Operator) Remove(ctx context.Context, name string, force bool) error {
 		if err != nil {
 			return err
 		}
-		told := o.rows != nil && len(v.Instances)+len(v.Members) == 0 // what was left open has its row
+		told := o.rows != nil && v.WithoutServer() // what was left open has its row
 		for i := range v.Runs {
 			if len(v.Runs[i].Open) > 0 && !told {
 				return failf(host.Refused, nil, "remove job %s: %s runs items of it; pause the job and wait for their end", name, v.Runs[i].ID)

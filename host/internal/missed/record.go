@@ -1,4 +1,4 @@
-package unserved
+package missed
 
 import (
 	"context"
@@ -74,7 +74,7 @@ func (j Job) Record(ctx context.Context, to trace.Sink) ([]trace.Row, error) {
 // missed is what the job has missed until now; false if a server of it is there.
 func (j Job) missed(v *protocol.View) (protocol.RecordMissed, bool) {
 	by := job.NewInstanceID("127.0.0.1", strconv.Itoa(os.Getpid()))
-	return protocol.Unserved{Now: time.Now().UnixMilli(), By: by, Removed: j.Removed}.Record(v)
+	return protocol.NoServer{Now: time.Now().UnixMilli(), By: by, Removed: j.Removed}.Record(v)
 }
 
 // store moves rows of those who are gone from the registry to the history.

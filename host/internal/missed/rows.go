@@ -1,7 +1,7 @@
-// Package unserved records what a job has missed that no server runs: one row for
+// Package missed records what a job has missed that no server runs: one row for
 // each item in the registry, then in a history, each of them once. It runs nothing,
 // and does nothing where a member of the job is there.
-package unserved
+package missed
 
 import (
 	"strconv"

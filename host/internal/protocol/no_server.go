@@ -6,10 +6,10 @@ import (
 	"github.com/wasmjob/wasmjob/host/reason"
 )
 
-// Unserved tells what became of the instants of a job that no server runs, and of the
+// NoServer tells what became of the instants of a job that no server runs, and of the
 // runs that its last server has left. It is for a registry that belongs to one server:
 // that server knows that nobody else begins them.
-type Unserved struct {
+type NoServer struct {
 	Now int64
 	By  ID // who tells, a member of nothing
 	// Removed: the job is about to be removed, so no server comes to run it.
@@ -18,8 +18,8 @@ type Unserved struct {
 
 // Record is what puts the rows into the registry, on their way to the history; false
 // if a server is there, which tells all of that itself.
-func (u Unserved) Record(v *View) (RecordMissed, bool) {
-	if len(v.Instances)+len(v.Members) > 0 || v.Config == nil || !v.Assignment.Exists || v.RecordFault != "" {
+func (u NoServer) Record(v *View) (RecordMissed, bool) {
+	if !v.WithoutServer() {
 		return RecordMissed{}, false
 	}
 	s := &State{view: v, now: u.Now}
@@ -45,8 +45,13 @@ func (u Unserved) Record(v *View) (RecordMissed, bool) {
 	return m, true
 }
 
+// WithoutServer tells that no member of the job is there, and that its nodes can be read.
+func (v *View) WithoutServer() bool {
+	return len(v.Instances)+len(v.Members) == 0 && v.Config != nil && v.Assignment.Exists && v.RecordFault == ""
+}
+
 // why is why nobody began the item.
-func (u Unserved) why(v *View, i int) reason.Code {
+func (u NoServer) why(v *View, i int) reason.Code {
 	switch {
 	case v.Paused:
 		return reason.JobPaused
@@ -59,7 +64,7 @@ func (u Unserved) why(v *View, i int) reason.Code {
 }
 
 // left are the rows of the runs that nobody will run again.
-func (u Unserved) left(v *View) []Row {
+func (u NoServer) left(v *View) []Row {
 	var rows []Row
 	ends := func(e Entry, why reason.Code, by ID) {
 		rows = append(rows, Row{Entry: e, State: Interrupted, Why: reason.Of(why), Ended: u.Now, By: by})

@@ -8,8 +8,8 @@ import (
 	"github.com/wasmjob/wasmjob/host/registry"
 )
 
-// unserved is what a server does with a job that it does not run, or is to remove.
-func unserved(c *cluster, a *arguments) error {
+// noServer is what a server does with a job that it does not run, or is to remove.
+func noServer(c *cluster, a *arguments) error {
 	v := c.look(&c.watcher)
 	if a.flag("stored") {
 		for k := range v.Runs {
@@ -23,7 +23,7 @@ func unserved(c *cluster, a *arguments) error {
 		}
 		return nil
 	}
-	m, ok := protocol.Unserved{Now: c.now, By: idOf("z"), Removed: a.flag("removed")}.Record(v)
+	m, ok := protocol.NoServer{Now: c.now, By: idOf("z"), Removed: a.flag("removed")}.Record(v)
 	if !ok {
 		c.say("nothing, a server tells")
 		return nil
@@ -34,7 +34,7 @@ func unserved(c *cluster, a *arguments) error {
 }
 
 // A server that has come since tells by itself, so nobody writes into a record beside it.
-func TestUnservedHoldsWhileNobodyComes(t *testing.T) {
+func TestNoServerHoldsWhileNobodyComes(t *testing.T) {
 	t.Parallel()
 	for name, before := range map[string][]string{
 		"it was killed":     {"die a"},
@@ -45,7 +45,7 @@ func TestUnservedHoldsWhileNobodyComes(t *testing.T) {
 			t.Parallel()
 			c := play(t, append([]string{"job total=2", "start a"}, before...)...)
 			v := c.look(&c.watcher)
-			m, ok := protocol.Unserved{Now: 145_000, By: idOf("z")}.Record(v)
+			m, ok := protocol.NoServer{Now: 145_000, By: idOf("z")}.Record(v)
 			if ok != (before != nil) {
 				t.Fatalf("it is recorded: %v", ok)
 			}

@@ -35,7 +35,7 @@ import (
 //	config total=4                  an operator rewrites the configuration; words as of job
 //	operator pause                  pause resume reshard trigger [members] disable-item 1 enable-item 1
 //	                                disable-server b enable-server b remove b (its instance)
-//	unserved [removed]              a server that does not run the job records what it missed; "stored":
+//	no-server [removed]             a server that does not run the job records what it missed; "stored":
 //	                                the history has what those who are gone have recorded
 //	java j [leads]                  a member of ElasticJob comes; its session is 100 and the number of its letter
 //	deal a j j                      as leader, it gives item 0, 1, … to these
@@ -48,9 +48,9 @@ var scene = map[string]func(*cluster, *arguments) error{
 	"show":  func(c *cluster, _ *arguments) error { c.printView(c.look(&c.watcher)); return nil },
 	"start": start, "new": newMembers, "prefer": prefer, "me": chooseMe, "now": setClock, "die": die,
 	"java": java, "deal": deal, "java-dies": javaDies,
-	"past":     past,
-	"unserved": unserved,
-	"troubles": troubles, "config": rewrite, "operator": operator, "node": node, "remove-job": removeJob,
+	"past":      past,
+	"no-server": noServer,
+	"troubles":  troubles, "config": rewrite, "operator": operator, "node": node, "remove-job": removeJob,
 }
 
 // past prints how the newest run ended, and which items fail.

@@ -40,7 +40,7 @@ func unnoticed() map[string]string {
 		"clear-marks/own":         "no seed has seen it: a clearing without an answer has to be carried out after the next begin of the item",
 		"unpend/pending":          "seen once in ten thousand seeds, beside ElasticJob: a drop that comes after a new leader has named the run; drop_java_named.txt",
 		"tell/own":                "who tells sets the node of fires, whose version tell/fires checks",
-		"record-missed/joins":     "no simulated registry has a job that no server runs; TestUnservedHoldsWhileNobodyComes",
+		"record-missed/joins":     "no simulated registry has a job that no server runs; TestNoServerHoldsWhileNobodyComes",
 		"request-trigger/request": "a request that is written over another, or over none, is what the operator asked for",
 		"begin/request":           "a request that is written over one which waits is answered with it",
 		"disable-server/server":   "an operator's word replaces what was said before, whatever that was",
