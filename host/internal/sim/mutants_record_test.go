@@ -89,7 +89,6 @@ func recordMutants() []mutant {
 		{"retry: over with its member", "what its leaving member ended is tried again", []change{in("protocol.RetryPolicy.takes", "r.Attempts > 1 && g.drained", "false")}},
 		{"retry: moved for nothing", "the owner of an item tries again what waits for that", []change{without("protocol.begin", "b.moved()")}},
 		{"retry: moved, at once", "what has moved waits for what is left of its time", []change{in("protocol.beginning.moved", "s.now < p.After", "false")}},
-		{"retry: moved, undated", "what has moved waits until its owner knows the newest instant", []change{in("protocol.beginning.moved", "s.undated()", "false")}},
 		{"retry: moved, overtaken", "what has moved is not tried again when the next instant has come", []change{
 			in("protocol.beginning.moved", "s.later(_)", "false"),
 			in("protocol.State.dropped", "s.later(_)", "false"),
