@@ -83,7 +83,7 @@ func look(pid int) (process, bool) {
 	}
 	// The name in parentheses may have anything in it.
 	fields := strings.Fields(string(text[strings.LastIndexByte(string(text), ')')+1:]))
-	const state, parent, group, flags, start, envStart, envEnd = 0, 1, 2, 6, 19, 47, 48
+	const state, parent, group, flags, start, codeEnd, envStart, envEnd = 0, 1, 2, 6, 19, 24, 47, 48
 	if len(fields) <= envEnd || fields[state] == "Z" || fields[state] == "X" {
 		return process{}, false
 	}
@@ -92,7 +92,10 @@ func look(pid int) (process, bool) {
 	if err != nil {
 		return process{}, false
 	}
-	p.bare = set&kernelThread != 0 || fields[envEnd] == fields[envStart] && fields[envEnd] != "0"
+	// While a process becomes another program, its environment is empty for a moment. The
+	// kernel sets the end of the code after that, and tells it before.
+	became := fields[codeEnd] != "0"
+	p.bare = set&kernelThread != 0 || became && fields[envEnd] == fields[envStart] && fields[envEnd] != "0"
 	p.parent, err = strconv.Atoi(fields[parent])
 	if err != nil {
 		return process{}, false

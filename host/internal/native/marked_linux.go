@@ -33,7 +33,7 @@ func endMarked(ctx context.Context, mark string) (there bool, err error) {
 			return there, err
 		}
 		there = there || len(s.ours) > 0
-		if len(s.ours) == 0 && len(s.unclear) == 0 {
+		if len(s.ours) == 0 && !s.awaits() {
 			return there, nil
 		}
 		if foreign := s.end(time.Since(began) >= supervisorsTurn); len(foreign) > 0 && len(foreign) == len(s.ours) {
@@ -129,9 +129,17 @@ func (s *search) wonder(pid int, was unclear) {
 	if was.start != p.start {
 		was = unclear{p.start, time.Now()}
 	}
-	if time.Since(was.since) < unclearTurn {
-		s.unclear[pid] = was
+	s.unclear[pid] = was
+}
+
+// awaits tells whether a process is still to show whether it has the mark.
+func (s *search) awaits() bool {
+	for _, p := range s.unclear {
+		if time.Since(p.since) < unclearTurn {
+			return true
+		}
 	}
+	return false
 }
 
 // end ends what was found. It gives what belongs to other users.

@@ -8,6 +8,7 @@ import (
 	"strconv"
 	"syscall"
 	"testing"
+	"time"
 )
 
 // program starts a shell that does what a text says, with the mark of a run, and gives
@@ -61,6 +62,25 @@ func TestWhoExecsAllTheTimeIsEnded(t *testing.T) {
 	}
 	if there, err := endMarked(t.Context(), mark); err != nil || !there || alive(pid) {
 		t.Errorf("process %d goes on: %v; found %v, %v", pid, alive(pid), there, err)
+	}
+}
+
+// A process that shows nothing for too long is not waited for again at the next look.
+func TestWhoStaysUnclearIsAwaitedOnce(t *testing.T) {
+	t.Parallel()
+	s := search{unclear: map[int]unclear{}}
+	self, ok := look(os.Getpid())
+	if !ok {
+		t.Fatal("this process is not found")
+	}
+	s.wonder(self.pid, unclear{})
+	if !s.awaits() {
+		t.Error("it is not waited for at all")
+	}
+	long := unclear{self.start, time.Now().Add(-unclearTurn)}
+	s.wonder(self.pid, long)
+	if s.awaits() || s.unclear[self.pid] != long {
+		t.Errorf("it is waited for again, since %v; before, since %v", s.unclear[self.pid].since, long.since)
 	}
 }
 
