@@ -20,6 +20,7 @@ type beside struct {
 	spans     map[int][]span        // instants that count as theirs, the upper one included
 	stripped  map[int]stripped      // items whose owner's node has gone
 	away      map[protocol.ID]int64 // since when their instances are away
+	back      map[protocol.ID]int64 // since when they were, before they came back
 	turnover  []int64               // when instances, whosoever, came or went
 	left      map[leftRun]int64     // since when pending runs that they wrote are there, or were
 	took      map[runKey]bool       // runs of ours that they took over
@@ -45,7 +46,7 @@ type stripped struct {
 func newBeside() beside {
 	return beside{
 		strangers: map[protocol.ID]bool{visitor: true}, sessions: map[int64]bool{foreignSession: true}, runs: map[int]strangersRun{},
-		owned: map[int]int64{}, spans: map[int][]span{}, stripped: map[int]stripped{}, away: map[protocol.ID]int64{}, left: map[leftRun]int64{}, took: map[runKey]bool{},
+		owned: map[int]int64{}, spans: map[int][]span{}, stripped: map[int]stripped{}, away: map[protocol.ID]int64{}, back: map[protocol.ID]int64{}, left: map[leftRun]int64{}, took: map[runKey]bool{},
 		began: map[int64]map[int]int{}, overlooked: map[protocol.ID]int64{},
 	}
 }
@@ -137,9 +138,6 @@ func (l *ledger) ledByOurs(old *protocol.View, by author) {
 	}
 }
 
-// patience21 is how long a member of ElasticJob may be away.
-const patience21 = 499 * millisecond
-
 // noted keeps what came and went.
 func (l *ledger) noted(old *protocol.View, by author) {
 	same := func(a, b protocol.Instance) bool { return a.ID == b.ID && a.Owner == b.Owner }
@@ -152,7 +150,10 @@ func (l *ledger) noted(old *protocol.View, by author) {
 		}
 	}
 	for _, in := range l.v.Instances {
-		delete(l.away, in.ID)
+		if since, gone := l.away[in.ID]; gone {
+			l.back[in.ID] = since
+			delete(l.away, in.ID)
+		}
 	}
 	for _, p := range l.v.Pending {
 		if _, ok := l.left[leftRun{p.Item, p.Modified}]; p.Foreign && !ok {
@@ -315,25 +316,6 @@ func (l *ledger) awaited(old *protocol.View) {
 				l.w.breach("prompt", "%s got item %d when %d had come, and did not begin it", m.name(), i, at-1_700_000_000_000)
 			}
 		})
-	}
-}
-
-// orphans: who has been away for so short that it may only have lost its
-// connection is not dead. A pending run that one of them left counts from when the
-// node was made that was seen: one that was taken meanwhile and made anew has its
-// version, and nobody can tell the two apart. What is named too early then is no
-// more than wanted, for they want it run.
-func (l *ledger) orphans(m protocol.Orphan, by author) {
-	for _, p := range m.Pend {
-		since, gone := l.away[p.Dead]
-		if p.Dead == "" { // nobody knows whose it was
-			if k := slices.IndexFunc(by.view.Pending, func(q protocol.Pending) bool { return q.Item == p.Item }); k >= 0 {
-				since, gone = l.left[leftRun{p.Item, by.view.Pending[k].Modified}]
-			}
-		}
-		if !gone || l.w.now-since < patience21 {
-			l.w.breach("grace", "%s: item %d of %s, which has been away for %d ms", by, p.Item, p.Dead, (l.w.now-since)/millisecond)
-		}
 	}
 }
 
