@@ -200,21 +200,24 @@ func (c *connected) watch(ctx context.Context) {
 	for {
 		select {
 		case <-timer.C:
+		case <-c.judge.roused:
 		case <-c.ended:
 			return
 		case <-ctx.Done():
 			return
 		}
-		level, silent, again := c.judge.trust()
+		level, silent, again, regained := c.judge.look()
 		if again > 0 {
 			timer.Reset(again)
 		}
-		if level == known {
+		if level == known && !regained {
 			continue
 		}
-		known = level
 		c.tell(level)
-		c.report(level, silent)
+		if level != known {
+			c.report(level, silent)
+		}
+		known = level
 	}
 }
 

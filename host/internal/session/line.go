@@ -40,10 +40,7 @@ func (l *Line) ID() registry.SessionID { return l.of.session.ID() }
 
 // Trust tells how far the session can be trusted at this moment. It looks at
 // the clock, so a process that was frozen learns it before it does anything.
-func (l *Line) Trust() Trust {
-	level, _, _ := l.of.judge.trust()
-	return level
-}
+func (l *Line) Trust() Trust { return l.of.judge.ask() }
 
 // Left is for how long Trust is not Expired, whatever happens; less than 0: it is.
 // Not bounded: the registry ends no session.

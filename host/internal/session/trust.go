@@ -51,8 +51,11 @@ func (m moment) since(earlier moment) time.Duration {
 type judge struct {
 	session registry.Session
 	clock   func() moment
+	roused  chan struct{} // holds one: somebody is to look again
 
 	mu     sync.Mutex // guards what follows
+	told   Trust      // to the lines, last
+	more   bool       // since then somebody has trusted the session more
 	looked moment     // when somebody asked last
 	woke   time.Time  // when somebody asked first after the machine had slept; zero: it has not
 	acked  moment     // when the newest transaction was sent that was acknowledged, and counts
@@ -60,7 +63,7 @@ type judge struct {
 
 // newJudge is for a session that was asked for at a moment.
 func newJudge(s registry.Session, clock func() moment, asked moment) *judge {
-	return &judge{session: s, clock: clock, looked: asked, acked: asked}
+	return &judge{session: s, clock: clock, roused: make(chan struct{}, 1), looked: asked, acked: asked}
 }
 
 // trust tells how far the session can be trusted now, for how long it has been
@@ -79,6 +82,33 @@ func (j *judge) trust() (level Trust, silent, again time.Duration) {
 		return Doubtful, silent, min(most-silent, granted/looksPerTimeout)
 	}
 	return Trusted, silent, min(half-silent, granted/looksPerTimeout)
+}
+
+// ask is trust for a job, which may begin something now. Others look seldom: if this
+// trust were over before they do, the lines would not hear that it is, since that is
+// what they were told before.
+func (j *judge) ask() Trust {
+	level, _, _ := j.trust()
+	j.mu.Lock()
+	defer j.mu.Unlock()
+	if level < j.told {
+		j.more = true
+		select {
+		case j.roused <- struct{}{}:
+		default:
+		}
+	}
+	return level
+}
+
+// look is trust for who tells the lines, and whether a job has trusted the session
+// more than it was told last.
+func (j *judge) look() (level Trust, silent, again time.Duration, regained bool) {
+	level, silent, again = j.trust()
+	j.mu.Lock()
+	defer j.mu.Unlock()
+	regained, j.more, j.told = j.more, false, level
+	return level, silent, again, regained
 }
 
 // left is for how long the session is not Expired, whatever happens, if it can be at
