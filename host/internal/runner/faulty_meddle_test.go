@@ -2,6 +2,8 @@ package runner
 
 import (
 	"context"
+	"path"
+	"slices"
 	"time"
 
 	"github.com/wasmjob/wasmjob/host/internal/layout"
@@ -118,8 +120,13 @@ func (w *faultyWorld) setStrange(path string, since time.Time) {
 // sees nothing.
 const known = 8 * time.Second
 
-// spares: no member takes a mark away that another session has made.
+// spares: no member takes a mark away that another session has made, but with the
+// item itself, when the job has fewer: nobody begins that any more, a mark would keep
+// its node for ever, and a leader of ElasticJob does the same.
 func (w *faultyWorld) spares(ops []registry.Op, asked time.Time) {
+	goes := func(path string) bool {
+		return slices.ContainsFunc(ops, func(o registry.Op) bool { return o.Kind == registry.Delete && o.Path == path })
+	}
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	for i := range ops {
@@ -128,7 +135,7 @@ func (w *faultyWorld) spares(ops []registry.Op, asked time.Time) {
 			continue
 		}
 		w.strange[ops[i].Path] = time.Time{}
-		if asked.Sub(since) > known {
+		if item := path.Dir(ops[i].Path); asked.Sub(since) > known && !goes(item) && !goes(item+"/instance") {
 			w.breach("%s is taken away by a member, which has not made it", ops[i].Path)
 		}
 	}

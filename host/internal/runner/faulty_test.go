@@ -53,6 +53,7 @@ func TestFaultyRegistryMended(t *testing.T) {
 		{"a guest begins in a moment of trust and is not told of the doubt after it", 8800027},
 		{"a guest begins in a moment of trust on another server", 8800227},
 		{"a guest begins in a moment of trust, alone", 8800249},
+		{"a stranger's mark goes with its item", 8800111},
 	} {
 		t.Run(c.broke, func(t *testing.T) { playSeed(t, c.seed) })
 	}
