@@ -5,16 +5,16 @@ package overlay
 func rareMutants() []mutant {
 	script := func(name string) notice { return notice{"../protocol", "^TestScripts$/^" + name + "$"} }
 	return []mutant{
-		{"evidence: a second run", "what a member of ElasticJob runs for the second time since an instant is no run of that instant", in("protocol.State.marked", "at(s.witness.ran, i)", "0"), script("accounted_java_twice")},
-		{"clocks: dropped", "what came behind an instant that waited is asked for when the clocks agree", in("protocol.State.goByClocks", "s.early.At != 0 || s.clocks.dropped", "s.early.At != 0"), script("clock_right_late")},
+		{"evidence: a second run", "what a member of ElasticJob runs for the second time since an instant is no run of that instant", in("protocol.State.marked", "at(s.evidence.ran, i)", "0"), script("accounted_java_twice")},
+		{"clocks: dropped", "what came behind an instant that waited is asked for when the clocks agree", in("protocol.State.goByClocks", "s.clock.early.At != 0 || s.clock.dropped", "s.clock.early.At != 0"), script("clock_right_late")},
 		{"retry: taken late", "a take of the attempt before does not take what waits to be tried again", without("layout.Job.Encode", `t.setAssignment("account/epoch", _)`), script("take_race_retried")},
 		{"retry: moved, undated", "what has moved waits until its owner knows the newest instant", in("protocol.beginning.moved", "s.undated()", "false"), script("retry_moved")},
-		{"catch up: held back", "what came while a server was there is not caught up", in("protocol.missed", "t = max(t, s.latest.At)", "_ = t"), script("catch_up_passed")},
+		{"catch up: held back", "what came while a server was there is not caught up", in("protocol.missed", "t = max(t, s.schedule.latest.At)", "_ = t"), script("catch_up_passed")},
 		{"catch up: disabled alone", "what comes while the only server is disabled is not caught up", in("protocol.missed", "s.o.CatchUp != 0 && s.able() && s.disabledHere()", "false"), script("catch_up_disabled")},
 		{"catch up: comes disabled", "what was missed until a disabled server comes is not caught up when it is enabled", in("protocol.State.nobody", "s.allDisabled()", "false"), script("catch_up_disabled")},
 		{"catch up: others enabled", "what an enabled server has missed is caught up, also if a disabled one comes before it", in("protocol.State.allDisabled", "slices.ContainsFunc(v.Servers, enabled)", "false"), script("catch_up_disabled_other")},
-		{"catch up: clock ahead", "what had come by the registry's clock is caught up by a server whose own is ahead", without("protocol.State.seePassed", "s.catchUp.passed = s.dateOf(_)"), script("catch_up_ahead")},
+		{"catch up: clock ahead", "what had come by the registry's clock is caught up by a server whose own is ahead", without("protocol.State.seePassed", "s.backlog.catchUp.passed = s.dateOf(_)"), script("catch_up_ahead")},
 		{"catch up: one that lingers", "the dead may be cleaned up one after the other", in("protocol.State.seeLingering", "v.dead(id)", "v.dead(id) && len(l.ids) == 1"), script("catch_up_lingers_two")},
-		{"catch up: due meanwhile", "what is due while nothing is caught up begins", in("protocol.beginning.forgo", "b.m.More || s.tick.At != 0", "b.m.More"), script("catch_up_java_due")},
+		{"catch up: due meanwhile", "what is due while nothing is caught up begins", in("protocol.beginning.forgo", "b.m.More || s.schedule.tick.At != 0", "b.m.More"), script("catch_up_java_due")},
 	}
 }

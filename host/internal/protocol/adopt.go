@@ -42,7 +42,7 @@ func (v *View) open(i int) bool {
 // of ours has open: they do not change hands before they have ended.
 func adopt(s *State, _ *Plan) Mutation {
 	v := s.view
-	if !s.reclaims() || s.doubt != Trusted || !v.unadopted() {
+	if !s.reclaims() || s.session.health != Trusted || !v.unadopted() {
 		return nil
 	}
 	next := v.Assignment.clone()
@@ -82,7 +82,7 @@ func adopt(s *State, _ *Plan) Mutation {
 // into next.
 func (s *State) recorded(next *Assignment) []ID {
 	var ids []ID
-	next.Schedules = s.schedules
+	next.Schedules = s.schedule.known
 	for k := range s.view.Runs {
 		ids = append(ids, s.view.Runs[k].ID)
 		next.fold(&s.view.Runs[k].RunsData)

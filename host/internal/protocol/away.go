@@ -15,12 +15,12 @@ type away struct {
 func (s *State) seeAway() {
 	switch {
 	case s.self == "" && s.o.Barred:
-		s.away = away{reason.NotBegunBarred, s.now}
-	case s.self == "" && s.o.Lost && s.away.why == "":
-		s.away = away{reason.NotBegunRegistryLost, s.now}
-	case s.self == "" && s.away.why != "": // until it has joined
-		s.away.until = s.now
+		s.backlog.away = away{reason.NotBegunBarred, s.now}
+	case s.self == "" && s.o.Lost && s.backlog.away.why == "":
+		s.backlog.away = away{reason.NotBegunRegistryLost, s.now}
+	case s.self == "" && s.backlog.away.why != "": // until it has joined
+		s.backlog.away.until = s.now
 	case s.self != "" && s.disabledHere():
-		s.away = away{reason.NotBegunServerDisabled, s.now}
+		s.backlog.away = away{reason.NotBegunServerDisabled, s.now}
 	}
 }

@@ -9,10 +9,10 @@ import "github.com/wasmjob/wasmjob/host/reason"
 // bar lets a member leave that must not be one any more. What it runs ends as
 // usual; it joins again when it may.
 func (s *State) bar(p *Plan) {
-	if s.self == "" || !s.o.Barred || s.leaving {
+	if s.self == "" || !s.o.Barred || s.session.leaving {
 		return
 	}
-	s.leaving, s.barred = true, true
+	s.session.leaving, s.session.barred = true, true
 	p.add(Note{Why: reason.Of(reason.LeavingUntilAllowed)})
 }
 

@@ -48,7 +48,7 @@ type catchUp struct {
 // the job is somebody. Where all servers are disabled, none would have begun anything.
 func (s *State) nobody() int64 {
 	v := s.view
-	if s.o.CatchUp == 0 || s.away.why != "" || s.allDisabled() || len(v.Instances)+len(v.Members) > 0 || v.dealtElsewhere() {
+	if s.o.CatchUp == 0 || s.backlog.away.why != "" || s.allDisabled() || len(v.Instances)+len(v.Members) > 0 || v.dealtElsewhere() {
 		return 0
 	}
 	return s.dateOf(s.now)
@@ -83,14 +83,14 @@ func (v *View) unattended() int64 {
 // member began to follow the schedule comes due here. Who came first goes by that alone:
 // nobody hears of what comes between its join and then.
 func (s *State) missedUntil() int64 {
-	until := max(s.view.unattended(), s.catchUp.empty)
+	until := max(s.view.unattended(), s.backlog.catchUp.empty)
 	switch {
 	case s.o.CatchUp == 0 || until == 0:
 		return 0
-	case until == s.catchUp.empty:
-		return s.catchUp.passed
+	case until == s.backlog.catchUp.empty:
+		return s.backlog.catchUp.passed
 	}
-	return min(until, s.catchUp.passed)
+	return min(until, s.backlog.catchUp.passed)
 }
 
 // behind: the item was not accounted for when nobody was there any more, and has not been
@@ -112,7 +112,7 @@ func (s *State) recalls(p *Plan) bool {
 			from = last
 		}
 	}
-	m := &s.catchUp
+	m := &s.backlog.catchUp
 	if from == 0 {
 		return false
 	}
@@ -121,7 +121,7 @@ func (s *State) recalls(p *Plan) bool {
 	}
 	m.from, m.until, m.most, m.awaited, m.instants = from, until, s.o.CatchUp, true, nil
 	r := Recall{Most: m.most}
-	for _, g := range s.gap(Row{After: from, Until: until + 1}) {
+	for _, g := range s.schedule.gap(Row{After: from, Until: until + 1}) {
 		r.Gaps = append(r.Gaps, Gap{g.Cron, g.After, g.Until})
 	}
 	p.add(r)
@@ -130,7 +130,7 @@ func (s *State) recalls(p *Plan) bool {
 
 // owed is the oldest instant of the item that is to be caught up; 0: there is none.
 func (s *State) owed(i int) int64 {
-	m := &s.catchUp
+	m := &s.backlog.catchUp
 	if len(m.instants) == 0 || m.until != s.missedUntil() || !s.behind(i, m.until) {
 		return 0
 	}
@@ -144,7 +144,7 @@ func (s *State) owed(i int) int64 {
 // leavesOut: instants between what the item is accounted for and one that is caught up are
 // too many to be caught up.
 func (s *State) leavesOut(last, t int64) bool {
-	m := &s.catchUp
+	m := &s.backlog.catchUp
 	k, _ := slices.BinarySearch(m.instants, t)
 	if k == 0 {
 		return len(m.instants) >= m.most
@@ -199,8 +199,8 @@ func (b *beginning) forgoes(i int) bool {
 // forgo accounts for all that is owed, with a row.
 func (b *beginning) forgo(i int, why reason.Code) {
 	s := b.s
-	newest := s.catchUp.instants[len(s.catchUp.instants)-1]
-	rows := s.gap(Row{Entry: Entry{Item: i, Instant: newest}, After: s.accounted(i), Until: newest + 1, State: Missed, Why: reason.Of(why), By: s.self})
+	newest := s.backlog.catchUp.instants[len(s.backlog.catchUp.instants)-1]
+	rows := s.schedule.gap(Row{Entry: Entry{Item: i, Instant: newest}, After: s.accounted(i), Until: newest + 1, State: Missed, Why: reason.Of(why), By: s.self})
 	if !b.fits(Entry{Item: i, Instant: newest, Cause: CaughtUp}, rows) {
 		b.m.More = true
 		return
@@ -208,5 +208,5 @@ func (b *beginning) forgo(i int, why reason.Code) {
 	b.m.Own.rows(rows)
 	b.m.Own.Last = set(b.m.Own.Last, i, newest)
 	b.forgone, b.changed = append(b.forgone, i), true
-	b.m.More = b.m.More || s.tick.At != 0 // it is answered when this is settled
+	b.m.More = b.m.More || s.schedule.tick.At != 0 // it is answered when this is settled
 }

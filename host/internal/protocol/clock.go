@@ -12,18 +12,22 @@ import (
 // the job does not say.
 const clocksAgree = 5_000
 
-// clocks is what was told of the difference between the two.
+// clocks is what this member knows of its clock and the registry's, and has
+// reported of them.
 type clocks struct {
-	skew  int64         // that the text names
-	why   reason.Reason // none: they agree
-	later bool          // items are accounted for up to an instant that is still far away
+	skew  int64 // ms that the own clock is ahead of the registry's, when it was measured last
+	early Tick  // the instant that waits for the registry's clock; At 0: none
+
+	reportedSkew   int64         // the one that why names
+	why            reason.Reason // none: the clocks agree
+	accountedAhead bool          // items are accounted for up to an instant that is still far away
 	// dropped: instants came behind one that waited for the registry's clock. The
 	// schedule does not tell them again by itself.
 	dropped bool
 }
 
 // registryTime is what the registry's clock shows, as far as is known here.
-func (s *State) registryTime() int64 { return s.now - s.skew }
+func (s *State) registryTime() int64 { return s.now - s.clock.skew }
 
 // tolerance is by how many ms the two clocks may differ.
 func (s *State) tolerance() int64 {
@@ -40,8 +44,8 @@ func (s *State) future(t int64) bool { return t > s.registryTime()+s.tolerance()
 // after the registry's time, unless the clocks agree. Instants up to a date that
 // lies in the future would begin nowhere.
 func (s *State) dateOf(t int64) int64 {
-	if s.skew > s.tolerance() {
-		t -= s.skew
+	if s.clock.skew > s.tolerance() {
+		t -= s.clock.skew
 	}
 	if s.future(t) { // the clock was set back since
 		t = s.registryTime()
@@ -53,25 +57,25 @@ func (s *State) dateOf(t int64) int64 {
 // One at a time waits: a schedule that is dense would fill the memory.
 func (s *State) arrive(t Tick) {
 	if s.future(t.At) {
-		if s.early.At == 0 {
-			s.early = t
+		if s.clock.early.At == 0 {
+			s.clock.early = t
 		} else {
-			s.clocks.dropped = true
+			s.clock.dropped = true
 		}
 		if s.view == nil || s.own() == nil {
 			return
 		}
 		for i := range s.view.total() {
 			if s.mine(i) && !s.passed(i, t.At) {
-				s.excuse(i, reason.ClockAhead)
+				s.backlog.excuse(i, reason.ClockAhead)
 			}
 		}
 		return
 	}
 	if s.came(t) {
-		s.witness.early(t)
-		s.instants = append(s.instants[max(0, len(s.instants)+1-keptInstants):], t.At)
-		s.tick, s.unseen = t, 0
+		s.evidence.early(t)
+		s.listener.instants = append(s.listener.instants[max(0, len(s.listener.instants)+1-keptInstants):], t.At)
+		s.schedule.tick, s.schedule.unseen = t, 0
 		s.silenced()
 	}
 }
@@ -80,48 +84,48 @@ func (s *State) arrive(t Tick) {
 // that came by a clock which was set back have not come.
 func (s *State) goByClocks(p *Plan) {
 	s.tellClocks(p)
-	waited := s.early.At != 0 || s.clocks.dropped
-	if t := s.early; t.At != 0 && !s.future(t.At) {
-		s.early = Tick{}
+	waited := s.clock.early.At != 0 || s.clock.dropped
+	if t := s.clock.early; t.At != 0 && !s.future(t.At) {
+		s.clock.early = Tick{}
 		s.arrive(t)
 	}
-	setBack := s.latest.At > s.now+clocksAgree
-	if !setBack && (!waited || s.skew > s.tolerance()) {
+	setBack := s.schedule.latest.At > s.now+clocksAgree
+	if !setBack && (!waited || s.clock.skew > s.tolerance()) {
 		return
 	}
-	s.early, s.clocks.dropped = Tick{}, false
+	s.clock.early, s.clock.dropped = Tick{}, false
 	if setBack {
-		s.latest, s.tick, s.instants, s.paused = Tick{}, Tick{}, nil, 0
-		s.due = slices.DeleteFunc(s.due, func(d due) bool { return d.at > s.now+clocksAgree })
+		s.schedule.latest, s.schedule.tick, s.listener.instants, s.schedule.paused = Tick{}, Tick{}, nil, 0
+		s.backlog.due = slices.DeleteFunc(s.backlog.due, func(d due) bool { return d.at > s.now+clocksAgree })
 	}
 	// The schedule has told these instants, also those behind the one that waited,
 	// and would not tell them again.
-	if s.cron != nil && s.self != "" {
-		p.add(Reschedule{Cron: *s.cron})
+	if s.schedule.cron != nil && s.self != "" {
+		p.add(Reschedule{Cron: *s.schedule.cron})
 	}
 }
 
 // skewed: the clock differs from the registry's by more than the job allows.
 func (s *State) skewed() bool {
 	c := s.config()
-	return c != nil && c.MaxSkew > 0 && max(s.skew, -s.skew) > c.MaxSkew
+	return c != nil && c.MaxSkew > 0 && max(s.clock.skew, -s.clock.skew) > c.MaxSkew
 }
 
 // tellClocks notes, once, that the clocks differ by more than they may, or agree
 // again.
 func (s *State) tellClocks(p *Plan) {
-	if most := s.tolerance(); max(s.skew, -s.skew) <= most {
-		if !s.clocks.why.None() {
+	if most := s.tolerance(); max(s.clock.skew, -s.clock.skew) <= most {
+		if !s.clock.why.None() {
 			p.add(Note{Why: reason.Of(reason.ClocksAgree)})
 		}
-		s.clocks.why = reason.Reason{}
+		s.clock.why = reason.Reason{}
 		return
 	}
-	if by := s.skew - s.clocks.skew; !s.clocks.why.None() && max(by, -by) <= max(s.tolerance(), clocksAgree) {
+	if by := s.clock.skew - s.clock.reportedSkew; !s.clock.why.None() && max(by, -by) <= max(s.tolerance(), clocksAgree) {
 		return
 	}
-	s.clocks.skew, s.clocks.why = s.skew, s.bothClocks()
-	p.add(Note{Why: s.clocks.why, Wrong: true})
+	s.clock.reportedSkew, s.clock.why = s.clock.skew, s.bothClocks()
+	p.add(Note{Why: s.clock.why, Wrong: true})
 }
 
 // bothClocks is the trouble of clocks that differ.
@@ -130,7 +134,7 @@ func (s *State) bothClocks() reason.Reason {
 	switch {
 	case s.skewed():
 		code = reason.ClockUnusable
-	case s.skew > 0:
+	case s.clock.skew > 0:
 		code = reason.ClockEarly
 	}
 	return reason.Of(code, clockText(s.now), clockText(s.registryTime()), (time.Duration(s.tolerance()) * time.Millisecond).String())
@@ -142,8 +146,8 @@ func clockText(ms int64) string { return time.UnixMilli(ms).UTC().Format("2006-0
 // to come: a clock was ahead when that was written.
 func (s *State) seeFuture(p *Plan) {
 	why := s.accountedAhead()
-	if later := !why.None(); later != s.clocks.later {
-		s.clocks.later = later
+	if later := !why.None(); later != s.clock.accountedAhead {
+		s.clock.accountedAhead = later
 		if later {
 			p.add(Note{Why: why, Wrong: true})
 		}

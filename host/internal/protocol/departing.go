@@ -24,7 +24,7 @@ func (a *Assignment) departing(i int) bool {
 // process keeps it from looking, and nobody waits for that.
 func (s *State) leaderWaits() bool {
 	v, c := s.view, s.config()
-	if c == nil || !c.MonitorExecution || !v.foreignLeads() || !v.Necessary || s.markSince == 0 {
+	if c == nil || !c.MonitorExecution || !v.foreignLeads() || !v.Necessary || s.reshard.since == 0 {
 		return false
 	}
 	running := func(it Item) bool { return it.Running != 0 }
@@ -60,8 +60,8 @@ func (s *State) depart(next *Assignment) bool {
 	if s.movesRunning(next) { // members of ElasticJob run some: they wait, too
 		return false
 	}
-	if until := s.markSince + s.o.ReshardWait/2; len(v.Assignment.Departing) == 0 && s.now < until {
-		s.hold(until)
+	if until := s.reshard.since + s.o.ReshardWait/2; len(v.Assignment.Departing) == 0 && s.now < until {
+		s.timers.hold(until)
 		return false
 	}
 	return true
@@ -73,5 +73,5 @@ func (s *State) depart(next *Assignment) bool {
 const overdueAfter = 3
 
 func (s *State) reshardOverdue() bool {
-	return s.markSince != 0 && !s.view.foreignLeads() && s.o.ReshardWait != 0 && s.now-s.markSince > overdueAfter*s.o.ReshardWait
+	return s.reshard.since != 0 && !s.view.foreignLeads() && s.o.ReshardWait != 0 && s.now-s.reshard.since > overdueAfter*s.o.ReshardWait
 }

@@ -27,11 +27,11 @@ func (s *State) listened() bool {
 // items have been dealt once more. Such a deal gives some to the member that
 // leaves, as it is still there.
 func (s *State) leftToLeader() bool {
-	until := s.markSince + s.o.ReshardWait
+	until := s.reshard.since + s.o.ReshardWait
 	if v := s.view; !(v.foreignLeads() && v.Processing || v.unadopted()) || s.now >= until {
 		return false
 	}
-	s.hold(until)
+	s.timers.hold(until)
 	return true
 }
 
@@ -47,7 +47,7 @@ func (s *State) disown(m Leave) Mutation {
 		return nil
 	}
 	var items []int
-	for i := s.disowned; i < len(s.view.Items); i++ {
+	for i := s.session.disowned; i < len(s.view.Items); i++ {
 		if s.view.Items[i].Owner == s.self {
 			items = append(items, i)
 		}

@@ -18,7 +18,7 @@ func elect(s *State, _ *Plan) Mutation {
 }
 
 func (s *State) wantsLead() bool {
-	return s.self != "" && !s.leaving && s.view.Leader == "" && s.view.instance(s.self) != nil && !s.disabledHere() && !s.puzzled()
+	return s.self != "" && !s.session.leaving && s.view.Leader == "" && s.view.instance(s.self) != nil && !s.disabledHere() && !s.puzzled()
 }
 
 // puzzled: the leader would have to ask a strategy that only ElasticJob's
@@ -32,7 +32,7 @@ func (s *State) puzzled() bool {
 // the leader is about to leave, as its last runs may take long, and when others
 // know the strategy.
 func abdicate(s *State, _ *Plan) Mutation {
-	if !s.leads() || s.view.LeaderOwner != s.o.Session || !s.disabledHere() && !s.leaving && !s.puzzled() || s.own() == nil {
+	if !s.leads() || s.view.LeaderOwner != s.o.Session || !s.disabledHere() && !s.session.leaving && !s.puzzled() || s.own() == nil {
 		return nil
 	}
 	return Abdicate{Self: s.self, Own: s.next(s.own())}

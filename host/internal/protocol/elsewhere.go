@@ -40,7 +40,7 @@ func (s *State) Elsewhere(by ID, runs []Entry) Store {
 	for k := range v.Pending { // whoever takes it writes the row
 		has[attemptOf(v.Pending[k].Entry)] = true
 	}
-	store := Store{Schedules: s.schedules}
+	store := Store{Schedules: s.schedule.known}
 	for _, e := range runs {
 		if !has[attemptOf(e)] {
 			store.Rows = append(store.Rows, Row{Entry: e, State: TakenOver, Why: reason.Of(reason.ServerGone), Ended: s.now, By: by})

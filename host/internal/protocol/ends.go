@@ -11,11 +11,11 @@ type ends struct{ first, last int64 }
 // lingersUntil is until when the ends of runs wait for others, which may come at
 // the same moment; 0: they do not.
 func (s *State) lingersUntil() int64 {
-	until := min(s.ends.last+s.o.Linger, s.ends.first+lingerTimes*s.o.Linger)
-	if s.ends.first == 0 || s.now < s.ends.first || s.now >= until {
+	until := min(s.guests.ends.last+s.o.Linger, s.guests.ends.first+lingerTimes*s.o.Linger)
+	if s.guests.ends.first == 0 || s.now < s.guests.ends.first || s.now >= until {
 		return 0
 	}
-	if !slices.ContainsFunc(s.guests, func(g guest) bool { return !g.ended }) {
+	if !slices.ContainsFunc(s.guests.all, func(g guest) bool { return !g.ended }) {
 		return 0
 	}
 	return until
@@ -30,16 +30,16 @@ func complete(s *State, _ *Plan) Mutation {
 	if own == nil || s.lingersUntil() != 0 {
 		return nil
 	}
-	s.ends = ends{}
-	if !slices.ContainsFunc(s.guests, func(g guest) bool { return g.ended }) {
+	s.guests.ends = ends{}
+	if !slices.ContainsFunc(s.guests.all, func(g guest) bool { return g.ended }) {
 		return nil
 	}
 	var items []int
 	next := s.next(own)
 	r, rows := s.ending(&next), s.rowsLeft(&next)
-	next.Rows = slices.Grow(next.Rows, min(rows, len(s.guests)))
-	for k := range s.guests {
-		g := &s.guests[k]
+	next.Rows = slices.Grow(next.Rows, min(rows, len(s.guests.all)))
+	for k := range s.guests.all {
+		g := &s.guests.all[k]
 		e := own.entry(g.Item)
 		if !g.ended || e == nil || !e.Same(g.Entry) {
 			continue

@@ -10,7 +10,7 @@ import (
 // instant came while they ran, and those that an operator triggered. All of
 // them are one transaction.
 func begin(s *State, p *Plan) Mutation {
-	s.full = 0
+	s.size.recordFull = 0
 	if !s.works() {
 		return s.unable()
 	}
@@ -20,17 +20,17 @@ func begin(s *State, p *Plan) Mutation {
 	case s.waits(), s.view.unsealed():
 		s.excuseAll(reason.ReshardAwaited)
 		return nil
-	case s.o.MaxUnstored > 0 && len(s.unstored(s.own())) >= s.o.MaxUnstored:
+	case s.o.MaxUnstored > 0 && len(s.history.unstored(s.own())) >= s.o.MaxUnstored:
 		s.excuseAll(reason.HistoryUnwritable)
 		return nil
 	}
 	if s.recalls(p) {
 		return nil
 	}
-	s.due = slices.DeleteFunc(s.due, func(d due) bool { return !s.mine(d.item) || s.passed(d.item, d.at) })
-	for i := range s.why {
+	s.backlog.due = slices.DeleteFunc(s.backlog.due, func(d due) bool { return !s.mine(d.item) || s.passed(d.item, d.at) })
+	for i := range s.backlog.excuses {
 		if !s.mine(i) {
-			s.why[i] = ""
+			s.backlog.excuses[i] = ""
 		}
 	}
 	b := newBeginning(s)
@@ -42,26 +42,26 @@ func begin(s *State, p *Plan) Mutation {
 	b.retries()
 	b.moved()
 	if m := b.mutation(); m != nil {
-		s.full = 0 // some fit
+		s.size.recordFull = 0 // some fit
 		return *m
 	}
 	if !b.m.More {
-		s.tick = Tick{}
+		s.schedule.tick = Tick{}
 	}
 	return nil
 }
 
 // unable answers what comes while the member may begin nothing.
 func (s *State) unable() Mutation {
-	if s.own() == nil || s.config() == nil && !s.leaving {
+	if s.own() == nil || s.config() == nil && !s.session.leaving {
 		return nil
 	}
 	s.excuseAll(s.inability())
-	if !s.leaving && !s.disabledHere() {
+	if !s.session.leaving && !s.disabledHere() {
 		return nil
 	}
-	s.tick = Tick{}
-	if s.doubt != Trusted || !s.triggered() || s.apart() != "" && !s.leaving {
+	s.schedule.tick = Tick{}
+	if s.session.health != Trusted || !s.triggered() || s.apart() != "" && !s.session.leaving {
 		return nil
 	}
 	// Left there, the request would vanish with the member, or run when the
@@ -103,12 +103,12 @@ func (s *State) mine(i int) bool {
 }
 
 // busy: a run of the item is open here.
-func (s *State) busy(i int) bool { return s.own().entry(i) != nil || s.guest(i) != nil }
+func (s *State) busy(i int) bool { return s.own().entry(i) != nil || s.guests.of(i) != nil }
 
 // scheduled answers the instant that is due.
 func (b *beginning) scheduled(p *Plan) {
 	s := b.s
-	t := s.tick.At
+	t := s.schedule.tick.At
 	if t == 0 {
 		return
 	}
@@ -118,11 +118,11 @@ func (b *beginning) scheduled(p *Plan) {
 		}
 		switch {
 		case s.view.Paused:
-			s.excuse(i, reason.JobPaused)
+			s.backlog.excuse(i, reason.JobPaused)
 		case s.pausedByCron():
-			s.excuse(i, reason.ScheduleUnreadable)
+			s.backlog.excuse(i, reason.ScheduleUnreadable)
 		case s.view.item(i).Disabled:
-			s.excuse(i, reason.ItemDisabled)
+			s.backlog.excuse(i, reason.ItemDisabled)
 		case s.busy(i), s.owed(i) != 0:
 			s.overlap(i, t, p)
 		default:
@@ -133,14 +133,14 @@ func (b *beginning) scheduled(p *Plan) {
 
 // overlap decides what becomes of an instant that came while its item runs.
 func (s *State) overlap(i int, t int64, p *Plan) {
-	s.excuse(i, reason.StillRunning)
+	s.backlog.excuse(i, reason.StillRunning)
 	switch {
 	case s.config().Misfire:
-		s.setDue(due{i, t, Misfired})
+		s.backlog.setDue(due{i, t, Misfired})
 	case s.o.Queue:
-		s.setDue(due{i, t, Scheduled})
+		s.backlog.setDue(due{i, t, Scheduled})
 	case s.o.Replace:
-		s.setDue(due{i, t, Scheduled})
+		s.backlog.setDue(due{i, t, Scheduled})
 		s.cancel(i, false, reason.ReplacedByNextRun, p)
 	}
 }
@@ -149,10 +149,10 @@ func (s *State) overlap(i int, t int64, p *Plan) {
 // mark on an item that moved here is made good by us, its new owner.
 func (b *beginning) compensations() {
 	s := b.s
-	if s.markSince != 0 || s.view.Paused || s.pausedByCron() {
+	if s.reshard.since != 0 || s.view.Paused || s.pausedByCron() {
 		return
 	}
-	for _, d := range s.due {
+	for _, d := range s.backlog.due {
 		if s.mine(d.item) && !s.busy(d.item) && s.owed(d.item) == 0 && !s.passed(d.item, d.at) && !s.view.item(d.item).Disabled {
 			b.open(d.item, d.at, d.cause)
 		}
@@ -162,8 +162,8 @@ func (b *beginning) compensations() {
 	}
 	for i := range s.view.total() {
 		it := s.view.item(i)
-		if it.Misfire && !it.Disabled && s.mine(i) && !s.busy(i) && s.owed(i) == 0 && s.latest.At > s.paused && !s.passed(i, s.latest.At) {
-			b.open(i, s.latest.At, Misfired)
+		if it.Misfire && !it.Disabled && s.mine(i) && !s.busy(i) && s.owed(i) == 0 && s.schedule.latest.At > s.schedule.paused && !s.passed(i, s.schedule.latest.At) {
+			b.open(i, s.schedule.latest.At, Misfired)
 		}
 	}
 }
@@ -180,12 +180,12 @@ func (b *beginning) open(i int, t int64, cause Cause) {
 		return
 	}
 	if why := b.blocked(i); why != "" {
-		s.excuse(i, why)
+		s.backlog.excuse(i, why)
 		return
 	}
 	p, waits := s.view.pending(i), s.view.waiting(i) != nil
 	if p != nil && !waits && (p.Foreign && !s.ripe(p) || !p.Foreign && t <= p.Entry.Instant) {
-		s.excuse(i, reason.TakeoverAwaited)
+		s.backlog.excuse(i, reason.TakeoverAwaited)
 		return
 	}
 	var rows []Row
@@ -199,13 +199,13 @@ func (b *beginning) open(i int, t int64, cause Cause) {
 		rows = append(rows, Row{Entry: e, State: Interrupted, Why: reason.Of(before(waits)), Ended: s.now, By: p.Dead})
 	}
 	last := s.accounted(i)
-	if last > 0 && last < t && !(s.latest.At == t && s.latest.Prev != 0 && last >= s.latest.Prev) && (cause != CaughtUp || s.leavesOut(last, t)) {
-		rows = append(rows, s.gap(Row{Entry: Entry{Item: i, Instant: t}, After: last, Until: t, State: Missed, Why: reason.Of(s.whyLeftOut(i, cause)), By: s.self})...)
+	if last > 0 && last < t && !(s.schedule.latest.At == t && s.schedule.latest.Prev != 0 && last >= s.schedule.latest.Prev) && (cause != CaughtUp || s.leavesOut(last, t)) {
+		rows = append(rows, s.schedule.gap(Row{Entry: Entry{Item: i, Instant: t}, After: last, Until: t, State: Missed, Why: reason.Of(s.whyLeftOut(i, cause)), By: s.self})...)
 	}
 	rows = append(rows, b.overtaken(i)...)
 	e := Entry{Item: i, Instant: t, Cause: cause, Attempt: 1, Begun: s.now}
 	if !b.fits(e, rows) {
-		s.excuse(i, b.short())
+		s.backlog.excuse(i, b.short())
 		b.m.More = true
 		return
 	}
@@ -215,7 +215,7 @@ func (b *beginning) open(i int, t int64, cause Cause) {
 	}
 	b.overtake(i)
 	if cause != CaughtUp { // else what kept it from beginning is told when it begins what came since
-		s.unexcuse(i)
+		s.backlog.unexcuse(i)
 	}
 	if t < last {
 		b.m.Own.Resumed = set(b.m.Own.Resumed, i, t)
@@ -243,7 +243,7 @@ func (b *beginning) fits(e Entry, rows []Row) bool {
 
 // short is why a run does not fit.
 func (b *beginning) short() reason.Code {
-	if b.s.full != 0 {
+	if b.s.size.recordFull != 0 {
 		return reason.RecordFull
 	}
 	return reason.TooManyDue
@@ -273,7 +273,7 @@ func (b *beginning) blocked(i int) reason.Code {
 	switch {
 	case b.s.view.Assignment.departing(i):
 		return reason.AboutToMove
-	case b.awaited && at(b.s.own().Begun, i) >= b.s.markSince:
+	case b.awaited && at(b.s.own().Begun, i) >= b.s.reshard.since:
 		return reason.LeaderAwaitsEnd
 	case it.Failover != "":
 		return reason.RunningAfterFailure
@@ -288,7 +288,7 @@ func (b *beginning) add(e Entry) {
 	b.m.Own.Open = append(b.m.Own.Open, e)
 	b.m.Own.Begun = set(b.m.Own.Begun, e.Item, e.Begun)
 	b.m.Begun = append(b.m.Begun, e.Item)
-	if b.s.view.item(e.Item).Misfire && (e.Cause != CaughtUp || e.Instant >= b.s.latest.At) { // else what came since is still to be made good
+	if b.s.view.item(e.Item).Misfire && (e.Cause != CaughtUp || e.Instant >= b.s.schedule.latest.At) { // else what came since is still to be made good
 		b.m.Unmark = append(b.m.Unmark, e.Item)
 	}
 }
@@ -297,11 +297,11 @@ func (b *beginning) add(e Entry) {
 // survived after all, unless the next instant of the item has come.
 func again(s *State, _ *Plan) Mutation {
 	own := s.own()
-	if own == nil || s.doubt != Trusted || s.leaving {
+	if own == nil || s.session.health != Trusted || s.session.leaving {
 		return nil
 	}
 	fenced := func(e Entry) bool {
-		g := s.guest(e.Item)
+		g := s.guests.of(e.Item)
 		return g != nil && s.runsAgain(g, &e)
 	}
 	if !slices.ContainsFunc(own.Open, fenced) {
@@ -333,19 +333,19 @@ func again(s *State, _ *Plan) Mutation {
 // runsAgain: self-fencing ended the guest, and the run may begin anew, unless its
 // next instant has come or an operator forbade meanwhile that it begins.
 func (s *State) runsAgain(g *guest, e *Entry) bool {
-	return g.ended && g.fenced && g.state == Cancelled && !s.leaving && s.latest.At <= e.Instant &&
+	return g.ended && g.fenced && g.state == Cancelled && !s.session.leaving && s.schedule.latest.At <= e.Instant &&
 		!s.disabledHere() && !s.view.item(e.Item).Disabled && (!s.view.Paused || e.Trigger != "")
 }
 
 // markMisfire makes visible, to the next owner as well, that an instant came
 // while the item ran.
 func markMisfire(s *State, _ *Plan) Mutation {
-	if s.own() == nil || s.config() == nil || !s.config().Misfire || s.leaving || s.apart() != "" {
+	if s.own() == nil || s.config() == nil || !s.config().Misfire || s.session.leaving || s.apart() != "" {
 		return nil
 	}
 	s.overtaken()
 	var items []int
-	for _, d := range s.due {
+	for _, d := range s.backlog.due {
 		it := s.view.item(d.item)
 		if d.cause == Misfired && !s.passed(d.item, d.at) && s.mine(d.item) && s.own().entry(d.item) != nil && it.Exists && !it.Misfire {
 			items = append(items, d.item)
@@ -359,47 +359,13 @@ func markMisfire(s *State, _ *Plan) Mutation {
 
 // overtaken notes the due instant for items that run, before anything begins.
 func (s *State) overtaken() {
-	if s.tick.At == 0 || s.view.Paused {
+	if s.schedule.tick.At == 0 || s.view.Paused {
 		return
 	}
 	for i := range s.view.total() {
-		if s.mine(i) && s.own().entry(i) != nil && !s.passed(i, s.tick.At) && !s.view.item(i).Disabled {
-			s.excuse(i, reason.StillRunning)
-			s.setDue(due{i, s.tick.At, Misfired})
-		}
-	}
-}
-
-func (s *State) setDue(d due) {
-	k, ok := slices.BinarySearchFunc(s.due, d.item, func(d due, i int) int { return d.item - i })
-	if ok {
-		if d.at > s.due[k].at {
-			s.due[k] = d
-		}
-		return
-	}
-	s.due = slices.Insert(s.due, k, d)
-}
-
-// excuse remembers why an instant of the item was not begun; the gap row that
-// the next Begin writes says so.
-func (s *State) excuse(i int, why reason.Code) {
-	for len(s.why) <= i {
-		s.why = append(s.why, "")
-	}
-	if s.why[i] == "" {
-		s.why[i] = why
-	}
-}
-
-// excuseAll does so for each item to which the instant that is due belongs.
-func (s *State) excuseAll(why reason.Code) {
-	if s.tick.At == 0 || s.own() == nil {
-		return
-	}
-	for i := range s.view.total() {
-		if s.mine(i) && !s.passed(i, s.tick.At) {
-			s.excuse(i, why)
+		if s.mine(i) && s.own().entry(i) != nil && !s.passed(i, s.schedule.tick.At) && !s.view.item(i).Disabled {
+			s.backlog.excuse(i, reason.StillRunning)
+			s.backlog.setDue(due{i, s.schedule.tick.At, Misfired})
 		}
 	}
 }
@@ -407,13 +373,13 @@ func (s *State) excuseAll(why reason.Code) {
 // inability is why the member may begin nothing.
 func (s *State) inability() reason.Code {
 	switch {
-	case s.barred:
+	case s.session.barred:
 		return reason.ServerNotAllowed
-	case s.leaving:
+	case s.session.leaving:
 		return reason.ShuttingDown
 	case s.disabledHere():
 		return reason.ServerDisabled
-	case s.doubt != Trusted:
+	case s.session.health != Trusted:
 		return reason.RegistrySilent
 	case s.apart() != "":
 		return reason.ForeignShares
@@ -421,25 +387,4 @@ func (s *State) inability() reason.Code {
 		return reason.ClockDiffers
 	}
 	return reason.InstanceRemoved
-}
-
-func (s *State) unexcuse(i int) {
-	if i < len(s.why) {
-		s.why[i] = ""
-	}
-}
-
-func (s *State) whyOf(i int) reason.Code {
-	if i < len(s.why) && s.why[i] != "" {
-		return s.why[i]
-	}
-	return s.whyNobody(i)
-}
-
-// whyNobody is why no server began an instant, as far as this one knows.
-func (s *State) whyNobody(i int) reason.Code {
-	if s.accounted(i) < s.away.until {
-		return s.away.why
-	}
-	return reason.NotBegun
 }

@@ -11,7 +11,7 @@ import (
 // become pending or get a row. One member does it, the reclaimer.
 func enqueue(s *State, _ *Plan) Mutation {
 	v := s.view
-	if !s.reclaims() || s.config() == nil || !v.Assignment.Exists || s.doubt != Trusted {
+	if !s.reclaims() || s.config() == nil || !v.Assignment.Exists || s.session.health != Trusted {
 		return nil
 	}
 	if d := s.deadRecord(); d != nil && d.ID != s.self {
@@ -27,7 +27,7 @@ func (s *State) enqueueInParts(d *Runs) Mutation {
 		if m == nil {
 			return nil
 		}
-		if part <= 1 || s.used.holds(0, m.bytes()) {
+		if part <= 1 || s.size.used.holds(0, m.bytes()) {
 			return *m
 		}
 	}
@@ -52,7 +52,7 @@ func (s *State) enqueueDead(d *Runs, part int) *Enqueue {
 	m.Next.fold(&d.RunsData)
 	m.Next.Flow.add(d.Flow)
 	m.Next.Results.add(d.Results)
-	m.Next.Schedules = s.schedules
+	m.Next.Schedules = s.schedule.known
 	rows := min(s.rowsLeft(&m.Own), len(d.Rows), max(part, 1))
 	for _, r := range d.Rows[:rows] {
 		m.Own.row(r)
@@ -142,7 +142,7 @@ func (s *State) later(e Entry) bool {
 	if t := s.view.resumed(e.Item); t >= e.Instant {
 		last = t // what lies behind it began by a clock that was ahead
 	}
-	return last > e.Instant || s.latest.At > e.Instant
+	return last > e.Instant || s.schedule.latest.At > e.Instant
 }
 
 // take begins orphaned runs, as many as there are free slots. Beside members of
@@ -222,7 +222,7 @@ func (s *State) unnamed(p *Pending) Entry {
 // drop gives a row to pending runs that nobody may take any more.
 func drop(s *State, _ *Plan) Mutation {
 	v := s.view
-	if !s.reclaims() || s.config() == nil || s.doubt != Trusted {
+	if !s.reclaims() || s.config() == nil || s.session.health != Trusted {
 		return nil
 	}
 	m := Drop{Self: s.self, Own: s.next(s.own())}

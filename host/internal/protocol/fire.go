@@ -17,6 +17,13 @@ type Fires struct {
 	Started, Completed Telling
 }
 
+// listener is what this member does for the listeners of fires.
+type listener struct {
+	call     *telling // that goes on here; nil: none does
+	instants []int64  // the newest that came
+	rounds   []vouching
+}
+
 // Telling is one call of a listener.
 type Telling struct {
 	Instant int64
@@ -32,8 +39,8 @@ const (
 	FireCompleted Event = "completed"
 )
 
-func (s *State) told(in Told) {
-	if t := s.telling; t != nil && t.event == in.Event && t.Instant == in.Instant && t.Attempt == in.Attempt {
+func (l *listener) ended(in Told) {
+	if t := l.call; t != nil && t.event == in.Event && t.Instant == in.Instant && t.Attempt == in.Attempt {
 		t.ended = true
 	}
 }
@@ -48,22 +55,22 @@ type telling struct {
 
 // tell calls the listeners of fires, and writes that they were called.
 func tell(s *State, _ *Plan) Mutation {
-	if s.own() == nil || s.doubt != Trusted {
+	if s.own() == nil || s.session.health != Trusted {
 		return nil
 	}
 	next := s.view.Fires
-	if t := s.telling; t != nil {
+	if t := s.listener.call; t != nil {
 		if !t.ended {
 			return nil
 		}
-		if n := next.of(t.event); t.cut && !s.leaving {
+		if n := next.of(t.event); t.cut && !s.session.leaving {
 			n.Attempt++
 		} else {
 			n.By = ""
 		}
 		return Tell{Self: s.self, Next: next}
 	}
-	if !s.leads() || s.leaving || s.config() == nil || !s.o.Started && !s.o.Completed {
+	if !s.leads() || s.session.leaving || s.config() == nil || !s.o.Started && !s.o.Completed {
 		return nil
 	}
 	for _, e := range [...]Event{FireStarted, FireCompleted} {
@@ -131,7 +138,7 @@ func (s *State) begun() int64 {
 			return 0
 		}
 	}
-	if !slices.Contains(s.instants, oldest) {
+	if !slices.Contains(s.listener.instants, oldest) {
 		return 0 // the moment from which a new item is accounted for, or one that has not come here
 	}
 	return oldest
@@ -160,21 +167,21 @@ func (s *State) ended(at int64) bool {
 // does not say any more.
 func (s *State) listen(p *Plan) {
 	f := s.view.Fires
-	if t := s.telling; t != nil {
+	if t := s.listener.call; t != nil {
 		if *f.of(t.event) == t.Telling {
 			return
 		}
 		if !t.ended {
 			p.add(Hush{})
 		}
-		s.telling = nil
+		s.listener.call = nil
 	}
-	if s.doubt != Trusted || s.own() == nil {
+	if s.session.health != Trusted || s.own() == nil {
 		return
 	}
 	for _, e := range [...]Event{FireStarted, FireCompleted} {
 		if t := *f.of(e); t.By == s.self {
-			s.telling = &telling{Telling: t, event: e}
+			s.listener.call = &telling{Telling: t, event: e}
 			l := Listen{Event: e, Instant: t.Instant, Attempt: t.Attempt, Fence: f.Modified}
 			if e == FireCompleted && !s.view.foreign() { // members of ElasticJob count nothing
 				l.Results = s.view.results(t.Instant)
@@ -185,10 +192,10 @@ func (s *State) listen(p *Plan) {
 	}
 }
 
-// hush ends the call that goes on here. What it did is not known: if the session
+// cut ends the call that goes on here. What it did is not known: if the session
 // lives on it is made again, else by who leads next.
-func (s *State) hush(p *Plan) {
-	if t := s.telling; t != nil && !t.ended {
+func (l *listener) cut(p *Plan) {
+	if t := l.call; t != nil && !t.ended {
 		t.ended, t.cut = true, true
 		p.add(Hush{})
 	}

@@ -52,23 +52,23 @@ func (s *State) did(e Event, items []int) {
 }
 
 func (s *State) vouching(e Event) *vouching {
-	k := slices.IndexFunc(s.vouched, func(w vouching) bool { return w.event == e })
+	k := slices.IndexFunc(s.listener.rounds, func(w vouching) bool { return w.event == e })
 	if k < 0 {
-		s.vouched = append(s.vouched, vouching{event: e})
-		k = len(s.vouched) - 1
+		s.listener.rounds = append(s.listener.rounds, vouching{event: e})
+		k = len(s.listener.rounds) - 1
 	}
-	return &s.vouched[k]
+	return &s.listener.rounds[k]
 }
 
 // watchRounds follows the rounds.
 func (s *State) watchRounds() {
 	if !s.view.foreign() {
-		s.vouched = nil
+		s.listener.rounds = nil
 		return
 	}
 	for _, e := range [...]Event{FireStarted, FireCompleted} {
 		r := s.view.Guarantee.of(e)
-		if !r.Exists && len(s.vouched) == 0 {
+		if !r.Exists && len(s.listener.rounds) == 0 {
 			continue
 		}
 		w := s.vouching(e)
@@ -88,11 +88,11 @@ func (v *View) full(r *Round) bool { return r.Exists && v.total() > 0 && len(r.I
 
 // vouch makes our nodes.
 func vouch(s *State, _ *Plan) Mutation {
-	if s.own() == nil || s.doubt != Trusted || s.config() == nil || !s.view.foreign() {
+	if s.own() == nil || s.session.health != Trusted || s.config() == nil || !s.view.foreign() {
 		return nil
 	}
-	for k := range s.vouched {
-		w := &s.vouched[k]
+	for k := range s.listener.rounds {
+		w := &s.listener.rounds[k]
 		r := s.view.Guarantee.of(w.event)
 		if !r.Exists {
 			continue
@@ -103,7 +103,7 @@ func vouch(s *State, _ *Plan) Mutation {
 		})
 		m := Vouch{Self: s.self, Event: w.event, Items: s.room().first(missing)}
 		switch {
-		case w.last && s.telling == nil && s.view.Fires.of(w.event).By != s.self:
+		case w.last && s.listener.call == nil && s.view.Fires.of(w.event).By != s.self:
 			return Release{Event: w.event}
 		case w.last:
 			continue
@@ -116,13 +116,13 @@ func vouch(s *State, _ *Plan) Mutation {
 			m.Last = true
 		default:
 			if w.full != 0 && s.reclaims() {
-				s.hold(w.full + fullFor)
+				s.timers.hold(w.full + fullFor)
 			}
 			continue
 		}
 		if m.Last && s.listens(w.event) {
 			next := s.view.Fires
-			*next.of(w.event) = Telling{Instant: max(s.latest.At, 1), Attempt: 1, By: s.self}
+			*next.of(w.event) = Telling{Instant: max(s.schedule.latest.At, 1), Attempt: 1, By: s.self}
 			if next.Completed.Instant < next.Started.Instant && next.Completed.By == "" {
 				next.Completed = Telling{Instant: next.Started.Instant} // that is told by a round of its own
 			}

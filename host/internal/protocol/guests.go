@@ -6,19 +6,39 @@ import (
 	"github.com/wasmjob/wasmjob/host/reason"
 )
 
-func (s *State) guest(i int) *guest {
-	k, ok := slices.BinarySearchFunc(s.guests, i, func(g guest, i int) int { return g.Item - i })
+// guests are the runs of this member, and the ends of them that no commit carries yet.
+type guests struct {
+	all  []guest // ascending by item
+	ends ends
+}
+
+type guest struct {
+	Entry
+	ended   bool
+	state   RowState
+	why     reason.Reason
+	flow    Flow
+	asked   bool // for another attempt
+	fenced  bool // asked to stop because the session is in doubt
+	killed  bool // a hard Cancel was said
+	drained bool // its member left, and it was stopped for nothing else
+	items   []int
+	unbegun bool // there was none
+}
+
+func (g *guests) of(i int) *guest {
+	k, ok := slices.BinarySearchFunc(g.all, i, func(o guest, i int) int { return o.Item - i })
 	if !ok {
 		return nil
 	}
-	return &s.guests[k]
+	return &g.all[k]
 }
 
 // start runs the guests of entries, ascending items, that a commit has just
 // opened. While the session is in doubt nothing starts: the entries are begun
 // by level later.
 func (s *State) start(open []Entry, items []int, fence int64, p *Plan) {
-	if s.doubt != Trusted || s.over {
+	if s.session.health != Trusted || s.session.lost {
 		return
 	}
 	for _, e := range open {
@@ -29,11 +49,11 @@ func (s *State) start(open []Entry, items []int, fence int64, p *Plan) {
 }
 
 func (s *State) run(e Entry, fence int64, items []int, p *Plan) {
-	k, ok := slices.BinarySearchFunc(s.guests, e.Item, func(g guest, i int) int { return g.Item - i })
+	k, ok := slices.BinarySearchFunc(s.guests.all, e.Item, func(g guest, i int) int { return g.Item - i })
 	if ok {
 		return
 	}
-	s.guests = slices.Insert(s.guests, k, guest{Entry: e, items: items})
+	s.guests.all = slices.Insert(s.guests.all, k, guest{Entry: e, items: items})
 	p.add(Run{Entry: e, Fence: fence, Items: items})
 }
 
@@ -45,26 +65,26 @@ func (s *State) act(p *Plan) {
 	if own == nil {
 		return
 	}
-	s.guests = slices.DeleteFunc(s.guests, func(g guest) bool {
+	s.guests.all = slices.DeleteFunc(s.guests.all, func(g guest) bool {
 		e := own.entry(g.Item)
 		return g.ended && (e == nil || !e.Same(g.Entry))
 	})
-	for k := range s.guests {
-		g := &s.guests[k]
+	for k := range s.guests.all {
+		g := &s.guests.all[k]
 		if e := own.entry(g.Item); !g.ended && (e == nil || !e.Same(g.Entry)) {
 			s.cancel(g.Item, true, reason.RecordGone, p)
 		}
 	}
-	if s.doubt != Trusted {
+	if s.session.health != Trusted {
 		return
 	}
 	for _, e := range own.Open {
-		if s.guest(e.Item) != nil {
+		if s.guests.of(e.Item) != nil {
 			continue
 		}
-		if s.leaving {
-			k, _ := slices.BinarySearchFunc(s.guests, e.Item, func(g guest, i int) int { return g.Item - i })
-			s.guests = slices.Insert(s.guests, k, guest{Entry: e, ended: true, unbegun: true, state: Cancelled, drained: true, why: reason.Of(reason.ShuttingDown)})
+		if s.session.leaving {
+			k, _ := slices.BinarySearchFunc(s.guests.all, e.Item, func(g guest, i int) int { return g.Item - i })
+			s.guests.all = slices.Insert(s.guests.all, k, guest{Entry: e, ended: true, unbegun: true, state: Cancelled, drained: true, why: reason.Of(reason.ShuttingDown)})
 			continue
 		}
 		s.run(e, own.Modified, []int{e.Item}, p)
@@ -72,68 +92,28 @@ func (s *State) act(p *Plan) {
 }
 
 func (s *State) finished(e End) {
-	g := s.guest(e.Entry.Item)
+	g := s.guests.of(e.Entry.Item)
 	if g == nil || !g.Same(e.Entry) || g.ended {
 		return
 	}
 	g.ended, g.state, g.flow, g.asked = true, e.State, e.Flow, e.Asked
-	g.drained = s.leaving && e.State == Cancelled && g.why.None()
-	if s.ends.first == 0 {
-		s.ends.first = s.now
+	g.drained = s.session.leaving && e.State == Cancelled && g.why.None()
+	if s.guests.ends.first == 0 {
+		s.guests.ends.first = s.now
 	}
-	s.ends.last = s.now
+	s.guests.ends.last = s.now
 	if g.why.None() || e.State != Cancelled {
 		g.why = e.Why
 	}
 }
 
-// silenced notes why an instant that is due may pass while the registry is in doubt,
-// or takes no writes: while a commit is under way no rule is asked.
-func (s *State) silenced() {
-	switch {
-	case s.view == nil:
-	case s.doubt != Trusted:
-		s.excuseAll(reason.RegistrySilent)
-	case s.readOnly:
-		s.excuseAll(reason.RegistryReadOnly)
-	}
-}
-
-// unwritable notes that the registry takes no writes.
-func (s *State) unwritable() {
-	s.readOnly = true
-	s.silenced()
-}
-
 // cancel asks a guest to stop, or ends it.
 func (s *State) cancel(i int, hard bool, why reason.Code, p *Plan) {
-	g := s.guest(i)
+	g := s.guests.of(i)
 	if g == nil || g.ended || g.killed || g.why.Code == why && !hard {
 		return
 	}
 	g.why = reason.Of(why)
 	g.killed, g.fenced = g.killed || hard, false
 	p.add(Cancel{Item: i, Hard: hard, Why: g.why})
-}
-
-// doubted fences the member itself: long before the registry gives its items
-// away, nothing starts here any more and what runs is ended.
-func (s *State) doubted(level Doubt, p *Plan) {
-	s.doubt = level
-	s.silenced()
-	if level == Expired {
-		s.hush(p) // who leads next calls again
-	}
-	if level == Trusted || s.o.Finish {
-		return
-	}
-	for k := range s.guests {
-		g := &s.guests[k]
-		if g.ended {
-			continue
-		}
-		fenced := g.fenced || g.why.None() // not if it was asked to stop for another reason
-		s.cancel(g.Item, level == Expired, reason.SessionDoubtful, p)
-		g.fenced = fenced
-	}
 }

@@ -58,7 +58,7 @@ func withdraw(s *State, _ *Plan) Mutation {
 			continue
 		}
 		wanted := s.wants(l)
-		if s.used = nil; !wanted {
+		if s.size.used = nil; !wanted {
 			return Withdraw{Latch: l, Place: name}
 		}
 	}
@@ -71,6 +71,12 @@ func (s *State) wants(l Latch) bool {
 		return s.view.foreign() && s.taking() != nil
 	}
 	return s.wantsLead()
+}
+
+// election is what keeps the members from having a leader.
+type election struct {
+	ahead    ahead
+	reported string // the place of which this member has reported that it is in the way; "": none
 }
 
 // ahead is the first place of the election latch, as long as nobody leads and it
@@ -87,24 +93,24 @@ func (s *State) queued(p *Plan) {
 	q := s.view.ElectionLatch
 	switch {
 	case !s.wantsLead() || len(q) == 0 || q[0].Token == s.o.Contender:
-		s.ahead = ahead{}
-	case q[0].Name != s.ahead.place:
-		s.ahead = ahead{q[0].Name, q[0].Holder, s.now}
+		s.election.ahead = ahead{}
+	case q[0].Name != s.election.ahead.place:
+		s.election.ahead = ahead{q[0].Name, q[0].Holder, s.now}
 	}
 	s.tellLead(p)
 }
 
 // leadDue is when it is told that nobody leads; 0: it is not.
 func (s *State) leadDue() int64 {
-	if s.ahead.place == "" || s.o.ReshardWait == 0 {
+	if s.election.ahead.place == "" || s.o.ReshardWait == 0 {
 		return 0
 	}
-	return s.ahead.since + overdueAfter*s.o.ReshardWait + 1
+	return s.election.ahead.since + overdueAfter*s.o.ReshardWait + 1
 }
 
 // leadTold is when that is to be told; 0: it was, or is not.
 func (s *State) leadTold() int64 {
-	if s.said.leaderless == s.ahead.place {
+	if s.election.reported == s.election.ahead.place {
 		return 0
 	}
 	return s.leadDue()
@@ -117,9 +123,9 @@ func (s *State) leadOverdue() reason.Reason {
 	if due := s.leadDue(); due == 0 || s.now < due {
 		return reason.Reason{}
 	}
-	place, seconds := strconv.Quote(s.ahead.place), strconv.FormatInt((s.now-s.ahead.since)/1000, 10)
-	if s.ahead.holder != "" {
-		return reason.Of(reason.LatchHeldBy, place, seconds, string(s.ahead.holder))
+	place, seconds := strconv.Quote(s.election.ahead.place), strconv.FormatInt((s.now-s.election.ahead.since)/1000, 10)
+	if s.election.ahead.holder != "" {
+		return reason.Of(reason.LatchHeldBy, place, seconds, string(s.election.ahead.holder))
 	}
 	return reason.Of(reason.LatchHeld, place, seconds)
 }
@@ -129,11 +135,11 @@ func (s *State) leadOverdue() reason.Reason {
 func (s *State) tellLead(p *Plan) {
 	why := s.leadOverdue()
 	switch {
-	case !why.None() && s.said.leaderless != s.ahead.place:
-		s.said.leaderless = s.ahead.place
+	case !why.None() && s.election.reported != s.election.ahead.place:
+		s.election.reported = s.election.ahead.place
 		p.add(Note{Why: why, Wrong: true, Goes: true})
-	case s.said.leaderless != "" && s.view.Leader != "":
-		s.said.leaderless = ""
+	case s.election.reported != "" && s.view.Leader != "":
+		s.election.reported = ""
 		p.add(Note{Why: reason.Of(reason.LedAgain, string(s.view.Leader))})
 	}
 }

@@ -19,7 +19,7 @@ type lingering struct {
 // otherwise.
 func (s *State) lingerers() *lingering {
 	v := s.view
-	if s.o.CatchUp == 0 || s.away.why != "" || s.allDisabled() || len(v.Members) == 0 || v.foreign() || v.dealtElsewhere() {
+	if s.o.CatchUp == 0 || s.backlog.away.why != "" || s.allDisabled() || len(v.Members) == 0 || v.foreign() || v.dealtElsewhere() {
 		return nil
 	}
 	l := &lingering{leader: v.Leader, epoch: v.Assignment.Version, since: s.dateOf(s.now)}
@@ -36,7 +36,7 @@ func (s *State) lingerers() *lingering {
 // seeLingering finds out whether those who were there as this member joined were dead. One
 // that lives soon writes something: it is the leader who assigns items to who has joined.
 func (s *State) seeLingering() {
-	l, v := s.catchUp.lingering, s.view
+	l, v := s.backlog.catchUp.lingering, s.view
 	if l == nil || s.self == "" {
 		return
 	}
@@ -44,13 +44,13 @@ func (s *State) seeLingering() {
 		r := v.runs(id)
 		switch {
 		case r == nil || r.Version != l.records[k], v.Leader == id && (l.leader != id || l.epoch != v.Assignment.Version):
-			s.catchUp.lingering = nil
+			s.backlog.catchUp.lingering = nil
 			return
 		case v.dead(id): // what becomes of its record from now on is others' doing
 			l.ids, l.records = slices.Delete(l.ids, k, k+1), slices.Delete(l.records, k, k+1)
 		}
 	}
 	if len(l.ids) == 0 {
-		s.catchUp.lingering, s.catchUp.empty = nil, l.since
+		s.backlog.catchUp.lingering, s.backlog.catchUp.empty = nil, l.since
 	}
 }

@@ -17,26 +17,26 @@ func (s *State) observe(p *Plan) {
 	if s.seeNodesGone(p) {
 		return
 	}
-	if s.self != "" && !s.leaving && v.instance(s.self) == nil && !s.removing() {
+	if s.self != "" && !s.session.leaving && v.instance(s.self) == nil && !s.removing() {
 		// ElasticJob's shutdown of one instance: its node is deleted.
-		s.leaving = true
+		s.session.leaving = true
 		p.add(Note{Why: reason.Of(reason.InstanceNodeRemoved)})
 		p.add(Drain{Why: reason.Of(reason.StopOrdered)})
 	}
 	s.bar(p)
 	if v.Necessary || v.Processing || v.unadopted() || v.departed() {
-		if s.markSince == 0 {
-			s.markSince = s.now
+		if s.reshard.since == 0 {
+			s.reshard.since = s.now
 		}
 	} else {
-		s.markSince, s.waitFrom = 0, 0
+		s.reshard.since, s.reshard.waitFrom = 0, 0
 	}
 	s.queued(p)
 	s.seeSchedule()
 	s.seeTotal()
-	s.schedule(p)
-	if c := v.Config; c != nil && c.ReconcileEvery > 0 && s.self != "" && s.now >= s.reread+c.ReconcileEvery {
-		s.reread = s.now
+	s.followSchedule(p)
+	if c := v.Config; c != nil && c.ReconcileEvery > 0 && s.self != "" && s.now >= s.timers.reread+c.ReconcileEvery {
+		s.timers.reread = s.now
 		p.add(Reread{})
 	}
 	switch {
@@ -70,7 +70,7 @@ func (s *State) seeSelf(p *Plan) {
 		if m.Owner == s.o.Session {
 			s.self = m.ID
 			s.o.Config, s.o.Module = nil, nil // not needed any more, and large
-			s.reread = s.now
+			s.timers.reread = s.now
 			p.add(Note{Why: reason.Of(reason.Joined, string(m.ID))})
 		}
 	}
@@ -112,7 +112,7 @@ func (s *State) works() bool { return s.able() && !s.disabledHere() }
 
 // able: it may, unless an operator has disabled its server.
 func (s *State) able() bool {
-	return s.own() != nil && s.config() != nil && !s.leaving && s.doubt == Trusted &&
+	return s.own() != nil && s.config() != nil && !s.session.leaving && s.session.health == Trusted &&
 		s.view.instance(s.self) != nil && s.apart() == "" && !s.skewed()
 }
 
@@ -137,8 +137,8 @@ func join(s *State, p *Plan) Mutation {
 	if s.self != "" {
 		return s.setUpAgain()
 	}
-	if s.leaving {
-		s.gone = true
+	if s.session.leaving {
+		s.session.ended = true
 		p.add(Stop{})
 		return nil
 	}
@@ -151,15 +151,15 @@ func join(s *State, p *Plan) Mutation {
 		}
 		return Setup{Config: s.o.Config, Module: s.o.Module}
 	}
-	s.catchUp.empty, s.catchUp.lingering = s.nobody(), s.lingerers()
-	return Join{ID: s.freeID(), Disabled: v.Config.Disabled, Labels: s.o.Labels, Address: s.o.Address, Defines: s.o.Defines, Unattended: s.catchUp.empty}
+	s.backlog.catchUp.empty, s.backlog.catchUp.lingering = s.nobody(), s.lingerers()
+	return Join{ID: s.freeID(), Disabled: v.Config.Disabled, Labels: s.o.Labels, Address: s.o.Address, Defines: s.o.Defines, Unattended: s.backlog.catchUp.empty}
 }
 
 // setUpAgain makes what somebody deleted of the job's nodes, if the job itself
 // is still there.
 func (s *State) setUpAgain() Mutation {
 	v := s.view
-	if !s.reclaims() || s.leaving || v.Config == nil || v.Dirs.all() || s.removing() {
+	if !s.reclaims() || s.session.leaving || v.Config == nil || v.Dirs.all() || s.removing() {
 		return nil
 	}
 	return Setup{}
@@ -198,7 +198,7 @@ func (v *View) occurs(id ID) bool {
 
 // setServer heals what a clean-up race may take: the node of a live server.
 func setServer(s *State, _ *Plan) Mutation {
-	if s.self == "" || s.leaving || s.view.instance(s.self) == nil || s.view.hasServer(s.self.IP()) || s.removing() {
+	if s.self == "" || s.session.leaving || s.view.instance(s.self) == nil || s.view.hasServer(s.self.IP()) || s.removing() {
 		return nil
 	}
 	return SetServer{IP: s.self.IP()}
@@ -208,20 +208,20 @@ func setServer(s *State, _ *Plan) Mutation {
 // request waits: it is declined first.
 func leave(s *State, _ *Plan) Mutation {
 	own := s.own()
-	if !s.leaving || s.self == "" {
+	if !s.session.leaving || s.self == "" {
 		return nil
 	}
 	if own == nil || s.triggered() {
 		return nil
 	}
-	if len(own.Open) > 0 || len(s.guests) > 0 || len(own.Retries) > 0 || len(own.Triggers) > 0 || len(s.unstored(own)) > 0 || s.telling != nil || !s.view.Assignment.Exists {
+	if len(own.Open) > 0 || len(s.guests.all) > 0 || len(own.Retries) > 0 || len(own.Triggers) > 0 || len(s.history.unstored(own)) > 0 || s.listener.call != nil || !s.view.Assignment.Exists {
 		return nil
 	}
 	next := s.view.Assignment.clone()
 	next.fold(&own.RunsData)
 	next.Flow.add(own.Flow)
 	next.Results.add(own.Results)
-	next.Schedules = s.schedules
+	next.Schedules = s.schedule.known
 	return s.disown(Leave{Self: s.self, Next: next})
 }
 

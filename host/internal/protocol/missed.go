@@ -13,24 +13,24 @@ import (
 // seePassed takes the newest instant that had come when the schedule was set. What
 // had come when it was set first, this server has not seen.
 func (s *State) seePassed(t int64) {
-	first := !s.dated
-	s.dated = true
+	first := !s.schedule.dated
+	s.schedule.dated = true
 	if s.future(t) { // what has come by the registry's clock came before that
 		if first {
-			s.catchUp.passed = s.dateOf(s.now)
+			s.backlog.catchUp.passed = s.dateOf(s.now)
 		}
 		return
 	}
 	if first {
-		s.catchUp.passed = t
+		s.backlog.catchUp.passed = t
 	}
 	if s.came(Tick{At: t}) && first {
-		s.unseen = t
+		s.schedule.unseen = t
 	}
 }
 
 // undated: the schedule has not said which instant is the newest.
-func (s *State) undated() bool { return !s.dated && s.config().Cron != "" }
+func (s *State) undated() bool { return !s.schedule.dated && s.config().Cron != "" }
 
 // missed gives a row to what had passed of own items before this server came, and
 // nobody began. What comes due from then on the next begin accounts for, unless the
@@ -39,24 +39,24 @@ func (s *State) undated() bool { return !s.dated && s.config().Cron != "" }
 // it holds as a Begin does: if the items are still ours. They also are where this server
 // was disabled while no other is there to have them: then that is why nothing begins.
 func missed(s *State, p *Plan) Mutation {
-	t, idle := s.unseen, s.o.CatchUp != 0 && s.able() && s.disabledHere()
-	if s.o.CatchUp != 0 && s.tick.At == 0 {
-		t = max(t, s.latest.At)
+	t, idle := s.schedule.unseen, s.o.CatchUp != 0 && s.able() && s.disabledHere()
+	if s.o.CatchUp != 0 && s.schedule.tick.At == 0 {
+		t = max(t, s.schedule.latest.At)
 	}
 	if idle {
-		t = max(t, s.catchUp.passed)
+		t = max(t, s.backlog.catchUp.passed)
 	}
 	if t == 0 || !s.works() && !idle || s.view.Paused && s.o.CatchUp == 0 || s.waits() || s.future(t) {
 		return nil
 	}
 	if s.view.foreign() || s.view.foreignLeads() {
-		s.unseen = 0 // they may have run it; what is known of that is told when an item moves
+		s.schedule.unseen = 0 // they may have run it; what is known of that is told when an item moves
 		return nil
 	}
-	if s.o.MaxUnstored > 0 && len(s.unstored(s.own())) >= s.o.MaxUnstored || !idle && s.recalls(p) {
+	if s.o.MaxUnstored > 0 && len(s.history.unstored(s.own())) >= s.o.MaxUnstored || !idle && s.recalls(p) {
 		return nil
 	}
-	m := Begin{Self: s.self, Own: s.next(s.own()), More: s.tick.At != 0}
+	m := Begin{Self: s.self, Own: s.next(s.own()), More: s.schedule.tick.At != 0}
 	room := s.ending(&m.Own)
 	for i := range s.view.total() {
 		rows := s.passedOver(i, t)
@@ -69,7 +69,7 @@ func missed(s *State, p *Plan) Mutation {
 		m.Own.rows(rows)
 		m.Own.Last = set(m.Own.Last, i, t)
 		if s.o.CatchUp != 0 {
-			s.unexcuse(i)
+			s.backlog.unexcuse(i)
 		}
 	}
 	if room.items == 0 {
@@ -88,14 +88,14 @@ func (s *State) passedOver(i int, t int64) []Row {
 	if s.o.CatchUp != 0 {
 		why = s.whyOf(i)
 	}
-	return s.gap(Row{Entry: Entry{Item: i, Instant: t}, After: last, Until: t + 1, State: Missed, Why: reason.Of(why), By: s.self})
+	return s.schedule.gap(Row{Entry: Entry{Item: i, Instant: t}, After: last, Until: t + 1, State: Missed, Why: reason.Of(why), By: s.self})
 }
 
 // spoken: something else will say what became of the item's instants.
 func (s *State) spoken(i int) bool {
 	it := s.view.item(i)
 	if s.o.CatchUp != 0 {
-		_, due := slices.BinarySearchFunc(s.due, i, func(d due, i int) int { return d.item - i })
+		_, due := slices.BinarySearchFunc(s.backlog.due, i, func(d due, i int) int { return d.item - i })
 		return due || s.busy(i) || s.owed(i) != 0 && !s.disabledHere() || it.Misfire && s.config().Misfire && !it.Disabled || s.view.pending(i) != nil
 	}
 	return it.Disabled || it.Misfire && s.config().Misfire || s.view.pending(i) != nil

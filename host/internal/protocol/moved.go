@@ -10,7 +10,7 @@ package protocol
 // is made pending that waits, and what is pending already counts as an orphan.
 
 // goes: what waits for the item does not begin here.
-func (s *State) goes(i int) bool { return s.leaving || !s.mine(i) && s.markSince == 0 }
+func (s *State) goes(i int) bool { return s.session.leaving || !s.mine(i) && s.reshard.since == 0 }
 
 // waiting is the pending run of the item that its owner is to try again, or nil.
 func (v *View) waiting(i int) *Pending {

@@ -39,7 +39,7 @@ func (u NoServer) Record(v *View) (RecordMissed, bool) {
 			continue
 		}
 		r := Row{Entry: Entry{Item: i, Instant: u.Now}, After: last, Until: u.Now + 1, State: Missed, Why: reason.Of(u.why(v, i)), By: u.By}
-		m.Own.rows(s.gap(r))
+		m.Own.rows(s.schedule.gap(r))
 		m.Own.Last = set(m.Own.Last, i, u.Now)
 	}
 	return m, true

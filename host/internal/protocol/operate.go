@@ -9,11 +9,11 @@ import (
 // fulfilled. A trigger is the one that cannot be judged by the view: it ends
 // with its own commit.
 func operate(s *State, p *Plan) Mutation {
-	for len(s.asks) > 0 && s.self != "" && s.doubt == Trusted {
-		a := s.asks[0]
+	for len(s.commits.asks) > 0 && s.self != "" && s.session.health == Trusted {
+		a := s.commits.asks[0]
 		m, fault := Wish(s.view, a.Ask)
 		if _, ok := a.Ask.(AskReshard); ok {
-			s.retry = 0
+			s.reshard.retry = 0
 		}
 		if m != nil {
 			return m
@@ -82,22 +82,22 @@ func Wish(v *View, a Ask) (m Mutation, fault string) {
 
 // askOf is the wish that a mutation of operate fulfils.
 func (s *State) askOf(m Mutation) int64 {
-	if len(s.asks) == 0 {
+	if len(s.commits.asks) == 0 {
 		return 0
 	}
 	switch m.(type) {
 	case MarkReshard: // also the leader's own mark is what was asked for
-		if _, ok := s.asks[0].Ask.(AskReshard); ok {
-			return s.asks[0].ID
+		if _, ok := s.commits.asks[0].Ask.(AskReshard); ok {
+			return s.commits.asks[0].ID
 		}
 	case RequestTrigger, SetPaused, DisableItem, DisableServer, PutConfig, Define:
-		return s.asks[0].ID
+		return s.commits.asks[0].ID
 	default: // the member's own
 	}
 	return 0
 }
 
 func (s *State) reply(id int64, fault string, p *Plan) {
-	s.asks = slices.DeleteFunc(s.asks, func(a Asked) bool { return a.ID == id })
+	s.commits.asks = slices.DeleteFunc(s.commits.asks, func(a Asked) bool { return a.ID == id })
 	p.add(Answer{ID: id, Fault: fault})
 }

@@ -13,7 +13,7 @@ import (
 // seeTakes notes which runs of ours strangers have taken over. Who of ours takes,
 // drops or overtakes one says so in its record.
 func (s *State) seeTakes() {
-	v, w := s.view, &s.witness
+	v, w := s.view, &s.evidence
 	for _, p := range w.pending {
 		if v.pending(p.Item) != nil || !s.reclaims() || v.told(p.Entry) {
 			continue
@@ -43,15 +43,15 @@ func (v *View) told(e Entry) bool {
 
 // tally gives the runs that strangers have taken over their row.
 func tally(s *State, _ *Plan) Mutation {
-	if !s.reclaims() || s.doubt != Trusted || len(s.witness.taken) == 0 {
+	if !s.reclaims() || s.session.health != Trusted || len(s.evidence.taken) == 0 {
 		return nil
 	}
 	m := Tally{Self: s.self, Own: s.next(s.own())}
-	s.witness.taken = slices.DeleteFunc(s.witness.taken, func(r Row) bool { return s.view.told(r.Entry) })
-	for _, r := range s.witness.taken {
+	s.evidence.taken = slices.DeleteFunc(s.evidence.taken, func(r Row) bool { return s.view.told(r.Entry) })
+	for _, r := range s.evidence.taken {
 		m.Own.row(r)
 	}
-	if len(s.witness.taken) == 0 {
+	if len(s.evidence.taken) == 0 {
 		return nil
 	}
 	return m
@@ -79,13 +79,13 @@ func orphan(s *State, _ *Plan) Mutation {
 	}
 	m := Orphan{Self: s.self, Own: s.next(s.own()), Next: v.Assignment.clone()}
 	r, done := s.room(), false
-	for k := range s.witness.strangers {
-		t := &s.witness.strangers[k]
+	for k := range s.evidence.strangers {
+		t := &s.evidence.strangers[k]
 		if t.gone == 0 || s.resolved(t) {
 			continue
 		}
 		if s.now < t.quiet+grace {
-			s.hold(t.quiet + grace)
+			s.timers.hold(t.quiet + grace)
 			continue
 		}
 		for _, e := range t.open {
@@ -132,8 +132,8 @@ func orphan(s *State, _ *Plan) Mutation {
 // mourns tells whether the member looks after what strangers leave, and there are
 // or were some.
 func (s *State) mourns() bool {
-	return s.reclaims() && s.config() != nil && s.view.Assignment.Exists && s.doubt == Trusted &&
-		(len(s.witness.strangers) > 0 || s.view.foreign())
+	return s.reclaims() && s.config() != nil && s.view.Assignment.Exists && s.session.health == Trusted &&
+		(len(s.evidence.strangers) > 0 || s.view.foreign())
 }
 
 // ripe tells whether a pending run that a stranger wrote may be taken here: none
@@ -141,13 +141,13 @@ func (s *State) mourns() bool {
 // schedule. Who has just joined does not know that yet, and would name the run
 // after one that has ended.
 func (s *State) ripe(p *Pending) bool {
-	k := slices.IndexFunc(s.witness.left, func(l left) bool { return l.item == p.Item })
+	k := slices.IndexFunc(s.evidence.left, func(l left) bool { return l.item == p.Item })
 	if k < 0 || s.undated() {
 		return false
 	}
-	until := s.witness.left[k].since + grace
+	until := s.evidence.left[k].since + grace
 	if s.now < until {
-		s.hold(until)
+		s.timers.hold(until)
 	}
 	return s.now >= until
 }
@@ -155,15 +155,15 @@ func (s *State) ripe(p *Pending) bool {
 // idle: a pending run that a stranger wrote is of an item that was not running.
 // ElasticJob writes that of all items of who has gone.
 func (s *State) idle(p *Pending) bool {
-	w := &s.witness
-	seen := at(w.holes, p.Item) < s.latest.At && at(w.ran, p.Item) >= s.latest.At
-	return s.evidence(p.Item) == nil && s.latest.At > 0 && (seen || s.view.last(p.Item) >= s.latest.At)
+	w := &s.evidence
+	seen := at(w.holes, p.Item) < s.schedule.latest.At && at(w.ran, p.Item) >= s.schedule.latest.At
+	return s.openWhenGone(p.Item) == nil && s.schedule.latest.At > 0 && (seen || s.view.last(p.Item) >= s.schedule.latest.At)
 }
 
-// evidence is what a stranger had open of the item when it went away, if nobody
+// openWhenGone is what a stranger had open of the item when it went away, if nobody
 // has accounted for that.
-func (s *State) evidence(i int) *Entry {
-	if e := s.witness.lost(i); e != nil && s.view.last(i) < e.Instant {
+func (s *State) openWhenGone(i int) *Entry {
+	if e := s.evidence.lost(i); e != nil && s.view.last(i) < e.Instant {
 		return e
 	}
 	return nil
@@ -172,10 +172,10 @@ func (s *State) evidence(i int) *Entry {
 // known is a pending run that a stranger wrote, as far as it can be known: what
 // its owner had open when it went away, else of the newest instant.
 func (s *State) known(p *Pending) Pending {
-	if e := s.evidence(p.Item); e != nil {
+	if e := s.openWhenGone(p.Item); e != nil {
 		return Pending{Item: p.Item, Entry: *e}
 	}
-	e := Entry{Item: p.Item, Instant: max(s.latest.At, s.view.last(p.Item)), Cause: Failover, Attempt: 1}
+	e := Entry{Item: p.Item, Instant: max(s.schedule.latest.At, s.view.last(p.Item)), Cause: Failover, Attempt: 1}
 	if e.Instant == 0 {
 		e = s.unnamed(p)
 	}

@@ -6,6 +6,19 @@ import "slices"
 // fit is done in parts, each of which is a step that could stand alone: whoever
 // looks between two of them sees a state that the rules know anyway.
 
+// sizes is how large a transaction may be.
+type sizes struct {
+	used *room // by the mutation that is being decided; nil: it counts nothing
+
+	items      int  // that a transaction may concern, since the registry did not take one of more; 0: as Options say
+	unanswered int  // transactions of several items whose answers never came, in a row
+	fitted     int  // transactions of that many items that were applied, in a row,
+	patience   int  // after how many of them more items are tried,
+	grown      bool // and that this was done since items was made smaller
+
+	recordFull int // bytes of the own record, which takes no more runs; 0: it does
+}
+
 // room is what a transaction may still write.
 type room struct {
 	max    int // nodes; 0: no bound
@@ -21,8 +34,8 @@ type room struct {
 }
 
 func (s *State) room() *room {
-	s.used = &room{max: s.o.MaxNodes, few: s.smaller, most: s.o.MaxBytes, node: s.o.NodeBytes, record: s.o.MaxBytes}
-	return s.used
+	s.size.used = &room{max: s.o.MaxNodes, few: s.size.items, most: s.o.MaxBytes, node: s.o.NodeBytes, record: s.o.MaxBytes}
+	return s.size.used
 }
 
 // ending is room beside the own record for what ends. Rows leave the record when
@@ -78,7 +91,7 @@ func (r *room) several() bool { return r != nil && r.items > 1 }
 // has rows, it gets smaller by itself.
 func (s *State) overfull(r *room, d *RunsData, w weight) {
 	if r.items == 0 && len(d.Rows) == 0 && !r.holds(0, w.bytes()) {
-		s.full = w.bytes()
+		s.size.recordFull = w.bytes()
 	}
 }
 
@@ -90,47 +103,47 @@ const lostInARow = 4
 // row before larger ones are tried. Each time those fail it takes twice as many.
 const grownAfter = 8
 
-// unanswered halves what a transaction may concern when one after the other had
+// noAnswer halves what a transaction may concern when one after the other had
 // no answer.
-func (s *State) unanswered(r *room) {
+func (z *sizes) noAnswer(r *room) {
 	if !r.several() {
 		return
 	}
-	s.fitted = 0
-	if s.lost++; s.lost >= lostInARow {
-		s.lost = 0
-		s.shrink(r)
+	z.fitted = 0
+	if z.unanswered++; z.unanswered >= lostInARow {
+		z.unanswered = 0
+		z.shrink(r)
 	}
 }
 
 // shrink lets a transaction concern half as many items as one that failed.
-func (s *State) shrink(r *room) {
-	s.smaller, s.fitted = r.items/2, 0
-	if s.grown {
-		s.patience = min(2*s.patience, maxPatience)
+func (z *sizes) shrink(r *room) {
+	z.items, z.fitted = r.items/2, 0
+	if z.grown {
+		z.patience = min(2*z.patience, maxPatience)
 	}
-	s.patience, s.grown = max(s.patience, grownAfter), false
+	z.patience, z.grown = max(z.patience, grownAfter), false
 }
 
 const maxPatience = 1 << 12
 
 // grow is told of each transaction that was applied. What was too large once may
 // have been so because of the network, or of a setting that has changed: after
-// some that had no room for more it is tried again, up to what Options say.
-func (s *State) grow(r *room) {
+// some that had no room for more it is tried again, up to most nodes.
+func (z *sizes) grow(r *room, most int) {
 	if !r.several() && (r == nil || !r.cut) {
 		return
 	}
-	s.lost = 0
-	if s.smaller == 0 || !r.cut {
+	z.unanswered = 0
+	if z.items == 0 || !r.cut {
 		return
 	}
-	if s.fitted++; s.fitted < s.patience {
+	if z.fitted++; z.fitted < z.patience {
 		return
 	}
-	s.smaller, s.fitted, s.grown = 2*s.smaller, 0, true
-	if s.o.MaxNodes > 0 && s.smaller >= s.o.MaxNodes {
-		s.smaller, s.patience, s.grown = 0, 0, false
+	z.items, z.fitted, z.grown = 2*z.items, 0, true
+	if most > 0 && z.items >= most {
+		z.items, z.patience, z.grown = 0, 0, false
 	}
 }
 
@@ -181,7 +194,7 @@ func (s *State) ownersAlone() *room {
 // and the total that are there, and nobody has asked for another since.
 func (s *State) dealt(eligible []ID) bool {
 	v := s.view
-	return s.parts != nil && v.Assignment.Version == s.parts.epoch && v.NecessaryV == s.parts.mark && v.Assignment.fits(v.total(), eligible)
+	return s.reshard.parts != nil && v.Assignment.Version == s.reshard.parts.epoch && v.NecessaryV == s.reshard.parts.mark && v.Assignment.fits(v.total(), eligible)
 }
 
 // owners is what has to be written for the items' nodes to say what the
@@ -247,17 +260,17 @@ func (s *State) stripped(a *Assignment, r *room) []int {
 // was decided, from the leader before.
 func (s *State) deal() Mutation {
 	a := &s.view.Assignment
-	if s.parts.strip || s.view.foreign() {
+	if s.reshard.parts.strip || s.view.foreign() {
 		if strip := s.stripped(a, s.ownersAlone()); len(strip) > 0 {
 			return Owners{Strip: strip}
 		}
 	}
-	if s.parts.strip {
-		if until := s.parts.since + lag(a.Total); s.now < until {
-			s.hold(until)
+	if s.reshard.parts.strip {
+		if until := s.reshard.parts.since + lag(a.Total); s.now < until {
+			s.timers.hold(until)
 			return nil
 		}
-		s.parts.strip = false
+		s.reshard.parts.strip = false
 	}
 	return s.owners(a, s.ownersAlone())
 }
@@ -277,27 +290,27 @@ func (s *State) restore(eligible []ID) Mutation {
 		}
 	}
 	if len(items) == 0 {
-		s.bereft = bereft{}
+		s.reshard.ownerless = ownerless{}
 		return nil
 	}
-	if !s.bereft.has(items) {
-		s.bereft = bereft{items, s.now}
+	if !s.reshard.ownerless.has(items) {
+		s.reshard.ownerless = ownerless{items, s.now}
 	}
-	if until := s.bereft.since + lag(v.total()); v.foreign() && s.now < until {
-		s.hold(until)
+	if until := s.reshard.ownerless.since + lag(v.total()); v.foreign() && s.now < until {
+		s.timers.hold(until)
 		return nil
 	}
 	return Owners{Write: items}
 }
 
-// bereft are items without an owner's node, and since when no other was seen to be.
-type bereft struct {
+// ownerless are items without an owner's node, and since when no other was seen to be.
+type ownerless struct {
 	items []int
 	since int64
 }
 
-func (b bereft) has(items []int) bool {
-	return !slices.ContainsFunc(items, func(i int) bool { return !slices.Contains(b.items, i) })
+func (o ownerless) has(items []int) bool {
+	return !slices.ContainsFunc(items, func(i int) bool { return !slices.Contains(o.items, i) })
 }
 
 // lag is how long, in ms, a member of ElasticJob may take to hear of all items.

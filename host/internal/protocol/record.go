@@ -6,22 +6,28 @@ import (
 	"github.com/wasmjob/wasmjob/host/reason"
 )
 
+// history is how far the rows of this member have come.
+type history struct {
+	handed int64 // rows up to here were given to the history
+	stored int64 // rows up to here are durable there
+}
+
 // next copies the own record for the next set of it, without what is no longer
 // needed: stored rows, and instants and requests that the assignment holds as
 // well.
 func (s *State) next(own *Runs) RunsData {
 	n := RunsData{Open: slices.Clone(own.Open), Retries: slices.Clone(own.Retries), Triggers: slices.Clone(own.Triggers), Seq: own.Seq}
-	n.Rows = slices.Clone(s.unstored(own))
+	n.Rows = slices.Clone(s.history.unstored(own))
 	n.Last = newest(nil, own.Last, s.view.Assignment.Last)
 	n.Requested = newest(nil, own.Requested, s.view.Assignment.Requested)
 	n.Begun = newest(nil, own.Begun, s.view.Assignment.Begun)
 	n.Ended = newest(nil, own.Ended, s.view.Assignment.Ended)
 	n.Resumed = newest(nil, own.Resumed, s.view.Assignment.Resumed)
 	n.Spans = slices.Clone(own.Spans)
-	if t := max(own.Unattended, s.catchUp.empty); t > s.view.Assignment.Unattended {
+	if t := max(own.Unattended, s.backlog.catchUp.empty); t > s.view.Assignment.Unattended {
 		n.Unattended = t
 	}
-	n.Flow, n.Results, n.Schedules = own.Flow, own.Results, s.schedules
+	n.Flow, n.Results, n.Schedules = own.Flow, own.Results, s.schedule.known
 	n.Latest, n.Streaks = own.Latest, s.streaksToKeep(own)
 	return n
 }
@@ -37,8 +43,8 @@ func newest(into, from, held []int64) []int64 {
 	return into
 }
 
-func (s *State) unstored(own *Runs) []Row {
-	k := slices.IndexFunc(own.Rows, func(r Row) bool { return r.Seq > s.stored })
+func (h history) unstored(own *Runs) []Row {
+	k := slices.IndexFunc(own.Rows, func(r Row) bool { return r.Seq > h.stored })
 	if k < 0 {
 		return nil
 	}
@@ -60,12 +66,12 @@ func (d *RunsData) rows(rows []Row) {
 
 // hand gives rows to the history, each once.
 func (s *State) hand(own *Runs, p *Plan) {
-	k := slices.IndexFunc(own.Rows, func(r Row) bool { return r.Seq > s.handed })
+	k := slices.IndexFunc(own.Rows, func(r Row) bool { return r.Seq > s.history.handed })
 	if k < 0 {
 		return
 	}
-	s.handed = own.Rows[len(own.Rows)-1].Seq
-	p.add(Store{Rows: slices.Clone(own.Rows[k:]), Schedules: s.schedules})
+	s.history.handed = own.Rows[len(own.Rows)-1].Seq
+	p.add(Store{Rows: slices.Clone(own.Rows[k:]), Schedules: s.schedule.known})
 }
 
 // forgetTimes is how many times MaxUnstored a record may have in rows that are
@@ -76,7 +82,7 @@ const forgetTimes = 2
 // same on the way, and nobody minds them meanwhile, so this is for many rows.
 func forget(s *State, _ *Plan) Mutation {
 	own := s.own()
-	if own == nil || len(own.Rows)-len(s.unstored(own)) <= forgetTimes*s.o.MaxUnstored {
+	if own == nil || len(own.Rows)-len(s.history.unstored(own)) <= forgetTimes*s.o.MaxUnstored {
 		return nil
 	}
 	return Forget{Self: s.self, Own: s.next(own)}
@@ -87,7 +93,7 @@ func forget(s *State, _ *Plan) Mutation {
 // member is leaving. A run that another member can try again goes there.
 func account(s *State, _ *Plan) Mutation {
 	own := s.own()
-	if own == nil || len(own.Triggers)+len(own.Retries) == 0 || s.config() == nil && !s.leaving {
+	if own == nil || len(own.Triggers)+len(own.Retries) == 0 || s.config() == nil && !s.session.leaving {
 		return s.keepSchedule(own)
 	}
 	m := Account{Self: s.self, Own: s.next(own)}
@@ -140,13 +146,13 @@ func account(s *State, _ *Plan) Mutation {
 // neverBegins is why an accepted trigger of the item will not begin here; "" if it may.
 func (s *State) neverBegins(i int) reason.Code {
 	switch {
-	case s.leaving:
+	case s.session.leaving:
 		return reason.ShuttingDown
-	case i >= s.view.total() && s.markSince == 0:
+	case i >= s.view.total() && s.reshard.since == 0:
 		return reason.ItemGone
 	case s.view.item(i).Disabled:
 		return reason.ItemDisabled
-	case !s.mine(i) && s.markSince == 0:
+	case !s.mine(i) && s.reshard.since == 0:
 		return reason.ItemMoved
 	}
 	return ""

@@ -14,21 +14,23 @@ const RemovalPause = 3000
 func (s *State) seeRemoval() {
 	switch {
 	case s.self == "" || s.view.Dirs.parents() && s.view.Dirs.Members && s.view.Dirs.Runs:
-		s.torn = 0
-	case s.torn == 0:
-		s.torn = s.now
+		s.session.nodesGoneSince = 0
+	case s.session.nodesGoneSince == 0:
+		s.session.nodesGoneSince = s.now
 	}
 }
 
 // removing: somebody may be removing the job.
-func (s *State) removing() bool { return s.torn != 0 && s.now < s.torn+RemovalPause }
+func (s *State) removing() bool {
+	return s.session.nodesGoneSince != 0 && s.now < s.session.nodesGoneSince+RemovalPause
+}
 
 // removalOver is when that is over; 0: nobody does.
 func (s *State) removalOver() int64 {
 	if !s.removing() {
 		return 0
 	}
-	return s.torn + RemovalPause
+	return s.session.nodesGoneSince + RemovalPause
 }
 
 // removed: somebody has removed the job here, and what is left of it is not whole.
@@ -46,11 +48,11 @@ func (s *State) seeNodesGone(p *Plan) bool {
 	if s.self == "" || s.view.RecordFault != "" || s.present() && s.own() != nil {
 		return false
 	}
-	s.gone = true
-	for k := range s.guests {
-		s.cancel(s.guests[k].Item, true, reason.NodesRemoved, p)
+	s.session.ended = true
+	for k := range s.guests.all {
+		s.cancel(s.guests.all[k].Item, true, reason.NodesRemoved, p)
 	}
 	p.add(Note{Why: reason.Of(reason.NodesRemoved)})
-	p.add(Stop{Rejoin: !s.leaving || s.barred, Removed: true})
+	p.add(Stop{Rejoin: !s.session.leaving || s.session.barred, Removed: true})
 	return true
 }

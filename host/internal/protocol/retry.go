@@ -121,9 +121,9 @@ func (s *State) hopeless(r Retry) reason.Code {
 	switch {
 	case s.later(r.Entry):
 		return reason.NextInstantBeforeRetry
-	case s.leaving && s.config() == nil:
+	case s.session.leaving && s.config() == nil:
 		return reason.ShuttingDown
-	case r.Item >= s.view.total() && s.markSince == 0:
+	case r.Item >= s.view.total() && s.reshard.since == 0:
 		return reason.ItemGone
 	case s.view.item(r.Item).Disabled:
 		return reason.ItemDisabled
@@ -131,7 +131,7 @@ func (s *State) hopeless(r Retry) reason.Code {
 		return ""
 	case s.view.foreign():
 		return reason.RetryBesideForeign
-	case s.leaving && s.view.pending(r.Item) != nil:
+	case s.session.leaving && s.view.pending(r.Item) != nil:
 		return reason.AnotherRunWaits
 	}
 	return ""

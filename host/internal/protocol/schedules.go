@@ -17,6 +17,20 @@ type Schedule struct {
 	Cron  string
 }
 
+// schedule is what this member knows of the instants of the job.
+type schedule struct {
+	cron   *string    // by which the clock goes; nil: none was set yet
+	unread bool       // not even that can be read
+	known  []Schedule // the newest last; empty before a configuration was seen
+	total  total
+
+	tick   Tick  // the instant that is being answered; At 0: none
+	latest Tick  // the newest instant that came due
+	dated  bool  // the schedule has said which instant is the newest; it may have none
+	paused int64 // the newest instant that came during a pause
+	unseen int64 // the newest instant that had come before this server, until the next one comes; 0: none
+}
+
 // keptSchedules is how many of the newest are kept. A gap that reaches back
 // further is counted by the oldest of them.
 const keptSchedules = 4
@@ -28,15 +42,15 @@ func (s *State) seeSchedule() {
 	if c == nil {
 		return
 	}
-	s.schedules = joined(s.schedules, s.view.Assignment.Schedules)
+	s.schedule.known = joined(s.schedule.known, s.view.Assignment.Schedules)
 	for k := range s.view.Runs {
-		s.schedules = joined(s.schedules, s.view.Runs[k].Schedules)
+		s.schedule.known = joined(s.schedule.known, s.view.Runs[k].Schedules)
 	}
-	switch n, cron := len(s.schedules), s.inForce(c); {
+	switch n, cron := len(s.schedule.known), s.inForce(c); {
 	case n == 0:
-		s.schedules = []Schedule{{Cron: cron}}
-	case s.schedules[n-1].Cron != cron:
-		s.schedules = joined(s.schedules, []Schedule{{max(s.view.ConfigModified, s.schedules[n-1].Rev), s.now, cron}})
+		s.schedule.known = []Schedule{{Cron: cron}}
+	case s.schedule.known[n-1].Cron != cron:
+		s.schedule.known = joined(s.schedule.known, []Schedule{{max(s.view.ConfigModified, s.schedule.known[n-1].Rev), s.now, cron}})
 	}
 }
 
@@ -74,26 +88,26 @@ type total struct {
 }
 
 func (s *State) seeTotal() {
-	if c := s.config(); c != nil && c.Total != s.total.items {
-		if s.total.items != 0 {
-			s.total.since = s.now
+	if c := s.config(); c != nil && c.Total != s.schedule.total.items {
+		if s.schedule.total.items != 0 {
+			s.schedule.total.since = s.now
 		}
-		s.total.items = c.Total
+		s.schedule.total.items = c.Total
 	}
 }
 
 // gap is a gap as rows: one for each schedule that was in force during it.
-func (s *State) gap(r Row) []Row {
+func (c *schedule) gap(r Row) []Row {
 	r.Gap = true
 	var rows []Row
-	for k, sc := range s.schedules {
+	for k, sc := range c.known {
 		part := r
 		part.Cron = sc.Cron
 		if k > 0 {
 			part.After = max(r.After, sc.Since-1)
 		}
-		if k+1 < len(s.schedules) {
-			part.Until = min(r.Until, s.schedules[k+1].Since)
+		if k+1 < len(c.known) {
+			part.Until = min(r.Until, c.known[k+1].Since)
 		}
 		if part.Cron != "" && part.Until-part.After > 1 {
 			rows = append(rows, part)

@@ -7,46 +7,6 @@ import (
 	"github.com/wasmjob/wasmjob/host/reason"
 )
 
-// waits: a due run waits for the reshard that somebody asked for, but not
-// longer than the bound: then the member begins what it still owns, and the
-// epoch refuses it if that has changed.
-func (s *State) waits() bool {
-	return s.markSince != 0 && s.now < s.waitsUntil() && !s.unserved()
-}
-
-// unserved: a leader of ElasticJob deals at the next instant, since the mark came
-// when the one that is due had long begun.
-func (s *State) unserved() bool {
-	v := s.view
-	return v.foreignLeads() && v.Necessary && !v.Processing && !s.triggered() && s.tick.At != 0 && s.markSince > s.tick.At+dealLag
-}
-
-// dealLag is until when, in ms after an instant, a leader of ElasticJob may still
-// see a mark and deal before it begins.
-const dealLag = 300
-
-// awaitDeal notes since when something is due that waits for a deal: an instant,
-// or a request, which has a leader of ElasticJob run, and so deal, at once.
-func (s *State) awaitDeal() {
-	asked := int64(0)
-	if s.triggered() {
-		asked = s.view.instance(s.self).Modified
-	}
-	if s.markSince != 0 && (s.waitFrom == 0 && s.tick.At != 0 || asked > s.waitAsked) {
-		s.waitFrom, s.waitAsked = s.now, asked
-	}
-}
-
-// waitsUntil is when that ends. A leader of ElasticJob deals when an instant
-// or a request comes, not before.
-func (s *State) waitsUntil() int64 {
-	since := s.markSince
-	if s.view.foreignLeads() {
-		since = max(since, s.waitFrom)
-	}
-	return since + s.o.ReshardWait
-}
-
 // fits: the assignment was made for this total and these members.
 func (a *Assignment) fits(total int, eligible []ID) bool {
 	return a.Total == total && slices.Equal(a.Members, eligible)
@@ -85,13 +45,13 @@ func markReshard(s *State, _ *Plan) Mutation {
 	if s.view.Necessary || s.removing() || s.config() == nil || !s.view.Assignment.Exists {
 		return nil
 	}
-	if s.wishes > 0 && !slices.Equal(s.view.eligible(), s.wishedFor) {
-		s.wishes = 0
+	if s.reshard.wishes > 0 && !slices.Equal(s.view.eligible(), s.reshard.wishedFor) {
+		s.reshard.wishes = 0
 	}
-	if s.reclaims() && !s.leads() && (s.abandoned() || s.tick.At == 0 && s.overlooked()) {
+	if s.reclaims() && !s.leads() && (s.abandoned() || s.schedule.tick.At == 0 && s.overlooked()) {
 		return MarkReshard{} // what is due now would wait for it until the next instant
 	}
-	if !s.leads() || s.leaving {
+	if !s.leads() || s.session.leaving {
 		return nil
 	}
 	el := s.view.eligible()
@@ -118,7 +78,7 @@ func (s *State) abandoned() bool {
 // that give somebody nothing.
 func (s *State) overlooked() bool {
 	v := s.view
-	return !v.Processing && !v.unadopted() && s.wishes < mostWishes && v.someoneWithout()
+	return !v.Processing && !v.unadopted() && s.reshard.wishes < mostWishes && v.someoneWithout()
 }
 
 // someoneWithout: an eligible member has no item, though there are enough.
@@ -138,7 +98,7 @@ const mostWishes = 2
 // item that would move or vanish is running.
 func reshard(s *State, p *Plan) Mutation {
 	v := s.view
-	if !s.leads() || s.leaving || s.doubt != Trusted || !v.Necessary || s.config() == nil || !v.Assignment.Exists || s.deadRecord() != nil || s.tooEarly() {
+	if !s.leads() || s.session.leaving || s.session.health != Trusted || !v.Necessary || s.config() == nil || !v.Assignment.Exists || s.deadRecord() != nil || s.tooEarly() {
 		return nil
 	}
 	el := v.eligible()
@@ -149,23 +109,23 @@ func reshard(s *State, p *Plan) Mutation {
 		return s.deal()
 	}
 	req := s.request(el)
-	if s.answer != nil && s.answer.Fault != "" && s.now >= s.retry {
-		s.asked, s.answer = nil, nil
+	if s.reshard.answer != nil && s.reshard.answer.Fault != "" && s.now >= s.reshard.retry {
+		s.reshard.asked, s.reshard.answer = nil, nil
 	}
-	if s.answer == nil || !s.answer.Request.equal(req) {
-		if s.asked == nil || !s.asked.equal(req) {
-			s.asked, s.answer = &req, nil
+	if s.reshard.answer == nil || !s.reshard.answer.Request.equal(req) {
+		if s.reshard.asked == nil || !s.reshard.asked.equal(req) {
+			s.reshard.asked, s.reshard.answer = &req, nil
 			p.add(Assign{req})
 		}
 		return nil
 	}
-	if s.answer.Fault != "" {
+	if s.reshard.answer.Fault != "" {
 		return s.restore(el)
 	}
 	next := v.Assignment.clone()
 	next.Total, next.Members, next.Departing = req.Total, el, nil
 	next.Owners = make([]ID, req.Total)
-	for k, items := range s.answer.Items {
+	for k, items := range s.reshard.answer.Items {
 		for _, i := range items {
 			next.Owners[i] = el[k]
 		}
@@ -190,7 +150,7 @@ func reshard(s *State, p *Plan) Mutation {
 		m.Remove, m.Clear = o.Remove, o.Clear
 	} else {
 		m.Parts = true
-		s.used = &room{items: len(m.Strip)} // those of the items follow
+		s.size.used = &room{items: len(m.Strip)} // those of the items follow
 	}
 	return m
 }
@@ -203,12 +163,12 @@ func (v *View) bereft() bool {
 // tooEarly: right after an instant members of ElasticJob are about to mark what
 // they run, item by item. If the reshard was asked for before, they wait for it.
 func (s *State) tooEarly() bool {
-	v, t := s.view, s.latest.At
+	v, t := s.view, s.schedule.latest.At
 	until := t + startLag + int64(v.total())*startLagItem
-	if !v.foreign() || t == 0 || s.markSince < t-beforehand || s.markSince >= until || s.now >= until {
+	if !v.foreign() || t == 0 || s.reshard.since < t-beforehand || s.reshard.since >= until || s.now >= until {
 		return false
 	}
-	s.hold(until)
+	s.timers.hold(until)
 	return true
 }
 
@@ -253,15 +213,15 @@ func (s *State) occupy(in Committed, f *flight) {
 	if !slices.Contains(remove, i) {
 		return
 	}
-	s.occupied = slices.DeleteFunc(s.occupied, func(o occupied) bool { return o.number == i })
-	s.occupied = append(s.occupied, occupied{i, f.view.item(i)})
+	s.reshard.occupied = slices.DeleteFunc(s.reshard.occupied, func(o occupied) bool { return o.number == i })
+	s.reshard.occupied = append(s.reshard.occupied, occupied{i, f.view.item(i)})
 }
 
 // keeps: the node of a surplus item cannot go. If the item looks another way
 // than when that was found, a mark that came meanwhile may have been the cause.
 func (s *State) keeps(i int) bool {
 	it := s.view.item(i)
-	return slices.ContainsFunc(s.occupied, func(o occupied) bool { return o.number == i && (o.item == it || it.bare()) })
+	return slices.ContainsFunc(s.reshard.occupied, func(o occupied) bool { return o.number == i && (o.item == it || it.bare()) })
 }
 
 // retryAfter is how long, in ms, a strategy that failed is left alone.
@@ -274,9 +234,9 @@ func (s *State) answered(in Assigned, p *Plan) {
 	if in.Fault == "" {
 		in.Fault = in.unusable()
 	}
-	s.answer = &in
+	s.reshard.answer = &in
 	if in.Fault != "" {
-		s.retry, s.bereft = s.now+retryAfter, bereft{}
+		s.reshard.retry, s.reshard.ownerless = s.now+retryAfter, ownerless{}
 		p.add(Note{Why: reason.Of(reason.StrategyFailed, in.Fault)})
 	}
 }
@@ -306,7 +266,7 @@ func (in Assigned) unusable() string {
 func (s *State) movesRunning(next *Assignment) bool {
 	for i := range s.view.Items {
 		it := &s.view.Items[i]
-		if it.Running != 0 && next.owner(i) != it.Owner && s.witness.runs(it.Running) {
+		if it.Running != 0 && next.owner(i) != it.Owner && s.evidence.runs(it.Running) {
 			return true
 		}
 	}

@@ -20,8 +20,9 @@ type stranger struct {
 	server  int32   // version of that node
 }
 
-// witness is what this member has seen of strangers.
-type witness struct {
+// evidence is what this member has seen of strangers.
+type evidence struct {
+	watched   bool // what strangers have when the first view comes, they may have had for long
 	strangers []stranger
 	// ran is, by item, when a stranger was last seen to begin it or, if it never
 	// was, up to where it was accounted for when it became a stranger's; 0: it is
@@ -55,9 +56,9 @@ const grace = 500
 
 // watchStrangers notes what they do.
 func (s *State) watchStrangers() {
-	v, w := s.view, &s.witness
+	v, w := s.view, &s.evidence
 	if !v.foreign() && len(w.strangers) == 0 && !v.leftByStrangers() {
-		s.witness, s.watched = witness{}, true
+		s.evidence = evidence{watched: true}
 		return
 	}
 	for _, in := range v.Instances {
@@ -110,13 +111,13 @@ func (s *State) watchStrangers() {
 		}
 		seen = append(seen, l)
 	}
-	w.left, w.instances, s.watched = seen, v.InstancesVersion, true
+	w.left, w.instances, s.evidence.watched = seen, v.InstancesVersion, true
 }
 
 // doubtLast: a stranger that is asked to end at an instant marks its items, runs
 // none of them, and goes. It looks like one whose runs were short.
 func (s *State) doubtLast(t *stranger) {
-	w := &s.witness
+	w := &s.evidence
 	for i := range s.view.Items {
 		open := slices.ContainsFunc(t.open, func(e Entry) bool { return e.Item == i })
 		if !open && s.view.Items[i].Owner == t.id && i < len(w.holes) && s.now < at(w.ended, i)+lastRun {
@@ -147,8 +148,8 @@ func (s *State) marked(t *stranger) []Entry {
 			open = append(open, t.open[k])
 			continue
 		}
-		e := Entry{Item: i, Instant: s.latest.At, Cause: Scheduled, Attempt: 1, Begun: s.now}
-		if e.Instant <= max(s.view.last(i), at(s.witness.ran, i)) {
+		e := Entry{Item: i, Instant: s.schedule.latest.At, Cause: Scheduled, Attempt: 1, Begun: s.now}
+		if e.Instant <= max(s.view.last(i), at(s.evidence.ran, i)) {
 			e.Instant, e.Cause, e.Trigger = s.now, Triggered, fmt.Sprintf("j%d", s.now)
 		}
 		open = append(open, e)
@@ -158,7 +159,7 @@ func (s *State) marked(t *stranger) []Entry {
 
 // seeRuns keeps until when the items of strangers are accounted for.
 func (s *State) seeRuns() {
-	v, w := s.view, &s.witness
+	v, w := s.view, &s.evidence
 	for i := range v.Items {
 		it := &v.Items[i]
 		if !w.strange(it.Owner) && !w.strange(v.Assignment.owner(i)) {
@@ -171,7 +172,7 @@ func (s *State) seeRuns() {
 			w.marks, w.holes = append(w.marks, 0), append(w.holes, 0)
 		}
 		switch last := v.last(i); {
-		case at(w.ran, i) == 0 && s.watched && last > 0:
+		case at(w.ran, i) == 0 && s.evidence.watched && last > 0:
 			if w.ran, w.holes[i] = set(w.ran, i, last), 0; w.runs(it.Running) {
 				w.ran[i] = s.now // it began as soon as it was dealt
 			}
@@ -181,10 +182,10 @@ func (s *State) seeRuns() {
 			}
 		case it.Marks != w.marks[i]:
 			switch {
-			case s.latest.Prev == 0:
+			case s.schedule.latest.Prev == 0:
 				w.holes[i] = s.now
-			case w.ran[i] < s.latest.Prev: // until this instant, which it began
-				w.holes[i] = max(w.ran[i], s.latest.At-1)
+			case w.ran[i] < s.schedule.latest.Prev: // until this instant, which it began
+				w.holes[i] = max(w.ran[i], s.schedule.latest.At-1)
 			}
 			w.ran[i] = s.now
 		}
@@ -196,12 +197,12 @@ func (s *State) seeRuns() {
 }
 
 // strange: the id is, or was, that of a member of ElasticJob.
-func (w *witness) strange(id ID) bool {
+func (w *evidence) strange(id ID) bool {
 	return slices.ContainsFunc(w.strangers, func(t stranger) bool { return t.id == id })
 }
 
 // runs tells whether the session is that of a stranger.
-func (w *witness) runs(session int64) bool {
+func (w *evidence) runs(session int64) bool {
 	return slices.ContainsFunc(w.strangers, func(t stranger) bool { return t.session == session })
 }
 
@@ -212,16 +213,16 @@ func (w *witness) runs(session int64) bool {
 // for what comes due while the reshard is awaited belongs to them.
 func (s *State) accountFor(next *Assignment, own *RunsData) {
 	if !slices.ContainsFunc(next.Last, func(t int64) bool { return t != 0 }) {
-		next.idle(Span{To: s.dateOf(s.markSince)})
+		next.idle(Span{To: s.dateOf(s.reshard.since)})
 	}
 	for i := range next.Total {
-		last := s.dateOf(at(s.witness.ran, i))
-		if e := s.witness.lost(i); e != nil && last != 0 {
+		last := s.dateOf(at(s.evidence.ran, i))
+		if e := s.evidence.lost(i); e != nil && last != 0 {
 			last = e.Instant - 1
 		}
-		if before := at(next.Last, i); last > before && !s.witness.strange(next.owner(i)) {
-			if hole := min(at(s.witness.holes, i), last); before > 0 && hole > before {
-				own.rows(s.gap(Row{Entry: Entry{Item: i, Instant: hole}, After: before, Until: hole + 1, State: Lost, Why: reason.Of(reason.ForeignHadItem), By: s.self}))
+		if before := at(next.Last, i); last > before && !s.evidence.strange(next.owner(i)) {
+			if hole := min(at(s.evidence.holes, i), last); before > 0 && hole > before {
+				own.rows(s.schedule.gap(Row{Entry: Entry{Item: i, Instant: hole}, After: before, Until: hole + 1, State: Lost, Why: reason.Of(reason.ForeignHadItem), By: s.self}))
 			}
 			next.Last = set(next.Last, i, last)
 		}
@@ -238,10 +239,10 @@ func (s *State) accountFor(next *Assignment, own *RunsData) {
 // may have existed for them.
 func (s *State) comesBack(i int, next *Assignment, own *RunsData) {
 	before, existed, from := at(next.Last, i), s.view.Assignment.Total, s.beganAt(i)
-	if existed == 0 || i < existed || before >= from || s.witness.strange(s.view.item(i).Owner) || s.witness.strange(next.owner(i)) {
+	if existed == 0 || i < existed || before >= from || s.evidence.strange(s.view.item(i).Owner) || s.evidence.strange(next.owner(i)) {
 		return
 	}
-	own.rows(s.gap(Row{Entry: Entry{Item: i, Instant: from}, After: before, Until: from + 1, State: Skipped, Why: reason.Of(reason.ItemDidNotExist), By: s.self}))
+	own.rows(s.schedule.gap(Row{Entry: Entry{Item: i, Instant: from}, After: before, Until: from + 1, State: Skipped, Why: reason.Of(reason.ItemDidNotExist), By: s.self}))
 	next.Last = set(next.Last, i, from)
 }
 
@@ -249,13 +250,13 @@ func (s *State) comesBack(i int, next *Assignment, own *RunsData) {
 // had no owner. The mark may be older than the total with which the item came.
 func (s *State) beganAt(i int) int64 {
 	if i < s.view.Assignment.Total {
-		return s.dateOf(s.markSince)
+		return s.dateOf(s.reshard.since)
 	}
-	return s.dateOf(max(s.markSince, s.total.since))
+	return s.dateOf(max(s.reshard.since, s.schedule.total.since))
 }
 
 // lost is what a stranger had open of the item when it went away.
-func (w *witness) lost(i int) *Entry {
+func (w *evidence) lost(i int) *Entry {
 	for k := range w.strangers {
 		for n := range w.strangers[k].open {
 			if e := &w.strangers[k].open[n]; w.strangers[k].gone != 0 && e.Item == i {
@@ -273,7 +274,7 @@ func (v *View) owns(id ID) bool {
 
 // early: a stranger whose clock is ahead of ours began the instant before it came
 // here.
-func (w *witness) early(t Tick) {
+func (w *evidence) early(t Tick) {
 	if t.Prev == 0 {
 		return
 	}

@@ -56,7 +56,7 @@ func (s *State) prepared(in Prepared) {
 
 // publish tells what the others wait for.
 func publish(s *State, _ *Plan) Mutation {
-	if s.self == "" || s.doubt != Trusted || s.swap.answer == nil || s.view.ready(s.self) == *s.swap.answer {
+	if s.self == "" || s.session.health != Trusted || s.swap.answer == nil || s.view.ready(s.self) == *s.swap.answer {
 		return nil
 	}
 	return Publish{Member: Join{ID: s.self, Labels: s.o.Labels, Address: s.o.Address, Defines: s.o.Defines}, Ready: *s.swap.answer}
@@ -65,7 +65,7 @@ func publish(s *State, _ *Plan) Mutation {
 // switchModule is the reclaimer's: everybody has the next module.
 func switchModule(s *State, _ *Plan) Mutation {
 	v := s.view
-	if v.Next == "" || !s.reclaims() || s.leaving || s.doubt != Trusted || s.config() == nil {
+	if v.Next == "" || !s.reclaims() || s.session.leaving || s.session.health != Trusted || s.config() == nil {
 		return nil
 	}
 	for _, m := range v.Members {

@@ -5,7 +5,7 @@ package protocol
 
 // seeFailover notes since when failover is off.
 func (s *State) seeFailover() {
-	w := &s.witness
+	w := &s.evidence
 	switch c := s.config(); {
 	case c == nil || c.Failover:
 		w.noFailover = 0
@@ -19,7 +19,7 @@ func (s *State) seeFailover() {
 // it is switched off, but one that was in the queue just then makes another; it
 // stays as long as the session, and the item's owner may not begin it.
 func (s *State) untaken() []int {
-	w := &s.witness
+	w := &s.evidence
 	if !s.reclaims() || w.noFailover == 0 {
 		return nil
 	}
@@ -30,7 +30,7 @@ func (s *State) untaken() []int {
 		}
 	}
 	if until := w.noFailover + grace; len(items) > 0 && s.now < until {
-		s.hold(until) // who took one before that may be about to run it
+		s.timers.hold(until) // who took one before that may be about to run it
 		return nil
 	}
 	return items

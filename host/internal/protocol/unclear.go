@@ -33,5 +33,5 @@ func (v *View) Unclear(before *View) (items []int) {
 func (s *State) endedFirst(i int) bool {
 	v := s.view
 	changed := at(v.MarksChanged, i)
-	return changed != 0 && changed < v.InstancesChanged && v.InstancesVersion == s.witness.instances+1
+	return changed != 0 && changed < v.InstancesChanged && v.InstancesVersion == s.evidence.instances+1
 }

@@ -15,20 +15,13 @@ import (
 // the new one, is not known here, and an item that waits is better than one that
 // runs by another schedule than its neighbours.
 
-// said is what was told last, and is not told again.
-type said struct {
-	cron       reason.Reason
-	leaderless string
-	unread     bool // not even the cron by which the clock is to go can be read
-}
-
 // inForce is the cron by which the job goes: the registry's or, while that cannot be
 // read, the newest before it that can; if there is none, it is the registry's.
 func (s *State) inForce(c *Config) string {
 	if s.reads(c.Cron) {
 		return c.Cron
 	}
-	for _, sc := range slices.Backward(s.schedules) {
+	for _, sc := range slices.Backward(s.schedule.known) {
 		if sc.Cron != "" && s.reads(sc.Cron) {
 			return sc.Cron
 		}
@@ -38,30 +31,30 @@ func (s *State) inForce(c *Config) string {
 
 // reads: the schedule is none, or one that can be read.
 func (s *State) reads(cron string) bool {
-	return cron == "" || s.o.Reads == nil || s.cron != nil && *s.cron == cron && !s.said.unread || s.o.Reads(cron)
+	return cron == "" || s.o.Reads == nil || s.schedule.cron != nil && *s.schedule.cron == cron && !s.schedule.unread || s.o.Reads(cron)
 }
 
-// schedule has the clock go by what is in force.
-func (s *State) schedule(p *Plan) {
+// followSchedule has the clock go by what is in force.
+func (s *State) followSchedule(p *Plan) {
 	c := s.config()
 	if c == nil || s.self == "" {
 		return
 	}
 	cron := s.inForce(c)
-	s.said.unread = !s.reads(cron)
-	if s.cron == nil || *s.cron != cron {
-		s.cron = &cron
-		s.tick = Tick{}
+	s.schedule.unread = !s.reads(cron)
+	if s.schedule.cron == nil || *s.schedule.cron != cron {
+		s.schedule.cron = &cron
+		s.schedule.tick = Tick{}
 		p.add(Reschedule{Cron: cron})
 	}
 	switch why := s.unreadWhy(); why {
-	case s.said.cron:
+	case s.complaint.cron:
 	case reason.Reason{}:
 		p.add(Note{Why: reason.Of(reason.CronReadable)})
-		s.said.cron = why
+		s.complaint.cron = why
 	default:
 		p.add(Note{Why: why, Wrong: true, Goes: !s.pausedByCron()})
-		s.said.cron = why
+		s.complaint.cron = why
 	}
 }
 
@@ -70,28 +63,28 @@ func (s *State) schedule(p *Plan) {
 func (s *State) unreadWhy() reason.Reason {
 	c := s.config()
 	switch {
-	case c == nil || s.cron == nil || *s.cron == c.Cron:
+	case c == nil || s.schedule.cron == nil || *s.schedule.cron == c.Cron:
 		return reason.Reason{}
 	case s.view.foreign():
 		return reason.Of(reason.CronUnreadableBeside, fmt.Sprintf("%.100q", c.Cron))
 	}
-	return reason.Of(reason.CronUnreadable, fmt.Sprintf("%.100q", c.Cron), strconv.Quote(*s.cron))
+	return reason.Of(reason.CronUnreadable, fmt.Sprintf("%.100q", c.Cron), strconv.Quote(*s.schedule.cron))
 }
 
 // pausedByCron: what is due now is not begun, since others may go by another schedule.
 func (s *State) pausedByCron() bool {
 	c := s.config()
-	return c != nil && s.cron != nil && *s.cron != c.Cron && s.view.foreign()
+	return c != nil && s.schedule.cron != nil && *s.schedule.cron != c.Cron && s.view.foreign()
 }
 
 // keepSchedule writes the schedule that is in force into the own record, if nobody
 // else has: who starts later cannot see it in the registry's configuration.
 func (s *State) keepSchedule(own *Runs) Mutation {
-	if own == nil || s.leaving || s.unreadWhy().None() {
+	if own == nil || s.session.leaving || s.unreadWhy().None() {
 		return nil
 	}
 	kept := func(all []Schedule) bool {
-		return slices.ContainsFunc(all, func(sc Schedule) bool { return sc.Cron == *s.cron })
+		return slices.ContainsFunc(all, func(sc Schedule) bool { return sc.Cron == *s.schedule.cron })
 	}
 	if kept(own.Schedules) || kept(s.view.Assignment.Schedules) {
 		return nil

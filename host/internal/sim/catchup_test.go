@@ -35,6 +35,6 @@ func catchUpMutants() []mutant {
 		{catchUpMutant + "at once", "what is due does not begin before what was missed", []change{
 			without("protocol.begin", "if s.recalls(_) {}"),
 		}},
-		{catchUpMutant + "too early", "nobody begins what has not come by its own clock", []change{in("protocol.State.missedUntil", "min(until, s.catchUp.passed)", "until")}},
+		{catchUpMutant + "too early", "nobody begins what has not come by its own clock", []change{in("protocol.State.missedUntil", "min(until, s.backlog.catchUp.passed)", "until")}},
 	}
 }

@@ -4,7 +4,7 @@ package sim
 // and of what is made of theirs.
 func besideMutants() []mutant {
 	return []mutant{
-		{"request: awaits no deal", "a request waits for the deal that it makes a leader of ElasticJob do", []change{in("protocol.State.awaitDeal", "asked > s.waitAsked", "false")}},
+		{"request: awaits no deal", "a request waits for the deal that it makes a leader of ElasticJob do", []change{in("protocol.State.awaitDeal", "asked > s.reshard.waitAsked", "false")}},
 		{"request: late for a deal", "a request waits for that deal, too, if an instant does not", []change{in("protocol.State.unserved", "!s.triggered()", "true")}},
 		{"latch: out of turn to lead", "who becomes leader is first in the queue", []change{in("protocol.elect", "s.place(ElectionLatch)", `func() (string, bool) { place, _ := s.place(ElectionLatch); return place, place != "" }()`)}},
 		{"latch: out of turn to take", "who takes beside members of ElasticJob is first in the queue", []change{in("protocol.take", "s.place(FailoverLatch)", `func() (string, bool) { place, _ := s.place(FailoverLatch); return place, place != "" }()`)}},
@@ -33,7 +33,7 @@ func besideMutants() []mutant {
 		{"begin: over a new deal", "a begin that is on its way while a leader of ElasticJob deals is refused", []change{noFence("begin/seal")}},
 		{"begin: unsealed", "under a leader of ElasticJob nothing begins before somebody has adopted what it dealt", []change{in("protocol.begin", "s.view.unsealed()", "false")}},
 		{"mark: overlooked", "a leader of ElasticJob deals anew for who came while it dealt", []change{in("protocol.markReshard", "s.overlooked()", "false")}},
-		{"mark: overlooked twice", "it does so also for whom the deal passed over that had begun before the wish", []change{in("protocol.State.overlooked", "s.wishes < mostWishes", "false")}},
+		{"mark: overlooked twice", "it does so also for whom the deal passed over that had begun before the wish", []change{in("protocol.State.overlooked", "s.reshard.wishes < mostWishes", "false")}},
 		{"mark: left out", "whom ElasticJob left out gets items when one of ours leads", []change{in("protocol.State.stale", "v.Sealed && v.someoneWithout()", "false")}},
 		{"mark: abandoned", "an item whose owner is gone is asked for under a leader of ElasticJob", []change{in("protocol.markReshard", "s.abandoned()", "false")}},
 		{"strangers: what they take stays", "what strangers took over as failover was switched off is given back", []change{without("protocol.clearMarks", "m.Failover, left = append(m.Failover, items...), true")}},
@@ -44,7 +44,7 @@ func besideMutants() []mutant {
 			in("protocol.State.ripe", "grace", "0"),
 		}},
 		{"strangers: takes at once", "what a member of ElasticJob left to its own kind is theirs for a while", []change{in("protocol.State.ripe", "s.now >= until", "true")}},
-		{"strangers: finished runs again", "of what members of ElasticJob leave nothing runs again that had ended", []change{in("protocol.State.idle", "s.evidence(_) == nil", "false")}},
+		{"strangers: finished runs again", "of what members of ElasticJob leave nothing runs again that had ended", []change{in("protocol.State.idle", "s.openWhenGone(_) == nil", "false")}},
 		{"evidence: none", "what members of ElasticJob were seen to run is not run again by who gets the item", []change{in("protocol.State.seeRuns", "case it.Marks != w.marks[_]:", "case false:")}},
 		{"orphan: ended before", "a member of ElasticJob that ends its run and leaves has not died in it, though both are seen at once", []change{in("protocol.State.endedFirst", "changed < v.InstancesChanged", "false")}},
 		{"orphan: ended unread", "how such a run ended is read", []change{in("follow.Loop.inspect", "len(items) > 0", "false")}},

@@ -7,9 +7,9 @@ func mirrorMutants() []mutant {
 		{"mirror: no reread", "after a reconnect everything is read again", []change{without("mirror.Mirror.Event", "m.Reread()")}},
 		{"mirror: event ignored", "a changed node is read again", []change{in("mirror.Mirror.changed", "own.count(_)", "if name == m.names[len(m.names)-3] {\nreturn\n}\nown.count(e)")}},
 		{"mirror: own writes uncounted", "what a transaction made of a node is known only if nobody else touched it", []change{in("mirror.Mirror.Answered", "w.events == 1", "true")}},
-		{"view: acts on the old one", "after the answer to a commit nothing is decided before the next view", []change{without("protocol.State.committed", "s.blind = true")}},
-		{"view: two in flight", "one commit is under way at a time", []change{in("protocol.State.settled", "s.flight == nil", "true")}},
-		{"outcome: no sync", "an outcome is settled by a view read after a sync", []change{in("protocol.State.committed", "s.flight = nil", "s.flight = nil\ndefer func() {\np.Effects = slices.DeleteFunc(p.Effects, func(e Effect) bool { return e == Sync{} || e == Reread{} })\n}()")}},
+		{"view: acts on the old one", "after the answer to a commit nothing is decided before the next view", []change{without("protocol.State.committed", "s.commits.awaitsView = true")}},
+		{"view: two in flight", "one commit is under way at a time", []change{in("protocol.State.settled", "s.commits.flight == nil", "true")}},
+		{"outcome: no sync", "an outcome is settled by a view read after a sync", []change{in("protocol.State.committed", "s.commits.flight = nil", "s.commits.flight = nil\ndefer func() {\nkept := p.Effects[:0]\nfor _, e := range p.Effects {\nif e != (Sync{}) && e != (Reread{}) {\nkept = append(kept, e)\n}\n}\np.Effects = kept\n}()")}},
 	}
 }
 
@@ -17,8 +17,8 @@ func mirrorMutants() []mutant {
 func wordMutants() []mutant {
 	return []mutant{
 		{"doubt: none", "a member that hears nothing from the registry ends its guests", []change{without("protocol.State.receive", "s.doubted(_, _)")}},
-		{"doubt: guests start", "a member in doubt starts no guest of a commit", []change{in("protocol.State.start", "s.doubt != Trusted", "false")}},
-		{"doubt: guests start by level", "a member in doubt starts no guest of an open entry", []change{in("protocol.State.act", "s.doubt != Trusted", "false")}},
+		{"doubt: guests start", "a member in doubt starts no guest of a commit", []change{in("protocol.State.start", "s.session.health != Trusted", "false")}},
+		{"doubt: guests start by level", "a member in doubt starts no guest of an open entry", []change{in("protocol.State.act", "s.session.health != Trusted", "false")}},
 		{"doubt: no hard end", "at three quarters of the time-out the last guest is ended", []change{in("protocol.State.doubted", "s.cancel(_, level == Expired, _, _)", `s.cancel(g.Item, false, "the registry session is in doubt", p)`)}},
 		{"config: any version", "a configuration is written over the one that was read", []change{noFence("put-config/config")}},
 		{"swap: impatient", "a module is switched when every member has the next one", []change{in("protocol.switchModule", "m.Ready != _", "m.ID == s.self && m.Ready != Ready{Digest: v.Next}")}},
@@ -32,7 +32,7 @@ func wordMutants() []mutant {
 			in("protocol.Assignment.fits", "a.Total == total", "true"),
 			in("protocol.State.stale", "i < len(v.Items)", "false"),
 		}},
-		{"config: cron unnoticed", "a new cron is obeyed", []change{in("protocol.State.schedule", "*s.cron != cron", "false")}},
+		{"config: cron unnoticed", "a new cron is obeyed", []change{in("protocol.State.followSchedule", "*s.schedule.cron != cron", "false")}},
 		{"wish: never answered", "a wish ends with an answer", []change{
 			in("protocol.State.applied", "f.ask != 0", "false"),
 			in("protocol.operate", "s.reply(_, _, _)", "_ = fault; return nil"),

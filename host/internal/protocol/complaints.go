@@ -1,0 +1,59 @@
+package protocol
+
+import (
+	"slices"
+	"strconv"
+
+	"github.com/wasmjob/wasmjob/host/reason"
+)
+
+// complaint is what was reported last, and is not reported again.
+type complaint struct {
+	trouble reason.Reason // what keeps the job from going on
+	cron    reason.Reason
+}
+
+// Troubles are what keeps the job from going on as it should, and what is
+// foreign or damaged in its nodes, one sentence each.
+func (s *State) Troubles() []reason.Reason {
+	v := s.view
+	if v == nil {
+		return nil
+	}
+	all := slices.Clone(v.Faults)
+	if s.self != "" && v.Config == nil && v.ConfigFault == "" {
+		all = append(all, reason.Of(reason.ConfigGone))
+	}
+	if s.self != "" && s.apart() != "" && !s.session.barred { // else who bars it tells
+		all = append(all, reason.Of(s.apart()))
+	}
+	if s.self != "" && s.puzzled() {
+		all = append(all, reason.Of(reason.LeadLeftToForeign, strconv.Quote(s.config().Strategy)))
+	}
+	if s.reshardOverdue() {
+		all = append(all, reason.Of(reason.ReshardOverdue, strconv.FormatInt((s.now-s.reshard.since)/1000, 10)))
+	}
+	if why := s.leadOverdue(); !why.None() {
+		all = append(all, why)
+	}
+	if own := s.own(); s.size.recordFull != 0 && own != nil {
+		all = append(all, reason.Of(reason.RecordWouldOverflow, strconv.Itoa(s.size.recordFull), strconv.Itoa(s.recordBound()), strconv.Itoa(len(own.Open))))
+	}
+	if !s.clock.why.None() {
+		all = append(all, s.clock.why)
+	}
+	return append(all, slices.DeleteFunc([]reason.Reason{s.accountedAhead(), s.unreadWhy(), s.catchUpRefused()}, reason.Reason.None)...)
+}
+
+// note tells, once, what keeps the job from going on; none: nothing does any
+// more.
+func (s *State) note(p *Plan, why reason.Reason) {
+	switch {
+	case why == s.complaint.trouble:
+	case why.None():
+		p.add(Note{Why: reason.Of(reason.Mended)})
+	default:
+		p.add(Note{Why: why, Wrong: true})
+	}
+	s.complaint.trouble = why
+}

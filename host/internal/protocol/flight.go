@@ -1,0 +1,124 @@
+package protocol
+
+import "github.com/wasmjob/wasmjob/host/reason"
+
+// commits is what this member waits for before it decides again, and what
+// operators want it to commit.
+type commits struct {
+	flight     *flight // the commit whose answer is awaited
+	awaitsView bool    // a commit was answered: nothing is decided until the next view
+	plans      int64   // the number of the newest plan with a commit
+	asks       []Asked
+
+	readOnly  bool  // all were refused, and are until the next view
+	refusals  int   // in a row,
+	refusedOn int64 // on the view of this number
+}
+
+// flight is a commit that is under way.
+type flight struct {
+	plan int64
+	m    Mutation
+	view *View
+	room *room
+	tick int64 // the instant that was being answered
+	ask  int64 // the Asked it answers; 0 none
+}
+
+// settled: no commit is under way and the view is younger than the answer to
+// the last one.
+func (s *State) settled() bool {
+	return s.view != nil && s.commits.flight == nil && !s.commits.awaitsView
+}
+
+// committed digests the answer to the commit in flight. Whatever it is, the
+// next decision waits for the next view, which the runner publishes once the
+// mirror has settled after the answer: the events of a commit come before its
+// answer, so that view shows it.
+func (s *State) committed(in Committed, p *Plan) {
+	f := s.commits.flight
+	if f == nil || f.plan != in.Plan {
+		return
+	}
+	s.commits.flight = nil
+	s.commits.awaitsView = true
+	if m, ok := f.m.(Owners); ok && (m.Last || in.Outcome != Applied) {
+		s.reshard.parts = nil // what is still to be done begins with a new deal
+	}
+	switch in.Outcome {
+	case Applied:
+		s.commits.refusals = 0
+		s.size.grow(f.room, s.o.MaxNodes)
+		s.applied(f, in.Revision, p)
+	case Unknown:
+		// Nothing of it is carried out until a view read after a sync shows
+		// whether it happened; entries then act by level.
+		s.size.noAnswer(f.room)
+		p.add(Sync{})
+		if _, ok := f.m.(RequestTrigger); ok && f.ask != 0 {
+			s.reply(f.ask, "the registry did not answer; whether the trigger was written is unknown", p)
+		}
+	case Refused:
+		s.occupy(in, f)
+		if in.TooLarge && f.room.several() {
+			s.size.shrink(f.room)
+		}
+		if s.commits.refusedOn != f.view.Rev {
+			s.commits.refusedOn, s.commits.refusals = f.view.Rev, 0
+		}
+		if m, ok := f.m.(Release); ok {
+			s.vouching(m.Event).last = false // something is left there; it is tried again when the round has been full for long
+		}
+		s.commits.refusals++
+		if s.commits.refusals > 1 {
+			// The view cannot explain the refusal: it must have missed something.
+			p.add(Note{Why: reason.Of(reason.RefusedTwice, f.m.Name())})
+			p.add(Reread{})
+		}
+		p.add(Sync{})
+	}
+}
+
+// applied carries out what a commit made true.
+func (s *State) applied(f *flight, rev int64, p *Plan) {
+	if f.ask != 0 {
+		s.reply(f.ask, "", p)
+	}
+	switch m := f.m.(type) {
+	case Reshard:
+		s.reshard.asked, s.reshard.answer = nil, nil
+		if m.Parts {
+			s.reshard.parts = &parts{epoch: f.view.Assignment.Version + 1, mark: f.view.NecessaryV + 1, strip: m.Pause, since: s.now}
+		}
+	case MarkReshard:
+		if f.view.Leader != s.self { // else it is ours to assign
+			s.reshard.wishedFor = f.view.eligible()
+			s.reshard.wishes++
+		}
+	case Owners:
+		if s.reshard.parts != nil && len(m.Strip) > 0 {
+			s.reshard.parts.strip, s.reshard.parts.since = true, s.now
+		}
+	case Begin:
+		s.did(FireStarted, m.Begun)
+		if s.schedule.tick.At == f.tick && !m.More {
+			s.schedule.tick = Tick{}
+		}
+		s.start(m.Own.Open, m.Begun, rev, p)
+	case Complete:
+		s.did(FireCompleted, m.Items)
+	case Tally:
+		s.evidence.taken = nil
+	case Vouch:
+		s.vouching(m.Event).last = m.Last
+	case Take:
+		s.did(FireStarted, m.Items)
+		s.start(m.Own.Open, m.Items, rev, p)
+	case Disown:
+		s.session.disowned = m.Items[len(m.Items)-1] + 1
+	case Leave:
+		s.session.ended = true
+		p.add(Stop{Rejoin: s.session.barred})
+	default: // the next view shows it
+	}
+}

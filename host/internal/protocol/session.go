@@ -1,0 +1,56 @@
+package protocol
+
+import "github.com/wasmjob/wasmjob/host/reason"
+
+// session is how far the membership is: it lasts as long as the session does, or
+// shorter.
+type session struct {
+	health  Doubt
+	lost    bool
+	leaving bool
+	barred  bool // leaving, and only until it may join again
+	ended   bool // Stop was said
+
+	disowned       int   // items below this have no owner's node that names the member, but for those assigned since
+	nodesGoneSince int64 // when a parent of the job's nodes was first missing; 0: all are there
+}
+
+// silenced notes why an instant that is due may pass while the registry is in doubt,
+// or takes no writes: while a commit is under way no rule is asked.
+func (s *State) silenced() {
+	switch {
+	case s.view == nil:
+	case s.session.health != Trusted:
+		s.excuseAll(reason.RegistrySilent)
+	case s.commits.readOnly:
+		s.excuseAll(reason.RegistryReadOnly)
+	}
+}
+
+// unwritable notes that the registry takes no writes.
+func (s *State) unwritable() {
+	s.commits.readOnly = true
+	s.silenced()
+}
+
+// doubted fences the member itself: long before the registry gives its items
+// away, nothing starts here any more and what runs is ended.
+func (s *State) doubted(level Doubt, p *Plan) {
+	s.session.health = level
+	s.silenced()
+	if level == Expired {
+		s.listener.cut(p) // who leads next calls again
+	}
+	if level == Trusted || s.o.Finish {
+		return
+	}
+	for k := range s.guests.all {
+		g := &s.guests.all[k]
+		if g.ended {
+			continue
+		}
+		fenced := g.fenced || g.why.None() // not if it was asked to stop for another reason
+		s.cancel(g.Item, level == Expired, reason.SessionDoubtful, p)
+		g.fenced = fenced
+	}
+}

@@ -1,0 +1,69 @@
+package protocol
+
+// timers are the moments for which this member asks to be woken.
+type timers struct {
+	wake   int64 // the newest that was asked for
+	held   int64 // until when a rule waits that is to be asked right then; 0: none does
+	reread int64 // when all nodes were last read again
+}
+
+// hold asks to be woken right at that moment.
+func (t *timers) hold(until int64) {
+	if t.held == 0 || until < t.held {
+		t.held = until
+	}
+}
+
+// wakeAtLeast keeps a wait that cannot end yet from waking in a circle.
+const wakeAtLeast = 100
+
+// sleep asks to be woken when a wait ends, once for each moment.
+func (s *State) sleep(p *Plan) {
+	next := s.alarm()
+	exact := s.timers.held
+	if exact <= s.now {
+		exact = 0
+	}
+	if exact = sooner(exact, s.lingersUntil()); exact != 0 && sooner(exact, next) == exact {
+		if exact != s.timers.wake {
+			s.timers.wake = exact
+			p.add(Wake{At: exact})
+		}
+		return
+	}
+	if next != 0 && next != s.timers.wake {
+		s.timers.wake = next
+		p.add(Wake{At: max(next, s.now+wakeAtLeast)})
+	}
+}
+
+// alarm is when the first of those waits ends that are not for a certain moment;
+// 0: there is none.
+func (s *State) alarm() int64 {
+	next := sooner(s.nextRetry(), s.swap.retry)
+	next = sooner(sooner(next, s.removalOver()), s.leadTold())
+	if s.clock.early.At != 0 {
+		next = sooner(next, s.clock.early.At-s.tolerance()+s.clock.skew)
+	}
+	if s.waits() && (s.schedule.tick.At != 0 || s.triggered() || s.retryDue()) {
+		next = sooner(next, s.waitsUntil())
+	}
+	if s.reshard.answer != nil && s.reshard.answer.Fault != "" && s.leads() && s.reshard.since != 0 {
+		next = sooner(next, s.reshard.retry)
+	}
+	if len(s.absent) > 0 && s.o.PruneAfter > 0 && s.leads() {
+		next = sooner(next, s.absent[0].since+s.o.PruneAfter)
+	}
+	if c := s.config(); c != nil && c.ReconcileEvery > 0 && s.self != "" {
+		next = sooner(next, s.timers.reread+c.ReconcileEvery)
+	}
+	return next
+}
+
+// sooner is the earlier of two moments, where 0 is none.
+func sooner(a, b int64) int64 {
+	if a == 0 || b != 0 && b < a {
+		return b
+	}
+	return a
+}
