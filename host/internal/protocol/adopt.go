@@ -10,11 +10,11 @@ import "slices"
 // there and does.
 func (v *View) foreignLeads() bool { return v.Leader != "" && !v.member(v.Leader) }
 
-// unsealed: what a leader of ElasticJob has dealt may be about to change, or to be
+// assignmentUnsettled: what a leader of ElasticJob has dealt may be about to change, or to be
 // adopted. A node that it deletes and makes anew cannot be told from the one
 // before, so a begin that is on its way needs something that does not come back:
 // the seal, which goes when a deal begins, and comes with an adoption.
-func (v *View) unsealed() bool { return v.foreignLeads() && v.LeaderOwner != 0 && !v.Sealed }
+func (v *View) assignmentUnsettled() bool { return v.foreignLeads() && v.LeaderOwner != 0 && !v.Sealed }
 
 // unadopted: the items have been dealt, and not as the assignment says, or nobody
 // of ours has looked at it since. What one of ours has open waits for its end.
@@ -22,7 +22,7 @@ func (v *View) unadopted() bool {
 	if !v.foreignLeads() || v.Processing || !v.Assignment.Exists || v.ConfigFault != "" || v.Config == nil {
 		return false
 	}
-	differs := v.unsealed() || v.Assignment.Total != v.total()
+	differs := v.assignmentUnsettled() || v.Assignment.Total != v.total()
 	for i := range v.total() {
 		it := v.item(i)
 		if !it.Exists || it.Owner == "" {

@@ -48,7 +48,7 @@ type catchUp struct {
 // the job is somebody. Where all servers are disabled, none would have begun anything.
 func (s *State) nobody() int64 {
 	v := s.view
-	if s.o.CatchUp == 0 || s.backlog.away.why != "" || s.allDisabled() || len(v.Instances)+len(v.Members) > 0 || v.dealtElsewhere() {
+	if s.o.CatchUp == 0 || s.backlog.away.why != "" || s.allDisabled() || len(v.Instances)+len(v.Members) > 0 || v.assignedElsewhere() {
 		return 0
 	}
 	return s.dateOf(s.now)
@@ -62,9 +62,9 @@ func (s *State) allDisabled() bool {
 	return !slices.ContainsFunc(v.Servers, enabled) && (v.hasServer(s.o.Base.IP()) || v.Config.Disabled)
 }
 
-// dealtElsewhere: an item has an owner of whom the assignment does not know. Members
+// assignedElsewhere: an item has an owner of whom the assignment does not know. Members
 // of ElasticJob were there, and what they ran nobody here can tell.
-func (v *View) dealtElsewhere() bool {
+func (v *View) assignedElsewhere() bool {
 	return slices.ContainsFunc(v.Items, func(it Item) bool {
 		return it.Owner != "" && !slices.Contains(v.Assignment.Members, it.Owner) && v.runs(it.Owner) == nil
 	})

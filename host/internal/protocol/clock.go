@@ -83,7 +83,7 @@ func (s *State) arrive(t Tick) {
 // goByClocks follows the two clocks: an instant that waited becomes due, and those
 // that came by a clock which was set back have not come.
 func (s *State) goByClocks(p *Plan) {
-	s.tellClocks(p)
+	s.reportClocks(p)
 	waited := s.clock.early.At != 0 || s.clock.dropped
 	if t := s.clock.early; t.At != 0 && !s.future(t.At) {
 		s.clock.early = Tick{}
@@ -111,9 +111,9 @@ func (s *State) skewed() bool {
 	return c != nil && c.MaxSkew > 0 && max(s.clock.skew, -s.clock.skew) > c.MaxSkew
 }
 
-// tellClocks notes, once, that the clocks differ by more than they may, or agree
+// reportClocks notes, once, that the clocks differ by more than they may, or agree
 // again.
-func (s *State) tellClocks(p *Plan) {
+func (s *State) reportClocks(p *Plan) {
 	if most := s.tolerance(); max(s.clock.skew, -s.clock.skew) <= most {
 		if !s.clock.why.None() {
 			p.add(Note{Why: reason.Of(reason.ClocksAgree)})

@@ -32,7 +32,7 @@ type cluster struct {
 	printed []string
 	stepped bool // somebody took a step, so silence means that nothing is to be done
 	quiet   bool // while calming: only the names of commits are told
-	told    []string
+	commits []string
 	frozen  []frozen
 	asks    int64
 }
@@ -183,7 +183,7 @@ func (c *cluster) step(m *member, in protocol.Input) error {
 	}
 	if c.quiet {
 		if p.Commit != nil {
-			c.told = append(c.told, m.name+": "+p.Commit.Name())
+			c.commits = append(c.commits, m.name+": "+p.Commit.Name())
 		}
 		return nil
 	}
@@ -255,7 +255,7 @@ func (c *cluster) strategy(r protocol.AssignRequest) [][]int {
 
 // calm lets everybody go on until nobody has anything to do.
 func (c *cluster) calm() error {
-	c.quiet, c.told = true, nil
+	c.quiet, c.commits = true, nil
 	defer func() { c.quiet = false }()
 	for range 1000 {
 		busy := false
@@ -267,7 +267,7 @@ func (c *cluster) calm() error {
 			busy = busy || did
 		}
 		if !busy {
-			c.tell()
+			c.printCommits()
 			return nil
 		}
 	}
@@ -294,10 +294,10 @@ func (c *cluster) turn(m *member) (bool, error) {
 	return m.view != before || m.flight != nil, err
 }
 
-// tell prints who committed what, in order.
-func (c *cluster) tell() {
+// printCommits prints who committed what, in order.
+func (c *cluster) printCommits() {
 	who, line := "", ""
-	for _, s := range c.told {
+	for _, s := range c.commits {
 		name, what, _ := strings.Cut(s, ": ")
 		if name != who {
 			if line != "" {

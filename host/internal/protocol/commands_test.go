@@ -57,7 +57,7 @@ var inputs = map[string]func(*cluster, *member, *arguments) error{
 	"readonly": func(c *cluster, m *member, _ *arguments) error { return c.step(m, protocol.ReadOnly{}) },
 	"unask":    func(c *cluster, m *member, _ *arguments) error { return c.step(m, protocol.Unasked{ID: c.asks}) },
 	"lost":     func(c *cluster, m *member, _ *arguments) error { return c.step(m, protocol.SessionLost{}) },
-	"measured": measured, "told": toldOf, "tick": tick, "passed": passed, "recalled": recalled, "unbar": unbar, "refuse": refuse, "unknown": unknown, "arrive": arrive, "ops": showOps,
+	"measured": measured, "told": listenerCalled, "tick": tick, "passed": passed, "recalled": recalled, "unbar": unbar, "refuse": refuse, "unknown": unknown, "arrive": arrive, "ops": showOps,
 	"prepared": prepared, "finish": finish, "assign": assign, "stored": stored, "doubt": doubt, "ask": ask, "elsewhere": elsewhere,
 }
 
@@ -222,7 +222,7 @@ func assign(c *cluster, m *member, a *arguments) error {
 	return c.step(m, in)
 }
 
-func toldOf(c *cluster, m *member, a *arguments) error {
+func listenerCalled(c *cluster, m *member, a *arguments) error {
 	l := m.listening
 	if string(l.Event) != a.word() {
 		return fmt.Errorf("the newest call is of %s", l.Event)

@@ -24,10 +24,10 @@ func (s *State) Troubles() []reason.Reason {
 	if s.self != "" && v.Config == nil && v.ConfigFault == "" {
 		all = append(all, reason.Of(reason.ConfigGone))
 	}
-	if s.self != "" && s.apart() != "" && !s.session.barred { // else who bars it tells
-		all = append(all, reason.Of(s.apart()))
+	if s.self != "" && s.foreignBlocker() != "" && !s.session.barred { // else who bars it tells
+		all = append(all, reason.Of(s.foreignBlocker()))
 	}
-	if s.self != "" && s.puzzled() {
+	if s.self != "" && s.strategyIsForeign() {
 		all = append(all, reason.Of(reason.LeadLeftToForeign, strconv.Quote(s.config().Strategy)))
 	}
 	if s.reshardOverdue() {

@@ -7,9 +7,9 @@ import "strings"
 // ended, if the address has another instance. So who leaves in order takes these
 // nodes away, in the transaction that deletes its instance.
 
-// listened: members of ElasticJob would run again what a member that leaves has
+// takenForDead: members of ElasticJob would run again what a member that leaves has
 // owned. They find the address by what an id begins with.
-func (s *State) listened() bool {
+func (s *State) takenForDead() bool {
 	c, v := s.config(), s.view
 	if c == nil || !c.Failover || !v.foreign() {
 		return false
@@ -22,11 +22,11 @@ func (s *State) listened() bool {
 	return false
 }
 
-// leftToLeader: a leader of ElasticJob deals, or nobody has adopted what it dealt.
+// awaitsForeignAssignment: a leader of ElasticJob deals, or nobody has adopted what it dealt.
 // There is no seal then, so a Leave that is on its way could not tell that the
 // items have been dealt once more. Such a deal gives some to the member that
 // leaves, as it is still there.
-func (s *State) leftToLeader() bool {
+func (s *State) awaitsForeignAssignment() bool {
 	until := s.reshard.since + s.o.ReshardWait
 	if v := s.view; !(v.foreignLeads() && v.Processing || v.unadopted()) || s.now >= until {
 		return false
@@ -40,10 +40,10 @@ func (s *State) leftToLeader() bool {
 // their own, each once: a leader deals to a member as long as that is there, and
 // the two would never come to an end.
 func (s *State) disown(m Leave) Mutation {
-	if !s.listened() {
+	if !s.takenForDead() {
 		return m
 	}
-	if s.leftToLeader() {
+	if s.awaitsForeignAssignment() {
 		return nil
 	}
 	var items []int

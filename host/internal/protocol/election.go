@@ -18,12 +18,12 @@ func elect(s *State, _ *Plan) Mutation {
 }
 
 func (s *State) wantsLead() bool {
-	return s.self != "" && !s.session.leaving && s.view.Leader == "" && s.view.instance(s.self) != nil && !s.disabledHere() && !s.puzzled()
+	return s.self != "" && !s.session.leaving && s.view.Leader == "" && s.view.instance(s.self) != nil && !s.disabledHere() && !s.strategyIsForeign()
 }
 
-// puzzled: the leader would have to ask a strategy that only ElasticJob's
+// strategyIsForeign: the leader would have to ask a strategy that only ElasticJob's
 // members have.
-func (s *State) puzzled() bool {
+func (s *State) strategyIsForeign() bool {
 	c := s.config()
 	return c != nil && s.view.foreign() && s.o.Knows != nil && !s.o.Knows(c.Strategy)
 }
@@ -32,7 +32,7 @@ func (s *State) puzzled() bool {
 // the leader is about to leave, as its last runs may take long, and when others
 // know the strategy.
 func abdicate(s *State, _ *Plan) Mutation {
-	if !s.leads() || s.view.LeaderOwner != s.o.Session || !s.disabledHere() && !s.session.leaving && !s.puzzled() || s.own() == nil {
+	if !s.leads() || s.view.LeaderOwner != s.o.Session || !s.disabledHere() && !s.session.leaving && !s.strategyIsForeign() || s.own() == nil {
 		return nil
 	}
 	return Abdicate{Self: s.self, Own: s.next(s.own())}

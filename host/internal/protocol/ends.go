@@ -58,7 +58,7 @@ func complete(s *State, _ *Plan) Mutation {
 		if again {
 			w.rest += e.bytes() + waitBytes + uncountedBytes
 		}
-		if _, told := s.streak(&next, &row); told {
+		if _, changed := s.streak(&next, &row); changed {
 			w.streak()
 		}
 		if len(items) == rows || !r.takeWith(s.view.item(g.Item).ended(), w) {

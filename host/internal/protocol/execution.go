@@ -14,10 +14,10 @@ func begin(s *State, p *Plan) Mutation {
 	if !s.works() {
 		return s.unable()
 	}
-	s.awaitDeal()
+	s.noteReshardWait()
 	// The instant stays due while the reshard is awaited or the history is full.
 	switch {
-	case s.waits(), s.view.unsealed():
+	case s.waits(), s.view.assignmentUnsettled():
 		s.excuseAll(reason.ReshardAwaited)
 		return nil
 	case s.o.MaxUnstored > 0 && len(s.history.unstored(s.own())) >= s.o.MaxUnstored:
@@ -61,7 +61,7 @@ func (s *State) unable() Mutation {
 		return nil
 	}
 	s.schedule.tick = Tick{}
-	if s.session.health != Trusted || !s.triggered() || s.apart() != "" && !s.session.leaving {
+	if s.session.health != Trusted || !s.triggered() || s.foreignBlocker() != "" && !s.session.leaving {
 		return nil
 	}
 	// Left there, the request would vanish with the member, or run when the
@@ -184,7 +184,7 @@ func (b *beginning) open(i int, t int64, cause Cause) {
 		return
 	}
 	p, waits := s.view.pending(i), s.view.waiting(i) != nil
-	if p != nil && !waits && (p.Foreign && !s.ripe(p) || !p.Foreign && t <= p.Entry.Instant) {
+	if p != nil && !waits && (p.Foreign && !s.takeDue(p) || !p.Foreign && t <= p.Entry.Instant) {
 		s.backlog.excuse(i, reason.TakeoverAwaited)
 		return
 	}
@@ -194,7 +194,7 @@ func (b *beginning) open(i int, t int64, cause Cause) {
 		unpend = []int{i}
 		e := p.Entry
 		if p.Foreign {
-			e = s.unnamed(p)
+			e = s.unidentified(p)
 		}
 		rows = append(rows, Row{Entry: e, State: Interrupted, Why: reason.Of(before(waits)), Ended: s.now, By: p.Dead})
 	}
@@ -340,7 +340,7 @@ func (s *State) runsAgain(g *guest, e *Entry) bool {
 // markMisfire makes visible, to the next owner as well, that an instant came
 // while the item ran.
 func markMisfire(s *State, _ *Plan) Mutation {
-	if s.own() == nil || s.config() == nil || !s.config().Misfire || s.session.leaving || s.apart() != "" {
+	if s.own() == nil || s.config() == nil || !s.config().Misfire || s.session.leaving || s.foreignBlocker() != "" {
 		return nil
 	}
 	s.overtaken()
@@ -381,7 +381,7 @@ func (s *State) inability() reason.Code {
 		return reason.ServerDisabled
 	case s.session.health != Trusted:
 		return reason.RegistrySilent
-	case s.apart() != "":
+	case s.foreignBlocker() != "":
 		return reason.ForeignShares
 	case s.skewed():
 		return reason.ClockDiffers

@@ -213,9 +213,9 @@ func (s *State) taking() *Take {
 	return m
 }
 
-// unnamed is a pending run that a member of ElasticJob wrote, of an instant that
+// unidentified is a pending run that a member of ElasticJob wrote, of an instant that
 // nobody knows.
-func (s *State) unnamed(p *Pending) Entry {
+func (s *State) unidentified(p *Pending) Entry {
 	return Entry{Item: p.Item, Instant: s.now, Trigger: fmt.Sprintf("j%d", p.Modified), Cause: Failover, Attempt: 1}
 }
 
@@ -249,16 +249,16 @@ func drop(s *State, _ *Plan) Mutation {
 func (s *State) dropped(p *Pending) Row {
 	v := s.view
 	switch {
-	case p.Foreign && v.foreign() && s.idle(p) && s.ripe(p):
-		return Row{Entry: s.unnamed(p), State: Skipped, Why: reason.Of(reason.ForeignRunHadEnded), Ended: s.now}
-	case p.Foreign && v.foreign() && !v.Config.Failover && s.ripe(p):
+	case p.Foreign && v.foreign() && s.wasIdle(p) && s.takeDue(p):
+		return Row{Entry: s.unidentified(p), State: Skipped, Why: reason.Of(reason.ForeignRunHadEnded), Ended: s.now}
+	case p.Foreign && v.foreign() && !v.Config.Failover && s.takeDue(p):
 		// Theirs would let it stand, and take it when failover is on again.
-		return Row{Entry: s.unnamed(p), State: Skipped, Why: reason.Of(reason.ForeignFailoverOff), Ended: s.now}
+		return Row{Entry: s.unidentified(p), State: Skipped, Why: reason.Of(reason.ForeignFailoverOff), Ended: s.now}
 	case p.Foreign && v.foreign():
 		return Row{}
 	case p.Foreign:
 		// Nobody who could say what it was is left.
-		return Row{Entry: s.unnamed(p), State: Lost, Why: reason.Of(reason.ForeignLeftUnknown), Ended: s.now}
+		return Row{Entry: s.unidentified(p), State: Lost, Why: reason.Of(reason.ForeignLeftUnknown), Ended: s.now}
 	}
 	var why reason.Code
 	waits := v.waits(p)

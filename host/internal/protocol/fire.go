@@ -19,9 +19,9 @@ type Fires struct {
 
 // listener is what this member does for the listeners of fires.
 type listener struct {
-	call     *telling // that goes on here; nil: none does
-	instants []int64  // the newest that came
-	rounds   []vouching
+	call     *listenerCall // that goes on here; nil: none does
+	instants []int64       // the newest that came
+	rounds   []roundPart
 }
 
 // Telling is one call of a listener.
@@ -45,16 +45,16 @@ func (l *listener) ended(in Told) {
 	}
 }
 
-// telling is the call that goes on here.
-type telling struct {
+// listenerCall is the call that goes on here.
+type listenerCall struct {
 	Telling
 	event Event
 	ended bool
 	cut   bool // ended for lack of trust in the session
 }
 
-// tell calls the listeners of fires, and writes that they were called.
-func tell(s *State, _ *Plan) Mutation {
+// callListeners calls the listeners of fires, and writes that they were called.
+func callListeners(s *State, _ *Plan) Mutation {
 	if s.own() == nil || s.session.health != Trusted {
 		return nil
 	}
@@ -88,14 +88,14 @@ func tell(s *State, _ *Plan) Mutation {
 		if !s.ended(at) {
 			return nil
 		}
-		next.Completed = s.opened(at, s.o.Completed)
+		next.Completed = s.newCall(at, s.o.Completed)
 		return Tell{Self: s.self, Next: next}
 	}
 	at := s.begun()
 	if s.view.foreign() || at <= next.Started.Instant {
 		return nil
 	}
-	next.Started = s.opened(at, s.o.Started)
+	next.Started = s.newCall(at, s.o.Started)
 	return Tell{Self: s.self, Next: next}
 }
 
@@ -106,8 +106,8 @@ func (f *Fires) of(e Event) *Telling {
 	return &f.Completed
 }
 
-// opened is a call that begins, if the module has the listener.
-func (s *State) opened(at int64, has bool) Telling {
+// newCall is a call that begins, if the module has the listener.
+func (s *State) newCall(at int64, has bool) Telling {
 	if !has {
 		return Telling{Instant: at}
 	}
@@ -181,7 +181,7 @@ func (s *State) listen(p *Plan) {
 	}
 	for _, e := range [...]Event{FireStarted, FireCompleted} {
 		if t := *f.of(e); t.By == s.self {
-			s.listener.call = &telling{Telling: t, event: e}
+			s.listener.call = &listenerCall{Telling: t, event: e}
 			l := Listen{Event: e, Instant: t.Instant, Attempt: t.Attempt, Fence: f.Modified}
 			if e == FireCompleted && !s.view.foreign() { // members of ElasticJob count nothing
 				l.Results = s.view.results(t.Instant)

@@ -67,7 +67,7 @@ func (s *State) committed(in Committed, p *Plan) {
 			s.commits.refusedOn, s.commits.refusals = f.view.Rev, 0
 		}
 		if m, ok := f.m.(Release); ok {
-			s.vouching(m.Event).last = false // something is left there; it is tried again when the round has been full for long
+			s.roundPart(m.Event).last = false // something is left there; it is tried again when the round has been full for long
 		}
 		s.commits.refusals++
 		if s.commits.refusals > 1 {
@@ -110,7 +110,7 @@ func (s *State) applied(f *flight, rev int64, p *Plan) {
 	case Tally:
 		s.evidence.taken = nil
 	case Vouch:
-		s.vouching(m.Event).last = m.Last
+		s.roundPart(m.Event).last = m.Last
 	case Take:
 		s.did(FireStarted, m.Items)
 		s.start(m.Own.Open, m.Items, rev, p)

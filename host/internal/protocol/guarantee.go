@@ -26,8 +26,8 @@ func (g *Guarantee) of(e Event) *Round {
 	return &g.Completed
 }
 
-// vouching is a member's part in the rounds of one event.
-type vouching struct {
+// roundPart is a member's part in the rounds of one event.
+type roundPart struct {
 	event Event
 	items []int // that began, or ended, here since the last round was over; ascending
 	was   bool  // the view before had a round
@@ -45,16 +45,16 @@ func (s *State) did(e Event, items []int) {
 	if !s.view.foreign() {
 		return
 	}
-	w := s.vouching(e)
+	w := s.roundPart(e)
 	w.items = append(w.items, items...)
 	slices.Sort(w.items)
 	w.items = slices.Compact(w.items)
 }
 
-func (s *State) vouching(e Event) *vouching {
-	k := slices.IndexFunc(s.listener.rounds, func(w vouching) bool { return w.event == e })
+func (s *State) roundPart(e Event) *roundPart {
+	k := slices.IndexFunc(s.listener.rounds, func(w roundPart) bool { return w.event == e })
 	if k < 0 {
-		s.listener.rounds = append(s.listener.rounds, vouching{event: e})
+		s.listener.rounds = append(s.listener.rounds, roundPart{event: e})
 		k = len(s.listener.rounds) - 1
 	}
 	return &s.listener.rounds[k]
@@ -71,10 +71,10 @@ func (s *State) watchRounds() {
 		if !r.Exists && len(s.listener.rounds) == 0 {
 			continue
 		}
-		w := s.vouching(e)
+		w := s.roundPart(e)
 		switch {
 		case !r.Exists && w.was:
-			*w = vouching{event: e}
+			*w = roundPart{event: e}
 		case !s.view.full(r):
 			w.full = 0
 		case w.full == 0:
@@ -86,8 +86,8 @@ func (s *State) watchRounds() {
 
 func (v *View) full(r *Round) bool { return r.Exists && v.total() > 0 && len(r.Items) >= v.total() }
 
-// vouch makes our nodes.
-func vouch(s *State, _ *Plan) Mutation {
+// guaranteeItems makes our nodes.
+func guaranteeItems(s *State, _ *Plan) Mutation {
 	if s.own() == nil || s.session.health != Trusted || s.config() == nil || !s.view.foreign() {
 		return nil
 	}

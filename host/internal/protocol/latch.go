@@ -97,7 +97,7 @@ func (s *State) queued(p *Plan) {
 	case q[0].Name != s.election.ahead.place:
 		s.election.ahead = ahead{q[0].Name, q[0].Holder, s.now}
 	}
-	s.tellLead(p)
+	s.reportLead(p)
 }
 
 // leadDue is when it is told that nobody leads; 0: it is not.
@@ -108,8 +108,8 @@ func (s *State) leadDue() int64 {
 	return s.election.ahead.since + overdueAfter*s.o.ReshardWait + 1
 }
 
-// leadTold is when that is to be told; 0: it was, or is not.
-func (s *State) leadTold() int64 {
+// leadReportDue is when that is to be told; 0: it was, or is not.
+func (s *State) leadReportDue() int64 {
 	if s.election.reported == s.election.ahead.place {
 		return 0
 	}
@@ -130,9 +130,9 @@ func (s *State) leadOverdue() reason.Reason {
 	return reason.Of(reason.LatchHeld, place, seconds)
 }
 
-// tellLead tells, once for each who is in the way, that nobody leads, and when
+// reportLead tells, once for each who is in the way, that nobody leads, and when
 // somebody does again.
-func (s *State) tellLead(p *Plan) {
+func (s *State) reportLead(p *Plan) {
 	why := s.leadOverdue()
 	switch {
 	case !why.None() && s.election.reported != s.election.ahead.place:

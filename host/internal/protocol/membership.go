@@ -46,18 +46,18 @@ func (s *State) observe(p *Plan) {
 		s.note(p, reason.Of(reason.ConfigUnreadable, v.ConfigFault))
 	case s.self != "" && v.Config == nil:
 		s.note(p, reason.Of(reason.ConfigGone))
-	case s.self != "" && s.apart() != "":
-		s.note(p, reason.Of(s.apart()))
+	case s.self != "" && s.foreignBlocker() != "":
+		s.note(p, reason.Of(s.foreignBlocker()))
 	default:
 		s.note(p, reason.Reason{})
 	}
 	s.seeFuture(p)
 	s.seeServers()
-	s.watchStrangers()
+	s.watchForeign()
 	s.watchRounds()
 	s.prepare(p)
 	if own := s.own(); own != nil && v.RecordFault == "" {
-		s.hand(own, p)
+		s.handRows(own, p)
 	}
 }
 
@@ -113,12 +113,12 @@ func (s *State) works() bool { return s.able() && !s.disabledHere() }
 // able: it may, unless an operator has disabled its server.
 func (s *State) able() bool {
 	return s.own() != nil && s.config() != nil && !s.session.leaving && s.session.health == Trusted &&
-		s.view.instance(s.self) != nil && s.apart() == "" && !s.skewed()
+		s.view.instance(s.self) != nil && s.foreignBlocker() == "" && !s.skewed()
 }
 
-// apart is why the job must not run here beside members of ElasticJob; "" if it
+// foreignBlocker is why the job must not run here beside members of ElasticJob; "" if it
 // may, or if there are none.
-func (s *State) apart() reason.Code {
+func (s *State) foreignBlocker() reason.Code {
 	c := s.config()
 	switch {
 	case c == nil || !s.view.foreign():

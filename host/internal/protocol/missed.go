@@ -81,7 +81,7 @@ func missed(s *State, p *Plan) Mutation {
 // passedOver are the rows of an own item that nobody has accounted for up to t.
 func (s *State) passedOver(i int, t int64) []Row {
 	last := s.accounted(i)
-	if last == 0 || last >= t || !s.mine(i) || s.spoken(i) {
+	if last == 0 || last >= t || !s.mine(i) || s.reportedOtherwise(i) {
 		return nil
 	}
 	why := s.whyNobody(i)
@@ -91,8 +91,8 @@ func (s *State) passedOver(i int, t int64) []Row {
 	return s.schedule.gap(Row{Entry: Entry{Item: i, Instant: t}, After: last, Until: t + 1, State: Missed, Why: reason.Of(why), By: s.self})
 }
 
-// spoken: something else will say what became of the item's instants.
-func (s *State) spoken(i int) bool {
+// reportedOtherwise: something else will say what became of the item's instants.
+func (s *State) reportedOtherwise(i int) bool {
 	it := s.view.item(i)
 	if s.o.CatchUp != 0 {
 		_, due := slices.BinarySearchFunc(s.backlog.due, i, func(d due, i int) int { return d.item - i })

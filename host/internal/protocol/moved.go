@@ -9,8 +9,10 @@ package protocol
 // Members of ElasticJob take whatever is pending, at once. So beside them nothing
 // is made pending that waits, and what is pending already counts as an orphan.
 
-// goes: what waits for the item does not begin here.
-func (s *State) goes(i int) bool { return s.session.leaving || !s.mine(i) && s.reshard.since == 0 }
+// retriesElsewhere: what waits for the item does not begin here.
+func (s *State) retriesElsewhere(i int) bool {
+	return s.session.leaving || !s.mine(i) && s.reshard.since == 0
+}
 
 // waiting is the pending run of the item that its owner is to try again, or nil.
 func (v *View) waiting(i int) *Pending {
@@ -26,8 +28,8 @@ func (v *View) waits(p *Pending) bool { return p.After != 0 && !v.foreign() }
 // waitsHere: it is to be tried again by this member.
 func (s *State) waitsHere(p *Pending) bool { return s.view.waits(p) && s.mine(p.Item) }
 
-// orphaned: a run of the item waits for a taker.
-func (v *View) orphaned(i int) bool { return v.pending(i) != nil && v.waiting(i) == nil }
+// awaitsTaker: a run of the item waits for a taker.
+func (v *View) awaitsTaker(i int) bool { return v.pending(i) != nil && v.waiting(i) == nil }
 
 // moved begins what waited at another member and has waited long enough. Who does
 // not know yet which instant is the newest waits until it does: one may have come

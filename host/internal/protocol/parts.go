@@ -190,9 +190,9 @@ func (s *State) ownersAlone() *room {
 	return r
 }
 
-// dealt: the assignment is the one that our own Reshard set, for the members
+// ownAssignmentSet: the assignment is the one that our own Reshard set, for the members
 // and the total that are there, and nobody has asked for another since.
-func (s *State) dealt(eligible []ID) bool {
+func (s *State) ownAssignmentSet(eligible []ID) bool {
 	v := s.view
 	return s.reshard.parts != nil && v.Assignment.Version == s.reshard.parts.epoch && v.NecessaryV == s.reshard.parts.mark && v.Assignment.fits(v.total(), eligible)
 }
@@ -253,12 +253,12 @@ func (s *State) stripped(a *Assignment, r *room) []int {
 	return r.first(items)
 }
 
-// deal writes the nodes of a reshard in parts. Members of ElasticJob read owners
+// writeOwners writes the nodes of a reshard in parts. Members of ElasticJob read owners
 // from a copy that lags behind, but look for a node that the copy does not have:
 // so beside them what changes is deleted first, and not made before the copies
 // have heard of that. Owners that differ may also have appeared since the Reshard
 // was decided, from the leader before.
-func (s *State) deal() Mutation {
+func (s *State) writeOwners() Mutation {
 	a := &s.view.Assignment
 	if s.reshard.parts.strip || s.view.foreign() {
 		if strip := s.stripped(a, s.ownersAlone()); len(strip) > 0 {

@@ -65,11 +65,11 @@ func (c *cluster) printEffect(e protocol.Effect) {
 		}
 		c.say("strategy %q: %d items, so far %s, epoch %d%s", r.Strategy, r.Total, strings.Join(before, " "), r.Epoch, given(labels != nil, ", labels "+strings.Join(labels, " ")))
 	case protocol.Listen:
-		told := ""
+		results := ""
 		if r := e.Results; r.Instant != 0 {
-			told = fmt.Sprintf(", %d succeeded, %d failed, %d had nothing to do", r.Succeeded, r.Failed, r.Skipped)
+			results = fmt.Sprintf(", %d succeeded, %d failed, %d had nothing to do", r.Succeeded, r.Failed, r.Skipped)
 		}
-		c.say("listener %s of %s, attempt %d, fence %d%s", e.Event, secondsOf(e.Instant), e.Attempt, e.Fence, told)
+		c.say("listener %s of %s, attempt %d, fence %d%s", e.Event, secondsOf(e.Instant), e.Attempt, e.Fence, results)
 	case protocol.Hush:
 		c.say("end the listener")
 	case protocol.Prepare:

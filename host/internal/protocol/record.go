@@ -64,8 +64,8 @@ func (d *RunsData) rows(rows []Row) {
 	}
 }
 
-// hand gives rows to the history, each once.
-func (s *State) hand(own *Runs, p *Plan) {
+// handRows gives rows to the history, each once.
+func (s *State) handRows(own *Runs, p *Plan) {
 	k := slices.IndexFunc(own.Rows, func(r Row) bool { return r.Seq > s.history.handed })
 	if k < 0 {
 		return
@@ -116,7 +116,7 @@ func account(s *State, _ *Plan) Mutation {
 		if m.Next == nil {
 			w.rest += s.view.Assignment.Bytes()
 		}
-		if !s.goes(r.Item) || s.view.pending(r.Item) != nil || !room.takeWith(2, w) {
+		if !s.retriesElsewhere(r.Item) || s.view.pending(r.Item) != nil || !room.takeWith(2, w) {
 			return false
 		}
 		m.Pend = append(m.Pend, p)
@@ -189,7 +189,7 @@ func clearMarks(s *State, _ *Plan) Mutation {
 			m.Failover, left = append(m.Failover, i), true
 		}
 	}
-	if items := s.untaken(); len(items) > 0 {
+	if items := s.abandonedMarks(); len(items) > 0 {
 		m.Failover, left = append(m.Failover, items...), true
 	}
 	if left {

@@ -22,23 +22,23 @@ type resharding struct {
 // longer than the bound: then the member begins what it still owns, and the
 // epoch refuses it if that has changed.
 func (s *State) waits() bool {
-	return s.reshard.since != 0 && s.now < s.waitsUntil() && !s.unserved()
+	return s.reshard.since != 0 && s.now < s.waitsUntil() && !s.assignsAtNextInstant()
 }
 
-// unserved: a leader of ElasticJob deals at the next instant, since the mark came
+// assignsAtNextInstant: a leader of ElasticJob deals at the next instant, since the mark came
 // when the one that is due had long begun.
-func (s *State) unserved() bool {
+func (s *State) assignsAtNextInstant() bool {
 	v := s.view
-	return v.foreignLeads() && v.Necessary && !v.Processing && !s.triggered() && s.schedule.tick.At != 0 && s.reshard.since > s.schedule.tick.At+dealLag
+	return v.foreignLeads() && v.Necessary && !v.Processing && !s.triggered() && s.schedule.tick.At != 0 && s.reshard.since > s.schedule.tick.At+assignLag
 }
 
-// dealLag is until when, in ms after an instant, a leader of ElasticJob may still
+// assignLag is until when, in ms after an instant, a leader of ElasticJob may still
 // see a mark and deal before it begins.
-const dealLag = 300
+const assignLag = 300
 
-// awaitDeal notes since when something is due that waits for a deal: an instant,
+// noteReshardWait notes since when something is due that waits for a deal: an instant,
 // or a request, which has a leader of ElasticJob run, and so deal, at once.
-func (s *State) awaitDeal() {
+func (s *State) noteReshardWait() {
 	asked := int64(0)
 	if s.triggered() {
 		asked = s.view.instance(s.self).Modified

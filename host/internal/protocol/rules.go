@@ -21,7 +21,7 @@ var rules = []rule{
 	{"complete", complete},
 
 	{"enqueue", enqueue},
-	{"orphan", orphan},
+	{"orphan", reclaimForeign},
 	{"take", take},
 	{"operate", operate},
 	{"mark-reshard", markReshard},
@@ -33,8 +33,8 @@ var rules = []rule{
 	{"begin", begin},
 	{"missed", missed},
 	{"drop", drop},
-	{"vouch", vouch},
-	{"tell", tell},
+	{"vouch", guaranteeItems},
+	{"tell", callListeners},
 
 	{"account", account},
 	{"tally", tally},

@@ -47,7 +47,7 @@ var scene = map[string]func(*cluster, *arguments) error{
 	"calm":  func(c *cluster, _ *arguments) error { return c.calm() },
 	"show":  func(c *cluster, _ *arguments) error { c.printView(c.look(&c.watcher)); return nil },
 	"start": start, "new": newMembers, "prefer": prefer, "me": chooseMe, "now": setClock, "die": die,
-	"java": java, "deal": deal, "java-dies": javaDies,
+	"java": java, "deal": writeOwners, "java-dies": javaDies,
 	"past":      past,
 	"no-server": noServer,
 	"troubles":  troubles, "config": rewrite, "operator": operator, "node": node, "remove-job": removeJob,
@@ -259,7 +259,7 @@ func java(c *cluster, a *arguments) error {
 	return nil
 }
 
-func deal(c *cluster, a *arguments) error {
+func writeOwners(c *cluster, a *arguments) error {
 	var ops []registry.Op
 	for i, name := range a.all() {
 		at := path.Join(c.root(), "sharding", strconv.Itoa(i))

@@ -48,7 +48,7 @@ func markReshard(s *State, _ *Plan) Mutation {
 	if s.reshard.wishes > 0 && !slices.Equal(s.view.eligible(), s.reshard.wishedFor) {
 		s.reshard.wishes = 0
 	}
-	if s.reclaims() && !s.leads() && (s.abandoned() || s.schedule.tick.At == 0 && s.overlooked()) {
+	if s.reclaims() && !s.leads() && (s.ownerGone() || s.schedule.tick.At == 0 && s.memberLeftOut()) {
 		return MarkReshard{} // what is due now would wait for it until the next instant
 	}
 	if !s.leads() || s.session.leaving {
@@ -61,8 +61,8 @@ func markReshard(s *State, _ *Plan) Mutation {
 	return MarkReshard{}
 }
 
-// abandoned: an item has no owner that is there, and nobody deals just now.
-func (s *State) abandoned() bool {
+// ownerGone: an item has no owner that is there, and nobody deals just now.
+func (s *State) ownerGone() bool {
 	v := s.view
 	for i := range v.total() {
 		if !v.Processing && v.instance(v.item(i).Owner) == nil {
@@ -72,11 +72,11 @@ func (s *State) abandoned() bool {
 	return false
 }
 
-// overlooked: there are items for everybody, and somebody has none. Who comes while
+// memberLeftOut: there are items for everybody, and somebody has none. Who comes while
 // a leader of ElasticJob deals is not dealt to, and the wish is taken away with the
 // one that was answered. It is made again, but not for ever: there may be strategies
 // that give somebody nothing.
-func (s *State) overlooked() bool {
+func (s *State) memberLeftOut() bool {
 	v := s.view
 	return !v.Processing && !v.unadopted() && s.reshard.wishes < mostWishes && v.someoneWithout()
 }
@@ -105,8 +105,8 @@ func reshard(s *State, p *Plan) Mutation {
 	if len(el) == 0 {
 		return nil
 	}
-	if s.dealt(el) {
-		return s.deal()
+	if s.ownAssignmentSet(el) {
+		return s.writeOwners()
 	}
 	req := s.request(el)
 	if s.reshard.answer != nil && s.reshard.answer.Fault != "" && s.now >= s.reshard.retry {
@@ -144,7 +144,7 @@ func reshard(s *State, p *Plan) Mutation {
 	}
 	if v.foreign() {
 		m.Strip = s.stripped(&next, s.room())
-		m.Pause = len(m.Strip) > 0 || v.bereft()
+		m.Pause = len(m.Strip) > 0 || v.hasOwnerlessItem()
 	}
 	if o := s.owners(&next, s.room()); o.Last && !m.Pause {
 		m.Remove, m.Clear = o.Remove, o.Clear
@@ -155,8 +155,8 @@ func reshard(s *State, p *Plan) Mutation {
 	return m
 }
 
-// bereft: an item has no owner. Who deleted the node, and when, is not known.
-func (v *View) bereft() bool {
+// hasOwnerlessItem: an item has no owner. Who deleted the node, and when, is not known.
+func (v *View) hasOwnerlessItem() bool {
 	return slices.ContainsFunc(v.Items[:min(v.total(), len(v.Items))], func(it Item) bool { return it.Exists && it.Owner == "" })
 }
 
@@ -266,7 +266,7 @@ func (in Assigned) unusable() string {
 func (s *State) movesRunning(next *Assignment) bool {
 	for i := range s.view.Items {
 		it := &s.view.Items[i]
-		if it.Running != 0 && next.owner(i) != it.Owner && s.evidence.runs(it.Running) {
+		if it.Running != 0 && next.owner(i) != it.Owner && s.evidence.isSession(it.Running) {
 			return true
 		}
 	}

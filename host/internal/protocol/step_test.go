@@ -20,8 +20,8 @@ func play(t *testing.T, commands ...string) *cluster {
 	return c
 }
 
-// told takes one step and returns what was printed of it.
-func told(t *testing.T, c *cluster, in protocol.Input) string {
+// planAfter takes one step and returns what was printed of it.
+func planAfter(t *testing.T, c *cluster, in protocol.Input) string {
 	t.Helper()
 	c.printed = nil
 	if err := c.step(c.me, in); err != nil {
@@ -39,7 +39,7 @@ func TestInputs(t *testing.T) {
 		t.Parallel()
 		c := play(t, "job", "new a")
 		for _, in := range []protocol.Input{protocol.Tick{At: 110_000}, protocol.Elapsed{}, protocol.Stored{Upto: 1}} {
-			if got := told(t, c, in); got != "" {
+			if got := planAfter(t, c, in); got != "" {
 				t.Errorf("%T gave %q", in, got)
 			}
 		}
@@ -56,15 +56,15 @@ func TestInputs(t *testing.T) {
 		}
 		for _, plan := range []int64{0, c.me.flight.plan - 1, c.me.flight.plan + 1} {
 			in := protocol.Committed{Plan: plan, Outcome: protocol.Applied, Revision: 7}
-			if got := told(t, c, in); got != "" {
+			if got := planAfter(t, c, in); got != "" {
 				t.Errorf("the answer to plan %d gave %q", plan, got)
 			}
 		}
 		answer := protocol.Committed{Plan: c.me.flight.plan, Outcome: protocol.Applied, Revision: 7}
-		if got := told(t, c, answer); !strings.HasPrefix(got, "run 0@110") {
+		if got := planAfter(t, c, answer); !strings.HasPrefix(got, "run 0@110") {
 			t.Errorf("its own answer gave %q", got)
 		}
-		if got := told(t, c, answer); got != "" {
+		if got := planAfter(t, c, answer); got != "" {
 			t.Errorf("the same answer once more gave %q", got)
 		}
 	})
@@ -81,14 +81,14 @@ func TestInputs(t *testing.T) {
 		} {
 			other := e
 			change(&other)
-			if got := told(t, c, protocol.Finished{{Entry: other, State: protocol.Succeeded}}); got != "" {
+			if got := planAfter(t, c, protocol.Finished{{Entry: other, State: protocol.Succeeded}}); got != "" {
 				t.Errorf("the end of %+v gave %q", other, got)
 			}
 		}
-		if got := told(t, c, protocol.Finished{{Entry: e, State: protocol.Failed}}); !strings.HasPrefix(got, "complete 0") {
+		if got := planAfter(t, c, protocol.Finished{{Entry: e, State: protocol.Failed}}); !strings.HasPrefix(got, "complete 0") {
 			t.Errorf("its own end gave %q", got)
 		}
-		if got := told(t, c, protocol.Finished{{Entry: e, State: protocol.Succeeded}}); got != "" {
+		if got := planAfter(t, c, protocol.Finished{{Entry: e, State: protocol.Succeeded}}); got != "" {
 			t.Errorf("a second end gave %q", got)
 		}
 	})
@@ -96,7 +96,7 @@ func TestInputs(t *testing.T) {
 	t.Run("rows are safe in order", func(t *testing.T) {
 		t.Parallel()
 		c := play(t, "job total=2", "start a", "tick 110", "apply", "finish 0-1 succeeded", "apply", "apply", "stored 2")
-		if got := told(t, c, protocol.Stored{Upto: 1}); got != "" {
+		if got := planAfter(t, c, protocol.Stored{Upto: 1}); got != "" {
 			t.Errorf("an older word of the history gave %q", got)
 		}
 	})
@@ -105,7 +105,7 @@ func TestInputs(t *testing.T) {
 		t.Parallel()
 		c := play(t, "job", "start a")
 		in := protocol.Assigned{Request: protocol.AssignRequest{Total: 1, Instances: []protocol.ID{idOf("a")}, Epoch: 1}, Items: [][]int{{0}}}
-		if got := told(t, c, in); got != "" {
+		if got := planAfter(t, c, in); got != "" {
 			t.Errorf("it gave %q", got)
 		}
 		if err := c.command("operator reshard"); err != nil {

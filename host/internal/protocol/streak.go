@@ -39,7 +39,7 @@ func (l *Latest) add(o Latest) {
 
 // closes appends a row and, if it ends a run, counts how that ended.
 func (s *State) closes(d *RunsData, r Row) {
-	if streak, told := s.streak(d, &r); told {
+	if streak, changed := s.streak(d, &r); changed {
 		d.Streaks = withStreak(d.Streaks, streak)
 	}
 	if final(&r) {

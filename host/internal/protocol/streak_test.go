@@ -11,9 +11,9 @@ func TestStreakIsOlderThanNoneThatItFollows(t *testing.T) {
 	s := &State{view: &View{Assignment: Assignment{Exists: true}}}
 	s.view.Assignment.Streaks = []Streak{{Item: 3, Failures: 2, At: 5_000}}
 	for _, tt := range []struct {
-		row  Row
-		want Streak
-		told bool
+		row     Row
+		want    Streak
+		changed bool
 	}{
 		{Row{Entry: Entry{Item: 3}, State: Succeeded, Ended: 4_000}, Streak{3, 0, 5_001}, true},
 		{Row{Entry: Entry{Item: 3}, State: Failed, Ended: 4_000}, Streak{3, 3, 5_001}, true},
@@ -22,8 +22,8 @@ func TestStreakIsOlderThanNoneThatItFollows(t *testing.T) {
 		{Row{Entry: Entry{Item: 2}, State: Succeeded, Ended: 6_000}, Streak{2, 0, 6_000}, false},
 		{Row{Entry: Entry{Item: 2}, State: Interrupted, Ended: 6_000}, Streak{2, 1, 6_000}, true},
 	} {
-		if got, told := s.streak(&RunsData{}, &tt.row); told != tt.told || got != tt.want {
-			t.Errorf("%s of item %d makes it %+v, %v; want %+v, %v", tt.row.State, tt.row.Item, got, told, tt.want, tt.told)
+		if got, changed := s.streak(&RunsData{}, &tt.row); changed != tt.changed || got != tt.want {
+			t.Errorf("%s of item %d makes it %+v, %v; want %+v, %v", tt.row.State, tt.row.Item, got, changed, tt.want, tt.changed)
 		}
 	}
 }

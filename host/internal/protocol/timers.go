@@ -41,7 +41,7 @@ func (s *State) sleep(p *Plan) {
 // 0: there is none.
 func (s *State) alarm() int64 {
 	next := sooner(s.nextRetry(), s.swap.retry)
-	next = sooner(sooner(next, s.removalOver()), s.leadTold())
+	next = sooner(sooner(next, s.removalOver()), s.leadReportDue())
 	if s.clock.early.At != 0 {
 		next = sooner(next, s.clock.early.At-s.tolerance()+s.clock.skew)
 	}

@@ -126,7 +126,7 @@ func (b *beginning) triggers() {
 	for _, t := range b.m.Own.Triggers {
 		var rest []int
 		for _, i := range t.Items {
-			if s.view.orphaned(i) || !s.mine(i) || s.view.item(i).Disabled || s.busy(i) || b.taken[i] || b.blocked(i) != "" {
+			if s.view.awaitsTaker(i) || !s.mine(i) || s.view.item(i).Disabled || s.busy(i) || b.taken[i] || b.blocked(i) != "" {
 				rest = append(rest, i)
 				continue
 			}

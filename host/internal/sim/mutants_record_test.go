@@ -52,7 +52,7 @@ func recordMutants() []mutant {
 		{"again: forbidden", "a run that an operator forbade meanwhile is not run again", []change{in("protocol.State.runsAgain", "s.view.item(e.Item).Disabled", "false")}},
 		{"forget: before stored", "a row leaves the record when it is stored, not when it is handed over", []change{in("protocol.history.unstored", "r.Seq > h.stored", "r.Seq > h.handed")}},
 		{"forget: never", "stored rows leave the record", []change{noRule("forget")}},
-		{"store: never", "rows are handed to the history", []change{without("protocol.State.hand", "p.add(_)")}},
+		{"store: never", "rows are handed to the history", []change{without("protocol.State.handRows", "p.add(_)")}},
 		{"misfire: no mark", "an instant that came during a run is marked", []change{noRule("mark-misfire")}},
 		{"misfire: mark kept", "the compensation clears its mark", []change{in("layout.transaction.begin", "m.Unmark", "m.Unmark[:0]")}},
 		{"misfire: no compensation", "an instant that came during a run is made good after it", []change{without("protocol.begin", "b.compensations()")}},
@@ -78,9 +78,9 @@ func recordMutants() []mutant {
 		}},
 		{"retry: forgotten by who leaves", "nobody leaves before its retries have gone to others", []change{
 			in("protocol.leave", "len(own.Retries) > 0", "false"),
-			in("protocol.State.goes", "s.session.leaving", "false"),
+			in("protocol.State.retriesElsewhere", "s.session.leaving", "false"),
 		}},
-		{"retry: stays behind", "what waits goes where its item goes", []change{in("protocol.State.goes", "!s.mine(i) && s.reshard.since == 0", "false")}},
+		{"retry: stays behind", "what waits goes where its item goes", []change{in("protocol.State.retriesElsewhere", "!s.mine(i) && s.reshard.since == 0", "false")}},
 		{"retry: given up when it moves", "what waits is not given up because its item moves, or its member leaves", []change{
 			in("protocol.State.hopeless", "s.view.foreign()", "true"),
 		}},

@@ -10,8 +10,8 @@ import (
 // Members of ElasticJob keep no records. What they did, and what they had open
 // when they died, is known only to who was looking.
 
-// stranger is a member of ElasticJob, as it was seen last.
-type stranger struct {
+// foreignMember is a member of ElasticJob, as it was seen last.
+type foreignMember struct {
 	id      ID
 	session int64
 	open    []Entry // ascending by item: what it marks as running
@@ -22,8 +22,8 @@ type stranger struct {
 
 // evidence is what this member has seen of strangers.
 type evidence struct {
-	watched   bool // what strangers have when the first view comes, they may have had for long
-	strangers []stranger
+	watched bool // what strangers have when the first view comes, they may have had for long
+	members []foreignMember
 	// ran is, by item, when a stranger was last seen to begin it or, if it never
 	// was, up to where it was accounted for when it became a stranger's; 0: it is
 	// none's. What comes due during a run is not part of it.
@@ -33,7 +33,7 @@ type evidence struct {
 	marks []int32 // by item: as Item.Marks was then
 	// instances is how many instances had come or gone.
 	instances int32
-	left      []left // ascending by item
+	left      []foreignPending // ascending by item
 	// pending are the runs of ours that wait for a taker, taken those that a
 	// stranger has taken and that have no row of it yet.
 	pending []Pending
@@ -42,8 +42,8 @@ type evidence struct {
 	noFailover int64
 }
 
-// left is a pending run that a stranger wrote, and since when it is seen.
-type left struct {
+// foreignPending is a pending run that a stranger wrote, and since when it is seen.
+type foreignPending struct {
 	item     int
 	modified int64 // revision that wrote it
 	since    int64
@@ -54,10 +54,10 @@ type left struct {
 // that it writes its server's node, so nobody may have written that for as long.
 const grace = 500
 
-// watchStrangers notes what they do.
-func (s *State) watchStrangers() {
+// watchForeign notes what they do.
+func (s *State) watchForeign() {
 	v, w := s.view, &s.evidence
-	if !v.foreign() && len(w.strangers) == 0 && !v.leftByStrangers() {
+	if !v.foreign() && len(w.members) == 0 && !v.hasForeignPending() {
 		s.evidence = evidence{watched: true}
 		return
 	}
@@ -65,18 +65,18 @@ func (s *State) watchStrangers() {
 		if v.member(in.ID) {
 			continue
 		}
-		k := slices.IndexFunc(w.strangers, func(t stranger) bool { return t.id == in.ID })
+		k := slices.IndexFunc(w.members, func(t foreignMember) bool { return t.id == in.ID })
 		if k < 0 {
-			w.strangers = append(w.strangers, stranger{id: in.ID})
-			k = len(w.strangers) - 1
+			w.members = append(w.members, foreignMember{id: in.ID})
+			k = len(w.members) - 1
 		}
-		t := &w.strangers[k]
+		t := &w.members[k]
 		t.session, t.gone = in.Owner, 0
 		t.open = s.marked(t)
 	}
-	w.strangers = slices.DeleteFunc(w.strangers, func(t stranger) bool { return v.instance(t.id) == nil && s.resolved(&t) && !v.owns(t.id) })
-	for k := range w.strangers {
-		t := &w.strangers[k]
+	w.members = slices.DeleteFunc(w.members, func(t foreignMember) bool { return v.instance(t.id) == nil && s.resolved(&t) && !v.owns(t.id) })
+	for k := range w.members {
+		t := &w.members[k]
 		if v.instance(t.id) == nil && t.gone == 0 {
 			t.gone = s.now
 			// What is still marked was not ended by a death: somebody shut the job
@@ -89,24 +89,24 @@ func (s *State) watchStrangers() {
 		// Another one has taken it over, and may have ended it by now.
 		t.open = slices.DeleteFunc(t.open, func(e Entry) bool {
 			it := v.item(e.Item)
-			return t.gone != 0 && (w.runs(it.Running) || t.gone < s.now && e.Item < len(w.marks) && it.Marks != w.marks[e.Item])
+			return t.gone != 0 && (w.isSession(it.Running) || t.gone < s.now && e.Item < len(w.marks) && it.Marks != w.marks[e.Item])
 		})
 	}
 	s.seeRuns()
-	for k := range w.strangers {
-		if w.strangers[k].gone == s.now {
-			s.doubtLast(&w.strangers[k])
+	for k := range w.members {
+		if w.members[k].gone == s.now {
+			s.discountLastRuns(&w.members[k])
 		}
 	}
 	s.seeTakes()
 	s.seeFailover()
-	var seen []left
+	var seen []foreignPending
 	for _, p := range v.Pending {
 		if !p.Foreign {
 			continue
 		}
-		l := left{p.Item, p.Modified, s.now}
-		if k := slices.IndexFunc(w.left, func(o left) bool { return o.item == p.Item && o.modified == p.Modified }); k >= 0 {
+		l := foreignPending{p.Item, p.Modified, s.now}
+		if k := slices.IndexFunc(w.left, func(o foreignPending) bool { return o.item == p.Item && o.modified == p.Modified }); k >= 0 {
 			l = w.left[k]
 		}
 		seen = append(seen, l)
@@ -114,9 +114,9 @@ func (s *State) watchStrangers() {
 	w.left, w.instances, s.evidence.watched = seen, v.InstancesVersion, true
 }
 
-// doubtLast: a stranger that is asked to end at an instant marks its items, runs
+// discountLastRuns: a stranger that is asked to end at an instant marks its items, runs
 // none of them, and goes. It looks like one whose runs were short.
-func (s *State) doubtLast(t *stranger) {
+func (s *State) discountLastRuns(t *foreignMember) {
 	w := &s.evidence
 	for i := range s.view.Items {
 		open := slices.ContainsFunc(t.open, func(e Entry) bool { return e.Item == i })
@@ -130,14 +130,14 @@ func (s *State) doubtLast(t *stranger) {
 // have run what it marked: it takes half a second.
 const lastRun = 1_000
 
-func (v *View) leftByStrangers() bool {
+func (v *View) hasForeignPending() bool {
 	return slices.ContainsFunc(v.Pending, func(p Pending) bool { return p.Foreign })
 }
 
 // marked are the runs that a stranger marks. One that is new is of the newest
 // instant; what a trigger or a misfire began looks the same, unless that instant is
 // accounted for, or the item was seen to begin a run since.
-func (s *State) marked(t *stranger) []Entry {
+func (s *State) marked(t *foreignMember) []Entry {
 	var open []Entry
 	for i := range s.view.Items {
 		if s.view.Items[i].Running != t.session {
@@ -162,7 +162,7 @@ func (s *State) seeRuns() {
 	v, w := s.view, &s.evidence
 	for i := range v.Items {
 		it := &v.Items[i]
-		if !w.strange(it.Owner) && !w.strange(v.Assignment.owner(i)) {
+		if !w.isForeign(it.Owner) && !w.isForeign(v.Assignment.owner(i)) {
 			if at(w.ran, i) != 0 {
 				w.ran[i] = 0
 			}
@@ -173,7 +173,7 @@ func (s *State) seeRuns() {
 		}
 		switch last := v.last(i); {
 		case at(w.ran, i) == 0 && s.evidence.watched && last > 0:
-			if w.ran, w.holes[i] = set(w.ran, i, last), 0; w.runs(it.Running) {
+			if w.ran, w.holes[i] = set(w.ran, i, last), 0; w.isSession(it.Running) {
 				w.ran[i] = s.now // it began as soon as it was dealt
 			}
 		case at(w.ran, i) == 0:
@@ -196,14 +196,14 @@ func (s *State) seeRuns() {
 	}
 }
 
-// strange: the id is, or was, that of a member of ElasticJob.
-func (w *evidence) strange(id ID) bool {
-	return slices.ContainsFunc(w.strangers, func(t stranger) bool { return t.id == id })
+// isForeign: the id is, or was, that of a member of ElasticJob.
+func (w *evidence) isForeign(id ID) bool {
+	return slices.ContainsFunc(w.members, func(t foreignMember) bool { return t.id == id })
 }
 
-// runs tells whether the session is that of a stranger.
-func (w *evidence) runs(session int64) bool {
-	return slices.ContainsFunc(w.strangers, func(t stranger) bool { return t.session == session })
+// isSession tells whether the session is that of a stranger.
+func (w *evidence) isSession(session int64) bool {
+	return slices.ContainsFunc(w.members, func(t foreignMember) bool { return t.session == session })
 }
 
 // accountFor says up to where the items are accounted for that are dealt. Those
@@ -217,10 +217,10 @@ func (s *State) accountFor(next *Assignment, own *RunsData) {
 	}
 	for i := range next.Total {
 		last := s.dateOf(at(s.evidence.ran, i))
-		if e := s.evidence.lost(i); e != nil && last != 0 {
+		if e := s.evidence.leftOpen(i); e != nil && last != 0 {
 			last = e.Instant - 1
 		}
-		if before := at(next.Last, i); last > before && !s.evidence.strange(next.owner(i)) {
+		if before := at(next.Last, i); last > before && !s.evidence.isForeign(next.owner(i)) {
 			if hole := min(at(s.evidence.holes, i), last); before > 0 && hole > before {
 				own.rows(s.schedule.gap(Row{Entry: Entry{Item: i, Instant: hole}, After: before, Until: hole + 1, State: Lost, Why: reason.Of(reason.ForeignHadItem), By: s.self}))
 			}
@@ -239,7 +239,7 @@ func (s *State) accountFor(next *Assignment, own *RunsData) {
 // may have existed for them.
 func (s *State) comesBack(i int, next *Assignment, own *RunsData) {
 	before, existed, from := at(next.Last, i), s.view.Assignment.Total, s.beganAt(i)
-	if existed == 0 || i < existed || before >= from || s.evidence.strange(s.view.item(i).Owner) || s.evidence.strange(next.owner(i)) {
+	if existed == 0 || i < existed || before >= from || s.evidence.isForeign(s.view.item(i).Owner) || s.evidence.isForeign(next.owner(i)) {
 		return
 	}
 	own.rows(s.schedule.gap(Row{Entry: Entry{Item: i, Instant: from}, After: before, Until: from + 1, State: Skipped, Why: reason.Of(reason.ItemDidNotExist), By: s.self}))
@@ -255,11 +255,11 @@ func (s *State) beganAt(i int) int64 {
 	return s.dateOf(max(s.reshard.since, s.schedule.total.since))
 }
 
-// lost is what a stranger had open of the item when it went away.
-func (w *evidence) lost(i int) *Entry {
-	for k := range w.strangers {
-		for n := range w.strangers[k].open {
-			if e := &w.strangers[k].open[n]; w.strangers[k].gone != 0 && e.Item == i {
+// leftOpen is what a stranger had open of the item when it went away.
+func (w *evidence) leftOpen(i int) *Entry {
+	for k := range w.members {
+		for n := range w.members[k].open {
+			if e := &w.members[k].open[n]; w.members[k].gone != 0 && e.Item == i {
 				return e
 			}
 		}
@@ -279,9 +279,9 @@ func (w *evidence) early(t Tick) {
 		return
 	}
 	from := t.At - min(aheadAtMost, (t.At-t.Prev)/2)
-	for k := range w.strangers {
-		for n := range w.strangers[k].open {
-			if e := &w.strangers[k].open[n]; e.Begun >= from && e.Instant < t.At {
+	for k := range w.members {
+		for n := range w.members[k].open {
+			if e := &w.members[k].open[n]; e.Begun >= from && e.Instant < t.At {
 				e.Instant, e.Cause, e.Trigger = t.At, Scheduled, ""
 			}
 		}

@@ -15,7 +15,7 @@ import (
 func (s *State) seeTakes() {
 	v, w := s.view, &s.evidence
 	for _, p := range w.pending {
-		if v.pending(p.Item) != nil || !s.reclaims() || v.told(p.Entry) {
+		if v.pending(p.Item) != nil || !s.reclaims() || v.hasOutcome(p.Entry) {
 			continue
 		}
 		r := Row{Entry: p.Entry, State: TakenOver, Why: reason.Of(reason.ForeignTookOver), Ended: s.now, By: p.Dead}
@@ -27,9 +27,9 @@ func (s *State) seeTakes() {
 	}
 }
 
-// told: the record of one of ours says what became of a run, or of a later one
+// hasOutcome: the record of one of ours says what became of a run, or of a later one
 // of the item.
-func (v *View) told(e Entry) bool {
+func (v *View) hasOutcome(e Entry) bool {
 	same := func(o Entry) bool { return o.Item == e.Item && o.Instant == e.Instant && o.Trigger == e.Trigger }
 	for k := range v.Runs {
 		d := &v.Runs[k]
@@ -47,7 +47,7 @@ func tally(s *State, _ *Plan) Mutation {
 		return nil
 	}
 	m := Tally{Self: s.self, Own: s.next(s.own())}
-	s.evidence.taken = slices.DeleteFunc(s.evidence.taken, func(r Row) bool { return s.view.told(r.Entry) })
+	s.evidence.taken = slices.DeleteFunc(s.evidence.taken, func(r Row) bool { return s.view.hasOutcome(r.Entry) })
 	for _, r := range s.evidence.taken {
 		m.Own.row(r)
 	}
@@ -58,29 +58,29 @@ func tally(s *State, _ *Plan) Mutation {
 }
 
 // resolved: nothing is left to be done for a stranger that has gone.
-func (s *State) resolved(t *stranger) bool {
-	return t.gone != 0 && !slices.ContainsFunc(t.open, func(e Entry) bool { return !s.seenTo(e) })
+func (s *State) resolved(t *foreignMember) bool {
+	return t.gone != 0 && !slices.ContainsFunc(t.open, func(e Entry) bool { return !s.handled(e) })
 }
 
-// seenTo: somebody takes care of what a stranger had open, or did.
-func (s *State) seenTo(e Entry) bool {
+// handled: somebody takes care of what a stranger had open, or did.
+func (s *State) handled(e Entry) bool {
 	v := s.view
 	it, p := v.item(e.Item), v.pending(e.Item)
 	return p != nil && !p.Foreign || it.Failover != "" || it.Running != 0 || v.last(e.Item) >= e.Instant
 }
 
-// orphan lets a member of ours take over what a member of ElasticJob had open
+// reclaimForeign lets a member of ours take over what a member of ElasticJob had open
 // when it died. Which instant that was, is not written anywhere; one of ours has
 // seen it. What a member of ElasticJob has made pending itself gets its name here.
-func orphan(s *State, _ *Plan) Mutation {
+func reclaimForeign(s *State, _ *Plan) Mutation {
 	v := s.view
-	if !s.mourns() {
+	if !s.reclaimsForeign() {
 		return nil
 	}
 	m := Orphan{Self: s.self, Own: s.next(s.own()), Next: v.Assignment.clone()}
 	r, done := s.room(), false
-	for k := range s.evidence.strangers {
-		t := &s.evidence.strangers[k]
+	for k := range s.evidence.members {
+		t := &s.evidence.members[k]
 		if t.gone == 0 || s.resolved(t) {
 			continue
 		}
@@ -89,7 +89,7 @@ func orphan(s *State, _ *Plan) Mutation {
 			continue
 		}
 		for _, e := range t.open {
-			if s.seenTo(e) || v.pending(e.Item) != nil {
+			if s.handled(e) || v.pending(e.Item) != nil {
 				continue
 			}
 			if !r.take(2) {
@@ -106,13 +106,13 @@ func orphan(s *State, _ *Plan) Mutation {
 	}
 	for k := range v.Pending {
 		p := &v.Pending[k]
-		if it := v.item(p.Item); !p.Foreign || !v.foreign() || it.Failover != "" || it.Running != 0 || !s.ripe(p) || s.idle(p) || !v.Config.Failover {
+		if it := v.item(p.Item); !p.Foreign || !v.foreign() || it.Failover != "" || it.Running != 0 || !s.takeDue(p) || s.wasIdle(p) || !v.Config.Failover {
 			continue
 		}
 		if !r.take(2) {
 			break
 		}
-		run := s.known(p)
+		run := s.identified(p)
 		done = true
 		m.Next.Last = set(m.Next.Last, p.Item, max(at(m.Next.Last, p.Item), run.Entry.Instant))
 		m.Pend = append(m.Pend, run)
@@ -129,19 +129,19 @@ func orphan(s *State, _ *Plan) Mutation {
 	return m
 }
 
-// mourns tells whether the member looks after what strangers leave, and there are
+// reclaimsForeign tells whether the member looks after what strangers leave, and there are
 // or were some.
-func (s *State) mourns() bool {
+func (s *State) reclaimsForeign() bool {
 	return s.reclaims() && s.config() != nil && s.view.Assignment.Exists && s.session.health == Trusted &&
-		(len(s.evidence.strangers) > 0 || s.view.foreign())
+		(len(s.evidence.members) > 0 || s.view.foreign())
 }
 
-// ripe tells whether a pending run that a stranger wrote may be taken here: none
+// takeDue tells whether a pending run that a stranger wrote may be taken here: none
 // of them has taken it, and it is known which instant is the newest, if there is a
 // schedule. Who has just joined does not know that yet, and would name the run
 // after one that has ended.
-func (s *State) ripe(p *Pending) bool {
-	k := slices.IndexFunc(s.evidence.left, func(l left) bool { return l.item == p.Item })
+func (s *State) takeDue(p *Pending) bool {
+	k := slices.IndexFunc(s.evidence.left, func(l foreignPending) bool { return l.item == p.Item })
 	if k < 0 || s.undated() {
 		return false
 	}
@@ -152,32 +152,32 @@ func (s *State) ripe(p *Pending) bool {
 	return s.now >= until
 }
 
-// idle: a pending run that a stranger wrote is of an item that was not running.
+// wasIdle: a pending run that a stranger wrote is of an item that was not running.
 // ElasticJob writes that of all items of who has gone.
-func (s *State) idle(p *Pending) bool {
+func (s *State) wasIdle(p *Pending) bool {
 	w := &s.evidence
 	seen := at(w.holes, p.Item) < s.schedule.latest.At && at(w.ran, p.Item) >= s.schedule.latest.At
-	return s.openWhenGone(p.Item) == nil && s.schedule.latest.At > 0 && (seen || s.view.last(p.Item) >= s.schedule.latest.At)
+	return s.unaccountedRun(p.Item) == nil && s.schedule.latest.At > 0 && (seen || s.view.last(p.Item) >= s.schedule.latest.At)
 }
 
-// openWhenGone is what a stranger had open of the item when it went away, if nobody
+// unaccountedRun is what a stranger had open of the item when it went away, if nobody
 // has accounted for that.
-func (s *State) openWhenGone(i int) *Entry {
-	if e := s.evidence.lost(i); e != nil && s.view.last(i) < e.Instant {
+func (s *State) unaccountedRun(i int) *Entry {
+	if e := s.evidence.leftOpen(i); e != nil && s.view.last(i) < e.Instant {
 		return e
 	}
 	return nil
 }
 
-// known is a pending run that a stranger wrote, as far as it can be known: what
+// identified is a pending run that a stranger wrote, as far as it can be known: what
 // its owner had open when it went away, else of the newest instant.
-func (s *State) known(p *Pending) Pending {
-	if e := s.openWhenGone(p.Item); e != nil {
+func (s *State) identified(p *Pending) Pending {
+	if e := s.unaccountedRun(p.Item); e != nil {
 		return Pending{Item: p.Item, Entry: *e}
 	}
 	e := Entry{Item: p.Item, Instant: max(s.schedule.latest.At, s.view.last(p.Item)), Cause: Failover, Attempt: 1}
 	if e.Instant == 0 {
-		e = s.unnamed(p)
+		e = s.unidentified(p)
 	}
 	return Pending{Item: p.Item, Entry: e}
 }

@@ -14,18 +14,18 @@ func (s *State) seeFailover() {
 	}
 }
 
-// untaken are items that strangers have taken over and will not run. ElasticJob
+// abandonedMarks are items that strangers have taken over and will not run. ElasticJob
 // looks at none of these marks while failover is off. Its members delete them when
 // it is switched off, but one that was in the queue just then makes another; it
 // stays as long as the session, and the item's owner may not begin it.
-func (s *State) untaken() []int {
+func (s *State) abandonedMarks() []int {
 	w := &s.evidence
 	if !s.reclaims() || w.noFailover == 0 {
 		return nil
 	}
 	var items []int
 	for i := range s.view.Items {
-		if it := &s.view.Items[i]; it.Failover != "" && it.Running == 0 && w.runs(it.FOOwner) {
+		if it := &s.view.Items[i]; it.Failover != "" && it.Running == 0 && w.isSession(it.FOOwner) {
 			items = append(items, i)
 		}
 	}
