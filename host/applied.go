@@ -15,7 +15,7 @@ import (
 	"sync"
 	"time"
 
-	"github.com/wasmjob/wasmjob/host/internal/layout"
+	"github.com/wasmjob/wasmjob/host/internal/definition"
 )
 
 // applied is what this server's own file said of its jobs when it was applied
@@ -71,7 +71,7 @@ func (a *applied) path(job string) string {
 }
 
 // recall gives a job's definition what its file said before.
-func (a *applied) recall(job string, d *layout.Definition) {
+func (a *applied) recall(job string, d *definition.Definition) {
 	a.mu.Lock()
 	said := a.said[job]
 	a.mu.Unlock()

@@ -12,6 +12,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/wasmjob/wasmjob/host/internal/definition"
 	"github.com/wasmjob/wasmjob/host/internal/layout"
 	"github.com/wasmjob/wasmjob/host/job"
 	"github.com/wasmjob/wasmjob/host/reason"
@@ -264,11 +265,11 @@ func (o *tool) change(name string, change func(*layout.Config21)) {
 func (o *tool) define(j job.Config) {
 	o.t.Helper()
 	d := layout.Define(j)
-	config, err := layout.EncodeConfig21(d.Config)
+	config, err := layout.Spell(d.Config)
 	if err != nil {
 		o.t.Fatal(err)
 	}
-	module, err := layout.EncodeModule(d.Module)
+	module, err := definition.EncodeModule(d.Module)
 	if err != nil {
 		o.t.Fatal(err)
 	}
@@ -482,12 +483,12 @@ func swapsUnderRuns(t *testing.T, reg registry.Registry) {
 	o := newTool(t, reg)
 	_, beside, _ := layout.NewJob("n", "j").Nodes()
 	swap := func(name, digest string) {
-		m, err := layout.DecodeModule(o.read(beside).Data)
+		m, err := definition.DecodeModule(o.read(beside).Data)
 		if err != nil {
 			t.Fatal(err)
 		}
-		m.Next = &layout.Code{Name: name, Digest: digest}
-		data, err := layout.EncodeModule(m)
+		m.Next = &definition.Code{Name: name, Digest: digest}
+		data, err := definition.EncodeModule(m)
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -10,6 +10,7 @@ import (
 
 	"github.com/wasmjob/wasmjob/host/internal/assign"
 	"github.com/wasmjob/wasmjob/host/internal/clock"
+	"github.com/wasmjob/wasmjob/host/internal/definition"
 	"github.com/wasmjob/wasmjob/host/internal/layout"
 	"github.com/wasmjob/wasmjob/host/internal/outputs"
 	"github.com/wasmjob/wasmjob/host/internal/runner"
@@ -280,7 +281,7 @@ func (h *Host) runnerOf(j *hosted, changed func(*job.Config)) *runner.Runner {
 		Sink: sinks(h.o.Sinks), Workers: h.workers, Commands: h.outside, Looks: h.looks, DrainTimeout: h.o.DrainTimeout, Observe: h.observer(), Log: h.o.Log,
 	}
 	if !j.found {
-		o.Define = func(file job.Config) layout.Definition {
+		o.Define = func(file job.Config) definition.Definition {
 			d := h.defined(file)
 			h.applied.recall(c.Name, &d)
 			return d
@@ -291,9 +292,9 @@ func (h *Host) runnerOf(j *hosted, changed func(*job.Config)) *runner.Runner {
 }
 
 // defined is what the server's own file says of a job.
-func (h *Host) defined(c job.Config) layout.Definition {
+func (h *Host) defined(c job.Config) definition.Definition {
 	d := layout.Define(c)
-	for _, code := range []*layout.Code{d.Module.Code, d.Module.Strategy} {
+	for _, code := range []*definition.Code{d.Module.Code, d.Module.Strategy} {
 		if code == nil {
 			continue
 		}

@@ -12,6 +12,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
+	"github.com/wasmjob/wasmjob/host/internal/definition"
 	"github.com/wasmjob/wasmjob/host/internal/layout"
 	"github.com/wasmjob/wasmjob/host/job"
 	"github.com/wasmjob/wasmjob/host/job/recorded"
@@ -139,7 +140,7 @@ func TestAServerJoinsAJobOfJava(t *testing.T) {
 		until(t, h, "joins", joined(recordedName, 2))
 		_, module, _ := layout.NewJob("n", recordedName).Nodes()
 		until(t, h, "defines what is its own", func([]job.Status) bool { return java.read(module).Exists })
-		m, err := layout.DecodeModule(java.read(module).Data)
+		m, err := definition.DecodeModule(java.read(module).Data)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -147,7 +148,7 @@ func TestAServerJoinsAJobOfJava(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		if j := (&layout.Definition{Config: *config, Module: m}).Job(job.Config{}); j.TimeZone != "Europe/Berlin" || j.Class != recordedClass || j.Timeout != 5e9 || j.Cron != "0/10 * * * * ?" {
+		if j := (&definition.Definition{Config: *config, Module: m}).Job(job.Config{}); j.TimeZone != "Europe/Berlin" || j.Class != recordedClass || j.Timeout != 5e9 || j.Cron != "0/10 * * * * ?" {
 			t.Errorf("the registry has %+v", j)
 		}
 		until(t, h, "tells the one difference", func(all []job.Status) bool {

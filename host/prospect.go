@@ -9,6 +9,7 @@ import (
 	"strings"
 	"sync"
 
+	"github.com/wasmjob/wasmjob/host/internal/definition"
 	"github.com/wasmjob/wasmjob/host/internal/layout"
 	"github.com/wasmjob/wasmjob/host/internal/session"
 	"github.com/wasmjob/wasmjob/host/job"
@@ -260,8 +261,8 @@ func (p *prospect) try(config, module registry.Node) {
 
 // anotherClass is what is wrong with a job whose module stands in for another
 // class than its configuration names now.
-func anotherClass(d *layout.Definition, c job.Config) error {
-	if all := d.Config.Hindrances(c, false, false); len(all) > 0 {
+func anotherClass(d *definition.Definition, c job.Config) error {
+	if all := layout.Hindrances(d.Config, c, false, false); len(all) > 0 {
 		return errors.New(reason.Words(all, "; "))
 	}
 	return nil

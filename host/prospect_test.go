@@ -13,6 +13,7 @@ import (
 	"testing/synctest"
 	"time"
 
+	"github.com/wasmjob/wasmjob/host/internal/definition"
 	"github.com/wasmjob/wasmjob/host/internal/layout"
 	"github.com/wasmjob/wasmjob/host/job"
 	"github.com/wasmjob/wasmjob/host/registry"
@@ -60,11 +61,11 @@ func atOnce(string, registry.Node) <-chan struct{} { return nil }
 func define21(t *testing.T, c job.Config) []registry.Op {
 	t.Helper()
 	d := layout.Define(c)
-	config, err := layout.EncodeConfig21(d.Config)
+	config, err := layout.Spell(d.Config)
 	if err != nil {
 		t.Fatal(err)
 	}
-	module, err := layout.EncodeModule(d.Module)
+	module, err := definition.EncodeModule(d.Module)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -6,6 +6,7 @@ import (
 	"strconv"
 
 	"github.com/wasmjob/wasmjob/host/internal/assign"
+	"github.com/wasmjob/wasmjob/host/internal/definition"
 	"github.com/wasmjob/wasmjob/host/internal/layout"
 	"github.com/wasmjob/wasmjob/host/internal/protocol"
 	"github.com/wasmjob/wasmjob/host/internal/schedule"
@@ -25,24 +26,24 @@ func (o *Operator) Compare(files []job.Config) {
 
 // blockers are what keeps servers of ours from the job as the registry has it, and
 // what they cannot do as it says, or is otherwise beside members of ElasticJob.
-func (o *Operator) blockers(name string, v *protocol.View, config *layout.Config21, module *layout.Module) (blockers, faults []reason.Reason) {
+func (o *Operator) blockers(name string, v *protocol.View, config definition.Config, module *definition.Module) (blockers, faults []reason.Reason) {
 	if config == nil {
 		return nil, nil // the view's own faults tell
 	}
-	j, ok := layout.AsJoined(o.files[name], config, module)
+	j, ok := definition.AsJoined(o.files[name], layout.Define, config, module)
 	if !ok {
 		return nil, nil // it is none of ours
 	}
 	stays := len(v.Members) > 0 || o.files[name] != nil && module.StandsFor(j)
-	blockers = config.Hindrances(j, v.Shared(), stays)
+	blockers = layout.Hindrances(config, j, v.Shared(), stays)
 	if _, err := schedule.Compile(j.Cron, j.Dialect, j.TimeZone); j.Cron != "" && err != nil {
 		faults = append(faults, unreadable(v, j, err))
 	}
 	if v.Shared() {
-		return blockers, append(faults, config.Cautions(j, assign.Known(nil))...)
+		return blockers, append(faults, layout.Cautions(config, j, assign.Known(nil))...)
 	}
 	if stays {
-		faults = append(faults, config.Stays(j)...)
+		faults = append(faults, layout.Stays(config, j)...)
 	}
 	return blockers, append(faults, unknownStrategy(j, nil)...)
 }

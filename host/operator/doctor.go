@@ -13,6 +13,7 @@ import (
 
 	"github.com/wasmjob/wasmjob/host"
 	"github.com/wasmjob/wasmjob/host/internal/assign"
+	"github.com/wasmjob/wasmjob/host/internal/definition"
 	"github.com/wasmjob/wasmjob/host/internal/follow"
 	"github.com/wasmjob/wasmjob/host/internal/layout"
 	"github.com/wasmjob/wasmjob/host/internal/protocol"
@@ -239,8 +240,9 @@ func (c *Checkup) examine(as *host.Options, file *job.Config, l layout.Job, v *p
 	if config == nil {
 		return // the faults tell
 	}
-	c.Class, c.Type = config.JobClass, string(config.JobType)
-	j, ours := layout.AsJoined(file, config, module)
+	facts := config.Facts()
+	c.Class, c.Type = facts.Class, facts.Type
+	j, ours := definition.AsJoined(file, layout.Define, config, module)
 	switch {
 	case file != nil:
 		c.compare(*file, config, module)
@@ -248,7 +250,7 @@ func (c *Checkup) examine(as *host.Options, file *job.Config, l layout.Job, v *p
 	case ours:
 		c.breaks(linesOf(as.Admit(j, nil))...)
 	default:
-		j = config.Apply(job.Config{Name: c.Job, Class: config.JobClass, Kind: kindOf(config.JobType), TimeZone: "UTC"})
+		j = config.Apply(job.Config{Name: c.Job, Class: facts.Class, Kind: facts.Kind, TimeZone: "UTC"})
 		c.breaks(linesOf(schedule.Check(j, time.Now()))...)
 		c.Needs = append(c.Needs, reason.Of(reason.NotInConfiguration, c.Job, fmt.Sprintf("%.200q", c.Class), strconv.Quote(string(j.Kind))))
 	}
@@ -256,9 +258,9 @@ func (c *Checkup) examine(as *host.Options, file *job.Config, l layout.Job, v *p
 		c.Notes = append(c.Notes, why)
 	}
 	stays := file != nil && module.StandsFor(j)
-	c.breaks(config.Hindrances(j, beside, stays)...)
+	c.breaks(layout.Hindrances(config, j, beside, stays)...)
 	if !beside {
-		if why := config.Stays(j); stays && len(why) > 0 {
+		if why := layout.Stays(config, j); stays && len(why) > 0 {
 			c.Notes = append(c.Notes, why...)
 			c.away(v)
 		}
@@ -267,11 +269,11 @@ func (c *Checkup) examine(as *host.Options, file *job.Config, l layout.Job, v *p
 		}
 		return
 	}
-	c.Notes = append(c.Notes, config.Cautions(j, assign.Known(as.Strategies))...)
+	c.Notes = append(c.Notes, layout.Cautions(config, j, assign.Known(as.Strategies))...)
 	if form.Guarantee {
 		c.note(reason.ListenerOnce)
 	}
-	if config.Failover {
+	if facts.Failover {
 		c.note(reason.FailoverTwice)
 		c.prefixes(as.Instance.IP())
 	}
@@ -292,25 +294,14 @@ func (c *Checkup) away(v *protocol.View) {
 }
 
 // compare tells where the server's own file and the registry differ.
-func (c *Checkup) compare(file job.Config, config *layout.Config21, module *layout.Module) {
-	merged, err := layout.Merge(layout.Define(file), config, module)
+func (c *Checkup) compare(file job.Config, config definition.Config, module *definition.Module) {
+	merged, err := definition.Merge(layout.Define(file), config, module)
 	c.breaks(linesOf(err)...)
 	for _, d := range merged.Disputed {
 		if d.Key != "jobClass" { // the hindrances tell
 			c.note(reason.RegistryFollowed, d.String())
 		}
 	}
-}
-
-func kindOf(t layout.JobType21) job.Kind {
-	switch t {
-	case layout.Dataflow21:
-		return job.Dataflow
-	case layout.Script21:
-		return job.Script
-	case layout.Simple21:
-	}
-	return job.Simple
 }
 
 func (c *Checkup) breaks(all ...reason.Reason) { c.Breaks = append(c.Breaks, all...) }

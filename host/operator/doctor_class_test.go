@@ -4,6 +4,7 @@ import (
 	"testing"
 
 	"github.com/wasmjob/wasmjob/host"
+	"github.com/wasmjob/wasmjob/host/internal/definition"
 	"github.com/wasmjob/wasmjob/host/internal/javatest"
 	"github.com/wasmjob/wasmjob/host/internal/layout"
 	"github.com/wasmjob/wasmjob/host/registry"
@@ -16,7 +17,7 @@ func TestCheckupTellsThatAJobGoesOnOnlyWithoutElasticJob(t *testing.T) {
 	t.Parallel()
 	o, file := operate(t, passing(t)), javatest.File(nil)
 	javatest.Write(t, o.session, javatest.Config(func(c *layout.Config21) { c.JobClass = "com.acme.Newer" }))
-	module, err := layout.EncodeModule(layout.Define(file[0]).Module)
+	module, err := definition.EncodeModule(layout.Define(file[0]).Module)
 	if err != nil {
 		t.Fatal(err)
 	}

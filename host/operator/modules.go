@@ -10,6 +10,7 @@ import (
 	"golang.org/x/sync/errgroup"
 
 	"github.com/wasmjob/wasmjob/host"
+	"github.com/wasmjob/wasmjob/host/internal/definition"
 	"github.com/wasmjob/wasmjob/host/internal/layout"
 	"github.com/wasmjob/wasmjob/host/internal/module"
 	"github.com/wasmjob/wasmjob/host/internal/peer"
@@ -94,8 +95,8 @@ func (o *Operator) NextModule(ctx context.Context, name string, next ModuleRef) 
 	if err := module.CheckDigest(next.Digest); err != nil {
 		return failf(host.Invalid, err, "%s job %s", what, name)
 	}
-	return o.amend(ctx, what, name, func(m *layout.Module) error {
-		c := layout.Code(next)
+	return o.amend(ctx, what, name, func(m *definition.Module) error {
+		c := definition.Code(next)
 		if c.Name == "" {
 			c.Name = m.Code.Name
 		}
@@ -110,7 +111,7 @@ func (o *Operator) NextModule(ctx context.Context, name string, next ModuleRef) 
 // already; with an error, which step was tried, if it came to that.
 func (o *Operator) RollBack(ctx context.Context, name, to string) (back ModuleRef, runs bool, err error) {
 	r := rollBack{job: name, to: to}
-	err = o.amend(ctx, "roll back the module of", name, func(m *layout.Module) (err error) {
+	err = o.amend(ctx, "roll back the module of", name, func(m *definition.Module) (err error) {
 		back, runs, err = r.decide(m)
 		return err
 	})
@@ -126,7 +127,7 @@ type rollBack struct {
 
 // decide changes what the registry says, unless it says already what the last try
 // was to make of it.
-func (r *rollBack) decide(m *layout.Module) (back ModuleRef, runs bool, err error) {
+func (r *rollBack) decide(m *definition.Module) (back ModuleRef, runs bool, err error) {
 	switch {
 	case r.gone != "" && m.Next == nil && m.Code.Digest != r.gone:
 		return ModuleRef(*m.Code), true, nil
@@ -157,7 +158,7 @@ func (o *Operator) WithdrawModule(ctx context.Context, name, digest string) erro
 	if err := o.session.Sync(ctx); err != nil { // what was asked for may be on its way
 		return unread(err, "%s job %s", what, name)
 	}
-	return o.amend(ctx, what, name, func(m *layout.Module) error {
+	return o.amend(ctx, what, name, func(m *definition.Module) error {
 		if m.Next != nil && m.Next.Digest == digest {
 			m.Next = nil
 		}
@@ -166,12 +167,12 @@ func (o *Operator) WithdrawModule(ctx context.Context, name, digest string) erro
 }
 
 // amend changes what the registry says of a job's modules.
-func (o *Operator) amend(ctx context.Context, what, name string, change func(*layout.Module) error) error {
+func (o *Operator) amend(ctx context.Context, what, name string, change func(*definition.Module) error) error {
 	return o.askBy(ctx, what, name, func(v *protocol.View) (protocol.Ask, error) {
 		if !v.Dirs.Module {
 			return nil, failf(host.Refused, nil, "%s job %s: no server of ours has ever run it", what, name)
 		}
-		m, err := layout.DecodeModule(v.Module)
+		m, err := definition.DecodeModule(v.Module)
 		if err != nil {
 			return nil, failf(host.Refused, err, "%s job %s: what the registry says of its module cannot be read", what, name)
 		}
@@ -181,7 +182,7 @@ func (o *Operator) amend(ctx context.Context, what, name string, change func(*la
 		if err := change(&m); err != nil {
 			return nil, err
 		}
-		text, err := layout.EncodeModule(m)
+		text, err := definition.EncodeModule(m)
 		if err != nil {
 			return nil, failf(host.Refused, err, "%s job %s", what, name)
 		}
@@ -241,7 +242,7 @@ func (o *Operator) AwaitModule(ctx context.Context, name, digest string, report 
 }
 
 // modulesOf is what a view says of a job's modules, as far as it can be read.
-func modulesOf(v *protocol.View, m *layout.Module) ModulesReport {
+func modulesOf(v *protocol.View, m *definition.Module) ModulesReport {
 	var r ModulesReport
 	if m == nil {
 		return r

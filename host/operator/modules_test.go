@@ -10,7 +10,7 @@ import (
 	"testing"
 
 	"github.com/wasmjob/wasmjob/host"
-	"github.com/wasmjob/wasmjob/host/internal/layout"
+	"github.com/wasmjob/wasmjob/host/internal/definition"
 	"github.com/wasmjob/wasmjob/host/internal/module"
 	"github.com/wasmjob/wasmjob/host/job"
 	"github.com/wasmjob/wasmjob/host/registry/embedded"
@@ -92,30 +92,30 @@ func TestModulesThatCannotBeSet(t *testing.T) {
 // step.
 func TestRollBackIsOneStep(t *testing.T) {
 	t.Parallel()
-	code := func(digest string) *layout.Code { return &layout.Code{Name: "m", Digest: digest} }
-	past := []layout.Code{{Digest: "a"}, {Digest: "b"}}
+	code := func(digest string) *definition.Code { return &definition.Code{Name: "m", Digest: digest} }
+	past := []definition.Code{{Digest: "a"}, {Digest: "b"}}
 	for _, tt := range []struct {
 		name  string
 		to    string
-		was   layout.Module
-		after *layout.Module // what is there at the second try; nil: what the first made
-		want  string         // the module that is wanted then
+		was   definition.Module
+		after *definition.Module // what is there at the second try; nil: what the first made
+		want  string             // the module that is wanted then
 	}{
-		{name: "named", was: layout.Module{Code: code("c"), Past: past}, want: "b"},
-		{name: "named_older", to: "a", was: layout.Module{Code: code("c"), Past: past}, want: "a"},
-		{name: "taken_back", was: layout.Module{Code: code("c"), Next: code("d"), Past: past}, want: "c"},
-		{name: "another_instead", to: "a", was: layout.Module{Code: code("c"), Next: code("d"), Past: past}, want: "a"},
+		{name: "named", was: definition.Module{Code: code("c"), Past: past}, want: "b"},
+		{name: "named_older", to: "a", was: definition.Module{Code: code("c"), Past: past}, want: "a"},
+		{name: "taken_back", was: definition.Module{Code: code("c"), Next: code("d"), Past: past}, want: "c"},
+		{name: "another_instead", to: "a", was: definition.Module{Code: code("c"), Next: code("d"), Past: past}, want: "a"},
 		{
-			name: "named_and_switched", was: layout.Module{Code: code("c"), Past: past},
-			after: &layout.Module{Code: code("b"), Past: past[:1]}, want: "b",
+			name: "named_and_switched", was: definition.Module{Code: code("c"), Past: past},
+			after: &definition.Module{Code: code("b"), Past: past[:1]}, want: "b",
 		},
 		{
-			name: "switched_instead", was: layout.Module{Code: code("c"), Next: code("d"), Past: past},
-			after: &layout.Module{Code: code("d"), Past: []layout.Code{{Digest: "a"}, {Digest: "b"}, {Digest: "c"}}}, want: "c",
+			name: "switched_instead", was: definition.Module{Code: code("c"), Next: code("d"), Past: past},
+			after: &definition.Module{Code: code("d"), Past: []definition.Code{{Digest: "a"}, {Digest: "b"}, {Digest: "c"}}}, want: "c",
 		},
 		{
-			name: "not_written", was: layout.Module{Code: code("c"), Past: past},
-			after: &layout.Module{Code: code("c"), Past: past}, want: "b",
+			name: "not_written", was: definition.Module{Code: code("c"), Past: past},
+			after: &definition.Module{Code: code("c"), Past: past}, want: "b",
 		},
 	} {
 		t.Run(tt.name, func(t *testing.T) {

@@ -4,6 +4,7 @@ import (
 	"path/filepath"
 	"testing"
 
+	"github.com/wasmjob/wasmjob/host/internal/definition"
 	"github.com/wasmjob/wasmjob/host/internal/layout"
 	"github.com/wasmjob/wasmjob/host/job"
 	"github.com/wasmjob/wasmjob/host/registry"
@@ -81,11 +82,11 @@ func (o *tool) change(name string, change func(*layout.Config21)) {
 func (o *tool) define(j job.Config) {
 	o.t.Helper()
 	d := layout.Define(j)
-	config, err := layout.EncodeConfig21(d.Config)
+	config, err := layout.Spell(d.Config)
 	if err != nil {
 		o.t.Fatal(err)
 	}
-	module, err := layout.EncodeModule(d.Module)
+	module, err := definition.EncodeModule(d.Module)
 	if err != nil {
 		o.t.Fatal(err)
 	}

@@ -15,6 +15,7 @@ import (
 	"github.com/wasmjob/wasmjob/host/internal/assign"
 	"github.com/wasmjob/wasmjob/host/internal/backoff"
 	"github.com/wasmjob/wasmjob/host/internal/clock"
+	"github.com/wasmjob/wasmjob/host/internal/definition"
 	"github.com/wasmjob/wasmjob/host/internal/follow"
 	"github.com/wasmjob/wasmjob/host/internal/layout"
 	"github.com/wasmjob/wasmjob/host/internal/outputs"
@@ -272,15 +273,15 @@ func (s *shade) fits() (j job.Config, why string) {
 		return j, "this server is disabled for it"
 	}
 	config, module := layout.Defined(v)
-	j, _ = layout.AsJoined(&s.file, config, module)
+	j, _ = definition.AsJoined(&s.file, layout.Define, config, module)
 	beside := v.Shared()
 	switch {
 	case j.StrategyModule != "" && !beside:
 		return j, "a module deals its items out, and nothing is run here"
-	case beside && !assign.Known(s.o.Strategies)(config.JobShardingStrategyClass):
-		return j, fmt.Sprintf("its members deal the items out by the strategy %.200q, which is not known here", config.JobShardingStrategyClass)
+	case beside && !assign.Known(s.o.Strategies)(config.Facts().Strategy):
+		return j, fmt.Sprintf("its members deal the items out by the strategy %.200q, which is not known here", config.Facts().Strategy)
 	}
-	return j, reason.Words(config.Hindrances(j, beside, module.StandsFor(j)), "; ")
+	return j, reason.Words(layout.Hindrances(config, j, beside, module.StandsFor(j)), "; ")
 }
 
 // schedule lets the clock go by the job.

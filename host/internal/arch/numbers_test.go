@@ -39,7 +39,7 @@ var heldNumbers = []held{
 
 	{"docs/OPERATIONS.md", "30 s if nothing is said", "host/config/build.go", "defaultSession = 30 * time.Second\n"},
 	{"docs/OPERATIONS.md", "how long they try (10 s)", "cmd/wasmjobd/operator.go", "defaultPatience = 10 * time.Second\n"},
-	{"docs/OPERATIONS.md", "up to eight that ran before", "host/internal/layout/swap.go", "maxPast = 8\n"},
+	{"docs/OPERATIONS.md", "up to eight that ran before", "host/internal/definition/swap.go", "maxPast = 8\n"},
 	{"docs/OPERATIONS.md", "`--wait` (2 min)", "cmd/wasmjobd/module.go", "switchPatience = 2 * time.Minute\n"},
 	{"docs/OPERATIONS.md", "the last 8 KiB of what", "host/internal/runner/runlog.go", "keptLog = 8 << 10\n"},
 	{"docs/OPERATIONS.md", "fit into 4 MiB", "host/admin/nodes.go", "maxNodes = 4 << 20\n"},

@@ -25,7 +25,6 @@ var tooLong = map[string]int{
 	"host/internal/protocol/view.go":          500,
 	"host/internal/runner/member.go":          500,
 	"host/config/config_test.go":              450,
-	"host/internal/layout/merge_test.go":      450,
 	"host/internal/layout/values.go":          450,
 	"host/internal/runner/runner_test.go":     450,
 	"host/internal/sim/golden/served_test.go": 450,

@@ -7,6 +7,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/wasmjob/wasmjob/host/internal/definition"
 	"github.com/wasmjob/wasmjob/host/job"
 	"github.com/wasmjob/wasmjob/host/job/recorded"
 )
@@ -66,16 +67,16 @@ func TestWhatJavaWroteStays(t *testing.T) {
 		file := file
 		file.Name, file.Class = config.JobName, config.JobClass
 		for _, file.Kind = range []job.Kind{job.Simple, job.Dataflow, job.Script} {
-			merged, err := Merge(Define(file), config, nil)
+			merged, err := definition.Merge(Define(file), *config, nil)
 			if err != nil {
 				t.Fatalf("%s: %v", name, err)
 			}
-			got, err := UpdateConfig21([]byte(text), &merged.Config)
+			got, err := Respell([]byte(text), merged.Config)
 			if err != nil || string(got) != text {
 				t.Errorf("%s, %s: %v\n%s\n%s", name, file.Kind, err, text, got)
 			}
 			// A second start finds what the first has made.
-			again, err := Merge(Define(file), config, &merged.Module)
+			again, err := definition.Merge(Define(file), *config, &merged.Module)
 			if err != nil || again.Config != merged.Config || len(again.Changed) > 0 {
 				t.Errorf("%s, %s: a second start changes %v, %v", name, file.Kind, again.Changed, err)
 			}
@@ -132,4 +133,12 @@ func apart(a, b []byte) (inA, inB []byte) {
 		a, b = a[:len(a)-1], b[:len(b)-1]
 	}
 	return a, b
+}
+
+// plainJob is a job with nothing special to it.
+func plainJob() job.Config {
+	return job.Config{
+		Name: "j", Kind: job.Simple, Cron: "0 0 2 * * ?", Shards: 3, Module: "m", ModuleDigest: strings.Repeat("a", 64), Layout: job.Layout21,
+		Overlap: job.Skip, OnRegistryLoss: job.CancelOnLoss, MaxClockSkew: -1, Misfire: true, MonitorExecution: true,
+	}
 }

@@ -8,6 +8,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/wasmjob/wasmjob/host/internal/definition"
 	"github.com/wasmjob/wasmjob/host/job"
 
 	"github.com/wasmjob/wasmjob/host/job/recorded"
@@ -470,8 +471,8 @@ func TestNoStrategyIsEmpty(t *testing.T) {
 			t.Errorf("%q in the registry makes it %q", there.JobShardingStrategyClass, j.Strategy)
 		}
 		d := Define(file)
-		if m, err := Merge(d, &there, nil); err != nil || len(m.Disputed) > 0 || m.Config.JobShardingStrategyClass != there.JobShardingStrategyClass {
-			t.Errorf("%q in the registry becomes %q, in dispute %v, %v", there.JobShardingStrategyClass, m.Config.JobShardingStrategyClass, m.Disputed, err)
+		if m, err := definition.Merge(d, there, nil); err != nil || len(m.Disputed) > 0 || m.Config != definition.Config(there) {
+			t.Errorf("%q in the registry becomes %+v, in dispute %v, %v", there.JobShardingStrategyClass, m.Config, m.Disputed, err)
 		}
 	}
 }

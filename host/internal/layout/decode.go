@@ -6,6 +6,7 @@ import (
 	"strings"
 	"unique"
 
+	"github.com/wasmjob/wasmjob/host/internal/definition"
 	"github.com/wasmjob/wasmjob/host/internal/protocol"
 	"github.com/wasmjob/wasmjob/host/job"
 	"github.com/wasmjob/wasmjob/host/registry"
@@ -92,10 +93,10 @@ func (d *Decoder) Apply(path string, n registry.Node) {
 		d.faults.others(rel, n.Children)
 	case nodeModule:
 		v.Dirs.Module, v.Module, v.ModuleVersion, v.Next = n.Exists, n.Data, n.Stat.Version, ""
-		var m Module
+		var m definition.Module
 		var err error
 		if n.Exists {
-			m, err = DecodeModule(n.Data)
+			m, err = definition.DecodeModule(n.Data)
 		}
 		if err == nil && m.Next != nil {
 			v.Next = m.Next.Digest

@@ -4,6 +4,7 @@ import (
 	"slices"
 	"strconv"
 
+	"github.com/wasmjob/wasmjob/host/internal/definition"
 	"github.com/wasmjob/wasmjob/host/internal/protocol"
 	"github.com/wasmjob/wasmjob/host/job"
 	"github.com/wasmjob/wasmjob/host/registry"
@@ -258,7 +259,7 @@ func (t *transaction) define(m protocol.Define) {
 // since who may not have it.
 func (t *transaction) switchModule() {
 	t.nobodyJoined("switch/joins")
-	t.op(registry.Set, t.at(nodeModule), switched(t.v.Module), t.seen("switch/module", t.v.ModuleVersion))
+	t.op(registry.Set, t.at(nodeModule), definition.Switched(t.v.Module), t.seen("switch/module", t.v.ModuleVersion))
 }
 
 // nobodyJoined: the members of ours are those that were seen, or fewer.

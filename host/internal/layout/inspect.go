@@ -2,11 +2,11 @@ package layout
 
 import (
 	"bytes"
-	"cmp"
 	"fmt"
 	"slices"
 	"strings"
 
+	"github.com/wasmjob/wasmjob/host/internal/definition"
 	"github.com/wasmjob/wasmjob/host/internal/protocol"
 	"github.com/wasmjob/wasmjob/host/job"
 	"github.com/wasmjob/wasmjob/host/reason"
@@ -135,31 +135,16 @@ func (j Job) unheld(read func(path string) (registry.Node, error)) ([]string, er
 
 // Defined is what a view says of the job. Either is nil if it cannot be read, of
 // which the view's faults tell, or is not there.
-func Defined(v *protocol.View) (config *Config21, module *Module) {
-	if c, err := DecodeConfig21(v.ConfigData); v.ConfigFault == "" && err == nil {
-		config = c
+func Defined(v *protocol.View) (config definition.Config, module *definition.Module) {
+	if c, err := DecodeConfig21(v.ConfigData); v.ConfigFault == "" && err == nil && c != nil {
+		config = *c
 	}
 	if v.Dirs.Module {
-		if m, err := DecodeModule(v.Module); err == nil {
+		if m, err := definition.DecodeModule(v.Module); err == nil {
 			module = &m
 		}
 	}
 	return config, module
-}
-
-// JobOf is the configuration that the registry has; nil if it cannot be read.
-func JobOf(name string, c *Config21, m *Module) *job.Config {
-	if c == nil {
-		return nil
-	}
-	if m != nil {
-		d := Definition{Config: *c, Module: *m}
-		j := d.Job(job.Config{})
-		j.TimeZone = cmp.Or(j.TimeZone, "UTC") // members of ours agree on it
-		return &j
-	}
-	j := c.Apply(job.Config{Name: name})
-	return &j
 }
 
 // Orphans names the marks of items that no session holds: to members of
@@ -201,10 +186,10 @@ func (j Job) Began(e registry.Event) (item int, ok bool) {
 // stays does so whatever the class, as members of ElasticJob do: only one of theirs
 // would run another. It is who is a member already, or starts in a job that is still
 // ours: see StandsFor.
-func (c *Config21) Hindrances(j job.Config, beside, stays bool) []reason.Reason {
+func Hindrances(c definition.Config, j job.Config, beside, stays bool) []reason.Reason {
 	var all []reason.Reason
 	add := func(code reason.Code) { all = append(all, reason.Of(code)) }
-	if why := c.otherClass(j); !why.None() && (beside || !stays && !j.Overwrite) {
+	if why := otherClass(c, j); !why.None() && (beside || !stays && !j.Overwrite) {
 		all = append(all, why)
 	}
 	if !beside {
@@ -213,7 +198,7 @@ func (c *Config21) Hindrances(j job.Config, beside, stays bool) []reason.Reason 
 	if j.TimeZone == "" {
 		add(reason.ZoneMissing)
 	}
-	if !c.MonitorExecution {
+	if !c.Facts().MonitorExecution {
 		add(reason.MonitorOff)
 	}
 	return all
@@ -221,38 +206,26 @@ func (c *Config21) Hindrances(j job.Config, beside, stays bool) []reason.Reason 
 
 // otherClass is what to do where the module is to stand in for another class than
 // the registry says; none: it is the same, or nobody's.
-func (c *Config21) otherClass(j job.Config) reason.Reason {
-	mine := FromJob(j)
+func otherClass(c definition.Config, j job.Config) reason.Reason {
+	facts := c.Facts()
 	switch {
-	case mine.JobClass == c.JobClass, c.ours():
+	case facts.OnlyOurs, c.SameClass(j):
 		return reason.Reason{}
-	case c.JobType == Script21 || mine.JobType == Script21:
-		return reason.Of(reason.TypeDiffers, string(c.JobType), string(j.Kind))
+	case facts.Kind == job.Script || j.Kind == job.Script:
+		return reason.Of(reason.TypeDiffers, facts.Type, string(j.Kind))
 	case j.Class == "":
-		return reason.Of(reason.ClassNotNamed, quoted(c.JobClass))
+		return reason.Of(reason.ClassNotNamed, quoted(facts.Class))
 	}
-	return reason.Of(reason.ClassDiffers, quoted(c.JobClass), quoted(j.Class))
+	return reason.Of(reason.ClassDiffers, quoted(facts.Class), quoted(j.Class))
 }
 
 // quoted is a name that others chose, as it may be shown.
 func quoted(name string) string { return fmt.Sprintf("%.200q", name) }
 
-// ours: no member of ElasticJob can run a job with this configuration, so a file
-// may say what its class is to be.
-func (c *Config21) ours() bool {
-	return c.JobClass == WasmClass21 || c.JobType == Script21 && c.ScriptCommandLine == ""
-}
-
-// StandsFor tells whether servers of ours have run the job in the place of the class
-// that j stands in for. If config names another one now, somebody has written that
-// since; were nobody to join for it, the job would run nowhere once they had all
-// been started anew.
-func (m *Module) StandsFor(j job.Config) bool { return m != nil && m.settings.Class == j.Class }
-
 // Stays says what keeps a job of ours running here only because no member of
 // ElasticJob is there; none: nothing does.
-func (c *Config21) Stays(j job.Config) []reason.Reason {
-	if why := c.otherClass(j); !why.None() && !j.Overwrite {
+func Stays(c definition.Config, j job.Config) []reason.Reason {
+	if why := otherClass(c, j); !why.None() && !j.Overwrite {
 		return []reason.Reason{why, reason.Of(reason.ClassStays)}
 	}
 	return nil
@@ -261,9 +234,9 @@ func (c *Config21) Stays(j job.Config) []reason.Reason {
 // Cautions says what is otherwise in a job of ours as long as members of
 // ElasticJob run it, too. known tells whether the server can deal items out by a
 // strategy of that name.
-func (c *Config21) Cautions(j job.Config, known func(strategy string) bool) []reason.Reason {
+func Cautions(c definition.Config, j job.Config, known func(strategy string) bool) []reason.Reason {
 	var all []reason.Reason
-	if name := c.JobShardingStrategyClass; !known(name) {
+	if name := c.Facts().Strategy; !known(name) {
 		all = append(all, reason.Of(reason.StrategyUnknownBeside, quoted(name)))
 	}
 	if j.StrategyModule != "" {

@@ -5,6 +5,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/wasmjob/wasmjob/host/internal/definition"
 	"github.com/wasmjob/wasmjob/host/job"
 )
 
@@ -43,12 +44,12 @@ func TestMaskedDefinition(t *testing.T) {
 		Name: "j", Kind: job.Script, Shards: 1, Strategy: "average", Command: "/srv/private/run", Args: []string{"private"},
 		Settings: map[string]string{"a": "private"}, Allow: job.Allow{Env: map[string]string{"A": "private"}, Dirs: []job.Dir{{Host: "/srv/private", Guest: "/in"}}},
 	})
-	d.Module.Code = &Code{Name: "m", Digest: strings.Repeat("0", 64), Reference: "file:/srv/private/m.wasm"}
-	c, err := EncodeConfig21(d.Config)
+	d.Module.Code = &definition.Code{Name: "m", Digest: strings.Repeat("0", 64), Reference: "file:/srv/private/m.wasm"}
+	c, err := Spell(d.Config)
 	if err != nil {
 		t.Fatal(err)
 	}
-	m, err := EncodeModule(d.Module)
+	m, err := definition.EncodeModule(d.Module)
 	if err != nil {
 		t.Fatal(err)
 	}

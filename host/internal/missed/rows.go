@@ -7,6 +7,7 @@ import (
 	"strconv"
 
 	"github.com/wasmjob/wasmjob/host/internal/clock"
+	"github.com/wasmjob/wasmjob/host/internal/definition"
 	"github.com/wasmjob/wasmjob/host/internal/layout"
 	"github.com/wasmjob/wasmjob/host/internal/protocol"
 	"github.com/wasmjob/wasmjob/host/trace"
@@ -20,7 +21,7 @@ func Rows(name string, v *protocol.View, of *protocol.RunsData) []trace.Row {
 	}
 	c := &clock.Clock{}
 	config, module := layout.Defined(v)
-	if known := layout.JobOf(name, config, module); known != nil {
+	if known := definition.JobOf(name, config, module); known != nil {
 		c.Use(*known)
 	}
 	var rows []trace.Row

@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"slices"
 
+	"github.com/wasmjob/wasmjob/host/internal/definition"
 	"github.com/wasmjob/wasmjob/host/internal/layout"
 	"github.com/wasmjob/wasmjob/host/reason"
 )
@@ -43,7 +44,7 @@ func (m *member) heed() {
 // ElasticJob though the job is ours, and what is otherwise in it because of members of ElasticJob.
 func (m *member) hindrances() (hindrances, class, cautions []reason.Reason) {
 	shared := m.loop.View().Shared()
-	config, module, err := definition(m.loop.View())
+	config, module, err := registered(m.loop.View())
 	switch {
 	case err != nil:
 		return nil, nil, nil
@@ -56,7 +57,7 @@ func (m *member) hindrances() (hindrances, class, cautions []reason.Reason) {
 	if m.Define == nil {
 		file = nil
 	}
-	j, ok := layout.AsJoined(file, config, module)
+	j, ok := definition.AsJoined(file, layout.Define, config, module)
 	if !ok {
 		return nil, nil, nil
 	}
@@ -64,11 +65,11 @@ func (m *member) hindrances() (hindrances, class, cautions []reason.Reason) {
 	switch {
 	case shared:
 		known := func(string) bool { return true } // of others the core tells
-		cautions = config.Cautions(j, known)
+		cautions = layout.Cautions(config, j, known)
 	case stays:
-		class = config.Stays(j)
+		class = layout.Stays(config, j)
 	}
-	return config.Hindrances(j, shared, stays), class, cautions
+	return layout.Hindrances(config, j, shared, stays), class, cautions
 }
 
 // isMember: the server is in the job, or was until its session ended. Who had to

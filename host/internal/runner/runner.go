@@ -18,6 +18,7 @@ import (
 	"sync/atomic"
 	"time"
 
+	"github.com/wasmjob/wasmjob/host/internal/definition"
 	"github.com/wasmjob/wasmjob/host/internal/layout"
 	"github.com/wasmjob/wasmjob/host/internal/protocol"
 	"github.com/wasmjob/wasmjob/host/internal/session"
@@ -151,7 +152,7 @@ type Options struct {
 	Config *job.Config
 	// Define spells what the server's own file says of the job, for the registry.
 	// Nil: the server has the job from there.
-	Define func(job.Config) layout.Definition
+	Define func(job.Config) definition.Definition
 	// Defined is told what to remember for the next Define when the registry has
 	// it. It must not block. It may be nil.
 	Defined func(said []byte)

@@ -6,6 +6,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/wasmjob/wasmjob/host/internal/definition"
 	"github.com/wasmjob/wasmjob/host/internal/layout"
 	"github.com/wasmjob/wasmjob/host/internal/protocol"
 	"github.com/wasmjob/wasmjob/host/job"
@@ -19,13 +20,17 @@ type effective struct {
 	params         map[int]string // nil before the first run; the loop's
 }
 
-// definition is what the registry says of the job; module is nil if it says
+// registered is what the registry says of the job; module is nil if it says
 // nothing that ElasticJob does not know. The view shows no fault in it.
-func definition(v *protocol.View) (config *layout.Config21, module *layout.Module, err error) {
-	if config, err = layout.DecodeConfig21(v.ConfigData); err != nil || !v.Dirs.Module {
+func registered(v *protocol.View) (config definition.Config, module *definition.Module, err error) {
+	c, err := layout.DecodeConfig21(v.ConfigData)
+	if c != nil {
+		config = *c
+	}
+	if err != nil || !v.Dirs.Module {
 		return config, nil, err
 	}
-	m, err := layout.DecodeModule(v.Module)
+	m, err := definition.DecodeModule(v.Module)
 	return config, &m, err
 }
 
@@ -44,7 +49,7 @@ func (m *member) configure() bool {
 	if old.config != nil && bytes.Equal(v.ConfigData, old.config) && bytes.Equal(v.Module, old.module) {
 		return false
 	}
-	config, module, err := definition(v)
+	config, module, err := registered(v)
 	if err != nil || config == nil {
 		return false
 	}
@@ -52,7 +57,7 @@ func (m *member) configure() bool {
 	if module == nil {
 		e.job = m.shared(config.Apply(*m.file))
 	} else {
-		d := layout.Definition{Config: *config, Module: *module}
+		d := definition.Definition{Config: config, Module: *module}
 		e.job = m.shared(d.Job(*m.file))
 	}
 	m.effective = &e
@@ -155,8 +160,8 @@ type defining struct {
 	again    bool // the file was read again meanwhile
 	tries    int
 	fault    string
-	disputed []layout.Dispute // as was told last
-	said     []byte           // what is to be remembered when it is done
+	disputed []definition.Dispute // as was told last
+	said     []byte               // what is to be remembered when it is done
 }
 
 const defineTries = 5
@@ -177,7 +182,7 @@ func (m *member) defined(fault string) {
 }
 
 // define brings the server's own file into the registry, by the rule of
-// layout.Merge, and tells of the keys in which the two go on to differ.
+// definition.Merge, and tells of the keys in which the two go on to differ.
 func (m *member) define() {
 	o := &m.defining
 	v := m.loop.View()
@@ -186,11 +191,11 @@ func (m *member) define() {
 	}
 	m.fresh = false
 	m.sayEnabled()
-	config, module, err := definition(v)
+	config, module, err := registered(v)
 	if err != nil || config == nil {
 		return
 	}
-	merged, err := layout.Merge(m.Define(*m.file), config, module)
+	merged, err := definition.Merge(m.Define(*m.file), config, module)
 	if err != nil {
 		m.undefined(err)
 		return
@@ -200,13 +205,13 @@ func (m *member) define() {
 		return
 	}
 	ask := protocol.AskDefine{Have: v.ConfigVersion, HaveModule: protocol.NoModule}
-	ask.Config, err = layout.UpdateConfig21(v.ConfigData, &merged.Config)
+	ask.Config, err = layout.Respell(v.ConfigData, merged.Config)
 	if err == nil {
-		ask.Module, err = layout.EncodeModule(merged.Module)
+		ask.Module, err = definition.EncodeModule(merged.Module)
 	}
 	if module != nil && err == nil {
 		ask.HaveModule = v.ModuleVersion
-		if same, e := layout.EncodeModule(*module); e == nil && bytes.Equal(same, ask.Module) {
+		if same, e := definition.EncodeModule(*module); e == nil && bytes.Equal(same, ask.Module) {
 			ask.Module = v.Module // however it is written
 		}
 	}
@@ -236,7 +241,7 @@ func (m *member) undefined(err error) {
 
 // dispute tells of keys that the registry and this server's file have changed to
 // different values.
-func (m *member) dispute(keys []layout.Dispute) {
+func (m *member) dispute(keys []definition.Dispute) {
 	if slices.Equal(keys, m.defining.disputed) {
 		return
 	}
@@ -276,13 +281,13 @@ func (l *lives) texts() (config, module []byte, err error) {
 	if r.Define == nil || l.removed {
 		return nil, nil, nil
 	}
-	first, err := layout.Merge(r.Define(*r.file), nil, nil)
+	first, err := definition.Merge(r.Define(*r.file), nil, nil)
 	if err == nil {
-		config, err = layout.EncodeConfig21(first.Config)
+		config, err = layout.Spell(first.Config)
 		config = slices.Clone(config) // it is kept, and has room to spare
 	}
 	if err == nil {
-		module, err = layout.EncodeModule(first.Module)
+		module, err = definition.EncodeModule(first.Module)
 	}
 	return config, module, err
 }

@@ -1,24 +1,35 @@
-package layout
+package definition_test
 
 import (
-	"fmt"
 	"maps"
-	"math/rand/v2"
 	"slices"
 	"strings"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
 
+	"github.com/wasmjob/wasmjob/host/internal/definition"
+	"github.com/wasmjob/wasmjob/host/internal/layout"
 	"github.com/wasmjob/wasmjob/host/job"
 	"github.com/wasmjob/wasmjob/host/reason"
 )
 
 // held is a registry with one job in it.
 type held struct {
-	config *Config21
-	module *Module
+	config *layout.Config21
+	module *definition.Module
 }
+
+// held is what the registry has of the configuration; nil: nothing.
+func (h *held) held() definition.Config {
+	if h.config == nil {
+		return nil
+	}
+	return *h.config
+}
+
+// define is what a file says of a job.
+func define(j job.Config) definition.Definition { return layout.Define(j) }
 
 // apply is a start of a server with this file. Both nodes go through their
 // texts.
@@ -33,25 +44,25 @@ func (h *held) apply(t *testing.T, file job.Config, digest string) (disputed []s
 		was = before()
 	}
 	file.ModuleDigest = digest
-	merged, err := Merge(Define(file), h.config, h.module)
+	merged, err := definition.Merge(define(file), h.held(), h.module)
 	if err != nil {
 		t.Fatal(err)
 	}
 	if h.config != nil {
 		h.joins(t, file, &merged)
 	}
-	config, err := EncodeConfig21(merged.Config)
+	config, err := layout.Spell(merged.Config)
 	if err != nil {
 		t.Fatal(err)
 	}
-	module, err := EncodeModule(merged.Module)
+	module, err := definition.EncodeModule(merged.Module)
 	if err != nil {
 		t.Fatal(err)
 	}
-	if h.config, err = DecodeConfig21(config); err != nil {
+	if h.config, err = layout.DecodeConfig21(config); err != nil {
 		t.Fatal(err)
 	}
-	m, err := DecodeModule(module)
+	m, err := definition.DecodeModule(module)
 	if err != nil {
 		t.Fatalf("%s: %v", module, err)
 	}
@@ -62,7 +73,7 @@ func (h *held) apply(t *testing.T, file job.Config, digest string) (disputed []s
 	return keysOf(merged.Disputed)
 }
 
-func keysOf(disputed []Dispute) (keys []string) {
+func keysOf(disputed []definition.Dispute) (keys []string) {
 	for _, d := range disputed {
 		keys = append(keys, d.Key)
 	}
@@ -71,15 +82,17 @@ func keysOf(disputed []Dispute) (keys []string) {
 
 // operate is an operator's change.
 func (h *held) operate(change func(*job.Config)) {
-	d := Definition{Config: *h.config, Module: *h.module}
+	d := definition.Definition{Config: *h.config, Module: *h.module}
 	j := d.Job(job.Config{})
 	change(&j)
-	now := Define(j)
-	h.config, h.module.settings = &now.Config, now.Module.settings
+	now := define(j)
+	config := now.Config.(layout.Config21)
+	h.config = &config
+	h.module.Set(&now.Module)
 }
 
 func (h *held) job() job.Config {
-	d := Definition{Config: *h.config, Module: *h.module}
+	d := definition.Definition{Config: *h.config, Module: *h.module}
 	return d.Job(job.Config{})
 }
 
@@ -211,8 +224,8 @@ func TestDisputeIsReadable(t *testing.T) {
 	t.Parallel()
 	here, there := plainJob(), plainJob()
 	here.ItemParams, there.ItemParams = "0=<ä>", "0='b'"
-	d := Define(there)
-	m, err := Merge(Define(here), &d.Config, nil)
+	d := define(there)
+	m, err := definition.Merge(define(here), d.Config, nil)
 	if err != nil || len(m.Disputed) != 1 {
 		t.Fatalf("%v, %v", m.Disputed, err)
 	}
@@ -224,7 +237,7 @@ func TestDisputeIsReadable(t *testing.T) {
 // A job that somebody else defined has nothing of a file in it.
 func TestMergeWithoutBase(t *testing.T) {
 	t.Parallel()
-	theirs := FromJob(plainJob())
+	theirs := layout.FromJob(plainJob())
 	theirs.JobClass, theirs.MonitorPort, theirs.JobProperties.JobExceptionHandler = "com.example.Job", 9888, "com.example.Handler"
 	theirs.ShardingTotalCount = 8
 	h := held{config: &theirs}
@@ -249,25 +262,25 @@ func TestMergeWithoutBase(t *testing.T) {
 func TestMergeOfAFileWithoutClass(t *testing.T) {
 	t.Parallel()
 	const class = "com.example.Job"
-	theirs := FromJob(plainJob())
+	theirs := layout.FromJob(plainJob())
 	theirs.JobClass = class
 	without, with := plainJob(), plainJob()
 	with.Class = class
 	h := held{config: &theirs}
-	if j, _ := AsJoined(&without, h.config, nil); len(h.config.Hindrances(j, false, false)) != 1 {
+	if j, _ := definition.AsJoined(&without, define, h.held(), nil); len(layout.Hindrances(*h.config, j, false, false)) != 1 {
 		t.Error("it joins what nobody of ours has joined")
 	}
 	if d := h.apply(t, with, digestA); len(d) > 0 || h.job().Class != class {
 		t.Fatal(d, h.job().Class)
 	}
-	if j, _ := AsJoined(&without, h.config, h.module); len(h.config.Hindrances(j, false, false)) > 0 {
-		t.Error(h.config.Hindrances(j, false, false))
+	if j, _ := definition.AsJoined(&without, define, h.held(), h.module); len(layout.Hindrances(*h.config, j, false, false)) > 0 {
+		t.Error(layout.Hindrances(*h.config, j, false, false))
 	}
 	if d := h.apply(t, without, digestA); len(d) > 0 || h.config.JobClass != class || h.job().Class != class {
 		t.Errorf("%v, class %q in config, %q in module", d, h.config.JobClass, h.job().Class)
 	}
 	h.config.JobClass = "com.example.Other" // which the module does not stand in for
-	j, _ := AsJoined(&without, h.config, h.module)
+	j, _ := definition.AsJoined(&without, define, h.held(), h.module)
 	for _, c := range []struct {
 		what                   string
 		beside, member, barred bool
@@ -277,17 +290,17 @@ func TestMergeOfAFileWithoutClass(t *testing.T) {
 		{"a member leaves", false, true, false},
 		{"a member stays beside members of ElasticJob", true, true, true},
 	} {
-		lines := h.config.Hindrances(j, c.beside, c.member)
+		lines := layout.Hindrances(*h.config, j, c.beside, c.member)
 		if named := strings.Contains(reason.Words(lines, "\n"), "com.example.Other"); named != c.barred {
 			t.Errorf("%s: %q", c.what, lines)
 		}
 	}
-	if len(h.config.Stays(j)) == 0 {
+	if len(layout.Stays(*h.config, j)) == 0 {
 		t.Error("a member that stays is told nothing")
 	}
 	h.config.JobClass = class
 	without.Overwrite = true
-	if d := h.apply(t, without, digestA); len(d) > 0 || h.config.JobClass != WasmClass21 || h.job().Class != "" {
+	if d := h.apply(t, without, digestA); len(d) > 0 || h.config.JobClass != layout.WasmClass21 || h.job().Class != "" {
 		t.Errorf("%v, class %q in config, %q in module", d, h.config.JobClass, h.job().Class)
 	}
 }
@@ -298,7 +311,7 @@ func TestMergeOfWhatAFileDoesNotSay(t *testing.T) {
 	t.Parallel()
 	file := plainJob()
 	file.Strategy = "average"
-	theirs := FromJob(file)
+	theirs := layout.FromJob(file)
 	theirs.Misfire, theirs.Failover, theirs.ShardingTotalCount, theirs.JobShardingStrategyClass = false, true, 8, ""
 	h := held{config: &theirs}
 	file.Unsaid = []string{"misfire", "shards"}
@@ -313,7 +326,7 @@ func TestMergeOfWhatAFileDoesNotSay(t *testing.T) {
 	if d := h.apply(t, file, digestA); !slices.Equal(d, []string{"failover"}) || *h.config != theirs {
 		t.Error(d, h.config)
 	}
-	said, err := Merge(Define(file), h.config, h.module)
+	said, err := definition.Merge(define(file), h.held(), h.module)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -321,12 +334,12 @@ func TestMergeOfWhatAFileDoesNotSay(t *testing.T) {
 	if d := h.apply(t, file, digestA); !slices.Equal(d, []string{"failover"}) || h.config.ShardingTotalCount != 8 {
 		t.Error("a file that never said it:", d, h.config)
 	}
-	d := Define(file)
+	d := define(file)
 	if err := d.Recall(said.Said()); err != nil {
 		t.Fatal(err)
 	}
-	taken, err := Merge(d, h.config, h.module)
-	if err != nil || taken.Config.ShardingTotalCount != 1 {
+	taken, err := definition.Merge(d, h.held(), h.module)
+	if err != nil || taken.Config.(layout.Config21).ShardingTotalCount != 1 {
 		t.Error("somebody took it out of the file:", err, taken.Config)
 	}
 }
@@ -347,80 +360,12 @@ func TestMergeOfModules(t *testing.T) {
 	if h.module.Code == nil || h.module.Code.Digest != digestA {
 		t.Errorf("a file whose module cannot be read took it away: %+v", h.module.Code)
 	}
-	h.module.Code = &Code{Name: "hotfix", Digest: digestB}
+	h.module.Code = &definition.Code{Name: "hotfix", Digest: digestB}
 	if d := h.apply(t, file, digestA); len(d) > 0 || h.module.Wanted().Digest != digestB {
 		t.Errorf("an operator's module was replaced: %v, %+v", d, h.module)
 	}
 	const digestC = "cccccccccccccccccccccccccccccccccccccccccccccccccccccccccccccccc"
 	if d := h.apply(t, file, digestC); !slices.Equal(d, []string{"module"}) || h.module.Wanted().Digest != digestB {
 		t.Errorf("%v, %+v", d, h.module)
-	}
-}
-
-// Any history of files and operators keeps the promises of Merge, key by key.
-func TestMergeProperties(t *testing.T) {
-	t.Parallel()
-	for seed := range uint64(2000) {
-		r := rand.New(rand.NewPCG(seed, 1))
-		random := func() branch {
-			b := branch{}
-			for _, k := range []string{"a", "b", "c", "d"} {
-				if n := r.IntN(4); n > 0 {
-					b[k] = fmt.Sprint(n)
-				}
-			}
-			return branch{"x": b["a"], "in": b}
-		}
-		flat := func(b branch) map[string]any {
-			in, _ := b["in"].(branch)
-			m := maps.Clone(in)
-			if m == nil {
-				m = branch{}
-			}
-			m["x"] = b["x"]
-			return m
-		}
-		var base branch
-		registry := random()
-		for range 6 {
-			if r.IntN(2) == 0 {
-				registry = random() // an operator
-			}
-			file := random()
-			m := merger{overwrite: r.IntN(8) == 0, says: map[string]string{}}
-			merged, next := m.merge("", base, file, registry)
-			b, f, g, got, kept := flat(base), flat(file), flat(registry), flat(merged), flat(next)
-			for _, k := range []string{"a", "b", "c", "d", "x"} {
-				path := "in." + k
-				if k == "x" {
-					path = k
-				}
-				disputed := slices.Contains(keysOf(m.disputed), path)
-				want, applied := g[k], b[k]
-				switch {
-				case m.overwrite, f[k] == g[k]:
-					want, applied = f[k], digestOf(f[k])
-				case b[k] == digestOf(f[k]):
-				case b[k] == digestOf(g[k]):
-					want, applied = f[k], digestOf(f[k])
-				default:
-					if !disputed {
-						t.Fatalf("seed %d: %s is in dispute and nobody says so", seed, path)
-					}
-				}
-				if disputed && (m.overwrite || got[k] == f[k]) {
-					t.Fatalf("seed %d: %s is said to be in dispute", seed, path)
-				}
-				if got[k] != want || kept[k] != applied {
-					t.Fatalf("seed %d: %s: base %v, file %v, registry %v: got %v and base %v", seed, path, b[k], f[k], g[k], got[k], kept[k])
-				}
-			}
-			again := merger{overwrite: m.overwrite, says: map[string]string{}}
-			merged2, next2 := again.merge("", next, file, merged)
-			if !cmp.Equal(merged, merged2) || !cmp.Equal(next, next2) {
-				t.Fatalf("seed %d: a second time gives something else", seed)
-			}
-			base, registry = next, merged
-		}
 	}
 }

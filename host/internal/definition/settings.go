@@ -1,4 +1,4 @@
-package layout
+package definition
 
 import (
 	"bytes"
@@ -6,7 +6,9 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"maps"
 	"reflect"
+	"slices"
 	"strings"
 	"time"
 
@@ -95,7 +97,7 @@ func readSettings(text []byte) (s settings, rest map[string]json.RawMessage, err
 	if err := json.Unmarshal(text, &rest); err != nil {
 		return s, nil, err //nolint:wrapcheck // the caller says of what
 	}
-	for name := range rest {
+	for _, name := range slices.Sorted(maps.Keys(rest)) {
 		if strings.Contains(name, ".") { // it would be taken for what a table has
 			return s, nil, fmt.Errorf("unknown key %.100q", name)
 		}
@@ -111,8 +113,8 @@ func readSettings(text []byte) (s settings, rest map[string]json.RawMessage, err
 		if err := json.Unmarshal(inner, &members); err != nil {
 			return s, nil, fmt.Errorf("%s: %w", table, err)
 		}
-		for name, value := range members {
-			rest[table+"."+name] = value
+		for _, name := range slices.Sorted(maps.Keys(members)) {
+			rest[table+"."+name] = members[name]
 		}
 	}
 	for i := range besides {

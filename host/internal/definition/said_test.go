@@ -1,9 +1,11 @@
-package layout
+package definition_test
 
 import (
 	"slices"
 	"testing"
 
+	"github.com/wasmjob/wasmjob/host/internal/definition"
+	"github.com/wasmjob/wasmjob/host/internal/layout"
 	"github.com/wasmjob/wasmjob/host/job"
 )
 
@@ -79,17 +81,18 @@ func TestMergeOfTwoFiles(t *testing.T) {
 					h.operate(func(j *job.Config) { j.Shards = s.shards })
 					continue
 				}
-				d := Define(file)
+				d := define(file)
 				if text := said[s.server]; text != nil {
 					if err := d.Recall(text); err != nil {
 						t.Fatal(err)
 					}
 				}
-				merged, err := Merge(d, h.config, h.module)
+				merged, err := definition.Merge(d, h.held(), h.module)
 				if err != nil {
 					t.Fatal(err)
 				}
-				h.config, h.module, said[s.server] = &merged.Config, &merged.Module, merged.Said()
+				config := merged.Config.(layout.Config21)
+				h.config, h.module, said[s.server] = &config, &merged.Module, merged.Said()
 				if j := h.job(); j.Shards != s.want || j.Settings["key"] != s.kept {
 					t.Errorf("step %d: %d shards and %q", i, j.Shards, j.Settings["key"])
 				}
@@ -108,9 +111,9 @@ func TestMergeOfTwoFiles(t *testing.T) {
 
 func TestRecallRefuses(t *testing.T) {
 	t.Parallel()
-	d := Define(plainJob())
-	for _, text := range []string{"", "x", `{"a":1}`, `{"a":{}}`, string(make([]byte, MaxModule+1))} {
-		if err := d.Recall([]byte(text)); err == nil || d.said != nil {
+	d := define(plainJob())
+	for _, text := range []string{"", "x", `{"a":1}`, `{"a":{}}`, string(make([]byte, definition.MaxModule+1))} {
+		if err := d.Recall([]byte(text)); err == nil || d.Recalled() {
 			t.Errorf("%.20q was taken", text)
 		}
 	}

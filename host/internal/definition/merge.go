@@ -1,4 +1,4 @@
-package layout
+package definition
 
 import (
 	"bytes"
@@ -28,9 +28,9 @@ import (
 // Where nothing was applied before, every difference is in dispute but what only
 // one of them has, and what the file has for want of a word. What was applied is
 // part of the result, for the next time.
-func Merge(file Definition, config *Config21, module *Module) (Merged, error) {
+func Merge(file Definition, config Config, module *Module) (Merged, error) {
 	file, there := sides(file, config, module)
-	m := merger{overwrite: file.Config.Overwrite, unsaid: file.unsaid, said: file.said, says: map[string]string{}}
+	m := merger{overwrite: file.Config.Facts().Overwrite, unsaid: file.unsaid, said: file.said, says: map[string]string{}}
 	mine, err := file.tree()
 	if err != nil {
 		return Merged{}, err
@@ -40,16 +40,16 @@ func Merge(file Definition, config *Config21, module *Module) (Merged, error) {
 		return Merged{}, err
 	}
 	all, base := m.merge("", there.Module.base, mine, theirs)
-	d, err := definitionOf(all, file.Module, there.Module)
+	d, err := definitionOf(all, file, there.Module)
 	d.Module.base, d.said = base, m.says
 	return Merged{Definition: d, Changed: m.changed, Disputed: m.disputed}, err
 }
 
 // sides are what a file and the registry say, so that the two can be compared.
-func sides(file Definition, config *Config21, module *Module) (mine, there Definition) {
+func sides(file Definition, config Config, module *Module) (mine, there Definition) {
 	if there.Config = file.Config; config != nil {
 		file.adopt(config, module)
-		there.Config = *config
+		there.Config = config
 	}
 	if module != nil {
 		there.Module = *module
@@ -119,20 +119,13 @@ func shown(value string) string {
 
 // adopt fills in what a file has no word for, so that it does not seem to say
 // something about it.
-func (d *Definition) adopt(there *Config21, module *Module) {
-	d.Config.JobProperties = there.JobProperties
-	if d.Config.MonitorPort < 0 {
-		d.Config.MonitorPort = there.MonitorPort
+func (d *Definition) adopt(there Config, module *Module) {
+	class := ""
+	if module != nil && d.Module.settings.Class == "" && !d.Config.Facts().Overwrite {
+		class = module.settings.Class
+		d.Module.settings.Class = class
 	}
-	if module != nil && d.Module.settings.Class == "" && !d.Config.Overwrite {
-		class := module.settings.Class
-		if d.Module.settings.Class = class; class == there.JobClass && d.Config.JobClass == WasmClass21 {
-			d.Config.JobClass = class
-		}
-	}
-	if sameStrategy(d.Config.JobShardingStrategyClass, there.JobShardingStrategyClass) {
-		d.Config.JobShardingStrategyClass = there.JobShardingStrategyClass
-	}
+	d.Config = d.Config.Adopt(there, class)
 }
 
 // known is a file's module, or what the registry has if the file's digest is
@@ -152,7 +145,7 @@ func known(file, there *Code) *Code {
 type branch = map[string]any
 
 func (d *Definition) tree() (branch, error) {
-	config, err := EncodeConfig21(d.Config)
+	config, err := d.Config.Object()
 	if err != nil {
 		return nil, err
 	}
@@ -186,7 +179,8 @@ func treeOf(text []byte) (branch, error) {
 		return nil, fmt.Errorf("take a definition apart: %w", err)
 	}
 	t := make(branch, len(members))
-	for key, value := range members {
+	for _, key := range slices.Sorted(maps.Keys(members)) {
+		value := members[key]
 		if value[0] != '{' {
 			var b bytes.Buffer
 			if err := json.Compact(&b, value); err != nil {
@@ -226,25 +220,25 @@ func appendTree(b []byte, t branch) []byte {
 
 // definitionOf puts a definition together. Its modules are one side's or the
 // other's, by digest.
-func definitionOf(t branch, file, there Module) (Definition, error) {
+func definitionOf(t branch, file Definition, there Module) (Definition, error) {
 	text := appendTree(nil, t)
-	config, err := DecodeConfig21(text)
+	config, err := file.Config.FromObject(text)
 	if err != nil {
 		return Definition{}, err
 	}
-	d := Definition{Config: *config}
+	d := Definition{Config: config}
 	if d.Module.settings, _, err = readSettings(text); err != nil {
 		return Definition{}, fmt.Errorf("put a definition together: %w", err)
 	}
 	d.Module.Code, d.Module.Next, d.Module.Past = there.Code, there.Next, there.Past
-	switch c := byDigest(t[keyModule], there.Wanted(), file.Code); {
+	switch c := byDigest(t[keyModule], there.Wanted(), file.Module.Code); {
 	case c == there.Wanted():
 	case there.Code == nil || c == nil || c.Digest == there.Code.Digest:
 		d.Module.Code, d.Module.Next = c, nil
 	default: // when everybody has it
 		d.Module.Next = c
 	}
-	d.Module.Strategy = byDigest(t[keyStrategyModule], there.Strategy, file.Strategy)
+	d.Module.Strategy = byDigest(t[keyStrategyModule], there.Strategy, file.Module.Strategy)
 	return d, nil
 }
 
@@ -371,8 +365,8 @@ const maxBase = 4
 
 // checkBase refuses what merge does not write.
 func checkBase(t branch, depth int) error {
-	for key, v := range t {
-		switch v := v.(type) {
+	for _, key := range slices.Sorted(maps.Keys(t)) {
+		switch v := t[key].(type) {
 		case string:
 		case branch:
 			if depth == maxBase {

@@ -1,4 +1,4 @@
-package layout
+package definition
 
 import "slices"
 
@@ -31,8 +31,8 @@ func (m *Module) pass() {
 	m.Code, m.Next = m.Next, nil
 }
 
-// switched is the text of a module's node whose next module runs.
-func switched(text []byte) []byte {
+// Switched is the text of a module's node whose next module runs.
+func Switched(text []byte) []byte {
 	m, err := DecodeModule(text)
 	if err != nil {
 		return text // the view had a fault then, and nobody switched

@@ -1,16 +1,18 @@
-package layout
+package definition_test
 
 import (
 	"fmt"
 	"slices"
 	"strings"
 	"testing"
+
+	"github.com/wasmjob/wasmjob/host/internal/definition"
 )
 
-func code(n int) Code { return Code{Name: "m", Digest: fmt.Sprintf("%064x", n)} }
+func code(n int) definition.Code { return definition.Code{Name: "m", Digest: fmt.Sprintf("%064x", n)} }
 
 // numbers are the modules of a test by their numbers.
-func numbers(t *testing.T, codes ...Code) []int {
+func numbers(t *testing.T, codes ...definition.Code) []int {
 	t.Helper()
 	var all []int
 	for _, c := range codes {
@@ -41,14 +43,14 @@ func TestSwitchRemembersWhatRan(t *testing.T) {
 		t.Run(tt.name, func(t *testing.T) {
 			t.Parallel()
 			now := code(1)
-			m := Module{Code: &now}
+			m := definition.Module{Code: &now}
 			for _, n := range tt.to {
 				m.Replace(code(n))
-				text, err := EncodeModule(m)
+				text, err := definition.EncodeModule(m)
 				if err != nil {
 					t.Fatal(err)
 				}
-				if m, err = DecodeModule(switched(text)); err != nil {
+				if m, err = definition.DecodeModule(definition.Switched(text)); err != nil {
 					t.Fatal(err)
 				}
 				if got := numbers(t, *m.Code); m.Next != nil || got[0] != n {
@@ -66,16 +68,16 @@ func TestSwitchRemembersWhatRan(t *testing.T) {
 func TestSwitchOfALargeNode(t *testing.T) {
 	t.Parallel()
 	now, next := code(1), code(2)
-	m := Module{Code: &now, Next: &next}
-	text, err := EncodeModule(m)
+	m := definition.Module{Code: &now, Next: &next}
+	text, err := definition.EncodeModule(m)
 	if err != nil {
 		t.Fatal(err)
 	}
-	next.Name += strings.Repeat("x", MaxModule-len(text))
-	if text, err = EncodeModule(m); err != nil || len(text) != MaxModule {
+	next.Name += strings.Repeat("x", definition.MaxModule-len(text))
+	if text, err = definition.EncodeModule(m); err != nil || len(text) != definition.MaxModule {
 		t.Fatalf("%d bytes, %v", len(text), err)
 	}
-	if m, err = DecodeModule(switched(text)); err != nil || m.Next != nil || m.Code.Digest != next.Digest || m.Past != nil {
+	if m, err = definition.DecodeModule(definition.Switched(text)); err != nil || m.Next != nil || m.Code.Digest != next.Digest || m.Past != nil {
 		t.Errorf("%v, %v", m.Next, err)
 	}
 }
@@ -85,10 +87,10 @@ func TestMergeKeepsWhatRan(t *testing.T) {
 	t.Parallel()
 	var h held
 	h.apply(t, plainJob(), digestA)
-	h.module.Past = []Code{code(1), code(2)}
+	h.module.Past = []definition.Code{code(1), code(2)}
 	file := plainJob()
 	file.ModuleDigest = digestB
-	merged, err := Merge(Define(file), h.config, h.module)
+	merged, err := definition.Merge(define(file), h.held(), h.module)
 	if err != nil {
 		t.Fatal(err)
 	}

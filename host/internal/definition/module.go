@@ -1,4 +1,4 @@
-package layout
+package definition
 
 import (
 	"encoding/json"
@@ -7,6 +7,9 @@ import (
 	"slices"
 	"strings"
 )
+
+// version is that of what this release writes.
+const version = 1
 
 // MaxModule is the largest text of wasm/module, in bytes.
 const MaxModule = 512 << 10
@@ -47,7 +50,7 @@ type moduleJSON struct {
 // EncodeModule writes what DecodeModule reads. It refuses more than MaxModule
 // bytes.
 func EncodeModule(m Module) ([]byte, error) {
-	text := mustJSON(moduleJSON{V: valueVersion, Code: m.Code, Next: m.Next, Past: m.Past, Strategy: m.Strategy})
+	text := mustJSON(moduleJSON{V: version, Code: m.Code, Next: m.Next, Past: m.Past, Strategy: m.Strategy})
 	text = m.settings.appendTo(text[:len(text)-1])
 	if len(m.base) > 0 {
 		text = append(appendKey(text, "base"), mustJSON(m.base)...)
@@ -65,14 +68,14 @@ func DecodeModule(data []byte) (Module, error) {
 	if len(data) > MaxModule {
 		return Module{}, fmt.Errorf("%d bytes are more than %d", len(data), MaxModule)
 	}
-	var version struct {
+	var begin struct {
 		V int `json:"v"`
 	}
-	if err := decodeJSON(data, &version); err != nil {
+	if err := decodeJSON(data, &begin); err != nil {
 		return Module{}, err
 	}
-	if version.V != valueVersion {
-		return Module{}, fmt.Errorf("version %d is not known to this release", version.V)
+	if begin.V != version {
+		return Module{}, fmt.Errorf("version %d is not known to this release", begin.V)
 	}
 	m, err := readModule(data)
 	if err != nil {
@@ -82,7 +85,8 @@ func DecodeModule(data []byte) (Module, error) {
 	for i := range m.Past {
 		codes[fmt.Sprintf("past[%d]", i)] = &m.Past[i]
 	}
-	for key, c := range codes {
+	for _, key := range slices.Sorted(maps.Keys(codes)) {
+		c := codes[key]
 		if c == nil {
 			continue
 		}

@@ -1,4 +1,4 @@
-package layout
+package definition_test
 
 import (
 	"reflect"
@@ -8,6 +8,8 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
+	"github.com/wasmjob/wasmjob/host/internal/definition"
+	"github.com/wasmjob/wasmjob/host/internal/layout"
 	"github.com/wasmjob/wasmjob/host/job"
 )
 
@@ -113,24 +115,24 @@ func TestEverySettingIsInTheRegistry(t *testing.T) {
 // overTheRegistry is what a server without a file reads of a job.
 func overTheRegistry(t *testing.T, j job.Config) job.Config {
 	t.Helper()
-	d := Define(j)
-	config, err := EncodeConfig21(d.Config)
+	d := define(j)
+	config, err := layout.Spell(d.Config)
 	if err != nil {
 		t.Fatal(err)
 	}
-	module, err := EncodeModule(d.Module)
+	module, err := definition.EncodeModule(d.Module)
 	if err != nil {
 		t.Fatal(err)
 	}
-	c, err := DecodeConfig21(config)
+	c, err := layout.DecodeConfig21(config)
 	if err != nil {
 		t.Fatal(err)
 	}
-	m, err := DecodeModule(module)
+	m, err := definition.DecodeModule(module)
 	if err != nil {
 		t.Fatal(err)
 	}
-	read := Definition{Config: *c, Module: m}
+	read := definition.Definition{Config: *c, Module: m}
 	return read.Job(job.Config{})
 }
 
@@ -147,30 +149,30 @@ func TestModuleIsRefused(t *testing.T) {
 		{"digest", `{"v":1,"module":{"name":"m","digest":"../../x"}}`, "module:"},
 		{"next", `{"v":1,"next":{"name":"m","digest":"AA"}}`, "next:"},
 		{"past", `{"v":1,"past":[{"name":"m","digest":"AA"}]}`, "past[0]:"},
-		{"long_past", `{"v":1,"past":[` + strings.Repeat(`{"name":"m","digest":"`+digestA+`"},`, maxPast) + `{"name":"m","digest":"` + digestA + `"}]}`, "more than 8"},
+		{"long_past", `{"v":1,"past":[` + strings.Repeat(`{"name":"m","digest":"`+digestA+`"},`, definition.MaxPast) + `{"name":"m","digest":"` + digestA + `"}]}`, "more than 8"},
 		{"duration", `{"v":1,"timeout":"soon"}`, "soon"},
 		{"behind", `{"v":1}{}`, "it is not what"},
 		{"yaml", "v: 1\n", "not what this release writes"},
 		{"base", `{"v":1,"base":{"a":1}}`, "base:"},
 		{"deep_base", `{"v":1,"base":` + strings.Repeat(`{"a":`, 9) + `""` + strings.Repeat("}", 9) + `}`, "base:"},
-		{"giant", `{"v":1,"kind":"` + strings.Repeat("x", MaxModule) + `"}`, "more than"},
+		{"giant", `{"v":1,"kind":"` + strings.Repeat("x", definition.MaxModule) + `"}`, "more than"},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
 			t.Parallel()
-			if _, err := DecodeModule([]byte(tt.text)); err == nil || !strings.Contains(err.Error(), tt.want) {
+			if _, err := definition.DecodeModule([]byte(tt.text)); err == nil || !strings.Contains(err.Error(), tt.want) {
 				t.Errorf("got %v, want %q", err, tt.want)
 			}
 		})
 	}
 	huge := plainJob()
-	huge.Settings = map[string]string{"a": strings.Repeat("x", MaxModule)}
-	if _, err := EncodeModule(Define(huge).Module); err == nil {
+	huge.Settings = map[string]string{"a": strings.Repeat("x", definition.MaxModule)}
+	if _, err := definition.EncodeModule(define(huge).Module); err == nil {
 		t.Error("a giant was written")
 	}
 }
 
 func FuzzDecodeModule(f *testing.F) {
-	text, err := EncodeModule(Define(plainJob()).Module)
+	text, err := definition.EncodeModule(define(plainJob()).Module)
 	if err != nil {
 		f.Fatal(err)
 	}
@@ -178,22 +180,22 @@ func FuzzDecodeModule(f *testing.F) {
 	f.Add([]byte(`{"v":1,"base":{"config":{"a":"b"}},"args":[],"config":{"a":""},"timeout":"1h"}`))
 	f.Add([]byte(`{"v":1,"next":{"name":"m","digest":"` + digestB + `"}}`))
 	f.Fuzz(func(t *testing.T, data []byte) {
-		m, err := DecodeModule(data)
+		m, err := definition.DecodeModule(data)
 		if err != nil {
 			return
 		}
-		text, err := EncodeModule(m)
+		text, err := definition.EncodeModule(m)
 		if err != nil {
 			return // it grew beyond the bound
 		}
-		again, err := DecodeModule(text)
+		again, err := definition.DecodeModule(text)
 		if err != nil {
 			t.Fatalf("%s: %v", text, err)
 		}
-		if second, err := EncodeModule(again); err != nil || string(second) != string(text) {
+		if second, err := definition.EncodeModule(again); err != nil || string(second) != string(text) {
 			t.Fatalf("%s\n%s\n%v", text, second, err)
 		}
-		_, _ = Merge(Define(plainJob()), nil, &m)
+		_, _ = definition.Merge(define(plainJob()), nil, &m)
 	})
 }
 
@@ -201,7 +203,7 @@ func TestSecretsAreNames(t *testing.T) {
 	t.Parallel()
 	j := plainJob()
 	j.Allow.Secrets = []string{"token"}
-	text, err := EncodeModule(Define(j).Module)
+	text, err := definition.EncodeModule(define(j).Module)
 	if err != nil || !strings.Contains(string(text), `"secrets":["token"]`) {
 		t.Errorf("%s, %v", text, err)
 	}
@@ -209,13 +211,13 @@ func TestSecretsAreNames(t *testing.T) {
 
 func TestSame(t *testing.T) {
 	t.Parallel()
-	one := Define(plainJob())
-	two := Define(plainJob())
-	two.Module.base = branch{"a": "b"}
+	one := define(plainJob())
+	two := define(plainJob())
+	two.Module.SetBase(map[string]any{"a": "b"})
 	if !one.Module.Same(&two.Module) {
 		t.Error("what was applied before makes a difference")
 	}
-	two.Module.Next = &Code{Name: "m", Digest: digestB}
+	two.Module.Next = &definition.Code{Name: "m", Digest: digestB}
 	if one.Module.Same(&two.Module) {
 		t.Error("the next module makes no difference")
 	}
