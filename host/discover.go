@@ -25,7 +25,7 @@ type scout struct {
 	looks chan struct{}   // one for each prospect that is being looked at
 
 	mu       sync.Mutex // guards what follows
-	line     *session.Line
+	line     *session.Job
 	open     sync.Once
 	opened   chan struct{} // closed when there is a line
 	lost     bool          // the session of the line has ended
@@ -113,7 +113,7 @@ func (s *scout) Event(e registry.Event) {
 }
 
 // Doubted implements session.Listener.
-func (s *scout) Doubted(session.Trust) {}
+func (s *scout) HealthChanged(session.Health) {}
 
 // stir has the list looked at.
 func (s *scout) stir() { s.run(&s.errand, s.list) }
@@ -198,7 +198,7 @@ func (s *scout) later(err error) {
 }
 
 // connect gives the scout's line, in a new session if need be.
-func (s *scout) connect() (*session.Line, error) {
+func (s *scout) connect() (*session.Job, error) {
 	s.mu.Lock()
 	line, lost := s.line, s.lost
 	s.mu.Unlock()
@@ -210,7 +210,7 @@ func (s *scout) connect() (*session.Line, error) {
 			return nil, fmt.Errorf("close a line of the registry: %w", err)
 		}
 	}
-	line, err := s.h.trunk.Open(s.ctx, s.root, s)
+	line, err := s.h.sessions.Open(s.ctx, s.root, s)
 	if err != nil {
 		return nil, err
 	}
@@ -229,7 +229,7 @@ func (s *scout) found() []*prospect {
 }
 
 // reader is the line by which others read.
-func (s *scout) reader(ctx context.Context) (*session.Line, error) {
+func (s *scout) reader(ctx context.Context) (*session.Job, error) {
 	select {
 	case <-s.opened:
 	case <-ctx.Done():

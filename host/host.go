@@ -33,7 +33,7 @@ type Host struct {
 	mu       sync.Mutex // guards what follows: Run fills it in, anybody reads
 	jobs     []*hosted  // of the server's own file, in its order; those of the registry follow, by name
 	registry registry.Registry
-	trunk    *session.Trunk  // the one session of all jobs
+	sessions *session.Server // the one session of all jobs
 	address  string          // where modules are given to others; empty: nowhere
 	busy     map[string]bool // the jobs that have begun, and not ended
 
@@ -179,12 +179,12 @@ const looksAtOnce = 64
 
 // hire makes the runner of each job.
 func (h *Host) hire(reg registry.Registry) {
-	trunk := session.New(session.Options{Registry: reg, Namespace: layout.NewJob(h.o.Namespace, "").Namespace(), Log: h.o.Log})
+	sessions := session.New(session.Options{Registry: reg, Namespace: layout.NewJob(h.o.Namespace, "").Namespace(), Log: h.o.Log})
 	h.workers, h.outside = workers.New(h.o.Workers), workers.New(h.o.Workers)
 	h.looks = runner.NewSlots(looksAtOnce)
 	h.mu.Lock()
 	defer h.mu.Unlock()
-	h.registry, h.trunk = reg, trunk
+	h.registry, h.sessions = reg, sessions
 	for _, j := range h.jobs {
 		j.code = newCode(&h.o, h.library, j.config)
 	}
@@ -275,7 +275,7 @@ func (h *Host) runnerOf(j *hosted, changed func(*job.Config)) *runner.Runner {
 	c := *j.config
 	deal := &assign.Assigner{Strategies: h.o.Strategies, Module: j.code.shard, Namespace: h.o.Namespace, Log: h.o.Log, Work: &h.deals}
 	o := runner.Options{
-		Trunk: h.trunk, Layout: layout.NewJob(h.o.Namespace, c.Name), Config: j.config, Instance: h.o.Instance,
+		Sessions: h.sessions, Layout: layout.NewJob(h.o.Namespace, c.Name), Config: j.config, Instance: h.o.Instance,
 		Clock: clock.New(h.tick, c.Name), Guests: j.code, Dealer: deal, Changed: changed,
 		Labels: h.o.Labels, Address: h.address, Knows: assign.Known(h.o.Strategies),
 		Sink: sinks(h.o.Sinks), Workers: h.workers, Commands: h.outside, Looks: h.looks, DrainTimeout: h.o.DrainTimeout, Observe: h.observer(), Log: h.o.Log,
@@ -322,7 +322,7 @@ func (h *Host) work(ctx context.Context, serve func(context.Context) error) erro
 	below, stopBelow := context.WithCancel(context.WithoutCancel(ctx))
 	var under sync.WaitGroup
 	var sessionErr error
-	under.Go(func() { sessionErr = h.trunk.Run(below) })
+	under.Go(func() { sessionErr = h.sessions.Run(below) })
 	under.Go(func() {
 		if err := h.tick.Run(below); err != nil {
 			h.o.Log.Error("the ticker ended", "error", err) // it was made for this run alone

@@ -16,15 +16,15 @@ import (
 // that came later, then those that were found in the registry, by name.
 func (h *Host) Jobs() []job.Status {
 	h.mu.Lock()
-	reg, trunk := h.registry, h.trunk
+	reg, sessions := h.registry, h.sessions
 	jobs, all := make([]hosted, len(h.jobs)), make([]job.Status, len(h.jobs))
 	for i, j := range h.jobs {
 		jobs[i], all[i].Config = *j, *j.config
 	}
 	h.mu.Unlock()
 	shared := h.out.Troubles() // what ails these or the session ails every job
-	if trunk != nil {
-		shared = append(shared, trunk.Troubles()...)
+	if sessions != nil {
+		shared = append(shared, sessions.Troubles()...)
 	}
 	if err := takesNoWrites(reg); err != nil {
 		shared = append(shared, reason.Of(reason.RegistryFailed, err.Error()))
@@ -41,7 +41,7 @@ func (h *Host) Jobs() []job.Status {
 			}
 			own := slices.DeleteFunc(s.Troubles, func(t reason.Reason) bool { return slices.Contains(shared, t) })
 			s.Troubles = slices.Concat(shared, own)
-		} else if trunk != nil && j.waits() {
+		} else if sessions != nil && j.waits() {
 			s.Troubles = []reason.Reason{reason.Of(reason.ModuleCompiling)}
 		}
 		s.Fault = j.ails()
@@ -55,10 +55,10 @@ func (h *Host) Jobs() []job.Status {
 // What ails a single job is in its Troubles.
 func (h *Host) Healthy() error {
 	h.mu.Lock()
-	reg, trunk := h.registry, h.trunk
+	reg, sessions := h.registry, h.sessions
 	h.mu.Unlock()
-	if trunk != nil {
-		if troubles := trunk.Troubles(); len(troubles) > 0 {
+	if sessions != nil {
+		if troubles := sessions.Troubles(); len(troubles) > 0 {
 			e := failf(Unavailable, errors.New(reason.Words(troubles, "; ")), "no job can go on")
 			e.Reasons = troubles
 			return e
@@ -139,9 +139,9 @@ func (h *Host) runner(name string) (*runner.Runner, error) {
 		case j.config.Name != name || j.leaves:
 		case j.ails() != "":
 			return nil, failf(Refused, nil, "job %s was refused: %s", name, j.ails())
-		case j.runner == nil && h.trunk != nil && j.waits():
+		case j.runner == nil && h.sessions != nil && j.waits():
 			return nil, failf(Unavailable, nil, "job %s: its module is being compiled", name)
-		case j.runner == nil && h.trunk == nil:
+		case j.runner == nil && h.sessions == nil:
 			return nil, failf(Unavailable, nil, "job %s: the host does not run", name)
 		case j.runner == nil:
 			return nil, failf(Unavailable, nil, "job %s has not begun", name)

@@ -43,7 +43,7 @@ type prospect struct {
 
 	// Of the errand:
 
-	line *session.Line
+	line *session.Job
 	job  *hosted
 	made int64 // of a job that was shut down: when its configuration was created; 0: not known yet
 }
@@ -83,7 +83,7 @@ func (p *prospect) concerns(path string) bool {
 }
 
 // Doubted implements session.Listener.
-func (p *prospect) Doubted(session.Trust) {}
+func (p *prospect) HealthChanged(session.Health) {}
 
 func (p *prospect) stir() { p.s.run(&p.errand, p.look) }
 
@@ -170,7 +170,7 @@ func (p *prospect) connect() error {
 	if p.line != nil {
 		return nil
 	}
-	line, err := p.s.h.trunk.Open(p.s.ctx, p.layout.Root(), p)
+	line, err := p.s.h.sessions.Open(p.s.ctx, p.layout.Root(), p)
 	p.line = line
 	return err
 }

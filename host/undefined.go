@@ -16,7 +16,7 @@ import (
 
 // undefined tells, once, which jobs of the registry nobody runs, since they are in no
 // file of a server that runs those of its files alone, and stores what they have missed.
-func (s *scout) undefined(line *session.Line) error {
+func (s *scout) undefined(line *session.Job) error {
 	if s.told {
 		return nil
 	}
@@ -59,7 +59,7 @@ func (s *scout) undefined(line *session.Line) error {
 // recordUndefined stores what such jobs have missed until now, if the registry is this
 // server's own: on one that servers share, the file of another may have them. A program
 // that embeds a host may be about to put them.
-func (s *scout) recordUndefined(names []string, line *session.Line) error {
+func (s *scout) recordUndefined(names []string, line *session.Job) error {
 	if !s.h.o.Alone || len(s.h.o.Sinks) == 0 || line.Timeout() > 0 {
 		return nil
 	}
@@ -78,7 +78,7 @@ func (s *scout) recordUndefined(names []string, line *session.Line) error {
 }
 
 // viewOf reads a job that nobody writes.
-func viewOf(ctx context.Context, l layout.Job, line *session.Line) (*protocol.View, error) {
+func viewOf(ctx context.Context, l layout.Job, line *session.Job) (*protocol.View, error) {
 	w := follow.NewWatch(&l, layout.Watched())
 	w.Read = func(paths []string) ([]registry.Node, error) {
 		nodes := make([]registry.Node, len(paths))

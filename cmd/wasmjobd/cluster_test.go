@@ -176,7 +176,7 @@ func TestServeWithoutZooKeeper(t *testing.T) {
 	d.until(t, ran)
 
 	zookeeper.Kill()
-	<-d.errors.await("the connection to the registry is lost")
+	<-d.errors.await("lost the connection to the registry")
 	zookeeper.Wipe()
 	zookeeper.Restart()
 	joined := strings.Count(d.errors.String(), "joined as")

@@ -57,15 +57,15 @@ func Run(ctx context.Context, o host.Options) error {
 	defer out.Flush()
 	o.Log, o.Observe = log, observe
 	tick := schedule.NewTicker(runtime.GOMAXPROCS(0))
-	trunk := session.New(session.Options{Registry: o.Registry, Namespace: layout.NewJob(o.Namespace, "").Namespace(), Log: o.Log})
+	sessions := session.New(session.Options{Registry: o.Registry, Namespace: layout.NewJob(o.Namespace, "").Namespace(), Log: o.Log})
 	below, stop := context.WithCancel(context.WithoutCancel(ctx)) // both end after those who use them
 	var under errgroup.Group
-	under.Go(func() error { return trunk.Run(below) })
+	under.Go(func() error { return sessions.Run(below) })
 	under.Go(func() error { return tick.Run(below) })
 	var jobs, deals sync.WaitGroup
 	for _, j := range o.Jobs {
 		s := &shade{
-			o: &o, file: j, layout: layout.NewJob(o.Namespace, j.Name), trunk: trunk, inbox: session.NewInbox(), woken: make(chan struct{}, 1), said: "nobody has looked yet",
+			o: &o, file: j, layout: layout.NewJob(o.Namespace, j.Name), sessions: sessions, inbox: session.NewInbox(), woken: make(chan struct{}, 1), said: "nobody has looked yet",
 			clock: clock.New(tick, j.Name), assigner: &assign.Assigner{Strategies: o.Strategies, Namespace: o.Namespace, Log: o.Log, Work: &deals},
 		}
 		jobs.Go(func() { s.run(ctx) })
@@ -98,7 +98,7 @@ type shade struct {
 	o        *host.Options
 	file     job.Config
 	layout   layout.Job
-	trunk    *session.Trunk
+	sessions *session.Server
 	clock    *clock.Clock
 	assigner *assign.Assigner
 	inbox    *session.Inbox
@@ -139,7 +139,7 @@ func (s *shade) Event(e registry.Event) {
 }
 
 // Doubted implements session.Listener.
-func (s *shade) Doubted(session.Trust) {}
+func (s *shade) HealthChanged(session.Health) {}
 
 func (s *shade) wake() {
 	select {
@@ -156,7 +156,7 @@ func (s *shade) run(ctx context.Context) {
 		s.mu.Lock()
 		s.ended = false
 		s.mu.Unlock()
-		line, err := s.trunk.Open(ctx, s.layout.Root(), s)
+		line, err := s.sessions.Open(ctx, s.layout.Root(), s)
 		if err == nil {
 			s.follow(ctx, line)
 			err = line.Close(context.WithoutCancel(ctx)) // it has made nothing
@@ -169,7 +169,7 @@ func (s *shade) run(ctx context.Context) {
 }
 
 // follow keeps a view of the job until the session or ctx ends.
-func (s *shade) follow(ctx context.Context, line *session.Line) {
+func (s *shade) follow(ctx context.Context, line *session.Job) {
 	w := follow.NewWatch(&s.layout, layout.Watched())
 	w.Events, w.Read = s.listen, func(paths []string) ([]registry.Node, error) { return read(ctx, line, paths) }
 	for ctx.Err() == nil && !s.over() {
@@ -210,7 +210,7 @@ func (s *shade) listen() (events []registry.Event, lost bool) {
 }
 
 // read gives all nodes, or the first fault.
-func read(ctx context.Context, line *session.Line, paths []string) ([]registry.Node, error) {
+func read(ctx context.Context, line *session.Job, paths []string) ([]registry.Node, error) {
 	nodes, faults := make([]registry.Node, len(paths)), make([]error, len(paths))
 	var reads sync.WaitGroup
 	for i, path := range paths {

@@ -3,7 +3,7 @@ package overlay
 import "slices"
 
 func mutants() []mutant {
-	return slices.Concat(runnerMutants(), belowMutants(), commandMutants(), markedMutants(), toolMutants(), rareMutants(), trustMutants())
+	return slices.Concat(runnerMutants(), belowMutants(), commandMutants(), markedMutants(), toolMutants(), rareMutants(), healthMutants())
 }
 
 func without(fn, code string) []Edit { return []Edit{{fn, code, ""}} }
@@ -18,9 +18,9 @@ func runnerMutants() []mutant {
 		{"outcome: nothing read again", "what a commit without an answer wrote is read again", without("follow.Loop.Answered", "l.reread = true"), by("TestOutcomeIsReadAgain")},
 		{"outcome: view before the sync", "no view is shown while a sync is under way", in("follow.Loop.Look", "l.syncing", "false"), by("TestReadsOfADeposedLeaderSettleNothing")},
 		{"clock: not looked at", "a step begins with a look at the clock", without("runner.member.step", "m.judge()"), by("TestStepAfterAFreeze")},
-		{"clock: guest does not look", "a guest that waited for a place begins nothing in doubt", in("runner.guest.admit", "g.member.line.Trust() == session.Trusted", "true"), by("TestGuestThatWaitedBeginsNothingInDoubt")},
+		{"clock: guest does not look", "a guest that waited for a place begins nothing in doubt", in("runner.guest.admit", "g.member.line.Health() == session.Trusted", "true"), by("TestGuestThatWaitedBeginsNothingInDoubt")},
 		{"doubt: core not told", "the core knows when the session is in doubt", in("runner.member.judge", "level = protocol.Doubtful", "level = protocol.Trusted"), by("TestDoubtStopsGuestsAndStartsThemAgain")},
-		{"doubt: fence not told", "guests end with the trust, without the loop", without("runner.mailbox.Doubted", "b.fence.strike()"), by("TestGuestsEndWithoutTheLoop")},
+		{"doubt: fence not told", "guests end with the trust, without the loop", without("runner.mailbox.HealthChanged", "b.fence.strike()"), by("TestGuestsEndWithoutTheLoop")},
 		{"doubt: loop does not learn", "the loop learns what the fence has done", in("runner.fence.learn", "struck := f.struck", "struck := false"), by("TestGuestsEndWithoutTheLoop")},
 		{"end: guests go on", "guests end with the session, without the loop", without("runner.mailbox.Event", "b.fence.close(_)"), by("TestGuestsEndWithTheSessionWithoutTheLoop")},
 		{"line: closed before its guests end", "a member is there for others while a guest of it runs", without("runner.member.finish", "m.work.Wait()"), by("TestLineOutlivesItsGuests")},
@@ -37,14 +37,14 @@ func belowMutants() []mutant {
 	script := func(name string) notice { return notice{"../protocol", "^TestScripts$/^" + name + "$"} }
 	sent := zk("TestAcknowledged_is_when_it_was_sent")
 	return []mutant{
-		{"trust: doubt not told", "every job hears when the session is in doubt", in("session.connected.watch", "level == known", "level == known || level == Doubtful"), session("TestTrust")},
-		{"trust: half is enough", "guests end before others may have their items", in("session.judge.trust", "granted*3/4", "granted"), session("TestTrust")},
-		{"trust: from when it is there", "a session counts from when it was asked for", in("session.Trunk.open", "newJudge(_, _, asked)", "newJudge(session, t.thisMoment, moment{asked.at.Add(time.Since(asked.at)), asked.slept})"), session("TestTrustOfASessionThatWasLongInComing")},
-		{"trust: asleep", "a machine that slept doubts its session", in("session.moment.since", "slept > sleepNoise", "false"), session("TestTrustOfAMachineThatSlept")},
-		{"line: unsettled", "a line that is closed has nothing under way", in("session.Line.soiled", "l.unsettled || _", "len(l.made) > 0"), session("TestCloseSettlesACommitWithoutMarks")},
-		{"line: nodes left", "a line that is closed leaves no ephemeral node", in("session.Line.soiled", "len(l.made) > 0", "false"), session("TestCloseLeavesNothing")},
-		{"line: does not wait", "a line is closed when its requests have ended", without("session.Line.Close", "l.work.Wait()"), session("TestCloseWaits")},
-		{"loop: stands still", "a loop that stands still loses its line before the time-out", in("session.connected.watchLoops", "s.looks >= looksWithoutTurn", "s.looks > looksPerTimeout"), session("TestLoopThatStandsStill")},
+		{"health: doubt not reported", "every job hears when the session is in doubt", in("session.connected.watch", "health == known", "health == known || health == Doubtful"), session("TestHealth")},
+		{"health: half is enough", "guests end before others may have their items", in("session.monitor.health", "granted*3/4", "granted"), session("TestHealth")},
+		{"health: from when it is there", "a session counts from when it was asked for", in("session.Server.open", "newMonitor(_, _, asked)", "newMonitor(session, s.moment, moment{asked.at.Add(time.Since(asked.at)), asked.slept})"), session("TestHealthCountsFromTheRequestForTheSession")},
+		{"health: asleep", "a machine that slept doubts its session", in("session.moment.since", "slept > sleepNoise", "false"), session("TestHealthCountsTheSleepOfTheMachine")},
+		{"job session: unsettled", "a closed job session has no commit of unknown outcome", in("session.Job.hasRemains", "j.unsettled || _", "len(j.created) > 0"), session("TestCloseSettlesACommitWithoutMarks")},
+		{"job session: nodes left", "a closed job session leaves no ephemeral node", in("session.Job.hasRemains", "len(j.created) > 0", "false"), session("TestCloseLeavesNothing")},
+		{"job session: does not wait", "a job session is closed when its requests have ended", without("session.Job.Close", "j.inFlight.Wait()"), session("TestCloseWaits")},
+		{"loop: stands still", "a stuck loop loses its job session before the time-out", in("session.connected.watchLoops", "s.checks >= checksWithoutTurn", "s.checks > checksPerTimeout"), session("TestStuckLoop")},
 
 		{"lease: a read", "a read vouches for nothing", in("zk.session.Read", "return n, nil", "s.acknowledge(time.Now())\nreturn n, nil"), sent},
 		{"lease: sync from its answer", "a sign of life counts from when it was sent", in("zk.session.vouch", "s.acknowledge(sent)", "s.acknowledge(sent.Add(time.Since(sent)))"), sent},

@@ -17,10 +17,10 @@ var servers = flag.Uint64("servers", 0, "with how many seeds TestFaultyRegistry 
 // nothing: those of the adapter for ZooKeeper, and of what servers alone do not do.
 var seenByServers = []string{
 	"outcome: unknown is refused", "outcome: view before the sync", "clock: not looked at", "doubt: core not told",
-	"line: closed before its guests end", "line: nodes left", "rows: before the disk", "guest: told to stop begins", "trust: doubt not told", "trust: half is enough", "loop: stands still",
-	"outcome: nothing read again", "clock: guest does not look", "doubt: fence not told", "trust: from when it is there", "trust: asleep",
-	"line: does not wait", "complete: another's running mark", "complete: another's failover mark",
-	"doubt: loop does not learn", "end: guests go on", "line: unsettled", "again: replaced", "trust: regained for a moment",
+	"line: closed before its guests end", "job session: nodes left", "rows: before the disk", "guest: told to stop begins", "health: doubt not reported", "health: half is enough", "loop: stands still",
+	"outcome: nothing read again", "clock: guest does not look", "doubt: fence not told", "health: from when it is there", "health: asleep",
+	"job session: does not wait", "complete: another's running mark", "complete: another's failover mark",
+	"doubt: loop does not learn", "end: guests go on", "job session: unsettled", "again: replaced", "health: regained for a moment",
 }
 
 func TestServersNotice(t *testing.T) {

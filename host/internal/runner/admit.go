@@ -51,7 +51,7 @@ func (g *guest) admit(ctx context.Context) (leave func(), ok bool) {
 		if !g.trusted(ctx) {
 			return nil, false
 		}
-		if leave, ok = g.place(ctx); !ok || g.member.line.Trust() == session.Trusted {
+		if leave, ok = g.place(ctx); !ok || g.member.line.Health() == session.Trusted {
 			return leave, ok
 		}
 		leave() // it came late; those that run may need it meanwhile
@@ -65,7 +65,7 @@ const lookAgain = 100 * time.Millisecond
 // that it begins, but the wait for a place can outlast the session, and a job that
 // lets its guests finish does not end those that wait.
 func (g *guest) trusted(ctx context.Context) bool {
-	for g.member.line.Trust() != session.Trusted {
+	for g.member.line.Health() != session.Trusted {
 		again := time.NewTimer(lookAgain)
 		select {
 		case <-again.C:

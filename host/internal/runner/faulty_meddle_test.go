@@ -16,10 +16,10 @@ import (
 
 // witness is one more job on a server's session, which makes nothing and sees to it
 // that the session says what its jobs rely on.
-func (s *faultyServer) witness(ctx context.Context, trunk *session.Trunk) {
+func (s *faultyServer) witness(ctx context.Context, sessions *session.Server) {
 	for ctx.Err() == nil {
 		ear := make(hears, 1)
-		line, err := trunk.Open(ctx, layout.NewJob("test", "witness").Root(), ear)
+		line, err := sessions.Open(ctx, layout.NewJob("test", "witness").Root(), ear)
 		if err != nil {
 			return // the server ends
 		}
@@ -41,7 +41,7 @@ func (s *faultyServer) witness(ctx context.Context, trunk *session.Trunk) {
 // hears is told of the end of a session.
 type hears chan struct{}
 
-func (h hears) Doubted(session.Trust) {}
+func (h hears) HealthChanged(session.Health) {}
 
 func (h hears) Event(e registry.Event) {
 	if e.Kind == registry.Ended {
@@ -51,13 +51,13 @@ func (h hears) Event(e registry.Event) {
 
 // looksAt: no session is trusted longer than the service vouches for it, from when it
 // was asked for, and also while the machine slept.
-func (s *faultyServer) looksAt(line *session.Line) {
-	level, timeout := line.Trust(), s.network.timeout
+func (s *faultyServer) looksAt(line *session.Job) {
+	level, timeout := line.Health(), s.network.timeout
 	for _, of := range s.network.opened() {
 		if of.ID() != line.ID() {
 			continue
 		}
-		if silent := of.silent(); level < session.Doubtful && silent >= timeout/2 || level < session.Expired && silent >= timeout*3/4 {
+		if silent := of.silent(); level < session.Doubtful && silent >= timeout/2 || level < session.Lost && silent >= timeout*3/4 {
 			s.breach("session %d of %s is trusted (%d) after %v of silence", of.ID(), s.ip, level, silent)
 		}
 	}

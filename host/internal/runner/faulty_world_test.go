@@ -109,22 +109,22 @@ func (s *faultyServer) start() {
 		return
 	}
 	log := slog.New(slog.NewTextHandler(s.story, &slog.HandlerOptions{Level: storyLevel()})).With("server", s.ip)
-	trunk := session.New(session.Options{Registry: s.network, Namespace: layout.NewJob("test", "").Namespace(), Log: log, Slept: s.network.asleep})
+	sessions := session.New(session.Options{Registry: s.network, Namespace: layout.NewJob("test", "").Namespace(), Log: log, Slept: s.network.asleep})
 	ctx, cancel := context.WithCancelCause(s.t.Context())
 	below, stopBelow := context.WithCancel(context.WithoutCancel(ctx))
 	var work sync.WaitGroup
 	work.Go(func() {
-		if err := trunk.Run(below); err != nil {
+		if err := sessions.Run(below); err != nil {
 			s.t.Errorf("the session: %v", err)
 		}
 	})
 	s.runners = map[string]*Runner{}
 	var jobs sync.WaitGroup
-	jobs.Go(func() { s.witness(ctx, trunk) })
+	jobs.Go(func() { s.witness(ctx, sessions) })
 	for _, c := range s.jobs {
 		s.gates[c.Name].renew()
 		r := New(Options{
-			Trunk: trunk, Layout: layout.NewJob("test", c.Name), Config: &c, Instance: job.NewInstanceID(s.ip, "1"),
+			Sessions: sessions, Layout: layout.NewJob("test", c.Name), Config: &c, Instance: job.NewInstanceID(s.ip, "1"),
 			Clock: &metronome{}, Guests: s.seen.guests(guestFunc(s.run)), Dealer: dealAverage{}, Sink: afterDisk{s.rows, s}, DrainTimeout: 5 * time.Second,
 			Define: layout.Define, Observe: s.observe, Log: slog.New(stiller{log.Handler(), s.gates[c.Name]}),
 		})

@@ -115,7 +115,7 @@ func (f *fence) finishes() bool {
 // would strike.
 type lease struct {
 	box  *mailbox
-	line *session.Line
+	line *session.Job
 }
 
 // Left is part of job.Lease.
@@ -128,12 +128,12 @@ func (l lease) Left() (left time.Duration, bounded bool) {
 
 // Lapsed is part of job.Lease. This process was late: what the fence would have
 // ended has ended.
-func (l lease) Lapsed() { l.box.Doubted(session.Expired) }
+func (l lease) Lapsed() { l.box.HealthChanged(session.Lost) }
 
 // Doubted is part of session.Listener. The loop is to look how far the session
 // can be trusted; guests do not wait for that when it is lost.
-func (b *mailbox) Doubted(now session.Trust) {
-	if now == session.Expired {
+func (b *mailbox) HealthChanged(now session.Health) {
+	if now == session.Lost {
 		b.fence.strike()
 	}
 	b.put(lookLetter{})

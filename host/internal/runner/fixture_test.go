@@ -260,12 +260,12 @@ func testConfig() job.Config {
 type server struct {
 	*Runner
 	*door
-	trunk  *session.Trunk
-	cancel context.CancelFunc
-	now    func() // cancel, with guests asked to stop at once
-	done   chan struct{}
-	err    error
-	events chan Event
+	session *session.Server
+	cancel  context.CancelFunc
+	now     func() // cancel, with guests asked to stop at once
+	done    chan struct{}
+	err     error
+	events  chan Event
 }
 
 // serve starts a runner on the registry; its book is shared.
@@ -298,15 +298,15 @@ func serveThrough(t *testing.T, d *door, rows *book, ip string, change func(*Opt
 			}
 		})
 	}
-	s.trunk = session.New(session.Options{Registry: d, Namespace: o.Layout.Namespace(), Log: o.Log})
-	o.Trunk = s.trunk
+	s.session = session.New(session.Options{Registry: d, Namespace: o.Layout.Namespace(), Log: o.Log})
+	o.Sessions = s.session
 	s.Runner = New(o)
 	ctx, cancel := context.WithCancelCause(t.Context())
 	s.cancel, s.now = func() { cancel(nil) }, func() { cancel(job.ErrStopNow) }
 	below, end := context.WithCancel(context.WithoutCancel(ctx))
 	go func() {
 		defer close(s.done)
-		if err := s.trunk.Run(below); err != nil {
+		if err := s.session.Run(below); err != nil {
 			t.Errorf("the session: %v", err)
 		}
 	}()
@@ -320,7 +320,7 @@ func serveThrough(t *testing.T, d *door, rows *book, ip string, change func(*Opt
 // allTroubles are those of the job and those of its server's session.
 func (s *server) allTroubles() []string {
 	var all []string
-	for _, r := range slices.Concat(s.trunk.Troubles(), s.Status().Troubles) {
+	for _, r := range slices.Concat(s.session.Troubles(), s.Status().Troubles) {
 		all = append(all, r.String())
 	}
 	return all

@@ -69,7 +69,7 @@ var errConfig = errors.New("the configuration cannot be written into the registr
 // newLife makes a member on a new line.
 func (l *lives) newLife() (*member, error) {
 	box := &mailbox{troubles: &l.troubles}
-	line, err := l.Trunk.Open(l.stop, l.Layout.Root(), box)
+	line, err := l.Sessions.Open(l.stop, l.Layout.Root(), box)
 	if err != nil {
 		return nil, err
 	}
@@ -126,7 +126,7 @@ func (l *lives) over(err error) {
 
 // hangUp closes a line. As long as that does not succeed there can be no other
 // life; when the job is to end here, the session goes on trying.
-func (l *lives) hangUp(line *session.Line) {
+func (l *lives) hangUp(line *session.Job) {
 	told := false
 	for p := new(backoff.Backoff); ; {
 		last := l.stop.Err() != nil
@@ -150,7 +150,7 @@ func (l *lives) hangUp(line *session.Line) {
 }
 
 // closeWithin tries it once, also when stop has ended.
-func closeWithin(stop context.Context, line *session.Line) error {
+func closeWithin(stop context.Context, line *session.Job) error {
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(stop), leaveTimeout)
 	defer cancel()
 	return line.Close(ctx)

@@ -239,13 +239,13 @@ func TestJobEndsWhileCutOff(t *testing.T) {
 		operator, err := inner.Open(t.Context(), nil)
 		must(t, err)
 		nodes := layout.NewJob("test", testJob)
-		trunk := session.New(session.Options{Registry: reg, Namespace: nodes.Namespace(), Log: slog.New(slog.NewTextHandler(t.Output(), nil))})
+		sessions := session.New(session.Options{Registry: reg, Namespace: nodes.Namespace(), Log: slog.New(slog.NewTextHandler(t.Output(), nil))})
 		server, stopServer := context.WithCancel(t.Context())
 		done := make(chan error)
-		go func() { done <- trunk.Run(server) }()
+		go func() { done <- sessions.Run(server) }()
 		over := make(chan error, 1)
 		toEnd, withdraw := context.WithCancel(server)
-		runnerOn(rows, "10.0.0.1", trunk, nodes).Start(toEnd, func(err error) { over <- err })
+		runnerOn(rows, "10.0.0.1", sessions, nodes).Start(toEnd, func(err error) { over <- err })
 		time.Sleep(15 * time.Second)
 		reg.Suspend()
 		time.Sleep(time.Second)
@@ -264,10 +264,10 @@ func TestJobEndsWhileCutOff(t *testing.T) {
 }
 
 // runnerOn makes a runner for a trunk of the test's own.
-func runnerOn(rows *book, ip string, trunk *session.Trunk, l layout.Job) *Runner {
+func runnerOn(rows *book, ip string, sessions *session.Server, l layout.Job) *Runner {
 	config := testConfig()
 	return New(Options{
-		Trunk: trunk, Layout: l, Config: &config, Instance: job.NewInstanceID(ip, "1"), Clock: &metronome{},
+		Sessions: sessions, Layout: l, Config: &config, Instance: job.NewInstanceID(ip, "1"), Clock: &metronome{},
 		Guests: takes(time.Second), Dealer: dealAverage{}, Sink: rows, DrainTimeout: 10 * time.Second,
 		Define: layout.Define,
 	})

@@ -21,7 +21,7 @@ import (
 type member struct {
 	*lives
 	box     *mailbox // shared
-	line    *session.Line
+	line    *session.Job
 	life    context.Context //nolint:containedctx // that of the member, not of a call
 	end     context.CancelFunc
 	unstop  func() bool // takes back that the end of the server is told
@@ -57,7 +57,7 @@ type member struct {
 	err         error
 }
 
-func newMember(l *lives, box *mailbox, line *session.Line) (*member, error) {
+func newMember(l *lives, box *mailbox, line *session.Job) (*member, error) {
 	r := l.Runner
 	r.takeFile()
 	config, module, err := l.texts()
@@ -274,11 +274,11 @@ func (m *member) step(in protocol.Input) {
 func (m *member) judge() {
 	ended := m.box.fence.learn() // the session may have come to be trusted again since
 	level := protocol.Trusted
-	switch m.line.Trust() {
+	switch m.line.Health() {
 	case session.Trusted:
 	case session.Doubtful:
 		level = protocol.Doubtful
-	case session.Expired:
+	case session.Lost:
 		level = protocol.Expired
 	}
 	for _, in := range m.loop.Trust(level, ended) {

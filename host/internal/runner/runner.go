@@ -145,8 +145,8 @@ const (
 // Options say what a Runner works with. All but Workers, Commands, Looks, Observe and
 // Log are needed.
 type Options struct {
-	Trunk  *session.Trunk // of the server
-	Layout layout.Job
+	Sessions *session.Server // of the server
+	Layout   layout.Job
 	// Config is the server's own, which nobody changes any more; what the registry
 	// says goes over it. Redefine puts another one in its place.
 	Config *job.Config

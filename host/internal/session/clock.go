@@ -6,52 +6,55 @@ import (
 	"time"
 )
 
-// clock compares this server's clock with the registry's: the registry's time is
-// that of the newest transaction which told it, plus what has passed since, also
-// while the machine slept.
+// clock estimates the time of the registry: the time that the newest answer
+// carried, plus the time that has passed since, including the time that the machine
+// was asleep. It compares that with this server's clock.
 type clock struct {
-	moment func() moment
-	inside bool // the registry goes by this server's clock
+	now    func() moment
+	inside bool // the registry runs inside this server and uses its clock
 
-	mu             sync.Mutex // guards what follows
+	mu             sync.Mutex // guards the fields below
 	known          bool
 	sent, answered moment
-	theirs         time.Time
+	registryTime   time.Time
 }
 
 const (
-	// askTime is how often the time is asked for, where no transaction tells it.
+	// askTime is the longest time without an answer that carries the registry's
+	// time. After it the server asks for the time.
 	askTime = time.Minute
-	// lookTime is how often somebody looks whether a clock was set.
+	// lookTime is how often watchTime checks whether a clock was set.
 	lookTime = 10 * time.Second
-	// vagueTime is how long a transaction may have taken whose time is worth more
-	// than an earlier one.
+	// vagueTime is the longest duration of a request whose answer replaces an
+	// earlier time. A slower answer tells the time less exactly.
 	vagueTime = time.Second
 )
 
-// tell takes the time of a transaction, or of an answer.
-func (c *clock) tell(sent moment, theirs time.Time) {
+// observe takes the time that an answer of the registry carried. sent is when the
+// request went out.
+func (c *clock) observe(sent moment, theirs time.Time) {
 	if theirs.IsZero() {
 		return
 	}
-	now := c.moment()
+	now := c.now()
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	if c.known && now.since(sent) > vagueTime && now.since(c.answered) < askTime {
 		return
 	}
-	c.known, c.sent, c.answered, c.theirs = true, sent, now, theirs
+	c.known, c.sent, c.answered, c.registryTime = true, sent, now, theirs
 }
 
-// skew is by how many ms this server's clock is ahead, at least: the registry looked
-// at its own at some moment between question and answer.
+// skew returns by how many ms this server's clock is ahead of the registry's, at
+// least; negative if it is behind. The registry read its clock at an unknown moment
+// between request and answer, so a difference within that span counts as 0.
 func (c *clock) skew() int64 {
-	now := c.moment()
+	now := c.now()
 	return c.skewAt(now, now.at.Round(0))
 }
 
-// skewAt is skew at a moment at which this server's clock shows another time than
-// the one that has passed.
+// skewAt is skew at a given moment, at which this server's clock shows the given
+// time.
 func (c *clock) skewAt(now moment, shown time.Time) int64 {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -62,7 +65,7 @@ func (c *clock) skewAt(now moment, shown time.Time) int64 {
 	if c.inside {
 		sent, answered = shown.Sub(c.sent.at.Round(0)), shown.Sub(c.answered.at.Round(0))
 	}
-	switch earliest, latest := c.theirs.Add(answered), c.theirs.Add(sent); {
+	switch earliest, latest := c.registryTime.Add(answered), c.registryTime.Add(sent); {
 	case shown.Before(earliest):
 		return -earliest.Sub(shown).Milliseconds()
 	case shown.After(latest):
@@ -71,9 +74,9 @@ func (c *clock) skewAt(now moment, shown time.Time) int64 {
 	return 0
 }
 
-// age is how long ago the time was told.
+// age returns the time since the newest answer that carried the registry's time.
 func (c *clock) age() time.Duration {
-	now := c.moment()
+	now := c.now()
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	if !c.known {
@@ -82,23 +85,24 @@ func (c *clock) age() time.Duration {
 	return now.since(c.answered)
 }
 
-// askTheTime asks the registry for it.
-func (c *connected) askTheTime(ctx context.Context) error {
-	sent := c.clock.moment()
+// fetchTime asks the registry for its time.
+func (c *connected) fetchTime(ctx context.Context) error {
+	sent := c.clock.now()
 	theirs, err := c.session.Time(ctx)
 	if err == nil {
-		c.clock.tell(sent, theirs)
+		c.clock.observe(sent, theirs)
 	}
 	return err
 }
 
-// keepTime asks for the time whenever nothing has told it for a while. A job at rest
-// hears when this server's clock was set, or differs from the registry's otherwise
-// than before: it would wait for an instant that its schedule told already.
-func (c *connected) keepTime(ctx context.Context) {
+// watchTime asks for the registry's time when no transaction has carried it for
+// askTime. It wakes the jobs when this server's clock was set, or its difference
+// from the registry's clock has changed: an idle job would otherwise wait for an
+// instant at which its schedule has fired already.
+func (c *connected) watchTime(ctx context.Context) {
 	again := time.NewTicker(lookTime)
 	defer again.Stop()
-	looked, known := c.clock.moment(), c.clock.skew()
+	looked, known := c.clock.now(), c.clock.skew()
 	for {
 		select {
 		case <-again.C:
@@ -108,25 +112,26 @@ func (c *connected) keepTime(ctx context.Context) {
 			return
 		}
 		if c.clock.age() >= askTime {
-			_ = c.askTheTime(c.life) // what is known goes on to count
+			_ = c.fetchTime(c.life) // after an error the last known time stays in use
 		}
-		now, skew := c.clock.moment(), c.clock.skew()
+		now, skew := c.clock.now(), c.clock.skew()
 		set := now.at.Round(0).Sub(looked.at.Round(0)) - now.since(looked)
 		if set.Abs() >= vagueTime || max(skew-known, known-skew) >= vagueTime.Milliseconds() {
 			known = skew
-			c.remind()
+			c.wakeJobs()
 		}
 		looked = now
 	}
 }
 
-// remind has every job look at the clock, as it does when the trust changes.
-func (c *connected) remind() {
+// wakeJobs makes every job check its clock. It repeats the session's health for
+// that.
+func (c *connected) wakeJobs() {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	for _, of := range c.lines {
+	for _, of := range c.jobs {
 		for _, l := range of {
-			l.listener.Doubted(c.doubt)
+			l.listener.HealthChanged(c.health)
 		}
 	}
 }

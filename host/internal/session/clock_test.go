@@ -5,8 +5,8 @@ import (
 	"time"
 )
 
-// The registry's time is known as well as the answer was quick, and goes on by the
-// time that passes, not by the server's clock.
+// The registry's time is known as exactly as the answer was quick. It advances with
+// the time that passes, not with the server's clock.
 func TestSkew(t *testing.T) {
 	t.Parallel()
 	sent := time.Unix(1000, 0)
@@ -30,12 +30,12 @@ func TestSkew(t *testing.T) {
 		"set forward, with theirs": {passed: time.Minute, jumped: time.Hour, inside: true},
 	} {
 		now := moment{at: sent}
-		c := clock{moment: func() moment { return now }, inside: tt.inside}
+		c := clock{now: func() moment { return now }, inside: tt.inside}
 		if got := c.skew(); got != 0 {
 			t.Errorf("%s: %d before anything is known", name, got)
 		}
 		now.at = sent.Add(tt.took)
-		c.tell(moment{at: sent}, sent.Add(tt.theirs))
+		c.observe(moment{at: sent}, sent.Add(tt.theirs))
 		now.at = now.at.Add(tt.passed)
 		now.slept = tt.slept
 		if got := c.skewAt(now, now.at.Add(tt.jumped)); got != tt.want {
@@ -44,20 +44,20 @@ func TestSkew(t *testing.T) {
 	}
 }
 
-// A transaction that waited long says little about the time.
+// A transaction that took long says little about the time.
 func TestVagueTime(t *testing.T) {
 	t.Parallel()
 	now := moment{at: time.Unix(1000, 0)}
-	c := clock{moment: func() moment { return now }}
+	c := clock{now: func() moment { return now }}
 	sent := now
-	c.tell(sent, now.at.Add(-2*time.Second))
+	c.observe(sent, now.at.Add(-2*time.Second))
 	now.at = now.at.Add(30 * time.Second)
-	c.tell(sent, now.at)
+	c.observe(sent, now.at)
 	if got := c.skew(); got != 2000 {
 		t.Errorf("skew %d after an answer that took 30 s", got)
 	}
 	now.at = now.at.Add(askTime)
-	c.tell(sent, now.at)
+	c.observe(sent, now.at)
 	if got := c.skew(); got != 0 {
 		t.Errorf("skew %d, though the better answer is old", got)
 	}

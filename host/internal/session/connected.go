@@ -16,36 +16,36 @@ import (
 	"github.com/wasmjob/wasmjob/host/registry"
 )
 
-// connected is one session and the lines in it.
+// connected is one open session of the registry, with the job sessions in it.
 type connected struct {
-	trunk   *Trunk
+	server  *Server
 	session registry.Session
-	judge   *judge
+	monitor *monitor
 	clock   clock
-	life    context.Context //nolint:containedctx // that of the session, not of a call
+	life    context.Context //nolint:containedctx // lives as long as the session, not as a call
 	end     context.CancelFunc
 	ended   chan struct{} // closed when the session is over
-	news    chan func(*slog.Logger)
+	logs    chan func(*slog.Logger)
 
-	leaving sync.WaitGroup // one for each abandoned line
+	closing sync.WaitGroup // one for each abandoned job session
 
-	making chan struct{} // holds one while the namespace is made: whoever waits for that can give up
-	made   atomic.Bool   // it is there, or is being made
+	making chan struct{} // a lock that can be waited for with a context; held while the namespace is created
+	made   atomic.Bool   // the namespace exists, or is being created
 
-	mu    sync.RWMutex       // guards what follows; held while listeners are told
-	lines map[string][]*Line // by root
-	left  map[string]*Line   // abandoned lines, by root
-	cut   bool               // the connection is lost
-	doubt Trust              // as the lines were told last
-	over  bool
+	mu           sync.RWMutex      // guards the fields below; held while listeners are called
+	jobs         map[string][]*Job // job sessions, by root of the job
+	abandoned    map[string]*Job   // abandoned job sessions, by root
+	disconnected bool              // the connection is lost
+	health       Health            // what the jobs were last notified of
+	over         bool
 }
 
-// prepare makes the nodes above the jobs, unless that was done.
+// prepare creates the nodes above the jobs, unless they are known to exist.
 func (c *connected) prepare(ctx context.Context) (err error) {
 	select {
 	case c.making <- struct{}{}:
 	case <-ctx.Done():
-		return fmt.Errorf("the namespace is being made: %w", ctx.Err())
+		return fmt.Errorf("wait until another job has created the namespace: %w", ctx.Err())
 	}
 	defer func() { <-c.making }()
 	if c.made.Swap(true) {
@@ -56,7 +56,7 @@ func (c *connected) prepare(ctx context.Context) (err error) {
 			c.made.Store(false)
 		}
 	}()
-	for _, path := range c.trunk.o.Namespace {
+	for _, path := range c.server.o.Namespace {
 		n, err := c.session.Read(ctx, path)
 		if err != nil {
 			return fmt.Errorf("read the namespace: %w", err)
@@ -72,72 +72,73 @@ func (c *connected) prepare(ctx context.Context) (err error) {
 	return nil
 }
 
-// doubtNamespace lets the next line look whether the namespace is still there. It
-// does not wait for the registry.
-func (c *connected) doubtNamespace() { c.made.Store(false) }
+// recheckNamespace makes the next job session check whether the namespace still
+// exists. It does not wait for the registry.
+func (c *connected) recheckNamespace() { c.made.Store(false) }
 
-// add makes a line. It is nil if the session is over, or, which busy tells, if
-// something of an earlier line is still there.
-func (c *connected) add(root string, l Listener) (line *Line, busy bool) {
+// add creates a job session. It returns nil if the session has ended, and nil with
+// busy set if nodes of an abandoned job session are still there.
+func (c *connected) add(root string, j Listener) (job *Job, busy bool) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	if c.over || c.left[root] != nil {
+	if c.over || c.abandoned[root] != nil {
 		return nil, !c.over
 	}
-	line = newLine(c, root, l)
-	c.lines[root] = append(c.lines[root], line)
-	if c.cut {
-		l.Event(registry.Event{Kind: registry.Suspended})
+	job = newJob(c, root, j)
+	c.jobs[root] = append(c.jobs[root], job)
+	if c.disconnected {
+		j.Event(registry.Event{Kind: registry.Suspended})
 	}
-	return line, false
+	return job, false
 }
 
-// abandon goes on closing a line until that succeeds, or the session ends.
-func (c *connected) abandon(l *Line) {
+// abandon retries to close a job session until that succeeds or the session ends.
+func (c *connected) abandon(j *Job) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	if c.over {
 		return
 	}
-	c.left[l.root] = l
-	c.leaving.Go(func() {
-		for p := new(backoff.Backoff); c.life.Err() == nil && l.Close(c.life) != nil; {
+	c.abandoned[j.root] = j
+	c.closing.Go(func() {
+		for p := new(backoff.Backoff); c.life.Err() == nil && j.Close(c.life) != nil; {
 			Sleep(c.life, p.Next())
 		}
 		c.mu.Lock()
 		defer c.mu.Unlock()
-		delete(c.left, l.root)
+		delete(c.abandoned, j.root)
 	})
 }
 
-// finish lets no line be opened any more, and waits for those abandoned.
+// finish prevents new job sessions, and waits for the abandoned ones.
 func (c *connected) finish() {
 	c.mu.Lock()
 	c.over = true
 	c.mu.Unlock()
-	c.leaving.Wait()
+	c.closing.Wait()
 }
 
-func (c *connected) remove(l *Line) {
+func (c *connected) remove(j *Job) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	c.drop(l)
+	c.removeLocked(j)
 }
 
-// drop is remove, with the lock held.
-func (c *connected) drop(l *Line) {
-	if c.lines[l.root] = slices.DeleteFunc(c.lines[l.root], func(o *Line) bool { return o == l }); len(c.lines[l.root]) == 0 {
-		delete(c.lines, l.root)
+// removeLocked is remove for callers that hold the lock.
+func (c *connected) removeLocked(j *Job) {
+	if c.jobs[j.root] = slices.DeleteFunc(c.jobs[j.root], func(o *Job) bool { return o == j }); len(c.jobs[j.root]) == 0 {
+		delete(c.jobs, j.root)
 	}
 }
 
-// hear is the session's callback.
-func (c *connected) hear(e registry.Event) {
+// receive handles the events of the registry session. Changes of a node go to the
+// jobs that the path belongs to, all other events to every job.
+func (c *connected) receive(e registry.Event) {
 	if e.Kind == registry.Changed {
 		c.mu.RLock()
 		defer c.mu.RUnlock()
-		for _, l := range c.lines[c.trunk.rootOf(e.Path)] {
-			l.listener.Event(e)
+		for _, j := range c.jobs[c.server.rootOf(e.Path)] {
+			j.listener.Event(e)
 		}
 		return
 	}
@@ -145,28 +146,28 @@ func (c *connected) hear(e registry.Event) {
 	defer c.mu.Unlock()
 	switch e.Kind { //nolint:exhaustive // Changed is above
 	case registry.Suspended:
-		c.cut = true
-		jobs := len(c.lines)
-		c.say(func(log *slog.Logger) {
-			log.Warn("the connection to the registry is lost", "reason_code", reason.ConnectionLost, "jobs", jobs)
+		c.disconnected = true
+		jobs := len(c.jobs)
+		c.logLater(func(log *slog.Logger) {
+			log.Warn("lost the connection to the registry", "reason_code", reason.ConnectionLost, "jobs", jobs)
 		})
 	case registry.Resumed:
-		c.cut = false
-		c.say(func(log *slog.Logger) { log.Info("the connection to the registry is back, in the same session") })
+		c.disconnected = false
+		c.logLater(func(log *slog.Logger) { log.Info("reconnected to the registry in the same session") })
 	case registry.Ended:
 		c.over = true
 		close(c.ended)
 	}
-	for _, of := range c.lines {
-		for _, l := range of {
-			l.listener.Event(e)
+	for _, of := range c.jobs {
+		for _, j := range of {
+			j.listener.Event(e)
 		}
 	}
 }
 
-// rootOf is the root of the job that a path belongs to.
-func (t *Trunk) rootOf(path string) string {
-	above := len(strings.TrimSuffix(t.root(), "/"))
+// rootOf returns the root of the job that a path belongs to.
+func (s *Server) rootOf(path string) string {
+	above := len(strings.TrimSuffix(s.root(), "/"))
 	if len(path) <= above {
 		return path
 	}
@@ -176,22 +177,22 @@ func (t *Trunk) rootOf(path string) string {
 	return path
 }
 
-// troubles says what ails this session.
+// troubles returns what is wrong with this session.
 func (c *connected) troubles() []reason.Reason {
 	c.mu.RLock()
 	defer c.mu.RUnlock()
 	var all []reason.Reason
-	if c.cut {
+	if c.disconnected {
 		all = append(all, reason.Of(reason.ConnectionLost))
 	}
-	if c.doubt != Trusted {
+	if c.health != Trusted {
 		all = append(all, reason.Of(reason.SilentTooLong))
 	}
 	return all
 }
 
-// watch tells the lines how far the session can be trusted, until it ends. It
-// waits for nothing but time.
+// watch notifies the jobs when the health of the session changes, until the session
+// ends. It waits only for time, never for the registry.
 func (c *connected) watch(ctx context.Context) {
 	defer c.end()
 	known := Trusted
@@ -200,60 +201,61 @@ func (c *connected) watch(ctx context.Context) {
 	for {
 		select {
 		case <-timer.C:
-		case <-c.judge.roused:
+		case <-c.monitor.woken:
 		case <-c.ended:
 			return
 		case <-ctx.Done():
 			return
 		}
-		level, silent, again, regained := c.judge.look()
+		health, silent, again, regained := c.monitor.check()
 		if again > 0 {
 			timer.Reset(again)
 		}
-		if level == known && !regained {
+		if health == known && !regained {
 			continue
 		}
-		c.tell(level)
-		if level != known {
-			c.report(level, silent)
+		c.setHealth(health)
+		if health != known {
+			c.logHealth(health, silent)
 		}
-		known = level
+		known = health
 	}
 }
 
-// tell tells every job how far the session is to be trusted.
-func (c *connected) tell(level Trust) {
+// setHealth notifies every job of the session's health.
+func (c *connected) setHealth(health Health) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	c.doubt = level
-	for _, of := range c.lines {
-		for _, l := range of {
-			l.listener.Doubted(level)
+	c.health = health
+	for _, of := range c.jobs {
+		for _, j := range of {
+			j.listener.HealthChanged(health)
 		}
 	}
 }
 
-func (c *connected) report(level Trust, silent time.Duration) {
-	if level == Trusted {
-		c.say(func(log *slog.Logger) { log.Info("the registry answers again") })
+func (c *connected) logHealth(health Health, silent time.Duration) {
+	if health == Trusted {
+		c.logLater(func(log *slog.Logger) { log.Info("the registry answers again") })
 		return
 	}
-	consequence := "nothing begins, and guests are asked to stop unless their job lets them finish"
-	if level == Expired {
+	consequence := "no run begins, and guests are asked to stop unless their job lets them finish"
+	if health == Lost {
 		consequence = "guests are ended unless their job lets them finish"
 	}
-	c.say(func(log *slog.Logger) {
+	c.logLater(func(log *slog.Logger) {
 		log.Error("the registry has not answered for long", "reason_code", reason.SilentTooLong, "consequence", consequence, "for", silent.String(), "session_timeout", c.session.Timeout().String())
 	})
 }
 
-// maxNews bounds the lines that wait for who writes the log; what is more is dropped.
-const maxNews = 16
+// maxLogs bounds the log entries that wait for use to write them; further ones are
+// dropped.
+const maxLogs = 16
 
-// say hands a line of the log to whoever writes it.
-func (c *connected) say(line func(*slog.Logger)) {
+// logLater queues a log entry. Callers hold locks, and writing the log may block.
+func (c *connected) logLater(job func(*slog.Logger)) {
 	select {
-	case c.news <- line:
+	case c.logs <- job:
 	default:
 	}
 }

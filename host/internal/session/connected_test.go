@@ -9,7 +9,7 @@ import (
 	"github.com/wasmjob/wasmjob/host/registry"
 )
 
-// silent is a session whose reads come to no answer before it speaks.
+// silent is a session whose reads get no answer before the test says so.
 type silent struct {
 	registry.Session
 	speak chan struct{}
@@ -24,17 +24,17 @@ func (s silent) Read(ctx context.Context, _ string) (registry.Node, error) {
 	}
 }
 
-// A line that closes while another one has the namespace made does not wait for
-// the registry, and the next line looks again.
+// A job session that closes while another one has the namespace created does not
+// wait for the registry, and the next job session checks the namespace again.
 func TestNamespaceDoubtedWhileItIsMade(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		s := silent{speak: make(chan struct{})}
-		c := &connected{trunk: &Trunk{o: Options{Namespace: []string{"/ns"}}}, session: s, making: make(chan struct{}, 1)}
+		c := &connected{server: &Server{o: Options{Namespace: []string{"/ns"}}}, session: s, making: make(chan struct{}, 1)}
 		made := make(chan error, 1)
 		go func() { made <- c.prepare(t.Context()) }()
 		synctest.Wait()
-		c.doubtNamespace()
+		c.recheckNamespace()
 		waits, stop := context.WithCancel(t.Context())
 		gaveUp := make(chan error, 1)
 		go func() { gaveUp <- c.prepare(waits) }()
@@ -53,10 +53,10 @@ func TestNamespaceDoubtedWhileItIsMade(t *testing.T) {
 	})
 }
 
-// What could not be made is tried again.
+// A failed creation is tried again.
 func TestNamespaceThatFailed(t *testing.T) {
 	t.Parallel()
-	c := &connected{trunk: &Trunk{o: Options{Namespace: []string{"/ns"}}}, session: silent{}, making: make(chan struct{}, 1)}
+	c := &connected{server: &Server{o: Options{Namespace: []string{"/ns"}}}, session: silent{}, making: make(chan struct{}, 1)}
 	over, stop := context.WithCancel(t.Context())
 	stop()
 	if err := c.prepare(over); err == nil || c.made.Load() {

@@ -1,17 +1,18 @@
-// Package session keeps the one registry session of a server and gives each of
-// its jobs a line: a view of that session that is the job's own. It judges how
-// far the session can be trusted, and makes the nodes above the jobs. It is not
-// for what the nodes of a job mean, nor for deciding anything about a job.
+// Package session keeps the registry session of a server and gives each job a share
+// of it: its job session. It measures the session's health, that is, how sure the
+// server can be that the registry has not ended the session. It also creates the
+// nodes above the jobs. It does not know what the nodes of a job mean, and decides
+// nothing about a job.
 //
-// A line is to its job what a session of its own would be. It hears of the
-// job's paths alone, besides of what happens to the whole session. When it is
-// closed, or the session ends, what it had under way has come to an end, and
-// its ephemeral nodes are gone; so a job can go through many lives in one
-// session, and none meets what an earlier one began.
+// A job session acts as if the job had a registry session to itself. It receives
+// the events of the job's own paths and those of the whole session. When it is
+// closed, or the registry session ends, its requests have ended and its ephemeral
+// nodes are gone. So a job can leave and join again many times within one registry
+// session, and never meets remains of an earlier time.
 //
-// Flow: Run opens a session, again and again while the service is away, follows
-// the namespace and makes it → Open waits for that and gives a Line → the events
-// of the session find their line by path, and go to its Listener; requests go
-// out through Fetch and Submit, a bounded number at once, or directly → the
-// session ends, with all lines, and Run opens another.
+// Flow: Server.Run opens a session, retrying while the service is away, follows the
+// namespace and creates it → Server.Open waits for that and returns a Job → events
+// go by their path to the job's Listener; requests go out directly, or through
+// Fetch and Submit, which bound how many are in flight → when the session ends, all
+// its job sessions end, and Run opens another session.
 package session

@@ -20,14 +20,14 @@ import (
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 
-// ears are a job that writes down what it hears.
-type ears struct {
-	mu    sync.Mutex // guards what follows
-	heard []string
-	line  *Line
+// recorder is a listener that records what it receives.
+type recorder struct {
+	mu     sync.Mutex // guards the fields below
+	events []string
+	job    *Job
 }
 
-func (e *ears) Event(event registry.Event) {
+func (e *recorder) Event(event registry.Event) {
 	kind := map[registry.EventKind]string{
 		registry.Changed: "changed ", registry.Suspended: "suspended", registry.Resumed: "resumed", registry.Ended: "ended",
 	}[event.Kind]
@@ -36,27 +36,27 @@ func (e *ears) Event(event registry.Event) {
 	}
 	e.mu.Lock()
 	defer e.mu.Unlock()
-	e.heard = append(e.heard, kind+event.Path)
+	e.events = append(e.events, kind+event.Path)
 }
 
-func (e *ears) Doubted(now Trust) {
+func (e *recorder) HealthChanged(now Health) {
 	e.mu.Lock()
 	defer e.mu.Unlock()
-	e.heard = append(e.heard, fmt.Sprintf("trust %d", now))
+	e.events = append(e.events, fmt.Sprintf("health %d", now))
 }
 
-// all is what was heard since the last call.
-func (e *ears) all() string {
+// all returns what was received since the last call.
+func (e *recorder) all() string {
 	e.mu.Lock()
 	defer e.mu.Unlock()
-	all := strings.Join(e.heard, ", ")
-	e.heard = nil
+	all := strings.Join(e.events, ", ")
+	e.events = nil
 	return all
 }
 
-// world is a Trunk that runs, on a registry that fails as the test wants.
+// world is a running Server on a registry whose faults the test chooses.
 type world struct {
-	*Trunk
+	*Server
 	t      *testing.T
 	faulty *registrytest.Faulty
 	other  registry.Session // somebody else's
@@ -64,7 +64,7 @@ type world struct {
 	stop   func()
 }
 
-// reachable is a registry that can be away.
+// reachable is a registry that becomes reachable at a given time.
 type reachable struct {
 	registry.Registry
 	since time.Time
@@ -83,7 +83,7 @@ type settings struct {
 	embedded embedded.Options
 	plan     registrytest.Plan
 	granted  time.Duration
-	since    time.Duration // from now on it can be reached
+	since    time.Duration // how long the registry stays unreachable
 	slept    func() time.Duration
 }
 
@@ -98,7 +98,7 @@ func newWorld(t *testing.T, with settings) *world {
 	if w.other, err = inner.Open(t.Context(), nil); err != nil {
 		t.Fatal(err)
 	}
-	w.Trunk = New(Options{
+	w.Server = New(Options{
 		Registry: reachable{w.faulty, time.Now().Add(with.since)}, Namespace: []string{"/test", testNamespace},
 		Log: slog.New(slog.NewTextHandler(w.log, nil)), Slept: with.slept,
 	})
@@ -114,15 +114,15 @@ func newWorld(t *testing.T, with settings) *world {
 	return w
 }
 
-// open opens the line of a job and makes the job's node.
-func (w *world) open(name string) (*Line, *ears) {
+// open opens a job session and creates the job's node.
+func (w *world) open(name string) (*Job, *recorder) {
 	w.t.Helper()
-	e := &ears{}
+	e := &recorder{}
 	l, err := w.Open(w.t.Context(), testNamespace+"/"+name, e)
 	if err != nil {
 		w.t.Fatal(err)
 	}
-	e.line = l
+	e.job = l
 	return l, e
 }
 
@@ -142,7 +142,7 @@ func (w *world) read(s registry.Requests, path string) registry.Node {
 	return n
 }
 
-func (w *world) close(l *Line) {
+func (w *world) close(l *Job) {
 	w.t.Helper()
 	if err := l.Close(w.t.Context()); err != nil {
 		w.t.Errorf("close the line: %v", err)

@@ -6,20 +6,20 @@ import (
 	"github.com/wasmjob/wasmjob/host/registry"
 )
 
-// maxEvents bounds the events that an Inbox keeps. Beyond it none of them is worth
-// more than the news that there were too many: all has to be read anew.
+// maxEvents bounds the events that an Inbox keeps. If there are more, the reader
+// has to read everything again anyway, so the older ones are dropped.
 const maxEvents = 10_000
 
-// Inbox keeps the events of a session until somebody takes them.
+// Inbox keeps the events of a session until the reader takes them.
 type Inbox struct {
-	news chan struct{} // has one if there was an event since somebody waited
+	news chan struct{} // holds one value if an event came since the last receive
 
-	mu     sync.Mutex // guards what follows: the session puts, the reader takes
+	mu     sync.Mutex // guards the fields below
 	events []registry.Event
-	lost   bool // there were too many
+	lost   bool // events were dropped
 }
 
-// NewInbox makes an empty Inbox.
+// NewInbox returns an empty Inbox.
 func NewInbox() *Inbox { return &Inbox{news: make(chan struct{}, 1)} }
 
 // Put adds an event. It does not block.
@@ -36,11 +36,12 @@ func (b *Inbox) Put(e registry.Event) {
 	}
 }
 
-// News has one if there was an event since somebody waited for it.
+// News returns a channel that holds one value if an event came since the last
+// receive.
 func (b *Inbox) News() <-chan struct{} { return b.news }
 
-// Take returns the events since the last time, and whether there were more than
-// the Inbox could keep.
+// Take returns the events since the last call, and whether older ones were dropped
+// because there were more than the Inbox keeps.
 func (b *Inbox) Take() (events []registry.Event, lost bool) {
 	b.mu.Lock()
 	defer b.mu.Unlock()

@@ -8,39 +8,40 @@ import (
 	"github.com/wasmjob/wasmjob/host/registry"
 )
 
-// Loop is a Listener that reads what it hears in turns of a loop of its own.
+// Loop is a Listener that queues its events and handles them in turns of its own
+// loop.
 type Loop interface {
 	Listener
-	// Turns counts how often the loop has taken what waited for it, and tells whether
-	// something waits for the next time.
+	// Turns returns how many turns the loop has begun, and whether events wait for
+	// the next one.
 	Turns() (n uint64, waits bool)
-	// Cut ends all that the job has running, without the loop, and calls done when
-	// nothing of it is left. It must not block.
+	// Cut ends all runs of the job without using the loop, and calls done when none
+	// is left. It must not block.
 	Cut(done func())
 }
 
-// looksWithoutTurn is for how many looks in a row something may wait for the same
-// turn: half of the time-out. They are counted, and not the time, because a
-// process that was frozen has not wedged.
-const looksWithoutTurn = looksPerTimeout / 2
+// checksWithoutTurn is after how many checks in a row, in which events waited and
+// no turn began, a loop counts as stuck: half of the time-out. Checks are counted,
+// not time, because a process that was frozen is not stuck.
+const checksWithoutTurn = checksPerTimeout / 2
 
-// stalled is a loop for which something waits.
+// stalled is the state of a loop for which events wait.
 type stalled struct {
-	turn  uint64
-	looks int // since then
+	turn   uint64
+	checks int // checks since that turn
 }
 
-// watchLoops gives up the lines of loops that stand still. Else the session would
-// keep their items from everybody for as long as the process lives, since its
-// signs of life need no loop.
+// watchLoops ends the job sessions of stuck loops. The session's keep-alives need
+// no loop, so the job would otherwise keep its items for as long as the process
+// lives.
 func (c *connected) watchLoops(ctx context.Context) {
 	timeout := c.session.Timeout()
 	if timeout <= 0 {
-		return // nobody would take the items
+		return // without a time-out no other server takes the items
 	}
-	again := time.NewTicker(timeout / looksPerTimeout)
+	again := time.NewTicker(timeout / checksPerTimeout)
 	defer again.Stop()
-	known := map[*Line]stalled{}
+	known := map[*Job]stalled{}
 	for {
 		select {
 		case <-again.C:
@@ -49,23 +50,23 @@ func (c *connected) watchLoops(ctx context.Context) {
 		case <-ctx.Done():
 			return
 		}
-		known = c.waiting(known)
-		for l, s := range known {
-			if s.looks >= looksWithoutTurn {
-				c.giveUp(l)
+		known = c.stalledLoops(known)
+		for j, s := range known {
+			if s.checks >= checksWithoutTurn {
+				c.endStuck(j)
 			}
 		}
 	}
 }
 
-// waiting are the lines for whose loops something waits.
-func (c *connected) waiting(before map[*Line]stalled) map[*Line]stalled {
-	now := map[*Line]stalled{}
+// stalledLoops returns the job sessions for whose loops events wait.
+func (c *connected) stalledLoops(before map[*Job]stalled) map[*Job]stalled {
+	now := map[*Job]stalled{}
 	c.mu.RLock()
 	defer c.mu.RUnlock()
-	for _, of := range c.lines {
-		for _, l := range of {
-			loop, ok := l.listener.(Loop)
+	for _, of := range c.jobs {
+		for _, j := range of {
+			loop, ok := j.listener.(Loop)
 			if !ok {
 				continue
 			}
@@ -74,32 +75,32 @@ func (c *connected) waiting(before map[*Line]stalled) map[*Line]stalled {
 				continue
 			}
 			s := stalled{turn: turn}
-			if b, ok := before[l]; ok && b.turn == turn {
-				s.looks = b.looks + 1
+			if b, ok := before[j]; ok && b.turn == turn {
+				s.checks = b.checks + 1
 			}
-			now[l] = s
+			now[j] = s
 		}
 	}
 	return now
 }
 
-// giveUp ends a line as the end of the session would, without its loop: nothing
-// of it begins any more, its guests end, and after the last of them its ephemeral
-// nodes go, so that others take its items.
-func (c *connected) giveUp(l *Line) {
-	l.shut()
+// endStuck ends a job session as the end of the whole session would, without using
+// the job's loop: new requests are refused, the guests end, and after the last of
+// them the ephemeral nodes are deleted, so that other servers take the items.
+func (c *connected) endStuck(j *Job) {
+	j.refuseRequests()
 	c.mu.Lock()
 	over := c.over
 	if !over {
-		c.drop(l) // with the lock held: it hears of one end, its own or the session's
-		l.listener.Event(registry.Event{Kind: registry.Ended})
+		c.removeLocked(j) // under the lock, so that the listener receives one Ended: this one or the session's
+		j.listener.Event(registry.Event{Kind: registry.Ended})
 	}
 	c.mu.Unlock()
 	if over {
-		return // it has heard so already, and its nodes are gone
+		return // the listener has received Ended, and the service deletes the nodes
 	}
-	c.say(func(log *slog.Logger) {
-		log.Error("the loop of a job stands still; its guests are ended and its items left to other servers", "path", l.root, "session_timeout", c.session.Timeout().String())
+	c.logLater(func(log *slog.Logger) {
+		log.Error("the loop of a job is stuck; its guests are ended and its items left to other servers", "path", j.root, "session_timeout", c.session.Timeout().String())
 	})
-	l.listener.(Loop).Cut(l.Abandon)
+	j.listener.(Loop).Cut(j.Abandon)
 }

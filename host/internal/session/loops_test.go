@@ -11,10 +11,10 @@ import (
 	"github.com/wasmjob/wasmjob/host/registry"
 )
 
-// reader is a job with a loop, which the test turns.
+// reader is a listener with a loop whose turns the test controls.
 type reader struct {
-	ears
-	mu    sync.Mutex // guards what follows
+	recorder
+	mu    sync.Mutex // guards the fields below
 	turn  uint64
 	waits bool
 	cut   func()
@@ -32,7 +32,7 @@ func (r *reader) Cut(done func()) {
 	r.cut = done
 }
 
-// set lets the loop turn, and says whether something waits for the next one.
+// set begins a turn, and sets whether events wait for the next one.
 func (r *reader) set(waits bool) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -46,19 +46,19 @@ func (r *reader) isCut() bool {
 	return r.cut != nil
 }
 
-// The line of a loop that stands still is over at once for the job, and for
-// others when nothing of the job runs any more. Others go on.
-func TestLoopThatStandsStill(t *testing.T) {
+// The job session of a stuck loop ends at once for the job, and for other members
+// when no run of the job is left. Other jobs go on.
+func TestStuckLoop(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		w := newWorld(t, settings{granted: 20 * time.Second})
-		b, hearsB := w.open("b")
+		b, recorderB := w.open("b")
 		r := &reader{}
 		a, err := w.Open(t.Context(), jobA, r)
 		if err != nil {
 			t.Fatal(err)
 		}
-		r.line = a
+		r.job = a
 		w.commit(a, create(jobA), ephemeral(jobA+"/e"))
 		time.Sleep(time.Hour) // nothing waits
 		for range 100 {
@@ -79,7 +79,7 @@ func TestLoopThatStandsStill(t *testing.T) {
 			t.Errorf("given up after %v", took)
 		}
 		if got := r.all(); !strings.HasSuffix(got, "ended") {
-			t.Errorf("it hears %q", got)
+			t.Errorf("it received %q", got)
 		}
 		if _, err := a.Commit(t.Context(), create(jobA+"/late")); !errors.Is(err, registry.ErrEnded) {
 			t.Errorf("a commit of a line that is over: %v", err)
@@ -87,7 +87,7 @@ func TestLoopThatStandsStill(t *testing.T) {
 		w.commit(w.other, create(jobA+"/other"))
 		time.Sleep(time.Minute)
 		if got := r.all(); got != "" {
-			t.Errorf("it hears %q after the end", got)
+			t.Errorf("it received %q after the end", got)
 		}
 		if !w.read(w.other, jobA+"/e").Exists {
 			t.Error("others may have the items of a job that still runs")
@@ -99,16 +99,16 @@ func TestLoopThatStandsStill(t *testing.T) {
 		}
 		w.commit(b, create(jobB))
 		synctest.Wait()
-		if got := hearsB.all(); got != "changed "+jobB {
-			t.Errorf("the other job hears %q", got)
+		if got := recorderB.all(); got != "changed "+jobB {
+			t.Errorf("the other job received %q", got)
 		}
 		next, _ := w.open("a")
-		for _, l := range []*Line{a, next, b} {
+		for _, l := range []*Job{a, next, b} {
 			w.close(l)
 		}
 		w.stop()
-		if !strings.Contains(w.log.String(), "the loop of a job stands still") {
-			t.Errorf("the log does not tell:\n%s", w.log)
+		if !strings.Contains(w.log.String(), "the loop of a job is stuck") {
+			t.Errorf("the log does not say so:\n%s", w.log)
 		}
 	})
 }

@@ -5,7 +5,7 @@ import (
 	"time"
 )
 
-// Sleep waits, and tells whether ctx let it.
+// Sleep waits for d. It returns false if ctx ended first.
 func Sleep(ctx context.Context, d time.Duration) bool {
 	t := time.NewTimer(d)
 	defer t.Stop()

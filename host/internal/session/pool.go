@@ -2,22 +2,22 @@ package session
 
 import "sync"
 
-// maxInFlight bounds the requests of all jobs that are under way at once: more
-// are no faster, and each is a goroutine. An adapter may have room for some
-// more, which others ask for directly.
+// maxInFlight bounds the queued requests of all jobs that are in flight at once:
+// more do not raise the throughput, and each takes a goroutine. An adapter may
+// allow a few more, which direct requests use.
 const maxInFlight = 56
 
-// pool carries out requests, those that write before those that read. Its
-// goroutines live only while there are some.
+// pool carries out queued requests, writes before reads. Its goroutines live only
+// while there are requests.
 type pool struct {
 	work sync.WaitGroup // one for each goroutine
 
-	mu            sync.Mutex // guards what follows
+	mu            sync.Mutex // guards the fields below
 	writes, reads queue
 	busy          int
 }
 
-// queue holds requests in order.
+// queue holds requests in the order in which they came.
 type queue struct {
 	waiting []func()
 	next    int

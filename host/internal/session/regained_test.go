@@ -45,19 +45,19 @@ func (r *late) answers(sent time.Duration) {
 	r.acked = time.Now().Add(-sent)
 }
 
-// begin lets a trunk run on the registry, with one job.
-func (r *late) begin(t *testing.T, slept func() time.Duration) (l *Line, hears *ears, stop func()) {
+// begin runs a server's session on the registry, with one job.
+func (r *late) begin(t *testing.T, slept func() time.Duration) (j *Job, events *recorder, stop func()) {
 	t.Helper()
-	trunk, hears := New(Options{Registry: r, Slept: slept}), &ears{}
+	server, events := New(Options{Registry: r, Slept: slept}), &recorder{}
 	ctx, cancel := context.WithCancel(t.Context())
 	done := make(chan error)
-	go func() { done <- trunk.Run(ctx) }()
-	l, err := trunk.Open(ctx, "/a", hears)
+	go func() { done <- server.Run(ctx) }()
+	j, err := server.Open(ctx, "/a", events)
 	if err != nil {
 		t.Fatal(err)
 	}
-	return l, hears, func() {
-		err := l.Close(ctx)
+	return j, events, func() {
+		err := j.Close(ctx)
 		cancel()
 		if err := errors.Join(err, <-done, r.Close()); err != nil {
 			t.Error(err)
@@ -67,33 +67,33 @@ func (r *late) begin(t *testing.T, slept func() time.Duration) (l *Line, hears *
 
 // A late answer lets a session be trusted again for a moment, and what begins in that
 // moment has to be stopped after it.
-func TestDoubtIsToldAfterAMomentOfTrust(t *testing.T) {
+func TestDoubtIsReportedAfterAMomentOfTrust(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		reg := &late{Registry: embedded.Memory(), acked: time.Now()}
-		l, hears, stop := reg.begin(t, nil)
+		j, events, stop := reg.begin(t, nil)
 		// Somebody looks each second while it is in doubt, the first time after 10 s.
 		time.Sleep(13500 * time.Millisecond)
 		for _, c := range []struct {
-			sent  time.Duration
-			asked Trust
-			heard string
+			sent     time.Duration
+			asked    Health
+			received string
 		}{
-			{9900 * time.Millisecond, Trusted, "trust 0, trust 1"},
-			{9999 * time.Millisecond, Trusted, "trust 0, trust 1"},
-			{14900 * time.Millisecond, Doubtful, "trust 1, trust 2"},
+			{9900 * time.Millisecond, Trusted, "health 0, health 1"},
+			{9999 * time.Millisecond, Trusted, "health 0, health 1"},
+			{14900 * time.Millisecond, Doubtful, "health 1, health 2"},
 		} {
 			if c.asked == Doubtful {
 				time.Sleep(6 * time.Second)
 			}
-			hears.all()
+			events.all()
 			reg.answers(c.sent)
-			if got := l.Trust(); got != c.asked {
-				t.Errorf("%v after what is answered was sent: trust %d, want %d", c.sent, got, c.asked)
+			if got := j.Health(); got != c.asked {
+				t.Errorf("%v after what is answered was sent: health %d, want %d", c.sent, got, c.asked)
 			}
 			time.Sleep(200 * time.Millisecond)
-			if got := hears.all(); got != c.heard {
-				t.Errorf("a moment later the job hears %q, want %q", got, c.heard)
+			if got := events.all(); got != c.received {
+				t.Errorf("a moment later the job receives %q, want %q", got, c.received)
 			}
 		}
 		stop()
@@ -101,31 +101,31 @@ func TestDoubtIsToldAfterAMomentOfTrust(t *testing.T) {
 }
 
 // The moment can have passed before anybody but the job has looked.
-func TestDoubtIsToldAfterTrustThatOneJobHasSeen(t *testing.T) {
+func TestDoubtIsReportedAfterTrustThatOneJobHasSeen(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		reg := &late{Registry: embedded.Memory(), acked: time.Now()}
 		var slept, looks atomic.Int64
 		wakes := make(chan struct{})
-		l, hears, stop := reg.begin(t, func() time.Duration {
+		j, events, stop := reg.begin(t, func() time.Duration {
 			if looks.Add(-1) == 0 {
 				<-wakes
 			}
 			return time.Duration(slept.Load())
 		})
 		time.Sleep(13500 * time.Millisecond)
-		hears.all()
+		events.all()
 		reg.answers(9900 * time.Millisecond)
 		looks.Store(2) // that of the job, and the next one
-		if got := l.Trust(); got != Trusted {
-			t.Errorf("trust %d", got)
+		if got := j.Health(); got != Trusted {
+			t.Errorf("health %d", got)
 		}
 		synctest.Wait()
 		slept.Store(int64(3 * time.Second))
 		close(wakes)
 		synctest.Wait()
-		if got := hears.all(); got != "trust 1" {
-			t.Errorf("the job hears %q", got)
+		if got := events.all(); got != "health 1" {
+			t.Errorf("the job receives %q", got)
 		}
 		stop()
 	})

@@ -6,8 +6,9 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// suspended is how long the machine has slept since it was started. Go's own
-// clock stands still meanwhile, that of the registry's server does not.
+// suspended returns how long the machine has been asleep since it was booted. Go's
+// monotonic clock stands still during that time, while the clock of the registry's
+// server goes on.
 func suspended() time.Duration {
 	var boot, awake unix.Timespec
 	if unix.ClockGettime(unix.CLOCK_BOOTTIME, &boot) != nil || unix.ClockGettime(unix.CLOCK_MONOTONIC, &awake) != nil {

@@ -4,6 +4,6 @@ package session
 
 import "time"
 
-// suspended is not known here: a machine that slept trusts its session until
-// the registry says otherwise.
+// suspended is not known on this system: after a sleep the server considers its
+// session healthy until the registry says otherwise.
 func suspended() time.Duration { return 0 }

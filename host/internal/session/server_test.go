@@ -24,24 +24,24 @@ func TestEventsGoToTheirJob(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		w := newWorld(t, settings{})
-		a, hearsA := w.open("a")
-		b, hearsB := w.open("b")
+		a, recorderA := w.open("a")
+		b, recorderB := w.open("b")
 		if a.ID() != b.ID() || a.ID() == 0 {
 			t.Errorf("sessions %d and %d, want one", a.ID(), b.ID())
 		}
 		w.commit(w.other, create(jobA), create(jobB), create(jobB+"/deep"), create(testNamespace+"/c"))
 		synctest.Wait()
-		if got := hearsA.all(); got != "changed "+jobA {
-			t.Errorf("a hears %q", got)
+		if got := recorderA.all(); got != "changed "+jobA {
+			t.Errorf("a received %q", got)
 		}
-		if got := hearsB.all(); got != "changed "+jobB+", changed "+jobB+"/deep, list "+jobB {
-			t.Errorf("b hears %q", got)
+		if got := recorderB.all(); got != "changed "+jobB+", changed "+jobB+"/deep, list "+jobB {
+			t.Errorf("b received %q", got)
 		}
 		w.close(a)
 		w.commit(w.other, remove(jobA))
 		synctest.Wait()
-		if got := hearsA.all(); got != "" {
-			t.Errorf("a hears %q after its end", got)
+		if got := recorderA.all(); got != "" {
+			t.Errorf("a received %q after its end", got)
 		}
 		w.close(b)
 		w.stop()
@@ -102,7 +102,7 @@ func TestOpenIsCalledOff(t *testing.T) {
 		w := newWorld(t, settings{since: time.Hour})
 		ctx, cancel := contextFor(t, time.Second)
 		defer cancel()
-		if _, err := w.Open(ctx, jobA, &ears{}); err == nil {
+		if _, err := w.Open(ctx, jobA, &recorder{}); err == nil {
 			t.Error("a line without a session")
 		}
 		w.stop()
@@ -113,15 +113,15 @@ func TestSessionEnds(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		w := newWorld(t, settings{})
-		a, hearsA := w.open("a")
-		b, hearsB := w.open("b")
+		a, recorderA := w.open("a")
+		b, recorderB := w.open("b")
 		w.commit(a, create(jobA), ephemeral(jobA+"/e"))
 		if err := w.faulty.EndSessions(); err != nil {
 			t.Fatal(err)
 		}
 		synctest.Wait()
-		if !strings.HasSuffix(hearsA.all(), "ended") || hearsB.all() != "ended" {
-			t.Error("somebody has not heard of the end")
+		if !strings.HasSuffix(recorderA.all(), "ended") || recorderB.all() != "ended" {
+			t.Error("a job did not receive the end of the session")
 		}
 		if got := w.Troubles(); !slices.Equal(got, []reason.Reason{reason.Of(reason.SessionEnded)}) {
 			t.Errorf("troubles %q, want %s", got, reason.SessionEnded)
@@ -147,16 +147,16 @@ func TestSuspendedAndResumed(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		w := newWorld(t, settings{})
-		a, hearsA := w.open("a")
+		a, recorderA := w.open("a")
 		w.faulty.Suspend()
-		b, hearsB := w.open("b") // in the middle of it
+		b, recorderB := w.open("b") // in the middle of it
 		if got := w.Troubles(); !slices.Equal(got, []reason.Reason{reason.Of(reason.ConnectionLost)}) {
 			t.Errorf("troubles %q, want %s", got, reason.ConnectionLost)
 		}
 		w.faulty.Resume()
-		for name, got := range map[string]string{"a": hearsA.all(), "b": hearsB.all()} {
+		for name, got := range map[string]string{"a": recorderA.all(), "b": recorderB.all()} {
 			if got != "suspended, resumed" {
-				t.Errorf("%s hears %q", name, got)
+				t.Errorf("%s received %q", name, got)
 			}
 		}
 		if got := w.Troubles(); len(got) != 0 {
@@ -168,40 +168,40 @@ func TestSuspendedAndResumed(t *testing.T) {
 	})
 }
 
-func TestTrust(t *testing.T) {
+func TestHealth(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		w := newWorld(t, settings{granted: 30 * time.Second})
-		a, hears := w.open("a")
+		a, recorder := w.open("a")
 		time.Sleep(time.Hour)
 		begun := time.Now()
 		back := w.faulty.Silence()
 		for _, c := range []struct {
-			at    time.Duration
-			trust Trust
-			heard string
+			at     time.Duration
+			health Health
+			want   string
 		}{
 			{14 * time.Second, Trusted, ""},
-			{16 * time.Second, Doubtful, "trust 1"},
+			{16 * time.Second, Doubtful, "health 1"},
 			{22 * time.Second, Doubtful, ""},
-			{23 * time.Second, Expired, "trust 2"},
-			{time.Hour, Expired, ""},
+			{23 * time.Second, Lost, "health 2"},
+			{time.Hour, Lost, ""},
 		} {
 			time.Sleep(time.Until(begun.Add(c.at)))
-			if got, heard := a.Trust(), hears.all(); got != c.trust || heard != c.heard {
-				t.Errorf("after %v: trust %d, and the job hears %q; want %d, %q", c.at, got, heard, c.trust, c.heard)
+			if got, want := a.Health(), recorder.all(); got != c.health || want != c.want {
+				t.Errorf("after %v: health %d, and the job received %q; want %d, %q", c.at, got, want, c.health, c.want)
 			}
 		}
 		if got := w.Troubles(); !slices.Equal(got, []reason.Reason{reason.Of(reason.SilentTooLong)}) {
 			t.Errorf("troubles %q, want %s", got, reason.SilentTooLong)
 		}
 		back()
-		if a.Trust() != Trusted {
-			t.Error("no trust although it answers")
+		if a.Health() != Trusted {
+			t.Error("doubtful although it answers")
 		}
 		time.Sleep(2 * time.Second)
-		if got := hears.all(); got != "trust 0" || len(w.Troubles()) != 0 {
-			t.Errorf("it hears %q, troubles %q", got, w.Troubles())
+		if got := recorder.all(); got != "health 0" || len(w.Troubles()) != 0 {
+			t.Errorf("it received %q, troubles %q", got, w.Troubles())
 		}
 		w.close(a)
 		w.stop()
@@ -211,41 +211,41 @@ func TestTrust(t *testing.T) {
 	})
 }
 
-// vouched is a session whose acknowledgements the test gives.
-type vouched struct {
+// acknowledging is a session whose acknowledgements the test sets.
+type acknowledging struct {
 	registry.Session
 	at time.Time
 }
 
-func (v *vouched) Timeout() time.Duration  { return 20 * time.Second }
-func (v *vouched) Acknowledged() time.Time { return v.at }
+func (v *acknowledging) Timeout() time.Duration  { return 20 * time.Second }
+func (v *acknowledging) Acknowledged() time.Time { return v.at }
 
-// slow is a registry whose sessions are made at once and there long after.
+// slow is a registry whose service creates sessions at once and answers long after.
 type slow struct{ registry.Registry }
 
 func (r slow) Open(ctx context.Context, on func(registry.Event)) (registry.Session, error) {
 	s, err := r.Registry.Open(ctx, on)
 	made := time.Now()
 	Sleep(context.WithoutCancel(ctx), 19*time.Second)
-	return &vouched{s, made.Add(-time.Second)}, err
+	return &acknowledging{s, made.Add(-time.Second)}, err
 }
 
-// The service counts from when it made the session, which nobody knows who asked
-// for it.
-func TestTrustOfASessionThatWasLongInComing(t *testing.T) {
+// The service counts the time-out from when it created the session, which the
+// server does not know.
+func TestHealthCountsFromTheRequestForTheSession(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		inner := embedded.Memory()
-		trunk := New(Options{Registry: slow{inner}})
+		server := New(Options{Registry: slow{inner}})
 		ctx, cancel := context.WithCancel(t.Context())
 		done := make(chan error)
-		go func() { done <- trunk.Run(ctx) }()
-		l, err := trunk.Open(ctx, "/a", new(ears))
+		go func() { done <- server.Run(ctx) }()
+		l, err := server.Open(ctx, "/a", new(recorder))
 		if err != nil {
 			t.Fatal(err)
 		}
-		if got := l.Trust(); got != Expired {
-			t.Errorf("trust %d, 19 of 20 s after the session was made", got)
+		if got := l.Health(); got != Lost {
+			t.Errorf("health %d, 19 of 20 s after the session was made", got)
 		}
 		err = l.Close(ctx)
 		cancel()
@@ -255,47 +255,47 @@ func TestTrustOfASessionThatWasLongInComing(t *testing.T) {
 	})
 }
 
-// Go's clock stands still while the machine is suspended, that of the service
-// does not.
-func TestTrustOfAMachineThatSlept(t *testing.T) {
+// Go's clock stands still while the machine is suspended; the service's clock does
+// not.
+func TestHealthCountsTheSleepOfTheMachine(t *testing.T) {
 	t.Parallel()
 	start := moment{time.Date(2030, 1, 1, 0, 0, 0, 0, time.UTC), time.Hour}
 	now := start
-	s := &vouched{at: start.at}
-	j := newJudge(s, func() moment { return now }, start)
+	s := &acknowledging{at: start.at}
+	j := newMonitor(s, func() moment { return now }, start)
 	for _, c := range []struct {
 		name    string
 		passes  time.Duration
 		sleeps  time.Duration
 		answers bool // a request sent at the end of passes is acknowledged
-		want    Trust
+		want    Health
 	}{
 		{"a moment later", time.Second, 0, false, Trusted},
 		{"it slept", time.Second, 12 * time.Second, false, Doubtful},
-		{"it answers, but may have done so before", 0, 16 * time.Second, true, Expired},
+		{"it answers, but may have done so before", 0, 16 * time.Second, true, Lost},
 		{"it answers again", time.Second, 0, true, Trusted},
 		{"reading two clocks", time.Second, 900 * time.Millisecond, false, Trusted},
 		{"it answers", 8 * time.Second, 0, true, Trusted},
 		{"time passes", 9 * time.Second, 0, false, Trusted},
 		{"more", time.Second, 0, false, Doubtful},
-		{"more still", 5 * time.Second, 0, false, Expired},
+		{"more still", 5 * time.Second, 0, false, Lost},
 	} {
 		now.at = now.at.Add(c.passes)
 		now.slept += c.sleeps
 		if c.answers {
 			s.at = now.at
 		}
-		if got, silent, _ := j.trust(); got != c.want {
-			t.Errorf("%s: trust %d after %v, want %d", c.name, got, silent, c.want)
+		if got, silent, _ := j.health(); got != c.want {
+			t.Errorf("%s: health %d after %v, want %d", c.name, got, silent, c.want)
 		}
-		if left, bounded := j.left(); !bounded || (left > 0) != (c.want != Expired) {
-			t.Errorf("%s: trust %d, and %v is left, bounded: %v", c.name, c.want, left, bounded)
+		if left, bounded := j.left(); !bounded || (left > 0) != (c.want != Lost) {
+			t.Errorf("%s: health %d, and %v is left, bounded: %v", c.name, c.want, left, bounded)
 		}
 	}
 }
 
-// stumbling is a registry whose sessions, as those of ZooKeeper, say Suspended
-// when they are closed, and whose first session cannot follow.
+// stumbling is a registry whose sessions emit Suspended when they are closed, as
+// those of ZooKeeper do, and whose first session cannot follow.
 type stumbling struct {
 	registry.Registry
 	opened int
@@ -325,20 +325,20 @@ func (s *stumblingSession) Close() error {
 	return s.Session.Close()
 }
 
-// The troubles of a session that could not be used go with it.
+// The troubles of a session that could not be used are gone with it.
 func TestTroublesOfAnEarlierSession(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		inner := embedded.Memory()
-		trunk := New(Options{Registry: &stumbling{Registry: inner}, Namespace: []string{"/ns"}})
+		server := New(Options{Registry: &stumbling{Registry: inner}, Namespace: []string{"/ns"}})
 		ctx, cancel := context.WithCancel(t.Context())
 		done := make(chan error)
-		go func() { done <- trunk.Run(ctx) }()
-		l, err := trunk.Open(ctx, "/ns/a", &ears{})
+		go func() { done <- server.Run(ctx) }()
+		l, err := server.Open(ctx, "/ns/a", &recorder{})
 		if err != nil {
 			t.Fatal(err)
 		}
-		if got := trunk.Troubles(); len(got) != 0 {
+		if got := server.Troubles(); len(got) != 0 {
 			t.Errorf("troubles %q of a good session", got)
 		}
 		err = l.Close(ctx)
@@ -349,29 +349,30 @@ func TestTroublesOfAnEarlierSession(t *testing.T) {
 	})
 }
 
-// Timers stand still with Go's clock. Who wakes without a registry must not wait for
-// what is left of one before guests are asked to stop, and are ended.
-func TestDoubtIsToldSoonAfterAMachineSlept(t *testing.T) {
+// Timers stand still with Go's clock. A server that wakes without a registry must
+// not wait for the rest of a timer before its guests are asked to stop, and are
+// ended.
+func TestDoubtIsReportedSoonAfterASleep(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		var slept atomic.Int64
 		w := newWorld(t, settings{granted: 30 * time.Second, slept: func() time.Duration { return time.Duration(slept.Load()) }})
-		a, hears := w.open("a")
+		a, recorder := w.open("a")
 		time.Sleep(time.Hour)
 		back := w.faulty.Silence()
 		slept.Store(int64(15 * time.Second)) // the newest sign of life may be some seconds older
 		time.Sleep(1600 * time.Millisecond)
-		if got := hears.all(); got != "trust 1" {
-			t.Errorf("after 15 s of sleep, and a moment, the job hears %q", got)
+		if got := recorder.all(); got != "health 1" {
+			t.Errorf("after 15 s of sleep, and a moment, the job received %q", got)
 		}
 		time.Sleep(6 * time.Second)
-		if got := hears.all(); got != "trust 2" {
-			t.Errorf("when three quarters of the time-out have passed, it hears %q", got)
+		if got := recorder.all(); got != "health 2" {
+			t.Errorf("when three quarters of the time-out have passed, it received %q", got)
 		}
 		back()
 		time.Sleep(2 * time.Second)
-		if got := hears.all(); !strings.HasSuffix(got, "trust 0") { // it is also reminded to look at the clock
-			t.Errorf("when the registry answers, it hears %q", got)
+		if got := recorder.all(); !strings.HasSuffix(got, "health 0") { // it is also reminded to look at the clock
+			t.Errorf("when the registry answers, it received %q", got)
 		}
 		w.close(a)
 		w.stop()

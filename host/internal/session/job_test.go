@@ -19,8 +19,7 @@ func contextFor(t *testing.T, d time.Duration) (context.Context, context.CancelF
 	return context.WithTimeout(t.Context(), d)
 }
 
-// What a line has made goes with it, as it would with a session, and nothing
-// else does.
+// The nodes that a job session created go when it is closed, and no others.
 func TestCloseLeavesNothing(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
@@ -63,8 +62,8 @@ func TestCloseLeavesNothing(t *testing.T) {
 
 func second[T any](_ T, err error) error { return err }
 
-// The last transaction of a life came to no answer and would be carried out
-// later: not any more when the line is closed.
+// The last transaction got no answer and would be applied later: after Close it is
+// not.
 func TestCloseSettlesWhatHadNoAnswer(t *testing.T) {
 	t.Parallel()
 	for _, outcome := range []registrytest.Outcome{registrytest.Delay, registrytest.LoseReply, registrytest.LoseRequest} {
@@ -94,7 +93,7 @@ func TestCloseSettlesWhatHadNoAnswer(t *testing.T) {
 	}
 }
 
-// Nor is one carried out later that makes nothing ephemeral.
+// The same holds for a transaction that creates no ephemeral node.
 func TestCloseSettlesACommitWithoutMarks(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
@@ -117,8 +116,8 @@ func TestCloseSettlesACommitWithoutMarks(t *testing.T) {
 	})
 }
 
-// A death is one transaction if the service takes it; else the newest go
-// first, and all of them go.
+// Close deletes the nodes in one transaction if the service takes it; else in
+// several, the newest nodes first.
 func TestCloseInPieces(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
@@ -162,8 +161,8 @@ func TestCloseIsDenied(t *testing.T) {
 	})
 }
 
-// The job ends here while its nodes cannot be removed: the session goes on
-// trying, and nobody begins the job again before that.
+// The job ends here while its nodes cannot be deleted: the server keeps trying, and
+// no job session of that root opens before it has succeeded.
 func TestAbandon(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
@@ -183,7 +182,7 @@ func TestAbandon(t *testing.T) {
 		a.Abandon()
 		ctx, cancel := contextFor(t, time.Minute)
 		defer cancel()
-		if _, err := w.Open(ctx, jobA, &ears{}); !errors.Is(err, context.DeadlineExceeded) {
+		if _, err := w.Open(ctx, jobA, &recorder{}); !errors.Is(err, context.DeadlineExceeded) {
 			t.Errorf("a line beside what is left: %v", err)
 		}
 		denied.Store(false)
@@ -201,7 +200,7 @@ func TestAbandon(t *testing.T) {
 	})
 }
 
-// The namespace went with a job that somebody removed.
+// An operator who removed the job removed the namespace, too.
 func TestNamespaceIsMadeAgain(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
@@ -216,8 +215,8 @@ func TestNamespaceIsMadeAgain(t *testing.T) {
 	})
 }
 
-// Many jobs ask at once: so many requests go out as the service is quick with,
-// and each is answered.
+// Many jobs send requests at once: as many are in flight as the service is quick
+// with, and each is answered.
 func TestRequestsTakeTurns(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
@@ -274,7 +273,7 @@ func TestWritesGoFirst(t *testing.T) {
 	})
 }
 
-// Close waits for what is under way, which ends with its context.
+// Close waits for requests in flight, which end with their context.
 func TestCloseWaits(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {

@@ -1,0 +1,276 @@
+package session
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"maps"
+	"slices"
+	"sync"
+	"time"
+
+	"github.com/wasmjob/wasmjob/host/registry"
+)
+
+// Job is the job session: one job's share of the session, from Open until Close or
+// until the session ends. It records what the job has in the session, so that Close
+// can remove it. All methods are safe for concurrent use.
+type Job struct {
+	connected *connected
+	root      string
+	listener  Listener
+	inFlight  sync.WaitGroup // one for each request in flight
+
+	mu        sync.Mutex // guards the fields below
+	closed    bool
+	commits   int            // number of commits so far
+	unsettled bool           // the outcome of a commit is unknown
+	created   map[string]int // ephemeral nodes that may exist, with the number of the commit that created them
+}
+
+var _ registry.Requests = (*Job)(nil)
+
+func newJob(c *connected, root string, j Listener) *Job {
+	return &Job{connected: c, root: root, listener: j}
+}
+
+// ID returns the id of the session, which owns the job's ephemeral nodes.
+func (j *Job) ID() registry.SessionID { return j.connected.session.ID() }
+
+// Health returns the health of the session at this moment. It reads the clock, so a
+// process that was frozen notices before it does anything else.
+func (j *Job) Health() Health { return j.connected.monitor.ask() }
+
+// Left returns for how long the session is certain not to become Lost, even if no
+// further answer comes; negative if it is Lost already. bounded is false if the
+// registry ends no sessions.
+func (j *Job) Left() (left time.Duration, bounded bool) { return j.connected.monitor.left() }
+
+// Skew returns by how many ms this server's clock is ahead of the registry's.
+func (j *Job) Skew() int64 { return j.connected.clock.skew() }
+
+// beginRequest counts a request as in flight, unless the job session is closed.
+func (j *Job) beginRequest() error {
+	j.mu.Lock()
+	defer j.mu.Unlock()
+	if j.closed {
+		return registry.ErrEnded
+	}
+	j.inFlight.Add(1)
+	return nil
+}
+
+// Commit implements registry.Requests.
+func (j *Job) Commit(ctx context.Context, ops ...registry.Op) (registry.Receipt, error) {
+	if err := j.beginRequest(); err != nil {
+		return registry.Receipt{}, err
+	}
+	defer j.inFlight.Done()
+	return j.commit(ctx, ops)
+}
+
+func (j *Job) commit(ctx context.Context, ops []registry.Op) (registry.Receipt, error) {
+	j.recordCreations(ops)
+	sent := j.connected.clock.now()
+	receipt, err := j.connected.session.Commit(ctx, ops...)
+	j.connected.clock.observe(sent, receipt.At)
+	j.recordResult(ops, receipt, err)
+	return receipt, err
+}
+
+// recordCreations records the ephemeral nodes that a commit is about to create. It
+// does so before the commit, whose outcome may stay unknown.
+func (j *Job) recordCreations(ops []registry.Op) {
+	j.mu.Lock()
+	defer j.mu.Unlock()
+	j.commits++
+	for i := range ops {
+		if ops[i].Kind == registry.CreateEphemeral {
+			if j.created == nil {
+				j.created = map[string]int{}
+			}
+			j.created[ops[i].Path] = j.commits
+		}
+	}
+}
+
+// recordResult removes the nodes that a commit has deleted from the record, and
+// adds those whose names the service chose.
+func (j *Job) recordResult(ops []registry.Op, receipt registry.Receipt, err error) {
+	j.mu.Lock()
+	defer j.mu.Unlock()
+	if errors.Is(err, registry.ErrUnknown) {
+		j.unsettled = true
+	}
+	if err != nil {
+		return // nodes that it did not create, Close does not find
+	}
+	for i := range ops {
+		switch ops[i].Kind { //nolint:exhaustive // the other kinds create no ephemeral node, or were recorded before the commit
+		case registry.Delete:
+			delete(j.created, ops[i].Path)
+		case registry.CreateEphemeralSequential:
+			if j.created == nil {
+				j.created = map[string]int{}
+			}
+			j.created[receipt.Results[i].Path] = j.commits
+		}
+	}
+}
+
+// Read implements registry.Requests.
+func (j *Job) Read(ctx context.Context, path string) (registry.Node, error) {
+	if err := j.beginRequest(); err != nil {
+		return registry.Node{}, err
+	}
+	defer j.inFlight.Done()
+	return j.connected.session.Read(ctx, path)
+}
+
+// Sync implements registry.Requests.
+func (j *Job) Sync(ctx context.Context) error {
+	if err := j.beginRequest(); err != nil {
+		return err
+	}
+	defer j.inFlight.Done()
+	return j.connected.session.Sync(ctx)
+}
+
+// Timeout returns the session's time-out; 0 on the registry inside a server.
+func (j *Job) Timeout() time.Duration { return j.connected.session.Timeout() }
+
+// Persist implements registry.Requests.
+func (j *Job) Persist(ctx context.Context) error {
+	if err := j.beginRequest(); err != nil {
+		return err
+	}
+	defer j.inFlight.Done()
+	return j.connected.session.Persist(ctx)
+}
+
+// Time implements registry.Requests.
+func (j *Job) Time(ctx context.Context) (time.Time, error) {
+	if err := j.beginRequest(); err != nil {
+		return time.Time{}, err
+	}
+	defer j.inFlight.Done()
+	return j.connected.session.Time(ctx)
+}
+
+// Submit queues a commit of ops behind the writes of all jobs and returns at once.
+// It passes the result to reply, which must not block.
+func (j *Job) Submit(ctx context.Context, ops []registry.Op, reply func(registry.Receipt, error)) {
+	if err := j.beginRequest(); err != nil {
+		reply(registry.Receipt{}, err)
+		return
+	}
+	j.connected.server.pool.write(func() {
+		defer j.inFlight.Done()
+		reply(j.commit(ctx, ops))
+	})
+}
+
+// Fetch queues a read of a node behind all queued writes and the reads of all jobs,
+// and returns at once. It passes the result to reply, which must not block.
+func (j *Job) Fetch(ctx context.Context, path string, reply func(registry.Node, error)) {
+	if err := j.beginRequest(); err != nil {
+		reply(registry.Node{}, err)
+		return
+	}
+	j.connected.server.pool.read(func() {
+		defer j.inFlight.Done()
+		reply(j.connected.session.Read(ctx, path))
+	})
+}
+
+// Close ends the job session. New requests are refused, and Close waits for those
+// in flight: cancel their contexts first. If the session lives, Close then waits
+// until no commit has an unknown outcome, and deletes the ephemeral nodes that the
+// job created, in one transaction if they fit: other members see the same as at the
+// end of a registry session. After an error Close can be called again; the job must
+// not begin again before it has returned nil.
+func (j *Job) Close(ctx context.Context) error {
+	j.refuseRequests()
+	j.inFlight.Wait()
+	for j.hasRemains() && j.connected.life.Err() == nil {
+		err := j.removeNodes(ctx)
+		if errors.Is(err, registry.ErrEnded) {
+			break // the service deletes the nodes itself
+		}
+		if err != nil && !errors.Is(err, registry.ErrConflict) {
+			return fmt.Errorf("delete the job's ephemeral nodes: %w", err)
+		}
+	}
+	j.connected.remove(j)
+	j.connected.recheckNamespace() // an operator who removed the job may have removed the namespace, too
+	return nil
+}
+
+// Abandon retries Close in the background, after it failed, for a job that does not
+// begin again here. Open waits until that has succeeded or the session has ended.
+func (j *Job) Abandon() { j.connected.abandon(j) }
+
+func (j *Job) refuseRequests() {
+	j.mu.Lock()
+	defer j.mu.Unlock()
+	j.closed = true
+}
+
+// hasRemains reports whether the job may have ephemeral nodes, or a commit of
+// unknown outcome, in the session.
+func (j *Job) hasRemains() bool {
+	j.mu.Lock()
+	defer j.mu.Unlock()
+	return j.unsettled || len(j.created) > 0
+}
+
+// removeNodes makes sure that no commit of unknown outcome is still applied later,
+// and deletes the ephemeral nodes, the newest first: a node may depend on those
+// that were created before it.
+func (j *Job) removeNodes(ctx context.Context) error {
+	s := j.connected.session
+	if err := s.Sync(ctx); err != nil {
+		return err
+	}
+	j.mu.Lock()
+	j.unsettled = false
+	made := maps.Clone(j.created)
+	j.mu.Unlock()
+	var ops []registry.Op
+	for _, path := range slices.SortedFunc(maps.Keys(made), func(a, b string) int {
+		return cmp.Or(cmp.Compare(made[b], made[a]), cmp.Compare(a, b))
+	}) {
+		n, err := s.Read(ctx, path)
+		if err != nil {
+			return err
+		}
+		if n.Exists && n.Stat.Owner == s.ID() {
+			ops = append(ops, registry.Op{Kind: registry.Delete, Path: path, Version: n.Stat.Version})
+			continue
+		}
+		j.forget(path)
+	}
+	for size := len(ops); len(ops) > 0; {
+		size = min(size, len(ops))
+		_, err := s.Commit(ctx, ops[:size]...)
+		switch {
+		case errors.Is(err, registry.ErrTooLarge) && size > 1:
+			size /= 2
+			continue
+		case err != nil:
+			return err
+		}
+		for _, op := range ops[:size] {
+			j.forget(op.Path)
+		}
+		ops = ops[size:]
+	}
+	return nil
+}
+
+func (j *Job) forget(path string) {
+	j.mu.Lock()
+	defer j.mu.Unlock()
+	delete(j.created, path)
+}
