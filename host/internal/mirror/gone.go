@@ -2,23 +2,24 @@ package mirror
 
 import "github.com/wasmjob/wasmjob/host/registry"
 
-// A node that was deleted need not be read: the event says all. But it says so
-// of one node, while others that the same transaction touched have their events
-// to come. The answer to any question that was asked after the event comes
-// after those. So of all nodes that are gone at most one is read.
+// A deleted node need not be read: the event says all. But the event says it of one
+// node, while the events of other nodes that the same transaction changed may still
+// be on their way. The answer to any request sent after the event comes after
+// those. So of all nodes that were deleted together at most one is read.
 
-// leave notes that a node is gone, as of now.
-func (m *Mirror) leave(name string, n *entry) {
+// markGone records that a node was deleted, before any later request.
+func (m *Mirror) markGone(name string, n *entry) {
 	if n.phase == clean {
-		m.open++
+		m.unsettled++
 		n.phase = gone
 		m.gone = append(m.gone, name)
 	}
-	n.token = m.tokens
+	n.token = m.requests
 }
 
-// witness adds a read for the nodes that are gone, if nothing was asked since.
-func (m *Mirror) witness(reads []Read) []Read {
+// confirmGone adds one read for the deleted nodes, unless a request was sent after
+// their events.
+func (m *Mirror) confirmGone(reads []Read) []Read {
 	left := m.gone[:0]
 	asked := true
 	for _, name := range m.gone {
@@ -26,7 +27,7 @@ func (m *Mirror) witness(reads []Read) []Read {
 		if n == nil || n.phase != gone {
 			continue
 		}
-		asked = asked && n.token != m.tokens
+		asked = asked && n.token != m.requests
 		left = append(left, name)
 	}
 	m.gone = left
@@ -35,14 +36,15 @@ func (m *Mirror) witness(reads []Read) []Read {
 	}
 	name := left[len(left)-1]
 	n := m.entry(name)
-	m.tokens++
-	n.phase, n.token = reading, m.tokens
+	m.requests++
+	n.phase, n.token = reading, m.requests
 	return append(reads, Read{m.path(name), name, n.token})
 }
 
-// witnessed: the question of that number was answered, so what was gone when it
-// was asked is gone in every view from now on.
-func (m *Mirror) witnessed(question uint32) {
+// confirmedGone ends the wait of deleted nodes, now that the given request was
+// answered: all views from now on show the deletions whose events came before it
+// was sent.
+func (m *Mirror) confirmedGone(question uint32) {
 	waiting := m.gone
 	m.gone = nil
 	for _, name := range waiting {
@@ -55,19 +57,20 @@ func (m *Mirror) witnessed(question uint32) {
 			continue
 		}
 		n.phase = clean
-		m.open--
-		m.flash(name, n, false)
+		m.unsettled--
+		m.reportFlash(name, n, false)
 		if n.has(exists) {
 			m.learn(name, n, registry.Node{})
 		}
 	}
 }
 
-// unwitnessed: a question has no answer; another is to be asked.
-func (m *Mirror) unwitnessed() {
+// unconfirmedGone makes deleted nodes wait for another request, because one got no
+// answer.
+func (m *Mirror) unconfirmedGone() {
 	for _, name := range m.gone {
 		if n := m.entry(name); n != nil && n.phase == gone {
-			n.token = m.tokens
+			n.token = m.requests
 		}
 	}
 }

@@ -1,17 +1,17 @@
-// Package mirror keeps a coherent copy of a job's nodes out of events and
-// single reads. It is pure: it is told of events and replies, and
-// tells which paths to read and what has changed; the reading itself is the
-// business of package runner, or of the simulator. It knows nothing of what
-// the nodes mean.
+// Package mirror keeps a coherent copy of a job's nodes from events and reads of
+// single nodes. It is pure: it receives events and replies, and returns which paths
+// to read and what has changed. Package runner, or the simulator, carries out the
+// reads. The mirror does not know what the nodes mean.
 //
-// A mirror that has settled shows what was true all at once. For the service
-// delivers the event of a change before any reply that could show the change,
-// and whoever feeds the mirror keeps that order. So if every path was read and
-// no event has come for it since, none had changed when the last reply was
-// given. Before it has settled, nothing may be decided on it.
+// A settled mirror shows one moment of the tree. The service delivers the event of
+// a change before any reply that could show the change, and the caller keeps that
+// order. So if every path was read and no event has come for it since, no node had
+// changed when the last reply was given. Before the mirror is settled, nothing may
+// be decided on it.
 //
-// What a transaction of ours has made of a node need not be read: its answer
-// tells. Who else changed the node meanwhile shows in the number of events.
+// A node that our own transaction has changed need not be read: the answer to the
+// transaction says what it is. The number of events of the node shows whether it
+// was also changed by others.
 //
 // Flow: New → Wanted → (read each) → Reply → Settled → Changes; later Event →
 // Wanted → …; with each transaction Submitted → Event → Answered.
@@ -24,80 +24,80 @@ import (
 	"github.com/wasmjob/wasmjob/host/registry"
 )
 
-// Follow tells which nodes below one are mirrored, given that one. It may name
-// such as do not exist: their creation is heard of. Few nodes have any. All are
-// named by their paths below the mirror's root.
+// Follow returns which nodes below the given one are mirrored. It may name nodes
+// that do not exist: then their creation is noticed. Few nodes have any. All names
+// are paths below the mirror's root.
 type Follow func(name string, n registry.Node) []string
 
-// Read is a wanted read.
+// Read is a read that the mirror wants.
 type Read struct {
 	Path  string
 	name  string
 	token uint32
 }
 
-// Change is a node whose copy changed.
+// Change is a node whose copy has changed.
 type Change struct {
 	Path string
 	Node registry.Node
 }
 
-// Mirror is the copy. Make it with New. It is made for a server with thousands
-// of them at rest: nodes are known by their names below the root, since those
-// can be shared, and paths are only made to be told.
+// Mirror is the copy of the nodes. Create it with New. A server has thousands of
+// idle mirrors, so a mirror is small: it knows nodes by their names below the root,
+// which can be shared, and builds a path only to pass it on.
 type Mirror struct {
-	root    string
-	follow  Follow
-	names   []string          // of the nodes that are always mirrored; others share it
-	always  []entry           // those nodes, in that order
-	more    map[string]*entry // those that follow names, by name
-	lists   []list
-	queue   []string // dirty nodes in the order in which they became so
-	open    int      // nodes that are dirty or being read
-	tokens  uint32   // questions so far: reads and transactions
-	gone    []string // those of that phase, and perhaps others
-	changes []Change
-	own     map[string]*write // what our transaction under way touches; nil: there is none
-	ops     []registry.Op
-	// fresh are nodes that our last transaction made below a list that is
-	// followed, but has not been read since.
+	root      string
+	follow    Follow
+	names     []string          // the nodes that are always mirrored; shared between mirrors
+	always    []entry           // the entries of names, in that order
+	more      map[string]*entry // the nodes that follow returned, by name
+	lists     []list
+	queue     []string // dirty nodes, in the order in which they became dirty
+	unsettled int      // nodes that are dirty or being read
+	requests  uint32   // requests so far: reads and transactions
+	gone      []string // nodes of the phase gone, and possibly others
+	changes   []Change
+	own       map[string]*write // the nodes that our transaction in flight touches; nil: there is none
+	ops       []registry.Op
+	// fresh holds nodes that our last transaction created below a node whose list
+	// of children has not been read since.
 	fresh map[string]registry.Node
-	// submitted is the number of that transaction among the questions.
-	submitted uint32
-	owner     registry.SessionID // our session, once it has written something
-	down      bool               // the connection is away: nothing is read, nothing settles
+	// submitted is the number of that transaction among the requests.
+	submitted    uint32
+	owner        registry.SessionID // our session, once it has written anything
+	disconnected bool               // the connection is lost: nothing is read, and the mirror does not settle
 }
 
-// list is what follow names below a node.
+// list holds what follow returned for a node.
 type list struct {
 	name  string
 	below []string
 }
 
-// entry is what is remembered of a node: whether another reading differs, and
-// what a transaction of ours would make of it. A server has some hundred
-// thousand of them, so there is nothing else in it.
+// entry is what the mirror remembers of a node: enough to see whether another read
+// differs, and what a transaction of ours makes of the node. A server has some
+// hundred thousand entries, so they hold nothing else.
 type entry struct {
-	last  mark
-	token uint32
-	phase phase
-	is    traits
+	mark   mark
+	token  uint32
+	phase  phase
+	traits traits
 }
 
-// traits are what is known of a node.
+// traits are facts about a node.
 type traits uint8
 
 const (
-	known   traits = 1 << iota // it was read at least once
-	exists                     // it is there
-	bound                      // to a session
-	ours                       // to that of this mirror
-	parent                     // of other nodes
-	flashed                    // it is not there, but was since it was looked at
-	passing                    // it is read once, and then forgotten
+	known     traits = 1 << iota // the node was read at least once
+	exists                       // the node exists
+	ephemeral                    // the node is ephemeral
+	ours                         // … and belongs to this mirror's session
+	parent                       // the node has children
+	flashed                      // the node does not exist, but did since it was last read
+	passing                      // the node is read once, and then removed from the mirror
 )
 
-func (n *entry) has(t traits) bool { return n.is&t != 0 }
+func (n *entry) has(t traits) bool { return n.traits&t != 0 }
 
 func (m *Mirror) traitsOf(n registry.Node) traits {
 	t := known
@@ -105,7 +105,7 @@ func (m *Mirror) traitsOf(n registry.Node) traits {
 		t |= exists
 	}
 	if n.Stat.Owner != 0 {
-		t |= bound
+		t |= ephemeral
 		if n.Stat.Owner == m.owner {
 			t |= ours
 		}
@@ -116,8 +116,8 @@ func (m *Mirror) traitsOf(n registry.Node) traits {
 	return t
 }
 
-// mark is what differs when anything in a node does: the service gives each
-// change its revision.
+// mark changes with every change of a node, because each change has its own
+// revision.
 type mark struct{ created, modified, childrenChanged int64 }
 
 func markOf(s registry.Stat) mark { return mark{s.Created, s.Modified, s.ChildrenChanged} }
@@ -128,15 +128,16 @@ const (
 	clean phase = iota
 	dirty
 	reading
-	stale // changed while being read: to be read again
-	held  // changed, perhaps by our own transaction alone, whose answer is awaited
-	gone  // deleted, which shows in a view once what was deleted or set with it does
+	stale // changed while it was read: the node is to be read again
+	held  // changed, possibly only by our own transaction, whose answer is awaited
+	gone  // deleted; waits until everything else that the same transaction changed is known
 )
 
-// New is a mirror of the named nodes below root, and whatever follow says below
-// them. The name of root itself is empty. names is shared, and not changed.
+// New returns a mirror of the named nodes below root and of all nodes that follow
+// returns for them. The name of root itself is empty. names is shared, and never
+// changed.
 func New(root string, names []string, follow Follow) *Mirror {
-	m := &Mirror{root: root, follow: follow, names: names, always: make([]entry, len(names)), more: map[string]*entry{}, open: len(names)}
+	m := &Mirror{root: root, follow: follow, names: names, always: make([]entry, len(names)), more: map[string]*entry{}, unsettled: len(names)}
 	for i := range m.always {
 		m.always[i].phase = dirty
 	}
@@ -144,7 +145,7 @@ func New(root string, names []string, follow Follow) *Mirror {
 	return m
 }
 
-// path is the path of a node.
+// path returns the path of a node.
 func (m *Mirror) path(name string) string {
 	if name == "" {
 		return m.root
@@ -152,8 +153,9 @@ func (m *Mirror) path(name string) string {
 	return m.root + "/" + name
 }
 
-// named is the name of the node at a path, if that is not elsewhere.
-func (m *Mirror) named(path string) (name string, ok bool) {
+// nameOf returns the name of the node at a path. ok is false if the path is not at
+// or below the root.
+func (m *Mirror) nameOf(path string) (name string, ok bool) {
 	rest, ok := strings.CutPrefix(path, m.root)
 	if !ok || rest == "" {
 		return "", ok
@@ -161,7 +163,7 @@ func (m *Mirror) named(path string) (name string, ok bool) {
 	return rest[1:], rest[0] == '/'
 }
 
-// entry is nil if nobody asks for the node.
+// entry returns the entry of a node, or nil if the node is not mirrored.
 func (m *Mirror) entry(name string) *entry {
 	if k := slices.Index(m.names, name); k >= 0 {
 		return &m.always[k]
@@ -181,25 +183,25 @@ func (m *Mirror) add(name string) {
 		return
 	}
 	n.phase = dirty
-	m.open++
+	m.unsettled++
 	m.queue = append(m.queue, name)
 }
 
-// Event takes an event of the session.
+// Event receives an event of the session.
 func (m *Mirror) Event(e registry.Event) {
 	switch e.Kind {
 	case registry.Changed:
 		m.changed(e)
 	case registry.Suspended, registry.Ended:
-		m.down = true
+		m.disconnected = true
 	case registry.Resumed:
-		m.down = false
+		m.disconnected = false
 		m.Reread()
 	}
 }
 
 func (m *Mirror) changed(e registry.Event) {
-	name, ok := m.named(e.Path)
+	name, ok := m.nameOf(e.Path)
 	if !ok {
 		return
 	}
@@ -209,38 +211,38 @@ func (m *Mirror) changed(e registry.Event) {
 	if n == nil {
 		return
 	}
-	if e.Changes > 0 && own == nil && n.is&(known|exists) == known {
-		n.is |= flashed
+	if e.Changes > 0 && own == nil && n.traits&(known|exists) == known {
+		n.traits |= flashed
 	}
 	if e.Gone && own == nil && (n.phase == clean || n.phase == gone) {
-		m.leave(name, n)
+		m.markGone(name, n)
 	} else {
-		m.soil(name, n)
+		m.makeDirty(name, n)
 	}
 }
 
-// Reread makes every node dirty.
+// Reread makes every node dirty, so that all are read again.
 func (m *Mirror) Reread() {
 	m.fresh = nil
 	for i, name := range m.names {
-		m.soilAgain(name, &m.always[i])
+		m.makeDirtyAgain(name, &m.always[i])
 	}
 	for _, l := range m.lists {
 		for _, name := range l.below {
-			m.soilAgain(name, m.entry(name))
+			m.makeDirtyAgain(name, m.entry(name))
 		}
 	}
 }
 
-func (m *Mirror) soilAgain(name string, n *entry) {
-	m.own[name].spoil()
-	m.soil(name, n)
+func (m *Mirror) makeDirtyAgain(name string, n *entry) {
+	m.own[name].mustRead()
+	m.makeDirty(name, n)
 }
 
-func (m *Mirror) soil(name string, n *entry) {
+func (m *Mirror) makeDirty(name string, n *entry) {
 	switch n.phase {
 	case clean:
-		m.open++
+		m.unsettled++
 		if m.own[name] != nil {
 			n.phase = held
 			return
@@ -256,18 +258,18 @@ func (m *Mirror) soil(name string, n *entry) {
 	}
 }
 
-// Wants tells whether anything is to be read.
-func (m *Mirror) Wants() bool { return !m.down && len(m.queue)+len(m.gone) > 0 }
+// Wants reports whether anything is to be read.
+func (m *Mirror) Wants() bool { return !m.disconnected && len(m.queue)+len(m.gone) > 0 }
 
-// Urgent tells whether anything is to be read but what may wait.
+// Urgent reports whether anything is to be read other than nodes that may wait.
 func (m *Mirror) Urgent(mayWait func(name string) bool) bool {
 	urgent := func(name string) bool { return !mayWait(name) }
 	return slices.ContainsFunc(m.queue, urgent) || slices.ContainsFunc(m.gone, urgent)
 }
 
-// Wanted lists the reads to issue now; each is answered by Reply or Failed.
+// Wanted returns the reads to issue now; answer each with Reply or Failed.
 func (m *Mirror) Wanted() []Read {
-	if m.down || len(m.queue)+len(m.gone) == 0 {
+	if m.disconnected || len(m.queue)+len(m.gone) == 0 {
 		return nil
 	}
 	reads := make([]Read, 0, len(m.queue))
@@ -276,45 +278,45 @@ func (m *Mirror) Wanted() []Read {
 		if n == nil || n.phase != dirty {
 			continue
 		}
-		m.tokens++
-		n.phase, n.token = reading, m.tokens
+		m.requests++
+		n.phase, n.token = reading, m.requests
 		reads = append(reads, Read{m.path(name), name, n.token})
 	}
 	m.queue = nil
-	return m.witness(reads)
+	return m.confirmGone(reads)
 }
 
-// Reply takes the answer to a read.
+// Reply receives the answer to a read.
 func (m *Mirror) Reply(r Read, node registry.Node) {
-	m.witnessed(r.token)
+	m.confirmedGone(r.token)
 	n := m.entry(r.name)
 	if n == nil || n.token != r.token {
-		return // dropped meanwhile
+		return // removed meanwhile
 	}
 	if n.phase == stale {
-		// The answer may be older than the event; the node is read once more.
+		// The answer may be older than the event, so the node is read again.
 		n.phase = dirty
 		m.queue = append(m.queue, r.name)
 		return
 	}
 	n.phase = clean
-	m.open--
-	m.flash(r.name, n, node.Exists)
-	if !n.has(known) || n.has(exists) != node.Exists || n.last != markOf(node.Stat) {
+	m.unsettled--
+	m.reportFlash(r.name, n, node.Exists)
+	if !n.has(known) || n.has(exists) != node.Exists || n.mark != markOf(node.Stat) {
 		m.learn(r.name, n, node)
 	}
 }
 
-// flash tells of a node that came and went again between two looks. What it was
-// like is not known, only that it was there.
-func (m *Mirror) flash(name string, n *entry, exists bool) {
+// reportFlash reports a node that was created and deleted between two reads, as two
+// changes. Only its existence is known, not its value.
+func (m *Mirror) reportFlash(name string, n *entry, exists bool) {
 	if n.has(flashed) && !exists {
 		m.changes = append(m.changes, Change{m.path(name), registry.Node{Exists: true}}, Change{Path: m.path(name)})
 	}
-	n.is &^= flashed
+	n.traits &^= flashed
 }
 
-// learn notes that a node is another.
+// learn records a changed node.
 func (m *Mirror) learn(name string, n *entry, node registry.Node) {
 	if n.has(known) || node.Exists {
 		m.changes = append(m.changes, Change{m.path(name), node})
@@ -323,15 +325,15 @@ func (m *Mirror) learn(name string, n *entry, node registry.Node) {
 		delete(m.more, name)
 		return
 	}
-	n.last, n.is = markOf(node.Stat), m.traitsOf(node)
+	n.mark, n.traits = markOf(node.Stat), m.traitsOf(node)
 	m.refollow(name, node)
 }
 
-// Failed says that a read got no answer; it is wanted again.
+// Failed says that a read got no answer. The read is wanted again.
 func (m *Mirror) Failed(r Read) {
 	n := m.entry(r.name)
 	if n == nil || n.token != r.token || n.phase != reading && n.phase != stale {
-		m.unwitnessed()
+		m.unconfirmedGone()
 		return
 	}
 	n.phase = dirty
@@ -353,12 +355,12 @@ func (m *Mirror) refollow(name string, n registry.Node) {
 	}
 	for _, k := range old {
 		if !kept[k] {
-			m.drop(k)
+			m.remove(k)
 		}
 	}
 }
 
-// relist puts a list in place of the one that there was, and returns that.
+// relist replaces the list of a node, and returns the old one.
 func (m *Mirror) relist(name string, below []string) (old []string) {
 	k := slices.IndexFunc(m.lists, func(l list) bool { return l.name == name })
 	if k >= 0 {
@@ -366,34 +368,34 @@ func (m *Mirror) relist(name string, below []string) (old []string) {
 		m.lists = slices.Delete(m.lists, k, k+1)
 	}
 	if len(below) > 0 {
-		m.lists = slices.Concat(m.lists, []list{{name, below}}) // no room to spare
+		m.lists = slices.Concat(m.lists, []list{{name, below}}) // without spare capacity
 	}
 	return old
 }
 
-func (m *Mirror) drop(name string) {
+func (m *Mirror) remove(name string) {
 	n := m.more[name]
 	if n == nil {
 		return
 	}
 	if n.phase != clean {
-		m.open--
+		m.unsettled--
 	}
 	if n.has(exists) {
 		m.changes = append(m.changes, Change{Path: m.path(name)})
 	}
-	m.own[name].spoil()
+	m.own[name].mustRead()
 	delete(m.more, name)
 	for _, k := range m.relist(name, nil) {
-		m.drop(k)
+		m.remove(k)
 	}
 }
 
-// Settled tells whether the copy is one moment of the tree.
-func (m *Mirror) Settled() bool { return m.open == 0 && !m.down }
+// Settled reports whether the copy is one moment of the tree.
+func (m *Mirror) Settled() bool { return m.unsettled == 0 && !m.disconnected }
 
-// Changes gives what changed since the last call, in order, the newest of each
-// path last. Ask only when Settled.
+// Changes returns the changes since the last call, in order; of each path the
+// newest comes last. Call it only when the mirror is settled.
 func (m *Mirror) Changes() []Change {
 	c := m.changes
 	m.changes, m.fresh = nil, nil

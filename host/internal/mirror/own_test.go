@@ -16,13 +16,13 @@ import (
 // service is a tree, and one session of it whose events and answers travel: the
 // events in order, each answer at any time after the events before it.
 type service struct {
-	r       *rand.Rand
-	tree    *tree.Tree
-	moments []map[string]registry.Node // the tree after each transaction
-	events  []event                    // told or not
-	told    int
-	answers []answer
-	reads   int
+	r         *rand.Rand
+	tree      *tree.Tree
+	moments   []map[string]registry.Node // the tree after each transaction
+	events    []event                    // delivered or not
+	delivered int
+	answers   []answer
+	reads     int
 }
 
 type event struct {
@@ -91,11 +91,11 @@ func (s *service) random() []registry.Op {
 	return append(ops, registry.Op{Kind: registry.Set, Path: "/", Version: registry.AnyVersion})
 }
 
-// moment is the tree after the last transaction whose events were all told.
+// moment is the tree after the last transaction whose events were all delivered.
 func (s *service) moment() map[string]registry.Node {
 	revision := s.tree.Revision()
-	if s.told < len(s.events) {
-		revision = s.events[s.told].revision - 1
+	if s.delivered < len(s.events) {
+		revision = s.events[s.delivered].revision - 1
 	}
 	return s.moments[revision]
 }
@@ -141,9 +141,9 @@ func TestMirrorOfWhatIsWritten(t *testing.T) {
 					}})
 				}
 			case 3, 4:
-				if s.told < len(s.events) {
-					s.told++
-					m.Event(s.events[s.told-1].Event)
+				if s.delivered < len(s.events) {
+					s.delivered++
+					m.Event(s.events[s.delivered-1].Event)
 				}
 			default:
 				if len(s.answers) == 0 {
@@ -151,7 +151,7 @@ func TestMirrorOfWhatIsWritten(t *testing.T) {
 				}
 				i := s.r.IntN(len(s.answers))
 				a := s.answers[i]
-				if a.after > s.told {
+				if a.after > s.delivered {
 					continue
 				}
 				s.answers = append(s.answers[:i:i], s.answers[i+1:]...)

@@ -3,7 +3,7 @@ package sim
 // mirrorMutants remove rules of when a view may be published and acted on.
 func mirrorMutants() []mutant {
 	return []mutant{
-		{"mirror: unsettled", "nothing is decided while a path is dirty or being read", []change{in("mirror.Mirror.Settled", "m.open == 0", "true")}},
+		{"mirror: unsettled", "nothing is decided while a path is dirty or being read", []change{in("mirror.Mirror.Settled", "m.unsettled == 0", "true")}},
 		{"mirror: no reread", "after a reconnect everything is read again", []change{without("mirror.Mirror.Event", "m.Reread()")}},
 		{"mirror: event ignored", "a changed node is read again", []change{in("mirror.Mirror.changed", "own.count(_)", "if name == m.names[len(m.names)-3] {\nreturn\n}\nown.count(e)")}},
 		{"mirror: own writes uncounted", "what a transaction made of a node is known only if nobody else touched it", []change{in("mirror.Mirror.Answered", "w.events == 1", "true")}},
