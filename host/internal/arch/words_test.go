@@ -14,7 +14,7 @@ import (
 // worded are the packages whose identifiers no longer use retired words. A
 // package is added when its last one is gone, and stays.
 var worded = []string{
-//F	"host/internal/follow",
+	"host/internal/follow",
 	"host/internal/lograte",
 	"host/internal/meter",
 	"host/internal/mirror",

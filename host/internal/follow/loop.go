@@ -1,14 +1,15 @@
 // Package follow is the loop of a member between registry and core, without its
-// goroutine: it keeps a copy of the job's nodes, shows the core views of it, spells
-// what the core decides as transactions, and judges their answers. It is pure. It is
-// told of events, replies and answers, and tells what to read, to send and to sync.
-// Package runner does that on a session of the registry, and the simulator on
-// one of its own. What the core wants of guests, schedule and history is handed on.
+// goroutine. It keeps a copy of the job's nodes, shows views of it to the core,
+// encodes the core's decisions as transactions, and classifies their outcomes. It
+// is pure: it receives events, replies and outcomes, and returns what to read, to
+// send and to sync. Package runner does that on a session of the registry, the
+// simulator on a session of its own. Effects of the core that concern guests,
+// schedule and history are passed on.
 //
 // Flow: Event, Reply, Failed → Look → Step with Observed → Plan: a transaction, a
 // sync, effects → Answered → Step with Committed → …; after each turn Reads.
 //
-// Those who look at a job and write nothing, operators and shadows, have a Watch.
+// Operators and shadow jobs read a job and write nothing; they use a Watch.
 package follow
 
 import (
@@ -18,55 +19,55 @@ import (
 	"github.com/wasmjob/wasmjob/host/registry"
 )
 
-// Loop is one member's. Make it with New. A server has one for each job, so it is
-// kept small.
+// Loop is the loop of one member. Create it with New. A server has one for each
+// job, so it is kept small.
 type Loop struct {
 	job     *layout.Job
 	state   *protocol.State
 	mirror  *mirror.Mirror
 	decoder *layout.Decoder
-	view    *protocol.View // the newest
+	view    *protocol.View // the newest view
 
-	failed   []mirror.Read // reads that are to be repeated
-	rounds   int32         // of them, in a row
-	refusals int32         // of transactions, in a row
+	failed   []mirror.Read // failed reads, which are to be repeated
+	failures int32         // times in a row that reads failed
+	refusals int32         // refused transactions in a row
 	doubt    protocol.Doubt
 	marks    marks
-	answered bool // a transaction was answered after the view
-	syncing  bool // no view is shown before the answer to a sync
-	reread   bool // … and before everything was read again
+	answered bool // a transaction has ended since the view was shown
+	syncing  bool // a sync is awaited; until then no view is shown
+	reread   bool // after the sync everything is read again
 }
 
-// New is the loop of a member that has seen nothing yet.
+// New returns the loop of a member that has read nothing yet.
 func New(job *layout.Job, decoder *layout.Decoder, state *protocol.State) Loop {
 	return Loop{job: job, state: state, mirror: mirror.New(job.Root(), layout.Watched(), layout.Follow), decoder: decoder}
 }
 
-// State is the core's.
+// State returns the state of the core.
 func (l *Loop) State() *protocol.State { return l.state }
 
-// View is the newest; nil before the first. The core's is older between Look and
-// the Step that shows it.
+// View returns the newest view, or nil before the first. The core's view is older
+// between Look and the Step that shows it the newest.
 func (l *Loop) View() *protocol.View { return l.view }
 
-// Doubt is how far the core was told that the session can be trusted.
+// Doubt returns the health of the session that the core knows.
 func (l *Loop) Doubt() protocol.Doubt { return l.doubt }
 
-// Event takes an event of the session.
+// Event receives an event of the session.
 func (l *Loop) Event(e registry.Event) {
 	l.mirror.Event(e)
 	if e.Kind == registry.Resumed {
-		l.rounds = 0
+		l.failures = 0
 		l.Repeat()
 	}
 }
 
-// Reread lets all nodes be read once more.
+// Reread makes every node be read again.
 func (l *Loop) Reread() { l.mirror.Reread() }
 
-// Look takes in what has changed. It tells whether the core is to be shown the
-// view: if that is known to be one moment of the tree, and there is something
-// new to see, a change or the end of a transaction.
+// Look decodes what has changed. It reports whether the core is to be shown the
+// view: only if the view is known to be one moment of the tree, and something is
+// new, a change or the end of a transaction.
 func (l *Loop) Look() bool {
 	if l.syncing || !l.mirror.Settled() {
 		return false
@@ -89,8 +90,8 @@ func (l *Loop) Look() bool {
 	return true
 }
 
-// inspect lets be read what the view leaves unclear; it tells whether it leaves
-// anything. The core is shown the view that has it.
+// inspect requests reads of what the view leaves unclear, and reports whether there
+// is anything. The core is shown the view that has it.
 func (l *Loop) inspect(before *protocol.View) bool {
 	items := l.view.Unclear(before)
 	for _, i := range items {
@@ -99,11 +100,10 @@ func (l *Loop) inspect(before *protocol.View) bool {
 	return len(items) > 0
 }
 
-// Trust tells the loop how far the session can be trusted, and whether guests were
-// ended meanwhile because it could not be. What comes back is for the core, before
-// any other input: what was done because of the session must not be taken for the
-// guests' own doing, nor must anything begin by what is remembered of a session
-// that may be over.
+// Trust sets the health of the session; ended says that guests were ended meanwhile
+// because of it. The returned inputs are for the core, before any other: otherwise
+// the core would take the end of these guests for their own doing, or begin
+// something by what it knows of a session that may be over.
 func (l *Loop) Trust(level protocol.Doubt, ended bool) []protocol.Input {
 	var news []protocol.Input
 	if ended && l.doubt != protocol.Expired {

@@ -15,7 +15,7 @@ import (
 	"github.com/wasmjob/wasmjob/host/registry/tree"
 )
 
-// world is a loop on a tree, whose answers the test gives.
+// world is a loop on a tree; the test delivers the answers.
 type world struct {
 	*testing.T
 	Loop
@@ -41,7 +41,7 @@ func newWorld(t *testing.T) *world {
 	return w
 }
 
-// others is a transaction of somebody else, of which the loop hears.
+// others commits a transaction of another member, whose events the loop receives.
 func (w *world) others(ops ...registry.Op) {
 	w.Helper()
 	_, changes, err := w.tree.Commit(session+1, 1000, ops)
@@ -49,11 +49,11 @@ func (w *world) others(ops ...registry.Op) {
 		w.Fatal(err)
 	}
 	if w.state != nil {
-		w.hear(changes)
+		w.receive(changes)
 	}
 }
 
-func (w *world) hear(changes []tree.Change) {
+func (w *world) receive(changes []tree.Change) {
 	for _, c := range changes {
 		e := registry.Event{Kind: registry.Changed, Path: c.Path}
 		if c.Kind != tree.ChildrenChanged {
@@ -63,7 +63,7 @@ func (w *world) hear(changes []tree.Change) {
 	}
 }
 
-// wanted are the reads that the loop wants at once.
+// wanted returns the reads that the loop wants at once.
 func (w *world) wanted() []mirror.Read {
 	reads, _ := w.Reads()
 	return reads
@@ -78,7 +78,7 @@ func (w *world) settle() {
 	}
 }
 
-// observe settles, and shows the core what there is.
+// observe settles, and shows the core the view.
 func (w *world) observe() Plan {
 	w.Helper()
 	w.settle()
@@ -88,19 +88,19 @@ func (w *world) observe() Plan {
 	return w.Step(1000, protocol.Observed{View: w.View()})
 }
 
-// answer carries a plan's transaction out, and tells the core.
+// answer carries out the transaction of a plan, and passes the outcome to the core.
 func (w *world) answer(p Plan) Plan {
 	w.Helper()
 	receipt, changes, err := w.tree.Commit(session, 1000, p.Ops)
 	if err != nil {
 		w.Fatal(err)
 	}
-	w.hear(changes)
+	w.receive(changes)
 	in, _ := w.Answered(p.ID, receipt, session, nil)
 	return w.Step(1000, in)
 }
 
-// refuse has a plan end with an error.
+// refuse ends a plan with an error.
 func (w *world) refuse(p Plan, err error) Plan {
 	w.Helper()
 	in, _ := w.Answered(p.ID, registry.Receipt{}, session, err)
@@ -162,8 +162,8 @@ func TestAnswered(t *testing.T) {
 	}
 }
 
-// What was written without an answer is not settled by what was read before the
-// session had caught up, nor by events alone.
+// What a transaction of unknown outcome wrote is known only after a sync and
+// another read: neither earlier reads nor events alone show it.
 func TestUnknownIsReadAgainAfterASync(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)
@@ -183,8 +183,8 @@ func TestUnknownIsReadAgainAfterASync(t *testing.T) {
 	}
 }
 
-// A transaction that was refused wrote nothing: the next view comes once the
-// session has caught up.
+// A refused transaction wrote nothing: the next view comes once the session has
+// caught up.
 func TestRefusedWaitsForASync(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)
@@ -205,7 +205,7 @@ func TestRefusalsInARowWait(t *testing.T) {
 	w := newWorld(t)
 	p := w.observe()
 	ms := time.Millisecond
-	for k, want := range []time.Duration{0, 0, 0, 200 * ms, 400 * ms, 800 * ms, 1600 * ms, 3200 * ms, 6400 * ms, longest, longest} {
+	for k, want := range []time.Duration{0, 0, 0, 200 * ms, 400 * ms, 800 * ms, 1600 * ms, 3200 * ms, 6400 * ms, longestPause, longestPause} {
 		if q := w.refuse(p, registry.ErrDenied); !q.Sync || q.Pause != want {
 			t.Errorf("refusal %d: %v after %v, want %v", k+1, q.Sync, q.Pause, want)
 		}
@@ -244,13 +244,13 @@ func TestReadsThatFailComeAgain(t *testing.T) {
 		t.Error("something is read without a connection")
 	}
 	w.Event(registry.Event{Kind: registry.Resumed})
-	if w.observe(); w.rounds != 0 {
-		t.Errorf("after %d rounds", w.rounds)
+	if w.observe(); w.failures != 0 {
+		t.Errorf("after %d rounds", w.failures)
 	}
 }
 
-// Marks of runs beside members of ElasticJob wait a moment, unless something else
-// is to be read, or somebody waits for the next view.
+// Reads of running marks beside members of ElasticJob are delayed, unless other
+// nodes are to be read, or the next view is awaited.
 func TestMarksWait(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)
@@ -279,8 +279,8 @@ func TestMarksWait(t *testing.T) {
 	}
 }
 
-// A view in which a member of ElasticJob is gone with its mark is not shown before
-// it was read which of the two went first.
+// A view in which a member of ElasticJob and its mark are both gone is not shown
+// before it is known which of the two went first.
 func TestEndAndLeaveInOneView(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)

@@ -9,76 +9,77 @@ import (
 	"github.com/wasmjob/wasmjob/host/registry"
 )
 
-// longest is the longest of all pauses.
-const longest = 10 * time.Second
+// longestPause is the longest pause before reads or transactions are tried again.
+const longestPause = 10 * time.Second
 
-// firstPause is the shortest of those that keep reads that fail, and transactions
-// that are refused, from being repeated in a circle.
+// firstPause is the shortest pause. It keeps failing reads and refused transactions
+// from being repeated in a busy loop.
 const firstPause = 200 * time.Millisecond
 
-// marksPause is how long marks of runs wait to be read beside members of
-// ElasticJob, which make and delete them one by one, at each instant all of them.
-// What is decided meanwhile is decided on the view before.
+// marksPause is how long the reads of running marks are delayed beside members of
+// ElasticJob. These create and delete their marks one by one, at each instant all
+// of them. Decisions meanwhile are made on the view before.
 const marksPause = 25 * time.Millisecond
 
-// marks is how far marks of runs are that wait to be read.
+// marks is the state of running marks whose reads are delayed.
 type marks uint8
 
 const (
-	unmarked marks = iota // there are none
-	marked                // they wait
-	waited                // they have
+	noneDelayed marks = iota // none are delayed
+	delayed                  // the pause runs
+	pauseOver                // the pause is over
 )
 
-// unhurried tells whether nothing but such marks is to be read, and nobody waits
-// for the next view. Who assigns has to know what runs.
-func (l *Loop) unhurried() bool {
+// marksMayWait reports whether only running marks are to be read, and nothing waits
+// for the next view. A reshard must know what runs, so it waits.
+func (l *Loop) marksMayWait() bool {
 	return l.view != nil && l.view.Shared() && !l.view.Necessary && !l.view.Processing && !l.answered && !l.syncing && !l.mirror.Urgent(layout.RunningMark)
 }
 
-// Reads are what is to be read now; each is answered by Reply or Failed. If wait is
-// not 0, something is to be read later: call Waited after that time, and ask again.
+// Reads returns the reads to issue now; answer each with Reply or Failed. If wait
+// is not 0, further reads are delayed: call Waited after that time, and then Reads
+// again.
 func (l *Loop) Reads() (reads []mirror.Read, wait time.Duration) {
 	wants := l.mirror.Wants()
-	if !wants && l.marks == unmarked {
-		return nil, 0 // as nearly always
+	if !wants && l.marks == noneDelayed {
+		return nil, 0 // the usual case
 	}
-	if l.marks == waited || !l.unhurried() {
-		l.marks = unmarked
+	if l.marks == pauseOver || !l.marksMayWait() {
+		l.marks = noneDelayed
 		return l.mirror.Wanted(), 0
 	}
-	if l.marks == unmarked {
-		l.marks = marked
+	if l.marks == noneDelayed {
+		l.marks = delayed
 		return nil, marksPause
 	}
 	return nil, 0
 }
 
-// Waited says that the time has passed that Reads told.
+// Waited says that the time that Reads returned has passed.
 func (l *Loop) Waited() {
-	if l.marks == marked {
-		l.marks = waited
+	if l.marks == delayed {
+		l.marks = pauseOver
 	}
 }
 
-// Reply takes the answer to a read.
+// Reply receives the answer to a read.
 func (l *Loop) Reply(r mirror.Read, n registry.Node) {
-	l.rounds = 0
+	l.failures = 0
 	l.mirror.Reply(r, n)
 }
 
-// Failed says that a read got no answer. It comes again later: a session that has
-// ended says so by itself, and so does a connection that is back; but nobody tells
-// when a permission was given. If pause is not 0, call Repeat after that time.
+// Failed says that a read got no answer. The read is repeated later: a session that
+// has ended, or a connection that is back, sends an event, but no event says that a
+// missing permission was granted. If pause is not 0, call Repeat after that time.
 func (l *Loop) Failed(r mirror.Read) (pause time.Duration) {
 	if l.failed = append(l.failed, r); len(l.failed) > 1 {
-		return 0 // the others of this round are waited for already
+		return 0 // the pause runs already
 	}
-	l.rounds++
-	return backoff.After(firstPause, longest, int(l.rounds))
+	l.failures++
+	return backoff.After(firstPause, longestPause, int(l.failures))
 }
 
-// Repeat lets what could not be read be wanted once more.
+// Repeat makes the mirror want the failed reads again.
 func (l *Loop) Repeat() {
 	failed := l.failed
 	l.failed = nil

@@ -9,30 +9,31 @@ import (
 	"github.com/wasmjob/wasmjob/host/registry"
 )
 
-// Watch keeps the view of a job for those who look and write nothing. Make it with
+// Watch keeps the view of a job for readers that write nothing. Create it with
 // NewWatch.
 type Watch struct {
 	mirror  *mirror.Mirror
 	decoder *layout.Decoder
 	shown   bool
-	// Events gives the events of the session since it was asked last, and whether some
-	// were lost; nil: there are none. Read gives the nodes at the paths.
+	// Events returns the events of the session since its last call, and whether
+	// some were lost; nil: there are no events. Read returns the nodes at the
+	// paths.
 	Events func() (events []registry.Event, lost bool)
 	Read   func(paths []string) ([]registry.Node, error)
 }
 
-// NewWatch is one that has seen nothing yet. It reads the named nodes, and what is to
-// be known below them.
+// NewWatch returns a Watch that has read nothing yet. It reads the named nodes, and
+// those below them that package layout follows.
 func NewWatch(job *layout.Job, names []string) *Watch {
 	return &Watch{mirror: mirror.New(job.Root(), names, layout.Follow), decoder: job.NewDecoder()}
 }
 
-// Turn reads what is to be read, if anything is, and is to be called again; what could
-// not be read is wanted once more. If nothing is to be read, it gives the view, if there
-// is a newer one and that is known to be one moment of the tree; Turn is to be called
-// again when an event has come.
+// Turn reads the nodes that have to be read, if any, and returns again = true: call
+// it again. A failed read is repeated by the next call. If nothing has to be read,
+// Turn returns the view if there is a newer one that is known to be one moment of
+// the tree. Then call it again after the next event.
 func (w *Watch) Turn() (view *protocol.View, again bool, err error) {
-	w.listen()
+	w.receive()
 	if wanted := w.mirror.Wanted(); len(wanted) > 0 {
 		return nil, true, w.read(wanted)
 	}
@@ -50,8 +51,8 @@ func (w *Watch) Turn() (view *protocol.View, again bool, err error) {
 	return w.decoder.View(), false, nil
 }
 
-// View turns until there is a view. It is for a new Watch: one that has given its view
-// has another only after an event.
+// View calls Turn until there is a view. It is for a new Watch: after a view the
+// next comes only after an event.
 func (w *Watch) View() (*protocol.View, error) {
 	for {
 		view, again, err := w.Turn()
@@ -59,16 +60,16 @@ func (w *Watch) View() (*protocol.View, error) {
 		case view != nil || err != nil:
 			return view, err
 		case !again:
-			return nil, errors.New("the connection to the registry is lost")
+			return nil, errors.New("lost the connection to the registry")
 		}
 	}
 }
 
-// Settled says whether the view given last is as new as the events.
+// Settled reports whether the newest view includes all events received so far.
 func (w *Watch) Settled() bool { return w.mirror.Settled() }
 
-// listen gives the mirror what has happened.
-func (w *Watch) listen() {
+// receive passes new events to the mirror.
+func (w *Watch) receive() {
 	if w.Events == nil {
 		return
 	}
@@ -81,15 +82,15 @@ func (w *Watch) listen() {
 	}
 }
 
-// read answers what the mirror wants. What has happened meanwhile it is told before,
-// since that may make an answer stale.
+// read reads what the mirror wants. The mirror receives the events that came
+// meanwhile before the answers, since an event may make an answer stale.
 func (w *Watch) read(wanted []mirror.Read) error {
 	paths := make([]string, len(wanted))
 	for i, r := range wanted {
 		paths[i] = r.Path
 	}
 	nodes, err := w.Read(paths)
-	w.listen()
+	w.receive()
 	for i, r := range wanted {
 		if err != nil {
 			w.mirror.Failed(r)

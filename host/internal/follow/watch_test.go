@@ -58,7 +58,7 @@ func (w *watched) turn() *protocol.View {
 	return nil
 }
 
-// happens is a transaction of somebody else.
+// happens commits a transaction of another member.
 func (w *watched) happens(ops ...registry.Op) {
 	w.Helper()
 	_, changes, err := w.tree.Commit(session+1, 1000, ops)
@@ -101,7 +101,7 @@ func TestWatch(t *testing.T) {
 	}
 }
 
-func TestWatchTellsOfReadsThatFail(t *testing.T) {
+func TestWatchReturnsErrorsOfReads(t *testing.T) {
 	t.Parallel()
 	w := newWatched(t)
 	w.fault = errors.New("denied")

@@ -9,19 +9,19 @@ import (
 	"github.com/wasmjob/wasmjob/host/registry"
 )
 
-// Plan is what a step of the core wants.
+// Plan is what a step of the core wants to be done.
 type Plan struct {
 	ID     int64
-	Commit protocol.Mutation // nil: nothing is to be written
-	Ops    []registry.Op     // the transaction that spells Commit; Answered takes its answer
-	Sync   bool              // the session is to be synced until that succeeds, from Pause on; Synced says that it has
+	Commit protocol.Mutation // nil: no transaction
+	Ops    []registry.Op     // the operations of Commit; Answered receives the outcome
+	Sync   bool              // sync the session after Pause, and again until that succeeds; then call Synced
 	Pause  time.Duration
 	// Effects are what else is to be carried out, in this order.
 	Effects []protocol.Effect
 }
 
-// Step asks the core. What it decides is spelled against the view that it was
-// decided on, which may be older than the loop's.
+// Step passes an input to the core. Its decision is encoded against the view that
+// it was made on, which may be older than the loop's.
 func (l *Loop) Step(now int64, in protocol.Input) Plan {
 	p := protocol.Step(l.state, now, in)
 	plan := Plan{ID: p.ID, Commit: p.Commit, Effects: p.Effects[:0]}
@@ -42,18 +42,19 @@ func (l *Loop) Step(now int64, in protocol.Input) Plan {
 	return plan
 }
 
-// Outcome is what became of a transaction.
+// Outcome is the outcome of a transaction.
 type Outcome uint8
 
-// All but Applied and Unknown are refusals: nothing was applied, nor will be.
+// All but Applied and Unknown are refusals: the transaction was not applied, and
+// never will be.
 const (
 	Applied  Outcome = iota
-	Conflict         // an ordinary thing: somebody was quicker
+	Conflict         // the usual refusal: another member was quicker
 	TooLarge
 	Denied
 	ReadOnly
-	Ended   // so has the session
-	Unknown // it may have been applied, or be applied yet
+	Ended   // the session has ended
+	Unknown // the transaction may have been applied, or may be applied later
 )
 
 func outcome(err error) Outcome {
@@ -71,13 +72,14 @@ func outcome(err error) Outcome {
 	case errors.Is(err, registry.ErrReadOnly) && !errors.Is(err, registry.ErrUnknown):
 		return ReadOnly
 	default:
-		// Also what the port does not name: to call it refused would be a guess.
+		// This includes errors that the port does not name: to call one a refusal would
+		// be a guess.
 		return Unknown
 	}
 }
 
-// Answered takes the answer to the transaction of a plan; owner is the session.
-// What comes back is for the core.
+// Answered receives the outcome of the transaction of a plan; owner is the session.
+// The returned input is for the core.
 func (l *Loop) Answered(plan int64, receipt registry.Receipt, owner registry.SessionID, err error) (protocol.Committed, Outcome) {
 	in := protocol.Committed{Plan: plan, Revision: receipt.Revision, Outcome: protocol.Refused}
 	o := outcome(err)
@@ -89,7 +91,7 @@ func (l *Loop) Answered(plan int64, receipt registry.Receipt, owner registry.Ses
 	} else {
 		l.mirror.Answered(nil, 0)
 	}
-	switch o { //nolint:exhaustive // the others are refusals without a word
+	switch o { //nolint:exhaustive // the core needs no more of the other refusals
 	case Applied:
 		in.Outcome = protocol.Applied
 	case Conflict:
@@ -103,25 +105,26 @@ func (l *Loop) Answered(plan int64, receipt registry.Receipt, owner registry.Ses
 	return in, o
 }
 
-// freeRefusals is how many refusals in a row are answered without a pause.
+// freeRefusals is how many refusals in a row are followed by no pause.
 const freeRefusals = 3
 
-// sync lets the next view wait until the session has caught up with the
-// service. After many refusals it also waits a little: a mutation that is
-// refused for ever must not become a busy circle.
+// sync makes the next view wait until the session has caught up with the service.
+// After many refusals in a row it also pauses: a mutation that is always refused
+// must not be repeated in a busy loop.
 func (l *Loop) sync() (due bool, pause time.Duration) {
 	if l.syncing {
 		return false, 0
 	}
 	l.syncing = true
-	return true, backoff.After(firstPause, longest, int(l.refusals)-freeRefusals)
+	return true, backoff.After(firstPause, longestPause, int(l.refusals)-freeRefusals)
 }
 
-// Syncing tells whether the answer to a sync is awaited.
+// Syncing reports whether a sync is awaited.
 func (l *Loop) Syncing() bool { return l.syncing }
 
-// Synced says that the session has caught up. What a transaction without an answer
-// wrote is read, and not left to events.
+// Synced says that the session has caught up with the service. After a transaction
+// of unknown outcome all nodes are read again: events alone would not show what it
+// wrote.
 func (l *Loop) Synced() {
 	l.syncing = false
 	if l.reread {
