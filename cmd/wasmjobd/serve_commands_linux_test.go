@@ -146,7 +146,7 @@ func TestServeKilledBesideItsCommands(t *testing.T) {
 				await(t, func() bool { return len(daemons(t, dir)) == 2 })
 				onceAtATime(t, dir)
 				secondSignal(t, d, dir)
-				if alsoSupervisor && !strings.Contains(d.errors.String(), "commands of an earlier server had left processes") {
+				if alsoSupervisor && !strings.Contains(d.errors.String(), "ended processes that commands of an earlier server had left") {
 					t.Errorf("the log does not tell of what was left:\n%s", d.errors)
 				}
 			})

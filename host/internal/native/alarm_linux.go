@@ -6,9 +6,9 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// bootTime is a clock that all processes of the machine share, that nobody can set,
-// and that goes on while the machine sleeps, as that of the registry does. 0: it
-// cannot be read.
+// bootTime reads a clock that all processes of the machine share. Nobody can set
+// it, and it goes on while the machine sleeps, as the registry's clock does. It
+// returns 0 if the clock cannot be read.
 func bootTime() int64 {
 	var now unix.Timespec
 	if unix.ClockGettime(unix.CLOCK_BOOTTIME, &now) != nil {
@@ -17,14 +17,15 @@ func bootTime() int64 {
 	return now.Nano()
 }
 
-// alarm calls somebody at a time of bootTime. The timers of Go stand still while
-// the machine sleeps, and would be late by that.
+// alarm calls a function at a time of bootTime. Go's timers stand still while the
+// machine sleeps, and would be late by that time.
 type alarm struct {
-	timer *os.File // nil: there is none
+	timer *os.File // nil: the system has no such timer
 	ring  func()
 }
 
-// newAlarm makes an alarm that rings once; it is there until the process ends.
+// newAlarm returns an alarm that calls ring, at most once for a time. Its goroutine
+// lives until the process ends.
 func newAlarm(ring func()) *alarm {
 	timer, err := unix.TimerfdCreate(unix.CLOCK_BOOTTIME, unix.TFD_CLOEXEC)
 	if err != nil {
@@ -32,17 +33,16 @@ func newAlarm(ring func()) *alarm {
 	}
 	a := &alarm{timer: os.NewFile(uintptr(timer), "alarm"), ring: ring}
 	go func() {
-		_, _ = a.timer.Read(make([]byte, 8)) // which waits until it is time; who cannot tell ends it as well
+		_, _ = a.timer.Read(make([]byte, 8)) // blocks until the set time; after an error the time is not known, which also ends the command
 		ring()
 	}()
 	return a
 }
 
-// set has it ring at a time, which may have passed, and not at the one before; 0 is
-// never.
+// set replaces the time of the alarm, which may lie in the past; 0: never.
 func (a *alarm) set(at int64) {
 	spec := unix.ItimerSpec{Value: unix.NsecToTimespec(at)}
 	if a.timer == nil && at != 0 || a.timer != nil && unix.TimerfdSettime(int(a.timer.Fd()), unix.TFD_TIMER_ABSTIME, &spec, nil) != nil {
-		a.ring() // who cannot tell when it is over must not go on
+		a.ring() // without a timer the end of the lease would go unnoticed
 	}
 }

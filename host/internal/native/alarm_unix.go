@@ -2,8 +2,8 @@
 
 package native
 
-// bootTime is no clock that goes on while the machine sleeps, so no server vouches
-// for anything here.
+// bootTime returns 0: this system has no clock that goes on while the machine
+// sleeps, so commands run without a lease.
 func bootTime() int64 { return 0 }
 
 type alarm struct{}

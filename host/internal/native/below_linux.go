@@ -15,31 +15,32 @@ import (
 	"github.com/wasmjob/wasmjob/host/internal/backoff"
 )
 
-// adopt has orphans among what this process starts become its own children, also
-// those that left session and group.
+// adopt makes processes below this one its own children when their parents end,
+// even if they left session and group.
 func adopt() error {
 	return os.NewSyscallError("prctl", unix.Prctl(unix.PR_SET_CHILD_SUBREAPER, 1, 0, 0, 0))
 }
 
-// endWithSupervisor ends the command at least if its supervisor is killed. What the
-// command started is then found by its control group or its environment.
+// endWithSupervisor makes the kernel kill the command when its supervisor is
+// killed. What the command started is then found by its control group or its
+// environment.
 func endWithSupervisor(attr *syscall.SysProcAttr) { attr.Pdeathsig = syscall.SIGKILL }
 
-// peak is the most memory that the command, or one of the processes that it
-// waited for, had at once.
+// peak returns the largest memory that the command, or one of the processes that it
+// waited for, used at any time.
 func peak(usage *syscall.Rusage) int64 { return usage.Maxrss << 10 }
 
-// process is one that lives.
+// process is a live process.
 type process struct {
 	pid, parent, group int
-	start              string // when it began; a number that is used again has another
-	bare               bool   // it has no environment, and will have none as the program that it is
+	start              string // when it started; tells it from a later process with the same number
+	bare               bool   // it has no environment, and gets none unless it executes another program
 }
 
-// kernelThread is the flag of what the kernel has made for itself.
+// kernelThread is the flag of the kernel's own threads.
 const kernelThread = 0x0020_0000
 
-// processes are all that /proc shows.
+// processes returns all live processes that /proc shows.
 func processes() ([]process, error) {
 	names, err := numbers()
 	if err != nil {
@@ -54,7 +55,7 @@ func processes() ([]process, error) {
 	return found, nil
 }
 
-// numbers are those of all processes.
+// numbers returns the numbers of all processes.
 func numbers() ([]int, error) {
 	proc, err := os.Open("/proc")
 	if err != nil {
@@ -74,8 +75,8 @@ func numbers() ([]int, error) {
 	return pids, nil
 }
 
-// look reads one process. It gives none that has ended, also if nobody has
-// taken it away yet.
+// look reads one process. ok is false for a process that has ended, even if its
+// parent has not waited for it yet.
 func look(pid int) (process, bool) {
 	text, err := os.ReadFile(fmt.Sprintf("/proc/%d/stat", pid))
 	if err != nil {
@@ -104,7 +105,7 @@ func look(pid int) (process, bool) {
 	return p, err == nil
 }
 
-// below are all that descend from a process.
+// below returns all descendants of a process.
 func below(root int) ([]process, error) {
 	all, err := processes()
 	if err != nil {
@@ -121,11 +122,12 @@ func below(root int) ([]process, error) {
 	return found, nil
 }
 
-// send signals a process, unless that has ended and another has its number.
+// send signals a process. same must confirm that the number still belongs to that
+// process, and not to a later one.
 func send(pid int, sig syscall.Signal, same func() bool) error {
-	p, err := os.FindProcess(pid) // which is held from here on
+	p, err := os.FindProcess(pid) // from here on the number cannot pass to another process
 	if err != nil {
-		return nil // it has ended
+		return nil // the process has ended
 	}
 	defer p.Release() //nolint:errcheck // nothing can be done
 	if !same() {
@@ -138,9 +140,9 @@ func send(pid int, sig syscall.Signal, same func() bool) error {
 }
 
 // signalBelow signals everything below this process once: the group of the leader
-// at one moment, and one by one what is not in it.
+// at one moment, and the processes outside of the group one by one.
 func signalBelow(leader int, sig syscall.Signal) {
-	all, _ := below(os.Getpid()) // without /proc the group is all there is
+	all, _ := below(os.Getpid()) // without /proc only the group is known
 	_ = syscall.Kill(-leader, sig)
 	for _, p := range all {
 		if p.group != leader {
@@ -149,18 +151,18 @@ func signalBelow(leader int, sig syscall.Signal) {
 	}
 }
 
-// untilEnded are the pauses between two looks at what has to end.
+// untilEnded returns the pauses between two looks at processes that have to end.
 func untilEnded() backoff.Backoff {
 	return backoff.Backoff{First: time.Millisecond, Last: 50 * time.Millisecond}
 }
 
-// endBelow ends everything below this process, and takes it away. It gives what
-// belongs to other users, which it leaves alone. The leader was taken away before,
-// so that its number may be another's.
+// endBelow kills everything below this process and waits for it. It returns the
+// processes of other users, which it cannot kill. The caller has waited for the
+// leader already, so its number may belong to another process.
 func endBelow(int) (left []int) {
 	for pauses := untilEnded(); ; {
 		if !childrenLeft() {
-			return nil // and nothing is below a process without children
+			return nil // a process without children has no descendants
 		}
 		all, err := below(os.Getpid())
 		if err != nil {
@@ -180,7 +182,7 @@ func endBelow(int) (left []int) {
 	}
 }
 
-// childrenLeft takes away the children that have ended, and tells whether there
+// childrenLeft waits for the children that have ended, and reports whether there
 // are others.
 func childrenLeft() bool {
 	for {

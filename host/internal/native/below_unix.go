@@ -7,11 +7,12 @@ import (
 	"syscall"
 )
 
-// adopt cannot be had here: what leaves its group is not found again.
+// adopt does nothing on this system: a process that leaves its group is not found
+// again.
 func adopt() error { return nil }
 
-// endWithSupervisor cannot be had here: a command outlives a supervisor that is
-// killed.
+// endWithSupervisor does nothing on this system: a command outlives a supervisor
+// that is killed.
 func endWithSupervisor(*syscall.SysProcAttr) {}
 
 func peak(*syscall.Rusage) int64 { return 0 }
@@ -19,8 +20,8 @@ func peak(*syscall.Rusage) int64 { return 0 }
 // signalBelow signals the group of the leader.
 func signalBelow(leader int, sig syscall.Signal) { _ = syscall.Kill(-leader, sig) }
 
-// endBelow ends what is left of the group. The leader was taken away before, so
-// this is a guess.
+// endBelow kills the rest of the group. The caller has waited for the leader
+// already, so the number of the group may belong to another one.
 func endBelow(leader int) []int {
 	_ = syscall.Kill(-leader, syscall.SIGKILL)
 	return nil

@@ -17,38 +17,37 @@ import (
 	"github.com/wasmjob/wasmjob/host/job"
 )
 
-// patience is how long what an earlier server left may take to end before the
-// next one gives up.
+// patience is how long Open waits for processes of an earlier server to end.
 const patience = 15 * time.Second
 
-// Options of Commands.
+// Options configure Commands.
 type Options struct {
-	// Dir is where it is kept what the next server on it has to know.
+	// Dir holds what the next server with the same Dir has to know.
 	Dir string
-	// Lock is a file that no other server has open, on the same Dir. Its number on
-	// its device tells the commands of this Dir from those of any other.
+	// Lock is a file below Dir that no other server has open. Its inode number and
+	// device identify the commands of this Dir among all others.
 	Lock *os.File
 	// Supervisor is the command line of a program that calls Supervise.
 	Supervisor []string
 	Log        *slog.Logger
 }
 
-// Commands are all that one server runs.
+// Commands are the commands that one server runs.
 type Commands struct {
 	o    Options
-	mark string // what all processes of this Dir have in their environment
-	own  string // control group that holds those of all commands; empty: there are none
+	mark string // identifies all processes of this Dir; stands in their environment
+	own  string // control group above those of all commands; empty: there are none
 	stop chan struct{}
 	none chan struct{} // closed when over is set and nothing runs
 
-	mu      sync.Mutex // guards what follows
+	mu      sync.Mutex // guards the fields below
 	begun   int
 	running int
 	over    bool
 }
 
-// Open ends what an earlier server on the same directory has left, and makes ready
-// for commands. Its error says what could not be ended.
+// Open ends processes that an earlier server with the same directory has left, and
+// prepares to run commands. Its error says what could not be ended.
 func Open(ctx context.Context, o Options) (*Commands, error) {
 	mark, err := identity(o.Lock)
 	if err != nil {
@@ -66,7 +65,7 @@ func Open(ctx context.Context, o Options) (*Commands, error) {
 		return nil, err
 	}
 	if grouped || others {
-		o.Log.Warn("commands of an earlier server had left processes running; they were ended before a job began")
+		o.Log.Warn("ended processes that commands of an earlier server had left running")
 	}
 	c.own, err = ownGroup(ctx, o.Dir, mark)
 	if err != nil {
@@ -75,7 +74,7 @@ func Open(ctx context.Context, o Options) (*Commands, error) {
 	return c, nil
 }
 
-// New reads a command line as job.SplitCommand does.
+// New parses a command line as job.SplitCommand does.
 func (c *Commands) New(line string) (*Command, error) {
 	words, err := job.SplitCommand(line)
 	if err != nil {
@@ -84,8 +83,8 @@ func (c *Commands) New(line string) (*Command, error) {
 	return &Command{words: words, all: c}, nil
 }
 
-// End ends all that runs, at once, and lets nothing begin any more. It returns
-// when the processes are gone, or ctx is over.
+// End ends all commands at once and prevents new ones. It returns when their
+// processes are gone, or ctx ends.
 func (c *Commands) End(ctx context.Context) {
 	c.mu.Lock()
 	if !c.over {
@@ -103,14 +102,14 @@ func (c *Commands) End(ctx context.Context) {
 	}
 }
 
-// Close is for when nothing runs any more.
+// Close removes the control group. Call it when no command runs any more.
 func (c *Commands) Close() {
 	if c.own != "" {
-		_ = os.Remove(c.own) // the next server finds it
+		_ = os.Remove(c.own) // if it cannot be removed, the next server does that
 	}
 }
 
-// begin counts a run in. Whoever is let in calls ended.
+// begin counts a run. If ok is true, the caller must call ended.
 func (c *Commands) begin() (mark string, ok bool) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -130,36 +129,36 @@ func (c *Commands) ended() {
 	}
 }
 
-// supervised is a command that runs, with what is between it and the server.
+// supervised is a running command together with its supervisor.
 type supervised struct {
 	all   *Commands
 	cmd   *exec.Cmd
-	hold  *os.File // the command may run as long as this is open
+	hold  *os.File // the pipe to the supervisor, which ends the command when it is closed
 	said  *os.File
 	mark  string
-	group string // its control group; empty: it has none
-	last  int64  // until when it was vouched for last, by bootTime; 0: for ever
+	group string // control group of the command; empty: it has none
+	last  int64  // end of the lease that was sent last, by bootTime; 0: unlimited
 }
 
-// start starts a program under a supervisor. Whoever gets it calls wait.
+// start starts a program under a supervisor. The caller must call wait.
 func (c *Commands) start(words []string, mark string, last int64, env []string, out, err io.Writer) (*supervised, error) {
 	path, fault := exec.LookPath(words[0])
 	if fault != nil && !strings.ContainsRune(words[0], os.PathSeparator) {
 		return nil, fault //nolint:wrapcheck // it names the program
 	}
 	if fault != nil {
-		path = words[0] // the system has better words for it
+		path = words[0] // the system's own error says more
 	}
 	life, hold, fault := os.Pipe()
 	if fault != nil {
 		return nil, fault
 	}
-	defer life.Close() //nolint:errcheck // the supervisor has its own
+	defer life.Close() //nolint:errcheck // the supervisor has its own copy
 	said, say, fault := os.Pipe()
 	if fault != nil {
 		return nil, errors.Join(fault, hold.Close())
 	}
-	defer say.Close() //nolint:errcheck // as well
+	defer say.Close() //nolint:errcheck // as above
 	s := &supervised{all: c, hold: hold, said: said, mark: mark, last: last}
 	fault = s.launch(append([]string{path}, words...), env, life, say, out, err)
 	if fault == nil {
@@ -168,12 +167,12 @@ func (c *Commands) start(words []string, mark string, last int64, env []string, 
 	return nil, errors.Join(fault, hold.Close(), said.Close())
 }
 
-// launch starts the supervisor, in a control group if that is possible.
+// launch starts the supervisor, in a control group if possible.
 func (s *supervised) launch(args, env []string, life, say *os.File, out, err io.Writer) error {
 	line := s.all.o.Supervisor
 	command := func() *exec.Cmd {
 		cmd := exec.Command(line[0], append(slices.Clip(line[1:]), args...)...) //nolint:gosec,noctx // that is what the operator allowed; the supervisor is told to end
-		cmd.Args[0] = os.Args[0]                                                // it goes by the name of this process
+		cmd.Args[0] = os.Args[0]                                                // the supervisor appears under the name of this process
 		cmd.Env = append(slices.Clip(env), superviseVar+"="+s.mark)
 		cmd.Stdin, cmd.Stdout, cmd.Stderr = life, out, err
 		cmd.ExtraFiles = []*os.File{say}
@@ -198,30 +197,30 @@ func (s *supervised) launch(args, env []string, life, say *os.File, out, err io.
 	return nil
 }
 
-// begin lets the command begin, as long as it is vouched for.
+// begin lets the command begin, with the current lease.
 func (s *supervised) begin() { s.tell(append(lasting(s.last), toBegin)...) }
 
-// vouch says until when the run may go on without this process.
+// vouch extends the lease: until that time the run may go on without this process.
 func (s *supervised) vouch(until int64) {
 	s.last = until
 	s.tell(lasting(until)...)
 }
 
-// ask asks the command, and all that it started, to end.
+// ask asks the command, and all processes that it started, to end.
 func (s *supervised) ask() { s.tell(toAsk) }
 
-// tell does not wait for a supervisor that does not read, and need not for one that
-// is gone.
+// tell sends bytes to the supervisor. It does not wait long for a supervisor that
+// does not read, and ignores one that is gone.
 func (s *supervised) tell(what ...byte) {
 	_ = s.hold.SetWriteDeadline(time.Now().Add(askEvery))
 	_, _ = s.hold.Write(what)
 }
 
-// end ends the command, and all that it started, at once.
-func (s *supervised) end() { _ = s.hold.Close() } // once is enough
+// end kills the command, and all processes that it started.
+func (s *supervised) end() { _ = s.hold.Close() } // closing it again does nothing
 
-// wait returns when the command and all that it started have ended. The end of ctx
-// is for others to notice.
+// wait returns when the command and all processes that it started have ended. ctx
+// bounds only the clean-up; a caller that wants the command to end calls end.
 func (s *supervised) wait(ctx context.Context) (ending, error) {
 	err := s.cmd.Wait()
 	s.end()
@@ -232,7 +231,7 @@ func (s *supervised) wait(ctx context.Context) (ending, error) {
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), patience)
 	defer cancel()
 	if lost {
-		// Somebody ended the supervisor, and what it held may still run.
+		// The supervisor was killed, so processes below it may still run.
 		how = ending{Code: -1, State: fmt.Sprintf("its supervisor ended before it (%v)", s.cmd.ProcessState)}
 	}
 	var left error
@@ -246,13 +245,13 @@ func (s *supervised) wait(ctx context.Context) (ending, error) {
 		left = fmt.Errorf("%w: %v", errForeign, how.Left)
 	}
 	if left != nil {
-		s.all.o.Log.Error("a command has ended, and what it started goes on", "error", left)
+		s.all.o.Log.Error("a command has ended, but processes that it started still run", "error", left)
 	}
 	if exit := (*exec.ExitError)(nil); errors.As(err, &exit) || errors.Is(err, exec.ErrWaitDelay) {
-		err = nil // the ending tells it
+		err = nil // the ending says it
 	}
 	return how, err
 }
 
-// errForeign is about processes that this server may not end.
+// errForeign: the server has no permission to end these processes.
 var errForeign = errors.New("processes of another user cannot be ended; end them by hand")

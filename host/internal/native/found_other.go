@@ -8,8 +8,8 @@ import (
 	"os/exec"
 )
 
-// There are no control groups here, and nobody tells the environment of a process:
-// what outlives its supervisor is not found again.
+// This system has no control groups, and does not show the environment of a
+// process: processes that outlive their supervisor are not found again.
 
 var errNoGroups = errors.New("this system has no control groups")
 

@@ -18,12 +18,13 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// groupFile, in the directory of a server, names the control group that it has made.
+// groupFile is the file in a server's directory with the name of the control group
+// that the server created.
 const groupFile = "control-group"
 
-// ownGroup makes a control group for all commands below that of this process, if
-// that is of version 2 and may be divided. dir gets its name first, for the next
-// server.
+// ownGroup creates a control group for all commands below the one of this process,
+// if that is of version 2 and may be divided. It writes the name to dir first, so
+// that the next server finds the group.
 func ownGroup(ctx context.Context, dir, mark string) (string, error) {
 	at, err := groupOfProcess()
 	if err != nil {
@@ -36,21 +37,21 @@ func ownGroup(ctx context.Context, dir, mark string) (string, error) {
 	if err := os.WriteFile(filepath.Join(dir, groupFile), []byte(own), 0o600); err != nil {
 		return "", err
 	}
-	if err := endGroup(ctx, own); err != nil { // of a directory that was removed, and the lock has its number
+	if err := endGroup(ctx, own); err != nil { // left by a directory that was removed and whose inode number the lock has now
 		return "", err
 	}
-	if err := os.Mkdir(own, 0o755); err != nil { //nolint:gosec // others may see it, as all of them
+	if err := os.Mkdir(own, 0o755); err != nil { //nolint:gosec // readable by others, as all control groups
 		return "", err
 	}
 	if _, err := os.Stat(filepath.Join(own, "cgroup.kill")); err != nil {
-		return "", errors.Join(err, os.Remove(own)) // the kernel is older than 5.14
+		return "", errors.Join(err, os.Remove(own)) // kernels older than 5.14 do not have it
 	}
 	return own, nil
 }
 
 func groupName(mark string) string { return "wasmjobd-" + mark }
 
-// groupOfProcess is the directory of the control group in which this process is.
+// groupOfProcess returns the directory of this process's control group.
 func groupOfProcess() (string, error) {
 	name := ""
 	if err := eachLine("/proc/self/cgroup", func(line string) {
@@ -91,7 +92,7 @@ func eachLine(file string, do func(string)) error {
 	return nil
 }
 
-// makeGroup makes the control group of one run; empty if there are none.
+// makeGroup creates the control group of one run; it returns "" if there are none.
 func (c *Commands) makeGroup(mark string) string {
 	if c.own == "" {
 		return ""
@@ -112,11 +113,11 @@ func startIn(cmd *exec.Cmd, group string) error {
 	}
 	defer dir.Close() //nolint:errcheck // it was only read
 	cmd.SysProcAttr = &syscall.SysProcAttr{Setsid: true, UseCgroupFD: true, CgroupFD: int(dir.Fd())}
-	return cmd.Start() //nolint:wrapcheck // the caller tries otherwise
+	return cmd.Start() //nolint:wrapcheck // the caller tries without a group
 }
 
-// endGroups ends what the control group holds that an earlier server has made, and
-// tells whether there was anything.
+// endGroups ends the processes in the control group that an earlier server has
+// created, and reports whether there were any.
 func (c *Commands) endGroups(ctx context.Context) (there bool, err error) {
 	text, err := os.ReadFile(filepath.Join(c.o.Dir, groupFile))
 	if errors.Is(err, fs.ErrNotExist) {
@@ -127,18 +128,18 @@ func (c *Commands) endGroups(ctx context.Context) (there bool, err error) {
 	}
 	group := string(text)
 	if filepath.Base(group) != groupName(c.mark) {
-		return false, nil // the directory is a copy
+		return false, nil // the directory was copied from another server
 	}
 	if at, err := groupOfProcess(); err == nil && (at == group || strings.HasPrefix(at, group+"/")) {
-		return false, nil // a command of that server has started this one
+		return false, nil // this server runs inside that group, started by a command of the earlier one
 	}
-	events, err := os.ReadFile(filepath.Join(group, "cgroup.events")) //nolint:gosec // this server has written the name
+	events, err := os.ReadFile(filepath.Join(group, "cgroup.events")) //nolint:gosec // the name was written by a server with this directory
 	there = err == nil && bytes.Contains(events, []byte("populated 1\n"))
 	return there, endGroup(ctx, group)
 }
 
-// endGroup ends all processes of a control group at once, also those of other
-// users, and removes it.
+// endGroup kills all processes of a control group, including those of other users,
+// and removes the group.
 func endGroup(ctx context.Context, group string) error {
 	for pauses := untilEnded(); ; {
 		err := os.WriteFile(filepath.Join(group, "cgroup.kill"), []byte("1"), 0) //nolint:gosec // as above
@@ -158,8 +159,8 @@ func endGroup(ctx context.Context, group string) error {
 	}
 }
 
-// removeGroup removes a control group and those in it, which works when their
-// processes are gone.
+// removeGroup removes a control group and the groups below it. It fails while one
+// of them has processes.
 func removeGroup(group string) error {
 	var dirs []string
 	err := filepath.WalkDir(group, func(path string, e fs.DirEntry, err error) error { //nolint:gosec // as above
@@ -179,6 +180,6 @@ func removeGroup(group string) error {
 	return nil
 }
 
-// apart starts a supervisor in a session of its own: what a terminal sends to the
-// server is not for it.
+// apart makes a supervisor start in a session of its own, so that signals of the
+// server's terminal do not reach it.
 func apart(cmd *exec.Cmd) { cmd.SysProcAttr = &syscall.SysProcAttr{Setsid: true} }

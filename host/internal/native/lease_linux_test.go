@@ -57,7 +57,7 @@ func TestLeaseLapses(t *testing.T) {
 			default:
 			}
 			close(l.hang)
-			if out := <-done; out.Verdict != job.Stopped || !strings.Contains(out.Error, "did not say in time") || !l.lapsed.Load() {
+			if out := <-done; out.Verdict != job.Stopped || !strings.Contains(out.Error, "did not confirm in time") || !l.lapsed.Load() {
 				t.Errorf("got %+v, lapsed %v", out, l.lapsed.Load())
 			}
 		})

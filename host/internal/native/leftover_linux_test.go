@@ -229,11 +229,11 @@ func TestNothingBeginsAfterEnd(t *testing.T) {
 	}
 }
 
-// Whoever calls it by hand is told, and nothing is run.
+// Called by hand it says so, and runs nothing.
 func TestSuperviseWithoutAServer(t *testing.T) {
 	t.Parallel()
 	var say strings.Builder
-	if code := Supervise([]string{"/bin/true"}, strings.NewReader(""), &say); code != exitMisuse || !strings.Contains(say.String(), "a server starts this") {
+	if code := Supervise([]string{"/bin/true"}, strings.NewReader(""), &say); code != exitMisuse || !strings.Contains(say.String(), "started by a server") {
 		t.Errorf("%d: %s", code, &say)
 	}
 }

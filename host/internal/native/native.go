@@ -1,18 +1,18 @@
-// Package native runs a command of the operating system as the code of a job,
-// where the operator allows that. It is not a sandbox: the command may do what
-// the server's user may do, and limits of memory or instructions do not exist.
-// What it does hold is the end: a command is over when its run is, and with it
-// all processes that it started. Not all of that can be promised everywhere: see
-// docs/FAULTS.md.
+// Package native runs a command of the operating system as the code of a job, where
+// the operator allows that. It is not a sandbox: the command may do what the
+// server's user may do, with no limit of memory or instructions. The package
+// guarantees the end: when a run is over, so are its command and all processes that
+// it started. Not every system allows all of that: see docs/FAULTS.md.
 //
-// Flow: Open ends what an earlier server has left → New splits a command line →
-// Run starts a supervisor (supervise_unix.go), which is this program under another
-// name, with the context as one more argument and an environment of its own →
-// that starts the command, whose standard error goes to the log and whose standard
-// output is the result (output.go) → the command exits, or is asked to end and then
-// ended; the supervisor ends what is left below it, tells how the command ended and
-// ends last → what the supervisor could not end, or all if somebody ended it, is
-// ended by its control group (group_linux.go) or its environment (marked_linux.go).
+// Flow: Open ends what an earlier server has left → New parses a command line → Run
+// starts a supervisor (supervise_unix.go), which is this program under another
+// name, with the job's context as one more argument and an environment of its own →
+// the supervisor starts the command, whose standard error goes to the log and whose
+// standard output is the result (output.go) → the command exits, or is asked to end
+// and killed after the grace; the supervisor ends what is left below it, reports
+// how the command ended, and exits → processes that the supervisor could not end,
+// or all of them if it was killed, are ended by their control group
+// (group_linux.go) or their environment (marked_linux.go).
 package native
 
 import (
@@ -30,28 +30,29 @@ import (
 
 const (
 	defaultGrace = 2 * time.Second
-	// maxContext is what Linux takes as one argument, without the zero behind it;
-	// the job must not depend on where it runs.
+	// maxContext is the longest argument that Linux takes, without the zero byte
+	// behind it. It holds on every system, so that a job does not depend on where
+	// it runs.
 	maxContext = 128<<10 - 1
-	// askEvery is how often a run looks whether it should stop.
+	// askEvery is how often a run checks whether it should stop.
 	askEvery = 100 * time.Millisecond
-	// pipeDelay is how long output is waited for after the end: a process that
-	// left the group may hold the other end for ever.
+	// pipeDelay is how long output is awaited after the end of the command: a
+	// process that left the group may hold the pipe open for ever.
 	pipeDelay = time.Second
 )
 
-// Command is a program with its arguments. It may be run from any number of
-// goroutines at once.
+// Command is a program with its arguments. Any number of goroutines may run it at
+// once.
 type Command struct {
 	all    *Commands
 	words  []string
-	logged lograte.Limiter // lines of its runs
+	logged lograte.Limiter // bounds the log lines of all its runs
 }
 
-// Run executes the command once. It returns when the command, with all that it
-// started, has ended: by itself, at its deadline plus grace, or because ctx was
-// cancelled, which kills it at once. Before that it is asked to stop with SIGTERM:
-// at the deadline, and when c.Why gives a reason.
+// Run executes the command once. It returns when the command and all processes that
+// it started have ended: by themselves, at the deadline plus grace, or because ctx
+// was cancelled, which kills them at once. The command is asked to stop with
+// SIGTERM at the deadline, and when c.Why gives a reason.
 func (k *Command) Run(ctx context.Context, c job.Call) job.Outcome {
 	began := time.Now()
 	out := job.Outcome{}
@@ -62,7 +63,7 @@ func (k *Command) Run(ctx context.Context, c job.Call) job.Outcome {
 	about := string(c.JSON())
 	if len(about) > maxContext {
 		out.Verdict = job.Failure
-		out.Error = fmt.Sprintf("the context has %d bytes, and a command takes %d; shorten the parameters of the job and its items, or have fewer items", len(about), maxContext)
+		out.Error = fmt.Sprintf("the context has %d bytes, but an argument of a command has at most %d; shorten the parameters of the job and its items, or have fewer items", len(about), maxContext)
 		return out
 	}
 	mark, ok := k.all.begin()
@@ -98,13 +99,13 @@ func (k *Command) Run(ctx context.Context, c job.Call) job.Outcome {
 		}
 	}
 	if result.cut {
-		log.say("the result was cut", "limit", result.most)
+		log.say("the result was cut to limits.result", "limit", result.most)
 	}
 	return out
 }
 
-// environment is what is granted, and what the command may want to know of its
-// run without reading JSON.
+// environment returns the granted variables, and those that describe the run, so
+// that a command need not read JSON.
 func environment(c job.Call) []string {
 	env := []string{} // nil would be the server's own
 	for _, name := range slices.Sorted(maps.Keys(c.Config.Allow.Env)) {
@@ -116,7 +117,7 @@ func environment(c job.Call) []string {
 	return env
 }
 
-// warden ends a command in time.
+// warden ends a command at its deadline, when it has to stop, and with the server.
 type warden struct {
 	run   *supervised
 	call  job.Call
@@ -179,16 +180,16 @@ func stopped() *time.Timer {
 	return t
 }
 
-// judge says how the run ended. An exit after the deadline is late whatever
-// its code.
+// judge fills in how the run ended. After the deadline the verdict is Deadline,
+// whatever the exit code.
 func (w *warden) judge(out *job.Outcome, how ending, err error) {
 	switch {
 	case how.Fault != "":
 		out.Verdict, out.Error = job.Failure, "start the command: "+how.Fault
 	case how.Lapsed:
-		out.Verdict, out.Error = job.Stopped, "the command was ended: its server did not say in time that nobody else has the item"
+		out.Verdict, out.Error = job.Stopped, "the command was ended: its server did not confirm in time that it still owns the item"
 	case w.stopped:
-		out.Verdict, out.Error = job.Stopped, "the command was ended from outside"
+		out.Verdict, out.Error = job.Stopped, "the command was ended because its run was stopped"
 	case w.late:
 		out.Verdict = job.Deadline
 		out.Error = fmt.Sprintf("deadline of %s passed; the command ended with %s", w.call.Config.Timeout, how.State)

@@ -156,7 +156,7 @@ func TestOutputIsBounded(t *testing.T) {
 	for l := range log {
 		all = append(all, l)
 	}
-	if len(all) > 100 || all[0] != "line 0 is " || all[len(all)-1] != "the result was cut" || all[len(all)-2] != "the command logs too fast, lines dropped" {
+	if len(all) > 100 || all[0] != "line 0 is " || all[len(all)-1] != "the result was cut to limits.result" || all[len(all)-2] != "dropped log lines of the command: it logs faster than limits.log_rate" {
 		t.Errorf("log: %q", all)
 	}
 }

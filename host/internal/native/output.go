@@ -15,13 +15,13 @@ import (
 	"github.com/wasmjob/wasmjob/host/job"
 )
 
-// Where a job sets no limit, the same holds as in the sandbox.
+// Defaults for jobs without limits, the same as in the sandbox.
 const (
 	defaultResult  = 1 << 20
 	defaultLogLine = 4 << 10
 	defaultLogRate = 50 // lines per second
 	tailBytes      = 4 << 10
-	shownResult    = 400 // bytes of a result that a log shows
+	shownResult    = 400 // bytes of a result shown in a log
 )
 
 func atLeast[N cmp.Ordered](n, instead N) N {
@@ -32,8 +32,8 @@ func atLeast[N cmp.Ordered](n, instead N) N {
 	return n
 }
 
-// head keeps the first bytes of a stream, and lets the rest pass: a command
-// that waits for a reader would never end.
+// head keeps the first bytes of a stream and discards the rest: a command whose
+// output is not read would never end.
 type head struct {
 	most int64
 	b    []byte
@@ -47,12 +47,12 @@ func (h *head) Write(p []byte) (int, error) {
 	return len(p), nil
 }
 
-// bytes are nil if there are none.
+// bytes returns the bytes kept, or nil if there are none.
 func (h *head) bytes() []byte { return h.b }
 
-// journal takes the command's standard error, line by line and at a bounded
-// rate, to the log, and keeps its end for the report of a failure. One goroutine
-// writes; the others come after it.
+// journal writes the command's standard error to the log, line by line and at a
+// bounded rate, and keeps its last bytes for the report of a failure. One goroutine
+// writes to it; the other methods are called after the last write.
 type journal struct {
 	log     *slog.Logger
 	line    int
@@ -90,7 +90,7 @@ func (j *journal) Write(p []byte) (int, error) {
 	return len(p), nil
 }
 
-// keep holds on to the last bytes.
+// keep stores the last bytes.
 func (j *journal) keep(p []byte) {
 	if len(p) > tailBytes {
 		p = p[len(p)-tailBytes:]
@@ -112,27 +112,27 @@ func (j *journal) flush() {
 		return
 	}
 	j.tellDropped()
-	j.log.Log(context.Background(), slog.LevelWarn, visible(line, j.line)) //nolint:sloglint,forbidigo // the command's words, not ours
+	j.log.Log(context.Background(), slog.LevelWarn, visible(line, j.line)) //nolint:sloglint,forbidigo // the text of the command, not ours
 }
 
 func (j *journal) tellDropped() {
 	if j.dropped > 0 {
-		j.say("the command logs too fast, lines dropped", "lines", j.dropped)
+		j.say("dropped log lines of the command: it logs faster than limits.log_rate", "lines", j.dropped)
 		j.dropped = 0
 	}
 }
 
 func (j *journal) say(text string, about ...any) {
-	j.log.Warn(text, about...) //nolint:sloglint // a few, of this file's making
+	j.log.Warn(text, about...) //nolint:sloglint // only the constant messages of this file
 }
 
-// finish logs what has no line end.
+// finish logs the rest that has no line end.
 func (j *journal) finish() {
 	j.flush()
 	j.tellDropped()
 }
 
-// tail is the end of what the command said.
+// tail returns the last bytes of the command's standard error.
 func (j *journal) tail() string {
 	lines := strings.Split(strings.TrimSpace(string(j.last)), "\n")
 	for i, line := range lines {
@@ -146,8 +146,9 @@ func (j *journal) tail() string {
 	return text[over:]
 }
 
-// visible replaces what would disturb a terminal or a log of lines, and then cuts:
-// what stands for a broken byte is longer than that.
+// visible replaces characters that would disturb a terminal or a log of lines, and
+// cuts the result to most bytes. It cuts last, because a replacement is longer than
+// the byte it stands for.
 func visible(s string, most int) string {
 	s = strings.Map(func(r rune) rune {
 		if r == ' ' || r == '\t' || unicode.IsGraphic(r) && r != '\u2028' && r != '\u2029' {

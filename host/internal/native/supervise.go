@@ -2,48 +2,51 @@ package native
 
 import "encoding/binary"
 
-// What a server writes to a supervisor. The end of the pipe means that the
-// command has to end at once, and all that it started: the server is gone, or
-// wants it so.
+// What a server writes to a supervisor. When the pipe is closed, the supervisor
+// kills the command and all processes that it started: the server is gone, or wants
+// it so.
 const (
-	// toBegin is not written before the supervisor can be found by its
-	// environment, so that what runs can be found at any time.
+	// toBegin lets the command begin. The server sends it only when the supervisor
+	// can be found by its environment, so that everything that runs can be found at
+	// any time.
 	toBegin byte = 'b'
-	// toAsk has everything asked to end.
+	// toAsk makes the supervisor ask all processes to end.
 	toAsk byte = 'a'
-	// toLast says for how long the server vouches that nobody else begins the run:
-	// eight bytes follow, the time on the clock of bootTime, or 0 for ever.
+	// toLast sends the end of the lease, before which no other member begins the
+	// run. Eight bytes follow: the time of bootTime, or 0 for no limit.
 	toLast byte = 'l'
 )
 
-// lastSize is the length of what follows toLast.
+// lastSize is the number of bytes that follow toLast.
 const lastSize = 8
 
-// lasting is that message. It is written at once, so that nothing else comes between.
+// lasting returns the message with toLast. It is written in one piece, so that
+// nothing comes between its bytes.
 func lasting(until int64) []byte {
 	return binary.BigEndian.AppendUint64([]byte{toLast}, uint64(until))
 }
 
 const (
-	// superviseVar names the run in the environment of its supervisor, and
-	// belongVar in that of the command and of what it starts.
+	// superviseVar names the run in the environment of its supervisor, belongVar in
+	// that of the command and all that it starts.
 	superviseVar = "WASMJOB_SUPERVISOR_OF"
 	belongVar    = "WASMJOB_COMMAND_ID"
 )
 
-// sayFD is where a supervisor writes the ending, as JSON.
+// sayFD is the file descriptor to which a supervisor writes the ending, as JSON.
 const sayFD = 3
 
-// maxEnding bounds what a server reads of it.
+// maxEnding bounds the bytes of an ending that a server reads.
 const maxEnding = 64 << 10
 
-// ending is how a command has ended, when nothing is left of it.
+// ending says how a command ended. The supervisor sends it when no process of the
+// command is left.
 type ending struct {
-	Fault string `json:"fault,omitempty"` // why it did not begin
-	Code  int    `json:"code"`            // less than 0: a signal ended it
-	State string `json:"state,omitempty"` // the same for people
-	Peak  int64  `json:"peak,omitempty"`  // most memory of one process, in bytes
-	Left  []int  `json:"left,omitempty"`  // processes that must not be ended from here
-	// Lapsed: the server vouched for it no more.
+	Fault string `json:"fault,omitempty"` // why the command did not begin
+	Code  int    `json:"code"`            // the exit code; negative: a signal ended the command
+	State string `json:"state,omitempty"` // the same in words
+	Peak  int64  `json:"peak,omitempty"`  // largest memory of one process, in bytes
+	Left  []int  `json:"left,omitempty"`  // processes that the supervisor may not kill
+	// Lapsed: the command was killed because its lease had ended.
 	Lapsed bool `json:"lapsed,omitempty"`
 }

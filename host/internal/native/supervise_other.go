@@ -10,9 +10,10 @@ import (
 	"os/exec"
 )
 
-// Supervise does not know how to end what a command starts on this system.
+// Supervise fails: on this system the processes that a command starts cannot be
+// ended.
 func Supervise(_ []string, _ io.Reader, say io.Writer) int {
-	fmt.Fprintln(say, "commands of the operating system cannot be supervised on this system")
+	fmt.Fprintln(say, "this system cannot supervise commands of the operating system")
 	return 1
 }
 

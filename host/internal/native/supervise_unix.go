@@ -16,40 +16,40 @@ import (
 	"syscall"
 )
 
-// exitMisuse is how a supervisor ends that no server has started.
+// exitMisuse is the exit code of a supervisor that was not started by a server.
 const exitMisuse = 2
 
-// Supervise is the process between a server and one command: args are the path of
-// the program and its words. It begins when the server says so, and ends after the
-// command and all that this started. What the command's processes do to leave
-// their group or session does not matter: they stay below this one. If the pipe
-// from the server ends, they are ended at once; and if the server, which may hang,
-// has not said in time that the run may go on.
+// Supervise runs as the process between a server and one command; args are the path
+// of the program and its arguments. It starts the command when the server says so,
+// and returns after the command and all processes that it started have ended. These
+// stay below this process, even if they leave their group or session. It kills them
+// when the pipe from the server is closed, and when the lease ends before the
+// server, which may hang, has renewed it.
 func Supervise(args []string, server io.Reader, say io.Writer) (exit int) {
 	var stat syscall.Stat_t
 	if len(args) < 2 || syscall.Fstat(sayFD, &stat) != nil {
-		fmt.Fprintln(say, "a server starts this command; there is nothing to see for people")
+		fmt.Fprintln(say, "this program is started by a server, not by hand")
 		return exitMisuse
 	}
-	// A terminal and a service manager send these to all that they see. Here the
-	// server alone decides.
+	// Terminals and service managers send these signals to every process they know.
+	// Here only the server decides.
 	signal.Notify(make(chan os.Signal, 1), os.Interrupt, syscall.SIGTERM, syscall.SIGHUP, syscall.SIGQUIT)
 	syscall.CloseOnExec(sayFD)
 	report := os.NewFile(sayFD, "report")
 	orders := listener{server: server}
 	if !orders.begin() {
-		return 0 // the server is gone, and nothing has begun
+		return 0 // the server is gone before the command began
 	}
 	how := supervise(args, &orders)
 	if err := json.NewEncoder(report).Encode(how); err != nil {
-		return 1 // nobody listens any more
+		return 1 // the server is gone
 	}
 	return 0
 }
 
-// supervise runs the command, and returns when nothing is left of it.
+// supervise runs the command, and returns when none of its processes is left.
 func supervise(args []string, orders *listener) ending {
-	// The kernel ends the command with the thread that has started it.
+	// The kernel kills the command when the thread that started it ends.
 	runtime.LockOSThread()
 	defer runtime.UnlockOSThread()
 	if err := adopt(); err != nil {
@@ -68,21 +68,21 @@ func supervise(args []string, orders *listener) ending {
 		return ending{Fault: err.Error()}
 	}
 	pid := p.Pid
-	go orders.obey(pid) // it ends with the process
+	go orders.obey(pid) // ends with the process
 	how := bury(pid)
-	how.Lapsed = how.Code < 0 && orders.lapsed.Load() // else it has ended by itself just then
+	how.Lapsed = how.Code < 0 && orders.lapsed.Load() // otherwise the command ended by itself just before
 	how.Left = endBelow(pid)
 	return how
 }
 
-// listener hears what the server says.
+// listener receives what the server writes.
 type listener struct {
 	server io.Reader
-	until  int64 // until when the server vouches, as it said last; 0: for ever
+	until  int64 // end of the lease that was received last; 0: no limit
 	lapsed atomic.Bool
 }
 
-// begin waits until the command may begin; false: the server is gone.
+// begin waits until the command may begin. It returns false if the server is gone.
 func (l *listener) begin() bool {
 	for {
 		if what, err := l.hear(); err != nil || what == toBegin {
@@ -91,7 +91,7 @@ func (l *listener) begin() bool {
 	}
 }
 
-// hear waits for the next word of the server.
+// hear waits for the next message of the server.
 func (l *listener) hear() (what byte, err error) {
 	var word [lastSize]byte
 	if _, err := io.ReadFull(l.server, word[:1]); err != nil {
@@ -107,10 +107,10 @@ func (l *listener) hear() (what byte, err error) {
 	return what, nil
 }
 
-// obey does what the server says, until that ends. Who does not say anything any
-// more is not waited for.
+// obey carries out the messages of the server until the pipe is closed. When the
+// lease ends, it kills the command even if the server is silent.
 func (l *listener) obey(leader int) {
-	end := func() { signalBelow(leader, syscall.SIGKILL) } // what is begun meanwhile is ended when the leader is
+	end := func() { signalBelow(leader, syscall.SIGKILL) } // processes started meanwhile are ended once the leader has ended
 	alarm := newAlarm(func() {
 		l.lapsed.Store(true)
 		end()
@@ -128,7 +128,8 @@ func (l *listener) obey(leader int) {
 	}
 }
 
-// bury waits for the command, and takes away what is over of the rest.
+// bury waits for the end of the command, and meanwhile for its other processes that
+// end.
 func bury(leader int) ending {
 	for {
 		var status syscall.WaitStatus
@@ -157,7 +158,7 @@ func endingOf(status syscall.WaitStatus, usage *syscall.Rusage) ending {
 	return how
 }
 
-// belonging is the environment of the command, whose run it can be told by.
+// belonging returns the environment of the command, which names its run.
 func belonging(env []string) []string {
 	for i, entry := range env {
 		if mark, is := strings.CutPrefix(entry, superviseVar+"="); is {
@@ -167,7 +168,7 @@ func belonging(env []string) []string {
 	return env
 }
 
-// identity is what tells a file from every other that is open.
+// identity returns a text that tells an open file from every other.
 func identity(f *os.File) (string, error) {
 	info, err := f.Stat()
 	if err != nil {
