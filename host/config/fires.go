@@ -40,7 +40,7 @@ func Notes(s Schedule, from time.Time) []string {
 	if !ok {
 		return nil
 	}
-	return slices.Concat(q.Caveats(), q.ClockChanges(from))
+	return slices.Concat(q.Warnings(), q.ClockChanges(from))
 }
 
 // Over is the reason why a schedule fires no more; "" if it does, or never did.

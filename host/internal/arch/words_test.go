@@ -22,6 +22,7 @@ var worded = []string{
 	"host/internal/outbound",
 	"host/internal/peer",
 	"host/internal/sandbox",
+	"host/internal/schedule",
 	"host/internal/session",
 	"host/internal/wasm",
 	"host/internal/workers",

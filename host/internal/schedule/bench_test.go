@@ -97,16 +97,16 @@ func BenchmarkNext(b *testing.B) {
 
 // BenchmarkNextRatio measures the libraries in turns, so that what else the
 // machine does falls on all of them, and reports by how many times ours is
-// faster (median of the rounds).
+// faster (median of the repetitions).
 func BenchmarkNextRatio(b *testing.B) {
-	const rounds, calls = 41, 500
+	const repetitions, calls = 41, 500
 	loc, from := newYork(b)
 	for _, r := range rivals {
 		cs := r.contenders(b, loc)
 		b.Run(r.name, func(b *testing.B) {
 			for b.Loop() {
 				ratios := make([][]float64, len(cs))
-				for range rounds {
+				for range repetitions {
 					var ours time.Duration
 					for i, c := range cs {
 						start := time.Now()
@@ -156,14 +156,14 @@ func (l *lateness) record(d time.Duration) {
 
 // BenchmarkLateness runs robfig's runner and the Ticker in turns, each with
 // the same number of entries that are all due every second, and reports the
-// medians of the rounds.
+// medians of the repetitions.
 func BenchmarkLateness(b *testing.B) {
-	const rounds, seconds = 3, 2
+	const repetitions, seconds = 3, 2
 	for _, jobs := range []int{1_000, 10_000} {
 		b.Run(fmt.Sprint(jobs), func(b *testing.B) {
 			metrics := map[string][]float64{}
 			for b.Loop() {
-				for range rounds {
+				for range repetitions {
 					theirs := robfigRound(b, jobs, seconds)
 					ours := tickerRound(b, jobs, seconds)
 					for name, q := range map[string]float64{"p50": 0.5, "p99": 0.99} {
@@ -194,7 +194,7 @@ func robfigRound(b *testing.B, jobs, seconds int) []int64 {
 			b.Fatal(err)
 		}
 	}
-	runtime.GC() // the garbage of the setup, and of the other's round
+	runtime.GC() // the garbage of the setup, and of the other's repetition
 	c.Start()
 	<-l.done
 	<-c.Stop().Done()

@@ -5,43 +5,45 @@ import (
 	"time"
 )
 
-// ClockChanges says what the changes of the zone's clocks do to the schedule in
-// the year after from, where that is more than one fire among many: a day
-// without its fire, or a stretch without any. For most schedules it is empty.
+// ClockChanges describes what the changes of the zone's clocks do to the schedule
+// in the year after from, where they drop more than one fire among many: a day
+// without its only fire, or a period without any. For most schedules the result is
+// empty.
 func (q *Quartz) ClockChanges(from time.Time) []string {
 	if q.f.never != "" {
 		return nil
 	}
-	var notes []string
+	var warnings []string
 	until := from.AddDate(1, 0, 0).Unix()
 	for before := spanAt(q.loc, from.Unix()); before.end < until; {
 		after := spanAt(q.loc, before.end)
 		if after.end <= before.end {
-			break // no zone is like that, and none shall hold this up
+			break // no zone does that; the check makes sure that the loop ends
 		}
-		note := q.setBack(before, after)
+		warning := q.setBack(before, after)
 		if after.offset > before.offset {
-			note = q.setForward(before, after)
+			warning = q.setForward(before, after)
 		}
-		if note != "" {
-			notes = append(notes, note)
+		if warning != "" {
+			warnings = append(warnings, warning)
 		}
 		before = after
 	}
-	return notes
+	return warnings
 }
 
-// setForward is the note for a change that leaves a stretch of the day out.
+// setForward returns the warning for a change that leaves out a period of the day.
 func (q *Quartz) setForward(before, after span) string {
 	const day = "Mon 2006-01-02"
 	change := before.end
-	// As if the clocks had gone on: what is listed in the gap, and behind it.
+	// As if the clocks had not changed: the first listed time in the left-out
+	// period or after it, and the first one after it.
 	left, ok := q.f.next(time.UTC, change+before.offset)
 	if !ok {
 		return ""
 	}
 	behind, ok := q.f.next(time.UTC, change+after.offset)
-	// What Quartz makes of a change depends on where its search begins: at the
+	// What Quartz does at a change depends on where its search begins, which is the
 	// fire before.
 	start := time.Unix(change-2*daySeconds, 0)
 	if _, _, last := Count(q, start, time.Unix(change-1, 0), 1); !last.IsZero() {
@@ -61,12 +63,12 @@ func (q *Quartz) setForward(before, after span) string {
 	if left >= change+after.offset || !first.IsZero() && first.Before(midnight.AddDate(0, 0, 1)) {
 		return ""
 	}
-	return fmt.Sprintf("on %s it does not fire, for clocks are set forward over %s", wall.Format(day), wall.Format("15:04"))
+	return fmt.Sprintf("on %s it does not fire, because clocks are set forward over %s", wall.Format(day), wall.Format("15:04"))
 }
 
-// setBack is the note for a change after which clocks show a stretch again. What
-// fires in it does so in the second pass; that is worth a word only for what
-// fires before and after, too.
+// setBack returns the warning for a change after which clocks show a period again.
+// The fires in that period come in the second pass; that deserves a warning only if
+// the schedule also fires before and after.
 func (q *Quartz) setBack(before, after span) string {
 	change, length := before.end, before.offset-after.offset
 	if length <= 0 || !q.within(change-2*length, change-length) || !q.within(change, change+length) {

@@ -7,9 +7,9 @@ import (
 	"github.com/wasmjob/wasmjob/host/job"
 )
 
-// Check tells what is wrong with the schedule of a job: its cron expression cannot
-// be read, or names no instant at all. One that is over, or a job without one, is
-// no fault.
+// Check returns an error if the schedule of a job is wrong: its cron expression
+// cannot be parsed, or names no instant at all. A schedule whose last instant has
+// passed, or a job without one, is no error.
 func Check(c job.Config, now time.Time) error {
 	if c.Cron == "" {
 		return nil

@@ -8,14 +8,13 @@ import (
 // FiresAfter reports whether s has any instant strictly after t.
 func FiresAfter(s Schedule, t time.Time) bool { return !s.Next(t).IsZero() }
 
-// Over says whether s had instants, and has none after t. Years pass by
-// themselves: a schedule that was right may be over when its file is read again.
+// Over reports whether s had instants, but has none after t. A valid schedule can
+// be over by the time its file is read again.
 func Over(s Schedule, t time.Time) bool {
 	return !FiresAfter(s, t) && FiresAfter(s, time.Unix(0, 0))
 }
 
-// WhyNever says in a few words why s has no instant after t, and "" if it has
-// one.
+// WhyNever returns the reason why s has no instant after t, or "" if it has one.
 func WhyNever(s Schedule, t time.Time) string {
 	if FiresAfter(s, t) {
 		return ""
@@ -36,21 +35,22 @@ func WhyNever(s Schedule, t time.Time) string {
 	for y := firstYear; y <= int(anyYear.lastYear); y++ {
 		anyYear.addYear(y)
 	}
-	// A start long ago tells an impossible day from years that have passed.
+	// A search from long ago distinguishes a day that never exists from years that
+	// have passed.
 	if _, ok := anyYear.next(time.UTC, 0); !ok {
-		return "none of its months has such a day"
+		return "none of its months has that day"
 	}
 	if !FiresAfter(s, time.Unix(-1, 0)) {
-		return "none of its years has such a day"
+		return "none of its years has that day"
 	}
 	return fmt.Sprintf("its last instant has passed (no schedule goes beyond %d)", f.lastYear)
 }
 
 // Count counts the instants of s in (after, upTo], up to limit, and returns the
-// first and the last of them. The last is right even when there are more than
-// limit, so that a gap of any length can be told by its ends; only where a
-// schedule skips a day beside a clock change, as Quartz does, it may be one that
-// fires when the search begins within that day.
+// first and the last of them. The last one is right even if there are more than
+// limit, so the ends of a gap of any length are known. There is one exception:
+// where a schedule skips a day because of a clock change, as Quartz does, the last
+// one may be an instant that fires only if the search begins within that day.
 func Count(s Schedule, after, upTo time.Time, limit int) (n int, first, last time.Time) {
 	if limit <= 0 {
 		return 0, time.Time{}, time.Time{}
@@ -70,8 +70,8 @@ func Count(s Schedule, after, upTo time.Time, limit int) (n int, first, last tim
 	return n, first, latest(s, last, upTo)
 }
 
-// within is Next for (after, upTo]. It also ends a schedule that does not move
-// on, which nothing here would survive.
+// within is Next for (after, upTo]. It also ends a schedule whose Next does not
+// advance, which would loop for ever here.
 func within(s Schedule, after, upTo time.Time) time.Time {
 	next := s.Next(after)
 	if next.IsZero() || next.After(upTo) || !next.After(after) {
@@ -80,8 +80,8 @@ func within(s Schedule, after, upTo time.Time) time.Time {
 	return next
 }
 
-// latest returns the last instant of s that is not after upTo, at being one of
-// them. It asks for some thirty instants, however many lie between.
+// latest returns the last instant of s that is not after upTo; at is one of them.
+// It calls Next about thirty times, however many instants lie between.
 func latest(s Schedule, at, upTo time.Time) time.Time {
 	next := within(s, at, upTo)
 	if next.IsZero() {
@@ -106,9 +106,9 @@ func latest(s Schedule, at, upTo time.Time) time.Time {
 	}
 }
 
-// Newest returns the newest instants of s in (after, upTo], at most so many, ascending.
-// Schedules only search forward, so ever longer stretches before upTo are tried: what
-// it costs does not grow with the length of the gap.
+// Newest returns the newest instants of s in (after, upTo], at most most of them,
+// ascending. Next only searches forward, so Newest tries ever longer periods before
+// upTo: its cost does not grow with the length of the gap.
 func Newest(s Schedule, after, upTo time.Time, most int) []time.Time {
 	for back := time.Minute; ; back *= 4 {
 		from := upTo.Add(-back)

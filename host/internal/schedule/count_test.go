@@ -110,7 +110,7 @@ func TestWhyNever(t *testing.T) {
 		"0 0 0 0W * ?":          "0W",
 		", 0 0 * * ?":           "second lists nothing",
 		"0 0 0 1 1 ? 3000":      "year lists nothing",
-		"0 0 0 ? * 9#1":         "no such weekday",
+		"0 0 0 ? * 9#1":         "no weekday",
 		"0 0 0 L-29W 2 ?":       "none of its months",
 		"0 0 0 1 L ? ":          "month lists nothing",
 		"0 0 0 1 1 ? 2026-2125": "",

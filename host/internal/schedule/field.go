@@ -136,7 +136,7 @@ func (p *parser) piece(s string) error {
 			return p.outOfRange(math.MaxInt32, -1)
 		}
 		if n == anyMark || n == openMark && (p.kind == dayOfMonth || p.kind == dayOfWeek) {
-			p.note(s, "is no number to Quartz: 99 stands for * and, as a day, 98 for ?")
+			p.warn(s, "has a number that Quartz reserves: 99 means * and, as a day, 98 means ?")
 		}
 		return p.after(n, rest, s)
 	}
@@ -156,7 +156,7 @@ func (p *parser) question(s string) error {
 	}
 	// One character after the question mark goes unnoticed in Quartz.
 	if units(s) > 2 {
-		return p.fail(s, "has something behind the question mark; write ? alone")
+		return p.fail(s, "has text after the question mark; write ? alone")
 	}
 	if p.kind == dayOfWeek && !p.lastDay && !p.sets[dayOfMonth].open && p.sets[dayOfMonth].empty() {
 		return p.fail(s, "leaves no day at all, for day-of-month is empty; write * there")
@@ -177,7 +177,7 @@ func (p *parser) star(s string) error {
 	}
 	step, ok := javaInt(rest[1:])
 	if !ok {
-		return p.fail(s, "needs a whole number behind the slash, and nothing else")
+		return p.fail(s, "needs a whole number after the slash, and nothing else")
 	}
 	if limit := kinds[p.kind].maxStep; step > limit {
 		return p.fail(s, "has a step above %d", limit)
@@ -190,20 +190,20 @@ func (p *parser) star(s string) error {
 func (p *parser) last(s string) error {
 	switch p.kind {
 	case dayOfWeek:
-		p.note(s, "is every Saturday; write 7L for the last one of the month")
+		p.warn(s, "is every Saturday; write 7L for the last one of the month")
 		return p.add(7, 7, 0)
 	case dayOfMonth:
 	default:
-		p.note(s, "is ignored, for only the day fields know L")
+		p.warn(s, "is ignored, for only the day fields know L")
 		return nil
 	}
 	p.lastDay = true
 	rest := s[1:]
-	if shift, ok := strings.CutPrefix(rest, "-"); ok {
-		if shift == "" {
-			return p.fail(s, "needs a number of days behind the minus, such as L-3")
+	if pass, ok := strings.CutPrefix(rest, "-"); ok {
+		if pass == "" {
+			return p.fail(s, "needs a number of days after the minus, such as L-3")
 		}
-		n, tail, ok := number("0" + shift)
+		n, tail, ok := number("0" + pass)
 		if !ok || n > 30 {
 			return p.fail(s, "goes back more than 30 days from the last day")
 		}
@@ -260,8 +260,8 @@ func number(s string) (n int, rest string, ok bool) {
 	return n, rest, ok
 }
 
-// stepOrEnd reads the number behind a minus or a slash: one digit of any
-// script, then ASCII digits. long tells whether there was more than one digit.
+// stepOrEnd parses the number after a minus or a slash: one digit of any script,
+// then ASCII digits. long is true if there was more than one digit.
 func stepOrEnd(s string) (n int, rest string, long, ok bool) {
 	r, size := utf8.DecodeRuneInString(s)
 	d, ok := digit(r)

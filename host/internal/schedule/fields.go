@@ -33,8 +33,8 @@ type fields struct {
 	rule           dayRule
 	pick           uint8 // the day of byNear, the weekday of byLastWday and byNthWday
 	shift          uint8 // the n of L-n, the k of n#k
-	// odd marks day rules whose outcome depends on the way the search took, or
-	// that reach into a neighbouring month; they are searched in rounds only.
+	// odd marks day rules whose result depends on the path of the search, or
+	// reaches into a neighbouring month; only search handles them.
 	odd      bool
 	opening  int32 // first time of day, in seconds
 	lastYear int32
@@ -91,7 +91,7 @@ func (f *fields) timeFrom(sod int) (int, bool) {
 	return h*3600 + int(f.opening)%3600, true
 }
 
-// monthDays returns the days of a month that the rule picks. It is not asked
+// monthDays returns the days of a month that the rule picks. It must not be called
 // for odd rules.
 func (f *fields) monthDays(y, m int) uint32 {
 	last := monthLength(y, m)

@@ -42,9 +42,9 @@ func FuzzParse(f *testing.F) {
 			return
 		}
 		at, ok := q.f.next(loc, from)
-		want, wantOK := q.f.rounds(loc, spanAt(loc, from), from)
+		want, wantOK := q.f.search(loc, spanAt(loc, from), from)
 		if ok != wantOK || ok && at != want {
-			t.Errorf("%q %v from %d: got %d %v, rounds say %d %v", text, loc, from, at, ok, want, wantOK)
+			t.Errorf("%q %v from %d: got %d %v, the replay says %d %v", text, loc, from, at, ok, want, wantOK)
 		}
 	})
 }

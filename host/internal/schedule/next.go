@@ -2,8 +2,8 @@ package schedule
 
 import "time"
 
-// beyondAll is an instant, some time in the year 5138, after every year that
-// fields can list. Package time need not be asked about later ones.
+// beyondAll is an instant in the year 5138, after every year that fields can list.
+// Later ones need no search.
 const beyondAll = 100_000_000_000
 
 // next returns the first instant, in Unix seconds, that is not before from.
@@ -15,7 +15,7 @@ func (f *fields) next(loc *time.Location, from int64) (int64, bool) {
 	from = max(from, -2*daySeconds)
 	here := spanAt(loc, from)
 	if f.odd || !here.calm(from) {
-		return f.rounds(loc, here, from)
+		return f.search(loc, here, from)
 	}
 	wall, ok := f.civilNext(max(from+here.offset, 0))
 	if !ok {
@@ -29,5 +29,5 @@ func (f *fields) next(loc *time.Location, from int64) (int64, bool) {
 	if at = wall - there.offset; there.calm(at) {
 		return at, true
 	}
-	return f.rounds(loc, here, from)
+	return f.search(loc, here, from)
 }

@@ -141,9 +141,9 @@ func TestShortcutAgreesWithRounds(t *testing.T) {
 		}
 		for range 4 {
 			at, ok := q.f.next(q.loc, from)
-			want, wantOK := q.f.rounds(q.loc, spanAt(q.loc, from), from)
+			want, wantOK := q.f.search(q.loc, spanAt(q.loc, from), from)
 			if ok != wantOK || ok && at != want {
-				t.Fatalf("%q %s from %v: got %v, rounds say %v", text, zone, time.Unix(from, 0).In(q.loc), time.Unix(at, 0).In(q.loc), time.Unix(want, 0).In(q.loc))
+				t.Fatalf("%q %s from %v: got %v, the replay says %v", text, zone, time.Unix(from, 0).In(q.loc), time.Unix(at, 0).In(q.loc), time.Unix(want, 0).In(q.loc))
 			}
 			if !ok {
 				break

@@ -24,7 +24,7 @@ func Parse(text string, loc *time.Location) (*Quartz, error) {
 	if err := p.parse(); err != nil {
 		return nil, err
 	}
-	return &Quartz{text: text, loc: loc, f: p.f, notes: p.notes}, nil
+	return &Quartz{text: text, loc: loc, f: p.f, warnings: p.warnings}, nil
 }
 
 // parser turns one text into fields.
@@ -38,7 +38,7 @@ type parser struct {
 	lastDay, near  bool // L and W seen in day-of-month
 	lastWday       bool // L seen in day-of-week
 	lastShift, nth int
-	notes          []string
+	warnings       []string
 }
 
 // word is one blank-separated part of the text.
@@ -95,7 +95,7 @@ func (p *parser) parse() error {
 		return withHint(&Error{Text: p.text, Offset: ws[dayOfMonth].offset, Reason: reason}, ws)
 	}
 	if len(ws) > 7 {
-		p.notes = append(p.notes, ws[7].raw+" and all behind it is ignored: a schedule has at most seven fields")
+		p.warnings = append(p.warnings, ws[7].raw+" and everything after it is ignored: a schedule has at most seven fields")
 	}
 	p.finish()
 	return nil
@@ -120,7 +120,7 @@ func (p *parser) field() error {
 		}
 	}
 	if list && (p.kind == dayOfMonth && p.near || p.kind == dayOfWeek && p.nth > 0) {
-		p.note(w, "applies W or # to the smallest day of the list; the others are ignored")
+		p.warn(w, "applies W or # to the smallest day of the list; the others are ignored")
 	}
 	return nil
 }
@@ -132,9 +132,9 @@ func (p *parser) fail(token, format string, args ...any) error {
 	}
 }
 
-// note keeps something that is valid and surely not what was meant.
-func (p *parser) note(token, format string, args ...any) {
-	p.notes = append(p.notes, p.kind.String()+" "+p.written(token)+" "+fmt.Sprintf(format, args...))
+// warn records something that is valid but surely not intended.
+func (p *parser) warn(token, format string, args ...any) {
+	p.warnings = append(p.warnings, p.kind.String()+" "+p.written(token)+" "+fmt.Sprintf(format, args...))
 }
 
 // written returns a piece of the current word in the writer's own letters.
@@ -159,14 +159,14 @@ func (p *parser) finish() {
 		case p.lastDay && p.near:
 			f.rule, f.odd = byLastNear, p.lastShift >= 28
 			if f.odd {
-				p.notes = append(p.notes, "the schedule ends for good at the first month that is too short for its day-of-month")
+				p.warnings = append(p.warnings, "the schedule ends for good at the first month that is too short for its day-of-month")
 			}
 		case p.lastDay:
 			f.rule = byLast
 		case p.near:
 			f.rule, f.odd = byNear, f.pick > 28
 		}
-		// 0W sends Quartz round and round the end of the month.
+		// With 0W, Quartz loops for ever at the end of the month.
 		if f.rule == byNear && f.pick == 0 {
 			f.never = "day-of-month 0W is no day"
 		}
@@ -179,7 +179,7 @@ func (p *parser) finish() {
 		case p.nth > 0:
 			f.rule = byNthWday
 			if dow.bits == 0 {
-				f.never = "day-of-week has no such weekday (1=SUN..7=SAT)"
+				f.never = "day-of-week names no weekday (1=SUN..7=SAT)"
 			} else if f.pick == 0 {
 				f.pick = 7 // Quartz steps from 0 to the Saturday before it
 			}

@@ -40,7 +40,7 @@ func TestParseSaysWhatIsWrong(t *testing.T) {
 		{"0 0 0 1 1 ? 2030-2020", "year", "2030-2020", 12, "runs backwards"},
 		{"99999999999 * * * * ?", "second", "99999999999", 0, "too large"},
 		{"0 0 5- * * ?", "hour", "5-", 4, "end of the range"},
-		{"0 0 5/ * * ?", "hour", "5/", 4, "behind the slash"},
+		{"0 0 5/ * * ?", "hour", "5/", 4, "after the slash"},
 		{"- * * * * ?", "second", "-", 0, "does not know"},
 		{strings.Repeat("1,", 3000) + " 0 0 * * ?", "", "", 0, "bytes, more than"},
 	} {
@@ -59,7 +59,7 @@ func TestParseSaysWhatIsWrong(t *testing.T) {
 	}
 }
 
-func TestCaveats(t *testing.T) {
+func TestWarnings(t *testing.T) {
 	t.Parallel()
 	for _, c := range []struct{ text, says string }{
 		{"0 0 0 ? * MONDAY-FRIDAY", `"DAY-FRIDAY", which Quartz ignores`},
@@ -69,19 +69,19 @@ func TestCaveats(t *testing.T) {
 		{"0 0 0 L-29W * ?", "ends for good"},
 		{"L 0 0 * * ?", "is ignored"},
 		{"0 0 0 * * ? 2030 x", "at most seven"},
-		{"0 0 99 * * ?", "99 stands for *"},
-		{"0 0 0 98 * 2", "98 for ?"},
+		{"0 0 99 * * ?", "99 means *"},
+		{"0 0 0 98 * 2", "98 means ?"},
 	} {
 		q, err := Parse(c.text, time.UTC)
 		if err != nil {
 			t.Errorf("%q: %v", c.text, err)
-		} else if !slices.ContainsFunc(q.Caveats(), func(s string) bool { return strings.Contains(s, c.says) }) {
-			t.Errorf("%q: got %q, want %s", c.text, q.Caveats(), c.says)
+		} else if !slices.ContainsFunc(q.Warnings(), func(s string) bool { return strings.Contains(s, c.says) }) {
+			t.Errorf("%q: got %q, want %s", c.text, q.Warnings(), c.says)
 		}
 	}
 	for _, text := range []string{"0 0/15 9-17 ? * MON-FRI", "0 0 0 LW * ?", "0 0 0 1 january ? 2030", "0 0 0 ? * friday#2"} {
 		q, err := Parse(text, time.UTC)
-		if err != nil || text != "0 0 0 ? * friday#2" && len(q.Caveats()) > 0 {
+		if err != nil || text != "0 0 0 ? * friday#2" && len(q.Warnings()) > 0 {
 			t.Errorf("%q: got %v, %v", text, q, err)
 		}
 	}

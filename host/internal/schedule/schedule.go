@@ -1,22 +1,21 @@
-// Package schedule says when jobs are due and tells them so.
+// Package schedule computes when jobs are due, and delivers ticks to them.
 //
-// It reads the cron dialect of Quartz 2.2.1 (Parse) and, on request, Unix cron
-// (ParseUnix), which takes clock changes as Debian's cron does; it loads time zones (LoadLocation, GMTZone) and holds the one
-// Ticker that wakes every job of a server. It is not the place for misfire,
-// overlap or pause: a tick carries the instant it stands for, and what a late
-// or unwelcome tick means is decided by whoever receives it.
+// It parses the cron dialect of Quartz 2.2.1 (Parse) and, on request, Unix cron
+// (ParseUnix), which handles clock changes as Debian's cron does. It loads time
+// zones (LoadLocation, GMTZone) and has the one Ticker that wakes all jobs of a
+// server. It decides nothing about misfires, overlaps or pauses: a tick carries its
+// instant, and the receiver decides what a late or unwanted tick means.
 //
-// The flow: Compile turns a job's text into a Schedule; Caveats and ClockChanges
-// tell people what in a valid one was perhaps not meant; Ticker.Set keeps the
-// schedule's next instant in a bucket of that whole second; when the second
-// comes the bucket's entries are handed out in batches, and only then is each
-// entry's following instant computed.
+// Flow: Compile turns a job's text into a Schedule; Warnings and ClockChanges
+// describe what in a valid one may not have been intended; Ticker.Set puts the
+// schedule into the bucket of the second of its next instant; when that second
+// comes, the entries of the bucket are delivered in batches, and only then is the
+// next instant of each computed.
 //
-// Next of a Quartz schedule first searches on plain local date arithmetic
-// (civil.go). Where that could differ from Quartz, that is near clock changes
-// and for a few odd day rules, it replays Quartz's search step by step
-// (rounds.go). Next of Unix cron searches on local dates alone, from one change of
-// the clocks to the next (unix_next.go).
+// Next of a Quartz schedule first searches with plain local dates (civil.go). Where
+// that could differ from Quartz, which is near clock changes and for a few odd day
+// rules, it replays Quartz's search step by step (search.go). Next of Unix cron
+// searches on local dates alone, from one clock change to the next (unix_next.go).
 package schedule
 
 import (
@@ -26,9 +25,9 @@ import (
 	"github.com/robfig/cron/v3"
 )
 
-// Schedule gives instants one after the other: Next returns the first instant
-// strictly after t, or the zero time for "never". Implementations in this
-// package are immutable, return promptly and may be used by any goroutine.
+// Schedule yields instants in order: Next returns the first instant strictly after
+// t, or the zero time for "never". Implementations in this package are immutable,
+// return promptly and are safe for concurrent use.
 type Schedule = cron.Schedule
 
 // LastYear is the last year in which a schedule fires. Quartz fixes it to the
@@ -54,10 +53,10 @@ func Compile(text, dialect, zone string) (Schedule, error) {
 
 // Quartz is a parsed cron expression bound to a time zone.
 type Quartz struct {
-	text  string
-	loc   *time.Location
-	f     fields
-	notes []string
+	text     string
+	loc      *time.Location
+	f        fields
+	warnings []string
 }
 
 // String returns the text that was parsed.
@@ -66,9 +65,9 @@ func (q *Quartz) String() string { return q.text }
 // Location returns the time zone the schedule is read in.
 func (q *Quartz) Location() *time.Location { return q.loc }
 
-// Caveats lists what in the text is valid for Quartz and surely not what its
-// writer meant, such as letters that are ignored. It is empty as a rule.
-func (q *Quartz) Caveats() []string { return q.notes }
+// Warnings lists what in the text is valid for Quartz but surely not intended, such
+// as letters that are ignored. It is usually empty.
+func (q *Quartz) Warnings() []string { return q.warnings }
 
 // Next returns the first instant strictly after t that the schedule names, in
 // the schedule's zone, or the zero time if there is none until the end of

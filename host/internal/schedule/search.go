@@ -5,20 +5,20 @@ import (
 	"time"
 )
 
-// maxRounds bounds one search. Searches that find an instant take up to some
-// 400 rounds, those that run into the last year some 1,600.
-const maxRounds = 20_000
+// maxIterations bounds one search. Searches that find an instant take up to some
+// 400 iterations, those that run into the last year some 1,600.
+const maxIterations = 20_000
 
-// A step is what one round came to.
+// A step is the result of one iteration.
 type step uint8
 
 const (
-	again step = iota // a field moved: begin anew
-	found             // the search stands on a fire
-	none              // there is no fire to be found
+	again step = iota // a field advanced: iterate again
+	found             // the position is a fire
+	none              // there is no fire
 )
 
-// local is a date and a time of day on the wall. Values outside their range
+// local is a local date and time of day. Values outside their range
 // carry over, as in a lenient calendar.
 type local struct {
 	year, month, day     int
@@ -38,29 +38,29 @@ func localOf(wall int64) (c local) {
 	return c
 }
 
-// search replays Quartz's way through the fields: second, minute, hour, day,
-// month, year; when one of them moves, the smaller ones restart and the round
-// begins anew. Each local time on the way is turned into an instant and read
-// back: that alone decides what a clock change does to the schedule.
+// search replays Quartz's search through the fields: second, minute, hour, day,
+// month, year. When a field advances, the smaller ones restart and the next
+// iteration begins. Each local time on the way is converted to an instant and back:
+// that alone decides what a clock change does to the schedule.
 type search struct {
 	f      *fields
 	loc    *time.Location
 	near   span
 	from   int64 // the first instant that may be returned
-	at     int64 // the instant the search stands at
-	now    local // what the wall shows then
+	at     int64 // position of the search
+	now    local // the local time then
 	turned int   // day number to which nearest last turned back
 }
 
-// rounds returns the first instant that is not before from. A search that
-// would go on for ever finds nothing.
-func (f *fields) rounds(loc *time.Location, near span, from int64) (int64, bool) {
+// search returns the first instant that is not before from, or ok = false if the
+// search would never end.
+func (f *fields) search(loc *time.Location, near span, from int64) (int64, bool) {
 	s := search{f: f, loc: loc, near: near, from: from, turned: distantPast}
 	// Reading the start back as well is why nothing fires in the first pass of
 	// an hour that the clock shows twice.
 	s.set(localOf(from + near.offset))
-	for range maxRounds {
-		switch s.round() {
+	for range maxIterations {
+		switch s.iterate() {
 		case found:
 			return s.at, true
 		case none:
@@ -89,7 +89,7 @@ func (s *search) setHour(c local) {
 	}
 }
 
-func (s *search) round() step {
+func (s *search) iterate() step {
 	f := s.f
 	if s.now.year > int(f.lastYear) {
 		return none
@@ -127,11 +127,12 @@ func (s *search) round() step {
 		s.setHour(c)
 		return again
 	}
-	return s.roundDay()
+	return s.iterateDay()
 }
 
-// roundDay is the second half of a round, entered when the time of day fits.
-func (s *search) roundDay() step {
+// iterateDay is the second half of an iteration, for the date, once the time of day
+// fits.
+func (s *search) iterateDay() step {
 	f, c := s.f, s.now
 	if f.rule == byNear || f.rule == byLastNear {
 		if step := s.nearest(); step != found {
@@ -197,12 +198,12 @@ func (s *search) nearest() step {
 	return again
 }
 
-// turnBack moves to an earlier day of the same month. Turning back to one day
-// twice means that a clock change hides the wanted time of that day; Quartz
-// would turn for ever. Here the month is passed over, as Quartz passes over a
-// hidden day elsewhere, and a job does not end with it. Only where no such way
-// on is defined (the day is missing altogether, the rule reaches out of its
-// month) the answer is never.
+// turnBack moves to an earlier day of the same month. If the search turns back to
+// one day twice, a clock change hides the wanted time of that day, and Quartz would
+// loop for ever. The search then skips the month, as Quartz skips a hidden day
+// elsewhere, so that the job goes on. Where no such continuation is defined (the
+// day does not exist at all, the rule reaches out of its month) the result is
+// never.
 func (s *search) turnBack(c local) step {
 	day := dayNumber(c.year, c.month, c.day)
 	if day != s.turned {

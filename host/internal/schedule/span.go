@@ -11,8 +11,8 @@ type span struct {
 const (
 	distantPast   = -1 << 60
 	distantFuture = 1 << 60
-	// margin is more than any zone ever moved its clocks at once (a whole day,
-	// across the date line) plus an hour for the step that Quartz adds.
+	// margin is longer than any change that a zone ever made to its clocks (a whole
+	// day, across the date line), plus an hour for the step that Quartz adds.
 	margin = 26 * 3600
 )
 
@@ -46,8 +46,8 @@ func zoneBounds(loc *time.Location, at int64) span {
 		s.end = to.Unix()
 	}
 	if s.end <= at {
-		// On 31 December of a leap year package time gives the end of the
-		// 365th day; the span lasts until the year's end in UTC at least.
+		// On 31 December of a leap year package time returns the end of the 365th day;
+		// the span lasts at least until the year's end in UTC.
 		s.end = (at/daySeconds + 1) * daySeconds
 	}
 	return s
@@ -59,11 +59,10 @@ func (s span) calm(at int64) bool {
 	return at-margin >= s.start && at+margin < s.end
 }
 
-// instantOf returns the instant at which the wall shows the given local time,
-// and the local time that is really shown then. If clocks show it twice, it is
-// the second of the two instants. If they leave it out, it is the instant that
-// a clock nobody has set forward would give, and what is shown is that much
-// later.
+// instantOf returns the instant at which clocks show the given local time, and the
+// local time that they really show then. If they show it twice, it returns the
+// second instant. If they leave it out, it returns the instant that clocks without
+// the change would give, and shown is later by the length of the change.
 func instantOf(loc *time.Location, near *span, wall int64) (at, shown int64) {
 	if at := wall - near.offset; near.calm(at) {
 		return at, wall

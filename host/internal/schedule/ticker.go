@@ -8,7 +8,7 @@ import (
 	"time"
 )
 
-// Tick tells the receiver that a scheduled instant has come.
+// Tick says that a scheduled instant has come.
 type Tick struct {
 	At time.Time // the scheduled instant, however late the tick is
 	// Prev is the instant right before At in the schedule; zero if that is
@@ -29,13 +29,13 @@ const maxCatchUp = 1000
 // maxCatchUp; after a jump backward nothing is delivered a second time.
 type Ticker struct {
 	workers int
-	nudge   chan struct{} // tells the loop of overdue entries; capacity 1: more would say no more
+	nudge   chan struct{} // wakes the loop for overdue entries; capacity 1, since one wake-up is enough
 
 	mu      sync.Mutex // guards the fields below and where each entry waits
 	running bool
 	entries map[string]*entry
 	buckets map[int64]*bucket
-	overdue *bucket // entries whose second had been taken when they came
+	overdue *bucket // entries that came after the bucket of their second was taken
 	cursor  int64   // the last second whose bucket was taken
 	spare   *bucket // an emptied one, for its memory
 }
@@ -54,7 +54,7 @@ type entry struct {
 
 	// delivering is held during deliver, so that Remove can wait for it.
 	delivering sync.Mutex
-	dead       bool // nothing may be delivered any more; guarded by delivering
+	removed    bool // nothing may be delivered any more; guarded by delivering
 }
 
 // bucket holds the entries of one second.
@@ -77,9 +77,9 @@ func NewTicker(workers int) *Ticker {
 	}
 }
 
-// Run delivers ticks until ctx ends, and then returns nil. When it returns no
-// deliver is under way and nothing it started is left. It refuses to run
-// twice at once; after an end it may run again and catches up.
+// Run delivers ticks until ctx ends, and then returns nil. When it returns, no
+// deliver is running and its goroutines have ended. A second concurrent Run is
+// refused; after its end Run may be called again, and catches up.
 func (t *Ticker) Run(ctx context.Context) error {
 	t.mu.Lock()
 	if t.running {
@@ -89,9 +89,9 @@ func (t *Ticker) Run(ctx context.Context) error {
 	t.running = true
 	t.mu.Unlock()
 
-	crew := startCrew(t.workers)
+	workers := startWorkers(t.workers)
 	defer func() {
-		crew.stop()
+		workers.stop()
 		t.mu.Lock()
 		t.running = false
 		t.mu.Unlock()
@@ -105,7 +105,7 @@ func (t *Ticker) Run(ctx context.Context) error {
 		case <-timer.C:
 		case <-t.nudge:
 		}
-		for t.fire(ctx, crew, time.Now()) && ctx.Err() == nil {
+		for t.fire(ctx, workers, time.Now()) && ctx.Err() == nil {
 		}
 		// The timer counts on while the wall clock jumps, so it never waits
 		// for more than the rest of this second.
@@ -139,9 +139,9 @@ func (t *Ticker) Remove(key string) {
 	old.bury()
 }
 
-// Next returns the instant the entry key waits for, the zero time if there is
-// no such entry or it never fires again. While the entry is being delivered it
-// is the instant delivered.
+// Next returns the instant that the entry key waits for, or the zero time if there
+// is no such entry or it never fires again. While a tick is being delivered, Next
+// returns its instant.
 func (t *Ticker) Next(key string) time.Time {
 	t.mu.Lock()
 	e := t.entries[key]
@@ -154,7 +154,8 @@ func (t *Ticker) Next(key string) time.Time {
 	return e.at
 }
 
-// detach forgets an entry and returns it, nil if there is none. t.mu is held.
+// detach removes an entry and returns it, or nil if there is none. The caller holds
+// t.mu.
 func (t *Ticker) detach(key string) *entry {
 	e := t.entries[key]
 	if e == nil {
@@ -183,7 +184,7 @@ func (e *entry) bury() {
 		return
 	}
 	e.delivering.Lock()
-	e.dead = true
+	e.removed = true
 	e.delivering.Unlock()
 }
 
@@ -204,7 +205,7 @@ func (t *Ticker) queue(e *entry) {
 	} else {
 		select {
 		case t.nudge <- struct{}{}:
-		default: // the loop has been told
+		default: // the loop has a wake-up already
 		}
 	}
 	e.home, e.index = b, len(b.list)

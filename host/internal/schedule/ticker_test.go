@@ -12,12 +12,12 @@ import (
 )
 
 // inbox keeps the ticks it is given.
-type inbox struct {
+type recorder struct {
 	mu    sync.Mutex // guards ticks, which the ticker's workers fill
 	ticks []Tick
 }
 
-func (b *inbox) put(k Tick) {
+func (b *recorder) put(k Tick) {
 	b.mu.Lock()
 	b.ticks = append(b.ticks, k)
 	b.mu.Unlock()
@@ -25,7 +25,7 @@ func (b *inbox) put(k Tick) {
 
 // drain returns the ticks since the last call as seconds after the start of
 // synctest's clock, each as at<-prev, with - for no prev.
-func (b *inbox) drain(start time.Time) []string {
+func (b *recorder) drain(start time.Time) []string {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	var all []string
@@ -61,7 +61,7 @@ func pass(d time.Duration) {
 	synctest.Wait()
 }
 
-func expect(t *testing.T, b *inbox, start time.Time, want ...string) {
+func expect(t *testing.T, b *recorder, start time.Time, want ...string) {
 	t.Helper()
 	if got := b.drain(start); !slices.Equal(got, want) {
 		t.Errorf("got ticks %v, want %v", got, want)
@@ -73,7 +73,7 @@ func TestTickerDeliversScheduledInstants(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		start := time.Now()
 		k := NewTicker(2)
-		var a, b inbox
+		var a, b recorder
 		k.Set("a", parse(t, "*/2 * * * * ?", "UTC"), start, a.put) // before Run
 		stop := running(t, k)
 		pass(1500 * time.Millisecond)
@@ -126,7 +126,7 @@ func TestTickerEndsWithTheSchedule(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		start := time.Now() // midnight, 1 January 2000
 		k := NewTicker(1)
-		var b inbox
+		var b recorder
 		k.Set("never", parse(t, "0 0 0 31 2 ?", "UTC"), start, b.put)
 		k.Set("once", parse(t, "3 0 0 1 1 ? 2000", "UTC"), start, b.put)
 		k.Set("stuck", stuck{start.Add(2 * time.Second)}, start, b.put)
@@ -145,7 +145,7 @@ func TestTickerCatchesUp(t *testing.T) {
 		k := NewTicker(2)
 		stop := running(t, k)
 		synctest.Wait()
-		var few, many, huge inbox
+		var few, many, huge recorder
 		// Instants that have passed when the entry comes are not waited for.
 		k.Set("few", parse(t, "*/4 * * * * ?", "UTC"), start, few.put)
 		k.Set("many", parse(t, "* * * * * ?", "UTC"), start.Add(-995*time.Second), many.put)
@@ -180,12 +180,12 @@ func TestTickerSurvivesClockJumps(t *testing.T) {
 	t.Parallel()
 	start := instant(t, "2026-01-01T00:00:00Z")
 	at := func(seconds int) time.Time { return start.Add(time.Duration(seconds) * time.Second) }
-	crew := startCrew(2)
-	defer crew.stop()
+	workers := startWorkers(2)
+	defer workers.stop()
 	k := NewTicker(2)
-	var a, b inbox
+	var a, b recorder
 	k.Set("a", parse(t, "*/10 * * * * ?", "UTC"), start, a.put)
-	fire := func(seconds int) { k.fire(t.Context(), crew, at(seconds)) }
+	fire := func(seconds int) { k.fire(t.Context(), workers, at(seconds)) }
 
 	fire(9)
 	expect(t, &a, start)
@@ -225,28 +225,28 @@ func TestNoDeliverAfterRemove(t *testing.T) {
 		k := NewTicker(4)
 		stop := running(t, k)
 		everySecond := parse(t, "* * * * * ?", "UTC")
-		const keys, hammers, rounds = 48, 4, 200
-		var floor [keys]atomic.Int64 // no earlier round may deliver
+		const keys, hammers, repetitions = 48, 4, 200
+		var floor [keys]atomic.Int64 // no earlier repetition may deliver
 		var ticks atomic.Int64
 		var wg sync.WaitGroup
 		for h := range hammers {
 			wg.Go(func() {
-				for round := range int64(rounds) {
+				for repetition := range int64(repetitions) {
 					for i := h; i < keys; i += hammers {
 						// Overdue at once, so that deliveries meet the changes.
 						k.Set(fmt.Sprint(i), everySecond, time.Now().Add(-2*time.Second), func(Tick) {
-							if f := floor[i].Load(); round < f {
-								t.Errorf("entry %d of round %d delivers after round %d began", i, round, f)
+							if f := floor[i].Load(); repetition < f {
+								t.Errorf("entry %d of repetition %d delivers after repetition %d began", i, repetition, f)
 							}
 							ticks.Add(1)
 						})
-						floor[i].Store(round)
-						if round%3 == 0 {
+						floor[i].Store(repetition)
+						if repetition%3 == 0 {
 							k.Remove(fmt.Sprint(i))
-							floor[i].Store(round + 1)
+							floor[i].Store(repetition + 1)
 						}
 					}
-					if round%20 == 0 {
+					if repetition%20 == 0 {
 						<-time.After(time.Second)
 					}
 				}

@@ -8,11 +8,11 @@ import (
 	"github.com/robfig/cron/v3"
 )
 
-// ParseUnix reads the five fields of Unix cron (minute, hour, day of month,
-// month, day of week with 0 for Sunday) or one of the words @hourly, @daily,
-// @weekly, @monthly, @yearly, @every <duration>. Clock changes are treated as
-// Unix.Next says. Instants of @every are counted from 1 January 1970, so that
-// every server has the same ones.
+// ParseUnix parses the five fields of Unix cron (minute, hour, day of month, month,
+// day of week with 0 for Sunday) or one of the words @hourly, @daily, @weekly,
+// @monthly, @yearly, @every <duration>. Clock changes are handled as Unix.Next
+// describes. Instants of @every are counted from 1 January 1970, so that they are
+// the same on every server.
 func ParseUnix(text string, loc *time.Location) (Schedule, error) {
 	if loc == nil {
 		return nil, &Error{Text: text, Reason: "has no time zone"}
@@ -21,7 +21,7 @@ func ParseUnix(text string, loc *time.Location) (Schedule, error) {
 		return nil, &Error{Text: text[:64] + "...", Reason: fmt.Sprintf("has %d bytes, more than %d", len(text), maxText)}
 	}
 	trimmed := strings.TrimSpace(text)
-	// robfig's parser would read a zone here, and panics when nothing follows.
+	// robfig's parser would accept a zone here, and panics when nothing follows.
 	if strings.HasPrefix(trimmed, "TZ=") || strings.HasPrefix(trimmed, "CRON_TZ=") {
 		return nil, &Error{Text: text, Reason: "names a time zone; set timezone in the job instead"}
 	}
@@ -37,17 +37,18 @@ func ParseUnix(text string, loc *time.Location) (Schedule, error) {
 		}
 		return &Unix{text: text, loc: loc, f: unixFields(s, true), fixed: trimmed != "@hourly"}, nil
 	case cron.ConstantDelaySchedule:
-		// robfig's parser rounds what is no whole second, and less than one up.
+		// robfig's parser rounds durations down to whole seconds, and less than one
+		// second up.
 		asked, err := time.ParseDuration(strings.TrimPrefix(trimmed, "@every "))
 		if err != nil || asked != s.Delay {
-			return nil, &Error{Text: text, Reason: "does not repeat after a whole number of seconds; write such as @every 90s"}
+			return nil, &Error{Text: text, Reason: "does not repeat after a whole number of seconds; write for example @every 90s"}
 		}
 		return every{int64(s.Delay / time.Second)}, nil
 	}
 	return nil, &Error{Text: text, Reason: "is a kind of schedule that is not supported"}
 }
 
-// unixHint is the cure for what is no Unix cron but almost.
+// unixHint returns advice for a text that is nearly Unix cron.
 func unixHint(fields []string) string {
 	switch n := len(fields); {
 	case n == 5 && strings.Contains(fields[4], "7"):
@@ -60,9 +61,9 @@ func unixHint(fields []string) string {
 
 const unixStar = 1 << 63 // robfig's mark for a field that holds *
 
-// unixFields takes over the bit sets of a parsed Unix schedule, in which days
-// of the week count from 0. To cron a field is a star that begins with one, also if
-// a step follows; with both then says that the day must be in both lists.
+// unixFields converts the bit sets of a parsed Unix schedule, in which days of the
+// week count from 0. To cron a field that begins with a star is a star, even if a
+// step follows; then both is set: a day must be in both lists.
 func unixFields(s *cron.SpecSchedule, both bool) fields {
 	f := fields{
 		second:   s.Second &^ unixStar,

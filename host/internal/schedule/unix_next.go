@@ -8,13 +8,13 @@ type Unix struct {
 	loc  *time.Location
 	f    fields
 	// fixed: neither the minute nor the hour begins with a star. Such a schedule
-	// means times of day, any other one a beat.
+	// means times of day; any other means intervals.
 	fixed bool
 }
 
-// Clocks that are moved by more than this were wrong before, so cron believes
-// them. It compares the minute in which it wakes up with the one before, which is
-// why the two differ.
+// A change by more than this corrects a wrong clock, to cron, which then goes by
+// the new time. Cron compares the minute in which it wakes up with the one before,
+// which is why the two differ.
 const (
 	mostForward = 3*3600 - 60
 	mostBack    = 3 * 3600
@@ -23,14 +23,14 @@ const (
 // String returns the text that was parsed.
 func (u *Unix) String() string { return u.text }
 
-// Next returns the first instant strictly after t that the schedule names, in
-// the schedule's zone, or the zero time if there is none until the end of
-// LastYear. Its work is bounded.
+// Next returns the first instant strictly after t that the schedule names, in the
+// schedule's zone, or the zero time if there is none until the end of LastYear. Its
+// work is bounded.
 //
-// At a change of the clocks it does what Debian's cron does. A schedule that means
-// times of day fires at the change, once, if the change leaves out one of its
-// times, and does not fire in the second pass of a stretch that clocks show
-// again. Any other one goes by what clocks show.
+// At a clock change it does what Debian's cron does. If the change leaves out a
+// listed time, a schedule that means times of day fires once, at the change. When
+// clocks show a period again, it does not fire in the second pass. Any other
+// schedule follows what clocks show.
 func (u *Unix) Next(t time.Time) time.Time {
 	at, ok := u.next(t.Unix() + 1)
 	if !ok {
@@ -45,7 +45,7 @@ func (u *Unix) next(from int64) (int64, bool) {
 		return 0, false
 	}
 	from = max(from, -2*daySeconds) // no year before 1970 is ever listed
-	// A change at this very instant is the end of the span before.
+	// A change at this very instant ends the span before.
 	for here := spanAt(u.loc, from-1); ; {
 		wall, ok := u.f.civilNext(max(u.unseen(here, from+here.offset), 0))
 		if !ok {
@@ -59,7 +59,7 @@ func (u *Unix) next(from int64) (int64, bool) {
 			return after.start, true
 		}
 		from = here.end
-		if after.offset >= here.offset { // else clocks show again what was passed over here
+		if after.offset >= here.offset { // otherwise clocks show again the times that were skipped here
 			from = max(from, wall-here.offset-2*margin)
 		}
 		here = after
@@ -69,8 +69,9 @@ func (u *Unix) next(from int64) (int64, bool) {
 	}
 }
 
-// unseen is the first local time of a span from wall on that counts: what clocks
-// have shown before they were set back does not, to a schedule of fixed times.
+// unseen returns the first local time of a span from wall on that counts. For a
+// schedule of fixed times, local times that clocks have shown before they were set
+// back do not count.
 func (u *Unix) unseen(s span, wall int64) int64 {
 	if !u.fixed || s.start == distantPast || wall >= s.start+s.offset+mostBack {
 		return wall
@@ -82,8 +83,8 @@ func (u *Unix) unseen(s span, wall int64) int64 {
 	return max(wall, s.start+before.offset)
 }
 
-// catchesUp reports whether what is listed in the time that clocks leave out
-// between two spans fires at the change.
+// catchesUp reports whether times listed in the left-out period between two spans
+// fire at the change.
 func (u *Unix) catchesUp(before, after span) bool {
 	forward := after.offset - before.offset
 	return u.fixed && forward > 0 && forward <= mostForward

@@ -5,7 +5,7 @@ import (
 	"time"
 )
 
-// after reads what follows the number n at the start of piece s: L, W, #k, a
+// after parses what follows the number n at the start of piece s: L, W, #k, a
 // range, a step. Anything else is ignored, as Quartz ignores it.
 func (p *parser) after(n int, rest, s string) error {
 	if rest == "" {
@@ -14,7 +14,7 @@ func (p *parser) after(n int, rest, s string) error {
 	switch rest[0] {
 	case 'L':
 		if p.kind != dayOfWeek {
-			return p.fail(s, "has L behind a number, which only day-of-week takes; for a last day of the month write L or L-%d in day-of-month", n)
+			return p.fail(s, "has L after a number, which only day-of-week takes; for a last day of the month write L or L-%d in day-of-month", n)
 		}
 		if n < 1 || n > 7 {
 			return p.outOfRange(n, -1)
@@ -44,7 +44,7 @@ func (p *parser) after(n int, rest, s string) error {
 	case '/':
 		step, tail, long, ok := stepOrEnd(rest[1:])
 		if !ok || tail != "" && !long {
-			return p.fail(s, "needs a whole number behind the slash, and nothing else")
+			return p.fail(s, "needs a whole number after the slash, and nothing else")
 		}
 		p.ignored(tail, s)
 		p.checkStep(step, s)
@@ -54,32 +54,32 @@ func (p *parser) after(n int, rest, s string) error {
 	return p.add(n, -1, 0)
 }
 
-// ignored notes text that Quartz does not look at.
+// ignored warns about text that Quartz ignores.
 func (p *parser) ignored(rest, s string) {
 	if rest != "" {
-		p.note(s, "is read without its end %q, which Quartz ignores", p.written(rest))
+		p.warn(s, "is read without its end %q, which Quartz ignores", p.written(rest))
 	}
 }
 
-// checkStep notes a step that leaves nothing but the start.
+// checkStep warns about a step that leaves only the first value.
 func (p *parser) checkStep(step int, s string) {
 	if limit := kinds[p.kind].maxStep; step > limit || step == 0 {
-		p.note(s, "has a step of %d, so that only its first value counts", step)
+		p.warn(s, "has a step of %d, so that only its first value counts", step)
 	}
 }
 
-// numbered reads the k of n#k. The weekday n is not checked.
+// numbered parses the k of n#k. The weekday n is not checked.
 func (p *parser) numbered(n int, k, s string) error {
 	nth, ok := javaInt(k)
 	if !ok || nth < 1 || nth > 5 {
-		return p.fail(s, "needs a number from 1 to 5 behind #, such as 6#3 for the third Friday")
+		return p.fail(s, "needs a number from 1 to 5 after #, such as 6#3 for the third Friday")
 	}
 	p.nth = nth
 	p.put(n)
 	return nil
 }
 
-// span reads the rest of a range, from its end on.
+// span parses the rest of a range, from its end value on.
 func (p *parser) span(from int, rest, s string) error {
 	to, rest, _, ok := stepOrEnd(rest)
 	if !ok {
@@ -88,7 +88,7 @@ func (p *parser) span(from int, rest, s string) error {
 	step := 1
 	if tail, slash := strings.CutPrefix(rest, "/"); slash {
 		if step, rest, _, ok = stepOrEnd(tail); !ok {
-			return p.fail(s, "needs a whole number behind the slash")
+			return p.fail(s, "needs a whole number after the slash")
 		}
 		p.checkStep(step, s)
 	}
@@ -96,16 +96,16 @@ func (p *parser) span(from int, rest, s string) error {
 	return p.add(from, to, step)
 }
 
-// name reads a month or a weekday, a range of them, MON#k or MONL. Only the
-// first three letters of a name count, and what follows it is ignored.
+// name parses a month or a weekday, a range of them, MON#k or MONL. Only the first
+// three letters of a name count, and what follows them is ignored.
 func (p *parser) name(s string) error {
-	from, rest, ok := p.named(s)
+	from, rest, ok := p.cutName(s)
 	if !ok {
 		return p.badName(s)
 	}
 	switch {
 	case strings.HasPrefix(rest, "-"):
-		to, tail, ok := p.named(rest[1:])
+		to, tail, ok := p.cutName(rest[1:])
 		if !ok {
 			return p.badName(s)
 		}
@@ -133,8 +133,8 @@ func (p *parser) afterName(n int, rest string) string {
 	return rest
 }
 
-// named cuts the name at the start of s and returns its number.
-func (p *parser) named(s string) (n int, rest string, ok bool) {
+// cutName cuts the name at the start of s and returns its number.
+func (p *parser) cutName(s string) (n int, rest string, ok bool) {
 	names := kinds[p.kind].names
 	if len(s) < 3 || names == "" {
 		return 0, "", false

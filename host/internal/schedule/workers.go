@@ -7,30 +7,30 @@ import (
 	"time"
 )
 
-// chunk is how many entries a worker takes at a time: enough to make taking
-// them cheap, few enough that nobody is left with a long rest.
+// chunk is how many entries a worker takes at a time: enough to make taking them
+// cheap, few enough that the workers end at about the same time.
 const chunk = 128
 
-// crew is the goroutines that work on a bucket together with the loop.
-type crew struct {
-	shifts chan *shift // capacity: one place for each of them, so that calling them never waits
+// workers are goroutines that handle a bucket together with the loop.
+type workers struct {
+	passes chan *workPass // capacity: one place for each worker, so that starting a pass never waits
 	size   int
 	wg     sync.WaitGroup
 }
 
-// shift is one pass over a list of entries.
-type shift struct {
+// workPass is one pass of all workers over a list of entries.
+type workPass struct {
 	list []*entry
 	work func([]*entry)
 	next atomic.Int64
 	done sync.WaitGroup
 }
 
-func startCrew(workers int) *crew {
-	c := &crew{shifts: make(chan *shift, workers), size: workers - 1}
+func startWorkers(n int) *workers {
+	c := &workers{passes: make(chan *workPass, n), size: n - 1}
 	for range c.size {
 		c.wg.Go(func() {
-			for s := range c.shifts {
+			for s := range c.passes {
 				s.run()
 				s.done.Done()
 			}
@@ -39,23 +39,24 @@ func startCrew(workers int) *crew {
 	return c
 }
 
-func (c *crew) stop() {
-	close(c.shifts)
+func (c *workers) stop() {
+	close(c.passes)
 	c.wg.Wait()
 }
 
-// each calls work for all of list, in chunks and in parallel, and waits.
-func (c *crew) each(list []*entry, work func([]*entry)) {
-	s := &shift{list: list, work: work}
+// each calls work for all of list, in chunks and in parallel, and waits for the
+// end.
+func (c *workers) each(list []*entry, work func([]*entry)) {
+	s := &workPass{list: list, work: work}
 	for range min(c.size, (len(list)-1)/chunk) {
 		s.done.Add(1)
-		c.shifts <- s
+		c.passes <- s
 	}
 	s.run()
 	s.done.Wait()
 }
 
-func (s *shift) run() {
+func (s *workPass) run() {
 	for {
 		from := int(s.next.Add(chunk)) - chunk
 		if from >= len(s.list) {
@@ -65,16 +66,16 @@ func (s *shift) run() {
 	}
 }
 
-// fire delivers what is due at now and puts the entries back for their
-// following instants. It reports whether there was anything.
-func (t *Ticker) fire(ctx context.Context, c *crew, now time.Time) bool {
+// fire delivers the ticks that are due at now, and queues the entries for their
+// next instants. It reports whether any were due.
+func (t *Ticker) fire(ctx context.Context, c *workers, now time.Time) bool {
 	due := t.take(now)
 	if due == nil {
 		return false
 	}
 	c.each(due.list, func(es []*entry) {
 		for _, e := range es {
-			e.punctual(now)
+			e.deliverDue(now)
 		}
 	})
 	c.each(due.list, func(es []*entry) {
@@ -87,12 +88,12 @@ func (t *Ticker) fire(ctx context.Context, c *crew, now time.Time) bool {
 		}
 		t.mu.Unlock()
 	})
-	t.keep(due)
+	t.recycle(due)
 	return true
 }
 
-// keep saves the memory of a bucket that nobody refers to any more.
-func (t *Ticker) keep(b *bucket) {
+// recycle keeps the memory of a bucket that is not in use any more.
+func (t *Ticker) recycle(b *bucket) {
 	clear(b.list)
 	t.mu.Lock()
 	if t.spare == nil {
@@ -101,20 +102,20 @@ func (t *Ticker) keep(b *bucket) {
 	t.mu.Unlock()
 }
 
-// punctual delivers the instant the entry waited for, unless the entry may be
-// too far behind (instants lie a second apart or more) or the clock has been
-// set back since it was queued.
-func (e *entry) punctual(now time.Time) {
+// deliverDue delivers the instant that the entry waits for. It leaves the entry to
+// advance if more instants may be due (they lie a second apart or more), and does
+// nothing if the clock was set back since the entry was queued.
+func (e *entry) deliverDue(now time.Time) {
 	if late := now.Sub(e.at); late >= 0 && late < maxCatchUp*time.Second {
 		e.tick(e.at)
 	}
 }
 
-// tick delivers one instant, unless the entry has been removed.
+// tick delivers one instant. It returns false if the entry has been removed.
 func (e *entry) tick(at time.Time) bool {
 	e.delivering.Lock()
 	defer e.delivering.Unlock()
-	if e.dead {
+	if e.removed {
 		return false
 	}
 	e.deliver(Tick{At: at, Prev: e.prev})
@@ -122,14 +123,15 @@ func (e *entry) tick(at time.Time) bool {
 	return true
 }
 
-// advance delivers what is still due and moves the entry to its next instant.
+// advance delivers further instants that are due, and moves the entry to its next
+// instant.
 func (e *entry) advance(ctx context.Context, now time.Time) {
 	at := e.at
 	if at.After(now) {
 		return
 	}
 	if !at.Equal(e.prev) {
-		// Not delivered yet, so it may be far behind.
+		// Not delivered yet, so many instants may be due.
 		if n, _, last := Count(e.schedule, at, now, maxCatchUp); n == maxCatchUp {
 			at, e.prev = last, time.Time{}
 		}
@@ -140,7 +142,7 @@ func (e *entry) advance(ctx context.Context, now time.Time) {
 	for i := 0; ; i++ {
 		next := e.schedule.Next(at)
 		if !next.After(at) {
-			next = time.Time{} // never, or a schedule that would hold the loop for ever
+			next = time.Time{} // never; or a schedule that does not advance, which would loop for ever
 		}
 		late := !next.IsZero() && !next.After(now)
 		if !late || i%64 == 63 && ctx.Err() != nil {

@@ -35,8 +35,8 @@ func zoneName(name string) error {
 		return fmt.Errorf("time zone Local differs from server to server; write an IANA name such as Europe/Berlin")
 	}
 	for part := range strings.SplitSeq(name, "/") {
-		// "right" and "posix" are trees beside the zones proper; the first
-		// counts leap seconds.
+		// "right" and "posix" hold other versions of the zones; the first counts leap
+		// seconds.
 		odd := strings.IndexFunc(part, func(r rune) bool {
 			return (r < 'a' || r > 'z') && (r < 'A' || r > 'Z') && (r < '0' || r > '9') && r != '_' && r != '-' && r != '+'
 		})
@@ -47,10 +47,9 @@ func zoneName(name string) error {
 	return nil
 }
 
-// GMTZone reads the time zone text of an ElasticJob 3 configuration, where an
-// empty text stands for the default zone of the process (ok is then false).
-// Other texts must begin with GMT; after that everything that Java cannot read
-// as an offset silently is GMT itself.
+// GMTZone parses the time zone of an ElasticJob 3 configuration. An empty text
+// means the default zone of the process (ok is then false). Other texts must begin
+// with GMT; if Java cannot parse the rest as an offset, the zone is GMT itself.
 func GMTZone(s string) (loc *time.Location, ok bool, err error) {
 	if s == "" {
 		return nil, false, nil
@@ -100,7 +99,7 @@ func gmtOffset(s string) (seconds int, ok bool) {
 	return seconds, true
 }
 
-// digits reads ASCII digits; none at all are zero.
+// digits parses ASCII digits; an empty text is zero.
 func digits(s string) (n int, ok bool) {
 	for i := range len(s) {
 		if s[i] < '0' || s[i] > '9' {
