@@ -131,9 +131,9 @@ lint: ## check formatting, vet, go.mod, the linters of .golangci.yml, and that e
 fmt: ## format the Go sources
 	gofmt -w $$(git ls-files -co --exclude-standard '*.go')
 
-generate: ## rebuild what is generated: docs/deps.txt, docs/SETTINGS.md, the SDKs that travel in the program
+generate: ## rebuild what is generated: docs/deps.txt, pages of docs made from code, the SDKs that travel in the program
 	@mkdir -p build
-	$(GO) generate ./cmd/wasmjobd/internal/scaffold ./host/job
+	$(GO) generate ./cmd/wasmjobd/internal/scaffold ./host/job ./host/internal/layout ./host/internal/arch
 	@$(MAKE) deps > build/deps.txt
 	@mv build/deps.txt docs/deps.txt
 

@@ -1,0 +1,285 @@
+package arch
+
+import (
+	"bytes"
+	"flag"
+	"fmt"
+	"go/ast"
+	"go/doc"
+	"go/token"
+	"maps"
+	"os"
+	"path"
+	"path/filepath"
+	"regexp"
+	"slices"
+	"strconv"
+	"strings"
+	"testing"
+)
+
+//go:generate go test -run ^TestPages$ -update .
+
+var update = flag.Bool("update", false, "write the generated pages of docs anew")
+
+// TestPages: pages that repeat what the code says are made from it.
+func TestPages(t *testing.T) {
+	t.Parallel()
+	p := tree(t)
+	for name, want := range map[string][]byte{"docs/MUTATIONS.md": mutationsPage(t, p), "docs/SCRIPTS.md": scriptsPage(t, p)} {
+		file := filepath.Join(p.root, filepath.FromSlash(name))
+		if *update {
+			if err := os.WriteFile(file, want, 0o644); err != nil {
+				t.Fatal(err)
+			}
+		}
+		if got, err := os.ReadFile(file); err != nil || !bytes.Equal(got, want) {
+			t.Errorf("%s is not what the code says: run make generate and look at the difference (%v)", name, err)
+		}
+	}
+}
+
+const generatedNote = "Generated from %s by `make generate`; do not edit.\n"
+
+func mutationsPage(t *testing.T, p *project) []byte {
+	t.Helper()
+	core := p.folder(t, "host/internal/protocol")
+	types, functions := comments(core)
+	var b bytes.Buffer
+	b.WriteString("# Rules and mutations\n\n")
+	fmt.Fprintf(&b, generatedNote, "the comments of `host/internal/protocol` and the fences of `host/internal/layout`")
+	b.WriteString("What a member does beside them, and why, is in [PROTOCOL](PROTOCOL.md).\n\n" +
+		"## Rules\n\nAfter each input the core asks them in this order. The first that wants a mutation gets it.\n\n| rule | what it does |\n|---|---|\n")
+	rules := rulesOf(core)
+	for _, r := range rules {
+		fmt.Fprintf(&b, "| %s | %s |\n", r[0], cell(r[1], functions[r[1]]))
+	}
+	b.WriteString("\n## Mutations\n\nEach is one transaction, all or nothing, and ends by setting `wasm`. " +
+		"A *fence* refuses it if a node has changed since the view on which it was decided; a name says what must not have changed.\n\n" +
+		"| mutation | what it does | its fences |\n|---|---|---|\n")
+	fences := fencesOf(p)
+	muts := mutationsOf(core)
+	for _, m := range muts {
+		fmt.Fprintf(&b, "| `%s` | %s | %s |\n", m[0], cell(m[0], types[m[0]]), strings.Join(fences[m[1]], ", "))
+		delete(fences, m[1])
+	}
+	b.WriteString("\nFences that several mutations share: ")
+	var shared []string
+	for _, group := range slices.Sorted(maps.Keys(fences)) {
+		for _, f := range fences[group] {
+			shared = append(shared, "`"+group+"/"+f+"`")
+		}
+	}
+	b.WriteString(strings.Join(shared, ", ") + ".\n")
+	if len(rules) < 20 || len(muts) < 30 || len(shared) == 0 {
+		t.Errorf("found %d rules, %d mutations and %d shared fences: the page no longer reads the code", len(rules), len(muts), len(shared))
+	}
+	return b.Bytes()
+}
+
+func (p *project) folder(t *testing.T, rel string) folder {
+	t.Helper()
+	i := slices.IndexFunc(p.folders, func(f folder) bool { return f.rel == rel })
+	if i < 0 {
+		t.Fatalf("there is no package %s", rel)
+	}
+	return p.folders[i]
+}
+
+// decls are the declarations of a package without its tests.
+func (f folder) decls() []ast.Decl {
+	var all []ast.Decl
+	for _, s := range f.files {
+		if !s.test {
+			all = append(all, s.ast.Decls...)
+		}
+	}
+	return all
+}
+
+// comments are those of a package's types and functions, by name.
+func comments(f folder) (types, functions map[string]string) {
+	types, functions = map[string]string{}, map[string]string{}
+	for _, d := range f.decls() {
+		switch d := d.(type) {
+		case *ast.FuncDecl:
+			if d.Recv == nil {
+				functions[d.Name.Name] = d.Doc.Text()
+			}
+		case *ast.GenDecl:
+			for _, spec := range d.Specs {
+				if ts, ok := spec.(*ast.TypeSpec); ok {
+					types[ts.Name.Name] = ts.Doc.Text()
+				}
+			}
+		}
+	}
+	return types, functions
+}
+
+// rulesOf are the names of the rules and of the functions behind them.
+func rulesOf(f folder) (rules [][2]string) {
+	for _, d := range f.decls() {
+		g, ok := d.(*ast.GenDecl)
+		if !ok || g.Tok != token.VAR {
+			continue
+		}
+		for _, spec := range g.Specs {
+			v, ok := spec.(*ast.ValueSpec)
+			if !ok || v.Names[0].Name != "rules" || len(v.Values) != 1 {
+				continue
+			}
+			for _, e := range v.Values[0].(*ast.CompositeLit).Elts {
+				var rule [2]string
+				ast.Inspect(e, func(n ast.Node) bool {
+					switch n := n.(type) {
+					case *ast.BasicLit:
+						rule[0], _ = strconv.Unquote(n.Value)
+					case *ast.Ident:
+						rule[1] = n.Name
+					}
+					return true
+				})
+				rules = append(rules, rule)
+			}
+		}
+	}
+	return rules
+}
+
+// mutationsOf are the types of the vocabulary with their names, in its order.
+func mutationsOf(f folder) (muts [][2]string) {
+	for _, d := range f.decls() {
+		fn, ok := d.(*ast.FuncDecl)
+		if !ok || fn.Recv == nil || fn.Name.Name != "Name" || len(fn.Body.List) != 1 {
+			continue
+		}
+		ret, ok := fn.Body.List[0].(*ast.ReturnStmt)
+		if !ok {
+			continue
+		}
+		typ, ok := fn.Recv.List[0].Type.(*ast.Ident)
+		if text, isText := ret.Results[0].(*ast.BasicLit); ok && isText {
+			name, _ := strconv.Unquote(text.Value)
+			muts = append(muts, [2]string{typ.Name, name})
+		}
+	}
+	return muts
+}
+
+var fenceName = regexp.MustCompile(`^"([a-z-]+)/([a-z-]+)"$`)
+
+// fencesOf are the names that are given to fences, by what stands before the
+// slash. They are the texts of that form that are passed to a function.
+func fencesOf(p *project) map[string][]string {
+	fences := map[string][]string{}
+	for _, f := range p.folders {
+		if !within(f.rel, "host/internal/layout") {
+			continue
+		}
+		for _, d := range f.decls() {
+			ast.Inspect(d, func(n ast.Node) bool {
+				call, ok := n.(*ast.CallExpr)
+				if !ok || len(call.Args) == 0 {
+					return true
+				}
+				if text, ok := call.Args[0].(*ast.BasicLit); ok {
+					if m := fenceName.FindStringSubmatch(text.Value); m != nil && !slices.Contains(fences[m[1]], m[2]) {
+						fences[m[1]] = append(fences[m[1]], m[2])
+					}
+				}
+				return true
+			})
+		}
+	}
+	for _, names := range fences {
+		slices.Sort(names)
+	}
+	return fences
+}
+
+// cell is a comment on one line of a table, without the name that it begins with.
+func cell(name, comment string) string {
+	text := strings.Join(strings.Fields(comment), " ")
+	for _, lead := range []string{name + " ", name + ": "} {
+		text = strings.TrimPrefix(text, lead)
+	}
+	return strings.ReplaceAll(text, "|", "\\|")
+}
+
+// themes are the parts of the page of scripts: a heading, and how the names of
+// its scripts begin. A script that fits none stands under the last one.
+var themes = [][2]string{
+	{"Membership", "join setup barred leave lost server servers removed"},
+	{"Leading", "election abdicate latch"},
+	{"Assigning items", "reshard strategy"},
+	{"Beginning and ending runs", "begin complete overlap queue record history streak"},
+	{"Misfires and pauses", "misfire compensation passed pause"},
+	{"Triggers", "trigger"},
+	{"Trying again", "retry"},
+	{"A session in doubt", "fence fenced replaced"},
+	{"Deaths and take-overs", "enqueue failover take drop pending elsewhere"},
+	{"Rows of what did not begin", "gap missed no"},
+	{"Catching up", "catch"},
+	{"Fires", "fire"},
+	{"Clocks and schedules", "clock skew cron"},
+	{"Configuration and definitions", "config define"},
+	{"Another module", "swap"},
+	{"Operators", "ask unask"},
+	{"Answers and views", "answer refused unknown reconcile"},
+	{"Large jobs", "parts"},
+	{"Marks", "clear mark"},
+	{"Damaged nodes", "damaged"},
+	{"Beside foreign members", "foreign adopt accounted orphan guarantee tally"},
+	{"Other", ""},
+}
+
+func scriptsPage(t *testing.T, p *project) []byte {
+	t.Helper()
+	const dir = "host/internal/protocol/testdata"
+	files, err := filepath.Glob(filepath.Join(p.root, filepath.FromSlash(dir), "*.txt"))
+	if err != nil || len(files) < 100 {
+		t.Fatalf("found %d scripts (%v)", len(files), err)
+	}
+	byTheme := map[string][]string{}
+	for _, f := range files {
+		name := strings.TrimSuffix(filepath.Base(f), ".txt")
+		byTheme[themeOf(name)] = append(byTheme[themeOf(name)], name)
+	}
+	var b bytes.Buffer
+	b.WriteString("# Scripts\n\n")
+	fmt.Fprintf(&b, generatedNote, "the first comment of each script in `"+dir+"`")
+	b.WriteString("A script tells what happens to one job, line by line. Below each line stands, indented, what the members decide.\n")
+	for _, theme := range themes {
+		if names := byTheme[theme[0]]; len(names) > 0 {
+			fmt.Fprintf(&b, "\n## %s\n\n", theme[0])
+			for _, name := range names {
+				fmt.Fprintf(&b, "- [%s](../%s): %s\n", name, path.Join(dir, name+".txt"), summary(p.read(t, path.Join(dir, name+".txt"))))
+			}
+		}
+	}
+	return b.Bytes()
+}
+
+func themeOf(script string) string {
+	first, _, _ := strings.Cut(script, "_")
+	for _, theme := range themes {
+		if slices.Contains(strings.Fields(theme[1]), first) {
+			return theme[0]
+		}
+	}
+	return themes[len(themes)-1][0]
+}
+
+// summary is the first sentence of the comment with which a script begins.
+func summary(script string) string {
+	var text strings.Builder
+	for line := range strings.Lines(script) {
+		rest, ok := strings.CutPrefix(line, "#")
+		if !ok {
+			break
+		}
+		text.WriteString(rest)
+	}
+	return new(doc.Package).Synopsis(text.String())
+}
