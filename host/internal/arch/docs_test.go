@@ -14,10 +14,13 @@ import (
 	"testing"
 )
 
-var documents = []string{
+// generatedPages are made from the code by make generate.
+var generatedPages = []string{"docs/NODES.md", "docs/MUTATIONS.md", "docs/SCRIPTS.md", "docs/SETTINGS.md"}
+
+var documents = slices.Concat(generatedPages, []string{
 	"README.md", "CONTRIBUTING.md", "docs/ARCHITECTURE.md", "docs/PROTOCOL.md", "docs/RATIONALE.md", "docs/STATUS.md", "docs/CASES.md", "docs/FAULTS.md", "docs/OPERATIONS.md", "docs/MIGRATION.md",
 	"abi/ABI.md", "abi/conformance/README.md", "abi/conformance/GUEST.md", "plugins/examples/README.md", "host/job/recorded/testdata/README.md",
-}
+})
 
 const (
 	readmeScript  = "cmd/wasmjobd/testdata/script/readme.txtar"
@@ -62,15 +65,10 @@ var (
 	fence      = regexp.MustCompile("(?ms)^(?:<!-- from (\\S+) -->\n)?```([a-z]*)\n(.*?)^```$")
 	makeCall   = regexp.MustCompile("`make ([a-z-]+)|^make ([a-z-]+)")
 	makeTarget = regexp.MustCompile(`(?m)^([a-z-]+):(?:[^=\n#]*)(##.*)?$`)
-	// Mutations are the types of the vocabulary that have a name; the first
-	// column of the document's table lists them.
-	mutationMethod = regexp.MustCompile(`(?m)^func \((\w+)\) Name\(\) string`)
-	mutationRow    = regexp.MustCompile("(?m)^\\| `[A-Z][^|]*")
-	codeSpan       = regexp.MustCompile("`(\\w+)`")
-	verbSpan       = regexp.MustCompile("`(?:build/)?wasmjobd ([a-z]+)")
-	flagSpan       = regexp.MustCompile(`--([a-z][a-z-]+)`)
-	pathSpan       = regexp.MustCompile("`((?:host|cmd|plugins|abi|strategy|docs|\\.ci)/[A-Za-z0-9_./-]+)`")
-	notInSlug      = regexp.MustCompile(`[^\p{L}\p{N}\- _]`)
+	verbSpan   = regexp.MustCompile("`(?:build/)?wasmjobd ([a-z]+)")
+	flagSpan   = regexp.MustCompile(`--([a-z][a-z-]+)`)
+	pathSpan   = regexp.MustCompile("`((?:host|cmd|plugins|abi|strategy|docs|\\.ci)/[A-Za-z0-9_./-]+)`")
+	notInSlug  = regexp.MustCompile(`[^\p{L}\p{N}\- _]`)
 )
 
 func TestLinks(t *testing.T) {
@@ -272,33 +270,6 @@ func flat(code string) string {
 		}
 	}
 	return b.String()
-}
-
-// TestProtocolNamesMutations: docs/PROTOCOL.md is the list of what may be
-// written, so it names every mutation of the core, and no other.
-func TestProtocolNamesMutations(t *testing.T) {
-	t.Parallel()
-	p := tree(t)
-	const vocabulary = "host/internal/protocol/vocabulary.go"
-	text := p.read(t, "docs/PROTOCOL.md")
-	known := make(map[string]bool)
-	for _, m := range mutationMethod.FindAllStringSubmatch(p.read(t, vocabulary), -1) {
-		known[m[1]] = true
-		if !strings.Contains(text, "`"+m[1]+"`") {
-			t.Errorf("docs/PROTOCOL.md does not name the mutation %s", m[1])
-		}
-	}
-	if len(known) == 0 {
-		t.Fatalf("%s has no mutations", vocabulary)
-	}
-	_, text, _ = strings.Cut(text, "\n## Mutations\n")
-	for _, row := range mutationRow.FindAllString(text, -1) {
-		for _, m := range codeSpan.FindAllStringSubmatch(row, -1) {
-			if !known[m[1]] {
-				t.Errorf("docs/PROTOCOL.md names the mutation %s, which the core does not have", m[1])
-			}
-		}
-	}
 }
 
 func TestReadmeIsShort(t *testing.T) {

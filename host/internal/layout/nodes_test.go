@@ -11,6 +11,7 @@ import (
 	"path/filepath"
 	"reflect"
 	"regexp"
+	"strconv"
 	"strings"
 	"testing"
 
@@ -181,7 +182,7 @@ func nodesPage() []byte {
 	var b bytes.Buffer
 	b.WriteString("# Nodes of a job\n\nGenerated from `host/internal/layout/nodes_test.go` by `make generate`; do not edit.\n\n" +
 		"Paths are relative to `/{namespace}/{job}`. **P** is persistent, **E** ephemeral: it goes with the session of its owner as well.\n" +
-		"`id` is `<ip>@-@<suffix>`; `i` is an item from 0, below 100,000.\n")
+		"`id` is `<ip>@-@<suffix>`; `i` is an item from 0, at most " + strconv.Itoa(maxItems-1) + ".\n")
 	for _, part := range []struct {
 		heading string
 		rows    []nodeRow
@@ -193,7 +194,7 @@ func nodesPage() []byte {
 	}
 	fmt.Fprintf(&b, "\nAbove these stand `%s`, persistent and empty.\n", strings.Join(parents, "`, `"))
 	b.WriteString("\n## Keys\n\nInstants and moments are in ms since 1970. What is zero is left out. A value *by item* is ranges `[from,to,number]`\n" +
-		"or, above 2,000 ranges, `{\"numbers\",\"of\"}`.\n\n| of | key | value |\n|---|---|---|\n")
+		"or, above " + strconv.Itoa(maxRanges) + " ranges, `{\"numbers\",\"of\"}`.\n\n| of | key | value |\n|---|---|---|\n")
 	for _, v := range valueKeys {
 		of := v.of
 		for _, k := range v.keys {

@@ -39,7 +39,7 @@ var lines = []line{
 	{key: atOnce, why: "items of a dead member wait for a reshard, not for a fire"},
 	{key: inPlace, why: "nobody sees an item without owner, and what has no length needs no mark"},
 	{key: pendingRun, why: "ElasticJob reads the name only; who takes it continues the same run"},
-	{key: takeAtOnce, why: "an orphan waits for a free slot, not for other items"},
+	{key: takeAtOnce, why: "a pending run waits for a free slot, not for other items"},
 	{key: onlyRunning, why: "what had ended must not run again"},
 	{key: failoverQueue, why: "among members of ours the deletion of the pending run decides who takes it"},
 	{key: misfireMark, why: "the next owner sees it even if this member dies during the run"},
