@@ -26,7 +26,7 @@ var update = flag.Bool("update", false, "write the generated pages of docs anew"
 func TestPages(t *testing.T) {
 	t.Parallel()
 	p := tree(t)
-	for name, want := range map[string][]byte{"docs/MUTATIONS.md": mutationsPage(t, p), "docs/SCRIPTS.md": scriptsPage(t, p)} {
+	for name, want := range map[string][]byte{"docs/MUTATIONS.md": mutationsPage(t, p), "docs/PACKAGES.md": packagesPage(p), "docs/SCRIPTS.md": scriptsPage(t, p)} {
 		file := filepath.Join(p.root, filepath.FromSlash(name))
 		if *update {
 			if err := os.WriteFile(file, want, 0o644); err != nil {
@@ -40,6 +40,32 @@ func TestPages(t *testing.T) {
 }
 
 const generatedNote = "Generated from %s by `make generate`; do not edit.\n"
+
+// packagesPage has the first sentence of each package's comment, and the second
+// where that is very short.
+func packagesPage(p *project) []byte {
+	var b bytes.Buffer
+	b.WriteString("# Packages\n\n")
+	fmt.Fprintf(&b, generatedNote, "the comment of each package")
+	b.WriteString("`go doc ./FOLDER` shows the rest: what it is not for, and how things flow through it.\n\n| folder | what it is |\n|---|---|\n")
+	for _, f := range p.main() {
+		for _, s := range f.files {
+			if !s.test && s.ast.Doc != nil && !strings.HasPrefix(s.ast.Doc.Text(), "Code generated") {
+				all := strings.Join(strings.Fields(s.ast.Doc.Text()), " ")
+				text := new(doc.Package).Synopsis(all)
+				if len(strings.Fields(text)) < 6 {
+					text += " " + new(doc.Package).Synopsis(strings.TrimPrefix(all, text))
+				}
+				for _, lead := range []string{"Package " + s.ast.Name.Name + " ", "Command " + path.Base(f.rel) + " "} {
+					text = strings.TrimPrefix(text, lead)
+				}
+				fmt.Fprintf(&b, "| [%s](../%s) | %s |\n", f.rel, f.rel, cell("", text))
+				break
+			}
+		}
+	}
+	return b.Bytes()
+}
 
 func mutationsPage(t *testing.T, p *project) []byte {
 	t.Helper()
