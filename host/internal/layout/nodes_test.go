@@ -11,6 +11,7 @@ import (
 	"path/filepath"
 	"reflect"
 	"regexp"
+	"slices"
 	"strconv"
 	"strings"
 	"testing"
@@ -43,10 +44,10 @@ var theirNodes = []nodeRow{
 	{nodeInstances + "/{id}", ephemeral, "empty; `" + valueTrigger + "` until the member's Begin empties it", mutations(protocol.Join{}, protocol.RequestTrigger{}, protocol.Begin{}), mutations(protocol.Leave{}, "an operator deletes it: the job is shut down there")},
 	{nodeSharding + "/{i}", persistent, "empty", mutations(protocol.Reshard{}, protocol.Owners{}), mutations("the same, when the total has shrunk")},
 	{nodeSharding + "/{i}/" + markInstance, persistent, "`id` of the owner", mutations(protocol.Reshard{}, protocol.Owners{}), mutations("the item goes", "beside foreign members also a change of owner, Disown and Leave")},
-	{nodeSharding + "/{i}/" + markRunning, ephemeral, "empty; only if execution is monitored", mutations(protocol.Begin{}, protocol.Take{}), mutations(protocol.Complete{}, protocol.ClearMarks{})},
-	{nodeSharding + "/{i}/" + markMisfire, persistent, "empty", mutations(protocol.MarkMisfire{}), mutations("Begin, unless it catches up an instant and a newer one has come")},
+	{nodeSharding + "/{i}/" + markRunning, ephemeral, "empty; only if execution is monitored", mutations(protocol.Begin{}, protocol.Take{}), mutations(protocol.Complete{}, protocol.ClearMarks{}, "the item goes")},
+	{nodeSharding + "/{i}/" + markMisfire, persistent, "empty", mutations(protocol.MarkMisfire{}), mutations("Begin, unless it catches up an instant and a newer one has come", "the item goes")},
 	{nodeSharding + "/{i}/" + markDisabled, persistent, "empty", mutations(protocol.DisableItem{}), mutations(protocol.DisableItem{})},
-	{nodeSharding + "/{i}/" + markFailover, ephemeral, "`id` of the taker", mutations(protocol.Take{}), mutations(protocol.Complete{}, protocol.ClearMarks{})},
+	{nodeSharding + "/{i}/" + markFailover, ephemeral, "`id` of the taker", mutations(protocol.Take{}), mutations(protocol.Complete{}, protocol.ClearMarks{}, "the item goes")},
 	{nodeLeaderInstance, ephemeral, "`id` of the leader", mutations(protocol.Elect{}), mutations(protocol.Abdicate{}, protocol.Leave{})},
 	{nodeLatch, persistent, "empty", mutations(protocol.Setup{}, protocol.Contend{}), mutations("removal of the job")},
 	{nodeFailoverLatch, persistent, "empty", mutations(protocol.Contend{}), mutations("removal of the job")},
@@ -252,11 +253,15 @@ var jsonTag = regexp.MustCompile(`json:"([^",]+)`)
 func spelled(t *testing.T) (nodes, tags map[string]string) {
 	t.Helper()
 	nodes, tags = map[string]string{}, map[string]string{}
-	files, err := filepath.Glob("*.go")
+	here, err := filepath.Glob("*.go")
 	if err != nil {
 		t.Fatal(err)
 	}
-	for _, file := range files {
+	there, err := filepath.Glob("../definition/*.go") // wasm/module
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, file := range slices.Concat(here, there) {
 		if strings.HasSuffix(file, "_test.go") {
 			continue
 		}
