@@ -74,3 +74,21 @@ func (m *Mirror) unconfirmedGone() {
 		}
 	}
 }
+
+func (m *Mirror) remove(name string) {
+	n := m.more[name]
+	if n == nil {
+		return
+	}
+	if n.phase != clean {
+		m.unsettled--
+	}
+	if n.has(exists) {
+		m.changes = append(m.changes, Change{Path: m.path(name)})
+	}
+	m.own[name].mustRead()
+	delete(m.more, name)
+	for _, k := range m.relist(name, nil) {
+		m.remove(k)
+	}
+}

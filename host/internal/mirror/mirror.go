@@ -373,24 +373,6 @@ func (m *Mirror) relist(name string, below []string) (old []string) {
 	return old
 }
 
-func (m *Mirror) remove(name string) {
-	n := m.more[name]
-	if n == nil {
-		return
-	}
-	if n.phase != clean {
-		m.unsettled--
-	}
-	if n.has(exists) {
-		m.changes = append(m.changes, Change{Path: m.path(name)})
-	}
-	m.own[name].mustRead()
-	delete(m.more, name)
-	for _, k := range m.relist(name, nil) {
-		m.remove(k)
-	}
-}
-
 // Settled reports whether the copy is one moment of the tree.
 func (m *Mirror) Settled() bool { return m.unsettled == 0 && !m.disconnected }
 
