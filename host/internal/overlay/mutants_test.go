@@ -3,7 +3,7 @@ package overlay
 import "slices"
 
 func mutants() []mutant {
-	return slices.Concat(runnerMutants(), belowMutants(), commandMutants(), markedMutants(), toolMutants(), rareMutants(), healthMutants())
+	return slices.Concat(runnerMutants(), belowMutants(), commandMutants(), markedMutants(), toolMutants(), rareMutants(), sessionMutants())
 }
 
 func without(fn, code string) []Edit { return []Edit{{fn, code, ""}} }
@@ -41,7 +41,7 @@ func belowMutants() []mutant {
 		{"health: half is enough", "guests end before others may have their items", in("session.monitor.health", "granted*3/4", "granted"), session("TestHealth")},
 		{"health: from when it is there", "a session counts from when it was asked for", in("session.Server.open", "newMonitor(_, _, asked)", "newMonitor(session, s.moment, moment{asked.at.Add(time.Since(asked.at)), asked.slept})"), session("TestHealthCountsFromTheRequestForTheSession")},
 		{"health: asleep", "a machine that slept doubts its session", in("session.moment.since", "slept > sleepNoise", "false"), session("TestHealthCountsTheSleepOfTheMachine")},
-		{"job session: unsettled", "a closed job session has no commit of unknown outcome", in("session.Job.hasRemains", "j.unsettled || _", "len(j.created) > 0"), session("TestCloseSettlesACommitWithoutMarks")},
+		{"job session: unsettled", "a closed job session has no commit of unknown outcome", in("session.Job.hasRemains", "j.unknown > j.settled || _", "len(j.created) > 0"), session("TestCloseSettlesACommitWithoutMarks")},
 		{"job session: nodes left", "a closed job session leaves no ephemeral node", in("session.Job.hasRemains", "len(j.created) > 0", "false"), session("TestCloseLeavesNothing")},
 		{"job session: does not wait", "a job session is closed when its requests have ended", without("session.Job.Close", "j.inFlight.Wait()"), session("TestCloseWaits")},
 		{"loop: stands still", "a stuck loop loses its job session before the time-out", in("session.connected.watchLoops", "s.checks >= checksWithoutTurn", "s.checks > checksPerTimeout"), session("TestStuckLoop")},

@@ -54,6 +54,7 @@ func TestFaultyRegistryMended(t *testing.T) {
 		{"a guest begins in a moment of trust on another server", 8800227},
 		{"a guest begins in a moment of trust, alone", 8800249},
 		{"a stranger's mark goes with its item", 8800111},
+		{"a line that two close has a commit under way", 9200186},
 	} {
 		t.Run(c.broke, func(t *testing.T) { playSeed(t, c.seed) })
 	}

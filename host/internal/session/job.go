@@ -22,11 +22,12 @@ type Job struct {
 	listener  Listener
 	inFlight  sync.WaitGroup // one for each request in flight
 
-	mu        sync.Mutex // guards the fields below
-	closed    bool
-	commits   int            // number of commits so far
-	unsettled bool           // the outcome of a commit is unknown
-	created   map[string]int // ephemeral nodes that may exist, with the number of the commit that created them
+	mu      sync.Mutex // guards the fields below
+	closed  bool
+	commits int            // number of commits so far
+	unknown int            // number of transactions of unknown outcome so far, also of Close
+	settled int            // how many of them can no longer be applied later
+	created map[string]int // ephemeral nodes that may exist, with the number of the commit that created them
 }
 
 var _ registry.Requests = (*Job)(nil)
@@ -101,7 +102,7 @@ func (j *Job) recordResult(ops []registry.Op, receipt registry.Receipt, err erro
 	j.mu.Lock()
 	defer j.mu.Unlock()
 	if errors.Is(err, registry.ErrUnknown) {
-		j.unsettled = true
+		j.unknown++
 	}
 	if err != nil {
 		return // nodes that it did not create, Close does not find
@@ -222,7 +223,7 @@ func (j *Job) refuseRequests() {
 func (j *Job) hasRemains() bool {
 	j.mu.Lock()
 	defer j.mu.Unlock()
-	return j.unsettled || len(j.created) > 0
+	return j.unknown > j.settled || len(j.created) > 0
 }
 
 // removeNodes makes sure that no commit of unknown outcome is still applied later,
@@ -230,13 +231,10 @@ func (j *Job) hasRemains() bool {
 // that were created before it.
 func (j *Job) removeNodes(ctx context.Context) error {
 	s := j.connected.session
-	if err := s.Sync(ctx); err != nil {
+	made, err := j.settle(ctx)
+	if err != nil {
 		return err
 	}
-	j.mu.Lock()
-	j.unsettled = false
-	made := maps.Clone(j.created)
-	j.mu.Unlock()
 	var ops []registry.Op
 	for _, path := range slices.SortedFunc(maps.Keys(made), func(a, b string) int {
 		return cmp.Or(cmp.Compare(made[b], made[a]), cmp.Compare(a, b))
@@ -253,20 +251,34 @@ func (j *Job) removeNodes(ctx context.Context) error {
 	}
 	for size := len(ops); len(ops) > 0; {
 		size = min(size, len(ops))
-		_, err := s.Commit(ctx, ops[:size]...)
-		switch {
-		case errors.Is(err, registry.ErrTooLarge) && size > 1:
+		receipt, err := s.Commit(ctx, ops[:size]...)
+		if errors.Is(err, registry.ErrTooLarge) && size > 1 {
 			size /= 2
 			continue
-		case err != nil:
-			return err
 		}
-		for _, op := range ops[:size] {
-			j.forget(op.Path)
+		j.recordResult(ops[:size], receipt, err)
+		if err != nil {
+			return err
 		}
 		ops = ops[size:]
 	}
 	return nil
+}
+
+// settle waits until no commit of unknown outcome that was sent so far can be applied
+// later, and returns the nodes that may exist then. The session's watcher may close
+// the same job session: a commit that it sends meanwhile is not settled.
+func (j *Job) settle(ctx context.Context) (made map[string]int, err error) {
+	j.mu.Lock()
+	unknown := j.unknown
+	j.mu.Unlock()
+	if err := j.connected.session.Sync(ctx); err != nil {
+		return nil, err
+	}
+	j.mu.Lock()
+	defer j.mu.Unlock()
+	j.settled = max(j.settled, unknown)
+	return maps.Clone(j.created), nil
 }
 
 func (j *Job) forget(path string) {

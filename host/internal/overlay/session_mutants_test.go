@@ -1,0 +1,13 @@
+package overlay
+
+// sessionMutants leave out pieces of how jobs are told of a health that comes and
+// goes, and of how two close the same job session.
+func sessionMutants() []mutant {
+	by := func(test string) notice { return notice{"../session", "^" + test + "$"} }
+	return []mutant{
+		{"health: regained for a moment", "a doubt that comes back before the next check is told", in("session.monitor.ask", "health < m.reported", "false"), by("TestDoubtIsReportedAfterAMomentOfTrust")},
+		{"health: regained unseen", "a doubt is told again to a job that has seen trust in between", in("session.connected.watch", "!regained", "true"), by("TestDoubtIsReportedAfterTrustThatOneJobHasSeen")},
+		{"job session: closed without an answer", "what removes the nodes of a job session is settled before its next life", in("session.Job.removeNodes", "j.recordResult(_, _, _)", "if err == nil {\nj.recordResult(ops[:size], receipt, err)\n}"), by("TestJobSessionIsClosedByTwo")},
+		{"job session: settled by an older sync", "a sync settles nothing that was sent after it", in("session.Job.settle", "max(j.settled, unknown)", "max(j.unknown, unknown)"), by("TestJobSessionIsClosedByTwo")},
+	}
+}

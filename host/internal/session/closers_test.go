@@ -1,0 +1,119 @@
+package session
+
+import (
+	"context"
+	"errors"
+	"testing"
+	"testing/synctest"
+
+	"github.com/wasmjob/wasmjob/host/registry"
+	"github.com/wasmjob/wasmjob/host/registry/embedded"
+)
+
+// belated is a registry that carries out one transaction late, if it can still be: when
+// somebody syncs.
+type belated struct {
+	registry.Registry
+	commits func() // called before that transaction is sent; nil: there is none to come
+	syncs   func() // called after the next sync was sent, which is before what comes late; nil: it is as any other
+	late    []registry.Op
+}
+
+type belatedSession struct {
+	registry.Session
+	of *belated
+}
+
+func (r *belated) Open(ctx context.Context, on func(registry.Event)) (registry.Session, error) {
+	s, err := r.Registry.Open(ctx, on)
+	return belatedSession{s, r}, err
+}
+
+func (s belatedSession) Commit(ctx context.Context, ops ...registry.Op) (registry.Receipt, error) {
+	if commits := s.of.commits; commits != nil {
+		s.of.commits = nil
+		commits()
+		s.of.late = ops
+		return registry.Receipt{}, registry.ErrUnknown
+	}
+	return s.Session.Commit(ctx, ops...)
+}
+
+func (s belatedSession) Sync(ctx context.Context) error {
+	if syncs := s.of.syncs; syncs != nil {
+		s.of.syncs = nil
+		syncs()
+		return s.Session.Sync(ctx)
+	}
+	if late := s.of.late; late != nil {
+		s.of.late = nil
+		if _, err := s.Session.Commit(ctx, late...); err != nil && !errors.Is(err, registry.ErrConflict) {
+			return err
+		}
+	}
+	return s.Session.Sync(ctx)
+}
+
+// The loop of a job and the session's watcher may both close its job session. If one of them
+// has removed everything, what the other one has sent may still come, and would
+// remove what the job's next life makes.
+func TestJobSessionIsClosedByTwo(t *testing.T) {
+	t.Parallel()
+	for name, plan := range map[string]func(reg *belated, first, second func()){
+		"one commits before the other": func(reg *belated, first, second func()) {
+			reg.commits = second
+			first()
+		},
+		"one commits while the other syncs": func(reg *belated, first, second func()) {
+			reg.syncs = func() {
+				reg.commits = func() {}
+				first()
+			}
+			second()
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			synctest.Test(t, func(t *testing.T) {
+				reg := &belated{Registry: embedded.Memory()}
+				server := New(Options{Registry: reg})
+				ctx, cancel := context.WithCancel(t.Context())
+				done := make(chan error)
+				go func() { done <- server.Run(ctx) }()
+				open := func() *Job {
+					l, err := server.Open(ctx, "/a", &recorder{})
+					if err != nil {
+						t.Fatal(err)
+					}
+					return l
+				}
+				must := func(_ any, err error) {
+					t.Helper()
+					if err != nil {
+						t.Fatal(err)
+					}
+				}
+				a := open()
+				must(a.Commit(ctx, create("/a"), ephemeral("/a/e")))
+				plan(reg, func() {
+					if err := a.Close(ctx); !errors.Is(err, registry.ErrUnknown) {
+						t.Errorf("close without an answer: %v", err)
+					}
+				}, func() { must(nil, a.Close(ctx)) })
+				must(nil, a.Close(ctx))
+
+				b := open()
+				must(b.Commit(ctx, ephemeral("/a/e")))
+				must(nil, b.Sync(ctx))
+				if n, err := b.Read(ctx, "/a/e"); err != nil || !n.Exists {
+					t.Errorf("what the next life has made: there %v, %v", n.Exists, err)
+				}
+				must(nil, b.Close(ctx))
+				cancel()
+				if err := errors.Join(<-done, reg.Close()); err != nil {
+					t.Error(err)
+				}
+			})
+		})
+	}
+}
