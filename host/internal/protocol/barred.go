@@ -15,6 +15,3 @@ func (s *State) bar(p *Plan) {
 	s.session.leaving, s.session.barred = true, true
 	p.add(Note{Why: reason.Of(reason.LeavingUntilAllowed)})
 }
-
-// Shared tells whether members of ElasticJob have a part in the job, too.
-func (v *View) Shared() bool { return v.foreign() }

@@ -162,7 +162,7 @@ func (s *State) whyLeftOut(i int, cause Cause) reason.Code {
 
 // catchUpRefused is what to say of a job that wants what cannot be; none otherwise.
 func (s *State) catchUpRefused() reason.Reason {
-	if s.self == "" || s.o.CatchUp == 0 || !s.view.foreign() {
+	if s.self == "" || s.o.CatchUp == 0 || !s.company.shared {
 		return reason.Reason{}
 	}
 	return reason.Of(reason.CatchUpForeign)
@@ -178,7 +178,7 @@ func (b *beginning) catchUp() {
 			continue
 		}
 		switch {
-		case s.view.foreign() || s.view.foreignLeads():
+		case !s.company.ours():
 			b.forgo(i, s.whyNobody(i))
 		case s.view.Paused:
 			b.forgo(i, reason.JobPaused)

@@ -9,8 +9,10 @@ import (
 
 // complaint is what was reported last, and is not reported again.
 type complaint struct {
-	trouble reason.Reason // what keeps the job from going on
-	cron    reason.Reason
+	trouble    reason.Reason // what keeps the job from going on
+	cron       reason.Reason
+	ahead      ahead  // who keeps this member from leading
+	leaderless string // the place for which it was reported that nobody leads; "": somebody does
 }
 
 // Troubles are what keeps the job from going on as it should, and what is

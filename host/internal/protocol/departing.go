@@ -19,19 +19,6 @@ func (a *Assignment) departing(i int) bool {
 	return departs
 }
 
-// leaderWaits: a leader of ElasticJob that was asked to assign waits until nothing
-// runs. What has begun since is not begun again before that. What runs in its own
-// process keeps it from looking, and nobody waits for that.
-func (s *State) leaderWaits() bool {
-	v, c := s.view, s.config()
-	if c == nil || !c.MonitorExecution || !v.foreignLeads() || !v.Necessary || s.reshard.since == 0 {
-		return false
-	}
-	running := func(it Item) bool { return it.Running != 0 }
-	own := func(it Item) bool { return running(it) && it.Owner == v.Leader }
-	return slices.ContainsFunc(v.Items, running) && !slices.ContainsFunc(v.Items, own)
-}
-
 // departed: the run that an item was left with its owner for has ended.
 func (v *View) departed() bool {
 	return slices.ContainsFunc(v.Assignment.Departing, func(i int) bool { return !v.open(i) })
@@ -73,5 +60,5 @@ func (s *State) depart(next *Assignment) bool {
 const overdueAfter = 3
 
 func (s *State) reshardOverdue() bool {
-	return s.reshard.since != 0 && !s.view.foreignLeads() && s.o.ReshardWait != 0 && s.now-s.reshard.since > overdueAfter*s.o.ReshardWait
+	return s.reshard.since != 0 && !s.company.foreignLeads && s.o.ReshardWait != 0 && s.now-s.reshard.since > overdueAfter*s.o.ReshardWait
 }

@@ -25,14 +25,14 @@ func (s *State) wantsLead() bool {
 // members have.
 func (s *State) strategyIsForeign() bool {
 	c := s.config()
-	return c != nil && s.view.foreign() && s.o.Knows != nil && !s.o.Knows(c.Strategy)
+	return c != nil && s.company.shared && s.o.Knows != nil && !s.o.Knows(c.Strategy)
 }
 
 // abdicate gives the lead up when an operator disabled the leader's server, when
 // the leader is about to leave, as its last runs may take long, and when others
 // know the strategy.
 func abdicate(s *State, _ *Plan) Mutation {
-	if !s.leads() || s.view.LeaderOwner != s.o.Session || !s.disabledHere() && !s.session.leaving && !s.strategyIsForeign() || s.own() == nil {
+	if !s.company.leads || s.view.LeaderOwner != s.o.Session || !s.disabledHere() && !s.session.leaving && !s.strategyIsForeign() || s.own() == nil {
 		return nil
 	}
 	return Abdicate{Self: s.self, Own: s.next(s.own())}

@@ -21,7 +21,7 @@ func (s *State) Open() []Entry {
 func (s *State) Elsewhere(by ID, runs []Entry) Store {
 	v := s.view
 	own := s.own()
-	if len(runs) == 0 || own == nil || v.foreign() {
+	if len(runs) == 0 || own == nil || s.company.shared {
 		return Store{}
 	}
 	has := map[attempt]bool{} // this member has, or will have

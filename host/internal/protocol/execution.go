@@ -17,7 +17,7 @@ func begin(s *State, p *Plan) Mutation {
 	s.noteReshardWait()
 	// The instant stays due while the reshard is awaited or the history is full.
 	switch {
-	case s.waits(), s.view.assignmentUnsettled():
+	case s.waits(), s.company.unsettled:
 		s.excuseAll(reason.ReshardAwaited)
 		return nil
 	case s.o.MaxUnstored > 0 && len(s.history.unstored(s.own())) >= s.o.MaxUnstored:
@@ -85,7 +85,7 @@ type beginning struct {
 
 func newBeginning(s *State) *beginning {
 	own := s.own()
-	return &beginning{s: s, taken: make([]bool, s.view.total()), awaited: s.leaderWaits(), m: Begin{Self: s.self, Own: s.next(own), Monitor: s.config() != nil && s.config().MonitorExecution, Shared: s.view.foreign() || s.view.foreignLeads()}}
+	return &beginning{s: s, taken: make([]bool, s.view.total()), awaited: s.leaderWaits(), m: Begin{Self: s.self, Own: s.next(own), Monitor: s.config() != nil && s.config().MonitorExecution, Shared: !s.company.ours()}}
 }
 
 func (b *beginning) mutation() *Begin {

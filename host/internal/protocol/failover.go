@@ -11,7 +11,7 @@ import (
 // become pending or get a row. One member does it, the reclaimer.
 func enqueue(s *State, _ *Plan) Mutation {
 	v := s.view
-	if !s.reclaims() || s.config() == nil || !v.Assignment.Exists || s.session.health != Trusted {
+	if !s.company.reclaims || s.config() == nil || !v.Assignment.Exists || s.session.health != Trusted {
 		return nil
 	}
 	if d := s.deadRecord(); d != nil && d.ID != s.self {
@@ -64,7 +64,7 @@ func (s *State) enqueueDead(d *Runs, part int) *Enqueue {
 			break
 		}
 		open++
-		if v.foreign() {
+		if s.company.shared {
 			u.After = 0
 		}
 		why := s.notAgain(e, u.After != 0)
@@ -152,7 +152,7 @@ func take(s *State, _ *Plan) Mutation {
 	if m == nil {
 		return nil
 	}
-	if !s.view.foreign() {
+	if !s.company.shared {
 		return *m
 	}
 	place, first := s.place(FailoverLatch)
@@ -222,7 +222,7 @@ func (s *State) unidentified(p *Pending) Entry {
 // drop gives a row to pending runs that nobody may take any more.
 func drop(s *State, _ *Plan) Mutation {
 	v := s.view
-	if !s.reclaims() || s.config() == nil || s.session.health != Trusted {
+	if !s.company.reclaims || s.config() == nil || s.session.health != Trusted {
 		return nil
 	}
 	m := Drop{Self: s.self, Own: s.next(s.own())}
@@ -249,12 +249,12 @@ func drop(s *State, _ *Plan) Mutation {
 func (s *State) dropped(p *Pending) Row {
 	v := s.view
 	switch {
-	case p.Foreign && v.foreign() && s.wasIdle(p) && s.takeDue(p):
+	case p.Foreign && s.company.shared && s.wasIdle(p) && s.takeDue(p):
 		return Row{Entry: s.unidentified(p), State: Skipped, Why: reason.Of(reason.ForeignRunHadEnded), Ended: s.now}
-	case p.Foreign && v.foreign() && !v.Config.Failover && s.takeDue(p):
+	case p.Foreign && s.company.shared && !v.Config.Failover && s.takeDue(p):
 		// Theirs would let it stand, and take it when failover is on again.
 		return Row{Entry: s.unidentified(p), State: Skipped, Why: reason.Of(reason.ForeignFailoverOff), Ended: s.now}
-	case p.Foreign && v.foreign():
+	case p.Foreign && s.company.shared:
 		return Row{}
 	case p.Foreign:
 		// Nobody who could say what it was is left.

@@ -70,7 +70,7 @@ func callListeners(s *State, _ *Plan) Mutation {
 		}
 		return Tell{Self: s.self, Next: next}
 	}
-	if !s.leads() || s.session.leaving || s.config() == nil || !s.o.Started && !s.o.Completed {
+	if !s.company.leads || s.session.leaving || s.config() == nil || !s.o.Started && !s.o.Completed {
 		return nil
 	}
 	for _, e := range [...]Event{FireStarted, FireCompleted} {
@@ -92,7 +92,7 @@ func callListeners(s *State, _ *Plan) Mutation {
 		return Tell{Self: s.self, Next: next}
 	}
 	at := s.begun()
-	if s.view.foreign() || at <= next.Started.Instant {
+	if s.company.shared || at <= next.Started.Instant {
 		return nil
 	}
 	next.Started = s.newCall(at, s.o.Started)
@@ -183,7 +183,7 @@ func (s *State) listen(p *Plan) {
 		if t := *f.of(e); t.By == s.self {
 			s.listener.call = &listenerCall{Telling: t, event: e}
 			l := Listen{Event: e, Instant: t.Instant, Attempt: t.Attempt, Fence: f.Modified}
-			if e == FireCompleted && !s.view.foreign() { // members of ElasticJob count nothing
+			if e == FireCompleted && !s.company.shared { // members of ElasticJob count nothing
 				l.Results = s.view.results(t.Instant)
 			}
 			p.add(l)

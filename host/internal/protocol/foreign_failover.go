@@ -20,7 +20,7 @@ func (s *State) seeFailover() {
 // stays as long as the session, and the item's owner may not begin it.
 func (s *State) abandonedMarks() []int {
 	w := &s.evidence
-	if !s.reclaims() || w.noFailover == 0 {
+	if !s.company.reclaims || w.noFailover == 0 {
 		return nil
 	}
 	var items []int

@@ -57,7 +57,7 @@ const grace = 500
 // watchForeign notes what they do.
 func (s *State) watchForeign() {
 	v, w := s.view, &s.evidence
-	if !v.foreign() && len(w.members) == 0 && !v.hasForeignPending() {
+	if !s.company.shared && len(w.members) == 0 && !v.hasForeignPending() {
 		s.evidence = evidence{watched: true}
 		return
 	}

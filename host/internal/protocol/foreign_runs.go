@@ -15,14 +15,14 @@ import (
 func (s *State) seeTakes() {
 	v, w := s.view, &s.evidence
 	for _, p := range w.pending {
-		if v.pending(p.Item) != nil || !s.reclaims() || v.hasOutcome(p.Entry) {
+		if v.pending(p.Item) != nil || !s.company.reclaims || v.hasOutcome(p.Entry) {
 			continue
 		}
 		r := Row{Entry: p.Entry, State: TakenOver, Why: reason.Of(reason.ForeignTookOver), Ended: s.now, By: p.Dead}
 		w.taken = append(w.taken, r)
 	}
 	w.pending = nil
-	if v.foreign() {
+	if s.company.shared {
 		w.pending = slices.DeleteFunc(slices.Clone(v.Pending), func(p Pending) bool { return p.Foreign })
 	}
 }
@@ -43,7 +43,7 @@ func (v *View) hasOutcome(e Entry) bool {
 
 // tally gives the runs that strangers have taken over their row.
 func tally(s *State, _ *Plan) Mutation {
-	if !s.reclaims() || s.session.health != Trusted || len(s.evidence.taken) == 0 {
+	if !s.company.reclaims || s.session.health != Trusted || len(s.evidence.taken) == 0 {
 		return nil
 	}
 	m := Tally{Self: s.self, Own: s.next(s.own())}
@@ -106,7 +106,7 @@ func reclaimForeign(s *State, _ *Plan) Mutation {
 	}
 	for k := range v.Pending {
 		p := &v.Pending[k]
-		if it := v.item(p.Item); !p.Foreign || !v.foreign() || it.Failover != "" || it.Running != 0 || !s.takeDue(p) || s.wasIdle(p) || !v.Config.Failover {
+		if it := v.item(p.Item); !p.Foreign || !s.company.shared || it.Failover != "" || it.Running != 0 || !s.takeDue(p) || s.wasIdle(p) || !v.Config.Failover {
 			continue
 		}
 		if !r.take(2) {
@@ -132,8 +132,8 @@ func reclaimForeign(s *State, _ *Plan) Mutation {
 // reclaimsForeign tells whether the member looks after what strangers leave, and there are
 // or were some.
 func (s *State) reclaimsForeign() bool {
-	return s.reclaims() && s.config() != nil && s.view.Assignment.Exists && s.session.health == Trusted &&
-		(len(s.evidence.members) > 0 || s.view.foreign())
+	return s.company.reclaims && s.config() != nil && s.view.Assignment.Exists && s.session.health == Trusted &&
+		(len(s.evidence.members) > 0 || s.company.shared)
 }
 
 // takeDue tells whether a pending run that a stranger wrote may be taken here: none

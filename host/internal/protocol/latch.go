@@ -68,15 +68,9 @@ func withdraw(s *State, _ *Plan) Mutation {
 // wants tells whether the member would use the latch if it were its turn.
 func (s *State) wants(l Latch) bool {
 	if l == FailoverLatch {
-		return s.view.foreign() && s.taking() != nil
+		return s.company.shared && s.taking() != nil
 	}
 	return s.wantsLead()
-}
-
-// election is what keeps the members from having a leader.
-type election struct {
-	ahead    ahead
-	reported string // the place of which this member has reported that it is in the way; "": none
 }
 
 // ahead is the first place of the election latch, as long as nobody leads and it
@@ -93,24 +87,24 @@ func (s *State) queued(p *Plan) {
 	q := s.view.ElectionLatch
 	switch {
 	case !s.wantsLead() || len(q) == 0 || q[0].Token == s.o.Contender:
-		s.election.ahead = ahead{}
-	case q[0].Name != s.election.ahead.place:
-		s.election.ahead = ahead{q[0].Name, q[0].Holder, s.now}
+		s.complaint.ahead = ahead{}
+	case q[0].Name != s.complaint.ahead.place:
+		s.complaint.ahead = ahead{q[0].Name, q[0].Holder, s.now}
 	}
 	s.reportLead(p)
 }
 
 // leadDue is when it is told that nobody leads; 0: it is not.
 func (s *State) leadDue() int64 {
-	if s.election.ahead.place == "" || s.o.ReshardWait == 0 {
+	if s.complaint.ahead.place == "" || s.o.ReshardWait == 0 {
 		return 0
 	}
-	return s.election.ahead.since + overdueAfter*s.o.ReshardWait + 1
+	return s.complaint.ahead.since + overdueAfter*s.o.ReshardWait + 1
 }
 
 // leadReportDue is when that is to be told; 0: it was, or is not.
 func (s *State) leadReportDue() int64 {
-	if s.election.reported == s.election.ahead.place {
+	if s.complaint.leaderless == s.complaint.ahead.place {
 		return 0
 	}
 	return s.leadDue()
@@ -123,9 +117,9 @@ func (s *State) leadOverdue() reason.Reason {
 	if due := s.leadDue(); due == 0 || s.now < due {
 		return reason.Reason{}
 	}
-	place, seconds := strconv.Quote(s.election.ahead.place), strconv.FormatInt((s.now-s.election.ahead.since)/1000, 10)
-	if s.election.ahead.holder != "" {
-		return reason.Of(reason.LatchHeldBy, place, seconds, string(s.election.ahead.holder))
+	place, seconds := strconv.Quote(s.complaint.ahead.place), strconv.FormatInt((s.now-s.complaint.ahead.since)/1000, 10)
+	if s.complaint.ahead.holder != "" {
+		return reason.Of(reason.LatchHeldBy, place, seconds, string(s.complaint.ahead.holder))
 	}
 	return reason.Of(reason.LatchHeld, place, seconds)
 }
@@ -135,11 +129,11 @@ func (s *State) leadOverdue() reason.Reason {
 func (s *State) reportLead(p *Plan) {
 	why := s.leadOverdue()
 	switch {
-	case !why.None() && s.election.reported != s.election.ahead.place:
-		s.election.reported = s.election.ahead.place
+	case !why.None() && s.complaint.leaderless != s.complaint.ahead.place:
+		s.complaint.leaderless = s.complaint.ahead.place
 		p.add(Note{Why: why, Wrong: true, Goes: true})
-	case s.election.reported != "" && s.view.Leader != "":
-		s.election.reported = ""
+	case s.complaint.leaderless != "" && s.view.Leader != "":
+		s.complaint.leaderless = ""
 		p.add(Note{Why: reason.Of(reason.LedAgain, string(s.view.Leader))})
 	}
 }

@@ -19,7 +19,7 @@ type lingering struct {
 // otherwise.
 func (s *State) lingerers() *lingering {
 	v := s.view
-	if s.o.CatchUp == 0 || s.backlog.away.why != "" || s.allDisabled() || len(v.Members) == 0 || v.foreign() || v.assignedElsewhere() {
+	if s.o.CatchUp == 0 || s.backlog.away.why != "" || s.allDisabled() || len(v.Members) == 0 || s.company.shared || v.assignedElsewhere() {
 		return nil
 	}
 	l := &lingering{leader: v.Leader, epoch: v.Assignment.Version, since: s.dateOf(s.now)}

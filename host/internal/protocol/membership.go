@@ -71,6 +71,7 @@ func (s *State) seeSelf(p *Plan) {
 			s.self = m.ID
 			s.o.Config, s.o.Module = nil, nil // not needed any more, and large
 			s.timers.reread = s.now
+			s.seeCompany()
 			p.add(Note{Why: reason.Of(reason.Joined, string(m.ID))})
 		}
 	}
@@ -97,39 +98,7 @@ func (s *State) own() *Runs {
 	return s.view.runs(s.self)
 }
 
-func (s *State) leads() bool { return s.self != "" && s.view != nil && s.view.Leader == s.self }
-
-// reclaims: this member cleans up after the dead. It is our leader or, under one
-// of ElasticJob's, the first of us.
-func (s *State) reclaims() bool {
-	return s.own() != nil && (s.leads() || s.view.foreignLeads() && len(s.view.Members) > 0 && s.view.Members[0].ID == s.self)
-}
-
 func (s *State) disabledHere() bool { return s.view.serverDisabled(s.self.IP()) }
-
-// works: the member may begin runs.
-func (s *State) works() bool { return s.able() && !s.disabledHere() }
-
-// able: it may, unless an operator has disabled its server.
-func (s *State) able() bool {
-	return s.own() != nil && s.config() != nil && !s.session.leaving && s.session.health == Trusted &&
-		s.view.instance(s.self) != nil && s.foreignBlocker() == "" && !s.skewed()
-}
-
-// foreignBlocker is why the job must not run here beside members of ElasticJob; "" if it
-// may, or if there are none.
-func (s *State) foreignBlocker() reason.Code {
-	c := s.config()
-	switch {
-	case c == nil || !s.view.foreign():
-		return ""
-	case !c.MonitorExecution:
-		return reason.ForeignUnmonitored
-	case s.o.Zoneless:
-		return reason.ForeignZoneless
-	}
-	return ""
-}
 
 // join registers the member: first the job's nodes, then its own.
 func join(s *State, p *Plan) Mutation {
@@ -159,7 +128,7 @@ func join(s *State, p *Plan) Mutation {
 // is still there.
 func (s *State) setUpAgain() Mutation {
 	v := s.view
-	if !s.reclaims() || s.session.leaving || v.Config == nil || v.Dirs.all() || s.removing() {
+	if !s.company.reclaims || s.session.leaving || v.Config == nil || v.Dirs.all() || s.removing() {
 		return nil
 	}
 	return Setup{}
@@ -232,7 +201,7 @@ type absence struct {
 
 // seeServers keeps since when each server has no instance.
 func (s *State) seeServers() {
-	if s.o.PruneAfter == 0 || !s.leads() {
+	if s.o.PruneAfter == 0 || !s.company.leads {
 		s.absent = nil
 		return
 	}
@@ -265,7 +234,7 @@ func pruneServers(s *State, _ *Plan) Mutation {
 			ips = append(ips, a.ip)
 		}
 	}
-	if len(ips) == 0 || !s.leads() {
+	if len(ips) == 0 || !s.company.leads {
 		return nil
 	}
 	return PruneServers{IPs: ips}

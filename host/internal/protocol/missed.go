@@ -49,7 +49,7 @@ func missed(s *State, p *Plan) Mutation {
 	if t == 0 || !s.works() && !idle || s.view.Paused && s.o.CatchUp == 0 || s.waits() || s.future(t) {
 		return nil
 	}
-	if s.view.foreign() || s.view.foreignLeads() {
+	if !s.company.ours() {
 		s.schedule.unseen = 0 // they may have run it; what is known of that is told when an item moves
 		return nil
 	}

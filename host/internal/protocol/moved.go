@@ -23,7 +23,7 @@ func (v *View) waiting(i int) *Pending {
 }
 
 // waits: it is no orphan.
-func (v *View) waits(p *Pending) bool { return p.After != 0 && !v.foreign() }
+func (v *View) waits(p *Pending) bool { return p.After != 0 && !v.Shared() }
 
 // waitsHere: it is to be tried again by this member.
 func (s *State) waitsHere(p *Pending) bool { return s.view.waits(p) && s.mine(p.Item) }

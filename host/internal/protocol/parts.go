@@ -260,7 +260,7 @@ func (s *State) stripped(a *Assignment, r *room) []int {
 // was decided, from the leader before.
 func (s *State) writeOwners() Mutation {
 	a := &s.view.Assignment
-	if s.reshard.parts.strip || s.view.foreign() {
+	if s.reshard.parts.strip || s.company.shared {
 		if strip := s.stripped(a, s.ownersAlone()); len(strip) > 0 {
 			return Owners{Strip: strip}
 		}
@@ -284,7 +284,7 @@ func (s *State) restore(eligible []ID) Mutation {
 	r, items := s.ownersAlone(), []int(nil)
 	for i, owner := range v.Assignment.Owners[:min(v.total(), len(v.Assignment.Owners))] {
 		it := v.item(i)
-		named := it.Owner == owner || it.Owner != "" && v.foreign()
+		named := it.Owner == owner || it.Owner != "" && s.company.shared
 		if it.Exists && !named && it.Running == 0 && slices.Contains(eligible, owner) && r.take(1) {
 			items = append(items, i)
 		}
@@ -296,7 +296,7 @@ func (s *State) restore(eligible []ID) Mutation {
 	if !s.reshard.ownerless.has(items) {
 		s.reshard.ownerless = ownerless{items, s.now}
 	}
-	if until := s.reshard.ownerless.since + lag(v.total()); v.foreign() && s.now < until {
+	if until := s.reshard.ownerless.since + lag(v.total()); s.company.shared && s.now < until {
 		s.timers.hold(until)
 		return nil
 	}

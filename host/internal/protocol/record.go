@@ -169,7 +169,7 @@ func clearMarks(s *State, _ *Plan) Mutation {
 		return nil
 	}
 	m := ClearMarks{Self: s.self}
-	stray, left := s.leads() && !s.view.foreign(), false
+	stray, left := s.company.leads && !s.company.shared, false
 	for i := range s.view.Items {
 		it := &s.view.Items[i]
 		open := own.entry(i) != nil

@@ -25,17 +25,6 @@ func (s *State) waits() bool {
 	return s.reshard.since != 0 && s.now < s.waitsUntil() && !s.assignsAtNextInstant()
 }
 
-// assignsAtNextInstant: a leader of ElasticJob deals at the next instant, since the mark came
-// when the one that is due had long begun.
-func (s *State) assignsAtNextInstant() bool {
-	v := s.view
-	return v.foreignLeads() && v.Necessary && !v.Processing && !s.triggered() && s.schedule.tick.At != 0 && s.reshard.since > s.schedule.tick.At+assignLag
-}
-
-// assignLag is until when, in ms after an instant, a leader of ElasticJob may still
-// see a mark and deal before it begins.
-const assignLag = 300
-
 // noteReshardWait notes since when something is due that waits for a deal: an instant,
 // or a request, which has a leader of ElasticJob run, and so deal, at once.
 func (s *State) noteReshardWait() {
@@ -52,7 +41,7 @@ func (s *State) noteReshardWait() {
 // or a request comes, not before.
 func (s *State) waitsUntil() int64 {
 	since := s.reshard.since
-	if s.view.foreignLeads() {
+	if s.company.foreignLeads {
 		since = max(since, s.reshard.waitFrom)
 	}
 	return since + s.o.ReshardWait

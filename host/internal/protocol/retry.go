@@ -35,7 +35,7 @@ func (r RetryPolicy) wait(attempts int) int64 {
 // the policy retries, no other run of the item waits already, and somebody can: see
 // goes.
 func (s *State) retries(g *guest) bool {
-	if !s.o.Retry.takes(g) || s.later(g.Entry) || s.retriesElsewhere(g.Item) && s.view.foreign() {
+	if !s.o.Retry.takes(g) || s.later(g.Entry) || s.retriesElsewhere(g.Item) && s.company.shared {
 		return false
 	}
 	return s.view.waiting(g.Item) == nil && !slices.ContainsFunc(s.own().Retries, func(r Retry) bool { return r.Item == g.Item })
@@ -129,7 +129,7 @@ func (s *State) hopeless(r Retry) reason.Code {
 		return reason.ItemDisabled
 	case !s.retriesElsewhere(r.Item):
 		return ""
-	case s.view.foreign():
+	case s.company.shared:
 		return reason.RetryBesideForeign
 	case s.session.leaving && s.view.pending(r.Item) != nil:
 		return reason.AnotherRunWaits

@@ -48,10 +48,10 @@ func markReshard(s *State, _ *Plan) Mutation {
 	if s.reshard.wishes > 0 && !slices.Equal(s.view.eligible(), s.reshard.wishedFor) {
 		s.reshard.wishes = 0
 	}
-	if s.reclaims() && !s.leads() && (s.ownerGone() || s.schedule.tick.At == 0 && s.memberLeftOut()) {
+	if s.company.reclaims && !s.company.leads && (s.ownerGone() || s.schedule.tick.At == 0 && s.memberLeftOut()) {
 		return MarkReshard{} // what is due now would wait for it until the next instant
 	}
-	if !s.leads() || s.session.leaving {
+	if !s.company.leads || s.session.leaving {
 		return nil
 	}
 	el := s.view.eligible()
@@ -59,26 +59,6 @@ func markReshard(s *State, _ *Plan) Mutation {
 		return nil
 	}
 	return MarkReshard{}
-}
-
-// ownerGone: an item has no owner that is there, and nobody deals just now.
-func (s *State) ownerGone() bool {
-	v := s.view
-	for i := range v.total() {
-		if !v.Processing && v.instance(v.item(i).Owner) == nil {
-			return true
-		}
-	}
-	return false
-}
-
-// memberLeftOut: there are items for everybody, and somebody has none. Who comes while
-// a leader of ElasticJob deals is not dealt to, and the wish is taken away with the
-// one that was answered. It is made again, but not for ever: there may be strategies
-// that give somebody nothing.
-func (s *State) memberLeftOut() bool {
-	v := s.view
-	return !v.Processing && !v.unadopted() && s.reshard.wishes < mostWishes && v.someoneWithout()
 }
 
 // someoneWithout: an eligible member has no item, though there are enough.
@@ -89,16 +69,11 @@ func (v *View) someoneWithout() bool {
 	})
 }
 
-// mostWishes for the same members. A leader of ElasticJob lists them, waits for what
-// runs, and only then deals: so the first wish may go with a deal that had begun
-// before it. The second one is made after that.
-const mostWishes = 2
-
 // reshard assigns the items anew. It waits until the dead are enqueued and no
 // item that would move or vanish is running.
 func reshard(s *State, p *Plan) Mutation {
 	v := s.view
-	if !s.leads() || s.session.leaving || s.session.health != Trusted || !v.Necessary || s.config() == nil || !v.Assignment.Exists || s.deadRecord() != nil || s.tooEarly() {
+	if !s.company.leads || s.session.leaving || s.session.health != Trusted || !v.Necessary || s.config() == nil || !v.Assignment.Exists || s.deadRecord() != nil || s.tooEarly() {
 		return nil
 	}
 	el := v.eligible()
@@ -142,7 +117,7 @@ func reshard(s *State, p *Plan) Mutation {
 	if own.Seq > seq {
 		m.Self, m.Own = s.self, own
 	}
-	if v.foreign() {
+	if s.company.shared {
 		m.Strip = s.stripped(&next, s.room())
 		m.Pause = len(m.Strip) > 0 || v.hasOwnerlessItem()
 	}
@@ -160,33 +135,13 @@ func (v *View) hasOwnerlessItem() bool {
 	return slices.ContainsFunc(v.Items[:min(v.total(), len(v.Items))], func(it Item) bool { return it.Exists && it.Owner == "" })
 }
 
-// tooEarly: right after an instant members of ElasticJob are about to mark what
-// they run, item by item. If the reshard was asked for before, they wait for it.
-func (s *State) tooEarly() bool {
-	v, t := s.view, s.schedule.latest.At
-	until := t + startLag + int64(v.total())*startLagItem
-	if !v.foreign() || t == 0 || s.reshard.since < t-beforehand || s.reshard.since >= until || s.now >= until {
-		return false
-	}
-	s.timers.hold(until)
-	return true
-}
-
 // unprocess takes the mark of a reshard away that this member began when it led.
 func unprocess(s *State, _ *Plan) Mutation {
-	if s.leads() || !s.view.Processing || s.view.ProcessingOwner != s.o.Session || s.self == "" {
+	if s.company.leads || !s.view.Processing || s.view.ProcessingOwner != s.o.Session || s.self == "" {
 		return nil
 	}
 	return Unprocess{}
 }
-
-// How long, in ms, members of ElasticJob take to mark what they begin: the first
-// item, and each further one. It makes one node after the other.
-const (
-	startLag     = 50
-	startLagItem = 2
-	beforehand   = 100 // its clock may be ahead
-)
 
 // occupied is a surplus item whose node cannot be deleted, as it looked then.
 type occupied struct {
@@ -296,7 +251,7 @@ func (s *State) moving(next *Assignment) []ID {
 
 func (s *State) request(el []ID) AssignRequest {
 	v := s.view
-	r := AssignRequest{Strategy: v.Config.Strategy, Shared: v.foreign(), Instances: el, Total: v.total(), Epoch: v.Assignment.Version}
+	r := AssignRequest{Strategy: v.Config.Strategy, Shared: s.company.shared, Instances: el, Total: v.total(), Epoch: v.Assignment.Version}
 	for _, id := range el {
 		r.Labels = append(r.Labels, v.labels(id))
 	}
@@ -344,4 +299,23 @@ func set(s []int64, i int, t int64) []int64 {
 	}
 	s[i] = t
 	return s
+}
+
+// deadRecord is that of a member which nobody has enqueued yet; nil if there is
+// none.
+func (s *State) deadRecord() *Runs {
+	for k := range s.view.Runs {
+		if d := &s.view.Runs[k]; s.view.dead(d.ID) {
+			return d
+		}
+	}
+	return nil
+}
+
+func indexes(n int) []int {
+	all := make([]int, n)
+	for i := range all {
+		all[i] = i
+	}
+	return all
 }

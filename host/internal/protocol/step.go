@@ -15,6 +15,7 @@ type State struct {
 	self ID // "" until the registry shows that we joined
 	view *View
 
+	company   company
 	session   session
 	commits   commits
 	size      sizes
@@ -24,7 +25,6 @@ type State struct {
 	guests    guests
 	backlog   backlog
 	reshard   resharding
-	election  election
 	listener  listener
 	history   history
 	swap      swap
@@ -145,6 +145,7 @@ func (s *State) receive(in Input, p *Plan) {
 	switch in := in.(type) {
 	case Observed:
 		s.view, s.commits.awaitsView, s.commits.readOnly = in.View, false, false
+		s.seeCompany()
 	case Tick:
 		s.schedule.dated = true
 		s.arrive(in)

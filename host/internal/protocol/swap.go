@@ -65,7 +65,7 @@ func publish(s *State, _ *Plan) Mutation {
 // switchModule is the reclaimer's: everybody has the next module.
 func switchModule(s *State, _ *Plan) Mutation {
 	v := s.view
-	if v.Next == "" || !s.reclaims() || s.session.leaving || s.session.health != Trusted || s.config() == nil {
+	if v.Next == "" || !s.company.reclaims || s.session.leaving || s.session.health != Trusted || s.config() == nil {
 		return nil
 	}
 	for _, m := range v.Members {

@@ -48,10 +48,10 @@ func (s *State) alarm() int64 {
 	if s.waits() && (s.schedule.tick.At != 0 || s.triggered() || s.retryDue()) {
 		next = sooner(next, s.waitsUntil())
 	}
-	if s.reshard.answer != nil && s.reshard.answer.Fault != "" && s.leads() && s.reshard.since != 0 {
+	if s.reshard.answer != nil && s.reshard.answer.Fault != "" && s.company.leads && s.reshard.since != 0 {
 		next = sooner(next, s.reshard.retry)
 	}
-	if len(s.absent) > 0 && s.o.PruneAfter > 0 && s.leads() {
+	if len(s.absent) > 0 && s.o.PruneAfter > 0 && s.company.leads {
 		next = sooner(next, s.absent[0].since+s.o.PruneAfter)
 	}
 	if c := s.config(); c != nil && c.ReconcileEvery > 0 && s.self != "" {

@@ -65,7 +65,7 @@ func (s *State) unreadWhy() reason.Reason {
 	switch {
 	case c == nil || s.schedule.cron == nil || *s.schedule.cron == c.Cron:
 		return reason.Reason{}
-	case s.view.foreign():
+	case s.company.shared:
 		return reason.Of(reason.CronUnreadableBeside, fmt.Sprintf("%.100q", c.Cron))
 	}
 	return reason.Of(reason.CronUnreadable, fmt.Sprintf("%.100q", c.Cron), strconv.Quote(*s.schedule.cron))
@@ -74,7 +74,7 @@ func (s *State) unreadWhy() reason.Reason {
 // pausedByCron: what is due now is not begun, since others may go by another schedule.
 func (s *State) pausedByCron() bool {
 	c := s.config()
-	return c != nil && s.schedule.cron != nil && *s.schedule.cron != c.Cron && s.view.foreign()
+	return c != nil && s.schedule.cron != nil && *s.schedule.cron != c.Cron && s.company.shared
 }
 
 // keepSchedule writes the schedule that is in force into the own record, if nobody

@@ -438,16 +438,6 @@ func (v *View) eligible() []ID {
 	return ids
 }
 
-// foreign tells whether a member that is not ours shares the job.
-func (v *View) foreign() bool {
-	for _, in := range v.Instances {
-		if !v.member(in.ID) {
-			return true
-		}
-	}
-	return false
-}
-
 // last is the newest instant of the item that anybody accounted for.
 func (v *View) last(i int) int64 {
 	t := at(v.Assignment.Last, i)

@@ -17,7 +17,7 @@ func besideMutants() []mutant {
 		{"two steps: no pause", "it is made again after a while", []change{in("protocol.lag", "20 + int64(total)/10", "int64(total) / 1000")}},
 		{"two steps: restored at once", "also while the strategy fails, when the leader before deletes more of them", []change{in("protocol.State.restore", "s.now < until", "false")}},
 		{"two steps: new deal", "it is made again after a while, also when the items have been dealt anew since", []change{in("protocol.reshard", "v.hasOwnerlessItem()", "false")}},
-		{"two steps: of another leader", "so is one that the leader before has written since the new assignment was decided", []change{in("protocol.State.writeOwners", "s.view.foreign()", "false")}},
+		{"two steps: of another leader", "so is one that the leader before has written since the new assignment was decided", []change{in("protocol.State.writeOwners", "s.company.shared", "false")}},
 		{"two steps: over a new deal", "a part that is on its way while a leader of ElasticJob deals is refused", []change{
 			in("layout.transaction.reshard", "t.op(registry.Set, t.at(nodeNecessary), nil, _)", "t.op(registry.Check, t.at(nodeNecessary), nil, t.v.NecessaryV)"),
 			in("protocol.State.applied", "f.view.NecessaryV + 1", "f.view.NecessaryV"),
@@ -31,7 +31,7 @@ func besideMutants() []mutant {
 		{"reshard: moves what theirs run", "an item that a member of ElasticJob runs does not change hands", []change{in("protocol.State.movesRunning", "it.Running != 0", "false")}},
 		{"begin: a leader's word", "beside members of ElasticJob an item begins if its owner's node has not changed", []change{noFence("begin/owners")}},
 		{"begin: over a new deal", "a begin that is on its way while a leader of ElasticJob deals is refused", []change{noFence("begin/seal")}},
-		{"begin: unsealed", "under a leader of ElasticJob nothing begins before somebody has adopted what it dealt", []change{in("protocol.begin", "s.view.assignmentUnsettled()", "false")}},
+		{"begin: unsealed", "under a leader of ElasticJob nothing begins before somebody has adopted what it dealt", []change{in("protocol.begin", "s.company.unsettled", "false")}},
 		{"mark: overlooked", "a leader of ElasticJob deals anew for who came while it dealt", []change{in("protocol.markReshard", "s.memberLeftOut()", "false")}},
 		{"mark: overlooked twice", "it does so also for whom the deal passed over that had begun before the wish", []change{in("protocol.State.memberLeftOut", "s.reshard.wishes < mostWishes", "false")}},
 		{"mark: left out", "whom ElasticJob left out gets items when one of ours leads", []change{in("protocol.State.stale", "v.Sealed && v.someoneWithout()", "false")}},

@@ -42,7 +42,7 @@ const fullFor = 5_000
 
 // did notes items that began or ended here.
 func (s *State) did(e Event, items []int) {
-	if !s.view.foreign() {
+	if !s.company.shared {
 		return
 	}
 	w := s.roundPart(e)
@@ -62,7 +62,7 @@ func (s *State) roundPart(e Event) *roundPart {
 
 // watchRounds follows the rounds.
 func (s *State) watchRounds() {
-	if !s.view.foreign() {
+	if !s.company.shared {
 		s.listener.rounds = nil
 		return
 	}
@@ -88,7 +88,7 @@ func (v *View) full(r *Round) bool { return r.Exists && v.total() > 0 && len(r.I
 
 // guaranteeItems makes our nodes.
 func guaranteeItems(s *State, _ *Plan) Mutation {
-	if s.own() == nil || s.session.health != Trusted || s.config() == nil || !s.view.foreign() {
+	if s.own() == nil || s.session.health != Trusted || s.config() == nil || !s.company.shared {
 		return nil
 	}
 	for k := range s.listener.rounds {
@@ -112,10 +112,10 @@ func guaranteeItems(s *State, _ *Plan) Mutation {
 		case w.full != 0 && s.view.calls(w.event):
 			w.full = s.now // it may take long
 			continue
-		case w.full != 0 && s.reclaims() && s.now >= w.full+fullFor:
+		case w.full != 0 && s.company.reclaims && s.now >= w.full+fullFor:
 			m.Last = true
 		default:
-			if w.full != 0 && s.reclaims() {
+			if w.full != 0 && s.company.reclaims {
 				s.timers.hold(w.full + fullFor)
 			}
 			continue

@@ -6,16 +6,6 @@ import "slices"
 // owners' nodes and knows nothing of the assignment. What it dealt counts for
 // members of ours once one of them has adopted it.
 
-// foreignLeads tells whether a member that is not ours leads, or is about to be
-// there and does.
-func (v *View) foreignLeads() bool { return v.Leader != "" && !v.member(v.Leader) }
-
-// assignmentUnsettled: what a leader of ElasticJob has dealt may be about to change, or to be
-// adopted. A node that it deletes and makes anew cannot be told from the one
-// before, so a begin that is on its way needs something that does not come back:
-// the seal, which goes when a deal begins, and comes with an adoption.
-func (v *View) assignmentUnsettled() bool { return v.foreignLeads() && v.LeaderOwner != 0 && !v.Sealed }
-
 // unadopted: the items have been dealt, and not as the assignment says, or nobody
 // of ours has looked at it since. What one of ours has open waits for its end.
 func (v *View) unadopted() bool {
@@ -42,7 +32,7 @@ func (v *View) open(i int) bool {
 // of ours has open: they do not change hands before they have ended.
 func adopt(s *State, _ *Plan) Mutation {
 	v := s.view
-	if !s.reclaims() || s.session.health != Trusted || !v.unadopted() {
+	if !s.company.reclaims || s.session.health != Trusted || !v.unadopted() {
 		return nil
 	}
 	next := v.Assignment.clone()
@@ -88,23 +78,4 @@ func (s *State) recorded(next *Assignment) []ID {
 		next.fold(&s.view.Runs[k].RunsData)
 	}
 	return ids
-}
-
-// deadRecord is that of a member which nobody has enqueued yet; nil if there is
-// none.
-func (s *State) deadRecord() *Runs {
-	for k := range s.view.Runs {
-		if d := &s.view.Runs[k]; s.view.dead(d.ID) {
-			return d
-		}
-	}
-	return nil
-}
-
-func indexes(n int) []int {
-	all := make([]int, n)
-	for i := range all {
-		all[i] = i
-	}
-	return all
 }

@@ -11,7 +11,7 @@ import "strings"
 // owned. They find the address by what an id begins with.
 func (s *State) takenForDead() bool {
 	c, v := s.config(), s.view
-	if c == nil || !c.Failover || !v.foreign() {
+	if c == nil || !c.Failover || !s.company.shared {
 		return false
 	}
 	for _, in := range v.Instances {
@@ -28,7 +28,7 @@ func (s *State) takenForDead() bool {
 // leaves, as it is still there.
 func (s *State) awaitsForeignAssignment() bool {
 	until := s.reshard.since + s.o.ReshardWait
-	if v := s.view; !(v.foreignLeads() && v.Processing || v.unadopted()) || s.now >= until {
+	if v := s.view; !(s.company.foreignLeads && v.Processing || v.unadopted()) || s.now >= until {
 		return false
 	}
 	s.timers.hold(until)

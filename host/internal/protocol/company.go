@@ -1,0 +1,70 @@
+package protocol
+
+import "github.com/wasmjob/wasmjob/host/reason"
+
+// company is what a view says of the members of the job, as this one sees them. It is
+// computed once for each view, so a rule asks one question and needs to know nothing
+// of foreign members.
+type company struct {
+	shared       bool // a foreign member has a part in the job
+	foreignLeads bool // the leader is foreign; it need not be registered yet
+	unsettled    bool // what a foreign leader has assigned may be about to change, or to be adopted
+	leads        bool // this member is the leader
+	reclaims     bool // this member cleans up after the dead
+}
+
+// seeCompany goes by a new view, or by a member that has found out who it is.
+func (s *State) seeCompany() {
+	v := s.view
+	c := company{shared: v.Shared(), foreignLeads: v.foreignLeads(), unsettled: v.assignmentUnsettled()}
+	c.leads = s.self != "" && v.Leader == s.self
+	c.reclaims = s.own() != nil && (c.leads || c.foreignLeads && len(v.Members) > 0 && v.Members[0].ID == s.self)
+	s.company = c
+}
+
+// ours: there is no foreign member, and none leads.
+func (c company) ours() bool { return !c.shared && !c.foreignLeads }
+
+// works: the member may begin runs.
+func (s *State) works() bool { return s.able() && !s.disabledHere() }
+
+// able: it may, unless an operator has disabled its server.
+func (s *State) able() bool {
+	return s.own() != nil && s.config() != nil && !s.session.leaving && s.session.health == Trusted &&
+		s.view.instance(s.self) != nil && s.foreignBlocker() == "" && !s.skewed()
+}
+
+// Shared tells whether foreign members have a part in the job, too.
+func (v *View) Shared() bool {
+	for _, in := range v.Instances {
+		if !v.member(in.ID) {
+			return true
+		}
+	}
+	return false
+}
+
+// foreignLeads tells whether a member that is not ours leads, or is about to be
+// there and does.
+func (v *View) foreignLeads() bool { return v.Leader != "" && !v.member(v.Leader) }
+
+// assignmentUnsettled: what a leader of ElasticJob has dealt may be about to change, or to be
+// adopted. A node that it deletes and makes anew cannot be told from the one
+// before, so a begin that is on its way needs something that does not come back:
+// the seal, which goes when a deal begins, and comes with an adoption.
+func (v *View) assignmentUnsettled() bool { return v.foreignLeads() && v.LeaderOwner != 0 && !v.Sealed }
+
+// foreignBlocker is why the job must not run here beside members of ElasticJob; "" if it
+// may, or if there are none.
+func (s *State) foreignBlocker() reason.Code {
+	c := s.config()
+	switch {
+	case c == nil || !s.company.shared:
+		return ""
+	case !c.MonitorExecution:
+		return reason.ForeignUnmonitored
+	case s.o.Zoneless:
+		return reason.ForeignZoneless
+	}
+	return ""
+}
