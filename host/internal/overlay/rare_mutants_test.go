@@ -15,6 +15,10 @@ func rareMutants() []mutant {
 		{"catch up: others enabled", "what an enabled server has missed is caught up, also if a disabled one comes before it", in("protocol.State.allDisabled", "slices.ContainsFunc(v.Servers, enabled)", "false"), script("catch_up_disabled_other")},
 		{"catch up: clock ahead", "what had come by the registry's clock is caught up by a server whose own is ahead", without("protocol.State.seePassed", "s.backlog.catchUp.passed = s.dateOf(_)"), script("catch_up_ahead")},
 		{"catch up: one that lingers", "the dead may be cleaned up one after the other", in("protocol.State.seeLingering", "v.dead(id)", "v.dead(id) && len(l.ids) == 1"), script("catch_up_lingers_two")},
+		{"catch up: newcomers", "who has no part in the items yet was not there", in("protocol.View.attends", "slices.Contains(v.Assignment.Members, m.ID)", "true"), script("catch_up_lingers_both")},
+		{"catch up: newcomers gone", "who comes when only such servers are there catches up", in("protocol.State.nobody", "slices.ContainsFunc(v.Members, v.attends)", "len(v.Members) > 0"), script("catch_up_newcomers")},
+		{"catch up: newcomers disabled", "a disabled server has no part in the items and is there", in("protocol.View.attends", "v.serverDisabled(m.ID.IP())", "false"), script("catch_up_newcomer_disabled")},
+		{"catch up: slow newcomer", "who found nobody there goes by when it followed the schedule, also if another came after it", in("protocol.State.missedUntil", "s.backlog.catchUp.empty != 0", "until == s.backlog.catchUp.empty"), script("catch_up_newcomers")},
 		{"catch up: due meanwhile", "what is due while nothing is caught up begins", in("protocol.beginning.forgo", "b.m.More || s.schedule.tick.At != 0", "b.m.More"), script("catch_up_java_due")},
 	}
 }

@@ -48,10 +48,17 @@ type catchUp struct {
 // the job is somebody. Where all servers are disabled, none would have begun anything.
 func (s *State) nobody() int64 {
 	v := s.view
-	if s.o.CatchUp == 0 || s.backlog.away.why != "" || s.allDisabled() || len(v.Instances)+len(v.Members) > 0 || v.assignedElsewhere() {
+	if s.o.CatchUp == 0 || s.backlog.away.why != "" || s.allDisabled() || s.company.shared || slices.ContainsFunc(v.Members, v.attends) || v.assignedElsewhere() {
 		return 0
 	}
 	return s.dateOf(s.now)
+}
+
+// attends: the member may have begun instants since the newest assignment. One that has no
+// part in that has joined since, and its server was not there before, unless it is
+// disabled.
+func (v *View) attends(m Member) bool {
+	return slices.Contains(v.Assignment.Members, m.ID) || v.serverDisabled(m.ID.IP())
 }
 
 // allDisabled: every server that the job knows is disabled, the one that is about to
@@ -80,14 +87,14 @@ func (v *View) unattended() int64 {
 }
 
 // missedUntil is the end of what is caught up; 0: nothing is. What had not come when this
-// member began to follow the schedule comes due here. Who came first goes by that alone:
-// nobody hears of what comes between its join and then.
+// member began to follow the schedule comes due here. One that found nobody goes by that
+// alone: nobody hears of what comes between its join and then.
 func (s *State) missedUntil() int64 {
 	until := max(s.view.unattended(), s.backlog.catchUp.empty)
 	switch {
 	case s.o.CatchUp == 0 || until == 0:
 		return 0
-	case until == s.backlog.catchUp.empty:
+	case s.backlog.catchUp.empty != 0:
 		return s.backlog.catchUp.passed
 	}
 	return min(until, s.backlog.catchUp.passed)

@@ -19,16 +19,22 @@ type lingering struct {
 // otherwise.
 func (s *State) lingerers() *lingering {
 	v := s.view
-	if s.o.CatchUp == 0 || s.backlog.away.why != "" || s.allDisabled() || len(v.Members) == 0 || s.company.shared || v.assignedElsewhere() {
+	if s.o.CatchUp == 0 || s.backlog.away.why != "" || s.allDisabled() || s.company.shared || v.assignedElsewhere() {
 		return nil
 	}
 	l := &lingering{leader: v.Leader, epoch: v.Assignment.Version, since: s.dateOf(s.now)}
 	for _, m := range v.Members {
+		if !v.attends(m) {
+			continue
+		}
 		r := v.runs(m.ID)
 		if r == nil {
 			return nil
 		}
 		l.ids, l.records = append(l.ids, m.ID), append(l.records, r.Version)
+	}
+	if len(l.ids) == 0 {
+		return nil
 	}
 	return l
 }

@@ -72,16 +72,28 @@ func (l *ledger) attended(old *protocol.View, by author) {
 	}
 	j, joins := by.m.(protocol.Join)
 	if joins {
-		l.found[j.ID] = by.view.Members
+		l.found[j.ID] = attending(by.view)
 	}
 	l.claimed = max(l.claimed, j.Unattended)
 	l.claims(by)
-	if joins && j.Unattended != 0 && len(by.view.Members)+len(by.view.Instances) > 0 {
+	if joins && j.Unattended != 0 && (len(l.found[j.ID]) > 0 || shared(by.view)) {
 		l.w.breach("nobody there", "%s says that nobody was there, seeing %d members", by, len(by.view.Members))
 	}
-	if len(old.Members)+len(old.Instances) == 0 && joins {
+	switch n := len(l.unattended); {
+	case !joins:
+	case len(old.Members)+len(old.Instances) == 0:
 		l.unattended = append(l.unattended, attendance{l.w.registryTime(), j.Unattended})
+	case j.Unattended != 0 && n > 0: // of items that whoever came first gets, it goes by its own join
+		l.unattended = append(l.unattended, attendance{l.w.registryTime(), l.unattended[n-1].said})
 	}
+}
+
+// attending are the members that may have begun anything: whoever has joined since the
+// newest assignment, on a server that is not disabled, has nothing to begin.
+func attending(v *protocol.View) []protocol.Member {
+	return slices.DeleteFunc(slices.Clone(v.Members), func(m protocol.Member) bool {
+		return !slices.Contains(v.Assignment.Members, m.ID) && !v.ServerDisabled(m.ID)
+	})
 }
 
 // claims: who says later than with its join that nobody was there has seen all who were
