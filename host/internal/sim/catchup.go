@@ -63,6 +63,7 @@ func (m *member) recall(r protocol.Recall) {
 type attendance struct {
 	until int64
 	said  int64 // by who came first, as it decided to join; 0: it did not know
+	by    protocol.ID
 }
 
 // attended follows who is there.
@@ -82,9 +83,9 @@ func (l *ledger) attended(old *protocol.View, by author) {
 	switch n := len(l.unattended); {
 	case !joins:
 	case len(old.Members)+len(old.Instances) == 0:
-		l.unattended = append(l.unattended, attendance{l.w.registryTime(), j.Unattended})
+		l.unattended = append(l.unattended, attendance{l.w.registryTime(), j.Unattended, j.ID})
 	case j.Unattended != 0 && n > 0: // of items that whoever came first gets, it goes by its own join
-		l.unattended = append(l.unattended, attendance{l.w.registryTime(), l.unattended[n-1].said})
+		l.unattended = append(l.unattended, attendance{l.w.registryTime(), l.unattended[n-1].said, j.ID})
 	}
 }
 
@@ -104,7 +105,7 @@ func (l *ledger) claims(by author) {
 		return
 	}
 	l.claimed = r.Unattended
-	l.unattended = append(l.unattended, attendance{until: r.Unattended})
+	l.unattended = append(l.unattended, attendance{until: r.Unattended, by: by.self})
 	for _, m := range l.found[by.self] {
 		if l.lives(m.Owner) { // another may have its name
 			l.w.breach("nobody there", "%s says that nobody was there, and %s is", by, m.ID)
@@ -112,24 +113,28 @@ func (l *ledger) claims(by author) {
 	}
 }
 
-// caughtUp: what begins late came before the first server was there again.
+// caughtUp: what begins late came before the first server was there again, or before that
+// server followed the schedule: until then it hears of nothing that comes. That may take as
+// long as its copy of the tree stands still, right after its join.
 func (l *ledger) caughtUp(e protocol.Entry, by author) {
 	if e.Cause != protocol.CaughtUp {
 		return
 	}
-	if !slices.ContainsFunc(l.unattended, func(a attendance) bool { return e.Instant <= a.until+l.early(by)+joinTime }) {
+	nobody := func(a attendance) bool {
+		return e.Instant <= a.until+l.early(by) || a.by == by.self && e.Instant <= by.member.first
+	}
+	if !slices.ContainsFunc(l.unattended, nobody) {
 		l.w.breach("nothing is caught up in vain", "%s: item %d begins %s late, and somebody was there", by, e.Item, runName(e))
 	}
 }
 
-// joinTime, in ms, is how long a server may take to follow the schedule once it has joined.
-const joinTime = 3000
-
 // leftOut: nobody leaves the newest instant out that was missed while nobody was there,
-// unless the job, the item or the server was not to run.
+// unless the job, the item or the server was not to run. Nor where a member of ElasticJob
+// is there or leads: it may have run it. A leader's node that somebody damages is taken for
+// one of those.
 func (l *ledger) leftOut(r protocol.Row, by author) {
 	n, p := len(l.unattended), period(r.Cron)
-	if n == 0 || p == 0 || banned(by.view, by.self) || r.State != protocol.Missed || r.Why.Code == reason.JobPaused || r.Why.Code == reason.ItemDisabled || shared(by.view) || l.w.options.CatchUp == 0 {
+	if n == 0 || p == 0 || banned(by.view, by.self) || r.State != protocol.Missed || r.Why.Code == reason.JobPaused || r.Why.Code == reason.ItemDisabled || shared(by.view) || foreignLeads(by.view) || l.w.options.CatchUp == 0 {
 		return
 	}
 	if m, ok := by.m.(protocol.Begin); ok && slices.ContainsFunc(m.Own.Open, func(e protocol.Entry) bool { return e.Item == r.Item && e.Cause == protocol.CaughtUp }) {
@@ -144,3 +149,5 @@ func (l *ledger) leftOut(r protocol.Row, by author) {
 		l.w.breach("caught up", "%s leaves out %d of item %d, the newest that came until nobody was there any more: %s", by, t-1_700_000_000_000, r.Item, r.Why)
 	}
 }
+
+func foreignLeads(v *protocol.View) bool { return v.Leader != "" && !alive(v, v.Leader) }

@@ -50,6 +50,7 @@ type member struct {
 	ticked  int64 // the newest instant that came due here
 	fresh   bool  // it did, and had not passed before
 	unseen  int64 // the newest instant that had come before its life began, until one comes
+	first   int64 // the newest instant that had come when it followed the schedule first
 	stored  int64 // number of the newest row that the history acknowledged
 	storing int64 // when the newest batch is stored
 	outage  int64 // until then the history stores nothing
@@ -98,7 +99,7 @@ func (m *member) start() {
 	life := m.life
 	m.frozen, m.backlog = false, nil
 	m.resting, m.commit, m.reads, m.period, m.prev, m.ticked = false, nil, nil, 0, 0, 0
-	m.unseen = 0
+	m.unseen, m.first = 0, 0
 	m.stored, m.skew, m.measured = 0, 0, 0
 	m.refusals, m.viewRev = map[string]int{}, 0
 	m.leaving, m.marked, m.asked = false, 0, map[int64]bool{}
