@@ -132,7 +132,10 @@ func ranges(s []int64) [][3]int64 {
 }
 
 func spread(r [][3]int64) ([]int64, error) {
-	var s []int64
+	if len(r) == 0 {
+		return nil, nil
+	}
+	s := make([]int64, 0, max(0, min(r[len(r)-1][1]+1, maxItems)))
 	for _, x := range r {
 		if x[0] < int64(len(s)) || x[1] < x[0] || x[1] >= maxItems {
 			return nil, errors.New("a range of items is out of order or out of range")

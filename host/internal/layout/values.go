@@ -49,7 +49,7 @@ func encodeAssignment(a *protocol.Assignment) []byte {
 
 func decodeAssignment(data []byte) (protocol.Assignment, error) {
 	var v assignmentJSON
-	if err := decodeJSON(data, &v); err != nil {
+	if err := decodePlain(data, &v, v.plain); err != nil {
 		return protocol.Assignment{}, err
 	}
 	if v.V != valueVersion {
@@ -285,7 +285,7 @@ func (r *rowJSON) joinsRow(next protocol.Row) bool {
 func decodeRuns(data []byte) (protocol.RunsData, error) {
 	var v runsJSON
 	var d protocol.RunsData
-	if err := decodeJSON(data, &v); err != nil {
+	if err := decodePlain(data, &v, v.plain); err != nil {
 		return d, err
 	}
 	if v.V != valueVersion {
