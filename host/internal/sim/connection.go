@@ -10,22 +10,23 @@ import (
 func (m *member) heartbeat(life int) {
 	w := m.w
 	beat := 0
+	turn := func() {
+		if beat%2 == 0 {
+			at := w.now
+			m.s.request(func() {
+				m.s.decide(func() {
+					m.s.client(message{reply: func() { m.vouched(at) }})
+				})
+			}, nil, false)
+		}
+		beat++
+	}
 	var again func()
 	again = func() {
 		if m.life != life || !m.up {
 			return
 		}
-		m.guard(life, func() {
-			if beat%2 == 0 {
-				at := w.now
-				m.s.request(func() {
-					m.s.decide(func() {
-						m.s.client(message{reply: func() { m.vouched(at) }})
-					})
-				}, nil, false)
-			}
-			beat++
-		})
+		m.guard(life, turn)
 		w.after(m.s.timeout/12, again)
 	}
 	again()

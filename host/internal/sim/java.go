@@ -87,7 +87,13 @@ func (j *jvm) start() {
 // connect opens a session.
 func (j *jvm) connect() {
 	life := j.life
-	j.s = j.w.newSession(j.timeout, func(m message) { j.turn(life, func() { j.receive(m) }) })
+	j.s = j.w.newSession(j.timeout, func(m message) {
+		if j.frozen {
+			j.turn(life, func() { j.receive(m) })
+		} else if j.up && j.life == life && !j.w.broken() {
+			j.receive(m)
+		}
+	})
 	j.w.ledger.sessions[int64(j.s.id)] = true
 	j.w.tracef("%s: opens session %d", j.name(), j.s.id)
 }
@@ -99,8 +105,7 @@ func (j *jvm) ping() {
 
 func (j *jvm) receive(m message) {
 	switch {
-	case m.reply != nil:
-		m.reply()
+	case m.answer():
 	case m.event.Kind == registry.Ended:
 		if !j.s.alive {
 			j.suspended()

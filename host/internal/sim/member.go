@@ -104,7 +104,7 @@ func (m *member) start() {
 	m.refusals, m.viewRev = map[string]int{}, 0
 	m.leaving, m.marked, m.asked = false, 0, map[int64]bool{}
 	asked := w.now
-	m.s = w.newSession(m.timeout, func(msg message) { m.guard(life, func() { m.receive(msg) }) })
+	m.s = w.newSession(m.timeout, func(msg message) { m.hear(life, msg) })
 	m.loop = follow.New(&w.job, w.job.NewDecoderOf(w.records), protocol.NewState(m.options()))
 	if m.opening == 0 {
 		m.open(asked)
@@ -140,15 +140,32 @@ func (m *member) open(asked int64) {
 // guard runs do as one turn of the member's loop, unless the life it belongs
 // to is over; a frozen process does it when it wakes.
 func (m *member) guard(life int, do func()) {
-	if !m.up || m.life != life || m.w.broken() {
-		return
-	}
-	if m.frozen {
+	switch {
+	case !m.lives(life):
+	case m.frozen:
 		m.backlog = append(m.backlog, func() { m.guard(life, do) })
+	default:
+		m.look() // who watches over the session has told of doubt
+		do()
+		m.turned()
+	}
+}
+
+// hear is guard for a message, of which there are many.
+func (m *member) hear(life int, msg message) {
+	if m.frozen || !m.lives(life) {
+		m.guard(life, func() { m.receive(msg) })
 		return
 	}
-	m.look() // who watches over the session has told of doubt
-	do()
+	m.look()
+	m.receive(msg)
+	m.turned()
+}
+
+func (m *member) lives(life int) bool { return m.up && m.life == life && !m.w.broken() }
+
+// turned ends a turn.
+func (m *member) turned() {
 	m.pump()
 	m.lease()
 	if m.st != nil && m.trust() == protocol.Expired && m.call != nil {
@@ -165,8 +182,7 @@ func (m *member) later(d int64, do func()) {
 }
 
 func (m *member) receive(msg message) {
-	if msg.reply != nil {
-		msg.reply()
+	if msg.answer() {
 		return
 	}
 	if msg.event.Kind == registry.Ended {

@@ -140,14 +140,15 @@ func (l *ledger) waiting(old *protocol.View, by author) {
 	if !ok || !l.w.orderly {
 		return
 	}
+	self, member := m.Self, by.member
 	for _, i := range m.Items {
-		if i >= len(old.Items) || !old.Items[i].Misfire || !l.v.Config.Misfire || !l.idle(m.Self, i) {
+		if i >= len(old.Items) || !old.Items[i].Misfire || !l.v.Config.Misfire || !l.idle(self, i) {
 			continue
 		}
-		asked, last, life := l.w.now, lastOf(l.v, i), by.member.life
+		asked, last, life := l.w.now, lastOf(l.v, i), member.life
 		l.w.after(prompt, func() {
-			if l.unrest+prompt < asked && by.member.up && by.member.life == life && l.idle(m.Self, i) && l.v.Items[i].Misfire && lastOf(l.v, i) == last && entryOf(l.v, m.Self, i) == nil {
-				l.w.breach("prompt", "item %d was not compensated by %s", i, m.Self)
+			if l.unrest+prompt < asked && member.up && member.life == life && l.idle(self, i) && l.v.Items[i].Misfire && lastOf(l.v, i) == last && entryOf(l.v, self, i) == nil {
+				l.w.breach("prompt", "item %d was not compensated by %s", i, self)
 			}
 		})
 	}

@@ -16,7 +16,7 @@ import (
 var carriers = []string{
 	"(*draws).chance", "(*draws).Int64N", "(*draws).IntN", "(*draws).share",
 	"(*World).chance", "(*World).between", "(*World).delay", "(*World).lag",
-	"(*session).client", "(*session).request",
+	"(*session).client", "(*session).request", "(*session).show",
 }
 
 // places finds the function that draws, by the stack. It knows the stacks that
@@ -107,7 +107,11 @@ func extentOf(fset *token.FileSet, d *ast.FuncDecl) extent {
 	if d.Recv != nil {
 		switch t := d.Recv.List[0].Type.(type) {
 		case *ast.StarExpr:
-			s.name = "(*" + t.X.(*ast.Ident).Name + ")." + s.name
+			of := t.X
+			if generic, ok := of.(*ast.IndexExpr); ok {
+				of = generic.X
+			}
+			s.name = "(*" + of.(*ast.Ident).Name + ")." + s.name
 		case *ast.Ident:
 			s.name = t.Name + "." + s.name
 		}

@@ -27,9 +27,10 @@ type version struct {
 }
 
 type server struct {
-	tree *tree.Tree
-	log  []txn // of revisions that some replica has not passed
-	hist map[string][]version
+	tree   *tree.Tree
+	log    []txn // of revisions that some replica has not passed
+	hist   map[string][]version
+	absent registry.Node // as what never was is read
 }
 
 type session struct {
@@ -53,13 +54,37 @@ type session struct {
 	heard     int64    // when the server last heard of the client
 	toServer  int64    // arrival of the newest message, each way
 	toClient  int64
+	requests  *line[request] // of the newest connection; nil before the first
+	messages  *line[message]
 	deliver   func(message) // to the member
 }
 
-// message is what reaches a member.
+// message is what reaches a member: an event, or an answer.
 type message struct {
 	event registry.Event
 	reply func()
+	shown func(registry.Node) // the answer to a read,
+	node  *registry.Node      // and what was read
+}
+
+// answer calls whoever waits for the answer, if it is one.
+func (m *message) answer() bool {
+	switch {
+	case m.shown != nil:
+		m.shown(*m.node)
+	case m.reply != nil:
+		m.reply()
+	default:
+		return false
+	}
+	return true
+}
+
+// request is what reaches the server.
+type request struct {
+	do, late func()
+	returns  int // of the session when it was sent
+	beyond   bool
 }
 
 func (w *World) newSession(timeout int64, deliver func(message)) *session {
@@ -188,15 +213,6 @@ func (s *session) drop() {
 	s.alone, s.undecided = false, nil
 }
 
-// inOrder does it now, or after what the session waits for already.
-func (s *session) inOrder(do func()) {
-	if len(s.held) > 0 {
-		s.held = append(s.held, do)
-		return
-	}
-	do()
-}
-
 // caughtUp does it once the replica shows all that there is now.
 func (s *session) caughtUp(do func()) {
 	if s.w.now < s.stalled {
@@ -240,14 +256,14 @@ func again(before []tree.Change, c tree.Change) bool {
 }
 
 // node is what the replica holds.
-func (s *session) node(path string) registry.Node {
+func (s *session) node(path string) *registry.Node {
 	h := s.w.hist[path]
-	for _, v := range slices.Backward(h) {
-		if v.rev <= s.replica {
-			return v.node
+	for k := len(h) - 1; k >= 0; k-- {
+		if h[k].rev <= s.replica {
+			return &h[k].node
 		}
 	}
-	return registry.Node{}
+	return &s.w.absent
 }
 
 // lag of a replica behind a transaction.
@@ -274,12 +290,18 @@ func (s *session) client(m message) {
 		return
 	}
 	s.toClient = max(s.toClient+1, w.now+w.delay())
-	epoch := s.epoch
-	w.at(s.toClient, func() {
-		if s.epoch == epoch {
-			s.deliver(m)
+	l := s.messages
+	if l == nil || l.epoch != s.epoch {
+		l = &line[message]{epoch: s.epoch}
+		l.arrives = func() {
+			if m := l.arrived(); s.epoch == l.epoch {
+				s.deliver(m)
+			}
 		}
-	})
+		s.messages = l
+	}
+	l.send(m)
+	w.at(s.toClient, l.arrives)
 }
 
 // request sends a request to the server. If the connection breaks before it
@@ -289,22 +311,33 @@ func (s *session) client(m message) {
 func (s *session) request(do func(), late func(), beyond bool) {
 	w := s.w
 	s.toServer = max(s.toServer+1, w.now+w.delay())
-	epoch, returns, sent := s.epoch, s.returns, s.connected
-	w.at(s.toServer, func() {
-		switch {
-		case sent && s.epoch == epoch && s.alone:
-			do()
-		case sent && s.epoch == epoch && s.alive:
-			s.heard = w.now
-			do()
-		case sent && s.epoch == epoch:
-			s.client(message{event: registry.Event{Kind: registry.Ended}})
-		case sent && s.alive && late != nil && !s.connected && w.chance(w.profile.late):
-			if strays := beyond && w.chance(w.profile.beyond); strays || s.returns == returns {
-				s.afterwards(late, strays)
+	if !s.connected {
+		w.at(s.toServer, func() {}) // it is lost
+		return
+	}
+	l := s.requests
+	if l == nil || l.epoch != s.epoch {
+		l = &line[request]{epoch: s.epoch}
+		l.arrives = func() {
+			r := l.arrived()
+			switch {
+			case s.epoch == l.epoch && s.alone:
+				r.do()
+			case s.epoch == l.epoch && s.alive:
+				s.heard = w.now
+				r.do()
+			case s.epoch == l.epoch:
+				s.client(message{event: registry.Event{Kind: registry.Ended}})
+			case s.alive && r.late != nil && !s.connected && w.chance(w.profile.late):
+				if strays := r.beyond && w.chance(w.profile.beyond); strays || s.returns == r.returns {
+					s.afterwards(r.late, strays)
+				}
 			}
 		}
-	})
+		s.requests = l
+	}
+	l.send(request{do, late, s.returns, beyond})
+	w.at(s.toServer, l.arrives)
 }
 
 // read answers with the replica's node.
@@ -313,11 +346,16 @@ func (s *session) read(path string, reply func(registry.Node)) {
 		if s.w.chance(0.3) {
 			s.advance(s.replica + s.w.between(0, s.w.tree.Revision()-s.replica+1))
 		}
-		s.inOrder(func() {
-			n := s.node(path)
-			s.client(message{reply: func() { reply(n) }})
-		})
+		if len(s.held) > 0 {
+			s.held = append(s.held, func() { s.show(path, reply) })
+			return
+		}
+		s.show(path, reply)
 	}, nil, false)
+}
+
+func (s *session) show(path string, to func(registry.Node)) {
+	s.client(message{shown: to, node: s.node(path)})
 }
 
 func (s *session) sync(reply func()) {

@@ -1,0 +1,23 @@
+package sim
+
+// line is what is under way in one direction of a connection. It arrives in the
+// order in which it was sent, so all of it shares one function to be called.
+type line[T any] struct {
+	epoch   int // of the connection
+	under   []T
+	first   int // of those that have not arrived
+	arrives func()
+}
+
+func (l *line[T]) send(x T) { l.under = append(l.under, x) }
+
+// arrived is what was sent first.
+func (l *line[T]) arrived() T {
+	var none T
+	x := l.under[l.first]
+	l.under[l.first] = none
+	if l.first++; l.first == len(l.under) {
+		l.under, l.first = l.under[:0], 0
+	}
+	return x
+}
