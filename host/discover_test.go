@@ -14,6 +14,7 @@ import (
 
 	"github.com/wasmjob/wasmjob/host/internal/definition"
 	"github.com/wasmjob/wasmjob/host/internal/layout"
+	"github.com/wasmjob/wasmjob/host/internal/protocol"
 	"github.com/wasmjob/wasmjob/host/job"
 	"github.com/wasmjob/wasmjob/host/reason"
 	"github.com/wasmjob/wasmjob/host/registry"
@@ -264,12 +265,7 @@ func (o *tool) change(name string, change func(*layout.Config21)) {
 // define puts a job into the registry, as a tool would.
 func (o *tool) define(j job.Config) {
 	o.t.Helper()
-	d := layout.Define(j)
-	config, err := layout.Spell(d.Config)
-	if err != nil {
-		o.t.Fatal(err)
-	}
-	module, err := definition.EncodeModule(d.Module)
+	spelled, err := layout.Spell(protocol.Definition{}, layout.Define(j))
 	if err != nil {
 		o.t.Fatal(err)
 	}
@@ -279,8 +275,8 @@ func (o *tool) define(j job.Config) {
 			o.set(path, "")
 		}
 	}
-	o.set(beside, string(module))
-	o.set(at, string(config))
+	o.set(beside, spelled.Module.String())
+	o.set(at, spelled.Config.String())
 }
 
 func digestOfKit(t *testing.T, name string) string {

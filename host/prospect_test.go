@@ -13,8 +13,8 @@ import (
 	"testing/synctest"
 	"time"
 
-	"github.com/wasmjob/wasmjob/host/internal/definition"
 	"github.com/wasmjob/wasmjob/host/internal/layout"
+	"github.com/wasmjob/wasmjob/host/internal/protocol"
 	"github.com/wasmjob/wasmjob/host/job"
 	"github.com/wasmjob/wasmjob/host/registry"
 	"github.com/wasmjob/wasmjob/host/registry/embedded"
@@ -60,19 +60,14 @@ func atOnce(string, registry.Node) <-chan struct{} { return nil }
 // define21 are the nodes of a job that a tool puts into the registry.
 func define21(t *testing.T, c job.Config) []registry.Op {
 	t.Helper()
-	d := layout.Define(c)
-	config, err := layout.Spell(d.Config)
-	if err != nil {
-		t.Fatal(err)
-	}
-	module, err := definition.EncodeModule(d.Module)
+	spelled, err := layout.Spell(protocol.Definition{}, layout.Define(c))
 	if err != nil {
 		t.Fatal(err)
 	}
 	at, beside, _ := layout.NewJob("n", c.Name).Nodes()
 	return []registry.Op{
 		{Kind: registry.Create, Path: filepath.Dir(at)}, {Kind: registry.Create, Path: filepath.Dir(beside)},
-		{Kind: registry.Create, Path: beside, Data: module}, {Kind: registry.Create, Path: at, Data: config},
+		{Kind: registry.Create, Path: beside, Data: []byte(spelled.Module.String())}, {Kind: registry.Create, Path: at, Data: []byte(spelled.Config.String())},
 	}
 }
 

@@ -172,7 +172,7 @@ func (o *Operator) amend(ctx context.Context, what, name string, change func(*de
 		if !v.Dirs.Module {
 			return nil, failf(host.Refused, nil, "%s job %s: no server of ours has ever run it", what, name)
 		}
-		m, err := definition.DecodeModule(v.Module)
+		m, err := layout.ModuleOf(v)
 		if err != nil {
 			return nil, failf(host.Refused, err, "%s job %s: what the registry says of its module cannot be read", what, name)
 		}
@@ -182,11 +182,11 @@ func (o *Operator) amend(ctx context.Context, what, name string, change func(*de
 		if err := change(&m); err != nil {
 			return nil, err
 		}
-		text, err := definition.EncodeModule(m)
+		spelled, err := layout.SpellModule(m)
 		if err != nil {
 			return nil, failf(host.Refused, err, "%s job %s", what, name)
 		}
-		return protocol.AskDefine{Config: v.ConfigData, Module: text, Have: v.ConfigVersion, HaveModule: v.ModuleVersion}, nil
+		return protocol.AskDefine{Definition: protocol.Definition{Config: v.Definition.Config, Module: spelled}, Have: v.ConfigVersion, HaveModule: v.ModuleVersion}, nil
 	})
 }
 

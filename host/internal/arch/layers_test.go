@@ -59,7 +59,7 @@ var layers = []layer{
 
 	{pkg: "host/internal/protocol", may: []string{"host/internal/backoff", "host/job", "host/reason"}, tests: []string{"host/internal/layout", "host/internal/mirror", "host/registry", "host/registry/tree"},
 		why: "decisions are a function of a view: no I/O, no spelling, no third party"},
-	{pkg: "host/internal/definition", may: []string{"host/job"}, tests: []string{"host/internal/layout", "host/reason"},
+	{pkg: "host/internal/definition", may: []string{"host/job"}, tests: []string{"host/internal/layout", "host/internal/protocol", "host/reason"},
 		why: "what a job is, and how what a file says is merged with it: no path, no text of a layout"},
 	{pkg: "host/internal/layout", may: []string{"host/internal/definition", "host/internal/protocol", "host/registry", "host/job", "host/reason"}, tests: []string{"host/registry/tree"},
 		why: "spelling knows the facts and the ops, not who carries them"},

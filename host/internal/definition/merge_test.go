@@ -10,6 +10,7 @@ import (
 
 	"github.com/wasmjob/wasmjob/host/internal/definition"
 	"github.com/wasmjob/wasmjob/host/internal/layout"
+	"github.com/wasmjob/wasmjob/host/internal/protocol"
 	"github.com/wasmjob/wasmjob/host/job"
 	"github.com/wasmjob/wasmjob/host/reason"
 )
@@ -51,20 +52,16 @@ func (h *held) apply(t *testing.T, file job.Config, digest string) (disputed []s
 	if h.config != nil {
 		h.joins(t, file, &merged)
 	}
-	config, err := layout.Spell(merged.Config)
+	spelled, err := layout.Spell(protocol.Definition{}, merged.Definition)
 	if err != nil {
 		t.Fatal(err)
 	}
-	module, err := definition.EncodeModule(merged.Module)
-	if err != nil {
+	if h.config, err = layout.DecodeConfig21([]byte(spelled.Config.String())); err != nil {
 		t.Fatal(err)
 	}
-	if h.config, err = layout.DecodeConfig21(config); err != nil {
-		t.Fatal(err)
-	}
-	m, err := definition.DecodeModule(module)
+	m, err := definition.DecodeModule([]byte(spelled.Module.String()))
 	if err != nil {
-		t.Fatalf("%s: %v", module, err)
+		t.Fatalf("%s: %v", spelled.Module, err)
 	}
 	h.module = &m
 	if before != nil && (len(merged.Changed) > 0) != !cmp.Equal(was, h.job()) {

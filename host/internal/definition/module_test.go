@@ -10,6 +10,7 @@ import (
 
 	"github.com/wasmjob/wasmjob/host/internal/definition"
 	"github.com/wasmjob/wasmjob/host/internal/layout"
+	"github.com/wasmjob/wasmjob/host/internal/protocol"
 	"github.com/wasmjob/wasmjob/host/job"
 )
 
@@ -116,19 +117,15 @@ func TestEverySettingIsInTheRegistry(t *testing.T) {
 func overTheRegistry(t *testing.T, j job.Config) job.Config {
 	t.Helper()
 	d := define(j)
-	config, err := layout.Spell(d.Config)
+	spelled, err := layout.Spell(protocol.Definition{}, d)
 	if err != nil {
 		t.Fatal(err)
 	}
-	module, err := definition.EncodeModule(d.Module)
+	c, err := layout.DecodeConfig21([]byte(spelled.Config.String()))
 	if err != nil {
 		t.Fatal(err)
 	}
-	c, err := layout.DecodeConfig21(config)
-	if err != nil {
-		t.Fatal(err)
-	}
-	m, err := definition.DecodeModule(module)
+	m, err := definition.DecodeModule([]byte(spelled.Module.String()))
 	if err != nil {
 		t.Fatal(err)
 	}

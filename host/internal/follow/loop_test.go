@@ -36,7 +36,7 @@ func newWorld(t *testing.T) *world {
 		t.Fatal(err)
 	}
 	w.Loop = New(&w.job, w.job.NewDecoder(), protocol.NewState(protocol.Options{
-		Base: "10.0.0.1@-@1", Session: session, Contender: layout.Contender(session), Config: config,
+		Base: "10.0.0.1@-@1", Session: session, Contender: layout.Contender(session), Define: protocol.Definition{Config: layout.Text(config)},
 	}))
 	return w
 }

@@ -8,6 +8,7 @@ import (
 	"testing"
 
 	"github.com/wasmjob/wasmjob/host/internal/definition"
+	"github.com/wasmjob/wasmjob/host/internal/protocol"
 	"github.com/wasmjob/wasmjob/host/job"
 	"github.com/wasmjob/wasmjob/host/job/recorded"
 )
@@ -71,9 +72,9 @@ func TestWhatJavaWroteStays(t *testing.T) {
 			if err != nil {
 				t.Fatalf("%s: %v", name, err)
 			}
-			got, err := Respell([]byte(text), merged.Config)
-			if err != nil || string(got) != text {
-				t.Errorf("%s, %s: %v\n%s\n%s", name, file.Kind, err, text, got)
+			got, err := Spell(protocol.Definition{Config: Text([]byte(text))}, merged.Definition)
+			if err != nil || got.Config.String() != text {
+				t.Errorf("%s, %s: %v\n%s\n%s", name, file.Kind, err, text, got.Config)
 			}
 			// A second start finds what the first has made.
 			again, err := definition.Merge(Define(file), *config, &merged.Module)

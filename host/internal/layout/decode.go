@@ -92,7 +92,7 @@ func (d *Decoder) Apply(path string, n registry.Node) {
 		v.Dirs.FailoverItems = n.Exists
 		d.faults.others(rel, n.Children)
 	case nodeModule:
-		v.Dirs.Module, v.Module, v.ModuleVersion, v.Next = n.Exists, n.Data, n.Stat.Version, ""
+		v.Dirs.Module, v.Definition.Module, v.ModuleVersion, v.Next = n.Exists, spelled(n.Data), n.Stat.Version, ""
 		var m definition.Module
 		var err error
 		if n.Exists {
@@ -144,7 +144,7 @@ func round(n registry.Node) protocol.Round {
 
 func (d *Decoder) config(n registry.Node) {
 	v := d.v
-	v.Config, v.ConfigVersion, v.ConfigModified, v.ConfigData = nil, n.Stat.Version, n.Stat.Modified, n.Data
+	v.Config, v.ConfigVersion, v.ConfigModified, v.Definition.Config = nil, n.Stat.Version, n.Stat.Modified, spelled(n.Data)
 	c, err := d.j.decodeConfig(n)
 	d.faults.set(nodeConfig, err)
 	v.Config = c

@@ -5,21 +5,8 @@ import (
 	"fmt"
 
 	"github.com/wasmjob/wasmjob/host/internal/definition"
-	"github.com/wasmjob/wasmjob/host/job"
 	"github.com/wasmjob/wasmjob/host/registry"
 )
-
-// Define spells a job.
-func Define(j job.Config) definition.Definition { return definition.New(j, FromJob(j)) }
-
-// Spell is the text of a configuration.
-func Spell(c definition.Config) ([]byte, error) { return EncodeConfig21(c.(Config21)) }
-
-// Respell makes raw, the text of a configuration, say what c says.
-func Respell(raw []byte, c definition.Config) ([]byte, error) {
-	of := c.(Config21)
-	return UpdateConfig21(raw, &of)
-}
 
 // Nodes are where a job's definition is, and the members from whom its modules
 // may be had.

@@ -128,7 +128,7 @@ func (j Job) Encode(m protocol.Mutation, v *protocol.View) []registry.Op {
 	case protocol.Switch:
 		t.switchModule()
 	case protocol.PutConfig:
-		t.op(registry.Set, j.at(nodeConfig), m.Data, t.seen("put-config/config", v.ConfigVersion))
+		t.op(registry.Set, j.at(nodeConfig), bytesOf(m.Config), t.seen("put-config/config", v.ConfigVersion))
 	}
 	t.op(registry.Set, j.at(nodeWasm), nil, registry.AnyVersion)
 	return t.ops
@@ -218,7 +218,7 @@ func (t *transaction) setup(m protocol.Setup) {
 		t.create(t.root, "")
 	}
 	if t.v.Config == nil {
-		t.op(registry.Create, t.at(nodeConfig), m.Config, 0)
+		t.op(registry.Create, t.at(nodeConfig), bytesOf(m.Config), 0)
 	}
 	for _, n := range []parent{
 		{d.Leader, nodeLeader}, {d.Election, nodeElection}, {d.Latch, nodeLatch}, {d.LeaderSharding, nodeLeaderSharding},
@@ -229,8 +229,8 @@ func (t *transaction) setup(m protocol.Setup) {
 			t.create(t.at(n.node), "")
 		}
 	}
-	if t.v.Config == nil && len(m.Module) > 0 && !d.Module {
-		t.op(registry.Create, t.at(nodeModule), m.Module, 0)
+	if t.v.Config == nil && m.Module != nil && !d.Module {
+		t.op(registry.Create, t.at(nodeModule), bytesOf(m.Module), 0)
 	}
 	if !d.Wasm {
 		t.op(registry.Create, t.at(nodeAssignment), encodeAssignment(&protocol.Assignment{}), 0)
@@ -241,16 +241,16 @@ func (t *transaction) setup(m protocol.Setup) {
 func (t *transaction) define(m protocol.Define) {
 	config := registry.Op{Kind: registry.Check, Path: t.at(nodeConfig), Version: t.seen("define/config", t.v.ConfigVersion)}
 	if m.Config != nil {
-		config.Kind, config.Data = registry.Set, m.Config
+		config.Kind, config.Data = registry.Set, bytesOf(m.Config)
 	}
 	module := registry.Op{Kind: registry.Check, Path: t.at(nodeModule), Version: t.seen("define/module", t.v.ModuleVersion)}
 	switch {
 	case !t.v.Dirs.Module && m.Module == nil:
 		module.Kind = registry.Absent
 	case !t.v.Dirs.Module:
-		module.Kind, module.Data = registry.Create, m.Module
+		module.Kind, module.Data = registry.Create, bytesOf(m.Module)
 	case m.Module != nil:
-		module.Kind, module.Data = registry.Set, m.Module
+		module.Kind, module.Data = registry.Set, bytesOf(m.Module)
 	}
 	t.ops = append(t.ops, config, module)
 }
@@ -259,7 +259,7 @@ func (t *transaction) define(m protocol.Define) {
 // since who may not have it.
 func (t *transaction) switchModule() {
 	t.nobodyJoined("switch/joins")
-	t.op(registry.Set, t.at(nodeModule), definition.Switched(t.v.Module), t.seen("switch/module", t.v.ModuleVersion))
+	t.op(registry.Set, t.at(nodeModule), definition.Switched(bytesOf(t.v.Definition.Module)), t.seen("switch/module", t.v.ModuleVersion))
 }
 
 // nobodyJoined: the members of ours are those that were seen, or fewer.

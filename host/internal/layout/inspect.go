@@ -133,20 +133,6 @@ func (j Job) unheld(read func(path string) (registry.Node, error)) ([]string, er
 	return paths, nil
 }
 
-// Defined is what a view says of the job. Either is nil if it cannot be read, of
-// which the view's faults tell, or is not there.
-func Defined(v *protocol.View) (config definition.Config, module *definition.Module) {
-	if c, err := DecodeConfig21(v.ConfigData); v.ConfigFault == "" && err == nil && c != nil {
-		config = *c
-	}
-	if v.Dirs.Module {
-		if m, err := definition.DecodeModule(v.Module); err == nil {
-			module = &m
-		}
-	}
-	return config, module
-}
-
 // Orphans names the marks of items that no session holds: to members of
 // ElasticJob the item runs for ever, and nobody of theirs clears it.
 func (j Job) Orphans(v *protocol.View) []string {

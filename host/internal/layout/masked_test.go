@@ -6,6 +6,7 @@ import (
 	"testing"
 
 	"github.com/wasmjob/wasmjob/host/internal/definition"
+	"github.com/wasmjob/wasmjob/host/internal/protocol"
 	"github.com/wasmjob/wasmjob/host/job"
 )
 
@@ -45,15 +46,11 @@ func TestMaskedDefinition(t *testing.T) {
 		Settings: map[string]string{"a": "private"}, Allow: job.Allow{Env: map[string]string{"A": "private"}, Dirs: []job.Dir{{Host: "/srv/private", Guest: "/in"}}},
 	})
 	d.Module.Code = &definition.Code{Name: "m", Digest: strings.Repeat("0", 64), Reference: "file:/srv/private/m.wasm"}
-	c, err := Spell(d.Config)
+	spelled, err := Spell(protocol.Definition{}, d)
 	if err != nil {
 		t.Fatal(err)
 	}
-	m, err := definition.EncodeModule(d.Module)
-	if err != nil {
-		t.Fatal(err)
-	}
-	for path, value := range map[string][]byte{config: c, module: m} {
+	for path, value := range map[string][]byte{config: bytesOf(spelled.Config), module: bytesOf(spelled.Module)} {
 		got := j.Masked(path, value)
 		if strings.Contains(got, "private") || !strings.Contains(string(value), "private") || !json.Valid([]byte(got)) {
 			t.Errorf("%s shows %s", path, got)

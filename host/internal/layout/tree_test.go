@@ -65,7 +65,7 @@ func TestNodesOfAStart(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	s.commit(7, protocol.Setup{Config: config})
+	s.commit(7, protocol.Setup{Definition: protocol.Definition{Config: Text(config)}})
 	s.commit(7, protocol.Join{ID: "10.0.0.1@-@5"})
 	s.commit(7, protocol.Contend{Latch: protocol.ElectionLatch, Token: Contender(7)})
 	s.commit(7, protocol.Elect{ID: "10.0.0.1@-@5", Place: s.dec.View().ElectionLatch[0].Name})

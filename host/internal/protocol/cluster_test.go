@@ -120,19 +120,27 @@ func (c *cluster) tool(m protocol.Mutation) error {
 }
 
 // encoded is the text of the cluster's configuration.
-func (c *cluster) encoded() []byte {
+func (c *cluster) encoded() protocol.Spelled {
 	data, err := layout.EncodeConfig21(layout.FromJob(c.config))
 	if err != nil {
 		panic(err) // the script's own settings
 	}
-	return data
+	return layout.Text(data)
+}
+
+// moduleText is what a script says of a module; nil if it says nothing.
+func moduleText(text string) protocol.Spelled {
+	if text == "" {
+		return nil
+	}
+	return layout.Text([]byte(text))
 }
 
 func (c *cluster) join(name string, o protocol.Options) {
 	c.sessions++
 	o.Base, o.Session, o.Contender = idOf(name), int64(c.sessions), layout.Contender(int64(c.sessions))
-	if o.Module != nil {
-		o.Config = c.encoded()
+	if o.Define.Config != nil {
+		o.Define.Config = c.encoded()
 	}
 	m := &member{eye: c.newEye(), name: name, session: c.sessions, state: protocol.NewState(o), guests: map[int]protocol.Entry{}}
 	c.members[name] = m

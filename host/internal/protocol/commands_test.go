@@ -298,7 +298,7 @@ func (c *cluster) wish(m *member, a *arguments) (protocol.Ask, error) {
 		}
 		before := c.config
 		err = configure(c, a)
-		w := protocol.AskConfig{Data: c.encoded(), Have: int32(have)}
+		w := protocol.AskConfig{Config: c.encoded(), Have: int32(have)}
 		c.config = before
 		return w, err
 	case "define":
@@ -316,7 +316,7 @@ func (c *cluster) wish(m *member, a *arguments) (protocol.Ask, error) {
 		}
 		before := c.config
 		err = configure(c, a)
-		w := protocol.AskDefine{Config: c.encoded(), Module: []byte(a.text), Have: int32(have), HaveModule: int32(haveModule)}
+		w := protocol.AskDefine{Definition: protocol.Definition{Config: c.encoded(), Module: moduleText(a.text)}, Have: int32(have), HaveModule: int32(haveModule)}
 		c.config = before
 		return w, err
 	default:

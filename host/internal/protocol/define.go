@@ -1,7 +1,5 @@
 package protocol
 
-import "bytes"
-
 // What a job is stands in two nodes: config, which is ElasticJob's, and the
 // module's, which is ours. Whoever changes what belongs together writes both at
 // once, against the versions of both that it was derived from.
@@ -12,10 +10,10 @@ const NoModule int32 = -1
 // define turns a wish into the write of what differs.
 func (v *View) define(a AskDefine) (m Mutation, fault string) {
 	var d Define
-	if !bytes.Equal(v.ConfigData, a.Config) {
+	if !same(v.Definition.Config, a.Config) {
 		d.Config = a.Config
 	}
-	if !bytes.Equal(v.Module, a.Module) {
+	if !same(v.Definition.Module, a.Module) {
 		d.Module = a.Module
 	}
 	switch {

@@ -69,7 +69,7 @@ func (s *State) seeSelf(p *Plan) {
 	for _, m := range s.view.Members {
 		if m.Owner == s.o.Session {
 			s.self = m.ID
-			s.o.Config, s.o.Module = nil, nil // not needed any more, and large
+			s.o.Define = Definition{} // not needed any more, and large
 			s.timers.reread = s.now
 			s.seeCompany()
 			p.add(Note{Why: reason.Of(reason.Joined, string(m.ID))})
@@ -115,10 +115,10 @@ func join(s *State, p *Plan) Mutation {
 		return nil
 	}
 	if v.Config == nil || !v.Dirs.all() || !v.Dirs.Latch {
-		if v.Config == nil && s.o.Config == nil {
+		if v.Config == nil && s.o.Define.Config == nil {
 			return nil // somebody removed it, or is about to define it
 		}
-		return Setup{Config: s.o.Config, Module: s.o.Module}
+		return Setup{s.o.Define}
 	}
 	s.backlog.catchUp.empty, s.backlog.catchUp.lingering = s.nobody(), s.lingerers()
 	return Join{ID: s.freeID(), Disabled: v.Config.Disabled, Labels: s.o.Labels, Address: s.o.Address, Defines: s.o.Defines, Unattended: s.backlog.catchUp.empty}

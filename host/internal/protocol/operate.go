@@ -1,9 +1,6 @@
 package protocol
 
-import (
-	"bytes"
-	"slices"
-)
+import "slices"
 
 // operate turns the oldest wish into a write, unless the view shows it
 // fulfilled. A trigger is the one that cannot be judged by the view: it ends
@@ -62,13 +59,13 @@ func Wish(v *View, a Ask) (m Mutation, fault string) {
 			return DisableServer(a), ""
 		}
 	case AskConfig:
-		if bytes.Equal(v.ConfigData, a.Data) {
+		if same(v.Definition.Config, a.Config) {
 			return nil, ""
 		}
 		if v.ConfigVersion != a.Have {
 			return nil, "the configuration was changed by somebody else meanwhile"
 		}
-		return PutConfig{Data: a.Data}, ""
+		return PutConfig{Config: a.Config}, ""
 	case AskDefine:
 		return v.define(a)
 	case AskReshard:

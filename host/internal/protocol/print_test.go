@@ -131,7 +131,7 @@ func (c *cluster) printCommit(v *protocol.View, m protocol.Mutation) {
 	case protocol.Switch:
 		c.say("%s to %.3s", name, m.Digest)
 	case protocol.Define:
-		c.say("%s%s%s", name, given(m.Config != nil, " config"), given(m.Module != nil, " module "+string(m.Module)))
+		c.say("%s%s%s", name, given(m.Config != nil, " config"), moduleOf(m))
 	case protocol.SetServer:
 		c.say("%s %s", name, serversOf([]string{m.IP}))
 	case protocol.PruneServers:
@@ -390,4 +390,11 @@ func or(text, instead string) string {
 		return instead
 	}
 	return text
+}
+
+func moduleOf(m protocol.Define) string {
+	if m.Module == nil {
+		return ""
+	}
+	return " module " + m.Module.String()
 }

@@ -9,6 +9,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/wasmjob/wasmjob/host/internal/layout"
 	"github.com/wasmjob/wasmjob/host/internal/protocol"
 	"github.com/wasmjob/wasmjob/host/registry"
 )
@@ -117,8 +118,8 @@ func options(a *arguments) (protocol.Options, error) {
 	var o protocol.Options
 	o.Removed = a.flag("removed")
 	o.Reads = func(cron string) bool { return !strings.HasPrefix(cron, "unreadable") }
-	if o.Module = []byte(a.key("module", "")); a.flag("found") || o.Removed {
-		o.Module = nil
+	if module := a.key("module", ""); !a.flag("found") && !o.Removed {
+		o.Define = protocol.Definition{Config: layout.Text(nil), Module: moduleText(module)} // the configuration is the cluster's
 	}
 	o.Zoneless = a.flag("zoneless")
 	o.Lost = a.flag("lost")
@@ -202,7 +203,7 @@ func rewrite(c *cluster, a *arguments) error {
 	if err := configure(c, a); err != nil {
 		return err
 	}
-	return c.tool(protocol.PutConfig{Data: c.encoded()})
+	return c.tool(protocol.PutConfig{Config: c.encoded()})
 }
 
 func operator(c *cluster, a *arguments) error {

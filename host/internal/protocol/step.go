@@ -38,9 +38,9 @@ type State struct {
 type Options struct {
 	Base    ID    // wanted id; the first of Base, Base-1, … that occurs nowhere is taken
 	Session int64 // owner of its ephemeral nodes
-	// Config and Module define the job where there is none. Without a Config the
-	// member waits for somebody else to do it.
-	Config, Module []byte
+	// Define is the job where there is none. Without its Config the member waits
+	// for somebody else to define it.
+	Define Definition
 	// ReshardWait bounds, in ms, how long a due run waits for the leader.
 	ReshardWait int64
 	// PruneAfter is how long, in ms, a server may be without instance before

@@ -24,11 +24,9 @@ type View struct {
 	ConfigVersion int32
 	// ConfigModified is the revision of its last set.
 	ConfigModified int64
-	ConfigData     []byte
-	// Module is the text of the module's node, if Dirs shows one.
-	Module        []byte
-	ModuleVersion int32
-	Next          string // digest of the module that is to take the place of the one that runs; "": none
+	ModuleVersion  int32      // of the module's node, if Dirs shows one
+	Definition     Definition // what the two nodes hold, also what cannot be read
+	Next           string     // digest of the module that is to take the place of the one that runs; "": none
 	// RecordFault is why a record of ours cannot be read; nothing at all is
 	// decided then.
 	RecordFault string

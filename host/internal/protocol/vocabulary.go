@@ -139,16 +139,16 @@ type (
 		IP       string
 		Disabled bool
 	}
-	// AskConfig writes the whole text of the configuration, derived from the
-	// one of version Have.
+	// AskConfig writes the whole configuration, derived from the one of version
+	// Have.
 	AskConfig struct {
-		Data []byte
-		Have int32
+		Config Spelled
+		Have   int32
 	}
-	// AskDefine writes the whole texts of configuration and module, derived from
-	// those of the versions Have and HaveModule.
+	// AskDefine writes configuration and module, derived from those of the
+	// versions Have and HaveModule.
 	AskDefine struct {
-		Config, Module   []byte
+		Definition
 		Have, HaveModule int32
 	}
 	// AskReshard wants the items assigned anew.
@@ -187,7 +187,7 @@ type Mutation interface {
 type (
 	// Setup creates the job's parent nodes and, if there is no config, what the
 	// job is: config and, unless it is there, the module's node.
-	Setup struct{ Config, Module []byte }
+	Setup struct{ Definition }
 	// Join registers a member.
 	Join struct {
 		ID       ID
@@ -398,11 +398,11 @@ type (
 		IP       string
 		Disabled bool
 	}
-	// PutConfig replaces the configuration's text.
-	PutConfig struct{ Data []byte }
-	// Define replaces what a job is. A text that is nil stays as it is, and is
+	// PutConfig replaces the configuration.
+	PutConfig struct{ Config Spelled }
+	// Define replaces what a job is. A part that is nil stays as it is, and is
 	// only checked: the other was derived from it.
-	Define struct{ Config, Module []byte }
+	Define struct{ Definition }
 	// Publish tells in the member's own node how far it is with the next module.
 	Publish struct {
 		Member Join // what else stands there

@@ -1,17 +1,17 @@
 package runner
 
 import (
-	"bytes"
 	"slices"
 
 	"github.com/wasmjob/wasmjob/host/internal/definition"
 	"github.com/wasmjob/wasmjob/host/internal/layout"
+	"github.com/wasmjob/wasmjob/host/internal/protocol"
 	"github.com/wasmjob/wasmjob/host/reason"
 )
 
 // barred is why this server must not be in the job, and what that was made of.
 type barred struct {
-	config, module []byte
+	definition     protocol.Definition
 	shared, member bool
 	why            []reason.Reason
 	class          []reason.Reason // why it may only as long as no member of ElasticJob is there
@@ -25,8 +25,8 @@ func (m *member) heed() {
 	if v.ConfigFault != "" {
 		return // the core takes care
 	}
-	now := barred{config: v.ConfigData, module: v.Module, shared: v.Shared(), member: m.isMember()}
-	if bytes.Equal(now.config, old.config) && bytes.Equal(now.module, old.module) && now.shared == old.shared && now.member == old.member {
+	now := barred{definition: v.Definition, shared: v.Shared(), member: m.isMember()}
+	if now.definition.Same(old.definition) && now.shared == old.shared && now.member == old.member {
 		return
 	}
 	var cautions []reason.Reason
@@ -44,10 +44,8 @@ func (m *member) heed() {
 // ElasticJob though the job is ours, and what is otherwise in it because of members of ElasticJob.
 func (m *member) hindrances() (hindrances, class, cautions []reason.Reason) {
 	shared := m.loop.View().Shared()
-	config, module, err := registered(m.loop.View())
+	config, module := layout.Defined(m.loop.View())
 	switch {
-	case err != nil:
-		return nil, nil, nil
 	case config == nil && shared:
 		return []reason.Reason{reason.Of(reason.ConfigGoneBesideForeign)}, nil, nil
 	case config == nil:

@@ -68,7 +68,7 @@ func TestRunsOfWhoMustGoEnd(t *testing.T) {
 		tool, err := reg.Open(t.Context(), func(registry.Event) {})
 		must(t, err)
 		at, _, _ := s.Layout.Nodes()
-		text := string(s.snapshot.Load().view.ConfigData)
+		text := s.snapshot.Load().view.Definition.Config.String()
 		write := func(by registry.Session, text string, more ...registry.Op) {
 			_, err := by.Commit(t.Context(), append(more, registry.Op{Kind: registry.Set, Path: at, Data: []byte(text), Version: registry.AnyVersion})...)
 			must(t, err)
@@ -116,7 +116,7 @@ func TestMembersStayWhateverTheClass(t *testing.T) {
 		tool, err := reg.Open(t.Context(), func(registry.Event) {})
 		must(t, err)
 		at, _, _ := s.Layout.Nodes()
-		text := strings.Replace(string(s.snapshot.Load().view.ConfigData), "com.example.Job", "com.example.Other", 1)
+		text := strings.Replace(s.snapshot.Load().view.Definition.Config.String(), "com.example.Job", "com.example.Other", 1)
 		_, err = tool.Commit(t.Context(), registry.Op{Kind: registry.Set, Path: at, Data: []byte(text), Version: registry.AnyVersion})
 		must(t, err)
 		for _, then := range []string{"the class has changed", "its session has ended"} {
@@ -168,7 +168,7 @@ func TestWhatCannotBeReadBesideJava(t *testing.T) {
 		java, err := reg.Open(t.Context(), func(registry.Event) {})
 		must(t, err)
 		_, at, _ := s.Layout.Nodes()
-		text := s.snapshot.Load().view.Module
+		text := []byte(s.snapshot.Load().view.Definition.Module.String())
 		write := func(text []byte) {
 			_, err := java.Commit(t.Context(), registry.Op{Kind: registry.Set, Path: at, Data: text, Version: registry.AnyVersion})
 			must(t, err)
@@ -212,7 +212,7 @@ func TestSettingsComeWithAnotherChange(t *testing.T) {
 		config, _, _ := s.Layout.Nodes()
 		ops := s.Layout.Encode(protocol.Reshard{Next: theirs}, v)
 		assigned := ops[slices.IndexFunc(ops, func(op registry.Op) bool { return op.Kind == registry.Set })]
-		text := strings.Replace(string(v.ConfigData), layout.WasmClass21, "com.example.Other", 1)
+		text := strings.Replace(v.Definition.Config.String(), layout.WasmClass21, "com.example.Other", 1)
 		_, err = tool.Commit(t.Context(), assigned, registry.Op{Kind: registry.Set, Path: config, Data: []byte(text), Version: registry.AnyVersion},
 			registry.Op{Kind: registry.CreateEphemeral, Path: s.Layout.Instance("10.0.0.2@-@7")})
 		must(t, err)

@@ -231,7 +231,7 @@ func (w *faultyWorld) remove(name string) {
 				w.mu.Unlock()
 				w.pass(300 * time.Millisecond)
 				v := decoder.View()
-				setup := l.Encode(protocol.Setup{Config: v.ConfigData, Module: v.Module}, l.NewDecoder().View())
+				setup := l.Encode(protocol.Setup{Definition: v.Definition}, l.NewDecoder().View())
 				if _, err := w.operator.Commit(w.t.Context(), setup...); err != nil {
 					w.story.tell("%s is not made anew: %v", name, err)
 				}

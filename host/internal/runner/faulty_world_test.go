@@ -199,18 +199,18 @@ func (s *faultyServer) define(name string, change func(*layout.Config21)) {
 	if now == nil || now.view.Config == nil {
 		return
 	}
-	c, err := layout.DecodeConfig21(now.view.ConfigData)
+	c, err := layout.DecodeConfig21([]byte(now.view.Definition.Config.String()))
 	if err != nil {
 		s.t.Error(err)
 		return
 	}
 	change(c)
-	data, err := layout.UpdateConfig21(now.view.ConfigData, c)
+	data, err := layout.UpdateConfig21([]byte(now.view.Definition.Config.String()), c)
 	if err != nil {
 		s.t.Error(err)
 		return
 	}
-	s.ask(name, protocol.AskConfig{Data: data, Have: now.view.ConfigVersion})
+	s.ask(name, protocol.AskConfig{Config: layout.Text(data), Have: now.view.ConfigVersion})
 }
 
 // run is a guest. How long it takes, whether it does as it is told, and how it

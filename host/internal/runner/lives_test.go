@@ -56,7 +56,7 @@ func TestManyLivesInOneSession(t *testing.T) {
 			if text := reason.Words(s.Status().Troubles, "\n"); n.Exists || !strings.Contains(text, "somebody has removed the job") {
 				t.Fatalf("the job is there: %v; %s", n.Exists, text)
 			}
-			setup := s.Layout.Encode(protocol.Setup{Config: v.ConfigData, Module: v.Module}, s.Layout.NewDecoder().View())
+			setup := s.Layout.Encode(protocol.Setup{Definition: v.Definition}, s.Layout.NewDecoder().View())
 			_, err = operator.Commit(t.Context(), setup...)
 			must(t, err)
 			time.Sleep(2 * time.Second)

@@ -60,7 +60,7 @@ type member struct {
 func newMember(l *lives, box *mailbox, line *session.Job) (*member, error) {
 	r := l.Runner
 	r.takeFile()
-	config, module, err := l.texts()
+	initial, err := l.initial()
 	if err != nil {
 		return nil, err
 	}
@@ -68,7 +68,7 @@ func newMember(l *lives, box *mailbox, line *session.Job) (*member, error) {
 	m := &member{
 		lives: l, box: box, line: line,
 		loop: follow.New(&r.Layout, r.Layout.NewDecoder(), protocol.NewState(protocol.Options{
-			Base: r.Instance, Session: int64(line.ID()), Config: config, Module: module,
+			Base: r.Instance, Session: int64(line.ID()), Define: initial,
 			ReshardWait: reshardWait, PruneAfter: pruneAfter, MaxUnstored: maxUnstored,
 			MaxNodes: r.Layout.MaxNodes(), MaxBytes: layout.MaxBytes, NodeBytes: r.Layout.NodeBytes(), Linger: linger, Contender: layout.Contender(int64(line.ID())),
 			Knows: r.Knows, Reads: r.reads, Zoneless: rules.Zoneless, Lost: l.lost, Removed: l.removed,

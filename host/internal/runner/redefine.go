@@ -38,7 +38,7 @@ func (m *member) redefined() {
 	if len(m.defining.disputed) == 0 {
 		m.troubles.clear(troubleDefinition)
 	}
-	m.effective, m.bars.config = &effective{job: m.effective.job}, nil
+	m.effective, m.bars.definition.Config = &effective{job: m.effective.job}, nil
 	m.configure()
 	m.heed()
 	m.rule()

@@ -20,12 +20,12 @@ func TestRedefine(t *testing.T) {
 		s := serve(t, reg, rows, "10.0.0.1", func(o *Options) { o.Guests = takes(3 * time.Second) })
 		time.Sleep(time.Until(time.Now().Truncate(10 * time.Second).Add(11 * time.Second))) // all items run
 		v := s.snapshot.Load().view
-		c, err := layout.DecodeConfig21(v.ConfigData)
+		c, err := layout.DecodeConfig21([]byte(v.Definition.Config.String()))
 		must(t, err)
 		c.JobParameter = "an operator's"
-		data, err := layout.UpdateConfig21(v.ConfigData, c)
+		data, err := layout.UpdateConfig21([]byte(v.Definition.Config.String()), c)
 		must(t, err)
-		must(t, s.Ask(t.Context(), protocol.AskConfig{Data: data, Have: v.ConfigVersion}))
+		must(t, s.Ask(t.Context(), protocol.AskConfig{Config: layout.Text(data), Have: v.ConfigVersion}))
 		synctest.Wait()
 
 		file := testConfig()

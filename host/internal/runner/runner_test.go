@@ -236,12 +236,12 @@ func TestFileAndRegistry(t *testing.T) {
 		}
 		operate := func(s *server, change func(*layout.Config21)) {
 			v := s.snapshot.Load().view
-			c, err := layout.DecodeConfig21(v.ConfigData)
+			c, err := layout.DecodeConfig21([]byte(v.Definition.Config.String()))
 			must(t, err)
 			change(c)
-			data, err := layout.UpdateConfig21(v.ConfigData, c)
+			data, err := layout.UpdateConfig21([]byte(v.Definition.Config.String()), c)
 			must(t, err)
-			must(t, s.Ask(t.Context(), protocol.AskConfig{Data: data, Have: v.ConfigVersion}))
+			must(t, s.Ask(t.Context(), protocol.AskConfig{Config: layout.Text(data), Have: v.ConfigVersion}))
 			synctest.Wait()
 		}
 		expect := func(s *server, shards int, cron string, timeout time.Duration, troubles ...string) {

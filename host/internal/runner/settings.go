@@ -1,7 +1,6 @@
 package runner
 
 import (
-	"bytes"
 	"reflect"
 	"slices"
 	"strings"
@@ -15,23 +14,9 @@ import (
 // effective is the job's configuration as it is in force: what the registry
 // says over what the server's own file says.
 type effective struct {
-	config, module []byte         // the registry's texts it was made of
-	job            *job.Config    // nobody changes it
-	params         map[int]string // nil before the first run; the loop's
-}
-
-// registered is what the registry says of the job; module is nil if it says
-// nothing that ElasticJob does not know. The view shows no fault in it.
-func registered(v *protocol.View) (config definition.Config, module *definition.Module, err error) {
-	c, err := layout.DecodeConfig21(v.ConfigData)
-	if c != nil {
-		config = *c
-	}
-	if err != nil || !v.Dirs.Module {
-		return config, nil, err
-	}
-	m, err := definition.DecodeModule(v.Module)
-	return config, &m, err
+	definition protocol.Definition // the registry's that it was made of
+	job        *job.Config         // nobody changes it
+	params     map[int]string      // nil before the first run; the loop's
 }
 
 // configure follows the view. A text that cannot be read changes nothing here;
@@ -46,14 +31,14 @@ func (m *member) configure() bool {
 		m.Changed(nil)
 		return false
 	}
-	if old.config != nil && bytes.Equal(v.ConfigData, old.config) && bytes.Equal(v.Module, old.module) {
+	if old.definition.Config != nil && v.Definition.Same(old.definition) {
 		return false
 	}
-	config, module, err := registered(v)
-	if err != nil || config == nil {
+	config, module := layout.Defined(v)
+	if config == nil {
 		return false
 	}
-	e := effective{config: v.ConfigData, module: v.Module}
+	e := effective{definition: v.Definition}
 	if module == nil {
 		e.job = m.shared(config.Apply(*m.file))
 	} else {
@@ -191,8 +176,8 @@ func (m *member) define() {
 	}
 	m.fresh = false
 	m.sayEnabled()
-	config, module, err := registered(v)
-	if err != nil || config == nil {
+	config, module := layout.Defined(v)
+	if config == nil {
 		return
 	}
 	merged, err := definition.Merge(m.Define(*m.file), config, module)
@@ -205,22 +190,15 @@ func (m *member) define() {
 		return
 	}
 	ask := protocol.AskDefine{Have: v.ConfigVersion, HaveModule: protocol.NoModule}
-	ask.Config, err = layout.Respell(v.ConfigData, merged.Config)
-	if err == nil {
-		ask.Module, err = definition.EncodeModule(merged.Module)
-	}
-	if module != nil && err == nil {
+	if module != nil {
 		ask.HaveModule = v.ModuleVersion
-		if same, e := definition.EncodeModule(*module); e == nil && bytes.Equal(same, ask.Module) {
-			ask.Module = v.Module // however it is written
-		}
 	}
-	if err != nil {
+	if ask.Definition, err = layout.Spell(v.Definition, merged.Definition); err != nil {
 		m.undefined(err)
 		return
 	}
 	o.said = merged.Said()
-	if bytes.Equal(ask.Config, v.ConfigData) && bytes.Equal(ask.Module, v.Module) {
+	if ask.Same(v.Definition) {
 		m.defined("")
 		return
 	}
@@ -273,21 +251,17 @@ func (m *member) sayEnabled() {
 	}
 }
 
-// texts are what the server's own file makes of a job that is not there; nil if
+// initial is what the server's own file makes of a job that is not there; empty if
 // it does not know the job, or somebody has removed that: it is not for a server
 // that goes on to bring it back.
-func (l *lives) texts() (config, module []byte, err error) {
+func (l *lives) initial() (protocol.Definition, error) {
 	r := l.Runner
 	if r.Define == nil || l.removed {
-		return nil, nil, nil
+		return protocol.Definition{}, nil
 	}
 	first, err := definition.Merge(r.Define(*r.file), nil, nil)
-	if err == nil {
-		config, err = layout.Spell(first.Config)
-		config = slices.Clone(config) // it is kept, and has room to spare
+	if err != nil {
+		return protocol.Definition{}, err
 	}
-	if err == nil {
-		module, err = definition.EncodeModule(first.Module)
-	}
-	return config, module, err
+	return layout.Spell(protocol.Definition{}, first.Definition)
 }

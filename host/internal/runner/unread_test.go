@@ -27,7 +27,7 @@ func TestScheduleThatCannotBeRead(t *testing.T) {
 		tool, err := reg.Open(t.Context(), func(registry.Event) {})
 		must(t, err)
 		at, _, _ := s.Layout.Nodes()
-		text := s.snapshot.Load().view.ConfigData
+		text := []byte(s.snapshot.Load().view.Definition.Config.String())
 		write := func(text []byte) {
 			_, err := tool.Commit(t.Context(), registry.Op{Kind: registry.Set, Path: at, Data: text, Version: registry.AnyVersion})
 			must(t, err)

@@ -1,9 +1,9 @@
 package sim
 
 import (
-	"bytes"
 	"fmt"
 	"slices"
+	"strings"
 
 	"github.com/wasmjob/wasmjob/host/internal/protocol"
 	"github.com/wasmjob/wasmjob/host/registry"
@@ -24,17 +24,17 @@ func (l *ledger) untouched(old *protocol.View, by author) {
 		l.defined(d, old, by)
 		return
 	}
-	if !bytes.Equal(old.Module, l.v.Module) {
+	if written(old.Definition.Module) != written(l.v.Definition.Module) {
 		l.switched(old, by)
 	}
 	switch {
 	case ok && old.ConfigVersion != by.view.ConfigVersion:
 		l.w.breach("no lost config", "%s replaces version %d of the configuration, having read %d", by, old.ConfigVersion, by.view.ConfigVersion)
-	case ok && old.ConfigVersion != l.derived[string(put.Data)]:
-		l.w.breach("no lost config", "%s replaces version %d of the configuration by one made from %d", by, old.ConfigVersion, l.derived[string(put.Data)])
-	case ok && !bytes.Equal(put.Data, l.v.ConfigData):
+	case ok && old.ConfigVersion != l.derived[written(put.Config)]:
+		l.w.breach("no lost config", "%s replaces version %d of the configuration by one made from %d", by, old.ConfigVersion, l.derived[written(put.Config)])
+	case ok && written(put.Config) != written(l.v.Definition.Config):
 		l.w.breach("no lost config", "%s wrote another configuration than it was given", by)
-	case !ok && old.Config != nil && !bytes.Equal(old.ConfigData, l.v.ConfigData):
+	case !ok && old.Config != nil && written(old.Definition.Config) != written(l.v.Definition.Config):
 		l.w.breach("no lost config", "%s changed the configuration", by)
 	}
 	if _, ok := by.m.(protocol.DisableServer); !ok {
@@ -58,13 +58,13 @@ func (l *ledger) defined(d protocol.Define, old *protocol.View, by author) {
 		was = old.ModuleVersion
 	}
 	var number, config, module int32
-	if _, err := fmt.Sscanf(string(l.v.Module), definedBy, &number, &config, &module); err != nil {
-		l.w.breach("no torn definition", "%s wrote the module %q", by, l.v.Module)
+	if _, err := fmt.Sscanf(written(l.v.Definition.Module), definedBy, &number, &config, &module); err != nil {
+		l.w.breach("no torn definition", "%s wrote the module %q", by, written(l.v.Definition.Module))
 	}
 	if config != old.ConfigVersion || module != was {
 		l.w.breach("no torn definition", "%s replaces versions %d and %d by what was made from %d and %d", by, old.ConfigVersion, was, config, module)
 	}
-	if d.Config != nil && !bytes.Equal(l.v.ConfigData, d.Config) || d.Config == nil && !bytes.Equal(l.v.ConfigData, old.ConfigData) {
+	if d.Config != nil && written(l.v.Definition.Config) != written(d.Config) || d.Config == nil && written(l.v.Definition.Config) != written(old.Definition.Config) {
 		l.w.breach("no torn definition", "%s wrote another configuration than it was given", by)
 	}
 }
@@ -78,8 +78,8 @@ func (l *ledger) switched(old *protocol.View, by author) {
 	if _, ok := by.m.(protocol.Setup); ok && !old.Dirs.Module {
 		return
 	}
-	if _, ok := by.m.(protocol.Switch); !ok || old.Next == "" || l.v.Next != "" || !bytes.Contains(l.v.Module, []byte(old.Next)) {
-		l.w.breach("no module too early", "%s makes the module's node %s of %s", by, l.v.Module, old.Module)
+	if _, ok := by.m.(protocol.Switch); !ok || old.Next == "" || l.v.Next != "" || !strings.Contains(written(l.v.Definition.Module), old.Next) {
+		l.w.breach("no module too early", "%s makes the module's node %s of %s", by, written(l.v.Definition.Module), written(old.Definition.Module))
 		return
 	}
 	for _, m := range old.Members {
@@ -288,7 +288,7 @@ func (l *ledger) readable(by author) {
 		begun = len(m.Begun)
 	default:
 	}
-	if begun > 0 && string(by.view.ConfigData) == garbage {
+	if begun > 0 && written(by.view.Definition.Config) == garbage {
 		l.w.breach("damage", "%s, on a configuration that cannot be read", by)
 	}
 }

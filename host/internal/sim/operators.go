@@ -5,6 +5,7 @@ import (
 	"path"
 	"slices"
 
+	"github.com/wasmjob/wasmjob/host/internal/layout"
 	"github.com/wasmjob/wasmjob/host/internal/protocol"
 	"github.com/wasmjob/wasmjob/host/registry"
 )
@@ -49,7 +50,7 @@ func (w *World) operate() {
 	case 7:
 		w.removeSomething(v)
 	case 8:
-		w.tool(protocol.PutConfig{Data: w.newConfig()})
+		w.tool(protocol.PutConfig{Config: layout.Text(w.newConfig())})
 	case 9:
 		w.scribble()
 	case 10:
@@ -146,7 +147,7 @@ func (w *World) ask(m *member) {
 		a = protocol.AskServer{IP: m.ip, Disabled: w.chance(0.5)}
 	case 4:
 		have := max(v.ConfigVersion-int32(w.rng.IntN(2)), 0)
-		if a = (protocol.AskConfig{Data: w.newConfig(), Have: have}); w.chance(0.5) {
+		if a = (protocol.AskConfig{Config: layout.Text(w.newConfig()), Have: have}); w.chance(0.5) {
 			a = w.definition(v, have)
 		}
 	case 5:
@@ -165,18 +166,18 @@ const definitionText = `{"v":1,"kind":"%d from %d and %d"%s}`
 // definition changes the module's node, and mostly the configuration with it.
 // The text says what it was derived from.
 func (w *World) definition(v *protocol.View, have int32) protocol.AskDefine {
-	a := protocol.AskDefine{Config: v.ConfigData, Have: have, HaveModule: protocol.NoModule}
+	a := protocol.AskDefine{Definition: protocol.Definition{Config: v.Definition.Config}, Have: have, HaveModule: protocol.NoModule}
 	if v.Dirs.Module {
 		a.HaveModule = max(v.ModuleVersion-int32(w.rng.IntN(2)), 0)
 	}
 	if w.chance(0.7) {
-		a.Config = w.newConfig()
+		a.Config = layout.Text(w.newConfig())
 	}
 	next := ""
 	if w.chance(0.7) {
 		next = fmt.Sprintf(`,"next":{"name":"m","digest":"%064x"}`, w.asks)
 	}
-	a.Module = fmt.Appendf(nil, definitionText, w.asks, a.Have, a.HaveModule, next)
+	a.Module = layout.Text(fmt.Appendf(nil, definitionText, w.asks, a.Have, a.HaveModule, next))
 	return a
 }
 
@@ -185,7 +186,7 @@ func (w *World) wish(m *member, a protocol.Ask) {
 	id := w.asks
 	w.tracef("%s: asked %d %s", m.name(), id, describeAsk(a))
 	if c, ok := a.(protocol.AskConfig); ok {
-		w.ledger.derived[string(c.Data)] = c.Have
+		w.ledger.derived[written(c.Config)] = c.Have
 	}
 	m.guard(m.life, func() {
 		if _, ok := a.(protocol.AskLeave); ok {

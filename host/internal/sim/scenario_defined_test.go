@@ -3,6 +3,7 @@ package sim
 import (
 	"fmt"
 
+	"github.com/wasmjob/wasmjob/host/internal/layout"
 	"github.com/wasmjob/wasmjob/host/internal/protocol"
 )
 
@@ -54,10 +55,10 @@ func (w *World) defineNext() {
 // nextModule defines the job as it is, with a module that is to come.
 func (w *World) nextModule() protocol.AskDefine {
 	v := w.ledger.v
-	a := protocol.AskDefine{Config: v.ConfigData, Have: v.ConfigVersion, HaveModule: protocol.NoModule}
+	a := protocol.AskDefine{Definition: protocol.Definition{Config: v.Definition.Config}, Have: v.ConfigVersion, HaveModule: protocol.NoModule}
 	if v.Dirs.Module {
 		a.HaveModule = v.ModuleVersion
 	}
-	a.Module = fmt.Appendf(nil, definitionText, w.asks, a.Have, a.HaveModule, fmt.Sprintf(`,"next":{"name":"m","digest":"%064x"}`, w.asks))
+	a.Module = layout.Text(fmt.Appendf(nil, definitionText, w.asks, a.Have, a.HaveModule, fmt.Sprintf(`,"next":{"name":"m","digest":"%064x"}`, w.asks)))
 	return a
 }

@@ -54,13 +54,13 @@ func describe(m protocol.Mutation) string {
 	case protocol.ClearMarks:
 		return fmt.Sprintf("clear-marks %+v", m)
 	case protocol.PutConfig:
-		return "put-config " + describeConfig(m.Data)
+		return "put-config " + describeConfig(m.Config)
 	case protocol.Publish:
 		return fmt.Sprintf("publish %s %+v", m.Member.ID, m.Ready)
 	case protocol.Switch:
 		return "switch to " + m.Digest
 	case protocol.Define:
-		return fmt.Sprintf("define %s, module %q", describeConfig(m.Config), m.Module)
+		return fmt.Sprintf("define %s, module %q", describeConfig(m.Config), written(m.Module))
 	case protocol.DisableItem, protocol.DisableServer, protocol.SetPaused, protocol.RequestTrigger:
 		return fmt.Sprintf("%s %+v", m.Name(), m)
 	default:
@@ -68,10 +68,18 @@ func describe(m protocol.Mutation) string {
 	}
 }
 
-func describeConfig(data []byte) string {
-	c, err := layout.DecodeConfig21(data)
+// written is a part of a definition as it is written.
+func written(part protocol.Spelled) string {
+	if part == nil {
+		return ""
+	}
+	return part.String()
+}
+
+func describeConfig(part protocol.Spelled) string {
+	c, err := layout.DecodeConfig21([]byte(written(part)))
 	if err != nil || c == nil {
-		return fmt.Sprintf("%q", data)
+		return fmt.Sprintf("%q", written(part))
 	}
 	return fmt.Sprintf("total %d cron %q failover %v misfire %v monitor %v strategy %q", c.ShardingTotalCount, c.Cron, c.Failover, c.Misfire, c.MonitorExecution, c.JobShardingStrategyClass)
 }
@@ -79,7 +87,7 @@ func describeConfig(data []byte) string {
 // describeAsk tells a wish in a few words.
 func describeAsk(a protocol.Ask) string {
 	if c, ok := a.(protocol.AskConfig); ok {
-		return fmt.Sprintf("%T over version %d: %s", a, c.Have, describeConfig(c.Data))
+		return fmt.Sprintf("%T over version %d: %s", a, c.Have, describeConfig(c.Config))
 	}
 	return fmt.Sprintf("%T%+v", a, a)
 }

@@ -1,7 +1,6 @@
 package status
 
 import (
-	"bytes"
 	"slices"
 	"strconv"
 
@@ -67,7 +66,7 @@ func acts(was, is *protocol.View, self protocol.ID, tell func(reason.Code, ...st
 	if asked(is) && !asked(was) {
 		tell(reason.OperatorTriggered)
 	}
-	if was.ConfigData != nil && is.ConfigData != nil && !bytes.Equal(was.ConfigData, is.ConfigData) {
+	if was.Definition.Config != nil && is.Definition.Config != nil && !is.Definition.Config.Same(was.Definition.Config) {
 		tell(reason.ConfigChanged)
 	}
 }

@@ -15,7 +15,7 @@ const me, other, java = protocol.ID("10.0.0.1@-@1"), protocol.ID("10.0.0.2@-@1")
 // whole is a view of a job that two of ours and one of ElasticJob share.
 func whole() *protocol.View {
 	return &protocol.View{
-		Leader: other, ConfigData: []byte("{}"),
+		Leader: other, Definition: protocol.Definition{Config: text("{}")},
 		Instances: []protocol.Instance{{ID: me}, {ID: other}, {ID: java}},
 		Members:   []protocol.Member{{ID: me}, {ID: other}},
 		Runs:      []protocol.Runs{{ID: me}, {ID: other}},
@@ -53,7 +53,7 @@ func TestBetween(t *testing.T) {
 		{"a server is disabled", func(v *protocol.View) { v.Servers[1].Disabled = true }, []News{{Why: reason.Of(reason.OperatorDisabledServer, "10.0.0.2")}}},
 		{"a trigger comes", func(v *protocol.View) { v.Instances[0].Triggered = true }, []News{{Why: reason.Of(reason.OperatorTriggered)}}},
 		{"a trigger comes to another", func(v *protocol.View) { v.Instances[1].Triggered = true }, nil},
-		{"the configuration changes", func(v *protocol.View) { v.ConfigData = []byte("{ }") }, []News{{Why: reason.Of(reason.ConfigChanged)}}},
+		{"the configuration changes", func(v *protocol.View) { v.Definition.Config = text("{ }") }, []News{{Why: reason.Of(reason.ConfigChanged)}}},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
 			t.Parallel()
@@ -75,3 +75,9 @@ func TestWhatIsTakenBack(t *testing.T) {
 		t.Error(diff)
 	}
 }
+
+// text is a configuration as a layout may have it.
+type text string
+
+func (t text) Same(as protocol.Spelled) bool { return t == as }
+func (t text) String() string                { return string(t) }

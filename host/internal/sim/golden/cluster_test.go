@@ -133,7 +133,7 @@ func (c *cluster) start(name, id string) {
 	m := &member{
 		c: c, name: name, session: c.sessions,
 		mirror: mirror.New(c.job.Root(), layout.Watched(), layout.Follow), decoder: c.job.NewDecoder(),
-		state: protocol.NewState(protocol.Options{Base: protocol.ID(id), Session: int64(c.sessions), Contender: layout.Contender(int64(c.sessions)), Config: c.config, ReshardWait: 5000, Started: c.listens, Completed: c.listens}),
+		state: protocol.NewState(protocol.Options{Base: protocol.ID(id), Session: int64(c.sessions), Contender: layout.Contender(int64(c.sessions)), Define: protocol.Definition{Config: layout.Text(c.config)}, ReshardWait: 5000, Started: c.listens, Completed: c.listens}),
 	}
 	// The namespace is made by package runner, before the core is asked.
 	for _, p := range c.job.Namespace() {

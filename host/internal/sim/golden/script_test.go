@@ -202,7 +202,7 @@ func (p *simulated) spelled(w write, op registry.Op) {
 	var m protocol.Mutation
 	switch n.kind {
 	case "config":
-		m = protocol.PutConfig{Data: []byte(w.Data)}
+		m = protocol.PutConfig{Config: layout.Text([]byte(w.Data))}
 	case serverOf("").kind:
 		m = protocol.DisableServer{IP: n.arg, Disabled: w.Data != ""}
 	case instanceOf("").kind:
