@@ -14,6 +14,7 @@ import (
 
 	"github.com/wasmjob/wasmjob/host/internal/definition"
 	"github.com/wasmjob/wasmjob/host/internal/layout"
+	"github.com/wasmjob/wasmjob/host/internal/layout/v21"
 	"github.com/wasmjob/wasmjob/host/internal/protocol"
 	"github.com/wasmjob/wasmjob/host/job"
 	"github.com/wasmjob/wasmjob/host/reason"
@@ -205,7 +206,7 @@ func runsWithoutAFile(t *testing.T, reg registry.Registry) {
 	}()
 	// What an operator changes meanwhile stays when the file comes back, unless
 	// the file was changed elsewhere.
-	o.change("j", func(c *layout.Config21) { c.ShardingTotalCount = 3 })
+	o.change("j", func(c *v21.Config) { c.ShardingTotalCount = 3 })
 	until(t, second, "another total", total("j", 3))
 	a.Jobs[0].Timeout = 2 * time.Minute
 	first, stopFirst = start(t, a)
@@ -223,7 +224,7 @@ func runsWithoutAFile(t *testing.T, reg registry.Registry) {
 	until(t, first, "a dispute", func(all []job.Status) bool {
 		return len(all[0].Troubles) == 1 && strings.Contains(all[0].Troubles[0].String(), "shardingTotalCount") && all[0].Config.Shards == 3
 	})
-	o.change("j", func(c *layout.Config21) { c.ShardingTotalCount = 5 })
+	o.change("j", func(c *v21.Config) { c.ShardingTotalCount = 5 })
 	until(t, first, "no dispute", func(all []job.Status) bool { return len(all[0].Troubles) == 0 && all[0].Config.Shards == 5 })
 	if err := stopFirst(); err != nil {
 		t.Error(err)
@@ -246,16 +247,16 @@ func total(name string, shards int) func([]job.Status) bool {
 }
 
 // change rewrites a job's configuration.
-func (o *tool) change(name string, change func(*layout.Config21)) {
+func (o *tool) change(name string, change func(*v21.Config)) {
 	o.t.Helper()
 	at, _, _ := layout.NewJob("n", name).Nodes()
 	n := o.read(at)
-	c, err := layout.DecodeConfig21(n.Data)
+	c, err := v21.DecodeConfig(n.Data)
 	if err != nil {
 		o.t.Fatal(err)
 	}
 	change(c)
-	data, err := layout.UpdateConfig21(n.Data, c)
+	data, err := v21.UpdateConfig(n.Data, c)
 	if err != nil {
 		o.t.Fatal(err)
 	}
@@ -265,11 +266,12 @@ func (o *tool) change(name string, change func(*layout.Config21)) {
 // define puts a job into the registry, as a tool would.
 func (o *tool) define(j job.Config) {
 	o.t.Helper()
-	spelled, err := layout.Spell(protocol.Definition{}, layout.Define(j))
+	l := layout.NewJob("n", j.Name)
+	spelled, err := l.Spell(protocol.Definition{}, l.Define(j))
 	if err != nil {
 		o.t.Fatal(err)
 	}
-	at, beside, _ := layout.NewJob("n", j.Name).Nodes()
+	at, beside, _ := l.Nodes()
 	for _, path := range []string{"/n", "/n/" + j.Name, filepath.Dir(beside)} {
 		if !o.read(path).Exists {
 			o.set(path, "")

@@ -14,6 +14,7 @@ import (
 
 	"github.com/wasmjob/wasmjob/host/internal/definition"
 	"github.com/wasmjob/wasmjob/host/internal/layout"
+	"github.com/wasmjob/wasmjob/host/internal/layout/v21"
 	"github.com/wasmjob/wasmjob/host/job"
 	"github.com/wasmjob/wasmjob/host/job/recorded"
 	"github.com/wasmjob/wasmjob/host/reason"
@@ -144,7 +145,7 @@ func TestAServerJoinsAJobOfJava(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		config, err := layout.DecodeConfig21([]byte(java.text))
+		config, err := v21.DecodeConfig([]byte(java.text))
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -205,7 +206,7 @@ func TestWhatKeepsAServerOutOfAJobOfJava(t *testing.T) {
 	}{
 		"no_class": {
 			file:   func(j *job.Config) { j.Class = "" },
-			mend:   func(j *recordedJob) { j.rewrite(recordedClass, layout.WasmClass21) },
+			mend:   func(j *recordedJob) { j.rewrite(recordedClass, v21.WasmClass) },
 			reason: `its class in the registry is "peer.PeerSimpleJob", and this server's file names none: write class = "peer.PeerSimpleJob"`,
 		},
 		"another_class": {
@@ -352,10 +353,10 @@ func TestAFoundJobOfAnotherClassDoesNotRun(t *testing.T) {
 	tool.define(j)
 	j.Name, j.Class = "never", "com.example.Mine"
 	tool.define(j)
-	tool.change("never", func(c *layout.Config21) { c.JobClass = recordedClass })
+	tool.change("never", func(c *v21.Config) { c.JobClass = recordedClass })
 	h, stop := start(t, o)
 	until(t, h, "it runs", joined("found", 1))
-	tool.change("found", func(c *layout.Config21) { c.JobClass = "com.example.Other" })
+	tool.change("found", func(c *v21.Config) { c.JobClass = "com.example.Other" })
 	until(t, h, "it stays", func(all []job.Status) bool {
 		return all[0].Instance != "" && strings.Contains(reason.Words(all[0].Troubles, ""), `its class in the registry is "com.example.Other"`)
 	})

@@ -272,10 +272,7 @@ func (o *Options) validateJob(c job.Config) error {
 		faults = append(faults, fmt.Errorf("strategy: %w", err))
 	}
 	faults = append(faults, o.validateCode(c), o.validateGrants(c.Allow))
-	if _, err := layout.EncodeConfig21(layout.FromJob(c)); err != nil {
-		faults = append(faults, err)
-	}
-	return errors.Join(faults...)
+	return errors.Join(append(faults, layout.Check(c))...)
 }
 
 // validateCode checks that what the job runs may be run here.

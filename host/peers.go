@@ -42,7 +42,7 @@ func (h *Host) reachable(a net.Addr) string {
 }
 
 // peers are the addresses where members of a job offer modules.
-func (s *scout) peers(ctx context.Context, j layout.Job) ([]string, error) {
+func (s *scout) peers(ctx context.Context, j layout.Layout) ([]string, error) {
 	line, err := s.reader(ctx)
 	if err != nil {
 		return nil, err

@@ -22,7 +22,7 @@ import (
 type prospect struct {
 	s      *scout
 	name   string
-	layout layout.Job
+	layout layout.Layout
 
 	settle  sync.Once
 	settled chan struct{} // closed when it was looked at, and has joined if it may

@@ -14,6 +14,7 @@ import (
 	"time"
 
 	"github.com/wasmjob/wasmjob/host/internal/layout"
+	"github.com/wasmjob/wasmjob/host/internal/layout/v21"
 	"github.com/wasmjob/wasmjob/host/internal/protocol"
 	"github.com/wasmjob/wasmjob/host/job"
 	"github.com/wasmjob/wasmjob/host/registry"
@@ -60,11 +61,12 @@ func atOnce(string, registry.Node) <-chan struct{} { return nil }
 // define21 are the nodes of a job that a tool puts into the registry.
 func define21(t *testing.T, c job.Config) []registry.Op {
 	t.Helper()
-	spelled, err := layout.Spell(protocol.Definition{}, layout.Define(c))
+	l := layout.NewJob("n", c.Name)
+	spelled, err := l.Spell(protocol.Definition{}, l.Define(c))
 	if err != nil {
 		t.Fatal(err)
 	}
-	at, beside, _ := layout.NewJob("n", c.Name).Nodes()
+	at, beside, _ := l.Nodes()
 	return []registry.Op{
 		{Kind: registry.Create, Path: filepath.Dir(at)}, {Kind: registry.Create, Path: filepath.Dir(beside)},
 		{Kind: registry.Create, Path: beside, Data: []byte(spelled.Module.String())}, {Kind: registry.Create, Path: at, Data: []byte(spelled.Config.String())},
@@ -210,7 +212,7 @@ func TestAShutDownEndsWithItsJob(t *testing.T) {
 		c := simple("j", strings.Repeat("0", 64))
 		o.commit(define21(t, c)...)
 		shut()
-		o.change("j", func(c *layout.Config21) { c.ShardingTotalCount = 3 })
+		o.change("j", func(c *v21.Config) { c.ShardingTotalCount = 3 })
 		synctest.Wait()
 		if s := h.Jobs(); len(s) != 1 || s[0].Instance != "" || s[0].Fault != errShut.Error() {
 			t.Errorf("the same job, changed: %+v", s)

@@ -78,8 +78,8 @@ func (s *scout) recordUndefined(names []string, line *session.Job) error {
 }
 
 // viewOf reads a job that nobody writes.
-func viewOf(ctx context.Context, l layout.Job, line *session.Job) (*protocol.View, error) {
-	w := follow.NewWatch(&l, layout.Watched())
+func viewOf(ctx context.Context, l layout.Layout, line *session.Job) (*protocol.View, error) {
+	w := follow.NewWatch(l, l.Watched())
 	w.Read = func(paths []string) ([]registry.Node, error) {
 		nodes := make([]registry.Node, len(paths))
 		for i, path := range paths {

@@ -30,7 +30,7 @@ func (o *Operator) blockers(name string, v *protocol.View, config definition.Con
 	if config == nil {
 		return nil, nil // the view's own faults tell
 	}
-	j, ok := definition.AsJoined(o.files[name], layout.Define, config, module)
+	j, ok := definition.AsJoined(o.files[name], layout.NewJob(o.namespace, name).Define, config, module)
 	if !ok {
 		return nil, nil // it is none of ours
 	}

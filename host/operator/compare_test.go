@@ -5,7 +5,7 @@ import (
 	"testing"
 
 	"github.com/wasmjob/wasmjob/host/internal/javatest"
-	"github.com/wasmjob/wasmjob/host/internal/layout"
+	"github.com/wasmjob/wasmjob/host/internal/layout/v21"
 	"github.com/wasmjob/wasmjob/host/job"
 	"github.com/wasmjob/wasmjob/host/reason"
 	"github.com/wasmjob/wasmjob/host/registry"
@@ -26,22 +26,22 @@ func TestReportsSayWhatKeepsAServerOut(t *testing.T) {
 		{name: "another class", file: func(j *job.Config) { j.Class = "com.acme.Mine" }, want: `its class in the registry is "com.acme.OrderJob", in this server's file "com.acme.Mine"`},
 		{name: "overwritten", file: func(j *job.Config) { j.Class, j.Overwrite = "com.acme.Mine", true }, want: "its class in the registry is"},
 		{
-			name: "a script", file: func(j *job.Config) { j.Kind = job.Simple }, config: javatest.Config(func(c *layout.Config21) { c.JobType, c.ScriptCommandLine = layout.Script21, "echo" }),
+			name: "a script", file: func(j *job.Config) { j.Kind = job.Simple }, config: javatest.Config(func(c *v21.Config) { c.JobType, c.ScriptCommandLine = v21.Script, "echo" }),
 			want: "the registry has it as a job of type SCRIPT, this server's file as one of kind simple",
 		},
 		{name: "no zone", file: func(j *job.Config) { j.TimeZone = "" }, want: "it has no timezone"},
-		{name: "not monitored", config: javatest.Config(func(c *layout.Config21) { c.MonitorExecution = false }), want: "monitorExecution is off"},
+		{name: "not monitored", config: javatest.Config(func(c *v21.Config) { c.MonitorExecution = false }), want: "monitorExecution is off"},
 		{
 			name: "unknown type", config: strings.Replace(javatest.Config(nil), `"SIMPLE"`, `"WASM"`, 1),
 			want: `expected the JSON of layout 2.1: read configuration: jobType: at byte`,
 		},
 		{name: "a job of layout 3", config: "cron: 0/10 * * * * ?\njobName: orders\n", want: "it seems to be YAML, a job of layout 3"},
 		{
-			name: "a strategy of theirs", config: javatest.Config(func(c *layout.Config21) { c.JobShardingStrategyClass = "com.acme.ByRack" }),
+			name: "a strategy of theirs", config: javatest.Config(func(c *v21.Config) { c.JobShardingStrategyClass = "com.acme.ByRack" }),
 			file: func(j *job.Config) { j.Unsaid = append(j.Unsaid, "strategy") },
 			want: `its strategy "com.acme.ByRack" is not known to this server`,
 		},
-		{name: "it is over", config: javatest.Config(func(c *layout.Config21) { c.Cron = "0 10 0 1 1 ? 2000" }), want: "is over, nothing fires any more"},
+		{name: "it is over", config: javatest.Config(func(c *v21.Config) { c.Cron = "0 10 0 1 1 ? 2000" }), want: "is over, nothing fires any more"},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
 			t.Parallel()

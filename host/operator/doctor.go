@@ -114,7 +114,7 @@ func (o *Operator) Checkups(ctx context.Context, as host.Options, names ...strin
 func (o *Operator) checkup(ctx context.Context, as *host.Options, name string, atOnce int) (*Checkup, error) {
 	l := layout.NewJob(o.namespace, name)
 	known := map[string]registry.Node{}
-	w := follow.NewWatch(&l, layout.Inspected())
+	w := follow.NewWatch(l, layout.Inspected(l))
 	w.Read = func(paths []string) ([]registry.Node, error) {
 		nodes, err := o.readAll(ctx, paths, atOnce)
 		for i, n := range nodes {
@@ -155,8 +155,8 @@ func (o *Operator) checkup(ctx context.Context, as *host.Options, name string, a
 }
 
 // form looks at the nodes that differ from layout to layout, of which most are known.
-func (o *Operator) form(ctx context.Context, l layout.Job, known map[string]registry.Node) (layout.Form, error) {
-	return l.Form(func(path string) (registry.Node, error) {
+func (o *Operator) form(ctx context.Context, l layout.Layout, known map[string]registry.Node) (layout.Form, error) {
+	return layout.FormOf(l, func(path string) (registry.Node, error) {
 		n, ok := known[path]
 		if ok {
 			return n, nil
@@ -228,7 +228,7 @@ func (c *Checkup) leaderless(v *protocol.View, form layout.Form) {
 }
 
 // examine looks at a job of layout 2.1.
-func (c *Checkup) examine(as *host.Options, file *job.Config, l layout.Job, v *protocol.View, form layout.Form) {
+func (c *Checkup) examine(as *host.Options, file *job.Config, l layout.Layout, v *protocol.View, form layout.Form) {
 	beside := v.Shared()
 	c.breaks(v.Faults...)
 	c.orphans(l.Orphans(v), beside)
@@ -236,16 +236,16 @@ func (c *Checkup) examine(as *host.Options, file *job.Config, l layout.Job, v *p
 		c.breaks(reason.Of(reason.LatchUnheld, place))
 	}
 	c.leaderless(v, form)
-	config, module := layout.Defined(v)
+	config, module := l.Defined(v)
 	if config == nil {
 		return // the faults tell
 	}
 	facts := config.Facts()
 	c.Class, c.Type = facts.Class, facts.Type
-	j, ours := definition.AsJoined(file, layout.Define, config, module)
+	j, ours := definition.AsJoined(file, l.Define, config, module)
 	switch {
 	case file != nil:
-		c.compare(*file, config, module)
+		c.compare(l, *file, config, module)
 		c.breaks(linesOf(as.Admit(j, file))...)
 	case ours:
 		c.breaks(linesOf(as.Admit(j, nil))...)
@@ -294,8 +294,8 @@ func (c *Checkup) away(v *protocol.View) {
 }
 
 // compare tells where the server's own file and the registry differ.
-func (c *Checkup) compare(file job.Config, config definition.Config, module *definition.Module) {
-	merged, err := definition.Merge(layout.Define(file), config, module)
+func (c *Checkup) compare(l layout.Layout, file job.Config, config definition.Config, module *definition.Module) {
+	merged, err := definition.Merge(l.Define(file), config, module)
 	c.breaks(linesOf(err)...)
 	for _, d := range merged.Disputed {
 		if d.Key != "jobClass" { // the hindrances tell

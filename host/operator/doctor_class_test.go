@@ -7,6 +7,7 @@ import (
 	"github.com/wasmjob/wasmjob/host/internal/definition"
 	"github.com/wasmjob/wasmjob/host/internal/javatest"
 	"github.com/wasmjob/wasmjob/host/internal/layout"
+	"github.com/wasmjob/wasmjob/host/internal/layout/v21"
 	"github.com/wasmjob/wasmjob/host/registry"
 )
 
@@ -16,8 +17,8 @@ import (
 func TestCheckupTellsThatAJobGoesOnOnlyWithoutElasticJob(t *testing.T) {
 	t.Parallel()
 	o, file := operate(t, passing(t)), javatest.File(nil)
-	javatest.Write(t, o.session, javatest.Config(func(c *layout.Config21) { c.JobClass = "com.acme.Newer" }))
-	module, err := definition.EncodeModule(layout.Define(file[0]).Module)
+	javatest.Write(t, o.session, javatest.Config(func(c *v21.Config) { c.JobClass = "com.acme.Newer" }))
+	module, err := definition.EncodeModule(layout.NewJob("", "").Define(file[0]).Module)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -9,7 +9,7 @@ import (
 
 	"github.com/wasmjob/wasmjob/host"
 	"github.com/wasmjob/wasmjob/host/internal/javatest"
-	"github.com/wasmjob/wasmjob/host/internal/layout"
+	"github.com/wasmjob/wasmjob/host/internal/layout/v21"
 	"github.com/wasmjob/wasmjob/host/job"
 	"github.com/wasmjob/wasmjob/host/job/recorded"
 	"github.com/wasmjob/wasmjob/host/reason"
@@ -46,7 +46,7 @@ func TestCheckups(t *testing.T) {
 	}{
 		{name: "it fits", jobs: fits},
 		{name: "no file", needs: []string{`class = "com.acme.OrderJob", kind = "simple"`}},
-		{name: "no file for a dataflow", config: javatest.Config(func(c *layout.Config21) { c.JobType = layout.Dataflow21 }), needs: []string{`kind = "dataflow"`}},
+		{name: "no file for a dataflow", config: javatest.Config(func(c *v21.Config) { c.JobType = v21.Dataflow }), needs: []string{`kind = "dataflow"`}},
 		{
 			name: "another class", jobs: javatest.File(func(j *job.Config) { j.Class = "com.acme.Other" }),
 			breaks: []string{`in the registry is "com.acme.OrderJob", in this server's file "com.acme.Other": write class = "com.acme.OrderJob"`},
@@ -56,16 +56,16 @@ func TestCheckups(t *testing.T) {
 			breaks: []string{`this server's file names none: write class = "com.acme.OrderJob"`},
 		},
 		{
-			name: "a script", config: javatest.Config(func(c *layout.Config21) { c.JobType, c.ScriptCommandLine = layout.Script21, "/bin/orders" }), jobs: fits,
+			name: "a script", config: javatest.Config(func(c *v21.Config) { c.JobType, c.ScriptCommandLine = v21.Script, "/bin/orders" }), jobs: fits,
 			breaks: []string{"the registry has it as a job of type SCRIPT, this server's file as one of kind simple"}, notes: []string{"jobType"},
 		},
 		{name: "no zone", jobs: javatest.File(func(j *job.Config) { j.TimeZone = "" }), breaks: []string{"it has no timezone"}},
 		{
-			name: "not monitored", config: javatest.Config(func(c *layout.Config21) { c.MonitorExecution = false }), jobs: javatest.File(func(j *job.Config) { j.MonitorExecution = false }),
+			name: "not monitored", config: javatest.Config(func(c *v21.Config) { c.MonitorExecution = false }), jobs: javatest.File(func(j *job.Config) { j.MonitorExecution = false }),
 			breaks: []string{"monitorExecution is off"},
 		},
 		{
-			name: "a strategy of theirs", config: javatest.Config(func(c *layout.Config21) { c.JobShardingStrategyClass = "com.acme.Mine" }),
+			name: "a strategy of theirs", config: javatest.Config(func(c *v21.Config) { c.JobShardingStrategyClass = "com.acme.Mine" }),
 			needs: []string{"[jobs.orders]"}, notes: []string{`its strategy "com.acme.Mine" is not known to this server`},
 		},
 		{
@@ -73,10 +73,10 @@ func TestCheckups(t *testing.T) {
 			notes: []string{`members of ElasticJob do not know the strategy module "weighted"`},
 		},
 		{
-			name: "a cron that is none", config: javatest.Config(func(c *layout.Config21) { c.Cron = "0 61 * * * ?" }), jobs: fits,
+			name: "a cron that is none", config: javatest.Config(func(c *v21.Config) { c.Cron = "0 61 * * * ?" }), jobs: fits,
 			breaks: []string{"cron: "}, notes: []string{"cron"},
 		},
-		{name: "another cron", config: javatest.Config(func(c *layout.Config21) { c.Cron = "0 0 * * * ?" }), jobs: fits, notes: []string{`the registry is followed in cron: the registry has "0 0 * * * ?"`}},
+		{name: "another cron", config: javatest.Config(func(c *v21.Config) { c.Cron = "0 0 * * * ?" }), jobs: fits, notes: []string{`the registry is followed in cron: the registry has "0 0 * * * ?"`}},
 		{name: "an unknown type", config: strings.Replace(javatest.Config(nil), "SIMPLE", "WASM", 1), jobs: fits, breaks: []string{`"WASM" is none of SIMPLE, DATAFLOW, SCRIPT`}},
 		{
 			name: "an unknown property", config: strings.Replace(javatest.Config(nil), `"jobProperties":{`, `"jobProperties":{"mine":"x",`, 1), jobs: fits,
@@ -87,7 +87,7 @@ func TestCheckups(t *testing.T) {
 		{name: "layout 1", jobs: fits, nodes: []extra{{javatest.Node("config", "cron"), "0 * * * * ?"}}, breaks: []string{"a job of layout 1"}},
 		{name: "text that is nothing", config: "?", jobs: fits, breaks: []string{javatest.Node("config") + ": expected the JSON of layout 2.1"}},
 		{
-			name: "failover", config: javatest.Config(func(c *layout.Config21) { c.Failover = true }), jobs: javatest.File(func(j *job.Config) { j.Failover = true }),
+			name: "failover", config: javatest.Config(func(c *v21.Config) { c.Failover = true }), jobs: javatest.File(func(j *job.Config) { j.Failover = true }),
 			notes: []string{"failover is on", "10.0.0.10 and 10.0.0.1 look like one server"},
 		},
 		{name: "a ghost", jobs: fits, nodes: []extra{{javatest.Node("instances", "10.0.0.2@-@1"), ""}}, breaks: []string{javatest.Node("instances", "10.0.0.2@-@1") + ": no session holds it"}},

@@ -3,6 +3,7 @@ package operator
 import (
 	"context"
 
+	"github.com/wasmjob/wasmjob/host/internal/layout"
 	"github.com/wasmjob/wasmjob/host/internal/missed"
 	"github.com/wasmjob/wasmjob/host/internal/protocol"
 	"github.com/wasmjob/wasmjob/host/job"
@@ -36,10 +37,10 @@ func (o *Operator) Kept(ctx context.Context, name string) ([]KeptRow, []JobRepor
 	return rows, reports, err
 }
 
-func keptRows(name string, v *protocol.View) []KeptRow {
+func keptRows(l layout.Layout, name string, v *protocol.View) []KeptRow {
 	var kept []KeptRow
 	for i := range v.Runs {
-		for _, row := range missed.Rows(name, v, &v.Runs[i].RunsData) {
+		for _, row := range missed.Rows(l, name, v, &v.Runs[i].RunsData) {
 			kept = append(kept, KeptRow{row, v.Runs[i].ID})
 		}
 	}

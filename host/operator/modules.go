@@ -218,11 +218,11 @@ func (o *Operator) AwaitModule(ctx context.Context, name, digest string, report 
 	}
 	reported := map[ModuleWait]bool{}
 	for {
-		v, err := o.gather(ctx, l, layout.Definers(), false, readsAtOnce)
+		v, err := o.gather(ctx, l, l.Definers(), false, readsAtOnce)
 		if err != nil {
 			return unread(err, "%s job %s", what, name)
 		}
-		_, module := layout.Defined(v)
+		_, module := l.Defined(v)
 		r := modulesOf(v, module)
 		if runs, err := r.Awaited(name, digest, len(v.Members)); runs || err != nil {
 			return err

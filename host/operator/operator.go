@@ -232,7 +232,7 @@ func (o *Operator) askBy(ctx context.Context, what, name string, wish func(*prot
 }
 
 // view is one moment of a job that somebody wants to change.
-func (o *Operator) view(ctx context.Context, what, name string) (*protocol.View, layout.Job, error) {
+func (o *Operator) view(ctx context.Context, what, name string) (*protocol.View, layout.Layout, error) {
 	v, l, err := o.whole(ctx, name)
 	switch {
 	case err != nil:
@@ -246,9 +246,9 @@ func (o *Operator) view(ctx context.Context, what, name string) (*protocol.View,
 }
 
 // whole reads all of a job, as it was at one moment.
-func (o *Operator) whole(ctx context.Context, name string) (*protocol.View, layout.Job, error) {
+func (o *Operator) whole(ctx context.Context, name string) (*protocol.View, layout.Layout, error) {
 	l := layout.NewJob(o.namespace, name)
-	v, err := o.gather(ctx, l, layout.Watched(), true, readsAtOnce)
+	v, err := o.gather(ctx, l, l.Watched(), true, readsAtOnce)
 	if err != nil {
 		return nil, l, unread(err, "look at job %s", name)
 	}
@@ -271,8 +271,8 @@ func readsEach(jobs int) int { return max(1, readsAtOnce/max(1, jobs)) }
 // gather reads the named nodes and what is to be known below them, so many at
 // once. If it watches, the view is one moment of the tree; if not, it is good enough
 // to look at.
-func (o *Operator) gather(ctx context.Context, l layout.Job, names []string, watch bool, atOnce int) (*protocol.View, error) {
-	w := follow.NewWatch(&l, names)
+func (o *Operator) gather(ctx context.Context, l layout.Layout, names []string, watch bool, atOnce int) (*protocol.View, error) {
+	w := follow.NewWatch(l, names)
 	w.Read = func(paths []string) ([]registry.Node, error) { return o.readAll(ctx, paths, atOnce) }
 	if watch {
 		if err := o.session.Follow(ctx, l.Root()); err != nil {

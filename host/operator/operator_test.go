@@ -15,6 +15,7 @@ import (
 	"github.com/wasmjob/wasmjob/host"
 	"github.com/wasmjob/wasmjob/host/internal/javatest"
 	"github.com/wasmjob/wasmjob/host/internal/layout"
+	"github.com/wasmjob/wasmjob/host/internal/layout/v21"
 	"github.com/wasmjob/wasmjob/host/job"
 	"github.com/wasmjob/wasmjob/host/reason"
 	"github.com/wasmjob/wasmjob/host/registry"
@@ -215,20 +216,20 @@ func TestOperatorAndDamage(t *testing.T) {
 	wantCode(t, "no namespace", err, host.NotFound)
 
 	bad, good := layout.NewJob("jobs", "bad"), layout.NewJob("jobs", "good")
-	text, err := layout.EncodeConfig21(layout.FromJob(job.Config{Name: "good", Kind: job.Simple, Shards: 1, Strategy: "average"}))
+	text, err := v21.EncodeConfig(v21.FromJob(job.Config{Name: "good", Kind: job.Simple, Shards: 1, Strategy: "average"}))
 	if err != nil {
 		t.Fatal(err)
 	}
 	put(t, o, registry.Create, "/jobs", "")
 	put(t, o, registry.Create, "/jobs/noise", "")
 	for _, n := range []struct{ path, data string }{
-		{bad.At(layout.Outline()[0]), ""},
-		{bad.At(layout.Outline()[1]), "shardingTotalCount: 3"},
-		{good.At(layout.Outline()[0]), ""},
-		{good.At(layout.Outline()[1]), string(text)},
-		{good.At(layout.Outline()[2]), ""},
-		{good.At(layout.Outline()[2]) + "/10.0.0.1", ""},
-		{good.At(layout.Outline()[3]), ""},
+		{bad.At(bad.Outline()[0]), ""},
+		{bad.At(bad.Outline()[1]), "shardingTotalCount: 3"},
+		{good.At(good.Outline()[0]), ""},
+		{good.At(good.Outline()[1]), string(text)},
+		{good.At(good.Outline()[2]), ""},
+		{good.At(good.Outline()[2]) + "/10.0.0.1", ""},
+		{good.At(good.Outline()[3]), ""},
 		{good.Instance("10.0.0.1@-@1"), ""},
 	} {
 		put(t, o, registry.Create, n.path, n.data)
@@ -271,15 +272,15 @@ func TestOperatorAndDamage(t *testing.T) {
 func TestOperatorAndWhatCannotBeUsed(t *testing.T) {
 	t.Parallel()
 	for name, c := range map[string]struct {
-		spoil func(*layout.Config21)
+		spoil func(*v21.Config)
 		want  string
 	}{
-		"nothing":            {func(*layout.Config21) {}, ""},
-		"never":              {func(c *layout.Config21) { c.Cron = layout.ManualCron21 }, ""},
-		"cron":               {func(c *layout.Config21) { c.Cron = "0 61 * * * ?" }, "nothing fires: cron: "},
-		"strategy":           {func(c *layout.Config21) { c.JobShardingStrategyClass = "com.example.Mine" }, `its strategy "com.example.Mine" is not known here`},
-		"another job":        {func(c *layout.Config21) { c.JobName = "k" }, `expected the job "j", it is that of "k"`},
-		"parameters of none": {func(c *layout.Config21) { c.ShardingItemParameters = "0" }, "shardingItemParameters: "},
+		"nothing":            {func(*v21.Config) {}, ""},
+		"never":              {func(c *v21.Config) { c.Cron = v21.ManualCron }, ""},
+		"cron":               {func(c *v21.Config) { c.Cron = "0 61 * * * ?" }, "nothing fires: cron: "},
+		"strategy":           {func(c *v21.Config) { c.JobShardingStrategyClass = "com.example.Mine" }, `its strategy "com.example.Mine" is not known here`},
+		"another job":        {func(c *v21.Config) { c.JobName = "k" }, `expected the job "j", it is that of "k"`},
+		"parameters of none": {func(c *v21.Config) { c.ShardingItemParameters = "0" }, "shardingItemParameters: "},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()

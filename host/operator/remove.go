@@ -103,7 +103,7 @@ func (o *Operator) nodes(ctx context.Context, path string) ([]string, error) {
 
 // removeNodes removes all at once, so that nobody sees half a job, or else what
 // defines the job first.
-func (o *Operator) removeNodes(ctx context.Context, l layout.Job, nodes []string) error {
+func (o *Operator) removeNodes(ctx context.Context, l layout.Layout, nodes []string) error {
 	_, err := o.session.Commit(ctx, deletions(nodes)...)
 	if !errors.Is(err, registry.ErrTooLarge) {
 		return err

@@ -9,6 +9,7 @@ import (
 
 	"github.com/wasmjob/wasmjob/host"
 	"github.com/wasmjob/wasmjob/host/internal/layout"
+	"github.com/wasmjob/wasmjob/host/internal/layout/v21"
 	"github.com/wasmjob/wasmjob/host/job"
 	"github.com/wasmjob/wasmjob/host/registry"
 	"github.com/wasmjob/wasmjob/host/registry/embedded"
@@ -78,7 +79,7 @@ func TestRemoveInParts(t *testing.T) {
 	o := operate(t, reg)
 	l := layout.NewJob("jobs", "j")
 	config, _, _ := l.Nodes()
-	text, err := layout.EncodeConfig21(layout.FromJob(job.Config{Name: "j", Kind: job.Simple, Shards: 1, Strategy: "average"}))
+	text, err := v21.EncodeConfig(v21.FromJob(job.Config{Name: "j", Kind: job.Simple, Shards: 1, Strategy: "average"}))
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -174,7 +174,7 @@ func (o *Operator) outlines(ctx context.Context, names []string, rows bool) ([]o
 	for i, name := range names {
 		jobs.Go(func() error {
 			l := layout.NewJob(o.namespace, name)
-			v, err := o.gather(within, l, layout.Outline(), false, readsEach(len(names)))
+			v, err := o.gather(within, l, l.Outline(), false, readsEach(len(names)))
 			switch {
 			case errors.Is(err, registry.ErrDenied): // the others may be read
 				all[i].report = &JobReport{Name: name, State: status.Unreadable, Faults: []reason.Reason{denied(err)}}
@@ -186,7 +186,7 @@ func (o *Operator) outlines(ctx context.Context, names []string, rows bool) ([]o
 				all[i].report = o.report(name, v)
 			}
 			if rows {
-				all[i].kept = keptRows(name, v)
+				all[i].kept = keptRows(l, name, v)
 			}
 			return nil
 		})
@@ -215,7 +215,7 @@ func (o *Operator) Job(ctx context.Context, name string) (*JobReport, error) {
 
 func (o *Operator) report(name string, v *protocol.View) *JobReport {
 	now := status.Of(v)
-	config, module := layout.Defined(v)
+	config, module := layout.NewJob(o.namespace, name).Defined(v)
 	r := &JobReport{Name: name, State: now.State, Leader: now.Leader, Paused: now.Paused, Resharding: now.Resharding, Running: now.Running}
 	r.Config = definition.JobOf(name, config, module)
 	for _, s := range v.Servers {

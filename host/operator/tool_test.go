@@ -5,6 +5,7 @@ import (
 	"testing"
 
 	"github.com/wasmjob/wasmjob/host/internal/layout"
+	"github.com/wasmjob/wasmjob/host/internal/layout/v21"
 	"github.com/wasmjob/wasmjob/host/internal/protocol"
 	"github.com/wasmjob/wasmjob/host/job"
 	"github.com/wasmjob/wasmjob/host/registry"
@@ -62,16 +63,16 @@ func (o *tool) remove(path string) {
 }
 
 // change rewrites a job's configuration.
-func (o *tool) change(name string, change func(*layout.Config21)) {
+func (o *tool) change(name string, change func(*v21.Config)) {
 	o.t.Helper()
 	at, _, _ := layout.NewJob("n", name).Nodes()
 	n := o.read(at)
-	c, err := layout.DecodeConfig21(n.Data)
+	c, err := v21.DecodeConfig(n.Data)
 	if err != nil {
 		o.t.Fatal(err)
 	}
 	change(c)
-	data, err := layout.UpdateConfig21(n.Data, c)
+	data, err := v21.UpdateConfig(n.Data, c)
 	if err != nil {
 		o.t.Fatal(err)
 	}
@@ -81,11 +82,12 @@ func (o *tool) change(name string, change func(*layout.Config21)) {
 // define puts a job into the registry, as a tool would.
 func (o *tool) define(j job.Config) {
 	o.t.Helper()
-	spelled, err := layout.Spell(protocol.Definition{}, layout.Define(j))
+	l := layout.NewJob("n", j.Name)
+	spelled, err := l.Spell(protocol.Definition{}, l.Define(j))
 	if err != nil {
 		o.t.Fatal(err)
 	}
-	at, second, _ := layout.NewJob("n", j.Name).Nodes()
+	at, second, _ := l.Nodes()
 	for _, path := range []string{"/n", "/n/" + j.Name, filepath.Dir(second)} {
 		if !o.read(path).Exists {
 			o.set(path, "")

@@ -53,6 +53,11 @@ func Run(ctx context.Context, o host.Options) error {
 	if err := namespaceThere(ctx, &o); err != nil {
 		return err
 	}
+	for _, j := range o.Jobs {
+		if !layout.Known(j.Layout) {
+			return &host.Error{Code: host.Invalid, Msg: fmt.Sprintf("job %s: layout: %q is not known", j.Name, j.Layout)}
+		}
+	}
 	out, log, observe := outputs.Detach(o.Log, o.Observe, func(*host.Event) int { return eventSize })
 	defer out.Flush()
 	o.Log, o.Observe = log, observe
@@ -65,7 +70,7 @@ func Run(ctx context.Context, o host.Options) error {
 	var jobs, deals sync.WaitGroup
 	for _, j := range o.Jobs {
 		s := &shade{
-			o: &o, file: j, layout: layout.NewJob(o.Namespace, j.Name), sessions: sessions, inbox: session.NewInbox(), woken: make(chan struct{}, 1), said: "nobody has looked yet",
+			o: &o, file: j, layout: layout.New(j.Layout, o.Namespace, j.Name), sessions: sessions, inbox: session.NewInbox(), woken: make(chan struct{}, 1), said: "nobody has looked yet",
 			clock: clock.New(tick, j.Name), assigner: &assign.Assigner{Strategies: o.Strategies, Namespace: o.Namespace, Log: o.Log, Work: &deals},
 		}
 		jobs.Go(func() { s.run(ctx) })
@@ -97,7 +102,7 @@ func namespaceThere(ctx context.Context, o *host.Options) error {
 type shade struct {
 	o        *host.Options
 	file     job.Config
-	layout   layout.Job
+	layout   layout.Layout
 	sessions *session.Server
 	clock    *clock.Clock
 	assigner *assign.Assigner
@@ -170,7 +175,7 @@ func (s *shade) run(ctx context.Context) {
 
 // follow keeps a view of the job until the session or ctx ends.
 func (s *shade) follow(ctx context.Context, line *session.Job) {
-	w := follow.NewWatch(&s.layout, layout.Watched())
+	w := follow.NewWatch(s.layout, s.layout.Watched())
 	w.Events, w.Read = s.listen, func(paths []string) ([]registry.Node, error) { return read(ctx, line, paths) }
 	for ctx.Err() == nil && !s.over() {
 		view, again, err := w.Turn()
@@ -272,8 +277,8 @@ func (s *shade) fits() (j job.Config, why string) {
 	case v.ServerDisabled(s.o.Instance):
 		return j, "this server is disabled for it"
 	}
-	config, module := layout.Defined(v)
-	j, _ = definition.AsJoined(&s.file, layout.Define, config, module)
+	config, module := s.layout.Defined(v)
+	j, _ = definition.AsJoined(&s.file, s.layout.Define, config, module)
 	beside := v.Shared()
 	switch {
 	case j.StrategyModule != "" && !beside:

@@ -13,7 +13,7 @@ import (
 	"github.com/wasmjob/wasmjob/host"
 	"github.com/wasmjob/wasmjob/host/internal/clock"
 	"github.com/wasmjob/wasmjob/host/internal/javatest"
-	"github.com/wasmjob/wasmjob/host/internal/layout"
+	"github.com/wasmjob/wasmjob/host/internal/layout/v21"
 	"github.com/wasmjob/wasmjob/host/internal/schedule"
 	"github.com/wasmjob/wasmjob/host/job"
 	"github.com/wasmjob/wasmjob/host/registry"
@@ -105,7 +105,7 @@ func TestShadow(t *testing.T) {
 		r := embedded.Memory()
 		t.Cleanup(func() { _ = r.Close() }) // the last of all; it was in memory
 		o := open(t, r)
-		javatest.Write(t, o, javatest.Config(func(c *layout.Config21) { c.ShardingTotalCount = 3 }))
+		javatest.Write(t, o, javatest.Config(func(c *v21.Config) { c.ShardingTotalCount = 3 }))
 		for _, path := range []string{javatest.Node("sharding", "2"), javatest.Node("sharding", "2", "instance")} {
 			javatest.Put(t, o, registry.Create, path, "")
 		}
@@ -144,11 +144,11 @@ func TestShadow(t *testing.T) {
 		javatest.Put(t, o, registry.Delete, javatest.Node("servers", "10.0.0.2"), "")
 		javatest.Put(t, o, registry.Set, javatest.Node("config"), "cron: x\n")
 		after("a configuration that cannot be read", nil, "layout 3")
-		javatest.Put(t, o, registry.Set, javatest.Node("config"), javatest.Config(func(c *layout.Config21) { c.JobClass = "com.acme.Other" }))
+		javatest.Put(t, o, registry.Set, javatest.Node("config"), javatest.Config(func(c *v21.Config) { c.JobClass = "com.acme.Other" }))
 		after("another class", nil, "com.acme.Other")
-		javatest.Put(t, o, registry.Set, javatest.Node("config"), javatest.Config(func(c *layout.Config21) { c.JobShardingStrategyClass = "com.acme.Mine" }))
+		javatest.Put(t, o, registry.Set, javatest.Node("config"), javatest.Config(func(c *v21.Config) { c.JobShardingStrategyClass = "com.acme.Mine" }))
 		after("a strategy of theirs", nil, "com.acme.Mine")
-		javatest.Put(t, o, registry.Set, javatest.Node("config"), javatest.Config(func(c *layout.Config21) { c.Cron = "30 * * * * ?" }))
+		javatest.Put(t, o, registry.Set, javatest.Node("config"), javatest.Config(func(c *v21.Config) { c.Cron = "30 * * * * ?" }))
 		after("another cron", []int{0}, "the job would run here")
 	})
 }
@@ -221,7 +221,7 @@ func TestShadowWritesNothing(t *testing.T) {
 	}
 	t.Cleanup(func() { _ = whole.Close() }) // it returns none
 	o := open(t, whole)
-	javatest.Write(t, o, javatest.Config(func(c *layout.Config21) { c.Cron = "* * * * * ?" }))
+	javatest.Write(t, o, javatest.Config(func(c *v21.Config) { c.Cron = "* * * * * ?" }))
 	mark, err := o.Commit(t.Context(), registry.Op{Kind: registry.Set, Path: "/jobs", Version: registry.AnyVersion})
 	if err != nil {
 		t.Fatal(err)

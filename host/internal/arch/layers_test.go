@@ -21,7 +21,7 @@ type layer struct {
 var testLibs = []string{"github.com/google/go-cmp", "go.uber.org/goleak"}
 
 // testPackages of ours are open to the tests of every package.
-var testPackages = []string{"host/job/recorded"}
+var testPackages = []string{"host/job/recorded", "host/internal/layout/v21"}
 
 var pureStd = []string{"bytes", "cmp", "errors", "fmt", "iter", "maps", "math", "slices", "strconv", "strings", "time"}
 
@@ -61,8 +61,10 @@ var layers = []layer{
 		why: "decisions are a function of a view: no I/O, no spelling, no third party"},
 	{pkg: "host/internal/definition", may: []string{"host/job"}, tests: []string{"host/internal/layout", "host/internal/protocol", "host/reason"},
 		why: "what a job is, and how what a file says is merged with it: no path, no text of a layout"},
-	{pkg: "host/internal/layout", may: []string{"host/internal/definition", "host/internal/protocol", "host/registry", "host/job", "host/reason"}, tests: []string{"host/registry/tree"},
-		why: "spelling knows the facts and the ops, not who carries them"},
+	{pkg: "host/internal/layout/v21", may: []string{"host/internal/definition", "host/internal/protocol", "host/registry", "host/job", "host/reason"}, tests: []string{"host/registry/tree"},
+		why: "spelling knows the facts and the ops, not who carries them, and no other layout"},
+	{pkg: "host/internal/layout", may: []string{"host/internal/definition", "host/internal/layout/v21", "host/internal/protocol", "host/registry", "host/job", "host/reason"},
+		why: "it chooses among layouts; nobody else names one"},
 	{pkg: "host/internal/mirror", may: []string{"host/registry"}, tests: []string{"host/registry/tree"},
 		why: "events and replies in, a view out; the simulator runs the same code"},
 	{pkg: "host/internal/follow", may: []string{"host/internal/backoff", "host/internal/protocol", "host/internal/layout", "host/internal/mirror", "host/registry"}, tests: []string{"host/registry/tree", "host/job"},
@@ -100,10 +102,10 @@ var layers = []layer{
 	{pkg: "host/internal/assign", may: []string{"host/internal/protocol", "host/job", "strategy"}, why: "it asks strategies; when, and what becomes of the answer, is decided elsewhere"},
 	{pkg: "host/internal/dump", may: []string{"host/internal/layout", "host/registry"}, tests: []string{"host/registry/embedded"}, why: "it writes down nodes; who may see them is decided by who calls it"},
 	{pkg: "host/internal/outputs", may: []string{"internal/queue", "host/reason"}, why: "it puts queues before what may block; what is told is not its business"},
-	{pkg: "host/internal/sim", may: []string{"host/internal/protocol", "host/internal/layout", "host/internal/follow", "host/internal/mirror", "host/registry", "host/registry/tree", "host/job", "host/reason", "host/trace", "strategy"},
+	{pkg: "host/internal/sim", may: []string{"host/internal/protocol", "host/internal/layout", "host/internal/layout/v21", "host/internal/follow", "host/internal/mirror", "host/registry", "host/registry/tree", "host/job", "host/reason", "host/trace", "strategy"},
 		tests: []string{"host/internal/overlay", "host/registry/registrytest"},
 		why:   "it runs the shipped core and replaces sockets, clocks and guests"},
-	{pkg: "host/internal/sim/golden", may: []string{"host/internal/protocol", "host/internal/layout", "host/internal/mirror", "host/registry", "host/registry/tree", "host/job", "strategy"},
+	{pkg: "host/internal/sim/golden", may: []string{"host/internal/protocol", "host/internal/layout", "host/internal/layout/v21", "host/internal/mirror", "host/registry", "host/registry/tree", "host/job", "strategy"},
 		tests: []string{"host/internal/cluster", "host/registry/zk/zktest"},
 		why:   "it compares what the core writes with what ElasticJob wrote"},
 	{pkg: "host/internal/overlay", why: "it edits sources as text, for tests alone; what they mean is not its business"},
@@ -118,7 +120,7 @@ var layers = []layer{
 		why: "the place where parts are joined; it imports everything below it"},
 	{pkg: "host/guest", may: []string{"abi", "abi/conformance", "host", "host/job", "host/internal/lockfile", "host/internal/module", "host/internal/outbound", "host/internal/sandbox"},
 		why: "one module without a server: it has errors in common with a host, and nothing that joins a registry"},
-	{pkg: "host/internal/javatest", may: []string{"host/internal/layout", "host/job", "host/registry"}, why: "it writes what members of ElasticJob write, for tests alone"},
+	{pkg: "host/internal/javatest", may: []string{"host/internal/layout", "host/internal/layout/v21", "host/job", "host/registry"}, why: "it writes what members of ElasticJob write, for tests alone"},
 	{pkg: "host/operator", may: []string{"strategy", "host", "host/internal/assign", "host/internal/clock", "host/internal/dump", "host/internal/definition", "host/internal/layout", "host/internal/follow", "host/internal/module", "host/internal/peer", "host/internal/protocol", "host/internal/schedule", "host/internal/session", "host/internal/status", "host/internal/missed", "host/job", "host/reason", "host/registry", "host/trace"},
 		libs: []string{"golang.org/x/sync"}, tests: []string{"host/internal/javatest", "host/registry/embedded", "host/registry/zk", "host/registry/zk/zktest"},
 		why: "it reads and writes the registry; it joins nothing and runs nothing"},

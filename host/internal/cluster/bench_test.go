@@ -11,7 +11,6 @@ import (
 
 	"github.com/wasmjob/wasmjob/host"
 	"github.com/wasmjob/wasmjob/host/internal/cluster"
-	"github.com/wasmjob/wasmjob/host/internal/layout"
 	"github.com/wasmjob/wasmjob/host/job"
 	"github.com/wasmjob/wasmjob/host/registry"
 	"github.com/wasmjob/wasmjob/host/registry/zk"
@@ -109,7 +108,7 @@ func (w *sight) read() registry.Node {
 // node is the path of a node that all members follow, by its name.
 func node(b *testing.B, c *cluster.Cluster, name string) string {
 	b.Helper()
-	names := layout.Watched()
+	names := c.Job().Watched()
 	k := slices.IndexFunc(names, func(n string) bool { return path.Base(n) == name })
 	if k < 0 {
 		b.Fatalf("nobody follows %s", name)

@@ -51,7 +51,7 @@ type Cluster struct {
 	t         testing.TB
 	server    *zktest.Server
 	namespace string
-	job       layout.Job
+	job       layout.Layout
 	operator  registry.Session
 	ctx       context.Context //nolint:containedctx // of the test, until its members have ended
 
@@ -100,7 +100,7 @@ func New(t testing.TB, server *zktest.Server, namespace, name string) *Cluster {
 const marks = "/marks"
 
 // Job spells the job's nodes.
-func (c *Cluster) Job() layout.Job { return c.job }
+func (c *Cluster) Job() layout.Layout { return c.job }
 
 // Mark writes what is no part of the job and returns its place in the order of
 // all transactions.

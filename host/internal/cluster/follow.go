@@ -4,7 +4,6 @@ import (
 	"sync"
 
 	"github.com/wasmjob/wasmjob/host/internal/follow"
-	"github.com/wasmjob/wasmjob/host/internal/layout"
 	"github.com/wasmjob/wasmjob/host/registry"
 )
 
@@ -46,7 +45,7 @@ func (f *follower) run() {
 		}
 		return
 	}
-	w := follow.NewWatch(&f.c.job, layout.Watched())
+	w := follow.NewWatch(f.c.job, f.c.job.Watched())
 	w.Events, w.Read = f.take, f.read
 	for f.c.ctx.Err() == nil {
 		view, again, _ := w.Turn() // what could not be read is read again

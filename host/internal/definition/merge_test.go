@@ -10,6 +10,7 @@ import (
 
 	"github.com/wasmjob/wasmjob/host/internal/definition"
 	"github.com/wasmjob/wasmjob/host/internal/layout"
+	"github.com/wasmjob/wasmjob/host/internal/layout/v21"
 	"github.com/wasmjob/wasmjob/host/internal/protocol"
 	"github.com/wasmjob/wasmjob/host/job"
 	"github.com/wasmjob/wasmjob/host/reason"
@@ -17,7 +18,7 @@ import (
 
 // held is a registry with one job in it.
 type held struct {
-	config *layout.Config21
+	config *v21.Config
 	module *definition.Module
 }
 
@@ -30,7 +31,9 @@ func (h *held) held() definition.Config {
 }
 
 // define is what a file says of a job.
-func define(j job.Config) definition.Definition { return layout.Define(j) }
+func define(j job.Config) definition.Definition { return spelling.Define(j) }
+
+var spelling = layout.NewJob("", "j")
 
 // apply is a start of a server with this file. Both nodes go through their
 // texts.
@@ -52,11 +55,11 @@ func (h *held) apply(t *testing.T, file job.Config, digest string) (disputed []s
 	if h.config != nil {
 		h.joins(t, file, &merged)
 	}
-	spelled, err := layout.Spell(protocol.Definition{}, merged.Definition)
+	spelled, err := spelling.Spell(protocol.Definition{}, merged.Definition)
 	if err != nil {
 		t.Fatal(err)
 	}
-	if h.config, err = layout.DecodeConfig21([]byte(spelled.Config.String())); err != nil {
+	if h.config, err = v21.DecodeConfig([]byte(spelled.Config.String())); err != nil {
 		t.Fatal(err)
 	}
 	m, err := definition.DecodeModule([]byte(spelled.Module.String()))
@@ -83,7 +86,7 @@ func (h *held) operate(change func(*job.Config)) {
 	j := d.Job(job.Config{})
 	change(&j)
 	now := define(j)
-	config := now.Config.(layout.Config21)
+	config := now.Config.(v21.Config)
 	h.config = &config
 	h.module.Set(&now.Module)
 }
@@ -234,7 +237,7 @@ func TestDisputeIsReadable(t *testing.T) {
 // A job that somebody else defined has nothing of a file in it.
 func TestMergeWithoutBase(t *testing.T) {
 	t.Parallel()
-	theirs := layout.FromJob(plainJob())
+	theirs := v21.FromJob(plainJob())
 	theirs.JobClass, theirs.MonitorPort, theirs.JobProperties.JobExceptionHandler = "com.example.Job", 9888, "com.example.Handler"
 	theirs.ShardingTotalCount = 8
 	h := held{config: &theirs}
@@ -259,7 +262,7 @@ func TestMergeWithoutBase(t *testing.T) {
 func TestMergeOfAFileWithoutClass(t *testing.T) {
 	t.Parallel()
 	const class = "com.example.Job"
-	theirs := layout.FromJob(plainJob())
+	theirs := v21.FromJob(plainJob())
 	theirs.JobClass = class
 	without, with := plainJob(), plainJob()
 	with.Class = class
@@ -297,7 +300,7 @@ func TestMergeOfAFileWithoutClass(t *testing.T) {
 	}
 	h.config.JobClass = class
 	without.Overwrite = true
-	if d := h.apply(t, without, digestA); len(d) > 0 || h.config.JobClass != layout.WasmClass21 || h.job().Class != "" {
+	if d := h.apply(t, without, digestA); len(d) > 0 || h.config.JobClass != v21.WasmClass || h.job().Class != "" {
 		t.Errorf("%v, class %q in config, %q in module", d, h.config.JobClass, h.job().Class)
 	}
 }
@@ -308,7 +311,7 @@ func TestMergeOfWhatAFileDoesNotSay(t *testing.T) {
 	t.Parallel()
 	file := plainJob()
 	file.Strategy = "average"
-	theirs := layout.FromJob(file)
+	theirs := v21.FromJob(file)
 	theirs.Misfire, theirs.Failover, theirs.ShardingTotalCount, theirs.JobShardingStrategyClass = false, true, 8, ""
 	h := held{config: &theirs}
 	file.Unsaid = []string{"misfire", "shards"}
@@ -336,7 +339,7 @@ func TestMergeOfWhatAFileDoesNotSay(t *testing.T) {
 		t.Fatal(err)
 	}
 	taken, err := definition.Merge(d, h.held(), h.module)
-	if err != nil || taken.Config.(layout.Config21).ShardingTotalCount != 1 {
+	if err != nil || taken.Config.(v21.Config).ShardingTotalCount != 1 {
 		t.Error("somebody took it out of the file:", err, taken.Config)
 	}
 }

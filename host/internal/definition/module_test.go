@@ -9,7 +9,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/wasmjob/wasmjob/host/internal/definition"
-	"github.com/wasmjob/wasmjob/host/internal/layout"
+	"github.com/wasmjob/wasmjob/host/internal/layout/v21"
 	"github.com/wasmjob/wasmjob/host/internal/protocol"
 	"github.com/wasmjob/wasmjob/host/job"
 )
@@ -117,11 +117,11 @@ func TestEverySettingIsInTheRegistry(t *testing.T) {
 func overTheRegistry(t *testing.T, j job.Config) job.Config {
 	t.Helper()
 	d := define(j)
-	spelled, err := layout.Spell(protocol.Definition{}, d)
+	spelled, err := spelling.Spell(protocol.Definition{}, d)
 	if err != nil {
 		t.Fatal(err)
 	}
-	c, err := layout.DecodeConfig21([]byte(spelled.Config.String()))
+	c, err := v21.DecodeConfig([]byte(spelled.Config.String()))
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -5,7 +5,7 @@ import (
 	"testing"
 
 	"github.com/wasmjob/wasmjob/host/internal/definition"
-	"github.com/wasmjob/wasmjob/host/internal/layout"
+	"github.com/wasmjob/wasmjob/host/internal/layout/v21"
 	"github.com/wasmjob/wasmjob/host/job"
 )
 
@@ -91,7 +91,7 @@ func TestMergeOfTwoFiles(t *testing.T) {
 				if err != nil {
 					t.Fatal(err)
 				}
-				config := merged.Config.(layout.Config21)
+				config := merged.Config.(v21.Config)
 				h.config, h.module, said[s.server] = &config, &merged.Module, merged.Said()
 				if j := h.job(); j.Shards != s.want || j.Settings["key"] != s.kept {
 					t.Errorf("step %d: %d shards and %q", i, j.Shards, j.Settings["key"])

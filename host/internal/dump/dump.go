@@ -36,7 +36,7 @@ type Reader interface {
 // ip2 and so on, and values that may be secrets or tell of a machine's files by
 // ***; what guests keep is left out. A dump that would be larger than 16 MiB ends
 // with a line that says so.
-func Write(ctx context.Context, r Reader, job layout.Job, to io.Writer) error {
+func Write(ctx context.Context, r Reader, job layout.Layout, to io.Writer) error {
 	n, err := r.Read(ctx, job.Root())
 	switch {
 	case err != nil:
@@ -57,7 +57,7 @@ func Write(ctx context.Context, r Reader, job layout.Job, to io.Writer) error {
 // dump is one on its way.
 type dump struct {
 	from    Reader
-	job     layout.Job
+	job     layout.Layout
 	above   int // length of the namespace's path
 	masks   masks
 	to      *bufio.Writer

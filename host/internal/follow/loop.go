@@ -22,10 +22,10 @@ import (
 // Loop is the loop of one member. Create it with New. A server has one for each
 // job, so it is kept small.
 type Loop struct {
-	job     *layout.Job
+	job     layout.Layout
 	state   *protocol.State
 	mirror  *mirror.Mirror
-	decoder *layout.Decoder
+	decoder layout.Decoder
 	view    *protocol.View // the newest view
 
 	failed   []mirror.Read // failed reads, which are to be repeated
@@ -39,8 +39,8 @@ type Loop struct {
 }
 
 // New returns the loop of a member that has read nothing yet.
-func New(job *layout.Job, decoder *layout.Decoder, state *protocol.State) Loop {
-	return Loop{job: job, state: state, mirror: mirror.New(job.Root(), layout.Watched(), layout.Follow), decoder: decoder}
+func New(job layout.Layout, decoder layout.Decoder, state *protocol.State) Loop {
+	return Loop{job: job, state: state, mirror: mirror.New(job.Root(), job.Watched(), job.Below), decoder: decoder}
 }
 
 // State returns the state of the core.
@@ -95,7 +95,7 @@ func (l *Loop) Look() bool {
 func (l *Loop) inspect(before *protocol.View) bool {
 	items := l.view.Unclear(before)
 	for _, i := range items {
-		l.mirror.Once(layout.ItemNode(i))
+		l.mirror.Once(l.job.ItemNode(i))
 	}
 	return len(items) > 0
 }

@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/wasmjob/wasmjob/host/internal/layout"
+	"github.com/wasmjob/wasmjob/host/internal/layout/v21"
 	"github.com/wasmjob/wasmjob/host/internal/mirror"
 	"github.com/wasmjob/wasmjob/host/internal/protocol"
 	"github.com/wasmjob/wasmjob/host/job"
@@ -19,7 +20,7 @@ import (
 type world struct {
 	*testing.T
 	Loop
-	job  layout.Job
+	job  layout.Layout
 	tree *tree.Tree
 }
 
@@ -31,11 +32,11 @@ func newWorld(t *testing.T) *world {
 	for _, p := range w.job.Namespace() {
 		w.others(registry.Op{Kind: registry.Create, Path: p})
 	}
-	config, err := layout.EncodeConfig21(layout.FromJob(job.Config{Name: "job", Kind: job.Simple, Shards: 1, MonitorExecution: true, MaxClockSkew: -1}))
+	config, err := v21.EncodeConfig(v21.FromJob(job.Config{Name: "job", Kind: job.Simple, Shards: 1, MonitorExecution: true, MaxClockSkew: -1}))
 	if err != nil {
 		t.Fatal(err)
 	}
-	w.Loop = New(&w.job, w.job.NewDecoder(), protocol.NewState(protocol.Options{
+	w.Loop = New(w.job, w.job.NewDecoder(nil), protocol.NewState(protocol.Options{
 		Base: "10.0.0.1@-@1", Session: session, Contender: layout.Contender(session), Define: protocol.Definition{Config: layout.Text(config)},
 	}))
 	return w
@@ -178,8 +179,8 @@ func TestUnknownIsReadAgainAfterASync(t *testing.T) {
 	if w.Look() {
 		t.Error("a view is shown before all was read again")
 	}
-	if n := len(w.wanted()); n != len(layout.Watched()) {
-		t.Errorf("%d nodes are read again, not %d", n, len(layout.Watched()))
+	if n := len(w.wanted()); n != len(w.job.Watched()) {
+		t.Errorf("%d nodes are read again, not %d", n, len(w.job.Watched()))
 	}
 }
 
@@ -223,7 +224,7 @@ func TestReadsThatFailComeAgain(t *testing.T) {
 	w := newWorld(t)
 	for round, want := range []time.Duration{firstPause, 2 * firstPause, 4 * firstPause} {
 		reads := w.wanted()
-		if len(reads) != len(layout.Watched()) {
+		if len(reads) != len(w.job.Watched()) {
 			t.Fatalf("round %d: %d reads", round, len(reads))
 		}
 		for k, r := range reads {

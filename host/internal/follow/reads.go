@@ -4,7 +4,6 @@ import (
 	"time"
 
 	"github.com/wasmjob/wasmjob/host/internal/backoff"
-	"github.com/wasmjob/wasmjob/host/internal/layout"
 	"github.com/wasmjob/wasmjob/host/internal/mirror"
 	"github.com/wasmjob/wasmjob/host/registry"
 )
@@ -33,7 +32,7 @@ const (
 // marksMayWait reports whether only running marks are to be read, and nothing waits
 // for the next view. A reshard must know what runs, so it waits.
 func (l *Loop) marksMayWait() bool {
-	return l.view != nil && l.view.Shared() && !l.view.Necessary && !l.view.Processing && !l.answered && !l.syncing && !l.mirror.Urgent(layout.RunningMark)
+	return l.view != nil && l.view.Shared() && !l.view.Necessary && !l.view.Processing && !l.answered && !l.syncing && !l.mirror.Urgent(l.job.RunningMark)
 }
 
 // Reads returns the reads to issue now; answer each with Reply or Failed. If wait

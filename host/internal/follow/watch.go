@@ -13,7 +13,7 @@ import (
 // NewWatch.
 type Watch struct {
 	mirror  *mirror.Mirror
-	decoder *layout.Decoder
+	decoder layout.Decoder
 	shown   bool
 	// Events returns the events of the session since its last call, and whether
 	// some were lost; nil: there are no events. Read returns the nodes at the
@@ -23,9 +23,9 @@ type Watch struct {
 }
 
 // NewWatch returns a Watch that has read nothing yet. It reads the named nodes, and
-// those below them that package layout follows.
-func NewWatch(job *layout.Job, names []string) *Watch {
-	return &Watch{mirror: mirror.New(job.Root(), names, layout.Follow), decoder: job.NewDecoder()}
+// those below them that the layout follows.
+func NewWatch(job layout.Layout, names []string) *Watch {
+	return &Watch{mirror: mirror.New(job.Root(), names, job.Below), decoder: job.NewDecoder(nil)}
 }
 
 // Turn reads the nodes that have to be read, if any, and returns again = true: call

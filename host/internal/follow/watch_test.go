@@ -4,7 +4,6 @@ import (
 	"errors"
 	"testing"
 
-	"github.com/wasmjob/wasmjob/host/internal/layout"
 	"github.com/wasmjob/wasmjob/host/internal/protocol"
 	"github.com/wasmjob/wasmjob/host/registry"
 	"github.com/wasmjob/wasmjob/host/registry/tree"
@@ -23,7 +22,7 @@ type watched struct {
 func newWatched(t *testing.T) *watched {
 	t.Helper()
 	w := &watched{world: newWorld(t)}
-	w.Watch = NewWatch(&w.job, layout.Watched())
+	w.Watch = NewWatch(w.job, w.job.Watched())
 	w.Events = func() ([]registry.Event, bool) {
 		events, lost := w.events, w.lost
 		w.events, w.lost = nil, false

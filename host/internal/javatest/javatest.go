@@ -6,7 +6,7 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/wasmjob/wasmjob/host/internal/layout"
+	"github.com/wasmjob/wasmjob/host/internal/layout/v21"
 	"github.com/wasmjob/wasmjob/host/job"
 	"github.com/wasmjob/wasmjob/host/registry"
 )
@@ -25,13 +25,13 @@ func Node(names ...string) string {
 }
 
 // Config is what a member writes of the job's configuration.
-func Config(change func(*layout.Config21)) string {
-	c := layout.Default21()
-	c.JobName, c.JobClass, c.JobType, c.Cron, c.ShardingTotalCount = Name, Class, layout.Simple21, "0 * * * * ?", 2
+func Config(change func(*v21.Config)) string {
+	c := v21.Default()
+	c.JobName, c.JobClass, c.JobType, c.Cron, c.ShardingTotalCount = Name, Class, v21.Simple, "0 * * * * ?", 2
 	if change != nil {
 		change(&c)
 	}
-	text, err := layout.EncodeConfig21(c)
+	text, err := v21.EncodeConfig(c)
 	if err != nil {
 		panic(err) // the tests' own words
 	}

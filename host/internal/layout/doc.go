@@ -1,9 +1,12 @@
-// Package layout spells the protocol's facts in the nodes and values of
-// ElasticJob-Lite 2.1, and reads them back. It is the only package that knows
-// a path. It decides nothing: what is written is a protocol.Mutation, what is
-// read becomes a protocol.View.
+// Package layout chooses in which layout a job is kept, by its configuration. It is
+// the only package that knows a path, with the folders below it: each has what one
+// layout spells in its own way. It decides nothing: what is written is a
+// protocol.Mutation, what is read becomes a protocol.View.
 //
 // Flow: mirror changes → Decoder.Apply → Decoder.View → protocol.Step →
-// Job.Encode → registry commit. The nodes and who writes them are listed in
+// Layout.Encode → registry commit. The nodes and who writes them are listed in
 // docs/PROTOCOL.md.
+//
+// A new layout is a folder like v21, and a row of the table in layout.go; what it
+// lacks of Layout the compiler tells.
 package layout

@@ -4,10 +4,9 @@ import (
 	"bytes"
 	"fmt"
 	"slices"
-	"strings"
 
 	"github.com/wasmjob/wasmjob/host/internal/definition"
-	"github.com/wasmjob/wasmjob/host/internal/protocol"
+	"github.com/wasmjob/wasmjob/host/internal/layout/v21"
 	"github.com/wasmjob/wasmjob/host/job"
 	"github.com/wasmjob/wasmjob/host/reason"
 	"github.com/wasmjob/wasmjob/host/registry"
@@ -37,42 +36,50 @@ type Form struct {
 	Newest int64
 }
 
+// The nodes that tell, in whatever layout; those of latches are alike in all.
 const (
+	nodeConfig        = "config"
+	nodeServers       = "servers"
+	nodeGuarantee     = "guarantee"
+	nodeWasm          = "wasm"
+	nodeLatch         = "leader/election/latch"
+	nodeFailoverLatch = "leader/failover/latch"
+
 	oldStatus = "status"
+
+	maxUnheld = 10 // places of one latch
 )
 
 // Inspected lists the nodes that Form and a view of a job are made of, as Watched does,
 // but for those whose names others choose.
-func Inspected() []string { return inspected }
+func Inspected(l Layout) []string { return append(slices.Clone(l.Watched()), nodeWasm) }
 
-var inspected = append(slices.Clone(watched), nodeWasm)
-
-// Form looks at the nodes that differ from layout to layout.
-func (j Job) Form(read func(path string) (registry.Node, error)) (Form, error) {
-	root, err := read(j.root)
+// FormOf looks at the nodes that differ from layout to layout.
+func FormOf(l Layout, read func(path string) (registry.Node, error)) (Form, error) {
+	root, err := read(l.Root())
 	if err != nil {
 		return Form{}, err
 	}
-	config, err := read(j.at(nodeConfig))
+	config, err := read(l.At(nodeConfig))
 	if err != nil {
 		return Form{}, err
 	}
-	ours, err := read(j.at(nodeWasm))
+	ours, err := read(l.At(nodeWasm))
 	if err != nil {
 		return Form{}, err
 	}
-	servers, err := read(j.at(nodeServers))
+	servers, err := read(l.At(nodeServers))
 	if err != nil {
 		return Form{}, err
 	}
 	f := Form{Guarantee: slices.Contains(root.Children, nodeGuarantee), Newest: max(root.Stat.Created, root.Stat.ChildrenChanged, ours.Stat.Modified)}
 	old := false
 	for _, ip := range servers.Children {
-		s, err := read(j.server(ip))
+		s, err := read(l.At(nodeServers) + "/" + ip)
 		if err != nil {
 			return Form{}, err
 		}
-		old = old || otherLayout(s) != nil
+		old = old || v21.OtherLayout(s) != nil
 		if slices.Contains(s.Children, oldStatus) {
 			f.Online = append(f.Online, ip)
 		}
@@ -83,26 +90,26 @@ func (j Job) Form(read func(path string) (registry.Node, error)) (Form, error) {
 		f.Layout = "1"
 	case old:
 		f.Layout = "2.0"
-	case len(bytes.TrimSpace(root.Data)) > 0, yaml(text):
+	case len(bytes.TrimSpace(root.Data)) > 0, v21.YAML(text):
 		f.Layout, f.Class = "3", string(root.Data)
 	case bytes.HasPrefix(text, []byte("{")):
 		f.Layout = job.Layout21
 	}
-	if f.Unheld, err = j.unheld(read); err != nil {
+	if f.Unheld, err = unheld(l, read); err != nil {
 		return f, err
 	}
-	f.First, f.FirstOwner, err = j.first(read)
+	f.First, f.FirstOwner, err = first(l, read)
 	return f, err
 }
 
 // first is who is the next to lead.
-func (j Job) first(read func(path string) (registry.Node, error)) (path string, owner int64, err error) {
-	latch, err := read(j.at(nodeLatch))
+func first(l Layout, read func(path string) (registry.Node, error)) (path string, owner int64, err error) {
+	latch, err := read(l.At(nodeLatch))
 	if err != nil {
 		return "", 0, err
 	}
-	for _, c := range queue(latch.Children) {
-		path = j.at(nodeLatch) + "/" + c.Name
+	for _, c := range v21.Queue(latch.Children) {
+		path = l.At(nodeLatch) + "/" + c.Name
 		place, err := read(path)
 		if err != nil || place.Exists {
 			return path, int64(place.Stat.Owner), err
@@ -112,15 +119,15 @@ func (j Job) first(read func(path string) (registry.Node, error)) (path string, 
 }
 
 // unheld looks at the first places of each latch: the first is what matters.
-func (j Job) unheld(read func(path string) (registry.Node, error)) ([]string, error) {
+func unheld(l Layout, read func(path string) (registry.Node, error)) ([]string, error) {
 	var paths []string
-	for _, latch := range []string{j.at(nodeLatch), j.at(nodeFailoverLatch)} {
+	for _, latch := range []string{l.At(nodeLatch), l.At(nodeFailoverLatch)} {
 		n, err := read(latch)
 		if err != nil {
 			return nil, err
 		}
-		q := queue(n.Children)
-		for _, c := range q[:min(len(q), maxStrays)] {
+		q := v21.Queue(n.Children)
+		for _, c := range q[:min(len(q), maxUnheld)] {
 			place, err := read(latch + "/" + c.Name)
 			if err != nil {
 				return nil, err
@@ -131,35 +138,6 @@ func (j Job) unheld(read func(path string) (registry.Node, error)) ([]string, er
 		}
 	}
 	return paths, nil
-}
-
-// Orphans names the marks of items that no session holds: to members of
-// ElasticJob the item runs for ever, and nobody of theirs clears it.
-func (j Job) Orphans(v *protocol.View) []string {
-	var paths []string
-	for i, it := range v.Items {
-		if it.RunningP {
-			paths = append(paths, j.item(i, markRunning))
-		}
-		if it.Failover != "" && it.FOOwner == 0 {
-			paths = append(paths, j.item(i, markFailover))
-		}
-	}
-	return paths
-}
-
-// Began tells which item somebody has marked as running, if that is what an event
-// says; the mark may be gone again.
-func (j Job) Began(e registry.Event) (item int, ok bool) {
-	if e.Kind != registry.Changed || e.Changes == 0 || e.Gone && e.Changes == 1 {
-		return 0, false
-	}
-	path, below := strings.CutPrefix(e.Path, j.at(nodeSharding)+"/")
-	name, mark, _ := strings.Cut(path, "/")
-	if !below || mark != markRunning {
-		return 0, false
-	}
-	return itemNumber(name)
 }
 
 // Hindrances says what keeps a member of ours out of a job that the registry

@@ -19,7 +19,7 @@ import (
 // Job is a job that may have no server.
 type Job struct {
 	Name     string
-	Layout   layout.Job
+	Layout   layout.Layout
 	Registry Registry
 	View     func(context.Context) (*protocol.View, error) // all of the job, at one moment
 	Removed  bool                                          // it is about to be removed
@@ -54,7 +54,7 @@ func (j Job) Record(ctx context.Context, to trace.Sink) ([]trace.Row, error) {
 	if !alone {
 		return waited, nil
 	}
-	if len(Rows(j.Name, v, &m.Own)) == 0 {
+	if len(Rows(j.Layout, j.Name, v, &m.Own)) == 0 {
 		return waited, nil
 	}
 	_, err = j.Registry.Commit(ctx, j.Layout.Encode(m, v)...)
@@ -81,7 +81,7 @@ func (j Job) missed(v *protocol.View) (protocol.RecordMissed, bool) {
 func (j Job) store(ctx context.Context, v *protocol.View, to trace.Sink) ([]trace.Row, error) {
 	var rows []trace.Row
 	for i := range v.Runs {
-		rows = append(rows, Rows(j.Name, v, &v.Runs[i].RunsData)...)
+		rows = append(rows, Rows(j.Layout, j.Name, v, &v.Runs[i].RunsData)...)
 	}
 	if len(rows) == 0 {
 		return nil, nil
@@ -94,7 +94,7 @@ func (j Job) store(ctx context.Context, v *protocol.View, to trace.Sink) ([]trac
 	}
 	for k := range v.Runs {
 		m, ok := v.Stored(v.Runs[k].ID)
-		if !ok || len(Rows(j.Name, v, &v.Runs[k].RunsData)) < len(v.Runs[k].Rows) {
+		if !ok || len(Rows(j.Layout, j.Name, v, &v.Runs[k].RunsData)) < len(v.Runs[k].Rows) {
 			continue // a row that cannot be told stays, and those beside it
 		}
 		if _, err := j.Registry.Commit(ctx, j.Layout.Encode(m, v)...); err != nil && !errors.Is(err, registry.ErrConflict) {

@@ -15,12 +15,12 @@ import (
 
 // Rows are the rows of one record of a job as a history has them. A gap whose
 // schedule is not known is left out.
-func Rows(name string, v *protocol.View, of *protocol.RunsData) []trace.Row {
+func Rows(l layout.Layout, name string, v *protocol.View, of *protocol.RunsData) []trace.Row {
 	if len(of.Rows) == 0 {
 		return nil
 	}
 	c := &clock.Clock{}
-	config, module := layout.Defined(v)
+	config, module := l.Defined(v)
 	if known := definition.JobOf(name, config, module); known != nil {
 		c.Use(*known)
 	}

@@ -7,6 +7,7 @@ import (
 	"strings"
 
 	"github.com/wasmjob/wasmjob/host/internal/layout"
+	"github.com/wasmjob/wasmjob/host/internal/layout/v21"
 	"github.com/wasmjob/wasmjob/host/internal/mirror"
 	"github.com/wasmjob/wasmjob/host/internal/protocol"
 	"github.com/wasmjob/wasmjob/host/job"
@@ -19,7 +20,7 @@ import (
 // what it saw before.
 type cluster struct {
 	tree     *tree.Tree
-	job      layout.Job
+	job      layout.Layout
 	config   job.Config
 	now      int64
 	members  map[string]*member
@@ -40,7 +41,7 @@ type cluster struct {
 // eye sees the tree as a member does: through a mirror and the decoder.
 type eye struct {
 	mirror  *mirror.Mirror
-	decoder *layout.Decoder
+	decoder layout.Decoder
 	view    *protocol.View
 }
 
@@ -80,7 +81,7 @@ func newCluster() *cluster {
 }
 
 func (c *cluster) newEye() eye {
-	return eye{mirror: mirror.New(c.job.Root(), layout.Watched(), layout.Follow), decoder: c.job.NewDecoder()}
+	return eye{mirror: mirror.New(c.job.Root(), c.job.Watched(), c.job.Below), decoder: c.job.NewDecoder(nil)}
 }
 
 // look brings an eye up to date.
@@ -100,7 +101,7 @@ func (c *cluster) look(e *eye) *protocol.View {
 		e.view = e.decoder.View()
 		if items := e.view.Unclear(before); len(items) > 0 {
 			for _, i := range items {
-				e.mirror.Once(layout.ItemNode(i))
+				e.mirror.Once(c.job.ItemNode(i))
 			}
 			return c.look(e)
 		}
@@ -121,7 +122,7 @@ func (c *cluster) tool(m protocol.Mutation) error {
 
 // encoded is the text of the cluster's configuration.
 func (c *cluster) encoded() protocol.Spelled {
-	data, err := layout.EncodeConfig21(layout.FromJob(c.config))
+	data, err := v21.EncodeConfig(v21.FromJob(c.config))
 	if err != nil {
 		panic(err) // the script's own settings
 	}

@@ -44,7 +44,7 @@ func (m *member) heed() {
 // ElasticJob though the job is ours, and what is otherwise in it because of members of ElasticJob.
 func (m *member) hindrances() (hindrances, class, cautions []reason.Reason) {
 	shared := m.loop.View().Shared()
-	config, module := layout.Defined(m.loop.View())
+	config, module := m.Layout.Defined(m.loop.View())
 	switch {
 	case config == nil && shared:
 		return []reason.Reason{reason.Of(reason.ConfigGoneBesideForeign)}, nil, nil
@@ -55,7 +55,7 @@ func (m *member) hindrances() (hindrances, class, cautions []reason.Reason) {
 	if m.Define == nil {
 		file = nil
 	}
-	j, ok := definition.AsJoined(file, layout.Define, config, module)
+	j, ok := definition.AsJoined(file, m.Layout.Define, config, module)
 	if !ok {
 		return nil, nil, nil
 	}

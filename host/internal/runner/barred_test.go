@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"github.com/wasmjob/wasmjob/host/internal/layout"
+	"github.com/wasmjob/wasmjob/host/internal/layout/v21"
 	"github.com/wasmjob/wasmjob/host/internal/protocol"
 	"github.com/wasmjob/wasmjob/host/job"
 	"github.com/wasmjob/wasmjob/host/reason"
@@ -212,7 +213,7 @@ func TestSettingsComeWithAnotherChange(t *testing.T) {
 		config, _, _ := s.Layout.Nodes()
 		ops := s.Layout.Encode(protocol.Reshard{Next: theirs}, v)
 		assigned := ops[slices.IndexFunc(ops, func(op registry.Op) bool { return op.Kind == registry.Set })]
-		text := strings.Replace(v.Definition.Config.String(), layout.WasmClass21, "com.example.Other", 1)
+		text := strings.Replace(v.Definition.Config.String(), v21.WasmClass, "com.example.Other", 1)
 		_, err = tool.Commit(t.Context(), assigned, registry.Op{Kind: registry.Set, Path: config, Data: []byte(text), Version: registry.AnyVersion},
 			registry.Op{Kind: registry.CreateEphemeral, Path: s.Layout.Instance("10.0.0.2@-@7")})
 		must(t, err)
@@ -222,7 +223,7 @@ func TestSettingsComeWithAnotherChange(t *testing.T) {
 		}
 		n, err := tool.Read(t.Context(), assigned.Path)
 		must(t, err)
-		left := s.Layout.NewDecoder()
+		left := s.Layout.NewDecoder(nil)
 		left.Apply(assigned.Path, n)
 		if got := left.View().Assignment.Last; len(got) != 5 || got[0] == 0 || got[4] != theirs.Last[4] {
 			t.Errorf("accounted for: %v, want what the member had, and behind it %d", got, theirs.Last[4])

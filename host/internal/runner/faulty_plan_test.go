@@ -6,7 +6,7 @@ import (
 	"slices"
 	"time"
 
-	"github.com/wasmjob/wasmjob/host/internal/layout"
+	"github.com/wasmjob/wasmjob/host/internal/layout/v21"
 	"github.com/wasmjob/wasmjob/host/internal/protocol"
 	"github.com/wasmjob/wasmjob/host/job"
 )
@@ -157,7 +157,7 @@ func (p *plan) operation(rng *rand.Rand) {
 	case 5, 6:
 		shards, cron := 1+rng.IntN(5), []string{"5s", "10s", "30s"}[rng.IntN(3)]
 		p.add(at, fmt.Sprintf("server %d: %s has %d items each %s", server, name, shards, cron), func(w *faultyWorld) {
-			w.servers[server].define(name, func(c *layout.Config21) { c.ShardingTotalCount, c.Cron = int32(shards), cron })
+			w.servers[server].define(name, func(c *v21.Config) { c.ShardingTotalCount, c.Cron = int32(shards), cron })
 		})
 	default:
 		p.add(at, "remove "+name, func(w *faultyWorld) { w.remove(name) })

@@ -215,7 +215,7 @@ func (w *faultyWorld) below(path string) (all []string) {
 func (w *faultyWorld) remove(name string) {
 	l := layout.NewJob("test", name)
 	for range 20 {
-		decoder, ops, whole := l.NewDecoder(), []registry.Op(nil), true
+		decoder, ops, whole := l.NewDecoder(nil), []registry.Op(nil), true
 		for _, path := range w.below(l.Root()) {
 			n := w.read(path)
 			whole = whole && n.Exists
@@ -231,7 +231,7 @@ func (w *faultyWorld) remove(name string) {
 				w.mu.Unlock()
 				w.pass(300 * time.Millisecond)
 				v := decoder.View()
-				setup := l.Encode(protocol.Setup{Definition: v.Definition}, l.NewDecoder().View())
+				setup := l.Encode(protocol.Setup{Definition: v.Definition}, l.NewDecoder(nil).View())
 				if _, err := w.operator.Commit(w.t.Context(), setup...); err != nil {
 					w.story.tell("%s is not made anew: %v", name, err)
 				}

@@ -12,6 +12,7 @@ import (
 	"time"
 
 	"github.com/wasmjob/wasmjob/host/internal/layout"
+	"github.com/wasmjob/wasmjob/host/internal/layout/v21"
 	"github.com/wasmjob/wasmjob/host/internal/protocol"
 	"github.com/wasmjob/wasmjob/host/internal/session"
 	"github.com/wasmjob/wasmjob/host/job"
@@ -126,7 +127,7 @@ func (s *faultyServer) start() {
 		r := New(Options{
 			Sessions: sessions, Layout: layout.NewJob("test", c.Name), Config: &c, Instance: job.NewInstanceID(s.ip, "1"),
 			Clock: &metronome{}, Guests: s.seen.guests(guestFunc(s.run)), Dealer: dealAverage{}, Sink: afterDisk{s.rows, s}, DrainTimeout: 5 * time.Second,
-			Define: layout.Define, Observe: s.observe, Log: slog.New(stiller{log.Handler(), s.gates[c.Name]}),
+			Define: layout.NewJob("test", "").Define, Observe: s.observe, Log: slog.New(stiller{log.Handler(), s.gates[c.Name]}),
 		})
 		s.runners[c.Name] = r
 		jobs.Add(1)
@@ -190,7 +191,7 @@ func (s *faultyServer) ask(name string, a protocol.Ask) {
 }
 
 // define changes a job in the registry.
-func (s *faultyServer) define(name string, change func(*layout.Config21)) {
+func (s *faultyServer) define(name string, change func(*v21.Config)) {
 	r := s.runner(name)
 	if r == nil {
 		return
@@ -199,13 +200,13 @@ func (s *faultyServer) define(name string, change func(*layout.Config21)) {
 	if now == nil || now.view.Config == nil {
 		return
 	}
-	c, err := layout.DecodeConfig21([]byte(now.view.Definition.Config.String()))
+	c, err := v21.DecodeConfig([]byte(now.view.Definition.Config.String()))
 	if err != nil {
 		s.t.Error(err)
 		return
 	}
 	change(c)
-	data, err := layout.UpdateConfig21([]byte(now.view.Definition.Config.String()), c)
+	data, err := v21.UpdateConfig([]byte(now.view.Definition.Config.String()), c)
 	if err != nil {
 		s.t.Error(err)
 		return

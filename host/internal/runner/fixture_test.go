@@ -288,7 +288,7 @@ func serveThrough(t *testing.T, d *door, rows *book, ip string, change func(*Opt
 		change(&o)
 	}
 	if o.Define == nil {
-		o.Define = layout.Define
+		o.Define = layout.NewJob("test", "").Define
 	}
 	if rows != nil {
 		o.Guests = rows.guests(o.Guests)

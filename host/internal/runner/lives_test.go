@@ -56,7 +56,7 @@ func TestManyLivesInOneSession(t *testing.T) {
 			if text := reason.Words(s.Status().Troubles, "\n"); n.Exists || !strings.Contains(text, "somebody has removed the job") {
 				t.Fatalf("the job is there: %v; %s", n.Exists, text)
 			}
-			setup := s.Layout.Encode(protocol.Setup{Definition: v.Definition}, s.Layout.NewDecoder().View())
+			setup := s.Layout.Encode(protocol.Setup{Definition: v.Definition}, s.Layout.NewDecoder(nil).View())
 			_, err = operator.Commit(t.Context(), setup...)
 			must(t, err)
 			time.Sleep(2 * time.Second)
@@ -264,12 +264,12 @@ func TestJobEndsWhileCutOff(t *testing.T) {
 }
 
 // runnerOn makes a runner for a trunk of the test's own.
-func runnerOn(rows *book, ip string, sessions *session.Server, l layout.Job) *Runner {
+func runnerOn(rows *book, ip string, sessions *session.Server, l layout.Layout) *Runner {
 	config := testConfig()
 	return New(Options{
 		Sessions: sessions, Layout: l, Config: &config, Instance: job.NewInstanceID(ip, "1"), Clock: &metronome{},
 		Guests: takes(time.Second), Dealer: dealAverage{}, Sink: rows, DrainTimeout: 10 * time.Second,
-		Define: layout.Define,
+		Define: l.Define,
 	})
 }
 

@@ -67,7 +67,7 @@ func newMember(l *lives, box *mailbox, line *session.Job) (*member, error) {
 	rules := r.rules(r.file)
 	m := &member{
 		lives: l, box: box, line: line,
-		loop: follow.New(&r.Layout, r.Layout.NewDecoder(), protocol.NewState(protocol.Options{
+		loop: follow.New(r.Layout, r.Layout.NewDecoder(nil), protocol.NewState(protocol.Options{
 			Base: r.Instance, Session: int64(line.ID()), Define: initial,
 			ReshardWait: reshardWait, PruneAfter: pruneAfter, MaxUnstored: maxUnstored,
 			MaxNodes: r.Layout.MaxNodes(), MaxBytes: layout.MaxBytes, NodeBytes: r.Layout.NodeBytes(), Linger: linger, Contender: layout.Contender(int64(line.ID())),

@@ -6,7 +6,7 @@ import (
 	"testing/synctest"
 	"time"
 
-	"github.com/wasmjob/wasmjob/host/internal/layout"
+	"github.com/wasmjob/wasmjob/host/internal/layout/v21"
 	"github.com/wasmjob/wasmjob/host/registry/embedded"
 )
 
@@ -27,7 +27,7 @@ func TestJoinedWhenTheFileIsThere(t *testing.T) {
 		must(t, err)
 		config, err := reader.Read(t.Context(), s.Layout.Root()+"/config")
 		must(t, err)
-		c, err := layout.DecodeConfig21(config.Data)
+		c, err := v21.DecodeConfig(config.Data)
 		must(t, err)
 		if c.JobParameter != "new" {
 			t.Errorf("the registry has parameter %q", c.JobParameter)

@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"github.com/wasmjob/wasmjob/host/internal/layout"
+	"github.com/wasmjob/wasmjob/host/internal/layout/v21"
 	"github.com/wasmjob/wasmjob/host/internal/protocol"
 	"github.com/wasmjob/wasmjob/host/registry/embedded"
 	"github.com/wasmjob/wasmjob/host/trace"
@@ -20,10 +21,10 @@ func TestRedefine(t *testing.T) {
 		s := serve(t, reg, rows, "10.0.0.1", func(o *Options) { o.Guests = takes(3 * time.Second) })
 		time.Sleep(time.Until(time.Now().Truncate(10 * time.Second).Add(11 * time.Second))) // all items run
 		v := s.snapshot.Load().view
-		c, err := layout.DecodeConfig21([]byte(v.Definition.Config.String()))
+		c, err := v21.DecodeConfig([]byte(v.Definition.Config.String()))
 		must(t, err)
 		c.JobParameter = "an operator's"
-		data, err := layout.UpdateConfig21([]byte(v.Definition.Config.String()), c)
+		data, err := v21.UpdateConfig([]byte(v.Definition.Config.String()), c)
 		must(t, err)
 		must(t, s.Ask(t.Context(), protocol.AskConfig{Config: layout.Text(data), Have: v.ConfigVersion}))
 		synctest.Wait()

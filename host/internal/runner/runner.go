@@ -146,7 +146,7 @@ const (
 // Log are needed.
 type Options struct {
 	Sessions *session.Server // of the server
-	Layout   layout.Job
+	Layout   layout.Layout
 	// Config is the server's own, which nobody changes any more; what the registry
 	// says goes over it. Redefine puts another one in its place.
 	Config *job.Config

@@ -10,6 +10,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/wasmjob/wasmjob/host/internal/layout"
+	"github.com/wasmjob/wasmjob/host/internal/layout/v21"
 	"github.com/wasmjob/wasmjob/host/internal/protocol"
 	"github.com/wasmjob/wasmjob/host/internal/workers"
 	"github.com/wasmjob/wasmjob/host/job"
@@ -234,12 +235,12 @@ func TestFileAndRegistry(t *testing.T) {
 			time.Sleep(2 * time.Second)
 			return s
 		}
-		operate := func(s *server, change func(*layout.Config21)) {
+		operate := func(s *server, change func(*v21.Config)) {
 			v := s.snapshot.Load().view
-			c, err := layout.DecodeConfig21([]byte(v.Definition.Config.String()))
+			c, err := v21.DecodeConfig([]byte(v.Definition.Config.String()))
 			must(t, err)
 			change(c)
-			data, err := layout.UpdateConfig21([]byte(v.Definition.Config.String()), c)
+			data, err := v21.UpdateConfig([]byte(v.Definition.Config.String()), c)
 			must(t, err)
 			must(t, s.Ask(t.Context(), protocol.AskConfig{Config: layout.Text(data), Have: v.ConfigVersion}))
 			synctest.Wait()
@@ -258,7 +259,7 @@ func TestFileAndRegistry(t *testing.T) {
 		first := func(*job.Config) {}
 		s := start(first)
 		expect(s, 4, "10s", 0)
-		operate(s, func(c *layout.Config21) { c.ShardingTotalCount = 3 })
+		operate(s, func(c *v21.Config) { c.ShardingTotalCount = 3 })
 		expect(s, 3, "10s", 0)
 		s.stop(t)
 
@@ -274,9 +275,9 @@ func TestFileAndRegistry(t *testing.T) {
 		third := func(c *job.Config) { second(c); c.Shards = 2 }
 		s = start(third) // the key that the operator changed
 		expect(s, 3, "5s", time.Minute, "shardingTotalCount")
-		operate(s, func(c *layout.Config21) { c.ShardingTotalCount = 2 })
+		operate(s, func(c *v21.Config) { c.ShardingTotalCount = 2 })
 		expect(s, 2, "5s", time.Minute)
-		operate(s, func(c *layout.Config21) { c.ShardingTotalCount = 3 })
+		operate(s, func(c *v21.Config) { c.ShardingTotalCount = 3 })
 		s.stop(t)
 
 		s = start(func(c *job.Config) { third(c); c.Overwrite = true })

@@ -6,7 +6,6 @@ import (
 	"strings"
 
 	"github.com/wasmjob/wasmjob/host/internal/definition"
-	"github.com/wasmjob/wasmjob/host/internal/layout"
 	"github.com/wasmjob/wasmjob/host/internal/protocol"
 	"github.com/wasmjob/wasmjob/host/job"
 )
@@ -34,7 +33,7 @@ func (m *member) configure() bool {
 	if old.definition.Config != nil && v.Definition.Same(old.definition) {
 		return false
 	}
-	config, module := layout.Defined(v)
+	config, module := m.Layout.Defined(v)
 	if config == nil {
 		return false
 	}
@@ -176,7 +175,7 @@ func (m *member) define() {
 	}
 	m.fresh = false
 	m.sayEnabled()
-	config, module := layout.Defined(v)
+	config, module := m.Layout.Defined(v)
 	if config == nil {
 		return
 	}
@@ -193,7 +192,7 @@ func (m *member) define() {
 	if module != nil {
 		ask.HaveModule = v.ModuleVersion
 	}
-	if ask.Definition, err = layout.Spell(v.Definition, merged.Definition); err != nil {
+	if ask.Definition, err = m.Layout.Spell(v.Definition, merged.Definition); err != nil {
 		m.undefined(err)
 		return
 	}
@@ -263,5 +262,5 @@ func (l *lives) initial() (protocol.Definition, error) {
 	if err != nil {
 		return protocol.Definition{}, err
 	}
-	return layout.Spell(protocol.Definition{}, first.Definition)
+	return r.Layout.Spell(protocol.Definition{}, first.Definition)
 }

@@ -19,7 +19,7 @@ var ErrMoved = errors.New("the item has passed to another member, or its state w
 // over finds the session ended, or the member's record gone. A run uses it from
 // one goroutine.
 type itemState struct {
-	layout  layout.Job
+	layout  layout.Layout
 	session registry.Requests
 	self    job.InstanceID
 	item    int

@@ -194,7 +194,7 @@ func TestSaveOfUnknownOutcome(t *testing.T) {
 		must(t, err)
 	}
 	for _, m := range []protocol.Mutation{protocol.Setup{}, protocol.Join{ID: self}} {
-		_, err := session.Commit(ctx, l.Encode(m, l.NewDecoder().View())...)
+		_, err := session.Commit(ctx, l.Encode(m, l.NewDecoder(nil).View())...)
 		must(t, err)
 	}
 	sound := &itemState{layout: l, session: session, self: self, item: 3}

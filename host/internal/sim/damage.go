@@ -1,7 +1,6 @@
 package sim
 
 import (
-	"github.com/wasmjob/wasmjob/host/internal/layout"
 	"github.com/wasmjob/wasmjob/host/internal/protocol"
 	"github.com/wasmjob/wasmjob/host/registry"
 )
@@ -14,7 +13,7 @@ const (
 // damage makes a node unreadable for a while. Whoever mends it writes what was
 // there before, so the ledger is told nothing.
 func (w *World) damage(v *protocol.View) {
-	paths := []string{w.job.At(layout.Watched()[1])} // the configuration
+	paths := []string{w.job.At(w.job.Watched()[1])} // the configuration
 	for _, op := range w.job.Encode(protocol.Abdicate{Self: v.Leader}, v) {
 		if op.Kind == registry.Set && len(op.Data) > 0 { // the leader's record
 			paths = append(paths, op.Path)

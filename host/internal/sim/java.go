@@ -5,7 +5,7 @@ import (
 	"maps"
 	"slices"
 
-	"github.com/wasmjob/wasmjob/host/internal/layout"
+	"github.com/wasmjob/wasmjob/host/internal/layout/v21"
 	"github.com/wasmjob/wasmjob/host/internal/protocol"
 	"github.com/wasmjob/wasmjob/host/registry"
 )
@@ -47,7 +47,7 @@ type jvm struct {
 	shut    bool   // an operator ended the job here
 	stuck   bool   // it waits in a queue for a node of its own
 	replace bool   // its configuration takes the place of the one that is there
-	config  *layout.Config21
+	config  *v21.Config
 	text    string // of config
 }
 

@@ -4,7 +4,7 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/wasmjob/wasmjob/host/internal/layout"
+	"github.com/wasmjob/wasmjob/host/internal/layout/v21"
 	"github.com/wasmjob/wasmjob/host/internal/protocol"
 	"github.com/wasmjob/wasmjob/host/registry"
 )
@@ -44,9 +44,9 @@ func (j *jvm) register(t *thread, enabled bool) {
 	t.ephemeral(j.instance(), "")
 }
 
-func (j *jvm) parse(t *thread, text string) *layout.Config21 {
+func (j *jvm) parse(t *thread, text string) *v21.Config {
 	if text != j.text || j.config == nil {
-		c, err := layout.DecodeConfig21([]byte(text))
+		c, err := v21.DecodeConfig([]byte(text))
 		if err != nil || c == nil {
 			t.throw("the configuration cannot be read")
 		}
@@ -56,7 +56,7 @@ func (j *jvm) parse(t *thread, text string) *layout.Config21 {
 }
 
 // settings is the configuration as the copy has it.
-func (j *jvm) settings(t *thread) *layout.Config21 { return j.parse(t, t.get(j.w.nodes.config)) }
+func (j *jvm) settings(t *thread) *v21.Config { return j.parse(t, t.get(j.w.nodes.config)) }
 
 func (j *jvm) leads(t *thread) bool { return t.get(j.w.nodes.leader) == string(j.id()) }
 
@@ -135,7 +135,7 @@ func (j *jvm) anyRunning(t *thread) bool {
 
 // deal is the transaction in which every item gets its owner. If it is refused,
 // nobody hears of it, and the mark stays.
-func (j *jvm) deal(t *thread, c *layout.Config21, ids []string) {
+func (j *jvm) deal(t *thread, c *v21.Config, ids []string) {
 	nodes := &j.w.nodes
 	r := protocol.AssignRequest{Strategy: c.JobShardingStrategyClass, Total: int(c.ShardingTotalCount)}
 	for _, id := range ids {

@@ -29,9 +29,9 @@ const (
 	triggered21 = "TRIGGER"
 )
 
-func nodesOf(j layout.Job) nodes {
+func nodesOf(j layout.Layout) nodes {
 	at := func(parent, name string) string {
-		all := layout.Watched()
+		all := j.Watched()
 		k := slices.IndexFunc(all, func(n string) bool { return path.Base(n) == name && path.Base(path.Dir(j.At(n))) == parent })
 		return j.At(all[k])
 	}

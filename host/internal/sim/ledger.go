@@ -12,7 +12,7 @@ import (
 // them. It decodes the true tree, which no member ever sees as a whole.
 type ledger struct {
 	w   *World
-	dec *layout.Decoder
+	dec layout.Decoder
 	v   *protocol.View // the true tree
 
 	begun   map[int]begun           // the newest begin of each item
@@ -95,7 +95,7 @@ func rowKeyOf(r protocol.Row) rowKey {
 
 func newLedger(w *World) *ledger {
 	return &ledger{
-		w: w, dec: w.job.NewDecoderOf(w.records), begun: map[int]begun{}, final: map[runKey]protocol.Row{}, owed: map[runKey]protocol.ID{}, retries: map[runKey]int{},
+		w: w, dec: w.job.NewDecoder(w.records), begun: map[int]begun{}, final: map[runKey]protocol.Row{}, owed: map[runKey]protocol.ID{}, retries: map[runKey]int{},
 		seen: map[rowKey]bool{}, history: map[rowKey]bool{}, gaps: map[int][]span{}, ran: map[int][]int64{}, first: map[int]int64{}, dealt: map[int]int64{},
 		token: map[int]int64{}, guests: map[int][]*running{}, derived: map[string]int32{}, fires: map[fireKey]told{}, counted: map[int64]map[int]bool{}, ended: map[attempt]protocol.RowState{}, opened: map[attempt]bool{}, drained: map[runKey]int{},
 		beside: newBeside(), found: map[protocol.ID][]protocol.Member{},

@@ -105,7 +105,7 @@ func (m *member) start() {
 	m.leaving, m.marked, m.asked = false, 0, map[int64]bool{}
 	asked := w.now
 	m.s = w.newSession(m.timeout, func(msg message) { m.hear(life, msg) })
-	m.loop = follow.New(&w.job, w.job.NewDecoderOf(w.records), protocol.NewState(m.options()))
+	m.loop = follow.New(w.job, w.job.NewDecoder(w.records), protocol.NewState(m.options()))
 	if m.opening == 0 {
 		m.open(asked)
 		return

@@ -4,6 +4,7 @@ import (
 	"fmt"
 
 	"github.com/wasmjob/wasmjob/host/internal/layout"
+	"github.com/wasmjob/wasmjob/host/internal/layout/v21"
 	"github.com/wasmjob/wasmjob/host/internal/protocol"
 )
 
@@ -147,9 +148,9 @@ func (w *World) settle(p profile) {
 	w.timeout = w.between(p.timeout[0], p.timeout[1]) * millisecond
 	w.slow = p.slow[w.rng.IntN(len(p.slow))]
 	w.slowJobs = p.slowJobs[w.rng.IntN(len(p.slowJobs))]
-	w.config = layout.Default21()
+	w.config = v21.Default()
 	c := &w.config
-	c.JobName, c.JobClass, c.JobType = jobName, layout.WasmClass21, layout.Simple21
+	c.JobName, c.JobClass, c.JobType = jobName, v21.WasmClass, v21.Simple
 	c.ShardingTotalCount = int32(w.between(p.items[0], p.items[1]))
 	c.Cron = cronOf(w.between(p.period[0], p.period[1]))
 	c.Failover, c.Misfire, c.MonitorExecution = w.chance(0.9), w.chance(0.6), w.chance(p.monitor)
@@ -185,7 +186,7 @@ func cronOf(seconds int64) string { return fmt.Sprintf("0/%d * * * * ?", seconds
 
 // encoded is the configuration as it is written.
 func (w *World) encoded() []byte {
-	data, err := layout.EncodeConfig21(w.config)
+	data, err := v21.EncodeConfig(w.config)
 	if err != nil {
 		panic(err) // the simulation's own settings
 	}

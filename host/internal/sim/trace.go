@@ -5,7 +5,7 @@ import (
 	"strconv"
 	"strings"
 
-	"github.com/wasmjob/wasmjob/host/internal/layout"
+	"github.com/wasmjob/wasmjob/host/internal/layout/v21"
 	"github.com/wasmjob/wasmjob/host/internal/protocol"
 )
 
@@ -77,7 +77,7 @@ func written(part protocol.Spelled) string {
 }
 
 func describeConfig(part protocol.Spelled) string {
-	c, err := layout.DecodeConfig21([]byte(written(part)))
+	c, err := v21.DecodeConfig([]byte(written(part)))
 	if err != nil || c == nil {
 		return fmt.Sprintf("%q", written(part))
 	}

@@ -5,6 +5,7 @@ import (
 	"io"
 
 	"github.com/wasmjob/wasmjob/host/internal/layout"
+	"github.com/wasmjob/wasmjob/host/internal/layout/v21"
 	"github.com/wasmjob/wasmjob/host/internal/protocol"
 	"github.com/wasmjob/wasmjob/host/registry"
 	"github.com/wasmjob/wasmjob/host/registry/tree"
@@ -28,7 +29,7 @@ type World struct {
 	jvms     []*jvm // members of ElasticJob
 	nodes    nodes
 	tokens   int
-	job      layout.Job
+	job      layout.Layout
 	records  layout.Records // as all members and the ledger have decoded them
 	options  protocol.Options
 	without  string // the rule that no member asks; "": each is asked
@@ -39,7 +40,7 @@ type World struct {
 	timeout  int64 // of sessions
 	slow     float64
 	slowJobs float64
-	config   layout.Config21
+	config   v21.Config
 	faults   faults
 	calm     bool
 	orderly  bool   // nothing fails any more: what is asked for must happen soon

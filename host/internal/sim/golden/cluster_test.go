@@ -20,7 +20,7 @@ import (
 // seen by everybody before time goes on.
 type cluster struct {
 	t        testing.TB
-	job      layout.Job
+	job      layout.Layout
 	top      string
 	tree     *tree.Tree
 	epoch    int64
@@ -43,7 +43,7 @@ type member struct {
 	session registry.SessionID
 	state   *protocol.State
 	mirror  *mirror.Mirror
-	decoder *layout.Decoder
+	decoder layout.Decoder
 	inbox   []protocol.Input
 	owed    bool // a commit was answered: the next view is to be shown
 	shown   bool
@@ -132,7 +132,7 @@ func (c *cluster) start(name, id string) {
 	c.sessions++
 	m := &member{
 		c: c, name: name, session: c.sessions,
-		mirror: mirror.New(c.job.Root(), layout.Watched(), layout.Follow), decoder: c.job.NewDecoder(),
+		mirror: mirror.New(c.job.Root(), c.job.Watched(), c.job.Below), decoder: c.job.NewDecoder(nil),
 		state: protocol.NewState(protocol.Options{Base: protocol.ID(id), Session: int64(c.sessions), Contender: layout.Contender(int64(c.sessions)), Define: protocol.Definition{Config: layout.Text(c.config)}, ReshardWait: 5000, Started: c.listens, Completed: c.listens}),
 	}
 	// The namespace is made by package runner, before the core is asked.

@@ -6,6 +6,7 @@ import (
 	"testing"
 
 	"github.com/wasmjob/wasmjob/host/internal/layout"
+	"github.com/wasmjob/wasmjob/host/internal/layout/v21"
 	"github.com/wasmjob/wasmjob/host/internal/protocol"
 	"github.com/wasmjob/wasmjob/host/registry"
 )
@@ -83,14 +84,14 @@ func perform(t testing.TB, s scenario) *play {
 func (p *simulated) anew(m moment, total int32) {
 	p.t.Helper()
 	text := p.rec.config(p.t, m)
-	c, err := layout.DecodeConfig21([]byte(text))
+	c, err := v21.DecodeConfig([]byte(text))
 	if err != nil {
 		p.t.Fatal(err)
 	}
 	if total != 0 {
 		c.ShardingTotalCount = total
 	}
-	data, err := layout.EncodeConfig21(*c)
+	data, err := v21.EncodeConfig(*c)
 	if err != nil {
 		p.t.Fatal(err)
 	}

@@ -9,7 +9,7 @@ import (
 	"time"
 
 	hosts "github.com/wasmjob/wasmjob/host/internal/cluster"
-	"github.com/wasmjob/wasmjob/host/internal/layout"
+	"github.com/wasmjob/wasmjob/host/internal/layout/v21"
 	"github.com/wasmjob/wasmjob/host/internal/protocol"
 	"github.com/wasmjob/wasmjob/host/job"
 	"github.com/wasmjob/wasmjob/host/registry"
@@ -37,8 +37,8 @@ type served struct {
 type act struct {
 	*hosts.Cluster
 	top     string
-	config  layout.Config21 // as the members' own file has it
-	text    string          // of config, as recorded
+	config  v21.Config // as the members' own file has it
+	text    string     // of config, as recorded
 	texts   map[string]string
 	members map[string]*hosts.Member
 }
@@ -88,7 +88,7 @@ func serve(t *testing.T, server *zktest.Server, file string, script func(*served
 func (p *served) anew(m moment, total int32) {
 	p.t.Helper()
 	text := p.rec.config(p.t, m)
-	c, err := layout.DecodeConfig21([]byte(text))
+	c, err := v21.DecodeConfig([]byte(text))
 	if err != nil {
 		p.t.Fatal(err)
 	}
@@ -114,9 +114,9 @@ func (p *served) anew(m moment, total int32) {
 	p.Hold()
 }
 
-func (p *served) spell(c layout.Config21) string {
+func (p *served) spell(c v21.Config) string {
 	p.t.Helper()
-	data, err := layout.EncodeConfig21(c)
+	data, err := v21.EncodeConfig(c)
 	if err != nil {
 		p.t.Fatal(err)
 	}
@@ -166,7 +166,7 @@ func (a *act) state(s state) state {
 // cron writes a configuration that differs from the recorded one in its cron.
 func (p *served) cron(text string) {
 	p.t.Helper()
-	c, err := layout.DecodeConfig21([]byte(p.text))
+	c, err := v21.DecodeConfig([]byte(p.text))
 	if err != nil {
 		p.t.Fatal(err)
 	}

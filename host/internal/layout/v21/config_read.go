@@ -1,0 +1,361 @@
+package v21
+
+import (
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"math"
+	"strconv"
+	"strings"
+	"unicode/utf16"
+	"unicode/utf8"
+
+	"github.com/wasmjob/wasmjob/host/job"
+)
+
+// maxNesting is how deep values of unknown keys may be nested. Java has no
+// bound but its stack.
+const maxNesting = 100
+
+// reader reads JSON as leniently as the library that Java members use: names
+// and texts without quotes or in single ones, comments, semicolons for commas,
+// = and => for colons. What that library refuses is refused here.
+type reader struct {
+	text  string
+	pos   int
+	depth int
+}
+
+func (r *reader) fault(format string, args ...any) error {
+	return fmt.Errorf("at byte %d: %s", r.pos, fmt.Sprintf(format, args...))
+}
+
+// next moves to the next byte that is neither blank nor in a comment and
+// returns it without taking it. At the end it returns io.EOF.
+func (r *reader) next() (byte, error) {
+	for r.pos < len(r.text) {
+		rest := r.text[r.pos:]
+		switch {
+		case strings.IndexByte(" \t\r\n", rest[0]) >= 0:
+			r.pos++
+		case rest[0] == '#', strings.HasPrefix(rest, "//"):
+			if n := strings.IndexAny(rest, "\r\n"); n >= 0 {
+				r.pos += n
+			} else {
+				r.pos = len(r.text)
+			}
+		case strings.HasPrefix(rest, "/*"):
+			n := strings.Index(rest[2:], "*/")
+			if n < 0 {
+				return 0, r.fault("the comment has no end")
+			}
+			r.pos += 2 + n + 2
+		default:
+			return rest[0], nil
+		}
+	}
+	return 0, io.EOF
+}
+
+// object reads an object. For each member it calls value, which has to take
+// the member's value. end is where a further member would have to be put.
+func (r *reader) object(value func(name string) error) (end int, err error) {
+	c, err := r.next()
+	if err != nil {
+		return 0, err
+	}
+	if c != '{' {
+		return 0, r.fault("an object was expected")
+	}
+	if err := r.enter(); err != nil {
+		return 0, err
+	}
+	end = r.pos
+	for first := true; ; first = false {
+		c, err := r.next()
+		if err != nil {
+			return 0, r.unexpected(err)
+		}
+		if c == '}' {
+			r.leave()
+			return end, nil
+		}
+		if !first {
+			if c != ',' && c != ';' {
+				return 0, r.fault("a comma or the end of the object was expected")
+			}
+			r.pos++
+		}
+		name, err := r.name()
+		if err != nil {
+			return 0, err
+		}
+		if err := value(name); err != nil {
+			return 0, err
+		}
+		end = r.pos
+	}
+}
+
+// name reads a member's name and the colon, up to where the value begins.
+func (r *reader) name() (string, error) {
+	if _, err := r.next(); err != nil {
+		return "", r.unexpected(err)
+	}
+	name, _, err := r.scalar()
+	if err != nil {
+		return "", err
+	}
+	c, err := r.next()
+	if err != nil {
+		return "", r.unexpected(err)
+	}
+	switch {
+	case strings.HasPrefix(r.text[r.pos:], "=>"):
+		r.pos += 2
+	case c == ':' || c == '=':
+		r.pos++
+	default:
+		return "", r.fault("a colon was expected")
+	}
+	if _, err := r.next(); err != nil {
+		return "", r.unexpected(err)
+	}
+	return name, nil
+}
+
+func (r *reader) unexpected(err error) error {
+	if errors.Is(err, io.EOF) {
+		return r.fault("the text ends too early")
+	}
+	return err
+}
+
+func (r *reader) enter() error {
+	r.pos++
+	r.depth++
+	if r.depth > maxNesting {
+		return r.fault("more than %d levels are nested", maxNesting)
+	}
+	return nil
+}
+
+func (r *reader) leave() {
+	r.pos++
+	r.depth--
+}
+
+// skip takes any value.
+func (r *reader) skip() error {
+	c, err := r.next()
+	if err != nil {
+		return r.unexpected(err)
+	}
+	switch c {
+	case '{':
+		_, err = r.object(func(string) error { return r.skip() })
+	case '[':
+		err = r.skipArray()
+	default:
+		_, _, err = r.scalar()
+	}
+	return err
+}
+
+// skipArray takes an array. Elements may be left out: [,] has two.
+func (r *reader) skipArray() error {
+	if err := r.enter(); err != nil {
+		return err
+	}
+	for {
+		c, err := r.next()
+		if err != nil {
+			return r.unexpected(err)
+		}
+		if c != ',' && c != ';' && c != ']' {
+			if err := r.skip(); err != nil {
+				return err
+			}
+			if c, err = r.next(); err != nil {
+				return r.unexpected(err)
+			}
+		}
+		switch c {
+		case ']':
+			r.leave()
+			return nil
+		case ',', ';':
+			r.pos++
+		default:
+			return r.fault("a comma or the end of the array was expected")
+		}
+	}
+}
+
+// scalar reads a text in quotes, or what stands there without: a keyword, a
+// number, or a text all the same.
+func (r *reader) scalar() (text string, quoted bool, err error) {
+	rest := r.text[r.pos:]
+	if rest != "" && (rest[0] == '"' || rest[0] == '\'') {
+		text, err = r.quoted(rest[0])
+		return text, true, err
+	}
+	n := strings.IndexAny(rest, "/\\;#={}[]:, \t\f\r\n")
+	if n < 0 {
+		n = len(rest)
+	}
+	if n == 0 {
+		return "", false, r.fault("a name or a value was expected")
+	}
+	r.pos += n
+	return validText(rest[:n]), false, nil
+}
+
+// validText is what Java reads of bytes that are not UTF-8.
+func validText(s string) string { return strings.ToValidUTF8(s, "\ufffd") }
+
+func (r *reader) quoted(quote byte) (string, error) {
+	r.pos++
+	var b strings.Builder
+	for {
+		rest := r.text[r.pos:]
+		n := strings.IndexAny(rest, `\`+string(quote))
+		if n < 0 {
+			return "", r.fault("the text has no closing %c", quote)
+		}
+		b.WriteString(rest[:n])
+		r.pos += n + 1
+		if rest[n] == quote {
+			return validText(b.String()), nil
+		}
+		c, err := r.escape()
+		if err != nil {
+			return "", err
+		}
+		b.WriteRune(c)
+	}
+}
+
+// escape reads what follows a backslash. A character that needs none stands
+// for itself.
+func (r *reader) escape() (rune, error) {
+	c, size := utf8.DecodeRuneInString(r.text[r.pos:])
+	if size == 0 {
+		return 0, r.fault("the text ends too early")
+	}
+	r.pos += size
+	switch c {
+	case 'u':
+		unit, err := r.unit()
+		if err != nil || !utf16.IsSurrogate(unit) {
+			return unit, err
+		}
+		before := r.pos
+		if strings.HasPrefix(r.text[r.pos:], `\u`) {
+			r.pos += 2
+			second, err := r.unit()
+			if err != nil {
+				return 0, err
+			}
+			if pair := utf16.DecodeRune(unit, second); pair != utf8.RuneError {
+				return pair, nil
+			}
+			r.pos = before
+		}
+		return utf8.RuneError, nil // half a pair is no character
+	case 't':
+		return '\t', nil
+	case 'b':
+		return '\b', nil
+	case 'n':
+		return '\n', nil
+	case 'r':
+		return '\r', nil
+	case 'f':
+		return '\f', nil
+	default:
+		return c, nil
+	}
+}
+
+func (r *reader) unit() (rune, error) {
+	if len(r.text)-r.pos < 4 {
+		return 0, r.fault("the text ends too early")
+	}
+	digits := r.text[r.pos : r.pos+4]
+	n, err := strconv.ParseUint(digits, 16, 16)
+	if err != nil {
+		return 0, r.fault("%q is not four hexadecimal digits", digits)
+	}
+	r.pos += 4
+	return rune(n), nil
+}
+
+// keyword reports whether a value without quotes is the keyword; its case
+// doesn't matter.
+func keyword(text, word string) bool {
+	return len(text) == len(word) && strings.EqualFold(text, word)
+}
+
+// string reads a text; a number is one too.
+func (r *reader) string() (string, error) {
+	text, quoted, err := r.scalar()
+	switch {
+	case err != nil:
+		return "", err
+	case !quoted && (keyword(text, "true") || keyword(text, "false") || keyword(text, "null")):
+		return "", r.fault("%s is not a text", text)
+	case !quoted && text == "-0": // read as the number it is, which has no sign
+		return "0", nil
+	}
+	return text, nil
+}
+
+func (r *reader) bool() (bool, error) {
+	text, quoted, err := r.scalar()
+	switch {
+	case err != nil:
+		return false, err
+	case !quoted && keyword(text, "true"):
+		return true, nil
+	case !quoted && keyword(text, "false"):
+		return false, nil
+	}
+	return false, r.fault("%.100q is not true or false", text)
+}
+
+// int reads a 32-bit number, with or without quotes. A fraction of zero and an
+// exponent do no harm.
+func (r *reader) int() (int32, error) {
+	text, quoted, err := r.scalar()
+	if err != nil {
+		return 0, err
+	}
+	bad := r.fault("%.100q is not a 32-bit integer", text)
+	if !quoted && (text[0] != '-' && (text[0] < '0' || text[0] > '9') || !json.Valid([]byte(text))) {
+		return 0, bad // Java's further spellings of numbers need quotes
+	}
+	if n, err := job.ParseInt(text); err == nil {
+		return int32(n), nil
+	}
+	f, ok := javaDouble(text)
+	if !ok || f != math.Trunc(f) || f < math.MinInt32 || f > math.MaxInt32 {
+		return 0, bad
+	}
+	return int32(f), nil
+}
+
+// javaDouble is Java's Double.parseDouble: blanks around and one letter for
+// the type are allowed.
+func javaDouble(s string) (float64, bool) {
+	s = strings.TrimFunc(s, func(c rune) bool { return c <= ' ' })
+	if s != "" && strings.IndexByte("fFdD", s[len(s)-1]) >= 0 {
+		s = s[:len(s)-1]
+	}
+	if strings.Contains(s, "_") {
+		return 0, false
+	}
+	f, err := strconv.ParseFloat(s, 64)
+	return f, err == nil
+}

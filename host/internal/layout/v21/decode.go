@@ -1,0 +1,318 @@
+package v21
+
+import (
+	"cmp"
+	"slices"
+	"strings"
+	"unique"
+
+	"github.com/wasmjob/wasmjob/host/internal/definition"
+	"github.com/wasmjob/wasmjob/host/internal/protocol"
+	"github.com/wasmjob/wasmjob/host/job"
+	"github.com/wasmjob/wasmjob/host/registry"
+)
+
+// Decoder turns changed nodes into the protocol's facts. It keeps the last view
+// and changes a copy of it.
+type Decoder struct {
+	j         Job
+	v         *protocol.View
+	published bool // v is not ours any more
+	items     bool // v.Items is our own copy, not a published one
+	pending   pending
+	faults    faults
+	records   Records
+}
+
+// NewDecoder is a decoder that has seen no node. It shares records with others;
+// nil: with nobody.
+func (j Job) NewDecoder(records Records) *Decoder {
+	return &Decoder{j: j, v: &protocol.View{}, records: records}
+}
+
+// renew makes v our own.
+func (d *Decoder) renew() {
+	if d.published {
+		v := *d.v
+		v.MarksChanged = nil
+		d.v, d.published = &v, false
+	}
+}
+
+// View publishes the facts as a new view.
+func (d *Decoder) View() *protocol.View {
+	d.renew()
+	v := d.v
+	v.Pending = d.pending.applied(v.Pending)
+	v.Rev++
+	v.ElectionLatch = whose(v.ElectionLatch, v.Members)
+	d.faults.stray(nodeAssignment, len(v.Runs) > 0 && !v.Dirs.Wasm, "expected an assignment, it is gone; the leader makes a new one")
+	d.faults.tell(v, d.j)
+	d.items, d.published = false, true
+	return v
+}
+
+// Apply takes one changed node.
+func (d *Decoder) Apply(path string, n registry.Node) {
+	d.renew()
+	if path == d.j.root {
+		d.v.Dirs.Root, d.v.Dirs.WasmNode = n.Exists, slices.Contains(n.Children, nodeWasm)
+		return
+	}
+	rel, ok := strings.CutPrefix(path, d.j.root+"/")
+	if !ok {
+		return
+	}
+	v := d.v
+	switch rel {
+	case nodeConfig:
+		d.config(n)
+	case nodeServers:
+		v.Dirs.Servers = n.Exists
+	case nodeInstances:
+		v.Dirs.Instances, v.InstancesChanged, v.InstancesVersion = n.Exists, n.Stat.ChildrenChanged, n.Stat.ChildVersion
+	case nodeLeader:
+		v.Dirs.Leader = n.Exists
+	case nodeElection:
+		v.Dirs.Election = n.Exists
+	case nodeLatch:
+		v.Dirs.Latch, v.ElectionLatch = n.Exists, Queue(n.Children)
+	case nodeLeaderSharding:
+		v.Dirs.LeaderSharding = n.Exists
+	case nodeSharding:
+		v.Dirs.Sharding = n.Exists
+		d.shards(n)
+	case nodeFailover:
+		v.Dirs.Failover = n.Exists
+	case nodeFailoverLatch:
+		v.Dirs.FailoverLatch, v.FailoverLatch = n.Exists, Queue(n.Children)
+	case nodeFailoverItems:
+		v.Dirs.FailoverItems = n.Exists
+		d.faults.others(rel, n.Children)
+	case nodeModule:
+		v.Dirs.Module, v.Definition.Module, v.ModuleVersion, v.Next = n.Exists, spelled(n.Data), n.Stat.Version, ""
+		var m definition.Module
+		var err error
+		if n.Exists {
+			m, err = definition.DecodeModule(n.Data)
+		}
+		if err == nil && m.Next != nil {
+			v.Next = m.Next.Digest
+		}
+		d.faults.set(nodeModule, expected("a module", err))
+	case nodeMembers:
+		v.Dirs.Members, v.Dirs.MembersV = n.Exists, n.Stat.Version
+	case nodeRuns:
+		v.Dirs.Runs = n.Exists
+	case nodeLeaderInstance:
+		v.Leader, v.LeaderOwner, v.LeaderVersion = named(n), int64(n.Stat.Owner), n.Stat.Version
+		d.faults.stray(rel, n.Exists && n.Stat.Owner == 0, "no session holds it, so nobody leads until it is deleted")
+	case nodeStarted:
+		v.Guarantee.Started = round(n)
+	case nodeCompleted:
+		v.Guarantee.Completed = round(n)
+	case nodeNecessary:
+		v.Necessary, v.NecessaryV = n.Exists, n.Stat.Version
+	case nodeProcessing:
+		v.Processing, v.ProcessingOwner = n.Exists, int64(n.Stat.Owner)
+	case nodePaused:
+		v.Paused = n.Exists
+	case nodeAssignment:
+		d.assignment(n)
+	case nodeFires:
+		d.fires(n)
+	default:
+		d.child(rel, n)
+	}
+}
+
+// round is what members vouch for.
+func round(n registry.Node) protocol.Round {
+	r := protocol.Round{Exists: n.Exists}
+	for _, c := range n.Children {
+		if i, ok := itemNumber(c); ok {
+			r.Items = append(r.Items, i)
+		} else {
+			r.Strays = append(r.Strays, c)
+		}
+	}
+	slices.Sort(r.Items)
+	return r
+}
+
+func (d *Decoder) config(n registry.Node) {
+	v := d.v
+	v.Config, v.ConfigVersion, v.ConfigModified, v.Definition.Config = nil, n.Stat.Version, n.Stat.Modified, spelled(n.Data)
+	c, err := d.j.decodeConfig(n)
+	d.faults.set(nodeConfig, err)
+	v.Config = c
+}
+
+func (d *Decoder) assignment(n registry.Node) {
+	v := d.v
+	v.Dirs.Wasm = n.Exists
+	v.Assignment = protocol.Assignment{}
+	if !n.Exists {
+		d.faults.set(nodeAssignment, nil)
+		return
+	}
+	a, err := decodeAssignment(n.Data)
+	d.faults.set(nodeAssignment, expected("an assignment", err))
+	a.Version = n.Stat.Version
+	v.Assignment = a
+}
+
+func (d *Decoder) fires(n registry.Node) {
+	d.v.Fires = protocol.Fires{}
+	if !n.Exists {
+		d.faults.set(nodeFires, nil)
+		return
+	}
+	f, err := decodeFires(n.Data)
+	d.faults.set(nodeFires, expected("what was told of fires", err))
+	f.Exists, f.Version, f.Modified = true, n.Stat.Version, n.Stat.Modified
+	d.v.Fires = f
+}
+
+// child takes a node below one of the listed parents.
+func (d *Decoder) child(rel string, n registry.Node) {
+	k := strings.LastIndexByte(rel, '/')
+	if k < 0 {
+		return
+	}
+	parent, name := rel[:k], rel[k+1:]
+	v := d.v
+	switch parent {
+	case nodeServers:
+		s := protocol.Server{IP: shared(name), Disabled: string(n.Data) == valueDisabled, Version: n.Stat.Version, Occupied: len(n.Children) > 0}
+		d.faults.set(rel, OtherLayout(n))
+		d.faults.stray(rel, s.Occupied && OtherLayout(n) == nil, "there is something below it that does not belong there; it is left alone")
+		v.Servers = put(v.Servers, n.Exists, s,
+			func(a, b protocol.Server) int { return cmp.Compare(a.IP, b.IP) })
+	case nodeInstances:
+		in := protocol.Instance{ID: job.InstanceID(shared(name)), Owner: int64(n.Stat.Owner), Version: n.Stat.Version, Modified: n.Stat.Modified, Triggered: string(n.Data) == valueTrigger}
+		v.Instances = put(v.Instances, n.Exists && in.Owner != 0, in, func(a, b protocol.Instance) int { return cmp.Compare(b.ID, a.ID) })
+		v.Ghosts = put(v.Ghosts, n.Exists && in.Owner == 0, in.ID, cmp.Compare[job.InstanceID])
+		d.faults.stray(rel, n.Exists && in.Owner == 0, "no session holds it, so it counts as nobody; delete it")
+	case nodeMembers:
+		held := n.Exists && n.Stat.Owner != 0
+		d.faults.stray(rel, n.Exists && !held, "no session holds it, so it counts as nobody; delete it")
+		said := decodeMember(n.Data)
+		v.Members = put(v.Members, held, protocol.Member{ID: job.InstanceID(shared(name)), Owner: int64(n.Stat.Owner), Labels: said.Labels, Address: said.Address, Defines: said.Defines, Ready: said.ready()},
+			func(a, b protocol.Member) int { return cmp.Compare(a.ID, b.ID) })
+	case nodeRuns:
+		r := protocol.Runs{ID: job.InstanceID(shared(name)), Version: n.Stat.Version, Modified: n.Stat.Modified}
+		var err error
+		if n.Exists {
+			r.RunsData, err = d.records.decode(n.Data)
+		}
+		d.faults.set(rel, expected("a record", err))
+		v.Runs = put(v.Runs, n.Exists, r, func(a, b protocol.Runs) int { return cmp.Compare(a.ID, b.ID) })
+	case nodeFailoverItems:
+		if i, ok := itemNumber(name); ok {
+			d.faults.set(rel, expected("an interrupted run", d.pending.set(i, n)))
+		}
+	case nodeSharding:
+		if i, ok := itemNumber(name); ok && i < len(v.Items) && v.Items[i].Exists {
+			v.MarksChanged = append(v.MarksChanged, make([]int64, max(0, i+1-len(v.MarksChanged)))...)
+			v.MarksChanged[i] = n.Stat.ChildrenChanged
+		}
+	default:
+		d.mark(parent, name, n)
+	}
+}
+
+// shards takes the list of items.
+func (d *Decoder) shards(n registry.Node) {
+	d.faults.others(nodeSharding, n.Children)
+	present := make([]bool, 0, len(n.Children))
+	for _, c := range n.Children {
+		if i, ok := itemNumber(c); ok {
+			for len(present) <= i {
+				present = append(present, false)
+			}
+			present[i] = true
+		}
+	}
+	d.grow(len(present))
+	d.v.Items = d.v.Items[:len(present)]
+	for i, p := range present {
+		if p {
+			d.v.Items[i].Exists = true
+		} else {
+			d.v.Items[i] = protocol.Item{}
+		}
+	}
+}
+
+// grow makes v.Items our own and at least n long.
+func (d *Decoder) grow(n int) {
+	if !d.items {
+		d.v.Items = slices.Clone(d.v.Items)
+		d.items = true
+	}
+	for len(d.v.Items) < n {
+		d.v.Items = append(d.v.Items, protocol.Item{})
+	}
+}
+
+// mark takes a node of an item. The mirror drops those of a vanished item
+// after the list said so; they are of no account then.
+func (d *Decoder) mark(parent, name string, n registry.Node) {
+	num, ok := strings.CutPrefix(parent, nodeSharding+"/")
+	if !ok {
+		return
+	}
+	i, ok := itemNumber(num)
+	if !ok || i >= len(d.v.Items) || !d.v.Items[i].Exists {
+		return
+	}
+	d.grow(0)
+	it := &d.v.Items[i]
+	switch name {
+	case markInstance:
+		it.Owner, it.OwnerVer = named(n), n.Stat.Version
+		if i == 0 {
+			d.v.Sealed = slices.Contains(n.Children, nodeWasm)
+		}
+	case markRunning:
+		if n.Exists && it.Running == 0 && !it.RunningP {
+			it.Marks++
+		}
+		it.Running, it.RunningP = int64(n.Stat.Owner), n.Exists && n.Stat.Owner == 0
+	case markMisfire:
+		it.Misfire = n.Exists
+	case markDisabled:
+		it.Disabled = n.Exists
+	case markFailover:
+		it.Failover, it.FOOwner = named(n), int64(n.Stat.Owner)
+	}
+}
+
+// named is whom a node names. One that is there and names nobody is not the same
+// as none.
+func named(n registry.Node) job.InstanceID {
+	if n.Exists && len(n.Data) == 0 {
+		return "?"
+	}
+	return job.InstanceID(shared(string(n.Data)))
+}
+
+// shared gives names that all jobs of a server have in common, in one copy for
+// thousands of them.
+func shared(name string) string { return unique.Make(name).Value() }
+
+// put replaces, inserts or removes one element of a sorted list, in a copy.
+func put[T any](s []T, exists bool, x T, compare func(a, b T) int) []T {
+	k, found := slices.BinarySearchFunc(s, x, compare)
+	switch {
+	case found && exists:
+		s = slices.Clone(s)
+		s[k] = x
+	case found:
+		s = slices.Concat(s[:k], s[k+1:])
+	case exists:
+		s = slices.Concat(s[:k], []T{x}, s[k:])
+	}
+	return s
+}

@@ -1,0 +1,48 @@
+package v21
+
+import (
+	"errors"
+	"fmt"
+
+	"github.com/wasmjob/wasmjob/host/internal/definition"
+	"github.com/wasmjob/wasmjob/host/registry"
+)
+
+// Nodes are where a job's definition is, and the members from whom its modules
+// may be had.
+func (j Job) Nodes() (config, module, members string) {
+	return j.at(nodeConfig), j.at(nodeModule), j.at(nodeMembers)
+}
+
+// ReadDefinition reads both nodes of a job, which are there. What it says of one
+// that cannot be read names its path and what was expected.
+func (j Job) ReadDefinition(config, module registry.Node) (definition.Definition, error) {
+	var d definition.Definition
+	c, err := DecodeConfig(config.Data)
+	if err == nil && len(config.Children) > 0 {
+		err = errLayout
+	}
+	if err == nil && c == nil {
+		err = errors.New("the node is empty")
+	}
+	if err != nil {
+		return d, fmt.Errorf("%s: %w", j.at(nodeConfig), expected("a configuration", err))
+	}
+	m, err := definition.DecodeModule(module.Data)
+	if err != nil {
+		return d, fmt.Errorf("%s: %w", j.at(nodeModule), expected("a module", err))
+	}
+	if name := j.name(); c.JobName != name {
+		return d, fmt.Errorf("%s: expected the job %q, it is that of %.200q", j.at(nodeConfig), name, c.JobName)
+	}
+	return definition.Definition{Config: *c, Module: m}, nil
+}
+
+// PeerAddress is where a member's server gives modules to others, by the value
+// of its node; empty: nowhere.
+func PeerAddress(member registry.Node) string {
+	if !member.Exists {
+		return ""
+	}
+	return decodeMember(member.Data).Address
+}

@@ -1,0 +1,74 @@
+package v21
+
+import (
+	"testing"
+
+	"github.com/wasmjob/wasmjob/host/internal/protocol"
+	"github.com/wasmjob/wasmjob/host/registry"
+)
+
+func TestRelaxed(t *testing.T) {
+	t.Parallel()
+	const me = "10.0.0.1@-@1"
+	j := NewJob("a/b", "x")
+	v := &protocol.View{
+		Dirs:       protocol.Dirs{Root: true, Servers: true, Instances: true, Sharding: true, Wasm: true},
+		Config:     &protocol.Config{Total: 1},
+		Servers:    []protocol.Server{{IP: "10.0.0.1"}},
+		Instances:  []protocol.Instance{{ID: me, Owner: 1}},
+		Members:    []protocol.Member{{ID: me, Owner: 1}},
+		Runs:       []protocol.Runs{{ID: me}},
+		Items:      []protocol.Item{{Exists: true, Owner: me, Running: 1}},
+		Assignment: protocol.Assignment{Exists: true, Total: 1, Members: []protocol.ID{me}, Owners: []protocol.ID{me}},
+	}
+	for _, c := range []struct {
+		m    protocol.Mutation
+		want bool
+	}{
+		{protocol.Begin{Self: me, Begun: []int{0}, Monitor: true}, true},
+		{protocol.Begin{Self: me, Begun: []int{0}, Unmark: []int{0}, Unpend: []int{0}, Ack: true}, true},
+		{protocol.Complete{Self: me, Items: []int{0}}, true},
+		{protocol.Forget{Self: me}, true},
+		{protocol.RecordMissed{ID: me}, true},
+		{protocol.RecordMissed{ID: "10.0.0.9@-@1"}, true},
+		{protocol.MarkMisfire{Items: []int{0}}, true},
+		{protocol.MarkReshard{}, true},
+		{protocol.Reshard{Check: []protocol.ID{me}, Next: v.Assignment}, true},
+		{protocol.Take{Self: me, Items: []int{0}, Monitor: true}, true},
+		{protocol.Enqueue{Self: me, Dead: "d", Pend: []protocol.Pending{{Item: 0, Dead: "d"}}}, true},
+		{protocol.Elect{ID: me}, true},
+		{protocol.Leave{Self: me}, true},
+		{protocol.Join{ID: me}, true},
+		{protocol.Join{ID: "10.0.0.2@-@1"}, false}, // makes a server's node, an operator's business
+		{protocol.PutConfig{Config: Text([]byte("{}"))}, false},
+		{protocol.Define{Definition: protocol.Definition{Module: Text([]byte("{}"))}}, false},
+		{protocol.SetPaused{Paused: true}, false},
+		{protocol.DisableItem{Item: 0, Disabled: true}, false},
+		{protocol.DisableServer{IP: "10.0.0.1", Disabled: true}, false},
+		{protocol.PruneServers{IPs: []string{"10.0.0.1"}}, false},
+	} {
+		if got := Relaxed(j.Encode(c.m, v)); got != c.want {
+			t.Errorf("%s: relaxed %v, want %v", c.m.Name(), got, c.want)
+		}
+	}
+	if Relaxed(j.Encode(protocol.Setup{Definition: protocol.Definition{Config: Text([]byte("{}"))}}, &protocol.View{})) {
+		t.Error("the transaction that writes config is relaxed")
+	}
+}
+
+func TestRelaxedWhateverTheNames(t *testing.T) {
+	t.Parallel()
+	for _, name := range []string{"config", "instances", "sharding", "wasm", "runs", "leader", "servers"} {
+		for _, ns := range []string{"x", "sharding", "instances/wasm"} {
+			j := NewJob(ns, name)
+			for _, path := range []string{j.at(nodeConfig), j.at(nodePaused), j.at(nodeModule), j.server("::1"), j.item(3, markDisabled)} {
+				if Relaxed([]registry.Op{{Kind: registry.Set, Path: path}}) {
+					t.Errorf("%s is relaxed", path)
+				}
+			}
+		}
+	}
+	if Relaxed([]registry.Op{{Kind: registry.Create, Path: "/ns/job/unknown"}}) {
+		t.Error("an unknown node is relaxed")
+	}
+}

@@ -1,0 +1,60 @@
+package v21
+
+import (
+	"github.com/wasmjob/wasmjob/host/internal/definition"
+	"github.com/wasmjob/wasmjob/host/job"
+)
+
+// Facts implements definition.Config.
+func (c Config) Facts() definition.Facts {
+	return definition.Facts{
+		Name: c.JobName, Layout: job.Layout21, Class: c.JobClass, Type: string(c.JobType), Kind: c.JobType.kind(),
+		OnlyOurs: c.JobClass == WasmClass || c.JobType == Script && c.ScriptCommandLine == "",
+		Strategy: c.JobShardingStrategyClass, Failover: c.Failover, MonitorExecution: c.MonitorExecution, Overwrite: c.Overwrite,
+	}
+}
+
+func (t JobType) kind() job.Kind {
+	switch t {
+	case Dataflow:
+		return job.Dataflow
+	case Script:
+		return job.Script
+	case Simple:
+	}
+	return job.Simple
+}
+
+// SameClass implements definition.Config.
+func (c Config) SameClass(j job.Config) bool { return FromJob(j).JobClass == c.JobClass }
+
+// Adopt implements definition.Config.
+func (c Config) Adopt(from definition.Config, class string) definition.Config {
+	there, ok := from.(Config)
+	if !ok {
+		return c
+	}
+	c.JobProperties = there.JobProperties
+	if c.MonitorPort < 0 {
+		c.MonitorPort = there.MonitorPort
+	}
+	if class != "" && class == there.JobClass && c.JobClass == WasmClass {
+		c.JobClass = class
+	}
+	if sameStrategy(c.JobShardingStrategyClass, there.JobShardingStrategyClass) {
+		c.JobShardingStrategyClass = there.JobShardingStrategyClass
+	}
+	return c
+}
+
+// Object implements definition.Config.
+func (c Config) Object() ([]byte, error) { return EncodeConfig(c) }
+
+// FromObject implements definition.Config.
+func (c Config) FromObject(text []byte) (definition.Config, error) {
+	read, err := DecodeConfig(text)
+	if err != nil {
+		return nil, err
+	}
+	return *read, nil // an object is there
+}

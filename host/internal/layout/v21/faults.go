@@ -1,0 +1,108 @@
+package v21
+
+import (
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+
+	"github.com/wasmjob/wasmjob/host/internal/protocol"
+	"github.com/wasmjob/wasmjob/host/reason"
+	"github.com/wasmjob/wasmjob/host/registry"
+)
+
+// faults is what is wrong with the nodes of a job, by path below it. Foreign and
+// damaged nodes stop nobody but their job, and nobody once they are mended.
+type faults []fault
+
+type fault struct {
+	path, text string
+	stray      bool // foreign, and left alone
+}
+
+const (
+	maxFaults    = 20  // that are told
+	maxFaultText = 400 // bytes of each
+	maxStrays    = 10  // below one node
+)
+
+// set says that the node cannot be read; nil that it can.
+func (f *faults) set(path string, err error) {
+	f.remove(func(o fault) bool { return o.path == path && !o.stray })
+	if err != nil {
+		*f = append(*f, fault{path: path, text: err.Error()})
+	}
+}
+
+// stray says that the node does not belong where it is, or not so.
+func (f *faults) stray(path string, is bool, text string) {
+	f.remove(func(o fault) bool { return o.path == path && o.stray })
+	if is {
+		*f = append(*f, fault{path, text, true})
+	}
+}
+
+func (f *faults) remove(which func(fault) bool) { *f = slices.DeleteFunc(*f, which) }
+
+// others looks for children of a node that are no items.
+func (f *faults) others(parent string, children []string) {
+	f.remove(func(o fault) bool { return o.stray && strings.HasPrefix(o.path, parent+"/") })
+	n := 0
+	for _, c := range children {
+		if _, ok := itemNumber(c); !ok && n < maxStrays {
+			n++
+			f.stray(parent+"/"+c, true, fmt.Sprintf("expected the number of an item, below %d; it is left alone", maxItems))
+		}
+	}
+}
+
+// code is what the fault is.
+func (o *fault) code() reason.Code {
+	if o.stray {
+		return reason.NodeStray
+	}
+	return reason.NodeUnreadable
+}
+
+// tell puts the faults into a view.
+func (f faults) tell(v *protocol.View, j Job) {
+	v.ConfigFault, v.RecordFault, v.Faults = "", "", nil
+	for _, o := range f {
+		text := strings.ToValidUTF8(j.at(o.path)+": "+o.text, "\ufffd")
+		if len(text) > maxFaultText {
+			text = strings.ToValidUTF8(text[:maxFaultText], "") + " …"
+		}
+		switch {
+		case o.stray:
+		case o.path == nodeConfig || o.path == nodeModule:
+			v.ConfigFault = text
+		case v.RecordFault == "":
+			v.RecordFault = text
+		}
+		if len(v.Faults) < maxFaults {
+			v.Faults = append(v.Faults, reason.Of(o.code(), text))
+		}
+	}
+	slices.SortFunc(v.Faults, func(a, b reason.Reason) int { return strings.Compare(a.Args, b.Args) })
+}
+
+// errLayout is what a job of an older layout gets: it is not touched.
+var errLayout = errors.New("this is a job of layout 1 or 2.0, expected one of 2.1; it is not touched")
+
+// expected says what a value of ours should have been; nil stays nil.
+func expected(what string, err error) error {
+	if err == nil {
+		return nil
+	}
+	return fmt.Errorf("expected %s of version %d: %w", what, valueVersion, err)
+}
+
+// OtherLayout tells by what is below the node of a server.
+func OtherLayout(server registry.Node) error {
+	for _, name := range []string{"hostName", "status"} {
+		if slices.Contains(server.Children, name) {
+			return errLayout
+		}
+	}
+	return nil
+}

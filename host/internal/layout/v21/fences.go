@@ -1,0 +1,30 @@
+package v21
+
+import "github.com/wasmjob/wasmjob/host/registry"
+
+// A fence is a condition of a transaction: the registry refuses it if a node has
+// changed since the view on which it was decided. It is a check, or the version
+// that a node must have to be set or deleted. Each fence has a name where it is
+// encoded: the mutation, and what must not have changed.
+
+// Without is the same spelling, but for the fence of that name. Only the
+// simulator uses it, to show what breaks then.
+func (j Job) Without(fence string) Job {
+	j.without = fence
+	return j
+}
+
+// check refuses the transaction if the node does not have the version.
+func (t *transaction) check(fence, path string, version int32) {
+	if fence != t.without {
+		t.op(registry.Check, path, nil, version)
+	}
+}
+
+// seen is the version that a node must have to be set or deleted.
+func (t *transaction) seen(fence string, version int32) int32 {
+	if fence == t.without {
+		return registry.AnyVersion
+	}
+	return version
+}

@@ -1,0 +1,37 @@
+package v21
+
+import (
+	"fmt"
+
+	"github.com/wasmjob/wasmjob/host/internal/protocol"
+	"github.com/wasmjob/wasmjob/host/job"
+)
+
+type firesJSON struct {
+	V         int         `json:"v"`
+	Started   tellingJSON `json:"started"`
+	Completed tellingJSON `json:"completed"`
+}
+
+type tellingJSON struct {
+	Instant int64          `json:"t"`
+	Attempt int            `json:"n,omitempty"`
+	By      job.InstanceID `json:"by,omitempty"`
+}
+
+func encodeFires(f *protocol.Fires) []byte {
+	return mustJSON(firesJSON{V: valueVersion, Started: tellingJSON(f.Started), Completed: tellingJSON(f.Completed)})
+}
+
+func decodeFires(data []byte) (protocol.Fires, error) {
+	var v firesJSON
+	var f protocol.Fires
+	if err := decodeJSON(data, &v); err != nil {
+		return f, err
+	}
+	if v.V != valueVersion {
+		return f, fmt.Errorf("version %d is not known to this release", v.V)
+	}
+	f.Started, f.Completed = protocol.Telling(v.Started), protocol.Telling(v.Completed)
+	return f, nil
+}

@@ -1,0 +1,103 @@
+package v21
+
+import (
+	"maps"
+	"strings"
+	"testing"
+
+	"github.com/wasmjob/wasmjob/host/internal/protocol"
+	"github.com/wasmjob/wasmjob/host/job"
+	"github.com/wasmjob/wasmjob/host/registry"
+)
+
+func TestConfigOfKinds(t *testing.T) {
+	t.Parallel()
+	const before, after = `,"jobProperties":{"job_exception_handler":"com.dangdang.ddframe.job.executor.handler.impl.DefaultJobExceptionHandler",` +
+		`"executor_service_handler":"com.dangdang.ddframe.job.executor.handler.impl.DefaultExecutorServiceHandler"}`, `"monitorExecution":false`
+	tests := map[string]struct {
+		j           job.Config
+		class, typ  string
+		distinctive string
+	}{
+		"simple":   {job.Config{Kind: job.Simple}, WasmClass, "SIMPLE", ","},
+		"dataflow": {job.Config{Kind: job.Dataflow}, WasmClass, "DATAFLOW", `,"streamingProcess":false,`},
+		"stream":   {job.Config{Kind: job.Dataflow, Streaming: true, Class: "x.Y"}, "x.Y", "DATAFLOW", `,"streamingProcess":true,`},
+		"script":   {job.Config{Kind: job.Script, Module: "m", Args: []string{"a"}, Class: "x.Y"}, scriptClass, "SCRIPT", `,"scriptCommandLine":"",`},
+		"command":  {job.Config{Kind: job.Script, Command: "echo 'a b'"}, scriptClass, "SCRIPT", `,"scriptCommandLine":"echo \u0027a b\u0027",`},
+	}
+	for name, tt := range tests {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			tt.j.Name, tt.j.Shards = "j", 1
+			c := FromJob(tt.j)
+			text, err := EncodeConfig(c)
+			if err != nil {
+				t.Fatal(err)
+			}
+			for _, want := range []string{`"jobClass":"` + tt.class + `","jobType":"` + tt.typ + `"`, before + tt.distinctive + after} {
+				if !strings.Contains(string(text), want) {
+					t.Errorf("%s has no %s", text, want)
+				}
+			}
+			if back, err := DecodeConfig(text); err != nil || *back != c {
+				t.Errorf("%+v, %v, want %+v", back, err, c)
+			}
+		})
+	}
+}
+
+// Whoever may write to the registry says how a job streams, but not what runs
+// on the servers.
+func TestConfigAppliesToKinds(t *testing.T) {
+	t.Parallel()
+	c := Default()
+	c.JobType, c.StreamingProcess = Dataflow, true
+	if got := c.Apply(job.Config{Kind: job.Dataflow}); !got.Streaming {
+		t.Error("streaming was not switched on")
+	}
+	if got := c.Apply(job.Config{Kind: job.Simple}); got.Streaming || got.Kind != job.Simple {
+		t.Errorf("got %+v", got)
+	}
+	c.StreamingProcess = false
+	if got := c.Apply(job.Config{Kind: job.Dataflow, Streaming: true}); got.Streaming {
+		t.Error("streaming was not switched off")
+	}
+	c.JobType, c.ScriptCommandLine = Script, "rm -rf /"
+	if got := c.Apply(job.Config{Kind: job.Script, Command: "echo"}); got.Command != "echo" {
+		t.Errorf("the command became %q", got.Command)
+	}
+}
+
+func TestLabelsOfMembers(t *testing.T) {
+	t.Parallel()
+	s := newStage(t, "ns")
+	c := Default()
+	c.JobName, c.JobClass, c.JobType, c.Cron, c.ShardingTotalCount = "job", "x.Y", Simple, "0 * * * * ?", 1
+	config, err := EncodeConfig(c)
+	if err != nil {
+		t.Fatal(err)
+	}
+	s.commit(7, protocol.Setup{Definition: protocol.Definition{Config: Text(config)}})
+	s.commit(7, protocol.Join{ID: "10.0.0.1@-@1", Labels: map[string]string{"zone": "a", "b<c": "ü"}})
+	s.commit(8, protocol.Join{ID: "10.0.0.2@-@1"})
+	for id, want := range map[job.InstanceID]string{"10.0.0.1@-@1": `{"v":1,"labels":{"b\u003cc":"ü","zone":"a"}}`, "10.0.0.2@-@1": `{"v":1}`} {
+		if got := s.data(s.j.member(id)); got != want {
+			t.Errorf("%s: %s, want %s", id, got, want)
+		}
+	}
+	for id, data := range map[string]string{"10.0.0.3@-@1": "", "10.0.0.4@-@1": "{", "10.0.0.5@-@1": `{"v":2,"labels":{"a":"b"}}`} {
+		s.ops(9, registry.Op{Kind: registry.CreateEphemeral, Path: s.j.member(job.InstanceID(id)), Data: []byte(data)})
+	}
+	v := s.dec.View()
+	if len(v.Members) != 5 || v.RecordFault != "" {
+		t.Fatalf("members %+v, %s", v.Members, v.RecordFault)
+	}
+	if got := v.Members[0].Labels; !maps.Equal(got, map[string]string{"zone": "a", "b<c": "ü"}) {
+		t.Errorf("labels %v", got)
+	}
+	for _, m := range v.Members[1:] {
+		if m.Labels != nil {
+			t.Errorf("%s has the labels %v", m.ID, m.Labels)
+		}
+	}
+}

@@ -1,0 +1,73 @@
+package v21
+
+import (
+	"cmp"
+	"crypto/sha256"
+	"encoding/binary"
+	"fmt"
+	"slices"
+	"strings"
+
+	"github.com/wasmjob/wasmjob/host/internal/protocol"
+)
+
+// The queue of a latch is made of sequential nodes. Their names are those that
+// the library of ElasticJob's members gives (docs/PROTOCOL.md, Latches): a token
+// by which the member knows its own again, and what the queue is sorted by.
+const (
+	latchPrefix = "_c_"
+	latchName   = "latch-"
+)
+
+// Contender is the token of a session in the queues of latches.
+func Contender(session int64) string {
+	var b [8]byte
+	binary.BigEndian.PutUint64(b[:], uint64(session))
+	h := sha256.Sum256(b[:])
+	return fmt.Sprintf("%x-%x-%x-%x-%x", h[:4], h[4:6], h[6:8], h[8:10], h[10:16])
+}
+
+// Queue sorts the places of a latch.
+func Queue(names []string) []protocol.Contender {
+	if len(names) == 0 {
+		return nil
+	}
+	q := make([]protocol.Contender, 0, len(names))
+	for _, name := range names {
+		if !strings.Contains(name, latchName) {
+			continue // ElasticJob's sort behind all places
+		}
+		c := protocol.Contender{Name: name}
+		if rest, ok := strings.CutPrefix(name, latchPrefix); ok {
+			c.Token, _, _ = strings.Cut(rest, "-"+latchName)
+		}
+		q = append(q, c)
+	}
+	slices.SortFunc(q, func(a, b protocol.Contender) int { return cmp.Compare(rank(a.Name), rank(b.Name)) })
+	return q
+}
+
+// rank is what the places are sorted by, as text.
+func rank(name string) string {
+	if k := strings.LastIndex(name, latchName); k >= 0 {
+		return name[k+len(latchName):]
+	}
+	return name
+}
+
+// whose says whose the places are, as far as the tokens of members of ours tell.
+func whose(q []protocol.Contender, members []protocol.Member) []protocol.Contender {
+	if len(q) == 0 {
+		return nil
+	}
+	q = slices.Clone(q)
+	for k := range q {
+		q[k].Holder = ""
+		for _, m := range members {
+			if q[k].Token == Contender(m.Owner) {
+				q[k].Holder = m.ID
+			}
+		}
+	}
+	return q
+}

@@ -1,0 +1,37 @@
+package v21
+
+import (
+	"strings"
+
+	"github.com/wasmjob/wasmjob/host/internal/protocol"
+	"github.com/wasmjob/wasmjob/host/registry"
+)
+
+// Orphans names the marks of items that no session holds: to members of
+// ElasticJob the item runs for ever, and nobody of theirs clears it.
+func (j Job) Orphans(v *protocol.View) []string {
+	var paths []string
+	for i, it := range v.Items {
+		if it.RunningP {
+			paths = append(paths, j.item(i, markRunning))
+		}
+		if it.Failover != "" && it.FOOwner == 0 {
+			paths = append(paths, j.item(i, markFailover))
+		}
+	}
+	return paths
+}
+
+// Began tells which item somebody has marked as running, if that is what an event
+// says; the mark may be gone again.
+func (j Job) Began(e registry.Event) (item int, ok bool) {
+	if e.Kind != registry.Changed || e.Changes == 0 || e.Gone && e.Changes == 1 {
+		return 0, false
+	}
+	path, below := strings.CutPrefix(e.Path, j.at(nodeSharding)+"/")
+	name, mark, _ := strings.Cut(path, "/")
+	if !below || mark != markRunning {
+		return 0, false
+	}
+	return itemNumber(name)
+}

@@ -1,0 +1,34 @@
+package v21
+
+import (
+	"testing"
+
+	"github.com/wasmjob/wasmjob/host/registry"
+)
+
+func TestBegan(t *testing.T) {
+	t.Parallel()
+	j := NewJob("ns", "job")
+	for _, c := range []struct {
+		name string
+		e    registry.Event
+		item int // -1: it says nothing of the kind
+	}{
+		{"a mark was made", registry.Event{Kind: registry.Changed, Path: "/ns/job/sharding/7/running", Changes: 1}, 7},
+		{"and is gone again", registry.Event{Kind: registry.Changed, Path: "/ns/job/sharding/7/running", Changes: 2, Gone: true}, 7},
+		{"it has gone", registry.Event{Kind: registry.Changed, Path: "/ns/job/sharding/7/running", Changes: 1, Gone: true}, -1},
+		{"its children", registry.Event{Kind: registry.Changed, Path: "/ns/job/sharding/7/running"}, -1},
+		{"another mark", registry.Event{Kind: registry.Changed, Path: "/ns/job/sharding/7/misfire", Changes: 1}, -1},
+		{"no item", registry.Event{Kind: registry.Changed, Path: "/ns/job/sharding/x/running", Changes: 1}, -1},
+		{"another job", registry.Event{Kind: registry.Changed, Path: "/ns/job2/sharding/7/running", Changes: 1}, -1},
+		{"the connection", registry.Event{Kind: registry.Suspended}, -1},
+	} {
+		item, ok := j.Began(c.e)
+		if !ok {
+			item = -1
+		}
+		if item != c.item {
+			t.Errorf("%s: item %d, want %d", c.name, item, c.item)
+		}
+	}
+}

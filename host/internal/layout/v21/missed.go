@@ -1,0 +1,16 @@
+package v21
+
+import (
+	"github.com/wasmjob/wasmjob/host/internal/protocol"
+	"github.com/wasmjob/wasmjob/host/registry"
+)
+
+// recordMissed writes rows of a job that no server runs, if none has come since.
+func (t *transaction) recordMissed(m protocol.RecordMissed) {
+	t.nobodyJoined("record-missed/joins")
+	if t.version(m.ID) == impossibleVersion {
+		t.op(registry.Create, t.runsOf(m.ID), encodeRuns(&m.Own), 0)
+		return
+	}
+	t.own(m.ID, m.Own)
+}

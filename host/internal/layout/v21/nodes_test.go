@@ -1,0 +1,291 @@
+package v21
+
+import (
+	"bytes"
+	"flag"
+	"fmt"
+	"go/ast"
+	"go/parser"
+	"go/token"
+	"os"
+	"path/filepath"
+	"reflect"
+	"regexp"
+	"slices"
+	"strconv"
+	"strings"
+	"testing"
+
+	"github.com/wasmjob/wasmjob/host/internal/protocol"
+)
+
+//go:generate go test -run ^TestNodesPage$ -update .
+
+var update = flag.Bool("update", false, "write the page of nodes anew")
+
+// nodeRow is a node of a job with who makes it and what ends it. Mutations are
+// values, so that they follow their names.
+type nodeRow struct {
+	path, kind, value string
+	by, until         []any // mutations, or words
+}
+
+func mutations(of ...any) []any { return of }
+
+const (
+	persistent = "P"
+	ephemeral  = "E"
+	inQueue    = "E, sequential"
+)
+
+var theirNodes = []nodeRow{
+	{nodeConfig, persistent, "configuration as one line of JSON, in ElasticJob's order and escaping", mutations(protocol.Setup{}, protocol.Define{}, protocol.PutConfig{}), mutations("removal of the job")},
+	{nodeServers + "/{ip}", persistent, "empty: enabled; `" + valueDisabled + "`", mutations("Join and SetServer if it is absent", protocol.DisableServer{}), mutations(protocol.PruneServers{}, "the server has long been gone and nobody disabled it")},
+	{nodeInstances + "/{id}", ephemeral, "empty; `" + valueTrigger + "` until the member's Begin empties it", mutations(protocol.Join{}, protocol.RequestTrigger{}, protocol.Begin{}), mutations(protocol.Leave{}, "an operator deletes it: the job is shut down there")},
+	{nodeSharding + "/{i}", persistent, "empty", mutations(protocol.Reshard{}, protocol.Owners{}), mutations("the same, when the total has shrunk")},
+	{nodeSharding + "/{i}/" + markInstance, persistent, "`id` of the owner", mutations(protocol.Reshard{}, protocol.Owners{}), mutations("the item goes", "beside foreign members also a change of owner, Disown and Leave")},
+	{nodeSharding + "/{i}/" + markRunning, ephemeral, "empty; only if execution is monitored", mutations(protocol.Begin{}, protocol.Take{}), mutations(protocol.Complete{}, protocol.ClearMarks{}, "the item goes")},
+	{nodeSharding + "/{i}/" + markMisfire, persistent, "empty", mutations(protocol.MarkMisfire{}), mutations("Begin, unless it catches up an instant and a newer one has come", "the item goes")},
+	{nodeSharding + "/{i}/" + markDisabled, persistent, "empty", mutations(protocol.DisableItem{}), mutations(protocol.DisableItem{})},
+	{nodeSharding + "/{i}/" + markFailover, ephemeral, "`id` of the taker", mutations(protocol.Take{}), mutations(protocol.Complete{}, protocol.ClearMarks{}, "the item goes")},
+	{nodeLeaderInstance, ephemeral, "`id` of the leader", mutations(protocol.Elect{}), mutations(protocol.Abdicate{}, protocol.Leave{})},
+	{nodeLatch, persistent, "empty", mutations(protocol.Setup{}, protocol.Contend{}), mutations("removal of the job")},
+	{nodeFailoverLatch, persistent, "empty", mutations(protocol.Contend{}), mutations("removal of the job")},
+	{nodeLatch + "/" + latchPrefix + "{token}-" + latchName + "{digits}", inQueue, "empty; the token is that of the session. The failover latch has the same", mutations(protocol.Contend{}), mutations(protocol.Elect{}, protocol.Take{}, protocol.Withdraw{})},
+	{nodeNecessary, persistent, "empty: a reshard is wanted", mutations(protocol.MarkReshard{}, protocol.Join{}, protocol.Disown{}, "if it is there: Leave and a Reshard in parts set it"), mutations(protocol.Reshard{}, "the last Owners")},
+	{nodeProcessing, ephemeral, "empty: items are being assigned", mutations("ElasticJob", "a Reshard in two steps"), mutations(protocol.Reshard{}, "the last Owners", protocol.Unprocess{})},
+	{nodeFailoverItems + "/{i}", persistent, "our pending run; ElasticJob writes nothing and reads names only", mutations(protocol.Enqueue{}, protocol.Orphan{}, protocol.Account{}), mutations(protocol.Take{}, protocol.Drop{}, protocol.Begin{})},
+	{nodeStarted + "/{i}", persistent, "empty: the item has begun its instant", mutations("ElasticJob", protocol.Vouch{}), mutations(protocol.Release{}, "a member of ElasticJob, after its listener")},
+	{nodeCompleted + "/{i}", persistent, "empty: the item has ended it", mutations("ElasticJob", protocol.Vouch{}), mutations(protocol.Release{}, "a member of ElasticJob, after its listener")},
+}
+
+var ourNodes = []nodeRow{
+	{nodeWasm, persistent, "empty. Every transaction sets it last, to learn the revision from the receipt; nobody watches it", mutations(protocol.Setup{}), mutations("removal of the job")},
+	{nodeAssignment, persistent, "who owns which item; [keys](#keys). Its version is the **epoch** of the job", mutations(protocol.Setup{}, protocol.Reshard{}, protocol.Adopt{}, protocol.Enqueue{}, protocol.Orphan{}, protocol.Account{}, protocol.Leave{}), mutations("removal of the job")},
+	{nodeRuns + "/{id}", persistent, "the **record** of one member; [keys](#keys)", mutations(protocol.Join{}, "then the member alone", protocol.RecordMissed{}), mutations(protocol.Leave{}, protocol.Enqueue{})},
+	{nodeModule, persistent, "the job's modules and its settings that ElasticJob has no key for; [keys](#keys)", mutations(protocol.Setup{}, protocol.Define{}, protocol.Switch{}), mutations("removal of the job")},
+	{nodeMembers + "/{id}", ephemeral, "what others must know of the member; [keys](#keys)", mutations(protocol.Join{}, protocol.Publish{}), mutations(protocol.Leave{})},
+	{nodeItems + "/{i}/" + markState, persistent, "values that the item's guests keep, in base64; [keys](#keys)", mutations("the runs of the item, beside the mutations"), mutations("removal of the job")},
+	{nodeFires, persistent, "how far the listeners of fires have been called; [keys](#keys)", mutations(protocol.Tell{}, protocol.Vouch{}), mutations("removal of the job")},
+	{nodePaused, persistent, "empty", mutations(protocol.SetPaused{}), mutations(protocol.SetPaused{})},
+	{nodeSharding + "/0/" + markSeal, persistent, "empty: the **seal**. No foreign leader has begun to assign since what it assigned was adopted", mutations(protocol.Adopt{}), mutations("the next assignment by a foreign leader, which deletes each owner's node with what is below it", protocol.Reshard{}, "Leave or Disown of who owns item 0")},
+}
+
+// parents stand above these nodes, persistent and empty.
+var parents = []string{nodeServers, nodeInstances, nodeLeader, nodeElection, nodeLeaderSharding, nodeSharding, nodeFailover, nodeFailoverItems, nodeGuarantee, nodeMembers, nodeRuns, nodeItems}
+
+// valueKeys are the keys of our values, in the order of the page.
+var valueKeys = []struct {
+	of   string
+	keys [][2]string
+}{
+	{"every value", [][2]string{
+		{"v", "version of the form, 1"},
+	}},
+	{"`" + nodeAssignment + "`", [][2]string{
+		{"total", "number of items"},
+		{"members", "who took part in the assignment, descending"},
+		{"owners", "ranges `[from,to,index into members]`"},
+		{"packed", "instead of `owners` where those are too many ranges: by item, the index into members, from 1"},
+		{"departing", "items that their owners may not begin again"},
+	}},
+	{"`" + nodeRuns + "/{id}`", [][2]string{
+		{"seq", "number of the newest row"},
+		{"open", "open runs"},
+		{"retries", "runs to be tried again: a run, and `after`"},
+		{"after", "not before this moment; a pending run may have it, too"},
+		{"triggers", "accepted triggers whose items have not begun: `id`, `at`, `items`"},
+		{"id", "of a trigger: the revision that wrote it"},
+		{"at", "of a trigger: when it was accepted"},
+		{"items", "of a trigger: ranges `[from,to]`"},
+		{"rows", "rows that the history does not hold yet"},
+	}},
+	{"both", [][2]string{
+		{"last", "by item, the newest instant that is accounted for, also of items beyond the total"},
+		{"requested", "by item, the newest trigger that was accepted"},
+		{"idle", "the newest four spans `[from,to]` of more than two minutes in which no item of the job began an instant"},
+		{"resumed", "by item, the newest instant that began in such a span after a clock had been set back"},
+		{"unattended", "the moment at which a member of a job with `catch_up` decided to join and nobody was there"},
+		{"begun", "ranges `[from,to,ms]`: when the newest run of each item began"},
+		{"ended", "the same: when a run ended last"},
+		{"flow", "`[succeeded,failed]`: elements that a dataflow has handled"},
+		{"fire", "`[instant,succeeded,failed,skipped]`: how the runs of the newest instant ended, for the listener"},
+		{"crons", "the newest four schedules, each `r`, `t`, `cron`"},
+		{"r", "of a schedule: the revision that brought it"},
+		{"t", "of a schedule, or of `latest`: from when on. Of a run: its instant"},
+		{"cron", "of a schedule, or of a row: its text"},
+		{"latest", "the run that ended last: `t` and `state`"},
+		{"streaks", "up to 64 `[item,failures,ms]`: how many runs of an item failed in a row, by the end of the newest"},
+		{"numbers", "of a value by item: the numbers that occur"},
+		{"of", "of a value by item: base64 of a varint for each item, which number it has, from 1; 0 is none"},
+	}},
+	{"a run", [][2]string{
+		{"i", "items `[from,to,…]`; runs that agree in all else are one entry"},
+		{"trigger", "the trigger that it is of: its id, or `j` and the moment at which a foreign member was seen to begin it"},
+		{"cause", "why it began"},
+		{"n", "attempt. In `" + nodeFires + "`: of the call"},
+		{"uncounted", "how many attempts before this one do not count"},
+		{"b", "when it began"},
+		{"dead", "of a pending run: the member that had it"},
+	}},
+	{"a row", [][2]string{
+		{"s", "its number"},
+		{"state", "what became of the run"},
+		{"code", "of the [reason](../host/reason/codes.go), with its parameters"},
+		{"why", "the words of the reason, for releases that know no codes"},
+		{"e", "when it ended"},
+		{"by", "who ran it. In `" + nodeFires + "`: who calls, as long as the call goes on"},
+		{"gap", "`[after,until]`: the instants strictly between"},
+	}},
+	{"`" + nodeModule + "`", [][2]string{
+		{"module", "what runs: `name`, `digest`, `reference`"},
+		{"name", "of a module"},
+		{"digest", "of a module: SHA-256, in hex. The bytes are never in the registry"},
+		{"reference", "of a module: where it came from"},
+		{"next", "the module that is to take its place. In `" + nodeMembers + "`: how far the member is with it, `digest` and `fault`"},
+		{"fault", "why the member cannot have it"},
+		{"past", "the newest eight that ran before, the newest last"},
+		{"strategy_module", "the module that assigns items"},
+		{"pool", "of the setting `instance`, as is `max_uses`"},
+		{"max_uses", "how many runs an instance of the pool has at most"},
+		{"host", "of a granted directory: where it is on the server"},
+		{"guest", "of a granted directory: where the guest finds it"},
+		{"write", "of a granted directory: the guest may write"},
+	}},
+	{"`" + nodeMembers + "/{id}`", [][2]string{
+		{"labels", "what strategies are told of the server"},
+		{"address", "where the server gives modules to others"},
+		{"defines", "its own file has the job, and makes it again"},
+	}},
+	{"other nodes", [][2]string{
+		{"started", "of `" + nodeFires + "`: the newest fire whose listener was called, `t`, `n`, `by`"},
+		{"completed", "the same for the end of a fire"},
+		{"values", "of an item's state: by key"},
+	}},
+}
+
+// TestNodesPage: docs/NODES.md is the table of nodes, for people.
+func TestNodesPage(t *testing.T) {
+	t.Parallel()
+	const page = "../../../../docs/NODES.md"
+	want := nodesPage()
+	if *update {
+		if err := os.WriteFile(page, want, 0o644); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if got, err := os.ReadFile(page); err != nil || !bytes.Equal(got, want) {
+		t.Errorf("docs/NODES.md is not the table of nodes: run make generate (%v)", err)
+	}
+}
+
+func nodesPage() []byte {
+	var b bytes.Buffer
+	b.WriteString("# Nodes of a job\n\nGenerated from `host/internal/layout/v21/nodes_test.go` by `make generate`; do not edit.\n\n" +
+		"Paths are relative to `/{namespace}/{job}`. **P** is persistent, **E** ephemeral: it goes with the session of its owner as well.\n" +
+		"`id` is `<ip>@-@<suffix>`; `i` is an item from 0, at most " + strconv.Itoa(maxItems-1) + ".\n")
+	for _, part := range []struct {
+		heading string
+		rows    []nodeRow
+	}{{"ElasticJob's", theirNodes}, {"Ours", ourNodes}} {
+		fmt.Fprintf(&b, "\n## %s\n\n| path | kind | value | written by | until |\n|---|---|---|---|---|\n", part.heading)
+		for _, r := range part.rows {
+			fmt.Fprintf(&b, "| `%s` | %s | %s | %s | %s |\n", r.path, r.kind, r.value, names(r.by), names(r.until))
+		}
+	}
+	fmt.Fprintf(&b, "\nAbove these stand `%s`, persistent and empty.\n", strings.Join(parents, "`, `"))
+	b.WriteString("\n## Keys\n\nInstants and moments are in ms since 1970. What is zero is left out. A value *by item* is ranges `[from,to,number]`\n" +
+		"or, above " + strconv.Itoa(maxRanges) + " ranges, `{\"numbers\",\"of\"}`.\n\n| of | key | value |\n|---|---|---|\n")
+	for _, v := range valueKeys {
+		of := v.of
+		for _, k := range v.keys {
+			fmt.Fprintf(&b, "| %s | `%s` | %s |\n", of, k[0], k[1])
+			of = ""
+		}
+	}
+	b.WriteString("\n`" + nodeModule + "` also has the job's [settings](SETTINGS.md) under their own names, and `base`: what the file said when it was applied last,\n" +
+		"the first 8 digits of the SHA-256 of each value. A key there that is not known makes the value unreadable, since it may be a bound.\n")
+	return b.Bytes()
+}
+
+func names(of []any) string {
+	var all []string
+	for _, x := range of {
+		if text, ok := x.(string); ok {
+			all = append(all, text)
+			continue
+		}
+		all = append(all, reflect.TypeOf(x).Name())
+	}
+	return strings.Join(all, "; ")
+}
+
+// TestNodesPageHasAll: a node or a key of a value that is added has its line.
+func TestNodesPageHasAll(t *testing.T) {
+	t.Parallel()
+	page := string(nodesPage())
+	keys := map[string]bool{}
+	for _, v := range valueKeys {
+		for _, k := range v.keys {
+			keys[k[0]] = true
+		}
+	}
+	nodes, tags := nodesAndKeys(t)
+	for name, value := range nodes {
+		if !regexp.MustCompile("[`/]" + regexp.QuoteMeta(value) + "[`/]").MatchString(page) {
+			t.Errorf("%s (%s) has no line in theirNodes, ourNodes or parents", name, value)
+		}
+	}
+	for tag, where := range tags {
+		if !keys[tag] {
+			t.Errorf("%s: the key %q has no line in valueKeys", where, tag)
+		}
+		delete(keys, tag)
+	}
+	for key := range keys {
+		t.Errorf("valueKeys has %q, which no value has", key)
+	}
+}
+
+var jsonTag = regexp.MustCompile(`json:"([^",]+)`)
+
+// nodesAndKeys are the constants that name nodes, and the keys of our values.
+func nodesAndKeys(t *testing.T) (nodes, tags map[string]string) {
+	t.Helper()
+	nodes, tags = map[string]string{}, map[string]string{}
+	here, err := filepath.Glob("*.go")
+	if err != nil {
+		t.Fatal(err)
+	}
+	there, err := filepath.Glob("../../definition/*.go") // wasm/module
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, file := range slices.Concat(here, there) {
+		if strings.HasSuffix(file, "_test.go") {
+			continue
+		}
+		f, err := parser.ParseFile(token.NewFileSet(), file, nil, parser.SkipObjectResolution)
+		if err != nil {
+			t.Fatal(err)
+		}
+		ast.Inspect(f, func(n ast.Node) bool {
+			switch n := n.(type) {
+			case *ast.ValueSpec:
+				if name := n.Names[0].Name; (strings.HasPrefix(name, "node") || strings.HasPrefix(name, "mark")) && len(n.Values) == 1 {
+					if text, ok := n.Values[0].(*ast.BasicLit); ok && text.Kind == token.STRING {
+						nodes[name] = strings.Trim(text.Value, `"`)
+					}
+				}
+			case *ast.Field:
+				if n.Tag != nil {
+					if m := jsonTag.FindStringSubmatch(n.Tag.Value); m != nil {
+						tags[m[1]] = file
+					}
+				}
+			}
+			return true
+		})
+	}
+	return nodes, tags
+}

@@ -1,0 +1,73 @@
+package v21
+
+import "github.com/wasmjob/wasmjob/host/internal/protocol"
+
+// What assignment and records say of runs that have ended, and of schedules that
+// were in force.
+
+type pastJSON struct {
+	Begun moments `json:"begun,omitzero"`
+	Ended moments `json:"ended,omitzero"`
+	Flow  []int64 `json:"flow,omitempty"` // elements that succeeded, that failed
+	Fire  []int64 `json:"fire,omitempty"` // instant, and how many of its runs succeeded, failed, had nothing to do
+
+	Crons []cronJSON `json:"crons,omitempty"` // by which the job went, the newest last
+
+	Latest  *latestJSON `json:"latest,omitempty"`  // of its runs that ended
+	Streaks [][3]int64  `json:"streaks,omitempty"` // item, failures in a row, when the newest of its runs ended
+}
+
+type latestJSON struct {
+	At    int64             `json:"t"`
+	State protocol.RowState `json:"state"`
+}
+
+type cronJSON struct {
+	Rev   int64  `json:"r,omitempty"`
+	Since int64  `json:"t,omitempty"`
+	Cron  string `json:"cron,omitempty"`
+}
+
+func pastOf(p *protocol.Past) pastJSON {
+	j := pastJSON{Begun: p.Begun, Ended: p.Ended}
+	if p.Flow != (protocol.Flow{}) {
+		j.Flow = []int64{p.Flow.Succeeded, p.Flow.Failed}
+	}
+	if t := p.Results; t.Instant != 0 {
+		j.Fire = []int64{t.Instant, int64(t.Succeeded), int64(t.Failed), int64(t.Skipped)}
+	}
+	for _, s := range p.Schedules {
+		j.Crons = append(j.Crons, cronJSON(s))
+	}
+	if p.Latest.At != 0 {
+		j.Latest = &latestJSON{p.Latest.At, p.Latest.State}
+	}
+	for _, s := range p.Streaks {
+		j.Streaks = append(j.Streaks, [3]int64{int64(s.Item), int64(s.Failures), s.At})
+	}
+	return j
+}
+
+func (j *pastJSON) past() protocol.Past {
+	p := protocol.Past{Begun: j.Begun, Ended: j.Ended}
+	if len(j.Flow) == 2 {
+		p.Flow = protocol.Flow{Succeeded: j.Flow[0], Failed: j.Flow[1]}
+	}
+	if f := j.Fire; len(f) == 4 {
+		p.Results = protocol.Results{Instant: f[0], Succeeded: int(f[1]), Failed: int(f[2]), Skipped: int(f[3])}
+	}
+	for _, s := range j.Crons {
+		p.Schedules = append(p.Schedules, protocol.Schedule(s))
+	}
+	if j.Latest != nil {
+		p.Latest = protocol.Latest(*j.Latest)
+	}
+	last := int64(-1)
+	for _, s := range j.Streaks[:min(len(j.Streaks), protocol.MaxStreaks)] {
+		if s[0] > last && s[0] < maxItems && s[1] >= 0 && s[1] < 1e6 { // else it says nothing
+			p.Streaks = append(p.Streaks, protocol.Streak{Item: int(s[0]), Failures: int(s[1]), At: s[2]})
+			last = s[0]
+		}
+	}
+	return p
+}

@@ -1,0 +1,198 @@
+package v21
+
+import (
+	"errors"
+	"strconv"
+	"strings"
+
+	"github.com/wasmjob/wasmjob/host/job"
+	"github.com/wasmjob/wasmjob/host/registry"
+)
+
+// Job spells one job in layout 2.1. Every path of the project is made here.
+type Job struct {
+	namespace string
+	root      string // /{namespace}/{job}
+	without   string // the fence that is left out; "": none is
+}
+
+// NewJob is the spelling of a job in a namespace, which may contain slashes.
+func NewJob(namespace, name string) Job {
+	ns := "/" + strings.Trim(namespace, "/")
+	return Job{namespace: ns, root: strings.TrimSuffix(ns, "/") + "/" + name}
+}
+
+// Namespace lists the nodes that must exist above every job, outermost first.
+func (j Job) Namespace() []string {
+	var paths []string
+	for i, r := range j.namespace {
+		if r == '/' && i > 0 {
+			paths = append(paths, j.namespace[:i])
+		}
+	}
+	if j.namespace == "/" {
+		return nil
+	}
+	return append(paths, j.namespace)
+}
+
+const (
+	nodeConfig         = "config"
+	nodeServers        = "servers"
+	nodeInstances      = "instances"
+	nodeLeader         = "leader"
+	nodeElection       = "leader/election"
+	nodeLatch          = "leader/election/latch"
+	nodeLeaderInstance = "leader/election/instance"
+	nodeLeaderSharding = "leader/sharding"
+	nodeNecessary      = "leader/sharding/necessary"
+	nodeProcessing     = "leader/sharding/processing"
+	nodeFailover       = "leader/failover"
+	nodeFailoverItems  = "leader/failover/items"
+	nodeFailoverLatch  = "leader/failover/latch"
+	nodeGuarantee      = "guarantee"
+	nodeStarted        = "guarantee/started"
+	nodeCompleted      = "guarantee/completed"
+	nodeSharding       = "sharding"
+	nodeWasm           = "wasm"
+	nodeModule         = "wasm/module"
+	nodeMembers        = "wasm/members"
+	nodeAssignment     = "wasm/assignment"
+	nodeRuns           = "wasm/runs"
+	nodePaused         = "wasm/paused"
+	nodeFires          = "wasm/fires"
+	nodeItems          = "wasm/items"
+
+	markRunning  = "running"
+	markMisfire  = "misfire"
+	markDisabled = "disabled"
+	markFailover = "failover"
+	markInstance = "instance"
+	markSeal     = "instance/wasm" // of item 0, whose owner's node is the first that a deal of ElasticJob deletes
+	markState    = "state"
+
+	valueDisabled = "DISABLED"
+	valueTrigger  = "TRIGGER"
+)
+
+// Root is the node of the job, above all others of it.
+func (j Job) Root() string { return j.root }
+
+func (j Job) name() string {
+	return strings.TrimPrefix(j.root, strings.TrimSuffix(j.namespace, "/")+"/")
+}
+
+func (j Job) at(node string) string { return j.root + "/" + node }
+
+// At is the path of a node of Watched or Outline.
+func (j Job) At(name string) string {
+	if name == "" {
+		return j.root
+	}
+	return j.at(name)
+}
+
+func (j Job) item(i int, mark string) string {
+	p := j.root + "/" + nodeSharding + "/" + strconv.Itoa(i)
+	if mark != "" {
+		p += "/" + mark
+	}
+	return p
+}
+
+func (j Job) server(ip string) string { return j.at(nodeServers) + "/" + ip }
+
+// Instance is the node that registers a member for sharding.
+func (j Job) Instance(id job.InstanceID) string { return j.at(nodeInstances) + "/" + string(id) }
+func (j Job) member(id job.InstanceID) string   { return j.at(nodeMembers) + "/" + string(id) }
+func (j Job) runsOf(id job.InstanceID) string   { return j.at(nodeRuns) + "/" + string(id) }
+func (j Job) pendingItem(i int) string          { return j.at(nodeFailoverItems) + "/" + strconv.Itoa(i) }
+
+// watched is read only: the mirrors of all jobs share it.
+var watched = []string{
+	"", nodeConfig, nodeServers, nodeInstances, nodeLeader, nodeElection, nodeLatch, nodeLeaderInstance,
+	nodeLeaderSharding, nodeNecessary, nodeProcessing, nodeFailover, nodeFailoverItems, nodeFailoverLatch, nodeGuarantee, nodeSharding,
+	nodeModule, nodeMembers, nodeAssignment, nodeRuns, nodePaused, nodeFires,
+}
+
+// Watched lists the nodes from which a mirror of a job starts, by their names
+// below the job's own, which is the first and has none. The node "wasm" itself
+// is not among them: every transaction sets it, to learn its own revision, and
+// nobody is to be woken by that. Nobody changes the list.
+func (Job) Watched() []string { return watched }
+
+// Below is the mirror's rule of what lies below a node, by names as in Watched.
+// The marks of an item are named whether they exist or not: their creation is
+// then one event, not two.
+func (Job) Below(name string, n registry.Node) []string {
+	if !n.Exists {
+		return nil
+	}
+	var below []string
+	switch name {
+	case nodeServers, nodeInstances, nodeMembers, nodeRuns:
+		below = make([]string, 0, len(n.Children))
+		for _, c := range n.Children {
+			below = append(below, name+"/"+c)
+		}
+	case nodeGuarantee:
+		below = []string{nodeStarted, nodeCompleted}
+	case nodeFailoverItems:
+		for _, c := range n.Children {
+			if _, ok := itemNumber(c); ok {
+				below = append(below, name+"/"+c)
+			}
+		}
+	case nodeSharding:
+		marks := [...]string{markInstance, markRunning, markMisfire, markDisabled, markFailover}
+		below = make([]string, 0, len(n.Children)*len(marks))
+		for _, c := range n.Children {
+			if _, ok := itemNumber(c); ok {
+				for _, mark := range marks {
+					below = append(below, name+"/"+c+"/"+mark)
+				}
+			}
+		}
+	}
+	return below
+}
+
+// ItemNode is the name, as in Watched, of the node above the marks of an item. It
+// is not followed: it changes with each of them.
+func (Job) ItemNode(i int) string { return nodeSharding + "/" + strconv.Itoa(i) }
+
+// RunningMark tells whether a name, as in Watched, is that of a mark of a run.
+func (Job) RunningMark(name string) bool {
+	return strings.HasPrefix(name, nodeSharding+"/") && strings.HasSuffix(name, "/"+markRunning)
+}
+
+// Occupied tells which item's node could not be deleted because there is
+// something below it, if that is why a transaction was refused. It counts from
+// 1; 0 is none.
+func (j Job) Occupied(err error) int {
+	c, ok := errors.AsType[*registry.ConflictError](err)
+	if !ok || c.Reason != registry.NotEmpty || c.Op.Kind != registry.Delete {
+		return 0
+	}
+	name, ok := strings.CutPrefix(c.Op.Path, j.at(nodeSharding)+"/")
+	if !ok {
+		return 0
+	}
+	i, ok := itemNumber(name)
+	if !ok {
+		return 0
+	}
+	return i + 1
+}
+
+// maxItems bounds what a foreign node can make us allocate.
+const maxItems = 100_000
+
+// itemNumber reads the name of an item; other names are not ours to touch.
+func itemNumber(s string) (int, bool) {
+	i, err := strconv.Atoi(s)
+	if err != nil || i < 0 || i >= maxItems || strconv.Itoa(i) != s {
+		return 0, false
+	}
+	return i, true
+}

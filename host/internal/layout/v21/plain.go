@@ -1,0 +1,142 @@
+package v21
+
+import "encoding/json"
+
+// plain reads JSON that is spelled as this release writes it: without blanks, with
+// keys in one order and texts in ASCII. A record is read by every server whenever it
+// changes, and encoding/json takes several times as long. What is spelled in any other
+// way is odd, and is left to that.
+type plain struct {
+	data []byte
+	at   int
+	odd  bool
+}
+
+// decodePlain is decodeJSON, quicker where data is plain.
+func decodePlain[T any](data []byte, v *T, read func(*plain)) error {
+	if plainly(data, read) {
+		return nil
+	}
+	*v = *new(T)
+	return decodeJSON(data, v)
+}
+
+// plainly tells whether read takes all of data. If not, what it read says nothing.
+func plainly(data []byte, read func(*plain)) bool {
+	p := plain{data: data}
+	read(&p)
+	return !p.odd && p.at == len(data)
+}
+
+// take moves past a text, if that comes next.
+func (p *plain) take(text string) bool {
+	if rest := p.data[p.at:]; len(rest) < len(text) || string(rest[:len(text)]) != text {
+		return false
+	}
+	p.at += len(text)
+	return true
+}
+
+func (p *plain) want(text string) {
+	if !p.take(text) {
+		p.odd = true
+	}
+}
+
+// key moves past a key of an object, if that comes next. It is spelled with its
+// quotes and the colon.
+func (p *plain) key(spelled string) bool {
+	before := p.at
+	if before > 0 && p.data[before-1] != '{' && !p.take(",") {
+		return false
+	}
+	if !p.take(spelled) {
+		p.at = before
+		return false
+	}
+	return true
+}
+
+// list reads a list.
+func (p *plain) list(element func()) {
+	if p.take("null") || p.take("[]") {
+		return
+	}
+	for p.want("["); !p.odd; p.want(",") {
+		if element(); p.take("]") {
+			return
+		}
+	}
+}
+
+// maxDigits never overflow an int64.
+const maxDigits = 18
+
+func (p *plain) number() int64 {
+	negative := p.take("-")
+	first, n := p.at, int64(0)
+	for ; p.at < len(p.data) && '0' <= p.data[p.at] && p.data[p.at] <= '9'; p.at++ {
+		n = 10*n + int64(p.data[p.at]-'0')
+	}
+	if digits := p.at - first; digits == 0 || digits > maxDigits || digits > 1 && p.data[first] == '0' {
+		p.odd = true
+	}
+	if negative {
+		return -n
+	}
+	return n
+}
+
+// numbers reads a list of as many numbers as there is room for.
+func (p *plain) numbers(into []int64) {
+	k := 0
+	p.list(func() {
+		n := p.number()
+		if k < len(into) {
+			into[k] = n
+		}
+		k++
+	})
+	p.odd = p.odd || k != len(into)
+}
+
+func (p *plain) text() string {
+	p.want(`"`)
+	first, escaped := p.at, false
+	for ; p.at < len(p.data) && p.data[p.at] != '"'; p.at++ {
+		switch c := p.data[p.at]; {
+		case c < ' ' || c > '~':
+			p.odd = true
+		case c == '\\':
+			escaped = true
+			p.at++ // what is escaped may be a quote
+		}
+	}
+	if p.odd || p.at >= len(p.data) {
+		p.odd = true
+		return ""
+	}
+	p.at++
+	if !escaped {
+		return string(p.data[first : p.at-1])
+	}
+	var s string
+	if json.Unmarshal(p.data[first-1:p.at], &s) != nil {
+		p.odd = true
+	}
+	return s
+}
+
+// byItem reads a number for each item, unless they are packed.
+func (p *plain) byItem() byItem {
+	var room [4][3]int64
+	r := room[:0]
+	p.list(func() {
+		var one [3]int64
+		p.numbers(one[:])
+		r = append(r, one)
+	})
+	s, err := spread(r)
+	p.odd = p.odd || err != nil
+	return s
+}

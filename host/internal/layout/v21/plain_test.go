@@ -1,0 +1,133 @@
+package v21
+
+import (
+	"encoding/json"
+	"math/rand/v2"
+	"reflect"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+	"github.com/google/go-cmp/cmp/cmpopts"
+)
+
+// plainKinds are the values that plain reads, with what it makes of them.
+func plainKinds() map[string]func(data []byte) (asPlain, asJSON any, isPlain bool, err error) {
+	return map[string]func(data []byte) (any, any, bool, error){
+		"record": func(data []byte) (any, any, bool, error) {
+			var p, j runsJSON
+			ok, err := plainly(data, p.plain), json.Unmarshal(data, &j)
+			return p, j, ok, err
+		},
+		"assignment": func(data []byte) (any, any, bool, error) {
+			var p, j assignmentJSON
+			ok, err := plainly(data, p.plain), json.Unmarshal(data, &j)
+			return p, j, ok, err
+		},
+	}
+}
+
+func samePlain() cmp.Options {
+	return cmp.Options{same, cmp.AllowUnexported(rowJSON{}, entryJSON{}, assignmentJSON{}, runsJSON{}, retryJSON{}), cmpopts.IgnoreFields(rowJSON{}, "count")}
+}
+
+// TestAllFieldsArePlain: what this release writes never takes the long way, whatever
+// fields are there.
+func TestAllFieldsArePlain(t *testing.T) {
+	t.Parallel()
+	for name, v := range map[string]any{"record": &runsJSON{}, "assignment": &assignmentJSON{}} {
+		fillFields(reflect.ValueOf(v).Elem())
+		data := mustJSON(v)
+		asPlain, asJSON, ok, err := plainKinds()[name](data)
+		if !ok || err != nil {
+			t.Fatalf("%s: plain %v, error %v: %s", name, ok, err, data)
+		}
+		if diff := cmp.Diff(asJSON, asPlain, samePlain()); diff != "" {
+			t.Errorf("%s (-json +plain):\n%s", name, diff)
+		}
+	}
+}
+
+// fillFields gives each field a value.
+func fillFields(v reflect.Value) {
+	switch v.Kind() { //nolint:exhaustive // no others occur
+	case reflect.Struct:
+		for _, f := range v.Fields() {
+			if f.CanSet() || f.Kind() == reflect.Struct {
+				fillFields(f)
+			}
+		}
+	case reflect.Slice:
+		if v.Type() == reflect.TypeFor[byItem]() || v.Type() == reflect.TypeFor[moments]() {
+			v.Set(reflect.ValueOf([]int64{0, 5, 5, -7}).Convert(v.Type()))
+			return
+		}
+		v.Set(reflect.MakeSlice(v.Type(), 2, 2))
+		fillFields(v.Index(0))
+		fillFields(v.Index(1))
+	case reflect.Array:
+		for k := range v.Len() {
+			v.Index(k).SetInt(int64(k + 1))
+		}
+	case reflect.Pointer:
+		v.Set(reflect.New(v.Type().Elem()))
+		fillFields(v.Elem())
+	case reflect.String:
+		v.SetString("one\x1f\"two\" <three>")
+	default:
+		v.SetInt(-1_700_000_000_000 + v.Int())
+	}
+}
+
+// TestPlainIsWhatJSONMakesOfIt: in damaged values, too, plain takes what is JSON
+// alone, and makes of it what encoding/json does.
+func TestPlainIsWhatJSONMakesOfIt(t *testing.T) {
+	t.Parallel()
+	rng := rand.New(rand.NewPCG(5, 6))
+	kinds, taken := plainKinds(), 0
+	check := func(name string, data []byte) bool {
+		asPlain, asJSON, ok, err := kinds[name](data)
+		if !ok {
+			return false
+		}
+		if err != nil {
+			t.Fatalf("%s is plain and no JSON: %v: %s", name, err, data)
+		}
+		if diff := cmp.Diff(asJSON, asPlain, samePlain()); diff != "" {
+			t.Fatalf("%s %s (-json +plain):\n%s", name, data, diff)
+		}
+		return true
+	}
+	for range 500 {
+		d, a := anyRuns(rng), anyAssignment(rng)
+		for name, data := range map[string][]byte{"record": encodeRuns(&d), "assignment": encodeAssignment(&a)} {
+			if !check(name, data) {
+				t.Fatalf("%s is not plain: %s", name, data)
+			}
+			for range 20 {
+				if check(name, damaged(rng, data)) {
+					taken++
+				}
+			}
+		}
+	}
+	if taken == 0 {
+		t.Error("no damage leaves a value plain")
+	}
+}
+
+// damaged is a text with one byte more, less or changed.
+func damaged(rng *rand.Rand, data []byte) []byte {
+	k := rng.IntN(len(data))
+	const bytes = `{}[],:"\ 0123456789-.ent` + "\x00\xff"
+	odd := bytes[rng.IntN(len(bytes))]
+	d := append([]byte(nil), data[:k]...)
+	switch rng.IntN(3) {
+	case 0:
+		d = append(d, odd)
+		return append(d, data[k:]...)
+	case 1:
+		return append(d, data[k+1:]...)
+	default:
+		return append(append(d, odd), data[k+1:]...)
+	}
+}

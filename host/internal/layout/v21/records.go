@@ -1,0 +1,20 @@
+package v21
+
+import "github.com/wasmjob/wasmjob/host/internal/protocol"
+
+// Records are members' records by their bytes. Decoders that share them decode
+// each once, so a process that has many decoders of one tree needs a fraction of
+// the time. Nothing is ever forgotten: they are for processes that end soon.
+type Records map[string]protocol.RunsData
+
+// decode gives the record, which many views may have: it is not changed.
+func (r Records) decode(data []byte) (protocol.RunsData, error) {
+	if d, ok := r[string(data)]; ok {
+		return d, nil
+	}
+	d, err := decodeRuns(data)
+	if err == nil && r != nil {
+		r[string(data)] = d
+	}
+	return d, err
+}

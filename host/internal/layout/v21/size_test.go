@@ -1,0 +1,92 @@
+package v21
+
+import (
+	"fmt"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/wasmjob/wasmjob/host/internal/protocol"
+	"github.com/wasmjob/wasmjob/host/registry"
+)
+
+const mostItems = 100_000
+
+// sent is about what ops are, in bytes as ZooKeeper gets them: the longest ACL
+// is that of a digest.
+func sent(ops []registry.Op) int {
+	n := 0
+	for _, op := range ops {
+		n += 90 + len(op.Path) + len(op.Data)
+	}
+	return n
+}
+
+// scattered is an assignment in which no two neighbours are alike.
+func scattered(members int) protocol.Assignment {
+	a := protocol.Assignment{Exists: true, Version: 7, Total: mostItems}
+	for k := range members {
+		a.Members = append(a.Members, protocol.ID(fmt.Sprintf("192.168.%d.%d@-@%d", k/100, k%100, 10_000+k)))
+	}
+	for i := range mostItems {
+		a.Owners = append(a.Owners, a.Members[i*7%members])
+		a.Last = append(a.Last, 1_700_000_000_000+int64(i%50)*1000)
+		a.Begun = append(a.Begun, 1_700_000_000_000+int64(i%50)*1000)
+	}
+	return a
+}
+
+// Whatever a strategy does with the items of the largest job, no value outgrows
+// a node, and what the core is told to write at once fits into a transaction.
+func TestLargestJob(t *testing.T) {
+	t.Parallel()
+	a := scattered(300)
+	worst := a
+	for i := range mostItems {
+		worst.Ended = append(worst.Ended, 1_700_000_000_000+int64(i)*int64(i))
+	}
+	if n := len(encodeAssignment(&worst)); n > maxTransaction {
+		t.Errorf("an assignment whose items all ended at different times has %d bytes", n)
+	}
+	text := encodeAssignment(&a)
+	if len(text) > 550<<10 {
+		t.Errorf("a scattered assignment has %d bytes", len(text))
+	}
+	a.Version = 0
+	back, err := decodeAssignment(text)
+	if diff := cmp.Diff(a, back, same); diff != "" || err != nil {
+		t.Errorf("it does not come back: %v\n%.500s", err, diff)
+	}
+
+	self := a.Members[3]
+	var d protocol.RunsData
+	for i, owner := range a.Owners {
+		if owner == self || i%4 == 0 {
+			d.Open = append(d.Open, protocol.Entry{Item: i, Instant: 1_700_000_000_000, Cause: protocol.Scheduled, Attempt: 1, Begun: 1_700_000_000_003})
+			d.Last = append(d.Last, 1_700_000_000_000)
+		} else {
+			d.Last = append(d.Last, 0)
+		}
+	}
+	if text := encodeRuns(&d); len(text) > maxTransaction/2 {
+		t.Errorf("a record with %d scattered runs has %d bytes", len(d.Open), len(text))
+	}
+
+	j := NewJob("a/namespace/of/some/length", strings.Repeat("job", 20))
+	v := &protocol.View{Assignment: a, Dirs: protocol.Dirs{Sharding: true}}
+	m := protocol.Owners{Last: true}
+	for i := range j.MaxNodes() * 3 / 4 { // two nodes each
+		m.Write = append(m.Write, 90_000+i)
+	}
+	if n := sent(j.Encode(m, v)); n > 1<<20 || n < maxTransaction/2 {
+		t.Errorf("a part of a reshard has %d bytes", n)
+	}
+	begin := protocol.Begin{Self: self, Monitor: true}
+	for i := range j.MaxNodes() {
+		begin.Begun = append(begin.Begun, i)
+	}
+	if n := sent(j.Encode(begin, v)); n > maxTransaction {
+		t.Errorf("a begin has %d bytes", n)
+	}
+}
