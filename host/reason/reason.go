@@ -1,10 +1,9 @@
-// Package reason is the closed list of why something happened to a run or to a
-// job, or did not: codes with parameters. Core, records, history, events and logs
-// carry a Reason; the one table of words in this package is for the edge, where
-// people read.
+// Package reason is the closed list of reasons why something happened to a run
+// or a job, or did not: codes with parameters. Core, records, history, events
+// and logs carry a Reason; the package's one table of words is for the edge,
+// where people read.
 //
-// It decides nothing and knows nothing of what it names. A new reason is a constant,
-// and a line in the table.
+// It decides nothing. To add a reason, add a constant and a line in the table.
 package reason
 
 import (

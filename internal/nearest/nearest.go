@@ -1,6 +1,6 @@
-// Package nearest finds the name that somebody meant who wrote another one. Keys
-// of the configuration, verbs, jobs, modules and strategies all go by it, so that
-// a slip is forgiven everywhere alike. It knows none of them.
+// Package nearest finds the known name that is closest to a misspelled one, for
+// "did you mean". Keys of the configuration, verbs, jobs, modules and
+// strategies all use it; it knows none of them.
 package nearest
 
 import (

@@ -1,12 +1,12 @@
-// Package queue takes what may block out of the way of what must not wait: the
-// log, and what is told of runs. A pipe that nobody reads, a full disk or a
-// callback that does not return holds up the queue's goroutine and nobody else.
-// It is not for anything that must arrive: what finds no room is dropped and
+// Package queue keeps what may block away from what must not wait: the log,
+// events, and an embedder's callbacks. An unread pipe, a full disk or a
+// callback that does not return blocks the queue's goroutine only. Do not use
+// it for what must arrive: if the queue is full, new entries are dropped and
 // counted.
 //
-// Flow: Put → a goroutine, which lives while there is something to do, calls one
-// function after the other → where some were dropped, the count is told → Flush
-// waits for the end, but not for ever.
+// Flow: Put → a goroutine, which lives while there is work, calls one function
+// after the other → where some were dropped, their number is reported → Flush
+// waits for the end, up to a bound.
 package queue
 
 import (

@@ -1,3 +1,3 @@
-// Package smalldisk gives tests a disk of their own that is soon full. It is not for
-// programs: it mounts, which takes root.
+// Package smalldisk gives tests a small disk of their own, to fill it up. It
+// mounts file systems, which takes root, and is for tests only.
 package smalldisk

@@ -1,14 +1,15 @@
-// Package interop runs jobs whose members are real ElasticJob-Lite 2.1.5
-// processes and servers of ours, on a real ZooKeeper: they join and leave each
-// other's jobs, die, freeze, and operators of either side change things. It is
-// tests alone, which need Java, Maven and some minutes: make interop. It is not
-// for searching the rules, which the simulator does; it shows that the published
-// library and the built program keep a job together.
+// Package interop runs jobs shared by real processes of ElasticJob-Lite 2.1.5
+// and our servers, on a real ZooKeeper. Members of either side join, leave, die
+// and freeze, and operators of either side change things. It holds tests only,
+// which need Java, Maven and some minutes: make interop. The simulator searches
+// the rules; these tests show that the published library and the built program
+// work together.
 //
-// Flow: the Java program in java is built once; each scenario starts its members
-// in a namespace of its own and notes on a timeline what happens to them. Java
-// members print what their schedulers fire and what they run, guests (those of
-// test/faults) append it to a file; package judge holds both against the timeline,
-// tells ElasticJob's own doing apart by ZooKeeper's log, and prints a line for
-// each role and event. A scenario is played once: what it breaks, it breaks.
+// Flow: the Java program in the folder java is built once → each scenario
+// starts its members in a namespace of its own and notes on a timeline what
+// happens to them → Java members print what their schedulers fire and what they
+// run, guests (those of test/faults) append it to a file → package judge
+// compares both with the timeline, finds out by ZooKeeper's log what ElasticJob
+// itself did, and prints a line for each role and event. A failed scenario is
+// not repeated.
 package interop

@@ -1,6 +1,6 @@
-// Package assign asks the strategy of a job who gets which item: one of the
-// built-in ones, the caller's or a module. It bounds how long that may take, and
-// does not decide when items are assigned anew.
+// Package assign asks the strategy of a job which instance gets which items.
+// The strategy is built in, given by the caller, or a module. The package
+// bounds how long that takes; it does not decide when items are assigned anew.
 package assign
 
 import (

@@ -1,6 +1,6 @@
-// Package clock joins a schedule to a job: it wakes the job at its instants and
-// counts them, in the job's dialect and time zone. It decides nothing about
-// instants that are late or were missed.
+// Package clock connects a job to its schedule: it wakes the job at its
+// instants and counts them, in the job's dialect and time zone. It does not
+// decide about late or missed instants.
 package clock
 
 import (

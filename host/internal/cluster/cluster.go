@@ -1,12 +1,12 @@
-// Package cluster runs a job on several hosts in one test process, which meet
-// on a real ZooKeeper, and lets a test wait for what the job's nodes, guests
-// and rows show. It is for tests and benchmarks alone, and it judges nothing:
-// what was written is told by the service, with zktest.Server.Log.
+// Package cluster runs a job on several hosts in one test process, on a real
+// ZooKeeper, and lets a test wait for what the job's nodes, guests and rows
+// show. It is for tests and benchmarks only and checks nothing itself;
+// zktest.Server.Log has what was written.
 //
-// Flow: New connects an operator to a server; Start adds a member, whose
-// connection goes through a proxy so that it can die or freeze; guests go on
-// while they are held (Hold, Release); Await waits for a State, which follows
-// the tree by watches (follow.go) and never by time.
+// Flow: New connects an operator to a server → Start adds a member, whose
+// connection goes through a proxy so that it can die or freeze → guests run as
+// long as they are held (Hold, Release) → Await waits for a State by following
+// the tree (follow.go), never by time.
 package cluster
 
 import (

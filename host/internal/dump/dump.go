@@ -1,6 +1,6 @@
-// Package dump writes down what the registry has of a job, for people: masked, so
-// that it can be shown to others, and of bounded size. It does not say what the
-// nodes mean.
+// Package dump writes the nodes of a job as text that can be shown to others:
+// secrets and addresses are masked, and its size is bounded. It does not
+// explain the nodes.
 package dump
 
 import (

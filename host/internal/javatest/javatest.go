@@ -1,5 +1,6 @@
-// Package javatest writes a job into a registry as members of ElasticJob 2.1.5
-// have it, for tests of those who meet one. No member of ElasticJob runs.
+// Package javatest writes a job into a registry in the form that members of
+// ElasticJob 2.1.5 give it, for tests of servers that meet one. It runs no such
+// member.
 package javatest
 
 import (

@@ -1,6 +1,7 @@
-// Package lockfile keeps processes out of a directory by the lock of a file in
-// it. The system gives the lock back when its process ends, however it ends. The
-// package does not wait for a lock, and says nothing of who has it.
+// Package lockfile lets one process at a time use a directory, by the lock of a
+// file in it. The operating system releases the lock when the process ends,
+// however it ends. The package does not wait for a lock and does not say who
+// holds it.
 package lockfile
 
 import "errors"

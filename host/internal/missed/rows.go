@@ -1,6 +1,6 @@
-// Package missed records what a job has missed that no server runs: one row for
-// each item in the registry, then in a history, each of them once. It runs nothing,
-// and does nothing where a member of the job is there.
+// Package missed records the instants that a job missed while no server runs
+// it: one row per item, first in the registry and then in a history, each
+// exactly once. It runs nothing, and does nothing while the job has a member.
 package missed
 
 import (

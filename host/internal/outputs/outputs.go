@@ -1,6 +1,6 @@
-// Package outputs stands between a program and what it tells its caller by: a log
-// and an observer. Neither may hold up the program, however long it blocks. What
-// is told, and in which words, is not its business.
+// Package outputs puts queues between a program and the log and observer of its
+// caller, so that neither can block it. It does not decide what is reported, or
+// how.
 package outputs
 
 import (

@@ -1,8 +1,7 @@
-// Package reach tells whether a directory that is granted to guests meets what
-// is the server's own: its data, its secrets, what it starts with. Directories are
-// compared by what they are and not by how they are called, so neither a link, a
-// mount nor another spelling of a path leads to what is private. It refuses, and
-// grants nothing.
+// Package reach checks whether a directory granted to guests overlaps with what
+// is the server's own: its data, its secrets, and the files it starts with. It
+// compares directories by inode, so no link, mount or other spelling of a path
+// leads to private files. It refuses grants and gives none.
 package reach
 
 import (

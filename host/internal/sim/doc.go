@@ -1,24 +1,25 @@
-// Package sim runs a whole cluster in one goroutine, in virtual time, from one
-// seed: the shipped protocol.Step, layout, mirror and commit encoder, on a
-// registry that is as weak as ZooKeeper. Only sockets, clocks and guests are
-// replaced. Every invariant is checked at every transaction and every start of
-// a guest; a seed that breaks one reproduces exactly and prints what happened.
+// Package sim runs a whole cluster in one goroutine and in virtual time, from
+// one seed. It uses the shipped protocol.Step, layout, mirror and encoder on a
+// registry that is as weak as ZooKeeper; only sockets, clocks and guests are
+// replaced. Every transaction and every start of a guest is checked against all
+// invariants. A seed that breaks one repeats exactly and prints what happened.
 //
-// It is no load test and no substitute for the conformance suite of a real
+// It is no load test, and no substitute for the conformance suite of a real
 // registry.
 //
-// Some seeds have members of ElasticJob 2.1.5 among ours: Java processes that act
-// on the tree as that version does, step by step. Of what they do only that is
-// judged which needs ours to be right.
+// Some seeds have foreign members: they act on the tree as Java processes of
+// ElasticJob 2.1.5 do, step by step. What they do is checked only as far as our
+// members are responsible for it.
 //
-// Flow: New(seed) → Run: faults and operators disturb until the calm begins,
-// then everything heals and the end state is judged. Busy worlds have load to
-// their end, and what waits in them is judged by its age. Mutants prove that the
-// invariants bite: each lacks a rule or a fence, or has other code in a function.
+// Flow: New(seed) → Run: faults and operators disturb the cluster until the
+// calm begins, then everything heals and the end state is checked. Busy worlds
+// have load to their end, and what waits in them is checked by its age.
+// Mutants, which lack a rule or a fence or have other code in a function, prove
+// that the invariants notice.
 //
-// What a seed means changes with each draw that is added. A run that broke a
-// promise is therefore kept as its draws, by the function that drew them, in
-// testdata/schedules; the test replays it after every change. A new draw stands
-// in a function of its own, and a new disturbance begins with a chance of at
-// most one half: then the replays are as they were.
+// Each draw that is added changes what a seed means. So a run that broke a
+// promise is kept in testdata/schedules as its draws, by the function that drew
+// them, and replayed after every change. Put a new draw into a function of its
+// own, and give a new disturbance a chance of at most one half: then the
+// replays stay as they were.
 package sim

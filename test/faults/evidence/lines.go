@@ -1,10 +1,10 @@
-// Package evidence judges what guests have told of themselves while their
-// servers were killed, frozen and cut off: which ran at once, what never ran,
-// what ran twice, and whether the rows of the servers' histories agree. It
-// starts nothing and knows no server: lines and rows in, a Report out.
+// Package evidence checks what guests reported while their servers were killed,
+// frozen and cut off: which ran at once, which never ran, which ran twice, and
+// whether the rows of the servers' histories agree. It starts nothing and knows
+// no server: lines and rows go in, a Report comes out.
 //
-// Flow: Read takes the file that all guests append to, Check goes through the
-// rules one by one, Table prints a line for each fault.
+// Flow: Read reads the file that all guests append to → Check applies the rules
+// one by one → Table prints a line for each fault.
 package evidence
 
 import (

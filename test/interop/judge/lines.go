@@ -1,14 +1,14 @@
-// Package judge decides from what the members of a mixed job told of their runs
-// whether every item ran once at every instant. Where one did not, the evidence
-// has to say that this was ElasticJob's own doing, or could not be otherwise after
-// what happened: what its schedulers printed, and ZooKeeper's log. It starts
-// nothing: runs, a timeline and the evidence in, a Report out. It is not for the
-// history's own rules, which test/faults judges.
+// Package judge checks whether every item of a shared job ran once at every
+// instant, by what its members reported. Where one did not, there must be
+// evidence that ElasticJob caused it or that it was inevitable: the output of
+// Java's schedulers, and ZooKeeper's log. It starts nothing: runs, a timeline
+// and the evidence go in, a Report comes out. It does not check histories, as
+// test/faults does.
 //
-// Flow: ReadJava takes what a Java member printed, Ours what guests wrote; Judge
-// holds the runs against the spans of the timeline and looks for an Excuse, of
-// which excuse.go has all kinds with their bounds; Table prints a line for each
-// role and event, and one for each reason.
+// Flow: ReadJava reads what a Java member printed, Ours what guests wrote →
+// Judge compares the runs with the spans of the timeline and looks for an
+// Excuse; excuse.go has all kinds with their bounds → Table prints a line for
+// each role and event, and one for each reason.
 package judge
 
 import (
