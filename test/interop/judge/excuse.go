@@ -24,13 +24,13 @@ const (
 	// Cached: a member of ElasticJob looks in its cache for what is its own.
 	Cached Reason = "ElasticJob went by its cache"
 	// DealtLate: ElasticJob's leader dealt after others had begun the instant.
-	DealtLate Reason = "ElasticJob dealt after the instant"
+	DealtLate Reason = "ElasticJob assigned after the instant"
 	// Late: a member of ElasticJob had not looked for its items yet when one of
 	// ours, which waits for marks, dealt. What it lost has a row; what it got it
 	// runs, also if that has run.
-	Late Reason = "ElasticJob looked when ours had dealt"
+	Late Reason = "ElasticJob looked when ours had assigned"
 	// Undealt: ElasticJob's leader did not deal in time, and ours says so in a row.
-	Undealt Reason = "ElasticJob had not dealt"
+	Undealt Reason = "ElasticJob had not assigned"
 	// Running: ElasticJob leaves out an item that still runs.
 	Running Reason = "ElasticJob left out what still ran"
 	// Taken: ElasticJob leaves out an item that has a failover mark of its own.

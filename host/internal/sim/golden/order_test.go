@@ -129,7 +129,7 @@ var rules = []rule{
 			o.ask(ofItem("instance", t.arg), o.after, own, "runs item %s of %s", t.arg, o.after[ofItem("instance", t.arg)].data)
 		}
 	}, broken: by("a", put(ofItem("instance", "0"), "b"), put(ofItem("running", "0"), ""))},
-	{key: "no run begins while items are dealt out", judge: func(o *occasion) {
+	{key: "no run begins while items are assigned", judge: func(o *occasion) {
 		for _, t := range o.made(running) {
 			o.ask(processing, o.after, missing, "item %s begins", t.arg)
 		}
