@@ -105,7 +105,7 @@ var valueKeys = []struct {
 		{"requested", "by item, the newest trigger that was accepted"},
 		{"idle", "the newest four spans `[from,to]` of more than two minutes in which no item of the job began an instant"},
 		{"resumed", "by item, the newest instant that began in such a span after a clock had been set back"},
-		{"unattended", "the moment at which a member of a job with `catch_up` decided to join and nobody was there"},
+		{"unattended", "the moment at which a member of a job with `catch_up` decided to join and no other attended"},
 		{"begun", "ranges `[from,to,ms]`: when the newest run of each item began"},
 		{"ended", "the same: when a run ended last"},
 		{"flow", "`[succeeded,failed]`: elements that a dataflow has handled"},
