@@ -21,15 +21,37 @@ type due struct {
 	cause Cause
 }
 
-func (b *backlog) setDue(d due) {
-	k, ok := slices.BinarySearchFunc(b.due, d.item, func(d due, i int) int { return d.item - i })
-	if ok {
-		if d.at > b.due[k].at {
-			b.due[k] = d
-		}
-		return
+// dropSettled forgets what no run here is to make good any more.
+func (s *facts) dropSettled() {
+	settled := func(d due) bool { return !s.mine(d.item) || s.passed(d.item, d.at) }
+	if slices.ContainsFunc(s.late().due, settled) {
+		b := s.changeLate()
+		b.due = slices.DeleteFunc(b.due, settled)
 	}
-	b.due = slices.Insert(b.due, k, d)
+	for i := range s.late().excuses {
+		if !s.mine(i) {
+			s.unexcuse(i)
+		}
+	}
+}
+
+// setDue keeps an instant that came while its item ran, unless a newer one did.
+func (s *facts) setDue(d due) {
+	all := s.late().due
+	k, found := slices.BinarySearchFunc(all, d.item, func(d due, i int) int { return d.item - i })
+	switch {
+	case !found:
+		b := s.changeLate()
+		b.due = slices.Insert(b.due, k, d)
+	case d.at > all[k].at:
+		s.changeLate().due[k] = d
+	}
+}
+
+func (b *backlog) clone() backlog {
+	n := *b
+	n.due, n.excuses = slices.Clone(b.due), slices.Clone(b.excuses)
+	return n
 }
 
 // excuse remembers why an instant of the item was not begun; the gap row that
@@ -44,13 +66,13 @@ func (b *backlog) excuse(i int, why reason.Code) {
 }
 
 // excuseAll does so for each item to which the instant that is due belongs.
-func (s *State) excuseAll(why reason.Code) {
+func (b *backlog) excuseAll(s *State, why reason.Code) {
 	if s.schedule.tick.At == 0 || s.own() == nil {
 		return
 	}
 	for i := range s.view.total() {
 		if s.mine(i) && !s.passed(i, s.schedule.tick.At) {
-			s.backlog.excuse(i, why)
+			b.excuse(i, why)
 		}
 	}
 }
@@ -61,9 +83,26 @@ func (b *backlog) unexcuse(i int) {
 	}
 }
 
-func (s *State) whyOf(i int) reason.Code {
-	if i < len(s.backlog.excuses) && s.backlog.excuses[i] != "" {
-		return s.backlog.excuses[i]
+func (b *backlog) excused(i int) bool { return i < len(b.excuses) && b.excuses[i] != "" }
+
+// excuse remembers why an instant of the item was not begun, if nothing else is
+// remembered yet.
+func (s *facts) excuse(i int, why reason.Code) {
+	if !s.late().excused(i) {
+		s.changeLate().excuse(i, why)
+	}
+}
+
+func (s *facts) unexcuse(i int) {
+	if s.late().excused(i) {
+		s.changeLate().unexcuse(i)
+	}
+}
+
+// whyOf is why an own item's instants were not begun.
+func (s *facts) whyOf(i int) reason.Code {
+	if b := s.late(); b.excused(i) {
+		return b.excuses[i]
 	}
 	return s.whyNobody(i)
 }

@@ -109,7 +109,7 @@ func (s *State) behind(i int, until int64) bool {
 
 // recalls asks for the instants that own items have missed. It tells whether the
 // answer is awaited: what is due now is not begun before what came first.
-func (s *State) recalls(p *Plan) bool {
+func (s *facts) recalls() bool {
 	from, until := int64(0), s.missedUntil()
 	if until == 0 {
 		return false
@@ -119,20 +119,31 @@ func (s *State) recalls(p *Plan) bool {
 			from = last
 		}
 	}
-	m := &s.backlog.catchUp
+	m := s.backlog.catchUp
 	if from == 0 {
 		return false
 	}
 	if m.until == until && m.from <= from && m.most == s.o.CatchUp {
 		return m.awaited
 	}
-	m.from, m.until, m.most, m.awaited, m.instants = from, until, s.o.CatchUp, true, nil
-	r := Recall{Most: m.most}
+	s.note(recalled{from, until, s.o.CatchUp})
+	r := Recall{Most: s.o.CatchUp}
 	for _, g := range s.schedule.gap(Row{After: from, Until: until + 1}) {
 		r.Gaps = append(r.Gaps, Gap{g.Cron, g.After, g.Until})
 	}
-	p.add(r)
+	s.add(r)
 	return true
+}
+
+// recalled: instants were asked for.
+type recalled struct {
+	from, until int64
+	most        int
+}
+
+func (r recalled) keep(s *State, _ *Plan) {
+	m := &s.backlog.catchUp
+	m.from, m.until, m.most, m.awaited, m.instants = r.from, r.until, r.most, true, nil
 }
 
 // owed is the oldest instant of the item that is to be caught up; 0: there is none.
@@ -160,7 +171,7 @@ func (s *State) leavesOut(last, t int64) bool {
 }
 
 // whyLeftOut is why nobody began what a run passes over.
-func (s *State) whyLeftOut(i int, cause Cause) reason.Code {
+func (s *facts) whyLeftOut(i int, cause Cause) reason.Code {
 	if cause == CaughtUp {
 		return s.whyNobody(i)
 	}

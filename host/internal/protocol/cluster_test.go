@@ -177,6 +177,9 @@ func (c *cluster) observe(m *member) error {
 // step gives the member one input and keeps what the runner would.
 func (c *cluster) step(m *member, in protocol.Input) error {
 	p := protocol.Step(m.state, c.now, in)
+	if protocol.RulesWrite(m.state) {
+		return errors.New("a rule changes the State, which is for Step to do")
+	}
 	c.keepPlan(p)
 	for _, e := range p.Effects {
 		c.keep(m, e)

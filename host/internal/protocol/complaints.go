@@ -47,9 +47,9 @@ func (s *State) Troubles() []reason.Reason {
 	return append(all, slices.DeleteFunc([]reason.Reason{s.accountedAhead(), s.unreadWhy(), s.catchUpRefused()}, reason.Reason.None)...)
 }
 
-// note tells, once, what keeps the job from going on; none: nothing does any
+// complain tells, once, what keeps the job from going on; none: nothing does any
 // more.
-func (s *State) note(p *Plan, why reason.Reason) {
+func (s *State) complain(p *Plan, why reason.Reason) {
 	switch {
 	case why == s.complaint.trouble:
 	case why.None():

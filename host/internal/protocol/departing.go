@@ -26,7 +26,7 @@ func (v *View) departed() bool {
 
 // depart leaves what is open with its owner, as far as that may be, and reports
 // whether the rest can be assigned now.
-func (s *State) depart(next *Assignment) bool {
+func (s *facts) depart(next *Assignment) bool {
 	v := s.view
 	for k := range v.Runs {
 		for _, e := range v.Runs[k].Open {
@@ -48,7 +48,7 @@ func (s *State) depart(next *Assignment) bool {
 		return false
 	}
 	if until := s.reshard.since + s.o.ReshardWait/2; len(v.Assignment.Departing) == 0 && s.now < until {
-		s.timers.hold(until)
+		s.hold(until)
 		return false
 	}
 	return true

@@ -3,7 +3,7 @@ package protocol
 // elect makes the member leader if nobody leads. While somebody is in the queue,
 // the others let that one go first, and do not queue behind it: when it has gone,
 // there is a leader, or nobody is in the queue.
-func elect(s *State, _ *Plan) Mutation {
+func elect(s *facts) Mutation {
 	if !s.wantsLead() || s.removing() {
 		return nil
 	}
@@ -31,7 +31,7 @@ func (s *State) strategyIsForeign() bool {
 // abdicate gives the lead up when an operator disabled the leader's server, when
 // the leader is about to leave, as its last runs may take long, and when others
 // know the strategy.
-func abdicate(s *State, _ *Plan) Mutation {
+func abdicate(s *facts) Mutation {
 	if !s.company.leads || s.view.LeaderOwner != s.o.Session || !s.disabledHere() && !s.session.leaving && !s.strategyIsForeign() || s.own() == nil {
 		return nil
 	}

@@ -8,6 +8,8 @@ import (
 // yet; 0: there is none, see complete.
 type ends struct{ first, last int64 }
 
+func (e ends) keep(s *State, _ *Plan) { s.guests.ends = e }
+
 // lingersUntil is until when the ends of runs wait for others, which may come at
 // the same moment; 0: they do not.
 func (s *State) lingersUntil() int64 {
@@ -25,12 +27,12 @@ func (s *State) lingersUntil() int64 {
 const lingerTimes = 10
 
 // complete closes the runs whose guests ended: as many as there are by now.
-func complete(s *State, _ *Plan) Mutation {
+func complete(s *facts) Mutation {
 	own := s.own()
 	if own == nil || s.lingersUntil() != 0 {
 		return nil
 	}
-	s.guests.ends = ends{}
+	s.note(ends{})
 	if !slices.ContainsFunc(s.guests.all, func(g guest) bool { return g.ended }) {
 		return nil
 	}
@@ -67,7 +69,7 @@ func complete(s *State, _ *Plan) Mutation {
 		items = append(items, g.Item)
 		s.closes(&next, row)
 		if again {
-			next.retry(s, *e, g.drained)
+			next.retry(s.State, *e, g.drained)
 		} else {
 			if s.o.Completed {
 				next.Results.add(resultOf(*e, g.state))

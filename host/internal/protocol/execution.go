@@ -9,58 +9,54 @@ import (
 // begin opens runs of own items: those of the instant that is due, those whose
 // instant came while they ran, and those that an operator triggered. All of
 // them are one transaction.
-func begin(s *State, p *Plan) Mutation {
-	s.size.recordFull = 0
+func begin(s *facts) Mutation {
+	s.note(recordFits{})
 	if !s.works() {
 		return s.unable()
 	}
-	s.noteReshardWait()
+	wait := s.reshardWait()
+	s.note(wait)
 	// The instant stays due while the reshard is awaited or the history is full.
 	switch {
-	case s.waits(), s.company.unsettled:
-		s.excuseAll(reason.ReshardAwaited)
+	case s.waits(wait.from), s.company.unsettled:
+		s.changeLate().excuseAll(s.State, reason.ReshardAwaited)
 		return nil
 	case s.o.MaxUnstored > 0 && len(s.history.unstored(s.own())) >= s.o.MaxUnstored:
-		s.excuseAll(reason.HistoryUnwritable)
+		s.changeLate().excuseAll(s.State, reason.HistoryUnwritable)
 		return nil
 	}
-	if s.recalls(p) {
+	if s.recalls() {
 		return nil
 	}
-	s.backlog.due = slices.DeleteFunc(s.backlog.due, func(d due) bool { return !s.mine(d.item) || s.passed(d.item, d.at) })
-	for i := range s.backlog.excuses {
-		if !s.mine(i) {
-			s.backlog.excuses[i] = ""
-		}
-	}
+	s.dropSettled()
 	b := newBeginning(s)
-	b.request(p)
+	b.request()
 	b.catchUp()
-	b.scheduled(p)
+	b.scheduled()
 	b.compensations()
 	b.triggers()
 	b.retries()
 	b.moved()
 	if m := b.mutation(); m != nil {
-		s.size.recordFull = 0 // some fit
+		s.recordFull = 0 // some fit
 		return *m
 	}
 	if !b.m.More {
-		s.schedule.tick = Tick{}
+		s.note(tickAnswered{})
 	}
 	return nil
 }
 
 // unable answers what comes while the member may begin nothing.
-func (s *State) unable() Mutation {
+func (s *facts) unable() Mutation {
 	if s.own() == nil || s.config() == nil && !s.session.leaving {
 		return nil
 	}
-	s.excuseAll(s.inability())
+	s.changeLate().excuseAll(s.State, s.inability())
 	if !s.session.leaving && !s.disabledHere() {
 		return nil
 	}
-	s.schedule.tick = Tick{}
+	s.note(tickAnswered{})
 	if s.session.health != Trusted || !s.triggered() || s.foreignBlocker() != "" && !s.session.leaving {
 		return nil
 	}
@@ -73,7 +69,7 @@ func (s *State) unable() Mutation {
 
 // beginning collects what one Begin does.
 type beginning struct {
-	s       *State
+	s       *facts
 	m       Begin
 	taken   []bool // by item: it begins
 	forgone []int  // ascending: items of which all that is owed has a row
@@ -83,7 +79,7 @@ type beginning struct {
 	changed bool
 }
 
-func newBeginning(s *State) *beginning {
+func newBeginning(s *facts) *beginning {
 	own := s.own()
 	return &beginning{s: s, taken: make([]bool, s.view.total()), awaited: s.leaderWaits(), m: Begin{Self: s.self, Own: s.next(own), Monitor: s.config() != nil && s.config().MonitorExecution, Shared: !s.company.ours()}}
 }
@@ -106,7 +102,7 @@ func (s *State) mine(i int) bool {
 func (s *State) busy(i int) bool { return s.own().entry(i) != nil || s.guests.of(i) != nil }
 
 // scheduled answers the instant that is due.
-func (b *beginning) scheduled(p *Plan) {
+func (b *beginning) scheduled() {
 	s := b.s
 	t := s.schedule.tick.At
 	if t == 0 {
@@ -118,13 +114,13 @@ func (b *beginning) scheduled(p *Plan) {
 		}
 		switch {
 		case s.view.Paused:
-			s.backlog.excuse(i, reason.JobPaused)
+			s.excuse(i, reason.JobPaused)
 		case s.pausedByCron():
-			s.backlog.excuse(i, reason.ScheduleUnreadable)
+			s.excuse(i, reason.ScheduleUnreadable)
 		case s.view.item(i).Disabled:
-			s.backlog.excuse(i, reason.ItemDisabled)
+			s.excuse(i, reason.ItemDisabled)
 		case s.busy(i), s.owed(i) != 0:
-			s.overlap(i, t, p)
+			s.overlap(i, t)
 		default:
 			b.open(i, t, Scheduled)
 		}
@@ -132,16 +128,16 @@ func (b *beginning) scheduled(p *Plan) {
 }
 
 // overlap decides what becomes of an instant that came while its item runs.
-func (s *State) overlap(i int, t int64, p *Plan) {
-	s.backlog.excuse(i, reason.StillRunning)
+func (s *facts) overlap(i int, t int64) {
+	s.excuse(i, reason.StillRunning)
 	switch {
 	case s.config().Misfire:
-		s.backlog.setDue(due{i, t, Misfired})
+		s.setDue(due{i, t, Misfired})
 	case s.o.Queue:
-		s.backlog.setDue(due{i, t, Scheduled})
+		s.setDue(due{i, t, Scheduled})
 	case s.o.Replace:
-		s.backlog.setDue(due{i, t, Scheduled})
-		s.cancel(i, false, reason.ReplacedByNextRun, p)
+		s.setDue(due{i, t, Scheduled})
+		s.note(stops{i, reason.ReplacedByNextRun})
 	}
 }
 
@@ -152,7 +148,7 @@ func (b *beginning) compensations() {
 	if s.reshard.since != 0 || s.view.Paused || s.pausedByCron() {
 		return
 	}
-	for _, d := range s.backlog.due {
+	for _, d := range s.late().due {
 		if s.mine(d.item) && !s.busy(d.item) && s.owed(d.item) == 0 && !s.passed(d.item, d.at) && !s.view.item(d.item).Disabled {
 			b.open(d.item, d.at, d.cause)
 		}
@@ -180,12 +176,12 @@ func (b *beginning) open(i int, t int64, cause Cause) {
 		return
 	}
 	if why := b.blocked(i); why != "" {
-		s.backlog.excuse(i, why)
+		s.excuse(i, why)
 		return
 	}
 	p, waits := s.view.pending(i), s.view.waiting(i) != nil
 	if p != nil && !waits && (p.Foreign && !s.takeDue(p) || !p.Foreign && t <= p.Entry.Instant) {
-		s.backlog.excuse(i, reason.TakeoverAwaited)
+		s.excuse(i, reason.TakeoverAwaited)
 		return
 	}
 	var rows []Row
@@ -205,7 +201,7 @@ func (b *beginning) open(i int, t int64, cause Cause) {
 	rows = append(rows, b.overtaken(i)...)
 	e := Entry{Item: i, Instant: t, Cause: cause, Attempt: 1, Begun: s.now}
 	if !b.fits(e, rows) {
-		s.backlog.excuse(i, b.short())
+		s.excuse(i, b.short())
 		b.m.More = true
 		return
 	}
@@ -215,7 +211,7 @@ func (b *beginning) open(i int, t int64, cause Cause) {
 	}
 	b.overtake(i)
 	if cause != CaughtUp { // else what kept it from beginning is told when it begins what came since
-		s.backlog.unexcuse(i)
+		s.unexcuse(i)
 	}
 	if t < last {
 		b.m.Own.Resumed = set(b.m.Own.Resumed, i, t)
@@ -243,7 +239,7 @@ func (b *beginning) fits(e Entry, rows []Row) bool {
 
 // short is why a run does not fit.
 func (b *beginning) short() reason.Code {
-	if b.s.size.recordFull != 0 {
+	if b.s.recordFull != 0 {
 		return reason.RecordFull
 	}
 	return reason.TooManyDue
@@ -295,7 +291,7 @@ func (b *beginning) add(e Entry) {
 
 // again opens the next attempt of what self-fencing ended while the session
 // survived after all, unless the next instant of the item has come.
-func again(s *State, _ *Plan) Mutation {
+func again(s *facts) Mutation {
 	own := s.own()
 	if own == nil || s.session.health != Trusted || s.session.leaving {
 		return nil
@@ -339,13 +335,13 @@ func (s *State) runsAgain(g *guest, e *Entry) bool {
 
 // markMisfire makes visible, to the next owner as well, that an instant came
 // while the item ran.
-func markMisfire(s *State, _ *Plan) Mutation {
+func markMisfire(s *facts) Mutation {
 	if s.own() == nil || s.config() == nil || !s.config().Misfire || s.session.leaving || s.foreignBlocker() != "" {
 		return nil
 	}
 	s.overtaken()
 	var items []int
-	for _, d := range s.backlog.due {
+	for _, d := range s.late().due {
 		it := s.view.item(d.item)
 		if d.cause == Misfired && !s.passed(d.item, d.at) && s.mine(d.item) && s.own().entry(d.item) != nil && it.Exists && !it.Misfire {
 			items = append(items, d.item)
@@ -358,14 +354,14 @@ func markMisfire(s *State, _ *Plan) Mutation {
 }
 
 // overtaken notes the due instant for items that run, before anything begins.
-func (s *State) overtaken() {
+func (s *facts) overtaken() {
 	if s.schedule.tick.At == 0 || s.view.Paused {
 		return
 	}
 	for i := range s.view.total() {
 		if s.mine(i) && s.own().entry(i) != nil && !s.passed(i, s.schedule.tick.At) && !s.view.item(i).Disabled {
-			s.backlog.excuse(i, reason.StillRunning)
-			s.backlog.setDue(due{i, s.schedule.tick.At, Misfired})
+			s.excuse(i, reason.StillRunning)
+			s.setDue(due{i, s.schedule.tick.At, Misfired})
 		}
 	}
 }

@@ -9,7 +9,7 @@ import (
 
 // enqueue ends the record of a dead member: its rows move to us, its open runs
 // become pending or get a row. One member does it, the reclaimer.
-func enqueue(s *State, _ *Plan) Mutation {
+func enqueue(s *facts) Mutation {
 	v := s.view
 	if !s.company.reclaims || s.config() == nil || !v.Assignment.Exists || s.session.health != Trusted {
 		return nil
@@ -21,13 +21,13 @@ func enqueue(s *State, _ *Plan) Mutation {
 }
 
 // enqueueInParts halves what is taken out of the record of the dead until it fits.
-func (s *State) enqueueInParts(d *Runs) Mutation {
+func (s *facts) enqueueInParts(d *Runs) Mutation {
 	for part := len(d.Rows) + len(d.Open) + len(d.Retries); ; part /= 2 {
 		m := s.enqueueDead(d, part)
 		if m == nil {
 			return nil
 		}
-		if part <= 1 || s.size.used.holds(0, m.bytes()) {
+		if part <= 1 || s.used.holds(0, m.bytes()) {
 			return *m
 		}
 	}
@@ -46,7 +46,7 @@ func (m *Enqueue) bytes() int {
 }
 
 // enqueueDead moves so many rows and runs of a dead member.
-func (s *State) enqueueDead(d *Runs, part int) *Enqueue {
+func (s *facts) enqueueDead(d *Runs, part int) *Enqueue {
 	v := s.view
 	m := &Enqueue{Self: s.self, Dead: d.ID, Own: s.next(s.own()), Next: v.Assignment.clone()}
 	m.Next.fold(&d.RunsData)
@@ -147,7 +147,7 @@ func (s *State) later(e Entry) bool {
 
 // take begins orphaned runs, as many as there are free slots. Beside members of
 // ElasticJob it is done by whoever has the latch.
-func take(s *State, _ *Plan) Mutation {
+func take(s *facts) Mutation {
 	m := s.taking()
 	if m == nil {
 		return nil
@@ -167,7 +167,7 @@ func take(s *State, _ *Plan) Mutation {
 }
 
 // taking is what the member would take.
-func (s *State) taking() *Take {
+func (s *facts) taking() *Take {
 	v := s.view
 	if !s.works() || !v.Config.Failover || v.Paused || len(v.Pending) == 0 || !v.Assignment.Exists {
 		return nil
@@ -220,7 +220,7 @@ func (s *State) unidentified(p *Pending) Entry {
 }
 
 // drop gives a row to pending runs that nobody may take any more.
-func drop(s *State, _ *Plan) Mutation {
+func drop(s *facts) Mutation {
 	v := s.view
 	if !s.company.reclaims || s.config() == nil || s.session.health != Trusted {
 		return nil
@@ -246,7 +246,7 @@ func drop(s *State, _ *Plan) Mutation {
 
 // dropped is the row of a pending run that nobody may take; without a state, one
 // may.
-func (s *State) dropped(p *Pending) Row {
+func (s *facts) dropped(p *Pending) Row {
 	v := s.view
 	switch {
 	case p.Foreign && s.company.shared && s.wasIdle(p) && s.takeDue(p):

@@ -54,7 +54,7 @@ type listenerCall struct {
 }
 
 // callListeners calls the listeners of fires, and writes that they were called.
-func callListeners(s *State, _ *Plan) Mutation {
+func callListeners(s *facts) Mutation {
 	if s.own() == nil || s.session.health != Trusted {
 		return nil
 	}

@@ -30,7 +30,7 @@ func (v *View) open(i int) bool {
 
 // adopt takes over what a leader of ElasticJob has dealt, but for items that one
 // of ours has open: they do not change hands before they have ended.
-func adopt(s *State, _ *Plan) Mutation {
+func adopt(s *facts) Mutation {
 	v := s.view
 	if !s.company.reclaims || s.session.health != Trusted || !v.unadopted() {
 		return nil

@@ -18,7 +18,7 @@ func (s *State) seeFailover() {
 // looks at none of these marks while failover is off. Its members delete them when
 // it is switched off, but one that was in the queue just then makes another; it
 // stays as long as the session, and the item's owner may not begin it.
-func (s *State) abandonedMarks() []int {
+func (s *facts) abandonedMarks() []int {
 	w := &s.evidence
 	if !s.company.reclaims || w.noFailover == 0 {
 		return nil
@@ -30,7 +30,7 @@ func (s *State) abandonedMarks() []int {
 		}
 	}
 	if until := w.noFailover + grace; len(items) > 0 && s.now < until {
-		s.timers.hold(until) // who took one before that may be about to run it
+		s.hold(until) // who took one before that may be about to run it
 		return nil
 	}
 	return items

@@ -87,7 +87,7 @@ func (s *State) watchRounds() {
 func (v *View) full(r *Round) bool { return r.Exists && v.total() > 0 && len(r.Items) >= v.total() }
 
 // guaranteeItems makes our nodes.
-func guaranteeItems(s *State, _ *Plan) Mutation {
+func guaranteeItems(s *facts) Mutation {
 	if s.own() == nil || s.session.health != Trusted || s.config() == nil || !s.company.shared {
 		return nil
 	}
@@ -110,13 +110,13 @@ func guaranteeItems(s *State, _ *Plan) Mutation {
 		case len(missing) > 0:
 			m.Last = len(r.Items)+len(m.Items) >= s.view.total()
 		case w.full != 0 && s.view.calls(w.event):
-			w.full = s.now // it may take long
+			s.note(roundFull{k, s.now}) // it may take long
 			continue
 		case w.full != 0 && s.company.reclaims && s.now >= w.full+fullFor:
 			m.Last = true
 		default:
 			if w.full != 0 && s.company.reclaims {
-				s.timers.hold(w.full + fullFor)
+				s.hold(w.full + fullFor)
 			}
 			continue
 		}
@@ -132,6 +132,15 @@ func guaranteeItems(s *State, _ *Plan) Mutation {
 	}
 	return nil
 }
+
+// roundFull: the listener is being called, so it is not for long yet that the round is
+// full.
+type roundFull struct {
+	round int // of the listener's
+	at    int64
+}
+
+func (r roundFull) keep(s *State, _ *Plan) { s.listener.rounds[r.round].full = r.at }
 
 // calls: a member of ours calls the listener, and is not dead.
 func (v *View) calls(e Event) bool {

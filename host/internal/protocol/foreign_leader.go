@@ -30,9 +30,9 @@ func (s *State) ownerGone() bool {
 // a leader of ElasticJob deals is not dealt to, and the wish is taken away with the
 // one that was answered. It is made again, but not for ever: there may be strategies
 // that give somebody nothing.
-func (s *State) memberLeftOut() bool {
+func (s *State) memberLeftOut(wishes int) bool {
 	v := s.view
-	return !v.Processing && !v.unadopted() && s.reshard.wishes < mostWishes && v.someoneWithout()
+	return !v.Processing && !v.unadopted() && wishes < mostWishes && v.someoneWithout()
 }
 
 // mostWishes for the same members. A leader of ElasticJob lists them, waits for what
@@ -55,13 +55,13 @@ func (s *State) leaderWaits() bool {
 
 // tooEarly: right after an instant members of ElasticJob are about to mark what
 // they run, item by item. If the reshard was asked for before, they wait for it.
-func (s *State) tooEarly() bool {
+func (s *facts) tooEarly() bool {
 	v, t := s.view, s.schedule.latest.At
 	until := t + startLag + int64(v.total())*startLagItem
 	if !s.company.shared || t == 0 || s.reshard.since < t-beforehand || s.reshard.since >= until || s.now >= until {
 		return false
 	}
-	s.timers.hold(until)
+	s.hold(until)
 	return true
 }
 

@@ -26,12 +26,12 @@ func (s *State) takenForDead() bool {
 // There is no seal then, so a Leave that is on its way could not tell that the
 // items have been dealt once more. Such a deal gives some to the member that
 // leaves, as it is still there.
-func (s *State) awaitsForeignAssignment() bool {
+func (s *facts) awaitsForeignAssignment() bool {
 	until := s.reshard.since + s.o.ReshardWait
 	if v := s.view; !(s.company.foreignLeads && v.Processing || v.unadopted()) || s.now >= until {
 		return false
 	}
-	s.timers.hold(until)
+	s.hold(until)
 	return true
 }
 
@@ -39,7 +39,7 @@ func (s *State) awaitsForeignAssignment() bool {
 // death. Where there are more nodes than fit, those before go in transactions of
 // their own, each once: a leader deals to a member as long as that is there, and
 // the two would never come to an end.
-func (s *State) disown(m Leave) Mutation {
+func (s *facts) disown(m Leave) Mutation {
 	if !s.takenForDead() {
 		return m
 	}

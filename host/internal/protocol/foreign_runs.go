@@ -42,20 +42,26 @@ func (v *View) hasOutcome(e Entry) bool {
 }
 
 // tally gives the runs that strangers have taken over their row.
-func tally(s *State, _ *Plan) Mutation {
+func tally(s *facts) Mutation {
 	if !s.company.reclaims || s.session.health != Trusted || len(s.evidence.taken) == 0 {
 		return nil
 	}
 	m := Tally{Self: s.self, Own: s.next(s.own())}
-	s.evidence.taken = slices.DeleteFunc(s.evidence.taken, func(r Row) bool { return s.view.hasOutcome(r.Entry) })
-	for _, r := range s.evidence.taken {
+	without := slices.DeleteFunc(slices.Clone(s.evidence.taken), func(r Row) bool { return s.view.hasOutcome(r.Entry) })
+	s.note(taken(without))
+	for _, r := range without {
 		m.Own.row(r)
 	}
-	if len(s.evidence.taken) == 0 {
+	if len(without) == 0 {
 		return nil
 	}
 	return m
 }
+
+// taken are rows of runs that foreign members have taken over.
+type taken []Row
+
+func (t taken) keep(s *State, _ *Plan) { s.evidence.taken = t }
 
 // resolved: nothing is left to be done for a stranger that has gone.
 func (s *State) resolved(t *foreignMember) bool {
@@ -72,7 +78,7 @@ func (s *State) handled(e Entry) bool {
 // reclaimForeign lets a member of ours take over what a member of ElasticJob had open
 // when it died. Which instant that was, is not written anywhere; one of ours has
 // seen it. What a member of ElasticJob has made pending itself gets its name here.
-func reclaimForeign(s *State, _ *Plan) Mutation {
+func reclaimForeign(s *facts) Mutation {
 	v := s.view
 	if !s.reclaimsForeign() {
 		return nil
@@ -85,7 +91,7 @@ func reclaimForeign(s *State, _ *Plan) Mutation {
 			continue
 		}
 		if s.now < t.quiet+grace {
-			s.timers.hold(t.quiet + grace)
+			s.hold(t.quiet + grace)
 			continue
 		}
 		for _, e := range t.open {
@@ -140,14 +146,14 @@ func (s *State) reclaimsForeign() bool {
 // of them has taken it, and it is known which instant is the newest, if there is a
 // schedule. Who has just joined does not know that yet, and would name the run
 // after one that has ended.
-func (s *State) takeDue(p *Pending) bool {
+func (s *facts) takeDue(p *Pending) bool {
 	k := slices.IndexFunc(s.evidence.left, func(l foreignPending) bool { return l.item == p.Item })
 	if k < 0 || s.undated() {
 		return false
 	}
 	until := s.evidence.left[k].since + grace
 	if s.now < until {
-		s.timers.hold(until)
+		s.hold(until)
 	}
 	return s.now >= until
 }

@@ -107,6 +107,14 @@ func (s *State) finished(e End) {
 	}
 }
 
+// stops asks the guest of an item to stop.
+type stops struct {
+	item int
+	why  reason.Code
+}
+
+func (n stops) keep(s *State, p *Plan) { s.cancel(n.item, false, n.why, p) }
+
 // cancel asks a guest to stop, or ends it.
 func (s *State) cancel(i int, hard bool, why reason.Code, p *Plan) {
 	g := s.guests.of(i)

@@ -51,14 +51,14 @@ func (s *State) place(l Latch) (name string, first bool) {
 
 // withdraw gives up places that the member does not want any more. Whoever is
 // first and does nothing holds up all the others.
-func withdraw(s *State, _ *Plan) Mutation {
+func withdraw(s *facts) Mutation {
 	for _, l := range []Latch{ElectionLatch, FailoverLatch} {
 		name, _ := s.place(l)
 		if name == "" {
 			continue
 		}
 		wanted := s.wants(l)
-		if s.size.used = nil; !wanted {
+		if s.used = nil; !wanted {
 			return Withdraw{Latch: l, Place: name}
 		}
 	}
@@ -66,7 +66,7 @@ func withdraw(s *State, _ *Plan) Mutation {
 }
 
 // wants tells whether the member would use the latch if it were its turn.
-func (s *State) wants(l Latch) bool {
+func (s *facts) wants(l Latch) bool {
 	if l == FailoverLatch {
 		return s.company.shared && s.taking() != nil
 	}

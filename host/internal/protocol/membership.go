@@ -41,15 +41,15 @@ func (s *State) observe(p *Plan) {
 	}
 	switch {
 	case v.RecordFault != "":
-		s.note(p, reason.Of(reason.RecordUnreadable, v.RecordFault))
+		s.complain(p, reason.Of(reason.RecordUnreadable, v.RecordFault))
 	case v.ConfigFault != "":
-		s.note(p, reason.Of(reason.ConfigUnreadable, v.ConfigFault))
+		s.complain(p, reason.Of(reason.ConfigUnreadable, v.ConfigFault))
 	case s.self != "" && v.Config == nil:
-		s.note(p, reason.Of(reason.ConfigGone))
+		s.complain(p, reason.Of(reason.ConfigGone))
 	case s.self != "" && s.foreignBlocker() != "":
-		s.note(p, reason.Of(s.foreignBlocker()))
+		s.complain(p, reason.Of(s.foreignBlocker()))
 	default:
-		s.note(p, reason.Reason{})
+		s.complain(p, reason.Reason{})
 	}
 	s.seeFuture(p)
 	s.seeServers()
@@ -101,14 +101,13 @@ func (s *State) own() *Runs {
 func (s *State) disabledHere() bool { return s.view.serverDisabled(s.self.IP()) }
 
 // join registers the member: first the job's nodes, then its own.
-func join(s *State, p *Plan) Mutation {
+func join(s *facts) Mutation {
 	v := s.view
 	if s.self != "" {
 		return s.setUpAgain()
 	}
 	if s.session.leaving {
-		s.session.ended = true
-		p.add(Stop{})
+		s.note(neverJoins{})
 		return nil
 	}
 	if v.ConfigFault != "" || s.o.Barred || s.removed() {
@@ -120,8 +119,27 @@ func join(s *State, p *Plan) Mutation {
 		}
 		return Setup{s.o.Define}
 	}
-	s.backlog.catchUp.empty, s.backlog.catchUp.lingering = s.nobody(), s.lingerers()
-	return Join{ID: s.freeID(), Disabled: v.Config.Disabled, Labels: s.o.Labels, Address: s.o.Address, Defines: s.o.Defines, Unattended: s.backlog.catchUp.empty}
+	m := met{s.nobody(), s.lingerers()}
+	s.note(m)
+	return Join{ID: s.freeID(), Disabled: v.Config.Disabled, Labels: s.o.Labels, Address: s.o.Address, Defines: s.o.Defines, Unattended: m.empty}
+}
+
+// neverJoins: the member is asked to leave before it has joined.
+type neverJoins struct{}
+
+func (neverJoins) keep(s *State, p *Plan) {
+	s.session.ended = true
+	p.add(Stop{})
+}
+
+// met is whom a member meets when it joins.
+type met struct {
+	empty     int64 // when it joined, if nobody is there
+	lingering *lingering
+}
+
+func (m met) keep(s *State, _ *Plan) {
+	s.backlog.catchUp.empty, s.backlog.catchUp.lingering = m.empty, m.lingering
 }
 
 // setUpAgain makes what somebody deleted of the job's nodes, if the job itself
@@ -166,7 +184,7 @@ func (v *View) occurs(id ID) bool {
 }
 
 // setServer heals what a clean-up race may take: the node of a live server.
-func setServer(s *State, _ *Plan) Mutation {
+func setServer(s *facts) Mutation {
 	if s.self == "" || s.session.leaving || s.view.instance(s.self) == nil || s.view.hasServer(s.self.IP()) || s.removing() {
 		return nil
 	}
@@ -175,7 +193,7 @@ func setServer(s *State, _ *Plan) Mutation {
 
 // leave ends the membership once nothing is open, every row is stored and no
 // request waits: it is declined first.
-func leave(s *State, _ *Plan) Mutation {
+func leave(s *facts) Mutation {
 	own := s.own()
 	if !s.session.leaving || s.self == "" {
 		return nil
@@ -227,7 +245,7 @@ func (s *State) seeServers() {
 
 // pruneServers removes servers that have long been gone and that no operator
 // disabled; a disabled one is an operator's word and stays.
-func pruneServers(s *State, _ *Plan) Mutation {
+func pruneServers(s *facts) Mutation {
 	var ips []string
 	for _, a := range s.absent {
 		if s.now >= a.since+s.o.PruneAfter {

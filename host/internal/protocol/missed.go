@@ -38,7 +38,7 @@ func (s *State) undated() bool { return !s.schedule.dated && s.config().Cron != 
 // would look like what came while nobody was there. It is a Begin of nothing, since
 // it holds as a Begin does: if the items are still ours. They also are where this server
 // was disabled while no other is there to have them: then that is why nothing begins.
-func missed(s *State, p *Plan) Mutation {
+func missed(s *facts) Mutation {
 	t, idle := s.schedule.unseen, s.o.CatchUp != 0 && s.able() && s.disabledHere()
 	if s.o.CatchUp != 0 && s.schedule.tick.At == 0 {
 		t = max(t, s.schedule.latest.At)
@@ -46,14 +46,14 @@ func missed(s *State, p *Plan) Mutation {
 	if idle {
 		t = max(t, s.backlog.catchUp.passed)
 	}
-	if t == 0 || !s.works() && !idle || s.view.Paused && s.o.CatchUp == 0 || s.waits() || s.future(t) {
+	if t == 0 || !s.works() && !idle || s.view.Paused && s.o.CatchUp == 0 || s.waits(s.reshard.waitFrom) || s.future(t) {
 		return nil
 	}
 	if !s.company.ours() {
-		s.schedule.unseen = 0 // they may have run it; what is known of that is told when an item moves
+		s.note(unseenSettled{}) // they may have run it; what is known of that is told when an item moves
 		return nil
 	}
-	if s.o.MaxUnstored > 0 && len(s.history.unstored(s.own())) >= s.o.MaxUnstored || !idle && s.recalls(p) {
+	if s.o.MaxUnstored > 0 && len(s.history.unstored(s.own())) >= s.o.MaxUnstored || !idle && s.recalls() {
 		return nil
 	}
 	m := Begin{Self: s.self, Own: s.next(s.own()), More: s.schedule.tick.At != 0}
@@ -69,7 +69,7 @@ func missed(s *State, p *Plan) Mutation {
 		m.Own.rows(rows)
 		m.Own.Last = set(m.Own.Last, i, t)
 		if s.o.CatchUp != 0 {
-			s.backlog.unexcuse(i)
+			s.unexcuse(i)
 		}
 	}
 	if room.items == 0 {
@@ -78,8 +78,14 @@ func missed(s *State, p *Plan) Mutation {
 	return m
 }
 
+// unseenSettled: somebody else tells what became of the instants that came before this
+// server.
+type unseenSettled struct{}
+
+func (unseenSettled) keep(s *State, _ *Plan) { s.schedule.unseen = 0 }
+
 // passedOver are the rows of an own item that nobody has accounted for up to t.
-func (s *State) passedOver(i int, t int64) []Row {
+func (s *facts) passedOver(i int, t int64) []Row {
 	last := s.accounted(i)
 	if last == 0 || last >= t || !s.mine(i) || s.reportedOtherwise(i) {
 		return nil

@@ -5,17 +5,19 @@ import "slices"
 // operate turns the oldest wish into a write, unless the view shows it
 // fulfilled. A trigger is the one that cannot be judged by the view: it ends
 // with its own commit.
-func operate(s *State, p *Plan) Mutation {
-	for len(s.commits.asks) > 0 && s.self != "" && s.session.health == Trusted {
-		a := s.commits.asks[0]
+func operate(s *facts) Mutation {
+	if s.self == "" || s.session.health != Trusted {
+		return nil
+	}
+	for _, a := range s.commits.asks {
 		m, fault := Wish(s.view, a.Ask)
 		if _, ok := a.Ask.(AskReshard); ok {
-			s.reshard.retry = 0
+			s.note(strategyRetried{})
 		}
 		if m != nil {
 			return m
 		}
-		s.reply(a.ID, fault, p)
+		s.note(answered{a.ID, fault})
 	}
 	return nil
 }
@@ -93,6 +95,14 @@ func (s *State) askOf(m Mutation) int64 {
 	}
 	return 0
 }
+
+// answered: nothing has to be done for a wish.
+type answered struct {
+	id    int64
+	fault string
+}
+
+func (a answered) keep(s *State, p *Plan) { s.reply(a.id, a.fault, p) }
 
 func (s *State) reply(id int64, fault string, p *Plan) {
 	s.commits.asks = slices.DeleteFunc(s.commits.asks, func(a Asked) bool { return a.ID == id })

@@ -8,8 +8,6 @@ import "slices"
 
 // sizes is how large a transaction may be.
 type sizes struct {
-	used *room // by the mutation that is being decided; nil: it counts nothing
-
 	items      int  // that a transaction may concern, since the registry did not take one of more; 0: as Options say
 	unanswered int  // transactions of several items whose answers never came, in a row
 	fitted     int  // transactions of that many items that were applied, in a row,
@@ -33,21 +31,21 @@ type room struct {
 	must   bool // the first item is taken whatever its bytes: no wait makes room for it
 }
 
-func (s *State) room() *room {
-	s.size.used = &room{max: s.o.MaxNodes, few: s.size.items, most: s.o.MaxBytes, node: s.o.NodeBytes, record: s.o.MaxBytes}
-	return s.size.used
+func (s *facts) room() *room {
+	s.used = &room{max: s.o.MaxNodes, few: s.size.items, most: s.o.MaxBytes, node: s.o.NodeBytes, record: s.o.MaxBytes}
+	return s.used
 }
 
 // ending is room beside the own record for what ends. Rows leave the record when
 // they are stored; while it has some, those that do not fit wait.
-func (s *State) ending(d *RunsData) *room {
+func (s *facts) ending(d *RunsData) *room {
 	r := s.room()
 	r.weight, r.must = d.weight(), len(d.Rows) == 0
 	return r
 }
 
 // opening is room beside the own record for runs. They leave some for their ends.
-func (s *State) opening(d *RunsData) *room {
+func (s *facts) opening(d *RunsData) *room {
 	r := s.room()
 	r.weight, r.record = d.weight(), s.recordBound()
 	return r
@@ -89,11 +87,16 @@ func (r *room) several() bool { return r != nil && r.items > 1 }
 
 // overfull notes that not even one more run fits into the own record. While it
 // has rows, it gets smaller by itself.
-func (s *State) overfull(r *room, d *RunsData, w weight) {
+func (s *facts) overfull(r *room, d *RunsData, w weight) {
 	if r.items == 0 && len(d.Rows) == 0 && !r.holds(0, w.bytes()) {
-		s.size.recordFull = w.bytes()
+		s.recordFull = w.bytes()
 	}
 }
+
+// recordFits: it is not known any more that the own record takes no more runs.
+type recordFits struct{}
+
+func (recordFits) keep(s *State, _ *Plan) { s.size.recordFull = 0 }
 
 // lostInARow is how many answers are missed before that is thought to be because
 // of the size: some registries hang up on whoever sends more than they take.
@@ -183,7 +186,7 @@ type parts struct {
 }
 
 // ownersAlone is room for the nodes of items without a value of ours beside them.
-func (s *State) ownersAlone() *room {
+func (s *facts) ownersAlone() *room {
 	r := s.room()
 	r.max += r.max / 2
 	r.few += r.few / 2
@@ -258,7 +261,7 @@ func (s *State) stripped(a *Assignment, r *room) []int {
 // so beside them what changes is deleted first, and not made before the copies
 // have heard of that. Owners that differ may also have appeared since the Reshard
 // was decided, from the leader before.
-func (s *State) writeOwners() Mutation {
+func (s *facts) writeOwners() Mutation {
 	a := &s.view.Assignment
 	if s.reshard.parts.strip || s.company.shared {
 		if strip := s.stripped(a, s.ownersAlone()); len(strip) > 0 {
@@ -267,19 +270,24 @@ func (s *State) writeOwners() Mutation {
 	}
 	if s.reshard.parts.strip {
 		if until := s.reshard.parts.since + lag(a.Total); s.now < until {
-			s.timers.hold(until)
+			s.hold(until)
 			return nil
 		}
-		s.reshard.parts.strip = false
+		s.note(stripped{})
 	}
 	return s.owners(a, s.ownersAlone())
 }
+
+// stripped: all owners' nodes that were to be deleted have been, for long enough.
+type stripped struct{}
+
+func (stripped) keep(s *State, _ *Plan) { s.reshard.parts.strip = false }
 
 // restore makes owners' nodes say what the assignment does, while no strategy says
 // anything newer: parts of a reshard may be left, whose nodes name nobody who begins.
 // Beside members of ElasticJob these are the nodes that were deleted, which copies
 // have to hear of first. The leader before may delete more of them at any time.
-func (s *State) restore(eligible []ID) Mutation {
+func (s *facts) restore(eligible []ID) Mutation {
 	v := s.view
 	r, items := s.ownersAlone(), []int(nil)
 	for i, owner := range v.Assignment.Owners[:min(v.total(), len(v.Assignment.Owners))] {
@@ -290,14 +298,16 @@ func (s *State) restore(eligible []ID) Mutation {
 		}
 	}
 	if len(items) == 0 {
-		s.reshard.ownerless = ownerless{}
+		s.note(ownerless{})
 		return nil
 	}
-	if !s.reshard.ownerless.has(items) {
-		s.reshard.ownerless = ownerless{items, s.now}
+	seen := s.reshard.ownerless
+	if !seen.has(items) {
+		seen = ownerless{items, s.now}
+		s.note(seen)
 	}
-	if until := s.reshard.ownerless.since + lag(v.total()); s.company.shared && s.now < until {
-		s.timers.hold(until)
+	if until := seen.since + lag(v.total()); s.company.shared && s.now < until {
+		s.hold(until)
 		return nil
 	}
 	return Owners{Write: items}
@@ -308,6 +318,8 @@ type ownerless struct {
 	items []int
 	since int64
 }
+
+func (o ownerless) keep(s *State, _ *Plan) { s.reshard.ownerless = o }
 
 func (o ownerless) has(items []int) bool {
 	return !slices.ContainsFunc(items, func(i int) bool { return !slices.Contains(o.items, i) })

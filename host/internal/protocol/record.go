@@ -80,7 +80,7 @@ const forgetTimes = 2
 
 // forget removes rows that the history holds. Other sets of the record do the
 // same on the way, and nobody minds them meanwhile, so this is for many rows.
-func forget(s *State, _ *Plan) Mutation {
+func forget(s *facts) Mutation {
 	own := s.own()
 	if own == nil || len(own.Rows)-len(s.history.unstored(own)) <= forgetTimes*s.o.MaxUnstored {
 		return nil
@@ -91,7 +91,7 @@ func forget(s *State, _ *Plan) Mutation {
 // account gives a row to accepted triggers, and to runs to be tried again, whose
 // items can no longer begin here: they moved, were disabled or removed, or the
 // member is leaving. A run that another member can try again goes there.
-func account(s *State, _ *Plan) Mutation {
+func account(s *facts) Mutation {
 	own := s.own()
 	if own == nil || len(own.Triggers)+len(own.Retries) == 0 || s.config() == nil && !s.session.leaving {
 		return s.keepSchedule(own)
@@ -163,7 +163,7 @@ func (s *State) neverBegins(i int) reason.Code {
 // also removes those that no session holds, and the reclaimer those of what
 // strangers took over and will not run: nobody else ever would, and the item could
 // not run.
-func clearMarks(s *State, _ *Plan) Mutation {
+func clearMarks(s *facts) Mutation {
 	own := s.own()
 	if own == nil || s.config() == nil {
 		return nil

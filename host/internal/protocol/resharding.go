@@ -18,31 +18,40 @@ type resharding struct {
 	wishes    int  // how often it has asked for these, in a row
 }
 
-// waits: a due run waits for the reshard that somebody asked for, but not
-// longer than the bound: then the member begins what it still owns, and the
-// epoch refuses it if that has changed.
-func (s *State) waits() bool {
-	return s.reshard.since != 0 && s.now < s.waitsUntil() && !s.assignsAtNextInstant()
+// waits: a due run waits for the reshard that somebody asked for, but not longer
+// than the bound: then the member begins what it still owns, and the epoch refuses
+// it if that has changed.
+func (s *State) waits(from int64) bool {
+	return s.reshard.since != 0 && s.now < s.waitsUntil(from) && !s.assignsAtNextInstant()
 }
 
-// noteReshardWait notes since when something is due that waits for a deal: an instant,
-// or a request, which has a leader of ElasticJob run, and so deal, at once.
-func (s *State) noteReshardWait() {
+// reshardWait is since when something is due that waits for a reshard, and the
+// newest request that does.
+type reshardWait struct{ from, asked int64 }
+
+func (w reshardWait) keep(s *State, _ *Plan) {
+	s.reshard.waitFrom, s.reshard.waitAsked = w.from, w.asked
+}
+
+// reshardWait begins a wait if an instant is due, or a request has come: a foreign
+// leader runs what it was asked for at once, and assigns before that.
+func (s *State) reshardWait() reshardWait {
 	asked := int64(0)
 	if s.triggered() {
 		asked = s.view.instance(s.self).Modified
 	}
 	if s.reshard.since != 0 && (s.reshard.waitFrom == 0 && s.schedule.tick.At != 0 || asked > s.reshard.waitAsked) {
-		s.reshard.waitFrom, s.reshard.waitAsked = s.now, asked
+		return reshardWait{s.now, asked}
 	}
+	return reshardWait{s.reshard.waitFrom, s.reshard.waitAsked}
 }
 
-// waitsUntil is when that ends. A leader of ElasticJob deals when an instant
-// or a request comes, not before.
-func (s *State) waitsUntil() int64 {
+// waitsUntil is when a wait ends that began at from. A foreign leader assigns when
+// an instant or a request comes, not before.
+func (s *State) waitsUntil(from int64) int64 {
 	since := s.reshard.since
 	if s.company.foreignLeads {
-		since = max(since, s.reshard.waitFrom)
+		since = max(since, from)
 	}
 	return since + s.o.ReshardWait
 }

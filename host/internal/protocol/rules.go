@@ -2,8 +2,8 @@ package protocol
 
 // rule is asked for a mutation. It has a name so that it can be left out.
 type rule struct {
-	name string
-	ask  func(*State, *Plan) Mutation
+	name   string
+	decide func(*facts) Mutation
 }
 
 // rules in the order in which they are asked; the first that wants a mutation

@@ -31,6 +31,11 @@ type schedule struct {
 	unseen int64 // the newest instant that had come before this server, until the next one comes; 0: none
 }
 
+// tickAnswered: every own item has begun the instant that was due, or has an excuse.
+type tickAnswered struct{}
+
+func (tickAnswered) keep(s *State, _ *Plan) { s.schedule.tick = Tick{} }
+
 // keptSchedules is how many of the newest are kept. A gap that reaches back
 // further is counted by the oldest of them.
 const keptSchedules = 4

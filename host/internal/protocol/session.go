@@ -21,9 +21,9 @@ func (s *State) silenced() {
 	switch {
 	case s.view == nil:
 	case s.session.health != Trusted:
-		s.excuseAll(reason.RegistrySilent)
+		s.backlog.excuseAll(s, reason.RegistrySilent)
 	case s.commits.readOnly:
-		s.excuseAll(reason.RegistryReadOnly)
+		s.backlog.excuseAll(s, reason.RegistryReadOnly)
 	}
 }
 

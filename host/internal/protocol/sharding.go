@@ -41,14 +41,16 @@ func (s *State) stale(eligible []ID) bool {
 
 // markReshard asks for a reshard by level, not by edge: whatever event was
 // missed, the leader sees that the assignment does not fit.
-func markReshard(s *State, _ *Plan) Mutation {
+func markReshard(s *facts) Mutation {
 	if s.view.Necessary || s.removing() || s.config() == nil || !s.view.Assignment.Exists {
 		return nil
 	}
-	if s.reshard.wishes > 0 && !slices.Equal(s.view.eligible(), s.reshard.wishedFor) {
-		s.reshard.wishes = 0
+	wishes := s.reshard.wishes
+	if wishes > 0 && !slices.Equal(s.view.eligible(), s.reshard.wishedFor) {
+		wishes = 0
+		s.note(membersChanged{})
 	}
-	if s.company.reclaims && !s.company.leads && (s.ownerGone() || s.schedule.tick.At == 0 && s.memberLeftOut()) {
+	if s.company.reclaims && !s.company.leads && (s.ownerGone() || s.schedule.tick.At == 0 && s.memberLeftOut(wishes)) {
 		return MarkReshard{} // what is due now would wait for it until the next instant
 	}
 	if !s.company.leads || s.session.leaving {
@@ -71,7 +73,7 @@ func (v *View) someoneWithout() bool {
 
 // reshard assigns the items anew. It waits until the dead are enqueued and no
 // item that would move or vanish is running.
-func reshard(s *State, p *Plan) Mutation {
+func reshard(s *facts) Mutation {
 	v := s.view
 	if !s.company.leads || s.session.leaving || s.session.health != Trusted || !v.Necessary || s.config() == nil || !v.Assignment.Exists || s.deadRecord() != nil || s.tooEarly() {
 		return nil
@@ -84,23 +86,24 @@ func reshard(s *State, p *Plan) Mutation {
 		return s.writeOwners()
 	}
 	req := s.request(el)
-	if s.reshard.answer != nil && s.reshard.answer.Fault != "" && s.now >= s.reshard.retry {
-		s.reshard.asked, s.reshard.answer = nil, nil
+	asked, answer := s.reshard.asked, s.reshard.answer
+	if answer != nil && answer.Fault != "" && s.now >= s.reshard.retry {
+		asked, answer = nil, nil
 	}
-	if s.reshard.answer == nil || !s.reshard.answer.Request.equal(req) {
-		if s.reshard.asked == nil || !s.reshard.asked.equal(req) {
-			s.reshard.asked, s.reshard.answer = &req, nil
-			p.add(Assign{req})
+	if answer == nil || !answer.Request.equal(req) {
+		if asked == nil || !asked.equal(req) {
+			s.note(asks{req})
+			s.add(Assign{req})
 		}
 		return nil
 	}
-	if s.reshard.answer.Fault != "" {
+	if answer.Fault != "" {
 		return s.restore(el)
 	}
 	next := v.Assignment.clone()
 	next.Total, next.Members, next.Departing = req.Total, el, nil
 	next.Owners = make([]ID, req.Total)
-	for k, items := range s.reshard.answer.Items {
+	for k, items := range answer.Items {
 		for _, i := range items {
 			next.Owners[i] = el[k]
 		}
@@ -125,7 +128,7 @@ func reshard(s *State, p *Plan) Mutation {
 		m.Remove, m.Clear = o.Remove, o.Clear
 	} else {
 		m.Parts = true
-		s.size.used = &room{items: len(m.Strip)} // those of the items follow
+		s.used = &room{items: len(m.Strip)} // those of the items follow
 	}
 	return m
 }
@@ -135,8 +138,24 @@ func (v *View) hasOwnerlessItem() bool {
 	return slices.ContainsFunc(v.Items[:min(v.total(), len(v.Items))], func(it Item) bool { return it.Exists && it.Owner == "" })
 }
 
+// asks: the strategy was asked.
+type asks struct{ req AssignRequest }
+
+func (a asks) keep(s *State, _ *Plan) { s.reshard.asked, s.reshard.answer = &a.req, nil }
+
+// strategyRetried: a strategy that failed is asked again at once.
+type strategyRetried struct{}
+
+func (strategyRetried) keep(s *State, _ *Plan) { s.reshard.retry = 0 }
+
+// membersChanged: a foreign leader has been asked nothing yet for the members that are
+// there.
+type membersChanged struct{}
+
+func (membersChanged) keep(s *State, _ *Plan) { s.reshard.wishes = 0 }
+
 // unprocess takes the mark of a reshard away that this member began when it led.
-func unprocess(s *State, _ *Plan) Mutation {
+func unprocess(s *facts) Mutation {
 	if s.company.leads || !s.view.Processing || s.view.ProcessingOwner != s.o.Session || s.self == "" {
 		return nil
 	}

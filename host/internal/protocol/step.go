@@ -124,18 +124,7 @@ func Step(s *State, now int64, in Input) Plan {
 		s.act(&p)
 		s.listen(&p)
 		s.timers.held = 0
-		for _, r := range rules {
-			if r.name == s.o.Without {
-				continue
-			}
-			s.size.used = nil
-			if m := r.ask(s, &p); m != nil {
-				s.commits.plans++
-				p.ID, p.Commit = s.commits.plans, m
-				s.commits.flight = &flight{plan: p.ID, m: m, view: s.view, room: s.size.used, tick: s.schedule.tick.At, ask: s.askOf(m)}
-				break
-			}
-		}
+		s.decide(&p)
 	}
 	s.sleep(&p)
 	return p

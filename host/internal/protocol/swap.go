@@ -55,7 +55,7 @@ func (s *State) prepared(in Prepared) {
 }
 
 // publish tells what the others wait for.
-func publish(s *State, _ *Plan) Mutation {
+func publish(s *facts) Mutation {
 	if s.self == "" || s.session.health != Trusted || s.swap.answer == nil || s.view.ready(s.self) == *s.swap.answer {
 		return nil
 	}
@@ -63,7 +63,7 @@ func publish(s *State, _ *Plan) Mutation {
 }
 
 // switchModule is the reclaimer's: everybody has the next module.
-func switchModule(s *State, _ *Plan) Mutation {
+func switchModule(s *facts) Mutation {
 	v := s.view
 	if v.Next == "" || !s.company.reclaims || s.session.leaving || s.session.health != Trusted || s.config() == nil {
 		return nil

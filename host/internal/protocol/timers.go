@@ -45,8 +45,8 @@ func (s *State) alarm() int64 {
 	if s.clock.early.At != 0 {
 		next = sooner(next, s.clock.early.At-s.tolerance()+s.clock.skew)
 	}
-	if s.waits() && (s.schedule.tick.At != 0 || s.triggered() || s.retryDue()) {
-		next = sooner(next, s.waitsUntil())
+	if s.waits(s.reshard.waitFrom) && (s.schedule.tick.At != 0 || s.triggered() || s.retryDue()) {
+		next = sooner(next, s.waitsUntil(s.reshard.waitFrom))
 	}
 	if s.reshard.answer != nil && s.reshard.answer.Fault != "" && s.company.leads && s.reshard.since != 0 {
 		next = sooner(next, s.reshard.retry)

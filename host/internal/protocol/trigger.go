@@ -19,7 +19,7 @@ func (s *State) triggered() bool {
 // request accepts the trigger that was written to our instance: from here on
 // it is in our record, whatever becomes of it. What cannot begin here because
 // the nodes do not agree that it is ours waits like any other.
-func (b *beginning) request(p *Plan) {
+func (b *beginning) request() {
 	s := b.s
 	if !s.triggered() {
 		return
@@ -35,7 +35,7 @@ func (b *beginning) request(p *Plan) {
 			b.m.Own.row(b.declined(t, i, reason.StillRunning))
 		default:
 			if s.busy(i) && s.o.Replace {
-				s.cancel(i, false, reason.ReplacedByTrigger, p)
+				s.note(stops{i, reason.ReplacedByTrigger})
 			}
 			t.Items = append(t.Items, i)
 		}

@@ -33,7 +33,7 @@ func catchUpMutants() []mutant {
 		{catchUpMutant + "paused", "a paused job catches nothing up", []change{in("protocol.beginning.catchUp", "s.view.Paused", "false")}},
 		{catchUpMutant + "disabled item", "a disabled item catches nothing up", []change{in("protocol.beginning.catchUp", "s.view.item(i).Disabled", "false")}},
 		{catchUpMutant + "at once", "what is due does not begin before what was missed", []change{
-			without("protocol.begin", "if s.recalls(_) {}"),
+			without("protocol.begin", "if s.recalls() {}"),
 		}},
 		{catchUpMutant + "too early", "nobody begins what has not come by its own clock", []change{in("protocol.State.missedUntil", "min(until, s.backlog.catchUp.passed)", "until")}},
 	}

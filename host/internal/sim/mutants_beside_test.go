@@ -4,7 +4,7 @@ package sim
 // and of what is made of theirs.
 func besideMutants() []mutant {
 	return []mutant{
-		{"request: awaits no deal", "a request waits for the deal that it makes a leader of ElasticJob do", []change{in("protocol.State.noteReshardWait", "asked > s.reshard.waitAsked", "false")}},
+		{"request: awaits no deal", "a request waits for the deal that it makes a leader of ElasticJob do", []change{in("protocol.State.reshardWait", "asked > s.reshard.waitAsked", "false")}},
 		{"request: late for a deal", "a request waits for that deal, too, if an instant does not", []change{in("protocol.State.assignsAtNextInstant", "!s.triggered()", "true")}},
 		{"latch: out of turn to lead", "who becomes leader is first in the queue", []change{in("protocol.elect", "s.place(ElectionLatch)", `func() (string, bool) { place, _ := s.place(ElectionLatch); return place, place != "" }()`)}},
 		{"latch: out of turn to take", "who takes beside members of ElasticJob is first in the queue", []change{in("protocol.take", "s.place(FailoverLatch)", `func() (string, bool) { place, _ := s.place(FailoverLatch); return place, place != "" }()`)}},
@@ -15,9 +15,9 @@ func besideMutants() []mutant {
 		}},
 		{"two steps: at once", "beside members of ElasticJob an owner's node that changes is deleted first", []change{in("protocol.reshard", "s.stripped(_, _)", "nil")}},
 		{"two steps: no pause", "it is made again after a while", []change{in("protocol.lag", "20 + int64(total)/10", "int64(total) / 1000")}},
-		{"two steps: restored at once", "also while the strategy fails, when the leader before deletes more of them", []change{in("protocol.State.restore", "s.now < until", "false")}},
+		{"two steps: restored at once", "also while the strategy fails, when the leader before deletes more of them", []change{in("protocol.facts.restore", "s.now < until", "false")}},
 		{"two steps: new deal", "it is made again after a while, also when the items have been dealt anew since", []change{in("protocol.reshard", "v.hasOwnerlessItem()", "false")}},
-		{"two steps: of another leader", "so is one that the leader before has written since the new assignment was decided", []change{in("protocol.State.writeOwners", "s.company.shared", "false")}},
+		{"two steps: of another leader", "so is one that the leader before has written since the new assignment was decided", []change{in("protocol.facts.writeOwners", "s.company.shared", "false")}},
 		{"two steps: over a new deal", "a part that is on its way while a leader of ElasticJob deals is refused", []change{
 			in("v21.transaction.reshard", "t.op(registry.Set, t.at(nodeNecessary), nil, _)", "t.op(registry.Check, t.at(nodeNecessary), nil, t.v.NecessaryV)"),
 			in("protocol.State.applied", "f.view.NecessaryV + 1", "f.view.NecessaryV"),
@@ -32,18 +32,18 @@ func besideMutants() []mutant {
 		{"begin: a leader's word", "beside members of ElasticJob an item begins if its owner's node has not changed", []change{noFence("begin/owners")}},
 		{"begin: over a new deal", "a begin that is on its way while a leader of ElasticJob deals is refused", []change{noFence("begin/seal")}},
 		{"begin: unsealed", "under a leader of ElasticJob nothing begins before somebody has adopted what it dealt", []change{in("protocol.begin", "s.company.unsettled", "false")}},
-		{"mark: overlooked", "a leader of ElasticJob deals anew for who came while it dealt", []change{in("protocol.markReshard", "s.memberLeftOut()", "false")}},
-		{"mark: overlooked twice", "it does so also for whom the deal passed over that had begun before the wish", []change{in("protocol.State.memberLeftOut", "s.reshard.wishes < mostWishes", "false")}},
+		{"mark: overlooked", "a leader of ElasticJob deals anew for who came while it dealt", []change{in("protocol.markReshard", "s.memberLeftOut(_)", "false")}},
+		{"mark: overlooked twice", "it does so also for whom the deal passed over that had begun before the wish", []change{in("protocol.State.memberLeftOut", "wishes < mostWishes", "false")}},
 		{"mark: left out", "whom ElasticJob left out gets items when one of ours leads", []change{in("protocol.State.stale", "v.Sealed && v.someoneWithout()", "false")}},
 		{"mark: abandoned", "an item whose owner is gone is asked for under a leader of ElasticJob", []change{in("protocol.markReshard", "s.ownerGone()", "false")}},
 		{"strangers: what they take stays", "what strangers took over as failover was switched off is given back", []change{without("protocol.clearMarks", "m.Failover, left = append(m.Failover, items...), true")}},
 		{"orphan: about to be back", "who writes its server's node is about to come back", []change{in("protocol.State.watchForeign", "version != t.server", "false")}},
-		{"strangers: named too early", "what they leave is named by who knows the newest instant", []change{in("protocol.State.takeDue", "s.undated()", "false")}},
+		{"strangers: named too early", "what they leave is named by who knows the newest instant", []change{in("protocol.facts.takeDue", "s.undated()", "false")}},
 		{"strangers: no grace", "who may only have lost its connection is not dead", []change{
 			in("protocol.reclaimForeign", "s.now < t.quiet+grace", "false"),
-			in("protocol.State.takeDue", "grace", "0"),
+			in("protocol.facts.takeDue", "grace", "0"),
 		}},
-		{"strangers: takes at once", "what a member of ElasticJob left to its own kind is theirs for a while", []change{in("protocol.State.takeDue", "s.now >= until", "true")}},
+		{"strangers: takes at once", "what a member of ElasticJob left to its own kind is theirs for a while", []change{in("protocol.facts.takeDue", "s.now >= until", "true")}},
 		{"strangers: finished runs again", "of what members of ElasticJob leave nothing runs again that had ended", []change{in("protocol.State.wasIdle", "s.unaccountedRun(_) == nil", "false")}},
 		{"evidence: none", "what members of ElasticJob were seen to run is not run again by who gets the item", []change{in("protocol.State.seeRuns", "case it.Marks != w.marks[_]:", "case false:")}},
 		{"orphan: ended before", "a member of ElasticJob that ends its run and leaves has not died in it, though both are seen at once", []change{in("protocol.State.endedFirst", "changed < v.InstancesChanged", "false")}},
@@ -52,10 +52,10 @@ func besideMutants() []mutant {
 		{"orphan: never", "what a member of ElasticJob had open when it died is run again", []change{noRule("orphan")}},
 		{"orphan: records unchecked", "what strangers had open becomes pending only if nobody has begun anything since", []change{noFence("orphan/records")}},
 		{"orphan: back meanwhile", "who has come back is not dead", []change{noFence("orphan/away")}},
-		{"leave: its nodes stay", "who leaves in order takes the owners' nodes that name it along", []change{in("protocol.State.disown", "s.takenForDead()", "false")}},
-		{"leave: only what fits", "those that do not fit into the transaction go before", []change{in("protocol.State.disown", "return Disown{Items: some}", "_ = some")}},
+		{"leave: its nodes stay", "who leaves in order takes the owners' nodes that name it along", []change{in("protocol.facts.disown", "s.takenForDead()", "false")}},
+		{"leave: only what fits", "those that do not fit into the transaction go before", []change{in("protocol.facts.disown", "return Disown{Items: some}", "_ = some")}},
 		{"leave: after a new deal", "a Leave that is on its way while a leader of ElasticJob deals is refused", []change{noFence("disown/seal")}},
-		{"leave: during a deal", "who leaves waits until the items have been dealt, and somebody has adopted that", []change{in("protocol.State.disown", "s.awaitsForeignAssignment()", "false")}},
+		{"leave: during a deal", "who leaves waits until the items have been dealt, and somebody has adopted that", []change{in("protocol.facts.disown", "s.awaitsForeignAssignment()", "false")}},
 		{"strategy: unknown", "who does not know the strategy does not lead beside those who do", []change{in("protocol.State.strategyIsForeign", "c != nil", "false")}},
 	}
 }

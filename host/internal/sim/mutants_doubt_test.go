@@ -35,7 +35,7 @@ func wordMutants() []mutant {
 		{"config: cron unnoticed", "a new cron is obeyed", []change{in("protocol.State.followSchedule", "*s.schedule.cron != cron", "false")}},
 		{"wish: never answered", "a wish ends with an answer", []change{
 			in("protocol.State.applied", "f.ask != 0", "false"),
-			in("protocol.operate", "s.reply(_, _, _)", "_ = fault; return nil"),
+			in("protocol.operate", "s.note(answered{_, _})", "_ = fault; return nil"),
 		}},
 		{"shutdown: unnoticed", "an instance whose registration an operator deletes shuts down", []change{in("protocol.State.observe", "v.instance(s.self) == nil", "false")}},
 	}

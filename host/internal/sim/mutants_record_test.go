@@ -74,7 +74,7 @@ func recordMutants() []mutant {
 		{"retry: for ever", "a run is made so often and not more", []change{in("protocol.RetryPolicy.takes", "g.counted() < r.Attempts", "r.Attempts > 1")}},
 		{"retry: lost with its member", "what the dead were to try again goes on", []change{
 			in("protocol.RunsData.unfinished", "d.Retries", "d.Retries[:0]"),
-			in("protocol.State.enqueueDead", "len(d.Open)+len(d.Retries)", "len(d.Open)"),
+			in("protocol.facts.enqueueDead", "len(d.Open)+len(d.Retries)", "len(d.Open)"),
 		}},
 		{"retry: forgotten by who leaves", "nobody leaves before its retries have gone to others", []change{
 			in("protocol.leave", "len(own.Retries) > 0", "false"),
@@ -91,13 +91,13 @@ func recordMutants() []mutant {
 		{"retry: moved, at once", "what has moved waits for what is left of its time", []change{in("protocol.beginning.moved", "s.now < p.After", "false")}},
 		{"retry: moved, overtaken", "what has moved is not tried again when the next instant has come", []change{
 			in("protocol.beginning.moved", "s.later(_)", "false"),
-			in("protocol.State.dropped", "s.later(_)", "false"),
+			in("protocol.facts.dropped", "s.later(_)", "false"),
 		}},
 		{"retry: moved in any epoch", "what makes a run pending to be tried again changes the assignment that it was decided on", []change{noFence("account/epoch")}},
 		{"retry: moved, not owned", "only the owner of an item tries again what waits for it", []change{in("protocol.State.waitsHere", "s.mine(_)", "true")}},
-		{"retry: moved to a taker", "what waits for the owner of its item is no orphan", []change{in("protocol.State.taking", "v.waits(_)", "false")}},
+		{"retry: moved to a taker", "what waits for the owner of its item is no orphan", []change{in("protocol.facts.taking", "v.waits(_)", "false")}},
 		{"retry: no row", "a retry that cannot be made any more gets a row", []change{in("protocol.account", "gives(s.givenUp(_, _))", "room.takeWith(0, room.weight)")}},
-		{"retry: two of an item", "of two runs of an item that waited one is run again", []change{in("protocol.State.enqueueDead", "why = reason.ServerGoneAnotherRun", `why = ""`)}},
+		{"retry: two of an item", "of two runs of an item that waited one is run again", []change{in("protocol.facts.enqueueDead", "why = reason.ServerGoneAnotherRun", `why = ""`)}},
 		{"guest: on any outcome", "a guest starts only when its begin has been applied", []change{in("protocol.State.committed", "s.size.noAnswer(_)", "s.applied(f, in.Revision, p); s.size.noAnswer(f.room)")}},
 		{"guest: on refusal", "a guest does not start when its begin was refused", []change{in("protocol.State.committed", "s.occupy(_, _)", "s.applied(f, in.Revision, p); s.occupy(in, f)")}},
 		{"guest: open entry ignored", "an open entry without guest is begun", []change{without("protocol.State.act", "s.run(_, _, _, _)")}},

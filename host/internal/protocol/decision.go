@@ -1,0 +1,91 @@
+package protocol
+
+// facts is what a rule may look at. A rule does not change the State, so it can be
+// read alone: all that it wants, and wants to be remembered, is in its Decision. A
+// rule that is not asked, since one before it wants a mutation, notes nothing.
+type facts struct {
+	*State
+	Decision
+}
+
+// Decision is what a rule wants. Only Step carries it out.
+type Decision struct {
+	Mutation Mutation // nil: none
+	Hold     int64    // when the rule is to be asked again, right then; 0: it waits for nothing
+	Effects  []Effect
+	Backlog  *backlog // as it is from now on; nil: as it was
+	Notes    []note
+
+	used       *room // by the mutation; nil: it counts nothing
+	recordFull int   // as of sizes
+}
+
+// note is something that a rule has found out and that the member keeps in mind.
+type note interface{ keep(*State, *Plan) }
+
+func (d *Decision) add(e Effect) { d.Effects = append(d.Effects, e) }
+
+func (d *Decision) note(n note) { d.Notes = append(d.Notes, n) }
+
+// hold asks for the rule to be asked again right at that moment.
+func (d *Decision) hold(until int64) {
+	if d.Hold == 0 || until < d.Hold {
+		d.Hold = until
+	}
+}
+
+// late is the backlog as the decision leaves it.
+func (f *facts) late() *backlog {
+	if f.Backlog != nil {
+		return f.Backlog
+	}
+	return &f.backlog
+}
+
+// changeLate is the backlog for changes.
+func (f *facts) changeLate() *backlog {
+	if f.Backlog == nil {
+		b := f.backlog.clone()
+		f.Backlog = &b
+	}
+	return f.Backlog
+}
+
+// decide asks the rules in turn until one wants a mutation.
+func (s *State) decide(p *Plan) {
+	f := &facts{State: s}
+	for _, r := range rules {
+		if r.name == s.o.Without {
+			continue
+		}
+		f.Decision = Decision{}
+		f.Mutation = r.decide(f)
+		s.carryOut(f.Decision, p)
+		if f.Mutation != nil {
+			return
+		}
+	}
+}
+
+// carryOut does what a rule has decided.
+func (s *State) carryOut(d Decision, p *Plan) {
+	p.Effects = append(p.Effects, d.Effects...)
+	if d.Hold != 0 {
+		s.timers.hold(d.Hold)
+	}
+	if d.Backlog != nil {
+		s.backlog = *d.Backlog
+	}
+	for _, n := range d.Notes {
+		n.keep(s, p)
+	}
+	if d.recordFull != 0 {
+		s.size.recordFull = d.recordFull
+	}
+	if d.Mutation == nil {
+		return
+	}
+	s.commits.plans++
+	p.ID, p.Commit = s.commits.plans, d.Mutation
+	s.commits.flight = &flight{plan: p.ID, m: d.Mutation, view: s.view, room: d.used, tick: s.schedule.tick.At, ask: s.askOf(d.Mutation)}
+}
