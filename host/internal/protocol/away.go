@@ -2,11 +2,11 @@ package protocol
 
 import "github.com/wasmjob/wasmjob/host/reason"
 
-// Instants that nobody began get a row from who comes to own their item, which
-// need not have been a member then, or may have had no items. What kept this
-// server from that it knows, and says so.
+// An instant that no member began gets its row from the next owner of its item. That
+// server may not have been a member at the time, or may have had no items. It knows what
+// kept it from them, and the row says so.
 
-// away is what this server was kept from its items by, and until when.
+// away is what kept this server from its items, and until when.
 type away struct {
 	why   reason.Code
 	until int64

@@ -2,12 +2,12 @@ package protocol
 
 import "github.com/wasmjob/wasmjob/host/reason"
 
-// Who must not run a job is not a member of it either: what it is dealt it would
-// miss, and a leader of ElasticJob deals to every instance. Why it must not is
-// for others to say; they have read more than this package does.
+// A server that must not run a job is not a member of it either: it would miss the items
+// that it is assigned, and a foreign leader assigns items to every instance. Why it must
+// not is decided outside this package.
 
-// bar lets a member leave that must not be one any more. What it runs ends as
-// usual; it joins again when it may.
+// bar lets a member leave that must not run the job any more. What it runs ends as
+// usual. It joins again when it may.
 func (s *State) bar(p *Plan) {
 	if s.self == "" || !s.o.Barred || s.session.leaving {
 		return

@@ -6,11 +6,10 @@ import (
 	"github.com/wasmjob/wasmjob/host/reason"
 )
 
-// A job may want instants to begin late that were missed while no server was there.
-// Up to when that was, the first server says that comes: it writes it with its
-// join. From then on an item is behind until it is accounted for up to there,
-// whoever owns it, so nothing else has to be remembered by who is in the middle
-// of it and dies. Which instants those are, the schedule alone knows: it is asked.
+// A job may want instants to begin late that came while no server was there. The first
+// server that joins writes up to which moment that was. An item is behind until it is
+// accounted for up to that moment, whoever owns it, so a member that dies in the middle
+// leaves nothing to remember. The schedule is asked which instants these are.
 
 // Recall asks for the newest instants of gaps, at most so many; answered by Recalled.
 type Recall struct {
@@ -69,8 +68,8 @@ func (s *State) allDisabled() bool {
 	return !slices.ContainsFunc(v.Servers, enabled) && (v.hasServer(s.o.Base.IP()) || v.Config.Disabled)
 }
 
-// assignedElsewhere: an item has an owner of whom the assignment does not know. Members
-// of ElasticJob were there, and what they ran nobody here can tell.
+// assignedElsewhere: an item has an owner that the assignment does not name. Foreign
+// members were there, and what they ran is not known here.
 func (v *View) assignedElsewhere() bool {
 	return slices.ContainsFunc(v.Items, func(it Item) bool {
 		return it.Owner != "" && !slices.Contains(v.Assignment.Members, it.Owner) && v.runs(it.Owner) == nil
@@ -88,7 +87,7 @@ func (v *View) unattended() int64 {
 
 // missedUntil is the end of what is caught up; 0: nothing is. What had not come when this
 // member began to follow the schedule comes due here. One that found nobody goes by that
-// alone: nobody hears of what comes between its join and then.
+// alone: nobody learns of what comes between its join and then.
 func (s *State) missedUntil() int64 {
 	until := max(s.view.unattended(), s.backlog.catchUp.empty)
 	switch {

@@ -8,8 +8,8 @@ import (
 	"github.com/wasmjob/wasmjob/host/reason"
 )
 
-// clocksAgree is by how many ms a server's clock and the registry's may differ where
-// the job does not say.
+// clocksAgree is how many ms a server's clock and the registry's may differ, unless the
+// job says otherwise.
 const clocksAgree = 5_000
 
 // clocks is what this member knows of its clock and the registry's, and has

@@ -28,7 +28,7 @@ func (c company) ours() bool { return !c.shared && !c.foreignLeads }
 // works: the member may begin runs.
 func (s *State) works() bool { return s.able() && !s.disabledHere() }
 
-// able: it may, unless an operator has disabled its server.
+// able: the member may begin runs, unless an operator has disabled its server.
 func (s *State) able() bool {
 	return s.own() != nil && s.config() != nil && !s.session.leaving && s.session.health == Trusted &&
 		s.view.instance(s.self) != nil && s.foreignBlocker() == "" && !s.skewed()
@@ -44,18 +44,18 @@ func (v *View) Shared() bool {
 	return false
 }
 
-// foreignLeads tells whether a member that is not ours leads, or is about to be
-// there and does.
+// foreignLeads tells whether a foreign member leads. Its instance may not be
+// registered yet.
 func (v *View) foreignLeads() bool { return v.Leader != "" && !v.member(v.Leader) }
 
-// assignmentUnsettled: what a leader of ElasticJob has dealt may be about to change, or to be
-// adopted. A node that it deletes and makes anew cannot be told from the one
-// before, so a begin that is on its way needs something that does not come back:
-// the seal, which goes when a deal begins, and comes with an adoption.
+// assignmentUnsettled: what a foreign leader has assigned may be about to change, or to
+// be adopted. It deletes nodes and makes them anew, and the new ones look like those
+// before. So a begin under way checks the seal, which does not come back by itself:
+// the leader deletes it when it assigns, and an adoption makes it.
 func (v *View) assignmentUnsettled() bool { return v.foreignLeads() && v.LeaderOwner != 0 && !v.Sealed }
 
-// foreignBlocker is why the job must not run here beside members of ElasticJob; "" if it
-// may, or if there are none.
+// foreignBlocker is why this job must not run here as long as foreign members share it;
+// "" if it may, or if there are none.
 func (s *State) foreignBlocker() reason.Code {
 	c := s.config()
 	switch {

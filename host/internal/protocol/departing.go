@@ -2,11 +2,10 @@ package protocol
 
 import "slices"
 
-// A run that is open does not change hands, and an item may be open whenever a
-// reshard could be decided: runs that are longer than the wait for it, and
-// overlap, would keep every reshard away for ever. So one that has been awaited
-// for half of that wait assigns what is idle. What is open stays with its owner,
-// which does not begin it again; when the run has ended, a reshard moves it.
+// An open run does not change hands. If runs are longer than the wait for a reshard, and
+// overlap, some item is open at any time, and no reshard could ever be made. So after
+// half of the wait, a reshard assigns the items that are idle. An open one stays with
+// its owner, which does not begin it again; when the run has ended, a reshard moves it.
 
 // maxDeparting bounds how many items the assignment names as departing. Those
 // beyond stay with their owners until a later reshard: one follows as long as any
@@ -44,7 +43,7 @@ func (s *facts) depart(next *Assignment) bool {
 	slices.Sort(next.Departing)
 	next.Departing = slices.Compact(next.Departing)
 	next.Departing = next.Departing[:min(len(next.Departing), maxDeparting)]
-	if s.movesRunning(next) { // members of ElasticJob run some: they wait, too
+	if s.movesRunning(next) { // foreign members run some: they wait, too
 		return false
 	}
 	if until := s.reshard.since + s.o.ReshardWait/2; len(v.Assignment.Departing) == 0 && s.now < until {
@@ -55,7 +54,7 @@ func (s *facts) depart(next *Assignment) bool {
 }
 
 // overdueAfter is after how many of the longest waits a reshard that is still
-// awaited is a trouble. A leader of ElasticJob assigns at its next instant, which
+// awaited is a trouble. A foreign leader assigns at its next instant, which
 // may be tomorrow.
 const overdueAfter = 3
 

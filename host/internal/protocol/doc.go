@@ -3,6 +3,9 @@
 // guests, the time it is told) and one Input give one Plan, that is at most
 // one Mutation to commit and some Effects to carry out.
 //
+// Members are ours, or foreign: those of ElasticJob, which share the classical nodes
+// and keep no records. What is only for them is in the files foreign_*.go.
+//
 // It holds no path and no encoding (package layout), does no input or output,
 // has no clock, goroutine, lock or random source; all of these belong to
 // package runner, or to the simulator, which runs the very same Step.

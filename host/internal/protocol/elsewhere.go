@@ -17,7 +17,7 @@ func (s *State) Open() []Entry {
 // Elsewhere are rows, for this server's own history, of runs which an earlier life of
 // it, by, had open when its session ended, and for which somebody else answers now. He
 // has the last row of the attempt, so these say that others go on from there. Beside
-// members of ElasticJob, who keep no rows, there are none.
+// foreign members, who keep no rows, there are none.
 func (s *State) Elsewhere(by ID, runs []Entry) Store {
 	v := s.view
 	own := s.own()

@@ -4,14 +4,14 @@ import (
 	"slices"
 )
 
-// ends is when the first and the newest of the ends came that no commit carries
-// yet; 0: there is none, see complete.
+// ends are the times of the first and the newest end that no commit carries yet; 0:
+// there is none. See complete.
 type ends struct{ first, last int64 }
 
 func (e ends) keep(s *State, _ *Plan) { s.guests.ends = e }
 
-// lingersUntil is until when the ends of runs wait for others, which may come at
-// the same moment; 0: they do not.
+// lingersUntil is how long ends of runs wait for others, so that one transaction carries
+// them; 0: they do not wait.
 func (s *State) lingersUntil() int64 {
 	until := min(s.guests.ends.last+s.o.Linger, s.guests.ends.first+lingerTimes*s.o.Linger)
 	if s.guests.ends.first == 0 || s.now < s.guests.ends.first || s.now >= until {

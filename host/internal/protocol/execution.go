@@ -6,9 +6,8 @@ import (
 	"github.com/wasmjob/wasmjob/host/reason"
 )
 
-// begin opens runs of own items: those of the instant that is due, those whose
-// instant came while they ran, and those that an operator triggered. All of
-// them are one transaction.
+// begin opens runs of own items: for the instant that is due, for instants that came
+// while the item ran, and for requests of operators. They are one transaction.
 func begin(s *facts) Mutation {
 	s.note(recordFits{})
 	if !s.works() {
@@ -75,7 +74,7 @@ type beginning struct {
 	forgone []int  // ascending: items of which all that is owed has a row
 	room    *room  // nil before the first item
 	idled   bool   // it was looked how long nothing had begun
-	awaited bool   // a leader of ElasticJob waits until nothing runs
+	awaited bool   // a foreign leader waits until nothing runs
 	changed bool
 }
 

@@ -111,8 +111,8 @@ func (d *RunsData) unfinished() []Retry {
 	return append(all, d.Retries...)
 }
 
-// notAgain says why an orphan, or with waits a run that waits to be tried again,
-// is not run again; "" if it is.
+// notAgain says why the run of a member that has gone is not run again; "" if it is.
+// With waits, the run waits to be tried again.
 func (s *State) notAgain(e Entry, waits bool) reason.Code {
 	v := s.view
 	it := v.item(e.Item)
@@ -145,8 +145,8 @@ func (s *State) later(e Entry) bool {
 	return last > e.Instant || s.schedule.latest.At > e.Instant
 }
 
-// take begins orphaned runs, as many as there are free slots. Beside members of
-// ElasticJob it is done by whoever has the latch.
+// take begins runs that wait for a taker, as many as there are free slots. Beside
+// foreign members, only the first in the queue of the latch does.
 func take(s *facts) Mutation {
 	m := s.taking()
 	if m == nil {
@@ -213,7 +213,7 @@ func (s *facts) taking() *Take {
 	return m
 }
 
-// unidentified is a pending run that a member of ElasticJob wrote, of an instant that
+// unidentified is a pending run that a foreign member wrote, of an instant that
 // nobody knows.
 func (s *State) unidentified(p *Pending) Entry {
 	return Entry{Item: p.Item, Instant: s.now, Trigger: fmt.Sprintf("j%d", p.Modified), Cause: Failover, Attempt: 1}

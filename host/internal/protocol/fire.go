@@ -2,10 +2,10 @@ package protocol
 
 import "slices"
 
-// A fire is an instant of the job as a whole. Jobs whose module has listeners of
-// fires tell them when every item has begun the instant, and when all those runs
-// have ended; once for all servers. The leader does it. Nobody waits for it, so
-// nobody can hang: an instant that not every item began is passed over.
+// A fire is an instant of the job as a whole. If the module has listeners of fires, the
+// leader calls them, once for all servers: when every item has begun the instant, and
+// when all these runs have ended. Nothing waits for the calls, so nothing can hang. An
+// instant that some item did not begin has no call.
 
 // Fires is how far the listeners of fires have been told; one node of the job.
 type Fires struct {
@@ -183,7 +183,7 @@ func (s *State) listen(p *Plan) {
 		if t := *f.of(e); t.By == s.self {
 			s.listener.call = &listenerCall{Telling: t, event: e}
 			l := Listen{Event: e, Instant: t.Instant, Attempt: t.Attempt, Fence: f.Modified}
-			if e == FireCompleted && !s.company.shared { // members of ElasticJob count nothing
+			if e == FireCompleted && !s.company.shared { // foreign members count nothing
 				l.Results = s.view.results(t.Instant)
 			}
 			p.add(l)

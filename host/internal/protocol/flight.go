@@ -43,7 +43,7 @@ func (s *State) committed(in Committed, p *Plan) {
 	s.commits.flight = nil
 	s.commits.awaitsView = true
 	if m, ok := f.m.(Owners); ok && (m.Last || in.Outcome != Applied) {
-		s.reshard.parts = nil // what is still to be done begins with a new deal
+		s.reshard.parts = nil // what is still to be done begins with a new assignment
 	}
 	switch in.Outcome {
 	case Applied:

@@ -2,12 +2,13 @@ package protocol
 
 import "slices"
 
-// Under a leader of ElasticJob the items are dealt in its own way: it writes the
-// owners' nodes and knows nothing of the assignment. What it dealt counts for
-// members of ours once one of them has adopted it.
+// A foreign leader assigns items in its own way: it writes the owners' nodes and knows
+// nothing of the assignment. Our members go by what it has assigned once one of them
+// has adopted it.
 
-// unadopted: the items have been dealt, and not as the assignment says, or nobody
-// of ours has looked at it since. What one of ours has open waits for its end.
+// unadopted: the owners' nodes differ from the assignment, or none of our members has
+// looked at them since a foreign leader wrote them. An item that one of ours has open
+// stays as it is until the run ends.
 func (v *View) unadopted() bool {
 	if !v.foreignLeads() || v.Processing || !v.Assignment.Exists || v.ConfigFault != "" || v.Config == nil {
 		return false
@@ -28,8 +29,8 @@ func (v *View) open(i int) bool {
 	return slices.ContainsFunc(v.Runs, func(r Runs) bool { return r.entry(i) != nil })
 }
 
-// adopt takes over what a leader of ElasticJob has dealt, but for items that one
-// of ours has open: they do not change hands before they have ended.
+// adopt makes the assignment say what a foreign leader has assigned. Items that one of
+// our members has open keep their owner until the run ends.
 func adopt(s *facts) Mutation {
 	v := s.view
 	if !s.company.reclaims || s.session.health != Trusted || !v.unadopted() {

@@ -8,7 +8,7 @@ type Went struct {
 }
 
 // Unclear lists items of which the view does not tell how a run came to its end: a
-// member of ElasticJob marked it in the view before, and in this one the mark and
+// foreign member marked it in the view before, and in this one the mark and
 // the member are gone. It died in the run if both went in one transaction, and has
 // ended it if the mark went first. MarksChanged tells, once it is read.
 func (v *View) Unclear(before *View) (items []int) {

@@ -1,6 +1,6 @@
 package protocol
 
-// Members of ElasticJob may take over what they will not run. An item with such a
+// Foreign members may take over what they will not run. An item with such a
 // mark is blocked, so somebody of ours takes the mark away.
 
 // seeFailover notes since when failover is off.
@@ -14,7 +14,7 @@ func (s *State) seeFailover() {
 	}
 }
 
-// abandonedMarks are items that strangers have taken over and will not run. ElasticJob
+// abandonedMarks are items that foreign members have taken over and will not run. ElasticJob
 // looks at none of these marks while failover is off. Its members delete them when
 // it is switched off, but one that was in the queue just then makes another; it
 // stays as long as the session, and the item's owner may not begin it.

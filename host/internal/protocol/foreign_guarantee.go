@@ -2,12 +2,12 @@ package protocol
 
 import "slices"
 
-// Members of ElasticJob that have a listener of fires wait for one another: each
-// makes a node for every item that it begins, later for every one that has
-// ended, and goes on when whoever sees all of them has called its listener and
-// deleted them. So ours make theirs, too, when they see such nodes, and whoever of
-// ours makes the last one calls, if the module has that listener. Ours wait for
-// nobody.
+// Foreign members that have a listener of fires wait for one another, which ElasticJob
+// calls a guarantee. Each makes a node for every item that it begins, and later for
+// every item that has ended. The one that sees all of them calls its listener and
+// deletes them; then all go on. So our members make their nodes, too, when they see
+// such a round, and the one that makes the last node calls its listener, if its module
+// has one. Our members do not wait.
 
 // Round is what is there of the nodes of one event.
 type Round struct {
@@ -36,7 +36,7 @@ type roundPart struct {
 }
 
 // fullFor is how long, in ms, all nodes may be there before it is one of ours
-// that ends the round: the member of ElasticJob that saw them may be calling, or
+// that ends the round: the foreign member that saw them may be calling, or
 // there is none that did.
 const fullFor = 5_000
 

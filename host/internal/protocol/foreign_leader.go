@@ -4,18 +4,18 @@ import "slices"
 
 // What members do because the leader, or one of those who run items, is foreign.
 
-// assignsAtNextInstant: a leader of ElasticJob deals at the next instant, since the mark came
-// when the one that is due had long begun.
+// assignsAtNextInstant: a foreign leader will assign no earlier than at the next
+// instant, since the mark came too late for the one that is due.
 func (s *State) assignsAtNextInstant() bool {
 	v := s.view
 	return s.company.foreignLeads && v.Necessary && !v.Processing && !s.triggered() && s.schedule.tick.At != 0 && s.reshard.since > s.schedule.tick.At+assignLag
 }
 
-// assignLag is until when, in ms after an instant, a leader of ElasticJob may still
-// see a mark and deal before it begins.
+// assignLag is until when, in ms after an instant, a foreign leader may still
+// see a mark and assign before it begins.
 const assignLag = 300
 
-// ownerGone: an item has no owner that is there, and nobody deals just now.
+// ownerGone: the owner of an item is not registered, and no reshard is under way.
 func (s *State) ownerGone() bool {
 	v := s.view
 	for i := range v.total() {
@@ -26,23 +26,23 @@ func (s *State) ownerGone() bool {
 	return false
 }
 
-// memberLeftOut: there are items for everybody, and somebody has none. Who comes while
-// a leader of ElasticJob deals is not dealt to, and the wish is taken away with the
-// one that was answered. It is made again, but not for ever: there may be strategies
-// that give somebody nothing.
+// memberLeftOut: there are enough items, and a member has none. A member that joins
+// while a foreign leader assigns gets nothing, and its mark goes with the one that the
+// leader answers. So the mark is set again, but only a few times: a strategy may give
+// a member nothing on purpose.
 func (s *State) memberLeftOut(wishes int) bool {
 	v := s.view
 	return !v.Processing && !v.unadopted() && wishes < mostWishes && v.someoneWithout()
 }
 
-// mostWishes for the same members. A leader of ElasticJob lists them, waits for what
-// runs, and only then deals: so the first wish may go with a deal that had begun
-// before it. The second one is made after that.
+// mostWishes is how often the mark is set for the same members. A foreign leader lists
+// the members, waits until nothing runs, and only then assigns. So the first mark may
+// go with an assignment that had begun before it; the second cannot.
 const mostWishes = 2
 
-// leaderWaits: a leader of ElasticJob that was asked to assign waits until nothing
-// runs. What has begun since is not begun again before that. What runs in its own
-// process keeps it from looking, and nobody waits for that.
+// leaderWaits: a foreign leader that was asked to assign waits until nothing runs.
+// Until then no run begins that has begun since. Runs of the leader's own process do
+// not count: while it runs one it does not look.
 func (s *State) leaderWaits() bool {
 	v, c := s.view, s.config()
 	if c == nil || !c.MonitorExecution || !s.company.foreignLeads || !v.Necessary || s.reshard.since == 0 {
@@ -53,8 +53,8 @@ func (s *State) leaderWaits() bool {
 	return slices.ContainsFunc(v.Items, running) && !slices.ContainsFunc(v.Items, own)
 }
 
-// tooEarly: right after an instant members of ElasticJob are about to mark what
-// they run, item by item. If the reshard was asked for before, they wait for it.
+// tooEarly: an instant has just come, and foreign members are about to mark what they
+// run, item by item. They wait for a reshard that was asked for before the instant.
 func (s *facts) tooEarly() bool {
 	v, t := s.view, s.schedule.latest.At
 	until := t + startLag + int64(v.total())*startLagItem
@@ -65,7 +65,7 @@ func (s *facts) tooEarly() bool {
 	return true
 }
 
-// How long, in ms, members of ElasticJob take to mark what they begin: the first
+// How long, in ms, foreign members take to mark what they begin: the first
 // item, and each further one. It makes one node after the other.
 const (
 	startLag     = 50

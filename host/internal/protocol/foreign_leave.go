@@ -2,13 +2,12 @@ package protocol
 
 import "strings"
 
-// A member of ElasticJob takes an instance that has gone for one that has died.
-// It runs again whatever items the owners' nodes give to it, also those that had
-// ended, if the address has another instance. So who leaves in order takes these
-// nodes away, in the transaction that deletes its instance.
+// A foreign member takes every instance that goes for one that has died. If the address
+// has another instance, it runs again all items that the owners' nodes give to the one
+// that went, even those whose runs had ended. So a member that leaves in order deletes
+// these nodes in the transaction that deletes its instance.
 
-// takenForDead: members of ElasticJob would run again what a member that leaves has
-// owned. They find the address by what an id begins with.
+// takenForDead: foreign members would run again what this member owns when it leaves. They find the address by what an id begins with.
 func (s *State) takenForDead() bool {
 	c, v := s.config(), s.view
 	if c == nil || !c.Failover || !s.company.shared {
@@ -22,9 +21,9 @@ func (s *State) takenForDead() bool {
 	return false
 }
 
-// awaitsForeignAssignment: a leader of ElasticJob deals, or nobody has adopted what it dealt.
+// awaitsForeignAssignment: a foreign leader assigns, or nobody has adopted what it assigned.
 // There is no seal then, so a Leave that is on its way could not tell that the
-// items have been dealt once more. Such a deal gives some to the member that
+// items have been assigned once more. Such an assignment gives some to the member that
 // leaves, as it is still there.
 func (s *facts) awaitsForeignAssignment() bool {
 	until := s.reshard.since + s.o.ReshardWait
@@ -35,9 +34,9 @@ func (s *facts) awaitsForeignAssignment() bool {
 	return true
 }
 
-// disown adds to a Leave what keeps members of ElasticJob from taking it for a
+// disown adds to a Leave what keeps foreign members from taking it for a
 // death. Where there are more nodes than fit, those before go in transactions of
-// their own, each once: a leader deals to a member as long as that is there, and
+// their own, each once: a leader assigns to a member as long as that is there, and
 // the two would never come to an end.
 func (s *facts) disown(m Leave) Mutation {
 	if !s.takenForDead() {

@@ -7,10 +7,10 @@ import (
 	"github.com/wasmjob/wasmjob/host/reason"
 )
 
-// Members of ElasticJob keep no records. What they did, and what they had open
-// when they died, is known only to who was looking.
+// Foreign members keep no records. What they ran, and what they had open when they
+// died, is known only from what our members have seen.
 
-// foreignMember is a member of ElasticJob, as it was seen last.
+// foreignMember is a foreign member, as it was seen last.
 type foreignMember struct {
 	id      ID
 	session int64
@@ -20,12 +20,12 @@ type foreignMember struct {
 	server  int32   // version of that node
 }
 
-// evidence is what this member has seen of strangers.
+// evidence is what this member has seen of foreign members.
 type evidence struct {
-	watched bool // what strangers have when the first view comes, they may have had for long
+	watched bool // what foreign members have when the first view comes, they may have had for long
 	members []foreignMember
-	// ran is, by item, when a stranger was last seen to begin it or, if it never
-	// was, up to where it was accounted for when it became a stranger's; 0: it is
+	// ran is, by item, when a foreign member was last seen to begin it or, if it never
+	// was, up to where it was accounted for when it became a foreign member's; 0: it is
 	// none's. What comes due during a run is not part of it.
 	ran   []int64
 	holes []int64 // by item: up to where instants may not have been run, or were not seen
@@ -35,21 +35,21 @@ type evidence struct {
 	instances int32
 	left      []foreignPending // ascending by item
 	// pending are the runs of ours that wait for a taker, taken those that a
-	// stranger has taken and that have no row of it yet.
+	// foreign member has taken and that have no row of it yet.
 	pending []Pending
 	taken   []Row
 	// noFailover is since when failover is off; 0: it is on.
 	noFailover int64
 }
 
-// foreignPending is a pending run that a stranger wrote, and since when it is seen.
+// foreignPending is a pending run that a foreign member wrote, and since when it is seen.
 type foreignPending struct {
 	item     int
 	modified int64 // revision that wrote it
 	since    int64
 }
 
-// grace is how long, in ms, a stranger may be away before it counts as dead:
+// grace is how long, in ms, a foreign member may be away before it counts as dead:
 // when its connection comes back it deletes its instance and makes another. Before
 // that it writes its server's node, so nobody may have written that for as long.
 const grace = 500
@@ -114,7 +114,7 @@ func (s *State) watchForeign() {
 	w.left, w.instances, s.evidence.watched = seen, v.InstancesVersion, true
 }
 
-// discountLastRuns: a stranger that is asked to end at an instant marks its items, runs
+// discountLastRuns: a foreign member that is asked to end at an instant marks its items, runs
 // none of them, and goes. It looks like one whose runs were short.
 func (s *State) discountLastRuns(t *foreignMember) {
 	w := &s.evidence
@@ -126,7 +126,7 @@ func (s *State) discountLastRuns(t *foreignMember) {
 	}
 }
 
-// lastRun is how soon, in ms, after its last mark a stranger goes that may not
+// lastRun is how soon, in ms, after its last mark a foreign member goes that may not
 // have run what it marked: it takes half a second.
 const lastRun = 1_000
 
@@ -134,7 +134,7 @@ func (v *View) hasForeignPending() bool {
 	return slices.ContainsFunc(v.Pending, func(p Pending) bool { return p.Foreign })
 }
 
-// marked are the runs that a stranger marks. One that is new is of the newest
+// marked are the runs that a foreign member marks. One that is new is of the newest
 // instant; what a trigger or a misfire began looks the same, unless that instant is
 // accounted for, or the item was seen to begin a run since.
 func (s *State) marked(t *foreignMember) []Entry {
@@ -157,7 +157,7 @@ func (s *State) marked(t *foreignMember) []Entry {
 	return open
 }
 
-// seeRuns keeps until when the items of strangers are accounted for.
+// seeRuns keeps until when the items of foreign members are accounted for.
 func (s *State) seeRuns() {
 	v, w := s.view, &s.evidence
 	for i := range v.Items {
@@ -174,7 +174,7 @@ func (s *State) seeRuns() {
 		switch last := v.last(i); {
 		case at(w.ran, i) == 0 && s.evidence.watched && last > 0:
 			if w.ran, w.holes[i] = set(w.ran, i, last), 0; w.isSession(it.Running) {
-				w.ran[i] = s.now // it began as soon as it was dealt
+				w.ran[i] = s.now // it began as soon as it was assigned
 			}
 		case at(w.ran, i) == 0:
 			if w.ran, w.holes[i] = set(w.ran, i, s.now), 0; last > 0 {
@@ -196,18 +196,18 @@ func (s *State) seeRuns() {
 	}
 }
 
-// isForeign: the id is, or was, that of a member of ElasticJob.
+// isForeign: the id is, or was, that of a foreign member.
 func (w *evidence) isForeign(id ID) bool {
 	return slices.ContainsFunc(w.members, func(t foreignMember) bool { return t.id == id })
 }
 
-// isSession tells whether the session is that of a stranger.
+// isSession tells whether the session is that of a foreign member.
 func (w *evidence) isSession(session int64) bool {
 	return slices.ContainsFunc(w.members, func(t foreignMember) bool { return t.session == session })
 }
 
-// accountFor says up to where the items are accounted for that are dealt. Those
-// that strangers had: until they were last seen to begin one; if a death has
+// accountFor says up to where the items are accounted for that are assigned. Those
+// that foreign members had: until they were last seen to begin one; if a death has
 // ended that, for what came before. They keep no rows, so there is one for what
 // was not seen to be run. Those that nobody ever had: until the mark was seen,
 // for what comes due while the reshard is awaited belongs to them.
@@ -235,7 +235,7 @@ func (s *State) accountFor(next *Assignment, own *RunsData) {
 
 // comesBack accounts for an item that did not exist under the assignment before:
 // nobody missed what came due meanwhile. It has a row all the same, since a
-// history without one looks as if rows were lost. What members of ElasticJob ran
+// history without one looks as if rows were lost. What foreign members ran
 // may have existed for them.
 func (s *State) comesBack(i int, next *Assignment, own *RunsData) {
 	before, existed, from := at(next.Last, i), s.view.Assignment.Total, s.beganAt(i)
@@ -255,7 +255,7 @@ func (s *State) beganAt(i int) int64 {
 	return s.dateOf(max(s.reshard.since, s.schedule.total.since))
 }
 
-// leftOpen is what a stranger had open of the item when it went away.
+// leftOpen is what a foreign member had open of the item when it went away.
 func (w *evidence) leftOpen(i int) *Entry {
 	for k := range w.members {
 		for n := range w.members[k].open {
@@ -272,7 +272,7 @@ func (v *View) owns(id ID) bool {
 	return slices.Contains(v.Assignment.Owners, id) || slices.ContainsFunc(v.Items, func(it Item) bool { return it.Owner == id })
 }
 
-// early: a stranger whose clock is ahead of ours began the instant before it came
+// early: a foreign member whose clock is ahead of ours began the instant before it came
 // here.
 func (w *evidence) early(t Tick) {
 	if t.Prev == 0 {
@@ -293,7 +293,7 @@ func (w *evidence) early(t Tick) {
 	}
 }
 
-// aheadAtMost is by how many ms a stranger's clock may be ahead of ours.
+// aheadAtMost is by how many ms a foreign member's clock may be ahead of ours.
 const aheadAtMost = 1_000
 
 // serverVersion is the version of the node of a server; -1 if it is not there.

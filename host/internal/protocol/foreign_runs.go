@@ -6,11 +6,11 @@ import (
 	"github.com/wasmjob/wasmjob/host/reason"
 )
 
-// When a member of ElasticJob dies with runs open, or leaves some to others, one
-// of ours makes of them what its own members leave: pending runs that say which
-// they are, or rows. What ElasticJob takes of ours gets a row, too.
+// A foreign member that dies leaves no record of its open runs. One of our members
+// turns them into what ours leave: pending runs that name their instant, or rows. A
+// run of ours that a foreign member takes over gets a row, too.
 
-// seeTakes notes which runs of ours strangers have taken over. Who of ours takes,
+// seeTakes notes which runs of ours foreign members have taken over. Who of ours takes,
 // drops or overtakes one says so in its record.
 func (s *State) seeTakes() {
 	v, w := s.view, &s.evidence
@@ -41,7 +41,7 @@ func (v *View) hasOutcome(e Entry) bool {
 	return v.last(e.Item) > e.Instant
 }
 
-// tally gives the runs that strangers have taken over their row.
+// tally gives the runs that foreign members have taken over their row.
 func tally(s *facts) Mutation {
 	if !s.company.reclaims || s.session.health != Trusted || len(s.evidence.taken) == 0 {
 		return nil
@@ -63,21 +63,22 @@ type taken []Row
 
 func (t taken) keep(s *State, _ *Plan) { s.evidence.taken = t }
 
-// resolved: nothing is left to be done for a stranger that has gone.
+// resolved: nothing is left to be done for a foreign member that has gone.
 func (s *State) resolved(t *foreignMember) bool {
 	return t.gone != 0 && !slices.ContainsFunc(t.open, func(e Entry) bool { return !s.handled(e) })
 }
 
-// handled: somebody takes care of what a stranger had open, or did.
+// handled: a run that a foreign member had open is pending, taken, running or accounted
+// for.
 func (s *State) handled(e Entry) bool {
 	v := s.view
 	it, p := v.item(e.Item), v.pending(e.Item)
 	return p != nil && !p.Foreign || it.Failover != "" || it.Running != 0 || v.last(e.Item) >= e.Instant
 }
 
-// reclaimForeign lets a member of ours take over what a member of ElasticJob had open
+// reclaimForeign lets a member of ours take over what a foreign member had open
 // when it died. Which instant that was, is not written anywhere; one of ours has
-// seen it. What a member of ElasticJob has made pending itself gets its name here.
+// seen it. What a foreign member has made pending itself gets its name here.
 func reclaimForeign(s *facts) Mutation {
 	v := s.view
 	if !s.reclaimsForeign() {
@@ -135,17 +136,17 @@ func reclaimForeign(s *facts) Mutation {
 	return m
 }
 
-// reclaimsForeign tells whether the member looks after what strangers leave, and there are
-// or were some.
+// reclaimsForeign: there are or were foreign members, and this member reclaims what they
+// leave.
 func (s *State) reclaimsForeign() bool {
 	return s.company.reclaims && s.config() != nil && s.view.Assignment.Exists && s.session.health == Trusted &&
 		(len(s.evidence.members) > 0 || s.company.shared)
 }
 
-// takeDue tells whether a pending run that a stranger wrote may be taken here: none
-// of them has taken it, and it is known which instant is the newest, if there is a
-// schedule. Who has just joined does not know that yet, and would name the run
-// after one that has ended.
+// takeDue: a pending run that a foreign member wrote may be taken here. No foreign member
+// has taken it in time, and the newest instant of the schedule is known. A member that
+// has just joined does not know that yet, and would name the run after an older
+// instant.
 func (s *facts) takeDue(p *Pending) bool {
 	k := slices.IndexFunc(s.evidence.left, func(l foreignPending) bool { return l.item == p.Item })
 	if k < 0 || s.undated() {
@@ -158,15 +159,15 @@ func (s *facts) takeDue(p *Pending) bool {
 	return s.now >= until
 }
 
-// wasIdle: a pending run that a stranger wrote is of an item that was not running.
-// ElasticJob writes that of all items of who has gone.
+// wasIdle: a pending run that a foreign member wrote is of an item that was not running.
+// ElasticJob writes one for each item of an instance that has gone.
 func (s *State) wasIdle(p *Pending) bool {
 	w := &s.evidence
 	seen := at(w.holes, p.Item) < s.schedule.latest.At && at(w.ran, p.Item) >= s.schedule.latest.At
 	return s.unaccountedRun(p.Item) == nil && s.schedule.latest.At > 0 && (seen || s.view.last(p.Item) >= s.schedule.latest.At)
 }
 
-// unaccountedRun is what a stranger had open of the item when it went away, if nobody
+// unaccountedRun is what a foreign member had open of the item when it went away, if nobody
 // has accounted for that.
 func (s *State) unaccountedRun(i int) *Entry {
 	if e := s.evidence.leftOpen(i); e != nil && s.view.last(i) < e.Instant {
@@ -175,7 +176,7 @@ func (s *State) unaccountedRun(i int) *Entry {
 	return nil
 }
 
-// identified is a pending run that a stranger wrote, as far as it can be known: what
+// identified is a pending run that a foreign member wrote, as far as it can be known: what
 // its owner had open when it went away, else of the newest instant.
 func (s *State) identified(p *Pending) Pending {
 	if e := s.unaccountedRun(p.Item); e != nil {

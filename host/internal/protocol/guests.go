@@ -34,9 +34,8 @@ func (g *guests) of(i int) *guest {
 	return &g.all[k]
 }
 
-// start runs the guests of entries, ascending items, that a commit has just
-// opened. While the session is in doubt nothing starts: the entries are begun
-// by level later.
+// start runs the guests of entries that a commit has just opened; items are ascending.
+// While the session is in doubt nothing starts: act starts these guests later.
 func (s *State) start(open []Entry, items []int, fence int64, p *Plan) {
 	if s.session.health != Trusted || s.session.lost {
 		return

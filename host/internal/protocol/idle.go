@@ -5,10 +5,10 @@ import (
 	"slices"
 )
 
-// After the registry's clock was ahead, items are accounted for up to an instant
-// that is still to come. What has begun until then must not begin again, the rest
-// should. The two are told apart by the time in which nothing began: a clock that
-// jumps forward leaves such a span.
+// If the registry's clock was ahead, items are accounted for up to an instant that is
+// still to come. Instants before it that have begun must not begin again; the others
+// should. They differ in when nothing began: a clock that jumps forward leaves a span in
+// which no instant began.
 
 const (
 	// shortestSpan, in ms, is worth to be kept.

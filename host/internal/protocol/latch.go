@@ -7,10 +7,10 @@ import (
 	"github.com/wasmjob/wasmjob/host/reason"
 )
 
-// Members of ElasticJob take turns at what two of them must not do at once by
-// queueing at a latch, and so do ours: whoever is first in the queue does it.
-// A member may wait there for long, as it does anything else meanwhile. It is
-// first for one transaction only, which also ends its place.
+// Some things two members must not do at once. Foreign members queue at a latch for
+// them, and so do ours: the first in the queue may act. A member may wait for long, and
+// goes on with everything else. It is first for one transaction only, which also gives
+// up its place.
 
 // Latch names a queue.
 type Latch uint8

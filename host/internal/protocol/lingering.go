@@ -2,8 +2,9 @@ package protocol
 
 import "slices"
 
-// Who is killed is there until its session is over. When everything died at once, whoever
-// comes first finds them all, and hears in the end that they were dead before.
+// A member that is killed stays registered until its session is over. If all died at
+// once, the first server that comes finds all of them registered, and learns only later
+// that they had been dead.
 
 // lingering are the members that were there as this one joined and have not been seen
 // dead since, and how far they were then.
@@ -15,8 +16,8 @@ type lingering struct {
 	since   int64 // when that was
 }
 
-// lingerers are all who are there, if they may be dead and somebody wants to know; nil
-// otherwise.
+// lingerers are the members that are registered, if they may be dead and the job catches
+// up; nil otherwise.
 func (s *State) lingerers() *lingering {
 	v := s.view
 	if s.o.CatchUp == 0 || s.backlog.away.why != "" || s.allDisabled() || s.company.shared || v.assignedElsewhere() {

@@ -84,7 +84,7 @@ func (s *State) config() *Config {
 	return s.view.Config
 }
 
-// present: the member's node is there, and ours. Who left without hearing of it
+// present: the member's node is there, and ours. Who left without learning of it
 // may find its id with another process.
 func (s *State) present() bool {
 	return s.view.memberOf(s.self, s.o.Session)

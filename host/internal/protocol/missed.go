@@ -6,9 +6,9 @@ import (
 	"github.com/wasmjob/wasmjob/host/reason"
 )
 
-// What came due while no server was there gets its row as soon as somebody of ours
-// owns the item. The next instant, whose begin would write it as well, may be a day
-// away, and the job gone by then.
+// Instants that came while no server was there get their row as soon as a member of
+// ours owns the item. The next begin would write it, too, but that may be a day away,
+// and the job may be gone by then.
 
 // seePassed takes the newest instant that had come when the schedule was set. What
 // had come when it was set first, this server has not seen.

@@ -6,8 +6,8 @@ package protocol
 // that it would have been. Nobody takes it: its failed attempt has ended, and the
 // next one has not begun, so there is nothing to take over.
 //
-// Members of ElasticJob take whatever is pending, at once. So beside them nothing
-// is made pending that waits, and what is pending already counts as an orphan.
+// Foreign members take whatever is pending, at once. So beside them a run that waits
+// for its item is not made pending, and one that is pending already waits for a taker.
 
 // retriesElsewhere: what waits for the item does not begin here.
 func (s *State) retriesElsewhere(i int) bool {
@@ -22,7 +22,7 @@ func (v *View) waiting(i int) *Pending {
 	return nil
 }
 
-// waits: it is no orphan.
+// waits: the run waits for the owner of its item, not for a taker.
 func (v *View) waits(p *Pending) bool { return p.After != 0 && !v.Shared() }
 
 // waitsHere: it is to be tried again by this member.

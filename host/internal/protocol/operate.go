@@ -33,7 +33,7 @@ func Wish(v *View, a Ask) (m Mutation, fault string) {
 		}
 		var to []ID
 		for _, in := range v.Instances {
-			// A member of ElasticJob may have overlooked the one that stands there,
+			// A foreign member may have overlooked the one that stands there,
 			// and listens to the next write.
 			if !in.Triggered || !v.member(in.ID) {
 				to = append(to, in.ID)

@@ -2,9 +2,9 @@ package protocol
 
 import "slices"
 
-// A registry takes transactions of bounded size. What concerns more items than
-// fit is done in parts, each of which is a step that could stand alone: whoever
-// looks between two of them sees a state that the rules know anyway.
+// A registry takes transactions of bounded size. What concerns more items than fit is
+// done in parts. Each part could stand alone: a view between two of them is one that
+// the rules handle anyway.
 
 // sizes is how large a transaction may be.
 type sizes struct {
@@ -256,10 +256,10 @@ func (s *State) stripped(a *Assignment, r *room) []int {
 	return r.first(items)
 }
 
-// writeOwners writes the nodes of a reshard in parts. Members of ElasticJob read owners
+// writeOwners writes the nodes of a reshard in parts. Foreign members read owners
 // from a copy that lags behind, but look for a node that the copy does not have:
 // so beside them what changes is deleted first, and not made before the copies
-// have heard of that. Owners that differ may also have appeared since the Reshard
+// have learned of that. Owners that differ may also have appeared since the Reshard
 // was decided, from the leader before.
 func (s *facts) writeOwners() Mutation {
 	a := &s.view.Assignment
@@ -285,8 +285,8 @@ func (stripped) keep(s *State, _ *Plan) { s.reshard.parts.strip = false }
 
 // restore makes owners' nodes say what the assignment does, while no strategy says
 // anything newer: parts of a reshard may be left, whose nodes name nobody who begins.
-// Beside members of ElasticJob these are the nodes that were deleted, which copies
-// have to hear of first. The leader before may delete more of them at any time.
+// Beside foreign members these are the nodes that were deleted, which copies
+// have to learn of first. The leader before may delete more of them at any time.
 func (s *facts) restore(eligible []ID) Mutation {
 	v := s.view
 	r, items := s.ownersAlone(), []int(nil)
@@ -325,7 +325,7 @@ func (o ownerless) has(items []int) bool {
 	return !slices.ContainsFunc(items, func(i int) bool { return !slices.Contains(o.items, i) })
 }
 
-// lag is how long, in ms, a member of ElasticJob may take to hear of all items.
+// lag is how long, in ms, a foreign member may take to learn of all items.
 func lag(total int) int64 { return 20 + int64(total)/10 }
 
 // ended is how many nodes go when a run of the item ends.

@@ -161,7 +161,7 @@ func (s *State) neverBegins(i int) reason.Code {
 // clearMarks removes own marks that no open run justifies: monitoring was
 // switched off, or a set of the record was lost with its marks kept. The leader
 // also removes those that no session holds, and the reclaimer those of what
-// strangers took over and will not run: nobody else ever would, and the item could
+// foreign members took over and will not run: nobody else ever would, and the item could
 // not run.
 func clearMarks(s *facts) Mutation {
 	own := s.own()

@@ -2,9 +2,9 @@ package protocol
 
 import "github.com/wasmjob/wasmjob/host/reason"
 
-// A tool removes a job node by node, children first, and gives up when what it is
-// about to look at has gone. So nothing is made anew while it may be at work, and
-// who has seen it does not make whole what it has left.
+// A tool removes a job node by node, children first, and gives up if a node goes that it
+// is about to read. So members make no node anew while a tool may be at work, and a
+// member that has seen a removal does not repair what it has left.
 
 // RemovalPause is how long, in ms, a parent of the job's nodes is missing before
 // members make it anew.

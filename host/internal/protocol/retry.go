@@ -7,10 +7,10 @@ import (
 	"github.com/wasmjob/wasmjob/host/reason"
 )
 
-// A run that failed may be tried again after a while, as the next attempt. It
-// waits in the record: its item is not open meanwhile, so it holds up neither a
-// reshard nor a trigger. The next instant of the item overtakes it. It goes where
-// its item goes: see moved.go.
+// A run that failed may be tried again after a while, as the next attempt. It waits in
+// its member's record. Its item is not open meanwhile, so it delays neither a reshard nor
+// a trigger. The next instant of the item replaces it. If the item moves, the run moves
+// with it: see moved.go.
 
 // RetryPolicy says how often a run may be made, and how long to wait in between.
 type RetryPolicy struct {

@@ -27,7 +27,7 @@ func (s *State) stale(eligible []ID) bool {
 			return true
 		}
 	}
-	// What a leader of ElasticJob has dealt may leave out who came meanwhile.
+	// What a foreign leader has assigned may leave out who came meanwhile.
 	if v.departed() || v.Sealed && v.someoneWithout() {
 		return true
 	}
@@ -172,7 +172,7 @@ type occupied struct {
 func (it Item) bare() bool { return it == Item{Exists: true, Marks: it.Marks} }
 
 // occupy notes which surplus item kept a reshard from being applied. The mirror
-// does not look at the nodes of strangers, so this is how the core learns of
+// does not look at the nodes of foreign members, so this is how the core learns of
 // them.
 func (s *State) occupy(in Committed, f *flight) {
 	i := in.Occupied - 1

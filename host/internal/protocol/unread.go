@@ -8,12 +8,11 @@ import (
 	"github.com/wasmjob/wasmjob/host/reason"
 )
 
-// Whoever writes a cron that cannot be read means another one, and nobody knows
-// which. As members of ElasticJob do, ours go on by the one before, which the
-// records and the assignment keep, so that those do who start later. Beside members
-// of ElasticJob nothing is begun by it: what they go by, and whether they can read
-// the new one, is not known here, and an item that waits is better than one that
-// runs by another schedule than its neighbours.
+// If the cron cannot be read, members go on by the one before, as foreign members do.
+// The records and the assignment keep it for servers that start later. While foreign
+// members share the job, nothing begins by it: whether they can read the new cron is not
+// known here, and an item that waits is better than one that runs by another schedule
+// than its neighbours.
 
 // inForce is the cron by which the job goes: the registry's or, while that cannot be
 // read, the newest before it that can; if there is none, it is the registry's.

@@ -50,8 +50,8 @@ type View struct {
 	NecessaryV      int32 // version of the mark: each Join raises it or creates it
 	Processing      bool
 	ProcessingOwner int64 // session
-	// Sealed: no leader of ElasticJob has begun to deal since one of ours adopted
-	// what was dealt.
+	// Sealed: no foreign leader has begun to assign since one of ours adopted
+	// what was assigned.
 	Sealed  bool
 	Pending []Pending // ascending by item
 
@@ -132,17 +132,17 @@ type Item struct {
 	Disabled bool
 	Failover ID    // who took the item over; "" nobody
 	FOOwner  int64 // session of that mark
-	Marks    int32 // how many marks that it runs have come; it may be fewer than one has seen of them
+	Marks    int32 // running marks observed so far; a lower bound, since events can coalesce
 }
 
-// Pending is an orphaned run that waits for a taker or, with After, one that is to
-// be tried again and waits for the owner of its item.
+// Pending is a run whose member has gone and that waits for a taker or, with After, a
+// run that is to be tried again and waits for the owner of its item.
 type Pending struct {
 	Item     int
 	Entry    Entry // the run as the dead member had it; Item repeated
-	After    int64 // not before; 0: it is an orphan
+	After    int64 // not before; 0: it waits for a taker
 	Dead     ID    // "" if the member that had it lives, or left in order
-	Foreign  bool  // written by a Java member: no run is recorded in it
+	Foreign  bool  // written by a foreign member: no run is recorded in it
 	Version  int32
 	Modified int64
 }

@@ -242,7 +242,7 @@ type (
 		Pause bool
 		Strip []int
 	}
-	// Adopt makes the assignment of what a leader of ElasticJob has dealt, and
+	// Adopt makes the assignment of what a foreign leader has assigned, and
 	// seals that.
 	Adopt struct {
 		Check  []ID  // as of Reshard, as are Moving, Self and Own
@@ -274,7 +274,7 @@ type (
 		Unpend  []int // overtaken pending marks
 		Ack     bool
 		More    bool
-		Shared  bool // owners' nodes, and the seal, must not have changed: members of ElasticJob share the job
+		Shared  bool // owners' nodes, and the seal, must not have changed: foreign members share the job
 	}
 	// Complete closes runs whose guests ended.
 	Complete struct {
@@ -298,7 +298,7 @@ type (
 		ID  ID
 		Own RunsData
 	}
-	// Tally writes rows of runs that members of ElasticJob have taken over.
+	// Tally writes rows of runs that foreign members have taken over.
 	Tally struct {
 		Self ID
 		Own  RunsData
@@ -317,7 +317,7 @@ type (
 	MarkMisfire struct{ Items []int }
 	// ClearMarks removes own marks that no open run justifies, and, if nobody of
 	// Check has set its record, those that no session holds, and those of what
-	// strangers took over and will not run.
+	// foreign members took over and will not run.
 	ClearMarks struct {
 		Self              ID
 		Check             []ID
@@ -335,7 +335,7 @@ type (
 		Check []ID
 		Rest  *RunsData // nil: the record goes
 	}
-	// Orphan makes pending, or gives a row to, what members of ElasticJob had open
+	// Orphan makes pending, or gives a row to, what foreign members had open
 	// when they died.
 	Orphan struct {
 		Self  ID
@@ -344,7 +344,7 @@ type (
 		Pend  []Pending
 		Check []ID // all others who have a record
 	}
-	// Take begins orphaned runs, and gives up the place in the queue, if there is one.
+	// Take begins runs that wait for a taker, and gives up the place in the queue, if there is one.
 	Take struct {
 		Self    ID
 		Own     RunsData
@@ -361,7 +361,7 @@ type (
 		Last  bool
 		Next  *Fires
 	}
-	// Release ends a round, so that members of ElasticJob go on.
+	// Release ends a round, so that foreign members go on.
 	Release struct{ Event Event }
 	// Tell writes how far the listeners of fires have been told.
 	Tell struct {
@@ -374,7 +374,7 @@ type (
 		Own   RunsData
 		Items []int
 	}
-	// Leave ends the membership. Where members of ElasticJob listen, the owners'
+	// Leave ends the membership. Where foreign members listen, the owners'
 	// nodes of Items, which name the member, go as well.
 	Leave struct {
 		Self     ID
@@ -582,7 +582,7 @@ func (Stop) effect()       {}
 // still asks the same.
 type AssignRequest struct {
 	Strategy  string
-	Shared    bool                // with members of ElasticJob, who know what they know
+	Shared    bool                // with foreign members, who know what they know
 	Instances []ID                // descending
 	Labels    []map[string]string // by instance; nil where there are none
 	Total     int

@@ -2,10 +2,9 @@ package protocol
 
 import "slices"
 
-// The bytes that values of ours have in a transaction are known here as an
-// estimate, which is never below what layout writes, and adds nothing for what
-// shares an entry or a range with its neighbour. layout's tests hold it against
-// the real thing.
+// The size of our values in a transaction is estimated here. The estimate is never below
+// what layout writes, and adds nothing for items that share an entry or a range with
+// their neighbour. Tests of layout compare it with real values.
 
 const (
 	// MaxRanges is how many ranges a list of numbers by item is written as at most;
