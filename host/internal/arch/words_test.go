@@ -25,6 +25,7 @@ var worded = []string{
 	"host/internal/schedule",
 	"host/internal/session",
 	"host/internal/wasm",
+	"host/internal/protocol",
 	"host/internal/workers",
 }
 

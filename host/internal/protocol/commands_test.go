@@ -227,7 +227,7 @@ func listenerCalled(c *cluster, m *member, a *arguments) error {
 	if string(l.Event) != a.word() {
 		return fmt.Errorf("the newest call is of %s", l.Event)
 	}
-	return c.step(m, protocol.Told{Event: l.Event, Instant: l.Instant, Attempt: l.Attempt})
+	return c.step(m, protocol.CallEnded{Event: l.Event, Instant: l.Instant, Attempt: l.Attempt})
 }
 
 func measured(c *cluster, m *member, a *arguments) error {

@@ -14,7 +14,7 @@ type Fires struct {
 	Modified int64 // revision of the last set: the fencing token of a call
 	// Started is of the newest instant that every item had begun, Completed of
 	// the newest whose runs have all ended.
-	Started, Completed Telling
+	Started, Completed Call
 }
 
 // listener is what this member does for the listeners of fires.
@@ -24,8 +24,8 @@ type listener struct {
 	rounds   []roundPart
 }
 
-// Telling is one call of a listener.
-type Telling struct {
+// Call is one call of a listener.
+type Call struct {
 	Instant int64
 	Attempt int // 0: nobody had to be called
 	By      ID  // who calls, as long as it does
@@ -39,7 +39,7 @@ const (
 	FireCompleted Event = "completed"
 )
 
-func (l *listener) ended(in Told) {
+func (l *listener) ended(in CallEnded) {
 	if t := l.call; t != nil && t.event == in.Event && t.Instant == in.Instant && t.Attempt == in.Attempt {
 		t.ended = true
 	}
@@ -47,7 +47,7 @@ func (l *listener) ended(in Told) {
 
 // listenerCall is the call that goes on here.
 type listenerCall struct {
-	Telling
+	Call
 	event Event
 	ended bool
 	cut   bool // ended for lack of trust in the session
@@ -68,7 +68,7 @@ func callListeners(s *facts) Mutation {
 		} else {
 			n.By = ""
 		}
-		return Tell{Self: s.self, Next: next}
+		return SetFires{Self: s.self, Next: next}
 	}
 	if !s.company.leads || s.session.leaving || s.config() == nil || !s.o.Started && !s.o.Completed {
 		return nil
@@ -81,7 +81,7 @@ func callListeners(s *facts) Mutation {
 			return nil
 		default: // it died during the call; whether the guest did its work nobody knows
 			t.By, t.Attempt = s.self, t.Attempt+1
-			return Tell{Self: s.self, Next: next}
+			return SetFires{Self: s.self, Next: next}
 		}
 	}
 	if at := next.Started.Instant; next.Completed.Instant < at {
@@ -89,17 +89,17 @@ func callListeners(s *facts) Mutation {
 			return nil
 		}
 		next.Completed = s.newCall(at, s.o.Completed)
-		return Tell{Self: s.self, Next: next}
+		return SetFires{Self: s.self, Next: next}
 	}
 	at := s.begun()
 	if s.company.shared || at <= next.Started.Instant {
 		return nil
 	}
 	next.Started = s.newCall(at, s.o.Started)
-	return Tell{Self: s.self, Next: next}
+	return SetFires{Self: s.self, Next: next}
 }
 
-func (f *Fires) of(e Event) *Telling {
+func (f *Fires) of(e Event) *Call {
 	if e == FireStarted {
 		return &f.Started
 	}
@@ -107,11 +107,11 @@ func (f *Fires) of(e Event) *Telling {
 }
 
 // newCall is a call that begins, if the module has the listener.
-func (s *State) newCall(at int64, has bool) Telling {
+func (s *State) newCall(at int64, has bool) Call {
 	if !has {
-		return Telling{Instant: at}
+		return Call{Instant: at}
 	}
-	return Telling{Instant: at, Attempt: 1, By: s.self}
+	return Call{Instant: at, Attempt: 1, By: s.self}
 }
 
 // keptInstants is how many of the newest instants a member remembers: the clocks
@@ -168,7 +168,7 @@ func (s *State) ended(at int64) bool {
 func (s *State) listen(p *Plan) {
 	f := s.view.Fires
 	if t := s.listener.call; t != nil {
-		if *f.of(t.event) == t.Telling {
+		if *f.of(t.event) == t.Call {
 			return
 		}
 		if !t.ended {
@@ -181,7 +181,7 @@ func (s *State) listen(p *Plan) {
 	}
 	for _, e := range [...]Event{FireStarted, FireCompleted} {
 		if t := *f.of(e); t.By == s.self {
-			s.listener.call = &listenerCall{Telling: t, event: e}
+			s.listener.call = &listenerCall{Call: t, event: e}
 			l := Listen{Event: e, Instant: t.Instant, Attempt: t.Attempt, Fence: f.Modified}
 			if e == FireCompleted && !s.company.shared { // foreign members count nothing
 				l.Results = s.view.results(t.Instant)

@@ -109,7 +109,7 @@ func (s *State) applied(f *flight, rev int64, p *Plan) {
 		s.did(FireCompleted, m.Items)
 	case Tally:
 		s.evidence.taken = nil
-	case Vouch:
+	case JoinRound:
 		s.roundPart(m.Event).last = m.Last
 	case Take:
 		s.did(FireStarted, m.Items)

@@ -86,8 +86,8 @@ func (s *State) watchRounds() {
 
 func (v *View) full(r *Round) bool { return r.Exists && v.total() > 0 && len(r.Items) >= v.total() }
 
-// guaranteeItems makes our nodes.
-func guaranteeItems(s *facts) Mutation {
+// joinRound makes our nodes.
+func joinRound(s *facts) Mutation {
 	if s.own() == nil || s.session.health != Trusted || s.config() == nil || !s.company.shared {
 		return nil
 	}
@@ -101,7 +101,7 @@ func guaranteeItems(s *facts) Mutation {
 			_, there := slices.BinarySearch(r.Items, i)
 			return there || i >= s.view.total()
 		})
-		m := Vouch{Self: s.self, Event: w.event, Items: s.room().first(missing)}
+		m := JoinRound{Self: s.self, Event: w.event, Items: s.room().first(missing)}
 		switch {
 		case w.last && s.listener.call == nil && s.view.Fires.of(w.event).By != s.self:
 			return Release{Event: w.event}
@@ -122,9 +122,9 @@ func guaranteeItems(s *facts) Mutation {
 		}
 		if m.Last && s.listens(w.event) {
 			next := s.view.Fires
-			*next.of(w.event) = Telling{Instant: max(s.schedule.latest.At, 1), Attempt: 1, By: s.self}
+			*next.of(w.event) = Call{Instant: max(s.schedule.latest.At, 1), Attempt: 1, By: s.self}
 			if next.Completed.Instant < next.Started.Instant && next.Completed.By == "" {
-				next.Completed = Telling{Instant: next.Started.Instant} // that is told by a round of its own
+				next.Completed = Call{Instant: next.Started.Instant} // which has a round of its own
 			}
 			m.Next = &next
 		}

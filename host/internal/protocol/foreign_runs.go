@@ -84,7 +84,7 @@ func reclaimForeign(s *facts) Mutation {
 	if !s.reclaimsForeign() {
 		return nil
 	}
-	m := Orphan{Self: s.self, Own: s.next(s.own()), Next: v.Assignment.clone()}
+	m := ReclaimForeign{Self: s.self, Own: s.next(s.own()), Next: v.Assignment.clone()}
 	r, done := s.room(), false
 	for k := range s.evidence.members {
 		t := &s.evidence.members[k]

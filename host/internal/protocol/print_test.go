@@ -97,7 +97,7 @@ func (c *cluster) printEffect(e protocol.Effect) {
 	}
 }
 
-func call(t protocol.Telling) string {
+func call(t protocol.Call) string {
 	return secondsOf(t.Instant) + given(t.By != "", fmt.Sprintf(" by %s/%d", nameOf(t.By), t.Attempt))
 }
 
@@ -148,7 +148,7 @@ func (c *cluster) printCommit(v *protocol.View, m protocol.Mutation) {
 		if m.Self != "" {
 			c.printRecord(&m.Own)
 		}
-	case protocol.Orphan:
+	case protocol.ReclaimForeign:
 		c.say("%s%s, if nobody of %s set its record", name, epoch, namesOf(m.Check))
 		for _, p := range m.Pend {
 			c.say("  pending %s of %s", entry(p.Entry, list([]int{p.Item})), nameOf(p.Dead))
@@ -197,11 +197,11 @@ func (c *cluster) printCommit(v *protocol.View, m protocol.Mutation) {
 	case protocol.Take:
 		c.say("%s %s%s%s%s", name, list(m.Items), epoch, given(m.Monitor, ", marked"), given(m.Place != "", ", with the latch"))
 		c.printRecord(&m.Own)
-	case protocol.Vouch:
+	case protocol.JoinRound:
 		c.say("%s for %s: %s%s%s", name, list(m.Items), m.Event, given(m.Last, ", the last"), given(m.Next != nil, ", to be told"))
 	case protocol.Release:
 		c.say("%s %s", name, m.Event)
-	case protocol.Tell:
+	case protocol.SetFires:
 		c.say("%s started %s, completed %s", name, call(m.Next.Started), call(m.Next.Completed))
 	case protocol.Drop:
 		c.say("%s %s", name, list(m.Items))

@@ -21,7 +21,7 @@ var rules = []rule{
 	{"complete", complete},
 
 	{"enqueue", enqueue},
-	{"orphan", reclaimForeign},
+	{"reclaim-foreign", reclaimForeign},
 	{"take", take},
 	{"operate", operate},
 	{"mark-reshard", markReshard},
@@ -33,8 +33,8 @@ var rules = []rule{
 	{"begin", begin},
 	{"missed", missed},
 	{"drop", drop},
-	{"vouch", guaranteeItems},
-	{"tell", callListeners},
+	{"join-round", joinRound},
+	{"call-listeners", callListeners},
 
 	{"account", account},
 	{"tally", tally},

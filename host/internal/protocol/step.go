@@ -148,7 +148,7 @@ func (s *State) receive(in Input, p *Plan) {
 		for _, e := range in {
 			s.finished(e)
 		}
-	case Told:
+	case CallEnded:
 		s.listener.ended(in)
 	case Assigned:
 		// An answer to an older question must not displace the newer one's.

@@ -39,8 +39,8 @@ type (
 		Flow  Flow
 		Asked bool // it failed, and the guest asks for another attempt
 	}
-	// Told: the call that an effect Listen asked for has ended, however.
-	Told struct {
+	// CallEnded: the call that an effect Listen asked for has ended, however.
+	CallEnded struct {
 		Event   Event
 		Instant int64
 		Attempt int
@@ -84,7 +84,7 @@ func (Passed) input()      {}
 func (Committed) input()   {}
 func (ReadOnly) input()    {}
 func (Finished) input()    {}
-func (Told) input()        {}
+func (CallEnded) input()   {}
 func (Assigned) input()    {}
 func (Stored) input()      {}
 func (Doubted) input()     {}
@@ -335,9 +335,9 @@ type (
 		Check []ID
 		Rest  *RunsData // nil: the record goes
 	}
-	// Orphan makes pending, or gives a row to, what foreign members had open
+	// ReclaimForeign makes pending, or gives a row to, what foreign members had open
 	// when they died.
-	Orphan struct {
+	ReclaimForeign struct {
 		Self  ID
 		Own   RunsData
 		Next  Assignment
@@ -352,9 +352,9 @@ type (
 		Monitor bool
 		Place   string
 	}
-	// Vouch makes the member's nodes of a round. With Last the round is full, and
+	// JoinRound makes the member's nodes of a round. With Last the round is full, and
 	// the member is to end it, with Next after a call of its listener.
-	Vouch struct {
+	JoinRound struct {
 		Self  ID
 		Event Event
 		Items []int
@@ -363,8 +363,8 @@ type (
 	}
 	// Release ends a round, so that foreign members go on.
 	Release struct{ Event Event }
-	// Tell writes how far the listeners of fires have been told.
-	Tell struct {
+	// SetFires writes how far the listeners of fires have been told.
+	SetFires struct {
 		Self ID
 		Next Fires
 	}
@@ -435,11 +435,11 @@ func (Account) Name() string        { return "account" }
 func (MarkMisfire) Name() string    { return "mark-misfire" }
 func (ClearMarks) Name() string     { return "clear-marks" }
 func (Enqueue) Name() string        { return "enqueue" }
-func (Orphan) Name() string         { return "orphan" }
+func (ReclaimForeign) Name() string { return "reclaim-foreign" }
 func (Take) Name() string           { return "take" }
-func (Vouch) Name() string          { return "vouch" }
+func (JoinRound) Name() string      { return "join-round" }
 func (Release) Name() string        { return "release" }
-func (Tell) Name() string           { return "tell" }
+func (SetFires) Name() string       { return "set-fires" }
 func (Drop) Name() string           { return "drop" }
 func (Leave) Name() string          { return "leave" }
 func (Disown) Name() string         { return "disown" }
@@ -475,11 +475,11 @@ func (Account) mutation()        {}
 func (MarkMisfire) mutation()    {}
 func (ClearMarks) mutation()     {}
 func (Enqueue) mutation()        {}
-func (Orphan) mutation()         {}
+func (ReclaimForeign) mutation() {}
 func (Take) mutation()           {}
-func (Vouch) mutation()          {}
+func (JoinRound) mutation()      {}
 func (Release) mutation()        {}
-func (Tell) mutation()           {}
+func (SetFires) mutation()       {}
 func (Drop) mutation()           {}
 func (Leave) mutation()          {}
 func (Disown) mutation()         {}

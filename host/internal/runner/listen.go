@@ -41,7 +41,7 @@ func (m *member) listen(e protocol.Listen) {
 		if out.Verdict != job.OK && out.Verdict != job.Nothing {
 			m.Log.Warn("listener failed", "listener", e.Event, "instant", call.Scheduled, "attempt", e.Attempt, "verdict", out.Verdict, "code", out.Code, "error", out.Error)
 		}
-		m.box.put(inputLetter{protocol.Told{Event: e.Event, Instant: e.Instant, Attempt: e.Attempt}})
+		m.box.put(inputLetter{protocol.CallEnded{Event: e.Event, Instant: e.Instant, Attempt: e.Attempt}})
 	})
 }
 

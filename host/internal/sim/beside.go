@@ -125,7 +125,7 @@ func (l *ledger) neighbours(old *protocol.View, by author) {
 		l.adopts(m, old, by)
 		l.known(old, by)
 		l.awaited(old)
-	case protocol.Orphan:
+	case protocol.ReclaimForeign:
 		l.orphans(m, by)
 	default:
 	}

@@ -114,7 +114,7 @@ func (l *ledger) decided(old *protocol.View, by author) {
 		l.reshard(m, old, by)
 	case protocol.Owners:
 		l.owners(m, by)
-	case protocol.Tell:
+	case protocol.SetFires:
 		l.tells(m, by)
 	case protocol.Enqueue:
 		if slices.ContainsFunc(m.Pend, func(p protocol.Pending) bool { return p.After == 0 }) && !by.view.Config.Failover {

@@ -29,7 +29,7 @@ func (m *member) told(c *listening) {
 		t := m.w.ledger.fires[key]
 		t.whole = true
 		m.w.ledger.fires[key] = t
-		m.step(protocol.Told{Event: c.Event, Instant: c.Instant, Attempt: c.Attempt})
+		m.step(protocol.CallEnded{Event: c.Event, Instant: c.Instant, Attempt: c.Attempt})
 	}
 }
 
@@ -40,7 +40,7 @@ func (m *member) hush() {
 	m.w.tracef("%s: its listener is ended", m.name())
 	m.later(1, func() {
 		if c != nil && m.call == nil {
-			m.step(protocol.Told{Event: c.Event, Instant: c.Instant, Attempt: c.Attempt})
+			m.step(protocol.CallEnded{Event: c.Event, Instant: c.Instant, Attempt: c.Attempt})
 		}
 	})
 }
@@ -85,7 +85,7 @@ func (l *ledger) lives(session int64) bool {
 }
 
 // tells: what is told as started had been begun by every item, as was seen.
-func (l *ledger) tells(m protocol.Tell, by author) {
+func (l *ledger) tells(m protocol.SetFires, by author) {
 	v, at := by.view, m.Next.Started.Instant
 	if at == v.Fires.Started.Instant {
 		return

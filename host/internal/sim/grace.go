@@ -14,7 +14,7 @@ const patience21 = 499 * millisecond
 // node was made that was seen: one that was taken meanwhile and made anew has its
 // version, and nobody can tell the two apart. What is named too early then is no
 // more than wanted, for they want it run.
-func (l *ledger) orphans(m protocol.Orphan, by author) {
+func (l *ledger) orphans(m protocol.ReclaimForeign, by author) {
 	for _, p := range m.Pend {
 		since, gone := l.away[p.Dead]
 		switch {

@@ -49,7 +49,7 @@ func besideMutants() []mutant {
 		{"orphan: ended before", "a member of ElasticJob that ends its run and leaves has not died in it, though both are seen at once", []change{in("protocol.State.endedFirst", "changed < v.InstancesChanged", "false")}},
 		{"orphan: ended unread", "how such a run ended is read", []change{in("follow.Loop.inspect", "len(items) > 0", "false")}},
 		{"orphan: any ended", "who died in a run has not ended it", []change{in("protocol.State.watchForeign", "s.endedFirst(_)", "true")}},
-		{"orphan: never", "what a member of ElasticJob had open when it died is run again", []change{noRule("orphan")}},
+		{"orphan: never", "what a member of ElasticJob had open when it died is run again", []change{noRule("reclaim-foreign")}},
 		{"orphan: records unchecked", "what strangers had open becomes pending only if nobody has begun anything since", []change{noFence("orphan/records")}},
 		{"orphan: back meanwhile", "who has come back is not dead", []change{noFence("orphan/away")}},
 		{"leave: its nodes stay", "who leaves in order takes the owners' nodes that name it along", []change{in("protocol.facts.disown", "s.takenForDead()", "false")}},

@@ -110,7 +110,7 @@ t.op(registry.Set, t.server(ip), nil, registry.AnyVersion)
 		{"prune: never", "servers that are long gone are removed", []change{noRule("prune-servers")}},
 		{"prune: disabled", "a disabled server is an operator's word and stays", []change{in("protocol.State.seeServers", "sv.Disabled", "false")}},
 		{"prune: any version", "a server that an operator disables meanwhile stays", []change{noFence("prune-servers/server")}},
-		{"tell: never", "listeners of fires are called", []change{noRule("tell")}},
+		{"tell: never", "listeners of fires are called", []change{noRule("call-listeners")}},
 		{"tell: too early", "a fire has started when every item has begun it", []change{in("protocol.State.begun", "t < oldest", "t > oldest")}},
 		{"tell: ended too early", "a fire is completed when all its runs have ended", []change{in("protocol.callListeners", "!s.ended(_)", "false")}},
 		{"tell: beside the living", "nobody calls a listener that another one is calling", []change{in("protocol.callListeners", "!s.view.dead(_)", "false")}},

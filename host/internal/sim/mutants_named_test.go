@@ -24,9 +24,9 @@ func namedMutants() []mutant {
 // unnoticed are rules and fences that have no mutant, and why.
 func unnoticed() map[string]string {
 	return map[string]string{
-		"unprocess": "the next leader's reshard takes the mark away as well; what it does until then is in reshard_java_lead.txt",
-		"vouch":     "no simulated job has listeners of ElasticJob's; guarantee.txt",
-		"tally":     "the ledger does not ask who took a run of ours; orphan_taken_java.txt, tally_unknown.txt",
+		"unprocess":  "the next leader's reshard takes the mark away as well; what it does until then is in reshard_java_lead.txt",
+		"join-round": "no simulated job has listeners of ElasticJob's; guarantee.txt",
+		"tally":      "the ledger does not ask who took a run of ours; orphan_taken_java.txt, tally_unknown.txt",
 
 		"adopt/epoch":             "who sets the assignment meanwhile also writes a record, or takes the seal away; both are checked",
 		"orphan/epoch":            "who sets the assignment meanwhile also writes a record that is checked",

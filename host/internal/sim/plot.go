@@ -71,11 +71,11 @@ func (w *World) plot(m *member, mu protocol.Mutation) {
 			w.slowLine(m, w.between(longest/3, longest))
 			w.laterIn(m, w.between(0, 30*millisecond), w.unseat)
 		}
-	case protocol.Tell:
+	case protocol.SetFires:
 		// Another leads, and tells, before it is written.
 		w.slowLine(m, w.between(30*millisecond, 300*millisecond))
 		w.unseat()
-	case protocol.Adopt, protocol.Orphan:
+	case protocol.Adopt, protocol.ReclaimForeign:
 		// Before it arrives somebody begins, comes back, or deals anew.
 		w.slowLine(m, min(w.untilTick(nil)+w.between(5*millisecond, 60*millisecond), longest))
 		w.meddle()

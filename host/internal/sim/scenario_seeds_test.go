@@ -96,7 +96,7 @@ func comesBackSlowly(w *World) steering {
 	q, a := w.jvms[1], w.members[0]
 	gone, reached := false, false
 	return steering{reached: &reached, sending: func(m *member, mu protocol.Mutation) {
-		if _, ok := mu.(protocol.Orphan); ok && reached {
+		if _, ok := mu.(protocol.ReclaimForeign); ok && reached {
 			w.slowLine(a, 300*millisecond)
 		}
 	}, change: func(old, now *protocol.View) {
@@ -159,7 +159,7 @@ func enabledLate(w *World) steering {
 	})
 	told, reached := false, false
 	return steering{reached: &reached, sending: func(m *member, mu protocol.Mutation) {
-		if t, ok := mu.(protocol.Tell); ok && m == a && t.Next.Completed.By != "" && !told && w.now > (1_700_000_000+28)*second {
+		if t, ok := mu.(protocol.SetFires); ok && m == a && t.Next.Completed.By != "" && !told && w.now > (1_700_000_000+28)*second {
 			told = true
 			w.slowLine(a, 100*millisecond)
 			w.after(1, func() { w.tool(protocol.DisableItem{Item: 0}) })
@@ -175,7 +175,7 @@ func comesBackMeanwhile(w *World) steering {
 	q, a := w.jvms[1], w.members[0]
 	gone, reached := false, false
 	return steering{reached: &reached, sending: func(m *member, mu protocol.Mutation) {
-		if _, ok := mu.(protocol.Orphan); ok && !reached {
+		if _, ok := mu.(protocol.ReclaimForeign); ok && !reached {
 			reached = true
 			w.slowLine(a, 300*millisecond)
 			w.after(1, q.thaw)
@@ -208,7 +208,7 @@ func leftAgain(w *World) steering {
 	w.at((1_700_000_000+30)*second, q.thaw)
 	reached := false
 	return steering{reached: &reached, sending: func(m *member, mu protocol.Mutation) {
-		if _, ok := mu.(protocol.Orphan); ok && m == a && !reached {
+		if _, ok := mu.(protocol.ReclaimForeign); ok && m == a && !reached {
 			reached = true
 			w.slowLine(a, 200*millisecond)
 			w.after(100*millisecond, func() { waits(registry.Delete, registry.Create) })

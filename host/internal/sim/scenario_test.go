@@ -307,7 +307,7 @@ func begunBeforeOrphaned(w *World) steering {
 	p, q, a := w.jvms[0], w.jvms[1], w.members[0]
 	reached, dead := false, false
 	return steering{reached: &reached, sending: func(m *member, mu protocol.Mutation) {
-		if _, ok := mu.(protocol.Orphan); ok && m == a && dead && !reached {
+		if _, ok := mu.(protocol.ReclaimForeign); ok && m == a && dead && !reached {
 			reached = true
 			w.slowLine(a, w.untilTick(nil)+300*millisecond)
 		}

@@ -45,9 +45,9 @@ func describe(m protocol.Mutation) string {
 		return fmt.Sprintf("owners of %v, strip %v, without %v %v, last %v", m.Write, m.Strip, m.Remove, m.Clear, m.Last)
 	case protocol.Adopt:
 		return fmt.Sprintf("adopt total %d owners %v last %v", m.Next.Total, m.Next.Owners, m.Next.Last)
-	case protocol.Orphan:
+	case protocol.ReclaimForeign:
 		return fmt.Sprintf("orphan pend %v rows %s last %v", m.Pend, rows(m.Own.Rows), m.Next.Last)
-	case protocol.Tell:
+	case protocol.SetFires:
 		return fmt.Sprintf("tell %+v", m.Next)
 	case protocol.MarkMisfire:
 		return fmt.Sprintf("mark-misfire %v", m.Items)

@@ -84,7 +84,7 @@ func (j Job) Encode(m protocol.Mutation, v *protocol.View) []registry.Op {
 		t.clearMarks(m)
 	case protocol.Enqueue:
 		t.enqueue(m)
-	case protocol.Orphan:
+	case protocol.ReclaimForeign:
 		t.setAssignment("orphan/epoch", &m.Next)
 		t.own(m.Self, m.Own)
 		t.checkRuns("orphan/records", m.Check)
@@ -92,7 +92,7 @@ func (j Job) Encode(m protocol.Mutation, v *protocol.View) []registry.Op {
 		t.pend(m.Pend)
 	case protocol.Take:
 		t.takeOver(m)
-	case protocol.Vouch:
+	case protocol.JoinRound:
 		for _, i := range m.Items {
 			t.create(j.vouched(m.Event, i), "")
 		}
@@ -101,7 +101,7 @@ func (j Job) Encode(m protocol.Mutation, v *protocol.View) []registry.Op {
 		}
 	case protocol.Release:
 		t.release(m)
-	case protocol.Tell:
+	case protocol.SetFires:
 		t.tell(m.Self, &m.Next)
 	case protocol.Drop:
 		t.own(m.Self, m.Own)

@@ -32,6 +32,6 @@ func decodeFires(data []byte) (protocol.Fires, error) {
 	if v.V != valueVersion {
 		return f, fmt.Errorf("version %d is not known to this release", v.V)
 	}
-	f.Started, f.Completed = protocol.Telling(v.Started), protocol.Telling(v.Completed)
+	f.Started, f.Completed = protocol.Call(v.Started), protocol.Call(v.Completed)
 	return f, nil
 }

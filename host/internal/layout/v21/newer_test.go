@@ -18,7 +18,7 @@ func TestKeysOfANewerReleaseArePassedOver(t *testing.T) {
 	rng := rand.New(rand.NewPCG(3, 4))
 	runs, assignment := anyRuns(rng), anyAssignment(rng)
 	pending := protocol.Pending{Item: 7, Entry: anyEntry(rng, 7), After: 7000, Dead: "10.0.0.1@-@1"}
-	fires := protocol.Fires{Started: protocol.Telling{Instant: 5000, Attempt: 1}}
+	fires := protocol.Fires{Started: protocol.Call{Instant: 5000, Attempt: 1}}
 	member := encodeMember(protocol.Join{Labels: map[string]string{"zone": "a"}}, protocol.Ready{})
 	for name, c := range map[string]struct {
 		value []byte

@@ -54,19 +54,19 @@ var theirNodes = []nodeRow{
 	{nodeLatch + "/" + latchPrefix + "{token}-" + latchName + "{digits}", inQueue, "empty; the token is that of the session. The failover latch has the same", mutations(protocol.Contend{}), mutations(protocol.Elect{}, protocol.Take{}, protocol.Withdraw{})},
 	{nodeNecessary, persistent, "empty: a reshard is wanted", mutations(protocol.MarkReshard{}, protocol.Join{}, protocol.Disown{}, "if it is there: Leave and a Reshard in parts set it"), mutations(protocol.Reshard{}, "the last Owners")},
 	{nodeProcessing, ephemeral, "empty: items are being assigned", mutations("ElasticJob", "a Reshard in two steps"), mutations(protocol.Reshard{}, "the last Owners", protocol.Unprocess{})},
-	{nodeFailoverItems + "/{i}", persistent, "our pending run; ElasticJob writes nothing and reads names only", mutations(protocol.Enqueue{}, protocol.Orphan{}, protocol.Account{}), mutations(protocol.Take{}, protocol.Drop{}, protocol.Begin{})},
-	{nodeStarted + "/{i}", persistent, "empty: the item has begun its instant", mutations("ElasticJob", protocol.Vouch{}), mutations(protocol.Release{}, "a member of ElasticJob, after its listener")},
-	{nodeCompleted + "/{i}", persistent, "empty: the item has ended it", mutations("ElasticJob", protocol.Vouch{}), mutations(protocol.Release{}, "a member of ElasticJob, after its listener")},
+	{nodeFailoverItems + "/{i}", persistent, "our pending run; ElasticJob writes nothing and reads names only", mutations(protocol.Enqueue{}, protocol.ReclaimForeign{}, protocol.Account{}), mutations(protocol.Take{}, protocol.Drop{}, protocol.Begin{})},
+	{nodeStarted + "/{i}", persistent, "empty: the item has begun its instant", mutations("ElasticJob", protocol.JoinRound{}), mutations(protocol.Release{}, "a member of ElasticJob, after its listener")},
+	{nodeCompleted + "/{i}", persistent, "empty: the item has ended it", mutations("ElasticJob", protocol.JoinRound{}), mutations(protocol.Release{}, "a member of ElasticJob, after its listener")},
 }
 
 var ourNodes = []nodeRow{
 	{nodeWasm, persistent, "empty. Every transaction sets it last, to learn the revision from the receipt; nobody watches it", mutations(protocol.Setup{}), mutations("removal of the job")},
-	{nodeAssignment, persistent, "who owns which item; [keys](#keys). Its version is the **epoch** of the job", mutations(protocol.Setup{}, protocol.Reshard{}, protocol.Adopt{}, protocol.Enqueue{}, protocol.Orphan{}, protocol.Account{}, protocol.Leave{}), mutations("removal of the job")},
+	{nodeAssignment, persistent, "who owns which item; [keys](#keys). Its version is the **epoch** of the job", mutations(protocol.Setup{}, protocol.Reshard{}, protocol.Adopt{}, protocol.Enqueue{}, protocol.ReclaimForeign{}, protocol.Account{}, protocol.Leave{}), mutations("removal of the job")},
 	{nodeRuns + "/{id}", persistent, "the **record** of one member; [keys](#keys)", mutations(protocol.Join{}, "then the member alone", protocol.RecordMissed{}), mutations(protocol.Leave{}, protocol.Enqueue{})},
 	{nodeModule, persistent, "the job's modules and its settings that ElasticJob has no key for; [keys](#keys)", mutations(protocol.Setup{}, protocol.Define{}, protocol.Switch{}), mutations("removal of the job")},
 	{nodeMembers + "/{id}", ephemeral, "what others must know of the member; [keys](#keys)", mutations(protocol.Join{}, protocol.Publish{}), mutations(protocol.Leave{})},
 	{nodeItems + "/{i}/" + markState, persistent, "values that the item's guests keep, in base64; [keys](#keys)", mutations("the runs of the item, beside the mutations"), mutations("removal of the job")},
-	{nodeFires, persistent, "how far the listeners of fires have been called; [keys](#keys)", mutations(protocol.Tell{}, protocol.Vouch{}), mutations("removal of the job")},
+	{nodeFires, persistent, "how far the listeners of fires have been called; [keys](#keys)", mutations(protocol.SetFires{}, protocol.JoinRound{}), mutations("removal of the job")},
 	{nodePaused, persistent, "empty", mutations(protocol.SetPaused{}), mutations(protocol.SetPaused{})},
 	{nodeSharding + "/0/" + markSeal, persistent, "empty: the **seal**. No foreign leader has begun to assign since what it assigned was adopted", mutations(protocol.Adopt{}), mutations("the next assignment by a foreign leader, which deletes each owner's node with what is below it", protocol.Reshard{}, "Leave or Disown of who owns item 0")},
 }

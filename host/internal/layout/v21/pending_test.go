@@ -98,7 +98,7 @@ func TestAPendingRunGoesInTheVersionThatWasSeen(t *testing.T) {
 			t.Errorf("the pending run of item %d is deleted in version %d, want %d", i, got, want)
 		}
 	}
-	ops = j.Encode(protocol.Orphan{Self: "a@-@1", Pend: []protocol.Pending{{Item: 5, Dead: job.InstanceID("d")}, {Item: 6}}}, v)
+	ops = j.Encode(protocol.ReclaimForeign{Self: "a@-@1", Pend: []protocol.Pending{{Item: 5, Dead: job.InstanceID("d")}, {Item: 6}}}, v)
 	kinds := map[string]registry.OpKind{}
 	for _, op := range ops {
 		kinds[op.Path] = op.Kind

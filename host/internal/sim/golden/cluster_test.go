@@ -296,7 +296,7 @@ func (m *member) effect(e protocol.Effect) {
 	case protocol.Listen:
 		c.heard = append(c.heard, string(e.Event))
 		c.at(c.now+1, func() {
-			m.inbox = append(m.inbox, protocol.Told{Event: e.Event, Instant: e.Instant, Attempt: e.Attempt})
+			m.inbox = append(m.inbox, protocol.CallEnded{Event: e.Event, Instant: e.Instant, Attempt: e.Attempt})
 		})
 	case protocol.Answer, protocol.Note, protocol.Hush, protocol.Prepare, protocol.Recall:
 	}
