@@ -21,6 +21,7 @@ var seenByServers = []string{
 	"outcome: nothing read again", "clock: guest does not look", "doubt: fence not told", "health: from when it is there", "health: asleep",
 	"job session: does not wait", "complete: another's running mark", "complete: another's failover mark",
 	"doubt: loop does not learn", "end: guests go on", "job session: unsettled", "again: replaced", "health: regained for a moment",
+	"file: read while one is written", "file: half of it", "file: said before",
 }
 
 func TestServersNotice(t *testing.T) {

@@ -30,6 +30,7 @@ type plan struct {
 	guestSeed, networkSeed uint64
 	brieflyFirst           bool
 	changed                map[string]bool // jobs that operators keep from running, or that are another later
+	versions               []job.Config    // of the job that changes in files; none: there is no such job
 }
 
 // planned is something that happens to a world.
@@ -54,6 +55,7 @@ func newPlan(seed uint64) *plan {
 	for range 2 + rng.IntN(5) {
 		p.scene(rng)
 	}
+	p.files(seed)
 	slices.SortStableFunc(p.events, func(a, b planned) int { return int(a.at - b.at) })
 	return p
 }

@@ -50,12 +50,13 @@ func (g *inGuest) String() string { return fmt.Sprintf("%s, attempt %d", g.c.Run
 // finishes tells whether the guest may outlive its session.
 func (g *inGuest) finishes() bool { return g.c.Config.OnRegistryLoss == job.FinishOnLoss }
 
-// begins: nothing begins in doubt, nor what was told to stop while it waited, nor
+// begins: nothing begins in doubt, nor by half of a definition, nor what was told to stop while it waited, nor
 // what was asked to stop for a run that takes its place.
 func (g *inGuest) begins() {
 	if silent := g.of.silent(); silent > faultyTimeout/2 {
 		g.breach("%s begins %v on %s after %v of silence", g.c.Instance, g, g.ip, silent)
 	}
+	g.begunWhole()
 	if why := g.c.Why(); why != job.Continue {
 		g.breach("%s begins %v on %s, which was told to stop: %d", g.c.Instance, g, g.ip, why)
 	}
@@ -167,6 +168,7 @@ func (j *judged) synced() {
 // strangers stay.
 func (s *faultyServer) carriedOut(ops []registry.Op, asked time.Time) {
 	s.spares(ops, asked)
+	s.bringsOnce(ops)
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	for i := range ops {

@@ -157,6 +157,7 @@ func (w *faultyWorld) judgeCalm() {
 	w.calm = true
 	w.mu.Unlock()
 	w.pass(firesTime)
+	w.judgeFiles()
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	for _, c := range w.jobs {

@@ -76,6 +76,10 @@ type faultyServer struct {
 	loops   map[string]*Runner
 	gates   map[string]*turnstile // of each job's loop
 	stopped time.Time             // when it was to stop last
+	file    *job.Config           // the version of the job that changes in files; nil: the first
+	said    []byte                // what the server remembers of that
+	says    string                // the version that was compared with the registry last
+	brought map[string]bool       // versions that the registry had then, or was given
 	// replaced are the runs that ended because another one took their place, by session.
 	replaced map[*remote]map[string]bool
 }
@@ -90,7 +94,7 @@ func newFaultyWorld(t *testing.T, seed uint64) *faultyWorld {
 		t.Fatal(err)
 	}
 	for k := range w.plan.servers {
-		s := &faultyServer{faultyWorld: w, ip: ipOf(k), control: make(chan struct{}, 1), inside: map[*remote]map[string]*job.Call{}, gates: map[string]*turnstile{}, replaced: map[*remote]map[string]bool{}}
+		s := &faultyServer{faultyWorld: w, ip: ipOf(k), control: make(chan struct{}, 1), inside: map[*remote]map[string]*job.Call{}, gates: map[string]*turnstile{}, brought: map[string]bool{}, replaced: map[*remote]map[string]bool{}}
 		for _, c := range w.jobs {
 			s.gates[c.Name] = &turnstile{}
 		}
@@ -124,11 +128,13 @@ func (s *faultyServer) start() {
 	jobs.Go(func() { s.witness(ctx, sessions) })
 	for _, c := range s.jobs {
 		s.gates[c.Name].renew()
-		r := New(Options{
+		o := Options{
 			Sessions: sessions, Layout: layout.NewJob("test", c.Name), Config: &c, Instance: job.NewInstanceID(s.ip, "1"),
 			Clock: &metronome{}, Guests: s.seen.guests(guestFunc(s.run)), Dealer: dealAverage{}, Sink: afterDisk{s.rows, s}, DrainTimeout: 5 * time.Second,
 			Define: layout.NewJob("test", "").Define, Observe: s.observe, Log: slog.New(stiller{log.Handler(), s.gates[c.Name]}),
-		})
+		}
+		s.goesByFile(&o)
+		r := New(o)
 		s.runners[c.Name] = r
 		jobs.Add(1)
 		r.Start(ctx, func(err error) {

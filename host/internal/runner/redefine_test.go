@@ -9,6 +9,7 @@ import (
 	"github.com/wasmjob/wasmjob/host/internal/layout/v21"
 	"github.com/wasmjob/wasmjob/host/internal/protocol"
 	"github.com/wasmjob/wasmjob/host/registry/embedded"
+	"github.com/wasmjob/wasmjob/host/registry/registrytest"
 	"github.com/wasmjob/wasmjob/host/trace"
 )
 
@@ -56,6 +57,32 @@ func TestRedefine(t *testing.T) {
 		}
 		s.stop(t)
 		must(t, reg.Close())
+	})
+}
+
+// A file that is read while the one before is on its way to the registry goes there
+// after that.
+func TestRedefineTwice(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		faulty := registrytest.NewFaulty(embedded.Memory(), nil)
+		s := serve(t, faulty, &book{}, "10.0.0.1", nil)
+		<-s.Joined()
+		synctest.Wait()
+		back := faulty.Silence()
+		for shards := range 2 {
+			file := testConfig()
+			file.Shards, file.ItemParams = 1+shards, ""
+			s.Redefine(&file)
+			synctest.Wait()
+		}
+		back()
+		time.Sleep(time.Minute)
+		if c := s.Status().Config; c.Shards != 2 {
+			t.Errorf("%d items, want those of the last file", c.Shards)
+		}
+		s.stop(t)
+		must(t, faulty.Close())
 	})
 }
 

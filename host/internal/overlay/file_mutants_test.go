@@ -1,0 +1,11 @@
+package overlay
+
+// fileMutants leave out pieces of how what the servers' files say of a job comes into
+// the registry.
+func fileMutants() []mutant {
+	return []mutant{
+		{"file: read while one is written", "a file that is read while the one before is written goes there, too", without("runner.member.redefined", "m.defining.again = true"), notice{"../runner", "^TestRedefineTwice$"}},
+		{"file: half of it", "what belongs together is written at once", in("layout.transaction.define", "module.Kind, module.Data = registry.Set, m.Module", "if m.Config == nil {\nmodule.Kind, module.Data = registry.Set, m.Module\n}"), notice{"../runner", "^TestRedefine$"}},
+		{"file: said before", "a file that has not changed leaves what another one has said since", in("layout.merger.leaf", "m.old(path, said)", "false"), notice{"../layout", "^TestMergeOfTwoFiles$"}},
+	}
+}

@@ -1,0 +1,149 @@
+package runner
+
+import (
+	"bytes"
+	"fmt"
+	"math/rand/v2"
+	"slices"
+	"time"
+
+	"github.com/wasmjob/wasmjob/host/internal/definition"
+	"github.com/wasmjob/wasmjob/host/internal/layout"
+	"github.com/wasmjob/wasmjob/host/internal/layout/v21"
+	"github.com/wasmjob/wasmjob/host/job"
+	"github.com/wasmjob/wasmjob/host/registry"
+)
+
+// files adds a job that changes in the servers' files alone, for one seed in two. A
+// version comes to each server at a moment of its own, and to all in the same order:
+// it is read while the server runs, or with a restart. It says something of its own in
+// each key that it changes; a server that has applied one and does not know it yet
+// takes a key that goes back to what it was for one that has not changed.
+func (p *plan) files(seed uint64) {
+	rng := rand.New(rand.NewPCG(seed, 13)) // none of those that TestFaultyRegistryMended plays has such a job
+	if rng.IntN(2) > 0 {
+		return
+	}
+	crons := []string{"5s", "10s", "15s", "30s"}
+	rng.Shuffle(len(crons), func(i, j int) { crons[i], crons[j] = crons[j], crons[i] })
+	c, shards := drawJob(rng, len(p.jobs)), rng.Perm(5)
+	for n := range 2 + rng.IntN(len(crons)-1) {
+		c.Param, c.Timeout, c.Cron, c.Shards = fmt.Sprintf("version %d", n), time.Duration(n+1)*time.Hour, crons[n], shards[n]+1
+		p.versions = append(p.versions, c)
+	}
+	p.jobs = append(p.jobs, p.versions[0])
+	p.changed[c.Name] = true
+	for server := range p.servers {
+		at := time.Duration(0)
+		for _, v := range p.versions[1:] {
+			pause := p.length / time.Duration(len(p.versions))
+			if rng.IntN(3) == 0 {
+				pause = 20 * time.Millisecond // while the one before is brought into the registry
+			}
+			at += within(rng, 0, pause)
+			restart := rng.IntN(3) == 0
+			p.add(at, fmt.Sprintf("server %d: its file has %s of %s, restart: %t", server, v.Param, v.Name, restart), func(w *faultyWorld) {
+				w.servers[server].reads(&v, restart)
+			})
+		}
+	}
+}
+
+// inFile tells whether a job is the one that changes in the files.
+func (p *plan) inFile(name string) bool {
+	return len(p.versions) > 0 && p.versions[0].Name == name
+}
+
+// sameVersion compares what the versions change.
+func sameVersion(a, b *job.Config) bool {
+	return a.Param == b.Param && a.Timeout == b.Timeout && a.Cron == b.Cron && a.Shards == b.Shards
+}
+
+// reads lets the server's file have another version of the job.
+func (s *faultyServer) reads(c *job.Config, restart bool) {
+	s.mu.Lock()
+	s.file = c
+	s.mu.Unlock()
+	r := s.runner(c.Name)
+	switch {
+	case r == nil: // it is in the file when the server starts
+	case restart:
+		s.stop()
+		s.start()
+	default:
+		r.Redefine(c)
+	}
+}
+
+// goesByFile lets a job that is in the server's file go by that, and by what the
+// server remembers of it.
+func (s *faultyServer) goesByFile(o *Options) {
+	if !s.inFile(o.Config.Name) {
+		return
+	}
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.file != nil {
+		o.Config = s.file
+	}
+	o.Define = func(file job.Config) definition.Definition {
+		d := layout.NewJob("test", "").Define(file)
+		s.mu.Lock()
+		said := s.said
+		s.says = file.Param
+		s.mu.Unlock()
+		if said == nil {
+			return d
+		}
+		if err := d.Recall(said); err != nil {
+			s.t.Error(err)
+		}
+		return d
+	}
+	o.Defined = func(said []byte) {
+		s.mu.Lock()
+		defer s.mu.Unlock()
+		s.said, s.brought[s.says] = bytes.Clone(said), true
+	}
+}
+
+// bringsOnce: who restarts, or comes back, with a file that has not changed leaves what
+// other files have said since.
+func (s *faultyServer) bringsOnce(ops []registry.Op) {
+	for i := range ops {
+		if ops[i].Kind != registry.Set || len(s.versions) == 0 || ops[i].Path != layout.NewJob("test", s.versions[0].Name).At("config") {
+			continue
+		}
+		c, err := v21.DecodeConfig(ops[i].Data)
+		if err != nil {
+			s.t.Error(err)
+			continue
+		}
+		s.mu.Lock()
+		if s.brought[c.JobParameter] {
+			s.breach("%s brings %q into the registry again", s.ip, c.JobParameter)
+		}
+		s.mu.Unlock()
+	}
+}
+
+// begunWhole: what is in force is a version as a whole.
+func (g *inGuest) begunWhole() {
+	c := &g.c.Config
+	if g.inFile(c.Name) && !slices.ContainsFunc(g.versions, func(v job.Config) bool { return sameVersion(&v, c) }) {
+		g.breach("%v begins by no version of the files: %q, %v, %s, %d items", g, c.Param, c.Timeout, c.Cron, c.Shards)
+	}
+}
+
+// judgeFiles: once all files say the same, so do all servers.
+func (w *faultyWorld) judgeFiles() {
+	if len(w.versions) == 0 {
+		return
+	}
+	want := &w.versions[len(w.versions)-1]
+	for _, s := range w.servers {
+		if c := s.runner(want.Name).Status().Config; !sameVersion(&c, want) {
+			w.breach("%s goes by %q, %v, %s and %d items of %s; all files say %q, %v, %s and %d", s.ip, c.Param, c.Timeout, c.Cron, c.Shards, c.Name, want.Param, want.Timeout, want.Cron, want.Shards)
+		}
+	}
+}
