@@ -1,5 +1,7 @@
 package sim
 
+import "github.com/wasmjob/wasmjob/host/registry"
+
 // line is what is under way in one direction of a connection. It arrives in the
 // order in which it was sent, so all of it shares one function to be called.
 type line[T any] struct {
@@ -20,4 +22,32 @@ func (l *line[T]) arrived() T {
 		l.under, l.first = l.under[:0], 0
 	}
 	return x
+}
+
+// message is what reaches a member: an event, or an answer.
+type message struct {
+	event registry.Event
+	reply func()
+	shown func(registry.Node) // the answer to a read,
+	node  *registry.Node      // and what was read
+}
+
+// answer calls whoever waits for the answer, if it is one.
+func (m *message) answer() bool {
+	switch {
+	case m.shown != nil:
+		m.shown(*m.node)
+	case m.reply != nil:
+		m.reply()
+	default:
+		return false
+	}
+	return true
+}
+
+// request is what reaches the server.
+type request struct {
+	do, late func()
+	returns  int // of the session when it was sent
+	beyond   bool
 }

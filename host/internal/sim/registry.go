@@ -59,34 +59,6 @@ type session struct {
 	deliver   func(message) // to the member
 }
 
-// message is what reaches a member: an event, or an answer.
-type message struct {
-	event registry.Event
-	reply func()
-	shown func(registry.Node) // the answer to a read,
-	node  *registry.Node      // and what was read
-}
-
-// answer calls whoever waits for the answer, if it is one.
-func (m *message) answer() bool {
-	switch {
-	case m.shown != nil:
-		m.shown(*m.node)
-	case m.reply != nil:
-		m.reply()
-	default:
-		return false
-	}
-	return true
-}
-
-// request is what reaches the server.
-type request struct {
-	do, late func()
-	returns  int // of the session when it was sent
-	beyond   bool
-}
-
 func (w *World) newSession(timeout int64, deliver func(message)) *session {
 	w.sessions++
 	s := &session{
