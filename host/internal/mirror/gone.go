@@ -60,7 +60,7 @@ func (m *Mirror) confirmedGone(question uint32) {
 		m.unsettled--
 		m.reportFlash(name, n, false)
 		if n.has(exists) {
-			m.learn(name, n, registry.Node{})
+			m.learn(m.path(name), name, n, registry.Node{})
 		}
 	}
 }

@@ -179,7 +179,7 @@ func (m *Mirror) add(name string) {
 	m.more[name] = n
 	if node, ok := m.fresh[name]; ok {
 		delete(m.fresh, name)
-		m.learn(name, n, node)
+		m.learn(m.path(name), name, n, node)
 		return
 	}
 	n.phase = dirty
@@ -303,7 +303,7 @@ func (m *Mirror) Reply(r Read, node registry.Node) {
 	m.unsettled--
 	m.reportFlash(r.name, n, node.Exists)
 	if !n.has(known) || n.has(exists) != node.Exists || n.mark != markOf(node.Stat) {
-		m.learn(r.name, n, node)
+		m.learn(r.Path, r.name, n, node)
 	}
 }
 
@@ -317,9 +317,9 @@ func (m *Mirror) reportFlash(name string, n *entry, exists bool) {
 }
 
 // learn records a changed node.
-func (m *Mirror) learn(name string, n *entry, node registry.Node) {
+func (m *Mirror) learn(path, name string, n *entry, node registry.Node) {
 	if n.has(known) || node.Exists {
-		m.changes = append(m.changes, Change{m.path(name), node})
+		m.changes = append(m.changes, Change{path, node})
 	}
 	if n.has(passing) {
 		delete(m.more, name)

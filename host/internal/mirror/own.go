@@ -122,7 +122,7 @@ func (m *Mirror) Answered(receipt *registry.Receipt, owner registry.SessionID) {
 		}
 		n.phase = clean
 		m.unsettled--
-		m.learn(name, n, n.after(&ops[i], receipt, i, owner))
+		m.learn(ops[i].Path, name, n, n.after(&ops[i], receipt, i, owner))
 	}
 }
 

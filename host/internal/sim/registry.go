@@ -23,7 +23,7 @@ type txn struct {
 
 type version struct {
 	rev  int64
-	node registry.Node
+	node *registry.Node
 }
 
 type server struct {
@@ -109,16 +109,17 @@ func (w *World) endSession(s *session) {
 // while, and lets the ledger judge it.
 func (w *World) record(changes []tree.Change, by author) {
 	rev := w.tree.Revision()
-	for _, c := range changes {
+	for k := range changes {
+		c := &changes[k]
 		h := w.hist[c.Path]
 		if n := len(h); n > 0 && h[n-1].rev == rev {
-			h[n-1].node = c.Node
+			h[n-1].node = &c.Node
 			continue
 		}
 		if len(h) >= 16 {
 			h = w.trim(h)
 		}
-		w.hist[c.Path] = append(h, version{rev, c.Node})
+		w.hist[c.Path] = append(h, version{rev, &c.Node})
 	}
 	w.log = append(w.log, txn{rev, changes})
 	if len(w.log) > 256 {
@@ -232,7 +233,7 @@ func (s *session) node(path string) *registry.Node {
 	h := s.w.hist[path]
 	for k := len(h) - 1; k >= 0; k-- {
 		if h[k].rev <= s.replica {
-			return &h[k].node
+			return h[k].node
 		}
 	}
 	return &s.w.absent
