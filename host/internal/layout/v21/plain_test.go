@@ -47,6 +47,52 @@ func TestAllFieldsArePlain(t *testing.T) {
 	}
 }
 
+// TestWrittenIsWhatJSONWrites: to the byte.
+func TestWrittenIsWhatJSONWrites(t *testing.T) {
+	t.Parallel()
+	rng := rand.New(rand.NewPCG(7, 8))
+	check := func(got, want []byte) {
+		if string(got) != string(want) {
+			t.Fatalf("written\n%.2000s\nencoding/json\n%.2000s", got, want)
+		}
+	}
+	var noRuns, allRuns runsJSON
+	var nothing, everything assignmentJSON
+	fillFields(reflect.ValueOf(&allRuns).Elem())
+	fillFields(reflect.ValueOf(&everything).Elem())
+	scattered := assignmentJSON{Packed: anyByItem(rng), Last: anyByItem(rng), pastJSON: pastJSON{Begun: moments(anyByItem(rng))}}
+	for _, v := range []*runsJSON{&noRuns, &allRuns, {Triggers: []triggerJSON{{}}, Rows: []rowJSON{{}}, Last: anyByItem(rng)}} {
+		check(v.written(), mustJSON(v))
+	}
+	for _, v := range []*assignmentJSON{&nothing, &everything, &scattered} {
+		check(v.written(), mustJSON(v))
+	}
+	for range 500 {
+		d, a := anyRuns(rng), anyAssignment(rng)
+		var r runsJSON
+		var v assignmentJSON
+		text := encodeRuns(&d)
+		if !plainly(text, r.plain) {
+			t.Fatal("a record is not plain")
+		}
+		check(text, mustJSON(r))
+		text = encodeAssignment(&a)
+		if !plainly(text, v.plain) {
+			t.Fatal("an assignment is not plain")
+		}
+		check(text, mustJSON(v))
+	}
+}
+
+// anyByItem are more ranges than are written.
+func anyByItem(rng *rand.Rand) byItem {
+	s := make(byItem, 4*maxRanges)
+	for i := range s {
+		s[i] = rng.Int64N(1 << 40)
+	}
+	return s
+}
+
 // fillFields gives each field a value.
 func fillFields(v reflect.Value) {
 	switch v.Kind() { //nolint:exhaustive // no others occur

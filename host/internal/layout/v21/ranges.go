@@ -67,6 +67,10 @@ func (s byItem) MarshalJSON() ([]byte, error) {
 	if len(r) <= maxRanges {
 		return mustJSON(r), nil
 	}
+	return s.packed(), nil
+}
+
+func (s byItem) packed() []byte {
 	var p packed
 	known := map[int64]uint64{0: 0}
 	for _, n := range s {
@@ -78,7 +82,7 @@ func (s byItem) MarshalJSON() ([]byte, error) {
 		}
 		p.Of = binary.AppendUvarint(p.Of, k)
 	}
-	return mustJSON(p), nil
+	return mustJSON(p)
 }
 
 // UnmarshalJSON implements json.Unmarshaler.

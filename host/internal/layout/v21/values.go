@@ -44,7 +44,7 @@ func encodeAssignment(a *protocol.Assignment) []byte {
 	for k := range v.Owners {
 		v.Owners[k][2]--
 	}
-	return mustJSON(v)
+	return v.written()
 }
 
 func decodeAssignment(data []byte) (protocol.Assignment, error) {
@@ -274,7 +274,7 @@ func encodeRuns(d *protocol.RunsData) []byte {
 		}
 		v.Rows = append(v.Rows, rj)
 	}
-	return mustJSON(v)
+	return v.written()
 }
 
 func (r *rowJSON) joinsRow(next protocol.Row) bool {
