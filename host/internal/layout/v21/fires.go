@@ -26,7 +26,7 @@ func encodeFires(f *protocol.Fires) []byte {
 func decodeFires(data []byte) (protocol.Fires, error) {
 	var v firesJSON
 	var f protocol.Fires
-	if err := decodeJSON(data, &v); err != nil {
+	if err := decodePlain(data, &v, v.plain); err != nil {
 		return f, err
 	}
 	if v.V != valueVersion {

@@ -4,7 +4,7 @@ import (
 	"cmp"
 	"crypto/sha256"
 	"encoding/binary"
-	"fmt"
+	"encoding/hex"
 	"slices"
 	"strings"
 
@@ -24,7 +24,8 @@ func Contender(session int64) string {
 	var b [8]byte
 	binary.BigEndian.PutUint64(b[:], uint64(session))
 	h := sha256.Sum256(b[:])
-	return fmt.Sprintf("%x-%x-%x-%x-%x", h[:4], h[4:6], h[6:8], h[8:10], h[10:16])
+	digits := hex.EncodeToString(h[:16])
+	return digits[:8] + "-" + digits[8:12] + "-" + digits[12:16] + "-" + digits[16:20] + "-" + digits[20:]
 }
 
 // Queue sorts the places of a latch.
@@ -63,8 +64,11 @@ func whose(q []protocol.Contender, members []protocol.Member) []protocol.Contend
 	q = slices.Clone(q)
 	for k := range q {
 		q[k].Holder = ""
-		for _, m := range members {
-			if q[k].Token == Contender(m.Owner) {
+	}
+	for _, m := range members {
+		token := Contender(m.Owner)
+		for k := range q {
+			if q[k].Token == token {
 				q[k].Holder = m.ID
 			}
 		}

@@ -8,6 +8,8 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 	"github.com/google/go-cmp/cmp/cmpopts"
+
+	"github.com/wasmjob/wasmjob/host/internal/protocol"
 )
 
 // plainKinds are the values that plain reads, with what it makes of them.
@@ -23,6 +25,11 @@ func plainKinds() map[string]func(data []byte) (asPlain, asJSON any, isPlain boo
 			ok, err := plainly(data, p.plain), json.Unmarshal(data, &j)
 			return p, j, ok, err
 		},
+		"fires": func(data []byte) (any, any, bool, error) {
+			var p, j firesJSON
+			ok, err := plainly(data, p.plain), json.Unmarshal(data, &j)
+			return p, j, ok, err
+		},
 	}
 }
 
@@ -34,7 +41,7 @@ func samePlain() cmp.Options {
 // fields are there.
 func TestAllFieldsArePlain(t *testing.T) {
 	t.Parallel()
-	for name, v := range map[string]any{"record": &runsJSON{}, "assignment": &assignmentJSON{}} {
+	for name, v := range map[string]any{"record": &runsJSON{}, "assignment": &assignmentJSON{}, "fires": &firesJSON{}} {
 		fillFields(reflect.ValueOf(v).Elem())
 		data := mustJSON(v)
 		asPlain, asJSON, ok, err := plainKinds()[name](data)
@@ -67,7 +74,7 @@ func TestWrittenIsWhatJSONWrites(t *testing.T) {
 	for _, v := range []*assignmentJSON{&nothing, &everything, &scattered} {
 		check(v.written(), mustJSON(v))
 	}
-	for range 500 {
+	for range 100 {
 		d, a := anyRuns(rng), anyAssignment(rng)
 		var r runsJSON
 		var v assignmentJSON
@@ -95,7 +102,7 @@ func anyByItem(rng *rand.Rand) byItem {
 
 // fillFields gives each field a value.
 func fillFields(v reflect.Value) {
-	switch v.Kind() { //nolint:exhaustive // no others occur
+	switch v.Kind() {
 	case reflect.Struct:
 		for _, f := range v.Fields() {
 			if f.CanSet() || f.Kind() == reflect.Struct {
@@ -143,14 +150,18 @@ func TestPlainIsWhatJSONMakesOfIt(t *testing.T) {
 		}
 		return true
 	}
-	for range 500 {
+	for range 100 {
 		d, a := anyRuns(rng), anyAssignment(rng)
-		for name, data := range map[string][]byte{"record": encodeRuns(&d), "assignment": encodeAssignment(&a)} {
-			if !check(name, data) {
-				t.Fatalf("%s is not plain: %s", name, data)
+		f := protocol.Fires{Started: protocol.Telling{Instant: rng.Int64N(2), Attempt: rng.IntN(2), By: "10.0.0.1@-@1"}}
+		for _, v := range []struct {
+			name string
+			data []byte
+		}{{"record", encodeRuns(&d)}, {"assignment", encodeAssignment(&a)}, {"fires", encodeFires(&f)}} {
+			if !check(v.name, v.data) {
+				t.Fatalf("%s is not plain: %s", v.name, v.data)
 			}
 			for range 20 {
-				if check(name, damaged(rng, data)) {
+				if check(v.name, damaged(rng, v.data)) {
 					taken++
 				}
 			}

@@ -72,7 +72,7 @@ func (e *entryJSON) plain(p *plain) {
 
 func plainRetry(p *plain) (r retryJSON) {
 	p.want("{")
-	r.entryJSON.plain(p)
+	r.plain(p)
 	if p.key(`"after":`) {
 		r.After = p.number()
 	}
@@ -104,7 +104,7 @@ func plainRow(p *plain) (r rowJSON) {
 	if p.key(`"s":`) {
 		r.Seq = p.number()
 	}
-	r.entryJSON.plain(p)
+	r.plain(p)
 	if p.key(`"gap":`) {
 		r.Gap = &[2]int64{}
 		p.numbers(r.Gap[:])
@@ -236,4 +236,32 @@ func plainLatest(p *plain) *latestJSON {
 	}
 	p.want("}")
 	return &l
+}
+
+func (v *firesJSON) plain(p *plain) {
+	p.want("{")
+	if p.key(`"v":`) {
+		v.V = int(p.number())
+	}
+	if p.key(`"started":`) {
+		v.Started.plain(p)
+	}
+	if p.key(`"completed":`) {
+		v.Completed.plain(p)
+	}
+	p.want("}")
+}
+
+func (t *tellingJSON) plain(p *plain) {
+	p.want("{")
+	if p.key(`"t":`) {
+		t.Instant = p.number()
+	}
+	if p.key(`"n":`) {
+		t.Attempt = int(p.number())
+	}
+	if p.key(`"by":`) {
+		t.By = job.InstanceID(p.text())
+	}
+	p.want("}")
 }
