@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"maps"
 	"slices"
+	"strconv"
 
 	"github.com/wasmjob/wasmjob/host/internal/layout/v21"
 	"github.com/wasmjob/wasmjob/host/internal/protocol"
@@ -53,7 +54,7 @@ type jvm struct {
 
 func (j *jvm) name() string { return fmt.Sprintf("java %s/%d", j.label, j.life) }
 
-func (j *jvm) id() protocol.ID { return protocol.ID(fmt.Sprintf("%s@-@%d", j.ip, j.pid)) }
+func (j *jvm) id() protocol.ID { return protocol.ID(j.ip + "@-@" + strconv.Itoa(j.pid)) }
 
 // turn does it now, or when the process wakes, if it is still the same one.
 func (j *jvm) turn(life int, do func()) {

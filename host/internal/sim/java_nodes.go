@@ -44,7 +44,10 @@ func nodesOf(j layout.Layout) nodes {
 }
 
 func (n *nodes) item(i int, mark string) string {
-	return path.Join(n.items, strconv.Itoa(i), mark)
+	if mark == "" {
+		return n.items + "/" + strconv.Itoa(i)
+	}
+	return n.items + "/" + strconv.Itoa(i) + "/" + mark
 }
 
 func (j *jvm) instance() string { return j.w.nodes.instances + "/" + string(j.id()) }
