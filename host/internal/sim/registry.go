@@ -231,9 +231,9 @@ func again(before []tree.Change, c tree.Change) bool {
 // node is what the replica holds.
 func (s *session) node(path string) *registry.Node {
 	h := s.w.hist[path]
-	for k := len(h) - 1; k >= 0; k-- {
-		if h[k].rev <= s.replica {
-			return h[k].node
+	for _, v := range slices.Backward(h) {
+		if v.rev <= s.replica {
+			return v.node
 		}
 	}
 	return &s.w.absent
