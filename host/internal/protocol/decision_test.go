@@ -67,3 +67,18 @@ func TestDump(t *testing.T) {
 		t.Error("a change of the backlog is not seen")
 	}
 }
+
+// TestStateIsDivided: what a member knows stays in parts that can be read alone.
+func TestStateIsDivided(t *testing.T) {
+	t.Parallel()
+	const most, mostOfPart = 20, 15
+	state := reflect.TypeFor[State]()
+	if n := state.NumField(); n > most {
+		t.Errorf("State has %d fields, at most %d may be: put them into the part of their concern", n, most)
+	}
+	for part := range state.Fields() {
+		if part.Type.Kind() == reflect.Struct && part.Name != "o" && part.Type.NumField() > mostOfPart {
+			t.Errorf("State.%s has %d fields, at most %d may be: divide it", part.Name, part.Type.NumField(), mostOfPart)
+		}
+	}
+}
