@@ -213,13 +213,12 @@ func (s *facts) taking() *Take {
 	return m
 }
 
-// unidentified is a pending run that a foreign member wrote, of an instant that
-// nobody knows.
+// unidentified is a pending run that a foreign member wrote, of an unknown instant.
 func (s *State) unidentified(p *Pending) Entry {
 	return Entry{Item: p.Item, Instant: s.now, Trigger: fmt.Sprintf("j%d", p.Modified), Cause: Failover, Attempt: 1}
 }
 
-// drop gives a row to pending runs that nobody may take any more.
+// drop gives a row to pending runs that no member may take any more.
 func drop(s *facts) Mutation {
 	v := s.view
 	if !s.company.reclaims || s.config() == nil || s.session.health != Trusted {
@@ -244,8 +243,8 @@ func drop(s *facts) Mutation {
 	return m
 }
 
-// dropped is the row of a pending run that nobody may take; without a state, one
-// may.
+// dropped is the row of a pending run that no member may take; without a state, one may
+// be taken.
 func (s *facts) dropped(p *Pending) Row {
 	v := s.view
 	switch {
@@ -257,7 +256,7 @@ func (s *facts) dropped(p *Pending) Row {
 	case p.Foreign && s.company.shared:
 		return Row{}
 	case p.Foreign:
-		// Nobody who could say what it was is left.
+		// No member is left that knows which run it was.
 		return Row{Entry: s.unidentified(p), State: Lost, Why: reason.Of(reason.ForeignLeftUnknown), Ended: s.now}
 	}
 	var why reason.Code

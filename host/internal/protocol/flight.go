@@ -31,10 +31,10 @@ func (s *State) settled() bool {
 	return s.view != nil && s.commits.flight == nil && !s.commits.awaitsView
 }
 
-// committed digests the answer to the commit in flight. Whatever it is, the
-// next decision waits for the next view, which the runner publishes once the
-// mirror has settled after the answer: the events of a commit come before its
-// answer, so that view shows it.
+// committed takes the answer to the commit in flight. Whatever the answer, the next
+// decision waits for the next view. The runner publishes that once the mirror has settled
+// after the answer; since the events of a commit come before its answer, the view shows
+// the commit.
 func (s *State) committed(in Committed, p *Plan) {
 	f := s.commits.flight
 	if f == nil || f.plan != in.Plan {

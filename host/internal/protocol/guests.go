@@ -56,9 +56,9 @@ func (s *State) run(e Entry, fence int64, items []int, p *Plan) {
 	p.add(Run{Entry: e, Fence: fence, Items: items})
 }
 
-// act brings the guests in line with the own record: an open entry without a
-// guest is begun (an unknown commit that happened after all), a guest whose
-// entry is gone is ended and forgotten.
+// act makes the guests match the own record. An open entry without a guest gets one: its
+// commit had no answer, and happened. A guest without an entry is ended and
+// forgotten.
 func (s *State) act(p *Plan) {
 	own := s.own()
 	if own == nil {

@@ -16,9 +16,9 @@ import (
 type Latch uint8
 
 const (
-	// ElectionLatch is that of who wants to lead.
+	// ElectionLatch is the queue of members that want to lead.
 	ElectionLatch Latch = iota + 1
-	// FailoverLatch is that of who takes over what waits for a taker.
+	// FailoverLatch is the queue of members that want to take pending runs.
 	FailoverLatch
 )
 
@@ -49,8 +49,8 @@ func (s *State) place(l Latch) (name string, first bool) {
 	return q[k].Name, k == 0
 }
 
-// withdraw gives up places that the member does not want any more. Whoever is
-// first and does nothing holds up all the others.
+// withdraw gives up places that the member does not want any more. A member that is
+// first and does nothing delays all the others.
 func withdraw(s *facts) Mutation {
 	for _, l := range []Latch{ElectionLatch, FailoverLatch} {
 		name, _ := s.place(l)
@@ -73,16 +73,16 @@ func (s *facts) wants(l Latch) bool {
 	return s.wantsLead()
 }
 
-// ahead is the first place of the election latch, as long as nobody leads and it
-// is another's.
+// ahead is the first place of the election latch, as long as there is no leader and the
+// place is another member's.
 type ahead struct {
 	place  string // "" if there is none
 	holder ID
 	since  int64
 }
 
-// queued notes since when somebody else is first in the election queue, and tells
-// if that is for long.
+// queued notes since when another member is first in the election queue, and reports it
+// if that lasts.
 func (s *State) queued(p *Plan) {
 	q := s.view.ElectionLatch
 	switch {
@@ -94,7 +94,7 @@ func (s *State) queued(p *Plan) {
 	s.reportLead(p)
 }
 
-// leadDue is when it is told that nobody leads; 0: it is not.
+// leadDue is when the job counts as without a leader for too long; 0: it does not.
 func (s *State) leadDue() int64 {
 	if s.complaint.ahead.place == "" || s.o.ReshardWait == 0 {
 		return 0
@@ -102,7 +102,7 @@ func (s *State) leadDue() int64 {
 	return s.complaint.ahead.since + overdueAfter*s.o.ReshardWait + 1
 }
 
-// leadReportDue is when that is to be told; 0: it was, or is not.
+// leadReportDue is when that has to be reported; 0: it was, or need not be.
 func (s *State) leadReportDue() int64 {
 	if s.complaint.leaderless == s.complaint.ahead.place {
 		return 0
@@ -110,9 +110,9 @@ func (s *State) leadReportDue() int64 {
 	return s.leadDue()
 }
 
-// leadOverdue says what keeps everybody from leading for longer than an election
-// takes; none if nothing does. The mirror does not tell whose a place is that is not
-// ours, so it may be that of a member that hangs: its session ends by itself.
+// leadOverdue is what keeps every member from leading for longer than an election takes;
+// none if nothing does. The mirror does not show whose a foreign place is. If its member
+// hangs, its session ends by itself.
 func (s *State) leadOverdue() reason.Reason {
 	if due := s.leadDue(); due == 0 || s.now < due {
 		return reason.Reason{}
@@ -124,8 +124,8 @@ func (s *State) leadOverdue() reason.Reason {
 	return reason.Of(reason.LatchHeld, place, seconds)
 }
 
-// reportLead tells, once for each who is in the way, that nobody leads, and when
-// somebody does again.
+// reportLead reports that the job has no leader, once for each place in the way, and
+// reports when it has one again.
 func (s *State) reportLead(p *Plan) {
 	why := s.leadOverdue()
 	switch {

@@ -84,8 +84,8 @@ func (s *State) config() *Config {
 	return s.view.Config
 }
 
-// present: the member's node is there, and ours. Who left without learning of it
-// may find its id with another process.
+// present: the member's node is there, and belongs to this session. A Leave may have
+// been applied without an answer, and the id may have been given to another process.
 func (s *State) present() bool {
 	return s.view.memberOf(s.self, s.o.Session)
 }
@@ -142,8 +142,8 @@ func (m met) keep(s *State, _ *Plan) {
 	s.backlog.catchUp.empty, s.backlog.catchUp.lingering = m.empty, m.lingering
 }
 
-// setUpAgain makes what somebody deleted of the job's nodes, if the job itself
-// is still there.
+// setUpAgain makes parents of the job's nodes that were deleted, if the configuration is
+// still there.
 func (s *State) setUpAgain() Mutation {
 	v := s.view
 	if !s.company.reclaims || s.session.leaving || v.Config == nil || v.Dirs.all() || s.removing() {

@@ -2,9 +2,8 @@ package protocol
 
 import "slices"
 
-// operate turns the oldest wish into a write, unless the view shows it
-// fulfilled. A trigger is the one that cannot be judged by the view: it ends
-// with its own commit.
+// operate writes the oldest wish, unless the view shows it fulfilled. The view does not
+// show whether a trigger has been fulfilled; its own commit ends it.
 func operate(s *facts) Mutation {
 	if s.self == "" || s.session.health != Trusted {
 		return nil
@@ -22,9 +21,8 @@ func operate(s *facts) Mutation {
 	return nil
 }
 
-// Wish is what fulfils a wish in the view: a mutation; or nothing, if it is
-// fulfilled; or a fault, which says why it cannot be. It serves who is a member
-// and who is not.
+// Wish returns the mutation that fulfils a wish, nothing if the view shows it fulfilled,
+// or a fault that says why it cannot be. Its caller need not be a member.
 func Wish(v *View, a Ask) (m Mutation, fault string) {
 	switch a := a.(type) {
 	case AskTrigger:

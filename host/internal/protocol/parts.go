@@ -98,8 +98,8 @@ type recordFits struct{}
 
 func (recordFits) keep(s *State, _ *Plan) { s.size.recordFull = 0 }
 
-// lostInARow is how many answers are missed before that is thought to be because
-// of the size: some registries hang up on whoever sends more than they take.
+// lostInARow is how many answers are missed before the size is taken for the cause: some
+// registries close the connection when a transaction is larger than they take.
 const lostInARow = 4
 
 // grownAfter is how many transactions as large as they may be are applied in a
@@ -194,7 +194,7 @@ func (s *facts) ownersAlone() *room {
 }
 
 // ownAssignmentSet: the assignment is the one that our own Reshard set, for the members
-// and the total that are there, and nobody has asked for another since.
+// and the total that are there, and no other reshard has been asked for since.
 func (s *State) ownAssignmentSet(eligible []ID) bool {
 	v := s.view
 	return s.reshard.parts != nil && v.Assignment.Version == s.reshard.parts.epoch && v.NecessaryV == s.reshard.parts.mark && v.Assignment.fits(v.total(), eligible)
@@ -283,10 +283,11 @@ type stripped struct{}
 
 func (stripped) keep(s *State, _ *Plan) { s.reshard.parts.strip = false }
 
-// restore makes owners' nodes say what the assignment does, while no strategy says
-// anything newer: parts of a reshard may be left, whose nodes name nobody who begins.
-// Beside foreign members these are the nodes that were deleted, which copies
-// have to learn of first. The leader before may delete more of them at any time.
+// restore makes owners' nodes agree with the assignment while the strategy fails. Parts
+// of a reshard may be left, and an item whose node and assignment differ begins nowhere.
+// Beside foreign members, only nodes that were deleted are made again, and only after a
+// pause, in which foreign copies of the tree follow. The leader before may delete more
+// of them at any time.
 func (s *facts) restore(eligible []ID) Mutation {
 	v := s.view
 	r, items := s.ownersAlone(), []int(nil)

@@ -78,8 +78,8 @@ func (s *State) handRows(own *Runs, p *Plan) {
 // stored, before it is set for nothing but that.
 const forgetTimes = 2
 
-// forget removes rows that the history holds. Other sets of the record do the
-// same on the way, and nobody minds them meanwhile, so this is for many rows.
+// forget removes rows that the history holds. Every other set of the record leaves them
+// out, too, so this is only for records with many such rows.
 func forget(s *facts) Mutation {
 	own := s.own()
 	if own == nil || len(own.Rows)-len(s.history.unstored(own)) <= forgetTimes*s.o.MaxUnstored {
@@ -161,8 +161,8 @@ func (s *State) neverBegins(i int) reason.Code {
 // clearMarks removes own marks that no open run justifies: monitoring was
 // switched off, or a set of the record was lost with its marks kept. The leader
 // also removes those that no session holds, and the reclaimer those of what
-// foreign members took over and will not run: nobody else ever would, and the item could
-// not run.
+// foreign members took over and will not run. No other member ever would, and the item
+// could not run.
 func clearMarks(s *facts) Mutation {
 	own := s.own()
 	if own == nil || s.config() == nil {

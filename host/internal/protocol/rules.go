@@ -6,9 +6,9 @@ type rule struct {
 	decide func(*facts) Mutation
 }
 
-// rules in the order in which they are asked; the first that wants a mutation
-// gets it. Each looks at the whole view, whatever input came: what a lost
-// event would have said, the level still says. Nobody changes the list.
+// rules are asked in this order; the first that wants a mutation gets it. Each looks at
+// the whole view, whatever input came, so a lost event changes nothing. The list never
+// changes.
 var rules = []rule{
 	{"join", join},
 	{"withdraw", withdraw},

@@ -27,7 +27,7 @@ func (s *State) stale(eligible []ID) bool {
 			return true
 		}
 	}
-	// What a foreign leader has assigned may leave out who came meanwhile.
+	// A foreign leader gives nothing to members that joined while it assigned.
 	if v.departed() || v.Sealed && v.someoneWithout() {
 		return true
 	}
@@ -39,8 +39,8 @@ func (s *State) stale(eligible []ID) bool {
 	return false
 }
 
-// markReshard asks for a reshard by level, not by edge: whatever event was
-// missed, the leader sees that the assignment does not fit.
+// markReshard asks for a reshard by level, not by edge: even if an event was missed, the
+// leader sees that the assignment does not fit.
 func markReshard(s *facts) Mutation {
 	if s.view.Necessary || s.removing() || s.config() == nil || !s.view.Assignment.Exists {
 		return nil
@@ -320,8 +320,8 @@ func set(s []int64, i int, t int64) []int64 {
 	return s
 }
 
-// deadRecord is that of a member which nobody has enqueued yet; nil if there is
-// none.
+// deadRecord is the record of a dead member that has not been enqueued yet; nil if there
+// is none.
 func (s *State) deadRecord() *Runs {
 	for k := range s.view.Runs {
 		if d := &s.view.Runs[k]; s.view.dead(d.ID) {

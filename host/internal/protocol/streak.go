@@ -5,10 +5,9 @@ import (
 	"slices"
 )
 
-// Operators are told how the newest run of a job ended, and which item fails time after
-// time, whichever members ran it. Records and assignment carry both, as they do with
-// what began and ended last, and the newest word about an item counts. Items that do
-// not fail are in none of it.
+// Operators see how the newest run of a job ended, and which item fails time after time,
+// whichever members ran it. Records and assignment carry both; for each item the newest
+// entry counts. Items that do not fail have none.
 
 // MaxStreaks bounds the items of which failures are counted, in one record. Of more the
 // longest streaks are kept: nothing is decided by them.
@@ -17,8 +16,8 @@ const MaxStreaks = 64
 // maxFailures is as far as they are counted.
 const maxFailures = 999_999
 
-// Streak is how often an item failed in a row, by the end of its newest run at At. None
-// is told only to whoever would go by an older count.
+// Streak is how often an item failed in a row, by the end of its newest run at At. A
+// count of none is kept only where an older count would show otherwise.
 type Streak struct {
 	Item     int
 	Failures int

@@ -2,11 +2,10 @@ package protocol
 
 import "github.com/wasmjob/wasmjob/host/internal/backoff"
 
-// A module is swapped under a job that goes on running. Somebody names the next
-// one in the module's node; each member gets it ready and says so in its own
-// node; when all have, the leader puts it in the place of the old one. If one
-// cannot, nothing happens until somebody decides otherwise. A run keeps the
-// module with which it began.
+// The module of a job is switched while the job runs. A server or an operator names the
+// next one in the module's node. Each member prepares it and says so in its own node.
+// When all are ready, the reclaimer puts it in the place of the old one. As long as a
+// member cannot have it, the old one stays. A run keeps the module with which it began.
 
 // Ready is how far a member is with the module that is to come.
 type Ready struct {

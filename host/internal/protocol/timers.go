@@ -14,7 +14,8 @@ func (t *timers) hold(until int64) {
 	}
 }
 
-// wakeAtLeast keeps a wait that cannot end yet from waking in a circle.
+// wakeAtLeast, in ms, keeps a wait that is over, but cannot be ended yet, from waking
+// the member again and again.
 const wakeAtLeast = 100
 
 // sleep asks to be woken when a wait ends, once for each moment.

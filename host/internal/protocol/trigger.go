@@ -99,9 +99,9 @@ func (t *Trigger) skipped(i int, why reason.Code, now int64, by ID) Row {
 	return Row{Entry: e, State: Skipped, Why: reason.Of(why), Ended: now, By: by}
 }
 
-// unaccepted gives a row to each item that moves away from a member which was
-// asked to run it and has not accepted that yet, unless a request waits at its
-// new owner as well, with which the item then goes.
+// unaccepted gives a row to each item that moves away from a member that was asked to
+// run it and has not accepted the request yet. If a request waits at the new owner, too,
+// the item runs with that one and has no row.
 func (s *State) unaccepted(next *Assignment, own *RunsData) {
 	v := s.view
 	for i, owner := range v.Assignment.Owners {
