@@ -8,6 +8,7 @@ import (
 	"net/netip"
 
 	"github.com/wasmjob/wasmjob/host/internal/layout"
+	"github.com/wasmjob/wasmjob/host/internal/layout/spelling"
 	"github.com/wasmjob/wasmjob/host/internal/module"
 	"github.com/wasmjob/wasmjob/host/internal/peer"
 )
@@ -58,7 +59,7 @@ func (s *scout) peers(ctx context.Context, j layout.Layout) ([]string, error) {
 		if err != nil {
 			return nil, fmt.Errorf("read %s/%s: %w", members, id, err)
 		}
-		if a := layout.PeerAddress(m); a != "" && a != s.h.address {
+		if a := spelling.PeerAddress(m); a != "" && a != s.h.address {
 			addresses = append(addresses, a)
 		}
 	}

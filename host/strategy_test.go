@@ -7,6 +7,7 @@ import (
 	"testing"
 
 	"github.com/wasmjob/wasmjob/host/internal/layout"
+	"github.com/wasmjob/wasmjob/host/internal/layout/spelling"
 	"github.com/wasmjob/wasmjob/host/job"
 	"github.com/wasmjob/wasmjob/host/reason"
 	"github.com/wasmjob/wasmjob/host/registry"
@@ -90,7 +91,7 @@ func TestStateIsKeptInTheRegistry(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		if values, err := layout.DecodeState(n); err != nil || string(values["a"]) != want {
+		if values, err := spelling.DecodeState(n); err != nil || string(values["a"]) != want {
 			t.Errorf("item %d: %q, %v", item, values, err)
 		}
 	}

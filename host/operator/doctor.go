@@ -144,7 +144,7 @@ func (o *Operator) checkup(ctx context.Context, as *host.Options, name string, a
 			return nil, err
 		}
 		c.Newest = max(c.Newest, above)
-	case form.Layout != "" && form.Layout != job.Layout21:
+	case form.Layout != "" && !layout.Known(form.Layout):
 		c.breaks(reason.Of(reason.OtherLayout, form.Layout))
 	case v.Config == nil && v.ConfigFault == "":
 		c.breaks(reason.Of(reason.NoConfig))
@@ -227,7 +227,7 @@ func (c *Checkup) leaderless(v *protocol.View, form layout.Form) {
 	c.Notes = append(c.Notes, reason.Of(reason.LatchOfStranger, form.First, session))
 }
 
-// examine looks at a job of layout 2.1.
+// examine looks at a job of a layout that this release speaks.
 func (c *Checkup) examine(as *host.Options, file *job.Config, l layout.Layout, v *protocol.View, form layout.Form) {
 	beside := v.Shared()
 	c.breaks(v.Faults...)

@@ -12,6 +12,7 @@ import (
 	"github.com/wasmjob/wasmjob/host"
 	"github.com/wasmjob/wasmjob/host/internal/definition"
 	"github.com/wasmjob/wasmjob/host/internal/layout"
+	"github.com/wasmjob/wasmjob/host/internal/layout/spelling"
 	"github.com/wasmjob/wasmjob/host/internal/module"
 	"github.com/wasmjob/wasmjob/host/internal/peer"
 	"github.com/wasmjob/wasmjob/host/internal/protocol"
@@ -172,7 +173,7 @@ func (o *Operator) amend(ctx context.Context, what, name string, change func(*de
 		if !v.Dirs.Module {
 			return nil, failf(host.Refused, nil, "%s job %s: no server of ours has ever run it", what, name)
 		}
-		m, err := layout.ModuleOf(v)
+		m, err := spelling.ModuleOf(v)
 		if err != nil {
 			return nil, failf(host.Refused, err, "%s job %s: what the registry says of its module cannot be read", what, name)
 		}
@@ -182,7 +183,7 @@ func (o *Operator) amend(ctx context.Context, what, name string, change func(*de
 		if err := change(&m); err != nil {
 			return nil, err
 		}
-		spelled, err := layout.SpellModule(m)
+		spelled, err := spelling.SpellModule(m)
 		if err != nil {
 			return nil, failf(host.Refused, err, "%s job %s", what, name)
 		}

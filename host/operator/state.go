@@ -5,6 +5,7 @@ import (
 
 	"github.com/wasmjob/wasmjob/host"
 	"github.com/wasmjob/wasmjob/host/internal/layout"
+	"github.com/wasmjob/wasmjob/host/internal/layout/spelling"
 )
 
 // ItemState gives the values that an item of a job keeps from run to run, as they
@@ -15,7 +16,7 @@ func (o *Operator) ItemState(ctx context.Context, name string, item int) (map[st
 	if err != nil {
 		return nil, failf(host.Unavailable, err, "read the state of item %d of job %s", item, name)
 	}
-	values, err := layout.DecodeState(node)
+	values, err := spelling.DecodeState(node)
 	if err != nil {
 		return nil, failf(host.Internal, err, "item %d of job %s", item, name)
 	}

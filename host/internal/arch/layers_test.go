@@ -21,7 +21,7 @@ type layer struct {
 var testLibs = []string{"github.com/google/go-cmp", "go.uber.org/goleak"}
 
 // testPackages of ours are open to the tests of every package.
-var testPackages = []string{"host/job/recorded", "host/internal/layout/v21"}
+var testPackages = []string{"host/job/recorded", "host/internal/layout/spelling", "host/internal/layout/v21"}
 
 var pureStd = []string{"bytes", "cmp", "errors", "fmt", "iter", "maps", "math", "slices", "strconv", "strings", "time"}
 
@@ -61,9 +61,11 @@ var layers = []layer{
 		why: "decisions are a function of a view: no I/O, no spelling, no third party"},
 	{pkg: "host/internal/definition", may: []string{"host/job"}, tests: []string{"host/internal/layout", "host/internal/protocol", "host/reason"},
 		why: "what a job is, and how what a file says is merged with it: no path, no text of a layout"},
-	{pkg: "host/internal/layout/v21", may: []string{"host/internal/definition", "host/internal/protocol", "host/registry", "host/job", "host/reason"}, tests: []string{"host/registry/tree"},
+	{pkg: "host/internal/layout/spelling", may: []string{"host/internal/definition", "host/internal/protocol", "host/registry", "host/job", "host/reason"},
+		why: "what all layouts spell alike; where it stands each of them knows"},
+	{pkg: "host/internal/layout/v21", may: []string{"host/internal/definition", "host/internal/layout/spelling", "host/internal/protocol", "host/registry", "host/job", "host/reason"}, tests: []string{"host/registry/tree"},
 		why: "spelling knows the facts and the ops, not who carries them, and no other layout"},
-	{pkg: "host/internal/layout", may: []string{"host/internal/definition", "host/internal/layout/v21", "host/internal/protocol", "host/registry", "host/job", "host/reason"},
+	{pkg: "host/internal/layout", may: []string{"host/internal/definition", "host/internal/layout/spelling", "host/internal/layout/v21", "host/internal/protocol", "host/registry", "host/job", "host/reason"},
 		why: "it chooses among layouts; nobody else names one"},
 	{pkg: "host/internal/mirror", may: []string{"host/registry"}, tests: []string{"host/registry/tree"},
 		why: "events and replies in, a view out; the simulator runs the same code"},
@@ -95,14 +97,14 @@ var layers = []layer{
 		tests: []string{"host/registry/registrytest", "host/registry/embedded"},
 		why:   "it shares the port's session out by path; what a path means is not its business"},
 	{pkg: "host/internal/workers", may: []string{"host/job"}, why: "it counts who computes; what runs is not its business"},
-	{pkg: "host/internal/runner", may: []string{"host/internal/backoff", "host/internal/protocol", "host/internal/definition", "host/internal/layout", "host/internal/follow", "host/internal/mirror", "host/internal/session", "host/internal/status", "host/internal/workers", "host/registry", "host/trace", "host/job", "host/reason"},
+	{pkg: "host/internal/runner", may: []string{"host/internal/backoff", "host/internal/protocol", "host/internal/definition", "host/internal/layout", "host/internal/layout/spelling", "host/internal/follow", "host/internal/mirror", "host/internal/session", "host/internal/status", "host/internal/workers", "host/registry", "host/trace", "host/job", "host/reason"},
 		tests: []string{"host/registry/tree", "host/registry/embedded", "host/registry/registrytest", "strategy"},
 		why:   "it declares the ports of schedule and sandbox and meets them only through those"},
 	{pkg: "host/internal/clock", may: []string{"host/internal/runner", "host/internal/schedule", "host/job"}, why: "it is the runner's clock, made of a schedule; what happens at an instant is decided elsewhere"},
 	{pkg: "host/internal/assign", may: []string{"host/internal/protocol", "host/job", "strategy"}, why: "it asks strategies; when, and what becomes of the answer, is decided elsewhere"},
 	{pkg: "host/internal/dump", may: []string{"host/internal/layout", "host/registry"}, tests: []string{"host/registry/embedded"}, why: "it writes down nodes; who may see them is decided by who calls it"},
 	{pkg: "host/internal/outputs", may: []string{"internal/queue", "host/reason"}, why: "it puts queues before what may block; what is told is not its business"},
-	{pkg: "host/internal/sim", may: []string{"host/internal/protocol", "host/internal/layout", "host/internal/layout/v21", "host/internal/follow", "host/internal/mirror", "host/registry", "host/registry/tree", "host/job", "host/reason", "host/trace", "strategy"},
+	{pkg: "host/internal/sim", may: []string{"host/internal/protocol", "host/internal/layout", "host/internal/layout/spelling", "host/internal/layout/v21", "host/internal/follow", "host/internal/mirror", "host/registry", "host/registry/tree", "host/job", "host/reason", "host/trace", "strategy"},
 		tests: []string{"host/internal/overlay", "host/registry/registrytest"},
 		why:   "it runs the shipped core and replaces sockets, clocks and guests"},
 	{pkg: "host/internal/sim/golden", may: []string{"host/internal/protocol", "host/internal/layout", "host/internal/layout/v21", "host/internal/mirror", "host/registry", "host/registry/tree", "host/job", "strategy"},
@@ -115,13 +117,13 @@ var layers = []layer{
 		why: "it writes rows of a job that nobody runs; who asks for that is above"},
 
 	{pkg: "host", may: []string{"abi", "strategy", "host/job", "host/reason", "host/registry", "host/registry/embedded", "host/trace", "host/trace/sqltrace",
-		"host/internal/assign", "host/internal/backoff", "host/internal/clock", "host/internal/definition", "host/internal/dump", "host/internal/outputs", "host/internal/protocol", "host/internal/follow", "host/internal/layout", "host/internal/lockfile", "host/internal/schedule", "host/internal/sandbox", "host/internal/module", "host/internal/outbound", "host/internal/peer", "host/internal/reach", "host/internal/native", "host/internal/runner", "host/internal/session", "host/internal/status", "host/internal/missed", "host/internal/workers"},
+		"host/internal/assign", "host/internal/backoff", "host/internal/clock", "host/internal/definition", "host/internal/dump", "host/internal/outputs", "host/internal/protocol", "host/internal/follow", "host/internal/layout", "host/internal/layout/spelling", "host/internal/lockfile", "host/internal/schedule", "host/internal/sandbox", "host/internal/module", "host/internal/outbound", "host/internal/peer", "host/internal/reach", "host/internal/native", "host/internal/runner", "host/internal/session", "host/internal/status", "host/internal/missed", "host/internal/workers"},
 		libs: []string{"golang.org/x/sync"}, tests: []string{"host/internal/native/nativetest", "host/registry/tree", "host/registry/zk", "host/registry/zk/zktest", "modernc.org/sqlite"},
 		why: "the place where parts are joined; it imports everything below it"},
 	{pkg: "host/guest", may: []string{"abi", "abi/conformance", "host", "host/job", "host/internal/lockfile", "host/internal/module", "host/internal/outbound", "host/internal/sandbox"},
 		why: "one module without a server: it has errors in common with a host, and nothing that joins a registry"},
 	{pkg: "host/internal/javatest", may: []string{"host/internal/layout", "host/internal/layout/v21", "host/job", "host/registry"}, why: "it writes what members of ElasticJob write, for tests alone"},
-	{pkg: "host/operator", may: []string{"strategy", "host", "host/internal/assign", "host/internal/clock", "host/internal/dump", "host/internal/definition", "host/internal/layout", "host/internal/follow", "host/internal/module", "host/internal/peer", "host/internal/protocol", "host/internal/schedule", "host/internal/session", "host/internal/status", "host/internal/missed", "host/job", "host/reason", "host/registry", "host/trace"},
+	{pkg: "host/operator", may: []string{"strategy", "host", "host/internal/assign", "host/internal/clock", "host/internal/dump", "host/internal/definition", "host/internal/layout", "host/internal/layout/spelling", "host/internal/follow", "host/internal/module", "host/internal/peer", "host/internal/protocol", "host/internal/schedule", "host/internal/session", "host/internal/status", "host/internal/missed", "host/job", "host/reason", "host/registry", "host/trace"},
 		libs: []string{"golang.org/x/sync"}, tests: []string{"host/internal/javatest", "host/registry/embedded", "host/registry/zk", "host/registry/zk/zktest"},
 		why: "it reads and writes the registry; it joins nothing and runs nothing"},
 	{pkg: "host/shadow", may: []string{"host", "host/operator", "host/internal/assign", "host/internal/backoff", "host/internal/clock", "host/internal/definition", "host/internal/layout", "host/internal/follow", "host/internal/outputs", "host/internal/protocol", "host/internal/schedule", "host/internal/session", "host/job", "host/reason", "host/registry", "host/trace"},

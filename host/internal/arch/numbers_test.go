@@ -54,13 +54,13 @@ var heldNumbers = []held{
 
 	{"docs/PROTOCOL.md", "The state of an item has at most 256 KiB", "host/job/validate.go", "MaxState = 256 << 10\n"},
 	{"docs/PROTOCOL.md", "rounded down until 127 do", "host/internal/protocol/weight.go", "MaxMoments = 127\n"},
-	{"docs/PROTOCOL.md", "100,000 items in the worst order have", "host/internal/layout/v21/paths.go", "maxItems = 100_000\n"},
+	{"docs/PROTOCOL.md", "100,000 items in the worst order have", "host/internal/layout/spelling/numbers.go", "MaxItems = 100_000\n"},
 	{"docs/PROTOCOL.md", "have less than 550 KiB", "host/internal/layout/v21/size_test.go", "len(text) > 550<<10 {"},
 	{"docs/PROTOCOL.md", "first end of a fire waits 2 ms for others", "host/internal/runner/runner.go", "linger = 2\n"},
-	{"docs/PROTOCOL.md", "at most 900 KiB as it is sent", "host/internal/layout/v21/size.go", "maxTransaction = 900 << 10\n"},
+	{"docs/PROTOCOL.md", "at most 900 KiB as it is sent", "host/internal/layout/spelling/numbers.go", "MaxBytes = 900 << 10\n"},
 	{"docs/PROTOCOL.md", "waits (20 ms, and a tenth of one for each item)", "host/internal/protocol/parts.go", "return 20 + int64(total)/10 }"},
 	{"docs/PROTOCOL.md", "came within 50 ms, and two for each item", "host/internal/protocol/foreign_leader.go", "startLag     = 50\n\tstartLagItem = 2\n"},
-	{"docs/PROTOCOL.md", "or more than 100,000 items", "host/internal/layout/v21/paths.go", "maxItems = 100_000\n"},
+	{"docs/PROTOCOL.md", "or more than 100,000 items", "host/internal/layout/spelling/numbers.go", "MaxItems = 100_000\n"},
 
 	{"docs/FAULTS.md", "a sign of life every 50 ms", "test/faults/guest/main.go", "beat = 50 * time.Millisecond\n"},
 

@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/wasmjob/wasmjob/host/internal/layout"
+	"github.com/wasmjob/wasmjob/host/internal/layout/spelling"
 	"github.com/wasmjob/wasmjob/host/internal/layout/v21"
 	"github.com/wasmjob/wasmjob/host/internal/mirror"
 	"github.com/wasmjob/wasmjob/host/internal/protocol"
@@ -37,7 +38,7 @@ func newWorld(t *testing.T) *world {
 		t.Fatal(err)
 	}
 	w.Loop = New(w.job, w.job.NewDecoder(nil), protocol.NewState(protocol.Options{
-		Base: "10.0.0.1@-@1", Session: session, Contender: layout.Contender(session), Define: protocol.Definition{Config: layout.Text(config)},
+		Base: "10.0.0.1@-@1", Session: session, Contender: spelling.Contender(session), Define: protocol.Definition{Config: spelling.Text(config)},
 	}))
 	return w
 }

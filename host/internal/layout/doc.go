@@ -8,5 +8,5 @@
 // docs/PROTOCOL.md.
 //
 // A new layout is a folder like v21, and a row of the table in layout.go; what it
-// lacks of Layout the compiler tells.
+// lacks of Layout the compiler tells. What all layouts spell alike is in spelling.
 package layout

@@ -6,6 +6,7 @@ import (
 	"slices"
 
 	"github.com/wasmjob/wasmjob/host/internal/definition"
+	"github.com/wasmjob/wasmjob/host/internal/layout/spelling"
 	"github.com/wasmjob/wasmjob/host/internal/layout/v21"
 	"github.com/wasmjob/wasmjob/host/job"
 	"github.com/wasmjob/wasmjob/host/reason"
@@ -108,7 +109,7 @@ func first(l Layout, read func(path string) (registry.Node, error)) (path string
 	if err != nil {
 		return "", 0, err
 	}
-	for _, c := range v21.Queue(latch.Children) {
+	for _, c := range spelling.Queue(latch.Children) {
 		path = l.At(nodeLatch) + "/" + c.Name
 		place, err := read(path)
 		if err != nil || place.Exists {
@@ -126,7 +127,7 @@ func unheld(l Layout, read func(path string) (registry.Node, error)) ([]string, 
 		if err != nil {
 			return nil, err
 		}
-		q := v21.Queue(n.Children)
+		q := spelling.Queue(n.Children)
 		for _, c := range q[:min(len(q), maxUnheld)] {
 			place, err := read(latch + "/" + c.Name)
 			if err != nil {

@@ -5,6 +5,7 @@ import (
 	"strings"
 
 	"github.com/wasmjob/wasmjob/host/internal/definition"
+	"github.com/wasmjob/wasmjob/host/internal/layout/spelling"
 	"github.com/wasmjob/wasmjob/host/internal/layout/v21"
 	"github.com/wasmjob/wasmjob/host/internal/protocol"
 	"github.com/wasmjob/wasmjob/host/job"
@@ -57,7 +58,7 @@ type Reader interface {
 	RunningMark(name string) bool
 	// NewDecoder is a decoder that has seen no node. It shares records with others;
 	// nil: with nobody.
-	NewDecoder(records Records) Decoder
+	NewDecoder(records spelling.Records) Decoder
 }
 
 // Inspector says of nodes what people ask for.
@@ -159,5 +160,5 @@ func Relaxed(ops []registry.Op) bool { return v21.Relaxed(ops) }
 // job21 is a job of layout 2.1.
 type job21 struct{ v21.Job }
 
-func (j job21) NewDecoder(records Records) Decoder { return j.Job.NewDecoder(records) }
-func (j job21) Without(fence string) Layout        { return job21{j.Job.Without(fence)} }
+func (j job21) NewDecoder(records spelling.Records) Decoder { return j.Job.NewDecoder(records) }
+func (j job21) Without(fence string) Layout                 { return job21{j.Job.Without(fence)} }

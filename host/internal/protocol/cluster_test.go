@@ -7,6 +7,7 @@ import (
 	"strings"
 
 	"github.com/wasmjob/wasmjob/host/internal/layout"
+	"github.com/wasmjob/wasmjob/host/internal/layout/spelling"
 	"github.com/wasmjob/wasmjob/host/internal/layout/v21"
 	"github.com/wasmjob/wasmjob/host/internal/mirror"
 	"github.com/wasmjob/wasmjob/host/internal/protocol"
@@ -126,7 +127,7 @@ func (c *cluster) encoded() protocol.Spelled {
 	if err != nil {
 		panic(err) // the script's own settings
 	}
-	return layout.Text(data)
+	return spelling.Text(data)
 }
 
 // moduleText is what a script says of a module; nil if it says nothing.
@@ -134,12 +135,12 @@ func moduleText(text string) protocol.Spelled {
 	if text == "" {
 		return nil
 	}
-	return layout.Text([]byte(text))
+	return spelling.Text([]byte(text))
 }
 
 func (c *cluster) join(name string, o protocol.Options) {
 	c.sessions++
-	o.Base, o.Session, o.Contender = idOf(name), int64(c.sessions), layout.Contender(int64(c.sessions))
+	o.Base, o.Session, o.Contender = idOf(name), int64(c.sessions), spelling.Contender(int64(c.sessions))
 	if o.Define.Config != nil {
 		o.Define.Config = c.encoded()
 	}

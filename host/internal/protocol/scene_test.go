@@ -9,7 +9,7 @@ import (
 	"strings"
 	"time"
 
-	"github.com/wasmjob/wasmjob/host/internal/layout"
+	"github.com/wasmjob/wasmjob/host/internal/layout/spelling"
 	"github.com/wasmjob/wasmjob/host/internal/protocol"
 	"github.com/wasmjob/wasmjob/host/registry"
 )
@@ -119,7 +119,7 @@ func options(a *arguments) (protocol.Options, error) {
 	o.Removed = a.flag("removed")
 	o.Reads = func(cron string) bool { return !strings.HasPrefix(cron, "unreadable") }
 	if module := a.key("module", ""); !a.flag("found") && !o.Removed {
-		o.Define = protocol.Definition{Config: layout.Text(nil), Module: moduleText(module)} // the configuration is the cluster's
+		o.Define = protocol.Definition{Config: spelling.Text(nil), Module: moduleText(module)} // the configuration is the cluster's
 	}
 	o.Zoneless = a.flag("zoneless")
 	o.Lost = a.flag("lost")

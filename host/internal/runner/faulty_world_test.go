@@ -12,6 +12,7 @@ import (
 	"time"
 
 	"github.com/wasmjob/wasmjob/host/internal/layout"
+	"github.com/wasmjob/wasmjob/host/internal/layout/spelling"
 	"github.com/wasmjob/wasmjob/host/internal/layout/v21"
 	"github.com/wasmjob/wasmjob/host/internal/protocol"
 	"github.com/wasmjob/wasmjob/host/internal/session"
@@ -217,7 +218,7 @@ func (s *faultyServer) define(name string, change func(*v21.Config)) {
 		s.t.Error(err)
 		return
 	}
-	s.ask(name, protocol.AskConfig{Config: layout.Text(data), Have: now.view.ConfigVersion})
+	s.ask(name, protocol.AskConfig{Config: spelling.Text(data), Have: now.view.ConfigVersion})
 }
 
 // run is a guest. How long it takes, whether it does as it is told, and how it

@@ -10,7 +10,7 @@ import (
 	"testing/synctest"
 	"time"
 
-	"github.com/wasmjob/wasmjob/host/internal/layout"
+	"github.com/wasmjob/wasmjob/host/internal/layout/spelling"
 	"github.com/wasmjob/wasmjob/host/internal/protocol"
 	"github.com/wasmjob/wasmjob/host/internal/session"
 	"github.com/wasmjob/wasmjob/host/job"
@@ -68,14 +68,14 @@ func TestStreamingJobStopsBetweenBatches(t *testing.T) {
 			t.Helper()
 			v := s.snapshot.Load().view
 			data := strings.Replace(v.Definition.Config.String(), `"streamingProcess":true`, `"streamingProcess":false`, 1)
-			ask(protocol.AskConfig{Config: layout.Text([]byte(data)), Have: v.ConfigVersion})(t, s)
+			ask(protocol.AskConfig{Config: spelling.Text([]byte(data)), Have: v.ConfigVersion})(t, s)
 		}, job.StopDisabled},
 		"server stops": {func(_ *testing.T, s *server) { s.cancel() }, job.StopResharding},
 		"another total": {func(t *testing.T, s *server) {
 			t.Helper()
 			v := s.snapshot.Load().view
 			data := strings.Replace(v.Definition.Config.String(), `"shardingTotalCount":1`, `"shardingTotalCount":2`, 1)
-			ask(protocol.AskConfig{Config: layout.Text([]byte(data)), Have: v.ConfigVersion})(t, s)
+			ask(protocol.AskConfig{Config: spelling.Text([]byte(data)), Have: v.ConfigVersion})(t, s)
 		}, job.StopResharding},
 	}
 	for name, tt := range tests {

@@ -8,7 +8,7 @@ import (
 	"time"
 
 	"github.com/wasmjob/wasmjob/host/internal/follow"
-	"github.com/wasmjob/wasmjob/host/internal/layout"
+	"github.com/wasmjob/wasmjob/host/internal/layout/spelling"
 	"github.com/wasmjob/wasmjob/host/internal/protocol"
 	"github.com/wasmjob/wasmjob/host/internal/session"
 	"github.com/wasmjob/wasmjob/host/job"
@@ -70,7 +70,7 @@ func newMember(l *lives, box *mailbox, line *session.Job) (*member, error) {
 		loop: follow.New(r.Layout, r.Layout.NewDecoder(nil), protocol.NewState(protocol.Options{
 			Base: r.Instance, Session: int64(line.ID()), Define: initial,
 			ReshardWait: reshardWait, PruneAfter: pruneAfter, MaxUnstored: maxUnstored,
-			MaxNodes: r.Layout.MaxNodes(), MaxBytes: layout.MaxBytes, NodeBytes: r.Layout.NodeBytes(), Linger: linger, Contender: layout.Contender(int64(line.ID())),
+			MaxNodes: r.Layout.MaxNodes(), MaxBytes: spelling.MaxBytes, NodeBytes: r.Layout.NodeBytes(), Linger: linger, Contender: spelling.Contender(int64(line.ID())),
 			Knows: r.Knows, Reads: r.reads, Zoneless: rules.Zoneless, Lost: l.lost, Removed: l.removed,
 			Slots: rules.Slots, Queue: rules.Queue, Finish: rules.Finish, Replace: rules.Replace,
 			Started: rules.Started, Completed: rules.Completed, Retry: rules.Retry, CatchUp: rules.CatchUp,

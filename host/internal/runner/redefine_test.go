@@ -5,7 +5,7 @@ import (
 	"testing/synctest"
 	"time"
 
-	"github.com/wasmjob/wasmjob/host/internal/layout"
+	"github.com/wasmjob/wasmjob/host/internal/layout/spelling"
 	"github.com/wasmjob/wasmjob/host/internal/layout/v21"
 	"github.com/wasmjob/wasmjob/host/internal/protocol"
 	"github.com/wasmjob/wasmjob/host/registry/embedded"
@@ -27,7 +27,7 @@ func TestRedefine(t *testing.T) {
 		c.JobParameter = "an operator's"
 		data, err := v21.UpdateConfig([]byte(v.Definition.Config.String()), c)
 		must(t, err)
-		must(t, s.Ask(t.Context(), protocol.AskConfig{Config: layout.Text(data), Have: v.ConfigVersion}))
+		must(t, s.Ask(t.Context(), protocol.AskConfig{Config: spelling.Text(data), Have: v.ConfigVersion}))
 		synctest.Wait()
 
 		file := testConfig()

@@ -9,7 +9,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
-	"github.com/wasmjob/wasmjob/host/internal/layout"
+	"github.com/wasmjob/wasmjob/host/internal/layout/spelling"
 	"github.com/wasmjob/wasmjob/host/internal/layout/v21"
 	"github.com/wasmjob/wasmjob/host/internal/protocol"
 	"github.com/wasmjob/wasmjob/host/internal/workers"
@@ -242,7 +242,7 @@ func TestFileAndRegistry(t *testing.T) {
 			change(c)
 			data, err := v21.UpdateConfig([]byte(v.Definition.Config.String()), c)
 			must(t, err)
-			must(t, s.Ask(t.Context(), protocol.AskConfig{Config: layout.Text(data), Have: v.ConfigVersion}))
+			must(t, s.Ask(t.Context(), protocol.AskConfig{Config: spelling.Text(data), Have: v.ConfigVersion}))
 			synctest.Wait()
 		}
 		expect := func(s *server, shards int, cron string, timeout time.Duration, troubles ...string) {

@@ -7,6 +7,7 @@ import (
 	"fmt"
 
 	"github.com/wasmjob/wasmjob/host/internal/layout"
+	"github.com/wasmjob/wasmjob/host/internal/layout/spelling"
 	"github.com/wasmjob/wasmjob/host/job"
 	"github.com/wasmjob/wasmjob/host/registry"
 )
@@ -38,7 +39,7 @@ func (s *itemState) Load(ctx context.Context) (map[string][]byte, error) {
 	if err := s.read(ctx); err != nil {
 		return nil, fmt.Errorf("load the state of item %d: %w", s.item, err)
 	}
-	return layout.DecodeState(s.node)
+	return spelling.DecodeState(s.node)
 }
 
 // Save implements job.State.
@@ -54,7 +55,7 @@ func (s *itemState) Save(ctx context.Context, values map[string][]byte) error {
 }
 
 func (s *itemState) save(ctx context.Context, values map[string][]byte) error {
-	data, err := layout.EncodeState(values)
+	data, err := spelling.EncodeState(values)
 	if err != nil {
 		return err
 	}

@@ -4,7 +4,7 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/wasmjob/wasmjob/host/internal/layout"
+	"github.com/wasmjob/wasmjob/host/internal/layout/spelling"
 	"github.com/wasmjob/wasmjob/host/internal/protocol"
 )
 
@@ -273,7 +273,7 @@ func (l *ledger) redealt(i int, old *protocol.View, by author) bool {
 // foremost: who does what only one may do is first in the queue.
 func (l *ledger) foremost(queue []protocol.Contender, by author) {
 	k := slices.IndexFunc(by.view.Members, func(m protocol.Member) bool { return m.ID == by.self })
-	if len(queue) == 0 || queue[0].Token != layout.Contender(by.view.Members[k].Owner) {
+	if len(queue) == 0 || queue[0].Token != spelling.Contender(by.view.Members[k].Owner) {
 		l.w.breach("the latch", "%s, and the queue is %v", by, queue)
 	}
 }

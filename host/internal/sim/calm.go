@@ -3,7 +3,7 @@ package sim
 import (
 	"slices"
 
-	"github.com/wasmjob/wasmjob/host/internal/layout"
+	"github.com/wasmjob/wasmjob/host/internal/layout/spelling"
 	"github.com/wasmjob/wasmjob/host/internal/protocol"
 )
 
@@ -105,7 +105,7 @@ func (w *World) undo() {
 	}
 	// Beside members of ElasticJob nothing of ours begins otherwise.
 	if len(w.jvms) > 0 && v.Config != nil && !v.Config.MonitorExecution {
-		w.tool(protocol.PutConfig{Config: layout.Text(w.encoded())})
+		w.tool(protocol.PutConfig{Config: spelling.Text(w.encoded())})
 	}
 	for i := range v.Items {
 		if v := w.ledger.v; i < len(v.Items) && v.Items[i].Disabled {
@@ -172,7 +172,7 @@ func (w *World) command(v *protocol.View, left int64) {
 			w.after(back, w.undo)
 		}
 	case 3, 4:
-		w.wish(m, protocol.AskConfig{Config: layout.Text(w.newConfig()), Have: v.ConfigVersion})
+		w.wish(m, protocol.AskConfig{Config: spelling.Text(w.newConfig()), Have: v.ConfigVersion})
 	case 5:
 		w.wish(m, protocol.AskTrigger{})
 	case 6:

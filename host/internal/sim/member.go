@@ -7,7 +7,7 @@ import (
 	"time"
 
 	"github.com/wasmjob/wasmjob/host/internal/follow"
-	"github.com/wasmjob/wasmjob/host/internal/layout"
+	"github.com/wasmjob/wasmjob/host/internal/layout/spelling"
 	"github.com/wasmjob/wasmjob/host/internal/mirror"
 	"github.com/wasmjob/wasmjob/host/internal/protocol"
 	"github.com/wasmjob/wasmjob/host/job"
@@ -122,7 +122,7 @@ func (m *member) options() protocol.Options {
 	o := m.w.options
 	o.Base = job.InstanceID(fmt.Sprintf("%s@-@%d", m.ip, m.pid))
 	o.Session = int64(m.s.id)
-	o.Contender = layout.Contender(o.Session)
+	o.Contender = spelling.Contender(o.Session)
 	o.Without, o.Lost = m.w.without, m.lost
 	return o
 }

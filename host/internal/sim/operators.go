@@ -5,7 +5,7 @@ import (
 	"path"
 	"slices"
 
-	"github.com/wasmjob/wasmjob/host/internal/layout"
+	"github.com/wasmjob/wasmjob/host/internal/layout/spelling"
 	"github.com/wasmjob/wasmjob/host/internal/protocol"
 	"github.com/wasmjob/wasmjob/host/registry"
 )
@@ -50,7 +50,7 @@ func (w *World) operate() {
 	case 7:
 		w.removeSomething(v)
 	case 8:
-		w.tool(protocol.PutConfig{Config: layout.Text(w.newConfig())})
+		w.tool(protocol.PutConfig{Config: spelling.Text(w.newConfig())})
 	case 9:
 		w.scribble()
 	case 10:
@@ -147,7 +147,7 @@ func (w *World) ask(m *member) {
 		a = protocol.AskServer{IP: m.ip, Disabled: w.chance(0.5)}
 	case 4:
 		have := max(v.ConfigVersion-int32(w.rng.IntN(2)), 0)
-		if a = (protocol.AskConfig{Config: layout.Text(w.newConfig()), Have: have}); w.chance(0.5) {
+		if a = (protocol.AskConfig{Config: spelling.Text(w.newConfig()), Have: have}); w.chance(0.5) {
 			a = w.definition(v, have)
 		}
 	case 5:
@@ -171,13 +171,13 @@ func (w *World) definition(v *protocol.View, have int32) protocol.AskDefine {
 		a.HaveModule = max(v.ModuleVersion-int32(w.rng.IntN(2)), 0)
 	}
 	if w.chance(0.7) {
-		a.Config = layout.Text(w.newConfig())
+		a.Config = spelling.Text(w.newConfig())
 	}
 	next := ""
 	if w.chance(0.7) {
 		next = fmt.Sprintf(`,"next":{"name":"m","digest":"%064x"}`, w.asks)
 	}
-	a.Module = layout.Text(fmt.Appendf(nil, definitionText, w.asks, a.Have, a.HaveModule, next))
+	a.Module = spelling.Text(fmt.Appendf(nil, definitionText, w.asks, a.Have, a.HaveModule, next))
 	return a
 }
 

@@ -3,7 +3,7 @@ package sim
 import (
 	"fmt"
 
-	"github.com/wasmjob/wasmjob/host/internal/layout"
+	"github.com/wasmjob/wasmjob/host/internal/layout/spelling"
 	"github.com/wasmjob/wasmjob/host/internal/layout/v21"
 	"github.com/wasmjob/wasmjob/host/internal/protocol"
 )
@@ -160,7 +160,7 @@ func (w *World) settle(p profile) {
 		c.MaxTimeDiffSeconds = int32(w.between(0, 3))
 	}
 	w.options = protocol.Options{
-		Define: protocol.Definition{Config: layout.Text(w.encoded())}, ReshardWait: w.between(p.wait[0], p.wait[1]), PruneAfter: w.between(5000, 40_000),
+		Define: protocol.Definition{Config: spelling.Text(w.encoded())}, ReshardWait: w.between(p.wait[0], p.wait[1]), PruneAfter: w.between(5000, 40_000),
 		MaxUnstored: []int{0, 500, 6}[w.rng.IntN(3)], MaxNodes: []int{0, 0, 4, 7}[w.rng.IntN(4)], Slots: p.slots[w.rng.IntN(len(p.slots))],
 		Queue: w.chance(0.4), Replace: w.chance(0.2), Finish: w.chance(0.07),
 	}

@@ -3,7 +3,7 @@ package sim
 import (
 	"slices"
 
-	"github.com/wasmjob/wasmjob/host/internal/layout"
+	"github.com/wasmjob/wasmjob/host/internal/layout/spelling"
 	"github.com/wasmjob/wasmjob/host/internal/protocol"
 )
 
@@ -59,7 +59,7 @@ func leaderAhead(w *World) steering {
 	a.offset = hour
 	w.atSecond(20, func() {
 		w.config.ShardingTotalCount = 8
-		w.tool(protocol.PutConfig{Config: layout.Text(w.encoded())})
+		w.tool(protocol.PutConfig{Config: spelling.Text(w.encoded())})
 	})
 	w.atSecond(50, func() { w.setClock(a, 0) })
 	return beginsAfter(w, b, 25)

@@ -3,7 +3,7 @@ package sim
 import (
 	"fmt"
 
-	"github.com/wasmjob/wasmjob/host/internal/layout"
+	"github.com/wasmjob/wasmjob/host/internal/layout/spelling"
 	"github.com/wasmjob/wasmjob/host/internal/protocol"
 )
 
@@ -59,6 +59,6 @@ func (w *World) nextModule() protocol.AskDefine {
 	if v.Dirs.Module {
 		a.HaveModule = v.ModuleVersion
 	}
-	a.Module = layout.Text(fmt.Appendf(nil, definitionText, w.asks, a.Have, a.HaveModule, fmt.Sprintf(`,"next":{"name":"m","digest":"%064x"}`, w.asks)))
+	a.Module = spelling.Text(fmt.Appendf(nil, definitionText, w.asks, a.Have, a.HaveModule, fmt.Sprintf(`,"next":{"name":"m","digest":"%064x"}`, w.asks)))
 	return a
 }

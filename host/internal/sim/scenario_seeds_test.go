@@ -4,7 +4,7 @@ import (
 	"path"
 	"slices"
 
-	"github.com/wasmjob/wasmjob/host/internal/layout"
+	"github.com/wasmjob/wasmjob/host/internal/layout/spelling"
 	"github.com/wasmjob/wasmjob/host/internal/protocol"
 	"github.com/wasmjob/wasmjob/host/registry"
 )
@@ -143,7 +143,7 @@ func shrinksLeaderless(w *World) steering {
 		w.ledger.killed = w.now
 		w.members[0].crash()
 		w.config.ShardingTotalCount--
-		w.tool(protocol.PutConfig{Config: layout.Text(w.encoded())})
+		w.tool(protocol.PutConfig{Config: spelling.Text(w.encoded())})
 		w.after(8*second, w.members[0].start)
 	})
 	return steering{reached: &reached}

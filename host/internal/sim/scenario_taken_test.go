@@ -3,7 +3,7 @@ package sim
 import (
 	"slices"
 
-	"github.com/wasmjob/wasmjob/host/internal/layout"
+	"github.com/wasmjob/wasmjob/host/internal/layout/spelling"
 	"github.com/wasmjob/wasmjob/host/internal/protocol"
 	"github.com/wasmjob/wasmjob/host/registry"
 )
@@ -15,7 +15,7 @@ func takenTooLate(w *World) steering {
 	reached := false
 	w.at((1_700_000_000+30)*second, func() {
 		w.config.Failover = false
-		w.tool(protocol.PutConfig{Config: layout.Text(w.encoded())})
+		w.tool(protocol.PutConfig{Config: spelling.Text(w.encoded())})
 	})
 	w.at((1_700_000_000+30)*second+100*millisecond, func() {
 		reached = true

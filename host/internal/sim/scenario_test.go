@@ -7,7 +7,7 @@ import (
 	"slices"
 	"testing"
 
-	"github.com/wasmjob/wasmjob/host/internal/layout"
+	"github.com/wasmjob/wasmjob/host/internal/layout/spelling"
 	"github.com/wasmjob/wasmjob/host/internal/protocol"
 	"github.com/wasmjob/wasmjob/host/registry"
 )
@@ -123,7 +123,7 @@ func (sc *scenario) play(trace io.Writer) (Result, bool) {
 func (sc *scenario) playIn(w *World) (Result, bool) {
 	w.setup()
 	sc.set(w)
-	w.options.Define.Config = layout.Text(w.encoded())
+	w.options.Define.Config = spelling.Text(w.encoded())
 	w.steer = sc.steering(w)
 	r := w.play()
 	return r, *w.steer.reached

@@ -3,7 +3,7 @@ package sim
 import (
 	"slices"
 
-	"github.com/wasmjob/wasmjob/host/internal/layout"
+	"github.com/wasmjob/wasmjob/host/internal/layout/spelling"
 	"github.com/wasmjob/wasmjob/host/internal/protocol"
 )
 
@@ -97,7 +97,7 @@ func (w *World) interfere(m *member, mu protocol.Mutation) {
 			}
 		}
 	case protocol.PutConfig, protocol.Define:
-		w.tool(protocol.PutConfig{Config: layout.Text(w.newConfig())})
+		w.tool(protocol.PutConfig{Config: spelling.Text(w.newConfig())})
 	case protocol.Begin, protocol.Take:
 		w.tool(protocol.SetPaused{Paused: !v.Paused})
 	case protocol.Enqueue:

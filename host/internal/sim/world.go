@@ -5,6 +5,7 @@ import (
 	"io"
 
 	"github.com/wasmjob/wasmjob/host/internal/layout"
+	"github.com/wasmjob/wasmjob/host/internal/layout/spelling"
 	"github.com/wasmjob/wasmjob/host/internal/layout/v21"
 	"github.com/wasmjob/wasmjob/host/internal/protocol"
 	"github.com/wasmjob/wasmjob/host/registry"
@@ -30,7 +31,7 @@ type World struct {
 	nodes    nodes
 	tokens   int
 	job      layout.Layout
-	records  layout.Records // as all members and the ledger have decoded them
+	records  spelling.Records // as all members and the ledger have decoded them
 	options  protocol.Options
 	without  string // the rule that no member asks; "": each is asked
 	ledger   *ledger
@@ -133,7 +134,7 @@ func (w *World) play() Result {
 func newWorld(seed uint64, d *draws, p profile, trace io.Writer) *World {
 	w := &World{
 		seed: seed, rng: d, trace: trace,
-		job: layout.NewJob("ns", jobName), records: layout.Records{},
+		job: layout.NewJob("ns", jobName), records: spelling.Records{},
 		server:    server{tree: tree.New(), hist: map[string][]version{}},
 		committed: map[string]int64{}, doomed: map[int]*member{},
 		now: 1_700_000_000 * second,

@@ -8,6 +8,7 @@ import (
 	"testing"
 
 	"github.com/wasmjob/wasmjob/host/internal/definition"
+	"github.com/wasmjob/wasmjob/host/internal/layout/spelling"
 	"github.com/wasmjob/wasmjob/host/internal/protocol"
 	"github.com/wasmjob/wasmjob/host/job"
 	"github.com/wasmjob/wasmjob/host/job/recorded"
@@ -72,7 +73,7 @@ func TestWhatJavaWroteStays(t *testing.T) {
 			if err != nil {
 				t.Fatalf("%s: %v", name, err)
 			}
-			got, err := Job{}.Spell(protocol.Definition{Config: Text([]byte(text))}, merged.Definition)
+			got, err := Job{}.Spell(protocol.Definition{Config: spelling.Text([]byte(text))}, merged.Definition)
 			if err != nil || got.Config.String() != text {
 				t.Errorf("%s, %s: %v\n%s\n%s", name, file.Kind, err, text, got.Config)
 			}

@@ -7,6 +7,7 @@ import (
 	"unique"
 
 	"github.com/wasmjob/wasmjob/host/internal/definition"
+	"github.com/wasmjob/wasmjob/host/internal/layout/spelling"
 	"github.com/wasmjob/wasmjob/host/internal/protocol"
 	"github.com/wasmjob/wasmjob/host/job"
 	"github.com/wasmjob/wasmjob/host/registry"
@@ -21,12 +22,12 @@ type Decoder struct {
 	items     bool // v.Items is our own copy, not a published one
 	pending   pending
 	faults    faults
-	records   Records
+	records   spelling.Records
 }
 
 // NewDecoder is a decoder that has seen no node. It shares records with others;
 // nil: with nobody.
-func (j Job) NewDecoder(records Records) *Decoder {
+func (j Job) NewDecoder(records spelling.Records) *Decoder {
 	return &Decoder{j: j, v: &protocol.View{}, records: records}
 }
 
@@ -45,7 +46,7 @@ func (d *Decoder) View() *protocol.View {
 	v := d.v
 	v.Pending = d.pending.applied(v.Pending)
 	v.Rev++
-	v.ElectionLatch = whose(v.ElectionLatch, v.Members)
+	v.ElectionLatch = spelling.Whose(v.ElectionLatch, v.Members)
 	d.faults.stray(nodeAssignment, len(v.Runs) > 0 && !v.Dirs.Wasm, "expected an assignment, it is gone; the leader makes a new one")
 	d.faults.tell(v, d.j)
 	d.items, d.published = false, true
@@ -76,7 +77,7 @@ func (d *Decoder) Apply(path string, n registry.Node) {
 	case nodeElection:
 		v.Dirs.Election = n.Exists
 	case nodeLatch:
-		v.Dirs.Latch, v.ElectionLatch = n.Exists, Queue(n.Children)
+		v.Dirs.Latch, v.ElectionLatch = n.Exists, spelling.Queue(n.Children)
 	case nodeLeaderSharding:
 		v.Dirs.LeaderSharding = n.Exists
 	case nodeSharding:
@@ -85,12 +86,12 @@ func (d *Decoder) Apply(path string, n registry.Node) {
 	case nodeFailover:
 		v.Dirs.Failover = n.Exists
 	case nodeFailoverLatch:
-		v.Dirs.FailoverLatch, v.FailoverLatch = n.Exists, Queue(n.Children)
+		v.Dirs.FailoverLatch, v.FailoverLatch = n.Exists, spelling.Queue(n.Children)
 	case nodeFailoverItems:
 		v.Dirs.FailoverItems = n.Exists
 		d.faults.others(rel, n.Children)
 	case nodeModule:
-		v.Dirs.Module, v.Definition.Module, v.ModuleVersion, v.Next = n.Exists, spelled(n.Data), n.Stat.Version, ""
+		v.Dirs.Module, v.Definition.Module, v.ModuleVersion, v.Next = n.Exists, spelling.Spelled(n.Data), n.Stat.Version, ""
 		var m definition.Module
 		var err error
 		if n.Exists {
@@ -130,7 +131,7 @@ func (d *Decoder) Apply(path string, n registry.Node) {
 func round(n registry.Node) protocol.Round {
 	r := protocol.Round{Exists: n.Exists}
 	for _, c := range n.Children {
-		if i, ok := itemNumber(c); ok {
+		if i, ok := spelling.ItemNumber(c); ok {
 			r.Items = append(r.Items, i)
 		} else {
 			r.Strays = append(r.Strays, c)
@@ -142,7 +143,7 @@ func round(n registry.Node) protocol.Round {
 
 func (d *Decoder) config(n registry.Node) {
 	v := d.v
-	v.Config, v.ConfigVersion, v.ConfigModified, v.Definition.Config = nil, n.Stat.Version, n.Stat.Modified, spelled(n.Data)
+	v.Config, v.ConfigVersion, v.ConfigModified, v.Definition.Config = nil, n.Stat.Version, n.Stat.Modified, spelling.Spelled(n.Data)
 	c, err := d.j.decodeConfig(n)
 	d.faults.set(nodeConfig, err)
 	v.Config = c
@@ -156,7 +157,7 @@ func (d *Decoder) assignment(n registry.Node) {
 		d.faults.set(nodeAssignment, nil)
 		return
 	}
-	a, err := decodeAssignment(n.Data)
+	a, err := spelling.DecodeAssignment(n.Data)
 	d.faults.set(nodeAssignment, expected("an assignment", err))
 	a.Version = n.Stat.Version
 	v.Assignment = a
@@ -168,7 +169,7 @@ func (d *Decoder) fires(n registry.Node) {
 		d.faults.set(nodeFires, nil)
 		return
 	}
-	f, err := decodeFires(n.Data)
+	f, err := spelling.DecodeFires(n.Data)
 	d.faults.set(nodeFires, expected("what was told of fires", err))
 	f.Exists, f.Version, f.Modified = true, n.Stat.Version, n.Stat.Modified
 	d.v.Fires = f
@@ -197,23 +198,24 @@ func (d *Decoder) child(rel string, n registry.Node) {
 	case nodeMembers:
 		held := n.Exists && n.Stat.Owner != 0
 		d.faults.stray(rel, n.Exists && !held, "no session holds it, so it counts as nobody; delete it")
-		said := decodeMember(n.Data)
-		v.Members = put(v.Members, held, protocol.Member{ID: job.InstanceID(shared(name)), Owner: int64(n.Stat.Owner), Labels: said.Labels, Address: said.Address, Defines: said.Defines, Ready: said.ready()},
+		member := spelling.DecodeMember(n.Data)
+		member.ID, member.Owner = job.InstanceID(shared(name)), int64(n.Stat.Owner)
+		v.Members = put(v.Members, held, member,
 			func(a, b protocol.Member) int { return cmp.Compare(a.ID, b.ID) })
 	case nodeRuns:
 		r := protocol.Runs{ID: job.InstanceID(shared(name)), Version: n.Stat.Version, Modified: n.Stat.Modified}
 		var err error
 		if n.Exists {
-			r.RunsData, err = d.records.decode(n.Data)
+			r.RunsData, err = d.records.Decode(n.Data)
 		}
 		d.faults.set(rel, expected("a record", err))
 		v.Runs = put(v.Runs, n.Exists, r, func(a, b protocol.Runs) int { return cmp.Compare(a.ID, b.ID) })
 	case nodeFailoverItems:
-		if i, ok := itemNumber(name); ok {
+		if i, ok := spelling.ItemNumber(name); ok {
 			d.faults.set(rel, expected("an interrupted run", d.pending.set(i, n)))
 		}
 	case nodeSharding:
-		if i, ok := itemNumber(name); ok && i < len(v.Items) && v.Items[i].Exists {
+		if i, ok := spelling.ItemNumber(name); ok && i < len(v.Items) && v.Items[i].Exists {
 			v.MarksChanged = append(v.MarksChanged, make([]int64, max(0, i+1-len(v.MarksChanged)))...)
 			v.MarksChanged[i] = n.Stat.ChildrenChanged
 		}
@@ -227,7 +229,7 @@ func (d *Decoder) shards(n registry.Node) {
 	d.faults.others(nodeSharding, n.Children)
 	present := make([]bool, 0, len(n.Children))
 	for _, c := range n.Children {
-		if i, ok := itemNumber(c); ok {
+		if i, ok := spelling.ItemNumber(c); ok {
 			for len(present) <= i {
 				present = append(present, false)
 			}
@@ -263,7 +265,7 @@ func (d *Decoder) mark(parent, name string, n registry.Node) {
 	if !ok {
 		return
 	}
-	i, ok := itemNumber(num)
+	i, ok := spelling.ItemNumber(num)
 	if !ok || i >= len(d.v.Items) || !d.v.Items[i].Exists {
 		return
 	}

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 
+	"github.com/wasmjob/wasmjob/host/internal/layout/spelling"
 	"github.com/wasmjob/wasmjob/host/internal/protocol"
 	"github.com/wasmjob/wasmjob/host/job"
 	"github.com/wasmjob/wasmjob/host/registry"
@@ -28,8 +29,8 @@ func (j Job) decodeConfig(n registry.Node) (*protocol.Config, error) {
 	case c == nil:
 		return nil, errors.New("it is empty, expected the JSON of layout 2.1")
 	}
-	if c.ShardingTotalCount > maxItems {
-		return nil, fmt.Errorf("shardingTotalCount %d is more than %d", c.ShardingTotalCount, maxItems)
+	if c.ShardingTotalCount > spelling.MaxItems {
+		return nil, fmt.Errorf("shardingTotalCount %d is more than %d", c.ShardingTotalCount, spelling.MaxItems)
 	}
 	if name := j.name(); c.JobName != name {
 		return nil, fmt.Errorf("expected the job %q, it is that of %.200q", name, c.JobName)

@@ -37,12 +37,3 @@ func (j Job) ReadDefinition(config, module registry.Node) (definition.Definition
 	}
 	return definition.Definition{Config: *c, Module: m}, nil
 }
-
-// PeerAddress is where a member's server gives modules to others, by the value
-// of its node; empty: nowhere.
-func PeerAddress(member registry.Node) string {
-	if !member.Exists {
-		return ""
-	}
-	return decodeMember(member.Data).Address
-}

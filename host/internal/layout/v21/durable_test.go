@@ -3,6 +3,7 @@ package v21
 import (
 	"testing"
 
+	"github.com/wasmjob/wasmjob/host/internal/layout/spelling"
 	"github.com/wasmjob/wasmjob/host/internal/protocol"
 	"github.com/wasmjob/wasmjob/host/registry"
 )
@@ -40,8 +41,8 @@ func TestRelaxed(t *testing.T) {
 		{protocol.Leave{Self: me}, true},
 		{protocol.Join{ID: me}, true},
 		{protocol.Join{ID: "10.0.0.2@-@1"}, false}, // makes a server's node, an operator's business
-		{protocol.PutConfig{Config: Text([]byte("{}"))}, false},
-		{protocol.Define{Definition: protocol.Definition{Module: Text([]byte("{}"))}}, false},
+		{protocol.PutConfig{Config: spelling.Text([]byte("{}"))}, false},
+		{protocol.Define{Definition: protocol.Definition{Module: spelling.Text([]byte("{}"))}}, false},
 		{protocol.SetPaused{Paused: true}, false},
 		{protocol.DisableItem{Item: 0, Disabled: true}, false},
 		{protocol.DisableServer{IP: "10.0.0.1", Disabled: true}, false},
@@ -51,7 +52,7 @@ func TestRelaxed(t *testing.T) {
 			t.Errorf("%s: relaxed %v, want %v", c.m.Name(), got, c.want)
 		}
 	}
-	if Relaxed(j.Encode(protocol.Setup{Definition: protocol.Definition{Config: Text([]byte("{}"))}}, &protocol.View{})) {
+	if Relaxed(j.Encode(protocol.Setup{Definition: protocol.Definition{Config: spelling.Text([]byte("{}"))}}, &protocol.View{})) {
 		t.Error("the transaction that writes config is relaxed")
 	}
 }

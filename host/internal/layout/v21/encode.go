@@ -5,6 +5,7 @@ import (
 	"strconv"
 
 	"github.com/wasmjob/wasmjob/host/internal/definition"
+	"github.com/wasmjob/wasmjob/host/internal/layout/spelling"
 	"github.com/wasmjob/wasmjob/host/internal/protocol"
 	"github.com/wasmjob/wasmjob/host/job"
 	"github.com/wasmjob/wasmjob/host/registry"
@@ -124,11 +125,11 @@ func (j Job) Encode(m protocol.Mutation, v *protocol.View) []registry.Op {
 	case protocol.Define:
 		t.define(m)
 	case protocol.Publish:
-		t.op(registry.Set, j.member(m.Member.ID), []byte(encodeMember(m.Member, m.Ready)), registry.AnyVersion)
+		t.op(registry.Set, j.member(m.Member.ID), []byte(spelling.EncodeMember(m.Member, m.Ready)), registry.AnyVersion)
 	case protocol.Switch:
 		t.switchModule()
 	case protocol.PutConfig:
-		t.op(registry.Set, j.at(nodeConfig), bytesOf(m.Config), t.seen("put-config/config", v.ConfigVersion))
+		t.op(registry.Set, j.at(nodeConfig), spelling.Bytes(m.Config), t.seen("put-config/config", v.ConfigVersion))
 	}
 	t.op(registry.Set, j.at(nodeWasm), nil, registry.AnyVersion)
 	return t.ops
@@ -185,7 +186,7 @@ func (t *transaction) checkAssignment(fence string) {
 }
 
 func (t *transaction) setAssignment(fence string, a *protocol.Assignment) {
-	t.op(registry.Set, t.at(nodeAssignment), encodeAssignment(a), t.seen(fence, t.v.Assignment.Version))
+	t.op(registry.Set, t.at(nodeAssignment), spelling.EncodeAssignment(a), t.seen(fence, t.v.Assignment.Version))
 }
 
 func (t *transaction) checkRuns(fence string, ids []job.InstanceID) {
@@ -209,7 +210,7 @@ const impossibleVersion = 1<<31 - 1
 
 // own sets the member's record, always against the version it was read with.
 func (t *transaction) own(self job.InstanceID, d protocol.RunsData) {
-	t.op(registry.Set, t.runsOf(self), encodeRuns(&d), t.seen("own/record", t.version(self)))
+	t.op(registry.Set, t.runsOf(self), spelling.EncodeRuns(&d), t.seen("own/record", t.version(self)))
 }
 
 func (t *transaction) setup(m protocol.Setup) {
@@ -218,7 +219,7 @@ func (t *transaction) setup(m protocol.Setup) {
 		t.create(t.root, "")
 	}
 	if t.v.Config == nil {
-		t.op(registry.Create, t.at(nodeConfig), bytesOf(m.Config), 0)
+		t.op(registry.Create, t.at(nodeConfig), spelling.Bytes(m.Config), 0)
 	}
 	for _, n := range []parent{
 		{d.Leader, nodeLeader}, {d.Election, nodeElection}, {d.Latch, nodeLatch}, {d.LeaderSharding, nodeLeaderSharding},
@@ -230,10 +231,10 @@ func (t *transaction) setup(m protocol.Setup) {
 		}
 	}
 	if t.v.Config == nil && m.Module != nil && !d.Module {
-		t.op(registry.Create, t.at(nodeModule), bytesOf(m.Module), 0)
+		t.op(registry.Create, t.at(nodeModule), spelling.Bytes(m.Module), 0)
 	}
 	if !d.Wasm {
-		t.op(registry.Create, t.at(nodeAssignment), encodeAssignment(&protocol.Assignment{}), 0)
+		t.op(registry.Create, t.at(nodeAssignment), spelling.EncodeAssignment(&protocol.Assignment{}), 0)
 	}
 }
 
@@ -241,16 +242,16 @@ func (t *transaction) setup(m protocol.Setup) {
 func (t *transaction) define(m protocol.Define) {
 	config := registry.Op{Kind: registry.Check, Path: t.at(nodeConfig), Version: t.seen("define/config", t.v.ConfigVersion)}
 	if m.Config != nil {
-		config.Kind, config.Data = registry.Set, bytesOf(m.Config)
+		config.Kind, config.Data = registry.Set, spelling.Bytes(m.Config)
 	}
 	module := registry.Op{Kind: registry.Check, Path: t.at(nodeModule), Version: t.seen("define/module", t.v.ModuleVersion)}
 	switch {
 	case !t.v.Dirs.Module && m.Module == nil:
 		module.Kind = registry.Absent
 	case !t.v.Dirs.Module:
-		module.Kind, module.Data = registry.Create, bytesOf(m.Module)
+		module.Kind, module.Data = registry.Create, spelling.Bytes(m.Module)
 	case m.Module != nil:
-		module.Kind, module.Data = registry.Set, bytesOf(m.Module)
+		module.Kind, module.Data = registry.Set, spelling.Bytes(m.Module)
 	}
 	t.ops = append(t.ops, config, module)
 }
@@ -259,7 +260,7 @@ func (t *transaction) define(m protocol.Define) {
 // since who may not have it.
 func (t *transaction) switchModule() {
 	t.nobodyJoined("switch/joins")
-	t.op(registry.Set, t.at(nodeModule), definition.Switched(bytesOf(t.v.Definition.Module)), t.seen("switch/module", t.v.ModuleVersion))
+	t.op(registry.Set, t.at(nodeModule), definition.Switched(spelling.Bytes(t.v.Definition.Module)), t.seen("switch/module", t.v.ModuleVersion))
 }
 
 // nobodyJoined: the members of ours are those that were seen, or fewer.
@@ -277,9 +278,9 @@ func (t *transaction) join(m protocol.Join) {
 		t.create(t.server(ip), value)
 	}
 	t.ephemeral(t.Instance(m.ID), "")
-	t.ephemeral(t.member(m.ID), encodeMember(m, protocol.Ready{}))
+	t.ephemeral(t.member(m.ID), spelling.EncodeMember(m, protocol.Ready{}))
 	t.op(registry.Set, t.at(nodeMembers), nil, registry.AnyVersion)
-	t.op(registry.Create, t.runsOf(m.ID), encodeRuns(&protocol.RunsData{Idle: protocol.Idle{Unattended: m.Unattended}}), 0)
+	t.op(registry.Create, t.runsOf(m.ID), spelling.EncodeRuns(&protocol.RunsData{Idle: protocol.Idle{Unattended: m.Unattended}}), 0)
 	t.markReshard()
 }
 
@@ -354,9 +355,9 @@ func (t *transaction) release(m protocol.Release) {
 func (t *transaction) tell(self job.InstanceID, next *protocol.Fires) {
 	t.checkRuns("tell/own", []job.InstanceID{self})
 	if t.v.Fires.Exists {
-		t.op(registry.Set, t.at(nodeFires), encodeFires(next), t.seen("tell/fires", t.v.Fires.Version))
+		t.op(registry.Set, t.at(nodeFires), spelling.EncodeFires(next), t.seen("tell/fires", t.v.Fires.Version))
 	} else {
-		t.op(registry.Create, t.at(nodeFires), encodeFires(next), 0)
+		t.op(registry.Create, t.at(nodeFires), spelling.EncodeFires(next), 0)
 	}
 }
 
@@ -530,7 +531,7 @@ func (t *transaction) unmark(self job.InstanceID, items []int) {
 
 func (t *transaction) enqueue(m protocol.Enqueue) {
 	if m.Rest != nil {
-		t.op(registry.Set, t.runsOf(m.Dead), encodeRuns(m.Rest), t.seen("enqueue/dead", t.version(m.Dead)))
+		t.op(registry.Set, t.runsOf(m.Dead), spelling.EncodeRuns(m.Rest), t.seen("enqueue/dead", t.version(m.Dead)))
 	} else {
 		t.delete(t.runsOf(m.Dead), t.seen("enqueue/dead", t.version(m.Dead)))
 	}
@@ -566,7 +567,7 @@ func (t *transaction) pend(all []protocol.Pending) {
 		if pendingIn(t.v.Pending, all[k].Item) != nil {
 			kind, version = registry.Set, registry.AnyVersion // a member of ElasticJob made it, and wrote nothing
 		}
-		t.op(kind, t.pendingItem(all[k].Item), encodePending(&all[k]), version)
+		t.op(kind, t.pendingItem(all[k].Item), spelling.EncodePending(&all[k]), version)
 	}
 }
 
@@ -582,7 +583,7 @@ func (t *transaction) contend(m protocol.Contend) {
 			t.create(t.at(p.node), "")
 		}
 	}
-	t.op(registry.CreateEphemeralSequential, t.at(node)+"/"+latchPrefix+m.Token+"-"+latchName, nil, 0)
+	t.op(registry.CreateEphemeralSequential, t.at(node)+"/"+spelling.LatchPrefix+m.Token+"-"+spelling.LatchName, nil, 0)
 }
 
 // place is a node of a queue.

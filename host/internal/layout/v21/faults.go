@@ -6,6 +6,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/wasmjob/wasmjob/host/internal/layout/spelling"
 	"github.com/wasmjob/wasmjob/host/internal/protocol"
 	"github.com/wasmjob/wasmjob/host/reason"
 	"github.com/wasmjob/wasmjob/host/registry"
@@ -49,9 +50,9 @@ func (f *faults) others(parent string, children []string) {
 	f.remove(func(o fault) bool { return o.stray && strings.HasPrefix(o.path, parent+"/") })
 	n := 0
 	for _, c := range children {
-		if _, ok := itemNumber(c); !ok && n < maxStrays {
+		if _, ok := spelling.ItemNumber(c); !ok && n < maxStrays {
 			n++
-			f.stray(parent+"/"+c, true, fmt.Sprintf("expected the number of an item, below %d; it is left alone", maxItems))
+			f.stray(parent+"/"+c, true, fmt.Sprintf("expected the number of an item, below %d; it is left alone", spelling.MaxItems))
 		}
 	}
 }
@@ -94,7 +95,7 @@ func expected(what string, err error) error {
 	if err == nil {
 		return nil
 	}
-	return fmt.Errorf("expected %s of version %d: %w", what, valueVersion, err)
+	return fmt.Errorf("expected %s of version %d: %w", what, spelling.Version, err)
 }
 
 // OtherLayout tells by what is below the node of a server.

@@ -5,6 +5,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/wasmjob/wasmjob/host/internal/layout/spelling"
 	"github.com/wasmjob/wasmjob/host/internal/protocol"
 	"github.com/wasmjob/wasmjob/host/job"
 	"github.com/wasmjob/wasmjob/host/registry"
@@ -77,7 +78,7 @@ func TestLabelsOfMembers(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	s.commit(7, protocol.Setup{Definition: protocol.Definition{Config: Text(config)}})
+	s.commit(7, protocol.Setup{Definition: protocol.Definition{Config: spelling.Text(config)}})
 	s.commit(7, protocol.Join{ID: "10.0.0.1@-@1", Labels: map[string]string{"zone": "a", "b<c": "ü"}})
 	s.commit(8, protocol.Join{ID: "10.0.0.2@-@1"})
 	for id, want := range map[job.InstanceID]string{"10.0.0.1@-@1": `{"v":1,"labels":{"b\u003cc":"ü","zone":"a"}}`, "10.0.0.2@-@1": `{"v":1}`} {

@@ -3,6 +3,7 @@ package v21
 import (
 	"strings"
 
+	"github.com/wasmjob/wasmjob/host/internal/layout/spelling"
 	"github.com/wasmjob/wasmjob/host/internal/protocol"
 	"github.com/wasmjob/wasmjob/host/registry"
 )
@@ -33,5 +34,5 @@ func (j Job) Began(e registry.Event) (item int, ok bool) {
 	if !below || mark != markRunning {
 		return 0, false
 	}
-	return itemNumber(name)
+	return spelling.ItemNumber(name)
 }

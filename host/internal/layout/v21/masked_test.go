@@ -6,6 +6,7 @@ import (
 	"testing"
 
 	"github.com/wasmjob/wasmjob/host/internal/definition"
+	"github.com/wasmjob/wasmjob/host/internal/layout/spelling"
 	"github.com/wasmjob/wasmjob/host/internal/protocol"
 	"github.com/wasmjob/wasmjob/host/job"
 )
@@ -50,7 +51,7 @@ func TestMaskedDefinition(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	for path, value := range map[string][]byte{config: bytesOf(spelled.Config), module: bytesOf(spelled.Module)} {
+	for path, value := range map[string][]byte{config: spelling.Bytes(spelled.Config), module: spelling.Bytes(spelled.Module)} {
 		got := j.Masked(path, value)
 		if strings.Contains(got, "private") || !strings.Contains(string(value), "private") || !json.Valid([]byte(got)) {
 			t.Errorf("%s shows %s", path, got)

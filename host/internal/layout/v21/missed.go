@@ -1,6 +1,7 @@
 package v21
 
 import (
+	"github.com/wasmjob/wasmjob/host/internal/layout/spelling"
 	"github.com/wasmjob/wasmjob/host/internal/protocol"
 	"github.com/wasmjob/wasmjob/host/registry"
 )
@@ -9,7 +10,7 @@ import (
 func (t *transaction) recordMissed(m protocol.RecordMissed) {
 	t.nobodyJoined("record-missed/joins")
 	if t.version(m.ID) == impossibleVersion {
-		t.op(registry.Create, t.runsOf(m.ID), encodeRuns(&m.Own), 0)
+		t.op(registry.Create, t.runsOf(m.ID), spelling.EncodeRuns(&m.Own), 0)
 		return
 	}
 	t.own(m.ID, m.Own)

@@ -11,11 +11,11 @@ import (
 	"path/filepath"
 	"reflect"
 	"regexp"
-	"slices"
 	"strconv"
 	"strings"
 	"testing"
 
+	"github.com/wasmjob/wasmjob/host/internal/layout/spelling"
 	"github.com/wasmjob/wasmjob/host/internal/protocol"
 )
 
@@ -51,7 +51,7 @@ var theirNodes = []nodeRow{
 	{nodeLeaderInstance, ephemeral, "`id` of the leader", mutations(protocol.Elect{}), mutations(protocol.Abdicate{}, protocol.Leave{})},
 	{nodeLatch, persistent, "empty", mutations(protocol.Setup{}, protocol.Contend{}), mutations("removal of the job")},
 	{nodeFailoverLatch, persistent, "empty", mutations(protocol.Contend{}), mutations("removal of the job")},
-	{nodeLatch + "/" + latchPrefix + "{token}-" + latchName + "{digits}", inQueue, "empty; the token is that of the session. The failover latch has the same", mutations(protocol.Contend{}), mutations(protocol.Elect{}, protocol.Take{}, protocol.Withdraw{})},
+	{nodeLatch + "/" + spelling.LatchPrefix + "{token}-" + spelling.LatchName + "{digits}", inQueue, "empty; the token is that of the session. The failover latch has the same", mutations(protocol.Contend{}), mutations(protocol.Elect{}, protocol.Take{}, protocol.Withdraw{})},
 	{nodeNecessary, persistent, "empty: a reshard is wanted", mutations(protocol.MarkReshard{}, protocol.Join{}, protocol.Disown{}, "if it is there: Leave and a Reshard in parts set it"), mutations(protocol.Reshard{}, "the last Owners")},
 	{nodeProcessing, ephemeral, "empty: items are being assigned", mutations("ElasticJob", "a Reshard in two steps"), mutations(protocol.Reshard{}, "the last Owners", protocol.Unprocess{})},
 	{nodeFailoverItems + "/{i}", persistent, "our pending run; ElasticJob writes nothing and reads names only", mutations(protocol.Enqueue{}, protocol.ReclaimForeign{}, protocol.Account{}), mutations(protocol.Take{}, protocol.Drop{}, protocol.Begin{})},
@@ -183,7 +183,7 @@ func nodesPage() []byte {
 	var b bytes.Buffer
 	b.WriteString("# Nodes of a job\n\nGenerated from `host/internal/layout/v21/nodes_test.go` by `make generate`; do not edit.\n\n" +
 		"Paths are relative to `/{namespace}/{job}`. **P** is persistent, **E** ephemeral: it goes with the session of its owner as well.\n" +
-		"`id` is `<ip>@-@<suffix>`; `i` is an item from 0, at most " + strconv.Itoa(maxItems-1) + ".\n")
+		"`id` is `<ip>@-@<suffix>`; `i` is an item from 0, at most " + strconv.Itoa(spelling.MaxItems-1) + ".\n")
 	for _, part := range []struct {
 		heading string
 		rows    []nodeRow
@@ -195,7 +195,7 @@ func nodesPage() []byte {
 	}
 	fmt.Fprintf(&b, "\nAbove these stand `%s`, persistent and empty.\n", strings.Join(parents, "`, `"))
 	b.WriteString("\n## Keys\n\nInstants and moments are in ms since 1970. What is zero is left out. A value *by item* is ranges `[from,to,number]`\n" +
-		"or, above " + strconv.Itoa(maxRanges) + " ranges, `{\"numbers\",\"of\"}`.\n\n| of | key | value |\n|---|---|---|\n")
+		"or, above " + strconv.Itoa(protocol.MaxRanges) + " ranges, `{\"numbers\",\"of\"}`.\n\n| of | key | value |\n|---|---|---|\n")
 	for _, v := range valueKeys {
 		of := v.of
 		for _, k := range v.keys {
@@ -253,15 +253,15 @@ var jsonTag = regexp.MustCompile(`json:"([^",]+)`)
 func nodesAndKeys(t *testing.T) (nodes, tags map[string]string) {
 	t.Helper()
 	nodes, tags = map[string]string{}, map[string]string{}
-	here, err := filepath.Glob("*.go")
-	if err != nil {
-		t.Fatal(err)
+	var files []string
+	for _, pattern := range []string{"*.go", "../spelling/*.go", "../../definition/*.go"} {
+		some, err := filepath.Glob(pattern)
+		if err != nil {
+			t.Fatal(err)
+		}
+		files = append(files, some...)
 	}
-	there, err := filepath.Glob("../../definition/*.go") // wasm/module
-	if err != nil {
-		t.Fatal(err)
-	}
-	for _, file := range slices.Concat(here, there) {
+	for _, file := range files {
 		if strings.HasSuffix(file, "_test.go") {
 			continue
 		}

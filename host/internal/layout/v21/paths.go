@@ -5,6 +5,7 @@ import (
 	"strconv"
 	"strings"
 
+	"github.com/wasmjob/wasmjob/host/internal/layout/spelling"
 	"github.com/wasmjob/wasmjob/host/job"
 	"github.com/wasmjob/wasmjob/host/registry"
 )
@@ -139,7 +140,7 @@ func (Job) Below(name string, n registry.Node) []string {
 		below = []string{nodeStarted, nodeCompleted}
 	case nodeFailoverItems:
 		for _, c := range n.Children {
-			if _, ok := itemNumber(c); ok {
+			if _, ok := spelling.ItemNumber(c); ok {
 				below = append(below, name+"/"+c)
 			}
 		}
@@ -147,7 +148,7 @@ func (Job) Below(name string, n registry.Node) []string {
 		marks := [...]string{markInstance, markRunning, markMisfire, markDisabled, markFailover}
 		below = make([]string, 0, len(n.Children)*len(marks))
 		for _, c := range n.Children {
-			if _, ok := itemNumber(c); ok {
+			if _, ok := spelling.ItemNumber(c); ok {
 				for _, mark := range marks {
 					below = append(below, name+"/"+c+"/"+mark)
 				}
@@ -178,21 +179,9 @@ func (j Job) Occupied(err error) int {
 	if !ok {
 		return 0
 	}
-	i, ok := itemNumber(name)
+	i, ok := spelling.ItemNumber(name)
 	if !ok {
 		return 0
 	}
 	return i + 1
-}
-
-// maxItems bounds what a foreign node can make us allocate.
-const maxItems = 100_000
-
-// itemNumber reads the name of an item; other names are not ours to touch.
-func itemNumber(s string) (int, bool) {
-	i, err := strconv.Atoi(s)
-	if err != nil || i < 0 || i >= maxItems || strconv.Itoa(i) != s {
-		return 0, false
-	}
-	return i, true
 }

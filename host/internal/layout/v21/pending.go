@@ -3,6 +3,7 @@ package v21
 import (
 	"slices"
 
+	"github.com/wasmjob/wasmjob/host/internal/layout/spelling"
 	"github.com/wasmjob/wasmjob/host/internal/protocol"
 	"github.com/wasmjob/wasmjob/host/registry"
 )
@@ -21,7 +22,7 @@ func (c *pending) set(i int, n registry.Node) error {
 	if !n.Exists {
 		return nil
 	}
-	p, err := decodePending(i, n.Data)
+	p, err := spelling.DecodePending(i, n.Data)
 	p.Version, p.Modified = n.Stat.Version, n.Stat.Modified
 	(*c)[i] = &p
 	return err

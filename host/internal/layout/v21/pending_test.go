@@ -5,6 +5,7 @@ import (
 	"runtime"
 	"testing"
 
+	"github.com/wasmjob/wasmjob/host/internal/layout/spelling"
 	"github.com/wasmjob/wasmjob/host/internal/protocol"
 	"github.com/wasmjob/wasmjob/host/job"
 	"github.com/wasmjob/wasmjob/host/registry"
@@ -12,7 +13,7 @@ import (
 
 func pendingNode(item int) registry.Node {
 	p := protocol.Pending{Item: item, Entry: protocol.Entry{Item: item, Instant: 1, Attempt: 1}, Dead: "10.0.0.1@-@1"}
-	return registry.Node{Exists: true, Data: encodePending(&p)}
+	return registry.Node{Exists: true, Data: spelling.EncodePending(&p)}
 }
 
 func TestPendingRunsAreListedByItem(t *testing.T) {

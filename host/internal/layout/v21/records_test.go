@@ -3,6 +3,7 @@ package v21_test
 import (
 	"testing"
 
+	"github.com/wasmjob/wasmjob/host/internal/layout/spelling"
 	"github.com/wasmjob/wasmjob/host/internal/layout/v21"
 	"github.com/wasmjob/wasmjob/host/registry"
 )
@@ -12,7 +13,7 @@ func TestSharedRecordsAreDecodedOnce(t *testing.T) {
 	j := v21.NewJob("ns", "j")
 	path := j.Root() + "/wasm/runs/10.0.0.1@-@1"
 	node := func(data string) registry.Node { return registry.Node{Exists: true, Data: []byte(data)} }
-	records := v21.Records{}
+	records := spelling.Records{}
 	a, b := j.NewDecoder(records), j.NewDecoder(records)
 	a.Apply(path, node(`{"v":1,"seq":7}`))
 	b.Apply(path, node(`{"v":1,"seq":7}`))

@@ -6,7 +6,9 @@ import (
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
+	"github.com/google/go-cmp/cmp/cmpopts"
 
+	"github.com/wasmjob/wasmjob/host/internal/layout/spelling"
 	"github.com/wasmjob/wasmjob/host/internal/protocol"
 	"github.com/wasmjob/wasmjob/host/registry"
 )
@@ -46,16 +48,16 @@ func TestLargestJob(t *testing.T) {
 	for i := range mostItems {
 		worst.Ended = append(worst.Ended, 1_700_000_000_000+int64(i)*int64(i))
 	}
-	if n := len(encodeAssignment(&worst)); n > maxTransaction {
+	if n := len(spelling.EncodeAssignment(&worst)); n > spelling.MaxBytes {
 		t.Errorf("an assignment whose items all ended at different times has %d bytes", n)
 	}
-	text := encodeAssignment(&a)
+	text := spelling.EncodeAssignment(&a)
 	if len(text) > 550<<10 {
 		t.Errorf("a scattered assignment has %d bytes", len(text))
 	}
 	a.Version = 0
-	back, err := decodeAssignment(text)
-	if diff := cmp.Diff(a, back, same); diff != "" || err != nil {
+	back, err := spelling.DecodeAssignment(text)
+	if diff := cmp.Diff(a, back, cmpopts.EquateEmpty()); diff != "" || err != nil {
 		t.Errorf("it does not come back: %v\n%.500s", err, diff)
 	}
 
@@ -69,7 +71,7 @@ func TestLargestJob(t *testing.T) {
 			d.Last = append(d.Last, 0)
 		}
 	}
-	if text := encodeRuns(&d); len(text) > maxTransaction/2 {
+	if text := spelling.EncodeRuns(&d); len(text) > spelling.MaxBytes/2 {
 		t.Errorf("a record with %d scattered runs has %d bytes", len(d.Open), len(text))
 	}
 
@@ -79,14 +81,14 @@ func TestLargestJob(t *testing.T) {
 	for i := range j.MaxNodes() * 3 / 4 { // two nodes each
 		m.Write = append(m.Write, 90_000+i)
 	}
-	if n := sent(j.Encode(m, v)); n > 1<<20 || n < maxTransaction/2 {
+	if n := sent(j.Encode(m, v)); n > 1<<20 || n < spelling.MaxBytes/2 {
 		t.Errorf("a part of a reshard has %d bytes", n)
 	}
 	begin := protocol.Begin{Self: self, Monitor: true}
 	for i := range j.MaxNodes() {
 		begin.Begun = append(begin.Begun, i)
 	}
-	if n := sent(j.Encode(begin, v)); n > maxTransaction {
+	if n := sent(j.Encode(begin, v)); n > spelling.MaxBytes {
 		t.Errorf("a begin has %d bytes", n)
 	}
 }

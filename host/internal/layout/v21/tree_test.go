@@ -5,6 +5,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/wasmjob/wasmjob/host/internal/layout/spelling"
 	"github.com/wasmjob/wasmjob/host/internal/protocol"
 	"github.com/wasmjob/wasmjob/host/registry"
 	"github.com/wasmjob/wasmjob/host/registry/tree"
@@ -65,9 +66,9 @@ func TestNodesOfAStart(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	s.commit(7, protocol.Setup{Definition: protocol.Definition{Config: Text(config)}})
+	s.commit(7, protocol.Setup{Definition: protocol.Definition{Config: spelling.Text(config)}})
 	s.commit(7, protocol.Join{ID: "10.0.0.1@-@5"})
-	s.commit(7, protocol.Contend{Latch: protocol.ElectionLatch, Token: Contender(7)})
+	s.commit(7, protocol.Contend{Latch: protocol.ElectionLatch, Token: spelling.Contender(7)})
 	s.commit(7, protocol.Elect{ID: "10.0.0.1@-@5", Place: s.dec.View().ElectionLatch[0].Name})
 	v := s.dec.View()
 	s.commit(7, protocol.Reshard{Check: []protocol.ID{"10.0.0.1@-@5"}, Next: protocol.Assignment{

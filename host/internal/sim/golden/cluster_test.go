@@ -9,6 +9,7 @@ import (
 	"testing"
 
 	"github.com/wasmjob/wasmjob/host/internal/layout"
+	"github.com/wasmjob/wasmjob/host/internal/layout/spelling"
 	"github.com/wasmjob/wasmjob/host/internal/mirror"
 	"github.com/wasmjob/wasmjob/host/internal/protocol"
 	"github.com/wasmjob/wasmjob/host/registry"
@@ -133,7 +134,7 @@ func (c *cluster) start(name, id string) {
 	m := &member{
 		c: c, name: name, session: c.sessions,
 		mirror: mirror.New(c.job.Root(), c.job.Watched(), c.job.Below), decoder: c.job.NewDecoder(nil),
-		state: protocol.NewState(protocol.Options{Base: protocol.ID(id), Session: int64(c.sessions), Contender: layout.Contender(int64(c.sessions)), Define: protocol.Definition{Config: layout.Text(c.config)}, ReshardWait: 5000, Started: c.listens, Completed: c.listens}),
+		state: protocol.NewState(protocol.Options{Base: protocol.ID(id), Session: int64(c.sessions), Contender: spelling.Contender(int64(c.sessions)), Define: protocol.Definition{Config: spelling.Text(c.config)}, ReshardWait: 5000, Started: c.listens, Completed: c.listens}),
 	}
 	// The namespace is made by package runner, before the core is asked.
 	for _, p := range c.job.Namespace() {

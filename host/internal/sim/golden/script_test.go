@@ -5,7 +5,7 @@ import (
 	"strconv"
 	"testing"
 
-	"github.com/wasmjob/wasmjob/host/internal/layout"
+	"github.com/wasmjob/wasmjob/host/internal/layout/spelling"
 	"github.com/wasmjob/wasmjob/host/internal/layout/v21"
 	"github.com/wasmjob/wasmjob/host/internal/protocol"
 	"github.com/wasmjob/wasmjob/host/registry"
@@ -203,7 +203,7 @@ func (p *simulated) spelled(w write, op registry.Op) {
 	var m protocol.Mutation
 	switch n.kind {
 	case "config":
-		m = protocol.PutConfig{Config: layout.Text([]byte(w.Data))}
+		m = protocol.PutConfig{Config: spelling.Text([]byte(w.Data))}
 	case serverOf("").kind:
 		m = protocol.DisableServer{IP: n.arg, Disabled: w.Data != ""}
 	case instanceOf("").kind:

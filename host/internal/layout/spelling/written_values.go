@@ -1,4 +1,4 @@
-package layout
+package spelling
 
 // What is written here, encoding/json would write to the byte: fields in their order,
 // and without those that say nothing.

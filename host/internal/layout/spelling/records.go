@@ -1,4 +1,4 @@
-package v21
+package spelling
 
 import "github.com/wasmjob/wasmjob/host/internal/protocol"
 
@@ -7,12 +7,12 @@ import "github.com/wasmjob/wasmjob/host/internal/protocol"
 // the time. Nothing is ever forgotten: they are for processes that end soon.
 type Records map[string]protocol.RunsData
 
-// decode gives the record, which many views may have: it is not changed.
-func (r Records) decode(data []byte) (protocol.RunsData, error) {
+// Decode gives the record, which many views may have: it is not changed.
+func (r Records) Decode(data []byte) (protocol.RunsData, error) {
 	if d, ok := r[string(data)]; ok {
 		return d, nil
 	}
-	d, err := decodeRuns(data)
+	d, err := DecodeRuns(data)
 	if err == nil && r != nil {
 		r[string(data)] = d
 	}

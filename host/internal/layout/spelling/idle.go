@@ -1,4 +1,4 @@
-package v21
+package spelling
 
 import "github.com/wasmjob/wasmjob/host/internal/protocol"
 

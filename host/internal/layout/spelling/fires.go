@@ -1,4 +1,4 @@
-package v21
+package spelling
 
 import (
 	"fmt"
@@ -19,17 +19,19 @@ type tellingJSON struct {
 	By      job.InstanceID `json:"by,omitempty"`
 }
 
-func encodeFires(f *protocol.Fires) []byte {
-	return mustJSON(firesJSON{V: valueVersion, Started: tellingJSON(f.Started), Completed: tellingJSON(f.Completed)})
+// EncodeFires is the value of wasm/fires.
+func EncodeFires(f *protocol.Fires) []byte {
+	return mustJSON(firesJSON{V: Version, Started: tellingJSON(f.Started), Completed: tellingJSON(f.Completed)})
 }
 
-func decodeFires(data []byte) (protocol.Fires, error) {
+// DecodeFires reads what EncodeFires wrote.
+func DecodeFires(data []byte) (protocol.Fires, error) {
 	var v firesJSON
 	var f protocol.Fires
 	if err := decodePlain(data, &v, v.plain); err != nil {
 		return f, err
 	}
-	if v.V != valueVersion {
+	if v.V != Version {
 		return f, fmt.Errorf("version %d is not known to this release", v.V)
 	}
 	f.Started, f.Completed = protocol.Call(v.Started), protocol.Call(v.Completed)

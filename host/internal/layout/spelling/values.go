@@ -1,4 +1,4 @@
-package v21
+package spelling
 
 import (
 	"encoding/json"
@@ -9,6 +9,7 @@ import (
 	"github.com/wasmjob/wasmjob/host/internal/protocol"
 	"github.com/wasmjob/wasmjob/host/job"
 	"github.com/wasmjob/wasmjob/host/reason"
+	"github.com/wasmjob/wasmjob/host/registry"
 )
 
 // The values of our own nodes are JSON with items as ranges: [from, to, …],
@@ -16,7 +17,8 @@ import (
 // outgrows a node, the numbers of all items follow one another, packed (see
 // byItem). A record of another version is refused, not guessed at.
 
-const valueVersion = 1
+// Version is that of the values that this release writes.
+const Version = 1
 
 type assignmentJSON struct {
 	V       int              `json:"v"`
@@ -32,8 +34,9 @@ type assignmentJSON struct {
 	pastJSON
 }
 
-func encodeAssignment(a *protocol.Assignment) []byte {
-	v := assignmentJSON{V: valueVersion, Total: a.Total, Members: a.Members, Last: a.Last, Requested: a.Requested, Departing: a.Departing, idleJSON: idleOf(&a.Idle), pastJSON: pastOf(&a.Past)}
+// EncodeAssignment is the value of wasm/assignment.
+func EncodeAssignment(a *protocol.Assignment) []byte {
+	v := assignmentJSON{V: Version, Total: a.Total, Members: a.Members, Last: a.Last, Requested: a.Requested, Departing: a.Departing, idleJSON: idleOf(&a.Idle), pastJSON: pastOf(&a.Past)}
 	owners := make(byItem, len(a.Owners))
 	for i, o := range a.Owners {
 		owners[i] = int64(slices.Index(a.Members, o)) + 1
@@ -47,15 +50,16 @@ func encodeAssignment(a *protocol.Assignment) []byte {
 	return v.written()
 }
 
-func decodeAssignment(data []byte) (protocol.Assignment, error) {
+// DecodeAssignment reads what EncodeAssignment wrote.
+func DecodeAssignment(data []byte) (protocol.Assignment, error) {
 	var v assignmentJSON
 	if err := decodePlain(data, &v, v.plain); err != nil {
 		return protocol.Assignment{}, err
 	}
-	if v.V != valueVersion {
+	if v.V != Version {
 		return protocol.Assignment{}, fmt.Errorf("version %d is not known to this release", v.V)
 	}
-	if v.Total < 0 || v.Total > maxItems {
+	if v.Total < 0 || v.Total > MaxItems {
 		return protocol.Assignment{}, fmt.Errorf("total %d is out of range", v.Total)
 	}
 	a := protocol.Assignment{Exists: true, Total: v.Total, Members: v.Members, Owners: make([]job.InstanceID, v.Total)}
@@ -104,8 +108,9 @@ type readyJSON struct {
 	Fault  string `json:"fault,omitempty"`
 }
 
-func encodeMember(m protocol.Join, r protocol.Ready) string {
-	v := memberJSON{V: valueVersion, Labels: m.Labels, Address: m.Address, Defines: m.Defines}
+// EncodeMember is the value of a member's node.
+func EncodeMember(m protocol.Join, r protocol.Ready) string {
+	v := memberJSON{V: Version, Labels: m.Labels, Address: m.Address, Defines: m.Defines}
 	if r.Digest != "" {
 		v.Next = &readyJSON{r.Digest, r.Fault}
 	}
@@ -122,17 +127,17 @@ func (m *memberJSON) ready() protocol.Ready {
 // maxMember bounds what is read of a member's node, in bytes.
 const maxMember = 64 << 10
 
-// decodeMember gives what a member says of itself. Whether it is there does not
+// DecodeMember gives what a member says of itself. Whether it is there does not
 // depend on that, so what cannot be read says nothing.
-func decodeMember(data []byte) memberJSON {
+func DecodeMember(data []byte) protocol.Member {
 	var v memberJSON
 	if len(data) > maxMember {
-		return v
+		return protocol.Member{}
 	}
-	if err := decodeJSON(data, &v); err != nil || v.V != valueVersion {
-		return memberJSON{}
+	if err := decodeJSON(data, &v); err != nil || v.V != Version {
+		return protocol.Member{}
 	}
-	return v
+	return protocol.Member{Labels: v.Labels, Address: v.Address, Defines: v.Defines, Ready: v.ready()}
 }
 
 type runsJSON struct {
@@ -162,8 +167,8 @@ type entryJSON struct {
 const (
 	// maxAsked bounds the items of all triggers of a record, and maxRows its rows:
 	// few bytes can claim many.
-	maxAsked = 2 * maxItems
-	maxRows  = 2 * maxItems
+	maxAsked = 2 * MaxItems
+	maxRows  = 2 * MaxItems
 )
 
 type retryJSON struct {
@@ -235,8 +240,9 @@ func itemsOf(pairs []int) ([]int, error) {
 	return items, nil
 }
 
-func encodeRuns(d *protocol.RunsData) []byte {
-	v := runsJSON{V: valueVersion, Seq: d.Seq, Last: d.Last, Requested: d.Requested, idleJSON: idleOf(&d.Idle), pastJSON: pastOf(&d.Past)}
+// EncodeRuns is the value of a member's record.
+func EncodeRuns(d *protocol.RunsData) []byte {
+	v := runsJSON{V: Version, Seq: d.Seq, Last: d.Last, Requested: d.Requested, idleJSON: idleOf(&d.Idle), pastJSON: pastOf(&d.Past)}
 	for _, e := range d.Open {
 		if n := len(v.Open); n > 0 && v.Open[n-1].joins(e) {
 			v.Open[n-1].add(e.Item)
@@ -282,13 +288,14 @@ func (r *rowJSON) joinsRow(next protocol.Row) bool {
 		(r.Gap == nil && !next.Gap || r.Gap != nil && next.Gap && *r.Gap == [2]int64{next.After, next.Until})
 }
 
-func decodeRuns(data []byte) (protocol.RunsData, error) {
+// DecodeRuns reads what EncodeRuns wrote.
+func DecodeRuns(data []byte) (protocol.RunsData, error) {
 	var v runsJSON
 	var d protocol.RunsData
 	if err := decodePlain(data, &v, v.plain); err != nil {
 		return d, err
 	}
-	if v.V != valueVersion {
+	if v.V != Version {
 		return d, fmt.Errorf("version %d is not known to this release", v.V)
 	}
 	d.Seq, d.Last, d.Requested, d.Idle, d.Past = v.Seq, v.Last, v.Requested, v.idle(), v.past()
@@ -387,13 +394,14 @@ type pendingJSON struct {
 	After int64 `json:"after,omitempty"` // of one that waits to be tried again
 }
 
-func encodePending(p *protocol.Pending) []byte {
-	return mustJSON(pendingJSON{V: valueVersion, Dead: p.Dead, entryJSON: entryOf(p.Entry), After: p.After})
+// EncodePending is the value of a pending mark.
+func EncodePending(p *protocol.Pending) []byte {
+	return mustJSON(pendingJSON{V: Version, Dead: p.Dead, entryJSON: entryOf(p.Entry), After: p.After})
 }
 
-// decodePending reads a pending mark; ElasticJob's own is empty and says
+// DecodePending reads a pending mark; ElasticJob's own is empty and says
 // nothing of the run.
-func decodePending(i int, data []byte) (protocol.Pending, error) {
+func DecodePending(i int, data []byte) (protocol.Pending, error) {
 	if len(data) == 0 {
 		return protocol.Pending{Item: i, Foreign: true}, nil
 	}
@@ -401,7 +409,7 @@ func decodePending(i int, data []byte) (protocol.Pending, error) {
 	if err := decodeJSON(data, &v); err != nil {
 		return protocol.Pending{Item: i, Foreign: true}, err
 	}
-	if v.V != valueVersion {
+	if v.V != Version {
 		return protocol.Pending{Item: i, Foreign: true}, fmt.Errorf("version %d is not known to this release", v.V)
 	}
 	return protocol.Pending{Item: i, Dead: v.Dead, Entry: v.entry(i), After: v.After}, nil
@@ -423,4 +431,13 @@ func mustJSON(v any) []byte {
 		panic(err)
 	}
 	return b
+}
+
+// PeerAddress is where a member's server gives modules to others, by the value
+// of its node; empty: nowhere.
+func PeerAddress(member registry.Node) string {
+	if !member.Exists {
+		return ""
+	}
+	return DecodeMember(member.Data).Address
 }

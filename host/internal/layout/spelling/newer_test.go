@@ -1,4 +1,4 @@
-package v21
+package spelling
 
 import (
 	"bytes"
@@ -19,16 +19,16 @@ func TestKeysOfANewerReleaseArePassedOver(t *testing.T) {
 	runs, assignment := anyRuns(rng), anyAssignment(rng)
 	pending := protocol.Pending{Item: 7, Entry: anyEntry(rng, 7), After: 7000, Dead: "10.0.0.1@-@1"}
 	fires := protocol.Fires{Started: protocol.Call{Instant: 5000, Attempt: 1}}
-	member := encodeMember(protocol.Join{Labels: map[string]string{"zone": "a"}}, protocol.Ready{})
+	member := EncodeMember(protocol.Join{Labels: map[string]string{"zone": "a"}}, protocol.Ready{})
 	for name, c := range map[string]struct {
 		value []byte
 		read  func([]byte) (any, error)
 	}{
-		"record":     {encodeRuns(&runs), func(b []byte) (any, error) { return decodeRuns(b) }},
-		"assignment": {encodeAssignment(&assignment), func(b []byte) (any, error) { return decodeAssignment(b) }},
-		"pending":    {encodePending(&pending), func(b []byte) (any, error) { return decodePending(7, b) }},
-		"fires":      {encodeFires(&fires), func(b []byte) (any, error) { return decodeFires(b) }},
-		"member":     {[]byte(member), func(b []byte) (any, error) { return decodeMember(b), nil }},
+		"record":     {EncodeRuns(&runs), func(b []byte) (any, error) { return DecodeRuns(b) }},
+		"assignment": {EncodeAssignment(&assignment), func(b []byte) (any, error) { return DecodeAssignment(b) }},
+		"pending":    {EncodePending(&pending), func(b []byte) (any, error) { return DecodePending(7, b) }},
+		"fires":      {EncodeFires(&fires), func(b []byte) (any, error) { return DecodeFires(b) }},
+		"member":     {[]byte(member), func(b []byte) (any, error) { return DecodeMember(b), nil }},
 	} {
 		want, err := c.read(c.value)
 		if err != nil {
@@ -50,7 +50,7 @@ func TestReasonsOfRowsBesideTheReleaseBefore(t *testing.T) {
 		{Seq: 1, Entry: protocol.Entry{Item: 0, Instant: 1000, Cause: protocol.Scheduled, Attempt: 1}, State: protocol.TakenOver, Why: reason.Of(reason.ServerGone)},
 		{Seq: 2, Entry: protocol.Entry{Item: 1, Instant: 1000, Cause: protocol.Scheduled, Attempt: 1}, State: protocol.Retried, Why: reason.Text("it failed: busy")},
 	}}
-	value := encodeRuns(&d)
+	value := EncodeRuns(&d)
 	for _, want := range []string{`"why":"the server died or lost the registry","code":"server_gone"`, `"why":"it failed: busy"`} {
 		if !bytes.Contains(value, []byte(want)) {
 			t.Errorf("the record has no %s: %s", want, value)
@@ -60,7 +60,7 @@ func TestReasonsOfRowsBesideTheReleaseBefore(t *testing.T) {
 	if bytes.Contains(before, []byte("code")) {
 		t.Fatalf("the record of the release before has a code: %s", before)
 	}
-	got, err := decodeRuns(before)
+	got, err := DecodeRuns(before)
 	if diff := cmp.Diff(d, got, same); diff != "" || err != nil {
 		t.Errorf("error %v (-want +got):\n%s", err, diff)
 	}

@@ -1,4 +1,4 @@
-package v21
+package spelling
 
 import (
 	"encoding/binary"
@@ -100,14 +100,14 @@ func (s *byItem) UnmarshalJSON(data []byte) error {
 	if err := json.Unmarshal(data, &p); err != nil {
 		return fmt.Errorf("packed numbers: %w", err)
 	}
-	items := make(byItem, 0, min(len(p.Of), maxItems))
+	items := make(byItem, 0, min(len(p.Of), MaxItems))
 	for rest := p.Of; len(rest) > 0; {
 		k, n := binary.Uvarint(rest)
 		switch {
 		case n <= 0 || k > uint64(len(p.Numbers)):
 			return errors.New("the packed numbers are cut off or out of range")
-		case len(items) == maxItems:
-			return fmt.Errorf("numbers of more than %d items", maxItems)
+		case len(items) == MaxItems:
+			return fmt.Errorf("numbers of more than %d items", MaxItems)
 		case k == 0:
 			items = append(items, 0)
 		default:
@@ -139,9 +139,9 @@ func spread(r [][3]int64) ([]int64, error) {
 	if len(r) == 0 {
 		return nil, nil
 	}
-	s := make([]int64, 0, max(0, min(r[len(r)-1][1]+1, maxItems)))
+	s := make([]int64, 0, max(0, min(r[len(r)-1][1]+1, MaxItems)))
 	for _, x := range r {
-		if x[0] < int64(len(s)) || x[1] < x[0] || x[1] >= maxItems {
+		if x[0] < int64(len(s)) || x[1] < x[0] || x[1] >= MaxItems {
 			return nil, errors.New("a range of items is out of order or out of range")
 		}
 		for int64(len(s)) < x[0] {
@@ -155,7 +155,7 @@ func spread(r [][3]int64) ([]int64, error) {
 }
 
 func checkRange(r [2]int) error {
-	if r[0] < 0 || r[1] < r[0] || r[1] >= maxItems {
+	if r[0] < 0 || r[1] < r[0] || r[1] >= MaxItems {
 		return fmt.Errorf("the range of items %d-%d is out of range", r[0], r[1])
 	}
 	return nil

@@ -1,4 +1,4 @@
-package v21
+package spelling
 
 import (
 	"bytes"
@@ -21,23 +21,23 @@ func TestValuesComeBack(t *testing.T) {
 	rng := rand.New(rand.NewPCG(1, 2))
 	for range 300 {
 		d := anyRuns(rng)
-		got, err := decodeRuns(encodeRuns(&d))
+		got, err := DecodeRuns(EncodeRuns(&d))
 		if err != nil {
-			t.Fatalf("%s: %v", encodeRuns(&d), err)
+			t.Fatalf("%s: %v", EncodeRuns(&d), err)
 		}
 		if diff := cmp.Diff(d, got, same); diff != "" {
 			t.Fatalf("record (-want +got):\n%s", diff)
 		}
 		a := anyAssignment(rng)
-		back, err := decodeAssignment(encodeAssignment(&a))
+		back, err := DecodeAssignment(EncodeAssignment(&a))
 		if err != nil {
-			t.Fatalf("%s: %v", encodeAssignment(&a), err)
+			t.Fatalf("%s: %v", EncodeAssignment(&a), err)
 		}
 		if diff := cmp.Diff(a, back, same); diff != "" {
 			t.Fatalf("assignment (-want +got):\n%s", diff)
 		}
 		p := protocol.Pending{Item: 7, Entry: anyEntry(rng, 7), Dead: "10.0.0.1@-@1"}
-		again, err := decodePending(7, encodePending(&p))
+		again, err := DecodePending(7, EncodePending(&p))
 		if diff := cmp.Diff(p, again); diff != "" || err != nil {
 			t.Fatalf("pending, error %v (-want +got):\n%s", err, diff)
 		}
@@ -59,7 +59,7 @@ func TestValuesAreRanges(t *testing.T) {
 	}
 	want := `{"v":1,"seq":1000,"open":[{"i":[0,999],"t":5000,"cause":"schedule","n":1,"b":5001}],"last":[[0,999,5000]],` +
 		`"rows":[{"s":1,"i":[0,999],"t":5000,"cause":"schedule","n":1,"b":5001,"state":"succeeded"}],"requested":[[0,999,77]]}`
-	if got := string(encodeRuns(&d)); got != want {
+	if got := string(EncodeRuns(&d)); got != want {
 		t.Errorf("got  %s\nwant %s", got, want)
 	}
 }
@@ -76,10 +76,10 @@ func TestValuesOfScatteredItems(t *testing.T) {
 	}
 	want := `{"v":1,"seq":4,"open":[{"i":[0,0,2,3,7,7],"t":5000,"cause":"schedule","n":1}],` +
 		`"rows":[{"s":1,"i":[0,0,2,3,7,7],"t":5000,"cause":"schedule","n":1,"state":"failed"}]}`
-	if got := string(encodeRuns(&d)); got != want {
+	if got := string(EncodeRuns(&d)); got != want {
 		t.Errorf("got  %s\nwant %s", got, want)
 	}
-	if back, err := decodeRuns([]byte(want)); err != nil || !cmp.Equal(d, back, same) {
+	if back, err := DecodeRuns([]byte(want)); err != nil || !cmp.Equal(d, back, same) {
 		t.Errorf("it does not come back: %v\n%s", err, cmp.Diff(d, back, same))
 	}
 }
@@ -107,7 +107,7 @@ func TestDamagedValuesAreRefused(t *testing.T) {
 		`{"v":1,"last":{"numbers":[5],"of":"gA=="}}`:                                         "cut off",
 		`{"v":1,"rows":[{"i":[0,100000]}]}`:                                                  "out of range",
 	} {
-		if _, err := decodeRuns([]byte(text)); err == nil || !strings.Contains(err.Error(), want) {
+		if _, err := DecodeRuns([]byte(text)); err == nil || !strings.Contains(err.Error(), want) {
 			t.Errorf("record %q: %v, want something about %q", text, err, want)
 		}
 	}
@@ -127,14 +127,14 @@ func TestDamagedValuesAreRefused(t *testing.T) {
 		`{"v":1,"total":9,"members":["a"],"owners":[[3,2,0]]}`:         "owner",
 		`{"v":1,"total":1,"members":["a"],"packed":[[0,1,1]]}`:         "owner",
 	} {
-		if _, err := decodeAssignment([]byte(text)); err == nil || !strings.Contains(err.Error(), want) {
+		if _, err := DecodeAssignment([]byte(text)); err == nil || !strings.Contains(err.Error(), want) {
 			t.Errorf("assignment %q: %v, want something about %q", text, err, want)
 		}
 	}
-	if p, err := decodePending(3, nil); !p.Foreign || err != nil {
+	if p, err := DecodePending(3, nil); !p.Foreign || err != nil {
 		t.Error("ElasticJob's empty pending mark is not taken as foreign")
 	}
-	if _, err := decodePending(3, []byte(`{"v":7}`)); err == nil {
+	if _, err := DecodePending(3, []byte(`{"v":7}`)); err == nil {
 		t.Error("a pending mark of another version is not refused")
 	}
 }
@@ -143,23 +143,23 @@ func FuzzValues(f *testing.F) {
 	rng := rand.New(rand.NewPCG(3, 4))
 	for range 20 {
 		d, a := anyRuns(rng), anyAssignment(rng)
-		f.Add(encodeRuns(&d))
-		f.Add(encodeAssignment(&a))
+		f.Add(EncodeRuns(&d))
+		f.Add(EncodeAssignment(&a))
 	}
 	f.Fuzz(func(t *testing.T, data []byte) {
-		if d, err := decodeRuns(data); err == nil {
-			text := encodeRuns(&d)
-			back, err := decodeRuns(text)
-			if err != nil || !bytes.Equal(text, encodeRuns(&back)) {
+		if d, err := DecodeRuns(data); err == nil {
+			text := EncodeRuns(&d)
+			back, err := DecodeRuns(text)
+			if err != nil || !bytes.Equal(text, EncodeRuns(&back)) {
 				t.Errorf("record %q does not come back: %v", data, err)
 			}
 		}
-		if a, err := decodeAssignment(data); err == nil && len(a.Members) > 0 {
-			if _, err := decodeAssignment(encodeAssignment(&a)); err != nil {
+		if a, err := DecodeAssignment(data); err == nil && len(a.Members) > 0 {
+			if _, err := DecodeAssignment(EncodeAssignment(&a)); err != nil {
 				t.Errorf("assignment %q does not come back: %v", data, err)
 			}
 		}
-		_, _ = decodePending(0, data)
+		_, _ = DecodePending(0, data)
 	})
 }
 
@@ -218,7 +218,7 @@ func anyRuns(rng *rand.Rand) protocol.RunsData {
 func anyStreaks(n int) []protocol.Streak {
 	var all []protocol.Streak
 	for k := range n {
-		all = append(all, protocol.Streak{Item: maxItems - n + k, Failures: 999_999, At: 1_700_000_000_000})
+		all = append(all, protocol.Streak{Item: MaxItems - n + k, Failures: 999_999, At: 1_700_000_000_000})
 	}
 	return all
 }

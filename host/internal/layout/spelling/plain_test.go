@@ -1,4 +1,4 @@
-package v21
+package spelling
 
 import (
 	"encoding/json"
@@ -78,12 +78,12 @@ func TestWrittenIsWhatJSONWrites(t *testing.T) {
 		d, a := anyRuns(rng), anyAssignment(rng)
 		var r runsJSON
 		var v assignmentJSON
-		text := encodeRuns(&d)
+		text := EncodeRuns(&d)
 		if !plainly(text, r.plain) {
 			t.Fatal("a record is not plain")
 		}
 		check(text, mustJSON(r))
-		text = encodeAssignment(&a)
+		text = EncodeAssignment(&a)
 		if !plainly(text, v.plain) {
 			t.Fatal("an assignment is not plain")
 		}
@@ -152,11 +152,11 @@ func TestPlainIsWhatJSONMakesOfIt(t *testing.T) {
 	}
 	for range 100 {
 		d, a := anyRuns(rng), anyAssignment(rng)
-		f := protocol.Fires{Started: protocol.Telling{Instant: rng.Int64N(2), Attempt: rng.IntN(2), By: "10.0.0.1@-@1"}}
+		f := protocol.Fires{Started: protocol.Call{Instant: rng.Int64N(2), Attempt: rng.IntN(2), By: "10.0.0.1@-@1"}}
 		for _, v := range []struct {
 			name string
 			data []byte
-		}{{"record", encodeRuns(&d)}, {"assignment", encodeAssignment(&a)}, {"fires", encodeFires(&f)}} {
+		}{{"record", EncodeRuns(&d)}, {"assignment", EncodeAssignment(&a)}, {"fires", EncodeFires(&f)}} {
 			if !check(v.name, v.data) {
 				t.Fatalf("%s is not plain: %s", v.name, v.data)
 			}

@@ -1,4 +1,4 @@
-package v21
+package spelling
 
 import (
 	"math/rand/v2"
@@ -15,25 +15,25 @@ func TestWeightIsNeverBelow(t *testing.T) {
 	rng := rand.New(rand.NewPCG(3, 4))
 	for range 1000 {
 		d := anyRuns(rng)
-		if n, most := len(encodeRuns(&d)), d.Bytes(); n > most {
-			t.Fatalf("a record has %d bytes and is taken for %d: %s", n, most, encodeRuns(&d))
+		if n, most := len(EncodeRuns(&d)), d.Bytes(); n > most {
+			t.Fatalf("a record has %d bytes and is taken for %d: %s", n, most, EncodeRuns(&d))
 		}
 		a := anyAssignment(rng)
-		if n, most := len(encodeAssignment(&a)), a.Bytes(); n > most {
-			t.Fatalf("an assignment has %d bytes and is taken for %d: %s", n, most, encodeAssignment(&a))
+		if n, most := len(EncodeAssignment(&a)), a.Bytes(); n > most {
+			t.Fatalf("an assignment has %d bytes and is taken for %d: %s", n, most, EncodeAssignment(&a))
 		}
 	}
 	for range 15 {
 		d := wideRuns(rng)
-		n, most := len(encodeRuns(&d)), d.Bytes()
+		n, most := len(EncodeRuns(&d)), d.Bytes()
 		if n > most || most > 2*n+1000 {
-			t.Fatalf("a wide record has %d bytes and is taken for %d: %.500s", n, most, encodeRuns(&d))
+			t.Fatalf("a wide record has %d bytes and is taken for %d: %.500s", n, most, EncodeRuns(&d))
 		}
 		a := protocol.Assignment{Exists: true, Total: len(d.Last), Members: []protocol.ID{"10.0.0.2@-@1", "10.0.0.1@-@1"}, Last: d.Last, Requested: d.Requested, Past: d.Past}
 		for range a.Total {
 			a.Owners = append(a.Owners, a.Members[rng.IntN(2)])
 		}
-		if n, most := len(encodeAssignment(&a)), a.Bytes(); n > most {
+		if n, most := len(EncodeAssignment(&a)), a.Bytes(); n > most {
 			t.Fatalf("a wide assignment has %d bytes and is taken for %d", n, most)
 		}
 	}
@@ -118,7 +118,7 @@ func (f *filler) observe() protocol.Plan {
 // apply makes the record what the commit says, and holds it against the bound.
 func (f *filler) apply(p protocol.Plan, own protocol.RunsData) protocol.Plan {
 	f.t.Helper()
-	if n := len(encodeRuns(&own)); n > f.most {
+	if n := len(EncodeRuns(&own)); n > f.most {
 		f.t.Fatalf("%s has a record of %d bytes, at most %d", p.Commit.Name(), n, f.most)
 	}
 	k := len(f.v.Runs) - 1

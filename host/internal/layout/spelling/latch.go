@@ -1,4 +1,4 @@
-package v21
+package spelling
 
 import (
 	"cmp"
@@ -15,8 +15,8 @@ import (
 // the library of ElasticJob's members gives (docs/PROTOCOL.md, Latches): a token
 // by which the member knows its own again, and what the queue is sorted by.
 const (
-	latchPrefix = "_c_"
-	latchName   = "latch-"
+	LatchPrefix = "_c_"
+	LatchName   = "latch-"
 )
 
 // Contender is the token of a session in the queues of latches.
@@ -35,12 +35,12 @@ func Queue(names []string) []protocol.Contender {
 	}
 	q := make([]protocol.Contender, 0, len(names))
 	for _, name := range names {
-		if !strings.Contains(name, latchName) {
+		if !strings.Contains(name, LatchName) {
 			continue // ElasticJob's sort behind all places
 		}
 		c := protocol.Contender{Name: name}
-		if rest, ok := strings.CutPrefix(name, latchPrefix); ok {
-			c.Token, _, _ = strings.Cut(rest, "-"+latchName)
+		if rest, ok := strings.CutPrefix(name, LatchPrefix); ok {
+			c.Token, _, _ = strings.Cut(rest, "-"+LatchName)
 		}
 		q = append(q, c)
 	}
@@ -50,14 +50,14 @@ func Queue(names []string) []protocol.Contender {
 
 // rank is what the places are sorted by, as text.
 func rank(name string) string {
-	if k := strings.LastIndex(name, latchName); k >= 0 {
-		return name[k+len(latchName):]
+	if k := strings.LastIndex(name, LatchName); k >= 0 {
+		return name[k+len(LatchName):]
 	}
 	return name
 }
 
-// whose says whose the places are, as far as the tokens of members of ours tell.
-func whose(q []protocol.Contender, members []protocol.Member) []protocol.Contender {
+// Whose says whose the places are, as far as the tokens of members of ours tell.
+func Whose(q []protocol.Contender, members []protocol.Member) []protocol.Contender {
 	if len(q) == 0 {
 		return nil
 	}

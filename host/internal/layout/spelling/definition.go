@@ -1,0 +1,47 @@
+package spelling
+
+import (
+	"bytes"
+
+	"github.com/wasmjob/wasmjob/host/internal/definition"
+	"github.com/wasmjob/wasmjob/host/internal/protocol"
+)
+
+// text is a part of a job's definition: the value of its node.
+type text []byte
+
+// Text is a part of a definition by its text.
+func Text(data []byte) protocol.Spelled { return text(data) }
+
+// Same implements protocol.Spelled.
+func (t text) Same(as protocol.Spelled) bool { return bytes.Equal(t, Bytes(as)) }
+
+func (t text) String() string { return string(t) }
+
+// Spelled is a part of a definition as a node holds it; nil if it is not there.
+func Spelled(data []byte) protocol.Spelled {
+	if data == nil {
+		return nil
+	}
+	return text(data)
+}
+
+// Bytes is the text of a part.
+func Bytes(part protocol.Spelled) []byte {
+	t, _ := part.(text)
+	return t
+}
+
+// ModuleOf is what a view says of the job's module.
+func ModuleOf(v *protocol.View) (definition.Module, error) {
+	return definition.DecodeModule(Bytes(v.Definition.Module))
+}
+
+// SpellModule is the module's part of a definition as the registry is to hold it.
+func SpellModule(m definition.Module) (protocol.Spelled, error) {
+	data, err := definition.EncodeModule(m)
+	if err != nil {
+		return nil, err
+	}
+	return text(data), nil
+}

@@ -1,0 +1,63 @@
+package spelling
+
+import (
+	"encoding/json"
+	"errors"
+	"fmt"
+
+	"github.com/wasmjob/wasmjob/host/job"
+	"github.com/wasmjob/wasmjob/host/registry"
+)
+
+// The state of an item is a node of its own below wasm/items/{i}: it may be
+// large, and is written by whoever runs the item, beside the mutations of the
+// protocol.
+
+type stateJSON struct {
+	V      int               `json:"v"`
+	Values map[string][]byte `json:"values"`
+}
+
+// maxState bounds what is read as a state: what job.MaxState allows, as text,
+// and with room for escapes.
+const maxState = 1 << 20
+
+// EncodeState writes the values of an item. They are refused beyond
+// job.MaxState.
+func EncodeState(values map[string][]byte) ([]byte, error) {
+	size := 0
+	for key, value := range values {
+		size += len(key) + len(value)
+	}
+	if size > job.MaxState {
+		return nil, fmt.Errorf("the state has %d bytes, more than %d", size, job.MaxState)
+	}
+	data, err := json.Marshal(stateJSON{V: Version, Values: values})
+	if err != nil { // never for texts and bytes
+		return nil, fmt.Errorf("write the state: %w", err)
+	}
+	return data, nil
+}
+
+// DecodeState reads what EncodeState wrote; a node that is not there has no
+// values.
+func DecodeState(n registry.Node) (map[string][]byte, error) {
+	values := map[string][]byte{}
+	if !n.Exists {
+		return values, nil
+	}
+	if len(n.Data) > maxState {
+		return nil, errors.New("read the state: it is larger than any that this release writes")
+	}
+	v := stateJSON{Values: values}
+	if err := decodeJSON(n.Data, &v); err != nil {
+		return nil, fmt.Errorf("read the state: %w", err)
+	}
+	if v.V != Version {
+		return nil, fmt.Errorf("read the state: version %d is not known to this release", v.V)
+	}
+	if v.Values == nil {
+		v.Values = values
+	}
+	return v.Values, nil
+}
