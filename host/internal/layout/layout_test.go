@@ -23,7 +23,7 @@ func TestLayoutsAreThoseOfTheSetting(t *testing.T) {
 			}
 		}
 	}
-	if Known("3") || Known("") {
+	if Known("4") || Known("") {
 		t.Error("a layout that is not there is known")
 	}
 }
