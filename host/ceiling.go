@@ -58,34 +58,34 @@ func (c *Ceiling) Excess(a job.Allow, own []job.Private) []*Excess {
 			add("dirs", i+1, "", reason.Of(reason.DirPrivate, reach.Verb(*p), p.What, p.Path))
 		case c.covers(d):
 		case d.Write:
-			add("dirs", i+1, "", reason.Of(reason.WriteAboveCeiling, d.Host, strconv.Quote("rw:"+d.Host)))
+			add("dirs", i+1, "", reason.Of(reason.WriteAboveLimit, d.Host, strconv.Quote("rw:"+d.Host)))
 		default:
-			add("dirs", i+1, "", reason.Of(reason.DirAboveCeiling, d.Host, strconv.Quote("ro:"+d.Host)))
+			add("dirs", i+1, "", reason.Of(reason.DirAboveLimit, d.Host, strconv.Quote("ro:"+d.Host)))
 		}
 	}
 	for _, name := range slices.Sorted(maps.Keys(a.Env)) {
 		if !slices.Contains(c.Env, name) {
-			add("env", 0, name, reason.Of(reason.EnvAboveCeiling, name))
+			add("env", 0, name, reason.Of(reason.EnvAboveLimit, name))
 		}
 	}
 	if a.Clock == "real" && c.Clock != "real" {
-		add("clock", 0, "", reason.Of(reason.ClockAboveCeiling))
+		add("clock", 0, "", reason.Of(reason.ClockAboveLimit))
 	}
 	if a.Random && !c.Random {
-		add("random", 0, "", reason.Of(reason.RandomAboveCeiling))
+		add("random", 0, "", reason.Of(reason.RandomAboveLimit))
 	}
 	if a.State && !c.State {
-		add("state", 0, "", reason.Of(reason.StateAboveCeiling))
+		add("state", 0, "", reason.Of(reason.StateAboveLimit))
 	}
 	for i, name := range a.Secrets {
 		if !slices.Contains(c.Secrets, name) {
-			add("secrets", i+1, "", reason.Of(reason.SecretAboveCeiling, strconv.Quote(name)))
+			add("secrets", i+1, "", reason.Of(reason.SecretAboveLimit, strconv.Quote(name)))
 		}
 	}
 	most := grantsOf(c.HTTP)
 	for i, g := range grantsOf(a.HTTP) {
 		if !g.Within(most) {
-			add("http", i+1, "", reason.Of(reason.HTTPAboveCeiling, g.String()))
+			add("http", i+1, "", reason.Of(reason.HTTPAboveLimit, g.String()))
 		}
 	}
 	return all

@@ -247,7 +247,7 @@ func TestWhatKeepsAServerOutOfAJobOfJava(t *testing.T) {
 		},
 		"no_config": {
 			spoil:  func(j *recordedJob) { j.remove(j.config) },
-			reason: "its configuration is gone, and members of ElasticJob are there",
+			reason: "its configuration is gone, and members of ElasticJob share the job",
 		},
 		"yaml": {
 			spoil:  func(j *recordedJob) { j.set(j.config, "cron: 0/10 * * * * ?\njobName: job\n") },

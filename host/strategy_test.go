@@ -52,7 +52,7 @@ func TestModulesDeal(t *testing.T) {
 	for len(events) > 0 && (failed.Kind != EventStrategy || failed.Config.Name != "bad") {
 		failed = <-events
 	}
-	if failed.Kind != EventStrategy || failed.Config.Name != "bad" || failed.Reason.Code != reason.StrategyFailedEvenly || !strings.Contains(failed.Reason.String(), "items are dealt out evenly: module deal: ") {
+	if failed.Kind != EventStrategy || failed.Config.Name != "bad" || failed.Reason.Code != reason.StrategyFailedEvenly || !strings.Contains(failed.Reason.String(), "items are assigned evenly: module deal: ") {
 		t.Errorf("event %+v", failed)
 	}
 	s := h.Jobs()

@@ -73,7 +73,7 @@ func TestTokensGoBackwards(t *testing.T) {
 	if err := compareTokens(t.Context(), f, all); err != nil {
 		t.Fatal(err)
 	}
-	for i, want := range []string{"a run with the token 41, and the registry has only come to 40", "", "has only come to 3:", ""} {
+	for i, want := range []string{"a run with the token 41, but the registry has only reached 40", "", "has only reached 3:", ""} {
 		notes := reason.Words(all[i].Notes, "\n")
 		if !strings.Contains(notes, want) || (notes == "") != (want == "") {
 			t.Errorf("%s: notes %q, want %q", all[i].Job, notes, want)

@@ -110,7 +110,7 @@ func TestFaultsOfCases(t *testing.T) {
 		"request":    {"[cases.a]\nhttp.'https://a.org' = {}\nhttp.'GET /x' = {}\nhttp.'get https://a.org' = {}", []string{`:2:6: `, `:3:6: `, `:4:6: `}},
 		"http":       {"[cases.a]\nhttp.'GET https://a.org' = { stats = 1, status = 99 }", []string{`:2:30: cases.a.http."GET https://a.org".stats: unknown key`, `:2:50: `}},
 		"instances":  {"[cases.a]\ninstances = { a = {}, '/' = {}, b = 1 }", []string{`:2:29: cases.a.instances."/": instance id`, `:2:37: cases.a.instances.b: a table of strings is wanted`}},
-		"same":       {"[cases.a]\ninstances = { a = {}, 'a@-@1' = {} }", []string{`:1:8: cases.a.instances: an instance is there twice`}},
+		"same":       {"[cases.a]\ninstances = { a = {}, 'a@-@1' = {} }", []string{`:1:8: cases.a.instances: an instance is listed twice`}},
 		"owners":     {"[cases.a]\ninstances = { a = {} }\nwant.owners = ['b', 'a']\nprevious = ['a', 'a']", []string{`:3:15: cases.a.want.owners: 2 owners of 1 items`, `:3:16: cases.a.want.owners[0]: "b" is none of`, `:4:12: cases.a.previous: 2 owners of 1 items`}},
 		"many":       {"[cases.a]\ntotal = 2\ninstances = { a = {} }\nwant.owners = ['a']", []string{`:4:15: cases.a.want.owners: 1 owners of 2 items`}},
 		"job":        {"[cases.a]\njob = 'a@-@b'", []string{`:2:7: cases.a.job: `}},

@@ -42,10 +42,10 @@ func TestFaultsOfKinds(t *testing.T) {
 			"t.toml:8:15: jobs.j.concurrency: 257 is out of range (write 1 to 256)",
 		}},
 		{"catch_up_beside_elasticjob", small + "class = 'com.example.Job'\ncatch_up = 'last'\n", []string{
-			`t.toml:7:12: jobs.j.catch_up: "last" does not go together with class: members of ElasticJob may have run what none of our servers was there for, and nobody knows (leave it out as long as the job is shared with them)`,
+			`t.toml:7:12: jobs.j.catch_up: "last" cannot be combined with class: what ElasticJob ran while no server of ours was there is not recorded (leave it out as long as the job is shared with them)`,
 		}},
 		{"catch_up_all_and_replace", small + "misfire = false\noverlap = 'replace'\ncatch_up = 'all'\n[jobs.k]\nmodule = 'm'\nschedule = 'manual'\ncatch_up = 'some'\n", []string{
-			`t.toml:8:12: jobs.j.catch_up: "all" does not go together with overlap = "replace": each instant that comes would end the run that is being caught up (write "last", or misfire = true)`,
+			`t.toml:8:12: jobs.j.catch_up: "all" cannot be combined with overlap = "replace": each instant that comes would end the run that is being caught up (write "last", or misfire = true)`,
 			`t.toml:12:12: jobs.k.catch_up: "some" is not known here (write "none", "last" or "all")`,
 		}},
 		{"bad_args", small + "kind = 'script'\nargs = ['a', 5, \"\\u0000\"]\n", []string{
@@ -54,14 +54,14 @@ func TestFaultsOfKinds(t *testing.T) {
 		}},
 
 		{"command_not_allowed", strings.Replace(native, "true", "false", 1) + "command = 'echo'\n", []string{
-			"t.toml:8:11: jobs.j.command: commands of the operating system run without any sandbox, and this server does not allow them (write allow_native_scripts = true in [host], or give the job a module)",
+			"t.toml:8:11: jobs.j.command: this server does not allow commands of the operating system, which run without a sandbox (write allow_native_scripts = true in [host], or give the job a module)",
 		}},
 		{"command_of_a_simple_job", strings.Replace(native, "kind = 'script'\n", "", 1) + "command = 'echo'\n", []string{
 			`t.toml:7:11: jobs.j.command: belongs to jobs of kind script (write kind = "script", or remove it)`,
 		}},
 		{"command_and_module", native + "command = 'echo'\nmodule = 'm'\nargs = ['a']\n", []string{
 			"t.toml:8:11: jobs.j.command: a command takes the place of the module (remove one of them)",
-			"t.toml:10:8: jobs.j.args: the arguments of a command stand in its line (append them to command)",
+			"t.toml:10:8: jobs.j.args: the arguments of a command belong to its line (append them to command)",
 		}},
 		{"empty_command", native + "command = ' '\n", []string{
 			`t.toml:8:11: jobs.j.command: the command is empty (write command = "/path/to/program argument")`,
@@ -71,12 +71,12 @@ func TestFaultsOfKinds(t *testing.T) {
 		}},
 		{"command_of_another_type", native + "command = 5\nlimits.memory = '1MiB'\n", []string{
 			`t.toml:8:11: jobs.j.command: a string is wanted, not a number (write "5")`,
-			"t.toml:9:17: jobs.j.limits.memory: a command of the operating system runs outside of the sandbox, which this is for (remove it)",
+			"t.toml:9:17: jobs.j.limits.memory: a command of the operating system runs outside of the sandbox, so this has no effect (remove it)",
 		}},
 		{"sandbox_of_a_command", native + "command = 'echo'\nallow.random = true\nallow.dirs = ['ro:/a:/a']\nlimits = { fuel = 5, grace = '1s' }\n[host.allow]\nrandom = true\ndirs = ['ro:/a']\n", []string{
-			"t.toml:9:16: jobs.j.allow.random: a command of the operating system runs outside of the sandbox, which this is for (remove it)",
-			"t.toml:10:14: jobs.j.allow.dirs: a command of the operating system runs outside of the sandbox, which this is for (remove it)",
-			"t.toml:11:19: jobs.j.limits.fuel: a command of the operating system runs outside of the sandbox, which this is for (remove it)",
+			"t.toml:9:16: jobs.j.allow.random: a command of the operating system runs outside of the sandbox, so this has no effect (remove it)",
+			"t.toml:10:14: jobs.j.allow.dirs: a command of the operating system runs outside of the sandbox, so this has no effect (remove it)",
+			"t.toml:11:19: jobs.j.limits.fuel: a command of the operating system runs outside of the sandbox, so this has no effect (remove it)",
 		}},
 
 		{"unknown_strategy_module", small + "strategy_module = 'mm'\nstrategy_error = 'fail'\n", []string{
@@ -87,7 +87,7 @@ func TestFaultsOfKinds(t *testing.T) {
 			`t.toml:7:19: defaults.strategy_module: there is no module "other" (add [modules.other])`,
 		}},
 		{"strategy_error_alone", small + "strategy_error = 'keep'\n", []string{
-			"t.toml:6:18: jobs.j.strategy_error: there is no strategy_module that could fail (remove it)",
+			"t.toml:6:18: jobs.j.strategy_error: strategy_error has no effect without strategy_module (remove it)",
 		}},
 
 		{"instance", small + "limits.instance = 'pool'\n", []string{
@@ -137,7 +137,7 @@ func TestFaultsOfKinds(t *testing.T) {
 			`t.toml:2:27: host.allow.secrets[2]: a string is wanted, not a number (write "5")`,
 		}},
 		{"secret_granted_twice", small + "allow.secrets = ['a', 'a']\n[host]\nallow.secrets = ['a']\nsecrets.a = 'env:A'\n", []string{
-			`t.toml:6:23: jobs.j.allow.secrets[1]: the secret "a" is there twice`,
+			`t.toml:6:23: jobs.j.allow.secrets[1]: the secret "a" is listed twice`,
 		}},
 		// What is written there may be the secret, and is not to be shown.
 		{"secrets_that_are_written_out", "[host.secrets]\na = 'hunter2'\nb = 42\nc = 'env:hunter 2'\nd = 'file:'\n'e f' = 'env:A'\n", []string{

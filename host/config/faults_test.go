@@ -122,7 +122,7 @@ func TestFaults(t *testing.T) {
 			"t.toml:6:16: jobs.j.config.token: variable NO is not set: ask the team (set NO)",
 		}},
 		{"lone_dollar", small + "param = '5$'\n", []string{
-			"t.toml:6:9: jobs.j.param: a dollar stands alone (write ${NAME} for a variable, $$ for a dollar)",
+			"t.toml:6:9: jobs.j.param: a dollar sign without a variable (write ${NAME} for a variable, $$ for a dollar)",
 		}},
 		{"open_brace", small + "param = '${A'\n", []string{
 			"t.toml:6:9: jobs.j.param: ${ has no closing brace (write ${NAME}, or $$ for a dollar)",
@@ -163,7 +163,7 @@ func TestFaults(t *testing.T) {
 			"t.toml:6:15: jobs.j.item_params: there is no item 1 (set shards; without it there is item 0 only)",
 		}},
 		{"item_twice", small + "shards = 2\nitem_params = '0=a,1=b, +0 = c,'\n", []string{
-			"t.toml:7:15: jobs.j.item_params: item 0 is there twice (remove one; ElasticJob would take the last)",
+			"t.toml:7:15: jobs.j.item_params: item 0 is listed twice (remove one; ElasticJob would take the last)",
 		}},
 		{"item_is_no_number", small + "item_params = { a = 'x' }\n", []string{
 			"t.toml:6:21: jobs.j.item_params.a: \"a\" is not the number of an item (write { 0 = \"a\", 1 = \"b\" })",
@@ -184,11 +184,11 @@ func TestFaults(t *testing.T) {
 			`t.toml:6:15: jobs.j.allow.dirs[0]: writing to the directory /srv/a is more than [host.allow] gives (add "rw:/srv/a" to dirs in [host.allow])`,
 		}},
 		{"dirs_of_the_server", small + "allow.dirs = ['rw:/:/a', 'rw:/d/registry:/b', 'rw:/d2:/c', 'ro:/d:/d', 'ro:/k:/e', 'rw:/m:/f', 'ro:/m:/g']\n[host.allow]\ndirs = ['rw:/']\n[host]\nsecrets.a = 'file:/k/key'\n[modules.n]\nsource = 'file:/m/n.wasm'\n[server]\ndata_dir = '/d'\n", []string{
-			"t.toml:6:15: jobs.j.allow.dirs[0]: no job may reach where this server keeps its own data, /d (grant a directory beside that)",
-			"t.toml:6:26: jobs.j.allow.dirs[1]: no job may reach where this server keeps its own data, /d (grant a directory beside that)",
-			"t.toml:6:60: jobs.j.allow.dirs[3]: no job may reach where this server keeps its own data, /d (grant a directory beside that)",
-			"t.toml:6:72: jobs.j.allow.dirs[4]: no job may reach the file of a secret, /k/key (grant a directory beside that)",
-			"t.toml:6:84: jobs.j.allow.dirs[5]: no job may write to a module, /m/n.wasm (grant a directory beside that)",
+			"t.toml:6:15: jobs.j.allow.dirs[0]: no job may reach where this server keeps its own data, /d (grant another directory)",
+			"t.toml:6:26: jobs.j.allow.dirs[1]: no job may reach where this server keeps its own data, /d (grant another directory)",
+			"t.toml:6:60: jobs.j.allow.dirs[3]: no job may reach where this server keeps its own data, /d (grant another directory)",
+			"t.toml:6:72: jobs.j.allow.dirs[4]: no job may reach the file of a secret, /k/key (grant another directory)",
+			"t.toml:6:84: jobs.j.allow.dirs[5]: no job may write to a module, /m/n.wasm (grant another directory)",
 		}},
 		{"other_grants_above_ceiling", small + "allow = { env = { TZ = 'UTC' }, clock = 'real', random = true }\n", []string{
 			`t.toml:6:24: jobs.j.allow.env.TZ: the variable TZ is more than [host.allow] gives (add "TZ" to env in [host.allow])`,
@@ -234,7 +234,7 @@ func TestFaults(t *testing.T) {
 			`t.toml:2:7: history.dsn: "redis" is not a kind of database (write "sqlite://history.db")`,
 		}},
 		{"dsn_with_options", "[history]\ndsn = 'sqlite://h.db?mode=ro'\n", []string{
-			`t.toml:2:7: history.dsn: a path and nothing else follows sqlite:// (write "sqlite://history.db")`,
+			`t.toml:2:7: history.dsn: sqlite:// must be followed by a path and nothing else (write "sqlite://history.db")`,
 		}},
 		{"empty_path", "[server]\ndata_dir = ''\n", []string{
 			"t.toml:2:12: server.data_dir: the path is empty (remove it)",
@@ -349,7 +349,7 @@ func TestAVariableThatMayMeanTwoJobs(t *testing.T) {
 	t.Parallel()
 	two := small + "[jobs.a-b]\nmodule = 'm'\nschedule = 'manual'\n[jobs.a_b]\nmodule = 'm'\nschedule = 'manual'\n"
 	got := faults(t, two, "WASMJOBD_JOBS__A_B__SHARDS=2")
-	want := []string{`WASMJOBD_JOBS__A_B__SHARDS: jobs.a-b: the variable may mean "a-b" or "a_b" (set it in a file, or give one of them another name)`}
+	want := []string{`WASMJOBD_JOBS__A_B__SHARDS: jobs.a-b: the variable is ambiguous: "a-b" or "a_b" (set it in a file, or give one of them another name)`}
 	if d := cmp.Diff(want, got); d != "" {
 		t.Error(d)
 	}

@@ -125,7 +125,7 @@ func TestFaultsOfTheRegistry(t *testing.T) {
 			`t.toml:3:47: registry.servers[3]: "zk:0" is not a server (write "host:2181")`,
 			`t.toml:3:55: registry.servers[4]: "" is not a server (write "host:2181")`,
 			`t.toml:3:59: registry.servers[5]: "a:b:c" is not a server (write "host:2181")`,
-			`t.toml:3:74: registry.servers[7]: "zk" is there twice (remove it)`,
+			`t.toml:3:74: registry.servers[7]: "zk" is listed twice (remove it)`,
 			`t.toml:3:80: registry.servers[8]: a string is wanted, not a number (write "3")`,
 		}},
 		{"chroot", ensemble + "chroot = 'production'\n", []string{
@@ -138,7 +138,7 @@ func TestFaultsOfTheRegistry(t *testing.T) {
 			`t.toml:4:19: registry.session_timeout: too short: every pause of the system would end the session (write at least "1s")`,
 		}},
 		{"long_session", ensemble + "session_timeout = '2h'\n", []string{
-			`t.toml:4:19: registry.session_timeout: too long: nobody would take over from a dead server (write at most "1h")`,
+			`t.toml:4:19: registry.session_timeout: too long: no other server would take over from a dead one before that (write at most "1h")`,
 		}},
 		{"written_digest", ensemble + "digest = 'me:hunter2'\n", []string{
 			`t.toml:4:10: registry.digest: a secret is named here, not written (write "env:NAME" or "file:path/to/file")`,
@@ -150,7 +150,7 @@ func TestFaultsOfTheRegistry(t *testing.T) {
 			`t.toml:4:10: registry.digest: after env: the name of a variable is wanted (write "env:NAME")`,
 		}},
 		{"tls_of_nothing", ensemble + "tls = {}\n", []string{
-			`t.toml:4:1: registry.tls: ca is missing (write ca = "path/to/ca.pem", or "system" for those whom this machine trusts)`,
+			`t.toml:4:1: registry.tls: ca is missing (write ca = "path/to/ca.pem", or "system" for those that this machine trusts)`,
 		}},
 		{"tls_as_a_flag", ensemble + "tls = true\n", []string{
 			"t.toml:4:1: registry.tls: a table is wanted, not true or false (write [registry.tls])",
@@ -161,7 +161,7 @@ func TestFaultsOfTheRegistry(t *testing.T) {
 			`t.toml:8:1: registry.tls.keys: unknown key (did you mean "key"?)`,
 		}},
 		{"a_key_alone", ensemble + "tls = { ca = 'a', key = 'k' }\n", []string{
-			"t.toml:4:25: registry.tls.key: cert is missing beside it (write both or neither)",
+			"t.toml:4:25: registry.tls.key: cert is missing: the two go together (write both or neither)",
 		}},
 		{"elasticjob_spellings", "[registry]\nserverLists = 'x'\nsessionTimeoutMilliseconds = 1\n", []string{
 			`t.toml:2:1: registry.serverLists: unknown key (did you mean "servers"?)`,
@@ -202,7 +202,7 @@ func TestPeers(t *testing.T) {
 		"embedded": {"[server]\npeer_listen = ':7071'\n", `t.toml:2:15: server.peer_listen: with the embedded registry there are no other servers (remove it, or write kind = "zookeeper" in [registry])`},
 		"no port":  {ensemble + "[server]\npeer_listen = '10.0.0.7'\n", `t.toml:5:15: server.peer_listen: "10.0.0.7" is not an address with a port (write "10.0.0.7:7071")`},
 		"open":     {ensemble + "[server]\npeer_listen = ':7071'\n", `t.toml:5:15: server.peer_listen: other machines reach this address, and peer_token is missing (write peer_token = "env:NAME", the same on every server)`},
-		"nobody":   {ensemble + "[server]\npeer_address = 'a:1'\n", `t.toml:5:16: server.peer_address: nobody listens there: peer_listen is missing (add it, or remove this)`},
+		"nobody":   {ensemble + "[server]\npeer_address = 'a:1'\n", `t.toml:5:16: server.peer_address: no server listens there: peer_listen is missing (add it, or remove this)`},
 		"written":  {ensemble + "[server]\npeer_token = 'hunter2'\n", `t.toml:5:14: server.peer_token: a secret is named here, not written (write "env:NAME" or "file:path/to/file")`},
 	} {
 		if d := cmp.Diff([]string{tt.want}, faults(t, tt.text)); d != "" {
@@ -218,8 +218,8 @@ func TestFaultsOfTheRegistryInVariables(t *testing.T) {
 	want := []string{
 		`WASMJOBD_REGISTRY__DIGEST: registry.digest: a secret is named here, not written (write "env:NAME" or "file:path/to/file")`,
 		`WASMJOBD_REGISTRY__SERVERS: registry.servers[0]: "zk1:x" is not a server (write "host:2181")`,
-		`WASMJOBD_REGISTRY__TLS__CERT: registry.tls: ca is missing (write ca = "path/to/ca.pem", or "system" for those whom this machine trusts)`,
-		`WASMJOBD_REGISTRY__TLS__CERT: registry.tls.cert: key is missing beside it (write both or neither)`,
+		`WASMJOBD_REGISTRY__TLS__CERT: registry.tls: ca is missing (write ca = "path/to/ca.pem", or "system" for those that this machine trusts)`,
+		`WASMJOBD_REGISTRY__TLS__CERT: registry.tls.cert: key is missing: the two go together (write both or neither)`,
 	}
 	if d := cmp.Diff(want, got); d != "" {
 		t.Error(d)
@@ -265,7 +265,7 @@ func TestAccessThatIsNotThere(t *testing.T) {
 	const hint = " (see to it, or remove it)"
 	for name, want := range map[string][]string{
 		"t.toml": {
-			"t.toml:4:10: registry.digest: what is there has not the form user:password" + hint,
+			"t.toml:4:10: registry.digest: its value does not have the form user:password" + hint,
 			"t.toml:5:14: registry.tls.ca: the file empty has no certificate in PEM" + hint,
 			"t.toml:5:30: registry.tls.cert: open cert.pem: no such file or directory" + hint,
 		},

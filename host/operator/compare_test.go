@@ -41,7 +41,7 @@ func TestReportsSayWhatKeepsAServerOut(t *testing.T) {
 			file: func(j *job.Config) { j.Unsaid = append(j.Unsaid, "strategy") },
 			want: `its strategy "com.acme.ByRack" is not known to this server`,
 		},
-		{name: "it is over", config: javatest.Config(func(c *v21.Config) { c.Cron = "0 10 0 1 1 ? 2000" }), want: "is over, nothing fires any more"},
+		{name: "it is over", config: javatest.Config(func(c *v21.Config) { c.Cron = "0 10 0 1 1 ? 2000" }), want: "is over, and it never fires again"},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
 			t.Parallel()

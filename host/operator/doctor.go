@@ -224,7 +224,7 @@ func (c *Checkup) leaderless(v *protocol.View, form layout.Form) {
 			return
 		}
 	}
-	c.Notes = append(c.Notes, reason.Of(reason.LatchOfStranger, form.First, session))
+	c.Notes = append(c.Notes, reason.Of(reason.LatchOfOther, form.First, session))
 }
 
 // examine looks at a job of a layout that this release speaks.
@@ -319,7 +319,7 @@ const maxOrphans = 5
 func (c *Checkup) orphans(paths []string, beside bool) {
 	to, code := &c.Notes, reason.MarkUnheld
 	if beside {
-		to, code = &c.Breaks, reason.MarkUnheldBesideForeign
+		to, code = &c.Breaks, reason.MarkUnheldWithForeign
 	}
 	for _, path := range paths[:min(len(paths), maxOrphans)] {
 		*to = append(*to, reason.Of(code, path))

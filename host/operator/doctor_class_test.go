@@ -37,5 +37,5 @@ func TestCheckupTellsThatAJobGoesOnOnlyWithoutElasticJob(t *testing.T) {
 	look([]string{class}, nil)
 	put(t, o, registry.Delete, javatest.Node("instances", javatest.Member), "")
 	put(t, o, registry.Delete, javatest.Node("leader", "election", "instance"), "")
-	look(nil, []string{class, "the job goes on here as long as no member of ElasticJob joins it", "nobody of the job is at 10.0.0.1 now"})
+	look(nil, []string{class, "the job goes on here as long as no member of ElasticJob joins it", "no member of the job is at 10.0.0.1 now"})
 }

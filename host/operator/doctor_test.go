@@ -76,7 +76,7 @@ func TestCheckups(t *testing.T) {
 			name: "a cron that is none", config: javatest.Config(func(c *v21.Config) { c.Cron = "0 61 * * * ?" }), jobs: fits,
 			breaks: []string{"cron: "}, notes: []string{"cron"},
 		},
-		{name: "another cron", config: javatest.Config(func(c *v21.Config) { c.Cron = "0 0 * * * ?" }), jobs: fits, notes: []string{`the registry is followed in cron: the registry has "0 0 * * * ?"`}},
+		{name: "another cron", config: javatest.Config(func(c *v21.Config) { c.Cron = "0 0 * * * ?" }), jobs: fits, notes: []string{`the value of the registry applies: cron: the registry has "0 0 * * * ?"`}},
 		{name: "an unknown type", config: strings.Replace(javatest.Config(nil), "SIMPLE", "WASM", 1), jobs: fits, breaks: []string{`"WASM" is none of SIMPLE, DATAFLOW, SCRIPT`}},
 		{
 			name: "an unknown property", config: strings.Replace(javatest.Config(nil), `"jobProperties":{`, `"jobProperties":{"mine":"x",`, 1), jobs: fits,
@@ -88,7 +88,7 @@ func TestCheckups(t *testing.T) {
 		{name: "text that is nothing", config: "?", jobs: fits, breaks: []string{javatest.Node("config") + ": expected the JSON of layout 2.1"}},
 		{
 			name: "failover", config: javatest.Config(func(c *v21.Config) { c.Failover = true }), jobs: javatest.File(func(j *job.Config) { j.Failover = true }),
-			notes: []string{"failover is on", "10.0.0.10 and 10.0.0.1 look like one server"},
+			notes: []string{"failover is on", "take 10.0.0.10 and 10.0.0.1 for one server"},
 		},
 		{name: "a ghost", jobs: fits, nodes: []extra{{javatest.Node("instances", "10.0.0.2@-@1"), ""}}, breaks: []string{javatest.Node("instances", "10.0.0.2@-@1") + ": no session holds it"}},
 		{
@@ -278,7 +278,7 @@ func TestCheckupsOfOthers(t *testing.T) {
 		t.Fatalf("%d jobs, %v", len(got), err)
 	}
 	wantLines(t, "orders", got[0].Breaks, nil)
-	wantLines(t, "secret", got[1].Breaks, []string{"another user's, see digest in [registry]: "})
+	wantLines(t, "secret", got[1].Breaks, []string{"another user, see digest in [registry]: "})
 	if got[1].Newest != -1 {
 		t.Errorf("what may not be read has come to %d", got[1].Newest)
 	}

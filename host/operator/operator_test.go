@@ -277,7 +277,7 @@ func TestOperatorAndWhatCannotBeUsed(t *testing.T) {
 	}{
 		"nothing":            {func(*v21.Config) {}, ""},
 		"never":              {func(c *v21.Config) { c.Cron = v21.ManualCron }, ""},
-		"cron":               {func(c *v21.Config) { c.Cron = "0 61 * * * ?" }, "nothing fires: cron: "},
+		"cron":               {func(c *v21.Config) { c.Cron = "0 61 * * * ?" }, "it never fires: cron: "},
 		"strategy":           {func(c *v21.Config) { c.JobShardingStrategyClass = "com.example.Mine" }, `its strategy "com.example.Mine" is not known here`},
 		"another job":        {func(c *v21.Config) { c.JobName = "k" }, `expected the job "j", it is that of "k"`},
 		"parameters of none": {func(c *v21.Config) { c.ShardingItemParameters = "0" }, "shardingItemParameters: "},

@@ -28,7 +28,7 @@ func TestOperatorAndNodesOfOthers(t *testing.T) {
 		t.Fatal(err)
 	}
 	all, err := o.Jobs(t.Context())
-	if err != nil || len(all) != 2 || all[0].State != "down" || all[1].State != "unreadable" || !strings.Contains(reason.Words(all[1].Faults, " "), "its nodes are another user's, see digest") {
+	if err != nil || len(all) != 2 || all[0].State != "down" || all[1].State != "unreadable" || !strings.Contains(reason.Words(all[1].Faults, " "), "its nodes belong to another user, see digest") {
 		t.Errorf("jobs %+v, %v", all, err)
 	}
 	_, err = o.Job(t.Context(), "theirs")

@@ -5,8 +5,8 @@ import (
 	"fmt"
 )
 
-// document is a reason as JSON. The text is for people, who may read it in another
-// release than the one that gives the reason.
+// document is a reason as JSON. The text is for people only: another release may
+// write it differently.
 type document struct {
 	Code   Code              `json:"code,omitempty"`
 	Params map[string]string `json:"params,omitempty"`

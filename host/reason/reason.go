@@ -77,7 +77,8 @@ func (r Reason) String() string {
 	return r.fill(row.words)
 }
 
-// Hint is what to write instead, of a fault of a configuration; "" if its words say that.
+// Hint says what to write instead, for a fault of a configuration; "" if the text
+// says it already.
 func (r Reason) Hint() string { return r.fill(faults[r.Code].hint) }
 
 // fill puts the values of the parameters into a text of the table.
@@ -110,8 +111,8 @@ func (r Reason) Event() string {
 	return cmp.Or(string(r.Code), r.Args)
 }
 
-// Key is the code with its values, as records and histories keep it beside the words;
-// empty for a text without a code.
+// Key returns the code with its values, as records and histories keep it next to
+// the text; empty for a text without a code.
 func (r Reason) Key() string {
 	if r.Code == "" || r.Args == "" {
 		return string(r.Code)
@@ -119,9 +120,9 @@ func (r Reason) Key() string {
 	return string(r.Code) + separator + r.Args
 }
 
-// Read is the reason of which a record or a history has the key and the words. If
-// this release does not know the code, or there is none, the words count: an earlier
-// release wrote words alone, which mostly are those of a code.
+// Read returns the reason for the key and the text of a record or a history. If the
+// key is empty, or this release does not know its code, the text decides: earlier
+// releases wrote texts alone, most of which belong to a code.
 func Read(key, words string) Reason {
 	code, args, _ := strings.Cut(key, separator)
 	if rest, ok := strings.CutPrefix(code, diedCode); ok {

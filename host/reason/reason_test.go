@@ -150,7 +150,7 @@ func selected(n ast.Node) string {
 func TestReason(t *testing.T) {
 	t.Parallel()
 	r := Of(StrategyFailedKept, "a\x1fb")
-	if want := "it failed, and items stay where they are: a b"; r.String() != want {
+	if want := "it failed, so items stay where they are: a b"; r.String() != want {
 		t.Errorf("%q, want %q", r, want)
 	}
 	if got := r.Params(); !maps.Equal(got, map[string]string{"error": "a b"}) {

@@ -202,7 +202,7 @@ func Stays(c definition.Config, j job.Config) []reason.Reason {
 func Cautions(c definition.Config, j job.Config, known func(strategy string) bool) []reason.Reason {
 	var all []reason.Reason
 	if name := c.Facts().Strategy; !known(name) {
-		all = append(all, reason.Of(reason.StrategyUnknownBeside, quoted(name)))
+		all = append(all, reason.Of(reason.StrategyUnknownWithForeign, quoted(name)))
 	}
 	if j.StrategyModule != "" {
 		all = append(all, reason.Of(reason.StrategyModuleRefused, quoted(j.StrategyModule)))

@@ -130,7 +130,7 @@ func (s *State) hopeless(r Retry) reason.Code {
 	case !s.retriesElsewhere(r.Item):
 		return ""
 	case s.company.shared:
-		return reason.RetryBesideForeign
+		return reason.RetryWithForeign
 	case s.session.leaving && s.view.pending(r.Item) != nil:
 		return reason.AnotherRunWaits
 	}

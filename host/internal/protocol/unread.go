@@ -65,7 +65,7 @@ func (s *State) unreadWhy() reason.Reason {
 	case c == nil || s.schedule.cron == nil || *s.schedule.cron == c.Cron:
 		return reason.Reason{}
 	case s.company.shared:
-		return reason.Of(reason.CronUnreadableBeside, fmt.Sprintf("%.100q", c.Cron))
+		return reason.Of(reason.CronUnreadableWithForeign, fmt.Sprintf("%.100q", c.Cron))
 	}
 	return reason.Of(reason.CronUnreadable, fmt.Sprintf("%.100q", c.Cron), strconv.Quote(*s.schedule.cron))
 }

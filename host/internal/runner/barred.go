@@ -47,7 +47,7 @@ func (m *member) hindrances() (hindrances, class, cautions []reason.Reason) {
 	config, module := m.Layout.Defined(m.loop.View())
 	switch {
 	case config == nil && shared:
-		return []reason.Reason{reason.Of(reason.ConfigGoneBesideForeign)}, nil, nil
+		return []reason.Reason{reason.Of(reason.ConfigGoneWithForeign)}, nil, nil
 	case config == nil:
 		return nil, nil, nil
 	}

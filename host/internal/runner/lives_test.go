@@ -53,7 +53,7 @@ func TestManyLivesInOneSession(t *testing.T) {
 			time.Sleep(time.Minute)
 			n, err := operator.Read(t.Context(), s.Layout.Root())
 			must(t, err)
-			if text := reason.Words(s.Status().Troubles, "\n"); n.Exists || !strings.Contains(text, "somebody has removed the job") {
+			if text := reason.Words(s.Status().Troubles, "\n"); n.Exists || !strings.Contains(text, "the job was removed from the registry") {
 				t.Fatalf("the job is there: %v; %s", n.Exists, text)
 			}
 			setup := s.Layout.Encode(protocol.Setup{Definition: v.Definition}, s.Layout.NewDecoder(nil).View())

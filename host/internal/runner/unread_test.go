@@ -39,7 +39,7 @@ func TestScheduleThatCannotBeRead(t *testing.T) {
 			if more := rows.states()[trace.Succeeded] - n; more < 5*4 {
 				t.Errorf("%s, %d runs in a minute", when, more)
 			}
-			if text := reason.Words(s.Status().Troubles, "\n"); !strings.Contains(text, `the job goes on by the one before, "10s"`) {
+			if text := reason.Words(s.Status().Troubles, "\n"); !strings.Contains(text, `the job keeps its earlier one, "10s"`) {
 				t.Errorf("%s, its troubles are %q", when, text)
 			}
 			if when == "when it is written" {
