@@ -39,7 +39,7 @@ func To(name string, candidates []string) string {
 	return best
 }
 
-// Question asks whether To is what was meant; "" if there is nothing to ask.
+// Question returns a question whether To was meant; "" if there is no candidate.
 func Question(name string, candidates []string) string {
 	if near := To(name, candidates); near != "" {
 		return fmt.Sprintf("did you mean %q?", near)

@@ -21,15 +21,15 @@ func NewHandler(inner slog.Handler) Handler {
 	return Handler{New(nil, func(dropped int64) {
 		r := slog.NewRecord(time.Now(), slog.LevelWarn, "the log took no lines for a while, and some are lost", 0)
 		r.AddAttrs(slog.Int64("lines", dropped))
-		_ = inner.Handle(context.Background(), r) //nolint:forbidigo // nobody calls; and errors are nobody's, as with a Logger
+		_ = inner.Handle(context.Background(), r) //nolint:forbidigo // no caller is left, and as with a Logger errors are dropped
 	}), inner}
 }
 
 // Enabled is part of slog.Handler.
 func (h Handler) Enabled(ctx context.Context, l slog.Level) bool { return h.inner.Enabled(ctx, l) }
 
-// Handle is part of slog.Handler. It does not block. The values are kept as they
-// are now: whoever logs one may change it as soon as Handle has returned.
+// Handle implements slog.Handler. It does not block. It keeps the values as they
+// are now: the caller may change them after Handle has returned.
 func (h Handler) Handle(ctx context.Context, r slog.Record) error {
 	kept := slog.NewRecord(r.Time, r.Level, r.Message, r.PC)
 	r.Attrs(func(a slog.Attr) bool {
@@ -55,7 +55,7 @@ func (h Handler) WithGroup(name string) slog.Handler {
 	return Handler{h.Queue, h.inner.WithGroup(name)}
 }
 
-// attrSize is about what an attribute occupies beside its texts.
+// attrSize is the approximate size of an attribute without its texts.
 const attrSize = 64
 
 // sizeOf is about what a record occupies.
@@ -96,6 +96,6 @@ type writer struct {
 
 func (w writer) Write(p []byte) (int, error) {
 	own := append([]byte(nil), p...)
-	w.q.Put(len(own), func() { _, _ = w.to.Write(own) }) // nobody is left to be told
+	w.q.Put(len(own), func() { _, _ = w.to.Write(own) }) // no caller is left for the error
 	return len(p), nil
 }

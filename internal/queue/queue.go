@@ -17,7 +17,7 @@ import (
 const (
 	// room is how many bytes may wait: some seconds of a busy server's log.
 	room = 4 << 20
-	// overhead is about what an entry occupies beside its own bytes.
+	// overhead is the approximate size of an entry without its own bytes.
 	overhead = 128
 )
 
@@ -32,7 +32,7 @@ type Queue struct {
 	size    int           // of what waits and of what is being done
 	idle    chan struct{} // closed when all is done; nil: nothing is under way
 	since   time.Time     // when the function was called that is being done
-	dropped int64         // and not told yet
+	dropped int64         // and not reported yet
 	closed  bool
 }
 
@@ -46,16 +46,16 @@ type entry struct {
 // Both may be nil.
 func New(full func(), lost func(dropped int64)) *Queue { return &Queue{full: full, lost: lost} }
 
-// Put has do called, unless too much waits already. size is about how many bytes
-// do holds. One that is larger than all the room is taken when nothing else is
-// there.
+// Put queues a call of do, unless too much waits already. size is about how many
+// bytes do holds. An entry larger than all the room is accepted when the queue is
+// empty.
 func (q *Queue) Put(size int, do func()) {
 	if q.put(entry{size + overhead, do}) && q.full != nil {
 		q.full()
 	}
 }
 
-// put tells whether this is the first that is dropped.
+// put queues an entry, and reports whether it is the first that is dropped.
 func (q *Queue) put(e entry) (first bool) {
 	q.mu.Lock()
 	defer q.mu.Unlock()
@@ -66,7 +66,7 @@ func (q *Queue) put(e entry) (first bool) {
 		if q.dropped++; q.dropped > 1 {
 			return false
 		}
-		first, e = true, entry{do: q.tell}
+		first, e = true, entry{do: q.report}
 	}
 	q.waiting = append(q.waiting, e)
 	q.size += e.size
@@ -77,8 +77,8 @@ func (q *Queue) put(e entry) (first bool) {
 	return first
 }
 
-// tell tells how many were dropped.
-func (q *Queue) tell() {
+// report reports how many entries were dropped.
+func (q *Queue) report() {
 	q.mu.Lock()
 	dropped := q.dropped
 	q.dropped = 0
@@ -95,7 +95,7 @@ func (q *Queue) run() {
 	}
 }
 
-// next is what is to be done after an entry of a size; nothing if that was the
+// next returns the entry after one of the given size; no entry if that was the
 // last.
 func (q *Queue) next(done int) entry {
 	q.mu.Lock()
@@ -114,8 +114,8 @@ func (q *Queue) next(done int) entry {
 	return e
 }
 
-// Flush waits until all that was put is done, for d at most, and tells whether it
-// is. What blocks then is left to the end of the process.
+// Flush waits until all entries are done, for d at most, and reports whether they
+// are. A call that blocks then goes on until the process ends.
 func (q *Queue) Flush(d time.Duration) bool {
 	q.mu.Lock()
 	idle := q.idle
@@ -133,8 +133,8 @@ func (q *Queue) Flush(d time.Duration) bool {
 	}
 }
 
-// Close drops what waits, and all that is put from now on, and tells how much
-// waited. What is being done goes on.
+// Close drops all waiting entries and all later ones, and returns how many waited.
+// A call that has begun goes on.
 func (q *Queue) Close() (dropped int) {
 	q.mu.Lock()
 	defer q.mu.Unlock()
@@ -143,8 +143,8 @@ func (q *Queue) Close() (dropped int) {
 	return dropped
 }
 
-// Stuck tells how many were dropped that nobody was told of, and since when the
-// queue waits for the function that holds it up. It drops nothing if dropped is 0.
+// Stuck returns how many dropped entries are unreported, and since when the queue
+// waits for the function that holds it up. If dropped is 0, no entry was dropped.
 func (q *Queue) Stuck() (dropped int64, since time.Time) {
 	q.mu.Lock()
 	defer q.mu.Unlock()

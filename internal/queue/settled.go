@@ -8,9 +8,9 @@ import (
 	"reflect"
 )
 
-// settled is an attribute whose value nobody can change any more, and that no
-// handler can fail to format: texts of errors and of what describes itself, the
-// JSON of all else.
+// settled returns an attribute whose value cannot change any more, and that any
+// handler can format: the texts of errors and of values that describe themselves,
+// and the JSON of all others.
 func settled(a slog.Attr) slog.Attr {
 	a.Value = a.Value.Resolve()
 	switch a.Value.Kind() { //nolint:exhaustive // the others do not change

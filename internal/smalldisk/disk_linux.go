@@ -15,7 +15,7 @@ func RootOnly(t testing.TB) {
 	}
 }
 
-// Mount puts a disk at a directory, whose size is as that of a tmpfs ("1m"). The
+// Mount mounts a disk on a directory; size is written as for a tmpfs ("1m"). The
 // caller unmounts it.
 func Mount(dir, size string) (unmount func() error, err error) {
 	if err := syscall.Mount("tmpfs", dir, "tmpfs", 0, "size="+size); err != nil {

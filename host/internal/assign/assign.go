@@ -17,18 +17,18 @@ import (
 	"github.com/wasmjob/wasmjob/strategy"
 )
 
-// Assigner asks a job's strategy, and the average one when that fails: items
-// that nobody has would be worse than items that somebody else should have.
-// Who thinks otherwise says so in the job.
+// Assigner asks a job's strategy, and uses the average one when that fails: items
+// without an owner are worse than items with the wrong one. A job can choose
+// otherwise with strategy_error.
 type Assigner struct {
 	Strategies map[string]strategy.Strategy // the caller's own, by name
-	Module     Module                       // asks the module of a job that has one; nil: none is asked
-	Namespace  string                       // what such a module is told
-	Log        *slog.Logger                 // what such a module logs
+	Module     Module                       // calls the module of a job's strategy; nil: there are no modules
+	Namespace  string                       // the namespace that such a module sees
+	Log        *slog.Logger                 // the log of such a module
 	Work       *sync.WaitGroup              // one for each question to a strategy
 }
 
-// Module asks the module of a strategy; it answers with the index of the instance for
+// Module calls the module of a strategy; it returns the index of the instance for
 // each item.
 type Module func(ctx context.Context, c job.ShardCall) ([]int, error)
 
@@ -40,7 +40,7 @@ func Find(own map[string]strategy.Strategy, name string) (strategy.Strategy, err
 	return strategy.Named(name)
 }
 
-// Known tells of a name whether Find finds a strategy by it.
+// Known returns a function that reports whether Find finds a strategy by a name.
 func Known(own map[string]strategy.Strategy) func(name string) bool {
 	return func(name string) bool {
 		_, err := Find(own, name)
@@ -132,7 +132,7 @@ func (a *Assigner) ask(ctx context.Context, s strategy.Strategy, req strategy.Re
 		items [][]int
 		err   error
 	}
-	answers := make(chan answer, 1) // nobody reads one that comes too late
+	answers := make(chan answer, 1) // capacity 1, because a late answer is not read
 	a.Work.Go(func() {
 		defer func() {
 			if p := recover(); p != nil {

@@ -13,8 +13,8 @@ import (
 	"github.com/wasmjob/wasmjob/host/job"
 )
 
-// Clock is one job's share of a ticker. It adds what the registry does not say,
-// dialect and time zone. The zero Clock counts instants, and wakes nobody.
+// Clock is one job's share of a ticker. It adds dialect and time zone, which the
+// registry does not hold. The zero Clock counts instants, and delivers no ticks.
 type Clock struct {
 	ticker *schedule.Ticker
 	job    string
@@ -72,7 +72,7 @@ func (c *Clock) Set(cron string, from time.Time, tick func(at, prev int64)) erro
 	return nil
 }
 
-// Next is the instant that is awaited; zero if there is none.
+// Next returns the instant that is awaited; zero if there is none.
 func (c *Clock) Next() time.Time { return c.ticker.Next(c.job) }
 
 // Remove ends the ticks.

@@ -19,8 +19,8 @@ import (
 	"github.com/wasmjob/wasmjob/host/registry"
 )
 
-// maxDump bounds what one dump says, in bytes. A job of many thousand items has
-// more nodes than anybody reads.
+// maxDump bounds a dump, in bytes. A job of many thousand items has more nodes than
+// are of use.
 const maxDump = 16 << 20
 
 // ErrNoJob is the error of Write for a job that is not in the registry.
@@ -94,7 +94,7 @@ func (d *dump) line(text string) {
 		}
 		return r
 	}, text))
-	n, _ := d.to.WriteString(text + "\n") // Flush tells what went wrong
+	n, _ := d.to.WriteString(text + "\n") // Flush returns the error
 	if d.written += n; d.written >= maxDump {
 		_, _ = d.to.WriteString("(there is more)\n")
 	}

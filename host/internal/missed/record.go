@@ -25,7 +25,7 @@ type Job struct {
 	Removed  bool                                          // it is about to be removed
 }
 
-// Registry is what of a session is used.
+// Registry is the part of a session that this package uses.
 type Registry interface {
 	Commit(context.Context, ...registry.Op) (registry.Receipt, error)
 	Persist(context.Context) error
@@ -40,7 +40,7 @@ func (j Job) Record(ctx context.Context, to trace.Sink) ([]trace.Row, error) {
 		return nil, err
 	}
 	if _, alone := j.missed(v); !alone {
-		return nil, nil // the server that runs it tells
+		return nil, nil // the server that runs the job records it
 	}
 	// Rows of an earlier call go first: while no history takes them, none is added.
 	waited, err := j.store(ctx, v, to)
@@ -71,13 +71,13 @@ func (j Job) Record(ctx context.Context, to trace.Sink) ([]trace.Row, error) {
 	return append(waited, rows...), err
 }
 
-// missed is what the job has missed until now; false if a server of it is there.
+// missed returns what the job has missed until now; false if a server of it exists.
 func (j Job) missed(v *protocol.View) (protocol.RecordMissed, bool) {
 	by := job.NewInstanceID("127.0.0.1", strconv.Itoa(os.Getpid()))
 	return protocol.NoServer{Now: time.Now().UnixMilli(), By: by, Removed: j.Removed}.Record(v)
 }
 
-// store moves rows of those who are gone from the registry to the history.
+// store moves rows of members that are gone from the registry to the history.
 func (j Job) store(ctx context.Context, v *protocol.View, to trace.Sink) ([]trace.Row, error) {
 	var rows []trace.Row
 	for i := range v.Runs {

@@ -33,8 +33,8 @@ func Rows(l layout.Layout, name string, v *protocol.View, of *protocol.RunsData)
 	return rows
 }
 
-// rowOf is a row as the history has it; false if it is a gap whose schedule is not
-// known.
+// rowOf returns a row as the history holds it; false if it is a gap whose schedule
+// is unknown.
 func rowOf(name string, r *protocol.Row, schedules []protocol.Schedule, c *clock.Clock) (trace.Row, bool) {
 	row := trace.Row{
 		Job: name, Item: r.Item, Attempt: r.Attempt, State: trace.State(r.State), Reason: r.Why, Instance: string(r.By),

@@ -35,16 +35,15 @@ func Detach[E any](log *slog.Logger, observe func(E), size func(*E) int) (out Ou
 		return out, log, nil
 	}
 	out.events = queue.New(
-		func() { log.Error("the observer of runs does not return, so it will not hear of some") },
+		func() { log.Error("the observer of runs does not return, so it misses some events") },
 		func(dropped int64) {
 			log.Warn("the observer of runs has returned", "events_lost", dropped)
 		})
 	return out, log, func(e E) { out.events.Put(size(&e), func() { observe(e) }) }
 }
 
-// Flush lets log and observer have what they were not told yet, if they take it in
-// time. What they do not take is dropped: neither is called afterwards, but for a
-// call that has begun.
+// Flush waits a bounded time until log and observer have received everything. The
+// rest is dropped: neither is called afterwards, except for a call that has begun.
 func (out Outputs) Flush() {
 	if q := out.events; q != nil && !q.Flush(Patience) {
 		out.warn.Warn("the observer of runs did not take all events in time", "events_lost", q.Close())

@@ -17,8 +17,8 @@ import (
 // maxEntries bounds how much below a private directory is looked at.
 const maxEntries = 10_000
 
-// Find gives the first of what is private that a grant of a directory meets: that
-// it is, that lies in it, or in which it lies; nil if there is none.
+// Find returns the first private path that a grant of a directory overlaps: the
+// directory is that path, contains it, or lies in it; nil if there is none.
 func Find(all []job.Private, dir job.Dir) *job.Private {
 	var above []fs.FileInfo
 	for i, p := range all {
@@ -81,7 +81,7 @@ func (g *Guard) Check(root *os.Root, write bool) error {
 	return nil
 }
 
-// Verb is what no job may do with what is private.
+// Verb names what no job may do with a private path.
 func Verb(p job.Private) string {
 	if p.Readable {
 		return "write to"
@@ -89,14 +89,14 @@ func Verb(p job.Private) string {
 	return "reach"
 }
 
-// within tells by the paths alone.
+// within reports whether path is at or below top, by the paths alone.
 func within(top, path string) bool {
 	rel, err := filepath.Rel(top, path)
 	return err == nil && filepath.IsLocal(rel)
 }
 
-// parents are a file, as far as it is there, and all directories above it, by its
-// path and by where links on that lead.
+// parents returns a file, if it exists, and all directories above it, by its path
+// and by the targets of links on that path.
 func parents(path string) []fs.FileInfo {
 	all, links := chain(path)
 	if !links {
