@@ -110,7 +110,7 @@ func next(term *terminal, what string, flags nextFlags, configGiven bool) error 
 	if len(fires) < flags.count {
 		term.note("it does not fire after that")
 	}
-	for _, note := range config.Notes(s, from) {
+	for _, note := range config.Warnings(s, from) {
 		term.note("%s", note)
 	}
 	return nil

@@ -110,7 +110,7 @@ func summarise(term *terminal, paths []string, f *config.File) {
 			if why := config.Over(s, now); why != "" {
 				term.note("job %s: cron: it never fires again: %s; give it another cron, or remove it", c.Name, why)
 			}
-			for _, note := range config.Notes(s, now) {
+			for _, note := range config.Warnings(s, now) {
 				term.note("job %s: cron: %s", c.Name, note)
 			}
 		}

@@ -169,7 +169,7 @@ func leaving(err error) bool {
 	return ok && e.Unless == operator.Force
 }
 
-func TestClientTellsWhatTheOperatorTells(t *testing.T) {
+func TestClientAnswersAsTheOperatorDoes(t *testing.T) {
 	t.Parallel()
 	s := start(t, "report")
 	ctx := t.Context()

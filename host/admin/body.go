@@ -55,8 +55,7 @@ func tooSlow() *problem {
 	return refuse(http.StatusRequestTimeout, codeTimeout, "the body did not come in time")
 }
 
-// parseObject reads one JSON object, and tells everything that is wrong with its
-// members.
+// parseObject parses one JSON object, and returns all faults of its members.
 func parseObject(body []byte, fields map[string]any) []fault {
 	if !utf8.Valid(body) {
 		return []fault{{Message: "it is not UTF-8"}}
@@ -83,12 +82,12 @@ func parseObject(body []byte, fields map[string]any) []fault {
 		return append(faults, fault{Message: "it is no JSON"})
 	}
 	if _, err := d.Token(); !errors.Is(err, io.EOF) {
-		faults = append(faults, fault{Message: "there is more behind the object"})
+		faults = append(faults, fault{Message: "there is more text after the object"})
 	}
 	return faults
 }
 
-// parseMember reads one member, and tells what is wrong with it.
+// parseMember parses one member, and returns what is wrong with it.
 func parseMember(name string, value json.RawMessage, fields map[string]any, seen map[string]bool) string {
 	to, ok := fields[name]
 	switch {

@@ -22,8 +22,8 @@ import (
 // jobs, or a dump.
 const maxAnswer = 64 << 20
 
-// Client asks a running server. Its methods are those of a operator.Operator, and
-// so are its errors. Make it with Dial.
+// Client sends requests to a running server. It has the methods and errors of
+// operator.Operator. Create it with Dial.
 type Client struct {
 	transport *http.Transport
 	path      string
@@ -56,8 +56,8 @@ func (c *Client) Close() error {
 	return nil
 }
 
-// ask sends a request and gives a good answer, which the caller closes. body is
-// nil if nothing is to be said.
+// ask sends a request and returns a successful answer, which the caller closes.
+// body is nil if the request has none.
 func (c *Client) ask(ctx context.Context, method, path string, body any) (*http.Response, error) {
 	if body == nil {
 		return c.send(ctx, method, path, "", http.NoBody)
@@ -102,7 +102,7 @@ func lost(method, path string, err error) error {
 // codesOf are the codes of the host that stand for those of the API alone.
 var codesOf = map[string]host.Code{codeBusy: host.Unavailable, codeTimeout: host.Unavailable}
 
-// refused is the error that a server tells.
+// refused returns the error in a server's answer.
 func refused(answer *http.Response) error {
 	var p problem
 	text, err := io.ReadAll(io.LimitReader(answer.Body, maxBody))
@@ -123,7 +123,7 @@ func refused(answer *http.Response) error {
 	return &host.Error{Code: cmp.Or(codesOf[p.Code], host.Internal), Msg: p.Detail}
 }
 
-// wish sends a request whose answer has nothing to read.
+// wish sends a request whose answer has no content.
 func (c *Client) wish(ctx context.Context, method, path string, body any) error {
 	answer, err := c.ask(ctx, method, path, body)
 	if err != nil {

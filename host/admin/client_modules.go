@@ -14,7 +14,8 @@ import (
 // lookAgain is the time between two looks at a job that is to get a module.
 const lookAgain = 100 * time.Millisecond
 
-// KeepModule gives the server the bytes of a module. No job runs it by that.
+// KeepModule sends the bytes of a module to the server. No job runs it because of
+// that.
 func (c *Client) KeepModule(ctx context.Context, wasm []byte, digest string) error {
 	answer, err := c.send(ctx, http.MethodPut, modulesPath+"/"+url.PathEscape(digest), wasmType, bytes.NewReader(wasm))
 	if err != nil {
@@ -46,10 +47,10 @@ func (c *Client) WithdrawModule(ctx context.Context, name, digest string) error 
 }
 
 // AwaitModule is operator.Operator.AwaitModule.
-func (c *Client) AwaitModule(ctx context.Context, name, digest string, tell func(operator.ModuleWait)) error {
+func (c *Client) AwaitModule(ctx context.Context, name, digest string, report func(operator.ModuleWait)) error {
 	again := time.NewTicker(lookAgain)
 	defer again.Stop()
-	told := map[operator.ModuleWait]bool{}
+	reported := map[operator.ModuleWait]bool{}
 	for {
 		r, err := c.Job(ctx, name)
 		if err == nil {
@@ -69,9 +70,9 @@ func (c *Client) AwaitModule(ctx context.Context, name, digest string, tell func
 		}
 		if err == nil {
 			for _, w := range r.Modules.Waits {
-				if w.Fault != "" && !told[w] {
-					told[w] = true
-					tell(w)
+				if w.Fault != "" && !reported[w] {
+					reported[w] = true
+					report(w)
 				}
 			}
 		}

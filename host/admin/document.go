@@ -17,7 +17,8 @@ type shownDocument struct {
 	jobDocument
 }
 
-// jobDocument is a report with what of the job's configuration is nobody's secret.
+// jobDocument is a report, with the parts of the job's configuration that are not
+// secret.
 type jobDocument struct {
 	operator.JobReport
 	Config *configDocument `json:"config,omitempty"`
@@ -53,7 +54,8 @@ func listed[T any](all []T) []T {
 	return all
 }
 
-// report is what a document was made of, as far as it tells.
+// report returns the report that the document was made from, as far as the document
+// holds it.
 func (d *jobDocument) report() *operator.JobReport {
 	r := d.JobReport
 	if c := d.Config; c != nil {

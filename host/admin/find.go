@@ -16,9 +16,9 @@ import (
 // ErrNoServer is the error when no server answers for a data directory.
 var ErrNoServer = errors.New("no server answers for the data directory")
 
-// find tells where the socket of the server with a data directory is. What
-// somebody else could have put there is refused, since a person would believe
-// what it answers.
+// find returns the path of the socket of the server with a data directory. It
+// refuses a socket that another user may have put there, since people trust what
+// the server answers.
 func find(dataDir string) (string, error) {
 	dir := filepath.Join(dataDir, folder)
 	if err := trusted(dir, dataDir, fs.ModeDir); err != nil {
@@ -37,8 +37,9 @@ func find(dataDir string) (string, error) {
 	return path, trusted(path, dataDir, fs.ModeSocket)
 }
 
-// trusted tells whether a file is of this kind and this user's alone. An
-// administrator may also ask the server of whoever has the data directory.
+// trusted reports whether a file is of the given kind and belongs to this user
+// alone. An administrator may also ask the server of the user who owns the data
+// directory.
 func trusted(path, dataDir string, kind fs.FileMode) error {
 	info, err := os.Lstat(path)
 	if errors.Is(err, fs.ErrNotExist) {
@@ -59,7 +60,7 @@ func trusted(path, dataDir string, kind fs.FileMode) error {
 	case info.Mode().Type() != kind:
 		return &host.Error{Code: host.Denied, Msg: path + " is not what a server makes there; remove it"}
 	case !ok || uid != of:
-		return &host.Error{Code: host.Denied, Msg: fmt.Sprintf("%s belongs to user %d, who may ask its server; ask as that user, or remove it if it is not the server's", path, uid)}
+		return &host.Error{Code: host.Denied, Msg: fmt.Sprintf("%s belongs to user %d, and only that user may ask its server; run the command as that user, or remove it if it is not the server's", path, uid)}
 	case info.Mode()&0o077 != 0:
 		return &host.Error{Code: host.Denied, Msg: fmt.Sprintf("%s can be used by other users (mode %04o), so it is not believed; remove it and start the server again", path, info.Mode().Perm())}
 	}
@@ -82,7 +83,7 @@ func connect(ctx context.Context, path string) (net.Conn, error) {
 	return nil, fmt.Errorf("reach the server: %w", err)
 }
 
-// notYours is the error of somebody whom the system does not let in.
+// notYours is the error for a user without permission.
 func notYours(err error) error {
 	return &host.Error{Code: host.Denied, Msg: "only the user of the server, or root, may ask it", Err: err}
 }

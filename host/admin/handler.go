@@ -25,15 +25,15 @@ type Options struct {
 	Runs Runs
 	// Reload has the server read its files again; nil: it cannot.
 	Reload Reload
-	// Nodes lets the nodes of the registry be read as they are, with what guests
-	// keep: for a listener that nobody but the user of the server reaches.
+	// Nodes allows requests to read the nodes of the registry as they are, with the
+	// state of guests: for a listener that only the user of the server can reach.
 	Nodes bool
-	// Log hears of each request that writes. Nil discards.
+	// Log receives each request that writes; nil discards.
 	Log *slog.Logger
 }
 
-// Handler answers requests for /api/v1. It can be mounted on any listener; who
-// may reach that is not its business.
+// Handler answers requests for /api/v1. It can be mounted on any listener; the
+// owner of the listener decides who can reach it.
 type Handler struct {
 	o   Options
 	mux *http.ServeMux
@@ -174,7 +174,7 @@ func checkName(name string) (string, error) {
 	return name, nil
 }
 
-// answer sends what was asked for.
+// answer sends the result of the request.
 func (r *request) answer(v any) error {
 	writeJSON(r.w, http.StatusOK, jsonType, v)
 	return nil

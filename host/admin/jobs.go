@@ -48,7 +48,7 @@ func trigger(r *request) error {
 	return r.wish(name, (*operator.Operator).Trigger)
 }
 
-// jobCalls are what POST /api/v1/jobs/{job}:{call} does.
+// jobCalls are the calls of POST /api/v1/jobs/{job}:{call}.
 var jobCalls = map[string]func(*request, string) error{
 	"pause":    func(r *request, name string) error { return r.wish(name, (*operator.Operator).Pause) },
 	"resume":   func(r *request, name string) error { return r.wish(name, (*operator.Operator).Resume) },
@@ -62,8 +62,8 @@ var jobCalls = map[string]func(*request, string) error{
 	"withdraw-module": withdrawModule,
 }
 
-// callJob does what stands behind the last colon of the path: a job's name may
-// have colons as well.
+// callJob makes the call after the last colon of the path: a job's name may have
+// colons, too.
 func callJob(r *request) error {
 	called, verb := cutVerb(r.PathValue("call"))
 	if verb == "" {
@@ -120,7 +120,7 @@ func callItem(r *request) error {
 	return r.done(name, r.op.SetItem(r.Context(), name, item, disabled))
 }
 
-// shutDocument tells on which members a job ends.
+// shutDocument lists the members on which a job ends.
 type shutDocument struct {
 	Version   int              `json:"version"`
 	Instances []job.InstanceID `json:"instances"`
@@ -192,5 +192,5 @@ func (p *plainText) Write(b []byte) (int, error) {
 		h.Set("X-Content-Type-Options", "nosniff")
 		h.Set("Cache-Control", "no-store")
 	}
-	return p.w.Write(b) //nolint:wrapcheck // it stands for the answer
+	return p.w.Write(b) //nolint:wrapcheck // part of the answer
 }

@@ -24,7 +24,7 @@ const (
 type movedDocument struct {
 	Version int `json:"version"`
 	operator.ModuleRef
-	Runs bool `json:"runs"` // already; else it is to come
+	Runs bool `json:"runs"` // it runs already; otherwise it is the next one
 }
 
 // keepModule takes the bytes of a module. No job runs it by that.
@@ -35,8 +35,8 @@ func (h *Handler) keepModule(r *request) error {
 	if r.Header.Get("Content-Type") != wasmType || r.Header.Get("Content-Encoding") != "" {
 		return refuse(http.StatusUnsupportedMediaType, codeMediaType, "a module is sent as "+wasmType)
 	}
-	// Until here whoever sends has had as long as other requests have. Where there
-	// is no other bound, that stays.
+	// The client has had as long as for other requests until here. If there is no
+	// other bound, that stays.
 	c := http.NewResponseController(r.w)
 	_ = c.SetReadDeadline(time.Now().Add(bringTimeout))
 	_ = c.SetWriteDeadline(time.Now().Add(bringTimeout + shutTimeout))

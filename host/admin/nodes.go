@@ -16,7 +16,7 @@ import (
 
 const nodesPath = "/api/v1/nodes"
 
-// nodesDocument are the first of the nodes that were asked for, as many as fit.
+// nodesDocument holds the first of the requested nodes, as many as fit.
 type nodesDocument struct {
 	Version int            `json:"version"`
 	Nodes   []nodeDocument `json:"nodes"`
@@ -78,9 +78,9 @@ func readNodes(r *request) error {
 	return r.answer(d)
 }
 
-// Operate gives an Operator that looks at the server's registry through the client,
-// for who has to hold what is there against a configuration of their own. It cannot
-// change anything. The caller closes it before the client.
+// Operate returns an Operator that reads the server's registry through the client,
+// to check it against another configuration. It cannot change anything. Close it
+// before the client.
 func (c *Client) Operate(ctx context.Context, namespace string) (*operator.Operator, error) {
 	return operator.Open(ctx, onlyRead{c}, namespace)
 }
@@ -96,14 +96,13 @@ func (o onlyRead) Open(context.Context, func(registry.Event)) (registry.Session,
 // Close implements registry.Registry.
 func (onlyRead) Close() error { return nil }
 
-// reader is a session that only reads. What else is asked of it is a mistake of the
-// program.
+// reader is a session that only reads. Any other use is a mistake in the program.
 type reader struct {
 	registry.Session // nil
 
 	c *Client
-	// places are for requests under way: the server turns away who has more, and
-	// others ask, too.
+	// places bounds the requests in flight: the server refuses more, and other
+	// clients need some, too.
 	places chan struct{}
 }
 
@@ -132,7 +131,7 @@ func (r *reader) ReadMany(ctx context.Context, paths []string) ([]registry.Node,
 			return nil, err
 		}
 		if len(d.Nodes) == 0 || len(d.Nodes) > len(wanted) {
-			return nil, &host.Error{Code: host.Internal, Msg: fmt.Sprintf("the server gave %d nodes where %d were asked for: it is of another release, restart it", len(d.Nodes), len(wanted))}
+			return nil, &host.Error{Code: host.Internal, Msg: fmt.Sprintf("the server returned %d nodes instead of %d: it is of another release, restart it", len(d.Nodes), len(wanted))}
 		}
 		for _, n := range d.Nodes {
 			nodes = append(nodes, registry.Node{Exists: n.Exists, Data: n.Data, Children: n.Children, Stat: registry.Stat(n.Stat)})
@@ -141,7 +140,8 @@ func (r *reader) ReadMany(ctx context.Context, paths []string) ([]registry.Node,
 	return nodes, nil
 }
 
-// queryOf asks for the first of the paths, as many as a request has room for.
+// queryOf returns the query for the first of the paths, as many as a request has
+// room for.
 func queryOf(paths []string) string {
 	var b strings.Builder
 	for _, at := range paths {

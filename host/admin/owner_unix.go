@@ -7,7 +7,7 @@ import (
 	"syscall"
 )
 
-// owner is the user to whom a file belongs.
+// owner returns the user who owns a file.
 func owner(info fs.FileInfo) (uid int, ok bool) {
 	s, ok := info.Sys().(*syscall.Stat_t)
 	if !ok {

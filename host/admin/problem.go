@@ -9,8 +9,8 @@ import (
 	"github.com/wasmjob/wasmjob/host"
 )
 
-// Codes of problems beside those of host.Error. Scripts read them: never change
-// one.
+// Codes of problems, in addition to those of host.Error. Scripts depend on them:
+// never change one.
 const (
 	codeNoRoute    = "no_such_route"
 	codeMethod     = "method_not_allowed"
@@ -23,7 +23,7 @@ const (
 
 const (
 	problemType = "application/problem+json" // of RFC 9457
-	// problemURN stands before the code in the type of a problem.
+	// problemURN precedes the code in the type of a problem.
 	problemURN = "urn:wasmjobd:problem:"
 )
 
@@ -38,14 +38,14 @@ type problem struct {
 	RequestID string  `json:"request_id,omitempty"`
 }
 
-// fault is what is wrong at one place of a body, or with one parameter of the query.
+// fault describes one fault in a body, or in a parameter of the query.
 type fault struct {
 	Pointer   string `json:"pointer"` // RFC 6901; empty: the whole body, or it is none of the body
 	Parameter string `json:"parameter,omitempty"`
 	Message   string `json:"message"`
 }
 
-// Error is what to tell a person.
+// Error returns the text for people.
 func (p *problem) Error() string { return p.Detail }
 
 func refuse(status int, code, detail string, faults ...fault) *problem {
@@ -91,7 +91,7 @@ func (p *problem) write(w http.ResponseWriter, id string) {
 	writeJSON(w, p.Status, problemType, sent)
 }
 
-// writeJSON sends v. An error is of who asked, and has gone with them.
+// writeJSON sends v. An error means that the client is gone, so it is dropped.
 func writeJSON(w http.ResponseWriter, status int, mediaType string, v any) {
 	h := w.Header()
 	h.Set("Content-Type", mediaType)

@@ -9,11 +9,11 @@ import (
 
 const reloadPath = "/api/v1/config:reload"
 
-// Reload has a server go by its files as they are now. Its error is a *host.Error, whose
-// Err joins all that is wrong if there is more than one thing.
+// Reload makes a server use its files as they are now. Its error is a *host.Error,
+// whose Err joins all faults if there are several.
 type Reload func(context.Context) (Reloaded, error)
 
-// Reloaded is what a reload came to.
+// Reloaded is the result of a reload.
 type Reloaded struct {
 	host.Reloaded
 	NeedRestart []string // settings that were changed and stay as they were
@@ -28,7 +28,7 @@ type reloadedDocument struct {
 	NeedRestart []string `json:"need_restart"`
 }
 
-// reload answers when the server goes by its files, or tells all that is wrong with them.
+// reload answers when the server uses its files, or returns all faults in them.
 func (h *Handler) reload(r *request) error {
 	if err := r.readBody(nil); err != nil {
 		return err

@@ -21,7 +21,8 @@ const (
 	maxRuns   = 1000
 )
 
-// RunsWanted are the rows of a history that a request asks for, the newest first.
+// RunsWanted selects the rows of a history that a request asks for, the newest
+// first.
 type RunsWanted struct {
 	Job    string
 	Item   *int   // nil: of all
@@ -31,8 +32,8 @@ type RunsWanted struct {
 	Cursor string // where the page before ended
 }
 
-// Runs reads a page of a server's history. next is the cursor of the page behind it,
-// "" on the last one.
+// Runs returns a page of a server's history. next is the cursor of the following
+// page, "" on the last one.
 type Runs func(ctx context.Context, want RunsWanted) (rows []trace.Row, next string, err error)
 
 type runsDocument struct {
@@ -41,8 +42,8 @@ type runsDocument struct {
 	Next    string        `json:"next,omitempty"`
 }
 
-// runDocument is a row of the history; its members are those of history list -o json.
-// Times are Unix milliseconds, and absent where they are not known.
+// runDocument is a row of the history; its members are those of history list -o
+// json. Times are Unix milliseconds, and absent if unknown.
 type runDocument struct {
 	Job       string            `json:"job"`
 	Item      int               `json:"item"`

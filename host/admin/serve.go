@@ -11,25 +11,25 @@ import (
 	"time"
 )
 
-// Bounds of a server. Who needs more than one of them allows is cut off; jobs
-// never wait for who asks.
+// Bounds of a server. A client that exceeds one is cut off; jobs never wait for a
+// client.
 const (
 	maxConnections = 64
-	maxRequests    = 16 // at once
+	maxRequests    = 16 // concurrent requests
 	maxHead        = 8 << 10
 	headTimeout    = 5 * time.Second
-	readTimeout    = 10 * time.Second // of head and body
-	// answerTimeout bounds the work for one request, and writeTimeout that and the
-	// time in which the answer is taken.
+	readTimeout    = 10 * time.Second // for head and body
+	// answerTimeout bounds the work for one request; writeTimeout bounds that and
+	// the time in which the client takes the answer.
 	answerTimeout = 30 * time.Second
 	writeTimeout  = 45 * time.Second
 	idleTimeout   = 30 * time.Second
-	// shutTimeout is how long requests may go on once the server is to end.
+	// shutTimeout is how long requests may go on when the server ends.
 	shutTimeout = 2 * time.Second
 )
 
-// Serve lets h answer on l until ctx ends, and closes l. Nothing that it started
-// is left when it returns.
+// Serve answers requests on l with h until ctx ends, and closes l. When it returns,
+// all its goroutines have ended.
 func Serve(ctx context.Context, l net.Listener, h *Handler) error {
 	within, cut := context.WithCancel(context.WithoutCancel(ctx))
 	defer cut()
@@ -49,7 +49,7 @@ func Serve(ctx context.Context, l net.Listener, h *Handler) error {
 	case <-ctx.Done():
 		patience, cancel := context.WithTimeout(within, shutTimeout)
 		defer cancel()
-		_ = server.Shutdown(patience) // those that go on are cut off
+		_ = server.Shutdown(patience) // requests that take longer are cut off
 		err = <-ended
 	}
 	cut()
@@ -101,12 +101,12 @@ func (b *bounded) Accept() (net.Conn, error) {
 	c, err := b.Listener.Accept()
 	if err != nil {
 		<-b.places
-		return nil, err //nolint:wrapcheck // net/http judges it by its type
+		return nil, err //nolint:wrapcheck // net/http distinguishes errors by their type
 	}
 	return &placed{Conn: c, leave: sync.OnceFunc(func() { <-b.places })}, nil
 }
 
-// placed gives its place back when it is closed.
+// placed releases its place when it is closed.
 type placed struct {
 	net.Conn
 	leave func()
@@ -115,5 +115,5 @@ type placed struct {
 // Close implements net.Conn.
 func (c *placed) Close() error {
 	c.leave()
-	return c.Conn.Close() //nolint:wrapcheck // it stands for the connection itself
+	return c.Conn.Close() //nolint:wrapcheck // implements the connection
 }

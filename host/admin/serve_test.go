@@ -236,7 +236,7 @@ func TestConnectionsAtOnce(t *testing.T) {
 }
 
 // A reader who stands still holds up no job.
-func TestJobsRunBesideWhoHangs(t *testing.T) {
+func TestJobsRunWhileClientsHang(t *testing.T) {
 	t.Parallel()
 	s := start(t, "report")
 	for range maxRequests + 3 {

@@ -13,7 +13,7 @@ type serversDocument struct {
 	Servers []operator.ServerReport `json:"servers"`
 }
 
-// setDocument tells for which jobs a wish is written.
+// setDocument lists the jobs for which a wish was written.
 type setDocument struct {
 	Version int      `json:"version"`
 	Jobs    []string `json:"jobs"`
@@ -28,11 +28,11 @@ func listServers(r *request) error {
 	return r.answer(serversDocument{Version: 1, Servers: listed(operator.ServersOf(jobs))})
 }
 
-// switches are what a server or an item can be asked to be: disabled or not.
+// switches are the verbs that disable or enable a server or an item.
 var switches = map[string]bool{"disable": true, "enable": false}
 
-// cutVerb takes a path's last part apart: what stands behind its last colon is
-// the verb.
+// cutVerb splits the last part of a path at its last colon: what follows is the
+// verb.
 func cutVerb(called string) (what, verb string) {
 	i := strings.LastIndex(called, ":")
 	if i < 0 {

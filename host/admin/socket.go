@@ -13,8 +13,8 @@ import (
 )
 
 const (
-	// folder is in the data directory, and nobody but its owner may enter it. So
-	// nobody reaches the socket before it has its mode.
+	// folder is the directory in the data directory that only its owner may enter.
+	// So no other user reaches the socket before it has its mode.
 	folder = "admin"
 	// socketName is the socket, in folder or in a directory of its own.
 	socketName = "socket"
@@ -27,7 +27,7 @@ const (
 	ownPattern = "wasmjobd-*"
 )
 
-// Socket is where the server with a data directory is asked.
+// Socket is the socket of the server with a data directory.
 type Socket struct {
 	net.Listener
 	path  string
@@ -44,8 +44,8 @@ func Listen(ctx context.Context, dataDir string) (*Socket, error) {
 	return listen(ctx, dataDir, runtimeDirs())
 }
 
-// runtimeDirs are where a socket may be whose own path would be too long, the
-// best first.
+// runtimeDirs returns the directories for a socket whose own path would be too
+// long, the best first.
 func runtimeDirs() []string {
 	return []string{os.Getenv("XDG_RUNTIME_DIR"), "/run/user/" + strconv.Itoa(os.Geteuid()), "/run", os.TempDir(), "/tmp"}
 }
@@ -97,7 +97,7 @@ func (s *Socket) moveTo(dir string, others []string) error {
 		if len(filepath.Join(other, ownPattern+"0123456789", socketName)) > maxPath || !safe(other) {
 			continue
 		}
-		own, err := os.MkdirTemp(other, ownPattern) // with a name that nobody knew before, for this user alone
+		own, err := os.MkdirTemp(other, ownPattern) // with an unpredictable name, for this user alone
 		if err != nil {
 			continue
 		}
@@ -108,9 +108,9 @@ func (s *Socket) moveTo(dir string, others []string) error {
 	return fmt.Errorf("the path %s is too long for a socket, and no directory for those of running programs can be used; set XDG_RUNTIME_DIR, or a shorter data_dir", dir)
 }
 
-// safe tells whether what this user makes in a directory stays what it is: nobody
-// else can write there, or, as in a directory for temporary files, nobody can
-// remove what is another's.
+// safe reports whether files that this user creates in a directory stay as they
+// are: no other user can write there, or, as in a directory for temporary files, no
+// user can remove the files of another.
 func safe(dir string) bool {
 	info, err := os.Stat(dir)
 	if err != nil || !filepath.IsAbs(dir) || !info.IsDir() {
@@ -163,7 +163,7 @@ func (s *Socket) removeFiles() error {
 func forget(dir string) error {
 	if path, err := elsewhere(dir); err == nil && filepath.Base(path) == socketName {
 		if info, err := os.Lstat(path); err == nil && info.Mode()&fs.ModeSocket != 0 {
-			_ = os.Remove(path) // who cannot remove it leaves a file that nobody looks for
+			_ = os.Remove(path) // if it cannot be removed, the file stays, and no client looks for it
 			_ = os.Remove(filepath.Dir(path))
 		}
 	}

@@ -25,10 +25,10 @@ const (
 // builder makes a File of the values that were read.
 type builder struct {
 	*reader
-	file         File
-	laid         map[string]place
-	ceilingFault bool // something is wrong with the directories in [host.allow]
-	httpFault    bool // something is wrong with http in [host.allow]
+	file          File
+	laid          map[string]place
+	dirLimitFault bool // something is wrong with the directories in [host.allow]
+	httpFault     bool // something is wrong with http in [host.allow]
 }
 
 // get returns the value of the first path that is set to something valid, or
@@ -117,7 +117,7 @@ const (
 	maxLabel  = 256
 )
 
-// labels are those of this server.
+// labels returns the labels of this server.
 func (b *builder) labels() map[string]string {
 	labels := get(b, map[string]string(nil), "server.labels")
 	if len(labels) > maxLabels {
@@ -138,8 +138,8 @@ func (b *builder) labels() map[string]string {
 // isName reports whether a label or a secret may be called so.
 func isName(name string) bool {
 	for _, r := range name {
-		letter := 'a' <= r && r <= 'z' || 'A' <= r && r <= 'Z' || '0' <= r && r <= '9'
-		if !letter && r != '_' && r != '.' && r != '-' {
+		alphanumeric := 'a' <= r && r <= 'z' || 'A' <= r && r <= 'Z' || '0' <= r && r <= '9'
+		if !alphanumeric && r != '_' && r != '.' && r != '-' {
 			return false
 		}
 	}
@@ -153,7 +153,7 @@ func (b *builder) host() {
 		Workers:       int(get(b, int64(0), "host.workers")),
 		Secrets:       b.secrets(),
 	}
-	b.file.Host.Allow = b.ceiling()
+	b.file.Host.Allow = b.grantLimits()
 }
 
 func (b *builder) history() {
@@ -233,15 +233,15 @@ func (b *builder) path(key, instead string) string {
 	return b.resolve(place{file: b.main}, instead)
 }
 
-// resolve makes a path absolute: it starts where the file stands that has it,
-// so that a configuration means the same from wherever it is started.
+// resolve makes a path absolute, relative to the folder of the file that contains
+// it, so that a configuration means the same wherever the server is started.
 func (b *builder) resolve(at place, path string) string {
 	if !filepath.IsAbs(path) {
 		path = filepath.Join(b.dirs[at.file], path)
 	}
 	full, err := filepath.Abs(path)
 	if err != nil {
-		return path // no working directory; opening it will say so
+		return path // there is no working directory; opening the path reports that
 	}
 	return full
 }

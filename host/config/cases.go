@@ -12,7 +12,7 @@ import (
 	"github.com/wasmjob/wasmjob/host/reason"
 )
 
-// caseKeys returns every key of a file of cases; docs/CASES.md tells them.
+// caseKeys returns every key of a file of cases; docs/CASES.md describes them.
 func caseKeys() []key {
 	keys := []key{
 		{path: "kind", takes: word, words: []string{"simple", "dataflow", "script", "strategy"}},
@@ -72,11 +72,10 @@ func caseKeys() []key {
 	return keys
 }
 
-// ParseCases reads the cases of a module's author, in the order of the text;
-// name stands in messages, and relative directories start at its folder. A
-// case's Rule says where it stands; its Request lacks the module, and the kind
-// if the case leaves that open. If anything is wrong, the error is a Problems
-// with all of it.
+// ParseCases parses the cases for a module, in the order of the text; messages
+// contain name, and relative directories start at its folder. A case's Rule is its
+// place in the text; its Request lacks the module, and the kind if the case does
+// not set it. If anything is wrong, the error is a Problems with all faults.
 func ParseCases(name string, content []byte) ([]conformance.Case, error) {
 	r := newReaderOf(caseKeys(), Options{})
 	dir := ""

@@ -115,7 +115,7 @@ func (b *caseBuilder) request() {
 	}
 }
 
-// sameAsServe refuses what no server would have of such a job.
+// sameAsServe refuses settings that serve would refuse in such a job.
 func (b *caseBuilder) sameAsServe(c job.Config) {
 	fault, ok := errors.AsType[*job.FieldError](c.Validate())
 	switch {
@@ -129,7 +129,8 @@ func (b *caseBuilder) sameAsServe(c job.Config) {
 	}
 }
 
-// kind is what the case says, or what its keys belong to.
+// kind returns the kind of the case: the one that it sets, or the one that its keys
+// belong to.
 func (b *caseBuilder) kind() string {
 	has := func(keys ...string) bool { return slices.ContainsFunc(keys, b.has) }
 	switch {
@@ -186,7 +187,7 @@ func (b *caseBuilder) exchanges() {
 	}
 }
 
-// instances are those that a strategy deals to.
+// instances returns the instances to which a strategy assigns items.
 func (b *caseBuilder) instances() {
 	labels := map[string]map[string]string{}
 	top := b.table + ".instances."
@@ -218,7 +219,7 @@ func (b *caseBuilder) instances() {
 	}
 	d.Previous = slices.Repeat([]int{-1}, total)
 	for item, id := range b.list("previous") {
-		d.Previous[item] = slices.Index(b.ids, caseID(id)) // -1 for who is not there any more
+		d.Previous[item] = slices.Index(b.ids, caseID(id)) // -1 for an instance that is gone
 	}
 }
 
@@ -283,7 +284,7 @@ func (b *caseBuilder) flow() func(conformance.Answer) error {
 	}
 }
 
-// owners compares what was dealt, by name.
+// owners compares the assignment, by names of instances.
 func (b *caseBuilder) owners() func(conformance.Answer) error {
 	var want []int
 	for i, id := range b.list("want.owners") {

@@ -1,12 +1,12 @@
-// Package config reads jobs.toml: the settings of one server and the jobs that
-// it runs. It is not for anything that changes while the server runs, and it
-// opens nothing but the files it is given, and those of secrets when it is asked for these:
-// no registry, no module.
+// Package config reads jobs.toml: the settings of one server and the jobs that it
+// runs. It holds nothing that changes while the server runs, and opens only the
+// files that it is given, and files of secrets on request: no registry, no module.
 //
 // Flow: Load reads the files (read.go), checks every key against one list
-// (schema.go, convert.go), lays the environment over them (environ.go) and
-// builds a File (build.go, registry.go, peer.go, job.go, grant.go, secret.go). Nothing stops at the first
-// fault: all are returned together, each with its place (problem.go, scan.go).
+// (schema.go, convert.go), applies the environment (environ.go) and builds a File
+// (build.go, registry.go, peer.go, job.go, grant.go, secret.go). It does not stop
+// at the first fault: all are returned together, each with its place (problem.go,
+// scan.go).
 package config
 
 import (
@@ -22,8 +22,8 @@ import (
 	"github.com/wasmjob/wasmjob/host/reason"
 )
 
-// File is what the configuration says, complete with defaults, all paths
-// absolute and every value checked.
+// File is the whole configuration, complete with defaults, all paths absolute and
+// every value checked.
 type File struct {
 	Server   Server
 	Registry Registry
@@ -44,7 +44,7 @@ type Server struct {
 	DrainTimeout time.Duration // how long running items may take to end at a stop
 	LogLevel     slog.Level
 	LogFormat    string // auto, text, json
-	// Labels are what strategies are told of this server.
+	// Labels describe this server to strategies.
 	Labels map[string]string
 	Peers  Peers
 	// MonitorIP is the address of the monitor ports of jobs; "": 127.0.0.1.
@@ -73,14 +73,14 @@ type Registry struct {
 
 // TLS is the table [registry.tls].
 type TLS struct {
-	CA         string // file of those who may sign the servers' certificates; "" for those of the system
-	Cert, Key  string // files that tell who this server is; both or neither
+	CA         string // file of the certificate authorities that may sign the servers' certificates; "" for those of the system
+	Cert, Key  string // files of this server's own certificate and key; both or neither
 	ServerName string // that the certificates must bear; "" for the name in Servers
 }
 
 // Host is the table [host].
 type Host struct {
-	Allow         Ceiling
+	Allow         GrantLimits
 	NativeScripts bool     // jobs may run commands of the operating system
 	Memory        int64    // bytes, for all instances together; 0: the sandbox decides
 	Workers       int      // how many guests compute at once; 0: the host decides
@@ -101,12 +101,12 @@ type Module struct {
 	SHA256 string // the digest it must have, lower-case hex; "" for any
 }
 
-// Options say where values come from besides the files.
+// Options are the sources of values other than the files.
 type Options struct {
 	// Env is the environment in the form of os.Environ. It serves ${VAR} and
 	// the overlay (WASMJOBD_SERVER__DATA_DIR=…).
 	Env []string
-	// Stdin is what the path "-" reads; nil reads as an empty file.
+	// Stdin is the content of the path "-"; nil is an empty file.
 	Stdin io.Reader
 }
 
@@ -137,8 +137,8 @@ func Load(paths []string, o Options) (*File, error) {
 
 const stdin = "<stdin>"
 
-// Parse reads one text; name stands in messages, and relative paths start at
-// its folder. It reads no files: "include" is refused.
+// Parse parses one text; messages contain name, and relative paths start at its
+// folder. It reads no files: "include" is refused.
 func Parse(name string, text []byte, o Options) (*File, error) {
 	r := newReader(o)
 	s := source{name: name, dir: filepath.Dir(name), text: string(text)}
@@ -148,9 +148,9 @@ func Parse(name string, text []byte, o Options) (*File, error) {
 	return r.finish()
 }
 
-// At returns a problem at the place where the job or module with this dotted
-// path ("modules.hello") is defined; for what is found after Load, such as a
-// file that is no module.
+// At returns a problem at the place where the job or module with this dotted path
+// ("modules.hello") is defined. It is for faults that are found after Load, such as
+// a file that is not a module.
 func (f *File) At(path string, why reason.Reason) Problem {
 	return f.named[path].problem(path, why)
 }
@@ -165,8 +165,8 @@ func (r *reader) load(path string, read map[string]bool) {
 	}
 }
 
-// follow adds s and the files that it includes. Those include nothing
-// themselves: with one level nobody has to search for where a key comes from.
+// follow adds s and the files that it includes. Those may not include others: with
+// one level it is easy to find where a key comes from.
 func (r *reader) follow(s source, read map[string]bool) {
 	include := r.add(s)
 	patterns, _ := include.is.([]string)
@@ -215,7 +215,7 @@ func (r *reader) match(dir, pattern string, at place) []string {
 	return paths
 }
 
-// first reports whether path was not read before, and notes it.
+// first reports whether path was not read before, and records it.
 func first(path string, read map[string]bool) bool {
 	if full, err := filepath.Abs(path); err == nil {
 		path = full

@@ -234,7 +234,7 @@ command = "/bin/echo 'a b'"
 		Server:   Server{IP: "10.0.0.7", DataDir: "/var/lib/w", DrainTimeout: 90 * time.Second, LogLevel: slog.LevelDebug, LogFormat: "json", Labels: map[string]string{"zone": "eu-1", "weight": "3"}, MonitorIP: "10.0.0.8"},
 		Registry: Registry{Kind: "embedded", Namespace: "team/prod", Layout: "2.1"},
 		Host: Host{
-			Allow: Ceiling{
+			Allow: GrantLimits{
 				Dirs: []Tree{{Path: abs(t, "in")}, {Path: abs(t, "out"), Write: true}}, Env: []string{"TZ"}, Clock: "real", Random: true,
 				State: true, Secrets: []string{"token"},
 				HTTP:         []string{"https://*.example.org", "https://metrics.internal:8443/v1"},

@@ -12,10 +12,10 @@ import (
 	"github.com/wasmjob/wasmjob/internal/nearest"
 )
 
-// convert turns what the TOML parser gave for key k into the Go value that the
-// key stands for: string, bool, int64 (numbers and sizes), time.Duration,
-// []string, map[string]string, job.Pool. at is called with the sub-path ("" for the value
-// itself, "[0]" or ".name" for what is inside) of every fault.
+// convert turns the TOML parser's value of key k into the Go value of the key:
+// string, bool, int64 (numbers and sizes), time.Duration, []string,
+// map[string]string, job.Pool. at is called for every fault, with its sub-path (""
+// for the value itself, "[0]" or ".name" for a part of it).
 func convert(k key, raw any, lookup func(string) (string, bool), at func(sub string, why reason.Reason)) (any, bool) {
 	c := converter{key: k, lookup: lookup, at: at}
 	v := c.value(raw)

@@ -28,10 +28,10 @@ func (e environment) lookup(name string) (string, bool) {
 	return value, ok
 }
 
-// overlay applies variables such as WASMJOBD_SERVER__DATA_DIR, which stands for
-// server.data_dir: two underscores are the dot. Variables with the prefix but
-// without two underscores are not settings and are left alone. Jobs and modules
-// must exist in a file already: a variable changes one key, it defines nothing.
+// overlay applies variables such as WASMJOBD_SERVER__DATA_DIR, which sets
+// server.data_dir: two underscores stand for the dot. Variables with the prefix but
+// without two underscores are not settings and are ignored. Jobs and modules must
+// be defined in a file: a variable changes one key, it defines nothing.
 func (r *reader) overlay() {
 	for _, name := range sortedNames(r.env) {
 		rest, ours := strings.CutPrefix(name, envPrefix)
@@ -103,9 +103,9 @@ func (r *reader) unset(at place, path string, k key) {
 	}
 }
 
-// defined finds the jobs or modules whose name is spelled part in a variable,
-// where there are no lower-case letters, hyphens or dots. If there are none, it
-// is part itself.
+// defined finds the jobs or modules whose name is spelled part in a variable, where
+// there are no lower-case letters, hyphens or dots. If there are none, it returns
+// part itself.
 func (r *reader) defined(path, part string) []string {
 	plain := strings.NewReplacer("-", "_", ".", "_")
 	var names []string

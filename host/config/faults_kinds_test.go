@@ -111,20 +111,20 @@ func TestFaultsOfKinds(t *testing.T) {
 			"t.toml:10:14: jobs.j.limits.open_files: a whole number is wanted, not a string (write 5 without quotes)",
 		}},
 
-		{"state_and_secrets_above_ceiling", small + "allow = { state = true, secrets = ['a', 'b'] }\n[host.allow]\nsecrets = ['b']\n[host.secrets]\na = 'env:A'\nb = 'env:B'\n", []string{
+		{"state_and_secrets_above_limit", small + "allow = { state = true, secrets = ['a', 'b'] }\n[host.allow]\nsecrets = ['b']\n[host.secrets]\na = 'env:A'\nb = 'env:B'\n", []string{
 			"t.toml:6:19: jobs.j.allow.state: state is more than [host.allow] gives (write state = true in [host.allow])",
 			`t.toml:6:36: jobs.j.allow.secrets[0]: the secret "a" is more than [host.allow] gives (add "a" to secrets in [host.allow])`,
 		}},
-		{"http_above_ceiling", small + "allow.http = ['https://a.org/v1', 'https://a.org', 'POST https://a.org/v1', 'ftp://a.org', 5]\n[host.allow]\nhttp = ['GET https://a.org', 'https://a.org/v1']\n", []string{
+		{"http_above_limit", small + "allow.http = ['https://a.org/v1', 'https://a.org', 'POST https://a.org/v1', 'ftp://a.org', 5]\n[host.allow]\nhttp = ['GET https://a.org', 'https://a.org/v1']\n", []string{
 			`t.toml:6:35: jobs.j.allow.http[1]: https://a.org is more than [host.allow] gives (add "https://a.org" to http in [host.allow])`,
 			`t.toml:6:77: jobs.j.allow.http[3]: "ftp" is not a scheme that can be granted (write http or https)`,
 			`t.toml:6:92: jobs.j.allow.http[4]: a string is wanted, not a number (write "5")`,
 		}},
-		{"http_without_ceiling", small + "allow.http = ['https://a.org/v1']\n", []string{
+		{"http_without_limit", small + "allow.http = ['https://a.org/v1']\n", []string{
 			`t.toml:6:15: jobs.j.allow.http[0]: https://a.org/v1 is more than [host.allow] gives (add "https://a.org/v1" to http in [host.allow])`,
 		}},
-		{"ceiling_of_http", small + "allow.http = ['https://a.org']\n[host.allow]\nhttp = ['https://*/x', 'a.org']\nprivate_hosts = ['10.0.0.1', 'a b', 5, '*.internal']\n", []string{
-			// What the ceiling was meant to be is not known, so nothing is above it.
+		{"limit_of_http", small + "allow.http = ['https://a.org']\n[host.allow]\nhttp = ['https://*/x', 'a.org']\nprivate_hosts = ['10.0.0.1', 'a b', 5, '*.internal']\n", []string{
+			// The intended grant limit is unknown, so nothing is above it.
 			"t.toml:8:9: host.allow.http[0]: a grant for every public host needs https, the default port and no path (write \"https://*\", or name hosts)",
 			"t.toml:8:24: host.allow.http[1]: it has no scheme (write \"https://host/path\" or \"GET https://host/path\")",
 			"t.toml:9:18: host.allow.private_hosts[0]: a private host is listed by its name (grant an address itself)",

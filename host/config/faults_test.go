@@ -169,10 +169,10 @@ func TestFaults(t *testing.T) {
 			"t.toml:6:21: jobs.j.item_params.a: \"a\" is not the number of an item (write { 0 = \"a\", 1 = \"b\" })",
 		}},
 
-		{"dir_above_ceiling", small + "allow.dirs = ['ro:/etc:/etc']\n", []string{
+		{"dir_above_limit", small + "allow.dirs = ['ro:/etc:/etc']\n", []string{
 			`t.toml:6:15: jobs.j.allow.dirs[0]: the directory /etc is more than [host.allow] gives (add "ro:/etc" to dirs in [host.allow])`,
 		}},
-		{"dir_beside_ceiling", small + "allow.dirs = ['ro:/srv/a/../b:/x', 'ro:/srv/ab:/y']\n[host.allow]\ndirs = ['ro:/srv/a']\n", []string{
+		{"dir_next_to_limit", small + "allow.dirs = ['ro:/srv/a/../b:/x', 'ro:/srv/ab:/y']\n[host.allow]\ndirs = ['ro:/srv/a']\n", []string{
 			`t.toml:6:15: jobs.j.allow.dirs[0]: the directory /srv/b is more than [host.allow] gives (add "ro:/srv/b" to dirs in [host.allow])`,
 			`t.toml:6:36: jobs.j.allow.dirs[1]: the directory /srv/ab is more than [host.allow] gives (add "ro:/srv/ab" to dirs in [host.allow])`,
 		}},
@@ -180,7 +180,7 @@ func TestFaults(t *testing.T) {
 			`t.toml:6:15: jobs.j.allow.dirs[0]: "x" is not a grant (write "ro:/directory/of/the/server:/path/for/the/guest")`,
 			`t.toml:8:33: host.allow.dirs[2]: "wo:/c" is not a grant (write "ro:/directory" or "rw:/directory")`,
 		}},
-		{"dir_for_writing_above_ceiling", small + "allow.dirs = ['rw:/srv/a:/srv', 'rw:/srv/b:/b']\n[host.allow]\ndirs = ['ro:/srv', 'rw:/srv/b']\n", []string{
+		{"dir_for_writing_above_limit", small + "allow.dirs = ['rw:/srv/a:/srv', 'rw:/srv/b:/b']\n[host.allow]\ndirs = ['ro:/srv', 'rw:/srv/b']\n", []string{
 			`t.toml:6:15: jobs.j.allow.dirs[0]: writing to the directory /srv/a is more than [host.allow] gives (add "rw:/srv/a" to dirs in [host.allow])`,
 		}},
 		{"dirs_of_the_server", small + "allow.dirs = ['rw:/:/a', 'rw:/d/registry:/b', 'rw:/d2:/c', 'ro:/d:/d', 'ro:/k:/e', 'rw:/m:/f', 'ro:/m:/g']\n[host.allow]\ndirs = ['rw:/']\n[host]\nsecrets.a = 'file:/k/key'\n[modules.n]\nsource = 'file:/m/n.wasm'\n[server]\ndata_dir = '/d'\n", []string{
@@ -190,7 +190,7 @@ func TestFaults(t *testing.T) {
 			"t.toml:6:72: jobs.j.allow.dirs[4]: no job may reach the file of a secret, /k/key (grant another directory)",
 			"t.toml:6:84: jobs.j.allow.dirs[5]: no job may write to a module, /m/n.wasm (grant another directory)",
 		}},
-		{"other_grants_above_ceiling", small + "allow = { env = { TZ = 'UTC' }, clock = 'real', random = true }\n", []string{
+		{"other_grants_above_limit", small + "allow = { env = { TZ = 'UTC' }, clock = 'real', random = true }\n", []string{
 			`t.toml:6:24: jobs.j.allow.env.TZ: the variable TZ is more than [host.allow] gives (add "TZ" to env in [host.allow])`,
 			`t.toml:6:41: jobs.j.allow.clock: the real clock is more than [host.allow] gives (write clock = "real" in [host.allow])`,
 			"t.toml:6:58: jobs.j.allow.random: randomness is more than [host.allow] gives (write random = true in [host.allow])",
@@ -278,7 +278,7 @@ func TestFaults(t *testing.T) {
 		{"several_in_one_list", small + "allow.dirs = ['/etc', 5, 'rw:/a:/a', 'ro:/b:/b']\n[host.allow]\ndirs = ['/c', 1, 'ro:/d']\n", []string{
 			`t.toml:6:15: jobs.j.allow.dirs[0]: "/etc" is not a grant (write "ro:/directory/of/the/server:/path/for/the/guest")`,
 			`t.toml:6:23: jobs.j.allow.dirs[1]: a string is wanted, not a number (write "5")`,
-			// What the ceiling was meant to be is not known, so nothing is above it.
+			// The intended grant limit is unknown, so nothing is above it.
 			`t.toml:8:9: host.allow.dirs[0]: "/c" is not a grant (write "ro:/directory" or "rw:/directory")`,
 			`t.toml:8:15: host.allow.dirs[1]: a string is wanted, not a number (write "1")`,
 		}},

@@ -8,7 +8,7 @@ import (
 	"github.com/wasmjob/wasmjob/host/internal/schedule"
 )
 
-// Schedule gives the instants at which something fires: Next is the first one
+// Schedule returns the instants at which a job fires: Next is the first one
 // strictly after t, or the zero time for never.
 type Schedule interface {
 	Next(t time.Time) time.Time
@@ -32,10 +32,9 @@ func Never(s Schedule, from time.Time) error {
 	return nil
 }
 
-// Notes tells what in a schedule is valid and was perhaps not meant: parts of its
-// text that count for nothing, and what changes of the clocks will do to it in
-// the year after from.
-func Notes(s Schedule, from time.Time) []string {
+// Notes returns what in a schedule is valid but may not be intended: parts of its
+// text without effect, and the effects of clock changes in the year after from.
+func Warnings(s Schedule, from time.Time) []string {
 	q, ok := s.(*schedule.Quartz)
 	if !ok {
 		return nil
@@ -51,9 +50,9 @@ func Over(s Schedule, now time.Time) string {
 	return schedule.WhyNever(s, now)
 }
 
-// checkCron also refuses what never fires: whoever wants no fires writes
-// schedule = "manual". A schedule that is over was right once: the other jobs of
-// the file must not stand still for it.
+// checkCron also refuses a schedule that never fires: schedule = "manual" is the
+// way to ask for no fires. A schedule that is over was right once, and is accepted:
+// it must not keep the other jobs of the file from running.
 func checkCron(expr, dialect, timezone string) error {
 	s, err := Compile(expr, dialect, timezone)
 	if err != nil {

@@ -13,21 +13,21 @@ import (
 	"github.com/wasmjob/wasmjob/internal/nearest"
 )
 
-// Ceiling is the table [host.allow]: the most that this server grants to any
-// job. Jobs ask with a table of the same name.
-type Ceiling = host.Ceiling
+// GrantLimits is the table [host.allow]: the most that this server grants to any
+// job. A job asks for grants in a table of the same name.
+type GrantLimits = host.Ceiling
 
 // Tree is one entry of dirs in [host.allow].
 type Tree = host.Tree
 
-func (b *builder) ceiling() Ceiling {
+func (b *builder) grantLimits() GrantLimits {
 	const path = "host.allow.dirs"
-	c := Ceiling{
+	c := GrantLimits{
 		Env:     get(b, []string(nil), "host.allow.env"),
 		Clock:   get(b, "", "host.allow.clock"),
 		Random:  get(b, false, "host.allow.random"),
 		State:   get(b, false, "host.allow.state"),
-		Secrets: b.ceilingSecrets(),
+		Secrets: b.limitSecrets(),
 		HTTP:    get(b, []string(nil), "host.allow.http"),
 
 		PrivateHosts: get(b, []string(nil), "host.allow.private_hosts"),
@@ -48,13 +48,14 @@ func (b *builder) ceiling() Ceiling {
 		c.Dirs = append(c.Dirs, Tree{Path: b.resolve(v.at, dir), Write: mode == "rw"})
 	}
 	for at := range b.faulty {
-		b.ceilingFault = b.ceilingFault || strings.HasPrefix(at, path)
+		b.dirLimitFault = b.dirLimitFault || strings.HasPrefix(at, path)
 	}
 	return c
 }
 
-// ceilingSecrets are names of [host.secrets].
-func (b *builder) ceilingSecrets() []string {
+// limitSecrets returns the secrets in [host.allow], which are names in
+// [host.secrets].
+func (b *builder) limitSecrets() []string {
 	const path = "host.allow.secrets"
 	names := get(b, []string(nil), path)
 	known := sortedNames(get(b, map[string]string(nil), "host.secrets"))
@@ -72,8 +73,8 @@ func (b *builder) ceilingSecrets() []string {
 	return names
 }
 
-// grants reads directories in [jobs.<name>.allow], and holds all of it against the
-// ceiling.
+// grants parses directories in [jobs.<name>.allow], and checks all of that table
+// against the grant limits.
 func (b *builder) grants(path string, a *job.Allow) {
 	table := path + ".allow"
 	a.Dirs = b.dirsOf(table)
@@ -88,7 +89,7 @@ func (b *builder) grants(path string, a *job.Allow) {
 		}
 		switch {
 		case b.faulty[table+"."+e.Key+sub]: // it has its problem
-		case e.Key == "dirs" && b.ceilingFault, e.Key == "http" && b.httpFault: // what is wrong there may be meant to give it
+		case e.Key == "dirs" && b.dirLimitFault, e.Key == "http" && b.httpFault: // a faulty entry there may have been meant to allow it
 		default:
 			b.fault(table, e.Key, sub, e.Why)
 		}

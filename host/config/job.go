@@ -29,7 +29,8 @@ func (b *builder) keysOf(path string) jobKeys {
 
 func (k jobKeys) own(name string) string { return k.path + "." + name }
 
-// places are those of a setting. A job inherits nothing that belongs to others.
+// places returns the places of a setting in the file. A job inherits no setting of
+// other kinds of jobs.
 func (k jobKeys) places(s *job.Setting) []string {
 	if !s.Inherits || !s.Misplaced(k.kind, k.command).None() {
 		return []string{k.own(s.Name)}
@@ -37,8 +38,7 @@ func (k jobKeys) places(s *job.Setting) []string {
 	return []string{k.own(s.Name), "defaults." + s.Name}
 }
 
-// set gives the job what the file says of a setting, or what stands if it says
-// nothing.
+// set sets the value that the file has for a setting, or its default.
 func (k jobKeys) set(s *job.Setting, c *job.Config) {
 	is := s.Default
 	for _, path := range k.places(s) {
@@ -59,11 +59,11 @@ func (k jobKeys) set(s *job.Setting, c *job.Config) {
 	}
 }
 
-// job builds one job from the table at path, with [defaults] behind it.
+// job builds one job from the table at path, with [defaults] for missing keys.
 func (b *builder) job(path, name string) {
 	k := b.keysOf(path)
-	// With a registry of its own the file is the only place where anybody
-	// changes a job; in a shared one, others and consoles do, too.
+	// With an embedded registry only this file changes a job; in a shared one,
+	// other servers and consoles change it, too.
 	c := job.Config{Name: name, Overwrite: b.file.Registry.Kind == Embedded, Layout: b.file.Registry.Layout}
 	for s := range job.Settings() {
 		k.set(&s, &c)
@@ -82,8 +82,8 @@ func (b *builder) job(path, name string) {
 	b.file.Jobs = append(b.file.Jobs, c)
 }
 
-// unsaid are the keys in which a job that somebody else has defined is followed
-// without a word: neither the job nor [defaults] says anything.
+// unsaid returns the keys that neither the job nor [defaults] sets: there the job
+// of the registry applies without a message.
 func (k jobKeys) unsaid() []string {
 	var names []string
 	for s := range job.Settings() {

@@ -8,9 +8,9 @@ import (
 	"github.com/wasmjob/wasmjob/host/reason"
 )
 
-// Peers is what [server] says of modules that pass between servers.
+// Peers holds the settings in [server] for modules that pass between servers.
 type Peers struct {
-	Listen  string // host:port where this server gives modules to others; "": nowhere
+	Listen  string // host:port where this server offers modules to others; "": nowhere
 	Address string // host:port at which others reach it; "": as Listen says
 	Token   Secret // what all servers share; fetched by File.PeerToken
 }
@@ -65,8 +65,8 @@ func isLoopback(endpoint string) bool {
 	return host == "localhost" || err == nil && a.IsLoopback()
 }
 
-// PeerToken fetches what servers share to get modules from each other; "" if
-// there is none. The error is a Problems.
+// PeerToken returns the secret with which servers get modules from each other; ""
+// if there is none. The error is a Problems.
 func (f *File) PeerToken(env []string) (string, error) {
 	if f.Server.Peers.Token == (Secret{}) {
 		return "", nil

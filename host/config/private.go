@@ -9,12 +9,13 @@ import (
 	"github.com/wasmjob/wasmjob/host/job"
 )
 
-// Private is what no job is granted: where the server keeps its data, the files of
-// its secrets, and, for writing, what it starts with.
+// Private returns the paths that no job is granted: the server's data, the files of
+// its secrets, and, for writing, the files that it starts with.
 func (f *File) Private() []job.Private { return slices.Clone(f.private) }
 
-// private is what no job is granted. What a guest could write into a file of the
-// configuration, or into a module, would be believed at the next start.
+// private returns the paths that no job is granted. If a guest could write to a
+// file of the configuration, or to a module, the server would trust that at its
+// next start.
 func (b *builder) private() []job.Private {
 	f := &b.file
 	all := []job.Private{host.DataPrivate(f.Server.DataDir)}

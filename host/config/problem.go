@@ -74,7 +74,7 @@ func (ps Problems) Error() string {
 	return strings.Join(lines, "\n")
 }
 
-// sorted orders the problems for people who fix them from top to bottom; order
+// sorted sorts the problems for people, who fix them from top to bottom; order
 // gives the place of a file among those read.
 func (ps Problems) sorted(order map[string]int) Problems {
 	slices.SortStableFunc(ps, func(a, b Problem) int {

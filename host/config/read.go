@@ -107,8 +107,9 @@ func (r *reader) open(path string) (source, bool) {
 	return source{name: path, dir: filepath.Dir(path), text: text}, true
 }
 
-// openIncluded opens a file that a pattern found. What somebody wrote out may be
-// a pipe, as <(…) is; here one is an accident, and would block for ever.
+// openIncluded opens a file that matches a pattern. A path in full may name a pipe,
+// as <(…) does; one that matches a pattern is an accident, and reading it would
+// block for ever.
 func (r *reader) openIncluded(path string) (source, bool) {
 	if info, err := os.Stat(path); err == nil && !info.Mode().IsRegular() && !info.IsDir() {
 		r.order[path] = len(r.order)

@@ -15,10 +15,10 @@ import (
 	"github.com/wasmjob/wasmjob/host/reason"
 )
 
-// maxSession is the longest session of ZooKeeper that can be asked for.
+// maxSession is the longest session that can be requested from ZooKeeper.
 const maxSession = time.Hour
 
-// system stands for the certificates that the machine trusts.
+// system means the certificates that the machine trusts.
 const system = "system"
 
 // registry reads [registry].
@@ -44,10 +44,10 @@ func (b *builder) registry() {
 	b.file.Registry = r
 }
 
-// reserved is what ZooKeeper keeps its own nodes below.
+// reserved is the node below which ZooKeeper keeps its own.
 const reserved = "zookeeper"
 
-// onlyZooKeeper reports keys that the registry inside knows nothing of.
+// onlyZooKeeper reports keys that have no meaning for the embedded registry.
 func (b *builder) onlyZooKeeper() {
 	for _, key := range []string{"servers", "chroot", "session_timeout", "digest"} {
 		if b.isSet("registry."+key) && !b.values["registry."+key].refused {
@@ -59,8 +59,8 @@ func (b *builder) onlyZooKeeper() {
 	}
 }
 
-// tls tells where the table [registry.tls] is, or the first of its keys that a
-// variable has set.
+// tls returns the place of the table [registry.tls], or of the first of its keys
+// that a variable sets.
 func (b *builder) tls() (place, bool) {
 	if b.isTable("registry.tls") {
 		return b.tables["registry.tls"], true
@@ -143,8 +143,8 @@ func isServer(s string) bool {
 	return host != "" && !strings.ContainsFunc(host, func(r rune) bool { return unicode.IsSpace(r) || unicode.IsControl(r) })
 }
 
-// isPath reports whether path is absolute and clean, and made of what
-// ZooKeeper allows in names.
+// isPath reports whether path is absolute and clean, and has only characters that
+// ZooKeeper allows.
 func isPath(path string) bool {
 	rest, ok := strings.CutPrefix(path, "/")
 	if !ok || !utf8.ValidString(path) || strings.ContainsFunc(path, func(r rune) bool { return unicode.In(r, unicode.Cc, unicode.Co) || r >= 0xfff0 }) {
@@ -158,8 +158,8 @@ func isPath(path string) bool {
 	return true
 }
 
-// registryTLS reads [registry.tls]. The table alone does not say whom to trust,
-// so that nobody believes in a protection that is not there.
+// registryTLS parses [registry.tls]. ca is required, because a table without it
+// would suggest a protection that does not exist.
 func (b *builder) registryTLS() *TLS {
 	at, ok := b.tls()
 	if !ok {
@@ -197,7 +197,7 @@ func (b *builder) tlsFile(key string) string {
 	return b.path(path, "")
 }
 
-// Access is what the registry wants to know of whoever connects.
+// Access holds what the registry requires of clients.
 type Access struct {
 	Digest string      // "user:password", or ""
 	TLS    *tls.Config // nil: connections are plain
@@ -215,7 +215,7 @@ func (f *File) Access(env []string) (Access, error) {
 	if s := f.Registry.Digest; s != (Secret{}) {
 		digest, err := s.fetch(newEnvironment(env))
 		if user, password, ok := strings.Cut(digest, ":"); err == nil && (!ok || user == "" || password == "") {
-			err = errors.New("what is there has not the form user:password")
+			err = errors.New("its value does not have the form user:password")
 		}
 		if err != nil {
 			absent("digest", err)

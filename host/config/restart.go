@@ -40,8 +40,9 @@ func fixed() []struct {
 	}
 }
 
-// NeedsRestart are the settings beside jobs and modules in which next differs from
-// f, which a running server goes by: it takes them when it starts.
+// NeedsRestart returns the settings, other than jobs and modules, in which next
+// differs from f, the configuration of a running server: it uses them only after a
+// restart.
 func (f *File) NeedsRestart(next *File) (keys []string) {
 	for _, s := range fixed() {
 		if !reflect.DeepEqual(s.of(f), s.of(next)) {
@@ -51,8 +52,8 @@ func (f *File) NeedsRestart(next *File) (keys []string) {
 	return keys
 }
 
-// With returns f with jobs and modules of next, by which the server goes from now on.
-// What is private stays: guests that run were held against it.
+// With returns f with the jobs and modules of next, which the server uses from now
+// on. The private paths stay: running guests were checked against them.
 func (f *File) With(next *File) *File {
 	now := *f
 	now.Jobs, now.Modules, now.named = next.Jobs, next.Modules, next.named

@@ -22,13 +22,13 @@ type mark struct {
 	header     bool // the table has a header of its own
 }
 
-// scan finds every key of a TOML text, because the parser tells the position of
-// syntax errors only. Paths are spelled by joinKey; elements of arrays have an
-// index, as in "dirs[0]".
+// scan finds the position of every key of a TOML text, because the parser returns
+// positions only of syntax errors. Paths are spelled by joinKey; elements of arrays
+// have an index, as in "dirs[0]".
 //
-// It assumes a valid text: of any other it finds the keys before the first
-// fault, and perhaps nonsense after it. deep is the offset at which the text
-// is nested beyond the bounds, or -1.
+// It assumes a valid text: in any other it finds the keys before the first fault,
+// and possibly nonsense after it. deep is the offset at which the text is nested
+// beyond the bounds, or -1.
 func scan(text string) (marks map[string]mark, deep int) {
 	s := &scanner{text: text, deep: -1, marks: map[string]mark{}, tables: map[string]int{}}
 	table := ""

@@ -44,9 +44,9 @@ type key struct {
 	// secret is set for what names a secret, and may be one by mistake: no
 	// message repeats it.
 	secret bool
-	// release is set for a key that is known but not served, and says what
-	// to do instead. Ignoring such a key would be worse than refusing it: the
-	// operator would believe in a limit or a retry that is not there.
+	// release is set for a key that is known but not served, and says what to do
+	// instead. Such a key is refused, not ignored: otherwise the operator would
+	// rely on a limit or a retry that does not exist.
 	release string
 }
 
@@ -205,7 +205,7 @@ func (n *node) meant(name string) string {
 	return nearest.To(name, n.names())
 }
 
-// elastic gives our name of a key that ElasticJob calls otherwise.
+// elastic returns our name of a key that ElasticJob names differently.
 func elastic(name string) string {
 	plain := strings.ToLower(strings.ReplaceAll(name, "_", ""))
 	switch plain {

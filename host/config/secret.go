@@ -40,8 +40,8 @@ func (b *builder) secrets() []Secret {
 	return secrets
 }
 
-// secret reads "env:NAME" or "file:path". What stands there instead may be the
-// secret itself, so no message repeats it.
+// secret parses "env:NAME" or "file:path". Any other text may be the secret itself,
+// so no message repeats it.
 func (b *builder) secret(table, key, sub, text string) (Secret, bool) {
 	path := joinPath(table, key)
 	at := b.values[path].at
@@ -109,7 +109,7 @@ func (s Secret) fetch(variables environment) (string, error) {
 }
 
 func (s Secret) read() (string, error) {
-	// Whoever waits for the writer of a pipe might wait for ever.
+	// Waiting for the writer of a pipe might take for ever.
 	if info, err := os.Stat(s.File); err == nil && !info.Mode().IsRegular() {
 		return "", errors.New("is not a regular file")
 	}

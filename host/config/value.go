@@ -146,7 +146,7 @@ func expand(s string, lookup func(string) (string, bool)) (string, reason.Reason
 	}
 }
 
-// variable gives the value of what stands between the braces.
+// variable returns the value of the expression between the braces.
 func variable(inside string, lookup func(string) (string, bool)) (string, reason.Reason) {
 	name, instead, op := inside, "", ""
 	if i := strings.IndexByte(inside, ':'); i >= 0 {
@@ -183,8 +183,8 @@ func variable(inside string, lookup func(string) (string, bool)) (string, reason
 
 func isVariable(name string) bool {
 	for i, r := range name {
-		letter := r == '_' || 'a' <= r && r <= 'z' || 'A' <= r && r <= 'Z'
-		if !letter && (i == 0 || r < '0' || r > '9') {
+		alphabetic := r == '_' || 'a' <= r && r <= 'z' || 'A' <= r && r <= 'Z'
+		if !alphabetic && (i == 0 || r < '0' || r > '9') {
 			return false
 		}
 	}

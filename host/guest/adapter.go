@@ -28,8 +28,8 @@ type Adapter struct {
 	kept   []*sandbox.Module // compiled, the oldest first
 }
 
-// maxKept is how many modules stay compiled: an SDK's guest and its script are
-// asked in turn.
+// maxKept is how many modules stay compiled: an SDK's guest and its script are used
+// in turn.
 const maxKept = 4
 
 // NewAdapter makes an Adapter, which the caller closes.
@@ -50,7 +50,7 @@ func (o Options) Adapter(wasm []byte) (*Adapter, error) {
 	return &Adapter{engine: e, free: free}, nil
 }
 
-// Close gives up what it holds.
+// Close releases the compiled modules.
 func (a *Adapter) Close() error {
 	for _, m := range a.kept {
 		m.Close()
@@ -59,7 +59,7 @@ func (a *Adapter) Close() error {
 	return a.engine.Close()
 }
 
-// load compiles a module, unless it was asked for lately.
+// load compiles a module, unless it is kept from a recent request.
 func (a *Adapter) load(ctx context.Context, wasm []byte) (*sandbox.Module, error) {
 	sum := sha256.Sum256(wasm)
 	digest := hex.EncodeToString(sum[:])
@@ -93,7 +93,7 @@ func (a *Adapter) Do(ctx context.Context, r conformance.Request) (conformance.An
 	if err != nil {
 		return conformance.Answer{}, err
 	}
-	a.engine.ResetLogLimits() // each request stands for itself
+	a.engine.ResetLogLimits() // requests do not share a limit
 	said := &lines{}
 	switch r.Kind {
 	case "":

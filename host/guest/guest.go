@@ -11,11 +11,11 @@ import (
 	"github.com/wasmjob/wasmjob/host/job"
 )
 
-// Run runs a module once, outside of any server: no registry, no history,
-// nothing but the call. Requests that the call's configuration grants
-// are sent, if the call brings nothing that sends them. When ctx ends the guest is
-// asked to stop, and ended when its grace is over. A guest's fault is an outcome;
-// the error is a *Refusal or a fault of this host.
+// Run runs a module once, outside of any server: no registry, no history, only the
+// call. It sends requests that the call's configuration grants, if the call itself
+// brings no client. When ctx ends, the guest is asked to stop, and ended after its
+// grace. A guest's fault is an outcome; the error is a *Refusal or a fault of this
+// host.
 func Run(ctx context.Context, wasm []byte, c job.Call, o Options) (out job.Outcome, err error) {
 	if grants := c.Config.Allow.HTTP; c.HTTP == nil && len(grants) > 0 {
 		client, err := outbound.New(grants, outbound.Options{AllowPrivate: o.PrivateHosts})
@@ -48,10 +48,10 @@ func Run(ctx context.Context, wasm []byte, c job.Call, o Options) (out job.Outco
 	return out, own(err)
 }
 
-// Assign asks a strategy's module once to assign items, outside of any server.
-// owners has the index of an instance for each item; took leaves out the time that
-// loading the module needs. The error is a *Refusal, an *AssignFault or a fault of
-// this host.
+// Assign calls a strategy's module once to assign items, outside of any server.
+// owners holds the index of an instance for each item; took excludes the time for
+// loading the module. The error is a *Refusal, an *AssignFault or a fault of this
+// host.
 func Assign(ctx context.Context, wasm []byte, c job.ShardCall, o Options) (owners []int, took time.Duration, err error) {
 	err = o.withSandbox(wasm, func(e *sandbox.Engine) error {
 		m, err := e.Load(ctx, wasm)

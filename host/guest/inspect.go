@@ -35,7 +35,7 @@ type Export struct {
 	Signature string `json:"signature"`
 }
 
-// Import is what a module asks of its host.
+// Import is a function that a module needs from its host.
 type Import struct {
 	Module    string `json:"module"`
 	Name      string `json:"name"`
@@ -58,14 +58,14 @@ func (r *Refusal) Error() string {
 	return r.Problem + "; " + r.Hint
 }
 
-// AssignFault is the error for a strategy that did not assign each item to one
-// instance, or not the same one when it was asked again.
+// AssignFault is the error of a strategy that did not assign each item to exactly
+// one instance, or gave a different answer when it was called again.
 type AssignFault struct{ msg string }
 
 // Error says what is wrong, and with which items.
 func (f *AssignFault) Error() string { return f.msg }
 
-// own turns the errors of the sandbox that callers tell apart into those of this
+// own converts errors of the sandbox that callers distinguish into those of this
 // package.
 func own(err error) error {
 	if r, ok := errors.AsType[*sandbox.Refusal](err); ok {
@@ -77,8 +77,8 @@ func own(err error) error {
 	return err
 }
 
-// Inspect takes a module apart. The report is filled in also when the error is a
-// *Refusal, unless nothing could be read; then its Digest is empty.
+// Inspect analyses a module. The report is also filled in when the error is a
+// *Refusal, unless nothing could be decoded; then its Digest is empty.
 func Inspect(wasm []byte) (Report, error) {
 	var found sandbox.Report
 	err := Options{}.withSandbox(wasm, func(e *sandbox.Engine) (err error) {

@@ -27,7 +27,7 @@ type Options struct {
 	// were used last. Several processes may use it; it is made with mode 0700.
 	// Empty: compiled code lives in memory only.
 	CacheDir string
-	// Note is told why CacheDir cannot be used; nil discards.
+	// Note receives the reason why CacheDir cannot be used; nil discards it.
 	Note func(error)
 	// PrivateHosts are names, or patterns "*.name", that granted requests may reach
 	// although they lead to this machine or into a private network.
@@ -72,8 +72,8 @@ func (o Options) caching(dir string) (*sandbox.Engine, error) {
 	return sandbox.New(sandbox.Options{CacheDir: dir, Private: private})
 }
 
-// takeCache gives the directory with the compiled code of one module to this
-// process alone, and removes those of modules that were not used for long.
+// takeCache locks the directory with the compiled code of one module for this
+// process, and removes those of modules that were not used for long.
 func takeCache(top, digest string) (dir string, unlock func(), err error) {
 	own := filepath.Join(top, digest)
 	dir = filepath.Join(own, "code")
@@ -92,7 +92,7 @@ func takeCache(top, digest string) (dir string, unlock func(), err error) {
 	if err != nil {
 		return "", nil, errors.Join(err, lock.Close())
 	}
-	return dir, func() { _ = lock.Close() }, nil // which gives the lock back
+	return dir, func() { _ = lock.Close() }, nil // closing the file releases the lock
 }
 
 // forget removes what was not used for the longest time.
@@ -158,9 +158,9 @@ func Stored(dataDir, digest string) ([]byte, error) {
 	return wasm, nil
 }
 
-// stoppable makes the end of ctx a request to stop: the guest of the call is told at
-// once, and what is given back ends it when its grace is over. Done must be
-// called when the run has ended.
+// stoppable turns the end of ctx into a request to stop: the guest of the call is
+// asked at once, and hard ends it after its grace. Call done when the run has
+// ended.
 func stoppable(ctx context.Context, c *job.Call) (hard context.Context, done func()) {
 	grace := c.Config.Limits.Grace
 	if grace <= 0 {

@@ -14,6 +14,9 @@ import (
 // worded are the packages whose identifiers no longer use retired words. A
 // package is added when its last one is gone, and stays.
 var worded = []string{
+	"host/admin",
+	"host/config",
+	"host/guest",
 	"host/internal/assign",
 	"host/internal/backoff",
 	"host/internal/clock",

@@ -170,7 +170,7 @@ func TestStrategyThatFails(t *testing.T) {
 			<-s.Joined()
 			time.Sleep(5 * time.Second)
 			trouble := s.Status().Troubles
-			if len(trouble) != 1 || !strings.HasPrefix(trouble[0].String(), "strategy: it failed, and items") || !strings.HasSuffix(trouble[0].String(), "out of fuel") {
+			if len(trouble) != 1 || !strings.HasPrefix(trouble[0].String(), "strategy: it failed, so items") || !strings.HasSuffix(trouble[0].String(), "out of fuel") {
 				t.Errorf("keep %v: troubles %q", keep, trouble)
 			}
 			if e := <-s.events; e.Kind != StrategyFault || "strategy: "+e.Reason.String() != trouble[0].String() || e.Config.Name != testJob || e.Instance == "" {
