@@ -31,8 +31,8 @@ func conformanceCommand(term *terminal) *cobra.Command {
 	c := &cobra.Command{
 		Use:   "conformance [GUEST.wasm...]",
 		Short: "Judge SDKs by the guests they build, or a host, by the contract",
-		Long: "Conformance plays the cases of the kit in abi/conformance. With guests it judges the SDKs that\n" +
-			"built them: NAME.wasm with NAME-script.wasm beside it, as GUEST.md says. Without, it judges the host.\n" +
+		Long: "Conformance plays the cases of the kit in abi/conformance. With guests it checks the SDKs that\n" +
+			"built them: NAME.wasm and NAME-script.wasm, as GUEST.md says. Without guests it checks the host.\n" +
 			"That is this program, or with --host another one, which reads requests and writes answers as lines of\n" +
 			"JSON; with --serve this program is such a host. Exit code 10 means that something failed.",
 		Example: "  wasmjobd conformance\n  wasmjobd conformance --case 'trap: *'\n  wasmjobd conformance build/conformance/rust.wasm\n" +
@@ -52,13 +52,13 @@ func conformanceCommand(term *terminal) *cobra.Command {
 				})
 			}
 			return untilSignal(c.Context(), func(ctx context.Context) error {
-				return withHost(ctx, other, func(h conformance.Host) error { return judgeAll(ctx, term, h, args, only) })
+				return withHost(ctx, other, func(h conformance.Host) error { return checkAll(ctx, term, h, args, only) })
 			})
 		},
 	}
-	c.Flags().StringArrayVar(&other, "host", nil, "the `program` to judge; again for each of its arguments")
+	c.Flags().StringArrayVar(&other, "host", nil, "the `program` to check; repeat for each of its arguments")
 	c.Flags().StringArrayVar(&only, "case", nil, "play only cases of this `name`, which may be a pattern as \"trap: *\"; may be repeated")
-	c.Flags().BoolVar(&serve, "serve", false, "be a host for another judge")
+	c.Flags().BoolVar(&serve, "serve", false, "serve as the host for another checker")
 	return c
 }
 
@@ -78,7 +78,7 @@ func withHost(ctx context.Context, other []string, use func(conformance.Host) er
 	return errors.Join(use(j), j.Close())
 }
 
-func judgeAll(ctx context.Context, term *terminal, judged conformance.Host, guests, only []string) error {
+func checkAll(ctx context.Context, term *terminal, checked conformance.Host, guests, only []string) error {
 	var columns []conformance.Column
 	if len(guests) == 0 {
 		dir, err := os.MkdirTemp("", "wasmjobd-conformance-")
@@ -93,7 +93,7 @@ func judgeAll(ctx context.Context, term *terminal, judged conformance.Host, gues
 		if err != nil {
 			return err
 		}
-		columns = append(columns, conformance.Column{Name: "host", Verdicts: conformance.Judge(ctx, judged, cases)})
+		columns = append(columns, conformance.Column{Name: "host", Verdicts: conformance.Judge(ctx, checked, cases)})
 	}
 	for _, file := range guests {
 		g := conformance.Guest{Name: strings.TrimSuffix(filepath.Base(file), ".wasm")}
@@ -108,7 +108,7 @@ func judgeAll(ctx context.Context, term *terminal, judged conformance.Host, gues
 		if err != nil {
 			return err
 		}
-		columns = append(columns, conformance.Column{Name: g.Name, Verdicts: conformance.Judge(ctx, judged, cases)})
+		columns = append(columns, conformance.Column{Name: g.Name, Verdicts: conformance.Judge(ctx, checked, cases)})
 	}
 	if err := ctx.Err(); err != nil {
 		return err // by a signal: what was left fails for that alone
@@ -127,7 +127,7 @@ func judgeAll(ctx context.Context, term *terminal, judged conformance.Host, gues
 	return nil
 }
 
-// matching are the cases whose name fits one of the patterns; without patterns
+// matching returns the cases whose name fits one of the patterns; without patterns
 // all of them.
 func matching(cases []conformance.Case, patterns []string) ([]conformance.Case, error) {
 	if len(patterns) == 0 {

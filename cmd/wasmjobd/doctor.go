@@ -89,8 +89,8 @@ func examine(ctx context.Context, term *terminal, f *config.File, op *operator.O
 	return errors.Join(err, verdict(all))
 }
 
-// leaveOthers makes notes of what breaks jobs that no server of ours is to run:
-// they may share the namespace.
+// leaveOthers turns what breaks a job into a note, for jobs that no server of ours
+// is meant to run: they may share the namespace.
 func leaveOthers(all []operator.Checkup) {
 	for i := range all {
 		if c := &all[i]; !c.Named && !c.Ours {
@@ -114,7 +114,7 @@ func verdict(all []operator.Checkup) error {
 }
 
 // compareTokens finds jobs whose tokens would go backwards: this server has rows
-// of later ones than the registry has come to.
+// with later tokens than the registry has reached.
 func compareTokens(ctx context.Context, f *config.File, all []operator.Checkup) error {
 	if _, err := os.Stat(f.History.Path); errors.Is(err, fs.ErrNotExist) {
 		return nil // it has never run
@@ -149,7 +149,7 @@ type examined struct {
 
 type examinedJob struct {
 	Job     string           `json:"job"`
-	Layout  string           `json:"layout"` // "unknown" where nothing tells
+	Layout  string           `json:"layout"` // "unknown" if no node shows it
 	Class   string           `json:"class,omitempty"`
 	Type    string           `json:"type,omitempty"`
 	Leader  string           `json:"leader,omitempty"`

@@ -16,7 +16,7 @@ import (
 	"github.com/wasmjob/wasmjob/host/job"
 )
 
-// kindStrategy is what a module can be beside the kinds of jobs.
+// kindStrategy is a module for assignments, in addition to the kinds of jobs.
 const kindStrategy = "strategy"
 
 // execFlags are the flags of "exec".
@@ -44,8 +44,8 @@ func execCommand(term *terminal) *cobra.Command {
 		Use:   "exec [MODULE.wasm]",
 		Short: "Run a module once, here and now",
 		Long: "Exec runs one item of a job with a context made up from the flags: no server, no registry, no\n" +
-			"history. Of a strategy it shows who would get which item. Nothing is granted that --allow does\n" +
-			"not name:\n" +
+			"history. For a strategy it shows which instance would get which item. It grants only\n" +
+			"what --allow names:\n" +
 			"  dir=ro:HOST:GUEST     a directory to read, or with rw: to change\n" +
 			"  env=NAME=VALUE        a variable\n" +
 			"  http=URL              requests, as \"https://host/path\" or \"GET https://host/path\"\n" +
@@ -110,8 +110,8 @@ func (f *execFlags) define(c *cobra.Command) {
 	s.IntVar(&f.fetchCount, "fetch-count", 0, "dataflow: elements that a batch should have (default: any)")
 	s.IntVar(&f.concurrency, "concurrency", 0, "dataflow: parts of a batch processed at once (default 1)")
 	s.StringArrayVar(&f.args, "arg", nil, "script: `argument` before the context; may be repeated")
-	s.StringArrayVar(&f.instances, "instance", nil, "strategy: who may get items, as `id[,label=value]...`; may be repeated (default: three)")
-	s.StringSliceVar(&f.previous, "previous", nil, "strategy: who has the items now, as `id,id,...`, with - for nobody")
+	s.StringArrayVar(&f.instances, "instance", nil, "strategy: an instance that may get items, as `id[,label=value]...`; may be repeated (default: three)")
+	s.StringSliceVar(&f.previous, "previous", nil, "strategy: the owners of the items now, as `id,id,...`, with - for none")
 	s.StringVar(&f.replay, "replay", "", "run an attempt of the history again: `job/item/run`, or job/item/time as \"history list\" shows it")
 	s.BoolVar(&f.write, "write", false, "with --replay: change what the run changes")
 	s.BoolVarP(&f.quiet, "quiet", "q", false, "do not show what the guest logs")
@@ -144,7 +144,7 @@ func (f *execFlags) prepare(term *terminal, path string) (func(context.Context) 
 	t.PrivateHosts = g.private
 	if call.Config.Kind == kindStrategy {
 		c, err := f.shardCall(call)
-		return func(ctx context.Context) error { return deal(ctx, term, wasm, c, t, log) }, err
+		return func(ctx context.Context) error { return assign(ctx, term, wasm, c, t, log) }, err
 	}
 	if err := impossible(call.Config); err != nil {
 		return nil, err
@@ -212,7 +212,7 @@ func (f *execFlags) call(path string) (job.Call, error) {
 	return c, nil
 }
 
-// meant is the kind that is asked for, or that the other flags speak of.
+// meant returns the kind that --kind names, or that the other flags imply.
 func (f *execFlags) meant() job.Kind {
 	switch {
 	case f.kind != "":
@@ -244,7 +244,7 @@ func (f *execFlags) choose(wasm []byte, c *job.Config) error {
 	case !slices.Contains(report.Kinds, string(c.Kind)):
 		return exitf(exitInvalid, "the module is not of the kind %s; it can be: %s", c.Kind, strings.Join(report.Kinds, ", "))
 	}
-	if dealing := len(f.instances) > 0 || len(f.previous) > 0; dealing && c.Kind != kindStrategy {
+	if assignmentReport := len(f.instances) > 0 || len(f.previous) > 0; assignmentReport && c.Kind != kindStrategy {
 		return usage("--instance and --previous are for strategies, and this is of the kind %s", c.Kind)
 	}
 	// What would be ignored is refused.
@@ -255,8 +255,8 @@ func (f *execFlags) choose(wasm []byte, c *job.Config) error {
 	return nil
 }
 
-// impossible says what no configuration could say either. The name is left
-// out: here it is that of a file as a rule.
+// impossible returns what no configuration may say either. It leaves out the name
+// of the job, which here usually comes from a file.
 func impossible(c job.Config) error {
 	c.Name, c.Overlap, c.OnRegistryLoss, c.Layout = "exec", job.Skip, job.CancelOnLoss, job.Layout21
 	if fault, ok := errors.AsType[*job.FieldError](c.Validate()); ok {
@@ -265,7 +265,7 @@ func impossible(c job.Config) error {
 	return nil
 }
 
-// attempt is what is run once.
+// attempt is one run of a module by exec.
 type attempt struct {
 	wasm     []byte
 	call     job.Call
@@ -298,7 +298,7 @@ func execute(ctx context.Context, term *terminal, a attempt) error {
 	if err != nil {
 		return err
 	}
-	if ctx.Err() != nil { // by a signal, which has a code of its own whatever the guest made of it
+	if ctx.Err() != nil { // ended by a signal, which has its own exit code, whatever the guest returned
 		return fmt.Errorf("run: %w", ctx.Err())
 	}
 	switch out.Verdict {

@@ -7,7 +7,7 @@ import (
 	"github.com/wasmjob/wasmjob/host/job"
 )
 
-// grants are what --allow names.
+// grants holds the values of --allow.
 type grants struct {
 	env       []string // of this program
 	allow     job.Allow

@@ -32,8 +32,8 @@ func (g *guestLog) kept() []logLine {
 
 func (g *guestLog) logger() *slog.Logger { return slog.New(guestHandler{g}) }
 
-// guestHandler makes a guestLog a slog.Handler. The attributes name the job and
-// the item, which whoever runs one item knows.
+// guestHandler is a slog.Handler that writes to a guestLog. It leaves out the
+// attributes with job and item, which are known when one item is run.
 type guestHandler struct{ log *guestLog }
 
 func (h guestHandler) Enabled(context.Context, slog.Level) bool { return true }

@@ -88,7 +88,7 @@ func (f *execFlags) runAgain(ctx context.Context, term *terminal, c *cobra.Comma
 	t.PrivateHosts, t.ReadOnly = p.file.Host.Allow.PrivateHosts, !f.write
 	log := &guestLog{}
 	if !term.json() {
-		p.tell()
+		p.announce()
 		if !f.quiet {
 			log.to = term.err
 		}
@@ -157,7 +157,7 @@ func (p *replay) module(args []string) ([]byte, error) {
 	return readModule(p.term, args[0])
 }
 
-// differs notes what is not as it was.
+// differs records a difference from the original run.
 func (p *replay) differs(format string, args ...any) {
 	p.r.NotRestored = append(p.r.NotRestored, fmt.Sprintf(format, args...))
 }
@@ -200,7 +200,7 @@ func (p *replay) call(ctx context.Context) (job.Call, error) {
 	return c, p.readState(ctx)
 }
 
-// secrets are those of the job.
+// secrets returns the secrets of the job.
 func (p *replay) secrets() (map[string]string, error) {
 	if len(p.job.Allow.Secrets) == 0 {
 		return nil, nil
@@ -214,7 +214,7 @@ func (p *replay) secrets() (map[string]string, error) {
 	return all, nil
 }
 
-// surroundings tells what of the world around the guest is another one.
+// surroundings records what differs in the environment of the guest.
 func (p *replay) surroundings() {
 	a := p.job.Allow
 	if a.Clock == "real" {
@@ -274,8 +274,8 @@ func (p *replay) readState(ctx context.Context) error {
 	return nil
 }
 
-// tell shows what is run, before it runs.
-func (p *replay) tell() {
+// announce prints what is run, before it runs.
+func (p *replay) announce() {
 	how := string(p.row.State)
 	if reason := plain(cmp.Or(p.row.Error, p.row.Reason.String())); reason != "" {
 		how += ": " + reason

@@ -22,7 +22,7 @@ type itemState struct {
 	before, now map[string][]byte
 }
 
-// stateValue is a value as JSON: a string if it is text, else an object that
+// stateValue is a value as JSON: a string if it is text, otherwise an object that
 // says so.
 type stateValue []byte
 
@@ -116,7 +116,7 @@ func replaceFile(path string, content []byte) error {
 		err = os.Rename(f.Name(), path)
 	}
 	if err != nil {
-		_ = os.Remove(f.Name()) // the first error is the one to tell
+		_ = os.Remove(f.Name()) // the first error is the one to report
 	}
 	return err
 }

@@ -14,7 +14,7 @@ const (
 	exitUnreachable  = 7   // daemon or registry away, or deadline passed
 	exitRunFailed    = 8   // the guest ran and failed
 	exitRunCancelled = 9   // the guest was cancelled or timed out
-	exitDifferent    = 10  // there are differences, where a verb was asked for them
+	exitDifferent    = 10  // a verb that compares has found differences
 	exitInterrupted  = 130 // SIGINT
 	exitTerminated   = 143 // SIGTERM
 )

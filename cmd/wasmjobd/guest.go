@@ -8,8 +8,9 @@ import (
 	"github.com/wasmjob/wasmjob/host/guest"
 )
 
-// guestOptions are what modules are run with outside of a server. Their compiled code is
-// kept in the cache directory of the user, if the environment tells of one.
+// guestOptions returns the options with which modules are run outside of a server.
+// Compiled code is kept in the user's cache directory, if the environment names
+// one.
 func guestOptions(term *terminal) guest.Options {
 	o := guest.Options{Note: func(err error) { term.note("%v", err) }}
 	top := term.variable("XDG_CACHE_HOME")

@@ -35,7 +35,7 @@ func historyCommand(term *terminal) *cobra.Command {
 	return c
 }
 
-// historyVerb is what the verbs below history have in common.
+// historyVerb is the common part of the verbs below history.
 type historyVerb struct {
 	term  *terminal
 	files *[]string
@@ -47,7 +47,7 @@ func (h *historyVerb) withFlag(c *cobra.Command) {
 	c.Flags().StringArrayVar(&h.with, "with", nil, "history.db of another server of the cluster, or a copy of it; for each server once")
 }
 
-// load reads the configuration and sees that its history is there.
+// load reads the configuration and checks that its history exists.
 func (h *historyVerb) load() (*config.File, error) {
 	f, err := loadConfig(h.term, *h.files)
 	if err != nil {
@@ -64,7 +64,7 @@ func (h *historyVerb) load() (*config.File, error) {
 	return f, nil
 }
 
-// historyThere sees that a configuration's history is there.
+// historyThere checks that a configuration's history exists.
 func historyThere(f *config.File) error {
 	if _, err := os.Stat(f.History.Path); errors.Is(err, fs.ErrNotExist) {
 		return exitf(exitNotFound, "there is no history at %s; serve makes it (or is this another server's configuration?)", f.History.Path)
@@ -72,12 +72,12 @@ func historyThere(f *config.File) error {
 	return nil
 }
 
-// read gives do the history to look at, until a signal comes.
+// read calls do with the history, and cancels its context at a signal.
 func (h *historyVerb) read(ctx context.Context, f *config.File, do func(context.Context, *sqltrace.Reader) error) error {
 	return h.readAll(ctx, []string{f.History.Path}, func(ctx context.Context, all []*sqltrace.Reader) error { return do(ctx, all[0]) })
 }
 
-// readAll gives do several histories, until a signal comes.
+// readAll calls do with several histories, and cancels its context at a signal.
 func (h *historyVerb) readAll(ctx context.Context, paths []string, do func(context.Context, []*sqltrace.Reader) error) error {
 	return untilSignal(ctx, func(ctx context.Context) (err error) {
 		all := make([]*sqltrace.Reader, len(paths))
@@ -135,7 +135,8 @@ func historyCheck(h *historyVerb) *cobra.Command {
 	return c
 }
 
-// checkWindow is (from, to]; begin and end tell that the operator said so.
+// checkWindow is the time (from, to]; begin and end are true if the operator set
+// that end.
 type checkWindow struct {
 	from, to   int64
 	begin, end bool

@@ -16,11 +16,12 @@ import (
 // histories have.
 const registryPatience = 3 * time.Second
 
-// elsewhere is what of a cluster is in no history that is looked at.
+// elsewhere describes rows and servers of a cluster that are in none of the given
+// histories.
 type elsewhere struct {
 	rows   []foundRow // that the registry has
 	others []otherServer
-	known  bool // the job that was asked for
+	known  bool // the registry knows the requested job
 }
 
 // otherServer has a history of its own.
@@ -29,8 +30,8 @@ type otherServer struct {
 	State  string `json:"state"`
 }
 
-// elsewhere asks the registry on which servers meet; name is a job, or "" for all.
-// Without it the histories still tell what they have.
+// elsewhere asks the registry of the cluster; name is a job, or "" for all. Without
+// the registry the histories alone are shown.
 func (h *historyVerb) elsewhere(ctx context.Context, f *config.File, name string) elsewhere {
 	if f.Registry.Kind != config.ZooKeeper {
 		return elsewhere{}
@@ -50,7 +51,7 @@ func (h *historyVerb) elsewhere(ctx context.Context, f *config.File, name string
 	})
 	if err != nil {
 		text, _, _ := strings.Cut(err.Error(), "\n")
-		h.term.note("the registry was not asked what other servers ran: %s", text)
+		h.term.note("cannot ask the registry what other servers ran: %s", text)
 		return elsewhere{}
 	}
 	e := elsewhere{known: name != "" && len(reports) > 0}
@@ -65,8 +66,8 @@ func (h *historyVerb) elsewhere(ctx context.Context, f *config.File, name string
 	return e
 }
 
-// othersThan are the servers that jobs know besides the one at an address, and those
-// at the same one.
+// othersThan returns the servers that jobs know, other than the one at an address,
+// and those at the same address.
 func othersThan(own string, reports []operator.JobReport) []otherServer {
 	var others []otherServer
 	for _, s := range operator.ServersOf(reports) {
@@ -102,9 +103,9 @@ func (e *elsewhere) names() string {
 	return strings.Join(names, ", ")
 }
 
-// tell says whose histories are missing.
-func (e *elsewhere) tell(term *terminal) {
+// report prints the servers whose histories are missing.
+func (e *elsewhere) report(term *terminal) {
 	if len(e.others) > 0 {
-		term.note("of what these servers ran there is only what the registry has: %s; --with FILE adds history.db of their data_dir", e.names())
+		term.note("for these servers only the rows in the registry are shown: %s; --with FILE adds history.db of their data_dir", e.names())
 	}
 }

@@ -28,9 +28,9 @@ type foundPage struct {
 // in which zone its times are shown.
 type found struct {
 	foundPage
-	paths  []string // of the histories
-	beside elsewhere
-	zone   *time.Location
+	paths     []string // of the histories
+	elsewhere elsewhere
+	zone      *time.Location
 }
 
 // find looks for rows in the configuration's history, in those of --with, and in the
@@ -46,15 +46,15 @@ func (h *historyVerb) find(ctx context.Context, filter sqltrace.Filter, tz strin
 	}
 	paths := append([]string{f.History.Path}, h.with...)
 	return h.readAll(ctx, paths, func(ctx context.Context, all []*sqltrace.Reader) error {
-		beside := h.elsewhere(ctx, f, filter.Job)
-		page, err := findRows(ctx, all, paths, beside.rows, filter)
-		if err == nil && len(page.rows) == 0 && filter.Job != "" && !beside.known {
+		runNeighbour := h.elsewhere(ctx, f, filter.Job)
+		page, err := findRows(ctx, all, paths, runNeighbour.rows, filter)
+		if err == nil && len(page.rows) == 0 && filter.Job != "" && !runNeighbour.known {
 			err = knownJob(ctx, all, f, filter.Job)
 		}
 		if err != nil {
 			return err
 		}
-		return show(&found{page, paths, beside, zone})
+		return show(&found{page, paths, runNeighbour, zone})
 	})
 }
 

@@ -28,7 +28,7 @@ func historyList(h *historyVerb) *cobra.Command {
 			"configuration have, or UTC.\n\n" +
 			"In a cluster each server has the rows of what it ran; name the histories of the others\n" +
 			"with --with. Of those that are not named there are the newest rows, as far as the registry\n" +
-			"still has them, without texts, and the servers are told.",
+			"still has them, without texts, and the servers are named.",
 		RunE: func(c *cobra.Command, _ []string) error {
 			var err error
 			if f.Since, err = parseMoment("since", since, time.Now()); err != nil {
@@ -80,14 +80,14 @@ func (h *historyVerb) printList(ctx context.Context, filter sqltrace.Filter, tz 
 	return h.find(ctx, filter, tz, func(all *found) error {
 		if h.term.json() {
 			out := listedPage(all.foundPage)
-			out.Others = all.beside.others
+			out.Others = all.elsewhere.others
 			return h.term.printJSON(out)
 		}
 		printRows(h.term, all.rows, all.zone)
 		if all.next != "" {
 			h.term.note("there are more: --cursor %s", all.next)
 		}
-		all.beside.tell(h.term)
+		all.elsewhere.report(h.term)
 		return nil
 	})
 }

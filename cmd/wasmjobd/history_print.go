@@ -22,7 +22,7 @@ type listed struct {
 	Next    string      `json:"next,omitempty"`
 	// InRegistry are rows that are in no history which was looked at.
 	InRegistry []listedRow `json:"registry_rows,omitempty"`
-	// Others are servers whose histories were not looked at.
+	// Others are servers whose histories were not read.
 	Others []otherServer `json:"other_servers,omitempty"`
 }
 
@@ -54,8 +54,8 @@ type listedRow struct {
 	Digest   string  `json:"digest,omitempty"`
 	Fence    int64   `json:"fence,omitempty"`
 	Log      *string `json:"log,omitempty"` // of "show"; absent where none is kept
-	// Registry is the address of the server for whose history the registry has the row,
-	// where no history has it that was looked at.
+	// Registry is the address of the server whose row is only in the registry, in
+	// none of the histories that were read.
 	Registry string `json:"in_registry_for,omitempty"`
 
 	Fuel      int64           `json:"fuel,omitempty"`
@@ -164,7 +164,7 @@ func printRows(term *terminal, rows []foundRow, zone *time.Location) {
 		fmt.Fprintf(w, "%s\t%s\t%d\t%s\t%s\t%s\t%s\t%s\t%s\t%s\n", stamp(r.Instant, zone), plain(r.Job), r.Item, attempt,
 			orDash(plain(string(r.Cause))), plain(string(r.State)), code, orDash(plain(serverOf(r.Instance))), took, orDash(saying(&r, zone)))
 	}
-	_ = w.Flush() // of a closed pipe nobody wants to know
+	_ = w.Flush() // errors of a closed pipe are dropped
 }
 
 // serverOf is the address in an instance id.
@@ -173,7 +173,7 @@ func serverOf(instance string) string {
 	return address
 }
 
-// saying is what a row has to say, in one short line.
+// saying is the text of a row in one short line.
 func saying(r *foundRow, zone *time.Location) string {
 	var parts []string
 	if r.by != "" {
@@ -193,7 +193,7 @@ func saying(r *foundRow, zone *time.Location) string {
 const (
 	// plainLimit is how many characters of a text a table shows.
 	plainLimit = 80
-	// sentenceLimit is for what stands on a line of its own.
+	// sentenceLimit bounds a text on a line of its own.
 	sentenceLimit = 600
 )
 
@@ -224,7 +224,7 @@ func orDash(s string) string {
 	return s
 }
 
-// checkedJob is what a check said of one job.
+// checkedJob is the result of a check of one job.
 type checkedJob struct {
 	job    job.Config
 	report trace.Report

@@ -66,7 +66,7 @@ func (h *historyVerb) printShow(ctx context.Context, text, tz string) error {
 	return h.find(ctx, filter, tz, func(all *found) error {
 		rows := all.rows
 		if len(rows) == 0 {
-			return noRun(text, filter.Job, all.paths, &all.beside)
+			return noRun(text, filter.Job, all.paths, &all.elsewhere)
 		}
 		slices.Reverse(rows) // the first attempt first
 		if h.term.json() {
@@ -83,16 +83,16 @@ func (h *historyVerb) printShow(ctx context.Context, text, tz string) error {
 			}
 			printAttempt(h.term, &rows[i], len(all.paths) > 1, all.zone)
 		}
-		all.beside.tell(h.term)
+		all.elsewhere.report(h.term)
 		return nil
 	})
 }
 
 // noRun is the error of a run that is nowhere where was looked.
-func noRun(text, name string, paths []string, beside *elsewhere) error {
+func noRun(text, name string, paths []string, runNeighbour *elsewhere) error {
 	hint := ""
-	if len(beside.others) > 0 {
-		hint = "; these servers have histories of their own: " + beside.names() + ": --with"
+	if len(runNeighbour.others) > 0 {
+		hint = "; these servers have histories of their own: " + runNeighbour.names() + ": --with"
 	}
 	return exitf(exitNotFound, "there is no such run at %s: %s (see wasmjobd history list --job %s)%s", strings.Join(paths, ", "), text, name, hint)
 }
@@ -153,7 +153,7 @@ func printAttempt(term *terminal, r *foundRow, several bool, zone *time.Location
 	case r.HasLog:
 		line("log", "nothing was logged")
 	case r.Start != 0:
-		line("log", "is not kept; what there is stands in the log of that server")
+		line("log", "not kept; see the log of that server")
 	}
 }
 

@@ -9,11 +9,11 @@ import (
 )
 
 func zoneFlag(c *cobra.Command, zone *string) {
-	c.Flags().StringVar(zone, "tz", "", "time `zone` of the times that are shown, such as Europe/Berlin")
+	c.Flags().StringVar(zone, "tz", "", "time `zone` for all times, such as Europe/Berlin")
 }
 
-// zoneOf is the one time zone in which a verb shows all its times: the one that was
-// asked for, else that of the job, else the one that all jobs have, else UTC.
+// zoneOf returns the one time zone in which a verb shows all its times: the one of
+// --tz, else that of the job, else the one that all jobs have, else UTC.
 func zoneOf(f *config.File, asked, job string) (*time.Location, error) {
 	if asked != "" {
 		zone, err := config.Location(asked)

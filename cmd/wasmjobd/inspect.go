@@ -12,8 +12,8 @@ import (
 	"github.com/wasmjob/wasmjob/host/guest"
 )
 
-// maxModuleFile bounds what is read of a file before anybody looks at it; the
-// sandbox has a bound of its own below this.
+// maxModuleFile bounds how much of a file is read before it is checked; the sandbox
+// has a lower bound of its own.
 const maxModuleFile = 256 << 20
 
 // inspection is what "inspect" prints as JSON.
@@ -29,7 +29,7 @@ func inspectCommand(term *terminal) *cobra.Command {
 	return &cobra.Command{
 		Use:   "inspect MODULE.wasm",
 		Short: "Show what a module is, wants and weighs, without running it",
-		Long: "Inspect takes a module apart: the kinds of job that it can be, its exports, what it imports and\n" +
+		Long: "Inspect analyses a module: the kinds of job that it can be, its exports, what it imports and\n" +
 			"which grants those imports can make use of, its memory and its digest. Exit code 3 means that this\n" +
 			"host would not run it.",
 		Example: "  wasmjobd inspect job.wasm\n  wasmjobd inspect job.wasm -o json",

@@ -64,14 +64,14 @@ func jobShow(o *operatorVerb) *cobra.Command {
 	}
 }
 
-// noteNone tells that a list is empty because its namespace is.
+// noteNone says that a list is empty because its namespace is empty.
 func noteNone(term *terminal, f *config.File, jobs []operator.JobReport) {
 	if len(jobs) == 0 {
 		term.note("there is no job in namespace %s", f.Registry.Namespace)
 	}
 }
 
-// jobVerb is a verb that asks the same of each job that is named.
+// jobVerb is a verb that writes the same wish for each of the given jobs.
 func jobVerb(o *operatorVerb, name, short, asked string, do func(cluster, context.Context, string) error) *cobra.Command {
 	return &cobra.Command{
 		Use: name + " JOB...", Short: short, Args: cobra.MinimumNArgs(1),
@@ -95,7 +95,7 @@ func jobResume(o *operatorVerb) *cobra.Command {
 }
 
 func jobReshard(o *operatorVerb) *cobra.Command {
-	return jobVerb(o, "reshard", "Hand out the items of a job anew", "asked to hand out its items anew", cluster.Reshard)
+	return jobVerb(o, "reshard", "Assign the items of a job again", "asked to assign its items again", cluster.Reshard)
 }
 
 func jobDisable(o *operatorVerb) *cobra.Command { return jobSwitch(o, "disable", "disabled", true) }
@@ -182,7 +182,7 @@ func jobRemove(o *operatorVerb) *cobra.Command {
 	remove := c.RunE
 	c.RunE = func(c *cobra.Command, args []string) error {
 		if !yes {
-			return usage("a job that is removed is gone, with what its guests keep; say --yes if that is what you want")
+			return usage("a removed job is gone, with the state of its guests; add --yes if you want that")
 		}
 		return remove(c, args)
 	}
@@ -194,7 +194,7 @@ func jobDump(o *operatorVerb) *cobra.Command {
 		Use: "dump JOB", Short: "Print the nodes of a job, to be shown to others", Args: cobra.ExactArgs(1),
 		Long: "One line is one node: its path, \" | \" and its value. Addresses are replaced by ip1, ip2 and\n" +
 			"so on, and values of config, args and allow.env, commands and paths of files by ***; parameters\n" +
-			"are shown. What guests keep as state is left out. The monitor_port of a job gives the same.",
+			"are shown. The state of guests is left out. The monitor_port of a job prints the same.",
 		RunE: func(c *cobra.Command, args []string) error {
 			return o.ask(c.Context(), func(ctx context.Context, _ *config.File, op cluster) error {
 				return withNearest(ctx, op, args[0], op.Dump(ctx, args[0], o.term.out))

@@ -284,7 +284,8 @@ func printItems(term *terminal, r *operator.JobReport, zone *time.Location) erro
 	return flush(w)
 }
 
-// nextOf is the next instant of a job whose time zone the registry tells.
+// nextOf returns the next instant of a job, in the time zone that the registry has
+// for it.
 func nextOf(r *operator.JobReport) string {
 	c := r.Config
 	if c.Cron == "" || c.TimeZone == "" {

@@ -1,9 +1,8 @@
-// Command wasmjobd runs scheduled, sharded jobs whose code is a WebAssembly
-// module, and holds the verbs that work on their files.
+// Command wasmjobd runs scheduled, sharded jobs whose code is a WebAssembly module,
+// and has the verbs for their files.
 //
-// It is not a place for decisions: this package parses flags, wires packages
-// together and prints. Each verb lives in its own file and is listed in
-// root.go.
+// It decides nothing: this package parses flags, wires packages together and
+// prints. Each verb has a file of its own and is listed in root.go.
 //
 // Flow: main → run → the verb's RunE → a library package → output.go.
 package main
@@ -48,7 +47,7 @@ func runAs(ctx context.Context, args, env []string, stdin io.Reader, stdout, std
 	return report(term, err)
 }
 
-// report prints err for a person and returns the exit code that it stands for.
+// report prints err for people and returns its exit code.
 func report(term *terminal, err error) int {
 	var coded *exitError
 	switch {

@@ -109,15 +109,15 @@ func fits(ctx context.Context, op cluster, name string, report guest.Report) err
 	return nil
 }
 
-// bring gives the servers of a job the bytes of a module: the one that has the
-// registry inside, or those whose addresses the registry has.
+// bring sends the bytes of a module to the servers of a job: to the one with the
+// embedded registry, or to those whose addresses the registry has.
 func (o *operatorVerb) bring(ctx context.Context, f *config.File, op cluster, name string, wasm []byte, digest string) error {
 	if server, ok := op.(*admin.Client); ok {
 		return server.KeepModule(ctx, wasm, digest)
 	}
 	registry, ok := op.(*operator.Operator)
 	if !ok || f.Registry.Kind != config.ZooKeeper {
-		return &host.Error{Code: host.Refused, Msg: fmt.Sprintf("set the module of job %s: no server is there to take it", name)}
+		return &host.Error{Code: host.Refused, Msg: fmt.Sprintf("set the module of job %s: no running server can receive it", name)}
 	}
 	return o.bringToPeers(ctx, f, registry, name, wasm)
 }
@@ -128,7 +128,7 @@ func (o *operatorVerb) bringToPeers(ctx context.Context, f *config.File, op *ope
 		return exitf(exitInvalid, "secrets are not there:\n%w", err)
 	}
 	if token == "" {
-		return exitf(exitInvalid, "servers take modules only from who knows their peer_token; add it to [server] of the configuration")
+		return exitf(exitInvalid, "servers accept modules only with their peer_token; add it to [server] of the configuration")
 	}
 	faults, err := op.BringModule(ctx, name, wasm, token)
 	for _, fault := range faults {
@@ -158,8 +158,8 @@ func (o *operatorVerb) awaitModule(ctx context.Context, op cluster, name, digest
 // unname takes a module back that may be named as the next, although err came of
 // naming it.
 func (o *operatorVerb) unname(ctx context.Context, op cluster, name, digest string, err error) {
-	told, ok := errors.AsType[*host.Error](err)
-	if ctx.Err() != nil || ok && (told.Code == host.Unknown || told.Code == host.Unavailable) {
+	coded, ok := errors.AsType[*host.Error](err)
+	if ctx.Err() != nil || ok && (coded.Code == host.Unknown || coded.Code == host.Unavailable) {
 		o.withdraw(ctx, op, name, digest)
 	}
 }
@@ -172,11 +172,11 @@ func (o *operatorVerb) withdraw(ctx context.Context, op cluster, name, digest st
 		o.term.note("wasmjobd: the next module may still be named, see module show: %v", err)
 		return
 	}
-	o.term.note("wasmjobd: it is not awaited any more; module show %s tells what runs", name)
+	o.term.note("wasmjobd: stopped waiting for it; module show %s prints what runs", name)
 }
 
-// untilStart tells that a module is a job's for as long as its server runs, where
-// the server's file counts again when it starts.
+// untilStart warns that a module is a job's only while its server runs, if the
+// server's file decides again at its next start.
 func (o *operatorVerb) untilStart(f *config.File, op cluster, name string, err error) error {
 	if _, inside := op.(*admin.Client); err == nil && inside && slices.ContainsFunc(f.Jobs, func(c job.Config) bool { return c.Name == name && c.Overwrite }) {
 		o.term.note("wasmjobd: at its next start the server takes the module that its file names for job %s; change the file, or set overwrite = false", plain(name))

@@ -35,7 +35,7 @@ type shownModule struct {
 
 type shownWait struct {
 	Instance string `json:"instance"`
-	Fault    string `json:"fault,omitempty"` // why it cannot have it; else it has not said yet
+	Fault    string `json:"fault,omitempty"` // why it cannot load the module; empty: it has not reported yet
 }
 
 func modulesOf(r *operator.ModulesReport) shownModules {

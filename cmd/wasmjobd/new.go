@@ -57,12 +57,12 @@ func makeProject(term *terminal, dir string, p scaffold.Project) error {
 	}
 	switch err := scaffold.Write(dir, files); {
 	case errors.Is(err, scaffold.ErrNotEmpty):
-		return exitf(exitConflict, "%s is not empty: give a directory that is not there yet", dir)
+		return exitf(exitConflict, "%s is not empty: name a new directory", dir)
 	case err != nil:
 		return err
 	}
 	if rest, ok := strings.CutPrefix(run, "wasmjobd "); ok {
-		run = term.program + " " + rest // as whoever typed this can type it
+		run = term.program + " " + rest // in a form that can be typed here
 	}
 	if term.json() {
 		return term.printJSON(newProject{Dir: dir, Name: p.Name, Language: p.Lang, Kind: p.Kind, Build: build, Run: run})
@@ -71,7 +71,7 @@ func makeProject(term *terminal, dir string, p scaffold.Project) error {
 	if p.Name != dir {
 		in = " in " + dir
 	}
-	term.note("made %s%s; %s/README.md tells the rest", p.Name, in, strings.TrimRight(dir, "/"))
+	term.note("created %s%s; see %s/README.md for the rest", p.Name, in, strings.TrimRight(dir, "/"))
 	term.printf("%s\n%s\n", build, run)
 	return nil
 }

@@ -116,8 +116,8 @@ func next(term *terminal, what string, flags nextFlags, configGiven bool) error 
 	return nil
 }
 
-// planOf finds out what the argument of "next" is. A blank makes it a cron
-// expression, unless the configuration that was asked for has such a job.
+// planOf decides what the argument of "next" is. A blank makes it a cron
+// expression, unless the given configuration has a job of that name.
 func planOf(term *terminal, what string, flags nextFlags, configGiven bool) (plan, error) {
 	p := plan{expr: what, zone: "UTC"}
 	isCron := strings.ContainsAny(what, " \t")
@@ -153,8 +153,8 @@ func planOf(term *terminal, what string, flags nextFlags, configGiven bool) (pla
 	return p, nil
 }
 
-// jobOrCron explains a configuration that could not be read to someone who may
-// not have meant to read one.
+// jobOrCron explains a configuration that could not be read, in case a cron
+// expression was meant.
 func jobOrCron(what string, configGiven bool, err error) error {
 	var problems config.Problems
 	if !configGiven && errors.As(err, &problems) && len(problems) == 1 && problems[0].Why.Code == reason.FileUnreadable {

@@ -48,7 +48,7 @@ func TestOccupiers(t *testing.T) {
 	var alone lateness
 	for _, o := range occupiers(t) {
 		t.Run(o.name, func(t *testing.T) {
-			late, guests := beside(t, o)
+			late, guests := runNeighbour(t, o)
 			fmt.Fprintf(w, "%s\t%d\t%d\t%d\t%d\t%d\n", o.name, guests, len(late), late.of(50).Milliseconds(), late.of(99).Milliseconds(), late.of(100).Milliseconds())
 			if alone == nil {
 				alone = late
@@ -107,7 +107,7 @@ func occupiers(t *testing.T) []occupier {
 
 // beside serves the occupier and a neighbour, and gives how late that was and how
 // many guests the occupier began.
-func beside(t *testing.T, o occupier) (late lateness, guests int) {
+func runNeighbour(t *testing.T, o occupier) (late lateness, guests int) {
 	t.Helper()
 	dir := t.TempDir()
 	text := "schema = 1\n[server]\ndata_dir = \"data\"\ndrain_timeout = \"100ms\"\n[modules.neighbour]\nsource = \"file:neighbour.wasm\"\n"

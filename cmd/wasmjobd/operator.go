@@ -15,9 +15,8 @@ import (
 	"github.com/wasmjob/wasmjob/internal/nearest"
 )
 
-// operatorVerb is what the verbs have in common that look after jobs: they talk
-// to the registry of the configuration or, where that is inside a server that
-// runs, to the server.
+// operatorVerb is the common part of the verbs for operators: they use the registry
+// of the configuration or, if that is embedded in a running server, ask the server.
 type operatorVerb struct {
 	term    *terminal
 	files   *[]string
@@ -79,7 +78,7 @@ func (o *operatorVerb) within(ctx context.Context, verb func(context.Context, *c
 	})
 }
 
-// coded gives an error of the host its exit code.
+// coded adds the exit code to an error of the host.
 func coded(err error) error {
 	var e *host.Error
 	var known *exitError
@@ -103,8 +102,8 @@ func coded(err error) error {
 	return &exitError{code: code, err: err}
 }
 
-// each does the same for several jobs. What fails for one is told, and the
-// others get their turn; the first error gives the exit code.
+// each calls do for several jobs. It reports the failure of one and goes on with
+// the others; the first error decides the exit code.
 func (o *operatorVerb) each(ctx context.Context, names []string, asked string, do func(context.Context, cluster, string) error) error {
 	return o.ask(ctx, func(ctx context.Context, _ *config.File, op cluster) error {
 		result := askedOf{Version: 1, Jobs: []string{}, Asked: asked}

@@ -9,11 +9,10 @@ import (
 	"syscall"
 )
 
-// terminal is what a verb sees of the world outside: nothing in this package
-// uses os.Stdin, os.Stdout, os.Stderr or os.Getenv, so tests can run verbs in
-// one process.
+// terminal is the environment of a verb: nothing in this package uses os.Stdin,
+// os.Stdout, os.Stderr or os.Getenv, so tests can run verbs in one process.
 //
-// Data goes to out, everything said to a person goes to err.
+// Data goes to out, all messages for people go to err.
 type terminal struct {
 	program  string   // as it was called
 	env      []string // as os.Environ
@@ -25,8 +24,8 @@ type terminal struct {
 	started bool         // a verb's own code has begun; before that errors are usage errors
 }
 
-// dataWriter notes that data could not be written: a verb whose output is lost
-// must not end as if all was well.
+// dataWriter records that data could not be written: a verb whose output is lost
+// must not report success.
 type dataWriter struct {
 	to  io.Writer
 	err error // the first
@@ -41,8 +40,8 @@ func (w *dataWriter) Write(p []byte) (int, error) {
 	return n, err
 }
 
-// lost is the error of a program that has done everything but tell. A reader
-// who had enough is no error.
+// lost returns the error of a verb whose output could not be written. A reader that
+// closes the pipe early is no error.
 func (w *dataWriter) lost() error {
 	if w.err == nil || errors.Is(w.err, syscall.EPIPE) {
 		return nil
@@ -58,7 +57,7 @@ func (t *terminal) printf(format string, args ...any) {
 	fmt.Fprint(t.out, visibleText(fmt.Sprintf(format, args...)))
 }
 
-// note writes a message for a person, on a line of its own.
+// note prints a message for people, on a line of its own.
 func (t *terminal) note(format string, args ...any) {
 	fmt.Fprintln(t.err, visibleText(strings.TrimRight(fmt.Sprintf(format, args...), "\n")))
 }
@@ -96,5 +95,5 @@ func (f *outputFormat) Set(s string) error {
 	return fmt.Errorf("write text or json")
 }
 
-// Type is what the help shows as the flag's argument.
+// Type implements pflag.Value.
 func (f *outputFormat) Type() string { return "text|json" }

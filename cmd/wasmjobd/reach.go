@@ -21,8 +21,8 @@ import (
 	"github.com/wasmjob/wasmjob/host/trace/sqltrace"
 )
 
-// cluster is what verbs ask: the registry on which servers meet, or the one
-// server whose registry is inside it.
+// cluster is what verbs talk to: the registry of a cluster, or the one server in
+// which the registry is embedded.
 type cluster interface {
 	reports
 	wishes
@@ -50,7 +50,7 @@ type modules interface {
 	NextModule(context.Context, string, operator.ModuleRef) error
 	RollBack(ctx context.Context, name, to string) (back operator.ModuleRef, runs bool, err error)
 	WithdrawModule(ctx context.Context, name, digest string) error
-	AwaitModule(ctx context.Context, name, digest string, tell func(operator.ModuleWait)) error
+	AwaitModule(ctx context.Context, name, digest string, report func(operator.ModuleWait)) error
 }
 
 type switches interface {
@@ -84,8 +84,8 @@ func (o *operatorVerb) ask(ctx context.Context, verb func(context.Context, *conf
 	})
 }
 
-// reach asks the server that has the registry inside. While none runs, the
-// registry's files are read instead.
+// reach asks the server in which the registry is embedded. If none runs, it opens
+// the registry's files instead.
 func (o *operatorVerb) reach(ctx context.Context, f *config.File, asked func(*admin.Client) error, direct func(*operator.Operator) error) error {
 	again := time.NewTicker(reachAgain)
 	defer again.Stop()
@@ -134,8 +134,7 @@ func (o *operatorVerb) onRegistry(ctx context.Context, f *config.File, verb func
 	})
 }
 
-// withRegistry opens the registry of a configuration for somebody who joins
-// nothing.
+// withRegistry opens the registry of a configuration, without joining a job.
 func (o *operatorVerb) withRegistry(f *config.File, do func(registry.Registry) error) error {
 	if f.Registry.Kind == config.ZooKeeper {
 		access, err := f.Access(o.term.env)

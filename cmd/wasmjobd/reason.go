@@ -5,8 +5,8 @@ import (
 	"github.com/wasmjob/wasmjob/host/reason"
 )
 
-// reasonCode stands in JSON beside the words of a reason. Scripts compare the code;
-// words may get better.
+// reasonCode is the code next to the text of a reason, in JSON. Scripts compare the
+// code; the text may change.
 type reasonCode struct {
 	ReasonCode   reason.Code       `json:"reason_code,omitempty"` // absent where there are words alone
 	ReasonParams map[string]string `json:"reason_params,omitempty"`
@@ -38,8 +38,8 @@ func textsOf(all []reason.Reason) []string {
 	return out
 }
 
-// blockedBy says of a job, in which other things are wrong as well, what keeps servers
-// of ours from it.
+// blockedBy returns what keeps servers of ours from a job that also has other
+// problems.
 func blockedBy(r *operator.JobReport) []string {
 	var out []string
 	for _, why := range r.Blockers {

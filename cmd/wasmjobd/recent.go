@@ -7,13 +7,13 @@ import (
 	"github.com/wasmjob/wasmjob/host/operator"
 )
 
-// lastRuns is what JSON has of how the newest runs of a job ended, whoever ran them.
+// lastRuns says in JSON how the newest runs of a job ended, on any server.
 type lastRuns struct {
 	LastState   string `json:"last_state,omitempty"` // of the newest run that ended
 	LastRan     string `json:"last_ended,omitempty"`
 	LastRanMs   int64  `json:"last_ended_unix_ms,omitempty"`
 	Failures    int    `json:"failures_in_a_row"`
-	FailingItem *int   `json:"failing_item,omitempty"` // whose they are
+	FailingItem *int   `json:"failing_item,omitempty"` // the item of these failures
 }
 
 func lastRunsOf(r *operator.JobReport) lastRuns {
@@ -26,7 +26,7 @@ func lastRunsOf(r *operator.JobReport) lastRuns {
 	return out
 }
 
-// short is that in a column.
+// short returns the text for a column.
 func (l *lastRuns) short() string {
 	if l.Failures < 2 {
 		return orDash(plain(l.LastState))
@@ -34,7 +34,7 @@ func (l *lastRuns) short() string {
 	return fmt.Sprintf("%s, %d failures in a row", plain(l.LastState), l.Failures)
 }
 
-// long is that in a line.
+// long returns the text for a line.
 func (l *lastRuns) long(zone *time.Location) string {
 	text := fmt.Sprintf("%s at %s", plain(l.LastState), stamp(l.LastRanMs, zone))
 	if l.Failures > 0 {

@@ -13,9 +13,8 @@ import (
 	"github.com/wasmjob/wasmjob/host/registry/zk"
 )
 
-// withRegistry gives do the registry on which servers meet, and closes it
-// afterwards. Where the configuration wants the embedded one it is nil: a host
-// makes that itself.
+// withRegistry calls do with the registry of the cluster, and closes it afterwards.
+// For the embedded registry it passes nil: a host creates that itself.
 func withRegistry(f *config.File, access config.Access, readOnly bool, log *slog.Logger, do func(registry.Registry) error) error {
 	if f.Registry.Kind != config.ZooKeeper {
 		return do(nil)

@@ -25,11 +25,11 @@ type reloader struct {
 	log    *slog.Logger
 	tty    bool              // the server was started from a terminal
 	asked  chan struct{}     // by a signal; holds one
-	wanted chan chan<- fresh // by who waits for what comes of it, on a channel that holds that
+	wanted chan chan<- fresh // from callers that wait for the result, on a channel with room for it
 	now    atomic.Pointer[config.File]
 }
 
-// fresh is what came of reading the files again.
+// fresh is the result of reading the files again.
 type fresh struct {
 	admin.Reloaded
 	faults []error   // all that is wrong; then nothing has changed
@@ -45,8 +45,9 @@ func newReloader(term *terminal, flags serveFlags, f *config.File, log *slog.Log
 // file is the configuration by which the server goes.
 func (r *reloader) file() *config.File { return r.now.Load() }
 
-// hangup has the files read again, or tells that the server is to stop: a terminal
-// that goes away sends the same signal, and nobody would see the server any more.
+// hangup makes the files be read again, or returns that the server has to stop: a
+// closing terminal sends the same signal, and the server would go on without being
+// seen.
 func (r *reloader) hangup() (ends bool) {
 	switch {
 	case r.tty && !onTerminal():
@@ -63,7 +64,7 @@ func (r *reloader) hangup() (ends bool) {
 	return false
 }
 
-// onTerminal tells whether the process has a terminal that sends it signals.
+// onTerminal reports whether the process has a terminal that sends it signals.
 func onTerminal() bool {
 	f, err := os.OpenFile("/dev/tty", os.O_RDWR|syscall.O_NOCTTY, 0)
 	if err != nil {
@@ -88,11 +89,11 @@ func (r *reloader) ask(ctx context.Context) (admin.Reloaded, error) {
 		}
 		return f.Reloaded, nil
 	case <-ctx.Done():
-		return admin.Reloaded{}, &host.Error{Code: host.Unknown, Msg: "the server still reads its files; its log tells what comes of it", Err: ctx.Err()}
+		return admin.Reloaded{}, &host.Error{Code: host.Unknown, Msg: "the server still reads its files; see its log for the result", Err: ctx.Err()}
 	}
 }
 
-// run reads the files whenever somebody asks, until ctx ends.
+// run reads the files at each request, until ctx ends.
 func (r *reloader) run(ctx context.Context, h *host.Host) {
 	for {
 		select {
@@ -106,8 +107,7 @@ func (r *reloader) run(ctx context.Context, h *host.Host) {
 	}
 }
 
-// reload has the host go by what the files say now, or tells all that is wrong with
-// that.
+// reload makes the host use what the files say now, or returns all faults in them.
 func (r *reloader) reload(ctx context.Context, h *host.Host) (done fresh) {
 	running := r.file()
 	next, faults := r.read(running)
@@ -115,8 +115,8 @@ func (r *reloader) reload(ctx context.Context, h *host.Host) (done fresh) {
 		var err error
 		if done.Reloaded.Reloaded, err = h.Reload(ctx, next.Jobs, modulesIn(next)); err != nil {
 			faults, done.code = parts(err), host.CodeOf(err)
-			if told, ok := errors.AsType[*host.Error](err); ok {
-				done.code = told.Code
+			if coded, ok := errors.AsType[*host.Error](err); ok {
+				done.code = coded.Code
 			}
 		}
 	}
@@ -140,7 +140,7 @@ func (r *reloader) reload(ctx context.Context, h *host.Host) (done fresh) {
 	return done
 }
 
-// read reads the files, and tells what a server that runs cannot go by.
+// read reads the files, and returns what a running server cannot change to.
 func (r *reloader) read(running *config.File) (*config.File, []error) {
 	if slices.Contains(r.flags.files, "-") {
 		return nil, []error{errors.New("standard input cannot be read again; name a file with --config, and restart")}
@@ -156,8 +156,8 @@ func (r *reloader) read(running *config.File) (*config.File, []error) {
 	return next, beyond(running, next)
 }
 
-// beyond tells what of the jobs and modules rests on settings that need a restart:
-// what is granted, and which files guests cannot write to.
+// beyond returns what in jobs and modules depends on settings that need a restart:
+// grant limits, and the files that guests cannot write to.
 func beyond(running, next *config.File) (faults []error) {
 	allow, own := running.Host.Allow, running.Private()
 	for _, c := range next.Jobs {

@@ -18,7 +18,7 @@ func rootCommand(term *terminal) *cobra.Command {
 		Use:   "wasmjobd",
 		Short: "Run scheduled, sharded WebAssembly jobs",
 		Long: "wasmjobd runs scheduled, sharded jobs whose code is a WebAssembly module.\n" +
-			"A server coordinates with others by the protocol of ElasticJob-Lite, or stands alone.",
+			"A server coordinates with others by the protocol of ElasticJob-Lite, or runs alone.",
 		SilenceErrors:     true, // run prints them
 		SilenceUsage:      true, // an error says what to do; the help is one flag away
 		DisableAutoGenTag: true,
@@ -51,7 +51,7 @@ func rootCommand(term *terminal) *cobra.Command {
 	return root
 }
 
-// guard makes every command of the tree strict about its arguments, and notes
+// guard makes every command of the tree strict about its arguments, and records
 // when a verb's own code begins: what fails earlier is wrong usage.
 func guard(term *terminal, c *cobra.Command) {
 	c.SetFlagErrorFunc(func(c *cobra.Command, err error) error {

@@ -44,7 +44,7 @@ func serveCommand(term *terminal) *cobra.Command {
 			"SIGINT (Ctrl-C), which asks them to stop at once and ends them when their grace is over; a\n" +
 			"second signal ends at once all commands of the operating system, and then the program. On a\n" +
 			"terminal it shows what happens, line by line; otherwise it logs JSON. Both go to standard error.\n\n" +
-			"At SIGHUP it reads its files again, those of modules, too, and goes by the jobs in them without a\n" +
+			"At SIGHUP it reads its files again, including modules, and uses the jobs in them without a\n" +
 			"restart. If anything in them is wrong, it says so and goes on as before. When the terminal goes\n" +
 			"away from which it was started, it stops as at SIGTERM.\n\n" +
 			"With --events - it also prints a JSON object on standard output as each item starts\n" +
@@ -58,7 +58,7 @@ func serveCommand(term *terminal) *cobra.Command {
 	paths := configFlag(c)
 	c.Flags().StringVar(&flags.dataDir, "data-dir", "", "`directory` of registry, history and modules, instead of data_dir in the file")
 	c.Flags().StringVar(&flags.events, "events", "", "where starts and ends of items are written; only - (standard output)")
-	c.Flags().BoolVar(&flags.shadow, "shadow", false, "only tell what this server would run")
+	c.Flags().BoolVar(&flags.shadow, "shadow", false, "only print what this server would run")
 	c.RunE = func(c *cobra.Command, _ []string) error {
 		flags.files = *paths
 		return serve(c.Context(), term, flags)
@@ -100,10 +100,10 @@ func serve(ctx context.Context, term *terminal, flags serveFlags) error {
 		if flags.events != "-" {
 			return do(ctx, show)
 		}
-		return withEvents(term.out, log, func(tell func(host.Event)) error {
+		return withEvents(term.out, log, func(emit func(host.Event)) error {
 			return do(ctx, func(e host.Event) {
 				show(e)
-				tell(e)
+				emit(e)
 			})
 		})
 	})
@@ -112,7 +112,7 @@ func serve(ctx context.Context, term *terminal, flags serveFlags) error {
 // flushPatience is how long the end of the program waits for a reader of the log.
 const flushPatience = 2 * time.Second
 
-// keys are what a server needs that the configuration does not hold.
+// keys are what a server needs in addition to the configuration.
 type keys struct {
 	secrets    map[string]string // of jobs
 	access     config.Access     // to the registry
@@ -135,9 +135,8 @@ func fetchKeys(f *config.File, term *terminal) (keys, error) {
 // commandsPatience is how long a second signal waits for commands to be gone.
 const commandsPatience = 5 * time.Second
 
-// serveJobs runs a configuration that was read, and may be read again, until ctx
-// ends. lastly comes to be what has to be done if the process ends without waiting
-// for that.
+// serveJobs runs a configuration, which may be read again, until ctx ends. It sets
+// lastly to what has to be done if the process ends without waiting for serveJobs.
 func serveJobs(ctx context.Context, again *reloader, k keys, observe func(host.Event), lastly *deed) error {
 	f, log := again.file(), again.log
 	o := options(f, log, observe)
@@ -165,7 +164,7 @@ func serveJobs(ctx context.Context, again *reloader, k keys, observe func(host.E
 	})
 }
 
-// serveShadow tells what a configuration would run until ctx ends.
+// serveShadow reports what a configuration would run, until ctx ends.
 func serveShadow(ctx context.Context, f *config.File, k keys, log *slog.Logger, observe func(host.Event)) error {
 	if f.Registry.Kind != config.ZooKeeper {
 		return usage("--shadow: the embedded registry has no other servers to be compared with; set [registry] kind")
@@ -177,7 +176,7 @@ func serveShadow(ctx context.Context, f *config.File, k keys, log *slog.Logger, 
 	}
 	return coded(withRegistry(f, k.access, true, log, func(r registry.Registry) error {
 		o.Registry = r
-		log.Info("a shadow begins: it joins nothing, and tells what it would run", "jobs", len(f.Jobs), "instance", o.Instance)
+		log.Info("shadow started: it joins nothing, and reports what it would run", "jobs", len(f.Jobs), "instance", o.Instance)
 		return shadow.Run(ctx, o)
 	}))
 }
@@ -237,15 +236,15 @@ func modulesIn(f *config.File) map[string]host.Module {
 	return modules
 }
 
-// runHost runs the host and, beside it, the purge of old rows, and reads the
-// configuration again for it.
+// runHost runs the host together with the purge of old rows and the reading of
+// changed files.
 func runHost(ctx context.Context, h *host.Host, again *reloader, rows *sqltrace.Store) error {
 	f, log := again.file(), again.log
 	serving, stop := context.WithCancel(ctx)
-	var beside sync.WaitGroup
-	beside.Go(func() { purgeEvery(serving, f.History, log, rows) })
-	beside.Go(func() { again.run(serving, h) })
-	beside.Go(func() {
+	var runNeighbour sync.WaitGroup
+	runNeighbour.Go(func() { purgeEvery(serving, f.History, log, rows) })
+	runNeighbour.Go(func() { again.run(serving, h) })
+	runNeighbour.Go(func() {
 		select {
 		case <-h.Ready():
 			log.Info("ready", "jobs", len(f.Jobs), "data_dir", f.Server.DataDir, "registry", f.Registry.Kind)
@@ -254,7 +253,7 @@ func runHost(ctx context.Context, h *host.Host, again *reloader, rows *sqltrace.
 	})
 	err := h.Run(ctx)
 	stop()
-	beside.Wait()
+	runNeighbour.Wait()
 	if err == nil {
 		log.Info("stopped")
 	}

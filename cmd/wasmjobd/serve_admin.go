@@ -15,8 +15,8 @@ import (
 	"github.com/wasmjob/wasmjob/host/trace/sqltrace"
 )
 
-// withServed gives do the registry of a server. While do runs, operators can ask
-// for what is in the one inside, which nobody else can open.
+// withServed calls do with the registry of a server. Meanwhile operators can reach
+// an embedded registry through the server; no other process can open it.
 func withServed(ctx context.Context, again *reloader, access config.Access, rows *sqltrace.Store, do func(registry.Registry) error) error {
 	f, log := again.file(), again.log
 	if f.Registry.Kind == config.ZooKeeper {
@@ -32,8 +32,8 @@ func withServed(ctx context.Context, again *reloader, access config.Access, rows
 	return errors.Join(err, r.Close())
 }
 
-// serveAdmin answers operators on the socket in the data directory until the
-// function that it gives is called. A server without runs all the same.
+// serveAdmin answers operators on the socket in the data directory until stop is
+// called. If that fails, the server runs all the same.
 func serveAdmin(ctx context.Context, again *reloader, r registry.Registry, rows *sqltrace.Store) (stop func()) {
 	f, log := again.file(), again.log
 	s, err := admin.Listen(ctx, f.Server.DataDir)
@@ -51,7 +51,7 @@ func serveAdmin(ctx context.Context, again *reloader, r registry.Registry, rows 
 		}
 		return op, err
 	}})
-	within, end := context.WithCancel(context.WithoutCancel(ctx)) // a server that drains can be asked
+	within, end := context.WithCancel(context.WithoutCancel(ctx)) // a draining server still answers
 	var serving sync.WaitGroup
 	serving.Go(func() {
 		if err := admin.Serve(within, s, h); err != nil {

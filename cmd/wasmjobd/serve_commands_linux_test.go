@@ -117,7 +117,7 @@ func ways(t *testing.T, test func(t *testing.T, by []string)) {
 
 // A server is killed while a command runs whose daemon has left the session. The
 // next server begins the item anew, and finds nobody there.
-func TestServeKilledBesideItsCommands(t *testing.T) {
+func TestServeKilledWhileItsCommandsRun(t *testing.T) {
 	t.Parallel()
 	for name, alsoSupervisor := range map[string]bool{"alone": false, "with the supervisor": true} {
 		t.Run(name, func(t *testing.T) {

@@ -15,7 +15,7 @@ import (
 	"github.com/wasmjob/wasmjob/host/shadow"
 )
 
-// eventLine is what --events prints. The keys are a promise.
+// eventLine is what --events prints. Its keys never change.
 type eventLine struct {
 	Event     string `json:"event"`
 	UnixMS    int64  `json:"unix_ms"`
@@ -32,12 +32,12 @@ type eventLine struct {
 	Error     string `json:"error,omitempty"`       // of an end
 	TookMS    *int64 `json:"duration_ms,omitempty"` // of an end
 	Code      *int32 `json:"code,omitempty"`        // what the entry returned; absent where it did not
-	Owner     string `json:"owner,omitempty"`       // of the item, where a shadow tells
+	Owner     string `json:"owner,omitempty"`       // owner of the item, for a shadow
 	Reason    string `json:"reason,omitempty"`      // of an end: why it was stopped
 	reasonCode
 }
 
-// strategyLine is what --events prints of a strategy that failed.
+// strategyLine is what --events prints for a strategy that failed.
 type strategyLine struct {
 	Event    string `json:"event"`
 	UnixMS   int64  `json:"unix_ms"`
@@ -47,8 +47,8 @@ type strategyLine struct {
 	reasonCode
 }
 
-// moduleLine is what --events prints of a module that this server does not
-// compile any more.
+// moduleLine is what --events prints for a module that this server does not compile
+// any more.
 type moduleLine struct {
 	Event    string `json:"event"`
 	UnixMS   int64  `json:"unix_ms"`
@@ -58,7 +58,7 @@ type moduleLine struct {
 	reasonCode
 }
 
-// logEvents logs the end of each item, for those who read logs by program.
+// logEvents logs the end of each item, for programs that read logs.
 func logEvents(log *slog.Logger) func(host.Event) {
 	return func(e host.Event) {
 		switch e.Kind {
@@ -107,7 +107,7 @@ func printEvents(to io.Writer) func(host.Event) {
 		}
 		switch e.Kind {
 		case shadow.Would:
-			fmt.Fprintf(&b, " would run for %s, is with %s", e.Scheduled.Format(time.TimeOnly), shorten(cmp.Or(e.Reason.String(), "nobody")))
+			fmt.Fprintf(&b, " would run for %s, is with %s", e.Scheduled.Format(time.TimeOnly), shorten(cmp.Or(e.Reason.String(), "no owner")))
 		case shadow.Began:
 			fmt.Fprintf(&b, " began for %s on %s, %s after", e.Scheduled.Format(time.TimeOnly), shorten(string(e.Instance)), round(e.At.Sub(e.Scheduled)))
 		case host.EventStart:
@@ -128,7 +128,7 @@ func printEvents(to io.Writer) func(host.Event) {
 	}
 }
 
-// round keeps what a person reads of a duration.
+// round rounds a duration for people.
 func round(d time.Duration) time.Duration {
 	switch {
 	case d >= time.Minute:

@@ -22,16 +22,16 @@ func sampleEvents() []host.Event {
 	end := start
 	end.Kind, end.State, end.Reason = host.EventEnd, trace.Cancelled, reason.Of(reason.ShuttingDown)
 	end.Outcome = job.Outcome{Code: 130, HasCode: true, Result: []byte("not shown"), Shown: "half\x1b[31m\ndone", Took: 1234 * time.Millisecond}
-	dealt := host.Event{Kind: host.EventStrategy, At: start.At, Config: start.Config, Instance: start.Instance, Reason: reason.Text("out of fuel")}
-	return []host.Event{start, end, dealt}
+	assigned := host.Event{Kind: host.EventStrategy, At: start.At, Config: start.Config, Instance: start.Instance, Reason: reason.Text("out of fuel")}
+	return []host.Event{start, end, assigned}
 }
 
 func TestEventsAsJSON(t *testing.T) {
 	t.Parallel()
 	var out bytes.Buffer
-	err := withEvents(&out, slog.New(slog.DiscardHandler), func(tell func(host.Event)) error {
+	err := withEvents(&out, slog.New(slog.DiscardHandler), func(emit func(host.Event)) error {
 		for _, e := range sampleEvents() {
-			tell(e)
+			emit(e)
 		}
 		return nil
 	})
@@ -47,9 +47,9 @@ func TestEventsAsJSON(t *testing.T) {
 func TestEventsForPeople(t *testing.T) {
 	t.Parallel()
 	var out bytes.Buffer
-	tell := printEvents(&out)
+	emit := printEvents(&out)
 	for _, e := range sampleEvents() {
-		tell(e)
+		emit(e)
 	}
 	const want = "12:00:00 greet[2] (<Berlin>) started for 12:00:00, attempt 2\n" +
 		"12:00:00 greet[2] (<Berlin>) cancelled in 1.23s on 10.0.0.1@-@7: half [31m done: the server was shutting down\n"
@@ -94,11 +94,11 @@ func TestLinesOfGuests(t *testing.T) {
 func TestEventsInTheLog(t *testing.T) {
 	t.Parallel()
 	var out bytes.Buffer
-	tell := logEvents(slog.New(slog.NewJSONHandler(&out, &slog.HandlerOptions{Level: slog.LevelDebug})))
+	emit := logEvents(slog.New(slog.NewJSONHandler(&out, &slog.HandlerOptions{Level: slog.LevelDebug})))
 	events := sampleEvents()
 	events[1].Outcome.Error = "no such table"
 	for _, e := range events {
-		tell(e)
+		emit(e)
 	}
 	for k, line := range strings.Split(strings.TrimSpace(out.String()), "\n") {
 		want := [][]string{

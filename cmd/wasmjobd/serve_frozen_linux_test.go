@@ -24,7 +24,7 @@ func member(z *zktest.Server, dir, name, ip string, more ...string) func(*exec.C
 // A server stands still while a command runs whose daemon has left the session. Its
 // supervisor ends both before the next server begins the item, unless the job lets
 // its runs finish.
-func TestServeFrozenBesideItsCommands(t *testing.T) {
+func TestServeFrozenWhileItsCommandsRun(t *testing.T) {
 	t.Parallel()
 	z := zktest.Start(t, zktest.Debian(t), zktest.Options{})
 	for name, finish := range map[string]bool{"cancel": false, "finish": true} {
@@ -43,8 +43,8 @@ func TestServeFrozenBesideItsCommands(t *testing.T) {
 				}
 				await(t, func() bool { return len(daemons(t, dir)) == 2 })
 				_, err := os.Stat(filepath.Join(dir, "twice"))
-				if beside := err == nil; beside != finish {
-					t.Errorf("on_registry_loss = %q: one ran beside the other: %v", name, beside)
+				if together := err == nil; together != finish {
+					t.Errorf("on_registry_loss = %q: one ran beside the other: %v", name, together)
 				}
 				if pid := daemons(t, dir)[0]; runs(pid) != finish {
 					t.Errorf("on_registry_loss = %q: the first goes on: %v", name, runs(pid))

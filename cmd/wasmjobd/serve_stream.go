@@ -15,10 +15,10 @@ import (
 // streamPatience is how long the end waits for a reader of the last events.
 const streamPatience = 5 * time.Second
 
-// withEvents lends do a function that tells of events on to, one JSON object a
-// line. It never blocks: events for which a slow reader has left no room are lost,
-// and the log counts them.
-func withEvents(to io.Writer, log *slog.Logger, do func(tell func(host.Event)) error) error {
+// withEvents calls do with a function that writes events to to, one JSON object a
+// line. That function never blocks: events for which a slow reader leaves no room
+// are dropped, and the log counts them.
+func withEvents(to io.Writer, log *slog.Logger, do func(emit func(host.Event)) error) error {
 	s := &eventStream{to: to, log: log}
 	q := queue.New(
 		func() { log.Error("standard output is not read, events are lost") },

@@ -33,9 +33,9 @@ func TestEventsForAReaderWhoStandsStill(t *testing.T) {
 		log := slog.New(slog.NewTextHandler(said, nil))
 		const many = 40_000
 		began := time.Now()
-		err := withEvents(v, log, func(tell func(host.Event)) error {
+		err := withEvents(v, log, func(emit func(host.Event)) error {
 			for range many {
-				tell(host.Event{})
+				emit(host.Event{})
 			}
 			if took := time.Since(began); took != 0 {
 				t.Errorf("the jobs waited %s", took)
@@ -45,7 +45,7 @@ func TestEventsForAReaderWhoStandsStill(t *testing.T) {
 			}
 			close(v.open)
 			synctest.Wait()
-			tell(host.Event{})
+			emit(host.Event{})
 			return nil
 		})
 		if err != nil || v.lines < many/10 || v.lines > many || strings.Count(said.String(), "\n") != 2 {
@@ -62,8 +62,8 @@ func TestEventsDoNotHoldUpTheEnd(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		v := &valve{open: make(chan struct{})}
 		failed := errors.New("failed")
-		err := withEvents(v, slog.New(slog.DiscardHandler), func(tell func(host.Event)) error {
-			tell(host.Event{})
+		err := withEvents(v, slog.New(slog.DiscardHandler), func(emit func(host.Event)) error {
+			emit(host.Event{})
 			return failed
 		})
 		if !errors.Is(err, failed) {
@@ -80,9 +80,9 @@ func TestEventsForAReaderWhoHasGone(t *testing.T) {
 		t.Fatal(err)
 	}
 	said := &lockedBuffer{}
-	err := withEvents(w, slog.New(slog.NewTextHandler(said, nil)), func(tell func(host.Event)) error {
+	err := withEvents(w, slog.New(slog.NewTextHandler(said, nil)), func(emit func(host.Event)) error {
 		for range 10_000 {
-			tell(host.Event{})
+			emit(host.Event{})
 		}
 		return nil
 	})

@@ -17,8 +17,8 @@ type signalError struct{ sig os.Signal }
 
 func (e signalError) Error() string { return "ended by " + e.sig.String() }
 
-// Is tells a server that Ctrl-C, unlike the signal of a service manager, does not
-// give running items the time to end by themselves.
+// Is makes Ctrl-C, unlike the signal of a service manager, an ErrStopNow: it gives
+// running items no time to end by themselves.
 func (e signalError) Is(target error) bool { return target == job.ErrStopNow && e.sig == os.Interrupt }
 
 func (e signalError) code() int {
@@ -28,7 +28,7 @@ func (e signalError) code() int {
 	return exitTerminated
 }
 
-// signalled is what a verb does about signals beside ending in order.
+// signalled is what a verb does at signals besides ending in order.
 type signalled struct {
 	hangup func() (ends bool) // at SIGHUP, which ends it like SIGTERM or not; nil: SIGHUP just ends the process
 	lastly func()             // before a second signal ends the process; nil: nothing
@@ -56,10 +56,10 @@ func untilSignals(ctx context.Context, s signalled, do func(context.Context) err
 
 // withSignals returns a context that the first SIGINT or SIGTERM cancels. The
 // second one ends the process as soon as lastly has returned, so a verb that hangs
-// while it cleans up can still be stopped; a third does not wait for that. A SIGHUP
-// that is watched is no second signal: a terminal that goes away may send several.
-// Whoever has had it ignored, as nohup does, is not told of it. The returned
-// function ends the watch and waits for it.
+// while it cleans up can still be stopped; a third does not wait for that. A
+// watched SIGHUP is no second signal: a closing terminal may send several. It is
+// not watched if the process ignores it, as under nohup. The returned function ends
+// the watch and waits for it.
 func withSignals(parent context.Context, s signalled) (context.Context, func()) {
 	ctx, cancel := context.WithCancelCause(parent)
 	signals := make(chan os.Signal, 2) // package signal drops what finds no room

@@ -33,7 +33,7 @@ func (s *byteSize) Set(text string) error {
 	return nil
 }
 
-// Type is what the help shows as the flag's argument.
+// Type implements pflag.Value.
 func (s *byteSize) Type() string { return "size" }
 
 // sizeText writes a size for a person.

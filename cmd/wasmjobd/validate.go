@@ -96,7 +96,7 @@ func loadable(ctx context.Context, term *terminal, paths []string, f *config.Fil
 	return problems, nil
 }
 
-// summarise tells what a valid configuration has, and when each job fires.
+// summarise prints what a valid configuration contains, and when each job fires.
 func summarise(term *terminal, paths []string, f *config.File) {
 	term.printf("%s: valid, %s, %s\n", strings.Join(paths, ", "), count(len(f.Jobs), "job"), count(len(f.Modules), "module"))
 	w := tabwriter.NewWriter(term.out, 0, 0, 2, ' ', 0)
@@ -114,24 +114,24 @@ func summarise(term *terminal, paths []string, f *config.File) {
 				term.note("job %s: cron: %s", c.Name, note)
 			}
 		}
-		besideJava(term, c)
+		withForeign(term, c)
 	}
 }
 
-// besideJava tells what would keep a job that is meant to share its items with
-// members of ElasticJob from doing so. Whether any are there, the registry knows.
-func besideJava(term *terminal, c job.Config) {
+// withForeign prints what would keep a job that is meant to be shared with members
+// of ElasticJob from running. Only the registry knows whether there are any.
+func withForeign(term *terminal, c job.Config) {
 	if c.Class == "" {
 		return
 	}
 	if c.TimeZone == "" {
-		term.note("job %s: class is set, and timezone is not: members of ElasticJob fire in the zone of their JVM, and beside them it runs only if timezone names that", c.Name)
+		term.note("job %s: class is set, and timezone is not: members of ElasticJob fire in the zone of their JVM, and it can be shared with them only if timezone names that zone", c.Name)
 	}
 	if !c.MonitorExecution {
-		term.note("job %s: class is set, and monitor_execution is off: beside members of ElasticJob it runs only if that is on", c.Name)
+		term.note("job %s: class is set, and monitor_execution is off: it can be shared with members of ElasticJob only if that is on", c.Name)
 	}
 	if c.StrategyModule != "" {
-		term.note("job %s: class is set: beside members of ElasticJob strategy deals, and not strategy_module", c.Name)
+		term.note("job %s: class is set: while members of ElasticJob share the job, strategy assigns the items, not strategy_module", c.Name)
 	}
 }
 

@@ -10,11 +10,11 @@ import (
 	"unicode/utf8"
 )
 
-// A terminal acts upon more than the controls of ASCII, and shows a text that
-// tells it to write from right to left in another order than it has. Names,
-// results and reasons come from guests and from the registry.
+// A terminal acts on more than the control characters of ASCII, and some characters
+// change the direction in which it shows a text. Names, results and reasons come
+// from guests and from the registry.
 
-// steers tells a character that a terminal may act upon, or not show at all.
+// steers reports whether a terminal may act on a character, or not show it.
 func steers(r rune) bool { return r < ' ' || r == 0x7f || r > 0x7f && !unicode.IsGraphic(r) }
 
 // visibleText makes what steers a terminal visible, but for ends of lines and tabs.

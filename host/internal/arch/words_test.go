@@ -14,6 +14,7 @@ import (
 // worded are the packages whose identifiers no longer use retired words. A
 // package is added when its last one is gone, and stays.
 var worded = []string{
+	"cmd/wasmjobd",
 	"host/admin",
 	"host/config",
 	"host/guest",

@@ -13,8 +13,8 @@ import (
 	"github.com/wasmjob/wasmjob/host/job"
 )
 
-// dealing is what "exec" prints of a strategy as JSON.
-type dealing struct {
+// assignmentReport is what "exec" prints for a strategy as JSON.
+type assignmentReport struct {
 	Verdict    job.Verdict  `json:"verdict"`
 	Error      string       `json:"error,omitempty"`
 	Assignment []assignment `json:"assignment"`
@@ -27,20 +27,20 @@ type dealing struct {
 type assignment struct {
 	Item     int            `json:"item"`
 	Instance job.InstanceID `json:"instance"`
-	Moved    bool           `json:"moved"` // somebody else had it
+	Moved    bool           `json:"moved"` // another instance had it
 }
 
-// shardCall makes up what a server would know.
+// shardCall builds the input that a server would pass.
 func (f *execFlags) shardCall(call job.Call) (job.ShardCall, error) {
 	c := job.ShardCall{Config: call.Config, Total: f.total, Log: call.Log}
 	c.Config.Kind = ""
 	return c, f.members(&c)
 }
 
-// deal asks a strategy who gets what.
-func deal(ctx context.Context, term *terminal, wasm []byte, c job.ShardCall, t guest.Options, log *guestLog) error {
+// assign calls a strategy, and prints its assignment.
+func assign(ctx context.Context, term *terminal, wasm []byte, c job.ShardCall, t guest.Options, log *guestLog) error {
 	owners, took, err := guest.Assign(ctx, wasm, c, t)
-	d := dealing{
+	d := assignmentReport{
 		Verdict: job.OK, Assignment: []assignment{}, Took: took.Round(time.Microsecond).String(),
 		TookMS: float64(took.Microseconds()) / 1000, Log: log.kept(),
 	}
@@ -56,7 +56,7 @@ func deal(ctx context.Context, term *terminal, wasm []byte, c job.ShardCall, t g
 	if term.json() {
 		err = errors.Join(term.printJSON(d), ctx.Err())
 	} else {
-		printDealing(term, c, d)
+		printAssignment(term, c, d)
 		err = ctx.Err()
 	}
 	if err == nil && d.Verdict != job.OK {
@@ -65,7 +65,7 @@ func deal(ctx context.Context, term *terminal, wasm []byte, c job.ShardCall, t g
 	return err
 }
 
-// members reads who there is, and who has what.
+// members parses the instances and the present owners.
 func (f *execFlags) members(c *job.ShardCall) error {
 	texts := f.instances
 	if len(texts) == 0 {
@@ -87,7 +87,7 @@ func (f *execFlags) members(c *job.ShardCall) error {
 			}
 		}
 		if slices.ContainsFunc(c.Instances, func(o job.ShardInstance) bool { return o.ID == in.ID }) {
-			return usage("--instance %s: it is there twice", text)
+			return usage("--instance %s: it is listed twice", text)
 		}
 		c.Instances = append(c.Instances, in)
 	}
@@ -111,7 +111,7 @@ func instanceID(text string) job.InstanceID {
 	return job.NewInstanceID(text, "1")
 }
 
-func printDealing(term *terminal, c job.ShardCall, d dealing) {
+func printAssignment(term *terminal, c job.ShardCall, d assignmentReport) {
 	term.printf("verdict     %s\n", d.Verdict)
 	if d.Verdict == job.OK {
 		for _, in := range c.Instances {
@@ -131,7 +131,7 @@ func printDealing(term *terminal, c job.ShardCall, d dealing) {
 			term.printf("%s", strings.TrimRight(fmt.Sprintf("%-11s %s", in.ID, strings.Join(items, " ")), " ")+"\n")
 		}
 		if slices.ContainsFunc(d.Assignment, func(a assignment) bool { return a.Moved }) {
-			term.printf("(* somebody else had it)\n")
+			term.printf("(* another instance had it)\n")
 		}
 	}
 	term.printf("took        %s\n", d.Took)
