@@ -32,7 +32,7 @@ func Never(s Schedule, from time.Time) error {
 	return nil
 }
 
-// Notes returns what in a schedule is valid but may not be intended: parts of its
+// Warnings returns what in a schedule is valid but may not be intended: parts of its
 // text without effect, and the effects of clock changes in the year after from.
 func Warnings(s Schedule, from time.Time) []string {
 	q, ok := s.(*schedule.Quartz)

@@ -51,7 +51,7 @@ func Known(own map[string]strategy.Strategy) func(name string) bool {
 // timeout is how long a strategy may take.
 const timeout = 10 * time.Second
 
-// Deal returns the items of each instance; with an error, too, if they are not
+// Assign returns the items of each instance; with an error, too, if they are not
 // those that the strategy wants.
 func (a *Assigner) Deal(ctx context.Context, c job.Config, r protocol.AssignRequest) ([][]int, error) {
 	req := strategy.Request{Job: c.Name, Total: r.Total, Previous: r.Previous}
