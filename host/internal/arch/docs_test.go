@@ -68,6 +68,7 @@ var (
 	verbSpan   = regexp.MustCompile("`(?:build/)?wasmjobd ([a-z]+)")
 	flagSpan   = regexp.MustCompile(`--([a-z][a-z-]+)`)
 	pathSpan   = regexp.MustCompile("`((?:host|cmd|plugins|abi|strategy|docs|\\.ci)/[A-Za-z0-9_./-]+)`")
+	fileSpan   = regexp.MustCompile("`([a-z0-9_]+\\.(?:go|txt))`")
 	notInSlug  = regexp.MustCompile(`[^\p{L}\p{N}\- _]`)
 )
 
@@ -227,6 +228,35 @@ func TestDocsNamePaths(t *testing.T) {
 			}
 			t.Errorf("%s names %s, which does not exist", doc, rel)
 		}
+	}
+}
+
+// TestDocsNameFiles: a file that a document names without its folder is there,
+// somewhere.
+func TestDocsNameFiles(t *testing.T) {
+	t.Parallel()
+	p := tree(t)
+	names := map[string]bool{}
+	err := filepath.WalkDir(p.root, func(name string, d fs.DirEntry, err error) error {
+		if err == nil && d.IsDir() && slices.Contains([]string{".git", "build"}, d.Name()) {
+			return filepath.SkipDir
+		}
+		names[filepath.Base(name)] = true
+		return err
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	found := 0
+	for _, doc := range documents {
+		for _, m := range fileSpan.FindAllStringSubmatch(p.read(t, doc), -1) {
+			if found++; !names[m[1]] {
+				t.Errorf("%s names %s, which is nowhere", doc, m[1])
+			}
+		}
+	}
+	if found < 50 || names["no_such_file.go"] {
+		t.Errorf("found %d names of files, and one that is not there: %v", found, names["no_such_file.go"])
 	}
 }
 
