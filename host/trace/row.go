@@ -104,7 +104,8 @@ var ErrRow = errors.New("row cannot be stored")
 type Sink interface {
 	// Write returns nil when the whole batch is durable. Rows may come again,
 	// after a crash or an error: one that is there already is left alone, even
-	// if the new one says that the attempt ended in another way. An error that
+	// if the new one says that the attempt ended in another way. One that says
+	// TakenOver may take state and reason of a new one whose state is final. An error that
 	// is ErrRow says that a row of the batch can never be stored; who then writes
 	// the rows one by one learns which.
 	Write(ctx context.Context, batch []Row) error

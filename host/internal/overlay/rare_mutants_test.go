@@ -1,7 +1,7 @@
 package overlay
 
 // rareMutants leave out rules of the core that a random cluster needs once in
-// thousands: a script notices.
+// thousands: a script notices. Or what is around the core needs as rarely.
 func rareMutants() []mutant {
 	script := func(name string) notice { return notice{"../protocol", "^TestScripts$/^" + name + "$"} }
 	return []mutant{
@@ -21,5 +21,6 @@ func rareMutants() []mutant {
 		{"catch up: newcomers disabled", "a disabled server has no part in the items and is there", in("protocol.View.attends", "v.serverDisabled(m.ID.IP())", "false"), script("catch_up_newcomer_disabled")},
 		{"catch up: slow newcomer", "who found nobody there goes by when it followed the schedule, also if another came after it", in("protocol.State.missedUntil", "s.backlog.catchUp.empty != 0", "until == s.backlog.catchUp.empty"), script("catch_up_newcomers")},
 		{"catch up: due meanwhile", "what is due while nothing is caught up begins", in("protocol.beginning.forgo", "b.m.More || s.schedule.tick.At != 0", "b.m.More"), script("catch_up_java_due")},
+		{"rows: untold at the end", "a server that stops without the registry tells of the runs that it had", without("runner.lives.over", "l.untold()"), notice{"../runner", "^TestRowsOfAServerThatLostTheRegistry$"}},
 	}
 }

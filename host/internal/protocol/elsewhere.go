@@ -6,12 +6,13 @@ import (
 	"github.com/wasmjob/wasmjob/host/reason"
 )
 
-// Open are the runs that the member's record had open when it was seen last.
-func (s *State) Open() []Entry {
+// Open are the runs that the member's record had open when it was seen last, and the
+// schedules under which they came about.
+func (s *State) Open() ([]Entry, []Schedule) {
 	if s.view == nil || s.own() == nil {
-		return nil
+		return nil, nil
 	}
-	return slices.Clone(s.own().Open)
+	return slices.Clone(s.own().Open), s.schedule.known
 }
 
 // Elsewhere are rows, for this server's own history, of runs which an earlier life of
@@ -43,10 +44,15 @@ func (s *State) Elsewhere(by ID, runs []Entry) Store {
 	store := Store{Schedules: s.schedule.known}
 	for _, e := range runs {
 		if !has[attemptOf(e)] {
-			store.Rows = append(store.Rows, Row{Entry: e, State: TakenOver, Why: reason.Of(reason.ServerGone), Ended: s.now, By: by})
+			store.Rows = append(store.Rows, GoneElsewhere(by, e, s.now))
 		}
 	}
 	return store
+}
+
+// GoneElsewhere is the row of an attempt of by, whose session has ended, at a moment.
+func GoneElsewhere(by ID, e Entry, now int64) Row {
+	return Row{Entry: e, State: TakenOver, Why: reason.Of(reason.ServerGone), Ended: now, By: by}
 }
 
 // attempt is what tells one attempt from all others.

@@ -144,10 +144,14 @@ func (b *book) Write(_ context.Context, batch []trace.Row) error {
 		return fmt.Errorf("%w: as the test wants it", trace.ErrRow)
 	}
 	for _, r := range batch {
-		if !slices.ContainsFunc(b.rows, func(o trace.Row) bool {
+		k := slices.IndexFunc(b.rows, func(o trace.Row) bool {
 			return o.Job == r.Job && o.Item == r.Item && o.Run == r.Run && o.Attempt == r.Attempt
-		}) {
+		})
+		switch {
+		case k < 0:
 			b.rows = append(b.rows, r)
+		case b.rows[k].State == trace.TakenOver && r.State.Final():
+			b.rows[k].State, b.rows[k].Reason = r.State, r.Reason
 		}
 	}
 	return nil

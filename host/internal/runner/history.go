@@ -146,18 +146,18 @@ func (h *history) write(ctx context.Context, rows []protocol.Row, schedules []pr
 
 // row turns a fact of the core into a row; false if it says nothing: a gap in
 // which the schedule names no instant.
-func (m *member) row(r *protocol.Row, schedules []protocol.Schedule) (trace.Row, bool) {
+func (l *lives) row(r *protocol.Row, schedules []protocol.Schedule) (trace.Row, bool) {
 	row := trace.Row{
-		Job: m.Config.Name, Item: r.Item, State: trace.State(r.State), Reason: m.known(r), Instance: string(r.By),
+		Job: l.Config.Name, Item: r.Item, State: trace.State(r.State), Reason: l.known(r), Instance: string(r.By),
 		Cause: trace.Cause(r.Cause), End: r.Ended,
 	}
 	if r.Gap {
-		m.count(&row, r, schedules)
+		l.count(&row, r, schedules)
 		row.Run, row.Cause = "gap-"+strconv.FormatInt(row.Instant, 10), trace.Schedule
 		return row, row.Count > 0
 	}
 	row.Run, row.Instant, row.Attempt, row.Start = runOf(r.Entry), r.Instant, r.Attempt, r.Begun
-	if t, ok := m.kept.get(r.Entry); ok {
+	if t, ok := l.kept.get(r.Entry); ok {
 		row.TaskID, row.Result, row.Error, row.Digest, row.Fence = t.taskID, t.result, t.fault, t.digest, t.fence
 		row.Code, row.HasCode = t.code, t.hasCode
 		row.Start, row.End = t.start, t.end
@@ -174,13 +174,13 @@ func (m *member) row(r *protocol.Row, schedules []protocol.Schedule) (trace.Row,
 
 // count tells which instants a gap has, by the schedule under which it came about.
 // One that cannot be read has none: what the one before it names was missed.
-func (m *member) count(row *trace.Row, r *protocol.Row, schedules []protocol.Schedule) {
+func (l *lives) count(row *trace.Row, r *protocol.Row, schedules []protocol.Schedule) {
 	cron := r.Cron
 	if cron == "" { // in a record of an older release
 		cron = protocol.CronAt(schedules, r.Until)
 	}
 	for cron != "" {
-		first, last, n, err := m.Clock.Between(cron, r.After, r.Until)
+		first, last, n, err := l.Clock.Between(cron, r.After, r.Until)
 		if err == nil {
 			row.Instant, row.Last, row.Count, row.Schedule = first, last, n, cron
 			return

@@ -33,9 +33,9 @@ type lives struct {
 type life struct {
 	again  bool // there is to be another
 	joined bool
-	self   job.InstanceID   // if it had joined
-	open   bool             // its record was left with something in it
-	runs   []protocol.Entry // that were open
+	open   bool    // its record was left with something in it
+	cut    bool    // it ended without the registry
+	had    cutLife // if it had joined
 	err    error
 }
 
@@ -87,8 +87,8 @@ func (l *lives) newLife() (*member, error) {
 // waits until it may begin. If not, the runner has ended.
 func (l *lives) another(how life) bool {
 	l.lost = errors.Is(how.err, registry.ErrEnded) && (how.joined || l.lost)
-	if l.lost && how.joined {
-		l.survive(how.self, how.runs)
+	if how.joined && (l.lost || how.cut) {
+		l.survive(how.had)
 	}
 	if how.joined {
 		l.left, l.pause = how.open, new(backoff.Backoff)
@@ -117,6 +117,7 @@ func (l *lives) another(how life) bool {
 // over ends the job on this server: nobody looks at it here any more, so what was seen
 // last is not told as what is.
 func (l *lives) over(err error) {
+	l.untold()
 	if was := l.snapshot.Load(); was != nil {
 		l.snapshot.Store(&snapshot{view: &protocol.View{}, effective: was.effective})
 	}

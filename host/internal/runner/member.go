@@ -148,7 +148,8 @@ func (m *member) finish() {
 	if m.removed && m.again { // a tool that is at it gives up when nodes go by themselves
 		session.Sleep(m.stop, protocol.RemovalPause*time.Millisecond)
 	}
-	how := life{again: m.again, joined: m.self != "", self: m.self, open: m.open(), runs: m.loop.State().Open(), err: m.err}
+	runs, schedules := m.loop.State().Open()
+	how := life{again: m.again, joined: m.self != "", open: m.open(), cut: m.loop.Doubt() != protocol.Trusted, had: cutLife{m.self, runs, schedules}, err: m.err}
 	m.detach()
 	m.hangUp(m.line)
 	if m.another(how) {

@@ -16,9 +16,9 @@ import (
 )
 
 // cutOff plays a server that hears nothing for longer than its session lasts, while it
-// runs its items, beside another one or alone. It returns the rows that each has of
-// those runs.
-func cutOff(t *testing.T, cron string, alone bool) (own, others []string) {
+// runs its items, beside another one or alone, and may end before it hears anything. It
+// returns the rows that each has of those runs.
+func cutOff(t *testing.T, cron string, alone, ends bool) (own, others []string) {
 	t.Helper()
 	synctest.Test(t, func(t *testing.T) {
 		reg, rows, there := embedded.Memory(), &book{}, &book{}
@@ -36,6 +36,11 @@ func cutOff(t *testing.T, cron string, alone bool) (own, others []string) {
 		time.Sleep(8 * time.Second)
 		n.change(func(n *network) { n.cut = true })
 		time.Sleep(50 * time.Second)
+		if ends {
+			servers[0].now()
+			<-servers[0].done
+			servers = servers[1:]
+		}
 		n.sound()
 		time.Sleep(40 * time.Second)
 		for _, s := range servers {
@@ -47,7 +52,9 @@ func cutOff(t *testing.T, cron string, alone bool) (own, others []string) {
 			must(t, err)
 			both.rows = append(both.rows, r)
 		}
-		both.check(t, testJob, 2, every)
+		if !alone || !ends { // else nobody says what became of the runs
+			both.check(t, testJob, 2, every)
+		}
 		own, others = rows.of("10.0.0.1@-@1", instant), there.of("10.0.0.1@-@1", instant)
 	})
 	return own, others
@@ -87,20 +94,23 @@ func TestRowsOfAServerThatLostTheRegistry(t *testing.T) {
 	t.Parallel()
 	for _, tt := range []struct {
 		name, cron  string
-		alone       bool
+		alone, ends bool
 		own, others []string
 	}{
 		// It was cut off three seconds after the begin, and asked its guests to stop nine seconds
 		// after it had last heard of the registry.
-		{"alone, and runs it again", "10m", true, slices.Repeat([]string{"taken_over registry_lost, for 11s"}, 2), nil},
-		{"alone, and the next instant has come", "10s", true, slices.Repeat([]string{"interrupted registry_lost_next_instant, for 11s"}, 2), nil},
+		{"alone, and runs it again", "10m", true, false, slices.Repeat([]string{"taken_over registry_lost, for 11s"}, 2), nil},
+		{"alone, and the next instant has come", "10s", true, false, slices.Repeat([]string{"interrupted registry_lost_next_instant, for 11s"}, 2), nil},
 		// What becomes of the run, the other one tells; how long it lasted there, nobody else knows.
-		{"another runs it again", "10m", false, []string{"taken_over registry_lost, for 11s"}, []string{"taken_over server_gone, for unknown"}},
-		{"another is there, and the next instant has come", "10s", false, []string{"taken_over registry_lost, for 11s"}, []string{"interrupted server_gone_next_instant, for unknown"}},
+		{"another runs it again", "10m", false, false, []string{"taken_over registry_lost, for 11s"}, []string{"taken_over server_gone, for unknown"}},
+		{"another is there, and the next instant has come", "10s", false, false, []string{"taken_over registry_lost, for 11s"}, []string{"interrupted server_gone_next_instant, for unknown"}},
+		// It does not know who goes on, if anybody does.
+		{"alone, and ends before it hears of the registry", "10m", true, true, slices.Repeat([]string{"taken_over registry_lost, for 11s"}, 2), nil},
+		{"ends before it hears of the registry", "10m", false, true, []string{"taken_over registry_lost, for 11s"}, []string{"taken_over server_gone, for unknown"}},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
 			t.Parallel()
-			own, others := cutOff(t, tt.cron, tt.alone)
+			own, others := cutOff(t, tt.cron, tt.alone, tt.ends)
 			if diff := cmp.Diff(tt.own, own); diff != "" {
 				t.Errorf("its own rows (-want +got):\n%s", diff)
 			}

@@ -36,12 +36,14 @@ const added = "schedule, reason_code, " + guestLog
 const guestLog = "guest_log"
 
 const insert = "INSERT INTO wasmjobd_run (" + columns + ") VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?) " +
-	"ON CONFLICT DO NOTHING"
+	"ON CONFLICT (job, item, run, attempt) DO UPDATE SET state = excluded.state, reason = excluded.reason, reason_code = excluded.reason_code " +
+	"WHERE wasmjobd_run.state = '" + string(trace.TakenOver) + "' AND excluded.state NOT IN ('" + string(trace.TakenOver) + "', '" + string(trace.Retried) + "')"
 
 // Write implements trace.Sink: the batch is one transaction, on disk before it
-// returns nil. A row that is there stays. A batch with a row that can never be
-// stored (running, without name, or with names that are too long) is refused as
-// a whole with trace.ErrRow.
+// returns nil. A row that is there stays, but for what became of a run that was taken
+// over: who says that later tells nothing of how the guest ended. A batch with a row that
+// can never be stored (running, without name, or with names that are too long) is refused
+// as a whole with trace.ErrRow.
 func (s *Store) Write(ctx context.Context, batch []trace.Row) error {
 	for i := range batch {
 		if err := storable(&batch[i]); err != nil {
