@@ -21,6 +21,7 @@ type edit struct {
 	told  Reloaded
 
 	withdrawn, admitted []*hosted
+	kept                []*hosted
 	changed             []change
 	tried               []*code  // hold what jobs that changed need
 	give                []func() // gives back what else is held
@@ -121,6 +122,7 @@ func (e *edit) prepare(ctx context.Context) error {
 			}
 			if j.same(e.h, c) {
 				e.told.Kept++
+				e.kept = append(e.kept, j)
 				continue
 			}
 		}
@@ -297,12 +299,34 @@ func (e *edit) apply() {
 	for _, j := range e.withdrawn {
 		h.withdraw(j)
 	}
+	stay := e.kept
 	for _, c := range e.changed {
 		h.change(c.j, c.to)
+		stay = append(stay, c.j)
 	}
+	e.needRestart(stay)
 	for _, j := range e.admitted {
 		e.tried = slices.DeleteFunc(e.tried, func(k *code) bool { return k == j.code })
 		h.admit(j)
+	}
+}
+
+// needRestart tells which settings of jobs were changed since they came, and stay as
+// they were then.
+func (e *edit) needRestart(jobs []*hosted) {
+	h := e.h
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	for _, j := range jobs {
+		for s := range job.Settings() {
+			if s.Change == job.AfterStart && !reflect.DeepEqual(s.Field(j.first), s.Field(j.config)) {
+				e.told.NeedRestart = append(e.told.NeedRestart, "jobs."+j.config.Name+"."+s.Name)
+			}
+		}
+	}
+	slices.Sort(e.told.NeedRestart)
+	for _, key := range e.told.NeedRestart {
+		h.o.Log.Warn("it was changed and needs a restart, the old value stays", "key", key)
 	}
 }
 
@@ -368,11 +392,6 @@ func (h *Host) change(j *hosted, to *job.Config) {
 	j.code.redefine(to)
 	if r != nil {
 		r.Redefine(to) // else it begins with that
-	}
-	for s := range job.Settings() {
-		if s.Change == job.AfterStart && !reflect.DeepEqual(s.Field(&old), s.Field(to)) {
-			h.o.Log.Warn("it was changed and needs a restart, the old value stays", "key", "jobs."+to.Name+"."+s.Name)
-		}
 	}
 	if to.StrategyModule != "" && to.StrategyDigest != old.StrategyDigest {
 		h.scout.beside(func() { j.code.try(j.ctx, *to) })

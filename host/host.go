@@ -67,6 +67,7 @@ type hosted struct {
 	left  chan struct{}      // closed when the runner has ended
 	gone  chan struct{}      // closed when it has left since the file has it no more
 	begun chan struct{}      // closed when it has a runner; only of one that came while the host ran
+	first *job.Config        // as it was when it came; what needs a restart stays so
 
 	// Guarded by the host's mu:
 
@@ -81,7 +82,7 @@ func (j *hosted) live(ctx context.Context) { j.ctx, j.leave = context.WithCancel
 
 // newHosted is a job of the server's own file.
 func newHosted(c *job.Config) *hosted {
-	return &hosted{config: c, tried: make(chan struct{}), left: make(chan struct{}), gone: make(chan struct{}), begun: make(chan struct{})}
+	return &hosted{config: c, first: c, tried: make(chan struct{}), left: make(chan struct{}), gone: make(chan struct{}), begun: make(chan struct{})}
 }
 
 // ails is why this server does not run the job's code; empty if it does.

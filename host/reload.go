@@ -121,6 +121,9 @@ func (h *Host) RemoveModule(ctx context.Context, name string) error {
 type Reloaded struct {
 	Added, Changed, Removed []string
 	Kept                    int // how many are as they were
+	// NeedRestart are settings of jobs, jobs.NAME.SETTING, that were changed since the
+	// job came, and stay as they were then until the host starts anew.
+	NeedRestart []string
 }
 
 // Reload has the host go by other jobs and modules than those that it has, as if

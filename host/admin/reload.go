@@ -3,6 +3,7 @@ package admin
 import (
 	"context"
 	"errors"
+	"slices"
 
 	"github.com/wasmjob/wasmjob/host"
 )
@@ -16,7 +17,7 @@ type Reload func(context.Context) (Reloaded, error)
 // Reloaded is the result of a reload.
 type Reloaded struct {
 	host.Reloaded
-	NeedRestart []string // settings that were changed and stay as they were
+	NeedRestart []string // settings beside those of jobs that were changed and stay as they were
 }
 
 type reloadedDocument struct {
@@ -46,5 +47,5 @@ func (h *Handler) reload(r *request) error {
 		}
 		return p
 	}
-	return r.answer(reloadedDocument{1, listed(d.Added), listed(d.Changed), listed(d.Removed), d.Kept, listed(d.NeedRestart)})
+	return r.answer(reloadedDocument{1, listed(d.Added), listed(d.Changed), listed(d.Removed), d.Kept, listed(append(slices.Clone(d.NeedRestart), d.Reloaded.NeedRestart...))})
 }
