@@ -21,10 +21,10 @@ type scout struct {
 	h     *Host
 	ctx   context.Context //nolint:containedctx // that of the server's run
 	root  string          // the parent of all jobs
-	told  bool            // of those that nobody runs; the errand's
 	looks chan struct{}   // one for each prospect that is being looked at
 
-	mu       sync.Mutex // guards what follows
+	mu       sync.Mutex      // guards what follows
+	told     map[string]bool // those that nobody runs
 	line     *session.Job
 	open     sync.Once
 	opened   chan struct{} // closed when there is a line
@@ -60,7 +60,7 @@ func newScout(ctx context.Context, h *Host) *scout {
 	}
 	return &scout{
 		h: h, ctx: ctx, root: root, looks: make(chan struct{}, maxLooks), opened: make(chan struct{}),
-		jobs: map[string]*prospect{}, listed: make(chan struct{}),
+		jobs: map[string]*prospect{}, listed: make(chan struct{}), told: map[string]bool{},
 	}
 }
 

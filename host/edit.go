@@ -351,6 +351,7 @@ func (h *Host) forget(j *hosted) {
 	h.mu.Unlock()
 	h.scout.mu.Lock()
 	delete(h.files, j.config.Name)
+	delete(h.scout.told, j.config.Name)
 	h.scout.mu.Unlock()
 	close(j.gone)
 	h.scout.stir()

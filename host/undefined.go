@@ -14,22 +14,21 @@ import (
 	"github.com/wasmjob/wasmjob/host/registry"
 )
 
-// undefined tells, once, which jobs of the registry nobody runs, since they are in no
-// file of a server that runs those of its files alone, and stores what they have missed.
+// undefined tells which jobs of the registry nobody runs, since they are in no file of a
+// server that runs those of its files alone, and stores what they have missed: once for
+// those that it finds at its start, and for each that a reload drops as it has left.
 func (s *scout) undefined(line *session.Job) error {
-	if s.told {
-		return nil
-	}
 	all, err := line.Read(s.ctx, s.root)
 	if err != nil {
 		return err
 	}
 	s.mu.Lock()
-	files := maps.Clone(s.h.files)
+	known := maps.Clone(s.h.files)
+	maps.Copy(known, s.told)
 	s.mu.Unlock()
 	var alone []string
 	for _, name := range all.Children {
-		if files[name] {
+		if known[name] {
 			continue
 		}
 		config, _, members := layout.NewJob(s.h.o.Namespace, name).Nodes()
@@ -51,8 +50,10 @@ func (s *scout) undefined(line *session.Job) error {
 	for _, name := range alone {
 		s.h.o.Log.Warn("a job of the registry is in no file of this server: it does not run",
 			"job", name, "cure", "write it into a file again, or remove it with job remove")
+		s.mu.Lock()
+		s.told[name] = true
+		s.mu.Unlock()
 	}
-	s.told = true
 	return nil
 }
 
