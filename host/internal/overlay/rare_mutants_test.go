@@ -21,6 +21,7 @@ func rareMutants() []mutant {
 		{"catch up: newcomers disabled", "a disabled server has no part in the items and is there", in("protocol.View.attends", "v.serverDisabled(m.ID.IP())", "false"), script("catch_up_newcomer_disabled")},
 		{"catch up: slow newcomer", "who found nobody there goes by when it followed the schedule, also if another came after it", in("protocol.State.missedUntil", "s.backlog.catchUp.empty != 0", "until == s.backlog.catchUp.empty"), script("catch_up_newcomers")},
 		{"catch up: due meanwhile", "what is due while nothing is caught up begins", in("protocol.beginning.forgo", "b.m.More || s.schedule.tick.At != 0", "b.m.More"), script("catch_up_java_due")},
+		{"catch up: schedule gone", "what a schedule named that was changed while nobody was there is caught up", in("protocol.State.seePassed", "max(t, s.changedWhileAway())", "t"), script("catch_up_schedule_gone")},
 		{"rows: untold at the end", "a server that stops without the registry tells of the runs that it had", without("runner.lives.over", "l.untold()"), notice{"../runner", "^TestRowsOfAServerThatLostTheRegistry$"}},
 	}
 }

@@ -22,11 +22,22 @@ func (s *State) seePassed(t int64) {
 		return
 	}
 	if first {
-		s.backlog.catchUp.passed = t
+		s.backlog.catchUp.passed = max(t, s.changedWhileAway())
 	}
 	if s.came(Tick{At: t}) && first {
 		s.schedule.unseen = t
 	}
+}
+
+// changedWhileAway is the moment up to which the schedule before this one named instants,
+// if this server saw the change as it came: they have passed, and this one knows nothing
+// of them.
+func (s *State) changedWhileAway() int64 {
+	n := len(s.schedule.known)
+	if n < 2 {
+		return 0
+	}
+	return min(s.schedule.known[n-1].Since-1, s.dateOf(s.now))
 }
 
 // undated: the schedule has not said which instant is the newest.

@@ -121,11 +121,17 @@ func (l *ledger) caughtUp(e protocol.Entry, by author) {
 		return
 	}
 	nobody := func(a attendance) bool {
-		return e.Instant <= a.until+l.early(by) || a.by == by.self && e.Instant <= by.member.first
+		return e.Instant <= a.until+l.early(by) || a.by == by.self && caughtUpHere(e, by)
 	}
 	if !slices.ContainsFunc(l.unattended, nobody) {
 		l.w.breach("nothing is caught up in vain", "%s: item %d begins %s late, and somebody was there", by, e.Item, runName(e))
 	}
+}
+
+// caughtUpHere: a schedule that was changed while nobody was there may have named the
+// instant, and does not come due at the member.
+func caughtUpHere(e protocol.Entry, by author) bool {
+	return e.Cause == protocol.CaughtUp && e.Instant <= by.member.first
 }
 
 // leftOut: nobody leaves the newest instant out that was missed while nobody was there,

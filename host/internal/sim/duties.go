@@ -165,7 +165,7 @@ func (l *ledger) begin(m protocol.Begin, old *protocol.View, by author) {
 			l.w.breach("pause", "%s begins item %d, seeing the job paused", by, i)
 		case e.Cause == protocol.Misfired && e.Attempt == 1 && (v.Necessary || v.Processing):
 			l.w.breach("compensation waits", "%s compensates item %d, seeing a reshard awaited", by, i)
-		case e.Trigger == "" && e.Attempt == 1 && e.Instant > by.ticked: // a later attempt was early nowhere: somebody had begun it
+		case e.Trigger == "" && e.Attempt == 1 && e.Instant > by.ticked && !caughtUpHere(e, by): // a later attempt was early nowhere: somebody had begun it
 			l.w.breach("nothing early", "%s begins item %d run %s, but only %d has come", by, i, runName(e), by.ticked-1_700_000_000_000)
 		case slices.Contains(old.Assignment.Departing, i):
 			l.w.breach("departing", "%s begins item %d, which is about to move", by, i)

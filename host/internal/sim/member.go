@@ -50,7 +50,7 @@ type member struct {
 	ticked  int64 // the newest instant that came due here
 	fresh   bool  // it did, and had not passed before
 	unseen  int64 // the newest instant that had come before its life began, until one comes
-	first   int64 // the newest instant that had come when it followed the schedule first
+	first   int64 // when it followed the schedule first
 	stored  int64 // number of the newest row that the history acknowledged
 	storing int64 // when the newest batch is stored
 	outage  int64 // until then the history stores nothing

@@ -16,7 +16,7 @@ func (m *member) reschedule(cron string) {
 		m.later(1, func() {
 			at := m.now() / m.period * m.period
 			if m.ticked == 0 {
-				m.unseen, m.first = at, at
+				m.unseen, m.first = at, m.now()
 			}
 			m.ticked = max(m.ticked, at)
 			m.step(protocol.Passed{At: at})
