@@ -75,7 +75,10 @@ type Config struct {
 	CatchUp        CatchUp
 	Overlap        Overlap
 	OnRegistryLoss OnRegistryLoss
-	MaxClockSkew   time.Duration // negative: no check
+	// MaxClockSkew is how much the clock of a server may differ from the registry's, as
+	// ElasticJob's maxTimeDiffSeconds. Negative is no check, which is the default of
+	// jobs.toml. 0, as where it is left out, is a bound as well: clocks have to agree.
+	MaxClockSkew   time.Duration
 	ReconcileEvery time.Duration // 0: off; the registry stores whole minutes
 	Timeout        time.Duration // of one run; 0: none
 	Retry          Retry         // of runs that failed
