@@ -89,7 +89,7 @@ func (j Job) store(ctx context.Context, v *protocol.View, to trace.Sink) ([]trac
 	if err := j.Registry.Persist(ctx); err != nil { // as before any row is stored
 		return nil, fmt.Errorf("have the registry on its disk: %w", err)
 	}
-	if err := runner.Write(ctx, to, rows); err != nil {
+	if err := write(ctx, to, rows); err != nil {
 		return nil, fmt.Errorf("store what the job has missed: %w", err)
 	}
 	for k := range v.Runs {
@@ -102,4 +102,20 @@ func (j Job) store(ctx context.Context, v *protocol.View, to trace.Sink) ([]trac
 		}
 	}
 	return rows, nil
+}
+
+// write stores rows. One that the history will never take keeps no other from it, nor from
+// being forgotten in the registry: whoever can write there may have meant that. The log has
+// it, as all that Record returns.
+func write(ctx context.Context, to trace.Sink, rows []trace.Row) error {
+	err := runner.Write(ctx, to, rows)
+	if !errors.Is(err, trace.ErrRow) {
+		return err
+	}
+	for i := range rows {
+		if err := runner.Write(ctx, to, rows[i:i+1]); err != nil && !errors.Is(err, trace.ErrRow) {
+			return err
+		}
+	}
+	return nil
 }

@@ -1,0 +1,31 @@
+package missed
+
+import (
+	"context"
+	"fmt"
+	"testing"
+
+	"github.com/wasmjob/wasmjob/host/trace"
+)
+
+// picky takes all rows but those of item 1.
+type picky struct{ rows []trace.Row }
+
+func (p *picky) Write(_ context.Context, batch []trace.Row) error {
+	for _, r := range batch {
+		if r.Item == 1 {
+			return fmt.Errorf("%w: as the test wants it", trace.ErrRow)
+		}
+	}
+	p.rows = append(p.rows, batch...)
+	return nil
+}
+
+func TestARowThatNoHistoryTakesKeepsNoOtherBack(t *testing.T) {
+	t.Parallel()
+	to := &picky{}
+	err := write(t.Context(), to, []trace.Row{{Item: 0}, {Item: 1}, {Item: 2}})
+	if err != nil || len(to.rows) != 2 || to.rows[1].Item != 2 {
+		t.Errorf("took %+v, says %v", to.rows, err)
+	}
+}
