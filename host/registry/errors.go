@@ -13,14 +13,14 @@ var (
 	ErrUnknown = errors.New("registry: outcome unknown")
 	// ErrEnded: the session is over; nothing was applied.
 	ErrEnded = errors.New("registry: session ended")
-	// ErrReadOnly: the service takes no writes now, as when its disk is full;
-	// nothing was applied. A later try may succeed.
+	// ErrReadOnly: the service takes no writes at present, for example because its
+	// disk is full; nothing was applied. A later try may succeed.
 	ErrReadOnly = errors.New("registry: read-only")
 	// ErrTooLarge: the transaction exceeds the service's limit; nothing was applied.
 	ErrTooLarge = errors.New("registry: transaction too large")
-	// ErrDenied: the service does not let this user do it; nothing was applied.
-	// The error around it names the path. It is like that until somebody changes
-	// the node's permissions or the user's.
+	// ErrDenied: this user has no permission; nothing was applied. The wrapping
+	// error names the path. A retry fails, too, until the permissions of the node
+	// or the user change.
 	ErrDenied = errors.New("registry: permission denied")
 )
 

@@ -68,12 +68,12 @@ func (m *Memory) end(s *session) {
 		return
 	}
 	m.sessions = slices.Delete(m.sessions, i, i+1)
-	m.tell(m.tree.EndSession(s.id, time.Now().UnixMilli()))
+	m.notify(m.tree.EndSession(s.id, time.Now().UnixMilli()))
 	s.on(registry.Event{Kind: registry.Ended})
 }
 
 // tell delivers what changed to the sessions that follow it.
-func (m *Memory) tell(changes []tree.Change) {
+func (m *Memory) notify(changes []tree.Change) {
 	for _, c := range changes {
 		e := registry.Event{Kind: registry.Changed, Path: c.Path, Changes: 1, Gone: c.Kind == tree.Deleted}
 		if c.Kind == tree.ChildrenChanged {
@@ -126,7 +126,7 @@ func (s *session) Commit(ctx context.Context, ops ...registry.Op) (registry.Rece
 	if err != nil {
 		return registry.Receipt{}, err
 	}
-	s.m.tell(changes)
+	s.m.notify(changes)
 	return receipt, nil
 }
 

@@ -8,7 +8,7 @@ const (
 	Create OpKind = iota + 1
 	// CreateEphemeral makes a node that ends with the session.
 	CreateEphemeral
-	// CreateSequential makes a persistent node whose name ends in ten digits.
+	// CreateSequential creates a persistent node whose name ends in ten digits.
 	CreateSequential
 	// CreateEphemeralSequential is both.
 	CreateEphemeralSequential
@@ -18,15 +18,15 @@ const (
 	Delete
 	// Check is refused unless the node exists with Version (or any).
 	Check
-	// Absent is refused if the node exists. ZooKeeper has no such operation:
-	// its adapter spells it as a create and a delete.
+	// Absent is refused if the node exists. ZooKeeper has no such operation: its
+	// adapter sends a create and a delete.
 	Absent
 )
 
 // AnyVersion matches every version.
 const AnyVersion int32 = -1
 
-// Op is one operation. Parents are never made on the way: say so with a Create.
+// Op is one operation. It does not create missing parents: add a Create for each.
 type Op struct {
 	Kind    OpKind
 	Path    string

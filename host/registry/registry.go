@@ -1,12 +1,11 @@
-// Package registry is the port through which wasmjobd talks to a coordination
-// service: a tree of small versioned nodes with sessions, ephemeral and
-// sequential nodes, recursive watches and atomic transactions, as ZooKeeper
-// defines them. It holds no knowledge of any path or value; that is the
-// business of package layout. Adapters live in sub-packages and are proved by
-// registrytest.
+// Package registry is the port through which wasmjobd uses a coordination service:
+// a tree of small versioned nodes with sessions, ephemeral and sequential nodes,
+// recursive watches and atomic transactions, as ZooKeeper defines them. It knows no
+// paths and no values; package layout does. Adapters live in sub-packages, and
+// registrytest is the suite that each must pass.
 //
-// Flow: Open gives a Session; Follow leads to Events, which arrive on the
-// callback in the order of the service; Read tells what is; Commit writes.
+// Flow: Open returns a Session; after Follow, events arrive on the callback in the
+// order of the service; Read returns what a node is; Commit writes.
 package registry
 
 import (
@@ -26,38 +25,39 @@ type Registry interface {
 	Close() error
 }
 
-// SessionID identifies a session; it is the owner recorded in ephemeral nodes.
-// Zero is nobody.
+// SessionID identifies a session, and is the owner of its ephemeral nodes. Zero
+// means no session.
 type SessionID int64
 
-// Session is one continuous membership in the service. What has ended does not
-// come back: who wants to go on calls Open, and gets another Session. All
-// methods are safe for concurrent use.
+// Session is one continuous connection to the service's state. An ended session
+// does not come back: Open returns another one. All methods are safe for concurrent
+// use.
 type Session interface {
 	Requests
 	ID() SessionID
 	// Timeout is the granted session time-out, 0 if sessions have none: the service keeps ephemeral
 	// nodes at least this long after the last request that it received.
 	Timeout() time.Duration
-	// Acknowledged is when the newest transaction was sent that the service has
-	// answered, be it applied or refused, a Sync included; at first, when the
-	// session was asked for. Nothing else counts: a server that was replaced and
-	// does not know it answers reads, and lets a connection come back to the
-	// session, while the others may have ended that. The session sees to such
-	// transactions by itself, several in a time-out, so if this is long ago the
-	// service is silent. A session without time-out has nobody who could be: then
-	// it is now. It takes no lock that a request holds.
+	// Acknowledged returns when the newest transaction was sent that the service
+	// has answered, applied or refused, a Sync included; at first, when the session
+	// was requested. Nothing else counts: a replaced leader that does not know it
+	// yet answers reads and resumes sessions, although the other servers may have
+	// ended them. The session sends such transactions by itself, several within a
+	// time-out, so an old value means that the service is silent. A session without
+	// time-out cannot be ended by silence: it returns the current time.
+	// Acknowledged takes no lock that a request holds.
 	Acknowledged() time.Time
-	// Follow lets the session hear of every change of a node at root or below,
-	// from its return until the session ends: of each node that is created, set
-	// or deleted, and of the parent of each that is created or deleted, for its
-	// list of children is another then. A node at root need not be there.
+	// Follow makes the session receive every change of a node at root or below,
+	// from its return until the session ends: an event for each node that is
+	// created, set or deleted, and one for the parent of each that is created or
+	// deleted, because its list of children has changed. A node at root need not
+	// exist.
 	Follow(ctx context.Context, root string) error
-	// Close ends the session at once: its ephemeral nodes go.
+	// Close ends the session at once: its ephemeral nodes are deleted.
 	Close() error
 }
 
-// Requests are what a session asks of the service.
+// Requests are the calls that a session offers.
 type Requests interface {
 	// Commit applies ops as one transaction, all or none. It returns a
 	// *ConflictError (errors.Is ErrConflict) if an op was refused, ErrDenied if
@@ -73,13 +73,13 @@ type Requests interface {
 	// Read returns the node at path. An absent node is no error: Node.Exists is
 	// false. ErrDenied is one.
 	Read(ctx context.Context, path string) (Node, error)
-	// Sync returns when the session's later reads see everything that was
-	// committed before the call, and when none of its own commits that came to
-	// ErrUnknown before the call can be applied any more. It is a transaction that
-	// changes nothing: what cannot commit cannot answer it either.
+	// Sync returns when the session's later reads see everything that was committed
+	// before the call, and when none of its own commits that returned ErrUnknown
+	// before the call can be applied any more. It is a transaction that changes
+	// nothing, so a server that cannot commit cannot answer it.
 	Sync(ctx context.Context) error
-	// Persist returns when nothing that the session has been told, by replies or
-	// events, can be lost any more, be it that the machine loses its power.
+	// Persist returns when everything that the session has learned from replies and
+	// events is durable, even if the machine loses power.
 	Persist(ctx context.Context) error
 	// Time is the service's clock.
 	Time(ctx context.Context) (time.Time, error)
@@ -93,8 +93,8 @@ type Node struct {
 	Stat     Stat
 }
 
-// Stat carries what edges and fences compare. Revisions are those of the
-// service's one global order (ZooKeeper: zxid).
+// Stat holds what change detection and version checks compare. Revisions are
+// positions in the service's one global order (ZooKeeper: zxid).
 type Stat struct {
 	Created         int64 // revision of the creation (czxid)
 	Modified        int64 // revision of the last set, or of the creation (mzxid)
@@ -125,22 +125,23 @@ const (
 type Event struct {
 	Kind EventKind
 	Path string
-	// Changes is how many ops the event stands for that created, set or deleted
-	// the node itself. An event for its list of children has 0. The two kinds are
-	// never one event.
+	// Changes is the number of ops, behind this event, that created, set or deleted
+	// the node itself. An event for its list of children has 0. One event is never
+	// both.
 	Changes int
 	// Gone: after those changes the node is not there. Other nodes that were
 	// changed with it may still have their events to come.
 	Gone bool
 }
 
-// Receipt tells what an applied transaction gave.
+// Receipt is the result of an applied transaction.
 type Receipt struct {
 	// Revision of the transaction: the Modified of every node it set. It is
 	// known only if the transaction contains a Set (ZooKeeper's client hides
 	// it otherwise); else it is 0.
 	Revision int64
-	// At is what the service's clock showed then; zero if it does not say.
+	// At is the time of the service's clock at the transaction; zero if the service
+	// does not say.
 	At time.Time
 	// Results has one entry for each op.
 	Results []Result

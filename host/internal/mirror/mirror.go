@@ -59,8 +59,7 @@ type Mirror struct {
 	changes   []Change
 	own       map[string]*write // the nodes that our transaction in flight touches; nil: there is none
 	ops       []registry.Op
-	// fresh holds nodes that our last transaction created below a node whose list
-	// of children has not been read since.
+	// fresh holds nodes that our last transaction created below an unread list.
 	fresh map[string]registry.Node
 	// submitted is the number of that transaction among the requests.
 	submitted    uint32
@@ -153,8 +152,7 @@ func (m *Mirror) path(name string) string {
 	return m.root + "/" + name
 }
 
-// nameOf returns the name of the node at a path. ok is false if the path is not at
-// or below the root.
+// nameOf returns the name of the node at a path, if it is at or below the root.
 func (m *Mirror) nameOf(path string) (name string, ok bool) {
 	rest, ok := strings.CutPrefix(path, m.root)
 	if !ok || rest == "" {
@@ -261,7 +259,7 @@ func (m *Mirror) makeDirty(name string, n *entry) {
 // Wants reports whether anything is to be read.
 func (m *Mirror) Wants() bool { return !m.disconnected && len(m.queue)+len(m.gone) > 0 }
 
-// Urgent reports whether anything is to be read other than nodes that may wait.
+// Urgent reports whether anything is to be read that may not wait.
 func (m *Mirror) Urgent(mayWait func(name string) bool) bool {
 	urgent := func(name string) bool { return !mayWait(name) }
 	return slices.ContainsFunc(m.queue, urgent) || slices.ContainsFunc(m.gone, urgent)

@@ -246,12 +246,12 @@ func TestPowerLossAtAnyByte_keeps_all_that_was_waited_for(t *testing.T) {
 // Commits that come between any two steps of a snapshot are as durable as all
 // others. Each is number n in /n, so that one that is there proves those before
 // it.
-func TestSnapshot_loses_no_commit_beside_it(t *testing.T) {
+func TestSnapshot_loses_no_concurrent_commit(t *testing.T) {
 	t.Parallel()
-	synctest.Test(t, snapshotBesideCommits) // no sync for being late
+	synctest.Test(t, snapshotDuringCommits) // no sync for being late
 }
 
-func snapshotBesideCommits(t *testing.T) {
+func snapshotDuringCommits(t *testing.T) {
 	d := newMemDisk()
 	relaxed := func(ops []registry.Op) bool { return ops[len(ops)-1].Path == "/relaxed" }
 	r, err := open(d, Options{Relaxed: relaxed})

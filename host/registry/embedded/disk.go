@@ -98,7 +98,7 @@ func syncDir(name string) error {
 	return errors.Join(d.Sync(), d.Close())
 }
 
-// osFile is a real file whose Sync leaves out what only stat shows.
+// osFile is a real file. Its Sync skips metadata that only stat shows.
 type osFile struct{ *os.File }
 
 func (f osFile) Sync() error { return syncData(f.File) }

@@ -152,7 +152,7 @@ func writeSnapshot(d disk, seq uint64, b []byte) error {
 	return nil
 }
 
-// listing is what a directory holds of a registry.
+// listing holds the files of a registry that a directory contains.
 type listing struct {
 	logs, snapshots []uint64 // ascending
 	unfinished      []string

@@ -212,7 +212,7 @@ func cutEverywhere(t *testing.T, d *memDisk, o *outcomes, first int, what string
 	return len(d.steps) - first
 }
 
-func TestFullDisk_is_told_each_minute_while_it_lasts(t *testing.T) {
+func TestFullDisk_is_logged_each_minute_while_it_lasts(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		d, log := newMemDisk(), &lines{}
@@ -227,11 +227,11 @@ func TestFullDisk_is_told_each_minute_while_it_lasts(t *testing.T) {
 				t.Errorf("commit on a full disk: %v", err)
 			}
 			time.Sleep(10*time.Minute + 30*time.Second)
-			if n := log.count("takes no writes; it tries again"); n != round {
+			if n := log.count("cannot write; it keeps trying"); n != round {
 				t.Errorf("told %d times that it began, want %d", n, round)
 			}
-			if n := log.count("still takes no writes"); n < 9*round || n > 10*round {
-				t.Errorf("told %d times within ten minutes that it lasts", n)
+			if n := log.count("still cannot write"); n < 9*round || n > 10*round {
+				t.Errorf("logged %d times within ten minutes that it lasts", n)
 			}
 			if err := r.Healthy(); !errors.Is(err, registry.ErrReadOnly) || !errors.Is(err, syscall.ENOSPC) {
 				t.Errorf("healthy: %v", err)
@@ -239,8 +239,8 @@ func TestFullDisk_is_told_each_minute_while_it_lasts(t *testing.T) {
 			d.inject(nil)
 			time.Sleep(mendPause)
 			synctest.Wait()
-			if n := log.count("takes writes again"); n != round || r.Healthy() != nil {
-				t.Errorf("told %d times that it is over, healthy: %v", n, r.Healthy())
+			if n := log.count("can write again"); n != round || r.Healthy() != nil {
+				t.Errorf("logged %d times that it is over, healthy: %v", n, r.Healthy())
 			}
 		}
 		mustCommit(t, s, write("/a"))

@@ -12,11 +12,11 @@ import (
 	"github.com/wasmjob/wasmjob/host/registry"
 )
 
-// syncWithin bounds how long a record that nobody waits for stays unsynced.
+// syncWithin bounds how long a record stays unsynced if no commit waits for it.
 const syncWithin = 50 * time.Millisecond
 
-// maxGather bounds how often a sync lets others go first. Each time costs less
-// than a microsecond where nobody is ready.
+// maxGather bounds how often a sync yields to other goroutines. A yield costs less
+// than a microsecond if none is ready.
 const maxGather = 32
 
 // urgency says whether the reply to a record waits for the disk.
@@ -53,11 +53,11 @@ type journal struct {
 	seq     uint64 // number of the log
 	size    int64
 	synced  int64 // of size, what is durable
-	limit   int64 // size that asks for a snapshot
+	limit   int64 // size at which a snapshot is made
 	buffer  []byte
 	batch   *batch // of the records since the last sync began
 	dirty   bool   // batch has records
-	running *batch // whose sync is under way
+	running *batch // the batch that is being synced
 	failed  error  // of the first sync of this log that went wrong
 }
 
@@ -140,8 +140,7 @@ func (j *journal) append(r record, when urgency) (*batch, error) {
 	return j.batch, nil
 }
 
-// write writes r behind what is there, with mu held. Its errors are those of
-// append.
+// write appends r to the log. The caller holds mu. Its errors are those of append.
 func (j *journal) write(r record) error {
 	j.buffer = appendFrame(j.buffer[:0], r, j.seq, j.size)
 	if n, err := j.file.Write(j.buffer); err != nil {
@@ -174,8 +173,8 @@ func signal(c chan<- struct{}) {
 	}
 }
 
-// syncLoop syncs when somebody waits, or a while after something was written,
-// and a last time at the end.
+// syncLoop syncs when a commit waits, or syncWithin after a write, and a last time
+// at the end.
 func (j *journal) syncLoop() {
 	var late <-chan time.Time
 	for {
@@ -197,10 +196,10 @@ func (j *journal) syncLoop() {
 	}
 }
 
-// gather lets other goroutines run while they bring more to sync. Those whom
-// the last sync has just released are often about to commit again; without
-// this they would all miss the sync that begins now, and every sync would
-// serve but half of the writers.
+// gather lets other goroutines run as long as they add records to sync. Commits
+// that the last sync has released are often followed by another commit at once;
+// without gather all of them would miss the sync that begins now, and every sync
+// would serve only half of the writers.
 func (j *journal) gather() {
 	before := j.appended.Load()
 	for range maxGather {
@@ -224,7 +223,7 @@ func (j *journal) sync() {
 func (j *journal) syncFile() {
 	mu := &j.registry.mu
 	mu.Lock()
-	b, err := j.take()
+	b, err := j.beginSync()
 	log, size := j.file, j.size
 	mu.Unlock()
 	if b == nil {
@@ -235,16 +234,16 @@ func (j *journal) syncFile() {
 		err = log.Sync()
 	}
 	mu.Lock()
-	if err = j.settle(err); err == nil {
+	if err = j.endSync(err); err == nil {
 		j.noteSynced(size)
 	}
 	mu.Unlock()
 	b.finish(err)
 }
 
-// noteSynced writes that the log is durable up to size, with mu held. Nobody
-// waits for the note, so it needs no sync: without it recovery takes damage in
-// what the last sync covered for a loss of power, as it must.
+// noteSynced writes to the log that it is durable up to size. The caller holds mu.
+// No commit waits for this note, so it needs no sync: if it is missing, recovery
+// takes damage in what the last sync covered for a loss of power, as it must.
 func (j *journal) noteSynced(size int64) {
 	j.synced = size
 	if j.registry.readOnly != nil {
@@ -253,10 +252,10 @@ func (j *journal) noteSynced(size int64) {
 	_ = j.write(record{kind: recordSynced, synced: size}) // an error is the registry's: it takes no more writes
 }
 
-// take begins the sync of what is there, with mu held. It returns nil if that
-// is nothing, and the error of an earlier sync: the kernel reports a page that
-// it could not write only once, so a later sync proves nothing.
-func (j *journal) take() (*batch, error) {
+// beginSync begins the sync of all records so far. The caller holds mu. It returns
+// nil if there are none, and the error of an earlier sync: the kernel reports a
+// page that it could not write only once, so a later sync proves nothing.
+func (j *journal) beginSync() (*batch, error) {
 	if !j.dirty {
 		return nil, j.failed
 	}
@@ -266,9 +265,9 @@ func (j *journal) take() (*batch, error) {
 	return j.running, j.failed
 }
 
-// settle ends the sync begun by take, with mu held, and returns what to tell
-// those who wait.
-func (j *journal) settle(err error) error {
+// endSync ends the sync that beginSync began, with mu held, and returns the result
+// for the waiting commits.
+func (j *journal) endSync(err error) error {
 	j.running = nil
 	if err != nil && j.failed == nil {
 		j.failed = fmt.Errorf("sync %s: %w", j.disk.path(logName(j.seq)), err)
@@ -336,16 +335,16 @@ func (j *journal) switchTo(next file, seq uint64) ([]byte, error) {
 	j.syncFile() // so that little is left to sync with mu held
 	r := j.registry
 	r.mu.Lock()
-	b, err := j.take()
+	b, err := j.beginSync()
 	if b == nil && j.size > j.synced {
-		b = newBatch() // nobody waits, but a note may still be unsynced
+		b = newBatch() // no commit waits, but a note may be unsynced
 	}
 	if b != nil {
 		if err == nil {
 			j.syncs.Add(1)
 			err = j.file.Sync()
 		}
-		err = j.settle(err)
+		err = j.endSync(err)
 		defer func() { b.finish(err) }()
 	}
 	if err != nil {

@@ -3,17 +3,18 @@ package embedded
 import "time"
 
 const (
-	// mendPause is how long a registry that takes no writes waits before it
+	// mendPause is how long a registry that cannot write waits before it
 	// tries again. A try may write a whole snapshot.
 	mendPause = 5 * time.Second
-	// mendTold is how often it says so.
-	mendTold = time.Minute
+	// mendLogPause is the shortest time between two log entries about it.
+	mendLogPause = time.Minute
 )
 
-// mend begins anew until that succeeds or the registry closes.
+// mend tries to write a new pair of files until that succeeds or the registry
+// closes.
 func (j *journal) mend() {
 	since := time.Now()
-	told := since
+	logged := since
 	log := j.registry.options.Logger
 	for {
 		select {
@@ -23,25 +24,25 @@ func (j *journal) mend() {
 		}
 		err := j.renew()
 		if err == nil {
-			log.Warn("the registry takes writes again", "after", time.Since(since).Round(time.Second))
+			log.Warn("the registry can write again", "after", time.Since(since).Round(time.Second))
 			return
 		}
-		if time.Since(told) >= mendTold {
-			told = time.Now()
-			log.Error("the registry still takes no writes; nothing begins before it can write", "since", since, "error", err)
+		if time.Since(logged) >= mendLogPause {
+			logged = time.Now()
+			log.Error("the registry still cannot write; no run begins before it can", "since", since, "error", err)
 		}
 	}
 }
 
-// renew writes the tree as a new pair of files and takes writes again. Nothing
-// of the log that failed is used: after a failed sync nobody knows what of it is
-// on the disk, and no later sync tells. The tree has what was acknowledged, and
-// also the commits whose outcome nobody was told: from here on they are durable.
+// renew writes the tree as a new pair of files and accepts writes again. It uses
+// nothing of the log that failed: after a failed sync nothing shows what of the log
+// is on the disk, not even a later sync. The tree holds all acknowledged commits,
+// and also those whose outcome stayed unknown: from here on they are durable.
 //
-// The order is what a crash in between asks for. The new log is made first and
-// stays empty until its snapshot is in place, so that a start finds either the old
-// pair with an empty log behind it, or the new one. It is made once: with its
-// snapshot in place it must never be missing.
+// The order allows for a crash in between. The new log is created first and stays
+// empty until its snapshot is in place, so a start finds either the old pair with
+// an empty log after it, or the new pair. The log is created once: when its
+// snapshot is in place, it must never be missing.
 func (j *journal) renew() error {
 	r := j.registry
 	r.mu.Lock()

@@ -6,14 +6,14 @@ import (
 	"github.com/wasmjob/wasmjob/host/registry"
 )
 
-// queue hands the events of one session to its callback, in order, from the
-// one goroutine that runs run. What is followed can make it long, if the
-// callback is slower than those who write; it must not block.
+// queue passes the events of one session to its callback, in order, from the
+// goroutine that runs run. It must not block, so it grows without limit while the
+// callback is slower than the writers.
 type queue struct {
 	on func(registry.Event)
 
-	// mu guards the rest. It may be taken with the registry's mu held, never
-	// the other way round.
+	// mu guards the fields below. It may be locked while the registry's mu is held,
+	// never the other way round.
 	mu        sync.Mutex
 	changed   sync.Cond // on mu: something was put, delivered or closed
 	waiting   []registry.Event

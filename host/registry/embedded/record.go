@@ -11,11 +11,11 @@ import (
 	"github.com/wasmjob/wasmjob/host/registry/tree"
 )
 
-// A log is a header and then frames. A frame is a length, the checksum of the
-// payload, a checksum of these two, and the payload: one record. The header's
-// checksum also covers the number of the log and the frame's place in it, so
-// that no frame is taken for one anywhere else, and a search for intact frames
-// behind a damaged one need not compute a checksum of anything but frames.
+// A log is a header followed by frames. A frame is a length, the checksum of the
+// payload, a checksum of these two, and the payload: one record. The checksum of a
+// frame's header also covers the number of the log and the position of the frame in
+// it. So a frame counts only at its own place, and a search for intact frames after
+// a damaged one only computes checksums of real frames.
 const (
 	frameHeader = 12
 
@@ -26,16 +26,15 @@ const (
 
 var castagnoli = crc32.MakeTable(crc32.Castagnoli)
 
-// record is one transaction of the tree, or a note about the log itself.
-// Applying the same records to the same tree gives the same tree, so the ops
-// are enough.
+// record is one transaction of the tree, or a note about the log itself. The same
+// records applied to the same tree give the same tree, so the ops suffice.
 type record struct {
 	kind     byte
 	revision int64 // that it took
 	nowMS    int64
 	owner    registry.SessionID
 	ops      []registry.Op
-	synced   int64 // of recordSynced, which has nothing else: bytes of the log that are durable
+	synced   int64 // only in a recordSynced: how many bytes of the log are durable
 }
 
 // appendFrame appends r as the frame at offset of log number seq.
@@ -58,8 +57,8 @@ func headerSum(header []byte, seq uint64, offset int64) uint32 {
 	return crc32.Checksum(b[:], castagnoli)
 }
 
-// frameAt returns the payload of the frame at offset of the log, or why there
-// is none.
+// frameAt returns the payload of the frame at offset of the log, or the problem
+// with it.
 func frameAt(log []byte, seq uint64, offset int64) (payload []byte, problem string) {
 	rest := log[offset:]
 	if len(rest) < frameHeader {

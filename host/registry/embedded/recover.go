@@ -9,18 +9,17 @@ import (
 	"github.com/wasmjob/wasmjob/host/registry/tree"
 )
 
-// recovered is what a directory held.
+// recovered is the content of a directory.
 type recovered struct {
 	tree  *tree.Tree
 	epoch uint64 // of the last opening
 	next  uint64 // a number that no file has
 }
 
-// recoverTree rebuilds the tree from the newest snapshot and the logs from
-// there on, and ends all sessions that were in it. It removes unfinished
-// snapshots and changes nothing else. What the end of the last log lost before
-// it was synced is left out with a warning, and all behind it; every other
-// damage is a DamageError.
+// recoverTree rebuilds the tree from the newest snapshot and the logs since then,
+// and ends all sessions in it. It removes unfinished snapshots and changes nothing
+// else. If a power loss destroyed the unsynced end of the last log, that end is
+// dropped with a warning; all other damage is a DamageError.
 func recoverTree(d disk, logger *slog.Logger) (recovered, error) {
 	files, err := list(d)
 	if err != nil {
@@ -53,8 +52,9 @@ func recoverTree(d disk, logger *slog.Logger) (recovered, error) {
 	return recovered{tree: t, epoch: epoch, next: next}, nil
 }
 
-// recoverNothing is for a directory without a snapshot. It is new, or its
-// first opening ended before it was through; anything else lost its snapshot.
+// recoverNothing handles a directory without a snapshot. The directory is new, or
+// its first opening did not finish; otherwise it has lost its snapshot, which is
+// damage.
 func recoverNothing(d disk, files listing) (recovered, error) {
 	for _, seq := range files.logs {
 		b, err := d.read(logName(seq))
@@ -124,7 +124,7 @@ func replayLog(path string, t *tree.Tree, log []byte, seq uint64) (torn *DamageE
 			n, synced := intactAfter(log, seq, offset+1)
 			if synced > offset || n > 0 && versionOf(log) < logVersion {
 				torn.Problem = fmt.Sprintf("%s, and %d intact records follow", problem, n)
-				torn.Advice = fmt.Sprintf("%s, or give up all that follows: truncate -s %d %s, and remove later logs", restoreAdvice, offset, path)
+				torn.Advice = fmt.Sprintf("%s, or drop everything after it: truncate -s %d %s, and remove later logs", restoreAdvice, offset, path)
 				return nil, torn
 			}
 			return torn, nil
@@ -141,10 +141,10 @@ func replayLog(path string, t *tree.Tree, log []byte, seq uint64) (torn *DamageE
 	return nil, nil
 }
 
-// intactAfter counts the frames at or behind offset, and tells up to where they
-// say that the log was synced. Damage before that is no crash's doing; behind
-// it a loss of power may have kept a later part of the file and not an earlier
-// one.
+// intactAfter counts the intact frames from offset on, and returns up to where they
+// say that the log was synced. Damage before that point is not the result of a
+// crash; after it, a power loss may have kept a later part of the file but not an
+// earlier one.
 func intactAfter(log []byte, seq uint64, offset int64) (n int, synced int64) {
 	for offset < int64(len(log)) {
 		payload, problem := frameAt(log, seq, offset)

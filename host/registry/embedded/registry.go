@@ -1,30 +1,29 @@
 // Package embedded is the registry inside the process: a tree of nodes with
 // sessions and with ephemeral and sequential nodes, made durable by a log and
-// snapshots in one directory, or kept in memory alone.
+// snapshots in one directory, or kept in memory only.
 //
-// It is for one machine: it has no network and serves one process, and a
-// session lives as long as its process does not close it. After a restart
-// every old session is over and every ephemeral node gone. More machines mean
-// another adapter.
+// It is for one machine: it has no network and serves one process, and a session
+// lives until it or the process ends. After a restart all old sessions are over and
+// all ephemeral nodes gone. Several machines need another adapter.
 //
-// Flow: Commit applies its ops to the tree and writes the record to the log
-// under one lock, tells those who follow, and then waits, outside the lock, for
-// the fdatasync that covers the record; one fdatasync serves all who wait.
-// A commit whose effects end with its session anyway, or that
-// Options.Relaxed names, is not waited for: it survives the death of the
-// process, not that of the machine. Events go through a queue per session;
-// no reply of a session overtakes an event of what it shows. Readers may see a
-// commit a moment before it is durable.
+// Flow: Commit applies its ops to the tree and writes the record to the log under
+// one lock, notifies followers, and then waits, outside of the lock, for the
+// fdatasync that covers the record; one fdatasync serves all waiting commits. A
+// commit does not wait if its effects end with its session anyway, or if
+// Options.Relaxed selects it: then it survives the death of the process, but not
+// that of the machine. Events go through one queue per session, and no reply of a
+// session overtakes an event that it depends on. Readers may see a commit a moment
+// before it is durable.
 //
-// When a write or a sync of the log fails, as on a full disk, commits are
-// refused and reads go on from memory. What the log holds by then cannot be
-// trusted, so the tree in memory is written as a new pair of files, again and
-// again until that succeeds; then commits are taken again.
+// When a write or a sync of the log fails, for example on a full disk, commits are
+// refused while reads continue from memory. The content of the log cannot be
+// trusted any more, so the tree in memory is written as a new pair of files, again
+// and again until that succeeds; then commits are accepted again.
 //
-// Files: log-N has every transaction since snapshot-N was taken. When a log
-// has grown enough, log-N+1 is begun and snapshot-N+1 written behind it;
-// only then are the older files removed. Open reads the newest snapshot
-// and the logs from there on, and begins a new pair.
+// Files: log-N holds every transaction since snapshot-N was made. When a log has
+// grown enough, log-N+1 is begun and snapshot-N+1 is written after it; only then
+// are the older files removed. Open reads the newest snapshot and the logs since
+// then, and begins a new pair.
 package embedded
 
 import (
@@ -50,8 +49,8 @@ const (
 	defaultSnapshotBytes = 16 << 20
 	defaultMaxCommit     = 1 << 20
 
-	// opOverhead is what an op costs beside its path and data. It is about
-	// what ZooKeeper counts, so that what fits here fits there.
+	// opOverhead is the size of an op without its path and data. It is about what
+	// ZooKeeper counts, so that what fits here fits there.
 	opOverhead = 48
 
 	// epochShift places the epoch, which counts the openings of the
@@ -63,18 +62,18 @@ const (
 
 // Options of a registry. The zero value is good.
 type Options struct {
-	// Relaxed names the commits whose reply does not wait for the disk, only
-	// for the write to the file; nil names none. A commit with a sequential
-	// node waits in any case: its name must never be given out twice.
+	// Relaxed selects the commits whose reply waits only for the write to the file,
+	// not for the disk; nil selects none. A commit with a sequential node always
+	// waits for the disk: its name must never be given out twice.
 	Relaxed func(ops []registry.Op) bool
-	// SnapshotBytes is the size of the log that asks for a new snapshot, 16
-	// MiB if 0. A tree that is itself larger waits for its own size.
+	// SnapshotBytes is the size of the log at which a new snapshot is made; 0: 16
+	// MiB. A tree larger than that uses its own size.
 	SnapshotBytes int64
 	// MaxCommit bounds the ops of one commit, counted as path, data and 48
 	// bytes each; above it Commit returns registry.ErrTooLarge. 1 MiB if 0.
 	MaxCommit int
-	// Logger hears of damage that was repaired and of snapshots that could
-	// not be written. Nil discards.
+	// Logger receives reports of repaired damage and of snapshots that could not be
+	// written; nil discards them.
 	Logger *slog.Logger
 }
 
@@ -96,10 +95,10 @@ type Registry struct {
 	options Options
 	journal *journal // nil: in memory only
 
-	// mu guards everything below, the contents of the sessions where they say
-	// so, and the journal's position. It is held across a write to the log
-	// but never across a sync or a callback, save for the one short sync with
-	// which a new log begins.
+	// mu guards all fields below, the fields of sessions that say so, and the
+	// journal's position. It is held during a write to the log, but never during a
+	// sync or a callback, except for the one short sync with which a new log
+	// begins.
 	mu          sync.Mutex
 	tree        *tree.Tree
 	sessions    map[registry.SessionID]*session
@@ -119,8 +118,8 @@ func Memory() *Registry { return MemoryWith(Options{}) }
 // MemoryWith is Memory with options, as far as they do not speak of files.
 func MemoryWith(o Options) *Registry { return newRegistry(o.withDefaults(), tree.New(), 0) }
 
-// Open returns the registry kept in dir, which it makes if need be and locks
-// until Close. It refuses a directory in use, and one whose files are damaged
+// Open returns the registry kept in dir, which it creates if necessary and locks
+// until Close. It refuses a directory that is in use, or whose files are damaged
 // anywhere but in the last, unfinished record: see DamageError.
 func Open(dir string, o Options) (*Registry, error) {
 	d, err := openDir(dir)
@@ -166,8 +165,8 @@ func newRegistry(o Options, t *tree.Tree, epoch uint64) *Registry {
 	}
 }
 
-// Open starts a session. on must not block and must not call the session: a
-// call waits until on has had the events before it. A nil on hears nothing.
+// Open starts a session. on must neither block nor call the session: a call waits
+// until on has received the events before it. A nil on receives nothing.
 func (r *Registry) Open(ctx context.Context, on func(registry.Event)) (registry.Session, error) {
 	if err := ctx.Err(); err != nil {
 		return nil, fmt.Errorf("open session: %w", err)
@@ -221,7 +220,7 @@ func (r *Registry) Close() error {
 	return nil
 }
 
-// Healthy returns nil, or why the registry takes no writes now: a write or sync
+// Healthy returns nil, or why the registry cannot write now: a write or sync
 // of its log went wrong, reads go on from memory, and every commit is refused
 // with registry.ErrReadOnly until a new log could be begun.
 func (r *Registry) Healthy() error {
@@ -235,14 +234,14 @@ func (r *Registry) Healthy() error {
 func (r *Registry) refuseWrites(cause error) error {
 	if r.readOnly == nil {
 		r.readOnly = fmt.Errorf("%w until its files can be written, which is tried all the time: %w", registry.ErrReadOnly, cause)
-		r.options.Logger.Error("the registry takes no writes; it tries again all the time", "error", cause)
+		r.options.Logger.Error("the registry cannot write; it keeps trying", "error", cause)
 		signal(r.journal.broken)
 	}
 	return r.readOnly
 }
 
-// end ends s, with mu held. It follows nothing from then on: of its own end a
-// session hears only that.
+// end ends s. The caller holds mu. From then on s follows nothing, so the only
+// further event is that of its end.
 func (r *Registry) end(s *session) {
 	if s.ended {
 		return
@@ -259,14 +258,15 @@ func (r *Registry) end(s *session) {
 			record := record{kind: recordEnd, revision: r.tree.Revision(), nowMS: now, owner: s.id}
 			_, _ = r.journal.append(record, lazily)
 		}
-		r.tell(changes)
+		r.notify(changes)
 	}
 	s.events.put(registry.Event{Kind: registry.Ended})
 	s.events.close()
 }
 
-// tell tells of changes those who follow their nodes, with mu held.
-func (r *Registry) tell(changes []tree.Change) {
+// notify queues changes for the sessions that follow the nodes. The caller holds
+// mu.
+func (r *Registry) notify(changes []tree.Change) {
 	for i := range changes {
 		path, times := changes[i].Path, 1
 		if changes[i].Kind == tree.ChildrenChanged {

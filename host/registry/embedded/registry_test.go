@@ -215,7 +215,7 @@ func TestCallback_may_close_its_session(t *testing.T) {
 }
 
 // Of its own end a session hears nothing but that.
-func TestEnd_tells_nothing_but_the_end(t *testing.T) {
+func TestEnd_sends_only_the_end(t *testing.T) {
 	t.Parallel()
 	r := embedded.Memory()
 	var got []registry.Event

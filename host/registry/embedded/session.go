@@ -23,11 +23,11 @@ type session struct {
 
 func (s *session) ID() registry.SessionID { return s.id }
 
-// Timeout is 0: a session lives as long as the process that holds it, so there
-// is nobody from whom it would have to be protected.
+// Timeout returns 0: a session lives as long as the process that holds it, so
+// nothing can end it by a time-out.
 func (s *session) Timeout() time.Duration { return 0 }
 
-// Acknowledged is now: nobody counts.
+// Acknowledged returns the current time: the session has no time-out.
 func (s *session) Acknowledged() time.Time { return time.Now() }
 
 func (s *session) Commit(ctx context.Context, ops ...registry.Op) (registry.Receipt, error) {
@@ -88,7 +88,7 @@ func (s *session) apply(ops []registry.Op, when urgency) (registry.Receipt, *bat
 			return registry.Receipt{}, nil, err
 		}
 	}
-	r.tell(changes)
+	r.notify(changes)
 	return receipt, b, nil
 }
 
@@ -160,7 +160,7 @@ func (s *session) Read(ctx context.Context, path string) (registry.Node, error) 
 	return n, nil
 }
 
-// Follow needs no connection, so it holds at once.
+// Follow takes effect at once, since there is no connection.
 func (s *session) Follow(ctx context.Context, root string) error {
 	if err := ctx.Err(); err != nil {
 		return fmt.Errorf("follow %s: %w", root, err)
@@ -187,9 +187,9 @@ func (s *session) followed(path string) bool {
 	return false
 }
 
-// Sync waits, beyond what the port asks, until all that was committed before
-// the call is on the disk, and fails if it cannot be brought there: so it
-// settles an unknown outcome for good.
+// Sync waits, beyond what the port requires, until all earlier commits are on the
+// disk, and fails if they cannot be written: so it settles an unknown outcome for
+// good.
 func (s *session) Sync(ctx context.Context) error {
 	if err := ctx.Err(); err != nil {
 		return fmt.Errorf("sync: %w", err)
@@ -218,7 +218,7 @@ func (s *session) Sync(ctx context.Context) error {
 	return nil
 }
 
-// Persist is what Sync does beyond the port.
+// Persist is what Sync does beyond the port's requirements.
 func (s *session) Persist(ctx context.Context) error { return s.Sync(ctx) }
 
 func (s *session) Time(ctx context.Context) (time.Time, error) {

@@ -11,7 +11,7 @@ import (
 	"github.com/wasmjob/wasmjob/host/registry"
 )
 
-// Outcome is what Faulty makes of one commit.
+// Outcome says what Faulty does with one commit.
 type Outcome uint8
 
 const (
@@ -36,12 +36,12 @@ const (
 	Deny
 )
 
-// Plan decides about the n-th commit of a Faulty, counted from 0 over all
-// sessions. It is never called twice at once.
+// Plan decides about the n-th commit of a Faulty, counted from 0 over all sessions.
+// Its calls never overlap.
 type Plan func(n int, ops []registry.Op) Outcome
 
-// errDisconnected is what every request meets between Suspend and Resume. Of
-// a commit it leaves the outcome unknown.
+// errDisconnected is the error of every request between Suspend and Resume. The
+// outcome of a commit is then unknown.
 var errDisconnected = fmt.Errorf("%w: disconnected", registry.ErrUnknown)
 
 // Faulty is a registry that fails by plan. Beside that it is as good as the
@@ -58,8 +58,8 @@ type Faulty struct {
 
 var _ registry.Registry = (*Faulty)(nil)
 
-// NewFaulty wraps inner, whose Close it takes over. A nil plan lets every
-// commit pass.
+// NewFaulty wraps inner, and closes it with itself. A nil plan passes every commit
+// on.
 func NewFaulty(inner registry.Registry, plan Plan) *Faulty {
 	if plan == nil {
 		plan = func(int, []registry.Op) Outcome { return Pass }
@@ -75,7 +75,7 @@ func (f *Faulty) Open(ctx context.Context, on func(registry.Event)) (registry.Se
 	f.mu.Lock()
 	s := &faultySession{faulty: f, on: on, granted: f.granted}
 	f.mu.Unlock()
-	inner, err := f.inner.Open(ctx, s.hear)
+	inner, err := f.inner.Open(ctx, s.receive)
 	if err != nil {
 		return nil, err
 	}
@@ -89,8 +89,8 @@ func (f *Faulty) Open(ctx context.Context, on func(registry.Event)) (registry.Se
 // Close closes the registry within.
 func (f *Faulty) Close() error { return f.inner.Close() }
 
-// EndSessions ends every session as the service would: its ephemeral nodes go
-// and it hears Ended.
+// EndSessions ends every session as the service would: its ephemeral nodes are
+// deleted and it receives Ended.
 func (f *Faulty) EndSessions() error {
 	var errs []error
 	for _, s := range f.living() {
@@ -99,9 +99,9 @@ func (f *Faulty) EndSessions() error {
 	return errors.Join(errs...)
 }
 
-// Grant gives the sessions that are opened from now on a time-out. Nothing
-// ends when it is over, but the sessions tell when they were acknowledged last:
-// now, or when they were silenced or suspended.
+// Grant sets the time-out of the sessions that are opened from now on. Nothing ends
+// when it has passed, but the sessions say when they were acknowledged last: now,
+// or when they were silenced or suspended.
 func (f *Faulty) Grant(d time.Duration) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
@@ -129,12 +129,12 @@ func (f *Faulty) quieten(deposed bool) (back func()) {
 // or back is called.
 func (f *Faulty) Depose() (back func()) { return f.quieten(true) }
 
-// Suspend cuts every session off: it hears Suspended, its requests fail, and
-// of what changes it hears nothing, until Resume. It does not end. Commits
-// that fail so are never applied; for others there is Plan.
+// Suspend cuts off every session: it receives Suspended, its requests fail, and it
+// receives no changes until Resume. It does not end. Commits that fail in this way
+// are never applied; use Plan for others.
 func (f *Faulty) Suspend() { f.connect(true, registry.Suspended) }
 
-// Resume ends Suspend. Every session hears Resumed and must read everything
+// Resume ends Suspend. Every session receives Resumed and must read everything
 // again.
 func (f *Faulty) Resume() { f.connect(false, registry.Resumed) }
 
@@ -178,12 +178,12 @@ type faultySession struct {
 	mu        sync.Mutex // guards the rest
 	suspended bool
 	since     time.Time     // when it was suspended or silenced
-	silent    chan struct{} // closed when the silence ends; nil: there is none
+	silent    chan struct{} // closed when the silence ends; nil while there is none
 	deposed   bool          // reads are answered meanwhile
 	delayed   [][]registry.Op
 }
 
-// Timeout is what was granted.
+// Timeout returns the granted time-out.
 func (s *faultySession) Timeout() time.Duration { return s.granted }
 
 func (s *faultySession) Acknowledged() time.Time {
@@ -238,8 +238,8 @@ func (s *faultySession) reach(ctx context.Context) error {
 	}
 }
 
-// hear passes an event on, unless the session is cut off.
-func (s *faultySession) hear(e registry.Event) {
+// receive passes an event on, unless the session is cut off.
+func (s *faultySession) receive(e registry.Event) {
 	if e.Kind == registry.Ended {
 		s.faulty.forget(s)
 	} else if s.cutOff() {

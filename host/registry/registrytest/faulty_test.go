@@ -29,7 +29,7 @@ type events struct {
 	ended chan struct{}
 }
 
-func (e *events) hear(event registry.Event) {
+func (e *events) receive(event registry.Event) {
 	e.mu.Lock()
 	defer e.mu.Unlock()
 	e.all = append(e.all, event)
@@ -38,7 +38,7 @@ func (e *events) hear(event registry.Event) {
 	}
 }
 
-func (e *events) heard() []registry.Event {
+func (e *events) received() []registry.Event {
 	e.mu.Lock()
 	defer e.mu.Unlock()
 	return slices.Clone(e.all)
@@ -54,8 +54,8 @@ func pair(t *testing.T, plan registrytest.Plan) (*registrytest.Faulty, registry.
 			t.Error(err)
 		}
 	})
-	heard := &events{ended: make(chan struct{})}
-	faulty, err := f.Open(t.Context(), heard.hear)
+	received := &events{ended: make(chan struct{})}
+	faulty, err := f.Open(t.Context(), received.receive)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -63,7 +63,7 @@ func pair(t *testing.T, plan registrytest.Plan) (*registrytest.Faulty, registry.
 	if err != nil {
 		t.Fatal(err)
 	}
-	return f, faulty, sound, heard
+	return f, faulty, sound, received
 }
 
 func exists(t *testing.T, s registry.Session, path string) bool {
@@ -97,7 +97,7 @@ func TestPlan(t *testing.T) {
 	for _, test := range tests {
 		t.Run(test.name, func(t *testing.T) {
 			t.Parallel()
-			_, faulty, sound, heard := pair(t, func(n int, ops []registry.Op) registrytest.Outcome {
+			_, faulty, sound, received := pair(t, func(n int, ops []registry.Op) registrytest.Outcome {
 				if n == 0 || ops[0].Path == "/conflict/none" {
 					return test.outcome
 				}
@@ -111,7 +111,7 @@ func TestPlan(t *testing.T) {
 				t.Errorf("applied: %v", !test.applied)
 			}
 			if test.ended {
-				<-heard.ended
+				<-received.ended
 				if _, err := faulty.Read(t.Context(), "/a"); !errors.Is(err, registry.ErrEnded) {
 					t.Errorf("read: %v", err)
 				}
@@ -136,7 +136,7 @@ func TestPlan(t *testing.T) {
 
 func TestSuspend_hides_everything_until_resume(t *testing.T) {
 	t.Parallel()
-	f, faulty, sound, heard := pair(t, nil)
+	f, faulty, sound, received := pair(t, nil)
 	if _, err := faulty.Commit(t.Context(), registry.Op{Kind: registry.CreateEphemeral, Path: "/e"}); err != nil {
 		t.Fatal(err)
 	}
@@ -167,15 +167,15 @@ func TestSuspend_hides_everything_until_resume(t *testing.T) {
 	if err := f.EndSessions(); err != nil {
 		t.Error(err)
 	}
-	<-heard.ended
+	<-received.ended
 	var kinds []registry.EventKind
-	for _, e := range heard.heard() {
+	for _, e := range received.received() {
 		if e.Kind != registry.Changed { // one may come late
 			kinds = append(kinds, e.Kind)
 		}
 	}
 	if want := []registry.EventKind{registry.Suspended, registry.Resumed, registry.Ended}; !slices.Equal(kinds, want) {
-		t.Errorf("events %v", heard.heard())
+		t.Errorf("events %v", received.received())
 	}
 	if exists(t, sound, "/e") {
 		t.Error("the ephemeral node outlived its session")

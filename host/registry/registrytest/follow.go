@@ -8,13 +8,13 @@ import (
 )
 
 var followTests = []subtest{
-	{"who follows hears of every change below", testFollow},
-	{"each kind of change is told, in every session that follows", testFollowKinds},
+	{"a follower receives every change below", testFollow},
+	{"every following session receives each kind of change", testFollowKinds},
 	{"events come in the order of the transactions", testFollowOrder},
 	{"a followed node is counted, its list of children is not", testFollowCounts},
 	{"an event comes before the reply of the session's own commit", testFollowOwn},
 	{"two roots are followed side by side", testFollowTwo},
-	{"whoever reads after the last event sees the last change", testFollowLast},
+	{"a read after the last event sees the last change", testFollowLast},
 	{"an ended session follows nothing", testFollowEnded},
 }
 
@@ -46,27 +46,27 @@ func (f *fixture) follow(m *member, root string) {
 
 func testFollow(f *fixture) {
 	other := f.join()
-	p, beside := f.path("p"), f.path("p2")
+	p, sibling := f.path("p"), f.path("p2")
 	f.follow(f.main, p)
 	f.follow(f.main, p) // a second time
 	last := p + "/deep/e"
-	other.commit(created(beside), created(p), created(p+"/deep"), ephemeral(last))
-	other.commit(set(p+"/deep", "x", 0), set(beside, "x", 0))
+	other.commit(created(sibling), created(p), created(p+"/deep"), ephemeral(last))
+	other.commit(set(p+"/deep", "x", 0), set(sibling, "x", 0))
 	other.commit(remove(last))
 	f.main.await(func(events []registry.Event) bool { return sums(events)[last][0] == 2 })
 	f.main.sync()
 	want := map[string][2]int{p: {1, 1}, p + "/deep": {2, 1}, last: {2, 0}}
-	got := sums(f.main.heard())
+	got := sums(f.main.received())
 	for path, sum := range want {
 		if got[path] != sum {
 			f.Errorf("%s: %v, want %v", path, got[path], sum)
 		}
 	}
 	if len(got) != len(want) {
-		f.Errorf("events %v", f.main.heard())
+		f.Errorf("events %v", f.main.received())
 	}
 	gone := map[string]bool{}
-	for _, e := range f.main.heard() {
+	for _, e := range f.main.received() {
 		if e.Changes > 0 {
 			gone[e.Path] = e.Gone
 		}
@@ -100,7 +100,7 @@ func testFollowKinds(f *fixture) {
 			map[string][2]int{"/a": {1, 1}, "/a/k": {1, 0}}, "",
 		},
 	}
-	stranger := f.join()
+	other := f.join()
 	for _, test := range tests {
 		base := f.path(test.name)
 		below := func(ops []registry.Op) []registry.Op {
@@ -117,20 +117,20 @@ func testFollowKinds(f *fixture) {
 		f.main.commit(below(test.change)...)
 		for k, m := range followers {
 			m.sync()
-			got := sums(m.heard())
+			got := sums(m.received())
 			for path, want := range test.want {
 				if got[base+path] != want {
 					f.Errorf("%s, session %d: %v of %s, want %v", test.name, k, got[base+path], path, want)
 				}
 			}
-			if len(got) != len(test.want) || test.gone != "" && !slices.Contains(m.heard(), goneAt(base+test.gone)) {
-				f.Errorf("%s, session %d: events %v", test.name, k, m.heard())
+			if len(got) != len(test.want) || test.gone != "" && !slices.Contains(m.received(), goneAt(base+test.gone)) {
+				f.Errorf("%s, session %d: events %v", test.name, k, m.received())
 			}
 		}
 	}
-	stranger.sync()
-	if events := stranger.heard(); len(events) > 0 {
-		f.Errorf("who follows nothing heard %v", events)
+	other.sync()
+	if events := other.received(); len(events) > 0 {
+		f.Errorf("a session that follows nothing received %v", events)
 	}
 }
 
@@ -145,7 +145,7 @@ func testFollowOrder(f *fixture) {
 	}
 	follower.sync()
 	var got []string
-	for _, e := range follower.heard() {
+	for _, e := range follower.received() {
 		if e.Changes > 0 {
 			got = append(got, e.Path)
 		}
@@ -160,17 +160,17 @@ func testFollowCounts(f *fixture) {
 	f.main.commit(created(p))
 	f.follow(f.main, p)
 	f.main.commit(set(p, "a", 0), created(p+"/k"), set(p, "b", 1), created(p+"/l"), set(p+"/k", "c", 0))
-	got := sums(f.main.heard())
+	got := sums(f.main.received())
 	if got[p] != [2]int{2, 1} || got[p+"/k"] != [2]int{2, 0} || got[p+"/l"] != [2]int{1, 0} {
-		f.Errorf("events %v", f.main.heard())
+		f.Errorf("events %v", f.main.received())
 	}
-	before := len(f.main.heard())
+	before := len(f.main.received())
 	if _, err := f.main.Commit(f.ctx, set(p, "c", 2), check(p, 7)); err == nil {
 		f.Error("not refused")
 	}
 	f.main.commit(check(p, 2))
 	f.main.sync()
-	if events := f.main.heard(); len(events) != before {
+	if events := f.main.received(); len(events) != before {
 		f.Errorf("events of what did not happen: %v", events[before:])
 	}
 }
@@ -184,7 +184,7 @@ func testFollowOwn(f *fixture) {
 			op = created(p)
 		}
 		f.main.commit(op)
-		if got := sums(f.main.heard())[p][0]; got != int(i)+1 {
+		if got := sums(f.main.received())[p][0]; got != int(i)+1 {
 			f.Fatalf("%d events with the reply of commit %d", got, i)
 		}
 	}
@@ -195,7 +195,7 @@ func testFollowTwo(f *fixture) {
 	f.follow(f.main, a)
 	f.follow(f.main, b)
 	f.main.commit(created(a), created(b), created(c))
-	got := f.main.heard()
+	got := f.main.received()
 	slices.SortFunc(got, func(x, y registry.Event) int { return cmp.Compare(x.Path, y.Path) })
 	if want := []registry.Event{{Kind: registry.Changed, Path: a, Changes: 1}, {Kind: registry.Changed, Path: b, Changes: 1}}; !slices.Equal(got, want) {
 		f.Errorf("events %v", got)
@@ -238,7 +238,7 @@ func testFollowEnded(f *fixture) {
 		f.Error("an ended session follows")
 	}
 	f.main.commit(created(f.path("a")))
-	for _, e := range m.heard() {
+	for _, e := range m.received() {
 		if e.Kind == registry.Changed {
 			f.Errorf("event %v", e)
 		}

@@ -101,7 +101,7 @@ func testRefusals(f *fixture) {
 		}
 	}
 	f.main.sync()
-	if events := f.main.heard(); len(events) > 0 {
+	if events := f.main.received(); len(events) > 0 {
 		f.Errorf("events of what did not happen: %v", events)
 	}
 	if got := f.main.commit(numbered(p + "/n-")).Results[0].Path; got != p+"/n-0000000001" {

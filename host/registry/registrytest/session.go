@@ -18,10 +18,10 @@ var sessionTests = []subtest{
 	{"the clock goes forward and dates the nodes", testTime},
 	{"what the service acknowledged counts from when it was sent", testAcknowledged},
 	{"a transaction counts from before it was carried out", testCountsFromSending},
-	{"a read vouches for nothing", testReadsVouchForNothing},
+	{"a read is no acknowledgement", testReadsAcknowledgeNothing},
 }
 
-// slack is how far clocks of members of one service may stand apart here.
+// slack is how far the clocks of a service's servers may differ here.
 const slack = time.Second
 
 func testIdentity(f *fixture) {
@@ -43,7 +43,7 @@ func testEphemerals(f *fixture) {
 	if n := f.main.read(e); n.Stat.Owner != owner.ID() {
 		f.Errorf("owner %d, want %d", n.Stat.Owner, owner.ID())
 	}
-	f.main.commit(remove(gone)) // anybody may
+	f.main.commit(remove(gone)) // any session may delete it
 	if err := owner.Close(); err != nil {
 		f.Fatalf("close: %v", err)
 	}
@@ -114,12 +114,12 @@ func testEndedLast(f *fixture) {
 	}
 	ended := registry.Event{Kind: registry.Ended}
 	m.awaitEvent(ended)
-	// The session of the fixture hears of this after the other one would.
+	// The fixture's session receives this event after the other one would.
 	f.main.commit(created(a))
-	if got := sums(f.main.heard())[a]; got[0] != 1 {
-		f.Errorf("events %v", f.main.heard())
+	if got := sums(f.main.received())[a]; got[0] != 1 {
+		f.Errorf("events %v", f.main.received())
 	}
-	events := m.heard()
+	events := m.received()
 	if events[len(events)-1] != ended || slices.Index(events, ended) != len(events)-1 {
 		f.Errorf("events %v", events)
 	}
@@ -159,11 +159,11 @@ func testTime(f *fixture) {
 	}
 	before := now()
 	f.main.commit(created(f.path("a")))
-	told := f.main.commit(set(f.path("a"), "b", registry.AnyVersion)).At
+	answered := f.main.commit(set(f.path("a"), "b", registry.AnyVersion)).At
 	at := f.main.read(f.path("a")).Stat.ModifiedAt
 	after := now()
-	if told.IsZero() && f.main.Timeout() > 0 || !told.IsZero() && !told.Equal(at) {
-		f.Errorf("set at %v, and the transaction told %v", at, told)
+	if answered.IsZero() && f.main.Timeout() > 0 || !answered.IsZero() && !answered.Equal(at) {
+		f.Errorf("set at %v, and the receipt says %v", at, answered)
 	}
 	if after.Before(before.Add(-slack)) {
 		f.Errorf("the clock went from %v back to %v", before, after)
@@ -201,13 +201,13 @@ func testAcknowledged(f *fixture) {
 // testCountsFromSending: the event of a transaction comes when it was carried out.
 func testCountsFromSending(f *fixture) {
 	if f.main.Timeout() == 0 {
-		return // nobody counts
+		return // the session has no time-out
 	}
-	heard := make(chan time.Time, 1)
+	received := make(chan time.Time, 1)
 	s, err := f.registry.Open(f.ctx, func(e registry.Event) {
 		if e.Kind == registry.Changed {
 			select {
-			case heard <- time.Now():
+			case received <- time.Now():
 			default:
 			}
 		}
@@ -221,16 +221,16 @@ func testCountsFromSending(f *fixture) {
 	if _, err := s.Commit(f.ctx, set(f.root, "x", registry.AnyVersion)); err != nil {
 		f.Fatalf("commit: %v", err)
 	}
-	if at := <-heard; s.Acknowledged().After(at) {
-		f.Errorf("the session counts from %v after the transaction was heard of", s.Acknowledged().Sub(at))
+	if at := <-received; s.Acknowledged().After(at) {
+		f.Errorf("the session counts from %v after the event of the transaction", s.Acknowledged().Sub(at))
 	}
 }
 
 // testReadsVouchForNothing: the session's own signs of life may fall into the
 // time of a read, but not into that of each.
-func testReadsVouchForNothing(f *fixture) {
+func testReadsAcknowledgeNothing(f *fixture) {
 	if f.main.Timeout() == 0 {
-		return // nobody has to be vouched for
+		return // the session has no time-out
 	}
 	for range 100 {
 		begun := time.Now()

@@ -57,7 +57,7 @@ type subtest struct {
 	run  func(f *fixture)
 }
 
-// fixture is what a subtest works with: a registry, a root and one session.
+// fixture holds what a subtest uses: a registry, a root and one session.
 type fixture struct {
 	*testing.T
 	ctx      context.Context
@@ -129,7 +129,7 @@ type member struct {
 func (f *fixture) join() *member {
 	f.Helper()
 	m := &member{f: f, changed: make(chan struct{})}
-	s, err := f.registry.Open(f.ctx, m.hear)
+	s, err := f.registry.Open(f.ctx, m.receive)
 	if err != nil {
 		f.Fatalf("open session: %v", err)
 	}
@@ -137,7 +137,7 @@ func (f *fixture) join() *member {
 	return m
 }
 
-func (m *member) hear(e registry.Event) {
+func (m *member) receive(e registry.Event) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	m.events = append(m.events, e)
@@ -145,14 +145,14 @@ func (m *member) hear(e registry.Event) {
 	m.changed = make(chan struct{})
 }
 
-// heard is the events so far.
-func (m *member) heard() []registry.Event {
+// received returns the events so far.
+func (m *member) received() []registry.Event {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	return slices.Clone(m.events)
 }
 
-// await returns the events as soon as enough says so.
+// await returns the events as soon as enough returns true.
 func (m *member) await(enough func([]registry.Event) bool) []registry.Event {
 	m.f.Helper()
 	for {
@@ -170,8 +170,8 @@ func (m *member) await(enough func([]registry.Event) bool) []registry.Event {
 	}
 }
 
-// heardSince is the events behind the first n.
-func (m *member) heardSince(n int) []registry.Event {
+// receivedSince returns the events after the first n.
+func (m *member) receivedSince(n int) []registry.Event {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	return slices.Clone(m.events[n:])
@@ -219,8 +219,8 @@ func (m *member) sync() {
 	}
 }
 
-// goneAt is the event of a node that was deleted, and had no change before
-// that was not heard.
+// goneAt is the event of a node that was deleted, with no earlier unreported
+// change.
 func goneAt(path string) registry.Event {
 	return registry.Event{Kind: registry.Changed, Path: path, Changes: 1, Gone: true}
 }

@@ -12,19 +12,19 @@ import (
 
 var viewTests = []subtest{
 	{"no read shows a change of which an event is still to come", testEventBeforeReply},
-	{"many reads at once answer as one would", testManyReads},
+	{"many concurrent reads answer as one would", testManyReads},
 	{"sync shows what others committed before", testSync},
 }
 
-// readers is how many read at once where a test has several.
+// readers is the number of concurrent readers in tests with several.
 const readers = 8
 
 // rounds is how often the writers of these tests write.
 const rounds = 1000
 
-// busy runs write once for each round beside body, in a session of its own,
-// and waits for it.
-func (f *fixture) busy(write func(m *member, round int) []registry.Op, body func(over func() bool)) {
+// busy runs write again and again in a session of its own while body runs, and
+// waits for its end.
+func (f *fixture) busy(write func(m *member, repetition int) []registry.Op, body func(over func() bool)) {
 	m := f.join()
 	var group sync.WaitGroup
 	done := make(chan struct{})
@@ -48,7 +48,7 @@ func (f *fixture) busy(write func(m *member, round int) []registry.Op, body func
 	group.Wait()
 }
 
-// tally adds up what a session has heard so far.
+// tally sums up the events that a session has received.
 type tally struct {
 	of   *member
 	seen int
@@ -56,7 +56,7 @@ type tally struct {
 }
 
 func (y *tally) changes(path string) int {
-	events := y.of.heardSince(y.seen)
+	events := y.of.receivedSince(y.seen)
 	y.seen += len(events)
 	add(y.sums, events)
 	return y.sums[path][0]
@@ -104,7 +104,7 @@ func testEventBeforeReply(f *fixture) {
 	})
 }
 
-// testManyReads reads nodes of every kind, many at once.
+// testManyReads reads nodes of every kind concurrently.
 func testManyReads(f *fixture) {
 	kinds := []string{"none", "empty", "data", "parent", "bound", "large", "none/below"}
 	f.main.commit(created(f.path("empty")), create(f.path("data"), "x"), create(f.path("parent"), "p"),

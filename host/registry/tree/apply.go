@@ -164,7 +164,7 @@ func (t *Tree) absent(op *registry.Op) registry.Reason {
 	return 0
 }
 
-// childrenOf notes that the child name of parent comes or goes.
+// childrenOf records that the child name of parent was created or deleted.
 func (t *Tree) childrenOf(parent *node, name string) {
 	t.save(parent)
 	parent.pending = append(parent.pending, name)

@@ -23,11 +23,11 @@ const (
 // codecVersion is the first byte of an encoded tree.
 const codecVersion = 1
 
-// errTruncated is for input that ends within a value.
+// errTruncated: the input ends within a value.
 var errTruncated = errors.New("input ends within a value")
 
-// Encode appends the tree in its binary form to dst: equal trees give equal
-// bytes. It adds no checksum: that is the business of who stores them.
+// Encode appends the tree in its binary form to dst: equal trees give equal bytes.
+// It adds no checksum; the code that stores the bytes does.
 func (t *Tree) Encode(dst []byte, which Content) []byte {
 	dst = append(dst, codecVersion)
 	dst = binary.AppendVarint(dst, t.revision)
@@ -103,8 +103,8 @@ func (d *decoder) root() {
 	d.below(root, kids)
 }
 
-// below reads the children of n with a stack of its own: a stranger's bytes
-// may nest a hundred thousand deep.
+// below decodes the children of n with a stack of its own: damaged or malicious
+// input may nest a hundred thousand levels deep.
 func (d *decoder) below(n *node, kids uint64) {
 	type level struct {
 		n    *node

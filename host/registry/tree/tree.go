@@ -1,15 +1,15 @@
-// Package tree is an in-memory tree of versioned nodes with ZooKeeper's rules
-// for transactions, ephemeral and sequential nodes, versions and revisions.
+// Package tree is an in-memory tree of versioned nodes with ZooKeeper's rules for
+// transactions, ephemeral and sequential nodes, versions and revisions.
 //
-// It is the state machine under the embedded registry and under protocol
-// simulations: single-threaded, without a clock, a lock or a goroutine, and
-// its results never depend on the order of a map. It is not a registry: it
-// knows no sessions beyond their number, tells nobody and writes no disk.
+// It is the state machine under the embedded registry and the simulator:
+// single-threaded, without a clock, a lock or a goroutine, and its results never
+// depend on the order of a map. It is not a registry: of sessions it knows only the
+// ids, it notifies nobody and writes no disk.
 //
-// Flow: Commit applies the ops of one transaction, later ones seeing earlier
-// ones, and reports the changes, of which the caller tells those who follow; a
-// refused op undoes all before it. Get and Walk hand out snapshots that later
-// transactions leave alone.
+// Flow: Commit applies the ops of one transaction, where later ones see earlier
+// ones, and returns the changes, with which the caller notifies followers. A
+// refused op undoes all ops before it. Get and Walk return snapshots that later
+// transactions leave unchanged.
 package tree
 
 import (
@@ -98,7 +98,7 @@ func New() *Tree {
 	return t
 }
 
-// Revision is that of the last transaction.
+// Revision returns the revision of the last transaction.
 func (t *Tree) Revision() int64 { return t.revision }
 
 // Advance raises the revision to at least r, so that the next transaction
@@ -162,9 +162,9 @@ func (t *Tree) Owners() []registry.SessionID {
 	return owners
 }
 
-// Get returns a snapshot of the node at path; its Exists is false if there is
-// none. The snapshot shares memory with the tree: the caller must not write
-// to it, and the tree never will.
+// Get returns a snapshot of the node at path; Exists is false if there is no such
+// node. The snapshot shares memory with the tree: the caller must not write to it,
+// and the tree never does.
 func (t *Tree) Get(path string) registry.Node {
 	return t.snapshot(t.nodes[path])
 }
@@ -214,8 +214,8 @@ func (t *Tree) begin(ops int) {
 	t.changes = make([]Change, 0, 2*ops)
 }
 
-// finish hands out the changes. Where nobody reads a list of children, it
-// keeps the names to merge from becoming many more than the children.
+// finish returns the changes. If lists of children are not read for long, it merges
+// their pending names before these become many more than the children.
 func (t *Tree) finish() []Change {
 	changes := t.changes
 	t.changes = nil
@@ -230,7 +230,7 @@ func (t *Tree) finish() []Change {
 	return changes
 }
 
-// complete gives each change its node as it is now.
+// complete sets the node of each change to its state now.
 func (t *Tree) complete(changes []Change) []Change {
 	for i := range changes {
 		changes[i].Node = t.Get(changes[i].Path)
@@ -238,8 +238,8 @@ func (t *Tree) complete(changes []Change) []Change {
 	return changes
 }
 
-// children returns the names of n's children, ascending, and keeps them: in a
-// new slice, since the old one may be in somebody's snapshot.
+// children returns the names of n's children, ascending, and keeps them. It builds
+// a new slice each time, since a snapshot may hold the old one.
 func (t *Tree) children(n *node) []string {
 	if len(n.pending) == 0 {
 		return n.kids

@@ -328,7 +328,7 @@ func TestApply_without_reads(t *testing.T) {
 	}
 }
 
-func TestWalk_stops_when_told(t *testing.T) {
+func TestWalk_stops_when_asked(t *testing.T) {
 	t.Parallel()
 	tr := tree.New()
 	must(t, tr, create("/b", ""), create("/a", ""), create("/a/x", ""), create("/a-", ""))

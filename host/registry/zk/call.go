@@ -12,15 +12,15 @@ import (
 var (
 	// errNotSent: the operation was not begun and will not be.
 	errNotSent = errors.New("not sent")
-	// errLate: nobody waits for the operation any more. It may have been sent,
+	// errLate: the caller waits no longer for the operation. It may have been sent,
 	// or may be sent later.
 	errLate = errors.New("no answer in time")
 )
 
-// call runs f, which blocks until the library has an answer, be it never. It
-// waits for a slot and a connection first; then it returns as soon as f has,
-// or ctx or the bound of operations says so, with errLate. Before call returns
-// an answer, the events in front of it have been heard.
+// call runs f, which blocks until the library has an answer, possibly for ever. It
+// first waits for a slot and a connection; then it returns when f has returned, or
+// when ctx or the bound of operations ends, with errLate. Before call returns an
+// answer, the callback has received the events before it.
 func call[T any](ctx context.Context, s *session, f func() (T, error)) (T, error) {
 	type answer struct {
 		value T
@@ -98,7 +98,7 @@ func (s *session) finish(op *operation) {
 	s.registry.work.Done()
 }
 
-// abandon notes that nobody waits for op any more.
+// abandon records that no caller waits for op any more.
 func (s *session) abandon(op *operation) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -109,9 +109,9 @@ func (s *session) abandon(op *operation) {
 	}
 }
 
-// awaitLate waits until every operation has its answer that nobody waits for.
-// The library may send one of them at any moment until then, so what is to be
-// sent after it must wait.
+// awaitLate waits until every abandoned operation has its answer. Until then the
+// library may send one at any moment, so a request that must come after them has to
+// wait.
 func (s *session) awaitLate(ctx context.Context) error {
 	s.mu.Lock()
 	waiting := make([]*operation, 0, len(s.late))
@@ -129,8 +129,8 @@ func (s *session) awaitLate(ctx context.Context) error {
 	return nil
 }
 
-// beat asks for a sign of life whenever nothing else did for a while. It also notices when the service has forgotten the session and will
-// never say so.
+// beat sends a keep-alive when no other transaction was acknowledged for a while.
+// It also notices when the service has forgotten the session and will never say so.
 func (s *session) beat() {
 	probed := time.Now()
 	for {
@@ -148,7 +148,7 @@ func (s *session) beat() {
 			continue
 		}
 		if time.Since(s.Acknowledged()) >= every*9/10 {
-			_ = s.vouch(s.life) // a failure shows in Acknowledged
+			_ = s.keepAlive(s.life) // a failure shows in Acknowledged
 		}
 	}
 }
@@ -159,9 +159,9 @@ func (s *session) cutSince() (time.Time, bool) {
 	return s.lost, s.connection.phase != up && s.connection.number > 0
 }
 
-// probe ends the session if a new one can be had while this one is still
-// refused. A service that has lost its data closes the connection to whoever
-// saw more than it has, for ever, without an answer.
+// probe ends the session if a new one can be opened while this one is still
+// refused. A service that has lost its data closes the connection of every client
+// that has seen more than it holds, again and again, without an answer.
 func (s *session) probe() {
 	other, err := s.registry.begin(nil)
 	if err != nil {

@@ -11,9 +11,9 @@ import (
 	"github.com/wasmjob/wasmjob/host/registry"
 )
 
-// Sizes of a transaction as it is sent, beside its paths and data.
+// Sizes of parts of a transaction as it is sent, apart from its paths and data.
 const (
-	frameBytes  = 8 + 9     // number and opcode in front, the mark of the end behind
+	frameBytes  = 8 + 9     // number and opcode before the ops, the end mark after them
 	pathBytes   = 9 + 4     // of any request: its header, and the length of the path
 	versionSize = 4         // of set, delete and check
 	dataSize    = 4         // the length in front of data
@@ -180,7 +180,7 @@ func (s *session) receipt(ops []registry.Op, t transaction, answers []client.Mul
 	}
 	for i, a := range answers {
 		result := &r.Results[t.of[i]]
-		switch ops[t.of[i]].Kind { //nolint:exhaustive // the others tell nothing
+		switch ops[t.of[i]].Kind { //nolint:exhaustive // the other results hold nothing
 		case registry.CreateSequential, registry.CreateEphemeralSequential:
 			result.Path = s.own(a.String)
 		case registry.Set:
@@ -208,7 +208,7 @@ func (s *session) refusal(ops []registry.Op, t transaction, i int, cause error) 
 	return fmt.Errorf("commit: op %d on %s: %w", t.of[i], op.Path, cause)
 }
 
-// commitError is for a transaction that got no answer of its own.
+// commitError returns the error of a transaction that got no answer of its own.
 func (s *session) commitError(err error) error {
 	switch {
 	case errors.Is(err, client.ErrSessionExpired):

@@ -6,21 +6,20 @@ import (
 	"github.com/wasmjob/wasmjob/host/registry"
 )
 
-// connection is what a session knows of its connection and of the paths that
-// are followed there. Each method takes an event and returns what the session
-// has to do. It has no goroutine, lock, channel or clock, so a test can put
-// every event between every two others.
+// connection is the state of a session's connection and of the paths followed on
+// it. Each method takes an event and returns what the session has to do. It has no
+// goroutine, lock, channel or clock, so a test can try every order of events.
 //
-// The service forgets what is followed when the connection is lost. So a new
+// The service forgets the followed paths when the connection is lost. So a new
 // connection is restoring until it follows the same paths; only then it is up.
-// Requests wait while it is not.
+// Requests wait until it is up.
 type connection struct {
 	phase     phase
 	number    int      // of the newest connection; 0: there was none
 	follows   []follow // a new slice with each change
-	suspended bool     // the owner was told, and not yet told of the opposite
-	over      bool     // the session has ended, or was told to
-	ended     bool     // the owner was told
+	suspended bool     // the owner has received Suspended, and no Resumed since
+	over      bool     // the session has ended, or is about to
+	ended     bool     // the owner has received Ended
 }
 
 type phase uint8
@@ -31,7 +30,7 @@ const (
 	up
 )
 
-// follow is a path that is followed, or that somebody asks to follow.
+// follow is a path that is followed, or that a call asks to follow.
 type follow struct {
 	path  string
 	asked int  // calls under way
@@ -40,10 +39,10 @@ type follow struct {
 
 // orders are what a session has to do after an event of its connection.
 type orders struct {
-	end     bool               // let nothing connect any more, and nobody wait
+	end     bool               // prevent new connections, and end all waits
 	hold    bool               // let requests wait from now on
-	tell    registry.EventKind // to the owner; 0: nothing
-	release bool               // let the requests go that wait
+	emit    registry.EventKind // event for the owner; 0: none
+	release bool               // let the waiting requests go on
 	restore []string           // follow these paths, then call restored
 	hangUp  bool               // end the connection that the event is about
 }
@@ -58,8 +57,8 @@ func (c *connection) connected() orders {
 		return c.ready()
 	}
 	c.phase = restoring
-	// A path that is only asked for may have been followed on the connection
-	// before, and the call that asks does not know it yet.
+	// A path that a call only asks for may have been followed on the connection
+	// before, without the call knowing yet.
 	return orders{restore: c.paths()}
 }
 
@@ -71,7 +70,7 @@ func (c *connection) restored(number int, ok bool) orders {
 		return orders{}
 	}
 	if !ok {
-		return orders{hangUp: true} // else the owner would miss changes
+		return orders{hangUp: true} // otherwise the owner would miss changes
 	}
 	return c.ready()
 }
@@ -80,7 +79,7 @@ func (c *connection) ready() orders {
 	c.phase = up
 	o := orders{release: true}
 	if c.suspended {
-		c.suspended, o.tell = false, registry.Resumed
+		c.suspended, o.emit = false, registry.Resumed
 	}
 	return o
 }
@@ -94,26 +93,26 @@ func (c *connection) disconnected() orders {
 	}
 	o := orders{hold: true}
 	if !c.over {
-		c.suspended, o.tell = true, registry.Suspended
+		c.suspended, o.emit = true, registry.Suspended
 	}
 	return o
 }
 
-// finish ends the session. lost says that the service did it; otherwise the
-// owner hears of the end when the client library has stopped.
+// finish ends the session. lost says that the service ended it; otherwise the owner
+// receives Ended when the client library has stopped.
 func (c *connection) finish(lost bool) orders {
 	o := orders{end: !c.over}
 	c.over = true
 	if lost {
-		o.tell = c.tellEnd()
+		o.emit = c.emitEnd()
 	}
 	return o
 }
 
 // stopped says that the client library has stopped, after the end.
-func (c *connection) stopped() orders { return orders{tell: c.tellEnd()} }
+func (c *connection) stopped() orders { return orders{emit: c.emitEnd()} }
 
-func (c *connection) tellEnd() registry.EventKind {
+func (c *connection) emitEnd() registry.EventKind {
 	if c.ended {
 		return 0
 	}
@@ -126,8 +125,8 @@ func (c *connection) ask(path string) {
 	c.change(path, func(f *follow) { f.asked++ })
 }
 
-// answered says that such a call returns: with an error unless ok. What another
-// call follows stays followed.
+// answered says that such a call returns: with an error unless ok. A path that
+// another call follows stays followed.
 func (c *connection) answered(path string, ok bool) {
 	c.change(path, func(f *follow) { f.asked, f.held = f.asked-1, f.held || ok })
 }

@@ -19,18 +19,18 @@ func TestRestore_answered_on_a_lost_connection(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		var z standIn
-		s, heard := z.open(t)
+		s, received := z.open(t)
 		if err := s.Follow(t.Context(), "/a"); err != nil {
 			t.Fatal(err)
 		}
 		watch := z.holdWatches(t)
 		z.cut()
 		answer := watch()
-		say := func(state client.State) { s.hear(client.Event{Type: client.EventSession, State: state}) }
+		say := func(state client.State) { s.receive(client.Event{Type: client.EventSession, State: state}) }
 		say(client.StateDisconnected)
 		answer()
 		synctest.Wait()
-		if got := heard(); !slices.Equal(got, []registry.EventKind{registry.Suspended}) {
+		if got := received(); !slices.Equal(got, []registry.EventKind{registry.Suspended}) {
 			t.Errorf("without a connection: heard %v", got)
 		}
 		say(client.StateHasSession)
@@ -38,7 +38,7 @@ func TestRestore_answered_on_a_lost_connection(t *testing.T) {
 		if err := s.Sync(t.Context()); err != nil {
 			t.Error(err)
 		}
-		if got := heard(); !slices.Equal(got, []registry.EventKind{registry.Suspended, registry.Resumed}) {
+		if got := received(); !slices.Equal(got, []registry.EventKind{registry.Suspended, registry.Resumed}) {
 			t.Errorf("with the next connection: heard %v", got)
 		}
 	})
@@ -50,7 +50,7 @@ func TestChanged_around_a_loss(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		var z standIn
-		s, heard := z.open(t)
+		s, received := z.open(t)
 		if err := s.Follow(t.Context(), "/a"); err != nil {
 			t.Fatal(err)
 		}
@@ -60,14 +60,14 @@ func TestChanged_around_a_loss(t *testing.T) {
 		answer := watch()
 		want := []registry.EventKind{registry.Changed, registry.Suspended}
 		synctest.Wait()
-		if got := heard(); !slices.Equal(got, want) {
+		if got := received(); !slices.Equal(got, want) {
 			t.Errorf("before the next connection: heard %v, want %v", got, want)
 		}
 		answer()
 		synctest.Wait()
 		z.change(t, "/a")
 		synctest.Wait()
-		if got, want := heard(), append(want, registry.Resumed, registry.Changed); !slices.Equal(got, want) {
+		if got, want := received(), append(want, registry.Resumed, registry.Changed); !slices.Equal(got, want) {
 			t.Errorf("heard %v, want %v", got, want)
 		}
 	})
@@ -154,7 +154,7 @@ func TestRead_asks_for_both_at_once(t *testing.T) {
 			if err != nil || len(n.Children) != 1 {
 				t.Fatalf("%v, %v", n, err)
 			}
-			z.tellBoth()
+			z.notifyBoth()
 		}
 	})
 }

@@ -19,22 +19,22 @@ import (
 func TestCut_at_every_step(t *testing.T) {
 	t.Parallel()
 	server := serving(t)
-	witness := join(t, zk.Options{Servers: []string{server.Address()}, SessionTimeout: long, Digest: "user:pass"})
-	steps := cutAt(t, server, witness)
+	observer := join(t, zk.Options{Servers: []string{server.Address()}, SessionTimeout: long, Digest: "user:pass"})
+	steps := cutAt(t, server, observer)
 	t.Logf("%d steps", steps)
 	for first := range steps + 1 { // none is the zeroth
 		t.Run(fmt.Sprint(first), func(t *testing.T) {
 			t.Parallel()
-			steps := cutAt(t, server, witness, first)
+			steps := cutAt(t, server, observer, first)
 			for second := first + 1; second <= steps; second++ {
-				cutAt(t, server, witness, first, second)
+				cutAt(t, server, observer, first, second)
 			}
 		})
 	}
 }
 
 // cutAt returns how many steps there were.
-func cutAt(t *testing.T, server *zktest.Server, witness *member, numbers ...int) (steps int) {
+func cutAt(t *testing.T, server *zktest.Server, observer *member, numbers ...int) (steps int) {
 	t.Helper()
 	root := fmt.Sprintf("/cut-%d", numbers)
 	c := &cutter{cut: atNumbers(&steps, numbers...)}
@@ -46,7 +46,7 @@ func cutAt(t *testing.T, server *zktest.Server, witness *member, numbers ...int)
 		owner.follow(path)
 	}
 	for _, path := range []string{"/a", "/b"} {
-		if _, err := witness.Commit(t.Context(), create(root+path)); err != nil {
+		if _, err := observer.Commit(t.Context(), create(root+path)); err != nil {
 			t.Fatal(err)
 		}
 		owner.awaitThere(path)
@@ -75,11 +75,11 @@ func cutAt(t *testing.T, server *zktest.Server, witness *member, numbers ...int)
 func (m *member) awaitThere(path string) {
 	m.t.Helper()
 	for {
-		seen := len(m.heard())
+		seen := len(m.received())
 		n, err := m.Read(m.ctx, path)
 		switch {
 		case m.ctx.Err() != nil:
-			m.t.Fatalf("%s is not seen; events so far: %+v", path, m.heard())
+			m.t.Fatalf("%s is not seen; events so far: %+v", path, m.received())
 		case err == nil && n.Exists:
 			return
 		case err == nil:
@@ -95,7 +95,7 @@ func (m *member) awaitUp() []registry.EventKind {
 	for m.Sync(m.ctx) != nil && m.ctx.Err() == nil { // the last cut may not have been noticed
 	}
 	for {
-		events := m.heard()
+		events := m.received()
 		var kinds []registry.EventKind
 		for _, e := range events {
 			if e.Kind != registry.Changed {

@@ -18,8 +18,9 @@ import (
 const (
 	// followMark ends the path of a sync that is a recursive watch.
 	followMark = "/wasmjobd-follow"
-	// readMark begins that of a read of many nodes. Their paths follow, each with
-	// pathEnd behind it: the library lets that pass, but no path has it.
+	// readMark begins the path of a sync that stands for a read of many nodes.
+	// Their paths follow, each with pathEnd after it: the library accepts that
+	// character, but no path contains it.
 	readMark = "/wasmjobd-read"
 	pathEnd  = "\ue000"
 
@@ -36,9 +37,9 @@ func syncPath(p []byte) []byte {
 	return p[atPath:]
 }
 
-// addWatch makes the request for a recursive watch of a sync that stands for it;
-// nil if it does not. Its answer is a number, 0, which the library takes for the
-// empty path that a sync may be answered with.
+// addWatch returns the request for a recursive watch that the given sync stands
+// for; nil if it stands for none. The answer is the number 0, which the library
+// takes for the empty path that a sync may be answered with.
 func addWatch(p []byte) []byte {
 	path, ok := bytes.CutSuffix(syncPath(p), []byte(followMark))
 	if !ok {
@@ -53,8 +54,8 @@ func addWatch(p []byte) []byte {
 	return sized(q)
 }
 
-// multiRead makes the request for many nodes of a sync that stands for it; nil
-// if it does not.
+// multiRead returns the request for many nodes that the given sync stands for; nil
+// if it stands for none.
 func multiRead(p []byte) []byte {
 	paths, ok := bytes.CutPrefix(syncPath(p), []byte(readMark+pathEnd))
 	if !ok {
@@ -94,8 +95,8 @@ func sized(q []byte) []byte {
 	return q
 }
 
-// asSync is the head of the answer to a sync that has as its string all that
-// comes behind the head of another one.
+// asSync returns the head of the answer to a sync, whose string is all that follows
+// the head of another answer.
 func asSync(head []byte) io.Reader {
 	size := binary.BigEndian.Uint32(head)
 	q := binary.BigEndian.AppendUint32(nil, size+4)
@@ -103,7 +104,7 @@ func asSync(head []byte) io.Reader {
 	return bytes.NewReader(binary.BigEndian.AppendUint32(q, size-(headBytes-4)))
 }
 
-// found is what a node is, without its children.
+// found is a node without its children.
 type found struct {
 	data []byte
 	stat *client.Stat
@@ -112,7 +113,7 @@ type found struct {
 
 var errAnswer = errors.New("the answer cannot be understood")
 
-// readMany takes apart the answer to a read of n nodes.
+// readMany decodes the answer to a read of n nodes.
 func readMany(answer string, n int) ([]found, error) {
 	all := make([]found, 0, n)
 	for b := (cursor{rest: answer}); ; {

@@ -53,7 +53,7 @@ func joinIn(t *testing.T, r registry.Registry) *member {
 	ctx, cancel := context.WithTimeout(context.Background(), patience)
 	t.Cleanup(cancel)
 	m := &member{t: t, ctx: ctx, changed: make(chan struct{})}
-	s, err := r.Open(ctx, m.hear)
+	s, err := r.Open(ctx, m.receive)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -61,7 +61,7 @@ func joinIn(t *testing.T, r registry.Registry) *member {
 	return m
 }
 
-func (m *member) hear(e registry.Event) {
+func (m *member) receive(e registry.Event) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	m.events = append(m.events, e)
@@ -96,7 +96,7 @@ func (m *member) awaitKind(k registry.EventKind) []registry.Event {
 func (m *member) awaitGone(path string) {
 	m.t.Helper()
 	m.follow(path)
-	for seen := len(m.heard()); m.read(path).Exists; seen = m.awaitMore(seen) {
+	for seen := len(m.received()); m.read(path).Exists; seen = m.awaitMore(seen) {
 	}
 }
 
@@ -181,7 +181,7 @@ func serving(t *testing.T) *zktest.Server {
 	return zktest.Start(t, zktest.Debian(t), zktest.Options{Tick: tick})
 }
 
-func (m *member) heard() []registry.Event {
+func (m *member) received() []registry.Event {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	return slices.Clone(m.events)

@@ -13,14 +13,15 @@ import (
 	"github.com/wasmjob/wasmjob/host/registry"
 )
 
-// unimplemented is what the client library makes of a server's answer to an
-// operation that is newer than the server.
+// unimplemented is the client library's text for a server's answer to an operation
+// that the server is too old for.
 const unimplemented = "unknown error: -6"
 
 var errTooOld = errors.New("the server knows no recursive watches; ZooKeeper 3.6 or newer is needed")
 
 // Follow implements registry.Session. The service forgets such a watch with the
-// connection; it is set on each new one before anybody may use that.
+// connection; it is set again on each new connection before any request may use
+// that.
 func (s *session) Follow(ctx context.Context, root string) error {
 	if !validPath(root) {
 		return fmt.Errorf("follow %q: not an absolute, clean path", root)
@@ -32,7 +33,7 @@ func (s *session) Follow(ctx context.Context, root string) error {
 	s.mu.Lock()
 	s.connection.ask(path)
 	s.mu.Unlock()
-	for { // once more if it is followed already: nobody knows since when
+	for { // repeated if the path is followed already, since an unknown time
 		_, err := call(ctx, s, func() (string, error) { return "", s.watchBelow(path) })
 		if errors.Is(err, client.ErrConnectionClosed) && ctx.Err() == nil && !s.isOver() {
 			continue
@@ -53,7 +54,7 @@ func (s *session) watchBelow(path string) error {
 	if err != nil && err.Error() == unimplemented {
 		return errTooOld
 	}
-	return err //nolint:wrapcheck // who calls names it
+	return err //nolint:wrapcheck // the caller names the path
 }
 
 // restore makes a new connection fit for use: what is followed is followed
@@ -76,7 +77,7 @@ func (s *session) restore(number int, conn net.Conn, paths []string) {
 	}
 }
 
-// followed tells whether a change of path is to be heard.
+// followed reports whether the session follows path.
 func (s *session) followed(path string) bool {
 	s.mu.Lock()
 	follows := s.connection.follows

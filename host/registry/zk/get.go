@@ -10,9 +10,9 @@ import (
 	"github.com/wasmjob/wasmjob/host/registry"
 )
 
-// A request is a packet in each direction, whatever it asks for. So what is to
-// be read while others are being read is read together. With more than one
-// request under way the service has one to answer while the other travels.
+// A request is a packet in each direction, whatever it reads. So nodes that are
+// requested while others are being read are read together. Two requests in flight
+// keep the service busy while one of them travels.
 const (
 	maxBatches = 2
 	// maxBatch and maxBatchPaths bound a request: how many nodes it reads, each
@@ -21,7 +21,7 @@ const (
 	maxBatchPaths = 128 << 10
 )
 
-// wish is a node that somebody waits for.
+// wish is a node that a caller waits for.
 type wish struct {
 	path   string
 	answer chan found // has room for it
@@ -63,9 +63,9 @@ func (s *session) want(w wish) bool {
 	return true
 }
 
-// readWishes reads until nobody waits any more.
+// readWishes reads until no caller waits any more.
 func (s *session) readWishes() {
-	runtime.Gosched() // those who want something at the same moment come first
+	runtime.Gosched() // callers of the same moment come first
 	for batch := s.nextBatch(); len(batch) > 0; batch = s.nextBatch() {
 		all, err := s.readBatch(batch)
 		for i, w := range batch {
@@ -78,8 +78,8 @@ func (s *session) readWishes() {
 	}
 }
 
-// nextBatch takes those who have waited longest. If there are none, one batch
-// less is under way.
+// nextBatch returns the wishes that have waited longest. If there are none, it
+// counts one batch less in flight.
 func (s *session) nextBatch() []wish {
 	s.mu.Lock()
 	defer s.mu.Unlock()

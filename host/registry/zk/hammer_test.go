@@ -83,7 +83,7 @@ func watchAll(m *member, want int) {
 	for m.Follow(m.ctx, "/cuts") != nil && m.ctx.Err() == nil {
 	}
 	for {
-		seen := len(m.heard())
+		seen := len(m.received())
 		n, err := m.Read(m.ctx, "/cuts")
 		if m.ctx.Err() != nil {
 			m.t.Errorf("saw %d of %d", len(n.Children), want)

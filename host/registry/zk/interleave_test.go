@@ -103,7 +103,7 @@ func (f *faulty) connected() orders {
 	case f.fault == upAtOnce && o.restore != nil:
 		return f.ready()
 	case f.fault == resumedAtFirst && o.release:
-		o.tell = registry.Resumed
+		o.emit = registry.Resumed
 	}
 	return o
 }
@@ -114,7 +114,7 @@ func (f *faulty) disconnected() orders {
 	}
 	o := f.connection.disconnected()
 	if f.fault == suspendedAfterEnd && o.hold {
-		o.tell = registry.Suspended
+		o.emit = registry.Suspended
 	}
 	return o
 }
@@ -127,7 +127,7 @@ func (f *faulty) restored(number int, ok bool) orders {
 	if f.fault == hangUpForgotten {
 		o.hangUp = false
 	}
-	if f.fault == releasedOnce && o.tell == registry.Resumed {
+	if f.fault == releasedOnce && o.emit == registry.Resumed {
 		o.release = false
 	}
 	return o

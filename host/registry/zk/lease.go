@@ -10,11 +10,10 @@ import (
 	"github.com/wasmjob/wasmjob/host/registry"
 )
 
-// A transaction vouches for the session, since a majority has to take it. The
-// sync of ZooKeeper does not: a leader that was replaced, and does not know it
-// yet, answers that alone, as it does with reads and with connections that
-// come back. So the sign of life, and Sync, are a transaction that changes
-// nothing.
+// A transaction proves that the session lives, since a majority of the servers has
+// to accept it. ZooKeeper's sync does not: a replaced leader that does not know it
+// yet answers a sync alone, as it answers reads and resumed connections. So the
+// keep-alive, and Sync, are a transaction that changes nothing.
 
 // Acknowledged implements registry.Session.
 func (s *session) Acknowledged() time.Time {
@@ -37,11 +36,11 @@ func (s *session) Sync(ctx context.Context) error {
 	if err := s.awaitLate(ctx); err != nil {
 		return s.readError("sync", err)
 	}
-	return s.vouch(ctx)
+	return s.keepAlive(ctx)
 }
 
-// vouch has a transaction acknowledged that checks a node, whatever its version.
-func (s *session) vouch(ctx context.Context) error {
+// keepAlive sends a transaction that checks a node, whatever its version.
+func (s *session) keepAlive(ctx context.Context) error {
 	sent := time.Now()
 	answers, err := call(ctx, s, func() ([]client.MultiResponse, error) {
 		sent = time.Now()

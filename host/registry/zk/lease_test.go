@@ -80,7 +80,7 @@ func testDeposed(t *testing.T, leader *zktest.Server, followers []*zktest.Server
 		}
 		synced <- busy.Sync(busy.ctx)
 	}()
-	for len(reader.heard()) == 0 { // until the leader gives up
+	for len(reader.received()) == 0 { // until the leader gives up
 		if n, err := reader.Read(reader.ctx, "/held"); err == nil && n.Exists {
 			t.Error("it is there without a majority")
 		}

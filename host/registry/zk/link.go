@@ -17,32 +17,32 @@ import (
 const (
 	firstPause = 10 * time.Millisecond
 	lastPause  = 250 * time.Millisecond
-	// longPause is for a service that has been away for manyAttempts: then
-	// nobody gains by being quick, and the service loses.
+	// longPause is the pause for a service that has been away for manyAttempts:
+	// then quick attempts gain nothing and load the service.
 	longPause    = time.Second
 	manyAttempts = 100
-	// minAttempt is what one address gets at least, however many there are.
+	// minAttempt is the least time that one address gets, however many there are.
 	minAttempt = 250 * time.Millisecond
 )
 
-// link gives the client library its connections. It is both the list of hosts
-// and the dialer, since the library sleeps for a second whenever its list
-// begins anew, resolves names but once, and knows no end of a session.
+// link gives the client library its connections. It is both the list of hosts and
+// the dialer, because the library sleeps for a second whenever its list begins
+// again, resolves names only once, and does not stop at the end of a session.
 type link struct {
 	// life ends with the session; from then on nothing connects. That keeps
 	// requests which the library still holds from a next session.
 	life    context.Context //nolint:containedctx // the library's dialer has none
 	servers []string
 	options *Options
-	// third is a third of the session time-out: how long one round of
-	// attempts, or a silence, may take at most.
+	// third returns a third of the session time-out: the longest time that one pass
+	// over all addresses, or a silence, may take.
 	third func() time.Duration
 	// wrap makes a wire of a connection.
 	wrap func(c net.Conn, address string, patience time.Duration) *wire
 
 	mu       sync.Mutex // guards what follows
-	waiting  []endpoint // of this round, still to be tried
-	size     int        // of this round
+	waiting  []endpoint // addresses of this pass that are still to be tried
+	size     int        // number of addresses of this pass
 	attempts int        // without a session, in a row
 	current  net.Conn
 	last     error // why the last attempt failed
@@ -51,8 +51,8 @@ type link struct {
 // endpoint is an address and the name that led to it.
 type endpoint struct{ host, address string }
 
-// Init, Len, Next and Connected make link the library's list of hosts. It is
-// asked for names, too, but uses them for nothing but its log.
+// Init, Len, Next and Connected make link the library's list of hosts. The library
+// also asks it for names, but uses them only for its log.
 func (l *link) Init([]string) error { return nil }
 
 // Len is how many servers there are.
@@ -98,7 +98,7 @@ func (l *link) dial(string, string, time.Duration) (net.Conn, error) {
 	return w, nil
 }
 
-// pause waits before all but the first round of attempts.
+// pause waits before every pass over the addresses but the first.
 func (l *link) pause() error {
 	l.mu.Lock()
 	round, n := 0, l.attempts
@@ -121,7 +121,7 @@ func (l *link) pause() error {
 	return l.life.Err()
 }
 
-// next takes the next address. Names are resolved anew for each round.
+// next returns the next address. Names are resolved again for each pass.
 func (l *link) next(ctx context.Context) (endpoint, error) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -186,7 +186,7 @@ func (l *link) connect(ctx context.Context, at endpoint, patience time.Duration)
 	return t, nil
 }
 
-// failed notes why an attempt failed.
+// failed records why an attempt failed.
 func (l *link) failed(address string, err error) error {
 	l.mu.Lock()
 	l.last = err

@@ -7,8 +7,8 @@ import (
 	"github.com/wasmjob/wasmjob/host/registry"
 )
 
-// validPath tells whether the service would take path. Asking it would cost
-// the whole transaction a round trip, and some faults its connection.
+// validPath reports whether the service accepts path. Asking the service would cost
+// the whole transaction a round trip, and for some faults the connection.
 func validPath(path string) bool {
 	if path == "/" {
 		return true
@@ -54,7 +54,7 @@ func (s *session) own(path string) string {
 	return path
 }
 
-// badPath is the index of the first op whose path no service takes, or -1.
+// badPath returns the index of the first op whose path the service refuses, or -1.
 func badPath(ops []registry.Op) int {
 	for i := range ops {
 		path := ops[i].Path

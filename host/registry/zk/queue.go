@@ -13,16 +13,16 @@ import (
 type queue struct {
 	on func(registry.Event)
 
-	mu      sync.Mutex // guards the rest
-	changed sync.Cond  // on mu: there is something to deliver, or it was delivered
-	waiting []registry.Event
-	at      map[pathEvent]int // where those of paths stand in waiting, since the last change of the connection
-	count   uint64            // events put so far
-	heard   uint64            // events whose callback has returned
-	closed  bool
+	mu       sync.Mutex // guards the rest
+	changed  sync.Cond  // on mu: there is something to deliver, or it was delivered
+	waiting  []registry.Event
+	at       map[pathEvent]int // where those of paths stand in waiting, since the last change of the connection
+	count    uint64            // events put so far
+	received uint64            // number of events that the callback has received
+	closed   bool
 }
 
-// pathEvent tells apart what must not become one event.
+// pathEvent identifies events that may be merged into one.
 type pathEvent struct {
 	path string
 	node bool // the node itself changed, and that is counted
@@ -64,14 +64,14 @@ func (q *queue) put(e registry.Event) {
 	}
 }
 
-// settle waits until the callback has had all events put before. A reply that
-// has been received must go through here: without it, it could reach the
-// caller before the event that makes it stale. The service sends that event
-// first, and put is called by whoever receives the replies, too.
+// settle waits until the callback has received all events put before. Every reply
+// must pass through here: otherwise it could reach the caller before the event that
+// makes it stale. The service sends that event first, and the goroutine that
+// receives replies also calls put.
 func (q *queue) settle() {
 	q.mu.Lock()
 	defer q.mu.Unlock()
-	for mark := q.count; q.heard < mark; {
+	for mark := q.count; q.received < mark; {
 		q.changed.Wait()
 	}
 }
@@ -85,7 +85,7 @@ func (q *queue) run() {
 			q.on(e)
 		}
 		q.mu.Lock()
-		q.heard += uint64(len(taken))
+		q.received += uint64(len(taken))
 		over := q.closed && len(q.waiting) == 0
 		q.changed.Broadcast()
 		q.mu.Unlock()

@@ -26,14 +26,14 @@ func (s *session) Read(ctx context.Context, path string) (registry.Node, error) 
 	return n, nil
 }
 
-// read reads a node. Data and children are two requests; they are repeated in
-// turn until nothing changed between the last two. Of a node that had children when
-// it was read last, both are asked for at once.
+// read reads a node. Data and children are two requests; they are repeated in turn
+// until nothing has changed between the last two. If the node had children at the
+// last read, both are sent at once.
 func (s *session) read(ctx context.Context, path string) (registry.Node, error) {
 	early := make(chan children, 1)
 	if s.lists.has(path) {
 		go func() {
-			list, _ := s.children(ctx, path) // if it fails, it is asked for again
+			list, _ := s.children(ctx, path) // after an error it is requested again
 			early <- list
 		}()
 	} else {
@@ -109,7 +109,7 @@ func (l *lists) note(path string, list bool) {
 func statOf(s *client.Stat) registry.Stat {
 	owner := registry.SessionID(s.EphemeralOwner)
 	if owner == math.MinInt64 {
-		owner = 0 // this marks a container, which belongs to nobody
+		owner = 0 // this owner marks a container node, which has no owner
 	}
 	return registry.Stat{
 		Created: s.Czxid, Modified: s.Mzxid, ChildrenChanged: s.Pzxid,
@@ -118,8 +118,8 @@ func statOf(s *client.Stat) registry.Stat {
 	}
 }
 
-// Persist implements registry.Session. The service tells of nothing before most
-// of its servers have it on their disks.
+// Persist implements registry.Session. The service reports nothing before most of
+// its servers have it on disk.
 func (s *session) Persist(context.Context) error {
 	if s.isOver() {
 		return fmt.Errorf("persist: %w", registry.ErrEnded)
@@ -127,8 +127,8 @@ func (s *session) Persist(context.Context) error {
 	return nil
 }
 
-// Time implements registry.Session. The service dates only what is written, so
-// a node is made, set and deleted in one transaction; nobody gets to see it.
+// Time implements registry.Session. The service dates only writes, so one
+// transaction creates, sets and deletes a node, which is never visible.
 func (s *session) Time(ctx context.Context) (time.Time, error) {
 	if s.registry.options.ReadOnly {
 		return time.Time{}, registry.ErrReadOnly

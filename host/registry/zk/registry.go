@@ -1,19 +1,20 @@
-// Package zk is the registry on a ZooKeeper ensemble. It puts armour around a
-// client library that has no deadlines, that goes on with a new session when
-// one has expired, and that drops what it has no room for. It knows nothing of
-// the nodes' meaning, and it is not the place for recipes such as a latch.
+// Package zk is the registry on a ZooKeeper ensemble. It guards against the
+// weaknesses of a client library that has no deadlines, that goes on with a new
+// session when one has expired, and that drops events for which it has no room. It
+// does not know what the nodes mean, and contains no recipes such as a latch.
 //
-// A session here is one session of ZooKeeper and has a client of its own. When
-// it is over, its client cannot connect any more (see link), so nothing that
-// was asked of it can reach the next one.
+// A session here is one session of ZooKeeper and has a client of its own. When it
+// is over, its client cannot connect any more (see link), so no request of it can
+// reach the next session.
 //
-// Flow: New checks the options. Open makes a client, whose connections come
-// from link: each is an address resolved at that moment, found in an order of
-// chance, and wrapped by wire, which bounds every silence and knows requests
-// that the library lacks. What a connection gained or lost means for the session
-// is decided by connection, and done by session. Commit becomes one multi; Read a get and a list of one
-// moment, the gets of many reads one request. The client's callback puts events into queue; replies wait there until
-// the events before them have been heard.
+// Flow: New checks the options. Open creates a client, whose connections come from
+// link: each is an address resolved at that moment, chosen in random order, and
+// wrapped by wire, which bounds every silence and knows requests that the library
+// lacks. What a gained or lost connection means for the session is decided by
+// connection, and carried out by session. Commit becomes one multi; Read becomes a
+// get and a list of one moment, and the gets of many reads become one request. The
+// client's callback puts events into queue; replies wait there until the callback
+// has received the events before them.
 package zk
 
 import (
@@ -39,9 +40,9 @@ const (
 	minSession     = 100 * time.Millisecond
 	maxSession     = time.Hour
 
-	// maxRequest is what a server takes that was not told otherwise
-	// (jute.maxbuffer), the length in front of a request not counted. What is
-	// larger ends the connection, and with it all other requests under way.
+	// maxRequest is the largest request that a server accepts by default
+	// (jute.maxbuffer), without the length before it. A larger one ends the
+	// connection, and with it all other requests in flight.
 	maxRequest = 1<<20 - 1
 	// defaultRequest leaves room for what servers add among themselves.
 	defaultRequest = 1000 << 10
@@ -55,17 +56,17 @@ type Options struct {
 	// Chroot is the path that is "/" here; empty for that of the service. It
 	// is made if need be.
 	Chroot string
-	// SessionTimeout is asked for; the service may grant another, see
-	// registry.Session. 10 s if 0.
+	// SessionTimeout is the requested time-out; the service may grant another, see
+	// registry.Session. 0: 10 s.
 	SessionTimeout time.Duration
-	// OpTimeout bounds each operation beside its context; two thirds of the
-	// granted session time-out if 0.
+	// OpTimeout bounds each operation, in addition to its context; 0: two thirds of
+	// the granted session time-out.
 	OpTimeout time.Duration
 	// Digest is "user:password"; then every node made is readable by that
 	// user alone. Empty: every node is open to all.
 	Digest string
-	// TLS, if not nil, is spoken with every server. A server is asked for
-	// the certificate of its name as given in Servers.
+	// TLS, if not nil, is used with every server. Each server must have a
+	// certificate for its name as given in Servers.
 	TLS *tls.Config
 	// MaxRequest bounds a transaction as it is sent; above it Commit returns
 	// registry.ErrTooLarge. 1000 KiB if 0. It must stay below the servers'
@@ -78,7 +79,8 @@ type Options struct {
 	Lookup func(ctx context.Context, host string) ([]string, error)
 	// Dial connects to an address; nil is TCP.
 	Dial func(ctx context.Context, network, address string) (net.Conn, error)
-	// Logger hears of connections lost, found and refused. Nil discards.
+	// Logger receives connections that were lost, found and refused; nil discards
+	// them.
 	Logger *slog.Logger
 }
 
@@ -198,7 +200,7 @@ func (r *Registry) begin(on func(registry.Event)) (*session, error) {
 	s := newSession(r, on)
 	conn, loop, err := client.Connect(r.options.Servers, r.options.SessionTimeout,
 		client.WithHostProvider(s.link), client.WithDialer(s.link.dial),
-		client.WithEventCallback(s.hear), client.WithLogger(quiet{}), client.WithLogInfo(false))
+		client.WithEventCallback(s.receive), client.WithLogger(quiet{}), client.WithLogInfo(false))
 	if err != nil {
 		return nil, fmt.Errorf("open session: %w", err)
 	}
@@ -229,8 +231,8 @@ func (r *Registry) forget(s *session) {
 	delete(r.sessions, s)
 }
 
-// quiet takes the log lines of the client library. What they say is told
-// better by link and session.
+// quiet discards the log of the client library; link and session say the same
+// better.
 type quiet struct{}
 
 func (quiet) Printf(string, ...any) {}

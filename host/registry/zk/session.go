@@ -16,11 +16,11 @@ import (
 )
 
 const (
-	// maxInFlight bounds the operations under way. More are no faster, and
-	// those that nobody waits for any more count, too.
+	// maxInFlight bounds the operations in flight. More do not raise the
+	// throughput. Abandoned operations count, too.
 	maxInFlight = 64
-	// beatsPerTimeout: so often a session time-out the service is asked for a
-	// sign of life, if nothing else was.
+	// beatsPerTimeout is how many keep-alives are sent within a session time-out,
+	// if no other transaction is acknowledged.
 	beatsPerTimeout = 6
 )
 
@@ -35,7 +35,7 @@ type session struct {
 
 	life context.Context //nolint:containedctx // that of the session, not of a call
 	over context.CancelFunc
-	gone chan struct{} // closed when the service was told
+	gone chan struct{} // closed when the service knows of the end
 
 	id      atomic.Int64
 	granted atomic.Int64 // as a time.Duration
@@ -47,7 +47,7 @@ type session struct {
 	late       map[*operation]struct{}
 	acked      time.Time
 
-	wishes  []wish // to be read, those that wait longest first
+	wishes  []wish // nodes to be read, those that wait longest first
 	batches int    // of them, under way
 }
 
@@ -89,7 +89,7 @@ func (s *session) ID() registry.SessionID { return registry.SessionID(s.id.Load(
 // Timeout implements registry.Session.
 func (s *session) Timeout() time.Duration { return time.Duration(s.granted.Load()) }
 
-// timeout is the granted session time-out, or the one asked for.
+// timeout returns the granted session time-out, or the requested one before.
 func (s *session) timeout() time.Duration {
 	if d := s.Timeout(); d > 0 {
 		return d
@@ -106,7 +106,7 @@ func (s *session) hello(begun time.Time, id int64, granted time.Duration) (time.
 	switch {
 	case s.isOver():
 		return 0, registry.ErrEnded
-	case id == 0: // expired; the library says so in a moment
+	case id == 0: // expired; the library reports that in a moment
 	case s.id.CompareAndSwap(0, id):
 		s.acknowledge(begun) // a majority has made it
 	case s.id.Load() == id:
@@ -119,9 +119,9 @@ func (s *session) hello(begun time.Time, id int64, granted time.Duration) (time.
 	return s.timeout() / 3, nil
 }
 
-// hear is the library's callback. It runs in the goroutine that receives
-// replies and must not block.
-func (s *session) hear(e client.Event) {
+// receive is the library's callback. It runs in the goroutine that receives replies
+// and must not block.
+func (s *session) receive(e client.Event) {
 	if e.Type != client.EventSession {
 		s.changed(e)
 		return
@@ -137,20 +137,20 @@ func (s *session) hear(e client.Event) {
 	}
 }
 
-// feed lets the connection have an event and does at once what it calls for,
-// but for hangUp, which may block.
+// feed passes an event to the connection, and carries out the orders at once,
+// except for hangUp, which may block.
 func (s *session) feed(event func(*connection) orders) orders {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	o := event(&s.connection)
 	if o.end {
-		s.over() // under mu, so that whoever sees it alive there may count on it
+		s.over() // under mu, so that code that sees the session alive under mu can rely on it
 	}
 	if o.hold {
 		s.up, s.lost = make(chan struct{}), time.Now()
 	}
-	if o.tell != 0 {
-		s.tell(o.tell)
+	if o.emit != 0 {
+		s.emit(o.emit)
 	}
 	if o.release {
 		close(s.up)
@@ -162,8 +162,8 @@ func (s *session) feed(event func(*connection) orders) orders {
 	return o
 }
 
-// tell puts an event of the session into its queue. mu is held.
-func (s *session) tell(kind registry.EventKind) {
+// emit puts an event of the session into its queue. The caller holds mu.
+func (s *session) emit(kind registry.EventKind) {
 	switch kind { //nolint:exhaustive // the others are not worth a line
 	case registry.Suspended:
 		s.registry.options.Logger.Debug("the connection is lost", "session", s.ID())
@@ -183,7 +183,7 @@ func (s *session) state() (number int, up chan struct{}) {
 
 // settle brings a new session to where it can be used.
 func (s *session) settle(ctx context.Context) error {
-	if err := s.identify(ctx); err != nil {
+	if err := s.authenticate(ctx); err != nil {
 		return err
 	}
 	for {
@@ -194,8 +194,8 @@ func (s *session) settle(ctx context.Context) error {
 	}
 }
 
-// identify waits for a connection that knows who we are.
-func (s *session) identify(ctx context.Context) error {
+// authenticate waits for a connection on which the service knows the user.
+func (s *session) authenticate(ctx context.Context) error {
 	for {
 		number, err := s.connect(ctx, nil)
 		if err != nil || s.registry.options.Digest == "" {
@@ -205,7 +205,7 @@ func (s *session) identify(ctx context.Context) error {
 			return struct{}{}, s.conn.AddAuth("digest", []byte(s.registry.options.Digest))
 		})
 		if err != nil && !errors.Is(err, client.ErrConnectionClosed) {
-			return s.readError("say who we are", err)
+			return s.readError("authenticate", err)
 		}
 		// The library says it again on each new connection, but not on
 		// one that was made before it knew of our success.
@@ -248,7 +248,7 @@ func (r *Registry) makeChroot(ctx context.Context, s *session) error {
 			continue
 		}
 		if errors.Is(err, client.ErrNoAuth) {
-			// It may be there all the same, made by somebody with more rights.
+			// The node may exist all the same, created by a user with more permissions.
 			there, e := call(ctx, s, func() (bool, error) { ok, _, e := s.conn.Exists(at); return ok, e }) //nolint:wrapcheck // call names it
 			if e == nil && there {
 				continue
@@ -283,8 +283,8 @@ func (s *session) live(loop <-chan client.Event) {
 	close(s.gone)
 }
 
-// Close implements registry.Session. It waits until the service was told, or
-// could not be.
+// Close implements registry.Session. It waits until the service knows of the end,
+// or cannot be reached.
 func (s *session) Close() error {
 	s.end(false)
 	<-s.gone

@@ -58,13 +58,13 @@ func testGranted(t *testing.T, server *zktest.Server) {
 }
 
 func testExpired(t *testing.T, server *zktest.Server) {
-	p, owner, witness := behind(t, server, brief)
+	p, owner, observer := behind(t, server, brief)
 	owner.commit(create("/expired"), ephemeral("/expired/e"))
-	witness.sync()
+	observer.sync()
 	p.Set(zktest.Refuse)
 	owner.awaitKind(registry.Suspended)
-	witness.awaitGone("/expired/e")
-	if slices.Contains(owner.heard(), registry.Event{Kind: registry.Ended}) {
+	observer.awaitGone("/expired/e")
+	if slices.Contains(owner.received(), registry.Event{Kind: registry.Ended}) {
 		t.Error("the owner cannot know yet")
 	}
 	made := make(chan error, 1)
@@ -88,16 +88,16 @@ func testExpired(t *testing.T, server *zktest.Server) {
 	if err := owner.Close(); err != nil {
 		t.Error(err)
 	}
-	witness.sync()
-	if n := witness.read("/expired"); len(n.Children) > 0 {
+	observer.sync()
+	if n := observer.read("/expired"); len(n.Children) > 0 {
 		t.Errorf("a write slid into another session: %v", n.Children)
 	}
 }
 
 func testFrozen(t *testing.T, server *zktest.Server) {
-	p, owner, witness := behind(t, server, brief)
+	p, owner, observer := behind(t, server, brief)
 	owner.commit(create("/frozen"), ephemeral("/frozen/e"))
-	witness.sync()
+	observer.sync()
 	p.Set(zktest.Freeze)
 	_, readErr := owner.Read(owner.ctx, "/frozen")
 	_, commitErr := owner.Commit(owner.ctx, set("/frozen", "x"))
@@ -106,7 +106,7 @@ func testFrozen(t *testing.T, server *zktest.Server) {
 		t.Errorf("answers out of a frozen connection: %v, %v", readErr, commitErr)
 	}
 	owner.awaitKind(registry.Suspended)
-	witness.awaitGone("/frozen/e")
+	observer.awaitGone("/frozen/e")
 	if now := owner.Acknowledged(); now != acked {
 		t.Errorf("acknowledged at %v, then at %v", acked, now)
 	}
@@ -115,15 +115,15 @@ func testFrozen(t *testing.T, server *zktest.Server) {
 }
 
 func testResumed(t *testing.T, server *zktest.Server) {
-	p, owner, witness := behind(t, server, long)
+	p, owner, observer := behind(t, server, long)
 	owner.commit(create("/resumed"), ephemeral("/resumed/e"))
 	p.Cut()
 	got := owner.awaitKind(registry.Resumed)
 	if n := owner.read("/resumed/e"); n.Stat.Owner != owner.ID() {
 		t.Errorf("the ephemeral node: %+v", n)
 	}
-	witness.sync()
-	if !witness.read("/resumed/e").Exists {
+	observer.sync()
+	if !observer.read("/resumed/e").Exists {
 		t.Error("the ephemeral node is gone")
 	}
 	if want := []registry.Event{{Kind: registry.Suspended}, {Kind: registry.Resumed}}; !slices.Equal(got, want) {
@@ -132,16 +132,16 @@ func testResumed(t *testing.T, server *zktest.Server) {
 }
 
 func testLostReply(t *testing.T, server *zktest.Server) {
-	p, owner, witness := behind(t, server, long)
-	witness.commit(create("/lost"))
-	witness.follow("/lost")
+	p, owner, observer := behind(t, server, long)
+	observer.commit(create("/lost"))
+	observer.follow("/lost")
 	p.Set(zktest.Mute)
 	outcome := make(chan error, 1)
 	go func() {
 		_, err := owner.Commit(owner.ctx, registry.Op{Kind: registry.CreateSequential, Path: "/lost/n-"})
 		outcome <- err
 	}()
-	witness.await(registry.Event{Kind: registry.Changed, Path: "/lost"})
+	observer.await(registry.Event{Kind: registry.Changed, Path: "/lost"})
 	p.Set(zktest.Refuse)
 	if err := <-outcome; !errors.Is(err, registry.ErrUnknown) {
 		t.Errorf("outcome: %v", err)
@@ -154,7 +154,7 @@ func testLostReply(t *testing.T, server *zktest.Server) {
 }
 
 func testLate(t *testing.T, server *zktest.Server) {
-	p, owner, witness := behind(t, server, long)
+	p, owner, observer := behind(t, server, long)
 	p.Set(zktest.Freeze)
 	ctx, cancel := context.WithCancel(owner.ctx)
 	outcome := make(chan error, 1)
@@ -172,7 +172,7 @@ func testLate(t *testing.T, server *zktest.Server) {
 		t.Errorf("applied after %v", err)
 	}
 	// Whatever it was, it stays so.
-	witness.commit(create("/late-marker"))
+	observer.commit(create("/late-marker"))
 	owner.sync()
 	if again := owner.read("/late").Exists; again != applied {
 		t.Errorf("there after sync: %v, later: %v", applied, again)
@@ -195,7 +195,7 @@ func testCommitWaits(t *testing.T, server *zktest.Server) {
 }
 
 func testNotSent(t *testing.T, server *zktest.Server) {
-	p, owner, witness := behind(t, server, long)
+	p, owner, observer := behind(t, server, long)
 	p.Set(zktest.Refuse)
 	owner.awaitKind(registry.Suspended)
 	ctx, cancel := context.WithCancel(owner.ctx)
@@ -209,8 +209,8 @@ func testNotSent(t *testing.T, server *zktest.Server) {
 	}
 	p.Set(zktest.Pass)
 	owner.sync()
-	witness.sync()
-	if witness.read("/not-sent").Exists {
+	observer.sync()
+	if observer.read("/not-sent").Exists {
 		t.Error("it was sent")
 	}
 }
@@ -314,7 +314,7 @@ func TestOpen_absent(t *testing.T) {
 }
 
 func testFollowResumed(t *testing.T, server *zktest.Server) {
-	p, owner, witness := behind(t, server, long)
+	p, owner, observer := behind(t, server, long)
 	owner.commit(create("/followed"), create("/followed/a"))
 	owner.follow("/followed")
 	for i := range 3 {
@@ -322,10 +322,10 @@ func testFollowResumed(t *testing.T, server *zktest.Server) {
 		p.Cut()
 		owner.awaitKind(registry.Resumed)
 		path := fmt.Sprintf("/followed/a/%d", i)
-		witness.commit(create(path))
+		observer.commit(create(path))
 		events := owner.await(registry.Event{Kind: registry.Changed, Path: path, Changes: 1})
 		owner.sync()
-		if want := (registry.Event{Kind: registry.Changed, Path: "/followed/a"}); !slices.Contains(owner.heard(), want) {
+		if want := (registry.Event{Kind: registry.Changed, Path: "/followed/a"}); !slices.Contains(owner.received(), want) {
 			t.Errorf("nothing of the parent: %v", events)
 		}
 	}

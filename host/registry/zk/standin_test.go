@@ -55,11 +55,11 @@ func (z *standIn) open(t *testing.T) (*session, func() []registry.EventKind) {
 		z.work.Wait()
 	})
 	var mu sync.Mutex
-	var heard []registry.EventKind
+	var received []registry.EventKind
 	s, err := r.Open(t.Context(), func(e registry.Event) {
 		mu.Lock()
 		defer mu.Unlock()
-		heard = append(heard, e.Kind)
+		received = append(received, e.Kind)
 	})
 	if err != nil {
 		t.Fatal(err)
@@ -67,7 +67,7 @@ func (z *standIn) open(t *testing.T) (*session, func() []registry.EventKind) {
 	return s.(*session), func() []registry.EventKind {
 		mu.Lock()
 		defer mu.Unlock()
-		return slices.Clone(heard)
+		return slices.Clone(received)
 	}
 }
 
@@ -136,7 +136,7 @@ func (z *standIn) ask() chan<- func() {
 
 // tellBoth lets data and children of a node be told when both were asked for, and
 // not before.
-func (z *standIn) tellBoth() {
+func (z *standIn) notifyBoth() {
 	z.mu.Lock()
 	defer z.mu.Unlock()
 	z.both = true

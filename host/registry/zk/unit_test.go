@@ -69,8 +69,8 @@ func TestValidPath(t *testing.T) {
 
 func TestQueue(t *testing.T) {
 	t.Parallel()
-	var heard []registry.Event
-	q := newQueue(func(e registry.Event) { heard = append(heard, e) })
+	var received []registry.Event
+	q := newQueue(func(e registry.Event) { received = append(received, e) })
 	a, b := registry.Event{Kind: registry.Changed, Path: "/a"}, registry.Event{Kind: registry.Changed, Path: "/b"}
 	suspended, ended := registry.Event{Kind: registry.Suspended}, registry.Event{Kind: registry.Ended}
 	for _, e := range []registry.Event{a, b, a, suspended, a, ended, b, ended} {
@@ -80,8 +80,8 @@ func TestQueue(t *testing.T) {
 	work.Go(q.run)
 	q.settle()
 	work.Wait()
-	if want := []registry.Event{a, b, suspended, a, ended}; !slices.Equal(heard, want) {
-		t.Errorf("heard %v, want %v", heard, want)
+	if want := []registry.Event{a, b, suspended, a, ended}; !slices.Equal(received, want) {
+		t.Errorf("heard %v, want %v", received, want)
 	}
 }
 

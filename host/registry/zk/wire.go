@@ -11,9 +11,9 @@ import (
 	"time"
 )
 
-// What the protocol puts where, as far as it is looked at. A request is its
-// length, a number, an opcode and the body; the body of a sync is the length of
-// its path and the path. An answer is its length, the number of the request, a
+// Offsets and codes of the protocol, as far as they are needed. A request is its
+// length, a number, an opcode and the body; the body of a sync is the length of its
+// path and the path. An answer is its length, the number of the request, a
 // revision, an error and the body; the first one of a connection is its length, a
 // version, the granted time-out, and the session.
 const (
@@ -28,26 +28,26 @@ const (
 	atTimeout = 8
 	atSession = 12
 	atError   = 16
-	// headBytes is the least that an answer is long, with its length.
+	// headBytes is the shortest answer, including its length.
 	headBytes = 20
 
-	// recursive is the mode of a watch that stays, and is on all below, too.
+	// recursive is the mode of a watch that persists and covers all nodes below.
 	recursive = 1
 )
 
 var errMoved = errors.New("the server named another session")
 
-// wire is one connection of a session. It bounds how long the other side may
-// be silent, because the client library waits up to seven session time-outs in
-// a handshake; it reads from the handshake what the library does not tell; it
-// makes the requests that the library does not know; and it reads ahead, for the
-// library asks for each answer in two pieces.
+// wire is one connection of a session. It bounds how long the server may be silent,
+// because the client library waits up to seven session time-outs in a handshake. It
+// reads from the handshake what the library does not return, and sends the requests
+// that the library does not know. It reads ahead, because the library reads each
+// answer in two pieces.
 type wire struct {
 	net.Conn
-	// hello is told the session and the time-out that were granted; zero is
-	// no session. It returns how long the server may be silent from now on.
+	// hello receives the granted session and time-out; zero means no session. It
+	// returns how long the server may be silent from now on.
 	hello func(id int64, granted time.Duration) (time.Duration, error)
-	// failed is told of what ended the handshake.
+	// failed receives the error that ended the handshake.
 	failed func(error)
 
 	patience time.Duration
@@ -75,7 +75,7 @@ func (w *wire) SetReadDeadline(time.Time) error { return nil }
 // SetWriteDeadline does nothing, see SetDeadline.
 func (w *wire) SetWriteDeadline(time.Time) error { return nil }
 
-// patient reads what has come, or waits for it, but not for ever.
+// patient reads what has arrived, or waits for it for a bounded time.
 type patient struct{ w *wire }
 
 func (r patient) Read(p []byte) (int, error) {
@@ -110,7 +110,7 @@ func (w *wire) next() error {
 		return err //nolint:wrapcheck // as io.Reader wants it
 	}
 	size := int64(binary.BigEndian.Uint32(head))
-	if !w.ofMany(head) {
+	if !w.isManyReply(head) {
 		w.answer = io.LimitReader(w.in, 4+size)
 		return nil
 	}
@@ -129,9 +129,9 @@ func (w *wire) greet(head []byte) error {
 	return err
 }
 
-// ofMany tells whether an answer is that to a request for many nodes, and a
-// good one.
-func (w *wire) ofMany(head []byte) bool {
+// isManyReply reports whether an answer is a successful one to a request for many
+// nodes.
+func (w *wire) isManyReply(head []byte) bool {
 	number := binary.BigEndian.Uint32(head[atNumber:])
 	w.mu.Lock()
 	_, many := w.reads[number]
@@ -140,10 +140,10 @@ func (w *wire) ofMany(head []byte) bool {
 	return many && binary.BigEndian.Uint32(head[atError:]) == 0 && binary.BigEndian.Uint32(head) >= headBytes-4
 }
 
-// Write sends one request: the library never splits them, nor joins two. If that
-// fails the connection is lost, which the library hears when it reads, and no
-// more: it hands the error of a write to who asked, as if it were an answer, and
-// after one of its own requests on a new connection it stands still for ever.
+// Write sends one request: the library neither splits requests nor joins two. After
+// an error the connection is lost, and the library learns it only by reading: it
+// passes the error of a write to the caller as if it were an answer, and after an
+// error of one of its own requests on a new connection it would wait for ever.
 func (w *wire) Write(p []byte) (int, error) {
 	q := p
 	if w.greeted {

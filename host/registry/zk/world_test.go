@@ -31,7 +31,7 @@ type around struct {
 	calls    [2]caller // that follow
 	request  caller
 	gate     bool // requests may pass
-	told     registry.EventKind
+	sent     registry.EventKind
 	held     uint8  // what calls have promised to follow
 	broken   string // which promise
 }
@@ -196,7 +196,7 @@ func (w *world) carryOut(o orders) {
 		w.insist(w.gate, "requests that wait already are left alone: a second channel takes the place of the first")
 		w.gate = false
 	}
-	w.hear(o.tell)
+	w.receive(o.emit)
 	if o.release {
 		w.insist(!w.gate, "requests are released twice: a channel is closed again")
 		w.gate = true
@@ -224,15 +224,15 @@ func (w *world) pass(to caller) {
 	}
 }
 
-func (w *world) hear(kind registry.EventKind) {
+func (w *world) receive(kind registry.EventKind) {
 	if kind == 0 {
 		return
 	}
-	w.insist(w.told != registry.Ended, "an event follows the end")
-	w.insist(kind != registry.Suspended || w.told != registry.Suspended, "suspended twice")
-	w.insist(kind != registry.Resumed || w.told == registry.Suspended, "resumed and not suspended before")
+	w.insist(w.sent != registry.Ended, "an event follows the end")
+	w.insist(kind != registry.Suspended || w.sent != registry.Suspended, "suspended twice")
+	w.insist(kind != registry.Resumed || w.sent == registry.Suspended, "resumed and not suspended before")
 	w.insist(kind != registry.Resumed || w.conn != 0, "resumed without a connection")
-	w.told = kind
+	w.sent = kind
 }
 
 // check sees what holds at every moment.
@@ -252,7 +252,7 @@ func (w world) comeUp() string {
 		case w.over && !w.stopped:
 			w.stop()
 		case w.over:
-			w.insist(w.told == registry.Ended, "the end is not told")
+			w.insist(w.sent == registry.Ended, "the end is not told")
 			w.insist(w.request != callWaits, "a request waits for ever after the end")
 			return w.broken
 		case w.conn == 0:
@@ -263,7 +263,7 @@ func (w world) comeUp() string {
 			w.report(int(w.conn))
 		default:
 			w.insist(w.gate, "the session does not come up again")
-			w.insist(w.told != registry.Suspended, "resumed is not told")
+			w.insist(w.sent != registry.Suspended, "resumed is not told")
 			w.insist(w.request != callWaits, "a request waits for ever")
 			w.check()
 			return w.broken
