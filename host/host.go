@@ -277,7 +277,7 @@ func (h *Host) runnerOf(j *hosted, changed func(*job.Config)) *runner.Runner {
 	deal := &assign.Assigner{Strategies: h.o.Strategies, Module: j.code.shard, Namespace: h.o.Namespace, Log: h.o.Log, Work: &h.deals}
 	o := runner.Options{
 		Sessions: h.sessions, Layout: layout.New(c.Layout, h.o.Namespace, c.Name), Config: j.config, Instance: h.o.Instance,
-		Clock: clock.New(h.tick, c.Name), Guests: j.code, Dealer: deal, Changed: changed,
+		Clock: clock.New(h.tick, c.Name), Guests: j.code, Assigner: deal, Changed: changed,
 		Labels: h.o.Labels, Address: h.address, Knows: assign.Known(h.o.Strategies),
 		Sink: sinks(h.o.Sinks), Workers: h.workers, Commands: h.outside, Looks: h.looks, DrainTimeout: h.o.DrainTimeout, Observe: h.observer(), Log: h.o.Log,
 	}

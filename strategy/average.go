@@ -2,11 +2,11 @@ package strategy
 
 import "context"
 
-// Average gives every instance a block of equal size, in the order of the
-// instances, and the items that remain one each to the first ones. Three
-// instances get of eight items 0 1 6, 2 3 7 and 4 5.
+// Average assigns every instance a block of equal size, in the order of the
+// instances, and the remaining items one each to the first instances. Of eight
+// items three instances get 0 1 6, 2 3 7 and 4 5.
 func Average(_ context.Context, r Request) ([][]int, error) {
-	return deal(r, averageOrder(r))
+	return assign(r, averageOrder(r))
 }
 
 func averageOrder(r Request) []int {

@@ -1,8 +1,8 @@
 package strategy
 
-// JavaHash is what String.hashCode gives in Java: a polynomial in 31 over the
-// UTF-16 code units, in wrapping 32-bit arithmetic. All members of a job, in
-// whatever language, have to agree on it.
+// JavaHash returns what String.hashCode returns in Java: a polynomial in 31 over
+// the UTF-16 code units, in wrapping 32-bit arithmetic. All members of a job must
+// agree on it, in whatever language they are written.
 func JavaHash(s string) int32 {
 	var h int32
 	for _, r := range s {

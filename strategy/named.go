@@ -29,10 +29,9 @@ func (b builtin) spellings() []string {
 	return append(slices.Clone(b.short), b.type3, b.class2)
 }
 
-// Named returns the built-in strategy with that name: a class name of
-// ElasticJob 2.1, a type of ElasticJob 3, or a short name, in exactly that
-// case. The empty name is average. The error for any other name tells which
-// ones there are.
+// Named returns the built-in strategy with that name: a class name of ElasticJob
+// 2.1, a type of ElasticJob 3, or a short name, all case-sensitive. The empty name
+// is average. For any other name the error lists the known ones.
 func Named(name string) (Strategy, error) {
 	if name == "" {
 		return Func(Average), nil

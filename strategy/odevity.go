@@ -9,7 +9,7 @@ import (
 // is even, and Average if it is odd. With fewer items than instances, half of
 // the jobs begin at one end of the list and half at the other.
 func Odevity(_ context.Context, r Request) ([][]int, error) {
-	return deal(r, odevityOrder(r))
+	return assign(r, odevityOrder(r))
 }
 
 func odevityOrder(r Request) []int {

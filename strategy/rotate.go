@@ -12,7 +12,7 @@ func Rotate(_ context.Context, r Request) ([][]int, error) {
 	if len(r.Instances) == 0 {
 		return nil, errNoInstances
 	}
-	return deal(r, rotateOrder(r))
+	return assign(r, rotateOrder(r))
 }
 
 func rotateOrder(r Request) []int {
@@ -21,10 +21,10 @@ func rotateOrder(r Request) []int {
 	return append(order[offset:len(order):len(order)], order[:offset]...)
 }
 
-// rotation is the absolute value of the hash modulo n. The smallest hash has
-// no absolute value in 32 bits: Java fails there, or rotates by 0 if n is a
-// power of two. A job that can never be sharded helps nobody, so it is 0 here
-// for every n.
+// rotation returns the absolute value of the hash modulo n. The smallest hash has
+// no absolute value in 32 bits: Java fails there, or rotates by 0 if n is a power
+// of two. A job that can never be sharded is of no use, so the result is 0 here for
+// every n.
 func rotation(hash int32, n int) int {
 	if hash == math.MinInt32 {
 		return 0

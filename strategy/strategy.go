@@ -1,11 +1,11 @@
-// Package strategy decides which instance of a job gets which items. It holds
-// the algorithms that ElasticJob ships, with its results to the last item, and
-// the check that any result has to pass, wherever it came from. It is not for
-// choosing who takes part: the caller passes only instances that may be given
-// work, and it alone writes the answer down.
+// Package strategy decides which instance of a job gets which items. It holds the
+// algorithms of ElasticJob, with exactly its results, and the check that every
+// result has to pass, wherever it comes from. It does not choose the instances: the
+// caller passes only those that may get items, and the caller alone writes the
+// result.
 //
-// Flow: the leader asks for an assignment → Named finds the Strategy of the
-// job's configuration → Assign → Check → the leader commits.
+// Flow: the leader wants an assignment → Named finds the Strategy of the job's
+// configuration → Assign → Check → the leader commits.
 package strategy
 
 import (
@@ -14,11 +14,11 @@ import (
 	"fmt"
 )
 
-// MaxTotal is the largest sharding total count that is dealt out. One
-// transaction of the registry couldn't carry many more items.
+// MaxTotal is the largest sharding total count that is assigned. One transaction of
+// the registry could not hold many more items.
 const MaxTotal = 100_000
 
-// Request is what a strategy may look at.
+// Request holds everything that a strategy may use.
 type Request struct {
 	Job string
 	// Instances are the ids of the members that may be given items, in the
@@ -31,7 +31,7 @@ type Request struct {
 	Previous [][]int
 }
 
-// Strategy deals the items of a job out to its instances.
+// Strategy assigns the items of a job to its instances.
 type Strategy interface {
 	// Assign returns the items of each instance, by its index in r.Instances.
 	// It changes nothing that r refers to.
@@ -44,16 +44,15 @@ type Func func(ctx context.Context, r Request) ([][]int, error)
 // Assign calls f.
 func (f Func) Assign(ctx context.Context, r Request) ([][]int, error) { return f(ctx, r) }
 
-var errNoInstances = errors.New("no instance to give items to")
+var errNoInstances = errors.New("there is no instance to assign items to")
 
-// deal gives the items to the instances in the given order of their indexes:
-// first everybody an equal block, then the rest one by one from the front.
+// assign assigns the items to the instances in the given order of their indexes:
+// first an equal block to each, then the remaining items one by one from the front.
 //
-// An id that occurs twice counts as two when blocks are cut but has one
-// result, at its first index, where the later block replaces the earlier: in
-// ElasticJob results are keyed by id. Items may get lost that way; Check says
-// so.
-func deal(r Request, order []int) ([][]int, error) {
+// An id that occurs twice counts as two when blocks are cut but has one result, at
+// its first index, where the later block replaces the earlier: in ElasticJob
+// results are keyed by id. Items may get lost that way; Check reports them.
+func assign(r Request, order []int) ([][]int, error) {
 	n := len(order)
 	result := make([][]int, n)
 	if n == 0 {

@@ -14,15 +14,15 @@ import (
 	"github.com/wasmjob/wasmjob/host/job/recorded"
 )
 
-// dealt is a recorded result: pairs of an instance's index and its items, in
-// the order in which ElasticJob dealt them, or an error.
-type dealt struct {
+// assigned is a recorded result: pairs of an instance's index and its items, in
+// the order in which ElasticJob assigned them, or an error.
+type assigned struct {
 	order []int
 	items [][]int
 	err   string
 }
 
-func (d *dealt) UnmarshalJSON(data []byte) error {
+func (d *assigned) UnmarshalJSON(data []byte) error {
 	if data[0] == '{' {
 		var e struct{ Error string }
 		err := json.Unmarshal(data, &e)
@@ -52,14 +52,14 @@ type shardingVector struct {
 	Job                string   `json:"job"`
 	Total              int      `json:"total"`
 	Hash               int32    `json:"hash"`
-	AverageAllocation  dealt
-	OdevitySortByName  dealt
-	RotateServerByName dealt
+	AverageAllocation  assigned
+	OdevitySortByName  assigned
+	RotateServerByName assigned
 	// Alt is what version 3 gave where it differs: for negative totals only.
 	Alt map[string]struct {
-		Average dealt `json:"AVG_ALLOCATION"`
-		Odevity dealt `json:"ODEVITY"`
-		Rotate  dealt `json:"ROUND_ROBIN"`
+		Average assigned `json:"AVG_ALLOCATION"`
+		Odevity assigned `json:"ODEVITY"`
+		Rotate  assigned `json:"ROUND_ROBIN"`
 	} `json:"alt"`
 }
 
@@ -79,7 +79,7 @@ func TestShardingVectors(t *testing.T) {
 		for _, s := range []struct {
 			name  string
 			order func(Request) []int
-			want  dealt
+			want  assigned
 		}{
 			{"average", averageOrder, v.AverageAllocation},
 			{"odevity", odevityOrder, v.OdevitySortByName},
@@ -98,7 +98,7 @@ func TestShardingVectors(t *testing.T) {
 	}
 }
 
-func compare(t *testing.T, v shardingVector, name string, order func(Request) []int, want dealt) {
+func compare(t *testing.T, v shardingVector, name string, order func(Request) []int, want assigned) {
 	t.Helper()
 	s, err := Named(name)
 	if err != nil {
@@ -130,7 +130,7 @@ func compare(t *testing.T, v shardingVector, name string, order func(Request) []
 		t.Errorf("%s: %s: got %v, want %v", v.ID, name, got, items)
 	}
 	if o := distinct(r.Instances, order(r)); !slices.Equal(o, want.order) {
-		t.Errorf("%s: %s: dealt in the order %v, want %v", v.ID, name, o, want.order)
+		t.Errorf("%s: %s: assigned in the order %v, want %v", v.ID, name, o, want.order)
 	}
 	count := 0
 	for _, block := range got {
@@ -153,11 +153,11 @@ func distinct(ids []string, order []int) []int {
 }
 
 // Version 3 takes a negative total for no items at all.
-func compareAlt(t *testing.T, v shardingVector, order func(Request) []int, want dealt) {
+func compareAlt(t *testing.T, v shardingVector, order func(Request) []int, want assigned) {
 	t.Helper()
 	r := Request{Job: v.Job, Instances: v.Instances}
 	if o := order(r); want.err != "" || !slices.Equal(o, want.order) {
-		t.Errorf("%s: version 3 dealt in the order %v, want %v", v.ID, want.order, o)
+		t.Errorf("%s: version 3 assigned in the order %v, want %v", v.ID, want.order, o)
 	}
 	for _, items := range want.items {
 		if len(items) > 0 {
@@ -209,7 +209,7 @@ func TestLimits(t *testing.T) {
 			t.Fatal(err)
 		}
 		if _, err := s.Assign(t.Context(), r); err == nil {
-			t.Errorf("%s: %d items are dealt out", name, r.Total)
+			t.Errorf("%s: %d items are assigned", name, r.Total)
 		}
 	}
 	if err := Check(r, make([][]int, 1)); err == nil {

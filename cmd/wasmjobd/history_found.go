@@ -98,7 +98,7 @@ func findRows(ctx context.Context, all []*sqltrace.Reader, paths []string, also 
 // Of those that say as much the first is kept, and histories come before the registry.
 func merged(rows []foundRow) []foundRow {
 	slices.SortStableFunc(rows, func(a, b foundRow) int {
-		return cmp.Or(newestFirst(&a.Row, &b.Row), -cmp.Compare(trace.Told(&a.Row), trace.Told(&b.Row)))
+		return cmp.Or(newestFirst(&a.Row, &b.Row), -cmp.Compare(trace.Detail(&a.Row), trace.Detail(&b.Row)))
 	})
 	return slices.CompactFunc(rows, func(a, b foundRow) bool { return newestFirst(&a.Row, &b.Row) == 0 })
 }

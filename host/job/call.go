@@ -11,14 +11,16 @@ import (
 // InstanceID names one member of a job: "<ip>@-@<suffix>".
 type InstanceID string
 
-// Call is one attempt of one run of one item, as the guest is told of it.
+// Call is one attempt of one run of one item, with everything that the guest may
+// know of it.
 type Call struct {
 	Config   Config
 	Instance InstanceID
 	TaskID   string
 	Total    int
 	Item     int
-	// ItemParam is the item's parameter; HasItemParam tells "" from none.
+	// ItemParam is the item's parameter; HasItemParam distinguishes "" from no
+	// parameter.
 	ItemParam    string
 	HasItemParam bool
 	// AllItems are the parameters of every item that this fire runs on this
@@ -33,13 +35,13 @@ type Call struct {
 	Failover  bool
 	Misfire   bool
 
-	// Why tells a running guest that it should stop; it may be asked at any
-	// time from any goroutine. Nil means never.
+	// Why returns the reason why a running guest should stop. Any goroutine may
+	// call it at any time. Nil means never.
 	Why func() StopReason
 	// Log receives what the guest logs; nil discards.
 	Log *slog.Logger
 
-	// Namespace is that of the registry; empty if there is none.
+	// Namespace is the namespace of the registry; empty if there is none.
 	Namespace string
 	// Event says that a listener is called instead of the entry.
 	Event Event
@@ -52,24 +54,25 @@ type Call struct {
 	// HTTP sends the guest's requests, and refuses those that are not granted
 	// with ErrDenied; nil: none is.
 	HTTP HTTP
-	// Secrets are those that are granted, by name.
+	// Secrets are the granted secrets, by name.
 	Secrets map[string]string
 	// Now is the granted clock; nil: the real one.
 	Now func() time.Time
-	// Worker is the run's right to compute, which it has as it begins. Whatever runs
-	// it should give it back while it waits; nil: nothing bounds how many run.
+	// Worker is the run's right to compute, which the run holds when it begins. The
+	// code that runs the guest should release it while it waits; nil: any number of
+	// runs may compute.
 	Worker Worker
 	// Lease is how long the run may go on without its server; nil: as long as it
 	// likes.
 	Lease Lease
 }
 
-// Lease is for what runs beside the process of its server, which may stand still
-// while another server takes the run over.
+// Lease says how long a run may go on outside of the server's process, which may
+// stand still while another server takes the run over.
 type Lease interface {
-	// Left is for how long nobody else can begin the run, whatever becomes of the
-	// server. It grows whenever the registry answers. Not bounded: nobody can, or the
-	// job lets its runs go on all the same.
+	// Left returns for how long no other server can begin the run, whatever happens
+	// to this one. It grows whenever the registry answers. If bounded is false, no
+	// other server can ever begin it, or the job lets its runs finish all the same.
 	Left() (left time.Duration, bounded bool)
 	// Lapsed is to be called when the run was ended since nothing was left.
 	Lapsed()
@@ -78,17 +81,17 @@ type Lease interface {
 // Worker is the right of a run to compute. A server has so many, and a run that
 // keeps one while it waits keeps others from computing.
 type Worker interface {
-	// Release gives it back, if the run has it.
+	// Release releases the worker, if the run holds it.
 	Release()
-	// Acquire waits until the run has it again. The error is that of ctx, and the
-	// run does not have it then.
+	// Acquire waits until the run holds the worker again. An error is that of ctx,
+	// and the run then does not hold it.
 	Acquire(ctx context.Context) error
-	// Fork is that of a part of the run which goes on at the same time. It is to be
-	// acquired first, and released in the end.
+	// Fork returns the worker of a part of the run that goes on concurrently.
+	// Acquire it first, and release it in the end.
 	Fork() Worker
 }
 
-// Event is what a listener is told of: the fire of a job as a whole.
+// Event is a kind of call of a listener: it concerns a fire of the job as a whole.
 type Event string
 
 const (
@@ -97,12 +100,12 @@ const (
 )
 
 // FireResults counts how the items of a fire ended, each by its last attempt.
-// What was disabled, or ended without anybody saying how, is in none of them.
+// Disabled items, and those whose end is unknown, are not counted.
 type FireResults struct{ Succeeded, Failed, Skipped int }
 
 // State is where the values of one item are kept between runs.
 type State interface {
-	// Load gives all values; the caller may change the map.
+	// Load returns all values; the caller may change the map.
 	Load(ctx context.Context) (map[string][]byte, error)
 	// Save replaces all values. It fails if the item has passed to another
 	// member meanwhile.
@@ -112,9 +115,9 @@ type State interface {
 // HTTP sends requests for guests. It is in plain types, as net/http belongs to
 // the package that does it.
 type HTTP interface {
-	// Do sends one request and answers with the head of the response, its body
-	// to be read. It follows redirects, each under the same grants; ctx ends
-	// the reading of the body, too.
+	// Do sends one request and returns the head of the response, with its body to
+	// be read. It follows redirects, each under the same grants; the end of ctx
+	// also ends the reading of the body.
 	Do(ctx context.Context, r HTTPRequest) (*HTTPResponse, error)
 }
 
@@ -126,8 +129,8 @@ type HTTPRequest struct {
 	// Private are names of the fields that must not reach another host by a
 	// redirect.
 	Private []string
-	// Redirect is asked before each redirect is followed, if it is not nil; its
-	// error ends the request.
+	// Redirect, if not nil, is called before each redirect is followed; its error
+	// ends the request.
 	Redirect func() error
 }
 
@@ -145,8 +148,8 @@ type HTTPResponse struct {
 // ErrDenied is the cause of an error of HTTP.Do for what is not granted.
 var ErrDenied = errors.New("not granted")
 
-// StopReason is why a guest is asked to stop; the values are those that the
-// ABI's function "cancelled" returns.
+// StopReason is why a guest is asked to stop; the values are the results of the
+// ABI's function "cancelled".
 type StopReason int32
 
 const (
@@ -158,9 +161,9 @@ const (
 	StopSessionLost
 )
 
-// ErrStopNow is the cause of the end of a host's context that asks its guests to
-// stop at once, instead of after the time to drain.
-var ErrStopNow = errors.New("guests are to stop at once")
+// ErrStopNow, as the cause of the end of a host's context, asks guests to stop at
+// once instead of after the drain time.
+var ErrStopNow = errors.New("guests must stop at once")
 
 // Verdict is how a call ended.
 type Verdict string
@@ -175,12 +178,12 @@ const (
 	OutOfFuel Verdict = "fuel"    // ended because it used up Limits.Fuel
 )
 
-// Outcome is what a call gave. A guest's fault is an Outcome, not a Go error.
+// Outcome is the result of a call. A guest's fault is an Outcome, not a Go error.
 type Outcome struct {
 	Verdict Verdict
-	// Code is what the entry returned, or the exit code of a script. HasCode
-	// says that the verdict rests on it: a run that trapped, ended itself
-	// without being a script, or was late has no code.
+	// Code is what the entry returned, or the exit code of a script. HasCode is
+	// true if the verdict follows from it: a run that trapped, ended itself without
+	// being a script, or was late has no code.
 	Code    int32
 	HasCode bool
 	Result  []byte // result_set, cut at the limit
@@ -201,7 +204,7 @@ type Flow struct {
 	Batches, Succeeded, Failed int64
 }
 
-// ShardCall asks a strategy's module to deal out the items of a job.
+// ShardCall asks a strategy's module to assign the items of a job.
 type ShardCall struct {
 	Config    Config
 	Namespace string

@@ -30,8 +30,8 @@ const (
 	CatchUpAll  CatchUp = "all"  // the newest MaxCatchUp of each item, one after the other
 )
 
-// OnRegistryLoss says what happens to running items when the registry session
-// can no longer be trusted.
+// OnRegistryLoss says what happens to running items when the registry session is in
+// doubt.
 type OnRegistryLoss string
 
 const (
@@ -56,19 +56,19 @@ type Config struct {
 	// says which; empty in a server's own file.
 	ModuleDigest string
 	Strategy     string // any name that strategy.Named knows; empty is average
-	// StrategyModule is the module that deals the items out instead; what
-	// Strategy names stays in the registry for those that know no modules.
+	// StrategyModule is the module that assigns the items instead. The name in
+	// Strategy stays in the registry for members that know no modules.
 	StrategyModule string
 	StrategyDigest string // as ModuleDigest
 	// OnStrategyError says what happens when that module fails; empty is
-	// DealAverage.
+	// AssignAverage.
 	OnStrategyError OnStrategyError
 	Class           string // what Java members know as jobClass
 
 	Failover         bool
 	Misfire          bool
 	MonitorExecution bool
-	MonitorPort      int  // where servers whose own file says so dump the job's nodes; 0: nowhere
+	MonitorPort      int  // where a server with a dump port in its own file dumps the job's nodes; 0: nowhere
 	Disabled         bool // applied when the server's node is created
 	Overwrite        bool // the local configuration replaces the registry's
 
@@ -84,7 +84,7 @@ type Config struct {
 	Retry          Retry         // of runs that failed
 	Parallel       int           // items of this job at once on one server; 0: four for each worker of the server
 
-	Streaming   bool     // dataflow: batches until there is none
+	Streaming   bool     // dataflow: fetch batches until there is none
 	FetchCount  int      // dataflow: elements that a batch should have; 0: any
 	Concurrency int      // dataflow: parts of a batch processed at once; 0: 1
 	Args        []string // script: arguments before the context
@@ -95,9 +95,9 @@ type Config struct {
 	Allow    Allow
 	Layout   string // registry layout; "2.1"
 
-	// Unsaid are settings, under the names of jobs.toml, of which the server's own
-	// file says nothing: what is there for them stands only where nobody has said
-	// anything else. The registry holds no such list.
+	// Unsaid lists the settings, by their names in jobs.toml, that the server's own
+	// file leaves out: their values here are defaults, which yield to any other.
+	// The registry holds no such list.
 	Unsaid []string
 }
 
@@ -106,18 +106,18 @@ type Config struct {
 type Retry struct {
 	Attempts   int           // of a run, in all
 	Backoff    time.Duration // before the second; each wait after that is twice the one before
-	MaxBackoff time.Duration // 0: as long as that gives
-	// OnlyAsked retries only runs whose guest asked for another attempt: not
-	// those that failed in another way, nor those that ran out of time.
+	MaxBackoff time.Duration // 0: no limit
+	// OnlyAsked retries only runs whose guest asked for another attempt, not those
+	// that failed in another way or ran out of time.
 	OnlyAsked bool
 }
 
-// OnStrategyError says who deals the items out when a strategy's module fails.
+// OnStrategyError says how items are assigned when a strategy's module fails.
 type OnStrategyError string
 
 const (
-	DealAverage OnStrategyError = "average" // the built-in strategy
-	KeepOld     OnStrategyError = "keep"    // nobody: what was dealt before stays
+	AssignAverage OnStrategyError = "average" // the built-in strategy
+	KeepOld       OnStrategyError = "keep"    // not at all: the last assignment stays
 )
 
 // Limits bound one run. A zero field means the default of the sandbox.
@@ -143,7 +143,7 @@ type Pool struct {
 	MaxUses int // runs of one instance; 0: the default of the sandbox
 }
 
-// Allow is what a module is granted; the zero value grants nothing.
+// Allow holds the grants of a module; the zero value grants nothing.
 type Allow struct {
 	Dirs    []Dir
 	Env     map[string]string
@@ -151,7 +151,7 @@ type Allow struct {
 	Random  bool
 	State   bool
 	Secrets []string // names
-	// HTTP are the requests that may be sent, each as "[METHOD ]URL": scheme,
+	// HTTP lists the requests that may be sent, each as "[METHOD ]URL": scheme,
 	// host (a first label "*" stands for any one), port and path prefix. The URL
 	// "https://*" stands for every public host.
 	HTTP []string

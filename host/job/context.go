@@ -8,9 +8,9 @@ import (
 	"strings"
 )
 
-// JSON is the call as one text for those who cannot ask: scripts and commands.
-// Up to shardingParameter it is, byte for byte, what a Java member writes with
-// Gson; a script that comes from there may depend on it.
+// JSON returns the call as one text, for scripts and commands, which cannot call
+// host functions. Up to shardingParameter it is, byte for byte, what a Java member
+// writes with Gson; a script that was written for ElasticJob may depend on it.
 func (c Call) JSON() []byte {
 	var b bytes.Buffer
 	b.WriteString(`{"jobName":` + gson(c.Config.Name))

@@ -12,9 +12,9 @@ import (
 // Delimiter joins the parts of instance ids and task ids.
 const Delimiter = "@-@"
 
-// NewInstanceID returns the id of a member: ip names its server, suffix tells
-// members of one server apart (the process id, as a rule). The result may
-// still be refused by Validate.
+// NewInstanceID returns the id of a member: ip names its server, suffix
+// distinguishes members of one server (usually the process id). Validate may still
+// refuse the result.
 func NewInstanceID(ip, suffix string) InstanceID {
 	return InstanceID(ip + Delimiter + suffix)
 }
@@ -117,8 +117,8 @@ func (t TaskID) String() string {
 	return strings.Join([]string{t.Meta.String(), t.Type, string(t.Instance)}, Delimiter)
 }
 
-// Name is the text of the id without the suffix of the instance, which is what
-// stays the same when the member is started again.
+// Name returns the text of the id without the suffix of the instance. It stays the
+// same when the member is started again.
 func (t TaskID) Name() string {
 	return strings.Join([]string{t.Meta.String(), t.Type, t.Instance.IP()}, Delimiter)
 }

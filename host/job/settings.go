@@ -21,24 +21,24 @@ type Setting struct {
 	Type  SettingType
 	Words []string // of a Word
 	Zero  string   // the word that jobs.toml has for the zero value, "off" or "none"
-	// Min and Max bound a Number and a Size. What a Config has may be less, if it
-	// is not negative: it is for jobs.toml to ask for something useful.
+	// Min and Max bound a Number and a Size. A Config may have less, as long as it
+	// is not negative; jobs.toml requires a useful value.
 	Min, Max int64
 	Unit     time.Duration // a Duration is a whole number of these
 	Default  any           // if jobs.toml says nothing; nil: the zero value
 	Must     bool          // the zero value in a Config is a fault
-	Negative bool          // the word Zero is for whatever is negative, and 0 is a value
+	Negative bool          // the word Zero stands for any negative value, and 0 is a value
 	Kinds    []Kind        // of jobs that have it; none: all
 	Sandbox  bool          // a command of the operating system does not have it
 	Inherits bool          // [defaults] can say it for all jobs
 	Key      string        // in ElasticJob's config
-	Module   bool          // the registry keeps it beside the module, under Name
-	Yields   bool          // what is there for want of a word yields to what the registry has
+	Module   bool          // the registry keeps it in wasm/module, under Name
+	Yields   bool          // a default yields to the value in the registry
 	Change   Change
 }
 
-// Misplaced is what is wrong with it in a job of that kind, which has a command or a
-// module; none if such a job can have it.
+// Misplaced returns why a job of that kind, with a command or a module, cannot have
+// the setting; no reason if it can.
 func (s *Setting) Misplaced(kind Kind, command bool) reason.Reason {
 	if len(s.Kinds) > 0 && !slices.Contains(s.Kinds, kind) {
 		names := make([]string, len(s.Kinds))
@@ -79,11 +79,11 @@ const (
 	AfterStart Change = "at a restart"
 )
 
-// defaultReconcile is what ElasticJob does.
+// defaultReconcile is ElasticJob's default.
 const defaultReconcile = 10 * time.Minute
 
-// Settings are all of them. What the registry keeps beside the module is written in
-// this order.
+// Settings returns all settings. Those that the registry keeps in wasm/module are
+// written in this order.
 func Settings() iter.Seq[Setting] { return slices.Values(settings) }
 
 var (

@@ -27,7 +27,8 @@ const (
 	MaxText = 256 << 10
 	// MaxBatch is how many elements a batch of a dataflow job holds.
 	MaxBatch = 100_000
-	// MaxConcurrency is in how many parts a batch is processed at once.
+	// MaxConcurrency is the largest number of parts in which a batch is processed
+	// at once.
 	MaxConcurrency = 256
 	// MaxState is the most that the values of one item occupy with their keys,
 	// in bytes.
@@ -68,9 +69,9 @@ func (e *FieldError) Error() string {
 	return text
 }
 
-// Validate returns every fault of the configuration that can be told without
-// looking elsewhere, as *FieldErrors in one errors.Join. Whether the cron, the
-// time zone, the strategy and the module exist is checked by their packages.
+// Validate returns every fault that the configuration alone shows, as *FieldErrors
+// in one errors.Join. Whether the cron, the time zone, the strategy and the module
+// exist is checked by their packages.
 func (c Config) Validate() error {
 	var f faults
 	f.name(c.Name)

@@ -9,9 +9,9 @@ import (
 // run; no granted one may begin so.
 const VariablePrefix = "WASMJOB_"
 
-// Variables are what a script may want to know of its run without reading JSON:
-// names and values, for its environment. One whose value no environment can
-// hold, as it has a NUL, is left out.
+// Variables returns the environment variables that describe a run, so that a script
+// need not read JSON. A value with a NUL, which no environment can hold, is left
+// out.
 func (c *Call) Variables() [][2]string {
 	all := [][2]string{
 		{"WASMJOB_JOB", c.Config.Name},

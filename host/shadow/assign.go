@@ -110,7 +110,7 @@ func (s *shade) owners(ctx context.Context, members []job.InstanceID) ([]job.Ins
 	}
 	j := *s.job
 	j.StrategyModule = ""
-	items, err := s.assigner.Deal(ctx, j, r)
+	items, err := s.assigner.Assign(ctx, j, r)
 	owners := make([]job.InstanceID, r.Total)
 	for k := range items {
 		for _, i := range items[k] {

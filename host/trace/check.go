@@ -15,17 +15,17 @@ const DefaultFindings = 1000
 // are.
 type CheckInput struct {
 	Job string
-	// Items are those the job has now. Rows of other items are checked too,
-	// but only between their first and their last row.
+	// Items are the items that the job has now. Rows of other items are checked,
+	// too, but only between their first and their last row.
 	Items []int
 	// Instants yields the scheduled instants t with after < t <= upTo in
 	// ascending order until yield returns false.
 	Instants Instants
-	// Schedule is what rows call the schedule of Instants. Nothing is known of
-	// rows that name none: they are held against it, too.
+	// Schedule is the name that rows give the schedule of Instants. Rows that name
+	// no schedule are checked against it, too.
 	Schedule string
-	// Of gives the instants of another schedule by which the job went before;
-	// nil: they are not known, and its rows are not judged.
+	// Of returns the instants of another schedule that the job had before; nil:
+	// they are unknown, and its rows are not checked.
 	Of func(schedule string) Instants
 	// From and To are the window (From, To] in Unix milliseconds.
 	From, To int64
@@ -38,11 +38,11 @@ type CheckInput struct {
 	// that is later than From. Nil: from the item's first row on, because an
 	// item may be younger than the window.
 	Start func(item int) int64
-	// Open is the instant after which each of Items is not accounted for
-	// yet. Nil: its last row.
+	// Open returns the instant up to which an item is accounted for; nil: its last
+	// row.
 	//
-	// Without it, one run of each item may still be going on behind rows that
-	// say only that nothing ran; that run is not reported.
+	// Without it, one run of each item may still go on after rows which say only
+	// that nothing ran; that run is not reported.
 	Open func(item int) int64
 	// Limit bounds the findings that are kept; 0 is DefaultFindings.
 	Limit int
@@ -52,7 +52,7 @@ type CheckInput struct {
 // order until yield returns false.
 type Instants func(after, upTo int64, yield func(int64) bool)
 
-// Report is what Check gives.
+// Report is the result of Check.
 type Report struct {
 	Findings []Finding // by item, then by instant
 	More     int64     // findings beyond the limit
@@ -60,17 +60,17 @@ type Report struct {
 	Instants int64     // scheduled instants gone through
 }
 
-// Check joins schedule and rows: every instant of every item is in exactly one
-// final row or in exactly one gap, the attempts of every run are complete, and
-// gaps count right. Runs by trigger are no scheduled instants; only their
-// attempts are checked. The error is that of Rows, or says that they are not
-// in order; what the rows say wrongly is a Finding.
+// Check compares schedule and rows: every instant of every item must be in exactly
+// one final row or in exactly one gap, the attempts of every run must be complete,
+// and the counts of gaps must be right. Runs by trigger belong to no scheduled
+// instant; only their attempts are checked. The error is that of Rows, or says that
+// they are not in order; a mistake in the rows is a Finding.
 //
-// Where the schedule changed, rows before and after are held against theirs. When
-// it changed is not known, so of what lies between the last row of the one and the
-// first of the other nothing is said to be missing.
+// Where the schedule changed, the rows before and after are checked against their
+// own schedules. The moment of the change is unknown, so between the last row of
+// the one and the first of the other nothing is reported as missing.
 //
-// It goes once through rows and instants together and keeps a few words for
+// It makes one pass through rows and instants together and keeps a few words for
 // each item, however many rows there are.
 func Check(in CheckInput) (Report, error) {
 	if in.Limit <= 0 {
@@ -99,7 +99,7 @@ func Check(in CheckInput) (Report, error) {
 	return c.report, nil
 }
 
-// account is what is known of one item at the point the pass has reached.
+// account is the state of one item at the position of the pass.
 type account struct {
 	item  int
 	begun bool
@@ -169,8 +169,8 @@ func (c *checker) add(row Row) error {
 	return nil
 }
 
-// unrun tells a row that stands for no attempt at all: the instant was skipped
-// before anything began.
+// unrun reports whether a row stands for no attempt at all: the instant was skipped
+// before a run began.
 func unrun(row Row) bool {
 	return row.Attempt == 0 && (row.State == Skipped || row.State == Missed)
 }
@@ -194,7 +194,7 @@ func (g *group) count(row Row) {
 	}
 }
 
-// closeRun judges the run whose last attempt has been read.
+// closeRun checks the run whose last attempt has been read.
 func (c *checker) closeRun() {
 	g := c.group
 	if g.rows == 0 {
@@ -274,8 +274,8 @@ func (c *checker) cover(st *account, first, last int64, run string) int64 {
 	}
 	if !st.begun || last > st.base {
 		st.begun, st.base, st.baseN = true, last, c.ticks.n
-		// The number of instants up to the end of a gap is not known before
-		// the pass is there; its bound fills it in.
+		// The number of instants up to the end of a gap is known only when the pass has
+		// arrived there; its bound fills it in.
 	}
 	return before
 }

@@ -154,7 +154,7 @@ func (w *world) check(t *testing.T) trace.Report {
 	return got
 }
 
-func judge(t *testing.T, seed uint64) (mutation string) {
+func check(t *testing.T, seed uint64) (mutation string) {
 	t.Helper()
 	w := newWorld(seed)
 	if got := w.check(t); len(got.Findings) > 0 {
@@ -171,7 +171,7 @@ func TestCheckFindsEveryMutation(t *testing.T) {
 	t.Parallel()
 	seen := map[string]int{}
 	for seed := range uint64(5_000) {
-		seen[judge(t, seed)]++
+		seen[check(t, seed)]++
 	}
 	for _, m := range []string{"dropped", "doubled", "shifted", "ends off the schedule", "left dangling", "miscounted"} {
 		if seen[m] < 20 {
@@ -204,7 +204,7 @@ func FuzzCheck(f *testing.F) {
 	for _, seed := range []uint64{0, 1, 99} {
 		f.Add(seed)
 	}
-	f.Fuzz(func(t *testing.T, seed uint64) { judge(t, seed) })
+	f.Fuzz(func(t *testing.T, seed uint64) { check(t, seed) })
 }
 
 // BenchmarkCheck goes through a million rows of ten items.

@@ -242,7 +242,7 @@ func TestCheckWhereTheScheduleChanged(t *testing.T) {
 	}
 }
 
-func TestCheckRefusesRowsItCannotJudge(t *testing.T) {
+func TestCheckRefusesRowsItCannotCheck(t *testing.T) {
 	t.Parallel()
 	broken := errors.New("broken")
 	tests := map[string]iter.Seq2[trace.Row, error]{

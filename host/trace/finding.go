@@ -6,7 +6,7 @@ import (
 	"time"
 )
 
-// Kind is what a Finding is about.
+// Kind is the kind of a Finding.
 type Kind string
 
 const (
@@ -16,7 +16,7 @@ const (
 	Doubled Kind = "doubled"
 	// Overlap: instants that are in a gap and also in a run or another gap.
 	Overlap Kind = "overlap"
-	// WrongCount: a gap whose count is not that of the schedule.
+	// WrongCount: the count of a gap differs from that of the schedule.
 	WrongCount Kind = "count"
 	// Dangling: the last attempt promised another one that never came.
 	Dangling Kind = "dangling"
@@ -33,7 +33,7 @@ type Finding struct {
 	Kind Kind
 	Job  string
 	Item int
-	// Run is the run id of the row at fault; empty when there is none.
+	// Run is the run id of the wrong row; empty if there is no row.
 	Run     string
 	Attempt int
 	// First and Last bound the instants concerned, in Unix milliseconds.

@@ -5,11 +5,12 @@ import (
 	"iter"
 )
 
-// Merge makes one history of those of several servers, each in the order that
-// CheckInput wants. A row that more than one of them has, as when a server died
-// before it could say that it had stored it, comes once. The two differ where a server
-// lost the registry and lived: what became of the run, the other one tells, and how its
-// guest ended, the server itself. The first error ends it.
+// Merge merges the histories of several servers, each in the order that CheckInput
+// requires, into one. A row that several of them have comes once; that happens when
+// a server died before it could report that it had stored the row. Two such rows
+// differ if a server lost the registry but lived on: then the other server knows
+// what became of the run, and the server itself how its guest ended. The first
+// error ends the sequence.
 func Merge(histories ...iter.Seq2[Row, error]) iter.Seq2[Row, error] {
 	if len(histories) == 1 {
 		return histories[0]
@@ -29,7 +30,7 @@ func Merge(histories ...iter.Seq2[Row, error]) iter.Seq2[Row, error] {
 			row, err := first.row, first.err
 			for _, h := range all {
 				for h != first && err == nil && h.more && h.err == nil && compareRows(h.row, row) == 0 {
-					if Told(&h.row) > Told(&first.row) {
+					if Detail(&h.row) > Detail(&first.row) {
 						first.row = h.row
 					}
 					h.advance()
@@ -43,9 +44,9 @@ func Merge(histories ...iter.Seq2[Row, error]) iter.Seq2[Row, error] {
 	}
 }
 
-// Told is how much a row tells of its attempt, to be held against another row of the
-// same one: first what became of the run, then what only the server knows that ran it.
-func Told(r *Row) int {
+// Detail ranks rows of the same attempt by what they say about it: first what
+// became of the run, then what only the server knows that ran it.
+func Detail(r *Row) int {
 	n := 0
 	if r.State.Final() {
 		n += 4
@@ -75,8 +76,8 @@ func newHead(next func() (Row, error, bool)) *head {
 
 func (h *head) advance() { h.row, h.err, h.more = h.next() }
 
-// least is the history whose row comes first, or one that cannot be read; nil at
-// the end of all.
+// least returns the history whose row comes first, or one that cannot be read; nil
+// at the end of all.
 func least(all []*head) *head {
 	var first *head
 	for _, h := range all {

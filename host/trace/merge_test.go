@@ -20,9 +20,9 @@ func TestMerge(t *testing.T) {
 	}
 	a, b, c := row(0, 10, 1), row(1, 10, 1), row(0, 20, 1)
 	again, last := row(0, 20, 2), row(1, 30, 1)
-	told := row(0, 20, 2) // by a server that lost the registry and lived
-	told.State, told.End = trace.TakenOver, 25
-	taken := told
+	detail := row(0, 20, 2) // by a server that lost the registry and lived
+	detail.State, detail.End = trace.TakenOver, 25
+	taken := detail
 	taken.End = 0
 	for name, c := range map[string]struct {
 		histories [][]trace.Row
@@ -32,9 +32,9 @@ func TestMerge(t *testing.T) {
 		"one":                   {[][]trace.Row{{a, c}}, []trace.Row{a, c}},
 		"apart":                 {[][]trace.Row{{a, c}, {b, last}}, []trace.Row{a, b, c, last}},
 		"in both":               {[][]trace.Row{{a, b, c}, {b, c, again}, {c}}, []trace.Row{a, b, c, again}},
-		"one has the last word": {[][]trace.Row{{a, told}, {a, again}}, []trace.Row{a, again}},
-		"the other has it":      {[][]trace.Row{{a, again}, {a, told}}, []trace.Row{a, again}},
-		"one knows the end":     {[][]trace.Row{{taken}, {told}, {taken, last}}, []trace.Row{told, last}},
+		"one has the last word": {[][]trace.Row{{a, detail}, {a, again}}, []trace.Row{a, again}},
+		"the other has it":      {[][]trace.Row{{a, again}, {a, detail}}, []trace.Row{a, again}},
+		"one knows the end":     {[][]trace.Row{{taken}, {detail}, {taken, last}}, []trace.Row{detail, last}},
 		"one is empty":          {[][]trace.Row{{}, {a, last}, {}}, []trace.Row{a, last}},
 		"one is short":          {[][]trace.Row{{a}, {a, b, c, last}}, []trace.Row{a, b, c, last}},
 	} {

@@ -20,8 +20,8 @@ func (c *checker) open(from int64) {
 	}
 }
 
-// follow turns to the schedule of the row, if it is another one: what was begun
-// under the one before is judged by that.
+// follow switches to the schedule of the row, if it is another one: runs that began
+// under the earlier one are checked against that.
 func (c *checker) follow(row Row) {
 	name := row.Schedule
 	if name == "" {
@@ -47,7 +47,7 @@ func (c *checker) follow(row Row) {
 	}
 	c.open(from)
 	for item, st := range before {
-		if st.held != nil && c.instants != nil { // a run of the item still tells
+		if st.held != nil && c.instants != nil { // a run of the item decides
 			c.account(item).held = st.held
 		}
 	}
@@ -80,7 +80,7 @@ func (c *checker) finish() {
 	c.settleAll()
 }
 
-// settleAll judges what is left to be settled.
+// settleAll checks everything that is left.
 func (c *checker) settleAll() {
 	for len(c.bounds) > 0 {
 		c.advance(c.bounds[0].at)
@@ -104,7 +104,7 @@ func (c *checker) advance(to int64) {
 	c.ticks.advance(c.instants, to)
 }
 
-// settle judges what can be judged once the pass stands at the bound.
+// settle checks what can be checked once the pass has reached the bound.
 func (c *checker) settle(b bound) {
 	if st := c.items[b.item]; st.base == b.at {
 		st.baseN = c.ticks.n

@@ -1,10 +1,9 @@
-// Package trace says what happened: one Row for every fire of every item, and
-// the port of those who keep them. It is not for logs (log/slog) nor for
-// deciding anything; the protocol core decides that a row exists.
+// Package trace records what happened: one Row for every fire of every item, and
+// the port to the store of rows. It is not for logs (log/slog), and decides
+// nothing; the protocol core decides that a row exists.
 //
-// Flow: the runner turns facts of the core into Rows and hands them in batches
-// to a Sink; once the Sink has returned, the rows are safe and leave the
-// registry.
+// Flow: the runner turns facts of the core into Rows and passes them in batches to
+// a Sink; once the Sink has returned, the rows are safe and leave the registry.
 package trace
 
 import (
@@ -26,12 +25,12 @@ const (
 	Skipped     State = "skipped"     // the guest had nothing to do, or overlap, or disabled
 	Missed      State = "missed"      // instants at which no run began
 	TakenOver   State = "taken_over"  // the server was gone; a later attempt has its own row
-	Interrupted State = "interrupted" // the server was gone and nobody ran it again
-	Lost        State = "lost"        // the server was gone; whether it ran cannot be told
+	Interrupted State = "interrupted" // the server died, and no other server ran it again
+	Lost        State = "lost"        // the server died; it is unknown whether the run took place
 	Retried     State = "retried"     // this attempt ended; a later attempt has its own row
 )
 
-// States are those of stored rows.
+// States returns the states of stored rows.
 func States() []State {
 	return []State{Succeeded, Failed, TimedOut, Cancelled, Skipped, Missed, TakenOver, Interrupted, Lost, Retried}
 }
@@ -83,7 +82,7 @@ type Row struct {
 	Result   string
 	Error    string
 	Code     int32  // what the entry returned, or the exit code of a script
-	HasCode  bool   // tells 0 from none: a run that trapped, was ended or was late has none
+	HasCode  bool   // distinguishes 0 from no code: a run that trapped, was ended or was late has none
 	Digest   string // sha256 of the module, hex
 	Fence    int64  // fencing token of the run
 
@@ -91,8 +90,8 @@ type Row struct {
 	Succeeded, Failed int64  // elements of a dataflow job
 	Metrics           string // sums that the guest kept, a JSON object; empty: none
 
-	// Log is the end of what the guest logged: lines of how long after Start, level and
-	// words. HasLog tells "" from nothing kept.
+	// Log is the end of the guest's log: lines with the time after Start, level and
+	// text. HasLog distinguishes "" from no log kept.
 	Log    string
 	HasLog bool
 }
@@ -102,11 +101,11 @@ var ErrRow = errors.New("row cannot be stored")
 
 // Sink keeps rows.
 type Sink interface {
-	// Write returns nil when the whole batch is durable. Rows may come again,
-	// after a crash or an error: one that is there already is left alone, even
-	// if the new one says that the attempt ended in another way. One that says
-	// TakenOver may take state and reason of a new one whose state is final. An error that
-	// is ErrRow says that a row of the batch can never be stored; who then writes
-	// the rows one by one learns which.
+	// Write returns nil when the whole batch is durable. Rows may come again, after
+	// a crash or an error: a row that is stored already stays as it is, even if the
+	// new one says that the attempt ended in another way. Only a row TakenOver may
+	// take state and reason of a new one whose state is final. An error that is
+	// ErrRow says that a row of the batch can never be stored; write the rows one by
+	// one to find out which.
 	Write(ctx context.Context, batch []Row) error
 }

@@ -37,6 +37,7 @@ var worded = []string{
 	"host/internal/session",
 	"host/internal/wasm",
 	"host/internal/protocol",
+	"host/internal/status",
 	"host/internal/workers",
 	"host/job",
 	"host/reason",

@@ -53,7 +53,7 @@ const timeout = 10 * time.Second
 
 // Assign returns the items of each instance; with an error, too, if they are not
 // those that the strategy wants.
-func (a *Assigner) Deal(ctx context.Context, c job.Config, r protocol.AssignRequest) ([][]int, error) {
+func (a *Assigner) Assign(ctx context.Context, c job.Config, r protocol.AssignRequest) ([][]int, error) {
 	req := strategy.Request{Job: c.Name, Total: r.Total, Previous: r.Previous}
 	for _, id := range r.Instances {
 		req.Instances = append(req.Instances, string(id))

@@ -36,7 +36,7 @@ func TestWhatAStrategysModuleIsAsked(t *testing.T) {
 		got = c
 		return []int{1, 1, 0, 1}, nil
 	}}
-	items, err := a.Deal(t.Context(), job.Config{Name: "j", Param: "p", StrategyModule: "m"}, question())
+	items, err := a.Assign(t.Context(), job.Config{Name: "j", Param: "p", StrategyModule: "m"}, question())
 	if err != nil || fmt.Sprint(items) != "[[2] [0 1 3]]" {
 		t.Errorf("%v, %v", items, err)
 	}
@@ -65,11 +65,11 @@ func TestAStrategysModuleThatFails(t *testing.T) {
 			a := &Assigner{Log: slog.New(slog.DiscardHandler), Work: &work, Module: answer}
 			c := job.Config{Name: "j", StrategyModule: "m"}
 			// The strategy that the registry names is for those who know no modules.
-			if items, err := a.Deal(t.Context(), c, question()); err == nil || fmt.Sprint(items) != "[[0 1] [2 3]]" || !strings.HasPrefix(err.Error(), "module m: ") {
+			if items, err := a.Assign(t.Context(), c, question()); err == nil || fmt.Sprint(items) != "[[0 1] [2 3]]" || !strings.HasPrefix(err.Error(), "module m: ") {
 				t.Errorf("%v, %v", items, err)
 			}
 			c.OnStrategyError = job.KeepOld
-			if items, err := a.Deal(t.Context(), c, question()); err == nil || items != nil {
+			if items, err := a.Assign(t.Context(), c, question()); err == nil || items != nil {
 				t.Errorf("%v, %v", items, err)
 			}
 			work.Wait()
@@ -98,7 +98,7 @@ func TestStrategyThatFails(t *testing.T) {
 		var work sync.WaitGroup
 		for name := range own {
 			a := &Assigner{Strategies: own, Work: &work}
-			items, err := a.Deal(t.Context(), job.Config{Name: "j"}, protocol.AssignRequest{Strategy: name, Instances: []job.InstanceID{"b@-@1", "a@-@1"}, Total: 4})
+			items, err := a.Assign(t.Context(), job.Config{Name: "j"}, protocol.AssignRequest{Strategy: name, Instances: []job.InstanceID{"b@-@1", "a@-@1"}, Total: 4})
 			want := "[[0 1] [2 3]]"
 			if name == "last" {
 				want = "[[] [0 1 2 3]]"

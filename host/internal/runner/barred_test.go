@@ -26,9 +26,9 @@ func TestStrategyModuleBesideJava(t *testing.T) {
 		asked := make(chan job.Config, 100)
 		s := serve(t, reg, rows, "10.0.0.1", func(o *Options) {
 			o.Config.Class, o.Config.TimeZone, o.Config.StrategyModule = "com.example.Job", "UTC", "near"
-			o.Dealer = dealFunc(func(ctx context.Context, c job.Config, r protocol.AssignRequest) ([][]int, error) {
+			o.Assigner = assignFunc(func(ctx context.Context, c job.Config, r protocol.AssignRequest) ([][]int, error) {
 				asked <- c
-				return dealAverage{}.Deal(ctx, c, r)
+				return assignAverage{}.Assign(ctx, c, r)
 			})
 		})
 		<-s.Joined()

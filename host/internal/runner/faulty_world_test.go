@@ -131,7 +131,7 @@ func (s *faultyServer) start() {
 		s.gates[c.Name].renew()
 		o := Options{
 			Sessions: sessions, Layout: layout.NewJob("test", c.Name), Config: &c, Instance: job.NewInstanceID(s.ip, "1"),
-			Clock: &metronome{}, Guests: s.seen.guests(guestFunc(s.run)), Dealer: dealAverage{}, Sink: afterDisk{s.rows, s}, DrainTimeout: 5 * time.Second,
+			Clock: &metronome{}, Guests: s.seen.guests(guestFunc(s.run)), Assigner: assignAverage{}, Sink: afterDisk{s.rows, s}, DrainTimeout: 5 * time.Second,
 			Define: layout.NewJob("test", "").Define, Observe: s.observe, Log: slog.New(stiller{log.Handler(), s.gates[c.Name]}),
 		}
 		s.goesByFile(&o)

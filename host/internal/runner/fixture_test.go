@@ -114,9 +114,9 @@ func takes(d time.Duration) guestFunc {
 	}
 }
 
-type dealAverage struct{}
+type assignAverage struct{}
 
-func (dealAverage) Deal(ctx context.Context, _ job.Config, r protocol.AssignRequest) ([][]int, error) {
+func (assignAverage) Assign(ctx context.Context, _ job.Config, r protocol.AssignRequest) ([][]int, error) {
 	ids := make([]string, len(r.Instances))
 	for i, id := range r.Instances {
 		ids[i] = string(id)
@@ -284,7 +284,7 @@ func serveThrough(t *testing.T, d *door, rows *book, ip string, change func(*Opt
 	config := testConfig()
 	o := Options{
 		Layout: layout.NewJob("test", testJob), Config: &config,
-		Instance: job.NewInstanceID(ip, "1"), Clock: &metronome{}, Guests: takes(time.Second), Dealer: dealAverage{},
+		Instance: job.NewInstanceID(ip, "1"), Clock: &metronome{}, Guests: takes(time.Second), Assigner: assignAverage{},
 		Sink: rows, DrainTimeout: 30 * time.Second, Observe: func(e Event) { s.events <- e },
 		Log: slog.New(slog.NewTextHandler(t.Output(), nil)),
 	}

@@ -86,12 +86,12 @@ func TestStreamingJobStopsBetweenBatches(t *testing.T) {
 				var dealing atomic.Bool
 				s := serve(t, reg, rows, "10.0.0.1", func(o *Options) {
 					streaming(o)
-					o.Dealer = dealFunc(func(ctx context.Context, c job.Config, r protocol.AssignRequest) ([][]int, error) {
+					o.Assigner = assignFunc(func(ctx context.Context, c job.Config, r protocol.AssignRequest) ([][]int, error) {
 						// What a strategy takes its time for, leaves the mark in place.
 						if dealing.Swap(true) {
 							session.Sleep(ctx, 3*time.Second)
 						}
-						return dealAverage{}.Deal(ctx, c, r)
+						return assignAverage{}.Assign(ctx, c, r)
 					})
 				})
 				<-s.Joined()
@@ -135,9 +135,9 @@ func TestOtherJobsAreNotAskedToPause(t *testing.T) {
 	})
 }
 
-type dealFunc func(ctx context.Context, c job.Config, r protocol.AssignRequest) ([][]int, error)
+type assignFunc func(ctx context.Context, c job.Config, r protocol.AssignRequest) ([][]int, error)
 
-func (f dealFunc) Deal(ctx context.Context, c job.Config, r protocol.AssignRequest) ([][]int, error) {
+func (f assignFunc) Assign(ctx context.Context, c job.Config, r protocol.AssignRequest) ([][]int, error) {
 	return f(ctx, c, r)
 }
 
@@ -153,9 +153,9 @@ func TestStrategyThatFails(t *testing.T) {
 			s := serve(t, reg, rows, "10.0.0.1", func(o *Options) {
 				o.Labels = map[string]string{"zone": "a"}
 				o.Config.Param = "of the job"
-				o.Dealer = dealFunc(func(ctx context.Context, c job.Config, r protocol.AssignRequest) ([][]int, error) {
+				o.Assigner = assignFunc(func(ctx context.Context, c job.Config, r protocol.AssignRequest) ([][]int, error) {
 					labels.Store(&r.Labels)
-					items, err := dealAverage{}.Deal(ctx, c, r)
+					items, err := assignAverage{}.Assign(ctx, c, r)
 					switch {
 					case c.Param != "of the job":
 						t.Errorf("asked for %+v", c)

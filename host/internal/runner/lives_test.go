@@ -268,7 +268,7 @@ func runnerOn(rows *book, ip string, sessions *session.Server, l layout.Layout) 
 	config := testConfig()
 	return New(Options{
 		Sessions: sessions, Layout: l, Config: &config, Instance: job.NewInstanceID(ip, "1"), Clock: &metronome{},
-		Guests: takes(time.Second), Dealer: dealAverage{}, Sink: rows, DrainTimeout: 10 * time.Second,
+		Guests: takes(time.Second), Assigner: assignAverage{}, Sink: rows, DrainTimeout: 10 * time.Second,
 		Define: l.Define,
 	})
 }

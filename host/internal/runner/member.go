@@ -429,7 +429,7 @@ func (m *member) assign(r protocol.AssignRequest) {
 	m.work.Go(func() {
 		defer end()
 		in := protocol.Assigned{Request: r}
-		items, err := m.Dealer.Deal(ctx, c, r)
+		items, err := m.Assigner.Assign(ctx, c, r)
 		if in.Items = items; err != nil && items == nil {
 			in.Fault = err.Error()
 		}

@@ -84,11 +84,11 @@ type Listener interface {
 }
 
 // Dealer is the job's strategy.
-type Dealer interface {
+type Assigner interface {
 	// Deal returns the items of each instance, by index. An error beside them
 	// says why they are not those that the job's strategy wants; without them,
 	// nothing is dealt out now. c is the job as it is in force. It heeds ctx.
-	Deal(ctx context.Context, c job.Config, r protocol.AssignRequest) ([][]int, error)
+	Assign(ctx context.Context, c job.Config, r protocol.AssignRequest) ([][]int, error)
 }
 
 // Slots bound how many do something at once. A nil Slots is no bound.
@@ -162,7 +162,7 @@ type Options struct {
 	Instance job.InstanceID // a variant of it is used if it occurs in the job
 	Clock    Clock
 	Guests   Guests
-	Dealer   Dealer
+	Assigner Assigner
 	Sink     trace.Sink
 	// Workers bound how many guests of a server compute at once, and Commands how
 	// many commands of the operating system run. Nil is no bound.

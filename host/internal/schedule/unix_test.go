@@ -214,7 +214,7 @@ func TestUnixAtClockChanges(t *testing.T) {
 
 // No change of clocks comes so soon after another that what one leaves to do
 // reaches into the next.
-func TestChangesOfClocks_never_overlap(t *testing.T) {
+func TestChangesOfClocks_are_days_from_each_other(t *testing.T) {
 	t.Parallel()
 	for zone := range changes {
 		loc := location(t, zone)

@@ -6,13 +6,13 @@ import "github.com/wasmjob/wasmjob/host/internal/protocol"
 type Item struct {
 	Item     int
 	State    string
-	Owner    protocol.ID // "" while nobody has it
+	Owner    protocol.ID // "" while no member owns it
 	Disabled bool
 	Misfired bool           // an instant came while it ran; it will be made good
 	Pending  bool           // an interrupted run waits for a server
 	Running  bool           // a run is open, or marked
-	TakenBy  protocol.ID    // who runs it after a failure; "" nobody
-	Runner   protocol.ID    // who runs it; "" if nobody does, as far as is known
+	TakenBy  protocol.ID    // the member that took it over after a failure; "" none
+	Runner   protocol.ID    // the member that runs it; "" if none does, as far as is known
 	Run      protocol.Entry // the open run, or the one that is pending
 	Retry    int64          // not before this its failed run is tried again; 0: none waits
 	Last     int64          // the newest instant that began or has a row; 0 of a manual job
@@ -51,7 +51,7 @@ func Items(v *protocol.View) []Item {
 	return items
 }
 
-// runs tells of what has begun, waits to be tried again, or waits for a server.
+// runs fills in runs that have begun, wait to be tried again, or wait for a server.
 func runs(v *protocol.View, items []Item) {
 	at := make(map[int]*Item, len(items))
 	for k := range items {

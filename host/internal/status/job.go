@@ -10,7 +10,7 @@ import (
 // Job is a job at the moment of a view.
 type Job struct {
 	State      string
-	Leader     protocol.ID // "" if nobody leads
+	Leader     protocol.ID // "" if there is no leader
 	Paused     bool
 	Resharding bool // the items are to be handed out anew
 	Members    []Member

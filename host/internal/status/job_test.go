@@ -92,7 +92,7 @@ func TestItems(t *testing.T) {
 }
 
 // Where there is a schedule the items are accounted for up to an instant. Without one it
-// is the moment in which they were dealt out first.
+// is the moment at which they were first assigned.
 func TestItemsOfAManualJobHaveNoInstant(t *testing.T) {
 	t.Parallel()
 	v := &protocol.View{

@@ -11,14 +11,15 @@ import (
 // News is something that became of a job between two views.
 type News struct {
 	Why reason.Reason
-	Bad bool // nobody wanted it
+	Bad bool // a failure, not an intended change
 }
 
-// Between tells what became of a job from one view to the next: who died, who leads,
-// and what an operator did. self is who asks, and is told what others did alone.
+// Between returns what has changed in a job from one view to the next: members that
+// died, a new leader, and what an operator did. self is the member that asks; its
+// own acts are left out.
 func Between(was, is *protocol.View, self protocol.ID) []News {
 	var all []News
-	tell := func(c reason.Code, args ...string) { all = append(all, News{Why: reason.Of(c, args...)}) }
+	report := func(c reason.Code, args ...string) { all = append(all, News{Why: reason.Of(c, args...)}) }
 	for _, in := range was.Instances {
 		if in.ID == self || present(is, in.ID) {
 			continue
@@ -31,21 +32,21 @@ func Between(was, is *protocol.View, self protocol.ID) []News {
 		}
 	}
 	if is.Leader != "" && is.Leader != was.Leader {
-		tell(reason.LeaderChanged, string(is.Leader))
+		report(reason.LeaderChanged, string(is.Leader))
 	}
-	acts(was, is, self, tell)
+	acts(was, is, self, report)
 	return all
 }
 
-// acts tells of what an operator did.
-func acts(was, is *protocol.View, self protocol.ID, tell func(reason.Code, ...string)) {
+// acts reports what an operator did.
+func acts(was, is *protocol.View, self protocol.ID, report func(reason.Code, ...string)) {
 	choose := func(now, before bool, yes, no reason.Code, args ...string) {
 		switch {
 		case now == before:
 		case now:
-			tell(yes, args...)
+			report(yes, args...)
 		default:
-			tell(no, args...)
+			report(no, args...)
 		}
 	}
 	choose(is.Paused, was.Paused, reason.OperatorPaused, reason.OperatorResumed)
@@ -64,10 +65,10 @@ func acts(was, is *protocol.View, self protocol.ID, tell func(reason.Code, ...st
 		return slices.ContainsFunc(v.Instances, func(in protocol.Instance) bool { return in.ID == self && in.Triggered })
 	}
 	if asked(is) && !asked(was) {
-		tell(reason.OperatorTriggered)
+		report(reason.OperatorTriggered)
 	}
 	if was.Definition.Config != nil && is.Definition.Config != nil && !is.Definition.Config.Same(was.Definition.Config) {
-		tell(reason.ConfigChanged)
+		report(reason.ConfigChanged)
 	}
 }
 
@@ -79,8 +80,8 @@ func member(v *protocol.View, id protocol.ID) bool {
 	return slices.ContainsFunc(v.Members, func(m protocol.Member) bool { return m.ID == id })
 }
 
-// leftBehind: a member that is gone has not left in order, for its record is there, or
-// runs that it had open wait for a server.
+// leftBehind reports whether a member that is gone did not leave in order: its
+// record still exists, or runs that it had open wait for a server.
 func leftBehind(v *protocol.View, id protocol.ID) bool {
 	return !member(v, id) && (slices.ContainsFunc(v.Runs, func(r protocol.Runs) bool { return r.ID == id }) ||
 		slices.ContainsFunc(v.Pending, func(p protocol.Pending) bool { return p.Dead == id }))

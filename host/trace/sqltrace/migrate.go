@@ -72,9 +72,9 @@ func (r *Reader) step(ctx context.Context, version int) error {
 	})
 }
 
-// widen adds the columns that are no step to another version: the cron expression
-// from which a row's instants come, the code of its reason, and the end of what the
-// guest logged. They are NULL where there is none, or nobody said.
+// widen adds the columns that need no new version: the cron expression from which a
+// row's instants come, the code of its reason, and the end of the guest's log. They
+// are NULL where there is no value, or an older server wrote the row.
 func (r *Reader) widen(ctx context.Context) error {
 	for name := range strings.SplitSeq(added, ", ") {
 		has, err := r.has(ctx, name)
@@ -99,7 +99,7 @@ func (r *Reader) has(ctx context.Context, column string) (bool, error) {
 	var n int
 	err := r.db.QueryRowContext(ctx, "SELECT COUNT("+column+") FROM wasmjobd_run WHERE 0 = 1").Scan(&n)
 	switch {
-	case codeOf(err) == codeSQL: // there is no such column
+	case codeOf(err) == codeSQL: // the column is missing
 		return false, nil
 	case err != nil:
 		return false, r.fail("look at its columns", err)
@@ -107,7 +107,8 @@ func (r *Reader) has(ctx context.Context, column string) (bool, error) {
 	return true, nil
 }
 
-// statements takes a migration apart; not every driver takes many at once.
+// statements splits a migration; not every driver accepts several statements at
+// once.
 func statements(text string) []string {
 	text = strings.ReplaceAll(text, "{bytes}", "BLOB")
 	var out []string

@@ -13,7 +13,8 @@ import (
 
 // Retention says what may go. A zero field keeps everything.
 type Retention struct {
-	// Age lets rows go whose instant (of a gap: whose last instant) is older.
+	// Age is the age from which rows are deleted: that of their instant, or of the
+	// last instant of a gap.
 	Age time.Duration
 	// PerJob lets all but the newest rows of each job go. Attempts of one run
 	// stay together, so a few more may stay.

@@ -44,8 +44,8 @@ type Page struct {
 	Next string // cursor of the next page; empty on the last one
 }
 
-// Query returns rows newest first, by instant. A cursor names the row it stands
-// behind: rows written meanwhile shift nothing, and none comes twice.
+// Query returns rows newest first, by instant. A cursor names the last row of a
+// page, so rows written meanwhile shift nothing, and no row comes twice.
 func (r *Reader) Query(ctx context.Context, f Filter) (Page, error) {
 	w, err := f.where()
 	if err != nil {
@@ -129,7 +129,7 @@ func (f Filter) where() (*conditions, error) {
 	return w, nil
 }
 
-// Has tells whether Query would give a row, if it was there.
+// Has reports whether Query would return a row if it was stored.
 func (f Filter) Has(r *trace.Row) (bool, error) {
 	if f.Cursor != "" {
 		c, err := parseCursor(f.Cursor)
@@ -156,7 +156,7 @@ type cursor struct {
 	Attempt int    `json:"a"`
 }
 
-// After is the cursor of a page that begins behind a row, in any history.
+// After returns the cursor of the page that begins after a row, in any history.
 func After(r *trace.Row) string { return cursor{r.Instant, r.Job, r.Item, r.Run, r.Attempt}.String() }
 
 func (c cursor) String() string {

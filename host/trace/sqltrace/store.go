@@ -1,11 +1,11 @@
-// Package sqltrace keeps rows of package trace in an SQL database: it is the
-// durable Sink, and answers what history asks. It is the only importer of
-// database/sql, and imports no driver: the program links the one it wants. It
-// decides nothing about runs.
+// Package sqltrace stores rows of package trace in an SQL database: it is the
+// durable Sink, and answers queries of the history. It is the only importer of
+// database/sql, and imports no driver: the program links one. It decides nothing
+// about runs.
 //
-// Flow: File says where the history is; Open brings its tables up to date
-// and gives the Store that serve writes to; OpenReader gives a Reader for those
-// who look at the same database meanwhile.
+// Flow: File says where the history is; Open brings its tables up to date and
+// returns the Store that serve writes to; OpenReader returns a Reader of the same
+// database for other programs.
 package sqltrace
 
 import (
@@ -42,7 +42,7 @@ func OpenReader(ctx context.Context, at Location) (*Reader, error) {
 	return at.connect(ctx, at.reader(), func(ctx context.Context, r *Reader) error {
 		version, err := r.version(ctx)
 		switch {
-		case codeOf(err) == codeSQL: // there is no such table
+		case codeOf(err) == codeSQL: // the table is missing
 			return fmt.Errorf("%w: %s has none; serve makes them", ErrVersion, r.place)
 		case err != nil:
 			return r.fail("read its version", err)
@@ -76,8 +76,8 @@ type Store struct {
 	writing chan struct{}
 }
 
-// writeAhead switches to a write-ahead log. Of those who do so at once all but one
-// are refused without waiting; they find it switched.
+// writeAhead switches the database to a write-ahead log. If several connections do
+// so at once, all but one are refused immediately; they find it switched.
 func (r *Reader) writeAhead(ctx context.Context) (mode string, err error) {
 	for range switchTries {
 		if err = r.db.QueryRowContext(ctx, "PRAGMA journal_mode=WAL").Scan(&mode); err == nil {
@@ -142,8 +142,8 @@ func (r *Reader) transact(ctx context.Context, what string, do func(*sql.Tx) err
 	return nil
 }
 
-// SQLite's primary result codes that this package tells apart: the last two are
-// of a file that cannot be trusted.
+// SQLite's primary result codes that this package distinguishes; the last two mean
+// that the file is damaged.
 const (
 	codeSQL      = 1
 	codeCantOpen = 14
@@ -160,7 +160,7 @@ func codeOf(err error) int {
 	return 0
 }
 
-// fail says where and at what an error happened, and names damage as such.
+// fail wraps an error with the action and the file, and marks damage as ErrDamaged.
 func (r *Reader) fail(what string, err error) error {
 	if err == nil {
 		return nil
@@ -177,7 +177,8 @@ func (r *Reader) fail(what string, err error) error {
 	return fmt.Errorf("history %s: %s: %w", r.place, what, err)
 }
 
-// whyClosed asks the system why a file cannot be opened: SQLite does not say.
+// whyClosed asks the operating system why a file cannot be opened: SQLite does not
+// say.
 func whyClosed(path string) error {
 	f, err := os.OpenFile(path, os.O_RDWR, 0)
 	switch {

@@ -161,7 +161,7 @@ func TestWriteRefusesWhatIsNoRow(t *testing.T) {
 	}
 }
 
-func TestWriteHeedsItsContext(t *testing.T) {
+func TestWriteEndsWithItsContext(t *testing.T) {
 	t.Parallel()
 	s := open(t, locate(t))
 	ctx, cancel := context.WithCancel(t.Context())

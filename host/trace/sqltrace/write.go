@@ -11,8 +11,8 @@ import (
 	"github.com/wasmjob/wasmjob/host/trace"
 )
 
-// What a row may carry, in bytes. Longer texts are cut and say so; a name is
-// part of the row's identity, so a longer one is refused with trace.ErrRow.
+// Limits of a row, in bytes. Longer texts are cut, with a mark; a name is part of
+// the row's identity, so a longer one is refused with trace.ErrRow.
 const (
 	MaxName   = 255
 	MaxResult = 64 << 10
@@ -32,7 +32,8 @@ const columns = "job, item, run, attempt, instant_ms, last_ms, instants, cause, 
 // of earlier programs are read without.
 const added = "schedule, reason_code, " + guestLog
 
-// guestLog is the column that only those read who ask for it: it may be large.
+// guestLog is the column of the guest's log. It may be large, so it is read only on
+// request.
 const guestLog = "guest_log"
 
 const insert = "INSERT INTO wasmjobd_run (" + columns + ") VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?) " +
@@ -40,10 +41,10 @@ const insert = "INSERT INTO wasmjobd_run (" + columns + ") VALUES (?, ?, ?, ?, ?
 	"WHERE wasmjobd_run.state = '" + string(trace.TakenOver) + "' AND excluded.state NOT IN ('" + string(trace.TakenOver) + "', '" + string(trace.Retried) + "')"
 
 // Write implements trace.Sink: the batch is one transaction, on disk before it
-// returns nil. A row that is there stays, but for what became of a run that was taken
-// over: who says that later tells nothing of how the guest ended. A batch with a row that
-// can never be stored (running, without name, or with names that are too long) is refused
-// as a whole with trace.ErrRow.
+// returns nil. A row that is stored already stays as it is, except for what became of
+// a run that was taken over. A batch with a row that can never be stored (running,
+// without name, or with names that are too long) is refused as a whole with
+// trace.ErrRow.
 func (s *Store) Write(ctx context.Context, batch []trace.Row) error {
 	for i := range batch {
 		if err := storable(&batch[i]); err != nil {
