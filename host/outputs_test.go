@@ -74,7 +74,7 @@ func TestLogAndObserverThatBlock(t *testing.T) {
 		if err := <-done; err != nil {
 			t.Error(err)
 		}
-		for _, want := range []string{"a guest speaks", "the observer of runs does not return, so it will not hear of some", "the observer of runs has returned", "stopping"} {
+		for _, want := range []string{"a guest speaks", "the observer of runs does not return, so it misses some events", "the observer of runs has returned", "stopping"} {
 			if !slices.Contains(said, want) {
 				t.Errorf("the log has no %q: %q", want, said)
 			}

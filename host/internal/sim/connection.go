@@ -1,6 +1,8 @@
 package sim
 
 import (
+	"time"
+
 	"github.com/wasmjob/wasmjob/host/internal/protocol"
 	"github.com/wasmjob/wasmjob/host/registry"
 )
@@ -166,4 +168,24 @@ func (m *member) thaw() {
 	for _, do := range todo {
 		do()
 	}
+}
+
+// sync syncs the session. What a lost connection swallows is asked again on the
+// next one.
+func (m *member) sync(pause time.Duration) {
+	if m.resting = pause > 0; m.resting {
+		m.later(pause.Microseconds(), func() {
+			if m.st != nil && m.resting {
+				m.sync(0)
+			}
+		})
+		return
+	}
+	life, at := m.life, m.w.now
+	m.s.sync(func() {
+		if m.life == life {
+			m.vouched(at)
+			m.loop.Synced()
+		}
+	})
 }

@@ -4,7 +4,6 @@ import (
 	"fmt"
 	"slices"
 	"strconv"
-	"time"
 
 	"github.com/wasmjob/wasmjob/host/internal/follow"
 	"github.com/wasmjob/wasmjob/host/internal/layout/spelling"
@@ -379,24 +378,4 @@ func (m *member) effect(e protocol.Effect) {
 		m.stop(e.Rejoin)
 	case protocol.Sync, protocol.Reread: // the loop's own
 	}
-}
-
-// sync syncs the session. What a lost connection swallows is asked again on the
-// next one.
-func (m *member) sync(pause time.Duration) {
-	if m.resting = pause > 0; m.resting {
-		m.later(pause.Microseconds(), func() {
-			if m.st != nil && m.resting {
-				m.sync(0)
-			}
-		})
-		return
-	}
-	life, at := m.life, m.w.now
-	m.s.sync(func() {
-		if m.life == life {
-			m.vouched(at)
-			m.loop.Synced()
-		}
-	})
 }
