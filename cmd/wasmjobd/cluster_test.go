@@ -166,7 +166,7 @@ func TestServeWithoutZooKeeper(t *testing.T) {
 	zookeeper.Kill()
 	dir := serveFolder(t, strings.Replace(awayTOML, "ADDRESS", zookeeper.Address(), 1))
 	d := startServe(t, dir)
-	<-d.errors.await("there is no registry session, nothing begins")
+	<-d.errors.await("no run begins until one is open")
 	if strings.Contains(d.errors.String(), `"ready"`) {
 		t.Errorf("it is ready without a registry:\n%s", d.errors)
 	}

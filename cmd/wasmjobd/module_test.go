@@ -96,7 +96,7 @@ func TestInterruptedWhileTheModuleIsNamed(t *testing.T) {
 			r.interrupt = cancel
 			var said bytes.Buffer
 			err = tt.verb(ctx, &operatorVerb{term: &terminal{out: &said, err: &said}}, op)
-			if !errors.Is(err, context.Canceled) || !strings.Contains(said.String(), "it is not awaited any more") {
+			if !errors.Is(err, context.Canceled) || !strings.Contains(said.String(), "stopped waiting for it") {
 				t.Errorf("%v; said:\n%s", err, &said)
 			}
 			if err := r.opened.Sync(t.Context()); err != nil { // what is under way yet comes now
