@@ -115,7 +115,7 @@ t.op(registry.Set, t.server(ip), nil, registry.AnyVersion)
 		{"tell: ended too early", "a fire is completed when all its runs have ended", []change{in("protocol.callListeners", "!s.ended(_)", "false")}},
 		{"tell: beside the living", "nobody calls a listener that another one is calling", []change{in("protocol.callListeners", "!s.view.dead(_)", "false")}},
 		{"tell: for the dead never", "who leads next calls what the dead one was calling", []change{in("protocol.callListeners", "!s.view.dead(_)", "true")}},
-		{"tell: any version", "what was told is written over what was read", []change{noFence("tell/fires")}},
+		{"tell: any version", "what was told is written over what was read", []change{noFence("set-fires/fires")}},
 		{"tell: in doubt", "a call ends with the trust in the session", []change{without("protocol.State.doubted", "s.listener.cut(_)")}},
 		{"tell: cut", "a call that was cut off is made again", []change{in("protocol.callListeners", "t.cut", "false")}},
 		{"strangers: works beside", "nothing that is not monitored runs beside a member that is not ours", []change{in("protocol.State.foreignBlocker", "!c.MonitorExecution", "false")}},

@@ -29,7 +29,7 @@ func unnoticed() map[string]string {
 		"tally":      "the ledger does not ask who took a run of ours; orphan_taken_java.txt, tally_unknown.txt",
 
 		"adopt/epoch":             "who sets the assignment meanwhile also writes a record, or takes the seal away; both are checked",
-		"orphan/epoch":            "who sets the assignment meanwhile also writes a record that is checked",
+		"reclaim-foreign/epoch":   "who sets the assignment meanwhile also writes a record that is checked",
 		"reshard/epoch":           "who sets the assignment meanwhile also writes a record or the mark; both are checked",
 		"reshard-parts/joins":     "who joins raises the version of the mark, so the parts do not go on, and the next reshard has its items",
 		"owners/epoch":            "another deal in parts also sets the mark, which owners/joins checks; without both: parts: deal unchecked",
@@ -39,7 +39,7 @@ func unnoticed() map[string]string {
 		"strip/owners":            "as owners/owner",
 		"clear-marks/own":         "no seed has seen it: a clearing without an answer has to be carried out after the next begin of the item",
 		"unpend/pending":          "seen once in ten thousand seeds, beside ElasticJob: a drop that comes after a new leader has named the run; drop_java_named.txt",
-		"tell/own":                "who tells sets the node of fires, whose version tell/fires checks",
+		"set-fires/own":           "who tells sets the node of fires, whose version set-fires/fires checks",
 		"record-missed/joins":     "no simulated registry has a job that no server runs; TestNoServerHoldsWhileNobodyComes",
 		"request-trigger/request": "a request that is written over another, or over none, is what the operator asked for",
 		"begin/request":           "a request that is written over one which waits is answered with it",

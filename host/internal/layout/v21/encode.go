@@ -86,10 +86,10 @@ func (j Job) Encode(m protocol.Mutation, v *protocol.View) []registry.Op {
 	case protocol.Enqueue:
 		t.enqueue(m)
 	case protocol.ReclaimForeign:
-		t.setAssignment("orphan/epoch", &m.Next)
+		t.setAssignment("reclaim-foreign/epoch", &m.Next)
 		t.own(m.Self, m.Own)
-		t.checkRuns("orphan/records", m.Check)
-		t.stillAway("orphan/away", m.Pend)
+		t.checkRuns("reclaim-foreign/records", m.Check)
+		t.stillAway("reclaim-foreign/away", m.Pend)
 		t.pend(m.Pend)
 	case protocol.Take:
 		t.takeOver(m)
@@ -353,9 +353,9 @@ func (t *transaction) release(m protocol.Release) {
 
 // tell sets how far the listeners of fires have been told.
 func (t *transaction) tell(self job.InstanceID, next *protocol.Fires) {
-	t.checkRuns("tell/own", []job.InstanceID{self})
+	t.checkRuns("set-fires/own", []job.InstanceID{self})
 	if t.v.Fires.Exists {
-		t.op(registry.Set, t.at(nodeFires), spelling.EncodeFires(next), t.seen("tell/fires", t.v.Fires.Version))
+		t.op(registry.Set, t.at(nodeFires), spelling.EncodeFires(next), t.seen("set-fires/fires", t.v.Fires.Version))
 	} else {
 		t.op(registry.Create, t.at(nodeFires), spelling.EncodeFires(next), 0)
 	}
