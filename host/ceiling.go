@@ -42,7 +42,7 @@ type Excess struct {
 }
 
 // Error is one line: what is wrong and what to write.
-func (e *Excess) Error() string { return e.Why.String() + " (" + e.Why.Hint() + ")" }
+func (e *Excess) Error() string { return e.Why.WithHint() }
 
 // Excess tells what of a job's wishes is more than the ceiling, or meets what is
 // private to the server.

@@ -9,6 +9,7 @@ import (
 	"slices"
 	"sync"
 
+	"github.com/wasmjob/wasmjob/host/internal/admission"
 	"github.com/wasmjob/wasmjob/host/internal/outbound"
 	"github.com/wasmjob/wasmjob/host/internal/sandbox"
 	"github.com/wasmjob/wasmjob/host/job"
@@ -166,7 +167,11 @@ func (c *code) may(j job.Config) error {
 	c.mu.Lock()
 	file := c.file
 	c.mu.Unlock()
-	return c.o.grants(j, file)
+	s := c.o.settings(j, file)
+	if refused := admission.Refused(&s); len(refused) > 0 {
+		return refusal(refused)
+	}
+	return nil
 }
 
 // runner gives what executes the job's code.

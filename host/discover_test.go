@@ -315,7 +315,7 @@ func TestAServerDoesNotJoinWhatItMayNotRun(t *testing.T) {
 		{func(c *job.Config) { c.Allow.State = true }, "state is more than [host.allow] gives"},
 		{func(c *job.Config) { c.Allow.Dirs = []job.Dir{{Host: "/etc", Guest: "/etc"}} }, "the directory /etc is more than"},
 		{func(c *job.Config) { c.Allow.Secrets = []string{"unknown"} }, `there is no secret "unknown"`},
-		{func(c *job.Config) { c.Kind, c.Command, c.Module = job.Script, "/bin/true", "" }, "nobody has said the digest"},
+		{func(c *job.Config) { c.Kind, c.Command, c.Module = job.Script, "/bin/true", "" }, "has no digest of its module"},
 		{func(c *job.Config) { c.ModuleDigest = strings.Repeat("0", 64) }, "no other server offers modules"},
 		{func(c *job.Config) { c.Kind = job.Dataflow }, "is of the kinds [simple], not dataflow"},
 		{func(c *job.Config) { c.Cron = "every day" }, "cron: "},

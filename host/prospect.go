@@ -9,11 +9,11 @@ import (
 	"strings"
 	"sync"
 
+	"github.com/wasmjob/wasmjob/host/internal/admission"
 	"github.com/wasmjob/wasmjob/host/internal/definition"
 	"github.com/wasmjob/wasmjob/host/internal/layout"
 	"github.com/wasmjob/wasmjob/host/internal/session"
 	"github.com/wasmjob/wasmjob/host/job"
-	"github.com/wasmjob/wasmjob/host/reason"
 	"github.com/wasmjob/wasmjob/host/registry"
 )
 
@@ -237,8 +237,8 @@ func (p *prospect) try(config, module registry.Node) {
 	}
 	c := d.Job(job.Config{})
 	p.show(c)
-	if err := errors.Join(anotherClass(&d, c), h.o.Admit(c, nil)); err != nil {
-		p.refuse(err, false)
+	if v := admission.Decide(p.facts(&d, c)); v.Barred() {
+		p.refuse(refusal(v.Blockers), false)
 		return
 	}
 	p.s.mu.Lock()
@@ -259,13 +259,12 @@ func (p *prospect) try(config, module registry.Node) {
 	p.run()
 }
 
-// anotherClass is what is wrong with a job whose module stands in for another
-// class than its configuration names now.
-func anotherClass(d *definition.Definition, c job.Config) error {
-	if all := layout.Hindrances(d.Config, c, false, false); len(all) > 0 {
-		return errors.New(reason.Words(all, "; "))
-	}
-	return nil
+// facts are those of a server that is about to join. Of members of ElasticJob the
+// runner finds out.
+func (p *prospect) facts(d *definition.Definition, c job.Config) *admission.Facts {
+	f, _ := layout.AdmissionFacts(p.layout, nil, d.Config, &d.Module, false)
+	f.Unable = p.s.h.o.Unable(c, nil)
+	return &f
 }
 
 // run lets the job run until it is over here.
@@ -333,8 +332,8 @@ func (p *prospect) changed(now *job.Config, withdraw context.CancelFunc) {
 	if same {
 		return
 	}
-	if err := h.o.Admit(*now, nil); err != nil {
-		h.o.Log.Error("the job was changed so that this server may not run it any more", "job", p.name, "error", err)
+	if all := h.o.Unable(*now, nil); len(all) > 0 {
+		h.o.Log.Error("the job was changed so that this server may not run it any more", "job", p.name, "error", refusal(all))
 		withdraw() // and the next look tells why
 		return
 	}

@@ -220,7 +220,7 @@ func printCheckups(term *terminal, all []operator.Checkup) {
 			lines []reason.Reason
 		}{{"breaks ", c.Breaks}, {"needs  ", c.Needs}, {"note   ", c.Notes}} {
 			for _, line := range list.lines {
-				term.printf("  %s  %s\n", list.word, shorten(line.String()))
+				term.printf("  %s  %s\n", list.word, shorten(line.WithHint()))
 			}
 		}
 		if (c.Named || c.Ours) && len(c.Breaks) == 0 {

@@ -33,7 +33,7 @@ func findingsOf(kind string, all []reason.Reason) []finding {
 func textsOf(all []reason.Reason) []string {
 	out := []string{}
 	for _, r := range all {
-		out = append(out, r.String())
+		out = append(out, r.WithHint())
 	}
 	return out
 }

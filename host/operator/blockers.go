@@ -1,10 +1,10 @@
 package operator
 
 import (
-	"fmt"
 	"slices"
 	"strconv"
 
+	"github.com/wasmjob/wasmjob/host/internal/admission"
 	"github.com/wasmjob/wasmjob/host/internal/assign"
 	"github.com/wasmjob/wasmjob/host/internal/definition"
 	"github.com/wasmjob/wasmjob/host/internal/layout"
@@ -12,7 +12,6 @@ import (
 	"github.com/wasmjob/wasmjob/host/internal/schedule"
 	"github.com/wasmjob/wasmjob/host/job"
 	"github.com/wasmjob/wasmjob/host/reason"
-	"github.com/wasmjob/wasmjob/strategy"
 )
 
 // Compare lets reports also tell what keeps a server from its jobs in whose own
@@ -30,22 +29,17 @@ func (o *Operator) blockers(name string, v *protocol.View, config definition.Con
 	if config == nil {
 		return nil, nil // the view's own faults tell
 	}
-	j, ok := definition.AsJoined(o.files[name], layout.NewJob(o.namespace, name).Define, config, module)
-	if !ok {
+	f, joinable := layout.AdmissionFacts(layout.NewJob(o.namespace, name), o.files[name], config, module, v.Shared())
+	if !joinable {
 		return nil, nil // it is none of ours
 	}
-	stays := len(v.Members) > 0 || o.files[name] != nil && module.StandsFor(j)
-	blockers = layout.Hindrances(config, j, v.Shared(), stays)
+	j := f.Job
+	f.Member, f.Knows = len(v.Members) > 0, assign.Known(nil)
+	verdict := admission.Decide(&f)
 	if _, err := schedule.Compile(j.Cron, j.Dialect, j.TimeZone); j.Cron != "" && err != nil {
 		faults = append(faults, unreadable(v, j, err))
 	}
-	if v.Shared() {
-		return blockers, append(faults, layout.Cautions(config, j, assign.Known(nil))...)
-	}
-	if stays {
-		faults = append(faults, layout.Stays(config, j)...)
-	}
-	return blockers, append(faults, unknownStrategy(j, nil)...)
+	return verdict.Blockers, slices.Concat(faults, verdict.OnlyAlone, verdict.Warnings)
 }
 
 // unreadable says what a cron that cannot be read does to a job.
@@ -59,12 +53,4 @@ func unreadable(v *protocol.View, j job.Config, err error) reason.Reason {
 		}
 	}
 	return reason.Of(reason.CronInvalid, err.Error())
-}
-
-// unknownStrategy tells of a job of ours alone whose strategy is not there.
-func unknownStrategy(j job.Config, own map[string]strategy.Strategy) []reason.Reason {
-	if j.StrategyModule != "" || assign.Known(own)(j.Strategy) {
-		return nil
-	}
-	return []reason.Reason{reason.Of(reason.StrategyUnknown, fmt.Sprintf("%.200q", j.Strategy))}
 }

@@ -12,6 +12,7 @@ import (
 	"golang.org/x/sync/errgroup"
 
 	"github.com/wasmjob/wasmjob/host"
+	"github.com/wasmjob/wasmjob/host/internal/admission"
 	"github.com/wasmjob/wasmjob/host/internal/assign"
 	"github.com/wasmjob/wasmjob/host/internal/definition"
 	"github.com/wasmjob/wasmjob/host/internal/follow"
@@ -229,9 +230,9 @@ func (c *Checkup) leaderless(v *protocol.View, form layout.Form) {
 
 // examine looks at a job of a layout that this release speaks.
 func (c *Checkup) examine(as *host.Options, file *job.Config, l layout.Layout, v *protocol.View, form layout.Form) {
-	beside := v.Shared()
+	foreign := v.Shared()
 	c.breaks(v.Faults...)
-	c.orphans(l.Orphans(v), beside)
+	c.orphans(l.Orphans(v), foreign)
 	for _, place := range form.Unheld {
 		c.breaks(reason.Of(reason.LatchUnheld, place))
 	}
@@ -240,40 +241,41 @@ func (c *Checkup) examine(as *host.Options, file *job.Config, l layout.Layout, v
 	if config == nil {
 		return // the faults tell
 	}
-	facts := config.Facts()
-	c.Class, c.Type = facts.Class, facts.Type
-	j, ours := definition.AsJoined(file, l.Define, config, module)
+	said := config.Facts()
+	c.Class, c.Type = said.Class, said.Type
+	facts, joinable := layout.AdmissionFacts(l, file, config, module, foreign)
+	facts.Knows = assign.Known(as.Strategies)
 	switch {
-	case file != nil:
-		c.compare(l, *file, config, module)
-		c.breaks(linesOf(as.Admit(j, file))...)
-	case ours:
-		c.breaks(linesOf(as.Admit(j, nil))...)
+	case joinable:
+		facts.Unable = as.Unable(facts.Job, file)
 	default:
-		j = config.Apply(job.Config{Name: c.Job, Class: facts.Class, Kind: facts.Kind, TimeZone: "UTC"})
-		c.breaks(linesOf(schedule.Check(j, time.Now()))...)
+		j := config.Apply(job.Config{Name: c.Job, Class: said.Class, Kind: said.Kind, TimeZone: "UTC"})
+		facts.Job, facts.Unable = j, admission.Invalid(schedule.Check(j, time.Now()))
 		c.Needs = append(c.Needs, reason.Of(reason.NotInConfiguration, c.Job, fmt.Sprintf("%.200q", c.Class), strconv.Quote(string(j.Kind))))
 	}
-	if why := over(j); !why.None() {
+	if file != nil {
+		c.compare(l, *file, config, module)
+	}
+	if why := over(facts.Job); !why.None() {
 		c.Notes = append(c.Notes, why)
 	}
-	stays := file != nil && module.StandsFor(j)
-	c.breaks(layout.Hindrances(config, j, beside, stays)...)
-	if !beside {
-		if why := layout.Stays(config, j); stays && len(why) > 0 {
-			c.Notes = append(c.Notes, why...)
-			c.away(v)
-		}
-		if file != nil { // of what others defined Admit tells
-			c.Notes = append(c.Notes, unknownStrategy(j, as.Strategies)...)
-		}
-		return
+	verdict := admission.Decide(&facts)
+	c.breaks(verdict.Blockers...)
+	if c.Notes = append(c.Notes, verdict.OnlyAlone...); len(verdict.OnlyAlone) > 0 {
+		c.away(v)
 	}
-	c.Notes = append(c.Notes, layout.Cautions(config, j, assign.Known(as.Strategies))...)
+	c.Notes = append(c.Notes, verdict.Warnings...)
+	if foreign {
+		c.besideForeign(as, said.Failover, form)
+	}
+}
+
+// besideForeign is what to know of a job that members of ElasticJob share.
+func (c *Checkup) besideForeign(as *host.Options, failover bool, form layout.Form) {
 	if form.Guarantee {
 		c.note(reason.ListenerOnce)
 	}
-	if facts.Failover {
+	if failover {
 		c.note(reason.FailoverTwice)
 		c.prefixes(as.Instance.IP())
 	}
@@ -296,9 +298,9 @@ func (c *Checkup) away(v *protocol.View) {
 // compare tells where the server's own file and the registry differ.
 func (c *Checkup) compare(l layout.Layout, file job.Config, config definition.Config, module *definition.Module) {
 	merged, err := definition.Merge(l.Define(file), config, module)
-	c.breaks(linesOf(err)...)
+	c.breaks(admission.Invalid(err)...)
 	for _, d := range merged.Disputed {
-		if d.Key != "jobClass" { // the hindrances tell
+		if d.Key != "jobClass" { // of which admission has a reason
 			c.note(reason.RegistryFollowed, d.String())
 		}
 	}
@@ -338,17 +340,4 @@ func (c *Checkup) prefixes(ip string) {
 			return
 		}
 	}
-}
-
-// linesOf takes joined errors apart: what is wrong with the job as this server would
-// run it.
-func linesOf(err error) []reason.Reason {
-	if err == nil {
-		return nil
-	}
-	var all []reason.Reason
-	for line := range strings.SplitSeq(err.Error(), "\n") {
-		all = append(all, reason.Of(reason.InvalidHere, line))
-	}
-	return all
 }

@@ -141,6 +141,9 @@ const (
 	ServersAway   Code = "servers_away"
 	ZoneMissing   Code = "zone_missing"
 	MonitorOff    Code = "monitor_off"
+
+	CommandNotInFile Code = "command_not_in_file"
+	DigestMissing    Code = "digest_missing"
 )
 
 // What goes wrong on a server.

@@ -81,6 +81,14 @@ func (r Reason) String() string {
 // says it already.
 func (r Reason) Hint() string { return r.fill(faults[r.Code].hint) }
 
+// WithHint is the words and, of a fault of a configuration, what to write instead.
+func (r Reason) WithHint() string {
+	if hint := r.Hint(); hint != "" {
+		return r.String() + " (" + hint + ")"
+	}
+	return r.String()
+}
+
 // fill puts the values of the parameters into a text of the table.
 func (r Reason) fill(text string) string {
 	var pairs []string

@@ -12,10 +12,10 @@ import (
 	"golang.org/x/sync/errgroup"
 
 	"github.com/wasmjob/wasmjob/host"
+	"github.com/wasmjob/wasmjob/host/internal/admission"
 	"github.com/wasmjob/wasmjob/host/internal/assign"
 	"github.com/wasmjob/wasmjob/host/internal/backoff"
 	"github.com/wasmjob/wasmjob/host/internal/clock"
-	"github.com/wasmjob/wasmjob/host/internal/definition"
 	"github.com/wasmjob/wasmjob/host/internal/follow"
 	"github.com/wasmjob/wasmjob/host/internal/layout"
 	"github.com/wasmjob/wasmjob/host/internal/outputs"
@@ -278,15 +278,15 @@ func (s *shade) fits() (j job.Config, why string) {
 		return j, "this server is disabled for it"
 	}
 	config, module := s.layout.Defined(v)
-	j, _ = definition.AsJoined(&s.file, s.layout.Define, config, module)
-	beside := v.Shared()
-	switch {
-	case j.StrategyModule != "" && !beside:
+	f, _ := layout.AdmissionFacts(s.layout, &s.file, config, module, v.Shared())
+	switch j = f.Job; {
+	case j.StrategyModule != "" && !f.Foreign:
 		return j, "a module deals its items out, and nothing is run here"
-	case beside && !assign.Known(s.o.Strategies)(config.Facts().Strategy):
-		return j, fmt.Sprintf("its members deal the items out by the strategy %.200q, which is not known here", config.Facts().Strategy)
+	case f.Foreign && !assign.Known(s.o.Strategies)(f.Definition.Strategy):
+		return j, fmt.Sprintf("its members deal the items out by the strategy %.200q, which is not known here", f.Definition.Strategy)
 	}
-	return j, reason.Words(layout.Hindrances(config, j, beside, module.StandsFor(j)), "; ")
+	verdict := admission.Decide(&f)
+	return j, reason.Words(verdict.Blockers, "; ")
 }
 
 // schedule lets the clock go by the job.

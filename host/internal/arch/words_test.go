@@ -18,6 +18,7 @@ var worded = []string{
 	"host/admin",
 	"host/config",
 	"host/guest",
+	"host/internal/admission",
 	"host/internal/assign",
 	"host/internal/backoff",
 	"host/internal/clock",

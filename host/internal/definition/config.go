@@ -10,9 +10,6 @@ type Config interface {
 	// precedence over the server's own file. What the registry doesn't know of
 	// stays.
 	Apply(j job.Config) job.Config
-	// SameClass tells whether members of ElasticJob take a server that runs j for
-	// one that runs the class of this configuration.
-	SameClass(j job.Config) bool
 	// Adopt fills in what a file has no word for from what the registry has, so
 	// that the file does not seem to say something about it. class is the one that
 	// stands beside the registry's module, if the file names none; else empty.

@@ -3,11 +3,11 @@ package definition_test
 import (
 	"maps"
 	"slices"
-	"strings"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
 
+	"github.com/wasmjob/wasmjob/host/internal/admission"
 	"github.com/wasmjob/wasmjob/host/internal/definition"
 	"github.com/wasmjob/wasmjob/host/internal/layout"
 	"github.com/wasmjob/wasmjob/host/internal/layout/v21"
@@ -267,36 +267,28 @@ func TestMergeOfAFileWithoutClass(t *testing.T) {
 	without, with := plainJob(), plainJob()
 	with.Class = class
 	h := held{config: &theirs}
-	if j, _ := definition.AsJoined(&without, define, h.held(), nil); len(layout.Hindrances(*h.config, j, false, false)) != 1 {
+	decide := func(foreign bool) admission.Verdict {
+		f, _ := layout.AdmissionFacts(layout.NewJob("ns", "j"), &without, h.held(), h.module, foreign)
+		return admission.Decide(&f)
+	}
+	if v := decide(false); !v.Barred() {
 		t.Error("it joins what nobody of ours has joined")
 	}
 	if d := h.apply(t, with, digestA); len(d) > 0 || h.job().Class != class {
 		t.Fatal(d, h.job().Class)
 	}
-	if j, _ := definition.AsJoined(&without, define, h.held(), h.module); len(layout.Hindrances(*h.config, j, false, false)) > 0 {
-		t.Error(layout.Hindrances(*h.config, j, false, false))
+	if v := decide(false); v.Barred() {
+		t.Errorf("it does not join what another server's file has named the class of: %v", v.Blockers)
 	}
 	if d := h.apply(t, without, digestA); len(d) > 0 || h.config.JobClass != class || h.job().Class != class {
 		t.Errorf("%v, class %q in config, %q in module", d, h.config.JobClass, h.job().Class)
 	}
 	h.config.JobClass = "com.example.Other" // which the module does not stand in for
-	j, _ := definition.AsJoined(&without, define, h.held(), h.module)
-	for _, c := range []struct {
-		what                   string
-		beside, member, barred bool
-	}{
-		{"who starts joins it", false, false, true},
-		{"who starts beside members of ElasticJob joins it", true, false, true},
-		{"a member leaves", false, true, false},
-		{"a member stays beside members of ElasticJob", true, true, true},
-	} {
-		lines := layout.Hindrances(*h.config, j, c.beside, c.member)
-		if named := strings.Contains(reason.Words(lines, "\n"), "com.example.Other"); named != c.barred {
-			t.Errorf("%s: %q", c.what, lines)
-		}
+	if v := decide(false); v.Barred() || len(v.OnlyAlone) == 0 {
+		t.Errorf("who starts does not join it for the class before, or does so in silence: %v", v.Blockers)
 	}
-	if len(layout.Stays(*h.config, j)) == 0 {
-		t.Error("a member that stays is told nothing")
+	if v := decide(true); !v.Barred() || v.Blockers[0].Code != reason.ClassNotNamed && v.Blockers[0].Code != reason.ClassDiffers {
+		t.Error("who starts joins it beside members of ElasticJob")
 	}
 	h.config.JobClass = class
 	without.Overwrite = true

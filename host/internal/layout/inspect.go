@@ -2,14 +2,11 @@ package layout
 
 import (
 	"bytes"
-	"fmt"
 	"slices"
 
-	"github.com/wasmjob/wasmjob/host/internal/definition"
 	"github.com/wasmjob/wasmjob/host/internal/layout/spelling"
 	"github.com/wasmjob/wasmjob/host/internal/layout/v21"
 	"github.com/wasmjob/wasmjob/host/job"
-	"github.com/wasmjob/wasmjob/host/reason"
 	"github.com/wasmjob/wasmjob/host/registry"
 )
 
@@ -139,73 +136,4 @@ func unheld(l Layout, read func(path string) (registry.Node, error)) ([]string, 
 		}
 	}
 	return paths, nil
-}
-
-// Hindrances says what keeps a member of ours out of a job that the registry
-// holds, one line each, with what to do about it. j is the job as the server's
-// own file has it or, of a job without a file, as Definition.Job gives it;
-// beside is whether members of ElasticJob run it, too.
-//
-// What is said when beside is false lasts until a file or the registry is
-// changed. The rest holds only as long as members of ElasticJob are there. Who
-// stays does so whatever the class, as members of ElasticJob do: only one of theirs
-// would run another. It is who is a member already, or starts in a job that is still
-// ours: see StandsFor.
-func Hindrances(c definition.Config, j job.Config, beside, stays bool) []reason.Reason {
-	var all []reason.Reason
-	add := func(code reason.Code) { all = append(all, reason.Of(code)) }
-	if why := otherClass(c, j); !why.None() && (beside || !stays && !j.Overwrite) {
-		all = append(all, why)
-	}
-	if !beside {
-		return all
-	}
-	if j.TimeZone == "" {
-		add(reason.ZoneMissing)
-	}
-	if !c.Facts().MonitorExecution {
-		add(reason.MonitorOff)
-	}
-	return all
-}
-
-// otherClass is what to do where the module is to stand in for another class than
-// the registry says; none: it is the same, or nobody's.
-func otherClass(c definition.Config, j job.Config) reason.Reason {
-	facts := c.Facts()
-	switch {
-	case facts.OnlyOurs, c.SameClass(j):
-		return reason.Reason{}
-	case facts.Kind == job.Script || j.Kind == job.Script:
-		return reason.Of(reason.TypeDiffers, facts.Type, string(j.Kind))
-	case j.Class == "":
-		return reason.Of(reason.ClassNotNamed, quoted(facts.Class))
-	}
-	return reason.Of(reason.ClassDiffers, quoted(facts.Class), quoted(j.Class))
-}
-
-// quoted is a name that others chose, as it may be shown.
-func quoted(name string) string { return fmt.Sprintf("%.200q", name) }
-
-// Stays says what keeps a job of ours running here only because no member of
-// ElasticJob is there; none: nothing does.
-func Stays(c definition.Config, j job.Config) []reason.Reason {
-	if why := otherClass(c, j); !why.None() && !j.Overwrite {
-		return []reason.Reason{why, reason.Of(reason.ClassStays)}
-	}
-	return nil
-}
-
-// Cautions says what is otherwise in a job of ours as long as members of
-// ElasticJob run it, too. known tells whether the server can deal items out by a
-// strategy of that name.
-func Cautions(c definition.Config, j job.Config, known func(strategy string) bool) []reason.Reason {
-	var all []reason.Reason
-	if name := c.Facts().Strategy; !known(name) {
-		all = append(all, reason.Of(reason.StrategyUnknownWithForeign, quoted(name)))
-	}
-	if j.StrategyModule != "" {
-		all = append(all, reason.Of(reason.StrategyModuleRefused, quoted(j.StrategyModule)))
-	}
-	return all
 }

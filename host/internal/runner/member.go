@@ -224,7 +224,7 @@ func (m *member) publish() {
 		m.looked()
 		m.allowAll()
 		m.fresh = m.configure() || m.fresh
-		m.heed()
+		m.decideAdmission()
 		m.rule() // a module comes when it comes
 		m.step(protocol.Observed{View: m.loop.View()})
 		m.elsewhere()

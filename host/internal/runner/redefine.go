@@ -38,9 +38,9 @@ func (m *member) redefined() {
 	if len(m.defining.disputed) == 0 {
 		m.troubles.clear(troubleDefinition)
 	}
-	m.effective, m.bars.definition.Config = &effective{job: m.effective.job}, nil
+	m.effective, m.admitted.definition.Config = &effective{job: m.effective.job}, nil
 	m.configure()
-	m.heed()
+	m.decideAdmission()
 	m.rule()
 	m.define()
 }

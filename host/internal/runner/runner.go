@@ -210,7 +210,7 @@ type Runner struct {
 	sharing  sharing
 	file     *job.Config // the server's own, as the job goes by it; the loop's
 	defining defining    // the loop's
-	bars     barred      // the loop's
+	admitted admitted    // the loop's
 	troubles troubles
 	stuck    stuck
 	lostRows atomic.Int64 // those that the history refused for good

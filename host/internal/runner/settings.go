@@ -170,7 +170,7 @@ func (m *member) defined(fault string) {
 func (m *member) define() {
 	o := &m.defining
 	v := m.loop.View()
-	if m.Define == nil || o.asked || m.over || m.self == "" || len(m.bars.why) > 0 || v.Config == nil || v.ConfigFault != "" {
+	if m.Define == nil || o.asked || m.over || m.self == "" || m.admitted.Barred() || v.Config == nil || v.ConfigFault != "" {
 		return
 	}
 	m.fresh = false

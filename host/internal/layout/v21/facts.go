@@ -25,9 +25,6 @@ func (t JobType) kind() job.Kind {
 	return job.Simple
 }
 
-// SameClass implements definition.Config.
-func (c Config) SameClass(j job.Config) bool { return FromJob(j).JobClass == c.JobClass }
-
 // Adopt implements definition.Config.
 func (c Config) Adopt(from definition.Config, class string) definition.Config {
 	there, ok := from.(Config)
