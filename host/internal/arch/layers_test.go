@@ -106,7 +106,7 @@ var layers = []layer{
 	{pkg: "host/internal/assign", may: []string{"host/internal/protocol", "host/job", "strategy"}, why: "it asks strategies; when, and what becomes of the answer, is decided elsewhere"},
 	{pkg: "host/internal/dump", may: []string{"host/internal/layout", "host/registry"}, tests: []string{"host/registry/embedded"}, why: "it writes down nodes; who may see them is decided by who calls it"},
 	{pkg: "host/internal/outputs", may: []string{"internal/queue", "host/reason"}, why: "it puts queues before what may block; what is told is not its business"},
-	{pkg: "host/internal/sim", may: []string{"host/internal/protocol", "host/internal/layout", "host/internal/layout/spelling", "host/internal/layout/v21", "host/internal/follow", "host/internal/mirror", "host/registry", "host/registry/tree", "host/job", "host/reason", "host/trace", "strategy"},
+	{pkg: "host/internal/sim", may: []string{"host/internal/admission", "host/internal/definition", "host/internal/protocol", "host/internal/layout", "host/internal/layout/spelling", "host/internal/layout/v21", "host/internal/follow", "host/internal/mirror", "host/registry", "host/registry/tree", "host/job", "host/reason", "host/trace", "strategy"},
 		tests: []string{"host/internal/overlay", "host/registry/registrytest"},
 		why:   "it runs the shipped core and replaces sockets, clocks and guests"},
 	{pkg: "host/internal/sim/golden", may: []string{"host/internal/protocol", "host/internal/layout", "host/internal/layout/v21", "host/internal/mirror", "host/registry", "host/registry/tree", "host/job", "strategy"},

@@ -154,6 +154,7 @@ func (l *ledger) judge(changes []tree.Change, by author) {
 	l.neighbours(old, by)
 	l.marks(by)
 	l.waiting(old, by)
+	l.admitted(by)
 	l.steered(old)
 }
 

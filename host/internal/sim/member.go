@@ -62,6 +62,7 @@ type member struct {
 	lost      bool           // its process had another session, which ended
 	asked     map[int64]bool // wishes without an answer
 	retired   bool           // an operator took the server away for good
+	admitted  admitted
 	refusals  map[string]int // by mutation, on the view refOn
 	viewRev   int64
 	refOn     int64
@@ -122,7 +123,7 @@ func (m *member) options() protocol.Options {
 	o.Base = job.InstanceID(fmt.Sprintf("%s@-@%d", m.ip, m.pid))
 	o.Session = int64(m.s.id)
 	o.Contender = spelling.Contender(o.Session)
-	o.Without, o.Lost = m.w.without, m.lost
+	o.Without, o.Lost, o.Barred = m.w.without, m.lost, m.admitted.barred
 	return o
 }
 
@@ -209,6 +210,7 @@ func (m *member) pump() {
 		}
 		m.seeRequest(v)
 		m.leaving = m.leaving || m.st.Self() != "" && registered(v, m.st.Self()) == nil
+		m.decideAdmission(v)
 		m.step(protocol.Observed{View: v})
 		if m.st != nil {
 			m.seeRequest(v) // the view in which it sees itself first may have it

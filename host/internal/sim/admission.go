@@ -1,0 +1,53 @@
+package sim
+
+import (
+	"github.com/wasmjob/wasmjob/host/internal/admission"
+	"github.com/wasmjob/wasmjob/host/internal/layout"
+	"github.com/wasmjob/wasmjob/host/internal/protocol"
+	"github.com/wasmjob/wasmjob/host/job"
+)
+
+// admitted is whether a server may be in the job, as package runner remembers it. A
+// server without a file always may.
+type admitted struct {
+	file           *job.Config
+	member, barred bool
+}
+
+// decideAdmission has the core know whether the server may be in the job.
+func (m *member) decideAdmission(v *protocol.View) {
+	a := &m.admitted
+	if a.file == nil {
+		return
+	}
+	config, module := m.w.job.Defined(v)
+	f, _ := layout.AdmissionFacts(m.w.job, a.file, config, module, v.Shared())
+	f.Unreadable = v.ConfigFault
+	f.Member, f.Barred = m.st.Self() != "" || a.member && !a.barred, a.barred
+	verdict := admission.Decide(&f)
+	a.member = f.Member
+	if verdict.Barred() == a.barred {
+		return
+	}
+	a.barred = verdict.Barred()
+	m.w.tracef("%s: may run the job: %v %v", m.name(), !a.barred, verdict.Blockers)
+	o := m.options()
+	m.step(protocol.Configured{
+		Slots: o.Slots, Queue: o.Queue, Replace: o.Replace, Finish: o.Finish, Started: o.Started, Completed: o.Completed,
+		Zoneless: o.Zoneless, Barred: a.barred, Retry: o.Retry, CatchUp: o.CatchUp,
+	})
+}
+
+// admitted judges a begin by the class that its member saw, beside members of
+// ElasticJob, who run that class.
+func (l *ledger) admitted(by author) {
+	if by.member == nil || by.member.admitted.file == nil || !by.view.Shared() {
+		return
+	}
+	if _, begins := by.m.(protocol.Begin); !begins {
+		return
+	}
+	if c, _ := l.w.job.Defined(by.view); c != nil && c.Facts().Class != by.member.admitted.file.Class {
+		l.w.breach("admission", "%s: it runs another class than the members of ElasticJob", by)
+	}
+}
