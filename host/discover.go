@@ -10,255 +10,267 @@ import (
 	"time"
 
 	"github.com/wasmjob/wasmjob/host/internal/backoff"
+	"github.com/wasmjob/wasmjob/host/internal/discovery"
 	"github.com/wasmjob/wasmjob/host/internal/layout"
 	"github.com/wasmjob/wasmjob/host/internal/session"
 	"github.com/wasmjob/wasmjob/host/registry"
 )
 
-// scout watches the list of jobs in the registry and has those that are not in
-// the server's own file looked at. It has no goroutine while nothing changes.
-type scout struct {
+// discoverer follows the list of jobs in the registry and does what package discovery
+// decides about it. It has no goroutine while nothing changes.
+type discoverer struct {
 	h     *Host
 	ctx   context.Context //nolint:containedctx // that of the server's run
 	root  string          // the parent of all jobs
-	looks chan struct{}   // one for each prospect that is being looked at
+	looks chan struct{}   // one for each candidate that is being looked at
 
-	mu       sync.Mutex      // guards what follows
-	told     map[string]bool // those that nobody runs
-	line     *session.Job
-	open     sync.Once
-	opened   chan struct{} // closed when there is a line
-	lost     bool          // the session of the line has ended
-	errand   errand
-	jobs     map[string]*prospect
-	count    sync.Once
-	listed   chan struct{} // closed when the jobs were listed for the first time
-	patience pause
-	closed   bool
+	open   sync.Once
+	opened chan struct{} // closed when there is a line
+	listed chan struct{} // closed when the jobs were listed for the first time
+
+	mu         sync.Mutex // guards what follows
+	state      *discovery.State
+	candidates map[string]*candidate
+	reported   map[string]bool // jobs that nobody runs
+	line       *session.Job
+	lost       bool // the session of the line has ended
+	retry      *time.Timer
 }
 
-// beside does something that the end of the host waits for, unless that is near.
-func (s *scout) beside(do func()) {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	if !s.closed {
-		s.h.at.Go(do)
-	}
-}
-
-// errand is work that is done by one at a time, and once more if it was asked
-// for meanwhile.
-type errand struct{ busy, again bool }
-
-// maxLooks bounds how many prospects are looked at at once.
+// maxLooks bounds how many candidates are looked at at once.
 const maxLooks = 256
 
-func newScout(ctx context.Context, h *Host) *scout {
+func newDiscoverer(ctx context.Context, h *Host) *discoverer {
 	root := "/"
 	if above := layout.NewJob(h.o.Namespace, "").Namespace(); len(above) > 0 {
 		root = above[len(above)-1]
 	}
-	return &scout{
-		h: h, ctx: ctx, root: root, looks: make(chan struct{}, maxLooks), opened: make(chan struct{}),
-		jobs: map[string]*prospect{}, listed: make(chan struct{}), told: map[string]bool{},
+	var own []string
+	h.mu.Lock()
+	for _, j := range h.jobs {
+		own = append(own, j.config.Name)
+	}
+	h.mu.Unlock()
+	return &discoverer{
+		h: h, ctx: ctx, root: root, looks: make(chan struct{}, maxLooks), opened: make(chan struct{}), listed: make(chan struct{}),
+		state: discovery.New(own...), candidates: map[string]*candidate{}, reported: map[string]bool{},
 	}
 }
 
-// begin starts to look; end must follow when ctx has ended and all that was
-// begun is over.
-func (s *scout) begin() {
-	s.h.at.Go(func() { // nothing is begun when nobody waits for it any more
-		<-s.ctx.Done()
-		s.mu.Lock()
-		defer s.mu.Unlock()
-		s.closed = true
-		s.patience.stop()
-		for _, p := range s.jobs {
-			p.patience.stop()
+// begin starts to look; end must follow when ctx has ended and all that was begun is
+// over.
+func (d *discoverer) begin() {
+	d.h.at.Go(func() { // nothing is begun when nobody waits for it any more
+		<-d.ctx.Done()
+		d.step(discovery.Stop{})
+		d.mu.Lock()
+		defer d.mu.Unlock()
+		stopTimer(d.retry)
+		for _, c := range d.candidates {
+			stopTimer(c.retry)
 		}
 	})
-	s.stir()
+	d.step(discovery.ListChanged{})
 }
 
 // end closes the lines.
-func (s *scout) end() error {
-	ctx, cancel := context.WithTimeout(context.WithoutCancel(s.ctx), lineTimeout)
+func (d *discoverer) end() error {
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(d.ctx), lineTimeout)
 	defer cancel()
 	var faults []error
-	for _, p := range s.jobs {
-		if p.line != nil {
-			faults = append(faults, p.line.Close(ctx))
+	for _, c := range d.candidates {
+		if c.line != nil {
+			faults = append(faults, c.line.Close(ctx))
 		}
 	}
-	if s.line != nil {
-		faults = append(faults, s.line.Close(ctx))
+	if d.line != nil {
+		faults = append(faults, d.line.Close(ctx))
 	}
 	return errors.Join(faults...)
 }
 
 const lineTimeout = 10 * time.Second
 
+// step decides what follows from an input, and begins it.
+func (d *discoverer) step(in discovery.Input) {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	for _, e := range d.state.Step(in) {
+		d.do(e)
+	}
+}
+
+// do begins an effect, and waits for nothing. It is called with mu held.
+func (d *discoverer) do(e discovery.Effect) {
+	begin := d.h.at.Go
+	switch e := e.(type) {
+	case discovery.List:
+		begin(d.list)
+	case discovery.RetryList:
+		stopTimer(d.retry)
+		d.retry = time.AfterFunc(backoff.Spread(e.After), func() { d.step(discovery.ListChanged{}) })
+	case discovery.FirstListed:
+		close(d.listed)
+	case discovery.Look:
+		c := d.candidates[e.Name]
+		if c == nil {
+			c = newCandidate(d, e.Name)
+			d.candidates[e.Name] = c
+		}
+		begin(func() { c.look(e.Anew) })
+	case discovery.Try:
+		begin(d.candidates[e.Name].try)
+	case discovery.Start:
+		c := d.candidates[e.Name]
+		stopTimer(c.retry)
+		var ctx context.Context
+		ctx, c.withdraw = context.WithCancel(d.ctx)
+		withdraw := c.withdraw
+		begin(func() { c.run(ctx, withdraw) })
+	case discovery.Withdraw:
+		d.candidates[e.Name].withdraw()
+	case discovery.KeepShut:
+		c := d.candidates[e.Name]
+		begin(func() { c.refuse(errShut, false) })
+	case discovery.Hide:
+		c := d.candidates[e.Name]
+		begin(func() { c.leave(e.Forget) })
+	case discovery.Settled:
+		d.candidates[e.Name].settle()
+	case discovery.Gone:
+		c := d.candidates[e.Name]
+		stopTimer(c.retry)
+		delete(d.candidates, e.Name)
+		close(c.gone)
+	case discovery.Retry:
+		c := d.candidates[e.Name]
+		stopTimer(c.retry)
+		c.retry = time.AfterFunc(backoff.Spread(e.After), func() { d.step(discovery.Touched{Name: e.Name}) })
+	}
+}
+
+func stopTimer(t *time.Timer) {
+	if t != nil {
+		t.Stop()
+	}
+}
+
+// alongside does something that the end of the host waits for, unless that is near.
+func (d *discoverer) alongside(do func()) {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	if !d.state.Stopped() {
+		d.h.at.Go(do)
+	}
+}
+
+// fileLost frees the name of a job that the server's own file has no more and that has
+// left: it may be found in the registry, or nobody runs it now.
+func (d *discoverer) fileLost(name string) {
+	d.mu.Lock()
+	delete(d.reported, name)
+	d.mu.Unlock()
+	d.step(discovery.FileLost{Name: name})
+}
+
+// fileHas has a candidate leave this server, whose own file has the job now. It
+// returns when it has, or when the host ends.
+func (d *discoverer) fileHas(name string) {
+	d.mu.Lock()
+	c := d.candidates[name]
+	d.mu.Unlock()
+	d.step(discovery.FileHas{Name: name})
+	if c == nil {
+		return
+	}
+	select {
+	case <-c.gone:
+	case <-d.ctx.Done():
+	}
+}
+
 // Event implements session.Listener.
-func (s *scout) Event(e registry.Event) {
+func (d *discoverer) Event(e registry.Event) {
 	switch e.Kind {
 	case registry.Suspended:
 		return
 	case registry.Ended:
-		s.mu.Lock()
-		s.lost = true
-		s.mu.Unlock()
+		d.mu.Lock()
+		d.lost = true
+		d.mu.Unlock()
 	case registry.Changed, registry.Resumed:
 	}
-	s.stir()
+	d.step(discovery.ListChanged{})
 }
 
-// Doubted implements session.Listener.
-func (s *scout) HealthChanged(session.Health) {}
+// HealthChanged implements session.Listener.
+func (d *discoverer) HealthChanged(session.Health) {}
 
-// stir has the list looked at.
-func (s *scout) stir() { s.run(&s.errand, s.list) }
-
-// run does an errand in a goroutine of its own.
-func (s *scout) run(e *errand, do func()) {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	if s.closed {
+// list reads the names of all jobs.
+func (d *discoverer) list() {
+	names, err := d.names()
+	if err == nil {
+		d.step(discovery.Listed{Names: names})
 		return
 	}
-	if e.busy {
-		e.again = true
-		return
+	if d.ctx.Err() == nil {
+		d.h.o.Log.Warn("the jobs in the registry cannot be listed, trying again", "path", d.root, "error", err)
 	}
-	e.busy = true
-	s.h.at.Go(func() {
-		for do(); s.wanted(e); {
-			do()
-		}
-	})
+	d.step(discovery.ListFailed{})
 }
 
-// wanted tells whether an errand is to be done once more. If not, it is over.
-func (s *scout) wanted(e *errand) bool {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	again := e.again && !s.closed
-	e.busy, e.again = again, false
-	return again
-}
-
-// list opens a line, if there is none, and reads the names of all jobs.
-func (s *scout) list() {
-	line, err := s.connect()
+// names are those of all jobs; none if this server runs those of its file alone.
+func (d *discoverer) names() ([]string, error) {
+	line, err := d.connect()
 	if err != nil {
-		s.later(err)
-		return
+		return nil, err
 	}
-	if !s.h.o.Discover {
-		if err := s.undefined(line); err != nil {
-			s.later(err)
-		}
-		return
+	if !d.h.o.Discover {
+		return nil, d.undefined(line)
 	}
-	n, err := line.Read(s.ctx, s.root)
-	if err != nil {
-		s.later(err)
-		return
-	}
-	s.mu.Lock()
-	s.patience = pause{}
-	var look []*prospect
-	there := map[string]bool{}
-	for _, name := range n.Children {
-		if there[name] = true; s.jobs[name] == nil && !s.h.files[name] {
-			s.jobs[name] = newProspect(s, name)
-			look = append(look, s.jobs[name])
-		}
-	}
-	for name, p := range s.jobs {
-		if p.there && !there[name] {
-			look = append(look, p)
-		}
-		p.there = there[name]
-	}
-	s.count.Do(func() { close(s.listed) })
-	s.mu.Unlock()
-	for _, p := range look {
-		p.stir()
-	}
+	n, err := line.Read(d.ctx, d.root)
+	return n.Children, err
 }
 
-func (s *scout) later(err error) {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	if s.closed || s.ctx.Err() != nil {
-		return
-	}
-	s.h.o.Log.Warn("the jobs in the registry cannot be listed, trying again", "path", s.root, "error", err)
-	s.patience.after(s.stir)
-}
-
-// connect gives the scout's line, in a new session if need be.
-func (s *scout) connect() (*session.Job, error) {
-	s.mu.Lock()
-	line, lost := s.line, s.lost
-	s.mu.Unlock()
+// connect gives the line, in a new session if need be.
+func (d *discoverer) connect() (*session.Job, error) {
+	d.mu.Lock()
+	line, lost := d.line, d.lost
+	d.mu.Unlock()
 	if line != nil && !lost {
 		return line, nil
 	}
 	if line != nil {
-		if err := line.Close(s.ctx); err != nil {
+		if err := line.Close(d.ctx); err != nil {
 			return nil, fmt.Errorf("close a line of the registry: %w", err)
 		}
 	}
-	line, err := s.h.sessions.Open(s.ctx, s.root, s)
+	line, err := d.h.sessions.Open(d.ctx, d.root, d)
 	if err != nil {
 		return nil, err
 	}
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	s.line, s.lost = line, false
-	s.open.Do(func() { close(s.opened) })
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	d.line, d.lost = line, false
+	d.open.Do(func() { close(d.opened) })
 	return line, nil
 }
 
-// found are the jobs that are known.
-func (s *scout) found() []*prospect {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	return slices.Collect(maps.Values(s.jobs))
+// known are the candidates that there are now.
+func (d *discoverer) known() []*candidate {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	return slices.Collect(maps.Values(d.candidates))
 }
 
 // reader is the line by which others read.
-func (s *scout) reader(ctx context.Context) (*session.Job, error) {
+func (d *discoverer) reader(ctx context.Context) (*session.Job, error) {
 	select {
-	case <-s.opened:
+	case <-d.opened:
 	case <-ctx.Done():
 		return nil, ctx.Err()
 	}
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	return s.line, nil
-}
-
-// pause is before the next look at what could not be read or may not run.
-type pause struct {
-	backoff.Backoff
-	timer *time.Timer
-}
-
-const (
-	firstPause = time.Second
-	lastPause  = 5 * time.Minute
-)
-
-func (p *pause) after(do func()) {
-	p.First, p.Last = firstPause, lastPause
-	p.stop()
-	p.timer = time.AfterFunc(p.Next(), do)
-}
-
-func (p *pause) stop() {
-	if p.timer != nil {
-		p.timer.Stop()
-	}
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	return d.line, nil
 }

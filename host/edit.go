@@ -43,7 +43,7 @@ func (h *Host) edit(ctx context.Context, what string, plan func(context.Context,
 	defer free()
 	during, cancel := context.WithCancel(ctx)
 	defer cancel()
-	defer context.AfterFunc(h.scout.ctx, cancel)() // Run waits for the end of this
+	defer context.AfterFunc(h.discovery.ctx, cancel)() // Run waits for the end of this
 	e := h.newEdit()
 	defer e.release()
 	if err = plan(during, e); err == nil {
@@ -81,7 +81,7 @@ func (h *Host) beginEdit(ctx context.Context, what string) (free func(), err err
 	case <-ctx.Done():
 		return nil, failf(Unavailable, ctx.Err(), "%s: something else is being changed", what)
 	}
-	if h.scout.ctx.Err() != nil {
+	if h.discovery.ctx.Err() != nil {
 		<-h.editing
 		return nil, ended
 	}
@@ -232,7 +232,7 @@ func (j *hosted) same(h *Host, c *job.Config) bool {
 // why no run of it could begin.
 func (e *edit) try(ctx context.Context, j *hosted, c *job.Config) error {
 	k := newCode(&e.h.o, e.h.library, c)
-	k.peers = e.h.scout.peersOf(c.Name)
+	k.peers = e.h.discovery.peersOf(c.Name)
 	e.tried = append(e.tried, k)
 	for name, digest := range map[string]string{c.Module: c.ModuleDigest, c.StrategyModule: c.StrategyDigest} {
 		if digest == "" && e.names[name].err != nil {
@@ -336,7 +336,7 @@ func (h *Host) withdraw(j *hosted) {
 	j.leaves = true
 	h.mu.Unlock()
 	j.leave()
-	h.scout.beside(func() {
+	h.discovery.alongside(func() {
 		<-j.left
 		h.forget(j)
 	})
@@ -349,12 +349,8 @@ func (h *Host) forget(j *hosted) {
 	h.mu.Lock()
 	h.jobs = slices.DeleteFunc(h.jobs, func(o *hosted) bool { return o == j })
 	h.mu.Unlock()
-	h.scout.mu.Lock()
-	delete(h.files, j.config.Name)
-	delete(h.scout.told, j.config.Name)
-	h.scout.mu.Unlock()
+	h.discovery.fileLost(j.config.Name) // before an edit may say that the file has it
 	close(j.gone)
-	h.scout.stir()
 }
 
 // admit lets a new job run, after one of the same name that still leaves, or that
@@ -370,16 +366,16 @@ func (h *Host) admit(j *hosted) {
 		}
 	}
 	h.jobs = slices.Insert(h.jobs, len(own), j)
-	j.live(h.scout.ctx)
+	j.live(h.discovery.ctx)
 	h.mu.Unlock()
-	h.scout.beside(func() {
+	h.discovery.alongside(func() {
 		if before != nil {
 			<-before.gone
 		}
-		h.scout.yield(name)
+		h.discovery.fileHas(name)
 		h.applied.read(name)
 		h.monitor(j)
-		h.beginOwn(j, h.scout)
+		h.beginOwn(j)
 		close(j.begun)
 	})
 }
@@ -395,6 +391,6 @@ func (h *Host) change(j *hosted, to *job.Config) {
 		r.Redefine(to) // else it begins with that
 	}
 	if to.StrategyModule != "" && to.StrategyDigest != old.StrategyDigest {
-		h.scout.beside(func() { j.code.try(j.ctx, *to) })
+		h.discovery.alongside(func() { j.code.try(j.ctx, *to) })
 	}
 }

@@ -37,8 +37,7 @@ type Host struct {
 	address  string          // where modules are given to others; empty: nowhere
 	busy     map[string]bool // the jobs that have begun, and not ended
 
-	files   map[string]bool // the jobs of the server's own file; guarded by the scout's mu, once there is one
-	library *library        // nil: the caller has a Runner
+	library *library // nil: the caller has a Runner
 	applied *applied
 	loading sync.WaitGroup // modules of the server's own file
 	workers *workers.Pool  // of all jobs, for guests
@@ -47,10 +46,10 @@ type Host struct {
 	settled func()         // the jobs have begun
 	at      work
 
-	working chan struct{} // closed when scout is there
-	scout   *scout
-	over    chan struct{} // closed when Run has ended
-	editing chan struct{} // holds one: who has put it in changes jobs or modules
+	working   chan struct{} // closed when discovery is there
+	discovery *discoverer
+	over      chan struct{} // closed when Run has ended
+	editing   chan struct{} // holds one: who has put it in changes jobs or modules
 }
 
 // hosted is one job of the host.
@@ -113,11 +112,10 @@ func New(o Options) (*Host, error) {
 	}
 	var out outputs.Outputs
 	out, o.Log, o.Observe = outputs.Detach(o.Log, o.Observe, (*Event).size)
-	h := &Host{o: o, out: out, settled: func() {}, ready: make(chan struct{}), tick: schedule.NewTicker(runtime.GOMAXPROCS(0)), files: map[string]bool{}, busy: map[string]bool{}, working: make(chan struct{}), over: make(chan struct{}), editing: make(chan struct{}, 1)}
+	h := &Host{o: o, out: out, settled: func() {}, ready: make(chan struct{}), tick: schedule.NewTicker(runtime.GOMAXPROCS(0)), busy: map[string]bool{}, working: make(chan struct{}), over: make(chan struct{}), editing: make(chan struct{}, 1)}
 	for i := range h.o.Jobs {
 		c := &h.o.Jobs[i]
 		h.jobs = append(h.jobs, newHosted(c))
-		h.files[c.Name] = true
 	}
 	return h, nil
 }
@@ -338,14 +336,15 @@ func (h *Host) work(ctx context.Context, serve func(context.Context) error) erro
 			}
 		})
 	}
-	scout := newScout(ctx, h)
+	d := newDiscoverer(ctx, h)
+	h.discovery = d
 	h.mu.Lock()
 	jobs := slices.Clone(h.jobs)
 	for _, j := range jobs {
 		j.live(ctx)
 	}
 	h.mu.Unlock()
-	scout.begin()
+	d.begin()
 	var begin sync.WaitGroup
 	for _, j := range jobs {
 		begin.Add(1)
@@ -353,17 +352,16 @@ func (h *Host) work(ctx context.Context, serve func(context.Context) error) erro
 			defer begin.Done()
 			select {
 			case <-j.tried:
-				h.beginOwn(j, scout)
+				h.beginOwn(j)
 			case <-ctx.Done():
 			}
 		})
 		h.monitor(j)
 	}
-	h.scout = scout
 	close(h.working)
 	h.at.Go(func() {
 		begin.Wait() // which ends with ctx
-		h.await(ctx, jobs, scout)
+		h.await(ctx, jobs)
 	})
 	<-ctx.Done()
 	drain := h.o.DrainTimeout
@@ -373,27 +371,27 @@ func (h *Host) work(ctx context.Context, serve func(context.Context) error) erro
 	h.o.Log.Info("stopping", "drain_timeout", drain.String())
 	h.at.Wait()
 	h.editing <- struct{}{} // nothing is changed any more
-	scoutErr := scout.end()
+	discoveryErr := d.end()
 	h.deals.Wait() // a strategy is not interrupted, only no longer waited for by its job
 	stopBelow()
 	under.Wait()
-	return errors.Join(append(h.at.faults, scoutErr, sessionErr)...)
+	return errors.Join(append(h.at.faults, discoveryErr, sessionErr)...)
 }
 
 // beginOwn lets a job of the server's own file run, once its module was tried.
-func (h *Host) beginOwn(j *hosted, scout *scout) {
+func (h *Host) beginOwn(j *hosted) {
 	fault := j.ails()
 	h.mu.Lock()
 	file := j.config       // nobody changes it any more; another may take its place
 	last := wantsOf(*file) // of the job's loop
-	j.code.peers = scout.peersOf(file.Name)
+	j.code.peers = h.discovery.peersOf(file.Name)
 	j.runner = h.runnerOf(j, func(c *job.Config) {
 		if c == nil || h.library == nil {
 			return
 		}
 		if now := wantsOf(*c); !now.equal(&last) {
 			last = now
-			h.prefetch(scout, j, *c)
+			h.prefetch(j, *c)
 		}
 	})
 	h.mu.Unlock()
@@ -408,7 +406,7 @@ func (h *Host) beginOwn(j *hosted, scout *scout) {
 		h.o.Log.Error("the job does not run", "job", file.Name, "error", err)
 	}
 	if h.library != nil && file.ModuleDigest != "" {
-		h.prefetch(scout, j, *file) // what was not here may be with others
+		h.prefetch(j, *file) // what was not here may be with others
 	}
 }
 
@@ -455,7 +453,7 @@ func (h *Host) begin(ctx context.Context, j *hosted, ended func()) error {
 
 // await closes ready when all have joined, and those that were found at the
 // start, too, as far as they may.
-func (h *Host) await(ctx context.Context, jobs []*hosted, s *scout) {
+func (h *Host) await(ctx context.Context, jobs []*hosted) {
 	if ctx.Err() != nil {
 		return // some may have no runner
 	}
@@ -469,14 +467,14 @@ func (h *Host) await(ctx context.Context, jobs []*hosted, s *scout) {
 	}
 	if h.o.Discover {
 		select {
-		case <-s.listed:
+		case <-h.discovery.listed:
 		case <-ctx.Done():
 			return
 		}
 	}
-	for _, p := range s.found() {
+	for _, c := range h.discovery.known() {
 		select {
-		case <-p.settled:
+		case <-c.settled:
 		case <-ctx.Done():
 			return
 		}

@@ -43,8 +43,8 @@ func (h *Host) reachable(a net.Addr) string {
 }
 
 // peers are the addresses where members of a job offer modules.
-func (s *scout) peers(ctx context.Context, j layout.Layout) ([]string, error) {
-	line, err := s.reader(ctx)
+func (d *discoverer) peers(ctx context.Context, j layout.Layout) ([]string, error) {
+	line, err := d.reader(ctx)
 	if err != nil {
 		return nil, err
 	}
@@ -59,7 +59,7 @@ func (s *scout) peers(ctx context.Context, j layout.Layout) ([]string, error) {
 		if err != nil {
 			return nil, fmt.Errorf("read %s/%s: %w", members, id, err)
 		}
-		if a := spelling.PeerAddress(m); a != "" && a != s.h.address {
+		if a := spelling.PeerAddress(m); a != "" && a != d.h.address {
 			addresses = append(addresses, a)
 		}
 	}
@@ -67,9 +67,9 @@ func (s *scout) peers(ctx context.Context, j layout.Layout) ([]string, error) {
 }
 
 // peersOf is peers for those who know a job by its name.
-func (s *scout) peersOf(name string) offers {
-	l := layout.NewJob(s.h.o.Namespace, name)
-	return func(ctx context.Context) ([]string, error) { return s.peers(ctx, l) }
+func (d *discoverer) peersOf(name string) offers {
+	l := layout.NewJob(d.h.o.Namespace, name)
+	return func(ctx context.Context) ([]string, error) { return d.peers(ctx, l) }
 }
 
 // maxPeers is how many members are asked for their address.

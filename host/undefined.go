@@ -3,7 +3,7 @@ package host
 import (
 	"context"
 	"fmt"
-	"maps"
+	"slices"
 
 	"github.com/wasmjob/wasmjob/host/internal/follow"
 	"github.com/wasmjob/wasmjob/host/internal/layout"
@@ -14,29 +14,25 @@ import (
 	"github.com/wasmjob/wasmjob/host/registry"
 )
 
-// undefined tells which jobs of the registry nobody runs, since they are in no file of a
-// server that runs those of its files alone, and stores what they have missed: once for
+// undefined reports which jobs of the registry nobody runs, since they are in no file of
+// a server that runs those of its files alone, and stores what they have missed: once for
 // those that it finds at its start, and for each that a reload drops as it has left.
-func (s *scout) undefined(line *session.Job) error {
-	all, err := line.Read(s.ctx, s.root)
+func (d *discoverer) undefined(line *session.Job) error {
+	all, err := line.Read(d.ctx, d.root)
 	if err != nil {
 		return err
 	}
-	s.mu.Lock()
-	known := maps.Clone(s.h.files)
-	maps.Copy(known, s.told)
-	s.mu.Unlock()
+	d.mu.Lock()
+	unknown := slices.DeleteFunc(slices.Clone(all.Children), func(name string) bool { return d.reported[name] || d.state.InFile(name) })
+	d.mu.Unlock()
 	var alone []string
-	for _, name := range all.Children {
-		if known[name] {
-			continue
-		}
-		config, _, members := layout.NewJob(s.h.o.Namespace, name).Nodes()
-		there, err := line.Read(s.ctx, config)
+	for _, name := range unknown {
+		config, _, members := layout.NewJob(d.h.o.Namespace, name).Nodes()
+		there, err := line.Read(d.ctx, config)
 		if err != nil {
 			return err
 		}
-		others, err := line.Read(s.ctx, members)
+		others, err := line.Read(d.ctx, members)
 		if err != nil {
 			return err
 		}
@@ -44,15 +40,15 @@ func (s *scout) undefined(line *session.Job) error {
 			alone = append(alone, name)
 		}
 	}
-	if err := s.recordUndefined(alone, line); err != nil {
+	if err := d.recordUndefined(alone, line); err != nil {
 		return err
 	}
 	for _, name := range alone {
-		s.h.o.Log.Warn("a job of the registry is in no file of this server: it does not run",
+		d.h.o.Log.Warn("a job of the registry is in no file of this server: it does not run",
 			"job", name, "cure", "write it into a file again, or remove it with job remove")
-		s.mu.Lock()
-		s.told[name] = true
-		s.mu.Unlock()
+		d.mu.Lock()
+		d.reported[name] = true
+		d.mu.Unlock()
 	}
 	return nil
 }
@@ -60,19 +56,19 @@ func (s *scout) undefined(line *session.Job) error {
 // recordUndefined stores what such jobs have missed until now, if the registry is this
 // server's own: on one that servers share, the file of another may have them. A program
 // that embeds a host may be about to put them.
-func (s *scout) recordUndefined(names []string, line *session.Job) error {
-	if !s.h.o.Alone || len(s.h.o.Sinks) == 0 || line.Timeout() > 0 {
+func (d *discoverer) recordUndefined(names []string, line *session.Job) error {
+	if !d.h.o.Alone || len(d.h.o.Sinks) == 0 || line.Timeout() > 0 {
 		return nil
 	}
 	for _, name := range names {
-		l := layout.NewJob(s.h.o.Namespace, name)
+		l := layout.NewJob(d.h.o.Namespace, name)
 		j := missed.Job{Name: name, Layout: l, Registry: line, View: func(ctx context.Context) (*protocol.View, error) { return viewOf(ctx, l, line) }}
-		rows, err := j.Record(s.ctx, sinks(s.h.o.Sinks))
+		rows, err := j.Record(d.ctx, sinks(d.h.o.Sinks))
 		if err != nil {
 			return fmt.Errorf("job %s: %w", name, err)
 		}
 		for i := range rows {
-			runner.Tell(s.ctx, s.h.o.Log.With("job", name), &rows[i])
+			runner.Tell(d.ctx, d.h.o.Log.With("job", name), &rows[i])
 		}
 	}
 	return nil

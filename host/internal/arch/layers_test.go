@@ -63,6 +63,8 @@ var layers = []layer{
 		why: "one question, answered by facts; who reads those, and what becomes of the answer, is not its business"},
 	{pkg: "host/internal/definition", may: []string{"host/job"}, tests: []string{"host/internal/admission", "host/internal/layout", "host/internal/protocol", "host/reason"},
 		why: "what a job is, and how what a file says is merged with it: no path, no text of a layout"},
+	{pkg: "host/internal/discovery", may: []string{"host/internal/backoff"},
+		why: "names and answers in, what to do out; what a job is, and who reads it, is not its business"},
 	{pkg: "host/internal/layout/spelling", may: []string{"host/internal/definition", "host/internal/protocol", "host/registry", "host/job", "host/reason"},
 		why: "what all layouts spell alike; where it stands each of them knows"},
 	{pkg: "host/internal/layout/v21", may: []string{"host/internal/definition", "host/internal/layout/spelling", "host/internal/protocol", "host/registry", "host/job", "host/reason"}, tests: []string{"host/registry/tree"},
@@ -119,7 +121,7 @@ var layers = []layer{
 		why: "it writes rows of a job that nobody runs; who asks for that is above"},
 
 	{pkg: "host", may: []string{"abi", "strategy", "host/job", "host/reason", "host/registry", "host/registry/embedded", "host/trace", "host/trace/sqltrace",
-		"host/internal/admission", "host/internal/assign", "host/internal/backoff", "host/internal/clock", "host/internal/definition", "host/internal/dump", "host/internal/outputs", "host/internal/protocol", "host/internal/follow", "host/internal/layout", "host/internal/layout/spelling", "host/internal/lockfile", "host/internal/schedule", "host/internal/sandbox", "host/internal/module", "host/internal/outbound", "host/internal/peer", "host/internal/reach", "host/internal/native", "host/internal/runner", "host/internal/session", "host/internal/status", "host/internal/missed", "host/internal/workers"},
+		"host/internal/admission", "host/internal/assign", "host/internal/backoff", "host/internal/clock", "host/internal/definition", "host/internal/discovery", "host/internal/dump", "host/internal/outputs", "host/internal/protocol", "host/internal/follow", "host/internal/layout", "host/internal/layout/spelling", "host/internal/lockfile", "host/internal/schedule", "host/internal/sandbox", "host/internal/module", "host/internal/outbound", "host/internal/peer", "host/internal/reach", "host/internal/native", "host/internal/runner", "host/internal/session", "host/internal/status", "host/internal/missed", "host/internal/workers"},
 		libs: []string{"golang.org/x/sync"}, tests: []string{"host/internal/native/nativetest", "host/registry/tree", "host/registry/zk", "host/registry/zk/zktest", "modernc.org/sqlite"},
 		why: "the place where parts are joined; it imports everything below it"},
 	{pkg: "host/guest", may: []string{"abi", "abi/conformance", "host", "host/job", "host/internal/lockfile", "host/internal/module", "host/internal/outbound", "host/internal/sandbox"},

@@ -22,7 +22,7 @@ import (
 
 // pureFolders hold the code that the simulator replays: the same inputs must
 // give the same outputs, to the byte and in the same order.
-var pureFolders = []string{"host/internal/admission", "host/internal/definition", "host/internal/protocol", "host/internal/mirror", "host/internal/follow", "host/registry/tree"}
+var pureFolders = []string{"host/internal/admission", "host/internal/definition", "host/internal/discovery", "host/internal/protocol", "host/internal/mirror", "host/internal/follow", "host/registry/tree"}
 
 // pureExtra is what a pure package may import of the standard library beyond
 // the common list.

@@ -28,7 +28,6 @@ var tooLong = map[string]int{
 	"host/internal/layout/spelling/values.go": 450,
 	"host/internal/runner/runner_test.go":     450,
 	"host/internal/sim/golden/served_test.go": 450,
-	"host/prospect.go":                        450,
 	"host/registry/embedded/fault_test.go":    450,
 	"host/registry/tree/tree_test.go":         450,
 

@@ -22,6 +22,7 @@ var worded = []string{
 	"host/internal/assign",
 	"host/internal/backoff",
 	"host/internal/clock",
+	"host/internal/discovery",
 	"host/internal/dump",
 	"host/internal/follow",
 	"host/internal/lograte",

@@ -1,0 +1,154 @@
+package discovery
+
+import "github.com/wasmjob/wasmjob/host/internal/backoff"
+
+// phase is what is under way of a candidate.
+type phase int
+
+const (
+	resting phase = iota // nothing: it waits for a change
+	looking
+	trying
+	running // from Start on
+	keepingShut
+	hiding
+	forgetting
+)
+
+// candidate is a job of the registry that is not in the server's own file.
+type candidate struct {
+	name     string
+	phase    phase
+	again    bool // it may have changed while something was under way
+	there    bool // the newest list has it
+	lost     bool // the session that it was read in has ended
+	missing  bool // its module may come with a new member
+	yields   bool // the server's own file has the job now
+	shut     bool // an operator shut it down here: as long as it is the same job, it stays so
+	created  int64
+	settled  bool
+	failures int // in a row
+}
+
+func (c *candidate) step(s *State, in CandidateInput, p *plan) {
+	switch in := in.(type) {
+	case Touched:
+		if !in.Members || c.missing || c.phase == trying {
+			c.look(s, p)
+		}
+	case SessionEnded:
+		c.lost = true
+		c.look(s, p)
+	case Looked:
+		c.looked(s, in, p)
+	case Fits:
+		c.fits(s, p)
+	case Refused:
+		c.refused(s, in.Again, p)
+	case Ended:
+		c.shut, c.created = !in.Asked, 0
+		c.settle(s, p)
+		c.phase = resting
+		c.look(s, p)
+	case Hidden:
+		c.hidden(s, p)
+	}
+}
+
+// look has the definition read, now or when what is under way was answered. While it
+// runs, its runner follows it.
+func (c *candidate) look(s *State, p *plan) {
+	switch {
+	case s.closed:
+	case c.phase == running:
+	case c.phase != resting:
+		c.again = true
+	case c.yields:
+		c.hide(true, p)
+	default:
+		p.add(Look{Name: c.name, Anew: c.lost})
+		c.phase, c.again, c.lost = looking, false, false
+	}
+}
+
+// rest waits for a change, unless there was one.
+func (c *candidate) rest(s *State, p *plan) {
+	if c.phase = resting; c.again || c.yields {
+		c.look(s, p)
+	}
+}
+
+func (c *candidate) looked(s *State, in Looked, p *plan) {
+	if in.Config && c.created != 0 && c.created != in.Created {
+		c.shut = false // it is another job
+	}
+	switch none := !in.Config && !in.Module; {
+	case s.closed, c.yields:
+		c.rest(s, p)
+	case none && !c.there:
+		c.hide(true, p)
+	case none:
+		c.shut = false
+		c.hide(false, p)
+	case !in.Config, !in.Module: // nobody has said what it is, or somebody of ElasticJob alone
+		c.hide(false, p)
+	case c.shut:
+		c.phase, c.created = keepingShut, in.Created
+		p.add(KeepShut{c.name})
+	default:
+		c.phase = trying
+		p.add(Try{c.name})
+	}
+}
+
+func (c *candidate) fits(s *State, p *plan) {
+	if s.closed || c.yields {
+		c.rest(s, p)
+		return
+	}
+	// From here on its runner notices changes.
+	c.phase, c.again, c.missing, c.failures = running, false, false, 0
+	p.add(Start{c.name})
+}
+
+func (c *candidate) refused(s *State, again bool, p *plan) {
+	c.settle(s, p)
+	if c.missing = again; again && !s.closed {
+		c.failures++
+		p.add(Retry{c.name, backoff.After(firstPause, lastPause, c.failures)})
+	}
+	c.rest(s, p)
+}
+
+// yield has the candidate end.
+func (c *candidate) yield(s *State, p *plan) {
+	if c.yields = true; c.phase == running {
+		p.add(Withdraw{c.name})
+	}
+	c.look(s, p)
+}
+
+func (c *candidate) hide(forget bool, p *plan) {
+	if c.phase = hiding; forget {
+		c.phase = forgetting
+	}
+	p.add(Hide{c.name, forget})
+}
+
+func (c *candidate) hidden(s *State, p *plan) {
+	c.settle(s, p)
+	if c.phase != forgetting {
+		c.rest(s, p)
+		return
+	}
+	delete(s.candidates, c.name)
+	p.add(Gone{c.name})
+	s.list(p) // it may have come back meanwhile
+}
+
+func (c *candidate) settle(s *State, p *plan) {
+	if !c.settled && !s.closed {
+		c.settled = true
+		p.add(Settled{c.name})
+	}
+}

@@ -1,0 +1,136 @@
+// Package discovery decides what a server does about the jobs of the registry that
+// are not in its own file. Each is a candidate: its definition is looked at, and it
+// starts here if the server may and can run it; else it waits for a change.
+//
+// State takes one Input after the other and says what follows as Effects. It has no
+// clock, no lock, and reads nothing; the host has a shell around it that does. Of one
+// candidate at most one effect with an answer is under way at a time.
+package discovery
+
+import (
+	"maps"
+	"slices"
+	"time"
+
+	"github.com/wasmjob/wasmjob/host/internal/backoff"
+)
+
+// The bounds of the pauses before what failed is tried again.
+const (
+	firstPause = time.Second
+	lastPause  = 5 * time.Minute
+)
+
+// State is what is known of the registry's jobs. Make it with New.
+type State struct {
+	own        map[string]bool // the jobs of the server's own file
+	candidates map[string]*candidate
+	closed     bool // the server stops: nothing is begun any more
+
+	names     []string // as they were listed last
+	listing   bool     // the answer is awaited
+	listAgain bool     // the list changed meanwhile
+	listed    bool     // it was read once
+	failures  int      // of reading it, in a row
+}
+
+// New is the state of a server whose own file has these jobs.
+func New(own ...string) *State {
+	s := &State{own: map[string]bool{}, candidates: map[string]*candidate{}}
+	for _, name := range own {
+		s.own[name] = true
+	}
+	return s
+}
+
+// Step takes an input and says what is to be done.
+func (s *State) Step(in Input) []Effect {
+	var p plan
+	switch in := in.(type) {
+	case Stop:
+		s.closed = true
+	case ListChanged:
+		s.list(&p)
+	case Listed:
+		s.seeList(in.Names, &p)
+	case ListFailed:
+		s.listing = false
+		if s.failures++; !s.closed {
+			p.add(RetryList{backoff.After(firstPause, lastPause, s.failures)})
+		}
+		s.listOnceMore(&p)
+	case FileHas:
+		s.own[in.Name] = true
+		if c := s.candidates[in.Name]; c != nil {
+			c.yield(s, &p)
+		}
+	case FileLost:
+		delete(s.own, in.Name)
+		s.list(&p)
+	case CandidateInput:
+		if c := s.candidates[in.candidate()]; c != nil {
+			c.step(s, in, &p)
+		}
+	}
+	return p.effects
+}
+
+// list has the names of all jobs read.
+func (s *State) list(p *plan) {
+	switch {
+	case s.closed:
+	case s.listing:
+		s.listAgain = true
+	default:
+		s.listing, s.listAgain = true, false
+		p.add(List{})
+	}
+}
+
+func (s *State) listOnceMore(p *plan) {
+	if s.listAgain {
+		s.list(p)
+	}
+}
+
+// seeList finds out what came and what went.
+func (s *State) seeList(names []string, p *plan) {
+	s.listing, s.failures = false, 0
+	there := make(map[string]bool, len(names))
+	for _, name := range names {
+		there[name] = true
+		if c := s.candidates[name]; c != nil {
+			c.there = true
+		} else if !s.own[name] {
+			c = &candidate{name: name, there: true}
+			s.candidates[name] = c
+			c.look(s, p)
+		}
+	}
+	for _, name := range s.names {
+		if c := s.candidates[name]; c != nil && !there[name] {
+			c.there = false
+			c.look(s, p)
+		}
+	}
+	s.names = names
+	if !s.listed {
+		s.listed = true
+		p.add(FirstListed{})
+	}
+	s.listOnceMore(p)
+}
+
+// InFile tells whether the server's own file has a job of that name.
+func (s *State) InFile(name string) bool { return s.own[name] }
+
+// Stopped tells whether the server stops.
+func (s *State) Stopped() bool { return s.closed }
+
+// Candidates are the names of all candidates, ascending.
+func (s *State) Candidates() []string { return slices.Sorted(maps.Keys(s.candidates)) }
+
+// plan collects effects.
+type plan struct{ effects []Effect }
+
+func (p *plan) add(e Effect) { p.effects = append(p.effects, e) }

@@ -1,0 +1,336 @@
+package discovery
+
+import (
+	"fmt"
+	"maps"
+	"math/rand/v2"
+	"slices"
+	"testing"
+)
+
+// world is a registry and a server around a State, in which everything that is under
+// way ends in any order.
+type world struct {
+	t    *testing.T
+	rng  *rand.Rand
+	s    *State
+	jobs map[string]made // in the registry
+	next int64           // when the next configuration is created
+	log  []string
+
+	answers []answer
+	busy    map[string]bool  // candidates with an effect under way that is answered
+	runs    map[string]bool  // jobs that run, of the registry or of the file
+	ending  map[string]bool  // what runs was told to end
+	shut    map[string]int64 // when the job was created that an operator has shut down
+	looked  map[string]int64 // when the one was that was looked at last
+	retries map[string]bool  // what Retry promised; "": the list
+	file    map[string]bool  // what the file has, or is about to have
+	waits   map[string]bool  // the file's job waits for Gone
+	settled map[string]bool
+	found   bool
+}
+
+// justNow: which job it was that was shut down shows at the next look.
+const justNow = -1
+
+// made is a job of the registry.
+type made struct {
+	created        int64
+	config, module bool
+	fits           bool
+	later          bool // who refuses it is to try again
+}
+
+func (j made) runnable() bool { return j.config && j.module && j.fits }
+
+// answer is what ends something that is under way.
+type answer struct {
+	name string // the candidate; "": the list
+	give func() Input
+}
+
+func newWorld(t *testing.T, seed uint64) *world {
+	w := &world{t: t, rng: rand.New(rand.NewPCG(seed, 1)), jobs: map[string]made{}, next: 1}
+	w.busy, w.runs, w.ending, w.shut, w.looked = map[string]bool{}, map[string]bool{}, map[string]bool{}, map[string]int64{}, map[string]int64{}
+	w.retries, w.file, w.waits, w.settled = map[string]bool{}, map[string]bool{}, map[string]bool{}, map[string]bool{}
+	w.s = New("a")
+	w.file["a"], w.runs["a"] = true, true
+	return w
+}
+
+func (w *world) fail(format string, args ...any) {
+	w.t.Helper()
+	for _, line := range w.log[max(0, len(w.log)-60):] {
+		w.t.Log(line)
+	}
+	w.t.Fatalf(format, args...)
+}
+
+func (w *world) step(in Input) {
+	w.t.Helper()
+	w.log = append(w.log, fmt.Sprintf("%T%+v", in, in))
+	for _, e := range w.s.Step(in) {
+		w.log = append(w.log, fmt.Sprintf("    %T%+v", e, e))
+		w.do(e)
+	}
+}
+
+func (w *world) do(e Effect) {
+	switch e := e.(type) {
+	case List:
+		names := slices.Sorted(maps.Keys(w.jobs))
+		fails := w.rng.IntN(8) == 0
+		w.await("", func() Input {
+			if fails {
+				return ListFailed{}
+			}
+			return Listed{names}
+		})
+	case RetryList:
+		w.retries[""] = true
+	case FirstListed:
+		w.found = true
+	case Look:
+		j, fails := w.jobs[e.Name], w.rng.IntN(8) == 0
+		w.await(e.Name, func() Input {
+			if fails {
+				return Refused{e.Name, true}
+			}
+			w.looked[e.Name] = j.created
+			return Looked{e.Name, j.config, j.module, j.created}
+		})
+	case Try:
+		j := w.jobs[e.Name]
+		w.await(e.Name, func() Input {
+			if !j.fits {
+				return Refused{e.Name, j.later}
+			}
+			return Fits{e.Name}
+		})
+	case Start:
+		w.start(e.Name)
+	case Withdraw:
+		w.ending[e.Name] = true
+	case KeepShut:
+		switch w.shut[e.Name] {
+		case justNow:
+			w.shut[e.Name] = w.looked[e.Name]
+		case w.looked[e.Name]:
+		default:
+			w.fail("%s is kept shut, and nobody has shut it down", e.Name)
+		}
+		w.await(e.Name, func() Input { return Refused{Name: e.Name} })
+	case Hide:
+		w.await(e.Name, func() Input { return Hidden{e.Name} })
+	case Settled:
+		w.settled[e.Name] = true
+	case Gone:
+		delete(w.settled, e.Name)
+		delete(w.retries, e.Name)
+		if w.waits[e.Name] {
+			w.runFile(e.Name)
+		}
+	case Retry:
+		w.retries[e.Name] = true
+	}
+}
+
+func (w *world) await(name string, give func() Input) {
+	if w.busy[name] {
+		w.fail("two effects of %q are under way at once", name)
+	}
+	w.busy[name] = true
+	w.answers = append(w.answers, answer{name, give})
+}
+
+// start lets a candidate run, or fails to.
+func (w *world) start(name string) {
+	if w.busy[name] || w.runs[name] {
+		w.fail("%s runs twice", name)
+	}
+	if w.rng.IntN(8) == 0 {
+		w.await(name, func() Input { return Refused{name, true} })
+		return
+	}
+	// Its runner notices what has changed since it was looked at.
+	w.runs[name], w.ending[name], w.settled[name] = true, !w.jobs[name].runnable(), true
+}
+
+// runFile lets the file's own job run.
+func (w *world) runFile(name string) {
+	if delete(w.waits, name); w.runs[name] {
+		w.fail("%s runs as a job of the file and of the registry", name)
+	}
+	w.runs[name] = true
+}
+
+// answer ends one thing that is under way.
+func (w *world) answer() {
+	k := w.rng.IntN(len(w.answers))
+	a := w.answers[k]
+	w.answers = slices.Delete(w.answers, k, k+1)
+	w.busy[a.name] = false
+	w.step(a.give())
+}
+
+// over ends what runs of a candidate.
+func (w *world) over(name string, asked bool) {
+	delete(w.runs, name)
+	if delete(w.shut, name); !asked {
+		w.shut[name] = justNow
+	}
+	w.step(Ended{name, asked})
+}
+
+// runsHere tells whether a candidate runs, and not a job of the file.
+func (w *world) runsHere(name string) bool {
+	return w.runs[name] && (!w.file[name] || w.waits[name])
+}
+
+// change does something to a job of the registry, of which the events come at once.
+func (w *world) change(name string) {
+	j, there := w.jobs[name]
+	switch w.rng.IntN(6) {
+	case 0:
+		delete(w.jobs, name)
+	case 1, 2:
+		j = made{w.next, true, true, true, false}
+		w.next++
+		w.jobs[name] = j
+	default:
+		if !there {
+			return
+		}
+		j.fits, j.later = w.rng.IntN(2) == 0, w.rng.IntN(2) == 0
+		if j.config = w.rng.IntN(4) > 0; !j.config {
+			j.created = 0
+		} else if j.created == 0 {
+			j.created = w.next
+			w.next++
+		}
+		j.module = w.rng.IntN(4) > 0
+		w.jobs[name] = j
+	}
+	if _, now := w.jobs[name]; now != there {
+		w.step(ListChanged{})
+	}
+	w.step(Touched{Name: name})
+	if w.runsHere(name) && !w.jobs[name].runnable() {
+		w.ending[name] = true // its runner notices
+	}
+}
+
+func (w *world) chance(names []string) {
+	name := names[w.rng.IntN(len(names))]
+	switch w.rng.IntN(8) {
+	case 0, 1:
+		w.change(name)
+	case 2, 3:
+		if len(w.answers) > 0 {
+			w.answer()
+		}
+	case 4:
+		if w.runsHere(name) {
+			w.over(name, w.ending[name])
+		}
+	case 5:
+		w.step(SessionEnded{name})
+	case 6:
+		w.edit(name)
+	case 7:
+		w.due()
+	}
+}
+
+// edit puts a job into the server's own file, or takes it out, as the host does.
+func (w *world) edit(name string) {
+	switch {
+	case !w.file[name]:
+		w.file[name], w.waits[name] = true, true
+		w.step(FileHas{name})
+		if w.waits[name] && !slices.Contains(w.s.Candidates(), name) {
+			w.runFile(name)
+		}
+	case !w.waits[name]:
+		delete(w.file, name)
+		delete(w.runs, name)
+		w.step(FileLost{name})
+	}
+}
+
+// due ends one pause.
+func (w *world) due() {
+	if len(w.retries) == 0 {
+		return
+	}
+	name := slices.Min(slices.Collect(maps.Keys(w.retries)))
+	if delete(w.retries, name); name == "" {
+		w.step(ListChanged{})
+	} else {
+		w.step(Touched{Name: name})
+	}
+}
+
+// settle ends all that is under way, and what was told to end. Jobs that are refused
+// for a while may be refused for ever.
+func (w *world) settle(names []string) {
+	for range 10_000 {
+		switch ends := slices.IndexFunc(names, func(n string) bool { return w.runsHere(n) && w.ending[n] }); {
+		case len(w.answers) > 0:
+			w.answer()
+		case ends >= 0:
+			w.over(names[ends], true)
+		case len(w.retries) > 0 && w.rng.IntN(50) > 0: // some wait on
+			w.due()
+		default:
+			return
+		}
+	}
+	w.fail("it comes to no end")
+}
+
+// TestWhateverHappens: one name has one runner at a time; what the server may run is
+// started; what is gone is forgotten, and so is what the file has; and what waits, waits
+// for something that comes.
+func TestWhateverHappens(t *testing.T) {
+	t.Parallel()
+	names := []string{"a", "b", "c"}
+	for seed := range uint64(3000) {
+		w := newWorld(t, seed)
+		w.step(ListChanged{})
+		for range 150 {
+			w.chance(names)
+		}
+		w.settle(names)
+		w.check(seed, names)
+	}
+}
+
+func (w *world) check(seed uint64, names []string) {
+	if !w.found && !w.retries[""] {
+		w.fail("seed %d: the list was never read", seed)
+	}
+	for _, name := range names {
+		j, there := w.jobs[name]
+		candidate := slices.Contains(w.s.Candidates(), name)
+		should := j.runnable() && w.shut[name] != j.created
+		switch pending := w.retries[name] || w.retries[""]; {
+		case w.waits[name]:
+			w.fail("seed %d: the file's job %s waits for ever", seed, name)
+		case w.file[name] && (candidate || !w.runs[name]):
+			w.fail("seed %d: the file has %s; a candidate: %v, runs: %v", seed, name, candidate, w.runs[name])
+		case w.file[name], pending:
+		case candidate != there:
+			w.fail("seed %d: %s is in the registry: %v, a candidate: %v", seed, name, there, candidate)
+		case w.runs[name] && (!there || !j.config || !j.module):
+			w.fail("seed %d: %s runs, and is not there", seed, name)
+		case should && !w.runs[name]:
+			w.fail("seed %d: %s does not run", seed, name)
+		case candidate && !w.settled[name]:
+			w.fail("seed %d: %s is not settled", seed, name)
+		case there && j.config && j.module && !j.fits && j.later && w.shut[name] != j.created:
+			w.fail("seed %d: %s is to be tried again, and nobody does", seed, name)
+		}
+	}
+}

@@ -1,0 +1,17 @@
+package overlay
+
+// discoveryMutants leave out what candidates depend on. Each is noticed by stories that
+// chance has made.
+func discoveryMutants() []mutant {
+	by := notice{"../discovery", "^TestWhateverHappens$"}
+	return []mutant{
+		{"discovery: two at once", "nothing of a candidate begins while something else of it is under way", in("discovery.candidate.look", "c.phase != resting", "false"), by},
+		{"discovery: change forgotten", "what changes while a candidate is looked at has it looked at again", in("discovery.candidate.rest", "c.again || c.yields", "c.yields"), by},
+		{"discovery: starts beside the file", "what the file has come to have is not started as a candidate", in("discovery.candidate.fits", "s.closed || c.yields", "s.closed"), by},
+		{"discovery: not withdrawn", "what runs as a candidate ends for the file's job", without("discovery.candidate.yield", "p.add(Withdraw{c.name})"), by},
+		{"discovery: gone unseen", "a candidate that the list has no more is looked at", in("discovery.State.seeList", "!there[name]", "false"), by},
+		{"discovery: given up", "what may run after a while is tried again", in("discovery.candidate.refused", "again && !s.closed", "false"), by},
+		{"discovery: shut for ever", "what was shut down is another job when its configuration was made anew", in("discovery.candidate.looked", "c.created != in.Created", "false"), by},
+		{"discovery: list changes", "what changes while the list is read has it read again", in("discovery.State.listOnceMore", "s.listAgain", "false"), by},
+	}
+}
