@@ -34,7 +34,7 @@ func (o *Options) settings(j job.Config, file *job.Config) admission.Settings {
 // others define.
 func (o *Options) violations(a job.Allow) []reason.Reason {
 	var all []reason.Reason
-	for _, e := range o.Allow.Excess(a, o.private()) {
+	for _, e := range o.Allow.Violations(a, o.private()) {
 		all = append(all, e.Why)
 	}
 	return append(all, admission.Invalid(o.validateGrants(a))...)

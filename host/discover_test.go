@@ -298,7 +298,7 @@ func TestAServerDoesNotJoinWhatItMayNotRun(t *testing.T) {
 	reg, rows := embedded.Memory(), make(chan trace.Row, 100)
 	h, stop := start(t, func() Options {
 		o := server(t, reg, "10.0.0.1", rows)
-		o.Modules, o.Allow = kit("ok"), Ceiling{Random: true, Secrets: []string{"known", "unknown"}}
+		o.Modules, o.Allow = kit("ok"), GrantLimits{Random: true, Secrets: []string{"known", "unknown"}}
 		o.Secrets = map[string]string{"known": "1"}
 		return o
 	}())

@@ -93,7 +93,7 @@ func KeepModule(dir string, r io.Reader, digest string) error {
 }
 
 // dirs are the directories from which the sandbox opens what is granted. An
-// embedder that grants directories without a ceiling has none.
+// embedder that grants directories without limits has none.
 func (o *Options) dirs() []job.Dir {
 	granted := slices.ContainsFunc(o.Jobs, func(c job.Config) bool { return len(c.Allow.Dirs) > 0 })
 	if len(o.Allow.Dirs) == 0 && granted {

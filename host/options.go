@@ -108,7 +108,7 @@ type Options struct {
 	Secrets map[string]string
 	// Allow is the most that jobs of the registry are granted, and the most to
 	// which the registry can raise what Jobs are granted.
-	Allow Ceiling
+	Allow GrantLimits
 	// Private is what no job is granted beside DataDir, which none is.
 	Private []job.Private
 	// Discover lets this server also run the jobs that others have defined in

@@ -161,7 +161,7 @@ func (r *reloader) read(running *config.File) (*config.File, []error) {
 func beyond(running, next *config.File) (faults []error) {
 	allow, own := running.Host.Allow, running.Private()
 	for _, c := range next.Jobs {
-		for _, e := range allow.Excess(c.Allow, own) {
+		for _, e := range allow.Violations(c.Allow, own) {
 			faults = append(faults, fmt.Errorf("job %s: %s in the configuration that the server was started with; restart it", c.Name, e.Why))
 		}
 	}
@@ -173,7 +173,7 @@ func beyond(running, next *config.File) (faults []error) {
 		known := slices.ContainsFunc(own, func(o job.Private) bool {
 			return o == p || o.Readable && p.Readable && o.What == p.What && filepath.Dir(o.Path) == filepath.Dir(p.Path)
 		})
-		if reached := (&host.Ceiling{Dirs: allow.Dirs}).Excess(trees, []job.Private{p}); !known && len(reached) > 0 {
+		if reached := (&host.GrantLimits{Dirs: allow.Dirs}).Violations(trees, []job.Private{p}); !known && len(reached) > 0 {
 			faults = append(faults, fmt.Errorf("%s, %s, lies in a directory of [host.allow], and guests that run are not kept from it; restart the server", p.What, p.Path))
 		}
 	}

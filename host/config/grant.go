@@ -15,7 +15,7 @@ import (
 
 // GrantLimits is the table [host.allow]: the most that this server grants to any
 // job. A job asks for grants in a table of the same name.
-type GrantLimits = host.Ceiling
+type GrantLimits = host.GrantLimits
 
 // Tree is one entry of dirs in [host.allow].
 type Tree = host.Tree
@@ -79,7 +79,7 @@ func (b *builder) grants(path string, a *job.Allow) {
 	table := path + ".allow"
 	a.Dirs = b.dirsOf(table)
 	b.httpGrants(table, a.HTTP)
-	for _, e := range b.file.Host.Allow.Excess(*a, b.file.private) {
+	for _, e := range b.file.Host.Allow.Violations(*a, b.file.private) {
 		sub := ""
 		switch {
 		case e.Place > 0:

@@ -23,7 +23,7 @@ type Code struct {
 
 // Module is the value of wasm/module: what there is to a job beside the
 // configuration that ElasticJob keeps. Grants are asked, not given: each server
-// decides by its own ceiling whether it may run the job.
+// decides by its own grant limits whether it may run the job.
 type Module struct {
 	// Code runs the items; nil: a job that runs no module.
 	Code *Code

@@ -12,9 +12,9 @@ import (
 	"github.com/wasmjob/wasmjob/host/reason"
 )
 
-// Ceiling is the most that a server grants to any job. The zero value grants
+// GrantLimits are the most that a server grants to any job. The zero value grants
 // nothing. A job asks; asking for more is an error, not a smaller grant.
-type Ceiling struct {
+type GrantLimits struct {
 	Dirs    []Tree
 	Env     []string // names of variables
 	Clock   string   // "" or "fixed": no real time; "real": it may be granted
@@ -33,8 +33,8 @@ type Tree struct {
 	Write bool   // may be granted for writing, too
 }
 
-// Excess is one thing that a job asks for and a ceiling does not give.
-type Excess struct {
+// GrantViolation is one thing that a job asks for and the limits do not give.
+type GrantViolation struct {
 	Key   string // of the table of grants
 	Place int    // in the list of that key, from 1; 0: that is no list
 	Name  string // in the table of that key; "": that is none
@@ -42,14 +42,14 @@ type Excess struct {
 }
 
 // Error is one line: what is wrong and what to write.
-func (e *Excess) Error() string { return e.Why.WithHint() }
+func (e *GrantViolation) Error() string { return e.Why.WithHint() }
 
-// Excess tells what of a job's wishes is more than the ceiling, or meets what is
+// Violations are what a job asks for beyond the limits, and what of it meets what is
 // private to the server.
-func (c *Ceiling) Excess(a job.Allow, own []job.Private) []*Excess {
-	var all []*Excess
+func (c *GrantLimits) Violations(a job.Allow, own []job.Private) []*GrantViolation {
+	var all []*GrantViolation
 	add := func(key string, place int, name string, why reason.Reason) {
-		all = append(all, &Excess{key, place, name, why})
+		all = append(all, &GrantViolation{key, place, name, why})
 	}
 	for i, d := range a.Dirs {
 		p := reach.Find(own, d)
@@ -103,10 +103,10 @@ func grantsOf(texts []string) []outbound.Grant {
 	return grants
 }
 
-// covers reports whether the directory is one of the ceiling's directories or
+// covers reports whether the directory is one of the limits' directories or
 // below one. Links are not followed here; the sandbox opens the directory from
-// that of the ceiling, and follows none.
-func (c *Ceiling) covers(d job.Dir) bool {
+// that of the limits, and follows none.
+func (c *GrantLimits) covers(d job.Dir) bool {
 	return filepath.IsAbs(d.Host) && slices.ContainsFunc(c.Dirs, func(top Tree) bool {
 		return (top.Write || !d.Write) && below(top.Path, d.Host)
 	})
