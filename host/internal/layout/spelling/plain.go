@@ -113,7 +113,7 @@ func (p *plain) text() string {
 		}
 	}
 	if p.odd || p.at >= len(p.data) {
-		p.odd = true
+		p.odd, p.at = true, min(p.at, len(p.data)) // the last sign may escape one that is not there
 		return ""
 	}
 	p.at++

@@ -4,6 +4,7 @@ import (
 	"encoding/json"
 	"math/rand/v2"
 	"reflect"
+	"slices"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
@@ -50,6 +51,24 @@ func TestAllFieldsArePlain(t *testing.T) {
 		}
 		if diff := cmp.Diff(asJSON, asPlain, samePlain()); diff != "" {
 			t.Errorf("%s (-json +plain):\n%s", name, diff)
+		}
+	}
+}
+
+// TestValuesThatAreCutAreRefused: a value may end anywhere, also behind the sign that
+// escapes the next one.
+func TestValuesThatAreCutAreRefused(t *testing.T) {
+	t.Parallel()
+	for name, v := range map[string]any{"record": &runsJSON{}, "assignment": &assignmentJSON{}, "fires": &firesJSON{}} {
+		fillFields(reflect.ValueOf(v).Elem())
+		data := mustJSON(v)
+		for n := range data {
+			for _, end := range []string{"", `\`, `"\`, `"`, ",", "[", "{"} {
+				cut := append(slices.Clone(data[:n]), end...)
+				if _, _, ok, err := plainKinds()[name](cut); ok && err != nil {
+					t.Errorf("%s: %s is taken: %v", name, cut, err)
+				}
+			}
 		}
 	}
 }

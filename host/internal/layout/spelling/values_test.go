@@ -160,6 +160,7 @@ func FuzzValues(f *testing.F) {
 			}
 		}
 		_, _ = DecodePending(0, data)
+		_, _ = DecodeFires(data)
 	})
 }
 
