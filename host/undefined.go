@@ -12,6 +12,7 @@ import (
 	"github.com/wasmjob/wasmjob/host/internal/runner"
 	"github.com/wasmjob/wasmjob/host/internal/session"
 	"github.com/wasmjob/wasmjob/host/registry"
+	"github.com/wasmjob/wasmjob/host/trace"
 )
 
 // undefined reports which jobs of the registry nobody runs, since they are in no file of
@@ -62,13 +63,19 @@ func (d *discoverer) recordUndefined(names []string, line *session.Job) error {
 	}
 	for _, name := range names {
 		l := layout.NewJob(d.h.o.Namespace, name)
-		j := missed.Job{Name: name, Layout: l, Registry: line, View: func(ctx context.Context) (*protocol.View, error) { return viewOf(ctx, l, line) }}
+		log := d.h.o.Log.With("job", name)
+		j := missed.Job{
+			Name: name, Layout: l, Registry: line, View: func(ctx context.Context) (*protocol.View, error) { return viewOf(ctx, l, line) },
+			Refused: func(r trace.Row, err error) {
+				log.Error("a row is lost, as no history takes it", "item", r.Item, "run", r.Run, "error", err)
+			},
+		}
 		rows, err := j.Record(d.ctx, sinks(d.h.o.Sinks))
 		if err != nil {
 			return fmt.Errorf("job %s: %w", name, err)
 		}
 		for i := range rows {
-			runner.Tell(d.ctx, d.h.o.Log.With("job", name), &rows[i])
+			runner.Tell(d.ctx, log, &rows[i])
 		}
 	}
 	return nil

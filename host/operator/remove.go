@@ -3,6 +3,7 @@ package operator
 import (
 	"context"
 	"errors"
+	"fmt"
 	"slices"
 
 	"github.com/wasmjob/wasmjob/host"
@@ -30,9 +31,16 @@ func (o *Operator) recordMissed(ctx context.Context, name string) error {
 		v, _, err := o.whole(ctx, name)
 		return v, err
 	}
-	j := missed.Job{Name: name, Layout: layout.NewJob(o.namespace, name), Registry: o.session, View: whole, Removed: true}
+	var refused error
+	j := missed.Job{
+		Name: name, Layout: layout.NewJob(o.namespace, name), Registry: o.session, View: whole, Removed: true,
+		Refused: func(r trace.Row, err error) { refused = fmt.Errorf("item %d, run %s: %w", r.Item, r.Run, err) },
+	}
 	if _, err := j.Record(ctx, o.rows); err != nil {
 		return askError("remove", name, err)
+	}
+	if refused != nil {
+		return failf(host.Refused, refused, "the history takes no row of job %s; remove it again to go on without that row", name)
 	}
 	return nil
 }

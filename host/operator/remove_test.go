@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"testing"
 	"testing/synctest"
+	"time"
 
 	"github.com/wasmjob/wasmjob/host"
 	"github.com/wasmjob/wasmjob/host/internal/layout"
@@ -13,6 +14,7 @@ import (
 	"github.com/wasmjob/wasmjob/host/job"
 	"github.com/wasmjob/wasmjob/host/registry"
 	"github.com/wasmjob/wasmjob/host/registry/embedded"
+	"github.com/wasmjob/wasmjob/host/trace"
 )
 
 // A job that is in no running server's file ends when it is taken out of the
@@ -66,6 +68,45 @@ func TestRemoveIsRefusedWhileItRuns(t *testing.T) {
 		o := operate(t, reg)
 		wantCode(t, "it runs", o.Remove(t.Context(), "j", true), host.Refused)
 		if err := errors.Join(o.Close(), stop(), reg.Close()); err != nil {
+			t.Error(err)
+		}
+	})
+}
+
+// refuser is a history that takes no row.
+type refuser struct{}
+
+func (refuser) Write(context.Context, []trace.Row) error {
+	return fmt.Errorf("%w: as the test wants it", trace.ErrRow)
+}
+
+// A row that no history takes is not lost without a word, and does not keep the job for
+// ever.
+func TestRemoveTellsOfARowThatNoHistoryTakes(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		reg := embedded.Memory()
+		h, stop := start(t, host.Options{
+			Registry: reg, Namespace: "jobs", Jobs: []job.Config{{Name: "j", Cron: "* * * * * ?", Shards: 1}},
+			Runner: host.Func(func(context.Context, job.Call) job.Outcome { return job.Outcome{} }),
+		})
+		<-h.Ready()
+		time.Sleep(2500 * time.Millisecond)
+		if err := stop(); err != nil {
+			t.Fatal(err)
+		}
+		time.Sleep(10 * time.Second)
+		o := operate(t, reg)
+		o.Record(refuser{})
+		err := o.Remove(t.Context(), "j", true)
+		wantCode(t, "a row is refused", err, host.Refused)
+		if !errors.Is(err, trace.ErrRow) {
+			t.Error(err)
+		}
+		if err := o.Remove(t.Context(), "j", true); err != nil {
+			t.Error(err)
+		}
+		if err := errors.Join(o.Close(), reg.Close()); err != nil {
 			t.Error(err)
 		}
 	})

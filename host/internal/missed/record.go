@@ -23,6 +23,7 @@ type Job struct {
 	Registry Registry
 	View     func(context.Context) (*protocol.View, error) // all of the job, at one moment
 	Removed  bool                                          // it is about to be removed
+	Refused  func(trace.Row, error)                        // receives each row that no history takes
 }
 
 // Registry is the part of a session that this package uses.
@@ -89,7 +90,8 @@ func (j Job) store(ctx context.Context, v *protocol.View, to trace.Sink) ([]trac
 	if err := j.Registry.Persist(ctx); err != nil { // as before any row is stored
 		return nil, fmt.Errorf("have the registry on its disk: %w", err)
 	}
-	if err := write(ctx, to, rows); err != nil {
+	rows, err := j.write(ctx, to, rows)
+	if err != nil {
 		return nil, fmt.Errorf("store what the job has missed: %w", err)
 	}
 	for k := range v.Runs {
@@ -104,18 +106,23 @@ func (j Job) store(ctx context.Context, v *protocol.View, to trace.Sink) ([]trac
 	return rows, nil
 }
 
-// write stores rows. One that the history will never take keeps no other from it, nor from
-// being forgotten in the registry: whoever can write there may have meant that. The log has
-// it, as all that Record returns.
-func write(ctx context.Context, to trace.Sink, rows []trace.Row) error {
-	err := runner.Write(ctx, to, rows)
+// write stores rows, and returns those that the history takes. One that it never will
+// take keeps no other from it, nor from being forgotten in the registry: anyone who can
+// write there could stop the job's rows that way.
+func (j Job) write(ctx context.Context, to trace.Sink, rows []trace.Row) (stored []trace.Row, err error) {
+	err = runner.Write(ctx, to, rows)
 	if !errors.Is(err, trace.ErrRow) {
-		return err
+		return rows, err
 	}
 	for i := range rows {
-		if err := runner.Write(ctx, to, rows[i:i+1]); err != nil && !errors.Is(err, trace.ErrRow) {
-			return err
+		switch err := runner.Write(ctx, to, rows[i:i+1]); {
+		case errors.Is(err, trace.ErrRow):
+			j.Refused(rows[i], err)
+		case err != nil:
+			return nil, err
+		default:
+			stored = append(stored, rows[i])
 		}
 	}
-	return nil
+	return stored, nil
 }
