@@ -31,7 +31,8 @@ type discoverer struct {
 	mu         sync.Mutex // guards what follows
 	state      *discovery.State
 	candidates map[string]*candidate
-	reported   map[string]bool // jobs that nobody runs
+	looked     bool            // at which jobs nobody runs
+	dropped    map[string]bool // jobs that a reload has dropped since
 	line       *session.Job
 	lost       bool // the session of the line has ended
 	retry      *time.Timer
@@ -53,7 +54,7 @@ func newDiscoverer(ctx context.Context, h *Host) *discoverer {
 	h.mu.Unlock()
 	return &discoverer{
 		h: h, ctx: ctx, root: root, looks: make(chan struct{}, maxLooks), opened: make(chan struct{}), listed: make(chan struct{}),
-		state: discovery.New(own...), candidates: map[string]*candidate{}, reported: map[string]bool{},
+		state: discovery.New(own...), candidates: map[string]*candidate{}, dropped: map[string]bool{},
 	}
 }
 
@@ -168,7 +169,7 @@ func (d *discoverer) alongside(do func()) {
 // left: it may be found in the registry, or nobody runs it now.
 func (d *discoverer) fileLost(name string) {
 	d.mu.Lock()
-	delete(d.reported, name)
+	d.dropped[name] = true
 	d.mu.Unlock()
 	d.step(discovery.FileLost{Name: name})
 }

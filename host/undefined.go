@@ -3,6 +3,7 @@ package host
 import (
 	"context"
 	"fmt"
+	"maps"
 	"slices"
 
 	"github.com/wasmjob/wasmjob/host/internal/follow"
@@ -19,12 +20,20 @@ import (
 // a server that runs those of its files alone, and stores what they have missed: once for
 // those that it finds at its start, and for each that a reload drops as it has left.
 func (d *discoverer) undefined(line *session.Job) error {
+	d.mu.Lock()
+	looked, dropped := d.looked, maps.Clone(d.dropped)
+	d.mu.Unlock()
+	if looked && len(dropped) == 0 {
+		return nil
+	}
 	all, err := line.Read(d.ctx, d.root)
 	if err != nil {
 		return err
 	}
 	d.mu.Lock()
-	unknown := slices.DeleteFunc(slices.Clone(all.Children), func(name string) bool { return d.reported[name] || d.state.InFile(name) })
+	unknown := slices.DeleteFunc(slices.Clone(all.Children), func(name string) bool {
+		return looked && !dropped[name] || d.state.InFile(name)
+	})
 	d.mu.Unlock()
 	var alone []string
 	for _, name := range unknown {
@@ -47,9 +56,12 @@ func (d *discoverer) undefined(line *session.Job) error {
 	for _, name := range alone {
 		d.h.o.Log.Warn("a job of the registry is in no file of this server: it does not run",
 			"job", name, "cure", "write it into a file again, or remove it with job remove")
-		d.mu.Lock()
-		d.reported[name] = true
-		d.mu.Unlock()
+	}
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	d.looked = true
+	for name := range dropped {
+		delete(d.dropped, name)
 	}
 	return nil
 }
