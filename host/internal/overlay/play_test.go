@@ -9,6 +9,7 @@ import (
 	"path/filepath"
 	"regexp"
 	"slices"
+	"strings"
 	"testing"
 	"time"
 )
@@ -35,7 +36,8 @@ const patience = "1m"
 
 // TestMutants plays what stands around the core without a piece of it: the loop,
 // the session and the adapter for ZooKeeper. Tests that pass without a mutant have
-// to fail with it. Without the flag it only sees to it that the edits apply.
+// to fail with it. Without the flag it only sees to it that the edits apply, and that
+// the tests exist.
 func TestMutants(t *testing.T) {
 	all := mutants()
 	o := New()
@@ -45,6 +47,9 @@ func TestMutants(t *testing.T) {
 		}
 		if err := o.Add(k+1, m.edits); err != nil {
 			t.Errorf("%s: %v", m.name, err)
+		}
+		if !m.noticed.exist(t) {
+			t.Errorf("%s: %s has no test %s", m.name, m.noticed.dir, m.noticed.tests)
 		}
 	}
 	if !*play || t.Failed() {
@@ -89,6 +94,30 @@ func (b *builds) binary(dir string) string {
 		b.binaries[dir] = binary
 	}
 	return b.binaries[dir]
+}
+
+var testFunction = regexp.MustCompile(`(?m)^func (Test\w+)\(`)
+
+// exist reports whether a test of the folder has such a name.
+func (n notice) exist(t *testing.T) bool {
+	name, _, _ := strings.Cut(n.tests, "/")
+	wanted := regexp.MustCompile(name)
+	files, err := filepath.Glob(filepath.Join(n.dir, "*_test.go"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, file := range files {
+		text, err := os.ReadFile(file)
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, m := range testFunction.FindAllSubmatch(text, -1) {
+			if wanted.Match(m[1]) {
+				return true
+			}
+		}
+	}
+	return false
 }
 
 // run runs tests as the mutant of that number; 0 is none.
