@@ -4,8 +4,8 @@
 // protocol.Mutation, what is read becomes a protocol.View.
 //
 // Flow: mirror changes → Decoder.Apply → Decoder.View → protocol.Step →
-// Layout.Encode → registry commit. The nodes and who writes them are listed in
-// docs/PROTOCOL.md.
+// Layout.Encode → registry commit. docs/NODES.md lists the nodes and who writes
+// them, docs/MUTATIONS.md the transactions.
 //
 // A new layout is a folder like v21, and a row of the table in layout.go; what it
 // lacks of Layout the compiler tells. What all layouts spell alike is in spelling.
