@@ -292,31 +292,22 @@ func (c *cluster) wish(m *member, a *arguments) (protocol.Ask, error) {
 	case "disable-server", "enable-server":
 		return protocol.AskServer{IP: idOf(a.word()).IP(), Disabled: what == "disable-server"}, nil
 	case "config":
-		have, err := strconv.ParseInt(a.key("have", strconv.Itoa(int(m.shown.ConfigVersion))), 10, 32)
-		if err != nil {
-			return nil, err
-		}
+		have := protocol.Version(a.key("have", string(m.shown.ConfigVersion)))
 		before := c.config
-		err = configure(c, a)
-		w := protocol.AskConfig{Config: c.encoded(), Have: int32(have)}
+		err := configure(c, a)
+		w := protocol.AskConfig{Config: c.encoded(), Have: have}
 		c.config = before
 		return w, err
 	case "define":
-		have, err := strconv.ParseInt(a.key("have", strconv.Itoa(int(m.shown.ConfigVersion))), 10, 32)
-		if err != nil {
-			return nil, err
-		}
+		have := protocol.Version(a.key("have", string(m.shown.ConfigVersion)))
 		shown := m.shown.ModuleVersion
 		if !m.shown.Dirs.Module {
 			shown = protocol.NoModule
 		}
-		haveModule, err := strconv.ParseInt(a.key("have-module", strconv.Itoa(int(shown))), 10, 32)
-		if err != nil {
-			return nil, err
-		}
+		haveModule := protocol.Version(a.key("have-module", string(shown)))
 		before := c.config
-		err = configure(c, a)
-		w := protocol.AskDefine{Definition: protocol.Definition{Config: c.encoded(), Module: moduleText(a.text)}, Have: int32(have), HaveModule: int32(haveModule)}
+		err := configure(c, a)
+		w := protocol.AskDefine{Definition: protocol.Definition{Config: c.encoded(), Module: moduleText(a.text)}, Have: have, HaveModule: haveModule}
 		c.config = before
 		return w, err
 	default:

@@ -4,8 +4,13 @@ package protocol
 // module's, which is ours. Whoever changes what belongs together writes both at
 // once, against the versions of both that it was derived from.
 
-// NoModule is the version of a module's node that is not there.
-const NoModule int32 = -1
+// Version tells what a part of a definition was derived from. Only a layout makes
+// one, of as many nodes as it has for that part, and knows what it says; to others
+// two are the same or not.
+type Version string
+
+// NoModule is the version of a module's node that is not there: no layout makes it.
+const NoModule Version = "-1"
 
 // define turns a wish into the write of what differs.
 func (v *View) define(a AskDefine) (m Mutation, fault string) {
@@ -44,7 +49,7 @@ func (s *State) configured(in Configured) {
 	s.o.Started, s.o.Completed, s.o.Zoneless, s.o.Barred, s.o.Retry, s.o.CatchUp = in.Started, in.Completed, in.Zoneless, in.Barred, in.Retry, in.CatchUp
 }
 
-func (v *View) moduleVersion() int32 {
+func (v *View) moduleVersion() Version {
 	if !v.Dirs.Module {
 		return NoModule
 	}

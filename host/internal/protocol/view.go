@@ -21,10 +21,10 @@ type View struct {
 	// ConfigFault is why config, or the module's node, cannot be read; nothing
 	// begins then.
 	ConfigFault   string
-	ConfigVersion int32
+	ConfigVersion Version
 	// ConfigModified is the revision of its last set.
 	ConfigModified int64
-	ModuleVersion  int32      // of the module's node, if Dirs shows one
+	ModuleVersion  Version    // of the module's node, if Dirs shows one
 	Definition     Definition // what the two nodes hold, also what cannot be read
 	Next           string     // digest of the module that is to take the place of the one that runs; "": none
 	// RecordFault is why a record of ours cannot be read; nothing at all is

@@ -143,13 +143,13 @@ type (
 	// Have.
 	AskConfig struct {
 		Config Spelled
-		Have   int32
+		Have   Version
 	}
 	// AskDefine writes configuration and module, derived from those of the
 	// versions Have and HaveModule.
 	AskDefine struct {
 		Definition
-		Have, HaveModule int32
+		Have, HaveModule Version
 	}
 	// AskReshard wants the items assigned anew.
 	AskReshard struct{}

@@ -29,9 +29,9 @@ func (l *ledger) untouched(old *protocol.View, by author) {
 	}
 	switch {
 	case ok && old.ConfigVersion != by.view.ConfigVersion:
-		l.w.breach("no lost config", "%s replaces version %d of the configuration, having read %d", by, old.ConfigVersion, by.view.ConfigVersion)
+		l.w.breach("no lost config", "%s replaces version %s of the configuration, having read %s", by, old.ConfigVersion, by.view.ConfigVersion)
 	case ok && old.ConfigVersion != l.derived[written(put.Config)]:
-		l.w.breach("no lost config", "%s replaces version %d of the configuration by one made from %d", by, old.ConfigVersion, l.derived[written(put.Config)])
+		l.w.breach("no lost config", "%s replaces version %s of the configuration by one made from %s", by, old.ConfigVersion, l.derived[written(put.Config)])
 	case ok && written(put.Config) != written(l.v.Definition.Config):
 		l.w.breach("no lost config", "%s wrote another configuration than it was given", by)
 	case !ok && old.Config != nil && written(old.Definition.Config) != written(l.v.Definition.Config):
@@ -57,12 +57,12 @@ func (l *ledger) defined(d protocol.Define, old *protocol.View, by author) {
 	if old.Dirs.Module {
 		was = old.ModuleVersion
 	}
-	var number, config, module int32
+	var number, config, module int
 	if _, err := fmt.Sscanf(written(l.v.Definition.Module), definedBy, &number, &config, &module); err != nil {
 		l.w.breach("no torn definition", "%s wrote the module %q", by, written(l.v.Definition.Module))
 	}
-	if config != old.ConfigVersion || module != was {
-		l.w.breach("no torn definition", "%s replaces versions %d and %d by what was made from %d and %d", by, old.ConfigVersion, was, config, module)
+	if numbered(config) != old.ConfigVersion || numbered(module) != was {
+		l.w.breach("no torn definition", "%s replaces versions %s and %s by what was made from %d and %d", by, old.ConfigVersion, was, config, module)
 	}
 	if d.Config != nil && written(l.v.Definition.Config) != written(d.Config) || d.Config == nil && written(l.v.Definition.Config) != written(old.Definition.Config) {
 		l.w.breach("no torn definition", "%s wrote another configuration than it was given", by)

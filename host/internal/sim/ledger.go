@@ -35,7 +35,7 @@ type ledger struct {
 
 	fires   map[fireKey]told              // listeners that were called
 	counted map[int64]map[int]bool        // by instant that was told as started: the items that had begun it
-	derived map[string]int32              // which version a wished configuration was made from
+	derived map[string]protocol.Version   // which version a wished configuration was made from
 	opened  map[attempt]bool              // attempts that began
 	ended   map[attempt]protocol.RowState // how guests ended
 	drained map[runKey]int                // attempts that ended with their member, which left
@@ -97,7 +97,7 @@ func newLedger(w *World) *ledger {
 	return &ledger{
 		w: w, dec: w.job.NewDecoder(w.records), begun: map[int]begun{}, final: map[runKey]protocol.Row{}, owed: map[runKey]protocol.ID{}, retries: map[runKey]int{},
 		seen: map[rowKey]bool{}, history: map[rowKey]bool{}, gaps: map[int][]span{}, ran: map[int][]int64{}, first: map[int]int64{}, dealt: map[int]int64{},
-		token: map[int]int64{}, guests: map[int][]*running{}, derived: map[string]int32{}, fires: map[fireKey]told{}, counted: map[int64]map[int]bool{}, ended: map[attempt]protocol.RowState{}, opened: map[attempt]bool{}, drained: map[runKey]int{},
+		token: map[int]int64{}, guests: map[int][]*running{}, derived: map[string]protocol.Version{}, fires: map[fireKey]told{}, counted: map[int64]map[int]bool{}, ended: map[attempt]protocol.RowState{}, opened: map[attempt]bool{}, drained: map[runKey]int{},
 		beside: newBeside(), found: map[protocol.ID][]protocol.Member{},
 	}
 }

@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"path"
 	"slices"
+	"strconv"
 
 	"github.com/wasmjob/wasmjob/host/internal/layout/spelling"
 	"github.com/wasmjob/wasmjob/host/internal/protocol"
@@ -146,7 +147,7 @@ func (w *World) ask(m *member) {
 	case 3:
 		a = protocol.AskServer{IP: m.ip, Disabled: w.chance(0.5)}
 	case 4:
-		have := max(v.ConfigVersion-int32(w.rng.IntN(2)), 0)
+		have := older(v.ConfigVersion, w.rng.IntN(2))
 		if a = (protocol.AskConfig{Config: spelling.Text(w.newConfig()), Have: have}); w.chance(0.5) {
 			a = w.definition(v, have)
 		}
@@ -161,14 +162,23 @@ func (w *World) ask(m *member) {
 	w.wish(m, a)
 }
 
-const definitionText = `{"v":1,"kind":"%d from %d and %d"%s}`
+const definitionText = `{"v":1,"kind":"%d from %s and %s"%s}`
+
+// older is a version so many writes before that one, which stands in one node.
+func older(v protocol.Version, writes int) protocol.Version {
+	n, _ := strconv.Atoi(string(v))
+	return numbered(max(n-writes, 0))
+}
+
+// numbered is the version of a part that stands in one node, by that of the node.
+func numbered(n int) protocol.Version { return protocol.Version(strconv.Itoa(n)) }
 
 // definition changes the module's node, and mostly the configuration with it.
 // The text says what it was derived from.
-func (w *World) definition(v *protocol.View, have int32) protocol.AskDefine {
+func (w *World) definition(v *protocol.View, have protocol.Version) protocol.AskDefine {
 	a := protocol.AskDefine{Definition: protocol.Definition{Config: v.Definition.Config}, Have: have, HaveModule: protocol.NoModule}
 	if v.Dirs.Module {
-		a.HaveModule = max(v.ModuleVersion-int32(w.rng.IntN(2)), 0)
+		a.HaveModule = older(v.ModuleVersion, w.rng.IntN(2))
 	}
 	if w.chance(0.7) {
 		a.Config = spelling.Text(w.newConfig())

@@ -87,7 +87,7 @@ func describeConfig(part protocol.Spelled) string {
 // describeAsk tells a wish in a few words.
 func describeAsk(a protocol.Ask) string {
 	if c, ok := a.(protocol.AskConfig); ok {
-		return fmt.Sprintf("%T over version %d: %s", a, c.Have, describeConfig(c.Config))
+		return fmt.Sprintf("%T over version %s: %s", a, c.Have, describeConfig(c.Config))
 	}
 	return fmt.Sprintf("%T%+v", a, a)
 }

@@ -91,7 +91,7 @@ func (d *Decoder) Apply(path string, n registry.Node) {
 		v.Dirs.FailoverItems = n.Exists
 		d.faults.others(rel, n.Children)
 	case nodeModule:
-		v.Dirs.Module, v.Definition.Module, v.ModuleVersion, v.Next = n.Exists, spelling.Spelled(n.Data), n.Stat.Version, ""
+		v.Dirs.Module, v.Definition.Module, v.ModuleVersion, v.Next = n.Exists, spelling.Spelled(n.Data), version(n), ""
 		var m definition.Module
 		var err error
 		if n.Exists {
@@ -143,7 +143,7 @@ func round(n registry.Node) protocol.Round {
 
 func (d *Decoder) config(n registry.Node) {
 	v := d.v
-	v.Config, v.ConfigVersion, v.ConfigModified, v.Definition.Config = nil, n.Stat.Version, n.Stat.Modified, spelling.Spelled(n.Data)
+	v.Config, v.ConfigVersion, v.ConfigModified, v.Definition.Config = nil, version(n), n.Stat.Modified, spelling.Spelled(n.Data)
 	c, err := d.j.decodeConfig(n)
 	d.faults.set(nodeConfig, err)
 	v.Config = c

@@ -129,7 +129,7 @@ func (j Job) Encode(m protocol.Mutation, v *protocol.View) []registry.Op {
 	case protocol.Switch:
 		t.switchModule()
 	case protocol.PutConfig:
-		t.op(registry.Set, j.at(nodeConfig), spelling.Bytes(m.Config), t.seen("put-config/config", v.ConfigVersion))
+		t.op(registry.Set, j.at(nodeConfig), spelling.Bytes(m.Config), t.seen("put-config/config", nodeVersion(v.ConfigVersion)))
 	}
 	t.op(registry.Set, j.at(nodeWasm), nil, registry.AnyVersion)
 	return t.ops
@@ -240,11 +240,11 @@ func (t *transaction) setup(m protocol.Setup) {
 
 // define sets what differs, and checks what the change was derived from.
 func (t *transaction) define(m protocol.Define) {
-	config := registry.Op{Kind: registry.Check, Path: t.at(nodeConfig), Version: t.seen("define/config", t.v.ConfigVersion)}
+	config := registry.Op{Kind: registry.Check, Path: t.at(nodeConfig), Version: t.seen("define/config", nodeVersion(t.v.ConfigVersion))}
 	if m.Config != nil {
 		config.Kind, config.Data = registry.Set, spelling.Bytes(m.Config)
 	}
-	module := registry.Op{Kind: registry.Check, Path: t.at(nodeModule), Version: t.seen("define/module", t.v.ModuleVersion)}
+	module := registry.Op{Kind: registry.Check, Path: t.at(nodeModule), Version: t.seen("define/module", nodeVersion(t.v.ModuleVersion))}
 	switch {
 	case !t.v.Dirs.Module && m.Module == nil:
 		module.Kind = registry.Absent
@@ -260,7 +260,7 @@ func (t *transaction) define(m protocol.Define) {
 // since who may not have it.
 func (t *transaction) switchModule() {
 	t.nobodyJoined("switch/joins")
-	t.op(registry.Set, t.at(nodeModule), definition.Switched(spelling.Bytes(t.v.Definition.Module)), t.seen("switch/module", t.v.ModuleVersion))
+	t.op(registry.Set, t.at(nodeModule), definition.Switched(spelling.Bytes(t.v.Definition.Module)), t.seen("switch/module", nodeVersion(t.v.ModuleVersion)))
 }
 
 // nobodyJoined: the members of ours are those that were seen, or fewer.

@@ -1,0 +1,23 @@
+package v21
+
+import (
+	"strconv"
+
+	"github.com/wasmjob/wasmjob/host/internal/protocol"
+	"github.com/wasmjob/wasmjob/host/registry"
+)
+
+// version is that of a part of the definition that one node has.
+func version(n registry.Node) protocol.Version {
+	return protocol.Version(strconv.Itoa(int(n.Stat.Version)))
+}
+
+// nodeVersion is the version that its node must have. A part that was never read
+// has none that any node has.
+func nodeVersion(v protocol.Version) int32 {
+	n, err := strconv.ParseInt(string(v), 10, 32)
+	if err != nil {
+		return impossibleVersion
+	}
+	return int32(n)
+}
