@@ -12,6 +12,8 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+
+	"github.com/wasmjob/wasmjob/host/internal/jsonvalue"
 )
 
 // Merge brings what a server's file says of a job together with what the
@@ -158,10 +160,10 @@ func (d *Definition) tree() (branch, error) {
 		maps.Copy(t, more)
 	}
 	if c := d.Module.Wanted(); c != nil {
-		t[keyModule] = string(mustJSON(c.Digest))
+		t[keyModule] = string(jsonvalue.Encode(c.Digest))
 	}
 	if c := d.Module.Strategy; c != nil {
-		t[keyStrategyModule] = string(mustJSON(c.Digest))
+		t[keyStrategyModule] = string(jsonvalue.Encode(c.Digest))
 	}
 	return t, nil
 }
@@ -207,7 +209,7 @@ func appendTree(b []byte, t branch) []byte {
 		if i > 0 {
 			b = append(b, ',')
 		}
-		b = append(append(b, mustJSON(key)...), ':')
+		b = append(append(b, jsonvalue.Encode(key)...), ':')
 		switch v := t[key].(type) {
 		case branch:
 			b = appendTree(b, v)
@@ -244,7 +246,7 @@ func definitionOf(t branch, file Definition, there Module) (Definition, error) {
 
 func byDigest(leaf any, codes ...*Code) *Code {
 	for _, c := range codes {
-		if c != nil && leaf == string(mustJSON(c.Digest)) {
+		if c != nil && leaf == string(jsonvalue.Encode(c.Digest)) {
 			return c
 		}
 	}

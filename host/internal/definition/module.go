@@ -6,6 +6,8 @@ import (
 	"maps"
 	"slices"
 	"strings"
+
+	"github.com/wasmjob/wasmjob/host/internal/jsonvalue"
 )
 
 // version is that of what this release writes.
@@ -50,10 +52,10 @@ type moduleJSON struct {
 // EncodeModule writes what DecodeModule reads. It refuses more than MaxModule
 // bytes.
 func EncodeModule(m Module) ([]byte, error) {
-	text := mustJSON(moduleJSON{V: version, Code: m.Code, Next: m.Next, Past: m.Past, Strategy: m.Strategy})
+	text := jsonvalue.Encode(moduleJSON{V: version, Code: m.Code, Next: m.Next, Past: m.Past, Strategy: m.Strategy})
 	text = m.settings.appendTo(text[:len(text)-1])
 	if len(m.base) > 0 {
-		text = append(appendKey(text, "base"), mustJSON(m.base)...)
+		text = append(appendKey(text, "base"), jsonvalue.Encode(m.base)...)
 	}
 	text = append(text, '}')
 	if len(text) > MaxModule {
@@ -71,7 +73,7 @@ func DecodeModule(data []byte) (Module, error) {
 	var begin struct {
 		V int `json:"v"`
 	}
-	if err := decodeJSON(data, &begin); err != nil {
+	if err := jsonvalue.Decode(data, &begin); err != nil {
 		return Module{}, err
 	}
 	if begin.V != version {

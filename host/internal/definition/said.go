@@ -4,6 +4,8 @@ import (
 	"bytes"
 	"encoding/json"
 	"fmt"
+
+	"github.com/wasmjob/wasmjob/host/internal/jsonvalue"
 )
 
 // A server remembers what its own file said of a job when it was applied last.
@@ -26,7 +28,7 @@ func (d *Definition) Recall(said []byte) error {
 
 // Said is what the server is to remember when the merged definition is in the
 // registry.
-func (m *Merged) Said() []byte { return bytes.Clone(mustJSON(m.said)) }
+func (m *Merged) Said() []byte { return bytes.Clone(jsonvalue.Encode(m.said)) }
 
 // note remembers what the file says of a key.
 func (m *merger) note(path string, said any) {

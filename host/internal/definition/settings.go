@@ -12,6 +12,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/wasmjob/wasmjob/host/internal/jsonvalue"
 	"github.com/wasmjob/wasmjob/host/job"
 )
 
@@ -67,7 +68,7 @@ func (s *settings) appendTo(b []byte) []byte {
 			b = append(appendKey(b, table), '{')
 		}
 		begun = table
-		b = append(appendKey(b, name), mustJSON(asJSON(field))...)
+		b = append(appendKey(b, name), jsonvalue.Encode(asJSON(field))...)
 	}
 	if begun != "" {
 		b = append(b, '}')
@@ -80,7 +81,7 @@ func appendKey(b []byte, name string) []byte {
 	if b[len(b)-1] != '{' {
 		b = append(b, ',')
 	}
-	return append(append(b, mustJSON(name)...), ':')
+	return append(append(b, jsonvalue.Encode(name)...), ':')
 }
 
 // tableOf takes the name of a setting apart.
@@ -195,7 +196,7 @@ func (ds dirsJSON) MarshalJSON() ([]byte, error) {
 	for i, d := range ds {
 		all[i] = dirJSON(d)
 	}
-	return mustJSON(all), nil
+	return jsonvalue.Encode(all), nil
 }
 
 // UnmarshalJSON implements json.Unmarshaler.

@@ -3,6 +3,7 @@ package spelling
 import (
 	"fmt"
 
+	"github.com/wasmjob/wasmjob/host/internal/jsonvalue"
 	"github.com/wasmjob/wasmjob/host/internal/protocol"
 	"github.com/wasmjob/wasmjob/host/job"
 )
@@ -21,7 +22,7 @@ type tellingJSON struct {
 
 // EncodeFires is the value of wasm/fires.
 func EncodeFires(f *protocol.Fires) []byte {
-	return mustJSON(firesJSON{V: Version, Started: tellingJSON(f.Started), Completed: tellingJSON(f.Completed)})
+	return jsonvalue.Encode(firesJSON{V: Version, Started: tellingJSON(f.Started), Completed: tellingJSON(f.Completed)})
 }
 
 // DecodeFires reads what EncodeFires wrote.

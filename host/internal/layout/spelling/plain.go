@@ -1,6 +1,10 @@
 package spelling
 
-import "encoding/json"
+import (
+	"encoding/json"
+
+	"github.com/wasmjob/wasmjob/host/internal/jsonvalue"
+)
 
 // plain reads JSON that is spelled as this release writes it: without blanks, with
 // keys in one order and texts in ASCII. A record is read by every server whenever it
@@ -12,13 +16,13 @@ type plain struct {
 	odd  bool
 }
 
-// decodePlain is decodeJSON, quicker where data is plain.
+// decodePlain is jsonvalue.Decode, quicker where data is plain.
 func decodePlain[T any](data []byte, v *T, read func(*plain)) error {
 	if plainly(data, read) {
 		return nil
 	}
 	*v = *new(T)
-	return decodeJSON(data, v)
+	return jsonvalue.Decode(data, v)
 }
 
 // plainly tells whether read takes all of data. If not, what it read says nothing.

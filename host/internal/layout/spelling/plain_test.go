@@ -10,6 +10,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 	"github.com/google/go-cmp/cmp/cmpopts"
 
+	"github.com/wasmjob/wasmjob/host/internal/jsonvalue"
 	"github.com/wasmjob/wasmjob/host/internal/protocol"
 )
 
@@ -44,7 +45,7 @@ func TestAllFieldsArePlain(t *testing.T) {
 	t.Parallel()
 	for name, v := range map[string]any{"record": &runsJSON{}, "assignment": &assignmentJSON{}, "fires": &firesJSON{}} {
 		fillFields(reflect.ValueOf(v).Elem())
-		data := mustJSON(v)
+		data := jsonvalue.Encode(v)
 		asPlain, asJSON, ok, err := plainKinds()[name](data)
 		if !ok || err != nil {
 			t.Fatalf("%s: plain %v, error %v: %s", name, ok, err, data)
@@ -61,7 +62,7 @@ func TestValuesThatAreCutAreRefused(t *testing.T) {
 	t.Parallel()
 	for name, v := range map[string]any{"record": &runsJSON{}, "assignment": &assignmentJSON{}, "fires": &firesJSON{}} {
 		fillFields(reflect.ValueOf(v).Elem())
-		data := mustJSON(v)
+		data := jsonvalue.Encode(v)
 		for n := range data {
 			for _, end := range []string{"", `\`, `"\`, `"`, ",", "[", "{"} {
 				cut := append(slices.Clone(data[:n]), end...)
@@ -88,10 +89,10 @@ func TestWrittenIsWhatJSONWrites(t *testing.T) {
 	fillFields(reflect.ValueOf(&everything).Elem())
 	scattered := assignmentJSON{Packed: anyByItem(rng), Last: anyByItem(rng), pastJSON: pastJSON{Begun: moments(anyByItem(rng))}}
 	for _, v := range []*runsJSON{&noRuns, &allRuns, {Triggers: []triggerJSON{{}}, Rows: []rowJSON{{}}, Last: anyByItem(rng)}} {
-		check(v.written(), mustJSON(v))
+		check(v.written(), jsonvalue.Encode(v))
 	}
 	for _, v := range []*assignmentJSON{&nothing, &everything, &scattered} {
-		check(v.written(), mustJSON(v))
+		check(v.written(), jsonvalue.Encode(v))
 	}
 	for range 100 {
 		d, a := anyRuns(rng), anyAssignment(rng)
@@ -101,12 +102,12 @@ func TestWrittenIsWhatJSONWrites(t *testing.T) {
 		if !plainly(text, r.plain) {
 			t.Fatal("a record is not plain")
 		}
-		check(text, mustJSON(r))
+		check(text, jsonvalue.Encode(r))
 		text = EncodeAssignment(&a)
 		if !plainly(text, v.plain) {
 			t.Fatal("an assignment is not plain")
 		}
-		check(text, mustJSON(v))
+		check(text, jsonvalue.Encode(v))
 	}
 }
 

@@ -6,6 +6,8 @@ import (
 	"errors"
 	"fmt"
 	"slices"
+
+	"github.com/wasmjob/wasmjob/host/internal/jsonvalue"
 )
 
 // byItem is a number for each item, 0 for none. As JSON it is ranges, [from, to,
@@ -65,7 +67,7 @@ func (s byItem) IsZero() bool {
 func (s byItem) MarshalJSON() ([]byte, error) {
 	r := ranges(s)
 	if len(r) <= maxRanges {
-		return mustJSON(r), nil
+		return jsonvalue.Encode(r), nil
 	}
 	return s.packed(), nil
 }
@@ -82,7 +84,7 @@ func (s byItem) packed() []byte {
 		}
 		p.Of = binary.AppendUvarint(p.Of, k)
 	}
-	return mustJSON(p)
+	return jsonvalue.Encode(p)
 }
 
 // UnmarshalJSON implements json.Unmarshaler.

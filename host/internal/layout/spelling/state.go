@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 
+	"github.com/wasmjob/wasmjob/host/internal/jsonvalue"
 	"github.com/wasmjob/wasmjob/host/job"
 	"github.com/wasmjob/wasmjob/host/registry"
 )
@@ -50,7 +51,7 @@ func DecodeState(n registry.Node) (map[string][]byte, error) {
 		return nil, errors.New("read the state: it is larger than any that this release writes")
 	}
 	v := stateJSON{Values: values}
-	if err := decodeJSON(n.Data, &v); err != nil {
+	if err := jsonvalue.Decode(n.Data, &v); err != nil {
 		return nil, fmt.Errorf("read the state: %w", err)
 	}
 	if v.V != Version {

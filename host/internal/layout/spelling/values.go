@@ -1,11 +1,11 @@
 package spelling
 
 import (
-	"encoding/json"
 	"errors"
 	"fmt"
 	"slices"
 
+	"github.com/wasmjob/wasmjob/host/internal/jsonvalue"
 	"github.com/wasmjob/wasmjob/host/internal/protocol"
 	"github.com/wasmjob/wasmjob/host/job"
 	"github.com/wasmjob/wasmjob/host/reason"
@@ -114,7 +114,7 @@ func EncodeMember(m protocol.Join, r protocol.Ready) string {
 	if r.Digest != "" {
 		v.Next = &readyJSON{r.Digest, r.Fault}
 	}
-	return string(mustJSON(v))
+	return string(jsonvalue.Encode(v))
 }
 
 func (m *memberJSON) ready() protocol.Ready {
@@ -134,7 +134,7 @@ func DecodeMember(data []byte) protocol.Member {
 	if len(data) > maxMember {
 		return protocol.Member{}
 	}
-	if err := decodeJSON(data, &v); err != nil || v.V != Version {
+	if err := jsonvalue.Decode(data, &v); err != nil || v.V != Version {
 		return protocol.Member{}
 	}
 	return protocol.Member{Labels: v.Labels, Address: v.Address, Defines: v.Defines, Ready: v.ready()}
@@ -396,7 +396,7 @@ type pendingJSON struct {
 
 // EncodePending is the value of a pending mark.
 func EncodePending(p *protocol.Pending) []byte {
-	return mustJSON(pendingJSON{V: Version, Dead: p.Dead, entryJSON: entryOf(p.Entry), After: p.After})
+	return jsonvalue.Encode(pendingJSON{V: Version, Dead: p.Dead, entryJSON: entryOf(p.Entry), After: p.After})
 }
 
 // DecodePending reads a pending mark; ElasticJob's own is empty and says
@@ -406,31 +406,13 @@ func DecodePending(i int, data []byte) (protocol.Pending, error) {
 		return protocol.Pending{Item: i, Foreign: true}, nil
 	}
 	var v pendingJSON
-	if err := decodeJSON(data, &v); err != nil {
+	if err := jsonvalue.Decode(data, &v); err != nil {
 		return protocol.Pending{Item: i, Foreign: true}, err
 	}
 	if v.V != Version {
 		return protocol.Pending{Item: i, Foreign: true}, fmt.Errorf("version %d is not known to this release", v.V)
 	}
 	return protocol.Pending{Item: i, Dead: v.Dead, Entry: v.entry(i), After: v.After}, nil
-}
-
-func decodeJSON(data []byte, v any) error {
-	if len(data) == 0 {
-		return errors.New("it is empty")
-	}
-	if err := json.Unmarshal(data, v); err != nil {
-		return fmt.Errorf("it is not what this release writes: %w", err)
-	}
-	return nil
-}
-
-func mustJSON(v any) []byte {
-	b, err := json.Marshal(v)
-	if err != nil { // only numbers, texts and slices of them
-		panic(err)
-	}
-	return b
 }
 
 // PeerAddress is where a member's server gives modules to others, by the value

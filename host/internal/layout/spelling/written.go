@@ -1,6 +1,10 @@
 package spelling
 
-import "strconv"
+import (
+	"strconv"
+
+	"github.com/wasmjob/wasmjob/host/internal/jsonvalue"
+)
 
 // written is JSON as encoding/json writes it, put together by hand: whoever begins or
 // ends a run writes a record.
@@ -73,7 +77,7 @@ func (w *written) textUnlessEmpty(key, s string) {
 func (w *written) quoted(s string) {
 	for _, c := range []byte(s) {
 		if c < ' ' || c > '~' || c == '"' || c == '\\' || c == '<' || c == '>' || c == '&' {
-			w.b = append(w.b, mustJSON(s)...)
+			w.b = append(w.b, jsonvalue.Encode(s)...)
 			return
 		}
 	}
