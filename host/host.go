@@ -136,7 +136,7 @@ func (h *Host) Run(ctx context.Context) (err error) {
 	defer close(h.over)
 	defer h.out.Flush()
 	if h.o.Alone {
-		h.settled = thrifty()
+		h.settled = tightGC()
 		if h.o.Runner == nil {
 			defer boundHeap(h.o.Memory, h.o.Log)()
 		}

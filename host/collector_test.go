@@ -9,14 +9,14 @@ import (
 	"github.com/wasmjob/wasmjob/host/job"
 )
 
-// growth is the percentage that the collector of garbage goes by.
+// growth is the current GOGC.
 func growth() int {
 	sample := []metrics.Sample{{Name: "/gc/gogc:percent"}}
 	metrics.Read(sample)
 	return int(sample[0].Value.Uint64())
 }
 
-// asked is a Runner that notes what the collector goes by when a job begins.
+// asked is a Runner that reports the current GOGC when a job starts.
 type asked struct {
 	Func
 	growth chan int
@@ -31,15 +31,15 @@ func (a asked) Listens() (started, completed bool) {
 	return false, false
 }
 
-func TestTheHeapIsDenseAfterAStart(t *testing.T) { //nolint:paralleltest // the collector is that of the process
-	const other = 90 // which somebody has set
-	defer debug.SetGCPercent(debug.SetGCPercent(usualGrowth))
+func TestHeapIsDenseAfterStart(t *testing.T) { //nolint:paralleltest // the collector is that of the process
+	const other = 90 // which an operator has set
+	defer debug.SetGCPercent(debug.SetGCPercent(defaultGrowth))
 	for _, c := range []struct {
 		alone         bool
 		usual, during int
 	}{
-		{alone: false, usual: usualGrowth, during: usualGrowth},
-		{alone: true, usual: usualGrowth, during: startGrowth},
+		{alone: false, usual: defaultGrowth, during: defaultGrowth},
+		{alone: true, usual: defaultGrowth, during: startGrowth},
 		{alone: true, usual: other, during: other},
 	} {
 		debug.SetGCPercent(c.usual)
