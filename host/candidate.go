@@ -160,13 +160,11 @@ func (c *candidate) try() {
 		c.refuse(refusal(v.Blockers), false)
 		return
 	}
-	k, err := c.job.code.equip(c.d.ctx, config)
-	if err != nil {
+	if err := c.job.code.load(c.d.ctx, config); err != nil {
 		_, elsewhere := errors.AsType[*fetchError](err)
 		c.refuse(err, elsewhere || ofTheSystem(err))
 		return
 	}
-	k.release()
 	c.d.step(discovery.Fits{Name: c.name})
 }
 
@@ -283,8 +281,8 @@ func (c *candidate) show(config job.Config) {
 		c.job.config = &config
 		return
 	}
-	c.job = &hosted{config: &config, found: true, code: newCode(&h.o, h.library, nil)}
-	c.job.code.peers = c.d.peersOf(c.name)
+	c.job = &hosted{config: &config, found: true, code: h.library.newCode(nil)}
+	c.job.code.askPeers(c.d.peersOf(c.name))
 	own := h.owned()
 	at, _ := slices.BinarySearchFunc(h.jobs[own:], c.name, func(j *hosted, name string) int { return strings.Compare(j.config.Name, name) })
 	h.jobs = slices.Insert(h.jobs, own+at, c.job)
@@ -306,15 +304,11 @@ func (c *candidate) hide() {
 // prefetch gets what a changed job needs before the next run does.
 func (h *Host) prefetch(j *hosted, c job.Config) {
 	if j.code.holds(c) {
-		j.code.tell(nil)
 		return
 	}
 	h.discovery.alongside(func() {
-		k, err := j.code.equip(h.discovery.ctx, c)
-		if err != nil {
+		if err := j.code.load(h.discovery.ctx, c); err != nil {
 			h.o.Log.Error("the job cannot run here as it is now", "job", c.Name, "error", err)
-			return
 		}
-		k.release()
 	})
 }

@@ -4,39 +4,23 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"io/fs"
-	"os"
 	"slices"
 	"sync"
 
-	"github.com/wasmjob/wasmjob/host/internal/admission"
 	"github.com/wasmjob/wasmjob/host/internal/outbound"
 	"github.com/wasmjob/wasmjob/host/internal/sandbox"
 	"github.com/wasmjob/wasmjob/host/job"
 )
 
-// ofTheSystem tells a full disk and its like from a module that is wrong, or not
-// where the configuration says.
-func ofTheSystem(err error) bool {
-	if errors.Is(err, fs.ErrNotExist) || errors.Is(err, fs.ErrPermission) {
-		return false
-	}
-	_, path := errors.AsType[*fs.PathError](err)
-	_, link := errors.AsType[*os.LinkError](err)
-	_, call := errors.AsType[*os.SyscallError](err)
-	return path || link || call
-}
-
 // code is what one job runs. It follows the job's configuration: what is in the
 // call decides, and a run that has begun keeps what it began with.
 type code struct {
-	o       *Options
-	library *library // nil: the caller has a Runner
-	peers   offers
+	library *library
 
 	turn chan struct{} // holds one: who has put it in assembles what is to be now
 
 	mu     sync.Mutex  // guards what follows
+	peers  peers       // nil: nobody else is asked for modules
 	file   *job.Config // the job in the server's own file, which nobody changes; nil: it is not there
 	fault  string      // why the newest configuration cannot be run; empty: it can
 	now    *gear       // nil: nothing was equipped yet
@@ -46,8 +30,42 @@ type code struct {
 	started, completed bool // the listeners of fires that now has
 }
 
-func newCode(o *Options, l *library, file *job.Config) *code {
-	return &code{o: o, library: l, file: file, turn: make(chan struct{}, 1)}
+// newCode is that of a job; file is the job in the server's own file, nil if it is not
+// there.
+func (l *library) newCode(file *job.Config) *code {
+	return &code{library: l, file: file, turn: make(chan struct{}, 1)}
+}
+
+// askPeers names those who may have the job's modules.
+func (c *code) askPeers(from peers) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.peers = from
+}
+
+// load gets what a configuration needs, which may take as long as a module takes to
+// come, and keeps it for the runs to come.
+func (c *code) load(ctx context.Context, j job.Config) error {
+	k, err := c.equip(ctx, j)
+	if err == nil {
+		k.release()
+	}
+	return err
+}
+
+// check loads what a configuration runs, and tells why no run of it could begin.
+func (c *code) check(ctx context.Context, j job.Config) error {
+	k, err := c.equip(ctx, j)
+	if err != nil {
+		return err
+	}
+	defer k.release()
+	if g, ok := k.run.(equipped); ok {
+		if w, ok := g.guests.(wasmGuests); ok {
+			return w.engine.Fits(ctx, w.module, j)
+		}
+	}
+	return nil
 }
 
 // redefine has the server's own file say something else.
@@ -97,7 +115,7 @@ func (c *code) equip(ctx context.Context, j job.Config) (*gear, error) {
 
 // fitting gives the gear that is there if it is for a configuration, else nil.
 func (c *code) fitting(j job.Config) *gear {
-	wants := wantsOf(j)
+	wants := wantsOf(&j)
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	if c.now == nil || !c.now.wants.equal(&wants) {
@@ -108,20 +126,23 @@ func (c *code) fitting(j job.Config) *gear {
 	return c.now
 }
 
-// holds tells whether what a configuration needs is there, without waiting.
+// holds tells whether what a configuration, which is now the newest, needs is there,
+// without waiting.
 func (c *code) holds(j job.Config) bool {
-	wants := wantsOf(j)
+	wants := wantsOf(&j)
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	return c.now != nil && c.now.wants.equal(&wants)
+	if c.now == nil || !c.now.wants.equal(&wants) {
+		return false
+	}
+	c.fault = ""
+	return true
 }
 
 func (c *code) tell(err error) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	if c.fault = ""; err != nil {
-		c.fault = err.Error()
-	}
+	c.fault = err.Error()
 }
 
 // ails is why the newest configuration cannot be run here; empty if it can.
@@ -136,7 +157,7 @@ func (c *code) assemble(ctx context.Context, j job.Config) (k *gear, err error) 
 	if err := c.may(j); err != nil {
 		return nil, err
 	}
-	k = &gear{wants: wantsOf(j), users: 1, guardian: c}
+	k = &gear{wants: wantsOf(&j), users: 1, guardian: c}
 	defer func() {
 		if err != nil {
 			k.release()
@@ -149,9 +170,9 @@ func (c *code) assemble(ctx context.Context, j job.Config) (k *gear, err error) 
 	if err := c.strategist(ctx, j, k); err != nil {
 		return k, err
 	}
-	e := equipped{Runner: k.run, o: c.o, allow: &k.wants.Allow}
+	e := equipped{guests: k.run, o: &c.library.o, allow: &k.wants.Allow}
 	if len(j.Allow.HTTP) > 0 {
-		client, err := outbound.New(j.Allow.HTTP, outbound.Options{AllowPrivate: c.o.PrivateHosts})
+		client, err := outbound.New(j.Allow.HTTP, outbound.Options{AllowPrivate: c.library.o.PrivateHosts})
 		if err != nil {
 			return k, fmt.Errorf("grants of http: %w", err)
 		}
@@ -167,20 +188,16 @@ func (c *code) may(j job.Config) error {
 	c.mu.Lock()
 	file := c.file
 	c.mu.Unlock()
-	s := c.o.settings(j, file)
-	if refused := admission.Refused(&s); len(refused) > 0 {
-		return refusal(refused)
-	}
-	return nil
+	return c.library.o.Refuse(j, file)
 }
 
 // runner gives what executes the job's code.
-func (c *code) runner(ctx context.Context, j job.Config, k *gear) (Runner, error) {
+func (c *code) runner(ctx context.Context, j job.Config, k *gear) (guests, error) {
 	switch {
-	case c.o.Runner != nil:
-		return c.o.Runner, nil
+	case c.library.o.Runner != nil:
+		return c.library.o.Runner, nil
 	case j.Command != "":
-		command, err := c.o.commands.New(j.Command)
+		command, err := c.library.o.Commands.New(j.Command)
 		if err != nil {
 			return nil, err
 		}
@@ -195,7 +212,7 @@ func (c *code) runner(ctx context.Context, j job.Config, k *gear) (Runner, error
 
 // strategist finds what asks the job's strategy, if that is a module.
 func (c *code) strategist(ctx context.Context, j job.Config, k *gear) error {
-	if j.StrategyModule == "" || c.library == nil {
+	if j.StrategyModule == "" || c.library.o.Runner != nil {
 		return nil
 	}
 	m, err := c.module(ctx, j.StrategyModule, j.StrategyDigest, "strategy", k)
@@ -212,12 +229,15 @@ func (c *code) strategist(ctx context.Context, j job.Config, k *gear) error {
 // yet, by the name that the server's own file has for it.
 func (c *code) module(ctx context.Context, name, digest, kind string, k *gear) (m *sandbox.Module, err error) {
 	if digest == "" {
-		if digest, err = c.library.name(name); err != nil {
+		if digest, err = c.library.current().digest(name); err != nil {
 			return nil, err
 		}
 	}
-	if m, err = c.library.take(ctx, digest, c.peers); err != nil {
-		if _, own := c.library.name(name); own != nil && ctx.Err() == nil {
+	c.mu.Lock()
+	from := c.peers
+	c.mu.Unlock()
+	if m, err = c.library.take(ctx, digest, from); err != nil {
+		if _, own := c.library.current().digest(name); own != nil && ctx.Err() == nil {
 			return nil, fmt.Errorf("%w; %w", own, err) // why the server's own file does not do
 		}
 		return nil, fmt.Errorf("module %s: %w", name, err)
@@ -270,8 +290,8 @@ func (c *code) Listens() (started, completed bool) {
 }
 
 // listens asks what runs a job for its listeners.
-func listens(r Runner) (started, completed bool) {
-	if l, ok := r.(Listener); ok {
+func listens(r guests) (started, completed bool) {
+	if l, ok := r.(fireListener); ok {
 		return l.Listens()
 	}
 	return false, false
@@ -293,7 +313,7 @@ func (c *code) shard(ctx context.Context, call job.ShardCall) ([]int, error) {
 // try tells of a strategy's module that deals badly before it matters. One may
 // need labels that a trial does not have, so this refuses no job.
 func (c *code) try(ctx context.Context, j job.Config) {
-	if j.StrategyModule == "" || c.library == nil {
+	if j.StrategyModule == "" || c.library.o.Runner != nil {
 		return
 	}
 	var k gear
@@ -306,13 +326,13 @@ func (c *code) try(ctx context.Context, j job.Config) {
 		give()
 	}
 	if err != nil && ctx.Err() == nil {
-		c.o.Log.Warn("the strategy's module failed when it was tried", "job", j.Name, "module", j.StrategyModule, "error", err)
+		c.library.o.Log.Warn("the strategy's module failed when it was tried", "job", j.Name, "module", j.StrategyModule, "error", err)
 	}
 }
 
 // Prepare implements runner.Preparer.
 func (c *code) Prepare(ctx context.Context, j job.Config) error {
-	if c.library == nil || j.Command != "" {
+	if c.library.o.Runner != nil || j.Command != "" {
 		return nil
 	}
 	k := &gear{users: 1, guardian: c}

@@ -102,7 +102,11 @@ func (w *counted) Fork() job.Worker              { return w }
 func TestARunWhoseModuleIsToComeHasNoWorker(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
-		c, w := newCode(&Options{Runner: Func(fine)}, nil, nil), &counted{}
+		l, err := openLibrary(libraryOptions{Runner: Func(fine), Refuse: func(job.Config, *job.Config) error { return nil }})
+		if err != nil {
+			t.Fatal(err)
+		}
+		c, w := l.newCode(nil), &counted{}
 		c.turn <- struct{}{} // somebody loads it
 		done := make(chan job.Outcome)
 		go func() { done <- c.Run(t.Context(), job.Call{Worker: w}) }()
@@ -193,11 +197,14 @@ func TestOneModuleTakesLong(t *testing.T) {
 			t.Fatal(err)
 		}
 		h.applied = readApplied(&h.o)
+		if err := h.openLibrary(); err != nil {
+			t.Fatal(err)
+		}
 		h.hire(reg)
 		h.jobs[0].code.turn <- struct{}{} // somebody assembles it
 		ctx, cancel := context.WithCancel(t.Context())
 		ended := make(chan error)
-		go func() { ended <- errors.Join(h.equip(ctx), h.work(ctx, nil)) }()
+		go func() { ended <- errors.Join(h.equip(ctx), h.work(ctx)) }()
 		synctest.Wait()
 		if err := h.Trigger(t.Context(), "quick"); err != nil {
 			t.Error(err)

@@ -17,7 +17,7 @@ type edit struct {
 	h     *Host
 	own   map[string]*hosted // the host's own jobs before, without those that leave
 	o     Options            // Jobs: those that are put; Modules: all that are there afterwards
-	names map[string]named   // modules whose files need not be read again
+	files *catalog           // the same modules; nil: a Runner runs all jobs
 	told  Reloaded
 
 	withdrawn, admitted []*hosted
@@ -90,7 +90,7 @@ func (h *Host) beginEdit(ctx context.Context, what string) (free func(), err err
 
 // newEdit is one that changes nothing.
 func (h *Host) newEdit() *edit {
-	e := &edit{h: h, own: map[string]*hosted{}, o: h.o, names: map[string]named{}}
+	e := &edit{h: h, own: map[string]*hosted{}, o: h.o}
 	h.mu.Lock()
 	for _, j := range h.jobs[:h.owned()] {
 		if !j.leaves {
@@ -99,8 +99,11 @@ func (h *Host) newEdit() *edit {
 	}
 	h.mu.Unlock()
 	e.o.Jobs, e.o.Modules = nil, maps.Clone(h.o.Modules)
-	if h.library != nil {
-		e.o.Modules, e.names = h.library.known()
+	if h.o.Runner == nil {
+		e.files, e.o.Modules = h.library.catalog(), map[string]Module{}
+		for name, f := range e.files.all() {
+			e.o.Modules[name] = Module(f)
+		}
 	}
 	return e
 }
@@ -141,45 +144,32 @@ func (e *edit) prepare(ctx context.Context) error {
 // readModules reads the files of the modules that jobs name, and gives the jobs
 // their digests.
 func (e *edit) readModules() {
-	if e.h.library == nil {
+	if e.files == nil {
 		return
-	}
-	digest := func(name string) string {
-		m, ok := e.o.Modules[name]
-		if !ok {
-			return "" // the job names none
-		}
-		if r := e.read(name); r.err == nil {
-			return r.digest
-		}
-		return m.pin()
 	}
 	for i := range e.o.Jobs {
 		c := &e.o.Jobs[i]
-		c.ModuleDigest, c.StrategyDigest = digest(c.Module), digest(c.StrategyModule)
+		c.ModuleDigest, c.StrategyDigest = e.files.expected(c.Module), e.files.expected(c.StrategyModule)
 	}
 }
 
-// read reads the file of a module, once.
-func (e *edit) read(name string) named {
-	r, known := e.names[name]
-	if !known {
-		r = e.h.library.readFile(name, e.o.Modules[name])
-		e.names[name] = r
-	}
-	return r
+// put adds a module, or puts another in its place.
+func (e *edit) put(name string, m Module) {
+	e.o.Modules[name] = m
+	e.files.put(name, file(m))
 }
 
 // load compiles a module, and holds it until the end of the edit.
 func (e *edit) load(ctx context.Context, name string) error {
-	r := e.read(name)
-	if r.err != nil {
-		return r.err
+	digest, err := e.files.digest(name)
+	if err != nil {
+		return err
 	}
-	if _, err := e.h.library.take(ctx, r.digest, nil); err != nil {
+	release, err := e.h.library.hold(ctx, digest)
+	if err != nil {
 		return fmt.Errorf("module %s: %w", name, err)
 	}
-	e.give = append(e.give, func() { e.h.library.give(r.digest) })
+	e.give = append(e.give, release)
 	return nil
 }
 
@@ -231,15 +221,18 @@ func (j *hosted) same(h *Host, c *job.Config) bool {
 // try loads what a job needs that is new, or is to take the place of j, and tells
 // why no run of it could begin.
 func (e *edit) try(ctx context.Context, j *hosted, c *job.Config) error {
-	k := newCode(&e.h.o, e.h.library, c)
-	k.peers = e.h.discovery.peersOf(c.Name)
+	k := e.h.library.newCode(c)
+	k.askPeers(e.h.discovery.peersOf(c.Name))
 	e.tried = append(e.tried, k)
 	for name, digest := range map[string]string{c.Module: c.ModuleDigest, c.StrategyModule: c.StrategyDigest} {
-		if digest == "" && e.names[name].err != nil {
-			return e.names[name].err
+		if e.files == nil || name == "" || digest != "" {
+			continue
+		}
+		if _, err := e.files.digest(name); err != nil {
+			return err
 		}
 	}
-	if err := k.fits(ctx, *c); err != nil {
+	if err := k.check(ctx, *c); err != nil {
 		return err
 	}
 	if j != nil {
@@ -284,8 +277,8 @@ func (e *edit) release() {
 // apply has the host go by it.
 func (e *edit) apply() {
 	h := e.h
-	if h.library != nil {
-		h.library.replace(e.o.Modules, e.names)
+	if e.files != nil {
+		h.library.setCatalog(e.files)
 	}
 	for _, told := range []struct {
 		what string

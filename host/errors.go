@@ -4,6 +4,8 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io/fs"
+	"os"
 
 	"github.com/wasmjob/wasmjob/host/internal/runner"
 	"github.com/wasmjob/wasmjob/host/reason"
@@ -83,4 +85,16 @@ func CodeOf(err error) Code {
 		return Unknown
 	}
 	return Internal
+}
+
+// ofTheSystem tells a full disk and its like from a module that is wrong, or not
+// where the configuration says.
+func ofTheSystem(err error) bool {
+	if errors.Is(err, fs.ErrNotExist) || errors.Is(err, fs.ErrPermission) {
+		return false
+	}
+	_, path := errors.AsType[*fs.PathError](err)
+	_, link := errors.AsType[*os.LinkError](err)
+	_, call := errors.AsType[*os.SyscallError](err)
+	return path || link || call
 }

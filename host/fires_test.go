@@ -106,7 +106,7 @@ func TestModulesThatListen(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		started, completed := equipped{Runner: wasmGuests{e, m}}.Listens()
+		started, completed := equipped{guests: wasmGuests{e, m}}.Listens()
 		if started != want || completed {
 			t.Errorf("it listens: %v, %v; want %v", started, completed, want)
 		}

@@ -6,7 +6,6 @@ import (
 	"slices"
 
 	"github.com/wasmjob/wasmjob/abi"
-	"github.com/wasmjob/wasmjob/host/internal/assign"
 	"github.com/wasmjob/wasmjob/host/internal/sandbox"
 	"github.com/wasmjob/wasmjob/host/job"
 )
@@ -14,10 +13,10 @@ import (
 // gear is what the runs of one configuration have.
 type gear struct {
 	wants    wants
-	run      Runner
-	deal     assign.Module // nil: no module deals
-	give     []func()      // gives back what was taken
-	users    int           // the code itself, and one for each run; guarded by the code's mu
+	run      guests
+	deal     func(context.Context, job.ShardCall) ([]int, error) // nil: no module deals
+	give     []func()                                            // gives back what was taken
+	users    int                                                 // the code itself, and one for each run; guarded by the code's mu
 	guardian *code
 }
 
@@ -29,8 +28,14 @@ type wants struct {
 	Allow                          job.Allow
 }
 
-func wantsOf(c job.Config) wants {
+func wantsOf(c *job.Config) wants {
 	return wants{c.Kind, c.Module, c.ModuleDigest, c.Command, c.StrategyModule, c.StrategyDigest, c.Allow}
+}
+
+// sameCode tells whether two configurations run the same code with the same grants.
+func sameCode(a, b *job.Config) bool {
+	w, o := wantsOf(a), wantsOf(b)
+	return w.equal(&o)
 }
 
 // equal tells whether a gear for w is one for o, too. Each run asks that, so it
@@ -56,11 +61,21 @@ func (k *gear) release() {
 	}
 }
 
+// guests run the code of a job, as a Runner of the Options does.
+type guests interface {
+	Run(ctx context.Context, c job.Call) job.Outcome
+}
+
+// fireListener is what guests are as well whose jobs have listeners of fires.
+type fireListener interface {
+	Listens() (started, completed bool)
+}
+
 // equipped gives the calls of one job what the job is granted, beside what the
 // configuration itself says.
 type equipped struct {
-	Runner
-	o     *Options
+	guests
+	o     *libraryOptions
 	allow *job.Allow
 	http  job.HTTP
 }
@@ -70,11 +85,11 @@ func (e equipped) Run(ctx context.Context, c job.Call) job.Outcome {
 	for _, name := range e.allow.Secrets {
 		c.Secrets[name] = e.o.Secrets[name]
 	}
-	return e.Runner.Run(ctx, c)
+	return e.guests.Run(ctx, c)
 }
 
-// Listens is part of Listener.
-func (e equipped) Listens() (started, completed bool) { return listens(e.Runner) }
+// Listens implements fireListener.
+func (e equipped) Listens() (started, completed bool) { return listens(e.guests) }
 
 // wasmGuests runs one module.
 type wasmGuests struct {
@@ -82,7 +97,7 @@ type wasmGuests struct {
 	module *sandbox.Module
 }
 
-// Listens is part of Listener.
+// Listens implements fireListener.
 func (g wasmGuests) Listens() (started, completed bool) {
 	for _, export := range g.module.Report().Exports {
 		started = started || export.Name == abi.ExportStarted

@@ -34,10 +34,9 @@ type Host struct {
 	jobs     []*hosted  // of the server's own file, in its order; those of the registry follow, by name
 	registry registry.Registry
 	sessions *session.Server // the one session of all jobs
-	address  string          // where modules are given to others; empty: nowhere
 	busy     map[string]bool // the jobs that have begun, and not ended
 
-	library *library // nil: the caller has a Runner
+	library *library
 	applied *applied
 	loading sync.WaitGroup // modules of the server's own file
 	workers *workers.Pool  // of all jobs, for guests
@@ -152,12 +151,10 @@ func (h *Host) Run(ctx context.Context) (err error) {
 		return err
 	}
 	defer closeDataDir()
-	if h.o.Runner == nil {
-		if h.library, err = openLibrary(&h.o); err != nil {
-			return err
-		}
-		defer func() { err = errors.Join(err, h.library.close()) }()
+	if err := h.openLibrary(); err != nil {
+		return err
 	}
+	defer func() { err = errors.Join(err, h.library.close()) }()
 	defer h.dismiss()
 	defer h.loading.Wait()
 	h.applied = readApplied(&h.o)
@@ -165,11 +162,10 @@ func (h *Host) Run(ctx context.Context) (err error) {
 	if err := h.equip(ctx); err != nil || ctx.Err() != nil {
 		return err // of modules that were not loaded because of ctx nobody is at fault
 	}
-	serve, err := h.offer(ctx)
-	if err != nil {
-		return err
+	if err := h.library.listen(ctx); err != nil {
+		return failf(Refused, err, "modules for other servers")
 	}
-	return h.work(ctx, serve)
+	return h.work(ctx)
 }
 
 // looksAtOnce is how many jobs read all of their nodes at once: enough to keep
@@ -185,7 +181,7 @@ func (h *Host) hire(reg registry.Registry) {
 	defer h.mu.Unlock()
 	h.registry, h.sessions = reg, sessions
 	for _, j := range h.jobs {
-		j.code = newCode(&h.o, h.library, j.config)
+		j.code = h.library.newCode(j.config)
 	}
 }
 
@@ -240,18 +236,16 @@ func (h *Host) identified(j *hosted) job.Config {
 
 // load loads the modules of one job. The sandbox decides in which order.
 func (h *Host) load(ctx context.Context, j *hosted, c job.Config) error {
-	k, err := j.code.equip(ctx, c)
-	if err != nil {
+	if err := j.code.load(ctx, c); err != nil {
 		return failf(Invalid, err, "job %s is refused", c.Name)
 	}
-	k.release()
 	return nil
 }
 
 // identify gives a job of the server's own file the digests of its modules, as
 // far as they can be told.
 func (h *Host) identify(c *job.Config) {
-	if h.library == nil {
+	if h.o.Runner != nil {
 		return
 	}
 	if c.Module != "" {
@@ -276,7 +270,7 @@ func (h *Host) runnerOf(j *hosted, changed func(*job.Config)) *runner.Runner {
 	o := runner.Options{
 		Sessions: h.sessions, Layout: layout.New(c.Layout, h.o.Namespace, c.Name), Config: j.config, Instance: h.o.Instance,
 		Clock: clock.New(h.tick, c.Name), Guests: j.code, Assigner: deal, Changed: changed,
-		Labels: h.o.Labels, Address: h.address, Knows: assign.Known(h.o.Strategies),
+		Labels: h.o.Labels, Address: h.library.address, Knows: assign.Known(h.o.Strategies),
 		Sink: sinks(h.o.Sinks), Workers: h.workers, Commands: h.outside, Looks: h.looks, DrainTimeout: h.o.DrainTimeout, Observe: h.observer(), Log: h.o.Log,
 	}
 	if !j.found {
@@ -297,11 +291,8 @@ func (h *Host) defined(c job.Config) definition.Definition {
 		if code == nil {
 			continue
 		}
-		if h.library == nil {
-			continue
-		}
-		if m, ok := h.library.source(code.Name); ok {
-			code.Reference = "file:" + m.Path
+		if f, ok := h.library.file(code.Name); ok && h.o.Runner == nil {
+			code.Reference = "file:" + f.Path
 		}
 	}
 	return d
@@ -317,7 +308,7 @@ func (h *Host) observer() func(runner.Event) {
 
 // work runs session, ticker and runners. Session and ticker end last: runners
 // leave the one and take themselves out of the other.
-func (h *Host) work(ctx context.Context, serve func(context.Context) error) error {
+func (h *Host) work(ctx context.Context) error {
 	below, stopBelow := context.WithCancel(context.WithoutCancel(ctx))
 	var under sync.WaitGroup
 	var sessionErr error
@@ -329,13 +320,11 @@ func (h *Host) work(ctx context.Context, serve func(context.Context) error) erro
 	})
 	under.Go(func() { watchClock(below, h.o.Log) })
 	under.Go(func() { h.applied.run(below) })
-	if serve != nil {
-		under.Go(func() {
-			if err := serve(below); err != nil {
-				h.o.Log.Error("no modules are given to other servers any more", "error", err)
-			}
-		})
-	}
+	under.Go(func() {
+		if err := h.library.serve(below); err != nil {
+			h.o.Log.Error("no modules are given to other servers any more", "error", err)
+		}
+	})
 	d := newDiscoverer(ctx, h)
 	h.discovery = d
 	h.mu.Lock()
@@ -382,17 +371,15 @@ func (h *Host) work(ctx context.Context, serve func(context.Context) error) erro
 func (h *Host) beginOwn(j *hosted) {
 	fault := j.ails()
 	h.mu.Lock()
-	file := j.config       // nobody changes it any more; another may take its place
-	last := wantsOf(*file) // of the job's loop
-	j.code.peers = h.discovery.peersOf(file.Name)
+	file := j.config // nobody changes it any more; another may take its place
+	last := file     // of the job's loop
+	j.code.askPeers(h.discovery.peersOf(file.Name))
 	j.runner = h.runnerOf(j, func(c *job.Config) {
-		if c == nil || h.library == nil {
+		if c == nil || h.o.Runner != nil || sameCode(c, last) {
 			return
 		}
-		if now := wantsOf(*c); !now.equal(&last) {
-			last = now
-			h.prefetch(j, *c)
-		}
+		last = c
+		h.prefetch(j, *c)
 	})
 	h.mu.Unlock()
 	if fault != "" {
@@ -405,7 +392,7 @@ func (h *Host) beginOwn(j *hosted) {
 		close(j.left)
 		h.o.Log.Error("the job does not run", "job", file.Name, "error", err)
 	}
-	if h.library != nil && file.ModuleDigest != "" {
+	if h.o.Runner == nil && file.ModuleDigest != "" {
 		h.prefetch(j, *file) // what was not here may be with others
 	}
 }

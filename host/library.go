@@ -4,15 +4,14 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"io"
-	"maps"
-	"path/filepath"
+	"log/slog"
+	"net"
 	"slices"
-	"strings"
 	"sync"
 	"time"
 
 	"github.com/wasmjob/wasmjob/host/internal/module"
+	"github.com/wasmjob/wasmjob/host/internal/native"
 	"github.com/wasmjob/wasmjob/host/internal/peer"
 	"github.com/wasmjob/wasmjob/host/internal/sandbox"
 	"github.com/wasmjob/wasmjob/host/job"
@@ -22,18 +21,51 @@ import (
 // module.
 const fetchTimeout = 3 * time.Minute
 
+// libraryOptions say what a library has to work with.
+type libraryOptions struct {
+	DataDir string          // of the server; empty with a Runner
+	Files   map[string]file // the modules of the server's own file, by the name that jobs use
+	// Runner runs the code of all jobs; nil: the sandbox does, and native commands.
+	Runner interface {
+		Run(context.Context, job.Call) job.Outcome
+	}
+	Commands *native.Commands // nil: none can run
+
+	Namespace    string            // what calls are told
+	Secrets      map[string]string // what jobs may be granted by name
+	PrivateHosts []string          // names that requests may reach in a private network
+
+	Compiler []string // as for sandbox.Options, as are the next four
+	Memory   int64
+	Dirs     []job.Dir
+	Private  []job.Private
+	Refused  func(digest, why string)
+
+	// Listen is the address on which other servers get modules; empty: nowhere. They
+	// reach it by Address or, if that is empty, as Listen says with IP in the place of
+	// an unspecified address. Token is shared by all servers.
+	Listen, Address, IP, Token string
+
+	// Refuse tells why this server must not run a job as it is now; file is the job in the
+	// server's own file, nil if it is not there.
+	Refuse func(j job.Config, file *job.Config) error
+	Log    *slog.Logger
+}
+
 // library has the modules of this server by digest: those that jobs hold are
 // compiled, once, and others may have their bytes.
 type library struct {
-	o      *Options
-	store  *module.Store
-	engine *sandbox.Engine
+	o      libraryOptions
+	bytes  *module.Store   // nil: a Runner runs all jobs
+	engine *sandbox.Engine // nil: as well
 	client *peer.Client
 
-	mu      sync.Mutex // guards what follows
-	held    map[string]*compiled
-	modules map[string]Module // of the server's own file; replaced as a whole
-	names   map[string]named  // of those, as far as they were read
+	listener net.Listener // nil: other servers get no modules
+	address  string
+
+	mu    sync.Mutex // guards what follows
+	held  map[string]*compiled
+	files *catalog // replaced as a whole
 }
 
 // compiled is a module that somebody holds, or waits for.
@@ -46,149 +78,74 @@ type compiled struct {
 	err    error
 	gaveUp bool // whoever loaded it could not wait
 	users  int
-	ask    []offers // of those who wait for it, as far as they were not asked
+	ask    []peers // of those who wait for it, as far as they were not asked
 }
 
-// offers tells the addresses where the members of a job offer modules.
-type offers func(context.Context) ([]string, error)
+// peers tells the addresses where the members of a job offer modules.
+type peers func(context.Context) ([]string, error)
 
-// named is what the server's own file calls a module.
-type named struct {
-	digest string
-	err    error
-}
-
-func openLibrary(o *Options) (*library, error) {
-	store, err := module.Open(filepath.Join(o.DataDir, "modules"))
-	if err != nil {
-		return nil, failf(Internal, err, "data directory %s", o.DataDir)
+func openLibrary(o libraryOptions) (*library, error) {
+	l := &library{o: o, held: map[string]*compiled{}, files: newCatalog(nil, o.Files)}
+	if o.Runner != nil {
+		return l, nil
 	}
-	engine, err := sandbox.New(sandbox.Options{
-		CacheDir: cacheDir(o.DataDir), Compiler: o.Compiler, Refused: o.refusedModule,
-		MaxModule: module.MaxSize, Budget: o.Memory, Dirs: o.dirs(), Private: o.private(), Log: o.Log,
-	})
-	if err != nil {
-		return nil, failf(Internal, err, "sandbox")
+	dir := dataDir(o.DataDir)
+	var err error
+	if l.bytes, err = dir.open(); err != nil {
+		return nil, err
 	}
-	l := &library{o: o, store: store, engine: engine, held: map[string]*compiled{}, modules: o.Modules, names: map[string]named{}}
-	l.client = peer.NewClient(peer.ClientOptions{Token: o.Peers.Token, Store: store, Limit: module.MaxSize, Log: o.Log})
+	if l.engine, err = sandbox.New(sandbox.Options{
+		CacheDir: dir.cache(), Compiler: o.Compiler, Refused: o.Refused,
+		MaxModule: module.MaxSize, Budget: o.Memory, Dirs: o.Dirs, Private: o.Private, Log: o.Log,
+	}); err != nil {
+		return nil, fmt.Errorf("sandbox: %w", err)
+	}
+	l.files = newCatalog(l.bytes, o.Files)
+	l.client = peer.NewClient(peer.ClientOptions{Token: o.Token, Store: l.bytes, Limit: module.MaxSize, Log: o.Log})
 	return l, nil
 }
 
-// KeepModule puts a module into the store of the server whose data directory is
-// dir, which may run meanwhile; no job runs it by that. Bytes that do not have
-// the digest are refused, and so are more than a module may have.
-func KeepModule(dir string, r io.Reader, digest string) error {
-	store, err := module.Open(filepath.Join(dir, "modules"))
-	if err == nil {
-		err = store.PutAs(r, digest, module.MaxSize)
-	}
-	switch {
-	case errors.Is(err, module.ErrPin), errors.Is(err, module.ErrTooBig), module.CheckDigest(digest) != nil:
-		return failf(Invalid, err, "keep a module")
-	case err != nil:
-		return failf(Internal, err, "keep a module in %s", dir)
-	}
-	return nil
-}
+// catalog are the modules of the server's own file now; what becomes of it changes
+// nothing here.
+func (l *library) catalog() *catalog { return l.current().clone() }
 
-// dirs are the directories from which the sandbox opens what is granted. An
-// embedder that grants directories without limits has none.
-func (o *Options) dirs() []job.Dir {
-	granted := slices.ContainsFunc(o.Jobs, func(c job.Config) bool { return len(c.Allow.Dirs) > 0 })
-	if len(o.Allow.Dirs) == 0 && granted {
-		return nil
-	}
-	dirs := make([]job.Dir, len(o.Allow.Dirs)) // not nil: that would be any
-	for i, t := range o.Allow.Dirs {
-		dirs[i] = job.Dir{Host: t.Path, Write: t.Write}
-	}
-	return dirs
-}
+// newCatalog is one of other modules, of which none was read yet.
+func (l *library) newCatalog(files map[string]file) *catalog { return newCatalog(l.bytes, files) }
 
-// name reads a module of the server's own file, once, and tells its digest.
-func (l *library) name(name string) (digest string, err error) {
-	l.mu.Lock()
-	n, known := l.names[name]
-	m, ok := l.modules[name]
-	l.mu.Unlock()
-	if known {
-		return n.digest, n.err
-	}
-	if n.err = fmt.Errorf("this server has no module %q", name); ok {
-		n = l.readFile(name, m)
-	}
+// setCatalog puts other modules in the place of those of the server's own file.
+func (l *library) setCatalog(c *catalog) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	if l.modules[name] == m { // nobody has read the configuration again meanwhile
-		l.names[name] = n
-	}
-	return n.digest, n.err
+	l.files = c
 }
 
-// readFile puts a module into the store that a file has.
-func (l *library) readFile(name string, m Module) (n named) {
-	if n.digest, _, n.err = l.store.LoadSource("file:"+m.Path, m.SHA256, "", module.MaxSize); n.err != nil {
-		n.err = fmt.Errorf("module %s: %w", name, n.err)
-	}
-	return n
-}
-
-// source is what the server's own file says of a module.
-func (l *library) source(name string) (m Module, ok bool) {
+func (l *library) current() *catalog {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	m, ok = l.modules[name]
-	return m, ok
+	return l.files
 }
 
-// known are the modules of the server's own file, and those that were read without
-// fault.
-func (l *library) known() (modules map[string]Module, names map[string]named) {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	modules, names = map[string]Module{}, map[string]named{}
-	maps.Copy(modules, l.modules)
-	for name, n := range l.names {
-		if n.err == nil {
-			names[name] = n
-		}
+// digest is that of a module of the server's own file, as far as it can be told.
+func (l *library) digest(name string) string { return l.current().expected(name) }
+
+// file is what the server's own file says of a module.
+func (l *library) file(name string) (f file, ok bool) {
+	f, ok = l.current().files[name]
+	return f, ok
+}
+
+// hold compiles a module, and holds it until release is called.
+func (l *library) hold(ctx context.Context, digest string) (release func(), err error) {
+	if _, err := l.take(ctx, digest, nil); err != nil {
+		return nil, err
 	}
-	return modules, names
-}
-
-// replace puts other modules in the place of those of the server's own file, of
-// which some were read already.
-func (l *library) replace(modules map[string]Module, names map[string]named) {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	l.modules, l.names = modules, names
-}
-
-// digest is that of a module of the server's own file, as far as it can be told:
-// if the file is not there, by what it must have; else empty.
-func (l *library) digest(name string) string {
-	digest, err := l.name(name)
-	if err == nil {
-		return digest
-	}
-	m, _ := l.source(name)
-	return m.pin()
-}
-
-// pin is the digest that a module must have; empty: any.
-func (m Module) pin() string {
-	pin := strings.TrimPrefix(m.SHA256, "sha256:")
-	if module.CheckDigest(pin) != nil {
-		return ""
-	}
-	return pin
+	return func() { l.give(digest) }, nil
 }
 
 // take gives the module with the digest, compiled. If it is not here, the peers
-// of all who wait for it are asked; they may be nil. Whoever takes a module gives
+// of all who wait for it are asked; from may be nil. Whoever takes a module gives
 // it back.
-func (l *library) take(ctx context.Context, digest string, peers offers) (*sandbox.Module, error) {
+func (l *library) take(ctx context.Context, digest string, from peers) (*sandbox.Module, error) {
 	for {
 		l.mu.Lock()
 		c, known := l.held[digest]
@@ -197,8 +154,8 @@ func (l *library) take(ctx context.Context, digest string, peers offers) (*sandb
 			l.held[digest] = c
 		}
 		c.users++
-		if peers != nil && c.module == nil {
-			c.ask = append(c.ask, peers)
+		if from != nil && c.module == nil {
+			c.ask = append(c.ask, from)
 		}
 		l.mu.Unlock()
 		if !known {
@@ -272,7 +229,7 @@ func (l *library) load(ctx context.Context, digest string, c *compiled) (*sandbo
 	if !errors.Is(err, module.ErrNotFound) && !errors.Is(err, module.ErrDamaged) {
 		return m, err
 	}
-	if !l.has(digest) {
+	if !l.current().has(digest) {
 		if err := l.fetch(ctx, digest, c); err != nil {
 			return nil, &fetchError{err}
 		}
@@ -282,28 +239,12 @@ func (l *library) load(ctx context.Context, digest string, c *compiled) (*sandbo
 
 // compile compiles a module of the store.
 func (l *library) compile(ctx context.Context, digest string) (*sandbox.Module, error) {
-	size, err := l.store.Size(digest)
+	size, err := l.bytes.Size(digest)
 	if err != nil {
 		return nil, err
 	}
-	read := func() ([]byte, error) { return l.store.Get(digest) }
+	read := func() ([]byte, error) { return l.bytes.Get(digest) }
 	return l.engine.LoadFrom(ctx, sandbox.Source{Digest: digest, Size: size, Read: read})
-}
-
-// has puts a module into the store if it is in one of the files that the server's
-// configuration names.
-func (l *library) has(digest string) bool {
-	l.mu.Lock()
-	modules := l.modules
-	l.mu.Unlock()
-	for _, name := range slices.Sorted(maps.Keys(modules)) {
-		if m := modules[name]; m.SHA256 == "" || m.SHA256 == digest {
-			if got, _, err := l.store.LoadSource("file:"+m.Path, m.SHA256, "", module.MaxSize); err == nil && got == digest {
-				return true
-			}
-		}
-	}
-	return false
 }
 
 // fetch puts a module into the store that a peer has of somebody who waits for
@@ -314,11 +255,11 @@ func (l *library) fetch(ctx context.Context, digest string, c *compiled) error {
 	asked := map[string]bool{}
 	var faults []error
 	for {
-		peers := l.nextOffers(digest, c)
-		if peers == nil {
+		from := l.nextPeers(digest, c)
+		if from == nil {
 			break
 		}
-		addresses, err := peers(ctx)
+		addresses, err := from(ctx)
 		if err != nil {
 			faults = append(faults, fmt.Errorf("module %s: ask who offers it: %w", digest, err))
 			continue
@@ -341,35 +282,24 @@ func (l *library) fetch(ctx context.Context, digest string, c *compiled) error {
 	return errors.Join(faults...)
 }
 
-// nextOffers gives the peers of somebody who waits for a module; nil if all were
+// nextPeers gives the peers of somebody who waits for a module; nil if all were
 // asked. Whoever wants it from then on tries anew.
-func (l *library) nextOffers(digest string, c *compiled) offers {
+func (l *library) nextPeers(digest string, c *compiled) peers {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	if len(c.ask) == 0 {
 		l.drop(digest, c)
 		return nil
 	}
-	peers := c.ask[0]
+	next := c.ask[0]
 	c.ask = c.ask[1:]
-	return peers
-}
-
-// shelf is what other servers may have: the modules that jobs hold here.
-type shelf struct{ *library }
-
-// Open implements peer.ModuleReader.
-func (s shelf) Open(digest string) (io.ReadCloser, int64, error) {
-	s.mu.Lock()
-	c := s.held[digest]
-	s.mu.Unlock()
-	if c == nil {
-		return nil, 0, fmt.Errorf("%w: no job holds module %s", module.ErrNotFound, digest)
-	}
-	return s.store.Open(digest)
+	return next
 }
 
 func (l *library) close() error {
+	if l.engine == nil {
+		return nil
+	}
 	l.client.Close()
 	l.mu.Lock()
 	for _, c := range l.held {

@@ -12,13 +12,15 @@ import (
 
 	"github.com/wasmjob/wasmjob/host/internal/module"
 	"github.com/wasmjob/wasmjob/host/internal/peer"
+	"github.com/wasmjob/wasmjob/host/job"
 )
 
 // shelves is a library in a directory of its own.
 func shelves(t *testing.T) *library {
 	t.Helper()
-	o := Options{DataDir: t.TempDir()}.WithDefaults()
-	l, err := openLibrary(&o)
+	l, err := openLibrary(libraryOptions{
+		DataDir: t.TempDir(), Refuse: func(job.Config, *job.Config) error { return nil }, Log: slog.New(slog.DiscardHandler),
+	})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -32,7 +34,7 @@ func TestThePeersOfAllWhoWaitAreAsked(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		l := shelves(t)
 		let := make(chan struct{})
-		offering := func(who string, wait <-chan struct{}) offers {
+		offering := func(who string, wait <-chan struct{}) peers {
 			return func(context.Context) ([]string, error) {
 				if wait != nil {
 					<-wait
@@ -41,9 +43,9 @@ func TestThePeersOfAllWhoWaitAreAsked(t *testing.T) {
 			}
 		}
 		var waiting sync.WaitGroup
-		take := func(peers offers) {
+		take := func(from peers) {
 			waiting.Go(func() {
-				_, err := l.take(t.Context(), strings.Repeat("0", 64), peers)
+				_, err := l.take(t.Context(), strings.Repeat("0", 64), from)
 				if _, elsewhere := errors.AsType[*fetchError](err); !elsewhere {
 					t.Errorf("%v", err)
 				}
@@ -87,7 +89,7 @@ func TestCodeThatIsClosedWhileItsModuleComes(t *testing.T) {
 	t.Parallel()
 	digest := digestOfKit(t, "ok")
 	there, here := shelves(t), shelves(t)
-	if _, _, err := there.store.LoadSource("file:"+kit("ok")["ok"].Path, "", "", module.MaxSize); err != nil {
+	if _, _, err := there.bytes.LoadSource("file:"+kit("ok")["ok"].Path, "", "", module.MaxSize); err != nil {
 		t.Fatal(err)
 	}
 	listener, err := peer.Listen(t.Context(), "127.0.0.1:0", "")
@@ -95,7 +97,7 @@ func TestCodeThatIsClosedWhileItsModuleComes(t *testing.T) {
 		t.Fatal(err)
 	}
 	address := listener.Addr().String()
-	shelf := slowShelf{there.store, make(chan struct{}), make(chan struct{})}
+	shelf := slowShelf{there.bytes, make(chan struct{}), make(chan struct{})}
 	ctx, stop := context.WithCancel(t.Context())
 	var work sync.WaitGroup
 	work.Go(func() {
@@ -103,8 +105,8 @@ func TestCodeThatIsClosedWhileItsModuleComes(t *testing.T) {
 			t.Error(err)
 		}
 	})
-	c := newCode(here.o, here, nil)
-	c.peers = func(context.Context) ([]string, error) { return []string{address}, nil }
+	c := here.newCode(nil)
+	c.askPeers(func(context.Context) ([]string, error) { return []string{address}, nil })
 	equipped := make(chan *gear)
 	work.Go(func() {
 		k, err := c.equip(ctx, simple("j", digest))

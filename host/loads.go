@@ -7,7 +7,6 @@ import (
 	"os"
 	"slices"
 
-	"github.com/wasmjob/wasmjob/host/job"
 )
 
 // JobFault is why a server would not run a job.
@@ -35,12 +34,12 @@ func Loads(ctx context.Context, o Options) (faults []JobFault, err error) {
 	if err != nil {
 		return nil, err
 	}
-	if h.library, err = openLibrary(&h.o); err != nil {
+	if err := h.openLibrary(); err != nil {
 		return nil, err
 	}
 	defer func() { err = errors.Join(err, h.library.close()) }()
 	for _, j := range h.jobs {
-		j.code = newCode(&h.o, h.library, j.config)
+		j.code = h.library.newCode(j.config)
 	}
 	defer h.dismiss()
 	for _, j := range h.jobs {
@@ -64,20 +63,5 @@ func (h *Host) fits(ctx context.Context, j *hosted, refused map[string]string) e
 			return fmt.Errorf("module %s: %s", name, why)
 		}
 	}
-	return j.code.fits(ctx, c)
-}
-
-// fits loads what a configuration runs, and tells why no run of it could begin.
-func (c *code) fits(ctx context.Context, j job.Config) error {
-	k, err := c.equip(ctx, j)
-	if err != nil {
-		return err
-	}
-	defer k.release()
-	if g, ok := k.run.(equipped); ok {
-		if w, ok := g.Runner.(wasmGuests); ok {
-			return w.engine.Fits(ctx, w.module, j)
-		}
-	}
-	return nil
+	return j.code.check(ctx, c)
 }

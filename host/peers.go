@@ -4,73 +4,59 @@ import (
 	"cmp"
 	"context"
 	"fmt"
+	"io"
 	"net"
 	"net/netip"
 
-	"github.com/wasmjob/wasmjob/host/internal/layout"
-	"github.com/wasmjob/wasmjob/host/internal/layout/spelling"
 	"github.com/wasmjob/wasmjob/host/internal/module"
 	"github.com/wasmjob/wasmjob/host/internal/peer"
 )
 
-// offer opens the address on which this server gives modules to others, and
-// gives what serves it until its context ends; nil if there is to be none.
-func (h *Host) offer(ctx context.Context) (serve func(context.Context) error, err error) {
-	p := h.o.Peers
-	if p.Listen == "" || h.library == nil {
-		return nil, nil //nolint:nilnil // most servers of one machine
+// listen opens the address on which other servers get modules, if there is to be one.
+func (l *library) listen(ctx context.Context) (err error) {
+	if l.o.Listen == "" || l.o.Runner != nil {
+		return nil // most servers of one machine
 	}
-	l, err := peer.Listen(ctx, p.Listen, p.Token)
-	if err != nil {
-		return nil, failf(Refused, err, "modules for other servers")
+	if l.listener, err = peer.Listen(ctx, l.o.Listen, l.o.Token); err != nil {
+		return err
 	}
-	h.address = cmp.Or(p.Address, h.reachable(l.Addr()))
-	h.o.Log.Info("modules are given to other servers", "address", h.address)
+	l.address = cmp.Or(l.o.Address, l.reachable(l.listener.Addr()))
+	l.o.Log.Info("modules are given to other servers", "address", l.address)
+	return nil
+}
+
+// serve gives modules to other servers until ctx ends, on the address that was
+// opened.
+func (l *library) serve(ctx context.Context) error {
+	if l.listener == nil {
+		return nil
+	}
 	server := peer.NewServer(peer.ServerOptions{
-		Address: h.address, Token: p.Token, Modules: shelf{h.library}, Store: h.library.store, Limit: module.MaxSize, Log: h.o.Log,
+		Address: l.address, Token: l.o.Token, Modules: shelf{l}, Store: l.bytes, Limit: module.MaxSize, Log: l.o.Log,
 	})
-	return func(ctx context.Context) error { return server.Serve(ctx, l) }, nil
+	return server.Serve(ctx, l.listener)
 }
 
 // reachable is how others reach an address of this server.
-func (h *Host) reachable(a net.Addr) string {
+func (l *library) reachable(a net.Addr) string {
 	at, err := netip.ParseAddrPort(a.String())
 	if err != nil || !at.Addr().IsUnspecified() {
 		return a.String()
 	}
 	_, port, _ := net.SplitHostPort(a.String())
-	return net.JoinHostPort(h.o.Instance.IP(), port)
+	return net.JoinHostPort(l.o.IP, port)
 }
 
-// peers are the addresses where members of a job offer modules.
-func (d *discoverer) peers(ctx context.Context, j layout.Layout) ([]string, error) {
-	line, err := d.reader(ctx)
-	if err != nil {
-		return nil, err
-	}
-	_, _, members := j.Nodes()
-	n, err := line.Read(ctx, members)
-	if err != nil {
-		return nil, fmt.Errorf("read %s: %w", members, err)
-	}
-	var addresses []string
-	for _, id := range n.Children[:min(len(n.Children), maxPeers)] {
-		m, err := line.Read(ctx, members+"/"+id)
-		if err != nil {
-			return nil, fmt.Errorf("read %s/%s: %w", members, id, err)
-		}
-		if a := spelling.PeerAddress(m); a != "" && a != d.h.address {
-			addresses = append(addresses, a)
-		}
-	}
-	return addresses, nil
-}
+// shelf is what other servers may have: the modules that jobs hold here.
+type shelf struct{ *library }
 
-// peersOf is peers for those who know a job by its name.
-func (d *discoverer) peersOf(name string) offers {
-	l := layout.NewJob(d.h.o.Namespace, name)
-	return func(ctx context.Context) ([]string, error) { return d.peers(ctx, l) }
+// Open implements peer.ModuleReader.
+func (s shelf) Open(digest string) (io.ReadCloser, int64, error) {
+	s.mu.Lock()
+	c := s.held[digest]
+	s.mu.Unlock()
+	if c == nil {
+		return nil, 0, fmt.Errorf("%w: no job holds module %s", module.ErrNotFound, digest)
+	}
+	return s.bytes.Open(digest)
 }
-
-// maxPeers is how many members are asked for their address.
-const maxPeers = 64

@@ -2,8 +2,8 @@ package host
 
 import (
 	"context"
+	"errors"
 	"io"
-	"path/filepath"
 	"time"
 
 	"github.com/wasmjob/wasmjob/host/internal/module"
@@ -20,16 +20,27 @@ func CompileApart(ctx context.Context, args []string, wasm io.Reader, say io.Wri
 	return sandbox.CompileInSubprocess(ctx, args, wasm, say)
 }
 
-// cacheDir is where a server keeps compiled modules.
-func cacheDir(dataDir string) string { return filepath.Join(dataDir, "cache") }
+// KeepModule puts a module into the store of the server whose data directory is
+// dir, which may run meanwhile; no job runs it by that. Bytes that do not have
+// the digest are refused, and so are more than a module may have.
+func KeepModule(dir string, r io.Reader, digest string) error {
+	err := dataDir(dir).keep(r, digest)
+	switch {
+	case errors.Is(err, module.ErrPin), errors.Is(err, module.ErrTooBig), module.CheckDigest(digest) != nil:
+		return failf(Invalid, err, "keep a module")
+	case err != nil:
+		return failf(Internal, err, "keep a module in %s", dir)
+	}
+	return nil
+}
 
 // RefusedModules are the modules, by digest, that the server with this data
 // directory does not compile any more because that ended processes, each with
 // the reason.
-func RefusedModules(dataDir string) (map[string]string, error) {
-	refused, err := sandbox.RefusedModules(cacheDir(dataDir))
+func RefusedModules(dir string) (map[string]string, error) {
+	refused, err := dataDir(dir).refused()
 	if err != nil {
-		return nil, failf(Internal, err, "data directory %s", dataDir)
+		return nil, failf(Internal, err, "data directory %s", dir)
 	}
 	return refused, nil
 }
@@ -37,12 +48,12 @@ func RefusedModules(dataDir string) (map[string]string, error) {
 // RetryModule has the server with this data directory compile a module again
 // that it refuses because that ended processes. A server that runs tries when
 // the job fires next.
-func RetryModule(dataDir, digest string) error {
+func RetryModule(dir, digest string) error {
 	if err := module.CheckDigest(digest); err != nil {
 		return failf(Invalid, err, "retry a module")
 	}
-	if err := sandbox.RetryModule(cacheDir(dataDir), digest); err != nil {
-		return failf(Internal, err, "data directory %s", dataDir)
+	if err := dataDir(dir).retry(digest); err != nil {
+		return failf(Internal, err, "data directory %s", dir)
 	}
 	return nil
 }

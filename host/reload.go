@@ -89,11 +89,10 @@ func (h *Host) notOwn(name string) error {
 // Invalid is a module, or a job with it, that cannot run here.
 func (h *Host) PutModule(ctx context.Context, name string, m Module) error {
 	_, err := h.edit(ctx, "put module "+name, func(ctx context.Context, e *edit) error {
-		if h.library == nil {
+		if e.files == nil {
 			return failf(Invalid, nil, "Options.Runner runs all jobs, so the host has no modules")
 		}
-		e.o.Modules[name] = m
-		delete(e.names, name)
+		e.put(name, m)
 		e.o.Jobs = e.users(name)
 		return e.load(ctx, name)
 	})
@@ -104,14 +103,14 @@ func (h *Host) PutModule(ctx context.Context, name string, m Module) error {
 // is Refused; jobs that leave keep what they run.
 func (h *Host) RemoveModule(ctx context.Context, name string) error {
 	_, err := h.edit(ctx, "remove module "+name, func(_ context.Context, e *edit) error {
-		if _, ok := e.o.Modules[name]; !ok || h.library == nil {
+		if _, ok := e.o.Modules[name]; !ok || e.files == nil {
 			return failf(NotFound, nil, "the host has no such module")
 		}
 		if jobs := e.users(name); len(jobs) > 0 {
 			return failf(Refused, nil, "job %s names it; remove that first, or put it with another module", jobs[0].Name)
 		}
 		delete(e.o.Modules, name)
-		delete(e.names, name)
+		e.files.remove(name)
 		return nil
 	})
 	return err
@@ -132,7 +131,10 @@ type Reloaded struct {
 // Reload returns when all of it is decided. It waits for no job to begin or to leave.
 func (h *Host) Reload(ctx context.Context, jobs []job.Config, modules map[string]Module) (Reloaded, error) {
 	e, err := h.edit(ctx, "reload", func(_ context.Context, e *edit) error {
-		e.o.Jobs, e.o.Modules, e.names = jobs, maps.Clone(modules), map[string]named{}
+		e.o.Jobs, e.o.Modules = jobs, maps.Clone(modules)
+		if e.files != nil {
+			e.files = h.library.newCatalog(filesOf(modules))
+		}
 		for _, name := range slices.Sorted(maps.Keys(e.own)) {
 			if !slices.ContainsFunc(jobs, func(c job.Config) bool { return c.Name == name }) {
 				e.remove(name)
