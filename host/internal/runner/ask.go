@@ -26,8 +26,8 @@ func (r *Runner) Ask(ctx context.Context, a protocol.Ask) error {
 	case <-ctx.Done():
 		r.mu.Lock()
 		delete(r.asks, id)
-		if r.box != nil {
-			r.box.put(inputLetter{protocol.Unasked{ID: id}})
+		if r.inbox != nil {
+			r.inbox.put(inputMessage{protocol.Unasked{ID: id}})
 		}
 		r.mu.Unlock()
 		return ctx.Err()
@@ -48,24 +48,24 @@ func (r *Runner) submit(p *pendingAsk) (int64, error) {
 		r.asks = map[int64]*pendingAsk{}
 	}
 	r.asks[r.asked] = p
-	if r.box != nil {
-		r.box.put(inputLetter{protocol.Asked{ID: r.asked, Ask: p.ask}})
+	if r.inbox != nil {
+		r.inbox.put(inputMessage{protocol.Asked{ID: r.asked, Ask: p.ask}})
 	}
 	return r.asked, nil
 }
 
 // attach lets a member hear the wishes, also those that waited for it, and of a file
 // that was read while it was made.
-func (r *Runner) attach(box *mailbox) {
+func (r *Runner) attach(inbox *inbox) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	r.box = box
+	r.inbox = inbox
 	if r.own.Load() != r.file {
-		box.put(redefineLetter{})
+		inbox.put(redefineMessage{})
 	}
 	for id := int64(1); id <= r.asked; id++ {
 		if p := r.asks[id]; p != nil {
-			box.put(inputLetter{protocol.Asked{ID: id, Ask: p.ask}})
+			inbox.put(inputMessage{protocol.Asked{ID: id, Ask: p.ask}})
 		}
 	}
 }
@@ -74,8 +74,8 @@ func (r *Runner) attach(box *mailbox) {
 func (r *Runner) detach() {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	if r.box != nil {
-		r.box = nil
+	if r.inbox != nil {
+		r.inbox = nil
 		r.failAll(ErrSession)
 	}
 }
@@ -84,7 +84,7 @@ func (r *Runner) detach() {
 func (r *Runner) close() {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	r.box, r.closed = nil, true
+	r.inbox, r.closed = nil, true
 	r.failAll(ErrStopped)
 }
 

@@ -15,11 +15,11 @@ import (
 func (m *member) commit(p follow.Plan) {
 	m.Log.Debug("commit", "plan", p.ID, "mutation", p.Commit.Name(), "ops", len(p.Ops))
 	m.line.Submit(m.life, p.Ops, func(receipt registry.Receipt, err error) {
-		m.box.put(commitLetter{plan: p.ID, name: p.Commit.Name(), receipt: receipt, err: err})
+		m.inbox.put(commitMessage{plan: p.ID, name: p.Commit.Name(), receipt: receipt, err: err})
 	})
 }
 
-func (m *member) committed(l commitLetter) {
+func (m *member) committed(l commitMessage) {
 	in, outcome := m.loop.Answered(l.plan, l.receipt, m.line.ID(), l.err)
 	switch outcome {
 	case follow.Applied:
@@ -47,7 +47,7 @@ func (m *member) committed(l commitLetter) {
 // readOnly tells, once in a session, that nothing can be written any more. The core
 // hears of it each time: it says so of the instants that pass.
 func (m *member) readOnly(cause error) {
-	m.box.put(inputLetter{protocol.ReadOnly{}})
+	m.inbox.put(inputMessage{protocol.ReadOnly{}})
 	m.troubles.set(troubleReadOnly, cause.Error())
 	m.toldReadOnly.Do(func() { m.Log.Error("the registry takes no writes, nothing begins", "error", cause) })
 }
@@ -62,7 +62,7 @@ func (m *member) sync(pause time.Duration) {
 			err := m.line.Sync(m.life)
 			if err == nil {
 				m.troubles.clear(troubleReadOnly)
-				m.box.put(syncLetter{})
+				m.inbox.put(syncedMessage{})
 				return
 			}
 			if m.life.Err() != nil || errors.Is(err, registry.ErrEnded) {

@@ -43,7 +43,7 @@ func (m *member) depart(wait time.Duration, why reason.Reason) {
 	m.Clock.Remove()
 	m.draining, m.departs = finishing, why
 	m.going.Store(true)
-	m.drain = time.AfterFunc(wait, func() { m.box.put(drainLetter{}) })
+	m.drain = time.AfterFunc(wait, func() { m.inbox.put(drainTimeoutMessage{}) })
 }
 
 // drained goes on when a phase has had its time.

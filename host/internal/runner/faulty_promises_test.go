@@ -27,7 +27,7 @@ type inGuest struct {
 	*faultyServer
 	of    *remote
 	c     *job.Call
-	box   *mailbox
+	inbox *inbox
 	turn  uint64    // of its loop
 	still time.Time // since when something waits for that turn; zero: nothing does
 }
@@ -40,7 +40,7 @@ func (s *faultyServer) newGuest(c *job.Call) *inGuest {
 	s.mu.Unlock()
 	if r != nil {
 		r.mu.Lock()
-		g.box = r.box
+		g.inbox = r.inbox
 		r.mu.Unlock()
 	}
 	return g
@@ -69,10 +69,10 @@ func (g *inGuest) look(ctx context.Context) {
 	if g.network.drowsy() {
 		silent = 0
 	}
-	if g.box != nil {
+	if g.inbox != nil {
 		var waits bool
 		n := g.turn
-		if g.turn, waits = g.box.Turns(); !waits || g.turn != n {
+		if g.turn, waits = g.inbox.Turns(); !waits || g.turn != n {
 			g.still = time.Now()
 		}
 		moves = time.Since(g.still) < margin

@@ -114,13 +114,13 @@ func (f *fence) finishes() bool {
 // lease is that of a run which goes on beside this process: it lasts until the fence
 // would strike.
 type lease struct {
-	box  *mailbox
-	line *session.Job
+	inbox *inbox
+	line  *session.Job
 }
 
 // Left is part of job.Lease.
 func (l lease) Left() (left time.Duration, bounded bool) {
-	if l.box.fence.finishes() {
+	if l.inbox.fence.finishes() {
 		return 0, false
 	}
 	return l.line.Left()
@@ -128,33 +128,33 @@ func (l lease) Left() (left time.Duration, bounded bool) {
 
 // Lapsed is part of job.Lease. This process was late: what the fence would have
 // ended has ended.
-func (l lease) Lapsed() { l.box.HealthChanged(session.Lost) }
+func (l lease) Lapsed() { l.inbox.HealthChanged(session.Lost) }
 
 // Doubted is part of session.Listener. The loop is to look how far the session
 // can be trusted; guests do not wait for that when it is lost.
-func (b *mailbox) HealthChanged(now session.Health) {
+func (b *inbox) HealthChanged(now session.Health) {
 	if now == session.Lost {
 		b.fence.strike()
 	}
-	b.put(lookLetter{})
+	b.put(checkMessage{})
 }
 
 // Cut is part of session.Loop.
-func (b *mailbox) Cut(done func()) {
+func (b *inbox) Cut(done func()) {
 	b.troubles.set(troubleLoop, "the loop of the job stands still; its guests were ended, and its items left to other servers")
 	b.fence.close(done)
 }
 
 // Turns is part of session.Loop.
-func (b *mailbox) Turns() (n uint64, waits bool) {
+func (b *inbox) Turns() (n uint64, waits bool) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
-	return b.turns, b.turn != nil && (len(b.letters) > 0 || b.tick.At != 0)
+	return b.turns, b.turn != nil && (len(b.messages) > 0 || b.tick.At != 0)
 }
 
 // fenceGuest lets the fence end a guest, as the core would.
 func (m *member) fenceGuest(g *guest) (leave func()) {
-	return m.box.fence.add(&fenced{spare: true, end: func() {
+	return m.inbox.fence.add(&fenced{spare: true, end: func() {
 		g.ask(job.StopSessionLost, reason.Of(reason.SessionDoubtful))
 		g.kill()
 	}})

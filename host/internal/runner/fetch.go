@@ -10,21 +10,21 @@ import (
 	"github.com/wasmjob/wasmjob/host/registry"
 )
 
-// fetch asks for what is to be read; each answer is put into the mailbox.
+// fetch sends the reads that are due. Each answer goes into the inbox.
 func (m *member) fetch() {
 	reads, wait := m.loop.Reads()
 	if wait > 0 {
-		time.AfterFunc(wait, func() { m.box.put(marksLetter{}) })
+		time.AfterFunc(wait, func() { m.inbox.put(marksDueMessage{}) })
 	}
 	for _, r := range reads {
 		m.line.Fetch(m.life, r.Path, func(n registry.Node, err error) {
-			m.box.put(replyLetter{read: r, node: n, err: err})
+			m.inbox.put(replyMessage{read: r, node: n, err: err})
 		})
 	}
 }
 
 // replied takes the answer to a read.
-func (m *member) replied(l replyLetter) {
+func (m *member) replied(l replyMessage) {
 	if l.err == nil {
 		m.allow(l.read.Path)
 		m.loop.Reply(l.read, l.node)
@@ -36,7 +36,7 @@ func (m *member) replied(l replyLetter) {
 	m.Log.Debug("a read failed", "path", l.read.Path, "error", l.err)
 	m.looked() // it may take long
 	if pause := m.loop.Failed(l.read); pause > 0 {
-		time.AfterFunc(pause, func() { m.box.put(againLetter{}) })
+		time.AfterFunc(pause, func() { m.inbox.put(retryReadsMessage{}) })
 	}
 }
 

@@ -112,7 +112,7 @@ func (h *history) store(ctx context.Context, rows []protocol.Row, schedules []pr
 	for i := range rows {
 		m.kept.drop(rows[i].Entry)
 	}
-	m.box.put(inputLetter{protocol.Stored{Upto: rows[len(rows)-1].Seq}})
+	m.inbox.put(inputMessage{protocol.Stored{Upto: rows[len(rows)-1].Seq}})
 	return true
 }
 

@@ -33,7 +33,7 @@ func (m *member) listen(e protocol.Listen) {
 		ctx, end = context.WithCancel(m.life)
 	}
 	m.listening = end
-	leave := m.box.fence.add(&fenced{end: end})
+	leave := m.inbox.fence.add(&fenced{end: end})
 	m.work.Go(func() {
 		defer end()
 		defer leave()
@@ -41,7 +41,7 @@ func (m *member) listen(e protocol.Listen) {
 		if out.Verdict != job.OK && out.Verdict != job.Nothing {
 			m.Log.Warn("listener failed", "listener", e.Event, "instant", call.Scheduled, "attempt", e.Attempt, "verdict", out.Verdict, "code", out.Code, "error", out.Error)
 		}
-		m.box.put(inputLetter{protocol.CallEnded{Event: e.Event, Instant: e.Instant, Attempt: e.Attempt}})
+		m.inbox.put(inputMessage{protocol.CallEnded{Event: e.Event, Instant: e.Instant, Attempt: e.Attempt}})
 	})
 }
 

@@ -68,12 +68,12 @@ var errConfig = errors.New("the configuration cannot be written into the registr
 
 // newLife makes a member on a new line.
 func (l *lives) newLife() (*member, error) {
-	box := &mailbox{troubles: &l.troubles}
-	line, err := l.Sessions.Open(l.stop, l.Layout.Root(), box)
+	inbox := &inbox{troubles: &l.troubles}
+	line, err := l.Sessions.Open(l.stop, l.Layout.Root(), inbox)
 	if err != nil {
 		return nil, err
 	}
-	m, err := newMember(l, box, line)
+	m, err := newMember(l, inbox, line)
 	if err != nil {
 		l.hangUp(line)
 		return nil, fmt.Errorf("%w: %w", errConfig, err)

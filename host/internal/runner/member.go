@@ -17,10 +17,10 @@ import (
 )
 
 // member is the job's life on one line of the registry. Everything in it belongs
-// to the turn that reads its mailbox, save what is marked; others send letters.
+// to the turn that reads its inbox, save what is marked; others send messages.
 type member struct {
 	*lives
-	box     *mailbox // shared
+	inbox   *inbox // shared
 	line    *session.Job
 	life    context.Context //nolint:containedctx // that of the member, not of a call
 	end     context.CancelFunc
@@ -57,7 +57,7 @@ type member struct {
 	err         error
 }
 
-func newMember(l *lives, box *mailbox, line *session.Job) (*member, error) {
+func newMember(l *lives, inbox *inbox, line *session.Job) (*member, error) {
 	r := l.Runner
 	r.takeFile()
 	initial, err := l.initial()
@@ -66,7 +66,7 @@ func newMember(l *lives, box *mailbox, line *session.Job) (*member, error) {
 	}
 	rules := r.rules(r.file)
 	m := &member{
-		lives: l, box: box, line: line,
+		lives: l, inbox: inbox, line: line,
 		loop: follow.New(r.Layout, r.Layout.NewDecoder(nil), protocol.NewState(protocol.Options{
 			Base: r.Instance, Session: int64(line.ID()), Define: initial,
 			ReshardWait: reshardWait, PruneAfter: pruneAfter, MaxUnstored: maxUnstored,
@@ -78,40 +78,40 @@ func newMember(l *lives, box *mailbox, line *session.Job) (*member, error) {
 		})),
 	}
 	m.effective, m.ruled = &effective{job: r.file}, rules
-	box.fence.rule(rules.Finish)
+	inbox.fence.rule(rules.Finish)
 	r.Clock.Use(*r.file)
 	m.history.m = m
 	return m, nil
 }
 
-// begin lets the member read its letters until its life is over. The end of
-// stop asks it to leave.
+// begin starts the member's loop, which handles messages until its life is over. The
+// end of stop asks it to leave.
 func (m *member) begin(stop context.Context) {
 	m.life, m.end = context.WithCancel(context.WithoutCancel(stop))
-	m.unstop = context.AfterFunc(stop, func() { m.box.put(leaveLetter{errors.Is(context.Cause(stop), job.ErrStopNow)}) })
-	m.attach(m.box)
-	m.box.put(lookLetter{}) // the first is for what is to be read
-	m.box.open(m.turn)
+	m.unstop = context.AfterFunc(stop, func() { m.inbox.put(leaveMessage{errors.Is(context.Cause(stop), job.ErrStopNow)}) })
+	m.attach(m.inbox)
+	m.inbox.put(checkMessage{}) // the first is for what is to be read
+	m.inbox.open(m.turn)
 }
 
-// turn is the loop: it reads letters until there is none left, and the next one
-// begins another turn. The last turn of a life also sees it off.
+// turn is the loop: it handles messages until none is left, and the next message
+// starts another turn. The last turn of a life also finishes it.
 func (m *member) turn() {
 	stretch()
-	var letters []letter
+	var messages []message
 	for !m.over {
 		var tick protocol.Tick
 		var more bool
-		if letters, tick, more = m.box.take(letters); !more {
+		if messages, tick, more = m.inbox.takeAll(messages); !more {
 			return
 		}
-		for _, l := range letters {
-			m.read(l)
+		for _, l := range messages {
+			m.handle(l)
 		}
 		if tick.At != 0 && m.draining == notDraining {
 			m.step(tick)
 		}
-		clear(letters)
+		clear(messages)
 		m.publish()
 		if !m.over {
 			m.fetch()
@@ -131,7 +131,7 @@ func (m *member) looked() {
 
 // finish ends a life: with it end its guests, and whatever it has under way.
 func (m *member) finish() {
-	m.box.close()
+	m.inbox.close()
 	m.looked()
 	m.unstop()
 	m.Clock.Remove()
@@ -163,43 +163,43 @@ func (m *member) open() bool {
 	return len(m.guests) > 0 || m.loop.State().Owes()
 }
 
-// read takes one letter.
-func (m *member) read(l letter) {
+// handle handles one message.
+func (m *member) handle(l message) {
 	switch l := l.(type) {
-	case eventLetter:
+	case eventMessage:
 		m.event(l.Event)
-	case replyLetter:
+	case replyMessage:
 		m.replied(l)
-	case againLetter:
+	case retryReadsMessage:
 		m.loop.Repeat()
-	case commitLetter:
+	case commitMessage:
 		m.committed(l)
-	case syncLetter:
+	case syncedMessage:
 		m.loop.Synced()
-	case wakeLetter:
+	case wakeMessage:
 		m.wakeAt = time.Time{}
 		m.step(protocol.Elapsed{})
-	case drainLetter:
+	case drainTimeoutMessage:
 		m.drained()
-	case leaveLetter:
+	case leaveMessage:
 		m.leave(l.now)
-	case redefineLetter:
+	case redefineMessage:
 		m.redefined()
-	case marksLetter:
+	case marksDueMessage:
 		m.loop.Waited()
-	case *endsLetter:
+	case *endsMessage:
 		for _, e := range l.ends {
 			m.ended(e.Entry)
 		}
 		m.step(l.ends)
-	case lookLetter:
+	case checkMessage:
 		m.step(protocol.Elapsed{}) // a clock may have been set
-	case dealtLetter:
+	case dealtMessage:
 		if l.deal == m.deal {
 			m.deal = nil
 		}
 		m.step(l.Assigned)
-	case inputLetter:
+	case inputMessage:
 		if p, ok := l.Input.(protocol.Prepared); ok {
 			m.prepared(p.Ready)
 		}
@@ -264,7 +264,7 @@ func (m *member) show() {
 }
 
 // step asks the core, after a look at the clock: a process that was frozen must
-// not begin anything by letters of the time before.
+// not begin anything because of messages from before.
 func (m *member) step(in protocol.Input) {
 	m.judge()
 	m.advance(in)
@@ -273,7 +273,7 @@ func (m *member) step(in protocol.Input) {
 // judge tells the core when the session is to be trusted more, or less, than
 // before.
 func (m *member) judge() {
-	ended := m.box.fence.learn() // the session may have come to be trusted again since
+	ended := m.inbox.fence.learn() // the session may have come to be trusted again since
 	level := protocol.Trusted
 	switch m.line.Health() {
 	case session.Trusted:
@@ -321,7 +321,7 @@ func (m *member) effect(in protocol.Input, e protocol.Effect) {
 	case protocol.Reschedule:
 		m.reschedule(e.Cron)
 	case protocol.Recall:
-		m.box.put(inputLetter{protocol.Recalled{Instants: m.recall(e)}})
+		m.inbox.put(inputMessage{protocol.Recalled{Instants: m.recall(e)}})
 	case protocol.Store:
 		m.history.add(batch{e.Rows, e.Schedules})
 	case protocol.Wake:
@@ -363,7 +363,7 @@ func (m *member) wakeBy(at time.Time) {
 	m.wakeAt = at
 	wait := max(time.Until(at), 0)
 	if m.wake == nil {
-		m.wake = time.AfterFunc(wait, func() { m.box.put(wakeLetter{}) })
+		m.wake = time.AfterFunc(wait, func() { m.inbox.put(wakeMessage{}) })
 		return
 	}
 	m.wake.Reset(wait)
@@ -374,7 +374,7 @@ func (m *member) reschedule(cron string) {
 	if m.draining != notDraining {
 		return
 	}
-	m.box.dropTick()
+	m.inbox.dropTick()
 	if cron == "" {
 		m.Clock.Remove()
 		m.troubles.clear(troubleSchedule)
@@ -382,7 +382,7 @@ func (m *member) reschedule(cron string) {
 	}
 	// One moment for both: what is not after it is told here, all else ticks.
 	now := time.Now()
-	switch err := m.Clock.Set(cron, now, m.box.due); {
+	switch err := m.Clock.Set(cron, now, m.inbox.due); {
 	case errors.Is(err, ErrOver): // what came before may still want a row
 		m.Clock.Remove()
 		m.Log.Warn("the schedule is over, nothing fires any more", "cron", cron)
@@ -395,7 +395,7 @@ func (m *member) reschedule(cron string) {
 	default:
 		m.troubles.clear(troubleSchedule)
 	}
-	m.box.put(inputLetter{protocol.Passed{At: m.newest(cron, now)}})
+	m.inbox.put(inputMessage{protocol.Passed{At: m.newest(cron, now)}})
 }
 
 // newest is the last instant of the schedule that is not after now; 0 if there
@@ -436,7 +436,7 @@ func (m *member) assign(r protocol.AssignRequest) {
 		if ctx.Err() == nil {
 			m.dealt(Event{Kind: StrategyFault, At: time.Now(), Config: c, Instance: self}, err, items == nil)
 		}
-		m.box.put(dealtLetter{question, in})
+		m.inbox.put(dealtMessage{question, in})
 	})
 }
 

@@ -9,8 +9,8 @@ func (r *Runner) Redefine(c *job.Config) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	r.own.Store(c)
-	if r.box != nil {
-		r.box.put(redefineLetter{})
+	if r.inbox != nil {
+		r.inbox.put(redefineMessage{})
 	}
 }
 

@@ -3,11 +3,11 @@
 // itself and knows no path, no cron and no engine; what it needs of those it
 // asks through the ports below.
 //
-// Flow: Start opens a line of the server's session and begins a member → a
-// letter in its mailbox begins a turn, which reads it and all that follow →
-// mirror and protocol.Step → a commit and effects → their results come back as
-// letters. When the session ends, so does the member with all its guests, and
-// another life begins. Start reading at member.turn.
+// Flow: Start opens a job session and begins a member → a message in its inbox
+// starts a turn, which handles it and all that follow → mirror and protocol.Step → a
+// commit and effects → their results come back as messages. When the session ends,
+// so does the member with all its guests, and another life begins. Start reading at
+// member.turn.
 package runner
 
 import (
@@ -224,7 +224,7 @@ type Runner struct {
 	mu     sync.Mutex
 	asks   map[int64]*pendingAsk
 	asked  int64 // id of the newest
-	box    *mailbox
+	inbox  *inbox
 	closed bool
 }
 

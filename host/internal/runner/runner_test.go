@@ -388,17 +388,17 @@ func (c *stutter) Set(cron string, from time.Time, tick func(at, prev int64)) er
 	})
 }
 
-func TestMailboxKeepsTheNewestTick(t *testing.T) {
+func TestInboxKeepsTheNewestTick(t *testing.T) {
 	t.Parallel()
-	b := &mailbox{}
+	b := &inbox{}
 	b.due(10, 0)
 	b.due(30, 20)
 	b.due(20, 10) // late, and older
-	_, tick, more := b.take(nil)
+	_, tick, more := b.takeAll(nil)
 	if !more || tick.At != 30 || tick.Prev != 20 {
 		t.Errorf("tick %+v, want that of 30", tick)
 	}
-	if _, tick, more = b.take(nil); more {
+	if _, tick, more = b.takeAll(nil); more {
 		t.Errorf("tick %+v is there twice", tick)
 	}
 }

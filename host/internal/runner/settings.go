@@ -91,7 +91,7 @@ func (m *member) rule() {
 	in.Barred = m.isBarred()
 	if in != m.ruled {
 		m.ruled = in
-		m.box.fence.rule(in.Finish)
+		m.inbox.fence.rule(in.Finish)
 		m.step(in)
 	}
 }
@@ -160,7 +160,7 @@ func (m *member) defined(fault string) {
 	}
 	o.said = nil // it is large
 	if o.again {
-		m.box.put(redefineLetter{})
+		m.inbox.put(redefineMessage{})
 	}
 	m.arrive()
 }

@@ -37,7 +37,7 @@ func (m *member) prepare(e protocol.Prepare) {
 				in.Fault = strings.ToValidUTF8(err.Error()[:min(len(err.Error()), maxFault)], "")
 			}
 		}
-		m.box.put(inputLetter{in})
+		m.inbox.put(inputMessage{in})
 	})
 }
 

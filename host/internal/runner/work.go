@@ -117,7 +117,7 @@ func (m *member) start(e protocol.Run) {
 		how := m.attempt(ctx, g)
 		g.gone()
 		leave()
-		m.box.ended(how)
+		m.inbox.ended(how)
 	})
 }
 
@@ -201,7 +201,7 @@ func (m *member) call(e protocol.Run) job.Call {
 		Log: f.log,
 	}
 	if c.Command != "" {
-		call.Lease = lease{m.box, m.line}
+		call.Lease = lease{m.inbox, m.line}
 	}
 	if c.Allow.State {
 		call.State = newItemState(m, e.Entry.Item)

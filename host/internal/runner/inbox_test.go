@@ -8,28 +8,28 @@ import (
 	"github.com/wasmjob/wasmjob/host/internal/protocol"
 )
 
-// Ends are one letter only as long as nothing else comes between them.
+// Ends share a message only as long as nothing else comes between them.
 func TestEndsThatComeTogether(t *testing.T) {
 	t.Parallel()
 	end := func(i int) protocol.End {
 		return protocol.End{Entry: protocol.Entry{Item: i}, State: protocol.Succeeded}
 	}
-	var b mailbox
+	var b inbox
 	for i := range 3 {
 		b.ended(end(i))
 	}
-	b.put(syncLetter{})
+	b.put(syncedMessage{})
 	b.ended(end(3))
-	letters, _, more := b.take(nil)
+	messages, _, more := b.takeAll(nil)
 	if !more {
-		t.Fatal("there are no letters")
+		t.Fatal("there are no messages")
 	}
-	b.ended(end(4)) // into a letter of its own: the others are being read
-	rest, _, _ := b.take(nil)
+	b.ended(end(4)) // into a message of its own: the loop handles the others already
+	rest, _, _ := b.takeAll(nil)
 	var got [][]int
-	for _, l := range append(letters, rest...) {
+	for _, l := range append(messages, rest...) {
 		var items []int
-		if ends, ok := l.(*endsLetter); ok {
+		if ends, ok := l.(*endsMessage); ok {
 			for _, e := range ends.ends {
 				items = append(items, e.Entry.Item)
 			}

@@ -1,0 +1,176 @@
+package runner
+
+import (
+	"sync"
+
+	"github.com/wasmjob/wasmjob/host/internal/mirror"
+	"github.com/wasmjob/wasmjob/host/internal/protocol"
+	"github.com/wasmjob/wasmjob/host/internal/session"
+	"github.com/wasmjob/wasmjob/host/registry"
+)
+
+// inbox is the only way into a member's loop. Putting a message never blocks and
+// drops nothing. The inbox is bounded because each kind of message is:
+//
+//   - events: one for each change of the job's nodes since the last turn;
+//   - replies, commits, syncs, assignments, stored rows: one for each request or
+//     batch in flight;
+//   - ends of guests: those that come together are one message;
+//   - ReadOnly: one for each attempt to write or to sync, with pauses in between;
+//   - Asked: at most maxAsks; Unasked: one for each of them;
+//   - ticks: the newest replaces the one that waits. It carries its own Prev, so the
+//     core sees the instants between it and the last one accounted for, and writes
+//     them as a gap;
+//   - wake, marks and check: one for each timer and each change of the session's health.
+//
+// The loop handles messages in the order in which they were put. Safety rests on
+// that: an event is put inside the registry's callback and a reply when its call has
+// returned, so no reply is handled before an event that makes it stale.
+//
+// While there are messages, one goroutine handles them: the first message starts it,
+// and it ends when none is left. So an idle job has no goroutine, and no job has two.
+type inbox struct {
+	mu       sync.Mutex // guards what follows
+	messages []message
+	tick     protocol.Tick // At 0: none
+	turn     func()        // handles messages until takeAll returns none; nil: the loop is not open
+	reading  bool          // a turn is under way
+	turns    uint64        // number of turns that took something
+
+	fence    fence     // of the member; the session's watcher reaches it here
+	troubles *troubles // of the job
+}
+
+var _ session.Loop = (*inbox)(nil)
+
+// message is what the loop handles.
+type message interface{ message() }
+
+type (
+	eventMessage struct{ registry.Event }
+	replyMessage struct {
+		read mirror.Read
+		node registry.Node
+		err  error
+	}
+	retryReadsMessage struct{} // reads that failed are due again
+	commitMessage     struct {
+		plan    int64
+		name    string
+		receipt registry.Receipt
+		err     error
+	}
+	syncedMessage       struct{}
+	wakeMessage         struct{}           // the time that the core asked for has come
+	drainTimeoutMessage struct{}           // a phase of the drain has used up its time
+	leaveMessage        struct{ now bool } // the server shuts down; now: without waiting for guests to end by themselves
+	marksDueMessage     struct{}           // the wait before marks of runs are read is over
+	checkMessage        struct{}           // check the session and the clock, and send the reads that are due
+	redefineMessage     struct{}           // the server's own file was read again
+	inputMessage        struct{ protocol.Input }
+	dealtMessage        struct {
+		*deal
+		protocol.Assigned
+	}
+	endsMessage struct{ ends protocol.Finished }
+)
+
+func (eventMessage) message()        {}
+func (replyMessage) message()        {}
+func (retryReadsMessage) message()   {}
+func (commitMessage) message()       {}
+func (syncedMessage) message()       {}
+func (wakeMessage) message()         {}
+func (drainTimeoutMessage) message() {}
+func (leaveMessage) message()        {}
+func (checkMessage) message()        {}
+func (redefineMessage) message()     {}
+func (marksDueMessage) message()     {}
+func (inputMessage) message()        {}
+func (dealtMessage) message()        {}
+func (*endsMessage) message()        {}
+
+func (b *inbox) put(l message) {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	b.messages = append(b.messages, l)
+	b.wake()
+}
+
+// ended puts the end of a guest. If the newest message holds ends, the end is added
+// to it: all guests of a fire may end at the same moment.
+func (b *inbox) ended(e protocol.End) {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	if n := len(b.messages); n > 0 {
+		if l, ok := b.messages[n-1].(*endsMessage); ok {
+			l.ends = append(l.ends, e)
+			return
+		}
+	}
+	b.messages = append(b.messages, &endsMessage{protocol.Finished{e}})
+	b.wake()
+}
+
+// Event implements session.Listener. When the session is over, guests are ended
+// without waiting for a turn.
+func (b *inbox) Event(e registry.Event) {
+	if e.Kind == registry.Ended {
+		b.fence.close(func() {})
+	}
+	b.put(eventMessage{e})
+}
+
+func (b *inbox) due(at, prev int64) {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	if at > b.tick.At {
+		b.tick = protocol.Tick{At: at, Prev: prev}
+		b.wake()
+	}
+}
+
+// wake starts a turn, unless one is under way. mu is held.
+func (b *inbox) wake() {
+	if b.turn != nil && !b.reading {
+		b.reading = true
+		go b.turn()
+	}
+}
+
+// open starts the loop: turn handles what has come and what will come.
+func (b *inbox) open(turn func()) {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	b.turn = turn
+	b.wake()
+}
+
+// close makes the turn that is under way the last. Nothing handles later messages.
+func (b *inbox) close() {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	b.turn = nil
+}
+
+// takeAll empties the inbox for the turn that is under way. more is false if there
+// was nothing, which ends the turn. The memory of into is reused for later messages.
+func (b *inbox) takeAll(into []message) (messages []message, tick protocol.Tick, more bool) {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	if len(b.messages) == 0 && b.tick.At == 0 {
+		b.messages, b.reading = nil, false
+		return nil, tick, false
+	}
+	b.turns++
+	messages, b.messages = b.messages, into[:0]
+	tick, b.tick = b.tick, protocol.Tick{}
+	return messages, tick, true
+}
+
+// dropTick drops the waiting instant of a schedule that is no longer valid.
+func (b *inbox) dropTick() {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	b.tick = protocol.Tick{}
+}
