@@ -2,40 +2,37 @@ package runner
 
 import (
 	"context"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"slices"
 	"strconv"
-	"strings"
 	"sync"
 
 	"github.com/wasmjob/wasmjob/host/internal/backoff"
 	"github.com/wasmjob/wasmjob/host/internal/protocol"
 	"github.com/wasmjob/wasmjob/host/internal/session"
-	"github.com/wasmjob/wasmjob/host/job"
 	"github.com/wasmjob/wasmjob/host/reason"
 	"github.com/wasmjob/wasmjob/host/trace"
 )
 
-// batch is what one effect Store hands over.
+// batch is what one effect Store has to store.
 type batch struct {
 	rows      []protocol.Row
 	schedules []protocol.Schedule
 }
 
-// history writes a member's rows, in order and one batch at a time. What it
-// has not written when the member ends is still in the registry. It has a
-// goroutine while there is something to write.
+// history writes a member's rows, in order and one batch at a time. What it has not
+// written when the member ends is still in the registry. It has a goroutine only
+// while there is something to write.
 type history struct {
 	m *member
 
-	mu      sync.Mutex // guards what follows
+	mu      sync.Mutex // guards the fields below
 	waiting []batch    // bounded by what the member's record holds
 	writing bool
 }
 
-// maxBatch is how many rows the sink gets at once.
+// maxBatch is the largest number of rows that the sink gets at once.
 const maxBatch = 1_000
 
 func (h *history) add(b batch) {
@@ -63,7 +60,7 @@ func (h *history) run(ctx context.Context) {
 			for len(b.rows) > 0 {
 				n := min(len(b.rows), maxBatch)
 				if !h.store(ctx, b.rows[:n], b.schedules) {
-					return // the life is over
+					return // the member has ended
 				}
 				b.rows = b.rows[n:]
 			}
@@ -71,11 +68,11 @@ func (h *history) run(ctx context.Context) {
 	}
 }
 
-// store writes rows until they are safe, and says so. It returns false if ctx
-// ended before.
+// store retries to write rows until the history has them, and then tells the core. It
+// returns false if ctx ended first.
 func (h *history) store(ctx context.Context, rows []protocol.Row, schedules []protocol.Schedule) bool {
 	m := h.m
-	told := false
+	logged := false
 	for p := new(backoff.Backoff); ; {
 		err := h.write(ctx, rows, schedules)
 		if err == nil {
@@ -97,8 +94,8 @@ func (h *history) store(ctx context.Context, rows []protocol.Row, schedules []pr
 			return false
 		}
 		m.troubles.set(troubleHistory, err.Error())
-		if !told {
-			told = true
+		if !logged {
+			logged = true
 			m.Log.Error("the history cannot be written; rows wait", "rows", len(rows), "error", err)
 		}
 		if !session.Sleep(ctx, p.Next()) {
@@ -106,21 +103,21 @@ func (h *history) store(ctx context.Context, rows []protocol.Row, schedules []pr
 		}
 	}
 	m.troubles.clear(troubleHistory)
-	if told {
+	if logged {
 		m.Log.Info("the history can be written again")
 	}
 	for i := range rows {
-		m.kept.drop(rows[i].Entry)
+		m.results.drop(rows[i].Entry)
 	}
 	m.inbox.put(inputMessage{protocol.Stored{Upto: rows[len(rows)-1].Seq}})
 	return true
 }
 
-// giveUp lets go of a row that the history will never take: the log has it.
+// giveUp logs a row that the history refuses for good. It is dropped otherwise.
 func (h *history) giveUp(r *protocol.Row, schedules []protocol.Schedule, cause error) {
 	m := h.m
 	n := m.lostRows.Add(1)
-	row, _ := m.row(r, schedules) // what could be told of it
+	row, _ := m.row(r, schedules) // as far as it is known
 	m.Log.Error("the history refuses a row for good; this is the row", "row", fmt.Sprintf("%+v", row), "error", cause)
 	m.troubles.set(troubleRows, fmt.Sprintf("%d since the start, see the log; the newest: %v", n, cause))
 }
@@ -135,29 +132,29 @@ func (h *history) write(ctx context.Context, rows []protocol.Row, schedules []pr
 	if len(out) == 0 {
 		return nil
 	}
-	// A row must not be known before the registry is sure to remember that its
-	// instant is accounted for: else, after a loss of power, the instant would
-	// be accounted for a second time.
+	// A row must not be stored before the registry has on its disk that the row's
+	// instant is accounted for. Otherwise the instant would be accounted for a second
+	// time after a loss of power.
 	if err := h.m.line.Persist(ctx); err != nil {
 		return fmt.Errorf("have the registry on its disk before rows are stored: %w", err)
 	}
 	return h.m.sink.write(ctx, h.m.Sink, out)
 }
 
-// row turns a fact of the core into a row; false if it says nothing: a gap in
-// which the schedule names no instant.
-func (l *lives) row(r *protocol.Row, schedules []protocol.Schedule) (trace.Row, bool) {
+// row makes a row of the history from one of the core. It returns false for a gap in
+// which the schedule has no instant.
+func (l *generations) row(r *protocol.Row, schedules []protocol.Schedule) (trace.Row, bool) {
 	row := trace.Row{
-		Job: l.Config.Name, Item: r.Item, State: trace.State(r.State), Reason: l.known(r), Instance: string(r.By),
+		Job: l.Config.Name, Item: r.Item, State: trace.State(r.State), Reason: l.reasonOfRow(r), Instance: string(r.By),
 		Cause: trace.Cause(r.Cause), End: r.Ended,
 	}
 	if r.Gap {
-		l.count(&row, r, schedules)
+		l.countInstants(&row, r, schedules)
 		row.Run, row.Cause = "gap-"+strconv.FormatInt(row.Instant, 10), trace.Schedule
 		return row, row.Count > 0
 	}
 	row.Run, row.Instant, row.Attempt, row.Start = runOf(r.Entry), r.Instant, r.Attempt, r.Begun
-	if t, ok := l.kept.get(r.Entry); ok {
+	if t, ok := l.results.get(r.Entry); ok {
 		row.TaskID, row.Result, row.Error, row.Digest, row.Fence = t.taskID, t.result, t.fault, t.digest, t.fence
 		row.Code, row.HasCode = t.code, t.hasCode
 		row.Start, row.End = t.start, t.end
@@ -172,11 +169,11 @@ func (l *lives) row(r *protocol.Row, schedules []protocol.Schedule) (trace.Row, 
 	return row, true
 }
 
-// count tells which instants a gap has, by the schedule under which it came about.
-// One that cannot be read has none: what the one before it names was missed.
-func (l *lives) count(row *trace.Row, r *protocol.Row, schedules []protocol.Schedule) {
+// countInstants fills in which instants a gap has, by the schedule of that time. If
+// that cannot be read it had no instants, and the schedule before it counts.
+func (l *generations) countInstants(row *trace.Row, r *protocol.Row, schedules []protocol.Schedule) {
 	cron := r.Cron
-	if cron == "" { // in a record of an older release
+	if cron == "" { // the record is from an older release
 		cron = protocol.CronAt(schedules, r.Until)
 	}
 	for cron != "" {
@@ -194,102 +191,10 @@ func (l *lives) count(row *trace.Row, r *protocol.Row, schedules []protocol.Sche
 	}
 }
 
-// runOf is the id of an entry's run within job and item.
+// runOf returns the id of an entry's run within job and item.
 func runOf(e protocol.Entry) string {
 	if e.Trigger != "" {
 		return e.Trigger
 	}
 	return strconv.FormatInt(e.Instant, 10)
 }
-
-// text is what a row carries beyond what the registry keeps.
-type text struct {
-	result, fault, digest, taskID string
-	code                          int32
-	hasCode                       bool
-	start, end, fence, fuel       int64
-	flow                          job.Flow
-	metrics                       string // a JSON object
-	log                           string // its last lines
-}
-
-// keptTexts has the texts of ended guests until their rows are stored. It
-// outlives sessions: the row may be written by the next member of this very
-// process. Beyond maxTexts it forgets the oldest.
-type keptTexts struct {
-	mu    sync.Mutex // guards what follows: guests put, the history takes
-	texts map[textKey]text
-	order []textKey // in which they were put; some are gone meanwhile
-	size  int
-}
-
-type textKey struct {
-	item    int
-	run     string
-	attempt int
-}
-
-// maxTexts bounds the kept texts, in bytes.
-const maxTexts = 64 << 20
-
-func keyOf(e protocol.Entry) textKey { return textKey{e.Item, runOf(e), e.Attempt} }
-
-// bytes is about what a text occupies.
-func (t text) bytes() int { return 256 + len(t.result) + len(t.fault) + len(t.metrics) + len(t.log) }
-
-// metricsText is the sums of a guest as JSON, or "" for none.
-func metricsText(sums map[string]float64) string {
-	if len(sums) == 0 {
-		return ""
-	}
-	b, err := json.Marshal(sums)
-	if err != nil { // a sum grew beyond the numbers; each addend was one
-		return ""
-	}
-	return string(b)
-}
-
-func (k *keptTexts) put(e protocol.Entry, t text) {
-	k.mu.Lock()
-	defer k.mu.Unlock()
-	if k.texts == nil {
-		k.texts = map[textKey]text{}
-	}
-	key := keyOf(e)
-	k.remove(key)
-	k.texts[key] = t
-	k.size += t.bytes()
-	k.order = append(k.order, key)
-	for k.size > maxTexts {
-		k.remove(k.order[0])
-		k.order = k.order[1:]
-	}
-	if len(k.order) > 2*len(k.texts)+64 {
-		k.order = slices.DeleteFunc(k.order, func(key textKey) bool {
-			_, there := k.texts[key]
-			return !there
-		})
-	}
-}
-
-func (k *keptTexts) remove(key textKey) {
-	if t, ok := k.texts[key]; ok {
-		k.size -= t.bytes()
-		delete(k.texts, key)
-	}
-}
-
-func (k *keptTexts) get(e protocol.Entry) (text, bool) {
-	k.mu.Lock()
-	defer k.mu.Unlock()
-	t, ok := k.texts[keyOf(e)]
-	return t, ok
-}
-
-func (k *keptTexts) drop(e protocol.Entry) {
-	k.mu.Lock()
-	defer k.mu.Unlock()
-	k.remove(keyOf(e))
-}
-
-func printable(result []byte) string { return strings.ToValidUTF8(string(result), "\uFFFD") }

@@ -44,7 +44,7 @@ func TestRowThatCanNeverBeStored(t *testing.T) {
 // force when its row is stored.
 func TestGapsKeepTheirSchedule(t *testing.T) {
 	t.Parallel()
-	m := &member{lives: &lives{Runner: New(Options{Config: new(testConfig()), Clock: &metronome{}})}}
+	m := &member{generations: &generations{Runner: New(Options{Config: new(testConfig()), Clock: &metronome{}})}}
 	schedules := []protocol.Schedule{{Cron: "20s"}, {Since: 90_000, Cron: "no schedule"}, {Since: 120_000, Cron: "1s"}}
 	tests := []struct {
 		row  protocol.Row

@@ -19,15 +19,15 @@ import (
 // member is the job's life on one line of the registry. Everything in it belongs
 // to the turn that reads its inbox, save what is marked; others send messages.
 type member struct {
-	*lives
-	inbox   *inbox // shared
-	line    *session.Job
-	life    context.Context //nolint:containedctx // that of the member, not of a call
-	end     context.CancelFunc
-	unstop  func() bool // takes back that the end of the server is told
-	history history
-	handed  map[textKey]bool // what elsewhere gave it
-	work    sync.WaitGroup   // every goroutine that the member began
+	*generations
+	inbox           *inbox // shared
+	line            *session.Job
+	life            context.Context //nolint:containedctx // that of the member, not of a call
+	end             context.CancelFunc
+	unstop          func() bool // takes back that the end of the server is told
+	history         history
+	storedElsewhere map[attemptKey]bool // what elsewhere gave it
+	work            sync.WaitGroup      // every goroutine that the member began
 
 	loop    follow.Loop
 	self    job.InstanceID // "" until the registry shows that it joined
@@ -57,7 +57,7 @@ type member struct {
 	err         error
 }
 
-func newMember(l *lives, inbox *inbox, line *session.Job) (*member, error) {
+func newMember(l *generations, inbox *inbox, js *session.Job) (*member, error) {
 	r := l.Runner
 	r.takeFile()
 	initial, err := l.initial()
@@ -66,12 +66,12 @@ func newMember(l *lives, inbox *inbox, line *session.Job) (*member, error) {
 	}
 	rules := r.rules(r.file)
 	m := &member{
-		lives: l, inbox: inbox, line: line,
+		generations: l, inbox: inbox, line: js,
 		loop: follow.New(r.Layout, r.Layout.NewDecoder(nil), protocol.NewState(protocol.Options{
-			Base: r.Instance, Session: int64(line.ID()), Define: initial,
+			Base: r.Instance, Session: int64(js.ID()), Define: initial,
 			ReshardWait: reshardWait, PruneAfter: pruneAfter, MaxUnstored: maxUnstored,
-			MaxNodes: r.Layout.MaxNodes(), MaxBytes: spelling.MaxBytes, NodeBytes: r.Layout.NodeBytes(), Linger: linger, Contender: spelling.Contender(int64(line.ID())),
-			Knows: r.Knows, Reads: r.reads, Zoneless: rules.Zoneless, Lost: l.lost, Removed: l.removed,
+			MaxNodes: r.Layout.MaxNodes(), MaxBytes: spelling.MaxBytes, NodeBytes: r.Layout.NodeBytes(), Linger: linger, Contender: spelling.Contender(int64(js.ID())),
+			Knows: r.Knows, Reads: r.reads, Zoneless: rules.Zoneless, Lost: l.sessionLost, Removed: l.removed,
 			Slots: rules.Slots, Queue: rules.Queue, Finish: rules.Finish, Replace: rules.Replace,
 			Started: rules.Started, Completed: rules.Completed, Retry: rules.Retry, CatchUp: rules.CatchUp,
 			Labels: r.Labels, Address: r.Address, Defines: r.Define != nil,
@@ -149,11 +149,11 @@ func (m *member) finish() {
 		session.Sleep(m.stop, protocol.RemovalPause*time.Millisecond)
 	}
 	runs, schedules := m.loop.State().Open()
-	how := life{again: m.again, joined: m.self != "", open: m.open(), cut: m.loop.Doubt() != protocol.Trusted, had: cutLife{m.self, runs, schedules}, err: m.err}
+	was := memberEnd{again: m.again, joined: m.self != "", recordOpen: m.open(), cutOff: m.loop.Doubt() != protocol.Trusted, runs: openRuns{m.self, runs, schedules}, err: m.err}
 	m.detach()
-	m.hangUp(m.line)
-	if m.another(how) {
-		m.next()
+	m.closeSession(m.line)
+	if m.awaitNext(was) {
+		m.startNext()
 	}
 }
 
@@ -227,7 +227,7 @@ func (m *member) publish() {
 		m.decideAdmission()
 		m.rule() // a module comes when it comes
 		m.step(protocol.Observed{View: m.loop.View()})
-		m.elsewhere()
+		m.storeAnsweredElsewhere()
 		m.show()
 		if m.fresh || !m.defining.done {
 			m.define()

@@ -204,7 +204,7 @@ const (
 type Runner struct {
 	Options
 	base     *slog.Logger // of the server
-	kept     keptTexts
+	results  resultTexts
 	sink     sink
 	parallel Slots // of this job: for the guests that have begun; the loop's; nil until one does
 	sharing  sharing

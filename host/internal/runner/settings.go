@@ -253,7 +253,7 @@ func (m *member) sayEnabled() {
 // initial is what the server's own file makes of a job that is not there; empty if
 // it does not know the job, or somebody has removed that: it is not for a server
 // that goes on to bring it back.
-func (l *lives) initial() (protocol.Definition, error) {
+func (l *generations) initial() (protocol.Definition, error) {
 	r := l.Runner
 	if r.Define == nil || l.removed {
 		return protocol.Definition{}, nil

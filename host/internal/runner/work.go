@@ -238,7 +238,7 @@ func (m *member) attempt(ctx context.Context, g *guest) protocol.End {
 	if !ok {
 		_, in.Why = g.finish()
 		in.State = protocol.Cancelled
-		m.kept.put(g.entry, text{taskID: g.call.TaskID, fence: g.call.Fence, end: time.Now().UnixMilli()}) // it never started
+		m.results.put(g.entry, resultText{taskID: g.call.TaskID, fence: g.call.Fence, end: time.Now().UnixMilli()}) // it never started
 		return in
 	}
 	stretch() // not before: those that wait may be very many
@@ -258,7 +258,7 @@ func (m *member) attempt(ctx context.Context, g *guest) protocol.End {
 		in.Why = why
 	}
 	ended := time.Now()
-	m.kept.put(g.entry, text{
+	m.results.put(g.entry, resultText{
 		result: printable(out.Result), fault: out.Error, code: out.Code, hasCode: out.HasCode, digest: out.Digest, taskID: g.call.TaskID,
 		start: began.UnixMilli(), end: ended.UnixMilli(), fence: g.call.Fence,
 		fuel: out.Fuel, flow: out.Flow, metrics: metricsText(out.Metrics), log: g.lines.kept(),
