@@ -14,8 +14,8 @@ import (
 	"github.com/wasmjob/wasmjob/host/trace"
 )
 
-// tick tells what would begin at the instants that have come.
-func (s *shade) tick(ctx context.Context) {
+// reportDue reports the items that would begin here at the instants that have come.
+func (s *shadowJob) reportDue(ctx context.Context) {
 	s.mu.Lock()
 	due := s.due
 	s.due = nil
@@ -35,10 +35,10 @@ func (s *shade) tick(ctx context.Context) {
 	owners, err := s.owners(ctx, with)
 	params, paramErr := job.ParseItemParams(s.job.ItemParams)
 	if err = errors.Join(err, paramErr); err != nil && ctx.Err() == nil {
-		s.o.Log.Warn("the items of the job are not dealt out as they should be", "job", s.file.Name, "error", err)
+		s.o.Log.Warn("the items of the job cannot be assigned as configured", "job", s.file.Name, "error", err)
 	}
 	for _, at := range due {
-		s.share = nil
+		s.wouldRun = nil
 		for i, owner := range owners {
 			if owner != s.o.Instance || i < len(s.view.Items) && s.view.Items[i].Disabled {
 				continue
@@ -50,50 +50,50 @@ func (s *shade) tick(ctx context.Context) {
 			if i < len(s.view.Items) {
 				e.Reason = reason.Text(string(s.view.Items[i].Owner))
 			}
-			s.share = append(s.share, e)
+			s.wouldRun = append(s.wouldRun, e)
 			s.o.Observe(e)
 		}
 	}
 }
 
-// match tells which of the items that would run here were seen to run. One that
-// was seen when an instant had come of which nothing is told yet waits for that,
-// and so does one that was seen shortly before: clocks differ.
-func (s *shade) match() {
+// matchSightings reports which of the items that would run here began elsewhere. A
+// sighting shortly before an instant, or after one that has not been reported yet, is
+// kept for that instant, because clocks differ.
+func (s *shadowJob) matchSightings() {
 	next := s.clock.Next()
 	s.mu.Lock()
-	untold := len(s.due) > 0
+	unreported := len(s.due) > 0
 	s.mu.Unlock()
-	if untold {
-		return // the loop has been woken
+	if unreported {
+		return // reportDue comes first; the loop is awake for it
 	}
 	from := next.Add(-s.ahead(next))
-	early := slices.IndexFunc(s.seen, func(x sight) bool { return !next.IsZero() && !x.at.Before(from) })
+	early := slices.IndexFunc(s.sightings, func(x sighting) bool { return !next.IsZero() && !x.at.Before(from) })
 	if early < 0 {
-		early = len(s.seen)
+		early = len(s.sightings)
 	}
-	for _, x := range s.seen[:early] {
-		for _, e := range s.share {
+	for _, x := range s.sightings[:early] {
+		for _, e := range s.wouldRun {
 			if e.Item == x.item {
 				e.Kind, e.At, e.Instance = Began, x.at, job.InstanceID(e.Reason.String())
 				s.o.Observe(e)
 			}
 		}
 	}
-	s.seen = slices.Delete(s.seen, 0, early)
+	s.sightings = slices.Delete(s.sightings, 0, early)
 }
 
-// maxAhead bounds how far the clocks of members are taken to be ahead.
+// maxAhead is the largest lead that the clock of another member is assumed to have.
 const maxAhead = time.Second
 
-// ahead is how long before an instant an item is taken to begin for it.
-func (s *shade) ahead(at time.Time) time.Duration {
+// ahead returns how long before the instant a run that begins is counted as one for it.
+func (s *shadowJob) ahead(at time.Time) time.Duration {
 	if s.job == nil || at.IsZero() {
 		return 0
 	}
 	c, err := s.clock.Compile(s.job.Cron)
 	if err != nil {
-		return 0 // the clock goes by it, so it is none that fails
+		return 0 // cannot happen: the clock runs on this cron
 	}
 	after := c.Next(at)
 	if after.IsZero() {
@@ -102,8 +102,8 @@ func (s *shade) ahead(at time.Time) time.Duration {
 	return min(maxAhead, after.Sub(at)/10)
 }
 
-// owners says who would own each item among members.
-func (s *shade) owners(ctx context.Context, members []job.InstanceID) ([]job.InstanceID, error) {
+// owners returns the owner of each item if the job had these members.
+func (s *shadowJob) owners(ctx context.Context, members []job.InstanceID) ([]job.InstanceID, error) {
 	r := protocol.AssignRequest{
 		Strategy: s.view.Config.Strategy, Instances: members, Labels: make([]map[string]string, len(members)),
 		Total: s.view.Config.Total, Previous: make([][]int, len(members)),
@@ -120,20 +120,20 @@ func (s *shade) owners(ctx context.Context, members []job.InstanceID) ([]job.Ins
 	return owners, err
 }
 
-// compare says once if the members have dealt the items out otherwise than a
-// leader here would have.
-func (s *shade) compare(ctx context.Context, members []job.InstanceID) {
+// compare warns once if the assignment in the registry is not the one that a leader
+// here would make for the same members.
+func (s *shadowJob) compare(ctx context.Context, members []job.InstanceID) {
 	v := s.view
 	if v.Necessary || v.Processing || len(members) == 0 {
-		return // they are about to
+		return // a reshard is pending
 	}
 	owners, err := s.owners(ctx, members)
-	odd := false
+	differs := false
 	for i, owner := range owners {
-		odd = odd || i >= len(v.Items) || v.Items[i].Owner != owner
+		differs = differs || i >= len(v.Items) || v.Items[i].Owner != owner
 	}
-	if err == nil && odd && !s.odd {
-		s.o.Log.Warn("the members have dealt the items out otherwise than a leader here would", "job", s.file.Name)
+	if err == nil && differs && !s.differs {
+		s.o.Log.Warn("the members have assigned the items otherwise than a leader here would", "job", s.file.Name)
 	}
-	s.odd = odd && err == nil
+	s.differs = differs && err == nil
 }

@@ -28,27 +28,27 @@ import (
 	"github.com/wasmjob/wasmjob/host/registry"
 )
 
-// The kinds of host.Event that Run tells.
+// The kinds of host.Event that Run reports.
 const (
-	// Would: a member here would begin the item. Reason is who owns it.
+	// Would: a member here would begin the item. Reason is the item's owner now.
 	Would = "would_run"
-	// Began: an item of which Would was told is seen to run. Instance is who owns
-	// it.
+	// Began: an item that was reported as Would has begun elsewhere. Instance is its
+	// owner.
 	Began = "began"
 )
 
-// eventSize is about what an event of a shadow occupies; it has no outcome.
+// eventSize is the approximate size of an event of a shadow, which has no outcome.
 const eventSize = 1 << 10
 
-// Run follows the jobs of the options in their Registry until ctx ends, and
-// lets Observe hear, whenever one of them fires, which items a server with these
-// options would begin if it were one more member, and when each of those is seen
-// to run. It is a member of none, runs nothing and writes nothing; what keeps it
-// from a job it says in the log. Runner, Sinks and Modules are not asked.
+// Run follows the jobs of the options in their Registry until ctx ends. Whenever a job
+// fires, Observe receives the items that a server with these options would begin as one
+// more member, and later when each of them begins elsewhere. Run joins no job, runs
+// nothing and writes nothing. It logs why a job would not run here. It ignores the
+// options Runner, Sinks and Modules.
 func Run(ctx context.Context, o host.Options) error {
 	o = o.WithDefaults()
 	if o.Registry == nil || o.Observe == nil {
-		return &host.Error{Code: host.Invalid, Msg: "a shadow needs a registry that others run jobs on, and somebody to tell"}
+		return &host.Error{Code: host.Invalid, Msg: "a shadow needs the options Registry and Observe"}
 	}
 	if err := namespaceThere(ctx, &o); err != nil {
 		return err
@@ -63,26 +63,25 @@ func Run(ctx context.Context, o host.Options) error {
 	o.Log, o.Observe = log, observe
 	tick := schedule.NewTicker(runtime.GOMAXPROCS(0))
 	sessions := session.New(session.Options{Registry: o.Registry, Namespace: layout.NewJob(o.Namespace, "").Namespace(), Log: o.Log})
-	below, stop := context.WithCancel(context.WithoutCancel(ctx)) // both end after those who use them
-	var under errgroup.Group
-	under.Go(func() error { return sessions.Run(below) })
-	under.Go(func() error { return tick.Run(below) })
-	var jobs, deals sync.WaitGroup
+	servicesCtx, stop := context.WithCancel(context.WithoutCancel(ctx)) // session and ticker end after the jobs
+	var services errgroup.Group
+	services.Go(func() error { return sessions.Run(servicesCtx) })
+	services.Go(func() error { return tick.Run(servicesCtx) })
+	var jobs, assignments sync.WaitGroup
 	for _, j := range o.Jobs {
-		s := &shade{
-			o: &o, file: j, layout: layout.New(j.Layout, o.Namespace, j.Name), sessions: sessions, inbox: session.NewInbox(), woken: make(chan struct{}, 1), said: "nobody has looked yet",
-			clock: clock.New(tick, j.Name), assigner: &assign.Assigner{Strategies: o.Strategies, Namespace: o.Namespace, Log: o.Log, Work: &deals},
+		s := &shadowJob{
+			o: &o, file: j, layout: layout.New(j.Layout, o.Namespace, j.Name), sessions: sessions, inbox: session.NewInbox(), woken: make(chan struct{}, 1), logged: "not read yet",
+			clock: clock.New(tick, j.Name), assigner: &assign.Assigner{Strategies: o.Strategies, Namespace: o.Namespace, Log: o.Log, Work: &assignments},
 		}
 		jobs.Go(func() { s.run(ctx) })
 	}
 	jobs.Wait()
-	deals.Wait()
+	assignments.Wait()
 	stop()
-	return under.Wait() //nolint:wrapcheck // those that were given to it are ours
+	return services.Wait() //nolint:wrapcheck // its functions return our errors
 }
 
-// namespaceThere refuses a namespace without jobs, which nobody but a member
-// would make.
+// namespaceThere refuses a namespace without jobs, since only a member would create one.
 func namespaceThere(ctx context.Context, o *host.Options) error {
 	op, err := operator.Open(ctx, o.Registry, o.Namespace)
 	if err != nil {
@@ -97,9 +96,9 @@ func namespaceThere(ctx context.Context, o *host.Options) error {
 	return errors.Join(err, op.Close())
 }
 
-// shade is one job of a shadow. Its loop alone looks at the view; the session
-// and the ticker put what they tell where the loop finds it.
-type shade struct {
+// shadowJob is one job of a shadow. Only its loop uses the view; the session and the ticker
+// leave events and instants for the loop.
+type shadowJob struct {
 	o        *host.Options
 	file     job.Config
 	layout   layout.Layout
@@ -107,35 +106,35 @@ type shade struct {
 	clock    *clock.Clock
 	assigner *assign.Assigner
 	inbox    *session.Inbox
-	woken    chan struct{} // there is something to do; one more would say no more
+	woken    chan struct{} // the loop has something to do
 
 	mu    sync.Mutex // guards what follows
 	ended bool       // the session
-	due   []int64    // instants that have come
+	due   []int64    // instants that have come and are not reported yet
 
-	// Of the loop:
+	// Used by the loop only:
 
-	pauses backoff.Backoff // while it cannot be read
-	view   *protocol.View
-	job    *job.Config  // as it would run here; nil: it would not
-	said   string       // why not, as was told last
-	rhythm [3]string    // cron, dialect and zone that the clock goes by
-	share  []host.Event // of the newest instant
-	seen   []sight
-	odd    bool // its members were said to deal the items out otherwise
+	pauses    backoff.Backoff // between attempts to read the job
+	view      *protocol.View
+	job       *job.Config  // as it would run here; nil: it would not
+	logged    string       // why it would not run here, as logged last; "": it would
+	timing    [3]string    // cron, dialect and time zone that the clock runs on
+	wouldRun  []host.Event // the items reported for the newest instant
+	sightings []sighting
+	differs   bool // the assignment is not the one of a leader here, and a warning says so
 }
 
-// maxSeen bounds the sightings that wait for the instant that they belong to.
-const maxSeen = 10_000
+// maxSightings is the limit of sightings that are kept for an instant to come.
+const maxSightings = 10_000
 
-// sight is an item whose mark has appeared.
-type sight struct {
+// sighting is an item that was seen to begin elsewhere.
+type sighting struct {
 	item int
 	at   time.Time
 }
 
 // Event implements session.Listener.
-func (s *shade) Event(e registry.Event) {
+func (s *shadowJob) Event(e registry.Event) {
 	s.inbox.Put(e)
 	s.mu.Lock()
 	s.ended = s.ended || e.Kind == registry.Ended
@@ -143,10 +142,10 @@ func (s *shade) Event(e registry.Event) {
 	s.wake()
 }
 
-// Doubted implements session.Listener.
-func (s *shade) HealthChanged(session.Health) {}
+// HealthChanged implements session.Listener.
+func (s *shadowJob) HealthChanged(session.Health) {}
 
-func (s *shade) wake() {
+func (s *shadowJob) wake() {
 	select {
 	case s.woken <- struct{}{}:
 	default:
@@ -154,17 +153,17 @@ func (s *shade) wake() {
 }
 
 // run follows the job, in one session after the other, until ctx ends.
-func (s *shade) run(ctx context.Context) {
+func (s *shadowJob) run(ctx context.Context) {
 	defer s.clock.Remove()
 	for ctx.Err() == nil {
 		s.inbox.Take()
 		s.mu.Lock()
 		s.ended = false
 		s.mu.Unlock()
-		line, err := s.sessions.Open(ctx, s.layout.Root(), s)
+		jobSession, err := s.sessions.Open(ctx, s.layout.Root(), s)
 		if err == nil {
-			s.follow(ctx, line)
-			err = line.Close(context.WithoutCancel(ctx)) // it has made nothing
+			s.follow(ctx, jobSession)
+			err = jobSession.Close(context.WithoutCancel(ctx)) // it has no nodes to remove
 		}
 		if err != nil && ctx.Err() == nil {
 			s.o.Log.Warn("the job cannot be followed, trying again", "job", s.file.Name, "error", err)
@@ -174,21 +173,21 @@ func (s *shade) run(ctx context.Context) {
 }
 
 // follow keeps a view of the job until the session or ctx ends.
-func (s *shade) follow(ctx context.Context, line *session.Job) {
+func (s *shadowJob) follow(ctx context.Context, jobSession *session.Job) {
 	w := follow.NewWatch(s.layout, s.layout.Watched())
-	w.Events, w.Read = s.listen, func(paths []string) ([]registry.Node, error) { return read(ctx, line, paths) }
-	for ctx.Err() == nil && !s.over() {
+	w.Events, w.Read = s.takeEvents, func(paths []string) ([]registry.Node, error) { return read(ctx, jobSession, paths) }
+	for ctx.Err() == nil && !s.sessionEnded() {
 		view, again, err := w.Turn()
 		if again {
-			s.trouble(ctx, err)
+			s.pauseAfter(ctx, err)
 			continue
 		}
 		if view != nil {
-			s.see(view)
+			s.setView(view)
 		}
 		if w.Settled() {
-			s.tick(ctx)
-			s.match()
+			s.reportDue(ctx)
+			s.matchSightings()
 		}
 		select {
 		case <-s.woken:
@@ -197,73 +196,74 @@ func (s *shade) follow(ctx context.Context, line *session.Job) {
 	}
 }
 
-func (s *shade) over() bool {
+func (s *shadowJob) sessionEnded() bool {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	return s.ended
 }
 
-// listen notes which items have begun.
-func (s *shade) listen() (events []registry.Event, lost bool) {
+// takeEvents takes the session's events and notes the items that have begun.
+func (s *shadowJob) takeEvents() (events []registry.Event, lost bool) {
 	events, lost = s.inbox.Take()
 	for _, e := range events {
-		if item, ok := s.layout.Began(e); ok && len(s.seen) < maxSeen {
-			s.seen = append(s.seen, sight{item, time.Now()})
+		if item, ok := s.layout.Began(e); ok && len(s.sightings) < maxSightings {
+			s.sightings = append(s.sightings, sighting{item, time.Now()})
 		}
 	}
 	return events, lost
 }
 
-// read gives all nodes, or the first fault.
-func read(ctx context.Context, line *session.Job, paths []string) ([]registry.Node, error) {
+// read reads the nodes at once and returns all of them, or the first error.
+func read(ctx context.Context, jobSession *session.Job, paths []string) ([]registry.Node, error) {
 	nodes, faults := make([]registry.Node, len(paths)), make([]error, len(paths))
 	var reads sync.WaitGroup
 	for i, path := range paths {
 		reads.Add(1)
-		line.Fetch(ctx, path, func(n registry.Node, err error) {
+		jobSession.Fetch(ctx, path, func(n registry.Node, err error) {
 			defer reads.Done()
 			nodes[i], faults[i] = n, err
 		})
 	}
 	reads.Wait()
-	return nodes, cmp.Or(faults...) //nolint:wrapcheck // they are those of our session
+	return nodes, cmp.Or(faults...) //nolint:wrapcheck // errors of our own session
 }
 
-// trouble waits a while where the job cannot be read.
-func (s *shade) trouble(ctx context.Context, err error) {
+// pauseAfter logs a failed read and waits before the next attempt; nil resets the wait.
+func (s *shadowJob) pauseAfter(ctx context.Context, err error) {
 	switch {
 	case err == nil:
 		s.pauses = backoff.Backoff{}
-	case ctx.Err() == nil && !s.over():
+	case ctx.Err() == nil && !s.sessionEnded():
 		s.o.Log.Warn("the job cannot be read, trying again", "job", s.file.Name, "error", err)
 		session.Sleep(ctx, s.pauses.Next())
 	}
 }
 
-// see takes a newer view.
-func (s *shade) see(v *protocol.View) {
+// setView replaces the view, and logs when the job begins or ceases to be one that would
+// run here.
+func (s *shadowJob) setView(v *protocol.View) {
 	s.view = v
-	j, why := s.fits()
+	j, why := s.admit()
 	if s.job = nil; why == "" {
 		s.job = &j
-		why = s.schedule(j)
+		why = s.setClock(j)
 	}
 	if why != "" {
 		s.clock.Remove()
-		s.job, s.rhythm = nil, [3]string{}
+		s.job, s.timing = nil, [3]string{}
 	}
-	if why == s.said {
+	if why == s.logged {
 		return
 	}
-	if s.said = why; why == "" {
+	if s.logged = why; why == "" {
 		s.o.Log.Info("the job would run here", "job", s.file.Name)
 	} else {
 		s.o.Log.Warn("the job would not run here", "job", s.file.Name, "why", why)
 	}
 }
 
-// fits gives the job as it would run here, or says why it would not.
-func (s *shade) fits() (j job.Config, why string) {
+// admit returns the job as it would run here, or why it would not run here.
+func (s *shadowJob) admit() (j job.Config, why string) {
 	v := s.view
 	switch {
 	case v.ConfigFault != "":
@@ -281,37 +281,37 @@ func (s *shade) fits() (j job.Config, why string) {
 	f, _ := layout.AdmissionFacts(s.layout, &s.file, config, module, v.Shared())
 	switch j = f.Job; {
 	case j.StrategyModule != "" && !f.Foreign:
-		return j, "a module deals its items out, and nothing is run here"
+		return j, "a module assigns its items, and a shadow runs no modules"
 	case f.Foreign && !assign.Known(s.o.Strategies)(f.Definition.Strategy):
-		return j, fmt.Sprintf("its members deal the items out by the strategy %.200q, which is not known here", f.Definition.Strategy)
+		return j, fmt.Sprintf("its members assign the items by the strategy %.200q, which is not known here", f.Definition.Strategy)
 	}
 	verdict := admission.Decide(&f)
 	return j, reason.Words(verdict.Blockers, "; ")
 }
 
-// schedule lets the clock go by the job.
-func (s *shade) schedule(j job.Config) (fault string) {
-	rhythm := [3]string{j.Cron, j.Dialect, j.TimeZone}
-	if rhythm == s.rhythm {
+// setClock sets the clock to the job's cron, or stops it for a job without one.
+func (s *shadowJob) setClock(j job.Config) (fault string) {
+	timing := [3]string{j.Cron, j.Dialect, j.TimeZone}
+	if timing == s.timing {
 		return ""
 	}
 	s.clock.Remove()
-	s.rhythm = rhythm
+	s.timing = timing
 	if j.Cron == "" {
 		return ""
 	}
 	s.clock.Use(j)
-	if err := s.clock.Set(j.Cron, time.Now(), s.come); err != nil {
+	if err := s.clock.Set(j.Cron, time.Now(), s.addDue); err != nil {
 		return "cron: " + err.Error()
 	}
 	return ""
 }
 
-// maxDue bounds the instants that wait while the job cannot be seen; the newest
-// are kept.
+// maxDue is the limit of unreported instants while the job cannot be read. The oldest
+// are dropped.
 const maxDue = 1000
 
-func (s *shade) come(at, _ int64) {
+func (s *shadowJob) addDue(at, _ int64) {
 	s.mu.Lock()
 	s.due = append(s.due, at)
 	s.due = s.due[max(0, len(s.due)-maxDue):]

@@ -22,15 +22,15 @@ import (
 	"github.com/wasmjob/wasmjob/host/registry/zk/zktest"
 )
 
-// told keeps what a shadow tells, and its log.
-type told struct {
+// record keeps the events and the log of a shadow.
+type record struct {
 	mu     sync.Mutex // guards what follows
 	events []host.Event
 	log    strings.Builder
 	news   chan host.Event // as long as there is room
 }
 
-func (k *told) event(e host.Event) {
+func (k *record) event(e host.Event) {
 	k.mu.Lock()
 	defer k.mu.Unlock()
 	k.events = append(k.events, e)
@@ -40,21 +40,21 @@ func (k *told) event(e host.Event) {
 	}
 }
 
-func (k *told) Write(p []byte) (int, error) {
+func (k *record) Write(p []byte) (int, error) {
 	k.mu.Lock()
 	defer k.mu.Unlock()
 	return k.log.Write(p)
 }
 
-// heard are the events since the last take.
-func (k *told) heard() []host.Event {
+// all returns the events since the last take.
+func (k *record) all() []host.Event {
 	k.mu.Lock()
 	defer k.mu.Unlock()
 	return slices.Clone(k.events)
 }
 
-// take gives the items of each instant since the last time, and the log.
-func (k *told) take() (items map[int64][]int, log string) {
+// take returns the items by instant since the last call, and the log.
+func (k *record) take() (items map[int64][]int, log string) {
 	k.mu.Lock()
 	defer k.mu.Unlock()
 	items = map[int64][]int{}
@@ -80,9 +80,9 @@ func open(t *testing.T, r registry.Registry) registry.Session {
 }
 
 // shadow starts one on a registry; it ends with the test.
-func shadow(t *testing.T, r registry.Registry, jobs []job.Config) *told {
+func shadow(t *testing.T, r registry.Registry, jobs []job.Config) *record {
 	t.Helper()
-	k := &told{news: make(chan host.Event, 1000)}
+	k := &record{news: make(chan host.Event, 1000)}
 	ctx, stop := context.WithCancel(context.WithoutCancel(t.Context()))
 	done := make(chan error, 1)
 	go func() {
@@ -103,7 +103,7 @@ func TestShadow(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		r := embedded.Memory()
-		t.Cleanup(func() { _ = r.Close() }) // the last of all; it was in memory
+		t.Cleanup(func() { _ = r.Close() }) // runs last; nothing to lose, it was in memory
 		o := open(t, r)
 		javatest.Write(t, o, javatest.Config(func(c *v21.Config) { c.ShardingTotalCount = 3 }))
 		for _, path := range []string{javatest.Node("sharding", "2"), javatest.Node("sharding", "2", "instance")} {
@@ -126,18 +126,18 @@ func TestShadow(t *testing.T) {
 		}
 		// 10.0.0.2 comes before 10.0.0.1: items descend.
 		after("beside one member", []int{0, 2}, "the job would run here")
-		for _, item := range []string{"0", "1"} { // of which the other one is not the shadow's
+		for _, item := range []string{"0", "1"} { // 0 would be the shadow's, 1 would not
 			javatest.Put(t, o, registry.CreateEphemeral, javatest.Node("sharding", item, "running"), "")
 			javatest.Put(t, o, registry.Delete, javatest.Node("sharding", item, "running"), "")
 		}
 		synctest.Wait()
-		if all := k.heard(); len(all) != 1 || all[0].Kind != Began || all[0].Item != 0 || all[0].Instance != javatest.Member {
+		if all := k.all(); len(all) != 1 || all[0].Kind != Began || all[0].Item != 0 || all[0].Instance != javatest.Member {
 			t.Errorf("began: %+v", all)
 		}
 		javatest.Put(t, o, registry.Create, javatest.Node("sharding", "2", "disabled"), "")
 		after("an item is disabled", []int{0}, "")
 		javatest.Put(t, o, registry.CreateEphemeral, javatest.Node("instances", "10.0.0.3@-@1"), "")
-		after("another member, and nobody has dealt", []int{1}, "dealt the items out otherwise")
+		after("another member, before a reshard", []int{1}, "assigned the items otherwise")
 		javatest.Put(t, o, registry.Delete, javatest.Node("instances", "10.0.0.3@-@1"), "")
 		javatest.Put(t, o, registry.Create, javatest.Node("servers", "10.0.0.2"), "DISABLED")
 		after("this server is disabled", nil, "this server is disabled")
@@ -153,12 +153,12 @@ func TestShadow(t *testing.T) {
 	})
 }
 
-// A member whose clock is a little ahead begins for the instant to come.
+// A run of a member whose clock is a little ahead counts for the instant to come.
 func TestShadowOfAnEarlyMember(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		r := embedded.Memory()
-		t.Cleanup(func() { _ = r.Close() }) // the last of all; it was in memory
+		t.Cleanup(func() { _ = r.Close() }) // runs last; nothing to lose, it was in memory
 		o := open(t, r)
 		javatest.Write(t, o, javatest.Config(nil))
 		k := shadow(t, r, javatest.File(nil))
@@ -176,7 +176,7 @@ func TestShadowOfAnEarlyMember(t *testing.T) {
 			time.Sleep(c.before / 2)
 			synctest.Wait()
 			began := func() (all []host.Event) {
-				for _, e := range k.heard() {
+				for _, e := range k.all() {
 					if e.Kind == Began {
 						all = append(all, e)
 					}
@@ -184,7 +184,7 @@ func TestShadowOfAnEarlyMember(t *testing.T) {
 				return all
 			}
 			if c.belongs == 0 && len(began()) > 0 {
-				t.Errorf("%s before: told too early: %+v", c.before, k.heard())
+				t.Errorf("%s before: reported too early: %+v", c.before, k.all())
 			}
 			if c.belongs == 0 {
 				time.Sleep(time.Until(next.Add(time.Second)))
@@ -198,20 +198,20 @@ func TestShadowOfAnEarlyMember(t *testing.T) {
 	})
 }
 
-// What was seen is matched to no older instant while one waits to be told of.
+// A sighting is not matched to an older instant while a newer one is unreported.
 func TestShadowReportsTheInstantFirst(t *testing.T) {
 	t.Parallel()
-	s := &shade{
-		o: &host.Options{Observe: func(e host.Event) { t.Errorf("told: %+v", e) }}, clock: clock.New(schedule.NewTicker(1), "j"),
-		due: []int64{60_000}, share: []host.Event{{Kind: Would}}, seen: []sight{{at: time.UnixMilli(60_001)}},
+	s := &shadowJob{
+		o: &host.Options{Observe: func(e host.Event) { t.Errorf("reported: %+v", e) }}, clock: clock.New(schedule.NewTicker(1), "j"),
+		due: []int64{60_000}, wouldRun: []host.Event{{Kind: Would}}, sightings: []sighting{{at: time.UnixMilli(60_001)}},
 	}
-	if s.match(); len(s.seen) != 1 {
-		t.Error("it is forgotten")
+	if s.matchSightings(); len(s.sightings) != 1 {
+		t.Error("the sighting is lost")
 	}
 }
 
-// Beside a member of ElasticJob, on a real service: the shadow's sessions are all
-// that the service has written of it, and when that was away it goes on.
+// Beside a member of ElasticJob on a real ZooKeeper, a shadow writes nothing but its
+// sessions, and goes on after ZooKeeper was down.
 func TestShadowWritesNothing(t *testing.T) {
 	t.Parallel()
 	service := zktest.Start(t, zktest.Debian(t), zktest.Options{})

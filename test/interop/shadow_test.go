@@ -47,7 +47,7 @@ func shadow(c *cluster) {
 	}
 	c.steady(9)
 	c.wouldRun(name)
-	for _, bad := range []string{"dealt the items out otherwise", "would not run", "ERROR"} {
+	for _, bad := range []string{"assigned the items otherwise", "would not run", "ERROR"} {
 		if strings.Contains(log.String(), bad) {
 			c.Errorf("the shadow says %q:\n%s", bad, &log)
 		}

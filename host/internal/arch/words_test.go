@@ -48,6 +48,7 @@ var worded = []string{
 	"host/registry/registrytest",
 	"host/registry/tree",
 	"host/registry/zk",
+	"host/shadow",
 	"host/trace",
 	"host/trace/sqltrace",
 	"internal/nearest",
