@@ -101,7 +101,7 @@ func TestModulesOfAJobWithoutOne(t *testing.T) {
 	_, _, err := s.client.RollBack(ctx, "report", "")
 	wantCode(t, "back", err, host.Refused, "it runs no module")
 	wantCode(t, "withdraw", s.client.WithdrawModule(ctx, "report", digest), host.Refused, "it runs no module")
-	wantCode(t, "await", s.client.AwaitModule(ctx, "report", digest, nil), host.Refused, "somebody has decided otherwise meanwhile")
+	wantCode(t, "await", s.client.AwaitModule(ctx, "report", digest, nil), host.Refused, "another module was named meanwhile")
 	gone, cancel := context.WithCancel(ctx)
 	cancel()
 	err = s.client.AwaitModule(gone, "report", digest, nil)

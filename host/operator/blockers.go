@@ -14,8 +14,8 @@ import (
 	"github.com/wasmjob/wasmjob/host/reason"
 )
 
-// Compare lets reports also tell what keeps a server from its jobs in whose own
-// file they are like these.
+// Compare makes reports also show why a server with these jobs in its own file could
+// not run them.
 func (o *Operator) Compare(files []job.Config) {
 	o.files = make(map[string]*job.Config, len(files))
 	for i := range files {
@@ -23,15 +23,15 @@ func (o *Operator) Compare(files []job.Config) {
 	}
 }
 
-// blockers are what keeps servers of ours from the job as the registry has it, and
-// what they cannot do as it says, or is otherwise beside members of ElasticJob.
+// blockers returns why servers of ours cannot run the job that the registry defines.
+// faults are settings that they do not apply, or apply differently beside foreign members.
 func (o *Operator) blockers(name string, v *protocol.View, config definition.Config, module *definition.Module) (blockers, faults []reason.Reason) {
 	if config == nil {
-		return nil, nil // the view's own faults tell
+		return nil, nil // the view has a fault for this
 	}
 	f, joinable := layout.AdmissionFacts(layout.NewJob(o.namespace, name), o.files[name], config, module, v.Shared())
 	if !joinable {
-		return nil, nil // it is none of ours
+		return nil, nil // not a job for us
 	}
 	j := f.Job
 	f.Member, f.Knows = len(v.Members) > 0, assign.Known(nil)
@@ -42,7 +42,8 @@ func (o *Operator) blockers(name string, v *protocol.View, config definition.Con
 	return verdict.Blockers, slices.Concat(faults, verdict.OnlyAlone, verdict.Warnings)
 }
 
-// unreadable says what a cron that cannot be read does to a job.
+// unreadable is the fault of a cron that cannot be read. A job without foreign members
+// goes on with its last readable cron.
 func unreadable(v *protocol.View, j job.Config, err error) reason.Reason {
 	if v.Shared() || len(v.Members) == 0 {
 		return reason.Of(reason.CronInvalid, err.Error())

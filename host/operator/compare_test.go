@@ -11,8 +11,8 @@ import (
 	"github.com/wasmjob/wasmjob/host/registry"
 )
 
-// A report for somebody who has a server's file also says what keeps that server
-// from the job, and that a job fires no more.
+// After Compare, a report also shows why a server with that file could not run the job,
+// and that a job will not fire again.
 func TestReportsSayWhatKeepsAServerOut(t *testing.T) {
 	t.Parallel()
 	for _, tt := range []struct {

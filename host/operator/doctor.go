@@ -24,52 +24,50 @@ import (
 	"github.com/wasmjob/wasmjob/host/registry"
 )
 
-// Checkup is what the registry says of a job to a server that may come to run
-// it.
+// Checkup is what a server that wants to run a job would find in the registry.
 type Checkup struct {
 	Job    string
-	Layout string // "1", "2.0", "2.1", "3"; empty: nodes that are none of a job's, or none yet
-	// Class and Type are what members of ElasticJob go by; empty where it cannot
+	Layout string // "1", "2.0", "2.1", "3"; empty: no job's nodes, or no nodes yet
+	// Class and Type are ElasticJob's class and type of the job; empty if they cannot
 	// be read.
 	Class, Type string
-	Leader      job.InstanceID // "" if nobody leads
+	Leader      job.InstanceID // "": no leader
 	Members     []CheckedMember
-	Named       bool // the options have it among their jobs
-	Ours        bool // the registry holds its module, so a server needs no file for it
+	Named       bool // the server's own file has the job
+	Ours        bool // the registry has the node of its module, so a server needs no file for it
 
-	// Breaks are what has to be mended before a server with these options can run
-	// it beside those who do, Needs what its configuration still has to say, and
-	// Notes what to know besides. Each is one line.
+	// Breaks have to be fixed before a server with these options can run the job beside
+	// its members. Needs are missing in the server's configuration. Notes are worth
+	// knowing. Each is one line.
 	Breaks, Needs, Notes []reason.Reason
-	// Newest is at least the token of the last run of ours that the registry knows
-	// of; where the job is not there, how far the registry had come when the list
-	// of jobs changed last. -1: it may not be read.
+	// Newest is at least the token of the newest run of ours that the registry knows.
+	// If the job is missing, it is the revision of the newest change of the list of
+	// jobs. -1: it may not be read.
 	Newest int64
 }
 
-// CheckedMember is somebody who has a part in a job.
+// CheckedMember is a member of a job, or the node of one that is gone.
 type CheckedMember struct {
 	ID       job.InstanceID // in layouts 1 and 2.0 the address alone
 	Kind     MemberKind
-	Disabled bool // its server, by an operator
+	Disabled bool // an operator disabled its server
 }
 
-// MemberKind says what a member is.
+// MemberKind is the kind of a CheckedMember.
 type MemberKind string
 
 // The kinds of members.
 const (
 	Ours MemberKind = "wasmjobd"
 	Java MemberKind = "java"
-	// Ghost: a node that no session holds. Members of ElasticJob take it for one of
-	// theirs and leave items to it.
+	// Ghost: an instance node that no session holds. Members of ElasticJob count it as
+	// a member and leave items to it.
 	Ghost MemberKind = "ghost"
 )
 
-// Checkups looks at the jobs of the namespace, or at those with the given names,
-// as a server with the options as would find them, and writes nothing. It
-// reports by name, ascending; what changes meanwhile may be told half old and
-// half new.
+// Checkups examines the jobs of the namespace, or those with the given names, for a
+// server with the options as. It writes nothing. The result is sorted by name. A checkup
+// may mix values from before and after a change that happens while it is read.
 func (o *Operator) Checkups(ctx context.Context, as host.Options, names ...string) ([]Checkup, error) {
 	as = as.WithDefaults()
 	if len(names) == 0 {
@@ -90,17 +88,17 @@ func (o *Operator) Checkups(ctx context.Context, as host.Options, names ...strin
 		jobs.Go(func() error {
 			c, err := o.checkup(within, &as, name, readsEach(len(names)))
 			switch {
-			case errors.Is(err, registry.ErrDenied): // the others may be read
+			case errors.Is(err, registry.ErrDenied): // go on, other jobs may be readable
 				c = &Checkup{Job: name, Named: fileOf(&as, name) != nil, Newest: -1, Breaks: []reason.Reason{denied(err)}}
 			case err != nil:
-				return unread(err, "look at job %s", name)
+				return readError(err, "look at job %s", name)
 			}
 			found[i] = c
 			return nil
 		})
 	}
 	if err := jobs.Wait(); err != nil {
-		return nil, err //nolint:wrapcheck // those that were given to it are ours
+		return nil, err //nolint:wrapcheck // its functions return our errors
 	}
 	var all []Checkup
 	for _, c := range found {
@@ -111,7 +109,7 @@ func (o *Operator) Checkups(ctx context.Context, as host.Options, names ...strin
 	return all, nil
 }
 
-// checkup looks at one job; nil if the node is none of a job's.
+// checkup examines one job; nil if the node is not a job.
 func (o *Operator) checkup(ctx context.Context, as *host.Options, name string, atOnce int) (*Checkup, error) {
 	l := layout.NewJob(o.namespace, name)
 	known := map[string]registry.Node{}
@@ -155,7 +153,7 @@ func (o *Operator) checkup(ctx context.Context, as *host.Options, name string, a
 	return c, nil
 }
 
-// form looks at the nodes that differ from layout to layout, of which most are known.
+// form reads the nodes that differ between layouts. Most of them are in known already.
 func (o *Operator) form(ctx context.Context, l layout.Layout, known map[string]registry.Node) (layout.Form, error) {
 	return layout.FormOf(l, func(path string) (registry.Node, error) {
 		n, ok := known[path]
@@ -168,8 +166,9 @@ func (o *Operator) form(ctx context.Context, l layout.Layout, known map[string]r
 	})
 }
 
-// newestAbove is the newest revision that the namespace shows or, where it is not
-// there, the nearest node above: a node that was deleted has left its mark there.
+// newestAbove returns the revision of the newest change of the list of jobs, which the
+// removal of a job changes, too. If the namespace is missing, the nearest existing node
+// above stands for it.
 func (o *Operator) newestAbove(ctx context.Context) (int64, error) {
 	for at := layout.JobsIn(o.namespace); ; at = at[:max(1, strings.LastIndexByte(at, '/'))] {
 		n, err := o.session.Read(ctx, at)
@@ -179,7 +178,7 @@ func (o *Operator) newestAbove(ctx context.Context) (int64, error) {
 	}
 }
 
-// fileOf is the job of that name in the server's own configuration, or nil.
+// fileOf returns the job of that name in the server's own file, or nil.
 func fileOf(o *host.Options, name string) *job.Config {
 	i := slices.IndexFunc(o.Jobs, func(j job.Config) bool { return j.Name == name })
 	if i < 0 {
@@ -206,8 +205,9 @@ func checkedMembers(v *protocol.View, form layout.Form) []CheckedMember {
 	return all
 }
 
-// leaderless tells who is in the way when nobody leads a job that has members.
-func (c *Checkup) leaderless(v *protocol.View, form layout.Form) {
+// noteLatch notes what keeps a job with members from electing a leader: who holds the
+// first place of the latch.
+func (c *Checkup) noteLatch(v *protocol.View, form layout.Form) {
 	if v.Leader != "" || len(v.Instances) == 0 {
 		return
 	}
@@ -216,7 +216,7 @@ func (c *Checkup) leaderless(v *protocol.View, form layout.Form) {
 		return
 	}
 	if form.FirstOwner == 0 {
-		return // that breaks it, and was told
+		return // already reported as LatchUnheld
 	}
 	session := fmt.Sprintf("%#x", form.FirstOwner)
 	for _, in := range v.Instances {
@@ -228,62 +228,62 @@ func (c *Checkup) leaderless(v *protocol.View, form layout.Form) {
 	c.Notes = append(c.Notes, reason.Of(reason.LatchOfOther, form.First, session))
 }
 
-// examine looks at a job of a layout that this release speaks.
+// examine checks a job of a layout that this release supports.
 func (c *Checkup) examine(as *host.Options, file *job.Config, l layout.Layout, v *protocol.View, form layout.Form) {
 	foreign := v.Shared()
 	c.breaks(v.Faults...)
-	c.orphans(l.Orphans(v), foreign)
+	c.reportUnheld(l.Orphans(v), foreign)
 	for _, place := range form.Unheld {
 		c.breaks(reason.Of(reason.LatchUnheld, place))
 	}
-	c.leaderless(v, form)
+	c.noteLatch(v, form)
 	config, module := l.Defined(v)
 	if config == nil {
-		return // the faults tell
+		return // the faults of the view say why
 	}
-	said := config.Facts()
-	c.Class, c.Type = said.Class, said.Type
+	settings := config.Facts()
+	c.Class, c.Type = settings.Class, settings.Type
 	facts, joinable := layout.AdmissionFacts(l, file, config, module, foreign)
 	facts.Knows = assign.Known(as.Strategies)
 	switch {
 	case joinable:
 		facts.Unable = as.Unable(facts.Job, file)
 	default:
-		j := config.Apply(job.Config{Name: c.Job, Class: said.Class, Kind: said.Kind, TimeZone: "UTC"})
+		j := config.Apply(job.Config{Name: c.Job, Class: settings.Class, Kind: settings.Kind, TimeZone: "UTC"})
 		facts.Job, facts.Unable = j, admission.Invalid(schedule.Check(j, time.Now()))
 		c.Needs = append(c.Needs, reason.Of(reason.NotInConfiguration, c.Job, fmt.Sprintf("%.200q", c.Class), strconv.Quote(string(j.Kind))))
 	}
 	if file != nil {
-		c.compare(l, *file, config, module)
+		c.noteDifferences(l, *file, config, module)
 	}
-	if why := over(facts.Job); !why.None() {
+	if why := scheduleOver(facts.Job); !why.None() {
 		c.Notes = append(c.Notes, why)
 	}
 	verdict := admission.Decide(&facts)
 	c.breaks(verdict.Blockers...)
 	if c.Notes = append(c.Notes, verdict.OnlyAlone...); len(verdict.OnlyAlone) > 0 {
-		c.away(v)
+		c.noteServersDown(v)
 	}
 	c.Notes = append(c.Notes, verdict.Warnings...)
 	if foreign {
-		c.besideForeign(as, said.Failover, form)
+		c.noteForeign(as, settings.Failover, form)
 	}
 }
 
-// besideForeign is what to know of a job that members of ElasticJob share.
-func (c *Checkup) besideForeign(as *host.Options, failover bool, form layout.Form) {
+// noteForeign notes what differs in a job shared with foreign members.
+func (c *Checkup) noteForeign(as *host.Options, failover bool, form layout.Form) {
 	if form.Guarantee {
 		c.note(reason.ListenerOnce)
 	}
 	if failover {
 		c.note(reason.FailoverTwice)
-		c.prefixes(as.Instance.IP())
+		c.noteAddressPrefix(as.Instance.IP())
 	}
 }
 
-// away tells of servers of a job that are down. Which of them members of ElasticJob had,
-// the registry does not say.
-func (c *Checkup) away(v *protocol.View) {
+// noteServersDown notes the servers of a job that are down. The registry does not show which of
+// them were foreign.
+func (c *Checkup) noteServersDown(v *protocol.View) {
 	var down []string
 	for _, s := range v.Servers {
 		if !slices.ContainsFunc(v.Instances, func(in protocol.Instance) bool { return in.ID.IP() == s.IP }) {
@@ -295,12 +295,12 @@ func (c *Checkup) away(v *protocol.View) {
 	}
 }
 
-// compare tells where the server's own file and the registry differ.
-func (c *Checkup) compare(l layout.Layout, file job.Config, config definition.Config, module *definition.Module) {
+// noteDifferences notes where the server's own file and the registry differ.
+func (c *Checkup) noteDifferences(l layout.Layout, file job.Config, config definition.Config, module *definition.Module) {
 	merged, err := definition.Merge(l.Define(file), config, module)
 	c.breaks(admission.Invalid(err)...)
 	for _, d := range merged.Disputed {
-		if d.Key != "jobClass" { // of which admission has a reason
+		if d.Key != "jobClass" { // admission has a reason for the class
 			c.note(reason.RegistryFollowed, d.String())
 		}
 	}
@@ -312,28 +312,27 @@ func (c *Checkup) note(code reason.Code, args ...string) {
 	c.Notes = append(c.Notes, reason.Of(code, args...))
 }
 
-// maxOrphans bounds the marks that are named.
-const maxOrphans = 5
+// maxUnheld is the limit of marks that are listed.
+const maxUnheld = 5
 
-// orphans tells of marks that their sessions have left behind. A leader of ours
-// clears them, but not as long as it cannot know what members of ElasticJob mean
-// by them.
-func (c *Checkup) orphans(paths []string, beside bool) {
+// reportUnheld reports marks whose sessions are gone. A leader of ours removes them, except
+// in a job shared with foreign members, where they may still mean something.
+func (c *Checkup) reportUnheld(paths []string, foreign bool) {
 	to, code := &c.Notes, reason.MarkUnheld
-	if beside {
+	if foreign {
 		to, code = &c.Breaks, reason.MarkUnheldWithForeign
 	}
-	for _, path := range paths[:min(len(paths), maxOrphans)] {
+	for _, path := range paths[:min(len(paths), maxUnheld)] {
 		*to = append(*to, reason.Of(code, path))
 	}
-	if n := len(paths) - maxOrphans; n > 0 {
+	if n := len(paths) - maxUnheld; n > 0 {
 		*to = append(*to, reason.Of(reason.MoreMarksUnheld, strconv.Itoa(n)))
 	}
 }
 
-// prefixes tells of addresses that members of ElasticJob 2.1 mix up: they ask
+// noteAddressPrefix notes addresses that members of ElasticJob 2.1 confuse: they only check
 // whether a member's id begins with the address.
-func (c *Checkup) prefixes(ip string) {
+func (c *Checkup) noteAddressPrefix(ip string) {
 	for _, m := range c.Members {
 		if other := m.ID.IP(); other != ip && (strings.HasPrefix(other, ip) || strings.HasPrefix(ip, other)) {
 			c.note(reason.AddressPrefix, ip, other)

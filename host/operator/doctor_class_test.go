@@ -11,10 +11,9 @@ import (
 	"github.com/wasmjob/wasmjob/host/registry"
 )
 
-// The class of a job that servers of ours ran was changed, and no member of ElasticJob is
-// there at the moment. A server with the file of before joins, and doctor tells what ends
-// that, and where it may come from.
-func TestCheckupTellsThatAJobGoesOnOnlyWithoutElasticJob(t *testing.T) {
+// The class of a job of ours was changed while no foreign member is present. A server with
+// the old file can join; doctor says what would end that, and which servers are down.
+func TestCheckupOfAJobThatGoesOnOnlyWithoutElasticJob(t *testing.T) {
 	t.Parallel()
 	o, file := operate(t, passing(t)), javatest.File(nil)
 	javatest.Write(t, o.session, javatest.Config(func(c *v21.Config) { c.JobClass = "com.acme.Newer" }))

@@ -8,8 +8,9 @@ import (
 	"github.com/wasmjob/wasmjob/host/registry"
 )
 
-// Nobody leads, and doctor tells who is in the way: nobody, a member, or a other.
-func TestCheckupTellsWhoKeepsAJobWithoutLeader(t *testing.T) {
+// In a job without a leader, doctor names the holder of the latch: none, a member, or
+// another session.
+func TestCheckupOfAJobWithoutLeader(t *testing.T) {
 	t.Parallel()
 	place := javatest.Node("leader", "election", "latch", "_c_0f0f0f0f-0000-4000-8000-000000000001-latch-0000000000")
 	for name, c := range map[string]struct {

@@ -140,8 +140,8 @@ func wantLines(t *testing.T, what string, found []reason.Reason, parts []string)
 	}
 }
 
-// A job that is not there yet is no fault; what is no job is not shown; a job
-// that lost its configuration is.
+// A job that is not in the registry yet is no fault. Nodes that are no job are not shown,
+// and a job that lost its configuration is.
 func TestCheckupsWithoutJob(t *testing.T) {
 	t.Parallel()
 	o := operate(t, passing(t))
@@ -171,7 +171,7 @@ func TestCheckupsWithoutJob(t *testing.T) {
 	}
 }
 
-// Where the namespace is gone, the node above knows how far the registry has come.
+// Without a namespace, the node above shows the revision of the newest change.
 func TestCheckupsWithoutNamespace(t *testing.T) {
 	t.Parallel()
 	r := passing(t)
@@ -207,8 +207,7 @@ func TestCheckupsWithoutNamespace(t *testing.T) {
 	}
 }
 
-// Trees of real members, on a real service: what they are is told, and nothing
-// is written.
+// Checkups recognise the trees of real members on a real ZooKeeper, and write nothing.
 func TestCheckupsOfRecordedJobs(t *testing.T) {
 	t.Parallel()
 	recordings := []string{
@@ -258,7 +257,7 @@ func TestCheckupsOfRecordedJobs(t *testing.T) {
 	}
 }
 
-// A job that is another user's hides no other one.
+// A job that another user owns does not hide the others.
 func TestCheckupsOfOthers(t *testing.T) {
 	t.Parallel()
 	service := zktest.Start(t, zktest.Debian(t), zktest.Options{})
@@ -284,9 +283,8 @@ func TestCheckupsOfOthers(t *testing.T) {
 	}
 }
 
-// writeRecorded writes the tree of a recording as it was when all members were
-// at rest, and gives its namespace, the revision after which it stood, and how
-// many members it has.
+// writeRecorded writes the tree of a recording at a moment when all members were idle. It
+// returns the namespace, the revision of that moment, and the number of members.
 func writeRecorded(t *testing.T, o *Operator, file string) (namespace string, mark int64, live int) {
 	t.Helper()
 	var r struct {

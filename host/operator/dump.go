@@ -9,18 +9,17 @@ import (
 	"github.com/wasmjob/wasmjob/host/internal/layout"
 )
 
-// Dump writes the nodes of a job, one a line: its path below the namespace, " | "
-// and its value. So that it can be shown to others, addresses are replaced by ip1,
-// ip2 and so on, and values that may be secrets or tell of a machine's files by
-// ***; what guests keep is left out. A dump that would be larger than 16 MiB ends
-// with a line that says so.
+// Dump writes the nodes of a job, one per line: the path below the namespace, " | "
+// and the value. The dump can be shared: ip1, ip2 and so on replace addresses, ***
+// replaces values that may be secrets or paths of a machine, and the state of guests is
+// left out. A dump of more than 16 MiB is cut and ends with a line that says so.
 func (o *Operator) Dump(ctx context.Context, name string, to io.Writer) error {
 	err := dump.Write(ctx, o.session, layout.NewJob(o.namespace, name), to)
 	switch {
 	case errors.Is(err, dump.ErrNoJob):
 		return o.noJob(ctx, name)
 	case err != nil:
-		return unread(err, "dump job %s", name)
+		return readError(err, "dump job %s", name)
 	}
 	return nil
 }

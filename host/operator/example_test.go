@@ -12,8 +12,7 @@ import (
 	"github.com/wasmjob/wasmjob/host/registry/embedded"
 )
 
-// An operator looks after the jobs of all servers through the registry, from
-// wherever that can be reached.
+// An operator controls the jobs of all servers from anywhere that reaches the registry.
 func ExampleOperator() {
 	registry := embedded.Memory()
 	defer registry.Close()

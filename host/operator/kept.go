@@ -10,15 +10,15 @@ import (
 	"github.com/wasmjob/wasmjob/host/trace"
 )
 
-// KeptRow is a row in the registry: on its way to a history, or there already and not
-// forgotten yet. It says what became of a run, and has no text of its guest.
+// KeptRow is a row of the history that is still in the registry: no history has stored
+// it yet, or it has and the registry has not dropped it. It has no text of the guest.
 type KeptRow struct {
 	trace.Row
-	By job.InstanceID // the server whose history gets it
+	By job.InstanceID // the member whose history stores it
 }
 
-// Kept are the rows that the registry has of a job or, if name is empty, of all, and
-// reports on those jobs as Jobs gives them.
+// Kept returns the rows that the registry has of a job, or of all jobs if name is empty,
+// and reports on those jobs as Jobs returns them.
 func (o *Operator) Kept(ctx context.Context, name string) ([]KeptRow, []JobReport, error) {
 	names := []string{name}
 	if name == "" {

@@ -23,36 +23,35 @@ import (
 type ModuleRef struct {
 	Name      string `json:"name"`
 	Digest    string `json:"digest"`
-	Reference string `json:"reference,omitempty"` // where it was taken from, for people
+	Reference string `json:"reference,omitempty"` // where it came from, for people
 }
 
-// ModulesReport is which modules the registry names for a job.
+// ModulesReport lists the modules that the registry names for a job.
 type ModulesReport struct {
 	Now   *ModuleRef   `json:"now,omitempty"`  // nil: none
-	Next  *ModuleRef   `json:"next,omitempty"` // which takes its place when every server has it; nil: none
-	Past  []ModuleRef  `json:"past,omitempty"` // that ran before, the newest last
+	Next  *ModuleRef   `json:"next,omitempty"` // replaces Now once every server has it; nil: none
+	Past  []ModuleRef  `json:"past,omitempty"` // ran before, the newest last
 	Waits []ModuleWait `json:"waits,omitempty"`
 }
 
-// ModuleWait is a server for which the next module waits.
+// ModuleWait is a server that does not have the next module ready.
 type ModuleWait struct {
 	ID    job.InstanceID `json:"instance"`
-	Fault string         `json:"fault,omitempty"` // why it cannot have it; empty: it has not said yet
+	Fault string         `json:"fault,omitempty"` // why it cannot use it; empty: no report yet
 }
 
-// bringing is how many servers are given a module at once.
-const bringing = 4
+// uploadsAtOnce is the number of uploads at the same time.
+const uploadsAtOnce = 4
 
-// BringModule gives a module to the servers that run the job, which keep its
-// bytes and run nothing of it yet. Those that do not take it get it from the
-// others, so it is enough that one does; faults says what became of them. token
-// is that which servers share.
+// BringModule uploads a module to the servers that run the job. They keep its bytes and
+// do not run it yet. One upload is enough, since servers fetch modules from each other;
+// faults has an error for each upload that failed. token is the peer token of the servers.
 func (o *Operator) BringModule(ctx context.Context, name string, wasm []byte, token string) (faults []error, err error) {
 	const what = "bring a module to the servers of"
 	if len(wasm) > module.MaxSize {
 		return nil, failf(host.Invalid, nil, "the module has %d bytes, the limit is %d", len(wasm), module.MaxSize)
 	}
-	v, _, err := o.view(ctx, what, name)
+	v, _, err := o.editableView(ctx, what, name)
 	if err != nil {
 		return nil, err
 	}
@@ -70,27 +69,27 @@ func (o *Operator) BringModule(ctx context.Context, name string, wasm []byte, to
 	}
 	c := peer.NewClient(peer.ClientOptions{Token: token})
 	defer c.Close()
-	brought := make([]error, len(addresses))
+	uploads := make([]error, len(addresses))
 	var all errgroup.Group
-	all.SetLimit(bringing)
+	all.SetLimit(uploadsAtOnce)
 	for i, a := range addresses {
 		all.Go(func() error {
 			if err := c.Upload(ctx, wasm, a); err != nil {
-				brought[i] = fmt.Errorf("server %.256q: %w", a, err)
+				uploads[i] = fmt.Errorf("server %.256q: %w", a, err)
 			}
 			return nil
 		})
 	}
-	_ = all.Wait() // faults are in brought
-	faults = slices.DeleteFunc(brought, func(err error) bool { return err == nil })
+	_ = all.Wait() // its errors are in uploads
+	faults = slices.DeleteFunc(uploads, func(err error) bool { return err == nil })
 	if len(faults) == len(addresses) {
 		return nil, failf(host.Unavailable, errors.Join(faults...), "%s job %s", what, name)
 	}
 	return faults, nil
 }
 
-// NextModule names the module that is to take the place of the one that the job
-// has, as soon as every server has it ready. What Name leaves open stays.
+// NextModule names the module that replaces the current one as soon as every server has
+// it ready. An empty Name keeps the current name.
 func (o *Operator) NextModule(ctx context.Context, name string, next ModuleRef) error {
 	const what = "set the module of"
 	if err := module.CheckDigest(next.Digest); err != nil {
@@ -106,10 +105,10 @@ func (o *Operator) NextModule(ctx context.Context, name string, next ModuleRef) 
 	})
 }
 
-// RollBack takes the next module back, if one is awaited; else it names the one
-// that ran before as the next. to is the beginning of the digest of an older one;
-// empty: the newest. It tells what the job runs then, and whether it does
-// already; with an error, which step was tried, if it came to that.
+// RollBack withdraws the next module if there is one. Otherwise it names an earlier
+// module as the next: the newest whose digest begins with to, or the newest if to is
+// empty. It returns the module that the job will run, and whether it runs it already.
+// With an error, back is the step that was tried, if any.
 func (o *Operator) RollBack(ctx context.Context, name, to string) (back ModuleRef, runs bool, err error) {
 	r := rollBack{job: name, to: to}
 	err = o.amend(ctx, "roll back the module of", name, func(m *definition.Module) (err error) {
@@ -119,29 +118,28 @@ func (o *Operator) RollBack(ctx context.Context, name, to string) (back ModuleRe
 	return back, runs, err
 }
 
-// rollBack is a step back. It may be decided anew after a try whose outcome is
-// not known, and must not become two.
+// rollBack is one step back. It is decided again after a try with an unknown outcome,
+// and must not become two steps.
 type rollBack struct {
-	job, to     string
-	gone, named string // digests of the last try: what it took back, or named
+	job, to          string
+	withdrawn, named string // digests of the last try: the module that it withdrew, or named
 }
 
-// decide changes what the registry says, unless it says already what the last try
-// was to make of it.
+// decide changes m, unless m already is what the last try was to write.
 func (r *rollBack) decide(m *definition.Module) (back ModuleRef, runs bool, err error) {
 	switch {
-	case r.gone != "" && m.Next == nil && m.Code.Digest != r.gone:
+	case r.withdrawn != "" && m.Next == nil && m.Code.Digest != r.withdrawn:
 		return ModuleRef(*m.Code), true, nil
 	case r.named != "" && m.Wanted().Digest == r.named:
 		return ModuleRef(*m.Wanted()), m.Next == nil, nil
 	case r.to == "" && m.Next != nil:
-		r.gone, r.named = m.Next.Digest, ""
+		r.withdrawn, r.named = m.Next.Digest, ""
 		m.Next = nil
 		return ModuleRef(*m.Code), true, nil
 	}
 	for _, c := range slices.Backward(m.Past) {
 		if strings.HasPrefix(c.Digest, r.to) {
-			r.gone, r.named = "", c.Digest
+			r.withdrawn, r.named = "", c.Digest
 			m.Replace(c)
 			return ModuleRef(c), false, nil
 		}
@@ -152,12 +150,12 @@ func (r *rollBack) decide(m *definition.Module) (back ModuleRef, runs bool, err 
 	return back, false, failf(host.Refused, nil, "roll back the module of job %s: none is known that ran before", r.job)
 }
 
-// WithdrawModule takes the next module back, if it is the one with this digest,
-// also where the outcome of naming it was not known.
+// WithdrawModule withdraws the next module if it has this digest, even if the outcome of
+// NextModule is unknown.
 func (o *Operator) WithdrawModule(ctx context.Context, name, digest string) error {
 	const what = "take the next module back from"
-	if err := o.session.Sync(ctx); err != nil { // what was asked for may be on its way
-		return unread(err, "%s job %s", what, name)
+	if err := o.session.Sync(ctx); err != nil { // NextModule's transaction may still be on its way
+		return readError(err, "%s job %s", what, name)
 	}
 	return o.amend(ctx, what, name, func(m *definition.Module) error {
 		if m.Next != nil && m.Next.Digest == digest {
@@ -167,7 +165,7 @@ func (o *Operator) WithdrawModule(ctx context.Context, name, digest string) erro
 	})
 }
 
-// amend changes what the registry says of a job's modules.
+// amend changes the modules that the registry names for a job.
 func (o *Operator) amend(ctx context.Context, what, name string, change func(*definition.Module) error) error {
 	return o.askBy(ctx, what, name, func(v *protocol.View) (protocol.Ask, error) {
 		if !v.Dirs.Module {
@@ -193,35 +191,34 @@ func (o *Operator) amend(ctx context.Context, what, name string, change func(*de
 
 const awaiting = "wait for the module of"
 
-// Awaited tells whether the job of that name runs the module with the digest. The
-// error is that nobody waits for it any more: somebody names another module, or
-// of the servers that are members none is left.
+// Awaited reports whether the job runs the module with the digest. It returns an error
+// if there is nothing to wait for: another module was named, or the job has no member.
 func (r *ModulesReport) Awaited(name, digest string, members int) (runs bool, err error) {
 	switch {
 	case r.Now != nil && r.Now.Digest == digest:
 		return true, nil
 	case r.Next == nil || r.Next.Digest != digest:
-		return false, failf(host.Refused, nil, "%s job %s: somebody has decided otherwise meanwhile", awaiting, name)
+		return false, failf(host.Refused, nil, "%s job %s: another module was named meanwhile", awaiting, name)
 	case members == 0:
 		return false, failf(host.Refused, nil, "%s job %s: no server runs it", awaiting, name)
 	}
 	return false, nil
 }
 
-// AwaitModule waits until the job runs the module with the digest. It calls report
-// once for each server that cannot have it. It ends with an error when ctx does,
-// when somebody names another module, and when no server is left to wait for.
+// AwaitModule waits until the job runs the module with the digest. It calls report once
+// for each server that cannot use the module. It returns an error when ctx ends, when
+// another module is named, and when the job has no member left.
 func (o *Operator) AwaitModule(ctx context.Context, name, digest string, report func(ModuleWait)) error {
 	const what = awaiting
 	l := layout.NewJob(o.namespace, name)
 	if err := o.session.Follow(ctx, l.Root()); err != nil {
-		return unread(err, "%s job %s", what, name)
+		return readError(err, "%s job %s", what, name)
 	}
 	reported := map[ModuleWait]bool{}
 	for {
-		v, err := o.gather(ctx, l, l.Definers(), false, readsAtOnce)
+		v, err := o.readView(ctx, l, l.Definers(), false, readsAtOnce)
 		if err != nil {
-			return unread(err, "%s job %s", what, name)
+			return readError(err, "%s job %s", what, name)
 		}
 		_, module := l.Defined(v)
 		r := modulesOf(v, module)
@@ -242,7 +239,8 @@ func (o *Operator) AwaitModule(ctx context.Context, name, digest string, report 
 	}
 }
 
-// modulesOf is what a view says of a job's modules, as far as it can be read.
+// modulesOf reports on the modules of a job; m is nil if the view has none that can be
+// read.
 func modulesOf(v *protocol.View, m *definition.Module) ModulesReport {
 	var r ModulesReport
 	if m == nil {

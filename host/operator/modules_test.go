@@ -16,7 +16,7 @@ import (
 	"github.com/wasmjob/wasmjob/host/registry/embedded"
 )
 
-// What cannot be done with the modules of a job is said, and nothing is changed.
+// A verb on modules that cannot succeed says why and changes nothing.
 func TestModulesThatCannotBeSet(t *testing.T) {
 	t.Parallel()
 	reg := embedded.Memory()
@@ -63,7 +63,7 @@ func TestModulesThatCannotBeSet(t *testing.T) {
 	if m := r.Modules; m.Now == nil || m.Now.Digest != digestOf(t, o.Modules["ok"].Path) || m.Next != nil || len(m.Past) > 0 {
 		t.Errorf("%+v", m)
 	}
-	// One that is awaited by nobody any more is not waited for.
+	// AwaitModule ends when another module was named.
 	if err := op.NextModule(ctx, "wasm", next); err != nil {
 		t.Fatal(err)
 	}
@@ -88,8 +88,7 @@ func TestModulesThatCannotBeSet(t *testing.T) {
 	}
 }
 
-// A step back whose outcome is not known is decided once more, and stays one
-// step.
+// A step back with an unknown outcome is decided again, and stays one step.
 func TestRollBackIsOneStep(t *testing.T) {
 	t.Parallel()
 	code := func(digest string) *definition.Code { return &definition.Code{Name: "m", Digest: digest} }

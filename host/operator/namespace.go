@@ -8,40 +8,40 @@ import (
 	"github.com/wasmjob/wasmjob/host/internal/layout"
 )
 
-// maxNeighbours bounds how many nodes are named beside what is not there.
-const maxNeighbours = 10
+// maxListed is the limit of nodes that the error for a missing namespace lists.
+const maxListed = 10
 
-// Namespace is an error of the code NotFound if the namespace is not in the
-// registry. It tells what is there instead, as far as the path goes.
+// Namespace returns an error of the code NotFound if the namespace is not in the
+// registry. The error lists the children of the deepest node of the path that exists.
 func (o *Operator) Namespace(ctx context.Context) error {
 	there, siblings := "/", []string(nil)
 	for _, path := range append([]string{"/"}, layout.NewJob(o.namespace, "").Namespace()...) {
 		n, err := o.session.Read(ctx, path)
 		switch {
 		case err != nil:
-			return unread(err, "look at namespace %s", o.namespace)
+			return readError(err, "look at namespace %s", o.namespace)
 		case !n.Exists:
-			return failf(host.NotFound, nil, "there is no namespace %s in the registry%s", o.namespace, besides(there, siblings))
+			return failf(host.NotFound, nil, "there is no namespace %s in the registry%s", o.namespace, listChildren(there, siblings))
 		}
 		there, siblings = path, n.Children
 	}
 	return nil
 }
 
-// besides says what a node has.
-func besides(path string, children []string) string {
+// listChildren lists the children of a node for the end of a message.
+func listChildren(path string, children []string) string {
 	switch {
 	case len(children) == 0 && path == "/":
 		return ", which is empty"
 	case len(children) == 0:
 		return "; " + path + " is empty"
-	case len(children) > maxNeighbours:
-		children = append(children[:maxNeighbours:maxNeighbours], "…")
+	case len(children) > maxListed:
+		children = append(children[:maxListed:maxListed], "…")
 	}
 	return "; " + path + " has: " + strings.Join(children, ", ")
 }
 
-// noJob is the error of a job that is not there, or whose namespace is not.
+// noJob is the error for a missing job, or for a missing namespace.
 func (o *Operator) noJob(ctx context.Context, name string) error {
 	if err := o.Namespace(ctx); err != nil {
 		return err

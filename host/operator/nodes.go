@@ -6,18 +6,18 @@ import (
 	"github.com/wasmjob/wasmjob/host/registry"
 )
 
-// ManyReader is a session to which a request costs so much more than a node that it reads
-// several nodes by one.
+// ManyReader is a session that reads several nodes in one request, because a request
+// costs it much more than a node.
 type ManyReader interface {
 	// ReadMany is Read for each of the paths.
 	ReadMany(ctx context.Context, paths []string) ([]registry.Node, error)
 }
 
-// Node is a node of the registry as it is; one that is not there is no error.
+// Node reads a node of the registry. A missing node is no error; Exists says so.
 func (o *Operator) Node(ctx context.Context, path string) (registry.Node, error) {
 	n, err := o.session.Read(ctx, path)
 	if err != nil {
-		return registry.Node{}, unread(err, "read %s", path)
+		return registry.Node{}, readError(err, "read %s", path)
 	}
 	return n, nil
 }

@@ -19,27 +19,27 @@ import (
 	"github.com/wasmjob/wasmjob/host/trace"
 )
 
-// Operator looks after the jobs of a namespace without being a member of any:
-// what it asks for, it writes into the registry, and the members act on it. Make
-// it with Open. Its methods are called one after the other.
+// Operator observes and controls the jobs of a namespace without being a member. It
+// writes requests into the registry, and the members act on them. Create it with Open.
+// Its methods must not be called concurrently.
 type Operator struct {
 	namespace string
 	session   registry.Session
 	inbox     *session.Inbox
-	files     map[string]*job.Config // of Compare, by name
-	rows      trace.Sink             // of Record; nil: none
+	files     map[string]*job.Config // set by Compare, by name
+	rows      trace.Sink             // set by Record; nil: none
 }
 
 const (
-	// readsAtOnce bounds the reads under way, of all jobs that are looked at.
+	// readsAtOnce is the limit of concurrent reads, over all jobs.
 	readsAtOnce = 32
-	// askTries is how often a wish is written again when somebody else was
-	// quicker.
+	// askTries is the limit of attempts to write a request when others change the job
+	// at the same time.
 	askTries = 20
 )
 
-// Open opens a session of its own on the registry, which the caller closes
-// after the Operator.
+// Open opens a session on the registry. The caller closes the Operator first, then the
+// registry.
 func Open(ctx context.Context, r registry.Registry, namespace string) (*Operator, error) {
 	o := &Operator{namespace: namespace, inbox: session.NewInbox()}
 	s, err := r.Open(ctx, o.inbox.Put)
@@ -53,13 +53,13 @@ func Open(ctx context.Context, r registry.Registry, namespace string) (*Operator
 // Close ends the session.
 func (o *Operator) Close() error { return o.session.Close() }
 
-// Trigger asks every member of the job to run its items now. It returns when
-// the request is written.
+// Trigger requests that every member of the job runs its items now. It returns when the
+// request is written.
 func (o *Operator) Trigger(ctx context.Context, name string) error {
 	return o.ask(ctx, "trigger", name, protocol.AskTrigger{})
 }
 
-// Pause lets the job miss its instants until Resume.
+// Pause stops the job from beginning at its instants until Resume.
 func (o *Operator) Pause(ctx context.Context, name string) error {
 	return o.ask(ctx, "pause", name, protocol.AskPause{Paused: true})
 }
@@ -69,16 +69,16 @@ func (o *Operator) Resume(ctx context.Context, name string) error {
 	return o.ask(ctx, "resume", name, protocol.AskPause{})
 }
 
-// SetItem disables an item of the job, which then misses its instants, or
-// enables it again.
+// SetItem disables an item of the job, or enables it again. A disabled item does not
+// begin at its instants.
 func (o *Operator) SetItem(ctx context.Context, name string, item int, disabled bool) error {
-	return o.ask(ctx, able(disabled)+" an item of", name, protocol.AskItem{Item: item, Disabled: disabled})
+	return o.ask(ctx, verbOf(disabled)+" an item of", name, protocol.AskItem{Item: item, Disabled: disabled})
 }
 
-// SetServer disables the servers at an address for the job, which then own none
-// of its items, or enables them again.
+// SetServer disables the servers at an address for the job, or enables them again. A
+// disabled server owns no items of the job.
 func (o *Operator) SetServer(ctx context.Context, name, ip string, disabled bool) error {
-	what := able(disabled) + " a server of"
+	what := verbOf(disabled) + " a server of"
 	return o.askBy(ctx, what, name, func(v *protocol.View) (protocol.Ask, error) {
 		if !slices.ContainsFunc(v.Servers, func(s protocol.Server) bool { return s.IP == ip }) {
 			return nil, failf(host.NotFound, nil, "%s job %s: there is no such server: %s", what, name, ip)
@@ -87,15 +87,15 @@ func (o *Operator) SetServer(ctx context.Context, name, ip string, disabled bool
 	})
 }
 
-// SetJob disables or enables every server that the job knows; a server that
-// comes later is as its own configuration says.
+// SetJob disables or enables every server that the job knows. A server that joins later
+// follows its own configuration.
 func (o *Operator) SetJob(ctx context.Context, name string, disabled bool) error {
-	v, _, err := o.view(ctx, able(disabled), name)
+	v, _, err := o.editableView(ctx, verbOf(disabled), name)
 	if err != nil {
 		return err
 	}
 	if len(v.Servers) == 0 {
-		return failf(host.Refused, nil, "%s job %s: no server is known to it", able(disabled), name)
+		return failf(host.Refused, nil, "%s job %s: no server is known to it", verbOf(disabled), name)
 	}
 	for _, s := range v.Servers {
 		if err := o.SetServer(ctx, name, s.IP, disabled); err != nil {
@@ -105,9 +105,8 @@ func (o *Operator) SetJob(ctx context.Context, name string, disabled bool) error
 	return nil
 }
 
-// SetServers says the same of the servers at an address to every job that knows
-// them, and tells which jobs these are, and which could not be read and are left
-// as they are.
+// SetServers calls SetServer for every job that knows the address. It returns the names
+// of those jobs, and of the jobs that it could not read and did not change.
 func (o *Operator) SetServers(ctx context.Context, ip string, disabled bool) (set, unread []string, err error) {
 	jobs, err := o.Jobs(ctx)
 	if err != nil {
@@ -133,19 +132,19 @@ func (o *Operator) SetServers(ctx context.Context, ip string, disabled bool) (se
 	return set, unread, err
 }
 
-func able(disabled bool) string {
+func verbOf(disabled bool) string {
 	if disabled {
 		return "disable"
 	}
 	return "enable"
 }
 
-// Reshard asks the leader to hand out the items anew.
+// Reshard requests that the leader assigns all items anew.
 func (o *Operator) Reshard(ctx context.Context, name string) error {
 	return o.ask(ctx, "reshard", name, protocol.AskReshard{})
 }
 
-// Which names members of a job: all of them, those of one address, or one.
+// Which selects members of a job: all, those at one address, or one.
 type Which struct {
 	All      bool
 	IP       string
@@ -156,16 +155,16 @@ func (w Which) names(id job.InstanceID) bool {
 	return w.All || w.IP != "" && id.IP() == w.IP || w.Instance != "" && id == w.Instance
 }
 
-// Shutdown ends the job on the members that w names, without ending their
-// servers, and tells which they are. A server that starts again runs it again.
+// Shutdown ends the job on the selected members and returns their ids. Their servers go
+// on; a server that restarts runs the job again.
 func (o *Operator) Shutdown(ctx context.Context, name string, w Which) ([]job.InstanceID, error) {
 	const what = "shut down"
-	v, l, err := o.view(ctx, what, name)
+	v, l, err := o.editableView(ctx, what, name)
 	if err != nil {
 		return nil, err
 	}
 	var gone []job.InstanceID
-	all := slices.Clone(v.Ghosts) // nodes that no session holds can be cleared away like this, too
+	all := slices.Clone(v.Ghosts) // removes nodes that no session holds, too
 	for _, in := range v.Instances {
 		all = append(all, in.ID)
 	}
@@ -175,7 +174,7 @@ func (o *Operator) Shutdown(ctx context.Context, name string, w Which) ([]job.In
 		}
 		_, err := o.session.Commit(ctx, registry.Op{Kind: registry.Delete, Path: l.Instance(id), Version: registry.AnyVersion})
 		switch {
-		case errors.Is(err, registry.ErrConflict): // it has gone by itself
+		case errors.Is(err, registry.ErrConflict): // the member has left meanwhile
 		case err != nil:
 			return gone, askError(what, name, err)
 		default:
@@ -185,15 +184,16 @@ func (o *Operator) Shutdown(ctx context.Context, name string, w Which) ([]job.In
 	return gone, nil
 }
 
-// ask writes what fulfils a wish.
+// ask writes a request.
 func (o *Operator) ask(ctx context.Context, what, name string, a protocol.Ask) error {
 	return o.askBy(ctx, what, name, func(*protocol.View) (protocol.Ask, error) { return a, nil })
 }
 
-// askBy writes what fulfils a wish that depends on what there is.
+// askBy writes a request that depends on the view. If the job changes meanwhile, it reads
+// a new view and calls wish again.
 func (o *Operator) askBy(ctx context.Context, what, name string, wish func(*protocol.View) (protocol.Ask, error)) error {
 	for try := 1; ; try++ {
-		v, l, err := o.view(ctx, what, name)
+		v, l, err := o.editableView(ctx, what, name)
 		if err != nil {
 			return err
 		}
@@ -213,7 +213,7 @@ func (o *Operator) askBy(ctx context.Context, what, name string, wish func(*prot
 			if pause {
 				return failf(host.Refused, nil, "%s job %s: no server of ours has ever run it, and others do not know of pauses", what, name)
 			}
-			ops = ops[:len(ops)-1] // the node that every transaction of ours sets is not there
+			ops = ops[:len(ops)-1] // the last operation sets the node `wasm`, which is missing
 		}
 		_, err = o.session.Commit(ctx, ops...)
 		_, trigger := a.(protocol.AskTrigger)
@@ -231,26 +231,27 @@ func (o *Operator) askBy(ctx context.Context, what, name string, wish func(*prot
 	}
 }
 
-// view is one moment of a job that somebody wants to change.
-func (o *Operator) view(ctx context.Context, what, name string) (*protocol.View, layout.Layout, error) {
-	v, l, err := o.whole(ctx, name)
+// editableView reads a job that is to be changed. It refuses one without a readable
+// configuration.
+func (o *Operator) editableView(ctx context.Context, what, name string) (*protocol.View, layout.Layout, error) {
+	v, l, err := o.jobView(ctx, name)
 	switch {
 	case err != nil:
 		return nil, l, err
 	case v.ConfigFault != "":
-		return nil, l, failf(host.Refused, nil, "%s job %s: its configuration cannot be read, so nothing of it is touched: %s", what, name, v.ConfigFault)
+		return nil, l, failf(host.Refused, nil, "%s job %s: its configuration cannot be read, so nothing was changed: %s", what, name, v.ConfigFault)
 	case v.Config == nil:
 		return nil, l, failf(host.Refused, nil, "%s job %s: %s", what, name, reason.Of(reason.ConfigGone))
 	}
 	return v, l, nil
 }
 
-// whole reads all of a job, as it was at one moment.
-func (o *Operator) whole(ctx context.Context, name string) (*protocol.View, layout.Layout, error) {
+// jobView reads all watched nodes of a job as of one moment.
+func (o *Operator) jobView(ctx context.Context, name string) (*protocol.View, layout.Layout, error) {
 	l := layout.NewJob(o.namespace, name)
-	v, err := o.gather(ctx, l, l.Watched(), true, readsAtOnce)
+	v, err := o.readView(ctx, l, l.Watched(), true, readsAtOnce)
 	if err != nil {
-		return nil, l, unread(err, "look at job %s", name)
+		return nil, l, readError(err, "look at job %s", name)
 	}
 	if !v.Dirs.Root || !isJob(v) {
 		return nil, l, o.noJob(ctx, name)
@@ -258,33 +259,33 @@ func (o *Operator) whole(ctx context.Context, name string) (*protocol.View, layo
 	return v, l, nil
 }
 
-// isJob: it has a configuration or, where that was removed, members or what they
-// left.
+// isJob reports whether the nodes are those of a job: there is a configuration or, if
+// that was removed, an instance or a record.
 func isJob(v *protocol.View) bool {
 	return v.Config != nil || v.ConfigFault != "" || len(v.Instances)+len(v.Runs) > 0
 }
 
-// readsEach is how many reads of one job are under way where so many jobs are
-// looked at: a goroutine for each read costs more than a read of the registry inside.
+// readsEach is the number of concurrent reads per job when that many jobs are read. It
+// is small because a goroutine costs more than a read of the registry inside the server.
 func readsEach(jobs int) int { return max(1, readsAtOnce/max(1, jobs)) }
 
-// gather reads the named nodes and what is to be known below them, so many at
-// once. If it watches, the view is one moment of the tree; if not, it is good enough
-// to look at.
-func (o *Operator) gather(ctx context.Context, l layout.Layout, names []string, watch bool, atOnce int) (*protocol.View, error) {
+// readView reads the named nodes, and the nodes below that the layout follows, with up to
+// atOnce concurrent reads. With watch the view is of one moment; without, it may mix
+// values from before and after a change, which is enough for a report.
+func (o *Operator) readView(ctx context.Context, l layout.Layout, names []string, watch bool, atOnce int) (*protocol.View, error) {
 	w := follow.NewWatch(l, names)
 	w.Read = func(paths []string) ([]registry.Node, error) { return o.readAll(ctx, paths, atOnce) }
 	if watch {
 		if err := o.session.Follow(ctx, l.Root()); err != nil {
 			return nil, fmt.Errorf("follow %s: %w", l.Root(), err)
 		}
-		o.inbox.Take() // what it tells is older than any reply to come
+		o.inbox.Take() // drops events that are older than the replies to come
 		w.Events = o.inbox.Take
 	}
 	return w.View()
 }
 
-// readAll reads nodes, so many at once.
+// readAll reads nodes, up to atOnce of them concurrently.
 func (o *Operator) readAll(ctx context.Context, paths []string, atOnce int) ([]registry.Node, error) {
 	if many, ok := o.session.(ManyReader); ok {
 		return many.ReadMany(ctx, paths)
@@ -309,25 +310,26 @@ func (o *Operator) readAll(ctx context.Context, paths []string, atOnce int) ([]r
 			return err
 		})
 	}
-	return nodes, reads.Wait() //nolint:wrapcheck // those that were given to it are ours
+	return nodes, reads.Wait() //nolint:wrapcheck // its functions return our errors
 }
 
-// Names lists what may be jobs of the namespace, ascending.
+// Names lists the names of the namespace's nodes, which may be jobs, in order.
 func (o *Operator) Names(ctx context.Context) ([]string, error) {
 	n, err := o.session.Read(ctx, layout.JobsIn(o.namespace))
 	if err != nil {
-		return nil, unread(err, "list the jobs of namespace %s", o.namespace)
+		return nil, readError(err, "list the jobs of namespace %s", o.namespace)
 	}
 	names := slices.Clone(n.Children)
 	slices.Sort(names)
 	return names, nil
 }
 
-// unread is the error of a question that got no answer.
-func unread(err error, format string, args ...any) error {
+// readError is the error of a read that failed. An unknown outcome is Unavailable here,
+// since a read changes nothing.
+func readError(err error, format string, args ...any) error {
 	code := host.CodeOf(err)
 	if code == host.Unknown || code == host.Internal {
-		code = host.Unavailable // nothing was to be changed
+		code = host.Unavailable
 	}
 	return failf(code, err, format, args...)
 }

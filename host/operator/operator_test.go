@@ -33,7 +33,7 @@ func operate(t *testing.T, r registry.Registry) *Operator {
 	return o
 }
 
-// put writes a node without asking anybody.
+// put writes a node directly.
 func put(t *testing.T, o *Operator, kind registry.OpKind, path, data string) {
 	t.Helper()
 	javatest.Put(t, o.session, kind, path, data)
@@ -47,7 +47,7 @@ func wantCode(t *testing.T, what string, err error, code host.Code) {
 	}
 }
 
-// Somebody who is no member asks, and members act on it.
+// Members act on the requests of an operator who is no member.
 func TestOperatorFromOutside(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
@@ -121,7 +121,7 @@ func equal(got, want int) error {
 	return nil
 }
 
-// What the registry shows of a job at work is told, item by item.
+// A report shows each item of a running job.
 func TestJobReport(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
@@ -204,7 +204,7 @@ func ghostly(faults []reason.Reason) bool {
 	return slices.ContainsFunc(faults, func(r reason.Reason) bool { return strings.Contains(r.String(), "no session holds it") })
 }
 
-// What is wrong in the registry is named, and not touched.
+// A report names what is wrong in the registry, and a verb does not touch it.
 func TestOperatorAndDamage(t *testing.T) {
 	t.Parallel()
 	reg := embedded.Memory()
@@ -245,7 +245,7 @@ func TestOperatorAndDamage(t *testing.T) {
 		t.Errorf("a ghost: %+v", r)
 	}
 	wantCode(t, "unreadable", o.Trigger(ctx, "bad"), host.Refused)
-	// Members of ElasticJob alone know no pauses; the rest is theirs, too.
+	// A job of foreign members alone has no pauses; the other verbs work.
 	wantCode(t, "pause of others", o.Pause(ctx, "good"), host.Refused)
 	if err := o.SetServer(ctx, "good", "10.0.0.1", true); err != nil {
 		t.Error(err)
@@ -267,8 +267,7 @@ func TestOperatorAndDamage(t *testing.T) {
 	wantCode(t, "a registry that is closed", err, host.Unavailable)
 }
 
-// What servers cannot use of a configuration that can be read is wrong, too, and
-// told without a server.
+// A report lists settings that no server can use, even while no server runs.
 func TestOperatorAndWhatCannotBeUsed(t *testing.T) {
 	t.Parallel()
 	for name, c := range map[string]struct {
@@ -308,8 +307,7 @@ func TestOperatorAndWhatCannotBeUsed(t *testing.T) {
 	}
 }
 
-// A job whose configuration somebody took away says so, and goes on when it is
-// there again.
+// A job whose configuration was deleted says so, and goes on when it is back.
 func TestConfigurationThatIsGone(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {

@@ -15,7 +15,7 @@ import (
 	"github.com/wasmjob/wasmjob/host/registry/embedded"
 )
 
-// A job that may not be read hides no other.
+// A job that may not be read does not hide the others.
 func TestOperatorAndNodesOfOthers(t *testing.T) {
 	t.Parallel()
 	reg := embedded.Memory()
@@ -39,7 +39,7 @@ func TestOperatorAndNodesOfOthers(t *testing.T) {
 	}
 }
 
-// private lets nobody read what is at, or below, a path.
+// private denies reads of a path and of all nodes below it.
 type private struct {
 	registry.Registry
 	path string
@@ -62,7 +62,7 @@ func (s privateSession) Read(ctx context.Context, path string) (registry.Node, e
 	return s.Session.Read(ctx, path)
 }
 
-// Others write, too; a wish that they got in the way of is looked at again.
+// A request that another writer interfered with is decided again.
 func TestOperatorAmongOthers(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
@@ -84,8 +84,8 @@ func TestOperatorAmongOthers(t *testing.T) {
 	})
 }
 
-// refusing refuses the first two tries of every transaction, the second so that
-// nobody knows whether it happened.
+// refusing refuses the first two tries of every transaction, the second with an unknown
+// outcome.
 type refusing struct{ registry.Registry }
 
 func (c refusing) Open(ctx context.Context, on func(registry.Event)) (registry.Session, error) {

@@ -14,26 +14,25 @@ import (
 	"github.com/wasmjob/wasmjob/host/trace"
 )
 
-// removeAtOnce is how many nodes one transaction removes of a job that has too
-// many for a single one.
+// removeAtOnce is the number of nodes per transaction when a job has too many for one.
 const removeAtOnce = 1000
 
-// Record gives the Operator a history. What a job has missed that no server runs is
-// stored there before Remove takes the job away. It is for the registry inside a
-// server: on one that servers share, nobody knows all histories.
+// Record gives the Operator a history. Before Remove deletes a job that no server runs,
+// it stores the instants that the job has missed there. Use it for the registry inside a
+// server. A registry that servers share has a history per server, and none is complete.
 func (o *Operator) Record(to trace.Sink) { o.rows = to }
 
 func (o *Operator) recordMissed(ctx context.Context, name string) error {
 	if o.rows == nil {
 		return nil
 	}
-	whole := func(ctx context.Context) (*protocol.View, error) {
-		v, _, err := o.whole(ctx, name)
+	readJob := func(ctx context.Context) (*protocol.View, error) {
+		v, _, err := o.jobView(ctx, name)
 		return v, err
 	}
 	var refused error
 	j := missed.Job{
-		Name: name, Layout: layout.NewJob(o.namespace, name), Registry: o.session, View: whole, Removed: true,
+		Name: name, Layout: layout.NewJob(o.namespace, name), Registry: o.session, View: readJob, Removed: true,
 		Refused: func(r trace.Row, err error) { refused = fmt.Errorf("item %d, run %s: %w", r.Item, r.Run, err) },
 	}
 	if _, err := j.Record(ctx, o.rows); err != nil {
@@ -45,17 +44,16 @@ func (o *Operator) recordMissed(ctx context.Context, name string) error {
 	return nil
 }
 
-// Remove takes a job out of the registry, with its configuration and with what
-// its guests keep; rows of its runs stay in the histories, and after Record what it
-// has missed while no server ran it gets one. It is refused while an item runs.
-// Servers that run it stop; one whose own file defines it makes it again when it
-// starts next. It is refused, if not forced, while a server that runs it
-// has such a file, or what Compare was given has the job; files of servers that do
-// not run are not known.
+// Remove deletes a job from the registry, with its configuration and the state of its
+// guests. Rows of its runs stay in the histories; after Record, missed instants of a job
+// without a server get a row. Servers that run the job stop it. Remove is refused while
+// an item runs. Unless forced, it is also refused if a server that runs the job has it in
+// its own file, or if the jobs of Compare have it, since that server would create it
+// again. Files of servers that are down are not known.
 func (o *Operator) Remove(ctx context.Context, name string, force bool) error {
 	const what = "remove"
 	if !force {
-		if err := o.returns(ctx, name); err != nil {
+		if err := o.refuseIfDefinedByFile(ctx, name); err != nil {
 			return err
 		}
 	}
@@ -63,19 +61,19 @@ func (o *Operator) Remove(ctx context.Context, name string, force bool) error {
 		return err
 	}
 	for try := 1; ; try++ {
-		v, l, err := o.whole(ctx, name)
+		v, l, err := o.jobView(ctx, name)
 		if err != nil {
 			return err
 		}
-		told := o.rows != nil && v.WithoutServer() // what was left open has its row
+		recorded := o.rows != nil && v.WithoutServer() // open runs have their rows in o.rows
 		for i := range v.Runs {
-			if len(v.Runs[i].Open) > 0 && !told {
+			if len(v.Runs[i].Open) > 0 && !recorded {
 				return failf(host.Refused, nil, "remove job %s: %s runs items of it; pause the job and wait for their end", name, v.Runs[i].ID)
 			}
 		}
 		nodes, err := o.nodes(ctx, l.Root())
 		if err != nil {
-			return unread(err, "look at job %s", name)
+			return readError(err, "look at job %s", name)
 		}
 		switch err := o.removeNodes(ctx, l, nodes); {
 		case err == nil:
@@ -87,12 +85,12 @@ func (o *Operator) Remove(ctx context.Context, name string, force bool) error {
 			return askError(what, name, err)
 		}
 		if n, err := o.session.Read(ctx, l.Root()); err == nil && !n.Exists {
-			return nil // that was what is not known
+			return nil // the transaction with the unknown outcome was applied
 		}
 	}
 }
 
-// nodes lists a node and all below it, children first.
+// nodes lists a node and all nodes below it, children first.
 func (o *Operator) nodes(ctx context.Context, path string) ([]string, error) {
 	n, err := o.session.Read(ctx, path)
 	if err != nil || !n.Exists {
@@ -109,8 +107,8 @@ func (o *Operator) nodes(ctx context.Context, path string) ([]string, error) {
 	return append(all, path), nil
 }
 
-// removeNodes removes all at once, so that nobody sees half a job, or else what
-// defines the job first.
+// removeNodes deletes all nodes in one transaction, so that no server sees half a job.
+// If they are too many, it deletes the definition first.
 func (o *Operator) removeNodes(ctx context.Context, l layout.Layout, nodes []string) error {
 	_, err := o.session.Commit(ctx, deletions(nodes)...)
 	if !errors.Is(err, registry.ErrTooLarge) {

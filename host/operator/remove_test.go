@@ -17,8 +17,7 @@ import (
 	"github.com/wasmjob/wasmjob/host/trace"
 )
 
-// A job that is in no running server's file ends when it is taken out of the
-// registry.
+// A job that is in no running server's file ends when it is removed from the registry.
 func TestRemove(t *testing.T) {
 	t.Parallel()
 	reg := embedded.Memory()
@@ -80,9 +79,8 @@ func (refuser) Write(context.Context, []trace.Row) error {
 	return fmt.Errorf("%w: as the test wants it", trace.ErrRow)
 }
 
-// A row that no history takes is not lost without a word, and does not keep the job for
-// ever.
-func TestRemoveTellsOfARowThatNoHistoryTakes(t *testing.T) {
+// A row that no history takes is reported, and does not prevent the removal for ever.
+func TestRemoveReportsARowThatNoHistoryTakes(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		reg := embedded.Memory()
@@ -112,8 +110,8 @@ func TestRemoveTellsOfARowThatNoHistoryTakes(t *testing.T) {
 	})
 }
 
-// A job of more nodes than a transaction takes goes in several, and what defines
-// it in the first.
+// A job of more nodes than a transaction takes is removed in several; the first has its
+// definition.
 func TestRemoveInParts(t *testing.T) {
 	t.Parallel()
 	reg := embedded.MemoryWith(embedded.Options{MaxCommit: 64 << 10})

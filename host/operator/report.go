@@ -20,23 +20,23 @@ import (
 	"github.com/wasmjob/wasmjob/host/registry"
 )
 
-// JobReport is what the registry tells of a job at one moment.
+// JobReport is what the registry shows of a job at one moment.
 type JobReport struct {
 	Name string `json:"job"`
 	// State is the first that applies: unreadable, down (no server), paused, disabled
 	// (every server is), running, resharding or idle.
 	State string `json:"state"`
-	// Config is what the registry has of the job's configuration; nil if there is
-	// none that can be read, and Faults says why.
+	// Config is the job's configuration in the registry; nil if it is missing or
+	// unreadable, and Faults says why.
 	Config *job.Config `json:"-"`
-	// Faults are what is wrong with the job, as far as the registry shows it.
+	// Faults are the problems of the job that the registry shows.
 	Faults []reason.Reason `json:"faults"`
-	// Blockers are why servers of ours do not run it.
+	// Blockers are the reasons why servers of ours do not run it.
 	Blockers []reason.Reason `json:"blockers"`
 
-	Leader     job.InstanceID `json:"leader,omitempty"` // "" if nobody leads
+	Leader     job.InstanceID `json:"leader,omitempty"` // "": no leader
 	Paused     bool           `json:"paused"`
-	Resharding bool           `json:"resharding"` // the items are to be handed out anew
+	Resharding bool           `json:"resharding"` // a reshard is pending
 	Members    []MemberReport `json:"members"`
 	Servers    []ServerState  `json:"servers"`         // ascending by address
 	Running    int            `json:"running"`         // items with an open run
@@ -45,34 +45,34 @@ type JobReport struct {
 	Latest     LatestReport   `json:"latest,omitzero"`
 }
 
-// MemberReport is one server as a part of a job.
+// MemberReport is a member of a job.
 type MemberReport struct {
 	ID       job.InstanceID    `json:"instance"`
 	Foreign  bool              `json:"foreign"` // of ElasticJob
 	Labels   map[string]string `json:"labels,omitempty"`
-	Disabled bool              `json:"disabled"`  // its server, by an operator
-	Asked    bool              `json:"triggered"` // a trigger waits for it
-	Items    int               `json:"items"`     // that it owns
+	Disabled bool              `json:"disabled"`  // an operator disabled its server
+	Asked    bool              `json:"triggered"` // it has not acted on a trigger yet
+	Items    int               `json:"items"`     // items that it owns
 	Running  int               `json:"running"`
 }
 
-// ServerState is an operator's word about the servers at one address.
+// ServerState says whether an operator has disabled the servers at one address.
 type ServerState struct {
 	IP       string `json:"server"`
 	Disabled bool   `json:"disabled"`
 }
 
-// ServerReport is what the jobs of a namespace have on one address.
+// ServerReport sums up the jobs of a namespace for the servers at one address.
 type ServerReport struct {
 	IP       string `json:"server"`
-	Members  int    `json:"jobs"`          // jobs that a server there is a part of now
+	Members  int    `json:"jobs"`          // jobs with a member there
 	Disabled int    `json:"disabled_jobs"` // jobs for which an operator disabled it
-	Leads    int    `json:"leads"`         // jobs
-	Items    int    `json:"items"`         // that it owns
-	Running  int    `json:"running"`
+	Leads    int    `json:"leads"`         // jobs that it leads
+	Items    int    `json:"items"`         // items that it owns
+	Running  int    `json:"running"`       // items that it runs
 }
 
-// ServersOf turns reports on jobs into one on servers, ascending by address.
+// ServersOf turns reports on jobs into reports on servers, sorted by address.
 func ServersOf(jobs []JobReport) []ServerReport {
 	found := map[string]*ServerReport{}
 	at := func(ip string) *ServerReport {
@@ -109,40 +109,40 @@ func ServersOf(jobs []JobReport) []ServerReport {
 type ItemReport struct {
 	Item     int            `json:"item"`
 	State    string         `json:"state"`           // the first that applies: running, pending, disabled, unassigned or idle
-	Owner    job.InstanceID `json:"owner,omitempty"` // "" while nobody has it
+	Owner    job.InstanceID `json:"owner,omitempty"` // "": unassigned
 	Disabled bool           `json:"disabled"`
-	Misfired bool           `json:"misfired"`          // an instant came while it ran; it will be made good
-	Pending  bool           `json:"pending"`           // an interrupted run waits for a server
-	Retry    time.Time      `json:"retry,omitzero"`    // not before this its failed run is tried again; zero: none waits
-	Runner   job.InstanceID `json:"runs_on,omitempty"` // who runs it; "" if nobody does, as far as is known
-	Run      RunReport      `json:"run,omitzero"`      // the open run, or the one that is pending
+	Misfired bool           `json:"misfired"`          // an instant came while it ran; the item runs once more for it
+	Pending  bool           `json:"pending"`           // a pending run waits for a member
+	Retry    time.Time      `json:"retry,omitzero"`    // earliest time of the next attempt of a failed run; zero: no retry
+	Runner   job.InstanceID `json:"runs_on,omitempty"` // the member that runs it; "": none is known
+	Run      RunReport      `json:"run,omitzero"`      // the open or pending run
 	Last     time.Time      `json:"last,omitzero"`     // the newest instant that began or has a row; zero: none, or a manual job
-	// LastBegin is when the newest run began, LastEnd when one ended last; zero if
-	// that is not known. In jobs of thousands of items they may be rounded down.
+	// LastBegin is when the newest run began, LastEnd when the last one ended; zero if
+	// not known. Jobs of thousands of items may round them down.
 	LastBegin time.Time `json:"last_begin,omitzero"`
 	LastEnd   time.Time `json:"last_end,omitzero"`
 }
 
-// LatestReport is how the newest runs of a job ended, whoever ran them.
+// LatestReport is how the newest runs of a job ended, on any member.
 type LatestReport struct {
 	State string    `json:"state"`
 	Ended time.Time `json:"ended"`
-	// Failures are those of one item in a row, the most that one has.
+	// Failures is the longest current series of failures of one item, which is Item.
 	Failures int `json:"failures_in_a_row"`
-	Item     int `json:"failing_item"` // whose they are
+	Item     int `json:"failing_item"`
 }
 
 // RunReport is a run that has not ended.
 type RunReport struct {
-	Instant time.Time `json:"instant,omitzero"` // what it is for; of a trigger: when it was accepted
+	Instant time.Time `json:"instant,omitzero"` // the instant that it runs for; for a trigger, when it was accepted
 	Begun   time.Time `json:"begun,omitzero"`   // zero: not known
 	Cause   string    `json:"cause"`
 	Attempt int       `json:"attempt"`
 }
 
-// Jobs reports on every job of the namespace, without its items, ascending by
-// name; of one that may not be read it says so. What changes while it reads may be told half old and half new.
-// A namespace that is not there is an error.
+// Jobs reports on every job of the namespace without its items, sorted by name. A job
+// that may not be read has the state unreadable. A report may mix values from before and
+// after a change that happens while it is read. A missing namespace is an error.
 func (o *Operator) Jobs(ctx context.Context) ([]JobReport, error) {
 	names, err := o.Names(ctx)
 	if err == nil && len(names) == 0 {
@@ -159,14 +159,13 @@ func (o *Operator) Jobs(ctx context.Context) ([]JobReport, error) {
 	return reports, err
 }
 
-// outline is a job without its items, and the rows that the registry has of it.
+// outline is the report on a job without its items, and the job's rows in the registry.
 type outline struct {
 	report *JobReport
 	kept   []KeptRow
 }
 
-// outlines looks at jobs, with their rows if they are wanted, and leaves out those that
-// are none.
+// outlines reads jobs, with their rows if asked for. It leaves out nodes that are no jobs.
 func (o *Operator) outlines(ctx context.Context, names []string, rows bool) ([]outline, error) {
 	all := make([]outline, len(names))
 	jobs, within := errgroup.WithContext(ctx)
@@ -174,13 +173,13 @@ func (o *Operator) outlines(ctx context.Context, names []string, rows bool) ([]o
 	for i, name := range names {
 		jobs.Go(func() error {
 			l := layout.NewJob(o.namespace, name)
-			v, err := o.gather(within, l, l.Outline(), false, readsEach(len(names)))
+			v, err := o.readView(within, l, l.Outline(), false, readsEach(len(names)))
 			switch {
-			case errors.Is(err, registry.ErrDenied): // the others may be read
+			case errors.Is(err, registry.ErrDenied): // go on, other jobs may be readable
 				all[i].report = &JobReport{Name: name, State: status.Unreadable, Faults: []reason.Reason{denied(err)}}
 				return nil
 			case err != nil:
-				return unread(err, "look at job %s", name)
+				return readError(err, "look at job %s", name)
 			}
 			if isJob(v) {
 				all[i].report = o.report(name, v)
@@ -192,19 +191,19 @@ func (o *Operator) outlines(ctx context.Context, names []string, rows bool) ([]o
 		})
 	}
 	if err := jobs.Wait(); err != nil {
-		return nil, err //nolint:wrapcheck // those that were given to it are ours
+		return nil, err //nolint:wrapcheck // its functions return our errors
 	}
 	return slices.DeleteFunc(all, func(of outline) bool { return of.report == nil }), nil
 }
 
-// denied is what is wrong with a job that may not be read.
+// denied is the fault of a job that may not be read.
 func denied(err error) reason.Reason {
 	return reason.Of(reason.JobDenied, err.Error())
 }
 
-// Job reports on one job, as it was at one moment.
+// Job reports on one job as it is at one moment, with its items.
 func (o *Operator) Job(ctx context.Context, name string) (*JobReport, error) {
-	v, _, err := o.whole(ctx, name)
+	v, _, err := o.jobView(ctx, name)
 	if err != nil {
 		return nil, err
 	}
@@ -230,7 +229,7 @@ func (o *Operator) report(name string, v *protocol.View) *JobReport {
 	blockers, faults := o.blockers(name, v, config, module)
 	r.Faults, r.Blockers, r.Modules = append(now.Faults, faults...), blockers, modulesOf(v, module)
 	if r.Config != nil {
-		if why := over(*r.Config); !why.None() {
+		if why := scheduleOver(*r.Config); !why.None() {
 			r.Faults = append(r.Faults, why)
 		}
 	}
@@ -242,8 +241,8 @@ func (o *Operator) report(name string, v *protocol.View) *JobReport {
 	return r
 }
 
-// over tells that a job fires no more; none if it does.
-func over(c job.Config) reason.Reason {
+// scheduleOver is the fault of a job that will not fire again; none if it will.
+func scheduleOver(c job.Config) reason.Reason {
 	s, err := schedule.Compile(c.Cron, c.Dialect, c.TimeZone)
 	if c.Cron == "" || err != nil || !schedule.Over(s, time.Now()) {
 		return reason.Reason{}
@@ -267,7 +266,7 @@ func runReport(e protocol.Entry) RunReport {
 	return RunReport{Instant: moment(e.Instant), Begun: moment(e.Begun), Cause: string(e.Cause), Attempt: e.Attempt}
 }
 
-// moment is a time of the registry, in milliseconds; 0 is none.
+// moment converts a time of the registry, in milliseconds; 0 is none.
 func moment(ms int64) time.Time {
 	if ms == 0 {
 		return time.Time{}

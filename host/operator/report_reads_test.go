@@ -13,8 +13,7 @@ import (
 	"github.com/wasmjob/wasmjob/host/registry"
 )
 
-// slowly is a session whose reads take a millisecond, and which counts those that
-// are under way.
+// slowly is a session whose reads take a millisecond, and which counts concurrent reads.
 type slowly struct {
 	registry.Session
 	reads, most atomic.Int64
@@ -30,8 +29,8 @@ func (s *slowly) Read(ctx context.Context, path string) (registry.Node, error) {
 	return s.Session.Read(ctx, path)
 }
 
-// However many jobs there are, a bounded number of reads is under way; few jobs are
-// not read one node after the other.
+// The number of concurrent reads is bounded for any number of jobs. Few jobs still have
+// several reads at once.
 func TestReadsOfManyJobsAreBounded(t *testing.T) {
 	t.Parallel()
 	for jobs, least := range map[int]int64{1: 8, 4: readsAtOnce / 2, 200: readsAtOnce} {

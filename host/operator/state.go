@@ -8,8 +8,7 @@ import (
 	"github.com/wasmjob/wasmjob/host/internal/layout/spelling"
 )
 
-// ItemState gives the values that an item of a job keeps from run to run, as they
-// are now.
+// ItemState returns the current values that an item of a job keeps from run to run.
 func (o *Operator) ItemState(ctx context.Context, name string, item int) (map[string][]byte, error) {
 	_, path := layout.NewJob(o.namespace, name).StateOf(item)
 	node, err := o.session.Read(ctx, path)

@@ -11,7 +11,7 @@ import (
 	"github.com/wasmjob/wasmjob/host/registry"
 )
 
-// tool is somebody else's tool: a session of its own, which writes what it likes.
+// tool stands for a foreign tool: a session of its own that writes directly.
 type tool struct {
 	t *testing.T
 	s registry.Session
@@ -53,7 +53,7 @@ func (o *tool) set(path, data string) {
 	}
 }
 
-// remove deletes a node with all that is below it.
+// remove deletes a node and all nodes below it.
 func (o *tool) remove(path string) {
 	o.t.Helper()
 	for _, c := range o.read(path).Children {

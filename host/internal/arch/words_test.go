@@ -42,6 +42,7 @@ var worded = []string{
 	"host/internal/status",
 	"host/internal/workers",
 	"host/job",
+	"host/operator",
 	"host/reason",
 	"host/registry",
 	"host/registry/embedded",

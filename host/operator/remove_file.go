@@ -7,10 +7,10 @@ import (
 	"github.com/wasmjob/wasmjob/host"
 )
 
-// returns is refused for a job that files bring back after Remove: those of
-// servers that run it, when they start next, and what Compare was given.
-func (o *Operator) returns(ctx context.Context, name string) error {
-	v, _, err := o.whole(ctx, name)
+// refuseIfDefinedByFile refuses to remove a job that a file would bring back: the file of a server
+// that runs it, at the next start, or the configuration that Compare was given.
+func (o *Operator) refuseIfDefinedByFile(ctx context.Context, name string) error {
+	v, _, err := o.jobView(ctx, name)
 	if err != nil {
 		return err
 	}
