@@ -29,11 +29,11 @@ type cluster struct {
 	me       *member
 	watcher  eye
 	sessions registry.SessionID
-	prefer   []string // who gets item 0, 1, … when a strategy is asked
+	prefer   []string // owners of item 0, 1, … when a strategy is asked
 
 	printed []string
-	stepped bool // somebody took a step, so silence means that nothing is to be done
-	quiet   bool // while calming: only the names of commits are told
+	stepped bool // a member took a step, so no output means that it does nothing
+	quiet   bool // while calming: only the names of commits are printed
 	commits []string
 	frozen  []frozen
 	asks    int64
@@ -110,7 +110,7 @@ func (c *cluster) look(e *eye) *protocol.View {
 	return e.view
 }
 
-// write is a transaction of somebody who is no member.
+// write is a transaction of a client that is no member.
 func (c *cluster) write(ops ...registry.Op) error {
 	_, _, err := c.tree.Commit(0, c.now, ops)
 	return err
@@ -229,7 +229,7 @@ func (c *cluster) apply(m *member) error {
 	return c.observe(m)
 }
 
-// answer has the commit in flight arrive, and tells its author.
+// answer applies the commit in flight, and gives its member the answer.
 func (c *cluster) answer(m *member) error {
 	f, err := m.sent()
 	if err != nil {
@@ -266,7 +266,7 @@ func (c *cluster) strategy(r protocol.AssignRequest) [][]int {
 	return items
 }
 
-// calm lets everybody go on until nobody has anything to do.
+// calm lets all members go on until none has anything to do.
 func (c *cluster) calm() error {
 	c.quiet, c.commits = true, nil
 	defer func() { c.quiet = false }()
@@ -307,7 +307,7 @@ func (c *cluster) turn(m *member) (bool, error) {
 	return m.view != before || m.flight != nil, err
 }
 
-// printCommits prints who committed what, in order.
+// printCommits prints the commits with their members, in order.
 func (c *cluster) printCommits() {
 	who, line := "", ""
 	for _, s := range c.commits {

@@ -18,11 +18,11 @@ import (
 // are seconds; a script begins at 100. A command is meant for the member that
 // was started first, or was chosen by "me"; "b: tick 110" is meant for b.
 //
-// The scene, and the registry as somebody else changes it: see scene_test.go.
+// The setup, and changes of the registry from outside: see scene_test.go.
 //
 // What happens to a member:
 //
-//	observe                         it sees the tree as it is now
+//	observe                         it gets a view of the tree as it is now
 //	tick 110 prev=100               an instant is due; the clock follows. prev is 10 before, if not given
 //	passed 110                      the newest instant that had come when the schedule was set
 //	recalled 110 120                the instants that were asked for, ascending
@@ -36,18 +36,18 @@ import (
 //	assign a:0,2 b:1                the strategy answers, without words as preferred; "assign fault: why";
 //	                                "assign oldest …" answers the oldest question, not the newest
 //	measured 1.5                    its clock is so many seconds ahead of the registry's
-//	told started                    the listener that it called last has ended
-//	stored 3                        the history has the rows up to 3; without number all it was given
-//	doubt 1                         0 to 2
+//	listener-ended started          the listener that it called last has ended
+//	stored 3                        the history has the rows up to 3; without number all rows that it was given
+//	doubt 1                         session health: 0 trusted, 1 doubtful, 2 expired
 //	ask pause                       trigger pause resume reshard leave config total=4 have=0
 //	                                define total=4 have=0 have-module=0: text of the module
 //	                                disable-item 1 enable-item 1 disable-server b enable-server b
 //	prepared fault of=digest: why   the next module is here, or is not
 //	bar, unbar catchup=2            it must not be in the job; it may
-//	unask                           whoever asked last waits no longer
+//	unask                           the operator who asked last waits no longer
 //	readonly                        the registry takes no writes
-//	elsewhere 0@110/1 a             what its history says of a run that a, an earlier life of it, had open
-//	elapsed, lost                   a timer; the session is over
+//	elsewhere 0@110/1 a             what its history says of a run that a, its member in an earlier session, had open
+//	elapsed, lost                   a timer fires; the session is over
 var inputs = map[string]func(*cluster, *member, *arguments) error{
 	"observe":  func(c *cluster, m *member, _ *arguments) error { return c.observe(m) },
 	"apply":    func(c *cluster, m *member, _ *arguments) error { return c.apply(m) },
@@ -57,7 +57,7 @@ var inputs = map[string]func(*cluster, *member, *arguments) error{
 	"readonly": func(c *cluster, m *member, _ *arguments) error { return c.step(m, protocol.ReadOnly{}) },
 	"unask":    func(c *cluster, m *member, _ *arguments) error { return c.step(m, protocol.Unasked{ID: c.asks}) },
 	"lost":     func(c *cluster, m *member, _ *arguments) error { return c.step(m, protocol.SessionLost{}) },
-	"measured": measured, "told": listenerCalled, "tick": tick, "passed": passed, "recalled": recalled, "unbar": unbar, "refuse": refuse, "unknown": unknown, "arrive": arrive, "ops": showOps,
+	"measured": measured, "listener-ended": listenerEnded, "tick": tick, "passed": passed, "recalled": recalled, "unbar": unbar, "refuse": refuse, "unknown": unknown, "arrive": arrive, "ops": showOps,
 	"prepared": prepared, "finish": finish, "assign": assign, "stored": stored, "doubt": doubt, "ask": ask, "elsewhere": elsewhere,
 }
 
@@ -222,7 +222,7 @@ func assign(c *cluster, m *member, a *arguments) error {
 	return c.step(m, in)
 }
 
-func listenerCalled(c *cluster, m *member, a *arguments) error {
+func listenerEnded(c *cluster, m *member, a *arguments) error {
 	l := m.listening
 	if string(l.Event) != a.word() {
 		return fmt.Errorf("the newest call is of %s", l.Event)
@@ -311,6 +311,6 @@ func (c *cluster) wish(m *member, a *arguments) (protocol.Ask, error) {
 		c.config = before
 		return w, err
 	default:
-		return nil, fmt.Errorf("nobody asks for %q", what)
+		return nil, fmt.Errorf("an operator cannot ask for %q", what)
 	}
 }

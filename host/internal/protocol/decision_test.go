@@ -7,7 +7,7 @@ import (
 	"testing"
 )
 
-// RulesWrite asks every rule and tells whether one of them changes the State by
+// RulesWrite asks every rule and reports whether one of them changes the State by
 // itself.
 func RulesWrite(s *State) bool {
 	observed := s.settled() || s.commits.flight != nil && s.commits.flight.view == s.view

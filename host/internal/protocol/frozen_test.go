@@ -7,7 +7,7 @@ import (
 	"github.com/wasmjob/wasmjob/host/internal/protocol"
 )
 
-// frozen is something that nobody may change any more: a published view, or a
+// frozen is a value that must not change any more: a published view, or a
 // plan that was given.
 type frozen struct {
 	given  any
@@ -77,7 +77,7 @@ func copied(v reflect.Value, spare int) reflect.Value {
 	return v
 }
 
-// roomEmpty tells whether nothing was written behind the end of a slice.
+// roomEmpty reports whether nothing was written behind the end of a slice.
 func roomEmpty(v reflect.Value) bool {
 	switch v.Kind() {
 	case reflect.Pointer, reflect.Interface:

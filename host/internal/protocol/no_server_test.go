@@ -25,7 +25,7 @@ func noServer(c *cluster, a *arguments) error {
 	}
 	m, ok := protocol.NoServer{Now: c.now, By: idOf("z"), Removed: a.flag("removed")}.Record(v)
 	if !ok {
-		c.say("nothing, a server tells")
+		c.say("nothing, a server reports it")
 		return nil
 	}
 	c.printCommit(v, m)
@@ -33,7 +33,7 @@ func noServer(c *cluster, a *arguments) error {
 	return c.tool(m)
 }
 
-// A server that has come since tells by itself, so nobody writes into a record beside it.
+// A server that has joined since reports by itself, so nothing is written into a record for it.
 func TestNoServerHoldsWhileNobodyComes(t *testing.T) {
 	t.Parallel()
 	for name, before := range map[string][]string{

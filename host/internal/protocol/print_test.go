@@ -10,7 +10,7 @@ import (
 	"github.com/wasmjob/wasmjob/host/registry"
 )
 
-// print tells a plan: the commit with its facts, then the effects. Lines of
+// print writes a plan: the commit with its facts, then the effects. Lines of
 // one commit are indented below its first.
 func (c *cluster) print(m *member, p *protocol.Plan) {
 	if p.Commit != nil {
@@ -27,7 +27,7 @@ func (c *cluster) print(m *member, p *protocol.Plan) {
 	}
 }
 
-// printRuns tells guests that start alike in one line.
+// printRuns writes guests that start alike on one line.
 func (c *cluster) printRuns(r protocol.Run, more []protocol.Effect) int {
 	items := []int{r.Entry.Item}
 	for _, e := range more {
@@ -143,20 +143,20 @@ func (c *cluster) printCommit(v *protocol.View, m protocol.Mutation) {
 	case protocol.Withdraw:
 		c.say("%s from the %s", name, latchOf(m.Latch))
 	case protocol.Adopt:
-		c.say("%s%s, if nobody of %s set its record", name, epoch, namesOf(m.Check))
+		c.say("%s%s%s", name, epoch, unchanged(m.Check))
 		c.printAssignment(&m.Next)
 		if m.Self != "" {
 			c.printRecord(&m.Own)
 		}
 	case protocol.ReclaimForeign:
-		c.say("%s%s, if nobody of %s set its record", name, epoch, namesOf(m.Check))
+		c.say("%s%s%s", name, epoch, unchanged(m.Check))
 		for _, p := range m.Pend {
 			c.say("  pending %s of %s", entry(p.Entry, list([]int{p.Item})), nameOf(p.Dead))
 		}
 		c.printAssignment(&m.Next)
 		c.printRecord(&m.Own)
 	case protocol.Reshard:
-		c.say("%s%s, if nobody of %s set its record%s", name, epoch, namesOf(m.Check), some(", removing ", m.Remove)+some(", clearing ", m.Clear)+some(", without the owners of ", m.Strip)+given(m.Parts, ", nodes follow in parts"))
+		c.say("%s%s%s%s", name, epoch, unchanged(m.Check), some(", removing ", m.Remove)+some(", clearing ", m.Clear)+some(", without the owners of ", m.Strip)+given(m.Parts, ", nodes follow in parts"))
 		c.printAssignment(&m.Next)
 		if m.Self != "" {
 			c.printRecord(&m.Own)
@@ -191,14 +191,14 @@ func (c *cluster) printCommit(v *protocol.View, m protocol.Mutation) {
 	case protocol.MarkMisfire:
 		c.say("%s %s", name, list(m.Items))
 	case protocol.ClearMarks:
-		c.say("%s%s%s%s", name, some(" running ", m.Running), some(" failover ", m.Failover), given(len(m.Check) > 0, ", if nobody of "+namesOf(m.Check)+" set its record"))
+		c.say("%s%s%s%s", name, some(" running ", m.Running), some(" failover ", m.Failover), unchanged(m.Check))
 	case protocol.Enqueue:
 		c.printEnqueue(&m, epoch)
 	case protocol.Take:
 		c.say("%s %s%s%s%s", name, list(m.Items), epoch, given(m.Monitor, ", marked"), given(m.Place != "", ", with the latch"))
 		c.printRecord(&m.Own)
 	case protocol.JoinRound:
-		c.say("%s for %s: %s%s%s", name, list(m.Items), m.Event, given(m.Last, ", the last"), given(m.Next != nil, ", to be told"))
+		c.say("%s for %s: %s%s%s", name, list(m.Items), m.Event, given(m.Last, ", the last"), given(m.Next != nil, ", then a call of the listener"))
 	case protocol.Release:
 		c.say("%s %s", name, m.Event)
 	case protocol.SetFires:
@@ -242,7 +242,7 @@ func (c *cluster) printAssignment(a *protocol.Assignment) {
 	c.printSchedules(a.Schedules)
 }
 
-// printIdle tells of spans, but for the one before the job was made.
+// printIdle prints the spans in which nothing began, without the one before the job existed.
 func (c *cluster) printIdle(d *protocol.Idle) {
 	for _, s := range d.Spans {
 		if s.From > 0 {
@@ -250,14 +250,14 @@ func (c *cluster) printIdle(d *protocol.Idle) {
 		}
 	}
 	if d.Unattended != 0 {
-		c.say("  nobody there at %s", secondsOf(d.Unattended))
+		c.say("  unattended at %s", secondsOf(d.Unattended))
 	}
 	if len(d.Resumed) > 0 {
 		c.say("  resumed %s", folded(d.Resumed, secondsOf))
 	}
 }
 
-// printSchedules tells of a schedule that was not always the same.
+// printSchedules prints a schedule that has changed.
 func (c *cluster) printSchedules(all []protocol.Schedule) {
 	for k := 1; k < len(all); k++ {
 		c.say("  %s until %s, then %s", or(all[k-1].Cron, "manual"), secondsOf(all[k].Since), or(all[k].Cron, "manual"))
@@ -302,7 +302,7 @@ func row(r protocol.Row, items string) string {
 	return fmt.Sprintf("%s%s %s%s", entry(r.Entry, items), secondsOf(r.Ended), r.State, by)
 }
 
-// printRecord tells the whole record of a member.
+// printRecord prints the whole record of a member.
 func (c *cluster) printRecord(d *protocol.RunsData) {
 	for k := 0; k < len(d.Open); {
 		items := []int{}
@@ -352,7 +352,7 @@ func (c *cluster) printOps(ops []registry.Op) {
 	}
 }
 
-// printView tells what the tree says, leaving out what is as usual.
+// printView prints the tree, without what has its usual value.
 func (c *cluster) printView(v *protocol.View) {
 	c.say("leader %s; instances %s%s%s%s", or(nameOf(v.Leader), "nobody"), instances(v), given(v.Necessary, "; reshard asked for"),
 		given(v.Processing, "; processing"), given(v.Paused, "; paused"))

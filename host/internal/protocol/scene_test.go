@@ -14,33 +14,33 @@ import (
 	"github.com/wasmjob/wasmjob/host/registry"
 )
 
-// The scene:
+// The setup:
 //
 //	job total=3 failover misfire    the configuration: total cron strategy reconcile (minutes);
 //	                                failover misfire disabled monitor=off
-//	prefer a a b                    whom a strategy gives item 0, 1, …; else the members in turn
-//	start a b slots=1 queue         members join, one after the other, until all is calm; options:
+//	prefer a a b                    the owners that a strategy gives item 0, 1, …; else the members in turn
+//	start a b slots=1 queue         members join, one after the other, until none has anything to do; options:
 //	                                zoneless lost knows=strategy wait prune (seconds) unstored slots nodes bytes retry (attempts, 1 to 3 s apart) only-asked linger queue replace finish started completed catchup (instants) label=name:value
 //	                                module=text (of the module's node) found (they have no file)
-//	                                removed (somebody has removed the nodes of those before)
+//	                                removed (the nodes of earlier members have been removed)
 //	new a                           a member that has not observed anything yet; options as of start
-//	me b                            whom commands are meant for
+//	me b                            the member that commands are for
 //	now 112                         the clock
-//	calm                            everybody goes on until nobody has anything to do
+//	calm                            members go on until none has anything to do
 //	die b                           its process and its session end
-//	show                            what the tree says
-//	past                            what it says of how runs ended, whoever ran them
+//	show                            the state of the tree
+//	past                            how runs ended, of all members
 //
-// The registry as somebody else changes it:
+// Changes of the registry from outside the members:
 //
 //	config total=4                  an operator rewrites the configuration; words as of job
 //	operator pause                  pause resume reshard trigger [members] disable-item 1 enable-item 1
 //	                                disable-server b enable-server b remove b (its instance)
 //	no-server [removed]             a server that does not run the job records what it missed; "stored":
-//	                                the history has what those who are gone have recorded
-//	java j [leads]                  a member of ElasticJob comes; its session is 100 and the number of its letter
-//	deal a j j                      as leader, it gives item 0, 1, … to these
-//	java-dies j                     its session ends
+//	                                the history has the rows in the records of dead members
+//	foreign j [leads]               a foreign member joins; its session is 100 and the number of its letter
+//	foreign-assigns a j j           a foreign leader assigns item 0, 1, … to these
+//	foreign-dies j                  the session of a foreign member ends
 //	node create x/y = text          create set delete, or "session 9" for an ephemeral of that
 //	                                session; {b} is b's id, {b.ip} its address; paths begin at the job, which is "."
 var scene = map[string]func(*cluster, *arguments) error{
@@ -48,7 +48,7 @@ var scene = map[string]func(*cluster, *arguments) error{
 	"calm":  func(c *cluster, _ *arguments) error { return c.calm() },
 	"show":  func(c *cluster, _ *arguments) error { c.printView(c.look(&c.watcher)); return nil },
 	"start": start, "new": newMembers, "prefer": prefer, "me": chooseMe, "now": setClock, "die": die,
-	"java": java, "deal": writeOwners, "java-dies": javaDies,
+	"foreign": joinForeign, "foreign-assigns": writeOwners, "foreign-dies": foreignDies,
 	"past":      past,
 	"no-server": noServer,
 	"troubles":  troubles, "config": rewrite, "operator": operator, "node": node, "remove-job": removeJob,
@@ -70,7 +70,7 @@ func past(c *cluster, _ *arguments) error {
 	return nil
 }
 
-// troubles prints what the member that was started first complains of.
+// troubles prints the troubles that the member which was started first reports.
 func troubles(c *cluster, _ *arguments) error {
 	for _, t := range c.me.state.Troubles() {
 		c.say("%s", spelled.ReplaceAllStringFunc(t.String(), c.nodeOf))
@@ -240,12 +240,12 @@ func operator(c *cluster, a *arguments) error {
 
 func (c *cluster) mark() string { return path.Join(c.root(), "leader", "sharding", "necessary") }
 
-func javaSession(name string) registry.SessionID { return registry.SessionID(100 + name[0] - 'a') }
+func foreignSession(name string) registry.SessionID { return registry.SessionID(100 + name[0] - 'a') }
 
-func java(c *cluster, a *arguments) error {
+func joinForeign(c *cluster, a *arguments) error {
 	leads := a.flag("leads")
 	for _, name := range a.all() {
-		session, id := javaSession(name), idOf(name)
+		session, id := foreignSession(name), idOf(name)
 		ops := []registry.Op{{Kind: registry.CreateEphemeral, Path: c.job.Instance(id)}}
 		if leads {
 			ops = append(ops, registry.Op{Kind: registry.CreateEphemeral, Path: path.Join(c.root(), "leader", "election", "instance"), Data: []byte(id)})
@@ -281,9 +281,9 @@ func writeOwners(c *cluster, a *arguments) error {
 	return c.write(ops...)
 }
 
-func javaDies(c *cluster, a *arguments) error {
+func foreignDies(c *cluster, a *arguments) error {
 	for _, name := range a.all() {
-		c.tree.EndSession(javaSession(name), c.now)
+		c.tree.EndSession(foreignSession(name), c.now)
 	}
 	return nil
 }

@@ -15,8 +15,8 @@ import (
 	"github.com/google/go-cmp/cmp"
 )
 
-// A script in testdata tells a story of one job: a line is a comment (#), a
-// command, or, indented, what the command printed. The commands are explained
+// A script in testdata plays one job: a line is a comment (#), a command, or,
+// indented, what the command printed. The commands are explained
 // in commands_test.go and scene_test.go; what they print is made in
 // print_test.go. To accept what is printed now, run with -update and read the
 // diff. Scripts in testdata/pending say what should be and is not yet; they
@@ -47,7 +47,7 @@ func TestScripts(t *testing.T) {
 			}
 			got := replay(t, want)
 			if again := replay(t, want); !bytes.Equal(got, again) {
-				t.Errorf("the same script told two stories:\n%s", cmp.Diff(lines(got), lines(again)))
+				t.Errorf("the same script gave two results:\n%s", cmp.Diff(lines(got), lines(again)))
 			}
 			if bytes.Equal(got, want) {
 				return
@@ -83,7 +83,7 @@ func replay(t *testing.T, script []byte) []byte {
 			continue
 		}
 		if err := c.command(line); err != nil {
-			t.Fatalf("line %d: %s: %v; the story so far:\n%s", n+1, line, err, out.String())
+			t.Fatalf("line %d: %s: %v; so far:\n%s", n+1, line, err, out.String())
 		}
 		if c.stepped && len(c.printed) == 0 {
 			c.say("nothing")
@@ -120,7 +120,7 @@ func (c *cluster) command(line string) error {
 	} else if do := inputs[verb]; do == nil {
 		err = errors.New("unknown command")
 	} else if who == nil {
-		err = errors.New("nobody was started")
+		err = errors.New("no member was started")
 	} else {
 		err = do(c, who, a)
 	}
@@ -195,7 +195,7 @@ func (a *arguments) raw() string {
 // left complains about what no command asked for.
 func (a *arguments) left() error {
 	if len(a.words) > 0 || len(a.keys) > 0 {
-		return errors.New("the command does not know what to do with all of this")
+		return errors.New("the command has arguments that it does not take")
 	}
 	return nil
 }

@@ -97,11 +97,11 @@ func TestInputs(t *testing.T) {
 		t.Parallel()
 		c := play(t, "job total=2", "start a", "tick 110", "apply", "finish 0-1 succeeded", "apply", "apply", "stored 2")
 		if got := planAfter(t, c, protocol.Stored{Upto: 1}); got != "" {
-			t.Errorf("an older word of the history gave %q", got)
+			t.Errorf("an older acknowledgement of the history gave %q", got)
 		}
 	})
 
-	t.Run("an assignment that nobody asked for is left alone", func(t *testing.T) {
+	t.Run("an assignment that was not asked for is ignored", func(t *testing.T) {
 		t.Parallel()
 		c := play(t, "job", "start a")
 		in := protocol.Assigned{Request: protocol.AssignRequest{Total: 1, Instances: []protocol.ID{idOf("a")}, Epoch: 1}, Items: [][]int{{0}}}
