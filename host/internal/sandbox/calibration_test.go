@@ -37,7 +37,7 @@ func TestCalibrationIsForThisEngine(t *testing.T) {
 	found := regexp.MustCompile(`github.com/tetratelabs/wazero (\S+)`).FindSubmatch(mod)
 	if found == nil || string(found[1]) != calibratedFor {
 		t.Errorf("go.mod has wazero %q, and prices are for %s. Run `go test ./host/internal/sandbox -run CalibrationOfInstructions -calibrate` on amd64, "+
-			"then -run Calibration, and with -full; mend code_size.go and effort.go where it fails, read what RATIONALE says of the engine's numbers, and set calibratedFor",
+			"then -run Calibration, and with -full; mend code_size.go and effort.go where it fails, read the table above TestFarEndsAreReached again, and set calibratedFor",
 			found, calibratedFor)
 	}
 }
