@@ -68,7 +68,7 @@ var layers = []layer{
 		why: "names and answers in, what to do out; what a job is, and who reads it, is not its business"},
 	{pkg: "host/internal/layout/spelling", may: []string{"host/internal/definition", "host/internal/jsonvalue", "host/internal/protocol", "host/registry", "host/job", "host/reason"},
 		why: "what all layouts spell alike; where it stands each of them knows"},
-	{pkg: "host/internal/layout/v21", may: []string{"host/internal/definition", "host/internal/layout/spelling", "host/internal/protocol", "host/registry", "host/job", "host/reason"}, tests: []string{"host/registry/tree"},
+	{pkg: "host/internal/layout/v21", may: []string{"host/internal/definition", "host/internal/jsonvalue", "host/internal/layout/spelling", "host/internal/protocol", "host/registry", "host/job", "host/reason"}, tests: []string{"host/registry/tree"},
 		why: "spelling knows the facts and the ops, not who carries them, and no other layout"},
 	{pkg: "host/internal/layout", may: []string{"host/internal/admission", "host/internal/definition", "host/internal/layout/spelling", "host/internal/layout/v21", "host/internal/protocol", "host/registry", "host/job", "host/reason"},
 		why: "it chooses among layouts; nobody else names one"},

@@ -77,7 +77,7 @@ func FormOf(l Layout, read func(path string) (registry.Node, error)) (Form, erro
 		if err != nil {
 			return Form{}, err
 		}
-		old = old || v21.OtherLayout(s) != nil
+		old = old || v21.OtherLayout(s)
 		if slices.Contains(s.Children, oldStatus) {
 			f.Online = append(f.Online, ip)
 		}

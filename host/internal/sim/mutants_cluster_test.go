@@ -96,7 +96,7 @@ func clusterMutants() []mutant {
 			in("protocol.View.occurs", "it.Owner == _", "false"),
 		}},
 		{"join: id in use", "a new member takes an id that nobody has", []change{in("protocol.State.freeID", "s.view.occurs(_)", "false")}},
-		{"join: server overwritten", "an operator's word about a server is not overwritten at start", []change{in("v21.transaction.join", "t.ephemeral(t.Instance(_), _)", `t.ephemeral(t.Instance(m.ID), "")
+		{"join: server overwritten", "an operator's word about a server is not overwritten at start", []change{in("v21.transaction.join", "t.ephemeral(t.Instance(_), _)", `t.ephemeral(t.Instance(m.ID), t.dialect.Instance(m.ID))
 if slices.ContainsFunc(t.v.Servers, func(s protocol.Server) bool { return s.IP == ip }) {
 t.op(registry.Set, t.server(ip), nil, registry.AnyVersion)
 }`)}},

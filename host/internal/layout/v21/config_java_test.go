@@ -69,16 +69,16 @@ func TestWhatJavaWroteStays(t *testing.T) {
 		file := file
 		file.Name, file.Class = config.JobName, config.JobClass
 		for _, file.Kind = range []job.Kind{job.Simple, job.Dataflow, job.Script} {
-			merged, err := definition.Merge(Job{}.Define(file), *config, nil)
+			merged, err := definition.Merge(NewJob("", "j").Define(file), *config, nil)
 			if err != nil {
 				t.Fatalf("%s: %v", name, err)
 			}
-			got, err := Job{}.Spell(protocol.Definition{Config: spelling.Text([]byte(text))}, merged.Definition)
+			got, err := NewJob("", "j").Spell(protocol.Definition{Config: spelling.Text([]byte(text))}, merged.Definition)
 			if err != nil || got.Config.String() != text {
 				t.Errorf("%s, %s: %v\n%s\n%s", name, file.Kind, err, text, got.Config)
 			}
 			// A second start finds what the first has made.
-			again, err := definition.Merge(Job{}.Define(file), *config, &merged.Module)
+			again, err := definition.Merge(NewJob("", "j").Define(file), *config, &merged.Module)
 			if err != nil || again.Config != merged.Config || len(again.Changed) > 0 {
 				t.Errorf("%s, %s: a second start changes %v, %v", name, file.Kind, again.Changed, err)
 			}

@@ -470,7 +470,7 @@ func TestNoStrategyIsEmpty(t *testing.T) {
 		if j := there.Apply(file); j.Strategy != "average" {
 			t.Errorf("%q in the registry makes it %q", there.JobShardingStrategyClass, j.Strategy)
 		}
-		d := Job{}.Define(file)
+		d := NewJob("", "j").Define(file)
 		if m, err := definition.Merge(d, there, nil); err != nil || len(m.Disputed) > 0 || m.Config != definition.Config(there) {
 			t.Errorf("%q in the registry becomes %+v, in dispute %v, %v", there.JobShardingStrategyClass, m.Config, m.Disputed, err)
 		}

@@ -185,13 +185,14 @@ func (d *Decoder) child(rel string, n registry.Node) {
 	v := d.v
 	switch parent {
 	case nodeServers:
-		s := protocol.Server{IP: shared(name), Disabled: string(n.Data) == valueDisabled, Version: n.Stat.Version, Occupied: len(n.Children) > 0}
-		d.faults.set(rel, OtherLayout(n))
-		d.faults.stray(rel, s.Occupied && OtherLayout(n) == nil, "there is something below it that does not belong there; it is left alone")
+		s := protocol.Server{IP: shared(name), Disabled: d.j.dialect.Disabled(n), Version: n.Stat.Version, Occupied: len(n.Children) > 0}
+		other := OtherLayout(n)
+		d.faults.set(rel, d.j.otherLayout(other))
+		d.faults.stray(rel, s.Occupied && !other, "there is something below it that does not belong there; it is left alone")
 		v.Servers = put(v.Servers, n.Exists, s,
 			func(a, b protocol.Server) int { return cmp.Compare(a.IP, b.IP) })
 	case nodeInstances:
-		in := protocol.Instance{ID: job.InstanceID(shared(name)), Owner: int64(n.Stat.Owner), Version: n.Stat.Version, Modified: n.Stat.Modified, Triggered: string(n.Data) == valueTrigger}
+		in := protocol.Instance{ID: job.InstanceID(shared(name)), Owner: int64(n.Stat.Owner), Version: n.Stat.Version, Modified: n.Stat.Modified, Triggered: d.j.dialect.Requested(n)}
 		v.Instances = put(v.Instances, n.Exists && in.Owner != 0, in, func(a, b protocol.Instance) int { return cmp.Compare(b.ID, a.ID) })
 		v.Ghosts = put(v.Ghosts, n.Exists && in.Owner == 0, in.ID, cmp.Compare[job.InstanceID])
 		d.faults.stray(rel, n.Exists && in.Owner == 0, "no session holds it, so it counts as nobody; delete it")

@@ -2,9 +2,9 @@ package v21
 
 import (
 	"bytes"
-	"errors"
 	"fmt"
 
+	"github.com/wasmjob/wasmjob/host/internal/definition"
 	"github.com/wasmjob/wasmjob/host/internal/layout/spelling"
 	"github.com/wasmjob/wasmjob/host/internal/protocol"
 	"github.com/wasmjob/wasmjob/host/job"
@@ -17,41 +17,37 @@ func (j Job) decodeConfig(n registry.Node) (*protocol.Config, error) {
 	if !n.Exists {
 		return nil, nil
 	}
-	if len(n.Children) > 0 {
-		return nil, errLayout
+	c, err := j.parse(n)
+	if err != nil {
+		return nil, err
 	}
-	c, err := DecodeConfig(n.Data)
-	switch {
-	case err != nil && YAML(n.Data):
-		return nil, errors.New("it seems to be YAML, a job of layout 3; expected the JSON of layout 2.1; it is not touched")
-	case err != nil:
-		return nil, fmt.Errorf("expected the JSON of layout 2.1: %w", err)
-	case c == nil:
-		return nil, errors.New("it is empty, expected the JSON of layout 2.1")
+	rules, of := j.dialect.Rules(c), c.Apply(job.Config{})
+	if rules.Total > spelling.MaxItems {
+		return nil, fmt.Errorf("shardingTotalCount %d is more than %d", rules.Total, spelling.MaxItems)
 	}
-	if c.ShardingTotalCount > spelling.MaxItems {
-		return nil, fmt.Errorf("shardingTotalCount %d is more than %d", c.ShardingTotalCount, spelling.MaxItems)
+	if err := j.named(c); err != nil {
+		return nil, err
 	}
-	if name := j.name(); c.JobName != name {
-		return nil, fmt.Errorf("expected the job %q, it is that of %.200q", name, c.JobName)
-	}
-	if _, err := job.ParseItemParams(c.ShardingItemParameters); err != nil {
+	if _, err := job.ParseItemParams(of.ItemParams); err != nil {
 		return nil, fmt.Errorf("shardingItemParameters: %w", err)
 	}
-	cron := c.Cron
-	if cron == ManualCron {
-		cron = ""
+	return &rules, nil
+}
+
+// parse reads a configuration that is there.
+func (j Job) parse(n registry.Node) (definition.Config, error) {
+	if len(n.Children) > 0 {
+		return nil, j.otherLayout(true)
 	}
-	skew := int64(max(c.MaxTimeDiffSeconds, 0)) * 1000
-	if c.MaxTimeDiffSeconds == 0 {
-		skew = 1 // the strictest
+	return j.dialect.Parse(n.Data)
+}
+
+// named refuses the configuration of another job.
+func (j Job) named(c definition.Config) error {
+	if name, of := j.name(), c.Facts().Name; of != name {
+		return fmt.Errorf("expected the job %q, it is that of %.200q", name, of)
 	}
-	return &protocol.Config{
-		MaxSkew: skew,
-		Total:   int(c.ShardingTotalCount), Cron: cron, Strategy: c.JobShardingStrategyClass,
-		Failover: c.Failover, Misfire: c.Misfire, MonitorExecution: c.MonitorExecution, Disabled: c.Disabled,
-		ReconcileEvery: int64(max(c.ReconcileIntervalMinutes, 0)) * 60_000,
-	}, nil
+	return nil
 }
 
 // YAML tells a text of layout 3: it begins with a key, not with a brace.

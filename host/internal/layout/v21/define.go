@@ -1,7 +1,6 @@
 package v21
 
 import (
-	"errors"
 	"fmt"
 
 	"github.com/wasmjob/wasmjob/host/internal/definition"
@@ -18,22 +17,16 @@ func (j Job) Nodes() (config, module, members string) {
 // that cannot be read names its path and what was expected.
 func (j Job) ReadDefinition(config, module registry.Node) (definition.Definition, error) {
 	var d definition.Definition
-	c, err := DecodeConfig(config.Data)
-	if err == nil && len(config.Children) > 0 {
-		err = errLayout
-	}
-	if err == nil && c == nil {
-		err = errors.New("the node is empty")
-	}
+	c, err := j.parse(config)
 	if err != nil {
-		return d, fmt.Errorf("%s: %w", j.at(nodeConfig), expected("a configuration", err))
+		return d, fmt.Errorf("%s: %w", j.at(nodeConfig), err)
 	}
 	m, err := definition.DecodeModule(module.Data)
 	if err != nil {
 		return d, fmt.Errorf("%s: %w", j.at(nodeModule), expected("a module", err))
 	}
-	if name := j.name(); c.JobName != name {
-		return d, fmt.Errorf("%s: expected the job %q, it is that of %.200q", j.at(nodeConfig), name, c.JobName)
+	if err := j.named(c); err != nil {
+		return d, fmt.Errorf("%s: %w", j.at(nodeConfig), err)
 	}
-	return definition.Definition{Config: *c, Module: m}, nil
+	return definition.Definition{Config: c, Module: m}, nil
 }

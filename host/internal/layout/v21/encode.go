@@ -22,7 +22,7 @@ func (j Job) Encode(m protocol.Mutation, v *protocol.View) []registry.Op {
 	case protocol.Join:
 		t.join(m)
 	case protocol.SetServer:
-		t.create(j.server(m.IP), "")
+		t.create(j.server(m.IP), j.dialect.Server(false))
 	case protocol.PruneServers:
 		for _, s := range v.Servers {
 			if slices.Contains(m.IPs, s.IP) {
@@ -114,7 +114,7 @@ func (j Job) Encode(m protocol.Mutation, v *protocol.View) []registry.Op {
 		t.leave(m)
 	case protocol.RequestTrigger:
 		for _, id := range m.To {
-			t.setInstance("request-trigger/request", id, valueTrigger)
+			t.request("request-trigger/request", id, true)
 		}
 	case protocol.SetPaused:
 		t.present(j.at(nodePaused), m.Paused)
@@ -129,7 +129,7 @@ func (j Job) Encode(m protocol.Mutation, v *protocol.View) []registry.Op {
 	case protocol.Switch:
 		t.switchModule()
 	case protocol.PutConfig:
-		t.op(registry.Set, j.at(nodeConfig), spelling.Bytes(m.Config), t.seen("put-config/config", nodeVersion(v.ConfigVersion)))
+		t.fenced("put-config/config", j.dialect.SetConfig(j, m.Config, v.ConfigVersion)...)
 	}
 	t.op(registry.Set, j.at(nodeWasm), nil, registry.AnyVersion)
 	return t.ops
@@ -219,7 +219,7 @@ func (t *transaction) setup(m protocol.Setup) {
 		t.create(t.root, "")
 	}
 	if t.v.Config == nil {
-		t.op(registry.Create, t.at(nodeConfig), spelling.Bytes(m.Config), 0)
+		t.ops = append(t.ops, t.dialect.CreateConfig(t.Job, m.Config)...)
 	}
 	for _, n := range []parent{
 		{d.Leader, nodeLeader}, {d.Election, nodeElection}, {d.Latch, nodeLatch}, {d.LeaderSharding, nodeLeaderSharding},
@@ -240,10 +240,11 @@ func (t *transaction) setup(m protocol.Setup) {
 
 // define sets what differs, and checks what the change was derived from.
 func (t *transaction) define(m protocol.Define) {
-	config := registry.Op{Kind: registry.Check, Path: t.at(nodeConfig), Version: t.seen("define/config", nodeVersion(t.v.ConfigVersion))}
+	config := t.dialect.CheckConfig(t.Job, t.v.ConfigVersion)
 	if m.Config != nil {
-		config.Kind, config.Data = registry.Set, spelling.Bytes(m.Config)
+		config = t.dialect.SetConfig(t.Job, m.Config, t.v.ConfigVersion)
 	}
+	t.fenced("define/config", config...)
 	module := registry.Op{Kind: registry.Check, Path: t.at(nodeModule), Version: t.seen("define/module", nodeVersion(t.v.ModuleVersion))}
 	switch {
 	case !t.v.Dirs.Module && m.Module == nil:
@@ -253,7 +254,7 @@ func (t *transaction) define(m protocol.Define) {
 	case m.Module != nil:
 		module.Kind, module.Data = registry.Set, spelling.Bytes(m.Module)
 	}
-	t.ops = append(t.ops, config, module)
+	t.ops = append(t.ops, module)
 }
 
 // switchModule lets the next module be the one that runs, if nobody has joined
@@ -271,13 +272,9 @@ func (t *transaction) nobodyJoined(fence string) {
 func (t *transaction) join(m protocol.Join) {
 	ip := m.ID.IP()
 	if !slices.ContainsFunc(t.v.Servers, func(s protocol.Server) bool { return s.IP == ip }) {
-		value := ""
-		if m.Disabled {
-			value = valueDisabled
-		}
-		t.create(t.server(ip), value)
+		t.create(t.server(ip), t.dialect.Server(m.Disabled))
 	}
-	t.ephemeral(t.Instance(m.ID), "")
+	t.ephemeral(t.Instance(m.ID), t.dialect.Instance(m.ID))
 	t.ephemeral(t.member(m.ID), spelling.EncodeMember(m, protocol.Ready{}))
 	t.op(registry.Set, t.at(nodeMembers), nil, registry.AnyVersion)
 	t.op(registry.Create, t.runsOf(m.ID), spelling.EncodeRuns(&protocol.RunsData{Idle: protocol.Idle{Unattended: m.Unattended}}), 0)
@@ -365,7 +362,7 @@ func (t *transaction) tell(self job.InstanceID, next *protocol.Fires) {
 func (t *transaction) unasked(fence string, ids []job.InstanceID) {
 	for _, in := range t.v.Instances {
 		if slices.Contains(ids, in.ID) {
-			t.check(fence, t.Instance(in.ID), in.Version)
+			t.fenced(fence, t.dialect.Unasked(t.Job, in)...)
 		}
 	}
 }
@@ -475,7 +472,7 @@ func (t *transaction) begin(m protocol.Begin) {
 	}
 	if m.Monitor {
 		for _, i := range m.Begun {
-			t.ephemeral(t.item(i, markRunning), "")
+			t.ops = append(t.ops, t.dialect.Running(t.Job, m.Self, i))
 		}
 	}
 	for _, i := range m.Unmark {
@@ -483,14 +480,15 @@ func (t *transaction) begin(m protocol.Begin) {
 	}
 	t.unpend(m.Unpend)
 	if m.Ack {
-		t.setInstance("begin/request", m.Self, "")
+		t.request("begin/request", m.Self, false)
 	}
 }
 
-func (t *transaction) setInstance(fence string, id job.InstanceID, value string) {
+// request asks an instance to begin, or takes what was asked of it.
+func (t *transaction) request(fence string, id job.InstanceID, asked bool) {
 	for _, in := range t.v.Instances {
 		if in.ID == id {
-			t.op(registry.Set, t.Instance(id), []byte(value), t.seen(fence, in.Version))
+			t.fenced(fence, t.dialect.Request(t.Job, in, asked)...)
 		}
 	}
 }
@@ -601,7 +599,7 @@ func (t *transaction) takeOver(m protocol.Take) {
 	for _, i := range m.Items {
 		t.ephemeral(t.item(i, markFailover), string(m.Self))
 		if m.Monitor {
-			t.ephemeral(t.item(i, markRunning), "")
+			t.ops = append(t.ops, t.dialect.Running(t.Job, m.Self, i))
 		}
 	}
 	if m.Place != "" {
@@ -619,13 +617,9 @@ func (t *transaction) present(path string, want bool) {
 }
 
 func (t *transaction) disableServer(m protocol.DisableServer) {
-	value := ""
-	if m.Disabled {
-		value = valueDisabled
-	}
 	for _, s := range t.v.Servers {
 		if s.IP == m.IP {
-			t.op(registry.Set, t.server(m.IP), []byte(value), t.seen("disable-server/server", s.Version))
+			t.op(registry.Set, t.server(m.IP), []byte(t.dialect.Server(m.Disabled)), t.seen("disable-server/server", s.Version))
 		}
 	}
 }

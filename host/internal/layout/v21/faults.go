@@ -1,7 +1,6 @@
 package v21
 
 import (
-	"errors"
 	"fmt"
 	"slices"
 	"strings"
@@ -87,8 +86,13 @@ func (f faults) tell(v *protocol.View, j Job) {
 	slices.SortFunc(v.Faults, func(a, b reason.Reason) int { return strings.Compare(a.Args, b.Args) })
 }
 
-// errLayout is what a job of an older layout gets: it is not touched.
-var errLayout = errors.New("this is a job of layout 1 or 2.0, expected one of 2.1; it is not touched")
+// otherLayout is what a job of an older layout gets: it is not touched.
+func (j Job) otherLayout(other bool) error {
+	if !other {
+		return nil
+	}
+	return fmt.Errorf("this is a job of layout 1 or 2.0, expected one of %s; it is not touched", j.dialect.Name())
+}
 
 // expected says what a value of ours should have been; nil stays nil.
 func expected(what string, err error) error {
@@ -98,12 +102,8 @@ func expected(what string, err error) error {
 	return fmt.Errorf("expected %s of version %d: %w", what, spelling.Version, err)
 }
 
-// OtherLayout tells by what is below the node of a server.
-func OtherLayout(server registry.Node) error {
-	for _, name := range []string{"hostName", "status"} {
-		if slices.Contains(server.Children, name) {
-			return errLayout
-		}
-	}
-	return nil
+// OtherLayout tells, by what is below the node of a server, a job whose members are
+// known by their addresses.
+func OtherLayout(server registry.Node) bool {
+	return slices.Contains(server.Children, "hostName") || slices.Contains(server.Children, "status")
 }

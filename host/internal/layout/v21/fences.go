@@ -21,6 +21,20 @@ func (t *transaction) check(fence, path string, version int32) {
 	}
 }
 
+// fenced takes operations that a layout spells, with the versions that their nodes
+// must have.
+func (t *transaction) fenced(fence string, ops ...registry.Op) {
+	for _, op := range ops {
+		if fence == t.without {
+			if op.Kind == registry.Check || op.Kind == registry.Absent {
+				continue
+			}
+			op.Version = registry.AnyVersion
+		}
+		t.ops = append(t.ops, op)
+	}
+}
+
 // seen is the version that a node must have to be set or deleted.
 func (t *transaction) seen(fence string, version int32) int32 {
 	if fence == t.without {

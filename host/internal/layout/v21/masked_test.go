@@ -42,12 +42,12 @@ func TestMaskedDefinition(t *testing.T) {
 	t.Parallel()
 	j := NewJob("jobs", "j")
 	config, module, _ := j.Nodes()
-	d := Job{}.Define(job.Config{
+	d := NewJob("", "j").Define(job.Config{
 		Name: "j", Kind: job.Script, Shards: 1, Strategy: "average", Command: "/srv/private/run", Args: []string{"private"},
 		Settings: map[string]string{"a": "private"}, Allow: job.Allow{Env: map[string]string{"A": "private"}, Dirs: []job.Dir{{Host: "/srv/private", Guest: "/in"}}},
 	})
 	d.Module.Code = &definition.Code{Name: "m", Digest: strings.Repeat("0", 64), Reference: "file:/srv/private/m.wasm"}
-	spelled, err := Job{}.Spell(protocol.Definition{}, d)
+	spelled, err := NewJob("", "j").Spell(protocol.Definition{}, d)
 	if err != nil {
 		t.Fatal(err)
 	}

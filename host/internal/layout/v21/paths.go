@@ -10,17 +10,19 @@ import (
 	"github.com/wasmjob/wasmjob/host/registry"
 )
 
-// Job spells one job in layout 2.1. Every path of the project is made here.
+// Job is one job, with what its layout spells in its own way. Every path of the project
+// is made here.
 type Job struct {
 	namespace string
 	root      string // /{namespace}/{job}
 	without   string // the fence that is left out; "": none is
+	dialect   Dialect
 }
 
-// NewJob is the spelling of a job in a namespace, which may contain slashes.
-func NewJob(namespace, name string) Job {
+// newJob is a job in a namespace, which may contain slashes.
+func newJob(d Dialect, namespace, name string) Job {
 	ns := "/" + strings.Trim(namespace, "/")
-	return Job{namespace: ns, root: strings.TrimSuffix(ns, "/") + "/" + name}
+	return Job{namespace: ns, root: strings.TrimSuffix(ns, "/") + "/" + name, dialect: d}
 }
 
 // Namespace lists the nodes that must exist above every job, outermost first.
@@ -71,9 +73,6 @@ const (
 	markInstance = "instance"
 	markSeal     = "instance/wasm" // of item 0, whose owner's node is the first that a deal of ElasticJob deletes
 	markState    = "state"
-
-	valueDisabled = "DISABLED"
-	valueTrigger  = "TRIGGER"
 )
 
 // Root is the node of the job, above all others of it.

@@ -10,13 +10,15 @@ import (
 )
 
 // Define is the definition of a job.
-func (Job) Define(c job.Config) definition.Definition { return definition.New(c, FromJob(c)) }
+func (j Job) Define(c job.Config) definition.Definition {
+	return definition.New(c, j.dialect.FromJob(c))
+}
 
 // Defined is what a view says of the job. Either is nil if it cannot be read, of
 // which the view's faults tell, or is not there.
-func (Job) Defined(v *protocol.View) (config definition.Config, module *definition.Module) {
-	if c, err := DecodeConfig(spelling.Bytes(v.Definition.Config)); v.ConfigFault == "" && err == nil && c != nil {
-		config = *c
+func (j Job) Defined(v *protocol.View) (config definition.Config, module *definition.Module) {
+	if c, err := j.dialect.Parse(spelling.Bytes(v.Definition.Config)); v.ConfigFault == "" && err == nil {
+		config = c
 	}
 	if v.Dirs.Module {
 		if m, err := spelling.ModuleOf(v); err == nil {
@@ -28,10 +30,9 @@ func (Job) Defined(v *protocol.View) (config definition.Config, module *definiti
 
 // Spell is the definition as the registry is to hold it. What the registry has, in
 // old, stays as it is written, but for the values that are to be others.
-func (Job) Spell(old protocol.Definition, d definition.Definition) (protocol.Definition, error) {
+func (j Job) Spell(old protocol.Definition, d definition.Definition) (protocol.Definition, error) {
 	var spelled protocol.Definition
-	config := d.Config.(Config)
-	data, err := UpdateConfig(spelling.Bytes(old.Config), &config)
+	data, err := j.dialect.Update(spelling.Bytes(old.Config), d.Config)
 	if err != nil {
 		return protocol.Definition{}, err
 	}

@@ -3,6 +3,7 @@ package v21
 import (
 	"strconv"
 
+	"github.com/wasmjob/wasmjob/host/internal/layout/spelling"
 	"github.com/wasmjob/wasmjob/host/internal/protocol"
 	"github.com/wasmjob/wasmjob/host/registry"
 )
@@ -20,4 +21,19 @@ func nodeVersion(v protocol.Version) int32 {
 		return impossibleVersion
 	}
 	return int32(n)
+}
+
+// oneNode is a configuration that stands in one node.
+type oneNode struct{}
+
+func (oneNode) CreateConfig(j Job, c protocol.Spelled) []registry.Op {
+	return []registry.Op{{Kind: registry.Create, Path: j.at(nodeConfig), Data: spelling.Bytes(c)}}
+}
+
+func (oneNode) SetConfig(j Job, c protocol.Spelled, have protocol.Version) []registry.Op {
+	return []registry.Op{{Kind: registry.Set, Path: j.at(nodeConfig), Data: spelling.Bytes(c), Version: nodeVersion(have)}}
+}
+
+func (oneNode) CheckConfig(j Job, have protocol.Version) []registry.Op {
+	return []registry.Op{{Kind: registry.Check, Path: j.at(nodeConfig), Version: nodeVersion(have)}}
 }

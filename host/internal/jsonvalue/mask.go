@@ -1,0 +1,67 @@
+package jsonvalue
+
+import (
+	"bytes"
+	"encoding/json"
+	"fmt"
+	"slices"
+)
+
+// hidden stands where a value stood.
+const hidden = `"***"`
+
+// Mask puts "***" in the place of each value for whose keys, the outermost first, hide
+// says so. All else stays as it is, to the byte. If it is no JSON, it is not changed.
+func Mask(data []byte, hide func(keys []string) bool) ([]byte, error) {
+	h := &hider{data: data, hide: hide, from: json.NewDecoder(bytes.NewReader(data))}
+	if err := h.value(nil); err != nil {
+		return data, err
+	}
+	return append(h.out, data[h.done:]...), nil
+}
+
+type hider struct {
+	data, out []byte
+	done      int // so much of data is in out
+	hide      func([]string) bool
+	from      *json.Decoder
+}
+
+// value passes over one value, with all that is in it.
+func (h *hider) value(keys []string) error {
+	begin := int(h.from.InputOffset())
+	t, err := h.from.Token()
+	if err != nil {
+		return fmt.Errorf("read a value: %w", err)
+	}
+	if open, ok := t.(json.Delim); ok {
+		return h.inside(open, keys)
+	}
+	if h.hide(keys) {
+		begin += len(h.data[begin:]) - len(bytes.TrimLeft(h.data[begin:], ":, \t\r\n"))
+		h.out = append(append(h.out, h.data[h.done:begin]...), hidden...)
+		h.done = int(h.from.InputOffset())
+	}
+	return nil
+}
+
+// inside passes over an object or a list, of which the first token was read.
+func (h *hider) inside(open json.Delim, keys []string) error {
+	for h.from.More() {
+		below := keys
+		if open == '{' {
+			key, err := h.from.Token()
+			if err != nil {
+				return fmt.Errorf("read a key: %w", err)
+			}
+			below = append(slices.Clip(keys), fmt.Sprint(key))
+		}
+		if err := h.value(below); err != nil {
+			return err
+		}
+	}
+	if _, err := h.from.Token(); err != nil {
+		return fmt.Errorf("read the end of a value: %w", err)
+	}
+	return nil
+}

@@ -1,0 +1,19 @@
+package spelling
+
+// Private tells whether a key of the module's node, under the keys above it, has a
+// value that strangers may not see.
+func Private(keys []string) bool {
+	if len(keys) > 0 && keys[0] == "base" {
+		keys = keys[1:]
+	}
+	if len(keys) == 0 {
+		return false
+	}
+	switch keys[0] {
+	case "config", "args":
+		return true
+	case "allow":
+		return len(keys) > 1 && (keys[1] == "env" || keys[1] == "dirs" && (len(keys) == 2 || keys[2] == "host"))
+	}
+	return keys[len(keys)-1] == "reference"
+}

@@ -1,0 +1,101 @@
+package v21
+
+import (
+	"errors"
+	"fmt"
+
+	"github.com/wasmjob/wasmjob/host/internal/definition"
+	"github.com/wasmjob/wasmjob/host/internal/jsonvalue"
+	"github.com/wasmjob/wasmjob/host/internal/layout/spelling"
+	"github.com/wasmjob/wasmjob/host/internal/protocol"
+	"github.com/wasmjob/wasmjob/host/job"
+	"github.com/wasmjob/wasmjob/host/registry"
+)
+
+const (
+	valueDisabled = "DISABLED"
+	valueTrigger  = "TRIGGER"
+)
+
+// NewJob is the spelling of a job in a namespace, which may contain slashes.
+func NewJob(namespace, name string) Job { return newJob(dialect{}, namespace, name) }
+
+// dialect is what layout 2.1 spells in its own way.
+type dialect struct{ oneNode }
+
+func (dialect) Name() string { return job.Layout21 }
+
+func (dialect) FromJob(c job.Config) definition.Config { return FromJob(c) }
+
+func (dialect) Parse(text []byte) (definition.Config, error) {
+	c, err := DecodeConfig(text)
+	switch {
+	case err != nil && YAML(text):
+		return nil, errors.New("it seems to be YAML, a job of layout 3; expected the JSON of layout 2.1; it is not touched")
+	case err != nil:
+		return nil, fmt.Errorf("expected the JSON of layout 2.1: %w", err)
+	case c == nil:
+		return nil, errors.New("it is empty, expected the JSON of layout 2.1")
+	}
+	return *c, nil
+}
+
+func (dialect) Update(text []byte, c definition.Config) ([]byte, error) {
+	config := c.(Config)
+	return UpdateConfig(text, &config)
+}
+
+func (dialect) Rules(read definition.Config) protocol.Config {
+	c := read.(Config)
+	cron := c.Cron
+	if cron == ManualCron {
+		cron = ""
+	}
+	skew := int64(max(c.MaxTimeDiffSeconds, 0)) * 1000
+	if c.MaxTimeDiffSeconds == 0 {
+		skew = 1 // the strictest
+	}
+	return protocol.Config{
+		MaxSkew: skew,
+		Total:   int(c.ShardingTotalCount), Cron: cron, Strategy: c.JobShardingStrategyClass,
+		Failover: c.Failover, Misfire: c.Misfire, MonitorExecution: c.MonitorExecution, Disabled: c.Disabled,
+		ReconcileEvery: int64(max(c.ReconcileIntervalMinutes, 0)) * 60_000,
+	}
+}
+
+// Mask hides the command line of a script, which may have secrets.
+func (dialect) Mask(text []byte) string {
+	masked, _ := jsonvalue.Mask(text, func(keys []string) bool {
+		return len(keys) > 0 && keys[0] == "scriptCommandLine" || spelling.Private(keys)
+	})
+	return string(masked) // what ElasticJob cannot read is what is to be shown
+}
+
+func (dialect) Instance(job.InstanceID) string { return "" }
+
+func (dialect) Server(disabled bool) string {
+	if disabled {
+		return valueDisabled
+	}
+	return ""
+}
+
+func (dialect) Disabled(server registry.Node) bool { return string(server.Data) == valueDisabled }
+
+func (dialect) Requested(instance registry.Node) bool { return string(instance.Data) == valueTrigger }
+
+func (dialect) Request(j Job, in protocol.Instance, asked bool) []registry.Op {
+	value := ""
+	if asked {
+		value = valueTrigger
+	}
+	return []registry.Op{{Kind: registry.Set, Path: j.Instance(in.ID), Data: []byte(value), Version: in.Version}}
+}
+
+func (dialect) Unasked(j Job, in protocol.Instance) []registry.Op {
+	return []registry.Op{{Kind: registry.Check, Path: j.Instance(in.ID), Version: in.Version}}
+}
+
+func (dialect) Running(j Job, _ job.InstanceID, item int) registry.Op {
+	return registry.Op{Kind: registry.CreateEphemeral, Path: j.item(item, markRunning), Data: []byte{}}
+}
