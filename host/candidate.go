@@ -15,6 +15,7 @@ import (
 	"github.com/wasmjob/wasmjob/host/internal/discovery"
 	"github.com/wasmjob/wasmjob/host/internal/layout"
 	"github.com/wasmjob/wasmjob/host/internal/session"
+	"github.com/wasmjob/wasmjob/host/internal/supply"
 	"github.com/wasmjob/wasmjob/host/job"
 	"github.com/wasmjob/wasmjob/host/registry"
 )
@@ -160,8 +161,8 @@ func (c *candidate) try() {
 		c.refuse(refusal(v.Blockers), false)
 		return
 	}
-	if err := c.job.code.load(c.d.ctx, config); err != nil {
-		_, elsewhere := errors.AsType[*fetchError](err)
+	if err := c.job.code.Load(c.d.ctx, config); err != nil {
+		_, elsewhere := errors.AsType[*supply.FetchError](err)
 		c.refuse(err, elsewhere || ofTheSystem(err))
 		return
 	}
@@ -281,8 +282,8 @@ func (c *candidate) show(config job.Config) {
 		c.job.config = &config
 		return
 	}
-	c.job = &hosted{config: &config, found: true, code: h.library.newCode(nil)}
-	c.job.code.askPeers(c.d.peersOf(c.name))
+	c.job = &hosted{config: &config, found: true, code: h.store.NewCode(nil)}
+	c.job.code.AskPeers(c.d.peersOf(c.name))
 	own := h.owned()
 	at, _ := slices.BinarySearchFunc(h.jobs[own:], c.name, func(j *hosted, name string) int { return strings.Compare(j.config.Name, name) })
 	h.jobs = slices.Insert(h.jobs, own+at, c.job)
@@ -297,17 +298,17 @@ func (c *candidate) hide() {
 	h.mu.Lock()
 	h.jobs = slices.DeleteFunc(h.jobs, func(j *hosted) bool { return j == c.job })
 	h.mu.Unlock()
-	c.job.code.close()
+	c.job.code.Close()
 	c.job = nil
 }
 
 // prefetch gets what a changed job needs before the next run does.
 func (h *Host) prefetch(j *hosted, c job.Config) {
-	if j.code.holds(c) {
+	if j.code.Holds(c) {
 		return
 	}
 	h.discovery.alongside(func() {
-		if err := j.code.load(h.discovery.ctx, c); err != nil {
+		if err := j.code.Load(h.discovery.ctx, c); err != nil {
 			h.o.Log.Error("the job cannot run here as it is now", "job", c.Name, "error", err)
 		}
 	})

@@ -3,8 +3,9 @@ package host
 import (
 	"context"
 	"errors"
-	"reflect"
+	"slices"
 	"strings"
+	"sync/atomic"
 	"testing"
 	"testing/synctest"
 
@@ -12,7 +13,6 @@ import (
 
 	"github.com/wasmjob/wasmjob/host/internal/native/nativetest"
 	"github.com/wasmjob/wasmjob/host/job"
-	"github.com/wasmjob/wasmjob/host/registry/embedded"
 	"github.com/wasmjob/wasmjob/host/trace"
 )
 
@@ -92,39 +92,6 @@ func TestAJobMayBeACommand(t *testing.T) {
 	}
 }
 
-// counted is a worker that counts.
-type counted struct{ released, acquired int }
-
-func (w *counted) Release()                      { w.released++ }
-func (w *counted) Acquire(context.Context) error { w.acquired++; return nil }
-func (w *counted) Fork() job.Worker              { return w }
-
-func TestARunWhoseModuleIsToComeHasNoWorker(t *testing.T) {
-	t.Parallel()
-	synctest.Test(t, func(t *testing.T) {
-		l, err := openLibrary(libraryOptions{Runner: Func(fine), Refuse: func(job.Config, *job.Config) error { return nil }})
-		if err != nil {
-			t.Fatal(err)
-		}
-		c, w := l.newCode(nil), &counted{}
-		c.turn <- struct{}{} // somebody loads it
-		done := make(chan job.Outcome)
-		go func() { done <- c.Run(t.Context(), job.Call{Worker: w}) }()
-		synctest.Wait()
-		if w.released != 1 || w.acquired != 0 {
-			t.Errorf("released %d times, acquired %d times; it waits", w.released, w.acquired)
-		}
-		<-c.turn
-		if out := <-done; out.Verdict != job.OK || w.acquired != 1 {
-			t.Errorf("%s (%s), acquired %d times", out.Verdict, out.Error, w.acquired)
-		}
-		if c.Run(t.Context(), job.Call{Worker: w}); w.released != 1 {
-			t.Error("it is there, and the run gave its worker away")
-		}
-		c.close()
-	})
-}
-
 func TestCodeThatIsNotThere(t *testing.T) {
 	t.Parallel()
 	tests := map[string]struct {
@@ -153,82 +120,55 @@ func TestCodeThatIsNotThere(t *testing.T) {
 	}
 }
 
-// Whatever a gear depends on tells one from another, also what is added later.
-func TestWantsDiffer(t *testing.T) {
-	t.Parallel()
-	full := func() wants {
-		return wants{
-			job.Script, "module", "digest", "command", "strategy", "its digest", job.Allow{
-				Dirs: []job.Dir{{Host: "/d"}}, Env: map[string]string{"a": "b"}, Clock: "real", Random: true, State: true,
-				Secrets: []string{"s"}, HTTP: []string{"https://example.org"},
-			},
-		}
+// slowStart is a Runner that takes long to make one job ready, whichever is first.
+type slowStart struct {
+	Func
+	begun atomic.Bool
+	done  chan struct{}
+}
+
+// Listens implements Listener.
+func (r *slowStart) Listens() (started, completed bool) {
+	if !r.begun.Swap(true) {
+		<-r.done
 	}
-	same, of := full(), full()
-	if !of.equal(&same) {
-		t.Error("it differs from the same")
-	}
-	differs := func(name string, field func(*wants) reflect.Value) {
-		other := full()
-		f := field(&other)
-		if f.IsZero() {
-			t.Fatalf("give %s a value in this test", name)
-		}
-		f.SetZero()
-		if of.equal(&other) {
-			t.Errorf("%s makes no difference", name)
-		}
-	}
-	for k := range reflect.TypeFor[wants]().NumField() - 1 {
-		differs(reflect.TypeFor[wants]().Field(k).Name, func(w *wants) reflect.Value { return reflect.ValueOf(w).Elem().Field(k) })
-	}
-	for k := range reflect.TypeFor[job.Allow]().NumField() {
-		differs(reflect.TypeFor[job.Allow]().Field(k).Name, func(w *wants) reflect.Value { return reflect.ValueOf(&w.Allow).Elem().Field(k) })
-	}
+	return false, false
 }
 
 // A module that takes long to compile holds up its own job alone.
 func TestOneModuleTakesLong(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
-		reg := embedded.Memory()
-		h, err := New(Options{Runner: Func(fine), Jobs: []job.Config{{Name: "slow", Shards: 1}, {Name: "quick", Shards: 1}}})
-		if err != nil {
-			t.Fatal(err)
-		}
-		h.applied = readApplied(&h.o)
-		if err := h.openLibrary(); err != nil {
-			t.Fatal(err)
-		}
-		h.hire(reg)
-		h.jobs[0].code.turn <- struct{}{} // somebody assembles it
-		ctx, cancel := context.WithCancel(t.Context())
-		ended := make(chan error)
-		go func() { ended <- errors.Join(h.equip(ctx), h.work(ctx)) }()
+		r := &slowStart{Func: fine, done: make(chan struct{})}
+		h, stop := start(t, Options{Runner: r, Jobs: []job.Config{{Name: "a", Shards: 1}, {Name: "b", Shards: 1}}})
 		synctest.Wait()
-		if err := h.Trigger(t.Context(), "quick"); err != nil {
-			t.Error(err)
+		slow, quick := "a", "b"
+		s := h.Jobs()
+		if len(s[0].Troubles) == 0 {
+			slow, quick = quick, slow
+			slices.Reverse(s)
 		}
-		if s := h.Jobs(); len(s[0].Troubles) != 1 || len(s[1].Troubles) != 0 {
+		if len(s[0].Troubles) != 1 || len(s[1].Troubles) != 0 {
 			t.Errorf("troubles: %q, %q", s[0].Troubles, s[1].Troubles)
 		}
-		if err := h.Trigger(t.Context(), "slow"); err == nil || !strings.Contains(err.Error(), "is being compiled") {
-			t.Errorf("asked for it: %v", err)
+		if err := h.Trigger(t.Context(), quick); err != nil {
+			t.Error(err)
+		}
+		if err := h.Trigger(t.Context(), slow); err == nil || !strings.Contains(err.Error(), "is being compiled") {
+			t.Errorf("triggered before its code is ready: %v", err)
 		}
 		select {
 		case <-h.Ready():
 			t.Error("ready without one of its jobs")
 		default:
 		}
-		<-h.jobs[0].code.turn
+		close(r.done)
 		<-h.Ready()
-		if err := h.Trigger(t.Context(), "slow"); err != nil {
+		if err := h.Trigger(t.Context(), slow); err != nil {
 			t.Error(err)
 		}
-		cancel()
-		if err := errors.Join(<-ended, reg.Close()); err != nil {
+		if err := stop(); err != nil {
 			t.Error(err)
 		}
-		h.loading.Wait()
 	})
 }

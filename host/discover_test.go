@@ -411,12 +411,12 @@ func TestOnlyModulesOfJobsAreOffered(t *testing.T) {
 	o.Jobs = []job.Config{{Name: "j", Module: "ok", Shards: 1}}
 	h, stop := start(t, o)
 	<-h.Ready()
-	if h.library.digest("deal") == "" {
+	if h.store.Digest("deal") == "" {
 		t.Fatal("it is not in the store")
 	}
 	transport := &http.Transport{}
 	for name, want := range map[string]int{"ok": http.StatusOK, "deal": http.StatusNotFound} {
-		r, err := http.NewRequestWithContext(context.WithoutCancel(t.Context()), http.MethodGet, "http://"+h.library.address+"/modules/"+digestOfKit(t, name), http.NoBody)
+		r, err := http.NewRequestWithContext(context.WithoutCancel(t.Context()), http.MethodGet, "http://"+h.store.Address()+"/modules/"+digestOfKit(t, name), http.NoBody)
 		if err != nil {
 			t.Fatal(err)
 		}

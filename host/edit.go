@@ -8,6 +8,7 @@ import (
 	"reflect"
 	"slices"
 
+	"github.com/wasmjob/wasmjob/host/internal/supply"
 	"github.com/wasmjob/wasmjob/host/job"
 )
 
@@ -17,14 +18,14 @@ type edit struct {
 	h     *Host
 	own   map[string]*hosted // the host's own jobs before, without those that leave
 	o     Options            // Jobs: those that are put; Modules: all that are there afterwards
-	files *catalog           // the same modules; nil: a Runner runs all jobs
+	files *supply.Catalog    // the same modules; nil: a Runner runs all jobs
 	told  Reloaded
 
 	withdrawn, admitted []*hosted
 	kept                []*hosted
 	changed             []change
-	tried               []*code  // hold what jobs that changed need
-	give                []func() // gives back what else is held
+	tried               []*supply.Code // hold what jobs that changed need
+	give                []func()       // gives back what else is held
 }
 
 // change is a job with what is to take the place of its configuration.
@@ -100,8 +101,8 @@ func (h *Host) newEdit() *edit {
 	h.mu.Unlock()
 	e.o.Jobs, e.o.Modules = nil, maps.Clone(h.o.Modules)
 	if h.o.Runner == nil {
-		e.files, e.o.Modules = h.library.catalog(), map[string]Module{}
-		for name, f := range e.files.all() {
+		e.files, e.o.Modules = h.store.Catalog(), map[string]Module{}
+		for name, f := range e.files.All() {
 			e.o.Modules[name] = Module(f)
 		}
 	}
@@ -149,23 +150,23 @@ func (e *edit) readModules() {
 	}
 	for i := range e.o.Jobs {
 		c := &e.o.Jobs[i]
-		c.ModuleDigest, c.StrategyDigest = e.files.expected(c.Module), e.files.expected(c.StrategyModule)
+		c.ModuleDigest, c.StrategyDigest = e.files.Expected(c.Module), e.files.Expected(c.StrategyModule)
 	}
 }
 
 // put adds a module, or puts another in its place.
 func (e *edit) put(name string, m Module) {
 	e.o.Modules[name] = m
-	e.files.put(name, file(m))
+	e.files.Put(name, supply.File(m))
 }
 
 // load compiles a module, and holds it until the end of the edit.
 func (e *edit) load(ctx context.Context, name string) error {
-	digest, err := e.files.digest(name)
+	digest, err := e.files.Digest(name)
 	if err != nil {
 		return err
 	}
-	release, err := e.h.library.hold(ctx, digest)
+	release, err := e.h.store.Hold(ctx, digest)
 	if err != nil {
 		return fmt.Errorf("module %s: %w", name, err)
 	}
@@ -221,18 +222,18 @@ func (j *hosted) same(h *Host, c *job.Config) bool {
 // try loads what a job needs that is new, or is to take the place of j, and tells
 // why no run of it could begin.
 func (e *edit) try(ctx context.Context, j *hosted, c *job.Config) error {
-	k := e.h.library.newCode(c)
-	k.askPeers(e.h.discovery.peersOf(c.Name))
+	k := e.h.store.NewCode(c)
+	k.AskPeers(e.h.discovery.peersOf(c.Name))
 	e.tried = append(e.tried, k)
 	for name, digest := range map[string]string{c.Module: c.ModuleDigest, c.StrategyModule: c.StrategyDigest} {
 		if e.files == nil || name == "" || digest != "" {
 			continue
 		}
-		if _, err := e.files.digest(name); err != nil {
+		if _, err := e.files.Digest(name); err != nil {
 			return err
 		}
 	}
-	if err := k.check(ctx, *c); err != nil {
+	if err := k.Check(ctx, *c); err != nil {
 		return err
 	}
 	if j != nil {
@@ -267,7 +268,7 @@ func (j *hosted) ended() bool {
 // release lets go of what was tried.
 func (e *edit) release() {
 	for _, k := range e.tried {
-		k.close()
+		k.Close()
 	}
 	for _, give := range e.give {
 		give()
@@ -278,7 +279,7 @@ func (e *edit) release() {
 func (e *edit) apply() {
 	h := e.h
 	if e.files != nil {
-		h.library.setCatalog(e.files)
+		h.store.SetCatalog(e.files)
 	}
 	for _, told := range []struct {
 		what string
@@ -299,7 +300,7 @@ func (e *edit) apply() {
 	}
 	e.needRestart(stay)
 	for _, j := range e.admitted {
-		e.tried = slices.DeleteFunc(e.tried, func(k *code) bool { return k == j.code })
+		e.tried = slices.DeleteFunc(e.tried, func(k *supply.Code) bool { return k == j.code })
 		h.admit(j)
 	}
 }
@@ -338,7 +339,7 @@ func (h *Host) withdraw(j *hosted) {
 // forget takes a job that has left from those of the host. The registry may have it
 // still, and then it is found there.
 func (h *Host) forget(j *hosted) {
-	j.code.close()
+	j.code.Close()
 	h.mu.Lock()
 	h.jobs = slices.DeleteFunc(h.jobs, func(o *hosted) bool { return o == j })
 	h.mu.Unlock()
@@ -379,11 +380,11 @@ func (h *Host) change(j *hosted, to *job.Config) {
 	old, r := *j.config, j.runner
 	j.config = to
 	h.mu.Unlock()
-	j.code.redefine(to)
+	j.code.Redefine(to)
 	if r != nil {
 		r.Redefine(to) // else it begins with that
 	}
 	if to.StrategyModule != "" && to.StrategyDigest != old.StrategyDigest {
-		h.discovery.alongside(func() { j.code.try(j.ctx, *to) })
+		h.discovery.alongside(func() { j.code.Try(j.ctx, *to) })
 	}
 }

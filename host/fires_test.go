@@ -2,7 +2,6 @@ package host
 
 import (
 	"context"
-	"encoding/hex"
 	"fmt"
 	"slices"
 	"strings"
@@ -11,7 +10,6 @@ import (
 	"testing/synctest"
 	"time"
 
-	"github.com/wasmjob/wasmjob/host/internal/sandbox"
 	"github.com/wasmjob/wasmjob/host/job"
 	"github.com/wasmjob/wasmjob/host/registry/embedded"
 )
@@ -87,32 +85,4 @@ func TestFiresAreToldOnceForAllServers(t *testing.T) {
 			t.Error(err)
 		}
 	})
-}
-
-// A module listens if it has the export.
-func TestModulesThatListen(t *testing.T) {
-	t.Parallel()
-	listening := strings.Replace(smallest, "072d03", "073f04"+"0f"+hex.EncodeToString([]byte("wasmjob_started"))+"0001", 1)
-	for text, want := range map[string]bool{smallest: false, listening: true} {
-		wasm, err := hex.DecodeString(text)
-		if err != nil {
-			t.Fatal(err)
-		}
-		e, err := sandbox.New(sandbox.Options{})
-		if err != nil {
-			t.Fatal(err)
-		}
-		m, err := e.Load(t.Context(), wasm)
-		if err != nil {
-			t.Fatal(err)
-		}
-		started, completed := equipped{guests: wasmGuests{e, m}}.Listens()
-		if started != want || completed {
-			t.Errorf("it listens: %v, %v; want %v", started, completed, want)
-		}
-		m.Close()
-		if err := e.Close(); err != nil {
-			t.Error(err)
-		}
-	}
 }

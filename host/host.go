@@ -16,6 +16,7 @@ import (
 	"github.com/wasmjob/wasmjob/host/internal/runner"
 	"github.com/wasmjob/wasmjob/host/internal/schedule"
 	"github.com/wasmjob/wasmjob/host/internal/session"
+	"github.com/wasmjob/wasmjob/host/internal/supply"
 	"github.com/wasmjob/wasmjob/host/internal/workers"
 	"github.com/wasmjob/wasmjob/host/job"
 	"github.com/wasmjob/wasmjob/host/registry"
@@ -36,7 +37,7 @@ type Host struct {
 	sessions *session.Server // the one session of all jobs
 	busy     map[string]bool // the jobs that have begun, and not ended
 
-	library *library
+	store   *supply.Store
 	applied *applied
 	loading sync.WaitGroup // modules of the server's own file
 	workers *workers.Pool  // of all jobs, for guests
@@ -54,7 +55,7 @@ type Host struct {
 // hosted is one job of the host.
 type hosted struct {
 	found bool // in the registry
-	code  *code
+	code  *supply.Code
 
 	tried chan struct{} // closed when its module was loaded, or could not be; nil of those found
 
@@ -88,7 +89,7 @@ func (j *hosted) ails() string {
 	if j.fault != "" || j.code == nil {
 		return j.fault
 	}
-	return j.code.ails()
+	return j.code.Fault()
 }
 
 // waits tells whether a job of the server's own file has not begun because its
@@ -151,10 +152,10 @@ func (h *Host) Run(ctx context.Context) (err error) {
 		return err
 	}
 	defer closeDataDir()
-	if err := h.openLibrary(); err != nil {
+	if err := h.openStore(); err != nil {
 		return err
 	}
-	defer func() { err = errors.Join(err, h.library.close()) }()
+	defer func() { err = errors.Join(err, h.store.Close()) }()
 	defer h.dismiss()
 	defer h.loading.Wait()
 	h.applied = readApplied(&h.o)
@@ -162,7 +163,7 @@ func (h *Host) Run(ctx context.Context) (err error) {
 	if err := h.equip(ctx); err != nil || ctx.Err() != nil {
 		return err // of modules that were not loaded because of ctx nobody is at fault
 	}
-	if err := h.library.listen(ctx); err != nil {
+	if err := h.store.Listen(ctx); err != nil {
 		return failf(Refused, err, "modules for other servers")
 	}
 	return h.work(ctx)
@@ -181,7 +182,7 @@ func (h *Host) hire(reg registry.Registry) {
 	defer h.mu.Unlock()
 	h.registry, h.sessions = reg, sessions
 	for _, j := range h.jobs {
-		j.code = h.library.newCode(j.config)
+		j.code = h.store.NewCode(j.config)
 	}
 }
 
@@ -236,7 +237,7 @@ func (h *Host) identified(j *hosted) job.Config {
 
 // load loads the modules of one job. The sandbox decides in which order.
 func (h *Host) load(ctx context.Context, j *hosted, c job.Config) error {
-	if err := j.code.load(ctx, c); err != nil {
+	if err := j.code.Load(ctx, c); err != nil {
 		return failf(Invalid, err, "job %s is refused", c.Name)
 	}
 	return nil
@@ -249,28 +250,28 @@ func (h *Host) identify(c *job.Config) {
 		return
 	}
 	if c.Module != "" {
-		c.ModuleDigest = h.library.digest(c.Module)
+		c.ModuleDigest = h.store.Digest(c.Module)
 	}
 	if c.StrategyModule != "" {
-		c.StrategyDigest = h.library.digest(c.StrategyModule)
+		c.StrategyDigest = h.store.Digest(c.StrategyModule)
 	}
 }
 
 // dismiss lets go of what the jobs hold.
 func (h *Host) dismiss() {
 	for _, j := range h.jobs {
-		j.code.close()
+		j.code.Close()
 	}
 }
 
 // runnerOf makes the runner of a job. changed is told what becomes of the job.
 func (h *Host) runnerOf(j *hosted, changed func(*job.Config)) *runner.Runner {
 	c := *j.config
-	deal := &assign.Assigner{Strategies: h.o.Strategies, Module: j.code.shard, Namespace: h.o.Namespace, Log: h.o.Log, Work: &h.deals}
+	deal := &assign.Assigner{Strategies: h.o.Strategies, Module: j.code.Shard, Namespace: h.o.Namespace, Log: h.o.Log, Work: &h.deals}
 	o := runner.Options{
 		Sessions: h.sessions, Layout: layout.New(c.Layout, h.o.Namespace, c.Name), Config: j.config, Instance: h.o.Instance,
 		Clock: clock.New(h.tick, c.Name), Guests: j.code, Assigner: deal, Changed: changed,
-		Labels: h.o.Labels, Address: h.library.address, Knows: assign.Known(h.o.Strategies),
+		Labels: h.o.Labels, Address: h.store.Address(), Knows: assign.Known(h.o.Strategies),
 		Sink: sinks(h.o.Sinks), Workers: h.workers, Commands: h.outside, Looks: h.looks, DrainTimeout: h.o.DrainTimeout, Observe: h.observer(), Log: h.o.Log,
 	}
 	if !j.found {
@@ -291,7 +292,7 @@ func (h *Host) defined(c job.Config) definition.Definition {
 		if code == nil {
 			continue
 		}
-		if f, ok := h.library.file(code.Name); ok && h.o.Runner == nil {
+		if f, ok := h.store.File(code.Name); ok && h.o.Runner == nil {
 			code.Reference = "file:" + f.Path
 		}
 	}
@@ -321,7 +322,7 @@ func (h *Host) work(ctx context.Context) error {
 	under.Go(func() { watchClock(below, h.o.Log) })
 	under.Go(func() { h.applied.run(below) })
 	under.Go(func() {
-		if err := h.library.serve(below); err != nil {
+		if err := h.store.Serve(below); err != nil {
 			h.o.Log.Error("no modules are given to other servers any more", "error", err)
 		}
 	})
@@ -373,9 +374,9 @@ func (h *Host) beginOwn(j *hosted) {
 	h.mu.Lock()
 	file := j.config // nobody changes it any more; another may take its place
 	last := file     // of the job's loop
-	j.code.askPeers(h.discovery.peersOf(file.Name))
+	j.code.AskPeers(h.discovery.peersOf(file.Name))
 	j.runner = h.runnerOf(j, func(c *job.Config) {
-		if c == nil || h.o.Runner != nil || sameCode(c, last) {
+		if c == nil || h.o.Runner != nil || supply.SameCode(c, last) {
 			return
 		}
 		last = c
@@ -386,7 +387,7 @@ func (h *Host) beginOwn(j *hosted) {
 		h.o.Log.Error("job refused, its runs will fail", "job", file.Name, "error", fault)
 	}
 	if file.StrategyModule != "" {
-		h.deals.Go(func() { j.code.try(j.ctx, *file) })
+		h.deals.Go(func() { j.code.Try(j.ctx, *file) })
 	}
 	if err := h.begin(j.ctx, j, func() { close(j.left) }); err != nil {
 		close(j.left)

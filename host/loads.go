@@ -6,7 +6,6 @@ import (
 	"fmt"
 	"os"
 	"slices"
-
 )
 
 // JobFault is why a server would not run a job.
@@ -34,12 +33,12 @@ func Loads(ctx context.Context, o Options) (faults []JobFault, err error) {
 	if err != nil {
 		return nil, err
 	}
-	if err := h.openLibrary(); err != nil {
+	if err := h.openStore(); err != nil {
 		return nil, err
 	}
-	defer func() { err = errors.Join(err, h.library.close()) }()
+	defer func() { err = errors.Join(err, h.store.Close()) }()
 	for _, j := range h.jobs {
-		j.code = h.library.newCode(j.config)
+		j.code = h.store.NewCode(j.config)
 	}
 	defer h.dismiss()
 	for _, j := range h.jobs {
@@ -63,5 +62,5 @@ func (h *Host) fits(ctx context.Context, j *hosted, refused map[string]string) e
 			return fmt.Errorf("module %s: %s", name, why)
 		}
 	}
-	return j.code.check(ctx, c)
+	return j.code.Check(ctx, c)
 }

@@ -1,62 +1,43 @@
 package host
 
 import (
-	"cmp"
 	"context"
 	"fmt"
-	"io"
-	"net"
-	"net/netip"
 
-	"github.com/wasmjob/wasmjob/host/internal/module"
-	"github.com/wasmjob/wasmjob/host/internal/peer"
+	"github.com/wasmjob/wasmjob/host/internal/layout"
+	"github.com/wasmjob/wasmjob/host/internal/layout/spelling"
+	"github.com/wasmjob/wasmjob/host/internal/supply"
 )
 
-// listen opens the address on which other servers get modules, if there is to be one.
-func (l *library) listen(ctx context.Context) (err error) {
-	if l.o.Listen == "" || l.o.Runner != nil {
-		return nil // most servers of one machine
+// peers are the addresses where members of a job offer modules.
+func (d *discoverer) peers(ctx context.Context, j layout.Layout) ([]string, error) {
+	line, err := d.reader(ctx)
+	if err != nil {
+		return nil, err
 	}
-	if l.listener, err = peer.Listen(ctx, l.o.Listen, l.o.Token); err != nil {
-		return err
+	_, _, members := j.Nodes()
+	n, err := line.Read(ctx, members)
+	if err != nil {
+		return nil, fmt.Errorf("read %s: %w", members, err)
 	}
-	l.address = cmp.Or(l.o.Address, l.reachable(l.listener.Addr()))
-	l.o.Log.Info("modules are given to other servers", "address", l.address)
-	return nil
+	var addresses []string
+	for _, id := range n.Children[:min(len(n.Children), maxPeers)] {
+		m, err := line.Read(ctx, members+"/"+id)
+		if err != nil {
+			return nil, fmt.Errorf("read %s/%s: %w", members, id, err)
+		}
+		if a := spelling.PeerAddress(m); a != "" && a != d.h.store.Address() {
+			addresses = append(addresses, a)
+		}
+	}
+	return addresses, nil
 }
 
-// serve gives modules to other servers until ctx ends, on the address that was
-// opened.
-func (l *library) serve(ctx context.Context) error {
-	if l.listener == nil {
-		return nil
-	}
-	server := peer.NewServer(peer.ServerOptions{
-		Address: l.address, Token: l.o.Token, Modules: shelf{l}, Store: l.bytes, Limit: module.MaxSize, Log: l.o.Log,
-	})
-	return server.Serve(ctx, l.listener)
+// peersOf is peers for those who know a job by its name.
+func (d *discoverer) peersOf(name string) supply.Peers {
+	l := layout.NewJob(d.h.o.Namespace, name)
+	return func(ctx context.Context) ([]string, error) { return d.peers(ctx, l) }
 }
 
-// reachable is how others reach an address of this server.
-func (l *library) reachable(a net.Addr) string {
-	at, err := netip.ParseAddrPort(a.String())
-	if err != nil || !at.Addr().IsUnspecified() {
-		return a.String()
-	}
-	_, port, _ := net.SplitHostPort(a.String())
-	return net.JoinHostPort(l.o.IP, port)
-}
-
-// shelf is what other servers may have: the modules that jobs hold here.
-type shelf struct{ *library }
-
-// Open implements peer.ModuleReader.
-func (s shelf) Open(digest string) (io.ReadCloser, int64, error) {
-	s.mu.Lock()
-	c := s.held[digest]
-	s.mu.Unlock()
-	if c == nil {
-		return nil, 0, fmt.Errorf("%w: no job holds module %s", module.ErrNotFound, digest)
-	}
-	return s.bytes.Open(digest)
-}
+// maxPeers is how many members are asked for their address.
+const maxPeers = 64

@@ -8,6 +8,7 @@ import (
 
 	"github.com/wasmjob/wasmjob/host/internal/module"
 	"github.com/wasmjob/wasmjob/host/internal/sandbox"
+	"github.com/wasmjob/wasmjob/host/internal/supply"
 	"github.com/wasmjob/wasmjob/host/job"
 	"github.com/wasmjob/wasmjob/host/reason"
 )
@@ -24,7 +25,7 @@ func CompileApart(ctx context.Context, args []string, wasm io.Reader, say io.Wri
 // dir, which may run meanwhile; no job runs it by that. Bytes that do not have
 // the digest are refused, and so are more than a module may have.
 func KeepModule(dir string, r io.Reader, digest string) error {
-	err := dataDir(dir).keep(r, digest)
+	err := supply.Dir(dir).Keep(r, digest)
 	switch {
 	case errors.Is(err, module.ErrPin), errors.Is(err, module.ErrTooBig), module.CheckDigest(digest) != nil:
 		return failf(Invalid, err, "keep a module")
@@ -38,7 +39,7 @@ func KeepModule(dir string, r io.Reader, digest string) error {
 // directory does not compile any more because that ended processes, each with
 // the reason.
 func RefusedModules(dir string) (map[string]string, error) {
-	refused, err := dataDir(dir).refused()
+	refused, err := supply.Dir(dir).Refused()
 	if err != nil {
 		return nil, failf(Internal, err, "data directory %s", dir)
 	}
@@ -52,7 +53,7 @@ func RetryModule(dir, digest string) error {
 	if err := module.CheckDigest(digest); err != nil {
 		return failf(Invalid, err, "retry a module")
 	}
-	if err := dataDir(dir).retry(digest); err != nil {
+	if err := supply.Dir(dir).Retry(digest); err != nil {
 		return failf(Internal, err, "data directory %s", dir)
 	}
 	return nil

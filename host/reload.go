@@ -110,7 +110,7 @@ func (h *Host) RemoveModule(ctx context.Context, name string) error {
 			return failf(Refused, nil, "job %s names it; remove that first, or put it with another module", jobs[0].Name)
 		}
 		delete(e.o.Modules, name)
-		e.files.remove(name)
+		e.files.Remove(name)
 		return nil
 	})
 	return err
@@ -133,7 +133,7 @@ func (h *Host) Reload(ctx context.Context, jobs []job.Config, modules map[string
 	e, err := h.edit(ctx, "reload", func(_ context.Context, e *edit) error {
 		e.o.Jobs, e.o.Modules = jobs, maps.Clone(modules)
 		if e.files != nil {
-			e.files = h.library.newCatalog(filesOf(modules))
+			e.files = h.store.NewCatalog(filesOf(modules))
 		}
 		for _, name := range slices.Sorted(maps.Keys(e.own)) {
 			if !slices.ContainsFunc(jobs, func(c job.Config) bool { return c.Name == name }) {

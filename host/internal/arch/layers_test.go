@@ -98,6 +98,9 @@ var layers = []layer{
 		why: "it carries bytes by digest; whose they are and who runs them is not its business"},
 	{pkg: "host/internal/outbound", may: []string{"host/job"}, why: "it sends what a guest asks for, and knows neither guests nor engines"},
 
+	{pkg: "host/internal/supply", may: []string{"abi", "host/job", "host/internal/module", "host/internal/native", "host/internal/outbound", "host/internal/peer", "host/internal/sandbox"},
+		why: "it has the code of jobs ready; which jobs there are, and who may run them, the host decides"},
+
 	{pkg: "host/internal/session", may: []string{"host/internal/backoff", "host/reason", "host/registry"}, libs: []string{"golang.org/x/sys"},
 		tests: []string{"host/registry/registrytest", "host/registry/embedded"},
 		why:   "it shares the port's session out by path; what a path means is not its business"},
@@ -121,8 +124,8 @@ var layers = []layer{
 	{pkg: "host/internal/missed", may: []string{"host/job", "host/registry", "host/trace", "host/internal/clock", "host/internal/definition", "host/internal/layout", "host/internal/protocol", "host/internal/runner"},
 		why: "it writes rows of a job that nobody runs; who asks for that is above"},
 
-	{pkg: "host", may: []string{"abi", "strategy", "host/job", "host/reason", "host/registry", "host/registry/embedded", "host/trace", "host/trace/sqltrace",
-		"host/internal/admission", "host/internal/assign", "host/internal/backoff", "host/internal/clock", "host/internal/definition", "host/internal/discovery", "host/internal/dump", "host/internal/outputs", "host/internal/protocol", "host/internal/follow", "host/internal/layout", "host/internal/layout/spelling", "host/internal/lockfile", "host/internal/schedule", "host/internal/sandbox", "host/internal/module", "host/internal/outbound", "host/internal/peer", "host/internal/reach", "host/internal/native", "host/internal/runner", "host/internal/session", "host/internal/status", "host/internal/missed", "host/internal/workers"},
+	{pkg: "host", may: []string{"strategy", "host/job", "host/reason", "host/registry", "host/registry/embedded", "host/trace", "host/trace/sqltrace",
+		"host/internal/admission", "host/internal/assign", "host/internal/backoff", "host/internal/clock", "host/internal/definition", "host/internal/discovery", "host/internal/dump", "host/internal/outputs", "host/internal/protocol", "host/internal/follow", "host/internal/layout", "host/internal/layout/spelling", "host/internal/lockfile", "host/internal/schedule", "host/internal/sandbox", "host/internal/module", "host/internal/outbound", "host/internal/peer", "host/internal/reach", "host/internal/native", "host/internal/runner", "host/internal/session", "host/internal/status", "host/internal/missed", "host/internal/supply", "host/internal/workers"},
 		libs: []string{"golang.org/x/sync"}, tests: []string{"host/internal/native/nativetest", "host/registry/tree", "host/registry/zk", "host/registry/zk/zktest", "modernc.org/sqlite"},
 		why: "the place where parts are joined; it imports everything below it"},
 	{pkg: "host/guest", may: []string{"abi", "abi/conformance", "host", "host/job", "host/internal/lockfile", "host/internal/module", "host/internal/outbound", "host/internal/sandbox"},

@@ -1,4 +1,4 @@
-package host
+package supply
 
 import (
 	"fmt"
@@ -10,14 +10,14 @@ import (
 	"github.com/wasmjob/wasmjob/host/internal/module"
 )
 
-// file says where a module of the sandbox is.
-type file struct {
+// File says where a module of the sandbox is.
+type File struct {
 	Path   string
 	SHA256 string // the digest that it must have, hex; empty: any
 }
 
 // pin is the digest that a module must have; empty: any.
-func (f file) pin() string {
+func (f File) pin() string {
 	pin := strings.TrimPrefix(f.SHA256, "sha256:")
 	if module.CheckDigest(pin) != nil {
 		return ""
@@ -25,10 +25,10 @@ func (f file) pin() string {
 	return pin
 }
 
-// catalog are the modules of the server's own file, by name.
-type catalog struct {
+// Catalog are the modules of the server's own file, by name.
+type Catalog struct {
 	bytes *module.Store
-	files map[string]file
+	files map[string]File
 
 	mu    sync.Mutex       // guards what follows
 	names map[string]named // of files, as far as they were read
@@ -40,15 +40,15 @@ type named struct {
 	err    error
 }
 
-func newCatalog(bytes *module.Store, files map[string]file) *catalog {
-	return &catalog{bytes: bytes, files: files, names: map[string]named{}}
+func newCatalog(bytes *module.Store, files map[string]File) *Catalog {
+	return &Catalog{bytes: bytes, files: files, names: map[string]named{}}
 }
 
 // clone has those of the names that were read without fault.
-func (c *catalog) clone() *catalog {
+func (c *Catalog) clone() *Catalog {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	o := newCatalog(c.bytes, map[string]file{})
+	o := newCatalog(c.bytes, map[string]File{})
 	maps.Copy(o.files, c.files)
 	for name, n := range c.names {
 		if n.err == nil {
@@ -58,23 +58,23 @@ func (c *catalog) clone() *catalog {
 	return o
 }
 
-// put adds a module, or has it read anew.
-func (c *catalog) put(name string, f file) {
+// Put adds a module, or has it read anew.
+func (c *Catalog) Put(name string, f File) {
 	c.files[name] = f
 	delete(c.names, name)
 }
 
-// remove takes a module away.
-func (c *catalog) remove(name string) {
+// Remove takes a module away.
+func (c *Catalog) Remove(name string) {
 	delete(c.files, name)
 	delete(c.names, name)
 }
 
-// all are the modules, which the caller does not change.
-func (c *catalog) all() map[string]file { return c.files }
+// All are the modules, which the caller does not change.
+func (c *Catalog) All() map[string]File { return c.files }
 
-// digest reads a module, once, and tells its digest.
-func (c *catalog) digest(name string) (digest string, err error) {
+// Digest reads a module, once, and tells its digest.
+func (c *Catalog) Digest(name string) (digest string, err error) {
 	c.mu.Lock()
 	n, known := c.names[name]
 	c.mu.Unlock()
@@ -92,17 +92,17 @@ func (c *catalog) digest(name string) (digest string, err error) {
 	return n.digest, n.err
 }
 
-// expected is the digest of a module as far as it can be told: if the file is not
+// Expected is the digest of a module as far as it can be told: if the file is not
 // there, by what it must have; else empty.
-func (c *catalog) expected(name string) string {
-	if digest, err := c.digest(name); err == nil {
+func (c *Catalog) Expected(name string) string {
+	if digest, err := c.Digest(name); err == nil {
 		return digest
 	}
 	return c.files[name].pin()
 }
 
 // has puts a module into the store if it is in one of the files.
-func (c *catalog) has(digest string) bool {
+func (c *Catalog) has(digest string) bool {
 	for _, name := range slices.Sorted(maps.Keys(c.files)) {
 		if f := c.files[name]; f.SHA256 == "" || f.SHA256 == digest {
 			if got, _, err := c.bytes.LoadSource("file:"+f.Path, f.SHA256, "", module.MaxSize); err == nil && got == digest {

@@ -1,4 +1,4 @@
-package host
+package supply
 
 import (
 	"context"
@@ -12,15 +12,15 @@ import (
 	"github.com/wasmjob/wasmjob/host/job"
 )
 
-// code is what one job runs. It follows the job's configuration: what is in the
+// Code is what one job runs. It follows the job's configuration: what is in the
 // call decides, and a run that has begun keeps what it began with.
-type code struct {
-	library *library
+type Code struct {
+	library *Store
 
-	turn chan struct{} // holds one: who has put it in assembles what is to be now
+	turn chan struct{} // Holds one: who has put it in assembles what is to be now
 
 	mu     sync.Mutex  // guards what follows
-	peers  peers       // nil: nobody else is asked for modules
+	peers  Peers       // nil: nobody else is asked for modules
 	file   *job.Config // the job in the server's own file, which nobody changes; nil: it is not there
 	fault  string      // why the newest configuration cannot be run; empty: it can
 	now    *gear       // nil: nothing was equipped yet
@@ -30,22 +30,22 @@ type code struct {
 	started, completed bool // the listeners of fires that now has
 }
 
-// newCode is that of a job; file is the job in the server's own file, nil if it is not
+// NewCode is that of a job; file is the job in the server's own file, nil if it is not
 // there.
-func (l *library) newCode(file *job.Config) *code {
-	return &code{library: l, file: file, turn: make(chan struct{}, 1)}
+func (l *Store) NewCode(file *job.Config) *Code {
+	return &Code{library: l, file: file, turn: make(chan struct{}, 1)}
 }
 
-// askPeers names those who may have the job's modules.
-func (c *code) askPeers(from peers) {
+// AskPeers names those who may have the job's modules.
+func (c *Code) AskPeers(from Peers) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	c.peers = from
 }
 
-// load gets what a configuration needs, which may take as long as a module takes to
+// Load gets what a configuration needs, which may take as long as a module takes to
 // come, and keeps it for the runs to come.
-func (c *code) load(ctx context.Context, j job.Config) error {
+func (c *Code) Load(ctx context.Context, j job.Config) error {
 	k, err := c.equip(ctx, j)
 	if err == nil {
 		k.release()
@@ -53,8 +53,8 @@ func (c *code) load(ctx context.Context, j job.Config) error {
 	return err
 }
 
-// check loads what a configuration runs, and tells why no run of it could begin.
-func (c *code) check(ctx context.Context, j job.Config) error {
+// Check loads what a configuration runs, and tells why no run of it could begin.
+func (c *Code) Check(ctx context.Context, j job.Config) error {
 	k, err := c.equip(ctx, j)
 	if err != nil {
 		return err
@@ -68,8 +68,8 @@ func (c *code) check(ctx context.Context, j job.Config) error {
 	return nil
 }
 
-// redefine has the server's own file say something else.
-func (c *code) redefine(file *job.Config) {
+// Redefine has the server's own file say something else.
+func (c *Code) Redefine(file *job.Config) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	c.file = file
@@ -77,7 +77,7 @@ func (c *code) redefine(file *job.Config) {
 
 // equip gives the gear for a configuration, which may take as long as a module
 // takes to come. Whoever gets a gear releases it.
-func (c *code) equip(ctx context.Context, j job.Config) (*gear, error) {
+func (c *Code) equip(ctx context.Context, j job.Config) (*gear, error) {
 	if k := c.fitting(j); k != nil {
 		return k, nil
 	}
@@ -114,7 +114,7 @@ func (c *code) equip(ctx context.Context, j job.Config) (*gear, error) {
 }
 
 // fitting gives the gear that is there if it is for a configuration, else nil.
-func (c *code) fitting(j job.Config) *gear {
+func (c *Code) fitting(j job.Config) *gear {
 	wants := wantsOf(&j)
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -126,9 +126,9 @@ func (c *code) fitting(j job.Config) *gear {
 	return c.now
 }
 
-// holds tells whether what a configuration, which is now the newest, needs is there,
+// Holds tells whether what a configuration, which is now the newest, needs is there,
 // without waiting.
-func (c *code) holds(j job.Config) bool {
+func (c *Code) Holds(j job.Config) bool {
 	wants := wantsOf(&j)
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -139,21 +139,21 @@ func (c *code) holds(j job.Config) bool {
 	return true
 }
 
-func (c *code) tell(err error) {
+func (c *Code) tell(err error) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	c.fault = err.Error()
 }
 
-// ails is why the newest configuration cannot be run here; empty if it can.
-func (c *code) ails() string {
+// Fault is why the newest configuration cannot be run here; empty if it can.
+func (c *Code) Fault() string {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	return c.fault
 }
 
 // assemble makes a gear, which the code itself uses.
-func (c *code) assemble(ctx context.Context, j job.Config) (k *gear, err error) {
+func (c *Code) assemble(ctx context.Context, j job.Config) (k *gear, err error) {
 	if err := c.may(j); err != nil {
 		return nil, err
 	}
@@ -184,7 +184,7 @@ func (c *code) assemble(ctx context.Context, j job.Config) (k *gear, err error) 
 }
 
 // may tells why this server must not run the job as it is.
-func (c *code) may(j job.Config) error {
+func (c *Code) may(j job.Config) error {
 	c.mu.Lock()
 	file := c.file
 	c.mu.Unlock()
@@ -192,7 +192,7 @@ func (c *code) may(j job.Config) error {
 }
 
 // runner gives what executes the job's code.
-func (c *code) runner(ctx context.Context, j job.Config, k *gear) (guests, error) {
+func (c *Code) runner(ctx context.Context, j job.Config, k *gear) (guests, error) {
 	switch {
 	case c.library.o.Runner != nil:
 		return c.library.o.Runner, nil
@@ -211,7 +211,7 @@ func (c *code) runner(ctx context.Context, j job.Config, k *gear) (guests, error
 }
 
 // strategist finds what asks the job's strategy, if that is a module.
-func (c *code) strategist(ctx context.Context, j job.Config, k *gear) error {
+func (c *Code) strategist(ctx context.Context, j job.Config, k *gear) error {
 	if j.StrategyModule == "" || c.library.o.Runner != nil {
 		return nil
 	}
@@ -227,9 +227,9 @@ func (c *code) strategist(ctx context.Context, j job.Config, k *gear) error {
 
 // module takes a module for a gear, by its digest or, where nobody has told that
 // yet, by the name that the server's own file has for it.
-func (c *code) module(ctx context.Context, name, digest, kind string, k *gear) (m *sandbox.Module, err error) {
+func (c *Code) module(ctx context.Context, name, digest, kind string, k *gear) (m *sandbox.Module, err error) {
 	if digest == "" {
-		if digest, err = c.library.current().digest(name); err != nil {
+		if digest, err = c.library.current().Digest(name); err != nil {
 			return nil, err
 		}
 	}
@@ -237,7 +237,7 @@ func (c *code) module(ctx context.Context, name, digest, kind string, k *gear) (
 	from := c.peers
 	c.mu.Unlock()
 	if m, err = c.library.take(ctx, digest, from); err != nil {
-		if _, own := c.library.current().digest(name); own != nil && ctx.Err() == nil {
+		if _, own := c.library.current().Digest(name); own != nil && ctx.Err() == nil {
 			return nil, fmt.Errorf("%w; %w", own, err) // why the server's own file does not do
 		}
 		return nil, fmt.Errorf("module %s: %w", name, err)
@@ -250,7 +250,7 @@ func (c *code) module(ctx context.Context, name, digest, kind string, k *gear) (
 }
 
 // Run implements runner.Guests.
-func (c *code) Run(ctx context.Context, call job.Call) job.Outcome {
+func (c *Code) Run(ctx context.Context, call job.Call) job.Outcome {
 	k := c.fitting(call.Config)
 	var err error
 	if k == nil {
@@ -268,7 +268,7 @@ func (c *code) Run(ctx context.Context, call job.Call) job.Outcome {
 
 // await is equip for a run: others get its worker while the module comes and is
 // compiled.
-func (c *code) await(ctx context.Context, call job.Call) (*gear, error) {
+func (c *Code) await(ctx context.Context, call job.Call) (*gear, error) {
 	if call.Worker == nil {
 		return c.equip(ctx, call.Config)
 	}
@@ -283,7 +283,7 @@ func (c *code) await(ctx context.Context, call job.Call) (*gear, error) {
 }
 
 // Listens implements runner.Listener.
-func (c *code) Listens() (started, completed bool) {
+func (c *Code) Listens() (started, completed bool) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	return c.started, c.completed
@@ -297,8 +297,8 @@ func listens(r guests) (started, completed bool) {
 	return false, false
 }
 
-// shard asks the job's strategy, which is a module.
-func (c *code) shard(ctx context.Context, call job.ShardCall) ([]int, error) {
+// Shard asks the job's strategy, which is a module.
+func (c *Code) Shard(ctx context.Context, call job.ShardCall) ([]int, error) {
 	k, err := c.equip(ctx, call.Config)
 	if err != nil {
 		return nil, err
@@ -310,9 +310,9 @@ func (c *code) shard(ctx context.Context, call job.ShardCall) ([]int, error) {
 	return k.deal(ctx, call)
 }
 
-// try tells of a strategy's module that deals badly before it matters. One may
+// Try tells of a strategy's module that deals badly before it matters. One may
 // need labels that a trial does not have, so this refuses no job.
-func (c *code) try(ctx context.Context, j job.Config) {
+func (c *Code) Try(ctx context.Context, j job.Config) {
 	if j.StrategyModule == "" || c.library.o.Runner != nil {
 		return
 	}
@@ -331,7 +331,7 @@ func (c *code) try(ctx context.Context, j job.Config) {
 }
 
 // Prepare implements runner.Preparer.
-func (c *code) Prepare(ctx context.Context, j job.Config) error {
+func (c *Code) Prepare(ctx context.Context, j job.Config) error {
 	if c.library.o.Runner != nil || j.Command != "" {
 		return nil
 	}
@@ -356,9 +356,9 @@ func (c *code) Prepare(ctx context.Context, j job.Config) error {
 	return nil
 }
 
-// close gives up what the job holds; its runs have ended. A module that still
+// Close gives up what the job holds; its runs have ended. A module that still
 // comes is given back when it does.
-func (c *code) close() {
+func (c *Code) Close() {
 	c.mu.Lock()
 	held := [...]*gear{c.now, c.next}
 	c.now, c.next, c.closed = nil, nil, true

@@ -1,4 +1,4 @@
-package host
+package supply
 
 import (
 	"context"
@@ -17,7 +17,7 @@ type gear struct {
 	deal     func(context.Context, job.ShardCall) ([]int, error) // nil: no module deals
 	give     []func()                                            // gives back what was taken
 	users    int                                                 // the code itself, and one for each run; guarded by the code's mu
-	guardian *code
+	guardian *Code
 }
 
 // wants is what a gear depends on.
@@ -32,8 +32,8 @@ func wantsOf(c *job.Config) wants {
 	return wants{c.Kind, c.Module, c.ModuleDigest, c.Command, c.StrategyModule, c.StrategyDigest, c.Allow}
 }
 
-// sameCode tells whether two configurations run the same code with the same grants.
-func sameCode(a, b *job.Config) bool {
+// SameCode tells whether two configurations run the same code with the same grants.
+func SameCode(a, b *job.Config) bool {
 	w, o := wantsOf(a), wantsOf(b)
 	return w.equal(&o)
 }
@@ -75,7 +75,7 @@ type fireListener interface {
 // configuration itself says.
 type equipped struct {
 	guests
-	o     *libraryOptions
+	o     *Options
 	allow *job.Allow
 	http  job.HTTP
 }

@@ -1,10 +1,11 @@
-package host
+package supply
 
 import (
 	"context"
 	"errors"
 	"io"
 	"log/slog"
+	"path/filepath"
 	"strings"
 	"sync"
 	"testing"
@@ -16,10 +17,10 @@ import (
 )
 
 // shelves is a library in a directory of its own.
-func shelves(t *testing.T) *library {
+func shelves(t *testing.T) *Store {
 	t.Helper()
-	l, err := openLibrary(libraryOptions{
-		DataDir: t.TempDir(), Refuse: func(job.Config, *job.Config) error { return nil }, Log: slog.New(slog.DiscardHandler),
+	l, err := Open(Options{
+		DataDir: t.TempDir(), Refuse: never, Log: slog.New(slog.DiscardHandler),
 	})
 	if err != nil {
 		t.Fatal(err)
@@ -34,7 +35,7 @@ func TestThePeersOfAllWhoWaitAreAsked(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		l := shelves(t)
 		let := make(chan struct{})
-		offering := func(who string, wait <-chan struct{}) peers {
+		offering := func(who string, wait <-chan struct{}) Peers {
 			return func(context.Context) ([]string, error) {
 				if wait != nil {
 					<-wait
@@ -43,10 +44,10 @@ func TestThePeersOfAllWhoWaitAreAsked(t *testing.T) {
 			}
 		}
 		var waiting sync.WaitGroup
-		take := func(from peers) {
+		take := func(from Peers) {
 			waiting.Go(func() {
 				_, err := l.take(t.Context(), strings.Repeat("0", 64), from)
-				if _, elsewhere := errors.AsType[*fetchError](err); !elsewhere {
+				if _, elsewhere := errors.AsType[*FetchError](err); !elsewhere {
 					t.Errorf("%v", err)
 				}
 				for _, who := range []string{"the first", "the second"} {
@@ -66,7 +67,7 @@ func TestThePeersOfAllWhoWaitAreAsked(t *testing.T) {
 		if len(l.held) != 0 {
 			t.Errorf("held: %v", l.held)
 		}
-		if err := l.close(); err != nil {
+		if err := l.Close(); err != nil {
 			t.Error(err)
 		}
 	})
@@ -84,12 +85,19 @@ func (s slowShelf) Open(digest string) (io.ReadCloser, int64, error) {
 	return s.Store.Open(digest)
 }
 
+// kitFile is a module of the conformance kit.
+var kitFile = filepath.Join("..", "..", "..", "abi", "conformance", "wat", "ok.wasm")
+
+func simpleJob(digest string) job.Config {
+	return job.Config{Name: "j", Kind: job.Simple, Shards: 1, Module: "m", ModuleDigest: digest}
+}
+
 // A job goes while its module is on its way: the module is not held.
 func TestCodeThatIsClosedWhileItsModuleComes(t *testing.T) {
 	t.Parallel()
-	digest := digestOfKit(t, "ok")
 	there, here := shelves(t), shelves(t)
-	if _, _, err := there.bytes.LoadSource("file:"+kit("ok")["ok"].Path, "", "", module.MaxSize); err != nil {
+	digest, _, err := there.bytes.LoadSource("file:"+kitFile, "", "", module.MaxSize)
+	if err != nil {
 		t.Fatal(err)
 	}
 	listener, err := peer.Listen(t.Context(), "127.0.0.1:0", "")
@@ -105,18 +113,18 @@ func TestCodeThatIsClosedWhileItsModuleComes(t *testing.T) {
 			t.Error(err)
 		}
 	})
-	c := here.newCode(nil)
-	c.askPeers(func(context.Context) ([]string, error) { return []string{address}, nil })
+	c := here.NewCode(nil)
+	c.AskPeers(func(context.Context) ([]string, error) { return []string{address}, nil })
 	equipped := make(chan *gear)
 	work.Go(func() {
-		k, err := c.equip(ctx, simple("j", digest))
+		k, err := c.equip(ctx, simpleJob(digest))
 		if err != nil {
 			t.Error(err)
 		}
 		equipped <- k
 	})
 	<-shelf.asked
-	c.close()
+	c.Close()
 	close(shelf.let)
 	if k := <-equipped; k != nil {
 		if len(here.held) != 1 {
@@ -127,12 +135,12 @@ func TestCodeThatIsClosedWhileItsModuleComes(t *testing.T) {
 	if len(here.held) != 0 {
 		t.Errorf("held for ever: %v", here.held)
 	}
-	if err := c.Prepare(ctx, simple("j", digest)); err != nil || len(here.held) != 0 {
+	if err := c.Prepare(ctx, simpleJob(digest)); err != nil || len(here.held) != 0 {
 		t.Errorf("prepared for nobody: %v, %v", here.held, err)
 	}
 	stop()
 	work.Wait()
-	if err := errors.Join(here.close(), there.close()); err != nil {
+	if err := errors.Join(here.Close(), there.Close()); err != nil {
 		t.Error(err)
 	}
 }

@@ -1,4 +1,4 @@
-package host
+package supply
 
 import (
 	"context"
@@ -21,10 +21,10 @@ import (
 // module.
 const fetchTimeout = 3 * time.Minute
 
-// libraryOptions say what a library has to work with.
-type libraryOptions struct {
+// Options say what a library has to work with.
+type Options struct {
 	DataDir string          // of the server; empty with a Runner
-	Files   map[string]file // the modules of the server's own file, by the name that jobs use
+	Files   map[string]File // the modules of the server's own file, by the name that jobs use
 	// Runner runs the code of all jobs; nil: the sandbox does, and native commands.
 	Runner interface {
 		Run(context.Context, job.Call) job.Outcome
@@ -52,10 +52,10 @@ type libraryOptions struct {
 	Log    *slog.Logger
 }
 
-// library has the modules of this server by digest: those that jobs hold are
+// Store has the modules of this server by digest: those that jobs hold are
 // compiled, once, and others may have their bytes.
-type library struct {
-	o      libraryOptions
+type Store struct {
+	o      Options
 	bytes  *module.Store   // nil: a Runner runs all jobs
 	engine *sandbox.Engine // nil: as well
 	client *peer.Client
@@ -65,7 +65,7 @@ type library struct {
 
 	mu    sync.Mutex // guards what follows
 	held  map[string]*compiled
-	files *catalog // replaced as a whole
+	files *Catalog // replaced as a whole
 }
 
 // compiled is a module that somebody holds, or waits for.
@@ -78,18 +78,19 @@ type compiled struct {
 	err    error
 	gaveUp bool // whoever loaded it could not wait
 	users  int
-	ask    []peers // of those who wait for it, as far as they were not asked
+	ask    []Peers // of those who wait for it, as far as they were not asked
 }
 
-// peers tells the addresses where the members of a job offer modules.
-type peers func(context.Context) ([]string, error)
+// Peers tells the addresses where the members of a job offer modules.
+type Peers func(context.Context) ([]string, error)
 
-func openLibrary(o libraryOptions) (*library, error) {
-	l := &library{o: o, held: map[string]*compiled{}, files: newCatalog(nil, o.Files)}
+// Open opens the store of a server. The caller must close it.
+func Open(o Options) (*Store, error) {
+	l := &Store{o: o, held: map[string]*compiled{}, files: newCatalog(nil, o.Files)}
 	if o.Runner != nil {
 		return l, nil
 	}
-	dir := dataDir(o.DataDir)
+	dir := Dir(o.DataDir)
 	var err error
 	if l.bytes, err = dir.open(); err != nil {
 		return nil, err
@@ -105,37 +106,37 @@ func openLibrary(o libraryOptions) (*library, error) {
 	return l, nil
 }
 
-// catalog are the modules of the server's own file now; what becomes of it changes
+// Catalog are the modules of the server's own file now; what becomes of it changes
 // nothing here.
-func (l *library) catalog() *catalog { return l.current().clone() }
+func (l *Store) Catalog() *Catalog { return l.current().clone() }
 
-// newCatalog is one of other modules, of which none was read yet.
-func (l *library) newCatalog(files map[string]file) *catalog { return newCatalog(l.bytes, files) }
+// NewCatalog is one of other modules, of which none was read yet.
+func (l *Store) NewCatalog(files map[string]File) *Catalog { return newCatalog(l.bytes, files) }
 
-// setCatalog puts other modules in the place of those of the server's own file.
-func (l *library) setCatalog(c *catalog) {
+// SetCatalog puts other modules in the place of those of the server's own file.
+func (l *Store) SetCatalog(c *Catalog) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	l.files = c
 }
 
-func (l *library) current() *catalog {
+func (l *Store) current() *Catalog {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	return l.files
 }
 
-// digest is that of a module of the server's own file, as far as it can be told.
-func (l *library) digest(name string) string { return l.current().expected(name) }
+// Digest is that of a module of the server's own file, as far as it can be told.
+func (l *Store) Digest(name string) string { return l.current().Expected(name) }
 
-// file is what the server's own file says of a module.
-func (l *library) file(name string) (f file, ok bool) {
+// File is what the server's own file says of a module.
+func (l *Store) File(name string) (f File, ok bool) {
 	f, ok = l.current().files[name]
 	return f, ok
 }
 
-// hold compiles a module, and holds it until release is called.
-func (l *library) hold(ctx context.Context, digest string) (release func(), err error) {
+// Hold compiles a module, and holds it until release is called.
+func (l *Store) Hold(ctx context.Context, digest string) (release func(), err error) {
 	if _, err := l.take(ctx, digest, nil); err != nil {
 		return nil, err
 	}
@@ -145,7 +146,7 @@ func (l *library) hold(ctx context.Context, digest string) (release func(), err 
 // take gives the module with the digest, compiled. If it is not here, the peers
 // of all who wait for it are asked; from may be nil. Whoever takes a module gives
 // it back.
-func (l *library) take(ctx context.Context, digest string, from peers) (*sandbox.Module, error) {
+func (l *Store) take(ctx context.Context, digest string, from Peers) (*sandbox.Module, error) {
 	for {
 		l.mu.Lock()
 		c, known := l.held[digest]
@@ -177,7 +178,7 @@ func (l *library) take(ctx context.Context, digest string, from peers) (*sandbox
 }
 
 // fill loads a module for all who wait for it.
-func (l *library) fill(ctx context.Context, digest string, c *compiled) (*sandbox.Module, error) {
+func (l *Store) fill(ctx context.Context, digest string, c *compiled) (*sandbox.Module, error) {
 	m, err := l.load(ctx, digest, c)
 	l.mu.Lock()
 	c.module, c.err, c.gaveUp, c.ask = m, err, err != nil && ctx.Err() != nil, nil
@@ -190,14 +191,14 @@ func (l *library) fill(ctx context.Context, digest string, c *compiled) (*sandbo
 }
 
 // drop has the next one who wants a module try anew. It is called with mu held.
-func (l *library) drop(digest string, c *compiled) {
+func (l *Store) drop(digest string, c *compiled) {
 	if l.held[digest] == c {
 		delete(l.held, digest)
 	}
 }
 
 // give takes a module back that was taken.
-func (l *library) give(digest string) {
+func (l *Store) give(digest string) {
 	l.mu.Lock()
 	c := l.held[digest]
 	l.mu.Unlock()
@@ -206,7 +207,7 @@ func (l *library) give(digest string) {
 	}
 }
 
-func (l *library) giveBack(digest string, c *compiled) {
+func (l *Store) giveBack(digest string, c *compiled) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	if c.users--; c.users > 0 || c.module == nil {
@@ -216,29 +217,29 @@ func (l *library) giveBack(digest string, c *compiled) {
 	l.drop(digest, c)
 }
 
-// fetchError is that a module is not here and could not be had from elsewhere:
+// FetchError is that a module is not here and could not be had from elsewhere:
 // another time it may.
-type fetchError struct{ err error }
+type FetchError struct{ err error }
 
-func (e *fetchError) Error() string { return e.err.Error() }
-func (e *fetchError) Unwrap() error { return e.err }
+func (e *FetchError) Error() string { return e.err.Error() }
+func (e *FetchError) Unwrap() error { return e.err }
 
 // load compiles a module, whose bytes are here or elsewhere.
-func (l *library) load(ctx context.Context, digest string, c *compiled) (*sandbox.Module, error) {
+func (l *Store) load(ctx context.Context, digest string, c *compiled) (*sandbox.Module, error) {
 	m, err := l.compile(ctx, digest)
 	if !errors.Is(err, module.ErrNotFound) && !errors.Is(err, module.ErrDamaged) {
 		return m, err
 	}
 	if !l.current().has(digest) {
 		if err := l.fetch(ctx, digest, c); err != nil {
-			return nil, &fetchError{err}
+			return nil, &FetchError{err}
 		}
 	}
 	return l.compile(ctx, digest)
 }
 
 // compile compiles a module of the store.
-func (l *library) compile(ctx context.Context, digest string) (*sandbox.Module, error) {
+func (l *Store) compile(ctx context.Context, digest string) (*sandbox.Module, error) {
 	size, err := l.bytes.Size(digest)
 	if err != nil {
 		return nil, err
@@ -249,7 +250,7 @@ func (l *library) compile(ctx context.Context, digest string) (*sandbox.Module, 
 
 // fetch puts a module into the store that a peer has of somebody who waits for
 // it. No peer is asked twice.
-func (l *library) fetch(ctx context.Context, digest string, c *compiled) error {
+func (l *Store) fetch(ctx context.Context, digest string, c *compiled) error {
 	ctx, cancel := context.WithTimeout(ctx, fetchTimeout)
 	defer cancel()
 	asked := map[string]bool{}
@@ -284,7 +285,7 @@ func (l *library) fetch(ctx context.Context, digest string, c *compiled) error {
 
 // nextPeers gives the peers of somebody who waits for a module; nil if all were
 // asked. Whoever wants it from then on tries anew.
-func (l *library) nextPeers(digest string, c *compiled) peers {
+func (l *Store) nextPeers(digest string, c *compiled) Peers {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	if len(c.ask) == 0 {
@@ -296,7 +297,7 @@ func (l *library) nextPeers(digest string, c *compiled) peers {
 	return next
 }
 
-func (l *library) close() error {
+func (l *Store) Close() error {
 	if l.engine == nil {
 		return nil
 	}

@@ -4,13 +4,14 @@ import (
 	"slices"
 
 	"github.com/wasmjob/wasmjob/host/internal/admission"
+	"github.com/wasmjob/wasmjob/host/internal/supply"
 	"github.com/wasmjob/wasmjob/host/job"
 )
 
-// openLibrary opens what supplies the jobs with code.
-func (h *Host) openLibrary() (err error) {
+// openStore opens what supplies the jobs with code.
+func (h *Host) openStore() (err error) {
 	o := &h.o
-	if h.library, err = openLibrary(libraryOptions{
+	if h.store, err = supply.Open(supply.Options{
 		DataDir: o.DataDir, Files: filesOf(o.Modules), Runner: o.Runner, Commands: o.commands,
 		Namespace: o.Namespace, Secrets: o.Secrets, PrivateHosts: o.PrivateHosts,
 		Compiler: o.Compiler, Memory: o.Memory, Dirs: o.dirs(), Private: o.private(), Refused: o.refusedModule,
@@ -22,10 +23,10 @@ func (h *Host) openLibrary() (err error) {
 	return nil
 }
 
-func filesOf(modules map[string]Module) map[string]file {
-	files := make(map[string]file, len(modules))
+func filesOf(modules map[string]Module) map[string]supply.File {
+	files := make(map[string]supply.File, len(modules))
 	for name, m := range modules {
-		files[name] = file(m)
+		files[name] = supply.File(m)
 	}
 	return files
 }
